@@ -1,0 +1,179 @@
+// Package apachezk runs Apache ZooKeeper servers for tests and demonstrations:
+// a standalone server or an ensemble on the ports of the loopback interface,
+// with the data in a temporary directory. Servers can be killed, paused and
+// restarted, and they never outlive the process that started them.
+package apachezk
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+)
+
+// Ensemble is a set of servers that replicate the same data, or a single one.
+type Ensemble struct {
+	warden    *warden
+	servers   []*Server
+	temporary string // a directory to remove, if not empty
+	stop      sync.Once
+}
+
+// Start starts the servers that cfg describes and returns when all of them
+// serve. ErrNotInstalled is in the chain of its error if this machine has no
+// ZooKeeper or no Java.
+func Start(ctx context.Context, cfg Config) (*Ensemble, error) {
+	installation, err := Find()
+	if err != nil {
+		return nil, err
+	}
+	for range 5 {
+		var e *Ensemble
+		e, err = start(ctx, installation, cfg.withDefaults())
+		if !errors.Is(err, errPortTaken) {
+			return e, err
+		}
+	}
+	return nil, err
+}
+
+func start(ctx context.Context, installation Installation, cfg Config) (*Ensemble, error) {
+	e, err := prepare(installation, cfg)
+	if err != nil {
+		return nil, fmt.Errorf("apachezk: prepare servers: %w", err)
+	}
+	starting, ctx := errgroup.WithContext(ctx)
+	for _, s := range e.servers {
+		starting.Go(func() error { return s.Start(ctx) })
+	}
+	if err := starting.Wait(); err != nil {
+		e.Stop()
+		return nil, err
+	}
+	return e, nil
+}
+
+// prepare returns an ensemble of servers ready to be started.
+func prepare(installation Installation, cfg Config) (e *Ensemble, err error) {
+	e = &Ensemble{}
+	if cfg.Dir == "" {
+		if cfg.Dir, err = os.MkdirTemp("", "apachezk-"); err != nil {
+			return nil, err
+		}
+		e.temporary = cfg.Dir
+	}
+	defer func() {
+		if err != nil {
+			e.Stop()
+		}
+	}()
+	if cfg.Dir, err = filepath.Abs(cfg.Dir); err != nil {
+		return nil, err
+	}
+	logging := filepath.Join(cfg.Dir, "conf")
+	if err := writeLogging(logging); err != nil {
+		return nil, err
+	}
+	all, err := freePorts(cfg.Servers)
+	if err != nil {
+		return nil, err
+	}
+	if e.warden, err = newWarden(); err != nil {
+		return nil, err
+	}
+	for i := range all {
+		s := &Server{
+			id:     i + 1,
+			ports:  all[i],
+			dir:    filepath.Join(cfg.Dir, fmt.Sprintf("server-%d", i+1)),
+			warden: e.warden,
+		}
+		zooCfg, err := cfg.writeFiles(s.dir, s.id, all)
+		if err != nil {
+			return nil, err
+		}
+		s.argv = installation.command(logging, cfg.jvmFlags(), zooCfg)
+		e.servers = append(e.servers, s)
+	}
+	return e, nil
+}
+
+// Stop kills all servers. It may be called again.
+func (e *Ensemble) Stop() {
+	e.stop.Do(func() {
+		for _, s := range e.servers {
+			s.Kill()
+		}
+		if e.warden != nil {
+			e.warden.close()
+		}
+		if e.temporary != "" {
+			_ = os.RemoveAll(e.temporary) // worth no failed test
+		}
+	})
+}
+
+// Addrs returns the addresses of all servers.
+func (e *Ensemble) Addrs() []string {
+	addrs := make([]string, len(e.servers))
+	for i, s := range e.servers {
+		addrs[i] = s.Addr()
+	}
+	return addrs
+}
+
+// Servers returns all servers, in the order of their IDs.
+func (e *Ensemble) Servers() []*Server { return e.servers }
+
+// Server returns the server at index i, counted from 0.
+func (e *Ensemble) Server(i int) *Server { return e.servers[i] }
+
+// Leader waits until a server says that it leads, or stands alone, and
+// returns it. Of two it returns the one that leads the later epoch: a leader
+// that was cut off learns of its successor late.
+func (e *Ensemble) Leader(ctx context.Context) (*Server, error) {
+	retry := time.NewTicker(probeInterval)
+	defer retry.Stop()
+	for {
+		if leader := e.leader(ctx); leader != nil {
+			return leader, nil
+		}
+		select {
+		case <-ctx.Done():
+			return nil, fmt.Errorf("apachezk: no leader: %w", context.Cause(ctx))
+		case <-retry.C:
+		}
+	}
+}
+
+// leader asks all servers at once, because those that are paused do not answer.
+func (e *Ensemble) leader(ctx context.Context) *Server {
+	ctx, cancel := context.WithTimeout(ctx, leaderPatience)
+	defer cancel()
+	var (
+		asking sync.WaitGroup
+		mu     sync.Mutex
+		leader *Server
+		latest int64 = -1
+	)
+	for _, s := range e.servers {
+		asking.Go(func() {
+			mode, epoch, err := s.role(ctx)
+			if err != nil || mode != "leader" && mode != "standalone" {
+				return
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			if epoch > latest {
+				leader, latest = s, epoch
+			}
+		})
+	}
+	asking.Wait()
+	return leader
+}

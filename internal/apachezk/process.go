@@ -1,0 +1,58 @@
+//go:build unix
+
+package apachezk
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"syscall"
+)
+
+// process is one run of a server's Java virtual machine.
+type process struct {
+	cmd  *exec.Cmd
+	done chan struct{} // closed when the process has ended and was waited for
+}
+
+// launch starts argv under w, its output appended to the file named log.
+func launch(w *warden, log string, argv []string) (*process, error) {
+	out, err := os.OpenFile(log, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o644)
+	if err != nil {
+		return nil, err
+	}
+	defer out.Close()
+	cmd := exec.Command(argv[0], argv[1:]...)
+	cmd.Stdout, cmd.Stderr = out, out
+	w.adopt(cmd)
+	if err := cmd.Start(); err != nil {
+		return nil, err
+	}
+	p := &process{cmd: cmd, done: make(chan struct{})}
+	go func() {
+		defer close(p.done)
+		_ = cmd.Wait() // the state of the ended process is in cmd
+	}()
+	return p, nil
+}
+
+func (p *process) kill() {
+	_ = p.cmd.Process.Kill() // fails only if it has ended already
+	<-p.done
+}
+
+func (p *process) signal(sig syscall.Signal) error {
+	if err := p.cmd.Process.Signal(sig); err != nil {
+		return fmt.Errorf("%v to process %d: %w", sig, p.cmd.Process.Pid, err)
+	}
+	return nil
+}
+
+func (p *process) ended() bool {
+	select {
+	case <-p.done:
+		return true
+	default:
+		return false
+	}
+}
