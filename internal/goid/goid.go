@@ -1,0 +1,77 @@
+// Package goid tells goroutines apart.
+//
+// Go has no public goroutine identity, on purpose: state keyed by goroutine tends to leak and to surprise. zklock uses it
+// for one thing only, to know whether the caller of Lock and Unlock is the owner, as Java's ReentrantLock knows its thread.
+package goid
+
+import (
+	"bytes"
+	"fmt"
+	"runtime"
+	"strconv"
+
+	petermattis "github.com/petermattis/goid"
+)
+
+// trusted says whether petermattis/goid, which knows the offset of a field in the runtime's private g struct, reads it
+// right in this binary. Its last build constraint has no upper bound, so a Go release that moves the field still
+// compiles.
+var trusted = agrees(petermattis.Get)
+
+// Get returns the id of the calling goroutine. It is positive, and never used again by another goroutine of the process.
+func Get() int64 {
+	if id := Fast(); id != 0 {
+		return id
+	}
+	return fromStack()
+}
+
+// Fast is Get without its fallback, so that the compiler inlines it: 1.4 ns instead of 2.7. It returns 0 where only the
+// fallback can be trusted; the caller must then call Get.
+func Fast() int64 {
+	if trusted {
+		return petermattis.Get()
+	}
+	return 0
+}
+
+// agrees reports whether read returns the id that the runtime prints, in the calling goroutine and in a few others.
+func agrees(read func() int64) bool {
+	const others = 4
+	ok := make(chan bool, others)
+	for range others {
+		go func() { ok <- read() == fromStack() }()
+	}
+	all := read() == fromStack()
+	for range others {
+		all = <-ok && all
+	}
+	return all
+}
+
+// fromStack reads the id from the first line of the goroutine's own stack trace: microseconds, but right on every Go
+// release, as that line's form is what debuggers and crash reports rely on.
+func fromStack() int64 {
+	var buf [64]byte
+	header := buf[:runtime.Stack(buf[:], false)]
+	id, ok := parse(header)
+	if !ok {
+		// Any made-up id would let two goroutines own the same lock.
+		panic(fmt.Sprintf("zklock: no goroutine id in stack header %q", header))
+	}
+	return id
+}
+
+// parse returns the 7 of "goroutine 7 [running]:".
+func parse(header []byte) (id int64, ok bool) {
+	rest, ok := bytes.CutPrefix(header, []byte("goroutine "))
+	if !ok {
+		return 0, false
+	}
+	digits, _, ok := bytes.Cut(rest, []byte(" "))
+	if !ok {
+		return 0, false
+	}
+	id, err := strconv.ParseInt(string(digits), 10, 64)
+	return id, err == nil && id > 0
+}
