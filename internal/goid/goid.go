@@ -1,7 +1,8 @@
 // Package goid tells goroutines apart.
 //
-// Go has no public goroutine identity, on purpose: state keyed by goroutine tends to leak and to surprise. zklock uses it
-// for one thing only, to know whether the caller of Lock and Unlock is the owner, as Java's ReentrantLock knows its thread.
+// Go has no public goroutine identity, on purpose: state keyed by goroutine tends
+// to leak and to surprise. zklock uses it for one thing only, to know whether the
+// caller of Lock and Unlock is the owner, as Java's ReentrantLock knows its thread.
 package goid
 
 import (
@@ -13,12 +14,13 @@ import (
 	petermattis "github.com/petermattis/goid"
 )
 
-// trusted says whether petermattis/goid, which knows the offset of a field in the runtime's private g struct, reads it
-// right in this binary. Its last build constraint has no upper bound, so a Go release that moves the field still
-// compiles.
+// trusted says whether petermattis/goid, which reads a field of the runtime's
+// private g struct, is right in this binary: its newest build constraint has no
+// upper bound, so that it compiles even under a Go release that moves the field.
 var trusted = agrees(petermattis.Get)
 
-// Get returns the id of the calling goroutine. It is positive, and never used again by another goroutine of the process.
+// Get returns the id of the calling goroutine. It is positive, and never used
+// again by another goroutine of the process.
 func Get() int64 {
 	if id := Fast(); id != 0 {
 		return id
@@ -26,8 +28,9 @@ func Get() int64 {
 	return fromStack()
 }
 
-// Fast is Get without its fallback, so that the compiler inlines it: 1.4 ns instead of 2.7. It returns 0 where only the
-// fallback can be trusted; the caller must then call Get.
+// Fast is Get without its fallback, so that the compiler inlines it: 1.4 ns
+// instead of 2.7. It returns 0 where only the fallback can be trusted; the caller
+// must then call Get.
 func Fast() int64 {
 	if trusted {
 		return petermattis.Get()
@@ -35,7 +38,8 @@ func Fast() int64 {
 	return 0
 }
 
-// agrees reports whether read returns the id that the runtime prints, in the calling goroutine and in a few others.
+// agrees reports whether read returns the id that the runtime prints, in the
+// calling goroutine and in a few others.
 func agrees(read func() int64) bool {
 	const others = 4
 	ok := make(chan bool, others)
@@ -49,8 +53,8 @@ func agrees(read func() int64) bool {
 	return all
 }
 
-// fromStack reads the id from the first line of the goroutine's own stack trace: microseconds, but right on every Go
-// release, as that line's form is what debuggers and crash reports rely on.
+// fromStack reads the id from the first line of the goroutine's own stack trace.
+// That takes microseconds, but the line has had one form in every Go release.
 func fromStack() int64 {
 	var buf [64]byte
 	header := buf[:runtime.Stack(buf[:], false)]

@@ -1,0 +1,38 @@
+# The tools run by version and stay out of go.mod, which is our users' too.
+GOFUMPT     = go run mvdan.cc/gofumpt@v0.12.0
+STATICCHECK = go run honnef.co/go/tools/cmd/staticcheck@v0.8.2
+
+GO_TEST = go test -timeout 10m
+
+.PHONY: help
+help: ## list these targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-6s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+.PHONY: demo
+demo: $(if $(SERVERS),,zookeeper) ## eight processes and one counter, without the lock and with it; SERVERS=host:port,... uses your ZooKeeper
+	@go run ./internal/demo -servers '$(SERVERS)'
+
+.PHONY: test
+test: zookeeper ## every test, on a real ZooKeeper too (installs Debian's package if there is none)
+	$(GO_TEST) ./...
+
+.PHONY: race
+race: zookeeper ## every test under the race detector
+	$(GO_TEST) -race ./...
+
+.PHONY: cover
+cover: zookeeper ## every test, then the coverage of each function and in total (cover.out)
+	$(GO_TEST) -coverpkg=./... -coverprofile=cover.out ./...
+	go tool cover -func=cover.out
+
+.PHONY: lint
+lint: ## formatting, go vet, staticcheck, a tidy go.mod
+	@unformatted=$$($(GOFUMPT) -l .) || exit; \
+	if [ -n "$$unformatted" ]; then echo "not formatted by gofumpt:"; echo "$$unformatted"; exit 1; fi
+	go vet ./...
+	$(STATICCHECK) ./...
+	go mod tidy -diff
+
+.PHONY: zookeeper
+zookeeper:
+	@scripts/install-zookeeper.sh
