@@ -14,7 +14,6 @@ import (
 
 const (
 	startPatience = time.Minute
-	probePatience = 2 * time.Second
 	probeInterval = 10 * time.Millisecond
 	// leaderPatience is how long a survey of the ensemble waits for each server.
 	leaderPatience = 500 * time.Millisecond
@@ -74,10 +73,16 @@ func (s *Server) Await(ctx context.Context) error {
 	}
 	retry := time.NewTicker(probeInterval)
 	defer retry.Stop()
+	patience := 50 * time.Millisecond
 	for {
-		err := s.probe(ctx)
+		err := s.probe(ctx, patience)
 		if err == nil {
 			return nil
+		}
+		if errors.Is(err, context.DeadlineExceeded) {
+			// A server that is just starting may leave a connection without an
+			// answer for ever, one on a busy machine takes its time.
+			patience = min(2*patience, 2*time.Second)
 		}
 		select {
 		case <-p.done:
@@ -132,8 +137,8 @@ func (s *Server) signal(sig syscall.Signal) error {
 	return nil
 }
 
-func (s *Server) probe(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, probePatience)
+func (s *Server) probe(ctx context.Context, patience time.Duration) error {
+	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	// If our server could not bind its port, whoever did may be a ZooKeeper too.
 	conf, err := ask(ctx, s.Addr(), "conf")
