@@ -1,0 +1,178 @@
+package zktest
+
+import (
+	"encoding/binary"
+	"errors"
+	"io"
+	"net"
+	"time"
+)
+
+// conn is the server's end of a client's connection. One goroutine reads frames into the lane in, one writes what comes
+// out of the lane out; everything between happens under the ensemble's lock, which is never held while reading or
+// writing.
+type conn struct {
+	srv    *Server
+	client *Client
+	nc     net.Conn
+	number int64
+	in     lane
+	out    lane
+
+	session int64 // 0 until the handshake is done
+	timeout time.Duration
+	who     []identity
+	pending []*request // in order of arrival; answered in that order
+	asked   bool       // the handshake has begun
+	ended   bool       // takes no more requests, sends no more events
+
+	readOnly bool // the client sent, and expects, a read-only flag in the handshake
+
+	wake   chan struct{}
+	frames [][]byte // ready to be written
+	hangup bool     // close once they are
+}
+
+// accept starts serving nc. The caller holds the lock.
+func (s *Server) accept(nc net.Conn, client *Client) {
+	e := s.e
+	e.connections++
+	c := &conn{srv: s, client: client, nc: nc, number: e.connections, wake: make(chan struct{}, 1)}
+	c.in = lane{e: e, blocked: func() bool { return s.frozen || client.cut[ToServer][s.index] }}
+	c.out = lane{e: e, blocked: func() bool { return client.cut[ToClient][s.index] }}
+	host, _, err := net.SplitHostPort(nc.RemoteAddr().String())
+	if err != nil {
+		host = "127.0.0.1"
+	}
+	c.who = []identity{{"ip", host}}
+	e.open[c] = struct{}{}
+	s.conns[c] = struct{}{}
+	e.workers.Add(2)
+	go c.read()
+	go c.write()
+}
+
+// read takes frames off the connection for as long as it lasts. Requests that have arrived are served even if the
+// client has hung up behind them, as when they wait in the buffers of a server that was cut off.
+func (c *conn) read() {
+	defer c.srv.e.workers.Done()
+	for {
+		frame, err := readFrame(c.nc, c.srv.e.maxFrame)
+		c.srv.e.do(func() {
+			c.in.push(c.srv.e.draw(c.srv.e.latency), func() {
+				if err != nil {
+					c.close()
+					return
+				}
+				c.handle(frame)
+			})
+		})
+		if err != nil {
+			return
+		}
+	}
+}
+
+var errFrame = errors.New("zktest: frame length out of bounds")
+
+func readFrame(r io.Reader, limit int) ([]byte, error) {
+	var head [4]byte
+	if _, err := io.ReadFull(r, head[:]); err != nil {
+		return nil, err
+	}
+	n := int(int32(binary.BigEndian.Uint32(head[:])))
+	if n < 0 || n > limit {
+		return nil, errFrame
+	}
+	frame := make([]byte, n)
+	_, err := io.ReadFull(r, frame)
+	return frame, err
+}
+
+func (c *conn) write() {
+	defer c.srv.e.workers.Done()
+	for {
+		frames, hangup := c.written()
+		for _, frame := range frames {
+			if _, err := c.nc.Write(frame); err != nil {
+				hangup = true
+				break
+			}
+		}
+		if hangup {
+			c.nc.Close()
+			c.srv.e.do(func() { delete(c.srv.e.open, c) })
+			return
+		}
+		if len(frames) == 0 {
+			<-c.wake
+		}
+	}
+}
+
+// written hands the ready frames to the writer.
+func (c *conn) written() ([][]byte, bool) {
+	c.srv.e.mu.Lock()
+	defer c.srv.e.mu.Unlock()
+	frames := c.frames
+	c.frames = nil
+	return frames, c.hangup
+}
+
+func (c *conn) signal() {
+	select {
+	case c.wake <- struct{}{}:
+	default:
+	}
+}
+
+// send queues a frame for the client.
+func (c *conn) send(frame []byte) {
+	c.out.push(c.srv.e.draw(c.srv.e.latency), func() {
+		if c.hangup {
+			return
+		}
+		c.frames = append(c.frames, frame)
+		c.signal()
+	})
+}
+
+// event tells the client that a watch has fired.
+func (c *conn) event(event eventType, path string) {
+	if c.ended {
+		return
+	}
+	e := newReply(-1, -1, ok)
+	e.int32(int32(event))
+	e.int32(3) // KeeperState.SyncConnected
+	e.string(path)
+	c.send(e.frame())
+}
+
+// shut ends the connection from the server's side: what has been sent still arrives.
+func (c *conn) shut() {
+	if c.ended {
+		return
+	}
+	c.end()
+	c.out.push(c.srv.e.draw(c.srv.e.latency), func() {
+		c.hangup = true
+		c.signal()
+	})
+}
+
+// close ends the connection at once, both ways.
+func (c *conn) close() {
+	c.end()
+	c.hangup = true
+	c.frames = nil
+	c.nc.Close()
+	c.signal()
+}
+
+func (c *conn) end() {
+	c.ended = true
+	c.pending = nil
+	c.srv.watches.drop(c)
+	delete(c.srv.conns, c)
+}

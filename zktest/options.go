@@ -1,0 +1,81 @@
+package zktest
+
+import "time"
+
+// Option configures a server or an ensemble.
+type Option func(*settings)
+
+type settings struct {
+	seed                   int64
+	tick                   time.Duration
+	minTimeout, maxTimeout time.Duration
+	latency                span // client to server and back, each
+	serverLatency          span
+	diskLatency            span
+	syncLimit              int // in ticks
+	electionTime           time.Duration
+	containerInterval      time.Duration
+	ttlNodes               bool
+	maxFrame               int
+}
+
+func defaults() settings {
+	return settings{
+		seed:              1,
+		tick:              500 * time.Millisecond,
+		syncLimit:         5,
+		electionTime:      200 * time.Millisecond,
+		containerInterval: time.Minute,
+		maxFrame:          0xfffff,
+	}
+}
+
+// WithSeed sets the seed of everything that is left to chance: the order in which a session's nodes go, the order of
+// watches put back, latencies, who wins a tie at a thaw. The default is 1. It does not fix the order in which
+// goroutines run.
+func WithSeed(seed int64) Option { return func(s *settings) { s.seed = seed } }
+
+// WithTickTime sets ZooKeeper's tickTime, by default 500 ms. Sessions end on its boundaries, and session timeouts are
+// kept between 2 and 20 ticks unless WithSessionTimeouts says otherwise.
+func WithTickTime(d time.Duration) Option { return func(s *settings) { s.tick = d } }
+
+// WithSessionTimeouts sets the bounds that a client's wish is fitted into.
+func WithSessionTimeouts(shortest, longest time.Duration) Option {
+	return func(s *settings) { s.minTimeout, s.maxTimeout = shortest, longest }
+}
+
+// WithLatency delays every frame between a client and a server, each way, by a time between the bounds. Frames of one
+// connection stay in order. The default is none.
+func WithLatency(shortest, longest time.Duration) Option {
+	return func(s *settings) { s.latency = span{shortest, longest} }
+}
+
+// WithServerLatency delays every message between servers. The default is none.
+func WithServerLatency(shortest, longest time.Duration) Option {
+	return func(s *settings) { s.serverLatency = span{shortest, longest} }
+}
+
+// WithDiskLatency delays the moment from which a transaction counts as logged by a server. The default is none. With
+// it, requests overlap as they do on a real server.
+func WithDiskLatency(shortest, longest time.Duration) Option {
+	return func(s *settings) { s.diskLatency = span{shortest, longest} }
+}
+
+// WithSyncLimit sets how many ticks a leader and its followers may be silent before they part, by default 5.
+func WithSyncLimit(ticks int) Option { return func(s *settings) { s.syncLimit = ticks } }
+
+// WithElectionTime sets how long a server looks around before it follows or leads, by default 200 ms.
+func WithElectionTime(d time.Duration) Option { return func(s *settings) { s.electionTime = d } }
+
+// WithContainerInterval sets how often empty containers and outlived nodes are looked for, by default a minute.
+func WithContainerInterval(d time.Duration) Option {
+	return func(s *settings) { s.containerInterval = d }
+}
+
+// WithTTLNodes allows nodes with a TTL, which ZooKeeper refuses with Unimplemented unless it is told to allow them
+// (zookeeper.extendedTypesEnabled).
+func WithTTLNodes() Option { return func(s *settings) { s.ttlNodes = true } }
+
+// WithMaxBuffer sets the largest frame a client may send, by default 0xfffff bytes (jute.maxbuffer). The connection
+// that sends a larger one is closed.
+func WithMaxBuffer(bytes int) Option { return func(s *settings) { s.maxFrame = bytes } }

@@ -1,0 +1,126 @@
+package zktest
+
+import (
+	"slices"
+	"strings"
+)
+
+// read executes a request that changes nothing against this server's own tree, however old that is.
+func (s *Server) read(q *request) (code, func(*encoder)) {
+	if l := s.leader; l != nil && l.tracker.check(q.session, s) == sessionMoved {
+		return sessionMoved, nil
+	}
+	switch q.op {
+	case OpPing:
+		return ok, nil
+	case OpSetWatches, OpSetWatches2:
+		s.setWatches(q.conn, q.watches)
+		return ok, nil
+	case OpAddWatch:
+		return s.addWatch(q)
+	case OpCheckWatches, OpRemoveWatches:
+		return s.removeWatch(q)
+	case OpReconfig:
+		return reconfigDisabled, nil
+	case OpMultiRead:
+		return ok, s.multiRead(q)
+	case OpGetEphemerals:
+		paths := s.owned(q.session, q.path)
+		return ok, func(e *encoder) { e.strings(paths) }
+	case OpExists, OpGetData, OpGetACL, OpGetChildren, OpGetChildren2, OpGetAllChildrenNumber:
+		return s.readNode(q)
+	}
+	return unimplemented, nil
+}
+
+func (s *Server) readNode(q *request) (code, func(*encoder)) {
+	if strings.IndexByte(q.path, 0) >= 0 {
+		return badArguments, nil
+	}
+	n := s.tree.nodes[q.path]
+	if q.op == OpExists && q.watch {
+		s.watches.data.add(q.path, q.conn, oneShot) // on an absent node too
+	}
+	if n == nil {
+		return noNode, nil
+	}
+	needs := permRead
+	switch q.op {
+	case OpExists:
+		return ok, func(e *encoder) { e.stat(n.stat()) }
+	case OpGetACL:
+		needs |= permAdmin
+	}
+	if !permitted(n.acl, needs, q.who) {
+		return noAuth, nil
+	}
+	switch q.op {
+	case OpGetData:
+		if q.watch {
+			s.watches.data.add(q.path, q.conn, oneShot)
+		}
+		return ok, func(e *encoder) { e.bytes(n.data); e.stat(n.stat()) }
+	case OpGetACL:
+		return ok, func(e *encoder) { e.acl(visible(n.acl, q.who)); e.stat(n.stat()) }
+	case OpGetAllChildrenNumber:
+		return ok, func(e *encoder) { e.int32(s.descendants(q.path)) }
+	}
+	if q.watch {
+		s.watches.child.add(q.path, q.conn, oneShot)
+	}
+	return ok, func(e *encoder) { s.encodeChildren(e, q, n) }
+}
+
+// encodeChildren lists in seeded disorder: ZooKeeper's order is that of a HashSet, and nobody may rely on it.
+func (s *Server) encodeChildren(e *encoder, q *request, n *node) {
+	names := s.tree.children(q.path)
+	s.e.shuffle(names)
+	e.strings(names)
+	if q.op == OpGetChildren2 {
+		e.stat(n.stat())
+	}
+}
+
+func visible(acl []ACL, who []identity) []ACL {
+	if permitted(acl, permAdmin, who) {
+		return acl
+	}
+	return masked(acl)
+}
+
+func (s *Server) owned(session int64, prefix string) []string {
+	var paths []string
+	for path := range s.tree.ephemerals[session] {
+		if strings.HasPrefix(path, prefix) {
+			paths = append(paths, path)
+		}
+	}
+	slices.Sort(paths)
+	return paths
+}
+
+func (s *Server) descendants(path string) int32 {
+	var n int32
+	for other := range s.tree.nodes {
+		if other != path && strings.HasPrefix(other, strings.TrimSuffix(path, "/")+"/") {
+			n++
+		}
+	}
+	return n
+}
+
+func (s *Server) multiRead(q *request) func(*encoder) {
+	return func(e *encoder) {
+		for _, r := range q.ops {
+			c, reply := s.readNode(&request{record: r, conn: q.conn, who: q.who})
+			if c != ok {
+				multiHeader(e, opError, false, c)
+				e.int32(int32(c))
+				continue
+			}
+			multiHeader(e, r.op, false, ok)
+			reply(e)
+		}
+		multiHeader(e, -1, true, -1)
+	}
+}

@@ -1,0 +1,101 @@
+package zktest
+
+import "time"
+
+// record is the body of a request. One type for all operations: each fills the fields that its body has.
+type record struct {
+	op      Op
+	path    string
+	data    []byte
+	acl     []ACL
+	flags   int32
+	version int32
+	ttl     time.Duration
+	watch   bool
+	mode    int32 // addWatch's mode, removeWatches' kind
+	watches watchLists
+	ops     []record // multi
+}
+
+// watchLists are the watches a client brings along when it reconnects, with the last zxid it has seen.
+type watchLists struct {
+	zxid                                      int64
+	data, exist, child, persistent, recursive []string
+}
+
+// request is one request of a connection on its way through the servers.
+type request struct {
+	record
+	conn    *conn
+	session int64
+	timeout time.Duration
+	xid     int32
+	who     []identity
+	cause   Cause  // why a session closes or a node goes, for requests the server makes itself
+	fault   *Fault // what shall happen to the reply
+
+	done  bool // decided; for a write: applied at this server
+	code  code
+	reply func(*encoder)
+}
+
+// decodeRecord reads the body of op. Operations that carry nothing the server looks at leave the body alone.
+func decodeRecord(op Op, d *decoder) (record, error) {
+	r := record{op: op}
+	switch op {
+	case OpCreate, OpCreate2, OpCreateContainer, OpCreateTTL:
+		r.path, r.data, r.acl, r.flags = d.string(), d.bytes(), d.acl(), d.int32()
+		if op == OpCreateTTL {
+			r.ttl = time.Duration(d.int64()) * time.Millisecond
+		}
+	case OpDelete, OpCheck:
+		r.path, r.version = d.string(), d.int32()
+	case OpSetData:
+		r.path, r.data, r.version = d.string(), d.bytes(), d.int32()
+	case OpSetACL:
+		r.path, r.acl, r.version = d.string(), d.acl(), d.int32()
+	case OpExists, OpGetData, OpGetChildren, OpGetChildren2:
+		r.path, r.watch = d.string(), d.bool()
+	case OpGetACL, OpSync, OpGetEphemerals, OpGetAllChildrenNumber:
+		r.path = d.string()
+	case OpCheckWatches, OpRemoveWatches, OpAddWatch:
+		r.path, r.mode = d.string(), d.int32()
+	case OpSetWatches, OpSetWatches2:
+		r.watches = decodeWatches(op, d)
+	case OpMulti, OpMultiRead:
+		r.ops = decodeMulti(op, d)
+	}
+	return r, d.err
+}
+
+func decodeWatches(op Op, d *decoder) watchLists {
+	w := watchLists{zxid: d.int64(), data: d.strings(), exist: d.strings(), child: d.strings()}
+	if op == OpSetWatches2 {
+		w.persistent, w.recursive = d.strings(), d.strings()
+	}
+	return w
+}
+
+func decodeMulti(multi Op, d *decoder) []record {
+	var ops []record
+	for d.err == nil {
+		op, last, _ := Op(d.int32()), d.bool(), d.int32()
+		if last || d.err != nil {
+			break
+		}
+		if !inMulti(multi, op) {
+			d.err = errShort
+			break
+		}
+		r, _ := decodeRecord(op, d)
+		ops = append(ops, r)
+	}
+	return ops
+}
+
+func inMulti(multi, op Op) bool {
+	if multi == OpMultiRead {
+		return op == OpGetData || op == OpGetChildren
+	}
+	return op.creates() || op == OpDelete || op == OpSetData || op == OpCheck
+}

@@ -1,0 +1,91 @@
+package zktest
+
+// setWatches puts the watches of a reconnected client back, and fires those that have missed something since the last
+// zxid it saw (DataTree.setWatches). The order within each list is the client's business and a map's, so it is shuffled.
+func (s *Server) setWatches(c *conn, w watchLists) {
+	for _, list := range [][]string{w.data, w.exist, w.child} {
+		s.e.shuffle(list)
+	}
+	for _, path := range w.data {
+		switch n := s.tree.nodes[path]; {
+		case n == nil:
+			c.event(nodeDeleted, path)
+		case n.mzxid > w.zxid:
+			c.event(nodeDataChanged, path)
+		default:
+			s.watches.data.add(path, c, oneShot)
+		}
+	}
+	for _, path := range w.exist {
+		if s.tree.nodes[path] != nil {
+			c.event(nodeCreated, path)
+		} else {
+			s.watches.data.add(path, c, oneShot)
+		}
+	}
+	for _, path := range w.child {
+		switch n := s.tree.nodes[path]; {
+		case n == nil:
+			c.event(nodeDeleted, path)
+		case n.pzxid > w.zxid:
+			c.event(nodeChildrenChanged, path)
+		default:
+			s.watches.child.add(path, c, oneShot)
+		}
+	}
+	for _, path := range w.persistent {
+		s.watches.data.add(path, c, persistent)
+		s.watches.child.add(path, c, persistent)
+	}
+	for _, path := range w.recursive {
+		s.watches.data.add(path, c, recursive)
+		s.watches.child.add(path, c, recursive)
+	}
+}
+
+// addWatch's modes on the wire.
+const (
+	addPersistent = 0
+	addRecursive  = 1
+)
+
+func (s *Server) addWatch(q *request) (code, func(*encoder)) {
+	mode := persistent
+	switch q.mode {
+	case addPersistent:
+	case addRecursive:
+		mode = recursive
+	default:
+		return badArguments, nil
+	}
+	s.watches.data.add(q.path, q.conn, mode)
+	s.watches.child.add(q.path, q.conn, mode)
+	return ok, func(e *encoder) { e.int32(int32(ok)) }
+}
+
+// The kinds of watches that checkWatches and removeWatches name (Watcher.WatcherType).
+const (
+	kindChildren = 1
+	kindData     = 2
+	kindAny      = 3
+)
+
+func (s *Server) removeWatch(q *request) (code, func(*encoder)) {
+	data := q.mode != kindChildren && s.watches.data.has(q.path, q.conn)
+	child := q.mode != kindData && s.watches.child.has(q.path, q.conn)
+	if q.mode < kindChildren || q.mode > kindAny {
+		return badArguments, nil
+	}
+	if !data && !child {
+		return noWatcher, nil
+	}
+	if q.op == OpRemoveWatches {
+		if data {
+			s.watches.data.remove(q.path, q.conn)
+		}
+		if child {
+			s.watches.child.remove(q.path, q.conn)
+		}
+	}
+	return ok, nil
+}

@@ -1,0 +1,131 @@
+package zktest
+
+// handle serves one frame that has arrived.
+func (c *conn) handle(frame []byte) {
+	switch {
+	case c.ended:
+	case c.srv.leader == nil && c.srv.bond == nil:
+		c.shut() // "ZooKeeperServer not running"
+	case !c.asked:
+		c.connect(frame)
+	default:
+		c.request(frame)
+	}
+}
+
+func (c *conn) request(frame []byte) {
+	d := &decoder{buf: frame}
+	q := &request{conn: c, session: c.session, timeout: c.timeout, xid: d.int32(), who: c.who}
+	op := Op(d.int32())
+	var err error
+	if q.record, err = decodeRecord(op, d); err != nil && len(frame) < 8 {
+		c.shut()
+		return
+	}
+	if c.struck(q, frame) {
+		return
+	}
+	c.srv.e.requests[op]++
+	if op == OpAuth {
+		c.authenticate(q.xid, d)
+		return
+	}
+	if !c.srv.touch(c) {
+		return // MissingSessionException: the request is dropped, the closing of the session is on its way
+	}
+	c.pending = append(c.pending, q)
+	switch {
+	case err != nil:
+		q.finish(marshallingError, nil)
+	case op.writes() || op == OpSync:
+		c.srv.forward(q)
+	default:
+		c.drain()
+	}
+}
+
+// touch counts a request as a sign of life: with the leader at once, with a follower when the leader next asks.
+func (s *Server) touch(c *conn) bool {
+	if s.leader != nil {
+		return s.leader.tracker.touch(c.session, c.timeout)
+	}
+	if _, known := s.sessions[c.session]; !known {
+		return false
+	}
+	s.touched[c.session] = c.timeout
+	return true
+}
+
+// forward gives a request to the leader. The answer comes back in the log: the server that applies the transaction
+// finds its own request in it.
+func (s *Server) forward(q *request) {
+	if s.leader != nil {
+		s.leader.submit(s, q)
+		return
+	}
+	f := s.bond
+	f.tell(func() { f.leader.submit(s, q) })
+}
+
+// finish decides a request. Its answer goes out when everything that came before it on the connection is answered.
+func (q *request) finish(c code, reply func(*encoder)) {
+	q.done, q.code, q.reply = true, c, reply
+	q.conn.drain()
+}
+
+// drain answers from the head of the line: reads are executed there, so that they see every write ahead of them, and a
+// write that is not decided yet holds up everything behind it, pings included (CommitProcessor).
+func (c *conn) drain() {
+	for len(c.pending) > 0 && !c.ended {
+		q := c.pending[0]
+		if !q.done && (q.op.writes() || q.op == OpSync) {
+			return
+		}
+		c.pending = c.pending[1:]
+		c.answer(q)
+	}
+}
+
+func (c *conn) answer(q *request) {
+	if !q.done {
+		q.code, q.reply = c.srv.read(q)
+	}
+	var e *encoder
+	hangup := false
+	switch {
+	case q.op == OpConnect:
+		e = newFrame()
+		c.session = q.session
+		q.reply(e)
+		hangup = c.session == 0
+	case q.code == sessionMoved:
+		// ZooKeeper does not send this error: it hangs up (FinalRequestProcessor).
+		c.shut()
+		return
+	default:
+		e = newReply(q.xid, c.srv.zxid, q.code)
+		if q.code == ok && q.reply != nil {
+			q.reply(e)
+		}
+		hangup = q.code == unimplemented && !q.op.writes()
+	}
+	c.deliver(q, e.frame())
+	if hangup {
+		c.shut()
+	}
+}
+
+func (c *conn) authenticate(xid int32, d *decoder) {
+	d.int32() // type
+	scheme, credentials := d.string(), d.bytes()
+	switch scheme {
+	case "digest":
+		c.who = append(c.who[:len(c.who):len(c.who)], digestIdentity(credentials))
+	case "ip":
+	default:
+		c.send(newReply(xid, 0, authFailed).frame())
+		c.shut()
+		return
+	}
+	c.send(newReply(xid, 0, ok).frame())
+}

@@ -1,0 +1,88 @@
+package zktest
+
+import "time"
+
+// txn is a decided transaction, the unit of the log. A request that fails is one too, as in ZooKeeper: it takes a zxid
+// and needs a majority to be answered.
+type txn struct {
+	zxid    int64
+	at      time.Time
+	op      Op
+	session int64
+	timeout time.Duration // of a new session
+	cause   Cause
+	code    code // not ok: nothing changes
+	actions []action
+	req     *request // answered by the server it came in at
+}
+
+// action is one validated change to the tree; in a multi that failed, what is reported for that operation.
+type action struct {
+	op        Op
+	code      code
+	path      string
+	data      []byte
+	acl       []ACL
+	version   int32 // after the change
+	created   int32 // the parent's count of created children, after the change
+	owner     int64
+	container bool
+	ttl       time.Duration
+}
+
+// apply makes t's changes on this server: tree, sessions, watches, and the reply if the request came in here. Events go
+// out before the reply, and both before any later read of the same connection.
+func (s *Server) apply(t *txn) {
+	if len(s.accepted) > 0 && s.accepted[0] == t {
+		s.accepted = s.accepted[1:]
+	}
+	s.zxid = t.zxid
+	stats := make([]Stat, len(t.actions))
+	if t.code == ok {
+		for i, a := range t.actions {
+			stats[i] = s.perform(a, t)
+		}
+	}
+	switch t.op {
+	case OpConnect:
+		s.sessions[t.session] = t.timeout
+	case OpCloseSession:
+		delete(s.sessions, t.session)
+		delete(s.touched, t.session)
+	}
+	if t.req != nil && t.req.conn != nil && t.req.conn.srv == s {
+		t.req.finish(t.code, func(e *encoder) { encodeResult(e, t, stats) })
+	}
+	if t.op == OpCloseSession {
+		s.closeSession(t)
+	}
+}
+
+func (s *Server) perform(a action, t *txn) Stat {
+	switch {
+	case a.op.creates():
+		s.tree.create(a, t.zxid, t.at)
+		s.watches.created(a.path)
+	case a.op == OpDelete:
+		s.tree.delete(a.path, t.zxid)
+		s.watches.deleted(a.path)
+		return Stat{}
+	case a.op == OpSetData:
+		s.tree.setData(a, t.zxid, t.at)
+		s.watches.changed(a.path)
+	case a.op == OpSetACL:
+		s.tree.setACL(a)
+	default:
+		return Stat{}
+	}
+	return s.tree.nodes[a.path].stat()
+}
+
+// closeSession closes the connections of the ended session. The one that asked gets its answer first.
+func (s *Server) closeSession(t *txn) {
+	for _, c := range s.sortedConns() {
+		if c.session == t.session {
+			c.shut()
+		}
+	}
+}

@@ -1,0 +1,120 @@
+package zktest
+
+import "slices"
+
+// eventType is what happened to a watched node, as numbered on the wire.
+type eventType int32
+
+const (
+	nodeCreated         eventType = 1
+	nodeDeleted         eventType = 2
+	nodeDataChanged     eventType = 3
+	nodeChildrenChanged eventType = 4
+)
+
+// watchMode tells how long a watch lasts and how far it looks.
+type watchMode int8
+
+const (
+	oneShot watchMode = iota
+	persistent
+	recursive
+)
+
+// watchTable holds the watches of one kind (data or children) that connections of one server have left. A watch
+// belongs to the connection: it goes when the connection does, and the client brings it along to the next.
+type watchTable struct {
+	byPath map[string]map[*conn]watchMode
+	byConn map[*conn]map[string]struct{}
+}
+
+func newWatchTable() watchTable {
+	return watchTable{byPath: make(map[string]map[*conn]watchMode), byConn: make(map[*conn]map[string]struct{})}
+}
+
+func (w watchTable) add(path string, c *conn, mode watchMode) {
+	if w.byPath[path] == nil {
+		w.byPath[path] = make(map[*conn]watchMode)
+	}
+	if w.byConn[c] == nil {
+		w.byConn[c] = make(map[string]struct{})
+	}
+	w.byPath[path][c] = mode
+	w.byConn[c][path] = struct{}{}
+}
+
+func (w watchTable) has(path string, c *conn) bool {
+	_, found := w.byPath[path][c]
+	return found
+}
+
+func (w watchTable) remove(path string, c *conn) {
+	delete(w.byPath[path], c)
+	if len(w.byPath[path]) == 0 {
+		delete(w.byPath, path)
+	}
+	delete(w.byConn[c], path)
+	if len(w.byConn[c]) == 0 {
+		delete(w.byConn, c)
+	}
+}
+
+func (w watchTable) drop(c *conn) {
+	for path := range w.byConn[c] {
+		w.remove(path, c)
+	}
+}
+
+// fire sends the event to whoever watches path, except those told already, and returns whom it told. Recursive watches
+// of ancestors see it too, but not changes of a child list (PathParentIterator in ZooKeeper's WatchManager).
+func (w watchTable) fire(path string, event eventType, told []*conn) []*conn {
+	var hit []*conn
+	for at, own := path, true; ; own = false {
+		for c, mode := range w.byPath[at] {
+			if mode == recursive && event == nodeChildrenChanged || mode != recursive && !own {
+				continue
+			}
+			hit = append(hit, c)
+			if mode == oneShot {
+				w.remove(at, c)
+			}
+		}
+		if at == "/" {
+			break
+		}
+		at, _, _ = splitPath(at)
+	}
+	slices.SortFunc(hit, func(a, b *conn) int { return int(a.number - b.number) })
+	hit = slices.Compact(hit)
+	for _, c := range hit {
+		if !slices.Contains(told, c) {
+			c.event(event, path)
+		}
+	}
+	return hit
+}
+
+// watches are a server's two tables. exists and getData share the first, as in ZooKeeper.
+type watches struct{ data, child watchTable }
+
+func newWatches() *watches { return &watches{newWatchTable(), newWatchTable()} }
+
+func (w *watches) drop(c *conn) {
+	w.data.drop(c)
+	w.child.drop(c)
+}
+
+func (w *watches) created(path string) {
+	parent, _, _ := splitPath(path)
+	w.data.fire(path, nodeCreated, nil)
+	w.child.fire(parent, nodeChildrenChanged, nil)
+}
+
+func (w *watches) deleted(path string) {
+	parent, _, _ := splitPath(path)
+	told := w.data.fire(path, nodeDeleted, nil)
+	w.child.fire(path, nodeDeleted, told)
+	w.child.fire(parent, nodeChildrenChanged, nil)
+}
+
+func (w *watches) changed(path string) { w.data.fire(path, nodeDataChanged, nil) }
