@@ -1,0 +1,158 @@
+package zklock
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/go-zookeeper/zk"
+)
+
+// contender is one node in a lock's queue, from before its create until the node
+// is known to be gone. It is in its session's live set for that time.
+type contender struct {
+	queue *queue
+	epoch *epoch // that it was created in
+	id    string // the UUID in its name
+
+	// Known once the create's reply, or a list after it, has told.
+	node     string
+	sequence int32
+	czxid    int64
+
+	gone chan struct{} // closed when the place in the queue is lost: see cause
+
+	// Guarded by the session's mu.
+	cause   error    // why gone is closed
+	hold    *Hold    // once granted
+	leaving *removal // once left
+	guarded *time.Timer
+}
+
+// guardDelay is how long a hold that its list granted goes without a watch on
+// its own node, so that a short critical section need not pay for one.
+const guardDelay = 20 * time.Millisecond
+
+// newContender makes a contender of epoch ep, which it joins before its create
+// is sent, so that every list knows its node.
+func (q *queue) newContender(ep *epoch) *contender {
+	s := q.session
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	c := s.register(q, ep, s.ids.next())
+	if s.epoch != ep {
+		c.vanish(errSessionOver)
+	}
+	return c
+}
+
+// register adds a contender to the live ones. s.mu is held.
+func (s *Session) register(q *queue, ep *epoch, id string) *contender {
+	c := &contender{queue: q, epoch: ep, id: id, gone: make(chan struct{})}
+	s.live[id] = c
+	return c
+}
+
+// born takes the name and czxid that the server gave the node. The session's mu
+// is held.
+func (c *contender) born(node string, czxid int64) {
+	c.node, c.czxid = node, czxid
+	if parsed, ok := parseChild(base(node)); ok {
+		c.sequence = parsed.sequence
+	}
+}
+
+// prefix is the path that the server completes with the sequence.
+func (c *contender) prefix() string {
+	return join(c.queue.dir, nodePrefix+c.id+c.queue.kind.marker())
+}
+
+// vanish ends the contender, and its hold as lost: its node is gone or worth
+// nothing. The session's mu is held.
+func (c *contender) vanish(cause error) {
+	if c.cause != nil || c.leaving != nil {
+		return
+	}
+	c.cause = cause
+	close(c.gone)
+	if c.hold != nil {
+		c.hold.end(holdLost)
+		s := c.queue.session
+		s.spawnLocked(func() {
+			s.log.Warn("zklock: lock lost", "node", c.node, "cause", cause)
+			c.queue.trace.lost(c, cause)
+		})
+	}
+	c.stopGuard()
+}
+
+// close ends the contender with its session. The session's mu is held.
+func (c *contender) close() {
+	if c.cause != nil || c.leaving != nil {
+		return
+	}
+	c.cause = ErrClosed
+	close(c.gone)
+	if c.hold != nil {
+		c.hold.end(holdReleased)
+	}
+	c.stopGuard()
+}
+
+// whyGone returns why gone is closed, nil while it is open.
+func (c *contender) whyGone() error {
+	c.queue.session.mu.Lock()
+	defer c.queue.session.mu.Unlock()
+	return c.cause
+}
+
+// leave gives the place up: the node is deleted in the background. It may be
+// called more than once.
+func (c *contender) leave() *removal {
+	c.queue.session.mu.Lock()
+	defer c.queue.session.mu.Unlock()
+	return c.leaveLocked()
+}
+
+func (c *contender) leaveLocked() *removal {
+	if c.leaving == nil {
+		c.stopGuard()
+		c.leaving = c.queue.session.remove(c)
+	}
+	return c.leaving
+}
+
+// grant turns the place at the head of the queue into a hold, unless the place
+// was lost or ctx has ended.
+func (c *contender) grant(ctx context.Context) (*Hold, error) {
+	s := c.queue.session
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if c.cause != nil {
+		return nil, c.cause
+	}
+	if ctx.Err() != nil {
+		return nil, ended(ctx)
+	}
+	c.hold = newHold(c)
+	c.guarded = time.AfterFunc(guardDelay, func() { s.spawn(c.guard) })
+	return c.hold, nil
+}
+
+func (c *contender) stopGuard() {
+	if c.guarded != nil {
+		c.guarded.Stop()
+	}
+}
+
+// guard sets the watch on the contender's own node, whose deletion by somebody
+// else then reaches vanish. The watch is set again by whoever sees it fire.
+func (c *contender) guard() {
+	w := c.queue.session.watch(c.node)
+	<-w.armed
+	if errors.Is(w.err, zk.ErrNoNode) {
+		c.queue.session.mu.Lock()
+		defer c.queue.session.mu.Unlock()
+		c.vanish(errNodeDeleted)
+	}
+}

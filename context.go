@@ -1,0 +1,51 @@
+package zklock
+
+import (
+	"context"
+
+	"github.com/zklock/zklock/internal/goid"
+)
+
+// LockContext is [Locker.Lock] under ctx, as Java's lockInterruptibly: when ctx
+// ends first it returns ctx's error, leaves the lock unheld and no node behind
+// (it is deleted in the background). A ctx that has ended already never
+// acquires. If the deadline passed while the caller stood in the queue, the
+// error is [ErrLocked] as well as context.DeadlineExceeded.
+//
+// What cannot be ridden out is returned as an [*Error]: [ErrClosed], a refusal
+// of the server, or [ErrLost] if the caller holds the lock already but has lost
+// it.
+func (l *Locker) LockContext(ctx context.Context) error {
+	if ctx.Err() != nil {
+		return wrap("lock", l.queue.dir, ended(ctx))
+	}
+	if l.ownedBy(goid.Get()) {
+		return wrap("lock", l.queue.dir, l.reenter())
+	}
+	h, err := l.take(ctx)
+	if err != nil {
+		return wrap("lock", l.queue.dir, err)
+	}
+	l.own(h)
+	return nil
+}
+
+// UnlockContext is [Locker.Unlock] that waits for ZooKeeper's confirmation and
+// reports instead of panicking: [ErrNotHeld] if the calling goroutine does not
+// own the lock, which stays as it is then, and [ErrLost] if the lock was lost.
+// When ctx ends first, or has ended already, its error is returned; the lock is
+// released all the same, in the background.
+func (l *Locker) UnlockContext(ctx context.Context) error {
+	h, outermost := l.yield()
+	var err error
+	switch {
+	case h == nil:
+		err = l.misuse()
+	case outermost:
+		err = h.release(ctx)
+		<-l.tenant
+	case h.state.Load() == holdLost:
+		err = ErrLost
+	}
+	return wrap("unlock", l.queue.dir, err)
+}

@@ -1,0 +1,156 @@
+package zklock
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/go-zookeeper/zk"
+)
+
+// create sends the create and, right behind its frame, a list of the queue, so
+// that an uncontended acquire takes one round trip. The list is nil if it could
+// not be had so. After an error the node, if there is one, is being deleted.
+func (c *contender) create(ctx context.Context) (*listing, error) {
+	s, prefix := c.queue.session, c.prefix()
+	seen := s.taps.add(opCreate, prefix)
+	created := send(s, func() (string, error) {
+		defer s.taps.drop(opCreate, prefix, seen)
+		return s.conn.Create(prefix, c.queue.data, zk.FlagEphemeralSequential, c.queue.acl)
+	})
+	var listed *pending[*listing]
+	select {
+	case <-seen.sent:
+		listed = send(s, func() (*listing, error) { return s.list(c.queue.dir) })
+	case <-created.done:
+	case <-ctx.Done():
+	}
+	select {
+	case <-created.done:
+	case <-ctx.Done():
+		s.spawn(func() {
+			<-created.done
+			if c.settle(s.ctx, seen, created) == nil {
+				c.leave()
+			}
+		})
+		return nil, ended(ctx)
+	}
+	if err := c.settle(ctx, seen, created); err != nil || listed == nil {
+		return nil, err
+	}
+	view, err := listed.wait(ctx)
+	if err != nil {
+		return nil, nil
+	}
+	view.early = true
+	return view, nil
+}
+
+// settle finds out what became of the create. It keeps the node if that is one
+// of the contender's session, and sees to the removal of any other.
+func (c *contender) settle(ctx context.Context, seen *tap, created *pending[string]) error {
+	s := c.queue.session
+	carrier, replied, zxid := seen.fate()
+	switch {
+	case carrier == nil, created.err != nil && replied:
+		s.forget(c) // unsent or refused: there is no node
+		if created.err == nil {
+			return errStale
+		}
+		return created.err
+	case created.err == nil:
+		return c.adopt(carrier, created.value, zxid)
+	}
+	// The search goes on when ctx has ended, to delete what it finds.
+	search := send(s, func() (struct{}, error) { return struct{}{}, c.search(carrier) })
+	_, err := search.wait(ctx)
+	if err != nil && ctx.Err() != nil {
+		s.spawn(func() {
+			<-search.done
+			if search.err == nil {
+				c.leave()
+			}
+		})
+	}
+	return err
+}
+
+// adopt makes node the contender's own. One that was queued for one session and
+// executed in the next is not: go-zookeeper replaces an expired session without
+// telling its callers.
+func (c *contender) adopt(carrier *link, node string, czxid int64) error {
+	s := c.queue.session
+	if carrier.id != c.epoch.id {
+		s.forget(c)
+		s.discard(carrier, node)
+		return errSessionOver
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	c.born(node, czxid)
+	return nil
+}
+
+// errNotThere says that a create whose reply was lost has left no node.
+var errNotThere = errors.New("zklock: the create had no effect")
+
+// search looks for the node of a create that carrier took but did not answer,
+// and adopts it.
+func (c *contender) search(carrier *link) error {
+	s := c.queue.session
+	for try := 0; ; try++ {
+		_, l, err := s.await(s.ctx, carrier.id)
+		if err != nil { // closed or expired: the server deletes it
+			s.forget(c)
+			return err
+		}
+		node, stat, err := c.find()
+		switch {
+		case err == nil && s.current() != l:
+			err = errStale // another server may have answered the list
+		case err == nil && stat.EphemeralOwner == carrier.id:
+			return c.adopt(carrier, node, stat.Czxid)
+		case err == nil:
+			err = errNotThere
+		}
+		if errors.Is(err, errNotThere) {
+			s.forget(c)
+			return err
+		}
+		if !transient(err) {
+			s.forget(c)
+			return fmt.Errorf("looking for the node of a create whose reply was lost: %w", err)
+		}
+		if err := sleep(s.ctx, pauseBefore(try)); err != nil {
+			return err
+		}
+	}
+}
+
+// find lists the queue as it is after everything that went before. Only a
+// committed write makes sure of that: a server that lags behind, or a leader
+// that no longer is one, answers a sync on its own.
+func (c *contender) find() (node string, stat *zk.Stat, err error) {
+	conn, dir := c.queue.session.conn, c.queue.dir
+	if _, err := conn.Multi(&zk.CheckVersionRequest{Path: dir, Version: -1}); errors.Is(err, zk.ErrNoNode) {
+		return "", nil, errNotThere
+	} else if err != nil {
+		return "", nil, err
+	}
+	names, _, err := conn.Children(dir)
+	if err != nil && !errors.Is(err, zk.ErrNoNode) {
+		return "", nil, err
+	}
+	for _, name := range names {
+		if id, ours := c.queue.session.ids.of(name); !ours || id != c.id {
+			continue
+		}
+		exists, stat, err := conn.Exists(join(dir, name))
+		if err == nil && !exists {
+			err = errNotThere
+		}
+		return join(dir, name), stat, err
+	}
+	return "", nil, errNotThere
+}

@@ -1,0 +1,155 @@
+package zklock
+
+import (
+	"context"
+	"crypto/tls"
+	"net"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/go-zookeeper/zk"
+)
+
+const (
+	// minDialTime is the least that a dial or a handshake gets: a session
+	// timeout of a second would leave no server the time to answer.
+	minDialTime = 250 * time.Millisecond
+
+	firstPause = 20 * time.Millisecond
+	maxPause   = time.Second
+)
+
+// dialer makes the connections of a session.
+type dialer struct {
+	session  *Session
+	dial     zk.Dialer // nil: the net package's
+	tls      *tls.Config
+	hosts    zk.HostProvider
+	attempts atomic.Int64 // since a server last served a request
+
+	mu     sync.Mutex
+	latest *link
+}
+
+// connect is what go-zookeeper calls for each connection. A dial and a handshake
+// have an eighth of the session timeout each, so that a server that does not
+// answer leaves time to find another one while the session lives.
+func (d *dialer) connect(network, address string, timeout time.Duration) (net.Conn, error) {
+	if err := d.pause(); err != nil {
+		return nil, err
+	}
+	limit := max(d.session.Timeout()/8, minDialTime)
+	ctx, cancel := context.WithTimeout(d.session.ctx, min(timeout, limit))
+	defer cancel()
+	conn, err := d.open(ctx, network, address)
+	if err != nil {
+		d.session.failed(err)
+		return nil, err
+	}
+	l := newLink(d.session, conn, limit)
+	d.mu.Lock()
+	previous := d.latest
+	d.latest = l
+	d.mu.Unlock()
+	if previous != nil {
+		previous.Close() // go-zookeeper leaves it open when the session had expired
+	}
+	if d.session.ctx.Err() != nil {
+		l.Close()
+	}
+	return l, nil
+}
+
+func (d *dialer) open(ctx context.Context, network, address string) (net.Conn, error) {
+	conn, err := d.raw(ctx, network, address)
+	if err != nil || d.tls == nil {
+		return conn, err
+	}
+	config := d.tls
+	if config.ServerName == "" && !config.InsecureSkipVerify {
+		host, _, err := net.SplitHostPort(address)
+		if err != nil {
+			conn.Close()
+			return nil, err
+		}
+		config = config.Clone()
+		config.ServerName = host
+	}
+	secure := tls.Client(conn, config)
+	if err := secure.HandshakeContext(ctx); err != nil {
+		conn.Close()
+		return nil, err
+	}
+	return secure, nil
+}
+
+func (d *dialer) raw(ctx context.Context, network, address string) (net.Conn, error) {
+	if d.dial == nil {
+		return new(net.Dialer).DialContext(ctx, network, address)
+	}
+	deadline, _ := ctx.Deadline()
+	return d.dial(network, address, time.Until(deadline))
+}
+
+// pause waits longer from round to round of the servers. It is done here since
+// go-zookeeper calls the host provider under a lock, and reads an answer to a
+// login that failed as a connection that worked.
+func (d *dialer) pause() error {
+	round := (d.attempts.Add(1) - 1) / int64(max(d.hosts.Len(), 1))
+	if round == 0 {
+		return d.session.ctx.Err()
+	}
+	return sleep(d.session.ctx, min(firstPause<<min(round-1, 10), maxPause))
+}
+
+// cut closes the newest connection, whatever stands on it.
+func (d *dialer) cut() {
+	d.mu.Lock()
+	l := d.latest
+	d.mu.Unlock()
+	if l != nil {
+		l.Close()
+	}
+}
+
+// sleep waits for d, or for the end of ctx and returns its error.
+func sleep(ctx context.Context, d time.Duration) error {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// hosts hands out the servers in turn. Names are resolved by each dial, under
+// its time limit; zk.DNSHostProvider resolves them once and without one.
+type hosts struct {
+	servers []string
+	next    int
+}
+
+func (h *hosts) Init(servers []string) error { h.servers = servers; return nil }
+func (h *hosts) Len() int                    { return len(h.servers) }
+func (h *hosts) Connected()                  {}
+
+func (h *hosts) Next() (server string, retryStart bool) {
+	server = h.servers[h.next%len(h.servers)]
+	h.next++
+	return server, false
+}
+
+// closableHosts makes go-zookeeper's dial loop, which looks at Close only when a
+// round of the servers is over, see it at once.
+type closableHosts struct {
+	zk.HostProvider
+	session *Session
+}
+
+func (h closableHosts) Next() (server string, retryStart bool) {
+	server, retryStart = h.HostProvider.Next()
+	return server, retryStart || h.session.ctx.Err() != nil
+}

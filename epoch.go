@@ -1,0 +1,176 @@
+package zklock
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/go-zookeeper/zk"
+)
+
+// An epoch is a stretch of one ZooKeeper session within which whatever is held
+// stays held. Every contender belongs to one and ends with it.
+type epoch struct {
+	id int64 // of its ZooKeeper session
+}
+
+// anySession makes await take whatever session there is.
+const anySession = 0
+
+var (
+	// errSessionOver says that the ZooKeeper session asked for is no more, and
+	// its nodes with it.
+	errSessionOver = errors.New("zklock: the ZooKeeper session has ended")
+
+	errNodeDeleted = errors.New("zklock: the lock node was deleted by someone else")
+)
+
+// await returns the current epoch and the connection that carries it, as soon as
+// there is one of ZooKeeper session id. Its errors are ctx's, ErrClosed, and
+// errSessionOver when another session has taken that one's place.
+func (s *Session) await(ctx context.Context, id int64) (*epoch, *link, error) {
+	for {
+		s.mu.Lock()
+		closed, current, ep, l, changed := s.closed, s.id, s.epoch, s.link, s.changed
+		s.mu.Unlock()
+		switch {
+		case closed:
+			return nil, nil, ErrClosed
+		case id != anySession && current != id:
+			return nil, nil, errSessionOver
+		case ep != nil && l != nil:
+			return ep, l, nil
+		}
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			return nil, nil, ended(ctx)
+		}
+	}
+}
+
+// current returns the connection, nil while there is none.
+func (s *Session) current() *link {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.link
+}
+
+// broadcast wakes everybody who waits for a change. s.mu is held.
+func (s *Session) broadcast() {
+	close(s.changed)
+	s.changed = make(chan struct{})
+}
+
+// greeted takes the answer to a connect request: id 0 says that the session has
+// expired. It runs before the client hears of it, so that no reply of a new
+// session is ever judged as one of the old.
+func (s *Session) greeted(l *link, timeout time.Duration) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
+		return
+	}
+	// Some servers (ClickHouse Keeper) replace a session without saying that the
+	// old one has expired: only the id tells.
+	if l.id != s.id {
+		s.endEpoch(errSessionOver)
+	}
+	s.id = l.id
+	if l.id != 0 {
+		s.timeout.Store(int64(timeout))
+		s.link = l
+		if s.epoch == nil {
+			s.epoch = &epoch{id: l.id}
+			s.spawnLocked(func() { s.log.Info("zklock: session established", "session", l.id, "timeout", timeout) })
+		}
+		for _, c := range s.live {
+			if c.hold != nil {
+				// Watches set again by the client may fail without a word.
+				s.spawnLocked(c.guard)
+			}
+		}
+	}
+	s.broadcast()
+}
+
+// endEpoch ends whatever is held or waiting. s.mu is held.
+func (s *Session) endEpoch(cause error) {
+	if s.epoch == nil {
+		return
+	}
+	ep := s.epoch
+	s.spawnLocked(func() { s.log.Warn("zklock: session lost", "session", ep.id, "cause", cause) })
+	s.epoch = nil
+	for _, c := range s.live {
+		if c.epoch == ep {
+			c.vanish(cause)
+		}
+	}
+}
+
+// disconnected takes the end of a connection.
+func (s *Session) disconnected(l *link, cause error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.link != l {
+		if s.link == nil && !s.closed {
+			s.failure = cause
+		}
+		return
+	}
+	s.link = nil
+	s.failure = cause
+	for _, w := range s.watches {
+		w.fire(false)
+	}
+	clear(s.watches)
+	s.broadcast()
+}
+
+// failed notes why a server could not be reached, for Connect's error.
+func (s *Session) failed(cause error) {
+	s.log.Debug("zklock: connect failed", "cause", cause)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.failure = cause
+}
+
+// served notes that the newest connection works.
+func (s *Session) served() { s.dialer.attempts.Store(0) }
+
+// notify takes the client's events. It is called from the client's own
+// goroutines, also under its locks, and so neither blocks nor calls the client.
+func (s *Session) notify(event zk.Event) {
+	switch event.Type {
+	case zk.EventNodeDeleted, zk.EventNodeDataChanged:
+	default:
+		return
+	}
+	deleted := event.Type == zk.EventNodeDeleted
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if w := s.watches[event.Path]; w != nil {
+		delete(s.watches, event.Path)
+		w.fire(deleted)
+	}
+	if c := s.contenderAt(event.Path); c != nil {
+		if deleted {
+			c.vanish(errNodeDeleted)
+		} else if c.hold != nil {
+			s.spawnLocked(c.guard)
+		}
+	}
+}
+
+// contenderAt returns the live contender whose node path is. s.mu is held.
+func (s *Session) contenderAt(path string) *contender {
+	id, ours := s.ids.of(base(path))
+	if !ours {
+		return nil
+	}
+	if c := s.live[id]; c != nil && c.node == path {
+		return c
+	}
+	return nil
+}

@@ -1,0 +1,65 @@
+package zklock
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+)
+
+var (
+	// ErrLocked says that somebody else holds the lock, or is ahead in its queue.
+	// A call that ends by its deadline while it waits in the queue returns an
+	// error that is both ErrLocked and context.DeadlineExceeded.
+	ErrLocked = errors.New("zklock: lock is held by another")
+
+	// ErrLost says that a hold ended without its owner's release: the ZooKeeper
+	// session ended, or somebody deleted the lock node.
+	ErrLost = errors.New("zklock: lock was lost")
+
+	// ErrNotHeld says that the caller does not hold the lock.
+	ErrNotHeld = errors.New("zklock: lock is not held by the caller")
+
+	// ErrReleased is how a hold ends when its owner releases it or closes its
+	// session.
+	ErrReleased = errors.New("zklock: lock was released")
+
+	// ErrClosed says that the session was closed by its Close method.
+	ErrClosed = errors.New("zklock: session is closed")
+)
+
+// Error says which operation failed on which path, and why. Unwrap gives the
+// cause: one of this package's sentinels, the context's error, or an error of
+// the zk package.
+type Error struct {
+	Op   string // "connect", "lock", "unlock", ...
+	Path string // the lock's path, or the servers for "connect"
+	Err  error
+}
+
+func (e *Error) Error() string {
+	cause := strings.TrimPrefix(e.Err.Error(), "zklock: ")
+	return fmt.Sprintf("zklock: %s %s: %s", e.Op, e.Path, cause)
+}
+
+func (e *Error) Unwrap() error { return e.Err }
+
+// wrap attaches op and path to err, once.
+func wrap(op, path string, err error) error {
+	if err == nil {
+		return nil
+	}
+	if _, ok := err.(*Error); ok {
+		return err
+	}
+	return &Error{Op: op, Path: path, Err: err}
+}
+
+// ended returns why ctx is over, with its cause where that says more.
+func ended(ctx context.Context) error {
+	err, cause := ctx.Err(), context.Cause(ctx)
+	if cause == nil || errors.Is(err, cause) {
+		return err
+	}
+	return fmt.Errorf("%w: %w", err, cause)
+}

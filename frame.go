@@ -1,0 +1,146 @@
+package zklock
+
+import (
+	"encoding/binary"
+	"sync"
+)
+
+// Operation codes of the wire protocol that the library looks for.
+const (
+	opCreate       = 1
+	opDelete       = 2
+	opSync         = 9
+	opSetAuth      = 100
+	opCloseSession = -11
+)
+
+// frameHead is as much of a frame as anything here needs: its length, then a
+// reply's xid, zxid and error code, or, in the answer to a connect, protocol
+// version, timeout and session id.
+const frameHead = 4 + 16
+
+// frameReader finds the heads of the frames in a stream that somebody else reads.
+type frameReader struct {
+	head   [frameHead]byte
+	filled int
+	body   int // bytes still to pass before the next frame
+}
+
+// feed takes the next bytes of the stream and calls onHead for each head that
+// they complete.
+func (r *frameReader) feed(p []byte, onHead func(head []byte)) {
+	for len(p) > 0 {
+		if r.body > 0 {
+			n := min(r.body, len(p))
+			r.body -= n
+			p = p[n:]
+			continue
+		}
+		n := copy(r.head[r.filled:], p)
+		r.filled += n
+		p = p[n:]
+		if r.filled == frameHead {
+			length := int(binary.BigEndian.Uint32(r.head[:]))
+			r.filled, r.body = 0, 4+length-frameHead
+			onHead(r.head[:])
+		}
+	}
+}
+
+// between tells whether the stream stands at the border of two frames.
+func (r *frameReader) between() bool { return r.filled == 0 && r.body == 0 }
+
+// A tap follows one request through the wire: go-zookeeper tells neither when
+// its frame went out, nor on which connection, nor the zxid of its reply.
+type tap struct {
+	sent chan struct{} // closed when the frame has been written, or writing it failed
+
+	mu      sync.Mutex
+	link    *link // the connection that it was written to, nil while unsent
+	replied bool
+	zxid    int64
+}
+
+// fate returns the connection that carried the request (nil: none), whether a
+// reply to it was read there, and that reply's zxid.
+func (t *tap) fate() (l *link, replied bool, zxid int64) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.link, t.replied, t.zxid
+}
+
+func (t *tap) reply(zxid int64) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.replied, t.zxid = true, zxid
+}
+
+// taps are the requests that wait to be seen on their way out.
+type taps struct {
+	mu      sync.Mutex
+	waiting map[tapKey][]*tap
+}
+
+// tapKey recognises a request by its operation and what its body begins with.
+type tapKey struct {
+	op   int32
+	path string
+}
+
+// add makes the next frame of that operation on path report to the tap.
+func (ts *taps) add(op int32, path string) *tap {
+	t := &tap{sent: make(chan struct{})}
+	key := tapKey{op, path}
+	ts.mu.Lock()
+	defer ts.mu.Unlock()
+	if ts.waiting == nil {
+		ts.waiting = make(map[tapKey][]*tap)
+	}
+	ts.waiting[key] = append(ts.waiting[key], t)
+	return t
+}
+
+// drop forgets a tap whose request has ended.
+func (ts *taps) drop(op int32, path string, t *tap) {
+	ts.mu.Lock()
+	defer ts.mu.Unlock()
+	key := tapKey{op, path}
+	for i, other := range ts.waiting[key] {
+		if other == t {
+			ts.remove(key, i)
+			return
+		}
+	}
+}
+
+func (ts *taps) remove(key tapKey, i int) {
+	left := ts.waiting[key]
+	if len(left) == 1 {
+		delete(ts.waiting, key)
+		return
+	}
+	ts.waiting[key] = append(left[:i:i], left[i+1:]...)
+}
+
+// take returns the tap that waits for this request frame, if any.
+func (ts *taps) take(frame []byte) *tap {
+	const opAt, lengthAt, pathAt = 8, 12, 16
+	if len(frame) < lengthAt {
+		return nil
+	}
+	op := int32(binary.BigEndian.Uint32(frame[opAt:]))
+	var path []byte
+	if len(frame) >= pathAt {
+		if n := int(binary.BigEndian.Uint32(frame[lengthAt:])); n <= len(frame)-pathAt {
+			path = frame[pathAt : pathAt+n]
+		}
+	}
+	ts.mu.Lock()
+	defer ts.mu.Unlock()
+	waiting := ts.waiting[tapKey{op, string(path)}]
+	if len(waiting) == 0 {
+		return nil
+	}
+	ts.remove(tapKey{op, string(path)}, 0)
+	return waiting[0]
+}

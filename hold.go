@@ -1,0 +1,188 @@
+package zklock
+
+import (
+	"context"
+	"sync"
+	"sync/atomic"
+
+	"github.com/go-zookeeper/zk"
+)
+
+// Hold is one possession of a lock, from the grant until it is released or lost.
+// It belongs to whoever has the value and may cross goroutines; its methods may
+// be called from several at once.
+type Hold struct {
+	contender *contender
+	state     atomic.Int32
+	lost      chan struct{}
+
+	mu      sync.Mutex
+	ctx     context.Context
+	cancels []context.CancelCauseFunc
+}
+
+// What a Hold's state may be. It changes once, from held to one of the others.
+const (
+	holdHeld int32 = iota
+	holdLost
+	holdReleased
+)
+
+func newHold(c *contender) *Hold {
+	return &Hold{contender: c, lost: make(chan struct{})}
+}
+
+// Lost returns a channel that is closed when the lock is lost, and never by its
+// release: a long task selects on it.
+func (h *Hold) Lost() <-chan struct{} { return h.lost }
+
+// Context returns a context that lives as long as the hold: it is cancelled with
+// the cause [ErrLost] or [ErrReleased]. [HoldFrom] finds the hold in it.
+func (h *Hold) Context() context.Context {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.ctx == nil {
+		h.ctx = h.bind(context.Background())
+	}
+	return h.ctx
+}
+
+// Err returns nil while the lock is held, and then [ErrLost] or [ErrReleased].
+func (h *Hold) Err() error {
+	switch h.state.Load() {
+	case holdLost:
+		return ErrLost
+	case holdReleased:
+		return ErrReleased
+	}
+	return nil
+}
+
+// Valid tells whether the lock is held.
+func (h *Hold) Valid() bool { return h.Err() == nil }
+
+// Token returns the hold's fencing token, the zxid of the transaction that
+// created its node. A later hold of the same path has a larger one, also after
+// the path itself was deleted and made again. A store outside ZooKeeper that
+// refuses a token below the largest it has seen is safe from a holder that was
+// paused and does not know yet that its lock is lost.
+func (h *Hold) Token() int64 { return h.contender.czxid }
+
+// Node returns the full path of the hold's node.
+func (h *Hold) Node() string { return h.contender.node }
+
+// Check returns a request that succeeds only while the hold's node exists. Put
+// first in a Multi of [Session.Conn], it makes the other operations happen
+// while this hold exists or not at all.
+func (h *Hold) Check() *zk.CheckVersionRequest {
+	return &zk.CheckVersionRequest{Path: h.contender.node, Version: -1}
+}
+
+// Release gives the lock back and returns when ZooKeeper has confirmed it. When
+// ctx ends first, or has ended already, its error is returned and the delete
+// goes on in the background until the node is gone or the session is. Calling
+// Release again returns nil again, and so does it after [Session.Close]; of a
+// hold that was lost it returns [ErrLost].
+func (h *Hold) Release(ctx context.Context) error {
+	return wrap("release", h.contender.queue.dir, h.release(ctx))
+}
+
+func (h *Hold) release(ctx context.Context) error {
+	r, err := h.leave()
+	if r == nil {
+		return err
+	}
+	select {
+	case <-r.done:
+		return r.err
+	default:
+	}
+	select {
+	case <-r.done:
+		return r.err
+	case <-ctx.Done():
+		return ended(ctx)
+	}
+}
+
+// leave ends the hold and has its node deleted. The removal is nil if there is
+// none to wait for: the hold was lost, or ended with its session.
+func (h *Hold) leave() (*removal, error) {
+	c := h.contender
+	s := c.queue.session
+	s.mu.Lock()
+	if h.state.Load() == holdLost {
+		s.mu.Unlock()
+		return nil, ErrLost
+	}
+	first := h.end(holdReleased)
+	if first {
+		c.leaveLocked()
+	}
+	r := c.leaving
+	s.mu.Unlock()
+	if first {
+		c.queue.trace.released(c)
+	}
+	return r, nil
+}
+
+// sendRelease gives the lock back without waiting for ZooKeeper: it returns when
+// the delete has been written to the connection, behind which every later
+// request of this session stands, or when it has to wait for a connection.
+func (h *Hold) sendRelease() {
+	r, _ := h.leave()
+	if r == nil || r.link == nil {
+		return
+	}
+	select {
+	case <-r.sent:
+	case <-r.done:
+	case <-r.link.down:
+	}
+}
+
+// end closes what has to be closed; false if the hold has ended before. The
+// session's mu is held.
+func (h *Hold) end(state int32) bool {
+	if !h.state.CompareAndSwap(holdHeld, state) {
+		return false
+	}
+	if state == holdLost {
+		close(h.lost)
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for _, cancel := range h.cancels {
+		cancel(h.Err())
+	}
+	h.cancels = nil
+	return true
+}
+
+// under returns a child of parent that ends with the hold.
+func (h *Hold) under(parent context.Context) context.Context {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.bind(parent)
+}
+
+// bind makes a child of parent that carries the hold and ends with it. mu is held.
+func (h *Hold) bind(parent context.Context) context.Context {
+	ctx, cancel := context.WithCancelCause(context.WithValue(parent, holdKey{}, h))
+	if err := h.Err(); err != nil {
+		cancel(err)
+	} else {
+		h.cancels = append(h.cancels, cancel)
+	}
+	return ctx
+}
+
+type holdKey struct{}
+
+// HoldFrom returns the hold behind the context that [Locker.Do] gives to its
+// function, or behind [Hold.Context]; nil if there is none.
+func HoldFrom(ctx context.Context) *Hold {
+	h, _ := ctx.Value(holdKey{}).(*Hold)
+	return h
+}

@@ -1,0 +1,117 @@
+package zklock
+
+import (
+	"errors"
+	"time"
+
+	"github.com/go-zookeeper/zk"
+)
+
+// removal is the delete of one node, which goes on until the node is gone or its
+// session is.
+type removal struct {
+	sent <-chan struct{} // closed when the first delete has been written
+	link *link           // to which it is written; nil while disconnected
+	done chan struct{}   // closed when the node is gone, or cannot be deleted
+	err  error           // why it cannot be, once done
+}
+
+// remove deletes c's node in the background. s.mu is held.
+func (s *Session) remove(c *contender) *removal {
+	r := &removal{link: s.link, done: make(chan struct{})}
+	if c.epoch.id != s.id {
+		delete(s.live, c.id) // the node went with its session
+		close(r.done)
+		return r
+	}
+	fresh := c.sequence >= resetFrom || c.sequence < 0
+	first := s.taps.add(opDelete, c.node)
+	r.sent = first.sent
+	if !s.spawnLocked(func() {
+		r.err = s.deleteNode(c, fresh)
+		s.taps.drop(opDelete, c.node, first)
+		s.forget(c)
+		close(r.done)
+	}) {
+		s.taps.drop(opDelete, c.node, first)
+		close(r.done)
+	}
+	return r
+}
+
+// deleteNode tries until the node is known to be gone. It deletes exactly that
+// node: its name will not come again.
+func (s *Session) deleteNode(c *contender, resetCounter bool) error {
+	for try := 0; ; try++ {
+		if _, _, err := s.await(s.ctx, c.epoch.id); err != nil {
+			return nil // closed or expired: the server deletes it
+		}
+		if resetCounter && s.resetCounter(c) == nil {
+			return nil
+		}
+		err := s.conn.Delete(c.node, -1)
+		switch {
+		case err == nil, errors.Is(err, zk.ErrNoNode):
+			return nil
+		case !transient(err):
+			s.log.Error("zklock: lock node cannot be deleted and blocks the others until the session ends",
+				"node", c.node, "session", c.epoch.id, "error", err)
+			return err
+		}
+		if err := sleep(s.ctx, pauseBefore(try)); err != nil {
+			return nil
+		}
+	}
+}
+
+// resetCounter deletes the node together with its parent, if nobody else is
+// there, so that the parent is made anew with its counter at zero.
+func (s *Session) resetCounter(c *contender) error {
+	if c.queue.dir == "/" {
+		return zk.ErrBadArguments
+	}
+	_, err := s.conn.Multi(
+		&zk.DeleteRequest{Path: c.node, Version: -1},
+		&zk.DeleteRequest{Path: c.queue.dir, Version: -1})
+	return err
+}
+
+// sweep deletes those of the listed children that are ours and that nobody here
+// knows: the results of creates that were executed late.
+func (s *Session) sweep(l *link, dir string, names []string) {
+	for _, name := range names {
+		if _, ours := s.ids.of(name); ours {
+			s.discard(l, join(dir, name))
+		}
+	}
+}
+
+// discard deletes a node that a create in l's session has left, unless it
+// belongs to a live contender.
+func (s *Session) discard(l *link, node string) {
+	id, ours := s.ids.of(base(node))
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !ours || s.live[id] != nil || s.closed {
+		return
+	}
+	stray := s.register(&queue{session: s, dir: parent(node)}, &epoch{id: l.id}, id)
+	stray.born(node, 0)
+	stray.leaving = s.remove(stray)
+}
+
+// forget drops a contender whose node is gone.
+func (s *Session) forget(c *contender) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.live, c.id)
+}
+
+// pauseBefore returns how long to wait before another try: nothing at first,
+// since most faults show as a lost connection, whose return is waited for.
+func pauseBefore(try int) time.Duration {
+	if try == 0 {
+		return 0
+	}
+	return min(firstPause<<min(try-1, 10), maxPause)
+}

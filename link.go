@@ -1,0 +1,150 @@
+package zklock
+
+import (
+	"bufio"
+	"encoding/binary"
+	"errors"
+	"net"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// link is one connection to a server, from its dial to its end. It reads along
+// what passes, and tells its session of the handshake and of the end.
+type link struct {
+	net.Conn
+	session *Session
+	in      *bufio.Reader
+	frames  frameReader
+
+	// id is the ZooKeeper session that the connection carries; set before the
+	// handshake is reported.
+	id      int64
+	greeted atomic.Bool // the answer to the connect request was read whole
+	serving atomic.Bool // a request was answered without error
+
+	mu      sync.Mutex
+	pending map[int32]*tap // by xid
+
+	down    chan struct{} // closed when nothing can be answered here any more
+	endOnce sync.Once
+}
+
+// newLink takes over conn, whose handshake has to be done within timeout.
+func newLink(s *Session, conn net.Conn, timeout time.Duration) *link {
+	// Unanswered, go-zookeeper's handshake blocks for minutes: between header
+	// and body it clears its own deadline. Ours stands until the handshake is over.
+	conn.SetDeadline(time.Now().Add(timeout))
+	return &link{
+		Conn:    conn,
+		session: s,
+		in:      bufio.NewReader(conn),
+		pending: make(map[int32]*tap),
+		down:    make(chan struct{}),
+	}
+}
+
+func (l *link) SetDeadline(t time.Time) error {
+	return errors.Join(l.SetReadDeadline(t), l.SetWriteDeadline(t))
+}
+
+func (l *link) SetReadDeadline(t time.Time) error {
+	if !l.greeted.Load() {
+		return nil
+	}
+	return l.Conn.SetReadDeadline(t)
+}
+
+func (l *link) SetWriteDeadline(t time.Time) error {
+	if !l.greeted.Load() {
+		return nil
+	}
+	return l.Conn.SetWriteDeadline(t)
+}
+
+func (l *link) Read(p []byte) (int, error) {
+	n, err := l.in.Read(p)
+	l.frames.feed(p[:n], l.onHead)
+	if !l.greeted.Load() && l.id != 0 && l.frames.between() {
+		l.Conn.SetDeadline(time.Time{})
+		l.greeted.Store(true)
+	}
+	if err != nil {
+		l.end(err)
+	}
+	return n, err
+}
+
+// onHead sees the head of each frame before go-zookeeper does.
+func (l *link) onHead(head []byte) {
+	if l.id == 0 {
+		timeout := time.Duration(binary.BigEndian.Uint32(head[8:])) * time.Millisecond
+		l.id = int64(binary.BigEndian.Uint64(head[12:]))
+		l.session.greeted(l, timeout)
+		return
+	}
+	xid, code := int32(binary.BigEndian.Uint32(head[4:])), int32(binary.BigEndian.Uint32(head[16:]))
+	if code == 0 && !l.serving.Swap(true) {
+		l.session.served()
+	}
+	if t := l.answered(xid); t != nil {
+		t.reply(int64(binary.BigEndian.Uint64(head[8:])))
+	}
+}
+
+// Write passes one frame on: go-zookeeper writes each by one call.
+func (l *link) Write(p []byte) (int, error) {
+	var t *tap
+	if l.greeted.Load() {
+		t = l.session.taps.take(p)
+	}
+	if t != nil {
+		l.follow(int32(binary.BigEndian.Uint32(p[4:])), t)
+	}
+	n, err := l.Conn.Write(p)
+	if t != nil {
+		close(t.sent)
+	}
+	if err != nil {
+		l.end(err)
+		if len(p) >= 12 && int32(binary.BigEndian.Uint32(p[8:])) == opSetAuth {
+			// While it sends the credentials anew, go-zookeeper reports a failed
+			// write twice to a channel with room for one, and hangs (zk PR#163).
+			// The reader's error alone ends this connection as well.
+			l.Close()
+			return len(p), nil
+		}
+	}
+	return n, err
+}
+
+func (l *link) follow(xid int32, t *tap) {
+	t.mu.Lock()
+	t.link = l
+	t.mu.Unlock()
+	l.mu.Lock()
+	l.pending[xid] = t
+	l.mu.Unlock()
+}
+
+func (l *link) answered(xid int32) *tap {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	t := l.pending[xid]
+	delete(l.pending, xid)
+	return t
+}
+
+func (l *link) Close() error {
+	l.end(net.ErrClosed)
+	return l.Conn.Close()
+}
+
+// end reports that the connection is of no more use.
+func (l *link) end(cause error) {
+	l.endOnce.Do(func() {
+		close(l.down)
+		l.session.disconnected(l, cause)
+	})
+}

@@ -1,0 +1,187 @@
+package zklock
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+
+	"github.com/zklock/zklock/internal/goid"
+)
+
+// Locker is a sync.Locker that holds across machines. It is owned by the
+// goroutine that locked it, which may lock it again and unlocks it as often
+// (Java's ReentrantLock), unless [WithoutOwner] says otherwise. All Lockers of
+// one path, in any process, exclude each other, and so do Curator's
+// InterProcessMutex and zk.Lock.
+//
+// A hold that was lost stays lost until its owner's outermost Unlock, and until
+// then no other goroutine gets the lock through this Locker: inside a process it
+// is at least as strong as a mutex. The goroutines that an owner starts are not
+// owners, and an owner that ends without Unlock keeps the lock.
+type Locker struct {
+	queue     *queue
+	ownerless bool
+	ownership
+
+	// tenant has room for one: the goroutine that this process lets in.
+	tenant chan struct{}
+}
+
+var _ sync.Locker = (*Locker)(nil)
+
+// New returns a lock on path, which it does not create yet. Its errors name the
+// bad argument: a nil or closed session, a path that ZooKeeper would refuse, an
+// option's value.
+func New(s *Session, path string, opts ...Option) (*Locker, error) {
+	q, o, err := newQueue(s, path, exclusive, opts)
+	if err != nil {
+		return nil, err
+	}
+	return &Locker{queue: q, ownerless: o.ownerless, tenant: make(chan struct{}, 1)}, nil
+}
+
+func newQueue(s *Session, path string, k kind, opts []Option) (*queue, *options, error) {
+	if s == nil {
+		return nil, nil, wrap("new", path, errors.New("the session is nil: make one with Connect"))
+	}
+	if err := checkPath(path); err != nil {
+		return nil, nil, err
+	}
+	o, err := newOptions(path, opts)
+	if err != nil {
+		return nil, nil, wrap("new", path, err)
+	}
+	if s.ctx.Err() != nil {
+		return nil, nil, wrap("new", path, ErrClosed)
+	}
+	return &queue{session: s, dir: path, kind: k, data: o.data, acl: o.acl, trace: o.trace}, o, nil
+}
+
+// Lock takes the lock, waiting for as long as it takes: it rides out lost
+// connections and expired sessions. It never returns without holding the lock,
+// and panics if it can never succeed: the session is closed (also while Lock
+// waits; use [Locker.LockContext] for a graceful end), the server refuses the
+// path, or the caller holds the lock already but has lost it.
+func (l *Locker) Lock() {
+	if l.ownedBy(goid.Get()) {
+		if err := l.reenter(); err != nil {
+			panic(wrap("lock", l.queue.dir, err))
+		}
+		return
+	}
+	h, err := l.take(context.Background())
+	if err != nil {
+		panic(wrap("lock", l.queue.dir, err))
+	}
+	l.own(h)
+}
+
+// Unlock gives back what one Lock took. With the outermost one the lock is free
+// for the next: Unlock returns when its delete has been sent, or handed to the
+// session's background work while disconnected, so that for a moment others may
+// still see the lock as taken. A process that exits at once should use
+// [Locker.UnlockContext] instead, or close its session.
+//
+// It panics if the calling goroutine does not own the lock, and leaves the lock
+// as it is then. After a loss it does nothing on the network and is quiet:
+// [Locker.Lost] and UnlockContext tell.
+func (l *Locker) Unlock() {
+	h, outermost := l.yield()
+	switch {
+	case h == nil:
+		panic(wrap("unlock", l.queue.dir, l.misuse()))
+	case outermost:
+		h.sendRelease()
+		<-l.tenant
+	}
+}
+
+func (l *Locker) misuse() error {
+	self := goid.Get()
+	if owner := l.owner.Load(); owner != nobody {
+		return fmt.Errorf("goroutine %d owns it, and the caller is goroutine %d: %w", owner, self, ErrNotHeld)
+	}
+	return fmt.Errorf("it is not locked (the caller is goroutine %d): %w", self, ErrNotHeld)
+}
+
+// take gets the lock from the queue, and then this process's leave to use it,
+// which an owner that has lost the lock keeps until its Unlock.
+func (l *Locker) take(ctx context.Context) (*Hold, error) {
+	for {
+		h, err := l.queue.acquire(ctx)
+		if err != nil {
+			return nil, err
+		}
+		select {
+		case l.tenant <- struct{}{}:
+			if err = h.Err(); err == nil {
+				return h, nil
+			}
+			<-l.tenant
+		case <-h.Lost():
+		case <-l.queue.session.Done():
+			err = ErrClosed
+		case <-ctx.Done():
+			err = timedOut(ctx)
+		}
+		h.leave()
+		if err != nil && !errors.Is(err, ErrLost) {
+			if errors.Is(err, ErrReleased) {
+				err = ErrClosed
+			}
+			return nil, err
+		}
+	}
+}
+
+// Do runs fn while it holds the lock: it takes it as [Locker.LockContext] does,
+// and releases it when fn returns or panics. fn's context is a child of ctx that
+// is cancelled with the cause [ErrLost] when the lock is lost; [HoldFrom] finds
+// the hold in it. Do returns fn's error; if the lock was lost meanwhile, the
+// error is ErrLost too, even if fn returned nil.
+//
+// The lock belongs to the call, not to the goroutine: it is not reentrant, and
+// locking l inside fn waits for ever.
+func (l *Locker) Do(ctx context.Context, fn func(ctx context.Context) error) (err error) {
+	if ctx.Err() != nil {
+		return wrap("do", l.queue.dir, ended(ctx))
+	}
+	h, err := l.take(ctx)
+	if err != nil {
+		return wrap("do", l.queue.dir, err)
+	}
+	defer func() {
+		released := h.release(ctx)
+		<-l.tenant
+		switch {
+		case errors.Is(released, ErrLost) && err != nil:
+			err = wrap("do", l.queue.dir, fmt.Errorf("%w; it ended with: %w", ErrLost, err))
+		case errors.Is(released, ErrLost), err == nil && ctx.Err() == nil:
+			err = wrap("do", l.queue.dir, released)
+		}
+	}()
+	return fn(h.under(ctx))
+}
+
+// Acquire takes the lock for whoever has the [Hold] that it returns. It waits as
+// [Locker.LockContext] does. Handles are not reentrant, and may be passed to
+// other goroutines.
+func (l *Locker) Acquire(ctx context.Context) (*Hold, error) {
+	if ctx.Err() != nil {
+		return nil, wrap("acquire", l.queue.dir, ended(ctx))
+	}
+	h, err := l.queue.acquire(ctx)
+	return h, wrap("acquire", l.queue.dir, err)
+}
+
+// TryAcquire is Acquire without the wait: it returns [ErrLocked] if somebody
+// else holds the lock or waits for it, which costs no write. While there is no
+// connection it waits for one, as long as ctx lives.
+func (l *Locker) TryAcquire(ctx context.Context) (*Hold, error) {
+	if ctx.Err() != nil {
+		return nil, wrap("try", l.queue.dir, ended(ctx))
+	}
+	h, err := l.queue.try(ctx)
+	return h, wrap("try", l.queue.dir, err)
+}

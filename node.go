@@ -1,0 +1,132 @@
+package zklock
+
+import (
+	"cmp"
+	"crypto/rand"
+	"encoding/binary"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"sync/atomic"
+)
+
+// A lock node is named as Curator names it, _c_<uuid>-lock-<sequence>, so that
+// Curator's InterProcessMutex and zk.Lock on the same path exclude us and we them.
+const nodePrefix = "_c_"
+
+// kind is what a lock node asks for.
+type kind uint8
+
+const (
+	exclusive kind = iota
+	writing
+	reading
+)
+
+// markers are what a contender's name carries before its sequence: Curator's,
+// then kazoo's.
+var markers = []struct {
+	text string
+	kind kind
+}{
+	{"-lock-", exclusive},
+	{"-__WRIT__", writing},
+	{"-__READ__", reading},
+	{"__lock__", exclusive},
+	{"__rlock__", reading},
+}
+
+func (k kind) marker() string { return markers[k].text }
+
+// The server formats a sequence with %010d and counts it in 32 bits. At the top
+// the number sticks and repeats, and negative ones follow (ZOOKEEPER-2944), so
+// order means nothing from orderEnd on. resetFrom leaves room to start the
+// counter afresh before that.
+const (
+	sequenceDigits = 10
+	orderEnd       = 1<<31 - 1<<16
+	resetFrom      = 1<<31 - 1<<24
+)
+
+// child is a contender as a list of the lock's children shows it.
+type child struct {
+	name     string
+	kind     kind
+	sequence int32
+}
+
+// parseChild reads a child's name; false if it is not a contender's.
+func parseChild(name string) (child, bool) {
+	if len(name) < sequenceDigits {
+		return child{}, false
+	}
+	stem, digits := name[:len(name)-sequenceDigits], name[len(name)-sequenceDigits:]
+	for _, m := range markers {
+		number := digits
+		if !strings.HasSuffix(stem, m.text) {
+			if !strings.HasSuffix(stem, m.text+"-") {
+				continue
+			}
+			number = "-" + digits
+		}
+		if strings.IndexFunc(digits, func(r rune) bool { return r < '0' || r > '9' }) >= 0 {
+			return child{}, false
+		}
+		sequence, err := strconv.ParseInt(number, 10, 32)
+		if err != nil {
+			return child{}, false
+		}
+		return child{name: name, kind: m.kind, sequence: int32(sequence)}, true
+	}
+	return child{}, false
+}
+
+// contendersIn returns the contenders among names in the order of their
+// sequences. Every other child is ignored.
+func contendersIn(names []string) []child {
+	children := make([]child, 0, len(names))
+	for _, name := range names {
+		if c, ok := parseChild(name); ok {
+			children = append(children, c)
+		}
+	}
+	slices.SortFunc(children, func(a, b child) int { return cmp.Compare(a.sequence, b.sequence) })
+	return children
+}
+
+// blocks tells whether c, being ahead, keeps a contender of kind k waiting.
+func (c child) blocks(k kind) bool { return k != reading || c.kind != reading }
+
+// identities hands out the UUIDs of one session's nodes. They share a random
+// prefix, so that any list shows which nodes are ours: one that belongs to no
+// live contender is the late result of a create whose reply was lost.
+type identities struct {
+	prefix string
+	issued atomic.Uint64
+}
+
+// uuidLength is the length of a UUID's text, 8-4-4-4-12.
+const uuidLength = 36
+
+func newIdentities() *identities {
+	var random [8]byte
+	rand.Read(random[:]) // never fails since Go 1.24
+	n := binary.BigEndian.Uint64(random[:])
+	return &identities{prefix: fmt.Sprintf("%08x-%04x-4%03x-", n>>32, n>>16&0xffff, n&0xfff)}
+}
+
+// next returns a UUID that this session has not used yet.
+func (i *identities) next() string {
+	n := i.issued.Add(1)
+	return fmt.Sprintf("%s8%03x-%012x", i.prefix, n>>48&0xfff, n&(1<<48-1))
+}
+
+// of returns the UUID in a node's name, if it is one of this session's.
+func (i *identities) of(name string) (id string, ours bool) {
+	rest, ok := strings.CutPrefix(name, nodePrefix)
+	if !ok || len(rest) < uuidLength || !strings.HasPrefix(rest, i.prefix) {
+		return "", false
+	}
+	return rest[:uuidLength], true
+}

@@ -1,0 +1,152 @@
+package zklock
+
+import (
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"slices"
+	"time"
+
+	"github.com/go-zookeeper/zk"
+)
+
+// SessionOption changes how [Connect] makes a session.
+type SessionOption func(*sessionOptions)
+
+type credential struct {
+	scheme string
+	secret []byte
+}
+
+type sessionOptions struct {
+	credentials []credential
+	tls         *tls.Config
+	dialer      zk.Dialer
+	logger      *slog.Logger
+	hosts       zk.HostProvider
+}
+
+func (o *sessionOptions) check() error {
+	if o.hosts == nil {
+		return errors.New("WithHostProvider: the provider is nil")
+	}
+	if o.logger == nil {
+		return errors.New("WithLogger: the logger is nil")
+	}
+	for _, c := range o.credentials {
+		if c.scheme == "" {
+			return errors.New("WithAuth: the scheme is empty; it is one such as \"digest\"")
+		}
+	}
+	return nil
+}
+
+// WithAuth logs the session in, on every connection. For the scheme "digest" the
+// credentials are "user:password". It may be given more than once.
+func WithAuth(scheme string, credentials []byte) SessionOption {
+	return func(o *sessionOptions) {
+		o.credentials = append(o.credentials, credential{scheme, slices.Clone(credentials)})
+	}
+}
+
+// WithTLS encrypts every connection. An empty ServerName is filled in with the
+// host of the server that is dialled.
+func WithTLS(config *tls.Config) SessionOption {
+	return func(o *sessionOptions) { o.tls = config }
+}
+
+// WithDialer makes connections by dial, which keeps to its time limit.
+func WithDialer(dial zk.Dialer) SessionOption {
+	return func(o *sessionOptions) { o.dialer = dial }
+}
+
+// WithLogger sends what the session has to tell to logger: a new or lost session
+// and a lost lock at Info and Warn, a node that cannot be deleted at Error, the
+// client's own messages at Debug. Without it nothing is logged.
+func WithLogger(logger *slog.Logger) SessionOption {
+	return func(o *sessionOptions) { o.logger = logger }
+}
+
+// WithHostProvider chooses the servers to connect to by provider, whose methods
+// must not block. Without it they are tried in turn, in random order, and their
+// names are resolved anew each time.
+func WithHostProvider(provider zk.HostProvider) SessionOption {
+	return func(o *sessionOptions) { o.hosts = provider }
+}
+
+// Option changes how a lock works. All who use the same path may use different
+// ones.
+type Option func(*options)
+
+type options struct {
+	acl       []zk.ACL
+	data      []byte
+	trace     *Trace
+	ownerless bool
+}
+
+// maxFrame is the longest request that a server takes by default
+// (jute.maxbuffer); a longer one gets the connection cut.
+const maxFrame = 0xfffff
+
+func newOptions(path string, opts []Option) (*options, error) {
+	o := &options{acl: zk.WorldACL(zk.PermAll), data: whoAmI(), trace: new(Trace)}
+	for _, apply := range opts {
+		apply(o)
+	}
+	if len(o.acl) == 0 {
+		return nil, errors.New("WithACL: the list is empty: nobody could use the lock")
+	}
+	if o.trace == nil {
+		o.trace = new(Trace)
+	}
+	const overhead = 128 // headers, the node's name, the flags
+	size := overhead + len(path) + len(o.data)
+	for _, a := range o.acl {
+		size += 12 + len(a.Scheme) + len(a.ID)
+	}
+	if size > maxFrame {
+		return nil, fmt.Errorf("WithData: with %d bytes of data the lock node's create takes %d bytes, and ZooKeeper accepts %d (1 MiB)",
+			len(o.data), size, maxFrame)
+	}
+	return o, nil
+}
+
+// whoAmI is a lock node's data unless WithData replaces it.
+func whoAmI() []byte {
+	host, err := os.Hostname()
+	if err != nil {
+		host = "unknown"
+	}
+	return fmt.Appendf(nil, "host=%s pid=%d start=%s", host, os.Getpid(), processStart.Format(time.RFC3339))
+}
+
+var processStart = time.Now()
+
+// WithACL sets the access list of the lock's nodes and of the parents that have
+// to be created for them. The default lets everybody do everything. Whoever
+// waits for the lock needs to create and delete children of its path and to read
+// the nodes ahead.
+func WithACL(acl []zk.ACL) Option {
+	return func(o *options) { o.acl = slices.Clone(acl) }
+}
+
+// WithData sets what the lock's nodes say about their owner, instead of its
+// host, process id and start time.
+func WithData(data []byte) Option {
+	return func(o *options) { o.data = slices.Clone(data) }
+}
+
+// WithTrace has trace's functions called as the lock goes.
+func WithTrace(trace *Trace) Option {
+	return func(o *options) { o.trace = trace }
+}
+
+// WithoutOwner gives a [Locker] the rules of sync.Mutex instead of those of
+// Java's ReentrantLock: it is not reentrant, so that a goroutine that locks it
+// twice waits for ever, and any goroutine may unlock it.
+func WithoutOwner() Option {
+	return func(o *options) { o.ownerless = true }
+}

@@ -1,0 +1,199 @@
+package zklock
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"time"
+
+	"github.com/go-zookeeper/zk"
+)
+
+// queue is the recipe: contenders line up as ephemeral sequential nodes below
+// one path, the lowest sequence has the lock, and each other contender watches
+// the nearest one that it has to wait for
+// (https://zookeeper.apache.org/doc/current/recipes.html#sc_recipes_Locks).
+type queue struct {
+	session *Session
+	dir     string
+	kind    kind
+	data    []byte
+	acl     []zk.ACL
+	trace   *Trace
+}
+
+var (
+	// errUnordered says that the sequence counter is at its end, where the
+	// numbers no longer tell who came first.
+	errUnordered = errors.New("zklock: the sequence counter is at its end")
+
+	// errStale says that a list cannot be trusted with a decision: the
+	// connection changed while it was under way.
+	errStale = errors.New("zklock: the connection changed")
+)
+
+// acquire enters the queue and waits for its head. A place that is lost while
+// waiting is taken anew, at the tail. After an error no node is left, or it is
+// being deleted in the background.
+func (q *queue) acquire(ctx context.Context) (*Hold, error) {
+	for try := 0; ; try++ {
+		c, view, err := q.enter(ctx)
+		if err != nil {
+			return nil, err
+		}
+		q.trace.enqueued(c)
+		h, err := c.wait(ctx, view)
+		if err == nil {
+			q.trace.acquired(c)
+			return h, nil
+		}
+		left := c.leave()
+		if err := q.again(ctx, try, left, err); err != nil {
+			return nil, err
+		}
+	}
+}
+
+// try takes the lock if nobody is in its way, and otherwise returns ErrLocked,
+// without a write if it can.
+func (q *queue) try(ctx context.Context) (*Hold, error) {
+	for try := 0; ; try++ {
+		view, err := q.session.freshList(ctx, q.dir)
+		if err == nil && view.blocks(q.kind) {
+			return nil, ErrLocked
+		}
+		if err == nil {
+			var h *Hold
+			if h, err = q.tryNode(ctx); err == nil || errors.Is(err, ErrLocked) {
+				return h, err
+			}
+		}
+		if err := q.again(ctx, try, nil, err); err != nil {
+			return nil, err
+		}
+	}
+}
+
+func (q *queue) tryNode(ctx context.Context) (*Hold, error) {
+	c, view, err := q.enter(ctx)
+	if err != nil {
+		return nil, err
+	}
+	for {
+		if view == nil {
+			if view, err = c.relist(ctx); err != nil {
+				break
+			}
+		}
+		var ahead []child
+		if ahead, err = view.ahead(c); errors.Is(err, errStale) {
+			view = nil
+			continue
+		}
+		if err == nil && len(ahead) > 0 {
+			err = ErrLocked
+		}
+		break
+	}
+	var h *Hold
+	if err == nil {
+		h, err = c.grant(ctx)
+	}
+	if err != nil {
+		c.leave()
+		return nil, err
+	}
+	q.trace.enqueued(c)
+	q.trace.acquired(c)
+	return h, nil
+}
+
+// again waits before another try at the queue, or returns err if there is to be
+// none.
+func (q *queue) again(ctx context.Context, try int, left *removal, err error) error {
+	if ctx.Err() != nil || !transient(err) {
+		return err
+	}
+	pause := pauseBefore(try)
+	if errors.Is(err, errUnordered) {
+		q.session.log.Warn("zklock: sequence counter at its end, waiting for a new one", "path", q.dir)
+		select {
+		case <-left.done:
+		case <-ctx.Done():
+			return ended(ctx)
+		}
+		// Contenders that leave at the same time keep each other from
+		// resetting the counter.
+		pause = time.Duration(rand.Int64N(int64(firstPause << min(try, 5))))
+	}
+	if sleep(ctx, pause) != nil {
+		return ended(ctx)
+	}
+	return nil
+}
+
+// enter creates a contender, with the list that was read along, if any.
+func (q *queue) enter(ctx context.Context) (*contender, *listing, error) {
+	s := q.session
+	for try := 0; ; try++ {
+		if ctx.Err() != nil {
+			return nil, nil, ended(ctx)
+		}
+		ep, _, err := s.await(ctx, anySession)
+		if err != nil {
+			return nil, nil, err
+		}
+		c := q.newContender(ep)
+		view, err := c.create(ctx)
+		if errors.Is(err, zk.ErrNoNode) {
+			err = s.makeParents(ctx, q.dir, q.acl)
+			if err == nil {
+				continue
+			}
+		}
+		if err == nil {
+			return c, view, nil
+		}
+		if err := q.again(ctx, try, nil, err); err != nil {
+			return nil, nil, describe(q.dir, err)
+		}
+	}
+}
+
+// describe says what a refusal means for a lock.
+func describe(dir string, err error) error {
+	switch {
+	case errors.Is(err, zk.ErrNoChildrenForEphemerals):
+		return fmt.Errorf("%s or a node above it is an ephemeral node, which cannot have the children that a lock needs: %w", dir, err)
+	case errors.Is(err, zk.ErrNoAuth):
+		return fmt.Errorf("the ACL of %s, or of the node above it, does not let this session create a lock node there: %w", dir, err)
+	case errors.Is(err, zk.ErrInvalidACL):
+		return fmt.Errorf("the server refuses the lock's ACL (scheme %q needs credentials on the session): %w", "auth", err)
+	}
+	return err
+}
+
+// makeParents creates path, and what is missing above it, as containers, which
+// the server removes when they have been left empty.
+func (s *Session) makeParents(ctx context.Context, path string, acl []zk.ACL) error {
+	for {
+		_, err := send(s, func() (string, error) {
+			made, err := s.conn.CreateContainer(path, nil, zk.FlagContainer, acl)
+			if err != nil && !errors.Is(err, zk.ErrNoNode) && !transient(err) {
+				// A server without containers (before 3.5) has persistent nodes.
+				made, err = s.conn.Create(path, nil, zk.FlagPersistent, acl)
+			}
+			return made, err
+		}).wait(ctx)
+		switch {
+		case err == nil, errors.Is(err, zk.ErrNodeExists):
+			return nil
+		case !errors.Is(err, zk.ErrNoNode) || path == "/":
+			return err
+		}
+		if err := s.makeParents(ctx, parent(path), acl); err != nil {
+			return err
+		}
+	}
+}

@@ -1,0 +1,103 @@
+package zklock
+
+import (
+	"sync/atomic"
+
+	"github.com/zklock/zklock/internal/goid"
+)
+
+// Owners that are not a goroutine's id, which is positive.
+const (
+	nobody int64 = 0
+	anyone int64 = -1 // WithoutOwner: locked, by whomever
+)
+
+// ownership says which goroutine owns a lock, and how often it locked it.
+type ownership struct {
+	owner atomic.Int64
+	hold  atomic.Pointer[Hold] // the owner's; set before owner
+	depth int                  // touched by the owner alone
+}
+
+// ownedBy tells whether goroutine id owns the lock. Only that goroutine itself
+// can make it true or false, and so it needs no mutex.
+func (o *ownership) ownedBy(id int64) bool { return o.owner.Load() == id }
+
+// reenter locks once more for the owner. A hold that was lost is never taken
+// again under an owner that believes it held all along.
+func (o *ownership) reenter() error {
+	if o.hold.Load().state.Load() != holdHeld {
+		return o.hold.Load().Err()
+	}
+	o.depth++
+	return nil
+}
+
+// own makes the calling goroutine the owner, or, WithoutOwner, anyone.
+func (l *Locker) own(h *Hold) {
+	l.hold.Store(h)
+	if l.ownerless {
+		l.owner.Store(anyone)
+		return
+	}
+	l.depth = 1
+	l.owner.Store(goid.Get())
+}
+
+// yield undoes one lock of the calling goroutine. It returns the hold, nil if
+// the caller does not own it, and whether that was the outermost lock, after
+// which there is no owner.
+func (o *ownership) yield() (h *Hold, outermost bool) {
+	owner := o.owner.Load()
+	if owner != anyone && owner != goid.Get() {
+		return nil, false
+	}
+	if o.depth > 1 {
+		o.depth--
+		return o.hold.Load(), false
+	}
+	// WithoutOwner, two goroutines may unlock at once: one of them finds nothing.
+	if h = o.hold.Swap(nil); h == nil {
+		return nil, false
+	}
+	o.owner.Store(nobody)
+	return h, true
+}
+
+// Held returns the calling goroutine's hold, nil if it has none. Hand that to
+// other goroutines rather than the Locker, whose methods speak of their caller.
+func (l *Locker) Held() *Hold {
+	if owner := l.owner.Load(); owner == anyone || owner == goid.Get() {
+		return l.hold.Load()
+	}
+	return nil
+}
+
+// Lost returns the channel that closes when the calling goroutine's hold is lost
+// (see [Hold.Lost]), or a closed one if it has no hold. It belongs to that
+// goroutine: another one gets it through Held.
+func (l *Locker) Lost() <-chan struct{} {
+	if h := l.Held(); h != nil {
+		return h.Lost()
+	}
+	return closed
+}
+
+// closed is a channel that is closed.
+var closed = func() chan struct{} {
+	c := make(chan struct{})
+	close(c)
+	return c
+}()
+
+// HoldCount returns how often the calling goroutine has locked the lock without
+// unlocking it, be it lost or not.
+func (l *Locker) HoldCount() int {
+	switch l.owner.Load() {
+	case anyone:
+		return 1
+	case goid.Get():
+		return l.depth
+	}
+	return 0
+}

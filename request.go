@@ -1,0 +1,70 @@
+package zklock
+
+import (
+	"context"
+	"errors"
+	"strings"
+
+	"github.com/go-zookeeper/zk"
+)
+
+// pending is a request under way. Its value and error stand once done is closed.
+type pending[T any] struct {
+	done  chan struct{}
+	value T
+	err   error
+}
+
+// send runs request in a goroutine of its own, since go-zookeeper's calls take
+// no context and may block until Close.
+func send[T any](s *Session, request func() (T, error)) *pending[T] {
+	p := &pending[T]{done: make(chan struct{})}
+	if !s.spawn(func() {
+		p.value, p.err = request()
+		close(p.done)
+	}) {
+		p.err = ErrClosed
+		close(p.done)
+	}
+	return p
+}
+
+// wait returns what the request came to, or ctx's error if that ends first.
+func (p *pending[T]) wait(ctx context.Context) (T, error) {
+	select {
+	case <-p.done:
+		return p.value, p.err
+	case <-ctx.Done():
+		var none T
+		return none, ended(ctx)
+	}
+}
+
+// refusals are the answers with which a server says that the same request will
+// not fare better next time.
+var refusals = []error{
+	zk.ErrNoAuth, zk.ErrAuthFailed, zk.ErrInvalidACL, zk.ErrNoChildrenForEphemerals,
+	zk.ErrBadArguments, zk.ErrAPIError, zk.ErrInvalidPath, zk.ErrShortBuffer,
+	ErrClosed, context.Canceled, context.DeadlineExceeded,
+}
+
+// unnamed is how go-zookeeper reports an error code that it has no name for.
+const unnamed = "unknown error: "
+
+// transient tells whether err leaves hope: the connection or the session broke,
+// which go-zookeeper also reports as raw network errors, or the server was busy.
+func transient(err error) bool {
+	for _, refusal := range refusals {
+		if errors.Is(err, refusal) {
+			return false
+		}
+	}
+	if code, ok := strings.CutPrefix(err.Error(), unnamed); ok {
+		switch code {
+		case "-4", "-7", "-127": // connection loss, operation timeout, throttled
+			return true
+		}
+		return false
+	}
+	return true
+}

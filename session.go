@@ -1,0 +1,245 @@
+package zklock
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"math"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/go-zookeeper/zk"
+)
+
+// Session is a ZooKeeper session with everything that hangs on it: the locks it
+// holds and waits for, their watches, and the deletes still to be done. Make one
+// per process with [Connect] and share it; all its methods may be called from
+// any goroutine.
+//
+// A connection that breaks is replaced, on another server if need be, and the
+// session lives on. When the server has ended the session, every hold in it is
+// lost, and a new one takes its place for the locks taken from then on.
+type Session struct {
+	conn    *zk.Conn
+	events  <-chan zk.Event // closed when the client's last goroutine has ended
+	dialer  *dialer
+	log     *slog.Logger
+	taps    taps
+	ids     *identities
+	timeout atomic.Int64 // as negotiated last; as asked for before that
+
+	ctx    context.Context // ends with Close
+	cancel context.CancelFunc
+	work   sync.WaitGroup // goroutines started by spawn
+
+	mu      sync.Mutex
+	closed  bool
+	changed chan struct{} // closed and replaced at each change of link, id, epoch or closed
+	link    *link         // nil while disconnected
+	id      int64         // of the ZooKeeper session; 0 when it has expired
+	epoch   *epoch        // nil when it has ended and no new one has begun
+	live    map[string]*contender
+	watches map[string]*watch
+	failure error // of the last attempt to connect
+
+	closeOnce sync.Once
+	closeErr  error
+}
+
+// Connect establishes a session with one of the servers, given as host:port or
+// host (port 2181). It returns when the session stands and every credential is
+// accepted, or with an error that names the servers: the arguments' fault, a
+// refused credential, or ctx's end with the last cause. After an error nothing
+// is left behind.
+//
+// The servers may negotiate another timeout than the one asked for; see
+// [Session.Timeout]. A session outlives a lost connection by that time, and so
+// do its locks: a crashed holder blocks the others for that long.
+func Connect(ctx context.Context, servers []string, timeout time.Duration, opts ...SessionOption) (*Session, error) {
+	fail := func(err error) (*Session, error) {
+		return nil, wrap("connect", strings.Join(servers, ","), err)
+	}
+	if err := checkServers(servers, timeout); err != nil {
+		return fail(err)
+	}
+	options := sessionOptions{logger: slog.New(slog.DiscardHandler), hosts: &hosts{}}
+	for _, apply := range opts {
+		apply(&options)
+	}
+	if err := options.check(); err != nil {
+		return fail(err)
+	}
+	if ctx.Err() != nil {
+		return fail(ended(ctx))
+	}
+	s := newSession(timeout, options)
+	conn, events, err := zk.Connect(servers, timeout,
+		zk.WithDialer(s.dialer.connect),
+		zk.WithHostProvider(closableHosts{options.hosts, s}),
+		zk.WithEventCallback(s.notify),
+		zk.WithLogger(clientLog{s.log}))
+	if err != nil {
+		return fail(err)
+	}
+	s.conn, s.events = conn, events
+	if err := s.establish(ctx, options.credentials); err != nil {
+		s.Close()
+		return fail(err)
+	}
+	return s, nil
+}
+
+func checkServers(servers []string, timeout time.Duration) error {
+	switch {
+	case len(servers) == 0:
+		return errors.New("the server list is empty: name at least one as host:port")
+	case timeout <= 0:
+		return fmt.Errorf("session timeout %v: it must be positive", timeout)
+	case timeout < time.Millisecond:
+		return fmt.Errorf("session timeout %v: ZooKeeper counts in milliseconds, it must be at least one", timeout)
+	case timeout > math.MaxInt32*time.Millisecond:
+		return fmt.Errorf("session timeout %v: ZooKeeper counts milliseconds in 32 bits", timeout)
+	}
+	for _, server := range servers {
+		if strings.TrimSpace(server) == "" {
+			return fmt.Errorf("server %q: it must be host:port", server)
+		}
+	}
+	return nil
+}
+
+func newSession(timeout time.Duration, options sessionOptions) *Session {
+	s := &Session{
+		log:     options.logger,
+		ids:     newIdentities(),
+		changed: make(chan struct{}),
+		live:    make(map[string]*contender),
+		watches: make(map[string]*watch),
+	}
+	s.ctx, s.cancel = context.WithCancel(context.Background())
+	s.timeout.Store(int64(timeout))
+	s.dialer = &dialer{session: s, dial: options.dialer, tls: options.tls, hosts: options.hosts}
+	return s
+}
+
+// establish waits for the session and logs in.
+func (s *Session) establish(ctx context.Context, credentials []credential) error {
+	for {
+		_, _, err := s.await(ctx, anySession)
+		for i := 0; err == nil && i < len(credentials); i++ {
+			c := credentials[i]
+			_, err = send(s, func() (struct{}, error) {
+				return struct{}{}, s.conn.AddAuth(c.scheme, c.secret)
+			}).wait(ctx)
+			if errors.Is(err, zk.ErrAuthFailed) {
+				return fmt.Errorf("credentials of scheme %q were refused: %w", c.scheme, err)
+			}
+		}
+		switch {
+		case err == nil:
+			return nil
+		case ctx.Err() != nil:
+			s.mu.Lock()
+			defer s.mu.Unlock()
+			if s.failure != nil {
+				return fmt.Errorf("%w (last cause: %w)", ended(ctx), s.failure)
+			}
+			return ended(ctx)
+		case !transient(err):
+			return err
+		}
+	}
+}
+
+// Conn returns the session's connection, for the caller's own reads and writes
+// and for fenced Multi writes (see [Hold.Check]). Do not close it: use
+// [Session.Close].
+func (s *Session) Conn() *zk.Conn { return s.conn }
+
+// ID returns the ZooKeeper session's id, 0 while there is none because the last
+// one has expired.
+func (s *Session) ID() int64 {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.id
+}
+
+// Timeout returns the session timeout as negotiated with the server.
+func (s *Session) Timeout() time.Duration { return time.Duration(s.timeout.Load()) }
+
+// Done returns a channel that is closed by Close.
+func (s *Session) Done() <-chan struct{} { return s.ctx.Done() }
+
+// Close ends the session: its holds end as released ([ErrReleased]; their Lost
+// channels stay open), its waiters get [ErrClosed], the server deletes its
+// nodes, and when Close returns no goroutine, timer or socket is left. Calling
+// it again returns the first call's result.
+//
+// The error says that no server has confirmed the end. Everything is cleaned up
+// here all the same, but the session's nodes may stay until its timeout.
+func (s *Session) Close() error {
+	s.closeOnce.Do(s.shutDown)
+	return s.closeErr
+}
+
+func (s *Session) shutDown() {
+	s.mu.Lock()
+	s.closed = true
+	for _, c := range s.live {
+		c.close()
+	}
+	clear(s.live)
+	l, id := s.link, s.id
+	s.broadcast()
+	s.mu.Unlock()
+	s.cancel()
+
+	if s.conn != nil {
+		farewell := s.taps.add(opCloseSession, "")
+		if l == nil {
+			s.dialer.cut() // a handshake may be under way
+		}
+		s.conn.Close() // waits a second at most for the server's answer
+		_, confirmed, _ := farewell.fate()
+		if !confirmed && id != 0 {
+			s.closeErr = &Error{
+				Op: "close", Path: fmt.Sprintf("session %#x", id),
+				Err: fmt.Errorf("no server confirmed it: its nodes may stay for its timeout of %v", s.Timeout()),
+			}
+		}
+		s.dialer.cut()
+		for range s.events { // until the client has ended
+		}
+	}
+	s.work.Wait()
+}
+
+// spawn runs f in a goroutine that Close waits for; false, without running it,
+// when the session is closed.
+func (s *Session) spawn(f func()) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.spawnLocked(f)
+}
+
+func (s *Session) spawnLocked(f func()) bool {
+	if s.closed {
+		return false
+	}
+	s.work.Add(1)
+	go func() {
+		defer s.work.Done()
+		f()
+	}()
+	return true
+}
+
+// clientLog carries go-zookeeper's messages into the session's logger.
+type clientLog struct{ log *slog.Logger }
+
+func (c clientLog) Printf(format string, args ...any) {
+	c.log.Debug(fmt.Sprintf("zk: "+format, args...))
+}

@@ -1,0 +1,90 @@
+package zklock
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/zklock/zklock/internal/goid"
+)
+
+// TryLock takes the lock if nobody holds it or waits for it, and tells whether
+// it did, as sync.Mutex.TryLock does. It is false on any failure too: at once
+// while there is no connection, and at the latest after a third of the session
+// timeout. A false one leaves no node behind and, unless it lost a race, has
+// written none.
+func (l *Locker) TryLock() bool {
+	if l.ownedBy(goid.Get()) {
+		return l.reenter() == nil
+	}
+	s := l.queue.session
+	if s.current() == nil {
+		return false
+	}
+	ctx, cancel := context.WithTimeout(s.ctx, s.Timeout()/3)
+	defer cancel()
+	h, err := l.tryTake(ctx)
+	if err != nil {
+		return false
+	}
+	l.own(h)
+	return true
+}
+
+// TryLockFor is [Locker.LockContext] that gives up after d: it returns false and
+// no error when the time is up, and an error when ctx ended or something failed.
+// With d <= 0 it tries once, without waiting for another owner. A false one
+// leaves the lock unheld and no node behind.
+func (l *Locker) TryLockFor(ctx context.Context, d time.Duration) (bool, error) {
+	if ctx.Err() != nil {
+		return false, wrap("try", l.queue.dir, ended(ctx))
+	}
+	if l.ownedBy(goid.Get()) {
+		err := l.reenter()
+		return err == nil, wrap("try", l.queue.dir, err)
+	}
+	var h *Hold
+	var err error
+	if d <= 0 {
+		h, err = l.tryTake(ctx)
+	} else {
+		h, err = l.takeFor(ctx, d)
+	}
+	switch {
+	case err == nil:
+		l.own(h)
+		return true, nil
+	case errors.Is(err, ErrLocked) && ctx.Err() == nil:
+		return false, nil
+	}
+	return false, wrap("try", l.queue.dir, err)
+}
+
+// takeFor is take with a time limit of its own, whose passing is ErrLocked.
+func (l *Locker) takeFor(ctx context.Context, d time.Duration) (*Hold, error) {
+	timed, cancel := context.WithTimeout(ctx, d)
+	defer cancel()
+	h, err := l.take(timed)
+	if errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil {
+		err = ErrLocked
+	}
+	return h, err
+}
+
+// tryTake is take without waiting for another owner, here or elsewhere.
+func (l *Locker) tryTake(ctx context.Context) (*Hold, error) {
+	if len(l.tenant) > 0 {
+		return nil, ErrLocked
+	}
+	h, err := l.queue.try(ctx)
+	if err != nil {
+		return nil, err
+	}
+	select {
+	case l.tenant <- struct{}{}:
+		return h, nil
+	default:
+		h.leave()
+		return nil, ErrLocked
+	}
+}
