@@ -84,7 +84,7 @@ func (e *Ensemble) boot(n int) {
 	}
 	e.servers[n-1].lead(e.servers)
 	if n > 1 {
-		e.after(e.tick/2, e.beat)
+		e.after(e.draw(span{1, e.tick / 2}), e.beat)
 	}
 }
 
