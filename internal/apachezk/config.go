@@ -14,7 +14,8 @@ import (
 )
 
 // logging configures whichever logging library an installation brings:
-// warnings, and what the quorum does, to standard output or error.
+// warnings, and what the quorum does, to standard output or error. That a
+// client is gone is no news.
 //
 //go:embed conf
 var logging embed.FS
@@ -43,6 +44,10 @@ type Config struct {
 
 	// JVM is appended to the flags of the Java virtual machine.
 	JVM []string
+
+	// Route, if not nil, redirects the connections between the servers, through
+	// proxies that partition them for instance.
+	Route Route
 
 	// Dir receives the data and the log of every server and is kept by Stop.
 	// If empty, a temporary directory is used, which Stop removes.

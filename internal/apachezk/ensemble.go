@@ -20,6 +20,7 @@ import (
 type Ensemble struct {
 	warden    *warden
 	servers   []*Server
+	peerings  []*peering
 	temporary string // a directory to remove, if not empty
 	stop      sync.Once
 }
@@ -97,7 +98,16 @@ func prepare(installation Installation, cfg Config) (e *Ensemble, err error) {
 		if err != nil {
 			return nil, err
 		}
-		s.argv = installation.command(logging, cfg.jvmFlags(), zooCfg)
+		flags := cfg.jvmFlags()
+		if cfg.Route != nil {
+			p, err := newPeering(s.id, all, cfg.Route)
+			if err != nil {
+				return nil, err
+			}
+			e.peerings = append(e.peerings, p)
+			flags = append(flags, p.jvmFlags()...)
+		}
+		s.argv = installation.command(logging, flags, zooCfg)
 		e.servers = append(e.servers, s)
 	}
 	return e, nil
@@ -111,6 +121,9 @@ func (e *Ensemble) Stop() {
 		}
 		if e.warden != nil {
 			e.warden.close()
+		}
+		for _, p := range e.peerings {
+			p.close()
 		}
 		if e.temporary != "" {
 			_ = os.RemoveAll(e.temporary) // worth no failed test

@@ -1,6 +1,7 @@
 package faultproxy
 
 import (
+	"context"
 	"maps"
 	"slices"
 	"time"
@@ -35,8 +36,8 @@ func (p *Proxy) Refuse(on bool) {
 }
 
 // Freeze holds what is sent in the direction, the end of a connection too:
-// neither side can tell. New connections are accepted, and frozen. Thaw
-// delivers what is held; Drop, Cut and Reset discard it.
+// neither side can tell. A new connection is accepted and goes no further.
+// Thaw delivers what is held; Drop, Cut and Reset discard it.
 func (p *Proxy) Freeze(dir Direction) { p.change(dir, func(w *way) { w.mode = frozen }) }
 
 // Drop swallows what is sent in the direction, the end of a connection too.
@@ -74,6 +75,22 @@ func (p *Proxy) way(dir Direction) (way, <-chan struct{}) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return *p.ways[dir], p.changed
+}
+
+// awaitThaw waits while the direction is frozen. It reports false if ctx ended
+// first.
+func (p *Proxy) awaitThaw(ctx context.Context, dir Direction) bool {
+	for {
+		way, changed := p.way(dir)
+		if way.mode != frozen {
+			return true
+		}
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			return false
+		}
+	}
 }
 
 func (p *Proxy) sliceSize() int {

@@ -97,17 +97,7 @@ func (f *flow) arrive(p parcel) bool {
 	case <-f.link.ctx.Done():
 		return false
 	}
-	for {
-		way, changed := f.link.proxy.way(f.dir)
-		if way.mode != frozen {
-			return true
-		}
-		select {
-		case <-changed:
-		case <-f.link.ctx.Done():
-			return false
-		}
-	}
+	return f.link.proxy.awaitThaw(f.link.ctx, f.dir)
 }
 
 // forward disposes of a parcel as the proxy was told. It reports false when

@@ -21,6 +21,9 @@ type link struct {
 func (l *link) run() {
 	defer l.proxy.forget(l)
 	defer l.cut()
+	if !l.proxy.awaitThaw(l.ctx, ClientToServer) || !l.proxy.awaitThaw(l.ctx, ServerToClient) {
+		return
+	}
 	server, err := new(net.Dialer).DialContext(l.ctx, "tcp", l.proxy.target)
 	if err != nil {
 		l.reset()

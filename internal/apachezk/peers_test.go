@@ -1,0 +1,35 @@
+package apachezk
+
+import (
+	"sync"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+func TestEveryConnectionBetweenServersIsRouted(t *testing.T) {
+	type link struct{ from, to int }
+	var (
+		mu   sync.Mutex
+		seen = make(map[link]int)
+	)
+	e := Run(t, func(c *Config) {
+		c.Servers = 3
+		c.Route = func(from, to int, addr string) string {
+			mu.Lock()
+			defer mu.Unlock()
+			seen[link{from, to}]++
+			return addr
+		}
+	})
+	leader, err := e.Leader(t.Context())
+	require.NoError(t, err)
+
+	mu.Lock()
+	defer mu.Unlock()
+	for _, s := range e.Servers() {
+		if s != leader {
+			require.Contains(t, seen, link{s.ID(), leader.ID()})
+		}
+	}
+}
