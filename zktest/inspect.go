@@ -40,8 +40,8 @@ func (s *Server) Nodes() []Node {
 func (s *Server) Children(path string) []string {
 	var names []string
 	s.e.do(func() {
-		if s.tree.nodes[path] != nil {
-			names = s.tree.children(path)
+		if n := s.tree.nodes[path]; n != nil {
+			names = n.names()
 		}
 	})
 	return names

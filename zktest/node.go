@@ -2,6 +2,7 @@ package zktest
 
 import (
 	"maps"
+	"slices"
 	"time"
 )
 
@@ -46,6 +47,16 @@ func (n *node) stat() Stat {
 		NumChildren:    int32(len(n.children)),
 	}
 }
+
+func (n *node) addChild(name string) {
+	if n.children == nil {
+		n.children = make(map[string]struct{})
+	}
+	n.children[name] = struct{}{}
+}
+
+// names returns the children in their order.
+func (n *node) names() []string { return slices.Sorted(maps.Keys(n.children)) }
 
 func (n *node) clone() *node {
 	c := *n

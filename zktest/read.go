@@ -34,10 +34,13 @@ func (s *Server) read(q *request) (code, func(*encoder)) {
 }
 
 func (s *Server) readNode(q *request) (code, func(*encoder)) {
-	if strings.IndexByte(q.path, 0) >= 0 {
+	if q.op == OpExists && strings.IndexByte(q.path, 0) >= 0 {
 		return badArguments, nil
 	}
 	n := s.tree.nodes[q.path]
+	if q.path == "" {
+		n = s.tree.nodes["/"] // ZooKeeper knows its root by both names
+	}
 	if q.op == OpExists && q.watch {
 		s.watches.data.add(q.path, q.conn, oneShot) // on an absent node too
 	}
@@ -73,7 +76,7 @@ func (s *Server) readNode(q *request) (code, func(*encoder)) {
 
 // encodeChildren lists in seeded disorder: ZooKeeper's order is that of a HashSet, and nobody may rely on it.
 func (s *Server) encodeChildren(e *encoder, q *request, n *node) {
-	names := s.tree.children(q.path)
+	names := n.names()
 	s.e.shuffle(names)
 	e.strings(names)
 	if q.op == OpGetChildren2 {

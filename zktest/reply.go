@@ -38,10 +38,23 @@ func encodeAction(e *encoder, a action, s Stat) {
 
 func encodeMulti(e *encoder, actions []action, stats []Stat) {
 	for i, a := range actions {
+		a.op = multiResult(a.op)
 		multiHeader(e, a.op, false, a.code)
 		encodeAction(e, a, stats[i])
 	}
 	multiHeader(e, -1, true, -1)
+}
+
+// multiResult is the operation whose result stands for o's in the answer to a multi: ZooKeeper 3.8 answers create2
+// without the stat, and the special nodes with it.
+func multiResult(o Op) Op {
+	switch o {
+	case OpCreate2:
+		return OpCreate
+	case OpCreateContainer, OpCreateTTL:
+		return OpCreate2
+	}
+	return o
 }
 
 func multiHeader(e *encoder, op Op, last bool, c code) {

@@ -56,7 +56,7 @@ func (s *Server) addWatch(q *request) (code, func(*encoder)) {
 	case addRecursive:
 		mode = recursive
 	default:
-		return badArguments, nil
+		return marshallingError, nil
 	}
 	s.watches.data.add(q.path, q.conn, mode)
 	s.watches.child.add(q.path, q.conn, mode)
@@ -74,7 +74,7 @@ func (s *Server) removeWatch(q *request) (code, func(*encoder)) {
 	data := q.mode != kindChildren && s.watches.data.has(q.path, q.conn)
 	child := q.mode != kindData && s.watches.child.has(q.path, q.conn)
 	if q.mode < kindChildren || q.mode > kindAny {
-		return badArguments, nil
+		return marshallingError, nil
 	}
 	if !data && !child {
 		return noWatcher, nil

@@ -98,12 +98,12 @@ func (c *conn) answer(q *request) {
 		c.session = q.session
 		q.reply(e)
 		hangup = c.session == 0
-	case q.code == sessionMoved:
-		// ZooKeeper does not send this error: it hangs up (FinalRequestProcessor).
+	case q.code == sessionMoved, q.op == OpCheck && q.code == ok:
+		// FinalRequestProcessor hangs up instead of sending the one, and stumbles over the missing stat of the other.
 		c.shut()
 		return
 	default:
-		e = newReply(q.xid, c.srv.zxid, q.code)
+		e = newReply(q.replyXid(), c.srv.zxid, q.code)
 		if q.code == ok && q.reply != nil {
 			q.reply(e)
 		}
@@ -128,4 +128,12 @@ func (c *conn) authenticate(xid int32, d *decoder) {
 		return
 	}
 	c.send(newReply(xid, 0, ok).frame())
+}
+
+// replyXid is the request's own number, except for pings, which are answered with ClientCnxn.PING_XID always.
+func (q *request) replyXid() int32 {
+	if q.op == OpPing {
+		return -2
+	}
+	return q.xid
 }

@@ -26,15 +26,8 @@ func newTree() *tree {
 			t.nodes[parent].addChild(name)
 		}
 	}
-	t.nodes["/zookeeper/config"].acl = readACL
+	t.nodes["/zookeeper/config"].acl, t.nodes["/zookeeper/config"].aversion = readACL, -1
 	return t
-}
-
-func (n *node) addChild(name string) {
-	if n.children == nil {
-		n.children = make(map[string]struct{})
-	}
-	n.children[name] = struct{}{}
 }
 
 // clone is what a follower gets when it joins a leader.
@@ -101,11 +94,6 @@ func (t *tree) setData(a action, zxid int64, at time.Time) {
 func (t *tree) setACL(a action) {
 	n := t.nodes[a.path]
 	n.acl, n.aversion = a.acl, a.version
-}
-
-// children returns the names below path in an order that has no meaning, as ZooKeeper's.
-func (t *tree) children(path string) []string {
-	return slices.Sorted(maps.Keys(t.nodes[path].children))
 }
 
 // expired returns the containers that are empty after having had children and the nodes whose TTL is over, as

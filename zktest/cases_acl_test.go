@@ -1,0 +1,103 @@
+package zktest_test
+
+import (
+	"errors"
+
+	"github.com/go-zookeeper/zk"
+)
+
+func (s *script) auth(n int, scheme, credentials string) {
+	s.note("auth %s: %v", scheme, s.zk(n).AddAuth(scheme, []byte(credentials)))
+}
+
+var aclCases = []conformanceCase{
+	{"permissions are asked for one by one", func(s *script) {
+		digest := zk.DigestACL(zk.PermAll, "user", "secret")
+		for _, perm := range []int32{zk.PermRead, zk.PermWrite, zk.PermCreate, zk.PermDelete, zk.PermAdmin, 0} {
+			s.auth(0, "digest", "user:secret")
+			s.createBy(0, "/n", "", 0, append(zk.WorldACL(perm), digest...))
+			s.createBy(0, "/n/kid", "", 0, open)
+			s.note("perm %d", perm)
+			s.getBy(1, "/n")
+			s.setBy(1, "/n", "x", -1)
+			s.childrenBy(1, "/n")
+			s.createBy(1, "/n/new", "", 0, open)
+			s.deleteBy(1, "/n/kid", -1)
+			s.getACLBy(1, "/n")
+			s.setACLBy(1, "/n", append(zk.WorldACL(perm), digest...), -1)
+			s.delete("/n/kid", -1)
+			s.delete("/n/new", -1)
+			s.delete("/n", -1)
+		}
+	}},
+	{"auth stands for who the client is", func(s *script) {
+		me := zk.AuthACL(zk.PermAll)
+		s.createBy(0, "/nobody", "", 0, me)
+		s.auth(0, "digest", "user:secret")
+		s.createBy(0, "/a", "", 0, me)
+		s.getACL("/a")
+		s.getACLBy(1, "/a")
+		s.getBy(1, "/a")
+		s.auth(1, "digest", "user:other")
+		s.getBy(1, "/a")
+		s.auth(1, "digest", "user:secret")
+		s.getBy(1, "/a")
+		s.auth(0, "digest", "second:secret")
+		s.setACL("/a", me, 1)
+		s.setACL("/a", me, 0)
+		s.getACL("/a")
+	}},
+	{"an ACL that says nothing or nonsense is refused", func(s *script) {
+		for _, acl := range [][]zk.ACL{
+			{},
+			{{Perms: 31, Scheme: "world", ID: "nobody"}},
+			{{Perms: 31, Scheme: "nonsense", ID: "x"}},
+			{{Perms: 31, Scheme: "digest", ID: "nocolon"}},
+			{{Perms: 31, Scheme: "digest", ID: "two:colons:here"}},
+			{{Perms: 31, Scheme: "digest", ID: "trailing:"}},
+			{{Perms: 31, Scheme: "digest", ID: "trailing:x:"}},
+			{{Perms: 31, Scheme: "ip", ID: "127.0.0.1"}},
+			{{Perms: 31, Scheme: "ip", ID: "127.0.0.0/8"}},
+			{{Perms: 31, Scheme: "ip", ID: "nonsense"}},
+			{{Perms: 31, Scheme: "", ID: ""}},
+			{{Perms: 31, Scheme: "world", ID: "anyone"}, {Perms: 31, Scheme: "world", ID: "anyone"}},
+			{{Perms: 1, Scheme: "world", ID: "anyone"}, {Perms: 31, Scheme: "world", ID: "anyone"}},
+			{{Perms: 31, Scheme: "super", ID: "x:y"}},
+		} {
+			s.note("%v", acl)
+			s.createBy(0, "/a", "", 0, acl)
+			s.getACL("/a")
+			s.delete("/a", -1)
+			s.create("/b", 0)
+			s.setACL("/b", acl, -1)
+			s.get("/b")
+			s.setACL("/b", open, -1)
+			s.delete("/b", -1)
+		}
+	}},
+	{"a scheme nobody knows ends the connection", func(s *script) {
+		s.raw(0, 100, packet{}.int32(0).string("nonsense").string("x"))
+		s.frame(0, "afterwards")
+	}},
+	{"the address a client comes from is an identity", func(s *script) {
+		s.createBy(0, "/here", "", 0, []zk.ACL{{Perms: 31, Scheme: "ip", ID: "127.0.0.0/8"}})
+		s.get("/here")
+		s.createBy(0, "/there", "", 0, []zk.ACL{{Perms: 31, Scheme: "ip", ID: "10.1.2.3"}})
+		s.get("/there")
+	}},
+	{"the order of checks shows in the error", func(s *script) {
+		s.createBy(0, "/locked", "", 0, zk.WorldACL(zk.PermAdmin))
+		s.create("/locked/a", 0)
+		s.createBy(0, "/absent/a", "", 0, nil)
+		s.delete("/locked/a", -1)
+		s.set("/locked", "", 9)
+		s.setACL("/absent", nil, -1)
+		s.setACL("/locked", nil, 9)
+		s.create("/e", zk.FlagEphemeral)
+		s.createBy(0, "/e/a", "", 0, nil)
+		s.create("/e/a/b", 0)
+		if !errors.Is(s.zk(0).Delete(s.at("/e"), 3), zk.ErrBadVersion) {
+			s.note("no bad version")
+		}
+	}},
+}
