@@ -1,0 +1,97 @@
+package zktest_test
+
+import (
+	"bufio"
+	"fmt"
+	"math"
+	"net"
+	"os/exec"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/go-zookeeper/zk"
+	"github.com/stretchr/testify/require"
+
+	"github.com/zklock/zklock/internal/apachezk"
+	"github.com/zklock/zklock/zktest"
+)
+
+const nearTheEnd = math.MaxInt32 - 3
+
+// endOfCounter creates sequential children of //end until past the end of its counter.
+func endOfCounter(s *script) {
+	for i := range 6 {
+		s.create(fmt.Sprintf("//end/n%d-", i), zk.FlagSequence)
+		s.exists("//end")
+	}
+	s.create("//end/n3-", zk.FlagSequence) // the same number with the same prefix
+	s.create("//end/n4-", zk.FlagEphemeral|zk.FlagSequence)
+	s.multi(s.opCreate("//end/m1-", 2), s.opCreate("//end/m2-", 2), s.opCreate("//end/m3-", 2))
+	s.exists("//end")
+	s.delete("//end/n1-2147483645", -1)
+	s.create("//end/n7-", zk.FlagSequence)
+	s.children("//end")
+}
+
+func TestTheCounterEndsAsApacheZooKeepersDoes(t *testing.T) {
+	apache := endOfCounterServer(t)
+	double := zktest.NewServer(t, doubleLikeApache...)
+	play(t, double.Dial, double.PipeAddr(), "/end", func(*script) {})
+	double.SetSequence("/end", nearTheEnd)
+	want := play(t, net.DialTimeout, apache, "/case", endOfCounter)
+	require.Contains(t, want, "n3-2147483647")
+	require.Contains(t, want, "n4-2147483647")
+	require.Contains(t, want, "m2--2147483648")
+	require.Equal(t, want, play(t, double.Dial, double.PipeAddr(), "/case", endOfCounter))
+}
+
+// endOfCounterServer runs ZooKeeper inside a program of ours that sets the counter, which no client can.
+func endOfCounterServer(t *testing.T) string {
+	zookeeper, err := apachezk.Find()
+	if err != nil {
+		t.Skipf("needs a real ZooKeeper: %v", err)
+	}
+	cmd := exec.Command(zookeeper.Java, "-cp", strings.Join(zookeeper.Classpath, ":"), "-Djava.io.tmpdir="+t.TempDir(),
+		"testdata/EndOfCounter.java", fmt.Sprint(nearTheEnd))
+	stdin, err := cmd.StdinPipe()
+	require.NoError(t, err)
+	stdout, err := cmd.StdoutPipe()
+	require.NoError(t, err)
+	require.NoError(t, cmd.Start())
+	t.Cleanup(func() {
+		stdin.Close()
+		cmd.Wait()
+	})
+	for lines := bufio.NewScanner(stdout); lines.Scan(); {
+		if port, found := strings.CutPrefix(lines.Text(), "PORT "); found {
+			return "127.0.0.1:" + port
+		}
+	}
+	t.Skip("needs a Java development kit, to run testdata/EndOfCounter.java")
+	return ""
+}
+
+func TestOverlappingCreatesGetNegativeNumbersAtTheEndOfTheCounter(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := zktest.NewServer(t, zktest.WithDiskLatency(time.Millisecond, time.Millisecond))
+		w := at(t, s)
+		w.call(t, opCreate, create("/end", 0))
+		s.SetSequence("/end", math.MaxInt32-1)
+		for i := range 5 {
+			w.send(t, opCreate, create(fmt.Sprintf("/end/%d:", i), 2))
+		}
+		var names []string
+		for range 5 {
+			r, err := w.next()
+			require.NoError(t, err)
+			names = append(names, r.string())
+		}
+		require.Equal(t, []string{
+			"/end/0:2147483646", "/end/1:2147483647", "/end/2:-2147483648", "/end/3:-2147483647", "/end/4:-2147483646",
+		}, names)
+		r := w.call(t, opCreate, create("/end/5:", 2))
+		require.Equal(t, "/end/5:2147483647", r.string())
+	})
+}
