@@ -73,11 +73,15 @@ func (c *contender) vanish(cause error) {
 	if c.cause != nil || c.leaving != nil {
 		return
 	}
+	s := c.queue.session
 	c.cause = cause
 	close(c.gone)
+	s.unstake(c)
 	if c.hold != nil {
 		c.hold.end(holdLost)
-		s := c.queue.session
+		if cause == errLeaseOver {
+			c.leaveLocked() // the session may live, and its node with it
+		}
 		s.spawnLocked(func() {
 			s.log.Warn("zklock: lock lost", "node", c.node, "cause", cause)
 			c.queue.trace.lost(c, cause)
@@ -96,6 +100,7 @@ func (c *contender) close() {
 	if c.hold != nil {
 		c.hold.end(holdReleased)
 	}
+	c.queue.session.unstake(c)
 	c.stopGuard()
 }
 
@@ -117,22 +122,27 @@ func (c *contender) leave() *removal {
 func (c *contender) leaveLocked() *removal {
 	if c.leaving == nil {
 		c.stopGuard()
+		c.queue.session.unstake(c)
 		c.leaving = c.queue.session.remove(c)
 	}
 	return c.leaving
 }
 
 // grant turns the place at the head of the queue into a hold, unless the place
-// was lost or ctx has ended.
+// was lost or ctx has ended. The lease's clock is read last.
 func (c *contender) grant(ctx context.Context) (*Hold, error) {
+	if err := c.secure(ctx); err != nil {
+		return nil, err
+	}
 	s := c.queue.session
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if c.cause != nil {
-		return nil, c.cause
-	}
 	if ctx.Err() != nil {
 		return nil, ended(ctx)
+	}
+	s.lapse(c.epoch, time.Now())
+	if c.cause != nil {
+		return nil, c.cause
 	}
 	c.hold = newHold(c)
 	c.guarded = time.AfterFunc(guardDelay, func() { s.spawn(c.guard) })

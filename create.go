@@ -14,6 +14,7 @@ import (
 func (c *contender) create(ctx context.Context) (*listing, error) {
 	s, prefix := c.queue.session, c.prefix()
 	seen := s.taps.add(opCreate, prefix)
+	write := s.beginProof()
 	created := send(s, func() (string, error) {
 		defer s.taps.drop(opCreate, prefix, seen)
 		return s.conn.Create(prefix, c.queue.data, zk.FlagEphemeralSequential, c.queue.acl)
@@ -36,8 +37,14 @@ func (c *contender) create(ctx context.Context) (*listing, error) {
 		})
 		return nil, ended(ctx)
 	}
-	if err := c.settle(ctx, seen, created); err != nil || listed == nil {
+	if err := c.settle(ctx, seen, created); err != nil {
 		return nil, err
+	}
+	if carrier, replied, _ := seen.fate(); replied && carrier == write.link {
+		s.proven(write)
+	}
+	if listed == nil {
+		return nil, nil
 	}
 	view, err := listed.wait(ctx)
 	if err != nil {

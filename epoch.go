@@ -10,8 +10,14 @@ import (
 
 // An epoch is a stretch of one ZooKeeper session within which whatever is held
 // stays held. Every contender belongs to one and ends with it.
+// There are two reasons for an end: the session did, or the lease.
 type epoch struct {
 	id int64 // of its ZooKeeper session
+	lease
+
+	// Guarded by the session's mu.
+	proved    time.Time // when the last proof that succeeded was begun
+	suspended bool      // no connection since the last proof, and something is held
 }
 
 // anySession makes await take whatever session there is.
@@ -75,6 +81,7 @@ func (s *Session) greeted(l *link, timeout time.Duration) {
 	// old one has expired: only the id tells.
 	if l.id != s.id {
 		s.endEpoch(errSessionOver)
+		s.shortest = timeout
 	}
 	s.id = l.id
 	if l.id != 0 {
@@ -83,6 +90,11 @@ func (s *Session) greeted(l *link, timeout time.Duration) {
 		if s.epoch == nil {
 			s.epoch = &epoch{id: l.id}
 			s.spawnLocked(func() { s.log.Info("zklock: session established", "session", l.id, "timeout", timeout) })
+		}
+		if timeout < s.shortest {
+			s.shortest = timeout
+			s.epoch.shorten(l.connected.Add(part(timeout, touchPart)))
+			s.expireNow()
 		}
 		for _, c := range s.live {
 			if c.hold != nil {
@@ -102,6 +114,10 @@ func (s *Session) endEpoch(cause error) {
 	ep := s.epoch
 	s.spawnLocked(func() { s.log.Warn("zklock: session lost", "session", ep.id, "cause", cause) })
 	s.epoch = nil
+	if s.expiry != nil {
+		s.expiry.Stop()
+		s.expiry = nil
+	}
 	for _, c := range s.live {
 		if c.epoch == ep {
 			c.vanish(cause)
@@ -125,7 +141,22 @@ func (s *Session) disconnected(l *link, cause error) {
 		w.fire(false)
 	}
 	clear(s.watches)
+	if s.epoch != nil && !s.epoch.suspended {
+		s.epoch.suspended = s.tellHolders((*Trace).suspended)
+	}
 	s.broadcast()
+}
+
+// tellHolders has a trace function called for every hold, and tells whether there
+// is any. s.mu is held.
+func (s *Session) tellHolders(event func(*Trace, *contender)) (any bool) {
+	for _, c := range s.live {
+		if c.hold != nil && c.hold.Err() == nil {
+			any = true
+			s.spawnLocked(func() { event(c.queue.trace, c) })
+		}
+	}
+	return any
 }
 
 // failed notes why a server could not be reached, for Connect's error.

@@ -14,6 +14,12 @@ const (
 	opCloseSession = -11
 )
 
+// Transaction ids that are not a request's.
+const (
+	xidEvent = -1
+	xidPing  = -2
+)
+
 // frameHead is as much of a frame as anything here needs: its length, then a
 // reply's xid, zxid and error code, or, in the answer to a connect, protocol
 // version, timeout and session id.

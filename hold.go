@@ -4,6 +4,7 @@ import (
 	"context"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/go-zookeeper/zk"
 )
@@ -58,8 +59,23 @@ func (h *Hold) Err() error {
 	return nil
 }
 
-// Valid tells whether the lock is held.
-func (h *Hold) Valid() bool { return h.Err() == nil }
+// Valid tells whether the lock is held, and reads the clock to do so: it is false
+// on the first call after a pause of the process that was too long, before any
+// timer has run. A hold that was found so is lost.
+func (h *Hold) Valid() bool {
+	if h.Err() != nil {
+		return false
+	}
+	ep, now := h.contender.epoch, time.Now()
+	if ep.runsAt(now) {
+		return true
+	}
+	s := h.contender.queue.session
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.lapse(ep, now)
+	return false
+}
 
 // Token returns the hold's fencing token, the zxid of the transaction that
 // created its node. A later hold of the same path has a larger one, also after

@@ -24,11 +24,22 @@ type link struct {
 	greeted atomic.Bool // the answer to the connect request was read whole
 	serving atomic.Bool // a request was answered without error
 
+	connected time.Time // when the connect request was sent, which touches the leader itself
+
 	mu      sync.Mutex
-	pending map[int32]*tap // by xid
+	pending map[int32]inFlight // by xid
+	pings   []time.Time        // sent and not answered yet; they all have the same xid
+	touches touches
+	grain   time.Duration // between the touches that are kept
 
 	down    chan struct{} // closed when nothing can be answered here any more
 	endOnce sync.Once
+}
+
+// inFlight is a request that was sent and not answered yet.
+type inFlight struct {
+	sent time.Time
+	tap  *tap // nil: nobody follows it
 }
 
 // newLink takes over conn, whose handshake has to be done within timeout.
@@ -40,7 +51,7 @@ func newLink(s *Session, conn net.Conn, timeout time.Duration) *link {
 		Conn:    conn,
 		session: s,
 		in:      bufio.NewReader(conn),
-		pending: make(map[int32]*tap),
+		pending: make(map[int32]inFlight),
 		down:    make(chan struct{}),
 	}
 }
@@ -81,12 +92,17 @@ func (l *link) onHead(head []byte) {
 	if l.id == 0 {
 		timeout := time.Duration(binary.BigEndian.Uint32(head[8:])) * time.Millisecond
 		l.id = int64(binary.BigEndian.Uint64(head[12:]))
+		l.grain = timeout / 64
+		l.touches.settled = l.connected
 		l.session.greeted(l, timeout)
 		return
 	}
 	xid, code := int32(binary.BigEndian.Uint32(head[4:])), int32(binary.BigEndian.Uint32(head[16:]))
 	if code == 0 && !l.serving.Swap(true) {
 		l.session.served()
+	}
+	if xid == xidEvent {
+		return
 	}
 	if t := l.answered(xid); t != nil {
 		t.reply(int64(binary.BigEndian.Uint64(head[8:])))
@@ -95,20 +111,19 @@ func (l *link) onHead(head []byte) {
 
 // Write passes one frame on: go-zookeeper writes each by one call.
 func (l *link) Write(p []byte) (int, error) {
-	var t *tap
-	if l.greeted.Load() {
-		t = l.session.taps.take(p)
+	if !l.greeted.Load() {
+		l.connected = time.Now()
+		return l.Conn.Write(p)
 	}
-	if t != nil {
-		l.follow(int32(binary.BigEndian.Uint32(p[4:])), t)
-	}
+	t := l.session.taps.take(p)
+	l.follow(int32(binary.BigEndian.Uint32(p[4:])), t)
 	n, err := l.Conn.Write(p)
 	if t != nil {
 		close(t.sent)
 	}
 	if err != nil {
 		l.end(err)
-		if len(p) >= 12 && int32(binary.BigEndian.Uint32(p[8:])) == opSetAuth {
+		if int32(binary.BigEndian.Uint32(p[8:])) == opSetAuth {
 			// While it sends the credentials anew, go-zookeeper reports a failed
 			// write twice to a channel with room for one, and hangs (zk PR#163).
 			// The reader's error alone ends this connection as well.
@@ -119,21 +134,50 @@ func (l *link) Write(p []byte) (int, error) {
 	return n, err
 }
 
+// follow notes that a request goes out.
 func (l *link) follow(xid int32, t *tap) {
-	t.mu.Lock()
-	t.link = l
-	t.mu.Unlock()
+	if t != nil {
+		t.mu.Lock()
+		t.link = l
+		t.mu.Unlock()
+	}
 	l.mu.Lock()
-	l.pending[xid] = t
-	l.mu.Unlock()
+	defer l.mu.Unlock()
+	if xid == xidPing {
+		l.pings = append(l.pings, time.Now())
+		return
+	}
+	l.pending[xid] = inFlight{time.Now(), t}
 }
 
+// answered notes that a request was answered, and returns who follows it.
 func (l *link) answered(xid int32) *tap {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	t := l.pending[xid]
-	delete(l.pending, xid)
-	return t
+	var r inFlight
+	if xid == xidPing {
+		if len(l.pings) == 0 {
+			return nil
+		}
+		r.sent = l.pings[0]
+		l.pings = l.pings[1:]
+	} else {
+		var known bool
+		if r, known = l.pending[xid]; !known {
+			return nil
+		}
+		delete(l.pending, xid)
+	}
+	l.touches.add(r.sent, time.Now(), l.grain)
+	return r.tap
+}
+
+// touchedBy returns when the newest request was sent that had been answered by
+// then.
+func (l *link) touchedBy(then time.Time) time.Time {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.touches.newest(then)
 }
 
 func (l *link) Close() error {

@@ -45,6 +45,12 @@ type Session struct {
 	watches map[string]*watch
 	failure error // of the last attempt to connect
 
+	// The lease and what stands under it; see stake.
+	staked   map[string]*contender
+	shortest time.Duration // timeout negotiated in the ZooKeeper session's life
+	proving  bool          // keepProving runs
+	expiry   *time.Timer   // runs expire
+
 	closeOnce sync.Once
 	closeErr  error
 }
@@ -118,6 +124,7 @@ func newSession(timeout time.Duration, options sessionOptions) *Session {
 		changed: make(chan struct{}),
 		live:    make(map[string]*contender),
 		watches: make(map[string]*watch),
+		staked:  make(map[string]*contender),
 	}
 	s.ctx, s.cancel = context.WithCancel(context.Background())
 	s.timeout.Store(int64(timeout))
@@ -192,6 +199,9 @@ func (s *Session) shutDown() {
 		c.close()
 	}
 	clear(s.live)
+	if s.expiry != nil {
+		s.expiry.Stop()
+	}
 	l, id := s.link, s.id
 	s.broadcast()
 	s.mu.Unlock()

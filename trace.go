@@ -13,6 +13,11 @@ type Trace struct {
 	Acquired func(TraceInfo)
 	// Released: the owner gave the lock back; the delete is under way.
 	Released func(TraceInfo)
+	// Suspended: the connection is lost while the lock is held. The hold goes on,
+	// and is lost if no server confirms the session in time.
+	Suspended func(TraceInfo)
+	// Resumed: a server has confirmed the session again.
+	Resumed func(TraceInfo)
 	// Lost: the hold ended without its owner's release.
 	Lost func(TraceInfo)
 }
@@ -35,4 +40,6 @@ func (t *Trace) call(f func(TraceInfo), c *contender, err error) {
 func (t *Trace) enqueued(c *contender)          { t.call(t.Enqueued, c, nil) }
 func (t *Trace) acquired(c *contender)          { t.call(t.Acquired, c, nil) }
 func (t *Trace) released(c *contender)          { t.call(t.Released, c, nil) }
+func (t *Trace) suspended(c *contender)         { t.call(t.Suspended, c, nil) }
+func (t *Trace) resumed(c *contender)           { t.call(t.Resumed, c, nil) }
 func (t *Trace) lost(c *contender, cause error) { t.call(t.Lost, c, cause) }

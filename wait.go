@@ -52,6 +52,11 @@ func (c *contender) waitBehind(ctx context.Context, view *listing, ahead []child
 		// the lock, so that its release needs none.
 		early = s.watch(join(dir, ahead[len(ahead)-2].name)).fired
 	}
+	if len(ahead) == 1 {
+		if err := c.secure(ctx); err != nil {
+			return false, err
+		}
+	}
 	select {
 	case <-next.fired:
 	case <-early:

@@ -1,0 +1,103 @@
+package zklock
+
+import (
+	"sync/atomic"
+	"time"
+)
+
+// The lease says until when the server cannot have ended the session, and so
+// until when its holds are sure to be its own. It rests on two facts.
+//
+// A committed write sent at t0 proves that the leader had the session open at
+// some moment after t0. It does not restart the leader's countdown: that begins
+// anew when the server of the connection relays a touch, up to half a tick after
+// the request that caused it. A request that was answered half a tick before t0
+// has had its touch relayed ahead of the write, on the same stream, and so the
+// countdown began when that request was sent, or later.
+//
+// Assumed: a tick is at most half the session timeout (the server's own limit
+// unless minSessionTimeout lowers it), the leader pings its followers every half
+// tick, and clocks drift by less than 1 %.
+const (
+	proofPart    = 3.0 / 5   // of the timeout: how long a proof counts from its start
+	touchPart    = 19.0 / 20 // of the timeout: how long a touch counts
+	relayPart    = 1.0 / 4   // of the timeout: at least half a tick
+	intervalPart = 1.0 / 8   // of the timeout: from proof to proof
+)
+
+func part(of time.Duration, p float64) time.Duration { return time.Duration(float64(of) * p) }
+
+// leaseEnd returns until when a session of that timeout is safe, by a write that
+// was begun at proof and has been committed since, and by a request sent at touch
+// that had been answered by relayedBy(proof, timeout).
+func leaseEnd(proof, touch time.Time, timeout time.Duration) time.Time {
+	byProof, byTouch := proof.Add(part(timeout, proofPart)), touch.Add(part(timeout, touchPart))
+	if byTouch.Before(byProof) {
+		return byTouch
+	}
+	return byProof
+}
+
+// relayedBy returns the time by which a request must have been answered for its
+// touch to be ahead of a write begun at proof.
+func relayedBy(proof time.Time, timeout time.Duration) time.Time {
+	return proof.Add(-part(timeout, relayPart))
+}
+
+// lease is the end of an epoch's lease. The session's mu guards its changes.
+type lease struct{ end atomic.Pointer[time.Time] }
+
+func (l *lease) extend(end time.Time) {
+	if old := l.end.Load(); old == nil || old.Before(end) {
+		l.end.Store(&end)
+	}
+}
+
+// shorten takes back what a longer session timeout had promised.
+func (l *lease) shorten(end time.Time) {
+	if old := l.end.Load(); old != nil && end.Before(*old) {
+		l.end.Store(&end)
+	}
+}
+
+// runsAt tells whether the lease still runs at now, by the monotonic clock, which
+// stops while the machine sleeps, and by the wall clock, which may be set back.
+func (l *lease) runsAt(now time.Time) bool {
+	end := l.end.Load()
+	return end != nil && now.Before(*end) && now.Round(0).Before(end.Round(0))
+}
+
+// touches remembers when the requests of one connection were sent, for as long as
+// it takes until they count.
+type touches struct {
+	settled time.Time // when the newest that counts was sent
+	recent  []touch   // by the time of their answers
+}
+
+type touch struct{ sent, answered time.Time }
+
+// add notes a request. Those less than grain apart are not kept: an older touch
+// only makes the lease shorter.
+func (t *touches) add(sent, answered time.Time, grain time.Duration) {
+	if n := len(t.recent); n > 0 && sent.Sub(t.recent[n-1].sent) < grain {
+		return
+	}
+	t.recent = append(t.recent, touch{sent, answered})
+}
+
+// newest returns when the newest request that was answered by that time was sent.
+// Calls come in the order of their times.
+func (t *touches) newest(by time.Time) time.Time {
+	counted := 0
+	for _, r := range t.recent {
+		if r.answered.After(by) {
+			break
+		}
+		if r.sent.After(t.settled) {
+			t.settled = r.sent
+		}
+		counted++
+	}
+	t.recent = t.recent[counted:]
+	return t.settled
+}

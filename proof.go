@@ -1,0 +1,231 @@
+package zklock
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/go-zookeeper/zk"
+)
+
+var errLeaseOver = errors.New("zklock: the session could not be proved alive in time")
+
+// maxProof bounds the paths that one proof names: a server cuts the connection
+// at a request of a megabyte.
+const maxProof = 256 << 10
+
+// proof is a committed write under way, a create or a Multi of checks, with what
+// the lease needs to know of the moment it began.
+type proof struct {
+	begun   time.Time
+	link    *link
+	touched time.Time
+}
+
+func (s *Session) beginProof() proof {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	p := proof{begun: time.Now(), link: s.link}
+	if p.link != nil {
+		p.touched = p.link.touchedBy(relayedBy(p.begun, s.shortest))
+	}
+	return p
+}
+
+// proven extends the lease by a proof that was committed. One that was begun on
+// another connection says nothing of the touches of this one.
+func (s *Session) proven(p proof) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if p.link == nil || s.link != p.link || s.epoch == nil {
+		return
+	}
+	now := time.Now()
+	if len(s.staked) > 0 && !s.epoch.runsAt(now) {
+		s.lapse(s.epoch, now)
+		return
+	}
+	s.epoch.extend(leaseEnd(p.begun, p.touched, s.shortest))
+	s.epoch.proved = p.begun
+	if s.epoch.suspended {
+		s.epoch.suspended = false
+		s.tellHolders((*Trace).resumed)
+	}
+}
+
+// stake puts c, a hold or a contender at the head of the queue, under the lease:
+// it is proved from now on, and ends when the lease does. s.mu is held.
+func (s *Session) stake(c *contender) {
+	s.staked[c.id] = c
+	if s.expiry == nil {
+		s.expiry = time.AfterFunc(time.Until(*c.epoch.end.Load()), s.expire)
+	}
+	if !s.proving {
+		s.proving = s.spawnLocked(s.keepProving)
+	}
+}
+
+// unstake takes c out of the lease. s.mu is held.
+func (s *Session) unstake(c *contender) { delete(s.staked, c.id) }
+
+// expire runs when the lease that was known when the timer was set has ended.
+func (s *Session) expire() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.expiry = nil
+	if len(s.staked) == 0 || s.epoch == nil {
+		return
+	}
+	now := time.Now()
+	if !s.epoch.runsAt(now) {
+		s.lapse(s.epoch, now)
+		return
+	}
+	s.expiry = time.AfterFunc(s.epoch.end.Load().Sub(now), s.expire)
+}
+
+// expireNow looks at the lease again after it was shortened. s.mu is held.
+func (s *Session) expireNow() {
+	if s.expiry != nil {
+		s.expiry.Reset(0)
+	}
+}
+
+// lapse ends the epoch ep if its lease is over, and begins another: the session
+// may live, but whatever was held is no longer sure. s.mu is held.
+func (s *Session) lapse(ep *epoch, now time.Time) {
+	if s.epoch != ep || ep.runsAt(now) {
+		return
+	}
+	s.endEpoch(errLeaseOver)
+	s.epoch = &epoch{id: ep.id}
+	s.broadcast()
+}
+
+// keepProving proves the staked nodes each interval, and at once on a new
+// connection. It ends when there is nothing to prove.
+func (s *Session) keepProving() {
+	var last *link // that a proof was tried on
+	for {
+		s.mu.Lock()
+		if len(s.staked) == 0 || s.epoch == nil {
+			s.proving = false
+			s.mu.Unlock()
+			return
+		}
+		l, changed := s.link, s.changed
+		due := s.epoch.proved.Add(part(s.shortest, intervalPart))
+		s.mu.Unlock()
+
+		pause := time.Until(due)
+		switch {
+		case l == nil:
+			select {
+			case <-changed:
+			case <-s.ctx.Done():
+			}
+		case l != last || pause <= 0:
+			last = l
+			if !s.proveStaked(l) {
+				sleep(s.ctx, firstPause)
+			}
+		default:
+			timer := time.NewTimer(pause)
+			select {
+			case <-timer.C:
+			case <-changed:
+			case <-s.ctx.Done():
+			}
+			timer.Stop()
+		}
+	}
+}
+
+// proveStaked proves all that is staked, in as many requests as it takes; false
+// if one of them came to nothing.
+func (s *Session) proveStaked(l *link) bool {
+	s.mu.Lock()
+	var batches [][]*contender
+	size := maxProof
+	for _, c := range s.staked {
+		if size += len(c.node); size > maxProof {
+			batches, size = append(batches, nil), 0
+		}
+		last := len(batches) - 1
+		batches[last] = append(batches[last], c)
+	}
+	s.mu.Unlock()
+	for _, batch := range batches {
+		if s.prove(s.ctx, l, batch) != nil {
+			return false
+		}
+	}
+	return true
+}
+
+// prove sends a write that changes nothing: checks of the contenders' nodes,
+// which the leader answers and a majority commits. A node that is missing ends
+// its contender; the session is proved all the same. A server that leaves it
+// unanswered hangs: its connection is cut, so that another one can be found while
+// the lease lasts, which the client itself would try much later.
+func (s *Session) prove(ctx context.Context, l *link, contenders []*contender) error {
+	checks := make([]any, len(contenders))
+	for i, c := range contenders {
+		checks[i] = &zk.CheckVersionRequest{Path: c.node, Version: -1}
+	}
+	p := s.beginProof()
+	multi := send(s, func() ([]zk.MultiResponse, error) { return s.conn.Multi(checks...) })
+	patience := time.AfterFunc(part(s.Timeout(), relayPart), func() {
+		s.log.Warn("zklock: the server does not answer, cutting the connection", "server", l.RemoteAddr())
+		l.Close()
+	})
+	responses, err := multi.wait(ctx)
+	if ctx.Err() != nil {
+		// The late answer still tells a hanging server from a slow one.
+		s.spawn(func() { <-multi.done; patience.Stop() })
+		return err
+	}
+	patience.Stop()
+	missing := errors.Is(err, zk.ErrNoNode)
+	if err != nil && !missing {
+		return err
+	}
+	if missing {
+		s.mu.Lock()
+		for i, r := range responses {
+			if errors.Is(r.Error, zk.ErrNoNode) {
+				contenders[i].vanish(errNodeDeleted)
+			}
+		}
+		s.mu.Unlock()
+	}
+	s.proven(p)
+	return nil
+}
+
+// secure puts c under the lease, with a proof of its own if the lease has run
+// out, as it does in a session that holds nothing.
+func (c *contender) secure(ctx context.Context) error {
+	s := c.queue.session
+	for try := 0; ; try++ {
+		s.mu.Lock()
+		cause, runs := c.cause, c.epoch.runsAt(time.Now())
+		if cause == nil && runs {
+			s.stake(c)
+		}
+		s.mu.Unlock()
+		if cause != nil || runs {
+			return cause
+		}
+		_, l, err := s.await(ctx, c.epoch.id)
+		if err != nil {
+			return err
+		}
+		if err := s.prove(ctx, l, []*contender{c}); err != nil && (ctx.Err() != nil || !transient(err)) {
+			return err
+		}
+		if sleep(ctx, pauseBefore(try)) != nil {
+			return ended(ctx)
+		}
+	}
+}
