@@ -204,4 +204,20 @@ var watchCases = []conformanceCase{
 		s.set("/a", "", -1)
 		s.raw(0, 11, nil)
 	}},
+	{"a client that may not read a node is not told of it, and its watch is used up", func(s *script) {
+		secret := zk.WorldACL(zk.PermAll &^ zk.PermRead)
+		created := s.existsW(1, "/a")
+		s.createBy(0, "/a", "", 0, secret)
+		s.quiet(1, "created", created)
+		s.setACL("/a", open, -1)
+		s.set("/a", "x", -1)
+		s.quiet(1, "changed", created)
+		kids, gone := s.childrenW(1, "/a"), s.getW(1, "/a")
+		s.setACL("/a", secret, -1)
+		s.create("/a/kid", 0)
+		s.quiet(1, "child", kids)
+		s.delete("/a/kid", -1)
+		s.delete("/a", -1)
+		s.quiet(1, "deleted", gone)
+	}},
 }

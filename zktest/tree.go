@@ -46,7 +46,7 @@ func (t *tree) clone() *tree {
 	return c
 }
 
-func (t *tree) create(a action, zxid int64, at time.Time) {
+func (t *tree) create(a action, zxid int64, at time.Time) *node {
 	parentPath, name, _ := splitPath(a.path)
 	parent := t.nodes[parentPath]
 	parent.addChild(name)
@@ -55,10 +55,11 @@ func (t *tree) create(a action, zxid int64, at time.Time) {
 		parent.created, parent.pzxid = a.created, zxid
 	}
 	ms := at.UnixMilli()
-	t.nodes[a.path] = &node{
+	n := &node{
 		data: a.data, acl: a.acl, owner: a.owner, container: a.container, ttl: a.ttl,
 		czxid: zxid, mzxid: zxid, pzxid: zxid, ctime: ms, mtime: ms,
 	}
+	t.nodes[a.path] = n
 	if a.owner != 0 {
 		if t.ephemerals[a.owner] == nil {
 			t.ephemerals[a.owner] = make(map[string]struct{})
@@ -68,6 +69,7 @@ func (t *tree) create(a action, zxid int64, at time.Time) {
 	if a.container || a.ttl > 0 {
 		t.reapable[a.path] = struct{}{}
 	}
+	return n
 }
 
 func (t *tree) delete(path string, zxid int64) {

@@ -59,23 +59,24 @@ func (s *Server) apply(t *txn) {
 }
 
 func (s *Server) perform(a action, t *txn) Stat {
+	parentPath, _, _ := splitPath(a.path)
+	n, parent := s.tree.nodes[a.path], s.tree.nodes[parentPath]
 	switch {
 	case a.op.creates():
-		s.tree.create(a, t.zxid, t.at)
-		s.watches.created(a.path)
+		n = s.tree.create(a, t.zxid, t.at)
+		s.watches.created(a.path, n.acl, parent.acl)
 	case a.op == OpDelete:
 		s.tree.delete(a.path, t.zxid)
-		s.watches.deleted(a.path)
-		return Stat{}
+		s.watches.deleted(a.path, n.acl, parent.acl)
 	case a.op == OpSetData:
 		s.tree.setData(a, t.zxid, t.at)
-		s.watches.changed(a.path)
+		s.watches.changed(a.path, n.acl)
 	case a.op == OpSetACL:
 		s.tree.setACL(a)
 	default:
 		return Stat{}
 	}
-	return s.tree.nodes[a.path].stat()
+	return n.stat()
 }
 
 // closeSession closes the connections of the ended session. The one that asked gets its answer first.

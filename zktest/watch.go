@@ -65,9 +65,10 @@ func (w watchTable) drop(c *conn) {
 	}
 }
 
-// fire sends the event to whoever watches path, except those told already, and returns whom it told. Recursive watches
-// of ancestors see it too, but not changes of a child list (PathParentIterator in ZooKeeper's WatchManager).
-func (w watchTable) fire(path string, event eventType, told []*conn) []*conn {
+// fire sends the event to whoever watches path, except those told already, and returns whom it met. Recursive watches of
+// ancestors see it too, but not changes of a child list (PathParentIterator in ZooKeeper's WatchManager). A client that
+// may not read the node, by acl, is not told; its watch is used up all the same (CVE-2024-23944).
+func (w watchTable) fire(path string, event eventType, acl []ACL, told []*conn) []*conn {
 	var hit []*conn
 	for at, own := path, true; ; own = false {
 		for c, mode := range w.byPath[at] {
@@ -87,7 +88,7 @@ func (w watchTable) fire(path string, event eventType, told []*conn) []*conn {
 	slices.SortFunc(hit, func(a, b *conn) int { return int(a.number - b.number) })
 	hit = slices.Compact(hit)
 	for _, c := range hit {
-		if !slices.Contains(told, c) {
+		if !slices.Contains(told, c) && permitted(acl, permRead, c.who) {
 			c.event(event, path)
 		}
 	}
@@ -104,17 +105,17 @@ func (w *watches) drop(c *conn) {
 	w.child.drop(c)
 }
 
-func (w *watches) created(path string) {
+func (w *watches) created(path string, acl, parentACL []ACL) {
 	parent, _, _ := splitPath(path)
-	w.data.fire(path, nodeCreated, nil)
-	w.child.fire(parent, nodeChildrenChanged, nil)
+	w.data.fire(path, nodeCreated, acl, nil)
+	w.child.fire(parent, nodeChildrenChanged, parentACL, nil)
 }
 
-func (w *watches) deleted(path string) {
+func (w *watches) deleted(path string, acl, parentACL []ACL) {
 	parent, _, _ := splitPath(path)
-	told := w.data.fire(path, nodeDeleted, nil)
-	w.child.fire(path, nodeDeleted, told)
-	w.child.fire(parent, nodeChildrenChanged, nil)
+	told := w.data.fire(path, nodeDeleted, acl, nil)
+	w.child.fire(path, nodeDeleted, acl, told)
+	w.child.fire(parent, nodeChildrenChanged, parentACL, nil)
 }
 
-func (w *watches) changed(path string) { w.data.fire(path, nodeDataChanged, nil) }
+func (w *watches) changed(path string, acl []ACL) { w.data.fire(path, nodeDataChanged, acl, nil) }
