@@ -79,9 +79,7 @@ func (c *contender) vanish(cause error) {
 	s.unstake(c)
 	if c.hold != nil {
 		c.hold.end(holdLost)
-		if cause == errLeaseOver {
-			c.leaveLocked() // the session may live, and its node with it
-		}
+		c.leaveLocked() // the session may live, and the node with it
 		s.spawnLocked(func() {
 			s.log.Warn("zklock: lock lost", "node", c.node, "cause", cause)
 			c.queue.trace.lost(c, cause)

@@ -63,3 +63,12 @@ func ended(ctx context.Context) error {
 	}
 	return fmt.Errorf("%w: %w", err, cause)
 }
+
+// timedOut adds to the error of a call that had to stand in the queue that the
+// lock is taken, if its deadline ended it.
+func timedOut(err error) error {
+	if errors.Is(err, context.DeadlineExceeded) {
+		return fmt.Errorf("%w: %w", ErrLocked, err)
+	}
+	return err
+}

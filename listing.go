@@ -78,6 +78,24 @@ func (c *contender) relist(ctx context.Context) (*listing, error) {
 	}
 }
 
+// place returns those who have to go before c may have the lock, the nearest
+// last, and the list that says so: view, if that can be trusted, or a new one.
+func (c *contender) place(ctx context.Context, view *listing) (*listing, []child, error) {
+	for {
+		if view == nil {
+			var err error
+			if view, err = c.relist(ctx); err != nil {
+				return nil, nil, err
+			}
+		}
+		ahead, err := view.ahead(c)
+		if !errors.Is(err, errStale) {
+			return view, ahead, err
+		}
+		view = nil
+	}
+}
+
 // ahead returns those who have to go before c may have the lock, the nearest
 // last. Its errors end the place in the queue, but for errStale, after which the
 // queue has to be listed again.

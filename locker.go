@@ -123,7 +123,7 @@ func (l *Locker) take(ctx context.Context) (*Hold, error) {
 		case <-l.queue.session.Done():
 			err = ErrClosed
 		case <-ctx.Done():
-			err = timedOut(ctx)
+			err = timedOut(ended(ctx))
 		}
 		h.leave()
 		if err != nil && !errors.Is(err, ErrLost) {

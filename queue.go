@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
-	"time"
 
 	"github.com/go-zookeeper/zk"
 )
@@ -48,8 +47,8 @@ func (q *queue) acquire(ctx context.Context) (*Hold, error) {
 			q.trace.acquired(c)
 			return h, nil
 		}
-		left := c.leave()
-		if err := q.again(ctx, try, left, err); err != nil {
+		c.leave()
+		if err := q.again(ctx, try, err); err != nil {
 			return nil, err
 		}
 	}
@@ -69,7 +68,7 @@ func (q *queue) try(ctx context.Context) (*Hold, error) {
 				return h, err
 			}
 		}
-		if err := q.again(ctx, try, nil, err); err != nil {
+		if err := q.again(ctx, try, err); err != nil {
 			return nil, err
 		}
 	}
@@ -80,21 +79,9 @@ func (q *queue) tryNode(ctx context.Context) (*Hold, error) {
 	if err != nil {
 		return nil, err
 	}
-	for {
-		if view == nil {
-			if view, err = c.relist(ctx); err != nil {
-				break
-			}
-		}
-		var ahead []child
-		if ahead, err = view.ahead(c); errors.Is(err, errStale) {
-			view = nil
-			continue
-		}
-		if err == nil && len(ahead) > 0 {
-			err = ErrLocked
-		}
-		break
+	_, ahead, err := c.place(ctx, view)
+	if err == nil && len(ahead) > 0 {
+		err = ErrLocked
 	}
 	var h *Hold
 	if err == nil {
@@ -111,21 +98,15 @@ func (q *queue) tryNode(ctx context.Context) (*Hold, error) {
 
 // again waits before another try at the queue, or returns err if there is to be
 // none.
-func (q *queue) again(ctx context.Context, try int, left *removal, err error) error {
+func (q *queue) again(ctx context.Context, try int, err error) error {
 	if ctx.Err() != nil || !transient(err) {
 		return err
 	}
 	pause := pauseBefore(try)
 	if errors.Is(err, errUnordered) {
-		q.session.log.Warn("zklock: sequence counter at its end, waiting for a new one", "path", q.dir)
-		select {
-		case <-left.done:
-		case <-ctx.Done():
-			return ended(ctx)
-		}
-		// Contenders that leave at the same time keep each other from
-		// resetting the counter.
-		pause = time.Duration(rand.Int64N(int64(firstPause << min(try, 5))))
+		q.session.log.Warn("zklock: the sequence counter is at its end, starting it afresh", "path", q.dir)
+		// Contenders that leave at the same time keep each other from resetting it.
+		pause = rand.N(firstPause << min(try, 5))
 	}
 	if sleep(ctx, pause) != nil {
 		return ended(ctx)
@@ -155,7 +136,7 @@ func (q *queue) enter(ctx context.Context) (*contender, *listing, error) {
 		if err == nil {
 			return c, view, nil
 		}
-		if err := q.again(ctx, try, nil, err); err != nil {
+		if err := q.again(ctx, try, err); err != nil {
 			return nil, nil, describe(q.dir, err)
 		}
 	}

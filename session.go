@@ -88,6 +88,7 @@ func Connect(ctx context.Context, servers []string, timeout time.Duration, opts 
 		zk.WithEventCallback(s.notify),
 		zk.WithLogger(clientLog{s.log}))
 	if err != nil {
+		s.Close()
 		return fail(err)
 	}
 	s.conn, s.events = conn, events

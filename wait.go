@@ -9,33 +9,30 @@ import (
 )
 
 // wait stays in the queue until the lock is c's, from view on if that is not nil.
-func (c *contender) wait(ctx context.Context, view *listing) (*Hold, error) {
+func (c *contender) wait(ctx context.Context, view *listing) (h *Hold, err error) {
+	behind := false
 	for {
-		if view == nil {
-			var err error
-			if view, err = c.relist(ctx); err != nil {
-				return nil, err
-			}
-		}
-		ahead, err := view.ahead(c)
-		if errors.Is(err, errStale) {
-			view = nil
-			continue
-		}
-		if err != nil {
-			return nil, err
+		var ahead []child
+		if view, ahead, err = c.place(ctx, view); err != nil {
+			break
 		}
 		granted := len(ahead) == 0
 		if !granted {
-			if granted, err = c.waitBehind(ctx, view, ahead); err != nil {
-				return nil, err
-			}
+			behind = true
+			granted, err = c.waitBehind(ctx, view, ahead)
 		}
 		if granted {
-			return c.grant(ctx)
+			h, err = c.grant(ctx)
+		}
+		if granted || err != nil {
+			break
 		}
 		view = nil
 	}
+	if behind && ctx.Err() != nil {
+		err = timedOut(err)
+	}
+	return h, err
 }
 
 // waitBehind watches c's own node, the nearest contender ahead, and the one
@@ -68,7 +65,7 @@ func (c *contender) waitBehind(ctx context.Context, view *listing, ahead []child
 	case <-c.gone:
 		return false, c.whyGone()
 	case <-ctx.Done():
-		return false, timedOut(ctx)
+		return false, ended(ctx)
 	}
 	if err := next.refusal(); err != nil {
 		return false, err
@@ -115,13 +112,4 @@ func (w *watch) refusal() error {
 		return nil
 	}
 	return fmt.Errorf("a node in the lock's queue cannot be watched: %w", w.err)
-}
-
-// timedOut returns the error of a ctx that ended in the queue.
-func timedOut(ctx context.Context) error {
-	err := ended(ctx)
-	if errors.Is(err, context.DeadlineExceeded) {
-		return fmt.Errorf("%w: %w", ErrLocked, err)
-	}
-	return err
 }
