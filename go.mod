@@ -10,4 +10,7 @@ require (
 	golang.org/x/sync v0.22.0
 )
 
-require go.yaml.in/yaml/v3 v3.0.5 // indirect
+require (
+	go.yaml.in/yaml/v3 v3.0.5 // indirect
+	pgregory.net/rapid v1.3.0
+)

@@ -1,0 +1,95 @@
+package zklock
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"pgregory.net/rapid"
+)
+
+func TestTheLeaseEndsByTheEarlierOfProofAndTouch(t *testing.T) {
+	const timeout = 10 * time.Second
+	now := time.Now()
+	for name, c := range map[string]struct {
+		touched time.Duration // before the proof
+		runs    time.Duration // after it
+	}{
+		"a touch just before the proof leaves the proof's part": {0, 6 * time.Second},
+		"a touch 3.5 s old is as good":                          {3500 * time.Millisecond, 6 * time.Second},
+		"an older touch shortens the lease":                     {5 * time.Second, 4500 * time.Millisecond},
+		"pings alone, each third of the timeout, leave 0.36 T":  {5833 * time.Millisecond, 3667 * time.Millisecond},
+		"a touch of long ago is worth nothing":                  {9500 * time.Millisecond, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			end := leaseEnd(now, now.Add(-c.touched), timeout)
+			assert.Equal(t, c.runs, end.Sub(now))
+		})
+	}
+}
+
+func TestALeaseNeverOutlivesTheServersCountdown(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		timeout := time.Duration(rapid.IntRange(100, 60_000).Draw(t, "timeout")) * time.Millisecond
+		tick := time.Duration(rapid.Int64Range(1, int64(timeout/2)).Draw(t, "tick"))
+		start := time.Now()
+		at := func(label string, from, to time.Duration) time.Duration {
+			return time.Duration(rapid.Int64Range(int64(from), int64(to)).Draw(t, label))
+		}
+		sent := at("sent", 0, timeout)
+		answered := at("answered", sent, sent+timeout)
+		// The server sees the request between the two, and relays its touch
+		// within half a tick: the leader's countdown begins no earlier than sent.
+		relayed := at("relayed", sent, answered+tick/2)
+		begun := at("begun", answered, answered+2*timeout)
+		if relayed > begun {
+			// Not ahead of the proof on the stream: the request must not count.
+			assert.True(t, start.Add(answered).After(relayedBy(start.Add(begun), timeout)))
+			return
+		}
+		end := leaseEnd(start.Add(begun), start.Add(sent), timeout)
+		assert.True(t, end.Before(start.Add(relayed+timeout)))
+	})
+}
+
+func TestATouchCountsOnceItWasAnsweredInTime(t *testing.T) {
+	start := time.Now()
+	at := func(ms int) time.Time { return start.Add(time.Duration(ms) * time.Millisecond) }
+	var log touches
+	log.add(at(0), at(5), time.Millisecond)
+	log.add(at(10), at(90), time.Millisecond)
+	log.add(at(20), at(95), time.Millisecond)
+
+	assert.True(t, log.newest(at(4)).IsZero(), "nothing was answered yet")
+	assert.Equal(t, at(0), log.newest(at(89)))
+	assert.Equal(t, at(20), log.newest(at(95)), "answered by then, sent at 20")
+	assert.Equal(t, at(20), log.newest(at(500)), "what counted once counts on")
+}
+
+func TestTouchesKeepTheirGrain(t *testing.T) {
+	start := time.Now()
+	var log touches
+	for i := range 1000 {
+		sent := start.Add(time.Duration(i) * time.Millisecond)
+		log.add(sent, sent, 100*time.Millisecond)
+	}
+	assert.Len(t, log.recent, 10)
+}
+
+func TestALeaseEndsByWhicheverClockSaysLater(t *testing.T) {
+	var l lease
+	assert.False(t, l.runsAt(time.Now()), "no proof yet")
+	now := time.Now()
+	l.extend(now.Add(time.Hour))
+	assert.True(t, l.runsAt(now))
+
+	// Adding to a time moves both of its readings; without the monotonic one
+	// only the wall clock is compared, as after a suspend that stopped the other.
+	assert.False(t, l.runsAt(now.Add(2*time.Hour)))
+	assert.False(t, l.runsAt(now.Round(0).Add(2*time.Hour)))
+
+	l.extend(now.Add(time.Minute))
+	assert.True(t, l.runsAt(now.Add(30*time.Minute)), "an older proof does not shorten it")
+	l.shorten(now.Add(time.Minute))
+	assert.False(t, l.runsAt(now.Add(30*time.Minute)), "a shorter session timeout does")
+}
