@@ -100,4 +100,10 @@ var aclCases = []conformanceCase{
 			s.note("no bad version")
 		}
 	}},
+	{"a client can ask who it is", func(s *script) {
+		pair := func(r *reply) string { return asString(r) + ":" + asString(r) }
+		s.raw(0, 107, nil, asInt, pair)
+		s.raw(0, 100, packet{}.int32(0).string("digest").string("user:secret"))
+		s.raw(0, 107, nil, asInt)
+	}},
 }

@@ -66,6 +66,7 @@ func (l *lane) run() {
 				return
 			}
 		}
+		l.items[0] = laneItem{} // let go of the frame
 		l.items = l.items[1:]
 		head.fn()
 	}

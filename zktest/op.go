@@ -34,6 +34,7 @@ const (
 	OpGetAllChildrenNumber Op = 104
 	OpSetWatches2          Op = 105
 	OpAddWatch             Op = 106
+	OpWhoAmI               Op = 107
 	OpConnect              Op = -10
 	OpCloseSession         Op = -11
 
@@ -48,7 +49,7 @@ var opNames = map[Op]string{
 	OpReconfig: "reconfig", OpCheckWatches: "checkWatches", OpRemoveWatches: "removeWatches",
 	OpCreateContainer: "createContainer", OpCreateTTL: "createTTL", OpMultiRead: "multiRead", OpAuth: "auth",
 	OpSetWatches: "setWatches", OpGetEphemerals: "getEphemerals", OpGetAllChildrenNumber: "getAllChildrenNumber",
-	OpSetWatches2: "setWatches2", OpAddWatch: "addWatch", OpConnect: "connect", OpCloseSession: "closeSession",
+	OpSetWatches2: "setWatches2", OpAddWatch: "addWatch", OpWhoAmI: "whoAmI", OpConnect: "connect", OpCloseSession: "closeSession",
 	opDeleteContainer: "deleteContainer",
 }
 

@@ -24,6 +24,8 @@ func (s *Server) read(q *request) (code, func(*encoder)) {
 		return reconfigDisabled, nil
 	case OpMultiRead:
 		return ok, s.multiRead(q)
+	case OpWhoAmI:
+		return ok, func(e *encoder) { encodeIdentities(e, q.who) }
 	case OpGetEphemerals:
 		paths := s.owned(q.session, q.path)
 		return ok, func(e *encoder) { e.strings(paths) }
@@ -125,5 +127,17 @@ func (s *Server) multiRead(q *request) func(*encoder) {
 			reply(e)
 		}
 		multiHeader(e, -1, true, -1)
+	}
+}
+
+func encodeIdentities(e *encoder, who []identity) {
+	e.int32(int32(len(who)))
+	for _, id := range who {
+		user := id.id
+		if id.scheme == "digest" {
+			user, _, _ = strings.Cut(user, ":")
+		}
+		e.string(id.scheme)
+		e.string(user)
 	}
 }
