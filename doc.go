@@ -1,3 +1,69 @@
 // Package zklock gives a Go program that uses sync.Mutex a lock that holds
-// across machines, kept by a ZooKeeper ensemble.
+// across machines, kept by a ZooKeeper ensemble:
+//
+//	session, err := zklock.Connect(ctx, servers, 10*time.Second)
+//	...
+//	mu, err := zklock.New(session, "/locks/ledger")
+//	...
+//	mu.Lock()
+//	defer mu.Unlock()
+//
+// It is Java's Lock interface in Go's terms: [Locker.Lock], [Locker.LockContext]
+// (lockInterruptibly: cancellation replaces interruption), [Locker.TryLock],
+// [Locker.TryLockFor] (tryLock with a timeout) and [Locker.Unlock], which make a
+// [Locker] a sync.Locker. [Locker.Acquire] gives the same lock as a handle, a
+// [Hold], for whoever does not want a goroutine to own it.
+//
+// # What is promised
+//
+//   - One holder. At most one hold of a path exists at any instant, over all
+//     processes; a call that returns success holds the lock at that moment.
+//   - Lost before handed over. If a hold ends without its owner's release, its
+//     lost channel closes before ZooKeeper can grant the lock to anyone else.
+//   - First come, first served, in the order in which the lock nodes were
+//     created, over all processes. One release wakes one waiter.
+//   - No orphan. However a call ends, its lock node does not outlive its owner's
+//     interest; a crashed owner's node goes with its session.
+//   - The context wins. A call with a context returns within 50 ms of its end,
+//     whatever the network does, and one that has ended already never acquires.
+//   - Nothing leaks. After [Session.Close] no goroutine, timer or socket is left.
+//   - Loud. Lock never returns without holding; misuse panics with a clear text;
+//     errors say what, where and why, and match this package's sentinels.
+//
+// The first two have two exceptions, in which the holder cannot know in time:
+// the process was paused as a whole, so that no timer of it ran, and an operator
+// deleted the lock's node. There [Hold.Valid] is false on its first call after
+// the pause, and the fencing token and [Hold.Check] keep a late write from doing
+// harm.
+//
+// # When a lock is lost
+//
+// A lost connection is not a lost lock: the session is carried on to another
+// server, and the hold with it. It is lost when the server has ended the session,
+// when the session cannot be proved alive in time, and when somebody else deletes
+// its node. Then [Hold.Lost] closes, contexts made by [Locker.Do] and
+// [Hold.Context] are cancelled with the cause [ErrLost], and the hold stays lost:
+// until its owner's outermost Unlock, nested calls report ErrLost (Lock panics
+// with it), and no other goroutine of the process gets the lock through the same
+// Locker.
+//
+// The proof of life is a committed write that changes nothing, sent each eighth
+// of the session timeout while something is held, and never else. Answered pings
+// prove nothing: a server that is cut off from its leader answers them while the
+// leader counts the session down. See docs/design.md for the arithmetic and its
+// assumptions: the servers' tick is at most half of the session timeout, and
+// clocks drift by less than 1 %.
+//
+// # Things to know
+//
+// Lock panics in goroutines that still wait when the session is closed; use
+// LockContext for a graceful end. [Locker.Lost] speaks of the goroutine that
+// calls it: take h := l.Held() before handing the channel to another. The
+// goroutines that an owner starts are not owners. A goroutine that exits without
+// Unlock keeps the lock. sync.Cond works with a Locker that is locked once. A
+// nested Lock checks whether the hold is known to be lost, not the clock.
+//
+// Unlock sends its delete and does not wait for the answer: a process that exits
+// at that moment may leave the node until its session ends. Close the session, or
+// use [Locker.UnlockContext].
 package zklock
