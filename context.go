@@ -43,7 +43,7 @@ func (l *Locker) UnlockContext(ctx context.Context) error {
 		err = l.misuse()
 	case outermost:
 		err = h.release(ctx)
-		<-l.tenant
+		l.tenancy.Release(wholeTenancy)
 	case h.state.Load() == holdLost:
 		err = ErrLost
 	}

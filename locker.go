@@ -4,7 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"sync"
+
+	"golang.org/x/sync/semaphore"
 
 	"github.com/zklock/zklock/internal/goid"
 )
@@ -24,9 +27,13 @@ type Locker struct {
 	ownerless bool
 	ownership
 
-	// tenant has room for one: the goroutine that this process lets in.
-	tenant chan struct{}
+	// tenancy lets in one goroutine of this process at a time, or, for reading,
+	// several: whoever has lost the lock keeps its share until its Unlock.
+	tenancy *semaphore.Weighted
 }
+
+// wholeTenancy is what an exclusive owner takes of a tenancy; a reader takes 1.
+const wholeTenancy = math.MaxInt64
 
 var _ sync.Locker = (*Locker)(nil)
 
@@ -38,7 +45,7 @@ func New(s *Session, path string, opts ...Option) (*Locker, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Locker{queue: q, ownerless: o.ownerless, tenant: make(chan struct{}, 1)}, nil
+	return &Locker{queue: q, ownerless: o.ownerless, tenancy: semaphore.NewWeighted(wholeTenancy)}, nil
 }
 
 func newQueue(s *Session, path string, k kind, opts []Option) (*queue, *options, error) {
@@ -93,7 +100,7 @@ func (l *Locker) Unlock() {
 		panic(wrap("unlock", l.queue.dir, l.misuse()))
 	case outermost:
 		h.sendRelease()
-		<-l.tenant
+		l.tenancy.Release(wholeTenancy)
 	}
 }
 
@@ -105,34 +112,8 @@ func (l *Locker) misuse() error {
 	return fmt.Errorf("it is not locked (the caller is goroutine %d): %w", self, ErrNotHeld)
 }
 
-// take gets the lock from the queue, and then this process's leave to use it,
-// which an owner that has lost the lock keeps until its Unlock.
 func (l *Locker) take(ctx context.Context) (*Hold, error) {
-	for {
-		h, err := l.queue.acquire(ctx)
-		if err != nil {
-			return nil, err
-		}
-		select {
-		case l.tenant <- struct{}{}:
-			if err = h.Err(); err == nil {
-				return h, nil
-			}
-			<-l.tenant
-		case <-h.Lost():
-		case <-l.queue.session.Done():
-			err = ErrClosed
-		case <-ctx.Done():
-			err = timedOut(ended(ctx))
-		}
-		h.leave()
-		if err != nil && !errors.Is(err, ErrLost) {
-			if errors.Is(err, ErrReleased) {
-				err = ErrClosed
-			}
-			return nil, err
-		}
-	}
+	return l.queue.take(ctx, l.tenancy, wholeTenancy)
 }
 
 // Do runs fn while it holds the lock: it takes it as [Locker.LockContext] does,
@@ -153,7 +134,7 @@ func (l *Locker) Do(ctx context.Context, fn func(ctx context.Context) error) (er
 	}
 	defer func() {
 		released := h.release(ctx)
-		<-l.tenant
+		l.tenancy.Release(wholeTenancy)
 		switch {
 		case errors.Is(released, ErrLost) && err != nil:
 			err = wrap("do", l.queue.dir, fmt.Errorf("%w; it ended with: %w", ErrLost, err))

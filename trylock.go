@@ -73,18 +73,8 @@ func (l *Locker) takeFor(ctx context.Context, d time.Duration) (*Hold, error) {
 
 // tryTake is take without waiting for another owner, here or elsewhere.
 func (l *Locker) tryTake(ctx context.Context) (*Hold, error) {
-	if len(l.tenant) > 0 {
+	if l.owner.Load() != nobody {
 		return nil, ErrLocked
 	}
-	h, err := l.queue.try(ctx)
-	if err != nil {
-		return nil, err
-	}
-	select {
-	case l.tenant <- struct{}{}:
-		return h, nil
-	default:
-		h.leave()
-		return nil, ErrLocked
-	}
+	return l.queue.tryTake(ctx, l.tenancy, wholeTenancy)
 }

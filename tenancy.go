@@ -1,0 +1,51 @@
+package zklock
+
+import (
+	"context"
+	"errors"
+
+	"golang.org/x/sync/semaphore"
+)
+
+// take gets the lock from the queue, and then a share of the tenancy, which an
+// owner that has lost the lock keeps until its Unlock: inside one process the
+// lock is never weaker than a mutex.
+func (q *queue) take(ctx context.Context, tenancy *semaphore.Weighted, share int64) (*Hold, error) {
+	for {
+		h, err := q.acquire(ctx)
+		if err != nil {
+			return nil, err
+		}
+		if tenancy.TryAcquire(share) {
+			return h, nil
+		}
+		entered := tenancy.Acquire(h.under(ctx), share) == nil
+		lost := h.Err()
+		if entered && lost == nil {
+			return h, nil
+		}
+		h.leave()
+		if entered {
+			tenancy.Release(share)
+		}
+		switch {
+		case errors.Is(lost, ErrReleased):
+			return nil, ErrClosed
+		case ctx.Err() != nil:
+			return nil, timedOut(ended(ctx))
+		}
+	}
+}
+
+// tryTake is take without waiting for another owner, here or elsewhere.
+func (q *queue) tryTake(ctx context.Context, tenancy *semaphore.Weighted, share int64) (*Hold, error) {
+	h, err := q.try(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if !tenancy.TryAcquire(share) {
+		h.leave()
+		return nil, ErrLocked
+	}
+	return h, nil
+}
