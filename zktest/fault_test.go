@@ -1,0 +1,238 @@
+package zktest_test
+
+import (
+	"errors"
+	"os"
+	"strings"
+	"syscall"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/zklock/zklock/zktest"
+)
+
+// aloneInBubble runs the test against a server that stands alone, in virtual time.
+func aloneInBubble(t *testing.T, fn func(t *testing.T, s *zktest.Server), opts ...zktest.Option) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) { fn(t, zktest.NewServer(t, opts...)) })
+}
+
+func exists(t testing.TB, w *wire, path string) bool {
+	t.Helper()
+	return w.call(t, opExists, packet{}.string(path).byte(0)).code == 0
+}
+
+func TestAHeldRequestIsExecutedAfterItsClientIsGone(t *testing.T) {
+	aloneInBubble(t, func(t *testing.T, s *zktest.Server) {
+		a, b := at(t, s), at(t, s)
+		held := s.HoldRequest(zktest.OpCreate, zktest.OnPath("/late"))
+		a.send(t, opCreate, create("/late", 0))
+		<-held.Struck()
+		a.nc.Close()
+		require.False(t, exists(t, b, "/late"))
+		held.Release()
+		require.True(t, exists(t, b, "/late"))
+	})
+}
+
+func TestAHeldReplyHoldsUpWhatFollowsAndNothingElse(t *testing.T) {
+	aloneInBubble(t, func(t *testing.T, s *zktest.Server) {
+		a, b := at(t, s), at(t, s)
+		held := s.HoldReply(zktest.OpCreate)
+		created := a.send(t, opCreate, create("/a", 0))
+		read := a.send(t, opExists, packet{}.string("/a").byte(0))
+		<-held.Struck()
+		require.True(t, exists(t, b, "/a"))
+		start := time.Now()
+		time.AfterFunc(time.Second, held.Release)
+		r, err := a.next()
+		require.NoError(t, err)
+		require.Equal(t, created, r.xid)
+		require.Equal(t, time.Second, time.Since(start))
+		r, err = a.next()
+		require.NoError(t, err)
+		require.Equal(t, read, r.xid)
+	})
+}
+
+func TestAFaultMeetsOnlyTheRequestItIsMeantFor(t *testing.T) {
+	aloneInBubble(t, func(t *testing.T, s *zktest.Server) {
+		place := s.Ensemble().Client("elsewhere")
+		a, b := at(t, s), dialWire(t, place.Dial, s.PipeAddr(), time.Second, nil)
+		f := s.DropReply(zktest.OpMulti, zktest.OnPath("/x"), zktest.OnClient(place), zktest.OnSession(b.session))
+		check := func(path string) packet { return rawMulti(13, packet{}.string(path).int32(-1)) }
+		a.call(t, int32(zktest.OpMulti), check("/x"))
+		b.call(t, int32(zktest.OpMulti), check("/y"))
+		b.call(t, opExists, packet{}.string("/x").byte(0))
+		b.send(t, int32(zktest.OpMulti), check("/x/y"))
+		b.closed(t)
+		<-f.Struck()
+	})
+}
+
+func TestAFaultThatIsReleasedBeforeItStrikesDoesNotStrike(t *testing.T) {
+	aloneInBubble(t, func(t *testing.T, s *zktest.Server) {
+		s.DropReply(zktest.OpExists).Release()
+		require.True(t, exists(t, at(t, s), "/"))
+	})
+}
+
+func TestALostHandshakeLeavesASessionBehind(t *testing.T) {
+	aloneInBubble(t, func(t *testing.T, s *zktest.Server) {
+		s.DropReply(zktest.OpConnect)
+		nc, err := s.Dial("", "", time.Second)
+		require.NoError(t, err)
+		w := &wire{nc: nc}
+		w.write(t, packet{}.int32(0).int64(0).int32(4000).int64(0).string(strings.Repeat("\x00", 16)))
+		w.closed(t)
+		require.Len(t, s.Sessions(), 1)
+		require.Nil(t, s.Sessions()[0].Server)
+	})
+}
+
+func TestWhatIsBlockedArrivesWhenTheWayIsFree(t *testing.T) {
+	aloneInBubble(t, func(t *testing.T, s *zktest.Server) {
+		place := s.Ensemble().Client("a")
+		a, b := dialWire(t, place.Dial, s.PipeAddr(), 4*time.Second, nil), at(t, s)
+		place.Block(zktest.ToClient)
+		a.send(t, opCreate, create("/a", 0))
+		require.True(t, exists(t, b, "/a"))
+		place.Block(zktest.ToServer)
+		a.send(t, opCreate, create("/b", 0))
+		require.False(t, exists(t, b, "/b"))
+		start := time.Now()
+		_, err := place.Dial("tcp", s.PipeAddr(), time.Second)
+		require.ErrorIs(t, err, os.ErrDeadlineExceeded)
+		require.Equal(t, time.Second, time.Since(start))
+		time.AfterFunc(time.Second, func() { place.Unblock() })
+		for range 2 {
+			r, err := a.next()
+			require.NoError(t, err)
+			require.Zero(t, r.code)
+		}
+		require.Equal(t, 2*time.Second, time.Since(start))
+	})
+}
+
+func TestAFrozenServerAnswersNothingAndExpiresNobody(t *testing.T) {
+	aloneInBubble(t, func(t *testing.T, s *zktest.Server) {
+		a := at(t, s)
+		a.call(t, opCreate, create("/e", 1))
+		s.Freeze()
+		time.Sleep(time.Minute)
+		require.Len(t, s.Nodes(), 1)
+		nc, err := s.Dial("", "", time.Second)
+		require.NoError(t, err)
+		nc.SetReadDeadline(time.Now().Add(time.Minute))
+		_, err = nc.Read(make([]byte, 1))
+		require.ErrorIs(t, err, os.ErrDeadlineExceeded)
+		nc.Close()
+		s.Thaw()
+		a.closed(t)
+		require.Empty(t, s.Nodes())
+	})
+}
+
+func TestAServerThatRefusesKeepsWhatItHas(t *testing.T) {
+	aloneInBubble(t, func(t *testing.T, s *zktest.Server) {
+		a := at(t, s)
+		s.Refuse(true)
+		_, err := s.Dial("", "", time.Second)
+		require.True(t, errors.Is(err, syscall.ECONNREFUSED))
+		require.True(t, exists(t, a, "/"))
+		s.Refuse(false)
+		require.True(t, exists(t, at(t, s), "/"))
+	})
+}
+
+func TestAClockThatJumpsEndsSessions(t *testing.T) {
+	aloneInBubble(t, func(t *testing.T, s *zktest.Server) {
+		a := at(t, s)
+		s.JumpClock(time.Second)
+		require.True(t, exists(t, a, "/"))
+		s.JumpClock(time.Hour)
+		a.closed(t)
+		b := at(t, s)
+		time.Sleep(1900 * time.Millisecond)
+		require.True(t, exists(t, b, "/"))
+	})
+}
+
+func TestLatencyIsPaidEachWayAndRequestsOverlap(t *testing.T) {
+	aloneInBubble(t, func(t *testing.T, s *zktest.Server) {
+		a := at(t, s)
+		start := time.Now()
+		for range 10 {
+			a.send(t, opExists, packet{}.string("/").byte(0))
+		}
+		for range 10 {
+			_, err := a.next()
+			require.NoError(t, err)
+		}
+		require.Equal(t, 10*time.Millisecond, time.Since(start))
+	}, zktest.WithLatency(5*time.Millisecond, 5*time.Millisecond))
+}
+
+func TestARestartedServerKeepsNodesAndSessions(t *testing.T) {
+	aloneInBubble(t, func(t *testing.T, s *zktest.Server) {
+		a := at(t, s)
+		a.call(t, opCreate, create("/e", 1))
+		s.Stop()
+		a.closed(t)
+		_, err := s.Dial("", "", time.Second)
+		require.ErrorIs(t, err, syscall.ECONNREFUSED)
+		time.Sleep(time.Hour)
+		s.Restart()
+		time.Sleep(time.Second)
+		b := dialWire(t, s.Dial, "", 2*time.Second, a)
+		require.Equal(t, a.session, b.session)
+		require.True(t, exists(t, b, "/e"))
+		b.nc.Close()
+		time.Sleep(3 * time.Second)
+		require.Empty(t, s.Nodes())
+	})
+}
+
+func TestWatchesGoWithTheirConnection(t *testing.T) {
+	aloneInBubble(t, func(t *testing.T, s *zktest.Server) {
+		a := at(t, s)
+		a.call(t, opExists, packet{}.string("/absent").byte(1))
+		a.call(t, int32(zktest.OpGetChildren), packet{}.string("/").byte(1))
+		a.call(t, int32(zktest.OpGetData), packet{}.string("/").byte(1))
+		require.Equal(t, map[string]int{"/absent": 1, "/": 2}, s.Watches())
+		a.nc.Close()
+		synctest.Wait()
+		require.Empty(t, s.Watches())
+	})
+}
+
+// eventsAtTheEndOf returns the order in which a watcher learns of the end of a session's two nodes.
+func eventsAtTheEndOf(t *testing.T, s *zktest.Server) string {
+	owner, watcher := at(t, s), at(t, s)
+	for _, path := range []string{"/1", "/2"} {
+		owner.call(t, opCreate, create(path, 1))
+		watcher.call(t, opExists, packet{}.string(path).byte(1))
+	}
+	s.ExpireSession(owner.session)
+	var order string
+	for range 2 {
+		r, err := watcher.next()
+		require.NoError(t, err)
+		r.int32()
+		r.int32()
+		order += r.string()
+	}
+	return order
+}
+
+func TestTheNodesOfASessionGoInAnyOrder(t *testing.T) {
+	orders := make(map[string]int)
+	for seed := range int64(40) {
+		aloneInBubble(t, func(t *testing.T, s *zktest.Server) { orders[eventsAtTheEndOf(t, s)]++ }, zktest.WithSeed(seed))
+	}
+	require.Positive(t, orders["/1/2"])
+	require.Positive(t, orders["/2/1"])
+}
