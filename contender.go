@@ -8,15 +8,18 @@ import (
 	"github.com/go-zookeeper/zk"
 )
 
-// contender is one node in a lock's queue, from before its create until the node
-// is known to be gone. It is in its session's live set for that time.
+// contender is one place in a lock's queue, from before the create of its node
+// until that is known to be gone. It is in its session's live set for that time.
 type contender struct {
 	queue *queue
 	epoch *epoch // that it was created in
-	id    string // the UUID in its name
+	id    string // the UUID in its nodes' names
+	entry entry  // creates them
 
-	// Known once the create's reply, or a list after it, has told.
+	// Known once the create's reply, or a list after it, has told. A semaphore's
+	// permits have a node each; of everything else there is only the first.
 	node     string
+	nodes    []string
 	sequence int32
 	czxid    int64
 
@@ -40,6 +43,7 @@ func (q *queue) newContender(ep *epoch) *contender {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	c := s.register(q, ep, s.ids.next())
+	c.entry = q.sequential(c.id)
 	if s.epoch != ep {
 		c.vanish(errSessionOver)
 	}
@@ -55,16 +59,11 @@ func (s *Session) register(q *queue, ep *epoch, id string) *contender {
 
 // born takes the name and czxid that the server gave the node. The session's mu
 // is held.
-func (c *contender) born(node string, czxid int64) {
-	c.node, c.czxid = node, czxid
-	if parsed, ok := parseChild(base(node)); ok {
+func (c *contender) born(nodes []string, czxid int64) {
+	c.node, c.nodes, c.czxid = nodes[0], nodes, czxid
+	if parsed, ok := parseChild(base(c.node)); ok {
 		c.sequence = parsed.sequence
 	}
-}
-
-// prefix is the path that the server completes with the sequence.
-func (c *contender) prefix() string {
-	return join(c.queue.dir, nodePrefix+c.id+c.queue.kind.marker())
 }
 
 // vanish ends the contender, and its hold as lost: its node is gone or worth
@@ -156,11 +155,14 @@ func (c *contender) stopGuard() {
 // guard sets the watch on the contender's own node, whose deletion by somebody
 // else then reaches vanish. The watch is set again by whoever sees it fire.
 func (c *contender) guard() {
-	w := c.queue.session.watch(c.node)
-	<-w.armed
-	if errors.Is(w.err, zk.ErrNoNode) {
-		c.queue.session.mu.Lock()
-		defer c.queue.session.mu.Unlock()
-		c.vanish(errNodeDeleted)
+	s := c.queue.session
+	for _, node := range c.nodes {
+		w := s.watch(node)
+		<-w.armed
+		if errors.Is(w.err, zk.ErrNoNode) {
+			s.mu.Lock()
+			c.vanish(errNodeDeleted)
+			s.mu.Unlock()
+		}
 	}
 }

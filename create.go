@@ -8,21 +8,43 @@ import (
 	"github.com/go-zookeeper/zk"
 )
 
+// entry is the request that creates a contender's nodes.
+type entry struct {
+	key    tapKey // of its frame
+	queues bool   // it makes a place in the queue, which a list has to show
+	create func(*zk.Conn) ([]string, error)
+}
+
+// sequential is the entry of a lock node, whose sequence the server completes.
+func (q *queue) sequential(id string) entry {
+	prefix := join(q.dir, nodePrefix+id+q.kind.marker())
+	return entry{
+		key:    tapKey{opCreate, prefix},
+		queues: true,
+		create: func(conn *zk.Conn) ([]string, error) {
+			node, err := conn.Create(prefix, q.data, zk.FlagEphemeralSequential, q.acl)
+			return []string{node}, err
+		},
+	}
+}
+
 // create sends the create and, right behind its frame, a list of the queue, so
 // that an uncontended acquire takes one round trip. The list is nil if it could
 // not be had so. After an error the node, if there is one, is being deleted.
 func (c *contender) create(ctx context.Context) (*listing, error) {
-	s, prefix := c.queue.session, c.prefix()
-	seen := s.taps.add(opCreate, prefix)
+	s := c.queue.session
+	seen := s.taps.add(c.entry.key)
 	write := s.beginProof()
-	created := send(s, func() (string, error) {
-		defer s.taps.drop(opCreate, prefix, seen)
-		return s.conn.Create(prefix, c.queue.data, zk.FlagEphemeralSequential, c.queue.acl)
+	created := send(s, func() ([]string, error) {
+		defer s.taps.drop(c.entry.key, seen)
+		return c.entry.create(s.conn)
 	})
 	var listed *pending[*listing]
 	select {
 	case <-seen.sent:
-		listed = send(s, func() (*listing, error) { return s.list(c.queue.dir) })
+		if c.entry.queues {
+			listed = send(s, func() (*listing, error) { return s.list(c.queue.dir) })
+		}
 	case <-created.done:
 	case <-ctx.Done():
 	}
@@ -56,7 +78,7 @@ func (c *contender) create(ctx context.Context) (*listing, error) {
 
 // settle finds out what became of the create. It keeps the node if that is one
 // of the contender's session, and sees to the removal of any other.
-func (c *contender) settle(ctx context.Context, seen *tap, created *pending[string]) error {
+func (c *contender) settle(ctx context.Context, seen *tap, created *pending[[]string]) error {
 	s := c.queue.session
 	carrier, replied, zxid := seen.fate()
 	switch {
@@ -86,16 +108,18 @@ func (c *contender) settle(ctx context.Context, seen *tap, created *pending[stri
 // adopt makes node the contender's own. One that was queued for one session and
 // executed in the next is not: go-zookeeper replaces an expired session without
 // telling its callers.
-func (c *contender) adopt(carrier *link, node string, czxid int64) error {
+func (c *contender) adopt(carrier *link, nodes []string, czxid int64) error {
 	s := c.queue.session
 	if carrier.id != c.epoch.id {
 		s.forget(c)
-		s.discard(carrier, node)
+		for _, node := range nodes {
+			s.discard(carrier, node)
+		}
 		return errSessionOver
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	c.born(node, czxid)
+	c.born(nodes, czxid)
 	return nil
 }
 
@@ -112,12 +136,12 @@ func (c *contender) search(carrier *link) error {
 			s.forget(c)
 			return err
 		}
-		node, stat, err := c.find()
+		nodes, stat, err := c.find()
 		switch {
 		case err == nil && s.current() != l:
 			err = errStale // another server may have answered the list
 		case err == nil && stat.EphemeralOwner == carrier.id:
-			return c.adopt(carrier, node, stat.Czxid)
+			return c.adopt(carrier, nodes, stat.Czxid)
 		case err == nil:
 			err = errNotThere
 		}
@@ -138,26 +162,28 @@ func (c *contender) search(carrier *link) error {
 // find lists the queue as it is after everything that went before. Only a
 // committed write makes sure of that: a server that lags behind, or a leader
 // that no longer is one, answers a sync on its own.
-func (c *contender) find() (node string, stat *zk.Stat, err error) {
+func (c *contender) find() (nodes []string, stat *zk.Stat, err error) {
 	conn, dir := c.queue.session.conn, c.queue.dir
 	if _, err := conn.Multi(&zk.CheckVersionRequest{Path: dir, Version: -1}); errors.Is(err, zk.ErrNoNode) {
-		return "", nil, errNotThere
+		return nil, nil, errNotThere
 	} else if err != nil {
-		return "", nil, err
+		return nil, nil, err
 	}
 	names, _, err := conn.Children(dir)
 	if err != nil && !errors.Is(err, zk.ErrNoNode) {
-		return "", nil, err
+		return nil, nil, err
 	}
 	for _, name := range names {
-		if id, ours := c.queue.session.ids.of(name); !ours || id != c.id {
-			continue
+		if id, ours := c.queue.session.ids.of(name); ours && id == c.id {
+			nodes = append(nodes, join(dir, name))
 		}
-		exists, stat, err := conn.Exists(join(dir, name))
-		if err == nil && !exists {
-			err = errNotThere
-		}
-		return join(dir, name), stat, err
 	}
-	return "", nil, errNotThere
+	if len(nodes) == 0 {
+		return nil, nil, errNotThere
+	}
+	exists, stat, err := conn.Exists(nodes[0])
+	if err == nil && !exists {
+		err = errNotThere
+	}
+	return nodes, stat, err
 }

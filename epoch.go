@@ -3,6 +3,7 @@ package zklock
 import (
 	"context"
 	"errors"
+	"slices"
 	"time"
 
 	"github.com/go-zookeeper/zk"
@@ -200,7 +201,7 @@ func (s *Session) contenderAt(path string) *contender {
 	if !ours {
 		return nil
 	}
-	if c := s.live[id]; c != nil && c.node == path {
+	if c := s.live[id]; c != nil && slices.Contains(c.nodes, path) {
 		return c
 	}
 	return nil

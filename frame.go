@@ -10,6 +10,7 @@ const (
 	opCreate       = 1
 	opDelete       = 2
 	opSync         = 9
+	opMulti        = 14
 	opSetAuth      = 100
 	opCloseSession = -11
 )
@@ -87,16 +88,16 @@ type taps struct {
 	waiting map[tapKey][]*tap
 }
 
-// tapKey recognises a request by its operation and what its body begins with.
+// tapKey recognises a request by its operation and the path that its body begins
+// with, or, of a multi, that its first operation has.
 type tapKey struct {
 	op   int32
 	path string
 }
 
-// add makes the next frame of that operation on path report to the tap.
-func (ts *taps) add(op int32, path string) *tap {
+// add makes the next frame of that kind report to the tap.
+func (ts *taps) add(key tapKey) *tap {
 	t := &tap{sent: make(chan struct{})}
-	key := tapKey{op, path}
 	ts.mu.Lock()
 	defer ts.mu.Unlock()
 	if ts.waiting == nil {
@@ -107,10 +108,9 @@ func (ts *taps) add(op int32, path string) *tap {
 }
 
 // drop forgets a tap whose request has ended.
-func (ts *taps) drop(op int32, path string, t *tap) {
+func (ts *taps) drop(key tapKey, t *tap) {
 	ts.mu.Lock()
 	defer ts.mu.Unlock()
-	key := tapKey{op, path}
 	for i, other := range ts.waiting[key] {
 		if other == t {
 			ts.remove(key, i)
@@ -130,15 +130,18 @@ func (ts *taps) remove(key tapKey, i int) {
 
 // take returns the tap that waits for this request frame, if any.
 func (ts *taps) take(frame []byte) *tap {
-	const opAt, lengthAt, pathAt = 8, 12, 16
-	if len(frame) < lengthAt {
+	const opAt, bodyAt, multiHeader = 8, 12, 9
+	if len(frame) < bodyAt {
 		return nil
 	}
-	op := int32(binary.BigEndian.Uint32(frame[opAt:]))
+	op, body := int32(binary.BigEndian.Uint32(frame[opAt:])), frame[bodyAt:]
+	if op == opMulti && len(body) > multiHeader {
+		body = body[multiHeader:]
+	}
 	var path []byte
-	if len(frame) >= pathAt {
-		if n := int(binary.BigEndian.Uint32(frame[lengthAt:])); n <= len(frame)-pathAt {
-			path = frame[pathAt : pathAt+n]
+	if len(body) >= 4 {
+		if n := int(binary.BigEndian.Uint32(body)); n <= len(body)-4 {
+			path = body[4 : 4+n]
 		}
 	}
 	ts.mu.Lock()

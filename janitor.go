@@ -25,23 +25,27 @@ func (s *Session) remove(c *contender) *removal {
 		return r
 	}
 	fresh := c.sequence >= resetFrom || c.sequence < 0
-	first := s.taps.add(opDelete, c.node)
+	key := tapKey{opDelete, c.node}
+	if len(c.nodes) > 1 {
+		key.op = opMulti
+	}
+	first := s.taps.add(key)
 	r.sent = first.sent
 	if !s.spawnLocked(func() {
-		r.err = s.deleteNode(c, fresh)
-		s.taps.drop(opDelete, c.node, first)
+		r.err = s.deleteNodes(c, fresh)
+		s.taps.drop(key, first)
 		s.forget(c)
 		close(r.done)
 	}) {
-		s.taps.drop(opDelete, c.node, first)
+		s.taps.drop(key, first)
 		close(r.done)
 	}
 	return r
 }
 
-// deleteNode tries until the node is known to be gone. It deletes exactly that
-// node: its name will not come again.
-func (s *Session) deleteNode(c *contender, resetCounter bool) error {
+// deleteNodes tries until the nodes are known to be gone. It deletes exactly
+// those: their names will not come again.
+func (s *Session) deleteNodes(c *contender, resetCounter bool) error {
 	for try := 0; ; try++ {
 		if _, _, err := s.await(s.ctx, c.epoch.id); err != nil {
 			return nil // closed or expired: the server deletes it
@@ -49,7 +53,7 @@ func (s *Session) deleteNode(c *contender, resetCounter bool) error {
 		if resetCounter && s.resetCounter(c) == nil {
 			return nil
 		}
-		err := s.conn.Delete(c.node, -1)
+		err := s.deleteAll(c.nodes)
 		switch {
 		case err == nil, errors.Is(err, zk.ErrNoNode):
 			return nil
@@ -62,6 +66,28 @@ func (s *Session) deleteNode(c *contender, resetCounter bool) error {
 			return nil
 		}
 	}
+}
+
+// deleteAll deletes a contender's nodes.
+func (s *Session) deleteAll(nodes []string) error {
+	if len(nodes) == 1 {
+		return s.conn.Delete(nodes[0], -1)
+	}
+	deletes := make([]any, len(nodes))
+	for i, node := range nodes {
+		deletes[i] = &zk.DeleteRequest{Path: node, Version: -1}
+	}
+	_, err := s.conn.Multi(deletes...)
+	if !errors.Is(err, zk.ErrNoNode) {
+		return err
+	}
+	// One is missing, which keeps the transaction from deleting the others.
+	for _, node := range nodes {
+		if err := s.conn.Delete(node, -1); err != nil && !errors.Is(err, zk.ErrNoNode) {
+			return err
+		}
+	}
+	return nil
 }
 
 // resetCounter deletes the node together with its parent, if nobody else is
@@ -96,7 +122,7 @@ func (s *Session) discard(l *link, node string) {
 		return
 	}
 	stray := s.register(&queue{session: s, dir: parent(node)}, &epoch{id: l.id}, id)
-	stray.born(node, 0)
+	stray.born([]string{node}, 0)
 	stray.leaving = s.remove(stray)
 }
 

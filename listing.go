@@ -37,9 +37,10 @@ func (s *Session) freshList(ctx context.Context, dir string) (*listing, error) {
 	if _, _, err := s.await(ctx, anySession); err != nil {
 		return nil, err
 	}
-	seen := s.taps.add(opSync, dir)
+	key := tapKey{opSync, dir}
+	seen := s.taps.add(key)
 	synced := send(s, func() (string, error) {
-		defer s.taps.drop(opSync, dir, seen)
+		defer s.taps.drop(key, seen)
 		return s.conn.Sync(dir)
 	})
 	select {

@@ -209,7 +209,7 @@ func (s *Session) shutDown() {
 	s.cancel()
 
 	if s.conn != nil {
-		farewell := s.taps.add(opCloseSession, "")
+		farewell := s.taps.add(tapKey{op: opCloseSession})
 		if l == nil {
 			s.dialer.cut() // a handshake may be under way
 		}
