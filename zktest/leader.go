@@ -34,6 +34,11 @@ func (l *leader) submit(origin *Server, q *request) {
 		return
 	}
 	if q.op == OpSync {
+		// The leader checks the session of its own clients only: a follower's sync passes (LearnerSyncRequest).
+		if origin == l.srv && l.tracker.check(q.session, origin) == sessionMoved {
+			q.finish(sessionMoved, nil)
+			return
+		}
 		l.sync(&syncing{origin, q})
 		return
 	}
