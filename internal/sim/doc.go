@@ -1,0 +1,24 @@
+// Package sim hunts for double grants. It runs the real lock over the real
+// go-zookeeper against an ensemble of zktest, in virtual time, through random
+// programs and random faults, and judges every result as it comes.
+//
+// A seed determines a [Program]: the ensemble, the machines with their sessions
+// and Lockers, what each goroutine does, and which faults strike when. [Run]
+// simulates it. The referee sees each call's result and each committed
+// transaction, and reports the first promise that was broken:
+//
+//	P1  two believe to hold one path, or a node was deleted under its holder
+//	P2  a hold outlived its node, or its ctx and its Lost channel disagree
+//	P3  a grant went past a contender that was ahead in the queue
+//	P4  a node or a watch is left behind although nobody wants it
+//	P5  a call returned more than 50 ms after its ctx had ended, or succeeded then
+//	P6  Close was slow, or a goroutine or a session is left after it
+//	P7  a call claims success without a hold, or fails without a reason
+//
+// and liveness: once the faults are over, everybody gets the lock.
+//
+//	go test ./internal/sim -run TestSimulation -seeds 100000
+//	go test ./internal/sim -run TestSimulation -seed 4711
+//
+// The seed fixes everything but the order in which goroutines run.
+package sim

@@ -1,0 +1,30 @@
+package sim
+
+import (
+	"fmt"
+	"strings"
+)
+
+// Failure is a promise that was broken.
+type Failure struct {
+	Program  *Program
+	Promise  string // "P1", ..., "liveness"
+	Text     string
+	Timeline string
+}
+
+func (f *Failure) Error() string {
+	return fmt.Sprintf("seed %d: %s: %s", f.Program.Seed, f.Promise, f.Text)
+}
+
+// Report is everything that helps to find the cause.
+func (f *Failure) Report() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%v\n\nagain: go test ./internal/sim -run TestSimulation -seed %d\n\n", f, f.Program.Seed)
+	fmt.Fprintf(&b, "%v\nfaults:\n", f.Program.Cluster)
+	for _, fault := range f.Program.Faults {
+		fmt.Fprintf(&b, "%9.3fs  %v\n", fault.At.Seconds(), fault)
+	}
+	fmt.Fprintf(&b, "timeline:\n%s", f.Timeline)
+	return b.String()
+}

@@ -1,0 +1,244 @@
+package sim
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/zklock/zklock/zktest"
+)
+
+// world is a simulation under way, inside its bubble.
+type world struct {
+	program  *Program
+	stats    *Stats
+	log      *timeline
+	referee  *referee
+	ensemble *zktest.Ensemble
+	machines []*machine
+
+	ctx    context.Context // ends when the world does
+	cancel context.CancelFunc
+	work   sync.WaitGroup // actors, and sessions being closed and opened
+}
+
+// Run simulates p, counts what it did in stats, and returns what went wrong; nil
+// if nothing did.
+func Run(t *testing.T, p *Program, stats *Stats) (failure *Failure) {
+	var log *timeline
+	defer func() {
+		if p := recover(); p != nil && failure == nil {
+			failure = &Failure{Promise: "P6", Text: fmt.Sprintf("goroutines are left: %v\n%s", p, bubbled())}
+		}
+		stats.Seeds.Add(1)
+		if failure != nil {
+			failure.Program, failure.Timeline = p, log.String()
+		}
+	}()
+	synctest.Test(t, func(*testing.T) {
+		log = newTimeline()
+		failure = simulate(p, stats, log)
+	})
+	return failure
+}
+
+func simulate(p *Program, stats *Stats, log *timeline) *Failure {
+	ensemble, err := zktest.StartEnsemble(p.Cluster.Servers, p.Cluster.options(p.Seed)...)
+	if err != nil {
+		return &Failure{Promise: "setup", Text: err.Error()}
+	}
+	w := &world{program: p, stats: stats, log: log, referee: newReferee(log, stats), ensemble: ensemble}
+	w.ctx, w.cancel = context.WithCancel(context.Background())
+	defer w.end()
+	ensemble.Observe(w.referee.observe)
+	for i := range p.Machines {
+		w.machines = append(w.machines, newMachine(w, i))
+		if err := w.machines[i].open(i); err != nil {
+			return &Failure{Promise: "setup", Text: err.Error()}
+		}
+	}
+	w.start()
+	if w.suffer() && w.finish() && w.calm() && w.tidy() {
+		w.closeAll()
+	}
+	return w.referee.verdict()
+}
+
+// start lets the actors go.
+func (w *world) start() {
+	for i, spec := range w.program.Actors {
+		a := &actor{world: w, machine: w.machines[spec.Machine], name: fmt.Sprintf("m%d/a%d", spec.Machine, i)}
+		w.work.Add(1)
+		go func() {
+			defer w.work.Done()
+			a.run(spec.Sections)
+		}()
+	}
+}
+
+// suffer inflicts the faults and ends them; false if a promise was broken.
+func (w *world) suffer() bool {
+	type event struct {
+		at time.Duration
+		do func()
+	}
+	var events []event
+	for _, f := range w.program.Faults {
+		var end func()
+		events = append(events, event{f.At, func() {
+			w.log.note("FAULT", "%v", f)
+			w.stats.Faults[f.Kind].Add(1)
+			end = faultTable[f.Kind].inflict(w, f)
+		}}, event{f.At + f.For, func() {
+			if end != nil {
+				w.log.note("FAULT", "end of: %v", f)
+				end()
+			}
+		}})
+	}
+	slices.SortStableFunc(events, func(a, b event) int { return cmp.Compare(a.at, b.at) })
+	start := time.Now()
+	for _, e := range events {
+		select {
+		case <-time.After(time.Until(start.Add(e.at))):
+			e.do()
+		case <-w.referee.broken:
+			return false
+		}
+	}
+	return true
+}
+
+// finish waits until every actor is through, which has to happen soon now that
+// the faults are over.
+func (w *world) finish() bool {
+	done := make(chan struct{})
+	go func() {
+		w.work.Wait()
+		close(done)
+	}()
+	limit := w.patience()
+	select {
+	case <-done:
+		return w.referee.verdict() == nil
+	case <-w.referee.broken:
+		return false
+	case <-time.After(limit):
+		w.referee.fail("liveness", "not everybody is through %v after the last fault", limit)
+		return false
+	}
+}
+
+// patience is how long all the sections take at most, one after the other, with
+// every session expiring first.
+func (w *world) patience() time.Duration {
+	limit := time.Minute
+	for _, a := range w.program.Actors {
+		limit += duration(a.Sections)
+	}
+	return limit
+}
+
+func duration(sections []Section) time.Duration {
+	var d time.Duration
+	for _, s := range sections {
+		d += s.Pause + s.Hold + duration(s.Inner)
+	}
+	return d
+}
+
+// calm checks that every machine finds back into its session and gets its locks.
+func (w *world) calm() bool {
+	const limit = 20 * time.Second
+	ctx, cancel := context.WithTimeout(w.ctx, limit)
+	defer cancel()
+	for i, m := range w.machines {
+		inc := m.current()
+		for _, l := range inc.lockers {
+			if l == nil {
+				continue
+			}
+			err := l.LockContext(ctx)
+			if err == nil {
+				err = l.UnlockContext(ctx)
+			}
+			if err != nil {
+				w.referee.fail("liveness", "machine m%d cannot lock and unlock %v after the last fault: %v", i, limit, err)
+				return false
+			}
+		}
+	}
+	return w.referee.verdict() == nil
+}
+
+// tidy checks that the queues and the servers' watches are empty while the
+// sessions are still open.
+func (w *world) tidy() bool {
+	limit := 5 * time.Second
+	for _, m := range w.machines {
+		limit += m.spec.Timeout
+	}
+	left := ""
+	for range int(limit / (50 * time.Millisecond)) {
+		if left = w.left(); left == "" {
+			return w.referee.verdict() == nil
+		}
+		time.Sleep(50 * time.Millisecond)
+	}
+	w.referee.fail("P4", "left %v after the last call: %s", limit, left)
+	return false
+}
+
+// left tells what is left of lock nodes and watches.
+func (w *world) left() string {
+	var left []string
+	for _, path := range w.referee.contenders() {
+		left = append(left, "node "+path)
+	}
+	for i, s := range w.ensemble.Servers() {
+		for path, n := range s.Watches() {
+			left = append(left, fmt.Sprintf("%d watches on %s at server %d", n, path, i))
+		}
+	}
+	return strings.Join(left, ", ")
+}
+
+// closeAll closes the sessions and checks that the servers know of none.
+func (w *world) closeAll() {
+	limit := 2 * w.program.Cluster.Tick
+	for _, m := range w.machines {
+		m.close(true)
+		limit = max(limit, m.spec.Timeout+2*w.program.Cluster.Tick)
+	}
+	if len(w.ensemble.Sessions()) > 0 {
+		time.Sleep(limit) // a Close under faults may not have been confirmed
+	}
+	if sessions := w.ensemble.Sessions(); len(sessions) > 0 {
+		w.referee.fail("P6", "sessions are left at the server: %v", sessions)
+	}
+}
+
+// end stops everything, in whatever state it is.
+func (w *world) end() {
+	w.cancel()
+	w.heal()
+	for _, m := range w.machines {
+		m.close(false)
+	}
+	w.ensemble.Close()
+}
+
+func (w *world) heal() {
+	for _, m := range w.machines {
+		m.place.Unblock()
+	}
+	for _, s := range w.ensemble.Servers() {
+		s.Thaw()
+	}
+}
