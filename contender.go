@@ -2,10 +2,7 @@ package zklock
 
 import (
 	"context"
-	"errors"
 	"time"
-
-	"github.com/go-zookeeper/zk"
 )
 
 // contender is one place in a lock's queue, from before the create of its node
@@ -29,6 +26,7 @@ type contender struct {
 	cause   error    // why gone is closed
 	hold    *Hold    // once granted
 	leaving *removal // once left
+	revoked bool     // somebody has asked for the lock back
 	guarded *time.Timer
 }
 
@@ -38,12 +36,12 @@ const guardDelay = 20 * time.Millisecond
 
 // newContender makes a contender of epoch ep, which it joins before its create
 // is sent, so that every list knows its node.
-func (q *queue) newContender(ep *epoch) *contender {
+func (q *queue) newContender(ep *epoch, enter func(id string) entry) *contender {
 	s := q.session
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	c := s.register(q, ep, s.ids.next())
-	c.entry = q.sequential(c.id)
+	c.entry = enter(c.id)
 	if s.epoch != ep {
 		c.vanish(errSessionOver)
 	}
@@ -142,7 +140,14 @@ func (c *contender) grant(ctx context.Context) (*Hold, error) {
 		return nil, c.cause
 	}
 	c.hold = newHold(c)
-	c.guarded = time.AfterFunc(guardDelay, func() { s.spawn(c.guard) })
+	if c.revoked {
+		close(c.hold.revoked)
+	}
+	c.guarded = time.AfterFunc(guardDelay, func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		c.guard()
+	})
 	return c.hold, nil
 }
 
@@ -152,17 +157,10 @@ func (c *contender) stopGuard() {
 	}
 }
 
-// guard sets the watch on the contender's own node, whose deletion by somebody
-// else then reaches vanish. The watch is set again by whoever sees it fire.
+// guard sets watches on the contender's own nodes: what they find goes to vanish
+// and heed. The session's mu is held.
 func (c *contender) guard() {
-	s := c.queue.session
 	for _, node := range c.nodes {
-		w := s.watch(node)
-		<-w.armed
-		if errors.Is(w.err, zk.ErrNoNode) {
-			s.mu.Lock()
-			c.vanish(errNodeDeleted)
-			s.mu.Unlock()
-		}
+		c.queue.session.watchLocked(watchKey{node, false})
 	}
 }

@@ -36,6 +36,10 @@ func (l *Locker) LockContext(ctx context.Context) error {
 // When ctx ends first, or has ended already, its error is returned; the lock is
 // released all the same, in the background.
 func (l *Locker) UnlockContext(ctx context.Context) error {
+	return l.unlock(ctx, func() { l.tenancy.Release(wholeTenancy) })
+}
+
+func (l *Locker) unlock(ctx context.Context, endTenancy func()) error {
 	h, outermost := l.yield()
 	var err error
 	switch {
@@ -43,7 +47,7 @@ func (l *Locker) UnlockContext(ctx context.Context) error {
 		err = l.misuse()
 	case outermost:
 		err = h.release(ctx)
-		l.tenancy.Release(wholeTenancy)
+		endTenancy()
 	case h.state.Load() == holdLost:
 		err = ErrLost
 	}

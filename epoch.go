@@ -100,7 +100,7 @@ func (s *Session) greeted(l *link, timeout time.Duration) {
 		for _, c := range s.live {
 			if c.hold != nil {
 				// Watches set again by the client may fail without a word.
-				s.spawnLocked(c.guard)
+				c.guard()
 			}
 		}
 	}
@@ -175,22 +175,24 @@ func (s *Session) served() { s.dialer.attempts.Store(0) }
 // goroutines, also under its locks, and so neither blocks nor calls the client.
 func (s *Session) notify(event zk.Event) {
 	switch event.Type {
-	case zk.EventNodeDeleted, zk.EventNodeDataChanged:
+	case zk.EventNodeDeleted, zk.EventNodeDataChanged, zk.EventNodeChildrenChanged:
 	default:
 		return
 	}
-	deleted := event.Type == zk.EventNodeDeleted
+	deleted, children := event.Type == zk.EventNodeDeleted, event.Type == zk.EventNodeChildrenChanged
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if w := s.watches[event.Path]; w != nil {
-		delete(s.watches, event.Path)
-		w.fire(deleted)
+	if deleted || !children {
+		s.fire(watchKey{event.Path, false}, deleted)
+	}
+	if deleted || children {
+		s.fire(watchKey{event.Path, true}, deleted)
 	}
 	if c := s.contenderAt(event.Path); c != nil {
 		if deleted {
 			c.vanish(errNodeDeleted)
-		} else if c.hold != nil {
-			s.spawnLocked(c.guard)
+		} else if c.hold != nil && !children {
+			c.guard()
 		}
 	}
 }

@@ -24,6 +24,10 @@ var (
 	// session.
 	ErrReleased = errors.New("zklock: lock was released")
 
+	// ErrUpgrade says that the caller holds the lock for reading and asked for
+	// writing, which could never succeed: it would wait for itself.
+	ErrUpgrade = errors.New("zklock: a read lock cannot be upgraded to a write lock")
+
 	// ErrClosed says that the session was closed by its Close method.
 	ErrClosed = errors.New("zklock: session is closed")
 )

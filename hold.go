@@ -17,9 +17,13 @@ type Hold struct {
 	state     atomic.Int32
 	lost      chan struct{}
 
-	mu      sync.Mutex
+	revoked chan struct{}
+
 	ctx     context.Context
-	cancels []context.CancelCauseFunc
+	ctxOnce sync.Once
+
+	mu    sync.Mutex
+	atEnd []func(cause error)
 }
 
 // What a Hold's state may be. It changes once, from held to one of the others.
@@ -30,7 +34,7 @@ const (
 )
 
 func newHold(c *contender) *Hold {
-	return &Hold{contender: c, lost: make(chan struct{})}
+	return &Hold{contender: c, lost: make(chan struct{}), revoked: make(chan struct{})}
 }
 
 // Lost returns a channel that is closed when the lock is lost, and never by its
@@ -40,11 +44,7 @@ func (h *Hold) Lost() <-chan struct{} { return h.lost }
 // Context returns a context that lives as long as the hold: it is cancelled with
 // the cause [ErrLost] or [ErrReleased]. [HoldFrom] finds the hold in it.
 func (h *Hold) Context() context.Context {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if h.ctx == nil {
-		h.ctx = h.bind(context.Background())
-	}
+	h.ctxOnce.Do(func() { h.ctx = h.under(context.Background()) })
 	return h.ctx
 }
 
@@ -55,6 +55,17 @@ func (h *Hold) Err() error {
 		return ErrLost
 	case holdReleased:
 		return ErrReleased
+	}
+	return nil
+}
+
+// reentry returns why the hold's owner cannot lock once more, nil if it can.
+func (h *Hold) reentry() error {
+	switch h.state.Load() {
+	case holdLost:
+		return ErrLost
+	case holdReleased: // by Session.Close: the owner would have no hold
+		return ErrClosed
 	}
 	return nil
 }
@@ -169,28 +180,29 @@ func (h *Hold) end(state int32) bool {
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	for _, cancel := range h.cancels {
-		cancel(h.Err())
+	for _, f := range h.atEnd {
+		f(h.Err())
 	}
-	h.cancels = nil
+	h.atEnd = nil
 	return true
 }
 
-// under returns a child of parent that ends with the hold.
-func (h *Hold) under(parent context.Context) context.Context {
+// whenEnded calls f with the cause when the hold ends, or at once if it has. f is
+// called under locks of the session, so that nothing comes between the end and f.
+func (h *Hold) whenEnded(f func(cause error)) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	return h.bind(parent)
+	if err := h.Err(); err != nil {
+		f(err)
+		return
+	}
+	h.atEnd = append(h.atEnd, f)
 }
 
-// bind makes a child of parent that carries the hold and ends with it. mu is held.
-func (h *Hold) bind(parent context.Context) context.Context {
+// under returns a child of parent that carries the hold and ends with it.
+func (h *Hold) under(parent context.Context) context.Context {
 	ctx, cancel := context.WithCancelCause(context.WithValue(parent, holdKey{}, h))
-	if err := h.Err(); err != nil {
-		cancel(err)
-	} else {
-		h.cancels = append(h.cancels, cancel)
-	}
+	h.whenEnded(cancel)
 	return ctx
 }
 

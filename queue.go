@@ -125,7 +125,7 @@ func (q *queue) enter(ctx context.Context) (*contender, *listing, error) {
 		if err != nil {
 			return nil, nil, err
 		}
-		c := q.newContender(ep)
+		c := q.newContender(ep, q.sequential)
 		view, err := c.create(ctx)
 		if errors.Is(err, zk.ErrNoNode) {
 			err = s.makeParents(ctx, q.dir, q.acl)

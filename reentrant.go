@@ -26,8 +26,8 @@ func (o *ownership) ownedBy(id int64) bool { return o.owner.Load() == id }
 // reenter locks once more for the owner. A hold that was lost is never taken
 // again under an owner that believes it held all along.
 func (o *ownership) reenter() error {
-	if o.hold.Load().state.Load() != holdHeld {
-		return o.hold.Load().Err()
+	if err := o.hold.Load().reentry(); err != nil {
+		return err
 	}
 	o.depth++
 	return nil

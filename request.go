@@ -45,7 +45,7 @@ func (p *pending[T]) wait(ctx context.Context) (T, error) {
 var refusals = []error{
 	zk.ErrNoAuth, zk.ErrAuthFailed, zk.ErrInvalidACL, zk.ErrNoChildrenForEphemerals,
 	zk.ErrBadArguments, zk.ErrAPIError, zk.ErrInvalidPath, zk.ErrShortBuffer,
-	ErrClosed, context.Canceled, context.DeadlineExceeded,
+	ErrClosed, errSizes, context.Canceled, context.DeadlineExceeded,
 }
 
 // unnamed is how go-zookeeper reports an error code that it has no name for.

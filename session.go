@@ -42,7 +42,7 @@ type Session struct {
 	id      int64         // of the ZooKeeper session; 0 when it has expired
 	epoch   *epoch        // nil when it has ended and no new one has begun
 	live    map[string]*contender
-	watches map[string]*watch
+	watches map[watchKey]*watch
 	failure error // of the last attempt to connect
 
 	// The lease and what stands under it; see stake.
@@ -124,7 +124,7 @@ func newSession(timeout time.Duration, options sessionOptions) *Session {
 		ids:     newIdentities(),
 		changed: make(chan struct{}),
 		live:    make(map[string]*contender),
-		watches: make(map[string]*watch),
+		watches: make(map[watchKey]*watch),
 		staked:  make(map[string]*contender),
 	}
 	s.ctx, s.cancel = context.WithCancel(context.Background())

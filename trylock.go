@@ -48,27 +48,24 @@ func (l *Locker) TryLockFor(ctx context.Context, d time.Duration) (bool, error) 
 	if d <= 0 {
 		h, err = l.tryTake(ctx)
 	} else {
-		h, err = l.takeFor(ctx, d)
+		timed, cancel := context.WithTimeout(ctx, d)
+		defer cancel()
+		h, err = l.take(timed)
 	}
 	switch {
 	case err == nil:
 		l.own(h)
 		return true, nil
-	case errors.Is(err, ErrLocked) && ctx.Err() == nil:
+	case timeIsUp(ctx, err):
 		return false, nil
 	}
 	return false, wrap("try", l.queue.dir, err)
 }
 
-// takeFor is take with a time limit of its own, whose passing is ErrLocked.
-func (l *Locker) takeFor(ctx context.Context, d time.Duration) (*Hold, error) {
-	timed, cancel := context.WithTimeout(ctx, d)
-	defer cancel()
-	h, err := l.take(timed)
-	if errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil {
-		err = ErrLocked
-	}
-	return h, err
+// timeIsUp tells whether err of a try says no more than that the lock was not to
+// be had in time, while ctx lives on.
+func timeIsUp(ctx context.Context, err error) bool {
+	return ctx.Err() == nil && (errors.Is(err, ErrLocked) || errors.Is(err, context.DeadlineExceeded))
 }
 
 // tryTake is take without waiting for another owner, here or elsewhere.

@@ -84,7 +84,7 @@ func (c *contender) succeeds(view *listing, nearest child, own, next *watch) boo
 		// Without a watch on our own node, its deletion would have gone unseen.
 		own.isArmed() && !own.hasFired() &&
 		// A downgrade leaves a reader with its writer's sequence.
-		nearest.kind != writing &&
+		(nearest.kind != writing || c.queue.kind == reading) &&
 		// The end of a session that has both nodes deletes them in any order.
 		next.stat.EphemeralOwner != c.epoch.id &&
 		// Watches that are set again after a reconnect fire in any order.

@@ -1,20 +1,30 @@
 package zklock
 
 import (
+	"errors"
+
 	"github.com/go-zookeeper/zk"
 )
 
-// watch is a data watch on one node, shared by all who wait for that node over
-// one connection: go-zookeeper cannot remove a watch, so a caller that polls
-// must not add one each time.
+// watch is a watch on one node, shared by all who wait for that node over one
+// connection: go-zookeeper cannot remove a watch, so a caller that polls must not
+// add one each time.
 type watch struct {
 	link  *link
 	armed chan struct{} // closed when the server has answered
 	stat  *zk.Stat      // of the node, once armed
+	data  []byte        // of the node, if the data is watched
+	names []string      // of its children, if they are watched
 	err   error         // why it could not be armed, once armed is closed
 	fired chan struct{} // closed by the node's change, the connection's end, or err
 	// deleted says that the node is gone, once fired.
 	deleted bool
+}
+
+// watchKey says what is watched: a node's data, or its children.
+type watchKey struct {
+	path     string
+	children bool
 }
 
 // fire ends the watch. The session's mu is held.
@@ -37,40 +47,70 @@ func (w *watch) isArmed() bool {
 	}
 }
 
-// watch returns the watch on path, setting it if there is none. The events of
-// all watches of a connection come in the order of the changes.
-func (s *Session) watch(path string) *watch {
+// watch returns the watch on a node's data, setting it if there is none. The
+// events of all watches of a connection come in the order of the changes.
+func (s *Session) watch(path string) *watch { return s.watchFor(watchKey{path, false}) }
+
+// watchChildren is watch for the children of a node.
+func (s *Session) watchChildren(path string) *watch { return s.watchFor(watchKey{path, true}) }
+
+func (s *Session) watchFor(key watchKey) *watch {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if w := s.watches[path]; w != nil {
+	return s.watchLocked(key)
+}
+
+func (s *Session) watchLocked(key watchKey) *watch {
+	if w := s.watches[key]; w != nil {
 		return w
 	}
 	w := &watch{link: s.link, armed: make(chan struct{}), fired: make(chan struct{})}
-	if s.link == nil || !s.spawnLocked(func() { s.arm(path, w) }) {
+	if s.link == nil || !s.spawnLocked(func() { s.arm(key, w) }) {
 		w.err = zk.ErrConnectionClosed
 		close(w.armed)
 		w.fire(false)
 		return w
 	}
-	s.watches[path] = w
+	s.watches[key] = w
 	return w
 }
 
 // arm asks for the data, never for existence: that would leave a watch on a node
 // that is gone, for ever.
-func (s *Session) arm(path string, w *watch) {
-	_, stat, _, err := s.conn.GetW(path)
+func (s *Session) arm(key watchKey, w *watch) {
+	var err error
+	if key.children {
+		w.names, w.stat, _, err = s.conn.ChildrenW(key.path)
+	} else {
+		w.data, w.stat, _, err = s.conn.GetW(key.path)
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if err == nil && s.link != w.link {
 		err = zk.ErrConnectionClosed
 	}
-	w.stat, w.err = stat, err
+	w.err = err
 	close(w.armed)
 	if err != nil {
-		if s.watches[path] == w {
-			delete(s.watches, path)
+		if s.watches[key] == w {
+			delete(s.watches, key)
 		}
 		w.fire(err == zk.ErrNoNode)
+	}
+	if c := s.contenderAt(key.path); c != nil {
+		switch {
+		case err == nil:
+			c.heed(w.data)
+		case errors.Is(err, zk.ErrNoNode):
+			c.vanish(errNodeDeleted)
+		}
+	}
+}
+
+// fire ends the watch of that key, if there is one. s.mu is held.
+func (s *Session) fire(key watchKey, deleted bool) {
+	if w := s.watches[key]; w != nil {
+		delete(s.watches, key)
+		w.fire(deleted)
 	}
 }

@@ -1,0 +1,53 @@
+package zklock
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/go-zookeeper/zk"
+)
+
+// beside is the entry of a read node with the sequence of a writer's node, as
+// Curator's downgrade has it: not sequential, and in the queue where the writer
+// is. The check makes sure that the writer's node is still there.
+func (q *queue) beside(writer *contender) func(id string) entry {
+	return func(id string) entry {
+		node := join(q.dir, fmt.Sprintf("%s%s%s%010d", nodePrefix, id, reading.marker(), writer.sequence))
+		return entry{
+			key: tapKey{opMulti, writer.node},
+			create: func(conn *zk.Conn) ([]string, error) {
+				_, err := conn.Multi(
+					&zk.CheckVersionRequest{Path: writer.node, Version: -1},
+					&zk.CreateRequest{Path: node, Data: q.data, Acl: q.acl, Flags: zk.FlagEphemeral})
+				return []string{node}, err
+			},
+		}
+	}
+}
+
+// downgrade takes the lock for reading while it is held for writing by w, whose
+// release then lets in other readers, and no writer.
+func (q *queue) downgrade(ctx context.Context, w *Hold) (*Hold, error) {
+	for try := 0; ; try++ {
+		if err := w.Err(); err != nil {
+			return nil, err
+		}
+		c := q.newContender(w.contender.epoch, q.beside(w.contender))
+		_, err := c.create(ctx)
+		if err == nil {
+			var h *Hold
+			if h, err = c.grant(ctx); err == nil {
+				q.trace.acquired(c)
+				return h, nil
+			}
+			c.leave()
+		}
+		if errors.Is(err, zk.ErrNoNode) {
+			return nil, ErrLost
+		}
+		if err := q.again(ctx, try, err); err != nil {
+			return nil, err
+		}
+	}
+}

@@ -1,0 +1,143 @@
+package zklock
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"time"
+
+	"github.com/go-zookeeper/zk"
+)
+
+// Kind is what a contender asks for, or has.
+type Kind int
+
+const (
+	Exclusive Kind = iota // a lock: Locker, Curator's InterProcessMutex, zk.Lock, kazoo's Lock
+	Write                 // the write side of a read/write lock
+	Read                  // the read side
+	Permit                // one permit of a semaphore
+)
+
+func (k Kind) String() string { return [...]string{"exclusive", "write", "read", "permit"}[k] }
+
+// Contender is a node in a lock's queue, or a permit of a semaphore.
+type Contender struct {
+	Node    string // full path
+	Kind    Kind
+	Held    bool      // it has the lock; the others wait
+	Session int64     // that owns the node
+	Token   int64     // the node's czxid: the fencing token while it is held
+	Created time.Time // by the server's clock
+	Data    []byte    // host, process id and start time, unless WithData said otherwise
+}
+
+// Inspect returns who holds the lock on path and who waits for it, in the order
+// of the queue, holders first. Of a semaphore it returns the permits that are out,
+// and then the contenders in line. A path that does not exist, or that nobody
+// uses, gives none.
+//
+// It costs a list and one read for each node, sent together. The answer is of
+// the moment, and may be from a server that lags behind. It needs the permission
+// to read, and takes no part in the lock.
+func Inspect(ctx context.Context, s *Session, path string) ([]Contender, error) {
+	if s == nil {
+		return nil, wrap("inspect", path, errors.New("the session is nil: make one with Connect"))
+	}
+	if err := checkPath(path); err != nil {
+		return nil, err
+	}
+	for try := 0; ; try++ {
+		_, _, err := s.await(ctx, anySession)
+		var found []Contender
+		if err == nil {
+			found, err = s.inspect(ctx, path)
+		}
+		if err == nil || ctx.Err() != nil || !transient(err) {
+			return found, wrap("inspect", path, err)
+		}
+		if sleep(ctx, pauseBefore(try)) != nil {
+			return nil, wrap("inspect", path, ended(ctx))
+		}
+	}
+}
+
+func (s *Session) inspect(ctx context.Context, path string) ([]Contender, error) {
+	names, err := s.children(ctx, path)
+	if err != nil {
+		return nil, err
+	}
+	if slices.Contains(names, locksName) && slices.Contains(names, leasesName) {
+		return s.inspectSemaphore(ctx, join(path, locksName), join(path, leasesName))
+	}
+	return s.read(ctx, inQueue(path, names))
+}
+
+// inQueue returns the contenders among the children of path, in order.
+func inQueue(path string, names []string) []Contender {
+	queue := contendersIn(names)
+	found := make([]Contender, len(queue))
+	for i, c := range queue {
+		blocked := slices.ContainsFunc(queue[:i], func(ahead child) bool { return ahead.blocks(c.kind) })
+		found[i] = Contender{Node: join(path, c.name), Kind: c.kind.exported(), Held: !blocked}
+	}
+	return found
+}
+
+func (s *Session) inspectSemaphore(ctx context.Context, locks, leases string) ([]Contender, error) {
+	out, err := s.children(ctx, leases)
+	if err != nil {
+		return nil, err
+	}
+	inLine, err := s.children(ctx, locks)
+	if err != nil {
+		return nil, err
+	}
+	var found []Contender
+	for _, name := range out {
+		found = append(found, Contender{Node: join(leases, name), Kind: Permit, Held: true})
+	}
+	for _, c := range inQueue(locks, inLine) {
+		c.Held = false // it has the turn to take permits, not one of them
+		found = append(found, c)
+	}
+	return s.read(ctx, found)
+}
+
+func (k kind) exported() Kind { return [...]Kind{Exclusive, Write, Read}[k] }
+
+func (s *Session) children(ctx context.Context, path string) ([]string, error) {
+	names, err := send(s, func() ([]string, error) {
+		names, _, err := s.conn.Children(path)
+		return names, err
+	}).wait(ctx)
+	if errors.Is(err, zk.ErrNoNode) {
+		return nil, nil
+	}
+	return names, err
+}
+
+// read fills in what the nodes say, and drops those that have gone.
+func (s *Session) read(ctx context.Context, found []Contender) ([]Contender, error) {
+	reads := make([]*pending[node], len(found))
+	for i, c := range found {
+		reads[i] = send(s, func() (node, error) {
+			data, stat, err := s.conn.Get(c.Node)
+			return node{data, stat}, err
+		})
+	}
+	there := found[:0]
+	for i, c := range found {
+		n, err := reads[i].wait(ctx)
+		if errors.Is(err, zk.ErrNoNode) {
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		c.Session, c.Token, c.Data = n.stat.EphemeralOwner, n.stat.Czxid, n.data
+		c.Created = time.UnixMilli(n.stat.Ctime)
+		there = append(there, c)
+	}
+	return there, nil
+}

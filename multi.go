@@ -1,0 +1,214 @@
+package zklock
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+)
+
+// MultiLocker makes several locks one: it holds all of them or none. It is a
+// sync.Locker with the rules of its [Locker]s, which may also be used alone.
+type MultiLocker struct {
+	lockers []*Locker // in the order of their paths
+
+	mu   sync.Mutex
+	of   *Hold         // of the first Locker, at the time that lost stands for
+	lost chan struct{} // closed when any hold of that time is lost
+}
+
+var _ sync.Locker = (*MultiLocker)(nil)
+
+// NewMulti makes lockers one. They are taken in the order of their paths, so that
+// two MultiLockers with some of the same never wait for each other, and released
+// in the reverse order. It panics if there is none, one is nil, or two have the
+// same path, which would wait for each other.
+func NewMulti(lockers ...*Locker) *MultiLocker {
+	if len(lockers) == 0 || slices.Contains(lockers, nil) {
+		panic("zklock: NewMulti needs at least one Locker, and none of them nil")
+	}
+	m := &MultiLocker{lockers: slices.Clone(lockers)}
+	slices.SortFunc(m.lockers, func(a, b *Locker) int { return strings.Compare(a.queue.dir, b.queue.dir) })
+	for i, l := range m.lockers[1:] {
+		if l.queue.dir == m.lockers[i].queue.dir {
+			panic(fmt.Sprintf("zklock: NewMulti: path %q is given twice", l.queue.dir))
+		}
+	}
+	return m
+}
+
+// Lock takes all the locks, as [Locker.Lock] does each. If it panics, none is
+// held.
+func (m *MultiLocker) Lock() {
+	if err := m.lock(context.Background()); err != nil {
+		panic(wrap("lock", m.paths(), err))
+	}
+}
+
+// LockContext takes all the locks under one ctx, as [Locker.LockContext] does
+// each. After an error none is held that was not held before.
+func (m *MultiLocker) LockContext(ctx context.Context) error {
+	return wrap("lock", m.paths(), m.lock(ctx))
+}
+
+func (m *MultiLocker) lock(ctx context.Context) error {
+	for {
+		err := m.each(func(l *Locker) error { return l.LockContext(ctx) })
+		if err != nil || m.err() == nil {
+			return err
+		}
+		// One was lost while the others were waited for. What was held before
+		// this call stays lost, as in a Locker.
+		nested := m.HoldCount() > 1
+		m.unlock(m.lockers)
+		if nested {
+			return ErrLost
+		}
+	}
+}
+
+// TryLock takes all the locks if all are free, as [Locker.TryLock] does.
+func (m *MultiLocker) TryLock() bool {
+	err := m.each(func(l *Locker) error {
+		if !l.TryLock() {
+			return ErrLocked
+		}
+		return nil
+	})
+	if err == nil && m.err() != nil {
+		m.unlock(m.lockers)
+		return false
+	}
+	return err == nil
+}
+
+// TryLockFor takes all the locks within d, as [Locker.TryLockFor] does each.
+func (m *MultiLocker) TryLockFor(ctx context.Context, d time.Duration) (bool, error) {
+	deadline := time.Now().Add(d)
+	err := m.each(func(l *Locker) error {
+		ok, err := l.TryLockFor(ctx, min(d, time.Until(deadline)))
+		if !ok && err == nil {
+			return ErrLocked
+		}
+		return err
+	})
+	if err == nil && m.err() != nil {
+		m.unlock(m.lockers)
+		err = ErrLost
+	}
+	if timeIsUp(ctx, err) {
+		return false, nil
+	}
+	return err == nil, wrap("try", m.paths(), err)
+}
+
+// each calls take for one lock after the other, and unlocks those taken if one
+// fails.
+func (m *MultiLocker) each(take func(*Locker) error) error {
+	for i, l := range m.lockers {
+		if err := take(l); err != nil {
+			m.unlock(m.lockers[:i])
+			return err
+		}
+	}
+	return nil
+}
+
+func (m *MultiLocker) unlock(taken []*Locker) {
+	for _, l := range slices.Backward(taken) {
+		l.Unlock()
+	}
+}
+
+// Unlock gives back what one Lock took, as [Locker.Unlock] does each. It panics,
+// and leaves all as it is, if the calling goroutine does not own them all.
+func (m *MultiLocker) Unlock() {
+	if err := m.owned(); err != nil {
+		panic(wrap("unlock", m.paths(), err))
+	}
+	m.unlock(m.lockers)
+}
+
+// UnlockContext is Unlock with confirmation and errors, as
+// [Locker.UnlockContext]. It goes on past errors and returns all of them;
+// [ErrNotHeld], and all stays as it is, if the caller does not own them all.
+func (m *MultiLocker) UnlockContext(ctx context.Context) error {
+	err := m.owned()
+	if err == nil {
+		var errs []error
+		for _, l := range slices.Backward(m.lockers) {
+			errs = append(errs, l.UnlockContext(ctx))
+		}
+		err = errors.Join(errs...)
+	}
+	return wrap("unlock", m.paths(), err)
+}
+
+func (m *MultiLocker) owned() error {
+	for _, l := range m.lockers {
+		if l.Held() == nil {
+			return fmt.Errorf("%s: %w", l.queue.dir, l.misuse())
+		}
+	}
+	return nil
+}
+
+// err returns why the calling goroutine does not hold all the locks, nil if it does.
+func (m *MultiLocker) err() error {
+	for _, l := range m.lockers {
+		h := l.Held()
+		if h == nil {
+			return ErrNotHeld
+		}
+		if err := h.Err(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// HoldCount returns how often the calling goroutine has locked the locks without
+// unlocking them.
+func (m *MultiLocker) HoldCount() int {
+	count := m.lockers[0].HoldCount()
+	for _, l := range m.lockers[1:] {
+		count = min(count, l.HoldCount())
+	}
+	return count
+}
+
+// Lost returns a channel that is closed when any of the calling goroutine's holds
+// is lost, or a closed one if it does not hold all the locks.
+func (m *MultiLocker) Lost() <-chan struct{} {
+	if m.owned() != nil {
+		return closed
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	first := m.lockers[0].Held()
+	if m.of == first {
+		return m.lost
+	}
+	lost := make(chan struct{})
+	var once sync.Once
+	for _, l := range m.lockers {
+		l.Held().whenEnded(func(cause error) {
+			if errors.Is(cause, ErrLost) {
+				once.Do(func() { close(lost) })
+			}
+		})
+	}
+	m.of, m.lost = first, lost
+	return lost
+}
+
+func (m *MultiLocker) paths() string {
+	paths := make([]string, len(m.lockers))
+	for i, l := range m.lockers {
+		paths[i] = l.queue.dir
+	}
+	return strings.Join(paths, ",")
+}

@@ -1,0 +1,77 @@
+package zklock
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/go-zookeeper/zk"
+)
+
+// revokeMark is what Curator's Revoker writes on a node to ask for its lock back.
+var revokeMark = []byte("__REVOKE__")
+
+// Revoke asks the owner of a lock node, a full path as [Inspect] or [Hold.Node]
+// tell it, to give the lock back, by writing Curator's mark on it. It returns when
+// the mark is written: asking is not taking, the owner decides. A node that is
+// gone is zk.ErrNoNode.
+func Revoke(ctx context.Context, s *Session, node string) error {
+	if s == nil {
+		return wrap("revoke", node, errors.New("the session is nil: make one with Connect"))
+	}
+	if err := checkPath(node); err != nil {
+		return err
+	}
+	if name := base(node); !isContender(name) {
+		return wrap("revoke", node, fmt.Errorf("%q is not the name of a lock node", name))
+	}
+	if ctx.Err() != nil {
+		return wrap("revoke", node, ended(ctx))
+	}
+	for try := 0; ; try++ {
+		_, _, err := s.await(ctx, anySession)
+		if err == nil {
+			_, err = send(s, func() (*zk.Stat, error) { return s.conn.Set(node, revokeMark, -1) }).wait(ctx)
+		}
+		if err == nil || ctx.Err() != nil || errors.Is(err, zk.ErrNoNode) || !transient(err) {
+			return wrap("revoke", node, err)
+		}
+		if sleep(ctx, pauseBefore(try)) != nil {
+			return wrap("revoke", node, ended(ctx))
+		}
+	}
+}
+
+// isContender tells whether name is one of a lock node or of a semaphore's permit.
+func isContender(name string) bool {
+	if _, ok := parseChild(name); ok {
+		return true
+	}
+	return isLease(name)
+}
+
+// Revoked returns a channel that is closed when another client has asked for the
+// lock back, with [Revoke] or Curator's Revoker, also if that was before the hold
+// began. The holder decides whether and when to release it.
+func (h *Hold) Revoked() <-chan struct{} {
+	s := h.contender.queue.session
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if h.Err() == nil {
+		h.contender.guard()
+	}
+	return h.revoked
+}
+
+// heed takes the data of c's node, which may have the mark. The session's mu is
+// held.
+func (c *contender) heed(data []byte) {
+	if c.revoked || !bytes.Equal(data, revokeMark) {
+		return
+	}
+	c.revoked = true
+	if c.hold != nil {
+		close(c.hold.revoked)
+	}
+}

@@ -1,0 +1,291 @@
+package zklock
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"golang.org/x/sync/semaphore"
+
+	"github.com/zklock/zklock/internal/goid"
+)
+
+// RWLocker is a reader/writer lock that holds across machines: any number of
+// readers, or one writer. It is fair: who asks first is served first, and readers
+// that ask after a writer wait for it, so that neither starves.
+//
+// Both sides are owned by goroutines and reentrant, as a [Locker]. The owner of
+// the write lock may take the read lock too, and then drop the write lock without
+// letting another writer in between (downgrade). The other way round would wait
+// for itself: an owner of the read lock that asks for the write lock gets
+// [ErrUpgrade].
+//
+// With [WithoutOwner] it has the rules of sync.RWMutex: neither side is
+// reentrant, any goroutine may unlock, there is no downgrade, and who asks for a
+// lock that it keeps itself from getting waits for ever.
+//
+// The nodes are those of Curator's InterProcessReadWriteLock, so that both
+// exclude each other. A Locker, or zk.Lock, on the same path counts as a writer;
+// Curator's InterProcessMutex does not see readers and writers.
+type RWLocker struct {
+	write   *Locker
+	reads   *queue
+	readers readers
+}
+
+// NewRW returns a reader/writer lock on path, which it does not create yet. Its
+// errors are those of [New].
+func NewRW(s *Session, path string, opts ...Option) (*RWLocker, error) {
+	writes, o, err := newQueue(s, path, writing, opts)
+	if err != nil {
+		return nil, err
+	}
+	reads := *writes
+	reads.kind = reading
+	return &RWLocker{
+		write: &Locker{queue: writes, ownerless: o.ownerless, tenancy: semaphore.NewWeighted(wholeTenancy)},
+		reads: &reads,
+	}, nil
+}
+
+// upgrading returns ErrUpgrade if the calling goroutine may read and not write.
+func (l *RWLocker) upgrading() error {
+	if !l.write.ownerless && l.readers.of(goid.Get()) != nil && l.write.Held() == nil {
+		return ErrUpgrade
+	}
+	return nil
+}
+
+// Lock takes the lock for writing, as [Locker.Lock] does. It also panics, with
+// [ErrUpgrade], if the calling goroutine holds it for reading only.
+func (l *RWLocker) Lock() {
+	if err := l.upgrading(); err != nil {
+		panic(wrap("lock", l.reads.dir, err))
+	}
+	l.write.Lock()
+}
+
+// LockContext takes the lock for writing, as [Locker.LockContext] does;
+// [ErrUpgrade] if the calling goroutine holds it for reading only.
+func (l *RWLocker) LockContext(ctx context.Context) error {
+	if err := l.upgrading(); err != nil {
+		return wrap("lock", l.reads.dir, err)
+	}
+	return l.write.LockContext(ctx)
+}
+
+// TryLock takes the lock for writing if it is free, as [Locker.TryLock] does;
+// false also if the calling goroutine holds it for reading only.
+func (l *RWLocker) TryLock() bool { return l.upgrading() == nil && l.write.TryLock() }
+
+// TryLockFor is [Locker.TryLockFor] for writing; [ErrUpgrade] if the calling
+// goroutine holds the lock for reading only.
+func (l *RWLocker) TryLockFor(ctx context.Context, d time.Duration) (bool, error) {
+	if err := l.upgrading(); err != nil {
+		return false, wrap("try", l.reads.dir, err)
+	}
+	return l.write.TryLockFor(ctx, d)
+}
+
+// Unlock gives back what one Lock took, as [Locker.Unlock] does. A read lock that
+// the goroutine took meanwhile stays.
+func (l *RWLocker) Unlock() {
+	h, outermost := l.write.yield()
+	if h == nil {
+		panic(wrap("unlock", l.reads.dir, l.write.misuse()))
+	}
+	if outermost {
+		h.sendRelease()
+		l.endTenancy()
+	}
+}
+
+// UnlockContext is Unlock with confirmation and errors, as
+// [Locker.UnlockContext].
+func (l *RWLocker) UnlockContext(ctx context.Context) error {
+	return l.write.unlock(ctx, l.endTenancy)
+}
+
+// endTenancy gives the writer's share of the tenancy back, but for one reader's
+// if the owner goes on reading.
+func (l *RWLocker) endTenancy() {
+	if l.readers.downgraded(goid.Get()) {
+		l.write.tenancy.Release(wholeTenancy - 1)
+	} else {
+		l.write.tenancy.Release(wholeTenancy)
+	}
+}
+
+// Lost returns the channel that closes when the calling goroutine's hold for
+// writing is lost, a closed one if it has none.
+func (l *RWLocker) Lost() <-chan struct{} { return l.write.Lost() }
+
+// Acquire takes the lock for writing as a handle, as [Locker.Acquire] does.
+func (l *RWLocker) Acquire(ctx context.Context) (*Hold, error) { return l.write.Acquire(ctx) }
+
+// TryAcquire is [Locker.TryAcquire] for writing.
+func (l *RWLocker) TryAcquire(ctx context.Context) (*Hold, error) { return l.write.TryAcquire(ctx) }
+
+// RLocker returns a sync.Locker whose Lock and Unlock are RLock and RUnlock.
+func (l *RWLocker) RLocker() sync.Locker { return (*rlocker)(l) }
+
+type rlocker RWLocker
+
+func (r *rlocker) Lock()   { (*RWLocker)(r).RLock() }
+func (r *rlocker) Unlock() { (*RWLocker)(r).RUnlock() }
+
+// RLock takes the lock for reading, as [Locker.Lock] does, with the same panics.
+func (l *RWLocker) RLock() {
+	if err := l.rlock(context.Background()); err != nil {
+		panic(wrap("rlock", l.reads.dir, err))
+	}
+}
+
+// RLockContext takes the lock for reading, as [Locker.LockContext] does.
+func (l *RWLocker) RLockContext(ctx context.Context) error {
+	if ctx.Err() != nil {
+		return wrap("rlock", l.reads.dir, ended(ctx))
+	}
+	return wrap("rlock", l.reads.dir, l.rlock(ctx))
+}
+
+func (l *RWLocker) rlock(ctx context.Context) error {
+	return l.read(func() (*Hold, error) { return l.reads.take(ctx, l.write.tenancy, 1) },
+		func(w *Hold) (*Hold, error) { return l.reads.downgrade(ctx, w) })
+}
+
+// read makes the calling goroutine a reader: once more, beside its own write
+// lock, or by the queue.
+func (l *RWLocker) read(take func() (*Hold, error), downgrade func(*Hold) (*Hold, error)) error {
+	self := goid.Get()
+	if l.write.ownerless {
+		self = anyone
+	} else if r := l.readers.of(self); r != nil {
+		return r.reenter()
+	}
+	w := l.write.Held()
+	if w != nil && self != anyone {
+		h, err := downgrade(w)
+		if err == nil {
+			l.readers.add(self, h, false)
+		}
+		return err
+	}
+	h, err := take()
+	if err == nil {
+		l.readers.add(self, h, true)
+	}
+	return err
+}
+
+// TryRLock takes the lock for reading if no writer holds it or waits for it, as
+// [Locker.TryLock] does.
+func (l *RWLocker) TryRLock() bool {
+	s := l.reads.session
+	if s.current() == nil && l.readers.of(goid.Get()) == nil {
+		return false
+	}
+	ctx, cancel := context.WithTimeout(s.ctx, s.Timeout()/3)
+	defer cancel()
+	return l.tryRLock(ctx) == nil
+}
+
+func (l *RWLocker) tryRLock(ctx context.Context) error {
+	return l.read(func() (*Hold, error) { return l.reads.tryTake(ctx, l.write.tenancy, 1) },
+		func(w *Hold) (*Hold, error) { return l.reads.downgrade(ctx, w) })
+}
+
+// TryRLockFor is [Locker.TryLockFor] for reading.
+func (l *RWLocker) TryRLockFor(ctx context.Context, d time.Duration) (bool, error) {
+	if ctx.Err() != nil {
+		return false, wrap("try", l.reads.dir, ended(ctx))
+	}
+	var err error
+	if d <= 0 {
+		err = l.tryRLock(ctx)
+	} else {
+		timed, cancel := context.WithTimeout(ctx, d)
+		defer cancel()
+		err = l.rlock(timed)
+	}
+	switch {
+	case err == nil:
+		return true, nil
+	case timeIsUp(ctx, err):
+		return false, nil
+	}
+	return false, wrap("try", l.reads.dir, err)
+}
+
+// RUnlock gives back what one RLock took, as [Locker.Unlock] does. It panics if
+// the calling goroutine does not hold the lock for reading.
+func (l *RWLocker) RUnlock() {
+	r, outermost := l.readers.yield(l.reader())
+	if r == nil {
+		panic(wrap("runlock", l.reads.dir, ErrNotHeld))
+	}
+	if outermost {
+		r.hold.sendRelease()
+		l.endRead(r)
+	}
+}
+
+// RUnlockContext is RUnlock with confirmation and errors, as
+// [Locker.UnlockContext].
+func (l *RWLocker) RUnlockContext(ctx context.Context) error {
+	r, outermost := l.readers.yield(l.reader())
+	var err error
+	switch {
+	case r == nil:
+		err = ErrNotHeld
+	case outermost:
+		err = r.hold.release(ctx)
+		l.endRead(r)
+	case errors.Is(r.hold.Err(), ErrLost):
+		err = ErrLost
+	}
+	return wrap("runlock", l.reads.dir, err)
+}
+
+func (l *RWLocker) endRead(r *reader) {
+	if r.tenant {
+		l.write.tenancy.Release(1)
+	}
+}
+
+// reader is the identity under which the calling goroutine reads.
+func (l *RWLocker) reader() int64 {
+	if l.write.ownerless {
+		return anyone
+	}
+	return goid.Get()
+}
+
+// RLost returns the channel that closes when the calling goroutine's hold for
+// reading is lost, a closed one if it has none.
+func (l *RWLocker) RLost() <-chan struct{} {
+	if r := l.readers.of(l.reader()); r != nil {
+		return r.hold.Lost()
+	}
+	return closed
+}
+
+// RAcquire takes the lock for reading as a handle, as [Locker.Acquire] does.
+func (l *RWLocker) RAcquire(ctx context.Context) (*Hold, error) {
+	if ctx.Err() != nil {
+		return nil, wrap("racquire", l.reads.dir, ended(ctx))
+	}
+	h, err := l.reads.acquire(ctx)
+	return h, wrap("racquire", l.reads.dir, err)
+}
+
+// TryRAcquire is [Locker.TryAcquire] for reading: [ErrLocked] if a writer holds
+// the lock or waits for it.
+func (l *RWLocker) TryRAcquire(ctx context.Context) (*Hold, error) {
+	if ctx.Err() != nil {
+		return nil, wrap("rtry", l.reads.dir, ended(ctx))
+	}
+	h, err := l.reads.try(ctx)
+	return h, wrap("rtry", l.reads.dir, err)
+}

@@ -1,0 +1,248 @@
+package zklock
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/go-zookeeper/zk"
+)
+
+// Semaphore is a counting semaphore that holds across machines: of its permits,
+// at most its size are out at any instant. Permits are granted in the order of
+// the requests, and come back when their session ends.
+//
+// The nodes are those of Curator's InterProcessSemaphoreV2, so that both count
+// the same permits: a lock below <path>/locks, whose holder alone looks at the
+// leases below <path>/leases, one for each permit that is out. Curator takes
+// several permits one by one: beside an Acquire of many here, two of them can wait
+// for each other's permits for ever.
+type Semaphore struct {
+	path  string
+	size  int
+	turns *queue // whose head may take permits
+	lease *queue // the permits: not a queue, but their nodes have its data, ACL and trace
+}
+
+// The names of Curator's layout: the two nodes below the path, and what a permit's
+// node carries in its own.
+const (
+	locksName   = "locks"
+	leasesName  = "leases"
+	leaseMarker = "-lease-"
+)
+
+// isLease tells whether name is one of a permit's node.
+func isLease(name string) bool {
+	marker := len(name) - sequenceDigits
+	return marker > 0 && strings.HasSuffix(name[:marker], leaseMarker)
+}
+
+// maxPermits keeps the transaction that takes permits well below the size that a
+// server accepts.
+const maxPermits = 1000
+
+// errSizes says that contenders disagree about a semaphore's size.
+var errSizes = errors.New("the sizes differ")
+
+// NewSemaphore returns a semaphore of size permits on path, which it does not
+// create yet. Its errors are those of [New], and a size below 1.
+//
+// All who use the semaphore have to say the same size: see [Semaphore.Acquire].
+func NewSemaphore(s *Session, path string, size int, opts ...Option) (*Semaphore, error) {
+	if size < 1 {
+		return nil, wrap("new semaphore", path, fmt.Errorf("size %d: it must be at least 1", size))
+	}
+	q, _, err := newQueue(s, path, exclusive, opts)
+	if err != nil {
+		return nil, err
+	}
+	turns, lease := *q, *q
+	turns.dir, lease.dir = join(path, locksName), join(path, leasesName)
+	turns.trace = &Trace{Enqueued: q.trace.Enqueued}
+	return &Semaphore{path: path, size: size, turns: &turns, lease: &lease}, nil
+}
+
+// Acquire takes n permits, all or none, and waits until they are free and
+// everybody who asked before has theirs. The [Hold] stands for all n: it is lost
+// when one of them is. When ctx ends first, Acquire returns its error, and no
+// permit is taken.
+//
+// An n below 1 or above the size is an error, and so is a size that differs from
+// that of the permits that are out. While none is out the size may be changed: the
+// next Acquire sets it.
+func (s *Semaphore) Acquire(ctx context.Context, n int) (*Hold, error) {
+	h, err := s.acquire(ctx, n, s.turns.acquire, s.wait)
+	return h, wrap("acquire", s.path, err)
+}
+
+// TryAcquire is Acquire without the wait: it returns [ErrLocked] if the permits
+// are not free, or if somebody else is in line for permits.
+func (s *Semaphore) TryAcquire(ctx context.Context, n int) (*Hold, error) {
+	h, err := s.acquire(ctx, n, s.turns.try, func(context.Context, *Hold, *watch) error { return ErrLocked })
+	return h, wrap("try", s.path, err)
+}
+
+func (s *Semaphore) acquire(
+	ctx context.Context, n int,
+	enter func(context.Context) (*Hold, error),
+	wait func(context.Context, *Hold, *watch) error,
+) (*Hold, error) {
+	switch {
+	case n < 1 || n > s.size:
+		return nil, fmt.Errorf("%d permits: it must be from 1 to the semaphore's size, %d", n, s.size)
+	case n > maxPermits:
+		return nil, fmt.Errorf("%d permits: one call can take %d at most", n, maxPermits)
+	case ctx.Err() != nil:
+		return nil, ended(ctx)
+	}
+	for try := 0; ; try++ {
+		turn, err := enter(ctx)
+		if err != nil {
+			return nil, err
+		}
+		h, err := s.take(ctx, turn, n, wait)
+		turn.leave()
+		if err == nil || errors.Is(err, ErrLocked) {
+			return h, err
+		}
+		if err := s.turns.again(ctx, try, err); err != nil {
+			return nil, describe(s.lease.dir, err)
+		}
+	}
+}
+
+// take takes n permits while turn is held, as soon as they are free.
+func (s *Semaphore) take(ctx context.Context, turn *Hold, n int, wait func(context.Context, *Hold, *watch) error) (*Hold, error) {
+	for {
+		leases, err := s.leases(ctx, turn)
+		if err != nil {
+			return nil, err
+		}
+		if len(leases.names)+n <= s.size {
+			return s.lease.permits(ctx, turn, n)
+		}
+		if err := wait(ctx, turn, leases); err != nil {
+			return nil, err
+		}
+	}
+}
+
+// wait returns when the leases have changed, or nil with a cause to look again.
+func (s *Semaphore) wait(ctx context.Context, turn *Hold, leases *watch) error {
+	select {
+	case <-leases.fired:
+		return nil
+	case <-turn.Lost():
+		return ErrLost
+	case <-s.turns.session.Done():
+		return ErrClosed
+	case <-ctx.Done():
+		return timedOut(ended(ctx))
+	}
+}
+
+// leases reads and watches the permits that are out, of which turn's holder is
+// the only one to add any, and makes sure that all mean the same size.
+func (s *Semaphore) leases(ctx context.Context, turn *Hold) (*watch, error) {
+	session, dir := s.lease.session, s.lease.dir
+	for try := 0; ; try++ {
+		if _, _, err := session.await(ctx, turn.contender.epoch.id); err != nil {
+			return nil, err
+		}
+		size := send(session, func() (node, error) {
+			data, stat, err := session.conn.Get(dir)
+			return node{data, stat}, err
+		})
+		w := session.watchChildren(dir)
+		select {
+		case <-w.armed:
+		case <-ctx.Done():
+			return nil, ended(ctx)
+		}
+		said, err := size.wait(ctx)
+		if err == nil {
+			err = w.err
+		}
+		if err == nil {
+			session.sweep(w.link, dir, w.names)
+			err = s.agree(ctx, turn, said, len(w.names))
+		}
+		switch {
+		case err == nil:
+			return w, nil
+		case errors.Is(err, zk.ErrNoNode) && turn.Err() == nil:
+			err = session.makeParents(ctx, dir, s.lease.acl)
+		}
+		if err == nil {
+			continue
+		}
+		if turn.Err() != nil {
+			return nil, ErrLost
+		}
+		if err := s.lease.again(ctx, try, err); err != nil {
+			return nil, err
+		}
+	}
+}
+
+// node is what a node says.
+type node struct {
+	data []byte
+	stat *zk.Stat
+}
+
+// agree compares the size that the leases' node says with ours, and sets it while
+// no permit is out. The node of a semaphore that Curator made says nothing.
+func (s *Semaphore) agree(ctx context.Context, turn *Hold, said node, out int) error {
+	ours := fmt.Sprintf("size=%d", s.size)
+	switch {
+	case string(said.data) == ours:
+		return nil
+	case out > 0 && len(said.data) > 0:
+		return fmt.Errorf("this contender says %s, and the permits that are out were taken with %s: %w", ours, said.data, errSizes)
+	}
+	_, err := send(s.lease.session, func() ([]zk.MultiResponse, error) {
+		return s.lease.session.conn.Multi(turn.Check(),
+			&zk.SetDataRequest{Path: s.lease.dir, Data: []byte(ours), Version: said.stat.Version})
+	}).wait(ctx)
+	return err
+}
+
+// permits creates n leases in one transaction, if turn is still held.
+func (q *queue) permits(ctx context.Context, turn *Hold, n int) (*Hold, error) {
+	c := q.newContender(turn.contender.epoch, func(id string) entry { return q.leases(id, turn, n) })
+	if _, err := c.create(ctx); err != nil {
+		return nil, err
+	}
+	h, err := c.grant(ctx)
+	if err != nil {
+		c.leave()
+		return nil, err
+	}
+	q.trace.acquired(c)
+	return h, nil
+}
+
+func (q *queue) leases(id string, turn *Hold, n int) entry {
+	prefix := join(q.dir, nodePrefix+id+leaseMarker)
+	ops := []any{turn.Check()}
+	for range n {
+		ops = append(ops, &zk.CreateRequest{Path: prefix, Data: q.data, Acl: q.acl, Flags: zk.FlagEphemeralSequential})
+	}
+	return entry{
+		key: tapKey{opMulti, turn.Node()},
+		create: func(conn *zk.Conn) ([]string, error) {
+			results, err := conn.Multi(ops...)
+			if err != nil {
+				return nil, err
+			}
+			nodes := make([]string, n)
+			for i, r := range results[1:] {
+				nodes[i] = r.String
+			}
+			return nodes, nil
+		},
+	}
+}
