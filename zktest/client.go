@@ -25,6 +25,7 @@ type Client struct {
 	e    *Ensemble
 	name string
 	cut  [2][]bool // by direction and server
+	lag  [2]span   // by direction
 }
 
 // Client returns the place of that name, and makes it when it is first asked for. Connections made by TCP, and by the
@@ -126,6 +127,16 @@ func (c *Client) setBlock(cut bool, ways []Direction, servers []*Server) {
 		}
 		c.e.networkChanged()
 	})
+}
+
+// Delay adds a time between the bounds to every frame of c's that takes that direction from now on.
+func (c *Client) Delay(way Direction, shortest, longest time.Duration) {
+	c.e.do(func() { c.lag[way] = span{shortest, longest} })
+}
+
+// latency draws how long a frame of c's takes.
+func (c *Client) latency(way Direction) time.Duration {
+	return c.e.draw(c.e.latency) + c.e.draw(c.lag[way])
 }
 
 // networkChanged lets everything that waited for the network look again.

@@ -59,7 +59,7 @@ func (c *conn) read() {
 	for {
 		frame, err := readFrame(c.nc, c.srv.e.maxFrame)
 		c.srv.e.do(func() {
-			c.in.push(c.srv.e.draw(c.srv.e.latency), func() {
+			c.in.push(c.client.latency(ToServer), func() {
 				if err != nil {
 					c.close()
 					return
@@ -128,7 +128,7 @@ func (c *conn) signal() {
 
 // send queues a frame for the client.
 func (c *conn) send(frame []byte) {
-	c.out.push(c.srv.e.draw(c.srv.e.latency), func() {
+	c.out.push(c.client.latency(ToClient), func() {
 		if c.hangup {
 			return
 		}
@@ -155,7 +155,7 @@ func (c *conn) shut() {
 		return
 	}
 	c.end()
-	c.out.push(c.srv.e.draw(c.srv.e.latency), func() {
+	c.out.push(c.client.latency(ToClient), func() {
 		c.hangup = true
 		c.signal()
 	})

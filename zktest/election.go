@@ -1,6 +1,7 @@
 package zktest
 
 import (
+	"cmp"
 	"slices"
 	"time"
 )
@@ -17,11 +18,7 @@ func (s *Server) abandon() {
 	if l := s.leader; l != nil {
 		l.stop()
 		for _, f := range l.followers {
-			s.e.link(s, f.srv).send(func() {
-				if f.srv.bond == f {
-					f.srv.look()
-				}
-			})
+			f.send(f.srv.look)
 		}
 	}
 	if f := s.bond; f != nil {
@@ -87,16 +84,15 @@ func (e *Ensemble) voters(s *Server) []*Server {
 	return voters
 }
 
-// compareLog orders servers by how much they know. A majority logged every committed transaction, so the best of any
-// majority knows them all; ties go to the higher number, as in ZooKeeper.
+// compareLog orders servers by how much they know, as votes are ordered in ZooKeeper: by the last term they took part
+// in, by what they have logged, by their number. A majority logged every committed transaction, so the best of any
+// majority knows them all.
 func (s *Server) compareLog(other *Server) int {
-	if a, b := s.lastLogged(), other.lastLogged(); a != b {
-		if a < b {
-			return -1
-		}
-		return 1
-	}
-	return s.index - other.index
+	return cmp.Or(
+		cmp.Compare(s.epoch, other.epoch),
+		cmp.Compare(s.lastLogged(), other.lastLogged()),
+		cmp.Compare(s.index, other.index),
+	)
 }
 
 func (s *Server) lastLogged() int64 {

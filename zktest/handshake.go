@@ -16,13 +16,13 @@ func (c *conn) connect(frame []byte) {
 		c.shut()
 		return
 	}
-	c.asked = true
-	c.srv.e.requests[OpConnect]++
 	c.timeout = c.srv.e.negotiate(time.Duration(asked) * time.Millisecond)
 	q := &request{record: record{op: OpConnect}, conn: c, session: id, timeout: c.timeout, who: c.who}
 	if c.struck(q, frame) {
 		return
 	}
+	c.asked = true
+	c.srv.e.requests[OpConnect]++
 	c.pending = append(c.pending, q)
 	answer := func(valid bool) {
 		if !valid {

@@ -81,5 +81,8 @@ func (s *Server) JumpClock(d time.Duration) {
 
 // Lag makes the server apply what the leader commits, and answer syncs, only after d. It takes effect while it follows.
 func (s *Server) Lag(d time.Duration) {
-	s.e.do(func() { s.lag = d })
+	s.e.do(func() {
+		s.lag = d
+		s.applies.hurry(d)
+	})
 }

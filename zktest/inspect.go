@@ -21,6 +21,7 @@ type Session struct {
 	Timeout time.Duration // it was created with
 	Ends    time.Time     // if nothing more is heard of it
 	Server  *Server       // it is connected to; nil if it is not
+	Client  *Client       // the place it is connected from; nil if it is not
 }
 
 // Nodes returns every node in the order of the paths, ZooKeeper's own left out.
@@ -77,7 +78,8 @@ func (e *Ensemble) Sessions() []Session {
 		}
 		for id, c := range leader.leader.tracker.sessions {
 			if timeout, committed := leader.sessions[id]; committed {
-				sessions = append(sessions, Session{ID: id, Timeout: timeout, Ends: c.ends, Server: e.at(id)})
+				server, client := e.at(id)
+				sessions = append(sessions, Session{ID: id, Timeout: timeout, Ends: c.ends, Server: server, Client: client})
 			}
 		}
 	})
@@ -88,15 +90,16 @@ func (e *Ensemble) Sessions() []Session {
 // Sessions is Ensemble.Sessions.
 func (s *Server) Sessions() []Session { return s.e.Sessions() }
 
-func (e *Ensemble) at(session int64) *Server {
+// at returns where a session is connected to and from.
+func (e *Ensemble) at(session int64) (*Server, *Client) {
 	for _, s := range e.servers {
 		for c := range s.conns {
 			if c.session == session {
-				return s
+				return s, c.client
 			}
 		}
 	}
-	return nil
+	return nil, nil
 }
 
 // Requests returns how many requests of each kind have come in at all servers, handshakes included.

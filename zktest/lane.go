@@ -40,7 +40,22 @@ func (l *lane) unshift(fn func()) {
 }
 
 // clear drops what is on its way.
-func (l *lane) clear() { l.items = nil }
+func (l *lane) clear() {
+	l.items = nil
+	l.disarm()
+}
+
+// hurry lets everything that is on its way come out within d.
+func (l *lane) hurry(d time.Duration) {
+	latest := time.Now().Add(d)
+	for i := range l.items {
+		if l.items[i].due.After(latest) {
+			l.items[i].due = latest
+		}
+	}
+	l.disarm()
+	l.wake()
+}
 
 // release takes back one hold.
 func (l *lane) release() {
@@ -69,6 +84,13 @@ func (l *lane) run() {
 		l.items[0] = laneItem{} // let go of the frame
 		l.items = l.items[1:]
 		head.fn()
+	}
+}
+
+func (l *lane) disarm() {
+	if l.timer != nil {
+		l.timer.Stop()
+		l.timer = nil
 	}
 }
 

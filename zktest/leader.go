@@ -148,8 +148,10 @@ func (l *leader) follower(s *Server) *follower {
 	return nil
 }
 
+// drop gives a follower up. The follower sees the closed connection, if the network lets it.
 func (l *leader) drop(f *follower) {
 	l.followers = slices.DeleteFunc(l.followers, func(other *follower) bool { return other == f })
+	f.send(f.srv.look)
 }
 
 // beat is the leader's half tick: it pings its followers, whose answers carry the touches of their sessions, and gives

@@ -1,5 +1,7 @@
 package zktest
 
+import "slices"
+
 // handle serves one frame that has arrived.
 func (c *conn) handle(frame []byte) {
 	switch {
@@ -27,7 +29,7 @@ func (c *conn) request(frame []byte) {
 	}
 	c.srv.e.requests[op]++
 	if op == OpAuth {
-		c.authenticate(q.xid, d)
+		c.authenticate(q, d)
 		return
 	}
 	if !c.srv.touch(c) {
@@ -48,9 +50,6 @@ func (c *conn) request(frame []byte) {
 func (s *Server) touch(c *conn) bool {
 	if s.leader != nil {
 		return s.leader.tracker.touch(c.session, c.timeout)
-	}
-	if _, known := s.sessions[c.session]; !known {
-		return false
 	}
 	s.touched[c.session] = c.timeout
 	return true
@@ -115,19 +114,22 @@ func (c *conn) answer(q *request) {
 	}
 }
 
-func (c *conn) authenticate(xid int32, d *decoder) {
+// authenticate answers out of line: ZooKeeper handles it ahead of all that is pending.
+func (c *conn) authenticate(q *request, d *decoder) {
 	d.int32() // type
 	scheme, credentials := d.string(), d.bytes()
+	result := ok
 	switch scheme {
 	case "digest":
-		c.who = append(c.who[:len(c.who):len(c.who)], digestIdentity(credentials))
+		c.who = append(slices.Clone(c.who), digestIdentity(credentials))
 	case "ip":
 	default:
-		c.send(newReply(xid, 0, authFailed).frame())
-		c.shut()
-		return
+		result = authFailed
 	}
-	c.send(newReply(xid, 0, ok).frame())
+	c.deliver(q, newReply(q.xid, 0, result).frame())
+	if result != ok {
+		c.shut()
+	}
 }
 
 // replyXid is the request's own number, except for pings, which are answered with ClientCnxn.PING_XID always.
