@@ -29,9 +29,17 @@ if [ "$(id -u)" -ne 0 ]; then
 	sudo=(sudo)
 fi
 
+log=$(mktemp)
+trap 'rm -f "$log"' EXIT
+quietly() {
+	"${sudo[@]}" env DEBIAN_FRONTEND=noninteractive "$@" >"$log" 2>&1 || {
+		cat "$log" >&2
+		give_up "\"$*\" failed"
+	}
+}
+
 echo "Installing Debian's zookeeper package ..." >&2
 # Images without manual pages lack this directory, and Java's packages fail there.
-"${sudo[@]}" mkdir -p /usr/share/man/man1
-apt() { "${sudo[@]}" env DEBIAN_FRONTEND=noninteractive apt-get -qq -o Acquire::Retries=3 "$@" >&2; }
-apt update || give_up "apt-get update failed"
-apt install -y --no-install-recommends default-jre-headless zookeeper || give_up "apt-get install failed"
+quietly mkdir -p /usr/share/man/man1
+quietly apt-get -q -o Acquire::Retries=3 update
+quietly apt-get -q -o Acquire::Retries=3 install -y --no-install-recommends default-jre-headless zookeeper
