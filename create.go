@@ -112,9 +112,7 @@ func (c *contender) adopt(carrier *link, nodes []string, czxid int64) error {
 	s := c.queue.session
 	if carrier.id != c.epoch.id {
 		s.forget(c)
-		for _, node := range nodes {
-			s.discard(carrier, node)
-		}
+		s.discard(carrier, c.id, nodes)
 		return errSessionOver
 	}
 	s.mu.Lock()
@@ -138,8 +136,8 @@ func (c *contender) search(carrier *link) error {
 		}
 		nodes, stat, err := c.find()
 		switch {
-		case err == nil && s.current() != l:
-			err = errStale // another server may have answered the list
+		case s.current() != l:
+			err = errStale // another server may have answered a part
 		case err == nil && stat.EphemeralOwner == carrier.id:
 			return c.adopt(carrier, nodes, stat.Czxid)
 		case err == nil:

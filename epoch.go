@@ -174,26 +174,23 @@ func (s *Session) served() { s.dialer.attempts.Store(0) }
 // notify takes the client's events. It is called from the client's own
 // goroutines, also under its locks, and so neither blocks nor calls the client.
 func (s *Session) notify(event zk.Event) {
-	switch event.Type {
-	case zk.EventNodeDeleted, zk.EventNodeDataChanged, zk.EventNodeChildrenChanged:
-	default:
-		return
-	}
-	deleted, children := event.Type == zk.EventNodeDeleted, event.Type == zk.EventNodeChildrenChanged
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if deleted || !children {
-		s.fire(watchKey{event.Path, false}, deleted)
-	}
-	if deleted || children {
-		s.fire(watchKey{event.Path, true}, deleted)
-	}
-	if c := s.contenderAt(event.Path); c != nil {
-		if deleted {
+	data, children := watchKey{event.Path, false}, watchKey{event.Path, true}
+	switch event.Type {
+	case zk.EventNodeDeleted:
+		s.fire(data, true)
+		s.fire(children, true)
+		if c := s.contenderAt(event.Path); c != nil {
 			c.vanish(errNodeDeleted)
-		} else if c.hold != nil && !children {
+		}
+	case zk.EventNodeDataChanged:
+		s.fire(data, false)
+		if c := s.contenderAt(event.Path); c != nil && c.hold != nil {
 			c.guard()
 		}
+	case zk.EventNodeChildrenChanged:
+		s.fire(children, false)
 	}
 }
 

@@ -105,24 +105,34 @@ func (s *Session) resetCounter(c *contender) error {
 // sweep deletes those of the listed children that are ours and that nobody here
 // knows: the results of creates that were executed late.
 func (s *Session) sweep(l *link, dir string, names []string) {
+	var strays map[string][]string
+	s.mu.Lock()
 	for _, name := range names {
-		if _, ours := s.ids.of(name); ours {
-			s.discard(l, join(dir, name))
+		id, ours := s.ids.of(name)
+		if !ours || s.live[id] != nil {
+			continue
 		}
+		if strays == nil {
+			strays = make(map[string][]string)
+		}
+		strays[id] = append(strays[id], join(dir, name))
+	}
+	s.mu.Unlock()
+	for id, nodes := range strays {
+		s.discard(l, id, nodes)
 	}
 }
 
-// discard deletes a node that a create in l's session has left, unless it
-// belongs to a live contender.
-func (s *Session) discard(l *link, node string) {
-	id, ours := s.ids.of(base(node))
+// discard deletes the nodes that a create of that id in l's session has left,
+// unless a live contender knows them.
+func (s *Session) discard(l *link, id string, nodes []string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if !ours || s.live[id] != nil || s.closed {
+	if s.live[id] != nil || s.closed {
 		return
 	}
-	stray := s.register(&queue{session: s, dir: parent(node)}, &epoch{id: l.id}, id)
-	stray.born([]string{node}, 0)
+	stray := s.register(&queue{session: s, dir: parent(nodes[0])}, &epoch{id: l.id}, id)
+	stray.born(nodes, 0)
 	stray.leaving = s.remove(stray)
 }
 
