@@ -2,10 +2,8 @@ package zktest
 
 import (
 	"fmt"
-	"maps"
 	"net"
 	"os"
-	"slices"
 	"syscall"
 	"time"
 )
@@ -43,6 +41,9 @@ func (e *Ensemble) Client(name string) *Client {
 	})
 	return c
 }
+
+// Name returns the name that Client was given.
+func (c *Client) Name() string { return c.name }
 
 // Dial connects to the server whose Addr or PipeAddr is addr, through net.Pipe in either case.
 func (c *Client) Dial(network, addr string, timeout time.Duration) (net.Conn, error) {
@@ -137,14 +138,4 @@ func (c *Client) Delay(way Direction, shortest, longest time.Duration) {
 // latency draws how long a frame of c's takes.
 func (c *Client) latency(way Direction) time.Duration {
 	return c.e.draw(c.e.latency) + c.e.draw(c.lag[way])
-}
-
-// networkChanged lets everything that waited for the network look again.
-func (e *Ensemble) networkChanged() {
-	close(e.changed)
-	e.changed = make(chan struct{})
-	for _, c := range slices.SortedFunc(maps.Keys(e.open), func(a, b *conn) int { return int(a.number - b.number) }) {
-		c.in.wake()
-		c.out.wake()
-	}
 }

@@ -1,10 +1,13 @@
 package zktest
 
 import (
+	"cmp"
 	"encoding/binary"
 	"errors"
 	"io"
+	"maps"
 	"net"
+	"slices"
 	"time"
 )
 
@@ -32,6 +35,14 @@ type conn struct {
 	frames [][]byte // ready to be written
 	hangup bool     // close once they are
 }
+
+// inOrder returns connections in the order they were made, so that what happens to all of them happens the same way
+// each time.
+func inOrder(conns map[*conn]struct{}) []*conn {
+	return slices.SortedFunc(maps.Keys(conns), (*conn).compare)
+}
+
+func (c *conn) compare(other *conn) int { return cmp.Compare(c.number, other.number) }
 
 // accept starts serving nc. The caller holds the lock.
 func (s *Server) accept(nc net.Conn, client *Client) {

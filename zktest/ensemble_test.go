@@ -123,6 +123,31 @@ func TestANewLeaderKeepsSessionsAndStartsTheirCountdownsAgain(t *testing.T) {
 	})
 }
 
+func TestANewLeaderCountsASessionWithTheTimeoutItWasCreatedWith(t *testing.T) {
+	inBubble(t, func(t *testing.T, e *zktest.Ensemble) {
+		w := dialWire(t, e.Server(2).Dial, "", 4*time.Second, nil)
+		w.nc.Close()
+		w = dialWire(t, e.Server(2).Dial, "", time.Second, w)
+		require.Less(t, time.Until(e.Sessions()[0].Ends), 1300*time.Millisecond)
+		e.Server(2).Stop()
+		time.Sleep(500 * time.Millisecond)
+		require.Greater(t, time.Until(e.Sessions()[0].Ends), 3*time.Second)
+	})
+}
+
+func TestASessionThatReconnectsToALaggingFollowerIsTouched(t *testing.T) {
+	inBubble(t, func(t *testing.T, e *zktest.Ensemble) {
+		e.Server(0).Lag(time.Minute)
+		w := at(t, e.Server(1))
+		again := dialWire(t, e.Server(0).Dial, "", 2*time.Second, w)
+		for range 10 {
+			require.Zero(t, again.call(t, opPing, nil).code)
+			time.Sleep(500 * time.Millisecond)
+		}
+		require.Equal(t, w.session, e.Sessions()[0].ID)
+	})
+}
+
 func TestARequestByTheOldServerOfAMovedSessionHangsUp(t *testing.T) {
 	inBubble(t, func(t *testing.T, e *zktest.Ensemble) {
 		for _, servers := range [][2]int{{0, 1}, {2, 1}, {1, 2}} {

@@ -228,6 +228,43 @@ func eventsAtTheEndOf(t *testing.T, s *zktest.Server) string {
 	return order
 }
 
+func TestWatchesPutBackFireInAnyOrder(t *testing.T) {
+	orders := make(map[string]int)
+	for seed := range int64(40) {
+		aloneInBubble(t, func(t *testing.T, s *zktest.Server) {
+			w := at(t, s)
+			w.send(t, int32(zktest.OpSetWatches), packet{}.int64(0).strings("/1", "/2").strings().strings())
+			var order string
+			for range 2 {
+				r, err := w.next()
+				require.NoError(t, err)
+				r.int32()
+				r.int32()
+				order += r.string()
+			}
+			orders[order]++
+		}, zktest.WithSeed(seed))
+	}
+	require.Positive(t, orders["/1/2"])
+	require.Positive(t, orders["/2/1"])
+}
+
+func TestADelayTakesTheDirectionItIsMeantFor(t *testing.T) {
+	aloneInBubble(t, func(t *testing.T, s *zktest.Server) {
+		place := s.Ensemble().Client("far")
+		far, near := dialWire(t, place.Dial, s.PipeAddr(), time.Second, nil), at(t, s)
+		place.Delay(zktest.ToClient, 100*time.Millisecond, 100*time.Millisecond)
+		start := time.Now()
+		far.send(t, opCreate, create("/a", 0))
+		synctest.Wait()
+		require.True(t, exists(t, near, "/a"))
+		require.Zero(t, time.Since(start))
+		_, err := far.next()
+		require.NoError(t, err)
+		require.Equal(t, 100*time.Millisecond, time.Since(start))
+	})
+}
+
 func TestTheNodesOfASessionGoInAnyOrder(t *testing.T) {
 	orders := make(map[string]int)
 	for seed := range int64(40) {

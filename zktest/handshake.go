@@ -24,6 +24,7 @@ func (c *conn) connect(frame []byte) {
 	c.asked = true
 	c.srv.e.requests[OpConnect]++
 	c.pending = append(c.pending, q)
+	c.in.holds++ // ZooKeeper reads no further until the handshake is answered
 	answer := func(valid bool) {
 		if !valid {
 			q.session = 0

@@ -95,6 +95,7 @@ func (c *conn) answer(q *request) {
 	case q.op == OpConnect:
 		e = newFrame()
 		c.session = q.session
+		c.in.release()
 		q.reply(e)
 		hangup = c.session == 0
 	case q.code == sessionMoved, q.op == OpCheck && q.code == ok:

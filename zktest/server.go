@@ -2,9 +2,7 @@ package zktest
 
 import (
 	"fmt"
-	"maps"
 	"net"
-	"slices"
 	"time"
 )
 
@@ -87,6 +85,4 @@ func (s *Server) Dial(_, _ string, timeout time.Duration) (net.Conn, error) {
 func (s *Server) logged(fn func()) { s.disk.push(s.e.draw(s.e.diskLatency), fn) }
 
 // sortedConns returns the connections in the order they were made.
-func (s *Server) sortedConns() []*conn {
-	return slices.SortedFunc(maps.Keys(s.conns), func(a, b *conn) int { return int(a.number - b.number) })
-}
+func (s *Server) sortedConns() []*conn { return inOrder(s.conns) }

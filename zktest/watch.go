@@ -85,7 +85,7 @@ func (w watchTable) fire(path string, event eventType, acl []ACL, told []*conn) 
 		}
 		at, _, _ = splitPath(at)
 	}
-	slices.SortFunc(hit, func(a, b *conn) int { return int(a.number - b.number) })
+	slices.SortFunc(hit, (*conn).compare)
 	hit = slices.Compact(hit)
 	for _, c := range hit {
 		if !slices.Contains(told, c) && permitted(acl, permRead, c.who) {
