@@ -78,11 +78,7 @@ func TestVerdict(t *testing.T) {
 }
 
 func TestHandOvers(t *testing.T) {
-	c := &crew{workers: []*worker{
-		{number: 1, values: []int{1, 2, 5}},
-		{number: 2, values: []int{3, 4, 6}},
-		{number: 3},
-	}}
+	c := &crew{counter: 6, workers: []*worker{{values: []int{1, 2, 5}}, {values: []int{3, 4, 6}}, {}}}
 	assert.Equal(t, 3, c.handOvers())
 }
 

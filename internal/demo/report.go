@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -16,17 +15,15 @@ func (c *crew) lost() int { return c.made() - c.counter }
 
 // handOvers is how often an increment was followed by another process's.
 func (c *crew) handOvers() int {
-	type increment struct{ value, worker int }
-	var all []increment
+	by := make(map[int]*worker)
 	for _, w := range c.workers {
 		for _, v := range w.values {
-			all = append(all, increment{v, w.number})
+			by[v] = w
 		}
 	}
-	slices.SortFunc(all, func(a, b increment) int { return cmp.Compare(a.value, b.value) })
 	n := 0
-	for i := 1; i < len(all); i++ {
-		if all[i].worker != all[i-1].worker {
+	for v := 2; v <= c.counter; v++ {
+		if by[v] != by[v-1] {
 			n++
 		}
 	}
