@@ -19,6 +19,7 @@ type contender struct {
 	nodes    []string
 	sequence int32
 	czxid    int64
+	carrier  *link // of the create
 
 	gone chan struct{} // closed when the place in the queue is lost: see cause
 
@@ -28,6 +29,10 @@ type contender struct {
 	leaving *removal // once left
 	revoked bool     // somebody has asked for the lock back
 	guarded *time.Timer
+
+	// Guarded by the session's mu; see succession.go.
+	successor *contender    // stands right behind, in this session
+	turn      chan struct{} // what c waits for as a successor
 }
 
 // guardDelay is how long a hold that its list granted goes without a watch on
@@ -62,6 +67,7 @@ func (c *contender) born(nodes []string, czxid int64) {
 	if parsed, ok := parseChild(base(c.node)); ok {
 		c.sequence = parsed.sequence
 	}
+	c.lineUp()
 }
 
 // vanish ends the contender, and its hold as lost: its node is gone or worth
@@ -73,7 +79,6 @@ func (c *contender) vanish(cause error) {
 	s := c.queue.session
 	c.cause = cause
 	close(c.gone)
-	s.unstake(c)
 	if c.hold != nil {
 		c.hold.end(holdLost)
 		c.leaveLocked() // the session may live, and the node with it
@@ -82,7 +87,7 @@ func (c *contender) vanish(cause error) {
 			c.queue.trace.lost(c, cause)
 		})
 	}
-	c.stopGuard()
+	c.retire()
 }
 
 // close ends the contender with its session. The session's mu is held.
@@ -95,8 +100,16 @@ func (c *contender) close() {
 	if c.hold != nil {
 		c.hold.end(holdReleased)
 	}
+	c.retire()
+}
+
+// retire takes c out of everything but the live set. The session's mu is held.
+func (c *contender) retire() {
+	c.stepOut()
 	c.queue.session.unstake(c)
-	c.stopGuard()
+	if c.guarded != nil {
+		c.guarded.Stop()
+	}
 }
 
 // whyGone returns why gone is closed, nil while it is open.
@@ -116,9 +129,12 @@ func (c *contender) leave() *removal {
 
 func (c *contender) leaveLocked() *removal {
 	if c.leaving == nil {
-		c.stopGuard()
-		c.queue.session.unstake(c)
-		c.leaving = c.queue.session.remove(c)
+		if c.hold != nil {
+			c.hold.end(holdReleased)
+		}
+		handed := c.hold != nil && c.cause == nil && c.handOver()
+		c.retire()
+		c.leaving = c.queue.session.remove(c, handed)
 	}
 	return c.leaving
 }
@@ -139,22 +155,29 @@ func (c *contender) grant(ctx context.Context) (*Hold, error) {
 	if c.cause != nil {
 		return nil, c.cause
 	}
+	return c.possess(), nil
+}
+
+// possess makes c the holder. The session's mu is held.
+func (c *contender) possess() *Hold {
+	if c.hold != nil { // handed over meanwhile
+		return c.hold
+	}
 	c.hold = newHold(c)
 	if c.revoked {
 		close(c.hold.revoked)
 	}
-	c.guarded = time.AfterFunc(guardDelay, func() {
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		c.guard()
-	})
-	return c.hold, nil
+	if c.guarded == nil {
+		c.guarded = time.AfterFunc(guardDelay, c.watchOver)
+	}
+	return c.hold
 }
 
-func (c *contender) stopGuard() {
-	if c.guarded != nil {
-		c.guarded.Stop()
-	}
+// watchOver is guard for a timer.
+func (c *contender) watchOver() {
+	c.queue.session.mu.Lock()
+	defer c.queue.session.mu.Unlock()
+	c.guard()
 }
 
 // guard sets watches on the contender's own nodes: what they find goes to vanish

@@ -30,9 +30,10 @@ func (q *queue) sequential(id string) entry {
 
 // create sends the create and, right behind its frame, a list of the queue, so
 // that an uncontended acquire takes one round trip. The list is nil if it could
-// not be had so. After an error the node, if there is one, is being deleted.
+// not be had so, or if others of this session are in line already. After an error the node, if there is one, is being deleted.
 func (c *contender) create(ctx context.Context) (*listing, error) {
 	s := c.queue.session
+	list := c.entry.queues && !c.queue.inLine()
 	seen := s.taps.add(c.entry.key)
 	write := s.beginProof()
 	created := send(s, func() ([]string, error) {
@@ -42,7 +43,7 @@ func (c *contender) create(ctx context.Context) (*listing, error) {
 	var listed *pending[*listing]
 	select {
 	case <-seen.sent:
-		if c.entry.queues {
+		if list {
 			listed = send(s, func() (*listing, error) { return s.list(c.queue.dir) })
 		}
 	case <-created.done:
@@ -117,6 +118,7 @@ func (c *contender) adopt(carrier *link, nodes []string, czxid int64) error {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	c.carrier = carrier
 	c.born(nodes, czxid)
 	return nil
 }

@@ -98,7 +98,7 @@ func (s *Session) greeted(l *link, timeout time.Duration) {
 			s.expireNow()
 		}
 		for _, c := range s.live {
-			if c.hold != nil {
+			if c.hold != nil || c.turn != nil {
 				// Watches set again by the client may fail without a word.
 				c.guard()
 			}
@@ -186,7 +186,7 @@ func (s *Session) notify(event zk.Event) {
 		}
 	case zk.EventNodeDataChanged:
 		s.fire(data, false)
-		if c := s.contenderAt(event.Path); c != nil && c.hold != nil {
+		if c := s.contenderAt(event.Path); c != nil && (c.hold != nil || c.turn != nil) {
 			c.guard()
 		}
 	case zk.EventNodeChildrenChanged:

@@ -142,7 +142,7 @@ func (h *Hold) leave() (*removal, error) {
 		s.mu.Unlock()
 		return nil, ErrLost
 	}
-	first := h.end(holdReleased)
+	first := h.Err() == nil
 	if first {
 		c.leaveLocked()
 	}

@@ -2,6 +2,9 @@ package zklock
 
 import (
 	"errors"
+	"fmt"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/go-zookeeper/zk"
@@ -10,56 +13,106 @@ import (
 // removal is the delete of one node, which goes on until the node is gone or its
 // session is.
 type removal struct {
+	contender *contender
+
 	sent <-chan struct{} // closed when the first delete has been written
 	link *link           // to which it is written; nil while disconnected
 	done chan struct{}   // closed when the node is gone, or cannot be deleted
 	err  error           // why it cannot be, once done
 }
 
-// remove deletes c's node in the background. s.mu is held.
-func (s *Session) remove(c *contender) *removal {
-	r := &removal{link: s.link, done: make(chan struct{})}
+// remove deletes c's nodes in the background. Those of a contender that handed
+// the lock on may wait for company: nobody but its successor is next. The
+// session's mu is held.
+func (s *Session) remove(c *contender, handedOn bool) *removal {
+	r := &removal{contender: c, link: s.link, done: make(chan struct{})}
 	if c.epoch.id != s.id {
 		delete(s.live, c.id) // the node went with its session
 		close(r.done)
 		return r
 	}
-	fresh := c.sequence >= resetFrom || c.sequence < 0
-	key := tapKey{opDelete, c.node}
-	if len(c.nodes) > 1 {
+	s.removals = append(s.removals, r)
+	if handedOn {
+		r.sent = closed
+		if !s.removing {
+			s.removing = s.spawnLocked(s.removeTogether)
+		}
+		return r
+	}
+	// The delete of a lock that is free now must not wait, and those before it in
+	// the queue must not stay behind it.
+	batch := s.takeRemovals()
+	key := tapKey{opDelete, batch[0].contender.node}
+	if len(batch) > 1 || len(c.nodes) > 1 {
 		key.op = opMulti
 	}
-	first := s.taps.add(key)
-	r.sent = first.sent
+	seen := s.taps.add(key)
+	r.sent = seen.sent
 	if !s.spawnLocked(func() {
-		r.err = s.deleteNodes(c, fresh)
-		s.taps.drop(key, first)
-		s.forget(c)
-		close(r.done)
+		s.finish(batch)
+		s.taps.drop(key, seen)
 	}) {
-		s.taps.drop(key, first)
-		close(r.done)
+		s.taps.drop(key, seen)
 	}
 	return r
 }
 
+// takeRemovals returns the removals that wait, as one batch. s.mu is held.
+func (s *Session) takeRemovals() []*removal {
+	batch := s.removals
+	s.removals = nil
+	return batch
+}
+
+// removeTogether carries out what waits, and what comes meanwhile, batch by batch.
+func (s *Session) removeTogether() {
+	for {
+		s.mu.Lock()
+		batch := s.takeRemovals()
+		s.removing = len(batch) > 0
+		s.mu.Unlock()
+		if len(batch) == 0 {
+			return
+		}
+		s.finish(batch)
+	}
+}
+
+// finish carries out a batch of removals, of one session.
+func (s *Session) finish(batch []*removal) {
+	var nodes []string
+	for _, r := range batch {
+		nodes = append(nodes, r.contender.nodes...)
+	}
+	last := batch[len(batch)-1].contender
+	err := s.deleteNodes(nodes, last)
+	for _, r := range batch {
+		s.forget(r.contender)
+		r.err = err
+		close(r.done)
+	}
+}
+
 // deleteNodes tries until the nodes are known to be gone. It deletes exactly
 // those: their names will not come again.
-func (s *Session) deleteNodes(c *contender, resetCounter bool) error {
+func (s *Session) deleteNodes(nodes []string, last *contender) error {
 	for try := 0; ; try++ {
-		if _, _, err := s.await(s.ctx, c.epoch.id); err != nil {
-			return nil // closed or expired: the server deletes it
+		if _, _, err := s.await(s.ctx, last.epoch.id); err != nil {
+			return nil // closed or expired: the server deletes them
 		}
-		if resetCounter && s.resetCounter(c) == nil {
+		if last.nearTheEnd() && s.resetCounter(nodes, last.queue.dir) == nil {
 			return nil
 		}
-		err := s.deleteAll(c.nodes)
+		err := s.deleteAll(nodes)
 		switch {
 		case err == nil, errors.Is(err, zk.ErrNoNode):
 			return nil
 		case !transient(err):
-			s.log.Error("zklock: lock node cannot be deleted and blocks the others until the session ends",
-				"node", c.node, "session", c.epoch.id, "error", err)
+			if errors.Is(err, zk.ErrNoAuth) {
+				err = fmt.Errorf("the ACL of %s does not let this session delete %s, which blocks the others until the session ends: %w",
+					last.queue.dir, strings.Join(nodes, ", "), err)
+			}
+			s.log.Error("zklock: lock nodes cannot be deleted", "nodes", nodes, "session", last.epoch.id, "error", err)
 			return err
 		}
 		if err := sleep(s.ctx, pauseBefore(try)); err != nil {
@@ -68,38 +121,43 @@ func (s *Session) deleteNodes(c *contender, resetCounter bool) error {
 	}
 }
 
-// deleteAll deletes a contender's nodes.
-func (s *Session) deleteAll(nodes []string) error {
-	if len(nodes) == 1 {
-		return s.conn.Delete(nodes[0], -1)
-	}
-	deletes := make([]any, len(nodes))
+// nearTheEnd tells whether the sequence counter should start afresh.
+func (c *contender) nearTheEnd() bool {
+	return (c.sequence >= resetFrom || c.sequence < 0) && c.queue.dir != "/"
+}
+
+// resetCounter deletes the nodes together with their parent, if nobody else is
+// there, so that the parent is made anew with its counter at zero.
+func (s *Session) resetCounter(nodes []string, dir string) error {
+	_, err := s.conn.Multi(append(deletes(nodes), &zk.DeleteRequest{Path: dir, Version: -1})...)
+	return err
+}
+
+func deletes(nodes []string) []any {
+	ops := make([]any, len(nodes))
 	for i, node := range nodes {
-		deletes[i] = &zk.DeleteRequest{Path: node, Version: -1}
+		ops[i] = &zk.DeleteRequest{Path: node, Version: -1}
 	}
-	_, err := s.conn.Multi(deletes...)
-	if !errors.Is(err, zk.ErrNoNode) {
-		return err
-	}
-	// One is missing, which keeps the transaction from deleting the others.
-	for _, node := range nodes {
-		if err := s.conn.Delete(node, -1); err != nil && !errors.Is(err, zk.ErrNoNode) {
-			return err
+	return ops
+}
+
+// deleteAll deletes nodes, many in one transaction unless one is missing.
+func (s *Session) deleteAll(nodes []string) error {
+	for some := range slices.Chunk(nodes, maxPermits) {
+		if len(some) > 1 {
+			if _, err := s.conn.Multi(deletes(some)...); err == nil {
+				continue
+			} else if !errors.Is(err, zk.ErrNoNode) {
+				return err
+			}
+		}
+		for _, node := range some {
+			if err := s.conn.Delete(node, -1); err != nil && !errors.Is(err, zk.ErrNoNode) {
+				return err
+			}
 		}
 	}
 	return nil
-}
-
-// resetCounter deletes the node together with its parent, if nobody else is
-// there, so that the parent is made anew with its counter at zero.
-func (s *Session) resetCounter(c *contender) error {
-	if c.queue.dir == "/" {
-		return zk.ErrBadArguments
-	}
-	_, err := s.conn.Multi(
-		&zk.DeleteRequest{Path: c.node, Version: -1},
-		&zk.DeleteRequest{Path: c.queue.dir, Version: -1})
-	return err
 }
 
 // sweep deletes those of the listed children that are ours and that nobody here
@@ -133,7 +191,7 @@ func (s *Session) discard(l *link, id string, nodes []string) {
 	}
 	stray := s.register(&queue{session: s, dir: parent(nodes[0])}, &epoch{id: l.id}, id)
 	stray.born(nodes, 0)
-	stray.leaving = s.remove(stray)
+	stray.leaving = s.remove(stray, false)
 }
 
 // forget drops a contender whose node is gone.

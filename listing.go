@@ -3,6 +3,7 @@ package zklock
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 
 	"github.com/go-zookeeper/zk"
@@ -21,6 +22,9 @@ type listing struct {
 func (s *Session) list(dir string) (*listing, error) {
 	before := s.current()
 	names, _, err := s.conn.Children(dir)
+	if errors.Is(err, zk.ErrNoAuth) {
+		return nil, fmt.Errorf("the ACL of %s does not let this session list its children: %w", dir, err)
+	}
 	if err != nil && !errors.Is(err, zk.ErrNoNode) {
 		return nil, err
 	}

@@ -142,7 +142,7 @@ func (q *queue) enter(ctx context.Context) (*contender, *listing, error) {
 	}
 }
 
-// describe says what a refusal means for a lock.
+// describe says what a refusal of the lock's create means.
 func describe(dir string, err error) error {
 	switch {
 	case errors.Is(err, zk.ErrNoChildrenForEphemerals):

@@ -39,8 +39,8 @@ func isLease(name string) bool {
 	return marker > 0 && strings.HasSuffix(name[:marker], leaseMarker)
 }
 
-// maxPermits keeps the transaction that takes permits well below the size that a
-// server accepts.
+// maxPermits is how many nodes one transaction creates or deletes, which keeps it
+// well below the size that a server accepts.
 const maxPermits = 1000
 
 // errSizes says that contenders disagree about a semaphore's size.

@@ -42,8 +42,12 @@ type Session struct {
 	id      int64         // of the ZooKeeper session; 0 when it has expired
 	epoch   *epoch        // nil when it has ended and no new one has begun
 	live    map[string]*contender
+	lines   map[string]map[int32]*contender // by path and sequence; see succession.go
 	watches map[watchKey]*watch
-	failure error // of the last attempt to connect
+
+	removals []*removal // that wait to be carried out together
+	removing bool       // removeTogether runs
+	failure  error      // of the last attempt to connect
 
 	// The lease and what stands under it; see stake.
 	staked   map[string]*contender
@@ -124,6 +128,7 @@ func newSession(timeout time.Duration, options sessionOptions) *Session {
 		ids:     newIdentities(),
 		changed: make(chan struct{}),
 		live:    make(map[string]*contender),
+		lines:   make(map[string]map[int32]*contender),
 		watches: make(map[watchKey]*watch),
 		staked:  make(map[string]*contender),
 	}

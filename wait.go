@@ -9,36 +9,49 @@ import (
 )
 
 // wait stays in the queue until the lock is c's, from view on if that is not nil.
-func (c *contender) wait(ctx context.Context, view *listing) (h *Hold, err error) {
+func (c *contender) wait(ctx context.Context, view *listing) (*Hold, error) {
+	if view == nil {
+		if turn := c.followNext(); turn != nil {
+			h, err := c.awaitTurn(ctx, turn)
+			if err != nil && ctx.Err() != nil {
+				err = timedOut(err)
+			}
+			if h != nil || err != nil {
+				return h, err
+			}
+		}
+	}
 	behind := false
 	for {
+		h, err := c.handed(ctx)
+		if h != nil || err != nil {
+			return h, err
+		}
 		var ahead []child
-		if view, ahead, err = c.place(ctx, view); err != nil {
-			break
-		}
-		granted := len(ahead) == 0
-		if !granted {
-			behind = true
-			granted, err = c.waitBehind(ctx, view, ahead)
-		}
-		if granted {
+		view, ahead, err = c.place(ctx, view)
+		switch {
+		case err != nil:
+		case len(ahead) == 0:
 			h, err = c.grant(ctx)
+		default:
+			h, err = c.waitBehind(ctx, view, ahead)
+			behind = true
 		}
-		if granted || err != nil {
-			break
+		if behind && err != nil && ctx.Err() != nil {
+			err = timedOut(err)
+		}
+		if h != nil || err != nil {
+			return h, err
 		}
 		view = nil
 	}
-	if behind && ctx.Err() != nil {
-		err = timedOut(err)
-	}
-	return h, err
 }
 
 // waitBehind watches c's own node, the nearest contender ahead, and the one
-// before that, until one of them changes. It reports whether that alone proves
-// that the lock is c's; if not, the queue has to be listed again.
-func (c *contender) waitBehind(ctx context.Context, view *listing, ahead []child) (granted bool, err error) {
+// before that, until one of them changes. If that alone proves that the lock is
+// c's, it returns the hold; without one and without an error the queue has to be
+// listed again.
+func (c *contender) waitBehind(ctx context.Context, view *listing, ahead []child) (*Hold, error) {
 	s, dir := c.queue.session, c.queue.dir
 	own := s.watch(c.node)
 	nearest := ahead[len(ahead)-1]
@@ -48,33 +61,35 @@ func (c *contender) waitBehind(ctx context.Context, view *listing, ahead []child
 		// When that one goes, the list is renewed while the nearest still holds
 		// the lock, so that its release needs none.
 		early = s.watch(join(dir, ahead[len(ahead)-2].name)).fired
-	}
-	if len(ahead) == 1 {
-		if err := c.secure(ctx); err != nil {
-			return false, err
-		}
+	} else if err := c.secure(ctx); err != nil {
+		return nil, err
 	}
 	select {
+	case <-c.follow(nearest):
+		return c.handed(ctx)
 	case <-next.fired:
 	case <-early:
-		return false, nil
+		return nil, nil
 	case <-own.fired:
-		return false, own.refusal()
+		return nil, own.refusal()
 	case <-view.link.down:
-		return false, nil
+		return nil, nil
 	case <-c.gone:
-		return false, c.whyGone()
+		return nil, c.whyGone()
 	case <-ctx.Done():
-		return false, ended(ctx)
+		return nil, ended(ctx)
 	}
 	if err := next.refusal(); err != nil {
-		return false, err
+		return nil, err
 	}
 	// A select picks at random: if our own node went too, that comes first.
 	if err := c.whyGone(); err != nil {
-		return false, err
+		return nil, err
 	}
-	return len(ahead) == 1 && c.succeeds(view, nearest, own, next), nil
+	if len(ahead) == 1 && c.succeeds(view, nearest, own, next) {
+		return c.grant(ctx)
+	}
+	return nil, nil
 }
 
 // succeeds tells whether the end of the only contender ahead proves, without

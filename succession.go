@@ -1,0 +1,139 @@
+package zklock
+
+import (
+	"context"
+	"time"
+)
+
+// Succession hands a lock from one contender to the next within a session, still
+// in the order of the queue, without waiting for ZooKeeper. It is sound since the
+// node ahead, held and not yet deleted, is there while its successor is judged:
+// the list that showed the two as neighbours, or the sequences that follow each
+// other, leave no room for anybody in between. It is for exclusive locks only: a
+// writer may leave a reader in its place.
+
+// lineUp adds c, whose node is known now, to those that may be followed. The
+// session's mu is held.
+func (c *contender) lineUp() {
+	if c.queue.kind != exclusive || c.cause != nil || !c.entry.queues {
+		return
+	}
+	lines := c.queue.session.lines
+	if lines[c.queue.dir] == nil {
+		lines[c.queue.dir] = make(map[int32]*contender)
+	}
+	lines[c.queue.dir][c.sequence] = c
+}
+
+// stepOut takes c out of the line. Who followed it and was not handed the lock
+// looks at the queue again. The session's mu is held.
+func (c *contender) stepOut() {
+	lines := c.queue.session.lines
+	if line := lines[c.queue.dir]; line[c.sequence] == c {
+		if delete(line, c.sequence); len(line) == 0 {
+			delete(lines, c.queue.dir)
+		}
+	}
+	if next := c.successor; next != nil {
+		c.successor = nil
+		next.nudge()
+	}
+}
+
+// inLine tells whether contenders of this session stand in q, so that a newcomer
+// is likely to come right behind one of them and needs no list.
+func (q *queue) inLine() bool {
+	q.session.mu.Lock()
+	defer q.session.mu.Unlock()
+	return len(q.session.lines[q.dir]) > 0
+}
+
+// followNext makes c the successor of the contender of this session, if there is
+// one, that has the sequence before its own. Both nodes were made over the
+// connection that still stands: what one may have missed is left to a list.
+func (c *contender) followNext() <-chan struct{} {
+	s := c.queue.session
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	ahead := s.lines[c.queue.dir][c.sequence-1]
+	if ahead == nil || s.link == nil || ahead.carrier != s.link || c.carrier != s.link {
+		return nil
+	}
+	return c.followLocked(ahead)
+}
+
+// follow makes c the successor of the contender that its list shows right ahead,
+// if that is one of this session's.
+func (c *contender) follow(nearest child) <-chan struct{} {
+	s := c.queue.session
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	ahead := s.lines[c.queue.dir][nearest.sequence]
+	if ahead == nil || base(ahead.node) != nearest.name {
+		return nil
+	}
+	return c.followLocked(ahead)
+}
+
+// followLocked returns a channel that closes when c was handed the lock or has to
+// look at the queue again; nil if c cannot follow. The session's mu is held.
+func (c *contender) followLocked(ahead *contender) <-chan struct{} {
+	if ahead.epoch != c.epoch || c.queue.kind != exclusive || c.cause != nil {
+		return nil
+	}
+	c.turn = make(chan struct{})
+	ahead.successor = c
+	if c.guarded == nil {
+		c.guarded = time.AfterFunc(guardDelay, c.watchOver)
+	}
+	return c.turn
+}
+
+// nudge ends what follow began. The session's mu is held.
+func (c *contender) nudge() {
+	if c.turn != nil {
+		close(c.turn)
+		c.turn = nil
+	}
+}
+
+// handOver grants the lock, which c held until now, to its successor. The
+// session's mu is held.
+func (c *contender) handOver() bool {
+	next := c.successor
+	if next == nil || next.cause != nil || next.leaving != nil || next.turn == nil {
+		return false
+	}
+	s := c.queue.session
+	if s.epoch != c.epoch || next.epoch != c.epoch || !c.epoch.runsAt(time.Now()) {
+		return false
+	}
+	c.successor = nil
+	s.stake(next)
+	next.possess()
+	next.nudge()
+	return true
+}
+
+// awaitTurn waits until c was handed the lock; nil without a hold when c has to
+// look at the queue instead.
+func (c *contender) awaitTurn(ctx context.Context, turn <-chan struct{}) (*Hold, error) {
+	select {
+	case <-turn:
+	case <-c.gone:
+		return nil, c.whyGone()
+	case <-ctx.Done():
+		return nil, ended(ctx)
+	}
+	return c.handed(ctx)
+}
+
+// handed returns the hold that c was handed, if it was and ctx goes on.
+func (c *contender) handed(ctx context.Context) (*Hold, error) {
+	c.queue.session.mu.Lock()
+	defer c.queue.session.mu.Unlock()
+	if c.hold != nil && ctx.Err() != nil {
+		return nil, ended(ctx)
+	}
+	return c.hold, nil
+}
