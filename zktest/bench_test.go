@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/zklock/zklock/zktest"
@@ -69,4 +70,20 @@ func BenchmarkRequestsOverTCP(b *testing.B) {
 
 func BenchmarkRequestsToAFollower(b *testing.B) {
 	benchmarkRequests(b, zktest.NewEnsemble(b, 3).Server(0).Dial, "")
+}
+
+// BenchmarkABubble is what a run of a simulation costs at least: a bubble, an ensemble, two clients, a little work.
+func BenchmarkABubble(b *testing.B) {
+	for b.Loop() {
+		synctest.Test(new(testing.T), func(t *testing.T) {
+			e := zktest.NewEnsemble(t, 3)
+			for range 2 {
+				c := connect(t, e.Dial, e.PipeAddrs()...)
+				for range 10 {
+					c.Create("/a", nil, 3, open)
+				}
+			}
+			time.Sleep(time.Minute)
+		})
+	}
 }

@@ -107,6 +107,33 @@ func TestTouchesReachTheLeaderOnHalfTicksOnly(t *testing.T) {
 	})
 }
 
+func TestASyncWaitsForWhatWasProposedBeforeIt(t *testing.T) {
+	inBubble(t, func(t *testing.T, e *zktest.Ensemble) {
+		inside, outside := at(t, e.Server(2)), at(t, e.Server(2))
+		e.Partition(e.Server(2))
+		require.Zero(t, outside.call(t, opSync, packet{}.string("/")).code)
+		inside.send(t, opCreate, create("/a", 0))
+		synctest.Wait()
+		start := time.Now()
+		time.AfterFunc(300*time.Millisecond, e.Heal)
+		require.Zero(t, outside.call(t, opSync, packet{}.string("/")).code)
+		require.Equal(t, 300*time.Millisecond, time.Since(start))
+		require.True(t, exists(t, outside, "/a"))
+	})
+}
+
+func TestAnElectionTakesItsTime(t *testing.T) {
+	inBubble(t, func(t *testing.T, e *zktest.Ensemble) {
+		e.Server(2).Stop()
+		time.Sleep(4900 * time.Millisecond)
+		require.Nil(t, e.Leader())
+		time.Sleep(300 * time.Millisecond)
+		require.Equal(t, e.Server(1), e.Leader())
+		at(t, e.Server(0))
+		require.Equal(t, int64(2)<<32+1, e.Leader().Zxid(), "each term counts from its own beginning")
+	}, zktest.WithElectionTime(5*time.Second))
+}
+
 func TestANewLeaderKeepsSessionsAndStartsTheirCountdownsAgain(t *testing.T) {
 	inBubble(t, func(t *testing.T, e *zktest.Ensemble) {
 		w := at(t, e.Server(0))
@@ -127,7 +154,7 @@ func TestANewLeaderCountsASessionWithTheTimeoutItWasCreatedWith(t *testing.T) {
 	inBubble(t, func(t *testing.T, e *zktest.Ensemble) {
 		w := dialWire(t, e.Server(2).Dial, "", 4*time.Second, nil)
 		w.nc.Close()
-		w = dialWire(t, e.Server(2).Dial, "", time.Second, w)
+		dialWire(t, e.Server(2).Dial, "", time.Second, w)
 		require.Less(t, time.Until(e.Sessions()[0].Ends), 1300*time.Millisecond)
 		e.Server(2).Stop()
 		time.Sleep(500 * time.Millisecond)

@@ -93,6 +93,59 @@ func TestALostHandshakeLeavesASessionBehind(t *testing.T) {
 	})
 }
 
+func TestACutEndsTheConnectionsItIsMeantFor(t *testing.T) {
+	aloneInBubble(t, func(t *testing.T, s *zktest.Server) {
+		place := s.Ensemble().Client("place")
+		require.Equal(t, "place", place.Name())
+		a, b, c := at(t, s), at(t, s), dialWire(t, place.Dial, s.PipeAddr(), time.Second, nil)
+		s.CutSession(a.session)
+		a.closed(t)
+		place.Cut()
+		c.closed(t)
+		require.True(t, exists(t, b, "/"))
+		s.Ensemble().CutSession(b.session)
+		b.closed(t)
+		require.Len(t, s.Sessions(), 3)
+	})
+}
+
+func TestRequestsAreCounted(t *testing.T) {
+	aloneInBubble(t, func(t *testing.T, s *zktest.Server) {
+		a := at(t, s)
+		exists(t, a, "/")
+		exists(t, a, "/absent")
+		a.call(t, opPing, nil)
+		require.Equal(t, map[zktest.Op]int{zktest.OpConnect: 1, zktest.OpExists: 2, zktest.OpPing: 1}, s.Requests())
+	})
+}
+
+func TestAFrameBeyondTheLimitIsHungUpOn(t *testing.T) {
+	aloneInBubble(t, func(t *testing.T, s *zktest.Server) {
+		a := at(t, s)
+		require.Equal(t, noNode, a.call(t, opExists, packet{}.string("/"+strings.Repeat("x", 86)).byte(0)).code)
+		_, err := a.nc.Write(packet{}.int32(101))
+		require.NoError(t, err)
+		a.closed(t)
+	}, zktest.WithMaxBuffer(100))
+}
+
+func TestASessionsRequestsWaitForItsHandshake(t *testing.T) {
+	aloneInBubble(t, func(t *testing.T, s *zktest.Server) {
+		nc, err := s.Dial("", "", time.Second)
+		require.NoError(t, err)
+		w := &wire{nc: nc}
+		w.write(t, packet{}.int32(0).int64(0).int32(4000).int64(0).string(strings.Repeat("\x00", 16)))
+		w.send(t, opExists, packet{}.string("/").byte(0))
+		_, err = w.read()
+		require.NoError(t, err)
+		r, err := w.next()
+		require.NoError(t, err)
+		require.Equal(t, int32(1), r.xid)
+		require.Zero(t, r.code)
+		nc.Close()
+	}, zktest.WithDiskLatency(time.Second, time.Second))
+}
+
 func TestWhatIsBlockedArrivesWhenTheWayIsFree(t *testing.T) {
 	aloneInBubble(t, func(t *testing.T, s *zktest.Server) {
 		place := s.Ensemble().Client("a")
