@@ -71,6 +71,15 @@ func newQueue(s *Session, path string, k kind, opts []Option) (*queue, *options,
 // waits; use [Locker.LockContext] for a graceful end), the server refuses the
 // path, or the caller holds the lock already but has lost it.
 func (l *Locker) Lock() {
+	// A re-entry is inline down to the two loads that it needs.
+	if self := goid.Fast(); self != nobody && l.ownedBy(self) && l.hold.Load().state.Load() == holdHeld {
+		l.depth++
+		return
+	}
+	l.lockSlow()
+}
+
+func (l *Locker) lockSlow() {
 	if l.ownedBy(goid.Get()) {
 		if err := l.reenter(); err != nil {
 			panic(wrap("lock", l.queue.dir, err))
@@ -94,6 +103,14 @@ func (l *Locker) Lock() {
 // as it is then. After a loss it does nothing on the network and is quiet:
 // [Locker.Lost] and UnlockContext tell.
 func (l *Locker) Unlock() {
+	if self := goid.Fast(); self != nobody && l.ownedBy(self) && l.depth > 1 {
+		l.depth--
+		return
+	}
+	l.unlockSlow()
+}
+
+func (l *Locker) unlockSlow() {
 	h, outermost := l.yield()
 	switch {
 	case h == nil:
