@@ -101,13 +101,17 @@ func (v *visit) take(s Section) *claim {
 	if v.outer != nil {
 		return v.outer
 	}
-	c := &claim{who: v.name, path: v.path, hold: h, inc: v.inc, over: make(chan struct{})}
-	if h == nil {
-		c.locker, c.hold = v.locker, v.locker.Held()
+	facade := h == nil
+	if facade {
+		h = v.locker.Held()
 	}
-	if c.hold == nil {
+	if h == nil {
 		v.world.referee.fail("P7", "%s of %s succeeded and %s holds nothing", s.Take, v.path, v.name)
 		return nil
+	}
+	c := v.claims(h)
+	if facade {
+		c.locker = v.locker
 	}
 	v.world.referee.granted(c)
 	return c
@@ -126,7 +130,8 @@ func (v *visit) do(s Section) {
 			v.world.referee.fail("P7", "Do of %s runs %s without a hold", v.path, v.name)
 			return nil
 		}
-		c := &claim{who: v.name, path: v.path, locker: v.locker, hold: h, inc: v.inc, over: make(chan struct{})}
+		c := v.claims(h)
+		c.locker = v.locker
 		v.world.referee.granted(c)
 		defer v.world.referee.returned(c)
 		v.within(c, s)

@@ -112,3 +112,6 @@ func (c *call) broke(promise, format string, args ...any) {
 
 // note writes what the actor does into the timeline.
 func (v *visit) note(format string, args ...any) { v.world.log.note(v.actor.name, format, args...) }
+
+// late tells whether a call overran the end of its ctx.
+func late(elapsed, limit time.Duration) bool { return elapsed > max(limit, 0)+50*time.Millisecond }

@@ -10,12 +10,13 @@ import (
 // Program is one simulation: all that chance decides before it starts. What is
 // left to chance afterwards is the order in which goroutines run.
 type Program struct {
-	Seed     uint64
-	Cluster  Cluster
-	Machines []Machine
-	Lockers  []LockerSpec
-	Actors   []Actor
-	Faults   []Fault
+	Seed       uint64
+	Cluster    Cluster
+	Machines   []Machine
+	Lockers    []LockerSpec
+	Actors     []Actor
+	Foreigners []Foreigner
+	Faults     []Fault
 }
 
 // Cluster is the ensemble.
@@ -126,6 +127,7 @@ func Generate(seed uint64) *Program {
 			p.Actors = append(p.Actors, d.actor(p, m))
 		}
 	}
+	p.Foreigners = d.foreigners()
 	p.Faults = d.faults(p)
 	return p
 }

@@ -1,12 +1,9 @@
 package sim
 
 import (
-	"errors"
 	"fmt"
 	"sync"
-	"time"
 
-	"github.com/zklock/zklock"
 	"github.com/zklock/zklock/zktest"
 )
 
@@ -32,17 +29,6 @@ type referee struct {
 	doomed  map[int64]bool      // sessions that a fault ends before their time
 	handed  map[string]bool     // nodes whose owner has given them back
 	tokens  map[string]int64    // highest of each path
-}
-
-// claim is a lock that somebody believes to hold: from the return of the call
-// that took it until the call that gives it back.
-type claim struct {
-	who    string
-	path   string
-	locker *zklock.Locker // nil for a handle
-	hold   *zklock.Hold
-	inc    *incarnation
-	over   chan struct{} // closed when given back
 }
 
 func newReferee(log *timeline, stats *Stats) *referee {
@@ -78,10 +64,10 @@ func (r *referee) granted(c *claim) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.stats.Grants.Add(1)
-	r.log.note(c.who, "holds %s by %s", c.path, base(c.hold.Node()))
+	r.log.note(c.who, "holds %s by %s", c.path, base(c.node))
 	for other := range r.claims {
-		if other.path == c.path && other.believed() && !other.inc.closing.Load() && !r.excuses(other) {
-			r.failLocked("P1", "%s got %s while %s holds it by %s", c.who, c.path, other.who, base(other.hold.Node()))
+		if other.path == c.path && other.believed() && !r.excuses(other) {
+			r.failLocked("P1", "%s got %s while %s holds it by %s", c.who, c.path, other.who, base(other.node))
 		}
 		if other.locker != nil && other.locker == c.locker {
 			r.failLocked("P1", "%s got %s through a Locker that %s has not unlocked", c.who, c.path, other.who)
@@ -89,57 +75,45 @@ func (r *referee) granted(c *claim) {
 	}
 	r.claims[c] = struct{}{}
 	r.judgeNode(c)
-	go r.follow(c)
+	if c.hold != nil {
+		go r.follow(c)
+	}
 }
 
 // judgeNode checks that a grant rests on the first node in the queue.
 func (r *referee) judgeNode(c *claim) {
-	n, exists := r.tree[c.hold.Node()]
+	n, exists := r.tree[c.node]
 	switch {
 	case exists:
 	case !c.believed() || r.excuses(c):
 		return
 	default:
-		r.failLocked("P7", "%s got %s, but its node %s does not exist", c.who, c.path, base(c.hold.Node()))
+		r.failLocked("P7", "%s got %s, but its node %s does not exist", c.who, c.path, base(c.node))
 		return
 	}
 	if other, found := r.tree.ahead(n, func(o node) bool { return r.handed[o.path] }); found {
 		r.failLocked("P3", "%s got %s by %s while %s is ahead", c.who, c.path, base(n.path), base(other.path))
 	}
+	if c.hold == nil {
+		return
+	}
 	if n.sequence < 0 || n.sequence >= orderEnd {
 		r.failLocked("P1", "%s got %s by %s, whose number means nothing", c.who, c.path, base(n.path))
 	}
-	if c.hold.Token() != n.created || n.created < r.tokens[c.path] {
+	if c.token != n.created || n.created < r.tokens[c.path] {
 		r.failLocked("token", "%s has the token %#x for a node created by %#x; the last token was %#x",
-			c.who, c.hold.Token(), n.created, r.tokens[c.path])
+			c.who, c.token, n.created, r.tokens[c.path])
 	}
 	r.tokens[c.path] = n.created
 }
 
-// excuses tells whether c was taken from its owner in a way that no lock can
+// excuses tells whether c was taken from its owner in a way that its lock cannot
 // see coming. r.mu is held.
 func (r *referee) excuses(c *claim) bool {
-	node := c.hold.Node()
-	if _, exists := r.tree[node]; exists {
+	if _, exists := r.tree[c.node]; exists {
 		return false
 	}
-	return !proofOfLife || r.excused[node]
-}
-
-// believed tells whether the owner has no way to know that it does not hold the
-// lock: it was not told of a loss, and has not closed its session.
-func (c *claim) believed() bool {
-	return !c.lost() && !errors.Is(c.hold.Err(), zklock.ErrReleased)
-}
-
-// lost tells whether the owner was told that the lock is lost.
-func (c *claim) lost() bool {
-	select {
-	case <-c.hold.Lost():
-		return true
-	default:
-		return false
-	}
+	return !proofOfLife || c.hold == nil || r.excused[c.node]
 }
 
 // follow notes the loss of a claim.
@@ -158,7 +132,7 @@ func (r *referee) returned(c *claim) {
 	defer r.mu.Unlock()
 	if _, held := r.claims[c]; held {
 		delete(r.claims, c)
-		r.handed[c.hold.Node()] = true
+		r.handed[c.node] = true
 		close(c.over)
 	}
 }
@@ -171,9 +145,30 @@ func (r *referee) closing(inc *incarnation) {
 	inc.closing.Store(true)
 	for c := range r.claims {
 		if c.inc == inc {
-			r.handed[c.hold.Node()] = true
+			r.handed[c.node] = true
 		}
 	}
+}
+
+// moved takes the moment at which c's owner begins to hold by another node, too.
+func (r *referee) moved(c *claim, node string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.log.note(c.who, "downgrades to %s", base(node))
+	c.node = node
+}
+
+// nodeOf returns the first node of a session in a queue.
+func (r *referee) nodeOf(session int64, path string) (string, bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	first, found := node{}, false
+	for _, n := range r.tree {
+		if n.owner == session && dirOf(n.path) == path && (!found || n.sequence < first.sequence) {
+			first, found = n, true
+		}
+	}
+	return first.path, found
 }
 
 // observe takes a committed transaction. zktest waits for it.
@@ -198,7 +193,7 @@ func (r *referee) judgeDelete(txn zktest.Txn, change zktest.Change) {
 	}
 	for c := range r.claims {
 		switch {
-		case c.hold.Node() != change.Path || !c.believed() || c.inc.closing.Load():
+		case c.node != change.Path || c.hold == nil || !c.believed():
 		case change.Cause != zktest.CauseExpiry:
 			r.failLocked("P1", "session %#x deleted %s while %s holds %s by it", txn.Session, base(change.Path), c.who, c.path)
 		case proofOfLife:
@@ -207,8 +202,8 @@ func (r *referee) judgeDelete(txn zktest.Txn, change zktest.Change) {
 	}
 }
 
-// excuseNode announces that a fault deletes a node.
-func (r *referee) excuseNode(path string) {
+// excuse announces that a fault deletes a node.
+func (r *referee) excuse(path string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.excused[path] = true
@@ -219,6 +214,13 @@ func (r *referee) doom(session int64) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.doomed[session] = true
+}
+
+// doomAll announces that a fault may end any of the sessions before its time.
+func (r *referee) doomAll(sessions []zktest.Session) {
+	for _, s := range sessions {
+		r.doom(s.ID)
+	}
 }
 
 // contenders returns the lock nodes that there are.
@@ -253,6 +255,3 @@ func (c change) String() string {
 	}
 	return fmt.Sprintf("%v %s by session %#x (%v), zxid %#x", c.change.Kind, c.change.Path, c.txn.Session, c.change.Cause, c.txn.Zxid)
 }
-
-// late tells whether a call overran the end of its ctx.
-func late(elapsed, limit time.Duration) bool { return elapsed > max(limit, 0)+50*time.Millisecond }

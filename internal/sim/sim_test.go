@@ -20,6 +20,7 @@ func TestSimulation(t *testing.T) {
 	if *seed != 0 {
 		first, last = *seed, *seed
 	}
+	var failed atomic.Bool
 	var next atomic.Uint64
 	next.Store(first)
 	start := time.Now()
@@ -27,8 +28,9 @@ func TestSimulation(t *testing.T) {
 		for worker := range runtime.GOMAXPROCS(0) {
 			t.Run(fmt.Sprint(worker), func(t *testing.T) {
 				t.Parallel()
-				for s := next.Add(1) - 1; s <= last && !t.Failed(); s = next.Add(1) - 1 {
+				for s := next.Add(1) - 1; s <= last && !failed.Load(); s = next.Add(1) - 1 {
 					if f := Run(t, Generate(s), stats); f != nil {
+						failed.Store(true)
 						t.Errorf("%s", f.Report())
 					}
 				}

@@ -80,6 +80,14 @@ func (w *world) start() {
 			a.run(spec.Sections)
 		}()
 	}
+	for i, spec := range w.program.Foreigners {
+		v := &visitor{world: w, spec: spec, name: fmt.Sprintf("foreign%d", i)}
+		w.work.Add(1)
+		go func() {
+			defer w.work.Done()
+			v.run()
+		}()
+	}
 }
 
 // suffer inflicts the faults and ends them; false if a promise was broken.

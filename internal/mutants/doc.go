@@ -1,0 +1,7 @@
+// Package mutants shows that the simulation finds faults: it breaks one
+// safeguard of the lock at a time and requires internal/sim to notice.
+//
+// The library has no switches for this. A mutant is a text in one of its files
+// with another in its place, which the go command compiles by -overlay. Each old
+// text must occur exactly once, so that the table stays true as the code changes.
+package mutants

@@ -1,0 +1,88 @@
+package mutants
+
+import (
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+var seeds = flag.Int("seeds", 5000, "how many programs may be simulated until a mutant has to be found")
+
+// root is the directory of the module.
+const root = "../.."
+
+func TestTheSimulationFindsEveryMutant(t *testing.T) {
+	if testing.Short() {
+		t.Skip("simulates thousands of programs")
+	}
+	var table strings.Builder
+	for _, m := range all {
+		t.Run(m.name, func(t *testing.T) {
+			start := time.Now()
+			found := m.hunt(t, m.build(t))
+			fmt.Fprintf(&table, "%-55s %s, %v\n", m.name, found, time.Since(start).Round(time.Second))
+		})
+	}
+	t.Logf("mutant, seeds until it was found, what gave it away:\n%s", table.String())
+}
+
+func (m mutant) build(t *testing.T) (binary string) {
+	dir := t.TempDir()
+	overlay := map[string]string{}
+	for _, c := range m.changes {
+		file, err := filepath.Abs(filepath.Join(root, c.file))
+		require.NoError(t, err)
+		source := file
+		if earlier, changed := overlay[file]; changed {
+			source = earlier
+		}
+		text, err := os.ReadFile(source)
+		require.NoError(t, err)
+		require.Equal(t, 1, strings.Count(string(text), c.old), "%s must have this text once:\n%s", c.file, c.old)
+		overlay[file] = filepath.Join(dir, c.file)
+		require.NoError(t, os.WriteFile(overlay[file], []byte(strings.Replace(string(text), c.old, c.new, 1)), 0o600))
+	}
+	replace, err := json.Marshal(map[string]any{"Replace": overlay})
+	require.NoError(t, err)
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "overlay.json"), replace, 0o600))
+	binary = filepath.Join(dir, "sim.test")
+	out, err := exec.Command("go", "test", "-c", "-vet=off", "-overlay", filepath.Join(dir, "overlay.json"), "-o", binary, root+"/internal/sim").CombinedOutput()
+	require.NoError(t, err, "%s", out)
+	return binary
+}
+
+var (
+	verdict   = regexp.MustCompile(`seed \d+: (.*)`)
+	simulated = regexp.MustCompile(`(\d+) seeds in`)
+)
+
+// hunt simulates until a promise is broken, and tells when and which.
+func (m mutant) hunt(t *testing.T, binary string) string {
+	cmd := exec.Command(binary, "-test.run", "^TestSimulation$", "-test.v", "-seeds", fmt.Sprint(*seeds))
+	cmd.Dir = filepath.Join(root, "internal/sim")
+	out, err := cmd.CombinedOutput()
+	var exit *exec.ExitError
+	require.True(t, err == nil || errors.As(err, &exit), "%v", err)
+	if err == nil {
+		t.Errorf("%d programs did not notice", *seeds)
+		return "NOT FOUND"
+	}
+	reason, count := "crashed", "?"
+	if m := verdict.FindSubmatch(out); m != nil {
+		reason = string(m[1])
+	}
+	if m := simulated.FindSubmatch(out); m != nil {
+		count = string(m[1])
+	}
+	return fmt.Sprintf("%6s  %s", count, reason)
+}

@@ -1,0 +1,66 @@
+package mutants
+
+// mutant is the lock with a safeguard missing.
+type mutant struct {
+	name    string
+	changes []edit
+}
+
+// edit replaces a text that occurs once in a file.
+type edit struct{ file, old, new string }
+
+var all = []mutant{
+	{"a create's result is adopted whatever its session", []edit{
+		{"create.go", "if carrier.id != c.epoch.id {", "if false {"},
+		{"create.go", "stat.EphemeralOwner == carrier.id:", "true:"},
+	}},
+	{"recovery without the committed write", []edit{
+		{"create.go", "if _, err := conn.Multi(&zk.CheckVersionRequest{Path: dir, Version: -1}); errors.Is(err, zk.ErrNoNode) {", "if err := error(nil); err == zk.ErrNoNode {"},
+	}},
+	{"ExistsW instead of GetW", []edit{
+		{"watch.go", "_, stat, _, err := s.conn.GetW(path)", "_, stat, _, err := s.conn.ExistsW(path)"},
+	}},
+	{"grant without own node listed", []edit{
+		{"listing.go", "case listed:", "case true:"},
+	}},
+	{"no list after a reconnect", []edit{
+		{"wait.go", "case <-view.link.down:\n\t\treturn false, nil\n", ""},
+	}},
+	{"wake without a list behind a writer", []edit{
+		{"wait.go", "(nearest.kind != writing || c.queue.kind == reading) &&", ""},
+	}},
+	{"wake without a list behind a node of the own session", []edit{
+		{"wait.go", "next.stat.EphemeralOwner != c.epoch.id &&", ""},
+	}},
+	{"wake without a list whatever the connection", []edit{
+		{"wait.go", "own.link == view.link && next.link == view.link && c.queue.session.current() == view.link", "true"},
+	}},
+	{"release by prefix", []edit{
+		{"janitor.go", "return s.conn.Delete(nodes[0], -1)\n", `names, _, err := s.conn.Children(parent(nodes[0]))
+		for _, name := range names {
+			if _, ours := s.ids.of(name); ours && err == nil {
+				err = s.conn.Delete(join(parent(nodes[0]), name), -1)
+			}
+		}
+		return err
+`},
+	}},
+	{"a lost create is not looked for", []edit{
+		{"create.go", "case created.err == nil:\n\t\treturn c.adopt(carrier, created.value, zxid)\n\t}", "case created.err == nil:\n\t\treturn c.adopt(carrier, created.value, zxid)\n\t}\n\tif true {\n\t\ts.forget(c)\n\t\treturn created.err\n\t}"},
+	}},
+	{"a delete is tried once", []edit{
+		{"janitor.go", "case !transient(err):\n\t\t\ts.log.Error(", "case true:\n\t\t\ts.log.Error("},
+	}},
+	{"no deadline", []edit{
+		{"lease.go", "return end != nil && now.Before(*end) && now.Round(0).Before(end.Round(0))", "return true"},
+	}},
+	{"the lease counts from answered requests alone", []edit{
+		{"lease.go", "if byTouch.Before(byProof) {\n\t\treturn byTouch\n\t}\n\treturn byProof", "_ = byProof\n\treturn byTouch"},
+	}},
+	{"a proof is trusted after a quiet gap", []edit{
+		{"lease.go", "if byTouch.Before(byProof) {", "if false {"},
+	}},
+	{"the sequence's end is ignored", []edit{
+		{"listing.go", "if c.sequence >= orderEnd || c.sequence < 0 {", "if false {"},
+	}},
+}

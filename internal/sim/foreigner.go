@@ -1,0 +1,146 @@
+package sim
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/go-zookeeper/zk"
+)
+
+// Foreigner takes locks by other means than this library.
+type Foreigner struct {
+	Writer bool // a reader/writer lock's writer that downgrades, instead of zk.Lock
+	Path   string
+	Rounds []Round
+}
+
+// Round is one critical section of a foreigner.
+type Round struct{ Pause, Hold time.Duration }
+
+// foreigner draws one, for one program in four.
+func (d dice) foreigners() []Foreigner {
+	if !d.one(4) {
+		return nil
+	}
+	f := Foreigner{Writer: d.one(2), Path: paths[0]}
+	for range 1 + d.IntN(4) {
+		f.Rounds = append(f.Rounds, Round{d.short(3 * time.Second), d.short(time.Second)})
+	}
+	return []Foreigner{f}
+}
+
+// visitor is a Foreigner at work. It loses its session with each error, so that
+// nothing of its own making is left.
+type visitor struct {
+	world *world
+	spec  Foreigner
+	name  string
+}
+
+func (v *visitor) run() {
+	for _, r := range v.spec.Rounds {
+		select {
+		case <-time.After(r.Pause):
+		case <-v.world.ctx.Done():
+			return
+		}
+		if err := v.round(r); err != nil {
+			v.world.log.note(v.name, "%v", err)
+		}
+	}
+}
+
+func (v *visitor) round(r Round) error {
+	conn := v.world.connect(v.name, 2*time.Second)
+	defer conn.Close()
+	stop := v.closeWithWorld(conn)
+	defer stop()
+	if v.spec.Writer {
+		return v.write(conn, r)
+	}
+	lock := zk.NewLock(conn, v.spec.Path, zk.WorldACL(zk.PermAll))
+	v.world.log.note(v.name, "zk.Lock %s", v.spec.Path)
+	if err := lock.Lock(); err != nil {
+		return err
+	}
+	c := v.claims(conn)
+	if c == nil {
+		return nil
+	}
+	time.Sleep(r.Hold)
+	v.world.referee.returned(c)
+	return lock.Unlock()
+}
+
+// closeWithWorld ends calls that go-zookeeper would block in for ever.
+func (v *visitor) closeWithWorld(conn *zk.Conn) (stop func()) {
+	over := make(chan struct{})
+	go func() {
+		select {
+		case <-v.world.ctx.Done():
+			conn.Close()
+		case <-over:
+		}
+	}()
+	return func() { close(over) }
+}
+
+// claims makes the claim of whoever holds by the first node of conn's session;
+// nil if that is gone already.
+func (v *visitor) claims(conn *zk.Conn) *claim {
+	node, found := v.world.referee.nodeOf(conn.SessionID(), v.spec.Path)
+	if !found {
+		return nil
+	}
+	c := &claim{who: v.name, path: v.spec.Path, node: node, over: make(chan struct{})}
+	v.world.referee.granted(c)
+	return c
+}
+
+// write queues as the writer of Curator's reader/writer lock, and downgrades: its
+// reader takes over the writer's number before the writer goes.
+func (v *visitor) write(conn *zk.Conn, r Round) error {
+	stem := fmt.Sprintf("%s/_c_%s-__", v.spec.Path, v.name)
+	writer, err := conn.Create(stem+"WRIT__", nil, zk.FlagEphemeralSequential, zk.WorldACL(zk.PermAll))
+	if err != nil {
+		return err
+	}
+	if err := v.awaitHead(conn, writer); err != nil {
+		return err
+	}
+	c := v.claims(conn)
+	if c == nil {
+		return nil
+	}
+	time.Sleep(r.Hold)
+	reader := stem + "READ__" + writer[len(writer)-10:]
+	if _, err = conn.Create(reader, nil, zk.FlagEphemeral, zk.WorldACL(zk.PermAll)); err == nil {
+		v.world.referee.moved(c, reader)
+		err = conn.Delete(writer, -1)
+		time.Sleep(r.Hold)
+	}
+	v.world.referee.returned(c)
+	return err
+}
+
+// awaitHead waits until no contender is ahead of node.
+func (v *visitor) awaitHead(conn *zk.Conn, node string) error {
+	mine, _ := contender(node)
+	for v.world.ctx.Err() == nil {
+		names, _, err := conn.Children(v.spec.Path)
+		if err != nil {
+			return err
+		}
+		first := true
+		for _, name := range names {
+			if n, ok := contender(v.spec.Path + "/" + name); ok && n < mine {
+				first = false
+			}
+		}
+		if first {
+			return nil
+		}
+		time.Sleep(20 * time.Millisecond)
+	}
+	return v.world.ctx.Err()
+}

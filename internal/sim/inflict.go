@@ -1,0 +1,97 @@
+package sim
+
+import (
+	"time"
+
+	"github.com/zklock/zklock/zktest"
+)
+
+func (w *world) expire(f Fault) func() {
+	if id := w.machines[f.Machine].id(); id != 0 {
+		w.referee.doom(id)
+		w.ensemble.ExpireSession(id)
+	}
+	return nil
+}
+
+func (w *world) cut(f Fault) func() { w.machines[f.Machine].place.Cut(); return nil }
+
+func (w *world) dropRequest(f Fault) func() {
+	return w.ensemble.DropRequest(f.Op, zktest.OnClient(w.machines[f.Machine].place)).Release
+}
+
+func (w *world) dropReply(f Fault) func() {
+	return w.ensemble.DropReply(f.Op, zktest.OnClient(w.machines[f.Machine].place)).Release
+}
+
+func (w *world) holdRequest(f Fault) func() {
+	return w.ensemble.HoldRequest(f.Op, zktest.OnClient(w.machines[f.Machine].place)).Release
+}
+
+func (w *world) holdReply(f Fault) func() {
+	return w.ensemble.HoldReply(f.Op, zktest.OnClient(w.machines[f.Machine].place)).Release
+}
+
+func (w *world) block(f Fault, ways ...zktest.Direction) func() {
+	place := w.machines[f.Machine].place
+	for _, way := range ways {
+		if f.Op == zktest.OpCreate { // some of the partitions are of one server only
+			place.Block(way, w.ensemble.Server(f.Server))
+		} else {
+			place.Block(way)
+		}
+	}
+	return func() { place.Unblock() }
+}
+
+func (w *world) blockToServer(f Fault) func() { return w.block(f, zktest.ToServer) }
+func (w *world) blockToClient(f Fault) func() { return w.block(f, zktest.ToClient) }
+func (w *world) blockBoth(f Fault) func()     { return w.block(f, zktest.ToServer, zktest.ToClient) }
+
+func (w *world) freeze(f Fault) func() {
+	s := w.ensemble.Server(f.Server)
+	s.Freeze()
+	return func() {
+		s.Thaw()
+		if w.program.Cluster.Servers == 1 && w.ensemble.Leader() == nil {
+			s.Stop() // it was frozen when it should have elected itself
+			s.Restart()
+		}
+	}
+}
+
+func (w *world) stop(f Fault) func() {
+	w.ensemble.Server(f.Server).Stop()
+	return w.ensemble.Server(f.Server).Restart
+}
+
+func (w *world) lag(f Fault) func() {
+	w.ensemble.Server(f.Server).Lag(f.For / 4)
+	return func() { w.ensemble.Server(f.Server).Lag(0) }
+}
+
+func (w *world) partition(f Fault) func() {
+	w.ensemble.Partition(w.ensemble.Server(f.Server))
+	return w.ensemble.Heal
+}
+
+func (w *world) closeSession(f Fault) func() {
+	m := w.machines[f.Machine]
+	w.work.Add(1)
+	go func() {
+		defer w.work.Done()
+		m.close(false)
+		time.Sleep(f.For / 8)
+		m.open(f.Machine)
+	}()
+	return nil
+}
+
+// jumpClock makes the leader end sessions early, which no lock can see coming.
+func (w *world) jumpClock(f Fault) func() {
+	if leader := w.ensemble.Leader(); leader != nil {
+		w.referee.doomAll(w.ensemble.Sessions())
+		leader.JumpClock(f.For / 4)
+	}
+	return nil
+}
