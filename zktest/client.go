@@ -42,6 +42,9 @@ func (e *Ensemble) Client(name string) *Client {
 	return c
 }
 
+// Client is Ensemble.Client.
+func (s *Server) Client(name string) *Client { return s.e.Client(name) }
+
 // Name returns the name that Client was given.
 func (c *Client) Name() string { return c.name }
 

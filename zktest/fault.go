@@ -5,7 +5,8 @@ import (
 	"strings"
 )
 
-// Fault is something that shall happen to a request.
+// Fault is something that shall happen to the next request that it meets. Of several that could meet the same request,
+// the one set up first does.
 type Fault struct {
 	e       *Ensemble
 	kind    faultKind

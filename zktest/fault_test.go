@@ -60,7 +60,7 @@ func TestAHeldReplyHoldsUpWhatFollowsAndNothingElse(t *testing.T) {
 
 func TestAFaultMeetsOnlyTheRequestItIsMeantFor(t *testing.T) {
 	aloneInBubble(t, func(t *testing.T, s *zktest.Server) {
-		place := s.Ensemble().Client("elsewhere")
+		place := s.Client("elsewhere")
 		a, b := at(t, s), dialWire(t, place.Dial, s.PipeAddr(), time.Second, nil)
 		f := s.DropReply(zktest.OpMulti, zktest.OnPath("/x"), zktest.OnClient(place), zktest.OnSession(b.session))
 		check := func(path string) packet { return rawMulti(13, packet{}.string(path).int32(-1)) }
@@ -95,7 +95,7 @@ func TestALostHandshakeLeavesASessionBehind(t *testing.T) {
 
 func TestACutEndsTheConnectionsItIsMeantFor(t *testing.T) {
 	aloneInBubble(t, func(t *testing.T, s *zktest.Server) {
-		place := s.Ensemble().Client("place")
+		place := s.Client("place")
 		require.Equal(t, "place", place.Name())
 		a, b, c := at(t, s), at(t, s), dialWire(t, place.Dial, s.PipeAddr(), time.Second, nil)
 		s.CutSession(a.session)
@@ -148,7 +148,7 @@ func TestASessionsRequestsWaitForItsHandshake(t *testing.T) {
 
 func TestWhatIsBlockedArrivesWhenTheWayIsFree(t *testing.T) {
 	aloneInBubble(t, func(t *testing.T, s *zktest.Server) {
-		place := s.Ensemble().Client("a")
+		place := s.Client("a")
 		a, b := dialWire(t, place.Dial, s.PipeAddr(), 4*time.Second, nil), at(t, s)
 		place.Block(zktest.ToClient)
 		a.send(t, opCreate, create("/a", 0))
@@ -304,7 +304,7 @@ func TestWatchesPutBackFireInAnyOrder(t *testing.T) {
 
 func TestADelayTakesTheDirectionItIsMeantFor(t *testing.T) {
 	aloneInBubble(t, func(t *testing.T, s *zktest.Server) {
-		place := s.Ensemble().Client("far")
+		place := s.Client("far")
 		far, near := dialWire(t, place.Dial, s.PipeAddr(), time.Second, nil), at(t, s)
 		place.Delay(zktest.ToClient, 100*time.Millisecond, 100*time.Millisecond)
 		start := time.Now()

@@ -67,7 +67,7 @@ func TestAnExpiredSessionLosesItsNodesAndFiresWatches(t *testing.T) {
 func TestASilentSessionEndsOnATickAfterItsTimeout(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := zktest.NewServer(t, zktest.WithTickTime(300*time.Millisecond))
-		place := s.Ensemble().Client("a")
+		place := s.Client("a")
 		a, b := connectFor(t, time.Second, place.Dial, s.PipeAddr()), client(t, s)
 		_, err := a.Create("/e", nil, zk.FlagEphemeral, open)
 		require.NoError(t, err)
