@@ -4,10 +4,12 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"regexp"
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -77,11 +79,15 @@ func newSite(t testing.TB) *site {
 	return siteAt(t, sharedServer(t).Addr())
 }
 
+// sites counts the sites. A test's name would be no good path: errors, which are
+// looked into, quote it.
+var sites atomic.Int64
+
 func siteAt(t testing.TB, addr string) *site {
 	t.Helper()
 	return &site{
 		t: t, addr: addr, proxy: faultproxy.Run(t, addr), conn: dial(t, addr),
-		path: "/" + strings.ReplaceAll(t.Name(), "/", "-"),
+		path: fmt.Sprintf("/lock%d", sites.Add(1)),
 	}
 }
 
