@@ -18,6 +18,7 @@ import (
 
 // Ensemble is a set of servers that replicate the same data, or a single one.
 type Ensemble struct {
+	ports     *reservation
 	warden    *warden
 	servers   []*Server
 	peerings  []*peering
@@ -80,10 +81,10 @@ func prepare(installation Installation, cfg Config) (e *Ensemble, err error) {
 	if err := writeLogging(logging); err != nil {
 		return nil, err
 	}
-	all, err := freePorts(cfg.Servers)
-	if err != nil {
+	if e.ports, err = reservePorts(cfg.Servers); err != nil {
 		return nil, err
 	}
+	all := e.ports.servers
 	if e.warden, err = newWarden(); err != nil {
 		return nil, err
 	}
@@ -124,6 +125,9 @@ func (e *Ensemble) Stop() {
 		}
 		for _, p := range e.peerings {
 			p.close()
+		}
+		if e.ports != nil {
+			e.ports.release()
 		}
 		if e.temporary != "" {
 			_ = os.RemoveAll(e.temporary) // worth no failed test

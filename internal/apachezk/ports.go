@@ -9,45 +9,63 @@ import (
 
 const loopback = "127.0.0.1"
 
-// The candidates lie below the range from which operating systems take the
-// ports of outgoing connections: otherwise any client could take the port of
-// a server that is down for a moment, even by connecting to itself.
-const lowestPort, highestPort = 12000, 31999
+// The ports lie below the range from which operating systems take the ports of
+// outgoing connections: otherwise any client could take the port of a server
+// that is down for a moment, even by connecting to itself.
+const (
+	lowestPort  = 12000
+	blocks      = 600
+	blockSize   = 32
+	mostServers = (blockSize - 1) / 3
+)
 
 type ports struct{ client, quorum, election int }
 
-// freePorts picks ports for n servers. Somebody else may take one before the
-// server binds it.
-func freePorts(n int) ([]ports, error) {
-	var held []net.Listener
-	defer func() {
-		for _, l := range held {
-			l.Close()
-		}
-	}()
-	take := func() (int, error) {
-		var refused error
-		for range 100 {
-			port := lowestPort + rand.IntN(highestPort-lowestPort+1)
-			l, err := net.Listen("tcp", hostPort(port))
-			if err == nil {
-				held = append(held, l)
-				return port, nil
-			}
-			refused = err
-		}
-		return 0, fmt.Errorf("no free port: %w", refused)
-	}
-	all := make([]ports, n)
-	for i := range all {
-		for _, port := range []*int{&all[i].client, &all[i].quorum, &all[i].election} {
-			var err error
-			if *port, err = take(); err != nil {
-				return nil, err
-			}
-		}
-	}
-	return all, nil
+// reservation is a block of ports. Whoever listens on the first has the others
+// to himself, among all that use this package on the machine. Only a program
+// that does not may take one before the server binds it.
+type reservation struct {
+	guard   net.Listener
+	servers []ports
 }
+
+// reservePorts finds ports for n servers.
+func reservePorts(n int) (*reservation, error) {
+	if n < 1 || n > mostServers {
+		return nil, fmt.Errorf("%d servers: there must be between 1 and %d", n, mostServers)
+	}
+	var taken error
+	for range 100 {
+		r, err := reserveBlock(lowestPort+rand.IntN(blocks)*blockSize, n)
+		if err == nil {
+			return r, nil
+		}
+		taken = err
+	}
+	return nil, fmt.Errorf("no free ports: %w", taken)
+}
+
+func reserveBlock(first, n int) (*reservation, error) {
+	guard, err := net.Listen("tcp", hostPort(first))
+	if err != nil {
+		return nil, err
+	}
+	r := &reservation{guard: guard}
+	for i := range n {
+		port := first + 1 + 3*i
+		r.servers = append(r.servers, ports{client: port, quorum: port + 1, election: port + 2})
+	}
+	for port := first + 1; port <= first+3*n; port++ {
+		probe, err := net.Listen("tcp", hostPort(port))
+		if err != nil {
+			r.release()
+			return nil, err
+		}
+		probe.Close()
+	}
+	return r, nil
+}
+
+func (r *reservation) release() { r.guard.Close() }
 
 func hostPort(port int) string { return net.JoinHostPort(loopback, strconv.Itoa(port)) }

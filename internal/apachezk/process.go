@@ -3,6 +3,7 @@
 package apachezk
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -13,6 +14,8 @@ import (
 type process struct {
 	cmd  *exec.Cmd
 	done chan struct{} // closed when the process has ended and was waited for
+
+	paused bool // guarded by Server.mu
 }
 
 // launch starts argv under w, its output appended to the file named log.
@@ -39,6 +42,36 @@ func launch(w *warden, log string, argv []string) (*process, error) {
 func (p *process) kill() {
 	_ = p.cmd.Process.Kill() // fails only if it has ended already
 	<-p.done
+}
+
+// pause returns when every thread has stopped; the signal alone leaves those
+// that run a moment to go on.
+func (p *process) pause() error {
+	if p.paused {
+		return nil
+	}
+	if err := p.signal(syscall.SIGSTOP); err != nil {
+		return err
+	}
+	pid := p.cmd.Process.Pid
+	var status syscall.WaitStatus
+	for {
+		switch _, err := syscall.Wait4(pid, &status, syscall.WUNTRACED, nil); {
+		case errors.Is(err, syscall.EINTR):
+			continue
+		case err != nil:
+			return fmt.Errorf("wait until process %d stops: %w", pid, err)
+		case !status.Stopped():
+			return fmt.Errorf("process %d ended instead of stopping", pid)
+		}
+		p.paused = true
+		return nil
+	}
+}
+
+func (p *process) resume() error {
+	p.paused = false
+	return p.signal(syscall.SIGCONT)
 }
 
 func (p *process) signal(sig syscall.Signal) error {

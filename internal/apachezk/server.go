@@ -8,7 +8,6 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
-	"syscall"
 	"time"
 )
 
@@ -88,7 +87,8 @@ func (s *Server) Await(ctx context.Context) error {
 		case <-p.done:
 			return s.explainEnd(p)
 		case <-ctx.Done():
-			return fmt.Errorf("apachezk: server %d is not ready: %w: %w", s.id, context.Cause(ctx), err)
+			log, _ := s.logTail()
+			return fmt.Errorf("apachezk: server %d is not ready: %w: %w; it has said:\n%s", s.id, context.Cause(ctx), err, log)
 		case <-retry.C:
 		}
 	}
@@ -118,20 +118,20 @@ func (s *Server) Kill() {
 	}
 }
 
-// Pause stops the server with SIGSTOP: its connections stay open and fall
-// silent.
-func (s *Server) Pause() error { return s.signal(syscall.SIGSTOP) }
+// Pause stops the server with SIGSTOP and returns when it has stopped: its
+// connections stay open and are silent.
+func (s *Server) Pause() error { return s.withProcess((*process).pause) }
 
 // Continue ends what Pause began.
-func (s *Server) Continue() error { return s.signal(syscall.SIGCONT) }
+func (s *Server) Continue() error { return s.withProcess((*process).resume) }
 
-func (s *Server) signal(sig syscall.Signal) error {
+func (s *Server) withProcess(do func(*process) error) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.process == nil {
 		return fmt.Errorf("apachezk: server %d was never started", s.id)
 	}
-	if err := s.process.signal(sig); err != nil {
+	if err := do(s.process); err != nil {
 		return fmt.Errorf("apachezk: server %d: %w", s.id, err)
 	}
 	return nil
@@ -146,7 +146,7 @@ func (s *Server) probe(ctx context.Context, patience time.Duration) error {
 		return err
 	}
 	if !strings.Contains(conf, s.dir) {
-		return fmt.Errorf("%s is not this server: conf says %q", s.Addr(), conf)
+		return fmt.Errorf("%s is not this server, or not yet: conf says %q", s.Addr(), conf)
 	}
 	session, err := openSession(ctx, s.Addr(), time.Second, 0)
 	if err != nil {
