@@ -2,6 +2,7 @@ package zklock
 
 import (
 	"context"
+	"sync/atomic"
 	"time"
 )
 
@@ -29,6 +30,9 @@ type contender struct {
 	leaving *removal // once left
 	revoked bool     // somebody has asked for the lock back
 	guarded *time.Timer
+
+	cohort  *cohort     // whose node this is; nil for most
+	exposed atomic.Bool // the owner has asked for the token or the check
 
 	// Guarded by the session's mu; see succession.go.
 	successor *contender    // stands right behind, in this session
@@ -80,12 +84,13 @@ func (c *contender) vanish(cause error) {
 	c.cause = cause
 	close(c.gone)
 	if c.hold != nil {
-		c.hold.end(holdLost)
+		if c.hold.end(holdLost) {
+			s.spawnLocked(func() {
+				s.log.Warn("zklock: lock lost", "node", c.node, "cause", cause)
+				c.queue.trace.lost(c, cause)
+			})
+		}
 		c.leaveLocked() // the session may live, and the node with it
-		s.spawnLocked(func() {
-			s.log.Warn("zklock: lock lost", "node", c.node, "cause", cause)
-			c.queue.trace.lost(c, cause)
-		})
 	}
 	c.retire()
 }
@@ -106,6 +111,9 @@ func (c *contender) close() {
 // retire takes c out of everything but the live set. The session's mu is held.
 func (c *contender) retire() {
 	c.stepOut()
+	if c.cohort != nil {
+		c.cohort.part(c)
+	}
 	c.queue.session.unstake(c)
 	if c.guarded != nil {
 		c.guarded.Stop()
@@ -163,12 +171,19 @@ func (c *contender) possess() *Hold {
 	if c.hold != nil { // handed over meanwhile
 		return c.hold
 	}
+	c.possessAgain()
+	if c.guarded == nil {
+		c.guarded = time.AfterFunc(guardDelay, c.watchOver)
+	}
+	return c.hold
+}
+
+// possessAgain makes a hold of its own for the next owner of the same node. The
+// session's mu is held.
+func (c *contender) possessAgain() *Hold {
 	c.hold = newHold(c)
 	if c.revoked {
 		close(c.hold.revoked)
-	}
-	if c.guarded == nil {
-		c.guarded = time.AfterFunc(guardDelay, c.watchOver)
 	}
 	return c.hold
 }

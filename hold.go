@@ -93,7 +93,10 @@ func (h *Hold) Valid() bool {
 // the path itself was deleted and made again. A store outside ZooKeeper that
 // refuses a token below the largest it has seen is safe from a holder that was
 // paused and does not know yet that its lock is lost.
-func (h *Hold) Token() int64 { return h.contender.czxid }
+func (h *Hold) Token() int64 {
+	h.contender.exposed.Store(true)
+	return h.contender.czxid
+}
 
 // Node returns the full path of the hold's node.
 func (h *Hold) Node() string { return h.contender.node }
@@ -102,6 +105,7 @@ func (h *Hold) Node() string { return h.contender.node }
 // first in a Multi of [Session.Conn], it makes the other operations happen
 // while this hold exists or not at all.
 func (h *Hold) Check() *zk.CheckVersionRequest {
+	h.contender.exposed.Store(true)
 	return &zk.CheckVersionRequest{Path: h.contender.node, Version: -1}
 }
 
@@ -133,7 +137,8 @@ func (h *Hold) release(ctx context.Context) error {
 }
 
 // leave ends the hold and has its node deleted. The removal is nil if there is
-// none to wait for: the hold was lost, or ended with its session.
+// none to wait for: the hold was lost, or ended with its session, or its node
+// went on to another owner.
 func (h *Hold) leave() (*removal, error) {
 	c := h.contender
 	s := c.queue.session
@@ -143,7 +148,9 @@ func (h *Hold) leave() (*removal, error) {
 		return nil, ErrLost
 	}
 	first := h.Err() == nil
-	if first {
+	if first && c.cohort != nil && c.cohort.passOn(c) {
+		h.end(holdReleased)
+	} else if first {
 		c.leaveLocked()
 	}
 	r := c.leaving

@@ -45,6 +45,9 @@ func New(s *Session, path string, opts ...Option) (*Locker, error) {
 	if err != nil {
 		return nil, err
 	}
+	if o.handoff > 1 || o.retention > 0 {
+		q.cohort = &cohort{queue: q, limit: o.handoff, retention: o.retention}
+	}
 	return &Locker{queue: q, ownerless: o.ownerless, tenancy: semaphore.NewWeighted(wholeTenancy)}, nil
 }
 

@@ -85,6 +85,8 @@ type options struct {
 	data      []byte
 	trace     *Trace
 	ownerless bool
+	handoff   int
+	retention time.Duration
 }
 
 // maxFrame is the longest request that a server takes by default
@@ -92,12 +94,18 @@ type options struct {
 const maxFrame = 0xfffff
 
 func newOptions(path string, opts []Option) (*options, error) {
-	o := &options{acl: zk.WorldACL(zk.PermAll), data: whoAmI(), trace: new(Trace)}
+	o := &options{acl: zk.WorldACL(zk.PermAll), data: whoAmI(), trace: new(Trace), handoff: 1}
 	for _, apply := range opts {
 		apply(o)
 	}
 	if len(o.acl) == 0 {
 		return nil, errors.New("WithACL: the list is empty: nobody could use the lock")
+	}
+	if o.handoff < 1 {
+		return nil, fmt.Errorf("WithHandoff(%d): it must be at least 1", o.handoff)
+	}
+	if o.retention < 0 {
+		return nil, fmt.Errorf("WithRetention(%v): it must not be negative", o.retention)
 	}
 	if o.trace == nil {
 		o.trace = new(Trace)
@@ -142,6 +150,30 @@ func WithData(data []byte) Option {
 // WithTrace has trace's functions called as the lock goes.
 func WithTrace(trace *Trace) Option {
 	return func(o *options) { o.trace = trace }
+}
+
+// WithHandoff lets up to n owners of one [Locker], one after the other, share a
+// turn: the lock goes between goroutines of the process without ZooKeeper, at the
+// speed of memory, before it is the others' turn. While nobody else queues there
+// is no limit. It relaxes the order of the queue by that much.
+//
+// Each owner has a [Hold] of its own. One that asked for its Token or Check does
+// not share its node with those after it. It is for a Locker, and has no effect on
+// other locks.
+func WithHandoff(n int) Option {
+	return func(o *options) { o.handoff = n }
+}
+
+// WithRetention keeps the lock's node for up to d after the last Unlock, as long as
+// nobody else queues, so that taking the lock again costs no round trip. For that
+// time another process's TryLock may see the lock as taken, and a crash then
+// blocks the others until the session ends. While the node is kept it is proved
+// as if it were held.
+//
+// As with [WithHandoff], an owner that asked for its Token or Check does not leave
+// its node to the next one. It is for a Locker, and has no effect on other locks.
+func WithRetention(d time.Duration) Option {
+	return func(o *options) { o.retention = d }
 }
 
 // WithoutOwner gives a [Locker] the rules of sync.Mutex instead of those of

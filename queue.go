@@ -20,6 +20,7 @@ type queue struct {
 	data    []byte
 	acl     []zk.ACL
 	trace   *Trace
+	cohort  *cohort // nil without WithHandoff and WithRetention
 }
 
 var (
@@ -36,6 +37,13 @@ var (
 // waiting is taken anew, at the tail. After an error no node is left, or it is
 // being deleted in the background.
 func (q *queue) acquire(ctx context.Context) (*Hold, error) {
+	if q.cohort != nil {
+		return q.cohort.acquire(ctx)
+	}
+	return q.enterAndWait(ctx)
+}
+
+func (q *queue) enterAndWait(ctx context.Context) (*Hold, error) {
 	for try := 0; ; try++ {
 		c, view, err := q.enter(ctx)
 		if err != nil {
@@ -57,6 +65,13 @@ func (q *queue) acquire(ctx context.Context) (*Hold, error) {
 // try takes the lock if nobody is in its way, and otherwise returns ErrLocked,
 // without a write if it can.
 func (q *queue) try(ctx context.Context) (*Hold, error) {
+	if q.cohort != nil {
+		return q.cohort.try(ctx)
+	}
+	return q.tryQueue(ctx)
+}
+
+func (q *queue) tryQueue(ctx context.Context) (*Hold, error) {
 	for try := 0; ; try++ {
 		view, err := q.session.freshList(ctx, q.dir)
 		if err == nil && view.blocks(q.kind) {

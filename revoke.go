@@ -74,4 +74,7 @@ func (c *contender) heed(data []byte) {
 	if c.hold != nil {
 		close(c.hold.revoked)
 	}
+	if c.cohort != nil && c.cohort.idle != nil && c.cohort.node == c {
+		c.leaveLocked()
+	}
 }

@@ -1,0 +1,247 @@
+package zklock
+
+import (
+	"container/list"
+	"context"
+	"slices"
+	"time"
+)
+
+// cohort lets the owners inside one process share a node, one after the other
+// (lock cohorting: Dice, Marathe and Shavit, 2012). While nobody else queues, they
+// may go on as they like; otherwise limit of them share a turn. Its state is
+// guarded by the session's mu.
+type cohort struct {
+	queue     *queue
+	limit     int           // owners that share a turn
+	retention time.Duration // for which the node of the last one is kept
+
+	node     *contender // the cohort's place at the head of the queue, nil if it has none
+	fetching bool       // a member stands in the queue for the cohort
+	waiting  list.List  // of *member
+	turn     int        // owners that the turn has had
+	company  company    // that node has in the queue
+	watching bool       // lookAround runs for node
+	idle     *time.Timer
+}
+
+// company says whether others stand in the queue.
+type company int
+
+const (
+	unknown company = iota // the watch on the queue is not set yet
+	alone
+	others
+)
+
+// member is a caller that waits for its cohort.
+type member struct {
+	called chan struct{} // closed when it was handed hold, or has to fetch the lock
+	hold   *Hold
+}
+
+// acquire takes the lock by the cohort's node, or gets the cohort one.
+func (t *cohort) acquire(ctx context.Context) (*Hold, error) {
+	s := t.queue.session
+	s.mu.Lock()
+	if h := t.resume(); h != nil {
+		s.mu.Unlock()
+		return h, nil
+	}
+	// Without a turn to share, each owner has its own place in the queue.
+	if t.limit == 1 || t.node == nil && !t.fetching && t.waiting.Len() == 0 {
+		t.fetching = true
+		s.mu.Unlock()
+		return t.fetch(ctx, t.queue.enterAndWait)
+	}
+	m := &member{called: make(chan struct{})}
+	place := t.waiting.PushBack(m)
+	s.mu.Unlock()
+	select {
+	case <-m.called:
+	case <-s.ctx.Done():
+		return nil, ErrClosed
+	case <-ctx.Done():
+		return nil, t.quit(ctx, m, place)
+	}
+	if m.hold == nil {
+		return t.fetch(ctx, t.queue.enterAndWait)
+	}
+	if ctx.Err() != nil {
+		m.hold.leave()
+		return nil, ended(ctx)
+	}
+	return m.hold, nil
+}
+
+// try is acquire without waiting for another owner.
+func (t *cohort) try(ctx context.Context) (*Hold, error) {
+	s := t.queue.session
+	s.mu.Lock()
+	h := t.resume()
+	busy := h == nil && (t.node != nil || t.fetching)
+	t.fetching = t.fetching || h == nil && !busy
+	s.mu.Unlock()
+	switch {
+	case h != nil:
+		return h, nil
+	case busy:
+		return nil, ErrLocked
+	}
+	return t.fetch(ctx, t.queue.tryQueue)
+}
+
+// quit takes m out of the cohort when its ctx has ended.
+func (t *cohort) quit(ctx context.Context, m *member, place *list.Element) error {
+	s := t.queue.session
+	s.mu.Lock()
+	t.waiting.Remove(place)
+	select {
+	case <-m.called:
+		if m.hold == nil {
+			t.fetching = false
+			t.callNext()
+		}
+	default:
+	}
+	s.mu.Unlock()
+	if m.hold != nil {
+		m.hold.leave()
+	}
+	return timedOut(ended(ctx))
+}
+
+// fetch stands in the queue for the cohort, whose node the one that it gets is.
+func (t *cohort) fetch(ctx context.Context, acquire func(context.Context) (*Hold, error)) (*Hold, error) {
+	h, err := acquire(ctx)
+	s := t.queue.session
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	t.fetching = false
+	if err != nil {
+		t.callNext()
+		return nil, err
+	}
+	if h.Err() == nil {
+		t.node, t.turn, t.company, t.watching = h.contender, 1, unknown, false
+		h.contender.cohort = t
+		if t.retention > 0 {
+			t.look()
+		}
+	}
+	return h, nil
+}
+
+// callNext has the first of those who wait fetch the lock. s.mu is held.
+func (t *cohort) callNext() {
+	if t.node == nil && !t.fetching && t.waiting.Len() > 0 {
+		t.fetching = true
+		close(t.pop().called)
+	}
+}
+
+func (t *cohort) pop() *member { return t.waiting.Remove(t.waiting.Front()).(*member) }
+
+// resume takes the lock by the node that was kept. s.mu is held.
+func (t *cohort) resume() *Hold {
+	if t.idle == nil || !t.node.epoch.runsAt(time.Now()) {
+		return nil
+	}
+	t.idle.Stop()
+	t.idle = nil
+	t.turn++
+	return t.node.possessAgain()
+}
+
+// passOn gives the node of c, whose owner leaves, to the next owner or keeps it
+// for one; false if the node has to go. A node whose token or check somebody has
+// asked for belongs to that owner alone. s.mu is held.
+func (t *cohort) passOn(c *contender) bool {
+	if t.node != c || c.cause != nil || c.revoked || c.exposed.Load() || !c.epoch.runsAt(time.Now()) {
+		return false
+	}
+	t.look()
+	switch {
+	case t.waiting.Len() > 0:
+		if t.turn >= t.limit && t.company != alone {
+			return false
+		}
+		t.turn++
+		next := t.pop()
+		next.hold = c.possessAgain()
+		close(next.called)
+		return true
+	case t.retention > 0 && t.company != others:
+		t.idle = time.AfterFunc(t.retention, func() { t.release(c) })
+		return true
+	}
+	return false
+}
+
+// release gives up the node c if nobody has come for it.
+func (t *cohort) release(c *contender) {
+	c.queue.session.mu.Lock()
+	defer c.queue.session.mu.Unlock()
+	if t.node == c && t.idle != nil {
+		c.leaveLocked()
+	}
+}
+
+// part ends the cohort's use of c, which is lost or left. s.mu is held.
+func (t *cohort) part(c *contender) {
+	if t.node != c {
+		return
+	}
+	t.node = nil
+	if t.idle != nil {
+		t.idle.Stop()
+		t.idle = nil
+	}
+	t.callNext()
+}
+
+// look has the queue watched while the cohort has its node. s.mu is held.
+func (t *cohort) look() {
+	if c := t.node; !t.watching {
+		t.watching = c.queue.session.spawnLocked(func() { t.lookAround(c) })
+	}
+}
+
+// lookAround finds out whether others queue behind c, until one does or the
+// cohort has another node. A node that is merely kept is given up then.
+func (t *cohort) lookAround(c *contender) {
+	s := c.queue.session
+	for {
+		if _, _, err := s.await(s.ctx, c.epoch.id); err != nil {
+			return
+		}
+		w := s.watchChildren(c.queue.dir)
+		<-w.armed
+		s.mu.Lock()
+		if t.node != c {
+			s.mu.Unlock()
+			return
+		}
+		t.company = w.besides(base(c.node))
+		if t.company == others && t.idle != nil {
+			c.leaveLocked()
+		}
+		s.mu.Unlock()
+		<-w.fired
+	}
+}
+
+// besides tells which company the contender of that name has among the children
+// that the watch has seen.
+func (w *watch) besides(node string) company {
+	switch {
+	case w.err != nil || w.hasFired():
+		return unknown
+	case slices.ContainsFunc(w.names, func(name string) bool {
+		_, contends := parseChild(name)
+		return contends && name != node
+	}):
+		return others
+	}
+	return alone
+}
