@@ -255,10 +255,16 @@ func TestAWaiterBehindItsOwnSessionsHolderGetsNoFalseHold(t *testing.T) {
 	at.makeParent()
 	s := at.session()
 	l := at.locker(s)
-	for range 100 {
+	rw, err := zklock.NewRW(s, at.path)
+	require.NoError(t, err)
+	for round := range 100 {
 		holder, err := l.Acquire(within(t, patience))
 		require.NoError(t, err)
-		got := at.acquire(s)
+		wait := l.Acquire
+		if round%2 == 0 { // a session hands its own exclusive locks on without the server
+			wait = rw.Acquire
+		}
+		got := at.begin(wait)
 		queue := at.awaitQueue(2)
 		eventually(t, "the watches on both nodes", func() bool {
 			return watchedAt(t, near, queue[0]) && watchedAt(t, near, queue[1])

@@ -110,6 +110,8 @@ func dial(t testing.TB, addr string) *zk.Conn {
 	require.NoError(t, err)
 	t.Cleanup(conn.Close)
 	receive(t, established, "a plain client's session")
+	_, _, err = conn.Exists("/") // all its goroutines run when this is answered
+	require.NoError(t, err)
 	return conn
 }
 
@@ -151,7 +153,7 @@ func (at *site) makeParent() {
 	require.NoError(at.t, err)
 }
 
-var contenderName = regexp.MustCompile(`lock-(\d{10})$`)
+var contenderName = regexp.MustCompile(`(?:-lock-|__WRIT__|__READ__)(\d{10})$`)
 
 // queue returns the full paths of the lock nodes, the head of the queue first.
 func (at *site) queue() []string {
@@ -242,8 +244,13 @@ func lock(l *zklock.Locker) (err error) {
 
 // acquire begins to acquire the lock in s.
 func (at *site) acquire(s *zklock.Session) <-chan *zklock.Hold {
+	return at.begin(at.locker(s).Acquire)
+}
+
+// begin begins to acquire by one of the methods named so.
+func (at *site) begin(acquire func(context.Context) (*zklock.Hold, error)) <-chan *zklock.Hold {
 	return begin(func() *zklock.Hold {
-		h, err := at.locker(s).Acquire(context.Background())
+		h, err := acquire(context.Background())
 		if err != nil {
 			at.t.Error(err)
 		}
