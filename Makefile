@@ -9,8 +9,8 @@ help: ## list these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-6s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 .PHONY: demo
-demo: $(if $(SERVERS),,zookeeper) ## eight processes and one counter, without the lock and with it; SERVERS=host:port,... uses your ZooKeeper
-	@go run ./internal/demo -servers '$(SERVERS)'
+demo: $(if $(APACHE),zookeeper) ## eight processes and one counter, without the lock and with it; APACHE=1 starts a real server, SERVERS=host:port,... uses yours
+	@go run ./internal/demo -servers '$(SERVERS)' $(if $(APACHE),-apache)
 
 .PHONY: test
 test: zookeeper ## every test, on a real ZooKeeper too (installs Debian's package if there is none)

@@ -28,8 +28,14 @@ func TestDemoOnRealZooKeeper(t *testing.T) {
 	if _, err := apachezk.Find(); err != nil {
 		t.Skipf("needs a real ZooKeeper: %v", err)
 	}
+	demonstrate(t, true)
+}
+
+func TestDemoInMemory(t *testing.T) { demonstrate(t, false) }
+
+func demonstrate(t *testing.T, apache bool) {
 	var out strings.Builder
-	require.NoError(t, demo(t.Context(), &screen{out: &out}, ""))
+	require.NoError(t, demo(t.Context(), &screen{out: &out}, "", apache))
 	t.Log(out.String())
 	assert.Contains(t, out.String(), "is killed there (kill -9)")
 	assert.Contains(t, out.String(), "The lock moved on")
