@@ -1,0 +1,1 @@
+// This file lets the compiler accept nanotime, which has no body here.

@@ -1,0 +1,21 @@
+// Package nemesis runs processes that use locks on an ensemble of three Apache
+// ZooKeeper servers, breaks servers, network and processes meanwhile, and judges
+// from what the processes report whether the lock kept its promises.
+//
+// A [Cluster] is the ensemble with a proxy wherever bytes pass: between any two
+// servers, and between each process and each server. A [Worker] is a process that
+// runs this package's executable again; it reports its [Attempt]s, stamped by the
+// clock that all processes share. The checkers take the attempts of a whole run:
+//
+//	Overlaps     two held one lock, or a lost channel closed after the next grant
+//	Linearize    the history of each path fits a reentrant, fenced lock
+//	LostUpdates  registers behind a fence, or a token, lost no update
+//	Unjustified  a try was refused although nobody wanted the lock
+//	Cluster.Remains  lock nodes, sessions and watches that are left at the end
+//
+// The faults are drawn from a seed, and so are the clients' programs. The
+// interleaving is real: a seed repeats the kind of trouble, not the run.
+//
+//	make soak DURATION=10m
+//	go test ./internal/nemesis -run TestSoak -v -soak 1h -seed 7
+package nemesis
