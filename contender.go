@@ -19,7 +19,7 @@ type contender struct {
 	node     string
 	nodes    []string
 	sequence int32
-	czxid    int64
+	token    int64 // the node's czxid, or the token of the writer that it stands beside
 	carrier  *link // of the create
 
 	gone chan struct{} // closed when the place in the queue is lost: see cause
@@ -67,7 +67,10 @@ func (s *Session) register(q *queue, ep *epoch, id string) *contender {
 // born takes the name and czxid that the server gave the node. The session's mu
 // is held.
 func (c *contender) born(nodes []string, czxid int64) {
-	c.node, c.nodes, c.czxid = nodes[0], nodes, czxid
+	c.node, c.nodes, c.token = nodes[0], nodes, czxid
+	if c.entry.token != 0 {
+		c.token = c.entry.token
+	}
 	if parsed, ok := parseChild(base(c.node)); ok {
 		c.sequence = parsed.sequence
 	}

@@ -12,6 +12,7 @@ import (
 type entry struct {
 	key    tapKey // of its frame
 	queues bool   // it makes a place in the queue, which a list has to show
+	token  int64  // if not the node's czxid is to be the fencing token
 	create func(*zk.Conn) ([]string, error)
 }
 
@@ -52,10 +53,10 @@ func (c *contender) create(ctx context.Context) (*listing, error) {
 	select {
 	case <-created.done:
 	case <-ctx.Done():
-		s.spawn(func() {
+		s.cleanUp(func() {
 			<-created.done
 			if c.settle(s.ctx, seen, created) == nil {
-				c.leave()
+				<-c.leave().done
 			}
 		})
 		return nil, ended(ctx)
@@ -96,10 +97,10 @@ func (c *contender) settle(ctx context.Context, seen *tap, created *pending[[]st
 	search := send(s, func() (struct{}, error) { return struct{}{}, c.search(carrier) })
 	_, err := search.wait(ctx)
 	if err != nil && ctx.Err() != nil {
-		s.spawn(func() {
+		s.cleanUp(func() {
 			<-search.done
 			if search.err == nil {
-				c.leave()
+				<-c.leave().done
 			}
 		})
 	}

@@ -16,6 +16,9 @@ func (q *queue) beside(writer *contender) func(id string) entry {
 		node := join(q.dir, fmt.Sprintf("%s%s%s%010d", nodePrefix, id, reading.marker(), writer.sequence))
 		return entry{
 			key: tapKey{opMulti, writer.node},
+			// Writers that queue already have nodes older than this one, and are
+			// to have the larger tokens.
+			token: writer.token,
 			create: func(conn *zk.Conn) ([]string, error) {
 				_, err := conn.Multi(
 					&zk.CheckVersionRequest{Path: writer.node, Version: -1},

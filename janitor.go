@@ -1,6 +1,7 @@
 package zklock
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -192,6 +193,48 @@ func (s *Session) discard(l *link, id string, nodes []string) {
 	stray := s.register(&queue{session: s, dir: parent(nodes[0])}, &epoch{id: l.id}, id)
 	stray.born(nodes, 0)
 	stray.leaving = s.remove(stray, false)
+}
+
+// maxUnclean bounds the calls whose ctx has ended and whose nodes are not known to
+// be gone yet.
+const maxUnclean = 64
+
+// cleanUp finishes in the background what a call has left behind. The session's
+// next calls wait when too much of that is under way: see makeRoom.
+func (s *Session) cleanUp(finish func()) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.spawnLocked(func() {
+		finish()
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		if s.unclean--; s.unclean == maxUnclean-1 {
+			s.broadcast()
+		}
+	}) {
+		s.unclean++
+	}
+}
+
+// makeRoom waits until few enough nodes of ended calls are left, so that a caller
+// that polls a server which hangs, or is slower than the polling, does not pile up
+// work without bound.
+func (s *Session) makeRoom(ctx context.Context) error {
+	for {
+		s.mu.Lock()
+		unclean, changed := s.unclean, s.changed
+		s.mu.Unlock()
+		if unclean < maxUnclean {
+			return nil
+		}
+		select {
+		case <-changed:
+		case <-s.ctx.Done():
+			return ErrClosed
+		case <-ctx.Done():
+			return ended(ctx)
+		}
+	}
 }
 
 // forget drops a contender whose node is gone.

@@ -174,18 +174,14 @@ func (s *Session) prove(ctx context.Context, l *link, contenders []*contender) e
 		checks[i] = &zk.CheckVersionRequest{Path: c.node, Version: -1}
 	}
 	p := s.beginProof()
-	multi := send(s, func() ([]zk.MultiResponse, error) { return s.conn.Multi(checks...) })
-	patience := time.AfterFunc(part(s.Timeout(), relayPart), func() {
-		s.log.Warn("zklock: the server does not answer, cutting the connection", "server", l.RemoteAddr())
-		l.Close()
-	})
-	responses, err := multi.wait(ctx)
-	if ctx.Err() != nil {
-		// The late answer still tells a hanging server from a slow one.
-		s.spawn(func() { <-multi.done; patience.Stop() })
-		return err
-	}
-	patience.Stop()
+	responses, err := send(s, func() ([]zk.MultiResponse, error) {
+		patience := time.AfterFunc(part(s.Timeout(), relayPart), func() {
+			s.log.Warn("zklock: the server does not answer, cutting the connection", "server", l.RemoteAddr())
+			l.Close()
+		})
+		defer patience.Stop()
+		return s.conn.Multi(checks...)
+	}).wait(ctx)
 	missing := errors.Is(err, zk.ErrNoNode)
 	if err != nil && !missing {
 		return err

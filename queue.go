@@ -55,8 +55,9 @@ func (q *queue) enterAndWait(ctx context.Context) (*Hold, error) {
 			q.trace.acquired(c)
 			return h, nil
 		}
-		c.leave()
+		left := c.leave()
 		if err := q.again(ctx, try, err); err != nil {
+			q.session.cleanUp(func() { <-left.done })
 			return nil, err
 		}
 	}
@@ -137,6 +138,9 @@ func (q *queue) enter(ctx context.Context) (*contender, *listing, error) {
 			return nil, nil, ended(ctx)
 		}
 		ep, _, err := s.await(ctx, anySession)
+		if err == nil {
+			err = s.makeRoom(ctx)
+		}
 		if err != nil {
 			return nil, nil, err
 		}

@@ -47,6 +47,7 @@ type Session struct {
 
 	removals []*removal // that wait to be carried out together
 	removing bool       // removeTogether runs
+	unclean  int        // cleanUps under way
 	failure  error      // of the last attempt to connect
 
 	// The lease and what stands under it; see stake.

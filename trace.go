@@ -33,7 +33,7 @@ type TraceInfo struct {
 
 func (t *Trace) call(f func(TraceInfo), c *contender, err error) {
 	if f != nil {
-		f(TraceInfo{Path: c.queue.dir, Node: c.node, Token: c.czxid, Time: time.Now(), Err: err})
+		f(TraceInfo{Path: c.queue.dir, Node: c.node, Token: c.token, Time: time.Now(), Err: err})
 	}
 }
 
