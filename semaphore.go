@@ -103,7 +103,7 @@ func (s *Semaphore) acquire(
 			return nil, err
 		}
 		h, err := s.take(ctx, turn, n, wait)
-		turn.leave()
+		turn.sendRelease()
 		if err == nil || errors.Is(err, ErrLocked) {
 			return h, err
 		}
