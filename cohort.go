@@ -226,7 +226,11 @@ func (t *cohort) lookAround(c *contender) {
 		if t.company == others && t.idle != nil {
 			c.leaveLocked()
 		}
+		crowded := t.company == others
 		s.mu.Unlock()
+		if crowded {
+			return // a list for every newcomer would be a herd of one
+		}
 		<-w.fired
 	}
 }

@@ -46,8 +46,8 @@ func (l *Locker) unlock(ctx context.Context, endTenancy func()) error {
 	case h == nil:
 		err = l.misuse()
 	case outermost:
-		err = h.release(ctx)
 		endTenancy()
+		err = h.release(ctx)
 	case h.state.Load() == holdLost:
 		err = ErrLost
 	}

@@ -119,8 +119,8 @@ func (l *Locker) unlockSlow() {
 	case h == nil:
 		panic(wrap("unlock", l.queue.dir, l.misuse()))
 	case outermost:
-		h.sendRelease()
 		l.tenancy.Release(wholeTenancy)
+		h.sendRelease()
 	}
 }
 
@@ -153,8 +153,8 @@ func (l *Locker) Do(ctx context.Context, fn func(ctx context.Context) error) (er
 		return wrap("do", l.queue.dir, err)
 	}
 	defer func() {
-		released := h.release(ctx)
 		l.tenancy.Release(wholeTenancy)
+		released := h.release(ctx)
 		switch {
 		case errors.Is(released, ErrLost) && err != nil:
 			err = wrap("do", l.queue.dir, fmt.Errorf("%w; it ended with: %w", ErrLost, err))

@@ -96,8 +96,8 @@ func (l *RWLocker) Unlock() {
 		panic(wrap("unlock", l.reads.dir, l.write.misuse()))
 	}
 	if outermost {
-		h.sendRelease()
 		l.endTenancy()
+		h.sendRelease()
 	}
 }
 
@@ -226,8 +226,8 @@ func (l *RWLocker) RUnlock() {
 		panic(wrap("runlock", l.reads.dir, ErrNotHeld))
 	}
 	if outermost {
-		r.hold.sendRelease()
 		l.endRead(r)
+		r.hold.sendRelease()
 	}
 }
 
@@ -240,8 +240,8 @@ func (l *RWLocker) RUnlockContext(ctx context.Context) error {
 	case r == nil:
 		err = ErrNotHeld
 	case outermost:
-		err = r.hold.release(ctx)
 		l.endRead(r)
+		err = r.hold.release(ctx)
 	case errors.Is(r.hold.Err(), ErrLost):
 		err = ErrLost
 	}
