@@ -45,8 +45,9 @@ func Start(ctx context.Context, cfg Config) (*Ensemble, error) {
 }
 
 func start(ctx context.Context, installation Installation, cfg Config) (*Ensemble, error) {
-	e, err := prepare(installation, cfg)
-	if err != nil {
+	e := &Ensemble{}
+	if err := e.prepare(installation, cfg); err != nil {
+		e.Stop()
 		return nil, fmt.Errorf("apachezk: prepare servers: %w", err)
 	}
 	starting, ctx := errgroup.WithContext(ctx)
@@ -60,58 +61,52 @@ func start(ctx context.Context, installation Installation, cfg Config) (*Ensembl
 	return e, nil
 }
 
-// prepare returns an ensemble of servers ready to be started.
-func prepare(installation Installation, cfg Config) (e *Ensemble, err error) {
-	e = &Ensemble{}
+// prepare acquires all that the servers need.
+func (e *Ensemble) prepare(installation Installation, cfg Config) (err error) {
 	if cfg.Dir == "" {
 		if cfg.Dir, err = os.MkdirTemp("", "apachezk-"); err != nil {
-			return nil, err
+			return err
 		}
 		e.temporary = cfg.Dir
 	}
-	defer func() {
-		if err != nil {
-			e.Stop()
-		}
-	}()
 	if cfg.Dir, err = filepath.Abs(cfg.Dir); err != nil {
-		return nil, err
+		return err
 	}
 	logging := filepath.Join(cfg.Dir, "conf")
 	if err := writeLogging(logging); err != nil {
-		return nil, err
+		return err
 	}
 	if e.ports, err = reservePorts(cfg.Servers); err != nil {
-		return nil, err
+		return err
 	}
-	all := e.ports.servers
 	if e.warden, err = newWarden(); err != nil {
-		return nil, err
+		return err
 	}
-	for i := range all {
-		s := &Server{
-			id:     i + 1,
-			ports:  all[i],
-			dir:    filepath.Join(cfg.Dir, fmt.Sprintf("server-%d", i+1)),
-			warden: e.warden,
-		}
-		zooCfg, err := cfg.writeFiles(s.dir, s.id, all)
+	for i, ports := range e.ports.servers {
+		id := i + 1
+		dir := filepath.Join(cfg.Dir, fmt.Sprintf("server-%d", id))
+		zooCfg, err := cfg.writeFiles(dir, id, e.ports.servers)
 		if err != nil {
-			return nil, err
+			return err
 		}
 		flags := cfg.jvmFlags()
 		if cfg.Route != nil {
-			p, err := newPeering(s.id, all, cfg.Route)
+			p, err := newPeering(id, e.ports.servers, cfg.Route)
 			if err != nil {
-				return nil, err
+				return err
 			}
 			e.peerings = append(e.peerings, p)
 			flags = append(flags, p.jvmFlags()...)
 		}
-		s.argv = installation.command(logging, flags, zooCfg)
-		e.servers = append(e.servers, s)
+		e.servers = append(e.servers, &Server{
+			id:     id,
+			ports:  ports,
+			dir:    dir,
+			argv:   installation.command(logging, flags, zooCfg),
+			warden: e.warden,
+		})
 	}
-	return e, nil
+	return nil
 }
 
 // Stop kills all servers. It may be called again.

@@ -3,6 +3,8 @@ package apachezk
 import (
 	"context"
 	"net"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -56,6 +58,21 @@ func TestAServerThatCannotStartSaysWhy(t *testing.T) {
 	requireInstallation(t)
 	_, err := Start(t.Context(), Config{Settings: map[string]string{"tickTime": "soon"}})
 	require.ErrorContains(t, err, "soon")
+}
+
+func TestAnImpossibleConfigIsRefused(t *testing.T) {
+	requireInstallation(t)
+	file := filepath.Join(t.TempDir(), "file")
+	require.NoError(t, os.WriteFile(file, nil, 0o644))
+	for name, cfg := range map[string]Config{
+		"a negative number of servers": {Servers: -1},
+		"a directory that is a file":   {Dir: file},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, err := Start(t.Context(), cfg)
+			require.ErrorContains(t, err, "apachezk: prepare servers")
+		})
+	}
 }
 
 func TestStartEndsWithItsContext(t *testing.T) {
