@@ -24,7 +24,7 @@ func (a *actor) run(sections []Section) {
 		if inc == nil {
 			return
 		}
-		a.section(&visit{actor: a, inc: inc, locker: inc.lockers[s.Locker], path: a.world.program.Lockers[s.Locker].Path}, s)
+		(&visit{actor: a, inc: inc, lock: inc.locks[s.Locker]}).section(s)
 	}
 }
 
@@ -38,16 +38,15 @@ func (a *actor) pause(d time.Duration) bool {
 	}
 }
 
-// visit is an actor at a Locker.
+// visit is an actor at a lock.
 type visit struct {
 	*actor
-	inc    *incarnation
-	locker *zklock.Locker
-	path   string
-	outer  *claim // of the same Locker, when it is taken again
+	inc   *incarnation
+	lock  *lock
+	outer *claim // of the same lock, when it is taken again
 }
 
-func (a *actor) section(v *visit, s Section) {
+func (v *visit) section(s Section) {
 	if s.Take == Do {
 		v.do(s)
 		return
@@ -57,6 +56,10 @@ func (a *actor) section(v *visit, s Section) {
 		return
 	}
 	v.within(c, s)
+	if s.Downgrade {
+		v.downgrade(c, s)
+		return
+	}
 	v.leave(c, s)
 }
 
@@ -64,74 +67,96 @@ func (a *actor) section(v *visit, s Section) {
 func (v *visit) within(c *claim, s Section) {
 	for _, in := range s.Inner {
 		v.pause(in.Pause)
-		next := &visit{actor: v.actor, inc: v.inc, locker: v.inc.lockers[in.Locker], path: v.world.program.Lockers[in.Locker].Path}
-		if next.locker == v.locker {
+		next := &visit{actor: v.actor, inc: v.inc, lock: v.inc.locks[in.Locker]}
+		if next.lock == v.lock {
 			next.outer = c
 		}
-		v.section(next, in)
+		next.section(in)
 	}
 	v.pause(s.Hold)
 }
 
+// downgrade goes on reading when the write lock is given back.
+func (v *visit) downgrade(c *claim, s Section) {
+	read := Section{Read: true, Take: LockContext, Leave: s.Leave, Hold: s.Hold / 2, Limit: s.Limit, Cancel: s.Cancel}
+	inner := &visit{actor: v.actor, inc: v.inc, lock: v.lock, outer: c}
+	got := inner.take(read)
+	v.leave(c, s)
+	if got != nil && got != c {
+		v.pause(read.Hold)
+		inner.outer = nil
+		inner.leave(got, read)
+	}
+}
+
 // take takes the lock in the way of s; nil if that came to nothing.
 func (v *visit) take(s Section) *claim {
-	ctx, call, end := v.begin(s.Take, s.Limit, s.Cancel)
+	ctx, call, end := v.begin(s)
 	defer end()
-	var h *zklock.Hold
-	var err error
-	took := true
+	if s.Take.handle() {
+		acquire := v.lock.handles(s).Acquire
+		if s.Take == TryAcquire {
+			acquire = v.lock.handles(s).TryAcquire
+		}
+		h, err := acquire(ctx)
+		if call.took(err == nil, err); err != nil {
+			return nil
+		}
+		c := v.claim(s, h)
+		v.world.referee.granted(c)
+		return c
+	}
+	f := v.lock.facade(s)
+	took, err := true, error(nil)
 	switch s.Take {
 	case Lock:
-		err = guarded(v.locker.Lock)
+		err = guarded(f.Lock)
 	case LockContext:
-		err = v.locker.LockContext(ctx)
+		err = f.LockContext(ctx)
 	case TryLock:
-		took = v.locker.TryLock()
+		took = f.TryLock()
 	case TryLockFor:
-		took, err = v.locker.TryLockFor(ctx, s.For)
-	case Acquire:
-		h, err = v.locker.Acquire(ctx)
-	case TryAcquire:
-		h, err = v.locker.TryAcquire(ctx)
+		took, err = f.TryLockFor(ctx, s.For)
 	}
 	call.took(took && err == nil, err)
 	if !took || err != nil {
 		return nil
 	}
-	if v.outer != nil {
-		return v.outer
+	return v.become(s, f)
+}
+
+// become makes the claim of a goroutine that f made the owner.
+func (v *visit) become(s Section, f facade) *claim {
+	for own := v.outer; own != nil; own = own.beside {
+		if own.read == s.Read {
+			return own // once more
+		}
 	}
-	facade := h == nil
-	if facade {
-		h = v.locker.Held()
-	}
-	if h == nil {
-		v.world.referee.fail("P7", "%s of %s succeeded and %s holds nothing", s.Take, v.path, v.name)
+	c := v.owned(s, f)
+	if c == nil {
+		v.world.referee.fail("P7", "%s of %s succeeded and %s holds nothing", s.Take, v.lock.spec.Path, v.name)
 		return nil
 	}
-	c := v.claims(h)
-	if facade {
-		c.locker = v.locker
-	}
+	c.beside = v.outer
 	v.world.referee.granted(c)
 	return c
 }
 
 // do is a whole section in one call.
 func (v *visit) do(s Section) {
-	ctx, call, end := v.begin(Do, s.Limit, s.Cancel)
+	ctx, call, end := v.begin(s)
 	defer end()
 	ran := false
-	err := v.locker.Do(ctx, func(ctx context.Context) error {
+	err := v.lock.mutexes[0].Do(ctx, func(ctx context.Context) error {
 		ran = true
 		call.took(true, nil)
 		h := zklock.HoldFrom(ctx)
 		if h == nil {
-			v.world.referee.fail("P7", "Do of %s runs %s without a hold", v.path, v.name)
+			v.world.referee.fail("P7", "Do of %s runs %s without a hold", v.lock.spec.Path, v.name)
 			return nil
 		}
-		c := v.claims(h)
-		c.locker = v.locker
+		c := v.claim(s, h)
+		c.lock = v.lock
 		v.world.referee.granted(c)
 		defer v.world.referee.returned(c)
 		v.within(c, s)
@@ -149,20 +174,19 @@ func (v *visit) do(s Section) {
 
 // leave gives the lock back in the way of s.
 func (v *visit) leave(c *claim, s Section) {
-	if v.outer == nil {
+	if c != v.outer && (v.outer == nil || c != v.outer.beside) {
 		v.world.referee.returned(c)
 	}
-	limit := map[Leave]time.Duration{UnlockImpatient: 5 * time.Millisecond, UnlockDone: -1}[s.Leave]
-	ctx, call, end := v.begin(-1, limit, false)
+	ctx, call, end := v.beginLeave(s.Leave)
 	defer end()
 	give := func() error {
 		switch {
 		case s.Take.handle():
 			return c.hold.Release(ctx)
 		case s.Leave == Unlock, s.Leave == UnlockElsewhere:
-			return guarded(v.locker.Unlock)
+			return guarded(v.lock.facade(s).Unlock)
 		}
-		return v.locker.UnlockContext(ctx)
+		return v.lock.facade(s).UnlockContext(ctx)
 	}
 	if s.Leave != UnlockElsewhere {
 		call.gave(give())

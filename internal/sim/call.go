@@ -11,42 +11,48 @@ import (
 // call is one call of the library under way, and the judge of its result.
 type call struct {
 	*visit
-	take  Take // -1: gives back
-	ctx   context.Context
-	limit time.Duration
-	since time.Time
+	section *Section // nil: gives back
+	what    string
+	ctx     context.Context
+	limit   time.Duration
+	since   time.Time
 }
 
-// begin makes a ctx that ends after limit (0: never, negative: at once) and
-// notes the call.
-func (v *visit) begin(take Take, limit time.Duration, cancelled bool) (context.Context, *call, func()) {
+// begin notes that the lock is about to be taken in the way of s, and makes the
+// ctx for it.
+func (v *visit) begin(s Section) (context.Context, *call, func()) {
+	v.world.stats.Calls[s.Take].Add(1)
+	side := ""
+	if s.Read {
+		side = " (read)"
+	}
+	v.note("%v%s of %v %s, ctx %v", s.Take, side, v.lock.spec.Kind, v.lock.spec.Path, s.Limit)
+	ctx, end := v.limited(s.Limit, s.Cancel)
+	return ctx, &call{visit: v, section: &s, what: s.Take.String() + side, ctx: ctx, limit: s.Limit, since: time.Now()}, end
+}
+
+// beginLeave is begin for giving the lock back.
+func (v *visit) beginLeave(l Leave) (context.Context, *call, func()) {
+	v.note("%v of %v %s", l, v.lock.spec.Kind, v.lock.spec.Path)
+	limit := map[Leave]time.Duration{UnlockImpatient: 5 * time.Millisecond, UnlockDone: -1}[l]
+	ctx, end := v.limited(limit, false)
+	return ctx, &call{visit: v, what: l.String(), ctx: ctx, limit: limit, since: time.Now()}, end
+}
+
+// limited makes a ctx that ends after limit (0: never, negative: at once).
+func (v *visit) limited(limit time.Duration, cancelled bool) (context.Context, func()) {
+	if limit > 0 && !cancelled {
+		return context.WithTimeout(v.world.ctx, limit)
+	}
 	ctx, cancel := context.WithCancel(v.world.ctx)
-	end := cancel
-	switch {
-	case limit < 0:
+	if limit < 0 {
 		cancel()
-	case limit > 0 && cancelled:
-		timer := time.AfterFunc(limit, cancel)
-		end = func() { timer.Stop(); cancel() }
-	case limit > 0:
-		cancel()
-		ctx, end = context.WithTimeout(v.world.ctx, limit)
 	}
-	c := &call{visit: v, take: take, ctx: ctx, limit: limit, since: time.Now()}
-	if take >= 0 {
-		v.world.stats.Calls[take].Add(1)
-		v.note("%v %s, ctx %v", take, v.path, limit)
-	} else {
-		v.note("gives %s back, ctx %v", v.path, limit)
+	if limit <= 0 {
+		return ctx, cancel
 	}
-	return ctx, c, end
-}
-
-func (c *call) name() string {
-	if c.take < 0 {
-		return "release"
-	}
-	return c.take.String()
+	timer := time.AfterFunc(limit, cancel)
+	return ctx, func() { timer.Stop(); cancel() }
 }
 
 // took judges how an attempt to take the lock ended.
@@ -56,21 +62,31 @@ func (c *call) took(success bool, err error) {
 	}
 	elapsed := time.Since(c.since)
 	if success {
-		c.note("%s succeeded after %v", c.name(), elapsed)
+		c.note("%s succeeded after %v", c.what, elapsed)
 		if c.limit < 0 || c.limit > 0 && elapsed > c.limit {
 			c.broke("P5", "succeeded %v after its ctx had ended", elapsed-c.limit)
 		}
+		if c.upgrades() {
+			c.broke("P1", "succeeded for a reader")
+		}
 		return
 	}
-	c.note("%s failed after %v: %v", c.name(), elapsed, err)
+	c.note("%s failed after %v: %v", c.what, elapsed, err)
 	c.punctual(elapsed)
 	switch {
 	case err == nil, c.excused(err):
-	case c.outer != nil && errors.Is(err, zklock.ErrLost) && c.outer.lost():
-	case c.take == TryAcquire && errors.Is(err, zklock.ErrLocked):
+	case c.outer != nil && errors.Is(err, zklock.ErrLost) && c.world.referee.ended(c.outer):
+	case c.upgrades() && errors.Is(err, zklock.ErrUpgrade):
+	case c.lock.several != nil && c.section.Take == TryLockFor && errors.Is(err, zklock.ErrLost): // S3
+	case c.section.Take == TryAcquire && errors.Is(err, zklock.ErrLocked):
 	default:
 		c.broke("P7", "failed without a reason: %v", err)
 	}
+}
+
+// upgrades tells whether a reader asks for the write lock.
+func (c *call) upgrades() bool {
+	return c.outer != nil && c.outer.read && !c.section.Read && c.outer.beside == nil
 }
 
 // gave judges how giving the lock back ended.
@@ -79,8 +95,8 @@ func (c *call) gave(err error) {
 		return
 	}
 	elapsed := time.Since(c.since)
-	c.note("%s returned %v after %v", c.name(), err, elapsed)
-	if c.take < 0 {
+	c.note("%s returned %v after %v", c.what, err, elapsed)
+	if c.section == nil {
 		c.punctual(elapsed)
 	}
 	switch {
@@ -101,17 +117,17 @@ func (c *call) punctual(elapsed time.Duration) {
 	if c.limit != 0 && late(elapsed, c.limit) {
 		c.broke("P5", "returned %v after its ctx had ended", elapsed-c.limit)
 	}
-	if c.take == TryLock && late(elapsed, c.machine.spec.Timeout/3) {
+	if c.section != nil && c.section.Take == TryLock && late(elapsed, c.machine.spec.Timeout/3) {
 		c.broke("P5", "took %v of a session timeout of %v", elapsed, c.machine.spec.Timeout)
 	}
 }
 
+// late tells whether a call overran the end of its ctx.
+func late(elapsed, limit time.Duration) bool { return elapsed > max(limit, 0)+50*time.Millisecond }
+
 func (c *call) broke(promise, format string, args ...any) {
-	c.world.referee.fail(promise, "%s of %s by %s "+format, append([]any{c.name(), c.path, c.visit.name}, args...)...)
+	c.world.referee.fail(promise, "%s of %s by %s "+format, append([]any{c.what, c.lock.spec.Path, c.name}, args...)...)
 }
 
 // note writes what the actor does into the timeline.
-func (v *visit) note(format string, args ...any) { v.world.log.note(v.actor.name, format, args...) }
-
-// late tells whether a call overran the end of its ctx.
-func late(elapsed, limit time.Duration) bool { return elapsed > max(limit, 0)+50*time.Millisecond }
+func (v *visit) note(format string, args ...any) { v.world.log.note(v.name, format, args...) }

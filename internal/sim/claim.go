@@ -11,34 +11,77 @@ import (
 type claim struct {
 	who    string
 	path   string
-	node   string
-	token  int64
-	hold   *zklock.Hold   // nil for another library's lock, which does not tell of losses
-	inc    *incarnation   // nil for another library's
-	locker *zklock.Locker // nil for a handle
-	over   chan struct{}  // closed when given back
+	node   string // "" if unknown
+	token  int64  // 0 if nobody asked for it
+	read   bool
+	units  int             // permits, of a semaphore
+	told   <-chan struct{} // closed by a loss; nil for another library's lock, which does not tell
+	hold   *zklock.Hold    // nil if unknown
+	inc    *incarnation    // nil for another library's
+	lock   *lock           // that made its goroutine the owner; nil for a handle
+	beside *claim          // the write lock of the same owner
+	more   []*claim        // the other locks of a MultiLocker
+	over   chan struct{}   // closed when given back
 }
 
-// claims makes a claim of the visitor by h.
-func (v *visit) claims(h *zklock.Hold) *claim {
-	return &claim{
-		who: v.name, path: v.path, node: h.Node(), token: h.Token(),
-		hold: h, inc: v.inc, over: make(chan struct{}),
+// claim makes a claim by a handle.
+func (v *visit) claim(s Section, h *zklock.Hold) *claim {
+	c := &claim{
+		who: v.name, path: v.lock.spec.Path, node: h.Node(), read: s.Read, units: s.Permits,
+		told: h.Lost(), hold: h, inc: v.inc, over: make(chan struct{}),
 	}
+	if s.Fence {
+		c.token = h.Token()
+	}
+	return c
+}
+
+// owned makes the claim of the calling goroutine, which f has made the owner; nil
+// if it has not.
+func (v *visit) owned(s Section, f facade) *claim {
+	l := v.lock
+	if l.rw != nil {
+		grant := l.grants.take()
+		return &claim{
+			who: v.name, path: l.spec.Path, node: grant.Node, token: grant.Token, read: s.Read,
+			told: f.Lost(), inc: v.inc, lock: l, over: make(chan struct{}),
+		}
+	}
+	var first *claim
+	for _, one := range l.mutexes {
+		h := one.Held()
+		if h == nil {
+			return nil
+		}
+		c := v.claim(s, h)
+		c.lock, c.path = l, dirOf(h.Node())
+		if first == nil {
+			first = c
+		} else {
+			first.more = append(first.more, c)
+		}
+	}
+	return first
 }
 
 // believed tells whether the owner has no way to know that it does not hold the
 // lock: it was not told of a loss, and has not closed its session.
 func (c *claim) believed() bool {
-	return c.hold == nil || !c.lost() && !c.inc.closing.Load() && !errors.Is(c.hold.Err(), zklock.ErrReleased)
+	return c.told == nil || !c.lost() && !c.inc.closing.Load() && (c.hold == nil || !errors.Is(c.hold.Err(), zklock.ErrReleased))
 }
 
 // lost tells whether the owner was told that the lock is lost.
 func (c *claim) lost() bool {
 	select {
-	case <-c.hold.Lost():
+	case <-c.told:
 		return true
 	default:
 		return false
 	}
+}
+
+// conflicts tells whether c and other cannot both hold, by the rules of readers
+// and writers.
+func (c *claim) conflicts(other *claim) bool {
+	return c.path == other.path && c.units == 0 && !(c.read && other.read) && c.beside != other && other.beside != c
 }

@@ -63,7 +63,7 @@ func (v *visitor) round(r Round) error {
 	if err := lock.Lock(); err != nil {
 		return err
 	}
-	c := v.claims(conn)
+	c := v.claim(conn)
 	if c == nil {
 		return nil
 	}
@@ -85,9 +85,9 @@ func (v *visitor) closeWithWorld(conn *zk.Conn) (stop func()) {
 	return func() { close(over) }
 }
 
-// claims makes the claim of whoever holds by the first node of conn's session;
+// claim makes the claim of whoever holds by the first node of conn's session;
 // nil if that is gone already.
-func (v *visitor) claims(conn *zk.Conn) *claim {
+func (v *visitor) claim(conn *zk.Conn) *claim {
 	node, found := v.world.referee.nodeOf(conn.SessionID(), v.spec.Path)
 	if !found {
 		return nil
@@ -108,7 +108,7 @@ func (v *visitor) write(conn *zk.Conn, r Round) error {
 	if err := v.awaitHead(conn, writer); err != nil {
 		return err
 	}
-	c := v.claims(conn)
+	c := v.claim(conn)
 	if c == nil {
 		return nil
 	}

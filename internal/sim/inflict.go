@@ -80,9 +80,10 @@ func (w *world) closeSession(f Fault) func() {
 	w.work.Add(1)
 	go func() {
 		defer w.work.Done()
-		m.close(false)
-		time.Sleep(f.For / 8)
-		m.open(f.Machine)
+		if m.close(false) {
+			time.Sleep(f.For / 8)
+			m.open(f.Machine)
+		}
 	}()
 	return nil
 }

@@ -27,8 +27,8 @@ type machine struct {
 // incarnation is one session of a machine, with its Lockers.
 type incarnation struct {
 	session *zklock.Session
-	lockers []*zklock.Locker // by the program's number; nil for other machines'
-	closing atomic.Bool      // Close has been called
+	locks   []*lock     // by the program's number; nil for other machines'
+	closing atomic.Bool // Close has been called
 }
 
 func newMachine(w *world, i int) *machine {
@@ -57,13 +57,13 @@ func (m *machine) open(index int) error {
 		}
 		inc := &incarnation{session: s}
 		for _, spec := range m.world.program.Lockers {
-			var l *zklock.Locker
+			var l *lock
 			if spec.Machine == index {
-				if l, err = zklock.New(s, spec.Path, spec.options()...); err != nil {
+				if l, err = newLock(s, spec); err != nil {
 					return err
 				}
 			}
-			inc.lockers = append(inc.lockers, l)
+			inc.locks = append(inc.locks, l)
 		}
 		m.mu.Lock()
 		m.latest = inc
@@ -72,13 +72,6 @@ func (m *machine) open(index int) error {
 		return nil
 	}
 	return m.world.ctx.Err()
-}
-
-func (spec LockerSpec) options() []zklock.Option {
-	if spec.Ownerless {
-		return []zklock.Option{zklock.WithoutOwner()}
-	}
-	return nil
 }
 
 // current waits for an open session; nil when the world ends.
@@ -99,8 +92,8 @@ func (m *machine) current() *incarnation {
 }
 
 // close closes the session. Calm says that the network is well, so that the
-// server has to confirm it.
-func (m *machine) close(calm bool) {
+// server has to confirm it. It returns false if there is none to close.
+func (m *machine) close(calm bool) bool {
 	m.mu.Lock()
 	inc := m.latest
 	if inc != nil {
@@ -108,7 +101,7 @@ func (m *machine) close(calm bool) {
 	}
 	m.mu.Unlock()
 	if inc == nil {
-		return
+		return false
 	}
 	m.world.referee.closing(inc)
 	start := time.Now()
@@ -121,6 +114,7 @@ func (m *machine) close(calm bool) {
 	if calm && err != nil {
 		m.world.referee.fail("P6", "Close of %s without any fault: %v", m.name, err)
 	}
+	return true
 }
 
 // id returns the id of the machine's ZooKeeper session, 0 if it has none.

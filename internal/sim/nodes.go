@@ -8,38 +8,44 @@ import (
 	"github.com/zklock/zklock/zktest"
 )
 
-// nodes is the tree as the committed transactions have made it, of contenders
-// only. The referee's mutex guards it.
-type nodes map[string]node
+// nodes is the tree as the committed transactions have made it, of ephemeral
+// nodes only. The referee's mutex guards it.
+type nodes map[string]*node
 
 type node struct {
-	path     string
+	path    string
+	owner   int64 // session
+	created int64 // zxid
+
+	queues   bool // it is a contender
+	reads    bool // for reading only
 	sequence int64
-	owner    int64 // session
-	created  int64 // zxid
+	first    bool // nobody has been in its way at some time
 }
 
 // apply takes a transaction's change.
 func (ns nodes) apply(txn zktest.Txn, c zktest.Change) {
-	switch c.Kind {
-	case zktest.NodeCreated:
-		if sequence, ok := contender(c.Path); ok {
-			ns[c.Path] = node{c.Path, sequence, c.Owner, txn.Zxid}
-		}
-	case zktest.NodeDeleted:
+	switch {
+	case c.Kind == zktest.NodeDeleted:
 		delete(ns, c.Path)
+	case c.Kind == zktest.NodeCreated && c.Owner != 0:
+		n := &node{path: c.Path, owner: c.Owner, created: txn.Zxid}
+		n.sequence, n.queues = contender(c.Path)
+		n.reads = strings.Contains(base(c.Path), "-__READ__")
+		ns[c.Path] = n
 	}
 }
 
-// ahead returns a contender of n's lock with a lower sequence that skip does not
-// excuse, if there is one.
-func (ns nodes) ahead(n node, skip func(node) bool) (node, bool) {
+// ahead returns a contender that keeps n waiting and that skip does not excuse;
+// nil if there is none.
+func (ns nodes) ahead(n *node, skip func(*node) bool) *node {
 	for _, other := range ns {
-		if dirOf(other.path) == dirOf(n.path) && other.sequence < n.sequence && !skip(other) {
-			return other, true
+		if other.queues && dirOf(other.path) == dirOf(n.path) && other.sequence < n.sequence &&
+			!(n.reads && other.reads) && !skip(other) {
+			return other
 		}
 	}
-	return node{}, false
+	return nil
 }
 
 // contender reads the sequence from a lock node's path. It does not use the

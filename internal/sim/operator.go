@@ -47,7 +47,7 @@ func (w *world) operate(action func(o *operator) error) {
 }
 
 func (w *world) deleteNode(f Fault) func() {
-	nodes := w.referee.contenders()
+	nodes := w.referee.nodes()
 	if len(nodes) > 0 {
 		slices.Sort(nodes)
 		w.operate(func(o *operator) error { return o.remove(nodes[f.Server%len(nodes)]) })

@@ -32,11 +32,29 @@ type Machine struct {
 	Timeout time.Duration
 }
 
-// LockerSpec is a Locker on one machine.
+// LockerSpec is a lock on one machine.
 type LockerSpec struct {
 	Machine   int
+	Kind      LockKind
 	Path      string
 	Ownerless bool
+	Handoff   int           // of a Locker: as WithHandoff
+	Retention time.Duration // of a Locker: as WithRetention
+}
+
+// LockKind is what the lock is.
+type LockKind int
+
+// The kinds of locks.
+const (
+	Mutex LockKind = iota
+	ReadWrite
+	Permits
+	Several // Mutexes on all paths as one
+)
+
+func (k LockKind) String() string {
+	return [...]string{"Locker", "RWLocker", "Semaphore", "MultiLocker"}[k]
 }
 
 // Actor is a goroutine of one machine.
@@ -48,15 +66,19 @@ type Actor struct {
 // Section is a critical section: how its lock is taken, for how long it is held,
 // and how it is given back.
 type Section struct {
-	Locker int
-	Pause  time.Duration // before
-	Take   Take
-	Limit  time.Duration // until the end of its ctx; 0: none; negative: ended before
-	Cancel bool          // the ctx ends by cancel, not by deadline
-	For    time.Duration // TryLockFor's time
-	Hold   time.Duration
-	Inner  []Section // while holding
-	Leave  Leave
+	Locker    int
+	Pause     time.Duration // before
+	Take      Take
+	Read      bool          // of an RWLocker
+	Permits   int           // of a Semaphore
+	Limit     time.Duration // until the end of its ctx; 0: none; negative: ended before
+	Cancel    bool          // the ctx ends by cancel, not by deadline
+	For       time.Duration // TryLockFor's time
+	Hold      time.Duration
+	Inner     []Section // while holding
+	Fence     bool      // ask for the fencing token, which keeps the node from being shared
+	Downgrade bool      // of an RWLocker: go on reading when the write lock is given back
+	Leave     Leave
 }
 
 // Take is a way to take a lock.
@@ -101,7 +123,13 @@ func (l Leave) String() string {
 }
 
 // paths are the lock paths, in the order in which nested sections take them.
-var paths = []string{"/locks/a", "/b"}
+// Semaphores have one for themselves.
+var paths = []string{"/a", "/b/c"}
+
+const (
+	permitsPath = "/s"
+	permits     = 3 // of a semaphore
+)
 
 // faultTime is how long faults go on.
 const faultTime = 12 * time.Second
@@ -114,14 +142,7 @@ func Generate(seed uint64) *Program {
 		ticks := 2 + d.IntN(4)
 		p.Machines = append(p.Machines, Machine{Timeout: time.Duration(ticks) * p.Cluster.Tick})
 	}
-	used := paths[:1+d.IntN(8)/6]
-	for m := range p.Machines {
-		for _, path := range used {
-			for range 1 + d.IntN(4)/3 {
-				p.Lockers = append(p.Lockers, LockerSpec{Machine: m, Path: path, Ownerless: d.one(6)})
-			}
-		}
-	}
+	p.Lockers = d.lockers(p)
 	for m := range p.Machines {
 		for range 1 + d.IntN(5)/2 {
 			p.Actors = append(p.Actors, d.actor(p, m))
@@ -145,79 +166,6 @@ func (d dice) cluster() Cluster {
 		c.Disk = d.span(0, 5*time.Millisecond)
 	}
 	return c
-}
-
-func (d dice) actor(p *Program, machine int) Actor {
-	a := Actor{Machine: machine}
-	var lockers []int
-	for i, l := range p.Lockers {
-		if l.Machine == machine {
-			lockers = append(lockers, i)
-		}
-	}
-	for range 2 + d.IntN(6) {
-		s := d.section(p, lockers[d.IntN(len(lockers))])
-		s.Inner = d.inner(p, s, lockers, 0)
-		a.Sections = append(a.Sections, s)
-	}
-	return a
-}
-
-func (d dice) section(p *Program, locker int) Section {
-	s := Section{
-		Locker: locker,
-		Pause:  d.short(3 * time.Second),
-		Take:   Take(d.weighted([]int{5, 4, 2, 3, 2, 3, 1})),
-		Hold:   d.short(3 * time.Second),
-		Leave:  Leave(d.weighted([]int{6, 3, 1, 1, 2})),
-	}
-	if s.Take.limited() {
-		switch d.IntN(6) {
-		case 0, 1:
-			s.Limit, s.Cancel = max(d.short(4*time.Second), time.Millisecond), d.one(2)
-		case 2:
-			s.Limit, s.Cancel = d.span(1*time.Millisecond, 30*time.Millisecond), true
-		case 3:
-			if d.one(4) {
-				s.Limit = -1
-			}
-		}
-	}
-	if s.Take == TryLockFor && !d.one(5) {
-		s.For = d.short(4 * time.Second)
-	}
-	if s.Leave == UnlockElsewhere && !s.Take.handle() && !p.Lockers[locker].Ownerless {
-		s.Leave = Unlock
-	}
-	return s
-}
-
-// inner draws the sections within s: the same lock again, where it is reentrant,
-// or a lock on a later path, so that no program deadlocks by itself.
-func (d dice) inner(p *Program, s Section, lockers []int, depth int) []Section {
-	if depth > 2 || !d.one(3) {
-		return nil
-	}
-	var inner []Section
-	for range 1 + d.IntN(2) {
-		next := lockers[d.IntN(len(lockers))]
-		outer := p.Lockers[s.Locker]
-		again := next == s.Locker && !outer.Ownerless && s.Take < Do
-		if !again && p.Lockers[next].Path <= outer.Path {
-			continue
-		}
-		in := d.section(p, next)
-		in.Pause, in.Hold = in.Pause/4, in.Hold/4
-		if again && in.Take >= Do {
-			in.Take = LockContext
-		}
-		if again {
-			in.Leave = min(in.Leave, UnlockDone)
-		}
-		in.Inner = d.inner(p, in, lockers, depth+1)
-		inner = append(inner, in)
-	}
-	return inner
 }
 
 // options are the ensemble's.

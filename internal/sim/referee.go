@@ -25,21 +25,37 @@ type referee struct {
 	failure *Failure
 	tree    nodes
 	claims  map[*claim]struct{} // that nobody has given back
-	excused map[string]bool     // nodes that a fault takes from their owner
+	excused map[string]excuse   // nodes that a fault takes from their owner
 	doomed  map[int64]bool      // sessions that a fault ends before their time
 	handed  map[string]bool     // nodes whose owner has given them back
-	tokens  map[string]int64    // highest of each path
+	gone    map[string]*node    // contenders that are no more
+	passed  map[string]string   // nodes that another of their session went past, which may not be granted any more
+	tokens  map[string]*highest // of each path
 }
+
+// excuse is why the owner of a node could not know that it is gone.
+type excuse int
+
+const (
+	none       excuse = iota
+	byOperator        // who deleted the node
+	bySession         // which was ended before its time
+)
+
+// highest are the highest fencing tokens that were given out.
+type highest struct{ writer, any int64 }
 
 func newReferee(log *timeline, stats *Stats) *referee {
 	return &referee{
 		log: log, stats: stats, broken: make(chan struct{}),
 		tree:    make(nodes),
 		claims:  make(map[*claim]struct{}),
-		excused: make(map[string]bool),
+		excused: make(map[string]excuse),
 		doomed:  make(map[int64]bool),
 		handed:  make(map[string]bool),
-		tokens:  make(map[string]int64),
+		gone:    make(map[string]*node),
+		passed:  make(map[string]string),
+		tokens:  make(map[string]*highest),
 	}
 }
 
@@ -63,63 +79,151 @@ func (r *referee) failLocked(promise, format string, args ...any) {
 func (r *referee) granted(c *claim) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	r.grantedLocked(c)
+	for _, other := range c.more {
+		r.grantedLocked(other)
+	}
+}
+
+func (r *referee) grantedLocked(c *claim) {
 	r.stats.Grants.Add(1)
 	r.log.note(c.who, "holds %s by %s", c.path, base(c.node))
+	units := c.units
 	for other := range r.claims {
-		if other.path == c.path && other.believed() && !r.excuses(other) {
+		held := other.believed() && !r.excuses(other) && !r.excuses(c)
+		if held && c.conflicts(other) {
 			r.failLocked("P1", "%s got %s while %s holds it by %s", c.who, c.path, other.who, base(other.node))
 		}
-		if other.locker != nil && other.locker == c.locker {
-			r.failLocked("P1", "%s got %s through a Locker that %s has not unlocked", c.who, c.path, other.who)
+		if held && other.path == c.path {
+			units += other.units
+		}
+		if other.lock != nil && other.lock == c.lock && c.conflicts(other) {
+			r.failLocked("P1", "%s got %s through a lock that %s has not unlocked", c.who, c.path, other.who)
 		}
 	}
+	if units > permits {
+		r.failLocked("P1", "%s got %d of %s, of which %d are out now", c.who, c.units, c.path, units)
+	}
 	r.claims[c] = struct{}{}
+	delete(r.handed, c.node)
 	r.judgeNode(c)
-	if c.hold != nil {
+	if c.told != nil {
 		go r.follow(c)
 	}
 }
 
-// judgeNode checks that a grant rests on the first node in the queue.
+// judgeNode checks that a grant rests on a node that is, or was, first in the
+// queue.
 func (r *referee) judgeNode(c *claim) {
+	if c.node == "" {
+		return
+	}
 	n, exists := r.tree[c.node]
-	switch {
-	case exists:
-	case !c.believed() || r.excuses(c):
-		return
-	default:
-		r.failLocked("P7", "%s got %s, but its node %s does not exist", c.who, c.path, base(c.node))
+	if !exists {
+		if n = r.gone[c.node]; c.believed() && (n == nil || !r.excuses(c) || n.queues && !n.first && r.excused[c.node] != byOperator) {
+			r.failLocked("P7", "%s got %s by %s, which does not exist or never was the first", c.who, c.path, base(c.node))
+		}
 		return
 	}
-	if other, found := r.tree.ahead(n, func(o node) bool { return r.handed[o.path] }); found {
-		r.failLocked("P3", "%s got %s by %s while %s is ahead", c.who, c.path, base(n.path), base(other.path))
+	if n.queues {
+		r.judgeOrder(c, n)
 	}
-	if c.hold == nil {
+	if c.told == nil {
 		return
 	}
-	if n.sequence < 0 || n.sequence >= orderEnd {
+	r.judgeToken(c, n)
+}
+
+// judgeToken checks that a store which refuses tokens below the highest it has
+// seen never refuses the rightful holder.
+func (r *referee) judgeToken(c *claim, n *node) {
+	if c.units > 0 || c.token == 0 {
+		return // holders of permits do not follow each other
+	}
+	seen := r.tokens[c.path]
+	if seen == nil {
+		seen = new(highest)
+		r.tokens[c.path] = seen
+	}
+	if c.beside != nil { // TODO: S1
+		return
+	}
+	if c.token <= seen.writer || !c.read && c.token <= seen.any {
+		r.failLocked("token", "%s has the token %#x after one of %#x", c.who, c.token, max(seen.writer, seen.any))
+	}
+	if c.beside == nil && c.token != n.created {
+		r.failLocked("token", "%s has the token %#x for a node created by %#x", c.who, c.token, n.created)
+	}
+	seen.any = max(seen.any, c.token)
+	if !c.read {
+		seen.writer = c.token
+	}
+}
+
+// judgeOrder checks that the queue is served in its order. Within a session a
+// lock may be handed past nodes that their owners have given up.
+func (r *referee) judgeOrder(c *claim, n *node) {
+	ahead := r.tree.ahead(n, func(other *node) bool {
+		if other.owner == n.owner && !r.claimed(other) {
+			r.passed[other.path] = base(n.path)
+			return true
+		}
+		return r.handed[other.path]
+	})
+	if ahead != nil {
+		r.failLocked("P3", "%s got %s by %s while %s is ahead", c.who, c.path, base(n.path), base(ahead.path))
+	}
+	if by, late := r.passed[n.path]; late {
+		r.failLocked("P3", "%s got %s by %s after %s", c.who, c.path, base(n.path), by)
+	}
+	if c.told != nil && (n.sequence < 0 || n.sequence >= orderEnd) {
 		r.failLocked("P1", "%s got %s by %s, whose number means nothing", c.who, c.path, base(n.path))
 	}
-	if c.token != n.created || n.created < r.tokens[c.path] {
-		r.failLocked("token", "%s has the token %#x for a node created by %#x; the last token was %#x",
-			c.who, c.token, n.created, r.tokens[c.path])
+}
+
+// claimed tells whether somebody holds by n. r.mu is held.
+func (r *referee) claimed(n *node) bool {
+	for c := range r.claims {
+		if c.node == n.path {
+			return true
+		}
 	}
-	r.tokens[c.path] = n.created
+	return false
+}
+
+// ended tells whether c's owner lost the lock, whether it knows or not.
+func (r *referee) ended(c *claim) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	_, exists := r.tree[c.node]
+	for _, other := range c.more {
+		exists = exists && r.tree[other.node] != nil
+	}
+	return c.lost() || !exists
+}
+
+// promote notes who has nobody ahead now. r.mu is held.
+func (r *referee) promote() {
+	for _, n := range r.tree {
+		if n.queues && !n.first {
+			n.first = r.tree.ahead(n, func(other *node) bool { return r.handed[other.path] }) == nil
+		}
+	}
 }
 
 // excuses tells whether c was taken from its owner in a way that its lock cannot
 // see coming. r.mu is held.
 func (r *referee) excuses(c *claim) bool {
-	if _, exists := r.tree[c.node]; exists {
+	if _, exists := r.tree[c.node]; exists || c.node == "" {
 		return false
 	}
-	return !proofOfLife || c.hold == nil || r.excused[c.node]
+	return !proofOfLife || c.told == nil || r.excused[c.node] != none
 }
 
 // follow notes the loss of a claim.
 func (r *referee) follow(c *claim) {
 	select {
-	case <-c.hold.Lost():
+	case <-c.told:
 		r.stats.Losses.Add(1)
 		r.log.note(c.who, "learns that %s is lost", c.path)
 	case <-c.over:
@@ -130,11 +234,14 @@ func (r *referee) follow(c *claim) {
 func (r *referee) returned(c *claim) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if _, held := r.claims[c]; held {
-		delete(r.claims, c)
-		r.handed[c.node] = true
-		close(c.over)
+	for _, c := range append([]*claim{c}, c.more...) {
+		if _, held := r.claims[c]; held {
+			delete(r.claims, c)
+			r.handed[c.node] = true
+			close(c.over)
+		}
 	}
+	r.promote()
 }
 
 // closing takes the moment at which a session's Close is called, which gives
@@ -155,20 +262,23 @@ func (r *referee) moved(c *claim, node string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.log.note(c.who, "downgrades to %s", base(node))
-	c.node = node
+	c.node, c.read = node, true
 }
 
 // nodeOf returns the first node of a session in a queue.
 func (r *referee) nodeOf(session int64, path string) (string, bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	first, found := node{}, false
+	var first *node
 	for _, n := range r.tree {
-		if n.owner == session && dirOf(n.path) == path && (!found || n.sequence < first.sequence) {
-			first, found = n, true
+		if n.owner == session && n.queues && dirOf(n.path) == path && (first == nil || n.sequence < first.sequence) {
+			first = n
 		}
 	}
-	return first.path, found
+	if first == nil {
+		return "", false
+	}
+	return first.path, true
 }
 
 // observe takes a committed transaction. zktest waits for it.
@@ -182,18 +292,26 @@ func (r *referee) observe(txn zktest.Txn) {
 		r.tree.apply(txn, change)
 		r.log.note("zookeeper", "%v", describe(txn, change))
 	}
+	if len(txn.Changes) > 0 {
+		r.promote()
+	}
 }
 
 // judgeDelete checks what becomes of a node that somebody holds a lock by.
 func (r *referee) judgeDelete(txn zktest.Txn, change zktest.Change) {
-	taken := r.excused[change.Path] || r.doomed[txn.Session] && change.Cause == zktest.CauseExpiry
-	if taken {
-		r.excused[change.Path] = true
+	if n := r.tree[change.Path]; n != nil {
+		r.gone[n.path] = n
+	}
+	if r.excused[change.Path] == byOperator {
+		return
+	}
+	if r.doomed[txn.Session] && change.Cause == zktest.CauseExpiry {
+		r.excused[change.Path] = bySession
 		return
 	}
 	for c := range r.claims {
 		switch {
-		case c.node != change.Path || c.hold == nil || !c.believed():
+		case c.node != change.Path || c.told == nil || !c.believed():
 		case change.Cause != zktest.CauseExpiry:
 			r.failLocked("P1", "session %#x deleted %s while %s holds %s by it", txn.Session, base(change.Path), c.who, c.path)
 		case proofOfLife:
@@ -206,7 +324,7 @@ func (r *referee) judgeDelete(txn zktest.Txn, change zktest.Change) {
 func (r *referee) excuse(path string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.excused[path] = true
+	r.excused[path] = byOperator
 }
 
 // doom announces that a fault ends a session before its time.
@@ -223,8 +341,8 @@ func (r *referee) doomAll(sessions []zktest.Session) {
 	}
 }
 
-// contenders returns the lock nodes that there are.
-func (r *referee) contenders() []string {
+// nodes returns the ephemeral nodes that there are.
+func (r *referee) nodes() []string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	var paths []string

@@ -1,0 +1,149 @@
+package sim
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"github.com/zklock/zklock"
+	"github.com/zklock/zklock/internal/goid"
+)
+
+// facade is a lock that its goroutine owns.
+type facade interface {
+	sync.Locker
+	LockContext(ctx context.Context) error
+	TryLock() bool
+	TryLockFor(ctx context.Context, d time.Duration) (bool, error)
+	UnlockContext(ctx context.Context) error
+	Lost() <-chan struct{}
+}
+
+// handles is a lock that whoever has the Hold owns.
+type handles interface {
+	Acquire(ctx context.Context) (*zklock.Hold, error)
+	TryAcquire(ctx context.Context) (*zklock.Hold, error)
+}
+
+// lock is one lock of an incarnation, by its spec. What its kind does not have
+// is nil.
+type lock struct {
+	spec    LockerSpec
+	mutexes []*zklock.Locker // of a MultiLocker several, otherwise one
+	rw      *zklock.RWLocker
+	permits *zklock.Semaphore
+	several *zklock.MultiLocker
+	grants  *grants
+}
+
+// newLock makes the lock of a spec. A MultiLocker is made of Lockers of its own.
+func newLock(s *zklock.Session, spec LockerSpec) (l *lock, err error) {
+	l = &lock{spec: spec, grants: new(grants)}
+	opts := []zklock.Option{zklock.WithTrace(&zklock.Trace{Acquired: l.grants.note})}
+	if spec.Ownerless {
+		opts = append(opts, zklock.WithoutOwner())
+	}
+	if spec.Handoff > 1 {
+		opts = append(opts, zklock.WithHandoff(spec.Handoff))
+	}
+	if spec.Retention > 0 {
+		opts = append(opts, zklock.WithRetention(spec.Retention))
+	}
+	switch spec.Kind {
+	case Mutex:
+		err = l.addMutex(s, spec.Path, opts)
+	case ReadWrite:
+		l.rw, err = zklock.NewRW(s, spec.Path, opts...)
+	case Permits:
+		l.permits, err = zklock.NewSemaphore(s, spec.Path, permits, opts...)
+	case Several:
+		for _, path := range paths {
+			err = errors.Join(err, l.addMutex(s, path, opts))
+		}
+		if err == nil {
+			l.several = zklock.NewMulti(l.mutexes...)
+		}
+	}
+	return l, err
+}
+
+func (l *lock) addMutex(s *zklock.Session, path string, opts []zklock.Option) error {
+	one, err := zklock.New(s, path, opts...)
+	l.mutexes = append(l.mutexes, one)
+	return err
+}
+
+// facade is the side of the lock that s takes, for its goroutine.
+func (l *lock) facade(s Section) facade {
+	switch {
+	case l.several != nil:
+		return l.several
+	case l.mutexes != nil:
+		return l.mutexes[0]
+	case s.Read:
+		return reader{l.rw}
+	}
+	return l.rw
+}
+
+// handles is the side of the lock that s takes, as a handle.
+func (l *lock) handles(s Section) handles {
+	switch {
+	case l.mutexes != nil:
+		return l.mutexes[0]
+	case l.permits != nil:
+		return some{l.permits, s.Permits}
+	case s.Read:
+		return reader{l.rw}
+	}
+	return l.rw
+}
+
+// reader is the reading side of an RWLocker.
+type reader struct{ rw *zklock.RWLocker }
+
+func (r reader) Lock()                                   { r.rw.RLock() }
+func (r reader) Unlock()                                 { r.rw.RUnlock() }
+func (r reader) TryLock() bool                           { return r.rw.TryRLock() }
+func (r reader) Lost() <-chan struct{}                   { return r.rw.RLost() }
+func (r reader) LockContext(ctx context.Context) error   { return r.rw.RLockContext(ctx) }
+func (r reader) UnlockContext(ctx context.Context) error { return r.rw.RUnlockContext(ctx) }
+func (r reader) TryLockFor(ctx context.Context, d time.Duration) (bool, error) {
+	return r.rw.TryRLockFor(ctx, d)
+}
+func (r reader) Acquire(ctx context.Context) (*zklock.Hold, error)    { return r.rw.RAcquire(ctx) }
+func (r reader) TryAcquire(ctx context.Context) (*zklock.Hold, error) { return r.rw.TryRAcquire(ctx) }
+
+// some are permits of a Semaphore.
+type some struct {
+	of *zklock.Semaphore
+	n  int
+}
+
+func (s some) Acquire(ctx context.Context) (*zklock.Hold, error) { return s.of.Acquire(ctx, s.n) }
+
+func (s some) TryAcquire(ctx context.Context) (*zklock.Hold, error) { return s.of.TryAcquire(ctx, s.n) }
+
+// grants remembers by goroutine which node a facade's last grant rests on, which
+// an RWLocker does not tell.
+type grants struct {
+	mu   sync.Mutex
+	last map[int64]zklock.TraceInfo
+}
+
+func (g *grants) note(info zklock.TraceInfo) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.last == nil {
+		g.last = make(map[int64]zklock.TraceInfo)
+	}
+	g.last[goid.Get()] = info
+}
+
+// take returns the calling goroutine's last grant.
+func (g *grants) take() zklock.TraceInfo {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.last[goid.Get()]
+}
