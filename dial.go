@@ -30,6 +30,9 @@ type dialer struct {
 
 	mu     sync.Mutex
 	latest *link
+
+	stopped  chan struct{} // closed when the dial loop has met the end of the session
+	stopOnce sync.Once
 }
 
 // connect is what go-zookeeper calls for each connection. A dial and a handshake
@@ -151,5 +154,19 @@ type closableHosts struct {
 
 func (h closableHosts) Next() (server string, retryStart bool) {
 	server, retryStart = h.HostProvider.Next()
-	return server, retryStart || h.session.ctx.Err() != nil
+	if h.session.ctx.Err() == nil {
+		return server, retryStart
+	}
+	h.session.dialer.stopOnce.Do(func() { close(h.session.dialer.stopped) })
+	return server, true
+}
+
+// stop brings go-zookeeper's dial loop to where it takes notice of Close, and of
+// the request that Close sends: it would wait a second for an answer otherwise.
+func (d *dialer) stop() {
+	d.cut()
+	select {
+	case <-d.stopped:
+	case <-time.After(minDialTime): // it sleeps already, at a host provider's word
+	}
 }

@@ -135,7 +135,7 @@ func newSession(timeout time.Duration, options sessionOptions) *Session {
 	}
 	s.ctx, s.cancel = context.WithCancel(context.Background())
 	s.timeout.Store(int64(timeout))
-	s.dialer = &dialer{session: s, dial: options.dialer, tls: options.tls, hosts: options.hosts}
+	s.dialer = &dialer{session: s, dial: options.dialer, tls: options.tls, hosts: options.hosts, stopped: make(chan struct{})}
 	return s
 }
 
@@ -217,7 +217,7 @@ func (s *Session) shutDown() {
 	if s.conn != nil {
 		farewell := s.taps.add(tapKey{op: opCloseSession})
 		if l == nil {
-			s.dialer.cut() // a handshake may be under way
+			s.dialer.stop()
 		}
 		s.conn.Close() // waits a second at most for the server's answer
 		_, confirmed, _ := farewell.fate()
