@@ -3,7 +3,10 @@ package apachezk
 import (
 	"context"
 	"encoding/binary"
+	"errors"
 	"fmt"
+	"io"
+	"syscall"
 	"time"
 )
 
@@ -22,11 +25,24 @@ func KillSession(ctx context.Context, addr string, sessionID int64) error {
 }
 
 func killSession(ctx context.Context, addr string, sessionID int64) error {
-	s, err := openSession(ctx, addr, 10*time.Second, sessionID)
-	if err != nil {
-		return err
+	for try := 0; ; try++ {
+		s, err := openSession(ctx, addr, 10*time.Second, sessionID)
+		if err == nil {
+			err = orCause(ctx, s.close())
+		}
+		switch {
+		case err == nil, try > 0 && errors.Is(err, errNoSession):
+			return nil
+		case !hungUp(err):
+			return err
+		}
 	}
-	return orCause(ctx, s.close())
+}
+
+// hungUp tells whether the server ended the connection, as it does when the
+// session's own client reconnects before the close has been read.
+func hungUp(err error) bool {
+	return errors.Is(err, io.EOF) || errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE)
 }
 
 // sessionPassword is ZooKeeperServer.generatePasswd:
