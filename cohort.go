@@ -3,8 +3,11 @@ package zklock
 import (
 	"container/list"
 	"context"
+	"errors"
 	"slices"
 	"time"
+
+	"github.com/go-zookeeper/zk"
 )
 
 // cohort lets the owners inside one process share a node, one after the other
@@ -217,22 +220,36 @@ func (t *cohort) lookAround(c *contender) {
 		}
 		w := s.watchChildren(c.queue.dir)
 		<-w.armed
-		s.mu.Lock()
-		if t.node != c {
-			s.mu.Unlock()
+		if w.err != nil && !errors.Is(w.err, zk.ErrNoNode) && sleep(s.ctx, firstPause) != nil {
 			return
 		}
-		t.company = w.besides(base(c.node))
-		if t.company == others && t.idle != nil {
-			c.leaveLocked()
-		}
-		crowded := t.company == others
-		s.mu.Unlock()
-		if crowded {
-			return // a list for every newcomer would be a herd of one
+		if !t.see(c, w) {
+			return
 		}
 		<-w.fired
 	}
+}
+
+// see takes what a watch on c's queue has found; false when there is no more to
+// look for.
+func (t *cohort) see(c *contender, w *watch) bool {
+	s := c.queue.session
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if t.node != c {
+		return false
+	}
+	if errors.Is(w.err, zk.ErrNoNode) {
+		c.vanish(errNodeDeleted) // with the whole path
+		return false
+	}
+	t.company = w.besides(base(c.node))
+	if t.company == others && t.idle != nil {
+		c.leaveLocked()
+	}
+	// In company there is no more to learn: a list for every newcomer would be
+	// a herd of one.
+	return t.company != others && (w.err == nil || transient(w.err))
 }
 
 // besides tells which company the contender of that name has among the children

@@ -55,54 +55,50 @@ func (m *MultiLocker) LockContext(ctx context.Context) error {
 }
 
 func (m *MultiLocker) lock(ctx context.Context) error {
-	for {
-		err := m.each(func(l *Locker) error { return l.LockContext(ctx) })
-		if err != nil || m.err() == nil {
-			return err
-		}
-		// One was lost while the others were waited for. What was held before
-		// this call stays lost, as in a Locker.
-		nested := m.HoldCount() > 1
-		m.unlock(m.lockers)
-		if nested {
-			return ErrLost
-		}
-	}
+	return m.all(func(l *Locker) error { return l.LockContext(ctx) })
 }
 
 // TryLock takes all the locks if all are free, as [Locker.TryLock] does.
 func (m *MultiLocker) TryLock() bool {
-	err := m.each(func(l *Locker) error {
+	return m.all(func(l *Locker) error {
 		if !l.TryLock() {
 			return ErrLocked
 		}
 		return nil
-	})
-	if err == nil && m.err() != nil {
-		m.unlock(m.lockers)
-		return false
-	}
-	return err == nil
+	}) == nil
 }
 
 // TryLockFor takes all the locks within d, as [Locker.TryLockFor] does each.
 func (m *MultiLocker) TryLockFor(ctx context.Context, d time.Duration) (bool, error) {
 	deadline := time.Now().Add(d)
-	err := m.each(func(l *Locker) error {
+	err := m.all(func(l *Locker) error {
 		ok, err := l.TryLockFor(ctx, min(d, time.Until(deadline)))
 		if !ok && err == nil {
 			return ErrLocked
 		}
 		return err
 	})
-	if err == nil && m.err() != nil {
-		m.unlock(m.lockers)
-		err = ErrLost
-	}
 	if timeIsUp(ctx, err) {
 		return false, nil
 	}
 	return err == nil, wrap("try", m.paths(), err)
+}
+
+// all calls take for one lock after the other until it holds all of them, and
+// starts over if one was lost while the others were waited for. What was held
+// before this call stays lost, as in a Locker.
+func (m *MultiLocker) all(take func(*Locker) error) error {
+	for {
+		err := m.each(take)
+		if err != nil || m.err() == nil {
+			return err
+		}
+		nested := m.HoldCount() > 1
+		m.unlock(m.lockers)
+		if nested {
+			return ErrLost
+		}
+	}
 }
 
 // each calls take for one lock after the other, and unlocks those taken if one
