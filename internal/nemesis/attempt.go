@@ -14,12 +14,10 @@ type Attempt struct {
 	ID      int64 // within the process
 	Path    string
 	Share   Share
-	Try     bool // it does not wait: TryAcquire
 
 	Called Instant // before the call
 	Got    Instant // after it returned with the lock
 	Denied Instant // after it returned without
-	Held   bool    // denied with ErrLocked: the lock was said to be taken
 
 	Session int64 // whose hold it is
 	Token   int64
@@ -28,8 +26,7 @@ type Attempt struct {
 
 	Valid Instant // before the last call of Valid that was true
 	Open  Instant // before the lost channel was last seen open
-	Left  Instant // before the release was called
-	Freed Instant // after it returned
+	Freed Instant // after the release returned
 	Lost  Instant // after the lost channel was seen closed
 }
 
@@ -78,8 +75,9 @@ func (a *Attempt) String() string {
 func (a *Attempt) granted() bool { return a.Got != 0 }
 
 // believed returns until when its owner is known to have had reason to believe
-// that it holds the lock.
-func (a *Attempt) believed() Instant { return max(a.Got, a.Valid) }
+// that it holds the lock; 0 if it never had: a process that is stopped when the
+// call returns may find the hold lost at its first look.
+func (a *Attempt) believed() Instant { return a.Valid }
 
 // unaware returns until when its lost channel is known to have been open.
-func (a *Attempt) unaware() Instant { return max(a.Got, a.Open) }
+func (a *Attempt) unaware() Instant { return a.Open }

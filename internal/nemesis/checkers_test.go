@@ -13,13 +13,13 @@ import (
 func hold(process int, got, valid Instant) *Attempt {
 	return &Attempt{
 		Process: process, ID: 1, Path: "/lock", Share: Exclusive, Session: int64(process), Token: int64(got),
-		Called: got - 5, Got: got, Valid: valid, Open: valid, Left: valid, Freed: valid + 2,
+		Called: got - 5, Got: got, Valid: valid, Open: valid, Freed: valid + 2,
 	}
 }
 
 // lost makes a hold one that was lost.
 func lost(a *Attempt, open, at Instant) *Attempt {
-	a.Open, a.Lost, a.Left, a.Freed = open, at, 0, 0
+	a.Open, a.Lost, a.Freed = open, at, 0
 	return a
 }
 
@@ -135,7 +135,7 @@ func TestAnAttemptWithoutAnAnswerMayHaveSucceededOrNot(t *testing.T) {
 
 func TestAKilledHolderFreesTheLockSomeTime(t *testing.T) {
 	killed := hold(1, 10, 20)
-	killed.Left, killed.Freed = 0, 0
+	killed.Freed = 0
 	require.Empty(t, linearize(t, killed, hold(2, 30, 40)))
 	require.NotEmpty(t, linearize(t, killed, hold(2, 15, 40)))
 }
@@ -149,18 +149,6 @@ func TestABadHistoryIsDrawn(t *testing.T) {
 	require.NoError(t, err)
 	require.Contains(t, string(picture), "leader killed")
 	require.Contains(t, string(found[0]), "lock.html")
-}
-
-func TestATryIsRefusedWithAReason(t *testing.T) {
-	try := &Attempt{Process: 3, ID: 1, Path: "/lock", Share: Exclusive, Try: true, Called: 12, Denied: 14, Held: true}
-	holder := hold(1, 10, 20)
-	require.Empty(t, Unjustified([]*Attempt{holder, try}))
-
-	try.Called, try.Denied = 23, 25 // the release had returned at 22
-	require.Len(t, Unjustified([]*Attempt{holder, try}), 1)
-
-	holder.Freed = 0 // nobody knows whether its node is gone
-	require.Empty(t, Unjustified([]*Attempt{holder, try}))
 }
 
 func TestALostUpdateIsFound(t *testing.T) {

@@ -7,11 +7,10 @@
 // runs this package's executable again; it reports its [Attempt]s, stamped by the
 // clock that all processes share. The checkers take the attempts of a whole run:
 //
-//	Overlaps     two held one lock, or a lost channel closed after the next grant
-//	Linearize    the history of each path fits a reentrant, fenced lock
-//	LostUpdates  registers behind a fence, or a token, lost no update
-//	Unjustified  a try was refused although nobody wanted the lock
-//	Cluster.Remains  lock nodes, sessions and watches that are left at the end
+//	Overlaps         two held one lock, or a lost channel closed after the next grant
+//	Linearize        the history of each path fits a reentrant, fenced lock
+//	LostUpdates      registers behind a fence, or a token, lost no update
+//	Cluster.Remains  no lock node, session or watch is left at the end
 //
 // The faults are drawn from a seed, and so are the clients' programs. The
 // interleaving is real: a seed repeats the kind of trouble, not the run.

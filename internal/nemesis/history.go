@@ -2,6 +2,7 @@ package nemesis
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 	"sync"
 )
@@ -10,33 +11,33 @@ import (
 // several goroutines.
 type History struct {
 	mu       sync.Mutex
-	attempts map[attemptKey]*Attempt
-	updates  []Update
+	attempts map[reportKey]*Attempt
+	updates  map[reportKey]Update
 	ended    map[int64]Instant // sessions that an operator ended, and before when
 }
 
-type attemptKey struct {
+type reportKey struct {
 	process int
 	id      int64
 }
 
 // NewHistory returns an empty history.
 func NewHistory() *History {
-	return &History{attempts: make(map[attemptKey]*Attempt), ended: make(map[int64]Instant)}
+	return &History{attempts: make(map[reportKey]*Attempt), updates: make(map[reportKey]Update), ended: make(map[int64]Instant)}
 }
 
 // Report takes the newest state of an attempt.
 func (h *History) Report(a Attempt) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.attempts[attemptKey{a.Process, a.ID}] = &a
+	h.attempts[reportKey{a.Process, a.ID}] = &a
 }
 
-// ReportUpdate takes an update of a register.
+// ReportUpdate takes the newest state of an update of a register.
 func (h *History) ReportUpdate(u Update) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.updates = append(h.updates, u)
+	h.updates[reportKey{u.Process, u.ID}] = u
 }
 
 // Ended notes that an operator ends a session: whatever its owner believes from
@@ -51,7 +52,7 @@ func (h *History) Ended(session int64) {
 func (h *History) Updates() []Update {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	return slices.Clone(h.updates)
+	return slices.Collect(maps.Values(h.updates))
 }
 
 // Attempts returns copies of all attempts in the order of their calls. Those in a
@@ -69,6 +70,19 @@ func (h *History) Attempts() []*Attempt {
 	}
 	slices.SortFunc(all, func(a, b *Attempt) int { return cmp.Compare(a.Called, b.Called) })
 	return all
+}
+
+// holds returns how many attempts have got a lock.
+func (h *History) holds() int {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	n := 0
+	for _, a := range h.attempts {
+		if a.granted() {
+			n++
+		}
+	}
+	return n
 }
 
 // byPath sorts attempts by the path of their lock.

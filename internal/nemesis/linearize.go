@@ -77,13 +77,15 @@ func (a *Attempt) operations(add func(kind operationKind, call, end Instant)) {
 			add(unlockAgain, n.Unlock, n.Unlocked)
 		}
 	}
+	// A hold that was never seen valid may have ended before its stamp.
+	last := max(a.Called, a.believed())
 	switch {
 	case a.Lost != 0:
-		add(lose, a.believed(), a.Lost)
+		add(lose, last, a.Lost)
 	case a.Freed != 0:
-		add(release, a.believed(), a.Freed)
+		add(release, last, a.Freed)
 	default:
-		add(vanish, a.believed(), forever)
+		add(vanish, last, forever)
 	}
 }
 

@@ -15,20 +15,22 @@ type Violation string
 func Overlaps(attempts []*Attempt) []Violation {
 	var found []Violation
 	for _, of := range byPath(attempts) {
-		holds := slices.DeleteFunc(of, func(a *Attempt) bool { return !a.granted() })
-		slices.SortFunc(holds, func(a, b *Attempt) int { return cmp.Compare(a.Got, b.Got) })
-		found = append(found, overlaps(holds, (*Attempt).believed, "is valid")...)
-		found = append(found, overlaps(holds, (*Attempt).unaware, "is not told lost")...)
+		slices.SortFunc(of, func(a, b *Attempt) int { return cmp.Compare(a.Got, b.Got) })
+		found = append(found, overlaps(of, (*Attempt).believed, "is valid")...)
+		found = append(found, overlaps(of, (*Attempt).unaware, "is not told lost")...)
 	}
 	return found
 }
 
-// overlaps goes through holds of one path by the time of their grants. Each grant
+// overlaps goes through attempts at one path by the time of their grants. Each grant
 // must find room beside those that have not ended by then.
-func overlaps(holds []*Attempt, end func(*Attempt) Instant, state string) []Violation {
+func overlaps(attempts []*Attempt, end func(*Attempt) Instant, state string) []Violation {
 	var found []Violation
 	var current []*Attempt
-	for _, next := range holds {
+	for _, next := range attempts {
+		if !next.granted() || end(next) == 0 {
+			continue
+		}
 		current = slices.DeleteFunc(current, func(a *Attempt) bool { return end(a) <= next.Got })
 		taken := next.Share.Parts
 		for _, other := range current {

@@ -3,10 +3,12 @@ package nemesis
 import "fmt"
 
 // Update is one read and write of a register that a holder of a lock made: it
-// wrote what it read plus one.
+// wrote what it read plus one. It is reported before the write, as unknown, and
+// after it.
 type Update struct {
 	Register string
 	Process  int
+	ID       int64 // within the process
 	Token    int64 // of the hold
 	Wrote    int
 	Outcome  Outcome
@@ -17,9 +19,9 @@ type Outcome int
 
 // What is known of a write.
 const (
-	Written Outcome = iota
-	Refused         // by the fence
-	Unknown         // its answer was lost
+	Unknown Outcome = iota // its answer was lost, or its writer
+	Written
+	Refused // by the fence
 )
 
 // LostUpdates checks, by what the registers hold at the end, that each value was

@@ -1,0 +1,68 @@
+package nemesis
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+)
+
+// Report is what a soak has shown.
+type Report struct {
+	Attempts, Holds int
+	Handovers       int // holds of the whole lock that follow one of another process
+	Losses          int
+	Updates         map[Outcome]int
+	Faults          map[string]int
+	Unavailable     time.Duration // at most, from the end of a hold to the next one of any process
+	Violations      []Violation
+}
+
+func newReport(attempts []*Attempt, updates []Update, faults []Stroke) *Report {
+	r := &Report{Attempts: len(attempts), Updates: make(map[Outcome]int), Faults: make(map[string]int)}
+	var locks []*Attempt
+	for _, a := range attempts {
+		if !a.granted() {
+			continue
+		}
+		r.Holds++
+		if a.Lost != 0 {
+			r.Losses++
+		}
+		if a.Share == Exclusive && strings.HasSuffix(a.Path, "/"+lockName) {
+			locks = append(locks, a)
+		}
+	}
+	slices.SortFunc(locks, func(a, b *Attempt) int { return cmp.Compare(a.Got, b.Got) })
+	for i := 1; i < len(locks); i++ {
+		last, next := locks[i-1], locks[i]
+		if last.Process != next.Process {
+			r.Handovers++
+		}
+		r.Unavailable = max(r.Unavailable, next.Got.Sub(max(last.Got, last.Valid, last.Freed)))
+	}
+	for _, u := range updates {
+		r.Updates[u.Outcome]++
+	}
+	for _, f := range faults {
+		r.Faults[f.What]++
+	}
+	return r
+}
+
+func (r *Report) String() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%d attempts, %d holds, %d hand-overs between processes, %d losses\n", r.Attempts, r.Holds, r.Handovers, r.Losses)
+	fmt.Fprintf(&b, "%d updates behind fences, %d refused, %d without an answer\n", r.Updates[Written], r.Updates[Refused], r.Updates[Unknown])
+	fmt.Fprintf(&b, "longest time in which nobody had the lock: %v\n", r.Unavailable.Round(time.Millisecond))
+	for _, what := range slices.Sorted(maps.Keys(r.Faults)) {
+		fmt.Fprintf(&b, "%4d  %s\n", r.Faults[what], what)
+	}
+	fmt.Fprintf(&b, "%d violations", len(r.Violations))
+	for _, v := range r.Violations {
+		fmt.Fprintf(&b, "\n  %s", v)
+	}
+	return b.String()
+}

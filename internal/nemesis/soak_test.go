@@ -1,0 +1,32 @@
+package nemesis
+
+import (
+	"flag"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+var (
+	length = flag.Duration("soak", time.Minute, "how long the soak lasts")
+	seed   = flag.Uint64("seed", uint64(time.Now().UnixNano()), "of the soak's faults and programs")
+)
+
+func TestSoak(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes a minute")
+	}
+	s := &Soak{
+		Cluster: Start(t), Processes: 4, Timeout: 4 * time.Second, Length: *length, Seed: *seed,
+		Pictures: filepath.Join(os.TempDir(), "zklock-histories"), Progress: t.Logf,
+	}
+	t.Logf("seed %d", *seed)
+	report, err := s.Run(t)
+	require.NoError(t, err)
+	t.Logf("%v", report)
+	require.Empty(t, report.Violations)
+	require.NotZero(t, report.Handovers)
+}

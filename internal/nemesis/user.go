@@ -1,0 +1,143 @@
+package nemesis
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/zklock/zklock"
+)
+
+// What a user says, and is told.
+const (
+	stateIdle   = "idle" // all holds are released
+	commandStop = "stop"
+)
+
+// roundLength is how long the processes use a set of paths before they go on to
+// the next. It keeps the history of a path short enough to be searched.
+const roundLength = 15 * time.Second
+
+// rounds are the ways in which the clients of a user use locks, each forever. Two
+// share a Locker.
+var rounds = []func(*client) (*Attempt, error){
+	(*client).owner, (*client).owner, (*client).handle, (*client).handle,
+	(*client).several, (*client).readOrWrite, (*client).readOrWrite, (*client).permits,
+}
+
+// client is a goroutine that takes locks and gives them back.
+type client struct {
+	job     Job
+	number  int
+	dice    *rand.Rand
+	session *zklock.Session
+	locks   *locks
+	report  *reporter
+}
+
+// use takes locks of all kinds in one session until told to stop, and closes it at
+// the end of the commands.
+func (j Job) use(r *reporter, commands <-chan string) error {
+	s, err := j.connect()
+	if err != nil {
+		return err
+	}
+	r.state(stateReady)
+	var stop atomic.Bool
+	var clients sync.WaitGroup
+	shared := &locks{session: s, lockers: make(map[string]*zklock.Locker)}
+	failed := make(chan error, len(rounds))
+	for i, round := range rounds {
+		c := &client{
+			job: j, number: i, session: s, locks: shared, report: r,
+			dice: rand.New(rand.NewPCG(j.Seed, uint64(j.Process)<<8|uint64(i))),
+		}
+		clients.Go(func() {
+			for !stop.Load() {
+				if err := c.once(round); err != nil {
+					failed <- err
+					return
+				}
+			}
+		})
+	}
+	select {
+	case err := <-failed:
+		return err
+	case _, told := <-commands:
+		if !told {
+			return errors.New("the run has ended without a word")
+		}
+	}
+	stop.Store(true)
+	clients.Wait()
+	r.state(stateIdle)
+	for range commands {
+	}
+	return s.Close()
+}
+
+// once takes a lock and gives it back, if it gets it.
+func (c *client) once(round func(*client) (*Attempt, error)) error {
+	time.Sleep(c.short(20 * time.Millisecond))
+	a, err := round(c)
+	if a != nil && err != nil {
+		a.Denied = Now()
+		c.report.report(a)
+	}
+	if err != nil && !expected(err) {
+		return fmt.Errorf("client %d: %w", c.number, err)
+	}
+	return nil
+}
+
+func expected(err error) bool {
+	return errors.Is(err, zklock.ErrLocked) || errors.Is(err, zklock.ErrLost) ||
+		errors.Is(err, context.DeadlineExceeded)
+}
+
+// soakRoot is the node that has all of a soak's below it.
+const soakRoot = "/soak"
+
+// path returns the path of that name in the round of this moment.
+func (c *client) path(name string) string {
+	return fmt.Sprintf("%s/%d/%s", soakRoot, int(Since(c.job.Began)/roundLength), name)
+}
+
+// short draws a time, most often a short one, below limit.
+func (c *client) short(limit time.Duration) time.Duration {
+	return time.Duration(float64(limit) * c.dice.Float64() * c.dice.Float64() * c.dice.Float64())
+}
+
+// patience draws how long a call may take.
+func (c *client) patience() (context.Context, context.CancelFunc) {
+	return context.WithTimeout(context.Background(), 10*time.Millisecond+c.short(4*c.job.Timeout))
+}
+
+func (c *client) begin(path string, share Share) *Attempt {
+	return c.report.begin(Attempt{Process: c.job.Process, Client: c.number, Path: path, Share: share})
+}
+
+// locks are the Lockers that the clients of a process share.
+type locks struct {
+	session *zklock.Session
+	mu      sync.Mutex
+	lockers map[string]*zklock.Locker
+}
+
+func (ls *locks) locker(path string) (*zklock.Locker, error) {
+	ls.mu.Lock()
+	defer ls.mu.Unlock()
+	if l := ls.lockers[path]; l != nil {
+		return l, nil
+	}
+	l, err := zklock.New(ls.session, path)
+	if err == nil {
+		ls.lockers[path] = l
+	}
+	return l, err
+}
