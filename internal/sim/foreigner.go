@@ -114,7 +114,8 @@ func (v *visitor) write(conn *zk.Conn, r Round) error {
 	}
 	time.Sleep(r.Hold)
 	reader := stem + "READ__" + writer[len(writer)-10:]
-	if _, err = conn.Create(reader, nil, zk.FlagEphemeral, zk.WorldACL(zk.PermAll)); err == nil {
+	if _, err = conn.Multi(&zk.CheckVersionRequest{Path: writer, Version: -1},
+		&zk.CreateRequest{Path: reader, Acl: zk.WorldACL(zk.PermAll), Flags: zk.FlagEphemeral}); err == nil {
 		v.world.referee.moved(c, reader)
 		err = conn.Delete(writer, -1)
 		time.Sleep(r.Hold)
