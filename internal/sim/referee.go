@@ -26,6 +26,7 @@ type referee struct {
 	tree    nodes
 	claims  map[*claim]struct{} // that nobody has given back
 	excused map[string]excuse   // nodes that a fault takes from their owner
+	expired map[int64]bool      // sessions that the server has ended
 	doomed  map[int64]bool      // sessions that a fault ends before their time
 	handed  map[string]bool     // nodes whose owner has given them back
 	gone    map[string]*node    // contenders that are no more
@@ -51,6 +52,7 @@ func newReferee(log *timeline, stats *Stats) *referee {
 		tree:    make(nodes),
 		claims:  make(map[*claim]struct{}),
 		excused: make(map[string]excuse),
+		expired: make(map[int64]bool),
 		doomed:  make(map[int64]bool),
 		handed:  make(map[string]bool),
 		gone:    make(map[string]*node),
@@ -289,6 +291,9 @@ func (r *referee) observe(txn zktest.Txn) {
 		if change.Kind == zktest.NodeDeleted {
 			r.judgeDelete(txn, change)
 		}
+		if change.Kind == zktest.SessionClosed && change.Cause == zktest.CauseExpiry {
+			r.expired[change.Session] = true
+		}
 		r.tree.apply(txn, change)
 		r.log.note("zookeeper", "%v", describe(txn, change))
 	}
@@ -339,6 +344,13 @@ func (r *referee) doomAll(sessions []zktest.Session) {
 	for _, s := range sessions {
 		r.doom(s.ID)
 	}
+}
+
+// isExpired tells whether the server has ended the session.
+func (r *referee) isExpired(session int64) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.expired[session]
 }
 
 // nodes returns the ephemeral nodes that there are.

@@ -41,7 +41,7 @@ func Run(t *testing.T, p *Program, stats *Stats) (failure *Failure) {
 			failure.Program, failure.Timeline = p, log.String()
 		}
 	}()
-	watchdog := time.AfterFunc(2*time.Minute, func() {
+	watchdog := time.AfterFunc(time.Minute, func() {
 		panic(fmt.Sprintf("seed %d: liveness: spins without end\n%s\n%s", p.Seed, log, bubbled()))
 	})
 	defer watchdog.Stop()
