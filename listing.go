@@ -108,7 +108,7 @@ func (v *listing) ahead(c *contender) ([]child, error) {
 	if v.link.id != c.epoch.id {
 		return nil, errStale
 	}
-	if c.sequence >= orderEnd || c.sequence < 0 {
+	if c.beyondOrder() {
 		return nil, errUnordered
 	}
 	var ahead []child

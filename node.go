@@ -49,6 +49,9 @@ const (
 	resetFrom      = 1<<31 - 1<<24
 )
 
+// beyondOrder tells whether c's place in the queue means nothing.
+func (c *contender) beyondOrder() bool { return c.sequence >= orderEnd || c.sequence < 0 }
+
 // child is a contender as a list of the lock's children shows it.
 type child struct {
 	name     string

@@ -115,8 +115,11 @@ func (q *queue) tryNode(ctx context.Context) (*Hold, error) {
 // again waits before another try at the queue, or returns err if there is to be
 // none.
 func (q *queue) again(ctx context.Context, try int, err error) error {
-	if ctx.Err() != nil || !transient(err) {
+	switch {
+	case !transient(err):
 		return err
+	case ctx.Err() != nil:
+		return fmt.Errorf("%w (after %v)", ended(ctx), err)
 	}
 	pause := pauseBefore(try)
 	if errors.Is(err, errUnordered) {

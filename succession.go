@@ -78,7 +78,7 @@ func (c *contender) follow(nearest child) <-chan struct{} {
 // followLocked returns a channel that closes when c was handed the lock or has to
 // look at the queue again; nil if c cannot follow. The session's mu is held.
 func (c *contender) followLocked(ahead *contender) <-chan struct{} {
-	if ahead.epoch != c.epoch || c.queue.kind != exclusive || c.cause != nil {
+	if ahead.epoch != c.epoch || c.queue.kind != exclusive || c.cause != nil || c.beyondOrder() {
 		return nil
 	}
 	c.turn = make(chan struct{})
