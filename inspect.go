@@ -47,19 +47,12 @@ func Inspect(ctx context.Context, s *Session, path string) ([]Contender, error) 
 	if err := checkPath(path); err != nil {
 		return nil, err
 	}
-	for try := 0; ; try++ {
-		_, _, err := s.await(ctx, anySession)
-		var found []Contender
-		if err == nil {
-			found, err = s.inspect(ctx, path)
-		}
-		if err == nil || ctx.Err() != nil || !transient(err) {
-			return found, wrap("inspect", path, err)
-		}
-		if sleep(ctx, pauseBefore(try)) != nil {
-			return nil, wrap("inspect", path, ended(ctx))
-		}
-	}
+	var found []Contender
+	err := s.persist(ctx, func() (err error) {
+		found, err = s.inspect(ctx, path)
+		return err
+	})
+	return found, wrap("inspect", path, err)
 }
 
 func (s *Session) inspect(ctx context.Context, path string) ([]Contender, error) {

@@ -68,3 +68,19 @@ func transient(err error) bool {
 	}
 	return true
 }
+
+// persist calls f on a connection until it succeeds, is refused, or ctx ends.
+func (s *Session) persist(ctx context.Context, f func() error) error {
+	for try := 0; ; try++ {
+		_, _, err := s.await(ctx, anySession)
+		if err == nil {
+			err = f()
+		}
+		switch {
+		case err == nil, !transient(err):
+			return err
+		case ctx.Err() != nil, sleep(ctx, pauseBefore(try)) != nil:
+			return ended(ctx)
+		}
+	}
+}

@@ -29,18 +29,18 @@ func Revoke(ctx context.Context, s *Session, node string) error {
 	if ctx.Err() != nil {
 		return wrap("revoke", node, ended(ctx))
 	}
-	for try := 0; ; try++ {
-		_, _, err := s.await(ctx, anySession)
-		if err == nil {
-			_, err = send(s, func() (*zk.Stat, error) { return s.conn.Set(node, revokeMark, -1) }).wait(ctx)
+	gone := false
+	err := s.persist(ctx, func() error {
+		_, err := send(s, func() (*zk.Stat, error) { return s.conn.Set(node, revokeMark, -1) }).wait(ctx)
+		if gone = errors.Is(err, zk.ErrNoNode); gone {
+			return nil
 		}
-		if err == nil || ctx.Err() != nil || errors.Is(err, zk.ErrNoNode) || !transient(err) {
-			return wrap("revoke", node, err)
-		}
-		if sleep(ctx, pauseBefore(try)) != nil {
-			return wrap("revoke", node, ended(ctx))
-		}
+		return err
+	})
+	if gone {
+		err = zk.ErrNoNode
 	}
+	return wrap("revoke", node, err)
 }
 
 // isContender tells whether name is one of a lock node or of a semaphore's permit.
