@@ -35,6 +35,7 @@ type Worker struct {
 	err    error         // how it ended, once it has
 
 	session atomic.Int64 // of its newest hold
+	killed  atomic.Bool
 }
 
 // StartWorker starts a process that does the job and reports to the history. It
@@ -114,7 +115,10 @@ func (w *Worker) Tell(command string) error {
 }
 
 // Kill ends the process by SIGKILL.
-func (w *Worker) Kill() { _ = w.cmd.Process.Kill() } // fails only if it has ended
+func (w *Worker) Kill() {
+	w.killed.Store(true)
+	_ = w.cmd.Process.Kill() // fails only if it has ended
+}
 
 // Stop stops the process by SIGSTOP, and returns when all of it has stopped.
 func (w *Worker) Stop() error {
@@ -139,10 +143,20 @@ func (w *Worker) Stop() error {
 // Continue ends what Stop began.
 func (w *Worker) Continue() error { return w.cmd.Process.Signal(syscall.SIGCONT) }
 
-// Finish has the process close its session, and returns how it ended: nil if it
-// went well.
-func (w *Worker) Finish() error {
-	err := w.in.Close()
+// Failure waits for the end of the process, and returns an error unless Kill or
+// Finish was the cause.
+func (w *Worker) Failure() error {
 	<-w.ended
-	return errors.Join(err, w.err)
+	if w.err == nil || w.killed.Load() {
+		return nil
+	}
+	return fmt.Errorf("process %d failed: %w", w.Number, w.err)
+}
+
+// Finish has the process close its session, and returns when it has ended.
+func (w *Worker) Finish() error {
+	if err := w.in.Close(); err != nil {
+		return err
+	}
+	return w.Failure()
 }

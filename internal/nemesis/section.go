@@ -39,7 +39,7 @@ func (c *client) hold(attempts []*Attempt, holds []*zklock.Hold, release func() 
 // stay looks at the holds until the section's time is over and the work is done.
 func (c *client) stay(attempts []*Attempt, holds []*zklock.Hold, worked <-chan struct{}) {
 	length := c.short(50 * time.Millisecond)
-	if c.dice.IntN(40) == 0 {
+	if c.dice.IntN(20) == 0 {
 		length = c.short(2 * c.job.Timeout)
 	}
 	again := time.NewTicker(glance)

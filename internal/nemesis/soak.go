@@ -26,6 +26,8 @@ type Soak struct {
 	Progress  func(format string, args ...any)
 
 	tb      apachezk.TB
+	ctx     context.Context // ends with the failure of a worker, as its cause
+	abort   context.CancelCauseFunc
 	began   Instant
 	store   string
 	history *History
@@ -50,6 +52,8 @@ func (s *Soak) Run(tb apachezk.TB) (*Report, error) {
 	}
 	defer os.RemoveAll(dir)
 	s.store = dir
+	s.ctx, s.abort = context.WithCancelCause(context.Background())
+	defer s.abort(nil)
 	if err := s.assemble(); err != nil {
 		return nil, err
 	}
@@ -73,7 +77,7 @@ func (s *Soak) Run(tb apachezk.TB) (*Report, error) {
 	}
 	for _, m := range s.crew {
 		if err := m.worker.Finish(); err != nil {
-			return nil, fmt.Errorf("process %d: %w", m.worker.Number, err)
+			return nil, err
 		}
 	}
 	return s.judge(left)
@@ -102,7 +106,16 @@ func (s *Soak) launch(m *member) (err error) {
 		Process: s.started, Addrs: m.doors.Addrs(), Timeout: s.Timeout,
 		Seed: s.Seed, Began: s.began, Store: s.store,
 	}, s.history)
-	return err
+	if err != nil {
+		return err
+	}
+	w := m.worker
+	go func() {
+		if err := w.Failure(); err != nil {
+			s.abort(err)
+		}
+	}()
+	return nil
 }
 
 func (s *Soak) replace(m *member) error {
@@ -117,7 +130,7 @@ func (s *Soak) member(dice *rand.Rand) *member { return s.crew[dice.IntN(len(s.c
 // suffer lets both nemeses loose for the length of the run. They end with
 // everything repaired.
 func (s *Soak) suffer() error {
-	ctx, cancel := context.WithTimeout(context.Background(), s.Length)
+	ctx, cancel := context.WithTimeout(s.ctx, s.Length)
 	defer cancel()
 	lanes, ctx := errgroup.WithContext(ctx)
 	for lane, faults := range [][]fault{serverFaults, processFaults} {
@@ -130,7 +143,10 @@ func (s *Soak) suffer() error {
 		}
 		return nil
 	})
-	return lanes.Wait()
+	if err := lanes.Wait(); err != nil {
+		return err
+	}
+	return context.Cause(s.ctx)
 }
 
 // judge takes the history to the checkers.

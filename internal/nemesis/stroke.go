@@ -39,6 +39,7 @@ func (s *Soak) nemesis(ctx context.Context, dice *rand.Rand, faults []fault) err
 		}
 		stroke.Ended = Now()
 		s.strokes.add(stroke)
+		s.Progress("%4.0fs  %s, over after %.1fs", Since(s.began).Seconds(), f.name, stroke.Ended.Sub(stroke.Began).Seconds())
 		if err != nil {
 			return err
 		}

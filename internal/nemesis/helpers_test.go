@@ -1,0 +1,53 @@
+package nemesis
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/zklock/zklock"
+)
+
+// receive returns what comes from c.
+func receive[T any](t *testing.T, c <-chan T, what string) T {
+	t.Helper()
+	select {
+	case v := <-c:
+		return v
+	case <-time.After(patience):
+		require.FailNow(t, "waited in vain for "+what)
+		panic("unreachable")
+	}
+}
+
+// pauseFor lets time pass in a schedule that is about time.
+func pauseFor(d time.Duration) { time.Sleep(d) }
+
+// connect opens a session for the duration of a test.
+func connect(t testing.TB, timeout time.Duration, addrs []string, options ...zklock.SessionOption) *zklock.Session {
+	t.Helper()
+	s, err := zklock.Connect(t.Context(), addrs, timeout, options...)
+	require.NoError(t, err)
+	t.Cleanup(func() { s.Close() })
+	return s
+}
+
+// acquireLock takes the lock of a path.
+func acquireLock(t testing.TB, s *zklock.Session, path string, options ...zklock.Option) *zklock.Hold {
+	t.Helper()
+	l, err := zklock.New(s, path, options...)
+	require.NoError(t, err)
+	h, err := l.Acquire(t.Context())
+	require.NoError(t, err)
+	return h
+}
+
+func isClosed(c <-chan struct{}) bool {
+	select {
+	case <-c:
+		return true
+	default:
+		return false
+	}
+}
