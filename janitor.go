@@ -27,8 +27,8 @@ type removal struct {
 // session's mu is held.
 func (s *Session) remove(c *contender, handedOn bool) *removal {
 	r := &removal{contender: c, link: s.link, done: make(chan struct{})}
-	if c.epoch.id != s.id {
-		delete(s.live, c.id) // the node went with its session
+	if c.epoch.id != s.id || s.closed {
+		delete(s.live, c.id) // the node goes with its session
 		close(r.done)
 		return r
 	}
@@ -49,12 +49,10 @@ func (s *Session) remove(c *contender, handedOn bool) *removal {
 	}
 	seen := s.taps.add(key)
 	r.sent = seen.sent
-	if !s.spawnLocked(func() {
+	s.spawnLocked(func() {
 		s.finish(batch)
 		s.taps.drop(key, seen)
-	}) {
-		s.taps.drop(key, seen)
-	}
+	})
 	return r
 }
 
