@@ -49,9 +49,8 @@ func TestConnectPassesOverServersThatDoNotServe(t *testing.T) {
 	refusing, hanging := listen(t), listen(t)
 	refusing.Close()
 	at := newSite(t)
-	servers := []string{refusing.Addr().String(), hanging.Addr().String(), at.addr}
-	s, err := zklock.Connect(within(t, patience), servers, longSession)
-	require.NoError(t, err)
+	s := at.sessionVia("named-by-the-provider:2181", longSession,
+		zklock.WithHostProvider(&hosts{addrs: []string{refusing.Addr().String(), hanging.Addr().String(), at.addr}}))
 	require.NoError(t, s.Close())
 }
 
@@ -157,7 +156,7 @@ func TestASessionUsesItsDialerItsHostsAndItsLogger(t *testing.T) {
 		log   lockedBuffer
 	)
 	s := at.sessionVia("named-by-the-provider:2181", longSession,
-		zklock.WithHostProvider(&onlyHost{addr: at.proxy.Addr()}),
+		zklock.WithHostProvider(&hosts{addrs: []string{at.proxy.Addr()}}),
 		zklock.WithDialer(func(network, address string, timeout time.Duration) (net.Conn, error) {
 			dials.Add(1)
 			return net.DialTimeout(network, address, timeout)
@@ -174,12 +173,21 @@ func TestASessionUsesItsDialerItsHostsAndItsLogger(t *testing.T) {
 	}
 }
 
-type onlyHost struct{ addr string }
+// hosts are servers that are tried in their order.
+type hosts struct {
+	addrs []string
+	next  int
+}
 
-func (h *onlyHost) Init([]string) error  { return nil }
-func (h *onlyHost) Len() int             { return 1 }
-func (h *onlyHost) Next() (string, bool) { return h.addr, false }
-func (h *onlyHost) Connected()           {}
+func (h *hosts) Init([]string) error { return nil }
+func (h *hosts) Len() int            { return len(h.addrs) }
+func (h *hosts) Connected()          {}
+
+func (h *hosts) Next() (string, bool) {
+	addr := h.addrs[h.next%len(h.addrs)]
+	h.next++
+	return addr, false
+}
 
 type lockedBuffer struct {
 	mu sync.Mutex

@@ -22,16 +22,16 @@ func reconnects(t *testing.T) {
 }
 
 // takes are the calls that take a free lock.
-var takes = map[string]func(l *zklock.Locker) (*zklock.Hold, error){
-	"LockContext": func(l *zklock.Locker) (*zklock.Hold, error) {
-		err := l.LockContext(context.Background())
+var takes = map[string]func(ctx context.Context, l *zklock.Locker) (*zklock.Hold, error){
+	"LockContext": func(ctx context.Context, l *zklock.Locker) (*zklock.Hold, error) {
+		err := l.LockContext(ctx)
 		return l.Held(), err
 	},
-	"TryLockFor": func(l *zklock.Locker) (*zklock.Hold, error) {
-		_, err := l.TryLockFor(context.Background(), patience)
+	"TryLockFor": func(ctx context.Context, l *zklock.Locker) (*zklock.Hold, error) {
+		_, err := l.TryLockFor(ctx, patience)
 		return l.Held(), err
 	},
-	"TryAcquire": func(l *zklock.Locker) (*zklock.Hold, error) { return l.TryAcquire(context.Background()) },
+	"TryAcquire": func(ctx context.Context, l *zklock.Locker) (*zklock.Hold, error) { return l.TryAcquire(ctx) },
 }
 
 func TestALostCreateReplyLeavesOneNode(t *testing.T) {
@@ -41,7 +41,7 @@ func TestALostCreateReplyLeavesOneNode(t *testing.T) {
 			at.makeParent()
 			s := at.session()
 			lost := at.proxy.DropReply(faultproxy.OpCreate)
-			h, err := take(at.locker(s))
+			h, err := take(within(t, patience), at.locker(s))
 			require.NoError(t, err)
 			receive(t, lost, "the loss of the reply")
 			at.requireHeld(h, s)
@@ -59,7 +59,7 @@ func TestALostCreateRequestIsSentAgain(t *testing.T) {
 			at.makeParent()
 			s := at.session()
 			lost := at.proxy.DropRequest(faultproxy.OpCreate)
-			h, err := take(at.locker(s))
+			h, err := take(within(t, patience), at.locker(s))
 			require.NoError(t, err)
 			receive(t, lost, "the loss of the request")
 			at.requireHeld(h, s)
@@ -205,14 +205,14 @@ func TestAWaiterWhosePredecessorLeavesWhileItIsDisconnectedGetsTheLock(t *testin
 func TestUnlockWhileDisconnectedReturnsAndDeletesLater(t *testing.T) {
 	reconnects(t)
 	at := newSite(t)
-	l, next := at.stranger(), at.locker(at.sessionVia(at.addr, longSession))
+	l, next := at.stranger(zklock.WithoutOwner()), at.locker(at.sessionVia(at.addr, longSession))
 	l.Lock()
 	got := lockElsewhere(next)
 	at.awaitQueue(2)
 	at.proxy.Refuse(true)
 	at.proxy.Cut()
 	began := time.Now()
-	l.Unlock()
+	receive(t, begin(func() bool { l.Unlock(); return true }), "Unlock")
 	require.Less(t, time.Since(began), prompt)
 	require.Nil(t, l.Held())
 	require.ErrorIs(t, l.LockContext(within(t, aWhile)), context.DeadlineExceeded)

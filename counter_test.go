@@ -1,7 +1,6 @@
 package zklock_test
 
 import (
-	"context"
 	"math"
 	"testing"
 
@@ -28,7 +27,7 @@ func TestTheLockOutlivesTheEndOfTheSequenceCounter(t *testing.T) {
 			for call, take := range takes {
 				at.makeParent()
 				server.SetSequence(at.path, next)
-				h, err := take(at.locker(s))
+				h, err := take(within(t, patience), at.locker(s))
 				require.NoError(t, err, call)
 				at.requireHeld(h, s)
 				got := at.acquire(other)
@@ -61,10 +60,10 @@ func TestTheCounterStartsAnewInTime(t *testing.T) {
 	at.makeParent()
 	l := at.stranger()
 	server.SetSequence(at.path, math.MaxInt32-1<<24+10)
-	require.NoError(t, l.LockContext(context.Background()))
+	require.NoError(t, l.LockContext(within(t, patience)))
 	token := l.Held().Token()
-	require.NoError(t, l.UnlockContext(context.Background()))
-	require.NoError(t, l.LockContext(context.Background()))
+	require.NoError(t, l.UnlockContext(t.Context()))
+	require.NoError(t, l.LockContext(within(t, patience)))
 	require.Equal(t, "0000000000", sequenceOf(l.Held().Node()))
 	require.Greater(t, l.Held().Token(), token)
 }

@@ -20,7 +20,7 @@ import (
 const abandoned = 300
 
 // heapNoise is what the heap may grow by without anything being kept.
-const heapNoise = 1 << 20
+const heapNoise = 512 << 10
 
 // footprint is what is kept by this process, and by the server for it.
 type footprint struct {

@@ -2,6 +2,7 @@ package zklock_test
 
 import (
 	"testing"
+	"time"
 
 	"github.com/go-zookeeper/zk"
 	"github.com/stretchr/testify/require"
@@ -17,7 +18,7 @@ func (at *site) remove(node string) {
 
 func TestAHoldWhoseNodeIsDeletedIsLost(t *testing.T) {
 	at := newSite(t)
-	s := at.session()
+	s := at.sessionVia(at.proxy.Addr(), 10*longSession) // the next proof of life comes late
 	l := at.locker(s)
 	for _, waits := range []bool{false, true} {
 		l.Lock()
@@ -26,8 +27,10 @@ func TestAHoldWhoseNodeIsDeletedIsLost(t *testing.T) {
 			eventually(t, "the hold to watch its node", func() bool { return at.watched(h.Node()) })
 		}
 		id := s.ID()
+		removed := time.Now()
 		at.remove(h.Node())
 		receive(t, l.Lost(), "the loss")
+		require.Less(t, time.Since(removed), prompt)
 		require.ErrorIs(t, h.Err(), zklock.ErrLost)
 		require.ErrorIs(t, l.UnlockContext(t.Context()), zklock.ErrLost)
 		require.Equal(t, id, s.ID(), "the session lives on")
