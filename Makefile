@@ -4,9 +4,12 @@ STATICCHECK = go run honnef.co/go/tools/cmd/staticcheck@v0.8.2
 
 GO_TEST = go test -timeout 10m
 
+# bench has its own go.mod, so that what it measures never reaches our users.
+MODULES = . bench
+
 .PHONY: help
 help: ## list these targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-6s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 .PHONY: demo
 demo: $(if $(APACHE),zookeeper) ## eight processes and one counter, without the lock and with it; APACHE=1 starts a real server, SERVERS=host:port,... uses yours
@@ -25,13 +28,26 @@ cover: zookeeper ## every test, then the coverage of each function and in total 
 	$(GO_TEST) -coverpkg=./... -coverprofile=cover.out ./...
 	go tool cover -func=cover.out
 
+.PHONY: bench
+bench: zookeeper ## zklock beside its peers, into docs/benchmarks.md; SMOKE=1 a minute, ENSEMBLE=3 servers, BENCH_ARGS=-h for more (these write no page)
+	@scripts/install-peers.sh
+	@go -C bench build -o bench . && exec bench/bench $(if $(SMOKE)$(ENSEMBLE)$(BENCH_ARGS),,-docs docs) \
+		$(if $(SMOKE),-smoke) $(if $(ENSEMBLE),-servers $(ENSEMBLE)) $(BENCH_ARGS)
+
+.PHONY: bench-test
+bench-test: zookeeper ## the tests of the benchmark itself, and a minute of it
+	@scripts/install-peers.sh
+	cd bench && $(GO_TEST) ./...
+	@$(MAKE) bench SMOKE=1
+
 .PHONY: lint
 lint: ## formatting, go vet, staticcheck, a tidy go.mod
 	@unformatted=$$($(GOFUMPT) -l .) || exit; \
 	if [ -n "$$unformatted" ]; then echo "not formatted by gofumpt:"; echo "$$unformatted"; exit 1; fi
-	go vet ./...
-	$(STATICCHECK) ./...
-	go mod tidy -diff
+	@for module in $(MODULES); do \
+		echo "vet, staticcheck, go mod tidy: $$module"; \
+		(cd $$module && go vet ./... && $(STATICCHECK) ./... && go mod tidy -diff) || exit; \
+	done
 
 .PHONY: zookeeper
 zookeeper:

@@ -1,0 +1,51 @@
+package report
+
+import (
+	_ "embed"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"text/template"
+
+	"github.com/zklock/zklock/bench/internal/result"
+)
+
+//go:embed page.md.tmpl
+var pageText string
+
+var page = template.Must(template.New("page").Funcs(template.FuncMap{
+	"verdicts": verdicts,
+	"cells":    cells,
+	"figures":  figuresOf,
+	"header":   header,
+	"pair": func(run *result.Run, f result.Figure) map[string]any {
+		return map[string]any{"run": run, "figure": f}
+	},
+}).Parse(pageText))
+
+// Page writes benchmarks.md and its plots into the directory docs.
+func Page(docs string, run *result.Run) (err error) {
+	if err := plots(filepath.Join(docs, "benchmarks"), run); err != nil {
+		return err
+	}
+	file, err := os.Create(filepath.Join(docs, "benchmarks.md"))
+	if err != nil {
+		return err
+	}
+	return errors.Join(page.Execute(file, run), file.Close())
+}
+
+// figuresOf returns the figures of works whose names begin with one of the
+// prefixes.
+func figuresOf(run *result.Run, prefixes ...string) []result.Figure {
+	var chosen []result.Figure
+	for _, f := range run.Figures {
+		for _, prefix := range prefixes {
+			if strings.HasPrefix(f.ID, prefix) && len(f.Rows) > 0 {
+				chosen = append(chosen, f)
+			}
+		}
+	}
+	return chosen
+}

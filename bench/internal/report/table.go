@@ -1,0 +1,83 @@
+// Package report presents a run: as a table on the terminal, and as a page with
+// plots.
+package report
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/zklock/zklock/bench/internal/result"
+)
+
+// Table writes every figure, one row for each party.
+func Table(out io.Writer, run *result.Run) {
+	fmt.Fprintf(out, "%s\n%s\n", header(run), strings.Join(run.Notes, "\n"))
+	for _, f := range run.Figures {
+		if len(f.Rows) > 0 {
+			fmt.Fprintf(out, "\n%s, %s\n", f.Title, f.Unit)
+			writeRows(out, run, f)
+		}
+	}
+	fmt.Fprintln(out, "\nAims")
+	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	for _, v := range verdicts(run) {
+		fmt.Fprintf(w, "  %s\t%s\t%s\t%s\t%s\n", v.Result(), v.Title, v.Party, v.Aim, v.Is)
+	}
+	w.Flush()
+}
+
+func header(run *result.Run) string {
+	return fmt.Sprintf("%s, commit %s: %d cores, %s, load %.1f at the start; %d rounds of %s, %d ZooKeeper server(s)",
+		run.Date.Format("2006-01-02 15:04 MST"), run.Commit, run.Machine.Cores, run.Machine.CPU, run.Machine.Load,
+		run.Rounds, run.Window, run.Servers)
+}
+
+func writeRows(out io.Writer, run *result.Run, f result.Figure) {
+	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', tabwriter.AlignRight)
+	defer w.Flush()
+	for _, c := range cells(run, f) {
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t %s\n", c.Party, c.Median, c.Spread, c.Ratio, c.Aim)
+	}
+}
+
+// cell is a row of a figure as text.
+type cell struct{ Party, Median, Spread, Ratio, Aim string }
+
+// cells are a figure's rows. The ratio says how many times less than the best
+// ZooKeeper peer a row is.
+func cells(run *result.Run, f result.Figure) []cell {
+	best, compared := f.BestPeer()
+	var all []cell
+	for _, row := range f.Rows {
+		s := row.Summary()
+		c := cell{
+			Party:  row.Party,
+			Median: number(s.Median),
+			Spread: number(s.Min) + " – " + number(s.Max),
+		}
+		if compared && s.Median > 0 {
+			c.Ratio = number(best.Summary().Median/s.Median) + "×"
+		}
+		if v, ok := verdictOn(run, f.ID, row.Party); ok {
+			c.Aim = v.Aim + ": " + v.Result()
+		}
+		all = append(all, c)
+	}
+	return all
+}
+
+// number writes what is worth reading of a number.
+func number(x float64) string {
+	digits := 2
+	switch {
+	case x == float64(int64(x)) && x < 100:
+		digits = 0
+	case x >= 100:
+		digits = 0
+	case x >= 10:
+		digits = 1
+	}
+	return fmt.Sprintf("%.*f", digits, x)
+}

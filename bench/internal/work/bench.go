@@ -1,0 +1,154 @@
+package work
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path"
+	"strings"
+	"time"
+
+	"github.com/go-zookeeper/zk"
+
+	"github.com/zklock/zklock/bench/internal/driver"
+	"github.com/zklock/zklock/bench/internal/rig"
+)
+
+// Bench is what the works stand on: the services, the workers, and how long to
+// measure.
+type Bench struct {
+	ZooKeeper   *rig.ZooKeeper
+	Etcd, Redis *rig.Store // nil if missing
+	Processes   map[string]*driver.Process
+	Warm        time.Duration // before each measurement
+	Window      time.Duration // of each measurement
+
+	conn   *zk.Conn
+	serial int // makes paths that nobody has used
+}
+
+// root is the parent of all paths.
+const root = "/bench"
+
+// Prepare connects the bench itself to ZooKeeper, and makes the parent of the
+// parties' paths.
+func (b *Bench) Prepare() error {
+	conn, _, err := zk.Connect(b.ZooKeeper.Direct, 30*time.Second, zk.WithLogInfo(false))
+	if err != nil {
+		return err
+	}
+	b.conn = conn
+	_, err = conn.Create(root, nil, zk.FlagPersistent, zk.WorldACL(zk.PermAll))
+	if errors.Is(err, zk.ErrNodeExists) {
+		return nil
+	}
+	return err
+}
+
+// Close ends everything, whatever it is doing.
+func (b *Bench) Close() {
+	for _, p := range b.Processes {
+		p.Close()
+	}
+	if b.conn != nil {
+		b.conn.Close()
+	}
+	for _, s := range []*rig.Store{b.Etcd, b.Redis} {
+		if s != nil {
+			s.Close()
+		}
+	}
+	if b.ZooKeeper != nil {
+		b.ZooKeeper.Close()
+	}
+}
+
+// Has tells whether everything that a party needs is there.
+func (b *Bench) Has(p Party) bool { return b.Processes[p.Process] != nil }
+
+// dismiss ends a party's worker.
+func (b *Bench) dismiss(p Party) {
+	b.Processes[p.Process].Close()
+	delete(b.Processes, p.Process)
+}
+
+func (b *Bench) store(p Party) *rig.Store {
+	switch p.Process {
+	case "etcd":
+		return b.Etcd
+	case "redsync":
+		return b.Redis
+	}
+	return &b.ZooKeeper.Store
+}
+
+func (b *Bench) servers(p Party, w way) []string {
+	s := b.store(p)
+	return [...][]string{direct: s.Direct, delayed: s.Delayed, counted: s.Counted}[w]
+}
+
+// do has a party's worker do something with the servers at the end of a way.
+func (b *Bench) do(ctx context.Context, p Party, w way, word, lock string, fields map[string]string) (Numbers, error) {
+	all := map[string]string{
+		"servers": strings.Join(b.servers(p, w), ","),
+		"path":    lock,
+		"variant": p.Variant,
+		"work":    path.Base(lock),
+	}
+	for key, value := range fields {
+		all[key] = value
+	}
+	return b.Processes[p.Process].Do(ctx, word, all)
+}
+
+// disband ends the sessions of a party's worker.
+func (b *Bench) disband(ctx context.Context, p Party) error {
+	_, err := b.Processes[p.Process].Do(ctx, "close", nil)
+	return err
+}
+
+// settle returns when a number of contenders stand in the queue for a lock, and
+// have set the watches with which they wait.
+func (b *Bench) settle(ctx context.Context, lock string, contenders int) error {
+	const (
+		patience = 3 * time.Minute
+		interval = 50 * time.Millisecond
+		calm     = 10 // intervals without a new watch
+	)
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	watches, unchanged := 0, 0
+	for unchanged < calm {
+		select {
+		case <-time.After(interval):
+		case <-ctx.Done():
+			return fmt.Errorf("%d contenders do not come to rest: %w", contenders, ctx.Err())
+		}
+		_, stat, err := b.conn.Exists(lock)
+		if err != nil {
+			return err
+		}
+		now, err := b.ZooKeeper.Watches()
+		if err != nil {
+			return err
+		}
+		if now != watches || int(stat.NumChildren) != contenders {
+			watches, unchanged = now, 0
+			continue
+		}
+		unchanged++
+	}
+	return nil
+}
+
+// WarmUp has Java's compiler see the code that counts.
+func (b *Bench) WarmUp(ctx context.Context) error {
+	if !b.Has(curator) {
+		return nil
+	}
+	warm := cycle{workers: 4, warm: 10 * b.Window}
+	if _, err := warm.measure(ctx, b, curator, root+"/warm-up"); err != nil {
+		return err
+	}
+	return b.disband(ctx, curator)
+}

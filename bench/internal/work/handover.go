@@ -1,0 +1,75 @@
+package work
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/zklock/zklock/bench/internal/stats"
+)
+
+const (
+	// queueSessions share the waiters of a queue, so that most hand-overs go
+	// from one session to another. Only those are timed.
+	queueSessions = 8
+
+	// handOvers are timed in each round, with a short critical section between.
+	handOvers = 50
+	held      = time.Millisecond
+)
+
+// handOver is the time from a release to the grant in another session, with n
+// waiting at first.
+func handOver(n int) Work {
+	parties := locks
+	if n == 1 {
+		parties = append(append([]Party{}, locks...), watchEvent)
+	}
+	return Work{
+		ID:         fmt.Sprintf("handover-%d", n),
+		Parties:    parties,
+		Shows:      []Quantity{micros(fmt.Sprintf("Hand-over to another session, %d waiting", n))},
+		Large:      n > 100,
+		Fresh:      true,
+		MostRounds: 5,
+		Measure: func(ctx context.Context, b *Bench, p Party, path string) (Numbers, error) {
+			if p == watchEvent {
+				return b.do(ctx, p, direct, "event", path, map[string]string{"sessions": "2", "count": fmt.Sprint(handOvers)})
+			}
+			return b.drain(ctx, p, path, n)
+		},
+	}
+}
+
+// drain makes a queue of n waiters, as often as it takes to time a few
+// hand-overs.
+func (b *Bench) drain(ctx context.Context, p Party, path string, n int) (Numbers, error) {
+	const few = 5
+	var times []float64
+	for range max(1, few/n) {
+		if err := b.queue(ctx, p, path, n); err != nil {
+			return nil, err
+		}
+		numbers, err := b.do(ctx, p, direct, "drain", path, map[string]string{
+			"count":   fmt.Sprint(min(n*3/4+1, handOvers)),
+			"hold_us": fmt.Sprint(held.Microseconds()),
+		})
+		if err := errors.Join(err, b.disband(ctx, p)); err != nil {
+			return nil, err
+		}
+		times = append(times, numbers["ns"])
+	}
+	return Numbers{"ns": stats.Median(times)}, nil
+}
+
+// queue has a party's worker hold a lock and n waiters stand in its queue.
+func (b *Bench) queue(ctx context.Context, p Party, path string, n int) error {
+	_, err := b.do(ctx, p, direct, "queue", path, map[string]string{
+		"sessions": fmt.Sprint(min(queueSessions, n+1)), "waiters": fmt.Sprint(n),
+	})
+	if err != nil {
+		return err
+	}
+	return b.settle(ctx, path, 1+n)
+}

@@ -1,0 +1,11 @@
+package work
+
+// readMostly is a mix of readers and few writers.
+func readMostly() Work {
+	return Work{
+		ID:      "readmostly",
+		Parties: []Party{zklock, curator},
+		Shows:   []Quantity{micros("Read/write lock, 4 sessions of 4, 5 in 100 write: time per cycle")},
+		Measure: cycle{word: "rw", sessions: 4, workers: 4, more: map[string]string{"writes": "5"}}.measure,
+	}
+}

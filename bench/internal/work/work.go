@@ -1,0 +1,123 @@
+// Package work is what the benchmark has every party do: one file for each kind
+// of work, and the bench that they all stand on.
+package work
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/zklock/zklock/bench/internal/result"
+)
+
+// Party is a row of the tables.
+type Party struct {
+	Name    string
+	Role    result.Role
+	Process string // that does the work
+	Variant string // an option of zklock's
+}
+
+// The parties. zklock's further options are rows of their own.
+var (
+	zklock       = Party{Name: "zklock", Role: result.Subject, Process: "zklock"}
+	withoutOwner = Party{Name: "zklock, WithoutOwner", Role: result.Subject, Process: "zklock", Variant: "WithoutOwner"}
+	goZK         = Party{Name: "zk.Lock", Role: result.Peer, Process: "zk.Lock"}
+	curator      = Party{Name: "Curator", Role: result.Peer, Process: "Curator"}
+	kazoo        = Party{Name: "kazoo", Role: result.Peer, Process: "kazoo"}
+	etcd         = Party{Name: "etcd", Role: result.Other, Process: "etcd"}
+	redsync      = Party{Name: "redsync", Role: result.Other, Process: "redsync"}
+
+	locks      = []Party{zklock, goZK, curator, kazoo}
+	everybody  = []Party{zklock, withoutOwner, goZK, curator, kazoo, etcd, redsync}
+	createPair = Party{Name: "floor: create, delete", Role: result.Floor, Process: "floor"}
+	pipelined  = Party{Name: "floor: create, delete sent behind", Role: result.Floor, Process: "floor"}
+	watchEvent = Party{Name: "floor: delete to event", Role: result.Floor, Process: "floor"}
+)
+
+// Work is something that each of some parties does in every round.
+type Work struct {
+	ID      string
+	Parties []Party
+	Shows   []Quantity
+	// Measure has a party do it, on a path that is the party's alone.
+	Measure func(ctx context.Context, b *Bench, p Party, path string) (Numbers, error)
+
+	Large      bool // left out of a smoke run
+	MostRounds int  // of a work that takes long to set up; no limit if zero
+	Fresh      bool // makes its sessions in every round: the first is as good as any
+}
+
+// Numbers are what one measurement gave, by name.
+type Numbers map[string]float64
+
+// Quantity is one of a work's numbers as it is shown.
+type Quantity struct {
+	Number string // its name
+	Title  string
+	Unit   string
+	Per    float64 // how many of the number's own unit make one of Unit
+}
+
+func micros(title string) Quantity {
+	return Quantity{Number: "ns", Title: title, Unit: "µs", Per: 1e3}
+}
+
+// All returns every work, in the order of the tables.
+func All() []Work {
+	var all []Work
+	add := func(works ...Work) { all = append(all, works...) }
+	add(uncontended(direct), uncontended(delayed))
+	add(goroutines(8), goroutines(64), goroutines(1024))
+	add(sessions(2, direct), sessions(8, direct), sessions(64, direct))
+	add(sessions(2, delayed), sessions(8, delayed))
+	add(handOver(1), handOver(100), handOver(1000), handOver(3000), handOver(5000))
+	add(reentry(), try(), refused(), readMostly(), cold(), waiters())
+	add(uncontendedTraffic(), contendedTraffic(), refusedTraffic())
+	return all
+}
+
+// way is how a party reaches its servers.
+type way int
+
+const (
+	direct way = iota
+	delayed
+	counted
+)
+
+func (w way) id() string { return [...]string{"loopback", "5ms", "counted"}[w] }
+
+func (w way) String() string {
+	return [...]string{"loopback", "5 ms round trip", "through a counting proxy"}[w]
+}
+
+// cycle is what most works are: a number of sessions, and goroutines or threads
+// in each, that lock and unlock.
+type cycle struct {
+	word              string // "cycle" if empty
+	sessions, workers int
+	way               way
+	warm              time.Duration // the bench's, if zero
+	more              map[string]string
+}
+
+func (c cycle) measure(ctx context.Context, b *Bench, p Party, path string) (Numbers, error) {
+	word, warm := c.word, c.warm
+	if word == "" {
+		word = "cycle"
+	}
+	if warm == 0 {
+		warm = b.Warm
+	}
+	fields := map[string]string{
+		"sessions": fmt.Sprint(max(1, c.sessions)),
+		"workers":  fmt.Sprint(max(1, c.workers)),
+		"warm_ms":  fmt.Sprint(warm.Milliseconds()),
+		"run_ms":   fmt.Sprint(b.Window.Milliseconds()),
+	}
+	for key, value := range c.more {
+		fields[key] = value
+	}
+	return b.do(ctx, p, c.way, word, path, fields)
+}
