@@ -68,7 +68,7 @@ var (
 
 // hunt simulates until a promise is broken, and tells when and which.
 func (m mutant) hunt(t *testing.T, binary string) string {
-	cmd := exec.Command(binary, "-test.run", "^TestSimulation$", "-test.v", "-seeds", fmt.Sprint(*seeds))
+	cmd := exec.Command(binary, "-test.run", "^TestSimulation$", "-test.v", "-test.timeout", "5m", "-seeds", fmt.Sprint(*seeds))
 	cmd.Dir = filepath.Join(root, "internal/sim")
 	out, err := cmd.CombinedOutput()
 	var exit *exec.ExitError

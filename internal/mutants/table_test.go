@@ -21,7 +21,7 @@ var all = []mutant{
 		{"watch.go", "_, stat, _, err := s.conn.GetW(path)", "_, stat, _, err := s.conn.ExistsW(path)"},
 	}},
 	{"grant without own node listed", []edit{
-		{"listing.go", "case listed:", "case true:"},
+		{"listing.go", "case listed:", "case listed || true:"},
 	}},
 	{"no list after a reconnect", []edit{
 		{"wait.go", "case <-view.link.down:\n\t\treturn false, nil\n", ""},
@@ -62,5 +62,29 @@ var all = []mutant{
 	}},
 	{"the sequence's end is ignored", []edit{
 		{"listing.go", "if c.sequence >= orderEnd || c.sequence < 0 {", "if false {"},
+	}},
+	{"a proof of another connection counts", []edit{
+		{"proof.go", "if p.link == nil || s.link != p.link || s.epoch == nil {", "if s.epoch == nil {"},
+	}},
+	{"an expired session is not told from its successor", []edit{
+		{"epoch.go", "if l.id != s.id {\n\t\ts.endEpoch", "if s.id == 0 {\n\t\ts.endEpoch"},
+	}},
+	{"a lost hold's node is left to the session", []edit{
+		{"contender.go", "c.leaveLocked() // the session may live, and the node with it", ""},
+	}},
+	{"what a late create made is not swept", []edit{
+		{"listing.go", "s.sweep(before, dir, names)", ""},
+	}},
+	{"succession passes a lease that has run out", []edit{
+		{"succession.go", " || !c.epoch.runsAt(time.Now())", ""},
+	}},
+	{"succession within a session goes to whoever was created next", []edit{
+		{"succession.go", "ahead := s.lines[c.queue.dir][c.sequence-1]", "ahead := s.lines[c.queue.dir][c.sequence-1]\n\tif ahead == nil {\n\t\tahead = s.lines[c.queue.dir][c.sequence-2]\n\t}"},
+	}},
+	{"the token is the sequence", []edit{
+		{"hold.go", "return h.contender.czxid }", "return int64(h.contender.sequence) }"},
+	}},
+	{"a retained node is not given up when others come", []edit{
+		{"cohort.go", "if t.company == others && t.idle != nil {", "if false {"},
 	}},
 }

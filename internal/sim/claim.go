@@ -2,6 +2,7 @@ package sim
 
 import (
 	"errors"
+	"time"
 
 	"github.com/zklock/zklock"
 )
@@ -85,3 +86,7 @@ func (c *claim) lost() bool {
 func (c *claim) conflicts(other *claim) bool {
 	return c.path == other.path && c.units == 0 && !(c.read && other.read) && c.beside != other && other.beside != c
 }
+
+// patience is how long after the end of its node, by whatever hand, a claim's
+// owner may believe in it: no lease lasts longer.
+func (c *claim) patience() time.Duration { return c.inc.session.Timeout() }

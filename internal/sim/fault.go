@@ -41,6 +41,8 @@ const (
 	AddJunk
 	EndOfCounter
 	JumpClock
+	LostBehindLag
+	ExpireAtLogin
 	faultKinds
 )
 
@@ -70,6 +72,8 @@ var faultTable = [faultKinds]struct {
 	AddJunk:       {"foreign children", 1, (*world).addJunk},
 	EndOfCounter:  {"counter near its end", 1, (*world).endOfCounter},
 	JumpClock:     {"server's clock jumps", 1, (*world).jumpClock},
+	LostBehindLag: {"create's reply lost, the others lag", 2, (*world).lostBehindLag},
+	ExpireAtLogin: {"session expires while logging in", 2, (*world).expireAtLogin},
 }
 
 func (k FaultKind) String() string { return faultTable[k].name }

@@ -96,3 +96,39 @@ func (w *world) jumpClock(f Fault) func() {
 	}
 	return nil
 }
+
+// lostBehindLag has a machine look for the node of a lost create on a server that
+// does not know of it yet.
+func (w *world) lostBehindLag(f Fault) func() {
+	for _, s := range w.ensemble.Servers() {
+		s.Lag(f.For / 8)
+	}
+	lost := w.ensemble.DropReply(zktest.OpCreate, zktest.OnClient(w.machines[f.Machine].place))
+	return func() {
+		lost.Release()
+		for _, s := range w.ensemble.Servers() {
+			s.Lag(0)
+		}
+	}
+}
+
+// expireAtLogin ends a session after the handshake of a new connection, while the
+// client still sends its credentials and holds requests back: those are executed
+// in the next session.
+func (w *world) expireAtLogin(f Fault) func() {
+	m := w.machines[f.Machine]
+	held := w.ensemble.HoldReply(zktest.OpAuth, zktest.OnClient(m.place))
+	m.place.Cut()
+	w.work.Add(1)
+	go func() {
+		defer w.work.Done()
+		select {
+		case <-held.Struck():
+			time.Sleep(f.For / 16)
+			w.expire(f)
+			held.Release()
+		case <-time.After(f.For):
+		}
+	}()
+	return held.Release
+}

@@ -45,8 +45,7 @@ func (m *machine) open(index int) error {
 	for m.world.ctx.Err() == nil {
 		ctx, cancel := context.WithTimeout(m.world.ctx, 10*time.Second)
 		start := time.Now()
-		s, err := zklock.Connect(ctx, m.world.ensemble.PipeAddrs(), m.spec.Timeout,
-			zklock.WithDialer(m.place.Dial), zklock.WithLogger(slog.New(&logTo{m.world.log, m.name})))
+		s, err := zklock.Connect(ctx, m.world.ensemble.PipeAddrs(), m.spec.Timeout, m.options()...)
 		if late(time.Since(start), 10*time.Second) {
 			m.world.referee.fail("P5", "Connect of %s returned after %v", m.name, time.Since(start))
 		}
@@ -72,6 +71,17 @@ func (m *machine) open(index int) error {
 		return nil
 	}
 	return m.world.ctx.Err()
+}
+
+func (m *machine) options() []zklock.SessionOption {
+	opts := []zklock.SessionOption{
+		zklock.WithDialer(m.place.Dial),
+		zklock.WithLogger(slog.New(&logTo{m.world.log, m.name})),
+	}
+	if m.spec.Auth {
+		opts = append(opts, zklock.WithAuth("digest", []byte("user:secret")))
+	}
+	return opts
 }
 
 // current waits for an open session; nil when the world ends.

@@ -4,6 +4,7 @@ import (
 	"strconv"
 	"strings"
 	"sync/atomic"
+	"time"
 
 	"github.com/zklock/zklock/zktest"
 )
@@ -20,7 +21,9 @@ type node struct {
 	queues   bool // it is a contender
 	reads    bool // for reading only
 	sequence int64
-	first    bool // nobody has been in its way at some time
+
+	gone   time.Time // when it was deleted
+	behind []string  // whom it was behind then
 }
 
 // apply takes a transaction's change.
@@ -36,16 +39,15 @@ func (ns nodes) apply(txn zktest.Txn, c zktest.Change) {
 	}
 }
 
-// ahead returns a contender that keeps n waiting and that skip does not excuse;
-// nil if there is none.
-func (ns nodes) ahead(n *node, skip func(*node) bool) *node {
-	for _, other := range ns {
-		if other.queues && dirOf(other.path) == dirOf(n.path) && other.sequence < n.sequence &&
-			!(n.reads && other.reads) && !skip(other) {
-			return other
+// ahead returns the contenders that keep n waiting.
+func (ns nodes) ahead(n *node) []string {
+	var ahead []string
+	for path, other := range ns {
+		if n.queues && other.queues && dirOf(path) == dirOf(n.path) && other.sequence < n.sequence && !(n.reads && other.reads) {
+			ahead = append(ahead, path)
 		}
 	}
-	return nil
+	return ahead
 }
 
 // contender reads the sequence from a lock node's path. It does not use the

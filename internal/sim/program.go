@@ -30,6 +30,7 @@ type Cluster struct {
 // Machine is a process with a session of its own, and a place in the network.
 type Machine struct {
 	Timeout time.Duration
+	Auth    bool // its session logs in
 }
 
 // LockerSpec is a lock on one machine.
@@ -132,7 +133,7 @@ const (
 )
 
 // faultTime is how long faults go on.
-const faultTime = 12 * time.Second
+const faultTime = 8 * time.Second
 
 // Generate draws the program of a seed.
 func Generate(seed uint64) *Program {
@@ -140,7 +141,7 @@ func Generate(seed uint64) *Program {
 	p := &Program{Seed: seed, Cluster: d.cluster()}
 	for range 2 + d.IntN(3) {
 		ticks := 2 + d.IntN(4)
-		p.Machines = append(p.Machines, Machine{Timeout: time.Duration(ticks) * p.Cluster.Tick})
+		p.Machines = append(p.Machines, Machine{Timeout: time.Duration(ticks) * p.Cluster.Tick, Auth: d.one(3)})
 	}
 	p.Lockers = d.lockers(p)
 	for m := range p.Machines {

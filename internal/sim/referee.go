@@ -3,6 +3,7 @@ package sim
 import (
 	"fmt"
 	"sync"
+	"time"
 
 	"github.com/zklock/zklock/zktest"
 )
@@ -122,8 +123,13 @@ func (r *referee) judgeNode(c *claim) {
 	}
 	n, exists := r.tree[c.node]
 	if !exists {
-		if n = r.gone[c.node]; c.believed() && (n == nil || !r.excuses(c) || n.queues && !n.first && r.excused[c.node] != byOperator) {
-			r.failLocked("P7", "%s got %s by %s, which does not exist or never was the first", c.who, c.path, base(c.node))
+		n = r.gone[c.node]
+		switch {
+		case !c.believed():
+		case n == nil || !r.excuses(c) || time.Since(n.gone) > c.patience():
+			r.failLocked("P7", "%s got %s by %s, which does not exist", c.who, c.path, base(c.node))
+		case r.excused[c.node] == bySession && !r.wasFirst(n):
+			r.failLocked("P7", "%s got %s by %s, which never was the first", c.who, c.path, base(c.node))
 		}
 		return
 	}
@@ -147,13 +153,10 @@ func (r *referee) judgeToken(c *claim, n *node) {
 		seen = new(highest)
 		r.tokens[c.path] = seen
 	}
-	if c.beside != nil { // TODO: S1
-		return
-	}
-	if c.token <= seen.writer || !c.read && c.token <= seen.any {
+	if c.token < seen.writer || c.token == seen.writer && c.beside == nil || !c.read && c.token <= seen.any {
 		r.failLocked("token", "%s has the token %#x after one of %#x", c.who, c.token, max(seen.writer, seen.any))
 	}
-	if c.beside == nil && c.token != n.created {
+	if c.beside == nil && c.token != n.created { // a downgraded reader goes on with its writer's
 		r.failLocked("token", "%s has the token %#x for a node created by %#x", c.who, c.token, n.created)
 	}
 	seen.any = max(seen.any, c.token)
@@ -165,15 +168,14 @@ func (r *referee) judgeToken(c *claim, n *node) {
 // judgeOrder checks that the queue is served in its order. Within a session a
 // lock may be handed past nodes that their owners have given up.
 func (r *referee) judgeOrder(c *claim, n *node) {
-	ahead := r.tree.ahead(n, func(other *node) bool {
-		if other.owner == n.owner && !r.claimed(other) {
-			r.passed[other.path] = base(n.path)
-			return true
+	for _, path := range r.tree.ahead(n) {
+		switch other := r.tree[path]; {
+		case r.handed[path]:
+		case other.owner == n.owner && !r.claimed(other):
+			r.passed[path] = base(n.path)
+		default:
+			r.failLocked("P3", "%s got %s by %s while %s is ahead", c.who, c.path, base(n.path), base(path))
 		}
-		return r.handed[other.path]
-	})
-	if ahead != nil {
-		r.failLocked("P3", "%s got %s by %s while %s is ahead", c.who, c.path, base(n.path), base(ahead.path))
 	}
 	if by, late := r.passed[n.path]; late {
 		r.failLocked("P3", "%s got %s by %s after %s", c.who, c.path, base(n.path), by)
@@ -204,13 +206,15 @@ func (r *referee) ended(c *claim) bool {
 	return c.lost() || !exists
 }
 
-// promote notes who has nobody ahead now. r.mu is held.
-func (r *referee) promote() {
-	for _, n := range r.tree {
-		if n.queues && !n.first {
-			n.first = r.tree.ahead(n, func(other *node) bool { return r.handed[other.path] }) == nil
+// wasFirst tells whether everybody who was ahead of n when it went had given up
+// before that, or has given up since.
+func (r *referee) wasFirst(n *node) bool {
+	for _, path := range n.behind {
+		if !r.handed[path] {
+			return false
 		}
 	}
+	return true
 }
 
 // excuses tells whether c was taken from its owner in a way that its lock cannot
@@ -243,7 +247,6 @@ func (r *referee) returned(c *claim) {
 			close(c.over)
 		}
 	}
-	r.promote()
 }
 
 // closing takes the moment at which a session's Close is called, which gives
@@ -288,24 +291,27 @@ func (r *referee) observe(txn zktest.Txn) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for _, change := range txn.Changes {
-		if change.Kind == zktest.NodeDeleted {
+		if n := r.tree[change.Path]; n != nil && change.Kind == zktest.NodeDeleted {
+			n.gone, n.behind = txn.Time, r.tree.ahead(n)
+			r.gone[n.path] = n
 			r.judgeDelete(txn, change)
 		}
+	}
+	for _, change := range txn.Changes {
 		if change.Kind == zktest.SessionClosed && change.Cause == zktest.CauseExpiry {
 			r.expired[change.Session] = true
 		}
 		r.tree.apply(txn, change)
 		r.log.note("zookeeper", "%v", describe(txn, change))
 	}
-	if len(txn.Changes) > 0 {
-		r.promote()
-	}
 }
 
 // judgeDelete checks what becomes of a node that somebody holds a lock by.
 func (r *referee) judgeDelete(txn zktest.Txn, change zktest.Change) {
-	if n := r.tree[change.Path]; n != nil {
-		r.gone[n.path] = n
+	for c := range r.claims {
+		if c.node == change.Path && c.told != nil {
+			time.AfterFunc(c.patience(), func() { r.judgeBelief(c) })
+		}
 	}
 	if r.excused[change.Path] == byOperator {
 		return
@@ -322,6 +328,15 @@ func (r *referee) judgeDelete(txn zktest.Txn, change zktest.Change) {
 		case proofOfLife:
 			r.failLocked("P2", "the session of %s ended while it believes to hold %s by %s", c.who, c.path, base(change.Path))
 		}
+	}
+}
+
+// judgeBelief checks that c's owner was told of the end of its node.
+func (r *referee) judgeBelief(c *claim) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if _, held := r.claims[c]; held && c.believed() {
+		r.failLocked("P2", "%s believes to hold %s %v after its node went", c.who, c.path, c.patience())
 	}
 }
 

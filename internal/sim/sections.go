@@ -43,7 +43,7 @@ func (d dice) actor(p *Program, machine int) Actor {
 			lockers = append(lockers, i)
 		}
 	}
-	for range 2 + d.IntN(6) {
+	for range 3 + d.IntN(7) {
 		s := d.section(p, lockers[d.IntN(len(lockers))])
 		s.Inner = d.inner(p, s, lockers, 0)
 		a.Sections = append(a.Sections, s)
