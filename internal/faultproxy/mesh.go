@@ -37,8 +37,12 @@ func NewMesh() *Mesh {
 }
 
 // Route returns the address at which server from reaches the address addr of
-// server to. It returns addr itself if no proxy can be had.
+// server to: one that refuses if server to does. It returns addr itself if no
+// proxy can be had.
 func (m *Mesh) Route(from, to int, addr string) string {
+	if !listening(addr) {
+		return nowhere
+	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	h := hop{from, to, addr}

@@ -2,6 +2,7 @@ package faultproxy
 
 import (
 	"context"
+	"net"
 	"slices"
 	"testing"
 	"time"
@@ -74,6 +75,16 @@ func TestAConnectionMadeDuringABlockIsBlocked(t *testing.T) {
 	server := <-accepted
 	server.expect("held")
 	require.NoError(t, server.conn.Close())
+}
+
+func TestAServerThatDoesNotListenRefuses(t *testing.T) {
+	m := newMesh(t)
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	addr := listener.Addr().String()
+	require.NotEqual(t, nowhere, m.Route(1, 2, addr))
+	require.NoError(t, listener.Close())
+	require.Equal(t, nowhere, m.Route(1, 2, addr))
 }
 
 func TestALeaderCutOffFromTheOtherServersIsReplacedAndComesBack(t *testing.T) {
