@@ -9,10 +9,12 @@ import (
 )
 
 // The servers' settings, unless a test changes them. A follower that hears
-// nothing of its leader for syncLimit ticks looks for another.
+// nothing of its leader for syncLimit ticks looks for another, and whoever has
+// been elected gives up when not enough follow within initLimit ticks.
 const (
 	tick      = 400 * time.Millisecond
 	syncLimit = 5
+	initLimit = 10
 )
 
 // Cluster is an ensemble of three servers, with a proxy between any two.
@@ -28,7 +30,7 @@ func Start(tb apachezk.TB, configure ...func(*apachezk.Config)) *Cluster {
 	c := &Cluster{Mesh: faultproxy.NewMesh()}
 	tb.Cleanup(c.Mesh.Close)
 	c.Ensemble = apachezk.Run(tb, append([]func(*apachezk.Config){func(cfg *apachezk.Config) {
-		cfg.Servers, cfg.TickTime, cfg.SyncLimit, cfg.Route = 3, tick, syncLimit, c.Mesh.Route
+		cfg.Servers, cfg.TickTime, cfg.InitLimit, cfg.SyncLimit, cfg.Route = 3, tick, initLimit, syncLimit, c.Mesh.Route
 	}}, configure...)...)
 	return c
 }

@@ -4,6 +4,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/go-zookeeper/zk"
 	"github.com/stretchr/testify/require"
 
 	"github.com/zklock/zklock"
@@ -51,3 +52,6 @@ func isClosed(c <-chan struct{}) bool {
 		return false
 	}
 }
+
+// everybody may do everything.
+var everybody = zk.WorldACL(zk.PermAll)

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -98,7 +97,7 @@ func (c *client) once(round func(*client) (*Attempt, error)) error {
 
 func expected(err error) bool {
 	return errors.Is(err, zklock.ErrLocked) || errors.Is(err, zklock.ErrLost) ||
-		errors.Is(err, context.DeadlineExceeded) || strings.Contains(err.Error(), "could not be proved")
+		errors.Is(err, context.DeadlineExceeded)
 }
 
 // soakRoot is the node that has all of a soak's below it.

@@ -1,0 +1,52 @@
+package nemesis
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/zklock/zklock/internal/apachezk"
+)
+
+// A process that is stopped cannot know what becomes of its session. It must find
+// out before it does harm.
+func TestAHolderThatWasStoppedWhileItsSessionEndedFindsOutAtItsFirstLook(t *testing.T) {
+	if testing.Short() {
+		t.Skip("stops a process for longer than its lease")
+	}
+	c := Start(t)
+	const path = "/stopped"
+	history := NewHistory()
+	worker, err := StartWorker(t, Job{Process: 1, Addrs: c.Addrs(), Timeout: shortTimeout, Keep: []string{path}}, history)
+	require.NoError(t, err)
+	require.NoError(t, worker.Await(stateReady))
+	require.NoError(t, worker.Tell(commandLock))
+	require.NoError(t, worker.Await(stateLocked))
+	_, err = connect(t, longTimeout, c.Addrs()).Conn().Create(besides(path), []byte("0"), 0, everybody)
+	require.NoError(t, err)
+
+	require.NoError(t, worker.Stop())
+	stopped := Now()
+	victim := history.Attempts()[0]
+	require.NoError(t, apachezk.KillSession(t.Context(), c.Server(0).Addr(), victim.Session))
+	next := connect(t, longTimeout, c.Addrs())
+	h := acquireLock(t, next, path)
+	require.Greater(t, h.Token(), victim.Token)
+	pauseFor(shortTimeout - Since(stopped)) // the lease is over by then
+
+	resumed := Now()
+	require.NoError(t, worker.Continue())
+	require.NoError(t, worker.Await(stateLost))
+	late := history.Attempts()[0]
+	require.Less(t, late.Valid, resumed, "the first Valid after the stop must be false")
+	require.Less(t, late.Open, resumed, "and the lost channel closed with it")
+
+	require.NoError(t, worker.Tell(commandWrite))
+	require.NoError(t, worker.Await(stateWrote))
+	updates := history.Updates()
+	require.Len(t, updates, 1)
+	require.Equal(t, Refused, updates[0].Outcome)
+	data, _, err := next.Conn().Get(besides(path))
+	require.NoError(t, err)
+	require.Equal(t, "0", string(data))
+}
