@@ -1,0 +1,28 @@
+// Package membership keeps the live list of servers: each server joins a path,
+// and whoever watches that path sees who is there, and every change.
+//
+//	member, err := membership.Join(ctx, session, "/servers", []byte("10.0.0.7:8080"))
+//	...
+//	for peers, err := range membership.Watch(ctx, session, "/servers") {
+//		...
+//	}
+//
+// A member is an ephemeral child of the path. It goes with [Member.Leave], with
+// [zklock.Session.Close], and, when its process dies or is cut off, with its
+// ZooKeeper session, after the session's timeout. A member that is not dead after
+// all registers itself again, in the session that has taken the old one's place.
+//
+// A list is knowledge of the past: a server on it may just have died, and one that
+// is missing may be cut off from ZooKeeper only. What must have one owner at a time
+// needs a lock.
+//
+// # Costs
+//
+// [Join] sends a read and a create, and another read that leaves a watch. [Watch]
+// sends a list, and a read for each member that it has not seen yet. Both read all
+// that again after each session timeout (see [WithInterval]), in case that a watch
+// was lost: the client sets its watches again after a reconnect, and only logs it
+// if that fails. Watches are shared by all who use the same session and stay when a
+// Watch ends, because the client cannot remove one, until the node changes or
+// somebody watches it again: calling Watch again and again costs no memory.
+package membership

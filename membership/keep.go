@@ -1,0 +1,135 @@
+package membership
+
+import (
+	"bytes"
+	"errors"
+	"time"
+
+	"github.com/go-zookeeper/zk"
+
+	"github.com/zklock/zklock"
+)
+
+// keep is the member's goroutine: it sees to it that the node is there, until the
+// member leaves.
+func (m *Member) keep() {
+	defer close(m.done)
+	defer m.leave()
+	doubting := time.NewTicker(m.options.interval)
+	defer doubting.Stop()
+	for doubt, failures := false, 0; m.ctx.Err() == nil; {
+		var alarm <-chan zk.Event
+		var again <-chan time.Time
+		if g, err := m.attempt(doubt); err == nil {
+			doubt, failures, alarm = false, 0, g.changed
+		} else {
+			failures++
+			again = time.After(pauseAfter(failures))
+		}
+		select {
+		case <-alarm:
+		case <-again:
+		case <-m.updated:
+		case <-doubting.C:
+			doubt = true
+		case <-m.ctx.Done():
+		case <-m.session.Done():
+			return // the server deletes the node
+		}
+	}
+	m.withdraw()
+}
+
+// attempt puts the node right once, and notes how that went.
+func (m *Member) attempt(doubt bool) (*sight, error) {
+	m.mu.Lock()
+	content, number := m.data, m.wanted
+	m.mu.Unlock()
+	g, err := m.settle(content, doubt)
+	if errors.Is(err, zklock.ErrClosed) {
+		return nil, err
+	}
+	if err == nil {
+		m.registered(g)
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.tried, m.err = number, err
+	if err == nil {
+		m.written = number
+	}
+	m.broadcast()
+	return g, err
+}
+
+// errUnsettled says that the node changed as often as it was put right.
+var errUnsettled = errors.New("membership: the member's node keeps changing")
+
+// settle looks at the node, does what is missing, and looks again until nothing
+// is. So a request whose answer was lost does no harm, whether it was executed or
+// not, and neither does one that was executed in the session's successor.
+func (m *Member) settle(content []byte, doubt bool) (*sight, error) {
+	for range 10 {
+		g, err := look(m.ctx, m.session, view{m.node, data}, doubt)
+		switch {
+		case errors.Is(err, zk.ErrNoNode):
+			m.unregistered(errGone)
+			if err = m.create(content); refused(err) {
+				m.unregistered(err)
+			}
+		case err != nil:
+		case g.stat.EphemeralOwner != m.session.ID():
+			m.unregistered(errOutlived)
+			err = m.session.Conn().Delete(m.node, g.stat.Version)
+		case !bytes.Equal(g.data, content):
+			_, err = m.session.Conn().Set(m.node, content, g.stat.Version)
+		default:
+			return g, nil
+		}
+		if err != nil && !overtaken(err) {
+			return nil, err
+		}
+	}
+	return nil, errUnsettled
+}
+
+var (
+	errGone = errors.New("membership: the node is gone")
+
+	// errOutlived says that the node's session has ended; the server will delete
+	// the node as soon as it has noticed.
+	errOutlived = errors.New("membership: the session has ended")
+)
+
+// overtaken tells whether a write failed because the node is not any more as it
+// was when it was looked at.
+func overtaken(err error) bool {
+	return errors.Is(err, zk.ErrNodeExists) || errors.Is(err, zk.ErrNoNode) || errors.Is(err, zk.ErrBadVersion)
+}
+
+// create creates the node, and the parents if they are missing.
+func (m *Member) create(content []byte) error {
+	conn := m.session.Conn()
+	_, err := conn.Create(m.node, content, zk.FlagEphemeral, m.options.acl)
+	if errors.Is(err, zk.ErrNoNode) {
+		return makeParents(conn, m.path, m.options.acl)
+	}
+	return err
+}
+
+// withdraw deletes the node, for as long as it takes.
+func (m *Member) withdraw() {
+	for failures := 0; ; {
+		err := m.session.Conn().Delete(m.node, -1)
+		switch {
+		case err == nil, errors.Is(err, zk.ErrNoNode), isClosed(m.session):
+			m.left()
+			return
+		case refused(err):
+			m.leaveErr = err
+			return
+		}
+		failures++
+		pause(m.session, pauseAfter(failures))
+	}
+}

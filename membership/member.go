@@ -1,0 +1,169 @@
+package membership
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/zklock/zklock"
+)
+
+// Member is a place on the list of servers, from [Join] until it leaves or its
+// session is closed. Its methods may be called from any goroutine.
+type Member struct {
+	session *zklock.Session
+	path    string
+	node    string
+	options *options
+
+	ctx   context.Context // ends with Leave
+	leave context.CancelFunc
+	done  chan struct{} // closed when the member is off the list, or cannot be taken off
+
+	updated  chan struct{} // has an element when wanted has grown
+	leaveErr error         // once done is closed
+
+	mu      sync.Mutex
+	data    []byte        // that the node is to have
+	wanted  int           // counts what data was
+	tried   int           // the data that the last attempt was about
+	err     error         // of the last attempt
+	written int           // the newest data that was in place
+	changed chan struct{} // closed and replaced when there was an attempt
+	state   State
+	zxid    int64 // of the registration
+}
+
+// errLeft says that the member has left.
+var errLeft = errors.New("membership: the member has left")
+
+// maxData keeps a member's create below the longest request that a server takes by
+// default (jute.maxbuffer, 0xfffff bytes); a longer one gets the connection cut.
+const maxData = 0xfffff - 64<<10
+
+// Join puts a member with that data on the list at path, which it creates if need
+// be, and returns when ZooKeeper has confirmed it. After an error there is no
+// member: if ctx ended, its node is being deleted in the background.
+//
+// The member stays until [Member.Leave] or the session's Close, and does not depend
+// on ctx. When its ZooKeeper session ends, its node goes with it, and the member
+// registers itself again in the next one, under the same name; likewise if
+// somebody deletes the node. See [Member.State] and [WithNotify].
+func Join(ctx context.Context, s *zklock.Session, path string, data []byte, opts ...Option) (*Member, error) {
+	o, err := newOptions(s, path, opts)
+	if err == nil {
+		err = checkData(data)
+	}
+	if err == nil {
+		err = ctx.Err()
+	}
+	if err != nil {
+		return nil, wrap("join", path, err)
+	}
+	m := &Member{
+		session: s, path: path, node: join(path, memberPrefix+strings.ToLower(rand.Text())), options: o,
+		done: make(chan struct{}), updated: make(chan struct{}, 1),
+		data: slices.Clone(data), wanted: 1, changed: make(chan struct{}),
+	}
+	m.ctx, m.leave = context.WithCancel(context.Background())
+	go m.keep()
+	if err := m.await(ctx, 1); err != nil {
+		m.leave()
+		return nil, wrap("join", path, err)
+	}
+	return m, nil
+}
+
+// memberPrefix begins the names of members' nodes. A random text follows, so that
+// a name is never used by two members.
+const memberPrefix = "member-"
+
+func checkData(data []byte) error {
+	if len(data) > maxData {
+		return fmt.Errorf("%d bytes of data: a member can have %d", len(data), maxData)
+	}
+	return nil
+}
+
+// ID returns the name of the member's node, which is its [Peer.ID]. It stays the
+// same when the member registers again.
+func (m *Member) ID() string { return m.node[strings.LastIndexByte(m.node, '/')+1:] }
+
+// State returns how the member stands.
+func (m *Member) State() State {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.state
+}
+
+// Update changes the member's data and returns when ZooKeeper has confirmed it, or
+// a later update. If it fails because ctx has ended, the new data will be written
+// all the same as soon as that is possible. The member owns its data: what others
+// write to its node is undone.
+func (m *Member) Update(ctx context.Context, data []byte) error {
+	if err := checkData(data); err != nil {
+		return wrap("update", m.path, err)
+	}
+	m.mu.Lock()
+	m.data = slices.Clone(data)
+	m.wanted++
+	number := m.wanted
+	m.mu.Unlock()
+	select {
+	case m.updated <- struct{}{}:
+	default:
+	}
+	return wrap("update", m.path, m.await(ctx, number))
+}
+
+// Leave takes the member off the list and returns when ZooKeeper has confirmed it.
+// If ctx ends first, its error is returned and the delete goes on in the
+// background. Leaving again, or after the session was closed, returns nil.
+func (m *Member) Leave(ctx context.Context) error {
+	m.leave()
+	select {
+	case <-m.done:
+	default:
+		select {
+		case <-m.done:
+		case <-ctx.Done():
+			return wrap("leave", m.path, ctx.Err())
+		}
+	}
+	return wrap("leave", m.path, m.leaveErr)
+}
+
+// await returns when the data of that number, or later one, is in place, or with
+// the reason why it will not be.
+func (m *Member) await(ctx context.Context, number int) error {
+	for {
+		m.mu.Lock()
+		changed, err, tried, written := m.changed, m.err, m.tried, m.written
+		m.mu.Unlock()
+		switch {
+		case written >= number:
+			return nil
+		case tried >= number && refused(err):
+			return err
+		}
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-m.ctx.Done():
+			return errLeft
+		case <-m.session.Done():
+			return zklock.ErrClosed
+		}
+	}
+}
+
+// broadcast wakes whoever waits for a change. m.mu is held.
+func (m *Member) broadcast() {
+	close(m.changed)
+	m.changed = make(chan struct{})
+}

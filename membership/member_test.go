@@ -1,0 +1,248 @@
+package membership_test
+
+import (
+	"bytes"
+	"context"
+	"log/slog"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/go-zookeeper/zk"
+	"github.com/stretchr/testify/require"
+
+	"github.com/zklock/zklock"
+	"github.com/zklock/zklock/membership"
+	"github.com/zklock/zklock/zktest"
+)
+
+func TestAMemberIsThereFromJoinToLeave(t *testing.T) {
+	inBubble(t, func(t *testing.T, server *zktest.Server) {
+		s := connect(t, server)
+		m := join(t, s, "one")
+		require.Equal(t, []string{m.ID()}, server.Children(path))
+		require.Equal(t, s.ID(), owner(server, m))
+		require.Equal(t, membership.State{Registered: true, Session: s.ID(), Registrations: 1}, m.State())
+
+		require.NoError(t, m.Leave(t.Context()))
+		require.Empty(t, server.Children(path))
+		require.False(t, m.State().Registered)
+		require.NoError(t, m.Leave(t.Context()), "leaving again")
+		require.Error(t, m.Update(t.Context(), nil), "who has left has no data")
+	})
+}
+
+func TestAMemberGoesWithItsSession(t *testing.T) {
+	inBubble(t, func(t *testing.T, server *zktest.Server) {
+		s := connect(t, server)
+		m := join(t, s, "one")
+		require.NoError(t, s.Close())
+		require.Empty(t, server.Children(path))
+		require.NoError(t, m.Leave(t.Context()))
+		_, err := membership.Join(t.Context(), s, path, nil)
+		require.ErrorIs(t, err, zklock.ErrClosed)
+	})
+}
+
+func TestAMemberJoinsAgainWhenItsSessionHasExpired(t *testing.T) {
+	inBubble(t, func(t *testing.T, server *zktest.Server) {
+		var mu sync.Mutex
+		var log bytes.Buffer
+		var states []membership.State
+		s := connect(t, server)
+		m := join(t, s, "one",
+			membership.WithLogger(slog.New(slog.NewTextHandler(&log, nil))),
+			membership.WithNotify(func(state membership.State) {
+				mu.Lock()
+				defer mu.Unlock()
+				states = append(states, state)
+			}))
+		first := s.ID()
+		require.True(t, server.ExpireSession(first))
+		eventually(t, "the second registration", func() bool { return m.State().Registrations == 2 })
+		synctest.Wait()
+
+		require.NotEqual(t, first, s.ID())
+		require.Equal(t, s.ID(), owner(server, m))
+		mu.Lock()
+		defer mu.Unlock()
+		require.Len(t, states, 3)
+		require.Equal(t, membership.State{Registered: true, Session: first, Registrations: 1}, states[0])
+		require.False(t, states[1].Registered)
+		require.Error(t, states[1].Err)
+		require.Equal(t, m.State(), states[2])
+		for _, line := range []string{"membership: registered", "membership: registration lost", "registrations=2"} {
+			require.Contains(t, log.String(), line)
+		}
+	})
+}
+
+func TestAMemberJoinsAgainWhenItsNodeOrItsPathWasDeleted(t *testing.T) {
+	inBubble(t, func(t *testing.T, server *zktest.Server) {
+		m := join(t, connect(t, server), "one")
+		operator := connect(t, server).Conn()
+		require.NoError(t, operator.Delete(path+"/"+m.ID(), -1))
+		_ = operator.Delete(path, -1) // the member may be quicker
+		eventually(t, "the second registration", func() bool { return m.State().Registrations >= 2 })
+		require.NotZero(t, owner(server, m))
+	})
+}
+
+func TestALostReplyToTheCreateMakesOneMember(t *testing.T) {
+	inBubble(t, func(t *testing.T, server *zktest.Server) {
+		s := connect(t, server)
+		join(t, s, "first") // makes the path
+		fault := server.DropReply(zktest.OpCreate, zktest.OnPath(path+"/member-"))
+		m := join(t, s, "second")
+		<-fault.Struck()
+		require.Len(t, server.Children(path), 2)
+		require.Equal(t, 1, m.State().Registrations)
+		require.Equal(t, s.ID(), owner(server, m))
+	})
+}
+
+func TestALostReplyToTheDeleteIsNoError(t *testing.T) {
+	reconnecting(t, func(t *testing.T, server *zktest.Server) {
+		m := join(t, connect(t, server), "one")
+		fault := server.DropReply(zktest.OpDelete)
+		require.NoError(t, m.Leave(t.Context()))
+		<-fault.Struck()
+		require.Empty(t, server.Children(path))
+	})
+}
+
+func TestANodeThatAnEndedSessionHasLeftIsReplaced(t *testing.T) {
+	inBubble(t, func(t *testing.T, server *zktest.Server) {
+		s := connect(t, server)
+		m := join(t, s, "one")
+		first := s.ID()
+		// The next create is executed in the session that follows, where nobody
+		// waits for it: the member finds the node there and adopts it.
+		fault := server.DropReply(zktest.OpCreate, zktest.OnPath(path+"/member-"))
+		require.True(t, server.ExpireSession(first))
+		eventually(t, "the second registration", func() bool { return m.State().Registrations == 2 })
+		<-fault.Struck()
+		require.Equal(t, s.ID(), owner(server, m))
+
+		// Another's node under that name is not the member's.
+		node := path + "/" + m.ID()
+		other := connect(t, server)
+		_, err := other.Conn().Multi(
+			&zk.DeleteRequest{Path: node, Version: -1},
+			&zk.CreateRequest{Path: node, Flags: zk.FlagEphemeral, Acl: everybody})
+		require.NoError(t, err)
+		eventually(t, "the member to have its place again", func() bool { return owner(server, m) == s.ID() })
+	})
+}
+
+func TestAnUpdateIsSeenAndKeptThroughTheNextRegistration(t *testing.T) {
+	inBubble(t, func(t *testing.T, server *zktest.Server) {
+		s := connect(t, server)
+		m := join(t, s, "starting")
+		seen := watch(t, connect(t, server))
+		seen.await(t, "starting")
+		require.NoError(t, m.Update(t.Context(), []byte("ready")))
+		seen.await(t, "ready")
+		require.True(t, server.ExpireSession(s.ID()))
+		eventually(t, "the second registration", func() bool { return m.State().Registrations == 2 })
+		seen.await(t, "ready")
+		require.Equal(t, m.ID(), seen.latest()[0].ID, "the name stays")
+	})
+}
+
+func TestALostReplyToAnUpdateIsNoError(t *testing.T) {
+	reconnecting(t, func(t *testing.T, server *zktest.Server) {
+		m := join(t, connect(t, server), "starting")
+		fault := server.DropReply(zktest.OpSetData)
+		require.NoError(t, m.Update(t.Context(), []byte("ready")))
+		<-fault.Struck()
+		require.Equal(t, 1, m.State().Registrations)
+	})
+}
+
+func TestCallsReturnWhenTheirContextEnds(t *testing.T) {
+	reconnecting(t, func(t *testing.T, server *zktest.Server) {
+		s := connect(t, server)
+		m := join(t, s, "one")
+		server.Freeze()
+		calls := map[string]func(context.Context) error{
+			"Join": func(ctx context.Context) error {
+				_, err := membership.Join(ctx, s, path, nil)
+				return err
+			},
+			"Update": func(ctx context.Context) error { return m.Update(ctx, []byte("new")) },
+			"Watch": func(ctx context.Context) error {
+				for range membership.Watch(ctx, s, path) {
+					require.Fail(t, "nobody can know the members")
+				}
+				return ctx.Err()
+			},
+			"Leave": m.Leave, // the last, or there is nothing to update
+		}
+		for _, name := range []string{"Join", "Update", "Watch", "Leave"} {
+			ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+			start := time.Now()
+			require.ErrorIs(t, calls[name](ctx), context.DeadlineExceeded, name)
+			require.Less(t, time.Since(start), 150*time.Millisecond, name)
+			cancel()
+		}
+		server.Thaw()
+		eventually(t, "what was begun to end", func() bool { return len(server.Children(path)) == 0 })
+	})
+}
+
+func TestAnAbandonedJoinLeavesNoMember(t *testing.T) {
+	reconnecting(t, func(t *testing.T, server *zktest.Server) {
+		s := connect(t, server)
+		join(t, s, "first")
+		held := server.HoldReply(zktest.OpCreate, zktest.OnPath(path+"/member-"))
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		_, err := membership.Join(ctx, s, path, nil)
+		require.ErrorIs(t, err, context.DeadlineExceeded)
+		require.Len(t, server.Children(path), 2, "the create was executed")
+		held.Release()
+		eventually(t, "the node to be deleted", func() bool { return len(server.Children(path)) == 1 })
+	})
+}
+
+func TestARefusalIsAnError(t *testing.T) {
+	inBubble(t, func(t *testing.T, server *zktest.Server) {
+		s := connect(t, server)
+		closed := func(path string, perms int32) string {
+			_, err := s.Conn().Create(path, nil, zk.FlagPersistent, zk.WorldACL(perms))
+			require.NoError(t, err)
+			return path
+		}
+		_, err := membership.Join(t.Context(), s, closed("/unwritable", zk.PermRead), nil)
+		require.ErrorIs(t, err, zk.ErrNoAuth)
+		require.ErrorContains(t, err, "join /unwritable")
+		for _, err = range membership.Watch(t.Context(), s, closed("/unreadable", zk.PermCreate)) {
+		}
+		require.ErrorIs(t, err, zk.ErrNoAuth)
+		require.ErrorContains(t, err, "watch /unreadable")
+	})
+}
+
+func TestBadArgumentsAreRefused(t *testing.T) {
+	inBubble(t, func(t *testing.T, server *zktest.Server) {
+		s := connect(t, server)
+		refuse := func(want string, s *zklock.Session, path string, data []byte, opts ...membership.Option) {
+			t.Helper()
+			_, err := membership.Join(t.Context(), s, path, data, opts...)
+			require.ErrorContains(t, err, want)
+		}
+		refuse("session is nil", nil, path, nil)
+		refuse("must start with /", s, "servers", nil)
+		refuse("bytes of data", s, path, make([]byte, 1<<20))
+		refuse("WithACL", s, path, nil, membership.WithACL(nil))
+		refuse("WithLogger", s, path, nil, membership.WithLogger(nil))
+		refuse("WithNotify", s, path, nil, membership.WithNotify(nil))
+		refuse("WithInterval", s, path, nil, membership.WithInterval(0))
+		for _, err := range membership.Watch(t.Context(), s, "servers") {
+			require.ErrorContains(t, err, "must start with /")
+		}
+		require.ErrorContains(t, join(t, s, "one").Update(t.Context(), make([]byte, 1<<20)), "bytes of data")
+	})
+}

@@ -1,0 +1,76 @@
+package membership
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"time"
+
+	"github.com/go-zookeeper/zk"
+
+	"github.com/zklock/zklock"
+)
+
+// Option changes how [Join] or [Watch] works.
+type Option func(*options)
+
+type options struct {
+	acl      []zk.ACL
+	log      *slog.Logger
+	notify   func(State)
+	interval time.Duration
+}
+
+// WithACL sets the access list of the member's node and of the parents that Join
+// has to create. The default lets everybody do everything. The member itself needs
+// to read its node, to write it for [Member.Update], and to create and delete
+// children of the path; who watches needs to read the path and the members.
+func WithACL(acl []zk.ACL) Option {
+	return func(o *options) { o.acl = slices.Clone(acl) }
+}
+
+// WithLogger has a member log its registrations, and its leaving, to logger at Info,
+// and the loss of a registration at Warn.
+func WithLogger(logger *slog.Logger) Option {
+	return func(o *options) { o.log = logger }
+}
+
+// WithNotify has notify called with each new state of a member, in order and one
+// at a time. It must not wait for that member.
+func WithNotify(notify func(State)) Option {
+	return func(o *options) { o.notify = notify }
+}
+
+// WithInterval sets how often everything is read again in case that a watch was
+// lost. The default is the session timeout.
+func WithInterval(d time.Duration) Option {
+	return func(o *options) { o.interval = d }
+}
+
+// newOptions checks everything that Join and Watch are given.
+func newOptions(s *zklock.Session, path string, opts []Option) (*options, error) {
+	if _, err := zklock.New(s, path); err != nil { // it has the same needs
+		return nil, err
+	}
+	o := &options{
+		acl:      zk.WorldACL(zk.PermAll),
+		log:      slog.New(slog.DiscardHandler),
+		notify:   func(State) {},
+		interval: s.Timeout(),
+	}
+	for _, apply := range opts {
+		apply(o)
+	}
+	switch {
+	case len(o.acl) == 0:
+		return nil, errors.New("WithACL: the list is empty: nobody could see the member")
+	case o.log == nil:
+		return nil, errors.New("WithLogger: the logger is nil")
+	case o.notify == nil:
+		return nil, errors.New("WithNotify: the function is nil")
+	case o.interval <= 0:
+		return nil, fmt.Errorf("WithInterval(%v): it must be positive", o.interval)
+	}
+	return o, nil
+}

@@ -1,0 +1,169 @@
+package membership
+
+import (
+	"context"
+	"errors"
+	"runtime"
+	"strconv"
+	"sync"
+	"weak"
+
+	"github.com/go-zookeeper/zk"
+	"golang.org/x/sync/singleflight"
+
+	"github.com/zklock/zklock"
+)
+
+// sight is a reading together with the watch that says when it is out of date.
+// Everybody who looks at the same view shares one: go-zookeeper cannot remove a
+// watch, so that one of their own each would pile up.
+type sight struct {
+	ready chan struct{} // closed when the server has answered
+	reading
+	err error
+}
+
+// over tells whether the sight is of no more use.
+func (g *sight) over() bool {
+	select {
+	case <-g.ready:
+	default:
+		return false
+	}
+	if g.err != nil {
+		return true
+	}
+	select {
+	case <-g.changed:
+		return true
+	default:
+		return false
+	}
+}
+
+// sights are those of one session. They outlive whoever looked.
+type sights struct {
+	checks singleflight.Group
+
+	mu      sync.Mutex
+	of      map[view]*sight
+	sweepAt int // how many there may be before those that are over are dropped
+}
+
+// bySession has the sights of each session that is still used by anybody. Nothing
+// in them leads to the session, or it would stay for ever.
+var bySession struct {
+	mu sync.Mutex
+	of map[weak.Pointer[zklock.Session]]*sights
+}
+
+func sightsOf(s *zklock.Session) *sights {
+	bySession.mu.Lock()
+	defer bySession.mu.Unlock()
+	key := weak.Make(s)
+	if known := bySession.of[key]; known != nil {
+		return known
+	}
+	if bySession.of == nil {
+		bySession.of = make(map[weak.Pointer[zklock.Session]]*sights)
+	}
+	all := &sights{of: make(map[view]*sight)}
+	bySession.of[key] = all
+	runtime.AddCleanup(s, func(key weak.Pointer[zklock.Session]) {
+		bySession.mu.Lock()
+		defer bySession.mu.Unlock()
+		delete(bySession.of, key)
+	}, key)
+	return all
+}
+
+// look returns the view as it is, with a watch that stands: the watch's event comes
+// ahead of the answer to any read that shows a change. With doubt it makes sure of
+// a watch that is not new, by reading the view once more.
+func look(ctx context.Context, s *zklock.Session, v view, doubt bool) (*sight, error) {
+	all := sightsOf(s)
+	for {
+		g, isNew := all.get(s.Conn(), v)
+		select {
+		case <-g.ready:
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		case <-s.Done():
+			return nil, zklock.ErrClosed
+		}
+		if g.err != nil || isNew || !doubt {
+			return g, g.err
+		}
+		stands, err := all.check(ctx, s, v, g)
+		if stands || err != nil {
+			return g, err
+		}
+		all.drop(v, g)
+	}
+}
+
+// get returns the sight of the view, and whether it was not there before.
+func (all *sights) get(conn *zk.Conn, v view) (g *sight, isNew bool) {
+	all.mu.Lock()
+	defer all.mu.Unlock()
+	if known := all.of[v]; known != nil && !known.over() {
+		return known, false
+	}
+	all.sweep()
+	g = &sight{ready: make(chan struct{})}
+	all.of[v] = g
+	// The call takes no context; whoever asks next joins it instead of adding one.
+	go func() {
+		g.reading, g.err = v.watch(conn)
+		close(g.ready)
+		if g.err != nil || v.of == existence && g.stat != nil {
+			all.drop(v, g)
+		}
+	}()
+	return g, true
+}
+
+// sweep drops the sights that are over, once there are enough of them to make it
+// worth while. all.mu is held.
+func (all *sights) sweep() {
+	if len(all.of) < all.sweepAt {
+		return
+	}
+	for v, g := range all.of {
+		if g.over() {
+			delete(all.of, v)
+		}
+	}
+	all.sweepAt = 2*len(all.of) + 16
+}
+
+func (all *sights) drop(v view, g *sight) {
+	all.mu.Lock()
+	defer all.mu.Unlock()
+	if all.of[v] == g {
+		delete(all.of, v)
+	}
+}
+
+// check reads the view once more, and tells whether g shows the same. If not, and
+// its watch has not fired, then that is lost.
+func (all *sights) check(ctx context.Context, s *zklock.Session, v view, g *sight) (bool, error) {
+	conn := s.Conn()
+	answer := all.checks.DoChan(strconv.Itoa(int(v.of))+v.path, func() (any, error) {
+		return v.read(conn)
+	})
+	select {
+	case r := <-answer:
+		if errors.Is(r.Err, zk.ErrNoNode) {
+			return false, nil
+		}
+		if r.Err != nil {
+			return false, r.Err
+		}
+		return r.Val.(reading).version(v.of) == g.version(v.of), nil
+	case <-ctx.Done():
+		return false, ctx.Err()
+	case <-s.Done():
+		return false, zklock.ErrClosed
+	}
+}

@@ -1,0 +1,67 @@
+package membership
+
+import (
+	"errors"
+	"log/slog"
+)
+
+// State is how a member stands with ZooKeeper, as far as its process knows: while
+// there is no connection, nothing new is known.
+type State struct {
+	Registered bool
+	Session    int64 // that the node lives in; 0 if not registered
+	// Registrations counts how often the member was registered: more than once says
+	// that it was off the list for a while.
+	Registrations int
+	Err           error // why it is not registered
+}
+
+// registered notes that the node was seen in place.
+func (m *Member) registered(g *sight) {
+	m.change(func(s *State) (level slog.Level, message string) {
+		if s.Registered && m.zxid == g.stat.Czxid {
+			return 0, ""
+		}
+		m.zxid = g.stat.Czxid
+		*s = State{Registered: true, Session: g.stat.EphemeralOwner, Registrations: s.Registrations + 1}
+		return slog.LevelInfo, "membership: registered"
+	})
+}
+
+// unregistered notes that the node is not in place, and why. Once that is known,
+// only a refusal tells more.
+func (m *Member) unregistered(cause error) {
+	m.change(func(s *State) (level slog.Level, message string) {
+		if s.Registrations == 0 || !s.Registered && (!refused(cause) || errors.Is(cause, s.Err)) {
+			return 0, ""
+		}
+		*s = State{Registrations: s.Registrations, Err: cause}
+		return slog.LevelWarn, "membership: registration lost"
+	})
+}
+
+// left notes that the node was deleted, and will not come again.
+func (m *Member) left() {
+	m.change(func(s *State) (level slog.Level, message string) {
+		*s = State{Registrations: s.Registrations, Err: errLeft}
+		return slog.LevelInfo, "membership: left"
+	})
+}
+
+// change lets edit change the state, and tells everybody if it gives a message.
+// Only the member's own goroutine calls it, and so the order is right.
+func (m *Member) change(edit func(*State) (slog.Level, string)) {
+	m.mu.Lock()
+	level, message := edit(&m.state)
+	state := m.state
+	m.mu.Unlock()
+	if message == "" {
+		return
+	}
+	attrs := []any{"node", m.node, "session", state.Session, "registrations", state.Registrations}
+	if state.Err != nil {
+		attrs = append(attrs, "cause", state.Err)
+	}
+	m.options.log.Log(m.ctx, level, message, attrs...)
+	m.options.notify(state)
+}

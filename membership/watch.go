@@ -1,0 +1,171 @@
+package membership
+
+import (
+	"context"
+	"errors"
+	"iter"
+	"reflect"
+	"slices"
+	"time"
+
+	"github.com/go-zookeeper/zk"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/zklock/zklock"
+)
+
+const (
+	// readsAtOnce is how many members are read at the same time.
+	readsAtOnce = 32
+
+	// maxAlarms is how many watches are waited for; reflect.Select takes no more
+	// than 65536 cases. What goes beyond is left to the interval.
+	maxAlarms = 60000
+)
+
+// Watch yields the members of path at once, and then after every change: a member
+// came, went, or changed its data. Each list is complete, in the order of
+// [Peer.Zxid], and the caller's to keep. Changes that come while the loop's body
+// runs, or close together, show in one list: the last list is always the truth,
+// those between need not be.
+//
+// Every ephemeral child of the path is a member, whoever created it. A path that
+// does not exist has no members yet. Watch survives lost connections and expired
+// sessions: while there is no connection, the list stays as it is.
+//
+// The sequence ends when ctx does. It yields an error and ends if it cannot go on:
+// a bad argument, a path or a member that the session may not read (zk.ErrNoAuth),
+// a closed session ([zklock.ErrClosed]).
+func Watch(ctx context.Context, s *zklock.Session, path string, opts ...Option) iter.Seq2[[]Peer, error] {
+	return func(yield func([]Peer, error) bool) {
+		o, err := newOptions(s, path, opts)
+		if err != nil {
+			yield(nil, wrap("watch", path, err))
+			return
+		}
+		w := &watcher{session: s, path: path, doubt: time.NewTicker(o.interval)}
+		defer w.doubt.Stop()
+		err = w.run(ctx, func(peers []Peer) bool { return yield(peers, nil) })
+		if err != nil && ctx.Err() == nil {
+			yield(nil, wrap("watch", path, err))
+		}
+	}
+}
+
+// watcher is a Watch under way.
+type watcher struct {
+	session *zklock.Session
+	path    string
+	doubt   *time.Ticker // when the watches are not to be relied on
+}
+
+// alarm is how a watch tells that what it stands for has changed.
+type alarm = <-chan zk.Event
+
+// run yields lists until it fails or yield has had enough.
+func (w *watcher) run(ctx context.Context, yield func([]Peer) bool) error {
+	var last []Peer
+	for first, doubt, failures := true, true, 0; ; {
+		peers, alarms, err := w.read(ctx, doubt)
+		switch {
+		case ctx.Err() != nil || refused(err) || errors.Is(err, zklock.ErrClosed):
+			return err
+		case err != nil:
+			failures++
+			w.pause(ctx, pauseAfter(failures))
+			continue
+		}
+		if first || !slices.EqualFunc(peers, last, Peer.same) {
+			last, first = slices.Clone(peers), false
+			if !yield(peers) {
+				return nil
+			}
+		}
+		failures = 0
+		doubt = w.await(ctx, alarms)
+	}
+}
+
+func (w *watcher) pause(ctx context.Context, d time.Duration) {
+	ctx, cancel := context.WithTimeout(ctx, d)
+	defer cancel()
+	select {
+	case <-ctx.Done():
+	case <-w.session.Done():
+	}
+}
+
+// read returns the members, and what gives the alarm when they change.
+func (w *watcher) read(ctx context.Context, doubt bool) ([]Peer, []alarm, error) {
+	list, err := look(ctx, w.session, view{w.path, children}, doubt)
+	if errors.Is(err, zk.ErrNoNode) {
+		return w.readAbsent(ctx, doubt)
+	}
+	if err != nil {
+		return nil, nil, err
+	}
+	nodes, err := w.readEach(ctx, list.names, doubt)
+	if err != nil {
+		return nil, nil, err
+	}
+	var peers []Peer
+	alarms := []alarm{list.changed}
+	for i, node := range nodes {
+		if node == nil || node.stat.EphemeralOwner == 0 {
+			continue
+		}
+		peers = append(peers, newPeer(list.names[i], node.data, node.stat))
+		alarms = append(alarms, node.changed)
+	}
+	slices.SortFunc(peers, byAge)
+	return peers, alarms, nil
+}
+
+// errThere says that a path which was missing is there now.
+var errThere = errors.New("membership: the path has been created")
+
+// readAbsent is read for a path that is not there.
+func (w *watcher) readAbsent(ctx context.Context, doubt bool) ([]Peer, []alarm, error) {
+	node, err := look(ctx, w.session, view{w.path, existence}, doubt)
+	switch {
+	case err != nil:
+		return nil, nil, err
+	case node.stat != nil:
+		return nil, nil, errThere
+	}
+	return nil, []alarm{node.changed}, nil
+}
+
+// readEach reads the named members; nil stands for one that has gone meanwhile.
+func (w *watcher) readEach(ctx context.Context, names []string, doubt bool) ([]*sight, error) {
+	nodes := make([]*sight, len(names))
+	reads, ctx := errgroup.WithContext(ctx)
+	reads.SetLimit(readsAtOnce)
+	for i, name := range names {
+		reads.Go(func() error {
+			node, err := look(ctx, w.session, view{join(w.path, name), data}, doubt)
+			switch {
+			case err == nil:
+				nodes[i] = node
+			case !errors.Is(err, zk.ErrNoNode):
+				return err
+			}
+			return nil
+		})
+	}
+	return nodes, reads.Wait()
+}
+
+// await returns when there may be something new, and whether the watches are to be
+// doubted then.
+func (w *watcher) await(ctx context.Context, alarms []alarm) (doubt bool) {
+	receive := func(c any) reflect.SelectCase {
+		return reflect.SelectCase{Dir: reflect.SelectRecv, Chan: reflect.ValueOf(c)}
+	}
+	cases := []reflect.SelectCase{receive(w.doubt.C), receive(ctx.Done()), receive(w.session.Done())}
+	for _, a := range alarms[:min(len(alarms), maxAlarms)] {
+		cases = append(cases, receive(a))
+	}
+	chosen, _, _ := reflect.Select(cases)
+	return chosen == 0
+}

@@ -1,0 +1,264 @@
+package membership_test
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"runtime"
+	"slices"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/go-zookeeper/zk"
+	"github.com/stretchr/testify/require"
+
+	"github.com/zklock/zklock"
+	"github.com/zklock/zklock/membership"
+	"github.com/zklock/zklock/zktest"
+)
+
+func TestAWatchShowsTheMembersAtOnceAndThenEveryChangeOldestFirst(t *testing.T) {
+	inBubble(t, func(t *testing.T, server *zktest.Server) {
+		s := connect(t, server)
+		a, b := join(t, s, "a"), join(t, s, "b")
+		seen := watch(t, connect(t, server))
+		seen.await(t, "a", "b")
+		require.Equal(t, 1, seen.lists(), "the first list is whole")
+		join(t, s, "c")
+		seen.await(t, "a", "b", "c")
+		require.NoError(t, a.Leave(t.Context()))
+		seen.await(t, "b", "c")
+		require.NoError(t, b.Update(t.Context(), []byte("B")))
+		seen.await(t, "B", "c")
+		require.Equal(t, 4, seen.lists(), "no list twice")
+
+		peer := seen.latest()[0]
+		require.Equal(t, b.ID(), peer.ID)
+		require.Equal(t, s.ID(), peer.Session)
+		require.WithinDuration(t, time.Now(), peer.Joined, time.Minute)
+	})
+}
+
+func TestAWatchWaitsForAPathThatIsNotThere(t *testing.T) {
+	inBubble(t, func(t *testing.T, server *zktest.Server) {
+		seen := watch(t, connect(t, server))
+		seen.await(t)
+		require.Equal(t, 1, seen.lists(), "that there is nobody is a list too")
+		s := connect(t, server)
+		m := join(t, s, "a")
+		seen.await(t, "a")
+		require.NoError(t, m.Leave(t.Context()))
+		require.NoError(t, s.Conn().Delete(path, -1))
+		seen.await(t)
+		join(t, s, "b")
+		seen.await(t, "b")
+	})
+}
+
+func TestEveryEphemeralChildIsAMember(t *testing.T) {
+	inBubble(t, func(t *testing.T, server *zktest.Server) {
+		s := connect(t, server)
+		m := join(t, s, "ours")
+		for name, flag := range map[string]int32{"theirs": zk.FlagEphemeral, "settings": zk.FlagPersistent} {
+			_, err := s.Conn().Create(path+"/"+name, []byte(name), flag, everybody)
+			require.NoError(t, err)
+		}
+		watch(t, s).await(t, "ours", "theirs")
+		require.NoError(t, m.Leave(t.Context()))
+	})
+}
+
+func TestAWatchEndsWithItsContextAndWithItsSession(t *testing.T) {
+	inBubble(t, func(t *testing.T, server *zktest.Server) {
+		s := connect(t, server)
+		cancelled, closed := watch(t, s), watch(t, s)
+		cancelled.await(t)
+		closed.await(t)
+		cancelled.cancel()
+		<-cancelled.ended
+		require.NoError(t, cancelled.err)
+		require.NoError(t, s.Close())
+		<-closed.ended
+		require.ErrorIs(t, closed.err, zklock.ErrClosed)
+	})
+}
+
+func TestManyChangesShowInFewLists(t *testing.T) {
+	inBubble(t, func(t *testing.T, server *zktest.Server) {
+		s := connect(t, server)
+		lists := 0
+		for peers, err := range membership.Watch(t.Context(), connect(t, server), path) {
+			require.NoError(t, err)
+			if lists++; lists == 1 { // while the body runs, nothing is lost
+				for i := range 40 {
+					m := join(t, s, fmt.Sprint(i))
+					if i%2 == 0 {
+						require.NoError(t, m.Leave(t.Context()))
+					}
+				}
+			}
+			if len(peers) == 20 {
+				break
+			}
+		}
+		require.LessOrEqual(t, lists, 3)
+	})
+}
+
+func TestAWatchOutlivesItsSession(t *testing.T) {
+	inBubble(t, func(t *testing.T, server *zktest.Server) {
+		watching, s := connect(t, server), connect(t, server)
+		seen := watch(t, watching)
+		join(t, s, "a")
+		seen.await(t, "a")
+		require.True(t, server.ExpireSession(watching.ID()))
+		join(t, s, "b")
+		seen.await(t, "a", "b")
+	})
+}
+
+func TestAWatchOutlivesItsConnections(t *testing.T) {
+	reconnecting(t, func(t *testing.T, server *zktest.Server) {
+		seen := watch(t, connect(t, server, zklock.WithDialer(server.Client("watching").Dial)))
+		s := connect(t, server)
+		var want []string
+		for i := range 10 {
+			server.Client("watching").Cut()
+			want = append(want, fmt.Sprint(i))
+			join(t, s, want[i])
+		}
+		seen.await(t, want...)
+	})
+}
+
+func TestAWatchOutlivesAServerThatHangs(t *testing.T) {
+	reconnecting(t, func(t *testing.T, server *zktest.Server) {
+		ensemble := zktest.NewEnsemble(t, 3)
+		s, err := zklock.Connect(t.Context(), ensemble.PipeAddrs(), timeout, zklock.WithDialer(ensemble.Dial))
+		require.NoError(t, err)
+		defer s.Close()
+		seen := watch(t, s)
+		m := join(t, s, "a")
+		seen.await(t, "a")
+		for _, session := range ensemble.Sessions() {
+			session.Server.Freeze()
+			defer session.Server.Thaw()
+		}
+		require.NoError(t, m.Update(t.Context(), []byte("A")))
+		seen.await(t, "A")
+	})
+}
+
+// deaf is a connection whose client believes that its watches were set again
+// after a reconnect, while the server never hears of them.
+type deaf struct {
+	net.Conn
+	swallowed *atomic.Int64
+}
+
+func (d deaf) Write(p []byte) (int, error) {
+	const opSetWatches = 101
+	if len(p) >= 12 && slices.Equal(p[8:12], []byte{0, 0, 0, opSetWatches}) {
+		d.swallowed.Add(1)
+		return len(p), nil
+	}
+	return d.Conn.Write(p)
+}
+
+func TestAChangeShowsWithinTheIntervalIfTheWatchesAreLost(t *testing.T) {
+	reconnecting(t, func(t *testing.T, server *zktest.Server) {
+		var swallowed atomic.Int64
+		place := server.Client("watching")
+		watching := connect(t, server, zklock.WithDialer(func(network, addr string, d time.Duration) (net.Conn, error) {
+			conn, err := place.Dial(network, addr, d)
+			return deaf{conn, &swallowed}, err
+		}))
+		s := connect(t, server)
+		m := join(t, s, "a")
+		seen := watch(t, watching, membership.WithInterval(5*time.Second))
+		seen.await(t, "a")
+		place.Cut()
+		eventually(t, "a reconnect", func() bool { return swallowed.Load() == 1 })
+
+		start := time.Now()
+		join(t, s, "b")
+		require.NoError(t, m.Update(t.Context(), []byte("A")))
+		seen.await(t, "A", "b")
+		require.Greater(t, time.Since(start), time.Second, "a watch has told, the test shows nothing")
+		require.LessOrEqual(t, time.Since(start), 6*time.Second)
+		start = time.Now()
+		join(t, s, "c")
+		seen.await(t, "A", "b", "c")
+		require.Less(t, time.Since(start), time.Second, "the watches stand again")
+	})
+}
+
+func TestPollingAddsNoWatches(t *testing.T) {
+	for name, exists := range map[string]bool{"a path": true, "a path that is not there": false} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, func(t *testing.T, server *zktest.Server) {
+				s := connect(t, server)
+				if exists {
+					join(t, connect(t, server), "a")
+				}
+				heap := func(rounds int) uint64 {
+					for range rounds {
+						for _, err := range membership.Watch(t.Context(), s, path) {
+							require.NoError(t, err)
+							break
+						}
+					}
+					synctest.Wait()
+					var stats runtime.MemStats
+					runtime.GC()
+					runtime.GC()
+					runtime.ReadMemStats(&stats)
+					return stats.HeapAlloc
+				}
+				before := heap(100)
+				require.Less(t, heap(5000), before+256<<10)
+			})
+		})
+	}
+}
+
+func TestMembersThatComeAndGoAreForgotten(t *testing.T) {
+	inBubble(t, func(t *testing.T, server *zktest.Server) {
+		s := connect(t, server)
+		seen := watch(t, connect(t, server))
+		heap := func(members int) uint64 {
+			for range members {
+				require.NoError(t, join(t, s, "briefly").Leave(t.Context()))
+			}
+			seen.await(t)
+			seen.forget()
+			var stats runtime.MemStats
+			runtime.GC()
+			runtime.GC()
+			runtime.ReadMemStats(&stats)
+			return stats.HeapAlloc
+		}
+		before := heap(100)
+		require.Less(t, heap(2000), before+256<<10)
+	})
+}
+
+func TestPollingAServerThatHangsDoesNotPileUpWork(t *testing.T) {
+	reconnecting(t, func(t *testing.T, server *zktest.Server) {
+		s := connect(t, server)
+		join(t, s, "a")
+		watch(t, s).await(t, "a")
+		server.Freeze()
+		before := runtime.NumGoroutine()
+		for range 1000 {
+			ctx, cancel := context.WithTimeout(t.Context(), time.Microsecond)
+			for range membership.Watch(ctx, s, path) {
+			}
+			cancel()
+		}
+		require.Less(t, runtime.NumGoroutine(), before+20)
+		server.Thaw()
+	})
+}
