@@ -10,12 +10,26 @@ import (
 // Fault is something bad that happens at some time, and for some time.
 type Fault struct {
 	At      time.Duration
+	Moment  Moment        // of the machine, to wait for from At on
+	Delay   time.Duration // after the moment
 	Kind    FaultKind
 	Machine int
 	Server  int
 	Op      zktest.Op
 	For     time.Duration
 }
+
+// Moment is something that a fault waits for, to strike where it hurts.
+type Moment int
+
+// The moments.
+const (
+	AnyMoment Moment = iota
+	OnCreate         // a node of the machine's has been created
+	OnDelete         // ... has been deleted
+)
+
+func (m Moment) String() string { return [...]string{"", "on create, ", "on delete, "}[m] }
 
 // FaultKind is what happens.
 type FaultKind int
@@ -43,6 +57,7 @@ const (
 	JumpClock
 	LostBehindLag
 	ExpireAtLogin
+	CutOffPair
 	faultKinds
 )
 
@@ -74,18 +89,19 @@ var faultTable = [faultKinds]struct {
 	JumpClock:     {"server's clock jumps", 1, (*world).jumpClock},
 	LostBehindLag: {"create's reply lost, the others lag", 2, (*world).lostBehindLag},
 	ExpireAtLogin: {"session expires while logging in", 2, (*world).expireAtLogin},
+	CutOffPair:    {"machine and its server cut off", 6, (*world).cutOffPair},
 }
 
 func (k FaultKind) String() string { return faultTable[k].name }
 
 func (f Fault) String() string {
-	return fmt.Sprintf("%v: machine m%d, server %d, op %v, for %v", f.Kind, f.Machine, f.Server, f.Op, f.For)
+	return fmt.Sprintf("%v: %vmachine m%d, server %d, op %v, for %v", f.Kind, f.Moment, f.Machine, f.Server, f.Op, f.For)
 }
 
 // lossy are the operations whose requests and replies get lost.
 var lossy = []zktest.Op{
 	zktest.OpCreate, zktest.OpCreate, zktest.OpCreate, zktest.OpDelete, zktest.OpDelete, zktest.OpGetData,
-	zktest.OpGetChildren2, zktest.OpSync, zktest.OpMulti, zktest.OpSetWatches, zktest.OpConnect, zktest.OpCreateContainer,
+	zktest.OpGetChildren2, zktest.OpSync, zktest.OpMulti, zktest.OpSetWatches, zktest.OpConnect, zktest.OpCreateContainer, zktest.OpAuth,
 }
 
 // faults draws a schedule. One program in eight has none.
@@ -106,14 +122,18 @@ func (d dice) faults(p *Program) []Fault {
 	}
 	var faults []Fault
 	for range 1 + d.IntN(10) {
-		faults = append(faults, Fault{
+		f := Fault{
 			At:      d.span(0, faultTime),
 			Kind:    FaultKind(d.weighted(weights)),
 			Machine: d.IntN(len(p.Machines)),
 			Server:  d.IntN(p.Cluster.Servers),
 			Op:      lossy[d.IntN(len(lossy))],
 			For:     d.short(4 * time.Second),
-		})
+		}
+		if d.one(2) {
+			f.Moment, f.Delay = Moment(d.weighted([]int{0, 3, 1})), d.short(50*time.Millisecond)
+		}
+		faults = append(faults, f)
 	}
 	return faults
 }

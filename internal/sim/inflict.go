@@ -132,3 +132,28 @@ func (w *world) expireAtLogin(f Fault) func() {
 	}()
 	return held.Release
 }
+
+// cutOffPair leaves a machine with the one server that it is connected to, which
+// answers its pings and has no majority.
+func (w *world) cutOffPair(f Fault) func() {
+	m := w.machines[f.Machine]
+	var server *zktest.Server
+	for _, s := range w.ensemble.Sessions() {
+		if s.ID == m.id() {
+			server = s.Server
+		}
+	}
+	if server == nil {
+		return nil
+	}
+	w.ensemble.Partition(server)
+	for _, other := range w.ensemble.Servers() {
+		if other != server {
+			m.place.Block(zktest.ToServer, other)
+		}
+	}
+	return func() {
+		m.place.Unblock()
+		w.ensemble.Heal()
+	}
+}

@@ -18,9 +18,10 @@ const orderEnd = 1<<31 - 1<<16
 // referee watches every call's result and every committed transaction, and
 // judges them as they come.
 type referee struct {
-	log    *timeline
-	stats  *Stats
-	broken chan struct{} // closed by the first broken promise
+	log     *timeline
+	stats   *Stats
+	broken  chan struct{} // closed by the first broken promise
+	moments moments
 
 	mu      sync.Mutex
 	failure *Failure
@@ -301,6 +302,10 @@ func (r *referee) observe(txn zktest.Txn) {
 		if change.Kind == zktest.SessionClosed && change.Cause == zktest.CauseExpiry {
 			r.expired[change.Session] = true
 		}
+		if n := r.tree[change.Path]; n != nil {
+			change.Owner = n.owner
+		}
+		r.moments.reach(change)
 		r.tree.apply(txn, change)
 		r.log.note("zookeeper", "%v", describe(txn, change))
 	}

@@ -1,7 +1,6 @@
 package sim
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -92,39 +91,6 @@ func (w *world) start() {
 			v.run()
 		}()
 	}
-}
-
-// suffer inflicts the faults and ends them; false if a promise was broken.
-func (w *world) suffer() bool {
-	type event struct {
-		at time.Duration
-		do func()
-	}
-	var events []event
-	for _, f := range w.program.Faults {
-		var end func()
-		events = append(events, event{f.At, func() {
-			w.log.note("FAULT", "%v", f)
-			w.stats.Faults[f.Kind].Add(1)
-			end = faultTable[f.Kind].inflict(w, f)
-		}}, event{f.At + f.For, func() {
-			if end != nil {
-				w.log.note("FAULT", "end of: %v", f)
-				end()
-			}
-		}})
-	}
-	slices.SortStableFunc(events, func(a, b event) int { return cmp.Compare(a.at, b.at) })
-	start := time.Now()
-	for _, e := range events {
-		select {
-		case <-time.After(time.Until(start.Add(e.at))):
-			e.do()
-		case <-w.referee.broken:
-			return false
-		}
-	}
-	return true
 }
 
 // finish waits until every actor is through, which has to happen soon now that
