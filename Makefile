@@ -4,8 +4,11 @@ STATICCHECK = go run honnef.co/go/tools/cmd/staticcheck@v0.8.2
 
 GO_TEST = go test -timeout 10m
 
-# bench has its own go.mod, so that what it measures never reaches our users.
-MODULES = . bench
+# What the benchmark measures and what the command is built with are kept from the
+# library's users by modules of their own. Each is tested with the versions in its own
+# go.mod; go.work is for working on them together.
+MODULES = . bench cmd/zklock
+export GOWORK = off
 
 .PHONY: help
 help: ## list these targets
@@ -13,15 +16,17 @@ help: ## list these targets
 
 .PHONY: demo
 demo: $(if $(APACHE),zookeeper) ## eight processes and one counter, without the lock and with it; APACHE=1 starts a real server, SERVERS=host:port,... uses yours
-	@go run ./internal/demo -servers '$(SERVERS)' $(if $(APACHE),-apache)
+	@go -C cmd/zklock run . demo --servers '$(SERVERS)' $(if $(APACHE),--apache)
 
 .PHONY: test
 test: zookeeper ## every test, on a real ZooKeeper too (installs Debian's package if there is none)
 	$(GO_TEST) ./...
+	cd cmd/zklock && $(GO_TEST) ./...
 
 .PHONY: race
 race: zookeeper ## every test under the race detector
 	$(GO_TEST) -race ./...
+	cd cmd/zklock && $(GO_TEST) -race ./...
 
 .PHONY: cover
 cover: zookeeper ## every test, then the coverage of each function and in total (cover.out)

@@ -1,4 +1,4 @@
-package main
+package demo
 
 import (
 	"context"
@@ -27,17 +27,13 @@ func (w *worker) pid() int { return w.cmd.Process.Pid }
 
 func (w *worker) String() string { return fmt.Sprintf("process %d (pid %d)", w.number, w.pid()) }
 
-// start starts a worker process, which waits for begin.
-func start(ctx context.Context, number int, j job) (*worker, error) {
-	self, err := os.Executable()
-	if err != nil {
-		return nil, err
-	}
+// start starts a worker process by the command line, which waits for begin.
+func start(ctx context.Context, command []string, number int, j job) (*worker, error) {
 	arg, err := json.Marshal(j)
 	if err != nil {
 		return nil, err
 	}
-	w := &worker{number: number, cmd: exec.CommandContext(ctx, self, workerCommand, string(arg))}
+	w := &worker{number: number, cmd: exec.CommandContext(ctx, command[0], append(command[1:len(command):len(command)], string(arg))...)}
 	w.cmd.Stderr = os.Stderr
 	if w.in, err = w.cmd.StdinPipe(); err != nil {
 		return nil, err
@@ -91,9 +87,9 @@ type report struct {
 	end   error // why the process ended, if event is nil; nil if by itself
 }
 
-// run runs one process for each job on a new file that holds 0, and returns when
-// all have ended. If one fails, run ends the others and returns an error.
-func run(ctx context.Context, screen *screen, file string, jobs []job) (*crew, error) {
+// run runs one process by the command line for each job, on a new file that holds
+// 0, and returns when all have ended. If one fails, run ends the others and returns an error.
+func run(ctx context.Context, screen *screen, command []string, file string, jobs []job) (*crew, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	if err := os.WriteFile(file, formatted(0), 0o644); err != nil {
@@ -104,7 +100,7 @@ func run(ctx context.Context, screen *screen, file string, jobs []job) (*crew, e
 	reports := make(chan report)
 	for i, j := range jobs {
 		j.Counter = file
-		w, err := start(ctx, i+1, j)
+		w, err := start(ctx, command, i+1, j)
 		if err != nil {
 			cancel(fmt.Errorf("start process %d: %w", i+1, err))
 			break

@@ -1,4 +1,4 @@
-package main
+package demo
 
 import (
 	"context"
@@ -52,9 +52,9 @@ const (
 	staying kind = "staying" // in its section, holding the lock, to be killed there
 )
 
-// work is the main function of a worker process. It starts at the first byte of
+// Work is the main function of a worker process. It starts at the first byte of
 // in, and the process ends at the end of in: no worker outlives the demo.
-func work(arg string, in io.Reader, out io.Writer) error {
+func Work(arg string, in io.Reader, out io.Writer) error {
 	var j job
 	if err := json.Unmarshal([]byte(arg), &j); err != nil {
 		return fmt.Errorf("job: %w", err)

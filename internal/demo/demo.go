@@ -1,19 +1,15 @@
-// Command demo shows what a lock across processes is for. Eight processes
+// Package demo shows what a lock across processes is for. Eight processes
 // increment one counter in a shared file, first without a lock, then with one.
 // One of the processes that use the lock is killed while it holds it.
-package main
+package demo
 
 import (
 	"context"
-	"flag"
-	"fmt"
 	"os"
-	"os/signal"
 	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
-	"syscall"
 	"time"
 
 	"github.com/zklock/zklock/internal/apachezk"
@@ -21,7 +17,6 @@ import (
 )
 
 const (
-	workerCommand  = "worker"
 	processes      = 8
 	sections       = 60
 	victim         = 3  // the process to be killed, counted from 0
@@ -29,28 +24,23 @@ const (
 	sessionTimeout = 3 * time.Second
 )
 
-func main() {
-	if len(os.Args) == 3 && os.Args[1] == workerCommand {
-		exit(work(os.Args[2], os.Stdin, os.Stdout))
-	}
-	servers := flag.String("servers", "", "`host:port,...` of a ZooKeeper to use, instead of one in memory")
-	apache := flag.Bool("apache", false, "start an Apache ZooKeeper, instead of one in memory")
-	flag.Parse()
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	err := demo(ctx, newScreen(os.Stdout), *servers, *apache)
-	stop()
-	exit(err)
+// Options say how to demonstrate.
+type Options struct {
+	// Worker is the command line that starts a worker process, which calls Work
+	// with one more argument.
+	Worker []string
+
+	Servers []string // of a ZooKeeper to use, instead of one in memory
+	Apache  bool     // start an Apache ZooKeeper, instead of one in memory
 }
 
-func exit(err error) {
-	if err != nil {
-		fmt.Fprintln(os.Stderr, "demo:", err)
-		os.Exit(1)
-	}
-	os.Exit(0)
+// Run demonstrates the lock, and tells on out what happens. The error says that
+// something failed, or that the lock did.
+func Run(ctx context.Context, out *os.File, o Options) error {
+	return demonstrate(ctx, newScreen(out), o)
 }
 
-func demo(ctx context.Context, s *screen, servers string, apache bool) error {
+func demonstrate(ctx context.Context, s *screen, o Options) error {
 	dir, err := os.MkdirTemp("", "zklock-demo-")
 	if err != nil {
 		return err
@@ -59,14 +49,14 @@ func demo(ctx context.Context, s *screen, servers string, apache bool) error {
 
 	s.say("%d processes increment the counter in one file: read it, work a little, write it, %d times each.",
 		processes, sections)
-	zk, err := find(ctx, servers, apache)
+	zk, err := find(ctx, o.Servers, o.Apache)
 	if err != nil {
 		return err
 	}
 	defer zk.stop()
 
 	s.say("\nWithout a lock:")
-	unlocked, err := run(ctx, s, filepath.Join(dir, "unlocked"), jobs(job{Sections: sections}))
+	unlocked, err := run(ctx, s, o.Worker, filepath.Join(dir, "unlocked"), jobs(job{Sections: sections}))
 	if err != nil {
 		return err
 	}
@@ -76,7 +66,7 @@ func demo(ctx context.Context, s *screen, servers string, apache bool) error {
 	s.say("\nWith the lock %s, kept by %s at %s:", path, zk.kind, strings.Join(zk.addrs, ", "))
 	crew := jobs(job{Sections: sections, Servers: zk.addrs, Lock: path, Timeout: sessionTimeout})
 	crew[victim].StayIn = fatalSection
-	locked, err := run(ctx, s, filepath.Join(dir, "locked"), crew)
+	locked, err := run(ctx, s, o.Worker, filepath.Join(dir, "locked"), crew)
 	if err != nil {
 		return err
 	}
@@ -92,10 +82,9 @@ type zooKeeper struct {
 	stop  func()
 }
 
-func find(ctx context.Context, servers string, apache bool) (zooKeeper, error) {
-	addrs := strings.FieldsFunc(servers, func(r rune) bool { return r == ',' || r == ' ' })
-	if len(addrs) > 0 {
-		return zooKeeper{"ZooKeeper", addrs, func() {}}, nil
+func find(ctx context.Context, servers []string, apache bool) (zooKeeper, error) {
+	if len(servers) > 0 {
+		return zooKeeper{"ZooKeeper", servers, func() {}}, nil
 	}
 	if apache {
 		zk, err := apachezk.Start(ctx, apachezk.Config{})

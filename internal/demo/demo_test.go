@@ -1,7 +1,8 @@
-package main
+package demo
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -18,24 +19,37 @@ import (
 // TestMain is also the main function of the worker processes, which are this
 // same executable.
 func TestMain(m *testing.M) {
-	if len(os.Args) == 3 && os.Args[1] == workerCommand {
-		exit(work(os.Args[2], os.Stdin, os.Stdout))
+	if len(os.Args) == 3 && os.Args[1] == workerArgument {
+		if err := Work(os.Args[2], os.Stdin, os.Stdout); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		os.Exit(0)
 	}
 	goleak.VerifyTestMain(m)
+}
+
+// workerArgument makes this executable a worker.
+const workerArgument = "worker"
+
+func workerCommand(t *testing.T) []string {
+	self, err := os.Executable()
+	require.NoError(t, err)
+	return []string{self, workerArgument}
 }
 
 func TestDemoOnRealZooKeeper(t *testing.T) {
 	if _, err := apachezk.Find(); err != nil {
 		t.Skipf("needs a real ZooKeeper: %v", err)
 	}
-	demonstrate(t, true)
+	demonstrated(t, true)
 }
 
-func TestDemoInMemory(t *testing.T) { demonstrate(t, false) }
+func TestDemoInMemory(t *testing.T) { demonstrated(t, false) }
 
-func demonstrate(t *testing.T, apache bool) {
+func demonstrated(t *testing.T, apache bool) {
 	var out strings.Builder
-	require.NoError(t, demo(t.Context(), &screen{out: &out}, "", apache))
+	require.NoError(t, demonstrate(t.Context(), &screen{out: &out}, Options{Worker: workerCommand(t), Apache: apache}))
 	t.Log(out.String())
 	assert.Contains(t, out.String(), "is killed there (kill -9)")
 	assert.Contains(t, out.String(), "The lock moved on")
@@ -43,7 +57,7 @@ func demonstrate(t *testing.T, apache bool) {
 }
 
 func TestWithoutLockIncrementsAreLostAndSaidToBe(t *testing.T) {
-	c, err := run(t.Context(), quiet(), counterFile(t), jobs(job{Sections: sections}))
+	c, err := run(t.Context(), quiet(), workerCommand(t), counterFile(t), jobs(job{Sections: sections}))
 	require.NoError(t, err)
 	assert.Equal(t, processes*sections, c.made())
 	assert.Positive(t, c.lost())
@@ -52,7 +66,7 @@ func TestWithoutLockIncrementsAreLostAndSaidToBe(t *testing.T) {
 
 func TestKilledWorkerCountsWhatItMade(t *testing.T) {
 	crew := []job{{Sections: 5, StayIn: 5}}
-	c, err := run(t.Context(), quiet(), counterFile(t), crew)
+	c, err := run(t.Context(), quiet(), workerCommand(t), counterFile(t), crew)
 	require.NoError(t, err)
 	assert.True(t, c.workers[0].killed)
 	assert.Equal(t, 4, c.made())
@@ -62,14 +76,14 @@ func TestKilledWorkerCountsWhatItMade(t *testing.T) {
 func TestFailingWorkerEndsTheOthers(t *testing.T) {
 	endless := job{Sections: 1 << 30}
 	failing := job{Servers: []string{"127.0.0.1:1"}, Timeout: -1}
-	_, err := run(t.Context(), quiet(), counterFile(t), []job{endless, failing})
+	_, err := run(t.Context(), quiet(), workerCommand(t), counterFile(t), []job{endless, failing})
 	assert.ErrorContains(t, err, "process 2")
 }
 
 func TestInterruptedDemoLeavesNoProcess(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
 	defer cancel()
-	_, err := run(ctx, quiet(), counterFile(t), jobs(job{Sections: 1 << 30}))
+	_, err := run(ctx, quiet(), workerCommand(t), counterFile(t), jobs(job{Sections: 1 << 30}))
 	assert.ErrorIs(t, err, context.DeadlineExceeded)
 }
 

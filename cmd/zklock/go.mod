@@ -1,0 +1,20 @@
+module github.com/zklock/zklock/cmd/zklock
+
+go 1.25.0
+
+replace github.com/zklock/zklock => ../..
+
+require (
+	github.com/go-zookeeper/zk v1.0.4
+	github.com/spf13/cobra v1.10.2
+	github.com/spf13/pflag v1.0.9
+	github.com/zklock/zklock v0.0.0-00010101000000-000000000000
+	golang.org/x/sys v0.46.0
+	golang.org/x/term v0.44.0
+)
+
+require (
+	github.com/inconshreveable/mousetrap v1.1.0 // indirect
+	github.com/petermattis/goid v0.0.0-20260820044319-269ab09b5261 // indirect
+	golang.org/x/sync v0.22.0 // indirect
+)

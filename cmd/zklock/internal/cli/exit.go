@@ -1,0 +1,98 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/go-zookeeper/zk"
+
+	"github.com/zklock/zklock"
+)
+
+// The exit codes, which are those of sysexits.h where it has one that fits.
+// Those of a command that was run are its own.
+const (
+	exitFailure     = 1  // of a command other than run: it could not do what it was asked
+	exitUsage       = 64 // EX_USAGE: the arguments, or what they name, are wrong
+	exitUnreachable = 69 // EX_UNAVAILABLE: no server could be reached in time
+	exitConflict    = 75 // EX_TEMPFAIL: somebody else has the lock
+	exitLost        = 76 // EX_PROTOCOL: the lock was lost while the command ran
+	exitRefused     = 77 // EX_NOPERM: the credentials, or the permissions of the path
+)
+
+// coder is an error that knows the exit code to end with.
+type coder interface {
+	error
+	ExitCode() int
+}
+
+// coded gives an error an exit code.
+type coded struct {
+	error
+	code int
+}
+
+func (c *coded) Unwrap() error { return c.error }
+func (c *coded) ExitCode() int { return c.code }
+
+func withCode(code int, err error) error { return &coded{err, code} }
+
+// withCodeIf is withCode for an error that may be nil.
+func withCodeIf(code int, err error) error {
+	if err == nil {
+		return nil
+	}
+	return withCode(code, err)
+}
+
+// usage says that an argument is wrong: the value, and the rule it breaks.
+func usage(format string, args ...any) error {
+	return withCode(exitUsage, fmt.Errorf(format, args...))
+}
+
+// classify gives an error of the library its exit code.
+func classify(err error) error {
+	var known coder
+	switch {
+	case err == nil:
+		return nil
+	case errors.As(err, &known):
+		return withCode(known.ExitCode(), err)
+	case errors.Is(err, zklock.ErrLocked):
+		return withCode(exitConflict, err)
+	case errors.Is(err, zk.ErrNoAuth), errors.Is(err, zk.ErrAuthFailed):
+		return withCode(exitRefused, err)
+	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, zklock.ErrLost):
+		return withCode(exitUnreachable, err)
+	}
+	return withCode(exitUsage, err)
+}
+
+// codeOf returns the exit code of an error. Those without one come from cobra,
+// which has found fault with the command line.
+func codeOf(err error) int {
+	var known coder
+	switch {
+	case err == nil:
+		return 0
+	case errors.As(err, &known):
+		return known.ExitCode()
+	}
+	return exitUsage
+}
+
+// fromLibrary tells whether the error is about what was asked of the servers, and
+// not about how the command was written.
+func fromLibrary(err error) bool {
+	var e *zklock.Error
+	return errors.As(err, &e)
+}
+
+// firstOf returns a unless it is nil.
+func firstOf(a, b error) error {
+	if a != nil {
+		return a
+	}
+	return b
+}

@@ -1,0 +1,47 @@
+package cli
+
+import (
+	"context"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/zklock/zklock/cmd/zklock/internal/job"
+)
+
+// catchEnding returns the channel of the signals that ask this process to end.
+func catchEnding() chan os.Signal {
+	signals := make(chan os.Signal, 16)
+	job.Catch(signals, job.Ending)
+	return signals
+}
+
+// interruptible returns a context that ends with the first of the signals. stop
+// gives the signals back to the caller, and returns the one that came, as an error.
+func interruptible(ctx context.Context, signals <-chan os.Signal) (_ context.Context, stop func() error) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	over, ended := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(ended)
+		select {
+		case sig := <-signals:
+			cancel(&job.Interrupted{Signal: sig.(syscall.Signal)})
+		case <-over:
+		}
+	}()
+	return ctx, func() error {
+		close(over)
+		<-ended
+		defer cancel(nil)
+		return context.Cause(ctx)
+	}
+}
+
+// untilSignal runs f under a context that ends with a signal to end.
+func untilSignal(ctx context.Context, f func(context.Context) error) error {
+	signals := catchEnding()
+	defer signal.Stop(signals)
+	ctx, stop := interruptible(ctx, signals)
+	err := f(ctx)
+	return firstOf(stop(), err)
+}

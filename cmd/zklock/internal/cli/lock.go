@@ -1,0 +1,91 @@
+package cli
+
+import (
+	"context"
+
+	"github.com/spf13/cobra"
+
+	"github.com/zklock/zklock"
+)
+
+// lockFlags say which kind of lock to take, and how long to wait for it.
+type lockFlags struct {
+	shared, exclusive bool
+	limit             int
+	nonblock          bool
+	wait              duration
+	data              string
+}
+
+func (l *lockFlags) flags(cmd *cobra.Command) {
+	flags := cmd.Flags()
+	flags.BoolVarP(&l.exclusive, "exclusive", "x", false, "one at a time (the default)")
+	flags.BoolVarP(&l.shared, "shared", "s", false, "together with others that share, and with nobody else")
+	flags.IntVar(&l.limit, "limit", 0, "together with at most `N`-1 others that give the same limit: a semaphore")
+	flags.BoolVarP(&l.nonblock, "nonblock", "n", false, "do not wait if somebody else has the lock, or waits for it")
+	flags.VarP(&l.wait, "timeout", "w", "wait for the lock no longer than this, connecting included")
+	flags.StringVar(&l.data, "data", "", "what the lock's node says about its owner (default host, process id and start)")
+	cmd.MarkFlagsMutuallyExclusive("exclusive", "shared", "limit")
+	cmd.MarkFlagsMutuallyExclusive("nonblock", "timeout")
+}
+
+func (l *lockFlags) check(cmd *cobra.Command) error {
+	if cmd.Flags().Changed("limit") && l.limit < 1 {
+		return usage("--limit %d: it must be at least 1", l.limit)
+	}
+	return nil
+}
+
+// try tells whether not to wait at all.
+func (l *lockFlags) try() bool { return l.nonblock || l.wait.set && l.wait.Duration == 0 }
+
+// lock is what the kinds of locks have in common.
+type lock struct {
+	acquire, try func(context.Context) (*zklock.Hold, error)
+}
+
+// on returns the lock that the flags describe.
+func (l *lockFlags) on(session *zklock.Session, path string) (lock, error) {
+	var options []zklock.Option
+	if l.data != "" {
+		options = append(options, zklock.WithData([]byte(l.data)))
+	}
+	switch {
+	case l.limit > 0:
+		s, err := zklock.NewSemaphore(session, path, l.limit, options...)
+		if err != nil {
+			return lock{}, err
+		}
+		return lock{
+			acquire: func(ctx context.Context) (*zklock.Hold, error) { return s.Acquire(ctx, 1) },
+			try:     func(ctx context.Context) (*zklock.Hold, error) { return s.TryAcquire(ctx, 1) },
+		}, nil
+	case l.shared:
+		rw, err := zklock.NewRW(session, path, options...)
+		if err != nil {
+			return lock{}, err
+		}
+		return lock{acquire: rw.RAcquire, try: rw.TryRAcquire}, nil
+	}
+	m, err := zklock.New(session, path, options...)
+	if err != nil {
+		return lock{}, err
+	}
+	return lock{acquire: m.Acquire, try: m.TryAcquire}, nil
+}
+
+// take waits for the lock as long as ctx and the flags allow.
+func (l *lockFlags) take(ctx context.Context, session *zklock.Session, path string) (*zklock.Hold, error) {
+	k, err := l.on(session, path)
+	if err != nil {
+		return nil, classify(err)
+	}
+	if l.try() {
+		ctx, cancel := context.WithTimeout(ctx, session.Timeout()) // for a lost connection to come back
+		defer cancel()
+		hold, err := k.try(ctx)
+		return hold, classify(err)
+	}
+	hold, err := k.acquire(ctx)
+	return hold, classify(err)
+}

@@ -1,0 +1,70 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"slices"
+
+	"github.com/spf13/cobra"
+
+	"github.com/zklock/zklock"
+)
+
+func newRevoke() *cobra.Command {
+	var (
+		c    connection
+		node string
+	)
+	cmd := &cobra.Command{
+		Use:   "revoke [flags] PATH",
+		Short: "Ask for a lock back",
+		Long: `Revoke asks the holders of the lock on PATH, or the owner of one node, to give it back, by
+writing Curator's mark on the node. Asking is not taking: the owner decides. A command
+under zklock run goes on, unless it was started with --on-revoke=term.`,
+		Example: `  zklock revoke /locks/backup`,
+		Args:    onePath,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return untilSignal(cmd.Context(), func(ctx context.Context) error {
+				session, err := c.open(ctx, c.logger(cmd))
+				if err != nil {
+					return err
+				}
+				defer session.Close()
+				return revoke(ctx, session, cmd.OutOrStdout(), args[0], node)
+			})
+		},
+	}
+	cmd.Flags().StringVar(&node, "node", "", "the `node` to ask for, as status shows it (default all that hold the lock)")
+	c.flags(cmd)
+	return cmd
+}
+
+// revoke asks for the node back, or, if it is empty, for all that hold the lock.
+func revoke(ctx context.Context, session *zklock.Session, out io.Writer, path, node string) error {
+	v, err := look(ctx, session, path)
+	if err != nil {
+		return err
+	}
+	asked := slices.DeleteFunc(v.found, func(c zklock.Contender) bool {
+		return node == "" && !c.Held || node != "" && !named(c, node)
+	})
+	if len(asked) == 0 {
+		return nobody(path, node)
+	}
+	for i, c := range describe(asked) {
+		if err := zklock.Revoke(ctx, session, asked[i].Node); err != nil {
+			return classify(err)
+		}
+		fmt.Fprintf(out, "asked %s for %s\n", c.who(), c.Node)
+	}
+	return nil
+}
+
+// nobody says that there is no such node, or no holder.
+func nobody(path, node string) error {
+	if node == "" {
+		return withCode(exitFailure, fmt.Errorf("nobody holds %s", path))
+	}
+	return withCode(exitFailure, fmt.Errorf("--node %q: no holder or waiter of %s has that node; zklock status %s lists them", node, path, path))
+}

@@ -1,0 +1,150 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"os"
+	"os/signal"
+	"strconv"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/zklock/zklock"
+	"github.com/zklock/zklock/cmd/zklock/internal/job"
+)
+
+// run is one use of the run command.
+type run struct {
+	connection
+	lockFlags
+	lossFlags
+	conflictCode int
+
+	path string
+	argv []string
+	log  *slog.Logger
+}
+
+func newRun() *cobra.Command {
+	r := new(run)
+	cmd := &cobra.Command{
+		Use:     "run [flags] PATH -- COMMAND [ARG...]",
+		Short:   "Run a command while holding a lock",
+		Long:    runLong,
+		Example: runExample,
+		Args:    r.arguments,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			r.log = r.logger(cmd)
+			return r.run(cmd.Context())
+		},
+	}
+	r.lockFlags.flags(cmd)
+	cmd.Flags().IntVarP(&r.conflictCode, "conflict-exit-code", "E", exitConflict, "exit `code` when the lock was not to be had")
+	r.lossFlags.flags(cmd)
+	r.connection.flags(cmd)
+	return cmd
+}
+
+func (r *run) arguments(cmd *cobra.Command, args []string) error {
+	switch dash := cmd.ArgsLenAtDash(); {
+	case dash < 0:
+		return usage("there is no -- among the arguments %q: write zklock run [flags] PATH -- COMMAND [ARG...]", args)
+	case dash != 1:
+		return usage("there are %d arguments before the -- (%q): it must be one, the PATH of the lock", dash, args[:dash])
+	case len(args) == 1:
+		return usage("there is no command behind the --")
+	}
+	r.path, r.argv = args[0], args[1:]
+	for _, f := range []struct {
+		name string
+		code int
+	}{{"conflict-exit-code", r.conflictCode}, {"lost-exit-code", r.exitCode}} {
+		if f.code < 0 || f.code > 255 {
+			return usage("--%s %d: it must be from 0 to 255", f.name, f.code)
+		}
+	}
+	if err := r.lockFlags.check(cmd); err != nil {
+		return err
+	}
+	return checkPath(r.path)
+}
+
+// run takes the lock, runs the command and gives the lock back.
+func (r *run) run(ctx context.Context) error {
+	executable, err := job.Find(r.argv[0])
+	if err != nil {
+		return err // before anybody waits for the lock
+	}
+	signals := catchEnding()
+	defer signal.Stop(signals)
+	session, hold, err := r.enter(ctx, signals)
+	if err != nil {
+		if codeOf(err) == exitConflict {
+			return withCode(r.conflictCode, err)
+		}
+		return err
+	}
+	defer session.Close()
+	result, err := job.Run(job.Command{
+		Path: executable, Args: r.argv, Env: environment(session, hold, r.path),
+		Lost: hold.Lost(), Valid: hold.Valid,
+		Ending: r.signal(), KillAfter: r.patience(session.Timeout()), Orphaned: r.signal(),
+	}, signals, r.log)
+	lost := result.Ended || r.signal() != 0 && !hold.Valid()
+	r.leave(ctx, session, hold, signals)
+	switch {
+	case err != nil:
+		return err
+	case lost:
+		return withCode(r.exitCode, fmt.Errorf("run %s: %w before the command had ended", r.path, zklock.ErrLost))
+	}
+	return exitWith(result.ExitCode())
+}
+
+// enter connects and takes the lock. A signal ends the wait.
+func (r *run) enter(ctx context.Context, signals <-chan os.Signal) (*zklock.Session, *zklock.Hold, error) {
+	ctx, stop := interruptible(ctx, signals)
+	if r.wait.Duration > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, r.wait.Duration)
+		defer cancel()
+	}
+	session, err := r.open(ctx, r.log)
+	if err != nil {
+		return nil, nil, firstOf(stop(), err)
+	}
+	asked := time.Now()
+	hold, err := r.take(ctx, session, r.path)
+	if err = firstOf(stop(), err); err != nil {
+		session.Close() // and with it a hold that came as the signal did
+		return nil, nil, err
+	}
+	r.log.Info("the lock is ours", "node", hold.Node(), "token", hold.Token(), "waited", time.Since(asked))
+	return session, hold, nil
+}
+
+// leave gives the lock back. If no server can be reached it gives up when the
+// session, and the lock with it, must have ended, or at a signal.
+func (r *run) leave(ctx context.Context, session *zklock.Session, hold *zklock.Hold, signals <-chan os.Signal) {
+	ctx, stop := interruptible(ctx, signals)
+	defer stop()
+	ctx, cancel := context.WithTimeout(ctx, session.Timeout())
+	defer cancel()
+	if err := hold.Release(ctx); err != nil {
+		r.log.Warn("the lock was not given back", "error", err)
+		return
+	}
+	r.log.Info("the lock is given back", "node", hold.Node())
+}
+
+// environment is the command's: ours, and what it may want to know of the lock.
+func environment(session *zklock.Session, hold *zklock.Hold, path string) []string {
+	return append(os.Environ(),
+		"ZKLOCK_PATH="+path,
+		"ZKLOCK_NODE="+hold.Node(),
+		"ZKLOCK_TOKEN="+strconv.FormatInt(hold.Token(), 10),
+		"ZKLOCK_SESSION="+sessionName(session.ID()),
+	)
+}

@@ -1,0 +1,87 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+
+	"github.com/spf13/cobra"
+
+	"github.com/zklock/zklock/cmd/zklock/internal/job"
+	"github.com/zklock/zklock/zktest"
+)
+
+const defaultListen = "127.0.0.1:2181"
+
+func newServer() *cobra.Command {
+	var listen string
+	cmd := &cobra.Command{
+		Use:   "server",
+		Short: "Run a ZooKeeper in memory, for development",
+		Long: `Server runs one ZooKeeper server in memory until it is interrupted. It is made for
+development and tests: it keeps nothing on a disk and protects nothing.`,
+		Args: noArguments,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			err := untilSignal(cmd.Context(), func(ctx context.Context) error {
+				return serve(ctx, cmd.OutOrStdout(), listen)
+			})
+			var interrupted *job.Interrupted
+			if errors.As(err, &interrupted) {
+				return nil // which is how it is meant to end
+			}
+			return err
+		},
+	}
+	cmd.Flags().StringVar(&listen, "listen", defaultListen, "the `address` to listen on; port 0 for a free one")
+	return cmd
+}
+
+func noArguments(_ *cobra.Command, args []string) error {
+	if len(args) > 0 {
+		return usage("there are arguments (%q): it takes none", args)
+	}
+	return nil
+}
+
+// serve runs a server on the address until ctx ends.
+func serve(ctx context.Context, out io.Writer, address string) error {
+	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", address)
+	if err != nil {
+		return withCode(exitFailure, fmt.Errorf("--listen: %w", err))
+	}
+	server, err := zktest.Start()
+	if err != nil {
+		listener.Close()
+		return withCode(exitFailure, err)
+	}
+	defer server.Close()
+	context.AfterFunc(ctx, func() { listener.Close() })
+	fmt.Fprintf(out, "a ZooKeeper in memory at %s\n", listener.Addr())
+	for {
+		client, err := listener.Accept()
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		if err != nil {
+			return withCode(exitFailure, err)
+		}
+		go forward(client, server)
+	}
+}
+
+// forward carries one client's connection to the server.
+func forward(client net.Conn, server *zktest.Server) {
+	defer client.Close()
+	upstream, err := server.Dial("tcp", "", 0)
+	if err != nil {
+		return // the server is closing
+	}
+	defer upstream.Close()
+	go func() {
+		_, _ = io.Copy(client, upstream) // either side may hang up
+		client.Close()
+	}()
+	_, _ = io.Copy(upstream, client)
+}

@@ -1,0 +1,49 @@
+//go:build unix
+
+package job
+
+import (
+	"fmt"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
+
+// Ending are the signals by which a process is asked to end.
+var Ending = []os.Signal{syscall.SIGHUP, syscall.SIGINT, syscall.SIGQUIT, syscall.SIGTERM}
+
+// passed are those that mean the command as well, beside the ending ones.
+var passed = []os.Signal{
+	syscall.SIGUSR1, syscall.SIGUSR2, syscall.SIGALRM, syscall.SIGWINCH, syscall.SIGCONT, syscall.SIGTSTP,
+}
+
+// Catch has the signals sent to c, except those that this process was started to
+// ignore, as by nohup: the command ignores them too.
+func Catch(c chan<- os.Signal, signals []os.Signal) {
+	for _, sig := range signals {
+		if !signal.Ignored(sig) {
+			signal.Notify(c, sig)
+		}
+	}
+}
+
+// Interrupted is an error that says that a signal asked this process to end.
+type Interrupted struct{ Signal syscall.Signal }
+
+func (i *Interrupted) Error() string { return "interrupted by " + name(i.Signal) }
+
+// ExitCode is a shell's for a process that the signal has ended.
+func (i *Interrupted) ExitCode() int { return bySignal + int(i.Signal) }
+
+// bySignal is added to the number of the signal that ended a process to make an
+// exit code.
+const bySignal = 128
+
+func name(sig syscall.Signal) string {
+	if s := unix.SignalName(sig); s != "" {
+		return s
+	}
+	return fmt.Sprintf("signal %d", int(sig))
+}
