@@ -10,7 +10,7 @@
 //	Overlaps         two held one lock, or a lost channel closed after the next grant
 //	Linearize        the history of each path fits a reentrant, fenced lock
 //	LostUpdates      registers behind a fence, or a token, lost no update
-//	Cluster.Remains  no lock node, session or watch is left at the end
+//	Cluster.Remains  no lock node or watch is left at the end
 //
 // The faults are drawn from a seed, and so are the clients' programs. The
 // interleaving is real: a seed repeats the kind of trouble, not the run.

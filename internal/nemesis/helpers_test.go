@@ -10,13 +10,14 @@ import (
 	"github.com/zklock/zklock"
 )
 
-// receive returns what comes from c.
+// receive returns what comes from c, which must not take much longer than what is
+// tested for.
 func receive[T any](t *testing.T, c <-chan T, what string) T {
 	t.Helper()
 	select {
 	case v := <-c:
 		return v
-	case <-time.After(patience):
+	case <-time.After(recovery):
 		require.FailNow(t, "waited in vain for "+what)
 		panic("unreachable")
 	}
@@ -55,3 +56,6 @@ func isClosed(c <-chan struct{}) bool {
 
 // everybody may do everything.
 var everybody = zk.WorldACL(zk.PermAll)
+
+// patience is how long a test waits for what has to happen soon.
+const patience = 10 * time.Second

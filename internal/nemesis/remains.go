@@ -13,69 +13,88 @@ import (
 	"github.com/zklock/zklock/internal/apachezk"
 )
 
-// Remains waits until no server has an ephemeral node below root, a watch, or a
-// session other than those of this call, and returns what is left when limit is
-// over.
-func (c *Cluster) Remains(ctx context.Context, root string, limit time.Duration, known ...int64) ([]Violation, error) {
+// Remains is what is left of locks when nobody uses them any more.
+type Remains struct {
+	Left []Violation // at the leader: lock nodes, and at any server: watches
+
+	// Diverged are lock nodes that the leader does not have and another server
+	// has: committed deletes that it lost. That is a fault of the servers
+	// (ZOOKEEPER-3911, -4646 and others), which no client can cause or cure.
+	Diverged []Violation
+}
+
+func (r Remains) none() bool { return len(r.Left)+len(r.Diverged) == 0 }
+
+// Remains waits until no server has an ephemeral node below root or a watch, and
+// returns what is left when limit is over.
+func (c *Cluster) Remains(ctx context.Context, root string, limit time.Duration) (Remains, error) {
+	leader, err := c.Leader(ctx)
+	if err != nil {
+		return Remains{}, err
+	}
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
-	var observers []*zk.Conn
+	observers := make(map[*apachezk.Server]*zk.Conn)
 	for _, s := range c.Servers() {
 		conn, err := dial(s.Addr())
 		if err != nil {
-			return nil, err
+			return Remains{}, err
 		}
 		defer conn.Close()
-		observers = append(observers, conn)
+		observers[s] = conn
 	}
 	for {
-		var left []Violation
-		for i, s := range c.Servers() {
-			here, err := remains(s, observers[i], root)
-			if err != nil {
-				return nil, err
+		var now Remains
+		for s, conn := range observers {
+			if err := now.add(s, conn, root, s == leader); err != nil {
+				return Remains{}, err
 			}
-			left = append(left, here...)
 		}
-		if len(left) == 0 {
-			return nil, nil
-		}
-		if pause(ctx, 50*time.Millisecond) != nil {
-			return left, nil
+		if now.none() || pause(ctx, 50*time.Millisecond) != nil {
+			return now.settled(), nil
 		}
 	}
 }
 
-// remains returns what one server has.
-func remains(s *apachezk.Server, conn *zk.Conn, root string) ([]Violation, error) {
+// add takes what one server has.
+func (r *Remains) add(s *apachezk.Server, conn *zk.Conn, root string, leads bool) error {
 	sessions, err := s.FourLetter("dump")
 	if err != nil {
-		return nil, err
+		return err
 	}
 	if _, err := conn.Sync(root); err != nil {
-		return nil, err
+		return err
 	}
 	nodes, err := ephemerals(conn, root)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	var left []Violation
 	for node, owner := range nodes {
-		state := "which is over"
+		state := "over"
 		if strings.Contains(sessions, fmt.Sprintf("0x%x", owner)) {
-			state = "which is alive"
+			state = "alive"
 		}
-		left = append(left, Violation(fmt.Sprintf("server %d has %s of session %#x, %s", s.ID(), node, owner, state)))
+		left := Violation(fmt.Sprintf("%s of session %#x, which is %s", node, owner, state))
+		if leads {
+			r.Left = append(r.Left, left)
+		} else {
+			r.Diverged = append(r.Diverged, left)
+		}
 	}
-	slices.Sort(left)
 	watches, err := s.FourLetter("wchs")
 	if err != nil {
-		return nil, err
+		return err
 	}
 	if !strings.Contains(watches, "Total watches:0") {
-		left = append(left, Violation(fmt.Sprintf("server %d has watches: %s", s.ID(), strings.TrimSpace(watches))))
+		r.Left = append(r.Left, Violation(fmt.Sprintf("server %d has watches: %s", s.ID(), strings.TrimSpace(watches))))
 	}
-	return left, nil
+	return nil
+}
+
+// settled leaves out of the divergence what the leader has too.
+func (r Remains) settled() Remains {
+	r.Diverged = slices.DeleteFunc(r.Diverged, func(v Violation) bool { return slices.Contains(r.Left, v) })
+	return r
 }
 
 // ephemerals returns the ephemeral nodes below root and their owners.

@@ -18,6 +18,7 @@ type Report struct {
 	Faults          map[string]int
 	Unavailable     time.Duration // at most, from the end of a hold to the next one of any process
 	Violations      []Violation
+	Diverged        []Violation // of the servers, see Remains
 }
 
 func newReport(attempts []*Attempt, updates []Update, faults []Stroke) *Report {
@@ -63,6 +64,9 @@ func (r *Report) String() string {
 	fmt.Fprintf(&b, "%d violations", len(r.Violations))
 	for _, v := range r.Violations {
 		fmt.Fprintf(&b, "\n  %s", v)
+	}
+	for _, d := range r.Diverged {
+		fmt.Fprintf(&b, "\n  not counted, since the leader does not have it: %s", d)
 	}
 	return b.String()
 }

@@ -150,7 +150,7 @@ func (s *Soak) suffer() error {
 }
 
 // judge takes the history to the checkers.
-func (s *Soak) judge(left []Violation) (*Report, error) {
+func (s *Soak) judge(left Remains) (*Report, error) {
 	attempts, updates := s.history.Attempts(), s.history.Updates()
 	final, err := s.registers(updates)
 	if err != nil {
@@ -158,7 +158,7 @@ func (s *Soak) judge(left []Violation) (*Report, error) {
 	}
 	s.Progress("judging %d attempts", len(attempts))
 	r := newReport(attempts, updates, s.strokes.all)
-	r.Violations = append(r.Violations, left...)
+	r.Violations, r.Diverged = append(r.Violations, left.Left...), left.Diverged
 	r.Violations = append(r.Violations, Overlaps(attempts)...)
 	r.Violations = append(r.Violations, Linearize(attempts, s.strokes.all, s.Pictures)...)
 	r.Violations = append(r.Violations, LostUpdates(updates, final)...)
