@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/zklock/zklock"
+	"github.com/zklock/zklock/internal/faultproxy"
 )
 
 // remove deletes a lock node as an operator would.
@@ -38,6 +39,22 @@ func TestAHoldWhoseNodeIsDeletedIsLost(t *testing.T) {
 	l.Lock()
 	at.requireHeld(l.Held(), s)
 	l.Unlock()
+}
+
+func TestANodeThatIsDeletedBeforeItIsListedIsNoHold(t *testing.T) {
+	at := newSite(t)
+	at.makeParent()
+	s := at.session()
+	at.proxy.OnRequest(func(op int32, _ []byte) {
+		if op == faultproxy.OpGetChildren2 {
+			at.proxy.OnRequest(nil)
+			at.remove(at.awaitQueue(1)[0])
+		}
+	})
+	h, err := at.locker(s).Acquire(within(t, patience))
+	require.NoError(t, err)
+	at.requireHeld(h, s)
+	require.Equal(t, 3, at.childWrites())
 }
 
 func TestTheQueueMovesOnWhenTheHoldersNodeIsDeleted(t *testing.T) {

@@ -16,56 +16,114 @@ import (
 	"github.com/zklock/zklock/internal/faultproxy"
 )
 
-// stuckDialer makes connections on which a request gets stuck before it is sent.
-type stuckDialer struct {
-	mu      sync.Mutex
-	op      int32         // of the next request to get stuck; 0: none
-	stuck   chan struct{} // closed when it is
-	release chan struct{} // closed when it shall fail
+// sticky is a dialer on whose connections requests get stuck, so that others
+// queue behind them inside of go-zookeeper.
+type sticky struct {
+	mu     sync.Mutex
+	snares map[int32]*snare // by the operation that they are for
 }
 
-type stuckConn struct {
+// snare is for the next request of an operation.
+type snare struct {
+	sent    bool          // it gets stuck when it has been sent, and not before
+	caught  chan struct{} // closed when it is stuck
+	release func()        // lets it go on; one that is not sent fails
+	goOn    chan struct{} // closed by release
+}
+
+type stickyConn struct {
 	net.Conn
-	dialer *stuckDialer
+	dialer *sticky
 }
 
-func (d *stuckDialer) dial(network, address string, timeout time.Duration) (net.Conn, error) {
+func (d *sticky) dial(network, address string, timeout time.Duration) (net.Conn, error) {
 	conn, err := net.DialTimeout(network, address, timeout)
-	return stuckConn{conn, d}, err
+	return stickyConn{conn, d}, err
 }
 
-// stick makes the next request of that operation get stuck, until fail is called.
-func (d *stuckDialer) stick(op int32) (stuck <-chan struct{}, fail func()) {
+func (d *sticky) set(op int32, sent bool) *snare {
+	s := &snare{sent: sent, caught: make(chan struct{}), goOn: make(chan struct{})}
+	s.release = sync.OnceFunc(func() { close(s.goOn) })
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.op, d.stuck, d.release = op, make(chan struct{}), make(chan struct{})
-	return d.stuck, sync.OnceFunc(func() { close(d.release) })
+	if d.snares == nil {
+		d.snares = make(map[int32]*snare)
+	}
+	d.snares[op] = s
+	return s
 }
 
-func (d *stuckDialer) sticks(frame []byte) bool {
+func (d *sticky) take(frame []byte) *snare {
+	if len(frame) < 12 {
+		return nil
+	}
+	op := int32(binary.BigEndian.Uint32(frame[8:]))
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if len(frame) < 12 || d.op == 0 || int32(binary.BigEndian.Uint32(frame[8:])) != d.op {
-		return false
-	}
-	d.op = 0
-	close(d.stuck)
-	return true
+	s := d.snares[op]
+	delete(d.snares, op)
+	return s
 }
 
-func (c stuckConn) Write(frame []byte) (int, error) {
-	if c.dialer.sticks(frame) {
-		<-c.dialer.release
-		return 0, errors.New("it was stuck for too long")
+func (c stickyConn) Write(frame []byte) (n int, err error) {
+	s := c.dialer.take(frame)
+	if s == nil {
+		return c.Conn.Write(frame)
 	}
-	return c.Conn.Write(frame)
+	if n, err = 0, errors.New("it was stuck for too long"); s.sent {
+		n, err = c.Conn.Write(frame)
+	}
+	close(s.caught)
+	<-s.goOn
+	return n, err
 }
 
-// goroutinesIn returns how many goroutines are inside a function.
-func goroutinesIn(function string) int {
+// Where a goroutine is that waits for the answer to a request of go-zookeeper's.
+const (
+	create   = "github.com/go-zookeeper/zk.(*Conn).Create"
+	exists   = "github.com/go-zookeeper/zk.(*Conn).Exists"
+	children = "github.com/go-zookeeper/zk.(*Conn).Children"
+)
+
+// awaitRequests waits until n goroutines are in such a function.
+func awaitRequests(t *testing.T, function string, n int) {
+	t.Helper()
 	stacks := make([]byte, 1<<20)
-	stacks = stacks[:runtime.Stack(stacks, true)]
-	return strings.Count(string(stacks), "\n"+function+"(")
+	eventually(t, "the request to be queued", func() bool {
+		all := string(stacks[:runtime.Stack(stacks, true)])
+		return strings.Count(all, "\n"+function+"(") == n
+	})
+}
+
+// The session ends after the create of the lock node and before the list, which
+// is executed in the next session then, and shows a queue with nobody ahead.
+func TestASessionThatEndsBetweenCreateAndListGivesNoFalseHold(t *testing.T) {
+	at := newSite(t)
+	at.makeParent()
+	d := new(sticky)
+	s := at.sessionVia(at.proxy.Addr(), longSession, zklock.WithDialer(d.dial))
+	l := at.locker(s)
+	for round := range 40 {
+		id := s.ID()
+		created, between := d.set(faultproxy.OpCreate, true), d.set(faultproxy.OpExists, false)
+		got := at.begin(l.Acquire)
+		receive(t, created.caught, "the create")
+		ended := begin(func() error { _, _, err := s.Conn().Exists("/"); return err })
+		awaitRequests(t, exists, 1)
+		created.release()
+		receive(t, between.caught, "the request in front of the list")
+		awaitRequests(t, children, 1)
+		at.awaitQueue(1)
+		at.kill(s)
+		between.release()
+
+		require.Error(t, receive(t, ended, "the request in front of the list"))
+		h := receive(t, got, "the lock")
+		at.requireHeld(h, s)
+		require.NotEqual(t, id, s.ID())
+		require.NoError(t, h.Release(t.Context()))
+		require.Equal(t, 4*(round+1), at.childWrites(), "the first node went with its session")
+	}
 }
 
 // go-zookeeper replaces an expired session without telling its callers, and sends
@@ -73,19 +131,16 @@ func goroutinesIn(function string) int {
 func TestACreateThatIsExecutedInTheNextSessionLeavesNoNode(t *testing.T) {
 	at := newSite(t)
 	at.makeParent()
-	var d stuckDialer
+	d := new(sticky)
 	s := at.sessionVia(at.proxy.Addr(), longSession, zklock.WithDialer(d.dial))
-	old := s.ID()
-	stuck, fail := d.stick(faultproxy.OpCreate)
-	defer fail()
+	id := s.ID()
+	stuck := d.set(faultproxy.OpCreate, false)
 	first := at.acquire(s)
-	receive(t, stuck, "the first create to get stuck")
+	receive(t, stuck.caught, "the first create")
 	second := at.acquire(s)
-	eventually(t, "the second create to be queued behind", func() bool {
-		return goroutinesIn("github.com/go-zookeeper/zk.(*Conn).Create") == 2
-	})
+	awaitRequests(t, create, 2)
 	at.kill(s)
-	fail()
+	stuck.release()
 
 	for range 2 {
 		var h *zklock.Hold
@@ -96,9 +151,9 @@ func TestACreateThatIsExecutedInTheNextSessionLeavesNoNode(t *testing.T) {
 			require.FailNow(t, "waited in vain for the lock")
 		}
 		at.requireHeld(h, s)
-		require.NotEqual(t, old, s.ID())
+		require.NotEqual(t, id, s.ID())
 		require.NoError(t, h.Release(t.Context()))
 	}
 	at.awaitQueue(0)
-	require.Equal(t, 6, at.childWrites(), "the node of a create that came too late went at once")
+	require.Equal(t, 6, at.childWrites(), "the node of the create that came too late went at once")
 }
