@@ -43,11 +43,11 @@ var aims = []aim{
 	{figure: "reentry/allocs", party: zklock, kind: atMost, want: 0},
 	{figure: "handover-5000/ns", party: zklock, kind: growth, want: 1.1, other: "handover-100/ns"},
 	{figure: "traffic-refused/writes", party: zklock, kind: atMost, want: 0},
-	{figure: "traffic-contended/events", party: zklock, kind: atMost, want: 2},
+	{figure: "traffic-contended/told", party: zklock, kind: atMost, want: 2},
 	{figure: "waiter/goroutines", party: zklock, kind: atMost, want: 2},
 	{figure: "waiter/heap", party: zklock, kind: atMost, want: 4096},
 	{figure: "waiter/watches", party: zklock, kind: atMost, want: 3},
-	{figure: "cold/ns", party: zklock, kind: lessThan, other: "Curator"},
+	{figure: "cold/round trips", party: zklock, kind: lessThan, other: "Curator"},
 }
 
 // tolerance is for medians that rounding keeps from a whole number.

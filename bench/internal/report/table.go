@@ -57,7 +57,7 @@ func cells(run *result.Run, f result.Figure) []cell {
 			Median: number(s.Median),
 			Spread: number(s.Min) + " – " + number(s.Max),
 		}
-		if compared && s.Median > 0 {
+		if compared && s.Median > 0 && best.Summary().Median > 0 {
 			c.Ratio = number(best.Summary().Median/s.Median) + "×"
 		}
 		if v, ok := verdictOn(run, f.ID, row.Party); ok {

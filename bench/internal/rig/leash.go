@@ -14,15 +14,15 @@ import (
 )
 
 // leash is a server process that ends with this one, even if this one is
-// killed: a shell leads its process group, waits for the end of a pipe whose
-// other end is here, and kills the group.
+// killed: the shell that started it waits for the end of a pipe whose other end
+// is here, and kills it.
 type leash struct {
 	shell *exec.Cmd
 	end   *os.File
 	log   *output
 }
 
-const leashScript = `trap '' HUP; "$@" </dev/null & read -r _; kill -9 0`
+const leashScript = `trap '' HUP; "$@" </dev/null & read -r _; kill -9 $!; wait`
 
 func start(argv ...string) (*leash, error) {
 	in, end, err := os.Pipe()
@@ -33,7 +33,7 @@ func start(argv ...string) (*leash, error) {
 	l := &leash{end: end, log: new(output)}
 	l.shell = exec.Command("/bin/sh", append([]string{"-c", leashScript, "sh"}, argv...)...)
 	l.shell.Stdin, l.shell.Stdout, l.shell.Stderr = in, l.log, l.log
-	l.shell.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	l.shell.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // Ctrl-C is for this process to deal with
 	if err := l.shell.Start(); err != nil {
 		end.Close()
 		return nil, err
@@ -43,7 +43,7 @@ func start(argv ...string) (*leash, error) {
 
 func (l *leash) kill() {
 	l.end.Close()
-	_ = l.shell.Wait() // it kills itself: the error says just that
+	_ = l.shell.Wait() // the error says that what it waited for was killed
 }
 
 // await returns when a connection to addr is accepted.

@@ -2,10 +2,6 @@ package rig
 
 import (
 	"encoding/binary"
-	"errors"
-	"fmt"
-	"io"
-	"net"
 	"sync"
 	"sync/atomic"
 
@@ -15,20 +11,19 @@ import (
 // Traffic is what clients and ZooKeeper servers said to each other through its
 // proxies. Pings are not counted.
 type Traffic struct {
-	requests, writes, events, bytes atomic.Int64
+	requests, writes, told, bytes atomic.Int64
 }
 
-// Count is a reading of Traffic.
-type Count struct{ Requests, Writes, Events, Bytes float64 }
-
-func newTraffic() *Traffic { return new(Traffic) }
+// Count is a reading of Traffic. Told counts the events of watches, except those
+// by which a client learns of what it has done itself.
+type Count struct{ Requests, Writes, Told, Bytes float64 }
 
 // Count returns what has gone through by now.
 func (t *Traffic) Count() Count {
 	return Count{
 		Requests: float64(t.requests.Load()),
 		Writes:   float64(t.writes.Load()),
-		Events:   float64(t.events.Load()),
+		Told:     float64(t.told.Load()),
 		Bytes:    float64(t.bytes.Load()),
 	}
 }
@@ -38,7 +33,7 @@ func (c Count) Since(before Count, n float64) Count {
 	return Count{
 		Requests: (c.Requests - before.Requests) / n,
 		Writes:   (c.Writes - before.Writes) / n,
-		Events:   (c.Events - before.Events) / n,
+		Told:     (c.Told - before.Told) / n,
 		Bytes:    (c.Bytes - before.Bytes) / n,
 	}
 }
@@ -49,138 +44,52 @@ const (
 	xidPing  int32 = -2
 )
 
-func (t *Traffic) request(frame []byte) {
+// talk is what goes through one connection.
+type talk struct {
+	*Traffic
+	deleted sync.Map // the paths that the client has deleted
+}
+
+func (t *talk) request(frame []byte) {
 	if len(frame) < 8 || xid(frame) == xidPing {
 		return
 	}
 	t.bytes.Add(int64(4 + len(frame)))
 	t.requests.Add(1)
 	switch int32(binary.BigEndian.Uint32(frame[4:])) {
+	case faultproxy.OpDelete:
+		t.deleted.Store(text(frame, 8), nil)
+		t.writes.Add(1)
 	case faultproxy.OpCreate, faultproxy.OpCreate2, faultproxy.OpCreateContainer,
-		faultproxy.OpDelete, faultproxy.OpSetData, faultproxy.OpMulti:
+		faultproxy.OpSetData, faultproxy.OpMulti:
 		t.writes.Add(1)
 	}
 }
 
-func (t *Traffic) reply(frame []byte) {
+func (t *talk) reply(frame []byte) {
 	if len(frame) < 4 || xid(frame) == xidPing {
 		return
 	}
 	t.bytes.Add(int64(4 + len(frame)))
-	if xid(frame) == xidEvent {
-		t.events.Add(1)
+	if xid(frame) != xidEvent {
+		return
+	}
+	const header, kindAndState = 16, 8
+	if _, own := t.deleted.LoadAndDelete(text(frame, header+kindAndState)); !own {
+		t.told.Add(1)
 	}
 }
 
 func xid(frame []byte) int32 { return int32(binary.BigEndian.Uint32(frame)) }
 
-// counter is a proxy for one server.
-type counter struct {
-	traffic  *Traffic
-	target   string
-	listener net.Listener
-	running  sync.WaitGroup
-
-	mu    sync.Mutex
-	conns map[net.Conn]struct{} // nil when closed
-}
-
-func (t *Traffic) proxy(target string) (*counter, error) {
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return nil, fmt.Errorf("rig: %w", err)
+// text returns the string at an offset, empty if there is none.
+func text(frame []byte, at int) string {
+	if len(frame) < at+4 {
+		return ""
 	}
-	c := &counter{traffic: t, target: target, listener: listener, conns: make(map[net.Conn]struct{})}
-	c.running.Go(c.accept)
-	return c, nil
-}
-
-func (c *counter) addr() string { return c.listener.Addr().String() }
-
-func (c *counter) accept() {
-	for {
-		client, err := c.listener.Accept()
-		if err != nil {
-			return
-		}
-		server, err := net.Dial("tcp", c.target)
-		if err != nil {
-			client.Close()
-			continue
-		}
-		if c.adopt(client) && c.adopt(server) {
-			c.running.Go(func() { c.forward(server, client, c.traffic.request) })
-			c.running.Go(func() { c.forward(client, server, c.traffic.reply) })
-		}
+	n := int(binary.BigEndian.Uint32(frame[at:]))
+	if n < 0 || len(frame) < at+4+n {
+		return ""
 	}
-}
-
-// adopt closes conn at once if the proxy is closed.
-func (c *counter) adopt(conn net.Conn) bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.conns == nil {
-		conn.Close()
-		return false
-	}
-	c.conns[conn] = struct{}{}
-	return true
-}
-
-// forward passes frames on until either connection ends.
-func (c *counter) forward(dst, src net.Conn, count func(frame []byte)) {
-	defer c.drop(dst, src)
-	var buffer []byte
-	for first := true; ; first = false {
-		var err error
-		if buffer, err = readFrame(src, buffer); err != nil {
-			return
-		}
-		if !first { // a handshake is no request
-			count(buffer[4:])
-		}
-		if _, err := dst.Write(buffer); err != nil {
-			return
-		}
-	}
-}
-
-// readFrame returns a frame with its length, in buffer if that is big enough.
-func readFrame(src io.Reader, buffer []byte) ([]byte, error) {
-	var length [4]byte
-	if _, err := io.ReadFull(src, length[:]); err != nil {
-		return nil, err
-	}
-	const largest = 64 << 20
-	n := 4 + int(binary.BigEndian.Uint32(length[:]))
-	if n > largest {
-		return nil, errors.New("rig: not a ZooKeeper frame")
-	}
-	if cap(buffer) < n {
-		buffer = make([]byte, n)
-	}
-	buffer = buffer[:n]
-	copy(buffer, length[:])
-	_, err := io.ReadFull(src, buffer[4:])
-	return buffer, err
-}
-
-func (c *counter) drop(conns ...net.Conn) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	for _, conn := range conns {
-		conn.Close()
-		delete(c.conns, conn)
-	}
-}
-
-func (c *counter) close() {
-	c.listener.Close()
-	c.mu.Lock()
-	for conn := range c.conns {
-		conn.Close()
-	}
-	c.conns = nil
-	c.mu.Unlock()
-	c.running.Wait()
+	return string(frame[at+4 : at+4+n])
 }

@@ -30,7 +30,7 @@ func StartZooKeeper(ctx context.Context, servers int) (*ZooKeeper, error) {
 	}
 	z := &ZooKeeper{ensemble: ensemble}
 	z.Direct, z.closers = ensemble.Addrs(), []func(){ensemble.Stop}
-	z.Traffic = newTraffic()
+	z.Traffic = new(Traffic)
 	if err := z.connectWays(); err != nil {
 		z.Close()
 		return nil, err

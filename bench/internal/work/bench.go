@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
+	"log"
 	"path"
 	"strings"
 	"time"
@@ -12,6 +14,7 @@ import (
 
 	"github.com/zklock/zklock/bench/internal/driver"
 	"github.com/zklock/zklock/bench/internal/rig"
+	"github.com/zklock/zklock/bench/internal/stats"
 )
 
 // Bench is what the works stand on: the services, the workers, and how long to
@@ -23,8 +26,9 @@ type Bench struct {
 	Warm        time.Duration // before each measurement
 	Window      time.Duration // of each measurement
 
-	conn   *zk.Conn
-	serial int // makes paths that nobody has used
+	conn   *zk.Conn // straight to the servers
+	far    *zk.Conn // through the delay
+	serial int      // makes paths that nobody has used
 }
 
 // root is the parent of all paths.
@@ -33,16 +37,37 @@ const root = "/bench"
 // Prepare connects the bench itself to ZooKeeper, and makes the parent of the
 // parties' paths.
 func (b *Bench) Prepare() error {
-	conn, _, err := zk.Connect(b.ZooKeeper.Direct, 30*time.Second, zk.WithLogInfo(false))
-	if err != nil {
+	var err error
+	if b.conn, err = connect(b.ZooKeeper.Direct); err != nil {
 		return err
 	}
-	b.conn = conn
-	_, err = conn.Create(root, nil, zk.FlagPersistent, zk.WorldACL(zk.PermAll))
+	if b.far, err = connect(b.ZooKeeper.Delayed); err != nil {
+		return err
+	}
+	_, err = b.conn.Create(root, nil, zk.FlagPersistent, zk.WorldACL(zk.PermAll))
 	if errors.Is(err, zk.ErrNodeExists) {
 		return nil
 	}
 	return err
+}
+
+func connect(servers []string) (*zk.Conn, error) {
+	silent := zk.WithLogger(log.New(io.Discard, "", 0))
+	conn, _, err := zk.Connect(servers, 30*time.Second, silent)
+	return conn, err
+}
+
+// roundTrip is how long a request through the delay takes at this moment.
+func (b *Bench) roundTrip() (time.Duration, error) {
+	times := make([]time.Duration, 9)
+	for i := range times {
+		start := time.Now()
+		if _, _, err := b.far.Exists(root); err != nil {
+			return 0, err
+		}
+		times[i] = time.Since(start)
+	}
+	return stats.Median(times), nil
 }
 
 // Close ends everything, whatever it is doing.
@@ -50,8 +75,10 @@ func (b *Bench) Close() {
 	for _, p := range b.Processes {
 		p.Close()
 	}
-	if b.conn != nil {
-		b.conn.Close()
+	for _, conn := range []*zk.Conn{b.conn, b.far} {
+		if conn != nil {
+			conn.Close()
+		}
 	}
 	for _, s := range []*rig.Store{b.Etcd, b.Redis} {
 		if s != nil {
@@ -129,10 +156,8 @@ func (b *Bench) settle(ctx context.Context, lock string, contenders int) error {
 			return err
 		}
 		now, err := b.ZooKeeper.Watches()
-		if err != nil {
-			return err
-		}
-		if now != watches || int(stat.NumChildren) != contenders {
+		// A server that has no time to answer is not at rest either.
+		if err != nil || now != watches || int(stat.NumChildren) != contenders {
 			watches, unchanged = now, 0
 			continue
 		}

@@ -6,7 +6,7 @@ func traffic(of string) []Quantity {
 	return []Quantity{
 		{Number: "requests", Title: "Requests of " + of, Unit: "requests", Per: 1},
 		{Number: "writes", Title: "Writes of " + of, Unit: "writes", Per: 1},
-		{Number: "events", Title: "Watch events of " + of, Unit: "events", Per: 1},
+		{Number: "told", Title: "Other clients told of " + of, Unit: "clients", Per: 1},
 		{Number: "bytes", Title: "Bytes on the wire of " + of, Unit: "bytes", Per: 1},
 	}
 }
@@ -21,7 +21,7 @@ func countedBy(measure func(context.Context, *Bench, Party, string) (Numbers, er
 			return nil, err
 		}
 		c := b.ZooKeeper.Traffic.Count().Since(before, numbers["total"])
-		return Numbers{"requests": c.Requests, "writes": c.Writes, "events": c.Events, "bytes": c.Bytes}, nil
+		return Numbers{"requests": c.Requests, "writes": c.Writes, "told": c.Told, "bytes": c.Bytes}, nil
 	}
 }
 

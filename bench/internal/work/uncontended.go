@@ -1,6 +1,9 @@
 package work
 
-import "context"
+import (
+	"context"
+	"slices"
+)
 
 // uncontended is one goroutine that locks and unlocks, beside the same requests
 // without a lock.
@@ -14,7 +17,7 @@ func uncontended(w way) Work {
 	}
 	return Work{
 		ID:      "uncontended-" + w.id(),
-		Parties: append(append([]Party{}, everybody...), createPair, pipelined),
+		Parties: append(slices.Clone(everybody), createPair, pipelined),
 		Shows:   shows,
 		Measure: func(ctx context.Context, b *Bench, p Party, path string) (Numbers, error) {
 			c := cycle{way: w}

@@ -2,6 +2,8 @@ package worker
 
 import (
 	"context"
+	"io"
+	"log"
 	"time"
 
 	"github.com/go-zookeeper/zk"
@@ -38,7 +40,7 @@ func (m goZKMutex) unlock() error { return m.l.Unlock() }
 func dial(ctx context.Context, server string) (*zk.Conn, error) {
 	established := make(chan struct{}, 1)
 	conn, _, err := zk.Connect([]string{server}, sessionTimeout,
-		zk.WithLogInfo(false),
+		zk.WithLogger(log.New(io.Discard, "", 0)),
 		zk.WithEventCallback(func(e zk.Event) {
 			if e.State == zk.StateHasSession {
 				select {

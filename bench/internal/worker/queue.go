@@ -15,7 +15,7 @@ import (
 // timed; the rest wait until their sessions are closed.
 type queue struct {
 	members  sync.WaitGroup
-	empty    weight // of the process, when nobody waited yet
+	empty    weight        // of the process, when nobody waited yet
 	begin    chan struct{} // closed by drain
 	closed   chan struct{} // closed when the sessions are
 	hold     time.Duration

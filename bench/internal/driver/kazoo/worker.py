@@ -5,6 +5,7 @@ output, one line each, as the Go workers do. When standard input ends, it ends
 at once.
 """
 
+import logging
 import os
 import queue
 import statistics
@@ -252,6 +253,7 @@ def read(requests):
 
 
 def main():
+    logging.disable()
     requests = queue.Queue()
     threading.Thread(target=read, args=(requests,), daemon=True).start()
     worker = Worker()
