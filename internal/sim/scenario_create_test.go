@@ -1,0 +1,151 @@
+package sim
+
+import (
+	"context"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/zklock/zklock"
+	"github.com/zklock/zklock/zktest"
+)
+
+// The numbers are those of the catalogue of faults in docs/faults.md.
+
+func TestF02ACreateWhoseReplyIsLostLeavesOneNode(t *testing.T) {
+	for _, servers := range []int{1, 3} {
+		play(t, servers, func(s *stage) {
+			a := s.enter("a")
+			s.DropReply(zktest.OpCreate, zktest.OnPath(path+"/"))
+			h := a.mustTake()
+			s.heldBy(a, h)
+			require.Equal(t, 1, s.created())
+			require.NoError(t, a.give(h))
+			s.empty(0)
+		})
+	}
+}
+
+func TestF03ACreateThatWasNeverSentLeavesOneNode(t *testing.T) {
+	play(t, 1, func(s *stage) {
+		a := s.enter("a")
+		s.DropRequest(zktest.OpCreate, zktest.OnPath(path+"/"))
+		h := a.mustTake()
+		require.Equal(t, 1, s.created())
+		require.NoError(t, a.give(h))
+	})
+}
+
+func TestF04ALostCreateIsFoundThoughTheNextServerLags(t *testing.T) {
+	play(t, 3, func(s *stage) {
+		a := s.enter("a")
+		require.NoError(t, a.give(a.mustTake())) // makes the path
+		time.Sleep(tick)                         // so that the others know all that a has seen
+		mine, others := a.server()
+		for _, other := range others {
+			other.Lag(200 * time.Millisecond)
+		}
+		lost := mine.DropReply(zktest.OpCreate, zktest.OnPath(path+"/"))
+		go func() {
+			<-lost.Struck()
+			mine.Refuse(true)
+		}()
+		before := s.created()
+		h := a.mustTake()
+		s.heldBy(a, h)
+		require.Equal(t, before+1, s.created())
+		require.NoError(t, a.give(h))
+		s.empty(0)
+	}, zktest.WithServerLatency(time.Millisecond, time.Millisecond))
+}
+
+// CURATOR-498, CURATOR-604.
+func TestF05TheNodeOfADeadSessionIsNotAdopted(t *testing.T) {
+	play(t, 3, func(s *stage) {
+		a := s.enter("a")
+		require.NoError(t, a.give(a.mustTake()))
+		mine, others := a.server()
+		lost := mine.DropReply(zktest.OpCreate, zktest.OnPath(path+"/"))
+		dead := a.ID()
+		go func() {
+			<-lost.Struck()
+			a.cutOff()
+			for _, other := range others {
+				other.Lag(time.Second) // still lists the dead session's node when a returns
+			}
+			time.Sleep(10 * time.Millisecond)
+			a.expire()
+			time.Sleep(20 * time.Millisecond)
+			a.place.Unblock(others...)
+		}()
+		h := a.mustTake()
+		require.NotEqual(t, dead, a.ID())
+		s.heldBy(a, h)
+		require.NoError(t, a.give(h))
+		s.empty(0)
+	}, zktest.WithServerLatency(time.Millisecond, time.Millisecond))
+}
+
+func TestF06ACreateThatIsExecutedInTheNextSessionIsDeleted(t *testing.T) {
+	play(t, 1, func(s *stage) {
+		a := s.enter("a", zklock.WithAuth("digest", []byte("user:secret")))
+		require.NoError(t, a.give(a.mustTake()))
+		first := a.ID()
+		// After the handshake the client sends its credentials, and what it is
+		// asked for meanwhile waits until they are accepted.
+		login := s.HoldReply(zktest.OpAuth)
+		a.place.Cut()
+		<-login.Struck()
+		synctest.Wait()
+		ctx, cancel := context.WithTimeout(context.Background(), anAge)
+		defer cancel()
+		result := make(chan *zklock.Hold, 1)
+		go func() {
+			h, _ := a.take(ctx)
+			result <- h
+		}()
+		synctest.Wait()
+		a.expire()
+		login.Release()
+		h := <-result
+		require.NotNil(t, h)
+		require.NotEqual(t, first, a.ID())
+		s.heldBy(a, h)
+		require.NoError(t, a.give(h))
+		s.empty(time.Second)
+	})
+}
+
+func TestF08ACallWhoseCtxEndsReturnsAtOnceAndLeavesNoNode(t *testing.T) {
+	for _, op := range []zktest.Op{zktest.OpCreate, zktest.OpGetChildren2} {
+		play(t, 1, func(s *stage) {
+			a := s.enter("a")
+			require.NoError(t, a.give(a.mustTake()))
+			held := s.HoldReply(op, zktest.OnPath(path))
+			ctx, cancel := context.WithTimeout(context.Background(), 100*time.Millisecond)
+			defer cancel()
+			start := time.Now()
+			err := a.LockContext(ctx)
+			require.ErrorIs(t, err, context.DeadlineExceeded)
+			require.Less(t, time.Since(start), 100*time.Millisecond+soon)
+			held.Release()
+			s.empty(time.Second)
+		})
+	}
+}
+
+func TestF30ThePathGoesBetweenTwoLocksAndTokensGoOnRising(t *testing.T) {
+	play(t, 1, func(s *stage) {
+		a := s.enter("a")
+		first := a.mustTake()
+		require.NoError(t, a.give(first))
+		time.Sleep(5 * time.Second) // until the empty container has been removed
+		require.Nil(t, s.Server(0).Children(path))
+		second := a.mustTake()
+		require.Contains(t, second.Node(), "-0000000000")
+		require.Greater(t, second.Token(), first.Token())
+		require.NoError(t, a.give(second))
+	}, zktest.WithContainerInterval(time.Second))
+}

@@ -1,0 +1,179 @@
+package sim
+
+import (
+	"context"
+	"encoding/binary"
+	"net"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/zklock/zklock"
+	"github.com/zklock/zklock/zktest"
+)
+
+func TestF13AHolderThatIsCutOffIsToldBeforeTheServerEndsItsSession(t *testing.T) {
+	for _, way := range [][]zktest.Direction{{zktest.ToServer}, {zktest.ToClient}, {zktest.ToServer, zktest.ToClient}} {
+		play(t, 3, func(s *stage) {
+			a, b := s.enter("a"), s.enter("b")
+			h := a.mustTake()
+			waiting := b.waits(context.Background())
+			for _, w := range way {
+				a.place.Block(w)
+			}
+			cut := time.Now()
+			<-h.Lost()
+			require.Less(t, time.Since(cut), timeout)
+			require.False(t, h.Valid())
+			require.NoError(t, b.give(<-waiting)) // the referee has seen that a was told first
+			a.place.Unblock()
+		})
+	}
+}
+
+func TestF19AHungServerCostsNoHoldWhileAnotherAnswers(t *testing.T) {
+	play(t, 3, func(s *stage) {
+		a := s.enter("a")
+		h := a.mustTake()
+		mine, _ := a.server()
+		if mine == s.Leader() {
+			_, others := a.server()
+			a.place.Block(zktest.ToServer, mine)
+			a.place.Cut()
+			time.Sleep(time.Second)
+			a.place.Unblock()
+			mine, _ = a.server()
+			require.Contains(t, others, mine)
+		}
+		mine.Freeze()
+		time.Sleep(anAge)
+		require.NoError(t, h.Err())
+		mine.Thaw()
+		require.NoError(t, a.give(h))
+	})
+}
+
+func TestF20WhenAllServersHangCtxAndLeaseStillEnd(t *testing.T) {
+	play(t, 3, func(s *stage) {
+		a, b := s.enter("a"), s.enter("b")
+		h := a.mustTake()
+		for _, server := range s.Servers() {
+			server.Freeze()
+		}
+		start := time.Now()
+		ctx, cancel := context.WithTimeout(context.Background(), 300*time.Millisecond)
+		defer cancel()
+		require.ErrorIs(t, b.LockContext(ctx), context.DeadlineExceeded)
+		require.Less(t, time.Since(start), 300*time.Millisecond+soon)
+		<-h.Lost()
+		require.Less(t, time.Since(start), timeout)
+		for _, server := range s.Servers() {
+			server.Thaw()
+		}
+		require.NoError(t, b.give(b.mustTake()))
+		s.empty(timeout)
+	})
+}
+
+func TestF23AFollowerThatIsCutOffWithItsClientCostsTheHoldInTime(t *testing.T) {
+	play(t, 3, func(s *stage) {
+		a := s.enter("a")
+		time.Sleep(anAge) // idle, so that the last touch may be old
+		h := a.mustTake()
+		mine, others := a.server()
+		if mine == s.Leader() {
+			require.NoError(t, a.give(h))
+			return
+		}
+		s.Partition(mine)
+		a.place.Block(zktest.ToServer, others...)
+		<-h.Lost()
+		s.Heal()
+		a.place.Unblock()
+	}, zktest.WithTickTime(timeout/2))
+}
+
+func TestF28TheLeaseFollowsTheTimeoutThatTheServersGrant(t *testing.T) {
+	play(t, 1, func(s *stage) {
+		a := s.enter("a")
+		require.Equal(t, time.Second, a.Session.Timeout())
+		h := a.mustTake()
+		a.cutOff()
+		start := time.Now()
+		<-h.Lost()
+		require.Less(t, time.Since(start), time.Second)
+		a.place.Unblock()
+	}, zktest.WithSessionTimeouts(100*time.Millisecond, time.Second))
+}
+
+func TestF29AnOperatorsDeleteReachesTheHolder(t *testing.T) {
+	play(t, 1, func(s *stage) {
+		a := s.enter("a")
+		h := a.mustTake()
+		time.Sleep(100 * time.Millisecond)
+		s.referee.excuse(h.Node())
+		require.NoError(t, a.Conn().Delete(h.Node(), -1))
+		start := time.Now()
+		<-h.Lost()
+		require.Less(t, time.Since(start), soon)
+	})
+}
+
+// A leader whose clock runs fast by 1 % ends sessions early by as much.
+func TestF33AFastClockAtTheServerIsWithinTheMargin(t *testing.T) {
+	play(t, 1, func(s *stage) {
+		a := s.enter("a")
+		h := a.mustTake()
+		for range 30 {
+			time.Sleep(100 * time.Millisecond)
+			s.Server(0).JumpClock(time.Millisecond)
+		}
+		require.NoError(t, h.Err())
+		a.cutOff()
+		for range 30 {
+			time.Sleep(100 * time.Millisecond)
+			s.Server(0).JumpClock(time.Millisecond)
+		}
+		require.ErrorIs(t, h.Err(), zklock.ErrLost)
+		a.place.Unblock()
+	})
+}
+
+// ClickHouse Keeper gives a client that reconnects another session without a word.
+func TestF36AnotherSessionIDWithoutAnExpiredEventCostsTheHold(t *testing.T) {
+	play(t, 1, func(s *stage) {
+		var forget atomic.Bool
+		a := s.enter("a", zklock.WithDialer(func(network, address string, timeout time.Duration) (net.Conn, error) {
+			conn, err := s.Client("a").Dial(network, address, timeout)
+			return &forgetful{Conn: conn, forget: &forget}, err
+		}))
+		h := a.mustTake()
+		first := a.ID()
+		forget.Store(true)
+		a.place.Cut()
+		<-h.Lost()
+		time.Sleep(time.Second)
+		require.NotEqual(t, first, a.ID())
+		next := a.waits(context.Background())
+		require.NoError(t, a.give(<-next))
+	})
+}
+
+// forgetful makes a new session of each that a client brings along.
+type forgetful struct {
+	net.Conn
+	forget *atomic.Bool
+	asked  bool
+}
+
+func (f *forgetful) Write(p []byte) (int, error) {
+	const sessionAt = 4 + 4 + 8 + 4
+	if !f.asked && f.forget.Load() && len(p) >= sessionAt+8 {
+		p = append([]byte(nil), p...)
+		binary.BigEndian.PutUint64(p[sessionAt:], 0)
+	}
+	f.asked = true
+	return f.Conn.Write(p)
+}

@@ -1,0 +1,128 @@
+package sim
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/zklock/zklock"
+	"github.com/zklock/zklock/zktest"
+)
+
+func TestF15ASessionThatExpiresWhileItWaitsTakesANewPlace(t *testing.T) {
+	play(t, 1, func(s *stage) {
+		a, b := s.enter("a"), s.enter("b")
+		held := a.mustTake()
+		waiting := b.waits(context.Background())
+		b.expire()
+		time.Sleep(time.Second)
+		require.Empty(t, waiting)
+		require.NoError(t, a.give(held))
+		got := <-waiting
+		s.heldBy(b, got)
+		require.NoError(t, b.give(got))
+	})
+}
+
+func TestF16AWaiterThatDiesLetsNobodyPastTheHolder(t *testing.T) {
+	play(t, 1, func(s *stage) {
+		a, b, c := s.enter("a"), s.enter("b"), s.enter("c")
+		held := a.mustTake()
+		ctx, cancel := context.WithCancel(context.Background())
+		second, third := b.waits(ctx), c.waits(context.Background())
+		b.expire()
+		cancel()
+		require.Nil(t, <-second)
+		time.Sleep(time.Second)
+		require.Empty(t, third)
+		require.NoError(t, a.give(held))
+		require.NoError(t, c.give(<-third))
+	})
+}
+
+func TestF17APredecessorThatGoesBetweenListAndWatchIsNoticed(t *testing.T) {
+	play(t, 1, func(s *stage) {
+		a, b := s.enter("a"), s.enter("b")
+		held := a.mustTake()
+		watch := s.HoldRequest(zktest.OpGetData, zktest.OnPath(held.Node()), zktest.OnClient(b.place))
+		waiting := b.waits(context.Background())
+		<-watch.Struck()
+		require.NoError(t, a.give(held))
+		require.Empty(t, waiting)
+		watch.Release()
+		require.NoError(t, b.give(<-waiting))
+		time.Sleep(time.Second)
+		for path, n := range s.Server(0).Watches() {
+			t.Errorf("%d watches are left on %s", n, path)
+		}
+	})
+}
+
+func TestF18APredecessorThatGoesWhileTheWaiterIsDisconnectedIsNoticed(t *testing.T) {
+	play(t, 1, func(s *stage) {
+		a, b := s.enter("a"), s.enter("b")
+		held := a.mustTake()
+		waiting := b.waits(context.Background())
+		b.place.Block(zktest.ToServer)
+		b.place.Cut()
+		require.NoError(t, a.give(held))
+		time.Sleep(timeout / 4)
+		b.place.Unblock()
+		require.NoError(t, b.give(<-waiting))
+	})
+}
+
+// The server sends the events of one transaction in any order, and go-zookeeper
+// sets watches again in any order.
+func TestAHolderAndAWaiterOfOneSessionExpireTogether(t *testing.T) {
+	for seed := range int64(20) {
+		play(t, 1, func(s *stage) {
+			a, b := s.enter("a"), s.enter("b")
+			second, err := zklock.New(a.Session, path)
+			require.NoError(t, err)
+			held := a.mustTake()
+			ctx, cancel := context.WithCancel(context.Background())
+			waiting := (&player{Session: a.Session, Locker: second, stage: s, name: "a2", inc: a.inc}).waits(ctx)
+			behind := b.waits(context.Background())
+			time.Sleep(100 * time.Millisecond)
+			a.expire()
+			time.Sleep(10 * time.Millisecond)
+			require.False(t, isOpen(held.Lost()))
+			got := <-behind
+			require.Empty(t, waiting)
+			cancel()
+			require.Nil(t, <-waiting)
+			require.NoError(t, b.give(got))
+		}, zktest.WithSeed(seed), zktest.WithLatency(time.Millisecond, 3*time.Millisecond))
+	}
+}
+
+func TestOneReleaseWakesOneWaiter(t *testing.T) {
+	play(t, 1, func(s *stage) {
+		a := s.enter("a")
+		held := a.mustTake()
+		var waiting []<-chan *zklock.Hold
+		var waiters []*player
+		for i := range 8 {
+			p := s.enter(fmt.Sprint("w", i))
+			waiters = append(waiters, p)
+			waiting = append(waiting, p.waits(context.Background()))
+		}
+		time.Sleep(time.Second)
+		for i, p := range waiters {
+			before := s.Requests()
+			if i == 0 {
+				require.NoError(t, a.give(held))
+			}
+			h := <-waiting[i]
+			synctest.Wait()
+			after := s.Requests()
+			require.LessOrEqual(t, after[zktest.OpGetChildren2]-before[zktest.OpGetChildren2], 2, "lists for hand-over %d", i)
+			require.NoError(t, p.give(h))
+		}
+	})
+}

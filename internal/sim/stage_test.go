@@ -1,0 +1,212 @@
+package sim
+
+import (
+	"context"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/zklock/zklock"
+	"github.com/zklock/zklock/zktest"
+)
+
+const (
+	path    = "/lock"
+	timeout = 2 * time.Second // of every session
+	tick    = 500 * time.Millisecond
+	soon    = 50 * time.Millisecond // P5
+	anAge   = 30 * time.Second      // within which everything has to come right
+)
+
+// stage is where a named scenario plays: an ensemble in virtual time, judged by a
+// referee.
+type stage struct {
+	*testing.T
+	*zktest.Ensemble
+	log     *timeline
+	referee *referee
+
+	mu   sync.Mutex
+	txns []zktest.Txn
+}
+
+// play plays a scenario, in which nothing that the referee knows may be broken.
+// When it is over no lock node, session or goroutine is left.
+func play(t *testing.T, servers int, scene func(s *stage), opts ...zktest.Option) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &stage{T: t, log: newTimeline()}
+		s.Ensemble = zktest.NewEnsemble(t, servers, append([]zktest.Option{zktest.WithTickTime(tick)}, opts...)...)
+		s.referee = newReferee(s.log, new(Stats))
+		s.Observe(s.referee.observe)
+		s.Observe(func(txn zktest.Txn) {
+			s.mu.Lock()
+			defer s.mu.Unlock()
+			s.txns = append(s.txns, txn)
+		})
+		t.Cleanup(func() {
+			if f := s.referee.verdict(); f != nil {
+				t.Errorf("%s: %s", f.Promise, f.Text)
+			}
+			if t.Failed() {
+				t.Logf("timeline:\n%s", s.log)
+			}
+		})
+		scene(s)
+	})
+}
+
+// player is a process with a session and a Locker.
+type player struct {
+	*zklock.Session
+	*zklock.Locker
+	stage *stage
+	place *zktest.Client
+	name  string
+	inc   *incarnation
+}
+
+// enter brings in a process. It leaves at the end of the scene, with nothing left
+// in the queue.
+func (s *stage) enter(name string, opts ...zklock.SessionOption) *player {
+	s.Helper()
+	p := &player{stage: s, place: s.Client(name), name: name}
+	session, err := zklock.Connect(context.Background(), s.PipeAddrs(), timeout,
+		append([]zklock.SessionOption{zklock.WithDialer(p.place.Dial)}, opts...)...)
+	require.NoError(s, err)
+	p.Session, p.inc = session, &incarnation{session: session}
+	p.Locker, err = zklock.New(session, path)
+	require.NoError(s, err)
+	s.Cleanup(func() { p.Session.Close() })
+	return p
+}
+
+// take takes the lock as a handle and has the referee judge it.
+func (p *player) take(ctx context.Context) (*zklock.Hold, error) {
+	h, err := p.Acquire(ctx)
+	if err == nil {
+		p.stage.referee.granted(p.claim(h))
+	}
+	return h, err
+}
+
+func (p *player) claim(h *zklock.Hold) *claim {
+	return &claim{who: p.name, path: path, node: h.Node(), token: h.Token(), told: h.Lost(), hold: h, inc: p.inc, over: make(chan struct{})}
+}
+
+// mustTake is take where nothing may go wrong in the end.
+func (p *player) mustTake() *zklock.Hold {
+	p.stage.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), anAge)
+	defer cancel()
+	h, err := p.take(ctx)
+	require.NoError(p.stage, err)
+	return h
+}
+
+// give gives back what take took.
+func (p *player) give(h *zklock.Hold) error {
+	p.stage.referee.mu.Lock()
+	var mine *claim
+	for c := range p.stage.referee.claims {
+		if c.hold == h {
+			mine = c
+		}
+	}
+	p.stage.referee.mu.Unlock()
+	if mine != nil {
+		p.stage.referee.returned(mine)
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), anAge)
+	defer cancel()
+	return h.Release(ctx)
+}
+
+// waits starts to take the lock, and returns when the node for it has been
+// created. The result comes by the channel.
+func (p *player) waits(ctx context.Context) <-chan *zklock.Hold {
+	result := make(chan *zklock.Hold, 1)
+	created := p.stage.referee.await(OnCreate, p.ID())
+	go func() {
+		h, _ := p.take(ctx)
+		result <- h
+	}()
+	<-created
+	synctest.Wait()
+	return result
+}
+
+// server returns the server that the player is connected to, and the others.
+func (p *player) server() (mine *zktest.Server, others []*zktest.Server) {
+	for _, s := range p.stage.Sessions() {
+		if s.ID == p.ID() {
+			mine = s.Server
+		}
+	}
+	for _, s := range p.stage.Servers() {
+		if s != mine {
+			others = append(others, s)
+		}
+	}
+	require.NotNil(p.stage, mine)
+	return mine, others
+}
+
+// cutOff keeps the player from everybody.
+func (p *player) cutOff() {
+	p.place.Block(zktest.ToServer)
+	p.place.Block(zktest.ToClient)
+}
+
+// expire ends the player's session before its time.
+func (p *player) expire() {
+	p.stage.referee.doom(p.ID())
+	require.True(p.stage, p.stage.ExpireSession(p.ID()))
+}
+
+// created counts the lock nodes that have been created so far.
+func (s *stage) created() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	n := 0
+	for _, txn := range s.txns {
+		for _, c := range txn.Changes {
+			if c.Kind == zktest.NodeCreated && strings.HasPrefix(c.Path, path+"/") {
+				n++
+			}
+		}
+	}
+	return n
+}
+
+// empty requires that no lock node is left, at once or by the given time.
+func (s *stage) empty(within time.Duration) {
+	s.Helper()
+	for start := time.Now(); len(s.referee.nodes()) > 0 && time.Since(start) < within; {
+		time.Sleep(10 * time.Millisecond)
+	}
+	require.Empty(s, s.referee.nodes())
+}
+
+// heldBy requires that the hold rests on a node of the player's session now.
+func (s *stage) heldBy(p *player, h *zklock.Hold) {
+	s.Helper()
+	s.referee.mu.Lock()
+	defer s.referee.mu.Unlock()
+	n := s.referee.tree[h.Node()]
+	require.NotNil(s, n)
+	require.Equal(s, p.ID(), n.owner)
+}
+
+// isOpen tells whether nothing has closed the channel.
+func isOpen(c <-chan struct{}) bool {
+	select {
+	case <-c:
+		return false
+	default:
+		return true
+	}
+}
