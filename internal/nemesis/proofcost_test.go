@@ -75,17 +75,20 @@ func BenchmarkLocking(b *testing.B) {
 	require.NoError(b, err)
 	b.Run("alone", func(b *testing.B) {
 		for b.Loop() {
-			l.Lock()
-			l.Unlock()
+			section(l)
 		}
 	})
 	b.Run("8 goroutines", func(b *testing.B) {
 		b.SetParallelism(4)
 		b.RunParallel(func(pb *testing.PB) {
 			for pb.Next() {
-				l.Lock()
-				l.Unlock()
+				section(l)
 			}
 		})
 	})
+}
+
+func section(l *zklock.Locker) {
+	l.Lock()
+	defer l.Unlock()
 }

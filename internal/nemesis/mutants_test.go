@@ -1,0 +1,109 @@
+package nemesis
+
+import (
+	"encoding/json"
+	"flag"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+var hunt = flag.Bool("mutants", false, "see that the tests on real servers find the mutants of the proof of life")
+
+// mutant is the library without one of its safeguards. The simulation has many
+// more, see internal/mutants: these show that real servers do what the proof of
+// life is there for.
+type mutant struct {
+	name    string
+	changes []edit
+	test    string // that finds it
+	finding string // what that test says
+}
+
+// edit replaces a text that occurs once in a file.
+type edit struct{ file, old, new string }
+
+// withoutProofs sends no proof and takes the word of whoever extends the lease.
+var withoutProofs = edit{"proof.go", "if !s.proving {", "if false {"}
+
+var mutants = []mutant{
+	{"no deadline", []edit{
+		{"lease.go", "return end != nil && now.Before(*end) && now.Round(0).Before(end.Round(0))", "return end != nil"},
+	}, "TestAHolderThatWasStoppedWhileItsSessionEnded", "the first Valid after the stop must be false"},
+
+	{"answered pings extend the lease", []edit{withoutProofs, {
+		"link.go", "if t := l.answered(xid); t != nil {", `l.session.mu.Lock()
+	if ep := l.session.epoch; ep != nil {
+		ep.extend(time.Now().Add(part(l.session.shortest, proofPart)))
+	}
+	l.session.mu.Unlock()
+	if t := l.answered(xid); t != nil {`,
+	}}, "TestAHoldBehindAFollowerThatIsCutOff", "its lost channel was open"},
+
+	{"a proof is trusted after a quiet gap", []edit{
+		{"lease.go", "if byTouch.Before(byProof) {", "if false {"},
+	}, "TestAfterAQuietGap", "its lost channel was open"},
+}
+
+func TestMutantsOfTheProofOfLifeAreFoundOnRealServers(t *testing.T) {
+	if !*hunt {
+		t.Skip("takes minutes: -mutants runs it")
+	}
+	for _, m := range mutants {
+		t.Run(m.name, func(t *testing.T) {
+			out, err := m.run(t, "-test.run", "^"+m.test, "-trials", "200")
+			require.Error(t, err, "%s does not notice", m.test)
+			require.Contains(t, out, m.finding)
+			t.Logf("found by %s", m.test)
+		})
+	}
+}
+
+// unlimited holds without a lease. It is not for finding: it shows what the proofs
+// cost.
+var unlimited = mutant{name: "without proofs", changes: []edit{withoutProofs, {
+	"lease.go", "return end != nil && now.Before(*end) && now.Round(0).Before(end.Round(0))", "return end != nil",
+}}}
+
+func TestWhatProofsCost(t *testing.T) {
+	if !*measure {
+		t.Skip("measures: -measure runs it")
+	}
+	for _, m := range []mutant{{name: "with proofs"}, unlimited} {
+		out, err := m.run(t, "-test.run", "^$", "-test.bench", "Locking", "-test.benchtime", "3s", "-test.count", "3")
+		require.NoError(t, err, "%s", out)
+		for line := range strings.Lines(out) {
+			if strings.HasPrefix(line, "Benchmark") {
+				t.Logf("%s: %s", m.name, strings.TrimSpace(line))
+			}
+		}
+	}
+}
+
+// run runs this package's tests with the mutant in the library's place.
+func (m mutant) run(t *testing.T, args ...string) (out string, err error) {
+	t.Helper()
+	dir := t.TempDir()
+	replace := make(map[string]string)
+	for _, c := range m.changes {
+		file, err := filepath.Abs(filepath.Join("../..", c.file))
+		require.NoError(t, err)
+		text, err := os.ReadFile(file)
+		require.NoError(t, err)
+		require.Equal(t, 1, strings.Count(string(text), c.old), "%s must have this text once:\n%s", c.file, c.old)
+		replace[file] = filepath.Join(dir, c.file)
+		require.NoError(t, os.WriteFile(replace[file], []byte(strings.Replace(string(text), c.old, c.new, 1)), 0o600))
+	}
+	overlay, err := json.Marshal(map[string]any{"Replace": replace})
+	require.NoError(t, err)
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "overlay.json"), overlay, 0o600))
+	binary := filepath.Join(dir, "nemesis.test")
+	built, err := exec.Command("go", "test", "-c", "-vet=off", "-overlay", filepath.Join(dir, "overlay.json"), "-o", binary, ".").CombinedOutput()
+	require.NoError(t, err, "%s", built)
+	found, err := exec.Command(binary, args...).CombinedOutput()
+	return string(found), err
+}
