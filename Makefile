@@ -45,6 +45,10 @@ bench-test: zookeeper ## the tests of the benchmark itself, and a minute of it
 	cd bench && $(GO_TEST) ./...
 	@$(MAKE) bench SMOKE=1
 
+.PHONY: soak
+soak: zookeeper ## processes with locks on three servers under random faults, for DURATION (10m); SEED=n for the same kind of faults
+	go test ./internal/nemesis -run '^TestSoak$$' -v -count 1 -timeout 0 -soak $(or $(DURATION),10m) $(if $(SEED),-seed $(SEED))
+
 .PHONY: lint
 lint: ## formatting, go vet, staticcheck, a tidy go.mod
 	@unformatted=$$($(GOFUMPT) -l .) || exit; \

@@ -29,12 +29,3 @@ func TestTheFirstLockOfAnIdleSessionIsLostBeforeItsNodeGoes(t *testing.T) {
 		g.lock()
 	})
 }
-
-// A follower that has lost its leader answers pings and reads as before, while the
-// leader counts the session down.
-func TestAHoldBehindAFollowerThatIsCutOffIsLostBeforeItsNodeGoes(t *testing.T) {
-	repeatLoss(t, cutOff, func(g *group) {
-		g.lock()
-		pauseFor(rand.N(shortTimeout / 3))
-	})
-}

@@ -121,14 +121,14 @@ func ephemerals(conn *zk.Conn, root string) (map[string]int64, error) {
 	return found, nil
 }
 
-type silence struct{}
+type quiet struct{}
 
-func (silence) Printf(string, ...any) {}
+func (quiet) Printf(string, ...any) {}
 
 // dial returns a plain client of one server, once it has a session.
 func dial(addr string) (*zk.Conn, error) {
 	established := make(chan struct{}, 1)
-	conn, _, err := zk.Connect([]string{addr}, 30*time.Second, zk.WithLogger(silence{}), zk.WithEventCallback(func(e zk.Event) {
+	conn, _, err := zk.Connect([]string{addr}, 30*time.Second, zk.WithLogger(quiet{}), zk.WithEventCallback(func(e zk.Event) {
 		if e.State == zk.StateHasSession {
 			select {
 			case established <- struct{}{}:
