@@ -155,7 +155,7 @@ func TestConnectEndsWithItsContextAndNamesServersAndCause(t *testing.T) {
 		"unresolvable": {
 			server: "no-such-host.invalid:2181", cause: "lookup ",
 		},
-		"hanging": {server: hanging.Addr().String(), cause: "i/o timeout"},
+		"hanging": {server: hanging.Addr().String(), cause: "has not answered the connect request"},
 		"not TLS": {server: sharedServer(t).Addr(), cause: "EOF", options: []zklock.SessionOption{zklock.WithTLS(new(tls.Config))}},
 		"no port": {server: "127.0.0.1:99999", cause: "invalid port"},
 	} {

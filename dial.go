@@ -3,6 +3,7 @@ package zklock
 import (
 	"context"
 	"crypto/tls"
+	"fmt"
 	"net"
 	"sync"
 	"sync/atomic"
@@ -37,7 +38,9 @@ type dialer struct {
 
 // connect is what go-zookeeper calls for each connection. A dial and a handshake
 // have an eighth of the session timeout each, so that a server that does not
-// answer leaves time to find another one while the session lives.
+// answer leaves time to find another one while the session lives. There is no
+// session to save when the handshake is to make one, and to cut that off would
+// leave a session on the servers each time.
 func (d *dialer) connect(network, address string, timeout time.Duration) (net.Conn, error) {
 	if err := d.pause(); err != nil {
 		return nil, err
@@ -47,9 +50,14 @@ func (d *dialer) connect(network, address string, timeout time.Duration) (net.Co
 	defer cancel()
 	conn, err := d.open(ctx, network, address)
 	if err != nil {
+		d.session.log.Debug("zklock: dial failed", "server", address, "cause", err)
 		d.session.failed(err)
 		return nil, err
 	}
+	if d.session.ID() == 0 {
+		limit = max(limit, d.session.Timeout())
+	}
+	d.session.failed(fmt.Errorf("%s has not answered the connect request", address))
 	l := newLink(d.session, conn, limit)
 	d.mu.Lock()
 	previous := d.latest

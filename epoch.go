@@ -160,9 +160,8 @@ func (s *Session) tellHolders(event func(*Trace, *contender)) (any bool) {
 	return any
 }
 
-// failed notes why a server could not be reached, for Connect's error.
+// failed notes why there is no session yet, for Connect's error.
 func (s *Session) failed(cause error) {
-	s.log.Debug("zklock: connect failed", "cause", cause)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.failure = cause
