@@ -15,7 +15,7 @@ func (w *worker) profiled(m line.Message, measure func() (numbers, error)) (numb
 	if w.profiles == "" {
 		return measure()
 	}
-	name := filepath.Join(w.profiles, m.Fields["work"])
+	name := w.profile(m)
 	cpu, err := os.Create(name + ".cpu.pprof")
 	if err != nil {
 		return nil, err
@@ -26,11 +26,17 @@ func (w *worker) profiled(m line.Message, measure func() (numbers, error)) (numb
 	}
 	result, err := measure()
 	pprof.StopCPUProfile()
-	return result, errors.Join(err, writeAllocations(name+".allocs.pprof"))
+	return result, errors.Join(err, writeAllocations(name))
 }
 
+// profile is how the names of a work's profiles begin.
+func (w *worker) profile(m line.Message) string {
+	return filepath.Join(w.profiles, m.Fields["work"])
+}
+
+// writeAllocations writes what was allocated so far, and what of it is in use.
 func writeAllocations(name string) error {
-	file, err := os.Create(name)
+	file, err := os.Create(name + ".allocs.pprof")
 	if err != nil {
 		return err
 	}

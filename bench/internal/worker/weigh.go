@@ -25,11 +25,16 @@ func weighProcess() weight {
 
 // weigh returns what the waiters take up together, the goroutines that called
 // lock included.
-func (w *worker) weigh(context.Context, line.Message) (numbers, error) {
+func (w *worker) weigh(_ context.Context, m line.Message) (numbers, error) {
 	if w.queue == nil {
 		return nil, errors.New("there is no queue")
 	}
 	now, before := weighProcess(), w.queue.empty
+	if w.profiles != "" {
+		if err := writeAllocations(w.profile(m)); err != nil {
+			return nil, err
+		}
+	}
 	return numbers{
 		"heap":       now.heap - before.heap,
 		"stacks":     now.stacks - before.stacks,

@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"runtime"
 	"slices"
 
 	"github.com/zklock/zklock/bench/internal/line"
@@ -77,12 +78,18 @@ type worker struct {
 	profiles string              // a directory for profiles, if not empty
 }
 
+// fineRate has every few allocations recorded, for a profile.
+const fineRate = 1 << 10
+
 // Serve is the party until standard input ends, which also ends a measurement
 // that is under way: nothing outlives the benchmark.
 func Serve(name, profiles string) error {
 	p, ok := parties[name]
 	if !ok {
 		return fmt.Errorf("worker: no party %q, there are %q", name, Names())
+	}
+	if profiles != "" {
+		runtime.MemProfileRate = fineRate
 	}
 	w := &worker{party: p, clients: make(map[string][]client), profiles: profiles}
 	requests := make(chan string)
