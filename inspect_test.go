@@ -1,0 +1,205 @@
+package zklock_test
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"testing"
+	"time"
+
+	"github.com/go-zookeeper/zk"
+	"github.com/stretchr/testify/require"
+
+	"github.com/zklock/zklock"
+	"github.com/zklock/zklock/internal/faultproxy"
+)
+
+func (at *site) inspect(s *zklock.Session) []zklock.Contender {
+	at.t.Helper()
+	found, err := zklock.Inspect(within(at.t, patience), s, at.path)
+	require.NoError(at.t, err)
+	return found
+}
+
+// nodesOf returns the nodes of contenders, and heldOf whether they hold the lock.
+func nodesOf(found []zklock.Contender) (nodes []string) {
+	for _, c := range found {
+		nodes = append(nodes, c.Node)
+	}
+	return nodes
+}
+
+func heldOf(found []zklock.Contender) (held []bool) {
+	for _, c := range found {
+		held = append(held, c.Held)
+	}
+	return held
+}
+
+func TestInspectTellsWhoHoldsALockAndWhoWaits(t *testing.T) {
+	at := newSite(t)
+	observer := at.session()
+	require.Empty(t, at.inspect(observer), "a path that does not exist")
+	before := time.Now().Add(-time.Minute)
+	sessions := []*zklock.Session{at.session(), at.session(), at.session()}
+	l := at.locker(sessions[0])
+	l.Lock()
+	var waiting []<-chan *zklock.Hold
+	for i, s := range sessions[1:] {
+		waiting = append(waiting, at.begin(at.locker(s, zklock.WithData(fmt.Append(nil, "waiter ", i+1))).Acquire))
+		at.awaitQueue(i + 2)
+	}
+	found := at.inspect(observer)
+	require.Equal(t, at.queue(), nodesOf(found))
+	require.Equal(t, []bool{true, false, false}, heldOf(found))
+	require.Equal(t, l.Held().Node(), found[0].Node)
+	require.Equal(t, l.Held().Token(), found[0].Token)
+	host, err := os.Hostname()
+	require.NoError(t, err)
+	require.Contains(t, string(found[0].Data), fmt.Sprintf("host=%s pid=%d", host, os.Getpid()))
+	require.Equal(t, "waiter 2", string(found[2].Data))
+	for i, c := range found {
+		require.Equal(t, zklock.Exclusive, c.Kind)
+		require.Equal(t, sessions[i].ID(), c.Session)
+		require.WithinRange(t, c.Created, before, time.Now().Add(time.Minute))
+	}
+	l.Unlock()
+	for _, w := range waiting {
+		require.NoError(t, receive(t, w, "a waiter's turn").Release(t.Context()))
+	}
+}
+
+func TestInspectTellsReadersFromWriters(t *testing.T) {
+	at := newSite(t)
+	s := at.session()
+	var granted []<-chan *zklock.Hold
+	for i, kind := range "RRWR" {
+		l := at.rw(s)
+		acquire := l.RAcquire
+		if kind == 'W' {
+			acquire = l.Acquire
+		}
+		granted = append(granted, at.begin(acquire))
+		at.awaitQueue(i + 1)
+	}
+	waiting := at.acquire(s)
+	at.awaitQueue(5)
+	found := at.inspect(s)
+	require.Equal(t, []bool{true, true, false, false, false}, heldOf(found))
+	var kinds []string
+	for _, c := range found {
+		kinds = append(kinds, c.Kind.String())
+	}
+	require.Equal(t, []string{"read", "read", "write", "read", "exclusive"}, kinds)
+	for _, g := range append(granted, waiting) {
+		require.NoError(t, receive(t, g, "its turn").Release(t.Context()))
+	}
+	at.awaitQueue(0)
+	require.Empty(t, at.inspect(s), "a path that nobody uses")
+}
+
+func TestInspectTellsThePermitsThatAreOutAndWhoIsInLine(t *testing.T) {
+	at := newSite(t)
+	s := at.session()
+	sem := at.semaphore(s, 2)
+	h := take(t, sem, 2)
+	waiting := at.permits(sem, 1)
+	at.awaitLine(1)
+	found := at.inspect(at.session())
+	require.Equal(t, []bool{true, true, false}, heldOf(found))
+	require.Equal(t, zklock.Permit, found[0].Kind)
+	require.Equal(t, zklock.Permit, found[1].Kind)
+	require.Equal(t, zklock.Exclusive, found[2].Kind)
+	require.Contains(t, nodesOf(found), h.Node())
+	require.Equal(t, at.path+"/locks/"+at.childrenOf(at.path + "/locks")[0], found[2].Node)
+	for _, c := range found {
+		require.Equal(t, s.ID(), c.Session)
+	}
+	require.NoError(t, h.Release(t.Context()))
+	h = receive(t, waiting, "a permit")
+
+	// The server removes the node of a line in which nobody stands.
+	eventually(t, "the empty line to be removed", func() bool {
+		exists, _, err := at.conn.Exists(at.path + "/locks")
+		require.NoError(t, err)
+		return !exists
+	})
+	found = at.inspect(s)
+	require.Equal(t, []string{h.Node()}, nodesOf(found), "the permit is still out")
+	require.NoError(t, h.Release(t.Context()))
+}
+
+func TestInspectKnowsOtherLibrariesNodesAndIgnoresTheRest(t *testing.T) {
+	at := newSite(t)
+	at.makeParent()
+	const id = "8a0e00000000400080000000000000"
+	for _, name := range []string{
+		"_c_8a0e0000-0000-4000-8000-000000000000-lock-", // Curator
+		"_c_" + id + "00-lock-",                         // zk.Lock
+		id + "01__lock__",                               // kazoo
+		id + "02__rlock__",                              // kazoo
+		"config", "lock-",                               // somebody's else
+	} {
+		_, err := at.conn.Create(at.path+"/"+name, []byte(name), zk.FlagEphemeralSequential, zk.WorldACL(zk.PermAll))
+		require.NoError(t, err)
+	}
+	found := at.inspect(at.session())
+	require.Len(t, found, 4)
+	require.Equal(t, []bool{true, false, false, false}, heldOf(found))
+	require.Equal(t, zklock.Read, found[3].Kind)
+	for _, c := range found {
+		require.Equal(t, at.conn.SessionID(), c.Session)
+		require.NotEmpty(t, c.Data)
+	}
+}
+
+func TestInspectSaysWhatItCannotSee(t *testing.T) {
+	at := newSite(t)
+	s := at.session()
+	_, err := zklock.Inspect(done(), s, at.path)
+	require.ErrorIs(t, err, context.Canceled)
+	_, err = zklock.Inspect(t.Context(), nil, at.path)
+	require.ErrorContains(t, err, "session is nil")
+	_, err = zklock.Inspect(t.Context(), s, "relative")
+	require.ErrorContains(t, err, "relative")
+	at.create(at.path, zk.FlagPersistent, zk.PermAll&^zk.PermRead)
+	_, err = zklock.Inspect(t.Context(), s, at.path)
+	require.ErrorIs(t, err, zk.ErrNoAuth)
+	require.ErrorContains(t, err, at.path)
+	require.NoError(t, s.Close())
+	_, err = zklock.Inspect(t.Context(), s, at.path)
+	require.ErrorIs(t, err, zklock.ErrClosed)
+}
+
+// A list and one read for each node, sent together: the time is that of two
+// requests, however long the queue.
+func TestInspectReadsALongQueueWithinThreeRoundTrips(t *testing.T) {
+	const (
+		waiters = 500
+		delay   = 100 * time.Millisecond // each way
+	)
+	at := newSite(t)
+	at.makeParent()
+	for i := range waiters {
+		_, err := at.conn.Create(at.path+"/_c_8a0e0000-0000-4000-8000-000000000000-lock-", fmt.Append(nil, i),
+			zk.FlagEphemeralSequential, zk.WorldACL(zk.PermAll))
+		require.NoError(t, err)
+	}
+	s := at.session()
+	at.proxy.Delay(faultproxy.Both, delay)
+	best := time.Hour
+	for range 3 {
+		began := time.Now()
+		_, _, err := s.Conn().Exists("/")
+		require.NoError(t, err)
+		trip := time.Since(began)
+		began = time.Now()
+		found := at.inspect(s)
+		took := time.Since(began)
+		require.Len(t, found, waiters)
+		require.Equal(t, "499", string(found[waiters-1].Data))
+		best = min(best, took*100/trip)
+		t.Logf("%d contenders in %v, %.2f round trips of %v", waiters, took, float64(took)/float64(trip), trip)
+	}
+	require.Less(t, best, time.Duration(300), "hundredths of a round trip")
+}

@@ -1,0 +1,186 @@
+package zklock_test
+
+import (
+	"context"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/zklock/zklock"
+	"github.com/zklock/zklock/zktest"
+)
+
+const kept = 5 * time.Minute
+
+// retained returns a lock that was locked and unlocked once, and its node.
+func (b *bubble) retained(s *zklock.Session) (l *zklock.Locker, node string) {
+	b.t.Helper()
+	l = b.locker(s, zklock.WithRetention(kept))
+	l.Lock()
+	node = l.Held().Node()
+	l.Unlock()
+	synctest.Wait()
+	require.Equal(b.t, 1, b.queue(), "the node is kept")
+	return l, node
+}
+
+func TestARetainedLockIsTakenAgainWithoutARequest(t *testing.T) {
+	inBubble(t, func(t *testing.T, b *bubble) {
+		l, node := b.retained(b.session("owner"))
+		before := b.server.Requests()
+		for range 100 {
+			l.Lock()
+			require.Equal(t, node, l.Held().Node())
+			require.True(t, l.Held().Valid())
+			l.Unlock()
+			require.NoError(t, l.LockContext(t.Context()))
+			require.NoError(t, l.UnlockContext(t.Context()))
+			require.True(t, l.TryLock())
+			l.Unlock()
+		}
+		synctest.Wait()
+		require.Equal(t, before, b.server.Requests())
+		require.False(t, b.locker(b.session("other")).TryLock(), "a try sees it as taken, as documented")
+	})
+}
+
+func TestARetainedNodeIsGivenUpAtOnceWhenAnotherQueues(t *testing.T) {
+	inBubble(t, func(t *testing.T, b *bubble) {
+		s := b.session("owner")
+		l, node := b.retained(s)
+		for name, other := range map[string]*zklock.Locker{
+			"of another session": b.locker(b.session("other")), "of the same session": b.locker(s),
+		} {
+			began := time.Now()
+			h, err := other.Acquire(t.Context())
+			require.NoError(t, err, name)
+			require.Zero(t, time.Since(began), name)
+			synctest.Wait()
+			require.NotContains(t, b.server.Children(b.path), node)
+			require.False(t, l.TryLock(), name)
+			require.NoError(t, h.Release(t.Context()), name)
+			l.Lock()
+			node = l.Held().Node()
+			l.Unlock()
+		}
+		// Another that queues while the lock is held: nothing is kept.
+		l.Lock()
+		granted := make(chan grant, 1)
+		b.ask(t.Context(), "other", b.locker(b.session("third")), granted)
+		l.Unlock()
+		g := b.next(granted)
+		require.Equal(t, 1, b.queue())
+		require.NoError(t, g.Release(t.Context()))
+		require.Zero(t, b.queue())
+	})
+}
+
+func TestARetainedNodeIsGivenUpAfterItsTime(t *testing.T) {
+	inBubble(t, func(t *testing.T, b *bubble) {
+		l, node := b.retained(b.session("owner"))
+		time.Sleep(kept * 3 / 4)
+		l.Lock() // its time begins anew with each Unlock
+		require.Equal(t, node, l.Held().Node())
+		time.Sleep(kept * 3 / 4)
+		require.NoError(t, l.Held().Err())
+		l.Unlock()
+		time.Sleep(kept - time.Second)
+		require.Equal(t, 1, b.queue())
+		time.Sleep(2 * time.Second)
+		require.Zero(t, b.queue())
+		l.Lock()
+		require.NotEqual(t, node, l.Held().Node())
+		l.Unlock()
+	})
+}
+
+func TestARetainedNodeThatIsRevokedIsGivenUp(t *testing.T) {
+	inBubble(t, func(t *testing.T, b *bubble) {
+		l, node := b.retained(b.session("owner"))
+		require.NoError(t, zklock.Revoke(t.Context(), b.session("other"), node))
+		time.Sleep(time.Second) // a fresh node is not watched yet
+		require.Zero(t, b.queue())
+
+		l.Lock() // revoked while it is held: it is not kept
+		require.NoError(t, zklock.Revoke(t.Context(), b.session("other"), l.Held().Node()))
+		<-l.Held().Revoked()
+		l.Unlock()
+		synctest.Wait()
+		require.Zero(t, b.queue())
+	})
+}
+
+func TestARetainedNodeGoesWithItsSession(t *testing.T) {
+	inBubble(t, func(t *testing.T, b *bubble) {
+		s := b.session("owner")
+		l, node := b.retained(s)
+		require.True(t, b.server.ExpireSession(s.ID()))
+		synctest.Wait()
+		l.Lock()
+		require.NotEqual(t, node, l.Held().Node(), "not from memory")
+		require.Equal(t, b.path+"/"+b.server.Children(b.path)[0], l.Held().Node())
+		node = l.Held().Node()
+		l.Unlock()
+		synctest.Wait()
+
+		time.Sleep(time.Second) // a fresh node is not watched yet
+		require.NoError(t, b.session("operator").Conn().Delete(node, -1))
+		synctest.Wait()
+		l.Lock()
+		require.NotEqual(t, node, l.Held().Node(), "not from memory")
+		l.Unlock()
+		synctest.Wait()
+		require.Equal(t, 1, b.queue())
+		require.NoError(t, s.Close())
+		require.Zero(t, b.queue())
+		require.ErrorIs(t, l.LockContext(t.Context()), zklock.ErrClosed)
+	})
+}
+
+// Cut off, the owner may take its lock again as long as its lease lasts, and not a
+// moment longer: by then somebody else may have it.
+func TestARetainedLockIsNotTakenAgainWithoutALease(t *testing.T) {
+	inBubble(t, func(t *testing.T, b *bubble) {
+		s := b.session("owner")
+		l, node := b.retained(s)
+		client := b.server.Client("owner")
+		client.Block(zktest.ToServer)
+		client.Block(zktest.ToClient)
+		granted := make(chan grant, 1)
+		b.ask(t.Context(), "other", b.locker(b.session("other")), granted)
+		var lastFromMemory time.Time
+		for len(granted) == 0 {
+			if l.TryLock() {
+				require.Empty(t, granted)
+				lastFromMemory = time.Now()
+				require.Equal(t, node, l.Held().Node())
+				l.Unlock()
+			}
+			time.Sleep(10 * time.Millisecond)
+		}
+		require.False(t, lastFromMemory.IsZero(), "within the lease it can be taken")
+		require.Greater(t, time.Since(lastFromMemory), time.Second, "the lease ends well before the session does")
+		require.ErrorIs(t, l.LockContext(within(t, time.Second)), context.DeadlineExceeded)
+		client.Unblock()
+		g := b.next(granted)
+		require.NoError(t, g.Release(t.Context()))
+		l.Lock()
+		require.NotEqual(t, node, l.Held().Node())
+		l.Unlock()
+	})
+}
+
+func TestCohortsExcludeEachOther(t *testing.T) {
+	at := newSite(t)
+	s := at.session()
+	requireExclusion(t, []*zklock.Locker{
+		at.locker(s, zklock.WithHandoff(4)),
+		at.locker(s, zklock.WithRetention(time.Minute)),
+		at.stranger(zklock.WithHandoff(3), zklock.WithRetention(10*time.Millisecond)),
+		at.stranger(zklock.WithHandoff(100)),
+		at.stranger(),
+	}, len(ways), 10)
+	eventually(t, "all but retained nodes to go", func() bool { return len(at.queue()) <= 1 })
+}
