@@ -26,8 +26,8 @@ func (l *lossFlags) flags(cmd *cobra.Command) {
 	cmd.Flags().IntVar(&l.exitCode, "lost-exit-code", exitLost, "exit `code` when the lock was lost before the command had ended")
 }
 
-// signal is what ends the command: 0 if nothing does.
-func (l *lossFlags) signal() syscall.Signal {
+// ending is the signal that ends the command: 0 if nothing does.
+func (l *lossFlags) ending() syscall.Signal {
 	switch l.onLost.value {
 	case "kill":
 		return syscall.SIGKILL

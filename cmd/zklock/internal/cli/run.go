@@ -2,11 +2,13 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"os"
 	"os/signal"
 	"strconv"
+	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -21,6 +23,7 @@ type run struct {
 	lockFlags
 	lossFlags
 	conflictCode int
+	onRevoke     *choice
 
 	path string
 	argv []string
@@ -43,6 +46,8 @@ func newRun() *cobra.Command {
 	r.lockFlags.flags(cmd)
 	cmd.Flags().IntVarP(&r.conflictCode, "conflict-exit-code", "E", exitConflict, "exit `code` when the lock was not to be had")
 	r.lossFlags.flags(cmd)
+	r.onRevoke = oneOf("ignore", "term")
+	r.onRevoke.add(cmd, "on-revoke", "what to do with the command when somebody asks for the lock back")
 	r.connection.flags(cmd)
 	return cmd
 }
@@ -86,19 +91,19 @@ func (r *run) run(ctx context.Context) error {
 		}
 		return err
 	}
-	defer session.Close()
+	r.heedRevocation(hold, signals)
 	result, err := job.Run(job.Command{
 		Path: executable, Args: r.argv, Env: environment(session, hold, r.path),
 		Lost: hold.Lost(), Valid: hold.Valid,
-		Ending: r.signal(), KillAfter: r.patience(session.Timeout()), Orphaned: r.signal(),
+		Ending: r.ending(), KillAfter: r.patience(session.Timeout()), Orphaned: r.ending(),
 	}, signals, r.log)
-	lost := result.Ended || r.signal() != 0 && !hold.Valid()
-	r.leave(ctx, session, hold, signals)
+	lost := result.Ended || r.ending() != 0 && !hold.Valid()
+	r.leave(ctx, session, hold)
 	switch {
 	case err != nil:
 		return err
 	case lost:
-		return withCode(r.exitCode, fmt.Errorf("run %s: %w before the command had ended", r.path, zklock.ErrLost))
+		return withCode(r.exitCode, fmt.Errorf("run %s: the lock was lost before the command had ended", r.path))
 	}
 	return exitWith(result.ExitCode())
 }
@@ -127,16 +132,37 @@ func (r *run) enter(ctx context.Context, signals <-chan os.Signal) (*zklock.Sess
 
 // leave gives the lock back. If no server can be reached it gives up when the
 // session, and the lock with it, must have ended, or at a signal.
-func (r *run) leave(ctx context.Context, session *zklock.Session, hold *zklock.Hold, signals <-chan os.Signal) {
+func (r *run) leave(ctx context.Context, session *zklock.Session, hold *zklock.Hold) {
+	signals := catchEnding()
+	defer signal.Stop(signals)
 	ctx, stop := interruptible(ctx, signals)
 	defer stop()
 	ctx, cancel := context.WithTimeout(ctx, session.Timeout())
 	defer cancel()
-	if err := hold.Release(ctx); err != nil {
-		r.log.Warn("the lock was not given back", "error", err)
-		return
+	released := hold.Release(ctx)
+	closed := session.Close() // gives back what Release could not
+	switch {
+	case errors.Is(released, zklock.ErrLost):
+	case released != nil && closed != nil:
+		r.log.Warn("the lock was not given back, and stays until its session ends", "error", released)
+	default:
+		r.log.Info("the lock is given back", "node", hold.Node())
 	}
-	r.log.Info("the lock is given back", "node", hold.Node())
+}
+
+// heedRevocation does what --on-revoke says when somebody asks for the lock back.
+func (r *run) heedRevocation(hold *zklock.Hold, signals chan<- os.Signal) {
+	go func() {
+		select {
+		case <-hold.Revoked():
+		case <-hold.Context().Done():
+			return
+		}
+		r.log.Warn("somebody asks for the lock back", "node", hold.Node(), "on_revoke", r.onRevoke)
+		if r.onRevoke.value == "term" {
+			signals <- syscall.SIGTERM
+		}
+	}()
 }
 
 // environment is the command's: ours, and what it may want to know of the lock.

@@ -101,21 +101,22 @@ func (s *supervisor) stopped(by syscall.Signal) {
 		s.resume()
 		return
 	}
-	whom := unix.Getpid()
+	s.log.Info("stopped with the command", "signal", name(by))
+	signal.Ignore(syscall.SIGTSTP)
 	if s.tty.has(s.group.id) {
 		s.tty.takeFrom(s.group.id)
-		whom = 0 // the key was meant for our whole group
+		_ = unix.Kill(0, syscall.SIGTSTP) // the key was meant for our whole group
 	}
-	s.log.Info("stopped with the command", "signal", name(by))
-	// Until SIGCONT. The kernel ignores it where no shell could continue us.
-	signal.Reset(syscall.SIGTSTP)
-	_ = unix.Kill(whom, syscall.SIGTSTP)
+	// Go cannot give a signal that it has caught its default effect back. This one
+	// it has never caught, and the kernel, as it does with SIGTSTP, discards it
+	// where there is no shell that could continue us.
+	_ = unix.Kill(unix.Getpid(), syscall.SIGTTIN)
 }
 
 // resume lets the group go on, unless it has lost the right to while nobody
 // could look.
 func (s *supervisor) resume() {
-	Catch(s.signals, []os.Signal{syscall.SIGTSTP})
+	signal.Notify(s.signals, syscall.SIGTSTP) // see stopped
 	if !s.command.Valid() {
 		s.end()
 	}

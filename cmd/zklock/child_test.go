@@ -1,0 +1,63 @@
+package main_test
+
+import (
+	"bufio"
+	"fmt"
+	"os"
+	"os/exec"
+	"os/signal"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
+
+// childVariable makes this executable one of the programs that zklock runs.
+const childVariable = "ZKLOCK_TEST_CHILD"
+
+// children are those programs. Each ends at the end of its standard input.
+var children = map[string]func(){
+	// announce says which signals it gets, and survives them.
+	"announce": func() {
+		signals := make(chan os.Signal, 16)
+		signal.Notify(signals, syscall.SIGHUP, syscall.SIGINT, syscall.SIGQUIT, syscall.SIGTERM,
+			syscall.SIGUSR1, syscall.SIGUSR2, syscall.SIGALRM, syscall.SIGWINCH)
+		fmt.Println("ready", os.Getpid())
+		go func() {
+			for sig := range signals {
+				fmt.Println(unix.SignalName(sig.(syscall.Signal)))
+			}
+		}()
+		untilEndOfInput()
+	},
+	// family has a child that announces, in the same process group, and ends by
+	// SIGUSR1. It is deaf to the other signals.
+	"family": func() {
+		child := exec.Command(os.Args[0])
+		child.Env = append(os.Environ(), childVariable+"=announce")
+		child.Stdin, child.Stdout, child.Stderr = os.Stdin, os.Stdout, os.Stderr
+		if err := child.Start(); err != nil {
+			fmt.Println(err)
+			return
+		}
+		signals := make(chan os.Signal, 16)
+		signal.Notify(signals, syscall.SIGUSR1, syscall.SIGTERM, syscall.SIGINT)
+		for <-signals != syscall.SIGUSR1 {
+		}
+	},
+}
+
+func untilEndOfInput() {
+	for lines := bufio.NewScanner(os.Stdin); lines.Scan(); {
+		fmt.Println("got", lines.Text())
+	}
+}
+
+func runChild(name string) int {
+	children[name]()
+	return 0
+}
+
+// as returns the command line, behind --, of one of the children.
+func as(child string) []string {
+	return []string{"--", "env", childVariable + "=" + child, os.Args[0]}
+}

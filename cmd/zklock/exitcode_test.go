@@ -1,0 +1,193 @@
+package main_test
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/go-zookeeper/zk"
+	"github.com/stretchr/testify/require"
+)
+
+func TestTheExitCodeIsTheCommands(t *testing.T) {
+	t.Parallel()
+	at := newSite(t)
+	for script, want := range map[string]int{
+		"exit 0":        0,
+		"exit 3":        3,
+		"exit 255":      255,
+		"kill -KILL $$": 128 + 9,
+		"kill -TERM $$": 128 + 15,
+		"kill -INT $$":  128 + 2,
+		"kill -SEGV $$": 128 + 11,
+	} {
+		p := at.run("--", "sh", "-c", script)
+		require.Equal(t, want, p.exit(), script)
+		require.Empty(t, p.stderr.String(), "zklock adds nothing of its own")
+	}
+	at.awaitQueue(0)
+}
+
+func TestACommandThatCannotBeRunTakesNoLock(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	file := func(name, content string, mode os.FileMode) string {
+		path := filepath.Join(dir, name)
+		require.NoError(t, os.WriteFile(path, []byte(content), mode))
+		return path
+	}
+	at := newSite(t)
+	for name, c := range map[string]struct {
+		command string
+		code    int
+		says    string
+	}{
+		"no such name":     {"no-such-command", 127, `"no-such-command": executable file not found in $PATH`},
+		"no such file":     {dir + "/none", 127, "no such file"},
+		"not executable":   {file("plain", "echo", 0o644), 126, "permission denied"},
+		"a directory":      {dir, 126, "directory"},
+		"no interpreter":   {file("script", "echo\n", 0o755), 126, "#!/bin/sh"},
+		"lost interpreter": {file("lost", "#!/none\n", 0o755), 127, "no such file"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := at.run("--", c.command)
+			require.Equal(t, c.code, p.exit())
+			require.Contains(t, p.stderr.String(), "zklock: cannot run")
+			require.Contains(t, p.stderr.String(), c.says)
+			at.awaitQueue(0)
+		})
+	}
+}
+
+func TestAWrongCommandLineIsExplained(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	empty := filepath.Join(dir, "empty")
+	require.NoError(t, os.WriteFile(empty, []byte("nonsense\n"), 0o600))
+	at := newSite(t)
+	for line, says := range map[string]string{
+		"run":                                      "there is no --",
+		"run /p true":                              "there is no -- among the arguments [\"/p\" \"true\"]",
+		"run -- true":                              "0 arguments before the --",
+		"run /p /q -- true":                        "2 arguments before the --",
+		"run /p --":                                "there is no command",
+		"run p -- true":                            `PATH "p": it must start with /`,
+		"run /p//q -- true":                        `"/p//q" has an empty node name`,
+		"run --limit 0 /p -- true":                 "--limit 0: it must be at least 1",
+		"run --limit x /p -- true":                 `"x"`,
+		"run --limit 2 -s /p -- true":              "[exclusive shared limit]",
+		"run -n -w 1 /p -- true":                   "[nonblock timeout]",
+		"run -w soon /p -- true":                   `"soon" is not a time`,
+		"run -w -1s /p -- true":                    `"-1s" is negative`,
+		"run -E 256 /p -- true":                    "--conflict-exit-code 256: it must be from 0 to 255",
+		"run --lost-exit-code -1 /p -- true":       "--lost-exit-code -1: it must be from 0 to 255",
+		"run --on-lost panic /p -- true":           `"panic" is none of its values: term, kill, ignore`,
+		"run --on-revoke kill /p -- true":          `"kill" is none of its values: ignore, term`,
+		"run --log-format xml /p -- true":          `"xml" is none of its values: text, json`,
+		"run --session-timeout 0 /p -- true":       "--session-timeout 0s",
+		"run --servers a,,b /p -- true":            `--servers "a,,b": there is an empty server`,
+		"run --auth-file /none /p -- true":         "--auth-file: open /none",
+		"run --auth-file " + empty + " /p -- true": "line 1: it must be scheme:credentials",
+		"run --tls-ca /none /p -- true":            "--tls-ca: open /none",
+		"run --tls-ca " + empty + " /p -- true":    "there is no certificate in it",
+		"run --tls-cert a /p -- true":              `--tls-cert "a", --tls-key "": give both or none`,
+		"run --tls-cert a --tls-key b /p -- true":  "--tls-cert a, --tls-key b: open a",
+		"run --no-such-flag /p -- true":            "--no-such-flag",
+		"status":                                   "there are 0 arguments",
+		"status /p /q":                             "there are 2 arguments",
+		"status p":                                 `PATH "p": it must start with /`,
+		"status --format xml /p":                   `"xml" is none of its values: table, json`,
+		"break /p":                                 "--node is empty",
+		"server x":                                 `there are arguments (["x"])`,
+		"no-such-command":                          `"no-such-command"`,
+	} {
+		p := at.zklock(strings.Fields(line)...)
+		require.Equal(t, 64, p.exit(), "zklock %s: %s", line, p.stderr)
+		require.Contains(t, p.stderr.String(), says, "zklock %s", line)
+		require.NotContains(t, p.stderr.String(), "nonsense", "what is in a file of credentials is kept")
+	}
+}
+
+func TestWithoutServersItSaysHowToNameThem(t *testing.T) {
+	t.Parallel()
+	at := newSite(t)
+	cmd := at.command("run", "/p", "--", "true")
+	cmd.Env = append(os.Environ(), "ZKLOCK_SERVERS=")
+	p := at.start(cmd)
+	require.Equal(t, 64, p.exit())
+	require.Contains(t, p.stderr.String(), "give --servers host:port,... or set $ZKLOCK_SERVERS")
+}
+
+func TestServersThatCannotBeReachedEndTheWait(t *testing.T) {
+	t.Parallel()
+	at := newSite(t)
+	for name, flags := range map[string][]string{
+		"within the time to wait":       {"--servers=127.0.0.1:1", "-w", "300ms"},
+		"within the session timeout":    {"--servers=127.0.0.1:1", "--session-timeout", "300ms"},
+		"a server that does not answer": {"--servers=" + silentServer(t), "--timeout=0.3"},
+	} {
+		p := at.run(append(flags, "--", "true")...)
+		require.Equal(t, 69, p.exit(), name)
+		require.Contains(t, p.stderr.String(), "zklock: connect 127.0.0.1:", name)
+	}
+}
+
+func TestATakenLockIsAConflict(t *testing.T) {
+	t.Parallel()
+	at := newSite(t)
+	holder := at.run("--", "cat")
+	at.awaitQueue(1)
+	for _, c := range []struct {
+		flags []string
+		code  int
+	}{
+		{[]string{"-n"}, 75},
+		{[]string{"--nonblock"}, 75},
+		{[]string{"-w", "0"}, 75},
+		{[]string{"-w", "0.2"}, 75},
+		{[]string{"--timeout", "200ms"}, 75},
+		{[]string{"-n", "-E", "0"}, 0},
+		{[]string{"-w", "200ms", "--conflict-exit-code", "42"}, 42},
+		{[]string{"-n", "--shared"}, 75},
+		{[]string{"-n", "--exclusive"}, 75},
+	} {
+		p := at.run(append(c.flags, "--", "echo", "it must not run")...)
+		require.Equal(t, c.code, p.exit(), "%v", c.flags)
+		require.Empty(t, p.rest())
+		require.Contains(t, p.stderr.String(), at.path+": lock is held by another", "%v", c.flags)
+	}
+	at.awaitQueue(1)
+	holder.stdin.Close()
+	require.Equal(t, 0, holder.exit())
+	require.Equal(t, 0, at.run("-n", "--", "true").exit(), "the lock is free again")
+}
+
+func TestARefusedLoginIsSaidToBeOne(t *testing.T) {
+	t.Parallel()
+	at := newSite(t)
+	at.create(zk.DigestACL(zk.PermAll, "zoe", "s3cret"))
+	for name, auth := range map[string]string{
+		"no credentials":     "",
+		"wrong credentials":  "digest:zoe:guess",
+		"an unknown scheme":  "nonsense:zoe:guess",
+		"another's password": "digest:joe:s3cret",
+	} {
+		t.Run(name, func(t *testing.T) {
+			cmd := at.command(at.runArgs("--", "true")...)
+			cmd.Env = append(cmd.Env, "ZKLOCK_AUTH="+auth)
+			p := at.start(cmd)
+			require.Equal(t, 77, p.exit())
+			require.NotContains(t, p.stderr.String(), "guess", "the secret is kept")
+		})
+	}
+	secret := filepath.Join(t.TempDir(), "auth")
+	require.NoError(t, os.WriteFile(secret, []byte("digest:other:x\r\n\ndigest:zoe:s3cret\n"), 0o600))
+	require.Equal(t, 0, at.run("--auth-file", secret, "--", "true").exit())
+	cmd := at.command(at.runArgs("--", "true")...)
+	cmd.Env = append(cmd.Env, "ZKLOCK_AUTH=digest:zoe:s3cret")
+	require.Equal(t, 0, at.start(cmd).exit())
+
+	status := at.zklock("status", at.path)
+	require.Equal(t, 77, status.exit(), "who may not read is told so")
+}

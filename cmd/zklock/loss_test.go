@@ -1,0 +1,186 @@
+package main_test
+
+import (
+	"encoding/json"
+	"io"
+	"os"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+func TestALostSessionEndsTheCommand(t *testing.T) {
+	t.Parallel()
+	at := newSite(t)
+	p := at.run("--", "sh", "-c", orphan+"exec sleep 1000")
+	grandchild, err := strconv.Atoi(p.line())
+	require.NoError(t, err)
+	at.killSession()
+	require.Equal(t, 76, p.exit())
+	require.False(t, alive(grandchild), "with its whole group")
+	require.Contains(t, p.stderr.String(), "zklock: run "+at.path+": the lock was lost")
+}
+
+func TestTheExitCodeOfALossCanBeChosen(t *testing.T) {
+	t.Parallel()
+	at := newSite(t)
+	p := at.run("--lost-exit-code", "42", "--", "sh", "-c", `trap 'exit 0' TERM; echo ready; read x`)
+	p.line()
+	at.killSession()
+	require.Equal(t, 42, p.exit(), "whatever the command makes of its end")
+}
+
+func TestACommandThatDoesNotEndAfterALossIsKilled(t *testing.T) {
+	t.Parallel()
+	at := newSite(t)
+	p := at.run(append([]string{"--kill-after", "100ms"}, as("family")...)...)
+	_, text, _ := strings.Cut(p.line(), " ")
+	grandchild, err := strconv.Atoi(text)
+	require.NoError(t, err)
+	at.killSession()
+	require.Equal(t, "SIGTERM", p.line(), "first it is asked")
+	require.Equal(t, 76, p.exit())
+	require.False(t, alive(grandchild))
+	require.Contains(t, p.stderr.String(), "killing what is left")
+}
+
+func TestAnOrphanedGrandchildIsKilledAfterALossToo(t *testing.T) {
+	t.Parallel()
+	at := newSite(t)
+	p := at.run(append([]string{"-v", "--kill-after", "100ms"}, as("family")...)...)
+	_, text, _ := strings.Cut(p.line(), " ")
+	grandchild, err := strconv.Atoi(text)
+	require.NoError(t, err)
+	p.signal(syscall.SIGUSR1) // the command ends, its child announces it
+	require.Equal(t, "SIGUSR1", p.line())
+	eventually(t, "the command to end", func() bool {
+		return strings.Contains(p.stderr.String(), "its process group has not")
+	})
+	at.killSession()
+	require.Equal(t, "SIGTERM", p.line())
+	require.Equal(t, 76, p.exit())
+	require.False(t, alive(grandchild))
+}
+
+func TestALostLockKillsAtOnceIfToldTo(t *testing.T) {
+	t.Parallel()
+	at := newSite(t)
+	p := at.run(append([]string{"--on-lost", "kill"}, as("announce")...)...)
+	p.line()
+	at.killSession()
+	require.Equal(t, 76, p.exit())
+	require.Empty(t, p.rest(), "it was not asked")
+}
+
+func TestALostLockIsIgnoredIfToldTo(t *testing.T) {
+	t.Parallel()
+	at := newSite(t)
+	p := at.run("--on-lost", "ignore", "--", "sh", "-c", `echo ready; read x; echo "got $x"; exit 5`)
+	p.line()
+	at.killSession()
+	eventually(t, "the loss to be told", func() bool { return strings.Contains(p.stderr.String(), "lost") })
+	p.say("on")
+	require.Equal(t, "got on", p.line())
+	require.Equal(t, 5, p.exit())
+}
+
+func TestTheCommandIsGoneBeforeTheServerGivesTheLockAway(t *testing.T) {
+	t.Parallel()
+	at := newSite(t)
+	link := newRelay(t, at.addr)
+	p := at.run(append([]string{"--servers", link.addr, "--session-timeout", "4s"}, as("announce")...)...)
+	p.line()
+	link.silence()
+	require.Equal(t, "SIGTERM", p.line())
+	require.Len(t, at.queue(), 1, "the server still has the session")
+	require.Equal(t, 76, p.exit(), "it ignored SIGTERM, and was killed a quarter of the session timeout later")
+	require.Len(t, at.queue(), 1, "the server still has the session")
+	at.awaitQueue(0)
+}
+
+func TestAnInterruptedConnectionIsNotALoss(t *testing.T) {
+	t.Parallel()
+	at := newSite(t)
+	link := newRelay(t, at.addr)
+	p := at.run(append([]string{"--servers", link.addr, "-v"}, as("announce")...)...)
+	p.line()
+	p.mute(func() {
+		link.cut()
+		eventually(t, "another connection", func() bool { return link.count() == 2 })
+		require.Len(t, at.queue(), 1)
+	})
+	p.stdin.Close()
+	require.Equal(t, 0, p.exit())
+	require.Empty(t, at.queue())
+}
+
+func TestAFullPipeKeepsNobodyFromEndingTheCommand(t *testing.T) {
+	t.Parallel()
+	at := newSite(t)
+	out, in, err := os.Pipe() // of which nobody reads
+	require.NoError(t, err)
+	defer out.Close()
+	require.NoError(t, in.SetWriteDeadline(time.Now().Add(100*time.Millisecond)))
+	_, err = in.Write(make([]byte, 1<<20))
+	require.ErrorIs(t, err, os.ErrDeadlineExceeded, "the pipe is full")
+	cmd := at.command(at.runArgs("-vv", "--", "sh", "-c", "echo $$ >&3; exec yes")...)
+	said, pid, err := os.Pipe()
+	require.NoError(t, err)
+	defer said.Close()
+	cmd.Stdout, cmd.Stderr, cmd.ExtraFiles = in, in, []*os.File{pid}
+	p := at.start(cmd)
+	in.Close()
+	pid.Close()
+	text := make([]byte, 20)
+	n, err := said.Read(text)
+	require.NoError(t, err)
+	child, err := strconv.Atoi(strings.TrimSpace(string(text[:n])))
+	require.NoError(t, err)
+	at.killSession()
+	require.Equal(t, 76, p.exit())
+	require.False(t, alive(child))
+}
+
+func TestAClosedPipeEndsNobodyButWhoWritesToIt(t *testing.T) {
+	t.Parallel()
+	at := newSite(t)
+	out, in, err := os.Pipe()
+	require.NoError(t, err)
+	out.Close()
+	cmd := at.command(at.runArgs("-vv", "--", "sh", "-c", `read x; echo "got $x" >&3; yes; echo $? >&3`)...)
+	said, tell, err := os.Pipe()
+	require.NoError(t, err)
+	defer said.Close()
+	cmd.Stdout, cmd.Stderr, cmd.ExtraFiles = in, in, []*os.File{tell}
+	p := at.start(cmd)
+	in.Close()
+	tell.Close()
+	p.say("on")
+	require.Equal(t, 0, p.exit())
+	text, err := io.ReadAll(said)
+	require.NoError(t, err)
+	require.Equal(t, "got on\n"+strconv.Itoa(128+int(syscall.SIGPIPE))+"\n", string(text))
+}
+
+func TestMessagesCanBeJSON(t *testing.T) {
+	t.Parallel()
+	at := newSite(t)
+	p := at.run("-v", "--log-format", "json", "--", "sh", "-c", "echo ready; read x")
+	p.line()
+	at.killSession()
+	require.Equal(t, 76, p.exit())
+	lines := strings.Split(strings.TrimSpace(p.stderr.String()), "\n")
+	var last map[string]any
+	for _, line := range lines {
+		last = nil
+		require.NoError(t, json.Unmarshal([]byte(line), &last), line)
+		require.NotEmpty(t, last["msg"])
+	}
+	require.Equal(t, "run "+at.path+": the lock was lost before the command had ended", last["msg"])
+	require.InDelta(t, 76, last["exit_code"], 0)
+	require.Greater(t, len(lines), 3)
+}

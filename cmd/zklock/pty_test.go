@@ -1,0 +1,104 @@
+package main_test
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/creack/pty"
+	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
+)
+
+// console is an interactive shell on a terminal, as a person has it.
+type console struct {
+	t    *testing.T
+	pty  *os.File
+	said *record
+	read int // how much of said was looked at
+}
+
+const prompt = "READY> "
+
+// newConsole starts a shell that has zklock in its path, the site's servers, and the
+// site's path in $P and this executable in $T.
+func newConsole(at *site) *console {
+	t := at.t
+	t.Helper()
+	shell := exec.Command("bash", "--norc", "--noprofile", "--noediting", "-i")
+	shell.Env = append(os.Environ(), "TERM=xterm", "HISTFILE=", "PS1="+prompt, "P="+at.path, "T="+os.Args[0],
+		"ZKLOCK_SERVERS="+at.addr, "PATH="+filepath.Dir(zklockBinary)+":"+os.Getenv("PATH"))
+	f, err := pty.StartWithSize(shell, &pty.Winsize{Rows: 24, Cols: 100})
+	require.NoError(t, err)
+	c := &console{t: t, pty: f, said: new(record)}
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		buffer := make([]byte, 4096)
+		for {
+			n, err := f.Read(buffer)
+			_, _ = c.said.Write(buffer[:n])
+			if err != nil {
+				return
+			}
+		}
+	}()
+	t.Cleanup(func() {
+		_ = syscall.Kill(-shell.Process.Pid, syscall.SIGKILL)
+		f.Close() // hangs up on whatever is left
+		_ = shell.Wait()
+		<-ended
+		if t.Failed() {
+			t.Logf("the terminal shows:\n%s", c.said)
+		}
+	})
+	c.expect(prompt)
+	return c
+}
+
+// key types something.
+func (c *console) key(text string) {
+	c.t.Helper()
+	_, err := c.pty.WriteString(text)
+	require.NoError(c.t, err)
+}
+
+// enter types a line.
+func (c *console) enter(line string) {
+	c.t.Helper()
+	c.key(line + "\r")
+}
+
+// expect waits until the terminal shows the text, behind what was expected before.
+func (c *console) expect(text string) {
+	c.t.Helper()
+	deadline := time.Now().Add(patience)
+	for {
+		said := c.said.String()[c.read:]
+		if i := strings.Index(said, text); i >= 0 {
+			c.read += i + len(text)
+			return
+		}
+		require.True(c.t, time.Now().Before(deadline), "waiting for %q", text)
+		time.Sleep(5 * time.Millisecond)
+	}
+}
+
+// foreground returns the process group that has the terminal.
+func (c *console) foreground() int {
+	c.t.Helper()
+	group, err := unix.IoctlGetInt(int(c.pty.Fd()), unix.TIOCGPGRP)
+	require.NoError(c.t, err)
+	return group
+}
+
+// Keys of a terminal.
+const (
+	ctrlC = "\x03"
+	ctrlZ = "\x1a"
+	ctrlD = "\x04"
+)

@@ -1,0 +1,140 @@
+package main_test
+
+import (
+	"os/exec"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
+)
+
+func TestSignalsArePassedOn(t *testing.T) {
+	t.Parallel()
+	at := newSite(t)
+	p := at.run(as("announce")...)
+	p.line()
+	for _, sig := range []syscall.Signal{
+		syscall.SIGHUP, syscall.SIGINT, syscall.SIGQUIT, syscall.SIGTERM,
+		syscall.SIGUSR1, syscall.SIGUSR2, syscall.SIGALRM, syscall.SIGWINCH,
+	} {
+		p.signal(sig)
+		require.Equal(t, unix.SignalName(sig), p.line())
+	}
+	p.stdin.Close()
+	require.Equal(t, 0, p.exit(), "a command that survives a signal keeps its exit code")
+}
+
+func TestASignalEndsTheWaitForTheLock(t *testing.T) {
+	t.Parallel()
+	at := newSite(t)
+	holder := at.run("--", "cat")
+	at.awaitQueue(1)
+	for _, sig := range []syscall.Signal{syscall.SIGHUP, syscall.SIGINT, syscall.SIGQUIT, syscall.SIGTERM} {
+		p := at.run("--", "echo", "it must not run")
+		at.awaitQueue(2)
+		p.signal(sig)
+		require.Equal(t, 128+int(sig), p.exit())
+		require.Equal(t, "zklock: interrupted by "+unix.SignalName(sig)+"\n", p.stderr.String())
+		require.Empty(t, p.rest())
+		require.Len(t, at.queue(), 1, "it has left the queue")
+	}
+	holder.stdin.Close()
+	require.Equal(t, 0, holder.exit())
+}
+
+func TestASignalThatWasIgnoredStaysIgnored(t *testing.T) {
+	t.Parallel()
+	at := newSite(t)
+	args := at.runArgs("--", "sh", "-c", `echo ready; read x; echo "got $x"`)
+	cmd := at.command()
+	nohup := exec.Command("sh", append([]string{"-c", `trap '' HUP; exec "$0" "$@"`, zklockBinary}, args...)...)
+	nohup.Env = cmd.Env
+	p := at.start(nohup)
+	require.Equal(t, "ready", p.line())
+	p.signal(syscall.SIGHUP)
+	node, _ := at.node()
+	require.NotEmpty(t, node)
+	p.say("on")
+	require.Equal(t, "got on", p.line())
+	require.Equal(t, 0, p.exit())
+}
+
+func TestAStoppedCommandStopsUsAndGoesOnWithUs(t *testing.T) {
+	t.Parallel()
+	for name, stop := range map[string]func(p *process, child int){
+		"by itself": func(p *process, _ int) { p.say("") },
+		"from outside": func(_ *process, child int) {
+			require.NoError(t, syscall.Kill(child, syscall.SIGSTOP))
+		},
+		"by our SIGTSTP": func(p *process, _ int) { p.signal(syscall.SIGTSTP) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			at := newSite(t)
+			p := at.run("--", "sh", "-c", `echo $$; read x; [ -n "$x" ] || kill -TSTP $$; [ -n "$x" ] || read x; echo "got $x"; exit 3`)
+			child, err := strconv.Atoi(p.line())
+			require.NoError(t, err)
+			for range 2 { // it can be stopped again
+				if name == "by itself" && stateOf(child) != 'S' {
+					break
+				}
+				stop(p, child)
+				p.awaitStop()
+				require.Equal(t, byte('T'), stateOf(child))
+				p.signal(syscall.SIGCONT)
+				eventually(t, "the command to go on", func() bool { return stateOf(child) == 'S' })
+				if name == "by itself" {
+					break
+				}
+			}
+			p.say("on")
+			require.Equal(t, "got on", p.line())
+			require.Equal(t, 3, p.exit())
+		})
+	}
+}
+
+func TestASignalToEndReachesAStoppedCommand(t *testing.T) {
+	t.Parallel()
+	at := newSite(t)
+	p := at.run("--", "sh", "-c", `echo $$; read x`)
+	child, err := strconv.Atoi(p.line())
+	require.NoError(t, err)
+	require.NoError(t, syscall.Kill(child, syscall.SIGSTOP))
+	p.awaitStop()
+	p.signal(syscall.SIGTERM)
+	p.signal(syscall.SIGCONT) // as the shell's kill does
+	require.Equal(t, 128+15, p.exit())
+}
+
+func TestACommandWhoseLockWasLostWhileItWasStoppedDoesNotGoOn(t *testing.T) {
+	t.Parallel()
+	at := newSite(t)
+	p := at.run("--session-timeout", "1s", "--", "sh", "-c", `echo $$; kill -STOP $$; echo "it must not go on"`)
+	p.line()
+	p.awaitStop()
+	at.awaitQueue(0)
+	p.signal(syscall.SIGCONT)
+	require.Equal(t, 76, p.exit())
+	require.Empty(t, p.rest())
+	require.Contains(t, p.stderr.String(), at.path+": the lock was lost before the command had ended")
+}
+
+func TestAnOrphanedStopDoesNotStopUs(t *testing.T) {
+	t.Parallel()
+	at := newSite(t)
+	cmd := at.command(at.runArgs("--", "sh", "-c", `echo $$; kill -STOP $$; echo on`)...)
+	// In a session of its own there is no shell that could continue us.
+	p := startSession(t, cmd)
+	child, err := strconv.Atoi(p.line())
+	require.NoError(t, err)
+	eventually(t, "the command to stop", func() bool { return stateOf(child) == 'T' })
+	require.Equal(t, 75, at.run("-n", "--", "true").exit(), "the lock is kept")
+	p.signal(syscall.SIGCONT)
+	require.Equal(t, "on", p.line())
+	require.Equal(t, 0, p.exit())
+	require.False(t, strings.Contains(p.stderr.String(), "lost"))
+}

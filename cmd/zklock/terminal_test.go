@@ -1,0 +1,134 @@
+package main_test
+
+import (
+	"path"
+	"syscall"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+func TestOnATerminalTheCommandHasIt(t *testing.T) {
+	t.Parallel()
+	at := newSite(t)
+	c := newConsole(at)
+	c.enter(`zklock run $P -- sh -c 'echo "in"; read x; echo "got:$x"; exit 3'; echo "code:$?"`)
+	c.expect("in\r\n")
+	c.enter("a line")
+	c.expect("got:a line")
+	c.expect("code:3")
+	c.expect(prompt)
+}
+
+func TestCtrlCEndsTheCommandAndTheScriptItIsIn(t *testing.T) {
+	t.Parallel()
+	at := newSite(t)
+	c := newConsole(at)
+	c.enter(`zklock run $P -- sh -c 'echo "in"; read x'; echo "code:$?"`)
+	c.expect("in\r\n")
+	c.key(ctrlC)
+	c.expect("code:130")
+	require.Empty(t, at.queue())
+	c.enter(`sh -c 'zklock run $P -- sh -c "echo i\"\"n; read x"; echo "af""ter"'; echo "code:$?"`)
+	c.expect("in\r\n")
+	c.key(ctrlC)
+	c.expect(prompt)
+	require.NotContains(t, c.said.String(), "after\r\n")
+}
+
+func TestCtrlZStopsTheJobAndFgContinuesIt(t *testing.T) {
+	t.Parallel()
+	at := newSite(t)
+	c := newConsole(at)
+	c.enter(`zklock run $P -- sh -c 'echo "in"; read x; echo "got:$x"'`)
+	c.expect("in\r\n")
+	for range 2 {
+		c.key(ctrlZ)
+		c.expect("Stopped")
+		c.expect(prompt)
+		c.enter("fg")
+		c.expect("zklock run")
+	}
+	c.enter("a line")
+	c.expect("got:a line")
+	c.expect(prompt)
+	c.enter(`echo "code:$?"`)
+	c.expect("code:0")
+}
+
+func TestAJobInTheBackgroundStopsWhenItReadsAndGoesOnInTheForeground(t *testing.T) {
+	t.Parallel()
+	at := newSite(t)
+	c := newConsole(at)
+	c.enter("set -b")
+	c.enter(`zklock run $P -- sh -c 'echo "in"; read x; echo "got:$x"' &`)
+	c.expect("in\r\n")
+	c.expect("Stopped") // with set -b the shell tells at once
+	c.expect("got:$x")
+	c.enter("fg")
+	c.expect("zklock run")
+	c.enter("a line")
+	c.expect("got:a line")
+}
+
+func TestACommandThatFindsItsJobInTheForegroundHasTheTerminal(t *testing.T) {
+	t.Parallel()
+	at := newSite(t)
+	c := newConsole(at)
+	c.enter("set -b")
+	c.enter(`zklock run $P -- sh -c 'kill -STOP $$; read x; echo "got:$x"' &`)
+	c.expect("Stopped")
+	c.expect("got:$x")
+	c.enter("fg")
+	c.expect("zklock run")
+	c.enter("a line")
+	c.expect("got:a line")
+}
+
+func TestTheRestOfAPipelineStopsAndEndsWithTheCommand(t *testing.T) {
+	t.Parallel()
+	at := newSite(t)
+	c := newConsole(at)
+	c.enter(`zklock run $P -- sh -c 'echo "in"; exec sleep 1000' | cat`)
+	c.expect("in\r\n")
+	c.key(ctrlZ)
+	c.expect("Stopped")
+	c.expect(prompt)
+	c.enter("fg")
+	c.expect("zklock run")
+	c.key(ctrlC)
+	c.expect(prompt)
+	require.Empty(t, at.queue())
+}
+
+func TestAKilledCommandsTerminalModesAreUndone(t *testing.T) {
+	t.Parallel()
+	at := newSite(t)
+	c := newConsole(at)
+	c.enter(`zklock run --on-lost kill $P -- sh -c 'stty -echo -icanon; echo "in"; exec sleep 1000'`)
+	c.expect("in\r\n")
+	at.killSession()
+	c.expect("the lock was lost")
+	c.expect(prompt)
+	c.enter(`stty -a | tr ';' '\n' | grep -c -- '-icanon'`)
+	c.expect("\n0\r\n")
+}
+
+func TestAGrandchildThatStaysBehindKeepsTheTerminalUntilItEnds(t *testing.T) {
+	t.Parallel()
+	at := newSite(t)
+	c := newConsole(at)
+	c.enter(`zklock run -v $P -- env ZKLOCK_TEST_CHILD=family $T`)
+	c.expect("ready")
+	node, _ := at.node()
+	c.key(ctrlC)
+	c.expect("SIGINT")
+	require.NoError(t, syscall.Kill(-c.foreground(), syscall.SIGUSR1))
+	c.expect("its process group has not")
+	c.key(ctrlC)
+	c.expect("SIGINT")
+	require.Equal(t, []string{path.Base(node)}, at.queue())
+	c.key(ctrlD)
+	c.expect(prompt)
+	require.Empty(t, at.queue())
+}
