@@ -28,8 +28,11 @@ type claim struct {
 // claim makes a claim by a handle.
 func (v *visit) claim(s Section, h *zklock.Hold) *claim {
 	c := &claim{
-		who: v.name, path: v.lock.spec.Path, node: h.Node(), read: s.Read, units: s.Permits,
+		who: v.name, path: v.lock.spec.Path, node: h.Node(), read: s.Read,
 		told: h.Lost(), hold: h, inc: v.inc, over: make(chan struct{}),
+	}
+	if v.lock.permits != nil {
+		c.units = s.Permits
 	}
 	if s.Fence {
 		c.token = h.Token()

@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"fmt"
 	"time"
 
 	"github.com/zklock/zklock/zktest"
@@ -104,6 +105,7 @@ func (w *world) lostBehindLag(f Fault) func() {
 		s.Lag(f.For / 8)
 	}
 	lost := w.ensemble.DropReply(zktest.OpCreate, zktest.OnClient(w.machines[f.Machine].place))
+	w.crowd(f)
 	return func() {
 		lost.Release()
 		for _, s := range w.ensemble.Servers() {
@@ -124,8 +126,10 @@ func (w *world) expireAtLogin(f Fault) func() {
 		defer w.work.Done()
 		select {
 		case <-held.Struck():
+			w.crowd(f)
 			time.Sleep(f.For / 16)
 			w.expire(f)
+			m.place.Cut()
 			held.Release()
 		case <-time.After(f.For):
 		}
@@ -155,5 +159,24 @@ func (w *world) cutOffPair(f Fault) func() {
 	return func() {
 		m.place.Unblock()
 		w.ensemble.Heal()
+	}
+}
+
+// crowd has a few impatient callers ask for the machine's locks at this moment.
+func (w *world) crowd(f Fault) {
+	m := w.machines[f.Machine]
+	m.mu.Lock()
+	inc := m.latest
+	m.mu.Unlock()
+	if inc == nil {
+		return
+	}
+	for i, l := range inc.locks {
+		if l == nil || l.several != nil {
+			continue
+		}
+		a := &actor{world: w, machine: m, name: fmt.Sprintf("%s/c%d", m.name, i)}
+		s := Section{Locker: i, Take: Acquire, Permits: 1, Limit: f.For/64 + time.Duration(i+1)*time.Millisecond, Cancel: true}
+		w.work.Go(func() { (&visit{actor: a, inc: inc, lock: l}).section(s) })
 	}
 }
