@@ -102,3 +102,9 @@ const (
 	ctrlZ = "\x1a"
 	ctrlD = "\x04"
 )
+
+// resize changes the size of the terminal.
+func (c *console) resize(rows, columns uint16) {
+	c.t.Helper()
+	require.NoError(c.t, pty.Setsize(c.pty, &pty.Winsize{Rows: rows, Cols: columns}))
+}

@@ -74,7 +74,7 @@ func (s *screen) draw(note string) error {
 	if err := current.writeTable(&table); err != nil {
 		return err
 	}
-	lines := append([]string{fmt.Sprintf("%s at %s. Ctrl-C ends this.%s", current.path, asOf, note), ""},
+	lines := append([]string{fmt.Sprintf("%s as of %s. Ctrl-C ends this.%s", current.path, asOf, note), ""},
 		strings.Split(strings.TrimSuffix(table.String(), "\n"), "\n")...)
 	var out strings.Builder
 	if !s.shown {

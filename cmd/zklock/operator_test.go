@@ -1,0 +1,102 @@
+package main_test
+
+import (
+	"path"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+const interrupt = syscall.SIGINT
+
+func TestRevokeAsksAndTheCommandGoesOn(t *testing.T) {
+	t.Parallel()
+	at := newSite(t)
+	require.Equal(t, 1, at.zklock("revoke", at.path).exit(), "nobody holds it")
+	p := at.run("--", "sh", "-c", `echo in; read x; echo "got $x"; exit 3`)
+	p.line()
+	node, _ := at.node()
+	r := at.zklock("revoke", at.path)
+	said := r.rest()
+	require.Len(t, said, 1)
+	require.Contains(t, said[0], "for "+node)
+	require.Equal(t, 0, r.exit())
+	eventually(t, "the holder to say so", func() bool {
+		return strings.Contains(p.stderr.String(), "somebody asks for the lock back")
+	})
+	require.Contains(t, at.zklock("status", at.path).rest()[1], "(asked to give it back)")
+	p.say("on")
+	require.Equal(t, "got on", p.line())
+	require.Equal(t, 3, p.exit())
+}
+
+func TestARevokedCommandEndsIfItWasToldTo(t *testing.T) {
+	t.Parallel()
+	at := newSite(t)
+	p := at.run("--on-revoke", "term", "--", "sh", "-c", `trap 'echo ending; exit 4' TERM; echo in; read x`)
+	p.line()
+	require.Equal(t, 0, at.zklock("revoke", at.path).exit())
+	require.Equal(t, "ending", p.line())
+	require.Equal(t, 4, p.exit())
+	require.Empty(t, at.queue())
+}
+
+func TestOneNodeCanBeRevoked(t *testing.T) {
+	t.Parallel()
+	at := newSite(t)
+	first := at.run("-s", "--on-revoke", "term", "--", "sh", "-c", "echo in; cat")
+	first.line()
+	node, _ := at.node()
+	second := at.run("-s", "--on-revoke", "term", "--", "sh", "-c", "echo in; cat")
+	second.line()
+	none := at.zklock("revoke", "--node", "none", at.path)
+	require.Equal(t, 1, none.exit())
+	require.Contains(t, none.stderr.String(), `--node "none"`)
+	require.Equal(t, 0, at.zklock("revoke", "--node", path.Base(node), at.path).exit())
+	require.Equal(t, 128+15, first.exit())
+	at.awaitQueue(1)
+	require.Equal(t, 0, at.zklock("revoke", at.path).exit(), "all that hold it")
+	require.Equal(t, 128+15, second.exit())
+}
+
+func TestBreakSaysWhatItWouldDoAndWithYesDoesIt(t *testing.T) {
+	t.Parallel()
+	at := newSite(t)
+	holder := at.run("--", "sh", "-c", "echo in; cat")
+	holder.line()
+	node, _ := at.node()
+	waiter := at.run("--", "sh", "-c", "echo in; cat")
+	at.awaitQueue(2)
+
+	none := at.zklock("break", at.path, "--node", "none", "--yes")
+	require.Equal(t, 1, none.exit())
+
+	dry := at.zklock("break", at.path, "--node", path.Base(node))
+	said := strings.Join(dry.rest(), "\n")
+	require.Contains(t, said, node)
+	require.Contains(t, said, "holds "+at.path)
+	require.Contains(t, said, "The next in line has the lock at once")
+	require.Equal(t, 64, dry.exit())
+	require.Contains(t, dry.stderr.String(), "nothing was deleted: add --yes")
+	require.Len(t, at.queue(), 2)
+
+	require.Equal(t, 0, at.zklock("break", at.path, "--node", node, "--yes").exit())
+	require.Equal(t, "in", waiter.line())
+	require.Equal(t, 76, holder.exit(), "the holder's command is ended")
+
+	queued := at.run("--", "cat")
+	at.awaitQueue(2)
+	var last string
+	for _, c := range parse(t, at.zklock("status", "--format", "json", at.path).rest()[0]).Contenders {
+		last = c.Node
+	}
+	b := at.zklock("break", at.path, "--node", last, "--yes")
+	require.Contains(t, b.line(), "waits for "+at.path)
+	require.Equal(t, 0, b.exit())
+	at.awaitQueue(2) // it asks again
+	waiter.stdin.Close()
+	queued.stdin.Close()
+	require.Equal(t, 0, queued.exit())
+}
