@@ -37,18 +37,13 @@ func TestAHoldOfAClientThatIsCutOffIsLostBeforeItsNodeGoes(t *testing.T) {
 }
 
 // The servers hear everything that such a client sends, and keep its session.
-func TestAClientThatHearsNothingLosesItsHoldInTime(t *testing.T) {
-	if testing.Short() {
-		t.Skip("waits for the end of a lease")
-	}
+func TestAClientThatHearsNothingLosesItsHold(t *testing.T) {
+	breaksServers(t)
 	c := Start(t)
 	doors := OpenDoors(t, c.Servers()...)
 	h := acquireLock(t, connect(t, shortTimeout, doors.Addrs()), "/deaf")
-	began := Now()
 	doors.Drop(faultproxy.ServerToClient)
 	receive(t, h.Lost(), "the lease to end")
-	require.Less(t, Since(began), shortTimeout)
-
 	doors.Cut()
 	doors.Heal()
 	next := acquireLock(t, connect(t, shortTimeout, c.Addrs()), "/deaf")

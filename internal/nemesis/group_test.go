@@ -58,9 +58,7 @@ func cutOff(g *group) (undo func()) {
 // server, again and again, and checks each time that whoever is cut off knows it
 // before the servers could give the lock to somebody else.
 func repeatLoss(t *testing.T, fault func(*group) (undo func()), schedule func(*group)) {
-	if testing.Short() {
-		t.Skip("waits for sessions to expire")
-	}
+	breaksServers(t)
 	// A server that has lost its leader may go on for the length of the test.
 	c := Start(t, func(cfg *apachezk.Config) { cfg.SyncLimit = 25 })
 	var margins []time.Duration

@@ -10,6 +10,18 @@ import (
 	"github.com/zklock/zklock"
 )
 
+// breaksServers skips a test that breaks real servers, or the way to them, and
+// takes its time.
+func breaksServers(t *testing.T) {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("starts an ensemble and breaks it: left out by -short")
+	}
+	if raceEnabled {
+		t.Skip("reconnects, where go-zookeeper has a race of its own")
+	}
+}
+
 // receive returns what comes from c, which must not take much longer than what is
 // tested for.
 func receive[T any](t *testing.T, c <-chan T, what string) T {

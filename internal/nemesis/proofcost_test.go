@@ -26,9 +26,7 @@ func metered(t testing.TB, c *Cluster, timeout time.Duration) (*zklock.Session, 
 }
 
 func TestProofsAreSharedByAllHoldsOfASessionAndStopWithTheLast(t *testing.T) {
-	if testing.Short() {
-		t.Skip("counts for some seconds")
-	}
+	breaksServers(t)
 	c := Start(t)
 	s, proofs := metered(t, c, shortTimeout)
 	for i := range 20 {

@@ -17,9 +17,9 @@ import (
 type Remains struct {
 	Left []Violation // at the leader: lock nodes, and at any server: watches
 
-	// Diverged are lock nodes that the leader does not have and another server
-	// has: committed deletes that it lost. That is a fault of the servers
-	// (ZOOKEEPER-3911, -4646 and others), which no client can cause or cure.
+	// Diverged are lock nodes that another server shows behind a sync, and the
+	// leader does not have: that server lost a committed delete, which no client
+	// can cause or cure. See docs/faults.md.
 	Diverged []Violation
 }
 

@@ -9,9 +9,7 @@ import (
 )
 
 func TestALeftNodeAndALeftWatchAreFound(t *testing.T) {
-	if testing.Short() {
-		t.Skip("starts an ensemble")
-	}
+	breaksServers(t)
 	c := Start(t)
 	conn, err := dial(c.Server(0).Addr())
 	require.NoError(t, err)

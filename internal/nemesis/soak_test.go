@@ -16,9 +16,7 @@ var (
 )
 
 func TestSoak(t *testing.T) {
-	if testing.Short() {
-		t.Skip("takes a minute")
-	}
+	breaksServers(t)
 	s := &Soak{
 		Cluster: Start(t), Processes: 4, Timeout: 4 * time.Second, Length: *length, Seed: *seed,
 		Pictures: filepath.Join(os.TempDir(), "zklock-histories"), Progress: t.Logf,

@@ -11,9 +11,7 @@ import (
 // A process that is stopped cannot know what becomes of its session. It must find
 // out before it does harm.
 func TestAHolderThatWasStoppedWhileItsSessionEndedFindsOutAtItsFirstLook(t *testing.T) {
-	if testing.Short() {
-		t.Skip("stops a process for longer than its lease")
-	}
+	breaksServers(t)
 	c := Start(t)
 	const path = "/stopped"
 	history := NewHistory()

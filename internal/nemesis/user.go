@@ -22,9 +22,12 @@ const (
 // the next. It keeps the history of a path short enough to be searched.
 const roundLength = 15 * time.Second
 
-// rounds are the ways in which the clients of a user use locks, each forever. Two
-// share a Locker.
-var rounds = []func(*client) (*Attempt, error){
+// program takes a lock in one way and gives it back. It returns an error if
+// something failed, and the attempt too if it did not get the lock.
+type program func(*client) (*Attempt, error)
+
+// programs are what the clients of a user do again and again, one each.
+var programs = []program{
 	(*client).owner, (*client).owner, (*client).handle, (*client).handle,
 	(*client).several, (*client).readOrWrite, (*client).readOrWrite, (*client).permits,
 }
@@ -50,15 +53,15 @@ func (j Job) use(r *reporter, commands <-chan string) error {
 	var stop atomic.Bool
 	var clients sync.WaitGroup
 	shared := &locks{session: s, lockers: make(map[string]*zklock.Locker)}
-	failed := make(chan error, len(rounds))
-	for i, round := range rounds {
+	failed := make(chan error, len(programs))
+	for i, p := range programs {
 		c := &client{
 			job: j, number: i, session: s, locks: shared, report: r,
 			dice: rand.New(rand.NewPCG(j.Seed, uint64(j.Process)<<8|uint64(i))),
 		}
 		clients.Go(func() {
 			for !stop.Load() {
-				if err := c.once(round); err != nil {
+				if err := c.once(p); err != nil {
 					failed <- err
 					return
 				}
@@ -81,10 +84,11 @@ func (j Job) use(r *reporter, commands <-chan string) error {
 	return s.Close()
 }
 
-// once takes a lock and gives it back, if it gets it.
-func (c *client) once(round func(*client) (*Attempt, error)) error {
+// once runs a program, and fails if the program did otherwise than by not getting
+// the lock, or by losing it.
+func (c *client) once(p program) error {
 	time.Sleep(c.short(20 * time.Millisecond))
-	a, err := round(c)
+	a, err := p(c)
 	if a != nil && err != nil {
 		a.Denied = Now()
 		c.report.report(a)
