@@ -71,11 +71,12 @@ func compile(ctx context.Context, java, classpath, dir string) error {
 	return nil
 }
 
-// jarVersion is in the name of the file that Debian's link points to.
+// jarVersion is in the other name that Debian gives to a jar.
 func jarVersion(name string) string {
-	target, err := filepath.EvalSymlinks(filepath.Join(debianJars, name+".jar"))
-	if err != nil {
+	prefix := filepath.Join(debianJars, name+"-")
+	names, err := filepath.Glob(prefix + "[0-9]*.jar")
+	if err != nil || len(names) != 1 {
 		return "unknown"
 	}
-	return strings.TrimSuffix(strings.TrimPrefix(filepath.Base(target), name+"-"), ".jar")
+	return strings.TrimSuffix(strings.TrimPrefix(names[0], prefix), ".jar")
 }

@@ -54,6 +54,8 @@ var allBars = []string{"uncontended-loopback/ns", "uncontended-5ms/ns"}
 var colours = map[string]color.Color{
 	"zklock":               color.RGBA{0xd5, 0x5e, 0x00, 0xff},
 	"zklock, WithoutOwner": color.RGBA{0xe6, 0x9f, 0x00, 0xff},
+	withHandoff:            color.RGBA{0x80, 0x20, 0x00, 0xff},
+	withRetention:          color.RGBA{0xf0, 0xe4, 0x42, 0xff},
 	"zk.Lock":              color.RGBA{0x00, 0x72, 0xb2, 0xff},
 	"Curator":              color.RGBA{0x00, 0x9e, 0x73, 0xff},
 	"kazoo":                color.RGBA{0x56, 0xb4, 0xe9, 0xff},

@@ -7,7 +7,7 @@ import (
 	"net"
 	"os"
 	"os/exec"
-	"strings"
+	"regexp"
 
 	"github.com/zklock/zklock/internal/faultproxy"
 )
@@ -48,6 +48,9 @@ func StartRedis(ctx context.Context) (*Store, error) {
 	})
 }
 
+// versionNumber is what matters of what a program says about its version.
+var versionNumber = regexp.MustCompile(`\d+\.\d+\.\d+`)
+
 // serve starts a program with the arguments for two addresses, of which clients
 // use the first.
 func serve(ctx context.Context, program string, args func(client, peer string) []string) (*Store, error) {
@@ -71,8 +74,7 @@ func serve(ctx context.Context, program string, args func(client, peer string) [
 	if err != nil {
 		return nil, fmt.Errorf("rig: start %s: %w", program, err)
 	}
-	firstLine, _, _ := strings.Cut(string(version), "\n")
-	s := &Store{Version: firstLine, Direct: []string{client}, closers: []func(){l.kill}}
+	s := &Store{Version: versionNumber.FindString(string(version)), Direct: []string{client}, closers: []func(){l.kill}}
 	if err := errors.Join(l.await(ctx, client), s.delay(faultproxy.NewRaw)); err != nil {
 		s.Close()
 		return nil, err

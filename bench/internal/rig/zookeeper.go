@@ -51,7 +51,7 @@ func (z *ZooKeeper) connectWays() error {
 		z.Counted = append(z.Counted, m.addr())
 	}
 	_, version, err := z.line("srvr", "Zookeeper version: ")
-	z.Version, _, _ = strings.Cut(version, ",")
+	z.Version = versionNumber.FindString(version)
 	return err
 }
 

@@ -14,7 +14,7 @@ func goroutines(n int) Work {
 	}
 	return Work{
 		ID:      fmt.Sprintf("goroutines-%d", n),
-		Parties: everybody, // WithHandoff(64) belongs here
+		Parties: with(everybody, withHandoff),
 		Shows:   []Quantity{micros(fmt.Sprintf("One process, %d goroutines or threads on one lock: time per cycle", n))},
 		Measure: c.measure,
 		Large:   n > 100,

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/zklock/zklock/bench/internal/stats"
@@ -26,9 +25,9 @@ func handOver(n int) Work {
 	parties, rounds := locks, 5
 	switch {
 	case n == 1:
-		parties = append(slices.Clone(locks), watchEvent)
+		parties = with(locks, watchEvent)
 	case n > 1000: // which takes kazoo a minute to set up
-		parties, rounds = slices.DeleteFunc(slices.Clone(locks), func(p Party) bool { return p == kazoo }), 3
+		parties, rounds = []Party{zklock, goZK, curator}, 3
 	}
 	return Work{
 		ID:         fmt.Sprintf("handover-%d", n),

@@ -1,9 +1,6 @@
 package work
 
-import (
-	"context"
-	"slices"
-)
+import "context"
 
 // uncontended is one goroutine that locks and unlocks, beside the same requests
 // without a lock.
@@ -17,7 +14,7 @@ func uncontended(w way) Work {
 	}
 	return Work{
 		ID:      "uncontended-" + w.id(),
-		Parties: append(slices.Clone(everybody), createPair, pipelined),
+		Parties: with(everybody, withRetention, createPair, pipelined),
 		Shows:   shows,
 		Measure: func(ctx context.Context, b *Bench, p Party, path string) (Numbers, error) {
 			c := cycle{way: w}

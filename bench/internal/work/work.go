@@ -5,6 +5,7 @@ package work
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/zklock/zklock/bench/internal/result"
@@ -20,20 +21,32 @@ type Party struct {
 
 // The parties. zklock's further options are rows of their own.
 var (
-	zklock       = Party{Name: "zklock", Role: result.Subject, Process: "zklock"}
-	withoutOwner = Party{Name: "zklock, WithoutOwner", Role: result.Subject, Process: "zklock", Variant: "WithoutOwner"}
-	goZK         = Party{Name: "zk.Lock", Role: result.Peer, Process: "zk.Lock"}
-	curator      = Party{Name: "Curator", Role: result.Peer, Process: "Curator"}
-	kazoo        = Party{Name: "kazoo", Role: result.Peer, Process: "kazoo"}
-	etcd         = Party{Name: "etcd", Role: result.Other, Process: "etcd"}
-	redsync      = Party{Name: "redsync", Role: result.Other, Process: "redsync"}
+	zklock        = Party{Name: "zklock", Role: result.Subject, Process: "zklock"}
+	withoutOwner  = option("WithoutOwner", "WithoutOwner")
+	withHandoff   = option("WithHandoff(64)", "WithHandoff")
+	withRetention = option("WithRetention", "WithRetention")
 
-	locks      = []Party{zklock, goZK, curator, kazoo}
-	everybody  = []Party{zklock, withoutOwner, goZK, curator, kazoo, etcd, redsync}
-	createPair = Party{Name: "floor: create, delete", Role: result.Floor, Process: "floor"}
-	pipelined  = Party{Name: "floor: create, delete sent behind", Role: result.Floor, Process: "floor"}
-	watchEvent = Party{Name: "floor: delete to event", Role: result.Floor, Process: "floor"}
+	goZK    = Party{Name: "zk.Lock", Role: result.Peer, Process: "zk.Lock"}
+	curator = Party{Name: "Curator", Role: result.Peer, Process: "Curator"}
+	kazoo   = Party{Name: "kazoo", Role: result.Peer, Process: "kazoo"}
+	etcd    = Party{Name: "etcd", Role: result.Other, Process: "etcd"}
+	redsync = Party{Name: "redsync", Role: result.Other, Process: "redsync"}
+
+	createPair = floor("floor: create, delete")
+	pipelined  = floor("floor: create, delete sent behind")
+	watchEvent = floor("floor: delete to event")
+
+	locks     = []Party{zklock, goZK, curator, kazoo}
+	everybody = []Party{zklock, withoutOwner, goZK, curator, kazoo, etcd, redsync}
 )
+
+func option(name, variant string) Party {
+	return Party{Name: "zklock, " + name, Role: result.Subject, Process: "zklock", Variant: variant}
+}
+
+func floor(name string) Party { return Party{Name: name, Role: result.Floor, Process: "floor"} }
+
+func with(parties []Party, more ...Party) []Party { return slices.Concat(parties, more) }
 
 // Work is something that each of some parties does in every round.
 type Work struct {

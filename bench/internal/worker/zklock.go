@@ -4,14 +4,17 @@ import (
 	"context"
 	"fmt"
 	"sync"
+	"time"
 
 	"github.com/zklock/zklock"
 )
 
 // variants are zklock's options that make rows of their own.
 var variants = map[string][]zklock.Option{
-	"":             nil,
-	"WithoutOwner": {zklock.WithoutOwner()},
+	"":              nil,
+	"WithoutOwner":  {zklock.WithoutOwner()},
+	"WithHandoff":   {zklock.WithHandoff(64)},
+	"WithRetention": {zklock.WithRetention(time.Second)},
 }
 
 // zklockParty is zklock as it is meant to be used: a session per process and a

@@ -9,7 +9,7 @@ import org.apache.curator.framework.recipes.locks.InterProcessLock;
 import org.apache.curator.framework.recipes.locks.InterProcessMutex;
 import org.apache.curator.framework.recipes.locks.InterProcessReadWriteLock;
 
-/** The works, as the Go workers do them. Each thread has a lock object of its own: sharing one is slower. */
+/** The works, as the Go workers do them. Each thread has a lock object of its own. */
 final class Works {
     private static final int BATCH = 100_000;
 
