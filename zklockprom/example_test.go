@@ -1,0 +1,63 @@
+package zklockprom_test
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"log"
+	"net/http/httptest"
+	"strings"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+
+	"github.com/zklock/zklock"
+	"github.com/zklock/zklock/zklockprom"
+	"github.com/zklock/zklock/zktest"
+)
+
+// A lock is used once, and lost once, and then the metrics are scraped.
+func Example() {
+	zookeeper, err := zktest.Start() // stands for your ZooKeeper
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer zookeeper.Close()
+	session, err := zklock.Connect(context.Background(), []string{zookeeper.Addr()}, 10*time.Second)
+	if err != nil {
+		log.Fatal(err)
+	}
+
+	metrics, registry := zklockprom.New(), prometheus.NewRegistry()
+	registry.MustRegister(metrics)
+	mu, err := zklock.New(session, "/locks/ledger", zklock.WithTrace(metrics.Trace()))
+	if err != nil {
+		log.Fatal(err)
+	}
+
+	err = mu.Do(context.Background(), func(context.Context) error { return nil })
+	if err != nil {
+		log.Fatal(err)
+	}
+	mu.Lock()
+	zookeeper.ExpireSession(session.ID())
+	<-mu.Lost()
+	_ = metrics.Error(mu.UnlockContext(context.Background()))
+	session.Close() // what is reported in the background has been when this returns
+
+	answer := httptest.NewRecorder()
+	promhttp.HandlerFor(registry, promhttp.HandlerOpts{}).ServeHTTP(answer, httptest.NewRequest("GET", "/metrics", nil))
+	for lines := bufio.NewScanner(answer.Body); lines.Scan(); {
+		if line := lines.Text(); strings.HasPrefix(line, "zklock_") && !strings.Contains(line, "_bucket") && !strings.Contains(line, "_sum") {
+			fmt.Println(line)
+		}
+	}
+	// Output:
+	// zklock_errors_total{op="unlock",path="/locks/ledger",reason="lost"} 1
+	// zklock_held{path="/locks/ledger"} 0
+	// zklock_hold_seconds_count{path="/locks/ledger"} 2
+	// zklock_lost_total{path="/locks/ledger"} 1
+	// zklock_suspended_total{path="/locks/ledger"} 1
+	// zklock_wait_seconds_count{path="/locks/ledger"} 2
+}

@@ -1,0 +1,181 @@
+package zklockprom_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/go-zookeeper/zk"
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/testutil"
+	"github.com/stretchr/testify/require"
+
+	"github.com/zklock/zklock"
+	"github.com/zklock/zklock/zklockprom"
+	"github.com/zklock/zklock/zktest"
+)
+
+const path = "/locks/ledger"
+
+// bench is a lock with metrics, in a bubble of virtual time.
+type bench struct {
+	*testing.T
+	server  *zktest.Server
+	metrics *zklockprom.Metrics
+}
+
+func inBubble(t *testing.T, test func(b *bench)) {
+	synctest.Test(t, func(t *testing.T) { test(&bench{t, zktest.NewServer(t), zklockprom.New()}) })
+}
+
+func (b *bench) session() *zklock.Session {
+	s, err := zklock.Connect(b.Context(), []string{b.server.PipeAddr()}, 4*time.Second,
+		zklock.WithDialer(b.server.Client(b.Name()).Dial))
+	require.NoError(b, err)
+	b.Cleanup(func() { s.Close() })
+	return s
+}
+
+func (b *bench) locker(s *zklock.Session, opts ...zklock.Option) *zklock.Locker {
+	l, err := zklock.New(s, path, append(opts, zklock.WithTrace(b.metrics.Trace()))...)
+	require.NoError(b, err)
+	return l
+}
+
+// requireMetrics compares the metrics of these names with want.
+func (b *bench) requireMetrics(of prometheus.Collector, want string, names ...string) {
+	b.Helper()
+	synctest.Wait()
+	require.NoError(b, testutil.CollectAndCompare(of, strings.NewReader(want), names...))
+}
+
+func TestWaitsAndHoldsAreMeasured(t *testing.T) {
+	inBubble(t, func(b *bench) {
+		holder, waiter := b.locker(b.session()), b.locker(b.session())
+		holder.Lock()
+		b.requireMetrics(b.metrics, `
+# HELP zklock_held Holds of this process.
+# TYPE zklock_held gauge
+zklock_held{path="/locks/ledger"} 1
+`, "zklock_held")
+		done := make(chan error)
+		go func() { done <- waiter.LockContext(context.Background()) }()
+		synctest.Wait()
+		time.Sleep(20 * time.Second)
+		holder.Unlock()
+		require.NoError(t, <-done)
+		b.requireMetrics(b.metrics, `
+# HELP zklock_held Holds of this process.
+# TYPE zklock_held gauge
+zklock_held{path="/locks/ledger"} 1
+`, "zklock_held")
+		require.Equal(t, []int{1, 2}, b.observed("zklock_wait_seconds", 10, 30), "one wait took no time, one 20 s")
+		require.Equal(t, []int{0, 1}, b.observed("zklock_hold_seconds", 10, 30))
+	})
+}
+
+// observed returns how many observations there are up to each of the bounds.
+func (b *bench) observed(name string, bounds ...float64) (counts []int) {
+	b.Helper()
+	registry := prometheus.NewRegistry()
+	registry.MustRegister(b.metrics)
+	families, err := registry.Gather()
+	require.NoError(b, err)
+	for _, f := range families {
+		if f.GetName() != name {
+			continue
+		}
+		for _, bucket := range f.GetMetric()[0].GetHistogram().GetBucket() {
+			for _, bound := range bounds {
+				if bucket.GetUpperBound() == bound {
+					counts = append(counts, int(bucket.GetCumulativeCount()))
+				}
+			}
+		}
+	}
+	return counts
+}
+
+func TestALossIsCounted(t *testing.T) {
+	inBubble(t, func(b *bench) {
+		s := b.session()
+		l := b.locker(s)
+		l.Lock()
+		b.server.ExpireSession(s.ID())
+		<-l.Lost()
+		b.requireMetrics(b.metrics, `
+# HELP zklock_held Holds of this process.
+# TYPE zklock_held gauge
+zklock_held{path="/locks/ledger"} 0
+# HELP zklock_lost_total Holds that ended without their owner's release.
+# TYPE zklock_lost_total counter
+zklock_lost_total{path="/locks/ledger"} 1
+# HELP zklock_suspended_total Holds whose connection was lost.
+# TYPE zklock_suspended_total counter
+zklock_suspended_total{path="/locks/ledger"} 1
+`, "zklock_held", "zklock_lost_total", "zklock_suspended_total")
+	})
+}
+
+func TestErrorsAreCountedByTheirReason(t *testing.T) {
+	inBubble(t, func(b *bench) {
+		s := b.session()
+		holder, other := b.locker(s), b.locker(b.session())
+		holder.Lock()
+		_, err := other.TryAcquire(b.Context())
+		require.ErrorIs(t, b.metrics.Error(err), zklock.ErrLocked)
+		ctx, cancel := context.WithTimeout(b.Context(), time.Second)
+		defer cancel()
+		require.Error(t, b.metrics.Error(other.LockContext(ctx)))
+		require.NoError(t, b.metrics.Error(nil))
+		for _, err := range []error{zklock.ErrClosed, zk.ErrNoAuth, zklock.ErrUpgrade, errors.New("?"), context.Canceled} {
+			require.Equal(t, err, b.metrics.Error(err))
+		}
+		b.requireMetrics(b.metrics, `
+# HELP zklock_errors_total Errors that calls returned.
+# TYPE zklock_errors_total counter
+zklock_errors_total{op="",path="",reason="canceled"} 1
+zklock_errors_total{op="",path="",reason="closed"} 1
+zklock_errors_total{op="",path="",reason="denied"} 1
+zklock_errors_total{op="",path="",reason="misuse"} 1
+zklock_errors_total{op="",path="",reason="other"} 1
+zklock_errors_total{op="lock",path="/locks/ledger",reason="timeout"} 1
+zklock_errors_total{op="try",path="/locks/ledger",reason="locked"} 1
+`, "zklock_errors_total")
+	})
+}
+
+func TestTheQueueIsReadAtEachScrape(t *testing.T) {
+	inBubble(t, func(b *bench) {
+		s := b.session()
+		b.locker(s).Lock()
+		queue := zklockprom.NewQueue(s, time.Second, path)
+		for _, of := range []*zklock.Session{b.session(), s} {
+			go func() { _ = b.locker(of).LockContext(b.Context()) }()
+			synctest.Wait()
+		}
+		b.requireMetrics(queue, `
+# HELP zklock_queue_holders Holds of the lock, by all processes.
+# TYPE zklock_queue_holders gauge
+zklock_queue_holders{path="/locks/ledger"} 1
+# HELP zklock_queue_position How many wait ahead of this session's first waiter; missing if none waits.
+# TYPE zklock_queue_position gauge
+zklock_queue_position{path="/locks/ledger"} 1
+# HELP zklock_queue_readable Whether the queue could be read, 1 or 0.
+# TYPE zklock_queue_readable gauge
+zklock_queue_readable{path="/locks/ledger"} 1
+# HELP zklock_queue_waiters Contenders that wait for the lock, of all processes.
+# TYPE zklock_queue_waiters gauge
+zklock_queue_waiters{path="/locks/ledger"} 2
+`)
+		require.NoError(t, s.Close())
+		b.requireMetrics(queue, `
+# HELP zklock_queue_readable Whether the queue could be read, 1 or 0.
+# TYPE zklock_queue_readable gauge
+zklock_queue_readable{path="/locks/ledger"} 0
+`)
+	})
+}
