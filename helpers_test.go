@@ -129,6 +129,8 @@ func (at *site) sessionVia(addr string, timeout time.Duration, opts ...zklock.Se
 	s, err := zklock.Connect(ctx, []string{addr}, timeout, opts...)
 	require.NoError(at.t, err)
 	at.t.Cleanup(func() { s.Close() })
+	_, _, err = s.Conn().Exists("/") // all its goroutines run when this is answered
+	require.NoError(at.t, err)
 	return s
 }
 

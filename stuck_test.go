@@ -41,9 +41,10 @@ func (d *sticky) dial(network, address string, timeout time.Duration) (net.Conn,
 	return stickyConn{conn, d}, err
 }
 
-func (d *sticky) set(op int32, sent bool) *snare {
+func (d *sticky) set(t *testing.T, op int32, sent bool) *snare {
 	s := &snare{sent: sent, caught: make(chan struct{}), goOn: make(chan struct{})}
 	s.release = sync.OnceFunc(func() { close(s.goOn) })
+	t.Cleanup(s.release) // of a test that fails, or nothing could be closed
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.snares == nil {
@@ -105,15 +106,18 @@ func TestASessionThatEndsBetweenCreateAndListGivesNoFalseHold(t *testing.T) {
 	l := at.locker(s)
 	for round := range 40 {
 		id := s.ID()
-		created, between := d.set(faultproxy.OpCreate, true), d.set(faultproxy.OpExists, false)
+		created, between := d.set(t, faultproxy.OpCreate, true), d.set(t, faultproxy.OpExists, false)
+		reply := at.proxy.HoldReply(faultproxy.OpCreate)
 		got := at.begin(l.Acquire)
 		receive(t, created.caught, "the create")
+		receive(t, reply.Arrived(), "the node")
 		ended := begin(func() error { _, _, err := s.Conn().Exists("/"); return err })
 		awaitRequests(t, exists, 1)
 		created.release()
 		receive(t, between.caught, "the request in front of the list")
 		awaitRequests(t, children, 1)
-		at.awaitQueue(1)
+		reply.Release()
+		awaitRequests(t, create, 0)
 		at.kill(s)
 		between.release()
 
@@ -134,7 +138,7 @@ func TestACreateThatIsExecutedInTheNextSessionLeavesNoNode(t *testing.T) {
 	d := new(sticky)
 	s := at.sessionVia(at.proxy.Addr(), longSession, zklock.WithDialer(d.dial))
 	id := s.ID()
-	stuck := d.set(faultproxy.OpCreate, false)
+	stuck := d.set(t, faultproxy.OpCreate, false)
 	first := at.acquire(s)
 	receive(t, stuck.caught, "the first create")
 	second := at.acquire(s)
