@@ -160,7 +160,7 @@ func (t *cohort) resume() *Hold {
 // for one; false if the node has to go. A node whose token or check somebody has
 // asked for belongs to that owner alone. s.mu is held.
 func (t *cohort) passOn(c *contender) bool {
-	if t.node != c || c.cause != nil || c.revoked || c.exposed.Load() || !c.epoch.runsAt(time.Now()) {
+	if t.node != c || c.cause != nil || c.revoked || c.exposed || !c.epoch.runsAt(time.Now()) {
 		return false
 	}
 	t.look()

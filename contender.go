@@ -2,7 +2,6 @@ package zklock
 
 import (
 	"context"
-	"sync/atomic"
 	"time"
 )
 
@@ -31,8 +30,8 @@ type contender struct {
 	revoked bool     // somebody has asked for the lock back
 	guarded *time.Timer
 
-	cohort  *cohort     // whose node this is; nil for most
-	exposed atomic.Bool // the owner has asked for the token or the check
+	cohort  *cohort // whose node this is; nil for most
+	exposed bool    // the owner has asked for the token or the check
 
 	// Guarded by the session's mu; see succession.go.
 	successor *contender    // stands right behind, in this session

@@ -124,7 +124,7 @@ func (d *dialer) cut() {
 	}
 }
 
-// sleep waits for d, or for the end of ctx and returns its error.
+// sleep waits for d, or for the end of ctx, of which it returns the reason.
 func sleep(ctx context.Context, d time.Duration) error {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
@@ -132,7 +132,7 @@ func sleep(ctx context.Context, d time.Duration) error {
 	case <-timer.C:
 		return nil
 	case <-ctx.Done():
-		return ctx.Err()
+		return ended(ctx)
 	}
 }
 

@@ -62,7 +62,10 @@ func wrap(op, path string, err error) error {
 // ended returns why ctx is over, with its cause where that says more.
 func ended(ctx context.Context) error {
 	err, cause := ctx.Err(), context.Cause(ctx)
-	if cause == nil || errors.Is(err, cause) {
+	switch {
+	case cause == ErrClosed: // the session's own, under which work is done for a caller
+		return ErrClosed
+	case cause == nil || errors.Is(err, cause):
 		return err
 	}
 	return fmt.Errorf("%w: %w", err, cause)

@@ -2,6 +2,7 @@ package zklock
 
 import (
 	"context"
+	"math"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -96,8 +97,21 @@ func (h *Hold) Valid() bool {
 // refuses a token below the largest it has seen is safe from a holder that was
 // paused and does not know yet that its lock is lost.
 func (h *Hold) Token() int64 {
-	h.contender.exposed.Store(true)
+	h.expose()
 	return h.contender.token
+}
+
+// expose keeps the node from being shared with another owner, if the hold has not
+// ended. It reports whether that is so.
+func (h *Hold) expose() bool {
+	s := h.contender.queue.session
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if h.Err() != nil {
+		return false
+	}
+	h.contender.exposed = true
+	return true
 }
 
 // Node returns the full path of the hold's node.
@@ -105,11 +119,21 @@ func (h *Hold) Node() string { return h.contender.node }
 
 // Check returns a request that succeeds only while the hold's node exists. Put
 // first in a Multi of [Session.Conn], it makes the other operations happen
-// while this hold exists or not at all.
+// while this hold exists or not at all. Asked for when the hold has ended, it
+// never succeeds.
 func (h *Hold) Check() *zk.CheckVersionRequest {
-	h.contender.exposed.Store(true)
-	return &zk.CheckVersionRequest{Path: h.contender.node, Version: -1}
+	version := int32(anyVersion)
+	if !h.expose() {
+		version = noVersion // another owner may have the same node by now
+	}
+	return &zk.CheckVersionRequest{Path: h.contender.node, Version: version}
 }
+
+// Versions that a check may ask for: whichever it is, and one that no node has.
+const (
+	anyVersion = -1
+	noVersion  = math.MinInt32
+)
 
 // Release gives the lock back and returns when ZooKeeper has confirmed it. When
 // ctx ends first, or has ended already, its error is returned and the delete

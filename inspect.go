@@ -56,11 +56,11 @@ func Inspect(ctx context.Context, s *Session, path string) ([]Contender, error) 
 }
 
 func (s *Session) inspect(ctx context.Context, path string) ([]Contender, error) {
-	names, err := s.children(ctx, path)
+	names, err := present(s.listOf(path).wait(ctx))
 	if err != nil {
 		return nil, err
 	}
-	if slices.Contains(names, locksName) && slices.Contains(names, leasesName) {
+	if slices.Contains(names, leasesName) { // locks may have been reaped, being empty
 		return s.inspectSemaphore(ctx, join(path, locksName), join(path, leasesName))
 	}
 	return s.read(ctx, inQueue(path, names))
@@ -78,11 +78,12 @@ func inQueue(path string, names []string) []Contender {
 }
 
 func (s *Session) inspectSemaphore(ctx context.Context, locks, leases string) ([]Contender, error) {
-	out, err := s.children(ctx, leases)
+	permits, turns := s.listOf(leases), s.listOf(locks)
+	out, err := present(permits.wait(ctx))
 	if err != nil {
 		return nil, err
 	}
-	inLine, err := s.children(ctx, locks)
+	inLine, err := present(turns.wait(ctx))
 	if err != nil {
 		return nil, err
 	}
@@ -99,11 +100,15 @@ func (s *Session) inspectSemaphore(ctx context.Context, locks, leases string) ([
 
 func (k kind) exported() Kind { return [...]Kind{Exclusive, Write, Read}[k] }
 
-func (s *Session) children(ctx context.Context, path string) ([]string, error) {
-	names, err := send(s, func() ([]string, error) {
+func (s *Session) listOf(path string) *pending[[]string] {
+	return send(s, func() ([]string, error) {
 		names, _, err := s.conn.Children(path)
 		return names, err
-	}).wait(ctx)
+	})
+}
+
+// present takes a node that does not exist for one without children.
+func present(names []string, err error) ([]string, error) {
 	if errors.Is(err, zk.ErrNoNode) {
 		return nil, nil
 	}

@@ -121,6 +121,17 @@ func (l *RWLocker) endTenancy() {
 // writing is lost, a closed one if it has none.
 func (l *RWLocker) Lost() <-chan struct{} { return l.write.Lost() }
 
+// Held returns the calling goroutine's hold for writing, nil if it has none.
+func (l *RWLocker) Held() *Hold { return l.write.Held() }
+
+// RHeld returns the calling goroutine's hold for reading, nil if it has none.
+func (l *RWLocker) RHeld() *Hold {
+	if r := l.readers.of(l.reader()); r != nil {
+		return r.hold
+	}
+	return nil
+}
+
 // Acquire takes the lock for writing as a handle, as [Locker.Acquire] does.
 func (l *RWLocker) Acquire(ctx context.Context) (*Hold, error) { return l.write.Acquire(ctx) }
 
@@ -265,8 +276,8 @@ func (l *RWLocker) reader() int64 {
 // RLost returns the channel that closes when the calling goroutine's hold for
 // reading is lost, a closed one if it has none.
 func (l *RWLocker) RLost() <-chan struct{} {
-	if r := l.readers.of(l.reader()); r != nil {
-		return r.hold.Lost()
+	if h := l.RHeld(); h != nil {
+		return h.Lost()
 	}
 	return closed
 }

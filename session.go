@@ -32,7 +32,7 @@ type Session struct {
 	timeout atomic.Int64 // as negotiated last; as asked for before that
 
 	ctx    context.Context // ends with Close
-	cancel context.CancelFunc
+	cancel context.CancelCauseFunc
 	work   sync.WaitGroup // goroutines started by spawn
 
 	mu      sync.Mutex
@@ -133,7 +133,7 @@ func newSession(timeout time.Duration, options sessionOptions) *Session {
 		watches: make(map[watchKey]*watch),
 		staked:  make(map[string]*contender),
 	}
-	s.ctx, s.cancel = context.WithCancel(context.Background())
+	s.ctx, s.cancel = context.WithCancelCause(context.Background())
 	s.timeout.Store(int64(timeout))
 	s.dialer = &dialer{session: s, dial: options.dialer, tls: options.tls, hosts: options.hosts, stopped: make(chan struct{})}
 	return s
@@ -212,7 +212,7 @@ func (s *Session) shutDown() {
 	l, id := s.link, s.id
 	s.broadcast()
 	s.mu.Unlock()
-	s.cancel()
+	s.cancel(ErrClosed)
 
 	if s.conn != nil {
 		farewell := s.taps.add(tapKey{op: opCloseSession})
