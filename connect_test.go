@@ -49,7 +49,7 @@ func TestConnectPassesOverServersThatDoNotServe(t *testing.T) {
 	refusing, hanging := listen(t), listen(t)
 	refusing.Close()
 	at := newSite(t)
-	s := at.sessionVia("named-by-the-provider:2181", longSession,
+	s := at.sessionVia("named-by-the-provider:2181", 2*time.Second,
 		zklock.WithHostProvider(&hosts{addrs: []string{refusing.Addr().String(), hanging.Addr().String(), at.addr}}))
 	require.NoError(t, s.Close())
 }
