@@ -212,7 +212,8 @@ func (s *Semaphore) agree(ctx context.Context, turn *Hold, said node, out int) e
 
 // permits creates n leases in one transaction, if turn is still held.
 func (q *queue) permits(ctx context.Context, turn *Hold, n int) (*Hold, error) {
-	c := q.newContender(turn.contender.epoch, func(id string) entry { return q.leases(id, turn, n) })
+	check := turn.Check()
+	c := q.newContender(turn.contender.epoch, func(id string) entry { return q.leases(id, check, n) })
 	if _, err := c.create(ctx); err != nil {
 		return nil, err
 	}
@@ -225,14 +226,14 @@ func (q *queue) permits(ctx context.Context, turn *Hold, n int) (*Hold, error) {
 	return h, nil
 }
 
-func (q *queue) leases(id string, turn *Hold, n int) entry {
+func (q *queue) leases(id string, check *zk.CheckVersionRequest, n int) entry {
 	prefix := join(q.dir, nodePrefix+id+leaseMarker)
-	ops := []any{turn.Check()}
+	ops := []any{check}
 	for range n {
 		ops = append(ops, &zk.CreateRequest{Path: prefix, Data: q.data, Acl: q.acl, Flags: zk.FlagEphemeralSequential})
 	}
 	return entry{
-		key: tapKey{opMulti, turn.Node()},
+		key: tapKey{opMulti, check.Path},
 		create: func(conn *zk.Conn) ([]string, error) {
 			results, err := conn.Multi(ops...)
 			if err != nil {
