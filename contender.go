@@ -174,10 +174,16 @@ func (c *contender) possess() *Hold {
 		return c.hold
 	}
 	c.possessAgain()
+	c.guardLater()
+	return c.hold
+}
+
+// guardLater sets the watch on c's own node unless c is gone soon. The session's
+// mu is held.
+func (c *contender) guardLater() {
 	if c.guarded == nil {
 		c.guarded = time.AfterFunc(guardDelay, c.watchOver)
 	}
-	return c.hold
 }
 
 // possessAgain makes a hold of its own for the next owner of the same node. The

@@ -31,6 +31,7 @@ type link struct {
 	pings   []time.Time        // sent and not answered yet; they all have the same xid
 	touches touches
 	grain   time.Duration // between the touches that are kept
+	fastest time.Duration // answer to a request so far; 0 before the first
 
 	down    chan struct{} // closed when nothing can be answered here any more
 	endOnce sync.Once
@@ -168,8 +169,19 @@ func (l *link) answered(xid int32) *tap {
 		}
 		delete(l.pending, xid)
 	}
-	l.touches.add(r.sent, time.Now(), l.grain)
+	now := time.Now()
+	l.touches.add(r.sent, now, l.grain)
+	if took := now.Sub(r.sent); l.fastest == 0 || took < l.fastest {
+		l.fastest = took
+	}
 	return r.tap
+}
+
+// roundTrip returns how long the fastest answer has taken.
+func (l *link) roundTrip() time.Duration {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.fastest
 }
 
 // touchedBy returns when the newest request was sent that had been answered by

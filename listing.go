@@ -11,8 +11,8 @@ import (
 
 // listing is the queue as one list of the path's children showed it.
 type listing struct {
-	link     *link // that carried it
-	children []child
+	link  *link // that carried it
+	names []string
 	// early says that the list was sent before our create was answered: that
 	// our node is missing proves nothing then.
 	early bool
@@ -32,7 +32,7 @@ func (s *Session) list(dir string) (*listing, error) {
 		return nil, errStale
 	}
 	s.sweep(before, dir, names)
-	return &listing{link: before, children: contendersIn(names)}, nil
+	return &listing{link: before, names: names}, nil
 }
 
 // freshList reads the queue as it was at some instant of this call: the sync
@@ -83,57 +83,79 @@ func (c *contender) relist(ctx context.Context) (*listing, error) {
 	}
 }
 
-// place returns those who have to go before c may have the lock, the nearest
-// last, and the list that says so: view, if that can be trusted, or a new one.
-func (c *contender) place(ctx context.Context, view *listing) (*listing, []child, error) {
+// place is where c stands in the queue, and all that it keeps of a list.
+type place struct {
+	link    *link // that carried the list
+	ahead   int   // who have to go before c may have the lock
+	nearest child // the last of those
+	before  child // the last but one
+}
+
+// place returns where c stands, by view if that can be trusted, or by a new list.
+func (c *contender) place(ctx context.Context, view *listing) (place, error) {
 	for {
 		if view == nil {
 			var err error
 			if view, err = c.relist(ctx); err != nil {
-				return nil, nil, err
+				return place{}, err
 			}
 		}
-		ahead, err := view.ahead(c)
+		p, err := view.placeOf(c)
 		if !errors.Is(err, errStale) {
-			return view, ahead, err
+			return p, err
 		}
 		view = nil
 	}
 }
 
-// ahead returns those who have to go before c may have the lock, the nearest
-// last. Its errors end the place in the queue, but for errStale, after which the
-// queue has to be listed again.
-func (v *listing) ahead(c *contender) ([]child, error) {
+// placeOf returns where c stands. Its errors end the place in the queue, but for
+// errStale, after which the queue has to be listed again.
+func (v *listing) placeOf(c *contender) (place, error) {
+	p := place{link: v.link}
 	if v.link.id != c.epoch.id {
-		return nil, errStale
+		return p, errStale
 	}
 	if c.beyondOrder() {
-		return nil, errUnordered
+		return p, errUnordered
 	}
-	var ahead []child
-	listed := false
-	for _, other := range v.children {
-		switch {
-		case other.name == base(c.node):
+	listed, own := false, base(c.node)
+	for _, name := range v.names {
+		if name == own {
 			listed = true
-		case !other.blocks(c.queue.kind):
+			continue
+		}
+		other, ok := parseChild(name)
+		switch {
+		case !ok || !other.blocks(c.queue.kind):
 		case other.sequence == c.sequence:
-			return nil, errUnordered
+			return p, errUnordered
 		case other.sequence < c.sequence:
-			ahead = append(ahead, other)
+			p.add(other)
 		}
 	}
 	switch {
 	case listed:
-		return ahead, nil
+		return p, nil
 	case v.early:
-		return nil, errStale
+		return p, errStale
 	}
-	return nil, errNodeDeleted
+	return p, errNodeDeleted
+}
+
+func (p *place) add(other child) {
+	switch {
+	case p.ahead == 0 || other.sequence > p.nearest.sequence:
+		p.before, p.nearest = p.nearest, other
+	case p.ahead == 1 || other.sequence > p.before.sequence:
+		p.before = other
+	}
+	p.ahead++
 }
 
 // blocks tells whether anybody is in the way of a newcomer of kind k.
 func (v *listing) blocks(k kind) bool {
-	return slices.ContainsFunc(v.children, func(c child) bool { return c.blocks(k) })
+	return slices.ContainsFunc(v.names, func(name string) bool {
+		c, ok := parseChild(name)
+		return ok && c.blocks(k)
+	})
 }

@@ -122,7 +122,20 @@ func newIdentities() *identities {
 // next returns a UUID that this session has not used yet.
 func (i *identities) next() string {
 	n := i.issued.Add(1)
-	return fmt.Sprintf("%s8%03x-%012x", i.prefix, n>>48&0xfff, n&(1<<48-1))
+	id := make([]byte, 0, uuidLength)
+	id = append(id, i.prefix...)
+	id = append(id, '8')
+	id = appendHex(id, n>>48, 3)
+	id = append(id, '-')
+	return string(appendHex(id, n, 12))
+}
+
+// appendHex appends the lowest digits of n.
+func appendHex(to []byte, n uint64, digits int) []byte {
+	for shift := 4 * (digits - 1); shift >= 0; shift -= 4 {
+		to = append(to, "0123456789abcdef"[n>>shift&0xf])
+	}
+	return to
 }
 
 // of returns the UUID in a node's name, if it is one of this session's.

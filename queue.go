@@ -95,8 +95,8 @@ func (q *queue) tryNode(ctx context.Context) (*Hold, error) {
 	if err != nil {
 		return nil, err
 	}
-	_, ahead, err := c.place(ctx, view)
-	if err == nil && len(ahead) > 0 {
+	at, err := c.place(ctx, view)
+	if err == nil && at.ahead > 0 {
 		err = ErrLocked
 	}
 	var h *Hold

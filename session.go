@@ -42,7 +42,7 @@ type Session struct {
 	id      int64         // of the ZooKeeper session; 0 when it has expired
 	epoch   *epoch        // nil when it has ended and no new one has begun
 	live    map[string]*contender
-	lines   map[string]map[int32]*contender // by path and sequence; see succession.go
+	lines   lines
 	watches map[watchKey]*watch
 
 	removals []*removal // that wait to be carried out together
@@ -129,7 +129,7 @@ func newSession(timeout time.Duration, options sessionOptions) *Session {
 		ids:     newIdentities(),
 		changed: make(chan struct{}),
 		live:    make(map[string]*contender),
-		lines:   make(map[string]map[int32]*contender),
+		lines:   lines{at: make(map[spot]*contender), length: make(map[string]int)},
 		watches: make(map[watchKey]*watch),
 		staked:  make(map[string]*contender),
 	}

@@ -12,26 +12,40 @@ import (
 // other, leave no room for anybody in between. It is for exclusive locks only: a
 // writer may leave a reader in its place.
 
+// spot is a place in the queue of a path.
+type spot struct {
+	dir      string
+	sequence int32
+}
+
+// lines are the contenders of a session that may be followed, and how many each
+// queue has of them.
+type lines struct {
+	at     map[spot]*contender
+	length map[string]int
+}
+
 // lineUp adds c, whose node is known now, to those that may be followed. The
 // session's mu is held.
 func (c *contender) lineUp() {
 	if c.queue.kind != exclusive || c.cause != nil || !c.entry.queues {
 		return
 	}
-	lines := c.queue.session.lines
-	if lines[c.queue.dir] == nil {
-		lines[c.queue.dir] = make(map[int32]*contender)
+	l, here := &c.queue.session.lines, spot{c.queue.dir, c.sequence}
+	if l.at[here] == nil {
+		l.length[here.dir]++
 	}
-	lines[c.queue.dir][c.sequence] = c
+	l.at[here] = c
 }
 
 // stepOut takes c out of the line. Who followed it and was not handed the lock
 // looks at the queue again. The session's mu is held.
 func (c *contender) stepOut() {
-	lines := c.queue.session.lines
-	if line := lines[c.queue.dir]; line[c.sequence] == c {
-		if delete(line, c.sequence); len(line) == 0 {
-			delete(lines, c.queue.dir)
+	l, here := &c.queue.session.lines, spot{c.queue.dir, c.sequence}
+	if l.at[here] == c {
+		delete(l.at, here)
+		if l.length[here.dir]--; l.length[here.dir] == 0 {
+			delete(l.length, here.dir)
 		}
 	}
 	if next := c.successor; next != nil {
@@ -45,7 +59,7 @@ func (c *contender) stepOut() {
 func (q *queue) inLine() bool {
 	q.session.mu.Lock()
 	defer q.session.mu.Unlock()
-	return len(q.session.lines[q.dir]) > 0
+	return q.session.lines.length[q.dir] > 0
 }
 
 // followNext makes c the successor of the contender of this session, if there is
@@ -55,7 +69,7 @@ func (c *contender) followNext() <-chan struct{} {
 	s := c.queue.session
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	ahead := s.lines[c.queue.dir][c.sequence-1]
+	ahead := s.lines.at[spot{c.queue.dir, c.sequence - 1}]
 	if ahead == nil || s.link == nil || ahead.carrier != s.link || c.carrier != s.link {
 		return nil
 	}
@@ -68,7 +82,7 @@ func (c *contender) follow(nearest child) <-chan struct{} {
 	s := c.queue.session
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	ahead := s.lines[c.queue.dir][nearest.sequence]
+	ahead := s.lines.at[spot{c.queue.dir, nearest.sequence}]
 	if ahead == nil || base(ahead.node) != nearest.name {
 		return nil
 	}
@@ -83,9 +97,7 @@ func (c *contender) followLocked(ahead *contender) <-chan struct{} {
 	}
 	c.turn = make(chan struct{})
 	ahead.successor = c
-	if c.guarded == nil {
-		c.guarded = time.AfterFunc(guardDelay, c.watchOver)
-	}
+	c.guardLater()
 	return c.turn
 }
 

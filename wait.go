@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/go-zookeeper/zk"
 )
@@ -27,14 +28,14 @@ func (c *contender) wait(ctx context.Context, view *listing) (*Hold, error) {
 		if h != nil || err != nil {
 			return h, err
 		}
-		var ahead []child
-		view, ahead, err = c.place(ctx, view)
+		at, err := c.place(ctx, view)
+		view = nil
 		switch {
 		case err != nil:
-		case len(ahead) == 0:
+		case at.ahead == 0:
 			h, err = c.grant(ctx)
 		default:
-			h, err = c.waitBehind(ctx, view, ahead)
+			h, err = c.waitBehind(ctx, at)
 			behind = true
 		}
 		if behind && err != nil && ctx.Err() != nil {
@@ -43,36 +44,47 @@ func (c *contender) wait(ctx context.Context, view *listing) (*Hold, error) {
 		if h != nil || err != nil {
 			return h, err
 		}
-		view = nil
 	}
 }
 
-// waitBehind watches c's own node, the nearest contender ahead, and the one
-// before that, until one of them changes. If that alone proves that the lock is
-// c's, it returns the hold; without one and without an error the queue has to be
-// listed again.
-func (c *contender) waitBehind(ctx context.Context, view *listing, ahead []child) (*Hold, error) {
+// farAway is the round trip from which on it pays to send requests ahead of their
+// need. Nearer than that, the server's work for them costs the others more than
+// the waiter gains.
+const farAway = time.Millisecond
+
+// waitBehind watches the nearest contender ahead, and what else bears on c's turn,
+// until one of them changes. If that alone proves that the lock is c's, it returns
+// the hold; without one and without an error the queue has to be listed again.
+func (c *contender) waitBehind(ctx context.Context, at place) (*Hold, error) {
 	s, dir := c.queue.session, c.queue.dir
-	own := s.watch(c.node)
-	nearest := ahead[len(ahead)-1]
-	next := s.watch(join(dir, nearest.name))
+	next := s.watch(join(dir, at.nearest.name))
+	var own *watch // without it, c cannot be granted the lock by next alone
 	var early <-chan struct{}
-	if len(ahead) > 1 {
-		// When that one goes, the list is renewed while the nearest still holds
-		// the lock, so that its release needs none.
-		early = s.watch(join(dir, ahead[len(ahead)-2].name)).fired
-	} else if err := c.secure(ctx); err != nil {
-		return nil, err
+	switch far := at.link.roundTrip() >= farAway; {
+	case at.ahead == 1:
+		own = s.watch(c.node)
+		if err := c.secure(ctx); err != nil {
+			return nil, err
+		}
+	case far:
+		own = s.watch(c.node)
+		// When the last but one goes, the list is renewed while the nearest still
+		// holds the lock, so that its release needs none.
+		early = s.watch(join(dir, at.before.name)).fired
+	default:
+		s.mu.Lock()
+		c.guardLater()
+		s.mu.Unlock()
 	}
 	select {
-	case <-c.follow(nearest):
+	case <-c.follow(at.nearest):
 		return c.handed(ctx)
 	case <-next.fired:
 	case <-early:
 		return nil, nil
-	case <-own.fired:
+	case <-own.end():
 		return nil, own.refusal()
-	case <-view.link.down:
+	case <-at.link.down:
 		return nil, nil
 	case <-c.gone:
 		return nil, c.whyGone()
@@ -86,7 +98,7 @@ func (c *contender) waitBehind(ctx context.Context, view *listing, ahead []child
 	if err := c.whyGone(); err != nil {
 		return nil, err
 	}
-	if len(ahead) == 1 && c.succeeds(view, nearest, own, next) {
+	if at.ahead == 1 && c.succeeds(at, own, next) {
 		return c.grant(ctx)
 	}
 	return nil, nil
@@ -94,16 +106,24 @@ func (c *contender) waitBehind(ctx context.Context, view *listing, ahead []child
 
 // succeeds tells whether the end of the only contender ahead proves, without
 // another list, that c is at the head of the queue.
-func (c *contender) succeeds(view *listing, nearest child, own, next *watch) bool {
+func (c *contender) succeeds(at place, own, next *watch) bool {
 	return next.deleted && next.isArmed() &&
 		// Without a watch on our own node, its deletion would have gone unseen.
 		own.isArmed() && !own.hasFired() &&
 		// A downgrade leaves a reader with its writer's sequence.
-		(nearest.kind != writing || c.queue.kind == reading) &&
+		(at.nearest.kind != writing || c.queue.kind == reading) &&
 		// The end of a session that has both nodes deletes them in any order.
 		next.stat.EphemeralOwner != c.epoch.id &&
 		// Watches that are set again after a reconnect fire in any order.
-		own.link == view.link && next.link == view.link && c.queue.session.current() == view.link
+		own.link == at.link && next.link == at.link && c.queue.session.current() == at.link
+}
+
+// end is fired, or a channel that never closes if there is no watch.
+func (w *watch) end() <-chan struct{} {
+	if w == nil {
+		return nil
+	}
+	return w.fired
 }
 
 // hasFired tells whether the watch is over.
