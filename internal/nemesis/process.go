@@ -10,6 +10,7 @@ import (
 	"os/exec"
 	"sync/atomic"
 	"syscall"
+	"time"
 
 	"github.com/zklock/zklock/internal/apachezk"
 )
@@ -97,15 +98,26 @@ func (w *Worker) listen(out io.Reader, history *History) {
 	w.err = w.cmd.Wait()
 }
 
-// Await returns when the process has reported the state, or with an error when
-// it has ended.
+// Await returns when the process has reported the state, or with an error when it
+// has ended. One that does not get there in time hangs: it is made to print what
+// its goroutines do, and ends.
 func (w *Worker) Await(state string) error {
-	for s := range w.states {
-		if s == state {
-			return nil
+	late := time.NewTimer(recovery)
+	defer late.Stop()
+	for {
+		select {
+		case s, running := <-w.states:
+			if s == state {
+				return nil
+			}
+			if !running {
+				return fmt.Errorf("process %d ended before it was %s", w.Number, state)
+			}
+		case <-late.C:
+			return errors.Join(fmt.Errorf("process %d is not %s after %v", w.Number, state, recovery),
+				w.cmd.Process.Signal(syscall.SIGQUIT))
 		}
 	}
-	return fmt.Errorf("process %d ended before it was %s", w.Number, state)
 }
 
 // Tell sends a command to the process.
