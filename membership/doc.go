@@ -18,7 +18,7 @@
 //
 // # Costs
 //
-// [Join] sends a read and a create, and another read that leaves a watch. [Watch]
+// [Join] sends a create, and a read that leaves a watch. [Watch]
 // sends a list, and a read for each member that it has not seen yet. Both read all
 // that again after each session timeout (see [WithInterval]), in case that a watch
 // was lost: the client sets its watches again after a reconnect, and only logs it

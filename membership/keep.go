@@ -69,6 +69,11 @@ var errUnsettled = errors.New("membership: the member's node keeps changing")
 // is. So a request whose answer was lost does no harm, whether it was executed or
 // not, and neither does one that was executed in the session's successor.
 func (m *Member) settle(content []byte, doubt bool) (*sight, error) {
+	if m.zxid == 0 { // there is no node yet, unless its create's answer was lost
+		if err := m.create(content); err != nil && !overtaken(err) {
+			return nil, err
+		}
+	}
 	for range 10 {
 		g, err := look(m.ctx, m.session, view{m.node, data}, doubt)
 		switch {

@@ -35,7 +35,8 @@ type Member struct {
 	written int           // the newest data that was in place
 	changed chan struct{} // closed and replaced when there was an attempt
 	state   State
-	zxid    int64 // of the registration
+
+	zxid int64 // of the registration, 0 before the first; the member's goroutine's own
 }
 
 // errLeft says that the member has left.
