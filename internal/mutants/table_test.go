@@ -18,13 +18,14 @@ var all = []mutant{
 		{"create.go", "if _, err := conn.Multi(&zk.CheckVersionRequest{Path: dir, Version: -1}); errors.Is(err, zk.ErrNoNode) {", "if err := error(nil); err == zk.ErrNoNode {"},
 	}},
 	{"ExistsW instead of GetW", []edit{
-		{"watch.go", "_, stat, _, err := s.conn.GetW(path)", "_, stat, _, err := s.conn.ExistsW(path)"},
+		{"watch.go", "w.data, w.stat, _, err = s.conn.GetW(key.path)", "_, w.stat, _, err = s.conn.ExistsW(key.path)"},
 	}},
 	{"grant without own node listed", []edit{
 		{"listing.go", "case listed:", "case listed || true:"},
 	}},
 	{"no list after a reconnect", []edit{
-		{"wait.go", "case <-view.link.down:\n\t\treturn false, nil\n", ""},
+		{"wait.go", "case <-view.link.down:\n\t\treturn nil, nil\n", ""},
+		{"epoch.go", "w.fire(false)", "_ = w"},
 	}},
 	{"wake without a list behind a writer", []edit{
 		{"wait.go", "(nearest.kind != writing || c.queue.kind == reading) &&", ""},
@@ -32,36 +33,33 @@ var all = []mutant{
 	{"wake without a list behind a node of the own session", []edit{
 		{"wait.go", "next.stat.EphemeralOwner != c.epoch.id &&", ""},
 	}},
-	{"wake without a list whatever the connection", []edit{
-		{"wait.go", "own.link == view.link && next.link == view.link && c.queue.session.current() == view.link", "true"},
-	}},
 	{"release by prefix", []edit{
-		{"janitor.go", "return s.conn.Delete(nodes[0], -1)\n", `names, _, err := s.conn.Children(parent(nodes[0]))
+		{"janitor.go", "err := s.deleteAll(nodes)\n", `names, _, err := s.conn.Children(last.queue.dir)
 		for _, name := range names {
 			if _, ours := s.ids.of(name); ours && err == nil {
-				err = s.conn.Delete(join(parent(nodes[0]), name), -1)
+				err = s.conn.Delete(join(last.queue.dir, name), -1)
 			}
 		}
-		return err
 `},
 	}},
 	{"a lost create is not looked for", []edit{
 		{"create.go", "case created.err == nil:\n\t\treturn c.adopt(carrier, created.value, zxid)\n\t}", "case created.err == nil:\n\t\treturn c.adopt(carrier, created.value, zxid)\n\t}\n\tif true {\n\t\ts.forget(c)\n\t\treturn created.err\n\t}"},
 	}},
 	{"a delete is tried once", []edit{
-		{"janitor.go", "case !transient(err):\n\t\t\ts.log.Error(", "case true:\n\t\t\ts.log.Error("},
+		{"janitor.go", "case !transient(err):\n\t\t\tif errors.Is(err, zk.ErrNoAuth)", "case true:\n\t\t\tif errors.Is(err, zk.ErrNoAuth)"},
 	}},
 	{"no deadline", []edit{
-		{"lease.go", "return end != nil && now.Before(*end) && now.Round(0).Before(end.Round(0))", "return true"},
+		{"lease.go", "return end != nil && now.Before(*end) && now.Round(0).Before(end.Round(0))", "return end != nil"},
 	}},
-	{"the lease counts from answered requests alone", []edit{
+	{"the lease counts from answered pings", []edit{
 		{"lease.go", "if byTouch.Before(byProof) {\n\t\treturn byTouch\n\t}\n\treturn byProof", "_ = byProof\n\treturn byTouch"},
+		{"lease.go", "return proof.Add(-part(timeout, relayPart))", "return proof"},
 	}},
 	{"a proof is trusted after a quiet gap", []edit{
 		{"lease.go", "if byTouch.Before(byProof) {", "if false {"},
 	}},
 	{"the sequence's end is ignored", []edit{
-		{"listing.go", "if c.sequence >= orderEnd || c.sequence < 0 {", "if false {"},
+		{"node.go", "return c.sequence >= orderEnd || c.sequence < 0 }", "return false }"},
 	}},
 	{"a proof of another connection counts", []edit{
 		{"proof.go", "if p.link == nil || s.link != p.link || s.epoch == nil {", "if s.epoch == nil {"},
@@ -82,7 +80,7 @@ var all = []mutant{
 		{"succession.go", "ahead := s.lines[c.queue.dir][c.sequence-1]", "ahead := s.lines[c.queue.dir][c.sequence-1]\n\tif ahead == nil {\n\t\tahead = s.lines[c.queue.dir][c.sequence-2]\n\t}"},
 	}},
 	{"the token is the sequence", []edit{
-		{"hold.go", "return h.contender.czxid }", "return int64(h.contender.sequence) }"},
+		{"hold.go", "return h.contender.token", "return int64(h.contender.sequence)"},
 	}},
 	{"a retained node is not given up when others come", []edit{
 		{"cohort.go", "if t.company == others && t.idle != nil {", "if false {"},

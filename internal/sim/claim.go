@@ -22,7 +22,8 @@ type claim struct {
 	lock   *lock           // that made its goroutine the owner; nil for a handle
 	beside *claim          // the write lock of the same owner
 	more   []*claim        // the other locks of a MultiLocker
-	over   chan struct{}   // closed when given back
+	since  time.Time
+	over   chan struct{} // closed when given back
 }
 
 // claim makes a claim by a handle.

@@ -53,6 +53,7 @@ func (w *world) freeze(f Fault) func() {
 	s := w.ensemble.Server(f.Server)
 	s.Freeze()
 	return func() {
+		w.referee.thaw()
 		s.Thaw()
 		if w.program.Cluster.Servers == 1 && w.ensemble.Leader() == nil {
 			s.Stop() // it was frozen when it should have elected itself
@@ -102,7 +103,7 @@ func (w *world) jumpClock(f Fault) func() {
 // does not know of it yet.
 func (w *world) lostBehindLag(f Fault) func() {
 	for _, s := range w.ensemble.Servers() {
-		s.Lag(f.For / 8)
+		s.Lag(f.For/8 + 20*time.Millisecond)
 	}
 	lost := w.ensemble.DropReply(zktest.OpCreate, zktest.OnClient(w.machines[f.Machine].place))
 	w.crowd(f)
@@ -162,7 +163,8 @@ func (w *world) cutOffPair(f Fault) func() {
 	}
 }
 
-// crowd has a few impatient callers ask for the machine's locks at this moment.
+// crowd has callers, impatient and patient ones, ask for the machine's locks at
+// this moment.
 func (w *world) crowd(f Fault) {
 	m := w.machines[f.Machine]
 	m.mu.Lock()
@@ -175,8 +177,11 @@ func (w *world) crowd(f Fault) {
 		if l == nil || l.several != nil {
 			continue
 		}
-		a := &actor{world: w, machine: m, name: fmt.Sprintf("%s/c%d", m.name, i)}
-		s := Section{Locker: i, Take: Acquire, Permits: 1, Limit: f.For/64 + time.Duration(i+1)*time.Millisecond, Cancel: true}
-		w.work.Go(func() { (&visit{actor: a, inc: inc, lock: l}).section(s) })
+		hasty := Section{Locker: i, Take: Acquire, Permits: 1, Limit: f.For/64 + time.Millisecond, Cancel: true}
+		patient := Section{Locker: i, Take: Acquire, Permits: 1, Hold: f.For / 32}
+		for n, s := range []Section{hasty, patient, patient} {
+			a := &actor{world: w, machine: m, name: fmt.Sprintf("%s/c%d.%d", m.name, i, n)}
+			w.work.Go(func() { (&visit{actor: a, inc: inc, lock: l}).section(s) })
+		}
 	}
 }

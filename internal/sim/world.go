@@ -40,7 +40,7 @@ func Run(t *testing.T, p *Program, stats *Stats) (failure *Failure) {
 			failure.Program, failure.Timeline = p, log.String()
 		}
 	}()
-	watchdog := time.AfterFunc(time.Minute, func() {
+	watchdog := time.AfterFunc(30*time.Second, func() {
 		panic(fmt.Sprintf("seed %d: liveness: spins without end\n%s\n%s", p.Seed, log, bubbled()))
 	})
 	defer watchdog.Stop()
@@ -57,6 +57,7 @@ func simulate(p *Program, stats *Stats, log *timeline) *Failure {
 		return &Failure{Promise: "setup", Text: err.Error()}
 	}
 	w := &world{program: p, stats: stats, log: log, referee: newReferee(log, stats), ensemble: ensemble}
+	w.referee.tick = p.Cluster.Tick
 	w.ctx, w.cancel = context.WithCancel(context.Background())
 	defer w.end()
 	ensemble.Observe(w.referee.observe)

@@ -1,0 +1,132 @@
+package sim
+
+import (
+	"context"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/zklock/zklock"
+	"github.com/zklock/zklock/zktest"
+)
+
+// What TestSimulation has found in the lock, each by a test of its own.
+
+// A downgraded reader's node is younger than the nodes that queue behind its
+// writer, whose owners' tokens must not be smaller.
+func TestADowngradedReadersTokenIsBelowTheNextWriters(t *testing.T) {
+	play(t, 1, func(s *stage) {
+		a, b := s.enter("a"), s.enter("b")
+		rw := a.readWrite()
+		rw.Lock()
+		writer := rw.Held().Token()
+		waiting := b.waits(context.Background())
+		rw.RLock()
+		require.Equal(t, writer, rw.RHeld().Token())
+		rw.Unlock()
+		rw.RUnlock()
+		next := <-waiting
+		require.Greater(t, next.Token(), writer)
+		require.NoError(t, b.give(next))
+	})
+}
+
+// A cohort that looks around on a path that is gone asked for it without a pause.
+func TestACohortDoesNotSpinOnAPathThatIsGone(t *testing.T) {
+	for _, option := range []zklock.Option{zklock.WithRetention(anAge), zklock.WithHandoff(4)} {
+		play(t, 1, func(s *stage) {
+			a, b := s.enter("a"), s.enter("b")
+			shared, err := zklock.New(a.Session, path, option)
+			require.NoError(t, err)
+			h, err := shared.Acquire(context.Background())
+			require.NoError(t, err)
+			synctest.Wait()
+			require.NoError(t, b.Conn().Delete(h.Node(), -1))
+			require.NoError(t, b.Conn().Delete(path, -1))
+			before := s.Requests()[zktest.OpGetChildren2]
+			<-h.Lost()
+			require.LessOrEqual(t, s.Requests()[zktest.OpGetChildren2], before+2)
+		})
+	}
+}
+
+// One of several locks that is lost while the others are waited for is none that
+// the caller has lost.
+func TestSeveralLocksTryAgainWhenOneIsLostOnTheWay(t *testing.T) {
+	play(t, 1, func(s *stage) {
+		a, b := s.enter("a"), s.enter("b")
+		first, err := zklock.New(a.Session, "/first")
+		require.NoError(t, err)
+		both := zklock.NewMulti(first, a.Locker)
+		h := b.mustTake()
+		go func() {
+			time.Sleep(100 * time.Millisecond)
+			for _, node := range s.referee.nodes() {
+				if dirOf(node) == "/first" {
+					require.NoError(t, b.Conn().Delete(node, -1))
+				}
+			}
+			time.Sleep(100 * time.Millisecond)
+			require.NoError(t, b.give(h))
+		}()
+		ok, err := both.TryLockFor(context.Background(), anAge)
+		require.NoError(t, err)
+		require.True(t, ok)
+		both.Unlock()
+		s.empty(time.Second)
+	})
+}
+
+// Within a session the lock went on from node to node past the end of the counter.
+func TestNoLockIsHandedOnPastTheEndOfTheCounter(t *testing.T) {
+	play(t, 1, func(s *stage) {
+		a := s.enter("a")
+		require.NoError(t, a.give(a.mustTake()))
+		s.SetSequence(path, orderEnd-2)
+		var wg sync.WaitGroup
+		for range 6 {
+			wg.Go(func() {
+				h := a.mustTake() // which the referee judges
+				time.Sleep(10 * time.Millisecond)
+				require.NoError(t, a.give(h))
+			})
+		}
+		wg.Wait()
+		s.empty(time.Second)
+	})
+}
+
+// A server that takes longer to commit than a handshake was given made a client
+// without a session open one after the other, and hear of none.
+func TestASlowServerGetsAClientIntoItsFirstSession(t *testing.T) {
+	play(t, 1, func(s *stage) {
+		s.Client("a").Delay(zktest.ToClient, timeout/4, timeout/4)
+		a := s.enter("a")
+		require.Len(t, s.Sessions(), 1)
+		require.NoError(t, a.give(a.mustTake()))
+	})
+}
+
+// A caller that looks for the node of a lost create is told of Close as every
+// other one is.
+func TestACloseDuringTheSearchForALostCreateIsToldAsSuch(t *testing.T) {
+	for range 20 { // a select picked at random
+		play(t, 1, func(s *stage) {
+			a := s.enter("a")
+			lost := s.DropReply(zktest.OpCreate, zktest.OnPath(path+"/"))
+			result := make(chan error)
+			go func() { result <- a.LockContext(context.Background()) }()
+			<-lost.Struck()
+			s.Server(0).Refuse(true)
+			time.Sleep(100 * time.Millisecond)
+			a.Session.Close()
+			err := <-result
+			require.ErrorIs(t, err, zklock.ErrClosed)
+			require.NotErrorIs(t, err, context.Canceled)
+			s.empty(timeout + tick)
+		})
+	}
+}
