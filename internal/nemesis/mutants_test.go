@@ -33,7 +33,7 @@ var withoutProofs = edit{"proof.go", "if !s.proving {", "if false {"}
 var mutants = []mutant{
 	{"no deadline", []edit{
 		{"lease.go", "return end != nil && now.Before(*end) && now.Round(0).Before(end.Round(0))", "return end != nil"},
-	}, "TestAHolderThatWasStoppedWhileItsSessionEnded", "the first Valid after the stop must be false"},
+	}, "TestAClientThatHearsNothing", "waited in vain for the lease to end"},
 
 	{"answered pings extend the lease", []edit{withoutProofs, {
 		"link.go", "if t := l.answered(xid); t != nil {", `l.session.mu.Lock()
