@@ -2,7 +2,6 @@ package interop
 
 import (
 	"bufio"
-	"context"
 	"fmt"
 	"io"
 	"os"
@@ -29,7 +28,8 @@ const (
 // fleet is a number of workers on one lock.
 type fleet struct {
 	t       *testing.T
-	server  string
+	server  *apachezk.Server
+	addr    string // at which the workers reach it
 	dir     string
 	size    int // of a semaphore
 	workers []*member
@@ -56,11 +56,11 @@ type report struct {
 
 func newFleet(t *testing.T) *fleet {
 	t.Helper()
-	server := apachezk.Run(t).Server(0).Addr()
+	server := apachezk.Run(t).Server(0)
 	dir := t.TempDir()
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "number"), []byte("0"), 0o600))
 	require.NoError(t, os.Mkdir(filepath.Join(dir, "seats"), 0o700))
-	return &fleet{t: t, server: server, dir: dir}
+	return &fleet{t: t, server: server, addr: server.Addr(), dir: dir}
 }
 
 // add starts n workers of a kind, which wait for run. Kind is that of the
@@ -71,7 +71,7 @@ func (f *fleet) add(n int, language func(*testing.T) []string, kind string, sect
 	for range n {
 		name := fmt.Sprintf("%s-%d", kind, len(f.workers))
 		args := append(program[1:len(program):len(program)],
-			kind, f.server, "/lock", f.dir, strconv.Itoa(sections), strconv.Itoa(f.size), name)
+			kind, f.addr, "/lock", f.dir, strconv.Itoa(sections), strconv.Itoa(f.size), name)
 		m := &member{name: filepath.Base(program[0]) + "-" + name, quota: sections, ready: make(chan struct{}), ended: make(chan error, 1)}
 		m.cmd = exec.Command(program[0], args...)
 		m.cmd.Stderr = os.Stderr
@@ -119,31 +119,41 @@ func (f *fleet) listen(m *member, out io.Reader) {
 // run lets all workers begin at once, and waits for their ends.
 func (f *fleet) run() {
 	f.t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
-	defer cancel()
+	f.begin()
+	began := time.Now()
+	f.wait()
+	f.t.Logf("%d sections in %v", len(f.log), time.Since(began).Round(time.Millisecond))
+}
+
+func (f *fleet) begin() {
+	f.t.Helper()
+	late := time.After(patience)
 	for _, m := range f.workers {
 		select {
 		case <-m.ready:
 		case err := <-m.ended:
 			require.FailNow(f.t, "a worker ended before it began", "%s: %v", m.name, err)
-		case <-ctx.Done():
+		case <-late:
 			require.FailNow(f.t, "a worker does not come up", m.name)
 		}
 	}
-	began := time.Now()
 	for _, m := range f.workers {
 		_, err := fmt.Fprintln(m.start, "go")
 		require.NoError(f.t, err)
 	}
+}
+
+func (f *fleet) wait() {
+	f.t.Helper()
+	late := time.After(patience)
 	for _, m := range f.workers {
 		select {
 		case err := <-m.ended:
 			require.NoError(f.t, err, m.name)
-		case <-ctx.Done():
+		case <-late:
 			require.FailNow(f.t, "a worker does not end", "%s: %s", m.name, f.soFar())
 		}
 	}
-	f.t.Logf("%d sections in %v", len(f.log), time.Since(began).Round(time.Millisecond))
 }
 
 // requireNoneStarved checks that all had their share when the first was done.

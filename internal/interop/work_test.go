@@ -63,12 +63,16 @@ func (w *worker) work(kind string) (err error) {
 		"zk.Lock":   w.zkLock,
 		"rw":        w.readWrite,
 		"semaphore": w.semaphore,
+		"herd":      w.herd,
 	}[kind]
 	section, err := prepare()
 	if err != nil {
 		return err
 	}
 	awaitGo()
+	if kind == "herd" {
+		return section(0)
+	}
 	if kind != "cohort" {
 		return w.loop(w.sections, section)
 	}

@@ -2,6 +2,7 @@ import java.io.BufferedReader;
 import java.io.InputStreamReader;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.concurrent.CountDownLatch;
 import org.apache.curator.framework.CuratorFramework;
 import org.apache.curator.framework.CuratorFrameworkFactory;
 import org.apache.curator.framework.recipes.locks.InterProcessMutex;
@@ -58,6 +59,7 @@ public class Peer {
                     System.out.println("did " + seats);
                 }
             }
+            case "herd" -> herd(server, path, sections);
             default -> throw new IllegalArgumentException(kind);
         }
         client.close();
@@ -106,5 +108,38 @@ public class Peer {
         Thread.sleep(0, 200_000);
         Files.delete(seat);
         return taken;
+    }
+
+    /** Has that many readers, in eight sessions, hold the lock at the same time. */
+    static void herd(String server, String path, int readers) throws Exception {
+        CuratorFramework[] clients = new CuratorFramework[8];
+        for (int i = 0; i < clients.length; i++) {
+            clients[i] = CuratorFrameworkFactory.newClient(server, 20000, 20000, new RetryOneTime(100));
+            clients[i].start();
+            clients[i].blockUntilConnected();
+        }
+        CountDownLatch together = new CountDownLatch(readers);
+        Thread[] threads = new Thread[readers];
+        for (int i = 0; i < readers; i++) {
+            InterProcessReadWriteLock lock = new InterProcessReadWriteLock(clients[i % clients.length], path);
+            threads[i] = new Thread(() -> {
+                try {
+                    lock.readLock().acquire();
+                    together.countDown();
+                    together.await();
+                    lock.readLock().release();
+                } catch (Exception e) {
+                    System.out.println("a reader fails: " + e);
+                }
+            });
+            threads[i].start();
+        }
+        for (Thread thread : threads) {
+            thread.join();
+        }
+        System.out.println("did " + readers);
+        for (CuratorFramework client : clients) {
+            client.close();
+        }
     }
 }
