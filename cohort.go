@@ -226,7 +226,11 @@ func (t *cohort) lookAround(c *contender) {
 		if !t.see(c, w) {
 			return
 		}
-		<-w.fired
+		select {
+		case <-w.fired:
+		case <-s.ctx.Done():
+			return
+		}
 	}
 }
 

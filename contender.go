@@ -21,10 +21,10 @@ type contender struct {
 	token    int64 // the node's czxid, or the token of the writer that it stands beside
 	carrier  *link // of the create
 
-	gone chan struct{} // closed when the place in the queue is lost: see cause
+	gone signal // given when the place in the queue is lost: see cause
 
 	// Guarded by the session's mu.
-	cause   error    // why gone is closed
+	cause   error    // why gone is given
 	hold    *Hold    // once granted
 	leaving *removal // once left
 	revoked bool     // somebody has asked for the lock back
@@ -58,7 +58,7 @@ func (q *queue) newContender(ep *epoch, enter func(id string) entry) *contender 
 
 // register adds a contender to the live ones. s.mu is held.
 func (s *Session) register(q *queue, ep *epoch, id string) *contender {
-	c := &contender{queue: q, epoch: ep, id: id, gone: make(chan struct{})}
+	c := &contender{queue: q, epoch: ep, id: id}
 	s.live[id] = c
 	return c
 }
@@ -84,7 +84,7 @@ func (c *contender) vanish(cause error) {
 	}
 	s := c.queue.session
 	c.cause = cause
-	close(c.gone)
+	c.gone.give()
 	if c.hold != nil {
 		if c.hold.end(holdLost) {
 			s.spawnLocked(func() {
@@ -103,7 +103,7 @@ func (c *contender) close() {
 		return
 	}
 	c.cause = ErrClosed
-	close(c.gone)
+	c.gone.give()
 	if c.hold != nil {
 		c.hold.end(holdReleased)
 	}
@@ -122,7 +122,7 @@ func (c *contender) retire() {
 	}
 }
 
-// whyGone returns why gone is closed, nil while it is open.
+// whyGone returns why gone is given, nil while it is not.
 func (c *contender) whyGone() error {
 	c.queue.session.mu.Lock()
 	defer c.queue.session.mu.Unlock()
@@ -191,7 +191,7 @@ func (c *contender) guardLater() {
 func (c *contender) possessAgain() *Hold {
 	c.hold = newHold(c)
 	if c.revoked {
-		close(c.hold.revoked)
+		c.hold.revoked.give()
 	}
 	return c.hold
 }

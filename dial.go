@@ -36,11 +36,9 @@ type dialer struct {
 	stopOnce sync.Once
 }
 
-// connect is what go-zookeeper calls for each connection. A dial and a handshake
-// have an eighth of the session timeout each, so that a server that does not
-// answer leaves time to find another one while the session lives. There is no
-// session to save when the handshake is to make one, and to cut that off would
-// leave a session on the servers each time.
+// connect is what go-zookeeper calls for each connection. A dial has an eighth of
+// the session timeout, so that a server that does not answer leaves time to find
+// another one while the session lives, and so has a handshake at first.
 func (d *dialer) connect(network, address string, timeout time.Duration) (net.Conn, error) {
 	if err := d.pause(); err != nil {
 		return nil, err
@@ -54,11 +52,8 @@ func (d *dialer) connect(network, address string, timeout time.Duration) (net.Co
 		d.session.failed(err)
 		return nil, err
 	}
-	if d.session.ID() == 0 {
-		limit = max(limit, d.session.Timeout())
-	}
 	d.session.failed(fmt.Errorf("%s has not answered the connect request", address))
-	l := newLink(d.session, conn, limit)
+	l := newLink(d.session, conn, d.handshakeLimit())
 	d.mu.Lock()
 	previous := d.latest
 	d.latest = l
@@ -70,6 +65,23 @@ func (d *dialer) connect(network, address string, timeout time.Duration) (net.Co
 		l.Close()
 	}
 	return l, nil
+}
+
+// handshakeLimit grows from round to round of the servers, up to the session
+// timeout: a server may be slow to tell that the session has expired. It is the
+// whole of it if there is no session to save, since to cut off a handshake that is
+// to make one would leave a session on the servers each time.
+func (d *dialer) handshakeLimit() time.Duration {
+	timeout := d.session.Timeout()
+	if d.session.ID() == 0 {
+		return max(timeout, minDialTime)
+	}
+	return max(min(timeout/8<<min(d.round(), 3), timeout), minDialTime)
+}
+
+// round counts the rounds of the servers since one of them served a request.
+func (d *dialer) round() int64 {
+	return (d.attempts.Load() - 1) / int64(max(d.hosts.Len(), 1))
 }
 
 func (d *dialer) open(ctx context.Context, network, address string) (net.Conn, error) {
@@ -107,7 +119,8 @@ func (d *dialer) raw(ctx context.Context, network, address string) (net.Conn, er
 // go-zookeeper calls the host provider under a lock, and reads an answer to a
 // login that failed as a connection that worked.
 func (d *dialer) pause() error {
-	round := (d.attempts.Add(1) - 1) / int64(max(d.hosts.Len(), 1))
+	d.attempts.Add(1)
+	round := d.round()
 	if round == 0 {
 		return d.session.ctx.Err()
 	}

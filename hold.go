@@ -16,9 +16,8 @@ import (
 type Hold struct {
 	contender *contender
 	state     atomic.Int32
-	lost      chan struct{}
-
-	revoked chan struct{}
+	lost      signal
+	revoked   signal
 
 	ctx     context.Context
 	ctxOnce sync.Once
@@ -35,12 +34,12 @@ const (
 )
 
 func newHold(c *contender) *Hold {
-	return &Hold{contender: c, lost: make(chan struct{}), revoked: make(chan struct{})}
+	return &Hold{contender: c}
 }
 
 // Lost returns a channel that is closed when the lock is lost, and never by its
 // release: a long task selects on it.
-func (h *Hold) Lost() <-chan struct{} { return h.lost }
+func (h *Hold) Lost() <-chan struct{} { return h.lost.done() }
 
 // Context returns a context that lives as long as the hold: it is cancelled with
 // the cause [ErrLost] or [ErrReleased]. [HoldFrom] finds the hold in it.
@@ -209,7 +208,7 @@ func (h *Hold) end(state int32) bool {
 		return false
 	}
 	if state == holdLost {
-		close(h.lost)
+		h.lost.give()
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -124,10 +124,11 @@ func (l *link) Write(p []byte) (int, error) {
 	}
 	if err != nil {
 		l.end(err)
-		if int32(binary.BigEndian.Uint32(p[8:])) == opSetAuth {
-			// While it sends the credentials anew, go-zookeeper reports a failed
-			// write twice to a channel with room for one, and hangs (zk PR#163).
-			// The reader's error alone ends this connection as well.
+		if op := int32(binary.BigEndian.Uint32(p[8:])); op == opSetAuth || l.session.ctx.Err() != nil {
+			// go-zookeeper reports a failed write twice to a channel with room for
+			// one, and hangs if nobody reads there: while it sends the credentials
+			// anew (zk PR#163), and when it closes. The reader's error alone ends
+			// the connection as well.
 			l.Close()
 			return len(p), nil
 		}

@@ -16,8 +16,8 @@ type MultiLocker struct {
 	lockers []*Locker // in the order of their paths
 
 	mu   sync.Mutex
-	of   *Hold         // of the first Locker, at the time that lost stands for
-	lost chan struct{} // closed when any hold of that time is lost
+	of   []*Hold // that lost stands for
+	lost *signal // given when any of them is lost
 }
 
 var _ sync.Locker = (*MultiLocker)(nil)
@@ -179,26 +179,26 @@ func (m *MultiLocker) HoldCount() int {
 // Lost returns a channel that is closed when any of the calling goroutine's holds
 // is lost, or a closed one if it does not hold all the locks.
 func (m *MultiLocker) Lost() <-chan struct{} {
-	if m.owned() != nil {
-		return closed
+	holds := make([]*Hold, len(m.lockers))
+	for i, l := range m.lockers {
+		if holds[i] = l.Held(); holds[i] == nil {
+			return closed
+		}
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	first := m.lockers[0].Held()
-	if m.of == first {
-		return m.lost
+	if !slices.Equal(m.of, holds) {
+		lost := new(signal)
+		for _, h := range holds {
+			h.whenEnded(func(cause error) {
+				if errors.Is(cause, ErrLost) {
+					lost.give()
+				}
+			})
+		}
+		m.of, m.lost = holds, lost
 	}
-	lost := make(chan struct{})
-	var once sync.Once
-	for _, l := range m.lockers {
-		l.Held().whenEnded(func(cause error) {
-			if errors.Is(cause, ErrLost) {
-				once.Do(func() { close(lost) })
-			}
-		})
-	}
-	m.of, m.lost = first, lost
-	return lost
+	return m.lost.done()
 }
 
 func (m *MultiLocker) paths() string {

@@ -61,7 +61,7 @@ func (h *Hold) Revoked() <-chan struct{} {
 	if h.Err() == nil {
 		h.contender.guard()
 	}
-	return h.revoked
+	return h.revoked.done()
 }
 
 // heed takes the data of c's node, which may have the mark. The session's mu is
@@ -72,7 +72,7 @@ func (c *contender) heed(data []byte) {
 	}
 	c.revoked = true
 	if c.hold != nil {
-		close(c.hold.revoked)
+		c.hold.revoked.give()
 	}
 	if c.cohort != nil && c.cohort.idle != nil && c.cohort.node == c {
 		c.leaveLocked()

@@ -215,23 +215,60 @@ func (s *Session) shutDown() {
 	s.cancel(ErrClosed)
 
 	if s.conn != nil {
-		farewell := s.taps.add(tapKey{op: opCloseSession})
-		if l == nil {
-			s.dialer.stop()
-		}
-		s.conn.Close() // waits a second at most for the server's answer
-		_, confirmed, _ := farewell.fate()
-		if !confirmed && id != 0 {
-			s.closeErr = &Error{
-				Op: "close", Path: fmt.Sprintf("session %#x", id),
-				Err: fmt.Errorf("no server confirmed it: its nodes may stay for its timeout of %v", s.Timeout()),
-			}
-		}
-		s.dialer.cut()
-		for range s.events { // until the client has ended
-		}
+		s.closeErr = s.hangUp(l, id)
 	}
 	s.work.Wait()
+}
+
+// patience is how long Close waits for requests under way, and, twice as long as
+// it may take itself, for the client to end.
+const (
+	requestPatience = 100 * time.Millisecond
+	clientPatience  = 2 * time.Second
+)
+
+// hangUp ends the client and returns an error if no server has confirmed the end
+// of session id, which connection l carried.
+func (s *Session) hangUp(l *link, id int64) error {
+	// A request that is queued while the client closes may be answered twice,
+	// which wedges the client: ours end before.
+	ended := make(chan struct{})
+	go func() {
+		s.work.Wait()
+		close(ended)
+	}()
+	select {
+	case <-ended:
+	case <-time.After(requestPatience):
+		l = nil
+	}
+	if l == nil {
+		s.dialer.stop()
+	}
+	<-ended
+	farewell := s.taps.add(tapKey{op: opCloseSession})
+	s.conn.Close() // waits a second at most for the server's answer
+	_, confirmed, _ := farewell.fate()
+	s.dialer.cut()
+	late := time.After(clientPatience)
+	for {
+		select {
+		case _, open := <-s.events:
+			if open {
+				continue
+			}
+		case <-late: // requests that the caller made over Conn have wedged it
+			return &Error{Op: "close", Path: fmt.Sprintf("session %#x", id), Err: errors.New("the client did not end")}
+		}
+		break
+	}
+	if !confirmed && id != 0 {
+		return &Error{
+			Op: "close", Path: fmt.Sprintf("session %#x", id),
+			Err: fmt.Errorf("no server confirmed it: its nodes may stay for its timeout of %v", s.Timeout()),
+		}
+	}
+	return nil
 }
 
 // spawn runs f in a goroutine that Close waits for; false, without running it,

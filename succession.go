@@ -132,7 +132,7 @@ func (c *contender) handOver() bool {
 func (c *contender) awaitTurn(ctx context.Context, turn <-chan struct{}) (*Hold, error) {
 	select {
 	case <-turn:
-	case <-c.gone:
+	case <-c.gone.done():
 		return nil, c.whyGone()
 	case <-ctx.Done():
 		return nil, ended(ctx)

@@ -86,7 +86,7 @@ func (c *contender) waitBehind(ctx context.Context, at place) (*Hold, error) {
 		return nil, own.refusal()
 	case <-at.link.down:
 		return nil, nil
-	case <-c.gone:
+	case <-c.gone.done():
 		return nil, c.whyGone()
 	case <-ctx.Done():
 		return nil, ended(ctx)
