@@ -191,8 +191,8 @@ func (h *Hold) leave() (*removal, error) {
 // request of this session stands, or when it has to wait for a connection.
 func (h *Hold) sendRelease() {
 	r, _ := h.leave()
-	if r == nil || r.link == nil {
-		return
+	if r == nil || r.link == nil || !r.link.serving.Load() {
+		return // nothing is written before a new connection has logged in
 	}
 	select {
 	case <-r.sent:
