@@ -71,6 +71,8 @@ func TestASemaphoreHandsOutAsManyPermitsAsItHas(t *testing.T) {
 	require.NoError(t, a.Release(t.Context()))
 	c := receive(t, more, "a permit")
 	require.Len(t, at.leases(), 2)
+	// Acquire does not wait for the end of its turn, which TryAcquire would meet.
+	eventually(t, "the end of the turn", func() bool { return len(at.childrenOf(at.path+"/locks")) == 0 })
 	d, err := first.TryAcquire(t.Context(), 1)
 	require.NoError(t, err)
 	for _, h := range []*zklock.Hold{b, c, d} {
