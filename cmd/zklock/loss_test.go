@@ -92,7 +92,7 @@ func TestTheCommandIsGoneBeforeTheServerGivesTheLockAway(t *testing.T) {
 	t.Parallel()
 	at := newSite(t)
 	link := newRelay(t, at.addr)
-	p := at.run(append([]string{"--servers", link.addr, "--session-timeout", "4s"}, as("announce")...)...)
+	p := at.run(append([]string{"--servers", link.addr, "--session-timeout", "6s"}, as("announce")...)...)
 	p.line()
 	link.silence()
 	require.Equal(t, "SIGTERM", p.line())

@@ -129,7 +129,7 @@ func (p *process) end() {
 	select {
 	case <-p.exited:
 	case <-time.After(5 * time.Second):
-		_ = p.cmd.Process.Kill()
+		_ = syscall.Kill(-p.cmd.Process.Pid, syscall.SIGKILL) // what it has started has its output too
 		<-p.exited
 	}
 	if p.t.Failed() {
