@@ -7,7 +7,8 @@ GO_TEST = go test -timeout 10m
 # What the benchmark measures and what the command is built with are kept from the
 # library's users by modules of their own. Each is tested with the versions in its own
 # go.mod; go.work is for working on them together.
-MODULES = . bench cmd/zklock
+MODULES = . bench cmd/zklock zklockprom zklockotel
+TESTED = cmd/zklock zklockprom zklockotel
 export GOWORK = off
 
 .PHONY: help
@@ -21,12 +22,12 @@ demo: $(if $(APACHE),zookeeper) ## eight processes and one counter, without the 
 .PHONY: test
 test: zookeeper ## every test, on a real ZooKeeper too (installs Debian's package if there is none)
 	$(GO_TEST) ./...
-	cd cmd/zklock && $(GO_TEST) ./...
+	@for module in $(TESTED); do (cd $$module && $(GO_TEST) ./...) || exit; done
 
 .PHONY: race
 race: zookeeper ## every test under the race detector
 	$(GO_TEST) -race ./...
-	cd cmd/zklock && $(GO_TEST) -race ./...
+	@for module in $(TESTED); do (cd $$module && $(GO_TEST) -race ./...) || exit; done
 
 .PHONY: cover
 cover: zookeeper ## every test, then the coverage of each function and in total (cover.out)

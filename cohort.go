@@ -49,6 +49,7 @@ func (t *cohort) acquire(ctx context.Context) (*Hold, error) {
 	s.mu.Lock()
 	if h := t.resume(); h != nil {
 		s.mu.Unlock()
+		t.queue.trace.acquired(h.contender)
 		return h, nil
 	}
 	// Without a turn to share, each owner has its own place in the queue.
@@ -74,6 +75,7 @@ func (t *cohort) acquire(ctx context.Context) (*Hold, error) {
 		m.hold.leave()
 		return nil, ended(ctx)
 	}
+	t.queue.trace.acquired(m.hold.contender)
 	return m.hold, nil
 }
 
@@ -87,6 +89,7 @@ func (t *cohort) try(ctx context.Context) (*Hold, error) {
 	s.mu.Unlock()
 	switch {
 	case h != nil:
+		t.queue.trace.acquired(h.contender)
 		return h, nil
 	case busy:
 		return nil, ErrLocked

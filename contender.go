@@ -97,17 +97,17 @@ func (c *contender) vanish(cause error) {
 	c.retire()
 }
 
-// close ends the contender with its session. The session's mu is held.
-func (c *contender) close() {
+// close ends the contender with its session, and tells whether that ends a hold.
+// The session's mu is held.
+func (c *contender) close() (held bool) {
 	if c.cause != nil || c.leaving != nil {
-		return
+		return false
 	}
 	c.cause = ErrClosed
 	c.gone.give()
-	if c.hold != nil {
-		c.hold.end(holdReleased)
-	}
+	held = c.hold != nil && c.hold.end(holdReleased)
 	c.retire()
+	return held
 }
 
 // retire takes c out of everything but the live set. The session's mu is held.

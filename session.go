@@ -202,8 +202,11 @@ func (s *Session) Close() error {
 func (s *Session) shutDown() {
 	s.mu.Lock()
 	s.closed = true
+	var released []*contender
 	for _, c := range s.live {
-		c.close()
+		if c.close() {
+			released = append(released, c)
+		}
 	}
 	clear(s.live)
 	if s.expiry != nil {
@@ -213,6 +216,9 @@ func (s *Session) shutDown() {
 	s.broadcast()
 	s.mu.Unlock()
 	s.cancel(ErrClosed)
+	for _, c := range released {
+		c.queue.trace.released(c)
+	}
 
 	if s.conn != nil {
 		s.closeErr = s.hangUp(l, id)
