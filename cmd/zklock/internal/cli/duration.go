@@ -2,6 +2,7 @@ package cli
 
 import (
 	"fmt"
+	"math"
 	"strconv"
 	"time"
 )
@@ -13,9 +14,12 @@ type duration struct {
 	set bool
 }
 
+// longest is the longest time that a number of seconds may be.
+const longest = 100 * 365 * 24 * time.Hour
+
 func (d *duration) Set(text string) error {
 	value, err := time.ParseDuration(text)
-	if seconds, isNumber := strconv.ParseFloat(text, 64); isNumber == nil {
+	if seconds, isNumber := strconv.ParseFloat(text, 64); isNumber == nil && math.Abs(seconds) <= longest.Seconds() {
 		value, err = time.Duration(seconds*float64(time.Second)), nil
 	}
 	if err != nil {

@@ -1,0 +1,61 @@
+package cli
+
+import (
+	"io"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+func TestATimeIsWrittenWithAUnitOrInSeconds(t *testing.T) {
+	for text, want := range map[string]time.Duration{
+		"0": 0, "5": 5 * time.Second, ".25": 250 * time.Millisecond, "1m30s": 90 * time.Second, "20ms": 20 * time.Millisecond,
+	} {
+		var d duration
+		require.NoError(t, d.Set(text))
+		require.Equal(t, want, d.Duration, text)
+		require.True(t, d.set)
+	}
+	for _, text := range []string{"", "soon", "-1", "-1ms", "5 s", "NaN", "inf", "1e300"} {
+		require.Error(t, new(duration).Set(text), text)
+	}
+}
+
+func TestLinesAreCutToTheScreen(t *testing.T) {
+	lines := []string{"one", "zwölf", "three", "four"}
+	require.Equal(t, lines, fit(lines, 80, 4))
+	require.Equal(t, []string{"one", "zwö", "thr", "fou"}, fit(lines, 3, 10))
+	require.Equal(t, []string{"one", "... and 3 more"}, fit(lines, 80, 2))
+	require.Equal(t, []string{"... and 4 more"}, fit(lines, 80, 1))
+	require.Empty(t, fit(lines, 80, 0))
+	require.Equal(t, []string{"", "", "", ""}, fit(lines, 0, 4))
+}
+
+func TestAnOutletTakesEverythingWhenNobodyReads(t *testing.T) {
+	reader, writer := io.Pipe()
+	o := newOutlet(writer)
+	for range 3 * outletSize {
+		n, err := o.Write([]byte("line\n"))
+		require.NoError(t, err)
+		require.Equal(t, 5, n)
+	}
+	o.close() // gives up
+	require.NoError(t, reader.Close())
+	<-o.done
+}
+
+func TestAnOutletWritesInOrderAndToTheEnd(t *testing.T) {
+	var to strings.Builder
+	o := newOutlet(&to)
+	for _, line := range []string{"a", "b", "c"} {
+		_, err := io.WriteString(o, line)
+		require.NoError(t, err)
+	}
+	o.close()
+	require.Equal(t, "abc", to.String())
+}
