@@ -21,7 +21,8 @@ func (f *Failure) Error() string {
 func (f *Failure) Report() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%v\n\nagain: go test ./internal/sim -run TestSimulation -seed %d\n\n", f, f.Program.Seed)
-	fmt.Fprintf(&b, "%v\nfaults:\n", f.Program.Cluster)
+	fmt.Fprintf(&b, "%v\n%d machines, %d actors, %d sections\nfaults:\n",
+		f.Program.Cluster, len(f.Program.Machines), len(f.Program.Actors), countSections(f.Program))
 	for _, fault := range f.Program.Faults {
 		fmt.Fprintf(&b, "%9.3fs  %v\n", fault.At.Seconds(), fault)
 	}

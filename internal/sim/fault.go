@@ -58,6 +58,7 @@ const (
 	LostBehindLag
 	ExpireAtLogin
 	CutOffPair
+	DeleteUnseen
 	faultKinds
 )
 
@@ -68,7 +69,7 @@ var faultTable = [faultKinds]struct {
 	weight  int
 	inflict func(w *world, f Fault) (end func())
 }{
-	Expire:        {"session expires", 4, (*world).expire},
+	Expire:        {"session expires", 8, (*world).expire},
 	Cut:           {"connection cut", 6, (*world).cut},
 	DropRequest:   {"request lost", 4, (*world).dropRequest},
 	DropReply:     {"reply lost", 8, (*world).dropReply},
@@ -89,7 +90,8 @@ var faultTable = [faultKinds]struct {
 	JumpClock:     {"server's clock jumps", 1, (*world).jumpClock},
 	LostBehindLag: {"create's reply lost, the others lag", 2, (*world).lostBehindLag},
 	ExpireAtLogin: {"session expires while logging in", 2, (*world).expireAtLogin},
-	CutOffPair:    {"machine and its server cut off", 6, (*world).cutOffPair},
+	CutOffPair:    {"machine and its server cut off", 9, (*world).cutOffPair},
+	DeleteUnseen:  {"operator deletes the nodes of a machine that is cut off", 4, (*world).deleteUnseen},
 }
 
 func (k FaultKind) String() string { return faultTable[k].name }

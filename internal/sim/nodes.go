@@ -3,7 +3,6 @@ package sim
 import (
 	"strconv"
 	"strings"
-	"sync/atomic"
 	"time"
 
 	"github.com/zklock/zklock/zktest"
@@ -74,10 +73,3 @@ func contender(path string) (sequence int64, ok bool) {
 }
 
 func dirOf(path string) string { return path[:strings.LastIndexByte(path, '/')] }
-
-// Stats counts what simulations did.
-type Stats struct {
-	Seeds, Grants, Losses atomic.Int64
-	Calls                 [TryAcquire + 1]atomic.Int64
-	Faults                [faultKinds]atomic.Int64
-}

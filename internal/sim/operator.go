@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/go-zookeeper/zk"
+
+	"github.com/zklock/zklock/zktest"
 )
 
 // operator is an administrator with a connection of its own, which interferes.
@@ -56,8 +58,27 @@ func (w *world) deleteNode(f Fault) func() {
 }
 
 func (o *operator) remove(node string) error {
-	o.world.referee.excuse(node)
+	o.world.referee.excuse(node, byOperator)
 	return o.conn.Delete(node, -1)
+}
+
+// deleteUnseen deletes a machine's nodes while it has no connection, so that none
+// of its watches tells.
+func (w *world) deleteUnseen(f Fault) func() {
+	m := w.machines[f.Machine]
+	session := m.id()
+	m.place.Block(zktest.ToServer)
+	m.place.Cut()
+	w.operate(func(o *operator) error {
+		time.Sleep(20 * time.Millisecond)
+		for _, node := range w.referee.nodesOf(session) {
+			w.referee.excuse(node, unseen)
+			o.conn.Delete(node, -1)
+		}
+		m.place.Unblock()
+		return nil
+	})
+	return func() { m.place.Unblock() }
 }
 
 func (w *world) deletePath(f Fault) func() {

@@ -25,6 +25,7 @@ type Cluster struct {
 	Tick             time.Duration
 	Latency, Between time.Duration // at most, of a client's frame and of a server's message
 	Disk             time.Duration // at most, of a log write
+	Drift            float64       // by how much the servers' clocks run fast
 }
 
 // Machine is a process with a session of its own, and a place in the network.
@@ -140,7 +141,7 @@ func Generate(seed uint64) *Program {
 	d := newDice(seed)
 	p := &Program{Seed: seed, Cluster: d.cluster()}
 	for range 2 + d.IntN(3) {
-		ticks := 2 + d.IntN(4)
+		ticks := []int{2, 2, 2, 2, 2, 3, 3, 4, 5, 8, 20, 40}[d.IntN(12)]
 		p.Machines = append(p.Machines, Machine{Timeout: time.Duration(ticks) * p.Cluster.Tick, Auth: d.one(3)})
 	}
 	p.Lockers = d.lockers(p)
@@ -156,7 +157,7 @@ func Generate(seed uint64) *Program {
 
 func (d dice) cluster() Cluster {
 	c := Cluster{Servers: 1, Tick: d.span(200*time.Millisecond, 500*time.Millisecond)}
-	if d.one(2) {
+	if !d.one(3) {
 		c.Servers = 3
 		c.Between = d.span(0, 3*time.Millisecond)
 	}
@@ -165,6 +166,9 @@ func (d dice) cluster() Cluster {
 	}
 	if d.one(2) {
 		c.Disk = d.span(0, 5*time.Millisecond)
+	}
+	if d.one(3) {
+		c.Drift = 0.001
 	}
 	return c
 }
@@ -177,10 +181,11 @@ func (c Cluster) options(seed uint64) []zktest.Option {
 		zktest.WithLatency(0, c.Latency),
 		zktest.WithServerLatency(0, c.Between),
 		zktest.WithDiskLatency(0, c.Disk),
+		zktest.WithSessionTimeouts(2*c.Tick, 40*c.Tick),
 	}
 }
 
 func (c Cluster) String() string {
-	return fmt.Sprintf("%d servers, tick %v, latency %v, between servers %v, disk %v",
-		c.Servers, c.Tick, c.Latency, c.Between, c.Disk)
+	return fmt.Sprintf("%d servers, tick %v, latency %v, between servers %v, disk %v, drift %g",
+		c.Servers, c.Tick, c.Latency, c.Between, c.Disk, c.Drift)
 }

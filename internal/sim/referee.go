@@ -45,6 +45,7 @@ type excuse int
 const (
 	none       excuse = iota
 	byOperator        // who deleted the node
+	unseen            // by the operator, before the owner made its next connection
 	bySession         // which was ended before its time
 )
 
@@ -133,6 +134,8 @@ func (r *referee) judgeNode(c *claim) {
 		case !c.believed():
 		case n == nil || !r.excuses(c) || time.Since(n.gone) > c.patience():
 			r.failLocked("P7", "%s got %s by %s, which does not exist", c.who, c.path, base(c.node))
+		case r.excused[c.node] == unseen && !r.followed(n):
+			r.failLocked("P7", "%s got %s by %s, which was gone before the connection was made", c.who, c.path, base(c.node))
 		case r.excused[c.node] == bySession && !r.wasFirst(n):
 			r.failLocked("P7", "%s got %s by %s, which never was the first", c.who, c.path, base(c.node))
 		}
@@ -220,6 +223,16 @@ func (r *referee) wasFirst(n *node) bool {
 		}
 	}
 	return true
+}
+
+// followed tells whether n's owner was handed the lock by another of its session.
+func (r *referee) followed(n *node) bool {
+	for _, path := range n.behind {
+		if other := r.gone[path]; r.handed[path] && other != nil && other.owner == n.owner {
+			return true
+		}
+	}
+	return false
 }
 
 // excuses tells whether c was taken from its owner in a way that its lock cannot
@@ -322,7 +335,7 @@ func (r *referee) judgeDelete(txn zktest.Txn, change zktest.Change) {
 			time.AfterFunc(c.patience(), func() { r.judgeBelief(c) })
 		}
 	}
-	if r.excused[change.Path] == byOperator {
+	if r.excused[change.Path] != none {
 		return
 	}
 	if r.doomed[txn.Session] && change.Cause == zktest.CauseExpiry {
@@ -354,10 +367,10 @@ func (r *referee) judgeBelief(c *claim) {
 }
 
 // excuse announces that a fault deletes a node.
-func (r *referee) excuse(path string) {
+func (r *referee) excuse(path string, why excuse) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.excused[path] = byOperator
+	r.excused[path] = why
 }
 
 // doom announces that a fault ends a session before its time.
@@ -379,6 +392,19 @@ func (r *referee) doomAll(sessions []zktest.Session) {
 	for _, s := range sessions {
 		r.doom(s.ID)
 	}
+}
+
+// nodesOf returns the nodes of a session.
+func (r *referee) nodesOf(session int64) []string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	var paths []string
+	for path, n := range r.tree {
+		if n.owner == session {
+			paths = append(paths, path)
+		}
+	}
+	return paths
 }
 
 // isExpired tells whether the server has ended the session.

@@ -124,6 +124,34 @@ func TestF06ACreateThatIsExecutedInTheNextSessionIsDeleted(t *testing.T) {
 	})
 }
 
+func TestF07ACreateThatArrivesByAnOldServerMakesNoNode(t *testing.T) {
+	play(t, 3, func(s *stage) {
+		a := s.enter("a")
+		require.NoError(t, a.give(a.mustTake()))
+		mine, others := a.server()
+		for mine == s.Leader() { // whose requests need not travel on
+			a.place.Block(zktest.ToServer, mine)
+			a.place.Cut()
+			time.Sleep(timeout / 2)
+			a.place.Unblock()
+			mine, others = a.server()
+		}
+		s.Block(mine, s.Leader())
+		waiting := make(chan *zklock.Hold)
+		go func() { waiting <- a.mustTake() }()
+		time.Sleep(50 * time.Millisecond)
+		mine.Refuse(true)
+		a.place.Cut()
+		h := <-waiting
+		require.Contains(t, others, func() *zktest.Server { now, _ := a.server(); return now }())
+		s.Heal()
+		time.Sleep(time.Second)
+		require.Equal(t, []string{h.Node()}, s.referee.nodes())
+		require.NoError(t, a.give(h))
+		s.empty(0)
+	}, zktest.WithServerLatency(time.Millisecond, time.Millisecond))
+}
+
 func TestF08ACallWhoseCtxEndsReturnsAtOnceAndLeavesNoNode(t *testing.T) {
 	for _, op := range []zktest.Op{zktest.OpCreate, zktest.OpGetChildren2} {
 		play(t, 1, func(s *stage) {

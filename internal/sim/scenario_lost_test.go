@@ -113,7 +113,7 @@ func TestF29AnOperatorsDeleteReachesTheHolder(t *testing.T) {
 		a := s.enter("a")
 		h := a.mustTake()
 		time.Sleep(100 * time.Millisecond)
-		s.referee.excuse(h.Node())
+		s.referee.excuse(h.Node(), byOperator)
 		require.NoError(t, a.Conn().Delete(h.Node(), -1))
 		start := time.Now()
 		<-h.Lost()

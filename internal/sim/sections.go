@@ -8,7 +8,7 @@ const maxRetention = 2 * time.Second
 // one path, where contention is highest.
 func (d dice) lockers(p *Program) []LockerSpec {
 	used := paths[:1+d.IntN(8)/6]
-	mixed := d.one(3)
+	mixed := d.one(2)
 	several := d.one(8)
 	shared := d.one(3)
 	var lockers []LockerSpec

@@ -22,9 +22,10 @@ type world struct {
 	ensemble *zktest.Ensemble
 	machines []*machine
 
-	ctx    context.Context // ends when the world does
-	cancel context.CancelFunc
-	work   sync.WaitGroup // actors, and sessions being closed and opened
+	ctx        context.Context // ends when the world does
+	cancel     context.CancelFunc
+	background sync.WaitGroup
+	work       sync.WaitGroup // actors, and sessions being closed and opened
 }
 
 // Run simulates p, counts what it did in stats, and returns what went wrong; nil
@@ -68,6 +69,7 @@ func simulate(p *Program, stats *Stats, log *timeline) *Failure {
 		}
 	}
 	w.start()
+	w.background.Go(w.drift)
 	if w.suffer() && w.finish() && w.tidy() && w.calm() && w.tidy() {
 		w.closeAll()
 	}
@@ -91,6 +93,22 @@ func (w *world) start() {
 			defer w.work.Done()
 			v.run()
 		}()
+	}
+}
+
+// drift makes the clocks by which servers count sessions run fast.
+func (w *world) drift() {
+	const step = 100 * time.Millisecond
+	fast := time.Duration(w.program.Cluster.Drift * float64(step))
+	for fast > 0 {
+		select {
+		case <-time.After(step):
+		case <-w.ctx.Done():
+			return
+		}
+		for _, s := range w.ensemble.Servers() {
+			s.JumpClock(fast)
+		}
 	}
 }
 
@@ -197,7 +215,7 @@ func (w *world) closeAll() {
 	}
 	if len(w.ensemble.Sessions()) > 0 {
 		// A Close under faults may not have been confirmed, nor an operator's.
-		time.Sleep(22 * w.program.Cluster.Tick)
+		time.Sleep(42 * w.program.Cluster.Tick)
 	}
 	if sessions := w.ensemble.Sessions(); len(sessions) > 0 {
 		w.referee.fail("P6", "sessions are left at the server: %v", sessions)
@@ -207,6 +225,7 @@ func (w *world) closeAll() {
 // end stops everything, in whatever state it is.
 func (w *world) end() {
 	w.cancel()
+	w.background.Wait()
 	w.heal()
 	for _, m := range w.machines {
 		m.close(false)
