@@ -75,7 +75,7 @@ func (c *call) took(success bool, err error) {
 	c.punctual(elapsed)
 	switch {
 	case err == nil, c.excused(err):
-	case c.outer != nil && errors.Is(err, zklock.ErrLost) && c.world.referee.ended(c.outer):
+	case errors.Is(err, zklock.ErrLost) && c.world.referee.ended(c.outer):
 	case c.upgrades() && errors.Is(err, zklock.ErrUpgrade):
 	case c.lock.several != nil && c.section.Take == TryLockFor && errors.Is(err, zklock.ErrLost): // S3
 	case c.section.Take == TryAcquire && errors.Is(err, zklock.ErrLocked):

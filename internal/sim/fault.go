@@ -115,11 +115,12 @@ func (d dice) faults(p *Program) []Fault {
 	for _, entry := range faultTable {
 		weights = append(weights, entry.weight)
 	}
-	// The end of the counter heals only while nobody else keeps children there,
-	// and zk.Lock gives up at the sight of a child that it does not know.
+	// The end of the counter heals only while nobody else keeps children there.
+	// Other libraries do not know of it, and give up at the sight of junk.
 	if d.one(2) || len(p.Foreigners) > 0 {
 		weights[AddJunk] = 0
-	} else {
+	}
+	if weights[AddJunk] > 0 || len(p.Foreigners) > 0 {
 		weights[EndOfCounter] = 0
 	}
 	var faults []Fault

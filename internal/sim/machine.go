@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"net"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -18,6 +19,7 @@ type machine struct {
 	spec  Machine
 	name  string
 	place *zktest.Client
+	dials atomic.Int64 // connections made
 
 	mu     sync.Mutex
 	latest *incarnation
@@ -75,13 +77,21 @@ func (m *machine) open(index int) error {
 
 func (m *machine) options() []zklock.SessionOption {
 	opts := []zklock.SessionOption{
-		zklock.WithDialer(m.place.Dial),
+		zklock.WithDialer(m.dial),
 		zklock.WithLogger(slog.New(&logTo{m.world.log, m.name})),
 	}
 	if m.spec.Auth {
 		opts = append(opts, zklock.WithAuth("digest", []byte("user:secret")))
 	}
 	return opts
+}
+
+func (m *machine) dial(network, address string, timeout time.Duration) (net.Conn, error) {
+	conn, err := m.place.Dial(network, address, timeout)
+	if err == nil {
+		m.dials.Add(1)
+	}
+	return conn, err
 }
 
 // current waits for an open session; nil when the world ends.

@@ -42,7 +42,9 @@ func (ns nodes) apply(txn zktest.Txn, c zktest.Change) {
 func (ns nodes) ahead(n *node) []string {
 	var ahead []string
 	for path, other := range ns {
-		if n.queues && other.queues && dirOf(path) == dirOf(n.path) && other.sequence < n.sequence && !(n.reads && other.reads) {
+		if n.queues && other.queues && dirOf(path) == dirOf(n.path) &&
+			0 <= other.sequence && other.sequence < n.sequence && // a negative number means nothing
+			!(n.reads && other.reads) {
 			ahead = append(ahead, path)
 		}
 	}

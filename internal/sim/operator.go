@@ -70,15 +70,16 @@ func (w *world) deleteUnseen(f Fault) func() {
 	m.place.Block(zktest.ToServer)
 	m.place.Cut()
 	w.operate(func(o *operator) error {
-		time.Sleep(20 * time.Millisecond)
+		dials := m.dials.Load()
 		for _, node := range w.referee.nodesOf(session) {
-			w.referee.excuse(node, unseen)
-			o.conn.Delete(node, -1)
+			if o.remove(node) == nil && m.dials.Load() == dials {
+				w.referee.excuse(node, unseen)
+			}
 		}
 		m.place.Unblock()
 		return nil
 	})
-	return func() { m.place.Unblock() }
+	return nil
 }
 
 func (w *world) deletePath(f Fault) func() {

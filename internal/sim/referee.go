@@ -203,15 +203,19 @@ func (r *referee) claimed(n *node) bool {
 	return false
 }
 
-// ended tells whether c's owner lost the lock, whether it knows or not.
+// ended tells whether c's owner has lost it, or what it holds beside it, be it
+// that it knows or not.
 func (r *referee) ended(c *claim) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	_, exists := r.tree[c.node]
-	for _, other := range c.more {
-		exists = exists && r.tree[other.node] != nil
+	for own := c; own != nil; own = own.beside {
+		for _, part := range append([]*claim{own}, own.more...) {
+			if part.lost() || r.tree[part.node] == nil {
+				return true
+			}
+		}
 	}
-	return c.lost() || !exists
+	return false
 }
 
 // wasFirst tells whether everybody who was ahead of n when it went had given up
