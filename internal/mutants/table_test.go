@@ -20,9 +20,6 @@ var all = []mutant{
 	{"ExistsW instead of GetW", []edit{
 		{"watch.go", "w.data, w.stat, _, err = s.conn.GetW(key.path)", "_, w.stat, _, err = s.conn.ExistsW(key.path)"},
 	}},
-	{"grant without own node listed", []edit{
-		{"listing.go", "case listed:", "case listed || true:"},
-	}},
 	{"no list after a reconnect", []edit{
 		{"wait.go", "case <-at.link.down:\n\t\treturn nil, nil\n", ""},
 		{"epoch.go", "w.fire(false)", "_ = w"},
@@ -51,29 +48,13 @@ var all = []mutant{
 	{"no deadline", []edit{
 		{"lease.go", "proof.Add(part(timeout, proofPart)), touch.Add(part(timeout, touchPart))", "proof.Add(100*timeout), touch.Add(100*timeout)"},
 	}},
-	{"the lease counts from answered pings", []edit{
-		{"lease.go", "if byTouch.Before(byProof) {\n\t\treturn byTouch\n\t}\n\treturn byProof", "_ = byProof\n\treturn byTouch"},
-		{"lease.go", "return proof.Add(-part(timeout, relayPart))", "return proof"},
-	}},
-	{"a proof is trusted after a quiet gap", []edit{
-		{"lease.go", "if byTouch.Before(byProof) {", "if false {"},
-	}},
 	{"the sequence's end is ignored", []edit{
 		{"node.go", "return c.sequence >= orderEnd || c.sequence < 0 }", "return false }"},
-	}},
-	{"a session is not told from its successor", []edit{
-		{"epoch.go", "s.endEpoch(errSessionOver)\n\t\ts.shortest", "s.shortest"},
 	}},
 	{"a lost hold's node is left to the session", []edit{
 		{"contender.go", "c.leaveLocked() // the session may live, and the node with it", ""},
 	}},
-	{"succession within a session goes to whoever was created next", []edit{
-		{"succession.go", "ahead := s.lines[c.queue.dir][c.sequence-1]", "ahead := s.lines[c.queue.dir][c.sequence-1]\n\tif ahead == nil {\n\t\tahead = s.lines[c.queue.dir][c.sequence-2]\n\t}"},
-	}},
 	{"the token is the sequence", []edit{
 		{"hold.go", "return h.contender.token", "return int64(h.contender.sequence)"},
-	}},
-	{"a retained node is not given up when others come", []edit{
-		{"cohort.go", "if t.company == others && t.idle != nil {", "if false {"},
 	}},
 }

@@ -77,7 +77,6 @@ func (c *call) took(success bool, err error) {
 	case err == nil, c.excused(err):
 	case errors.Is(err, zklock.ErrLost) && c.world.referee.ended(c.outer):
 	case c.upgrades() && errors.Is(err, zklock.ErrUpgrade):
-	case c.lock.several != nil && c.section.Take == TryLockFor && errors.Is(err, zklock.ErrLost): // S3
 	case c.section.Take == TryAcquire && errors.Is(err, zklock.ErrLocked):
 	default:
 		c.broke("P7", "failed without a reason: %v", err)

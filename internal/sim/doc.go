@@ -20,5 +20,7 @@
 //	go test ./internal/sim -run TestSimulation -seeds 100000
 //	go test ./internal/sim -run TestSimulation -seed 4711
 //
-// The seed fixes everything but the order in which goroutines run.
+// The seed fixes everything but the order in which goroutines run: two programs
+// that had failed once failed again in 5 and in 1 of 20 runs. -times repeats a
+// seed, -shrink leaves out what a failure does not need.
 package sim
