@@ -257,6 +257,7 @@ func TestTheLossOfTheWriteHoldUnderADowngrade(t *testing.T) {
 	receive(t, lost, "the loss of the write lock")
 	receive(t, rlost, "the loss of the read lock")
 	l.Unlock()
+	elsewhere(func() { require.False(t, l.TryLock(), "until the owner knows, as with a sync.RWMutex") })
 	l.RUnlock()
 
 	// A writer that has lost its lock cannot read on it.
@@ -272,6 +273,33 @@ func TestTheLossOfTheWriteHoldUnderADowngrade(t *testing.T) {
 		l.Unlock()
 	})
 	at.awaitQueue(0)
+}
+
+// The writer's node is deleted while its reader's is on the way: there is nothing
+// left to read on, and somebody else may be writing.
+func TestADowngradeNeedsItsWritersNode(t *testing.T) {
+	server := zktest.NewServer(t)
+	at := siteAt(t, server.Addr())
+	l := at.rw(at.sessionVia(server.Addr(), longSession))
+	held := server.HoldRequest(zktest.OpMulti, zktest.OnPath(at.path))
+	read := begin(func() error {
+		l.Lock()
+		defer l.Unlock()
+		return l.RLockContext(within(t, patience))
+	})
+	receive(t, held.Struck(), "the reader's node on its way")
+	require.NoError(t, at.conn.Delete(at.queue()[0], -1))
+	other := receive(t, at.begin(at.rw(at.session()).Acquire), "another writer")
+	held.Release()
+	require.ErrorIs(t, receive(t, read, "the reader's end"), zklock.ErrLost)
+	at.requireNodes(other.Node())
+	require.NoError(t, other.Release(t.Context()))
+}
+
+// requireNodes checks that the lock nodes come down to those named.
+func (at *site) requireNodes(nodes ...string) {
+	at.t.Helper()
+	require.Equal(at.t, nodes, at.awaitQueue(len(nodes)))
 }
 
 // Lost replies while a reader's node is put beside its writer's.
