@@ -253,10 +253,12 @@ func TestTheLossOfTheWriteHoldUnderADowngrade(t *testing.T) {
 	l.Lock()
 	l.RLock()
 	lost, rlost = l.Lost(), l.RLost()
+	dead := s.ID()
 	at.kill(s)
 	receive(t, lost, "the loss of the write lock")
 	receive(t, rlost, "the loss of the read lock")
 	l.Unlock()
+	eventually(t, "a new session", func() bool { return s.ID() != dead && s.ID() != 0 })
 	elsewhere(func() { require.False(t, l.TryLock(), "until the owner knows, as with a sync.RWMutex") })
 	l.RUnlock()
 
