@@ -16,7 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-var seeds = flag.Int("seeds", 5000, "how many programs may be simulated until a mutant has to be found")
+var seeds = flag.Int("seeds", 20000, "how many programs may be simulated until a mutant has to be found")
 
 // root is the directory of the module.
 const root = "../.."
