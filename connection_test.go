@@ -226,7 +226,8 @@ func TestAServerRestartKeepsAHolderAndAWaiter(t *testing.T) {
 	reconnects(t)
 	server := apachezk.Run(t).Server(0)
 	at := siteAt(t, server.Addr())
-	holders, waiters := at.session(), at.session()
+	const timeout = 2 * time.Minute // a busy machine may take long to restart it
+	holders, waiters := at.sessionVia(at.proxy.Addr(), timeout), at.sessionVia(at.proxy.Addr(), timeout)
 	l := at.locker(holders)
 	l.Lock()
 	got := at.acquire(waiters)

@@ -7,6 +7,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/go-zookeeper/zk"
 	"github.com/stretchr/testify/require"
@@ -160,7 +161,7 @@ func TestWhoGivesUpWaitingForPermitsLeavesNone(t *testing.T) {
 		require.ErrorIs(t, receive(t, behind, "the one behind"), context.Canceled)
 		at.awaitLine(0)
 		require.Len(t, at.leases(), 1)
-		_, err := waiter.Acquire(within(t, aWhile), 2)
+		_, err := waiter.Acquire(within(t, time.Second), 2) // long enough to reach the line
 		require.ErrorIs(t, err, zklock.ErrLocked)
 		require.ErrorIs(t, err, context.DeadlineExceeded)
 		_, err = waiter.Acquire(done(), 1)
