@@ -232,7 +232,11 @@ func (r *referee) wasFirst(n *node) bool {
 // followed tells whether n's owner was handed the lock by another of its session.
 func (r *referee) followed(n *node) bool {
 	for _, path := range n.behind {
-		if other := r.gone[path]; r.handed[path] && other != nil && other.owner == n.owner {
+		other := r.tree[path]
+		if other == nil {
+			other = r.gone[path]
+		}
+		if r.handed[path] && other != nil && other.owner == n.owner {
 			return true
 		}
 	}
