@@ -1,0 +1,97 @@
+package sim
+
+// ended tells whether c's owner has lost it, or what it holds beside it, be it
+// that it knows or not.
+func (r *referee) ended(c *claim) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for own := c; own != nil; own = own.beside {
+		for _, part := range append([]*claim{own}, own.more...) {
+			if part.lost() || r.tree[part.node] == nil {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// returned takes the moment at which a claim's owner begins to give it back.
+func (r *referee) returned(c *claim) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, c := range append([]*claim{c}, c.more...) {
+		if _, held := r.claims[c]; held {
+			delete(r.claims, c)
+			r.handed[c.node] = true
+			close(c.over)
+		}
+	}
+}
+
+// closing takes the moment at which a session's Close is called, which gives
+// everything back.
+func (r *referee) closing(inc *incarnation) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	inc.closing.Store(true)
+	for c := range r.claims {
+		if c.inc == inc {
+			r.handed[c.node] = true
+		}
+	}
+}
+
+// moved takes the moment at which c's owner begins to hold by another node, too.
+func (r *referee) moved(c *claim, node string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.log.note(c.who, "downgrades to %s", base(node))
+	c.node, c.read = node, true
+}
+
+// nodeOf returns the first node of a session in a queue.
+func (r *referee) nodeOf(session int64, path string) (string, bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	var first *node
+	for _, n := range r.tree {
+		if n.owner == session && n.queues && dirOf(n.path) == path && (first == nil || n.sequence < first.sequence) {
+			first = n
+		}
+	}
+	if first == nil {
+		return "", false
+	}
+	return first.path, true
+}
+
+// nodesOf returns the nodes of a session.
+func (r *referee) nodesOf(session int64) []string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	var paths []string
+	for path, n := range r.tree {
+		if n.owner == session {
+			paths = append(paths, path)
+		}
+	}
+	return paths
+}
+
+// isExpired tells whether the server has ended the session.
+func (r *referee) isExpired(session int64) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.expired[session]
+}
+
+// nodes returns the ephemeral nodes that there are.
+func (r *referee) nodes() []string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	var paths []string
+	for path := range r.tree {
+		paths = append(paths, path)
+	}
+	return paths
+}
