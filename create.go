@@ -34,22 +34,18 @@ func (q *queue) sequential(id string) entry {
 // not be had so, or if others of this session are in line already. After an error the node, if there is one, is being deleted.
 func (c *contender) create(ctx context.Context) (*listing, error) {
 	s := c.queue.session
-	list := c.entry.queues && !c.queue.inLine()
-	seen := s.taps.add(c.entry.key)
+	sent := func() {}
+	var listed *pending[*listing]
+	if c.entry.queues && !c.queue.inLine() {
+		listed = later(func() (*listing, error) { return s.list(c.queue.dir) })
+		sent = func() { listed.send(s) }
+	}
+	seen := s.taps.add(c.entry.key, sent)
 	write := s.beginProof()
-	created := send(s, func() ([]string, error) {
-		defer s.taps.drop(c.entry.key, seen)
+	created := sendUnder(ctx, s, func() ([]string, error) {
+		defer s.taps.drop(seen)
 		return c.entry.create(s.conn)
 	})
-	var listed *pending[*listing]
-	select {
-	case <-seen.sent:
-		if list {
-			listed = send(s, func() (*listing, error) { return s.list(c.queue.dir) })
-		}
-	case <-created.done:
-	case <-ctx.Done():
-	}
 	select {
 	case <-created.done:
 	case <-ctx.Done():

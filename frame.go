@@ -60,7 +60,9 @@ func (r *frameReader) between() bool { return r.filled == 0 && r.body == 0 }
 // A tap follows one request through the wire: go-zookeeper tells neither when
 // its frame went out, nor on which connection, nor the zxid of its reply.
 type tap struct {
-	sent chan struct{} // closed when the frame has been written, or writing it failed
+	key  tapKey
+	sent func() // called when the frame has been written, or writing it failed
+	next *tap   // of the same key
 
 	mu      sync.Mutex
 	link    *link // the connection that it was written to, nil while unsent
@@ -85,7 +87,7 @@ func (t *tap) reply(zxid int64) {
 // taps are the requests that wait to be seen on their way out.
 type taps struct {
 	mu      sync.Mutex
-	waiting map[tapKey][]*tap
+	waiting map[tapKey]*tap
 }
 
 // tapKey recognises a request by its operation and the path that its body begins
@@ -95,37 +97,51 @@ type tapKey struct {
 	path string
 }
 
-// add makes the next frame of that kind report to the tap.
-func (ts *taps) add(key tapKey) *tap {
-	t := &tap{sent: make(chan struct{})}
+// add makes the next frame of that kind report to the tap, and call sent, which
+// must not block, as soon as it has gone out.
+func (ts *taps) add(key tapKey, sent func()) *tap {
+	t := &tap{key: key, sent: sent}
 	ts.mu.Lock()
 	defer ts.mu.Unlock()
 	if ts.waiting == nil {
-		ts.waiting = make(map[tapKey][]*tap)
+		ts.waiting = make(map[tapKey]*tap)
 	}
-	ts.waiting[key] = append(ts.waiting[key], t)
+	last := ts.waiting[key]
+	if last == nil {
+		ts.waiting[key] = t
+		return t
+	}
+	for last.next != nil {
+		last = last.next
+	}
+	last.next = t
 	return t
 }
 
 // drop forgets a tap whose request has ended.
-func (ts *taps) drop(key tapKey, t *tap) {
+func (ts *taps) drop(t *tap) {
 	ts.mu.Lock()
 	defer ts.mu.Unlock()
-	for i, other := range ts.waiting[key] {
-		if other == t {
-			ts.remove(key, i)
+	first := ts.waiting[t.key]
+	if first == t {
+		ts.shift(t)
+		return
+	}
+	for ; first != nil; first = first.next {
+		if first.next == t {
+			first.next = t.next
 			return
 		}
 	}
 }
 
-func (ts *taps) remove(key tapKey, i int) {
-	left := ts.waiting[key]
-	if len(left) == 1 {
-		delete(ts.waiting, key)
+// shift takes the first tap of its key out.
+func (ts *taps) shift(first *tap) {
+	if first.next != nil {
+		ts.waiting[first.key] = first.next
 		return
 	}
-	ts.waiting[key] = append(left[:i:i], left[i+1:]...)
+	delete(ts.waiting, first.key)
 }
 
 // take returns the tap that waits for this request frame, if any.
@@ -146,10 +162,9 @@ func (ts *taps) take(frame []byte) *tap {
 	}
 	ts.mu.Lock()
 	defer ts.mu.Unlock()
-	waiting := ts.waiting[tapKey{op, string(path)}]
-	if len(waiting) == 0 {
-		return nil
+	t := ts.waiting[tapKey{op, string(path)}]
+	if t != nil {
+		ts.shift(t)
 	}
-	ts.remove(tapKey{op, string(path)}, 0)
-	return waiting[0]
+	return t
 }

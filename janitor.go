@@ -16,10 +16,10 @@ import (
 type removal struct {
 	contender *contender
 
-	sent <-chan struct{} // closed when the first delete has been written
-	link *link           // to which it is written; nil while disconnected
-	done chan struct{}   // closed when the node is gone, or cannot be deleted
-	err  error           // why it cannot be, once done
+	sent chan struct{} // closed when the first delete has been written
+	link *link         // to which it is written; nil while disconnected
+	done chan struct{} // closed when the node is gone, or cannot be deleted
+	err  error         // why it cannot be, once done
 }
 
 // remove deletes c's nodes in the background. Those of a contender that handed
@@ -47,11 +47,11 @@ func (s *Session) remove(c *contender, handedOn bool) *removal {
 	if len(batch) > 1 || len(c.nodes) > 1 {
 		key.op = opMulti
 	}
-	seen := s.taps.add(key)
-	r.sent = seen.sent
+	r.sent = make(chan struct{})
+	seen := s.taps.add(key, func() { close(r.sent) })
 	s.spawnLocked(func() {
 		s.finish(batch)
-		s.taps.drop(key, seen)
+		s.taps.drop(seen)
 	})
 	return r
 }

@@ -120,7 +120,7 @@ func (l *link) Write(p []byte) (int, error) {
 	l.follow(int32(binary.BigEndian.Uint32(p[4:])), t)
 	n, err := l.Conn.Write(p)
 	if t != nil {
-		close(t.sent)
+		t.sent()
 	}
 	if err != nil {
 		l.end(err)

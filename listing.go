@@ -41,21 +41,16 @@ func (s *Session) freshList(ctx context.Context, dir string) (*listing, error) {
 	if _, _, err := s.await(ctx, anySession); err != nil {
 		return nil, err
 	}
-	key := tapKey{opSync, dir}
-	seen := s.taps.add(key)
-	synced := send(s, func() (string, error) {
-		defer s.taps.drop(key, seen)
+	listed := later(func() (*listing, error) { return s.list(dir) })
+	seen := s.taps.add(tapKey{opSync, dir}, func() { listed.send(s) })
+	synced := sendUnder(ctx, s, func() (string, error) {
+		defer s.taps.drop(seen)
 		return s.conn.Sync(dir)
 	})
-	select {
-	case <-seen.sent:
-	case <-synced.done:
-	case <-ctx.Done():
-	}
-	listed := send(s, func() (*listing, error) { return s.list(dir) })
 	if _, err := synced.wait(ctx); err != nil {
 		return nil, err
 	}
+	listed.send(s) // another caller's sync may have taken the tap
 	return listed.wait(ctx)
 }
 
@@ -70,7 +65,7 @@ func (c *contender) relist(ctx context.Context) (*listing, error) {
 		if err != nil {
 			return nil, err
 		}
-		view, err := send(s, func() (*listing, error) { return s.list(c.queue.dir) }).wait(ctx)
+		view, err := sendUnder(ctx, s, func() (*listing, error) { return s.list(c.queue.dir) }).wait(ctx)
 		switch {
 		case err == nil:
 			return view, nil

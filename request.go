@@ -4,27 +4,62 @@ import (
 	"context"
 	"errors"
 	"strings"
+	"sync/atomic"
 
 	"github.com/go-zookeeper/zk"
 )
 
-// pending is a request under way. Its value and error stand once done is closed.
+// pending is a request. Its value and error stand once done is closed.
 type pending[T any] struct {
-	done  chan struct{}
-	value T
-	err   error
+	request func() (T, error)
+	begun   atomic.Bool
+	done    chan struct{}
+	value   T
+	err     error
+}
+
+// later returns a request that has yet to be sent.
+func later[T any](request func() (T, error)) *pending[T] {
+	return &pending[T]{request: request, done: make(chan struct{})}
 }
 
 // send runs request in a goroutine of its own, since go-zookeeper's calls take
 // no context and may block until Close.
 func send[T any](s *Session, request func() (T, error)) *pending[T] {
-	p := &pending[T]{done: make(chan struct{})}
-	if !s.spawn(func() {
+	p := later(request)
+	p.send(s)
+	return p
+}
+
+// send does nothing the second time.
+func (p *pending[T]) send(s *Session) {
+	if p.begun.Swap(true) {
+		return
+	}
+	if s.begin() {
+		go p.run(s)
+		return
+	}
+	p.err = ErrClosed
+	close(p.done)
+}
+
+func (p *pending[T]) run(s *Session) {
+	defer s.work.Done()
+	p.value, p.err = p.request()
+	close(p.done)
+}
+
+// sendUnder is send for a caller that waits at once. Without an end of ctx to be
+// prompt at it needs no goroutine.
+func sendUnder[T any](ctx context.Context, s *Session, request func() (T, error)) *pending[T] {
+	if ctx.Done() != nil {
+		return send(s, request)
+	}
+	p := &pending[T]{done: closed, err: ErrClosed}
+	if s.begin() {
+		defer s.work.Done()
 		p.value, p.err = request()
-		close(p.done)
-	}) {
-		p.err = ErrClosed
-		close(p.done)
 	}
 	return p
 }

@@ -33,7 +33,7 @@ type Session struct {
 
 	ctx    context.Context // ends with Close
 	cancel context.CancelCauseFunc
-	work   sync.WaitGroup // goroutines started by spawn
+	work   sync.WaitGroup // goroutines and requests that Close waits for
 
 	mu      sync.Mutex
 	closed  bool
@@ -252,7 +252,7 @@ func (s *Session) hangUp(l *link, id int64) error {
 		s.dialer.stop()
 	}
 	<-ended
-	farewell := s.taps.add(tapKey{op: opCloseSession})
+	farewell := s.taps.add(tapKey{op: opCloseSession}, func() {})
 	s.conn.Close() // waits a second at most for the server's answer
 	_, confirmed, _ := farewell.fate()
 	s.dialer.cut()
@@ -277,14 +277,8 @@ func (s *Session) hangUp(l *link, id int64) error {
 	return nil
 }
 
-// spawn runs f in a goroutine that Close waits for; false, without running it,
-// when the session is closed.
-func (s *Session) spawn(f func()) bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.spawnLocked(f)
-}
-
+// spawnLocked runs f in a goroutine that Close waits for; false, without running
+// it, when the session is closed. s.mu is held.
 func (s *Session) spawnLocked(f func()) bool {
 	if s.closed {
 		return false
@@ -295,6 +289,17 @@ func (s *Session) spawnLocked(f func()) bool {
 		f()
 	}()
 	return true
+}
+
+// begin makes Close wait for the caller's s.work.Done; false when the session is
+// closed.
+func (s *Session) begin() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !s.closed {
+		s.work.Add(1)
+	}
+	return !s.closed
 }
 
 // clientLog carries go-zookeeper's messages into the session's logger.
