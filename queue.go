@@ -7,6 +7,8 @@ import (
 	"math/rand/v2"
 
 	"github.com/go-zookeeper/zk"
+
+	"github.com/zklock/zklock/internal/client"
 )
 
 // queue is the recipe: contenders line up as ephemeral sequential nodes below
@@ -177,26 +179,8 @@ func describe(dir string, err error) error {
 	return err
 }
 
-// makeParents creates path, and what is missing above it, as containers, which
-// the server removes when they have been left empty.
+// makeParents creates path and what is missing above it.
 func (s *Session) makeParents(ctx context.Context, path string, acl []zk.ACL) error {
-	for {
-		_, err := send(s, func() (string, error) {
-			made, err := s.conn.CreateContainer(path, nil, zk.FlagContainer, acl)
-			if err != nil && !errors.Is(err, zk.ErrNoNode) && !transient(err) {
-				// A server without containers (before 3.5) has persistent nodes.
-				made, err = s.conn.Create(path, nil, zk.FlagPersistent, acl)
-			}
-			return made, err
-		}).wait(ctx)
-		switch {
-		case err == nil, errors.Is(err, zk.ErrNodeExists):
-			return nil
-		case !errors.Is(err, zk.ErrNoNode) || path == "/":
-			return err
-		}
-		if err := s.makeParents(ctx, parent(path), acl); err != nil {
-			return err
-		}
-	}
+	_, err := send(s, func() (struct{}, error) { return struct{}{}, client.MakeParents(s.conn, path, acl) }).wait(ctx)
+	return err
 }

@@ -3,10 +3,10 @@ package zklock
 import (
 	"context"
 	"errors"
-	"strings"
+	"slices"
 	"sync/atomic"
 
-	"github.com/go-zookeeper/zk"
+	"github.com/zklock/zklock/internal/client"
 )
 
 // pending is a request. Its value and error stand once done is closed.
@@ -75,33 +75,13 @@ func (p *pending[T]) wait(ctx context.Context) (T, error) {
 	}
 }
 
-// refusals are the answers with which a server says that the same request will
-// not fare better next time.
-var refusals = []error{
-	zk.ErrNoAuth, zk.ErrAuthFailed, zk.ErrInvalidACL, zk.ErrNoChildrenForEphemerals,
-	zk.ErrBadArguments, zk.ErrAPIError, zk.ErrInvalidPath, zk.ErrShortBuffer,
-	ErrClosed, errSizes, context.Canceled, context.DeadlineExceeded,
-}
+// endings are our own reasons to give a request up.
+var endings = []error{ErrClosed, errSizes, context.Canceled, context.DeadlineExceeded}
 
-// unnamed is how go-zookeeper reports an error code that it has no name for.
-const unnamed = "unknown error: "
-
-// transient tells whether err leaves hope: the connection or the session broke,
-// which go-zookeeper also reports as raw network errors, or the server was busy.
+// transient tells whether err leaves hope that the same request fares better next
+// time.
 func transient(err error) bool {
-	for _, refusal := range refusals {
-		if errors.Is(err, refusal) {
-			return false
-		}
-	}
-	if code, ok := strings.CutPrefix(err.Error(), unnamed); ok {
-		switch code {
-		case "-4", "-7", "-127": // connection loss, operation timeout, throttled
-			return true
-		}
-		return false
-	}
-	return true
+	return !client.Refused(err) && !slices.ContainsFunc(endings, func(ending error) bool { return errors.Is(err, ending) })
 }
 
 // persist calls f on a connection until it succeeds, is refused, or ctx ends.

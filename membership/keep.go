@@ -8,6 +8,7 @@ import (
 	"github.com/go-zookeeper/zk"
 
 	"github.com/zklock/zklock"
+	"github.com/zklock/zklock/internal/client"
 )
 
 // keep is the member's goroutine: it sees to it that the node is there, until the
@@ -79,7 +80,7 @@ func (m *Member) settle(content []byte, doubt bool) (*sight, error) {
 		switch {
 		case errors.Is(err, zk.ErrNoNode):
 			m.unregistered(errGone)
-			if err = m.create(content); refused(err) {
+			if err = m.create(content); client.Refused(err) {
 				m.unregistered(err)
 			}
 		case err != nil:
@@ -117,12 +118,14 @@ func (m *Member) create(content []byte) error {
 	conn := m.session.Conn()
 	_, err := conn.Create(m.node, content, zk.FlagEphemeral, m.options.acl)
 	if errors.Is(err, zk.ErrNoNode) {
-		return makeParents(conn, m.path, m.options.acl)
+		return client.MakeParents(conn, m.path, m.options.acl)
 	}
 	return err
 }
 
-// withdraw deletes the node, for as long as it takes.
+// withdraw deletes the node, for as long as it takes. That there is none is final: a
+// create that an earlier connection carried has been executed before this write, or
+// is refused since the session has moved.
 func (m *Member) withdraw() {
 	for failures := 0; ; {
 		err := m.session.Conn().Delete(m.node, -1)
@@ -130,7 +133,7 @@ func (m *Member) withdraw() {
 		case err == nil, errors.Is(err, zk.ErrNoNode), isClosed(m.session):
 			m.left()
 			return
-		case refused(err):
+		case client.Refused(err):
 			m.leaveErr = err
 			return
 		}

@@ -10,6 +10,7 @@ import (
 	"sync"
 
 	"github.com/zklock/zklock"
+	"github.com/zklock/zklock/internal/client"
 )
 
 // Member is a place on the list of servers, from [Join] until it leaves or its
@@ -148,7 +149,7 @@ func (m *Member) await(ctx context.Context, number int) error {
 		switch {
 		case written >= number:
 			return nil
-		case tried >= number && refused(err):
+		case tried >= number && client.Refused(err):
 			return err
 		}
 		select {

@@ -3,6 +3,8 @@ package membership
 import (
 	"errors"
 	"log/slog"
+
+	"github.com/zklock/zklock/internal/client"
 )
 
 // State is how a member stands with ZooKeeper, as far as its process knows: while
@@ -32,7 +34,7 @@ func (m *Member) registered(g *sight) {
 // only a refusal tells more.
 func (m *Member) unregistered(cause error) {
 	m.change(func(s *State) (level slog.Level, message string) {
-		if s.Registrations == 0 || !s.Registered && (!refused(cause) || errors.Is(cause, s.Err)) {
+		if s.Registrations == 0 || !s.Registered && (!client.Refused(cause) || errors.Is(cause, s.Err)) {
 			return 0, ""
 		}
 		*s = State{Registrations: s.Registrations, Err: cause}

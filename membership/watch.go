@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/zklock/zklock"
+	"github.com/zklock/zklock/internal/client"
 )
 
 const (
@@ -68,7 +69,7 @@ func (w *watcher) run(ctx context.Context, yield func([]Peer) bool) error {
 	for first, doubt, failures := true, true, 0; ; {
 		peers, alarms, err := w.read(ctx, doubt)
 		switch {
-		case ctx.Err() != nil || refused(err) || errors.Is(err, zklock.ErrClosed):
+		case ctx.Err() != nil || client.Refused(err) || errors.Is(err, zklock.ErrClosed):
 			return err
 		case err != nil:
 			failures++

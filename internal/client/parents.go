@@ -1,4 +1,4 @@
-package membership
+package client
 
 import (
 	"errors"
@@ -7,22 +7,22 @@ import (
 	"github.com/go-zookeeper/zk"
 )
 
-// makeParents creates dir, and what is missing above it, as containers, which the
+// MakeParents creates dir, and what is missing above it, as containers, which the
 // server removes when they have been left empty.
-func makeParents(conn *zk.Conn, dir string, acl []zk.ACL) error {
+func MakeParents(conn *zk.Conn, dir string, acl []zk.ACL) error {
 	for {
 		_, err := conn.CreateContainer(dir, nil, zk.FlagContainer, acl)
-		if refused(err) {
+		if Refused(err) {
 			// A server without containers (before 3.5) has persistent nodes.
 			_, err = conn.Create(dir, nil, zk.FlagPersistent, acl)
 		}
 		switch {
-		case errors.Is(err, zk.ErrNodeExists):
+		case err == nil, errors.Is(err, zk.ErrNodeExists):
 			return nil
-		case !errors.Is(err, zk.ErrNoNode):
+		case !errors.Is(err, zk.ErrNoNode) || dir == "/":
 			return err
 		}
-		if err := makeParents(conn, path.Dir(dir), acl); err != nil {
+		if err := MakeParents(conn, path.Dir(dir), acl); err != nil {
 			return err
 		}
 	}

@@ -1,0 +1,33 @@
+package client
+
+import (
+	"errors"
+	"slices"
+	"strings"
+
+	"github.com/go-zookeeper/zk"
+)
+
+// refusals are the answers with which a server says that the same request will
+// not fare better next time.
+var refusals = []error{
+	zk.ErrNoAuth, zk.ErrAuthFailed, zk.ErrInvalidACL, zk.ErrNoChildrenForEphemerals,
+	zk.ErrBadArguments, zk.ErrAPIError, zk.ErrInvalidPath, zk.ErrShortBuffer,
+}
+
+// unnamed is how go-zookeeper reports an error code that it has no name for.
+const unnamed = "unknown error: "
+
+// Refused tells whether a request was refused for good. Any other error leaves
+// hope: the connection or the session broke, which go-zookeeper also reports as raw
+// network errors, or the server was busy.
+func Refused(err error) bool {
+	if err == nil {
+		return false
+	}
+	if slices.ContainsFunc(refusals, func(refusal error) bool { return errors.Is(err, refusal) }) {
+		return true
+	}
+	code, ok := strings.CutPrefix(err.Error(), unnamed)
+	return ok && code != "-4" && code != "-7" && code != "-127" // connection loss, operation timeout, throttled
+}
