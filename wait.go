@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime"
 	"time"
 
 	"github.com/go-zookeeper/zk"
@@ -12,7 +13,14 @@ import (
 // wait stays in the queue until the lock is c's, from view on if that is not nil.
 func (c *contender) wait(ctx context.Context, view *listing) (*Hold, error) {
 	if view == nil {
-		if turn := c.followNext(); turn != nil {
+		turn := c.followNext()
+		if turn == nil {
+			// The creates' answers come in order, the goroutines that wait for them
+			// go on in any.
+			runtime.Gosched()
+			turn = c.followNext()
+		}
+		if turn != nil {
 			h, err := c.awaitTurn(ctx, turn)
 			if err != nil && ctx.Err() != nil {
 				err = timedOut(err)
@@ -56,6 +64,9 @@ const farAway = time.Millisecond
 // until one of them changes. If that alone proves that the lock is c's, it returns
 // the hold; without one and without an error the queue has to be listed again.
 func (c *contender) waitBehind(ctx context.Context, at place) (*Hold, error) {
+	if turn := c.follow(at.nearest); turn != nil {
+		return c.awaitTurn(ctx, turn)
+	}
 	s, dir := c.queue.session, c.queue.dir
 	next := s.watch(join(dir, at.nearest.name))
 	var own *watch // without it, c cannot be granted the lock by next alone
@@ -77,8 +88,6 @@ func (c *contender) waitBehind(ctx context.Context, at place) (*Hold, error) {
 		s.mu.Unlock()
 	}
 	select {
-	case <-c.follow(at.nearest):
-		return c.handed(ctx)
 	case <-next.fired:
 	case <-early:
 		return nil, nil
@@ -94,26 +103,34 @@ func (c *contender) waitBehind(ctx context.Context, at place) (*Hold, error) {
 	if err := next.refusal(); err != nil {
 		return nil, err
 	}
+	if at.ahead > 1 {
+		return nil, c.whyGone()
+	}
+	select { // the answer is on its way if it is not there yet
+	case <-own.armed:
+	case <-at.link.down:
+	case <-c.gone.done():
+	case <-ctx.Done():
+		return nil, ended(ctx)
+	}
 	// A select picks at random: if our own node went too, that comes first.
-	if err := c.whyGone(); err != nil {
+	if err := c.whyGone(); err != nil || !c.succeeds(at, own, next) {
 		return nil, err
 	}
-	if at.ahead == 1 && c.succeeds(at, own, next) {
-		return c.grant(ctx)
-	}
-	return nil, nil
+	return c.grant(ctx)
 }
 
 // succeeds tells whether the end of the only contender ahead proves, without
 // another list, that c is at the head of the queue.
 func (c *contender) succeeds(at place, own, next *watch) bool {
-	return next.deleted && next.isArmed() &&
+	return next.deleted &&
 		// Without a watch on our own node, its deletion would have gone unseen.
 		own.isArmed() && !own.hasFired() &&
 		// A downgrade leaves a reader with its writer's sequence.
 		(at.nearest.kind != writing || c.queue.kind == reading) &&
-		// The end of a session that has both nodes deletes them in any order.
-		next.stat.EphemeralOwner != c.epoch.id &&
+		// The end of a session that has both nodes deletes them in any order, but
+		// both before anything is answered.
+		(next.cameLate() || next.isArmed() && next.stat.EphemeralOwner != c.epoch.id) &&
 		// Watches that are set again after a reconnect fire in any order.
 		own.link == at.link && next.link == at.link && c.queue.session.current() == at.link
 }
@@ -124,6 +141,16 @@ func (w *watch) end() <-chan struct{} {
 		return nil
 	}
 	return w.fired
+}
+
+// cameLate tells whether the node was gone before it could be watched.
+func (w *watch) cameLate() bool {
+	select {
+	case <-w.armed:
+		return errors.Is(w.err, zk.ErrNoNode)
+	default:
+		return false
+	}
 }
 
 // hasFired tells whether the watch is over.

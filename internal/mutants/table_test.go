@@ -28,7 +28,7 @@ var all = []mutant{
 		{"wait.go", "(at.nearest.kind != writing || c.queue.kind == reading) &&", ""},
 	}},
 	{"wake without a list behind a node of the own session", []edit{
-		{"wait.go", "next.stat.EphemeralOwner != c.epoch.id &&", ""},
+		{"wait.go", "next.isArmed() && next.stat.EphemeralOwner != c.epoch.id", "next.isArmed()"},
 	}},
 	{"release by prefix", []edit{
 		{"janitor.go", "err := s.deleteAll(nodes)\n", `names, _, err := s.conn.Children(last.queue.dir)
