@@ -24,6 +24,13 @@ test: zookeeper ## every test, on a real ZooKeeper too (installs Debian's packag
 	$(GO_TEST) ./...
 	@for module in $(TESTED); do (cd $$module && $(GO_TEST) ./...) || exit; done
 
+.PHONY: options
+options: zookeeper ## the lock's tests with WithHandoff on every Locker, with WithRetention, and with both
+	@for options in handoff retention handoff,retention; do \
+		echo "-zklock.options=$$options"; \
+		$(GO_TEST) -count 1 . -args -zklock.options=$$options || exit; \
+	done
+
 .PHONY: race
 race: zookeeper ## every test under the race detector
 	$(GO_TEST) -race ./...
@@ -47,7 +54,7 @@ bench-test: zookeeper ## the tests of the benchmark itself, and a minute of it
 	@$(MAKE) bench SMOKE=1
 
 .PHONY: soak
-soak: zookeeper ## processes with locks on three servers under random faults, for DURATION (10m); SEED=n for the same kind of faults
+soak: zookeeper ## processes with locks, with and without options, on three servers under random faults, for DURATION (10m); SEED=n for the same kind of faults
 	go test ./internal/nemesis -run '^TestSoak$$' -v -count 1 -timeout 0 -soak $(or $(DURATION),10m) $(if $(SEED),-seed $(SEED))
 
 .PHONY: lint

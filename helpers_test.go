@@ -85,6 +85,7 @@ var sites atomic.Int64
 
 func siteAt(t testing.TB, addr string) *site {
 	t.Helper()
+	skipIfExempt(t)
 	return &site{
 		t: t, addr: addr, proxy: faultproxy.Run(t, addr), conn: dial(t, addr),
 		path: fmt.Sprintf("/lock%d", sites.Add(1)),
@@ -137,7 +138,7 @@ func (at *site) sessionVia(addr string, timeout time.Duration, opts ...zklock.Se
 // locker returns a lock on the site's path.
 func (at *site) locker(s *zklock.Session, opts ...zklock.Option) *zklock.Locker {
 	at.t.Helper()
-	l, err := zklock.New(s, at.path, opts...)
+	l, err := zklock.New(s, at.path, withDefaults(at.t, opts)...)
 	require.NoError(at.t, err)
 	return l
 }

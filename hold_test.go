@@ -143,5 +143,6 @@ func TestAFencedWriteIsRefusedAfterTheLoss(t *testing.T) {
 	h, err = at.locker(s).Acquire(within(t, patience))
 	require.NoError(t, err)
 	require.NoError(t, h.Release(t.Context()))
-	require.ErrorIs(t, pay(s.Conn(), "0"), zk.ErrNoNode, "after a release too")
+	err = pay(s.Conn(), "0")
+	require.True(t, errors.Is(err, zk.ErrNoNode) || errors.Is(err, zk.ErrBadVersion), "after a release too, though another owner has the node: %v", err)
 }

@@ -20,7 +20,7 @@ func (at *site) lockers(s *zklock.Session, n int, opts ...zklock.Option) []*zklo
 	at.t.Helper()
 	lockers := make([]*zklock.Locker, n)
 	for i := range lockers {
-		l, err := zklock.New(s, at.part(i), opts...)
+		l, err := zklock.New(s, at.part(i), withDefaults(at.t, opts)...)
 		require.NoError(at.t, err)
 		lockers[i] = l
 	}

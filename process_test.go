@@ -29,6 +29,7 @@ type job struct {
 	Addr, Path, File string
 	Timeout          time.Duration
 	Sections         int
+	Options          optionNames
 	// StayIn is the section, counted from 1, in which the child reports that it
 	// is staying and waits to be killed.
 	StayIn int
@@ -57,7 +58,11 @@ func (j job) run() error {
 		return err
 	}
 	defer s.Close()
-	l, err := zklock.New(s, j.Path)
+	opts, err := j.Options.options()
+	if err != nil {
+		return err
+	}
+	l, err := zklock.New(s, j.Path, opts...)
 	if err != nil {
 		return err
 	}
@@ -159,7 +164,7 @@ func TestProcessesExcludeEachOtherThroughTheKillsOfHoldersAndWaiters(t *testing.
 	at := newSite(t)
 	j := job{
 		Addr: at.addr, Path: at.path, File: filepath.Join(t.TempDir(), "number"),
-		Timeout: longSession, Sections: sections,
+		Timeout: longSession, Sections: sections, Options: defaults,
 	}
 	require.NoError(t, os.WriteFile(j.File, []byte("0"), 0o600))
 	victim := j
