@@ -51,9 +51,8 @@
 // of the session timeout while something is held, and never else. Answered pings
 // prove nothing: a server that is cut off from its leader answers them while the
 // leader counts the session down. See docs/design.md for the arithmetic and its
-// assumptions: the servers' tick is at most half of the session timeout, clocks
-// drift by less than 1 %, and the leader was not paused for more than 0.4 of the
-// session timeout right before a session's first lock.
+// assumptions: the servers' tick is at most half of the session timeout, their
+// leader pings its followers each half tick, and clocks drift by less than 1 %.
 //
 // # Things to know
 //

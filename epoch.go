@@ -19,6 +19,7 @@ type epoch struct {
 	// Guarded by the session's mu.
 	proved    time.Time // when the last proof that succeeded was begun
 	suspended bool      // no connection since the last proof, and something is held
+	doubted   time.Time // a proof that begins the lease has to be begun after that
 }
 
 // anySession makes await take whatever session there is.

@@ -23,6 +23,8 @@ const (
 	touchPart    = 19.0 / 20 // of the timeout: how long a touch counts
 	relayPart    = 1.0 / 4   // of the timeout: at least half a tick
 	intervalPart = 1.0 / 8   // of the timeout: from proof to proof
+	slowPart     = 1.0 / 64  // of the timeout: what a quick write may take beyond two round trips
+	doubtPart    = 1.0 / 16  // of the timeout: what a leader needs to catch up after a pause
 )
 
 func part(of time.Duration, p float64) time.Duration { return time.Duration(float64(of) * p) }
@@ -100,4 +102,26 @@ func (t *touches) newest(by time.Time) time.Time {
 	}
 	t.recent = t.recent[counted:]
 	return t.settled
+}
+
+// doubts tells whether a proof that would begin a lease may be worth nothing. A
+// leader that was paused has relayed no touch meanwhile. As soon as it goes on it
+// asks for them, but also ends the sessions that seem overdue, and a write that it
+// found in its buffers may be committed just before that. So a write that was not
+// quick has to be followed by another, begun when the leader has had time to catch
+// up; that one may be slow, as long as there was no time for a second pause.
+// While a lease runs, proofs in close succession rule a pause out. The session's
+// mu is held.
+func (ep *epoch) doubts(p proof, answered time.Time, timeout time.Duration) bool {
+	switch {
+	case p.begun.Before(ep.doubted):
+		return true
+	case answered.Before(ep.doubted.Add(part(timeout, relayPart))):
+		return false
+	case answered.Sub(p.begun) <= 2*p.link.roundTrip()+part(timeout, slowPart):
+		return false
+	}
+	ep.doubted = answered.Add(part(timeout, doubtPart))
+	ep.shorten(answered)
+	return true
 }

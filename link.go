@@ -172,7 +172,7 @@ func (l *link) answered(xid int32) *tap {
 	}
 	now := time.Now()
 	l.touches.add(r.sent, now, l.grain)
-	if took := now.Sub(r.sent); l.fastest == 0 || took < l.fastest {
+	if took := max(now.Sub(r.sent), 1); l.fastest == 0 || took < l.fastest {
 		l.fastest = took
 	}
 	return r.tap

@@ -41,6 +41,9 @@ func (s *Session) proven(p proof) {
 		return
 	}
 	now := time.Now()
+	if len(s.staked) == 0 && s.epoch.doubts(p, now, s.shortest) {
+		return
+	}
 	if len(s.staked) > 0 && !s.epoch.runsAt(now) {
 		s.lapse(s.epoch, now)
 		return
@@ -205,13 +208,16 @@ func (c *contender) secure(ctx context.Context) error {
 	s := c.queue.session
 	for try := 0; ; try++ {
 		s.mu.Lock()
-		cause, runs := c.cause, c.epoch.runsAt(time.Now())
+		cause, runs, doubted := c.cause, c.epoch.runsAt(time.Now()), c.epoch.doubted
 		if cause == nil && runs {
 			s.stake(c)
 		}
 		s.mu.Unlock()
 		if cause != nil || runs {
 			return cause
+		}
+		if sleep(ctx, time.Until(doubted)) != nil {
+			return ended(ctx)
 		}
 		_, l, err := s.await(ctx, c.epoch.id)
 		if err != nil {

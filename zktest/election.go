@@ -132,7 +132,9 @@ func (e *Ensemble) beat() {
 	e.after(e.tick/2, e.beat)
 	for _, s := range e.servers {
 		switch {
-		case s.frozen || s.down:
+		case s.down:
+		case s.frozen:
+			s.overdue = true
 		case s.leader != nil:
 			s.leader.beat()
 		case s.bond != nil && s.bond.lost():

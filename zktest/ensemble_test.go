@@ -270,6 +270,27 @@ func TestAThawedLeaderThatKeptItsFollowersMayEndEverySession(t *testing.T) {
 	require.Less(t, ended, 20)
 }
 
+func TestAThawedLeaderAsksForTouchesAtOnce(t *testing.T) {
+	inBubble(t, func(t *testing.T, e *zktest.Ensemble) {
+		w := at(t, e.Server(0))
+		left := func() time.Duration {
+			for _, s := range e.Sessions() {
+				if s.Server == e.Server(0) {
+					return time.Until(s.Ends)
+				}
+			}
+			return 0
+		}
+		e.Server(2).Freeze()
+		time.Sleep(800 * time.Millisecond)
+		w.call(t, opPing, nil)
+		before := left()
+		e.Server(2).Thaw()
+		time.Sleep(time.Millisecond)
+		require.Greater(t, left(), before)
+	}, zktest.WithSyncLimit(100))
+}
+
 func TestWithoutAMajorityNothingIsDecided(t *testing.T) {
 	inBubble(t, func(t *testing.T, e *zktest.Ensemble) {
 		e.Server(0).Stop()

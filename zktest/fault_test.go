@@ -189,6 +189,17 @@ func TestAFrozenServerAnswersNothingAndExpiresNobody(t *testing.T) {
 	})
 }
 
+func TestALoneServerThatIsFrozenDuringItsElectionLeadsWhenItGoesOn(t *testing.T) {
+	aloneInBubble(t, func(t *testing.T, s *zktest.Server) {
+		s.Stop()
+		s.Restart()
+		s.Freeze()
+		time.Sleep(time.Minute)
+		s.Thaw()
+		require.True(t, exists(t, at(t, s), "/"))
+	})
+}
+
 func TestAServerThatRefusesKeepsWhatItHas(t *testing.T) {
 	aloneInBubble(t, func(t *testing.T, s *zktest.Server) {
 		a := at(t, s)

@@ -6,24 +6,37 @@ func (s *Server) Freeze() {
 	s.e.do(func() { s.frozen = true })
 }
 
-// Thaw lets a frozen server go on. Whether it first works through what has arrived or first ends the sessions whose
-// time is over is drawn, as it is a race in ZooKeeper; it does not know yet that another leader may have been elected.
+// Thaw lets a frozen server go on. It works through what has arrived, ends the sessions whose time is over, and makes
+// up for the beat that it has missed, in an order that is drawn, as it is a race of threads in ZooKeeper; it does not
+// know yet that another leader may have been elected.
 func (s *Server) Thaw() {
 	s.e.do(func() {
 		if !s.frozen {
 			return
 		}
 		s.frozen = false
-		work := []func(){s.wakeAll, func() {
-			if s.leader != nil {
-				s.leader.tracker.expire()
-			}
-		}}
-		first := s.e.rng.IntN(2)
-		work[first]()
-		s.e.settle()
-		work[1-first]()
+		work := []func(){s.wakeAll, s.expire, s.beatLate}
+		for _, i := range s.e.rng.Perm(len(work)) {
+			work[i]()
+			s.e.settle()
+		}
+		s.e.elect()
 	})
+}
+
+func (s *Server) expire() {
+	if s.leader != nil {
+		s.leader.tracker.expire()
+	}
+}
+
+// beatLate is the beat whose time came while s was frozen: a leader's loop waits for a time, and goes on at once when
+// that has passed.
+func (s *Server) beatLate() {
+	if s.overdue && s.leader != nil {
+		s.leader.beat()
+	}
+	s.overdue = false
 }
 
 // wakeAll lets everything look again that a freeze of s may have stopped.
@@ -45,7 +58,7 @@ func (s *Server) Stop() {
 		if s.down {
 			return
 		}
-		s.down, s.frozen = true, false
+		s.down, s.frozen, s.overdue = true, false, false
 		for _, c := range s.sortedConns() {
 			c.close()
 		}

@@ -33,6 +33,7 @@ type Server struct {
 
 	// What faults do to it.
 	frozen, down, refusing bool
+	overdue                bool // a beat was missed while frozen
 	lag, skew              time.Duration
 }
 

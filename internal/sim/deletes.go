@@ -34,10 +34,6 @@ func (r *referee) judgeDelete(txn zktest.Txn, change zktest.Change) {
 		case c.node != change.Path || c.told == nil || !c.believed():
 		case change.Cause != zktest.CauseExpiry:
 			r.failLocked("P1", "session %#x deleted %s while %s holds %s by it", txn.Session, base(change.Path), c.who, c.path)
-		case !c.since.Before(r.thawed) && time.Since(r.thawed) < r.tick:
-			// A leader that was paused learns of its sessions' life half a tick
-			// later, and may end one before that which has just been proved.
-			r.excused[change.Path] = bySession
 		case proofOfLife:
 			r.failLocked("P2", "the session of %s ended while it believes to hold %s by %s", c.who, c.path, base(change.Path))
 		}
@@ -65,13 +61,6 @@ func (r *referee) doom(session int64) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.doomed[session] = true
-}
-
-// thaw announces that a server goes on that was paused.
-func (r *referee) thaw() {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.thawed = time.Now()
 }
 
 // doomAll announces that a fault may end any of the sessions before its time.

@@ -52,14 +52,7 @@ func (w *world) blockBoth(f Fault) func()     { return w.block(f, zktest.ToServe
 func (w *world) freeze(f Fault) func() {
 	s := w.ensemble.Server(f.Server)
 	s.Freeze()
-	return func() {
-		w.referee.thaw()
-		s.Thaw()
-		if w.program.Cluster.Servers == 1 && w.ensemble.Leader() == nil {
-			s.Stop() // it was frozen when it should have elected itself
-			s.Restart()
-		}
-	}
+	return s.Thaw
 }
 
 func (w *world) stop(f Fault) func() {

@@ -3,7 +3,6 @@ package sim
 import (
 	"fmt"
 	"sync"
-	"time"
 
 	"github.com/zklock/zklock/zktest"
 )
@@ -23,11 +22,8 @@ type referee struct {
 	broken  chan struct{} // closed by the first broken promise
 	moments moments
 
-	tick time.Duration
-
 	mu      sync.Mutex
 	failure *Failure
-	thawed  time.Time // when a server last went on
 	tree    nodes
 	claims  map[*claim]struct{} // that nobody has given back
 	excused map[string]excuse   // nodes that a fault takes from their owner

@@ -58,7 +58,6 @@ func simulate(p *Program, stats *Stats, log *timeline) *Failure {
 		return &Failure{Promise: "setup", Text: err.Error()}
 	}
 	w := &world{program: p, stats: stats, log: log, referee: newReferee(log, stats), ensemble: ensemble}
-	w.referee.tick = p.Cluster.Tick
 	w.ctx, w.cancel = context.WithCancel(context.Background())
 	defer w.end()
 	ensemble.Observe(w.referee.observe)
