@@ -44,19 +44,19 @@ type member struct {
 }
 
 // acquire takes the lock by the cohort's node, or gets the cohort one.
-func (t *cohort) acquire(ctx context.Context) (*Hold, error) {
+func (t *cohort) acquire(ctx context.Context, a *attempt) (*Hold, error) {
 	s := t.queue.session
 	s.mu.Lock()
 	if h := t.resume(); h != nil {
 		s.mu.Unlock()
-		t.queue.trace.acquired(h.contender)
+		a.acquired(h)
 		return h, nil
 	}
 	// Without a turn to share, each owner has its own place in the queue.
 	if t.limit == 1 || t.node == nil && !t.fetching && t.waiting.Len() == 0 {
 		t.fetching = true
 		s.mu.Unlock()
-		return t.fetch(ctx, t.queue.enterAndWait)
+		return t.fetch(ctx, a, t.queue.enterAndWait)
 	}
 	m := &member{called: make(chan struct{})}
 	place := t.waiting.PushBack(m)
@@ -69,18 +69,18 @@ func (t *cohort) acquire(ctx context.Context) (*Hold, error) {
 		return nil, t.quit(ctx, m, place)
 	}
 	if m.hold == nil {
-		return t.fetch(ctx, t.queue.enterAndWait)
+		return t.fetch(ctx, a, t.queue.enterAndWait)
 	}
 	if ctx.Err() != nil {
 		m.hold.leave()
 		return nil, ended(ctx)
 	}
-	t.queue.trace.acquired(m.hold.contender)
+	a.acquired(m.hold)
 	return m.hold, nil
 }
 
 // try is acquire without waiting for another owner.
-func (t *cohort) try(ctx context.Context) (*Hold, error) {
+func (t *cohort) try(ctx context.Context, a *attempt) (*Hold, error) {
 	s := t.queue.session
 	s.mu.Lock()
 	h := t.resume()
@@ -89,12 +89,12 @@ func (t *cohort) try(ctx context.Context) (*Hold, error) {
 	s.mu.Unlock()
 	switch {
 	case h != nil:
-		t.queue.trace.acquired(h.contender)
+		a.acquired(h)
 		return h, nil
 	case busy:
 		return nil, ErrLocked
 	}
-	return t.fetch(ctx, t.queue.tryQueue)
+	return t.fetch(ctx, a, t.queue.tryQueue)
 }
 
 // quit takes m out of the cohort when its ctx has ended.
@@ -118,8 +118,8 @@ func (t *cohort) quit(ctx context.Context, m *member, place *list.Element) error
 }
 
 // fetch stands in the queue for the cohort, whose node the one that it gets is.
-func (t *cohort) fetch(ctx context.Context, acquire func(context.Context) (*Hold, error)) (*Hold, error) {
-	h, err := acquire(ctx)
+func (t *cohort) fetch(ctx context.Context, a *attempt, acquire func(context.Context, *attempt) (*Hold, error)) (*Hold, error) {
+	h, err := acquire(ctx, a)
 	s := t.queue.session
 	s.mu.Lock()
 	defer s.mu.Unlock()

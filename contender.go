@@ -87,10 +87,10 @@ func (c *contender) vanish(cause error) {
 	c.gone.give()
 	if c.hold != nil {
 		if c.hold.end(holdLost) {
-			s.spawnLocked(func() {
-				s.log.Warn("zklock: lock lost", "node", c.node, "cause", cause)
-				c.queue.trace.lost(c, cause)
-			})
+			s.spawnLocked(func() { s.log.Warn("zklock: lock lost", "node", c.node, "cause", cause) })
+			if c.hold.history.lost(cause) {
+				s.spawnLocked(c.hold.history.tell)
+			}
 		}
 		c.leaveLocked() // the session may live, and the node with it
 	}

@@ -32,25 +32,26 @@ func (q *queue) beside(writer *contender) func(id string) entry {
 // downgrade takes the lock for reading while it is held for writing by w, whose
 // release then lets in other readers, and no writer.
 func (q *queue) downgrade(ctx context.Context, w *Hold) (*Hold, error) {
+	a := q.attempt(ctx)
 	for try := 0; ; try++ {
 		if err := w.Err(); err != nil {
-			return nil, err
+			return nil, a.failed(err)
 		}
 		c := q.newContender(w.contender.epoch, q.beside(w.contender))
 		_, err := c.create(ctx)
 		if err == nil {
 			var h *Hold
 			if h, err = c.grant(ctx); err == nil {
-				q.trace.acquired(c)
+				a.acquired(h)
 				return h, nil
 			}
 			c.leave()
 		}
 		if errors.Is(err, zk.ErrNoNode) {
-			return nil, ErrLost
+			return nil, a.failed(ErrLost)
 		}
 		if err := q.again(ctx, try, err); err != nil {
-			return nil, err
+			return nil, a.failed(err)
 		}
 	}
 }

@@ -144,18 +144,20 @@ func (s *Session) disconnected(l *link, cause error) {
 	}
 	clear(s.watches)
 	if s.epoch != nil && !s.epoch.suspended {
-		s.epoch.suspended = s.tellHolders((*Trace).suspended)
+		s.epoch.suspended = s.tellHolders((*history).suspended)
 	}
 	s.broadcast()
 }
 
-// tellHolders has a trace function called for every hold, and tells whether there
+// tellHolders notes an event in the history of every hold, and tells whether there
 // is any. s.mu is held.
-func (s *Session) tellHolders(event func(*Trace, *contender)) (any bool) {
+func (s *Session) tellHolders(note func(*history) bool) (any bool) {
 	for _, c := range s.live {
 		if c.hold != nil && c.hold.Err() == nil {
 			any = true
-			s.spawnLocked(func() { event(c.queue.trace, c) })
+			if note(c.hold.history) {
+				s.spawnLocked(c.hold.history.tell)
+			}
 		}
 	}
 	return any

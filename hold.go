@@ -18,6 +18,7 @@ type Hold struct {
 	state     atomic.Int32
 	lost      signal
 	revoked   signal
+	history   *history
 
 	ctx     context.Context
 	ctxOnce sync.Once
@@ -34,7 +35,7 @@ const (
 )
 
 func newHold(c *contender) *Hold {
-	return &Hold{contender: c}
+	return &Hold{contender: c, history: newHistory(c)}
 }
 
 // Lost returns a channel that is closed when the lock is lost, and never by its
@@ -180,8 +181,8 @@ func (h *Hold) leave() (*removal, error) {
 	}
 	r := c.leaving
 	s.mu.Unlock()
-	if first {
-		c.queue.trace.released(c)
+	if first && h.history.released() {
+		h.history.tell()
 	}
 	return r, nil
 }

@@ -65,8 +65,11 @@ func newQueue(s *Session, path string, k kind, opts []Option) (*queue, *options,
 	if s.ctx.Err() != nil {
 		return nil, nil, wrap("new", path, ErrClosed)
 	}
-	return &queue{session: s, dir: path, kind: k, data: o.data, acl: o.acl, trace: o.trace}, o, nil
+	return &queue{session: s, path: path, dir: path, kind: k, data: o.data, acl: o.acl, trace: o.trace}, o, nil
 }
+
+// Path returns the lock's path.
+func (l *Locker) Path() string { return l.queue.path }
 
 // Lock takes the lock, waiting for as long as it takes: it rides out lost
 // connections and expired sessions. It never returns without holding the lock,
@@ -172,8 +175,9 @@ func (l *Locker) Acquire(ctx context.Context) (*Hold, error) {
 	if ctx.Err() != nil {
 		return nil, wrap("acquire", l.queue.dir, ended(ctx))
 	}
-	h, err := l.queue.acquire(ctx)
-	return h, wrap("acquire", l.queue.dir, err)
+	a := l.queue.attempt(ctx)
+	h, err := l.queue.acquire(ctx, a)
+	return h, wrap("acquire", l.queue.dir, a.failed(err))
 }
 
 // TryAcquire is Acquire without the wait: it returns [ErrLocked] if somebody
@@ -183,6 +187,7 @@ func (l *Locker) TryAcquire(ctx context.Context) (*Hold, error) {
 	if ctx.Err() != nil {
 		return nil, wrap("try", l.queue.dir, ended(ctx))
 	}
-	h, err := l.queue.try(ctx)
-	return h, wrap("try", l.queue.dir, err)
+	a := l.queue.attempt(ctx)
+	h, err := l.queue.try(ctx, a)
+	return h, wrap("try", l.queue.dir, a.failed(err))
 }

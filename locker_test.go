@@ -190,9 +190,10 @@ func TestTheTraceTellsOfALocksLife(t *testing.T) {
 	l.Lock()
 	h := l.Held()
 	l.Unlock()
-	expect("enqueued", h)
-	expect("acquired", h)
-	require.NoError(t, expect("released", h).Err)
+	enqueued, acquired, released := expect("enqueued", h), expect("acquired", h), expect("released", h)
+	require.Equal(t, enqueued.Since, acquired.Since)
+	require.Equal(t, acquired.Time, released.Since)
+	require.NoError(t, released.Err)
 
 	l.Lock()
 	h = l.Held()

@@ -94,7 +94,7 @@ type options struct {
 const maxFrame = 0xfffff
 
 func newOptions(path string, opts []Option) (*options, error) {
-	o := &options{acl: zk.WorldACL(zk.PermAll), data: whoAmI(), trace: new(Trace), handoff: 1}
+	o := &options{acl: zk.WorldACL(zk.PermAll), data: whoAmI(), handoff: 1}
 	for _, apply := range opts {
 		apply(o)
 	}
@@ -106,9 +106,6 @@ func newOptions(path string, opts []Option) (*options, error) {
 	}
 	if o.retention < 0 {
 		return nil, fmt.Errorf("WithRetention(%v): it must not be negative", o.retention)
-	}
-	if o.trace == nil {
-		o.trace = new(Trace)
 	}
 	const overhead = 128 // headers, the node's name, the flags
 	size := overhead + len(path) + len(o.data)

@@ -52,7 +52,7 @@ func (s *Session) proven(p proof) {
 	s.epoch.proved = p.begun
 	if s.epoch.suspended {
 		s.epoch.suspended = false
-		s.tellHolders((*Trace).resumed)
+		s.tellHolders((*history).resumed)
 	}
 }
 

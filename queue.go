@@ -17,11 +17,12 @@ import (
 // (https://zookeeper.apache.org/doc/current/recipes.html#sc_recipes_Locks).
 type queue struct {
 	session *Session
-	dir     string
+	path    string // of the lock
+	dir     string // of the nodes: the lock's path, but for a semaphore
 	kind    kind
 	data    []byte
 	acl     []zk.ACL
-	trace   *Trace
+	trace   *Trace  // nil without WithTrace
 	cohort  *cohort // nil without WithHandoff and WithRetention
 }
 
@@ -38,23 +39,23 @@ var (
 // acquire enters the queue and waits for its head. A place that is lost while
 // waiting is taken anew, at the tail. After an error no node is left, or it is
 // being deleted in the background.
-func (q *queue) acquire(ctx context.Context) (*Hold, error) {
+func (q *queue) acquire(ctx context.Context, a *attempt) (*Hold, error) {
 	if q.cohort != nil {
-		return q.cohort.acquire(ctx)
+		return q.cohort.acquire(ctx, a)
 	}
-	return q.enterAndWait(ctx)
+	return q.enterAndWait(ctx, a)
 }
 
-func (q *queue) enterAndWait(ctx context.Context) (*Hold, error) {
+func (q *queue) enterAndWait(ctx context.Context, a *attempt) (*Hold, error) {
 	for try := 0; ; try++ {
 		c, view, err := q.enter(ctx)
 		if err != nil {
 			return nil, err
 		}
-		q.trace.enqueued(c)
+		a.enqueued(c, view)
 		h, err := c.wait(ctx, view)
 		if err == nil {
-			q.trace.acquired(c)
+			a.acquired(h)
 			return h, nil
 		}
 		left := c.leave()
@@ -67,14 +68,14 @@ func (q *queue) enterAndWait(ctx context.Context) (*Hold, error) {
 
 // try takes the lock if nobody is in its way, and otherwise returns ErrLocked,
 // without a write if it can.
-func (q *queue) try(ctx context.Context) (*Hold, error) {
+func (q *queue) try(ctx context.Context, a *attempt) (*Hold, error) {
 	if q.cohort != nil {
-		return q.cohort.try(ctx)
+		return q.cohort.try(ctx, a)
 	}
-	return q.tryQueue(ctx)
+	return q.tryQueue(ctx, a)
 }
 
-func (q *queue) tryQueue(ctx context.Context) (*Hold, error) {
+func (q *queue) tryQueue(ctx context.Context, a *attempt) (*Hold, error) {
 	for try := 0; ; try++ {
 		view, err := q.session.freshList(ctx, q.dir)
 		if err == nil && view.blocks(q.kind) {
@@ -82,7 +83,7 @@ func (q *queue) tryQueue(ctx context.Context) (*Hold, error) {
 		}
 		if err == nil {
 			var h *Hold
-			if h, err = q.tryNode(ctx); err == nil || errors.Is(err, ErrLocked) {
+			if h, err = q.tryNode(ctx, a); err == nil || errors.Is(err, ErrLocked) {
 				return h, err
 			}
 		}
@@ -92,11 +93,12 @@ func (q *queue) tryQueue(ctx context.Context) (*Hold, error) {
 	}
 }
 
-func (q *queue) tryNode(ctx context.Context) (*Hold, error) {
+func (q *queue) tryNode(ctx context.Context, a *attempt) (*Hold, error) {
 	c, view, err := q.enter(ctx)
 	if err != nil {
 		return nil, err
 	}
+	a.enqueued(c, view)
 	at, err := c.place(ctx, view)
 	if err == nil && at.ahead > 0 {
 		err = ErrLocked
@@ -109,8 +111,7 @@ func (q *queue) tryNode(ctx context.Context) (*Hold, error) {
 		c.leave()
 		return nil, err
 	}
-	q.trace.enqueued(c)
-	q.trace.acquired(c)
+	a.acquired(h)
 	return h, nil
 }
 

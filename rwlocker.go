@@ -49,6 +49,9 @@ func NewRW(s *Session, path string, opts ...Option) (*RWLocker, error) {
 	}, nil
 }
 
+// Path returns the lock's path.
+func (l *RWLocker) Path() string { return l.reads.path }
+
 // upgrading returns ErrUpgrade if the calling goroutine may read and not write.
 func (l *RWLocker) upgrading() error {
 	if !l.write.ownerless && l.readers.of(goid.Get()) != nil && l.write.Held() == nil {
@@ -287,8 +290,9 @@ func (l *RWLocker) RAcquire(ctx context.Context) (*Hold, error) {
 	if ctx.Err() != nil {
 		return nil, wrap("racquire", l.reads.dir, ended(ctx))
 	}
-	h, err := l.reads.acquire(ctx)
-	return h, wrap("racquire", l.reads.dir, err)
+	a := l.reads.attempt(ctx)
+	h, err := l.reads.acquire(ctx, a)
+	return h, wrap("racquire", l.reads.dir, a.failed(err))
 }
 
 // TryRAcquire is [Locker.TryAcquire] for reading: [ErrLocked] if a writer holds
@@ -297,6 +301,7 @@ func (l *RWLocker) TryRAcquire(ctx context.Context) (*Hold, error) {
 	if ctx.Err() != nil {
 		return nil, wrap("rtry", l.reads.dir, ended(ctx))
 	}
-	h, err := l.reads.try(ctx)
-	return h, wrap("rtry", l.reads.dir, err)
+	a := l.reads.attempt(ctx)
+	h, err := l.reads.try(ctx, a)
+	return h, wrap("rtry", l.reads.dir, a.failed(err))
 }

@@ -60,9 +60,12 @@ func NewSemaphore(s *Session, path string, size int, opts ...Option) (*Semaphore
 	}
 	turns, lease := *q, *q
 	turns.dir, lease.dir = join(path, locksName), join(path, leasesName)
-	turns.trace = &Trace{Enqueued: q.trace.Enqueued}
+	turns.trace = nil // the caller asked for permits, not for a turn
 	return &Semaphore{path: path, size: size, turns: &turns, lease: &lease}, nil
 }
+
+// Path returns the semaphore's path.
+func (s *Semaphore) Path() string { return s.path }
 
 // Acquire takes n permits, all or none, and waits until they are free and
 // everybody who asked before has theirs. The [Hold] stands for all n: it is lost
@@ -86,7 +89,7 @@ func (s *Semaphore) TryAcquire(ctx context.Context, n int) (*Hold, error) {
 
 func (s *Semaphore) acquire(
 	ctx context.Context, n int,
-	enter func(context.Context) (*Hold, error),
+	enter func(context.Context, *attempt) (*Hold, error),
 	wait func(context.Context, *Hold, *watch) error,
 ) (*Hold, error) {
 	switch {
@@ -97,18 +100,23 @@ func (s *Semaphore) acquire(
 	case ctx.Err() != nil:
 		return nil, ended(ctx)
 	}
+	a := s.lease.attempt(ctx)
 	for try := 0; ; try++ {
-		turn, err := enter(ctx)
+		turn, err := enter(ctx, a)
 		if err != nil {
-			return nil, err
+			return nil, a.failed(err)
 		}
 		h, err := s.take(ctx, turn, n, wait)
 		turn.sendRelease()
-		if err == nil || errors.Is(err, ErrLocked) {
-			return h, err
+		if err == nil {
+			a.acquired(h)
+			return h, nil
+		}
+		if errors.Is(err, ErrLocked) {
+			return nil, a.failed(err)
 		}
 		if err := s.turns.again(ctx, try, err); err != nil {
-			return nil, describe(s.lease.dir, err)
+			return nil, a.failed(describe(s.lease.dir, err))
 		}
 	}
 }
@@ -222,7 +230,6 @@ func (q *queue) permits(ctx context.Context, turn *Hold, n int) (*Hold, error) {
 		c.leave()
 		return nil, err
 	}
-	q.trace.acquired(c)
 	return h, nil
 }
 

@@ -202,10 +202,10 @@ func (s *Session) Close() error {
 func (s *Session) shutDown() {
 	s.mu.Lock()
 	s.closed = true
-	var released []*contender
+	var released []*Hold
 	for _, c := range s.live {
 		if c.close() {
-			released = append(released, c)
+			released = append(released, c.hold)
 		}
 	}
 	clear(s.live)
@@ -216,8 +216,10 @@ func (s *Session) shutDown() {
 	s.broadcast()
 	s.mu.Unlock()
 	s.cancel(ErrClosed)
-	for _, c := range released {
-		c.queue.trace.released(c)
+	for _, h := range released {
+		if h.history.released() {
+			h.history.tell()
+		}
 	}
 
 	if s.conn != nil {

@@ -11,10 +11,11 @@ import (
 // owner that has lost the lock keeps until its Unlock: inside one process the
 // lock is never weaker than a mutex.
 func (q *queue) take(ctx context.Context, tenancy *semaphore.Weighted, share int64) (*Hold, error) {
+	a := q.attempt(ctx)
 	for {
-		h, err := q.acquire(ctx)
+		h, err := q.acquire(ctx, a)
 		if err != nil {
-			return nil, err
+			return nil, a.failed(err)
 		}
 		if tenancy.TryAcquire(share) {
 			return h, nil
@@ -30,22 +31,23 @@ func (q *queue) take(ctx context.Context, tenancy *semaphore.Weighted, share int
 		}
 		switch {
 		case errors.Is(lost, ErrReleased):
-			return nil, ErrClosed
+			return nil, a.failed(ErrClosed)
 		case ctx.Err() != nil:
-			return nil, timedOut(ended(ctx))
+			return nil, a.failed(timedOut(ended(ctx)))
 		}
 	}
 }
 
 // tryTake is take without waiting for another owner, here or elsewhere.
 func (q *queue) tryTake(ctx context.Context, tenancy *semaphore.Weighted, share int64) (*Hold, error) {
-	h, err := q.try(ctx)
+	a := q.attempt(ctx)
+	h, err := q.try(ctx, a)
 	if err != nil {
-		return nil, err
+		return nil, a.failed(err)
 	}
 	if !tenancy.TryAcquire(share) {
 		h.leave()
-		return nil, ErrLocked
+		return nil, a.failed(ErrLocked)
 	}
 	return h, nil
 }

@@ -1,16 +1,44 @@
 package zklock
 
-import "time"
+import (
+	"context"
+	"time"
+)
 
 // Trace is a set of functions that a lock calls as it goes, as
 // net/http/httptrace.ClientTrace is for requests. Any of them may be nil. They
 // are called from several goroutines, some of them on the lock's own path:
 // they must be quick, and must not call back into the lock.
+//
+// A call for the lock is told in this order, by the goroutine that made it:
+//
+//	Enqueued, again each time that the place in the queue was lost, or never
+//	Acquired or Failed, once
+//
+// Enqueued is missing where the call needs no node of its own: after a refusal
+// without a write (TryLock), with [WithHandoff] and [WithRetention], and for the
+// reader of a downgrade. A hold that began with Acquired goes on with
+//
+//	Suspended and Resumed, in turns
+//	Released or Lost, once
+//
+// in this order and one at a time, from any goroutine. What is told of two holds
+// is in no order: the next one's Acquired may come before the last one's Released.
+// If this process still has an owner that has lost the lock, a call that ends
+// while it waits for that owner's Unlock is told Failed after its hold was
+// Released or Lost.
+//
+// A call that does not get as far as the lock is not told: one whose context has
+// ended before, one of the lock's owner, one that is [ErrUpgrade], and TryLock
+// while there is no connection.
 type Trace struct {
 	// Enqueued: the lock node was created; the wait for the lock begins.
 	Enqueued func(TraceInfo)
 	// Acquired: the lock is held.
 	Acquired func(TraceInfo)
+	// Failed: the call ends without the lock, with Err: its context ended, it was
+	// a try and the lock is taken, a server refused it, or the session was closed.
+	Failed func(TraceInfo)
 	// Released: the owner gave the lock back; the delete is under way.
 	Released func(TraceInfo)
 	// Suspended: the connection is lost while the lock is held. The hold goes on,
@@ -25,21 +53,73 @@ type Trace struct {
 // TraceInfo says what a Trace function is called about.
 type TraceInfo struct {
 	Path  string    // of the lock
-	Node  string    // full path of the lock node
+	Node  string    // full path of the lock node; "" if Failed without one
 	Token int64     // the node's czxid, the fencing token of a hold
 	Time  time.Time // when it happened
-	Err   error     // Lost: why
+	Err   error     // Failed, Lost: why
+
+	// Since is when that began which Time ends or interrupts: the call, for
+	// Enqueued, Acquired and Failed; the suspension, for Resumed; the hold, for
+	// the others. A hold begins at the Time of its Acquired.
+	Since time.Time
+
+	// Ahead is how many had to go before the one that was Enqueued, or -1 if no
+	// list of the queue came with its node, as when others of its session are in
+	// line.
+	Ahead int
+
+	// Context is that of the call that asked for the lock, for its values. It may
+	// have ended.
+	Context context.Context
 }
 
-func (t *Trace) call(f func(TraceInfo), c *contender, err error) {
-	if f != nil {
-		f(TraceInfo{Path: c.queue.dir, Node: c.node, Token: c.token, Time: time.Now(), Err: err})
+// attempt is one call for the lock, as the trace is told of it; nil without one.
+type attempt struct {
+	trace *Trace
+	info  TraceInfo
+}
+
+// attempt begins a call under ctx.
+func (q *queue) attempt(ctx context.Context) *attempt {
+	if q.trace == nil {
+		return nil
+	}
+	return &attempt{q.trace, TraceInfo{Path: q.path, Context: ctx, Since: time.Now()}}
+}
+
+// enqueued tells that c stands in the queue, which view showed if it is not nil.
+func (a *attempt) enqueued(c *contender, view *listing) {
+	if a == nil {
+		return
+	}
+	a.info.Node, a.info.Token = c.node, c.token
+	if a.trace.Enqueued == nil {
+		return
+	}
+	info := a.info
+	info.Time, info.Ahead = time.Now(), -1
+	if view != nil {
+		if at, err := view.placeOf(c); err == nil {
+			info.Ahead = at.ahead
+		}
+	}
+	a.trace.Enqueued(info)
+}
+
+// acquired tells that h has begun, and from then on its history. The turn of a
+// semaphore has none, since it is not what the caller asked for.
+func (a *attempt) acquired(h *Hold) {
+	if h.history != nil {
+		h.history.begin(a.info)
 	}
 }
 
-func (t *Trace) enqueued(c *contender)          { t.call(t.Enqueued, c, nil) }
-func (t *Trace) acquired(c *contender)          { t.call(t.Acquired, c, nil) }
-func (t *Trace) released(c *contender)          { t.call(t.Released, c, nil) }
-func (t *Trace) suspended(c *contender)         { t.call(t.Suspended, c, nil) }
-func (t *Trace) resumed(c *contender)           { t.call(t.Resumed, c, nil) }
-func (t *Trace) lost(c *contender, cause error) { t.call(t.Lost, c, cause) }
+// failed tells of err, unless it is nil, and returns it.
+func (a *attempt) failed(err error) error {
+	if a != nil && err != nil && a.trace.Failed != nil {
+		info := a.info
+		info.Time, info.Err = time.Now(), err
+		a.trace.Failed(info)
+	}
+	return err
+}

@@ -71,7 +71,7 @@ func timeIsUp(ctx context.Context, err error) bool {
 // tryTake is take without waiting for another owner, here or elsewhere.
 func (l *Locker) tryTake(ctx context.Context) (*Hold, error) {
 	if l.owner.Load() != nobody {
-		return nil, ErrLocked
+		return nil, l.queue.attempt(ctx).failed(ErrLocked)
 	}
 	return l.queue.tryTake(ctx, l.tenancy, wholeTenancy)
 }
