@@ -19,13 +19,14 @@ type cohort struct {
 	limit     int           // owners that share a turn
 	retention time.Duration // for which the node of the last one is kept
 
-	node     *contender // the cohort's place at the head of the queue, nil if it has none
-	fetching bool       // a member stands in the queue for the cohort
-	waiting  list.List  // of *member
-	turn     int        // owners that the turn has had
-	company  company    // that node has in the queue
-	watching bool       // lookAround runs for node
-	idle     *time.Timer
+	node     *contender  // the cohort's place at the head of the queue, nil if it has none
+	fetching bool        // a member stands in the queue for the cohort
+	waiting  list.List   // of *member
+	turn     int         // owners that the turn has had
+	company  company     // that node has in the queue
+	watching bool        // lookAround runs for node
+	idle     time.Time   // since when node is kept for an owner; zero while it has one
+	expiry   *time.Timer // ends the keeping; runs on while the node is used
 }
 
 // company says whether others stand in the queue.
@@ -129,6 +130,7 @@ func (t *cohort) fetch(ctx context.Context, a *attempt, acquire func(context.Con
 		return nil, err
 	}
 	if h.Err() == nil {
+		t.vacate() // of a node that was deleted unnoticed
 		t.node, t.turn, t.company, t.watching = h.contender, 1, unknown, false
 		h.contender.cohort = t
 		if t.retention > 0 {
@@ -150,11 +152,10 @@ func (t *cohort) pop() *member { return t.waiting.Remove(t.waiting.Front()).(*me
 
 // resume takes the lock by the node that was kept. s.mu is held.
 func (t *cohort) resume() *Hold {
-	if t.idle == nil || !t.node.epoch.runsAt(time.Now()) {
+	if t.idle.IsZero() || !t.node.epoch.runsAt(time.Now()) {
 		return nil
 	}
-	t.idle.Stop()
-	t.idle = nil
+	t.idle = time.Time{}
 	t.turn++
 	return t.node.possessAgain()
 }
@@ -163,7 +164,8 @@ func (t *cohort) resume() *Hold {
 // for one; false if the node has to go. A node whose token or check somebody has
 // asked for belongs to that owner alone. s.mu is held.
 func (t *cohort) passOn(c *contender) bool {
-	if t.node != c || c.cause != nil || c.revoked || c.exposed || !c.epoch.runsAt(time.Now()) {
+	now := time.Now()
+	if t.node != c || c.cause != nil || c.revoked || c.exposed || !c.epoch.runsAt(now) {
 		return false
 	}
 	t.look()
@@ -178,19 +180,32 @@ func (t *cohort) passOn(c *contender) bool {
 		close(next.called)
 		return true
 	case t.retention > 0 && t.company != others:
-		t.idle = time.AfterFunc(t.retention, func() { t.release(c) })
+		t.idle = now
+		if t.expiry == nil {
+			t.expiry = time.AfterFunc(t.retention, func() { t.expire(c) })
+		}
 		return true
 	}
 	return false
 }
 
-// release gives up the node c if nobody has come for it.
-func (t *cohort) release(c *contender) {
+// expire gives up the node c if it was kept for long enough.
+func (t *cohort) expire(c *contender) {
 	c.queue.session.mu.Lock()
 	defer c.queue.session.mu.Unlock()
-	if t.node == c && t.idle != nil {
-		c.leaveLocked()
+	if t.node != c {
+		return
 	}
+	t.expiry = nil
+	if t.idle.IsZero() {
+		return
+	}
+	left := t.retention - time.Since(t.idle)
+	if left <= 0 {
+		c.leaveLocked()
+		return
+	}
+	t.expiry = time.AfterFunc(left, func() { t.expire(c) })
 }
 
 // part ends the cohort's use of c, which is lost or left. s.mu is held.
@@ -198,12 +213,17 @@ func (t *cohort) part(c *contender) {
 	if t.node != c {
 		return
 	}
-	t.node = nil
-	if t.idle != nil {
-		t.idle.Stop()
-		t.idle = nil
-	}
+	t.vacate()
 	t.callNext()
+}
+
+// vacate forgets the cohort's node. s.mu is held.
+func (t *cohort) vacate() {
+	t.node, t.idle = nil, time.Time{}
+	if t.expiry != nil {
+		t.expiry.Stop()
+		t.expiry = nil
+	}
 }
 
 // look has the queue watched while the cohort has its node. s.mu is held.
@@ -251,7 +271,7 @@ func (t *cohort) see(c *contender, w *watch) bool {
 		return false
 	}
 	t.company = w.besides(base(c.node))
-	if t.company == others && t.idle != nil {
+	if t.company == others && !t.idle.IsZero() {
 		c.leaveLocked()
 	}
 	// In company there is no more to learn: a list for every newcomer would be
