@@ -19,8 +19,9 @@ type Attempt struct {
 	Got    Instant // after it returned with the lock
 	Denied Instant // after it returned without
 
+	Asked   int64 // the session of the call; 0: not noted
 	Session int64 // whose hold it is
-	Token   int64
+	Token   int64 // 0: nobody asked for it, so that the node may go on to the next owner
 	Node    string
 	Nested  []Nested // calls of the owner that lock once more
 

@@ -112,6 +112,15 @@ func TestATokenThatDoesNotRiseIsRefused(t *testing.T) {
 	require.NotEmpty(t, linearize(t, shared(hold(1, 10, 20), Writing), reader))
 }
 
+func TestATokenThatNobodyAskedForIsLeftOutOfTheOrder(t *testing.T) {
+	unasked := hold(2, 23, 30)
+	unasked.Token = 0
+	good := []*Attempt{hold(1, 10, 20), unasked, hold(3, 40, 50)}
+	require.Empty(t, linearize(t, good...))
+	good[2].Token = 9
+	require.NotEmpty(t, linearize(t, good...))
+}
+
 func TestAReentryIsOfTheOwnerAlone(t *testing.T) {
 	good := hold(1, 10, 40)
 	good.Nested = []Nested{{Lock: 12, Locked: 13, Unlock: 14, Unlocked: 15}}

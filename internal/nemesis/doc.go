@@ -12,6 +12,10 @@
 //	LostUpdates      registers behind a fence, or a token, lost no update
 //	Cluster.Remains  no lock node or watch is left at the end
 //
+// The lockers of one process are plain, those of others have WithHandoff, WithRetention
+// or both, and all stand in the same queues: each soak covers each option, beside
+// every other.
+//
 // The faults are drawn from a seed, and so are the clients' programs. The
 // interleaving is real: a seed repeats the kind of trouble, not the run.
 //

@@ -5,6 +5,7 @@ import (
 	"flag"
 	"fmt"
 	"slices"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -35,8 +36,11 @@ type group struct {
 	doors   Doors
 	history *History
 	watcher *zk.Conn
+	paths   []string       // to lock
 	gone    []chan Instant // tells when each node was, in the order of the attempts
 }
+
+var next atomic.Int64 // group's number, which its paths have
 
 // hang stops the group's server.
 func hang(g *group) (undo func()) {
@@ -91,10 +95,11 @@ func newGroup(t *testing.T, c *Cluster, trial int) *group {
 	g.watcher, err = dial(leader.Addr())
 	require.NoError(t, err)
 	t.Cleanup(g.watcher.Close)
-	job := Job{Process: trial, Addrs: g.doors.Addrs(), Timeout: shortTimeout}
+	job := Job{Process: trial, Addrs: g.doors.Addrs(), Timeout: shortTimeout, Spread: shortTimeout / 3}
 	for i := range atOnce {
-		job.Keep = append(job.Keep, fmt.Sprintf("/group-%d-%d", trial, i))
+		job.Keep = append(job.Keep, fmt.Sprintf("/group-%d-%d", next.Add(1), i))
 	}
+	g.paths = job.Keep
 	g.worker, err = StartWorker(t, job, g.history)
 	require.NoError(t, err)
 	require.NoError(t, g.worker.Await(stateReady))

@@ -21,7 +21,8 @@ type Job struct {
 	Addrs   []string
 	Timeout time.Duration
 
-	Keep []string // paths to lock, each in a session of its own
+	Keep   []string      // paths to lock, each in a session of its own
+	Spread time.Duration // over which the sessions are opened
 
 	Seed  uint64
 	Began Instant // when the run did, which all processes of a run have in common
@@ -120,6 +121,6 @@ func (a *Attempt) look(h *zklock.Hold) bool {
 // got notes a grant, and takes the first look at it.
 func (a *Attempt) got(h *zklock.Hold, s *zklock.Session) {
 	a.Got = Now()
-	a.Session, a.Token, a.Node = s.ID(), h.Token(), h.Node()
+	a.Session, a.Node = s.ID(), h.Node()
 	a.look(h)
 }

@@ -41,18 +41,27 @@ func (j Job) keep(r *reporter, commands <-chan string) error {
 			return err
 		}
 		defer s.Close()
+		time.Sleep(j.Spread / time.Duration(len(j.Keep)))
 		keepers = append(keepers, &keeper{session: s, path: path})
 	}
 	r.state(stateReady)
 	for command := range commands {
 		switch command {
 		case commandLock:
-			if err := forAll(keepers, func(k *keeper) error { return k.lock(j, r) }); err != nil {
+			var watching sync.WaitGroup
+			err := forAll(keepers, func(k *keeper) error {
+				err := k.lock(j, r)
+				if err == nil {
+					watching.Go(func() { k.watch(r) })
+				}
+				return err
+			})
+			if err != nil {
 				return err
 			}
 			r.state(stateLocked)
 			go func() {
-				_ = forAll(keepers, func(k *keeper) error { k.watch(r); return nil })
+				watching.Wait()
 				r.state(stateLost)
 			}()
 		case commandWrite:
@@ -79,11 +88,12 @@ func (k *keeper) lock(j Job, r *reporter) error {
 	if err != nil {
 		return err
 	}
-	k.attempt = r.begin(Attempt{Process: j.Process, Path: k.path, Share: Exclusive})
+	k.attempt = r.begin(Attempt{Process: j.Process, Path: k.path, Share: Exclusive, Asked: k.session.ID()})
 	if k.hold, err = l.Acquire(context.Background()); err != nil {
 		return err
 	}
 	k.attempt.got(k.hold, k.session)
+	k.attempt.Token = k.hold.Token()
 	r.report(k.attempt)
 	return nil
 }

@@ -96,7 +96,13 @@ func (s *lockState) acquire(o operation) []any {
 		}
 		return []any{s}
 	}
-	if !fits || a.Token <= s.written || a.Share.whole() && a.Token <= s.seen {
+	if !fits {
+		return nil
+	}
+	if a.Token == 0 { // not asked for
+		return []any{next}
+	}
+	if a.Token <= s.written || a.Share.whole() && a.Token <= s.seen {
 		return nil
 	}
 	next.seen = max(next.seen, a.Token)

@@ -2,6 +2,7 @@ package nemesis
 
 import (
 	"context"
+	"time"
 
 	"github.com/zklock/zklock"
 )
@@ -45,7 +46,7 @@ func (c *client) owner() (*Attempt, error) {
 	return nil, c.hold([]*Attempt{a}, []*zklock.Hold{h}, func() error {
 		again(a, l, h)
 		return release()
-	}, c.fenced, c.stored)
+	}, c.work()...)
 }
 
 // again locks once more what the caller owns. It counts if the hold was valid
@@ -75,7 +76,32 @@ func (c *client) handle() (*Attempt, error) {
 	if c.dice.IntN(2) == 0 {
 		acquire = l.TryAcquire
 	}
-	return c.held(path, Exclusive, acquire, c.fenced, c.stored)
+	return c.held(path, Exclusive, acquire, c.work()...)
+}
+
+// burst takes a lock that few want, several times in a row.
+func (c *client) burst() (*Attempt, error) {
+	path := c.path("burst")
+	l, err := c.locks.locker(path)
+	if err != nil {
+		return nil, err
+	}
+	for range 1 + c.dice.IntN(8) {
+		if a, err := c.held(path, Exclusive, l.Acquire, c.work()...); err != nil {
+			return a, err
+		}
+	}
+	time.Sleep(c.short(c.job.Timeout / 2))
+	return nil, nil
+}
+
+// work is what a hold of the lock is taken for: updates behind its fence or, so
+// that its node may go on to the next owner, nothing that asks for its token.
+func (c *client) work() []func(*zklock.Hold) {
+	if c.dice.IntN(2) == 0 {
+		return nil
+	}
+	return []func(*zklock.Hold){c.fenced, c.stored}
 }
 
 // readOrWrite takes the read/write lock for either.

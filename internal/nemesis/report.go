@@ -13,6 +13,7 @@ import (
 type Report struct {
 	Attempts, Holds int
 	Handovers       int // holds of the whole lock that follow one of another process
+	Shared          int // holds by the node of an earlier one, with WithHandoff or WithRetention
 	Losses          int
 	Updates         map[Outcome]int
 	Faults          map[string]int
@@ -24,11 +25,16 @@ type Report struct {
 func newReport(attempts []*Attempt, updates []Update, faults []Stroke) *Report {
 	r := &Report{Attempts: len(attempts), Updates: make(map[Outcome]int), Faults: make(map[string]int)}
 	var locks []*Attempt
+	nodes := make(map[string]bool)
 	for _, a := range attempts {
 		if !a.granted() {
 			continue
 		}
 		r.Holds++
+		if nodes[a.Node] {
+			r.Shared++
+		}
+		nodes[a.Node] = true
 		if a.Lost != 0 {
 			r.Losses++
 		}
@@ -55,7 +61,8 @@ func newReport(attempts []*Attempt, updates []Update, faults []Stroke) *Report {
 
 func (r *Report) String() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%d attempts, %d holds, %d hand-overs between processes, %d losses\n", r.Attempts, r.Holds, r.Handovers, r.Losses)
+	fmt.Fprintf(&b, "%d attempts, %d holds, %d by the node of an earlier one, %d hand-overs between processes, %d losses\n",
+		r.Attempts, r.Holds, r.Shared, r.Handovers, r.Losses)
 	fmt.Fprintf(&b, "%d updates behind fences, %d refused, %d without an answer\n", r.Updates[Written], r.Updates[Refused], r.Updates[Unknown])
 	fmt.Fprintf(&b, "longest time in which nobody had the lock: %v\n", r.Unavailable.Round(time.Millisecond))
 	for _, what := range slices.Sorted(maps.Keys(r.Faults)) {

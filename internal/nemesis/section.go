@@ -13,6 +13,9 @@ import (
 func (c *client) hold(attempts []*Attempt, holds []*zklock.Hold, release func() error, work ...func(*zklock.Hold)) error {
 	for i, a := range attempts {
 		a.got(holds[i], c.session)
+		if len(work) > 0 || a.Share != Exclusive {
+			a.Token = holds[i].Token()
+		}
 		c.report.report(a)
 	}
 	worked := make(chan struct{})

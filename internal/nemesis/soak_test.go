@@ -27,4 +27,5 @@ func TestSoak(t *testing.T) {
 	t.Logf("%v", report)
 	require.Empty(t, report.Violations)
 	require.NotZero(t, report.Handovers)
+	require.NotZero(t, report.Shared, "WithHandoff and WithRetention were not at work")
 }

@@ -30,6 +30,7 @@ type program func(*client) (*Attempt, error)
 var programs = []program{
 	(*client).owner, (*client).owner, (*client).handle, (*client).handle,
 	(*client).several, (*client).readOrWrite, (*client).readOrWrite, (*client).permits,
+	(*client).burst,
 }
 
 // client is a goroutine that takes locks and gives them back.
@@ -52,7 +53,7 @@ func (j Job) use(r *reporter, commands <-chan string) error {
 	r.state(stateReady)
 	var stop atomic.Bool
 	var clients sync.WaitGroup
-	shared := &locks{session: s, lockers: make(map[string]*zklock.Locker)}
+	shared := &locks{session: s, options: j.options(), lockers: make(map[string]*zklock.Locker)}
 	failed := make(chan error, len(programs))
 	for i, p := range programs {
 		c := &client{
@@ -126,9 +127,16 @@ func (c *client) begin(path string, share Share) *Attempt {
 	return c.report.begin(Attempt{Process: c.job.Process, Client: c.number, Path: path, Share: share})
 }
 
+// options are those of the process's locks: every kind stands in the same queues.
+func (j Job) options() []zklock.Option {
+	handoff, retention := zklock.WithHandoff(4), zklock.WithRetention(j.Timeout/10)
+	return [][]zklock.Option{{}, {handoff}, {retention}, {handoff, retention}}[j.Process%4]
+}
+
 // locks are the Lockers that the clients of a process share.
 type locks struct {
 	session *zklock.Session
+	options []zklock.Option
 	mu      sync.Mutex
 	lockers map[string]*zklock.Locker
 }
@@ -139,7 +147,7 @@ func (ls *locks) locker(path string) (*zklock.Locker, error) {
 	if l := ls.lockers[path]; l != nil {
 		return l, nil
 	}
-	l, err := zklock.New(ls.session, path)
+	l, err := zklock.New(ls.session, path, ls.options...)
 	if err == nil {
 		ls.lockers[path] = l
 	}
