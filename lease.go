@@ -23,7 +23,7 @@ const (
 	touchPart    = 19.0 / 20 // of the timeout: how long a touch counts
 	relayPart    = 1.0 / 4   // of the timeout: at least half a tick
 	intervalPart = 1.0 / 8   // of the timeout: from proof to proof
-	slowPart     = 1.0 / 64  // of the timeout: what a quick write may take beyond two round trips
+	quickPart    = 1.0 / 256 // of the timeout: how far a quick write may be above the usual
 	doubtPart    = 1.0 / 16  // of the timeout: what a leader needs to catch up after a pause
 )
 
@@ -109,16 +109,18 @@ func (t *touches) newest(by time.Time) time.Time {
 // asks for them, but also ends the sessions that seem overdue, and a write that it
 // found in its buffers may be committed just before that. So a write that was not
 // quick has to be followed by another, begun when the leader has had time to catch
-// up; that one may be slow, as long as there was no time for a second pause.
-// While a lease runs, proofs in close succession rule a pause out. The session's
-// mu is held.
+// up; that one may be slow. While proofs follow each other closely there is no
+// room for a pause that matters. The session's mu is held.
 func (ep *epoch) doubts(p proof, answered time.Time, timeout time.Duration) bool {
+	running := ep.proved // when the leader is known to have been
+	if ep.doubted.After(running) {
+		running = ep.doubted
+	}
+	quick := p.link.quick(answered.Sub(p.begun), timeout)
 	switch {
 	case p.begun.Before(ep.doubted):
 		return true
-	case answered.Before(ep.doubted.Add(part(timeout, relayPart))):
-		return false
-	case answered.Sub(p.begun) <= 2*p.link.roundTrip()+part(timeout, slowPart):
+	case quick, answered.Sub(running) < part(timeout, relayPart):
 		return false
 	}
 	ep.doubted = answered.Add(part(timeout, doubtPart))

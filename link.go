@@ -32,6 +32,7 @@ type link struct {
 	touches touches
 	grain   time.Duration // between the touches that are kept
 	fastest time.Duration // answer to a request so far; 0 before the first
+	proof   time.Duration // the fastest so far; 0 before the first
 
 	down    chan struct{} // closed when nothing can be answered here any more
 	endOnce sync.Once
@@ -183,6 +184,17 @@ func (l *link) roundTrip() time.Duration {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.fastest
+}
+
+// quick tells whether a proof took no longer than usual.
+func (l *link) quick(took, timeout time.Duration) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	usual := max(2*l.fastest, 4*l.proof)
+	if l.proof == 0 || took < l.proof {
+		l.proof = took
+	}
+	return took <= usual+part(timeout, quickPart)
 }
 
 // touchedBy returns when the newest request was sent that had been answered by
