@@ -5,14 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
 	"runtime"
+	"strings"
 
 	"github.com/zklock/zklock/bench/internal/driver"
 	"github.com/zklock/zklock/bench/internal/result"
 	"github.com/zklock/zklock/bench/internal/rig"
 	"github.com/zklock/zklock/bench/internal/work"
-	"github.com/zklock/zklock/bench/internal/worker"
 )
 
 // assembly puts a bench together, and notes what takes part and what does not.
@@ -29,8 +28,9 @@ type assembly struct {
 func assemble(ctx context.Context, o options, dir string, run *result.Run, say func(text string)) (_ *work.Bench, err error) {
 	a := &assembly{
 		options: o, dir: dir, run: run, say: say,
-		bench: &work.Bench{Processes: make(map[string]*driver.Process), Warm: o.warm, Window: o.window},
+		bench: &work.Bench{Processes: make(map[string]*driver.Process)},
 	}
+	a.bench.Start = a.start
 	defer func() {
 		if err != nil {
 			a.bench.Close()
@@ -52,7 +52,7 @@ func assemble(ctx context.Context, o options, dir string, run *result.Run, say f
 		return nil, err
 	}
 	say("Curator warms up")
-	return a.bench, a.bench.WarmUp(ctx)
+	return a.bench, a.bench.WarmUp(ctx, 10*o.window)
 }
 
 func (a *assembly) version(name, version string) {
@@ -75,7 +75,7 @@ func (a *assembly) services(ctx context.Context) (err error) {
 		a.say(s.name + " starts")
 		*s.store, err = s.start(ctx)
 		switch {
-		case errors.Is(err, rig.ErrMissing):
+		case err != nil && a.expendable(err):
 			a.skip(s.name, err)
 		case err != nil:
 			return err
@@ -86,23 +86,31 @@ func (a *assembly) services(ctx context.Context) (err error) {
 	return nil
 }
 
+// start starts the worker of a party.
+func (a *assembly) start(ctx context.Context, name string) (*driver.Process, error) {
+	dir, err := os.MkdirTemp(a.dir, "worker-")
+	if err != nil {
+		return nil, err
+	}
+	switch name {
+	case "Curator":
+		return driver.Curator(ctx, dir)
+	case "kazoo":
+		return driver.Kazoo(ctx, dir)
+	}
+	return driver.Go(ctx, name, a.profiles)
+}
+
 func (a *assembly) workers(ctx context.Context) error {
-	starts := map[string]func() (*driver.Process, error){
-		"Curator": func() (*driver.Process, error) { return driver.Curator(ctx, filepath.Join(a.dir, "curator")) },
-		"kazoo":   func() (*driver.Process, error) { return driver.Kazoo(ctx, a.dir) },
-	}
-	for _, name := range worker.Names() {
-		starts[name] = func() (*driver.Process, error) { return driver.Go(ctx, name, a.profiles) }
-	}
 	for _, name := range []string{"zklock", "zk.Lock", "Curator", "kazoo", "etcd", "redsync", "floor"} {
 		lacking := name == "etcd" && a.bench.Etcd == nil || name == "redsync" && a.bench.Redis == nil
 		if lacking || !a.parties.MatchString(name) {
 			continue
 		}
 		a.say(name + " starts")
-		p, err := starts[name]()
+		p, err := a.start(ctx, name)
 		switch {
-		case errors.Is(err, rig.ErrMissing):
+		case err != nil && name != "zklock" && a.expendable(err):
 			a.skip(name, err)
 			continue
 		case err != nil:
@@ -116,8 +124,14 @@ func (a *assembly) workers(ctx context.Context) error {
 	return nil
 }
 
+// expendable tells whether the run goes on without what does not start. A smoke
+// run goes on only without what is not there.
+func (a *assembly) expendable(err error) bool {
+	return errors.Is(err, rig.ErrMissing) || !a.smoke
+}
+
 func (a *assembly) skip(name string, why error) {
-	note := fmt.Sprintf("%s is skipped: %v", name, why)
+	note := strings.ReplaceAll(fmt.Sprintf("%s is skipped: %v", name, why), a.dir, "...")
 	a.run.Notes = append(a.run.Notes, note)
 	fmt.Fprintln(os.Stderr, note)
 }

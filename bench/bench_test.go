@@ -40,15 +40,20 @@ func TestEveryPartyTakesTheLockAndExcludes(t *testing.T) {
 	require.NoError(t, err)
 	defer bench.Close()
 
-	plan := work.Plan{Works: o.chosen(), Rounds: 1, Cold: true, Progress: func(text string) { t.Log(text) }}
+	plan := work.Plan{
+		Works: o.chosen(), Rounds: 1, Warm: o.warm, Window: o.window, Smoke: true,
+		Progress: func(text string, _ time.Duration) { t.Log(text) },
+	}
 	require.Len(t, plan.Works, 3)
-	figures, notes, err := bench.Run(t.Context(), plan)
-	require.NoError(t, err)
-	require.Empty(t, notes)
-	for i, w := range plan.Works {
+	out := bench.Run(t.Context(), plan)
+	require.Empty(t, out.Notes)
+	require.NoError(t, complete(out))
+	run.Figures = out.Figures
+	for _, w := range plan.Works {
+		figure, _ := run.Figure(w.ID + "/" + w.Shows[0].Number)
 		for _, p := range w.Parties {
 			if bench.Has(p) {
-				row, measured := figures[i].Row(p.Name)
+				row, measured := figure.Row(p.Name)
 				require.True(t, measured, "%s by %s", w.ID, p.Name)
 				require.Positive(t, row.Summary().Median, "%s by %s", w.ID, p.Name)
 			}
@@ -65,9 +70,7 @@ func TestFlags(t *testing.T) {
 	o, err = parseFlags([]string{"-smoke"})
 	require.NoError(t, err)
 	require.Equal(t, 1, o.rounds)
-	for _, w := range o.chosen() {
-		require.False(t, w.Large)
-	}
+	require.Len(t, o.chosen(), len(work.All()))
 
 	_, err = parseFlags([]string{"-works", "("})
 	require.Error(t, err)

@@ -23,6 +23,7 @@ type options struct {
 	rounds   int
 	window   time.Duration
 	warm     time.Duration
+	limit    time.Duration
 	servers  int
 	works    *regexp.Regexp
 	parties  *regexp.Regexp
@@ -52,8 +53,9 @@ func parseFlags(args []string) (options, error) {
 	var works, parties string
 	flags := flag.NewFlagSet("bench", flag.ContinueOnError)
 	flags.IntVar(&o.rounds, "rounds", 7, "how often each work is done")
-	flags.DurationVar(&o.window, "window", time.Second, "how long one measurement takes")
-	flags.DurationVar(&o.warm, "warm", 300*time.Millisecond, "how long a work runs before it is measured")
+	flags.DurationVar(&o.window, "window", 800*time.Millisecond, "how long one measurement takes")
+	flags.DurationVar(&o.warm, "warm", 250*time.Millisecond, "how long a work runs before it is measured")
+	flags.DurationVar(&o.limit, "limit", 28*time.Minute, "how long the run may take; what does not fit is left out, the last rounds first")
 	flags.IntVar(&o.servers, "servers", 1, "number of ZooKeeper servers")
 	flags.StringVar(&works, "works", ".", "regular expression of the works to do, such as ^uncontended")
 	flags.StringVar(&parties, "parties", ".", "regular expression of the parties that take part")
@@ -90,7 +92,7 @@ func act(o options) error {
 func (o options) chosen() []work.Work {
 	var chosen []work.Work
 	for _, w := range work.All() {
-		if o.works.MatchString(w.ID) && !(o.smoke && w.Large) {
+		if o.works.MatchString(w.ID) {
 			chosen = append(chosen, w)
 		}
 	}

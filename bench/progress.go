@@ -24,7 +24,7 @@ func newProgress(out *os.File) *progress {
 }
 
 func (p *progress) show(text string) {
-	line := fmt.Sprintf("%5s  %s", time.Since(p.start).Truncate(time.Second), text)
+	line := fmt.Sprintf("%6s  %s", time.Since(p.start).Truncate(time.Second), text)
 	switch {
 	case p.terminal:
 		fmt.Fprintf(p.out, "\r\033[K%s", line)
@@ -32,6 +32,11 @@ func (p *progress) show(text string) {
 		p.last = time.Now()
 		fmt.Fprintln(p.out, line)
 	}
+}
+
+// left shows what is being done and how long all that is left will take.
+func (p *progress) left(text string, left time.Duration) {
+	p.show(fmt.Sprintf("about %s left: %s", left.Round(time.Second), text))
 }
 
 // end makes room for what comes after.

@@ -19,6 +19,8 @@ var page = template.Must(template.New("page").Funcs(template.FuncMap{
 	"cells":    cells,
 	"figures":  figuresOf,
 	"header":   header,
+	"unit":     unit,
+	"oneLine":  func(text string) string { return strings.Join(strings.Fields(text), " ") },
 	"pair": func(run *result.Run, f result.Figure) map[string]any {
 		return map[string]any{"run": run, "figure": f}
 	},

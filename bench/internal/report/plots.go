@@ -39,6 +39,12 @@ var allCurves = []curves{
 		{8, "sessions-8-loopback/ns"},
 		{64, "sessions-64-loopback/ns"},
 	}},
+	{"sessions-5ms", "Sessions on one lock, 5 ms round trip: µs per cycle", "sessions", []point{
+		{1, "uncontended-5ms/ns"},
+		{2, "sessions-2-5ms/ns"},
+		{8, "sessions-8-5ms/ns"},
+		{64, "sessions-64-5ms/ns"},
+	}},
 	{"handover", "Hand-over to another session: µs", "waiters", []point{
 		{1, "handover-1/ns"},
 		{100, "handover-100/ns"},

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 	"time"
 
@@ -25,6 +26,9 @@ func aRun() *result.Run {
 				{Party: "Curator", Role: result.Peer, Values: []float64{18000, 18000, 18000}},
 				{Party: "etcd", Role: result.Other, Values: []float64{11000, 11000, 11000}},
 				{Party: "floor: create, delete", Role: result.Floor, Values: []float64{11000, 11000, 11000}},
+			}},
+			{ID: "uncontended-5ms/round trips", Title: "In a row", Unit: "round trips", Rows: []result.Row{
+				{Party: "zklock", Role: result.Subject, Values: []float64{1.2}},
 			}},
 			{ID: "sessions-8-loopback/ns", Title: "Sessions", Unit: "µs", Rows: []result.Row{
 				{Party: "zklock", Role: result.Subject, Values: []float64{900}},
@@ -49,13 +53,19 @@ func aRun() *result.Run {
 }
 
 func TestVerdicts(t *testing.T) {
+	all := verdicts(aRun())
+	require.Len(t, all, len(aims))
+	measured := slices.DeleteFunc(all, func(v verdict) bool { return v.Result() == "not measured" })
 	require.Equal(t, []verdict{
-		{"Uncontended", "zklock", "2.50 times the best peer", "3 times zk.Lock", true},
-		{"Sessions", "zklock", "1 times the best peer", "0.78 times zk.Lock", false},
-		{"Re-entry", "zklock", "at most 0 objects", "0.00 objects", true},
-		{"Hand-over, 5000 waiting", "zklock", "at most 1.10 times: Hand-over, 100 waiting", "1.05 times", true},
-		{"Cold", "zklock", "less than Curator, 7", "7.50 round trips", false},
-	}, verdicts(aRun()))
+		{"uncontended cycle, 5 ms round trip", "2.50 times the best peer", "3 times zk.Lock", true},
+		{"its critical path", "at most 1", "1.20 round trips", true},
+		{"8 sessions contend, loopback", "1 times the best peer", "0.78 times zk.Lock", false},
+		{"re-entry pair, allocations", "at most 0", "0.001 objects", true},
+		{"hand-over with 5000 waiting, beside 100", "at most 1.10 times", "1.05 times", true},
+		{"cold start on a missing path", "less than Curator", "7.50, Curator: 7", false},
+	}, measured)
+	require.Equal(t, "reached: 3 times zk.Lock", measured[0].Result())
+	require.Equal(t, "not reached: 0.78 times zk.Lock", measured[2].Result())
 }
 
 func TestCells(t *testing.T) {
@@ -70,7 +80,7 @@ func TestCells(t *testing.T) {
 }
 
 func TestNumber(t *testing.T) {
-	for x, want := range map[float64]string{0: "0", 0.001: "0.00", 5.678: "5.68", 6: "6", 12.34: "12.3", 99.96: "100.0", 123.4: "123", 72181: "72181"} {
+	for x, want := range map[float64]string{0: "0", 0.001: "0.001", 5.678: "5.68", 6: "6", 12.34: "12.3", 99.96: "100.0", 123.4: "123", 72181: "72181"} {
 		require.Equal(t, want, number(x))
 	}
 }
@@ -78,7 +88,7 @@ func TestNumber(t *testing.T) {
 func TestTheTableNamesEveryoneAndLeavesOutWhatNobodyDid(t *testing.T) {
 	var out bytes.Buffer
 	Table(&out, aRun())
-	for _, text := range []string{"commit abc", "kazoo is skipped", "Uncontended, µs", "floor: create, delete", "reached", "missed"} {
+	for _, text := range []string{"commit abc", "kazoo is skipped", "Uncontended (µs, median of 3)", "floor: create, delete", ": reached", "not reached: 0.78 times zk.Lock"} {
 		require.Contains(t, out.String(), text)
 	}
 	require.NotContains(t, out.String(), "nobody did it")

@@ -16,22 +16,31 @@ func Table(out io.Writer, run *result.Run) {
 	fmt.Fprintf(out, "%s\n%s\n", header(run), strings.Join(run.Notes, "\n"))
 	for _, f := range run.Figures {
 		if len(f.Rows) > 0 {
-			fmt.Fprintf(out, "\n%s, %s\n", f.Title, f.Unit)
+			fmt.Fprintf(out, "\n%s (%s)\n", f.Title, unit(f))
 			writeRows(out, run, f)
 		}
 	}
 	fmt.Fprintln(out, "\nAims")
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	for _, v := range verdicts(run) {
-		fmt.Fprintf(w, "  %s\t%s\t%s\t%s\t%s\n", v.Result(), v.Title, v.Party, v.Aim, v.Is)
+		fmt.Fprintf(w, "  %s\t%s\t%s\n", v.What, v.Aim, v.Result())
 	}
 	w.Flush()
 }
 
 func header(run *result.Run) string {
-	return fmt.Sprintf("%s, commit %s: %d cores, %s, load %.1f at the start; %d rounds of %s, %d ZooKeeper server(s)",
-		run.Date.Format("2006-01-02 15:04 MST"), run.Commit, run.Machine.Cores, run.Machine.CPU, run.Machine.Load,
-		run.Rounds, run.Window, run.Servers)
+	return fmt.Sprintf("%s, commit %s: %d cores, %s, %s, load %.1f at the start; %d rounds of %s in %s, %d ZooKeeper server(s)",
+		run.Date.Format("2006-01-02 15:04 MST"), run.Commit, run.Machine.Cores, run.Machine.CPU, run.Machine.OS,
+		run.Machine.Load, run.Rounds, run.Window, run.Took, run.Servers)
+}
+
+// unit says what a figure's medians are.
+func unit(f result.Figure) string {
+	most := 0
+	for _, row := range f.Rows {
+		most = max(most, len(row.Values))
+	}
+	return fmt.Sprintf("%s, median of %d", f.Unit, most)
 }
 
 func writeRows(out io.Writer, run *result.Run, f result.Figure) {
@@ -60,12 +69,20 @@ func cells(run *result.Run, f result.Figure) []cell {
 		if compared && s.Median > 0 && best.Summary().Median > 0 {
 			c.Ratio = number(best.Summary().Median/s.Median) + "×"
 		}
-		if v, ok := verdictOn(run, f.ID, row.Party); ok {
-			c.Aim = v.Aim + ": " + v.Result()
-		}
+		c.Aim = aimsOf(run, f.ID, row.Party)
 		all = append(all, c)
 	}
 	return all
+}
+
+// aimsOf says in short what is wanted of a row.
+func aimsOf(run *result.Run, figure, party string) string {
+	var texts []string
+	for _, v := range verdictsOn(run, figure, party) {
+		word := map[bool]string{true: "reached", false: "not reached"}[v.Reached]
+		texts = append(texts, v.Aim+": "+word)
+	}
+	return strings.Join(texts, "; ")
 }
 
 // number writes what is worth reading of a number.
@@ -78,6 +95,8 @@ func number(x float64) string {
 		digits = 0
 	case x >= 10:
 		digits = 1
+	case x < 0.1:
+		digits = 3
 	}
 	return fmt.Sprintf("%.*f", digits, x)
 }

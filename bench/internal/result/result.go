@@ -15,6 +15,7 @@ import (
 // Run is a whole run.
 type Run struct {
 	Date     time.Time
+	Took     time.Duration
 	Commit   string
 	Machine  Machine
 	Rounds   int

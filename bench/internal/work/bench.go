@@ -17,18 +17,17 @@ import (
 	"github.com/zklock/zklock/bench/internal/stats"
 )
 
-// Bench is what the works stand on: the services, the workers, and how long to
-// measure.
+// Bench is what the works stand on: the services and the workers.
 type Bench struct {
 	ZooKeeper   *rig.ZooKeeper
 	Etcd, Redis *rig.Store // nil if missing
 	Processes   map[string]*driver.Process
-	Warm        time.Duration // before each measurement
-	Window      time.Duration // of each measurement
+	Start       func(ctx context.Context, process string) (*driver.Process, error)
 
-	conn   *zk.Conn // straight to the servers
-	far    *zk.Conn // through the delay
-	serial int      // makes paths that nobody has used
+	conn         *zk.Conn      // straight to the servers
+	far          *zk.Conn      // through the delay
+	serial       int           // makes paths that nobody has used
+	warm, window time.Duration // before the measurement that is next, and of it
 }
 
 // root is the parent of all paths.
@@ -93,10 +92,18 @@ func (b *Bench) Close() {
 // Has tells whether everything that a party needs is there.
 func (b *Bench) Has(p Party) bool { return b.Processes[p.Process] != nil }
 
-// dismiss ends a party's worker.
-func (b *Bench) dismiss(p Party) {
+// restart replaces a party's worker. If it cannot, the party is out of what is
+// left of the run.
+func (b *Bench) restart(ctx context.Context, p Party) (err error) {
 	b.Processes[p.Process].Close()
-	delete(b.Processes, p.Process)
+	if b.Processes[p.Process], err = b.Start(ctx, p.Process); err != nil {
+		delete(b.Processes, p.Process)
+		return err
+	}
+	if p == curator {
+		return b.WarmUp(ctx, 10*b.window)
+	}
+	return nil
 }
 
 func (b *Bench) store(p Party) *rig.Store {
@@ -138,12 +145,9 @@ func (b *Bench) disband(ctx context.Context, p Party) error {
 // have set the watches with which they wait.
 func (b *Bench) settle(ctx context.Context, lock string, contenders int) error {
 	const (
-		patience = 3 * time.Minute
 		interval = 50 * time.Millisecond
-		calm     = 10 // intervals without a new watch
+		calm     = 5 // intervals without a new watch
 	)
-	ctx, cancel := context.WithTimeout(ctx, patience)
-	defer cancel()
 	watches, unchanged := 0, 0
 	for unchanged < calm {
 		select {
@@ -167,11 +171,11 @@ func (b *Bench) settle(ctx context.Context, lock string, contenders int) error {
 }
 
 // WarmUp has Java's compiler see the code that counts.
-func (b *Bench) WarmUp(ctx context.Context) error {
+func (b *Bench) WarmUp(ctx context.Context, d time.Duration) error {
 	if !b.Has(curator) {
 		return nil
 	}
-	warm := cycle{workers: 4, warm: 10 * b.Window}
+	warm := cycle{workers: 4, warm: d}
 	if _, err := warm.measure(ctx, b, curator, root+"/warm-up"); err != nil {
 		return err
 	}

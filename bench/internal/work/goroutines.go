@@ -8,15 +8,18 @@ import (
 // goroutines is one process, with one session, in which n goroutines or threads
 // lock and unlock the same path.
 func goroutines(n int) Work {
-	c := cycle{workers: n}
+	c, rounds := cycle{workers: n}, 0
 	if n > 100 {
-		c.warm = 2 * time.Second // until all stand in the queue
+		c.warm, rounds = 2*time.Second, 3 // until all stand in the queue
 	}
 	return Work{
 		ID:      fmt.Sprintf("goroutines-%d", n),
-		Parties: with(everybody, withHandoff),
-		Shows:   []Quantity{micros(fmt.Sprintf("One process, %d goroutines or threads on one lock: time per cycle", n))},
+		Parties: with(everybody, withoutOwner, withHandoff),
+		Shows: []Quantity{
+			micros(fmt.Sprintf("One process, %d goroutines or threads on one lock: time per cycle", n)),
+			clientCPU(fmt.Sprintf("a cycle, %d goroutines or threads on one lock", n)),
+		},
 		Measure: c.measure,
-		Large:   n > 100,
+		Large:   n > 100, MostRounds: rounds,
 	}
 }

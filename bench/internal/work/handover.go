@@ -34,7 +34,6 @@ func handOver(n int) Work {
 		Parties:    parties,
 		Shows:      []Quantity{micros(fmt.Sprintf("Hand-over to another session, %d waiting", n))},
 		Large:      n > 100,
-		Fresh:      true,
 		MostRounds: rounds,
 		Measure: func(ctx context.Context, b *Bench, p Party, path string) (Numbers, error) {
 			if p == watchEvent {

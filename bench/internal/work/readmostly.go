@@ -1,6 +1,8 @@
 package work
 
-// readMostly is a mix of readers and few writers.
+// readMostly is a mix of readers and few writers. kazoo 2.8 has no part in it:
+// its ReadLock waits for the last writer in the queue, also for one behind it
+// that waits for the reader.
 func readMostly() Work {
 	return Work{
 		ID:      "readmostly",

@@ -3,126 +3,150 @@ package work
 import (
 	"context"
 	"fmt"
+	"math"
 	"slices"
 	"time"
 
 	"github.com/zklock/zklock/bench/internal/result"
 )
 
-// Plan is how much of the works is done.
-type Plan struct {
-	Works    []Work
-	Rounds   int
-	Cold     bool // every round counts, the first too
-	Progress func(text string)
+// Outcome is what a run has yielded so far.
+type Outcome struct {
+	Figures []result.Figure
+	Notes   []string // what went wrong
 }
 
-// Run does the works one after the other. In each round of a work every party
-// has its turn, and each round begins with another one, so that what disturbs
-// the machine for a while disturbs all alike. A party that fails is out of that
-// work, with a note.
-func (b *Bench) Run(ctx context.Context, plan Plan) (figures []result.Figure, notes []string, err error) {
-	for i, w := range plan.Works {
-		r := &rounds{work: w, bench: b, cold: plan.Cold || w.Fresh, values: make(map[string][]Numbers)}
-		for _, p := range w.Parties {
-			if b.Has(p) {
-				r.parties = append(r.parties, p)
-			}
-		}
-		progress := func(text string) {
-			plan.Progress(fmt.Sprintf("work %d of %d, %s: %s", i+1, len(plan.Works), w.ID, text))
-		}
-		if err := r.do(ctx, plan.Rounds, progress); err != nil {
-			return nil, nil, err
-		}
-		figures = append(figures, r.figures()...)
-		notes = append(notes, r.notes...)
+// Run does the works. Nothing that fails ends it: a party that fails twice is
+// out of that work, with a note, and what was measured stays.
+func (b *Bench) Run(ctx context.Context, plan Plan) Outcome {
+	r := &run{
+		bench: b, plan: plan, clock: newClock(plan),
+		values: make(map[seat][]Numbers), failures: make(map[seat]int),
 	}
-	return figures, notes, nil
+	r.do(ctx, plan.tasks(b.Has))
+	return r.outcome()
 }
 
-// rounds are those of one work.
-type rounds struct {
-	bench   *Bench
-	work    Work
-	cold    bool
-	parties []Party // that have not failed
-	values  map[string][]Numbers
-	notes   []string
+// run is a plan that is being carried out.
+type run struct {
+	bench    *Bench
+	plan     Plan
+	clock    *clock
+	values   map[seat][]Numbers
+	failures map[seat]int
+	notes    []string
 }
 
-func (r *rounds) do(ctx context.Context, n int, progress func(text string)) error {
-	if r.work.MostRounds > 0 {
-		n = min(n, r.work.MostRounds)
-	}
-	first := 0
-	if !r.cold {
-		first = -1 // a round that does not count
-	}
-	for round := first; round < n; round++ {
-		turn := slices.Clone(r.parties)
-		for i := range turn {
-			p := turn[(i+round+len(turn))%len(turn)]
-			progress(fmt.Sprintf("round %d of %d, %s", round+1, n, p.Name))
-			if err := r.measure(ctx, p, round >= 0); err != nil {
-				return err
-			}
+func (r *run) do(ctx context.Context, tasks []task) {
+	left := 0 // tasks for which there was no time
+	for i, t := range tasks {
+		if ctx.Err() != nil {
+			r.note("the run was interrupted in round %d of %d", t.round+1, r.plan.Rounds)
+			return
 		}
+		if i > 0 && t.round > tasks[i-1].round && r.plan.Keep != nil {
+			r.plan.Keep(r.outcome())
+		}
+		if r.out(t) || !r.bench.Has(t.party) {
+			continue
+		}
+		if !r.clock.fits(t) {
+			left++
+			continue
+		}
+		r.plan.Progress(r.title(t), r.clock.left(tasks[i:]))
+		r.measure(ctx, t)
 	}
-	return r.disband(ctx)
+	if left > 0 {
+		r.note("there was no time for %d of %d measurements", left, len(tasks))
+	}
 }
 
-// measure returns an error only if the whole run is to end.
-func (r *rounds) measure(ctx context.Context, p Party, counts bool) error {
-	index := slices.Index(r.work.Parties, p)
-	ctx, cancel := context.WithTimeout(ctx, 5*time.Minute)
+func (r *run) title(t task) string {
+	round := "warm-up"
+	if t.round != warmUp {
+		round = fmt.Sprintf("round %d of %d", t.round+1, r.plan.Rounds)
+	}
+	return fmt.Sprintf("%s, %s by %s", round, r.plan.Works[t.work].ID, t.party.Name)
+}
+
+func (r *run) note(format string, args ...any) {
+	r.notes = append(r.notes, fmt.Sprintf(format, args...))
+}
+
+// out tells whether a party has failed too often in a work.
+func (r *run) out(t task) bool { return r.failures[t.seat()] > 1 }
+
+// measure gives a party its turn, with sessions of its own, on a path that is
+// the party's alone and that nobody has failed on.
+func (r *run) measure(ctx context.Context, t task) {
+	w, index := r.plan.Works[t.work], slices.Index(r.plan.Works[t.work].Parties, t.party)
+	path := fmt.Sprintf("%s/%s-%d-%d", root, w.ID, index, r.failures[t.seat()])
+	r.bench.warm, r.bench.window = r.plan.Warm, r.clock.window(t)
+
+	const patience = 2 * time.Minute
+	limited, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
-	numbers, err := r.work.Measure(ctx, r.bench, p, fmt.Sprintf("%s/%s-%d", root, r.work.ID, index))
-	switch {
-	case context.Cause(ctx) == context.Canceled:
-		return context.Canceled
-	case err != nil:
-		r.notes = append(r.notes, fmt.Sprintf("%s is out of %s: %v", p.Name, r.work.ID, err))
-		r.parties = slices.DeleteFunc(r.parties, func(other Party) bool { return other == p })
-		delete(r.values, p.Name)
-	case counts:
-		r.values[p.Name] = append(r.values[p.Name], numbers)
+	start := time.Now()
+	numbers, err := w.Measure(limited, r.bench, t.party, path)
+	if err == nil {
+		err = numbers.check()
+	}
+	if err == nil && t.round != warmUp {
+		r.values[t.seat()] = append(r.values[t.seat()], numbers)
+	}
+	if err == nil {
+		err = r.bench.disband(limited, t.party)
+	}
+	r.clock.note(t, time.Since(start))
+	if err != nil && ctx.Err() == nil {
+		r.fail(ctx, t, err)
+	}
+}
+
+// fail notes a failure, and begins anew with a worker that knows nothing of it.
+func (r *run) fail(ctx context.Context, t task, err error) {
+	r.failures[t.seat()]++
+	r.note("%s: %v", r.title(t), err)
+	if err := r.bench.restart(ctx, t.party); err != nil {
+		r.note("%s does not start again: %v", t.party.Process, err)
+	}
+}
+
+// check returns an error if there is something that is no number.
+func (n Numbers) check() error {
+	for name, value := range n {
+		if math.IsNaN(value) || math.IsInf(value, 0) {
+			return fmt.Errorf("%s is %v", name, value)
+		}
 	}
 	return nil
 }
 
-// disband ends all sessions, and those workers that cannot: they are out of
-// what is left of the run.
-func (r *rounds) disband(ctx context.Context) error {
-	for _, p := range r.work.Parties {
-		if !r.bench.Has(p) {
-			continue
-		}
-		if err := r.bench.disband(ctx, p); err != nil {
-			r.notes = append(r.notes, fmt.Sprintf("%s is out after %s: %v", p.Process, r.work.ID, err))
-			r.bench.dismiss(p)
+func (r *run) outcome() Outcome {
+	o := Outcome{Notes: slices.Clone(r.notes)}
+	for i, w := range r.plan.Works {
+		for _, q := range w.Shows {
+			o.Figures = append(o.Figures, r.figure(i, q))
 		}
 	}
-	return ctx.Err()
+	return o
 }
 
-// figures are what is shown of the work.
-func (r *rounds) figures() []result.Figure {
-	var figures []result.Figure
-	for _, q := range r.work.Shows {
-		f := result.Figure{ID: r.work.ID + "/" + q.Number, Title: q.Title, Unit: q.Unit}
-		for _, p := range r.work.Parties {
-			row := result.Row{Party: p.Name, Role: p.Role}
-			for _, numbers := range r.values[p.Name] {
-				if value, ok := numbers[q.Number]; ok {
-					row.Values = append(row.Values, value/q.Per)
-				}
-			}
-			if row.Values != nil {
-				f.Rows = append(f.Rows, row)
+// figure is one quantity of a work, as measured for each party.
+func (r *run) figure(work int, q Quantity) result.Figure {
+	w := r.plan.Works[work]
+	f := result.Figure{ID: w.ID + "/" + q.Number, Title: q.Title, Unit: q.Unit}
+	for _, p := range w.Parties {
+		row := result.Row{Party: p.Name, Role: p.Role}
+		for _, numbers := range r.values[seat{work, p}] {
+			if value, ok := numbers[q.Number]; ok {
+				row.Values = append(row.Values, value/q.Per)
 			}
 		}
-		figures = append(figures, f)
+		if row.Values != nil {
+			f.Rows = append(f.Rows, row)
+		}
 	}
-	return figures
+	return f
 }

@@ -13,7 +13,7 @@ func traffic(of string) []Quantity {
 
 // countedBy does a work whose way leads through the counting proxies, and
 // returns what went through them for each operation.
-func countedBy(measure func(context.Context, *Bench, Party, string) (Numbers, error)) func(context.Context, *Bench, Party, string) (Numbers, error) {
+func countedBy(measure Measure) Measure {
 	return func(ctx context.Context, b *Bench, p Party, path string) (Numbers, error) {
 		before := b.ZooKeeper.Traffic.Count()
 		numbers, err := measure(ctx, b, p, path)

@@ -6,7 +6,7 @@ import "context"
 func try() Work {
 	return Work{
 		ID:      "try",
-		Parties: []Party{zklock, curator, kazoo},
+		Parties: triers,
 		Shows:   []Quantity{micros("TryLock that succeeds, and unlock")},
 		Measure: cycle{word: "try"}.measure,
 	}
@@ -16,13 +16,13 @@ func try() Work {
 func refused() Work {
 	return Work{
 		ID:      "refused",
-		Parties: []Party{zklock, curator, kazoo},
+		Parties: triers,
 		Shows:   []Quantity{micros("TryLock that fails")},
 		Measure: attempt(direct),
 	}
 }
 
-func attempt(w way) func(context.Context, *Bench, Party, string) (Numbers, error) {
+func attempt(w way) Measure {
 	return func(ctx context.Context, b *Bench, p Party, path string) (Numbers, error) {
 		// The one who holds the lock connects past any proxy.
 		past := map[string]string{"holder": b.servers(p, direct)[0]}

@@ -17,7 +17,6 @@ func waiters() Work {
 			{Number: "watches", Title: "Watches of a waiter at the server", Unit: "watches", Per: waiting},
 		},
 		Large:      true,
-		Fresh:      true,
 		MostRounds: 3,
 		Measure: func(ctx context.Context, b *Bench, p Party, path string) (Numbers, error) {
 			before, err := b.ZooKeeper.Watches()
@@ -36,7 +35,7 @@ func waiters() Work {
 				return nil, err
 			}
 			numbers["watches"] = float64(after - before)
-			return numbers, b.disband(ctx, p)
+			return numbers, nil
 		},
 	}
 }

@@ -37,7 +37,8 @@ var (
 	watchEvent = floor("floor: delete to event")
 
 	locks     = []Party{zklock, goZK, curator, kazoo}
-	everybody = []Party{zklock, withoutOwner, goZK, curator, kazoo, etcd, redsync}
+	triers    = []Party{zklock, curator, kazoo, etcd, redsync}
+	everybody = []Party{zklock, goZK, curator, kazoo, etcd, redsync}
 )
 
 func option(name, variant string) Party {
@@ -54,12 +55,14 @@ type Work struct {
 	Parties []Party
 	Shows   []Quantity
 	// Measure has a party do it, on a path that is the party's alone.
-	Measure func(ctx context.Context, b *Bench, p Party, path string) (Numbers, error)
+	Measure Measure
 
-	Large      bool // left out of a smoke run
-	MostRounds int  // of a work that takes long to set up; no limit if zero
-	Fresh      bool // makes its sessions in every round: the first is as good as any
+	Large      bool // takes long
+	MostRounds int  // of a work that takes long; no limit if zero
 }
+
+// Measure has a party do something once, on a path.
+type Measure func(ctx context.Context, b *Bench, p Party, path string) (Numbers, error)
 
 // Numbers are what one measurement gave, by name.
 type Numbers map[string]float64
@@ -76,6 +79,10 @@ func micros(title string) Quantity {
 	return Quantity{Number: "ns", Title: title, Unit: "µs", Per: 1e3}
 }
 
+func clientCPU(of string) Quantity {
+	return Quantity{Number: "cpu_ns", Title: "Client CPU of " + of, Unit: "µs", Per: 1e3}
+}
+
 // All returns every work, in the order of the tables.
 func All() []Work {
 	var all []Work
@@ -83,7 +90,7 @@ func All() []Work {
 	add(uncontended(direct), uncontended(delayed))
 	add(goroutines(8), goroutines(64), goroutines(1024))
 	add(sessions(2, direct), sessions(8, direct), sessions(64, direct))
-	add(sessions(2, delayed), sessions(8, delayed))
+	add(sessions(2, delayed), sessions(8, delayed), sessions(64, delayed))
 	add(handOver(1), handOver(100), handOver(1000), handOver(3000), handOver(5000))
 	add(reentry(), try(), refused(), readMostly(), cold(), waiters())
 	add(uncontendedTraffic(), contendedTraffic(), refusedTraffic())
@@ -121,13 +128,13 @@ func (c cycle) measure(ctx context.Context, b *Bench, p Party, path string) (Num
 		word = "cycle"
 	}
 	if warm == 0 {
-		warm = b.Warm
+		warm = b.warm
 	}
 	fields := map[string]string{
 		"sessions": fmt.Sprint(max(1, c.sessions)),
 		"workers":  fmt.Sprint(max(1, c.workers)),
 		"warm_ms":  fmt.Sprint(warm.Milliseconds()),
-		"run_ms":   fmt.Sprint(b.Window.Milliseconds()),
+		"run_ms":   fmt.Sprint(b.window.Milliseconds()),
 	}
 	for key, value := range c.more {
 		fields[key] = value

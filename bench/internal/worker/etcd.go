@@ -2,6 +2,8 @@ package worker
 
 import (
 	"context"
+	"errors"
+	"sync"
 
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"go.etcd.io/etcd/client/v3/concurrency"
@@ -19,18 +21,30 @@ func (etcdParty) connect(ctx context.Context, server string) (client, error) {
 	c, err := clientv3.New(clientv3.Config{
 		Endpoints: []string{server}, DialTimeout: sessionTimeout, Context: ctx, Logger: zap.NewNop(),
 	})
-	return etcdClient{c}, err
+	return &etcdClient{client: c}, err
 }
 
-type etcdClient struct{ client *clientv3.Client }
+type etcdClient struct {
+	client   *clientv3.Client
+	sessions []*concurrency.Session
+}
 
-func (c etcdClient) close() { _ = c.client.Close() }
+// close ends the sessions too, which would expire in somebody else's turn.
+func (c *etcdClient) close() {
+	var closing sync.WaitGroup
+	for _, session := range c.sessions {
+		closing.Go(func() { _ = session.Close() })
+	}
+	closing.Wait()
+	_ = c.client.Close()
+}
 
-func (c etcdClient) mutex(path, _ string) (mutex, error) {
+func (c *etcdClient) mutex(path, _ string) (mutex, error) {
 	session, err := concurrency.NewSession(c.client, concurrency.WithTTL(int(sessionTimeout.Seconds())))
 	if err != nil {
 		return nil, err
 	}
+	c.sessions = append(c.sessions, session)
 	return etcdMutex{concurrency.NewMutex(session, path)}, nil
 }
 
@@ -38,3 +52,11 @@ type etcdMutex struct{ m *concurrency.Mutex }
 
 func (m etcdMutex) lock() error   { return m.m.Lock(context.Background()) }
 func (m etcdMutex) unlock() error { return m.m.Unlock(context.Background()) }
+
+func (m etcdMutex) tryLock() (bool, error) {
+	err := m.m.TryLock(context.Background())
+	if errors.Is(err, concurrency.ErrLocked) {
+		return false, nil
+	}
+	return err == nil, err
+}

@@ -95,6 +95,22 @@ func (w *worker) drain(_ context.Context, m line.Message) (numbers, error) {
 	return numbers{"ns": float64(stats.Median(q.times))}, nil
 }
 
+// close lets the members go, whose sessions are closed. It does not insist: a
+// request of go-zookeeper's may stay unanswered when its connection is closed,
+// and a zk.Lock waits for it.
+func (q *queue) close() {
+	close(q.closed)
+	gone := make(chan struct{})
+	go func() {
+		q.members.Wait()
+		close(gone)
+	}()
+	select {
+	case <-gone:
+	case <-time.After(time.Second):
+	}
+}
+
 // pass gives the lock back.
 func (q *queue) pass(lock mutex, session int) {
 	q.mu.Lock()

@@ -41,3 +41,11 @@ func (m redsyncMutex) unlock() error {
 	_, err := m.m.Unlock()
 	return err
 }
+
+func (m redsyncMutex) tryLock() (bool, error) {
+	err := m.m.TryLock()
+	if taken := new(redsync.ErrTaken); errors.As(err, &taken) {
+		return false, nil
+	}
+	return err == nil, err
+}

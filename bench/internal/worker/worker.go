@@ -185,8 +185,7 @@ func (w *worker) close(context.Context, line.Message) (numbers, error) {
 	}
 	clear(w.clients)
 	if w.queue != nil {
-		close(w.queue.closed)
-		w.queue.members.Wait()
+		w.queue.close()
 		w.queue = nil
 	}
 	return nil, nil
