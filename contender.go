@@ -87,7 +87,9 @@ func (c *contender) vanish(cause error) {
 	c.gone.give()
 	if c.hold != nil {
 		if c.hold.end(holdLost) {
-			s.spawnLocked(func() { s.log.Warn("zklock: lock lost", "node", c.node, "cause", cause) })
+			s.spawnLocked(func() {
+				s.log.Warn("zklock: lock lost", "path", c.queue.path, "node", c.node, "session", c.epoch.id, "cause", cause)
+			})
 			if c.hold.history.lost(cause) {
 				s.spawnLocked(c.hold.history.tell)
 			}

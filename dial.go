@@ -48,7 +48,7 @@ func (d *dialer) connect(network, address string, timeout time.Duration) (net.Co
 	defer cancel()
 	conn, err := d.open(ctx, network, address)
 	if err != nil {
-		d.session.log.Debug("zklock: dial failed", "server", address, "cause", err)
+		d.session.log.Debug("zklock: dial failed", "server", address, "error", err)
 		d.session.failed(err)
 		return nil, err
 	}

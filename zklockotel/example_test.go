@@ -27,15 +27,14 @@ func Example() {
 		log.Fatal(err)
 	}
 	defer session.Close()
-	mu, err := zklock.New(session, "/locks/ledger")
-	if err != nil {
-		log.Fatal(err)
-	}
 
 	ended := make(chan string, 10)
 	provider := sdktrace.NewTracerProvider(sdktrace.WithSyncer(printer{tracetest.NewNoopExporter(), ended}))
-	tracer := zklockotel.New(provider)
-	err = tracer.Do(ctx, "/locks/ledger", mu.Acquire, func(context.Context) error {
+	mu, err := zklock.New(session, "/locks/ledger", zklock.WithTrace(zklockotel.Trace(provider)))
+	if err != nil {
+		log.Fatal(err)
+	}
+	err = mu.Do(ctx, func(context.Context) error {
 		fmt.Println("posting")
 		return nil
 	})

@@ -3,10 +3,11 @@ package zklockprom_test
 import (
 	"bufio"
 	"context"
+	"errors"
 	"fmt"
 	"log"
 	"net/http/httptest"
-	"strings"
+	"regexp"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -17,7 +18,7 @@ import (
 	"github.com/zklock/zklock/zktest"
 )
 
-// A lock is used once, and lost once, and then the metrics are scraped.
+// A lock is used, tried in vain, and lost, and then the metrics are scraped.
 func Example() {
 	zookeeper, err := zktest.Start() // stands for your ZooKeeper
 	if err != nil {
@@ -41,23 +42,27 @@ func Example() {
 		log.Fatal(err)
 	}
 	mu.Lock()
+	if _, err := mu.TryAcquire(context.Background()); !errors.Is(err, zklock.ErrLocked) {
+		log.Fatal(err)
+	}
 	zookeeper.ExpireSession(session.ID())
 	<-mu.Lost()
-	_ = metrics.Error(mu.UnlockContext(context.Background()))
 	session.Close() // what is reported in the background has been when this returns
 
 	answer := httptest.NewRecorder()
 	promhttp.HandlerFor(registry, promhttp.HandlerOpts{}).ServeHTTP(answer, httptest.NewRequest("GET", "/metrics", nil))
 	for lines := bufio.NewScanner(answer.Body); lines.Scan(); {
-		if line := lines.Text(); strings.HasPrefix(line, "zklock_") && !strings.Contains(line, "_bucket") && !strings.Contains(line, "_sum") {
-			fmt.Println(line)
+		if shown.MatchString(lines.Text()) {
+			fmt.Println(lines.Text())
 		}
 	}
 	// Output:
-	// zklock_errors_total{op="unlock",path="/locks/ledger",reason="lost"} 1
+	// zklock_errors_total{path="/locks/ledger",reason="locked"} 1
 	// zklock_held{path="/locks/ledger"} 0
 	// zklock_hold_seconds_count{path="/locks/ledger"} 2
 	// zklock_lost_total{path="/locks/ledger"} 1
 	// zklock_suspended_total{path="/locks/ledger"} 1
 	// zklock_wait_seconds_count{path="/locks/ledger"} 2
 }
+
+var shown = regexp.MustCompile(`^zklock_(\w+_total|held|(wait|hold)_seconds_count)\{`)

@@ -2,7 +2,6 @@ package zklockprom_test
 
 import (
 	"context"
-	"errors"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -54,6 +53,7 @@ func (b *bench) requireMetrics(of prometheus.Collector, want string, names ...st
 
 func TestWaitsAndHoldsAreMeasured(t *testing.T) {
 	inBubble(t, func(b *bench) {
+		b.server.Client(b.Name()).Delay(zktest.ToServer, time.Millisecond, time.Millisecond)
 		holder, waiter := b.locker(b.session()), b.locker(b.session())
 		holder.Lock()
 		b.requireMetrics(b.metrics, `
@@ -63,8 +63,8 @@ zklock_held{path="/locks/ledger"} 1
 `, "zklock_held")
 		done := make(chan error)
 		go func() { done <- waiter.LockContext(context.Background()) }()
-		synctest.Wait()
 		time.Sleep(20 * time.Second)
+		require.Equal(t, []int{1, 2}, b.observed("zklock_ahead", 0, 1), "nobody was ahead of the holder")
 		holder.Unlock()
 		require.NoError(t, <-done)
 		b.requireMetrics(b.metrics, `
@@ -72,7 +72,7 @@ zklock_held{path="/locks/ledger"} 1
 # TYPE zklock_held gauge
 zklock_held{path="/locks/ledger"} 1
 `, "zklock_held")
-		require.Equal(t, []int{1, 2}, b.observed("zklock_wait_seconds", 10, 30), "one wait took no time, one 20 s")
+		require.Equal(t, []int{1, 2}, b.observed("zklock_wait_seconds", 10, 30), "one wait took a moment, one 20 s")
 		require.Equal(t, []int{0, 1}, b.observed("zklock_hold_seconds", 10, 30))
 	})
 }
@@ -120,31 +120,58 @@ zklock_suspended_total{path="/locks/ledger"} 1
 	})
 }
 
-func TestErrorsAreCountedByTheirReason(t *testing.T) {
+func TestCallsThatFailAreCountedByTheirReason(t *testing.T) {
 	inBubble(t, func(b *bench) {
 		s := b.session()
-		holder, other := b.locker(s), b.locker(b.session())
+		holder, other := b.locker(b.session()), b.locker(s)
 		holder.Lock()
 		_, err := other.TryAcquire(b.Context())
-		require.ErrorIs(t, b.metrics.Error(err), zklock.ErrLocked)
+		require.ErrorIs(t, err, zklock.ErrLocked)
 		ctx, cancel := context.WithTimeout(b.Context(), time.Second)
 		defer cancel()
-		require.Error(t, b.metrics.Error(other.LockContext(ctx)))
-		require.NoError(t, b.metrics.Error(nil))
-		for _, err := range []error{zklock.ErrClosed, zk.ErrNoAuth, zklock.ErrUpgrade, errors.New("?"), context.Canceled} {
-			require.Equal(t, err, b.metrics.Error(err))
-		}
+		require.ErrorIs(t, other.LockContext(ctx), context.DeadlineExceeded)
+		ctx, cancel = context.WithCancel(b.Context())
+		time.AfterFunc(time.Second, cancel)
+		require.ErrorIs(t, other.LockContext(ctx), context.Canceled)
+		_, err = s.Conn().Create("/denied", nil, zk.FlagPersistent, zk.WorldACL(zk.PermRead))
+		require.NoError(t, err)
+		denied, err := zklock.New(s, "/denied", zklock.WithTrace(b.metrics.Trace()))
+		require.NoError(t, err)
+		require.ErrorIs(t, denied.LockContext(b.Context()), zk.ErrNoAuth)
+		time.AfterFunc(time.Second, func() { s.Close() })
+		require.ErrorIs(t, other.LockContext(b.Context()), zklock.ErrClosed)
 		b.requireMetrics(b.metrics, `
-# HELP zklock_errors_total Errors that calls returned.
+# HELP zklock_errors_total Calls that ended without the lock.
 # TYPE zklock_errors_total counter
-zklock_errors_total{op="",path="",reason="canceled"} 1
-zklock_errors_total{op="",path="",reason="closed"} 1
-zklock_errors_total{op="",path="",reason="denied"} 1
-zklock_errors_total{op="",path="",reason="misuse"} 1
-zklock_errors_total{op="",path="",reason="other"} 1
-zklock_errors_total{op="lock",path="/locks/ledger",reason="timeout"} 1
-zklock_errors_total{op="try",path="/locks/ledger",reason="locked"} 1
+zklock_errors_total{path="/denied",reason="denied"} 1
+zklock_errors_total{path="/locks/ledger",reason="canceled"} 1
+zklock_errors_total{path="/locks/ledger",reason="closed"} 1
+zklock_errors_total{path="/locks/ledger",reason="locked"} 1
+zklock_errors_total{path="/locks/ledger",reason="timeout"} 1
 `, "zklock_errors_total")
+	})
+}
+
+func TestASemaphoreIsMeasuredUnderItsPath(t *testing.T) {
+	inBubble(t, func(b *bench) {
+		sem, err := zklock.NewSemaphore(b.session(), path, 2, zklock.WithTrace(b.metrics.Trace()))
+		require.NoError(t, err)
+		h, err := sem.Acquire(b.Context(), 2)
+		require.NoError(t, err)
+		_, err = sem.TryAcquire(b.Context(), 1)
+		require.ErrorIs(t, err, zklock.ErrLocked)
+		b.requireMetrics(b.metrics, `
+# HELP zklock_errors_total Calls that ended without the lock.
+# TYPE zklock_errors_total counter
+zklock_errors_total{path="/locks/ledger",reason="locked"} 1
+# HELP zklock_held Holds of this process.
+# TYPE zklock_held gauge
+zklock_held{path="/locks/ledger"} 1
+`, "zklock_errors_total", "zklock_held")
+		time.Sleep(20 * time.Second)
+		require.NoError(t, h.Release(b.Context()))
+		require.Equal(t, []int{1, 1}, b.observed("zklock_wait_seconds", 10, 30))
+		require.Equal(t, []int{0, 1}, b.observed("zklock_hold_seconds", 10, 30))
 	})
 }
 
