@@ -48,7 +48,7 @@ bench: zookeeper ## zklock beside its peers, into docs/benchmarks.md; SMOKE=1 a 
 		$(if $(SMOKE),-smoke) $(if $(ENSEMBLE),-servers $(ENSEMBLE)) $(BENCH_ARGS)
 
 .PHONY: bench-test
-bench-test: zookeeper ## the tests of the benchmark itself, and a minute of it
+bench-test: zookeeper ## the tests of the benchmark itself, and a minute of it, in which every work has to run
 	@scripts/install-peers.sh
 	cd bench && $(GO_TEST) ./...
 	@$(MAKE) bench SMOKE=1

@@ -23,15 +23,20 @@ if [ ${#missing[@]} -eq 0 ]; then
 	exit 0
 fi
 
-without() {
-	echo "Benchmarks go without ${missing[*]}: $1." >&2
-	exit 0
+without() { # without WHY PACKAGE...
+	echo "Benchmarks go without ${*:2}: $1." >&2
 }
 
-command -v apt-get >/dev/null || without "no apt-get"
+command -v apt-get >/dev/null || {
+	without "no apt-get" "${missing[@]}"
+	exit 0
+}
 sudo=()
 if [ "$(id -u)" -ne 0 ]; then
-	command -v sudo >/dev/null || without "neither root nor sudo"
+	command -v sudo >/dev/null || {
+		without "neither root nor sudo" "${missing[@]}"
+		exit 0
+	}
 	sudo=(sudo)
 fi
 
@@ -39,14 +44,19 @@ log=$(mktemp)
 trap 'rm -f "$log"' EXIT
 quietly() {
 	# RUNLEVEL keeps the packages from starting servers: the benchmark starts its own.
-	"${sudo[@]}" env DEBIAN_FRONTEND=noninteractive RUNLEVEL=1 "$@" >"$log" 2>&1 || {
-		cat "$log" >&2
-		without "\"$*\" failed"
-	}
+	"${sudo[@]}" env DEBIAN_FRONTEND=noninteractive RUNLEVEL=1 "$@" >"$log" 2>&1
 }
+install() { quietly apt-get -q -o Acquire::Retries=3 install -y --no-install-recommends "$@"; }
 
 echo "Installing ${missing[*]} ..." >&2
 # Images without manual pages lack this directory, and Java's packages fail there.
-quietly mkdir -p /usr/share/man/man1
-quietly apt-get -q -o Acquire::Retries=3 update
-quietly apt-get -q -o Acquire::Retries=3 install -y --no-install-recommends "${missing[@]}"
+quietly mkdir -p /usr/share/man/man1 || true
+quietly apt-get -q -o Acquire::Retries=3 update || cat "$log" >&2
+install "${missing[@]}" && exit 0
+# One that cannot be had does not keep the others out.
+for package in "${missing[@]}"; do
+	install "$package" || {
+		tail -n 5 "$log" >&2
+		without "it cannot be installed" "$package"
+	}
+done

@@ -3,6 +3,7 @@ package report
 import (
 	_ "embed"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -20,6 +21,7 @@ var page = template.Must(template.New("page").Funcs(template.FuncMap{
 	"figures":  figuresOf,
 	"header":   header,
 	"unit":     unit,
+	"plot":     func(alt, name string) string { return "" }, // Page knows
 	"oneLine":  func(text string) string { return strings.Join(strings.Fields(text), " ") },
 	"pair": func(run *result.Run, f result.Figure) map[string]any {
 		return map[string]any{"run": run, "figure": f}
@@ -35,7 +37,14 @@ func Page(docs string, run *result.Run) (err error) {
 	if err != nil {
 		return err
 	}
-	return errors.Join(page.Execute(file, run), file.Close())
+	images := template.FuncMap{"plot": func(alt, name string) string {
+		if _, err := os.Stat(filepath.Join(docs, "benchmarks", name+".svg")); err != nil {
+			return "" // nobody did what it shows
+		}
+		return fmt.Sprintf("![%s](benchmarks/%s.svg)", alt, name)
+	}}
+	written := template.Must(page.Clone()).Funcs(images)
+	return errors.Join(written.Execute(file, run), file.Close())
 }
 
 // figuresOf returns the figures of works whose names begin with one of the

@@ -76,10 +76,19 @@ func colourOf(party string) color.Color {
 	return color.Black
 }
 
-// plots writes every plot for which the run has data.
+// plots writes every plot for which the run has data, and removes the others.
 func plots(dir string, run *result.Run) error {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return err
+	}
+	old, err := filepath.Glob(filepath.Join(dir, "*.svg"))
+	if err != nil {
+		return err
+	}
+	for _, file := range old {
+		if err := os.Remove(file); err != nil {
+			return err
+		}
 	}
 	for _, id := range allBars {
 		if f, ok := run.Figure(id); ok && len(f.Rows) > 0 {

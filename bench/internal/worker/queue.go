@@ -35,6 +35,9 @@ func (w *worker) enqueue(ctx context.Context, m line.Message) (numbers, error) {
 	if err != nil {
 		return nil, err
 	}
+	if err := rouse(clients, m.Fields["path"]+"-other"); err != nil {
+		return nil, err
+	}
 	locks := make([]mutex, 1+m.Int("waiters"))
 	for i := range locks {
 		if locks[i], err = clients[i%len(clients)].mutex(m.Fields["path"], m.Fields["variant"]); err != nil {
@@ -66,6 +69,24 @@ func (w *worker) enqueue(ctx context.Context, m line.Message) (numbers, error) {
 		})
 	}
 	return nil, nil
+}
+
+// rouse has every session take a lock, so that it has its buffers before the
+// process is weighed.
+func rouse(clients []client, path string) error {
+	for _, c := range clients {
+		lock, err := c.mutex(path, "")
+		if err != nil {
+			return err
+		}
+		if err := lock.lock(); err != nil {
+			return err
+		}
+		if err := lock.unlock(); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // lead holds the lock until the queue is drained or closed.
