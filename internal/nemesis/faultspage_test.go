@@ -12,12 +12,32 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func TestTheFaultsPageNamesEveryFaultAndTestsThatExist(t *testing.T) {
-	const root = "../.."
+const root = "../.."
+
+func faultsPage(t *testing.T) string {
+	t.Helper()
 	page, err := os.ReadFile(filepath.Join(root, "docs/faults.md"))
 	require.NoError(t, err)
+	return string(page)
+}
+
+func TestTheFaultsPageNamesMutantsThatExistAndWhatFindsThem(t *testing.T) {
+	page := faultsPage(t)
+	for _, m := range mutants {
+		require.Regexp(t, `\| `+regexp.QuoteMeta(m.name)+" \\| nemesis `"+m.test, page)
+	}
+	simulated, err := os.ReadFile(filepath.Join(root, "internal/mutants/table_test.go"))
+	require.NoError(t, err)
+	for _, row := range regexp.MustCompile("\\| (.*) \\| mutants `").FindAllStringSubmatch(page, -1) {
+		_, name, _ := strings.Cut(row[1], " | ")
+		require.True(t, strings.Contains(string(simulated), fmt.Sprintf("{%q, []edit{", name)), "docs/faults.md names a mutant that is not there: %s", name)
+	}
+}
+
+func TestTheFaultsPageNamesEveryFaultAndTestsThatExist(t *testing.T) {
+	page := faultsPage(t)
 	for fault := 1; fault <= 39; fault++ {
-		require.Contains(t, string(page), fmt.Sprintf("\n| %d |", fault))
+		require.Contains(t, page, fmt.Sprintf("\n| %d |", fault))
 	}
 
 	var tests strings.Builder
@@ -29,7 +49,7 @@ func TestTheFaultsPageNamesEveryFaultAndTestsThatExist(t *testing.T) {
 		tests.Write(text)
 		return err
 	}))
-	for _, name := range regexp.MustCompile(`\bTest\w+`).FindAllString(string(page), -1) {
+	for _, name := range regexp.MustCompile(`\bTest\w+`).FindAllString(page, -1) {
 		require.Contains(t, tests.String(), "\nfunc "+name+"(", "docs/faults.md names a test that is not there")
 	}
 }
