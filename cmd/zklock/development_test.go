@@ -51,6 +51,14 @@ func TestTheDemonstrationUsesTheServersItIsGiven(t *testing.T) {
 	require.Contains(t, said, "kept by ZooKeeper at "+at.addr)
 }
 
+func TestADemonstrationWithoutItsServersSaysSo(t *testing.T) {
+	t.Parallel()
+	p := startProcess(t, exec.Command(zklockBinary, "demo", "--servers", "127.0.0.1:1"))
+	require.Equal(t, 69, p.exit())
+	require.Contains(t, p.stderr.String(), "zklock: connect 127.0.0.1:1: ")
+	require.Len(t, p.rest(), 1, "nothing is shown that would not be ended")
+}
+
 func TestAnInterruptedDemonstrationLeavesNothing(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

@@ -118,6 +118,7 @@ func TestAWatchShowsEachChange(t *testing.T) {
 	await(0, 0)
 	w.signal(interrupt)
 	require.Equal(t, 130, w.exit())
+	require.Empty(t, w.stderr.String(), "that is how it is meant to end")
 }
 
 func TestAWatchOutlivesItsSession(t *testing.T) {

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/zklock/zklock"
 	"github.com/zklock/zklock/internal/apachezk"
 	"github.com/zklock/zklock/zktest"
 )
@@ -22,6 +23,7 @@ const (
 	victim         = 3  // the process to be killed, counted from 0
 	fatalSection   = 20 // in which it is killed
 	sessionTimeout = 3 * time.Second
+	reachPatience  = 5 * time.Second
 )
 
 // Options say how to demonstrate.
@@ -84,7 +86,7 @@ type zooKeeper struct {
 
 func find(ctx context.Context, servers []string, apache bool) (zooKeeper, error) {
 	if len(servers) > 0 {
-		return zooKeeper{"ZooKeeper", servers, func() {}}, nil
+		return zooKeeper{"ZooKeeper", servers, func() {}}, reach(ctx, servers)
 	}
 	if apache {
 		zk, err := apachezk.Start(ctx, apachezk.Config{})
@@ -98,6 +100,17 @@ func find(ctx context.Context, servers []string, apache bool) (zooKeeper, error)
 		return zooKeeper{}, err
 	}
 	return zooKeeper{"a ZooKeeper in memory", []string{zk.Addr()}, func() { zk.Close() }}, nil
+}
+
+// reach returns why the servers cannot be used, before anything is shown.
+func reach(ctx context.Context, servers []string) error {
+	ctx, cancel := context.WithTimeout(ctx, reachPatience)
+	defer cancel()
+	session, err := zklock.Connect(ctx, servers, sessionTimeout)
+	if err != nil {
+		return err
+	}
+	return session.Close()
 }
 
 // jobs gives the same job to all processes.

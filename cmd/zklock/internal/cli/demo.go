@@ -59,8 +59,11 @@ func newDemoWorker() *cobra.Command {
 
 func demoError(err error) error {
 	var interrupted *job.Interrupted
-	if err == nil || errors.As(err, &interrupted) {
+	switch {
+	case err == nil, errors.As(err, &interrupted):
 		return err
+	case fromLibrary(err):
+		return classify(err)
 	}
 	return withCode(exitFailure, err)
 }

@@ -45,8 +45,7 @@ type lock struct {
 }
 
 // on returns the lock that the flags describe.
-func (l *lockFlags) on(session *zklock.Session, path string) (lock, error) {
-	var options []zklock.Option
+func (l *lockFlags) on(session *zklock.Session, path string, options ...zklock.Option) (lock, error) {
 	if l.data != "" {
 		options = append(options, zklock.WithData([]byte(l.data)))
 	}
@@ -75,8 +74,8 @@ func (l *lockFlags) on(session *zklock.Session, path string) (lock, error) {
 }
 
 // take waits for the lock as long as ctx and the flags allow.
-func (l *lockFlags) take(ctx context.Context, session *zklock.Session, path string) (*zklock.Hold, error) {
-	k, err := l.on(session, path)
+func (l *lockFlags) take(ctx context.Context, session *zklock.Session, path string, options ...zklock.Option) (*zklock.Hold, error) {
+	k, err := l.on(session, path, options...)
 	if err != nil {
 		return nil, classify(err)
 	}

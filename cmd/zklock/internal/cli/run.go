@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/signal"
 	"strconv"
+	"sync"
 	"syscall"
 	"time"
 
@@ -121,13 +122,27 @@ func (r *run) enter(ctx context.Context, signals <-chan os.Signal) (*zklock.Sess
 		return nil, nil, firstOf(stop(), err)
 	}
 	asked := time.Now()
-	hold, err := r.take(ctx, session, r.path)
+	hold, err := r.await(ctx, session)
 	if err = firstOf(stop(), err); err != nil {
 		session.Close() // and with it a hold that came as the signal did
 		return nil, nil, err
 	}
 	r.log.Info("the lock is ours", "node", hold.Node(), "token", hold.Token(), "waited", time.Since(asked))
 	return session, hold, nil
+}
+
+// await takes the lock, and with -v says how the wait goes.
+func (r *run) await(ctx context.Context, session *zklock.Session) (*zklock.Hold, error) {
+	if !r.log.Enabled(ctx, slog.LevelInfo) {
+		return r.take(ctx, session, r.path)
+	}
+	p := newPlace(session, r.path, r.log)
+	telling, stop := context.WithCancel(ctx)
+	var told sync.WaitGroup
+	told.Go(func() { p.tell(telling) })
+	defer told.Wait()
+	defer stop()
+	return r.take(ctx, session, r.path, p.option())
 }
 
 // leave gives the lock back. If no server can be reached it gives up when the

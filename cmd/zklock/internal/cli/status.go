@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"io"
 	"log/slog"
 	"time"
@@ -9,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/zklock/zklock"
+	"github.com/zklock/zklock/cmd/zklock/internal/job"
 )
 
 // status is one use of the status command.
@@ -36,7 +38,12 @@ the wait, the fencing token, the ZooKeeper session, and the node.`,
 		Args: onePath,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			s.path, s.out, s.log = args[0], cmd.OutOrStdout(), s.logger(cmd)
-			return untilSignal(cmd.Context(), s.run)
+			err := untilSignal(cmd.Context(), s.run)
+			var interrupted *job.Interrupted
+			if s.watch && errors.As(err, &interrupted) {
+				return exitWith(interrupted.ExitCode()) // which is how it is meant to end
+			}
+			return err
 		},
 	}
 	s.format = oneOf("table", "json")
