@@ -31,7 +31,8 @@ func (q *queue) sequential(id string) entry {
 
 // create sends the create and, right behind its frame, a list of the queue, so
 // that an uncontended acquire takes one round trip. The list is nil if it could
-// not be had so, or if others of this session are in line already. After an error the node, if there is one, is being deleted.
+// not be had so, or if others of this session are in line already. After an
+// error the node, if there is one, is being deleted.
 func (c *contender) create(ctx context.Context) (*listing, error) {
 	s := c.queue.session
 	sent := func() {}

@@ -51,14 +51,39 @@ func TestF17APredecessorThatGoesBetweenListAndWatchIsNoticed(t *testing.T) {
 		watch := s.HoldRequest(zktest.OpGetData, zktest.OnPath(held.Node()), zktest.OnClient(b.place))
 		waiting := b.waits(context.Background())
 		<-watch.Struck()
+		lists := s.Requests()[zktest.OpGetChildren2]
 		require.NoError(t, a.give(held))
 		require.Empty(t, waiting)
 		watch.Release()
-		require.NoError(t, b.give(<-waiting))
+		got := <-waiting
+		require.Equal(t, lists, s.Requests()[zktest.OpGetChildren2], "that there is nothing to watch says enough")
+		require.NoError(t, b.give(got))
 		time.Sleep(time.Second)
 		for path, n := range s.Server(0).Watches() {
 			t.Errorf("%d watches are left on %s", n, path)
 		}
+	})
+}
+
+func TestAWaiterWhoseNodeGoesAheadOfItsPredecessorsWatchTakesANewPlace(t *testing.T) {
+	play(t, 1, func(s *stage) {
+		a, b := s.enter("a"), s.enter("b")
+		held := a.mustTake()
+		watch := s.HoldRequest(zktest.OpGetData, zktest.OnPath(held.Node()), zktest.OnClient(b.place))
+		waiting := b.waits(context.Background())
+		<-watch.Struck()
+		var own string
+		for _, name := range s.Server(0).Children(path) {
+			if node := path + "/" + name; node != held.Node() {
+				own = node
+			}
+		}
+		require.NoError(t, a.Conn().Delete(own, -1))
+		require.NoError(t, a.give(held))
+		watch.Release()
+		got := <-waiting
+		require.NotEqual(t, own, got.Node())
+		require.NoError(t, b.give(got))
 	})
 }
 
