@@ -4,11 +4,14 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"reflect"
 	"regexp"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/zklock/zklock"
 )
 
 // page returns the text of a page of this directory.
@@ -49,6 +52,13 @@ func TestEveryLineOfTheLogIsExplained(t *testing.T) {
 	require.Greater(t, len(found), 8, "the pattern finds the messages")
 	for _, m := range found {
 		require.Contains(t, operations, "`"+m[1]+m[2]+"`")
+	}
+}
+
+func TestEveryEventOfATraceIsExplained(t *testing.T) {
+	operations := page(t, "operations.md")
+	for _, event := range reflect.VisibleFields(reflect.TypeFor[zklock.Trace]()) {
+		require.Contains(t, operations, "`"+event.Name+"`")
 	}
 }
 
