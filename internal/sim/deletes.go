@@ -9,11 +9,22 @@ import (
 // excuses tells whether c was taken from its owner in a way that its lock cannot
 // see coming. r.mu is held.
 func (r *referee) excuses(c *claim) bool {
-	if _, exists := r.tree[c.node]; exists || c.node == "" {
-		return false
+	if !proofOfLife || c.told == nil {
+		return r.tree[c.node] == nil && c.node != ""
 	}
-	return !proofOfLife || c.told == nil || r.excused[c.node] != none
+	if c.units == 0 {
+		return r.excused[c.node] != none && r.tree[c.node] == nil
+	}
+	for path, why := range r.excused { // a permit each, named after the same contender
+		if why != none && r.tree[path] == nil && contenderOf(path) == contenderOf(c.node) {
+			return true
+		}
+	}
+	return false
 }
+
+// contenderOf returns the path of a node without its sequence.
+func contenderOf(path string) string { return path[:max(0, len(path)-sequenceDigits)] }
 
 // judgeDelete checks what becomes of a node that somebody holds a lock by.
 func (r *referee) judgeDelete(txn zktest.Txn, change zktest.Change) {
@@ -54,6 +65,13 @@ func (r *referee) excuse(path string, why excuse) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.excused[path] = why
+}
+
+// lags announces that a server may show for so long what is gone.
+func (r *referee) lags(d time.Duration) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.lag = max(r.lag, d)
 }
 
 // doom announces that a fault ends a session before its time.

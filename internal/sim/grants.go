@@ -1,6 +1,9 @@
 package sim
 
-import "time"
+import (
+	"slices"
+	"time"
+)
 
 // granted takes a call's success.
 func (r *referee) granted(c *claim) {
@@ -53,7 +56,7 @@ func (r *referee) judgeNode(c *claim) {
 		case !c.believed():
 		case n == nil || !r.excuses(c) || time.Since(n.gone) > c.patience():
 			r.failLocked("P7", "%s got %s by %s, which does not exist", c.who, c.path, base(c.node))
-		case r.excused[c.node] == unseen && !r.followed(n):
+		case r.excused[c.node] == unseen && !r.followed(n) && time.Since(n.gone) > 2*r.lag:
 			r.failLocked("P7", "%s got %s by %s, which was gone before the connection was made", c.who, c.path, base(c.node))
 		case r.excused[c.node] == bySession && !r.wasFirst(n):
 			r.failLocked("P7", "%s got %s by %s, which never was the first", c.who, c.path, base(c.node))
@@ -135,12 +138,13 @@ func (r *referee) wasFirst(n *node) bool {
 
 // followed tells whether n's owner was handed the lock by another of its session.
 func (r *referee) followed(n *node) bool {
-	for _, path := range n.behind {
+	for path := range r.handed {
 		other := r.tree[path]
 		if other == nil {
 			other = r.gone[path]
 		}
-		if r.handed[path] && other != nil && other.owner == n.owner {
+		if other != nil && other.owner == n.owner && dirOf(path) == dirOf(n.path) && other.sequence < n.sequence &&
+			(slices.Contains(n.behind, path) || r.excused[path] == unseen) {
 			return true
 		}
 	}

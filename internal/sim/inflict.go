@@ -61,6 +61,7 @@ func (w *world) stop(f Fault) func() {
 }
 
 func (w *world) lag(f Fault) func() {
+	w.referee.lags(f.For / 4)
 	w.ensemble.Server(f.Server).Lag(f.For / 4)
 	return func() { w.ensemble.Server(f.Server).Lag(0) }
 }
@@ -95,8 +96,10 @@ func (w *world) jumpClock(f Fault) func() {
 // lostBehindLag has a machine look for the node of a lost create on a server that
 // does not know of it yet.
 func (w *world) lostBehindLag(f Fault) func() {
+	lag := f.For/8 + 20*time.Millisecond
+	w.referee.lags(lag)
 	for _, s := range w.ensemble.Servers() {
-		s.Lag(f.For/8 + 20*time.Millisecond)
+		s.Lag(lag)
 	}
 	lost := w.ensemble.DropReply(zktest.OpCreate, zktest.OnClient(w.machines[f.Machine].place))
 	w.crowd(f)

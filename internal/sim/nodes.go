@@ -51,15 +51,16 @@ func (ns nodes) ahead(n *node) []string {
 	return ahead
 }
 
+const sequenceDigits = 10
+
 // contender reads the sequence from a lock node's path. It does not use the
 // library's own parser, which it judges.
 func contender(path string) (sequence int64, ok bool) {
-	const digits = 10
-	if len(path) < digits {
+	if len(path) < sequenceDigits {
 		return 0, false
 	}
-	stem := path[:len(path)-digits]
-	n, err := strconv.ParseUint(path[len(path)-digits:], 10, 32)
+	stem := path[:len(path)-sequenceDigits]
+	n, err := strconv.ParseUint(path[len(path)-sequenceDigits:], 10, 32)
 	if err != nil {
 		return 0, false
 	}

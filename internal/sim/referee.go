@@ -3,6 +3,7 @@ package sim
 import (
 	"fmt"
 	"sync"
+	"time"
 
 	"github.com/zklock/zklock/zktest"
 )
@@ -24,6 +25,7 @@ type referee struct {
 
 	mu      sync.Mutex
 	failure *Failure
+	lag     time.Duration // the longest of any server so far
 	tree    nodes
 	claims  map[*claim]struct{} // that nobody has given back
 	excused map[string]excuse   // nodes that a fault takes from their owner
