@@ -24,9 +24,11 @@ import (
 //
 // in this order and one at a time, from any goroutine. What is told of two holds
 // is in no order: the next one's Acquired may come before the last one's Released.
-// If this process still has an owner that has lost the lock, a call that ends
-// while it waits for that owner's Unlock is told Failed after its hold was
-// Released or Lost.
+//
+// A call that gets the lock while this process has an owner that lost it, and has
+// not unlocked yet, waits for that owner with a hold of its own. If that is Lost,
+// the call is told from Enqueued on once more; if the call ends, Failed is told
+// after Released.
 //
 // A call that does not get as far as the lock is not told: one whose context has
 // ended before, one of the lock's owner, one that is [ErrUpgrade], and TryLock
@@ -56,7 +58,7 @@ type TraceInfo struct {
 	Node  string    // full path of the lock node; "" if Failed without one
 	Token int64     // the node's czxid, the fencing token of a hold
 	Time  time.Time // when it happened
-	Err   error     // Failed, Lost: why
+	Err   error     // Failed, Lost: why; what a call returns wraps it
 
 	// Since is when that began which Time ends or interrupts: the call, for
 	// Enqueued, Acquired and Failed; the suspension, for Resumed; the hold, for
