@@ -66,6 +66,10 @@ lint: ## formatting, go vet, staticcheck, a tidy go.mod
 		(cd $$module && go vet ./... && $(STATICCHECK) ./... && go mod tidy -diff) || exit; \
 	done
 
+.PHONY: release
+release: ## prove in a clone that VERSION=v0.1.0 of every module can be had by version; TAG=1 makes the tags
+	@scripts/release.sh $(if $(TAG),--tag) $(or $(VERSION),v0.1.0)
+
 .PHONY: zookeeper
 zookeeper:
 	@scripts/install-zookeeper.sh
