@@ -24,7 +24,8 @@ func faultsPage(t *testing.T) string {
 func TestTheFaultsPageNamesMutantsThatExistAndWhatFindsThem(t *testing.T) {
 	page := faultsPage(t)
 	for _, m := range mutants {
-		require.Regexp(t, `\| `+regexp.QuoteMeta(m.name)+" \\| nemesis `"+m.test, page)
+		test, _, _ := strings.Cut(m.test, "/")
+		require.Regexp(t, `\| `+regexp.QuoteMeta(m.name)+" \\| nemesis `"+test, page)
 	}
 	simulated, err := os.ReadFile(filepath.Join(root, "internal/mutants/table_test.go"))
 	require.NoError(t, err)

@@ -47,6 +47,10 @@ var mutants = []mutant{
 	{"a proof is trusted after a quiet gap", []edit{
 		{"lease.go", "if byTouch.Before(byProof) {", "if false {"},
 	}, "TestAfterAQuietGap", "its lost channel was open"},
+
+	{"a slow write begins a lease", []edit{
+		{"proof.go", "if len(s.staked) == 0 && s.epoch.doubts(p, now, s.shortest) {", "if false {"},
+	}, "TestALockTakenWhileAPausedLeader/called_before,_its_follower_hangs", "its lost channel was open"},
 }
 
 func TestMutantsOfTheProofOfLifeAreFoundOnRealServers(t *testing.T) {
