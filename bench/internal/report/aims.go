@@ -34,7 +34,7 @@ const (
 
 var aims = []aim{
 	{what: "uncontended cycle, 5 ms round trip", figure: "uncontended-5ms/ns", party: zklock, want: 2.5},
-	{what: "its critical path", figure: "uncontended-5ms/round trips", party: zklock, kind: whole, want: 1},
+	{what: "its critical path, in round trips", figure: "uncontended-5ms/round trips", party: zklock, kind: whole, want: 1},
 	{what: "uncontended cycle, loopback", figure: "uncontended-loopback/ns", party: zklock, want: 1.3},
 	{what: "64 goroutines, one lock, FIFO", figure: "goroutines-64/ns", party: zklock, want: 6},
 	{what: "64 goroutines, one lock, FIFO, as deletes go out together", figure: "goroutines-64/ns", party: zklock, want: 8},
@@ -44,12 +44,12 @@ var aims = []aim{
 	{what: "2 sessions contend, loopback", figure: "sessions-2-loopback/ns", party: zklock, want: 1},
 	{what: "8 sessions contend, loopback", figure: "sessions-8-loopback/ns", party: zklock, want: 1},
 	{what: "lock again under `WithRetention`", figure: "uncontended-loopback/ns", party: withRetention, want: 3000},
-	{what: "re-entry pair, time", figure: "reentry/ns", party: zklock, kind: atMost, want: 6},
+	{what: "re-entry pair, nanoseconds", figure: "reentry/ns", party: zklock, kind: atMost, want: 6},
 	{what: "re-entry pair, allocations", figure: "reentry/allocs", party: zklock, kind: atMost, want: 0},
 	{what: "hand-over with 5000 waiting, beside 100", figure: "handover-5000/ns", party: zklock, kind: growth, want: 1.1, other: "handover-100/ns"},
 	{what: "failing TryLock, writes at the server", figure: "traffic-refused/writes", party: zklock, kind: atMost, want: 0},
 	{what: "waiter, goroutines", figure: "waiter/goroutines", party: zklock, kind: atMost, want: 2},
-	{what: "waiter, heap", figure: "waiter/heap", party: zklock, kind: atMost, want: 4096},
+	{what: "waiter, bytes of heap", figure: "waiter/heap", party: zklock, kind: atMost, want: 4096},
 	{what: "waiter, watches", figure: "waiter/watches", party: zklock, kind: atMost, want: 3},
 	{what: "clients told of a release", figure: "traffic-contended/told", party: zklock, kind: atMost, want: 2},
 	{what: "cold start on a missing path", figure: "cold/round trips", party: zklock, kind: lessThan, other: "Curator"},

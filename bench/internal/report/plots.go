@@ -3,6 +3,7 @@ package report
 import (
 	"fmt"
 	"image/color"
+	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -105,6 +106,22 @@ func plots(dir string, run *result.Run) error {
 	return nil
 }
 
+// room keeps names apart from bars, also in a font that is wider than ours.
+const room = "            "
+
+// wholeTicks are those of a linear axis, with no more digits than needed.
+type wholeTicks struct{}
+
+func (wholeTicks) Ticks(least, greatest float64) []plot.Tick {
+	ticks := plot.DefaultTicks{}.Ticks(least, greatest)
+	for i, t := range ticks {
+		if !t.IsMinor() {
+			ticks[i].Label = fmt.Sprint(t.Value)
+		}
+	}
+	return ticks
+}
+
 // drawBars shows one figure, a bar for each party with the spread at its end.
 func drawBars(file string, f result.Figure) error {
 	p := plot.New()
@@ -121,7 +138,7 @@ func drawBars(file string, f result.Figure) error {
 		bar.Horizontal, bar.XMin = true, float64(i)
 		bar.LineStyle.Width, bar.Color = 0, colourOf(row.Party)
 		p.Add(bar)
-		names[i] = row.Party
+		names[i] = row.Party + room
 		spread.add(s.Median, float64(i), s.Median-s.Min, s.Max-s.Median)
 	}
 	whiskers, err := plotter.NewXErrorBars(spread)
@@ -130,6 +147,8 @@ func drawBars(file string, f result.Figure) error {
 	}
 	p.Add(whiskers)
 	p.NominalY(names...)
+	p.X.Max *= 1.05
+	p.X.Tick.Marker = wholeTicks{}
 	return p.Save(7*vg.Inch, vg.Length(len(names))*vg.Points(24)+vg.Inch, file)
 }
 
@@ -144,7 +163,7 @@ func (c curves) draw(dir string, run *result.Run) error {
 		ticks = append(ticks, plot.Tick{Value: at.x, Label: fmt.Sprint(at.x)})
 	}
 	p.X.Tick.Marker = ticks
-	p.Legend.Left, p.Legend.Top = true, true
+	p.Legend.Top, p.Legend.Left, p.Legend.XOffs = true, true, 4.8*vg.Inch
 	drawn := false
 	for _, party := range c.parties(run) {
 		line, whiskers, err := c.line(run, party)
@@ -161,7 +180,11 @@ func (c curves) draw(dir string, run *result.Run) error {
 	if !drawn {
 		return nil
 	}
-	return p.Save(7*vg.Inch, 5*vg.Inch, filepath.Join(dir, c.file+".svg"))
+	first, last := c.points[0].x, c.points[len(c.points)-1].x
+	p.X.Max = last * math.Sqrt(last/first) // the legend is beside the lines
+	p.Y.Min = math.Pow(10, math.Floor(math.Log10(p.Y.Min)))
+	p.Y.Max = math.Pow(10, math.Ceil(math.Log10(p.Y.Max)))
+	return p.Save(8*vg.Inch, 5*vg.Inch, filepath.Join(dir, c.file+".svg"))
 }
 
 // parties are all that are in a figure behind the first, which has the floors.

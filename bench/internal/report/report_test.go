@@ -58,7 +58,7 @@ func TestVerdicts(t *testing.T) {
 	measured := slices.DeleteFunc(all, func(v verdict) bool { return v.Result() == "not measured" })
 	require.Equal(t, []verdict{
 		{"uncontended cycle, 5 ms round trip", "2.50 times the best peer", "3 times zk.Lock", true},
-		{"its critical path", "at most 1", "1.20 round trips", true},
+		{"its critical path, in round trips", "at most 1", "1.20 round trips", true},
 		{"8 sessions contend, loopback", "1 times the best peer", "0.78 times zk.Lock", false},
 		{"re-entry pair, allocations", "at most 0", "0.001 objects", true},
 		{"hand-over with 5000 waiting, beside 100", "at most 1.10 times", "1.05 times", true},

@@ -79,7 +79,7 @@ func cells(run *result.Run, f result.Figure) []cell {
 func aimsOf(run *result.Run, figure, party string) string {
 	var texts []string
 	for _, v := range verdictsOn(run, figure, party) {
-		word := map[bool]string{true: "reached", false: "not reached"}[v.Reached]
+		word, _, _ := strings.Cut(v.Result(), ":")
 		texts = append(texts, v.Aim+": "+word)
 	}
 	return strings.Join(texts, "; ")
