@@ -59,6 +59,10 @@ const (
 	ExpireAtLogin
 	CutOffPair
 	DeleteUnseen
+	DeleteUnlisted
+	ExpireInLine
+	ReplaceSession
+	QuietGap
 	faultKinds
 )
 
@@ -69,29 +73,33 @@ var faultTable = [faultKinds]struct {
 	weight  int
 	inflict func(w *world, f Fault) (end func())
 }{
-	Expire:        {"session expires", 8, (*world).expire},
-	Cut:           {"connection cut", 6, (*world).cut},
-	DropRequest:   {"request lost", 4, (*world).dropRequest},
-	DropReply:     {"reply lost", 8, (*world).dropReply},
-	HoldRequest:   {"request held", 3, (*world).holdRequest},
-	HoldReply:     {"reply held", 3, (*world).holdReply},
-	BlockToServer: {"machine cannot send", 3, (*world).blockToServer},
-	BlockToClient: {"machine cannot receive", 3, (*world).blockToClient},
-	BlockBoth:     {"machine cut off", 3, (*world).blockBoth},
-	Freeze:        {"server frozen", 3, (*world).freeze},
-	Stop:          {"server killed", 3, (*world).stop},
-	Lag:           {"server lags", 3, (*world).lag},
-	Partition:     {"server cut off", 3, (*world).partition},
-	CloseSession:  {"session closed", 2, (*world).closeSession},
-	DeleteNode:    {"operator deletes a lock node", 3, (*world).deleteNode},
-	DeletePath:    {"operator deletes the path", 2, (*world).deletePath},
-	AddJunk:       {"foreign children", 1, (*world).addJunk},
-	EndOfCounter:  {"counter near its end", 1, (*world).endOfCounter},
-	JumpClock:     {"server's clock jumps", 1, (*world).jumpClock},
-	LostBehindLag: {"create's reply lost, the others lag", 2, (*world).lostBehindLag},
-	ExpireAtLogin: {"session expires while logging in", 2, (*world).expireAtLogin},
-	CutOffPair:    {"machine and its server cut off", 9, (*world).cutOffPair},
-	DeleteUnseen:  {"operator deletes the nodes of a machine that is cut off", 4, (*world).deleteUnseen},
+	Expire:         {"session expires", 8, (*world).expire},
+	Cut:            {"connection cut", 6, (*world).cut},
+	DropRequest:    {"request lost", 4, (*world).dropRequest},
+	DropReply:      {"reply lost", 8, (*world).dropReply},
+	HoldRequest:    {"request held", 3, (*world).holdRequest},
+	HoldReply:      {"reply held", 3, (*world).holdReply},
+	BlockToServer:  {"machine cannot send", 3, (*world).blockToServer},
+	BlockToClient:  {"machine cannot receive", 3, (*world).blockToClient},
+	BlockBoth:      {"machine cut off", 3, (*world).blockBoth},
+	Freeze:         {"server frozen", 3, (*world).freeze},
+	Stop:           {"server killed", 3, (*world).stop},
+	Lag:            {"server lags", 3, (*world).lag},
+	Partition:      {"server cut off", 3, (*world).partition},
+	CloseSession:   {"session closed", 2, (*world).closeSession},
+	DeleteNode:     {"operator deletes a lock node", 3, (*world).deleteNode},
+	DeletePath:     {"operator deletes the path", 2, (*world).deletePath},
+	AddJunk:        {"foreign children", 1, (*world).addJunk},
+	EndOfCounter:   {"counter near its end", 1, (*world).endOfCounter},
+	JumpClock:      {"server's clock jumps", 1, (*world).jumpClock},
+	LostBehindLag:  {"create's reply lost, the others lag", 2, (*world).lostBehindLag},
+	ExpireAtLogin:  {"session expires while logging in", 3, (*world).expireAtLogin},
+	CutOffPair:     {"machine and its server cut off", 9, (*world).cutOffPair},
+	DeleteUnseen:   {"operator deletes the nodes of a machine that is cut off", 4, (*world).deleteUnseen},
+	DeleteUnlisted: {"operator deletes a node before its owner sees it in a list", 3, (*world).deleteUnlisted},
+	ExpireInLine:   {"session expires with several in line", 3, (*world).expireInLine},
+	ReplaceSession: {"session replaced without a word", 3, (*world).replaceSession},
+	QuietGap:       {"follower cut off after a quiet gap", 4, (*world).quietGap},
 }
 
 func (k FaultKind) String() string { return faultTable[k].name }
@@ -123,6 +131,9 @@ func (d dice) faults(p *Program) []Fault {
 	if weights[AddJunk] > 0 || len(p.Foreigners) > 0 {
 		weights[EndOfCounter] = 0
 	}
+	if p.Cluster.Servers == 1 {
+		weights[QuietGap] = 0
+	}
 	var faults []Fault
 	for range 1 + d.IntN(10) {
 		f := Fault{
@@ -133,10 +144,22 @@ func (d dice) faults(p *Program) []Fault {
 			Op:      lossy[d.IntN(len(lossy))],
 			For:     d.short(4 * time.Second),
 		}
+		d.prepare(p, f)
 		if d.one(2) {
 			f.Moment, f.Delay = Moment(d.weighted([]int{0, 3, 1})), d.short(50*time.Millisecond)
 		}
 		faults = append(faults, f)
 	}
 	return faults
+}
+
+// prepare gives a machine what it needs for the fault to hurt.
+func (d dice) prepare(p *Program, f Fault) {
+	m := &p.Machines[f.Machine]
+	switch f.Kind {
+	case ExpireAtLogin:
+		m.Auth = true
+	case QuietGap: // the servers round a session's end up to a tick
+		m.Timeout = time.Duration(3+d.IntN(6)) * p.Cluster.Tick
+	}
 }

@@ -36,8 +36,8 @@ func (r *referee) grantedLocked(c *claim) {
 	}
 	r.claims[c] = struct{}{}
 	c.since = time.Now()
-	delete(r.handed, c.node)
 	r.judgeNode(c)
+	delete(r.handed, c.node)
 	if c.told != nil {
 		go r.follow(c)
 	}
@@ -136,8 +136,12 @@ func (r *referee) wasFirst(n *node) bool {
 	return true
 }
 
-// followed tells whether n's owner was handed the lock by another of its session.
+// followed tells whether n's owner was handed the lock, or n itself, by another of
+// its session.
 func (r *referee) followed(n *node) bool {
+	if r.handed[n.path] {
+		return true
+	}
 	for path := range r.handed {
 		other := r.tree[path]
 		if other == nil {

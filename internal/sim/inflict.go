@@ -162,7 +162,13 @@ func (w *world) cutOffPair(f Fault) func() {
 // crowd has callers, impatient and patient ones, ask for the machine's locks at
 // this moment.
 func (w *world) crowd(f Fault) {
-	m := w.machines[f.Machine]
+	hasty := Section{Take: Acquire, Permits: 1, Limit: f.For/64 + time.Millisecond, Cancel: true}
+	patient := Section{Take: Acquire, Permits: 1, Hold: f.For / 32}
+	w.ask(w.machines[f.Machine], hasty, patient, patient)
+}
+
+// ask has a goroutine for each section ask for each of the machine's locks.
+func (w *world) ask(m *machine, sections ...Section) {
 	m.mu.Lock()
 	inc := m.latest
 	m.mu.Unlock()
@@ -173,9 +179,8 @@ func (w *world) crowd(f Fault) {
 		if l == nil || l.several != nil {
 			continue
 		}
-		hasty := Section{Locker: i, Take: Acquire, Permits: 1, Limit: f.For/64 + time.Millisecond, Cancel: true}
-		patient := Section{Locker: i, Take: Acquire, Permits: 1, Hold: f.For / 32}
-		for n, s := range []Section{hasty, patient, patient} {
+		for n, s := range sections {
+			s.Locker = i
 			a := &actor{world: w, machine: m, name: fmt.Sprintf("%s/c%d.%d", m.name, i, n)}
 			w.work.Go(func() { (&visit{actor: a, inc: inc, lock: l}).section(s) })
 		}

@@ -15,11 +15,12 @@ import (
 
 // machine is a process with its session, which may be closed and made anew.
 type machine struct {
-	world *world
-	spec  Machine
-	name  string
-	place *zktest.Client
-	dials atomic.Int64 // connections made
+	world  *world
+	spec   Machine
+	name   string
+	place  *zktest.Client
+	dials  atomic.Int64 // connections made
+	forget atomic.Bool  // the next connect gets a new session
 
 	mu     sync.Mutex
 	latest *incarnation
@@ -88,10 +89,11 @@ func (m *machine) options() []zklock.SessionOption {
 
 func (m *machine) dial(network, address string, timeout time.Duration) (net.Conn, error) {
 	conn, err := m.place.Dial(network, address, timeout)
-	if err == nil {
-		m.dials.Add(1)
+	if err != nil {
+		return nil, err
 	}
-	return conn, err
+	m.dials.Add(1)
+	return &forgetful{Conn: conn, forget: &m.forget}, nil
 }
 
 // current waits for an open session; nil when the world ends.

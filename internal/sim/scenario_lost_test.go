@@ -2,7 +2,6 @@ package sim
 
 import (
 	"context"
-	"encoding/binary"
 	"net"
 	"sync/atomic"
 	"testing"
@@ -159,21 +158,4 @@ func TestF36AnotherSessionIDWithoutAnExpiredEventCostsTheHold(t *testing.T) {
 		next := a.waits(context.Background())
 		require.NoError(t, a.give(<-next))
 	})
-}
-
-// forgetful makes a new session of each that a client brings along.
-type forgetful struct {
-	net.Conn
-	forget *atomic.Bool
-	asked  bool
-}
-
-func (f *forgetful) Write(p []byte) (int, error) {
-	const sessionAt = 4 + 4 + 8 + 4
-	if !f.asked && f.forget.Load() && len(p) >= sessionAt+8 {
-		p = append([]byte(nil), p...)
-		binary.BigEndian.PutUint64(p[sessionAt:], 0)
-	}
-	f.asked = true
-	return f.Conn.Write(p)
 }

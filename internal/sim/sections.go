@@ -2,7 +2,8 @@ package sim
 
 import "time"
 
-const maxRetention = 2 * time.Second
+// calmly is how long those who ask for a lock when all is calm have for it.
+const calmly = 20 * time.Second
 
 // lockers draws the locks of all machines. Most programs have Lockers only, on
 // one path, where contention is highest.
@@ -20,7 +21,7 @@ func (d dice) lockers(p *Program) []LockerSpec {
 					l.Kind = ReadWrite
 				} else if shared {
 					l.Handoff = d.IntN(4)
-					l.Retention = d.short(maxRetention) * time.Duration(d.IntN(2))
+					l.Retention = d.retention()
 				}
 				lockers = append(lockers, l)
 			}
@@ -33,6 +34,18 @@ func (d dice) lockers(p *Program) []LockerSpec {
 		}
 	}
 	return lockers
+}
+
+// retention draws for how long a node is kept: not at all, for a while, or for
+// longer than others who ask for the lock can wait.
+func (d dice) retention() time.Duration {
+	switch d.IntN(6) {
+	case 0, 1:
+		return d.short(2 * time.Second)
+	case 2:
+		return 2 * calmly
+	}
+	return 0
 }
 
 func (d dice) actor(p *Program, machine int) Actor {

@@ -151,8 +151,7 @@ func duration(sections []Section) time.Duration {
 
 // calm checks that every machine finds back into its session and gets its locks.
 func (w *world) calm() bool {
-	const limit = 20 * time.Second
-	ctx, cancel := context.WithTimeout(w.ctx, limit)
+	ctx, cancel := context.WithTimeout(w.ctx, calmly)
 	defer cancel()
 	for _, m := range w.machines {
 		for _, l := range m.current().locks {
@@ -164,7 +163,7 @@ func (w *world) calm() bool {
 				err = h.Release(ctx)
 			}
 			if err != nil {
-				w.referee.fail("liveness", "%s cannot lock and unlock %s within %v after the last fault: %v", m.name, l.spec.Path, limit, err)
+				w.referee.fail("liveness", "%s cannot lock and unlock %s within %v after the last fault: %v", m.name, l.spec.Path, calmly, err)
 				return false
 			}
 		}
@@ -175,7 +174,10 @@ func (w *world) calm() bool {
 // tidy checks that the queues and the servers' watches are empty while the
 // sessions are still open.
 func (w *world) tidy() bool {
-	limit := 5*time.Second + maxRetention
+	limit := 5 * time.Second
+	for _, l := range w.program.Lockers {
+		limit = max(limit, 5*time.Second+l.Retention)
+	}
 	for _, m := range w.machines {
 		limit += m.spec.Timeout
 	}
