@@ -53,7 +53,7 @@ func parseFlags(args []string) (options, error) {
 	var works, parties string
 	flags := flag.NewFlagSet("bench", flag.ContinueOnError)
 	flags.IntVar(&o.rounds, "rounds", 7, "how often each work is done")
-	flags.DurationVar(&o.window, "window", 800*time.Millisecond, "how long one measurement takes")
+	flags.DurationVar(&o.window, "window", time.Second, "how long one measurement takes")
 	flags.DurationVar(&o.warm, "warm", 250*time.Millisecond, "how long a work runs before it is measured")
 	flags.DurationVar(&o.limit, "limit", 28*time.Minute, "how long the run may take; what does not fit is left out, the last rounds first")
 	flags.IntVar(&o.servers, "servers", 1, "number of ZooKeeper servers")
