@@ -4,19 +4,21 @@ import (
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/rand"
-	"crypto/tls"
 	"crypto/x509"
 	"crypto/x509/pkix"
 	"encoding/pem"
-	"io"
 	"math/big"
 	"net"
 	"os"
 	"path/filepath"
+	"strconv"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/zklock/zklock/internal/apachezk"
 )
 
 // silentServer takes connections and does not answer.
@@ -82,58 +84,58 @@ func (a *authority) write(name, kind string, der []byte) string {
 	return file
 }
 
-// tlsFront serves TLS in front of a server that does not, to clients with a
-// certificate of the authority.
-func (a *authority) tlsFront(addr, name string) (front string) {
-	pair, err := tls.LoadX509KeyPair(a.issue(name))
-	require.NoError(a.t, err)
-	clients := x509.NewCertPool()
-	clients.AddCert(a.cert)
-	listener, err := tls.Listen("tcp", "127.0.0.1:0", &tls.Config{
-		Certificates: []tls.Certificate{pair}, ClientCAs: clients, ClientAuth: tls.RequireAndVerifyClientCert,
-	})
-	require.NoError(a.t, err)
-	a.t.Cleanup(func() { listener.Close() })
-	go func() {
-		for {
-			client, err := listener.Accept()
-			if err != nil {
-				return
-			}
-			go splice(client, addr)
-		}
-	}()
-	return listener.Addr().String()
-}
-
-func splice(client net.Conn, addr string) {
-	defer client.Close()
-	server, err := net.Dial("tcp", addr)
-	if err != nil {
-		return
+// secureServer starts a ZooKeeper that speaks TLS, under that name, with clients that
+// have a certificate of the authority.
+func (a *authority) secureServer(name string) (addr string) {
+	cert, key := a.issue(name)
+	var store []byte
+	for _, file := range []string{key, cert} {
+		content, err := os.ReadFile(file)
+		require.NoError(a.t, err)
+		store = append(store, content...)
 	}
-	defer server.Close()
-	go func() {
-		_, _ = io.Copy(client, server) // either side may hang up
-		client.Close()
-	}()
-	_, _ = io.Copy(server, client)
+	keyStore := filepath.Join(a.t.TempDir(), "server.pem")
+	require.NoError(a.t, os.WriteFile(keyStore, store, 0o600))
+	free, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(a.t, err)
+	port := free.Addr().(*net.TCPAddr).Port
+	require.NoError(a.t, free.Close())
+	apachezk.Run(a.t, func(c *apachezk.Config) {
+		// Debian's zookeeper.jar names but a part of the Netty that it needs.
+		if netty, _ := filepath.Glob("/usr/share/java/netty-*.jar"); len(netty) > 0 {
+			c.JVM = append(c.JVM, "-Xbootclasspath/a:"+strings.Join(netty, string(os.PathListSeparator)))
+		}
+		c.Settings = map[string]string{
+			"serverCnxnFactory":        "org.apache.zookeeper.server.NettyServerCnxnFactory",
+			"secureClientPort":         strconv.Itoa(port),
+			"secureClientPortAddress":  "127.0.0.1",
+			"ssl.clientAuth":           "need",
+			"ssl.keyStore.location":    keyStore,
+			"ssl.keyStore.type":        "PEM",
+			"ssl.trustStore.location":  a.file,
+			"ssl.trustStore.type":      "PEM",
+			"ssl.hostnameVerification": "false", // of clients
+		}
+	})
+	return net.JoinHostPort("127.0.0.1", strconv.Itoa(port))
 }
 
 func TestTheConnectionIsEncryptedAndBothSidesProveWhoTheyAre(t *testing.T) {
 	t.Parallel()
 	at := newSite(t)
 	a := newAuthority(t)
-	front := a.tlsFront(at.addr, "zookeeper.test")
+	secure := a.secureServer("zookeeper.test")
 	cert, key := a.issue("client.test")
+	wait := "1m"
 	run := func(flags ...string) int {
-		flags = append(flags, "--servers", front, "-w", "1s", "--", "true")
+		flags = append(flags, "--servers", secure, "-w", wait, "--", "true")
 		return at.run(flags...).exit()
 	}
 	mine := []string{"--tls-cert", cert, "--tls-key", key}
 	trusting := []string{"--tls-ca", a.file, "--tls-server-name", "zookeeper.test"}
 
 	require.Equal(t, 0, run(append(mine, trusting...)...))
+	wait = "1s"
 	require.Equal(t, 69, run(), "without TLS")
 	require.Equal(t, 69, run("--tls"), "the authority is unknown")
 	require.Equal(t, 69, run(trusting...), "we have no certificate")
