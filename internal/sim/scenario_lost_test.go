@@ -2,11 +2,13 @@ package sim
 
 import (
 	"context"
+	"fmt"
 	"net"
 	"sync/atomic"
 	"testing"
 	"time"
 
+	"github.com/go-zookeeper/zk"
 	"github.com/stretchr/testify/require"
 
 	"github.com/zklock/zklock"
@@ -157,5 +159,27 @@ func TestF36AnotherSessionIDWithoutAnExpiredEventCostsTheHold(t *testing.T) {
 		require.NotEqual(t, first, a.ID())
 		next := a.waits(context.Background())
 		require.NoError(t, a.give(<-next))
+	})
+}
+
+// go-zookeeper's channel of events has room for six, and what does not fit is dropped.
+func TestF21TheEndOfASessionIsNoticedBehindManyEvents(t *testing.T) {
+	play(t, 1, func(s *stage) {
+		a, b := s.enter("a"), s.enter("b")
+		h := a.mustTake()
+		for i := range 100 {
+			node := fmt.Sprint("/node", i)
+			_, err := b.Conn().Create(node, nil, 0, zk.WorldACL(zk.PermAll))
+			require.NoError(t, err)
+			_, _, _, err = a.Conn().GetW(node)
+			require.NoError(t, err)
+			_, err = b.Conn().Set(node, nil, -1)
+			require.NoError(t, err)
+		}
+		a.expire()
+		start := time.Now()
+		<-h.Lost()
+		require.Less(t, time.Since(start), soon)
+		require.NoError(t, a.give(a.mustTake()))
 	})
 }

@@ -46,3 +46,20 @@ func TestF22ALockAskedForWhileTheLeaderIsPausedIsNotGrantedByASessionThatEnds(t 
 	}
 	require.Positive(t, ended, "no schedule came near")
 }
+
+// A hold whose proofs go unanswered is lost while the leader, which might end every
+// session as soon as it goes on, is still paused.
+func TestF22AHoldIsLostBeforeAPausedLeaderGoesOn(t *testing.T) {
+	play(t, 3, func(s *stage) {
+		a := s.enter("a")
+		h := a.mustTake()
+		time.Sleep(timeout)
+		leader := s.Leader()
+		leader.Freeze()
+		start := time.Now()
+		<-h.Lost()
+		require.Less(t, time.Since(start), timeout*3/5+tick/10)
+		leader.Thaw()
+		require.NoError(t, a.give(a.mustTake()))
+	}, zktest.WithSyncLimit(10))
+}
