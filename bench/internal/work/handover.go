@@ -22,19 +22,19 @@ const (
 // handOver is the time from a release to the grant in another session, with n
 // waiting at first.
 func handOver(n int) Work {
-	parties, rounds := locks, 5
+	parties := locks
 	switch {
 	case n == 1:
 		parties = with(locks, watchEvent)
 	case n > 1000: // which takes kazoo a minute to set up
-		parties, rounds = []Party{zklock, goZK, curator}, 3
+		parties = []Party{zklock, goZK, curator}
 	}
 	return Work{
 		ID:         fmt.Sprintf("handover-%d", n),
 		Parties:    parties,
 		Shows:      []Quantity{micros(fmt.Sprintf("Hand-over to another session, %d waiting", n))},
 		Large:      n > 100,
-		MostRounds: rounds,
+		MostRounds: 5,
 		Measure: func(ctx context.Context, b *Bench, p Party, path string) (Numbers, error) {
 			if p == watchEvent {
 				return b.do(ctx, p, direct, "event", path, map[string]string{"sessions": "2", "count": fmt.Sprint(handOvers)})
