@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
@@ -76,6 +77,9 @@ func (s *screen) draw(note string) error {
 	}
 	lines := append([]string{fmt.Sprintf("%s as of %s. Ctrl-C ends this.%s", current.path, asOf, note), ""},
 		strings.Split(strings.TrimSuffix(table.String(), "\n"), "\n")...)
+	if len(lines) >= height {
+		lines = slices.Delete(lines, 1, 2) // the blank one
+	}
 	var out strings.Builder
 	if !s.shown {
 		out.WriteString(clearScreen)
