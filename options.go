@@ -57,7 +57,9 @@ func WithTLS(config *tls.Config) SessionOption {
 	return func(o *sessionOptions) { o.tls = config }
 }
 
-// WithDialer makes connections by dial, which keeps to its time limit.
+// WithDialer makes connections by dial, which keeps to its time limit. It is not
+// told of the end of a ctx, for which [Connect] and [Session.Close] may then have
+// to wait as long.
 func WithDialer(dial zk.Dialer) SessionOption {
 	return func(o *sessionOptions) { o.dialer = dial }
 }

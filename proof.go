@@ -226,8 +226,21 @@ func (c *contender) secure(ctx context.Context) error {
 		if err := s.prove(ctx, l, []*contender{c}); err != nil && (ctx.Err() != nil || !transient(err)) {
 			return err
 		}
-		if sleep(ctx, pauseBefore(try)) != nil {
+		// A proof is of no use to who looks at the lease when that is over again.
+		if sleep(ctx, min(pauseBefore(try), part(s.Timeout(), intervalPart))) != nil {
 			return ended(ctx)
 		}
 	}
+}
+
+// confirm proves c's hold once more.
+func (c *contender) confirm(ctx context.Context) error {
+	s := c.queue.session
+	return s.persist(ctx, func() error {
+		_, l, err := s.await(ctx, c.epoch.id)
+		if err != nil {
+			return err
+		}
+		return s.prove(ctx, l, []*contender{c})
+	})
 }

@@ -20,11 +20,13 @@ func (q *queue) take(ctx context.Context, tenancy *semaphore.Weighted, share int
 		if tenancy.TryAcquire(share) {
 			return h, nil
 		}
-		entered := tenancy.Acquire(h.under(ctx), share) == nil
-		lost := h.Err()
-		if entered && lost == nil {
+		held := h.under(ctx)
+		entered := tenancy.Acquire(held, share) == nil
+		// The node may have been deleted meanwhile, unseen, between two connections.
+		if entered && h.contender.confirm(held) == nil && h.Err() == nil {
 			return h, nil
 		}
+		lost := h.Err()
 		h.leave()
 		if entered {
 			tenancy.Release(share)

@@ -63,9 +63,12 @@ func (l *Locker) TryLockFor(ctx context.Context, d time.Duration) (bool, error) 
 }
 
 // timeIsUp tells whether err of a try says no more than that the lock was not to
-// be had in time, while ctx lives on.
+// be had in time: in the time given, not in ctx's.
 func timeIsUp(ctx context.Context, err error) bool {
-	return ctx.Err() == nil && (errors.Is(err, ErrLocked) || errors.Is(err, context.DeadlineExceeded))
+	if errors.Is(err, context.DeadlineExceeded) {
+		return !errors.Is(ctx.Err(), context.DeadlineExceeded)
+	}
+	return ctx.Err() == nil && errors.Is(err, ErrLocked)
 }
 
 // tryTake is take without waiting for another owner, here or elsewhere.
