@@ -4,4 +4,7 @@
 // The library has no switches for this. A mutant is a text in one of its files
 // with another in its place, which the go command compiles by -overlay. Each old
 // text must occur exactly once, so that the table stays true as the code changes.
+//
+// A mutant that joins a list which was sent before its create was answered, and
+// by another, is not among them: no two contenders share a list.
 package mutants

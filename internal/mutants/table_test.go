@@ -57,4 +57,28 @@ var all = []mutant{
 	{"the token is the sequence", []edit{
 		{"hold.go", "return h.contender.token", "return int64(h.contender.sequence)"},
 	}},
+	{"a grant without the own node in the list", []edit{
+		{"listing.go", "listed, own := false,", "listed, own := true,"},
+	}},
+	{"answered pings extend the lease", []edit{
+		{"proof.go", "if !s.proving {", "if false {"},
+		{"link.go", "if t := l.answered(xid); t != nil {", `l.session.mu.Lock()
+	if ep := l.session.epoch; ep != nil {
+		ep.extend(time.Now().Add(part(l.session.shortest, proofPart)))
+	}
+	l.session.mu.Unlock()
+	if t := l.answered(xid); t != nil {`},
+	}},
+	{"a proof is trusted after a quiet gap", []edit{
+		{"lease.go", "if byTouch.Before(byProof) {", "if false {"},
+	}},
+	{"no session-id comparison", []edit{
+		{"epoch.go", "if l.id != s.id {", "if l.id == 0 || s.id == 0 {"},
+	}},
+	{"succession to a contender that is not the next", []edit{
+		{"succession.go", "c.sequence - 1}", "c.sequence - 2}"},
+	}},
+	{"a retained node is not given up", []edit{
+		{"cohort.go", "if t.company == others && !t.idle.IsZero() {", "if false {"},
+	}},
 }

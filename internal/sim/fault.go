@@ -63,6 +63,7 @@ const (
 	ExpireInLine
 	ReplaceSession
 	QuietGap
+	PauseLeader
 	faultKinds
 )
 
@@ -97,9 +98,10 @@ var faultTable = [faultKinds]struct {
 	CutOffPair:     {"machine and its server cut off", 9, (*world).cutOffPair},
 	DeleteUnseen:   {"operator deletes the nodes of a machine that is cut off", 4, (*world).deleteUnseen},
 	DeleteUnlisted: {"operator deletes a node before its owner sees it in a list", 3, (*world).deleteUnlisted},
-	ExpireInLine:   {"session expires with several in line", 3, (*world).expireInLine},
+	ExpireInLine:   {"session expires with several in line", 6, (*world).expireInLine},
 	ReplaceSession: {"session replaced without a word", 3, (*world).replaceSession},
 	QuietGap:       {"follower cut off after a quiet gap", 4, (*world).quietGap},
+	PauseLeader:    {"leader paused", 4, (*world).pauseLeader},
 }
 
 func (k FaultKind) String() string { return faultTable[k].name }

@@ -55,6 +55,20 @@ func (w *world) freeze(f Fault) func() {
 	return s.Thaw
 }
 
+// pauseLeader stops the leader for no longer than its followers wait for it.
+func (w *world) pauseLeader(f Fault) func() {
+	leader := w.ensemble.Leader()
+	if leader == nil {
+		return nil
+	}
+	leader.Freeze()
+	w.work.Go(func() {
+		time.Sleep(min(f.For, time.Duration(w.program.Cluster.SyncLimit)*w.program.Cluster.Tick))
+		leader.Thaw()
+	})
+	return nil
+}
+
 func (w *world) stop(f Fault) func() {
 	w.ensemble.Server(f.Server).Stop()
 	return w.ensemble.Server(f.Server).Restart

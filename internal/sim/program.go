@@ -26,6 +26,7 @@ type Cluster struct {
 	Latency, Between time.Duration // at most, of a client's frame and of a server's message
 	Disk             time.Duration // at most, of a log write
 	Drift            float64       // by how much the servers' clocks run fast
+	SyncLimit        int           // ticks for which followers wait for their leader
 }
 
 // Machine is a process with a session of its own, and a place in the network.
@@ -141,7 +142,7 @@ func Generate(seed uint64) *Program {
 	d := newDice(seed)
 	p := &Program{Seed: seed, Cluster: d.cluster()}
 	for range 2 + d.IntN(3) {
-		ticks := []int{2, 2, 2, 2, 2, 3, 3, 4, 5, 8, 20, 40}[d.IntN(12)]
+		ticks := []int{2, 2, 2, 2, 3, 3, 4, 8, 20, 40, 2 + d.IntN(7), 2 + d.IntN(39)}[d.IntN(12)]
 		p.Machines = append(p.Machines, Machine{Timeout: time.Duration(ticks) * p.Cluster.Tick, Auth: d.one(3)})
 	}
 	p.Lockers = d.lockers(p)
@@ -170,6 +171,7 @@ func (d dice) cluster() Cluster {
 	if d.one(3) {
 		c.Drift = 0.001
 	}
+	c.SyncLimit = []int{2, 5, 10}[d.IntN(3)]
 	return c
 }
 
@@ -182,10 +184,11 @@ func (c Cluster) options(seed uint64) []zktest.Option {
 		zktest.WithServerLatency(0, c.Between),
 		zktest.WithDiskLatency(0, c.Disk),
 		zktest.WithSessionTimeouts(2*c.Tick, 40*c.Tick),
+		zktest.WithSyncLimit(c.SyncLimit),
 	}
 }
 
 func (c Cluster) String() string {
-	return fmt.Sprintf("%d servers, tick %v, latency %v, between servers %v, disk %v, drift %g",
-		c.Servers, c.Tick, c.Latency, c.Between, c.Disk, c.Drift)
+	return fmt.Sprintf("%d servers, tick %v, latency %v, between servers %v, disk %v, drift %g, sync limit %d",
+		c.Servers, c.Tick, c.Latency, c.Between, c.Disk, c.Drift, c.SyncLimit)
 }
