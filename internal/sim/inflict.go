@@ -194,7 +194,7 @@ func (w *world) ask(m *machine, sections ...Section) {
 			continue
 		}
 		for n, s := range sections {
-			s.Locker = i
+			s.Locker, s.Read = i, l.rw != nil && n == 1
 			a := &actor{world: w, machine: m, name: fmt.Sprintf("%s/c%d.%d", m.name, i, n)}
 			w.work.Go(func() { (&visit{actor: a, inc: inc, lock: l}).section(s) })
 		}
