@@ -38,8 +38,8 @@ type contender struct {
 	turn      chan struct{} // what c waits for as a successor
 }
 
-// guardDelay is how long a hold that its list granted goes without a watch on
-// its own node, so that a short critical section need not pay for one.
+// guardDelay is how long a hold, or a place in the queue, goes without a watch on
+// its own node, so that a short one need not pay for it.
 const guardDelay = 20 * time.Millisecond
 
 // newContender makes a contender of epoch ep, which it joins before its create

@@ -20,7 +20,7 @@ type entry struct {
 func (q *queue) sequential(id string) entry {
 	prefix := join(q.dir, nodePrefix+id+q.kind.marker())
 	return entry{
-		key:    tapKey{opCreate, prefix},
+		key:    tapKey{op: opCreate, path: prefix},
 		queues: true,
 		create: func(conn *zk.Conn) ([]string, error) {
 			node, err := conn.Create(prefix, q.data, zk.FlagEphemeralSequential, q.acl)

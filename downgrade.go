@@ -15,14 +15,14 @@ func (q *queue) beside(writer *contender) func(id string) entry {
 	return func(id string) entry {
 		node := join(q.dir, fmt.Sprintf("%s%s%s%010d", nodePrefix, id, reading.marker(), writer.sequence))
 		return entry{
-			key: tapKey{opMulti, writer.node},
+			key: tapKey{op: opCreate, path: node, multi: true},
 			// Writers that queue already have nodes older than this one, and are
 			// to have the larger tokens.
 			token: writer.token,
 			create: func(conn *zk.Conn) ([]string, error) {
 				_, err := conn.Multi(
-					&zk.CheckVersionRequest{Path: writer.node, Version: -1},
-					&zk.CreateRequest{Path: node, Data: q.data, Acl: q.acl, Flags: zk.FlagEphemeral})
+					&zk.CreateRequest{Path: node, Data: q.data, Acl: q.acl, Flags: zk.FlagEphemeral},
+					&zk.CheckVersionRequest{Path: writer.node, Version: -1})
 				return []string{node}, err
 			},
 		}

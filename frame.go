@@ -91,10 +91,11 @@ type taps struct {
 }
 
 // tapKey recognises a request by its operation and the path that its body begins
-// with, or, of a multi, that its first operation has.
+// with, or, of a multi, by those of its first operation.
 type tapKey struct {
-	op   int32
-	path string
+	op    int32
+	path  string
+	multi bool
 }
 
 // add makes the next frame of that kind report to the tap, and call sent, which
@@ -151,8 +152,9 @@ func (ts *taps) take(frame []byte) *tap {
 		return nil
 	}
 	op, body := int32(binary.BigEndian.Uint32(frame[opAt:])), frame[bodyAt:]
-	if op == opMulti && len(body) > multiHeader {
-		body = body[multiHeader:]
+	multi := op == opMulti && len(body) > multiHeader
+	if multi {
+		op, body = int32(binary.BigEndian.Uint32(body)), body[multiHeader:]
 	}
 	var path []byte
 	if len(body) >= 4 {
@@ -162,7 +164,7 @@ func (ts *taps) take(frame []byte) *tap {
 	}
 	ts.mu.Lock()
 	defer ts.mu.Unlock()
-	t := ts.waiting[tapKey{op, string(path)}]
+	t := ts.waiting[tapKey{op, string(path), multi}]
 	if t != nil {
 		ts.shift(t)
 	}

@@ -43,10 +43,8 @@ func (s *Session) remove(c *contender, handedOn bool) *removal {
 	// The delete of a lock that is free now must not wait, and those before it in
 	// the queue must not stay behind it.
 	batch := s.takeRemovals()
-	key := tapKey{opDelete, batch[0].contender.node}
-	if len(batch) > 1 || len(c.nodes) > 1 {
-		key.op = opMulti
-	}
+	multi := len(batch) > 1 || len(c.nodes) > 1
+	key := tapKey{op: opDelete, path: batch[0].contender.node, multi: multi}
 	r.sent = make(chan struct{})
 	seen := s.taps.add(key, func() { close(r.sent) })
 	s.spawnLocked(func() {

@@ -111,14 +111,13 @@ func (t *touches) newest(by time.Time) time.Time {
 // quick has to be followed by another, begun when the leader has had time to catch
 // up; that one may be slow. While proofs follow each other closely there is no
 // room for a pause that matters. The session's mu is held.
-func (ep *epoch) doubts(p proof, answered time.Time, timeout time.Duration) bool {
+func (ep *epoch) doubts(begun, answered time.Time, quick bool, timeout time.Duration) bool {
 	running := ep.proved // when the leader is known to have been
 	if ep.doubted.After(running) {
 		running = ep.doubted
 	}
-	quick := p.link.quick(answered.Sub(p.begun), timeout)
 	switch {
-	case p.begun.Before(ep.doubted):
+	case begun.Before(ep.doubted):
 		return true
 	case quick, answered.Sub(running) < part(timeout, relayPart):
 		return false

@@ -31,8 +31,8 @@ type link struct {
 	pings   []time.Time        // sent and not answered yet; they all have the same xid
 	touches touches
 	grain   time.Duration // between the touches that are kept
-	fastest time.Duration // answer to a request so far; 0 before the first
-	proof   time.Duration // the fastest so far; 0 before the first
+	fastest time.Duration // answer to any request so far; 0 before the first
+	proof   time.Duration // fastest answer to a proof so far
 
 	down    chan struct{} // closed when nothing can be answered here any more
 	endOnce sync.Once
@@ -186,7 +186,7 @@ func (l *link) roundTrip() time.Duration {
 	return l.fastest
 }
 
-// quick tells whether a proof took no longer than usual.
+// quick tells whether a proof took no longer than proofs on this connection do.
 func (l *link) quick(took, timeout time.Duration) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -18,7 +18,7 @@ type listing struct {
 	early bool
 }
 
-// list reads the queue. It is called from a goroutine made by send.
+// list reads the queue, and blocks while go-zookeeper does: see send.
 func (s *Session) list(dir string) (*listing, error) {
 	before := s.current()
 	names, _, err := s.conn.Children(dir)
@@ -42,7 +42,7 @@ func (s *Session) freshList(ctx context.Context, dir string) (*listing, error) {
 		return nil, err
 	}
 	listed := later(func() (*listing, error) { return s.list(dir) })
-	seen := s.taps.add(tapKey{opSync, dir}, func() { listed.send(s) })
+	seen := s.taps.add(tapKey{op: opSync, path: dir}, func() { listed.send(s) })
 	synced := sendUnder(ctx, s, func() (string, error) {
 		defer s.taps.drop(seen)
 		return s.conn.Sync(dir)
@@ -50,7 +50,7 @@ func (s *Session) freshList(ctx context.Context, dir string) (*listing, error) {
 	if _, err := synced.wait(ctx); err != nil {
 		return nil, err
 	}
-	listed.send(s) // another caller's sync may have taken the tap
+	listed.send(s) // if our sync was taken for another caller's
 	return listed.wait(ctx)
 }
 

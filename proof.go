@@ -41,7 +41,8 @@ func (s *Session) proven(p proof) {
 		return
 	}
 	now := time.Now()
-	if len(s.staked) == 0 && s.epoch.doubts(p, now, s.shortest) {
+	quick := p.link.quick(now.Sub(p.begun), s.shortest)
+	if len(s.staked) == 0 && s.epoch.doubts(p.begun, now, quick, s.shortest) {
 		return
 	}
 	if len(s.staked) > 0 && !s.epoch.runsAt(now) {

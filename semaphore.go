@@ -235,19 +235,20 @@ func (q *queue) permits(ctx context.Context, turn *Hold, n int) (*Hold, error) {
 
 func (q *queue) leases(id string, check *zk.CheckVersionRequest, n int) entry {
 	prefix := join(q.dir, nodePrefix+id+leaseMarker)
-	ops := []any{check}
+	var ops []any
 	for range n {
 		ops = append(ops, &zk.CreateRequest{Path: prefix, Data: q.data, Acl: q.acl, Flags: zk.FlagEphemeralSequential})
 	}
+	ops = append(ops, check) // not first, where any other check of the node may be
 	return entry{
-		key: tapKey{opMulti, check.Path},
+		key: tapKey{op: opCreate, path: prefix, multi: true},
 		create: func(conn *zk.Conn) ([]string, error) {
 			results, err := conn.Multi(ops...)
 			if err != nil {
 				return nil, err
 			}
 			nodes := make([]string, n)
-			for i, r := range results[1:] {
+			for i, r := range results[:n] {
 				nodes[i] = r.String
 			}
 			return nodes, nil

@@ -8,7 +8,8 @@ import (
 // Trace is a set of functions that a lock calls as it goes, as
 // net/http/httptrace.ClientTrace is for requests. Any of them may be nil. They
 // are called from several goroutines, some of them on the lock's own path:
-// they must be quick, and must not call back into the lock.
+// they must be quick, and must neither call back into the lock nor close the
+// session.
 //
 // A call for the lock is told in this order, by the goroutine that made it:
 //
@@ -27,8 +28,8 @@ import (
 //
 // A call that gets the lock while this process has an owner that lost it, and has
 // not unlocked yet, waits for that owner with a hold of its own. If that is Lost,
-// the call is told from Enqueued on once more; if the call ends, Failed is told
-// after Released.
+// the call is told from Enqueued on once more; if the call ends, it is told both
+// Released and Failed, and so is a try that meets such an owner.
 //
 // A call that does not get as far as the lock is not told: one whose context has
 // ended before, one of the lock's owner, one that is [ErrUpgrade], and TryLock

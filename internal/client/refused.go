@@ -28,6 +28,9 @@ func Refused(err error) bool {
 	if slices.ContainsFunc(refusals, func(refusal error) bool { return errors.Is(err, refusal) }) {
 		return true
 	}
+	for inner := errors.Unwrap(err); inner != nil; inner = errors.Unwrap(err) {
+		err = inner
+	}
 	code, ok := strings.CutPrefix(err.Error(), unnamed)
 	return ok && code != "-4" && code != "-7" && code != "-127" // connection loss, operation timeout, throttled
 }
