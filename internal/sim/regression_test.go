@@ -180,3 +180,30 @@ func TestNobodyWaitsForALoginToGiveSomethingBack(t *testing.T) {
 		s.empty(time.Second)
 	})
 }
+
+// A waiter slept for longer after a proof than the proof's lease was, since many
+// before had failed, and was never secured.
+func TestAProofAfterManyThatFailedIsInTime(t *testing.T) {
+	play(t, 1, func(s *stage) {
+		a, b, c := s.enter("a"), s.enter("b"), s.enter("c")
+		held := a.mustTake()
+		ctx, cancel := context.WithCancel(context.Background())
+		between := b.waits(ctx)
+		waiting := c.waits(context.Background())
+		time.Sleep(timeout) // c is third and proves nothing
+		cancel()
+		require.Nil(t, <-between)
+		for range 8 {
+			slow := s.HoldReply(zktest.OpMulti, zktest.OnClient(c.place))
+			<-slow.Struck()
+			defer slow.Release()
+		}
+		require.NoError(t, a.give(held))
+		select {
+		case h := <-waiting:
+			require.NoError(t, c.give(h))
+		case <-time.After(anAge):
+			t.Error("never secured")
+		}
+	}, zktest.WithTickTime(timeout/8), zktest.WithSessionTimeouts(timeout/4, timeout/4))
+}
