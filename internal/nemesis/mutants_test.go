@@ -49,7 +49,7 @@ var mutants = []mutant{
 	}, "TestAfterAQuietGap", "its lost channel was open"},
 
 	{"a slow write begins a lease", []edit{
-		{"proof.go", "if len(s.staked) == 0 && s.epoch.doubts(p, now, s.shortest) {", "if false {"},
+		{"proof.go", "s.epoch.doubts(p.begun, now, quick, s.shortest)", "s.epoch.doubts(p.begun, now, quick || true, s.shortest)"},
 	}, "TestALockTakenWhileAPausedLeader/called_before,_its_follower_hangs", "its lost channel was open"},
 }
 
