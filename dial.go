@@ -28,6 +28,7 @@ type dialer struct {
 	tls      *tls.Config
 	hosts    zk.HostProvider
 	attempts atomic.Int64 // since a server last served a request
+	greeted  atomic.Int64 // handshakes begun since then
 
 	mu     sync.Mutex
 	latest *link
@@ -67,7 +68,7 @@ func (d *dialer) connect(network, address string, timeout time.Duration) (net.Co
 	return l, nil
 }
 
-// handshakeLimit grows from round to round of the servers, up to the session
+// handshakeLimit grows from round to round of handshakes, up to the session
 // timeout: a server may be slow to tell that the session has expired. It is the
 // whole of it if there is no session to save, since to cut off a handshake that is
 // to make one would leave a session on the servers each time.
@@ -76,12 +77,19 @@ func (d *dialer) handshakeLimit() time.Duration {
 	if d.session.ID() == 0 {
 		return max(timeout, minDialTime)
 	}
-	return max(min(timeout/8<<min(d.round(), 3), timeout), minDialTime)
+	round := d.round(d.greeted.Add(1))
+	return max(min(timeout/8<<min(round, 3), timeout), minDialTime)
 }
 
-// round counts the rounds of the servers since one of them served a request.
-func (d *dialer) round() int64 {
-	return (d.attempts.Load() - 1) / int64(max(d.hosts.Len(), 1))
+// round tells in which round of the servers the nth attempt is.
+func (d *dialer) round(n int64) int64 {
+	return (n - 1) / int64(max(d.hosts.Len(), 1))
+}
+
+// served notes that a server has served a request.
+func (d *dialer) served() {
+	d.attempts.Store(0)
+	d.greeted.Store(0)
 }
 
 func (d *dialer) open(ctx context.Context, network, address string) (net.Conn, error) {
@@ -119,8 +127,7 @@ func (d *dialer) raw(ctx context.Context, network, address string) (net.Conn, er
 // go-zookeeper calls the host provider under a lock, and reads an answer to a
 // login that failed as a connection that worked.
 func (d *dialer) pause() error {
-	d.attempts.Add(1)
-	round := d.round()
+	round := d.round(d.attempts.Add(1))
 	if round == 0 {
 		return d.session.ctx.Err()
 	}

@@ -170,9 +170,6 @@ func (s *Session) failed(cause error) {
 	s.failure = cause
 }
 
-// served notes that the newest connection works.
-func (s *Session) served() { s.dialer.attempts.Store(0) }
-
 // notify takes the client's events. It is called from the client's own
 // goroutines, also under its locks, and so neither blocks nor calls the client.
 func (s *Session) notify(event zk.Event) {

@@ -101,7 +101,7 @@ func (l *link) onHead(head []byte) {
 	}
 	xid, code := int32(binary.BigEndian.Uint32(head[4:])), int32(binary.BigEndian.Uint32(head[16:]))
 	if code == 0 && !l.serving.Swap(true) {
-		l.session.served()
+		l.session.dialer.served()
 	}
 	if xid == xidEvent {
 		return

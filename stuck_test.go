@@ -86,13 +86,24 @@ const (
 	children = "github.com/go-zookeeper/zk.(*Conn).Children"
 )
 
-// awaitRequests waits until n goroutines are in such a function.
+// awaitRequests waits until n goroutines wait in such a function, for which they
+// have to have put their request in the client's queue.
 func awaitRequests(t *testing.T, function string, n int) {
 	t.Helper()
 	stacks := make([]byte, 1<<20)
 	eventually(t, "the request to be queued", func() bool {
-		all := string(stacks[:runtime.Stack(stacks, true)])
-		return strings.Count(all, "\n"+function+"(") == n
+		inside, waiting := 0, 0
+		for goroutine := range strings.SplitSeq(string(stacks[:runtime.Stack(stacks, true)]), "\n\n") {
+			state, frames, _ := strings.Cut(goroutine, "\n")
+			if !strings.Contains("\n"+frames, "\n"+function+"(") {
+				continue
+			}
+			inside++
+			if strings.Contains(state, "[select") || strings.Contains(state, "[chan receive") {
+				waiting++
+			}
+		}
+		return inside == n && waiting == n
 	})
 }
 
