@@ -14,6 +14,9 @@ type Foreigner struct {
 	Rounds []Round
 }
 
+// longestVisit is how long a zk.Lock is waited for.
+const longestVisit = 20 * time.Second
+
 // Round is one critical section of a foreigner.
 type Round struct{ Pause, Hold time.Duration }
 
@@ -60,8 +63,13 @@ func (v *visitor) round(r Round) error {
 	}
 	lock := zk.NewLock(conn, v.spec.Path, zk.WorldACL(zk.PermAll))
 	v.world.log.note(v.name, "zk.Lock %s", v.spec.Path)
+	// A create that was executed twice has zk.Lock wait for a node of its own.
+	giveUp := time.AfterFunc(longestVisit, conn.Close)
 	if err := lock.Lock(); err != nil {
 		return err
+	}
+	if !giveUp.Stop() {
+		return nil
 	}
 	c := v.claim(conn)
 	if c == nil {
