@@ -58,14 +58,16 @@ func (m *MultiLocker) lock(ctx context.Context) error {
 	return m.all(func(l *Locker) error { return l.LockContext(ctx) })
 }
 
-// TryLock takes all the locks if all are free, as [Locker.TryLock] does.
+// TryLock takes all the locks if all are free, within the time that
+// [Locker.TryLock] has for one.
 func (m *MultiLocker) TryLock() bool {
-	return m.all(func(l *Locker) error {
-		if !l.TryLock() {
-			return ErrLocked
+	deadline := m.lockers[0].tryUntil()
+	for _, l := range m.lockers[1:] {
+		if other := l.tryUntil(); other.Before(deadline) {
+			deadline = other
 		}
-		return nil
-	}) == nil
+	}
+	return m.all(func(l *Locker) error { return l.tryLock(deadline) }) == nil
 }
 
 // TryLockFor takes all the locks within d, as [Locker.TryLockFor] does each.

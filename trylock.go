@@ -5,6 +5,8 @@ import (
 	"errors"
 	"time"
 
+	"github.com/go-zookeeper/zk"
+
 	"github.com/zklock/zklock/internal/goid"
 )
 
@@ -13,22 +15,26 @@ import (
 // while there is no connection, and at the latest after a third of the session
 // timeout. A false one leaves no node behind and, unless it lost a race, has
 // written none.
-func (l *Locker) TryLock() bool {
+func (l *Locker) TryLock() bool { return l.tryLock(l.tryUntil()) == nil }
+
+// tryUntil returns when a try that begins now has to be over.
+func (l *Locker) tryUntil() time.Time { return time.Now().Add(l.queue.session.Timeout() / 3) }
+
+func (l *Locker) tryLock(deadline time.Time) error {
 	if l.ownedBy(goid.Get()) {
-		return l.reenter() == nil
+		return l.reenter()
 	}
 	s := l.queue.session
 	if s.current() == nil {
-		return false
+		return zk.ErrNoServer
 	}
-	ctx, cancel := context.WithTimeout(s.ctx, s.Timeout()/3)
+	ctx, cancel := context.WithDeadline(s.ctx, deadline)
 	defer cancel()
 	h, err := l.tryTake(ctx)
-	if err != nil {
-		return false
+	if err == nil {
+		l.own(h)
 	}
-	l.own(h)
-	return true
+	return err
 }
 
 // TryLockFor is [Locker.LockContext] that gives up after d: it returns false and

@@ -207,3 +207,28 @@ func TestAProofAfterManyThatFailedIsInTime(t *testing.T) {
 		}
 	}, zktest.WithTickTime(timeout/8), zktest.WithSessionTimeouts(timeout/4, timeout/4))
 }
+
+// Each lock had a third of the session timeout for itself.
+func TestATryOfSeveralLocksHasOneDeadline(t *testing.T) {
+	play(t, 1, func(s *stage) {
+		a := s.enter("a")
+		other, err := zklock.New(a.Session, "/other")
+		require.NoError(t, err)
+		several := zklock.NewMulti(a.Locker, other)
+		several.Lock() // so that the paths are there
+		several.Unlock()
+		first := s.HoldReply(zktest.OpCreate, zktest.OnClient(a.place))
+		go func() {
+			<-first.Struck()
+			time.Sleep(timeout / 5)
+			second := s.HoldReply(zktest.OpCreate, zktest.OnClient(a.place))
+			first.Release()
+			<-second.Struck()
+			time.Sleep(timeout)
+			second.Release()
+		}()
+		start := time.Now()
+		require.False(t, several.TryLock())
+		require.Less(t, time.Since(start), timeout/3+soon)
+	})
+}
