@@ -218,17 +218,20 @@ func TestATryOfSeveralLocksHasOneDeadline(t *testing.T) {
 		several.Lock() // so that the paths are there
 		several.Unlock()
 		first := s.HoldReply(zktest.OpCreate, zktest.OnClient(a.place))
+		over := make(chan struct{})
 		go func() {
+			defer close(over)
 			<-first.Struck()
 			time.Sleep(timeout / 5)
 			second := s.HoldReply(zktest.OpCreate, zktest.OnClient(a.place))
 			first.Release()
 			<-second.Struck()
-			time.Sleep(timeout)
+			time.Sleep(timeout / 2)
 			second.Release()
 		}()
 		start := time.Now()
 		require.False(t, several.TryLock())
 		require.Less(t, time.Since(start), timeout/3+soon)
+		<-over
 	})
 }
