@@ -215,7 +215,7 @@ func TestATryOfSeveralLocksHasOneDeadline(t *testing.T) {
 		other, err := zklock.New(a.Session, "/other")
 		require.NoError(t, err)
 		several := zklock.NewMulti(a.Locker, other)
-		several.Lock() // so that the paths are there
+		require.True(t, several.TryLock()) // so that the paths are there
 		several.Unlock()
 		first := s.HoldReply(zktest.OpCreate, zktest.OnClient(a.place))
 		over := make(chan struct{})
