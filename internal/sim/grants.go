@@ -129,7 +129,9 @@ func (r *referee) claimed(n *node) bool {
 // before that, or has given up since.
 func (r *referee) wasFirst(n *node) bool {
 	for _, path := range n.behind {
-		if !r.handed[path] {
+		other := r.gone[path]
+		passed := other != nil && other.owner == n.owner && !r.claimed(other) // by a hand-over in their session
+		if !r.handed[path] && !passed {
 			return false
 		}
 	}
