@@ -67,6 +67,21 @@ func (c *console) key(text string) {
 	require.NoError(c.t, err)
 }
 
+// keyUntil types something, each second again, until the terminal shows the text.
+func (c *console) keyUntil(key, text string) {
+	c.t.Helper()
+	for deadline := time.Now().Add(patience); time.Now().Before(deadline); {
+		c.key(key)
+		for again := time.Now().Add(time.Second); time.Now().Before(again); time.Sleep(5 * time.Millisecond) {
+			if strings.Contains(c.said.String()[c.read:], text) {
+				c.expect(text)
+				return
+			}
+		}
+	}
+	c.expect(text)
+}
+
 // enter types a line.
 func (c *console) enter(line string) {
 	c.t.Helper()
