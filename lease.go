@@ -55,7 +55,7 @@ func (l *lease) extend(end time.Time) {
 	}
 }
 
-// shorten takes back what a longer session timeout had promised.
+// shorten takes back what was promised beyond end.
 func (l *lease) shorten(end time.Time) {
 	if old := l.end.Load(); old != nil && end.Before(*old) {
 		l.end.Store(&end)

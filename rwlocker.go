@@ -200,7 +200,7 @@ func (l *RWLocker) TryRLock() bool {
 	if s.current() == nil && l.readers.of(goid.Get()) == nil {
 		return false
 	}
-	ctx, cancel := context.WithTimeout(s.ctx, s.Timeout()/3)
+	ctx, cancel := context.WithDeadline(s.ctx, l.write.tryUntil())
 	defer cancel()
 	return l.tryRLock(ctx) == nil
 }

@@ -59,7 +59,7 @@ func contender(path string) (sequence int64, ok bool) {
 	if len(path) < sequenceDigits {
 		return 0, false
 	}
-	stem := path[:len(path)-sequenceDigits]
+	stem := contenderOf(path)
 	n, err := strconv.ParseUint(path[len(path)-sequenceDigits:], 10, 32)
 	if err != nil {
 		return 0, false
