@@ -235,3 +235,36 @@ func TestATryOfSeveralLocksHasOneDeadline(t *testing.T) {
 		<-over
 	})
 }
+
+// A hold that waits in its process for the owner before it was returned though its
+// node had been deleted between two connections.
+func TestAHoldThatHadToWaitForAnotherOwnerIsProvedOnceMore(t *testing.T) {
+	for late := range 20 {
+		play(t, 1, func(s *stage) {
+			a, b := s.enter("a"), s.enter("b")
+			a.Lock()
+			a.expire()
+			<-a.Lost()
+			got := make(chan *zklock.Hold, 1)
+			go func() {
+				if a.LockContext(context.Background()) == nil {
+					got <- a.Held()
+					a.Unlock()
+				}
+				close(got)
+			}()
+			time.Sleep(timeout / 2) // it has a node, and waits for a's first owner
+			nodes := s.referee.nodes()
+			require.Len(t, nodes, 1)
+			a.place.Block(zktest.ToServer)
+			a.place.Cut()
+			require.NoError(t, b.Conn().Delete(nodes[0], -1))
+			a.place.Unblock()
+			time.Sleep(time.Duration(late) * 5 * time.Millisecond)
+			a.Unlock()
+			h := <-got
+			require.NotNil(t, h)
+			require.NotEqual(t, nodes[0], h.Node())
+		}, zktest.WithLatency(10*time.Millisecond, 10*time.Millisecond))
+	}
+}
