@@ -17,6 +17,9 @@ var (
 	times  = flag.Int("times", 1, "how often to simulate the program given by -seed")
 )
 
+// progressEvery is how many seeds apart a long run tells how far it is.
+const progressEvery = 5000
+
 func TestSimulation(t *testing.T) {
 	if raceDetector {
 		t.Skip("the race detector stops at a race of go-zookeeper's own: lastZxid at a reconnect")
@@ -48,6 +51,9 @@ func simulateAll(t *testing.T, first, end uint64, stats *Stats) {
 					if f := Run(t, Generate(s), stats); f != nil {
 						failed.Store(true)
 						report(t, f)
+					}
+					if s%progressEvery == 0 {
+						t.Logf("seed %d: %d grants and %d losses so far", s, stats.Grants.Load(), stats.Losses.Load())
 					}
 				}
 			})
