@@ -43,7 +43,7 @@ type visit struct {
 	*actor
 	inc   *incarnation
 	lock  *lock
-	outer *claim // of the same lock, when it is taken again
+	outer *claim // of the same lock, when it is taken again; what is beside it is held too
 }
 
 func (v *visit) section(s Section) {
@@ -69,11 +69,20 @@ func (v *visit) within(c *claim, s Section) {
 		v.pause(in.Pause)
 		next := &visit{actor: v.actor, inc: v.inc, lock: v.inc.locks[in.Locker]}
 		if next.lock == v.lock {
-			next.outer = c
+			next.outer = v.innermost(c)
 		}
 		next.section(in)
 	}
 	v.pause(s.Hold)
+}
+
+// innermost returns what the owner of c took last: c itself, unless c was only
+// locked once more beneath a later read lock.
+func (v *visit) innermost(c *claim) *claim {
+	if v.outer.includes(c) {
+		return v.outer
+	}
+	return c
 }
 
 // downgrade goes on reading when the write lock is given back.
@@ -174,7 +183,7 @@ func (v *visit) do(s Section) {
 
 // leave gives the lock back in the way of s.
 func (v *visit) leave(c *claim, s Section) {
-	if c != v.outer && (v.outer == nil || c != v.outer.beside) {
+	if !v.outer.includes(c) {
 		v.world.referee.returned(c)
 	}
 	ctx, call, end := v.beginLeave(s.Leave)

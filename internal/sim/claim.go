@@ -69,6 +69,11 @@ func (v *visit) owned(s Section, f facade) *claim {
 	return first
 }
 
+// includes tells whether other is c, or held beside it; nothing includes any.
+func (c *claim) includes(other *claim) bool {
+	return c != nil && (c == other || c.beside.includes(other))
+}
+
 // believed tells whether the owner has no way to know that it does not hold the
 // lock: it was not told of a loss, and has not closed its session.
 func (c *claim) believed() bool {
