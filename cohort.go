@@ -103,13 +103,9 @@ func (t *cohort) quit(ctx context.Context, m *member, place *list.Element) error
 	s := t.queue.session
 	s.mu.Lock()
 	t.waiting.Remove(place)
-	select {
-	case <-m.called:
-		if m.hold == nil {
-			t.fetching = false
-			t.callNext()
-		}
-	default:
+	if isClosed(m.called) && m.hold == nil {
+		t.fetching = false
+		t.callNext()
 	}
 	s.mu.Unlock()
 	if m.hold != nil {

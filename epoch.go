@@ -3,10 +3,7 @@ package zklock
 import (
 	"context"
 	"errors"
-	"slices"
 	"time"
-
-	"github.com/go-zookeeper/zk"
 )
 
 // An epoch is a stretch of one ZooKeeper session within which whatever is held
@@ -168,39 +165,4 @@ func (s *Session) failed(cause error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.failure = cause
-}
-
-// notify takes the client's events. It is called from the client's own
-// goroutines, also under its locks, and so neither blocks nor calls the client.
-func (s *Session) notify(event zk.Event) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	data, children := watchKey{event.Path, false}, watchKey{event.Path, true}
-	switch event.Type {
-	case zk.EventNodeDeleted:
-		s.fire(data, true)
-		s.fire(children, true)
-		if c := s.contenderAt(event.Path); c != nil {
-			c.vanish(errNodeDeleted)
-		}
-	case zk.EventNodeDataChanged:
-		s.fire(data, false)
-		if c := s.contenderAt(event.Path); c != nil && (c.hold != nil || c.turn != nil) {
-			c.guard()
-		}
-	case zk.EventNodeChildrenChanged:
-		s.fire(children, false)
-	}
-}
-
-// contenderAt returns the live contender whose node path is. s.mu is held.
-func (s *Session) contenderAt(path string) *contender {
-	id, ours := s.ids.of(base(path))
-	if !ours {
-		return nil
-	}
-	if c := s.live[id]; c != nil && slices.Contains(c.nodes, path) {
-		return c
-	}
-	return nil
 }

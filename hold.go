@@ -149,10 +149,8 @@ func (h *Hold) release(ctx context.Context) error {
 	if r == nil {
 		return err
 	}
-	select {
-	case <-r.done:
+	if isClosed(r.done) { // whatever has become of ctx
 		return r.err
-	default:
 	}
 	select {
 	case <-r.done:

@@ -83,13 +83,6 @@ func (l *Locker) Lost() <-chan struct{} {
 	return closed
 }
 
-// closed is a channel that is closed.
-var closed = func() chan struct{} {
-	c := make(chan struct{})
-	close(c)
-	return c
-}()
-
 // HoldCount returns how often the calling goroutine has locked the lock without
 // unlocking it, be it lost or not.
 func (l *Locker) HoldCount() int {

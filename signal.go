@@ -35,3 +35,20 @@ func (s *signal) done() <-chan struct{} {
 	}
 	return s.ch
 }
+
+// closed is a channel that is closed.
+var closed = func() chan struct{} {
+	c := make(chan struct{})
+	close(c)
+	return c
+}()
+
+// isClosed tells whether a channel that carries nothing has been closed.
+func isClosed(ch <-chan struct{}) bool {
+	select {
+	case <-ch:
+		return true
+	default:
+		return false
+	}
+}

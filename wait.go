@@ -2,12 +2,8 @@ package zklock
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"runtime"
 	"time"
-
-	"github.com/go-zookeeper/zk"
 )
 
 // wait stays in the queue until the lock is c's, from view on if that is not nil.
@@ -133,45 +129,4 @@ func (c *contender) succeeds(at place, own, next *watch) bool {
 		(next.cameLate() || next.isArmed() && next.stat.EphemeralOwner != c.epoch.id) &&
 		// Watches that are set again after a reconnect fire in any order.
 		own.link == at.link && next.link == at.link && c.queue.session.current() == at.link
-}
-
-// end is fired, or a channel that never closes if there is no watch.
-func (w *watch) end() <-chan struct{} {
-	if w == nil {
-		return nil
-	}
-	return w.fired
-}
-
-// cameLate tells whether the node was gone before it could be watched.
-func (w *watch) cameLate() bool {
-	select {
-	case <-w.armed:
-		return errors.Is(w.err, zk.ErrNoNode)
-	default:
-		return false
-	}
-}
-
-// hasFired tells whether the watch is over.
-func (w *watch) hasFired() bool {
-	select {
-	case <-w.fired:
-		return true
-	default:
-		return false
-	}
-}
-
-// refusal returns why a watch cannot be had, if trying again would not help.
-func (w *watch) refusal() error {
-	select {
-	case <-w.armed:
-	default:
-		return nil
-	}
-	if w.err == nil || errors.Is(w.err, zk.ErrNoNode) || transient(w.err) {
-		return nil
-	}
-	return fmt.Errorf("a node in the lock's queue cannot be watched: %w", w.err)
 }

@@ -2,6 +2,8 @@ package zklock
 
 import (
 	"errors"
+	"fmt"
+	"slices"
 
 	"github.com/go-zookeeper/zk"
 )
@@ -29,22 +31,35 @@ type watchKey struct {
 
 // fire ends the watch. The session's mu is held.
 func (w *watch) fire(deleted bool) {
-	select {
-	case <-w.fired:
-	default:
+	if !w.hasFired() {
 		w.deleted = deleted
 		close(w.fired)
 	}
 }
 
-// isArmed tells whether the watch stands, or stood until it fired.
-func (w *watch) isArmed() bool {
-	select {
-	case <-w.armed:
-		return w.err == nil
-	default:
-		return false
+// end is fired, or a channel that never closes if there is no watch.
+func (w *watch) end() <-chan struct{} {
+	if w == nil {
+		return nil
 	}
+	return w.fired
+}
+
+// hasFired tells whether the watch is over.
+func (w *watch) hasFired() bool { return isClosed(w.fired) }
+
+// isArmed tells whether the watch stands, or stood until it fired.
+func (w *watch) isArmed() bool { return isClosed(w.armed) && w.err == nil }
+
+// cameLate tells whether the node was gone before it could be watched.
+func (w *watch) cameLate() bool { return isClosed(w.armed) && errors.Is(w.err, zk.ErrNoNode) }
+
+// refusal returns why a watch cannot be had, if trying again would not help.
+func (w *watch) refusal() error {
+	if !isClosed(w.armed) || w.err == nil || errors.Is(w.err, zk.ErrNoNode) || transient(w.err) {
+		return nil
+	}
+	return fmt.Errorf("a node in the lock's queue cannot be watched: %w", w.err)
 }
 
 // watch returns the watch on a node's data, setting it if there is none. The
@@ -113,4 +128,39 @@ func (s *Session) fire(key watchKey, deleted bool) {
 		delete(s.watches, key)
 		w.fire(deleted)
 	}
+}
+
+// notify takes the client's events. It is called from the client's own
+// goroutines, also under its locks, and so neither blocks nor calls the client.
+func (s *Session) notify(event zk.Event) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	data, children := watchKey{event.Path, false}, watchKey{event.Path, true}
+	switch event.Type {
+	case zk.EventNodeDeleted:
+		s.fire(data, true)
+		s.fire(children, true)
+		if c := s.contenderAt(event.Path); c != nil {
+			c.vanish(errNodeDeleted)
+		}
+	case zk.EventNodeDataChanged:
+		s.fire(data, false)
+		if c := s.contenderAt(event.Path); c != nil && (c.hold != nil || c.turn != nil) {
+			c.guard()
+		}
+	case zk.EventNodeChildrenChanged:
+		s.fire(children, false)
+	}
+}
+
+// contenderAt returns the live contender whose node path is. s.mu is held.
+func (s *Session) contenderAt(path string) *contender {
+	id, ours := s.ids.of(base(path))
+	if !ours {
+		return nil
+	}
+	if c := s.live[id]; c != nil && slices.Contains(c.nodes, path) {
+		return c
+	}
+	return nil
 }
