@@ -1,10 +1,6 @@
 package zklock
 
-import (
-	"context"
-
-	"github.com/zklock/zklock/internal/goid"
-)
+import "context"
 
 // LockContext is [Locker.Lock] under ctx, as Java's lockInterruptibly: when ctx
 // ends first it returns ctx's error, leaves the lock unheld and no node behind
@@ -19,15 +15,7 @@ func (l *Locker) LockContext(ctx context.Context) error {
 	if ctx.Err() != nil {
 		return wrap("lock", l.queue.dir, ended(ctx))
 	}
-	if l.ownedBy(goid.Get()) {
-		return wrap("lock", l.queue.dir, l.reenter())
-	}
-	h, err := l.take(ctx)
-	if err != nil {
-		return wrap("lock", l.queue.dir, err)
-	}
-	l.own(h)
-	return nil
+	return wrap("lock", l.queue.dir, l.lock(ctx))
 }
 
 // UnlockContext is [Locker.Unlock] that waits for ZooKeeper's confirmation and
@@ -36,7 +24,7 @@ func (l *Locker) LockContext(ctx context.Context) error {
 // When ctx ends first, or has ended already, its error is returned; the lock is
 // released all the same, in the background.
 func (l *Locker) UnlockContext(ctx context.Context) error {
-	return l.unlock(ctx, func() { l.tenancy.Release(wholeTenancy) })
+	return l.unlock(ctx, l.endTenancy)
 }
 
 func (l *Locker) unlock(ctx context.Context, endTenancy func()) error {

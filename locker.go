@@ -86,18 +86,12 @@ func (l *Locker) Lock() {
 }
 
 func (l *Locker) lockSlow() {
-	if l.ownedBy(goid.Get()) {
-		if err := l.reenter(); err != nil {
-			panic(wrap("lock", l.queue.dir, err))
-		}
-		return
-	}
-	h, err := l.take(context.Background())
-	if err != nil {
+	if err := l.lock(context.Background()); err != nil {
 		panic(wrap("lock", l.queue.dir, err))
 	}
-	l.own(h)
 }
+
+func (l *Locker) lock(ctx context.Context) error { return l.enter(ctx, l.take) }
 
 // Unlock gives back what one Lock took. With the outermost one the lock is free
 // for the next: Unlock returns when its delete has been sent, or handed to the
@@ -113,19 +107,21 @@ func (l *Locker) Unlock() {
 		l.depth--
 		return
 	}
-	l.unlockSlow()
+	l.unlockSlow(l.endTenancy)
 }
 
-func (l *Locker) unlockSlow() {
+func (l *Locker) unlockSlow(endTenancy func()) {
 	h, outermost := l.yield()
 	switch {
 	case h == nil:
 		panic(wrap("unlock", l.queue.dir, l.misuse()))
 	case outermost:
-		l.tenancy.Release(wholeTenancy)
+		endTenancy()
 		h.sendRelease()
 	}
 }
+
+func (l *Locker) endTenancy() { l.tenancy.Release(wholeTenancy) }
 
 func (l *Locker) misuse() error {
 	self := goid.Get()
@@ -156,7 +152,7 @@ func (l *Locker) Do(ctx context.Context, fn func(ctx context.Context) error) (er
 		return wrap("do", l.queue.dir, err)
 	}
 	defer func() {
-		l.tenancy.Release(wholeTenancy)
+		l.endTenancy()
 		released := h.release(ctx)
 		switch {
 		case errors.Is(released, ErrLost) && err != nil:

@@ -1,6 +1,7 @@
 package zklock
 
 import (
+	"context"
 	"sync/atomic"
 
 	"github.com/zklock/zklock/internal/goid"
@@ -31,6 +32,18 @@ func (o *ownership) reenter() error {
 	}
 	o.depth++
 	return nil
+}
+
+// enter makes the calling goroutine the owner, once more or by take.
+func (l *Locker) enter(ctx context.Context, take func(context.Context) (*Hold, error)) error {
+	if l.ownedBy(goid.Get()) {
+		return l.reenter()
+	}
+	h, err := take(ctx)
+	if err == nil {
+		l.own(h)
+	}
+	return err
 }
 
 // own makes the calling goroutine the owner, or, WithoutOwner, anyone.

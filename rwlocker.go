@@ -94,14 +94,7 @@ func (l *RWLocker) TryLockFor(ctx context.Context, d time.Duration) (bool, error
 // Unlock gives back what one Lock took, as [Locker.Unlock] does. A read lock that
 // the goroutine took meanwhile stays.
 func (l *RWLocker) Unlock() {
-	h, outermost := l.write.yield()
-	if h == nil {
-		panic(wrap("unlock", l.reads.dir, l.write.misuse()))
-	}
-	if outermost {
-		l.endTenancy()
-		h.sendRelease()
-	}
+	l.write.unlockSlow(l.endTenancy)
 }
 
 // UnlockContext is Unlock with confirmation and errors, as
@@ -116,7 +109,7 @@ func (l *RWLocker) endTenancy() {
 	if l.readers.downgraded(goid.Get()) {
 		l.write.tenancy.Release(wholeTenancy - 1)
 	} else {
-		l.write.tenancy.Release(wholeTenancy)
+		l.write.endTenancy()
 	}
 }
 
@@ -165,28 +158,26 @@ func (l *RWLocker) RLockContext(ctx context.Context) error {
 }
 
 func (l *RWLocker) rlock(ctx context.Context) error {
-	return l.read(func() (*Hold, error) { return l.reads.take(ctx, l.write.tenancy, 1) },
-		func(w *Hold) (*Hold, error) { return l.reads.downgrade(ctx, w) })
+	return l.read(ctx, l.reads.take)
 }
 
 // read makes the calling goroutine a reader: once more, beside its own write
 // lock, or by the queue.
-func (l *RWLocker) read(take func() (*Hold, error), downgrade func(*Hold) (*Hold, error)) error {
-	self := goid.Get()
-	if l.write.ownerless {
-		self = anyone
-	} else if r := l.readers.of(self); r != nil {
-		return r.reenter()
-	}
-	w := l.write.Held()
-	if w != nil && self != anyone {
-		h, err := downgrade(w)
-		if err == nil {
-			l.readers.add(self, h, false)
+func (l *RWLocker) read(ctx context.Context, take func(context.Context, *semaphore.Weighted, int64) (*Hold, error)) error {
+	self := l.reader()
+	if self != anyone {
+		if r := l.readers.of(self); r != nil {
+			return r.reenter()
 		}
-		return err
+		if w := l.write.Held(); w != nil {
+			h, err := l.reads.downgrade(ctx, w)
+			if err == nil {
+				l.readers.add(self, h, false)
+			}
+			return err
+		}
 	}
-	h, err := take()
+	h, err := take(ctx, l.write.tenancy, 1)
 	if err == nil {
 		l.readers.add(self, h, true)
 	}
@@ -206,8 +197,7 @@ func (l *RWLocker) TryRLock() bool {
 }
 
 func (l *RWLocker) tryRLock(ctx context.Context) error {
-	return l.read(func() (*Hold, error) { return l.reads.tryTake(ctx, l.write.tenancy, 1) },
-		func(w *Hold) (*Hold, error) { return l.reads.downgrade(ctx, w) })
+	return l.read(ctx, l.reads.tryTake)
 }
 
 // TryRLockFor is [Locker.TryLockFor] for reading.
@@ -215,21 +205,8 @@ func (l *RWLocker) TryRLockFor(ctx context.Context, d time.Duration) (bool, erro
 	if ctx.Err() != nil {
 		return false, wrap("try", l.reads.dir, ended(ctx))
 	}
-	var err error
-	if d <= 0 {
-		err = l.tryRLock(ctx)
-	} else {
-		timed, cancel := context.WithTimeout(ctx, d)
-		defer cancel()
-		err = l.rlock(timed)
-	}
-	switch {
-	case err == nil:
-		return true, nil
-	case timeIsUp(ctx, err):
-		return false, nil
-	}
-	return false, wrap("try", l.reads.dir, err)
+	ok, err := tryFor(ctx, d, l.tryRLock, l.rlock)
+	return ok, wrap("try", l.reads.dir, err)
 }
 
 // RUnlock gives back what one RLock took, as [Locker.Unlock] does. It panics if

@@ -45,27 +45,26 @@ func (l *Locker) TryLockFor(ctx context.Context, d time.Duration) (bool, error) 
 	if ctx.Err() != nil {
 		return false, wrap("try", l.queue.dir, ended(ctx))
 	}
-	if l.ownedBy(goid.Get()) {
-		err := l.reenter()
-		return err == nil, wrap("try", l.queue.dir, err)
-	}
-	var h *Hold
+	once := func(ctx context.Context) error { return l.enter(ctx, l.tryTake) }
+	ok, err := tryFor(ctx, d, once, l.lock)
+	return ok, wrap("try", l.queue.dir, err)
+}
+
+// tryFor calls wait under a ctx that ends after d, or once if d leaves no time to
+// wait. It is false without an error when the time is up.
+func tryFor(ctx context.Context, d time.Duration, once, wait func(context.Context) error) (bool, error) {
 	var err error
 	if d <= 0 {
-		h, err = l.tryTake(ctx)
+		err = once(ctx)
 	} else {
 		timed, cancel := context.WithTimeout(ctx, d)
 		defer cancel()
-		h, err = l.take(timed)
+		err = wait(timed)
 	}
-	switch {
-	case err == nil:
-		l.own(h)
-		return true, nil
-	case timeIsUp(ctx, err):
+	if timeIsUp(ctx, err) {
 		return false, nil
 	}
-	return false, wrap("try", l.queue.dir, err)
+	return err == nil, err
 }
 
 // timeIsUp tells whether err of a try says no more than that the lock was not to
