@@ -13,9 +13,9 @@ import "context"
 // it.
 func (l *Locker) LockContext(ctx context.Context) error {
 	if ctx.Err() != nil {
-		return wrap("lock", l.queue.dir, ended(ctx))
+		return wrap("lock", l.Path(), ended(ctx))
 	}
-	return wrap("lock", l.queue.dir, l.lock(ctx))
+	return wrap("lock", l.Path(), l.lock(ctx))
 }
 
 // UnlockContext is [Locker.Unlock] that waits for ZooKeeper's confirmation and
@@ -24,7 +24,7 @@ func (l *Locker) LockContext(ctx context.Context) error {
 // When ctx ends first, or has ended already, its error is returned; the lock is
 // released all the same, in the background.
 func (l *Locker) UnlockContext(ctx context.Context) error {
-	return l.unlock(ctx, l.endTenancy)
+	return l.unlock(ctx, l.tenancy.end)
 }
 
 func (l *Locker) unlock(ctx context.Context, endTenancy func()) error {
@@ -39,5 +39,5 @@ func (l *Locker) unlock(ctx context.Context, endTenancy func()) error {
 	case h.state.Load() == holdLost:
 		err = ErrLost
 	}
-	return wrap("unlock", l.queue.dir, err)
+	return wrap("unlock", l.Path(), err)
 }

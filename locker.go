@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math"
 	"sync"
 
 	"golang.org/x/sync/semaphore"
@@ -23,17 +22,10 @@ import (
 // is at least as strong as a mutex. The goroutines that an owner starts are not
 // owners, and an owner that ends without Unlock keeps the lock.
 type Locker struct {
-	queue     *queue
-	ownerless bool
+	tenancy
 	ownership
-
-	// tenancy lets in one goroutine of this process at a time, or, for reading,
-	// several: whoever has lost the lock keeps its share until its Unlock.
-	tenancy *semaphore.Weighted
+	ownerless bool
 }
-
-// wholeTenancy is what an exclusive owner takes of a tenancy; a reader takes 1.
-const wholeTenancy = math.MaxInt64
 
 var _ sync.Locker = (*Locker)(nil)
 
@@ -48,7 +40,11 @@ func New(s *Session, path string, opts ...Option) (*Locker, error) {
 	if o.handoff > 1 || o.retention > 0 {
 		q.cohort = &cohort{queue: q, limit: o.handoff, retention: o.retention}
 	}
-	return &Locker{queue: q, ownerless: o.ownerless, tenancy: semaphore.NewWeighted(wholeTenancy)}, nil
+	return newLocker(q, o), nil
+}
+
+func newLocker(q *queue, o *options) *Locker {
+	return &Locker{tenancy: tenancy{q, semaphore.NewWeighted(allShares), allShares}, ownerless: o.ownerless}
 }
 
 func newQueue(s *Session, path string, k kind, opts []Option) (*queue, *options, error) {
@@ -87,7 +83,7 @@ func (l *Locker) Lock() {
 
 func (l *Locker) lockSlow() {
 	if err := l.lock(context.Background()); err != nil {
-		panic(wrap("lock", l.queue.dir, err))
+		panic(wrap("lock", l.Path(), err))
 	}
 }
 
@@ -107,21 +103,19 @@ func (l *Locker) Unlock() {
 		l.depth--
 		return
 	}
-	l.unlockSlow(l.endTenancy)
+	l.unlockSlow(l.tenancy.end)
 }
 
 func (l *Locker) unlockSlow(endTenancy func()) {
 	h, outermost := l.yield()
 	switch {
 	case h == nil:
-		panic(wrap("unlock", l.queue.dir, l.misuse()))
+		panic(wrap("unlock", l.Path(), l.misuse()))
 	case outermost:
 		endTenancy()
 		h.sendRelease()
 	}
 }
-
-func (l *Locker) endTenancy() { l.tenancy.Release(wholeTenancy) }
 
 func (l *Locker) misuse() error {
 	self := goid.Get()
@@ -129,10 +123,6 @@ func (l *Locker) misuse() error {
 		return fmt.Errorf("goroutine %d owns it, and the caller is goroutine %d: %w", owner, self, ErrNotHeld)
 	}
 	return fmt.Errorf("it is not locked (the caller is goroutine %d): %w", self, ErrNotHeld)
-}
-
-func (l *Locker) take(ctx context.Context) (*Hold, error) {
-	return l.queue.take(ctx, l.tenancy, wholeTenancy)
 }
 
 // Do runs fn while it holds the lock: it takes it as [Locker.LockContext] does,
@@ -145,20 +135,20 @@ func (l *Locker) take(ctx context.Context) (*Hold, error) {
 // locking l inside fn waits for ever.
 func (l *Locker) Do(ctx context.Context, fn func(ctx context.Context) error) (err error) {
 	if ctx.Err() != nil {
-		return wrap("do", l.queue.dir, ended(ctx))
+		return wrap("do", l.Path(), ended(ctx))
 	}
 	h, err := l.take(ctx)
 	if err != nil {
-		return wrap("do", l.queue.dir, err)
+		return wrap("do", l.Path(), err)
 	}
 	defer func() {
-		l.endTenancy()
+		l.tenancy.end()
 		released := h.release(ctx)
 		switch {
 		case errors.Is(released, ErrLost) && err != nil:
-			err = wrap("do", l.queue.dir, fmt.Errorf("%w; it ended with: %w", ErrLost, err))
+			err = wrap("do", l.Path(), fmt.Errorf("%w; it ended with: %w", ErrLost, err))
 		case errors.Is(released, ErrLost), err == nil && ctx.Err() == nil:
-			err = wrap("do", l.queue.dir, released)
+			err = wrap("do", l.Path(), released)
 		}
 	}()
 	return fn(h.under(ctx))
@@ -169,11 +159,11 @@ func (l *Locker) Do(ctx context.Context, fn func(ctx context.Context) error) (er
 // other goroutines.
 func (l *Locker) Acquire(ctx context.Context) (*Hold, error) {
 	if ctx.Err() != nil {
-		return nil, wrap("acquire", l.queue.dir, ended(ctx))
+		return nil, wrap("acquire", l.Path(), ended(ctx))
 	}
 	a := l.queue.attempt(ctx)
 	h, err := l.queue.acquire(ctx, a)
-	return h, wrap("acquire", l.queue.dir, a.failed(err))
+	return h, wrap("acquire", l.Path(), a.failed(err))
 }
 
 // TryAcquire is Acquire without the wait: it returns [ErrLocked] if somebody
@@ -181,9 +171,9 @@ func (l *Locker) Acquire(ctx context.Context) (*Hold, error) {
 // connection it waits for one, as long as ctx lives.
 func (l *Locker) TryAcquire(ctx context.Context) (*Hold, error) {
 	if ctx.Err() != nil {
-		return nil, wrap("try", l.queue.dir, ended(ctx))
+		return nil, wrap("try", l.Path(), ended(ctx))
 	}
 	a := l.queue.attempt(ctx)
 	h, err := l.queue.try(ctx, a)
-	return h, wrap("try", l.queue.dir, a.failed(err))
+	return h, wrap("try", l.Path(), a.failed(err))
 }

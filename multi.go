@@ -31,10 +31,10 @@ func NewMulti(lockers ...*Locker) *MultiLocker {
 		panic("zklock: NewMulti needs at least one Locker, and none of them nil")
 	}
 	m := &MultiLocker{lockers: slices.Clone(lockers)}
-	slices.SortFunc(m.lockers, func(a, b *Locker) int { return strings.Compare(a.queue.dir, b.queue.dir) })
+	slices.SortFunc(m.lockers, func(a, b *Locker) int { return strings.Compare(a.Path(), b.Path()) })
 	for i, l := range m.lockers[1:] {
-		if l.queue.dir == m.lockers[i].queue.dir {
-			panic(fmt.Sprintf("zklock: NewMulti: path %q is given twice", l.queue.dir))
+		if l.Path() == m.lockers[i].Path() {
+			panic(fmt.Sprintf("zklock: NewMulti: path %q is given twice", l.Path()))
 		}
 	}
 	return m
@@ -148,7 +148,7 @@ func (m *MultiLocker) UnlockContext(ctx context.Context) error {
 func (m *MultiLocker) owned() error {
 	for _, l := range m.lockers {
 		if l.Held() == nil {
-			return fmt.Errorf("%s: %w", l.queue.dir, l.misuse())
+			return fmt.Errorf("%s: %w", l.Path(), l.misuse())
 		}
 	}
 	return nil
@@ -206,7 +206,7 @@ func (m *MultiLocker) Lost() <-chan struct{} {
 func (m *MultiLocker) paths() string {
 	paths := make([]string, len(m.lockers))
 	for i, l := range m.lockers {
-		paths[i] = l.queue.dir
+		paths[i] = l.Path()
 	}
 	return strings.Join(paths, ",")
 }

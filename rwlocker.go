@@ -6,8 +6,6 @@ import (
 	"sync"
 	"time"
 
-	"golang.org/x/sync/semaphore"
-
 	"github.com/zklock/zklock/internal/goid"
 )
 
@@ -30,7 +28,7 @@ import (
 // Curator's InterProcessMutex does not see readers and writers.
 type RWLocker struct {
 	write   *Locker
-	reads   *queue
+	reads   tenancy
 	readers readers
 }
 
@@ -43,14 +41,12 @@ func NewRW(s *Session, path string, opts ...Option) (*RWLocker, error) {
 	}
 	reads := *writes
 	reads.kind = reading
-	return &RWLocker{
-		write: &Locker{queue: writes, ownerless: o.ownerless, tenancy: semaphore.NewWeighted(wholeTenancy)},
-		reads: &reads,
-	}, nil
+	write := newLocker(writes, o)
+	return &RWLocker{write: write, reads: tenancy{&reads, write.shares, 1}}, nil
 }
 
 // Path returns the lock's path.
-func (l *RWLocker) Path() string { return l.reads.path }
+func (l *RWLocker) Path() string { return l.write.Path() }
 
 // upgrading returns ErrUpgrade if the calling goroutine may read and not write.
 func (l *RWLocker) upgrading() error {
@@ -64,7 +60,7 @@ func (l *RWLocker) upgrading() error {
 // [ErrUpgrade], if the calling goroutine holds it for reading only.
 func (l *RWLocker) Lock() {
 	if err := l.upgrading(); err != nil {
-		panic(wrap("lock", l.reads.dir, err))
+		panic(wrap("lock", l.Path(), err))
 	}
 	l.write.Lock()
 }
@@ -73,7 +69,7 @@ func (l *RWLocker) Lock() {
 // [ErrUpgrade] if the calling goroutine holds it for reading only.
 func (l *RWLocker) LockContext(ctx context.Context) error {
 	if err := l.upgrading(); err != nil {
-		return wrap("lock", l.reads.dir, err)
+		return wrap("lock", l.Path(), err)
 	}
 	return l.write.LockContext(ctx)
 }
@@ -86,7 +82,7 @@ func (l *RWLocker) TryLock() bool { return l.upgrading() == nil && l.write.TryLo
 // goroutine holds the lock for reading only.
 func (l *RWLocker) TryLockFor(ctx context.Context, d time.Duration) (bool, error) {
 	if err := l.upgrading(); err != nil {
-		return false, wrap("try", l.reads.dir, err)
+		return false, wrap("try", l.Path(), err)
 	}
 	return l.write.TryLockFor(ctx, d)
 }
@@ -107,9 +103,9 @@ func (l *RWLocker) UnlockContext(ctx context.Context) error {
 // if the owner goes on reading.
 func (l *RWLocker) endTenancy() {
 	if l.readers.downgraded(goid.Get()) {
-		l.write.tenancy.Release(wholeTenancy - 1)
+		l.write.shares.Release(allShares - 1)
 	} else {
-		l.write.endTenancy()
+		l.write.tenancy.end()
 	}
 }
 
@@ -145,16 +141,16 @@ func (r *rlocker) Unlock() { (*RWLocker)(r).RUnlock() }
 // RLock takes the lock for reading, as [Locker.Lock] does, with the same panics.
 func (l *RWLocker) RLock() {
 	if err := l.rlock(context.Background()); err != nil {
-		panic(wrap("rlock", l.reads.dir, err))
+		panic(wrap("rlock", l.Path(), err))
 	}
 }
 
 // RLockContext takes the lock for reading, as [Locker.LockContext] does.
 func (l *RWLocker) RLockContext(ctx context.Context) error {
 	if ctx.Err() != nil {
-		return wrap("rlock", l.reads.dir, ended(ctx))
+		return wrap("rlock", l.Path(), ended(ctx))
 	}
-	return wrap("rlock", l.reads.dir, l.rlock(ctx))
+	return wrap("rlock", l.Path(), l.rlock(ctx))
 }
 
 func (l *RWLocker) rlock(ctx context.Context) error {
@@ -163,21 +159,21 @@ func (l *RWLocker) rlock(ctx context.Context) error {
 
 // read makes the calling goroutine a reader: once more, beside its own write
 // lock, or by the queue.
-func (l *RWLocker) read(ctx context.Context, take func(context.Context, *semaphore.Weighted, int64) (*Hold, error)) error {
+func (l *RWLocker) read(ctx context.Context, take func(context.Context) (*Hold, error)) error {
 	self := l.reader()
 	if self != anyone {
 		if r := l.readers.of(self); r != nil {
 			return r.reenter()
 		}
 		if w := l.write.Held(); w != nil {
-			h, err := l.reads.downgrade(ctx, w)
+			h, err := l.reads.queue.downgrade(ctx, w)
 			if err == nil {
 				l.readers.add(self, h, false)
 			}
 			return err
 		}
 	}
-	h, err := take(ctx, l.write.tenancy, 1)
+	h, err := take(ctx)
 	if err == nil {
 		l.readers.add(self, h, true)
 	}
@@ -187,7 +183,7 @@ func (l *RWLocker) read(ctx context.Context, take func(context.Context, *semapho
 // TryRLock takes the lock for reading if no writer holds it or waits for it, as
 // [Locker.TryLock] does.
 func (l *RWLocker) TryRLock() bool {
-	s := l.reads.session
+	s := l.reads.queue.session
 	if s.current() == nil && l.readers.of(goid.Get()) == nil {
 		return false
 	}
@@ -203,10 +199,10 @@ func (l *RWLocker) tryRLock(ctx context.Context) error {
 // TryRLockFor is [Locker.TryLockFor] for reading.
 func (l *RWLocker) TryRLockFor(ctx context.Context, d time.Duration) (bool, error) {
 	if ctx.Err() != nil {
-		return false, wrap("try", l.reads.dir, ended(ctx))
+		return false, wrap("try", l.Path(), ended(ctx))
 	}
 	ok, err := tryFor(ctx, d, l.tryRLock, l.rlock)
-	return ok, wrap("try", l.reads.dir, err)
+	return ok, wrap("try", l.Path(), err)
 }
 
 // RUnlock gives back what one RLock took, as [Locker.Unlock] does. It panics if
@@ -214,7 +210,7 @@ func (l *RWLocker) TryRLockFor(ctx context.Context, d time.Duration) (bool, erro
 func (l *RWLocker) RUnlock() {
 	r, outermost := l.readers.yield(l.reader())
 	if r == nil {
-		panic(wrap("runlock", l.reads.dir, ErrNotHeld))
+		panic(wrap("runlock", l.Path(), ErrNotHeld))
 	}
 	if outermost {
 		l.endRead(r)
@@ -236,12 +232,12 @@ func (l *RWLocker) RUnlockContext(ctx context.Context) error {
 	case errors.Is(r.hold.Err(), ErrLost):
 		err = ErrLost
 	}
-	return wrap("runlock", l.reads.dir, err)
+	return wrap("runlock", l.Path(), err)
 }
 
 func (l *RWLocker) endRead(r *reader) {
 	if r.tenant {
-		l.write.tenancy.Release(1)
+		l.reads.end()
 	}
 }
 
@@ -265,20 +261,20 @@ func (l *RWLocker) RLost() <-chan struct{} {
 // RAcquire takes the lock for reading as a handle, as [Locker.Acquire] does.
 func (l *RWLocker) RAcquire(ctx context.Context) (*Hold, error) {
 	if ctx.Err() != nil {
-		return nil, wrap("racquire", l.reads.dir, ended(ctx))
+		return nil, wrap("racquire", l.Path(), ended(ctx))
 	}
-	a := l.reads.attempt(ctx)
-	h, err := l.reads.acquire(ctx, a)
-	return h, wrap("racquire", l.reads.dir, a.failed(err))
+	a := l.reads.queue.attempt(ctx)
+	h, err := l.reads.queue.acquire(ctx, a)
+	return h, wrap("racquire", l.Path(), a.failed(err))
 }
 
 // TryRAcquire is [Locker.TryAcquire] for reading: [ErrLocked] if a writer holds
 // the lock or waits for it.
 func (l *RWLocker) TryRAcquire(ctx context.Context) (*Hold, error) {
 	if ctx.Err() != nil {
-		return nil, wrap("rtry", l.reads.dir, ended(ctx))
+		return nil, wrap("rtry", l.Path(), ended(ctx))
 	}
-	a := l.reads.attempt(ctx)
-	h, err := l.reads.try(ctx, a)
-	return h, wrap("rtry", l.reads.dir, a.failed(err))
+	a := l.reads.queue.attempt(ctx)
+	h, err := l.reads.queue.try(ctx, a)
+	return h, wrap("rtry", l.Path(), a.failed(err))
 }

@@ -3,25 +3,37 @@ package zklock
 import (
 	"context"
 	"errors"
+	"math"
 
 	"golang.org/x/sync/semaphore"
 )
 
-// take gets the lock from the queue, and then a share of the tenancy, which an
-// owner that has lost the lock keeps until its Unlock: inside one process the
-// lock is never weaker than a mutex.
-func (q *queue) take(ctx context.Context, tenancy *semaphore.Weighted, share int64) (*Hold, error) {
-	a := q.attempt(ctx)
+// tenancy is how the owners in one process get a lock: from its queue, and then
+// a share in what the process has of it, which an owner that has lost the lock
+// keeps until its Unlock. So inside a process the lock is never weaker than a
+// mutex.
+type tenancy struct {
+	queue  *queue
+	shares *semaphore.Weighted // of readers and writers in common
+	share  int64               // that an owner takes of them
+}
+
+// allShares is what an exclusive owner takes; a reader takes one.
+const allShares = math.MaxInt64
+
+// take waits for the lock, and for an owner that has lost it.
+func (t *tenancy) take(ctx context.Context) (*Hold, error) {
+	a := t.queue.attempt(ctx)
 	for {
-		h, err := q.acquire(ctx, a)
+		h, err := t.queue.acquire(ctx, a)
 		if err != nil {
 			return nil, a.failed(err)
 		}
-		if tenancy.TryAcquire(share) {
+		if t.shares.TryAcquire(t.share) {
 			return h, nil
 		}
 		held := h.under(ctx)
-		entered := tenancy.Acquire(held, share) == nil
+		entered := t.shares.Acquire(held, t.share) == nil
 		// The node may have been deleted meanwhile, unseen, between two connections.
 		if entered && h.contender.confirm(held) == nil && h.Err() == nil {
 			return h, nil
@@ -29,7 +41,7 @@ func (q *queue) take(ctx context.Context, tenancy *semaphore.Weighted, share int
 		lost := h.Err()
 		h.leave()
 		if entered {
-			tenancy.Release(share)
+			t.end()
 		}
 		switch {
 		case errors.Is(lost, ErrReleased):
@@ -41,15 +53,18 @@ func (q *queue) take(ctx context.Context, tenancy *semaphore.Weighted, share int
 }
 
 // tryTake is take without waiting for another owner, here or elsewhere.
-func (q *queue) tryTake(ctx context.Context, tenancy *semaphore.Weighted, share int64) (*Hold, error) {
-	a := q.attempt(ctx)
-	h, err := q.try(ctx, a)
+func (t *tenancy) tryTake(ctx context.Context) (*Hold, error) {
+	a := t.queue.attempt(ctx)
+	h, err := t.queue.try(ctx, a)
 	if err != nil {
 		return nil, a.failed(err)
 	}
-	if !tenancy.TryAcquire(share) {
+	if !t.shares.TryAcquire(t.share) {
 		h.leave()
 		return nil, a.failed(ErrLocked)
 	}
 	return h, nil
 }
+
+// end gives the owner's share back.
+func (t *tenancy) end() { t.shares.Release(t.share) }

@@ -43,11 +43,11 @@ func (l *Locker) tryLock(deadline time.Time) error {
 // leaves the lock unheld and no node behind.
 func (l *Locker) TryLockFor(ctx context.Context, d time.Duration) (bool, error) {
 	if ctx.Err() != nil {
-		return false, wrap("try", l.queue.dir, ended(ctx))
+		return false, wrap("try", l.Path(), ended(ctx))
 	}
 	once := func(ctx context.Context) error { return l.enter(ctx, l.tryTake) }
 	ok, err := tryFor(ctx, d, once, l.lock)
-	return ok, wrap("try", l.queue.dir, err)
+	return ok, wrap("try", l.Path(), err)
 }
 
 // tryFor calls wait under a ctx that ends after d, or once if d leaves no time to
@@ -81,5 +81,5 @@ func (l *Locker) tryTake(ctx context.Context) (*Hold, error) {
 	if l.owner.Load() != nobody {
 		return nil, l.queue.attempt(ctx).failed(ErrLocked)
 	}
-	return l.queue.tryTake(ctx, l.tenancy, wholeTenancy)
+	return l.tenancy.tryTake(ctx)
 }
