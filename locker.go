@@ -47,23 +47,6 @@ func newLocker(q *queue, o *options) *Locker {
 	return &Locker{tenancy: tenancy{q, semaphore.NewWeighted(allShares), allShares}, ownerless: o.ownerless}
 }
 
-func newQueue(s *Session, path string, k kind, opts []Option) (*queue, *options, error) {
-	if s == nil {
-		return nil, nil, wrap("new", path, errors.New("the session is nil: make one with Connect"))
-	}
-	if err := checkPath(path); err != nil {
-		return nil, nil, err
-	}
-	o, err := newOptions(path, opts)
-	if err != nil {
-		return nil, nil, wrap("new", path, err)
-	}
-	if s.ctx.Err() != nil {
-		return nil, nil, wrap("new", path, ErrClosed)
-	}
-	return &queue{session: s, path: path, dir: path, kind: k, data: o.data, acl: o.acl, trace: o.trace}, o, nil
-}
-
 // Path returns the lock's path.
 func (l *Locker) Path() string { return l.queue.path }
 
@@ -158,22 +141,12 @@ func (l *Locker) Do(ctx context.Context, fn func(ctx context.Context) error) (er
 // [Locker.LockContext] does. Handles are not reentrant, and may be passed to
 // other goroutines.
 func (l *Locker) Acquire(ctx context.Context) (*Hold, error) {
-	if ctx.Err() != nil {
-		return nil, wrap("acquire", l.Path(), ended(ctx))
-	}
-	a := l.queue.attempt(ctx)
-	h, err := l.queue.acquire(ctx, a)
-	return h, wrap("acquire", l.Path(), a.failed(err))
+	return l.queue.handle(ctx, "acquire", l.queue.acquire)
 }
 
 // TryAcquire is Acquire without the wait: it returns [ErrLocked] if somebody
 // else holds the lock or waits for it, which costs no write. While there is no
 // connection it waits for one, as long as ctx lives.
 func (l *Locker) TryAcquire(ctx context.Context) (*Hold, error) {
-	if ctx.Err() != nil {
-		return nil, wrap("try", l.Path(), ended(ctx))
-	}
-	a := l.queue.attempt(ctx)
-	h, err := l.queue.try(ctx, a)
-	return h, wrap("try", l.Path(), a.failed(err))
+	return l.queue.handle(ctx, "try", l.queue.try)
 }

@@ -36,6 +36,33 @@ var (
 	errStale = errors.New("zklock: the connection changed")
 )
 
+func newQueue(s *Session, path string, k kind, opts []Option) (*queue, *options, error) {
+	if s == nil {
+		return nil, nil, wrap("new", path, errors.New("the session is nil: make one with Connect"))
+	}
+	if err := checkPath(path); err != nil {
+		return nil, nil, err
+	}
+	o, err := newOptions(path, opts)
+	if err != nil {
+		return nil, nil, wrap("new", path, err)
+	}
+	if s.ctx.Err() != nil {
+		return nil, nil, wrap("new", path, ErrClosed)
+	}
+	return &queue{session: s, path: path, dir: path, kind: k, data: o.data, acl: o.acl, trace: o.trace}, o, nil
+}
+
+// handle takes the lock by get for whoever has the Hold.
+func (q *queue) handle(ctx context.Context, op string, get func(context.Context, *attempt) (*Hold, error)) (*Hold, error) {
+	if ctx.Err() != nil {
+		return nil, wrap(op, q.path, ended(ctx))
+	}
+	a := q.attempt(ctx)
+	h, err := get(ctx, a)
+	return h, wrap(op, q.path, a.failed(err))
+}
+
 // acquire enters the queue and waits for its head. A place that is lost while
 // waiting is taken anew, at the tail. After an error no node is left, or it is
 // being deleted in the background.

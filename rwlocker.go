@@ -260,21 +260,11 @@ func (l *RWLocker) RLost() <-chan struct{} {
 
 // RAcquire takes the lock for reading as a handle, as [Locker.Acquire] does.
 func (l *RWLocker) RAcquire(ctx context.Context) (*Hold, error) {
-	if ctx.Err() != nil {
-		return nil, wrap("racquire", l.Path(), ended(ctx))
-	}
-	a := l.reads.queue.attempt(ctx)
-	h, err := l.reads.queue.acquire(ctx, a)
-	return h, wrap("racquire", l.Path(), a.failed(err))
+	return l.reads.queue.handle(ctx, "racquire", l.reads.queue.acquire)
 }
 
 // TryRAcquire is [Locker.TryAcquire] for reading: [ErrLocked] if a writer holds
 // the lock or waits for it.
 func (l *RWLocker) TryRAcquire(ctx context.Context) (*Hold, error) {
-	if ctx.Err() != nil {
-		return nil, wrap("rtry", l.Path(), ended(ctx))
-	}
-	a := l.reads.queue.attempt(ctx)
-	h, err := l.reads.queue.try(ctx, a)
-	return h, wrap("rtry", l.Path(), a.failed(err))
+	return l.reads.queue.handle(ctx, "rtry", l.reads.queue.try)
 }
