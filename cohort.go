@@ -57,7 +57,7 @@ func (t *cohort) acquire(ctx context.Context, a *attempt) (*Hold, error) {
 	if t.limit == 1 || t.node == nil && !t.fetching && t.waiting.Len() == 0 {
 		t.fetching = true
 		s.mu.Unlock()
-		return t.fetch(ctx, a, t.queue.enterAndWait)
+		return t.fetch(ctx, a, t.queue.acquire)
 	}
 	m := &member{called: make(chan struct{})}
 	place := t.waiting.PushBack(m)
@@ -70,7 +70,7 @@ func (t *cohort) acquire(ctx context.Context, a *attempt) (*Hold, error) {
 		return nil, t.quit(ctx, m, place)
 	}
 	if m.hold == nil {
-		return t.fetch(ctx, a, t.queue.enterAndWait)
+		return t.fetch(ctx, a, t.queue.acquire)
 	}
 	if ctx.Err() != nil {
 		m.hold.leave()
@@ -95,7 +95,7 @@ func (t *cohort) try(ctx context.Context, a *attempt) (*Hold, error) {
 	case busy:
 		return nil, ErrLocked
 	}
-	return t.fetch(ctx, a, t.queue.tryQueue)
+	return t.fetch(ctx, a, t.queue.try)
 }
 
 // quit takes m out of the cohort when its ctx has ended.

@@ -37,14 +37,15 @@ func New(s *Session, path string, opts ...Option) (*Locker, error) {
 	if err != nil {
 		return nil, err
 	}
+	l := newLocker(q, o)
 	if o.handoff > 1 || o.retention > 0 {
-		q.cohort = &cohort{queue: q, limit: o.handoff, retention: o.retention}
+		l.from = &cohort{queue: q, limit: o.handoff, retention: o.retention}
 	}
-	return newLocker(q, o), nil
+	return l, nil
 }
 
 func newLocker(q *queue, o *options) *Locker {
-	return &Locker{tenancy: tenancy{q, semaphore.NewWeighted(allShares), allShares}, ownerless: o.ownerless}
+	return &Locker{tenancy: tenancy{q, q, semaphore.NewWeighted(allShares), allShares}, ownerless: o.ownerless}
 }
 
 // Path returns the lock's path.
@@ -141,12 +142,12 @@ func (l *Locker) Do(ctx context.Context, fn func(ctx context.Context) error) (er
 // [Locker.LockContext] does. Handles are not reentrant, and may be passed to
 // other goroutines.
 func (l *Locker) Acquire(ctx context.Context) (*Hold, error) {
-	return l.queue.handle(ctx, "acquire", l.queue.acquire)
+	return l.queue.handle(ctx, "acquire", l.from.acquire)
 }
 
 // TryAcquire is Acquire without the wait: it returns [ErrLocked] if somebody
 // else holds the lock or waits for it, which costs no write. While there is no
 // connection it waits for one, as long as ctx lives.
 func (l *Locker) TryAcquire(ctx context.Context) (*Hold, error) {
-	return l.queue.handle(ctx, "try", l.queue.try)
+	return l.queue.handle(ctx, "try", l.from.try)
 }

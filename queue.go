@@ -22,8 +22,14 @@ type queue struct {
 	kind    kind
 	data    []byte
 	acl     []zk.ACL
-	trace   *Trace  // nil without WithTrace
-	cohort  *cohort // nil without WithHandoff and WithRetention
+	trace   *Trace // nil without WithTrace
+}
+
+// acquirer is where a call gets the lock from: the queue, or a cohort, which
+// stands there for several owners.
+type acquirer interface {
+	acquire(context.Context, *attempt) (*Hold, error)
+	try(context.Context, *attempt) (*Hold, error)
 }
 
 var (
@@ -67,13 +73,6 @@ func (q *queue) handle(ctx context.Context, op string, get func(context.Context,
 // waiting is taken anew, at the tail. After an error no node is left, or it is
 // being deleted in the background.
 func (q *queue) acquire(ctx context.Context, a *attempt) (*Hold, error) {
-	if q.cohort != nil {
-		return q.cohort.acquire(ctx, a)
-	}
-	return q.enterAndWait(ctx, a)
-}
-
-func (q *queue) enterAndWait(ctx context.Context, a *attempt) (*Hold, error) {
 	for try := 0; ; try++ {
 		c, view, err := q.enter(ctx)
 		if err != nil {
@@ -96,13 +95,6 @@ func (q *queue) enterAndWait(ctx context.Context, a *attempt) (*Hold, error) {
 // try takes the lock if nobody is in its way, and otherwise returns ErrLocked,
 // without a write if it can.
 func (q *queue) try(ctx context.Context, a *attempt) (*Hold, error) {
-	if q.cohort != nil {
-		return q.cohort.try(ctx, a)
-	}
-	return q.tryQueue(ctx, a)
-}
-
-func (q *queue) tryQueue(ctx context.Context, a *attempt) (*Hold, error) {
 	for try := 0; ; try++ {
 		view, err := q.session.freshList(ctx, q.dir)
 		if err == nil && view.blocks(q.kind) {

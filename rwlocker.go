@@ -42,7 +42,7 @@ func NewRW(s *Session, path string, opts ...Option) (*RWLocker, error) {
 	reads := *writes
 	reads.kind = reading
 	write := newLocker(writes, o)
-	return &RWLocker{write: write, reads: tenancy{&reads, write.shares, 1}}, nil
+	return &RWLocker{write: write, reads: tenancy{&reads, &reads, write.shares, 1}}, nil
 }
 
 // Path returns the lock's path.
@@ -260,11 +260,11 @@ func (l *RWLocker) RLost() <-chan struct{} {
 
 // RAcquire takes the lock for reading as a handle, as [Locker.Acquire] does.
 func (l *RWLocker) RAcquire(ctx context.Context) (*Hold, error) {
-	return l.reads.queue.handle(ctx, "racquire", l.reads.queue.acquire)
+	return l.reads.queue.handle(ctx, "racquire", l.reads.from.acquire)
 }
 
 // TryRAcquire is [Locker.TryAcquire] for reading: [ErrLocked] if a writer holds
 // the lock or waits for it.
 func (l *RWLocker) TryRAcquire(ctx context.Context) (*Hold, error) {
-	return l.reads.queue.handle(ctx, "rtry", l.reads.queue.try)
+	return l.reads.queue.handle(ctx, "rtry", l.reads.from.try)
 }

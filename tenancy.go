@@ -14,6 +14,7 @@ import (
 // mutex.
 type tenancy struct {
 	queue  *queue
+	from   acquirer
 	shares *semaphore.Weighted // of readers and writers in common
 	share  int64               // that an owner takes of them
 }
@@ -25,7 +26,7 @@ const allShares = math.MaxInt64
 func (t *tenancy) take(ctx context.Context) (*Hold, error) {
 	a := t.queue.attempt(ctx)
 	for {
-		h, err := t.queue.acquire(ctx, a)
+		h, err := t.from.acquire(ctx, a)
 		if err != nil {
 			return nil, a.failed(err)
 		}
@@ -55,7 +56,7 @@ func (t *tenancy) take(ctx context.Context) (*Hold, error) {
 // tryTake is take without waiting for another owner, here or elsewhere.
 func (t *tenancy) tryTake(ctx context.Context) (*Hold, error) {
 	a := t.queue.attempt(ctx)
-	h, err := t.queue.try(ctx, a)
+	h, err := t.from.try(ctx, a)
 	if err != nil {
 		return nil, a.failed(err)
 	}
