@@ -12,14 +12,9 @@ import (
 	"github.com/go-zookeeper/zk"
 )
 
-const (
-	// minDialTime is the least that a dial or a handshake gets: a session
-	// timeout of a second would leave no server the time to answer.
-	minDialTime = 250 * time.Millisecond
-
-	firstPause = 20 * time.Millisecond
-	maxPause   = time.Second
-)
+// minDialTime is the least that a dial or a handshake gets: a session timeout of
+// a second would leave no server the time to answer.
+const minDialTime = 250 * time.Millisecond
 
 // dialer makes the connections of a session.
 type dialer struct {
@@ -131,7 +126,7 @@ func (d *dialer) pause() error {
 	if round == 0 {
 		return d.session.ctx.Err()
 	}
-	return sleep(d.session.ctx, min(firstPause<<min(round-1, 10), maxPause))
+	return sleep(d.session.ctx, pauseBefore(int(round)))
 }
 
 // cut closes the newest connection, whatever stands on it.
@@ -141,18 +136,6 @@ func (d *dialer) cut() {
 	d.mu.Unlock()
 	if l != nil {
 		l.Close()
-	}
-}
-
-// sleep waits for d, or for the end of ctx, of which it returns the reason.
-func sleep(ctx context.Context, d time.Duration) error {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return nil
-	case <-ctx.Done():
-		return ended(ctx)
 	}
 }
 

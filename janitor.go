@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/go-zookeeper/zk"
 )
@@ -238,13 +237,4 @@ func (s *Session) forget(c *contender) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	delete(s.live, c.id)
-}
-
-// pauseBefore returns how long to wait before another try: nothing at first,
-// since most faults show as a lost connection, whose return is waited for.
-func pauseBefore(try int) time.Duration {
-	if try == 0 {
-		return 0
-	}
-	return min(firstPause<<min(try-1, 10), maxPause)
 }

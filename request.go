@@ -2,11 +2,7 @@ package zklock
 
 import (
 	"context"
-	"errors"
-	"slices"
 	"sync/atomic"
-
-	"github.com/zklock/zklock/internal/client"
 )
 
 // pending is a request. Its value and error stand once done is closed.
@@ -72,30 +68,5 @@ func (p *pending[T]) wait(ctx context.Context) (T, error) {
 	case <-ctx.Done():
 		var none T
 		return none, ended(ctx)
-	}
-}
-
-// endings are our own reasons to give a request up.
-var endings = []error{ErrClosed, errSizes, context.Canceled, context.DeadlineExceeded}
-
-// transient tells whether err leaves hope that the same request fares better next
-// time.
-func transient(err error) bool {
-	return !client.Refused(err) && !slices.ContainsFunc(endings, func(ending error) bool { return errors.Is(err, ending) })
-}
-
-// persist calls f on a connection until it succeeds, is refused, or ctx ends.
-func (s *Session) persist(ctx context.Context, f func() error) error {
-	for try := 0; ; try++ {
-		_, _, err := s.await(ctx, anySession)
-		if err == nil {
-			err = f()
-		}
-		switch {
-		case err == nil, !transient(err):
-			return err
-		case ctx.Err() != nil, sleep(ctx, pauseBefore(try)) != nil:
-			return ended(ctx)
-		}
 	}
 }

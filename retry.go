@@ -1,0 +1,61 @@
+package zklock
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"time"
+
+	"github.com/zklock/zklock/internal/client"
+)
+
+// persist calls f on a connection until it succeeds, is refused, or ctx ends.
+func (s *Session) persist(ctx context.Context, f func() error) error {
+	for try := 0; ; try++ {
+		_, _, err := s.await(ctx, anySession)
+		if err == nil {
+			err = f()
+		}
+		switch {
+		case err == nil, !transient(err):
+			return err
+		case ctx.Err() != nil, sleep(ctx, pauseBefore(try)) != nil:
+			return ended(ctx)
+		}
+	}
+}
+
+// endings are our own reasons to give a request up.
+var endings = []error{ErrClosed, errSizes, context.Canceled, context.DeadlineExceeded}
+
+// transient tells whether err leaves hope that the same request fares better next
+// time.
+func transient(err error) bool {
+	return !client.Refused(err) && !slices.ContainsFunc(endings, func(ending error) bool { return errors.Is(err, ending) })
+}
+
+const (
+	firstPause = 20 * time.Millisecond
+	maxPause   = time.Second
+)
+
+// pauseBefore returns how long to wait before another try: nothing at first,
+// since most faults show as a lost connection, whose return is waited for.
+func pauseBefore(try int) time.Duration {
+	if try == 0 {
+		return 0
+	}
+	return min(firstPause<<min(try-1, 10), maxPause)
+}
+
+// sleep waits for d, or for the end of ctx, of which it returns the reason.
+func sleep(ctx context.Context, d time.Duration) error {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return ended(ctx)
+	}
+}
