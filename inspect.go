@@ -56,7 +56,7 @@ func Inspect(ctx context.Context, s *Session, path string) ([]Contender, error) 
 }
 
 func (s *Session) inspect(ctx context.Context, path string) ([]Contender, error) {
-	names, err := present(s.listOf(path).wait(ctx))
+	names, err := present(s.children(path).wait(ctx))
 	if err != nil {
 		return nil, err
 	}
@@ -78,7 +78,7 @@ func inQueue(path string, names []string) []Contender {
 }
 
 func (s *Session) inspectSemaphore(ctx context.Context, locks, leases string) ([]Contender, error) {
-	permits, turns := s.listOf(leases), s.listOf(locks)
+	permits, turns := s.children(leases), s.children(locks)
 	out, err := present(permits.wait(ctx))
 	if err != nil {
 		return nil, err
@@ -100,13 +100,6 @@ func (s *Session) inspectSemaphore(ctx context.Context, locks, leases string) ([
 
 func (k kind) exported() Kind { return [...]Kind{Exclusive, Write, Read}[k] }
 
-func (s *Session) listOf(path string) *pending[[]string] {
-	return send(s, func() ([]string, error) {
-		names, _, err := s.conn.Children(path)
-		return names, err
-	})
-}
-
 // present takes a node that does not exist for one without children.
 func present(names []string, err error) ([]string, error) {
 	if errors.Is(err, zk.ErrNoNode) {
@@ -117,12 +110,9 @@ func present(names []string, err error) ([]string, error) {
 
 // read fills in what the nodes say, and drops those that have gone.
 func (s *Session) read(ctx context.Context, found []Contender) ([]Contender, error) {
-	reads := make([]*pending[node], len(found))
+	reads := make([]*pending[content], len(found))
 	for i, c := range found {
-		reads[i] = send(s, func() (node, error) {
-			data, stat, err := s.conn.Get(c.Node)
-			return node{data, stat}, err
-		})
+		reads[i] = s.get(c.Node)
 	}
 	there := found[:0]
 	for i, c := range found {

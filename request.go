@@ -3,6 +3,8 @@ package zklock
 import (
 	"context"
 	"sync/atomic"
+
+	"github.com/go-zookeeper/zk"
 )
 
 // pending is a request. Its value and error stand once done is closed.
@@ -69,4 +71,24 @@ func (p *pending[T]) wait(ctx context.Context) (T, error) {
 		var none T
 		return none, ended(ctx)
 	}
+}
+
+// content is what a node says.
+type content struct {
+	data []byte
+	stat *zk.Stat
+}
+
+func (s *Session) get(path string) *pending[content] {
+	return send(s, func() (content, error) {
+		data, stat, err := s.conn.Get(path)
+		return content{data, stat}, err
+	})
+}
+
+func (s *Session) children(path string) *pending[[]string] {
+	return send(s, func() ([]string, error) {
+		names, _, err := s.conn.Children(path)
+		return names, err
+	})
 }

@@ -159,10 +159,7 @@ func (s *Semaphore) leases(ctx context.Context, turn *Hold) (*watch, error) {
 		if _, _, err := session.await(ctx, turn.contender.epoch.id); err != nil {
 			return nil, err
 		}
-		size := send(session, func() (node, error) {
-			data, stat, err := session.conn.Get(dir)
-			return node{data, stat}, err
-		})
+		size := session.get(dir)
 		w := session.watchChildren(dir)
 		select {
 		case <-w.armed:
@@ -195,15 +192,9 @@ func (s *Semaphore) leases(ctx context.Context, turn *Hold) (*watch, error) {
 	}
 }
 
-// node is what a node says.
-type node struct {
-	data []byte
-	stat *zk.Stat
-}
-
 // agree compares the size that the leases' node says with ours, and sets it while
 // no permit is out. The node of a semaphore that Curator made says nothing.
-func (s *Semaphore) agree(ctx context.Context, turn *Hold, said node, out int) error {
+func (s *Semaphore) agree(ctx context.Context, turn *Hold, said content, out int) error {
 	ours := fmt.Sprintf("size=%d", s.size)
 	switch {
 	case string(said.data) == ours:
