@@ -75,6 +75,18 @@ func (c *contender) create(ctx context.Context) (*listing, error) {
 	return view, nil
 }
 
+// createGranted makes a hold at once of an entry that takes no place in the queue.
+func (c *contender) createGranted(ctx context.Context) (*Hold, error) {
+	if _, err := c.create(ctx); err != nil {
+		return nil, err
+	}
+	h, err := c.grant(ctx)
+	if err != nil {
+		c.leave()
+	}
+	return h, err
+}
+
 // settle finds out what became of the create. It keeps the node if that is one
 // of the contender's session, and sees to the removal of any other.
 func (c *contender) settle(ctx context.Context, seen *tap, created *pending[[]string]) error {

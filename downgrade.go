@@ -38,14 +38,10 @@ func (q *queue) downgrade(ctx context.Context, w *Hold) (*Hold, error) {
 			return nil, a.failed(err)
 		}
 		c := q.newContender(w.contender.epoch, q.beside(w.contender))
-		_, err := c.create(ctx)
+		h, err := c.createGranted(ctx)
 		if err == nil {
-			var h *Hold
-			if h, err = c.grant(ctx); err == nil {
-				a.acquired(h)
-				return h, nil
-			}
-			c.leave()
+			a.acquired(h)
+			return h, nil
 		}
 		if errors.Is(err, zk.ErrNoNode) {
 			return nil, a.failed(ErrLost)

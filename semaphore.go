@@ -19,10 +19,10 @@ import (
 // several permits one by one: beside an Acquire of many here, two of them can wait
 // for each other's permits for ever.
 type Semaphore struct {
-	path  string
-	size  int
-	turns *queue // whose head may take permits
-	lease *queue // the permits: not a queue, but their nodes have its data, ACL and trace
+	path    string
+	size    int
+	turns   *queue // whose head may take permits
+	permits *queue // whose nodes do not line up: each has its permit
 }
 
 // The names of Curator's layout: the two nodes below the path, and what a permit's
@@ -58,10 +58,10 @@ func NewSemaphore(s *Session, path string, size int, opts ...Option) (*Semaphore
 	if err != nil {
 		return nil, err
 	}
-	turns, lease := *q, *q
-	turns.dir, lease.dir = join(path, locksName), join(path, leasesName)
+	turns, permits := *q, *q
+	turns.dir, permits.dir = join(path, locksName), join(path, leasesName)
 	turns.trace = nil // the caller asked for permits, not for a turn
-	return &Semaphore{path: path, size: size, turns: &turns, lease: &lease}, nil
+	return &Semaphore{path: path, size: size, turns: &turns, permits: &permits}, nil
 }
 
 // Path returns the semaphore's path.
@@ -100,7 +100,7 @@ func (s *Semaphore) acquire(
 	case ctx.Err() != nil:
 		return nil, ended(ctx)
 	}
-	a := s.lease.attempt(ctx)
+	a := s.permits.attempt(ctx)
 	for try := 0; ; try++ {
 		turn, err := enter(ctx, a)
 		if err != nil {
@@ -116,7 +116,7 @@ func (s *Semaphore) acquire(
 			return nil, a.failed(err)
 		}
 		if err := s.turns.again(ctx, try, err); err != nil {
-			return nil, a.failed(describe(s.lease.dir, err))
+			return nil, a.failed(describe(s.permits.dir, err))
 		}
 	}
 }
@@ -124,23 +124,23 @@ func (s *Semaphore) acquire(
 // take takes n permits while turn is held, as soon as they are free.
 func (s *Semaphore) take(ctx context.Context, turn *Hold, n int, wait func(context.Context, *Hold, *watch) error) (*Hold, error) {
 	for {
-		leases, err := s.leases(ctx, turn)
+		out, err := s.out(ctx, turn)
 		if err != nil {
 			return nil, err
 		}
-		if len(leases.names)+n <= s.size {
-			return s.lease.permits(ctx, turn, n)
+		if len(out.names)+n <= s.size {
+			return s.create(ctx, turn, n)
 		}
-		if err := wait(ctx, turn, leases); err != nil {
+		if err := wait(ctx, turn, out); err != nil {
 			return nil, err
 		}
 	}
 }
 
-// wait returns when the leases have changed, or nil with a cause to look again.
-func (s *Semaphore) wait(ctx context.Context, turn *Hold, leases *watch) error {
+// wait returns when the permits that are out have changed, or may have.
+func (s *Semaphore) wait(ctx context.Context, turn *Hold, out *watch) error {
 	select {
-	case <-leases.fired:
+	case <-out.fired:
 		return nil
 	case <-turn.Lost():
 		return ErrLost
@@ -151,10 +151,10 @@ func (s *Semaphore) wait(ctx context.Context, turn *Hold, leases *watch) error {
 	}
 }
 
-// leases reads and watches the permits that are out, of which turn's holder is
+// out reads and watches the permits that are out, of which turn's holder is
 // the only one to add any, and makes sure that all mean the same size.
-func (s *Semaphore) leases(ctx context.Context, turn *Hold) (*watch, error) {
-	session, dir := s.lease.session, s.lease.dir
+func (s *Semaphore) out(ctx context.Context, turn *Hold) (*watch, error) {
+	session, dir := s.permits.session, s.permits.dir
 	for try := 0; ; try++ {
 		if _, _, err := session.await(ctx, turn.contender.epoch.id); err != nil {
 			return nil, err
@@ -178,7 +178,7 @@ func (s *Semaphore) leases(ctx context.Context, turn *Hold) (*watch, error) {
 		case err == nil:
 			return w, nil
 		case errors.Is(err, zk.ErrNoNode) && turn.Err() == nil:
-			err = session.makeParents(ctx, dir, s.lease.acl)
+			err = session.makeParents(ctx, dir, s.permits.acl)
 		}
 		if err == nil {
 			continue
@@ -186,7 +186,7 @@ func (s *Semaphore) leases(ctx context.Context, turn *Hold) (*watch, error) {
 		if turn.Err() != nil {
 			return nil, ErrLost
 		}
-		if err := s.lease.again(ctx, try, err); err != nil {
+		if err := s.permits.again(ctx, try, err); err != nil {
 			return nil, err
 		}
 	}
@@ -202,29 +202,22 @@ func (s *Semaphore) agree(ctx context.Context, turn *Hold, said content, out int
 	case out > 0 && len(said.data) > 0:
 		return fmt.Errorf("this contender says %s, and the permits that are out were taken with %s: %w", ours, said.data, errSizes)
 	}
-	_, err := send(s.lease.session, func() ([]zk.MultiResponse, error) {
-		return s.lease.session.conn.Multi(turn.Check(),
-			&zk.SetDataRequest{Path: s.lease.dir, Data: []byte(ours), Version: said.stat.Version})
+	_, err := send(s.permits.session, func() ([]zk.MultiResponse, error) {
+		return s.permits.session.conn.Multi(turn.Check(),
+			&zk.SetDataRequest{Path: s.permits.dir, Data: []byte(ours), Version: said.stat.Version})
 	}).wait(ctx)
 	return err
 }
 
-// permits creates n leases in one transaction, if turn is still held.
-func (q *queue) permits(ctx context.Context, turn *Hold, n int) (*Hold, error) {
+// create makes n permits in one transaction, if turn is still held.
+func (s *Semaphore) create(ctx context.Context, turn *Hold, n int) (*Hold, error) {
 	check := turn.Check()
-	c := q.newContender(turn.contender.epoch, func(id string) entry { return q.leases(id, check, n) })
-	if _, err := c.create(ctx); err != nil {
-		return nil, err
-	}
-	h, err := c.grant(ctx)
-	if err != nil {
-		c.leave()
-		return nil, err
-	}
-	return h, nil
+	c := s.permits.newContender(turn.contender.epoch, func(id string) entry { return s.entry(id, check, n) })
+	return c.createGranted(ctx)
 }
 
-func (q *queue) leases(id string, check *zk.CheckVersionRequest, n int) entry {
+func (s *Semaphore) entry(id string, check *zk.CheckVersionRequest, n int) entry {
+	q := s.permits
 	prefix := join(q.dir, nodePrefix+id+leaseMarker)
 	var ops []any
 	for range n {
