@@ -13,7 +13,7 @@ import (
 // is. The check makes sure that the writer's node is still there.
 func (q *queue) beside(writer *contender) func(id string) entry {
 	return func(id string) entry {
-		node := join(q.dir, fmt.Sprintf("%s%s%s%010d", nodePrefix, id, reading.marker(), writer.sequence))
+		node := join(q.dir, fmt.Sprintf("%s%s%s%010d", nodePrefix, id, Read.marker(), writer.sequence))
 		return entry{
 			key: tapKey{op: opCreate, path: node, multi: true},
 			// Writers that queue already have nodes older than this one, and are

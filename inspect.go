@@ -9,18 +9,6 @@ import (
 	"github.com/go-zookeeper/zk"
 )
 
-// Kind is what a contender asks for, or has.
-type Kind int
-
-const (
-	Exclusive Kind = iota // a lock: Locker, Curator's InterProcessMutex, zk.Lock, kazoo's Lock
-	Write                 // the write side of a read/write lock
-	Read                  // the read side
-	Permit                // one permit of a semaphore
-)
-
-func (k Kind) String() string { return [...]string{"exclusive", "write", "read", "permit"}[k] }
-
 // Contender is a node in a lock's queue, or a permit of a semaphore.
 type Contender struct {
 	Node    string // full path
@@ -72,7 +60,7 @@ func inQueue(path string, names []string) []Contender {
 	found := make([]Contender, len(queue))
 	for i, c := range queue {
 		blocked := slices.ContainsFunc(queue[:i], func(ahead child) bool { return ahead.blocks(c.kind) })
-		found[i] = Contender{Node: join(path, c.name), Kind: c.kind.exported(), Held: !blocked}
+		found[i] = Contender{Node: join(path, c.name), Kind: c.kind, Held: !blocked}
 	}
 	return found
 }
@@ -97,8 +85,6 @@ func (s *Session) inspectSemaphore(ctx context.Context, locks, leases string) ([
 	}
 	return s.read(ctx, found)
 }
-
-func (k kind) exported() Kind { return [...]Kind{Exclusive, Write, Read}[k] }
 
 // present takes a node that does not exist for one without children.
 func present(names []string, err error) ([]string, error) {

@@ -148,7 +148,7 @@ func (p *place) add(other child) {
 }
 
 // blocks tells whether anybody is in the way of a newcomer of kind k.
-func (v *listing) blocks(k kind) bool {
+func (v *listing) blocks(k Kind) bool {
 	return slices.ContainsFunc(v.names, func(name string) bool {
 		c, ok := parseChild(name)
 		return ok && c.blocks(k)

@@ -33,7 +33,7 @@ var _ sync.Locker = (*Locker)(nil)
 // bad argument: a nil or closed session, a path that ZooKeeper would refuse, an
 // option's value.
 func New(s *Session, path string, opts ...Option) (*Locker, error) {
-	q, o, err := newQueue(s, path, exclusive, opts)
+	q, o, err := newQueue(s, path, Exclusive, opts)
 	if err != nil {
 		return nil, err
 	}

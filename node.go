@@ -15,29 +15,32 @@ import (
 // Curator's InterProcessMutex and zk.Lock on the same path exclude us and we them.
 const nodePrefix = "_c_"
 
-// kind is what a lock node asks for.
-type kind uint8
+// Kind is what a contender asks for, or has.
+type Kind int
 
 const (
-	exclusive kind = iota
-	writing
-	reading
+	Exclusive Kind = iota // a lock: Locker, Curator's InterProcessMutex, zk.Lock, kazoo's Lock
+	Write                 // the write side of a read/write lock
+	Read                  // the read side
+	Permit                // one permit of a semaphore
 )
 
+func (k Kind) String() string { return [...]string{"exclusive", "write", "read", "permit"}[k] }
+
 // markers are what a contender's name carries before its sequence: Curator's,
-// then kazoo's.
+// one for each kind of lock node in that order, then kazoo's.
 var markers = []struct {
 	text string
-	kind kind
+	kind Kind
 }{
-	{"-lock-", exclusive},
-	{"-__WRIT__", writing},
-	{"-__READ__", reading},
-	{"__lock__", exclusive},
-	{"__rlock__", reading},
+	{"-lock-", Exclusive},
+	{"-__WRIT__", Write},
+	{"-__READ__", Read},
+	{"__lock__", Exclusive},
+	{"__rlock__", Read},
 }
 
-func (k kind) marker() string { return markers[k].text }
+func (k Kind) marker() string { return markers[k].text }
 
 // The server formats a sequence with %010d and counts it in 32 bits. At the top
 // the number sticks and repeats, and negative ones follow (ZOOKEEPER-2944), so
@@ -55,7 +58,7 @@ func (c *contender) beyondOrder() bool { return c.sequence >= orderEnd || c.sequ
 // child is a contender as a list of the lock's children shows it.
 type child struct {
 	name     string
-	kind     kind
+	kind     Kind
 	sequence int32
 }
 
@@ -99,7 +102,7 @@ func contendersIn(names []string) []child {
 }
 
 // blocks tells whether c, being ahead, keeps a contender of kind k waiting.
-func (c child) blocks(k kind) bool { return k != reading || c.kind != reading }
+func (c child) blocks(k Kind) bool { return k != Read || c.kind != Read }
 
 // identities hands out the UUIDs of one session's nodes. They share a random
 // prefix, so that any list shows which nodes are ours: one that belongs to no

@@ -19,7 +19,7 @@ type queue struct {
 	session *Session
 	path    string // of the lock
 	dir     string // of the nodes: the lock's path, but for a semaphore
-	kind    kind
+	kind    Kind
 	data    []byte
 	acl     []zk.ACL
 	trace   *Trace // nil without WithTrace
@@ -42,7 +42,7 @@ var (
 	errStale = errors.New("zklock: the connection changed")
 )
 
-func newQueue(s *Session, path string, k kind, opts []Option) (*queue, *options, error) {
+func newQueue(s *Session, path string, k Kind, opts []Option) (*queue, *options, error) {
 	if s == nil {
 		return nil, nil, wrap("new", path, errors.New("the session is nil: make one with Connect"))
 	}

@@ -35,12 +35,12 @@ type RWLocker struct {
 // NewRW returns a reader/writer lock on path, which it does not create yet. Its
 // errors are those of [New].
 func NewRW(s *Session, path string, opts ...Option) (*RWLocker, error) {
-	writes, o, err := newQueue(s, path, writing, opts)
+	writes, o, err := newQueue(s, path, Write, opts)
 	if err != nil {
 		return nil, err
 	}
 	reads := *writes
-	reads.kind = reading
+	reads.kind = Read
 	write := newLocker(writes, o)
 	return &RWLocker{write: write, reads: tenancy{&reads, &reads, write.shares, 1}}, nil
 }

@@ -54,7 +54,7 @@ func NewSemaphore(s *Session, path string, size int, opts ...Option) (*Semaphore
 	if size < 1 {
 		return nil, wrap("new semaphore", path, fmt.Errorf("size %d: it must be at least 1", size))
 	}
-	q, _, err := newQueue(s, path, exclusive, opts)
+	q, _, err := newQueue(s, path, Exclusive, opts)
 	if err != nil {
 		return nil, err
 	}

@@ -28,7 +28,7 @@ type lines struct {
 // lineUp adds c, whose node is known now, to those that may be followed. The
 // session's mu is held.
 func (c *contender) lineUp() {
-	if c.queue.kind != exclusive || c.cause != nil || !c.entry.queues {
+	if c.queue.kind != Exclusive || c.cause != nil || !c.entry.queues {
 		return
 	}
 	l, here := &c.queue.session.lines, spot{c.queue.dir, c.sequence}
@@ -92,7 +92,7 @@ func (c *contender) follow(nearest child) <-chan struct{} {
 // followLocked returns a channel that closes when c was handed the lock or has to
 // look at the queue again; nil if c cannot follow. The session's mu is held.
 func (c *contender) followLocked(ahead *contender) <-chan struct{} {
-	if ahead.epoch != c.epoch || c.queue.kind != exclusive || c.cause != nil || c.beyondOrder() {
+	if ahead.epoch != c.epoch || c.queue.kind != Exclusive || c.cause != nil || c.beyondOrder() {
 		return nil
 	}
 	c.turn = make(chan struct{})

@@ -123,7 +123,7 @@ func (c *contender) succeeds(at place, own, next *watch) bool {
 		// Without a watch on our own node, its deletion would have gone unseen.
 		own.isArmed() && !own.hasFired() &&
 		// A downgrade leaves a reader with its writer's sequence.
-		(at.nearest.kind != writing || c.queue.kind == reading) &&
+		(at.nearest.kind != Write || c.queue.kind == Read) &&
 		// The end of a session that has both nodes deletes them in any order, but
 		// both before anything is answered.
 		(next.cameLate() || next.isArmed() && next.stat.EphemeralOwner != c.epoch.id) &&

@@ -25,7 +25,7 @@ var all = []mutant{
 		{"epoch.go", "w.fire(false)", "_ = w"},
 	}},
 	{"wake without a list behind a writer", []edit{
-		{"wait.go", "(at.nearest.kind != writing || c.queue.kind == reading) &&", ""},
+		{"wait.go", "(at.nearest.kind != Write || c.queue.kind == Read) &&", ""},
 	}},
 	{"wake without a list behind a node of the own session", []edit{
 		{"wait.go", "next.isArmed() && next.stat.EphemeralOwner != c.epoch.id", "next.isArmed()"},
