@@ -143,18 +143,12 @@ func newSession(timeout time.Duration, options sessionOptions) *Session {
 func (s *Session) establish(ctx context.Context, credentials []credential) error {
 	for {
 		_, _, err := s.await(ctx, anySession)
-		for i := 0; err == nil && i < len(credentials); i++ {
-			c := credentials[i]
-			_, err = send(s, func() (struct{}, error) {
-				return struct{}{}, s.conn.AddAuth(c.scheme, c.secret)
-			}).wait(ctx)
-			if errors.Is(err, zk.ErrAuthFailed) {
-				return fmt.Errorf("credentials of scheme %q were refused: %w", c.scheme, err)
-			}
+		if err == nil {
+			err = s.logIn(ctx, credentials)
 		}
 		switch {
-		case err == nil:
-			return nil
+		case err == nil, errors.Is(err, zk.ErrAuthFailed):
+			return err
 		case ctx.Err() != nil:
 			s.mu.Lock()
 			defer s.mu.Unlock()
@@ -166,6 +160,18 @@ func (s *Session) establish(ctx context.Context, credentials []credential) error
 			return err
 		}
 	}
+}
+
+func (s *Session) logIn(ctx context.Context, credentials []credential) error {
+	for _, c := range credentials {
+		login := send(s, func() (struct{}, error) { return struct{}{}, s.conn.AddAuth(c.scheme, c.secret) })
+		if _, err := login.wait(ctx); errors.Is(err, zk.ErrAuthFailed) {
+			return fmt.Errorf("credentials of scheme %q were refused: %w", c.scheme, err)
+		} else if err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // Conn returns the session's connection, for the caller's own reads and writes
@@ -223,16 +229,14 @@ func (s *Session) shutDown() {
 	}
 
 	if s.conn != nil {
-		s.closeErr = s.hangUp(l, id)
+		s.closeErr = wrap("close", fmt.Sprintf("session %#x", id), s.hangUp(l, id))
 	}
 	s.work.Wait()
 }
 
-// patience is how long Close waits for requests under way, and, twice as long as
-// it may take itself, for the client to end.
 const (
-	requestPatience = 100 * time.Millisecond
-	clientPatience  = 2 * time.Second
+	requestPatience = 100 * time.Millisecond // until the connection is cut under those under way
+	clientPatience  = 2 * time.Second        // twice what the client allows itself
 )
 
 // hangUp ends the client and returns an error if no server has confirmed the end
@@ -240,43 +244,47 @@ const (
 func (s *Session) hangUp(l *link, id int64) error {
 	// A request that is queued while the client closes may be answered twice,
 	// which wedges the client: ours end before.
-	ended := make(chan struct{})
+	answered := make(chan struct{})
 	go func() {
 		s.work.Wait()
-		close(ended)
+		close(answered)
 	}()
 	select {
-	case <-ended:
+	case <-answered:
 	case <-time.After(requestPatience):
 		l = nil
 	}
 	if l == nil {
 		s.dialer.stop()
 	}
-	<-ended
+	<-answered
 	farewell := s.taps.add(tapKey{op: opCloseSession}, func() {})
 	s.conn.Close() // waits a second at most for the server's answer
 	_, confirmed, _ := farewell.fate()
 	s.dialer.cut()
+	switch {
+	case !s.clientEnds():
+		return errors.New("the client did not end")
+	case !confirmed && id != 0:
+		return fmt.Errorf("no server confirmed it: its nodes may stay for its timeout of %v", s.Timeout())
+	}
+	return nil
+}
+
+// clientEnds waits for the client's last goroutine; false if requests that the
+// caller made over Conn have wedged it.
+func (s *Session) clientEnds() bool {
 	late := time.After(clientPatience)
 	for {
 		select {
 		case _, open := <-s.events:
-			if open {
-				continue
+			if !open {
+				return true
 			}
-		case <-late: // requests that the caller made over Conn have wedged it
-			return &Error{Op: "close", Path: fmt.Sprintf("session %#x", id), Err: errors.New("the client did not end")}
-		}
-		break
-	}
-	if !confirmed && id != 0 {
-		return &Error{
-			Op: "close", Path: fmt.Sprintf("session %#x", id),
-			Err: fmt.Errorf("no server confirmed it: its nodes may stay for its timeout of %v", s.Timeout()),
+		case <-late:
+			return false
 		}
 	}
-	return nil
 }
 
 // spawnLocked runs f in a goroutine that Close waits for; false, without running
