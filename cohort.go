@@ -153,7 +153,7 @@ func (t *cohort) resume() *Hold {
 	}
 	t.idle = time.Time{}
 	t.turn++
-	return t.node.possessAgain()
+	return t.node.newHold()
 }
 
 // passOn gives the node of c, whose owner leaves, to the next owner or keeps it
@@ -172,7 +172,7 @@ func (t *cohort) passOn(c *contender) bool {
 		}
 		t.turn++
 		next := t.pop()
-		next.hold = c.possessAgain()
+		next.hold = c.newHold()
 		close(next.called)
 		return true
 	case t.retention > 0 && t.company != others:

@@ -63,6 +63,13 @@ func (s *Session) register(q *queue, ep *epoch, id string) *contender {
 	return c
 }
 
+// forget drops a contender whose node is gone.
+func (s *Session) forget(c *contender) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.live, c.id)
+}
+
 // born takes the name and czxid that the server gave the node. The session's mu
 // is held.
 func (c *contender) born(nodes []string, czxid int64) {
@@ -172,11 +179,20 @@ func (c *contender) grant(ctx context.Context) (*Hold, error) {
 
 // possess makes c the holder. The session's mu is held.
 func (c *contender) possess() *Hold {
-	if c.hold != nil { // handed over meanwhile
-		return c.hold
+	if c.hold == nil { // not handed over meanwhile
+		c.newHold()
+		c.guardLater()
 	}
-	c.possessAgain()
-	c.guardLater()
+	return c.hold
+}
+
+// newHold begins a possession of c's node, one for each of its owners. The
+// session's mu is held.
+func (c *contender) newHold() *Hold {
+	c.hold = &Hold{contender: c, history: newHistory(c)}
+	if c.revoked {
+		c.hold.revoked.give()
+	}
 	return c.hold
 }
 
@@ -186,16 +202,6 @@ func (c *contender) guardLater() {
 	if c.guarded == nil {
 		c.guarded = time.AfterFunc(guardDelay, c.watchOver)
 	}
-}
-
-// possessAgain makes a hold of its own for the next owner of the same node. The
-// session's mu is held.
-func (c *contender) possessAgain() *Hold {
-	c.hold = newHold(c)
-	if c.revoked {
-		c.hold.revoked.give()
-	}
-	return c.hold
 }
 
 // watchOver is guard for a timer.

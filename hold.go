@@ -34,10 +34,6 @@ const (
 	holdReleased
 )
 
-func newHold(c *contender) *Hold {
-	return &Hold{contender: c, history: newHistory(c)}
-}
-
 // Lost returns a channel that is closed when the lock is lost, and never by its
 // release: a long task selects on it.
 func (h *Hold) Lost() <-chan struct{} { return h.lost.done() }
@@ -62,13 +58,11 @@ func (h *Hold) Err() error {
 
 // reentry returns why the hold's owner cannot lock once more, nil if it can.
 func (h *Hold) reentry() error {
-	switch h.state.Load() {
-	case holdLost:
-		return ErrLost
-	case holdReleased: // by Session.Close: the owner would have no hold
+	err := h.Err()
+	if err == ErrReleased { // by Session.Close: the owner would have no hold
 		return ErrClosed
 	}
-	return nil
+	return err
 }
 
 // Valid tells whether the lock is held, and reads the clock to do so: it is false
@@ -122,18 +116,12 @@ func (h *Hold) Node() string { return h.contender.node }
 // while this hold exists or not at all. Asked for when the hold has ended, it
 // never succeeds.
 func (h *Hold) Check() *zk.CheckVersionRequest {
-	version := int32(anyVersion)
-	if !h.expose() {
-		version = noVersion // another owner may have the same node by now
+	check := &zk.CheckVersionRequest{Path: h.contender.node, Version: -1}
+	if !h.expose() { // another owner may have the same node by now
+		check.Version = math.MinInt32 // which no node has
 	}
-	return &zk.CheckVersionRequest{Path: h.contender.node, Version: version}
+	return check
 }
-
-// Versions that a check may ask for: whichever it is, and one that no node has.
-const (
-	anyVersion = -1
-	noVersion  = math.MinInt32
-)
 
 // Release gives the lock back and returns when ZooKeeper has confirmed it. When
 // ctx ends first, or has ended already, its error is returned and the delete

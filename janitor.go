@@ -10,14 +10,14 @@ import (
 	"github.com/go-zookeeper/zk"
 )
 
-// removal is the delete of one node, which goes on until the node is gone or its
-// session is.
+// removal is the delete of a contender's nodes, which goes on until they are gone
+// or their session is.
 type removal struct {
 	contender *contender
 
 	sent chan struct{} // closed when the first delete has been written
 	link *link         // to which it is written; nil while disconnected
-	done chan struct{} // closed when the node is gone, or cannot be deleted
+	done chan struct{} // closed when the nodes are gone, or cannot be deleted
 	err  error         // why it cannot be, once done
 }
 
@@ -115,11 +115,6 @@ func (s *Session) deleteNodes(nodes []string, last *contender) error {
 			return nil
 		}
 	}
-}
-
-// nearTheEnd tells whether the sequence counter should start afresh.
-func (c *contender) nearTheEnd() bool {
-	return (c.sequence >= resetFrom || c.sequence < 0) && c.queue.dir != "/"
 }
 
 // resetCounter deletes the nodes together with their parent, if nobody else is
@@ -230,11 +225,4 @@ func (s *Session) makeRoom(ctx context.Context) error {
 			return ended(ctx)
 		}
 	}
-}
-
-// forget drops a contender whose node is gone.
-func (s *Session) forget(c *contender) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	delete(s.live, c.id)
 }

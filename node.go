@@ -55,6 +55,11 @@ const (
 // beyondOrder tells whether c's place in the queue means nothing.
 func (c *contender) beyondOrder() bool { return c.sequence >= orderEnd || c.sequence < 0 }
 
+// nearTheEnd tells whether the sequence counter should start afresh.
+func (c *contender) nearTheEnd() bool {
+	return (c.sequence >= resetFrom || c.sequence < 0) && c.queue.dir != "/"
+}
+
 // child is a contender as a list of the lock's children shows it.
 type child struct {
 	name     string
