@@ -125,7 +125,7 @@ func (l *link) Write(p []byte) (int, error) {
 	}
 	if err != nil {
 		l.end(err)
-		if op := int32(binary.BigEndian.Uint32(p[8:])); op == opSetAuth || l.session.ctx.Err() != nil {
+		if op, _, _ := operation(p); op == opSetAuth || l.session.ctx.Err() != nil {
 			// go-zookeeper reports a failed write twice to a channel with room for
 			// one, and hangs if nobody reads there: while it sends the credentials
 			// anew (zk PR#163), and when it closes. The reader's error alone ends
