@@ -22,7 +22,7 @@ type cohort struct {
 	node     *contender  // the cohort's place at the head of the queue, nil if it has none
 	fetching bool        // a member stands in the queue for the cohort
 	waiting  list.List   // of *member
-	turn     int         // owners that the turn has had
+	owners   int         // that the turn has had
 	company  company     // that node has in the queue
 	watching bool        // lookAround runs for node
 	idle     time.Time   // since when node is kept for an owner; zero while it has one
@@ -127,7 +127,7 @@ func (t *cohort) fetch(ctx context.Context, a *attempt, acquire func(context.Con
 	}
 	if h.Err() == nil {
 		t.vacate() // of a node that was deleted unnoticed
-		t.node, t.turn, t.company, t.watching = h.contender, 1, unknown, false
+		t.node, t.owners, t.company, t.watching = h.contender, 1, unknown, false
 		h.contender.cohort = t
 		if t.retention > 0 {
 			t.look()
@@ -152,7 +152,7 @@ func (t *cohort) resume() *Hold {
 		return nil
 	}
 	t.idle = time.Time{}
-	t.turn++
+	t.owners++
 	return t.node.newHold()
 }
 
@@ -167,10 +167,10 @@ func (t *cohort) passOn(c *contender) bool {
 	t.look()
 	switch {
 	case t.waiting.Len() > 0:
-		if t.turn >= t.limit && t.company != alone {
+		if t.owners >= t.limit && t.company != alone {
 			return false
 		}
-		t.turn++
+		t.owners++
 		next := t.pop()
 		next.hold = c.newHold()
 		close(next.called)
@@ -204,14 +204,17 @@ func (t *cohort) expire(c *contender) {
 	t.expiry = time.AfterFunc(left, func() { t.expire(c) })
 }
 
-// part ends the cohort's use of c, which is lost or left. s.mu is held.
-func (t *cohort) part(c *contender) {
+// drop ends the cohort's use of c, which is lost or left. s.mu is held.
+func (t *cohort) drop(c *contender) {
 	if t.node != c {
 		return
 	}
 	t.vacate()
 	t.callNext()
 }
+
+// keeps tells whether c is kept for an owner to come. s.mu is held.
+func (t *cohort) keeps(c *contender) bool { return t.node == c && !t.idle.IsZero() }
 
 // vacate forgets the cohort's node. s.mu is held.
 func (t *cohort) vacate() {

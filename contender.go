@@ -123,7 +123,7 @@ func (c *contender) close() (held bool) {
 func (c *contender) retire() {
 	c.stepOut()
 	if c.cohort != nil {
-		c.cohort.part(c)
+		c.cohort.drop(c)
 	}
 	c.queue.session.unstake(c)
 	if c.guarded != nil {

@@ -18,12 +18,13 @@ const minDialTime = 250 * time.Millisecond
 
 // dialer makes the connections of a session.
 type dialer struct {
-	session  *Session
-	dial     zk.Dialer // nil: the net package's
-	tls      *tls.Config
-	hosts    zk.HostProvider
-	attempts atomic.Int64 // since a server last served a request
-	greeted  atomic.Int64 // handshakes begun since then
+	session *Session
+	dial    zk.Dialer // nil: the net package's
+	tls     *tls.Config
+	hosts   zk.HostProvider
+	// Begun since a server last served a request.
+	dials      atomic.Int64
+	handshakes atomic.Int64
 
 	mu     sync.Mutex
 	latest *link
@@ -72,7 +73,7 @@ func (d *dialer) handshakeLimit() time.Duration {
 	if d.session.ID() == 0 {
 		return max(timeout, minDialTime)
 	}
-	round := d.round(d.greeted.Add(1))
+	round := d.round(d.handshakes.Add(1))
 	return max(min(timeout/8<<min(round, 3), timeout), minDialTime)
 }
 
@@ -83,8 +84,8 @@ func (d *dialer) round(n int64) int64 {
 
 // served notes that a server has served a request.
 func (d *dialer) served() {
-	d.attempts.Store(0)
-	d.greeted.Store(0)
+	d.dials.Store(0)
+	d.handshakes.Store(0)
 }
 
 func (d *dialer) open(ctx context.Context, network, address string) (net.Conn, error) {
@@ -122,7 +123,7 @@ func (d *dialer) raw(ctx context.Context, network, address string) (net.Conn, er
 // go-zookeeper calls the host provider under a lock, and reads an answer to a
 // login that failed as a connection that worked.
 func (d *dialer) pause() error {
-	round := d.round(d.attempts.Add(1))
+	round := d.round(d.dials.Add(1))
 	if round == 0 {
 		return d.session.ctx.Err()
 	}

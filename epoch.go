@@ -147,17 +147,17 @@ func (s *Session) disconnected(l *link, cause error) {
 }
 
 // tellHolders notes an event in the history of every hold, and tells whether there
-// is any. s.mu is held.
-func (s *Session) tellHolders(note func(*history) bool) (any bool) {
+// is one. s.mu is held.
+func (s *Session) tellHolders(note func(*history) bool) (held bool) {
 	for _, c := range s.live {
 		if c.hold != nil && c.hold.Err() == nil {
-			any = true
+			held = true
 			if note(c.hold.history) {
 				s.spawnLocked(c.hold.history.tell)
 			}
 		}
 	}
-	return any
+	return held
 }
 
 // failed notes why there is no session yet, for Connect's error.

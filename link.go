@@ -32,7 +32,8 @@ type link struct {
 	touches touches
 	grain   time.Duration // between the touches that are kept
 	fastest time.Duration // answer to any request so far; 0 before the first
-	proof   time.Duration // fastest answer to a proof so far
+
+	fastestProof time.Duration // answer to a proof so far; 0 before the first
 
 	down    chan struct{} // closed when nothing can be answered here any more
 	endOnce sync.Once
@@ -186,13 +187,14 @@ func (l *link) roundTrip() time.Duration {
 	return l.fastest
 }
 
-// quick tells whether a proof took no longer than proofs on this connection do.
-func (l *link) quick(took, timeout time.Duration) bool {
+// timeProof notes how long a proof took, and tells whether that was quick: no
+// longer than proofs on this connection take.
+func (l *link) timeProof(took, timeout time.Duration) (quick bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	usual := max(2*l.fastest, 4*l.proof)
-	if l.proof == 0 || took < l.proof {
-		l.proof = took
+	usual := max(2*l.fastest, 4*l.fastestProof)
+	if l.fastestProof == 0 || took < l.fastestProof {
+		l.fastestProof = took
 	}
 	return took <= usual+part(timeout, quickPart)
 }

@@ -41,7 +41,7 @@ func (s *Session) proven(p proof) {
 		return
 	}
 	now := time.Now()
-	quick := p.link.quick(now.Sub(p.begun), s.shortest)
+	quick := p.link.timeProof(now.Sub(p.begun), s.shortest)
 	if len(s.staked) == 0 && s.epoch.doubts(p.begun, now, quick, s.shortest) {
 		return
 	}

@@ -74,7 +74,7 @@ func (c *contender) heed(data []byte) {
 	if c.hold != nil {
 		c.hold.revoked.give()
 	}
-	if c.cohort != nil && !c.cohort.idle.IsZero() && c.cohort.node == c {
+	if c.cohort != nil && c.cohort.keeps(c) {
 		c.leaveLocked()
 	}
 }
