@@ -2,6 +2,7 @@ package zklock
 
 import (
 	"context"
+	"log/slog"
 	"time"
 )
 
@@ -94,9 +95,7 @@ func (c *contender) vanish(cause error) {
 	c.gone.give()
 	if c.hold != nil {
 		if c.hold.end(holdLost) {
-			s.spawnLocked(func() {
-				s.log.Warn("zklock: lock lost", "path", c.queue.path, "node", c.node, "session", c.epoch.id, "cause", cause)
-			})
+			s.logLocked(slog.LevelWarn, "zklock: lock lost", "path", c.queue.path, "node", c.node, "session", c.epoch.id, "cause", cause)
 			if c.hold.history.lost(cause) {
 				s.spawnLocked(c.hold.history.tell)
 			}

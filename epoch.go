@@ -3,6 +3,7 @@ package zklock
 import (
 	"context"
 	"errors"
+	"log/slog"
 	"time"
 )
 
@@ -88,7 +89,7 @@ func (s *Session) greeted(l *link, timeout time.Duration) {
 		s.link = l
 		if s.epoch == nil {
 			s.epoch = &epoch{id: l.id}
-			s.spawnLocked(func() { s.log.Info("zklock: session established", "session", l.id, "timeout", timeout) })
+			s.logLocked(slog.LevelInfo, "zklock: session established", "session", l.id, "timeout", timeout)
 		}
 		if timeout < s.shortest {
 			s.shortest = timeout
@@ -111,7 +112,7 @@ func (s *Session) endEpoch(cause error) {
 		return
 	}
 	ep := s.epoch
-	s.spawnLocked(func() { s.log.Warn("zklock: session lost", "session", ep.id, "cause", cause) })
+	s.logLocked(slog.LevelWarn, "zklock: session lost", "session", ep.id, "cause", cause)
 	s.epoch = nil
 	if s.expiry != nil {
 		s.expiry.Stop()

@@ -301,6 +301,11 @@ func (s *Session) spawnLocked(f func()) bool {
 	return true
 }
 
+// logLocked tells the logger, whose code must not run under s.mu, which is held.
+func (s *Session) logLocked(level slog.Level, message string, args ...any) {
+	s.spawnLocked(func() { s.log.Log(context.Background(), level, message, args...) })
+}
+
 // begin makes Close wait for the caller's s.work.Done; false when the session is
 // closed.
 func (s *Session) begin() bool {
