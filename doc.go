@@ -49,11 +49,11 @@
 //
 // The proof of life is a committed write that changes nothing, sent each eighth
 // of the session timeout while a lock is held, kept or next to be granted, and
-// never else. Answered pings
-// prove nothing: a server that is cut off from its leader answers them while the
-// leader counts the session down. See docs/design.md for the arithmetic and its
-// assumptions: the servers' tick is at most half of the session timeout, their
-// leader pings its followers each half tick, and clocks drift by less than 1 %.
+// at no other time. Answered pings prove nothing: a server that is cut off from
+// its leader answers them while the leader counts the session down. See
+// docs/design.md for the arithmetic and its assumptions: the servers' tick is at
+// most half of the session timeout, their leader pings its followers each half
+// tick, and clocks drift by less than 1 %.
 //
 // # Things to know
 //

@@ -87,9 +87,9 @@ func (h *Hold) Valid() bool {
 // created its node; a downgraded read lock goes on with its writer's. A later hold
 // of the same path has a larger one, also after the path itself was deleted and
 // made again; readers that share the lock have different ones in no particular
-// order. A store outside ZooKeeper that
-// refuses a token below the largest it has seen is safe from a holder that was
-// paused and does not know yet that its lock is lost.
+// order. A store outside ZooKeeper that refuses a token below the largest it has
+// seen is safe from a holder that was paused and does not know yet that its lock
+// is lost.
 func (h *Hold) Token() int64 {
 	h.expose()
 	return h.contender.token

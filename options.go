@@ -157,9 +157,9 @@ func WithTrace(trace *Trace) Option {
 // is no limit. It relaxes the order of the queue by that much.
 //
 // Each owner has a [Hold] of its own, whose Release, when the node goes on to the
-// next, needs no confirmation of ZooKeeper. One that asked for its Token or Check does
-// not share its node with those after it. It is for a Locker, and has no effect on
-// other locks.
+// next, needs no confirmation of ZooKeeper. One that asked for its Token or Check
+// does not share its node with those after it. It is for a Locker, and has no
+// effect on other locks.
 func WithHandoff(n int) Option {
 	return func(o *options) { o.handoff = n }
 }
