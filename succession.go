@@ -2,6 +2,7 @@ package zklock
 
 import (
 	"context"
+	"runtime"
 	"time"
 )
 
@@ -74,6 +75,16 @@ func (c *contender) followNext() <-chan struct{} {
 		return nil
 	}
 	return c.followLocked(ahead)
+}
+
+// followSoon is followNext that gives the contender ahead a chance to be known: the
+// creates' answers come in order, the goroutines that wait for them go on in any.
+func (c *contender) followSoon() <-chan struct{} {
+	if turn := c.followNext(); turn != nil {
+		return turn
+	}
+	runtime.Gosched()
+	return c.followNext()
 }
 
 // follow makes c the successor of the contender that its list shows right ahead,

@@ -2,27 +2,15 @@ package zklock
 
 import (
 	"context"
-	"runtime"
 	"time"
 )
 
 // wait stays in the queue until the lock is c's, from view on if that is not nil.
 func (c *contender) wait(ctx context.Context, view *listing) (*Hold, error) {
 	if view == nil {
-		turn := c.followNext()
-		if turn == nil {
-			// The creates' answers come in order, the goroutines that wait for them
-			// go on in any.
-			runtime.Gosched()
-			turn = c.followNext()
-		}
-		if turn != nil {
-			h, err := c.awaitTurn(ctx, turn)
-			if err != nil && ctx.Err() != nil {
-				err = timedOut(err)
-			}
-			if h != nil || err != nil {
-				return h, err
+		if turn := c.followSoon(); turn != nil {
+			if h, err := c.awaitTurn(ctx, turn); h != nil || err != nil {
+				return h, timedOut(err)
 			}
 		}
 	}
@@ -42,7 +30,7 @@ func (c *contender) wait(ctx context.Context, view *listing) (*Hold, error) {
 			h, err = c.waitBehind(ctx, at)
 			behind = true
 		}
-		if behind && err != nil && ctx.Err() != nil {
+		if behind {
 			err = timedOut(err)
 		}
 		if h != nil || err != nil {
