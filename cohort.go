@@ -72,9 +72,13 @@ func (t *cohort) acquire(ctx context.Context, a *attempt) (*Hold, error) {
 	if m.hold == nil {
 		return t.fetch(ctx, a, t.queue.acquire)
 	}
-	if ctx.Err() != nil {
+	switch {
+	case ctx.Err() != nil:
 		m.hold.leave()
 		return nil, ended(ctx)
+	case !m.hold.Valid():
+		m.hold.leave()
+		return t.acquire(ctx, a)
 	}
 	a.acquired(m.hold)
 	return m.hold, nil

@@ -157,9 +157,11 @@ func (c *contender) leaveLocked() *removal {
 	return c.leaving
 }
 
-// grant turns the place at the head of the queue into a hold, unless the place
-// was lost or ctx has ended. The lease's clock is read last.
-func (c *contender) grant(ctx context.Context) (*Hold, error) {
+// grant turns the place at the head of the queue, which seen has shown, into a
+// hold, unless the place was lost or ctx has ended. The lease's clock is read
+// last. If seen is no longer the connection, what happened between the two may
+// have gone unseen: errStale.
+func (c *contender) grant(ctx context.Context, seen *link) (*Hold, error) {
 	if err := c.secure(ctx); err != nil {
 		return nil, err
 	}
@@ -172,6 +174,9 @@ func (c *contender) grant(ctx context.Context) (*Hold, error) {
 	s.lapse(c.epoch, time.Now())
 	if c.cause != nil {
 		return nil, c.cause
+	}
+	if s.link != seen {
+		return nil, errStale
 	}
 	return c.possess(), nil
 }
@@ -198,7 +203,7 @@ func (c *contender) newHold() *Hold {
 // guardLater sets the watch on c's own node unless c is gone soon. The session's
 // mu is held.
 func (c *contender) guardLater() {
-	if c.guarded == nil {
+	if c.guarded == nil && c.cause == nil && c.leaving == nil {
 		c.guarded = time.AfterFunc(guardDelay, c.watchOver)
 	}
 }

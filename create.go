@@ -80,7 +80,7 @@ func (c *contender) createGranted(ctx context.Context) (*Hold, error) {
 	if _, err := c.create(ctx); err != nil {
 		return nil, err
 	}
-	h, err := c.grant(ctx)
+	h, err := c.grant(ctx, c.carrier)
 	if err != nil {
 		c.leave()
 	}

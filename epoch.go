@@ -86,7 +86,7 @@ func (s *Session) greeted(l *link, timeout time.Duration) {
 	s.id = l.id
 	if l.id != 0 {
 		s.timeout.Store(int64(timeout))
-		s.link = l
+		s.link, s.failure = l, nil
 		if s.epoch == nil {
 			s.epoch = &epoch{id: l.id}
 			s.logLocked(slog.LevelInfo, "zklock: session established", "session", l.id, "timeout", timeout)

@@ -23,36 +23,36 @@ const (
 // version, timeout and session id.
 const frameHead = 4 + 16
 
-// frameReader finds the heads of the frames in a stream that somebody else reads.
+// frameReader finds the frames in a stream that somebody else reads.
 type frameReader struct {
 	head   [frameHead]byte
 	filled int
-	body   int // bytes still to pass before the next frame
+	body   int // bytes still to pass before the frame's end
 }
 
-// feed takes the next bytes of the stream and calls onHead for each head that
-// they complete.
-func (r *frameReader) feed(p []byte, onHead func(head []byte)) {
+// feed takes the next bytes of the stream and calls onFrame with the head of each
+// frame that they complete. Half a reply says nothing.
+func (r *frameReader) feed(p []byte, onFrame func(head []byte)) {
 	for len(p) > 0 {
-		if r.body > 0 {
-			n := min(r.body, len(p))
-			r.body -= n
+		if r.filled < frameHead {
+			n := copy(r.head[r.filled:], p)
+			r.filled += n
 			p = p[n:]
-			continue
-		}
-		n := copy(r.head[r.filled:], p)
-		r.filled += n
-		p = p[n:]
-		if r.filled == frameHead {
+			if r.filled < frameHead {
+				return
+			}
 			length := int(binary.BigEndian.Uint32(r.head[:]))
-			r.filled, r.body = 0, 4+length-frameHead
-			onHead(r.head[:])
+			r.body = max(4+length-frameHead, 0)
+		}
+		n := min(r.body, len(p))
+		r.body -= n
+		p = p[n:]
+		if r.body == 0 {
+			r.filled = 0
+			onFrame(r.head[:])
 		}
 	}
 }
-
-// between tells whether the stream stands at the border of two frames.
-func (r *frameReader) between() bool { return r.filled == 0 && r.body == 0 }
 
 // operation returns what a request frame asks for, and the path that its body
 // begins with; of a multi, those of its first operation.
@@ -67,7 +67,7 @@ func operation(frame []byte) (op int32, path []byte, multi bool) {
 		op, body = int32(binary.BigEndian.Uint32(body)), body[multiHeader:]
 	}
 	if len(body) >= 4 {
-		if n := int(binary.BigEndian.Uint32(body)); n <= len(body)-4 {
+		if n := binary.BigEndian.Uint32(body); uint64(n) <= uint64(len(body)-4) {
 			path = body[4 : 4+n]
 		}
 	}

@@ -82,6 +82,12 @@ func (s *Session) finish(batch []*removal) {
 	}
 	last := batch[len(batch)-1].contender
 	err := s.deleteNodes(nodes, last)
+	if err != nil && len(batch) > 1 { // a refusal is no matter of the others
+		for i := range batch {
+			s.finish(batch[i : i+1])
+		}
+		return
+	}
 	for _, r := range batch {
 		s.forget(r.contender)
 		r.err = err

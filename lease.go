@@ -24,6 +24,7 @@ const (
 	relayPart    = 1.0 / 4   // of the timeout: at least half a tick
 	intervalPart = 1.0 / 8   // of the timeout: from proof to proof
 	quickPart    = 1.0 / 256 // of the timeout: how far a quick write may be above the usual
+	grainPart    = 1.0 / 64  // of the timeout: between touches that are kept
 	doubtPart    = 1.0 / 16  // of the timeout: what a leader needs to catch up after a pause
 )
 
@@ -66,22 +67,28 @@ func (l *lease) shorten(end time.Time) {
 // stops while the machine sleeps, and by the wall clock, which may be set back.
 func (l *lease) runsAt(now time.Time) bool {
 	end := l.end.Load()
-	return end != nil && now.Before(*end) && now.Round(0).Before(end.Round(0))
+	return end != nil && neitherPast(now.Sub(*end), now.Round(0).Sub(end.Round(0)))
 }
+
+// neitherPast tells whether both clocks are short of an end, by how far each is
+// past it.
+func neitherPast(monotonic, wall time.Duration) bool { return monotonic < 0 && wall < 0 }
 
 // touches remembers when the requests of one connection were sent, for as long as
 // it takes until they count.
 type touches struct {
-	settled time.Time // when the newest that counts was sent
-	recent  []touch   // by the time of their answers
+	timeout time.Duration // of the session, as the connection's server said
+	settled time.Time     // when the newest that counts was sent
+	recent  []touch       // by the time of their answers
 }
 
 type touch struct{ sent, answered time.Time }
 
-// add notes a request. Those less than grain apart are not kept: an older touch
-// only makes the lease shorter.
-func (t *touches) add(sent, answered time.Time, grain time.Duration) {
-	if n := len(t.recent); n > 0 && sent.Sub(t.recent[n-1].sent) < grain {
+// add notes a request. Those that follow each other closely are not all kept: an
+// older touch only makes the lease shorter.
+func (t *touches) add(sent, answered time.Time) {
+	t.newest(relayedBy(answered, t.timeout)) // what counts by now for any later proof
+	if n := len(t.recent); n > 0 && sent.Sub(t.recent[n-1].sent) < part(t.timeout, grainPart) {
 		return
 	}
 	t.recent = append(t.recent, touch{sent, answered})

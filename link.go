@@ -22,7 +22,7 @@ type link struct {
 	// handshake is reported.
 	id      int64
 	greeted atomic.Bool // the answer to the connect request was read whole
-	serving atomic.Bool // a request was answered without error
+	serving atomic.Bool // a request was answered without error: any login is over
 
 	connected time.Time // when the connect request was sent, which touches the leader itself
 
@@ -30,7 +30,6 @@ type link struct {
 	pending map[int32]inFlight // by xid
 	pings   []time.Time        // sent and not answered yet; they all have the same xid
 	touches touches
-	grain   time.Duration // between the touches that are kept
 	fastest time.Duration // answer to any request so far; 0 before the first
 
 	fastestProof time.Duration // answer to a proof so far; 0 before the first
@@ -79,36 +78,40 @@ func (l *link) SetWriteDeadline(t time.Time) error {
 
 func (l *link) Read(p []byte) (int, error) {
 	n, err := l.in.Read(p)
-	l.frames.feed(p[:n], l.onHead)
-	if !l.greeted.Load() && l.id != 0 && l.frames.between() {
-		l.Conn.SetDeadline(time.Time{})
-		l.greeted.Store(true)
-	}
+	l.frames.feed(p[:n], l.onFrame)
 	if err != nil {
 		l.end(err)
 	}
 	return n, err
 }
 
-// onHead sees the head of each frame before go-zookeeper does.
-func (l *link) onHead(head []byte) {
-	if l.id == 0 {
-		timeout := time.Duration(binary.BigEndian.Uint32(head[8:])) * time.Millisecond
-		l.id = int64(binary.BigEndian.Uint64(head[12:]))
-		l.grain = timeout / 64
-		l.touches.settled = l.connected
-		l.session.greeted(l, timeout)
+// onFrame sees each frame before go-zookeeper has all of it.
+func (l *link) onFrame(head []byte) {
+	if !l.greeted.Load() {
+		l.greet(head)
 		return
 	}
 	xid, code := int32(binary.BigEndian.Uint32(head[4:])), int32(binary.BigEndian.Uint32(head[16:]))
-	if code == 0 && !l.serving.Swap(true) {
-		l.session.dialer.served()
-	}
 	if xid == xidEvent {
 		return
 	}
-	if t := l.answered(xid); t != nil {
-		t.reply(int64(binary.BigEndian.Uint64(head[8:])))
+	r, known := l.answered(xid)
+	if known && code == 0 && !l.serving.Swap(true) {
+		l.session.dialer.served()
+	}
+	if r.tap != nil {
+		r.tap.reply(int64(binary.BigEndian.Uint64(head[8:])))
+	}
+}
+
+// greet takes the answer to the connect request.
+func (l *link) greet(head []byte) {
+	l.id = int64(binary.BigEndian.Uint64(head[12:]))
+	l.touches = touches{settled: l.connected, timeout: time.Duration(binary.BigEndian.Uint32(head[8:])) * time.Millisecond}
+	l.session.greeted(l, l.touches.timeout)
+	if l.id != 0 { // go-zookeeper dials anew if the session has expired
+		l.Conn.SetDeadline(time.Time{})
+		l.greeted.Store(true)
 	}
 }
 
@@ -119,14 +122,17 @@ func (l *link) Write(p []byte) (int, error) {
 		return l.Conn.Write(p)
 	}
 	t := l.session.taps.take(p)
-	l.follow(int32(binary.BigEndian.Uint32(p[4:])), t)
+	op := int32(binary.BigEndian.Uint32(p[8:]))
+	if op != opSetAuth { // which a server answers without touching the session
+		l.follow(int32(binary.BigEndian.Uint32(p[4:])), t)
+	}
 	n, err := l.Conn.Write(p)
 	if t != nil {
 		t.sent()
 	}
 	if err != nil {
 		l.end(err)
-		if op, _, _ := operation(p); op == opSetAuth || l.session.ctx.Err() != nil {
+		if op == opSetAuth || l.session.ctx.Err() != nil {
 			// go-zookeeper reports a failed write twice to a channel with room for
 			// one, and hangs if nobody reads there: while it sends the credentials
 			// anew (zk PR#163), and when it closes. The reader's error alone ends
@@ -154,30 +160,26 @@ func (l *link) follow(xid int32, t *tap) {
 	l.pending[xid] = inFlight{time.Now(), t}
 }
 
-// answered notes that a request was answered, and returns who follows it.
-func (l *link) answered(xid int32) *tap {
+// answered notes that a request was answered, if it is one that was noted.
+func (l *link) answered(xid int32) (r inFlight, known bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	var r inFlight
-	if xid == xidPing {
-		if len(l.pings) == 0 {
-			return nil
-		}
+	if xid != xidPing {
+		r, known = l.pending[xid]
+		delete(l.pending, xid)
+	} else if known = len(l.pings) > 0; known {
 		r.sent = l.pings[0]
 		l.pings = l.pings[1:]
-	} else {
-		var known bool
-		if r, known = l.pending[xid]; !known {
-			return nil
-		}
-		delete(l.pending, xid)
+	}
+	if !known {
+		return r, false
 	}
 	now := time.Now()
-	l.touches.add(r.sent, now, l.grain)
+	l.touches.add(r.sent, now)
 	if took := max(now.Sub(r.sent), 1); l.fastest == 0 || took < l.fastest {
 		l.fastest = took
 	}
-	return r.tap
+	return r, true
 }
 
 // roundTrip returns how long the fastest answer has taken.
@@ -199,12 +201,13 @@ func (l *link) timeProof(took, timeout time.Duration) (quick bool) {
 	return took <= usual+part(timeout, quickPart)
 }
 
-// touchedBy returns when the newest request was sent that had been answered by
-// then.
-func (l *link) touchedBy(then time.Time) time.Time {
+// beginProof returns the time, and when the newest request was sent whose touch
+// is ahead of a proof that begins now.
+func (l *link) beginProof(timeout time.Duration) (now, touched time.Time) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.touches.newest(then)
+	now = time.Now()
+	return now, l.touches.newest(relayedBy(now, timeout))
 }
 
 func (l *link) Close() error {

@@ -3,6 +3,7 @@ package zklock
 import (
 	"context"
 	"errors"
+	"fmt"
 	"time"
 
 	"github.com/go-zookeeper/zk"
@@ -25,9 +26,9 @@ type proof struct {
 func (s *Session) beginProof() proof {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	p := proof{begun: time.Now(), link: s.link}
+	p := proof{link: s.link}
 	if p.link != nil {
-		p.touched = p.link.touchedBy(relayedBy(p.begun, s.shortest))
+		p.begun, p.touched = p.link.beginProof(s.shortest)
 	}
 	return p
 }
@@ -168,8 +169,8 @@ func (s *Session) proveStaked(l *link) bool {
 }
 
 // prove sends a write that changes nothing: checks of the contenders' nodes,
-// which the leader answers and a majority commits. A node that is missing ends
-// its contender; the session is proved all the same. A server that leaves it
+// which the leader answers and a majority commits. A node that is missing, or that
+// an ACL hides, ends its contender; the session is proved all the same. A server that leaves it
 // unanswered hangs: its connection is cut, so that another one can be found while
 // the lease lasts, which the client itself would try much later.
 func (s *Session) prove(ctx context.Context, l *link, contenders []*contender) error {
@@ -186,19 +187,19 @@ func (s *Session) prove(ctx context.Context, l *link, contenders []*contender) e
 		defer patience.Stop()
 		return s.conn.Multi(checks...)
 	}).wait(ctx)
-	missing := errors.Is(err, zk.ErrNoNode)
-	if err != nil && !missing {
+	if err != nil && !errors.Is(err, zk.ErrNoNode) && !errors.Is(err, zk.ErrNoAuth) {
 		return err
 	}
-	if missing {
-		s.mu.Lock()
-		for i, r := range responses {
-			if errors.Is(r.Error, zk.ErrNoNode) {
-				contenders[i].vanish(errNodeDeleted)
-			}
+	s.mu.Lock()
+	for i, r := range responses {
+		switch {
+		case errors.Is(r.Error, zk.ErrNoNode):
+			contenders[i].vanish(errNodeDeleted)
+		case errors.Is(r.Error, zk.ErrNoAuth):
+			contenders[i].vanish(fmt.Errorf("the ACL of %s does not let this session read it, so that it cannot be proved: %w", contenders[i].node, r.Error))
 		}
-		s.mu.Unlock()
 	}
+	s.mu.Unlock()
 	s.proven(p)
 	return nil
 }

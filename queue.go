@@ -124,7 +124,7 @@ func (q *queue) tryNode(ctx context.Context, a *attempt) (*Hold, error) {
 	}
 	var h *Hold
 	if err == nil {
-		h, err = c.grant(ctx)
+		h, err = c.grant(ctx, at.link)
 	}
 	if err != nil {
 		c.leave()

@@ -98,6 +98,7 @@ func Connect(ctx context.Context, servers []string, timeout time.Duration, opts 
 	}
 	s.conn, s.events = conn, events
 	if err := s.establish(ctx, options.credentials); err != nil {
+		s.dialer.cut() // Close would ask the server, which may not answer
 		s.Close()
 		return fail(err)
 	}

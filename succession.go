@@ -151,12 +151,21 @@ func (c *contender) awaitTurn(ctx context.Context, turn <-chan struct{}) (*Hold,
 	return c.handed(ctx)
 }
 
-// handed returns the hold that c was handed, if it was and ctx goes on.
+// handed returns the hold that c was handed, if it was and ctx goes on. It may be
+// lost already: its owner has yet to hear of it.
 func (c *contender) handed(ctx context.Context) (*Hold, error) {
-	c.queue.session.mu.Lock()
-	defer c.queue.session.mu.Unlock()
-	if c.hold != nil && ctx.Err() != nil {
+	s := c.queue.session
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if c.hold == nil {
+		return nil, nil
+	}
+	if ctx.Err() != nil {
 		return nil, ended(ctx)
+	}
+	s.lapse(c.epoch, time.Now())
+	if c.cause != nil {
+		return nil, c.cause
 	}
 	return c.hold, nil
 }

@@ -2,6 +2,7 @@ package zklock
 
 import (
 	"context"
+	"errors"
 	"time"
 )
 
@@ -25,12 +26,15 @@ func (c *contender) wait(ctx context.Context, view *listing) (*Hold, error) {
 		switch {
 		case err != nil:
 		case at.ahead == 0:
-			h, err = c.grant(ctx)
+			h, err = c.grant(ctx, at.link)
 		default:
 			h, err = c.waitBehind(ctx, at)
 			behind = true
 		}
-		if behind {
+		switch {
+		case errors.Is(err, errStale):
+			continue
+		case behind:
 			err = timedOut(err)
 		}
 		if h != nil || err != nil {
@@ -101,7 +105,7 @@ func (c *contender) waitBehind(ctx context.Context, at place) (*Hold, error) {
 	if err := c.whyGone(); err != nil || !c.succeeds(at, own, next) {
 		return nil, err
 	}
-	return c.grant(ctx)
+	return c.grant(ctx, at.link)
 }
 
 // succeeds tells whether the end of the only contender ahead proves, without
