@@ -125,11 +125,7 @@ func (t *cohort) fetch(ctx context.Context, a *attempt, acquire func(context.Con
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	t.fetching = false
-	if err != nil {
-		t.callNext()
-		return nil, err
-	}
-	if h.Err() == nil {
+	if err == nil && h.Err() == nil {
 		t.vacate() // of a node that was deleted unnoticed
 		t.node, t.owners, t.company, t.watching = h.contender, 1, unknown, false
 		h.contender.cohort = t
@@ -137,7 +133,8 @@ func (t *cohort) fetch(ctx context.Context, a *attempt, acquire func(context.Con
 			t.look()
 		}
 	}
-	return h, nil
+	t.callNext() // the hold may be lost by now, and no cohort's any more
+	return h, err
 }
 
 // callNext has the first of those who wait fetch the lock. s.mu is held.

@@ -34,7 +34,7 @@ func (q *queue) beside(writer *contender) func(id string) entry {
 func (q *queue) downgrade(ctx context.Context, w *Hold) (*Hold, error) {
 	a := q.attempt(ctx)
 	for try := 0; ; try++ {
-		if err := w.Err(); err != nil {
+		if err := w.reentry(); err != nil {
 			return nil, a.failed(err)
 		}
 		c := q.newContender(w.contender.epoch, q.beside(w.contender))

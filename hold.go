@@ -175,8 +175,9 @@ func (h *Hold) leave() (*removal, error) {
 
 // sendRelease gives the lock back without waiting for ZooKeeper: it returns when
 // the delete has been written to the connection, behind which every later
-// request of this session stands, or when it has to wait for a connection.
-func (h *Hold) sendRelease() {
+// request of this session stands, when it has to wait for a connection, or when
+// ctx ends.
+func (h *Hold) sendRelease(ctx context.Context) {
 	r, _ := h.leave()
 	if r == nil || r.link == nil || !r.link.serving.Load() {
 		return // nothing is written before a new connection has logged in
@@ -185,6 +186,7 @@ func (h *Hold) sendRelease() {
 	case <-r.sent:
 	case <-r.done:
 	case <-r.link.down:
+	case <-ctx.Done():
 	}
 }
 

@@ -33,7 +33,7 @@ func Inspect(ctx context.Context, s *Session, path string) ([]Contender, error) 
 		return nil, wrap("inspect", path, errors.New("the session is nil: make one with Connect"))
 	}
 	if err := checkPath(path); err != nil {
-		return nil, err
+		return nil, wrap("inspect", path, err)
 	}
 	var found []Contender
 	err := s.persist(ctx, func() (err error) {
@@ -48,10 +48,15 @@ func (s *Session) inspect(ctx context.Context, path string) ([]Contender, error)
 	if err != nil {
 		return nil, err
 	}
+	found := inQueue(path, names)
 	if slices.Contains(names, leasesName) { // locks may have been reaped, being empty
-		return s.inspectSemaphore(ctx, join(path, locksName), join(path, leasesName))
+		permits, err := s.inspectSemaphore(ctx, join(path, locksName), join(path, leasesName))
+		if err != nil {
+			return nil, err
+		}
+		found = append(found, permits...)
 	}
-	return s.read(ctx, inQueue(path, names))
+	return s.read(ctx, found)
 }
 
 // inQueue returns the contenders among the children of path, in order.
@@ -59,7 +64,9 @@ func inQueue(path string, names []string) []Contender {
 	queue := contendersIn(names)
 	found := make([]Contender, len(queue))
 	for i, c := range queue {
-		blocked := slices.ContainsFunc(queue[:i], func(ahead child) bool { return ahead.blocks(c.kind) })
+		blocked := slices.ContainsFunc(queue[:i], func(ahead child) bool {
+			return ahead.sequence < c.sequence && ahead.blocks(c.kind) // who downgrades has two with the same
+		})
 		found[i] = Contender{Node: join(path, c.name), Kind: c.kind, Held: !blocked}
 	}
 	return found
@@ -77,13 +84,15 @@ func (s *Session) inspectSemaphore(ctx context.Context, locks, leases string) ([
 	}
 	var found []Contender
 	for _, name := range out {
-		found = append(found, Contender{Node: join(leases, name), Kind: Permit, Held: true})
+		if isLease(name) {
+			found = append(found, Contender{Node: join(leases, name), Kind: Permit, Held: true})
+		}
 	}
 	for _, c := range inQueue(locks, inLine) {
 		c.Held = false // it has the turn to take permits, not one of them
 		found = append(found, c)
 	}
-	return s.read(ctx, found)
+	return found, nil
 }
 
 // present takes a node that does not exist for one without children.

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/go-zookeeper/zk"
@@ -140,7 +139,7 @@ func deletes(nodes []string) []any {
 
 // deleteAll deletes nodes, many in one transaction unless one is missing.
 func (s *Session) deleteAll(nodes []string) error {
-	for some := range slices.Chunk(nodes, maxPermits) {
+	for _, some := range batches(nodes, func(node string) string { return node }) {
 		if len(some) > 1 {
 			if _, err := s.conn.Multi(deletes(some)...); err == nil {
 				continue

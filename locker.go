@@ -97,7 +97,7 @@ func (l *Locker) unlockSlow(endTenancy func()) {
 		panic(wrap("unlock", l.Path(), l.misuse()))
 	case outermost:
 		endTenancy()
-		h.sendRelease()
+		h.sendRelease(context.Background())
 	}
 }
 

@@ -72,18 +72,13 @@ func (m *MultiLocker) TryLock() bool {
 
 // TryLockFor takes all the locks within d, as [Locker.TryLockFor] does each.
 func (m *MultiLocker) TryLockFor(ctx context.Context, d time.Duration) (bool, error) {
-	deadline := time.Now().Add(d)
-	err := m.all(func(l *Locker) error {
-		ok, err := l.TryLockFor(ctx, min(d, time.Until(deadline)))
-		if !ok && err == nil {
-			return ErrLocked
+	by := func(take func(*Locker, context.Context) error) func(context.Context) error {
+		return func(ctx context.Context) error {
+			return m.all(func(l *Locker) error { return wrap("try", l.Path(), take(l, ctx)) })
 		}
-		return err
-	})
-	if timeIsUp(ctx, err) {
-		return false, nil
 	}
-	return err == nil, wrap("try", m.paths(), err)
+	ok, err := tryFor(ctx, d, by((*Locker).tryOnce), by((*Locker).lock))
+	return ok, wrap("try", m.paths(), err)
 }
 
 // all calls take for one lock after the other until it holds all of them, and

@@ -1,6 +1,7 @@
 package zklock
 
 import (
+	"bytes"
 	"crypto/tls"
 	"errors"
 	"fmt"
@@ -109,16 +110,24 @@ func newOptions(path string, opts []Option) (*options, error) {
 	if o.retention < 0 {
 		return nil, fmt.Errorf("WithRetention(%v): it must not be negative", o.retention)
 	}
-	const overhead = 128 // headers, the node's name, the flags
-	size := overhead + len(path) + len(o.data)
-	for _, a := range o.acl {
-		size += 12 + len(a.Scheme) + len(a.ID)
+	if bytes.Equal(o.data, revokeMark) {
+		return nil, fmt.Errorf("WithData(%q): this is what asks a holder for its lock back: see Revoke", o.data)
 	}
-	if size > maxFrame {
+	if size := o.createSize(path); size > maxFrame {
 		return nil, fmt.Errorf("WithData: with %d bytes of data the lock node's create takes %d bytes, and ZooKeeper accepts %d (1 MiB)",
 			len(o.data), size, maxFrame)
 	}
 	return o, nil
+}
+
+// createSize returns how long the create of a node below dir may be, in bytes.
+func (o *options) createSize(dir string) int {
+	const overhead = 128 // headers, the node's name, the flags
+	size := overhead + len(dir) + len(o.data)
+	for _, a := range o.acl {
+		size += 12 + len(a.Scheme) + len(a.ID)
+	}
+	return size
 }
 
 // whoAmI is a lock node's data unless WithData replaces it.

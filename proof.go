@@ -4,16 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"time"
 
 	"github.com/go-zookeeper/zk"
 )
 
 var errLeaseOver = errors.New("zklock: the session could not be proved alive in time")
-
-// maxProof bounds the paths that one proof names: a server cuts the connection
-// at a request of a megabyte.
-const maxProof = 256 << 10
 
 // proof is a committed write under way, a create or a Multi of checks, with what
 // the lease needs to know of the moment it began.
@@ -150,17 +148,9 @@ func (s *Session) keepProving() {
 // if one of them came to nothing.
 func (s *Session) proveStaked(l *link) bool {
 	s.mu.Lock()
-	var batches [][]*contender
-	size := maxProof
-	for _, c := range s.staked {
-		if size += len(c.node); size > maxProof {
-			batches, size = append(batches, nil), 0
-		}
-		last := len(batches) - 1
-		batches[last] = append(batches[last], c)
-	}
+	staked := slices.Collect(maps.Values(s.staked))
 	s.mu.Unlock()
-	for _, batch := range batches {
+	for _, batch := range batches(staked, func(c *contender) string { return c.node }) {
 		if s.prove(s.ctx, l, batch) != nil {
 			return false
 		}

@@ -47,7 +47,7 @@ func newQueue(s *Session, path string, k Kind, opts []Option) (*queue, *options,
 		return nil, nil, wrap("new", path, errors.New("the session is nil: make one with Connect"))
 	}
 	if err := checkPath(path); err != nil {
-		return nil, nil, err
+		return nil, nil, wrap("new", path, err)
 	}
 	o, err := newOptions(path, opts)
 	if err != nil {

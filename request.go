@@ -92,3 +92,20 @@ func (s *Session) children(path string) *pending[[]string] {
 		return names, err
 	})
 }
+
+// maxBatch bounds the paths in one request, in bytes: a server cuts the connection
+// at a request longer than maxFrame.
+const maxBatch = 256 << 10
+
+// batches splits items so that the paths of each part fit one request.
+func batches[T any](items []T, path func(T) string) (parts [][]T) {
+	size := maxBatch
+	for _, item := range items {
+		if size += len(path(item)); size > maxBatch {
+			parts, size = append(parts, nil), len(path(item))
+		}
+		last := len(parts) - 1
+		parts[last] = append(parts[last], item)
+	}
+	return parts
+}

@@ -21,7 +21,7 @@ func Revoke(ctx context.Context, s *Session, node string) error {
 		return wrap("revoke", node, errors.New("the session is nil: make one with Connect"))
 	}
 	if err := checkPath(node); err != nil {
-		return err
+		return wrap("revoke", node, err)
 	}
 	if name := base(node); !isContender(name) {
 		return wrap("revoke", node, fmt.Errorf("%q is not the name of a lock node", name))

@@ -214,7 +214,7 @@ func (l *RWLocker) RUnlock() {
 	}
 	if outermost {
 		l.endRead(r)
-		r.hold.sendRelease()
+		r.hold.sendRelease(context.Background())
 	}
 }
 

@@ -23,6 +23,7 @@ type Semaphore struct {
 	size    int
 	turns   *queue // whose head may take permits
 	permits *queue // whose nodes do not line up: each has its permit
+	most    int    // permits that one request can create
 }
 
 // The names of Curator's layout: the two nodes below the path, and what a permit's
@@ -39,8 +40,7 @@ func isLease(name string) bool {
 	return marker > 0 && strings.HasSuffix(name[:marker], leaseMarker)
 }
 
-// maxPermits is how many nodes one transaction creates or deletes, which keeps it
-// well below the size that a server accepts.
+// maxPermits is how many nodes one transaction creates at most.
 const maxPermits = 1000
 
 // errSizes says that contenders disagree about a semaphore's size.
@@ -54,14 +54,15 @@ func NewSemaphore(s *Session, path string, size int, opts ...Option) (*Semaphore
 	if size < 1 {
 		return nil, wrap("new semaphore", path, fmt.Errorf("size %d: it must be at least 1", size))
 	}
-	q, _, err := newQueue(s, path, Exclusive, opts)
+	q, o, err := newQueue(s, path, Exclusive, opts)
 	if err != nil {
 		return nil, err
 	}
 	turns, permits := *q, *q
 	turns.dir, permits.dir = join(path, locksName), join(path, leasesName)
 	turns.trace = nil // the caller asked for permits, not for a turn
-	return &Semaphore{path: path, size: size, turns: &turns, permits: &permits}, nil
+	most := min(maxPermits, maxFrame/o.createSize(permits.dir))
+	return &Semaphore{path: path, size: size, turns: &turns, permits: &permits, most: most}, nil
 }
 
 // Path returns the semaphore's path.
@@ -72,8 +73,9 @@ func (s *Semaphore) Path() string { return s.path }
 // when one of them is. When ctx ends first, Acquire returns its error, and no
 // permit is taken.
 //
-// An n below 1 or above the size is an error, and so is a size that differs from
-// that of the permits that are out. While none is out the size may be changed: the
+// An n below 1 or above the size is an error, and so are one above 1,000, or above
+// what fits a request of 1 MiB, and a size that differs from that of the permits
+// that are out. While none is out the size may be changed: the
 // next Acquire sets it.
 func (s *Semaphore) Acquire(ctx context.Context, n int) (*Hold, error) {
 	h, err := s.acquire(ctx, n, s.turns.acquire, s.wait)
@@ -95,8 +97,8 @@ func (s *Semaphore) acquire(
 	switch {
 	case n < 1 || n > s.size:
 		return nil, fmt.Errorf("%d permits: it must be from 1 to the semaphore's size, %d", n, s.size)
-	case n > maxPermits:
-		return nil, fmt.Errorf("%d permits: one call can take %d at most", n, maxPermits)
+	case n > s.most:
+		return nil, fmt.Errorf("%d permits: one call can take %d at most, by the size of a request", n, s.most)
 	case ctx.Err() != nil:
 		return nil, ended(ctx)
 	}
@@ -107,7 +109,7 @@ func (s *Semaphore) acquire(
 			return nil, a.failed(err)
 		}
 		h, err := s.take(ctx, turn, n, wait)
-		turn.sendRelease()
+		turn.sendRelease(ctx)
 		if err == nil {
 			a.acquired(h)
 			return h, nil

@@ -30,11 +30,7 @@ func (l *Locker) tryLock(deadline time.Time) error {
 	}
 	ctx, cancel := context.WithDeadline(s.ctx, deadline)
 	defer cancel()
-	h, err := l.tryTake(ctx)
-	if err == nil {
-		l.own(h)
-	}
-	return err
+	return l.tryOnce(ctx)
 }
 
 // TryLockFor is [Locker.LockContext] that gives up after d: it returns false and
@@ -45,10 +41,11 @@ func (l *Locker) TryLockFor(ctx context.Context, d time.Duration) (bool, error) 
 	if ctx.Err() != nil {
 		return false, wrap("try", l.Path(), ended(ctx))
 	}
-	once := func(ctx context.Context) error { return l.enter(ctx, l.tryTake) }
-	ok, err := tryFor(ctx, d, once, l.lock)
+	ok, err := tryFor(ctx, d, l.tryOnce, l.lock)
 	return ok, wrap("try", l.Path(), err)
 }
+
+func (l *Locker) tryOnce(ctx context.Context) error { return l.enter(ctx, l.tryTake) }
 
 // tryFor calls wait under a ctx that ends after d, or once if d leaves no time to
 // wait. It is false without an error when the time is up.

@@ -58,7 +58,7 @@ func (c *contender) waitBehind(ctx context.Context, at place) (*Hold, error) {
 	s, dir := c.queue.session, c.queue.dir
 	next := s.watch(join(dir, at.nearest.name))
 	var own *watch // without it, c cannot be granted the lock by next alone
-	var early <-chan struct{}
+	var early *watch
 	switch far := at.link.roundTrip() >= farAway; {
 	case at.ahead == 1:
 		own = s.watch(c.node)
@@ -69,7 +69,7 @@ func (c *contender) waitBehind(ctx context.Context, at place) (*Hold, error) {
 		own = s.watch(c.node)
 		// When the last but one goes, the list is renewed while the nearest still
 		// holds the lock, so that its release needs none.
-		early = s.watch(join(dir, at.before.name)).fired
+		early = s.watch(join(dir, at.before.name))
 	default:
 		s.mu.Lock()
 		c.guardLater()
@@ -77,8 +77,8 @@ func (c *contender) waitBehind(ctx context.Context, at place) (*Hold, error) {
 	}
 	select {
 	case <-next.fired:
-	case <-early:
-		return nil, nil
+	case <-early.end():
+		return nil, early.refusal()
 	case <-own.end():
 		return nil, own.refusal()
 	case <-at.link.down:
