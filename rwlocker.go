@@ -198,9 +198,6 @@ func (l *RWLocker) tryRLock(ctx context.Context) error {
 
 // TryRLockFor is [Locker.TryLockFor] for reading.
 func (l *RWLocker) TryRLockFor(ctx context.Context, d time.Duration) (bool, error) {
-	if ctx.Err() != nil {
-		return false, wrap("try", l.Path(), ended(ctx))
-	}
 	ok, err := tryFor(ctx, d, l.tryRLock, l.rlock)
 	return ok, wrap("try", l.Path(), err)
 }

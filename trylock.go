@@ -38,9 +38,6 @@ func (l *Locker) tryLock(deadline time.Time) error {
 // With d <= 0 it tries once, without waiting for another owner. A false one
 // leaves the lock unheld and no node behind.
 func (l *Locker) TryLockFor(ctx context.Context, d time.Duration) (bool, error) {
-	if ctx.Err() != nil {
-		return false, wrap("try", l.Path(), ended(ctx))
-	}
 	ok, err := tryFor(ctx, d, l.tryOnce, l.lock)
 	return ok, wrap("try", l.Path(), err)
 }
@@ -51,9 +48,12 @@ func (l *Locker) tryOnce(ctx context.Context) error { return l.enter(ctx, l.tryT
 // wait. It is false without an error when the time is up.
 func tryFor(ctx context.Context, d time.Duration, once, wait func(context.Context) error) (bool, error) {
 	var err error
-	if d <= 0 {
+	switch {
+	case ctx.Err() != nil:
+		return false, ended(ctx)
+	case d <= 0:
 		err = once(ctx)
-	} else {
+	default:
 		timed, cancel := context.WithTimeout(ctx, d)
 		defer cancel()
 		err = wait(timed)
