@@ -129,7 +129,7 @@ func (h *Hold) Check() *zk.CheckVersionRequest {
 // Release again returns nil again, and so does it after [Session.Close]; of a
 // hold that was lost it returns [ErrLost].
 func (h *Hold) Release(ctx context.Context) error {
-	return wrap("release", h.contender.queue.dir, h.release(ctx))
+	return wrap("release", h.contender.queue.path, h.release(ctx))
 }
 
 func (h *Hold) release(ctx context.Context) error {

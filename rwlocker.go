@@ -199,7 +199,7 @@ func (l *RWLocker) tryRLock(ctx context.Context) error {
 // TryRLockFor is [Locker.TryLockFor] for reading.
 func (l *RWLocker) TryRLockFor(ctx context.Context, d time.Duration) (bool, error) {
 	ok, err := tryFor(ctx, d, l.tryRLock, l.rlock)
-	return ok, wrap("try", l.Path(), err)
+	return ok, wrap("rtry", l.Path(), err)
 }
 
 // RUnlock gives back what one RLock took, as [Locker.Unlock] does. It panics if
