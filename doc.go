@@ -26,15 +26,23 @@
 //     interest; a crashed owner's node goes with its session.
 //   - The context wins. A call with a context returns within 50 ms of its end,
 //     whatever the network does, and one that has ended already never acquires.
+//     Only [Connect] waits for a dialer of your own ([WithDialer]).
 //   - Nothing leaks. After [Session.Close] no goroutine, timer or socket is left.
 //   - Loud. Lock never returns without holding; misuse panics with a clear text;
 //     errors say what, where and why, and match this package's sentinels.
 //
-// The first two have two exceptions, in which the holder cannot know in time:
-// the process was paused as a whole, so that no timer of it ran, and an operator
-// deleted the lock's node. There [Hold.Valid] is false on its first call after
-// the pause, and the fencing token and [Hold.Check] keep a late write from doing
-// harm.
+// The first two have three exceptions, in which the holder cannot know in time:
+//
+//   - The process was paused as a whole, so that no timer of it ran. [Hold.Valid]
+//     is false on its first call after the pause.
+//   - An operator deleted the lock's node.
+//   - The servers' leader was paused for more than 0.4 of the session timeout,
+//     and ends the session as it goes on, just after it granted the lock. That is
+//     noticed unless the lock was asked for in the last moments of the pause: some
+//     10 ms at a timeout of 2 s, 40 ms at 10 s.
+//
+// The fencing token and [Hold.Check] keep a late write from doing harm in all
+// three.
 //
 // # When a lock is lost
 //
@@ -45,7 +53,7 @@
 // [Hold.Context] are cancelled with the cause [ErrLost], and the hold stays lost:
 // until its owner's outermost Unlock, nested calls report ErrLost (Lock panics
 // with it), and no other goroutine of the process gets the lock through the same
-// Locker.
+// Locker, except as a handle ([Locker.Acquire], [Locker.TryAcquire]).
 //
 // The proof of life is a committed write that changes nothing, sent each eighth
 // of the session timeout while a lock is held, kept or next to be granted, and

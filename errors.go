@@ -14,7 +14,8 @@ var (
 	ErrLocked = errors.New("zklock: lock is held by another")
 
 	// ErrLost says that a hold ended without its owner's release: the ZooKeeper
-	// session ended, or somebody deleted the lock node.
+	// session ended, or could not be proved alive in time, or somebody deleted the
+	// lock node.
 	ErrLost = errors.New("zklock: lock was lost")
 
 	// ErrNotHeld says that the caller does not hold the lock.
@@ -32,12 +33,12 @@ var (
 	ErrClosed = errors.New("zklock: session is closed")
 )
 
-// Error says which operation failed on which path, and why. Unwrap gives the
-// cause: one of this package's sentinels, the context's error, or an error of
-// the zk package.
+// Error says which operation failed on which path, and why. Its cause matches one
+// of this package's sentinels, the context's error, or an error of the zk package;
+// what is wrong with an argument only the text says.
 type Error struct {
 	Op   string // "connect", "lock", "unlock", ...
-	Path string // the lock's path, or the servers for "connect"
+	Path string // the lock's path; the servers for "connect", the session for "close"
 	Err  error
 }
 

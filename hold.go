@@ -67,7 +67,8 @@ func (h *Hold) reentry() error {
 
 // Valid tells whether the lock is held, and reads the clock to do so: it is false
 // on the first call after a pause of the process that was too long, before any
-// timer has run. A hold that was found so is lost.
+// timer has run. A hold that was found so is lost. It does not ask ZooKeeper: it
+// is true after an operator has deleted the node until the news arrives.
 func (h *Hold) Valid() bool {
 	if h.Err() != nil {
 		return false
@@ -86,10 +87,10 @@ func (h *Hold) Valid() bool {
 // Token returns the hold's fencing token, the zxid of the transaction that
 // created its node; a downgraded read lock goes on with its writer's. A later hold
 // of the same path has a larger one, also after the path itself was deleted and
-// made again; readers that share the lock have different ones in no particular
-// order. A store outside ZooKeeper that refuses a token below the largest it has
-// seen is safe from a holder that was paused and does not know yet that its lock
-// is lost.
+// made again; those that share the lock (readers, permits) have different ones in
+// no particular order. A store outside ZooKeeper that refuses a token below the
+// largest it has seen is safe from a holder that was paused and does not know yet
+// that its lock is lost.
 func (h *Hold) Token() int64 {
 	h.expose()
 	return h.contender.token
@@ -108,7 +109,7 @@ func (h *Hold) expose() bool {
 	return true
 }
 
-// Node returns the full path of the hold's node.
+// Node returns the full path of the hold's node; of several permits, the first's.
 func (h *Hold) Node() string { return h.contender.node }
 
 // Check returns a request that succeeds only while the hold's node exists. Put

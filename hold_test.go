@@ -63,6 +63,16 @@ func TestDoTellsItsFunctionAndItsCallerOfTheLoss(t *testing.T) {
 	require.NoError(t, l.Do(t.Context(), func(context.Context) error { return nil }), "a loss is not for ever")
 }
 
+func TestDoTellsItsFunctionThatTheSessionWasClosed(t *testing.T) {
+	at := newSite(t)
+	s := at.session()
+	require.NoError(t, at.locker(s).Do(t.Context(), func(ctx context.Context) error {
+		require.NoError(t, s.Close())
+		require.ErrorIs(t, context.Cause(ctx), zklock.ErrReleased)
+		return nil
+	}))
+}
+
 func TestAHoldCrossesGoroutinesAndIsReleasedOnce(t *testing.T) {
 	at := newSite(t)
 	at.makeParent()

@@ -19,8 +19,9 @@ import (
 //
 // A hold that was lost stays lost until its owner's outermost Unlock, and until
 // then no other goroutine gets the lock through this Locker: inside a process it
-// is at least as strong as a mutex. The goroutines that an owner starts are not
-// owners, and an owner that ends without Unlock keeps the lock.
+// is at least as strong as a mutex. Acquire and TryAcquire do not wait for that
+// Unlock. The goroutines that an owner starts are not owners, and an owner that
+// ends without Unlock keeps the lock.
 type Locker struct {
 	tenancy
 	ownership
@@ -110,9 +111,10 @@ func (l *Locker) misuse() error {
 }
 
 // Do runs fn while it holds the lock: it takes it as [Locker.LockContext] does,
-// and releases it when fn returns or panics. fn's context is a child of ctx that
-// is cancelled with the cause [ErrLost] when the lock is lost; [HoldFrom] finds
-// the hold in it. Do returns fn's error; if the lock was lost meanwhile, the
+// and when fn returns or panics it releases it as [Locker.UnlockContext] does.
+// fn's context is a child of ctx that is cancelled when the hold ends, with the
+// cause [ErrLost], or [ErrReleased] if that was by [Session.Close]; [HoldFrom]
+// finds the hold in it. Do returns fn's error; if the lock was lost meanwhile, the
 // error is ErrLost too, even if fn returned nil.
 //
 // The lock belongs to the call, not to the goroutine: it is not reentrant, and
@@ -145,9 +147,9 @@ func (l *Locker) Acquire(ctx context.Context) (*Hold, error) {
 	return l.queue.handle(ctx, "acquire", l.from.acquire)
 }
 
-// TryAcquire is Acquire without the wait: it returns [ErrLocked] if somebody
-// else holds the lock or waits for it, which costs no write. While there is no
-// connection it waits for one, as long as ctx lives.
+// TryAcquire is Acquire without the wait: it returns [ErrLocked] if somebody else
+// holds the lock or waits for it, which costs no write unless it lost a race. While
+// there is no connection it waits for one, as long as ctx lives.
 func (l *Locker) TryAcquire(ctx context.Context) (*Hold, error) {
 	return l.queue.handle(ctx, "try", l.from.try)
 }

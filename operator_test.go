@@ -41,6 +41,18 @@ func TestAHoldWhoseNodeIsDeletedIsLost(t *testing.T) {
 	l.Unlock()
 }
 
+func TestAHoldWhoseNodeIsDeletedIsValidUntilTheNewsArrives(t *testing.T) {
+	at := newSite(t)
+	h, err := at.locker(at.sessionVia(at.proxy.Addr(), 10*longSession)).Acquire(t.Context())
+	require.NoError(t, err)
+	at.proxy.Freeze(faultproxy.Both)
+	at.remove(h.Node())
+	require.True(t, h.Valid())
+	at.proxy.Thaw(faultproxy.Both)
+	receive(t, h.Lost(), "the loss")
+	require.False(t, h.Valid())
+}
+
 func TestANodeThatIsDeletedBeforeItIsListedIsNoHold(t *testing.T) {
 	at := newSite(t)
 	at.makeParent()

@@ -73,6 +73,11 @@ func TestALostHoldIsNeverTakenAgainUnderItsOwner(t *testing.T) {
 	require.ErrorContains(t, err, at.path)
 	require.Equal(t, 1, l.HoldCount())
 
+	h, err := l.Acquire(t.Context())
+	require.NoError(t, err, "a handle does not wait for the owner's Unlock")
+	require.NoError(t, h.Release(t.Context()))
+	receive(t, acquired, "the handle")
+
 	// Others have to wait for the owner, although ZooKeeper gives them the lock.
 	got := begin(func() error {
 		defer l.Unlock()
