@@ -3,7 +3,7 @@ package zklock
 import "context"
 
 // LockContext is [Locker.Lock] under ctx, as Java's lockInterruptibly: when ctx
-// ends first it returns ctx's error, leaves the lock unheld and no node behind
+// ends first it returns ctx's error, leaves the lock as it was and no node behind
 // (it is deleted in the background). A ctx that has ended already never
 // acquires. If the deadline passed while the caller stood in the queue, the
 // error is [ErrLocked] as well as context.DeadlineExceeded.

@@ -179,6 +179,7 @@ func TestTokensRiseAcrossADowngrade(t *testing.T) {
 	at.awaitQueue(2)
 	l.RLock()
 	l.Unlock()
+	require.Less(t, l.RHeld().Token(), at.inspect(at.session())[0].Token, "the node is younger than the token")
 	l.RUnlock()
 	h := receive(t, writing, "the next writer")
 	require.Len(t, tokens, 2)
@@ -337,6 +338,8 @@ func TestWithoutOwnerAnRWLockerIsASyncRWMutex(t *testing.T) {
 	ok, err := l.TryLockFor(t.Context(), aWhile)
 	require.NoError(t, err)
 	require.False(t, ok)
+	newest := at.queue()[1]
+	elsewhere(func() { require.Equal(t, newest, l.RHeld().Node()) })
 	elsewhere(l.RUnlock)
 	elsewhere(l.RUnlock)
 	require.ErrorIs(t, panicOf(t, l.RUnlock), zklock.ErrNotHeld)

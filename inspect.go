@@ -15,9 +15,9 @@ type Contender struct {
 	Kind    Kind
 	Held    bool      // it has the lock; the others wait
 	Session int64     // that owns the node
-	Token   int64     // the node's czxid: the fencing token while it is held
+	Token   int64     // the node's czxid: the fencing token of a hold, but for a downgraded reader
 	Created time.Time // by the server's clock
-	Data    []byte    // host, process id and start time, unless WithData said otherwise
+	Data    []byte    // host, process id and start time, unless WithData or Revoke replaced them
 }
 
 // Inspect returns who holds the lock on path and who waits for it, in the order

@@ -11,7 +11,7 @@ import (
 )
 
 // MultiLocker makes several locks one: it holds all of them or none. It is a
-// sync.Locker with the rules of its [Locker]s, which may also be used alone.
+// sync.Locker with the rules of [Locker]; each of the locks may also be used alone.
 type MultiLocker struct {
 	lockers []*Locker // in the order of their paths
 
@@ -41,7 +41,7 @@ func NewMulti(lockers ...*Locker) *MultiLocker {
 }
 
 // Lock takes all the locks, as [Locker.Lock] does each. If it panics, none is
-// held.
+// held that was not held before.
 func (m *MultiLocker) Lock() {
 	if err := m.lock(context.Background()); err != nil {
 		panic(wrap("lock", m.paths(), err))

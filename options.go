@@ -58,9 +58,9 @@ func WithTLS(config *tls.Config) SessionOption {
 	return func(o *sessionOptions) { o.tls = config }
 }
 
-// WithDialer makes connections by dial, which keeps to its time limit. It is not
-// told of the end of a ctx, for which [Connect] and [Session.Close] may then have
-// to wait as long.
+// WithDialer makes connections by dial, which keeps to its time limit of a second
+// at most. It is not told of the end of a ctx: [Connect] and [Session.Close] wait
+// until it returns.
 func WithDialer(dial zk.Dialer) SessionOption {
 	return func(o *sessionOptions) { o.dialer = dial }
 }
@@ -73,8 +73,8 @@ func WithLogger(logger *slog.Logger) SessionOption {
 }
 
 // WithHostProvider chooses the servers to connect to by provider, whose methods
-// must not block. Without it they are tried in turn, in random order, and their
-// names are resolved anew each time.
+// must not block. Without it they are tried in turn, in an order drawn at first,
+// and their names are resolved anew each time.
 func WithHostProvider(provider zk.HostProvider) SessionOption {
 	return func(o *sessionOptions) { o.hosts = provider }
 }
@@ -142,9 +142,9 @@ func whoAmI() []byte {
 var processStart = time.Now()
 
 // WithACL sets the access list of the lock's nodes and of the parents that have
-// to be created for them. The default lets everybody do everything. Whoever
-// waits for the lock needs to create and delete children of its path and to read
-// the nodes ahead.
+// to be created for them. The default lets everybody do everything. Whoever uses
+// the lock needs to read its path, to create and delete children there, and to
+// read those; of a semaphore, also to write <path>/leases.
 func WithACL(acl []zk.ACL) Option {
 	return func(o *options) { o.acl = slices.Clone(acl) }
 }
@@ -187,7 +187,8 @@ func WithRetention(d time.Duration) Option {
 
 // WithoutOwner gives a [Locker] the rules of sync.Mutex instead of those of
 // Java's ReentrantLock: it is not reentrant, so that a goroutine that locks it
-// twice waits for ever, and any goroutine may unlock it.
+// twice waits for ever, and any goroutine may unlock it. Held, Lost and HoldCount
+// answer any goroutine as they would the owner.
 func WithoutOwner() Option {
 	return func(o *options) { o.ownerless = true }
 }

@@ -171,6 +171,31 @@ func TestDigestACLsKeepStrangersOut(t *testing.T) {
 	require.NoError(t, receive(t, locked, "the waiter's turn"))
 }
 
+func TestAnACLHasToAllowWhatALockNeeds(t *testing.T) {
+	at := newSite(t)
+	s := at.session()
+	with := func(perms int32) zklock.Option {
+		at.path += "x"
+		return zklock.WithACL(zk.WorldACL(perms))
+	}
+	const needed = zk.PermRead | zk.PermCreate | zk.PermDelete
+	one := with(needed)
+	l, next := at.locker(s, one), at.locker(at.session(), one)
+	l.Lock()
+	got := begin(func() error { return next.LockContext(within(t, patience)) })
+	at.awaitQueue(2)
+	require.NoError(t, l.UnlockContext(t.Context()))
+	require.NoError(t, receive(t, got, "the next one's turn"))
+	for _, missing := range []int32{zk.PermRead, zk.PermCreate} {
+		_, err := at.locker(s, with(needed&^missing)).Acquire(within(t, patience))
+		require.ErrorIs(t, err, zk.ErrNoAuth, "without %d", missing)
+	}
+
+	_, err := at.semaphore(s, 1, with(needed)).Acquire(within(t, patience), 1)
+	require.ErrorIs(t, err, zk.ErrNoAuth, "a semaphore's size is written")
+	require.NoError(t, take(t, at.semaphore(s, 1, with(needed|zk.PermWrite)), 1).Release(t.Context()))
+}
+
 func (at *site) create(path string, flags, perms int32) {
 	at.t.Helper()
 	_, err := at.conn.Create(path, nil, flags, zk.WorldACL(perms))

@@ -13,9 +13,9 @@ import (
 var revokeMark = []byte("__REVOKE__")
 
 // Revoke asks the owner of a lock node, a full path as [Inspect] or [Hold.Node]
-// tell it, to give the lock back, by writing Curator's mark on it. It returns when
-// the mark is written: asking is not taking, the owner decides. A node that is
-// gone is zk.ErrNoNode.
+// tell it, to give the lock back: it replaces the node's data by Curator's mark.
+// It returns when that is written: asking is not taking, the owner decides. A node
+// that is gone is zk.ErrNoNode.
 func Revoke(ctx context.Context, s *Session, node string) error {
 	if s == nil {
 		return wrap("revoke", node, errors.New("the session is nil: make one with Connect"))

@@ -73,17 +73,17 @@ func (s *Semaphore) Path() string { return s.path }
 // when one of them is. When ctx ends first, Acquire returns its error, and no
 // permit is taken.
 //
-// An n below 1 or above the size is an error, and so are one above 1,000, or above
-// what fits a request of 1 MiB, and a size that differs from that of the permits
-// that are out. While none is out the size may be changed: the
-// next Acquire sets it.
+// An n below 1, above the size, above 1,000, or above what fits a request of 1 MiB
+// is an error, and so is a size that differs from that of the permits that are out.
+// While none is out the size may be changed: the next Acquire sets it.
 func (s *Semaphore) Acquire(ctx context.Context, n int) (*Hold, error) {
 	h, err := s.acquire(ctx, n, s.turns.acquire, s.wait)
 	return h, wrap("acquire", s.path, err)
 }
 
 // TryAcquire is Acquire without the wait: it returns [ErrLocked] if the permits
-// are not free, or if somebody else is in line for permits.
+// are not free, or if somebody else is in line for permits. While there is no
+// connection it waits for one, as long as ctx lives.
 func (s *Semaphore) TryAcquire(ctx context.Context, n int) (*Hold, error) {
 	h, err := s.acquire(ctx, n, s.turns.try, func(context.Context, *Hold, *watch) error { return ErrLocked })
 	return h, wrap("try", s.path, err)

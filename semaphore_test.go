@@ -270,6 +270,8 @@ func TestBadNumbersOfPermitsAreRefused(t *testing.T) {
 		_, err = sem.TryAcquire(t.Context(), n)
 		require.ErrorContains(t, err, fmt.Sprintf("%d permits", n))
 	}
+	_, err = at.semaphore(s, 2000).Acquire(t.Context(), 1001)
+	require.ErrorContains(t, err, "1001 permits")
 	exists, _, err := at.conn.Exists(at.path)
 	require.NoError(t, err)
 	require.False(t, exists, "nothing was written")

@@ -64,7 +64,8 @@ type Session struct {
 // host (port 2181). It returns when the session stands and every credential is
 // accepted, or with an error that names the servers: the arguments' fault, a
 // refused credential, or ctx's end with the last cause. After an error nothing
-// is left behind.
+// is left behind. While ctx lives it goes on trying; the session, once it stands,
+// does not depend on ctx.
 //
 // The servers may negotiate another timeout than the one asked for; see
 // [Session.Timeout]. A session outlives a lost connection by that time, and so
@@ -196,11 +197,14 @@ func (s *Session) Done() <-chan struct{} { return s.ctx.Done() }
 
 // Close ends the session: its holds end as released ([ErrReleased]; their Lost
 // channels stay open), its waiters get [ErrClosed], the server deletes its
-// nodes, and when Close returns no goroutine, timer or socket is left. Calling
-// it again returns the first call's result.
+// nodes, and when Close returns no goroutine, timer or socket is left. It takes a
+// round trip, and a few seconds at most if no server answers. Calling it again
+// returns the first call's result.
 //
-// The error says that no server has confirmed the end. Everything is cleaned up
-// here all the same, but the session's nodes may stay until its timeout.
+// The error says that no server has confirmed the end: everything is cleaned up
+// here all the same, but the session's nodes may stay until its timeout. Or it
+// says that the client did not end, as can happen while the caller's own requests
+// over [Session.Conn] are under way: then goroutines of it may be left too.
 func (s *Session) Close() error {
 	s.closeOnce.Do(s.shutDown)
 	return s.closeErr

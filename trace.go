@@ -16,9 +16,9 @@ import (
 //	Enqueued, again each time that the place in the queue was lost, or never
 //	Acquired or Failed, once
 //
-// Enqueued is missing where the call needs no node of its own: after a refusal
-// without a write (TryLock), with [WithHandoff] and [WithRetention], and for the
-// reader of a downgrade. A hold that began with Acquired goes on with
+// Enqueued is missing where the call needs no place of its own: after a refusal
+// without a write (TryLock), where it shares one ([WithHandoff], [WithRetention]),
+// and for the reader of a downgrade. A hold that began with Acquired goes on with
 //
 //	Suspended and Resumed, in turns
 //	Released or Lost, once
@@ -56,8 +56,8 @@ type Trace struct {
 // TraceInfo says what a Trace function is called about.
 type TraceInfo struct {
 	Path  string    // of the lock
-	Node  string    // full path of the lock node; "" if Failed without one
-	Token int64     // the node's czxid, the fencing token of a hold
+	Node  string    // full path of the lock node, or of a place in a semaphore's line; "" if Failed without one
+	Token int64     // the node's czxid; of a hold, its fencing token
 	Time  time.Time // when it happened
 	Err   error     // Failed, Lost: why; what a call returns wraps it
 

@@ -13,8 +13,8 @@ import (
 // TryLock takes the lock if nobody holds it or waits for it, and tells whether
 // it did, as sync.Mutex.TryLock does. It is false on any failure too: at once
 // while there is no connection, and at the latest after a third of the session
-// timeout. A false one leaves no node behind and, unless it lost a race, has
-// written none.
+// timeout. A false one leaves no node behind and, unless it lost a race or ran out
+// of time, has written none.
 func (l *Locker) TryLock() bool { return l.tryLock(l.tryUntil()) == nil }
 
 // tryUntil returns when a try that begins now has to be over.
@@ -35,8 +35,9 @@ func (l *Locker) tryLock(deadline time.Time) error {
 
 // TryLockFor is [Locker.LockContext] that gives up after d: it returns false and
 // no error when the time is up, and an error when ctx ended or something failed.
-// With d <= 0 it tries once, without waiting for another owner. A false one
-// leaves the lock unheld and no node behind.
+// With d <= 0 it tries once, without waiting for another owner, but for a
+// connection as long as ctx lives. A false one leaves the lock as it was and no
+// node behind.
 func (l *Locker) TryLockFor(ctx context.Context, d time.Duration) (bool, error) {
 	ok, err := tryFor(ctx, d, l.tryOnce, l.lock)
 	return ok, wrap("try", l.Path(), err)

@@ -148,6 +148,8 @@ func TestTryLockIsFalseAtOnceWithoutAConnection(t *testing.T) {
 	began := time.Now()
 	require.False(t, l.TryLock())
 	require.Less(t, time.Since(began), prompt)
+	_, err := l.TryLockFor(within(t, aWhile), 0)
+	require.ErrorIs(t, err, context.DeadlineExceeded, "it waits for a connection as long as its context lives")
 	at.proxy.Refuse(false)
 	eventually(t, "the session to reconnect", l.TryLock)
 	at.requireHeld(l.Held(), s)

@@ -37,7 +37,7 @@ func WithLogger(logger *slog.Logger) Option {
 }
 
 // WithNotify has notify called with each new state of a member, in order and one
-// at a time. It must not wait for that member.
+// at a time. It must not call the member's Leave or Update, which wait for it.
 func WithNotify(notify func(State)) Option {
 	return func(o *options) { o.notify = notify }
 }

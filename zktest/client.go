@@ -45,7 +45,7 @@ func (e *Ensemble) Client(name string) *Client {
 // Client is Ensemble.Client.
 func (s *Server) Client(name string) *Client { return s.e.Client(name) }
 
-// Name returns the name that Client was given.
+// Name returns the name that [Ensemble.Client] was given.
 func (c *Client) Name() string { return c.name }
 
 // Dial connects to the server whose Addr or PipeAddr is addr, through net.Pipe in either case.
