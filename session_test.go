@@ -73,7 +73,7 @@ func TestALostHoldIsNeverTakenAgainUnderItsOwner(t *testing.T) {
 	require.ErrorContains(t, err, at.path)
 	require.Equal(t, 1, l.HoldCount())
 
-	h, err := l.Acquire(t.Context())
+	h, err := l.Acquire(within(t, patience))
 	require.NoError(t, err, "a handle does not wait for the owner's Unlock")
 	require.NoError(t, h.Release(t.Context()))
 	receive(t, acquired, "the handle")
