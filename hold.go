@@ -90,7 +90,8 @@ func (h *Hold) Valid() bool {
 // made again; those that share the lock (readers, permits) have different ones in
 // no particular order. A store outside ZooKeeper that refuses a token below the
 // largest it has seen is safe from a holder that was paused and does not know yet
-// that its lock is lost.
+// that its lock is lost. Ask for it while the lock is held: with [WithHandoff] or
+// [WithRetention] the next owner may have the same one otherwise.
 func (h *Hold) Token() int64 {
 	h.expose()
 	return h.contender.token
@@ -114,8 +115,8 @@ func (h *Hold) Node() string { return h.contender.node }
 
 // Check returns a request that succeeds only while the hold's node exists. Put
 // first in a Multi of [Session.Conn], it makes the other operations happen
-// while this hold exists or not at all. Asked for when the hold has ended, it
-// never succeeds.
+// while this hold exists or not at all. Of several permits it checks the first
+// one's node. Asked for when the hold has ended, it never succeeds.
 func (h *Hold) Check() *zk.CheckVersionRequest {
 	check := &zk.CheckVersionRequest{Path: h.contender.node, Version: -1}
 	if !h.expose() { // another owner may have the same node by now

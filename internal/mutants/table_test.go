@@ -62,12 +62,12 @@ var all = []mutant{
 	}},
 	{"answered pings extend the lease", []edit{
 		{"proof.go", "if !s.proving {", "if false {"},
-		{"link.go", "if t := l.answered(xid); t != nil {", `l.session.mu.Lock()
+		{"link.go", "r, known := l.answered(xid)", `l.session.mu.Lock()
 	if ep := l.session.epoch; ep != nil {
 		ep.extend(time.Now().Add(part(l.session.shortest, proofPart)))
 	}
 	l.session.mu.Unlock()
-	if t := l.answered(xid); t != nil {`},
+	r, known := l.answered(xid)`},
 	}},
 	{"a proof is trusted after a quiet gap", []edit{
 		{"lease.go", "if byTouch.Before(byProof) {", "if false {"},

@@ -36,12 +36,12 @@ var mutants = []mutant{
 	}, "TestAClientThatHearsNothing", "waited in vain for the lease to end"},
 
 	{"answered pings extend the lease", []edit{withoutProofs, {
-		"link.go", "if t := l.answered(xid); t != nil {", `l.session.mu.Lock()
+		"link.go", "r, known := l.answered(xid)", `l.session.mu.Lock()
 	if ep := l.session.epoch; ep != nil {
 		ep.extend(time.Now().Add(part(l.session.shortest, proofPart)))
 	}
 	l.session.mu.Unlock()
-	if t := l.answered(xid); t != nil {`,
+	r, known := l.answered(xid)`,
 	}}, "TestAHoldBehindAFollowerThatIsCutOff", "its lost channel was open"},
 
 	{"a proof is trusted after a quiet gap", []edit{
