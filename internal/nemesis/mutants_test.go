@@ -32,7 +32,7 @@ var withoutProofs = edit{"proof.go", "if !s.proving {", "if false {"}
 
 var mutants = []mutant{
 	{"no deadline", []edit{
-		{"lease.go", "return end != nil && now.Before(*end) && now.Round(0).Before(end.Round(0))", "return end != nil"},
+		{"lease.go", "return end != nil && neitherPast(now.Sub(*end), now.Round(0).Sub(end.Round(0)))", "return end != nil"},
 	}, "TestAClientThatHearsNothing", "waited in vain for the lease to end"},
 
 	{"answered pings extend the lease", []edit{withoutProofs, {
@@ -70,7 +70,7 @@ func TestMutantsOfTheProofOfLifeAreFoundOnRealServers(t *testing.T) {
 // unlimited holds without a lease. It is not for finding: it shows what the proofs
 // cost.
 var unlimited = mutant{name: "without proofs", changes: []edit{withoutProofs, {
-	"lease.go", "return end != nil && now.Before(*end) && now.Round(0).Before(end.Round(0))", "return end != nil",
+	"lease.go", "return end != nil && neitherPast(now.Sub(*end), now.Round(0).Sub(end.Round(0)))", "return end != nil",
 }}}
 
 func TestWhatProofsCost(t *testing.T) {
