@@ -3,11 +3,13 @@ package zklock_test
 import (
 	"context"
 	"errors"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/go-zookeeper/zk"
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/zklock/zklock"
@@ -301,5 +303,32 @@ func TestCloseSendsTheMembersOfACohortAway(t *testing.T) {
 		require.Zero(t, b.queue())
 		_, err = l.Acquire(t.Context())
 		require.True(t, errors.Is(err, zklock.ErrClosed))
+	})
+}
+
+// A hold that is lost before its cohort hears of it is not the cohort's, and so
+// nobody would have called the next member.
+func TestACohortGoesOnWhenAHoldIsLostBeforeItIsReturned(t *testing.T) {
+	inBubble(t, func(t *testing.T, b *bubble) {
+		operator := b.session("operator")
+		var deleted sync.Once
+		l := b.locker(b.session("cohort"), zklock.WithHandoff(4), zklock.WithTrace(&zklock.Trace{
+			Acquired: func(i zklock.TraceInfo) {
+				deleted.Do(func() {
+					assert.NoError(t, operator.Conn().Delete(i.Node, -1))
+					time.Sleep(time.Second) // until the session knows
+				})
+			},
+		}))
+		granted := make(chan grant, 2)
+		b.ask(t.Context(), "first", l, granted)
+		b.ask(t.Context(), "second", l, granted)
+		first := <-granted
+		require.Equal(t, "first", first.who)
+		require.ErrorIs(t, first.Release(t.Context()), zklock.ErrLost)
+		second := b.next(granted)
+		require.Equal(t, "second", second.who)
+		require.NoError(t, second.Release(t.Context()))
+		require.Zero(t, b.queue())
 	})
 }
