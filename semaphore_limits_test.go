@@ -1,0 +1,105 @@
+package zklock_test
+
+import (
+	"context"
+	"net"
+	"regexp"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/zklock/zklock"
+)
+
+// A server cuts the connection at a request of more than 1 MiB, each time anew.
+func TestMorePermitsThanARequestCanCreateAreRefused(t *testing.T) {
+	const size = 1000
+	for name, c := range map[string]struct {
+		below string
+		data  int
+	}{
+		"much data":   {"", 1100},
+		"a long path": {"/" + strings.Repeat("x", 1100), 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			at := newSite(t)
+			at.path += c.below
+			s := at.session()
+			held, err := at.locker(s).Acquire(t.Context())
+			require.NoError(t, err)
+			sem := at.semaphore(s, size, zklock.WithData(make([]byte, c.data)))
+			_, err = sem.Acquire(within(t, patience), size)
+			require.ErrorContains(t, err, at.path)
+			says := regexp.MustCompile(`1000 permits: one call can take (\d+) at most`).FindStringSubmatch(err.Error())
+			require.NotNil(t, says, err)
+			most, err := strconv.Atoi(says[1])
+			require.NoError(t, err)
+			_, err = sem.Acquire(within(t, patience), most+1)
+			require.ErrorContains(t, err, says[1]+" at most")
+
+			h := take(t, sem, most)
+			require.Len(t, at.leases(), most)
+			require.NoError(t, h.Release(t.Context()))
+			require.NoError(t, held.Err())
+			require.NoError(t, held.Release(t.Context()))
+		})
+	}
+}
+
+// stuckConn is a connection whose send buffer is full while stuck is set.
+type stuckConn struct {
+	net.Conn
+	stuck *atomic.Bool
+	down  context.Context
+	close context.CancelFunc
+}
+
+func (c *stuckConn) Write(p []byte) (int, error) {
+	if c.stuck.Load() {
+		<-c.down.Done()
+		return 0, net.ErrClosed
+	}
+	return c.Conn.Write(p)
+}
+
+func (c *stuckConn) Close() error {
+	c.close()
+	return c.Conn.Close()
+}
+
+// Who gives up waiting for permits gives its turn back, which must not wait for
+// the connection.
+func TestAWaiterForPermitsEndsWithItsContextThoughNothingCanBeWritten(t *testing.T) {
+	inBubble(t, func(t *testing.T, b *bubble) {
+		var stuck atomic.Bool
+		s, err := zklock.Connect(t.Context(), []string{b.server.PipeAddr()}, longSession,
+			zklock.WithDialer(func(network, addr string, timeout time.Duration) (net.Conn, error) {
+				conn, err := b.server.Dial(network, addr, timeout)
+				if err != nil {
+					return nil, err
+				}
+				down, closed := context.WithCancel(context.Background())
+				return &stuckConn{conn, &stuck, down, closed}, nil
+			}))
+		require.NoError(t, err)
+		defer s.Close()
+		sem, err := zklock.NewSemaphore(s, b.path, 1)
+		require.NoError(t, err)
+		_, err = sem.Acquire(t.Context(), 1)
+		require.NoError(t, err)
+
+		const limit = time.Second
+		time.AfterFunc(limit/2, func() { stuck.Store(true) })
+		defer stuck.Store(false)
+		began := time.Now()
+		ctx, cancel := context.WithTimeout(t.Context(), limit)
+		defer cancel()
+		_, err = sem.Acquire(ctx, 1)
+		require.ErrorIs(t, err, context.DeadlineExceeded)
+		require.InDelta(t, limit, time.Since(began), float64(limit/100))
+	})
+}
