@@ -203,3 +203,37 @@ func TestInspectReadsALongQueueWithinThreeRoundTrips(t *testing.T) {
 	}
 	require.Less(t, best, time.Duration(300), "hundredths of a round trip")
 }
+
+// Whoever stops writing and reads on has two nodes in one place of the queue.
+func TestInspectTellsThatADowngradedWriterHoldsBothLocks(t *testing.T) {
+	at := newSite(t)
+	s := at.session()
+	l := at.rw(s)
+	l.Lock()
+	l.RLock()
+	waiting := at.begin(at.rw(at.session()).RAcquire)
+	at.awaitQueue(3)
+	found := at.inspect(s)
+	require.Equal(t, []bool{true, true, false}, heldOf(found))
+	require.ElementsMatch(t, []zklock.Kind{zklock.Write, zklock.Read}, []zklock.Kind{found[0].Kind, found[1].Kind})
+	l.Unlock()
+	l.RUnlock()
+	require.NoError(t, receive(t, waiting, "the reader's turn").Release(t.Context()))
+}
+
+// A lock below another one may have the name of a semaphore's node.
+func TestInspectTellsALockWithAChildNamedLeasesFromASemaphore(t *testing.T) {
+	at := newSite(t)
+	s := at.session()
+	outer := at.locker(s)
+	top := at.path
+	at.path += "/leases"
+	at.locker(s).Lock()
+	at.path = top
+	require.Empty(t, at.inspect(s), "nobody has the outer lock")
+	outer.Lock()
+	found := at.inspect(s)
+	require.Equal(t, []string{outer.Held().Node()}, nodesOf(found))
+	require.Equal(t, []bool{true}, heldOf(found))
+	require.Equal(t, zklock.Exclusive, found[0].Kind)
+}
