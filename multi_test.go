@@ -292,3 +292,27 @@ func TestNewMultiRefusesLocksThatCannotBeHeldTogether(t *testing.T) {
 	m := zklock.NewMulti(l)
 	require.ErrorIs(t, m.LockContext(t.Context()), zklock.ErrClosed)
 }
+
+// The limit runs out when the first lock has been taken, and the second cannot be.
+func TestAMultiLockersLimitThatRunsOutBetweenTwoLocksEndsTheCall(t *testing.T) {
+	inBubble(t, func(t *testing.T, b *bubble) {
+		const limit = time.Second
+		s := b.session("here")
+		first, err := zklock.New(s, "/first", zklock.WithTrace(&zklock.Trace{Acquired: func(zklock.TraceInfo) {
+			time.Sleep(limit + time.Millisecond)
+			b.server.Refuse(true)
+			b.server.Cut()
+			time.AfterFunc(patience, func() { b.server.Refuse(false) })
+		}}))
+		require.NoError(t, err)
+		second, err := zklock.New(s, "/second")
+		require.NoError(t, err)
+		m := zklock.NewMulti(first, second)
+		began := time.Now()
+		ok, err := m.TryLockFor(t.Context(), limit)
+		require.NoError(t, err)
+		require.False(t, ok)
+		require.InDelta(t, limit, time.Since(began), float64(limit/100))
+		require.Zero(t, m.HoldCount())
+	})
+}
