@@ -254,3 +254,14 @@ func TestReadersGetInWhenTheWriterAheadOfThemGivesUp(t *testing.T) {
 	reader.RUnlock()
 	at.awaitQueue(0)
 }
+
+func TestAWriterOfAClosedSessionIsToldOfThatWhenItAsksToRead(t *testing.T) {
+	at := newSite(t)
+	s := at.session()
+	l := at.rw(s)
+	l.Lock()
+	require.NoError(t, s.Close())
+	for _, lock := range []func(context.Context) error{l.RLockContext, l.LockContext} {
+		require.ErrorIs(t, lock(t.Context()), zklock.ErrClosed)
+	}
+}
