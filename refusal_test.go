@@ -3,12 +3,15 @@ package zklock_test
 import (
 	"context"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/go-zookeeper/zk"
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 
 	"github.com/zklock/zklock"
+	"github.com/zklock/zklock/zktest"
 )
 
 func TestWhatTheServerRefusesIsReportedAndLeavesNothing(t *testing.T) {
@@ -209,4 +212,48 @@ func (at *site) anyChild() bool {
 	exists, stat, err := at.conn.Exists(at.path)
 	require.NoError(at.t, err)
 	return exists && stat.NumChildren > 0
+}
+
+// One lock's node that cannot be proved, since its own ACL hides it, is no matter
+// of the others in its session.
+func TestANodeThatItsACLHidesCostsOnlyItsOwnHold(t *testing.T) {
+	at := newSite(t)
+	s := at.sessionVia(at.proxy.Addr(), 8*time.Second)
+	held, err := at.locker(s).Acquire(t.Context())
+	require.NoError(t, err)
+	at.path += "/hidden"
+	at.create(at.path, zk.FlagPersistent, zk.PermAll)
+	hidden := at.locker(s, zklock.WithACL(zk.WorldACL(zk.PermAll&^zk.PermRead)))
+	h, err := hidden.Acquire(within(t, patience))
+	require.NoError(t, err, "the lease runs already")
+	receive(t, h.Lost(), "the loss with the next proof")
+	require.NoError(t, held.Err())
+	require.NoError(t, held.Release(t.Context()))
+	eventually(t, "every node to be deleted", func() bool { return !at.anyChild() })
+}
+
+// The last but one of those ahead is worth a watch from far away, and no error of
+// that watch may end in lists without a pause.
+func TestAnyPredecessorThatCannotBeReadEndsTheWaitFromFarAway(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const delay = 2 * time.Millisecond
+		b := &bubble{t, zktest.NewServer(t, zktest.WithLatency(delay, delay)), "/lock"}
+		operator := b.session("operator").Conn()
+		_, err := operator.Create(b.path, nil, zk.FlagPersistent, zk.WorldACL(zk.PermAll))
+		require.NoError(t, err)
+		for _, perms := range []int32{zk.PermAll &^ zk.PermRead, zk.PermAll} {
+			_, err := operator.Create(b.path+"/_c_8a0e0000-0000-4000-8000-000000000000-lock-", nil,
+				zk.FlagEphemeralSequential, zk.WorldACL(perms))
+			require.NoError(t, err)
+		}
+		l := b.locker(b.session("waiter"))
+		before := b.server.Requests()[zktest.OpGetChildren2]
+		ctx, cancel := context.WithTimeout(t.Context(), patience)
+		defer cancel()
+		err = l.LockContext(ctx)
+		require.ErrorIs(t, err, zk.ErrNoAuth)
+		require.ErrorContains(t, err, "cannot be watched")
+		require.LessOrEqual(t, b.server.Requests()[zktest.OpGetChildren2], before+2)
+		eventually(t, "the waiter's node to be deleted", func() bool { return b.queue() == 2 })
+	})
 }
