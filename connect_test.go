@@ -2,6 +2,7 @@ package zklock_test
 
 import (
 	"bytes"
+	"context"
 	"crypto/tls"
 	"crypto/x509"
 	"io"
@@ -18,6 +19,7 @@ import (
 
 	"github.com/zklock/zklock"
 	"github.com/zklock/zklock/internal/faultproxy"
+	"github.com/zklock/zklock/zktest"
 )
 
 func TestTheSessionKnowsWhatTheServerNegotiated(t *testing.T) {
@@ -206,4 +208,19 @@ func (l *lockedBuffer) String() string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.b.String()
+}
+
+// The credentials are the last that Connect waits for, and closing the connection
+// would wait for an answer too.
+func TestConnectEndsWithItsContextWhileItLogsIn(t *testing.T) {
+	inBubble(t, func(t *testing.T, b *bubble) {
+		const limit = time.Second
+		b.server.HoldReply(zktest.OpAuth)
+		ctx, cancel := context.WithTimeout(t.Context(), limit)
+		defer cancel()
+		began := time.Now()
+		_, err := zklock.Connect(ctx, []string{b.server.PipeAddr()}, longSession, zklock.WithDialer(b.server.Dial), login("ann"))
+		require.ErrorIs(t, err, context.DeadlineExceeded)
+		require.InDelta(t, limit, time.Since(began), float64(limit/100))
+	})
 }
