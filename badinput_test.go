@@ -47,6 +47,29 @@ func TestBadPathsAreRefused(t *testing.T) {
 	}
 }
 
+func TestABadPathsErrorNamesTheCallAndThePath(t *testing.T) {
+	s := newSite(t).session()
+	const path = "/locks/"
+	for name, c := range map[string]struct {
+		op   string
+		call func() error
+	}{
+		"New":          {"new", func() error { _, err := zklock.New(s, path); return err }},
+		"NewRW":        {"new", func() error { _, err := zklock.NewRW(s, path); return err }},
+		"NewSemaphore": {"new", func() error { _, err := zklock.NewSemaphore(s, path, 1); return err }},
+		"Inspect":      {"inspect", func() error { _, err := zklock.Inspect(t.Context(), s, path); return err }},
+		"Revoke":       {"revoke", func() error { return zklock.Revoke(t.Context(), s, path) }},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var e *zklock.Error
+			require.ErrorAs(t, c.call(), &e)
+			require.Equal(t, path, e.Path)
+			require.Equal(t, c.op, e.Op)
+			require.ErrorContains(t, e, "must not end with /")
+		})
+	}
+}
+
 func TestPathsThatZooKeeperAcceptsAreAccepted(t *testing.T) {
 	at := newSite(t)
 	s, top := at.session(), at.path
@@ -72,6 +95,7 @@ func TestBadArgumentsOfNewAreRefused(t *testing.T) {
 		"nil session":    {nil, zklock.WithData(nil), []string{"session is nil", "Connect"}},
 		"closed session": {closed, zklock.WithData(nil), []string{"session is closed"}},
 		"too much data":  {s, zklock.WithData(make([]byte, tooMuch)), []string{"WithData", "1048576 bytes", "1 MiB"}},
+		"a revocation":   {s, zklock.WithData([]byte("__REVOKE__")), []string{"WithData", "__REVOKE__", "Revoke"}},
 		"empty ACL":      {s, zklock.WithACL(nil), []string{"WithACL", "empty"}},
 		"endless ACL": {
 			s, zklock.WithACL([]zk.ACL{{Scheme: "digest", ID: strings.Repeat("x", tooMuch), Perms: zk.PermAll}}),
