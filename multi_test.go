@@ -298,11 +298,14 @@ func TestAMultiLockersLimitThatRunsOutBetweenTwoLocksEndsTheCall(t *testing.T) {
 	inBubble(t, func(t *testing.T, b *bubble) {
 		const limit = time.Second
 		s := b.session("here")
+		var outage sync.Once
 		first, err := zklock.New(s, "/first", zklock.WithTrace(&zklock.Trace{Acquired: func(zklock.TraceInfo) {
-			time.Sleep(limit + time.Millisecond)
-			b.server.Refuse(true)
-			b.server.Cut()
-			time.AfterFunc(patience, func() { b.server.Refuse(false) })
+			outage.Do(func() {
+				time.Sleep(limit + time.Millisecond)
+				b.server.Refuse(true)
+				b.server.Cut()
+				time.AfterFunc(patience, func() { b.server.Refuse(false) })
+			})
 		}}))
 		require.NoError(t, err)
 		second, err := zklock.New(s, "/second")
