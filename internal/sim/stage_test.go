@@ -73,8 +73,14 @@ type player struct {
 // in the queue.
 func (s *stage) enter(name string, opts ...zklock.SessionOption) *player {
 	s.Helper()
+	return s.enterAt(name, s.PipeAddrs(), opts...)
+}
+
+// enterAt is enter for a process that knows these servers only.
+func (s *stage) enterAt(name string, servers []string, opts ...zklock.SessionOption) *player {
+	s.Helper()
 	p := &player{stage: s, place: s.Client(name), name: name}
-	session, err := zklock.Connect(context.Background(), s.PipeAddrs(), timeout,
+	session, err := zklock.Connect(context.Background(), servers, timeout,
 		append([]zklock.SessionOption{zklock.WithDialer(p.place.Dial)}, opts...)...)
 	require.NoError(s, err)
 	p.Session, p.inc = session, &incarnation{session: session}
@@ -180,6 +186,19 @@ func (s *stage) created() int {
 		}
 	}
 	return n
+}
+
+// gone returns a channel that closes when the node is deleted.
+func (s *stage) gone(node string) <-chan struct{} {
+	deleted := make(chan struct{})
+	s.Observe(func(txn zktest.Txn) {
+		for _, c := range txn.Changes {
+			if c.Kind == zktest.NodeDeleted && c.Path == node && isOpen(deleted) {
+				close(deleted)
+			}
+		}
+	})
+	return deleted
 }
 
 // empty requires that no lock node is left, at once or by the given time.
