@@ -203,8 +203,9 @@ func TestAHeadOfTheQueueByAListOfAnotherConnectionListsAnew(t *testing.T) {
 		a, operator := s.enter("a"), s.enter("operator")
 		other, err := zklock.New(a.Session, "/other")
 		require.NoError(s, err)
-		other.Lock() // so that both paths are there
-		other.Unlock()
+		renewal, err := other.Acquire(context.Background()) // so that both paths are there
+		require.NoError(s, err)
+		require.NoError(s, renewal.Release(context.Background()))
 		require.NoError(s, a.give(a.mustTake()))
 		time.Sleep(timeout)
 
@@ -220,12 +221,12 @@ func TestAHeadOfTheQueueByAListOfAnotherConnectionListsAnew(t *testing.T) {
 		require.NoError(s, operator.Conn().Delete(nodes[0], -1))
 		<-first.Struck()
 		<-second.Struck() // after which a pauses
-		renewed, err := other.Acquire(context.Background())
+		renewal, err = other.Acquire(context.Background())
 		require.NoError(s, err)
 		h := <-waiting
 		require.NotNil(s, h)
 		require.NotEqual(s, nodes[0], h.Node())
 		require.NoError(s, a.give(h))
-		require.NoError(s, renewed.Release(context.Background()))
+		require.NoError(s, renewal.Release(context.Background()))
 	})
 }
