@@ -59,11 +59,17 @@ func TestMutantsOfTheProofOfLifeAreFoundOnRealServers(t *testing.T) {
 	}
 	for _, m := range mutants {
 		t.Run(m.name, func(t *testing.T) {
-			out, err := m.run(t, "-test.run", "^"+m.test, "-trials", "200")
+			out, err := m.run(t, "-test.run", "^"+m.test, "-trials", "800")
 			require.Error(t, err, "%s does not notice", m.test)
 			require.Contains(t, out, m.finding)
 			t.Logf("found by %s", m.test)
 		})
+	}
+}
+
+func TestTheMutantsChangeTextsThatOccurOnce(t *testing.T) {
+	for _, m := range append(mutants, unlimited) {
+		m.overlay(t)
 	}
 }
 
@@ -92,6 +98,17 @@ func TestWhatProofsCost(t *testing.T) {
 // run runs this package's tests with the mutant in the library's place.
 func (m mutant) run(t *testing.T, args ...string) (out string, err error) {
 	t.Helper()
+	binary := filepath.Join(t.TempDir(), "nemesis.test")
+	built, err := exec.Command("go", "test", "-c", "-vet=off", "-overlay", m.overlay(t), "-o", binary, ".").CombinedOutput()
+	require.NoError(t, err, "%s", built)
+	found, err := exec.Command(binary, args...).CombinedOutput()
+	return string(found), err
+}
+
+// overlay writes the files that have changed, and returns what leads the go
+// command to them.
+func (m mutant) overlay(t *testing.T) (file string) {
+	t.Helper()
 	dir := t.TempDir()
 	replace := make(map[string]string)
 	for _, c := range m.changes {
@@ -105,10 +122,7 @@ func (m mutant) run(t *testing.T, args ...string) (out string, err error) {
 	}
 	overlay, err := json.Marshal(map[string]any{"Replace": replace})
 	require.NoError(t, err)
-	require.NoError(t, os.WriteFile(filepath.Join(dir, "overlay.json"), overlay, 0o600))
-	binary := filepath.Join(dir, "nemesis.test")
-	built, err := exec.Command("go", "test", "-c", "-vet=off", "-overlay", filepath.Join(dir, "overlay.json"), "-o", binary, ".").CombinedOutput()
-	require.NoError(t, err, "%s", built)
-	found, err := exec.Command(binary, args...).CombinedOutput()
-	return string(found), err
+	file = filepath.Join(dir, "overlay.json")
+	require.NoError(t, os.WriteFile(file, overlay, 0o600))
+	return file
 }
