@@ -7,17 +7,19 @@
 // runs this package's executable again; it reports its [Attempt]s, stamped by the
 // clock that all processes share. The checkers take the attempts of a whole run:
 //
-//	Overlaps         two held one lock, or a lost channel closed after the next grant
-//	Linearize        the history of each path fits a reentrant, fenced lock
-//	LostUpdates      registers behind a fence, or a token, lost no update
-//	Cluster.Remains  no lock node or watch is left at the end
+//	Overlaps          two held one lock, or a lost channel closed after the next grant
+//	Linearize         the history of each path fits a reentrant, fenced lock
+//	LostUpdates       registers behind a fence, or a token, lost no update
+//	Cluster.Remains   no lock node or watch is left at the end
+//	Cluster.Sessions  no session is left when all are closed
 //
 // The lockers of one process are plain, those of others have WithHandoff, WithRetention
 // or both, and all stand in the same queues: each soak covers each option, beside
 // every other.
 //
-// The faults are drawn from a seed, and so are the clients' programs. The
-// interleaving is real: a seed repeats the kind of trouble, not the run.
+// The faults are dealt by a seed, each once before any comes again, and the clients'
+// programs are drawn from it. The interleaving is real: a seed repeats the kind of
+// trouble, not the run.
 //
 //	make soak DURATION=10m
 //	go test ./internal/nemesis -run TestSoak -v -soak 1h -seed 7

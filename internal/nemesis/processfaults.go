@@ -12,41 +12,41 @@ import (
 // processFaults strike one of the processes, and the network between it and the
 // servers.
 var processFaults = []fault{
-	{"connection cut", 3, withMember(func(m *member) func() { m.doors.Cut(); return nil })},
-	{"connection reset", 2, withMember(func(m *member) func() { m.doors.Reset(); return nil })},
-	{"process cannot send", 2, withMember(func(m *member) func() {
+	{"connection cut", withMember(func(m *member) func() { m.doors.Cut(); return nil })},
+	{"connection reset", withMember(func(m *member) func() { m.doors.Reset(); return nil })},
+	{"process cannot send", withMember(func(m *member) func() {
 		m.doors.Drop(faultproxy.ClientToServer)
 		return m.reconnect
 	})},
-	{"process cannot receive", 2, withMember(func(m *member) func() {
+	{"process cannot receive", withMember(func(m *member) func() {
 		m.doors.Drop(faultproxy.ServerToClient)
 		return m.reconnect
 	})},
-	{"process cut off", 3, withMember(func(m *member) func() {
+	{"process cut off", withMember(func(m *member) func() {
 		m.doors.Freeze(faultproxy.Both)
 		return m.doors.Heal
 	})},
-	{"servers refuse the process", 2, withMember(func(m *member) func() {
+	{"servers refuse the process", withMember(func(m *member) func() {
 		m.doors.Refuse(true)
 		m.doors.Cut()
 		return m.doors.Heal
 	})},
-	{"slow network to the process", 2, withMember(func(m *member) func() {
+	{"slow network to the process", withMember(func(m *member) func() {
 		m.doors.Slow(50 * time.Millisecond)
 		return m.doors.Heal
 	})},
-	{"request lost", 4, loseOne((*faultproxy.Proxy).DropRequest)},
-	{"reply lost", 6, loseOne((*faultproxy.Proxy).DropReply)},
-	{"process stopped", 4, func(s *Soak, dice *rand.Rand) (func() error, error) {
+	{"request lost", loseOne((*faultproxy.Proxy).DropRequest)},
+	{"reply lost", loseOne((*faultproxy.Proxy).DropReply)},
+	{"process stopped", func(s *Soak, dice *rand.Rand) (func() error, error) {
 		m := s.member(dice)
 		return m.worker.Continue, m.worker.Stop()
 	}},
-	{"process killed", 3, func(s *Soak, dice *rand.Rand) (func() error, error) {
+	{"process killed", func(s *Soak, dice *rand.Rand) (func() error, error) {
 		m := s.member(dice)
 		m.worker.Kill()
 		return func() error { return s.replace(m) }, nil
 	}},
-	{"session killed", 1, func(s *Soak, dice *rand.Rand) (func() error, error) {
+	{"session killed", func(s *Soak, dice *rand.Rand) (func() error, error) {
 		s.killSession(s.member(dice))
 		return nil, nil
 	}},

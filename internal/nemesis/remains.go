@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -55,6 +56,37 @@ func (c *Cluster) Remains(ctx context.Context, root string, limit time.Duration)
 		}
 	}
 }
+
+// Sessions waits until the leader knows of no more than so many sessions, and
+// returns those that it knows when limit is over if they are more.
+func (c *Cluster) Sessions(ctx context.Context, expected int, limit time.Duration) ([]Violation, error) {
+	leader, err := c.Leader(ctx)
+	if err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	for {
+		dump, err := leader.FourLetter("dump")
+		if err != nil {
+			return nil, err
+		}
+		tracked, _, _ := strings.Cut(dump, "ephemeral nodes dump")
+		var left []Violation
+		for _, id := range sessionID.FindAllString(tracked, -1) {
+			left = append(left, Violation(fmt.Sprintf("session %s is there, and should be one of %d", id, expected)))
+		}
+		if len(left) <= expected {
+			return nil, nil
+		}
+		if pause(ctx, 50*time.Millisecond) != nil {
+			return left, nil
+		}
+	}
+}
+
+// sessionID is a session in an answer to "dump".
+var sessionID = regexp.MustCompile(`0x[0-9a-f]+`)
 
 // add takes what one server has.
 func (r *Remains) add(s *apachezk.Server, conn *zk.Conn, root string, leads bool) error {

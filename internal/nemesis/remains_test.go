@@ -1,6 +1,7 @@
 package nemesis
 
 import (
+	"fmt"
 	"testing"
 	"time"
 
@@ -34,6 +35,18 @@ func TestALeftNodeAndALeftWatchAreFound(t *testing.T) {
 	left, err = c.Remains(t.Context(), "/left", time.Millisecond)
 	require.NoError(t, err)
 	require.Len(t, left.Left, 2)
+
+	sessions, err := c.Sessions(t.Context(), 1, patience)
+	require.NoError(t, err)
+	require.Empty(t, sessions)
+	sessions, err = c.Sessions(t.Context(), 0, time.Millisecond)
+	require.NoError(t, err)
+	require.Len(t, sessions, 1)
+	require.Contains(t, sessions[0], fmt.Sprintf("session 0x%x is there", conn.SessionID()))
+	conn.Close()
+	sessions, err = c.Sessions(t.Context(), 0, patience)
+	require.NoError(t, err)
+	require.Empty(t, sessions)
 }
 
 func TestANodeThatTheLeaderDoesNotHaveIsTheServersFault(t *testing.T) {

@@ -15,44 +15,44 @@ const recovery = 2 * time.Minute
 
 // serverFaults strike the servers, and the network between them.
 var serverFaults = []fault{
-	{"leader killed", 3, atServers(func(at scene) (func() error, error) {
+	{"leader killed", atServers(func(at scene) (func() error, error) {
 		return at.kill(at.leader)
 	})},
-	{"follower killed", 2, atServers(func(at scene) (func() error, error) {
+	{"follower killed", atServers(func(at scene) (func() error, error) {
 		return at.kill(at.followers[0])
 	})},
-	{"majority killed", 2, atServers(func(at scene) (func() error, error) {
+	{"majority killed", atServers(func(at scene) (func() error, error) {
 		return at.kill(at.leader, at.followers[0])
 	})},
-	{"all servers restarted", 1, atServers(func(at scene) (func() error, error) {
+	{"all servers restarted", atServers(func(at scene) (func() error, error) {
 		return at.kill(at.Cluster.Servers()...)
 	})},
-	{"leader stopped", 3, atServers(func(at scene) (func() error, error) {
+	{"leader stopped", atServers(func(at scene) (func() error, error) {
 		return at.stop(at.leader)
 	})},
-	{"follower stopped", 3, atServers(func(at scene) (func() error, error) {
+	{"follower stopped", atServers(func(at scene) (func() error, error) {
 		return at.stop(at.followers[0])
 	})},
-	{"all servers stopped", 1, atServers(func(at scene) (func() error, error) {
+	{"all servers stopped", atServers(func(at scene) (func() error, error) {
 		return at.stop(at.Cluster.Servers()...)
 	})},
-	{"leader cut off", 3, atServers(func(at scene) (func() error, error) {
+	{"leader cut off", atServers(func(at scene) (func() error, error) {
 		at.Cluster.Mesh.Partition([]int{at.leader.ID()}, []int{at.followers[0].ID(), at.followers[1].ID()})
 		return at.healMesh, nil
 	})},
-	{"follower cut off", 3, atServers(func(at scene) (func() error, error) {
+	{"follower cut off", atServers(func(at scene) (func() error, error) {
 		at.Cluster.Mesh.Partition([]int{at.followers[0].ID()}, []int{at.leader.ID(), at.followers[1].ID()})
 		return at.healMesh, nil
 	})},
-	{"leader unheard by a follower", 2, atServers(func(at scene) (func() error, error) {
+	{"leader unheard by a follower", atServers(func(at scene) (func() error, error) {
 		at.Cluster.Mesh.Block(at.leader.ID(), at.followers[0].ID())
 		return at.healMesh, nil
 	})},
-	{"follower unheard by the leader", 2, atServers(func(at scene) (func() error, error) {
+	{"follower unheard by the leader", atServers(func(at scene) (func() error, error) {
 		at.Cluster.Mesh.Block(at.followers[0].ID(), at.leader.ID())
 		return at.healMesh, nil
 	})},
-	{"slow network between the servers", 2, atServers(func(at scene) (func() error, error) {
+	{"slow network between the servers", atServers(func(at scene) (func() error, error) {
 		for _, f := range at.followers {
 			at.Cluster.Mesh.Delay(at.leader.ID(), f.ID(), tick/4)
 			at.Cluster.Mesh.Delay(f.ID(), at.leader.ID(), tick/4)

@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/go-zookeeper/zk"
@@ -20,7 +21,7 @@ type Soak struct {
 	Cluster   *Cluster
 	Processes int
 	Timeout   time.Duration // of the sessions
-	Length    time.Duration
+	Length    time.Duration // at least; each kind of fault strikes once however long that takes
 	Seed      uint64
 	Pictures  string // directory for what is drawn of bad histories
 	Progress  func(format string, args ...any)
@@ -70,17 +71,34 @@ func (s *Soak) Run(tb apachezk.TB) (*Report, error) {
 			return nil, err
 		}
 	}
-	// Killed processes leave their nodes for as long as their sessions last.
-	left, err := s.Cluster.Remains(context.Background(), soakRoot, s.Timeout+tick+slack)
+	left, err := s.leave()
 	if err != nil {
 		return nil, err
 	}
+	return s.judge(left)
+}
+
+// leave ends the processes, and returns what they leave.
+func (s *Soak) leave() (Remains, error) {
+	// Killed processes leave their nodes for as long as their sessions last.
+	ctx, limit := context.Background(), s.Timeout+tick+slack
+	left, err := s.Cluster.Remains(ctx, soakRoot, limit)
+	if err != nil {
+		return left, err
+	}
+	unwanted, err := s.Cluster.Sessions(ctx, len(s.crew), limit)
+	if err != nil {
+		return left, err
+	}
 	for _, m := range s.crew {
 		if err := m.worker.Finish(); err != nil {
-			return nil, err
+			return left, err
 		}
 	}
-	return s.judge(left)
+	// Those that are closed go at once, not with their timeout.
+	open, err := s.Cluster.Sessions(ctx, 0, s.Timeout/2)
+	left.Left = append(append(left.Left, unwanted...), open...)
+	return left, err
 }
 
 // slack is for a machine that is busy.
@@ -127,26 +145,32 @@ func (s *Soak) replace(m *member) error {
 
 func (s *Soak) member(dice *rand.Rand) *member { return s.crew[dice.IntN(len(s.crew))] }
 
-// suffer lets both nemeses loose for the length of the run. They end with
-// everything repaired.
+// nemeses strike side by side, each with faults of its own.
+var nemeses = [][]fault{serverFaults, processFaults}
+
+// suffer lets the nemeses loose.
 func (s *Soak) suffer() error {
-	ctx, cancel := context.WithTimeout(s.ctx, s.Length)
-	defer cancel()
-	lanes, ctx := errgroup.WithContext(ctx)
-	for lane, faults := range [][]fault{serverFaults, processFaults} {
+	lanes, ctx := errgroup.WithContext(s.ctx)
+	for lane, faults := range nemeses {
 		dice := rand.New(rand.NewPCG(s.Seed, uint64(lane)))
 		lanes.Go(func() error { return s.nemesis(ctx, dice, faults) })
 	}
-	lanes.Go(func() error {
+	err := s.reportWhile(lanes.Wait)
+	return errors.Join(err, context.Cause(s.ctx))
+}
+
+// reportWhile says how far the run is until f returns.
+func (s *Soak) reportWhile(f func() error) error {
+	ctx, cancel := context.WithCancel(s.ctx)
+	var reporting sync.WaitGroup
+	reporting.Go(func() {
 		for pause(ctx, 5*time.Second) == nil {
 			s.Progress("%4.0fs  %d holds, %d faults", Since(s.began).Seconds(), s.history.holds(), s.strokes.count())
 		}
-		return nil
 	})
-	if err := lanes.Wait(); err != nil {
-		return err
-	}
-	return context.Cause(s.ctx)
+	defer reporting.Wait()
+	defer cancel()
+	return f()
 }
 
 // judge takes the history to the checkers.

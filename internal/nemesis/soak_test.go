@@ -28,4 +28,10 @@ func TestSoak(t *testing.T) {
 	require.Empty(t, report.Violations)
 	require.NotZero(t, report.Handovers)
 	require.NotZero(t, report.Shared, "WithHandoff and WithRetention were not at work")
+	require.NotZero(t, report.Updates[Written])
+	for _, faults := range nemeses {
+		for _, f := range faults {
+			require.NotZero(t, report.Faults[f.name], f.name)
+		}
+	}
 }

@@ -13,10 +13,9 @@ type Stroke struct {
 	Began, Ended Instant
 }
 
-// fault is something that breaks, and how often it is drawn.
+// fault is something that breaks.
 type fault struct {
 	name   string
-	weight int
 	strike strike
 }
 
@@ -24,13 +23,15 @@ type fault struct {
 // done; nil if there is nothing to repair.
 type strike func(s *Soak, dice *rand.Rand) (end func() error, err error)
 
-// nemesis strikes with one fault after the other until ctx ends.
+// nemesis strikes with one fault after the other for the length of the run, and
+// until each has struck. It ends with everything repaired.
 func (s *Soak) nemesis(ctx context.Context, dice *rand.Rand, faults []fault) error {
-	for {
+	d := deck{dice: dice, faults: faults}
+	for dealt := 0; dealt < len(faults) || Since(s.began) < s.Length; dealt++ {
 		if pause(ctx, between(dice, 200*time.Millisecond, time.Second)) != nil {
 			return nil
 		}
-		f := draw(dice, faults)
+		f := d.deal()
 		stroke := Stroke{What: f.name, Began: Now()}
 		end, err := f.strike(s, dice)
 		if err == nil && end != nil {
@@ -44,20 +45,23 @@ func (s *Soak) nemesis(ctx context.Context, dice *rand.Rand, faults []fault) err
 			return err
 		}
 	}
+	return nil
 }
 
-func draw(dice *rand.Rand, faults []fault) fault {
-	total := 0
-	for _, f := range faults {
-		total += f.weight
+// deck deals faults like cards: each once, in random order, before any comes again.
+type deck struct {
+	dice   *rand.Rand
+	faults []fault
+	left   []int // in the order in which they are dealt
+}
+
+func (d *deck) deal() fault {
+	if len(d.left) == 0 {
+		d.left = d.dice.Perm(len(d.faults))
 	}
-	at := dice.IntN(total)
-	for _, f := range faults {
-		if at -= f.weight; at < 0 {
-			return f
-		}
-	}
-	panic("unreachable")
+	f := d.faults[d.left[0]]
+	d.left = d.left[1:]
+	return f
 }
 
 func between(dice *rand.Rand, least, most time.Duration) time.Duration {
