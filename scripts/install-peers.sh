@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Installs what zklock is measured beside, from Debian's packages: Curator with a
-# Java compiler, kazoo, etcd and Redis. Does nothing if all are there. Where it
-# cannot install them, the benchmark says whom it skips.
+# Installs what zklock is tested with and measured beside, from Debian's packages:
+# Curator with a Java compiler, kazoo, etcd and Redis. Does nothing if all are there.
+# Where it cannot install them, the tests and the benchmark say what they skip.
 set -euo pipefail
 
 missing=()
@@ -24,7 +24,7 @@ if [ ${#missing[@]} -eq 0 ]; then
 fi
 
 without() { # without WHY PACKAGE...
-	echo "Benchmarks go without ${*:2}: $1." >&2
+	echo "Tests and benchmarks go without ${*:2}: $1." >&2
 }
 
 command -v apt-get >/dev/null || {
