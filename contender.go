@@ -20,7 +20,7 @@ type contender struct {
 	nodes    []string
 	sequence int32
 	token    int64 // the node's czxid, or the token of the writer that it stands beside
-	carrier  *link // of the create
+	carrier  *link // that has shown the node
 
 	gone signal // given when the place in the queue is lost: see cause
 

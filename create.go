@@ -151,7 +151,7 @@ func (c *contender) search(carrier *link) error {
 		case s.current() != l:
 			err = errStale // another server may have answered a part
 		case err == nil && stat.EphemeralOwner == carrier.id:
-			return c.adopt(carrier, nodes, stat.Czxid)
+			return c.adopt(l, nodes, stat.Czxid)
 		case err == nil:
 			err = errNotThere
 		}

@@ -87,6 +87,9 @@ func (s *Session) finish(batch []*removal) {
 		}
 		return
 	}
+	if err != nil {
+		s.log.Error("zklock: lock nodes cannot be deleted", "nodes", nodes, "session", last.epoch.id, "error", err)
+	}
 	for _, r := range batch {
 		s.forget(r.contender)
 		r.err = err
@@ -113,7 +116,6 @@ func (s *Session) deleteNodes(nodes []string, last *contender) error {
 				err = fmt.Errorf("the ACL of %s does not let this session delete %s, which blocks the others until the session ends: %w",
 					last.queue.dir, strings.Join(nodes, ", "), err)
 			}
-			s.log.Error("zklock: lock nodes cannot be deleted", "nodes", nodes, "session", last.epoch.id, "error", err)
 			return err
 		}
 		if err := sleep(s.ctx, pauseBefore(try)); err != nil {

@@ -113,17 +113,23 @@ func newOptions(path string, opts []Option) (*options, error) {
 	if bytes.Equal(o.data, revokeMark) {
 		return nil, fmt.Errorf("WithData(%q): this is what asks a holder for its lock back: see Revoke", o.data)
 	}
-	if size := o.createSize(path); size > maxFrame {
-		return nil, fmt.Errorf("WithData: with %d bytes of data the lock node's create takes %d bytes, and ZooKeeper accepts %d (1 MiB)",
-			len(o.data), size, maxFrame)
-	}
-	return o, nil
+	return o, o.tooLong(path)
 }
 
-// createSize returns how long the create of a node below dir may be, in bytes.
+// tooLong returns an error if the create of a node below dir is too long a request.
+func (o *options) tooLong(dir string) error {
+	if size := o.createSize(dir); size > maxFrame {
+		return fmt.Errorf("WithData: with %d bytes of data the lock node's create takes %d bytes, and ZooKeeper accepts %d (1 MiB)",
+			len(o.data), size, maxFrame)
+	}
+	return nil
+}
+
+// createSize returns how long the create of a node below dir may be, in bytes,
+// with a check of another node there.
 func (o *options) createSize(dir string) int {
-	const overhead = 128 // headers, the node's name, the flags
-	size := overhead + len(dir) + len(o.data)
+	const overhead = 192 // headers, the nodes' names, the flags
+	size := overhead + 2*len(dir) + len(o.data)
 	for _, a := range o.acl {
 		size += 12 + len(a.Scheme) + len(a.ID)
 	}

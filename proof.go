@@ -177,7 +177,8 @@ func (s *Session) prove(ctx context.Context, l *link, contenders []*contender) e
 		defer patience.Stop()
 		return s.conn.Multi(checks...)
 	}).wait(ctx)
-	if err != nil && !errors.Is(err, zk.ErrNoNode) && !errors.Is(err, zk.ErrNoAuth) {
+	told := len(responses) > 0 && (errors.Is(err, zk.ErrNoNode) || errors.Is(err, zk.ErrNoAuth))
+	if err != nil && !told {
 		return err
 	}
 	s.mu.Lock()

@@ -118,20 +118,31 @@ func (q *queue) tryNode(ctx context.Context, a *attempt) (*Hold, error) {
 		return nil, err
 	}
 	a.enqueued(c, view)
-	at, err := c.place(ctx, view)
-	if err == nil && at.ahead > 0 {
-		err = ErrLocked
-	}
-	var h *Hold
-	if err == nil {
-		h, err = c.grant(ctx, at.link)
-	}
+	h, err := c.grantFirst(ctx, view)
 	if err != nil {
 		c.leave()
 		return nil, err
 	}
 	a.acquired(h)
 	return h, nil
+}
+
+// grantFirst grants c the lock if nobody is ahead, from view on if that is not nil.
+func (c *contender) grantFirst(ctx context.Context, view *listing) (*Hold, error) {
+	for {
+		at, err := c.place(ctx, view)
+		if err != nil {
+			return nil, err
+		}
+		if at.ahead > 0 {
+			return nil, ErrLocked
+		}
+		h, err := c.grant(ctx, at.link)
+		if !errors.Is(err, errStale) {
+			return h, err
+		}
+		view = nil
+	}
 }
 
 // again waits before another try at the queue, or returns err if there is to be

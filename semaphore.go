@@ -61,6 +61,9 @@ func NewSemaphore(s *Session, path string, size int, opts ...Option) (*Semaphore
 	turns, permits := *q, *q
 	turns.dir, permits.dir = join(path, locksName), join(path, leasesName)
 	turns.trace = nil // the caller asked for permits, not for a turn
+	if err := o.tooLong(permits.dir); err != nil {
+		return nil, wrap("new semaphore", path, err)
+	}
 	most := min(maxPermits, maxFrame/o.createSize(permits.dir))
 	return &Semaphore{path: path, size: size, turns: &turns, permits: &permits, most: most}, nil
 }

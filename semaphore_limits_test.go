@@ -4,6 +4,7 @@ import (
 	"context"
 	"net"
 	"regexp"
+	"sort"
 	"strconv"
 	"strings"
 	"sync/atomic"
@@ -13,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/zklock/zklock"
+	"github.com/zklock/zklock/zktest"
 )
 
 // A server cuts the connection at a request of more than 1 MiB, each time anew.
@@ -102,4 +104,47 @@ func TestAWaiterForPermitsEndsWithItsContextThoughNothingCanBeWritten(t *testing
 		require.ErrorIs(t, err, context.DeadlineExceeded)
 		require.InDelta(t, limit, time.Since(began), float64(limit/100))
 	})
+}
+
+func TestPermitsWhoseReplyIsLostKeepTheirTurn(t *testing.T) {
+	server := zktest.NewServer(t)
+	at := siteAt(t, server.Addr())
+	first := at.semaphore(at.sessionVia(server.Addr(), longSession), 1)
+	require.NoError(t, take(t, first, 1).Release(t.Context())) // says the size
+	held := server.HoldRequest(zktest.OpMulti, zktest.OnPath(at.path))
+	early := at.permits(first, 1)
+	receive(t, held.Struck(), "the transaction on its way")
+	late := at.permits(at.semaphore(at.sessionVia(server.Addr(), longSession), 1), 1)
+	at.awaitLine(2)
+	lost := server.DropReply(zktest.OpMulti, zktest.OnPath(at.path))
+	held.Release()
+	receive(t, lost.Struck(), "the lost reply")
+	h := receive(t, early, "the permit of who asked first")
+	require.NoError(t, h.Release(t.Context()))
+	require.NoError(t, receive(t, late, "the next one's").Release(t.Context()))
+}
+
+func TestTheMostDataThatIsAcceptedFitsEveryRequest(t *testing.T) {
+	server := zktest.NewServer(t)
+	at := siteAt(t, server.Addr())
+	s := at.sessionVia(server.Addr(), longSession)
+	most := func(accepts func(data []byte) error) []byte {
+		return make([]byte, sort.Search(1<<20, func(n int) bool { return accepts(make([]byte, n+1)) != nil }))
+	}
+
+	permit := zklock.WithData(most(func(data []byte) error {
+		_, err := zklock.NewSemaphore(s, at.path, 1, zklock.WithData(data))
+		return err
+	}))
+	take(t, at.semaphore(s, 1, permit), 1)
+
+	beside := zklock.WithData(most(func(data []byte) error {
+		_, err := zklock.NewRW(s, at.path+"/rw", zklock.WithData(data))
+		return err
+	}))
+	rw, err := zklock.NewRW(s, at.path+"/rw", beside)
+	require.NoError(t, err)
+	ctx := within(t, patience)
+	require.NoError(t, rw.LockContext(ctx))
+	require.NoError(t, rw.RLockContext(ctx))
 }
