@@ -107,11 +107,11 @@ func TestAHolderAndAWaiterOfOneSessionExpireTogether(t *testing.T) {
 	for seed := range int64(20) {
 		play(t, 1, func(s *stage) {
 			a, b := s.enter("a"), s.enter("b")
-			second, err := zklock.New(a.Session, path)
+			writer, err := zklock.NewRW(a.Session, path) // whom no Locker hands its lock to
 			require.NoError(t, err)
 			held := a.mustTake()
 			ctx, cancel := context.WithCancel(context.Background())
-			waiting := (&player{Session: a.Session, Locker: second, stage: s, name: "a2", inc: a.inc}).waits(ctx)
+			waiting := a.waitsBy(ctx, writer.Acquire)
 			behind := b.waits(context.Background())
 			time.Sleep(100 * time.Millisecond)
 			a.expire()

@@ -133,11 +133,13 @@ func (p *player) give(h *zklock.Hold) error {
 
 // waits starts to take the lock, and returns when the node for it has been
 // created. The result comes by the channel.
-func (p *player) waits(ctx context.Context) <-chan *zklock.Hold {
+func (p *player) waits(ctx context.Context) <-chan *zklock.Hold { return p.waitsBy(ctx, p.take) }
+
+func (p *player) waitsBy(ctx context.Context, take func(context.Context) (*zklock.Hold, error)) <-chan *zklock.Hold {
 	result := make(chan *zklock.Hold, 1)
 	created := p.stage.referee.await(OnCreate, p.ID())
 	go func() {
-		h, _ := p.take(ctx)
+		h, _ := take(ctx)
 		result <- h
 	}()
 	<-created
@@ -159,6 +161,16 @@ func (p *player) server() (mine *zktest.Server, others []*zktest.Server) {
 	}
 	require.NotNil(p.stage, mine)
 	return mine, others
+}
+
+// moveToFollower makes the player leave the leader, if it is connected to that.
+func (p *player) moveToFollower() {
+	for mine, _ := p.server(); mine == p.stage.Leader(); mine, _ = p.server() {
+		p.place.Block(zktest.ToServer, mine)
+		p.place.Cut()
+		time.Sleep(timeout / 2)
+		p.place.Unblock()
+	}
 }
 
 // cutOff keeps the player from everybody.
