@@ -81,4 +81,28 @@ var all = []mutant{
 	{"a retained node is not given up", []edit{
 		{"cohort.go", "if t.company == others && !t.idle.IsZero() {", "if false {"},
 	}},
+	{"no proofs", []edit{
+		{"proof.go", "if !s.proving {", "if false {"},
+	}},
+	{"TryLock does not try", []edit{
+		{"trylock.go", "{ return l.tryLock(l.tryUntil()) == nil }", "{ return false && l.tryLock(l.tryUntil()) == nil }"},
+	}},
+	{"a try finds every queue taken", []edit{
+		{"queue.go", "if err == nil && view.blocks(q.kind) {", "if _ = view; err == nil {"},
+	}},
+	{"TryLockFor does not wait", []edit{
+		{"trylock.go", "err = wait(timed)", "_, err = timed, ErrLocked"},
+	}},
+	{"TryLockFor waits too long", []edit{
+		{"trylock.go", "context.WithTimeout(ctx, d)", "context.WithTimeout(ctx, d+time.Second)"},
+	}},
+	{"a lock that is given back was lost", []edit{
+		{"context.go", "err = h.release(ctx)", "h.release(ctx)\n\t\terr = ErrLost"},
+	}},
+	{"a lost lock is given back", []edit{
+		{"hold.go", "return nil, ErrLost", "return nil, nil"},
+	}},
+	{"a release is not waited for", []edit{
+		{"hold.go", "case <-r.done:\n\t\treturn r.err\n\tcase <-ctx.Done():\n\t\treturn ended(ctx)", "case <-ctx.Done():\n\t\treturn ended(ctx)\n\tdefault:\n\t\treturn nil"},
+	}},
 }

@@ -87,7 +87,7 @@ func (v *visit) innermost(c *claim) *claim {
 
 // downgrade goes on reading when the write lock is given back.
 func (v *visit) downgrade(c *claim, s Section) {
-	read := Section{Read: true, Take: LockContext, Leave: s.Leave, Hold: s.Hold / 2, Limit: s.Limit, Cancel: s.Cancel}
+	read := Section{Read: true, Take: LockContext, Leave: s.Leave, Hold: s.Hold / 2, Limit: s.Limit, Cancel: s.Cancel, Fence: true}
 	inner := &visit{actor: v.actor, inc: v.inc, lock: v.lock, outer: c}
 	got := inner.take(read)
 	v.leave(c, s)
@@ -131,17 +131,17 @@ func (v *visit) take(s Section) *claim {
 	if !took || err != nil {
 		return nil
 	}
-	return v.become(s, f)
+	return v.become(s)
 }
 
-// become makes the claim of a goroutine that f made the owner.
-func (v *visit) become(s Section, f facade) *claim {
+// become makes the claim of a goroutine that was made the owner.
+func (v *visit) become(s Section) *claim {
 	for own := v.outer; own != nil; own = own.beside {
 		if own.read == s.Read {
 			return own // once more
 		}
 	}
-	c := v.owned(s, f)
+	c := v.owned(s)
 	if c == nil {
 		v.world.referee.fail("P7", "%s of %s succeeded and %s holds nothing", s.Take, v.lock.spec.Path, v.name)
 		return nil
@@ -172,6 +172,7 @@ func (v *visit) do(s Section) {
 		if told := errors.Is(context.Cause(ctx), zklock.ErrLost); told && !c.lost() || c.lost() && ctx.Err() == nil {
 			v.world.referee.fail("P2", "%s: Do's ctx and its Lost channel disagree: cause %v", v.name, context.Cause(ctx))
 		}
+		call.claim, call.lost, call.waits = c, c.isLost(), true
 		return nil
 	})
 	if !ran {
@@ -186,16 +187,16 @@ func (v *visit) leave(c *claim, s Section) {
 	if !v.outer.includes(c) {
 		v.world.referee.returned(c)
 	}
-	ctx, call, end := v.beginLeave(s.Leave)
+	ctx, call, end := v.beginLeave(c, s)
 	defer end()
 	give := func() error {
 		switch {
 		case s.Take.handle():
 			return c.hold.Release(ctx)
-		case s.Leave == Unlock, s.Leave == UnlockElsewhere:
-			return guarded(v.lock.facade(s).Unlock)
+		case call.waits:
+			return v.lock.facade(s).UnlockContext(ctx)
 		}
-		return v.lock.facade(s).UnlockContext(ctx)
+		return guarded(v.lock.facade(s).Unlock)
 	}
 	if s.Leave != UnlockElsewhere {
 		call.gave(give())

@@ -2,16 +2,16 @@ package sim
 
 import (
 	"context"
-	"errors"
 	"time"
-
-	"github.com/zklock/zklock"
 )
 
 // call is one call of the library under way, and the judge of its result.
 type call struct {
 	*visit
 	section *Section // nil: gives back
+	claim   *claim   // what is given back
+	lost    bool     // which was lost before the call
+	waits   bool     // for ZooKeeper's confirmation
 	what    string
 	ctx     context.Context
 	limit   time.Duration
@@ -31,12 +31,14 @@ func (v *visit) begin(s Section) (context.Context, *call, func()) {
 	return ctx, &call{visit: v, section: &s, what: s.Take.String() + side, ctx: ctx, limit: s.Limit, since: time.Now()}, end
 }
 
-// beginLeave is begin for giving the lock back.
-func (v *visit) beginLeave(l Leave) (context.Context, *call, func()) {
+// beginLeave is begin for giving c back in the way of s.
+func (v *visit) beginLeave(c *claim, s Section) (context.Context, *call, func()) {
+	l := s.Leave
 	v.note("%v of %v %s", l, v.lock.spec.Kind, v.lock.spec.Path)
 	limit := map[Leave]time.Duration{UnlockImpatient: 5 * time.Millisecond, UnlockDone: -1}[l]
 	ctx, end := v.limited(limit, false)
-	return ctx, &call{visit: v, what: l.String(), ctx: ctx, limit: limit, since: time.Now()}, end
+	waits := s.Take.handle() || l != Unlock && l != UnlockElsewhere
+	return ctx, &call{visit: v, claim: c, lost: c.isLost(), waits: waits, what: l.String(), ctx: ctx, limit: limit, since: time.Now()}, end
 }
 
 // limited makes a ctx that ends after limit (0: never, negative: at once).
@@ -54,75 +56,6 @@ func (v *visit) limited(limit time.Duration, cancelled bool) (context.Context, f
 	timer := time.AfterFunc(limit, cancel)
 	return ctx, func() { timer.Stop(); cancel() }
 }
-
-// took judges how an attempt to take the lock ended.
-func (c *call) took(success bool, err error) {
-	if c.world.ctx.Err() != nil {
-		return
-	}
-	elapsed := time.Since(c.since)
-	if success {
-		c.note("%s succeeded after %v", c.what, elapsed)
-		if c.limit < 0 || c.limit > 0 && elapsed > c.limit {
-			c.broke("P5", "succeeded %v after its ctx had ended", elapsed-c.limit)
-		}
-		if c.upgrades() {
-			c.broke("P1", "succeeded for a reader")
-		}
-		return
-	}
-	c.note("%s failed after %v: %v", c.what, elapsed, err)
-	c.punctual(elapsed)
-	switch {
-	case err == nil, c.excused(err):
-	case errors.Is(err, zklock.ErrLost) && c.world.referee.ended(c.outer):
-	case c.upgrades() && errors.Is(err, zklock.ErrUpgrade):
-	case c.section.Take == TryAcquire && errors.Is(err, zklock.ErrLocked):
-	default:
-		c.broke("P7", "failed without a reason: %v", err)
-	}
-}
-
-// upgrades tells whether a reader asks for the write lock.
-func (c *call) upgrades() bool {
-	return c.outer != nil && c.outer.read && !c.section.Read && c.outer.beside == nil
-}
-
-// gave judges how giving the lock back ended.
-func (c *call) gave(err error) {
-	if c.world.ctx.Err() != nil {
-		return
-	}
-	elapsed := time.Since(c.since)
-	c.note("%s returned %v after %v", c.what, err, elapsed)
-	if c.section == nil {
-		c.punctual(elapsed)
-	}
-	switch {
-	case err == nil, c.excused(err), errors.Is(err, zklock.ErrLost):
-	default:
-		c.broke("P7", "cannot give the lock back: %v", err)
-	}
-}
-
-// excused tells whether err is the end of the call's ctx or of its session.
-func (c *call) excused(err error) bool {
-	return c.limit != 0 && c.ctx.Err() != nil && errors.Is(err, c.ctx.Err()) ||
-		c.inc.closing.Load() && (errors.Is(err, zklock.ErrClosed) || errors.Is(err, zklock.ErrReleased))
-}
-
-// punctual judges how long the call took.
-func (c *call) punctual(elapsed time.Duration) {
-	if c.limit != 0 && late(elapsed, c.limit) {
-		c.broke("P5", "returned %v after its ctx had ended", elapsed-c.limit)
-	}
-	if c.section != nil && c.section.Take == TryLock && late(elapsed, c.machine.spec.Timeout/3) {
-		c.broke("P5", "took %v of a session timeout of %v", elapsed, c.machine.spec.Timeout)
-	}
-}
-
-// late tells whether a call overran the end of its ctx.
-func late(elapsed, limit time.Duration) bool { return elapsed > max(limit, 0)+50*time.Millisecond }
 
 func (c *call) broke(promise, format string, args ...any) {
 	c.world.referee.fail(promise, "%s of %s by %s "+format, append([]any{c.what, c.lock.spec.Path, c.name}, args...)...)

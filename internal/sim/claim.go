@@ -17,7 +17,7 @@ type claim struct {
 	read   bool
 	units  int             // permits, of a semaphore
 	told   <-chan struct{} // closed by a loss; nil for another library's lock, which does not tell
-	hold   *zklock.Hold    // nil if unknown
+	hold   *zklock.Hold    // nil for another library's
 	inc    *incarnation    // nil for another library's
 	lock   *lock           // that made its goroutine the owner; nil for a handle
 	beside *claim          // the write lock of the same owner
@@ -41,25 +41,16 @@ func (v *visit) claim(s Section, h *zklock.Hold) *claim {
 	return c
 }
 
-// owned makes the claim of the calling goroutine, which f has made the owner; nil
+// owned makes the claim of the calling goroutine, which has become the owner; nil
 // if it has not.
-func (v *visit) owned(s Section, f facade) *claim {
-	l := v.lock
-	if l.rw != nil {
-		grant := l.grants.take()
-		return &claim{
-			who: v.name, path: l.spec.Path, node: grant.Node, token: grant.Token, read: s.Read,
-			told: f.Lost(), inc: v.inc, lock: l, over: make(chan struct{}),
-		}
-	}
+func (v *visit) owned(s Section) *claim {
 	var first *claim
-	for _, one := range l.mutexes {
-		h := one.Held()
+	for _, h := range v.lock.held(s) {
 		if h == nil {
 			return nil
 		}
 		c := v.claim(s, h)
-		c.lock, c.path = l, dirOf(h.Node())
+		c.lock, c.path = v.lock, dirOf(h.Node())
 		if first == nil {
 			first = c
 		} else {
@@ -68,6 +59,10 @@ func (v *visit) owned(s Section, f facade) *claim {
 	}
 	return first
 }
+
+// parts are the claims that c stands for: itself, and those of the other locks of
+// a MultiLocker.
+func (c *claim) parts() []*claim { return append([]*claim{c}, c.more...) }
 
 // includes tells whether other is c, or held beside it; nothing includes any.
 func (c *claim) includes(other *claim) bool {
@@ -88,6 +83,16 @@ func (c *claim) lost() bool {
 	default:
 		return false
 	}
+}
+
+// isLost tells whether the library has ended c, or another that c stands for, as lost.
+func (c *claim) isLost() bool {
+	for _, part := range c.parts() {
+		if errors.Is(part.hold.Err(), zklock.ErrLost) {
+			return true
+		}
+	}
+	return false
 }
 
 // conflicts tells whether c and other cannot both hold, by the rules of readers

@@ -10,12 +10,13 @@
 //	P1  two believe to hold one path, or a node was deleted under its holder
 //	P2  a hold outlived its node, or its ctx and its Lost channel disagree
 //	P3  a grant went past a contender that was ahead in the queue
-//	P4  a node or a watch is left behind although nobody wants it
-//	P5  a call returned more than 50 ms after its ctx had ended, or succeeded then
+//	P4  a node or a watch is left behind although nobody wants it, or its release confirmed
+//	P5  a call returned more than 50 ms after its ctx or its time had ended, or succeeded then
 //	P6  Close was slow, or a goroutine or a session is left after it
 //	P7  a call claims success without a hold, or fails without a reason
 //
-// and liveness: once the faults are over, everybody gets the lock.
+// and liveness: before the first fault nobody loses the lock, and after the last
+// one everybody gets it.
 //
 //	go test ./internal/sim -run TestSimulation -seeds 100000 -timeout 0
 //	go test ./internal/sim -run TestSimulation -seed 4711

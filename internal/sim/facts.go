@@ -1,13 +1,15 @@
 package sim
 
+import "time"
+
 // ended tells whether c's owner has lost it, or what it holds beside it, be it
 // that it knows or not.
 func (r *referee) ended(c *claim) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for own := c; own != nil; own = own.beside {
-		for _, part := range append([]*claim{own}, own.more...) {
-			if part.lost() || r.tree[part.node] == nil {
+		for _, part := range own.parts() {
+			if part.isLost() || r.tree[part.node] == nil {
 				return true
 			}
 		}
@@ -19,7 +21,7 @@ func (r *referee) ended(c *claim) bool {
 func (r *referee) returned(c *claim) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	for _, c := range append([]*claim{c}, c.more...) {
+	for _, c := range c.parts() {
 		if _, held := r.claims[c]; held {
 			delete(r.claims, c)
 			r.handed[c.node] = true
@@ -76,6 +78,47 @@ func (r *referee) nodesOf(session int64) []string {
 		}
 	}
 	return paths
+}
+
+// storm takes the moment at which a fault strikes.
+func (r *referee) storm() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.calm = false
+}
+
+// isCalm tells whether no fault has struck yet.
+func (r *referee) isCalm() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.calm
+}
+
+// contended tells whether anybody had a node of l since then.
+func (r *referee) contended(l *lock, since time.Time) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for path := range r.tree {
+		if l.covers(path) {
+			return true
+		}
+	}
+	for path, n := range r.gone {
+		if l.covers(path) && !n.gone.Before(since) {
+			return true
+		}
+	}
+	return false
+}
+
+// keeps tells whether c's node is there although c was given back, and its session
+// is still the one that c's machine has.
+func (r *referee) keeps(c *claim) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	n := r.tree[c.node]
+	_, held := r.claims[c]
+	return !held && n != nil && n.owner == c.inc.session.ID()
 }
 
 // isExpired tells whether the server has ended the session.

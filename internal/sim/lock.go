@@ -3,11 +3,11 @@ package sim
 import (
 	"context"
 	"errors"
+	"strings"
 	"sync"
 	"time"
 
 	"github.com/zklock/zklock"
-	"github.com/zklock/zklock/internal/goid"
 )
 
 // facade is a lock that its goroutine owns.
@@ -34,13 +34,12 @@ type lock struct {
 	rw      *zklock.RWLocker
 	permits *zklock.Semaphore
 	several *zklock.MultiLocker
-	grants  *grants
 }
 
 // newLock makes the lock of a spec. A MultiLocker is made of Lockers of its own.
 func newLock(s *zklock.Session, spec LockerSpec) (l *lock, err error) {
-	l = &lock{spec: spec, grants: new(grants)}
-	opts := []zklock.Option{zklock.WithTrace(&zklock.Trace{Acquired: l.grants.note})}
+	l = &lock{spec: spec}
+	var opts []zklock.Option
 	if spec.Ownerless {
 		opts = append(opts, zklock.WithoutOwner())
 	}
@@ -100,6 +99,26 @@ func (l *lock) handles(s Section) handles {
 	return l.rw
 }
 
+// covers tells whether a node belongs to the lock, or may do so.
+func (l *lock) covers(path string) bool {
+	return l.several != nil || strings.HasPrefix(path, l.spec.Path+"/")
+}
+
+// held returns what the calling goroutine holds by the side that s takes.
+func (l *lock) held(s Section) []*zklock.Hold {
+	switch {
+	case l.rw != nil && s.Read:
+		return []*zklock.Hold{l.rw.RHeld()}
+	case l.rw != nil:
+		return []*zklock.Hold{l.rw.Held()}
+	}
+	var holds []*zklock.Hold
+	for _, one := range l.mutexes {
+		holds = append(holds, one.Held())
+	}
+	return holds
+}
+
 // reader is the reading side of an RWLocker.
 type reader struct{ rw *zklock.RWLocker }
 
@@ -124,26 +143,3 @@ type some struct {
 func (s some) Acquire(ctx context.Context) (*zklock.Hold, error) { return s.of.Acquire(ctx, s.n) }
 
 func (s some) TryAcquire(ctx context.Context) (*zklock.Hold, error) { return s.of.TryAcquire(ctx, s.n) }
-
-// grants remembers by goroutine which node a facade's last grant rests on, which
-// an RWLocker does not tell.
-type grants struct {
-	mu   sync.Mutex
-	last map[int64]zklock.TraceInfo
-}
-
-func (g *grants) note(info zklock.TraceInfo) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	if g.last == nil {
-		g.last = make(map[int64]zklock.TraceInfo)
-	}
-	g.last[goid.Get()] = info
-}
-
-// take returns the calling goroutine's last grant.
-func (g *grants) take() zklock.TraceInfo {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	return g.last[goid.Get()]
-}

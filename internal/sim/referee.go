@@ -26,6 +26,7 @@ type referee struct {
 	mu      sync.Mutex
 	failure *Failure
 	lag     time.Duration // the longest of any server so far
+	calm    bool          // no fault has struck yet
 	tree    nodes
 	claims  map[*claim]struct{} // that nobody has given back
 	excused map[string]excuse   // nodes that a fault takes from their owner
@@ -87,6 +88,9 @@ func (r *referee) follow(c *claim) {
 	case <-c.told:
 		r.stats.Losses.Add(1)
 		r.log.note(c.who, "learns that %s is lost", c.path)
+		if r.isCalm() && time.Since(c.since) > c.patience()/8 { // before its first proof the lease may be nearly over
+			r.fail("liveness", "%s lost %s by %s before any fault", c.who, c.path, base(c.node))
+		}
 	case <-c.over:
 	}
 }

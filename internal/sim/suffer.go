@@ -52,6 +52,7 @@ func (w *world) strike(f Fault) {
 	if w.ctx.Err() != nil {
 		return
 	}
+	w.referee.storm()
 	w.log.note("FAULT", "%v", f)
 	w.stats.Faults[f.Kind].Add(1)
 	end := faultTable[f.Kind].inflict(w, f)

@@ -60,6 +60,7 @@ func simulate(p *Program, stats *Stats, log *timeline) *Failure {
 	w := &world{program: p, stats: stats, log: log, referee: newReferee(log, stats), ensemble: ensemble}
 	w.ctx, w.cancel = context.WithCancel(context.Background())
 	defer w.end()
+	w.referee.calm = true
 	ensemble.Observe(w.referee.observe)
 	for i := range p.Machines {
 		w.machines = append(w.machines, newMachine(w, i))
