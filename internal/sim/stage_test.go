@@ -37,8 +37,12 @@ type stage struct {
 // play plays a scenario, in which nothing that the referee knows may be broken.
 // When it is over no lock node, session or goroutine is left.
 func play(t *testing.T, servers int, scene func(s *stage), opts ...zktest.Option) {
+	var log *timeline
+	watchdog := watch(t.Name(), &log)
+	defer watchdog.Stop()
 	synctest.Test(t, func(t *testing.T) {
-		s := &stage{T: t, log: newTimeline()}
+		log = newTimeline()
+		s := &stage{T: t, log: log}
 		s.Ensemble = zktest.NewEnsemble(t, servers, append([]zktest.Option{zktest.WithTickTime(tick)}, opts...)...)
 		s.referee = newReferee(s.log, new(Stats))
 		s.Observe(s.referee.observe)

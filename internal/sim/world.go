@@ -41,9 +41,7 @@ func Run(t *testing.T, p *Program, stats *Stats) (failure *Failure) {
 			failure.Program, failure.Timeline = p, log.String()
 		}
 	}()
-	watchdog := time.AfterFunc(30*time.Second, func() {
-		panic(fmt.Sprintf("seed %d: liveness: spins without end\n%s\n%s", p.Seed, log, bubbled()))
-	})
+	watchdog := watch(fmt.Sprintf("seed %d", p.Seed), &log)
 	defer watchdog.Stop()
 	synctest.Test(t, func(*testing.T) {
 		log = newTimeline()

@@ -2,9 +2,19 @@ package sim
 
 import (
 	"bytes"
+	"fmt"
 	"runtime"
 	"strings"
+	"time"
 )
+
+// watch panics if it is not stopped soon. It is made outside the bubble that it
+// watches, whose own time stands still while a goroutine there spins.
+func watch(what string, log **timeline) (watchdog *time.Timer) {
+	return time.AfterFunc(30*time.Second, func() {
+		panic(fmt.Sprintf("%s: liveness: spins without end\n%s\n%s", what, *log, bubbled()))
+	})
+}
 
 // bubbled returns the stacks of the goroutines that hang in bubbles.
 func bubbled() string {
