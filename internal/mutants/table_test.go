@@ -12,7 +12,6 @@ type edit struct{ file, old, new string }
 var all = []mutant{
 	{"a create's result is adopted whatever its session", []edit{
 		{"create.go", "if carrier.id != c.epoch.id {", "if false {"},
-		{"create.go", "stat.EphemeralOwner == carrier.id:", "true:"},
 	}},
 	{"recovery without the committed write", []edit{
 		{"create.go", "if _, err := conn.Multi(&zk.CheckVersionRequest{Path: dir, Version: -1}); errors.Is(err, zk.ErrNoNode) {", "if err := error(nil); err == zk.ErrNoNode {"},

@@ -63,31 +63,21 @@ func TestF04ALostCreateIsFoundThoughTheNextServerLags(t *testing.T) {
 	}, zktest.WithServerLatency(time.Millisecond, time.Millisecond))
 }
 
-// CURATOR-498, CURATOR-604.
+// CURATOR-498, CURATOR-604. The old session's node stays until the server ends that.
 func TestF05TheNodeOfADeadSessionIsNotAdopted(t *testing.T) {
-	play(t, 3, func(s *stage) {
-		a := s.enter("a")
+	play(t, 1, func(s *stage) {
+		a, forget := s.enterForgotten("a")
 		require.NoError(t, a.give(a.mustTake()))
-		mine, others := a.server()
-		lost := mine.DropReply(zktest.OpCreate, zktest.OnPath(path+"/"))
 		dead := a.ID()
-		go func() {
-			<-lost.Struck()
-			a.cutOff()
-			for _, other := range others {
-				other.Lag(200 * time.Millisecond) // still lists the dead session's node when a returns
-			}
-			time.Sleep(10 * time.Millisecond)
-			a.expire()
-			time.Sleep(20 * time.Millisecond)
-			a.place.Unblock(others...)
-		}()
+		s.DropReply(zktest.OpCreate, zktest.OnPath(path+"/"))
+		forget.Store(true)
 		h := a.mustTake()
 		require.NotEqual(t, dead, a.ID())
+		require.Equal(t, 3, s.created())
 		s.heldBy(a, h)
 		require.NoError(t, a.give(h))
 		s.empty(0)
-	}, zktest.WithServerLatency(time.Millisecond, time.Millisecond))
+	})
 }
 
 func TestF06ACreateThatIsExecutedInTheNextSessionIsDeleted(t *testing.T) {

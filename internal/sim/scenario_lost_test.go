@@ -3,8 +3,6 @@ package sim
 import (
 	"context"
 	"fmt"
-	"net"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -134,11 +132,7 @@ func TestF33AFastClockAtTheServerIsWithinTheMargin(t *testing.T) {
 // ClickHouse Keeper gives a client that reconnects another session without a word.
 func TestF36AnotherSessionIDWithoutAnExpiredEventCostsTheHold(t *testing.T) {
 	play(t, 1, func(s *stage) {
-		var forget atomic.Bool
-		a := s.enter("a", zklock.WithDialer(func(network, address string, timeout time.Duration) (net.Conn, error) {
-			conn, err := s.Client("a").Dial(network, address, timeout)
-			return &forgetful{Conn: conn, forget: &forget}, err
-		}))
+		a, forget := s.enterForgotten("a")
 		h := a.mustTake()
 		first := a.ID()
 		forget.Store(true)

@@ -2,8 +2,10 @@ package sim
 
 import (
 	"context"
+	"net"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -92,6 +94,17 @@ func (s *stage) enterAt(name string, servers []string, opts ...zklock.SessionOpt
 	require.NoError(s, err)
 	s.Cleanup(func() { p.Session.Close() })
 	return p
+}
+
+// enterForgotten is enter with a switch by which the server forgets the session, at
+// the next connect, without a word.
+func (s *stage) enterForgotten(name string) (*player, *atomic.Bool) {
+	s.Helper()
+	forget := new(atomic.Bool)
+	return s.enter(name, zklock.WithDialer(func(network, address string, timeout time.Duration) (net.Conn, error) {
+		conn, err := s.Client(name).Dial(network, address, timeout)
+		return &forgetful{Conn: conn, forget: forget}, err
+	})), forget
 }
 
 // take takes the lock as a handle and has the referee judge it.
