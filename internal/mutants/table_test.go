@@ -104,4 +104,27 @@ var all = []mutant{
 	{"a release is not waited for", []edit{
 		{"hold.go", "case <-r.done:\n\t\treturn r.err\n\tcase <-ctx.Done():\n\t\treturn ended(ctx)", "case <-ctx.Done():\n\t\treturn ended(ctx)\n\tdefault:\n\t\treturn nil"},
 	}},
+	{"a hold that has ended is valid", []edit{
+		{"hold.go", "if h.Err() != nil {\n\t\treturn false\n\t}\n\tep,", "ep,"},
+		{"hold.go", "s.lapse(ep, now)\n\treturn false", "s.lapse(ep, now)\n\treturn true"},
+	}},
+	{"Valid ends half a timeout early", []edit{
+		{"hold.go", "if ep.runsAt(now) {\n\t\treturn true", "if ep.runsAt(now.Add(h.contender.queue.session.Timeout() / 2)) {\n\t\treturn true"},
+	}},
+	{"a check of the path instead of the node", []edit{
+		{"hold.go", "Path: h.contender.node, Version: -1", "Path: h.contender.queue.dir, Version: -1"},
+	}},
+	{"the owner's first lock does not count", []edit{
+		{"reentrant.go", "return l.depth", "return l.depth - 1"},
+	}},
+	{"Inspect tells another token", []edit{
+		{"inspect.go", "n.stat.Czxid", "n.stat.Czxid + 1"},
+	}},
+	{"who is asked for the lock is not told", []edit{
+		{"revoke.go", "c.hold.revoked.give()", "_ = c"},
+		{"contender.go", "c.hold.revoked.give()", "_ = c"},
+	}},
+	{"a hold is born asked for", []edit{
+		{"contender.go", "if c.revoked {", "if true {"},
+	}},
 }

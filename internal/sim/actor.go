@@ -65,6 +65,10 @@ func (v *visit) section(s Section) {
 
 // within is what happens while the lock is held.
 func (v *visit) within(c *claim, s Section) {
+	v.observe(c, s)
+	if s.looks() && !v.outer.includes(c) {
+		v.ask(c)
+	}
 	for _, in := range s.Inner {
 		v.pause(in.Pause)
 		next := &visit{actor: v.actor, inc: v.inc, lock: v.inc.locks[in.Locker]}
@@ -74,6 +78,7 @@ func (v *visit) within(c *claim, s Section) {
 		next.section(in)
 	}
 	v.pause(s.Hold)
+	v.observe(c, s)
 }
 
 // innermost returns what the owner of c took last: c itself, unless c was only
@@ -138,7 +143,8 @@ func (v *visit) take(s Section) *claim {
 func (v *visit) become(s Section) *claim {
 	for own := v.outer; own != nil; own = own.beside {
 		if own.read == s.Read {
-			return own // once more
+			own.depth++
+			return own
 		}
 	}
 	c := v.owned(s)
@@ -187,6 +193,7 @@ func (v *visit) leave(c *claim, s Section) {
 	if !v.outer.includes(c) {
 		v.world.referee.returned(c)
 	}
+	c.depth--
 	ctx, call, end := v.beginLeave(c, s)
 	defer end()
 	give := func() error {

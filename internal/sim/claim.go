@@ -23,6 +23,7 @@ type claim struct {
 	beside *claim          // the write lock of the same owner
 	more   []*claim        // the other locks of a MultiLocker
 	since  time.Time
+	depth  int           // how often its goroutine has locked it
 	over   chan struct{} // closed when given back
 }
 
@@ -30,7 +31,7 @@ type claim struct {
 func (v *visit) claim(s Section, h *zklock.Hold) *claim {
 	c := &claim{
 		who: v.name, path: v.lock.spec.Path, node: h.Node(), read: s.Read,
-		told: h.Lost(), hold: h, inc: v.inc, over: make(chan struct{}),
+		told: h.Lost(), hold: h, inc: v.inc, depth: 1, over: make(chan struct{}),
 	}
 	if v.lock.permits != nil {
 		c.units = s.Permits

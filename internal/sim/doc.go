@@ -8,12 +8,12 @@
 // transaction, and reports the first promise that was broken:
 //
 //	P1  two believe to hold one path, or a node was deleted under its holder
-//	P2  a hold outlived its node, or its ctx and its Lost channel disagree
+//	P2  a hold outlived its node, or its ctx, its Lost channel, Valid and Check disagree
 //	P3  a grant went past a contender that was ahead in the queue
 //	P4  a node or a watch is left behind although nobody wants it, or its release confirmed
 //	P5  a call returned more than 50 ms after its ctx or its time had ended, or succeeded then
 //	P6  Close was slow, or a goroutine or a session is left after it
-//	P7  a call claims success without a hold, or fails without a reason
+//	P7  a call claims success without a hold, fails without a reason, or tells what never was
 //
 // and liveness: before the first fault nobody loses the lock, and after the last
 // one everybody gets it.

@@ -111,6 +111,24 @@ func (r *referee) contended(l *lock, since time.Time) bool {
 	return false
 }
 
+// node returns a node that there is, or was; nil if there never was.
+func (r *referee) node(path string) *node {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if n := r.tree[path]; n != nil {
+		return n
+	}
+	return r.gone[path]
+}
+
+// existed tells whether a node was there at any time since then.
+func (r *referee) existed(path string, since time.Time) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	n := r.gone[path]
+	return r.tree[path] != nil || n != nil && !n.gone.Before(since)
+}
+
 // keeps tells whether c's node is there although c was given back, and its session
 // is still the one that c's machine has.
 func (r *referee) keeps(c *claim) bool {

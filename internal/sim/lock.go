@@ -122,8 +122,8 @@ func (l *lock) held(s Section) []*zklock.Hold {
 // reader is the reading side of an RWLocker.
 type reader struct{ rw *zklock.RWLocker }
 
-func (r reader) Lock()                                   { r.rw.RLock() }
-func (r reader) Unlock()                                 { r.rw.RUnlock() }
+func (r reader) Lock()                                   { r.rw.RLocker().Lock() }
+func (r reader) Unlock()                                 { r.rw.RLocker().Unlock() }
 func (r reader) TryLock() bool                           { return r.rw.TryRLock() }
 func (r reader) Lost() <-chan struct{}                   { return r.rw.RLost() }
 func (r reader) LockContext(ctx context.Context) error   { return r.rw.RLockContext(ctx) }
