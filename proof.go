@@ -196,12 +196,13 @@ func (s *Session) prove(ctx context.Context, l *link, contenders []*contender) e
 }
 
 // secure puts c under the lease, with a proof of its own if the lease has run
-// out, as it does in a session that holds nothing.
+// out, as it does in a session that holds nothing, or would before the next proof.
 func (c *contender) secure(ctx context.Context) error {
 	s := c.queue.session
 	for try := 0; ; try++ {
 		s.mu.Lock()
-		cause, runs, doubted := c.cause, c.epoch.runsAt(time.Now()), c.epoch.doubted
+		untilProved := time.Now().Add(part(s.shortest, intervalPart))
+		cause, runs, doubted := c.cause, c.epoch.runsAt(untilProved), c.epoch.doubted
 		if cause == nil && runs {
 			s.stake(c)
 		}

@@ -88,7 +88,7 @@ func (r *referee) follow(c *claim) {
 	case <-c.told:
 		r.stats.Losses.Add(1)
 		r.log.note(c.who, "learns that %s is lost", c.path)
-		if r.isCalm() && time.Since(c.since) > c.patience()/8 { // before its first proof the lease may be nearly over
+		if r.isCalm() {
 			r.fail("liveness", "%s lost %s by %s before any fault", c.who, c.path, base(c.node))
 		}
 	case <-c.over:
