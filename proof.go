@@ -160,9 +160,9 @@ func (s *Session) proveStaked(l *link) bool {
 
 // prove sends a write that changes nothing: checks of the contenders' nodes,
 // which the leader answers and a majority commits. A node that is missing, or that
-// an ACL hides, ends its contender; the session is proved all the same. A server that leaves it
-// unanswered hangs: its connection is cut, so that another one can be found while
-// the lease lasts, which the client itself would try much later.
+// an ACL hides, ends its contender; the session is proved all the same. A server
+// that leaves it unanswered hangs: its connection is cut, so that another one can
+// be found while the lease lasts, which the client itself would try much later.
 func (s *Session) prove(ctx context.Context, l *link, contenders []*contender) error {
 	checks := make([]any, len(contenders))
 	for i, c := range contenders {

@@ -64,7 +64,7 @@ type Session struct {
 // host (port 2181). It returns when the session stands and every credential is
 // accepted, or with an error that names the servers: the arguments' fault, a
 // refused credential, or ctx's end with the last cause. After an error nothing
-// is left behind. While ctx lives it goes on trying; the session, once it stands,
+// is left behind here, and at most a session without nodes at the servers. While ctx lives it goes on trying; the session, once it stands,
 // does not depend on ctx.
 //
 // The servers may negotiate another timeout than the one asked for; see
@@ -99,7 +99,9 @@ func Connect(ctx context.Context, servers []string, timeout time.Duration, opts 
 	}
 	s.conn, s.events = conn, events
 	if err := s.establish(ctx, options.credentials); err != nil {
-		s.dialer.cut() // Close would ask the server, which may not answer
+		if ctx.Err() != nil {
+			s.dialer.cut() // Close would ask the server, which may not answer
+		}
 		s.Close()
 		return fail(err)
 	}
