@@ -46,6 +46,7 @@ type thaws struct {
 	hangs   bool                 // the follower, once a lock is granted
 
 	asked, granted, expired int             // sessions that asked for a lock, got it, and ended before that
+	unaware                 int             // whose hold was over before they knew, as docs/design.md allows
 	margins                 []time.Duration // from lost to the node's end
 }
 
@@ -88,7 +89,7 @@ func (th *thaws) trial() {
 			th.expired++
 		default:
 			th.granted++
-			th.check(a, nodes, length, delay)
+			th.check(a, nodes, thawed, length)
 		}
 	}
 	g.worker.Kill()
@@ -96,21 +97,31 @@ func (th *thaws) trial() {
 	require.NoError(t, th.cluster.Await(t.Context()))
 }
 
-func (th *thaws) check(a *Attempt, nodes *nodeEnds, length, delay time.Duration) {
+// lastMoments is how shortly before the leader goes on a write can be sent and be
+// quick all the same: what docs/design.md says remains, with room for a busy machine.
+const lastMoments = shortTimeout / 100
+
+func (th *thaws) check(a *Attempt, nodes *nodeEnds, thawed Instant, length time.Duration) {
 	end, gone := nodes.end(a.Node)
 	if !gone {
 		return
 	}
+	before := thawed.Sub(a.Called)
+	if end < a.Open && before > 0 && before < lastMoments {
+		th.unaware++
+		return
+	}
 	require.GreaterOrEqual(th.t, end, a.Open,
-		"the leader paused for %v, called %v after that: the node of %v went %v after the grant, and its lost channel was open %v later",
-		length, delay, a, end.Sub(a.Got), a.Open.Sub(end))
+		"the leader paused for %v, called %v before its end: the node of %v went %v after the grant, and its lost channel was open %v later",
+		length, before, a, end.Sub(a.Got), a.Open.Sub(end))
 	if a.Lost != 0 {
 		th.margins = append(th.margins, end.Sub(a.Lost))
 	}
 }
 
 func (th *thaws) judge() {
-	th.t.Logf("%d sessions: %d granted, %d over before", th.asked, th.granted, th.expired)
+	th.t.Logf("%d sessions: %d granted, %d over before; %d asked in the last %v of the pause and did not know in time",
+		th.asked, th.granted, th.expired, th.unaware, lastMoments)
 	if slices.Sort(th.margins); len(th.margins) > 0 {
 		th.t.Logf("%d lost; from lost to the node's end: least %v, median %v", len(th.margins),
 			th.margins[0].Round(time.Millisecond), th.margins[len(th.margins)/2].Round(time.Millisecond))
