@@ -39,7 +39,9 @@ var sessionCases = []conformanceCase{
 		s.raw(0, 1, create(s.at("/e"), 1))
 		s.resume(0, func(w *wire) { w.password = make([]byte, 16) })
 		s.frame(1, "refused connection")
+		s.frame(0, "old connection")
 		s.exists("/e")
+		s.resume(0, nil)
 	}},
 	{"a session that never was is refused", func(s *script) {
 		s.resume(0, func(w *wire) { w.session = 4711 })

@@ -36,19 +36,25 @@ func (c *conn) connect(frame []byte) {
 		q.session = c.srv.newSessionID()
 		c.srv.forward(q)
 	case !bytes.Equal(password, sessionPassword(id)):
+		c.srv.hangUpOn(id) // ZooKeeper does so before it looks at the password
 		answer(false)
 	default:
+		c.srv.hangUpOn(id)
 		c.srv.reopen(id, c.timeout, answer)
 	}
 }
 
-// reopen asks whoever counts the sessions whether id is still alive, and hangs up on the connection it had here.
-func (s *Server) reopen(id int64, timeout time.Duration, answer func(valid bool)) {
+// hangUpOn closes the connections that a session has here.
+func (s *Server) hangUpOn(session int64) {
 	for _, c := range s.sortedConns() {
-		if c.session == id {
+		if c.session == session {
 			c.shut()
 		}
 	}
+}
+
+// reopen asks whoever counts the sessions whether id is still alive.
+func (s *Server) reopen(id int64, timeout time.Duration, answer func(valid bool)) {
 	if s.leader != nil {
 		answer(s.leader.tracker.move(id, timeout, s))
 		return

@@ -54,7 +54,7 @@ func (s *Server) apply(t *txn) {
 		t.req.finish(t.code, func(e *encoder) { encodeResult(e, t, stats) })
 	}
 	if t.op == OpCloseSession {
-		s.closeSession(t)
+		s.hangUpOn(t.session) // the one that asked has its answer ahead of that
 	}
 }
 
@@ -77,13 +77,4 @@ func (s *Server) perform(a action, t *txn) Stat {
 		return Stat{}
 	}
 	return n.stat()
-}
-
-// closeSession closes the connections of the ended session. The one that asked gets its answer first.
-func (s *Server) closeSession(t *txn) {
-	for _, c := range s.sortedConns() {
-		if c.session == t.session {
-			c.shut()
-		}
-	}
 }
