@@ -148,6 +148,19 @@ var watchCases = []conformanceCase{
 			s.raw(n, 11, nil)
 		}
 	}},
+	{"watches put back fire in the order of the client's lists", func(s *script) {
+		var paths []string
+		for _, path := range []string{"/c", "/a", "/d", "/b"} {
+			s.create(path, 0)
+			s.set(path, "x", -1)
+			s.create(path+"/kid", 0)
+			paths = append(paths, s.at(path))
+		}
+		s.raw(0, 101, packet{}.int64(0).strings(paths...).strings(paths...).strings(paths...), eventBody)
+		for range 3 * len(paths) {
+			s.frame(0, "next", eventBody)
+		}
+	}},
 	{"watches put back that missed nothing are armed", func(s *script) {
 		s.create("/a", 0)
 		now := s.raw(0, 9, packet{}.string("/")).zxid
@@ -203,6 +216,28 @@ var watchCases = []conformanceCase{
 		s.raw(0, 18, packet{}.string(s.at("/a")).int32(3))
 		s.set("/a", "", -1)
 		s.raw(0, 11, nil)
+	}},
+	{"a check for watches finds those of others", func(s *script) {
+		s.create("/a", 0)
+		s.raw(0, 4, s.watching("/a"))
+		for _, kind := range []int32{1, 2, 3, 4} {
+			for _, op := range []int32{17, 18} {
+				s.raw(1, op, packet{}.string(s.at("/a")).int32(kind))
+			}
+		}
+	}},
+	{"a multi's events come in the order of its operations", func(s *script) {
+		s.create("/a", 0)
+		s.create("/b", 0)
+		s.raw(0, 3, s.watching("/a/kid"))
+		s.raw(0, 8, s.watching("/a"))
+		s.raw(0, 4, s.watching("/a"))
+		s.raw(0, 4, s.watching("/b"))
+		s.raw(0, 8, s.watching("/b"))
+		s.multi(s.opSet("/a", "x", -1), s.opCreate("/a/kid", 0), s.opDelete("/a/kid", -1), s.opDelete("/b", -1), s.opCreate("/b", 0))
+		for range 4 {
+			s.frame(0, "event", eventBody)
+		}
 	}},
 	{"a client that may not read a node is not told of it, and its watch is used up", func(s *script) {
 		secret := zk.WorldACL(zk.PermAll &^ zk.PermRead)

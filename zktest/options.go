@@ -30,9 +30,8 @@ func defaults() settings {
 	}
 }
 
-// WithSeed sets the seed of everything that is left to chance: the order in which a session's nodes go, the order of
-// watches put back, latencies, who wins a tie at a thaw. The default is 1. It does not fix the order in which
-// goroutines run.
+// WithSeed sets the seed of everything that is left to chance: the order in which a session's nodes go and children are
+// listed, latencies, who wins a tie at a thaw. The default is 1. It does not fix the order in which goroutines run.
 func WithSeed(seed int64) Option { return func(s *settings) { s.seed = seed } }
 
 // WithTickTime sets ZooKeeper's tickTime, by default 500 ms. Sessions end on its boundaries, and session timeouts are

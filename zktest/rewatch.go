@@ -1,11 +1,8 @@
 package zktest
 
 // setWatches puts the watches of a reconnected client back, and fires those that have missed something since the last
-// zxid it saw (DataTree.setWatches). The order within each list is the client's business and a map's, so it is shuffled.
+// zxid it saw, in the order of the client's lists, which in most clients is a map's (DataTree.setWatches).
 func (s *Server) setWatches(c *conn, w watchLists) {
-	for _, list := range [][]string{w.data, w.exist, w.child} {
-		s.e.shuffle(list)
-	}
 	for _, path := range w.data {
 		switch n := s.tree.nodes[path]; {
 		case n == nil:
@@ -71,8 +68,12 @@ const (
 )
 
 func (s *Server) removeWatch(q *request) (code, func(*encoder)) {
-	data := q.mode != kindChildren && s.watches.data.has(q.path, q.conn)
-	child := q.mode != kindData && s.watches.child.has(q.path, q.conn)
+	has := func(w watchTable) bool { return w.has(q.path, q.conn) }
+	if q.op == OpCheckWatches {
+		has = func(w watchTable) bool { return len(w.byPath[q.path]) > 0 } // anybody's: WatchManager.containsWatcher
+	}
+	data := q.mode != kindChildren && has(s.watches.data)
+	child := q.mode != kindData && has(s.watches.child)
 	if q.mode < kindChildren || q.mode > kindAny {
 		return marshallingError, nil
 	}
