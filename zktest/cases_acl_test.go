@@ -100,6 +100,22 @@ var aclCases = []conformanceCase{
 			s.note("no bad version")
 		}
 	}},
+	{"who a client is grows by each identity once", func(s *script) {
+		auth := func(credentials string) {
+			s.raw(0, 100, packet{}.int32(0).string("digest").string(credentials))
+			s.raw(0, 107, nil, asInt)
+		}
+		auth("user:secret")
+		auth("user:secret")
+		auth("other:secret")
+		s.raw(0, 100, packet{}.int32(0).string("ip").string(""))
+		s.raw(0, 107, nil, asInt)
+		s.raw(0, 1, packet{}.string(s.at("/a")).string("").int32(1).int32(31).string("auth").string("").int32(0))
+		s.raw(0, 6, packet{}.string(s.at("/a")), asInt)
+		s.raw(1, 100, packet{}.int32(0).string("digest").int32(-1))
+		s.frame(1, "afterwards")
+		s.raw(2, 100, nil)
+	}},
 	{"a client can ask who it is", func(s *script) {
 		pair := func(r *reply) string { return asString(r) + ":" + asString(r) }
 		s.raw(0, 107, nil, asInt, pair)

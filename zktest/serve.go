@@ -20,7 +20,7 @@ func (c *conn) request(frame []byte) {
 	q := &request{conn: c, session: c.session, timeout: c.timeout, xid: d.int32(), who: c.who}
 	op := Op(d.int32())
 	var err error
-	if q.record, err = decodeRecord(op, d); err != nil && len(frame) < 8 {
+	if q.record, err = decodeRecord(op, d); op == OpConnect || len(frame) < 8 {
 		c.shut()
 		return
 	}
@@ -119,11 +119,17 @@ func (c *conn) answer(q *request) {
 func (c *conn) authenticate(q *request, d *decoder) {
 	d.int32() // type
 	scheme, credentials := d.string(), d.bytes()
+	if d.err != nil {
+		c.shut()
+		return
+	}
 	result := ok
-	switch scheme {
-	case "digest":
-		c.who = append(slices.Clone(c.who), digestIdentity(credentials))
-	case "ip":
+	switch {
+	case scheme == "digest" && credentials != nil:
+		if id := digestIdentity(credentials); !slices.Contains(c.who, id) {
+			c.who = append(slices.Clone(c.who), id)
+		}
+	case scheme == "ip":
 	default:
 		result = authFailed
 	}
