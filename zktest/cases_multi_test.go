@@ -83,6 +83,26 @@ var multiCases = []conformanceCase{
 			4, packet{}.string("/absent").byte(0)),
 			header, asString, stat, header, list, header, asInt, header)
 	}},
+	{"reads in one request leave no watch", func(s *script) {
+		s.create("/a", 0)
+		s.raw(0, 22, rawMulti(4, s.watching("/a"), 8, s.watching("/a")))
+		s.set("/a", "x", -1)
+		s.create("/a/kid", 0)
+		s.raw(0, 9, packet{}.string("/"))
+	}},
+	{"every operation of a multi needs its permission", func(s *script) {
+		s.createBy(0, "/read", "", 0, zk.WorldACL(zk.PermRead|zk.PermAdmin))
+		s.createBy(0, "/unread", "", 0, zk.WorldACL(zk.PermAll&^zk.PermRead))
+		s.create("/a", 0)
+		s.create("/e", zk.FlagEphemeral)
+		for _, op := range []any{
+			s.opCheck("/unread", -1), s.opSet("/read", "", -1), s.opCreate("/read/kid", 0), s.opDelete("/read/kid", -1),
+			s.opCreate("/e/kid", 0), &zk.CreateRequest{Path: s.at("/b")}, s.opCreate("/b", 9), s.opCreate("/b//c", 0),
+		} {
+			s.multi(s.opSet("/a", "x", -1), op, s.opDelete("/a", -1))
+		}
+		s.children("")
+	}},
 	{"a check on its own is a transaction", func(s *script) {
 		s.create("/a", 0)
 		before := s.raw(0, 11, nil).zxid

@@ -51,6 +51,7 @@ var pathCases = []conformanceCase{
 					s.exists(path[len(s.root):])
 				}
 			}
+			s.raw(0, 21, create(s.at("/ttl"), flags).int64(0))
 		}
 	}},
 }

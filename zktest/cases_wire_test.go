@@ -1,9 +1,12 @@
 package zktest_test
 
 import (
+	"slices"
 	"strings"
+	"time"
 
 	"github.com/go-zookeeper/zk"
+	"github.com/stretchr/testify/require"
 )
 
 // stat reads a Stat.
@@ -22,6 +25,18 @@ var wireCases = []conformanceCase{
 		s.raw(0, 15, create(s.at("/a"), 0), asString, stat)
 		s.raw(0, 15, create(s.at("/a-"), 3), asString, stat)
 		s.raw(0, 15, create(s.at("/a"), 0))
+	}},
+	{"handshakes that say less or more", func(s *script) {
+		hello := packet{}.int32(0).int64(0).int32(4000).int64(0).string(string(make([]byte, 16)))
+		for _, h := range []packet{hello, append(slices.Clone(hello), 0), append(slices.Clone(hello), 1), append(slices.Clone(hello), 0, 1, 2), hello[:20], {}} {
+			nc, err := s.dial("tcp", s.addr, time.Second)
+			require.NoError(s.t, err)
+			w := &wire{nc: nc}
+			w.write(s.t, h)
+			answer, err := w.read()
+			s.note("%d bytes, hung up: %t", len(answer), err != nil)
+			nc.Close()
+		}
 	}},
 	{"null data is not empty data", func(s *script) {
 		s.raw(0, 1, packet{}.string(s.at("/null")).int32(-1).openACL().int32(0))

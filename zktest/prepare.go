@@ -98,7 +98,7 @@ func (l *leader) createFlags(r record) code {
 		return badArguments
 	case ttl && !l.srv.e.ttlNodes:
 		return unimplemented
-	case ttl && (r.ttl <= 0 || r.ttl > maxTTL), !ttl && r.op == OpCreateTTL && r.ttl > 0:
+	case ttl && (r.ttl <= 0 || r.ttl > maxTTL), !ttl && r.op == OpCreateTTL && r.ttl >= 0:
 		return badArguments
 	}
 	return ok
@@ -241,7 +241,7 @@ func (l *leader) decideReap(r record, zxid int64) (action, code) {
 func (l *leader) endSession(session, zxid int64) []action {
 	l.tracker.close(session)
 	paths := slices.Sorted(maps.Keys(l.overlay.ephemerals(session)))
-	l.srv.e.rng.Shuffle(len(paths), func(i, j int) { paths[i], paths[j] = paths[j], paths[i] })
+	l.srv.e.shuffle(paths)
 	actions := make([]action, len(paths))
 	for i, path := range paths {
 		parentPath, _, _ := splitPath(path)

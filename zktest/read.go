@@ -114,9 +114,11 @@ func (s *Server) descendants(path string) int32 {
 	return n
 }
 
+// multiRead answers several reads in one reply, each with what it came to.
 func (s *Server) multiRead(q *request) func(*encoder) {
 	return func(e *encoder) {
 		for _, r := range q.ops {
+			r.watch = false // MultiOperationRecord drops it
 			c, reply := s.readNode(&request{record: r, conn: q.conn, who: q.who})
 			if c != ok {
 				multiHeader(e, opError, false, c)
