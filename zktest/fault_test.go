@@ -292,27 +292,6 @@ func eventsAtTheEndOf(t *testing.T, s *zktest.Server) string {
 	return order
 }
 
-func TestWatchesPutBackFireInAnyOrder(t *testing.T) {
-	orders := make(map[string]int)
-	for seed := range int64(40) {
-		aloneInBubble(t, func(t *testing.T, s *zktest.Server) {
-			w := at(t, s)
-			w.send(t, int32(zktest.OpSetWatches), packet{}.int64(0).strings("/1", "/2").strings().strings())
-			var order string
-			for range 2 {
-				r, err := w.next()
-				require.NoError(t, err)
-				r.int32()
-				r.int32()
-				order += r.string()
-			}
-			orders[order]++
-		}, zktest.WithSeed(seed))
-	}
-	require.Positive(t, orders["/1/2"])
-	require.Positive(t, orders["/2/1"])
-}
-
 func TestADelayTakesTheDirectionItIsMeantFor(t *testing.T) {
 	aloneInBubble(t, func(t *testing.T, s *zktest.Server) {
 		place := s.Client("far")
