@@ -18,24 +18,44 @@ func TestEnsemblesAnswerAlike(t *testing.T) {
 	leader, err := apache.Leader(t.Context())
 	require.NoError(t, err)
 	var theirs []string
+	var followers []*apachezk.Server
 	for _, s := range apache.Servers() {
 		if s != leader {
 			theirs = append(theirs, s.Addr())
+			followers = append(followers, s)
 		}
 	}
 	theirs = append(theirs, leader.Addr())
-	ours := zktest.NewEnsemble(t, 3, doubleLikeApache...).Addrs()
-	for _, c := range ensembleCases {
+	double := zktest.NewEnsemble(t, 3, doubleLikeApache...)
+	stallTheirs := func(stalled bool) {
+		for _, f := range followers {
+			if stalled {
+				require.NoError(t, f.Pause())
+			} else {
+				require.NoError(t, f.Continue())
+			}
+		}
+	}
+	stallOurs := func(stalled bool) {
+		for _, f := range double.Servers()[:2] {
+			if stalled {
+				f.Freeze()
+			} else {
+				f.Thaw()
+			}
+		}
+	}
+	for _, c := range slices.Concat(ensembleCases, outstandingCases) {
 		t.Run(c.name, func(t *testing.T) {
-			run := func(addrs []string) string {
-				s := &ensembleScript{script: script{t: t, dial: net.DialTimeout}, addrs: addrs}
+			run := func(addrs []string, stall func(bool)) string {
+				s := &ensembleScript{script: script{t: t, dial: net.DialTimeout}, addrs: addrs, stall: stall}
 				c.run(s)
 				for _, w := range s.wires {
 					w.nc.Close()
 				}
 				return s.normal()
 			}
-			assert.Equal(t, run(theirs), run(ours))
+			assert.Equal(t, run(theirs, stallTheirs), run(double.Addrs(), stallOurs))
 		})
 	}
 }
@@ -43,6 +63,7 @@ func TestEnsemblesAnswerAlike(t *testing.T) {
 type ensembleScript struct {
 	script
 	addrs []string
+	stall func(bool) // stops the followers, or lets them go on
 }
 
 // at opens a raw session at a server, or resumes one there, and returns its number.
@@ -61,10 +82,12 @@ func (s *ensembleScript) at(server int, old ...int) int {
 
 var serverNames = []string{"follower", "other follower", "leader"}
 
-var ensembleCases = []struct {
+type ensembleCase struct {
 	name string
 	run  func(s *ensembleScript)
-}{
+}
+
+var ensembleCases = []ensembleCase{
 	{"a session that moves is served at its new place and hung up on at its old", func(s *ensembleScript) {
 		for _, way := range [][2]int{{0, 1}, {0, 2}, {2, 0}} {
 			for _, op := range []zktest.Op{

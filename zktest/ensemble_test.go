@@ -13,6 +13,8 @@ import (
 
 const (
 	opCreate = int32(zktest.OpCreate)
+	opDelete = int32(zktest.OpDelete)
+	opMulti  = int32(zktest.OpMulti)
 	opExists = int32(zktest.OpExists)
 	opSync   = int32(zktest.OpSync)
 	opPing   = int32(zktest.OpPing)

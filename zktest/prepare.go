@@ -209,13 +209,10 @@ func (l *leader) update(q *request, r record, zxid int64) (action, code) {
 	if r.version != -1 && r.version != *version {
 		return action{}, badVersion
 	}
-	if r.op == OpSetACL {
-		n.acl = a.acl
-	}
 	if r.op != OpCheck {
 		*version++
 		a.version = *version
-		l.overlay.put(zxid, n)
+		l.overlay.put(zxid, n) // with the ACL that it has: a new one counts when it is committed
 	}
 	return a, ok
 }
@@ -237,17 +234,16 @@ func (l *leader) decideReap(r record, zxid int64) (action, code) {
 }
 
 // endSession deletes what the session owns, in no particular order: ZooKeeper walks a HashSet, and the watchers of two
-// nodes that go in one transaction may learn of them either way round.
+// nodes that go in one transaction may learn of them either way round. Until that is committed their parents count them
+// as children, and cannot be deleted.
 func (l *leader) endSession(session, zxid int64) []action {
 	l.tracker.close(session)
 	paths := slices.Sorted(maps.Keys(l.overlay.ephemerals(session)))
 	l.srv.e.shuffle(paths)
 	actions := make([]action, len(paths))
 	for i, path := range paths {
-		parentPath, _, _ := splitPath(path)
-		parent, _ := l.overlay.find(parentPath)
-		n, _ := l.overlay.find(path)
-		actions[i] = l.remove(parent, n, zxid)
+		l.overlay.put(zxid, future{path: path, gone: true})
+		actions[i] = action{op: OpDelete, path: path, owner: session}
 	}
 	return actions
 }
