@@ -7,11 +7,14 @@ import (
 	"github.com/zklock/zklock/zktest"
 )
 
-// stalled runs fn while the leader can decide requests and commit none of them, as its followers are stopped.
+// stalled runs fn while the leader can decide requests and commit none of them, as its followers are stopped. A read of
+// another session waits for no write, but stands behind them all when they are decided.
 func (s *ensembleScript) stalled(fn func()) {
+	read := s.at(2)
 	s.stall(true)
 	defer s.stall(false)
 	fn()
+	s.raw(read, opExists, packet{}.string("/").byte(0))
 }
 
 // sent sends a request and sees to it that the server has read it: it answers an auth ahead of all that is pending.

@@ -12,22 +12,41 @@ import (
 	"github.com/zklock/zklock/zktest"
 )
 
-// TestEnsemblesAnswerAlike plays what only an ensemble can show against both, with the leader as the last server.
+// TestEnsemblesAnswerAlike plays what only an ensemble can show against both.
 func TestEnsemblesAnswerAlike(t *testing.T) {
-	apache := apachezk.Run(t, func(c *apachezk.Config) { c.Servers, c.TickTime = 3, likeApacheTick })
+	theirs, ours := bothEnsembles(t)
+	for _, c := range slices.Concat(ensembleCases, outstandingCases) {
+		t.Run(c.name, func(t *testing.T) {
+			run := func(s *ensembleScript) string {
+				c.run(s)
+				for _, w := range s.wires {
+					w.nc.Close()
+				}
+				return s.normal()
+			}
+			assert.Equal(t, run(theirs(t)), run(ours(t)))
+		})
+	}
+}
+
+// bothEnsembles starts three servers of ZooKeeper and three of zktest, and returns what makes a script for each. The
+// last of a script's servers leads.
+func bothEnsembles(t *testing.T) (theirs, ours func(testing.TB) *ensembleScript) {
+	t.Helper()
+	const syncLimit = 50 // stalled servers stay together
+	apache := apachezk.Run(t, func(c *apachezk.Config) { c.Servers, c.TickTime, c.SyncLimit = 3, likeApacheTick, syncLimit })
 	leader, err := apache.Leader(t.Context())
 	require.NoError(t, err)
-	var theirs []string
+	var addrs []string
 	var followers []*apachezk.Server
 	for _, s := range apache.Servers() {
 		if s != leader {
-			theirs = append(theirs, s.Addr())
+			addrs = append(addrs, s.Addr())
 			followers = append(followers, s)
 		}
 	}
-	theirs = append(theirs, leader.Addr())
-	double := zktest.NewEnsemble(t, 3, doubleLikeApache...)
-	stallTheirs := func(stalled bool) {
+	addrs = append(addrs, leader.Addr())
+	stall := func(stalled bool) {
 		for _, f := range followers {
 			if stalled {
 				require.NoError(t, f.Pause())
@@ -36,7 +55,8 @@ func TestEnsemblesAnswerAlike(t *testing.T) {
 			}
 		}
 	}
-	stallOurs := func(stalled bool) {
+	double := zktest.NewEnsemble(t, 3, append(slices.Clone(doubleLikeApache), zktest.WithSyncLimit(syncLimit))...)
+	stallDouble := func(stalled bool) {
 		for _, f := range double.Servers()[:2] {
 			if stalled {
 				f.Freeze()
@@ -45,19 +65,12 @@ func TestEnsemblesAnswerAlike(t *testing.T) {
 			}
 		}
 	}
-	for _, c := range slices.Concat(ensembleCases, outstandingCases) {
-		t.Run(c.name, func(t *testing.T) {
-			run := func(addrs []string, stall func(bool)) string {
-				s := &ensembleScript{script: script{t: t, dial: net.DialTimeout}, addrs: addrs, stall: stall}
-				c.run(s)
-				for _, w := range s.wires {
-					w.nc.Close()
-				}
-				return s.normal()
-			}
-			assert.Equal(t, run(theirs, stallTheirs), run(double.Addrs(), stallOurs))
-		})
+	script := func(addrs []string, stall func(bool)) func(testing.TB) *ensembleScript {
+		return func(t testing.TB) *ensembleScript {
+			return &ensembleScript{script: script{t: t, dial: net.DialTimeout}, addrs: addrs, stall: stall}
+		}
 	}
+	return script(addrs, stall), script(double.Addrs(), stallDouble)
 }
 
 type ensembleScript struct {
