@@ -111,4 +111,24 @@ var outstandingCases = []ensembleCase{
 			s.frame(owner, "reply")
 		}
 	}},
+	{"what waits for a commit and what does not", func(s *ensembleScript) {
+		writer, reader, syncer, moving := s.at(2), s.at(2), s.at(2), s.at(2)
+		path := packet{}.string("/late").byte(1)
+		s.stalled(func() {
+			s.sent(writer, opCreate, create("/late", 0))
+			s.sent(writer, opExists, path)
+			s.wire(writer).write(s.t, packet{}.int32(-2).int32(opPing))
+			s.raw(reader, opExists, path)
+			s.raw(reader, opPing, nil)
+			s.raw(syncer, opSync, packet{}.string("/"))
+			s.raw(syncer, opExists, path)
+			moved := s.at(2, moving)
+			s.frame(moving, "old connection")
+			s.raw(moved, opExists, path)
+			s.raw(moved, 18, packet{}.string("/late").int32(2))
+		})
+		for _, n := range []int{writer, writer, writer, reader, syncer} {
+			s.note("xid %d", s.frame(n, "late").xid)
+		}
+	}},
 }

@@ -22,7 +22,7 @@ type conn struct {
 	in     lane
 	out    lane
 
-	session int64 // 0 until the handshake is done
+	session int64 // 0 before the handshake
 	timeout time.Duration
 	who     []identity
 	pending []*request // in order of arrival; answered in that order

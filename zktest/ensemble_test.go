@@ -109,18 +109,46 @@ func TestTouchesReachTheLeaderOnHalfTicksOnly(t *testing.T) {
 	})
 }
 
-func TestASyncWaitsForWhatWasProposedBeforeIt(t *testing.T) {
+func TestASyncWaitsAtAFollowerForWhatWasProposedBeforeIt(t *testing.T) {
+	const disk = 100 * time.Millisecond
 	inBubble(t, func(t *testing.T, e *zktest.Ensemble) {
-		inside, outside := at(t, e.Server(2)), at(t, e.Server(2))
-		e.Partition(e.Server(2))
-		require.Zero(t, outside.call(t, opSync, packet{}.string("/")).code)
-		inside.send(t, opCreate, create("/a", 0))
+		inside, outside := at(t, e.Server(2)), at(t, e.Server(0))
+		synced := func(w *wire) time.Duration {
+			start := time.Now()
+			require.Zero(t, w.call(t, opSync, packet{}.string("/")).code)
+			return time.Since(start)
+		}
+		require.Zero(t, synced(outside))
+		writer := at(t, e.Server(2))
+		writer.send(t, opCreate, create("/a", 0))
 		synctest.Wait()
-		start := time.Now()
-		time.AfterFunc(300*time.Millisecond, e.Heal)
-		require.Zero(t, outside.call(t, opSync, packet{}.string("/")).code)
-		require.Equal(t, 300*time.Millisecond, time.Since(start))
+		require.Zero(t, synced(inside))
+		require.False(t, exists(t, inside, "/a"))
+		require.Equal(t, disk, synced(outside))
 		require.True(t, exists(t, outside, "/a"))
+	}, zktest.WithDiskLatency(disk, disk))
+}
+
+func TestAHandshakeThatWaitsIsHungUpOnWhenItsSessionIsResumedAgain(t *testing.T) {
+	inBubble(t, func(t *testing.T, e *zktest.Ensemble) {
+		old := at(t, e.Server(0))
+		nc, err := e.Server(0).Dial("", "", time.Second)
+		require.NoError(t, err)
+		t.Cleanup(func() { nc.Close() })
+		first := &wire{nc: nc}
+		first.write(t, packet{}.int32(0).int64(0).int32(4000).int64(old.session).string(string(old.password)))
+		synctest.Wait() // for the leader's word
+		second := dialWire(t, e.Server(0).Dial, "", time.Second, old)
+		require.Equal(t, old.session, second.session)
+		first.closed(t)
+	}, zktest.WithServerLatency(10*time.Millisecond, 10*time.Millisecond))
+}
+
+func TestALeaderThatIsCutOffSaysYesToASync(t *testing.T) {
+	inBubble(t, func(t *testing.T, e *zktest.Ensemble) {
+		w := at(t, e.Server(2))
+		e.Partition(e.Server(2))
+		require.Zero(t, w.call(t, opSync, packet{}.string("/")).code)
 	})
 }
 

@@ -34,12 +34,14 @@ func (c *conn) connect(frame []byte) {
 	switch {
 	case id == 0:
 		q.session = c.srv.newSessionID()
+		c.session = q.session
 		c.srv.forward(q)
 	case !bytes.Equal(password, sessionPassword(id)):
 		c.srv.hangUpOn(id) // ZooKeeper does so before it looks at the password
 		answer(false)
 	default:
 		c.srv.hangUpOn(id)
+		c.session = id // from now on, so that the session's end or a later resume hangs up on this one
 		c.srv.reopen(id, c.timeout, answer)
 	}
 }

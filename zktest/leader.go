@@ -34,11 +34,6 @@ func (l *leader) submit(origin *Server, q *request) {
 		return
 	}
 	if q.op == OpSync {
-		// The leader checks the session of its own clients only: a follower's sync passes (LearnerSyncRequest).
-		if origin == l.srv && l.tracker.check(q.session, origin) == sessionMoved {
-			q.finish(sessionMoved, nil)
-			return
-		}
 		l.sync(&syncing{origin, q})
 		return
 	}
@@ -46,7 +41,7 @@ func (l *leader) submit(origin *Server, q *request) {
 }
 
 // sync answers once everything proposed so far is committed. With nothing outstanding it answers at once, without
-// asking anybody: a leader that was deposed without noticing says yes to a sync (Leader.processSync).
+// asking anybody (Leader.processSync).
 func (l *leader) sync(s *syncing) {
 	if n := len(l.proposals); n > 0 {
 		l.proposals[n-1].syncs = append(l.proposals[n-1].syncs, s)
@@ -56,7 +51,7 @@ func (l *leader) sync(s *syncing) {
 }
 
 func (l *leader) answerSync(s *syncing) {
-	answer := func() { s.req.finish(ok, func(e *encoder) { e.string(s.req.path) }) }
+	answer := func() { s.req.finish(s.origin.read(s.req)) }
 	if s.origin == l.srv {
 		answer()
 	} else if f := l.follower(s.origin); f != nil {

@@ -13,6 +13,8 @@ func (s *Server) read(q *request) (code, func(*encoder)) {
 	switch q.op {
 	case OpPing:
 		return ok, nil
+	case OpSync:
+		return ok, func(e *encoder) { e.string(q.path) }
 	case OpSetWatches, OpSetWatches2:
 		s.setWatches(q.conn, q.watches)
 		return ok, nil

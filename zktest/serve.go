@@ -39,7 +39,7 @@ func (c *conn) request(frame []byte) {
 	switch {
 	case err != nil:
 		q.finish(marshallingError, nil)
-	case op.writes() || op == OpSync:
+	case c.srv.waits(q):
 		c.srv.forward(q)
 	default:
 		c.drain()
@@ -72,12 +72,18 @@ func (q *request) finish(c code, reply func(*encoder)) {
 	q.conn.drain()
 }
 
+// waits reports whether q is answered by way of the leader. The leader of an ensemble answers the syncs of its own
+// clients as it does reads, at once, even when it was deposed without noticing: its CommitProcessor does not match syncs.
+func (s *Server) waits(q *request) bool {
+	return q.op.writes() || q.op == OpSync && (s.leader == nil || len(s.e.servers) == 1)
+}
+
 // drain answers from the head of the line: reads are executed there, so that they see every write ahead of them, and a
 // write that is not decided yet holds up everything behind it, pings included (CommitProcessor).
 func (c *conn) drain() {
 	for len(c.pending) > 0 && !c.ended {
 		q := c.pending[0]
-		if !q.done && (q.op.writes() || q.op == OpSync) {
+		if !q.done && c.srv.waits(q) {
 			return
 		}
 		c.pending = c.pending[1:]
