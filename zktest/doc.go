@@ -18,9 +18,10 @@
 // # Ensembles
 //
 // NewEnsemble starts several servers. Writes go through the leader and need a majority; each follower applies them with
-// its own lag, and answers reads, pings and, by way of the leader, syncs. A follower tells the leader which sessions it
-// has heard of only when the leader pings it, each half tick. A new leader starts every countdown anew, with the timeout
-// that the session was created with. What a leader had proposed and not committed may survive it or not.
+// its own lag, and answers reads, pings and, by way of the leader, syncs; the leader answers the syncs of its own clients
+// at once. A follower tells the leader which sessions it has heard of only when the leader pings it, each half tick. A
+// new leader starts every countdown anew, with the timeout that the session was created with. What a leader had proposed
+// and not committed may survive it or not.
 //
 // # Faults
 //
@@ -36,9 +37,15 @@
 // # What it is not
 //
 // It is a test double. It keeps nothing on a disk, protects nothing, and is built for trees of thousands of nodes, not
-// millions. Quotas, SASL, TLS, reconfiguration, observers, local sessions, read-only mode, super users and four-letter
-// words are missing. Elections are decided by an onlooker who sees every server at once, where ZooKeeper exchanges
-// votes, and a server that joins a leader is in sync at that instant. A conformance suite holds its answers against
-// Apache ZooKeeper 3.8 (with the fix of CVE-2024-23944: 3.8.4, or Debian's 3.8.0), the odd ones included: a check outside
-// of a multi that succeeds is hung up on, create2 in a multi is answered without its stat. Other versions differ there.
+// millions. Missing are quotas, SASL, TLS, reconfiguration, observers, local sessions, read-only mode, super users,
+// four-letter words, throttling, and limits on connections: a program that leaks them has to be tested otherwise.
+//
+// Some things are simpler than in ZooKeeper. Elections are decided by an onlooker who sees every server at once, where
+// ZooKeeper exchanges votes, and a server that joins a leader is in sync at that instant. A leader has applied what it
+// commits before any follower hears of it; ZooKeeper's may be a moment behind. A server that stands alone answers reads
+// while the writes of others are on their way to its disk; ZooKeeper's waits for them.
+//
+// A conformance suite holds its answers against Apache ZooKeeper 3.8 (with the fix of CVE-2024-23944: 3.8.4, or Debian's
+// 3.8.0), the odd ones included: a check outside of a multi that succeeds is hung up on, create2 in a multi is answered
+// without its stat. Other versions differ there.
 package zktest
