@@ -7,14 +7,23 @@ import (
 	"github.com/zklock/zklock/zktest"
 )
 
+// stopped runs fn while servers are stopped.
+func (s *ensembleScript) stopped(fn func(), servers ...int) {
+	for _, n := range servers {
+		s.pause(n, true)
+		defer s.pause(n, false)
+	}
+	fn()
+}
+
 // stalled runs fn while the leader can decide requests and commit none of them, as its followers are stopped. A read of
 // another session waits for no write, but stands behind them all when they are decided.
 func (s *ensembleScript) stalled(fn func()) {
 	read := s.at(2)
-	s.stall(true)
-	defer s.stall(false)
-	fn()
-	s.raw(read, opExists, packet{}.string("/").byte(0))
+	s.stopped(func() {
+		fn()
+		s.raw(read, opExists, packet{}.string("/").byte(0))
+	}, 0, 1)
 }
 
 // sent sends a request and sees to it that the server has read it: it answers an auth ahead of all that is pending.
@@ -130,5 +139,21 @@ var outstandingCases = []ensembleCase{
 		for _, n := range []int{writer, writer, writer, reader, syncer} {
 			s.note("xid %d", s.frame(n, "late").xid)
 		}
+	}},
+	{"a handshake that waits is hung up on when its session is resumed again", func(s *ensembleScript) {
+		old := s.at(0)
+		resume := func() int {
+			s.wires = append(s.wires, sayHello(s.t, s.dial, s.addrs[0], sessionTimeout, s.wire(old)))
+			return len(s.wires) - 1
+		}
+		var second int
+		s.stopped(func() {
+			first := resume()
+			s.frame(old, "old connection")
+			second = resume()
+			s.frame(first, "first handshake")
+		}, 2)
+		s.wire(second).welcomed(s.t)
+		s.note("same session %t", s.wire(second).session == s.wire(old).session)
 	}},
 }

@@ -33,50 +33,43 @@ func TestEnsemblesAnswerAlike(t *testing.T) {
 // last of a script's servers leads.
 func bothEnsembles(t *testing.T) (theirs, ours func(testing.TB) *ensembleScript) {
 	t.Helper()
-	const syncLimit = 50 // stalled servers stay together
+	const syncLimit = 50 // so that stopped servers stay in
 	apache := apachezk.Run(t, func(c *apachezk.Config) { c.Servers, c.TickTime, c.SyncLimit = 3, likeApacheTick, syncLimit })
 	leader, err := apache.Leader(t.Context())
 	require.NoError(t, err)
+	servers := slices.DeleteFunc(slices.Clone(apache.Servers()), func(s *apachezk.Server) bool { return s == leader })
+	servers = append(servers, leader)
 	var addrs []string
-	var followers []*apachezk.Server
-	for _, s := range apache.Servers() {
-		if s != leader {
-			addrs = append(addrs, s.Addr())
-			followers = append(followers, s)
-		}
+	for _, s := range servers {
+		addrs = append(addrs, s.Addr())
 	}
-	addrs = append(addrs, leader.Addr())
-	stall := func(stalled bool) {
-		for _, f := range followers {
-			if stalled {
-				require.NoError(t, f.Pause())
-			} else {
-				require.NoError(t, f.Continue())
-			}
+	pause := func(n int, paused bool) {
+		if paused {
+			require.NoError(t, servers[n].Pause())
+		} else {
+			require.NoError(t, servers[n].Continue())
 		}
 	}
 	double := zktest.NewEnsemble(t, 3, append(slices.Clone(doubleLikeApache), zktest.WithSyncLimit(syncLimit))...)
-	stallDouble := func(stalled bool) {
-		for _, f := range double.Servers()[:2] {
-			if stalled {
-				f.Freeze()
-			} else {
-				f.Thaw()
-			}
+	pauseDouble := func(n int, paused bool) {
+		if paused {
+			double.Server(n).Freeze()
+		} else {
+			double.Server(n).Thaw()
 		}
 	}
-	script := func(addrs []string, stall func(bool)) func(testing.TB) *ensembleScript {
+	script := func(addrs []string, pause func(int, bool)) func(testing.TB) *ensembleScript {
 		return func(t testing.TB) *ensembleScript {
-			return &ensembleScript{script: script{t: t, dial: net.DialTimeout}, addrs: addrs, stall: stall}
+			return &ensembleScript{script: script{t: t, dial: net.DialTimeout}, addrs: addrs, pause: pause}
 		}
 	}
-	return script(addrs, stall), script(double.Addrs(), stallDouble)
+	return script(addrs, pause), script(double.Addrs(), pauseDouble)
 }
 
 type ensembleScript struct {
 	script
 	addrs []string
-	stall func(bool) // stops the followers, or lets them go on
+	pause func(server int, paused bool)
 }
 
 // at opens a raw session at a server, or resumes one there, and returns its number.

@@ -129,21 +129,6 @@ func TestASyncWaitsAtAFollowerForWhatWasProposedBeforeIt(t *testing.T) {
 	}, zktest.WithDiskLatency(disk, disk))
 }
 
-func TestAHandshakeThatWaitsIsHungUpOnWhenItsSessionIsResumedAgain(t *testing.T) {
-	inBubble(t, func(t *testing.T, e *zktest.Ensemble) {
-		old := at(t, e.Server(0))
-		nc, err := e.Server(0).Dial("", "", time.Second)
-		require.NoError(t, err)
-		t.Cleanup(func() { nc.Close() })
-		first := &wire{nc: nc}
-		first.write(t, packet{}.int32(0).int64(0).int32(4000).int64(old.session).string(string(old.password)))
-		synctest.Wait() // for the leader's word
-		second := dialWire(t, e.Server(0).Dial, "", time.Second, old)
-		require.Equal(t, old.session, second.session)
-		first.closed(t)
-	}, zktest.WithServerLatency(10*time.Millisecond, 10*time.Millisecond))
-}
-
 func TestALeaderThatIsCutOffSaysYesToASync(t *testing.T) {
 	inBubble(t, func(t *testing.T, e *zktest.Ensemble) {
 		w := at(t, e.Server(2))

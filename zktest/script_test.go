@@ -230,16 +230,16 @@ func (s *script) quiet(n int, what string, events <-chan zk.Event) {
 // raw notes the answer to a request of a raw session; show adds what it makes of the body.
 func (s *script) raw(n int, op int32, body packet, show ...func(*reply) string) reply {
 	s.t.Helper()
-	w := s.wire(n)
-	w.nc.SetReadDeadline(time.Now().Add(10 * time.Second))
-	w.send(s.t, op, body)
+	s.wire(n).send(s.t, op, body)
 	return s.frame(n, fmt.Sprintf("op %d", op), show...)
 }
 
 // frame notes the next frame of a raw session.
 func (s *script) frame(n int, what string, show ...func(*reply) string) reply {
 	s.t.Helper()
-	r, err := s.wire(n).next()
+	w := s.wire(n)
+	w.nc.SetReadDeadline(time.Now().Add(10 * time.Second))
+	r, err := w.next()
 	if err != nil {
 		var timeout net.Error
 		require.False(s.t, errors.As(err, &timeout) && timeout.Timeout(), "%s: no answer", what)

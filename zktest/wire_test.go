@@ -72,6 +72,16 @@ func dialWire(t testing.TB, dial func(network, addr string, timeout time.Duratio
 	timeout time.Duration, old *wire,
 ) *wire {
 	t.Helper()
+	w := sayHello(t, dial, addr, timeout, old)
+	w.welcomed(t)
+	return w
+}
+
+// sayHello connects and sends a handshake.
+func sayHello(t testing.TB, dial func(network, addr string, timeout time.Duration) (net.Conn, error), addr string,
+	timeout time.Duration, old *wire,
+) *wire {
+	t.Helper()
 	nc, err := dial("tcp", addr, time.Second)
 	require.NoError(t, err)
 	t.Cleanup(func() { nc.Close() })
@@ -82,6 +92,12 @@ func dialWire(t testing.TB, dial func(network, addr string, timeout time.Duratio
 	}
 	hello := packet{}.int32(0).int64(0).int32(int32(timeout.Milliseconds())).int64(id).string(password).byte(0)
 	w.write(t, hello)
+	return w
+}
+
+// welcomed reads the answer to a handshake.
+func (w *wire) welcomed(t testing.TB) {
+	t.Helper()
 	body, err := w.read()
 	require.NoError(t, err)
 	r := reply{body: body}
@@ -90,7 +106,6 @@ func dialWire(t testing.TB, dial func(network, addr string, timeout time.Duratio
 	w.session = int64(binary.BigEndian.Uint64(r.body))
 	r.body = r.body[8:]
 	w.password = []byte(r.string())
-	return w
 }
 
 func (w *wire) write(t testing.TB, body packet) {
