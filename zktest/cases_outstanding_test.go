@@ -156,4 +156,19 @@ var outstandingCases = []ensembleCase{
 		s.wire(second).welcomed(s.t)
 		s.note("same session %t", s.wire(second).session == s.wire(old).session)
 	}},
+	{"a follower whose leader hangs answers whatever needs no leader", func(s *ensembleScript) {
+		w, other := s.at(0), s.at(0)
+		root := packet{}.string("/").byte(0)
+		s.stopped(func() {
+			s.raw(w, opExists, root)
+			s.raw(w, opPing, nil)
+			s.sent(w, opSync, packet{}.string("/"))
+			s.sent(w, opExists, root)
+			s.sent(other, opCreate, create("/waiting", 1))
+			s.sent(other, opPing, nil)
+		}, 2)
+		for _, n := range []int{w, w, other, other} {
+			s.note("xid %d", s.frame(n, "late").xid)
+		}
+	}},
 }
