@@ -21,6 +21,23 @@ func TestTheCommandFindsTheLockInItsEnvironment(t *testing.T) {
 	require.Equal(t, fmt.Sprintf("%#x", uint64(stat.EphemeralOwner)), session)
 }
 
+func TestTheCommandOfARunInsideARunFindsTheInnerLockOnly(t *testing.T) {
+	t.Parallel()
+	at := newSite(t)
+	inner := at.path + "-inner"
+	p := at.run("--", zklockBinary, "run", inner, "--", "env")
+	var found []string
+	for _, variable := range p.rest() {
+		if strings.HasPrefix(variable, "ZKLOCK_PATH=") || strings.HasPrefix(variable, "ZKLOCK_NODE=") {
+			found = append(found, variable)
+		}
+	}
+	require.Equal(t, 0, p.exit())
+	require.Len(t, found, 2, "one that finds several takes any")
+	require.Equal(t, "ZKLOCK_PATH="+inner, found[0])
+	require.Contains(t, found[1], "ZKLOCK_NODE="+inner+"/")
+}
+
 func TestStandardStreamsAndOpenFilesPassThroughUntouched(t *testing.T) {
 	t.Parallel()
 	at := newSite(t)

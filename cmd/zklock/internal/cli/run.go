@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
+	"os/exec"
 	"os/signal"
 	"strconv"
 	"sync"
@@ -182,10 +183,11 @@ func (r *run) heedRevocation(hold *zklock.Hold, signals chan<- os.Signal) {
 
 // environment is the command's: ours, and what it may want to know of the lock.
 func environment(session *zklock.Session, hold *zklock.Hold, path string) []string {
-	return append(os.Environ(),
+	command := exec.Cmd{Env: append(os.Environ(),
 		"ZKLOCK_PATH="+path,
 		"ZKLOCK_NODE="+hold.Node(),
 		"ZKLOCK_TOKEN="+strconv.FormatInt(hold.Token(), 10),
 		"ZKLOCK_SESSION="+sessionName(session.ID()),
-	)
+	)}
+	return command.Environ() // without those of a lock that we are run under
 }
