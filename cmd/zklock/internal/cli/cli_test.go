@@ -59,3 +59,13 @@ func TestAnOutletWritesInOrderAndToTheEnd(t *testing.T) {
 	o.close()
 	require.Equal(t, "abc", to.String())
 }
+
+func TestAnOutletThatIsClosedDropsWhatComesLate(t *testing.T) {
+	var to strings.Builder
+	o := newOutlet(&to)
+	o.close()
+	n, err := io.WriteString(o, "of a goroutine that has not ended yet")
+	require.NoError(t, err)
+	require.Equal(t, 37, n)
+	require.Empty(t, to.String())
+}

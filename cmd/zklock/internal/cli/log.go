@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"os"
 	"os/signal"
+	"sync"
 	"syscall"
 	"time"
 )
@@ -32,8 +33,11 @@ func newLogger(w io.Writer, format string, verbosity int) *slog.Logger {
 // reads our standard error may have stopped reading, and the lock must be looked
 // after all the same. What does not fit is dropped.
 type outlet struct {
-	lines chan []byte
-	done  chan struct{}
+	done chan struct{}
+
+	mu     sync.Mutex
+	closed bool
+	lines  chan []byte
 }
 
 const (
@@ -53,6 +57,11 @@ func newOutlet(to io.Writer) *outlet {
 }
 
 func (o *outlet) Write(p []byte) (int, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.closed {
+		return len(p), nil
+	}
 	select {
 	case o.lines <- bytes.Clone(p):
 	default:
@@ -60,9 +69,13 @@ func (o *outlet) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// close is for when nobody writes any more.
+// close waits, if not for long, until what was written is passed on. What comes
+// later, from a goroutine that has not ended yet, is dropped.
 func (o *outlet) close() {
+	o.mu.Lock()
+	o.closed = true
 	close(o.lines)
+	o.mu.Unlock()
 	select {
 	case <-o.done:
 	case <-time.After(farewell):
