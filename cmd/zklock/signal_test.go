@@ -1,7 +1,10 @@
 package main_test
 
 import (
+	"fmt"
+	"os"
 	"os/exec"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -121,6 +124,71 @@ func TestACommandWhoseLockWasLostWhileItWasStoppedDoesNotGoOn(t *testing.T) {
 	require.Equal(t, 76, p.exit())
 	require.Empty(t, p.rest())
 	require.Contains(t, p.stderr.String(), at.path+": the lock was lost before the command had ended")
+}
+
+// stoppable returns the two processes of a family, which end with the test.
+func stoppable(p *process) (command, child int) {
+	p.t.Helper()
+	_, text, _ := strings.Cut(p.line(), " ")
+	child, err := strconv.Atoi(text)
+	require.NoError(p.t, err)
+	command, err = syscall.Getpgid(child)
+	require.NoError(p.t, err)
+	p.t.Cleanup(func() { _ = syscall.Kill(-command, syscall.SIGKILL) }) // it is deaf, or may be stopped
+	return command, child
+}
+
+func awaitState(t *testing.T, stopped bool, pids ...int) {
+	t.Helper()
+	for _, pid := range pids {
+		eventually(t, fmt.Sprintf("the process to be stopped: %t", stopped), func() bool { return stateOf(pid) == 'T' == stopped })
+	}
+}
+
+func TestNothingOfTheGroupRunsOnWhileWeAreStopped(t *testing.T) {
+	t.Parallel()
+	at := newSite(t)
+	p := at.run(as("family")...)
+	command, child := stoppable(p)
+	for range 2 {
+		require.NoError(t, syscall.Kill(command, syscall.SIGSTOP))
+		p.awaitStop()
+		awaitState(t, true, child) // the lock may go to others meanwhile
+		p.signal(syscall.SIGCONT)
+		awaitState(t, false, command, child)
+	}
+	require.NoError(t, syscall.Kill(command, syscall.SIGUSR1))
+	p.stdin.Close()
+	require.Equal(t, 0, p.exit())
+}
+
+func TestAGroupThatNobodyElseCouldContinueGoesOnWithItsCommand(t *testing.T) {
+	t.Parallel()
+	at := newSite(t)
+	p := startSession(t, at.command(at.runArgs(as("family")...)...))
+	command, child := stoppable(p)
+	for range 2 {
+		require.NoError(t, syscall.Kill(command, syscall.SIGSTOP))
+		awaitState(t, true, command, child)
+		require.NoError(t, syscall.Kill(command, syscall.SIGCONT))
+		awaitState(t, false, command, child)
+	}
+}
+
+func TestAStoppedOrphanStopsNeitherTheCommandNorUs(t *testing.T) {
+	t.Parallel()
+	at := newSite(t)
+	p := at.run("--", "sh", "-c", orphan+childVariable+"=announce exec "+os.Args[0])
+	lines := []string{p.line(), p.line()}
+	slices.Sort(lines) // digits come before letters
+	pid, err := strconv.Atoi(lines[0])
+	require.NoError(t, err)
+	require.NoError(t, syscall.Kill(pid, syscall.SIGSTOP))
+	awaitState(t, true, pid)
+	for range 2 {
+		p.signal(syscall.SIGWINCH)
+		require.Equal(t, "SIGWINCH", p.line())
+	}
 }
 
 func TestAnOrphanedStopDoesNotStopUs(t *testing.T) {

@@ -47,24 +47,35 @@ func (g *group) signal(sig syscall.Signal) {
 	_ = unix.Kill(-g.id, sig) // there is nobody left, or nobody that is ours to signal
 }
 
-// reap takes note of the processes that have ended or stopped. It returns the
-// signal by which one of the group was stopped, 0 if none was.
-func (g *group) reap() (stop syscall.Signal) {
+// reap takes note of the processes that have ended. It returns the signal by which
+// the group was stopped, SIGCONT if it was continued, and 0 if neither.
+func (g *group) reap() (turn syscall.Signal) {
 	for {
 		var status syscall.WaitStatus
-		pid, err := syscall.Wait4(-1, &status, syscall.WNOHANG|syscall.WUNTRACED, nil)
+		pid, err := syscall.Wait4(-1, &status, syscall.WNOHANG|syscall.WUNTRACED|continued, nil)
 		switch {
 		case errors.Is(err, syscall.EINTR):
 		case err != nil || pid == 0:
-			return stop
+			return turn
+		case !g.speaksFor(pid):
 		case status.Stopped():
-			if of, err := unix.Getpgid(pid); err == nil && of == g.id {
-				stop = status.StopSignal()
-			}
+			turn = status.StopSignal()
+		case status.Continued():
+			turn = syscall.SIGCONT
 		case pid == g.id:
 			g.ended, g.status = true, status
 		}
 	}
+}
+
+// speaksFor tells whether what happens to the process speaks for the group: to the
+// leader, or, when that has ended, to any of it.
+func (g *group) speaksFor(pid int) bool {
+	if !g.ended {
+		return pid == g.id
+	}
+	of, err := unix.Getpgid(pid)
+	return err == nil && of == g.id
 }
 
 // gone tells whether the last process of the group has ended.

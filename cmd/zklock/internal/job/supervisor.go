@@ -12,6 +12,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
+// manners is how long those of a group that were told to stop, and do something
+// first, have to leave the terminal in order.
+const manners = 100 * time.Millisecond
+
 // supervisor looks after a running group.
 type supervisor struct {
 	command Command
@@ -20,6 +24,7 @@ type supervisor struct {
 	signals chan os.Signal
 	log     *slog.Logger
 
+	halted bool             // the whole group has been stopped
 	ending bool             // the group has been told to end
 	kill   <-chan time.Time // when to kill it
 	rest   <-chan time.Time // when to look whether the group is gone; nil while its leader lives
@@ -48,9 +53,12 @@ func (s *supervisor) watch(changes <-chan os.Signal) {
 // look acts on what has happened to the group's processes.
 func (s *supervisor) look() {
 	ended := s.group.ended
-	stop := s.group.reap()
-	if stop != 0 && !s.ending {
-		s.stopped(stop)
+	switch turn := s.group.reap(); {
+	case turn == 0 || s.ending:
+	case turn == syscall.SIGCONT && s.halted:
+		s.resume() // somebody else has continued the command
+	case turn != syscall.SIGCONT && !s.halted:
+		s.stopped(turn)
 	}
 	if ended || !s.group.ended {
 		return
@@ -94,14 +102,21 @@ func (s *supervisor) pass(sig syscall.Signal) {
 }
 
 // stopped stops this process too, so that whoever waits for it knows, and the
-// shell can go on. A command that was stopped because it used the terminal from
-// the background, where we are no more, goes on in the foreground instead.
+// shell can go on; and before that the rest of the group, which must not run while
+// nobody looks after the lock. A command that was stopped because it used the
+// terminal from the background, where we are no more, goes on in the foreground
+// instead.
 func (s *supervisor) stopped(by syscall.Signal) {
 	if (by == syscall.SIGTTIN || by == syscall.SIGTTOU) && s.tty.ours() {
 		s.resume()
 		return
 	}
 	s.log.Info("stopped with the command", "signal", name(by))
+	s.halted = true
+	if by != syscall.SIGSTOP {
+		time.Sleep(manners)
+	}
+	s.group.signal(syscall.SIGSTOP)
 	signal.Ignore(syscall.SIGTSTP)
 	if s.tty.has(s.group.id) {
 		s.tty.takeFrom(s.group.id)
@@ -116,6 +131,7 @@ func (s *supervisor) stopped(by syscall.Signal) {
 // resume lets the group go on, unless it has lost the right to while nobody
 // could look.
 func (s *supervisor) resume() {
+	s.halted = false
 	signal.Notify(s.signals, syscall.SIGTSTP) // see stopped
 	if !s.command.Valid() {
 		s.end()
