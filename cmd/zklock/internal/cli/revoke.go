@@ -2,10 +2,12 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"slices"
 
+	"github.com/go-zookeeper/zk"
 	"github.com/spf13/cobra"
 
 	"github.com/zklock/zklock"
@@ -53,10 +55,15 @@ func revoke(ctx context.Context, session *zklock.Session, out io.Writer, path, n
 		return nobody(path, node)
 	}
 	for i, c := range describe(asked) {
-		if err := zklock.Revoke(ctx, session, asked[i].Node); err != nil {
+		err := zklock.Revoke(ctx, session, asked[i].Node)
+		switch {
+		case err == nil:
+			fmt.Fprintf(out, "asked %s for %s\n", c.who(), c.Node)
+		case errors.Is(err, zk.ErrNoNode):
+			fmt.Fprintf(out, "%s is given back already\n", c.Node)
+		default:
 			return classify(err)
 		}
-		fmt.Fprintf(out, "asked %s for %s\n", c.who(), c.Node)
 	}
 	return nil
 }
