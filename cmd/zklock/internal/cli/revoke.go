@@ -60,7 +60,7 @@ func revoke(ctx context.Context, session *zklock.Session, out io.Writer, path, n
 		case err == nil:
 			fmt.Fprintf(out, "asked %s for %s\n", c.who(), c.Node)
 		case errors.Is(err, zk.ErrNoNode):
-			fmt.Fprintf(out, "%s is given back already\n", c.Node)
+			fmt.Fprintf(out, "%s is gone already\n", c.Node)
 		default:
 			return classify(err)
 		}

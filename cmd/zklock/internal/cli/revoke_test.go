@@ -36,6 +36,6 @@ func TestAHolderThatGivesTheLockBackMeanwhileKeepsNoneFromBeingAsked(t *testing.
 	asking.Release()
 	require.NoError(t, <-done)
 	<-second.Revoked()
-	require.Contains(t, out.String(), first.Node()+" is given back already\n")
+	require.Contains(t, out.String(), first.Node()+" is gone already\n")
 	require.Contains(t, out.String(), "for "+second.Node()+"\n")
 }
