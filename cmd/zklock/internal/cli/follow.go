@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"os"
 	"os/signal"
 	"path"
@@ -59,8 +60,11 @@ func (s *status) follow(ctx context.Context, session *zklock.Session) error {
 func watchChildren(ctx context.Context, conn *zk.Conn, dir string, changed chan<- struct{}) {
 	for ctx.Err() == nil {
 		_, _, event, err := conn.ChildrenW(dir)
-		if err == zk.ErrNoNode {
-			_, _, event, err = conn.ExistsW(dir)
+		if errors.Is(err, zk.ErrNoNode) {
+			var there bool
+			if there, _, event, err = conn.ExistsW(dir); there {
+				continue // that watch tells nothing of its children
+			}
 		}
 		select {
 		case changed <- struct{}{}:

@@ -1,0 +1,39 @@
+package cli
+
+import (
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/go-zookeeper/zk"
+	"github.com/stretchr/testify/require"
+
+	"github.com/zklock/zklock"
+	"github.com/zklock/zklock/zktest"
+)
+
+func TestAWatchThatFindsItsPathCreatedMeanwhileSeesItsChildren(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		server := zktest.NewServer(t)
+		connect := func() *zk.Conn {
+			session, err := zklock.Connect(t.Context(), []string{server.PipeAddr()}, 10*time.Second, zklock.WithDialer(server.Dial))
+			require.NoError(t, err)
+			t.Cleanup(func() { session.Close() })
+			return session.Conn()
+		}
+		watcher, other := connect(), connect()
+		looking := server.HoldRequest(zktest.OpExists, zktest.OnPath("/p"))
+		changed := make(chan struct{}, 1)
+		go watchChildren(t.Context(), watcher, "/p", changed)
+		<-looking.Struck()
+		_, err := other.Create("/p", nil, 0, zk.WorldACL(zk.PermAll))
+		require.NoError(t, err)
+		looking.Release()
+		synctest.Wait()
+		<-changed
+		_, err = other.Create("/p/child", nil, 0, zk.WorldACL(zk.PermAll))
+		require.NoError(t, err)
+		synctest.Wait()
+		require.Len(t, changed, 1)
+	})
+}
