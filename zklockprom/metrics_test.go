@@ -179,7 +179,7 @@ func TestTheQueueIsReadAtEachScrape(t *testing.T) {
 	inBubble(t, func(b *bench) {
 		s := b.session()
 		b.locker(s).Lock()
-		queue := zklockprom.NewQueue(s, time.Second, path)
+		queue := zklockprom.NewQueue(s, time.Second, path, path) // to ask twice is to ask once
 		for _, of := range []*zklock.Session{b.session(), s} {
 			go func() { _ = b.locker(of).LockContext(b.Context()) }()
 			synctest.Wait()

@@ -2,6 +2,7 @@ package zklockprom
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -37,7 +38,7 @@ type queue struct {
 //
 // It costs a list and a read per contender: one process needs to have it, not all.
 func NewQueue(s *zklock.Session, timeout time.Duration, paths ...string) prometheus.Collector {
-	return &queue{s, timeout, paths}
+	return &queue{s, timeout, slices.Compact(slices.Sorted(slices.Values(paths)))} // a repeated one would fail the scrape
 }
 
 func (q *queue) Describe(descriptions chan<- *prometheus.Desc) {
