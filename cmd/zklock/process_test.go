@@ -20,6 +20,7 @@ type process struct {
 	t      *testing.T
 	cmd    *exec.Cmd
 	stdin  io.WriteCloser
+	stdout io.ReadCloser
 	lines  chan string // of its standard output; closed at the end of that
 	stderr *record
 	exited chan struct{}
@@ -92,7 +93,7 @@ func startSession(t *testing.T, cmd *exec.Cmd) *process {
 func startIn(t *testing.T, cmd *exec.Cmd, attr *syscall.SysProcAttr) *process {
 	t.Helper()
 	p := &process{t: t, cmd: cmd, lines: make(chan string, 4096), exited: make(chan struct{}), stderr: new(record)}
-	cmd.SysProcAttr = attr
+	cmd.SysProcAttr, cmd.WaitDelay = attr, 5*time.Second
 	if cmd.Stderr == nil {
 		cmd.Stderr = p.stderr
 	}
@@ -101,15 +102,15 @@ func startIn(t *testing.T, cmd *exec.Cmd, attr *syscall.SysProcAttr) *process {
 		p.stdin, err = cmd.StdinPipe()
 		require.NoError(t, err)
 	}
-	var out io.Reader = strings.NewReader("")
+	p.stdout = io.NopCloser(strings.NewReader(""))
 	if cmd.Stdout == nil {
-		out, err = cmd.StdoutPipe()
+		p.stdout, err = cmd.StdoutPipe()
 		require.NoError(t, err)
 	}
 	require.NoError(t, cmd.Start())
 	go func() {
 		defer close(p.exited)
-		for lines := bufio.NewScanner(out); lines.Scan(); {
+		for lines := bufio.NewScanner(p.stdout); lines.Scan(); {
 			p.lines <- lines.Text()
 		}
 		close(p.lines)
@@ -129,7 +130,8 @@ func (p *process) end() {
 	select {
 	case <-p.exited:
 	case <-time.After(5 * time.Second):
-		_ = syscall.Kill(-p.cmd.Process.Pid, syscall.SIGKILL) // what it has started has its output too
+		_ = syscall.Kill(-p.cmd.Process.Pid, syscall.SIGKILL)
+		p.stdout.Close() // what it has started, and left, has the other end
 		<-p.exited
 	}
 	if p.t.Failed() {

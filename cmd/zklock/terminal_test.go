@@ -57,6 +57,24 @@ func TestCtrlZStopsTheJobAndFgContinuesIt(t *testing.T) {
 	c.expect("code:0")
 }
 
+func TestARunInsideARunStopsAndGoesOnAsOneJob(t *testing.T) {
+	t.Parallel()
+	at := newSite(t)
+	c := newConsole(at)
+	c.enter(`zklock run $P -- zklock run $P-inner -- sh -c 'echo "in"; read x; echo "got:$x"'`)
+	c.expect("in\r\n")
+	for range 2 {
+		c.keyUntil(ctrlZ, "Stopped")
+		c.expect(prompt)
+		c.enter("fg")
+		c.expect("zklock run")
+	}
+	c.enter("a line")
+	c.expect("got:a line")
+	c.expect(prompt)
+	require.Empty(t, at.queue())
+}
+
 func TestAJobInTheBackgroundStopsWhenItReadsAndGoesOnInTheForeground(t *testing.T) {
 	t.Parallel()
 	at := newSite(t)
