@@ -1,6 +1,7 @@
 package membership
 
 import (
+	"context"
 	"errors"
 	"time"
 
@@ -25,12 +26,12 @@ func pauseAfter(failures int) time.Duration {
 	return min(firstPause<<min(failures-1, 10), maxPause)
 }
 
-// pause waits so long, or until the session is closed.
-func pause(s *zklock.Session, d time.Duration) {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
+// pause waits so long, or until ctx ends or the session is closed.
+func pause(ctx context.Context, s *zklock.Session, d time.Duration) {
+	ctx, cancel := context.WithTimeout(ctx, d)
+	defer cancel()
 	select {
-	case <-timer.C:
+	case <-ctx.Done():
 	case <-s.Done():
 	}
 }

@@ -2,6 +2,7 @@ package membership
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"time"
 
@@ -138,6 +139,6 @@ func (m *Member) withdraw() {
 			return
 		}
 		failures++
-		pause(m.session, pauseAfter(failures))
+		pause(context.Background(), m.session, pauseAfter(failures))
 	}
 }

@@ -73,7 +73,7 @@ func (w *watcher) run(ctx context.Context, yield func([]Peer) bool) error {
 			return err
 		case err != nil:
 			failures++
-			w.pause(ctx, pauseAfter(failures))
+			pause(ctx, w.session, pauseAfter(failures))
 			continue
 		}
 		if first || !slices.EqualFunc(peers, last, Peer.same) {
@@ -84,15 +84,6 @@ func (w *watcher) run(ctx context.Context, yield func([]Peer) bool) error {
 		}
 		failures = 0
 		doubt = w.await(ctx, alarms)
-	}
-}
-
-func (w *watcher) pause(ctx context.Context, d time.Duration) {
-	ctx, cancel := context.WithTimeout(ctx, d)
-	defer cancel()
-	select {
-	case <-ctx.Done():
-	case <-w.session.Done():
 	}
 }
 

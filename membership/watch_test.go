@@ -195,6 +195,14 @@ func TestAChangeShowsWithinTheIntervalIfTheWatchesAreLost(t *testing.T) {
 	})
 }
 
+func heapInUse() uint64 {
+	var stats runtime.MemStats
+	runtime.GC()
+	runtime.GC()
+	runtime.ReadMemStats(&stats)
+	return stats.HeapAlloc
+}
+
 func TestPollingAddsNoWatches(t *testing.T) {
 	for name, exists := range map[string]bool{"a path": true, "a path that is not there": false} {
 		t.Run(name, func(t *testing.T) {
@@ -211,11 +219,7 @@ func TestPollingAddsNoWatches(t *testing.T) {
 						}
 					}
 					synctest.Wait()
-					var stats runtime.MemStats
-					runtime.GC()
-					runtime.GC()
-					runtime.ReadMemStats(&stats)
-					return stats.HeapAlloc
+					return heapInUse()
 				}
 				before := heap(100)
 				require.Less(t, heap(5000), before+256<<10)
@@ -234,11 +238,7 @@ func TestMembersThatComeAndGoAreForgotten(t *testing.T) {
 			}
 			seen.await(t)
 			seen.forget()
-			var stats runtime.MemStats
-			runtime.GC()
-			runtime.GC()
-			runtime.ReadMemStats(&stats)
-			return stats.HeapAlloc
+			return heapInUse()
 		}
 		before := heap(100)
 		require.Less(t, heap(2000), before+256<<10)
