@@ -88,11 +88,3 @@ func fromLibrary(err error) bool {
 	var e *zklock.Error
 	return errors.As(err, &e)
 }
-
-// firstOf returns a unless it is nil.
-func firstOf(a, b error) error {
-	if a != nil {
-		return a
-	}
-	return b
-}

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"os"
 	"os/signal"
@@ -43,5 +44,5 @@ func untilSignal(ctx context.Context, f func(context.Context) error) error {
 	defer signal.Stop(signals)
 	ctx, stop := interruptible(ctx, signals)
 	err := f(ctx)
-	return firstOf(stop(), err)
+	return cmp.Or(stop(), err)
 }

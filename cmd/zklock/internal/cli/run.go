@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -120,11 +121,11 @@ func (r *run) enter(ctx context.Context, signals <-chan os.Signal) (*zklock.Sess
 	}
 	session, err := r.open(ctx, r.log)
 	if err != nil {
-		return nil, nil, firstOf(stop(), err)
+		return nil, nil, cmp.Or(stop(), err)
 	}
 	asked := time.Now()
 	hold, err := r.await(ctx, session)
-	if err = firstOf(stop(), err); err != nil {
+	if err = cmp.Or(stop(), err); err != nil {
 		session.Close() // and with it a hold that came as the signal did
 		return nil, nil, err
 	}
