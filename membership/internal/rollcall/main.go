@@ -7,6 +7,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"flag"
 	"fmt"
 	"io"
@@ -51,7 +52,7 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 	case flags.NArg() == 2 && flags.Arg(0) == "server":
 		return server(ctx, session, *path, flags.Arg(1), out)
 	}
-	return fmt.Errorf("%s", usage)
+	return errors.New(usage)
 }
 
 // server is on the list until ctx ends.
@@ -63,7 +64,9 @@ func server(ctx context.Context, session *zklock.Session, path, name string, out
 	}
 	fmt.Fprintln(out, name, "serves")
 	<-ctx.Done()
-	return member.Leave(context.WithoutCancel(ctx))
+	leaving, cancel := context.WithTimeout(context.WithoutCancel(ctx), session.Timeout())
+	defer cancel()
+	return member.Leave(leaving)
 }
 
 // client prints each list until ctx ends.

@@ -133,6 +133,20 @@ func TestAServerWhoseSessionWasKilledComesBack(t *testing.T) {
 	client.await("1 servers: alpha")
 }
 
+func TestAServerEndsThoughNoZooKeeperAnswers(t *testing.T) {
+	zookeeper := zktest.NewServer(t)
+	server := start(t, zookeeper.Addr(), "server", "alpha")
+	server.await("alpha serves")
+	zookeeper.Freeze()
+	server.signal(os.Interrupt)
+	select {
+	case _, open := <-server.lines:
+		require.False(t, open)
+	case <-time.After(patience):
+		require.FailNow(t, "it does not end")
+	}
+}
+
 func TestTheProgramSaysHowItIsUsed(t *testing.T) {
 	zookeeper := zktest.NewServer(t)
 	for _, args := range []string{"", "server", "client x", "listen"} {
