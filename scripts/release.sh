@@ -22,6 +22,10 @@ if ! [[ $version =~ ^v[01]\.[0-9]+\.[0-9]+(-[0-9A-Za-z.]+)?$ ]]; then
 	echo "usage: release.sh [--tag] VERSION, such as v0.1.0, not \"$version\"" >&2
 	exit 64
 fi
+if [ -n "$tag" ] && ! git grep -qF "## [${version#v}]" HEAD -- CHANGELOG.md; then
+	echo "release.sh: CHANGELOG.md, as committed, has no section [${version#v}]: see CONTRIBUTING.md, Releasing" >&2
+	exit 1
+fi
 
 temporary=$(mktemp -d)
 trap 'rm -rf "$temporary"' EXIT
