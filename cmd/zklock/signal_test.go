@@ -1,7 +1,6 @@
 package main_test
 
 import (
-	"fmt"
 	"os"
 	"os/exec"
 	"slices"
@@ -138,12 +137,7 @@ func stoppable(p *process) (command, child int) {
 	return command, child
 }
 
-func awaitState(t *testing.T, stopped bool, pids ...int) {
-	t.Helper()
-	for _, pid := range pids {
-		eventually(t, fmt.Sprintf("the process to be stopped: %t", stopped), func() bool { return stateOf(pid) == 'T' == stopped })
-	}
-}
+func isStopped(pid int) bool { return stateOf(pid) == 'T' }
 
 func TestNothingOfTheGroupRunsOnWhileWeAreStopped(t *testing.T) {
 	t.Parallel()
@@ -153,9 +147,10 @@ func TestNothingOfTheGroupRunsOnWhileWeAreStopped(t *testing.T) {
 	for range 2 {
 		require.NoError(t, syscall.Kill(command, syscall.SIGSTOP))
 		p.awaitStop()
-		awaitState(t, true, child) // the lock may go to others meanwhile
+		// The lock may go to others meanwhile.
+		eventually(t, "the child to stop", func() bool { return isStopped(child) })
 		p.signal(syscall.SIGCONT)
-		awaitState(t, false, command, child)
+		eventually(t, "both to go on", func() bool { return !isStopped(command) && !isStopped(child) })
 	}
 	require.NoError(t, syscall.Kill(command, syscall.SIGUSR1))
 	p.stdin.Close()
@@ -169,9 +164,9 @@ func TestAGroupThatNobodyElseCouldContinueGoesOnWithItsCommand(t *testing.T) {
 	command, child := stoppable(p)
 	for range 2 {
 		require.NoError(t, syscall.Kill(command, syscall.SIGSTOP))
-		awaitState(t, true, command, child)
+		eventually(t, "both to stop", func() bool { return isStopped(command) && isStopped(child) })
 		require.NoError(t, syscall.Kill(command, syscall.SIGCONT))
-		awaitState(t, false, command, child)
+		eventually(t, "both to go on", func() bool { return !isStopped(command) && !isStopped(child) })
 	}
 }
 
@@ -184,7 +179,7 @@ func TestAStoppedOrphanStopsNeitherTheCommandNorUs(t *testing.T) {
 	pid, err := strconv.Atoi(lines[0])
 	require.NoError(t, err)
 	require.NoError(t, syscall.Kill(pid, syscall.SIGSTOP))
-	awaitState(t, true, pid)
+	eventually(t, "the orphan to stop", func() bool { return isStopped(pid) })
 	for range 2 {
 		p.signal(syscall.SIGWINCH)
 		require.Equal(t, "SIGWINCH", p.line())

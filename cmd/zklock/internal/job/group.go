@@ -49,19 +49,19 @@ func (g *group) signal(sig syscall.Signal) {
 
 // reap takes note of the processes that have ended. It returns the signal by which
 // the group was stopped, SIGCONT if it was continued, and 0 if neither.
-func (g *group) reap() (turn syscall.Signal) {
+func (g *group) reap() (event syscall.Signal) {
 	for {
 		var status syscall.WaitStatus
 		pid, err := syscall.Wait4(-1, &status, syscall.WNOHANG|syscall.WUNTRACED|continued, nil)
 		switch {
 		case errors.Is(err, syscall.EINTR):
 		case err != nil || pid == 0:
-			return turn
+			return event
 		case !g.speaksFor(pid):
 		case status.Stopped():
-			turn = status.StopSignal()
+			event = status.StopSignal()
 		case status.Continued():
-			turn = syscall.SIGCONT
+			event = syscall.SIGCONT
 		case pid == g.id:
 			g.ended, g.status = true, status
 		}

@@ -53,12 +53,12 @@ func (s *supervisor) watch(changes <-chan os.Signal) {
 // look acts on what has happened to the group's processes.
 func (s *supervisor) look() {
 	ended := s.group.ended
-	switch turn := s.group.reap(); {
-	case turn == 0 || s.ending:
-	case turn == syscall.SIGCONT && s.halted:
+	switch event := s.group.reap(); {
+	case event == 0 || s.ending:
+	case event == syscall.SIGCONT && s.halted:
 		s.resume() // somebody else has continued the command
-	case turn != syscall.SIGCONT && !s.halted:
-		s.stopped(turn)
+	case event != syscall.SIGCONT && !s.halted:
+		s.stopped(event)
 	}
 	if ended || !s.group.ended {
 		return
