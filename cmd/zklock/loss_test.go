@@ -38,9 +38,7 @@ func TestACommandThatDoesNotEndAfterALossIsKilled(t *testing.T) {
 	t.Parallel()
 	at := newSite(t)
 	p := at.run(append([]string{"--kill-after", "100ms"}, as("family")...)...)
-	_, text, _ := strings.Cut(p.line(), " ")
-	grandchild, err := strconv.Atoi(text)
-	require.NoError(t, err)
+	_, grandchild := p.family()
 	at.killSession()
 	require.Equal(t, "SIGTERM", p.line(), "first it is asked")
 	require.Equal(t, 76, p.exit())
@@ -52,9 +50,7 @@ func TestAnOrphanedGrandchildIsKilledAfterALossToo(t *testing.T) {
 	t.Parallel()
 	at := newSite(t)
 	p := at.run(append([]string{"-v", "--kill-after", "100ms"}, as("family")...)...)
-	_, text, _ := strings.Cut(p.line(), " ")
-	grandchild, err := strconv.Atoi(text)
-	require.NoError(t, err)
+	_, grandchild := p.family()
 	p.signal(syscall.SIGUSR1) // the command ends, its child announces it
 	require.Equal(t, "SIGUSR1", p.line())
 	eventually(t, "the command to end", func() bool {

@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"strconv"
 	"strings"
 	"sync"
 	"syscall"
@@ -157,6 +158,18 @@ func (p *process) say(line string) {
 	p.t.Helper()
 	_, err := io.WriteString(p.stdin, line+"\n")
 	require.NoError(p.t, err)
+}
+
+// family returns the processes of the child of that name, which end with the test.
+func (p *process) family() (parent, child int) {
+	p.t.Helper()
+	_, text, _ := strings.Cut(p.line(), " ")
+	child, err := strconv.Atoi(text)
+	require.NoError(p.t, err)
+	parent, err = syscall.Getpgid(child)
+	require.NoError(p.t, err)
+	p.t.Cleanup(func() { _ = syscall.Kill(-parent, syscall.SIGKILL) }) // it is deaf, or may be stopped
+	return parent, child
 }
 
 // exit waits for the end and returns the exit code.

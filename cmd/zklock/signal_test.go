@@ -125,25 +125,13 @@ func TestACommandWhoseLockWasLostWhileItWasStoppedDoesNotGoOn(t *testing.T) {
 	require.Contains(t, p.stderr.String(), at.path+": the lock was lost before the command had ended")
 }
 
-// stoppable returns the two processes of a family, which end with the test.
-func stoppable(p *process) (command, child int) {
-	p.t.Helper()
-	_, text, _ := strings.Cut(p.line(), " ")
-	child, err := strconv.Atoi(text)
-	require.NoError(p.t, err)
-	command, err = syscall.Getpgid(child)
-	require.NoError(p.t, err)
-	p.t.Cleanup(func() { _ = syscall.Kill(-command, syscall.SIGKILL) }) // it is deaf, or may be stopped
-	return command, child
-}
-
 func isStopped(pid int) bool { return stateOf(pid) == 'T' }
 
 func TestNothingOfTheGroupRunsOnWhileWeAreStopped(t *testing.T) {
 	t.Parallel()
 	at := newSite(t)
 	p := at.run(as("family")...)
-	command, child := stoppable(p)
+	command, child := p.family()
 	for range 2 {
 		require.NoError(t, syscall.Kill(command, syscall.SIGSTOP))
 		p.awaitStop()
@@ -161,7 +149,7 @@ func TestAGroupThatNobodyElseCouldContinueGoesOnWithItsCommand(t *testing.T) {
 	t.Parallel()
 	at := newSite(t)
 	p := startSession(t, at.command(at.runArgs(as("family")...)...))
-	command, child := stoppable(p)
+	command, child := p.family()
 	for range 2 {
 		require.NoError(t, syscall.Kill(command, syscall.SIGSTOP))
 		eventually(t, "both to stop", func() bool { return isStopped(command) && isStopped(child) })
