@@ -16,18 +16,17 @@ const childVariable = "ZKLOCK_TEST_CHILD"
 
 // children are those programs. Each ends at the end of its standard input.
 var children = map[string]func(){
-	// announce says which signals it gets, and survives them.
-	"announce": func() {
-		signals := make(chan os.Signal, 16)
-		signal.Notify(signals, syscall.SIGHUP, syscall.SIGINT, syscall.SIGQUIT, syscall.SIGTERM,
-			syscall.SIGUSR1, syscall.SIGUSR2, syscall.SIGALRM, syscall.SIGWINCH)
-		fmt.Println("ready", os.Getpid())
-		go func() {
-			for sig := range signals {
-				fmt.Println(unix.SignalName(sig.(syscall.Signal)))
-			}
-		}()
-		untilEndOfInput()
+	"announce": announce,
+	// defector announces too, from its parent's process group.
+	"defector": func() {
+		group, err := syscall.Getpgid(os.Getppid())
+		if err == nil {
+			err = syscall.Setpgid(0, group)
+		}
+		if err != nil {
+			fmt.Println(err)
+		}
+		announce()
 	},
 	// family has a child that announces, in the same process group, and ends by
 	// SIGUSR1. It is deaf to the other signals.
@@ -44,6 +43,20 @@ var children = map[string]func(){
 		for <-signals != syscall.SIGUSR1 {
 		}
 	},
+}
+
+// announce says which signals it gets, and survives them.
+func announce() {
+	signals := make(chan os.Signal, 16)
+	signal.Notify(signals, syscall.SIGHUP, syscall.SIGINT, syscall.SIGQUIT, syscall.SIGTERM,
+		syscall.SIGUSR1, syscall.SIGUSR2, syscall.SIGALRM, syscall.SIGWINCH)
+	fmt.Println("ready", os.Getpid())
+	go func() {
+		for sig := range signals {
+			fmt.Println(unix.SignalName(sig.(syscall.Signal)))
+		}
+	}()
+	untilEndOfInput()
 }
 
 func untilEndOfInput() {

@@ -62,6 +62,18 @@ func TestAnOrphanedGrandchildIsKilledAfterALossToo(t *testing.T) {
 	require.False(t, alive(grandchild))
 }
 
+func TestACommandThatHasLeftItsGroupIsEndedToo(t *testing.T) {
+	t.Parallel()
+	at := newSite(t)
+	p := at.run(append([]string{"--kill-after", "100ms"}, as("defector")...)...)
+	p.line()
+	p.signal(syscall.SIGUSR1)
+	require.Equal(t, "SIGUSR1", p.line())
+	at.killSession()
+	require.Equal(t, "SIGTERM", p.line())
+	require.Equal(t, 76, p.exit())
+}
+
 func TestALostLockKillsAtOnceIfToldTo(t *testing.T) {
 	t.Parallel()
 	at := newSite(t)

@@ -42,9 +42,13 @@ func start(c Command, tty *terminal) (*group, error) {
 	return &group{id: id}, nil
 }
 
-// signal sends sig to every process of the group.
+// signal sends sig to every process of the group, and to its leader wherever that
+// is now. It fails if there is nobody left, or nobody that is ours to signal.
 func (g *group) signal(sig syscall.Signal) {
-	_ = unix.Kill(-g.id, sig) // there is nobody left, or nobody that is ours to signal
+	_ = unix.Kill(-g.id, sig)
+	if of, err := unix.Getpgid(g.id); err == nil && of != g.id && !g.ended {
+		_ = unix.Kill(g.id, sig)
+	}
 }
 
 // reap takes note of the processes that have ended. It returns the signal by which
