@@ -254,7 +254,16 @@ func (t *cohort) lookAround(c *contender) {
 		case <-s.ctx.Done():
 			return
 		}
+		if !t.has(c) {
+			return
+		}
 	}
+}
+
+func (t *cohort) has(c *contender) bool {
+	t.queue.session.mu.Lock()
+	defer t.queue.session.mu.Unlock()
+	return t.node == c
 }
 
 // see takes what a watch on c's queue has found; false when there is no more to

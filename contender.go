@@ -21,6 +21,7 @@ type contender struct {
 	sequence int32
 	token    int64 // the node's czxid, or the token of the writer that it stands beside
 	carrier  *link // that has shown the node
+	counted  bool  // by its session's lines
 
 	gone signal // given when the place in the queue is lost: see cause
 
@@ -51,6 +52,7 @@ func (q *queue) newContender(ep *epoch, enter func(id string) entry) *contender 
 	defer s.mu.Unlock()
 	c := s.register(q, ep, s.ids.next())
 	c.entry = enter(c.id)
+	c.comeIn()
 	if s.epoch != ep {
 		c.vanish(errSessionOver)
 	}
@@ -68,6 +70,7 @@ func (s *Session) register(q *queue, ep *epoch, id string) *contender {
 func (s *Session) forget(c *contender) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	c.goOut()
 	delete(s.live, c.id)
 }
 

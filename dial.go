@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/tls"
 	"fmt"
+	"math/rand/v2"
 	"net"
 	"sync"
 	"sync/atomic"
@@ -33,15 +34,12 @@ type dialer struct {
 	stopOnce sync.Once
 }
 
-// connect is what go-zookeeper calls for each connection. A dial has an eighth of
-// the session timeout, so that a server that does not answer leaves time to find
-// another one while the session lives, and so has a handshake at first.
+// connect is what go-zookeeper calls for each connection.
 func (d *dialer) connect(network, address string, timeout time.Duration) (net.Conn, error) {
 	if err := d.pause(); err != nil {
 		return nil, err
 	}
-	limit := max(d.session.Timeout()/8, minDialTime)
-	ctx, cancel := context.WithTimeout(d.session.ctx, min(timeout, limit))
+	ctx, cancel := context.WithTimeout(d.session.ctx, min(timeout, d.patience(d.dials.Load())))
 	defer cancel()
 	conn, err := d.open(ctx, network, address)
 	if err != nil {
@@ -64,17 +62,22 @@ func (d *dialer) connect(network, address string, timeout time.Duration) (net.Co
 	return l, nil
 }
 
-// handshakeLimit grows from round to round of handshakes, up to the session
-// timeout: a server may be slow to tell that the session has expired. It is the
-// whole of it if there is no session to save, since to cut off a handshake that is
-// to make one would leave a session on the servers each time.
+// handshakeLimit is the whole session timeout if there is no session to save, since
+// to cut off a handshake that is to make one would leave a session on the servers
+// each time.
 func (d *dialer) handshakeLimit() time.Duration {
-	timeout := d.session.Timeout()
 	if d.session.ID() == 0 {
-		return max(timeout, minDialTime)
+		return max(d.session.Timeout(), minDialTime)
 	}
-	round := d.round(d.handshakes.Add(1))
-	return max(min(timeout/8<<min(round, 3), timeout), minDialTime)
+	return d.patience(d.handshakes.Add(1))
+}
+
+// patience returns how long the nth dial or handshake has: an eighth of the session
+// timeout, so that a server that does not answer leaves time to find another one
+// while the session lives. It grows from round to round of the servers, up to the
+// session timeout: a server may be slow to tell that the session has expired.
+func (d *dialer) patience(n int64) time.Duration {
+	return max(d.session.Timeout()/8<<min(d.round(n), 3), minDialTime)
 }
 
 // round tells in which round of the servers the nth attempt is.
@@ -127,7 +130,8 @@ func (d *dialer) pause() error {
 	if round == 0 {
 		return d.session.ctx.Err()
 	}
-	return sleep(d.session.ctx, pauseBefore(int(round)))
+	most := pauseBefore(int(round)) // not all of it: the others lost their servers at the same time
+	return sleep(d.session.ctx, most/2+rand.N(most/2))
 }
 
 // cut closes the newest connection, whatever stands on it.

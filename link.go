@@ -215,10 +215,13 @@ func (l *link) Close() error {
 	return l.Conn.Close()
 }
 
-// end reports that the connection is of no more use.
-func (l *link) end(cause error) {
+// end reports that the connection is of no more use, and tells whether nobody had
+// before.
+func (l *link) end(cause error) (first bool) {
 	l.endOnce.Do(func() {
+		first = true
 		close(l.down)
 		l.session.disconnected(l, cause)
 	})
+	return first
 }

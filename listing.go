@@ -41,6 +41,9 @@ func (s *Session) freshList(ctx context.Context, dir string) (*listing, error) {
 	if _, _, err := s.await(ctx, anySession); err != nil {
 		return nil, err
 	}
+	if err := s.makeRoom(ctx); err != nil {
+		return nil, err
+	}
 	listed := later(func() (*listing, error) { return s.list(dir) })
 	seen := s.taps.add(tapKey{op: opSync, path: dir}, func() { listed.send(s) })
 	synced := sendUnder(ctx, s, func() (string, error) {
@@ -48,10 +51,53 @@ func (s *Session) freshList(ctx context.Context, dir string) (*listing, error) {
 		return s.conn.Sync(dir)
 	})
 	if _, err := synced.wait(ctx); err != nil {
+		s.cleanUp(func() { <-synced.done })
 		return nil, err
 	}
 	listed.send(s) // if our sync was taken for another caller's
 	return listed.wait(ctx)
+}
+
+// lists are the reads of one queue that several contenders share: one is under way
+// at a time, and who comes meanwhile shares the next, since the first may show the
+// queue as it was before.
+type lists struct{ underWay, next *pending[*listing] }
+
+// joinList reads the queue as it is at some instant from now on.
+func (s *Session) joinList(dir string) *pending[*listing] {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	reads := s.lists[dir]
+	if reads == nil {
+		reads = &lists{underWay: s.newList(dir)}
+		s.lists[dir] = reads
+		reads.underWay.sendLocked(s)
+		return reads.underWay
+	}
+	if reads.next == nil {
+		reads.next = s.newList(dir)
+	}
+	return reads.next
+}
+
+func (s *Session) newList(dir string) *pending[*listing] {
+	return later(func() (*listing, error) {
+		defer s.listed(dir)
+		return s.list(dir)
+	})
+}
+
+// listed begins the list that was asked for while one was under way.
+func (s *Session) listed(dir string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	reads := s.lists[dir]
+	if reads.next == nil {
+		delete(s.lists, dir)
+		return
+	}
+	reads.underWay, reads.next = reads.next, nil
+	reads.underWay.sendLocked(s)
 }
 
 // relist reads the queue for c, after its create was answered.
@@ -65,7 +111,7 @@ func (c *contender) relist(ctx context.Context) (*listing, error) {
 		if err != nil {
 			return nil, err
 		}
-		view, err := sendUnder(ctx, s, func() (*listing, error) { return s.list(c.queue.dir) }).wait(ctx)
+		view, err := s.joinList(c.queue.dir).wait(ctx)
 		switch {
 		case err == nil:
 			return view, nil

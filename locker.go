@@ -127,8 +127,13 @@ func (l *Locker) Do(ctx context.Context, fn func(ctx context.Context) error) (er
 	if err != nil {
 		return wrap("do", l.Path(), err)
 	}
+	returned := false
 	defer func() {
 		l.tenancy.end()
+		if !returned { // a panic is not to wait for ZooKeeper
+			h.sendRelease(ctx)
+			return
+		}
 		released := h.release(ctx)
 		switch {
 		case errors.Is(released, ErrLost) && err != nil:
@@ -137,7 +142,9 @@ func (l *Locker) Do(ctx context.Context, fn func(ctx context.Context) error) (er
 			err = wrap("do", l.Path(), released)
 		}
 	}()
-	return fn(h.under(ctx))
+	err = fn(h.under(ctx))
+	returned = true
+	return err
 }
 
 // Acquire takes the lock for whoever has the [Hold] that it returns. It waits as

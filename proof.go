@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"net"
 	"slices"
 	"time"
 
@@ -171,7 +172,9 @@ func (s *Session) prove(ctx context.Context, l *link, contenders []*contender) e
 	p := s.beginProof()
 	responses, err := send(s, func() ([]zk.MultiResponse, error) {
 		patience := time.AfterFunc(part(s.Timeout(), relayPart), func() {
-			s.log.Warn("zklock: the server does not answer, cutting the connection", "server", l.RemoteAddr())
+			if l.end(net.ErrClosed) {
+				s.log.Warn("zklock: the server does not answer, cutting the connection", "server", l.RemoteAddr())
+			}
 			l.Close()
 		})
 		defer patience.Stop()
@@ -195,14 +198,18 @@ func (s *Session) prove(ctx context.Context, l *link, contenders []*contender) e
 	return nil
 }
 
+// lasts tells whether ep's lease runs until the next proof. s.mu is held.
+func (s *Session) lasts(ep *epoch) bool {
+	return ep.runsAt(time.Now().Add(part(s.shortest, intervalPart)))
+}
+
 // secure puts c under the lease, with a proof of its own if the lease has run
 // out, as it does in a session that holds nothing, or would before the next proof.
 func (c *contender) secure(ctx context.Context) error {
 	s := c.queue.session
 	for try := 0; ; try++ {
 		s.mu.Lock()
-		untilProved := time.Now().Add(part(s.shortest, intervalPart))
-		cause, runs, doubted := c.cause, c.epoch.runsAt(untilProved), c.epoch.doubted
+		cause, runs, doubted := c.cause, s.lasts(c.epoch), c.epoch.doubted
 		if cause == nil && runs {
 			s.stake(c)
 		}
@@ -213,11 +220,7 @@ func (c *contender) secure(ctx context.Context) error {
 		if sleep(ctx, time.Until(doubted)) != nil {
 			return ended(ctx)
 		}
-		_, l, err := s.await(ctx, c.epoch.id)
-		if err != nil {
-			return err
-		}
-		if err := s.prove(ctx, l, []*contender{c}); err != nil && (ctx.Err() != nil || !transient(err)) {
+		if err := c.beginLease(ctx); err != nil && (ctx.Err() != nil || !transient(err)) {
 			return err
 		}
 		// A proof is of no use to who looks at the lease when that is over again.
@@ -225,6 +228,29 @@ func (c *contender) secure(ctx context.Context) error {
 			return ended(ctx)
 		}
 	}
+}
+
+// beginLease proves c, for the sake of the lease of all: one contender at a time
+// does, and who waited for another has what that has come to.
+func (c *contender) beginLease(ctx context.Context) error {
+	s := c.queue.session
+	select {
+	case s.beginner <- struct{}{}:
+		defer func() { <-s.beginner }()
+	case <-ctx.Done():
+		return ended(ctx)
+	}
+	s.mu.Lock()
+	begun := c.cause != nil || s.lasts(c.epoch) || time.Now().Before(c.epoch.doubted)
+	s.mu.Unlock()
+	if begun {
+		return nil
+	}
+	_, l, err := s.await(ctx, c.epoch.id)
+	if err != nil {
+		return err
+	}
+	return s.prove(ctx, l, []*contender{c})
 }
 
 // confirm proves c's hold once more.

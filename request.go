@@ -34,16 +34,20 @@ func (p *pending[T]) send(s *Session) {
 	if p.begun.Swap(true) {
 		return
 	}
-	if s.begin() {
-		go p.run(s)
-		return
-	}
-	p.err = ErrClosed
-	close(p.done)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	p.sendLocked(s)
 }
 
-func (p *pending[T]) run(s *Session) {
-	defer s.work.Done()
+// sendLocked sends what is sent in one place only. s.mu is held.
+func (p *pending[T]) sendLocked(s *Session) {
+	if !s.spawnLocked(p.fulfil) {
+		p.err = ErrClosed
+		close(p.done)
+	}
+}
+
+func (p *pending[T]) fulfil() {
 	p.value, p.err = p.request()
 	close(p.done)
 }

@@ -43,6 +43,7 @@ type Session struct {
 	epoch   *epoch        // nil when it has ended and no new one has begun
 	live    map[string]*contender
 	lines   lines
+	lists   map[string]*lists // by queue, of those that are being read
 	watches map[watchKey]*watch
 
 	removals []*removal // that wait to be carried out together
@@ -52,6 +53,7 @@ type Session struct {
 
 	// The lease and what stands under it; see stake.
 	staked   map[string]*contender
+	beginner chan struct{} // has a value while a contender begins the lease
 	shortest time.Duration // timeout negotiated in the ZooKeeper session's life
 	proving  bool          // keepProving runs
 	expiry   *time.Timer   // runs expire
@@ -129,13 +131,15 @@ func checkServers(servers []string, timeout time.Duration) error {
 
 func newSession(timeout time.Duration, options sessionOptions) *Session {
 	s := &Session{
-		log:     options.logger,
-		ids:     newIdentities(),
-		changed: make(chan struct{}),
-		live:    make(map[string]*contender),
-		lines:   lines{at: make(map[spot]*contender), length: make(map[string]int)},
-		watches: make(map[watchKey]*watch),
-		staked:  make(map[string]*contender),
+		log:      options.logger,
+		ids:      newIdentities(),
+		changed:  make(chan struct{}),
+		live:     make(map[string]*contender),
+		lists:    make(map[string]*lists),
+		lines:    lines{at: make(map[spot]*contender), length: make(map[string]int)},
+		watches:  make(map[watchKey]*watch),
+		staked:   make(map[string]*contender),
+		beginner: make(chan struct{}, 1),
 	}
 	s.ctx, s.cancel = context.WithCancelCause(context.Background())
 	s.timeout.Store(int64(timeout))

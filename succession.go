@@ -20,10 +20,31 @@ type spot struct {
 }
 
 // lines are the contenders of a session that may be followed, and how many each
-// queue has of them.
+// queue has of them and of those whose node is not known yet.
 type lines struct {
 	at     map[spot]*contender
 	length map[string]int
+}
+
+// comeIn counts c from before its create is sent, so that of many newcomers one
+// asks for a list. The session's mu is held.
+func (c *contender) comeIn() {
+	if c.queue.kind == Exclusive && c.entry.queues {
+		c.counted = true
+		c.queue.session.lines.length[c.queue.dir]++
+	}
+}
+
+// goOut undoes comeIn, once. The session's mu is held.
+func (c *contender) goOut() {
+	if !c.counted {
+		return
+	}
+	c.counted = false
+	length, dir := c.queue.session.lines.length, c.queue.dir
+	if length[dir]--; length[dir] == 0 {
+		delete(length, dir)
+	}
 }
 
 // lineUp adds c, whose node is known now, to those that may be followed. The
@@ -32,22 +53,16 @@ func (c *contender) lineUp() {
 	if c.queue.kind != Exclusive || c.cause != nil || !c.entry.queues {
 		return
 	}
-	l, here := &c.queue.session.lines, spot{c.queue.dir, c.sequence}
-	if l.at[here] == nil {
-		l.length[here.dir]++
-	}
-	l.at[here] = c
+	c.queue.session.lines.at[spot{c.queue.dir, c.sequence}] = c
 }
 
 // stepOut takes c out of the line. Who followed it and was not handed the lock
 // looks at the queue again. The session's mu is held.
 func (c *contender) stepOut() {
-	l, here := &c.queue.session.lines, spot{c.queue.dir, c.sequence}
-	if l.at[here] == c {
-		delete(l.at, here)
-		if l.length[here.dir]--; l.length[here.dir] == 0 {
-			delete(l.length, here.dir)
-		}
+	c.goOut()
+	at, here := c.queue.session.lines.at, spot{c.queue.dir, c.sequence}
+	if at[here] == c {
+		delete(at, here)
 	}
 	if next := c.successor; next != nil {
 		c.successor = nil
@@ -55,12 +70,12 @@ func (c *contender) stepOut() {
 	}
 }
 
-// inLine tells whether contenders of this session stand in q, so that a newcomer
-// is likely to come right behind one of them and needs no list.
+// inLine tells whether other contenders of this session stand in q, so that a
+// newcomer is likely to come right behind one of them and needs no list.
 func (q *queue) inLine() bool {
 	q.session.mu.Lock()
 	defer q.session.mu.Unlock()
-	return q.session.lines.length[q.dir] > 0
+	return q.session.lines.length[q.dir] > 1
 }
 
 // followNext makes c the successor of the contender of this session, if there is
