@@ -187,7 +187,7 @@ func TestWhatTheCallsOfALockerWithoutOwnerComeTo(t *testing.T) {
 		Lock          | ok        | waits  | waits     | waits     | waits     | waits  | waits          | !closed      | waits
 		LockContext   | ok        | waits  | waits     | waits     | waits     | waits  | waits          | closed       | waits
 		TryLock       | true      | false  | false     | false     | false     | false  | false          | false        | false
-		TryLockFor 0  | true      | false  | false     | false     | false     | false  | false          | false        | false
+		TryLockFor 0  | true      | false  | false     | false     | false     | false  | false          | closed       | false
 		TryLockFor    | true      | false  | false     | false     | false     | false  | false          | closed       | false
 		Acquire       | ok        | waits  | waits     | waits     | waits     | ok     | ok             | closed       | waits
 		TryAcquire    | ok        | locked | locked    | locked    | locked    | ok     | ok             | closed       | waits

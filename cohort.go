@@ -115,7 +115,7 @@ func (t *cohort) quit(ctx context.Context, m *member, place *list.Element) error
 	if m.hold != nil {
 		m.hold.leave()
 	}
-	return timedOut(ended(ctx))
+	return timedOut(ctx, ended(ctx))
 }
 
 // fetch stands in the queue for the cohort, whose node the one that it gets is.

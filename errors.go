@@ -43,8 +43,11 @@ type Error struct {
 }
 
 func (e *Error) Error() string {
-	cause := strings.TrimPrefix(e.Err.Error(), "zklock: ")
-	return fmt.Sprintf("zklock: %s %s: %s", e.Op, e.Path, cause)
+	what := e.Op
+	if e.Path != "" {
+		what += " " + e.Path
+	}
+	return fmt.Sprintf("zklock: %s: %s", what, strings.ReplaceAll(e.Err.Error(), "zklock: ", ""))
 }
 
 func (e *Error) Unwrap() error { return e.Err }
@@ -64,7 +67,7 @@ func wrap(op, path string, err error) error {
 func ended(ctx context.Context) error {
 	err, cause := ctx.Err(), context.Cause(ctx)
 	switch {
-	case cause == ErrClosed: // the session's own, under which work is done for a caller
+	case cause == errClosing: // the session's own, under which work is done for a caller
 		return ErrClosed
 	case cause == nil || errors.Is(err, cause):
 		return err
@@ -72,10 +75,13 @@ func ended(ctx context.Context) error {
 	return fmt.Errorf("%w: %w", err, cause)
 }
 
+// errClosing ends a session's ctx: ErrClosed may be the cause of a caller's, too.
+var errClosing = errors.New("zklock: session is being closed")
+
 // timedOut adds to the error of a call that had to stand in the queue that the
-// lock is taken, if its deadline ended it.
-func timedOut(err error) error {
-	if errors.Is(err, context.DeadlineExceeded) {
+// lock is taken, if ctx's deadline ended it.
+func timedOut(ctx context.Context, err error) error {
+	if errors.Is(ctx.Err(), context.DeadlineExceeded) && errors.Is(err, context.DeadlineExceeded) {
 		return fmt.Errorf("%w: %w", ErrLocked, err)
 	}
 	return err

@@ -59,7 +59,7 @@ func (h *Hold) Err() error {
 // reentry returns why the hold's owner cannot lock once more, nil if it can.
 func (h *Hold) reentry() error {
 	err := h.Err()
-	if err == ErrReleased { // by Session.Close: the owner would have no hold
+	if err == ErrReleased && h.contender.whyGone() == ErrClosed {
 		return ErrClosed
 	}
 	return err

@@ -2,7 +2,6 @@ package zklock
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"sync"
 
@@ -104,10 +103,10 @@ func (l *Locker) unlockSlow(endTenancy func()) {
 
 func (l *Locker) misuse() error {
 	self := goid.Get()
-	if owner := l.owner.Load(); owner != nobody {
+	if owner := l.owner.Load(); owner > nobody {
 		return fmt.Errorf("goroutine %d owns it, and the caller is goroutine %d: %w", owner, self, ErrNotHeld)
 	}
-	return fmt.Errorf("it is not locked (the caller is goroutine %d): %w", self, ErrNotHeld)
+	return fmt.Errorf("no goroutine owns it (the caller is goroutine %d): %w", self, ErrNotHeld)
 }
 
 // Do runs fn while it holds the lock: it takes it as [Locker.LockContext] does,
@@ -136,9 +135,9 @@ func (l *Locker) Do(ctx context.Context, fn func(ctx context.Context) error) (er
 		}
 		released := h.release(ctx)
 		switch {
-		case errors.Is(released, ErrLost) && err != nil:
+		case released == ErrLost && err != nil: // not ctx's cause, which may be another lock's
 			err = wrap("do", l.Path(), fmt.Errorf("%w; it ended with: %w", ErrLost, err))
-		case errors.Is(released, ErrLost), err == nil && ctx.Err() == nil:
+		case released == ErrLost, err == nil && ctx.Err() == nil:
 			err = wrap("do", l.Path(), released)
 		}
 	}()

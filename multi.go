@@ -85,6 +85,9 @@ func (m *MultiLocker) TryLockFor(ctx context.Context, d time.Duration) (bool, er
 // starts over if one was lost while the others were waited for. What was held
 // before this call stays lost, as in a Locker.
 func (m *MultiLocker) all(take func(*Locker) error) error {
+	if len(m.lockers) == 0 {
+		panic("zklock: a MultiLocker is made by NewMulti")
+	}
 	for {
 		err := m.each(take)
 		if err != nil || m.err() == nil {

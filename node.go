@@ -25,7 +25,13 @@ const (
 	Permit                // one permit of a semaphore
 )
 
-func (k Kind) String() string { return [...]string{"exclusive", "write", "read", "permit"}[k] }
+func (k Kind) String() string {
+	names := [...]string{"exclusive", "write", "read", "permit"}
+	if k < 0 || int(k) >= len(names) {
+		return fmt.Sprintf("Kind(%d)", int(k))
+	}
+	return names[k]
+}
 
 // markers are what a contender's name carries before its sequence: Curator's,
 // one for each kind of lock node in that order, then kazoo's.

@@ -55,6 +55,9 @@ func WithAuth(scheme string, credentials []byte) SessionOption {
 // WithTLS encrypts every connection. An empty ServerName is filled in with the
 // host of the server that is dialled.
 func WithTLS(config *tls.Config) SessionOption {
+	if config == nil { // as in crypto/tls
+		config = new(tls.Config)
+	}
 	return func(o *sessionOptions) { o.tls = config }
 }
 

@@ -52,7 +52,7 @@ var errSizes = errors.New("the sizes differ")
 // All who use the semaphore have to say the same size: see [Semaphore.Acquire].
 func NewSemaphore(s *Session, path string, size int, opts ...Option) (*Semaphore, error) {
 	if size < 1 {
-		return nil, wrap("new semaphore", path, fmt.Errorf("size %d: it must be at least 1", size))
+		return nil, wrap("new", path, fmt.Errorf("size %d: it must be at least 1", size))
 	}
 	q, o, err := newQueue(s, path, Exclusive, opts)
 	if err != nil {
@@ -62,7 +62,7 @@ func NewSemaphore(s *Session, path string, size int, opts ...Option) (*Semaphore
 	turns.dir, permits.dir = join(path, locksName), join(path, leasesName)
 	turns.trace = nil // the caller asked for permits, not for a turn
 	if err := o.tooLong(permits.dir); err != nil {
-		return nil, wrap("new semaphore", path, err)
+		return nil, wrap("new", path, err)
 	}
 	most := min(maxPermits, maxFrame/o.createSize(permits.dir))
 	return &Semaphore{path: path, size: size, turns: &turns, permits: &permits, most: most}, nil
@@ -152,7 +152,7 @@ func (s *Semaphore) wait(ctx context.Context, turn *Hold, out *watch) error {
 	case <-s.turns.session.Done():
 		return ErrClosed
 	case <-ctx.Done():
-		return timedOut(ended(ctx))
+		return timedOut(ctx, ended(ctx))
 	}
 }
 

@@ -232,7 +232,7 @@ func (s *Session) shutDown() {
 	l, id := s.link, s.id
 	s.broadcast()
 	s.mu.Unlock()
-	s.cancel(ErrClosed)
+	s.cancel(errClosing)
 	for _, h := range released {
 		if h.history.released() {
 			h.history.tell()

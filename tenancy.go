@@ -40,6 +40,7 @@ func (t *tenancy) take(ctx context.Context) (*Hold, error) {
 			return h, nil
 		}
 		lost := h.Err()
+		h.expose() // nobody has owned it: there is nothing to retain
 		h.leave()
 		if entered {
 			t.end()
@@ -48,7 +49,7 @@ func (t *tenancy) take(ctx context.Context) (*Hold, error) {
 		case errors.Is(lost, ErrReleased):
 			return nil, a.failed(ErrClosed)
 		case ctx.Err() != nil:
-			return nil, a.failed(timedOut(ended(ctx)))
+			return nil, a.failed(timedOut(ctx, ended(ctx)))
 		}
 	}
 }
@@ -61,6 +62,7 @@ func (t *tenancy) tryTake(ctx context.Context) (*Hold, error) {
 		return nil, a.failed(err)
 	}
 	if !t.shares.TryAcquire(t.share) {
+		h.expose()
 		h.leave()
 		return nil, a.failed(ErrLocked)
 	}

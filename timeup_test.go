@@ -10,17 +10,20 @@ func TestTheTimeGivenToATryIsToldApartFromItsCtxs(t *testing.T) {
 	cancel()
 	expired, cancel := context.WithTimeout(t.Context(), 0)
 	defer cancel()
+	given, cancel := context.WithTimeoutCause(t.Context(), 0, errTimeIsUp)
+	defer cancel()
 	for name, c := range map[string]struct {
 		ctx  context.Context
 		err  error
 		isUp bool
 	}{
-		"the time given":                          {t.Context(), context.DeadlineExceeded, true},
-		"the time given, and ctx ends meanwhile":  {canceled, context.DeadlineExceeded, true},
-		"ctx's own deadline":                      {expired, context.DeadlineExceeded, false},
-		"ctx is cancelled":                        {canceled, context.Canceled, false},
-		"the lock is taken":                       {t.Context(), ErrLocked, true},
-		"the lock is taken, and ctx is cancelled": {canceled, ErrLocked, false},
+		"the time given":                           {t.Context(), ended(given), true},
+		"the time given, and ctx ends meanwhile":   {canceled, ended(given), true},
+		"ctx is cancelled by a deadline elsewhere": {canceled, context.DeadlineExceeded, false},
+		"ctx's own deadline":                       {expired, context.DeadlineExceeded, false},
+		"ctx is cancelled":                         {canceled, context.Canceled, false},
+		"the lock is taken":                        {t.Context(), ErrLocked, true},
+		"the lock is taken, and ctx is cancelled":  {canceled, ErrLocked, false},
 	} {
 		if got := timeIsUp(c.ctx, c.err); got != c.isUp {
 			t.Errorf("%s: %v", name, got)

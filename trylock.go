@@ -55,7 +55,7 @@ func tryFor(ctx context.Context, d time.Duration, once, wait func(context.Contex
 	case d <= 0:
 		err = once(ctx)
 	default:
-		timed, cancel := context.WithTimeout(ctx, d)
+		timed, cancel := context.WithTimeoutCause(ctx, d, errTimeIsUp)
 		defer cancel()
 		err = wait(timed)
 	}
@@ -68,15 +68,16 @@ func tryFor(ctx context.Context, d time.Duration, once, wait func(context.Contex
 // timeIsUp tells whether err of a try says no more than that the lock was not to
 // be had in time: in the time given, not in ctx's.
 func timeIsUp(ctx context.Context, err error) bool {
-	if errors.Is(err, context.DeadlineExceeded) {
-		return !errors.Is(ctx.Err(), context.DeadlineExceeded)
-	}
-	return ctx.Err() == nil && errors.Is(err, ErrLocked)
+	return errors.Is(err, errTimeIsUp) || ctx.Err() == nil && errors.Is(err, ErrLocked)
 }
+
+// errTimeIsUp is why the ctx of a try ends after the time given, whatever the cause of
+// the caller's ctx.
+var errTimeIsUp = errors.New("zklock: the time is up")
 
 // tryTake is take without waiting for another owner, here or elsewhere.
 func (l *Locker) tryTake(ctx context.Context) (*Hold, error) {
-	if l.owner.Load() != nobody {
+	if l.owner.Load() != nobody && l.queue.session.ctx.Err() == nil {
 		return nil, l.queue.attempt(ctx).failed(ErrLocked)
 	}
 	return l.tenancy.tryTake(ctx)

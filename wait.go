@@ -11,7 +11,7 @@ func (c *contender) wait(ctx context.Context, view *listing) (*Hold, error) {
 	if view == nil {
 		if turn := c.followSoon(); turn != nil {
 			if h, err := c.awaitTurn(ctx, turn); h != nil || err != nil {
-				return h, timedOut(err)
+				return h, timedOut(ctx, err)
 			}
 		}
 	}
@@ -35,7 +35,7 @@ func (c *contender) wait(ctx context.Context, view *listing) (*Hold, error) {
 		case errors.Is(err, errStale):
 			continue
 		case behind:
-			err = timedOut(err)
+			err = timedOut(ctx, err)
 		}
 		if h != nil || err != nil {
 			return h, err
