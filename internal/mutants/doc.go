@@ -5,6 +5,7 @@
 // with another in its place, which the go command compiles by -overlay. Each old
 // text must occur exactly once, so that the table stays true as the code changes.
 //
-// A mutant that joins a list which was sent before its create was answered, and
-// by another, is not among them: no two contenders share a list.
+// A mutant that joins a list which was sent before it asked is not among them. It
+// costs a place in the queue, which the simulation does not judge: a test of the
+// library's, TestAListIsSharedByThoseWhoAskedBeforeItWasSentAndByNobodyElse, finds it.
 package mutants
