@@ -67,6 +67,11 @@ type lists struct{ underWay, next *pending[*listing] }
 func (s *Session) joinList(dir string) *pending[*listing] {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if s.closed {
+		refused := s.newList(dir)
+		refused.sendLocked(s)
+		return refused
+	}
 	reads := s.lists[dir]
 	if reads == nil {
 		reads = &lists{underWay: s.newList(dir)}

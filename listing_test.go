@@ -1,47 +1,82 @@
 package zklock
 
 import (
+	"context"
 	"testing"
 	"testing/synctest"
 	"time"
 
-	"github.com/go-zookeeper/zk"
-	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/zklock/zklock/zktest"
 )
 
-// A list that was under way before may be older than the caller's own node.
-func TestAListIsSharedByThoseWhoAskedBeforeItWasSentAndByNobodyElse(t *testing.T) {
+// Who is between two looks at its session while that closes asks for a list of a
+// closed session, and shares it with others.
+func TestNobodyWaitsForAListOfAClosedSession(t *testing.T) {
+	for name, underWay := range map[string]bool{"idle": false, "while a list is under way": true} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				server := zktest.NewServer(t)
+				s, err := Connect(t.Context(), []string{server.PipeAddr()}, 20*time.Second, WithDialer(server.Dial))
+				require.NoError(t, err)
+				var asked []*pending[*listing]
+				if underWay {
+					held := server.HoldReply(zktest.OpGetChildren2)
+					defer held.Release()
+					first := s.joinList("/lock")
+					asked = append(asked, s.joinList("/lock"))
+					require.NotSame(t, first, asked[0])
+					<-held.Struck()
+				}
+				s.Close()
+				for range 3 {
+					asked = append(asked, s.joinList("/lock"))
+				}
+				ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+				defer cancel()
+				for _, list := range asked {
+					_, err := list.wait(ctx)
+					require.ErrorIs(t, err, ErrClosed)
+				}
+			})
+		})
+	}
+}
+
+// The list that is under way may show the queue as it was before.
+func TestAListThatIsSharedIsNoOlderThanTheCallForIt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := zktest.NewServer(t)
-		connect := func() *Session {
-			s, err := Connect(t.Context(), []string{server.PipeAddr()}, 20*time.Second, WithDialer(server.Dial))
-			require.NoError(t, err)
-			t.Cleanup(func() { s.Close() })
-			return s
-		}
-		s, other := connect(), connect()
-		_, err := other.conn.Create("/queue", nil, 0, zk.WorldACL(zk.PermAll))
+		s, err := Connect(t.Context(), []string{server.PipeAddr()}, 20*time.Second, WithDialer(server.Dial))
+		require.NoError(t, err)
+		defer s.Close()
+		l, err := New(s, "/lock")
+		require.NoError(t, err)
+		h, err := l.Acquire(t.Context())
 		require.NoError(t, err)
 
 		held := server.HoldReply(zktest.OpGetChildren2)
-		first := s.joinList("/queue")
+		before := s.joinList("/lock")
 		<-held.Struck()
-		_, err = other.conn.Create("/queue/node", nil, 0, zk.WorldACL(zk.PermAll))
+		other, err := Connect(t.Context(), []string{server.PipeAddr()}, 20*time.Second, WithDialer(server.Dial))
 		require.NoError(t, err)
-		second, third := s.joinList("/queue"), s.joinList("/queue")
-		assert.Same(t, second, third)
-		held.Release()
-
-		before, err := first.wait(t.Context())
+		defer other.Close()
+		second, err := New(other, "/lock")
 		require.NoError(t, err)
-		assert.Empty(t, before.names)
-		after, err := second.wait(t.Context())
-		require.NoError(t, err)
-		assert.Equal(t, []string{"node"}, after.names)
+		go second.Acquire(t.Context())
 		synctest.Wait()
-		assert.Empty(t, s.lists)
+		after := []*pending[*listing]{s.joinList("/lock"), s.joinList("/lock")}
+		require.Same(t, after[0], after[1])
+		held.Release()
+		old, err := before.wait(t.Context())
+		require.NoError(t, err)
+		require.Len(t, old.names, 1)
+		fresh, err := after[0].wait(t.Context())
+		require.NoError(t, err)
+		require.Len(t, fresh.names, 2)
+		synctest.Wait()
+		require.Empty(t, s.lists)
+		require.NoError(t, h.Release(t.Context()))
 	})
 }
