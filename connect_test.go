@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http/httptest"
+	"os"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -222,5 +223,24 @@ func TestConnectEndsWithItsContextWhileItLogsIn(t *testing.T) {
 		_, err := zklock.Connect(ctx, []string{b.server.PipeAddr()}, longSession, zklock.WithDialer(b.server.Dial), login("ann"))
 		require.ErrorIs(t, err, context.DeadlineExceeded)
 		require.InDelta(t, limit, time.Since(began), float64(limit/100))
+	})
+}
+
+// A dial and its TLS handshake have an eighth of the session timeout at first.
+func TestAServerThatIsSlowToReachIsReachedInTheEnd(t *testing.T) {
+	inBubble(t, func(t *testing.T, b *bubble) {
+		const limit, slow = 2 * time.Second, 260 * time.Millisecond
+		ctx, cancel := context.WithTimeout(t.Context(), 10*limit)
+		defer cancel()
+		s, err := zklock.Connect(ctx, []string{b.server.PipeAddr()}, limit,
+			zklock.WithDialer(func(network, address string, timeout time.Duration) (net.Conn, error) {
+				time.Sleep(min(timeout, slow))
+				if timeout < slow {
+					return nil, os.ErrDeadlineExceeded
+				}
+				return b.server.Dial(network, address, timeout)
+			}))
+		require.NoError(t, err)
+		require.NoError(t, s.Close())
 	})
 }

@@ -3,7 +3,10 @@ package zklock_test
 import (
 	"context"
 	"errors"
+	"runtime"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/go-zookeeper/zk"
 	"github.com/stretchr/testify/require"
@@ -155,4 +158,43 @@ func TestAFencedWriteIsRefusedAfterTheLoss(t *testing.T) {
 	require.NoError(t, h.Release(t.Context()))
 	err = pay(s.Conn(), "0")
 	require.True(t, errors.Is(err, zk.ErrNoNode) || errors.Is(err, zk.ErrBadVersion), "after a release too, though another owner has the node: %v", err)
+}
+
+// A panic, or the end of a goroutine, that stayed inside Do during an outage would
+// be seen by nobody.
+func TestWhatEndsTheFunctionOfDoDoesNotWaitForAConnection(t *testing.T) {
+	for name, end := range map[string]func(){
+		"a panic":                 func() { panic("the job broke") },
+		"the goroutine's own end": runtime.Goexit,
+	} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, func(t *testing.T, b *bubble) {
+				l := b.locker(b.session("worker"))
+				working, outage, ended := make(chan struct{}), make(chan struct{}), make(chan struct{})
+				go func() {
+					defer close(ended)
+					defer func() { _ = recover() }()
+					_ = l.Do(context.Background(), func(context.Context) error {
+						close(working)
+						<-outage
+						end()
+						return nil
+					})
+				}()
+				<-working
+				b.server.Refuse(true)
+				b.server.Cut()
+				synctest.Wait()
+				began := time.Now()
+				close(outage)
+				receive(t, ended, "the end of the goroutine")
+				require.Less(t, time.Since(began), prompt)
+				require.Equal(t, 1, b.queue())
+				b.server.Refuse(false)
+				eventually(t, "the lock to be free", func() bool { return b.queue() == 0 })
+				require.True(t, l.TryLock(), "the process has it no more either")
+				l.Unlock()
+			})
+		})
+	}
 }

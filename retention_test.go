@@ -6,6 +6,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/go-zookeeper/zk"
 	"github.com/stretchr/testify/require"
 
 	"github.com/zklock/zklock"
@@ -169,6 +170,21 @@ func TestARetainedLockIsNotTakenAgainWithoutALease(t *testing.T) {
 		l.Lock()
 		require.NotEqual(t, node, l.Held().Node())
 		l.Unlock()
+	})
+}
+
+// Nobody uses the path any more, and a watch that is never told of anything stays
+// for as long as the session.
+func TestALockThatIsKeptNoLongerLeavesNoWatch(t *testing.T) {
+	inBubble(t, func(t *testing.T, b *bubble) {
+		s := b.session("worker")
+		_, err := s.Conn().Create(b.path, nil, zk.FlagPersistent, zk.WorldACL(zk.PermAll))
+		require.NoError(t, err)
+		b.retained(s)
+		require.Contains(t, b.server.Watches(), b.path)
+		time.Sleep(2 * kept)
+		require.Zero(t, b.queue())
+		require.Empty(t, b.server.Watches())
 	})
 }
 
