@@ -7,5 +7,5 @@
 //
 // A mutant that joins a list which was sent before it asked is not among them. It
 // costs a place in the queue, which the simulation does not judge: a test of the
-// library's, TestAListIsSharedByThoseWhoAskedBeforeItWasSentAndByNobodyElse, finds it.
+// library's, TestAListThatIsSharedIsNoOlderThanTheCallForIt, finds it.
 package mutants
