@@ -35,6 +35,7 @@ func TestAConnectionThatIsCutForManyProofsIsToldOfOnce(t *testing.T) {
 		<-carrier.down
 		s.Close()
 		proofs.Wait()
+		synctest.Wait()
 		require.Equal(t, 1, strings.Count(log.String(), "cutting the connection"))
 	})
 }
