@@ -82,7 +82,7 @@ func (d *dialer) patience(n int64) time.Duration {
 
 // round tells in which round of the servers the nth attempt is.
 func (d *dialer) round(n int64) int64 {
-	return (n - 1) / int64(max(d.hosts.Len(), 1))
+	return max(n-1, 0) / int64(max(d.hosts.Len(), 1))
 }
 
 // served notes that a server has served a request.
