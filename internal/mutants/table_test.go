@@ -93,7 +93,7 @@ var all = []mutant{
 		{"trylock.go", "err = wait(timed)", "_, err = timed, ErrLocked"},
 	}},
 	{"TryLockFor waits too long", []edit{
-		{"trylock.go", "context.WithTimeout(ctx, d)", "context.WithTimeout(ctx, d+time.Second)"},
+		{"trylock.go", "context.WithTimeoutCause(ctx, d, errTimeIsUp)", "context.WithTimeoutCause(ctx, d+time.Second, errTimeIsUp)"},
 	}},
 	{"a lock that is given back was lost", []edit{
 		{"context.go", "err = h.release(ctx)", "h.release(ctx)\n\t\terr = ErrLost"},
