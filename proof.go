@@ -184,21 +184,28 @@ func (s *Session) prove(ctx context.Context, l *link, contenders []*contender) e
 		return s.conn.Multi(checks...)
 	}).wait(ctx)
 	told := len(responses) > 0 && (errors.Is(err, zk.ErrNoNode) || errors.Is(err, zk.ErrNoAuth))
-	if err != nil && !told {
+	switch {
+	case told:
+		s.refused(contenders, responses)
+	case err != nil:
 		return err
 	}
-	s.mu.Lock()
-	for i, r := range responses {
-		switch {
-		case errors.Is(r.Error, zk.ErrNoNode):
-			contenders[i].vanish(errNodeDeleted)
-		case errors.Is(r.Error, zk.ErrNoAuth):
-			contenders[i].vanish(fmt.Errorf("the ACL of %s does not let this session read it, so that it cannot be proved: %w", contenders[i].node, r.Error))
-		}
-	}
-	s.mu.Unlock()
 	s.proven(p)
 	return nil
+}
+
+// refused ends the contenders whose nodes a proof did not find, or may not see.
+func (s *Session) refused(contenders []*contender, responses []zk.MultiResponse) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for i, r := range responses {
+		switch c := contenders[i]; {
+		case errors.Is(r.Error, zk.ErrNoNode):
+			c.vanish(errNodeDeleted)
+		case errors.Is(r.Error, zk.ErrNoAuth):
+			c.vanish(fmt.Errorf("the ACL of %s does not let this session read it, so that it cannot be proved: %w", c.node, r.Error))
+		}
+	}
 }
 
 // lasts tells whether ep's lease runs until the next proof. s.mu is held.
@@ -249,21 +256,20 @@ func (c *contender) beginLease(ctx context.Context) error {
 	if begun {
 		return nil
 	}
+	return c.prove(ctx)
+}
+
+// confirm proves c's hold once more.
+func (c *contender) confirm(ctx context.Context) error {
+	return c.queue.session.persist(ctx, func() error { return c.prove(ctx) })
+}
+
+// prove proves c alone, as soon as its session has a connection.
+func (c *contender) prove(ctx context.Context) error {
+	s := c.queue.session
 	_, l, err := s.await(ctx, c.epoch.id)
 	if err != nil {
 		return err
 	}
 	return s.prove(ctx, l, []*contender{c})
-}
-
-// confirm proves c's hold once more.
-func (c *contender) confirm(ctx context.Context) error {
-	s := c.queue.session
-	return s.persist(ctx, func() error {
-		_, l, err := s.await(ctx, c.epoch.id)
-		if err != nil {
-			return err
-		}
-		return s.prove(ctx, l, []*contender{c})
-	})
 }

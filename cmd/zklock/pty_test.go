@@ -82,6 +82,20 @@ func (c *console) keyUntil(key, text string) {
 	c.expect(text)
 }
 
+// stopAndGoOn stops the job in the foreground, a zklock run, and continues it, so
+// many times.
+func (c *console) stopAndGoOn(times int) {
+	c.t.Helper()
+	for range times {
+		// The shell says that it continues a job before it does: a key that comes
+		// in between may find nobody.
+		c.keyUntil(ctrlZ, "Stopped")
+		c.expect(prompt)
+		c.enter("fg")
+		c.expect("zklock run")
+	}
+}
+
 // enter types a line.
 func (c *console) enter(line string) {
 	c.t.Helper()

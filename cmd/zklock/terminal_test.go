@@ -42,14 +42,7 @@ func TestCtrlZStopsTheJobAndFgContinuesIt(t *testing.T) {
 	c := newConsole(at)
 	c.enter(`zklock run $P -- sh -c 'echo "in"; read x; echo "got:$x"'`)
 	c.expect("in\r\n")
-	for range 2 {
-		// The shell says that it continues a job before it does: a key that comes
-		// in between may find nobody.
-		c.keyUntil(ctrlZ, "Stopped")
-		c.expect(prompt)
-		c.enter("fg")
-		c.expect("zklock run")
-	}
+	c.stopAndGoOn(2)
 	c.enter("a line")
 	c.expect("got:a line")
 	c.expect(prompt)
@@ -63,12 +56,7 @@ func TestARunInsideARunStopsAndGoesOnAsOneJob(t *testing.T) {
 	c := newConsole(at)
 	c.enter(`zklock run $P -- zklock run $P-inner -- sh -c 'echo "in"; read x; echo "got:$x"'`)
 	c.expect("in\r\n")
-	for range 2 {
-		c.keyUntil(ctrlZ, "Stopped")
-		c.expect(prompt)
-		c.enter("fg")
-		c.expect("zklock run")
-	}
+	c.stopAndGoOn(2)
 	c.enter("a line")
 	c.expect("got:a line")
 	c.expect(prompt)
