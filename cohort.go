@@ -74,10 +74,10 @@ func (t *cohort) acquire(ctx context.Context, a *attempt) (*Hold, error) {
 	}
 	switch {
 	case ctx.Err() != nil:
-		m.hold.leave()
+		m.hold.leave(nil)
 		return nil, ended(ctx)
 	case !m.hold.Valid():
-		m.hold.leave()
+		m.hold.leave(nil)
 		return t.acquire(ctx, a)
 	}
 	a.acquired(m.hold)
@@ -113,7 +113,7 @@ func (t *cohort) quit(ctx context.Context, m *member, place *list.Element) error
 	}
 	s.mu.Unlock()
 	if m.hold != nil {
-		m.hold.leave()
+		m.hold.leave(nil)
 	}
 	return timedOut(ctx, ended(ctx))
 }

@@ -34,8 +34,7 @@ func (l *Locker) unlock(ctx context.Context, endTenancy func()) error {
 	case h == nil:
 		err = l.misuse()
 	case outermost:
-		endTenancy()
-		err = h.release(ctx)
+		err = h.release(ctx, endTenancy)
 	case h.state.Load() == holdLost:
 		err = ErrLost
 	}

@@ -1,12 +1,14 @@
 package zklock
 
 import (
+	"context"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	"golang.org/x/sync/semaphore"
 
 	"github.com/zklock/zklock/zktest"
 )
@@ -48,8 +50,8 @@ func loseOnTheWay(t *testing.T, lose func(*contender), opts ...Option) {
 
 	s.mu.Lock()
 	c, heir := h.contender, h.contender.successor
+	h.end(holdReleased)
 	if c.cohort != nil && c.cohort.passOn(c) {
-		h.end(holdReleased)
 		heir = c
 	} else {
 		c.leaveLocked()
@@ -63,4 +65,50 @@ func loseOnTheWay(t *testing.T, lose func(*contender), opts ...Option) {
 	require.NotSame(t, handed, next)
 	require.True(t, next.Valid(), "a call that returns success holds the lock at that moment")
 	require.NoError(t, next.Release(t.Context()))
+}
+
+// Who waits for an owner that has lost the lock goes on when that gives its share of
+// the tenancy back, and is not to see its hold alive.
+func TestAShareOfTheTenancyIsGivenBackWhenTheHoldHasEnded(t *testing.T) {
+	server := zktest.NewServer(t)
+	s, err := Connect(t.Context(), []string{server.Addr()}, 20*time.Second)
+	require.NoError(t, err)
+	defer s.Close()
+	l, err := New(s, "/lock")
+	require.NoError(t, err)
+	rw, err := NewRW(s, "/rw")
+	require.NoError(t, err)
+	ended := 0
+	watch := func(h *Hold, shares *semaphore.Weighted) {
+		h.whenEnded(func(error) {
+			ended++
+			assert.False(t, shares.TryAcquire(allShares))
+		})
+	}
+	ways := []func(){
+		func() { l.Lock(); watch(l.Held(), l.shares); l.Unlock() },
+		func() { l.Lock(); watch(l.Held(), l.shares); assert.NoError(t, l.UnlockContext(t.Context())) },
+		func() {
+			assert.NoError(t, l.Do(t.Context(), func(ctx context.Context) error { watch(HoldFrom(ctx), l.shares); return nil }))
+		},
+		func() {
+			defer func() { assert.Equal(t, "fn", recover()) }()
+			_ = l.Do(t.Context(), func(ctx context.Context) error { watch(HoldFrom(ctx), l.shares); panic("fn") })
+		},
+		func() { rw.Lock(); watch(rw.Held(), rw.write.shares); rw.Unlock() },
+		func() { rw.RLock(); watch(rw.RHeld(), rw.write.shares); rw.RUnlock() },
+		func() {
+			rw.RLock()
+			watch(rw.RHeld(), rw.write.shares)
+			assert.NoError(t, rw.RUnlockContext(t.Context()))
+		},
+	}
+	for _, way := range ways {
+		way()
+		require.True(t, l.shares.TryAcquire(allShares))
+		l.shares.Release(allShares)
+		require.True(t, rw.write.shares.TryAcquire(allShares))
+		rw.write.shares.Release(allShares)
+	}
+	require.Equal(t, len(ways), ended)
 }

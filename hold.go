@@ -131,11 +131,12 @@ func (h *Hold) Check() *zk.CheckVersionRequest {
 // Release again returns nil again, and so does it after [Session.Close]; of a
 // hold that was lost it returns [ErrLost].
 func (h *Hold) Release(ctx context.Context) error {
-	return wrap("release", h.contender.queue.path, h.release(ctx))
+	return wrap("release", h.contender.queue.path, h.release(ctx, nil))
 }
 
-func (h *Hold) release(ctx context.Context) error {
-	r, err := h.leave()
+// release is Release that calls then as leave does.
+func (h *Hold) release(ctx context.Context, then func()) error {
+	r, err := h.leave(then)
 	if r == nil {
 		return err
 	}
@@ -150,25 +151,26 @@ func (h *Hold) release(ctx context.Context) error {
 	}
 }
 
-// leave ends the hold and has its node deleted. The removal is nil if there is
-// none to wait for: the hold was lost, or ended with its session, or its node
-// went on to another owner.
-func (h *Hold) leave() (*removal, error) {
+// leave ends the hold, calls then unless that is nil, and has the node deleted, in
+// this order: nobody is to see the next hold, or what the owner had besides this
+// one, while this one lives. The removal is nil if there is none to wait for: the
+// hold was lost, or ended with its session, or its node went on to another owner.
+func (h *Hold) leave(then func()) (*removal, error) {
 	c := h.contender
 	s := c.queue.session
 	s.mu.Lock()
-	if h.state.Load() == holdLost {
-		s.mu.Unlock()
-		return nil, ErrLost
+	first := h.end(holdReleased)
+	if then != nil {
+		then()
 	}
-	first := h.Err() == nil
-	if first && c.cohort != nil && c.cohort.passOn(c) {
-		h.end(holdReleased)
-	} else if first {
+	if first && (c.cohort == nil || !c.cohort.passOn(c)) {
 		c.leaveLocked()
 	}
 	r := c.leaving
 	s.mu.Unlock()
+	if h.state.Load() == holdLost {
+		return nil, ErrLost
+	}
 	if first && h.history.released() {
 		h.history.tell()
 	}
@@ -178,9 +180,9 @@ func (h *Hold) leave() (*removal, error) {
 // sendRelease gives the lock back without waiting for ZooKeeper: it returns when
 // the delete has been written to the connection, behind which every later
 // request of this session stands, when it has to wait for a connection, or when
-// ctx ends.
-func (h *Hold) sendRelease(ctx context.Context) {
-	r, _ := h.leave()
+// ctx ends. It calls then as leave does.
+func (h *Hold) sendRelease(ctx context.Context, then func()) {
+	r, _ := h.leave(then)
 	if r == nil || r.link == nil || !r.link.serving.Load() {
 		return // nothing is written before a new connection has logged in
 	}

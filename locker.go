@@ -96,8 +96,7 @@ func (l *Locker) unlockSlow(endTenancy func()) {
 	case h == nil:
 		panic(wrap("unlock", l.Path(), l.misuse()))
 	case outermost:
-		endTenancy()
-		h.sendRelease(context.Background())
+		h.sendRelease(context.Background(), endTenancy)
 	}
 }
 
@@ -128,12 +127,11 @@ func (l *Locker) Do(ctx context.Context, fn func(ctx context.Context) error) (er
 	}
 	returned := false
 	defer func() {
-		l.tenancy.end()
 		if !returned { // a panic is not to wait for ZooKeeper
-			h.sendRelease(ctx)
+			h.sendRelease(ctx, l.tenancy.end)
 			return
 		}
-		released := h.release(ctx)
+		released := h.release(ctx, l.tenancy.end)
 		switch {
 		case released == ErrLost && err != nil: // not ctx's cause, which may be another lock's
 			err = wrap("do", l.Path(), fmt.Errorf("%w; it ended with: %w", ErrLost, err))

@@ -211,8 +211,7 @@ func (l *RWLocker) RUnlock() {
 		panic(wrap("runlock", l.Path(), ErrNotHeld))
 	}
 	if outermost {
-		l.endRead(r)
-		r.hold.sendRelease(context.Background())
+		r.hold.sendRelease(context.Background(), l.endRead(r))
 	}
 }
 
@@ -225,18 +224,19 @@ func (l *RWLocker) RUnlockContext(ctx context.Context) error {
 	case r == nil:
 		err = ErrNotHeld
 	case outermost:
-		l.endRead(r)
-		err = r.hold.release(ctx)
+		err = r.hold.release(ctx, l.endRead(r))
 	case errors.Is(r.hold.Err(), ErrLost):
 		err = ErrLost
 	}
 	return wrap("runlock", l.Path(), err)
 }
 
-func (l *RWLocker) endRead(r *reader) {
-	if r.tenant {
-		l.reads.end()
+// endRead gives the reader's share of the tenancy back; nil if it has none.
+func (l *RWLocker) endRead(r *reader) func() {
+	if !r.tenant {
+		return nil
 	}
+	return l.reads.end
 }
 
 // reader is the identity under which the calling goroutine reads.

@@ -112,7 +112,7 @@ func (s *Semaphore) acquire(
 			return nil, a.failed(err)
 		}
 		h, err := s.take(ctx, turn, n, wait)
-		turn.sendRelease(ctx)
+		turn.sendRelease(ctx, nil)
 		if err == nil {
 			a.acquired(h)
 			return h, nil

@@ -2,7 +2,6 @@ package zklock
 
 import (
 	"context"
-	"errors"
 	"math"
 
 	"golang.org/x/sync/semaphore"
@@ -30,28 +29,33 @@ func (t *tenancy) take(ctx context.Context) (*Hold, error) {
 		if err != nil {
 			return nil, a.failed(err)
 		}
-		if t.shares.TryAcquire(t.share) {
+		if t.shares.TryAcquire(t.share) || t.enter(ctx, h) {
 			return h, nil
-		}
-		held := h.under(ctx)
-		entered := t.shares.Acquire(held, t.share) == nil
-		// The node may have been deleted meanwhile, unseen, between two connections.
-		if entered && h.contender.confirm(held) == nil && h.Err() == nil {
-			return h, nil
-		}
-		lost := h.Err()
-		h.expose() // nobody has owned it: there is nothing to retain
-		h.leave()
-		if entered {
-			t.end()
 		}
 		switch {
-		case errors.Is(lost, ErrReleased):
+		case h.contender.whyGone() == ErrClosed:
 			return nil, a.failed(ErrClosed)
 		case ctx.Err() != nil:
 			return nil, a.failed(timedOut(ctx, ended(ctx)))
 		}
 	}
+}
+
+// enter waits until an owner that has lost the lock gives its share to h's. If that
+// comes to nothing, h is given back.
+func (t *tenancy) enter(ctx context.Context, h *Hold) bool {
+	held := h.under(ctx)
+	var end func()
+	if t.shares.Acquire(held, t.share) == nil {
+		// The node may have been deleted meanwhile, unseen, between two connections.
+		if h.contender.confirm(held) == nil && h.Err() == nil {
+			return true
+		}
+		end = t.end
+	}
+	h.expose() // nobody has owned it: there is nothing to retain
+	h.leave(end)
+	return false
 }
 
 // tryTake is take without waiting for another owner, here or elsewhere.
@@ -63,7 +67,7 @@ func (t *tenancy) tryTake(ctx context.Context) (*Hold, error) {
 	}
 	if !t.shares.TryAcquire(t.share) {
 		h.expose()
-		h.leave()
+		h.leave(nil)
 		return nil, a.failed(ErrLocked)
 	}
 	return h, nil
