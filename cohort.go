@@ -119,13 +119,20 @@ func (t *cohort) quit(ctx context.Context, m *member, place *list.Element) error
 }
 
 // fetch stands in the queue for the cohort, whose node the one that it gets is.
-func (t *cohort) fetch(ctx context.Context, a *attempt, acquire func(context.Context, *attempt) (*Hold, error)) (*Hold, error) {
-	h, err := acquire(ctx, a)
+func (t *cohort) fetch(
+	ctx context.Context, a *attempt, acquire func(context.Context, *attempt) (*Hold, error),
+) (h *Hold, err error) {
+	defer func() { t.fetched(h) }() // also if a function of the trace panics
+	return acquire(ctx, a)
+}
+
+// fetched ends a fetch, which has got the cohort h; nil if nothing.
+func (t *cohort) fetched(h *Hold) {
 	s := t.queue.session
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	t.fetching = false
-	if err == nil && h.Err() == nil {
+	if h != nil && h.Err() == nil {
 		t.vacate() // of a node that was deleted unnoticed
 		t.node, t.owners, t.company, t.watching = h.contender, 1, unknown, false
 		h.contender.cohort = t
@@ -134,7 +141,6 @@ func (t *cohort) fetch(ctx context.Context, a *attempt, acquire func(context.Con
 		}
 	}
 	t.callNext() // the hold may be lost by now, and no cohort's any more
-	return h, err
 }
 
 // callNext has the first of those who wait fetch the lock. s.mu is held.

@@ -2,7 +2,6 @@ package zklock
 
 import (
 	"context"
-	"log/slog"
 	"time"
 )
 
@@ -98,7 +97,7 @@ func (c *contender) vanish(cause error) {
 	c.gone.give()
 	if c.hold != nil {
 		if c.hold.end(holdLost) {
-			s.logLocked(slog.LevelWarn, "zklock: lock lost", "path", c.queue.path, "node", c.node, "session", c.epoch.id, "cause", cause)
+			s.log.Warn("zklock: lock lost", "path", c.queue.path, "node", c.node, "session", c.epoch.id, "cause", cause)
 			if c.hold.history.lost(cause) {
 				s.spawnLocked(c.hold.history.tell)
 			}

@@ -3,6 +3,7 @@ package zklock
 import (
 	"context"
 	"crypto/tls"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"net"
@@ -11,6 +12,8 @@ import (
 	"time"
 
 	"github.com/go-zookeeper/zk"
+
+	"github.com/zklock/zklock/internal/client"
 )
 
 // minDialTime is the least that a dial or a handshake gets: a session timeout of
@@ -41,7 +44,9 @@ func (d *dialer) connect(network, address string, timeout time.Duration) (net.Co
 	}
 	ctx, cancel := context.WithTimeout(d.session.ctx, min(timeout, d.patience(d.dials.Load())))
 	defer cancel()
-	conn, err := d.open(ctx, network, address)
+	var conn net.Conn
+	err := errNoReturn
+	client.Apart(func() { conn, err = d.open(ctx, network, address) })
 	if err != nil {
 		d.session.log.Debug("zklock: dial failed", "server", address, "error", err)
 		d.session.failed(err)
@@ -61,6 +66,10 @@ func (d *dialer) connect(network, address string, timeout time.Duration) (net.Co
 	}
 	return l, nil
 }
+
+// errNoReturn says that the dialer, or a function of the TLS configuration, has
+// ended its goroutine.
+var errNoReturn = errors.New("zklock: the dialer has ended its goroutine instead of returning")
 
 // handshakeLimit is the whole session timeout if there is no session to save, since
 // to cut off a handshake that is to make one would leave a session on the servers
@@ -96,11 +105,16 @@ func (d *dialer) open(ctx context.Context, network, address string) (net.Conn, e
 	if err != nil || d.tls == nil {
 		return conn, err
 	}
+	secured := false
+	defer func() {
+		if !secured {
+			conn.Close()
+		}
+	}()
 	config := d.tls
 	if config.ServerName == "" && !config.InsecureSkipVerify {
 		host, _, err := net.SplitHostPort(address)
 		if err != nil {
-			conn.Close()
 			return nil, err
 		}
 		config = config.Clone()
@@ -108,9 +122,9 @@ func (d *dialer) open(ctx context.Context, network, address string) (net.Conn, e
 	}
 	secure := tls.Client(conn, config)
 	if err := secure.HandshakeContext(ctx); err != nil {
-		conn.Close()
 		return nil, err
 	}
+	secured = true
 	return secure, nil
 }
 
@@ -162,14 +176,22 @@ func (h *hosts) Next() (server string, retryStart bool) {
 }
 
 // closableHosts makes go-zookeeper's dial loop, which looks at Close only when a
-// round of the servers is over, see it at once.
+// round of the servers is over, see it at once. The provider is the user's: its
+// functions are called apart.
 type closableHosts struct {
 	zk.HostProvider
 	session *Session
 }
 
+func (h closableHosts) Len() (n int) {
+	client.Apart(func() { n = h.HostProvider.Len() })
+	return n
+}
+
+func (h closableHosts) Connected() { client.Apart(h.HostProvider.Connected) }
+
 func (h closableHosts) Next() (server string, retryStart bool) {
-	server, retryStart = h.HostProvider.Next()
+	client.Apart(func() { server, retryStart = h.HostProvider.Next() })
 	if h.session.ctx.Err() == nil {
 		return server, retryStart
 	}

@@ -3,7 +3,6 @@ package zklock
 import (
 	"context"
 	"errors"
-	"log/slog"
 	"time"
 )
 
@@ -89,7 +88,7 @@ func (s *Session) greeted(l *link, timeout time.Duration) {
 		s.link, s.failure = l, nil
 		if s.epoch == nil {
 			s.epoch = &epoch{id: l.id}
-			s.logLocked(slog.LevelInfo, "zklock: session established", "session", l.id, "timeout", timeout)
+			s.log.Info("zklock: session established", "session", l.id, "timeout", timeout)
 		}
 		if timeout < s.shortest {
 			s.shortest = timeout
@@ -112,7 +111,7 @@ func (s *Session) endEpoch(cause error) {
 		return
 	}
 	ep := s.epoch
-	s.logLocked(slog.LevelWarn, "zklock: session lost", "session", ep.id, "cause", cause)
+	s.log.Warn("zklock: session lost", "session", ep.id, "cause", cause)
 	s.epoch = nil
 	if s.expiry != nil {
 		s.expiry.Stop()

@@ -1,9 +1,6 @@
 package zklock
 
-import (
-	"sync"
-	"time"
-)
+import "time"
 
 // history is what the trace is told of a hold, as it happened and one at a time,
 // once the hold was told to have begun; nil without a trace.
@@ -13,15 +10,7 @@ type history struct {
 
 	cut time.Time // since when the hold is suspended; guarded by the session's mu
 
-	mu      sync.Mutex
-	events  []event // to be told
-	telling bool    // by whoever has to call tell, or is at it
-}
-
-type event struct {
-	tell        func(TraceInfo)
-	time, since time.Time
-	err         error
+	events serial // as the trace is told of them
 }
 
 // newHistory begins the history of c's next hold, of which nothing is told before
@@ -31,20 +20,20 @@ func newHistory(c *contender) *history {
 		return nil
 	}
 	return &history{
-		trace: c.queue.trace, telling: true,
+		trace: c.queue.trace, events: serial{taken: true},
 		info: TraceInfo{Path: c.queue.path, Node: c.node, Token: c.token, Since: time.Now()},
 	}
 }
 
 // begin tells that the call got the lock, and what has happened since.
 func (h *history) begin(call TraceInfo) {
+	defer h.tell()
 	h.info.Context = call.Context
 	if h.trace.Acquired != nil {
 		info := h.info
 		info.Time, info.Since = h.info.Since, call.Since
 		h.trace.Acquired(info)
 	}
-	h.tell()
 }
 
 // These note what happened, and tell whether the caller has to see to it that tell
@@ -78,28 +67,13 @@ func (h *history) note(tell func(TraceInfo), since time.Time, err error) bool {
 	if tell == nil {
 		return false
 	}
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	h.events = append(h.events, event{tell, time.Now(), since, err})
-	idle := !h.telling
-	h.telling = true
-	return idle
+	now := time.Now()
+	return h.events.add(func() {
+		info := h.info
+		info.Time, info.Since, info.Err = now, since, err
+		tell(info)
+	})
 }
 
 // tell tells all that was noted.
-func (h *history) tell() {
-	for {
-		h.mu.Lock()
-		if len(h.events) == 0 {
-			h.telling = false
-			h.mu.Unlock()
-			return
-		}
-		e := h.events[0]
-		h.events = h.events[1:]
-		h.mu.Unlock()
-		info := h.info
-		info.Time, info.Since, info.Err = e.time, e.since, e.err
-		e.tell(info)
-	}
-}
+func (h *history) tell() { h.events.run() }

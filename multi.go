@@ -94,7 +94,7 @@ func (m *MultiLocker) all(take func(*Locker) error) error {
 			return err
 		}
 		nested := m.HoldCount() > 1
-		m.unlock(m.lockers)
+		backwards(m.lockers, (*Locker).Unlock)
 		if nested {
 			return ErrLost
 		}
@@ -102,20 +102,29 @@ func (m *MultiLocker) all(take func(*Locker) error) error {
 }
 
 // each calls take for one lock after the other, and unlocks those taken if one
-// fails.
+// fails, or panics.
 func (m *MultiLocker) each(take func(*Locker) error) error {
-	for i, l := range m.lockers {
+	taken := 0
+	defer func() {
+		if taken < len(m.lockers) {
+			backwards(m.lockers[:taken], (*Locker).Unlock)
+		}
+	}()
+	for _, l := range m.lockers {
 		if err := take(l); err != nil {
-			m.unlock(m.lockers[:i])
 			return err
 		}
+		taken++
 	}
 	return nil
 }
 
-func (m *MultiLocker) unlock(taken []*Locker) {
-	for _, l := range slices.Backward(taken) {
-		l.Unlock()
+// backwards calls unlock for one lock after the other, the last one first, and for
+// the others too if one panics.
+func backwards(lockers []*Locker, unlock func(*Locker)) {
+	if last := len(lockers) - 1; last >= 0 {
+		defer backwards(lockers[:last], unlock)
+		unlock(lockers[last])
 	}
 }
 
@@ -125,7 +134,7 @@ func (m *MultiLocker) Unlock() {
 	if err := m.owned(); err != nil {
 		panic(wrap("unlock", m.paths(), err))
 	}
-	m.unlock(m.lockers)
+	backwards(m.lockers, (*Locker).Unlock)
 }
 
 // UnlockContext is Unlock with confirmation and errors, as
@@ -135,9 +144,7 @@ func (m *MultiLocker) UnlockContext(ctx context.Context) error {
 	err := m.owned()
 	if err == nil {
 		var errs []error
-		for _, l := range slices.Backward(m.lockers) {
-			errs = append(errs, l.UnlockContext(ctx))
-		}
+		backwards(m.lockers, func(l *Locker) { errs = append(errs, l.UnlockContext(ctx)) })
 		err = errors.Join(errs...)
 	}
 	return wrap("unlock", m.paths(), err)

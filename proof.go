@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"maps"
 	"net"
 	"slices"
@@ -174,9 +173,7 @@ func (s *Session) prove(ctx context.Context, l *link, contenders []*contender) e
 	responses, err := send(s, func() ([]zk.MultiResponse, error) {
 		patience := time.AfterFunc(part(s.Timeout(), relayPart), func() {
 			if l.end(net.ErrClosed) {
-				s.mu.Lock()
-				s.logLocked(slog.LevelWarn, "zklock: the server does not answer, cutting the connection", "server", l.RemoteAddr())
-				s.mu.Unlock()
+				s.log.Warn("zklock: the server does not answer, cutting the connection", "server", l.RemoteAddr())
 			}
 			l.Close()
 		})

@@ -74,22 +74,38 @@ func (q *queue) handle(ctx context.Context, op string, get func(context.Context,
 // being deleted in the background.
 func (q *queue) acquire(ctx context.Context, a *attempt) (*Hold, error) {
 	for try := 0; ; try++ {
-		c, view, err := q.enter(ctx)
-		if err != nil {
-			return nil, err
-		}
-		a.enqueued(c, view)
-		h, err := c.wait(ctx, view)
+		h, left, err := q.stand(ctx, a, (*contender).wait)
 		if err == nil {
 			a.acquired(h)
 			return h, nil
 		}
-		left := c.leave()
+		if left == nil {
+			return nil, err
+		}
 		if err := q.again(ctx, try, err); err != nil {
 			q.session.cleanUp(func() { <-left.done })
 			return nil, err
 		}
 	}
+}
+
+// stand enters the queue and has wait make a hold of the place. A place that has not
+// become one is left, however that ended: a function of the trace may panic.
+func (q *queue) stand(
+	ctx context.Context, a *attempt, wait func(*contender, context.Context, *listing) (*Hold, error),
+) (h *Hold, left *removal, err error) {
+	c, view, err := q.enter(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
+	defer func() {
+		if h == nil {
+			left = c.leave()
+		}
+	}()
+	a.enqueued(c, view)
+	h, err = wait(c, ctx, view)
+	return h, nil, err
 }
 
 // try takes the lock if nobody is in its way, and otherwise returns ErrLocked,
@@ -102,7 +118,10 @@ func (q *queue) try(ctx context.Context, a *attempt) (*Hold, error) {
 		}
 		if err == nil {
 			var h *Hold
-			if h, err = q.tryNode(ctx, a); err == nil || errors.Is(err, ErrLocked) {
+			if h, _, err = q.stand(ctx, a, (*contender).grantFirst); err == nil {
+				a.acquired(h)
+			}
+			if err == nil || errors.Is(err, ErrLocked) {
 				return h, err
 			}
 		}
@@ -110,21 +129,6 @@ func (q *queue) try(ctx context.Context, a *attempt) (*Hold, error) {
 			return nil, err
 		}
 	}
-}
-
-func (q *queue) tryNode(ctx context.Context, a *attempt) (*Hold, error) {
-	c, view, err := q.enter(ctx)
-	if err != nil {
-		return nil, err
-	}
-	a.enqueued(c, view)
-	h, err := c.grantFirst(ctx, view)
-	if err != nil {
-		c.leave()
-		return nil, err
-	}
-	a.acquired(h)
-	return h, nil
 }
 
 // grantFirst grants c the lock if nobody is ahead, from view on if that is not nil.

@@ -26,7 +26,7 @@ type Session struct {
 	conn    *zk.Conn
 	events  <-chan zk.Event // closed when the client's last goroutine has ended
 	dialer  *dialer
-	log     *slog.Logger
+	log     *journal
 	taps    taps
 	ids     *identities
 	timeout atomic.Int64 // as negotiated last; as asked for before that
@@ -92,9 +92,9 @@ func Connect(ctx context.Context, servers []string, timeout time.Duration, opts 
 	s := newSession(timeout, options)
 	conn, events, err := zk.Connect(servers, timeout,
 		zk.WithDialer(s.dialer.connect),
-		zk.WithHostProvider(closableHosts{options.hosts, s}),
+		zk.WithHostProvider(s.dialer.hosts),
 		zk.WithEventCallback(s.notify),
-		zk.WithLogger(clientLog{s.log}))
+		zk.WithLogger(s.log))
 	if err != nil {
 		s.Close()
 		return fail(err)
@@ -131,7 +131,7 @@ func checkServers(servers []string, timeout time.Duration) error {
 
 func newSession(timeout time.Duration, options sessionOptions) *Session {
 	s := &Session{
-		log:      options.logger,
+		log:      &journal{logger: options.logger},
 		ids:      newIdentities(),
 		changed:  make(chan struct{}),
 		live:     make(map[string]*contender),
@@ -143,7 +143,7 @@ func newSession(timeout time.Duration, options sessionOptions) *Session {
 	}
 	s.ctx, s.cancel = context.WithCancelCause(context.Background())
 	s.timeout.Store(int64(timeout))
-	s.dialer = &dialer{session: s, dial: options.dialer, tls: options.tls, hosts: options.hosts, stopped: make(chan struct{})}
+	s.dialer = &dialer{session: s, dial: options.dialer, tls: options.tls, hosts: closableHosts{options.hosts, s}, stopped: make(chan struct{})}
 	return s
 }
 
@@ -233,16 +233,19 @@ func (s *Session) shutDown() {
 	s.broadcast()
 	s.mu.Unlock()
 	s.cancel(errClosing)
+	// However the trace ends, be it by a panic, the session is to be closed.
+	defer func() {
+		if s.conn != nil {
+			s.closeErr = wrap("close", fmt.Sprintf("session %#x", id), s.hangUp(l, id))
+		}
+		s.work.Wait()
+		s.log.close()
+	}()
 	for _, h := range released {
 		if h.history.released() {
-			h.history.tell()
+			defer h.history.tell()
 		}
 	}
-
-	if s.conn != nil {
-		s.closeErr = wrap("close", fmt.Sprintf("session %#x", id), s.hangUp(l, id))
-	}
-	s.work.Wait()
 }
 
 const (
@@ -312,11 +315,6 @@ func (s *Session) spawnLocked(f func()) bool {
 	return true
 }
 
-// logLocked tells the logger, whose code must not run under s.mu, which is held.
-func (s *Session) logLocked(level slog.Level, message string, args ...any) {
-	s.spawnLocked(func() { s.log.Log(context.Background(), level, message, args...) })
-}
-
 // begin makes Close wait for the caller's s.work.Done; false when the session is
 // closed.
 func (s *Session) begin() bool {
@@ -326,11 +324,4 @@ func (s *Session) begin() bool {
 		s.work.Add(1)
 	}
 	return !s.closed
-}
-
-// clientLog carries go-zookeeper's messages into the session's logger.
-type clientLog struct{ log *slog.Logger }
-
-func (c clientLog) Printf(format string, args ...any) {
-	c.log.Debug(fmt.Sprintf("zk: "+format, args...))
 }

@@ -110,11 +110,20 @@ func (a *attempt) enqueued(c *contender, view *listing) {
 }
 
 // acquired tells that h has begun, and from then on its history. The turn of a
-// semaphore has none, since it is not what the caller asked for.
+// semaphore has none, since it is not what the caller asked for. If the trace does
+// not return, the caller never has h, which is given back.
 func (a *attempt) acquired(h *Hold) {
-	if h.history != nil {
-		h.history.begin(a.info)
+	if h.history == nil {
+		return
 	}
+	told := false
+	defer func() {
+		if !told {
+			h.leave(nil)
+		}
+	}()
+	h.history.begin(a.info)
+	told = true
 }
 
 // failed tells of err, unless it is nil, and returns it.

@@ -64,6 +64,6 @@ func (m *Member) change(edit func(*State) (slog.Level, string)) {
 	if state.Err != nil {
 		attrs = append(attrs, "cause", state.Err)
 	}
-	m.options.log.Log(m.ctx, level, message, attrs...)
-	m.options.notify(state)
+	client.Apart(func() { m.options.log.Log(m.ctx, level, message, attrs...) })
+	client.Apart(func() { m.options.notify(state) })
 }

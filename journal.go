@@ -1,0 +1,48 @@
+package zklock
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"sync"
+)
+
+// journal writes to the user's logger in a goroutine of its own: a handler may be
+// slow, may panic, and may end its goroutine (runtime.Goexit), none of which may
+// happen under a lock of ours or to a goroutine of the client.
+type journal struct {
+	logger *slog.Logger
+	lines  serial
+	work   sync.WaitGroup
+
+	mu     sync.Mutex
+	closed bool
+}
+
+func (j *journal) Debug(message string, args ...any) { j.write(slog.LevelDebug, message, args) }
+func (j *journal) Info(message string, args ...any)  { j.write(slog.LevelInfo, message, args) }
+func (j *journal) Warn(message string, args ...any)  { j.write(slog.LevelWarn, message, args) }
+func (j *journal) Error(message string, args ...any) { j.write(slog.LevelError, message, args) }
+
+// Printf takes go-zookeeper's messages.
+func (j *journal) Printf(format string, args ...any) { j.Debug(fmt.Sprintf("zk: "+format, args...)) }
+
+// write has a line written, in the order of the calls, and does not wait for that.
+func (j *journal) write(level slog.Level, message string, args []any) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if j.closed {
+		return
+	}
+	if j.lines.add(func() { j.logger.Log(context.Background(), level, message, args...) }) {
+		j.work.Go(j.lines.run)
+	}
+}
+
+// close returns when all is written.
+func (j *journal) close() {
+	j.mu.Lock()
+	j.closed = true
+	j.mu.Unlock()
+	j.work.Wait()
+}
