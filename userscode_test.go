@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
+	"os"
+	"os/exec"
 	"runtime"
 	"strings"
 	"sync"
@@ -14,6 +16,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/zklock/zklock"
@@ -421,4 +424,79 @@ func TestASessionGoesOnBehindUsersCodeThatEndsItsGoroutine(t *testing.T) {
 			})
 		}
 	}
+}
+
+// A panic there is the program's, and no library's to swallow.
+func TestAPanicOnTheSessionsGoroutinesEndsTheProcess(t *testing.T) {
+	if raceEnabled {
+		t.Skip("reconnects with watches set")
+	}
+	const child = "ZKLOCK_TEST_PANIC"
+	if position := os.Getenv(child); position != "" {
+		inBubble(t, func(_ *testing.T, b *bubble) {
+			b.throughLossAndReconnects(func() { panic(errUsers) }, position)
+		})
+		return
+	}
+	self := "^" + t.Name() + "$"
+	for _, position := range background {
+		t.Run(position, func(t *testing.T) {
+			cmd := exec.Command(os.Args[0], "-test.run", self)
+			cmd.Env = append(os.Environ(), child+"="+position)
+			out, err := cmd.CombinedOutput()
+			require.Error(t, err)
+			require.Contains(t, string(out), "panic: "+errUsers.Error())
+		})
+	}
+}
+
+func TestConnectLeavesNothingBehindAHostProviderThatDoesNotReturn(t *testing.T) {
+	for how, end := range endings {
+		t.Run(how, func(t *testing.T) {
+			inBubble(t, func(t *testing.T, b *bubble) {
+				opts, _ := b.around("init", end)
+				elsewhere(func() {
+					defer func() { _ = recover() }()
+					s, err := zklock.Connect(t.Context(), []string{b.server.PipeAddr()}, longSession, opts...)
+					assert.Fail(t, "a panic is not swallowed", "%v, %v", s, err)
+				})
+			})
+		})
+	}
+}
+
+func TestTheTraceGoesOnBehindAFunctionThatDoesNotReturn(t *testing.T) {
+	if raceEnabled {
+		t.Skip("reconnects with watches set")
+	}
+	through := func(b *bubble, trace *zklock.Trace) {
+		elsewhere(func() {
+			defer func() { _ = recover() }()
+			l := b.locker(b.session("owner"), zklock.WithTrace(trace))
+			l.Lock()
+			b.server.Cut()
+			time.Sleep(longSession / 2)
+			l.Unlock()
+		})
+	}
+	for how, end := range endings {
+		t.Run("Acquired "+how, func(t *testing.T) {
+			inBubble(t, func(t *testing.T, b *bubble) {
+				var tale tale
+				trace := tale.trace()
+				trace.Acquired = func(zklock.TraceInfo) { end() }
+				through(b, trace)
+				tale.next(t, "enqueued released")
+			})
+		})
+	}
+	t.Run("Suspended exits", func(t *testing.T) { // its panic ends the process
+		inBubble(t, func(t *testing.T, b *bubble) {
+			var tale tale
+			trace := tale.trace()
+			trace.Suspended = func(zklock.TraceInfo) { runtime.Goexit() }
+			through(b, trace)
+			tale.next(t, "enqueued acquired resumed released")
+		})
+	})
 }
