@@ -109,7 +109,8 @@ func (l *Locker) misuse() error {
 }
 
 // Do runs fn while it holds the lock: it takes it as [Locker.LockContext] does,
-// and when fn returns or panics it releases it as [Locker.UnlockContext] does.
+// and when fn returns it releases it as [Locker.UnlockContext] does. When fn panics,
+// or ends the goroutine by runtime.Goexit, it releases it as [Locker.Unlock] does.
 // fn's context is a child of ctx that is cancelled when the hold ends, with the
 // cause [ErrLost], or [ErrReleased] if that was by [Session.Close]; [HoldFrom]
 // finds the hold in it. Do returns fn's error; if the lock was lost meanwhile, the

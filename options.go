@@ -63,21 +63,28 @@ func WithTLS(config *tls.Config) SessionOption {
 
 // WithDialer makes connections by dial, which keeps to its time limit of a second
 // at most. It is not told of the end of a ctx: [Connect] and [Session.Close] wait
-// until it returns.
+// until it returns. It is called in a goroutine of its own, as the functions of a
+// TLS configuration are: its panic ends the process, and runtime.Goexit in it is a
+// dial that failed. The methods of its connections must do neither.
 func WithDialer(dial zk.Dialer) SessionOption {
 	return func(o *sessionOptions) { o.dialer = dial }
 }
 
 // WithLogger sends what the session has to tell to logger: a new or lost session
 // and a lost lock at Info and Warn, a node that cannot be deleted at Error, the
-// client's own messages at Debug. Without it nothing is logged.
+// client's own messages at Debug. Without it nothing is logged. One goroutine calls
+// the handler, for one message after the other; no lock waits for it, but
+// [Session.Close] does. Its panic ends the process, and runtime.Goexit in it that
+// message.
 func WithLogger(logger *slog.Logger) SessionOption {
 	return func(o *sessionOptions) { o.logger = logger }
 }
 
 // WithHostProvider chooses the servers to connect to by provider, whose methods
 // must not block. Without it they are tried in turn, in an order drawn at first,
-// and their names are resolved anew each time.
+// and their names are resolved anew each time. Init is called by Connect, and what
+// it panics with is Connect's panic. The others are called in goroutines of their
+// own, where a panic ends the process, and runtime.Goexit is a return of zero values.
 func WithHostProvider(provider zk.HostProvider) SessionOption {
 	return func(o *sessionOptions) { o.hosts = provider }
 }

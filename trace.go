@@ -31,6 +31,15 @@ import (
 // the call is told from Enqueued on once more; if the call ends, it is told both
 // Released and Failed, and so is a try that meets such an owner.
 //
+// A function that panics, or ends its goroutine by runtime.Goexit, keeps nothing from
+// being done. Enqueued, Acquired and Failed are run by the goroutine of the call,
+// which panics with them: its place in the queue is left, or the lock given back and
+// told as Released. Nothing more is told of that call. Released is run by the
+// goroutine that gives the lock back or closes the session, unless another function
+// is being told of the hold then; the lock goes on, and the session is closed, all
+// the same. The others are run by goroutines of the session, where a panic ends the
+// process, or by the call's behind Acquired.
+//
 // A call that does not get as far as the lock is not told: one whose context has
 // ended before, one of the lock's owner, one that is [ErrUpgrade], and TryLock
 // while there is no connection.

@@ -31,13 +31,14 @@ func WithACL(acl []zk.ACL) Option {
 }
 
 // WithLogger has a member log its registrations, and its leaving, to logger at Info,
-// and the loss of a registration at Warn.
+// and the loss of a registration at Warn. It is called as WithNotify's function is.
 func WithLogger(logger *slog.Logger) Option {
 	return func(o *options) { o.log = logger }
 }
 
 // WithNotify has notify called with each new state of a member, in order and one
-// at a time. It must not call the member's Leave or Update, which wait for it.
+// at a time, in goroutines of its own: its panic ends the process. It must not call
+// the member's Leave or Update, which wait for it.
 func WithNotify(notify func(State)) Option {
 	return func(o *options) { o.notify = notify }
 }

@@ -112,7 +112,7 @@ func (v *visit) take(s Section) *claim {
 		if s.Take == TryAcquire {
 			acquire = v.lock.handles(s).TryAcquire
 		}
-		h, err := acquire(ctx)
+		h, err := got(func() (*zklock.Hold, error) { return acquire(ctx) })
 		if call.took(err == nil, err); err != nil {
 			return nil
 		}
@@ -126,11 +126,11 @@ func (v *visit) take(s Section) *claim {
 	case Lock:
 		err = guarded(f.Lock)
 	case LockContext:
-		err = f.LockContext(ctx)
+		_, err = got(func() (bool, error) { return true, f.LockContext(ctx) })
 	case TryLock:
 		took = f.TryLock()
 	case TryLockFor:
-		took, err = f.TryLockFor(ctx, s.For)
+		took, err = got(func() (bool, error) { return f.TryLockFor(ctx, s.For) })
 	}
 	call.took(took && err == nil, err)
 	if !took || err != nil {
@@ -162,7 +162,7 @@ func (v *visit) do(s Section) {
 	ctx, call, end := v.begin(s)
 	defer end()
 	ran := false
-	err := v.lock.mutexes[0].Do(ctx, func(ctx context.Context) error {
+	err := v.runs(ctx, func(ctx context.Context) error {
 		ran = true
 		call.took(true, nil)
 		h := zklock.HoldFrom(ctx)
@@ -212,6 +212,24 @@ func (v *visit) leave(c *claim, s Section) {
 	result := make(chan error, 1)
 	go func() { result <- give() }()
 	call.gave(<-result)
+}
+
+// runs is Do of the visit's lock, with what it panics with as its error.
+func (v *visit) runs(ctx context.Context, fn func(context.Context) error) error {
+	_, err := got(func() (struct{}, error) { return struct{}{}, v.lock.mutexes[0].Do(ctx, fn) })
+	return err
+}
+
+// got runs a call in which the trace may panic, and returns that as an error.
+func got[T any](call func() (T, error)) (result T, err error) {
+	defer func() {
+		if p := recover(); p == errPanic {
+			err = errPanic
+		} else if p != nil {
+			panic(p)
+		}
+	}()
+	return call()
 }
 
 // guarded runs a call that panics instead of returning an error.

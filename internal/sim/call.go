@@ -28,6 +28,10 @@ func (v *visit) begin(s Section) (context.Context, *call, func()) {
 	}
 	v.note("%v%s of %v %s, ctx %v", s.Take, side, v.lock.spec.Kind, v.lock.spec.Path, s.Limit)
 	ctx, end := v.limited(s.Limit, s.Cancel)
+	if s.Panics != Nowhere {
+		v.note("%v panics", s.Panics)
+		ctx = context.WithValue(ctx, panicsIn{}, s.Panics)
+	}
 	return ctx, &call{visit: v, section: &s, what: s.Take.String() + side, ctx: ctx, limit: s.Limit, since: time.Now()}, end
 }
 

@@ -29,6 +29,7 @@ func (c *call) took(success bool, err error) {
 	case err == nil, c.section.Take == TryAcquire && errors.Is(err, zklock.ErrLocked):
 		c.refused(elapsed)
 	case c.excused(err):
+	case c.section.Panics != Nowhere && errors.Is(err, errPanic):
 	case errors.Is(err, zklock.ErrLost) && c.world.referee.ended(c.outer):
 	case c.upgrades() && errors.Is(err, zklock.ErrUpgrade):
 	default:

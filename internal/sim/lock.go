@@ -39,7 +39,7 @@ type lock struct {
 // newLock makes the lock of a spec. A MultiLocker is made of Lockers of its own.
 func newLock(s *zklock.Session, spec LockerSpec) (l *lock, err error) {
 	l = &lock{spec: spec}
-	var opts []zklock.Option
+	opts := []zklock.Option{zklock.WithTrace(panicky)}
 	if spec.Ownerless {
 		opts = append(opts, zklock.WithoutOwner())
 	}
@@ -66,6 +66,23 @@ func newLock(s *zklock.Session, spec LockerSpec) (l *lock, err error) {
 	}
 	return l, err
 }
+
+// panicky is a trace whose functions panic where the section of the call says so.
+var panicky = &zklock.Trace{Enqueued: panicsAt(Enqueued), Acquired: panicsAt(Acquired), Failed: panicsAt(Failed)}
+
+// panicsIn is the key of a section's Panics in the ctx of its call.
+type panicsIn struct{}
+
+func panicsAt(p Position) func(zklock.TraceInfo) {
+	return func(i zklock.TraceInfo) {
+		if i.Context.Value(panicsIn{}) == p {
+			panic(errPanic)
+		}
+	}
+}
+
+// errPanic is what a function of the trace panics with.
+var errPanic = errors.New("the trace panics")
 
 func (l *lock) addMutex(s *zklock.Session, path string, opts []zklock.Option) error {
 	one, err := zklock.New(s, path, opts...)

@@ -82,6 +82,22 @@ type Section struct {
 	Fence     bool      // ask for the fencing token, which keeps the node from being shared
 	Downgrade bool      // of an RWLocker: go on reading when the write lock is given back
 	Leave     Leave
+	Panics    Position // the function of the trace that panics when the lock is taken
+}
+
+// Position is a function of the trace that the goroutine of a call runs.
+type Position int
+
+// The functions of the trace.
+const (
+	Nowhere Position = iota
+	Enqueued
+	Acquired
+	Failed
+)
+
+func (p Position) String() string {
+	return [...]string{"nowhere", "Enqueued", "Acquired", "Failed"}[p]
 }
 
 // Take is a way to take a lock.

@@ -76,6 +76,9 @@ func (d dice) section(p *Program, locker int) Section {
 	d.suit(&s, p.Lockers[locker])
 	if s.Take.limited() {
 		d.limit(&s)
+		if d.one(20) {
+			s.Panics = Enqueued + Position(d.IntN(3))
+		}
 	}
 	if s.Take == TryLockFor && !d.one(5) {
 		s.For = d.short(4 * time.Second)
