@@ -127,4 +127,21 @@ var all = []mutant{
 	{"a hold is born asked for", []edit{
 		{"contender.go", "if c.revoked {", "if true {"},
 	}},
+	{"the next hold begins before the last one has ended", []edit{
+		{"hold.go", "import (\n", "import (\n\t\"runtime\"\n"},
+		{"hold.go", "first := h.end(holdReleased)\n", "first := h.Err() == nil\n"},
+		{"hold.go", "\t\tc.leaveLocked()\n\t}\n\tr := c.leaving\n", "\t\tc.leaveLocked()\n\t}\n\truntime.Gosched()\n\th.end(holdReleased)\n\tr := c.leaving\n"},
+	}},
+	{"a place is kept when the trace panics", []edit{
+		{"queue.go", "if h == nil {\n\t\t\tleft = c.leave()", "if h == nil && err != nil {\n\t\t\tleft = c.leave()"},
+	}},
+	{"a hold is kept when the trace panics", []edit{
+		{"trace.go", "if !told {", "if !told && h == nil {"},
+	}},
+	{"a cohort waits for ever when the trace panics", []edit{
+		{"cohort.go", "defer func() { t.fetched(h) }() // also if a function of the trace panics\n\treturn acquire(ctx, a)", "h, err = acquire(ctx, a)\n\tt.fetched(h)\n\treturn h, err"},
+	}},
+	{"several locks are kept when the trace of one panics", []edit{
+		{"multi.go", "if taken < len(m.lockers) {", "if p := recover(); p != nil {\n\t\t\tpanic(p)\n\t\t}\n\t\tif taken < len(m.lockers) {"},
+	}},
 }

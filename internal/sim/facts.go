@@ -24,6 +24,7 @@ func (r *referee) returned(c *claim) {
 	for _, c := range c.parts() {
 		if _, held := r.claims[c]; held {
 			delete(r.claims, c)
+			r.last[c.path] = c
 			r.handed[c.node] = true
 			close(c.over)
 		}

@@ -31,6 +31,9 @@ func (r *referee) grantedLocked(c *claim) {
 			r.failLocked("P1", "%s got %s through a lock that %s has not unlocked", c.who, c.path, other.who)
 		}
 	}
+	if last := r.last[c.path]; last != nil && last.hold != nil && last.believed() && c.conflicts(last) && !r.excuses(last) && !r.excuses(c) {
+		r.failLocked("P1", "%s got %s before the hold that %s gives back has ended", c.who, c.path, last.who)
+	}
 	if units > permits {
 		r.failLocked("P1", "%s got %d of %s, of which %d are out now", c.who, c.units, c.path, units)
 	}

@@ -29,6 +29,7 @@ type referee struct {
 	calm    bool          // no fault has struck yet
 	tree    nodes
 	claims  map[*claim]struct{} // that nobody has given back
+	last    map[string]*claim   // by path, the one that was given back last
 	excused map[string]excuse   // nodes that a fault takes from their owner
 	expired map[int64]bool      // sessions that the server has ended
 	doomed  map[int64]bool      // sessions that a fault ends before their time
@@ -56,6 +57,7 @@ func newReferee(log *timeline, stats *Stats) *referee {
 		log: log, stats: stats, broken: make(chan struct{}),
 		tree:    make(nodes),
 		claims:  make(map[*claim]struct{}),
+		last:    make(map[string]*claim),
 		excused: make(map[string]excuse),
 		expired: make(map[int64]bool),
 		doomed:  make(map[int64]bool),
