@@ -9,6 +9,7 @@ const (
 	opSync         = 9
 	opMulti        = 14
 	opSetAuth      = 100
+	opSetWatches   = 101
 	opCloseSession = -11
 )
 

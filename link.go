@@ -95,6 +95,7 @@ func (l *link) onFrame(head []byte) {
 	if xid == xidEvent {
 		return
 	}
+	l.session.rewatch.answered(xid, code)
 	r, known := l.answered(xid)
 	if known && code == 0 && !l.serving.Swap(true) {
 		l.session.dialer.served()
@@ -111,6 +112,7 @@ func (l *link) greet(head []byte) {
 	l.session.greeted(l, l.touches.timeout)
 	if l.id != 0 { // go-zookeeper dials anew if the session has expired
 		l.Conn.SetDeadline(time.Time{})
+		l.session.rewatch.connected()
 		l.greeted.Store(true)
 	}
 }
@@ -119,12 +121,16 @@ func (l *link) greet(head []byte) {
 func (l *link) Write(p []byte) (int, error) {
 	if !l.greeted.Load() {
 		l.connected = time.Now()
+		l.session.rewatch.asked(p)
 		return l.Conn.Write(p)
 	}
 	t := l.session.taps.take(p)
 	op := int32(binary.BigEndian.Uint32(p[8:]))
 	if op != opSetAuth { // which a server answers without touching the session
 		l.follow(int32(binary.BigEndian.Uint32(p[4:])), t)
+	}
+	if op == opSetWatches {
+		l.session.rewatch.sent(p)
 	}
 	n, err := l.Conn.Write(p)
 	if t != nil {

@@ -28,6 +28,7 @@ type Session struct {
 	dialer  *dialer
 	log     *journal
 	taps    taps
+	rewatch rewatch
 	ids     *identities
 	timeout atomic.Int64 // as negotiated last; as asked for before that
 

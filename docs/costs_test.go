@@ -79,6 +79,7 @@ func (b *bench) measure(operation func()) cost {
 	time.Sleep(settled)
 	var requests []string
 	after := b.server.Requests()
+	delete(after, zktest.OpPing) // which an idle client sends anyhow
 	for _, op := range slices.Sorted(maps.Keys(after)) {
 		if n := after[op] - before[op]; n > 1 {
 			requests = append(requests, fmt.Sprintf("%d %s", n, op))
@@ -196,6 +197,27 @@ var operations = map[string]func(b *bench) cost{
 		m := b.join(b.one)
 		return b.measure(func() { require.NoError(b.t, m.Leave(b.t.Context())) })
 	},
+	"a member joins, 3 are there and 2 processes watch": func(b *bench) cost {
+		b.watched(3, 2)
+		c := b.measure(func() { b.join(b.one) })
+		return cost{c.requests, "-"}
+	},
+	"`Member.Update`, 3 members and 2 processes that watch": func(b *bench) cost {
+		m := b.watched(3, 2)
+		c := b.measure(func() { require.NoError(b.t, m.Update(b.t.Context(), []byte("new"))) })
+		return cost{c.requests, "-"}
+	},
+	"a member leaves, of 3 that 2 processes watch": func(b *bench) cost {
+		m := b.watched(3, 2)
+		c := b.measure(func() { require.NoError(b.t, m.Leave(b.t.Context())) })
+		return cost{c.requests, "-"}
+	},
+	"2 processes watch 3 members for a session timeout": func(b *bench) cost {
+		b.watched(3, 2)
+		time.Sleep(b.one.Timeout() / 2) // to between two looks
+		c := b.measure(func() { time.Sleep(b.one.Timeout()) })
+		return cost{c.requests, "-"}
+	},
 	"`membership.Watch`, the first list, of 3": func(b *bench) cost {
 		for range 3 {
 			b.join(b.one)
@@ -208,6 +230,23 @@ var operations = map[string]func(b *bench) cost{
 			}
 		})
 	},
+}
+
+// watched makes so many members, of which it returns one, and processes that watch
+// them.
+func (b *bench) watched(members, watchers int) (m *membership.Member) {
+	for range members {
+		m = b.join(b.one)
+	}
+	for range watchers {
+		s := b.connect()
+		go func() {
+			for range membership.Watch(context.WithoutCancel(b.t.Context()), s, path) {
+			}
+		}()
+	}
+	time.Sleep(settled)
+	return m
 }
 
 func (b *bench) join(s *zklock.Session) *membership.Member {

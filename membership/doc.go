@@ -18,11 +18,15 @@
 //
 // # Costs
 //
-// [Join] sends a create, and a read that leaves a watch. [Watch]
-// sends a list, and a read for each member that it has not seen yet. Both read all
-// that again after each session timeout (see [WithInterval]), in case that a watch
-// was lost: the client sets its watches again after a reconnect, and only logs it
-// if that fails. Watches are shared by all who use the same session and stay when a
-// Watch ends, because the client cannot remove one, until the node changes or
-// somebody watches it again: calling Watch again and again costs no memory.
+// [Join] sends a create, and a read that leaves a watch. [Watch] sends a list, and a
+// read for each member that it has not seen yet. While nothing changes, a process that
+// watches asks each session timeout whether the path has changed (see [WithInterval]),
+// in case that its watch was lost; a member's own is relied on. After a reconnect the
+// client sets its watches again, and only logs it if that fails: where the server has
+// not confirmed it, everything is read again at the next interval. The page on costs
+// in the repository says what a change costs.
+//
+// Watches are shared by all who use the same session and stay when a Watch ends,
+// because the client cannot remove one, until the node changes or somebody watches it
+// again: calling Watch again and again costs no memory.
 package membership

@@ -19,11 +19,11 @@ func (m *Member) keep() {
 	defer m.leave()
 	doubting := time.NewTicker(m.options.interval)
 	defer doubting.Stop()
-	for doubt, failures := false, 0; m.ctx.Err() == nil; {
+	for doubt, failures := time.Duration(0), 0; m.ctx.Err() == nil; {
 		var alarm <-chan zk.Event
 		var again <-chan time.Time
 		if g, err := m.attempt(doubt); err == nil {
-			doubt, failures, alarm = false, 0, g.changed
+			doubt, failures, alarm = 0, 0, g.changed
 		} else {
 			failures++
 			again = time.After(pauseAfter(failures))
@@ -33,7 +33,7 @@ func (m *Member) keep() {
 		case <-again:
 		case <-m.updated:
 		case <-doubting.C:
-			doubt = true
+			doubt = m.options.interval
 		case <-m.ctx.Done():
 		case <-m.session.Done():
 			return // the server deletes the node
@@ -43,7 +43,7 @@ func (m *Member) keep() {
 }
 
 // attempt puts the node right once, and notes how that went.
-func (m *Member) attempt(doubt bool) (*sight, error) {
+func (m *Member) attempt(doubt time.Duration) (*sight, error) {
 	m.mu.Lock()
 	content, number := m.data, m.wanted
 	m.mu.Unlock()
@@ -70,7 +70,7 @@ var errUnsettled = errors.New("membership: the member's node keeps changing")
 // settle looks at the node, does what is missing, and looks again until nothing
 // is. So a request whose answer was lost does no harm, whether it was executed or
 // not, and neither does one that was executed in the session's successor.
-func (m *Member) settle(content []byte, doubt bool) (*sight, error) {
+func (m *Member) settle(content []byte, doubt time.Duration) (*sight, error) {
 	if m.zxid == 0 { // there is no node yet, unless its create's answer was lost
 		if err := m.create(content); err != nil && !overtaken(err) {
 			return nil, err
@@ -87,9 +87,12 @@ func (m *Member) settle(content []byte, doubt bool) (*sight, error) {
 		case err != nil:
 		case g.stat.EphemeralOwner != m.session.ID():
 			m.unregistered(errOutlived)
-			err = m.session.Conn().Delete(m.node, g.stat.Version)
+			err = order(m.session, func(conn *zk.Conn) error { return conn.Delete(m.node, g.stat.Version) })
 		case !bytes.Equal(g.data, content):
-			_, err = m.session.Conn().Set(m.node, content, g.stat.Version)
+			err = order(m.session, func(conn *zk.Conn) error {
+				_, err := conn.Set(m.node, content, g.stat.Version)
+				return err
+			})
 		default:
 			return g, nil
 		}
@@ -116,12 +119,13 @@ func overtaken(err error) bool {
 
 // create creates the node, and the parents if they are missing.
 func (m *Member) create(content []byte) error {
-	conn := m.session.Conn()
-	_, err := conn.Create(m.node, content, zk.FlagEphemeral, m.options.acl)
-	if errors.Is(err, zk.ErrNoNode) {
-		return client.MakeParents(conn, m.path, m.options.acl)
-	}
-	return err
+	return order(m.session, func(conn *zk.Conn) error {
+		_, err := conn.Create(m.node, content, zk.FlagEphemeral, m.options.acl)
+		if errors.Is(err, zk.ErrNoNode) {
+			return client.MakeParents(conn, m.path, m.options.acl)
+		}
+		return err
+	})
 }
 
 // withdraw deletes the node, for as long as it takes. That there is none is final: a
@@ -129,7 +133,7 @@ func (m *Member) create(content []byte) error {
 // is refused since the session has moved.
 func (m *Member) withdraw() {
 	for failures := 0; ; {
-		err := m.session.Conn().Delete(m.node, -1)
+		err := order(m.session, func(conn *zk.Conn) error { return conn.Delete(m.node, -1) })
 		switch {
 		case err == nil, errors.Is(err, zk.ErrNoNode), isClosed(m.session):
 			m.left()

@@ -157,6 +157,9 @@ func (m *Member) await(ctx context.Context, number int) error {
 		case <-ctx.Done():
 			return ctx.Err()
 		case <-m.ctx.Done():
+			if isClosed(m.session) { // which makes the member leave
+				return zklock.ErrClosed
+			}
 			return errLeft
 		case <-m.session.Done():
 			return zklock.ErrClosed

@@ -25,13 +25,15 @@ type options struct {
 // WithACL sets the access list of the member's node and of the parents that Join
 // has to create. The default lets everybody do everything. The member itself needs
 // to read its node, to write it for [Member.Update], and to create and delete
-// children of the path; who watches needs to read the path and the members.
+// children of the path; who watches needs to read the path, and sees the members that
+// it may read.
 func WithACL(acl []zk.ACL) Option {
 	return func(o *options) { o.acl = slices.Clone(acl) }
 }
 
 // WithLogger has a member log its registrations, and its leaving, to logger at Info,
-// and the loss of a registration at Warn. It is called as WithNotify's function is.
+// and the loss of a registration at Warn; and a Watch at Warn that a member may not be
+// read. It is called as WithNotify's function is.
 func WithLogger(logger *slog.Logger) Option {
 	return func(o *options) { o.log = logger }
 }
@@ -43,8 +45,8 @@ func WithNotify(notify func(State)) Option {
 	return func(o *options) { o.notify = notify }
 }
 
-// WithInterval sets how often everything is read again in case that a watch was
-// lost. The default is the session timeout.
+// WithInterval sets how often it is made sure that no watch was lost, and tried
+// again to read the members that may not be read. The default is the session timeout.
 func WithInterval(d time.Duration) Option {
 	return func(o *options) { o.interval = d }
 }

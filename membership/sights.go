@@ -2,16 +2,16 @@ package membership
 
 import (
 	"context"
-	"errors"
 	"runtime"
 	"strconv"
 	"sync"
+	"time"
 	"weak"
 
-	"github.com/go-zookeeper/zk"
 	"golang.org/x/sync/singleflight"
 
 	"github.com/zklock/zklock"
+	"github.com/zklock/zklock/internal/client"
 )
 
 // sight is a reading together with the watch that says when it is out of date.
@@ -20,7 +20,9 @@ import (
 type sight struct {
 	ready chan struct{} // closed when the server has answered
 	reading
-	err error
+	err        error
+	connection int64     // that it was read over, or an earlier one
+	confirmed  time.Time // when the server last showed the same; guarded by the sights' mu
 }
 
 // over tells whether the sight is of no more use.
@@ -78,12 +80,12 @@ func sightsOf(s *zklock.Session) *sights {
 }
 
 // look returns the view as it is, with a watch that stands: the watch's event comes
-// ahead of the answer to any read that shows a change. With doubt it makes sure of
-// a watch that is not new, by reading the view once more.
-func look(ctx context.Context, s *zklock.Session, v view, doubt bool) (*sight, error) {
+// ahead of the answer to any read that shows a change. With doubt, which is how often
+// the caller doubts, or 0, it makes sure of a watch that is not new.
+func look(ctx context.Context, s *zklock.Session, v view, doubt time.Duration) (*sight, error) {
 	all := sightsOf(s)
 	for {
-		g, isNew := all.get(s.Conn(), v)
+		g, isNew := all.get(s, v)
 		select {
 		case <-g.ready:
 		case <-ctx.Done():
@@ -91,10 +93,10 @@ func look(ctx context.Context, s *zklock.Session, v view, doubt bool) (*sight, e
 		case <-s.Done():
 			return nil, zklock.ErrClosed
 		}
-		if g.err != nil || isNew || !doubt {
+		if g.err != nil || isNew || doubt == 0 {
 			return g, g.err
 		}
-		stands, err := all.check(ctx, s, v, g)
+		stands, err := all.stands(ctx, s, v, g, doubt)
 		if stands || err != nil {
 			return g, err
 		}
@@ -103,18 +105,19 @@ func look(ctx context.Context, s *zklock.Session, v view, doubt bool) (*sight, e
 }
 
 // get returns the sight of the view, and whether it was not there before.
-func (all *sights) get(conn *zk.Conn, v view) (g *sight, isNew bool) {
+func (all *sights) get(s *zklock.Session, v view) (g *sight, isNew bool) {
+	connection, _ := client.Watches(s)
 	all.mu.Lock()
 	defer all.mu.Unlock()
 	if known := all.of[v]; known != nil && !known.over() {
 		return known, false
 	}
 	all.sweep()
-	g = &sight{ready: make(chan struct{})}
+	g = &sight{ready: make(chan struct{}), connection: connection, confirmed: time.Now()}
 	all.of[v] = g
 	// The call takes no context; whoever asks next joins it instead of adding one.
 	go func() {
-		g.reading, g.err = v.watch(conn)
+		g.reading, g.err = request(s, v.watch)
 		close(g.ready)
 		if g.err != nil || v.of == existence && g.stat != nil {
 			all.drop(v, g)
@@ -145,21 +148,30 @@ func (all *sights) drop(v view, g *sight) {
 	}
 }
 
-// check reads the view once more, and tells whether g shows the same. If not, and
-// its watch has not fired, then that is lost.
-func (all *sights) check(ctx context.Context, s *zklock.Session, v view, g *sight) (bool, error) {
-	conn := s.Conn()
+// stands reports whether g's watch stands. That of a member's data does as long as
+// the client's watches do: to ask for each would cost a read for each member. The
+// path is asked for twice an interval at most, however many watch it.
+func (all *sights) stands(ctx context.Context, s *zklock.Session, v view, g *sight, interval time.Duration) (bool, error) {
+	if _, standing := client.Watches(s); g.connection < standing {
+		return false, nil
+	}
+	all.mu.Lock()
+	fresh := time.Since(g.confirmed) < interval/2
+	all.mu.Unlock()
+	if fresh || v.of == data {
+		return true, nil
+	}
 	answer := all.checks.DoChan(strconv.Itoa(int(v.of))+v.path, func() (any, error) {
-		return v.read(conn)
+		return request(s, v.check)
 	})
 	select {
 	case r := <-answer:
-		if errors.Is(r.Err, zk.ErrNoNode) {
-			return false, nil
-		}
 		if r.Err != nil {
 			return false, r.Err
 		}
+		all.mu.Lock()
+		defer all.mu.Unlock()
+		g.confirmed = time.Now()
 		return r.Val.(reading).version(v.of) == g.version(v.of), nil
 	case <-ctx.Done():
 		return false, ctx.Err()

@@ -44,18 +44,11 @@ func (v view) watch(conn *zk.Conn) (r reading, err error) {
 	return r, err
 }
 
-// read reads the view without a watch.
-func (v view) read(conn *zk.Conn) (r reading, err error) {
-	switch v.of {
-	case children:
-		r.names, r.stat, err = conn.Children(v.path)
-	case data:
-		r.data, r.stat, err = conn.Get(v.path)
-	case existence:
-		var there bool
-		if there, r.stat, err = conn.Exists(v.path); !there {
-			r.stat = nil
-		}
+// check reads as much of the view as tells whether it has changed, without a watch.
+func (v view) check(conn *zk.Conn) (r reading, err error) {
+	there, stat, err := conn.Exists(v.path)
+	if there {
+		r.stat = stat
 	}
 	return r, err
 }

@@ -22,21 +22,34 @@ const (
 	// maxAlarms is how many watches are waited for; reflect.Select takes no more
 	// than 65536 cases. What goes beyond is left to the interval.
 	maxAlarms = 60000
+
+	// A watcher reads a list of n members once in n times perMember, and once in
+	// maxRest, while changes follow each other: of a thousand servers that watch each
+	// other while they are restarted, each reads the list once a second.
+	perMember = time.Millisecond
+	maxRest   = time.Second
+
+	// gather is for the events that come right behind the first: who leaves makes one
+	// for its node and one for the list.
+	gather = 2 * time.Millisecond
 )
 
 // Watch yields the members of path at once, and then after every change: a member
 // came, went, or changed its data. Each list is complete, in the order of
 // [Peer.Zxid], and the caller's to keep. Changes that come while the loop's body
 // runs, or close together, show in one list: the last list is always the truth,
-// those between need not be.
+// those between need not be. A change shows at once, but one that follows another
+// waits up to a millisecond for each member of the list, and a second at most, for
+// those that follow it.
 //
-// Every ephemeral child of the path is a member, whoever created it. A path that
-// does not exist has no members yet. Watch survives lost connections and expired
-// sessions: while there is no connection, the list stays as it is.
+// Every ephemeral child of the path that the session may read is a member, whoever
+// created it. A path that does not exist has no members yet. Watch survives lost
+// connections and expired sessions: while there is no connection, the list stays as
+// it is.
 //
 // The sequence ends when ctx does. It yields an error and ends if it cannot go on:
-// a bad argument, a path or a member that the session may not read (zk.ErrNoAuth),
-// a closed session ([zklock.ErrClosed]).
+// a bad argument, a path that the session may not read (zk.ErrNoAuth), a closed
+// session ([zklock.ErrClosed]).
 func Watch(ctx context.Context, s *zklock.Session, path string, opts ...Option) iter.Seq2[[]Peer, error] {
 	return func(yield func([]Peer, error) bool) {
 		o, err := newOptions(s, path, opts)
@@ -44,8 +57,8 @@ func Watch(ctx context.Context, s *zklock.Session, path string, opts ...Option) 
 			yield(nil, wrap("watch", path, err))
 			return
 		}
-		w := &watcher{session: s, path: path, doubt: time.NewTicker(o.interval)}
-		defer w.doubt.Stop()
+		w := &watcher{session: s, path: path, options: o, doubting: time.NewTicker(o.interval)}
+		defer w.doubting.Stop()
 		err = w.run(ctx, func(peers []Peer) bool { return yield(peers, nil) })
 		if err != nil && ctx.Err() == nil {
 			yield(nil, wrap("watch", path, err))
@@ -55,9 +68,11 @@ func Watch(ctx context.Context, s *zklock.Session, path string, opts ...Option) 
 
 // watcher is a Watch under way.
 type watcher struct {
-	session *zklock.Session
-	path    string
-	doubt   *time.Ticker // when the watches are not to be relied on
+	session  *zklock.Session
+	path     string
+	options  *options
+	doubting *time.Ticker    // when the watches are not to be relied on
+	hidden   map[string]bool // the children that may not be read
 }
 
 // alarm is how a watch tells that what it stands for has changed.
@@ -66,7 +81,9 @@ type alarm = <-chan zk.Event
 // run yields lists until it fails or yield has had enough.
 func (w *watcher) run(ctx context.Context, yield func([]Peer) bool) error {
 	var last []Peer
-	for first, doubt, failures := true, true, 0; ; {
+	var rested time.Time
+	doubt := w.options.interval
+	for first, failures := true, 0; ; {
 		peers, alarms, err := w.read(ctx, doubt)
 		switch {
 		case ctx.Err() != nil || client.Refused(err) || errors.Is(err, zklock.ErrClosed):
@@ -76,19 +93,26 @@ func (w *watcher) run(ctx context.Context, yield func([]Peer) bool) error {
 			pause(ctx, w.session, pauseAfter(failures))
 			continue
 		}
-		if first || !slices.EqualFunc(peers, last, Peer.same) {
+		changed := first || !slices.EqualFunc(peers, last, Peer.same)
+		if changed || doubt == 0 {
+			rested = time.Now().Add(min(time.Duration(len(alarms))*perMember, maxRest))
+		}
+		if changed {
 			last, first = slices.Clone(peers), false
 			if !yield(peers) {
 				return nil
 			}
 		}
-		failures = 0
-		doubt = w.await(ctx, alarms)
+		failures, doubt = 0, 0
+		if w.await(ctx, alarms) {
+			doubt = w.options.interval
+		}
+		pause(ctx, w.session, max(time.Until(rested), gather))
 	}
 }
 
 // read returns the members, and what gives the alarm when they change.
-func (w *watcher) read(ctx context.Context, doubt bool) ([]Peer, []alarm, error) {
+func (w *watcher) read(ctx context.Context, doubt time.Duration) ([]Peer, []alarm, error) {
 	list, err := look(ctx, w.session, view{w.path, children}, doubt)
 	if errors.Is(err, zk.ErrNoNode) {
 		return w.readAbsent(ctx, doubt)
@@ -117,7 +141,7 @@ func (w *watcher) read(ctx context.Context, doubt bool) ([]Peer, []alarm, error)
 var errThere = errors.New("membership: the path has been created")
 
 // readAbsent is read for a path that is not there.
-func (w *watcher) readAbsent(ctx context.Context, doubt bool) ([]Peer, []alarm, error) {
+func (w *watcher) readAbsent(ctx context.Context, doubt time.Duration) ([]Peer, []alarm, error) {
 	node, err := look(ctx, w.session, view{w.path, existence}, doubt)
 	switch {
 	case err != nil:
@@ -128,33 +152,61 @@ func (w *watcher) readAbsent(ctx context.Context, doubt bool) ([]Peer, []alarm, 
 	return nil, []alarm{node.changed}, nil
 }
 
-// readEach reads the named members; nil stands for one that has gone meanwhile.
-func (w *watcher) readEach(ctx context.Context, names []string, doubt bool) ([]*sight, error) {
-	nodes := make([]*sight, len(names))
+// readEach reads the named members; nil stands for one that has gone meanwhile, or
+// that may not be read. Of those it is doubted whether that is still so.
+func (w *watcher) readEach(ctx context.Context, names []string, doubt time.Duration) ([]*sight, error) {
+	nodes, refused := make([]*sight, len(names)), make([]error, len(names))
 	reads, ctx := errgroup.WithContext(ctx)
 	reads.SetLimit(readsAtOnce)
 	for i, name := range names {
+		if w.hidden[name] && doubt == 0 {
+			refused[i] = zk.ErrNoAuth
+			continue
+		}
 		reads.Go(func() error {
 			node, err := look(ctx, w.session, view{join(w.path, name), data}, doubt)
 			switch {
 			case err == nil:
 				nodes[i] = node
+			case client.Refused(err):
+				refused[i] = err
 			case !errors.Is(err, zk.ErrNoNode):
 				return err
 			}
 			return nil
 		})
 	}
-	return nodes, reads.Wait()
+	if err := reads.Wait(); err != nil {
+		return nil, err
+	}
+	w.hide(names, refused)
+	return nodes, nil
 }
 
-// await returns when there may be something new, and whether the watches are to be
-// doubted then.
+// hide notes which of the named children could not be read.
+func (w *watcher) hide(names []string, refused []error) {
+	hidden := make(map[string]bool)
+	for i, name := range names {
+		if refused[i] == nil {
+			continue
+		}
+		hidden[name] = true
+		if !w.hidden[name] {
+			client.Apart(func() {
+				w.options.log.Warn("membership: a member may not be read", "node", join(w.path, name), "error", refused[i])
+			})
+		}
+	}
+	w.hidden = hidden
+}
+
+// await returns when there may be something new, and reports whether the watches
+// are to be doubted then.
 func (w *watcher) await(ctx context.Context, alarms []alarm) (doubt bool) {
 	receive := func(c any) reflect.SelectCase {
 		return reflect.SelectCase{Dir: reflect.SelectRecv, Chan: reflect.ValueOf(c)}
 	}
-	cases := []reflect.SelectCase{receive(w.doubt.C), receive(ctx.Done()), receive(w.session.Done())}
+	cases := []reflect.SelectCase{receive(w.doubting.C), receive(ctx.Done()), receive(w.session.Done())}
 	for _, a := range alarms[:min(len(alarms), maxAlarms)] {
 		cases = append(cases, receive(a))
 	}

@@ -1,0 +1,14 @@
+package client
+
+// What package zklock does for membership with a *zklock.Session, beside what that
+// exports. It sets these, since it cannot be imported here.
+var (
+	// Begin makes the session's Close wait until done is called. Once the session is
+	// closed ok is false, and the connection must not be used.
+	Begin func(session any) (done func(), ok bool)
+
+	// Watches returns the number of the session's connection, and that of the oldest
+	// one whose watches stand: what was watched over an earlier one may have changed
+	// without an event.
+	Watches func(session any) (connection, standing int64)
+)

@@ -1,0 +1,165 @@
+package membership_test
+
+import (
+	"bytes"
+	"fmt"
+	"log/slog"
+	"maps"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/go-zookeeper/zk"
+	"github.com/stretchr/testify/require"
+
+	"github.com/zklock/zklock"
+	"github.com/zklock/zklock/membership"
+	"github.com/zklock/zklock/zktest"
+)
+
+// crowd makes n members of one session.
+func crowd(t *testing.T, conn *zk.Conn, n int) {
+	t.Helper()
+	for _, dir := range []string{"/app", path} {
+		_, err := conn.Create(dir, nil, 0, everybody)
+		require.NoError(t, err)
+	}
+	for i := range n {
+		enlist(t, conn, i)
+	}
+}
+
+func enlist(t *testing.T, conn *zk.Conn, i int) {
+	t.Helper()
+	_, err := conn.Create(fmt.Sprintf("%s/member-%d", path, i), fmt.Append(nil, i), zk.FlagEphemeral, everybody)
+	require.NoError(t, err)
+}
+
+// reads returns a function that tells what was read since the last call.
+func reads(server *zktest.Server) func() map[zktest.Op]int {
+	last := server.Requests()
+	return func() map[zktest.Op]int {
+		now, n := server.Requests(), make(map[zktest.Op]int)
+		for _, op := range []zktest.Op{zktest.OpExists, zktest.OpGetData, zktest.OpGetChildren2} {
+			if now[op] > last[op] {
+				n[op] = now[op] - last[op]
+			}
+		}
+		last = maps.Clone(now)
+		return n
+	}
+}
+
+func TestWatchingAListThatDoesNotChangeCostsASmallReadAnInterval(t *testing.T) {
+	inBubble(t, func(t *testing.T, server *zktest.Server) {
+		crowd(t, connect(t, server).Conn(), 999)
+		s := connect(t, server)
+		seen, alike := watch(t, s, membership.WithInterval(3*time.Second)), watch(t, s, membership.WithInterval(3*time.Second))
+		eventually(t, "the lists", func() bool { return len(seen.latest()) == 999 && len(alike.latest()) == 999 })
+		since := reads(server)
+		time.Sleep(30 * time.Second)
+		n := since()
+		require.Zero(t, n[zktest.OpGetData])
+		require.Zero(t, n[zktest.OpGetChildren2])
+		require.LessOrEqual(t, n[zktest.OpExists], 20, "two an interval, for all who watch")
+		require.NotZero(t, n[zktest.OpExists])
+	})
+}
+
+func TestWhatIsReadAfterAChangeIsWhatIsNew(t *testing.T) {
+	inBubble(t, func(t *testing.T, server *zktest.Server) {
+		writer := connect(t, server).Conn()
+		crowd(t, writer, 500)
+		seen := watch(t, connect(t, server), membership.WithInterval(time.Hour))
+		eventually(t, "the list", func() bool { return len(seen.latest()) == 500 })
+		since := reads(server)
+		enlist(t, writer, 500)
+		eventually(t, "the newcomer", func() bool { return len(seen.latest()) == 501 })
+		require.Equal(t, map[zktest.Op]int{zktest.OpGetChildren2: 1, zktest.OpGetData: 1}, since())
+		_, err := writer.Set(path+"/member-7", []byte("other"), -1)
+		require.NoError(t, err)
+		eventually(t, "the change", func() bool { return string(seen.latest()[7].Data) == "other" })
+		require.Equal(t, map[zktest.Op]int{zktest.OpGetData: 1}, since())
+		time.Sleep(time.Minute)
+		require.NoError(t, writer.Delete(path+"/member-7", -1))
+		eventually(t, "the end of one", func() bool { return len(seen.latest()) == 500 })
+		require.Equal(t, map[zktest.Op]int{zktest.OpGetChildren2: 1}, since())
+	})
+}
+
+func TestAfterAReconnectTheMembersAreNotReadAgainIfTheirWatchesStand(t *testing.T) {
+	reconnecting(t, func(t *testing.T, server *zktest.Server) {
+		const n = 6000 // whose watches take more than one request
+		writer := connect(t, server).Conn()
+		crowd(t, writer, n)
+		seen := watch(t, connect(t, server, zklock.WithDialer(server.Client("watching").Dial)), membership.WithInterval(3*time.Second))
+		eventually(t, "the list", func() bool { return len(seen.latest()) == n })
+		since := reads(server)
+		for range 3 {
+			server.Client("watching").Cut()
+			time.Sleep(10 * time.Second)
+		}
+		require.Zero(t, since()[zktest.OpGetData])
+		require.Greater(t, server.Requests()[zktest.OpSetWatches], 3)
+		_, err := writer.Set(path+"/member-7", []byte("other"), -1)
+		require.NoError(t, err)
+		eventually(t, "the change", func() bool { return string(seen.latest()[7].Data) == "other" })
+		require.Equal(t, 1, since()[zktest.OpGetData])
+	})
+}
+
+func TestARollingRestartOfAThousandMembersIsReadOnceASecond(t *testing.T) {
+	inBubble(t, func(t *testing.T, server *zktest.Server) {
+		writer := connect(t, server).Conn()
+		crowd(t, writer, 1000)
+		seen := watch(t, connect(t, server))
+		eventually(t, "the list", func() bool { return len(seen.latest()) == 1000 })
+		since, start := reads(server), time.Now()
+		for i := range 1000 {
+			require.NoError(t, writer.Delete(fmt.Sprintf("%s/member-%d", path, i), -1))
+			time.Sleep(20 * time.Millisecond)
+			enlist(t, writer, i)
+			time.Sleep(20 * time.Millisecond)
+		}
+		took := int(time.Since(start) / time.Second)
+		eventually(t, "the last one", func() bool {
+			list := seen.latest()
+			return len(list) == 1000 && list[999].ID == "member-999" && list[0].ID == "member-0"
+		})
+		n := since()
+		require.LessOrEqual(t, n[zktest.OpGetChildren2], took+2)
+		require.LessOrEqual(t, n[zktest.OpGetData], 1100, "each newcomer once, and few that are gone")
+		time.Sleep(time.Minute)
+
+		changed := time.Now()
+		require.NoError(t, writer.Delete(path+"/member-5", -1))
+		eventually(t, "a change by itself", func() bool { return len(seen.latest()) == 999 })
+		require.Less(t, time.Since(changed), 100*time.Millisecond)
+	})
+}
+
+func TestAMemberThatMayNotBeReadIsMissingAndTheOthersAreThere(t *testing.T) {
+	inBubble(t, func(t *testing.T, server *zktest.Server) {
+		s := connect(t, server)
+		join(t, s, "ours")
+		hidden, err := s.Conn().Create(path+"/hidden", []byte("theirs"), zk.FlagEphemeral, zk.WorldACL(zk.PermWrite|zk.PermAdmin))
+		require.NoError(t, err)
+		var log bytes.Buffer
+		seen := watch(t, connect(t, server), membership.WithInterval(5*time.Second),
+			membership.WithLogger(slog.New(slog.NewTextHandler(&log, nil))))
+		seen.await(t, "ours")
+		since := reads(server)
+		join(t, s, "too")
+		seen.await(t, "ours", "too")
+		time.Sleep(20 * time.Second)
+		require.LessOrEqual(t, since()[zktest.OpGetData], 3+4, "one by Join, two by Watch, and one an interval")
+		_, err = s.Conn().SetACL(hidden, everybody, -1)
+		require.NoError(t, err)
+		seen.await(t, "ours", "theirs", "too")
+		seen.cancel()
+		<-seen.ended
+		synctest.Wait()
+		require.NoError(t, seen.err)
+		require.Equal(t, 1, bytes.Count(log.Bytes(), []byte("membership: a member may not be read")))
+	})
+}

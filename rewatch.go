@@ -1,0 +1,94 @@
+package zklock
+
+import (
+	"encoding/binary"
+	"sync"
+
+	"github.com/zklock/zklock/internal/client"
+)
+
+// rewatch reads along how go-zookeeper sets its watches again over a new connection:
+// it only logs it if that fails, and it names the last transaction that it has seen
+// when it gets to it, which may be one of the new connection already. What changed
+// before that, while there was no connection, is not told then.
+type rewatch struct {
+	mu         sync.Mutex
+	connection int64 // counts those that carried a session
+	unbroken   int64 // the oldest whose watches were set again over each one up to the last
+	seen       int64 // the client's last transaction when it asked for the connection
+
+	under  int32 // xid of the newest request
+	more   bool  // another one may follow it
+	failed bool  // one was refused, or came too late
+	whole  bool  // the last one was confirmed
+}
+
+// asked takes the connect request.
+func (r *rewatch) asked(frame []byte) {
+	const seenAt = 4 + 4 // behind the length and the protocol's version
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.seen = int64(binary.BigEndian.Uint64(frame[seenAt:]))
+}
+
+// connected notes that the connection carries a session.
+func (r *rewatch) connected() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if !r.stands() {
+		r.unbroken = r.connection
+	}
+	r.connection++
+	r.under, r.failed, r.whole = xidEvent, false, false // an xid that no request has
+}
+
+// fullRequest is the length from which on another request may follow: go-zookeeper
+// begins one when a path would make this one longer than 128 KiB.
+const fullRequest = 127 << 10
+
+// sent takes a request to set watches again. The next one follows its answer.
+func (r *rewatch) sent(frame []byte) {
+	const seenAt = 4 + 8 // behind the length and the header
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.under = int32(binary.BigEndian.Uint32(frame[4:]))
+	r.more, r.whole = len(frame) >= fullRequest, false
+	if int64(binary.BigEndian.Uint64(frame[seenAt:])) > r.seen {
+		r.failed = true
+	}
+}
+
+// answered takes the answer to any request.
+func (r *rewatch) answered(xid, code int32) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if xid != r.under {
+		return
+	}
+	r.failed = r.failed || code != 0
+	r.whole = !r.more
+}
+
+// stands reports whether the watches of the connection before stand on this one.
+// r.mu is held.
+func (r *rewatch) stands() bool { return r.whole && !r.failed }
+
+// watches is client.Watches.
+func (r *rewatch) watches() (connection, standing int64) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.stands() {
+		return r.connection, r.unbroken
+	}
+	return r.connection, r.connection
+}
+
+func init() {
+	client.Begin = func(session any) (done func(), ok bool) {
+		s := session.(*Session)
+		return s.work.Done, s.begin()
+	}
+	client.Watches = func(session any) (connection, standing int64) {
+		return session.(*Session).rewatch.watches()
+	}
+}

@@ -1,0 +1,72 @@
+package zklock
+
+import (
+	"encoding/binary"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// reconnect is how a client sets its watches again over a new connection.
+type reconnect struct {
+	seen     int64   // that its connect request says
+	requests []int64 // the last transaction that each request to set watches says
+	full     int     // how many of them are so long that another may follow
+	code     int32   // of the last answer
+	unheard  bool    // there is no last answer
+}
+
+func (c reconnect) pass(r *rewatch) {
+	ask := make([]byte, 60)
+	binary.BigEndian.PutUint64(ask[8:], uint64(c.seen))
+	r.asked(ask)
+	r.connected()
+	for i, zxid := range c.requests {
+		frame := make([]byte, 100)
+		if i < c.full {
+			frame = make([]byte, fullRequest)
+		}
+		binary.BigEndian.PutUint32(frame[4:], uint32(i))
+		binary.BigEndian.PutUint64(frame[12:], uint64(zxid))
+		r.sent(frame)
+		code, last := int32(0), i == len(c.requests)-1
+		if last {
+			code = c.code
+		}
+		if !last || !c.unheard {
+			r.answered(int32(i), code)
+		}
+		r.answered(1000, 0) // to another request
+	}
+}
+
+func TestWatchesStandIfTheServerHasConfirmedAllOfThemInTime(t *testing.T) {
+	good := reconnect{seen: 7, requests: []int64{7}}
+	for name, c := range map[string]struct {
+		later []reconnect
+		want  int64
+	}{
+		"set again":                             {[]reconnect{good}, 1},
+		"set again twice":                       {[]reconnect{good, good}, 1},
+		"set again by many requests":            {[]reconnect{{seen: 7, requests: []int64{7, 7}, full: 1}}, 1},
+		"not set again":                         {[]reconnect{{seen: 7}}, 2},
+		"refused":                               {[]reconnect{{seen: 7, requests: []int64{7}, code: -4}}, 2},
+		"not confirmed":                         {[]reconnect{{seen: 7, requests: []int64{7}, unheard: true}}, 2},
+		"behind an answer of the connection":    {[]reconnect{{seen: 7, requests: []int64{8}}}, 2},
+		"some behind an answer":                 {[]reconnect{{seen: 7, requests: []int64{7, 8}, full: 1}}, 2},
+		"a second request may follow":           {[]reconnect{{seen: 7, requests: []int64{7}, full: 1}}, 2},
+		"set again after it was not":            {[]reconnect{{seen: 7}, good}, 2},
+		"set again after it was not and it was": {[]reconnect{good, {seen: 7}, good}, 3},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var r rewatch
+			reconnect{}.pass(&r)
+			for _, later := range c.later {
+				later.pass(&r)
+			}
+			connection, standing := r.watches()
+			require.EqualValues(t, len(c.later)+1, connection)
+			require.Equal(t, c.want, standing)
+		})
+	}
+}
