@@ -185,6 +185,9 @@ func TestTheQueueIsReadAtEachScrape(t *testing.T) {
 			synctest.Wait()
 		}
 		b.requireMetrics(queue, `
+# HELP zklock_queue_age_seconds How old the state is that the others tell: 0 if it was read for this scrape.
+# TYPE zklock_queue_age_seconds gauge
+zklock_queue_age_seconds{path="/locks/ledger"} 0
 # HELP zklock_queue_holders Holds of the lock, by all processes.
 # TYPE zklock_queue_holders gauge
 zklock_queue_holders{path="/locks/ledger"} 1
@@ -203,6 +206,9 @@ zklock_queue_waiters{path="/locks/ledger"} 2
 # HELP zklock_queue_readable Whether the queue could be read, 1 or 0.
 # TYPE zklock_queue_readable gauge
 zklock_queue_readable{path="/locks/ledger"} 0
-`)
+# HELP zklock_queue_waiters Contenders that wait for the lock, of all processes.
+# TYPE zklock_queue_waiters gauge
+zklock_queue_waiters{path="/locks/ledger"} 2
+`, "zklock_queue_readable", "zklock_queue_waiters")
 	})
 }
