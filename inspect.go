@@ -17,7 +17,7 @@ type Contender struct {
 	Session int64     // that owns the node
 	Token   int64     // the node's czxid: the fencing token of a hold, but for a downgraded reader
 	Created time.Time // by the server's clock
-	Data    []byte    // host, process id and start time, unless WithData or Revoke replaced them
+	Data    []byte    // host, process id and start time, unless WithData or Revoke replaced them; nil if this session may not read it
 }
 
 // Inspect returns who holds the lock on path and who waits for it, in the order
@@ -27,7 +27,7 @@ type Contender struct {
 //
 // It costs a list and one read for each node, sent together. The answer is of
 // the moment, and may be from a server that lags behind. It needs the permission
-// to read, and takes no part in the lock.
+// to read the path, and takes no part in the lock.
 func Inspect(ctx context.Context, s *Session, path string) ([]Contender, error) {
 	if s == nil {
 		return nil, wrap("inspect", path, errors.New("the session is nil: make one with Connect"))
@@ -103,11 +103,27 @@ func present(names []string, err error) ([]string, error) {
 	return names, err
 }
 
+// getIfAllowed reads a node, or if the session may not, its stat alone, which needs
+// no permission: somebody's access list must not hide the queue.
+func (s *Session) getIfAllowed(path string) *pending[content] {
+	return send(s, func() (content, error) {
+		data, stat, err := s.conn.Get(path)
+		if !errors.Is(err, zk.ErrNoAuth) {
+			return content{data, stat}, err
+		}
+		there, stat, err := s.conn.Exists(path)
+		if err == nil && !there {
+			err = zk.ErrNoNode
+		}
+		return content{stat: stat}, err
+	})
+}
+
 // read fills in what the nodes say, and drops those that have gone.
 func (s *Session) read(ctx context.Context, found []Contender) ([]Contender, error) {
 	reads := make([]*pending[content], len(found))
 	for i, c := range found {
-		reads[i] = s.get(c.Node)
+		reads[i] = s.getIfAllowed(c.Node)
 	}
 	there := found[:0]
 	for i, c := range found {

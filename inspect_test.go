@@ -237,3 +237,21 @@ func TestInspectTellsALockWithAChildNamedLeasesFromASemaphore(t *testing.T) {
 	require.Equal(t, []bool{true}, heldOf(found))
 	require.Equal(t, zklock.Exclusive, found[0].Kind)
 }
+
+func TestInspectShowsANodeThatMayNotBeRead(t *testing.T) {
+	at := newSite(t)
+	at.makeParent()
+	holder, owner := at.session(), at.session()
+	at.locker(holder).Lock()
+	node, err := owner.Conn().Create(at.path+"/_c_00000000-0000-4000-8000-000000000000-lock-", []byte("secret"),
+		zk.FlagEphemeral|zk.FlagSequence, zk.WorldACL(zk.PermWrite))
+	require.NoError(t, err)
+	_, stat, err := owner.Conn().Exists(node)
+	require.NoError(t, err)
+	found := at.inspect(at.session())
+	require.Len(t, found, 2)
+	require.NotEmpty(t, found[0].Data, "the others are shown as they are")
+	require.Equal(t, zklock.Contender{
+		Node: node, Kind: zklock.Exclusive, Session: owner.ID(), Token: stat.Czxid, Created: time.UnixMilli(stat.Ctime),
+	}, found[1])
+}

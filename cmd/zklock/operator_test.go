@@ -100,3 +100,42 @@ func TestBreakSaysWhatItWouldDoAndWithYesDoesIt(t *testing.T) {
 	queued.stdin.Close()
 	require.Equal(t, 0, queued.exit())
 }
+
+func TestBreakAsksAtATerminalAndAgainIfTheNodeHasBecomeTheHolder(t *testing.T) {
+	t.Parallel()
+	at := newSite(t)
+	holder := at.run("--", "cat")
+	at.awaitQueue(1)
+	first, _ := at.node()
+	waiter := at.run("--", "sh", "-c", "echo in; cat")
+	at.awaitQueue(2)
+	second := at.path + "/" + at.queue()[0]
+	if second == first {
+		second = at.path + "/" + at.queue()[1]
+	}
+	c := newConsole(at)
+	c.enter("zklock break $P --node " + second + "; echo code $?")
+	c.expect("waits for " + at.path)
+	c.expect("Delete it? [y/N] ")
+	holder.stdin.Close()
+	require.Equal(t, "in", waiter.line())
+	c.key("y\r")
+	c.expect("holds " + at.path)
+	c.expect("Delete it? [y/N] ")
+	require.Len(t, at.queue(), 1)
+	c.key("\r")
+	c.expect("nothing was deleted")
+	c.expect("code 1")
+	c.enter("zklock break $P --node " + second + "; echo code $?")
+	c.expect("Delete it? [y/N] ")
+	c.key(ctrlC)
+	c.expect("code 130")
+	require.Len(t, at.queue(), 1)
+	c.enter("zklock break $P --node " + second + "; echo code $?")
+	c.expect("Delete it? [y/N] ")
+	c.key("yes\r")
+	c.expect("deleted")
+	c.expect("code 0")
+	require.Equal(t, 76, waiter.exit())
+	require.NotContains(t, strings.ReplaceAll(c.said.String(), "zklock break", ""), "--yes", "nobody is told to say it again")
+}

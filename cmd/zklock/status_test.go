@@ -50,7 +50,7 @@ func TestStatusSaysWhoHoldsTheLockAndWhoWaits(t *testing.T) {
 	require.NoError(t, err)
 	require.Regexp(t, fmt.Sprintf(`^holds  exclusive  %s pid %d +\d+s +%d +%#x +%s$`, regexp.QuoteMeta(host),
 		holder.cmd.Process.Pid, stat.Czxid, uint64(stat.EphemeralOwner), path.Base(node)), table[1])
-	require.Regexp(t, `^waits  read  +say\?\[2Jhi +\d+s`, table[2], "what others wrote does not move the cursor")
+	require.Regexp(t, `^waits  read  +say\\x1b\[2Jhi +\d+s`, table[2], "what others wrote does not move the cursor")
 
 	lines := at.zklock("status", "--format", "json", at.path).rest()
 	require.Len(t, lines, 1)

@@ -1,8 +1,10 @@
 package cli
 
 import (
+	"io"
 	"os"
 	"strings"
+	"syscall"
 
 	"github.com/zklock/zklock"
 )
@@ -13,12 +15,12 @@ const authVariable = "ZKLOCK_AUTH"
 
 // credentials reads them from the file, or, if none is named, from the
 // environment. Its errors do not repeat them.
-func credentials(file string) ([]zklock.SessionOption, error) {
+func credentials(file string, checkMode bool) ([]zklock.SessionOption, error) {
 	from, text := "$"+authVariable, os.Getenv(authVariable)
 	if file != "" {
-		content, err := os.ReadFile(file)
+		content, err := readSecret(file, checkMode)
 		if err != nil {
-			return nil, usage("--auth-file: %w", err)
+			return nil, err
 		}
 		from, text = "--auth-file "+file, string(content)
 	}
@@ -35,4 +37,42 @@ func credentials(file string) ([]zklock.SessionOption, error) {
 		options = append(options, zklock.WithAuth(scheme, []byte(secret)))
 	}
 	return options, nil
+}
+
+// readSecret reads the file of credentials, unless others may read or write it.
+func readSecret(name string, checkMode bool) ([]byte, error) {
+	file, err := os.Open(name)
+	if err != nil {
+		return nil, usage("--auth-file: %w", err)
+	}
+	defer file.Close()
+	if checkMode {
+		info, err := file.Stat() // of what is read, whatever has the name by now
+		if err != nil {
+			return nil, usage("--auth-file: %w", err)
+		}
+		if excess := excessOf(info); excess != 0 {
+			mode := info.Mode().Perm()
+			return nil, usage("--auth-file %s: its mode is %04o, so that others than its owner may use it; it must be %04o or less: chmod %o %s, or --%s=off",
+				name, mode, mode&^excess, mode&^excess, name, modeCheckFlag)
+		}
+	}
+	content, err := io.ReadAll(file)
+	if err != nil {
+		return nil, usage("--auth-file: %w", err)
+	}
+	return content, nil
+}
+
+const modeCheckFlag = "auth-file-mode-check"
+
+// excessOf returns the permissions that a file of credentials must not give. One of
+// another owner, as root makes it for a service, may be read by the group that it
+// was given to.
+func excessOf(info os.FileInfo) os.FileMode {
+	forbidden := os.FileMode(0o066)
+	if stat, ok := info.Sys().(*syscall.Stat_t); ok && int(stat.Uid) != os.Geteuid() {
+		forbidden = 0o026
+	}
+	return info.Mode().Perm() & forbidden
 }

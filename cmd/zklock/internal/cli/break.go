@@ -5,12 +5,14 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"path"
 	"slices"
 
 	"github.com/go-zookeeper/zk"
 	"github.com/spf13/cobra"
 
 	"github.com/zklock/zklock"
+	"github.com/zklock/zklock/internal/client"
 )
 
 func newBreak() *cobra.Command {
@@ -28,7 +30,9 @@ that moment both may believe that they hold it. Make sure that the holder is dea
 does no harm; a node whose process is gone goes by itself when its session ends. Ask
 with zklock revoke first.
 
-Without --yes, break says what it would do and does nothing.`,
+Without --yes, break says what it would do, and asks if it is on a terminal; elsewhere it
+does nothing. It deletes only what it has shown: if the node has become the holder
+meanwhile it asks again, or, where there is nobody to ask, ends with 75.`,
 		Example: `  zklock break /locks/backup --node _c_1f0c-lock-0000000042 --yes`,
 		Args:    onePath,
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -41,7 +45,11 @@ Without --yes, break says what it would do and does nothing.`,
 					return err
 				}
 				defer session.Close()
-				return breakNode(ctx, session, cmd.OutOrStdout(), args[0], node, yes)
+				b := breaking{
+					session: session, out: output{ctx, cmd.OutOrStdout()}, path: args[0], node: node, yes: yes,
+					ask: asking(cmd.InOrStdin(), cmd.OutOrStdout()),
+				}
+				return b.run(ctx)
 			})
 		},
 	}
@@ -51,50 +59,150 @@ Without --yes, break says what it would do and does nothing.`,
 	return cmd
 }
 
-// breakNode says what the deletion of the node means, and if it is to be done does
-// it.
-func breakNode(ctx context.Context, session *zklock.Session, out io.Writer, path, node string, yes bool) error {
-	v, err := look(ctx, session, path)
-	if err != nil {
-		return err
-	}
-	at := slices.IndexFunc(v.found, func(c zklock.Contender) bool { return named(c, node) })
-	if at < 0 {
-		return nobody(path, node)
-	}
-	target := v.found[at]
-	c := describe(v.found)[at]
-	role, effect := "waits for", "It loses its place in the queue."
-	if target.Held {
-		role, effect = "holds", "The next in line has the lock at once; until the holder notices, both may act."
-	}
-	fmt.Fprintf(out, "%s (%s, session %s, token %d, since %s) %s %s.\n%s\n",
-		c.Node, c.who(), c.Session, c.Token, v.age(c.Created), role, path, effect)
-	if !yes {
-		return usage("nothing was deleted: add --yes to delete %s", c.Node)
-	}
-	if err := remove(ctx, session, c.Node); err != nil {
-		return err
-	}
-	fmt.Fprintln(out, "deleted")
-	return nil
+// breaking is one use of the break command.
+type breaking struct {
+	session *zklock.Session
+	out     io.Writer
+	path    string
+	node    string
+	yes     bool
+	ask     func(ctx context.Context, question string) (yes bool, err error) // nil if there is nobody to ask
 }
 
-// remove deletes the node. One that is gone already is as good as deleted.
-func remove(ctx context.Context, session *zklock.Session, node string) error {
-	done := make(chan error, 1)
-	go func() { done <- session.Conn().Delete(node, -1) }()
-	ctx, cancel := context.WithTimeout(ctx, session.Timeout())
-	defer cancel()
-	select {
-	case err := <-done:
-		if errors.Is(err, zk.ErrNoNode) {
+// agreement is what may be deleted: the node that was made by that transaction, as
+// long as it is that much of the lock.
+type agreement struct {
+	token int64
+	held  bool
+}
+
+// run shows the node, and deletes it if that is agreed to. What is deleted is what
+// was shown: if it is another by then, it is shown again, and if that is more than
+// was agreed to, it is asked for again.
+func (b *breaking) run(ctx context.Context) error {
+	var agreed agreement
+	var shown int32 // version of the node's data
+	for first := true; ; first = false {
+		v, at, stat, err := b.find(ctx)
+		switch {
+		case err != nil:
+			return err
+		case at < 0 && first:
+			return nobody(b.path, b.node)
+		case at < 0:
+			fmt.Fprintf(b.out, "%s is gone already\n", printable(b.node, longestName))
 			return nil
 		}
-		return classify(wrapNode("break", node, err))
-	case <-ctx.Done():
-		return classify(wrapNode("break", node, ctx.Err()))
+		target := v.found[at]
+		b.node = target.Node
+		now := agreement{target.Token, target.Held}
+		if now != agreed || stat.Version != shown {
+			if err := b.show(v, at); err != nil {
+				return err
+			}
+			shown = stat.Version
+		}
+		if now != agreed {
+			if err := b.agree(ctx, v.nodeOf(describe(v.found)[at]), first); err != nil {
+				return err
+			}
+			agreed = now
+		}
+		switch err := b.delete(ctx, v.found, at, stat); {
+		case err == nil:
+			fmt.Fprintln(b.out, "deleted")
+			return nil
+		case final(err):
+			return classify(wrapNode("break", b.node, err))
+		}
 	}
+}
+
+// find looks at the lock, and returns where the node stands in it, negative if it
+// does not, and its stat from before that.
+func (b *breaking) find(ctx context.Context) (v view, at int, stat *zk.Stat, err error) {
+	index := func() int {
+		return slices.IndexFunc(v.found, func(c zklock.Contender) bool { return named(c, b.node) })
+	}
+	if v, err = look(ctx, b.session, b.path); err != nil || index() < 0 {
+		return v, -1, nil, err
+	}
+	node := v.found[index()].Node
+	stat, err = request(ctx, b.session, func(conn *zk.Conn) (*zk.Stat, error) {
+		_, stat, err := conn.Exists(node)
+		return stat, err
+	})
+	if err != nil {
+		return v, -1, nil, classify(wrapNode("break", node, err))
+	}
+	v, err = look(ctx, b.session, b.path)
+	return v, index(), stat, err
+}
+
+// show says what the deletion of the node means.
+func (b *breaking) show(v view, at int) error {
+	c := describe(v.found)[at]
+	role, effect := "waits for", "It loses its place in the queue."
+	if c.Held {
+		role, effect = "holds", "The next in line has the lock at once; until the holder notices, both may act."
+	}
+	_, err := fmt.Fprintf(b.out, "%s (%s, session %s, token %d, since %s) %s %s.\n%s\n",
+		v.nodeOf(c), c.who(), c.Session, c.Token, v.age(c.Created), role, v.path, effect)
+	return withCodeIf(exitFailure, err)
+}
+
+// agree returns an error unless the node may be deleted. --yes is said to what is
+// shown first.
+func (b *breaking) agree(ctx context.Context, node string, first bool) error {
+	switch {
+	case b.yes && first:
+		return nil
+	case b.ask == nil && first:
+		return usage("nothing was deleted: add --yes to delete %s", node)
+	case b.ask == nil:
+		return withCode(exitConflict, fmt.Errorf("nothing was deleted: %s has changed meanwhile; say --yes again to delete it as it is now", node))
+	}
+	yes, err := b.ask(ctx, "Delete it? [y/N] ")
+	if err == nil && !yes {
+		err = withCode(exitFailure, errors.New("nothing was deleted"))
+	}
+	return err
+}
+
+// delete deletes the node if it is as stat says, and if it waits, only while the one
+// ahead of it is there.
+func (b *breaking) delete(ctx context.Context, found []zklock.Contender, at int, stat *zk.Stat) error {
+	if stat.Czxid != found[at].Token {
+		return zk.ErrBadVersion
+	}
+	ops := []any{&zk.DeleteRequest{Path: found[at].Node, Version: stat.Version}}
+	if ahead := blocker(found, at); ahead != "" {
+		ops = append(ops, &zk.CheckVersionRequest{Path: ahead, Version: -1})
+	}
+	_, err := request(ctx, b.session, func(conn *zk.Conn) ([]zk.MultiResponse, error) { return conn.Multi(ops...) })
+	return err
+}
+
+// blocker returns the nearest node that the one at that place waits for, "" if there
+// is none.
+func blocker(found []zklock.Contender, at int) string {
+	if found[at].Held {
+		return ""
+	}
+	for _, c := range slices.Backward(found[:at]) {
+		inLine := path.Dir(c.Node) == path.Dir(found[at].Node) // not one with a permit
+		if inLine && (c.Kind != zklock.Read || found[at].Kind != zklock.Read) {
+			return c.Node
+		}
+	}
+	return ""
+}
+
+// final reports whether a delete failed for another reason than that the node, or
+// the one ahead of it, is not any more what it was, or the connection was lost.
+func final(err error) bool {
+	return client.Refused(err) || errors.Is(err, zklock.ErrClosed) ||
+		errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded)
 }
 
 func wrapNode(op, node string, err error) error {

@@ -24,6 +24,7 @@ type connection struct {
 	timeout   duration // of the session
 	tls       tlsFiles
 	authFile  string
+	modeCheck *choice // of that file
 	verbosity int
 	logFormat *choice
 }
@@ -35,6 +36,8 @@ func (c *connection) flags(cmd *cobra.Command) {
 	flags.Var(&c.timeout, "session-timeout", "how long a lost connection, or a crash, keeps the lock; also the time to connect")
 	c.tls.flags(flags)
 	flags.StringVar(&c.authFile, "auth-file", "", "`file` of credentials, one scheme:credentials a line (default $"+authVariable+", one)")
+	c.modeCheck = oneOf("on", "off")
+	c.modeCheck.add(cmd, modeCheckFlag, "whether to refuse an --auth-file that others may read or write")
 	flags.CountVarP(&c.verbosity, "verbose", "v", "tell what happens; twice: in detail")
 	c.logFormat = oneOf("text", "json")
 	c.logFormat.add(cmd, logFormatFlag, "how to write messages to standard error")
@@ -53,7 +56,7 @@ func (c *connection) check() ([]string, []zklock.SessionOption, error) {
 	if c.timeout.Duration < time.Millisecond {
 		return nil, nil, usage("--session-timeout %v: ZooKeeper counts in milliseconds, it must be at least one", c.timeout.Duration)
 	}
-	logins, err := credentials(c.authFile)
+	logins, err := credentials(c.authFile, c.modeCheck.value == "on")
 	if err != nil {
 		return nil, nil, err
 	}

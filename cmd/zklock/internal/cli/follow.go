@@ -24,7 +24,7 @@ const (
 func (s *status) follow(ctx context.Context, session *zklock.Session) error {
 	changed := make(chan struct{}, 1)
 	for _, dir := range []string{s.path, path.Join(s.path, "locks"), path.Join(s.path, "leases")} {
-		go watchChildren(ctx, session.Conn(), dir, changed)
+		go watchChildren(ctx, session, dir, changed)
 	}
 	resized := make(chan os.Signal, 1)
 	signal.Notify(resized, syscall.SIGWINCH)
@@ -57,15 +57,9 @@ func (s *status) follow(ctx context.Context, session *zklock.Session) error {
 
 // watchChildren announces each change of dir's children, until ctx ends. It also
 // announces each new watch: what happened before that may have gone unnoticed.
-func watchChildren(ctx context.Context, conn *zk.Conn, dir string, changed chan<- struct{}) {
+func watchChildren(ctx context.Context, session *zklock.Session, dir string, changed chan<- struct{}) {
 	for ctx.Err() == nil {
-		_, _, event, err := conn.ChildrenW(dir)
-		if errors.Is(err, zk.ErrNoNode) {
-			var there bool
-			if there, _, event, err = conn.ExistsW(dir); there {
-				continue // that watch tells nothing of its children
-			}
-		}
+		event, err := request(ctx, session, func(conn *zk.Conn) (<-chan zk.Event, error) { return watchDir(conn, dir) })
 		select {
 		case changed <- struct{}{}:
 		default:
@@ -78,6 +72,20 @@ func watchChildren(ctx context.Context, conn *zk.Conn, dir string, changed chan<
 		case <-event:
 		case <-again:
 		case <-ctx.Done():
+		}
+	}
+}
+
+// watchDir watches the children of dir, or for dir if it is not there.
+func watchDir(conn *zk.Conn, dir string) (<-chan zk.Event, error) {
+	for {
+		_, _, event, err := conn.ChildrenW(dir)
+		if !errors.Is(err, zk.ErrNoNode) {
+			return event, err
+		}
+		there, _, event, err := conn.ExistsW(dir)
+		if !there { // else that watch tells nothing of its children
+			return event, err
 		}
 	}
 }

@@ -15,13 +15,13 @@ import (
 func TestAWatchThatFindsItsPathCreatedMeanwhileSeesItsChildren(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := zktest.NewServer(t)
-		connect := func() *zk.Conn {
+		connect := func() *zklock.Session {
 			session, err := zklock.Connect(t.Context(), []string{server.PipeAddr()}, 10*time.Second, zklock.WithDialer(server.Dial))
 			require.NoError(t, err)
 			t.Cleanup(func() { session.Close() })
-			return session.Conn()
+			return session
 		}
-		watcher, other := connect(), connect()
+		watcher, other := connect(), connect().Conn()
 		looking := server.HoldRequest(zktest.OpExists, zktest.OnPath("/p"))
 		changed := make(chan struct{}, 1)
 		go watchChildren(t.Context(), watcher, "/p", changed)

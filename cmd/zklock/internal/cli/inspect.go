@@ -5,6 +5,7 @@ import (
 	"path"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/zklock/zklock"
 )
@@ -18,6 +19,9 @@ type contender struct {
 	Token   int64     `json:"token"`
 	Created time.Time `json:"created"`
 	Data    string    `json:"data"`
+
+	// DataBase64 is the data if it is not UTF-8, which JSON cannot say.
+	DataBase64 []byte `json:"data_base64,omitempty"`
 
 	// From the data, where zklock wrote it.
 	Host  string `json:"host,omitempty"`
@@ -39,6 +43,9 @@ func describe(found []zklock.Contender) []contender {
 			Node: c.Node, Kind: c.Kind.String(), Held: c.Held,
 			Session: sessionName(c.Session), Token: c.Token, Created: c.Created,
 			Data: string(c.Data), Revoked: bytes.Equal(c.Data, revokeMark),
+		}
+		if !utf8.Valid(c.Data) {
+			s.DataBase64 = c.Data
 		}
 		s.Host, s.PID, s.Start = owner(s.Data)
 		shown[i] = s
@@ -62,30 +69,25 @@ func owner(data string) (host, pid, start string) {
 	return host, pid, start
 }
 
-// who is the contender's host and process, or else what its node says.
+// who is the contender's host and process, or else what its node says, printable.
 func (c contender) who() string {
 	switch {
 	case c.Revoked:
 		return "(asked to give it back)"
 	case c.Host != "" && c.PID != "":
-		return c.Host + " pid " + c.PID
+		return printable(c.Host+" pid "+c.PID, longestOwner)
+	case c.Data == "":
+		return "-" // it says nothing, or may not be read
 	}
-	return printable(c.Data)
+	return printable(c.Data, longestOwner)
 }
 
-// printable keeps foreign data from moving the cursor.
-func printable(text string) string {
-	const longest = 60
-	clean := strings.Map(func(r rune) rune {
-		if r < ' ' || r >= 0x7f && r < 0xa0 || r == '\ufffd' {
-			return '?'
-		}
-		return r
-	}, text)
-	if runes := []rune(clean); len(runes) > longest {
-		return string(runes[:longest]) + "..."
+// nodeOf is the contender's node, printable, below the lock's path if it is there.
+func (v view) nodeOf(c contender) string {
+	if name, ok := strings.CutPrefix(c.Node, v.path+"/"); ok {
+		return v.path + "/" + printable(name, longestName)
 	}
-	return clean
+	return printable(c.Node, longestName)
 }
 
 // named tells whether name, a full path or the last part of one, is the node's.

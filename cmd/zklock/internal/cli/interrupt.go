@@ -1,8 +1,10 @@
 package cli
 
 import (
+	"bytes"
 	"cmp"
 	"context"
+	"io"
 	"os"
 	"os/signal"
 	"syscall"
@@ -35,6 +37,26 @@ func interruptible(ctx context.Context, signals <-chan os.Signal) (_ context.Con
 		<-ended
 		defer cancel(nil)
 		return context.Cause(ctx)
+	}
+}
+
+// output writes for as long as ctx lives: whoever reads it may have stopped reading.
+type output struct {
+	ctx context.Context
+	to  io.Writer
+}
+
+func (o output) Write(p []byte) (int, error) {
+	written := make(chan error, 1)
+	go func(p []byte) {
+		_, err := o.to.Write(p)
+		written <- err
+	}(bytes.Clone(p)) // ours for as long as it takes
+	select {
+	case err := <-written:
+		return len(p), err
+	case <-o.ctx.Done():
+		return 0, context.Cause(o.ctx)
 	}
 }
 

@@ -23,6 +23,7 @@ func newLogger(w io.Writer, format string, verbosity int) *slog.Logger {
 		level = slog.LevelDebug
 	}
 	options := &slog.HandlerOptions{Level: level}
+	w = plainWriter{w}
 	if format == "json" {
 		return slog.New(slog.NewJSONHandler(w, options))
 	}

@@ -33,7 +33,7 @@ under zklock run goes on, unless it was started with --on-revoke=term.`,
 					return err
 				}
 				defer session.Close()
-				return revoke(ctx, session, cmd.OutOrStdout(), args[0], node)
+				return revoke(ctx, session, output{ctx, cmd.OutOrStdout()}, args[0], node)
 			})
 		},
 	}
@@ -58,9 +58,9 @@ func revoke(ctx context.Context, session *zklock.Session, out io.Writer, path, n
 		err := zklock.Revoke(ctx, session, asked[i].Node)
 		switch {
 		case err == nil:
-			fmt.Fprintf(out, "asked %s for %s\n", c.who(), c.Node)
+			fmt.Fprintf(out, "asked %s for %s\n", c.who(), v.nodeOf(c))
 		case errors.Is(err, zk.ErrNoNode):
-			fmt.Fprintf(out, "%s is gone already\n", c.Node)
+			fmt.Fprintf(out, "%s is gone already\n", v.nodeOf(c))
 		default:
 			return classify(err)
 		}

@@ -49,6 +49,9 @@ func report(to io.Writer, cmd *cobra.Command, err error) {
 		newLogger(to, "json", 0).Error(text, "exit_code", codeOf(err))
 		return
 	}
+	if fromLibrary(err) {
+		text = abridged(text, longestError)
+	}
 	fmt.Fprintf(to, "zklock: %s\n", text)
 	if codeOf(err) == exitUsage && !fromLibrary(err) {
 		fmt.Fprintf(to, "Try '%s --help'.\n", cmd.CommandPath())

@@ -22,7 +22,7 @@ type screen struct {
 }
 
 func newScreen(s *status) *screen {
-	f, ok := s.out.(*os.File)
+	f, ok := s.stdout.(*os.File)
 	if !ok || s.format.value != "table" || !term.IsTerminal(int(f.Fd())) {
 		f = nil
 	}
@@ -60,6 +60,10 @@ const (
 	home        = "\x1b[H"
 	clearLine   = "\x1b[K"
 	clearBelow  = "\x1b[J"
+
+	// A character may be two columns wide: what does not fit is cut by the terminal.
+	wrapOff = "\x1b[?7l"
+	wrapOn  = "\x1b[?7h"
 )
 
 // draw fills the terminal with the last view, as much of it as fits.
@@ -81,6 +85,7 @@ func (s *screen) draw(note string) error {
 		lines = slices.Delete(lines, 1, 2) // the blank one
 	}
 	var out strings.Builder
+	out.WriteString(wrapOff)
 	if !s.shown {
 		out.WriteString(clearScreen)
 		s.shown = true
@@ -89,8 +94,8 @@ func (s *screen) draw(note string) error {
 	for _, line := range fit(lines, width, height-1) {
 		out.WriteString(line + clearLine + "\r\n")
 	}
-	out.WriteString(clearBelow)
-	_, err = io.WriteString(s.terminal, out.String())
+	out.WriteString(clearBelow + wrapOn)
+	_, err = io.WriteString(s.status.out, out.String())
 	return withCodeIf(exitFailure, err)
 }
 

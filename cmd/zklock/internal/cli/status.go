@@ -19,9 +19,10 @@ type status struct {
 	format *choice
 	watch  bool
 
-	path string
-	out  io.Writer
-	log  *slog.Logger
+	path   string
+	stdout io.Writer
+	out    io.Writer // stdout, until a signal
+	log    *slog.Logger
 }
 
 func newStatus() *cobra.Command {
@@ -37,7 +38,7 @@ the wait, the fencing token, the ZooKeeper session, and the node.`,
   zklock status --format json /locks/backup`,
 		Args: onePath,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			s.path, s.out, s.log = args[0], cmd.OutOrStdout(), s.logger(cmd)
+			s.path, s.stdout, s.log = args[0], cmd.OutOrStdout(), s.logger(cmd)
 			err := untilSignal(cmd.Context(), s.run)
 			var interrupted *job.Interrupted
 			if s.watch && errors.As(err, &interrupted) {
@@ -54,6 +55,7 @@ the wait, the fencing token, the ZooKeeper session, and the node.`,
 }
 
 func (s *status) run(ctx context.Context) error {
+	s.out = output{ctx, s.stdout}
 	session, err := s.open(ctx, s.log)
 	if err != nil {
 		return err

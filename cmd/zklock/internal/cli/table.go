@@ -20,7 +20,7 @@ type view struct {
 
 // writeJSON writes the view as one line.
 func (v view) writeJSON(to io.Writer) error {
-	return json.NewEncoder(to).Encode(struct {
+	return json.NewEncoder(plainWriter{to}).Encode(struct {
 		Path       string      `json:"path"`
 		Contenders []contender `json:"contenders"`
 	}{v.path, describe(v.found)})
@@ -41,7 +41,7 @@ func (v view) writeTable(to io.Writer) error {
 			state = "holds"
 		}
 		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%d\t%s\t%s\n",
-			state, c.Kind, c.who(), v.age(c.Created), c.Token, c.Session, strings.TrimPrefix(c.Node, v.path+"/"))
+			state, c.Kind, c.who(), v.age(c.Created), c.Token, c.Session, strings.TrimPrefix(v.nodeOf(c), v.path+"/"))
 	}
 	t.Flush()
 	_, err := io.WriteString(to, b.String())

@@ -1,0 +1,119 @@
+package cli
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/zklock/zklock"
+	"github.com/zklock/zklock/zktest"
+)
+
+// brokenQueue is a lock with a holder, one that waits, and somebody who breaks it.
+type brokenQueue struct {
+	server *zktest.Server
+	holder *zklock.Hold
+	other  *zklock.Session // of the one that waits
+	out    strings.Builder
+	breaking
+}
+
+func newBrokenQueue(t *testing.T) *brokenQueue {
+	q := &brokenQueue{server: zktest.NewServer(t)}
+	connect := func() *zklock.Session {
+		session, err := zklock.Connect(t.Context(), []string{q.server.Addr()}, 10*time.Second)
+		require.NoError(t, err)
+		t.Cleanup(func() { session.Close() })
+		return session
+	}
+	lock := func(s *zklock.Session) *zklock.Locker {
+		l, err := zklock.New(s, "/p")
+		require.NoError(t, err)
+		return l
+	}
+	var err error
+	q.holder, err = lock(connect()).Acquire(t.Context())
+	require.NoError(t, err)
+	q.other = connect()
+	waiter := lock(q.other)
+	go func() { _, _ = waiter.Acquire(context.WithoutCancel(t.Context())) }()
+	q.breaking = breaking{session: connect(), out: &q.out, path: "/p"}
+	for q.node == "" {
+		v, err := look(t.Context(), q.session, "/p")
+		require.NoError(t, err)
+		if len(v.found) == 2 {
+			q.node = v.found[1].Node
+		}
+	}
+	return q
+}
+
+// while runs the command until it is about to delete, then do, and then the rest.
+func (q *brokenQueue) while(t *testing.T, do func()) error {
+	deleting := q.server.HoldRequest(zktest.OpMulti, zktest.OnSession(q.session.ID()))
+	done := make(chan error, 1)
+	go func() { done <- q.run(t.Context()) }()
+	<-deleting.Struck()
+	do()
+	deleting.Release()
+	return <-done
+}
+
+func (q *brokenQueue) there() bool {
+	there, _, err := q.session.Conn().Exists(q.node)
+	return there && err == nil
+}
+
+func TestANodeThatHasBecomeTheHolderMeanwhileIsNotDeleted(t *testing.T) {
+	q := newBrokenQueue(t)
+	q.yes = true
+	err := q.while(t, func() { require.NoError(t, q.holder.Release(t.Context())) })
+	require.Equal(t, exitConflict, codeOf(err))
+	require.ErrorContains(t, err, "say --yes again")
+	require.Contains(t, q.out.String(), "waits for /p.")
+	require.Contains(t, q.out.String(), "holds /p.")
+	require.NotContains(t, q.out.String(), "deleted")
+	require.True(t, q.there())
+
+	require.NoError(t, q.run(t.Context()))
+	require.False(t, q.there())
+}
+
+func TestWhoeverIsAtTheTerminalIsAskedAgainForWhatIsMoreThanHeAgreedTo(t *testing.T) {
+	for _, second := range []bool{true, false} {
+		q := newBrokenQueue(t)
+		var answers []bool
+		q.ask = func(context.Context, string) (bool, error) {
+			answers = append(answers, true)
+			return len(answers) == 1 || second, nil
+		}
+		err := q.while(t, func() { require.NoError(t, q.holder.Release(t.Context())) })
+		require.Len(t, answers, 2)
+		require.Equal(t, !second, q.there())
+		require.Equal(t, second, err == nil)
+	}
+}
+
+func TestANodeWhoseDataChangesMeanwhileIsShownAgain(t *testing.T) {
+	q := newBrokenQueue(t)
+	q.yes = true
+	err := q.while(t, func() {
+		_, err := q.other.Conn().Set(q.node, []byte("__REVOKE__"), -1)
+		require.NoError(t, err)
+	})
+	require.NoError(t, err)
+	require.Equal(t, 2, strings.Count(q.out.String(), "waits for"), "it is shown again, but as much of the lock as before")
+	require.Contains(t, q.out.String(), "(asked to give it back)")
+	require.Contains(t, q.out.String(), "deleted\n")
+	require.False(t, q.there())
+}
+
+func TestANodeThatGoesMeanwhileIsAsGoodAsDeleted(t *testing.T) {
+	q := newBrokenQueue(t)
+	q.yes = true
+	require.NoError(t, q.while(t, func() { require.NoError(t, q.other.Close()) }))
+	require.Contains(t, q.out.String(), "is gone already\n")
+}

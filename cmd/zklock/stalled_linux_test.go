@@ -1,0 +1,91 @@
+package main_test
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/go-zookeeper/zk"
+	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
+)
+
+// fullPipe is a pipe that nobody reads, and that takes nothing more.
+func fullPipe(t *testing.T) (writer *os.File) {
+	t.Helper()
+	reader, writer, err := os.Pipe()
+	require.NoError(t, err)
+	t.Cleanup(func() {
+		reader.Close()
+		writer.Close()
+	})
+	fd := int(writer.Fd())
+	require.NoError(t, syscall.SetNonblock(fd, true))
+	for err = nil; err == nil; {
+		_, err = unix.Write(fd, make([]byte, 1<<10))
+	}
+	require.ErrorIs(t, err, unix.EAGAIN)
+	require.NoError(t, syscall.SetNonblock(fd, false))
+	return writer
+}
+
+func TestASignalEndsACommandWhoseOutputNobodyReads(t *testing.T) {
+	t.Parallel()
+	for name, args := range map[string][]string{
+		"status":         {"status"},
+		"status as JSON": {"status", "--format", "json"},
+		"watch":          {"status", "--watch"},
+		"revoke":         {"revoke"},
+		"break":          {"break", "--node", lockName + "0000000000", "--yes"},
+	} {
+		for _, sig := range []syscall.Signal{syscall.SIGTERM, syscall.SIGINT} {
+			t.Run(name+" "+sig.String(), func(t *testing.T) {
+				at := newSite(t)
+				at.create(zk.WorldACL(zk.PermAll))
+				at.contend(lockName, "host=a pid=1", zk.WorldACL(zk.PermAll))
+				cmd := at.command(append(args, at.path)...)
+				cmd.Stdout = fullPipe(t)
+				p := at.start(cmd)
+				eventually(t, "the pipe to hold it up", func() bool { return writes(p.cmd.Process.Pid) })
+				p.signal(sig)
+				require.Equal(t, 128+int(sig), p.exit())
+				require.Len(t, at.queue(), 1, "nothing was deleted that was not shown")
+			})
+		}
+	}
+}
+
+func TestASignalEndsAWatchOnATerminalThatIsStopped(t *testing.T) {
+	t.Parallel()
+	at := newSite(t)
+	c := newConsole(at)
+	file := filepath.Join(t.TempDir(), "pid")
+	c.enter(`sh -c 'echo $$ >` + file + `; exec zklock status --watch $P'`)
+	c.expect("is free.")
+	text, err := os.ReadFile(file)
+	require.NoError(t, err)
+	pid, err := strconv.Atoi(strings.TrimSpace(string(text)))
+	require.NoError(t, err)
+	c.key(ctrlS)
+	eventually(t, "the terminal to hold it up", func() bool { return writes(pid) })
+	require.NoError(t, syscall.Kill(pid, syscall.SIGTERM))
+	eventually(t, "the watch to end", func() bool { return !alive(pid) })
+}
+
+const ctrlS = "\x13"
+
+// writes reports whether a thread of the process is at writing to standard output.
+func writes(pid int) bool {
+	threads, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/syscall", pid))
+	for _, file := range threads {
+		text, _ := os.ReadFile(file) // the thread may have ended
+		if strings.HasPrefix(string(text), fmt.Sprintf("%d 0x1 ", unix.SYS_WRITE)) {
+			return true
+		}
+	}
+	return false
+}
