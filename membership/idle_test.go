@@ -138,6 +138,27 @@ func TestARollingRestartOfAThousandMembersIsReadOnceASecond(t *testing.T) {
 	})
 }
 
+func TestALongListOfOthersIsReadOnceASecondToo(t *testing.T) {
+	inBubble(t, func(t *testing.T, server *zktest.Server) {
+		writer := connect(t, server).Conn()
+		crowd(t, writer, 0)
+		for i := range 1000 {
+			_, err := writer.Create(fmt.Sprintf("%s/settings-%d", path, i), nil, 0, everybody)
+			require.NoError(t, err)
+		}
+		seen := watch(t, connect(t, server))
+		seen.await(t)
+		since, start := reads(server), time.Now()
+		for range 200 {
+			enlist(t, writer, 0)
+			time.Sleep(20 * time.Millisecond)
+			require.NoError(t, writer.Delete(path+"/member-0", -1))
+			time.Sleep(20 * time.Millisecond)
+		}
+		require.LessOrEqual(t, since()[zktest.OpGetChildren2], int(time.Since(start)/time.Second)+2)
+	})
+}
+
 func TestAMemberThatMayNotBeReadIsMissingAndTheOthersAreThere(t *testing.T) {
 	inBubble(t, func(t *testing.T, server *zktest.Server) {
 		s := connect(t, server)
@@ -149,10 +170,15 @@ func TestAMemberThatMayNotBeReadIsMissingAndTheOthersAreThere(t *testing.T) {
 			membership.WithLogger(slog.New(slog.NewTextHandler(&log, nil))))
 		seen.await(t, "ours")
 		since := reads(server)
-		join(t, s, "too")
-		seen.await(t, "ours", "too")
+		other := join(t, s, "too")
+		for i := range 20 {
+			require.NoError(t, other.Update(t.Context(), fmt.Append(nil, i)))
+			seen.await(t, "ours", fmt.Sprint(i))
+		}
+		require.LessOrEqual(t, since()[zktest.OpGetData], 21*2+1, "each change by the member and the watcher")
 		time.Sleep(20 * time.Second)
-		require.LessOrEqual(t, since()[zktest.OpGetData], 3+4, "one by Join, two by Watch, and one an interval")
+		require.LessOrEqual(t, since()[zktest.OpGetData], 4, "one an interval")
+		require.NoError(t, other.Update(t.Context(), []byte("too")))
 		_, err = s.Conn().SetACL(hidden, everybody, -1)
 		require.NoError(t, err)
 		seen.await(t, "ours", "theirs", "too")

@@ -23,7 +23,7 @@ const (
 	// than 65536 cases. What goes beyond is left to the interval.
 	maxAlarms = 60000
 
-	// A watcher reads a list of n members once in n times perMember, and once in
+	// A watcher reads a list of n nodes once in n times perMember, and once in
 	// maxRest, while changes follow each other: of a thousand servers that watch each
 	// other while they are restarted, each reads the list once a second.
 	perMember = time.Millisecond
@@ -73,6 +73,7 @@ type watcher struct {
 	options  *options
 	doubting *time.Ticker    // when the watches are not to be relied on
 	hidden   map[string]bool // the children that may not be read
+	children int             // in the newest list, members or not
 }
 
 // alarm is how a watch tells that what it stands for has changed.
@@ -95,7 +96,7 @@ func (w *watcher) run(ctx context.Context, yield func([]Peer) bool) error {
 		}
 		changed := first || !slices.EqualFunc(peers, last, Peer.same)
 		if changed || doubt == 0 {
-			rested = time.Now().Add(min(time.Duration(len(alarms))*perMember, maxRest))
+			rested = time.Now().Add(min(time.Duration(w.children)*perMember, maxRest))
 		}
 		if changed {
 			last, first = slices.Clone(peers), false
@@ -120,6 +121,7 @@ func (w *watcher) read(ctx context.Context, doubt time.Duration) ([]Peer, []alar
 	if err != nil {
 		return nil, nil, err
 	}
+	w.children = len(list.names)
 	nodes, err := w.readEach(ctx, list.names, doubt)
 	if err != nil {
 		return nil, nil, err
