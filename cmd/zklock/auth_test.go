@@ -18,7 +18,7 @@ func TestAFileOfCredentialsThatOthersMayUseIsRefused(t *testing.T) {
 	for _, args := range [][]string{{"run", at.path, "--auth-file", file, "--", "true"}, {"status", at.path, "--auth-file", file}} {
 		for mode, right := range map[os.FileMode]string{
 			0o644: "chmod 600 ", 0o640: "chmod 600 ", 0o620: "chmod 600 ", 0o602: "chmod 600 ",
-			0o666: "chmod 600 ", 0o755: "chmod 711 ", 0o444: "chmod 400 ",
+			0o666: "chmod 600 ", 0o755: "chmod 600 ", 0o444: "chmod 400 ",
 		} {
 			require.NoError(t, os.Chmod(file, mode))
 			p := at.zklock(args...)

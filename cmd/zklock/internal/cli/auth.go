@@ -51,10 +51,9 @@ func readSecret(name string, checkMode bool) ([]byte, error) {
 		if err != nil {
 			return nil, usage("--auth-file: %w", err)
 		}
-		if excess := excessOf(info); excess != 0 {
-			mode := info.Mode().Perm()
-			return nil, usage("--auth-file %s: its mode is %04o, so that others than its owner may use it; it must be %04o or less: chmod %o %s, or --%s=off",
-				name, mode, mode&^excess, mode&^excess, name, modeCheckFlag)
+		if mode, most := info.Mode().Perm(), mostOf(info); mode&0o666&^most != 0 {
+			return nil, usage("--auth-file %s: its mode is %04o, by which others may use it: chmod %o %s, or --%s=off",
+				name, mode, mode&most, name, modeCheckFlag)
 		}
 	}
 	content, err := io.ReadAll(file)
@@ -66,13 +65,12 @@ func readSecret(name string, checkMode bool) ([]byte, error) {
 
 const modeCheckFlag = "auth-file-mode-check"
 
-// excessOf returns the permissions that a file of credentials must not give. One of
-// another owner, as root makes it for a service, may be read by the group that it
-// was given to.
-func excessOf(info os.FileInfo) os.FileMode {
-	forbidden := os.FileMode(0o066)
+// mostOf returns what the mode of a file of credentials may allow. One of another
+// owner, as root makes it for a service, may be read by the group that it was given
+// to.
+func mostOf(info os.FileInfo) os.FileMode {
 	if stat, ok := info.Sys().(*syscall.Stat_t); ok && int(stat.Uid) != os.Geteuid() {
-		forbidden = 0o026
+		return 0o640
 	}
-	return info.Mode().Perm() & forbidden
+	return 0o600
 }
