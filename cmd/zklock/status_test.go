@@ -161,5 +161,7 @@ func TestAWatchOnATerminalIsKeptInPlace(t *testing.T) {
 	c.expect("holds  exclusive")
 	c.key(ctrlC)
 	c.expect(prompt)
-	require.Equal(t, 1, strings.Count(c.said.String(), "\x1b[2J"), "it is drawn over, not anew")
+	said := c.said.String()
+	require.Equal(t, 1, strings.Count(said, "\x1b[2J"), "it is drawn over, not anew")
+	require.Equal(t, strings.Count(said, "\x1b[?7l"), strings.Count(said, "\x1b[?7h"), "lines are wrapped again")
 }
