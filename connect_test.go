@@ -10,6 +10,7 @@ import (
 	"net"
 	"net/http/httptest"
 	"os"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -69,7 +70,7 @@ func TestCloseWithoutAConnectionSaysThatNodesMayStay(t *testing.T) {
 	eventually(t, "the session to notice", func() bool { return s.Conn().State() != zk.StateHasSession })
 	began := time.Now()
 	err := s.Close()
-	require.Less(t, time.Since(began), 2*prompt)
+	require.Less(t, time.Since(began), prompt)
 	require.ErrorContains(t, err, "may stay for its timeout of 20s")
 	require.Equal(t, err, s.Close())
 	require.False(t, isClosed(l.Lost()))
@@ -84,7 +85,7 @@ func TestCloseDoesNotWaitForAServerThatHangs(t *testing.T) {
 	at.proxy.Freeze(faultproxy.Both)
 	began := time.Now()
 	require.Error(t, s.Close())
-	require.Less(t, time.Since(began), 2*prompt)
+	require.Less(t, time.Since(began), prompt)
 	l.Unlock()
 }
 
@@ -101,8 +102,11 @@ func TestASessionSpeaksTLS(t *testing.T) {
 	at.requireHeld(l.Held(), s)
 	l.Unlock()
 
-	_, err = zklock.Connect(within(t, time.Second), []string{front}, longSession, zklock.WithTLS(new(tls.Config)))
-	require.ErrorContains(t, err, "certificate", "a server that nobody vouches for")
+	unvouched := func(err error) bool { return strings.Contains(err.Error(), "certificate") }
+	givenTime(t, unvouched, func(ctx context.Context) error {
+		_, err := zklock.Connect(ctx, []string{front}, longSession, zklock.WithTLS(new(tls.Config)))
+		return err
+	})
 }
 
 // certificate returns how to serve TLS on 127.0.0.1, and how to trust that.

@@ -26,8 +26,9 @@ const (
 	// one waits that long.
 	patience = 30 * time.Second
 
-	// prompt bounds what must not take long, on a machine that is busy.
-	prompt = 2 * time.Second
+	// prompt bounds, on a machine that may be busy, what must not wait for the end of
+	// a session. How soon calls return is judged in virtual time.
+	prompt = longSession / 2
 
 	// aWhile is how long a test watches for what must not happen.
 	aWhile = 50 * time.Millisecond
@@ -341,6 +342,26 @@ func within(t testing.TB, d time.Duration) context.Context {
 	t.Cleanup(cancel)
 	return ctx
 }
+
+// givenTime makes a call with ever longer deadlines, until one has let it get as far
+// as its error says. On a busy machine that may take many times as long as on
+// another. Whatever the deadline, the call has to heed it.
+func givenTime(t testing.TB, far func(error) bool, call func(context.Context) error) {
+	t.Helper()
+	for limit := 4 * aWhile; ; limit *= 2 {
+		began := time.Now()
+		err := call(within(t, limit))
+		require.Less(t, time.Since(began), limit+prompt)
+		require.ErrorIs(t, err, context.DeadlineExceeded)
+		if far(err) {
+			return
+		}
+		require.Less(t, limit, patience, "%v", err)
+	}
+}
+
+// isLocked tells whether a call whose deadline has passed had to wait for the lock.
+func isLocked(err error) bool { return errors.Is(err, zklock.ErrLocked) }
 
 // watched tells whether any client watches the node, as the shared server knows.
 func (at *site) watched(node string) bool {

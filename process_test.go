@@ -189,7 +189,7 @@ func TestProcessesExcludeEachOtherThroughTheKillsOfHoldersAndWaiters(t *testing.
 	holder.kill()
 	killed := time.Now()
 	wrote := second.awaitStaying(t)
-	require.Less(t, time.Since(killed), victim.Timeout+tick+5*time.Second, "the lock moves on when the sessions have ended")
+	require.Less(t, time.Since(killed), victim.Timeout+tick+prompt, "the lock moves on when the sessions have ended")
 	second.kill()
 	for _, c := range children {
 		for line := range c.report {

@@ -223,9 +223,7 @@ func TestWaitingReadersAndWritersEndWithTheirContextsAndTimes(t *testing.T) {
 		require.ErrorIs(t, receive(t, ended, "the cancelled call"), context.Canceled, name)
 		at.awaitQueue(1)
 
-		err = c.lock(within(t, time.Second))
-		require.ErrorIs(t, err, zklock.ErrLocked, name)
-		require.ErrorIs(t, err, context.DeadlineExceeded, name)
+		givenTime(t, isLocked, c.lock)
 		at.awaitQueue(1)
 	}
 	require.NoError(t, holder.UnlockContext(t.Context()))
