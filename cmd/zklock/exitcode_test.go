@@ -145,14 +145,14 @@ func TestATakenLockIsAConflict(t *testing.T) {
 		{[]string{"-n"}, 75},
 		{[]string{"--nonblock"}, 75},
 		{[]string{"-w", "0"}, 75},
-		{[]string{"-w", "0.2"}, 75},
-		{[]string{"--timeout", "200ms"}, 75},
+		{[]string{"-w", inSeconds}, 75},
+		{[]string{"--timeout", inUnits}, 75},
 		{[]string{"-n", "-E", "0"}, 0},
-		{[]string{"-w", "200ms", "--conflict-exit-code", "42"}, 42},
+		{[]string{"-w", inUnits, "--conflict-exit-code", "42"}, 42},
 		{[]string{"-n", "--shared"}, 75},
 		{[]string{"-n", "--exclusive"}, 75},
 	} {
-		p := at.run(append(c.flags, "--", "echo", "it must not run")...)
+		p := at.conflict(append(c.flags, "--", "echo", "it must not run")...)
 		require.Equal(t, c.code, p.exit(), "%v", c.flags)
 		require.Empty(t, p.rest())
 		require.Contains(t, p.stderr.String(), at.path+": lock is held by another", "%v", c.flags)

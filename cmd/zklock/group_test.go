@@ -33,10 +33,11 @@ func TestTheLockIsKeptUntilTheWholeProcessGroupIsGone(t *testing.T) {
 func TestAProcessThatLeavesTheGroupIsNotWaitedFor(t *testing.T) {
 	t.Parallel()
 	at := newSite(t)
-	p := at.run("--", "sh", "-c", `exec 3<&0 4>&1 >/dev/null; (setsid sh -c 'echo $$ >&4; exec cat' <&3 &); read x; exit 4`)
+	// One reader at a time: cat would take the line that read waits for.
+	p := at.run("--", "sh", "-c", `exec 3<&0 4>&1 >/dev/null; read x; (setsid sh -c 'echo $$ >&4; exec cat' <&3 &); exit 4`)
+	p.say("")
 	pid, err := strconv.Atoi(p.line())
 	require.NoError(t, err)
-	p.say("")
 	eventually(t, "the lock", func() bool { return len(at.queue()) == 0 })
 	require.True(t, alive(pid), "it goes on without the lock")
 	p.stdin.Close()
@@ -58,7 +59,7 @@ func TestAGrandchildIsSignalledWithItsGroup(t *testing.T) {
 func TestAKilledZklockTakesItsCommandAlong(t *testing.T) {
 	t.Parallel()
 	at := newSite(t)
-	p := at.run(append([]string{"--session-timeout", "1s"}, as("announce")...)...)
+	p := at.run(append([]string{"--session-timeout", "4s"}, as("announce")...)...)
 	p.line()
 	p.signal(syscall.SIGKILL)
 	require.Equal(t, "SIGTERM", p.line(), "while the session still has the lock")

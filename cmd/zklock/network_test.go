@@ -128,7 +128,7 @@ func TestTheConnectionIsEncryptedAndBothSidesProveWhoTheyAre(t *testing.T) {
 	cert, key := a.issue("client.test")
 	wait := "1m"
 	run := func(flags ...string) int {
-		flags = append(flags, "--servers", secure, "-w", wait, "--", "true")
+		flags = append(flags, "--servers", secure, "--session-timeout", "1m", "-w", wait, "--", "true")
 		return at.run(flags...).exit()
 	}
 	mine := []string{"--tls-cert", cert, "--tls-key", key}

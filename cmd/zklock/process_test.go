@@ -3,9 +3,11 @@ package main_test
 import (
 	"bufio"
 	"bytes"
+	"fmt"
 	"io"
 	"os"
 	"os/exec"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -56,6 +58,34 @@ func (at *site) zklock(args ...string) *process {
 func (at *site) run(args ...string) *process {
 	at.t.Helper()
 	return at.zklock(at.runArgs(args...)...)
+}
+
+// Times to wait for the lock, in the forms that -w takes.
+const (
+	inSeconds = "SECONDS"
+	inUnits   = "UNITS"
+)
+
+// conflict is run when somebody else has the lock, and returns at the end. A time to
+// wait is made longer until it suffices to reach the queue: on a busy machine it may
+// take a while to start and to connect.
+func (at *site) conflict(args ...string) *process {
+	at.t.Helper()
+	for wait := 200 * time.Millisecond; ; wait *= 2 {
+		timed := slices.Clone(args)
+		for i, arg := range timed {
+			switch arg {
+			case inSeconds:
+				timed[i] = fmt.Sprint(wait.Seconds())
+			case inUnits:
+				timed[i] = wait.String()
+			}
+		}
+		const unreachable = 69
+		if p := at.run(timed...); p.exit() != unreachable || slices.Equal(args, timed) || wait > patience/3 {
+			return p
+		}
+	}
 }
 
 func (at *site) runArgs(args ...string) []string {

@@ -132,7 +132,7 @@ func TestALimitLetsThatManyRun(t *testing.T) {
 		running = append(running, p)
 	}
 	require.Equal(t, 75, at.run("--limit", "2", "-n", "--", "true").exit())
-	require.Equal(t, 75, at.run("--limit", "2", "-w", "200ms", "--", "true").exit())
+	require.Equal(t, 75, at.conflict("--limit", "2", "-w", inUnits, "--", "true").exit())
 	other := at.run("--limit", "3", "-n", "--", "true")
 	require.Equal(t, 64, other.exit(), "those who share a limit must agree on it")
 	require.Contains(t, other.stderr.String(), "size=3")

@@ -151,8 +151,8 @@ func (e *Ensemble) Server(i int) *Server { return e.servers[i] }
 func (e *Ensemble) Leader(ctx context.Context) (*Server, error) {
 	retry := time.NewTicker(probeInterval)
 	defer retry.Stop()
-	for {
-		if leader := e.leader(ctx); leader != nil {
+	for began := time.Now(); ; {
+		if leader := e.leader(ctx, leaderPatience+time.Since(began)/8); leader != nil {
 			return leader, nil
 		}
 		select {
@@ -164,8 +164,8 @@ func (e *Ensemble) Leader(ctx context.Context) (*Server, error) {
 }
 
 // leader asks all servers at once, because those that are paused do not answer.
-func (e *Ensemble) leader(ctx context.Context) *Server {
-	ctx, cancel := context.WithTimeout(ctx, leaderPatience)
+func (e *Ensemble) leader(ctx context.Context, patience time.Duration) *Server {
+	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	var (
 		asking sync.WaitGroup

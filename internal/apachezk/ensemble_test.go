@@ -46,7 +46,7 @@ func TestAPausedLeaderIsReplaced(t *testing.T) {
 	require.Eventually(t, func() bool {
 		mode, _ := first.Mode(t.Context())
 		return mode == "follower"
-	}, 10*time.Second, 10*time.Millisecond)
+	}, patience, 10*time.Millisecond)
 }
 
 func TestWithoutAMajorityNoServerIsReady(t *testing.T) {
@@ -68,9 +68,5 @@ func TestASessionIsKilledThroughAnotherServer(t *testing.T) {
 	e := Run(t, func(c *Config) { c.Servers = 3 })
 	victim, expired := connect(t, e.Server(0))
 	require.NoError(t, KillSession(t.Context(), e.Server(1).Addr(), victim.SessionID()))
-	select {
-	case <-expired:
-	case <-time.After(10 * time.Second):
-		t.Fatal("the client was not told that its session has expired")
-	}
+	await(t, expired, "the client to be told that its session has expired")
 }

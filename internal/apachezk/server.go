@@ -12,9 +12,10 @@ import (
 )
 
 const (
-	startPatience = time.Minute
+	startPatience = 2 * time.Minute
 	probeInterval = 10 * time.Millisecond
-	// leaderPatience is how long a survey of the ensemble waits for each server.
+	// leaderPatience is how long a survey of the ensemble waits for each server, at
+	// first: on a busy machine those that run may need more.
 	leaderPatience = 500 * time.Millisecond
 )
 
@@ -60,7 +61,7 @@ func (s *Server) Launch() error {
 
 // Await returns when the server has opened a session and served a request in
 // it, which in an ensemble takes a majority of the servers. It gives up after
-// a minute.
+// two minutes.
 func (s *Server) Await(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, startPatience)
 	defer cancel()
@@ -81,7 +82,7 @@ func (s *Server) Await(ctx context.Context) error {
 		if errors.Is(err, context.DeadlineExceeded) {
 			// A server that is just starting may leave a connection without an
 			// answer for ever, one on a busy machine takes its time.
-			patience = min(2*patience, 2*time.Second)
+			patience = min(2*patience, 10*time.Second)
 		}
 		select {
 		case <-p.done:

@@ -34,7 +34,9 @@ func TestAPausedServerIsSilentUntilItContinues(t *testing.T) {
 	server := Run(t).Server(0)
 	require.NoError(t, server.Pause())
 	require.NoError(t, server.Pause(), "it may be paused already")
-	_, err := server.FourLetter("ruok")
+	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+	defer cancel()
+	_, err := server.fourLetter(ctx, "ruok")
 	require.ErrorIs(t, err, context.DeadlineExceeded)
 	require.NoError(t, server.Continue())
 	answer, err := server.FourLetter("ruok")
@@ -96,7 +98,7 @@ func TestAnotherZooKeeperOnThePortIsNotMistakenForTheServer(t *testing.T) {
 	server, other := Run(t).Server(0), Run(t).Server(0)
 	server.Kill()
 	server.ports = other.ports
-	require.ErrorContains(t, server.probe(t.Context(), 10*time.Second), "is not this server")
+	require.ErrorContains(t, server.probe(t.Context(), patience), "is not this server")
 }
 
 func TestSettingsTakePrecedenceAndContainersAreReapedAsConfigured(t *testing.T) {
@@ -117,7 +119,7 @@ func TestSettingsTakePrecedenceAndContainersAreReapedAsConfigured(t *testing.T) 
 	require.Eventually(t, func() bool {
 		exists, _, err := conn.Exists("/container")
 		return err == nil && !exists
-	}, 5*time.Second, 10*time.Millisecond)
+	}, patience, 10*time.Millisecond)
 }
 
 func TestADirectoryOfTheCallerIsKept(t *testing.T) {

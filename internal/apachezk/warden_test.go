@@ -40,7 +40,7 @@ func TestNoServerOutlivesAKilledTestBinary(t *testing.T) {
 			require.NoError(t, binary.Process.Kill())
 
 			require.Eventually(t, func() bool { return len(livingMembers(t, group)) == 0 },
-				10*time.Second, 10*time.Millisecond)
+				patience, 10*time.Millisecond)
 		})
 	}
 }

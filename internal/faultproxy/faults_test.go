@@ -187,7 +187,7 @@ func TestCutDiscardsWhatWasFrozen(t *testing.T) {
 }
 
 func TestDelayIsLatencyNotThroughput(t *testing.T) {
-	const delay, messages = 50 * time.Millisecond, 20
+	const delay, messages = 500 * time.Millisecond, 20
 	p, accepted := runRaw(t)
 	client, server := pair(t, p, accepted)
 	p.Delay(ClientToServer, delay)

@@ -101,20 +101,20 @@ func TestALeaderCutOffFromTheOtherServersIsReplacedAndComesBack(t *testing.T) {
 
 	m.Partition([]int{old.ID()}, others)
 
-	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), 2*patience)
 	defer cancel()
 	var leader *apachezk.Server
 	require.Eventually(t, func() bool {
 		leader, err = e.Leader(ctx)
 		return err == nil && slices.Contains(others, leader.ID())
-	}, 30*time.Second, 10*time.Millisecond)
+	}, patience, 10*time.Millisecond)
 	require.NoError(t, leader.Await(ctx))
 	_, err = connect(t, leader.Addr()).Create("/without", nil, zk.FlagPersistent, zk.WorldACL(zk.PermAll))
 	require.NoError(t, err)
 	require.Eventually(t, func() bool {
 		_, err := old.Mode(ctx)
 		return err != nil
-	}, 10*time.Second, 10*time.Millisecond, "without a majority it serves nobody")
+	}, patience, 10*time.Millisecond, "without a majority it serves nobody")
 
 	m.Heal()
 	require.NoError(t, old.Await(ctx))

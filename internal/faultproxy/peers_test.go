@@ -12,7 +12,9 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-const patience = 10 * time.Second
+// patience is how long a test waits for what has to happen; only a failing one
+// waits that long.
+const patience = time.Minute
 
 // serve accepts connections for the duration of a test and passes them on.
 func serve(t *testing.T) (addr string, accepted <-chan *peer) {

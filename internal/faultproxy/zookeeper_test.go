@@ -66,7 +66,7 @@ func TestAnExpiryBetweenTwoRequestsIsExact(t *testing.T) {
 func connect(t *testing.T, addr string) *zk.Conn {
 	t.Helper()
 	established := make(chan struct{}, 1)
-	conn, _, err := zk.Connect([]string{addr}, 4*time.Second, zk.WithLogInfo(false), zk.WithEventCallback(func(e zk.Event) {
+	conn, _, err := zk.Connect([]string{addr}, 20*time.Second, zk.WithLogInfo(false), zk.WithEventCallback(func(e zk.Event) {
 		if e.State == zk.StateHasSession {
 			select {
 			case established <- struct{}{}:

@@ -22,7 +22,12 @@ import (
 // asProgram is the environment variable that makes the test binary the program.
 const asProgram = "ROLLCALL_RUN"
 
-const patience = 30 * time.Second
+// patience is how long a test waits for what has to happen; only a failing one
+// waits that long.
+const patience = time.Minute
+
+// mortal has the session of a process that is to be killed, or stopped, end soon.
+var mortal = []string{"-timeout", "2s"}
 
 func TestMain(m *testing.M) {
 	if os.Getenv(asProgram) != "" {
@@ -43,7 +48,7 @@ func start(t *testing.T, servers string, args ...string) *process {
 	t.Helper()
 	self, err := os.Executable()
 	require.NoError(t, err)
-	cmd := exec.Command(self, append([]string{"-servers", servers, "-timeout", "2s"}, args...)...)
+	cmd := exec.Command(self, append([]string{"-servers", servers, "-timeout", "20s"}, args...)...)
 	cmd.Env = append(os.Environ(), asProgram+"=1")
 	out, err := cmd.StdoutPipe()
 	require.NoError(t, err)
@@ -92,12 +97,15 @@ func TestStartingAndKillingServersShowsOnTheClientsList(t *testing.T) {
 	client.await("0 servers: ")
 
 	servers := make(map[string]*process)
-	for _, step := range []struct{ name, list string }{
-		{"alpha", "1 servers: alpha"},
-		{"beta", "2 servers: alpha beta"},
-		{"gamma", "3 servers: alpha beta gamma"},
+	for _, step := range []struct {
+		name, list string
+		flags      []string
+	}{
+		{"alpha", "1 servers: alpha", nil},
+		{"beta", "2 servers: alpha beta", mortal},
+		{"gamma", "3 servers: alpha beta gamma", nil},
 	} {
-		servers[step.name] = start(t, zookeeper, "server", step.name)
+		servers[step.name] = start(t, zookeeper, append(step.flags, "server", step.name)...)
 		servers[step.name].await(step.name + " serves")
 		client.await(step.list)
 	}
@@ -122,7 +130,7 @@ func TestStartingAndKillingServersShowsOnTheClientsList(t *testing.T) {
 func TestAServerWhoseSessionWasKilledComesBack(t *testing.T) {
 	ensemble := apachezk.Run(t)
 	zookeeper := ensemble.Server(0).Addr()
-	server := start(t, zookeeper, "server", "alpha")
+	server := start(t, zookeeper, append(mortal, "server", "alpha")...)
 	server.await("alpha serves")
 	client := start(t, zookeeper, "client")
 	client.await("1 servers: alpha")
@@ -135,7 +143,7 @@ func TestAServerWhoseSessionWasKilledComesBack(t *testing.T) {
 
 func TestAServerEndsThoughNoZooKeeperAnswers(t *testing.T) {
 	zookeeper := zktest.NewServer(t)
-	server := start(t, zookeeper.Addr(), "server", "alpha")
+	server := start(t, zookeeper.Addr(), append(mortal, "server", "alpha")...)
 	server.await("alpha serves")
 	zookeeper.Freeze()
 	server.signal(os.Interrupt)
@@ -153,9 +161,22 @@ func TestTheProgramSaysHowItIsUsed(t *testing.T) {
 		args := append([]string{"-servers", zookeeper.Addr()}, strings.Fields(args)...)
 		require.ErrorContains(t, run(t.Context(), args, io.Discard), "usage: rollcall")
 	}
-	var out bytes.Buffer
-	ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
+	out := untilLine{cancel: cancel}
 	require.NoError(t, run(ctx, []string{"-servers", zookeeper.Addr(), "client"}, &out))
 	require.Equal(t, "0 servers: \n", out.String())
+}
+
+// untilLine takes what the program prints, and ends it after the first line.
+type untilLine struct {
+	bytes.Buffer
+	cancel func()
+}
+
+func (u *untilLine) Write(p []byte) (int, error) {
+	if bytes.Contains(p, []byte("\n")) {
+		defer u.cancel()
+	}
+	return u.Buffer.Write(p)
 }

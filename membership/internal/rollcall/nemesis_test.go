@@ -57,7 +57,7 @@ type fleet struct {
 
 func (f *fleet) join(names ...string) {
 	for _, name := range names {
-		f.living[name] = start(f.t, f.addrs, "server", name)
+		f.living[name] = start(f.t, f.addrs, append(mortal, "server", name)...)
 	}
 	for _, name := range names {
 		f.living[name].await(name + " serves")
