@@ -56,7 +56,8 @@ var sessionCases = []conformanceCase{
 		s.resume(0, nil)
 	}},
 	{"a silent session ends and its nodes go", func(s *script) {
-		w := dialWire(s.t, s.dial, s.addr, 400*time.Millisecond, nil)
+		s.zk(1) // so that only two requests have to come before the end
+		w := dialWire(s.t, s.dial, s.addr, 2*time.Second, nil)
 		s.wires = append(s.wires, w)
 		s.raw(0, 1, create(s.at("/e"), 1))
 		gone := s.existsW(1, "/e")

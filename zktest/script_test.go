@@ -27,7 +27,12 @@ type script struct {
 	lines []string
 }
 
-const sessionTimeout = 4 * time.Second
+const (
+	sessionTimeout = 20 * time.Second // raw sessions do not ping
+
+	// patience is how long a case waits for what has to happen; only a failing one waits that long.
+	patience = time.Minute
+)
 
 // play runs a case in a tree of its own and returns what was written down.
 func play(t testing.TB, dial zk.Dialer, addr, root string, run func(s *script)) string {
@@ -210,7 +215,7 @@ func (s *script) event(what string, events <-chan zk.Event) {
 	select {
 	case e := <-events:
 		s.note("event %s: %v %s", what, e.Type, e.Path)
-	case <-time.After(10 * time.Second):
+	case <-time.After(patience):
 		s.t.Errorf("no event: %s", what)
 	}
 }
@@ -238,7 +243,7 @@ func (s *script) raw(n int, op int32, body packet, show ...func(*reply) string) 
 func (s *script) frame(n int, what string, show ...func(*reply) string) reply {
 	s.t.Helper()
 	w := s.wire(n)
-	w.nc.SetReadDeadline(time.Now().Add(10 * time.Second))
+	w.nc.SetReadDeadline(time.Now().Add(patience))
 	r, err := w.next()
 	if err != nil {
 		var timeout net.Error

@@ -9,9 +9,9 @@ import org.apache.curator.retry.RetryOneTime;
 /** Talks to the server given through Curator, and prints what it sees. */
 public class CuratorClient {
     static CuratorFramework connect(String server) throws Exception {
-        CuratorFramework client = CuratorFrameworkFactory.newClient(server, 4000, 4000, new RetryOneTime(100));
+        CuratorFramework client = CuratorFrameworkFactory.newClient(server, 20000, 20000, new RetryOneTime(100));
         client.start();
-        client.blockUntilConnected(10, TimeUnit.SECONDS);
+        client.blockUntilConnected(60, TimeUnit.SECONDS);
         return client;
     }
 
@@ -31,14 +31,14 @@ public class CuratorClient {
             changed.countDown();
         }).forPath("/curator/node");
         a.setData().forPath("/curator/node", "other".getBytes());
-        changed.await(10, TimeUnit.SECONDS);
+        changed.await(60, TimeUnit.SECONDS);
 
         InterProcessMutex first = new InterProcessMutex(a, "/curator/lock"), second = new InterProcessMutex(b, "/curator/lock");
-        say("acquired " + first.acquire(10, TimeUnit.SECONDS));
+        say("acquired " + first.acquire(60, TimeUnit.SECONDS));
         say("busy " + !second.acquire(100, TimeUnit.MILLISECONDS));
         Thread waiter = new Thread(() -> {
             try {
-                say("granted " + second.acquire(10, TimeUnit.SECONDS));
+                say("granted " + second.acquire(60, TimeUnit.SECONDS));
                 CountDownLatch lost = new CountDownLatch(1);
                 b.getConnectionStateListenable().addListener((client, state) -> {
                     if (state == ConnectionState.LOST) {
@@ -46,7 +46,7 @@ public class CuratorClient {
                     }
                 });
                 say("expire " + b.getZookeeperClient().getZooKeeper().getSessionId());
-                say("lost " + lost.await(10, TimeUnit.SECONDS));
+                say("lost " + lost.await(60, TimeUnit.SECONDS));
             } catch (Exception e) {
                 say(e);
             }
@@ -57,7 +57,7 @@ public class CuratorClient {
         }
         first.release();
         waiter.join();
-        say("again " + first.acquire(10, TimeUnit.SECONDS));
+        say("again " + first.acquire(60, TimeUnit.SECONDS));
         first.release();
         System.exit(0);
     }

@@ -5,8 +5,8 @@ import threading
 from kazoo.client import KazooClient, KazooState
 
 def connect():
-    client = KazooClient(hosts=sys.argv[1], timeout=4.0)
-    client.start(timeout=10)
+    client = KazooClient(hosts=sys.argv[1], timeout=20.0)
+    client.start(timeout=60)
     return client
 
 def say(*words):
@@ -20,14 +20,14 @@ say("list", b.get_children("/kazoo"))
 seen = threading.Event()
 b.get("/kazoo/node", watch=lambda event: (say("event", event.type, event.path), seen.set()))
 a.set("/kazoo/node", b"other")
-seen.wait(10)
+seen.wait(60)
 
 lock = a.Lock("/kazoo/lock", "a")
-lock.acquire(timeout=10)
+lock.acquire(timeout=60)
 other = b.Lock("/kazoo/lock", "b")
 say("contenders", other.contenders())
 say("busy", other.acquire(blocking=False))
-granted = threading.Thread(target=lambda: say("granted", other.acquire(timeout=10)))
+granted = threading.Thread(target=lambda: say("granted", other.acquire(timeout=60)))
 granted.start()
 lock.release()
 granted.join()
@@ -44,6 +44,6 @@ gone = threading.Event()
 name = a.get_children("/kazoo/lock")[0]
 a.exists("/kazoo/lock/" + name, watch=lambda event: gone.set())
 say("expire", b.client_id[0])
-say("lost", lost.wait(10), "gone", gone.wait(10))
+say("lost", lost.wait(60), "gone", gone.wait(60))
 a.stop()
 b.stop()
