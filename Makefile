@@ -58,13 +58,15 @@ soak: zookeeper ## processes with locks, with and without options, on three serv
 	go test ./internal/nemesis -run '^TestSoak$$' -v -count 1 -timeout 0 -soak $(or $(DURATION),10m) $(if $(SEED),-seed $(SEED))
 
 .PHONY: lint
-lint: ## formatting, go vet, staticcheck, a tidy go.mod
+lint: ## formatting, go vet, staticcheck, a tidy go.mod, a whole go.work.sum
 	@unformatted=$$($(GOFUMPT) -l .) || exit; \
 	if [ -n "$$unformatted" ]; then echo "not formatted by gofumpt:"; echo "$$unformatted"; exit 1; fi
 	@for module in $(MODULES); do \
 		echo "vet, staticcheck, go mod tidy: $$module"; \
 		(cd $$module && go vet ./... && $(STATICCHECK) ./... && go mod tidy -diff) || exit; \
 	done
+	@sums=$$(cksum <go.work.sum); GOWORK= go list -m all >/dev/null || exit; \
+	if [ "$$sums" != "$$(cksum <go.work.sum)" ]; then echo "go.work.sum was not complete: commit what the go command has added"; exit 1; fi
 
 .PHONY: release
 release: ## prove in a clone that VERSION=v0.1.0 of every module can be had by version; TAG=1 makes the tags
