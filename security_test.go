@@ -14,8 +14,6 @@ import (
 	"net"
 	"os"
 	"path/filepath"
-	"strconv"
-	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -211,19 +209,9 @@ func secureServer(t *testing.T, a *authority) string {
 	cert, key := a.pair("server")
 	keyStore := file("server.pem", bytes.Join([][]byte{key, cert}, nil))
 	trustStore := file("ca.pem", pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: a.cert.Raw}))
-	free, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(t, err)
-	addr := free.Addr().(*net.TCPAddr)
-	require.NoError(t, free.Close())
-	apachezk.Run(t, func(c *apachezk.Config) {
-		// Debian's zookeeper.jar names but a part of the Netty that it needs.
-		if netty, _ := filepath.Glob("/usr/share/java/netty-*.jar"); len(netty) > 0 {
-			c.JVM = append(c.JVM, "-Xbootclasspath/a:"+strings.Join(netty, string(os.PathListSeparator)))
-		}
+	return apachezk.Run(t, func(c *apachezk.Config) {
+		c.Secure = true
 		c.Settings = map[string]string{
-			"serverCnxnFactory":        "org.apache.zookeeper.server.NettyServerCnxnFactory",
-			"secureClientPort":         strconv.Itoa(addr.Port),
-			"secureClientPortAddress":  "127.0.0.1",
 			"ssl.clientAuth":           "need",
 			"ssl.keyStore.location":    keyStore,
 			"ssl.keyStore.type":        "PEM",
@@ -232,8 +220,7 @@ func secureServer(t *testing.T, a *authority) string {
 			"ssl.hostnameVerification": "false", // of clients
 			"authProvider.x509":        "org.apache.zookeeper.server.auth.X509AuthenticationProvider",
 		}
-	})
-	return addr.String()
+	}).Server(0).SecureAddr()
 }
 
 func TestClientCertificatesOpenARealZooKeepersSecurePort(t *testing.T) {

@@ -11,8 +11,6 @@ import (
 	"net"
 	"os"
 	"path/filepath"
-	"strconv"
-	"strings"
 	"testing"
 	"time"
 
@@ -96,19 +94,9 @@ func (a *authority) secureServer(name string) (addr string) {
 	}
 	keyStore := filepath.Join(a.t.TempDir(), "server.pem")
 	require.NoError(a.t, os.WriteFile(keyStore, store, 0o600))
-	free, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(a.t, err)
-	port := free.Addr().(*net.TCPAddr).Port
-	require.NoError(a.t, free.Close())
-	apachezk.Run(a.t, func(c *apachezk.Config) {
-		// Debian's zookeeper.jar names but a part of the Netty that it needs.
-		if netty, _ := filepath.Glob("/usr/share/java/netty-*.jar"); len(netty) > 0 {
-			c.JVM = append(c.JVM, "-Xbootclasspath/a:"+strings.Join(netty, string(os.PathListSeparator)))
-		}
+	return apachezk.Run(a.t, func(c *apachezk.Config) {
+		c.Secure = true
 		c.Settings = map[string]string{
-			"serverCnxnFactory":        "org.apache.zookeeper.server.NettyServerCnxnFactory",
-			"secureClientPort":         strconv.Itoa(port),
-			"secureClientPortAddress":  "127.0.0.1",
 			"ssl.clientAuth":           "need",
 			"ssl.keyStore.location":    keyStore,
 			"ssl.keyStore.type":        "PEM",
@@ -116,8 +104,7 @@ func (a *authority) secureServer(name string) (addr string) {
 			"ssl.trustStore.type":      "PEM",
 			"ssl.hostnameVerification": "false", // of clients
 		}
-	})
-	return net.JoinHostPort("127.0.0.1", strconv.Itoa(port))
+	}).Server(0).SecureAddr()
 }
 
 func TestTheConnectionIsEncryptedAndBothSidesProveWhoTheyAre(t *testing.T) {

@@ -38,6 +38,10 @@ type Config struct {
 	// become empty; ZooKeeper's own default, a minute, if zero.
 	ContainerCheck time.Duration
 
+	// Secure adds a port that speaks TLS, see Server.SecureAddr. Settings say with
+	// which certificates.
+	Secure bool
+
 	// Settings are lines of zoo.cfg, key to value. They take precedence over
 	// this package's own.
 	Settings map[string]string
@@ -77,6 +81,12 @@ func (c Config) jvmFlags() []string {
 	}
 	if c.ContainerCheck > 0 {
 		flags = append(flags, fmt.Sprintf("-Dznode.container.checkIntervalMs=%d", c.ContainerCheck.Milliseconds()))
+	}
+	if c.Secure {
+		// Debian's zookeeper.jar names but a part of the Netty that it needs.
+		if netty, _ := filepath.Glob("/usr/share/java/netty-*.jar"); len(netty) > 0 {
+			flags = append(flags, "-Xbootclasspath/a:"+strings.Join(netty, string(os.PathListSeparator)))
+		}
 	}
 	return append(flags, c.JVM...)
 }
@@ -118,6 +128,11 @@ func (c Config) zooCfg(data string, id int, ensemble []ports) string {
 		for i, p := range ensemble {
 			lines[fmt.Sprintf("server.%d", i+1)] = fmt.Sprintf("%s:%d:%d", loopback, p.quorum, p.election)
 		}
+	}
+	if c.Secure {
+		lines["serverCnxnFactory"] = "org.apache.zookeeper.server.NettyServerCnxnFactory"
+		lines["secureClientPort"] = strconv.Itoa(ensemble[id-1].secure)
+		lines["secureClientPortAddress"] = loopback
 	}
 	maps.Copy(lines, c.Settings)
 

@@ -16,10 +16,11 @@ const (
 	lowestPort  = 12000
 	blocks      = 600
 	blockSize   = 32
-	mostServers = (blockSize - 1) / 3
+	perServer   = 4
+	mostServers = (blockSize - 1) / perServer
 )
 
-type ports struct{ client, quorum, election int }
+type ports struct{ client, quorum, election, secure int }
 
 // reservation is a block of ports. Whoever listens on the first has the others
 // to himself, among all that use this package on the machine. Only a program
@@ -52,10 +53,10 @@ func reserveBlock(first, n int) (*reservation, error) {
 	}
 	r := &reservation{guard: guard}
 	for i := range n {
-		port := first + 1 + 3*i
-		r.servers = append(r.servers, ports{client: port, quorum: port + 1, election: port + 2})
+		port := first + 1 + perServer*i
+		r.servers = append(r.servers, ports{client: port, quorum: port + 1, election: port + 2, secure: port + 3})
 	}
-	for port := first + 1; port <= first+3*n; port++ {
+	for port := first + 1; port <= first+perServer*n; port++ {
 		probe, err := net.Listen("tcp", hostPort(port))
 		if err != nil {
 			r.release()

@@ -14,7 +14,7 @@ func TestReservedPortsBelongToOneReservation(t *testing.T) {
 		require.NoError(t, err)
 		t.Cleanup(r.release)
 		for _, p := range r.servers {
-			for _, port := range []int{p.client, p.quorum, p.election} {
+			for _, port := range []int{p.client, p.quorum, p.election, p.secure} {
 				require.False(t, taken[port], "port %d", port)
 				taken[port] = true
 			}

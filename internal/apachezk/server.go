@@ -40,6 +40,10 @@ func (s *Server) ID() int { return s.id }
 // Addr returns the host:port at which clients reach the server.
 func (s *Server) Addr() string { return hostPort(s.ports.client) }
 
+// SecureAddr returns the host:port at which clients reach a server with
+// Config.Secure by TLS.
+func (s *Server) SecureAddr() string { return hostPort(s.ports.secure) }
+
 // LogPath returns the name of the file to which the server logs.
 func (s *Server) LogPath() string { return filepath.Join(s.dir, "zookeeper.log") }
 

@@ -14,6 +14,10 @@ import (
 	"github.com/zklock/zklock/internal/faultproxy"
 )
 
+// slowTimeout is that of sessions whose connections are slow, and have all of a
+// machine that may be busy at work on their pieces.
+const slowTimeout = 5 * time.Second
+
 // A connection that is slow, and hands frames on in pieces, is no reason for
 // another one.
 func TestF34FramesInPiecesCostNoConnection(t *testing.T) {
@@ -32,7 +36,7 @@ func TestF34FramesInPiecesCostNoConnection(t *testing.T) {
 					}
 				})
 			})
-			s := connect(t, shortTimeout, doors.Addrs())
+			s := connect(t, slowTimeout, doors.Addrs())
 			id := s.ID()
 			began := Now()
 			h := acquireLock(t, s, "/held")
@@ -58,7 +62,7 @@ func useLargeLock(t *testing.T, s *zklock.Session, began Instant) {
 		t.Error(err)
 		return
 	}
-	for Since(began) < 3*shortTimeout/2 {
+	for Since(began) < 3*slowTimeout/2 {
 		h, err := l.Acquire(t.Context())
 		if err == nil {
 			_, err = zklock.Inspect(t.Context(), s, "/large")

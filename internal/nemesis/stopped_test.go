@@ -2,6 +2,7 @@ package nemesis
 
 import (
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -13,9 +14,9 @@ import (
 func TestAHolderThatWasStoppedWhileItsSessionEndedFindsOutAtItsFirstLook(t *testing.T) {
 	breaksServers(t)
 	c := Start(t)
-	const path = "/stopped"
+	const path, timeout = "/stopped", 5 * time.Second
 	history := NewHistory()
-	worker, err := StartWorker(t, Job{Process: 1, Addrs: c.Addrs(), Timeout: shortTimeout, Keep: []string{path}}, history)
+	worker, err := StartWorker(t, Job{Process: 1, Addrs: c.Addrs(), Timeout: timeout, Keep: []string{path}}, history)
 	require.NoError(t, err)
 	require.NoError(t, worker.Await(stateReady))
 	require.NoError(t, worker.Tell(commandLock))
@@ -30,7 +31,7 @@ func TestAHolderThatWasStoppedWhileItsSessionEndedFindsOutAtItsFirstLook(t *test
 	next := connect(t, longTimeout, c.Addrs())
 	h := acquireLock(t, next, path)
 	require.Greater(t, h.Token(), victim.Token)
-	pauseFor(shortTimeout - Since(stopped)) // the lease is over by then
+	pauseFor(timeout - Since(stopped)) // the lease is over by then
 
 	resumed := Now()
 	require.NoError(t, worker.Continue())
