@@ -1,6 +1,7 @@
 package mutants
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"flag"
@@ -70,6 +71,9 @@ func (m mutant) build(t *testing.T) (binary string) {
 	return binary
 }
 
+// limit is for the hunt of one mutant, on a machine that may be busy.
+const limit = 9 * time.Minute
+
 var (
 	verdict   = regexp.MustCompile(`seed \d+: (.*)`)
 	simulated = regexp.MustCompile(`(\d+) seeds in`)
@@ -78,7 +82,7 @@ var (
 // hunt simulates until a promise is broken, and tells when and which.
 // One processor is enough: mutants are hunted side by side.
 func (m mutant) hunt(t *testing.T, binary string, round int) string {
-	cmd := exec.Command(binary, "-test.run", "^TestSimulation$", "-test.v", "-test.timeout", "5m", "-test.cpu", "1",
+	cmd := exec.Command(binary, "-test.run", "^TestSimulation$", "-test.v", "-test.timeout", limit.String(), "-test.cpu", "1",
 		"-seeds", fmt.Sprint(*seeds), "-first", fmt.Sprint(1+round**seeds))
 	cmd.Dir = filepath.Join(root, "internal/sim")
 	out, err := cmd.CombinedOutput()
@@ -87,6 +91,10 @@ func (m mutant) hunt(t *testing.T, binary string, round int) string {
 	if err == nil {
 		t.Errorf("%d programs did not notice", *seeds)
 		return "NOT FOUND"
+	}
+	if bytes.Contains(out, []byte("panic: test timed out")) {
+		t.Errorf("no program noticed within %v", limit)
+		return "TOO SLOW"
 	}
 	reason, count := "crashed", "?"
 	if m := verdict.FindSubmatch(out); m != nil {

@@ -27,7 +27,7 @@ const asProgram = "ROLLCALL_RUN"
 const patience = time.Minute
 
 // mortal has the session of a process that is to be killed, or stopped, end soon.
-var mortal = []string{"-timeout", "2s"}
+var mortal = []string{"-timeout", "4s"}
 
 func TestMain(m *testing.M) {
 	if os.Getenv(asProgram) != "" {
