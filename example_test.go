@@ -49,7 +49,7 @@ func ExampleLocker_LockContext() {
 	mu, _, stop := exampleLock("/locks/report")
 	defer stop()
 	report := func(who string) {
-		ctx, cancel := context.WithTimeout(context.Background(), 100*time.Millisecond)
+		ctx, cancel := context.WithTimeout(context.Background(), 2*time.Second)
 		defer cancel()
 		switch err := mu.LockContext(ctx); {
 		case errors.Is(err, zklock.ErrLocked):
