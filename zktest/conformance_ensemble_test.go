@@ -43,6 +43,7 @@ func bothEnsembles(t *testing.T) (theirs, ours func(testing.TB) *ensembleScript)
 	for _, s := range servers {
 		addrs = append(addrs, s.Addr())
 	}
+	keepAwake(t, addrs)
 	pause := func(n int, paused bool) {
 		if paused {
 			require.NoError(t, servers[n].Pause())
