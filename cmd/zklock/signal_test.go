@@ -122,7 +122,7 @@ func TestASignalToEndReachesAStoppedCommand(t *testing.T) {
 func TestACommandWhoseLockWasLostWhileItWasStoppedDoesNotGoOn(t *testing.T) {
 	t.Parallel()
 	at := newSite(t)
-	p := at.run("--session-timeout", "4s", "--", "sh", "-c", `echo $$; kill -STOP $$; echo "it must not go on"`)
+	p := at.run("--session-timeout", "1s", "--", "sh", "-c", `echo $$; kill -STOP $$; echo "it must not go on"`)
 	p.line()
 	p.awaitStop()
 	at.awaitQueue(0)
