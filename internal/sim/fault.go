@@ -64,6 +64,7 @@ const (
 	ReplaceSession
 	QuietGap
 	PauseLeader
+	ListBehindLag
 	faultKinds
 )
 
@@ -102,6 +103,7 @@ var faultTable = [faultKinds]struct {
 	ReplaceSession: {"session replaced without a word", 3, (*world).replaceSession},
 	QuietGap:       {"follower cut off after a quiet gap", 4, (*world).quietGap},
 	PauseLeader:    {"leader paused", 4, (*world).pauseLeader},
+	ListBehindLag:  {"list lost after an event, another server lags", 4, (*world).listBehindLag},
 }
 
 func (k FaultKind) String() string { return faultTable[k].name }
@@ -134,7 +136,7 @@ func (d dice) faults(p *Program) []Fault {
 		weights[EndOfCounter] = 0
 	}
 	if p.Cluster.Servers == 1 {
-		weights[QuietGap] = 0
+		weights[QuietGap], weights[ListBehindLag] = 0, 0
 	}
 	var faults []Fault
 	for range 1 + d.IntN(10) {
@@ -163,5 +165,7 @@ func (d dice) prepare(p *Program, f Fault) {
 		m.Auth = true
 	case QuietGap: // the servers round a session's end up to a tick
 		m.Timeout = time.Duration(3+d.IntN(6)) * p.Cluster.Tick
+	case ListBehindLag:
+		p.addSemaphores()
 	}
 }

@@ -2,6 +2,7 @@ package sim
 
 import (
 	"fmt"
+	"sync"
 	"time"
 
 	"github.com/go-zookeeper/zk"
@@ -55,16 +56,15 @@ func (v *visitor) run() {
 
 func (v *visitor) round(r Round) error {
 	conn := v.world.connect(v.name, 2*time.Second)
-	defer conn.Close()
-	stop := v.closeWithWorld(conn)
-	defer stop()
+	closeNow := v.closeWithWorld(conn)
+	defer closeNow()
 	if v.spec.Writer {
 		return v.write(conn, r)
 	}
 	lock := zk.NewLock(conn, v.spec.Path, zk.WorldACL(zk.PermAll))
 	v.world.log.note(v.name, "zk.Lock %s", v.spec.Path)
 	// A create that was executed twice has zk.Lock wait for a node of its own.
-	giveUp := time.AfterFunc(longestVisit, conn.Close)
+	giveUp := time.AfterFunc(longestVisit, closeNow)
 	if err := lock.Lock(); err != nil {
 		return err
 	}
@@ -80,17 +80,24 @@ func (v *visitor) round(r Round) error {
 	return lock.Unlock()
 }
 
-// closeWithWorld ends calls that go-zookeeper would block in for ever.
-func (v *visitor) closeWithWorld(conn *zk.Conn) (stop func()) {
-	over := make(chan struct{})
+// closeWithWorld closes conn when the world ends, which would not end the calls that
+// go-zookeeper blocks in, or when the function that it returns is called. One goroutine
+// does: a second Close waits for the first on a mutex, and no virtual time passes.
+func (v *visitor) closeWithWorld(conn *zk.Conn) (closeNow func()) {
+	over, closed := make(chan struct{}), make(chan struct{})
 	go func() {
+		defer close(closed)
 		select {
 		case <-v.world.ctx.Done():
-			conn.Close()
 		case <-over:
 		}
+		conn.Close()
 	}()
-	return func() { close(over) }
+	var once sync.Once
+	return func() {
+		once.Do(func() { close(over) })
+		<-closed
+	}
 }
 
 // claim makes the claim of whoever holds by the first node of conn's session;

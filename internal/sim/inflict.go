@@ -125,6 +125,59 @@ func (w *world) lostBehindLag(f Fault) func() {
 	}
 }
 
+// listBehindLag has a machine stand in line for permits behind another, and loses the
+// list that it asks for when an event has told it that its turn has come. Its next
+// connection is one to a server that does not know yet what the event told.
+func (w *world) listBehindLag(f Fault) func() {
+	m := w.machines[f.Machine]
+	late := w.otherFollower(m, f.Server)
+	if late == nil {
+		return nil
+	}
+	lag, hold := f.For/32+5*time.Millisecond, f.For/8
+	w.referee.lags(lag)
+	late.Lag(lag)
+	for _, s := range w.ensemble.Servers() {
+		s.Refuse(s != late)
+	}
+	inLine := func(at int, n int) {
+		w.ask(w.machines[at%len(w.machines)], Section{Take: Acquire, Permits: n, Hold: hold})
+		time.Sleep(2 * w.program.Cluster.Latency)
+	}
+	inLine(f.Machine+1, 1)
+	inLine(f.Machine+2, permits) // keeps the turn until the one is given back
+	inLine(f.Machine, permits-1)
+	lost := w.ensemble.DropRequest(zktest.OpGetChildren2, zktest.OnClient(m.place), zktest.OnPath(permitsPath+"/leases"))
+	return func() {
+		lost.Release()
+		late.Lag(0)
+		for _, s := range w.ensemble.Servers() {
+			s.Refuse(false)
+		}
+	}
+}
+
+// otherFollower returns a follower that m is not connected to, the nth of them; nil if
+// there is none.
+func (w *world) otherFollower(m *machine, n int) *zktest.Server {
+	leader, mine := w.ensemble.Leader(), (*zktest.Server)(nil)
+	for _, s := range w.ensemble.Sessions() {
+		if s.ID == m.id() {
+			mine = s.Server
+		}
+	}
+	var others []*zktest.Server
+	for _, s := range w.ensemble.Servers() {
+		if s != leader && s != mine {
+			others = append(others, s)
+		}
+	}
+	if len(others) == 0 {
+		return nil
+	}
+	return others[n%len(others)]
+}
+
 // expireAtLogin ends a session after the handshake of a new connection, while the
 // client still sends its credentials and holds requests back: those are executed
 // in the next session.

@@ -1,6 +1,9 @@
 package sim
 
-import "time"
+import (
+	"slices"
+	"time"
+)
 
 // calmly is how long those who ask for a lock when all is calm have for it.
 const calmly = 20 * time.Second
@@ -34,6 +37,16 @@ func (d dice) lockers(p *Program) []LockerSpec {
 		}
 	}
 	return lockers
+}
+
+// addSemaphores gives one to each machine that has none.
+func (p *Program) addSemaphores() {
+	for m := range p.Machines {
+		has := func(l LockerSpec) bool { return l.Machine == m && l.Kind == Permits }
+		if !slices.ContainsFunc(p.Lockers, has) {
+			p.Lockers = append(p.Lockers, LockerSpec{Machine: m, Kind: Permits, Path: permitsPath})
+		}
+	}
 }
 
 // retention draws for how long a node is kept: not at all, for a while, or for
