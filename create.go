@@ -38,7 +38,7 @@ func (c *contender) create(ctx context.Context) (*listing, error) {
 	sent := func() {}
 	var listed *pending[*listing]
 	if c.entry.queues && !c.queue.inLine() {
-		listed = later(func() (*listing, error) { return s.list(c.queue.dir) })
+		listed = later(func() (*listing, error) { return s.listBy(s.current(), c.queue.dir) })
 		sent = func() { listed.send(s) }
 	}
 	seen := s.taps.add(c.entry.key, sent)
@@ -169,14 +169,12 @@ func (c *contender) search(carrier *link) error {
 	}
 }
 
-// find lists the queue as it is after everything that went before. Only a
-// committed write makes sure of that: a server that lags behind, or a leader
-// that no longer is one, answers a sync on its own.
+// find lists the queue as it is after everything that went before: see catchUp. The
+// session has moved to the connection's server, so that the create is committed ahead
+// of whatever is written there, or not at all.
 func (c *contender) find() (nodes []string, stat *zk.Stat, err error) {
 	conn, dir := c.queue.session.conn, c.queue.dir
-	if _, err := conn.Multi(&zk.CheckVersionRequest{Path: dir, Version: -1}); errors.Is(err, zk.ErrNoNode) {
-		return nil, nil, errNotThere
-	} else if err != nil {
+	if _, err := c.queue.session.catchUp(dir); err != nil {
 		return nil, nil, err
 	}
 	names, _, err := conn.Children(dir)

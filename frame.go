@@ -4,14 +4,21 @@ import "encoding/binary"
 
 // Operation codes of the wire protocol that the library looks for.
 const (
-	opCreate       = 1
-	opDelete       = 2
-	opSync         = 9
-	opMulti        = 14
-	opSetAuth      = 100
-	opSetWatches   = 101
-	opCloseSession = -11
+	opCreate          = 1
+	opDelete          = 2
+	opSetData         = 5
+	opSetACL          = 7
+	opSync            = 9
+	opMulti           = 14
+	opCreateContainer = 19
+	opSetAuth         = 100
+	opSetWatches      = 101
+	opCloseSession    = -11
 )
+
+// writes are the operations that a majority commits before they are answered without
+// error. So is a multi that fails, whose answer as a whole has none.
+var writes = []int32{opCreate, opDelete, opSetData, opSetACL, opMulti, opCreateContainer}
 
 // Transaction ids that are not a request's.
 const (

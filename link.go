@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"net"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -23,6 +24,10 @@ type link struct {
 	id      int64
 	greeted atomic.Bool // the answer to the connect request was read whole
 	serving atomic.Bool // a request was answered without error: any login is over
+	// caughtUp says that the server has applied a write that was sent here, and so
+	// everything that the session was told before: see catchUp.
+	caughtUp atomic.Bool
+	catching chan struct{} // has a value while that write is made: one does for all
 
 	connected time.Time // when the connect request was sent, which touches the leader itself
 
@@ -40,8 +45,9 @@ type link struct {
 
 // inFlight is a request that was sent and not answered yet.
 type inFlight struct {
-	sent time.Time
-	tap  *tap // nil: nobody follows it
+	sent   time.Time
+	tap    *tap // nil: nobody follows it
+	writes bool
 }
 
 // newLink takes over conn, whose handshake has to be done within timeout.
@@ -55,6 +61,8 @@ func newLink(s *Session, conn net.Conn, timeout time.Duration) *link {
 		in:      bufio.NewReader(conn),
 		pending: make(map[int32]inFlight),
 		down:    make(chan struct{}),
+
+		catching: make(chan struct{}, 1),
 	}
 }
 
@@ -100,6 +108,9 @@ func (l *link) onFrame(head []byte) {
 	if known && code == 0 && !l.serving.Swap(true) {
 		l.session.dialer.served()
 	}
+	if r.writes && code == 0 {
+		l.caughtUp.Store(true)
+	}
 	if r.tap != nil {
 		r.tap.reply(int64(binary.BigEndian.Uint64(head[8:])))
 	}
@@ -127,7 +138,7 @@ func (l *link) Write(p []byte) (int, error) {
 	t := l.session.taps.take(p)
 	op := int32(binary.BigEndian.Uint32(p[8:]))
 	if op != opSetAuth { // which a server answers without touching the session
-		l.follow(int32(binary.BigEndian.Uint32(p[4:])), t)
+		l.follow(int32(binary.BigEndian.Uint32(p[4:])), op, t)
 	}
 	if op == opSetWatches {
 		l.session.rewatch.sent(p)
@@ -151,7 +162,7 @@ func (l *link) Write(p []byte) (int, error) {
 }
 
 // follow notes that a request goes out.
-func (l *link) follow(xid int32, t *tap) {
+func (l *link) follow(xid, op int32, t *tap) {
 	if t != nil {
 		t.mu.Lock()
 		t.link = l
@@ -163,7 +174,7 @@ func (l *link) follow(xid int32, t *tap) {
 		l.pings = append(l.pings, time.Now())
 		return
 	}
-	l.pending[xid] = inFlight{time.Now(), t}
+	l.pending[xid] = inFlight{time.Now(), t, slices.Contains(writes, op)}
 }
 
 // answered notes that a request was answered, if it is one that was noted.

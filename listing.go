@@ -18,9 +18,48 @@ type listing struct {
 	early bool
 }
 
-// list reads the queue, and blocks while go-zookeeper does: see send.
+// catchUp returns the connection when it can be read by to decide something: what it
+// shows from then on is as new as all that this session has been told before. A
+// connection may have been made to a server that lags: go-zookeeper keeps it from going
+// back behind the last reply, but not behind the last event. Once a write that a
+// majority has committed was answered there, the server has applied what was committed
+// before. The first create or proof on a connection is such a write; if there is none
+// yet, one is made that changes nothing. It blocks while go-zookeeper does: see send.
+func (s *Session) catchUp(path string) (*link, error) {
+	l := s.current()
+	if l == nil {
+		return nil, errStale
+	}
+	if l.caughtUp.Load() {
+		return l, nil
+	}
+	l.catching <- struct{}{}
+	defer func() { <-l.catching }()
+	var err error
+	if !l.caughtUp.Load() {
+		_, err = s.conn.Multi(&zk.CheckVersionRequest{Path: path, Version: -1})
+	}
+	switch {
+	case l.caughtUp.Load(): // also by a check that failed
+		return l, nil
+	case err == nil:
+		err = errStale // another connection has carried it
+	}
+	return nil, err
+}
+
+// list reads the queue as new as it has to be: see catchUp.
 func (s *Session) list(dir string) (*listing, error) {
-	before := s.current()
+	l, err := s.catchUp(dir)
+	if err != nil {
+		return nil, err
+	}
+	return s.listBy(l, dir)
+}
+
+// listBy reads the queue over l, behind whatever has gone out there, and blocks while
+// go-zookeeper does: see send.
+func (s *Session) listBy(l *link, dir string) (*listing, error) {
 	names, _, err := s.conn.Children(dir)
 	if errors.Is(err, zk.ErrNoAuth) {
 		return nil, fmt.Errorf("the ACL of %s does not let this session list its children: %w", dir, err)
@@ -28,23 +67,26 @@ func (s *Session) list(dir string) (*listing, error) {
 	if err != nil && !errors.Is(err, zk.ErrNoNode) {
 		return nil, err
 	}
-	if before == nil || s.current() != before {
+	if l == nil || s.current() != l {
 		return nil, errStale
 	}
-	s.sweep(before, dir, names)
-	return &listing{link: before, names: names}, nil
+	s.sweep(l, dir, names)
+	return &listing{link: l, names: names}, nil
 }
 
 // freshList reads the queue as it was at some instant of this call: the sync
-// that goes ahead of it makes the server catch up first.
+// that goes ahead of it, over the same connection, makes the server catch up first. A
+// leader that was deposed and does not know it yet answers that alone: the list may
+// refuse a try for it, and never grants one.
 func (s *Session) freshList(ctx context.Context, dir string) (*listing, error) {
-	if _, _, err := s.await(ctx, anySession); err != nil {
+	_, l, err := s.await(ctx, anySession)
+	if err != nil {
 		return nil, err
 	}
 	if err := s.makeRoom(ctx); err != nil {
 		return nil, err
 	}
-	listed := later(func() (*listing, error) { return s.list(dir) })
+	listed := later(func() (*listing, error) { return s.listBy(l, dir) })
 	seen := s.taps.add(tapKey{op: opSync, path: dir}, func() { listed.send(s) })
 	synced := sendUnder(ctx, s, func() (string, error) {
 		defer s.taps.drop(seen)

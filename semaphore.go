@@ -164,7 +164,7 @@ func (s *Semaphore) out(ctx context.Context, turn *Hold) (*watch, error) {
 		if _, _, err := session.await(ctx, turn.contender.epoch.id); err != nil {
 			return nil, err
 		}
-		size := session.get(dir)
+		size := s.sizeSaid()
 		w := session.watchChildren(dir)
 		select {
 		case <-w.armed:
@@ -195,6 +195,18 @@ func (s *Semaphore) out(ctx context.Context, turn *Hold) (*watch, error) {
 			return nil, err
 		}
 	}
+}
+
+// sizeSaid reads what the leases' node says, as new as has to be: see catchUp.
+func (s *Semaphore) sizeSaid() *pending[content] {
+	session, dir := s.permits.session, s.permits.dir
+	return send(session, func() (content, error) {
+		if _, err := session.catchUp(dir); err != nil {
+			return content{}, err
+		}
+		data, stat, err := session.conn.Get(dir)
+		return content{data, stat}, err
+	})
 }
 
 // agree compares the size that the leases' node says with ours, and sets it while

@@ -95,7 +95,9 @@ func (s *Session) watchLocked(key watchKey) *watch {
 func (s *Session) arm(key watchKey, w *watch) {
 	var err error
 	if key.children {
-		w.names, w.stat, _, err = s.conn.ChildrenW(key.path)
+		if _, err = s.catchUp(key.path); err == nil {
+			w.names, w.stat, _, err = s.conn.ChildrenW(key.path)
+		}
 	} else {
 		w.data, w.stat, _, err = s.conn.GetW(key.path)
 	}
