@@ -67,13 +67,6 @@ func (r *referee) excuse(path string, why excuse) {
 	r.excused[path] = why
 }
 
-// lags announces that a server may show for so long what is gone.
-func (r *referee) lags(d time.Duration) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.lag = max(r.lag, d)
-}
-
 // doom announces that a fault ends a session before its time.
 func (r *referee) doom(session int64) {
 	r.mu.Lock()

@@ -103,7 +103,7 @@ var faultTable = [faultKinds]struct {
 	ReplaceSession: {"session replaced without a word", 3, (*world).replaceSession},
 	QuietGap:       {"follower cut off after a quiet gap", 4, (*world).quietGap},
 	PauseLeader:    {"leader paused", 4, (*world).pauseLeader},
-	ListBehindLag:  {"list lost after an event, another server lags", 4, (*world).listBehindLag},
+	ListBehindLag:  {"list lost after an event, another server lags", 6, (*world).listBehindLag},
 }
 
 func (k FaultKind) String() string { return faultTable[k].name }

@@ -75,7 +75,6 @@ func (w *world) stop(f Fault) func() {
 }
 
 func (w *world) lag(f Fault) func() {
-	w.referee.lags(f.For / 4)
 	w.ensemble.Server(f.Server).Lag(f.For / 4)
 	return func() { w.ensemble.Server(f.Server).Lag(0) }
 }
@@ -111,7 +110,6 @@ func (w *world) jumpClock(f Fault) func() {
 // does not know of it yet.
 func (w *world) lostBehindLag(f Fault) func() {
 	lag := f.For/8 + 20*time.Millisecond
-	w.referee.lags(lag)
 	for _, s := range w.ensemble.Servers() {
 		s.Lag(lag)
 	}
@@ -135,7 +133,6 @@ func (w *world) listBehindLag(f Fault) func() {
 		return nil
 	}
 	lag, hold := f.For/32+5*time.Millisecond, f.For/8
-	w.referee.lags(lag)
 	late.Lag(lag)
 	for _, s := range w.ensemble.Servers() {
 		s.Refuse(s != late)

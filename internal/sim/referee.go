@@ -3,7 +3,6 @@ package sim
 import (
 	"fmt"
 	"sync"
-	"time"
 
 	"github.com/zklock/zklock/zktest"
 )
@@ -25,8 +24,7 @@ type referee struct {
 
 	mu      sync.Mutex
 	failure *Failure
-	lag     time.Duration // the longest of any server so far
-	calm    bool          // no fault has struck yet
+	calm    bool // no fault has struck yet
 	tree    nodes
 	claims  map[*claim]struct{} // that nobody has given back
 	last    map[string]*claim   // by path, the one that was given back last
