@@ -152,9 +152,12 @@ func (c *contender) leaveLocked() *removal {
 		if c.hold != nil {
 			c.hold.end(holdReleased)
 		}
-		handed := c.hold != nil && c.cause == nil && c.handOver()
+		var heir *contender
+		if c.hold != nil && c.cause == nil {
+			heir = c.handOver()
+		}
 		c.retire()
-		c.leaving = c.queue.session.remove(c, handed)
+		c.leaving = c.queue.session.remove(c, heir)
 	}
 	return c.leaving
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/go-zookeeper/zk"
@@ -13,6 +14,7 @@ import (
 // or their session is.
 type removal struct {
 	contender *contender
+	heir      *contender // that the lock was handed to; nil if it is free
 
 	sent chan struct{} // closed when the first delete has been written
 	link *link         // to which it is written; nil while disconnected
@@ -21,17 +23,17 @@ type removal struct {
 }
 
 // remove deletes c's nodes in the background. Those of a contender that handed
-// the lock on may wait for company: nobody but its successor is next. The
-// session's mu is held.
-func (s *Session) remove(c *contender, handedOn bool) *removal {
-	r := &removal{contender: c, link: s.link, done: make(chan struct{})}
+// the lock on, to heir, may wait for company: nobody else is next. The session's mu
+// is held.
+func (s *Session) remove(c, heir *contender) *removal {
+	r := &removal{contender: c, heir: heir, link: s.link, done: make(chan struct{})}
 	if c.epoch.id != s.id || s.closed {
 		delete(s.live, c.id) // the node goes with its session
 		close(r.done)
 		return r
 	}
 	s.removals = append(s.removals, r)
-	if handedOn {
+	if heir != nil {
 		r.sent = closed
 		if !s.removing {
 			s.removing = s.spawnLocked(s.removeTogether)
@@ -80,7 +82,7 @@ func (s *Session) finish(batch []*removal) {
 		nodes = append(nodes, r.contender.nodes...)
 	}
 	last := batch[len(batch)-1].contender
-	err := s.deleteNodes(nodes, last)
+	err := s.deleteNodes(nodes, last, s.heirs(batch))
 	if err != nil && len(batch) > 1 { // a refusal is no matter of the others
 		for i := range batch {
 			s.finish(batch[i : i+1])
@@ -97,9 +99,23 @@ func (s *Session) finish(batch []*removal) {
 	}
 }
 
+// heirs returns those to whom the lock went from the contenders of a batch, and who
+// have it still.
+func (s *Session) heirs(batch []*removal) []*contender {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var heirs []*contender
+	for _, r := range batch {
+		if r.heir != nil && r.heir.cause == nil && r.heir.leaving == nil {
+			heirs = append(heirs, r.heir)
+		}
+	}
+	return heirs
+}
+
 // deleteNodes tries until the nodes are known to be gone. It deletes exactly
 // those: their names will not come again.
-func (s *Session) deleteNodes(nodes []string, last *contender) error {
+func (s *Session) deleteNodes(nodes []string, last *contender, heirs []*contender) error {
 	for try := 0; ; try++ {
 		if _, _, err := s.await(s.ctx, last.epoch.id); err != nil {
 			return nil // closed or expired: the server deletes them
@@ -107,7 +123,7 @@ func (s *Session) deleteNodes(nodes []string, last *contender) error {
 		if last.nearTheEnd() && s.resetCounter(nodes, last.queue.dir) == nil {
 			return nil
 		}
-		err := s.deleteAll(nodes)
+		err := s.deleteAll(nodes, heirs)
 		switch {
 		case err == nil, errors.Is(err, zk.ErrNoNode):
 			return nil
@@ -139,20 +155,38 @@ func deletes(nodes []string) []any {
 	return ops
 }
 
-// deleteAll deletes nodes, many in one transaction unless one is missing.
-func (s *Session) deleteAll(nodes []string) error {
+// deleteAll deletes nodes, as many in one transaction as fit a request.
+func (s *Session) deleteAll(nodes []string, heirs []*contender) error {
 	for _, some := range batches(nodes, func(node string) string { return node }) {
-		if len(some) > 1 {
-			if _, err := s.conn.Multi(deletes(some)...); err == nil {
-				continue
-			} else if !errors.Is(err, zk.ErrNoNode) {
-				return err
-			}
+		if err := s.deleteTogether(some, heirs); err != nil {
+			return err
 		}
-		for _, node := range some {
-			if err := s.conn.Delete(node, -1); err != nil && !errors.Is(err, zk.ErrNoNode) {
-				return err
-			}
+	}
+	return nil
+}
+
+// deleteTogether deletes nodes in one transaction, while the heirs have theirs. An heir
+// whose node somebody else has deleted, unseen since it was not watched yet, loses
+// its hold before the node goes that kept others from the lock.
+func (s *Session) deleteTogether(nodes []string, heirs []*contender) error {
+	for len(nodes) > 0 {
+		if len(nodes) == 1 && len(heirs) == 0 {
+			_, err := present(nil, s.conn.Delete(nodes[0], -1))
+			return err
+		}
+		responses, err := s.conn.Multi(append(deletes(nodes), checks(heirs)...)...)
+		first := slices.IndexFunc(responses, func(r zk.MultiResponse) bool { return r.Error != nil })
+		switch {
+		case err == nil || first < 0:
+			return err
+		case first >= len(nodes):
+			lost := first - len(nodes)
+			s.refused(heirs[lost:lost+1], responses[first:first+1])
+			heirs = slices.Concat(heirs[:lost], heirs[lost+1:])
+		case errors.Is(responses[first].Error, zk.ErrNoNode):
+			nodes = slices.Concat(nodes[:first], nodes[first+1:])
+		default:
+			return err
 		}
 	}
 	return nil
@@ -189,7 +223,7 @@ func (s *Session) discard(l *link, id string, nodes []string) {
 	}
 	stray := s.register(&queue{session: s, dir: parent(nodes[0])}, &epoch{id: l.id}, id)
 	stray.born(nodes, 0)
-	stray.leaving = s.remove(stray, false)
+	stray.leaving = s.remove(stray, nil)
 }
 
 // maxUnclean bounds the calls whose ctx has ended and whose nodes are not known to

@@ -165,10 +165,6 @@ func (s *Session) proveStaked(l *link) bool {
 // that leaves it unanswered hangs: its connection is cut, so that another one can
 // be found while the lease lasts, which the client itself would try much later.
 func (s *Session) prove(ctx context.Context, l *link, contenders []*contender) error {
-	checks := make([]any, len(contenders))
-	for i, c := range contenders {
-		checks[i] = &zk.CheckVersionRequest{Path: c.node, Version: -1}
-	}
 	p := s.beginProof()
 	responses, err := send(s, func() ([]zk.MultiResponse, error) {
 		patience := time.AfterFunc(part(s.Timeout(), relayPart), func() {
@@ -178,7 +174,7 @@ func (s *Session) prove(ctx context.Context, l *link, contenders []*contender) e
 			l.Close()
 		})
 		defer patience.Stop()
-		return s.conn.Multi(checks...)
+		return s.conn.Multi(checks(contenders)...)
 	}).wait(ctx)
 	told := len(responses) > 0 && (errors.Is(err, zk.ErrNoNode) || errors.Is(err, zk.ErrNoAuth))
 	switch {
@@ -189,6 +185,15 @@ func (s *Session) prove(ctx context.Context, l *link, contenders []*contender) e
 	}
 	s.proven(p)
 	return nil
+}
+
+// checks are the operations that check the contenders' nodes.
+func checks(contenders []*contender) []any {
+	ops := make([]any, len(contenders))
+	for i, c := range contenders {
+		ops[i] = &zk.CheckVersionRequest{Path: c.node, Version: -1}
+	}
+	return ops
 }
 
 // refused ends the contenders whose nodes a proof did not find, or may not see.

@@ -135,22 +135,22 @@ func (c *contender) nudge() {
 	}
 }
 
-// handOver grants the lock, which c held until now, to its successor. The
-// session's mu is held.
-func (c *contender) handOver() bool {
+// handOver grants the lock, which c held until now, to its successor and returns
+// that; nil if it cannot. The session's mu is held.
+func (c *contender) handOver() *contender {
 	next := c.successor
 	if next == nil || next.cause != nil || next.leaving != nil || next.turn == nil {
-		return false
+		return nil
 	}
 	s := c.queue.session
 	if s.epoch != c.epoch || next.epoch != c.epoch || !c.epoch.runsAt(time.Now()) {
-		return false
+		return nil
 	}
 	c.successor = nil
 	s.stake(next)
 	next.possess()
 	next.nudge()
-	return true
+	return next
 }
 
 // awaitTurn waits until c was handed the lock; nil without a hold when c has to

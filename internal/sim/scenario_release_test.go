@@ -3,6 +3,7 @@ package sim
 import (
 	"context"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -70,5 +71,44 @@ func TestF37CloseWhileDisconnectedIsQuickAndLeavesNothing(t *testing.T) {
 		require.Less(t, time.Since(start), 3*time.Second)
 		require.ErrorIs(t, <-waiting, zklock.ErrClosed)
 		s.empty(timeout + tick)
+	})
+}
+
+// A successor within the session has no watch on its own node at first. One that was
+// handed the lock though an operator has deleted its node loses it before anybody
+// else can have it.
+func TestASuccessorWhoseNodeIsGoneLosesTheLockBeforeTheNextIsGranted(t *testing.T) {
+	play(t, 1, func(s *stage) {
+		a, x, operator := s.enter("a"), s.enter("x"), s.enter("operator")
+		first := a.mustTake()
+		created := s.created()
+		second := make(chan *zklock.Hold, 1)
+		go func() {
+			h, err := a.Acquire(context.Background())
+			if err != nil {
+				s.Error(err)
+			}
+			second <- h
+		}()
+		synctest.Wait()
+		require.Equal(s, created+1, s.created())
+		third := x.waits(context.Background())
+		for _, node := range s.referee.nodes() {
+			if n, _ := contender(node); n == 1 {
+				s.referee.excuse(node, byOperator)
+				require.NoError(s, operator.Conn().Delete(node, -1))
+			}
+		}
+		require.NoError(s, a.give(first))
+		next := <-third
+		select {
+		case handed := <-second:
+			require.ErrorIs(s, handed.Err(), zklock.ErrLost)
+			require.NoError(s, x.give(next))
+		default: // it knew in time to take a new place in the queue
+			require.NoError(s, x.give(next))
+			require.NoError(s, a.give(<-second))
+		}
+		s.empty(time.Second)
 	})
 }
