@@ -4,6 +4,7 @@ import (
 	"math"
 	"testing"
 
+	"github.com/go-zookeeper/zk"
 	"github.com/stretchr/testify/require"
 
 	"github.com/zklock/zklock"
@@ -66,4 +67,46 @@ func TestTheCounterStartsAnewInTime(t *testing.T) {
 	require.NoError(t, l.LockContext(within(t, patience)))
 	require.Equal(t, "0000000000", sequenceOf(l.Held().Node()))
 	require.Greater(t, l.Held().Token(), token)
+}
+
+// At the end of its counter a path has to be made anew. Where that cannot be, nobody
+// gets the lock any more, and everybody is told why.
+func TestTheEndOfACounterThatCannotStartAfreshIsAnError(t *testing.T) {
+	const open, closed = zk.PermAll, zk.PermRead | zk.PermCreate
+	cases := map[string]struct {
+		path  string
+		perms int32 // of the node above the lock's path
+		child string
+		want  error
+		says  string
+	}{
+		"a child of somebody else's": {"/above/lock", open, "/above/lock/config", zk.ErrNotEmpty, `has the child "config"`},
+		"an ACL":                     {"/above/lock", closed, "", zk.ErrNoAuth, "the ACL of /above does not let this session delete /above/lock"},
+		"the root":                   {"/", open, "", zk.ErrBadArguments, "the root cannot be deleted"},
+	}
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) {
+			server := zktest.NewServer(t)
+			at := siteAt(t, server.Addr())
+			s := at.session()
+			create := func(path string, perms int32) {
+				if path != "" {
+					_, err := s.Conn().Create(path, nil, 0, zk.WorldACL(perms))
+					require.NoError(t, err)
+				}
+			}
+			create("/above", c.perms)
+			create("/above/lock", open)
+			create(c.child, open)
+			server.SetSequence(c.path, math.MaxInt32-1)
+			at.path = c.path
+			for call, take := range takes {
+				_, err := take(within(t, patience), at.locker(s))
+				require.ErrorIs(t, err, c.want, call)
+				require.ErrorContains(t, err, "the sequence counter is at its end", call)
+				require.ErrorContains(t, err, c.says, call)
+				at.awaitQueue(0)
+			}
+		})
+	}
 }

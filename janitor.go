@@ -147,6 +147,32 @@ func (s *Session) resetCounter(nodes []string, dir string) error {
 	return err
 }
 
+// startAfresh deletes the path, once nobody is there, so that it is made anew with its
+// counter at zero. Its error says why that will never be.
+func (q *queue) startAfresh(ctx context.Context) error {
+	never := func(reason string, err error) error {
+		return fmt.Errorf("%w, and starts afresh with the path only: %s: %w", errUnordered, reason, err)
+	}
+	s := q.session
+	if q.dir == "/" {
+		return never("the root cannot be deleted", zk.ErrBadArguments)
+	}
+	_, err := send(s, func() (struct{}, error) { return struct{}{}, s.conn.Delete(q.dir, -1) }).wait(ctx)
+	switch {
+	case errors.Is(err, zk.ErrNoAuth):
+		return never(fmt.Sprintf("the ACL of %s does not let this session delete %s", parent(q.dir), q.dir), err)
+	case !errors.Is(err, zk.ErrNotEmpty):
+		return nil
+	}
+	names, _ := s.children(q.dir).wait(ctx)
+	for _, name := range names { // contenders leave in time
+		if _, contends := parseChild(name); !contends {
+			return never(fmt.Sprintf("%s has the child %q, which is no lock node", q.dir, name), err)
+		}
+	}
+	return nil
+}
+
 func deletes(nodes []string) []any {
 	ops := make([]any, len(nodes))
 	for i, node := range nodes {

@@ -161,6 +161,9 @@ func (q *queue) again(ctx context.Context, try int, err error) error {
 	pause := pauseBefore(try)
 	if errors.Is(err, errUnordered) {
 		q.session.log.Warn("zklock: the sequence counter is at its end, starting it afresh", "path", q.dir)
+		if err := q.startAfresh(ctx); err != nil {
+			return err
+		}
 		// Contenders that leave at the same time keep each other from resetting it.
 		pause = rand.N(firstPause << min(try, 5))
 	}
