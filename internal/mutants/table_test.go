@@ -14,7 +14,13 @@ var all = []mutant{
 		{"create.go", "if carrier.id != c.epoch.id {", "if false {"},
 	}},
 	{"recovery without the committed write", []edit{
-		{"create.go", "if _, err := conn.Multi(&zk.CheckVersionRequest{Path: dir, Version: -1}); errors.Is(err, zk.ErrNoNode) {", "if err := error(nil); err == zk.ErrNoNode {"},
+		{"create.go", "if _, err := c.queue.session.catchUp(dir); err != nil {", "if err := error(nil); err != nil {"},
+	}},
+	{"a list decides before the server has caught up", []edit{
+		{"listing.go", "if l.caughtUp.Load() {\n\t\treturn l, nil\n\t}\n\tl.catching", "if true {\n\t\treturn l, nil\n\t}\n\tl.catching"},
+	}},
+	{"permits are counted before the server has caught up", []edit{
+		{"watch.go", "if _, err = s.catchUp(key.path); err == nil {", "if true {"},
 	}},
 	{"ExistsW instead of GetW", []edit{
 		{"watch.go", "w.data, w.stat, _, err = s.conn.GetW(key.path)", "_, w.stat, _, err = s.conn.ExistsW(key.path)"},

@@ -51,7 +51,7 @@ func (s *stage) allCaughtUp() {
 	}
 }
 
-func TestATurnThatAnEventGaveCountsThePermitsThatWereTakenBefore(t *testing.T) {
+func TestF04ATurnThatAnEventGaveCountsThePermitsThatWereTakenBefore(t *testing.T) {
 	play(t, 3, func(s *stage) {
 		b := s.enter("b")
 		b.moveToFollower()

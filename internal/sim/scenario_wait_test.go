@@ -126,28 +126,31 @@ func TestAHolderAndAWaiterOfOneSessionExpireTogether(t *testing.T) {
 	}
 }
 
-func TestOneReleaseWakesOneWaiter(t *testing.T) {
-	play(t, 1, func(s *stage) {
-		a := s.enter("a")
-		held := a.mustTake()
-		var waiting []<-chan *zklock.Hold
-		var waiters []*player
-		for i := range 8 {
-			p := s.enter(fmt.Sprint("w", i))
-			waiters = append(waiters, p)
-			waiting = append(waiting, p.waits(context.Background()))
-		}
-		time.Sleep(time.Second)
-		for i, p := range waiters {
-			before := s.Requests()
-			if i == 0 {
-				require.NoError(t, a.give(held))
+func TestAReleaseWakesWhoIsNextAndAtMostOneMore(t *testing.T) {
+	for _, latency := range []time.Duration{0, 2 * time.Millisecond} { // the second is far away: see farAway
+		play(t, 1, func(s *stage) {
+			a := s.enter("a")
+			held := a.mustTake()
+			var waiting []<-chan *zklock.Hold
+			var waiters []*player
+			for i := range 8 {
+				p := s.enter(fmt.Sprint("w", i))
+				waiters = append(waiters, p)
+				waiting = append(waiting, p.waits(context.Background()))
 			}
-			h := <-waiting[i]
-			synctest.Wait()
-			after := s.Requests()
-			require.LessOrEqual(t, after[zktest.OpGetChildren2]-before[zktest.OpGetChildren2], 2, "lists for hand-over %d", i)
-			require.NoError(t, p.give(h))
-		}
-	})
+			time.Sleep(time.Second)
+			for i, p := range waiters {
+				before := s.Requests()
+				if i == 0 {
+					require.NoError(t, a.give(held))
+				}
+				h := <-waiting[i]
+				time.Sleep(10 * latency)
+				synctest.Wait()
+				after := s.Requests()
+				require.LessOrEqual(t, after[zktest.OpGetChildren2]-before[zktest.OpGetChildren2], 2, "lists for hand-over %d", i)
+				require.NoError(t, p.give(h))
+			}
+		}, zktest.WithLatency(latency, latency))
+	}
 }
