@@ -177,7 +177,7 @@ func TestADeleteThatIsRefusedIsNoMatterOfTheOthers(t *testing.T) {
 			}()
 			synctest.Wait()
 		}
-		alone := s.HoldReply(zktest.OpDelete) // the deletes after it go together
+		alone := s.HoldReply(zktest.OpMulti, zktest.OnPath(kept)) // a delete, with a check; those after it go together
 		go (<-holds).Release(context.Background())
 		<-alone.Struck()
 		second := <-holds
