@@ -2,6 +2,8 @@ package zklock_test
 
 import (
 	"math"
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/go-zookeeper/zk"
@@ -109,4 +111,24 @@ func TestTheEndOfACounterThatCannotStartAfreshIsAnError(t *testing.T) {
 			}
 		})
 	}
+}
+
+// A node that somebody has made by hand may have the number of a contender, which says
+// nothing about the counter: the contender takes another place.
+func TestANodeWithTheNumberOfAContenderIsNotTheEndOfTheCounter(t *testing.T) {
+	server := zktest.NewServer(t)
+	at := siteAt(t, server.Addr())
+	at.makeParent()
+	byHand := at.path + "/_c_byhand-lock-0000000002"
+	for _, node := range []string{at.path + "/config", byHand} {
+		_, err := at.conn.Create(node, nil, 0, zk.WorldACL(zk.PermAll))
+		require.NoError(t, err)
+	}
+	got := at.acquire(at.session())
+	eventually(t, "the contender's second place", func() bool {
+		names, _, err := at.conn.Children(at.path)
+		return err == nil && slices.ContainsFunc(names, func(name string) bool { return strings.HasSuffix(name, "0000000003") })
+	})
+	require.NoError(t, at.conn.Delete(byHand, -1))
+	require.NoError(t, receive(t, got, "the lock").Release(t.Context()))
 }

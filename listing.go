@@ -216,7 +216,7 @@ func (v *listing) placeOf(c *contender) (place, error) {
 		switch {
 		case !ok || !other.blocks(c.queue.kind):
 		case other.sequence == c.sequence:
-			return p, errUnordered
+			return p, errTwice
 		case other.sequence < c.sequence:
 			p.add(other)
 		}

@@ -37,6 +37,9 @@ var (
 	// numbers no longer tell who came first.
 	errUnordered = errors.New("zklock: the sequence counter is at its end")
 
+	// errTwice says that somebody has made a node with the number of ours.
+	errTwice = errors.New("zklock: another lock node has the same number")
+
 	// errStale says that a list cannot be trusted with a decision: the
 	// connection changed while it was under way.
 	errStale = errors.New("zklock: the connection changed")
