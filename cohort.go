@@ -155,7 +155,7 @@ func (t *cohort) pop() *member { return t.waiting.Remove(t.waiting.Front()).(*me
 
 // resume takes the lock by the node that was kept. s.mu is held.
 func (t *cohort) resume() *Hold {
-	if t.idle.IsZero() || !t.node.epoch.runsAt(time.Now()) {
+	if t.idle.IsZero() || !t.node.epoch.runsAt(t.queue.session.clock.Now()) {
 		return nil
 	}
 	t.idle = time.Time{}
@@ -167,8 +167,7 @@ func (t *cohort) resume() *Hold {
 // for one; false if the node has to go. A node whose token or check somebody has
 // asked for belongs to that owner alone. s.mu is held.
 func (t *cohort) passOn(c *contender) bool {
-	now := time.Now()
-	if t.node != c || c.cause != nil || c.revoked || c.exposed || !c.epoch.runsAt(now) {
+	if t.node != c || c.cause != nil || c.revoked || c.exposed || !c.epoch.runsAt(c.queue.session.clock.Now()) {
 		return false
 	}
 	t.look()
@@ -183,7 +182,7 @@ func (t *cohort) passOn(c *contender) bool {
 		close(next.called)
 		return true
 	case t.retention > 0 && t.company != others:
-		t.idle = now
+		t.idle = time.Now()
 		if t.expiry == nil {
 			t.expiry = time.AfterFunc(t.retention, func() { t.expire(c) })
 		}

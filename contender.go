@@ -176,7 +176,7 @@ func (c *contender) grant(ctx context.Context, seen *link) (*Hold, error) {
 	if ctx.Err() != nil {
 		return nil, ended(ctx)
 	}
-	s.lapse(c.epoch, time.Now())
+	s.lapse(c.epoch, s.clock.Now())
 	if c.cause != nil {
 		return nil, c.cause
 	}

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"time"
+
+	"github.com/zklock/zklock/internal/clock"
 )
 
 // An epoch is a stretch of one ZooKeeper session within which whatever is held
@@ -14,9 +16,9 @@ type epoch struct {
 	lease
 
 	// Guarded by the session's mu.
-	proved    time.Time // when the last proof that succeeded was begun
-	suspended bool      // no connection since the last proof, and something is held
-	doubted   time.Time // a proof that begins the lease has to be begun after that
+	proved    clock.Instant // when the last proof that succeeded was begun
+	suspended bool          // no connection since the last proof, and something is held
+	doubted   clock.Instant // a proof that begins the lease has to be begun after that
 }
 
 // anySession makes await take whatever session there is.

@@ -20,7 +20,7 @@ func TestAHoldThatIsLostOnTheWayToItsNextOwnerIsNotReturned(t *testing.T) {
 		for how, lose := range map[string]func(*contender){
 			"the node is deleted": func(c *contender) { c.vanish(errNodeDeleted) },
 			"the lease ends": func(c *contender) {
-				past := time.Now()
+				past := c.queue.session.clock.Now()
 				c.epoch.end.Store(&past)
 			},
 		} {

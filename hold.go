@@ -5,7 +5,6 @@ import (
 	"math"
 	"sync"
 	"sync/atomic"
-	"time"
 
 	"github.com/go-zookeeper/zk"
 )
@@ -73,11 +72,11 @@ func (h *Hold) Valid() bool {
 	if h.Err() != nil {
 		return false
 	}
-	ep, now := h.contender.epoch, time.Now()
+	ep, s := h.contender.epoch, h.contender.queue.session
+	now := s.clock.Now()
 	if ep.runsAt(now) {
 		return true
 	}
-	s := h.contender.queue.session
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.lapse(ep, now)

@@ -3,6 +3,8 @@ package zklock
 import (
 	"sync/atomic"
 	"time"
+
+	"github.com/zklock/zklock/internal/clock"
 )
 
 // The lease says until when the server cannot have ended the session, and so
@@ -33,9 +35,9 @@ func part(of time.Duration, p float64) time.Duration { return time.Duration(floa
 // leaseEnd returns until when a session of that timeout is safe, by a write that
 // was begun at proof and has been committed since, and by a request sent at touch
 // that had been answered by relayedBy(proof, timeout).
-func leaseEnd(proof, touch time.Time, timeout time.Duration) time.Time {
+func leaseEnd(proof, touch clock.Instant, timeout time.Duration) clock.Instant {
 	byProof, byTouch := proof.Add(part(timeout, proofPart)), touch.Add(part(timeout, touchPart))
-	if byTouch.Before(byProof) {
+	if byTouch.Least(byProof) < 0 {
 		return byTouch
 	}
 	return byProof
@@ -43,52 +45,48 @@ func leaseEnd(proof, touch time.Time, timeout time.Duration) time.Time {
 
 // relayedBy returns the time by which a request must have been answered for its
 // touch to be ahead of a write begun at proof.
-func relayedBy(proof time.Time, timeout time.Duration) time.Time {
+func relayedBy(proof clock.Instant, timeout time.Duration) clock.Instant {
 	return proof.Add(-part(timeout, relayPart))
 }
 
 // lease is the end of an epoch's lease. The session's mu guards its changes.
-type lease struct{ end atomic.Pointer[time.Time] }
+type lease struct{ end atomic.Pointer[clock.Instant] }
 
-func (l *lease) extend(end time.Time) {
-	if old := l.end.Load(); old == nil || old.Before(end) {
+func (l *lease) extend(end clock.Instant) {
+	if old := l.end.Load(); old == nil || end.Least(*old) > 0 {
 		l.end.Store(&end)
 	}
 }
 
 // shorten takes back what was promised beyond end.
-func (l *lease) shorten(end time.Time) {
-	if old := l.end.Load(); old != nil && end.Before(*old) {
+func (l *lease) shorten(end clock.Instant) {
+	if old := l.end.Load(); old != nil && end.Least(*old) < 0 {
 		l.end.Store(&end)
 	}
 }
 
 // runsAt tells whether the lease still runs at now, by the monotonic clock, which
 // stops while the machine sleeps, and by the wall clock, which may be set back.
-func (l *lease) runsAt(now time.Time) bool {
+func (l *lease) runsAt(now clock.Instant) bool {
 	end := l.end.Load()
-	return end != nil && neitherPast(now.Sub(*end), now.Round(0).Sub(end.Round(0)))
+	return end != nil && now.Most(*end) < 0
 }
-
-// neitherPast tells whether both clocks are short of an end, by how far each is
-// past it.
-func neitherPast(monotonic, wall time.Duration) bool { return monotonic < 0 && wall < 0 }
 
 // touches remembers when the requests of one connection were sent, for as long as
 // it takes until they count.
 type touches struct {
 	timeout time.Duration // of the session, as the connection's server said
-	settled time.Time     // when the newest that counts was sent
+	settled clock.Instant // when the newest that counts was sent
 	recent  []touch       // by the time of their answers
 }
 
-type touch struct{ sent, answered time.Time }
+type touch struct{ sent, answered clock.Instant }
 
 // add notes a request. Those that follow each other closely are not all kept: an
 // older touch only makes the lease shorter.
-func (t *touches) add(sent, answered time.Time) {
+func (t *touches) add(sent, answered clock.Instant) {
 	t.newest(relayedBy(answered, t.timeout)) // what counts by now for any later proof
-	if n := len(t.recent); n > 0 && sent.Sub(t.recent[n-1].sent) < part(t.timeout, grainPart) {
+	if n := len(t.recent); n > 0 && sent.Least(t.recent[n-1].sent) < part(t.timeout, grainPart) {
 		return
 	}
 	t.recent = append(t.recent, touch{sent, answered})
@@ -96,13 +94,13 @@ func (t *touches) add(sent, answered time.Time) {
 
 // newest returns when the newest request that was answered by that time was sent.
 // Calls come in the order of their times.
-func (t *touches) newest(by time.Time) time.Time {
+func (t *touches) newest(by clock.Instant) clock.Instant {
 	counted := 0
 	for _, r := range t.recent {
-		if r.answered.After(by) {
+		if r.answered.Least(by) > 0 {
 			break
 		}
-		if r.sent.After(t.settled) {
+		if r.sent.Least(t.settled) > 0 {
 			t.settled = r.sent
 		}
 		counted++
@@ -118,15 +116,15 @@ func (t *touches) newest(by time.Time) time.Time {
 // quick has to be followed by another, begun when the leader has had time to catch
 // up; that one may be slow. While proofs follow each other closely there is no
 // room for a pause that matters. The session's mu is held.
-func (ep *epoch) doubts(begun, answered time.Time, quick bool, timeout time.Duration) bool {
+func (ep *epoch) doubts(begun, answered clock.Instant, quick bool, timeout time.Duration) bool {
 	running := ep.proved // when the leader is known to have been
-	if ep.doubted.After(running) {
+	if ep.doubted.Least(running) > 0 {
 		running = ep.doubted
 	}
 	switch {
-	case begun.Before(ep.doubted):
+	case begun.Least(ep.doubted) < 0:
 		return true
-	case quick, answered.Sub(running) < part(timeout, relayPart):
+	case quick, answered.Least(running) < part(timeout, relayPart):
 		return false
 	}
 	ep.doubted = answered.Add(part(timeout, doubtPart))

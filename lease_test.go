@@ -6,11 +6,13 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"pgregory.net/rapid"
+
+	"github.com/zklock/zklock/internal/clock"
 )
 
 func TestTheLeaseEndsByTheEarlierOfProofAndTouch(t *testing.T) {
 	const timeout = 10 * time.Second
-	now := time.Now()
+	now := new(clock.Clock).Now()
 	for name, c := range map[string]struct {
 		touched time.Duration // before the proof
 		runs    time.Duration // after it
@@ -23,7 +25,8 @@ func TestTheLeaseEndsByTheEarlierOfProofAndTouch(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			end := leaseEnd(now, now.Add(-c.touched), timeout)
-			assert.Equal(t, c.runs, end.Sub(now))
+			assert.Equal(t, c.runs, end.Least(now))
+			assert.Equal(t, c.runs, end.Most(now))
 		})
 	}
 }
@@ -32,7 +35,7 @@ func TestALeaseNeverOutlivesTheServersCountdown(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		timeout := time.Duration(rapid.IntRange(100, 60_000).Draw(t, "timeout")) * time.Millisecond
 		tick := time.Duration(rapid.Int64Range(1, int64(timeout/2)).Draw(t, "tick"))
-		start := time.Now()
+		start := new(clock.Clock).Now()
 		at := func(label string, from, to time.Duration) time.Duration {
 			return time.Duration(rapid.Int64Range(int64(from), int64(to)).Draw(t, label))
 		}
@@ -44,17 +47,17 @@ func TestALeaseNeverOutlivesTheServersCountdown(t *testing.T) {
 		begun := at("begun", answered, answered+2*timeout)
 		if relayed > begun {
 			// Not ahead of the proof on the stream: the request must not count.
-			assert.True(t, start.Add(answered).After(relayedBy(start.Add(begun), timeout)))
+			assert.Positive(t, start.Add(answered).Least(relayedBy(start.Add(begun), timeout)))
 			return
 		}
 		end := leaseEnd(start.Add(begun), start.Add(sent), timeout)
-		assert.True(t, end.Before(start.Add(relayed+timeout)))
+		assert.Negative(t, end.Least(start.Add(relayed+timeout)))
 	})
 }
 
 func TestATouchCountsOnceItWasAnsweredInTime(t *testing.T) {
-	start := time.Now()
-	at := func(ms int) time.Time { return start.Add(time.Duration(ms) * time.Millisecond) }
+	start := new(clock.Clock).Now()
+	at := func(ms int) clock.Instant { return start.Add(time.Duration(ms) * time.Millisecond) }
 	log := touches{timeout: 400 * time.Millisecond}
 	log.add(at(0), at(5))
 	log.add(at(10), at(90))
@@ -67,7 +70,7 @@ func TestATouchCountsOnceItWasAnsweredInTime(t *testing.T) {
 }
 
 func TestTouchesAreFewHoweverManyRequests(t *testing.T) {
-	start := time.Now()
+	start := new(clock.Clock).Now()
 	log := touches{timeout: time.Second}
 	for i := range 100_000 {
 		sent := start.Add(time.Duration(i) * time.Millisecond)
@@ -77,16 +80,21 @@ func TestTouchesAreFewHoweverManyRequests(t *testing.T) {
 }
 
 func TestALeaseEndsByWhicheverClockSaysLater(t *testing.T) {
-	assert.True(t, neitherPast(-time.Second, -time.Second))
-	assert.False(t, neitherPast(-time.Second, time.Second), "a suspend stops the monotonic clock")
-	assert.False(t, neitherPast(time.Second, -time.Second), "a wall clock can be set back")
-	assert.False(t, neitherPast(0, -time.Second))
+	var c clock.Clock
+	var l lease
+	l.extend(c.Now().Add(time.Hour))
+	assert.True(t, l.runsAt(c.Now()))
+	c.Step(-24 * time.Hour)
+	assert.True(t, l.runsAt(c.Now()))
+	assert.False(t, l.runsAt(c.Now().Add(time.Hour)), "a wall clock can be set back")
+	c.Step(25 * time.Hour)
+	assert.False(t, l.runsAt(c.Now()), "a sleep stops the monotonic clock")
 }
 
 func TestALeaseIsTheLongestThatWasProved(t *testing.T) {
 	var l lease
-	assert.False(t, l.runsAt(time.Now()), "no proof yet")
-	now := time.Now()
+	assert.False(t, l.runsAt(new(clock.Clock).Now()), "no proof yet")
+	now := new(clock.Clock).Now()
 	l.extend(now.Add(time.Hour))
 	assert.True(t, l.runsAt(now))
 	assert.False(t, l.runsAt(now.Add(2*time.Hour)))

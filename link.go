@@ -9,6 +9,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/zklock/zklock/internal/clock"
 )
 
 // link is one connection to a server, from its dial to its end. It reads along
@@ -29,11 +31,11 @@ type link struct {
 	caughtUp atomic.Bool
 	catching chan struct{} // has a value while that write is made: one does for all
 
-	connected time.Time // when the connect request was sent, which touches the leader itself
+	connected clock.Instant // when the connect request was sent, which touches the leader itself
 
 	mu      sync.Mutex
 	pending map[int32]inFlight // by xid
-	pings   []time.Time        // sent and not answered yet; they all have the same xid
+	pings   []clock.Instant    // sent and not answered yet; they all have the same xid
 	touches touches
 	fastest time.Duration // answer to any request so far; 0 before the first
 
@@ -45,7 +47,7 @@ type link struct {
 
 // inFlight is a request that was sent and not answered yet.
 type inFlight struct {
-	sent   time.Time
+	sent   clock.Instant
 	tap    *tap // nil: nobody follows it
 	writes bool
 }
@@ -131,7 +133,7 @@ func (l *link) greet(head []byte) {
 // Write passes one frame on: go-zookeeper writes each by one call.
 func (l *link) Write(p []byte) (int, error) {
 	if !l.greeted.Load() {
-		l.connected = time.Now()
+		l.connected = l.session.clock.Now()
 		l.session.rewatch.asked(p)
 		return l.Conn.Write(p)
 	}
@@ -171,10 +173,10 @@ func (l *link) follow(xid, op int32, t *tap) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if xid == xidPing {
-		l.pings = append(l.pings, time.Now())
+		l.pings = append(l.pings, l.session.clock.Now())
 		return
 	}
-	l.pending[xid] = inFlight{time.Now(), t, slices.Contains(writes, op)}
+	l.pending[xid] = inFlight{l.session.clock.Now(), t, slices.Contains(writes, op)}
 }
 
 // answered notes that a request was answered, if it is one that was noted.
@@ -191,9 +193,9 @@ func (l *link) answered(xid int32) (r inFlight, known bool) {
 	if !known {
 		return r, false
 	}
-	now := time.Now()
+	now := l.session.clock.Now()
 	l.touches.add(r.sent, now)
-	if took := max(now.Sub(r.sent), 1); l.fastest == 0 || took < l.fastest {
+	if took := max(now.Least(r.sent), 1); l.fastest == 0 || took < l.fastest {
 		l.fastest = took
 	}
 	return r, true
@@ -220,10 +222,10 @@ func (l *link) timeProof(took, timeout time.Duration) (quick bool) {
 
 // beginProof returns the time, and when the newest request was sent whose touch
 // is ahead of a proof that begins now.
-func (l *link) beginProof(timeout time.Duration) (now, touched time.Time) {
+func (l *link) beginProof(timeout time.Duration) (now, touched clock.Instant) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	now = time.Now()
+	now = l.session.clock.Now()
 	return now, l.touches.newest(relayedBy(now, timeout))
 }
 

@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/go-zookeeper/zk"
+
+	"github.com/zklock/zklock/internal/clock"
 )
 
 var errLeaseOver = errors.New("zklock: the session could not be proved alive in time")
@@ -17,9 +19,9 @@ var errLeaseOver = errors.New("zklock: the session could not be proved alive in 
 // proof is a committed write under way, a create or a Multi of checks, with what
 // the lease needs to know of the moment it began.
 type proof struct {
-	begun   time.Time
+	begun   clock.Instant
 	link    *link
-	touched time.Time
+	touched clock.Instant
 }
 
 func (s *Session) beginProof() proof {
@@ -40,8 +42,8 @@ func (s *Session) proven(p proof) {
 	if p.link == nil || s.link != p.link || s.epoch == nil {
 		return
 	}
-	now := time.Now()
-	quick := p.link.timeProof(now.Sub(p.begun), s.shortest)
+	now := s.clock.Now()
+	quick := p.link.timeProof(now.Least(p.begun), s.shortest)
 	if len(s.staked) == 0 && s.epoch.doubts(p.begun, now, quick, s.shortest) {
 		return
 	}
@@ -62,7 +64,7 @@ func (s *Session) proven(p proof) {
 func (s *Session) stake(c *contender) {
 	s.staked[c.id] = c
 	if s.expiry == nil {
-		s.expiry = time.AfterFunc(time.Until(*c.epoch.end.Load()), s.expire)
+		s.expiry = time.AfterFunc(c.epoch.end.Load().Least(s.clock.Now()), s.expire)
 	}
 	if !s.proving {
 		s.proving = s.spawnLocked(s.keepProving)
@@ -80,12 +82,12 @@ func (s *Session) expire() {
 	if len(s.staked) == 0 || s.epoch == nil {
 		return
 	}
-	now := time.Now()
+	now := s.clock.Now()
 	if !s.epoch.runsAt(now) {
 		s.lapse(s.epoch, now)
 		return
 	}
-	s.expiry = time.AfterFunc(s.epoch.end.Load().Sub(now), s.expire)
+	s.expiry = time.AfterFunc(s.epoch.end.Load().Least(now), s.expire)
 }
 
 // expireNow looks at the lease again after it was shortened. s.mu is held.
@@ -97,7 +99,7 @@ func (s *Session) expireNow() {
 
 // lapse ends the epoch ep if its lease is over, and begins another: the session
 // may live, but whatever was held is no longer sure. s.mu is held.
-func (s *Session) lapse(ep *epoch, now time.Time) {
+func (s *Session) lapse(ep *epoch, now clock.Instant) {
 	if s.epoch != ep || ep.runsAt(now) {
 		return
 	}
@@ -121,7 +123,7 @@ func (s *Session) keepProving() {
 		due := s.epoch.proved.Add(part(s.shortest, intervalPart))
 		s.mu.Unlock()
 
-		pause := time.Until(due)
+		pause := due.Least(s.clock.Now())
 		switch {
 		case l == nil:
 			select {
@@ -212,7 +214,7 @@ func (s *Session) refused(contenders []*contender, responses []zk.MultiResponse)
 
 // lasts tells whether ep's lease runs until the next proof. s.mu is held.
 func (s *Session) lasts(ep *epoch) bool {
-	return ep.runsAt(time.Now().Add(part(s.shortest, intervalPart)))
+	return ep.runsAt(s.clock.Now().Add(part(s.shortest, intervalPart)))
 }
 
 // secure puts c under the lease, with a proof of its own if the lease has run
@@ -229,7 +231,7 @@ func (c *contender) secure(ctx context.Context) error {
 		if cause != nil || runs {
 			return cause
 		}
-		if sleep(ctx, time.Until(doubted)) != nil {
+		if sleep(ctx, doubted.Least(s.clock.Now())) != nil {
 			return ended(ctx)
 		}
 		if err := c.beginLease(ctx); err != nil && (ctx.Err() != nil || !transient(err)) {
@@ -253,7 +255,7 @@ func (c *contender) beginLease(ctx context.Context) error {
 		return ended(ctx)
 	}
 	s.mu.Lock()
-	begun := c.cause != nil || s.lasts(c.epoch) || time.Now().Before(c.epoch.doubted)
+	begun := c.cause != nil || s.lasts(c.epoch) || s.clock.Now().Least(c.epoch.doubted) < 0
 	s.mu.Unlock()
 	if begun {
 		return nil

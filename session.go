@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"github.com/go-zookeeper/zk"
+
+	"github.com/zklock/zklock/internal/clock"
 )
 
 // Session is a ZooKeeper session with everything that hangs on it: the locks it
@@ -27,6 +29,7 @@ type Session struct {
 	events  <-chan zk.Event // closed when the client's last goroutine has ended
 	dialer  *dialer
 	log     *journal
+	clock   *clock.Clock
 	taps    taps
 	rewatch rewatch
 	ids     *identities
@@ -90,7 +93,7 @@ func Connect(ctx context.Context, servers []string, timeout time.Duration, opts 
 	if ctx.Err() != nil {
 		return fail(ended(ctx))
 	}
-	s := newSession(timeout, options)
+	s := newSession(timeout, clock.Of(ctx), options)
 	conn, events, err := zk.Connect(servers, timeout,
 		zk.WithDialer(s.dialer.connect),
 		zk.WithHostProvider(s.dialer.hosts),
@@ -130,9 +133,10 @@ func checkServers(servers []string, timeout time.Duration) error {
 	return nil
 }
 
-func newSession(timeout time.Duration, options sessionOptions) *Session {
+func newSession(timeout time.Duration, clock *clock.Clock, options sessionOptions) *Session {
 	s := &Session{
 		log:      &journal{logger: options.logger},
+		clock:    clock,
 		ids:      newIdentities(),
 		changed:  make(chan struct{}),
 		live:     make(map[string]*contender),

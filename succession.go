@@ -3,7 +3,6 @@ package zklock
 import (
 	"context"
 	"runtime"
-	"time"
 )
 
 // Succession hands a lock from one contender to the next within a session, still
@@ -143,7 +142,7 @@ func (c *contender) handOver() *contender {
 		return nil
 	}
 	s := c.queue.session
-	if s.epoch != c.epoch || next.epoch != c.epoch || !c.epoch.runsAt(time.Now()) {
+	if s.epoch != c.epoch || next.epoch != c.epoch || !c.epoch.runsAt(s.clock.Now()) {
 		return nil
 	}
 	c.successor = nil
@@ -178,7 +177,7 @@ func (c *contender) handed(ctx context.Context) (*Hold, error) {
 	if ctx.Err() != nil {
 		return nil, ended(ctx)
 	}
-	s.lapse(c.epoch, time.Now())
+	s.lapse(c.epoch, s.clock.Now())
 	if c.cause != nil {
 		return nil, c.cause
 	}

@@ -32,20 +32,20 @@ var withoutProofs = edit{"proof.go", "if !s.proving {", "if false {"}
 
 var mutants = []mutant{
 	{"no deadline", []edit{
-		{"lease.go", "return end != nil && neitherPast(now.Sub(*end), now.Round(0).Sub(end.Round(0)))", "return end != nil"},
+		{"lease.go", "return end != nil && now.Most(*end) < 0", "return end != nil"},
 	}, "TestAClientThatHearsNothing", "waited in vain for the lease to end"},
 
 	{"answered pings extend the lease", []edit{withoutProofs, {
 		"link.go", "r, known := l.answered(xid)", `l.session.mu.Lock()
 	if ep := l.session.epoch; ep != nil {
-		ep.extend(time.Now().Add(part(l.session.shortest, proofPart)))
+		ep.extend(l.session.clock.Now().Add(part(l.session.shortest, proofPart)))
 	}
 	l.session.mu.Unlock()
 	r, known := l.answered(xid)`,
 	}}, "TestAHoldBehindAFollowerThatIsCutOff", "its lost channel was open"},
 
 	{"a proof is trusted after a quiet gap", []edit{
-		{"lease.go", "if byTouch.Before(byProof) {", "if false {"},
+		{"lease.go", "if byTouch.Least(byProof) < 0 {", "if false {"},
 	}, "TestAfterAQuietGap", "its lost channel was open"},
 
 	{"a slow write begins a lease", []edit{
@@ -76,7 +76,7 @@ func TestTheMutantsChangeTextsThatOccurOnce(t *testing.T) {
 // unlimited holds without a lease. It is not for finding: it shows what the proofs
 // cost.
 var unlimited = mutant{name: "without proofs", changes: []edit{withoutProofs, {
-	"lease.go", "return end != nil && neitherPast(now.Sub(*end), now.Round(0).Sub(end.Round(0)))", "return end != nil",
+	"lease.go", "return end != nil && now.Most(*end) < 0", "return end != nil",
 }}}
 
 func TestWhatProofsCost(t *testing.T) {
