@@ -20,6 +20,20 @@ func (e *Ensemble) ExpireSession(id int64) bool {
 // ExpireSession is Ensemble.ExpireSession.
 func (s *Server) ExpireSession(id int64) bool { return s.e.ExpireSession(id) }
 
+// AgeSession lets d pass for one session alone: what its server has heard of it is relayed, and its countdown is nearer
+// to its end by d. That is what a client finds whose machine has slept for so long. It returns how much time is left, 0
+// if the session has ended or is not known.
+func (e *Ensemble) AgeSession(id int64, d time.Duration) (left time.Duration) {
+	e.do(func() {
+		for _, s := range e.servers {
+			if s.leader != nil {
+				left = max(left, s.leader.age(id, d))
+			}
+		}
+	})
+	return left
+}
+
 // Cut breaks every client connection of this server. Requests that have arrived are still executed.
 func (s *Server) Cut() {
 	s.e.cut(func(c *conn) bool { return c.srv == s })

@@ -104,6 +104,18 @@ func (l *leader) expire(id int64) {
 	l.submit(l.srv, &request{record: record{op: OpCloseSession}, session: id, cause: CauseExpiry})
 }
 
+// age is AgeSession where the leader counts.
+func (l *leader) age(id int64, d time.Duration) (left time.Duration) {
+	for _, f := range l.followers {
+		timeout, touched := f.srv.touched[id]
+		if touched && l.srv.e.connected(l.srv, f.srv) && !l.srv.frozen && !f.srv.frozen {
+			delete(f.srv.touched, id)
+			l.tracker.touch(id, timeout)
+		}
+	}
+	return l.tracker.age(id, d)
+}
+
 // scheduleReaper keeps a timer while there is anything to reap.
 func (l *leader) scheduleReaper() {
 	if l.reaper == nil && len(l.srv.tree.reapable) > 0 {

@@ -130,3 +130,14 @@ func (t *tracker) move(id int64, timeout time.Duration, owner *Server) bool {
 	t.sessions[id].owner = owner
 	return true
 }
+
+// age brings the end of a session nearer by d, and returns how far it is.
+func (t *tracker) age(id int64, d time.Duration) (left time.Duration) {
+	c := t.sessions[id]
+	if c == nil || c.closing {
+		return 0
+	}
+	c.ends = c.ends.Add(-d)
+	t.arm(c.ends)
+	return max(c.ends.Sub(t.now()), 0)
+}

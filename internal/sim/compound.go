@@ -55,6 +55,68 @@ func (w *world) quietGap(f Fault) func() {
 	return nil
 }
 
+// sleep lets a machine sleep, most often to wake without a network: its wall clock
+// goes on, and the countdown of its session, but nothing that runs on it. What it
+// cannot notice is a session that ends while it sleeps or wakes up.
+func (w *world) sleep(f Fault) func() {
+	m := w.machines[f.Machine]
+	d := w.dice(f)
+	if !d.one(4) {
+		m.place.Block(zktest.ToServer)
+		m.place.Block(zktest.ToClient)
+	}
+	nap, id := d.span(0, 3*m.spec.Timeout/4), m.id()
+	if w.ensemble.AgeSession(id, 0)-nap < m.spec.Timeout/16 {
+		w.referee.doom(id)
+	}
+	m.clock.Step(nap)
+	w.ensemble.AgeSession(id, nap)
+	w.later(m.spec.Timeout, func() { m.place.Unblock() })
+	return nil
+}
+
+// setClock sets a machine's wall clock, back or forward.
+func (w *world) setClock(f Fault) func() {
+	m := w.machines[f.Machine]
+	m.clock.Step(w.dice(f).span(0, 2*m.spec.Timeout) - m.spec.Timeout)
+	return nil
+}
+
+// lateTouches pauses the leader while a machine holds a lock through a follower,
+// whose touches do not reach the leader when it goes on. Something that the machine
+// has written in the last moments of the pause is committed all the same.
+func (w *world) lateTouches(f Fault) func() {
+	m, d := w.machines[f.Machine], w.dice(f)
+	w.ask(m, Section{Take: Acquire, Permits: 1, Hold: 3 * m.spec.Timeout})
+	w.work.Go(func() {
+		time.Sleep(d.span(0, m.spec.Timeout))
+		leader, server := w.ensemble.Leader(), w.serverOf(m)
+		if leader == nil || server == nil || server == leader || !w.referee.holds(m.id()) {
+			return
+		}
+		pause := min(d.span(0, m.spec.Timeout/2), time.Duration(w.program.Cluster.SyncLimit)*w.program.Cluster.Tick)
+		last := min(d.short(20*time.Millisecond), pause)
+		leader.Freeze()
+		time.Sleep(pause - last)
+		if w.referee.holds(m.id()) {
+			w.ask(m, Section{Take: Acquire, Permits: 1, Limit: m.spec.Timeout})
+		}
+		time.Sleep(last)
+		leader.Thaw()
+		time.Sleep(d.short(5 * time.Millisecond))
+		w.ensemble.Block(server, leader)
+		for _, other := range w.ensemble.Servers() {
+			if other != server {
+				m.place.Block(zktest.ToServer, other)
+			}
+		}
+		time.Sleep(m.spec.Timeout)
+		m.place.Unblock()
+		w.ensemble.Heal()
+	})
+	return nil
+}
+
 // replaceSession gives a machine another session at its next connect, and does not
 // tell that the old one is no longer its own, as ClickHouse Keeper may.
 func (w *world) replaceSession(f Fault) func() {

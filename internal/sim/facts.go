@@ -140,6 +140,18 @@ func (r *referee) keeps(c *claim) bool {
 	return !held && n != nil && n.owner == c.inc.session.ID()
 }
 
+// holds tells whether somebody holds a lock by a node of that session.
+func (r *referee) holds(session int64) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for c := range r.claims {
+		if n := r.tree[c.node]; n != nil && n.owner == session && c.believed() {
+			return true
+		}
+	}
+	return false
+}
+
 // isExpired tells whether the server has ended the session.
 func (r *referee) isExpired(session int64) bool {
 	r.mu.Lock()

@@ -65,6 +65,9 @@ const (
 	QuietGap
 	PauseLeader
 	ListBehindLag
+	Sleep
+	SetClock
+	LateTouches
 	faultKinds
 )
 
@@ -104,6 +107,9 @@ var faultTable = [faultKinds]struct {
 	QuietGap:       {"follower cut off after a quiet gap", 4, (*world).quietGap},
 	PauseLeader:    {"leader paused", 4, (*world).pauseLeader},
 	ListBehindLag:  {"list lost after an event, another server lags", 6, (*world).listBehindLag},
+	Sleep:          {"machine sleeps", 4, (*world).sleep},
+	SetClock:       {"machine's clock is set", 1, (*world).setClock},
+	LateTouches:    {"leader paused, then a follower's touches lost", 4, (*world).lateTouches},
 }
 
 func (k FaultKind) String() string { return faultTable[k].name }
@@ -136,7 +142,7 @@ func (d dice) faults(p *Program) []Fault {
 		weights[EndOfCounter] = 0
 	}
 	if p.Cluster.Servers == 1 {
-		weights[QuietGap], weights[ListBehindLag] = 0, 0
+		weights[QuietGap], weights[ListBehindLag], weights[LateTouches] = 0, 0, 0
 	}
 	var faults []Fault
 	for range 1 + d.IntN(10) {
@@ -163,7 +169,7 @@ func (d dice) prepare(p *Program, f Fault) {
 	switch f.Kind {
 	case ExpireAtLogin:
 		m.Auth = true
-	case QuietGap: // the servers round a session's end up to a tick
+	case QuietGap, Sleep, LateTouches: // the servers round a session's end up to a tick
 		m.Timeout = time.Duration(3+d.IntN(6)) * p.Cluster.Tick
 	case ListBehindLag:
 		p.addSemaphores()

@@ -202,12 +202,7 @@ func (w *world) expireAtLogin(f Fault) func() {
 // answers its pings and has no majority.
 func (w *world) cutOffPair(f Fault) func() {
 	m := w.machines[f.Machine]
-	var server *zktest.Server
-	for _, s := range w.ensemble.Sessions() {
-		if s.ID == m.id() {
-			server = s.Server
-		}
-	}
+	server := w.serverOf(m)
 	if server == nil {
 		return nil
 	}
@@ -221,6 +216,16 @@ func (w *world) cutOffPair(f Fault) func() {
 		m.place.Unblock()
 		w.ensemble.Heal()
 	}
+}
+
+// serverOf returns the server that a machine is connected to, nil if there is none.
+func (w *world) serverOf(m *machine) *zktest.Server {
+	for _, s := range w.ensemble.Sessions() {
+		if s.ID == m.id() {
+			return s.Server
+		}
+	}
+	return nil
 }
 
 // crowd has callers, impatient and patient ones, ask for the machine's locks at

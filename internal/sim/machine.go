@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/zklock/zklock"
+	"github.com/zklock/zklock/internal/clock"
 	"github.com/zklock/zklock/zktest"
 )
 
@@ -19,6 +20,7 @@ type machine struct {
 	spec   Machine
 	name   string
 	place  *zktest.Client
+	clock  clock.Clock
 	dials  atomic.Int64 // connections made
 	forget atomic.Bool  // the next connect gets a new session
 
@@ -48,7 +50,7 @@ func (m *machine) open(index int) error {
 	for m.world.ctx.Err() == nil {
 		ctx, cancel := context.WithTimeout(m.world.ctx, 10*time.Second)
 		start := time.Now()
-		s, err := zklock.Connect(ctx, m.world.ensemble.PipeAddrs(), m.spec.Timeout, m.options()...)
+		s, err := zklock.Connect(clock.With(ctx, &m.clock), m.world.ensemble.PipeAddrs(), m.spec.Timeout, m.options()...)
 		if late(time.Since(start), 10*time.Second) {
 			m.world.referee.fail("P5", "Connect of %s returned after %v", m.name, time.Since(start))
 		}

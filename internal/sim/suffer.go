@@ -67,6 +67,20 @@ func (w *world) strike(f Fault) {
 	end()
 }
 
+// dice returns where a fault's own chance comes from.
+func (w *world) dice(f Fault) dice { return newDice(w.program.Seed ^ uint64(f.At+f.Delay)) }
+
+// later calls f when d has passed or the world ends.
+func (w *world) later(d time.Duration, f func()) {
+	w.work.Go(func() {
+		select {
+		case <-time.After(d):
+		case <-w.ctx.Done():
+		}
+		f()
+	})
+}
+
 // moments are what faults wait for.
 type moments map[moment][]chan struct{}
 
