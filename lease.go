@@ -28,6 +28,7 @@ const (
 	quickPart    = 1.0 / 256 // of the timeout: how far a quick write may be above the usual
 	grainPart    = 1.0 / 64  // of the timeout: between touches that are kept
 	doubtPart    = 1.0 / 16  // of the timeout: what a leader needs to catch up after a pause
+	lookPart     = 1.0 / 32  // of the timeout: between looks at the clocks while something is held
 )
 
 func part(of time.Duration, p float64) time.Duration { return time.Duration(float64(of) * p) }
@@ -37,10 +38,7 @@ func part(of time.Duration, p float64) time.Duration { return time.Duration(floa
 // that had been answered by relayedBy(proof, timeout).
 func leaseEnd(proof, touch clock.Instant, timeout time.Duration) clock.Instant {
 	byProof, byTouch := proof.Add(part(timeout, proofPart)), touch.Add(part(timeout, touchPart))
-	if byTouch.Least(byProof) < 0 {
-		return byTouch
-	}
-	return byProof
+	return clock.Earlier(byProof, byTouch)
 }
 
 // relayedBy returns the time by which a request must have been answered for its
@@ -52,24 +50,40 @@ func relayedBy(proof clock.Instant, timeout time.Duration) clock.Instant {
 // lease is the end of an epoch's lease. The session's mu guards its changes.
 type lease struct{ end atomic.Pointer[clock.Instant] }
 
-func (l *lease) extend(end clock.Instant) {
-	if old := l.end.Load(); old == nil || end.Least(*old) > 0 {
+// extend makes the lease last until end, if that is later as seen from now.
+func (l *lease) extend(end, now clock.Instant) {
+	if old := l.end.Load(); old == nil || now.Most(end) < now.Most(*old) {
 		l.end.Store(&end)
 	}
 }
 
-// shorten takes back what was promised beyond end.
+// shorten takes back what was promised beyond end, by either clock.
 func (l *lease) shorten(end clock.Instant) {
-	if old := l.end.Load(); old != nil && end.Least(*old) < 0 {
+	if old := l.end.Load(); old != nil {
+		end = clock.Earlier(*old, end)
 		l.end.Store(&end)
 	}
 }
 
 // runsAt tells whether the lease still runs at now, by the monotonic clock, which
 // stops while the machine sleeps, and by the wall clock, which may be set back.
-func (l *lease) runsAt(now clock.Instant) bool {
+func (l *lease) runsAt(now clock.Instant) bool { return l.left(now) > 0 }
+
+// left returns for how long the lease runs on, by the clock that says less.
+func (l *lease) left(now clock.Instant) time.Duration {
 	end := l.end.Load()
-	return end != nil && now.Most(*end) < 0
+	if end == nil {
+		return 0
+	}
+	return -now.Most(*end)
+}
+
+// look returns what is left, and makes it the same by both clocks, so that a wall
+// clock that is set back later cannot make up for a sleep.
+func (l *lease) look(now clock.Instant) (left time.Duration) {
+	left = l.left(now)
+	l.shorten(now.Add(left))
+	return left
 }
 
 // touches remembers when the requests of one connection were sent, for as long as

@@ -82,7 +82,7 @@ func TestTouchesAreFewHoweverManyRequests(t *testing.T) {
 func TestALeaseEndsByWhicheverClockSaysLater(t *testing.T) {
 	var c clock.Clock
 	var l lease
-	l.extend(c.Now().Add(time.Hour))
+	l.extend(c.Now().Add(time.Hour), c.Now())
 	assert.True(t, l.runsAt(c.Now()))
 	c.Step(-24 * time.Hour)
 	assert.True(t, l.runsAt(c.Now()))
@@ -91,15 +91,45 @@ func TestALeaseEndsByWhicheverClockSaysLater(t *testing.T) {
 	assert.False(t, l.runsAt(c.Now()), "a sleep stops the monotonic clock")
 }
 
+func TestALeaseEndsByEachClockWithTheEarlierOfProofAndTouch(t *testing.T) {
+	const timeout = 10 * time.Second
+	var c clock.Clock
+	touched := c.Now()
+	c.Step(5 * time.Second) // a sleep: the proof is the earlier by the one clock, the touch by the other
+	end := leaseEnd(c.Now(), touched, timeout)
+	assert.InDelta(t, 4500*time.Millisecond, -c.Now().Most(end), float64(time.Second/10))
+	assert.InDelta(t, 6*time.Second, -c.Now().Least(end), float64(time.Second/10))
+}
+
+func TestAWallClockThatIsSetBackDoesNotMakeUpForALaterSleep(t *testing.T) {
+	var c clock.Clock
+	var l lease
+	l.extend(c.Now().Add(time.Minute), c.Now())
+	c.Step(-time.Hour)
+	l.look(c.Now())
+	c.Step(time.Minute)
+	assert.False(t, l.runsAt(c.Now()))
+}
+
+func TestOfTwoEndsTheLeaseHasTheOneThatIsFurtherAway(t *testing.T) {
+	var c clock.Clock
+	var l lease
+	l.extend(c.Now().Add(time.Minute), c.Now())
+	c.Step(-time.Hour)
+	l.extend(c.Now().Add(2*time.Minute), c.Now())
+	c.Step(3 * time.Minute)
+	assert.False(t, l.runsAt(c.Now()))
+}
+
 func TestALeaseIsTheLongestThatWasProved(t *testing.T) {
 	var l lease
-	assert.False(t, l.runsAt(new(clock.Clock).Now()), "no proof yet")
 	now := new(clock.Clock).Now()
-	l.extend(now.Add(time.Hour))
+	assert.False(t, l.runsAt(now), "no proof yet")
+	l.extend(now.Add(time.Hour), now)
 	assert.True(t, l.runsAt(now))
 	assert.False(t, l.runsAt(now.Add(2*time.Hour)))
 
-	l.extend(now.Add(time.Minute))
+	l.extend(now.Add(time.Minute), now)
 	assert.True(t, l.runsAt(now.Add(30*time.Minute)), "an older proof does not shorten it")
 	l.shorten(now.Add(time.Minute))
 	assert.False(t, l.runsAt(now.Add(30*time.Minute)), "a shorter session timeout does")

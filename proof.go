@@ -51,7 +51,7 @@ func (s *Session) proven(p proof) {
 		s.lapse(s.epoch, now)
 		return
 	}
-	s.epoch.extend(leaseEnd(p.begun, p.touched, s.shortest))
+	s.epoch.extend(leaseEnd(p.begun, p.touched, s.shortest), now)
 	s.epoch.proved = p.begun
 	if s.epoch.suspended {
 		s.epoch.suspended = false
@@ -64,7 +64,7 @@ func (s *Session) proven(p proof) {
 func (s *Session) stake(c *contender) {
 	s.staked[c.id] = c
 	if s.expiry == nil {
-		s.expiry = time.AfterFunc(c.epoch.end.Load().Least(s.clock.Now()), s.expire)
+		s.lookLater(c.epoch.left(s.clock.Now()))
 	}
 	if !s.proving {
 		s.proving = s.spawnLocked(s.keepProving)
@@ -74,7 +74,13 @@ func (s *Session) stake(c *contender) {
 // unstake takes c out of the lease. s.mu is held.
 func (s *Session) unstake(c *contender) { delete(s.staked, c.id) }
 
-// expire runs when the lease that was known when the timer was set has ended.
+// lookLater has expire run when the lease ends, by what is left of it now, and soon
+// in any case: timers stand still while the machine sleeps. s.mu is held.
+func (s *Session) lookLater(left time.Duration) {
+	s.expiry = time.AfterFunc(min(left, part(s.shortest, lookPart)), s.expire)
+}
+
+// expire ends the epoch if its lease is over.
 func (s *Session) expire() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -83,11 +89,11 @@ func (s *Session) expire() {
 		return
 	}
 	now := s.clock.Now()
-	if !s.epoch.runsAt(now) {
-		s.lapse(s.epoch, now)
+	if left := s.epoch.look(now); left > 0 {
+		s.lookLater(left)
 		return
 	}
-	s.expiry = time.AfterFunc(s.epoch.end.Load().Least(now), s.expire)
+	s.lapse(s.epoch, now)
 }
 
 // expireNow looks at the lease again after it was shortened. s.mu is held.
@@ -120,10 +126,10 @@ func (s *Session) keepProving() {
 			return
 		}
 		l, changed := s.link, s.changed
-		due := s.epoch.proved.Add(part(s.shortest, intervalPart))
+		pause := part(s.shortest, intervalPart) - s.clock.Now().Most(s.epoch.proved)
+		glance := part(s.shortest, lookPart) // the machine may sleep meanwhile
 		s.mu.Unlock()
 
-		pause := due.Least(s.clock.Now())
 		switch {
 		case l == nil:
 			select {
@@ -136,7 +142,7 @@ func (s *Session) keepProving() {
 				sleep(s.ctx, firstPause)
 			}
 		default:
-			timer := time.NewTimer(pause)
+			timer := time.NewTimer(min(pause, glance))
 			select {
 			case <-timer.C:
 			case <-changed:

@@ -69,13 +69,14 @@ var all = []mutant{
 		{"proof.go", "if !s.proving {", "if false {"},
 		{"link.go", "r, known := l.answered(xid)", `l.session.mu.Lock()
 	if ep := l.session.epoch; ep != nil {
-		ep.extend(l.session.clock.Now().Add(part(l.session.shortest, proofPart)))
+		now := l.session.clock.Now()
+		ep.extend(now.Add(part(l.session.shortest, proofPart)), now)
 	}
 	l.session.mu.Unlock()
 	r, known := l.answered(xid)`},
 	}},
 	{"a proof is trusted after a quiet gap", []edit{
-		{"lease.go", "if byTouch.Least(byProof) < 0 {", "if false {"},
+		{"lease.go", "return clock.Earlier(byProof, byTouch)", "_ = byTouch\n\treturn byProof"},
 	}},
 	{"no session-id comparison", []edit{
 		{"epoch.go", "if l.id != s.id {", "if l.id == 0 || s.id == 0 {"},

@@ -32,20 +32,21 @@ var withoutProofs = edit{"proof.go", "if !s.proving {", "if false {"}
 
 var mutants = []mutant{
 	{"no deadline", []edit{
-		{"lease.go", "return end != nil && now.Most(*end) < 0", "return end != nil"},
+		{"lease.go", "{ return l.left(now) > 0 }", "{ return l.end.Load() != nil }"},
 	}, "TestAClientThatHearsNothing", "waited in vain for the lease to end"},
 
 	{"answered pings extend the lease", []edit{withoutProofs, {
 		"link.go", "r, known := l.answered(xid)", `l.session.mu.Lock()
 	if ep := l.session.epoch; ep != nil {
-		ep.extend(l.session.clock.Now().Add(part(l.session.shortest, proofPart)))
+		now := l.session.clock.Now()
+		ep.extend(now.Add(part(l.session.shortest, proofPart)), now)
 	}
 	l.session.mu.Unlock()
 	r, known := l.answered(xid)`,
 	}}, "TestAHoldBehindAFollowerThatIsCutOff", "its lost channel was open"},
 
 	{"a proof is trusted after a quiet gap", []edit{
-		{"lease.go", "if byTouch.Least(byProof) < 0 {", "if false {"},
+		{"lease.go", "return clock.Earlier(byProof, byTouch)", "_ = byTouch\n\treturn byProof"},
 	}, "TestAfterAQuietGap", "its lost channel was open"},
 
 	{"a slow write begins a lease", []edit{
@@ -76,7 +77,7 @@ func TestTheMutantsChangeTextsThatOccurOnce(t *testing.T) {
 // unlimited holds without a lease. It is not for finding: it shows what the proofs
 // cost.
 var unlimited = mutant{name: "without proofs", changes: []edit{withoutProofs, {
-	"lease.go", "return end != nil && now.Most(*end) < 0", "return end != nil",
+	"lease.go", "{ return l.left(now) > 0 }", "{ return l.end.Load() != nil }",
 }}}
 
 func TestWhatProofsCost(t *testing.T) {
