@@ -16,7 +16,7 @@ type epoch struct {
 	lease
 
 	// Guarded by the session's mu.
-	proved    clock.Instant // when the last proof that succeeded was begun
+	proved    clock.Instant // when the last proof that succeeded was answered
 	suspended bool          // no connection since the last proof, and something is held
 	doubted   clock.Instant // a proof that begins the lease has to be begun after that
 }

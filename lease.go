@@ -123,25 +123,40 @@ func (t *touches) newest(by clock.Instant) clock.Instant {
 	return t.settled
 }
 
-// doubts tells whether a proof that would begin a lease may be worth nothing. A
-// leader that was paused has relayed no touch meanwhile. As soon as it goes on it
-// asks for them, but also ends the sessions that seem overdue, and a write that it
-// found in its buffers may be committed just before that. So a write that was not
-// quick has to be followed by another, begun when the leader has had time to catch
-// up; that one may be slow. While proofs follow each other closely there is no
-// room for a pause that matters. The session's mu is held.
-func (ep *epoch) doubts(begun, answered clock.Instant, quick bool, timeout time.Duration) bool {
-	running := ep.proved // when the leader is known to have been
-	if ep.doubted.Least(running) > 0 {
-		running = ep.doubted
+// relay tells which touch of a connection is sure to have reached the leader. A
+// proof alone does not: a leader that was paused finds the proof in its buffers
+// before it asks for the touches of that time. Another one does, that was begun
+// when the leader, which the first has found running, has had time to catch up: if
+// there was a pause between the two, the first one's touches were relayed before.
+// The session's mu guards it.
+type relay struct {
+	sure clock.Instant // when a request was sent whose touch has reached the leader
+	next clock.Instant // the same, once a proof is committed that was begun when ripe
+	ripe clock.Instant
+}
+
+// proved takes a proof, with the touch that is ahead of it unless there was a
+// pause, and returns the one that is sure.
+func (r *relay) proved(p proof, answered clock.Instant, timeout time.Duration) (sure clock.Instant) {
+	if p.begun.Least(r.ripe) >= 0 {
+		r.sure, r.next = r.next, p.touched
+		r.ripe = answered.Add(part(timeout, doubtPart))
 	}
+	return r.sure
+}
+
+// doubts tells whether a proof that would begin a lease by itself may be worth
+// nothing. A leader that goes on after a pause also ends the sessions that seem
+// overdue, and may commit a write just before that. So a write that was not quick
+// has to be followed by another, begun when the leader has had time to catch up;
+// that one may be slow. The session's mu is held.
+func (ep *epoch) doubts(begun, answered clock.Instant, quick bool, timeout time.Duration) bool {
 	switch {
 	case begun.Least(ep.doubted) < 0:
 		return true
-	case quick, answered.Least(running) < part(timeout, relayPart):
+	case quick, answered.Most(ep.doubted) < part(timeout, relayPart):
 		return false
 	}
 	ep.doubted = answered.Add(part(timeout, doubtPart))
-	ep.shorten(answered)
 	return true
 }

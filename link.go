@@ -33,6 +33,8 @@ type link struct {
 
 	connected clock.Instant // when the connect request was sent, which touches the leader itself
 
+	relay relay
+
 	mu      sync.Mutex
 	pending map[int32]inFlight // by xid
 	pings   []clock.Instant    // sent and not answered yet; they all have the same xid
@@ -122,6 +124,7 @@ func (l *link) onFrame(head []byte) {
 func (l *link) greet(head []byte) {
 	l.id = int64(binary.BigEndian.Uint64(head[12:]))
 	l.touches = touches{settled: l.connected, timeout: time.Duration(binary.BigEndian.Uint32(head[8:])) * time.Millisecond}
+	l.relay = relay{sure: l.connected, next: l.connected}
 	l.session.greeted(l, l.touches.timeout)
 	if l.id != 0 { // go-zookeeper dials anew if the session has expired
 		l.Conn.SetDeadline(time.Time{})

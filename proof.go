@@ -43,16 +43,17 @@ func (s *Session) proven(p proof) {
 		return
 	}
 	now := s.clock.Now()
-	quick := p.link.timeProof(now.Least(p.begun), s.shortest)
-	if len(s.staked) == 0 && s.epoch.doubts(p.begun, now, quick, s.shortest) {
-		return
-	}
+	quick := p.link.timeProof(now.Most(p.begun), s.shortest)
 	if len(s.staked) > 0 && !s.epoch.runsAt(now) {
 		s.lapse(s.epoch, now)
 		return
 	}
-	s.epoch.extend(leaseEnd(p.begun, p.touched, s.shortest), now)
-	s.epoch.proved = p.begun
+	sure := p.link.relay.proved(p, now, s.shortest)
+	s.epoch.extend(leaseEnd(p.begun, sure, s.shortest), now)
+	if len(s.staked) == 0 && s.epoch.left(now) < part(s.shortest, relayPart) && !s.epoch.doubts(p.begun, now, quick, s.shortest) {
+		s.epoch.extend(leaseEnd(p.begun, p.touched, s.shortest), now)
+	}
+	s.epoch.proved = now
 	if s.epoch.suspended {
 		s.epoch.suspended = false
 		s.tellHolders((*history).resumed)
@@ -126,7 +127,7 @@ func (s *Session) keepProving() {
 			return
 		}
 		l, changed := s.link, s.changed
-		pause := part(s.shortest, intervalPart) - s.clock.Now().Most(s.epoch.proved)
+		pause := s.nextProof(l)
 		glance := part(s.shortest, lookPart) // the machine may sleep meanwhile
 		s.mu.Unlock()
 
@@ -151,6 +152,18 @@ func (s *Session) keepProving() {
 			timer.Stop()
 		}
 	}
+}
+
+// nextProof returns how long it is until the next proof. While the lease is short,
+// as it is after a quiet time, that is begun as soon as it can make a touch sure.
+// s.mu is held.
+func (s *Session) nextProof(l *link) time.Duration {
+	now, ep := s.clock.Now(), s.epoch
+	pause := part(s.shortest, intervalPart) - now.Most(ep.proved)
+	if l != nil && ep.left(now)-pause < part(s.shortest, relayPart) {
+		pause = min(pause, l.relay.ripe.Least(now))
+	}
+	return pause
 }
 
 // proveStaked proves all that is staked, in as many requests as it takes; false

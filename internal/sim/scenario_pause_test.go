@@ -2,13 +2,17 @@ package sim
 
 import (
 	"context"
+	"flag"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/zklock/zklock"
 	"github.com/zklock/zklock/zktest"
 )
+
+var phases = flag.Int("phases", 4, "at how many moments between two proofs a pause is tried")
 
 // The leader finds the lock's create in its buffers when it goes on, commits it,
 // and then ends the session, of which it has heard nothing for too long.
@@ -62,4 +66,63 @@ func TestF22AHoldIsLostBeforeAPausedLeaderGoesOn(t *testing.T) {
 		leader.Thaw()
 		require.NoError(t, a.give(a.mustTake()))
 	}, zktest.WithSyncLimit(10))
+}
+
+// A write of the last moments of a pause is quick, and older touches than it seems
+// have reached the leader: they wait at the follower, which is cut off from the
+// leader before that can ask for them.
+func TestF22AHoldIsLostInTimeWhenAFollowerIsCutOffAsItsLeaderGoesOn(t *testing.T) {
+	schedules, least := 0, timeout
+	for _, ticks := range []time.Duration{2, 3, 4, 8} {
+		for pause := timeout / 20; pause <= 9*timeout/20; pause += timeout / 20 {
+			for phase := range time.Duration(*phases) {
+				for _, last := range []time.Duration{time.Millisecond, 4 * time.Millisecond, timeout / 16} {
+					margin := cutOffAfterAPause(t, ticks, pause, phase*timeout/8/time.Duration(*phases), last)
+					least = min(least, margin)
+					schedules++
+				}
+			}
+		}
+	}
+	t.Logf("%d schedules: lost at least %v before the session's end", schedules, least)
+}
+
+// cutOffAfterAPause pauses the leader for so long, phase after some proof of a hold,
+// and has the holder's session write shortly before the end. It returns how long
+// after its loss the hold's node went.
+func cutOffAfterAPause(t *testing.T, ticks, pause, phase, last time.Duration) (margin time.Duration) {
+	play(t, 3, func(s *stage) {
+		a := s.enter("a")
+		a.moveToFollower()
+		other, err := zklock.New(a.Session, "/other")
+		require.NoError(s, err)
+		require.NoError(s, other.LockContext(context.Background()))
+		require.NoError(s, other.UnlockContext(context.Background()))
+		h := a.mustTake()
+		gone := s.gone(h.Node())
+		time.Sleep(timeout + phase)
+		mine, others := a.server()
+		leader := s.Leader()
+
+		leader.Freeze()
+		time.Sleep(pause - last)
+		ctx, cancel := context.WithCancel(context.Background())
+		asked := make(chan error, 1)
+		go func() { asked <- other.LockContext(ctx) }()
+		time.Sleep(last)
+		leader.Thaw()
+		s.Block(mine, leader)
+		a.place.Block(zktest.ToServer, others...)
+
+		<-h.Lost()
+		lost := time.Now()
+		<-gone
+		margin = time.Since(lost)
+		s.Heal()
+		a.place.Unblock()
+		cancel()
+		<-asked
+	}, zktest.WithTickTime(timeout/ticks), zktest.WithSyncLimit(20), zktest.WithServerLatency(0, time.Millisecond),
+		zktest.WithSeed(int64(pause+phase+last)))
+	return margin
 }

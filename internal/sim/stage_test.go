@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/zklock/zklock"
+	"github.com/zklock/zklock/internal/clock"
 	"github.com/zklock/zklock/zktest"
 )
 
@@ -71,6 +72,7 @@ type player struct {
 	*zklock.Locker
 	stage *stage
 	place *zktest.Client
+	clock clock.Clock
 	name  string
 	inc   *incarnation
 }
@@ -86,7 +88,7 @@ func (s *stage) enter(name string, opts ...zklock.SessionOption) *player {
 func (s *stage) enterAt(name string, servers []string, opts ...zklock.SessionOption) *player {
 	s.Helper()
 	p := &player{stage: s, place: s.Client(name), name: name}
-	session, err := zklock.Connect(context.Background(), servers, timeout,
+	session, err := zklock.Connect(clock.With(context.Background(), &p.clock), servers, timeout,
 		append([]zklock.SessionOption{zklock.WithDialer(p.place.Dial)}, opts...)...)
 	require.NoError(s, err)
 	p.Session, p.inc = session, &incarnation{session: session}
@@ -194,6 +196,12 @@ func (p *player) moveToFollower() {
 func (p *player) cutOff() {
 	p.place.Block(zktest.ToServer)
 	p.place.Block(zktest.ToClient)
+}
+
+// sleep has the player's machine sleep for d, and wake up now.
+func (p *player) sleep(d time.Duration) {
+	p.stage.AgeSession(p.ID(), d)
+	p.clock.Step(d)
 }
 
 // expire ends the player's session before its time.
