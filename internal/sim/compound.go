@@ -1,11 +1,13 @@
 package sim
 
 import (
+	"context"
 	"encoding/binary"
 	"net"
 	"sync/atomic"
 	"time"
 
+	"github.com/zklock/zklock"
 	"github.com/zklock/zklock/zktest"
 )
 
@@ -82,39 +84,66 @@ func (w *world) setClock(f Fault) func() {
 	return nil
 }
 
-// lateTouches pauses the leader while a machine holds a lock through a follower,
-// whose touches do not reach the leader when it goes on. Something that the machine
-// has written in the last moments of the pause is committed all the same.
+// lateTouches pauses the leader, most often after a proof, while a machine holds a
+// lock through a follower. Something that the machine writes in the last moments of
+// the pause is committed. The touches of the time before are not relayed.
 func (w *world) lateTouches(f Fault) func() {
 	m, d := w.machines[f.Machine], w.dice(f)
+	inc := m.current()
+	if inc == nil {
+		return nil
+	}
 	w.ask(m, Section{Take: Acquire, Permits: 1, Hold: 3 * m.spec.Timeout})
+	proof := w.ensemble.HoldReply(zktest.OpMulti, zktest.OnClient(m.place))
 	w.work.Go(func() {
-		time.Sleep(d.span(0, m.spec.Timeout))
+		ctx, cancel := context.WithTimeout(w.ctx, 3*m.spec.Timeout)
+		defer cancel()
+		w.work.Go(func() { readAlong(ctx, inc.session) })
+		select {
+		case <-proof.Struck():
+		case <-time.After(2 * m.spec.Timeout):
+		}
+		proof.Release()
 		leader, server := w.ensemble.Leader(), w.serverOf(m)
-		if leader == nil || server == nil || server == leader || !w.referee.holds(m.id()) {
-			return
+		if leader != nil && server != nil && server != leader && w.referee.holds(m.id()) {
+			w.pauseAndCutOff(m, leader, server, d)
 		}
-		pause := min(d.span(0, m.spec.Timeout/2), time.Duration(w.program.Cluster.SyncLimit)*w.program.Cluster.Tick)
-		last := min(d.short(20*time.Millisecond), pause)
-		leader.Freeze()
-		time.Sleep(pause - last)
-		if w.referee.holds(m.id()) {
-			w.ask(m, Section{Take: Acquire, Permits: 1, Limit: m.spec.Timeout})
-		}
-		time.Sleep(last)
-		leader.Thaw()
-		time.Sleep(d.short(5 * time.Millisecond))
-		w.ensemble.Block(server, leader)
-		for _, other := range w.ensemble.Servers() {
-			if other != server {
-				m.place.Block(zktest.ToServer, other)
-			}
-		}
-		time.Sleep(m.spec.Timeout)
-		m.place.Unblock()
-		w.ensemble.Heal()
 	})
 	return nil
+}
+
+// pauseAndCutOff pauses the leader, and has it hear of a machine's create when it
+// goes on, but of nothing else from that machine's server.
+func (w *world) pauseAndCutOff(m *machine, leader, server *zktest.Server, d dice) {
+	leader.Freeze()
+	last := w.program.Cluster.Latency + d.span(0, 5*time.Millisecond)
+	time.Sleep(d.span(m.spec.Timeout/8, m.spec.Timeout/3) - last) // then its connection would be cut
+	if w.referee.holds(m.id()) {
+		w.ask(m, Section{Take: Acquire, Permits: 1, Limit: m.spec.Timeout})
+	}
+	time.Sleep(last)
+	leader.Thaw()
+	time.Sleep(d.short(5 * time.Millisecond))
+	w.ensemble.Block(server, leader)
+	for _, other := range w.ensemble.Servers() {
+		if other != server {
+			m.place.Block(zktest.ToServer, other)
+		}
+	}
+	time.Sleep(m.spec.Timeout)
+	m.place.Unblock()
+	w.ensemble.Heal()
+}
+
+// readAlong uses a session's connection as its owner may.
+func readAlong(ctx context.Context, s *zklock.Session) {
+	for ctx.Err() == nil {
+		s.Conn().Exists("/")
+		select {
+		case <-time.After(s.Timeout() / 50):
+		case <-ctx.Done():
+		}
+	}
 }
 
 // replaceSession gives a machine another session at its next connect, and does not

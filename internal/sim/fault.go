@@ -109,7 +109,7 @@ var faultTable = [faultKinds]struct {
 	ListBehindLag:  {"list lost after an event, another server lags", 6, (*world).listBehindLag},
 	Sleep:          {"machine sleeps", 4, (*world).sleep},
 	SetClock:       {"machine's clock is set", 1, (*world).setClock},
-	LateTouches:    {"leader paused, then a follower's touches lost", 4, (*world).lateTouches},
+	LateTouches:    {"leader paused, then a follower's touches lost", 6, (*world).lateTouches},
 }
 
 func (k FaultKind) String() string { return faultTable[k].name }
@@ -169,7 +169,9 @@ func (d dice) prepare(p *Program, f Fault) {
 	switch f.Kind {
 	case ExpireAtLogin:
 		m.Auth = true
-	case QuietGap, Sleep, LateTouches: // the servers round a session's end up to a tick
+	case LateTouches: // the longer the tick, the older the touches
+		m.Timeout = 2 * p.Cluster.Tick
+	case QuietGap, Sleep: // the servers round a session's end up to a tick
 		m.Timeout = time.Duration(3+d.IntN(6)) * p.Cluster.Tick
 	case ListBehindLag:
 		p.addSemaphores()

@@ -100,13 +100,14 @@ func cutOffAfterAPause(t *testing.T, ticks, pause, phase, last time.Duration) (m
 		require.NoError(s, other.UnlockContext(context.Background()))
 		h := a.mustTake()
 		gone := s.gone(h.Node())
+		ctx, cancel := context.WithCancel(context.Background())
+		go readAlong(ctx, a.Session) // which the follower answers alone
 		time.Sleep(timeout + phase)
 		mine, others := a.server()
 		leader := s.Leader()
 
 		leader.Freeze()
 		time.Sleep(pause - last)
-		ctx, cancel := context.WithCancel(context.Background())
 		asked := make(chan error, 1)
 		go func() { asked <- other.LockContext(ctx) }()
 		time.Sleep(last)

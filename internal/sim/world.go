@@ -240,4 +240,5 @@ func (w *world) heal() {
 	for _, s := range w.ensemble.Servers() {
 		s.Thaw()
 	}
+	w.ensemble.Heal()
 }
