@@ -38,9 +38,10 @@
 //     is false on its first call after the pause.
 //   - An operator deleted the lock's node.
 //   - The servers' leader was paused for more than 0.4 of the session timeout,
-//     and ends the session as it goes on, just after it granted the lock. That is
-//     noticed unless the lock was asked for in the last moments of the pause: some
-//     10 ms at a timeout of 2 s, 40 ms at 10 s.
+//     and ends a session as it goes on, just after it granted that a lock. Only a
+//     session that held nothing else can come to that, and it is noticed unless the
+//     lock was asked for in the last moments of the pause: some 10 ms at a timeout
+//     of 2 s, 40 ms at 10 s.
 //
 // The fencing token and [Hold.Check] keep a late write from doing harm in all
 // three.

@@ -78,6 +78,15 @@ var all = []mutant{
 	{"a proof is trusted after a quiet gap", []edit{
 		{"lease.go", "return clock.Earlier(byProof, byTouch)", "_ = byTouch\n\treturn byProof"},
 	}},
+	{"a proof makes its own touches sure", []edit{
+		{"lease.go", "\treturn r.sure\n", "\treturn p.touched\n"},
+	}},
+	{"the clocks are looked at when the lease should be over", []edit{
+		{"proof.go", "time.AfterFunc(min(left, part(s.shortest, lookPart)), s.expire)", "time.AfterFunc(left, s.expire)"},
+	}},
+	{"the wall clock does not count", []edit{
+		{"lease.go", "return -now.Most(*end)", "return -now.Least(*end)"},
+	}},
 	{"no session-id comparison", []edit{
 		{"epoch.go", "if l.id != s.id {", "if l.id == 0 || s.id == 0 {"},
 	}},
