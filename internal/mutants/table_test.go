@@ -79,7 +79,11 @@ var all = []mutant{
 		{"lease.go", "return clock.Earlier(byProof, byTouch)", "_ = byTouch\n\treturn byProof"},
 	}},
 	{"a proof makes its own touches sure", []edit{
-		{"lease.go", "\treturn r.sure\n", "\treturn p.touched\n"},
+		{"proof.go", "s.epoch.extend(leaseEnd(p.begun, sure, s.shortest), now)\n", `if len(s.staked) > 0 {
+		sure = p.touched
+	}
+	s.epoch.extend(leaseEnd(p.begun, sure, s.shortest), now)
+`},
 	}},
 	{"the clocks are looked at when the lease should be over", []edit{
 		{"proof.go", "time.AfterFunc(min(left, part(s.shortest, lookPart)), s.expire)", "time.AfterFunc(left, s.expire)"},

@@ -115,9 +115,10 @@ func (w *world) lateTouches(f Fault) func() {
 // pauseAndCutOff pauses the leader, and has it hear of a machine's create when it
 // goes on, but of nothing else from that machine's server.
 func (w *world) pauseAndCutOff(m *machine, leader, server *zktest.Server, d dice) {
+	time.Sleep(d.span(m.spec.Timeout/32, m.spec.Timeout/10))
 	leader.Freeze()
 	last := w.program.Cluster.Latency + d.span(0, 5*time.Millisecond)
-	time.Sleep(d.span(m.spec.Timeout/8, m.spec.Timeout/3) - last) // then its connection would be cut
+	time.Sleep(d.span(m.spec.Timeout/5, 7*m.spec.Timeout/24) - last) // its connection would be cut then
 	if w.referee.holds(m.id()) {
 		w.ask(m, Section{Take: Acquire, Permits: 1, Limit: m.spec.Timeout})
 	}

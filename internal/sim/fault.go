@@ -109,7 +109,7 @@ var faultTable = [faultKinds]struct {
 	ListBehindLag:  {"list lost after an event, another server lags", 6, (*world).listBehindLag},
 	Sleep:          {"machine sleeps", 4, (*world).sleep},
 	SetClock:       {"machine's clock is set", 1, (*world).setClock},
-	LateTouches:    {"leader paused, then a follower's touches lost", 6, (*world).lateTouches},
+	LateTouches:    {"leader paused, then a follower's touches lost", 9, (*world).lateTouches},
 }
 
 func (k FaultKind) String() string { return faultTable[k].name }
