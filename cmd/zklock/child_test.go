@@ -7,6 +7,7 @@ import (
 	"os/exec"
 	"os/signal"
 	"syscall"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -27,6 +28,21 @@ var children = map[string]func(){
 			fmt.Println(err)
 		}
 		announce()
+	},
+	// careless goes into a session of its own and leaves a zombie behind in the
+	// process group that it comes from.
+	"careless": func() {
+		child := exec.Command("true")
+		if err := child.Start(); err != nil {
+			fmt.Println(err)
+			return
+		}
+		if _, err := syscall.Setsid(); err != nil {
+			fmt.Println(err)
+			return
+		}
+		fmt.Println("ready", child.Process.Pid)
+		time.Sleep(time.Minute)
 	},
 	// family has a child that announces, in the same process group, and ends by
 	// SIGUSR1. It is deaf to the other signals.

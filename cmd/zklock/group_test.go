@@ -1,6 +1,7 @@
 package main_test
 
 import (
+	"os/exec"
 	"strconv"
 	"strings"
 	"syscall"
@@ -56,12 +57,82 @@ func TestAGrandchildIsSignalledWithItsGroup(t *testing.T) {
 	require.Empty(t, at.queue())
 }
 
-func TestAKilledZklockTakesItsCommandAlong(t *testing.T) {
+func TestAStrayOfTheCommandsSessionKeepsTheLock(t *testing.T) {
+	t.Parallel()
+	at := newSite(t)
+	// timeout puts itself into a process group of its own.
+	p := at.run("--", "sh", "-c", `exec 3<&0; timeout 1000 sh -c 'echo $$; exec cat' <&3 & wait`)
+	stray, err := strconv.Atoi(p.line())
+	require.NoError(t, err)
+	p.signal(syscall.SIGTERM) // ends the shell alone
+	require.Equal(t, 75, at.run("-w", "1s", "--", "true").exit())
+	require.True(t, alive(stray))
+	p.signal(syscall.SIGTERM)
+	require.Equal(t, 128+15, p.exit())
+	require.False(t, alive(stray))
+	require.Empty(t, at.queue())
+}
+
+func TestAKilledZklockTakesItsCommandAlongAndGivesTheLockBack(t *testing.T) {
+	t.Parallel()
+	at := newSite(t)
+	p := at.run(append([]string{"--session-timeout", "20s", "--kill-after", "100ms"}, as("family")...)...)
+	command, child := p.family()
+	p.signal(syscall.SIGKILL)
+	require.Equal(t, "SIGTERM", p.line(), "while the session still has the lock")
+	at.awaitQueue(0)
+	require.False(t, alive(command))
+	require.False(t, alive(child))
+}
+
+func TestAZklockThatIsKilledWhileItWaitsLeavesTheQueue(t *testing.T) {
+	t.Parallel()
+	at := newSite(t)
+	at.run("--", "cat")
+	at.awaitQueue(1)
+	p := at.run("--session-timeout", "20s", "--", "true")
+	at.awaitQueue(2)
+	p.signal(syscall.SIGKILL)
+	p.exit()
+	at.awaitQueue(1)
+}
+
+func TestTheKeeperOfTheLockCannotBeStopped(t *testing.T) {
 	t.Parallel()
 	at := newSite(t)
 	p := at.run(append([]string{"--session-timeout", "4s"}, as("announce")...)...)
 	p.line()
-	p.signal(syscall.SIGKILL)
-	require.Equal(t, "SIGTERM", p.line(), "while the session still has the lock")
-	at.awaitQueue(0)
+	require.NoError(t, syscall.Kill(keeper(p), syscall.SIGSTOP))
+	require.Equal(t, 75, at.run("-w", "3s", "--", "true").exit())
+	p.signal(syscall.SIGUSR1)
+	require.Equal(t, "SIGUSR1", p.line())
+	p.stdin.Close()
+	require.Equal(t, 0, p.exit())
+}
+
+func TestAKilledKeeperIsALostLock(t *testing.T) {
+	t.Parallel()
+	for name, flags := range map[string][]string{"term": {"--kill-after", "100ms"}, "kill": {"--on-lost", "kill"}} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			at := newSite(t)
+			p := at.run(append(flags, as("family")...)...)
+			command, child := p.family()
+			require.NoError(t, syscall.Kill(keeper(p), syscall.SIGKILL))
+			require.Equal(t, 76, p.exit())
+			require.False(t, alive(command))
+			require.False(t, alive(child))
+			require.Contains(t, p.stderr.String(), "was killed by SIGKILL")
+		})
+	}
+}
+
+// keeper returns the process that zklock run has holding the lock.
+func keeper(p *process) int {
+	p.t.Helper()
+	out, err := exec.Command("pgrep", "-P", strconv.Itoa(p.cmd.Process.Pid)).Output()
+	require.NoError(p.t, err)
+	pid, err := strconv.Atoi(strings.TrimSpace(string(out)))
+	require.NoError(p.t, err)
+	return pid
 }

@@ -74,6 +74,61 @@ func TestACommandThatHasLeftItsGroupIsEndedToo(t *testing.T) {
 	require.Equal(t, 76, p.exit())
 }
 
+func TestNothingOfARunInsideARunOutlivesTheOuterLock(t *testing.T) {
+	t.Parallel()
+	for name, flags := range map[string][]string{
+		"killed at once": {"--on-lost", "kill"},
+		"killed later":   {"--kill-after", "100ms"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			at := newSite(t)
+			inner := append([]string{"--", zklockBinary, "run", at.path + "-inner"}, as("announce")...)
+			p := at.run(append(flags, inner...)...)
+			_, text, _ := strings.Cut(p.line(), " ")
+			command, err := strconv.Atoi(text)
+			require.NoError(t, err)
+			at.killSession()
+			require.Equal(t, 76, p.exit())
+			require.False(t, alive(command), "it is deaf to SIGTERM, and in a process group of its own")
+		})
+	}
+}
+
+func TestADaemonOfTheCommandEndsWithALostLock(t *testing.T) {
+	t.Parallel()
+	at := newSite(t)
+	p := at.run("--kill-after", "100ms", "--", "sh", "-c", `(trap "" TERM; setsid sh -c 'echo $$; exec sleep 1000' &); exec sleep 1000`)
+	daemon, err := strconv.Atoi(p.line())
+	require.NoError(t, err)
+	at.killSession()
+	require.Equal(t, 76, p.exit())
+	require.False(t, alive(daemon))
+}
+
+func TestAZombieKeepsNoLockAndNobodyFromEnding(t *testing.T) {
+	t.Parallel()
+	for name, lose := range map[string]bool{"when the command ends": false, "when the lock is lost": true} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			at := newSite(t)
+			p := at.run("--", "sh", "-c", `(exec env `+childVariable+`=careless "$0" &); read x`, os.Args[0])
+			_, text, _ := strings.Cut(p.line(), " ")
+			zombie, err := strconv.Atoi(text)
+			require.NoError(t, err)
+			eventually(t, "the zombie", func() bool { return stateOf(zombie) == 'Z' })
+			if lose {
+				at.killSession()
+				require.Equal(t, 76, p.exit())
+				return
+			}
+			p.say("end")
+			at.awaitQueue(0)
+			require.Equal(t, byte('Z'), stateOf(zombie))
+		})
+	}
+}
+
 func TestALostLockKillsAtOnceIfToldTo(t *testing.T) {
 	t.Parallel()
 	at := newSite(t)

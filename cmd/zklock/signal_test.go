@@ -6,7 +6,6 @@ import (
 	"os/signal"
 	"slices"
 	"strconv"
-	"strings"
 	"syscall"
 	"testing"
 
@@ -71,33 +70,46 @@ func TestASignalThatWasIgnoredStaysIgnored(t *testing.T) {
 	require.Equal(t, 0, p.exit())
 }
 
-func TestAStoppedCommandStopsUsAndGoesOnWithUs(t *testing.T) {
+func TestWhateverStopsUsStopsTheCommandAndKeepsTheLock(t *testing.T) {
 	t.Parallel()
-	for name, stop := range map[string]func(p *process, child int){
-		"by itself": func(p *process, _ int) { p.say("") },
-		"from outside": func(_ *process, child int) {
-			require.NoError(t, syscall.Kill(child, syscall.SIGSTOP))
-		},
-		"by our SIGTSTP": func(p *process, _ int) { p.signal(syscall.SIGTSTP) },
-	} {
-		t.Run(name, func(t *testing.T) {
+	for _, sig := range []syscall.Signal{syscall.SIGSTOP, syscall.SIGTSTP, syscall.SIGTTIN, syscall.SIGTTOU} {
+		t.Run(unix.SignalName(sig), func(t *testing.T) {
 			t.Parallel()
 			at := newSite(t)
-			p := at.run("--", "sh", "-c", `echo $$; read x; [ -n "$x" ] || kill -TSTP $$; [ -n "$x" ] || read x; echo "got $x"; exit 3`)
+			p := at.run(append([]string{"--session-timeout", "1s"}, as("family")...)...)
+			command, child := p.family()
+			for range 2 {
+				p.signal(sig)
+				p.awaitStop()
+				eventually(t, "the command to stop", func() bool { return isStopped(command) && isStopped(child) })
+				require.Equal(t, 75, at.run("-w", "3s", "--", "true").exit(), "the session does not expire")
+				p.signal(syscall.SIGCONT)
+				eventually(t, "the command to go on", func() bool { return !isStopped(command) && !isStopped(child) })
+			}
+			p.signal(syscall.SIGUSR1)
+			require.Equal(t, "SIGUSR1", p.line())
+			p.stdin.Close()
+			require.Equal(t, 0, p.exit())
+		})
+	}
+}
+
+func TestACommandThatIsStoppedAloneKeepsTheLockAndStopsNobody(t *testing.T) {
+	t.Parallel()
+	for _, sig := range []syscall.Signal{syscall.SIGSTOP, syscall.SIGTSTP} {
+		t.Run(unix.SignalName(sig), func(t *testing.T) {
+			t.Parallel()
+			at := newSite(t)
+			p := at.run("--session-timeout", "1s", "--", "sh", "-c", `echo $$; read x; echo "got $x"; exit 3`)
 			child, err := strconv.Atoi(p.line())
 			require.NoError(t, err)
-			for range 2 { // it can be stopped again
-				if name == "by itself" && stateOf(child) != 'S' {
-					break
-				}
-				stop(p, child)
-				p.awaitStop()
-				require.Equal(t, byte('T'), stateOf(child))
-				p.signal(syscall.SIGCONT)
-				eventually(t, "the command to go on", func() bool { return stateOf(child) == 'S' })
-				if name == "by itself" {
-					break
-				}
+			for range 2 { // as cpulimit does
+				require.NoError(t, syscall.Kill(child, sig))
+				eventually(t, "the command to stop", func() bool { return isStopped(child) })
+				require.Equal(t, 75, at.run("-w", "3s", "--", "true").exit(), "the session does not expire")
+				require.False(t, isStopped(p.cmd.Process.Pid), "nobody would continue us")
+				require.NoError(t, syscall.Kill(child, syscall.SIGCONT))
+				eventually(t, "the command to go on", func() bool { return !isStopped(child) })
 			}
 			p.say("on")
 			require.Equal(t, "got on", p.line())
@@ -113,57 +125,25 @@ func TestASignalToEndReachesAStoppedCommand(t *testing.T) {
 	child, err := strconv.Atoi(p.line())
 	require.NoError(t, err)
 	require.NoError(t, syscall.Kill(child, syscall.SIGSTOP))
-	p.awaitStop()
+	eventually(t, "the command to stop", func() bool { return isStopped(child) })
 	p.signal(syscall.SIGTERM)
-	p.signal(syscall.SIGCONT) // as the shell's kill does
 	require.Equal(t, 128+15, p.exit())
 }
 
 func TestACommandWhoseLockWasLostWhileItWasStoppedDoesNotGoOn(t *testing.T) {
 	t.Parallel()
 	at := newSite(t)
-	p := at.run("--session-timeout", "1s", "--", "sh", "-c", `echo $$; kill -STOP $$; echo "it must not go on"`)
-	p.line()
-	p.awaitStop()
-	at.awaitQueue(0)
-	p.signal(syscall.SIGCONT)
+	p := at.run("--", "sh", "-c", `echo $$; kill -STOP $$; echo "it must not go on"`)
+	child, err := strconv.Atoi(p.line())
+	require.NoError(t, err)
+	eventually(t, "the command to stop", func() bool { return isStopped(child) })
+	at.killSession()
 	require.Equal(t, 76, p.exit())
 	require.Empty(t, p.rest())
 	require.Contains(t, p.stderr.String(), at.path+": the lock was lost before the command had ended")
 }
 
 func isStopped(pid int) bool { return stateOf(pid) == 'T' }
-
-func TestNothingOfTheGroupRunsOnWhileWeAreStopped(t *testing.T) {
-	t.Parallel()
-	at := newSite(t)
-	p := at.run(as("family")...)
-	command, child := p.family()
-	for range 2 {
-		require.NoError(t, syscall.Kill(command, syscall.SIGSTOP))
-		p.awaitStop()
-		// The lock may go to others meanwhile.
-		eventually(t, "the child to stop", func() bool { return isStopped(child) })
-		p.signal(syscall.SIGCONT)
-		eventually(t, "both to go on", func() bool { return !isStopped(command) && !isStopped(child) })
-	}
-	require.NoError(t, syscall.Kill(command, syscall.SIGUSR1))
-	p.stdin.Close()
-	require.Equal(t, 0, p.exit())
-}
-
-func TestAGroupThatNobodyElseCouldContinueGoesOnWithItsCommand(t *testing.T) {
-	t.Parallel()
-	at := newSite(t)
-	p := startSession(t, at.command(at.runArgs(as("family")...)...))
-	command, child := p.family()
-	for range 2 {
-		require.NoError(t, syscall.Kill(command, syscall.SIGSTOP))
-		eventually(t, "both to stop", func() bool { return isStopped(command) && isStopped(child) })
-		require.NoError(t, syscall.Kill(command, syscall.SIGCONT))
-		eventually(t, "both to go on", func() bool { return !isStopped(command) && !isStopped(child) })
-	}
-}
 
 func TestAStoppedOrphanStopsNeitherTheCommandNorUs(t *testing.T) {
 	t.Parallel()
@@ -179,20 +159,4 @@ func TestAStoppedOrphanStopsNeitherTheCommandNorUs(t *testing.T) {
 		p.signal(syscall.SIGWINCH)
 		require.Equal(t, "SIGWINCH", p.line())
 	}
-}
-
-func TestAnOrphanedStopDoesNotStopUs(t *testing.T) {
-	t.Parallel()
-	at := newSite(t)
-	cmd := at.command(at.runArgs("--", "sh", "-c", `echo $$; kill -STOP $$; echo on`)...)
-	// In a session of its own there is no shell that could continue us.
-	p := startSession(t, cmd)
-	child, err := strconv.Atoi(p.line())
-	require.NoError(t, err)
-	eventually(t, "the command to stop", func() bool { return stateOf(child) == 'T' })
-	require.Equal(t, 75, at.run("-n", "--", "true").exit(), "the lock is kept")
-	p.signal(syscall.SIGCONT)
-	require.Equal(t, "on", p.line())
-	require.Equal(t, 0, p.exit())
-	require.False(t, strings.Contains(p.stderr.String(), "lost"))
 }

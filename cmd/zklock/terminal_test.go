@@ -78,18 +78,57 @@ func TestAJobInTheBackgroundStopsWhenItReadsAndGoesOnInTheForeground(t *testing.
 	c.expect("got:a line")
 }
 
-func TestACommandThatFindsItsJobInTheForegroundHasTheTerminal(t *testing.T) {
+func TestACommandThatIsStoppedAloneLeavesTheKeysToUs(t *testing.T) {
 	t.Parallel()
 	at := newSite(t)
 	c := newConsole(at)
-	c.enter("set -b")
-	c.enter(`zklock run $P -- sh -c 'kill -STOP $$; read x; echo "got:$x"' &`)
-	c.expect("Stopped")
-	c.expect("got:$x")
-	c.enter("fg")
-	c.expect("zklock run")
+	c.enter(`zklock run $P -- sh -c 'kill -STOP $$; read x; echo "got:$x"'`)
+	at.awaitQueue(1)
+	c.stopAndGoOn(1)
 	c.enter("a line")
 	c.expect("got:a line")
+}
+
+func TestTheTerminalIsLeftToTheRestOfAPipeline(t *testing.T) {
+	t.Parallel()
+	at := newSite(t)
+	c := newConsole(at)
+	c.enter(`zklock run $P -- sh -c 'echo go; exec sleep 1000' | sh -c 'read x; echo "i""n"; read x </dev/tty; echo "got:$x"; read x </dev/tty'`)
+	c.expect("in\r\n")
+	c.enter("a line")
+	c.expect("got:a line")
+	c.stopAndGoOn(1)
+	c.key(ctrlC)
+	c.expect(prompt)
+	require.NotContains(t, c.said.String(), "tty input")
+	at.awaitQueue(0)
+}
+
+func TestTheTerminalIsLeftToTheScriptThatRunsUsInTheBackground(t *testing.T) {
+	t.Parallel()
+	at := newSite(t)
+	c := newConsole(at)
+	c.enter(`sh -c 'zklock run $P -- sh -c "echo i\"\"n; exec sleep 1000" & read x </dev/tty; echo "got:$x"; kill $!; wait $!; echo "code:$?"'`)
+	c.expect("in\r\n")
+	c.enter("a line")
+	c.expect("got:a line")
+	c.expect("code:143")
+	c.expect(prompt)
+	require.Empty(t, at.queue())
+}
+
+func TestACommandInAScriptHasTheTerminalWhenItReads(t *testing.T) {
+	t.Parallel()
+	at := newSite(t)
+	c := newConsole(at)
+	c.enter(`sh -c 'zklock run $P -- sh -c "echo i\"\"n; read x; echo got:\$x; read x"; echo "code:$?"'`)
+	c.expect("in\r\n")
+	c.enter("a line")
+	c.expect("got:a line")
+	c.stopAndGoOn(2)
+	c.enter("another")
+	c.expect("code:0")
+	c.expect(prompt)
 }
 
 func TestTheRestOfAPipelineStopsAndEndsWithTheCommand(t *testing.T) {

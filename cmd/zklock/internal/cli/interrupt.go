@@ -19,17 +19,23 @@ func catchEnding() chan os.Signal {
 	return signals
 }
 
-// interruptible returns a context that ends with the first of the signals. stop
+// interruptible returns a context that ends with the first of the signals to end. stop
 // gives the signals back to the caller, and returns the one that came, as an error.
 func interruptible(ctx context.Context, signals <-chan os.Signal) (_ context.Context, stop func() error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	over, ended := make(chan struct{}), make(chan struct{})
 	go func() {
 		defer close(ended)
-		select {
-		case sig := <-signals:
-			cancel(&job.Interrupted{Signal: sig.(syscall.Signal)})
-		case <-over:
+		for {
+			select {
+			case sig := <-signals:
+				if job.Ends(sig) {
+					cancel(&job.Interrupted{Signal: sig.(syscall.Signal)})
+					return
+				}
+			case <-over:
+				return
+			}
 		}
 	}()
 	return ctx, func() error {

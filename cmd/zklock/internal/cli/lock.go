@@ -1,7 +1,11 @@
 package cli
 
 import (
+	"cmp"
 	"context"
+	"fmt"
+	"os"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -46,9 +50,7 @@ type lock struct {
 
 // on returns the lock that the flags describe.
 func (l *lockFlags) on(session *zklock.Session, path string, options ...zklock.Option) (lock, error) {
-	if l.data != "" {
-		options = append(options, zklock.WithData([]byte(l.data)))
-	}
+	options = append(options, zklock.WithData([]byte(cmp.Or(l.data, whoWeAre()))))
 	switch {
 	case l.limit > 0:
 		s, err := zklock.NewSemaphore(session, path, l.limit, options...)
@@ -71,6 +73,16 @@ func (l *lockFlags) on(session *zklock.Session, path string, options ...zklock.O
 		return lock{}, err
 	}
 	return lock{acquire: m.Acquire, try: m.TryAcquire}, nil
+}
+
+// whoWeAre is what the library says of a lock's owner, with the process that the
+// user has started instead of this one, which does not heed signals.
+func whoWeAre() string {
+	host, err := os.Hostname()
+	if err != nil {
+		host = "unknown"
+	}
+	return fmt.Sprintf("host=%s pid=%d start=%s", host, os.Getppid(), time.Now().Format(time.RFC3339))
 }
 
 // take waits for the lock as long as ctx and the flags allow.

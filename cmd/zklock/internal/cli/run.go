@@ -8,7 +8,7 @@ import (
 	"log/slog"
 	"os"
 	"os/exec"
-	"os/signal"
+	"slices"
 	"strconv"
 	"sync"
 	"syscall"
@@ -27,11 +27,14 @@ type run struct {
 	lossFlags
 	conflictCode int
 	onRevoke     *choice
+	front        int // in the keeper, the descriptor of the front
 
 	path string
 	argv []string
 	log  *slog.Logger
 }
+
+const frontFlag = "front"
 
 func newRun() *cobra.Command {
 	r := new(run)
@@ -43,9 +46,14 @@ func newRun() *cobra.Command {
 		Args:    r.arguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			r.log = r.logger(cmd)
-			return r.run(cmd.Context())
+			if r.front == 0 {
+				return r.start()
+			}
+			return r.keep(cmd.Context())
 		},
 	}
+	cmd.Flags().IntVar(&r.front, frontFlag, 0, "how the process that keeps the lock finds the one that has started it")
+	_ = cmd.Flags().MarkHidden(frontFlag)
 	r.lockFlags.flags(cmd)
 	cmd.Flags().IntVarP(&r.conflictCode, "conflict-exit-code", "E", exitConflict, "exit `code` when the lock was not to be had")
 	r.lossFlags.flags(cmd)
@@ -79,34 +87,58 @@ func (r *run) arguments(cmd *cobra.Command, args []string) error {
 	return checkPath(r.path)
 }
 
-// run takes the lock, runs the command and gives the lock back.
-func (r *run) run(ctx context.Context) error {
+// start has another process take the lock and run the command: see package job.
+func (r *run) start() error {
+	front := job.Front{
+		Args: func(descriptor int) []string {
+			at := 1 + slices.Index(os.Args[1:], "run") + 1
+			return slices.Insert(slices.Clone(os.Args), at, fmt.Sprintf("--%s=%d", frontFlag, descriptor))
+		},
+		Ending: r.ending(), KillAfter: r.patience(r.timeout.Duration), Log: r.log,
+	}
+	code, err := front.Run()
+	var killed *job.KeeperError
+	switch {
+	case errors.As(err, &killed):
+		return withCode(r.exitCode, fmt.Errorf("run %s: the lock was lost: %w", r.path, err))
+	case err != nil:
+		return withCode(exitFailure, fmt.Errorf("run %s: %w", r.path, err))
+	}
+	return exitWith(code)
+}
+
+// keep takes the lock, runs the command and gives the lock back.
+func (r *run) keep(ctx context.Context) error {
+	master, err := job.OpenMaster(r.front)
+	if err != nil {
+		return withCode(exitUsage, err)
+	}
 	executable, err := job.Find(r.argv[0])
 	if err != nil {
 		return err // before anybody waits for the lock
 	}
-	signals := catchEnding()
-	defer signal.Stop(signals)
-	session, hold, err := r.enter(ctx, signals)
+	session, hold, err := r.enter(ctx, master.Signals)
 	if err != nil {
 		if codeOf(err) == exitConflict {
 			return withCode(r.conflictCode, err)
 		}
 		return err
 	}
-	r.heedRevocation(hold, signals)
+	r.heedRevocation(hold, master.Signals)
 	result, err := job.Run(job.Command{
 		Path: executable, Args: r.argv, Env: environment(session, hold, r.path),
-		Lost: hold.Lost(), Valid: hold.Valid,
+		Lost: hold.Lost(), Valid: func() bool { return !master.Died() && hold.Valid() },
 		Ending: r.ending(), KillAfter: r.patience(session.Timeout()), Orphaned: r.ending(),
-	}, signals, r.log)
-	lost := result.Ended || r.ending() != 0 && !hold.Valid()
-	r.leave(ctx, session, hold)
+	}, master, r.log)
+	lost := errors.Is(err, job.ErrLost) || result.Ended || r.ending() != 0 && !hold.Valid()
+	r.leave(ctx, session, hold, master.Signals)
 	switch {
-	case err != nil:
-		return err
+	case master.Died():
+		return exitWith(exitFailure) // nobody asks
 	case lost:
 		return withCode(r.exitCode, fmt.Errorf("run %s: the lock was lost before the command had ended", r.path))
+	case err != nil:
+		return err
 	}
 	return exitWith(result.ExitCode())
 }
@@ -149,9 +181,7 @@ func (r *run) await(ctx context.Context, session *zklock.Session) (*zklock.Hold,
 
 // leave gives the lock back. If no server can be reached it gives up when the
 // session, and the lock with it, must have ended, or at a signal.
-func (r *run) leave(ctx context.Context, session *zklock.Session, hold *zklock.Hold) {
-	signals := catchEnding()
-	defer signal.Stop(signals)
+func (r *run) leave(ctx context.Context, session *zklock.Session, hold *zklock.Hold, signals <-chan os.Signal) {
 	ctx, stop := interruptible(ctx, signals)
 	defer stop()
 	ctx, cancel := context.WithTimeout(ctx, session.Timeout())

@@ -4,13 +4,15 @@ package job
 
 import (
 	"errors"
+	"os"
+	"os/signal"
 	"syscall"
 
 	"golang.org/x/sys/unix"
 )
 
-// group is the process group of a command. While one of its processes lives its
-// number is not given to another.
+// group is the process group of a command, and what has left it. While one of its
+// processes lives its number is not given to another.
 type group struct {
 	id     int // of the group, and of the process that leads it
 	ended  bool
@@ -21,19 +23,24 @@ type group struct {
 // of tty if that is ours to give.
 func start(c Command, tty *terminal) (*group, error) {
 	attr := &syscall.SysProcAttr{Setpgid: true}
-	foreground := tty.ours()
+	foreground := tty.offered()
 	if foreground {
 		attr.Foreground, attr.Ctty = true, tty.fd
 	}
 	dieWithParent(attr, c.Orphaned)
 	adoptOrphans()
+	ignoreTTOU := lendTTOU()
+	defer ignoreTTOU()
+	if !c.Valid() { // as late as possible
+		return nil, ErrLost
+	}
 	id, err := syscall.ForkExec(c.Path, c.Args, &syscall.ProcAttr{
 		Env:   c.Env,
 		Files: []uintptr{0, 1, 2},
 		Sys:   attr,
 	})
-	allowFromBackground()
 	if err != nil {
+		ignoreTTOU()
 		if foreground {
 			tty.take()
 		}
@@ -42,13 +49,56 @@ func start(c Command, tty *terminal) (*group, error) {
 	return &group{id: id}, nil
 }
 
-// signal sends sig to every process of the group, and to its leader wherever that
-// is now. It fails if there is nobody left, or nobody that is ours to signal.
+// signal sends sig to every process of the group, and to those of its session that
+// have lost whoever looked after them.
 func (g *group) signal(sig syscall.Signal) {
-	_ = unix.Kill(-g.id, sig)
-	if of, err := unix.Getpgid(g.id); err == nil && of != g.id && !g.ended {
-		_ = unix.Kill(g.id, sig)
+	_ = unix.Kill(-g.id, sig) // there may be nobody left, or nobody that is ours to signal
+	own, _ := unix.Getsid(0)
+	for _, pid := range g.strays() {
+		if session, err := unix.Getsid(pid); err == nil && session == own {
+			_ = unix.Kill(pid, sig)
+		}
 	}
+}
+
+// signalAll is signal for those as well that have a session of their own.
+func (g *group) signalAll(sig syscall.Signal) {
+	_ = unix.Kill(-g.id, sig)
+	for _, pid := range g.strays() {
+		_ = unix.Kill(pid, sig)
+	}
+}
+
+// strays returns our children that are not in the group: the leader if it has left
+// it, and those that we have adopted.
+func (g *group) strays() (pids []int) {
+	all, known := children(os.Getpid())
+	if !known && !g.ended {
+		all = []int{g.id}
+	}
+	for _, pid := range all {
+		if of, err := unix.Getpgid(pid); err == nil && of != g.id {
+			pids = append(pids, pid)
+		}
+	}
+	return pids
+}
+
+// kill ends every process that is left of the command, wherever it is now.
+func (g *group) kill() {
+	_ = unix.Kill(-g.id, unix.SIGKILL)
+	for _, pid := range g.family() {
+		_ = unix.Kill(pid, unix.SIGKILL)
+	}
+}
+
+// family returns what descends from this process.
+func (g *group) family() (pids []int) {
+	for next := []int{os.Getpid()}; len(next) > 0; next = next[1:] {
+		of, _ := children(next[0])
+		pids, next = append(pids, of...), append(next, of...)
+	}
+	return pids
 }
 
 // reap takes note of the processes that have ended. It returns the signal by which
@@ -59,6 +109,9 @@ func (g *group) reap() (event syscall.Signal) {
 		pid, err := syscall.Wait4(-1, &status, syscall.WNOHANG|syscall.WUNTRACED|continued, nil)
 		switch {
 		case errors.Is(err, syscall.EINTR):
+		case errors.Is(err, syscall.ECHILD):
+			g.ended = true // somebody else's child, if it was not seen to end
+			return event
 		case err != nil || pid == 0:
 			return event
 		case !g.speaksFor(pid):
@@ -72,7 +125,7 @@ func (g *group) reap() (event syscall.Signal) {
 	}
 }
 
-// speaksFor tells whether what happens to the process speaks for the group: to the
+// speaksFor reports whether what happens to the process speaks for the group: to the
 // leader, or, when that has ended, to any of it.
 func (g *group) speaksFor(pid int) bool {
 	if !g.ended {
@@ -82,7 +135,33 @@ func (g *group) speaksFor(pid int) bool {
 	return err == nil && of == g.id
 }
 
-// gone tells whether the last process of the group has ended.
-func (g *group) gone() bool {
-	return g.ended && errors.Is(unix.Kill(-g.id, 0), unix.ESRCH)
+// gone reports whether nothing is left of the command that it has not put into a
+// session of its own, as daemons are; if everything, not even that. A zombie whose
+// parent does not look after it is nothing.
+func (g *group) gone(everything bool) bool {
+	if !g.ended {
+		return false
+	}
+	if _, known := children(os.Getpid()); !known {
+		return errors.Is(unix.Kill(-g.id, 0), unix.ESRCH)
+	}
+	own, _ := unix.Getsid(0)
+	for _, pid := range g.family() {
+		if session, err := unix.Getsid(pid); err == nil && (everything || session == own) {
+			return false
+		}
+	}
+	return true
+}
+
+// ignoresTTOU reports whether this process was started to ignore SIGTTOU.
+var ignoresTTOU = signal.Ignored(syscall.SIGTTOU)
+
+// lendTTOU has a command that is started do at SIGTTOU what this process was started
+// to do, until goOn is called: it ignores the signal itself.
+func lendTTOU() (goOn func()) {
+	if !ignoresTTOU {
+		signal.Notify(make(chan os.Signal, 1), syscall.SIGTTOU)
+	}
+	return func() { signal.Ignore(syscall.SIGTTOU) }
 }

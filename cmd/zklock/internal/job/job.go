@@ -3,6 +3,7 @@
 package job
 
 import (
+	"errors"
 	"log/slog"
 	"os"
 	"os/signal"
@@ -19,12 +20,12 @@ type Command struct {
 	Env  []string
 
 	// Lost is closed when the command has lost the right to run. Valid asks for
-	// the same before it goes on after a stop, during which nobody could tell.
+	// the same before it starts, and before it goes on after a stop.
 	Lost  <-chan struct{}
 	Valid func() bool
 
-	// Ending is sent to the group when Lost is closed; 0 lets it run on. What is
-	// left of the group is killed KillAfter later.
+	// Ending is sent to the command when Lost is closed; 0 lets it run on. What is
+	// left of it is killed KillAfter later.
 	Ending    syscall.Signal
 	KillAfter time.Duration
 
@@ -32,9 +33,12 @@ type Command struct {
 	Orphaned syscall.Signal
 }
 
-// survey is how often a group without its leader is looked at. The end of most
-// processes is reported, but not of one whose parent has left the group.
-const survey = 50 * time.Millisecond
+// ErrLost says that the right to run was lost before the command had started.
+var ErrLost = errors.New("the command was not started")
+
+// survey is how often is looked at what nobody reports: that the front has stopped,
+// or that a process has ended whose parent has left the group.
+const survey = 200 * time.Millisecond
 
 // Result is how a command has ended.
 type Result struct {
@@ -51,25 +55,26 @@ func (r Result) ExitCode() int {
 	return r.Status.ExitStatus()
 }
 
-// Run starts the command and returns when no process of its group is left. The
-// signals that arrive, and those that this process gets besides, are passed on to
-// the group. An error is an [*ExecError]: nothing was run.
-func Run(c Command, signals chan os.Signal, log *slog.Logger) (Result, error) {
+// Run starts the command and returns when nothing is left of it. The signals of the
+// master are passed on to it. An error is an [*ExecError] or [ErrLost]: nothing was
+// run.
+func Run(c Command, master *Master, log *slog.Logger) (Result, error) {
 	runtime.LockOSThread() // the kernel counts the death of this thread as ours
 	defer runtime.UnlockOSThread()
-	tty := openTerminal()
+	tty := openTerminal(master.group)
 	defer tty.close()
 	changes := make(chan os.Signal, 1)
 	signal.Notify(changes, syscall.SIGCHLD)
 	defer signal.Stop(changes)
-	Catch(signals, passed)
 
 	g, err := start(c, tty)
 	if err != nil {
 		return Result{}, err
 	}
-	s := &supervisor{command: c, group: g, tty: tty, signals: signals, log: log}
+	master.tell(g.id)
+	s := &supervisor{command: c, group: g, tty: tty, master: master, signals: master.Signals, log: log}
 	s.watch(changes)
 	s.leaveTerminal()
+	master.tell(0)
 	return Result{Status: g.status, Ended: s.ending}, nil
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
+	"slices"
 	"syscall"
 
 	"golang.org/x/sys/unix"
@@ -14,10 +15,14 @@ import (
 // Ending are the signals by which a process is asked to end.
 var Ending = []os.Signal{syscall.SIGHUP, syscall.SIGINT, syscall.SIGQUIT, syscall.SIGTERM}
 
-// passed are those that mean the command as well, beside the ending ones.
-var passed = []os.Signal{
-	syscall.SIGUSR1, syscall.SIGUSR2, syscall.SIGALRM, syscall.SIGWINCH, syscall.SIGCONT, syscall.SIGTSTP,
-}
+// passed are those that mean the command as well, beside the ending ones, once it
+// runs.
+var passed = []os.Signal{syscall.SIGUSR1, syscall.SIGUSR2, syscall.SIGALRM, syscall.SIGWINCH, syscall.SIGCONT}
+
+// keyboard are those by which a terminal stops a job. The front does not catch
+// them: what they do to it depends on whether there is a shell that could continue
+// it, which the kernel knows.
+var keyboard = []os.Signal{syscall.SIGTSTP, syscall.SIGTTIN}
 
 // Catch has the signals sent to c, except those that this process was started to
 // ignore, as by nohup: the command ignores them too.
@@ -31,6 +36,10 @@ func Catch(c chan<- os.Signal, signals []os.Signal) {
 
 // Interrupted is an error that says that a signal asked this process to end.
 type Interrupted struct{ Signal syscall.Signal }
+
+// Ends reports whether a signal of the master's asks this process to end: SIGKILL
+// says that the front has died.
+func Ends(sig os.Signal) bool { return sig == syscall.SIGKILL || slices.Contains(Ending, sig) }
 
 func (i *Interrupted) Error() string { return "interrupted by " + name(i.Signal) }
 

@@ -5,11 +5,8 @@ package job
 import (
 	"log/slog"
 	"os"
-	"os/signal"
 	"syscall"
 	"time"
-
-	"golang.org/x/sys/unix"
 )
 
 // manners is how long those of a group that were told to stop, and do something
@@ -21,19 +18,23 @@ type supervisor struct {
 	command Command
 	group   *group
 	tty     *terminal
-	signals chan os.Signal
+	master  *Master
+	signals <-chan os.Signal
 	log     *slog.Logger
 
-	halted bool             // the whole group has been stopped
-	ending bool             // the group has been told to end
-	kill   <-chan time.Time // when to kill it
-	rest   <-chan time.Time // when to look whether the group is gone; nil while its leader lives
+	halted  bool             // the group has been stopped with the job that it is part of
+	ending  bool             // the group has been told to end
+	kill    <-chan time.Time // when to kill what is left
+	killing bool             // that has come
+	survey  *time.Ticker     // when to look at what nobody reports
 }
 
-// watch returns when the group is gone.
+// watch returns when nothing is left of the command.
 func (s *supervisor) watch(changes <-chan os.Signal) {
 	lost := s.command.Lost
-	for !s.group.gone() {
+	s.survey = time.NewTicker(survey)
+	defer s.survey.Stop()
+	for !s.group.gone(s.ending) {
 		select {
 		case <-changes:
 			s.look()
@@ -44,8 +45,13 @@ func (s *supervisor) watch(changes <-chan os.Signal) {
 			s.end()
 		case <-s.kill:
 			s.log.Warn("killing what is left of the command", "group", s.group.id)
-			s.group.signal(syscall.SIGKILL)
-		case <-s.rest:
+			s.killing = true
+			s.group.kill()
+		case <-s.survey.C:
+			s.follow()
+			if s.killing {
+				s.group.kill() // what was not seen the first time
+			}
 		}
 	}
 }
@@ -55,17 +61,27 @@ func (s *supervisor) look() {
 	ended := s.group.ended
 	switch event := s.group.reap(); {
 	case event == 0 || s.ending:
-	case event == syscall.SIGCONT && s.halted:
-		s.resume() // somebody else has continued the command
-	case event != syscall.SIGCONT && !s.halted:
+	case event == syscall.SIGCONT:
+		s.halted = false // if the front still is, follow will see to it
+		s.tty.offer(s.group.id)
+	default:
 		s.stopped(event)
 	}
-	if ended || !s.group.ended {
-		return
-	}
-	s.rest = time.Tick(survey)
-	if !s.group.gone() {
+	if !ended && s.group.ended && !s.group.gone(s.ending) {
 		s.log.Info("the command has ended and its process group has not: the lock is kept", "group", s.group.id)
+	}
+}
+
+// follow keeps the group in step with the front: that is what is stopped, and goes
+// on, as part of a job.
+func (s *supervisor) follow() {
+	switch stopped := s.master.stopped(); {
+	case s.ending:
+	case stopped && !s.halted:
+		s.group.signal(syscall.SIGTSTP)
+		s.halt()
+	case !stopped && s.halted:
+		s.resume()
 	}
 }
 
@@ -83,14 +99,16 @@ func (s *supervisor) leaveTerminal() {
 	// The key that ended the command was meant for all that runs in the
 	// foreground: the script that we are part of, or the rest of a pipeline.
 	if sig := status.Signal(); sig == syscall.SIGINT || sig == syscall.SIGQUIT {
-		signal.Ignore(sig)
-		_ = unix.Kill(0, sig)
+		s.master.signal(sig)
 	}
 }
 
 // pass hands a signal on to the group.
 func (s *supervisor) pass(sig syscall.Signal) {
 	switch sig {
+	case syscall.SIGKILL:
+		s.log.Warn("the process that was started as zklock was killed")
+		s.end()
 	case syscall.SIGCONT:
 		s.resume()
 	case syscall.SIGHUP, syscall.SIGTERM:
@@ -101,42 +119,44 @@ func (s *supervisor) pass(sig syscall.Signal) {
 	}
 }
 
-// stopped stops this process too, so that whoever waits for it knows, and the
-// shell can go on; and before that the rest of the group, which must not run while
-// nobody looks after the lock. A command that was stopped because it used the
-// terminal from the background, where we are no more, goes on in the foreground
-// instead.
+// stopped acts on a stop of the command. The lock is kept in any case. What the
+// terminal has stopped is the job, which the shell is to be told. A command that
+// has used it from the background is given it, if the job is in the foreground.
+// Whoever else has stopped the command is left to continue it.
 func (s *supervisor) stopped(by syscall.Signal) {
-	if (by == syscall.SIGTTIN || by == syscall.SIGTTOU) && s.tty.ours() {
-		s.resume()
-		return
+	wants := by == syscall.SIGTTIN || by == syscall.SIGTTOU
+	switch {
+	case s.halted:
+	case wants && s.tty.ours():
+		s.tty.give(s.group.id)
+		s.group.signal(syscall.SIGCONT)
+	case wants && s.tty != nil, by == syscall.SIGTSTP && s.tty.has(s.group.id):
+		s.halt()
+		s.master.signal(by)
+		s.survey.Reset(survey) // for the front to do as it is told
+	default:
+		s.log.Info("the command has been stopped: the lock is kept", "signal", name(by))
+		s.tty.takeFrom(s.group.id) // for the keys to reach somebody
 	}
-	s.log.Info("stopped with the command", "signal", name(by))
-	s.halted = true
-	if by != syscall.SIGSTOP {
-		time.Sleep(manners)
-	}
-	s.group.signal(syscall.SIGSTOP)
-	signal.Ignore(syscall.SIGTSTP)
-	if s.tty.has(s.group.id) {
-		s.tty.takeFrom(s.group.id)
-		_ = unix.Kill(0, syscall.SIGTSTP) // the key was meant for our whole group
-	}
-	// Go cannot give a signal that it has caught its default effect back. This one
-	// it has never caught, and the kernel, as it does with SIGTSTP, discards it
-	// where there is no shell that could continue us.
-	_ = unix.Kill(unix.Getpid(), syscall.SIGTTIN)
 }
 
-// resume lets the group go on, unless it has lost the right to while nobody
-// could look.
+// halt stops the group, when those who have been told to stop have had the time to
+// do something first.
+func (s *supervisor) halt() {
+	s.log.Info("stopped with the job: the lock is kept")
+	s.halted = true
+	time.Sleep(manners)
+	s.group.signal(syscall.SIGSTOP)
+	s.tty.takeFrom(s.group.id)
+}
+
+// resume lets the group go on, unless it has lost the right to.
 func (s *supervisor) resume() {
 	s.halted = false
-	signal.Notify(s.signals, syscall.SIGTSTP) // see stopped
 	if !s.command.Valid() {
 		s.end()
 	}
-	s.tty.give(s.group.id)
+	s.tty.offer(s.group.id)
 	s.group.signal(syscall.SIGCONT)
 }
 
@@ -146,8 +166,13 @@ func (s *supervisor) end() {
 		return
 	}
 	s.ending = true
-	s.group.signal(s.command.Ending)
-	s.group.signal(syscall.SIGCONT) // a stopped process would not hear of it
-	s.kill = time.After(s.command.KillAfter)
 	s.log.Warn("ending the command", "signal", name(s.command.Ending), "group", s.group.id, "kill_after", s.command.KillAfter)
+	if s.command.Ending == syscall.SIGKILL {
+		s.killing = true
+		s.group.kill()
+		return
+	}
+	s.group.signalAll(s.command.Ending)
+	s.group.signalAll(syscall.SIGCONT) // a stopped process would not hear of it
+	s.kill = time.After(s.command.KillAfter)
 }

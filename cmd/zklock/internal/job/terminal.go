@@ -3,9 +3,6 @@
 package job
 
 import (
-	"os/signal"
-	"syscall"
-
 	"golang.org/x/sys/unix"
 	"golang.org/x/term"
 )
@@ -14,12 +11,12 @@ import (
 // in its foreground, which alone may read from it. A nil one does nothing.
 type terminal struct {
 	fd    int
-	own   int         // our process group
+	own   int         // the process group that is the shell's job
 	modes *term.State // before the command changed them
 }
 
 // openTerminal returns nil if there is no controlling terminal.
-func openTerminal() *terminal {
+func openTerminal(own int) *terminal {
 	fd, err := unix.Open("/dev/tty", unix.O_RDWR|unix.O_CLOEXEC|unix.O_NOCTTY, 0)
 	if err != nil {
 		return nil
@@ -28,7 +25,7 @@ func openTerminal() *terminal {
 	if err != nil {
 		modes = nil
 	}
-	return &terminal{fd: fd, own: unix.Getpgrp(), modes: modes}
+	return &terminal{fd: fd, own: own, modes: modes}
 }
 
 func (t *terminal) close() {
@@ -37,7 +34,7 @@ func (t *terminal) close() {
 	}
 }
 
-// has tells whether group is in the foreground.
+// has reports whether group is in the foreground.
 func (t *terminal) has(group int) bool {
 	if t == nil {
 		return false
@@ -46,17 +43,27 @@ func (t *terminal) has(group int) bool {
 	return err == nil && foreground == group
 }
 
-// ours tells whether we are in the foreground.
+// ours reports whether the job is in the foreground.
 func (t *terminal) ours() bool { return t != nil && t.has(t.own) }
 
-// give puts group in the foreground, if we are there.
-func (t *terminal) give(group int) {
-	if t.ours() {
-		_ = unix.IoctlSetPointerInt(t.fd, unix.TIOCSPGRP, group) // the group has just ended
+// offered reports whether a command is to have the terminal before it asks: if the
+// job is in the foreground and is the front alone. Others in it, a pipeline or a
+// script, may want the terminal too, and would be stopped for it.
+func (t *terminal) offered() bool { return t.ours() && isAlone(t.own) }
+
+// offer puts group in the foreground if it is offered.
+func (t *terminal) offer(group int) {
+	if t.offered() {
+		t.give(group)
 	}
 }
 
-// takeFrom puts us back in the foreground, if group is there.
+// give puts group in the foreground.
+func (t *terminal) give(group int) {
+	_ = unix.IoctlSetPointerInt(t.fd, unix.TIOCSPGRP, group) // the group has just ended
+}
+
+// takeFrom puts the job back in the foreground, if group is there.
 func (t *terminal) takeFrom(group int) {
 	if t.has(group) {
 		t.take()
@@ -74,7 +81,3 @@ func (t *terminal) restore() {
 		_ = term.Restore(t.fd, t.modes) // the terminal hung up
 	}
 }
-
-// allowFromBackground lets this process take the terminal while another group has
-// it. To be called when the command has been started, which would inherit it.
-func allowFromBackground() { signal.Ignore(syscall.SIGTTOU) }

@@ -1,0 +1,82 @@
+package job
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
+
+// dieWithParent has the kernel send sig, if it is not 0, to the command when the
+// thread that starts it ends, which must therefore be kept.
+func dieWithParent(attr *syscall.SysProcAttr, sig syscall.Signal) { attr.Pdeathsig = sig }
+
+// adoptOrphans makes this process the parent of those of its descendants whose own
+// has ended: it learns of their end, and none of them gets away.
+func adoptOrphans() { _ = unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) }
+
+// children returns the child processes of a process that have not ended, and
+// reports whether they can be known.
+func children(pid int) (pids []int, known bool) {
+	if self, err := os.Readlink("/proc/self"); err != nil || self != strconv.Itoa(os.Getpid()) {
+		return nil, false // /proc is another container's
+	}
+	lists, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/children", pid))
+	for _, list := range lists {
+		text, err := os.ReadFile(list)
+		if err != nil {
+			continue // the thread has ended
+		}
+		for field := range strings.FieldsSeq(string(text)) {
+			child, err := strconv.Atoi(field)
+			if err == nil && !look(child).over() {
+				pids = append(pids, child)
+			}
+		}
+	}
+	return pids, len(lists) > 0 || pid != os.Getpid()
+}
+
+// isStopped reports whether a process is seen to be stopped.
+func isStopped(pid int) bool { return look(pid).state == 'T' }
+
+// isAlone reports whether a process is known to be the only one of its group.
+func isAlone(pid int) bool {
+	all, _ := filepath.Glob("/proc/[0-9]*")
+	found := 0
+	for _, dir := range all {
+		other, _ := strconv.Atoi(filepath.Base(dir))
+		if p := look(other); p.group == pid && !p.over() {
+			found++
+		}
+	}
+	return found == 1 && look(pid).group == pid
+}
+
+// process is what the kernel shows of one; the zero one, if it shows nothing.
+type process struct {
+	state   byte // as ps shows it
+	group   int
+	threads int
+}
+
+func look(pid int) (p process) {
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	if err != nil {
+		return p
+	}
+	fields := bytes.Fields(text[bytes.LastIndexByte(text, ')')+1:])
+	p.state = fields[0][0]
+	p.group, _ = strconv.Atoi(string(fields[2]))
+	p.threads, _ = strconv.Atoi(string(fields[17]))
+	return p
+}
+
+// over reports whether nothing of the process runs any more. One whose first thread
+// has ended before the others looks like a zombie too.
+func (p process) over() bool { return (p.state == 'Z' || p.state == 'X') && p.threads <= 1 }

@@ -1,0 +1,12 @@
+//go:build unix && !linux
+
+package job
+
+import "syscall"
+
+// Linux alone has these.
+func dieWithParent(*syscall.SysProcAttr, syscall.Signal) {}
+func adoptOrphans()                                      {}
+func children(int) (pids []int, known bool)              { return nil, false }
+func isStopped(int) bool                                 { return false }
+func isAlone(int) bool                                   { return false }

@@ -1,0 +1,161 @@
+//go:build unix
+
+package job
+
+import (
+	"encoding/binary"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"os/exec"
+	"os/signal"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// Front is the process that the shell sees.
+type Front struct {
+	// Args returns the keeper's command line. The keeper finds the front behind
+	// the descriptor.
+	Args func(descriptor int) []string
+
+	// What becomes of the command if the keeper dies: see [Command].
+	Ending    syscall.Signal
+	KillAfter time.Duration
+
+	Log *slog.Logger
+}
+
+// KeeperError says that the keeper has died, and the command's right to run with it.
+type KeeperError struct{ Status syscall.WaitStatus }
+
+func (e *KeeperError) Error() string {
+	if e.Status.Signaled() {
+		return "the process that held the lock was killed by " + name(e.Status.Signal())
+	}
+	return fmt.Sprintf("the process that held the lock has failed with exit code %d", e.Status.ExitStatus())
+}
+
+// Run starts the keeper, passes signals on to it, and returns its exit code. An
+// error other than a [*KeeperError] says that there was no keeper. It is the last
+// thing that its process does.
+func (f *Front) Run() (code int, err error) {
+	changes := make(chan os.Signal, 1)
+	signal.Notify(changes, syscall.SIGCHLD)
+	defer signal.Stop(changes)
+	signals := make(chan os.Signal, 16)
+	Catch(signals, Ending)
+	defer signal.Stop(signals)
+	adoptOrphans() // to end what a killed keeper leaves
+	keeper, conn, err := f.start()
+	if err != nil {
+		return 0, err
+	}
+	defer conn.Close()
+	said := hear(conn, func() { Catch(signals, passed) })
+	for {
+		select {
+		case sig := <-signals:
+			_, _ = conn.Write([]byte{byte(sig.(syscall.Signal))}) // a keeper that is gone is noticed below
+		case <-changes:
+			status, changed := wait(keeper)
+			switch {
+			case !changed:
+			case status.Stopped():
+				_ = unix.Kill(keeper, unix.SIGCONT) // nobody else looks after the lock
+			default:
+				<-said.over
+				if command := said.command; command != 0 || !status.Exited() {
+					f.end(command, changes, signals)
+					return 0, &KeeperError{status}
+				}
+				return status.ExitStatus(), nil
+			}
+		}
+	}
+}
+
+// start starts the keeper, and returns the connection to it.
+func (f *Front) start() (keeper int, conn *os.File, err error) {
+	executable, err := os.Executable()
+	if err != nil { // there is no /proc
+		executable, err = exec.LookPath(os.Args[0])
+	}
+	if err != nil {
+		return 0, nil, err
+	}
+	pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM, 0)
+	if err != nil {
+		return 0, nil, os.NewSyscallError("socketpair", err)
+	}
+	unix.CloseOnExec(pair[0])
+	defer unix.Close(pair[1])
+	keeper, err = syscall.ForkExec(executable, f.Args(pair[1]), &syscall.ProcAttr{
+		Env:   os.Environ(),
+		Files: []uintptr{0, 1, 2},
+		Sys:   &syscall.SysProcAttr{Setpgid: true},
+	})
+	if err != nil {
+		unix.Close(pair[0])
+		return 0, nil, fmt.Errorf("start %s: %w", executable, err)
+	}
+	_ = unix.SetNonblock(pair[0], true) // for Close to end a Read
+	return keeper, os.NewFile(uintptr(pair[0]), "keeper"), nil
+}
+
+// report is what the keeper has said until it died.
+type report struct {
+	command int           // its process group while there is one, else 0
+	over    chan struct{} // closed when the keeper is dead
+}
+
+// hear listens to the keeper. started is called when there is a command.
+func hear(conn io.Reader, started func()) *report {
+	r := &report{over: make(chan struct{})}
+	go func() {
+		defer close(r.over)
+		var group int32
+		for binary.Read(conn, binary.NativeEndian, &group) == nil {
+			if r.command = int(group); group != 0 {
+				started()
+			}
+		}
+	}()
+	return r
+}
+
+// wait takes note of the children that have ended, and reports what has become of
+// one of them, if anything has.
+func wait(child int) (status syscall.WaitStatus, changed bool) {
+	for {
+		pid, err := syscall.Wait4(-1, &status, syscall.WNOHANG|syscall.WUNTRACED, nil)
+		switch {
+		case err == syscall.EINTR:
+		case err != nil || pid == 0:
+			return status, false
+		case pid == child:
+			return status, true
+		}
+	}
+}
+
+// end ends the command of a keeper that has died, as after any loss.
+func (f *Front) end(command int, changes <-chan os.Signal, signals chan os.Signal) {
+	if command == 0 {
+		return
+	}
+	signal.Ignore(syscall.SIGTTOU) // to take the terminal from the background
+	lost := make(chan struct{})
+	close(lost)
+	tty := openTerminal(unix.Getpgrp())
+	defer tty.close()
+	s := &supervisor{
+		command: Command{Lost: lost, Ending: f.Ending, KillAfter: f.KillAfter, Valid: func() bool { return false }},
+		group:   &group{id: command}, tty: tty, master: new(Master), signals: signals, log: f.Log,
+	}
+	s.watch(changes)
+	s.leaveTerminal()
+}

@@ -1,0 +1,78 @@
+//go:build unix
+
+package job
+
+import (
+	"encoding/binary"
+	"io"
+	"os"
+	"os/signal"
+	"sync/atomic"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
+
+// Master is the [Front] as its keeper sees it.
+type Master struct {
+	Signals chan os.Signal // that it passes on; SIGKILL when it has died
+
+	pid   int
+	group int // its process group, which is the job of the shell
+	conn  *os.File
+	died  atomic.Bool
+}
+
+// OpenMaster finds the front behind the descriptor. From then on this process, its
+// keeper, gets the signals of the front and heeds none of its own: those that are
+// meant for the whole lot, as a service manager's, would come twice.
+func OpenMaster(descriptor int) (*Master, error) {
+	unix.CloseOnExec(descriptor)
+	if err := unix.SetNonblock(descriptor, true); err != nil {
+		return nil, os.NewSyscallError("fcntl", err)
+	}
+	m := &Master{
+		Signals: make(chan os.Signal, 16),
+		pid:     unix.Getppid(),
+		conn:    os.NewFile(uintptr(descriptor), "front"),
+	}
+	m.group, _ = unix.Getpgid(m.pid) // of one that has died: its end is about to be heard of
+	heedNone := make(chan os.Signal, 1)
+	Catch(heedNone, Ending)
+	Catch(heedNone, passed)
+	Catch(heedNone, keyboard)
+	signal.Ignore(syscall.SIGTTOU) // to give the terminal, and to write to it, from the background
+	go m.listen()
+	return m, nil
+}
+
+func (m *Master) listen() {
+	for {
+		var sig [1]byte
+		if _, err := io.ReadFull(m.conn, sig[:]); err != nil {
+			m.died.Store(true)
+			m.Signals <- syscall.SIGKILL
+			return
+		}
+		m.Signals <- syscall.Signal(sig[0])
+	}
+}
+
+// Died reports whether the front was killed.
+func (m *Master) Died() bool { return m.died.Load() }
+
+// tell says which process group is the command's, 0 when there is none any more.
+func (m *Master) tell(group int) {
+	_ = binary.Write(m.conn, binary.NativeEndian, int32(group)) // its death is heard of by listen
+}
+
+// stopped reports whether the front is seen to be stopped.
+func (m *Master) stopped() bool { return m.pid != 0 && !m.Died() && isStopped(m.pid) }
+
+// signal does to the job that the front is part of what the terminal would do. The
+// kernel discards a stop where there is no shell that could continue it.
+func (m *Master) signal(sig syscall.Signal) {
+	if m.group != 0 && !m.Died() {
+		_ = unix.Kill(-m.group, sig)
+	}
+}
