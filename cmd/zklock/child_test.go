@@ -7,7 +7,6 @@ import (
 	"os/exec"
 	"os/signal"
 	"syscall"
-	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -42,7 +41,7 @@ var children = map[string]func(){
 			return
 		}
 		fmt.Println("ready", child.Process.Pid)
-		time.Sleep(time.Minute)
+		untilEndOfInput()
 	},
 	// family has a child that announces, in the same process group, and ends by
 	// SIGUSR1. It is deaf to the other signals.

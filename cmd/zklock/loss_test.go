@@ -112,7 +112,7 @@ func TestAZombieKeepsNoLockAndNobodyFromEnding(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			at := newSite(t)
-			p := at.run("--", "sh", "-c", `(exec env `+childVariable+`=careless "$0" &); read x`, os.Args[0])
+			p := at.run("--", "sh", "-c", `exec 3<&0; (exec env `+childVariable+`=careless "$0" <&3 &); exec sleep 1000`, os.Args[0])
 			_, text, _ := strings.Cut(p.line(), " ")
 			zombie, err := strconv.Atoi(text)
 			require.NoError(t, err)
@@ -122,9 +122,11 @@ func TestAZombieKeepsNoLockAndNobodyFromEnding(t *testing.T) {
 				require.Equal(t, 76, p.exit())
 				return
 			}
-			p.say("end")
+			p.signal(syscall.SIGTERM)
 			at.awaitQueue(0)
 			require.Equal(t, byte('Z'), stateOf(zombie))
+			p.stdin.Close()
+			require.Equal(t, 128+15, p.exit())
 		})
 	}
 }

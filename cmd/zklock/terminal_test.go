@@ -2,6 +2,8 @@ package main_test
 
 import (
 	"path"
+	"regexp"
+	"strconv"
 	"syscall"
 	"testing"
 
@@ -82,8 +84,11 @@ func TestACommandThatIsStoppedAloneLeavesTheKeysToUs(t *testing.T) {
 	t.Parallel()
 	at := newSite(t)
 	c := newConsole(at)
-	c.enter(`zklock run $P -- sh -c 'kill -STOP $$; read x; echo "got:$x"'`)
-	at.awaitQueue(1)
+	c.enter(`zklock run $P -- sh -c 'echo "pid:"$$":"; kill -STOP $$; read x; echo "got:$x"'`)
+	c.expect(":\r\n")
+	pid, err := strconv.Atoi(regexp.MustCompile(`pid:(\d+):`).FindStringSubmatch(c.said.String())[1])
+	require.NoError(t, err)
+	eventually(t, "the command to stop", func() bool { return isStopped(pid) })
 	c.stopAndGoOn(1)
 	c.enter("a line")
 	c.expect("got:a line")
