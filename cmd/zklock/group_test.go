@@ -110,6 +110,18 @@ func TestTheKeeperOfTheLockCannotBeStopped(t *testing.T) {
 	require.Equal(t, 0, p.exit())
 }
 
+func TestTheKeeperIsNotFoundByTheNameOfZklock(t *testing.T) {
+	t.Parallel()
+	at := newSite(t)
+	p := at.run(as("announce")...)
+	p.line()
+	out, err := exec.Command("ps", "-o", "comm=,args=", "-p", strconv.Itoa(keeper(p))).Output()
+	require.NoError(t, err)
+	name, args, _ := strings.Cut(string(out), " ")
+	require.NotContains(t, name, "zklock", "killall -STOP zklock would stop both")
+	require.Contains(t, args, "zklock run")
+}
+
 func TestAKilledKeeperIsALostLock(t *testing.T) {
 	t.Parallel()
 	for name, flags := range map[string][]string{"term": {"--kill-after", "100ms"}, "kill": {"--on-lost", "kill"}} {

@@ -7,6 +7,7 @@ import "syscall"
 // Linux alone has these.
 func dieWithParent(*syscall.SysProcAttr, syscall.Signal) {}
 func adoptOrphans()                                      {}
+func hideFromKillall()                                   {}
 func children(int) (pids []int, known bool)              { return nil, false }
 func isStopped(int) bool                                 { return false }
 func isAlone(int) bool                                   { return false }

@@ -72,9 +72,22 @@ func (f *Front) Run() (code int, err error) {
 					f.end(command, changes, signals)
 					return 0, &KeeperError{status}
 				}
+				interrupted(status.ExitStatus())
 				return status.ExitStatus(), nil
 			}
 		}
+	}
+}
+
+// interrupted ends this process by the key that has ended the keeper, if it was one, as
+// a shell expects it that runs a script: it goes on with the next line otherwise.
+func interrupted(code int) {
+	tty := openTerminal(unix.Getpgrp())
+	defer tty.close()
+	if code == bySignal+int(syscall.SIGINT) && tty.ours() && !signal.Ignored(syscall.SIGINT) {
+		signal.Reset(syscall.SIGINT)
+		_ = unix.Kill(unix.Getpid(), unix.SIGINT)
+		time.Sleep(time.Second) // it has come long before
 	}
 }
 

@@ -42,6 +42,7 @@ func OpenMaster(descriptor int) (*Master, error) {
 	Catch(heedNone, passed)
 	Catch(heedNone, keyboard)
 	signal.Ignore(syscall.SIGTTOU) // to give the terminal, and to write to it, from the background
+	hideFromKillall()
 	go m.listen()
 	return m, nil
 }
