@@ -83,7 +83,7 @@ func TestNothingOfARunInsideARunOutlivesTheOuterLock(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			at := newSite(t)
-			inner := append([]string{"--", zklockBinary, "run", at.path + "-inner"}, as("announce")...)
+			inner := append([]string{"--", zklockBinary, "run", "--on-lost=ignore", at.path + "-inner"}, as("announce")...)
 			p := at.run(append(flags, inner...)...)
 			_, text, _ := strings.Cut(p.line(), " ")
 			command, err := strconv.Atoi(text)

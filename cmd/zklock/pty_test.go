@@ -83,17 +83,22 @@ func (c *console) keyUntil(key, text string) {
 }
 
 // stopAndGoOn stops the job in the foreground, a zklock run, and continues it, so
-// many times.
+// many times. It returns when the terminal is with those again who had it.
 func (c *console) stopAndGoOn(times int) {
 	c.t.Helper()
+	with := c.foreground()
 	for range times {
-		// The shell says that it continues a job before it does: a key that comes
-		// in between may find nobody.
-		c.keyUntil(ctrlZ, "Stopped")
-		c.expect(prompt)
-		c.enter("fg")
-		c.expect("zklock run")
+		c.stopAndContinue()
+		eventually(c.t, "the terminal to change hands", func() bool { return c.foreground() == with })
 	}
+}
+
+func (c *console) stopAndContinue() {
+	c.t.Helper()
+	c.keyUntil(ctrlZ, "Stopped")
+	c.expect(prompt)
+	c.enter("fg")
+	c.expect("zklock run")
 }
 
 // enter types a line.

@@ -39,11 +39,13 @@ func TestCtrlCEndsTheCommandAndTheScriptItIsIn(t *testing.T) {
 		c.key(ctrlC)
 		c.expect(prompt)
 	}
-	c.enter(`zklock run $P -- sleep 1000 & bash -c 'zklock run -v $P -- true; echo "af""ter"'; kill %1`)
+	c.enter(`zklock run $P -- sleep 1000 & bash -c 'zklock run -v $P -- true; echo "af""ter"'`)
 	c.expect("waiting for the lock")
 	c.key(ctrlC)
 	c.expect("interrupted by SIGINT")
 	c.expect(prompt)
+	c.enter("kill %1; wait; echo over")
+	c.expect("\nover")
 	require.NotContains(t, c.said.String(), "after\r\n")
 }
 
@@ -98,7 +100,7 @@ func TestACommandThatIsStoppedAloneLeavesTheKeysToUs(t *testing.T) {
 	pid, err := strconv.Atoi(regexp.MustCompile(`pid:(\d+):`).FindStringSubmatch(c.said.String())[1])
 	require.NoError(t, err)
 	eventually(t, "the command to stop", func() bool { return isStopped(pid) })
-	c.stopAndGoOn(1)
+	c.stopAndContinue()
 	c.enter("a line")
 	c.expect("got:a line")
 }

@@ -1,15 +1,17 @@
 package cli
 
 const runLong = `Run takes the lock on PATH, waiting for its turn, runs the command, and gives the lock
-back when the command's whole process group is gone. The command is executed as it is,
-by no shell, with our standard input, output and error, in a process group of its own,
-which has the terminal if we have it. Signals are passed on to the group.
+back when nothing of the command is left. The command is executed as it is, by no shell,
+with our standard input, output and error, in a process group of its own, which has the
+terminal if we are alone in the foreground. Signals are passed on to it. While we are
+stopped the command is too, and the lock is kept.
 
 The command finds in its environment ZKLOCK_PATH, ZKLOCK_NODE (the lock's node),
 ZKLOCK_TOKEN (the fencing token: a number that grows with each holder) and
 ZKLOCK_SESSION.
 
-If the lock is lost, the group is sent SIGTERM, and SIGKILL after --kill-after.
+If the lock is lost, the command is sent SIGTERM, and all that is left of it SIGKILL
+after --kill-after.
 
 The exit code is the command's, or 128 plus the number of the signal that ended it, or
 one of these:

@@ -38,7 +38,7 @@ var ErrLost = errors.New("the command was not started")
 
 // survey is how often is looked at what nobody reports: that the front has stopped,
 // or that a process has ended whose parent has left the group.
-const survey = 200 * time.Millisecond
+const survey = 100 * time.Millisecond
 
 // Result is how a command has ended.
 type Result struct {

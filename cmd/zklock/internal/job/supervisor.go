@@ -150,8 +150,12 @@ func (s *supervisor) halt() {
 	s.tty.takeFrom(s.group.id)
 }
 
-// resume lets the group go on, unless it has lost the right to.
+// resume lets the group go on, unless it has lost the right to, or the front has been
+// stopped again.
 func (s *supervisor) resume() {
+	if s.master.stopped() {
+		return
+	}
 	s.halted = false
 	if !s.command.Valid() {
 		s.end()
