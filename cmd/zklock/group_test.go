@@ -110,6 +110,20 @@ func TestTheKeeperOfTheLockCannotBeStopped(t *testing.T) {
 	require.Equal(t, 0, p.exit())
 }
 
+func TestASignalToAllOfUsIsPassedOnOnce(t *testing.T) {
+	t.Parallel()
+	at := newSite(t)
+	p := startSession(t, at.command(at.runArgs(as("announce")...)...)) // as a service manager starts it
+	p.line()
+	require.NoError(t, syscall.Kill(keeper(p), syscall.SIGTERM))
+	p.signal(syscall.SIGTERM)
+	require.Equal(t, "SIGTERM", p.line())
+	p.say("on")
+	require.Equal(t, "got on", p.line())
+	p.stdin.Close()
+	require.Equal(t, 0, p.exit())
+}
+
 func TestTheKeeperIsNotFoundByTheNameOfZklock(t *testing.T) {
 	t.Parallel()
 	at := newSite(t)

@@ -105,6 +105,21 @@ func TestACommandThatIsStoppedAloneLeavesTheKeysToUs(t *testing.T) {
 	c.expect("got:a line")
 }
 
+func TestCtrlZStopsNobodyWhereThereIsNoShell(t *testing.T) {
+	t.Parallel()
+	at := newSite(t)
+	c := newConsole(at)
+	for _, run := range []string{"exec zklock run", "true; zklock run"} {
+		c.enter(`script -qec '` + run + ` $P -- sh -c "echo i\"\"n; read x; echo got:\$x"; true' /dev/null`)
+		c.expect("in\r\n")
+		c.key(ctrlZ)
+		c.expect("^Z")
+		c.enter("a line")
+		c.expect("got:a line")
+		c.expect(prompt)
+	}
+}
+
 func TestTheTerminalIsLeftToTheRestOfAPipeline(t *testing.T) {
 	t.Parallel()
 	at := newSite(t)
