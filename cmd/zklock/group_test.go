@@ -103,7 +103,7 @@ func TestTheKeeperOfTheLockCannotBeStopped(t *testing.T) {
 	p := at.run(append([]string{"--session-timeout", "4s"}, as("announce")...)...)
 	p.line()
 	require.NoError(t, syscall.Kill(keeper(p), syscall.SIGSTOP))
-	require.Equal(t, 75, at.run("-w", "3s", "--", "true").exit())
+	require.Equal(t, 75, at.run("-w", "6s", "--", "true").exit())
 	p.signal(syscall.SIGUSR1)
 	require.Equal(t, "SIGUSR1", p.line())
 	p.stdin.Close()

@@ -76,13 +76,13 @@ func TestWhateverStopsUsStopsTheCommandAndKeepsTheLock(t *testing.T) {
 		t.Run(unix.SignalName(sig), func(t *testing.T) {
 			t.Parallel()
 			at := newSite(t)
-			p := at.run(append([]string{"--session-timeout", "1s"}, as("family")...)...)
+			p := at.run(append([]string{"--session-timeout", "4s"}, as("family")...)...)
 			command, child := p.family()
-			for range 2 {
+			for _, wait := range []string{"6s", "0"} {
 				p.signal(sig)
 				p.awaitStop()
 				eventually(t, "the command to stop", func() bool { return isStopped(command) && isStopped(child) })
-				require.Equal(t, 75, at.run("-w", "3s", "--", "true").exit(), "the session does not expire")
+				require.Equal(t, 75, at.run("-w", wait, "--", "true").exit(), "the session does not expire")
 				p.signal(syscall.SIGCONT)
 				eventually(t, "the command to go on", func() bool { return !isStopped(command) && !isStopped(child) })
 			}
@@ -100,13 +100,13 @@ func TestACommandThatIsStoppedAloneKeepsTheLockAndStopsNobody(t *testing.T) {
 		t.Run(unix.SignalName(sig), func(t *testing.T) {
 			t.Parallel()
 			at := newSite(t)
-			p := at.run("--session-timeout", "1s", "--", "sh", "-c", `echo $$; read x; echo "got $x"; exit 3`)
+			p := at.run("--session-timeout", "4s", "--", "sh", "-c", `echo $$; read x; echo "got $x"; exit 3`)
 			child, err := strconv.Atoi(p.line())
 			require.NoError(t, err)
-			for range 2 { // as cpulimit does
+			for _, wait := range []string{"6s", "0"} { // again and again, as cpulimit does
 				require.NoError(t, syscall.Kill(child, sig))
 				eventually(t, "the command to stop", func() bool { return isStopped(child) })
-				require.Equal(t, 75, at.run("-w", "3s", "--", "true").exit(), "the session does not expire")
+				require.Equal(t, 75, at.run("-w", wait, "--", "true").exit(), "the session does not expire")
 				require.False(t, isStopped(p.cmd.Process.Pid), "nobody would continue us")
 				require.NoError(t, syscall.Kill(child, syscall.SIGCONT))
 				eventually(t, "the command to go on", func() bool { return !isStopped(child) })
