@@ -52,20 +52,24 @@ func start(c Command, tty *terminal) (*group, error) {
 // signal sends sig to every process of the group, and to those of its session that
 // have lost whoever looked after them.
 func (g *group) signal(sig syscall.Signal) {
-	_ = unix.Kill(-g.id, sig) // there may be nobody left, or nobody that is ours to signal
 	own, _ := unix.Getsid(0)
-	for _, pid := range g.strays() {
-		if session, err := unix.Getsid(pid); err == nil && session == own {
-			_ = unix.Kill(pid, sig)
-		}
-	}
+	g.send(sig, func(stray int) bool {
+		session, err := unix.Getsid(stray)
+		return err == nil && session == own
+	})
 }
 
 // signalAll is signal for those as well that have a session of their own.
-func (g *group) signalAll(sig syscall.Signal) {
-	_ = unix.Kill(-g.id, sig)
-	for _, pid := range g.strays() {
-		_ = unix.Kill(pid, sig)
+func (g *group) signalAll(sig syscall.Signal) { g.send(sig, func(int) bool { return true }) }
+
+// send looks for strays first: those that the signal makes do not get it too.
+func (g *group) send(sig syscall.Signal, to func(stray int) bool) {
+	strays := g.strays()
+	_ = unix.Kill(-g.id, sig) // there may be nobody left, or nobody that is ours to signal
+	for _, pid := range strays {
+		if to(pid) {
+			_ = unix.Kill(pid, sig)
+		}
 	}
 }
 
