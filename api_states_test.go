@@ -9,6 +9,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/go-zookeeper/zk"
 	"github.com/stretchr/testify/require"
 
 	"github.com/zklock/zklock"
@@ -89,9 +90,10 @@ func must[T any](v T, err error) T {
 	return v
 }
 
-func (sc *scene) actor(place string) *actor {
-	s := must(zklock.Connect(sc.ctx, []string{sc.server.PipeAddr()}, statesTime,
-		zklock.WithDialer(sc.server.Client(place).Dial)))
+func (sc *scene) actor(place string) *actor { return sc.actorVia(sc.server.Client(place).Dial) }
+
+func (sc *scene) actorVia(dial zk.Dialer) *actor {
+	s := must(zklock.Connect(sc.ctx, []string{sc.server.PipeAddr()}, statesTime, zklock.WithDialer(dial)))
 	sc.atEnd = append(sc.atEnd, func() { s.Close() })
 	a := &actor{
 		Session: s,

@@ -3,6 +3,7 @@ package zklock
 import (
 	"context"
 	"math"
+	"slices"
 	"sync"
 	"sync/atomic"
 
@@ -23,8 +24,11 @@ type Hold struct {
 	ctxOnce sync.Once
 
 	mu    sync.Mutex
-	atEnd []func(cause error)
+	atEnd []*callback
 }
+
+// callback is what is to be called when a hold ends.
+type callback struct{ f func(cause error) }
 
 // What a Hold's state may be. It changes once, from held to one of the others.
 const (
@@ -204,23 +208,30 @@ func (h *Hold) end(state int32) bool {
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	for _, f := range h.atEnd {
-		f(h.Err())
+	for _, c := range h.atEnd {
+		c.f(h.Err())
 	}
 	h.atEnd = nil
 	return true
 }
 
-// whenEnded calls f with the cause when the hold ends, or at once if it has. f is
-// called under locks of the session, so that nothing comes between the end and f.
-func (h *Hold) whenEnded(f func(cause error)) {
+// whenEnded calls f with the cause when the hold ends, or at once if it has, unless
+// stop is called before. f is called under locks of the session, so that nothing
+// comes between the end and f.
+func (h *Hold) whenEnded(f func(cause error)) (stop func()) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if err := h.Err(); err != nil {
 		f(err)
-		return
+		return func() {}
 	}
-	h.atEnd = append(h.atEnd, f)
+	c := &callback{f}
+	h.atEnd = append(h.atEnd, c)
+	return func() {
+		h.mu.Lock()
+		defer h.mu.Unlock()
+		h.atEnd = slices.DeleteFunc(h.atEnd, func(other *callback) bool { return other == c })
+	}
 }
 
 // under returns a child of parent that carries the hold and ends with it.

@@ -87,16 +87,16 @@ func (l *Locker) Unlock() {
 		l.depth--
 		return
 	}
-	l.unlockSlow(l.tenancy.end)
+	l.unlockSlow(context.Background(), l.tenancy.end)
 }
 
-func (l *Locker) unlockSlow(endTenancy func()) {
+func (l *Locker) unlockSlow(ctx context.Context, endTenancy func()) {
 	h, outermost := l.yield()
 	switch {
 	case h == nil:
 		panic(wrap("unlock", l.Path(), l.misuse()))
 	case outermost:
-		h.sendRelease(context.Background(), endTenancy)
+		h.sendRelease(ctx, endTenancy)
 	}
 }
 

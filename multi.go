@@ -16,8 +16,9 @@ type MultiLocker struct {
 	lockers []*Locker // in the order of their paths
 
 	mu   sync.Mutex
-	of   []*Hold // that lost stands for
-	lost *signal // given when any of them is lost
+	of   []*Hold  // that lost stands for
+	lost *signal  // given when any of them is lost
+	stop []func() // takes the callbacks back that give it
 }
 
 var _ sync.Locker = (*MultiLocker)(nil)
@@ -55,7 +56,7 @@ func (m *MultiLocker) LockContext(ctx context.Context) error {
 }
 
 func (m *MultiLocker) lock(ctx context.Context) error {
-	return m.all(func(l *Locker) error { return l.LockContext(ctx) })
+	return m.all(ctx, (*Locker).LockContext)
 }
 
 // TryLock takes all the locks if all are free, within the time that
@@ -67,14 +68,16 @@ func (m *MultiLocker) TryLock() bool {
 			deadline = other
 		}
 	}
-	return m.all(func(l *Locker) error { return l.tryLock(deadline) }) == nil
+	ctx, cancel := context.WithDeadline(context.Background(), deadline)
+	defer cancel()
+	return m.all(ctx, func(l *Locker, _ context.Context) error { return l.tryLock(deadline) }) == nil
 }
 
 // TryLockFor takes all the locks within d, as [Locker.TryLockFor] does each.
 func (m *MultiLocker) TryLockFor(ctx context.Context, d time.Duration) (bool, error) {
 	by := func(take func(*Locker, context.Context) error) func(context.Context) error {
 		return func(ctx context.Context) error {
-			return m.all(func(l *Locker) error { return wrap("try", l.Path(), take(l, ctx)) })
+			return m.all(ctx, func(l *Locker, ctx context.Context) error { return wrap("try", l.Path(), take(l, ctx)) })
 		}
 	}
 	ok, err := tryFor(ctx, d, by((*Locker).tryOnce), by((*Locker).lock))
@@ -84,17 +87,17 @@ func (m *MultiLocker) TryLockFor(ctx context.Context, d time.Duration) (bool, er
 // all calls take for one lock after the other until it holds all of them, and
 // starts over if one was lost while the others were waited for. What was held
 // before this call stays lost, as in a Locker.
-func (m *MultiLocker) all(take func(*Locker) error) error {
+func (m *MultiLocker) all(ctx context.Context, take func(*Locker, context.Context) error) error {
 	if len(m.lockers) == 0 {
 		panic("zklock: a MultiLocker is made by NewMulti")
 	}
 	for {
-		err := m.each(take)
+		err := m.each(ctx, take)
 		if err != nil || m.err() == nil {
 			return err
 		}
 		nested := m.HoldCount() > 1
-		backwards(m.lockers, (*Locker).Unlock)
+		m.unlock(ctx, m.lockers)
 		if nested {
 			return ErrLost
 		}
@@ -103,20 +106,26 @@ func (m *MultiLocker) all(take func(*Locker) error) error {
 
 // each calls take for one lock after the other, and unlocks those taken if one
 // fails, or panics.
-func (m *MultiLocker) each(take func(*Locker) error) error {
+func (m *MultiLocker) each(ctx context.Context, take func(*Locker, context.Context) error) error {
 	taken := 0
 	defer func() {
 		if taken < len(m.lockers) {
-			backwards(m.lockers[:taken], (*Locker).Unlock)
+			m.unlock(ctx, m.lockers[:taken])
 		}
 	}()
 	for _, l := range m.lockers {
-		if err := take(l); err != nil {
+		if err := take(l, ctx); err != nil {
 			return err
 		}
 		taken++
 	}
 	return nil
+}
+
+// unlock gives back what was taken, and waits no longer than ctx for the deletes to
+// be sent.
+func (m *MultiLocker) unlock(ctx context.Context, taken []*Locker) {
+	backwards(taken, func(l *Locker) { l.unlockSlow(ctx, l.tenancy.end) })
 }
 
 // backwards calls unlock for one lock after the other, the last one first, and for
@@ -134,7 +143,7 @@ func (m *MultiLocker) Unlock() {
 	if err := m.owned(); err != nil {
 		panic(wrap("unlock", m.paths(), err))
 	}
-	backwards(m.lockers, (*Locker).Unlock)
+	m.unlock(context.Background(), m.lockers)
 }
 
 // UnlockContext is Unlock with confirmation and errors, as
@@ -195,17 +204,26 @@ func (m *MultiLocker) Lost() <-chan struct{} {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if !slices.Equal(m.of, holds) {
-		lost := new(signal)
-		for _, h := range holds {
-			h.whenEnded(func(cause error) {
-				if errors.Is(cause, ErrLost) {
-					lost.give()
-				}
-			})
-		}
-		m.of, m.lost = holds, lost
+		m.lostWith(holds)
 	}
 	return m.lost.done()
+}
+
+// lostWith makes lost stand for holds. What it left at those before, some of which
+// may be held for long, it takes back. m.mu is held.
+func (m *MultiLocker) lostWith(holds []*Hold) {
+	for _, stop := range m.stop {
+		stop()
+	}
+	lost := new(signal)
+	m.of, m.lost, m.stop = holds, lost, nil
+	for _, h := range holds {
+		m.stop = append(m.stop, h.whenEnded(func(cause error) {
+			if errors.Is(cause, ErrLost) {
+				lost.give()
+			}
+		}))
+	}
 }
 
 func (m *MultiLocker) paths() string {

@@ -91,7 +91,7 @@ func (l *RWLocker) TryLockFor(ctx context.Context, d time.Duration) (bool, error
 // Unlock gives back what one Lock took, as [Locker.Unlock] does. A read lock that
 // the goroutine took meanwhile stays.
 func (l *RWLocker) Unlock() {
-	l.write.unlockSlow(l.endTenancy)
+	l.write.unlockSlow(context.Background(), l.endTenancy)
 }
 
 // UnlockContext is Unlock with confirmation and errors, as

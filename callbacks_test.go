@@ -1,0 +1,44 @@
+package zklock
+
+import (
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/zklock/zklock/zktest"
+)
+
+// One of the locks is held all along, the other comes and goes.
+func TestAskingAMultiLockerForItsLossLeavesNothingAtALongHold(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		server := zktest.NewServer(t)
+		s, err := Connect(t.Context(), []string{server.PipeAddr()}, 10*time.Second, WithDialer(server.Dial))
+		require.NoError(t, err)
+		defer s.Close()
+		var parts []*Locker
+		for _, path := range []string{"/a", "/b"} {
+			l, err := New(s, path)
+			require.NoError(t, err)
+			parts = append(parts, l)
+		}
+		m := NewMulti(parts...)
+		parts[0].Lock()
+		defer parts[0].Unlock()
+		for range 100 {
+			m.Lock()
+			require.False(t, isClosed(m.Lost()))
+			m.Unlock()
+		}
+		require.LessOrEqual(t, len(parts[0].Held().atEnd), 1)
+
+		m.Lock()
+		lost := m.Lost()
+		time.Sleep(time.Second) // until the nodes are watched
+		require.NoError(t, s.conn.Delete(parts[0].Held().Node(), -1))
+		synctest.Wait()
+		require.True(t, isClosed(lost), "the newest one stands")
+		m.Unlock()
+	})
+}
