@@ -33,12 +33,29 @@ type dialer struct {
 	mu     sync.Mutex
 	latest *link
 
-	stopped  chan struct{} // closed when the dial loop has met the end of the session
+	stopped  chan struct{} // closed when the client has been given a farewell
 	stopOnce sync.Once
 }
 
-// connect is what go-zookeeper calls for each connection.
+// connect is what go-zookeeper calls for each connection, until the session is
+// closed: then it gets a farewell.
 func (d *dialer) connect(network, address string, timeout time.Duration) (net.Conn, error) {
+	l, err := d.link(network, address, timeout)
+	switch {
+	case d.session.ctx.Err() != nil:
+		if l != nil {
+			l.Close()
+		}
+		d.stopOnce.Do(func() { close(d.stopped) })
+		return newFarewell(), nil
+	case err != nil:
+		return nil, err
+	}
+	return l, nil
+}
+
+// link connects to a server.
+func (d *dialer) link(network, address string, timeout time.Duration) (*link, error) {
 	if err := d.pause(); err != nil {
 		return nil, err
 	}
@@ -60,9 +77,6 @@ func (d *dialer) connect(network, address string, timeout time.Duration) (net.Co
 	d.mu.Unlock()
 	if previous != nil {
 		previous.Close() // go-zookeeper leaves it open when the session had expired
-	}
-	if d.session.ctx.Err() != nil {
-		l.Close()
 	}
 	return l, nil
 }
@@ -175,36 +189,33 @@ func (h *hosts) Next() (server string, retryStart bool) {
 	return server, false
 }
 
-// closableHosts makes go-zookeeper's dial loop, which looks at Close only when a
-// round of the servers is over, see it at once. The provider is the user's: its
-// functions are called apart.
-type closableHosts struct {
-	zk.HostProvider
-	session *Session
-}
+// steadyHosts keeps go-zookeeper's dial loop from sleeping between the rounds of the
+// servers, where nothing wakes it: it pauses in the dialer. The provider is the
+// user's: its functions are called apart.
+type steadyHosts struct{ zk.HostProvider }
 
-func (h closableHosts) Len() (n int) {
+func (h steadyHosts) Len() (n int) {
 	client.Apart(func() { n = h.HostProvider.Len() })
 	return n
 }
 
-func (h closableHosts) Connected() { client.Apart(h.HostProvider.Connected) }
+func (h steadyHosts) Connected() { client.Apart(h.HostProvider.Connected) }
 
-func (h closableHosts) Next() (server string, retryStart bool) {
-	client.Apart(func() { server, retryStart = h.HostProvider.Next() })
-	if h.session.ctx.Err() == nil {
-		return server, retryStart
-	}
-	h.session.dialer.stopOnce.Do(func() { close(h.session.dialer.stopped) })
-	return server, true
+func (h steadyHosts) Next() (server string, retryStart bool) {
+	client.Apart(func() { server, _ = h.HostProvider.Next() })
+	return server, false
 }
 
-// stop brings go-zookeeper's dial loop to where it takes notice of Close, and of
-// the request that Close sends: it would wait a second for an answer otherwise.
+// dialLimit is what go-zookeeper gives a dial at most.
+const dialLimit = time.Second
+
+// stop brings go-zookeeper's dial loop to where it is given a farewell, which
+// answers whatever the client asks from then on. It waits for a dialer of the
+// user's own that is under way.
 func (d *dialer) stop() {
 	d.cut()
 	select {
 	case <-d.stopped:
-	case <-time.After(minDialTime): // it sleeps already, at a host provider's word
+	case <-time.After(dialLimit + minDialTime):
 	}
 }

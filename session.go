@@ -105,10 +105,11 @@ func Connect(ctx context.Context, servers []string, timeout time.Duration, opts 
 	}
 	s.conn, s.events = conn, events
 	if err := s.establish(ctx, options.credentials); err != nil {
+		patience := requestPatience
 		if ctx.Err() != nil {
-			s.dialer.cut() // Close would ask the server, which may not answer
+			patience = 0 // the server may not answer
 		}
-		s.Close()
+		s.close(patience)
 		return fail(err)
 	}
 	return s, nil
@@ -148,7 +149,7 @@ func newSession(timeout time.Duration, clock *clock.Clock, options sessionOption
 	}
 	s.ctx, s.cancel = context.WithCancelCause(context.Background())
 	s.timeout.Store(int64(timeout))
-	s.dialer = &dialer{session: s, dial: options.dialer, tls: options.tls, hosts: closableHosts{options.hosts, s}, stopped: make(chan struct{})}
+	s.dialer = &dialer{session: s, dial: options.dialer, tls: options.tls, hosts: steadyHosts{options.hosts}, stopped: make(chan struct{})}
 	return s
 }
 
@@ -216,12 +217,16 @@ func (s *Session) Done() <-chan struct{} { return s.ctx.Done() }
 // here all the same, but the session's nodes may stay until its timeout. Or it
 // says that the client did not end, as can happen while the caller's own requests
 // over [Session.Conn] are under way: then goroutines of it may be left too.
-func (s *Session) Close() error {
-	s.closeOnce.Do(s.shutDown)
+func (s *Session) Close() error { return s.close(requestPatience) }
+
+// close is Close that gives the server so long to answer the requests under way,
+// ahead of the farewell; without patience it says none.
+func (s *Session) close(patience time.Duration) error {
+	s.closeOnce.Do(func() { s.shutDown(patience) })
 	return s.closeErr
 }
 
-func (s *Session) shutDown() {
+func (s *Session) shutDown(patience time.Duration) {
 	s.mu.Lock()
 	s.closed = true
 	var released []*Hold
@@ -241,7 +246,7 @@ func (s *Session) shutDown() {
 	// However the trace ends, be it by a panic, the session is to be closed.
 	defer func() {
 		if s.conn != nil {
-			s.closeErr = wrap("close", fmt.Sprintf("session %#x", id), s.hangUp(l, id))
+			s.closeErr = wrap("close", fmt.Sprintf("session %#x", id), s.hangUp(l, id, patience))
 		}
 		s.work.Wait()
 		s.log.close()
@@ -260,7 +265,7 @@ const (
 
 // hangUp ends the client and returns an error if no server has confirmed the end
 // of session id, which connection l carried.
-func (s *Session) hangUp(l *link, id int64) error {
+func (s *Session) hangUp(l *link, id int64, patience time.Duration) error {
 	// A request that is queued while the client closes may be answered twice,
 	// which wedges the client: ours end before.
 	answered := make(chan struct{})
@@ -268,12 +273,15 @@ func (s *Session) hangUp(l *link, id int64) error {
 		s.work.Wait()
 		close(answered)
 	}()
-	select {
-	case <-answered:
-	case <-time.After(requestPatience):
-		l = nil
+	connected := l != nil && patience > 0
+	if connected {
+		select {
+		case <-answered:
+		case <-time.After(patience):
+			connected = false
+		}
 	}
-	if l == nil {
+	if !connected {
 		s.dialer.stop()
 	}
 	<-answered
