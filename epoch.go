@@ -138,6 +138,7 @@ func (s *Session) disconnected(l *link, cause error) {
 	}
 	s.link = nil
 	s.failure = cause
+	s.doubtContainers(l, cause)
 	for _, w := range s.watches {
 		w.fire(false)
 	}

@@ -49,9 +49,9 @@ type link struct {
 
 // inFlight is a request that was sent and not answered yet.
 type inFlight struct {
-	sent   clock.Instant
-	tap    *tap // nil: nobody follows it
-	writes bool
+	op   int32
+	sent clock.Instant
+	tap  *tap // nil: nobody follows it
 }
 
 // newLink takes over conn, whose handshake has to be done within timeout.
@@ -112,7 +112,7 @@ func (l *link) onFrame(head []byte) {
 	if known && code == 0 && !l.serving.Swap(true) {
 		l.session.dialer.served()
 	}
-	if r.writes && code == 0 {
+	if known && code == 0 && slices.Contains(writes, r.op) {
 		l.caughtUp.Store(true)
 	}
 	if r.tap != nil {
@@ -179,7 +179,19 @@ func (l *link) follow(xid, op int32, t *tap) {
 		l.pings = append(l.pings, l.session.clock.Now())
 		return
 	}
-	l.pending[xid] = inFlight{l.session.clock.Now(), t, slices.Contains(writes, op)}
+	l.pending[xid] = inFlight{op, l.session.clock.Now(), t}
+}
+
+// owes reports whether a request of that operation has not been answered.
+func (l *link) owes(op int32) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, r := range l.pending {
+		if r.op == op {
+			return true
+		}
+	}
+	return false
 }
 
 // answered notes that a request was answered, if it is one that was noted.

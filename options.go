@@ -27,6 +27,8 @@ type sessionOptions struct {
 	dialer      zk.Dialer
 	logger      *slog.Logger
 	hosts       zk.HostProvider
+
+	persistentParents bool
 }
 
 func (o *sessionOptions) check() error {
@@ -87,6 +89,17 @@ func WithLogger(logger *slog.Logger) SessionOption {
 // own, where a panic ends the process, and runtime.Goexit is a return of zero values.
 func WithHostProvider(provider zk.HostProvider) SessionOption {
 	return func(o *sessionOptions) { o.hosts = provider }
+}
+
+// WithPersistentParents makes the missing parents of locks, and of members, as
+// persistent nodes, which stay for ever, instead of containers, which the servers
+// remove when they have been left empty. It is for servers that do not know
+// containers: ZooKeeper before 3.5, and others that hang up on a request which they
+// do not know. Without it a session finds that out by itself, at the first path that
+// is missing, and goes on with persistent nodes; but it loses its connection on the
+// way, twice at most, so that whatever it holds is suspended for that moment.
+func WithPersistentParents() SessionOption {
+	return func(o *sessionOptions) { o.persistentParents = true }
 }
 
 // Option changes how a lock works. All who use the same path may use different

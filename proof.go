@@ -54,7 +54,9 @@ func (s *Session) proven(p proof) {
 		s.epoch.extend(leaseEnd(p.begun, p.touched, s.shortest), now)
 	}
 	s.epoch.proved = now
-	if s.epoch.suspended {
+	// Who asks for a container again may lose this connection too: that is one
+	// suspension.
+	if s.epoch.suspended && s.containers != containersDoubted {
 		s.epoch.suspended = false
 		s.tellHolders((*history).resumed)
 	}

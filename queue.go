@@ -7,8 +7,6 @@ import (
 	"math/rand/v2"
 
 	"github.com/go-zookeeper/zk"
-
-	"github.com/zklock/zklock/internal/client"
 )
 
 // queue is the recipe: contenders line up as ephemeral sequential nodes below
@@ -217,11 +215,5 @@ func describe(dir string, err error) error {
 	case errors.Is(err, zk.ErrInvalidACL):
 		return fmt.Errorf("the server refuses the lock's ACL (scheme %q needs credentials on the session): %w", "auth", err)
 	}
-	return err
-}
-
-// makeParents creates path and what is missing above it.
-func (s *Session) makeParents(ctx context.Context, path string, acl []zk.ACL) error {
-	_, err := send(s, func() (struct{}, error) { return struct{}{}, client.MakeParents(s.conn, path, acl) }).wait(ctx)
 	return err
 }

@@ -55,6 +55,9 @@ type Session struct {
 	unclean  int        // cleanUps under way
 	failure  error      // of the last attempt to connect
 
+	containers containers
+	asking     chan struct{} // has a value while the first container is asked for
+
 	// The lease and what stands under it; see stake.
 	staked   map[string]*contender
 	beginner chan struct{} // has a value while a contender begins the lease
@@ -146,9 +149,13 @@ func newSession(timeout time.Duration, clock *clock.Clock, options sessionOption
 		watches:  make(map[watchKey]*watch),
 		staked:   make(map[string]*contender),
 		beginner: make(chan struct{}, 1),
+		asking:   make(chan struct{}, 1),
 	}
 	s.ctx, s.cancel = context.WithCancelCause(context.Background())
 	s.timeout.Store(int64(timeout))
+	if options.persistentParents {
+		s.containers = containersRefused
+	}
 	s.dialer = &dialer{session: s, dial: options.dialer, tls: options.tls, hosts: steadyHosts{options.hosts}, stopped: make(chan struct{})}
 	return s
 }

@@ -119,13 +119,14 @@ func overtaken(err error) bool {
 
 // create creates the node, and the parents if they are missing.
 func (m *Member) create(content []byte) error {
-	return order(m.session, func(conn *zk.Conn) error {
+	err := order(m.session, func(conn *zk.Conn) error {
 		_, err := conn.Create(m.node, content, zk.FlagEphemeral, m.options.acl)
-		if errors.Is(err, zk.ErrNoNode) {
-			return client.MakeParents(conn, m.path, m.options.acl)
-		}
 		return err
 	})
+	if errors.Is(err, zk.ErrNoNode) {
+		return client.MakeSessionParents(m.session, m.path, m.options.acl)
+	}
+	return err
 }
 
 // withdraw deletes the node, for as long as it takes. That there is none is final: a

@@ -15,6 +15,8 @@ type settings struct {
 	syncLimit              int // in ticks
 	electionTime           time.Duration
 	containerInterval      time.Duration
+	noContainers           bool // createContainer is not known
+	noContainersSaid       bool // and answered, before the connection goes
 	ttlNodes               bool
 	maxFrame               int
 }
@@ -69,6 +71,12 @@ func WithElectionTime(d time.Duration) Option { return func(s *settings) { s.ele
 // WithContainerInterval sets how often empty containers and outlived nodes are looked for, by default a minute.
 func WithContainerInterval(d time.Duration) Option {
 	return func(s *settings) { s.containerInterval = d }
+}
+
+// WithoutContainers makes a server that does not know createContainer: it hangs up on it, as some servers do on every
+// operation that they do not know. If answered, it says Unimplemented first, as ZooKeeper 3.4 does.
+func WithoutContainers(answered bool) Option {
+	return func(s *settings) { s.noContainers, s.noContainersSaid = true, answered }
 }
 
 // WithTTLNodes allows nodes with a TTL, which ZooKeeper refuses with Unimplemented unless it is told to allow them

@@ -32,6 +32,10 @@ func (c *conn) request(frame []byte) {
 		c.authenticate(q, d)
 		return
 	}
+	if op == OpCreateContainer && c.srv.e.noContainers {
+		c.refuseContainer(q)
+		return
+	}
 	if !c.srv.touch(c) {
 		return // MissingSessionException: the request is dropped, the closing of the session is on its way
 	}
@@ -44,6 +48,15 @@ func (c *conn) request(frame []byte) {
 	default:
 		c.drain()
 	}
+}
+
+// refuseContainer hangs up on an operation that the server does not know. What goes ahead of it on the connection
+// remains without an answer.
+func (c *conn) refuseContainer(q *request) {
+	if c.srv.e.noContainersSaid {
+		c.deliver(q, newReply(q.xid, c.srv.zxid, unimplemented).frame())
+	}
+	c.shut()
 }
 
 // touch counts a request as a sign of life: with the leader at once, with a follower when the leader next asks.

@@ -28,9 +28,23 @@ func Refused(err error) bool {
 	if slices.ContainsFunc(refusals, func(refusal error) bool { return errors.Is(err, refusal) }) {
 		return true
 	}
+	code, ok := unnamedCode(err)
+	return ok && code != "-4" && code != "-7" && code != "-127" // connection loss, operation timeout, throttled
+}
+
+// Unimplemented reports whether the server said that it does not know the operation.
+func Unimplemented(err error) bool {
+	code, ok := unnamedCode(err)
+	return ok && code == "-6"
+}
+
+// unnamedCode returns the code in an error that go-zookeeper has no name for.
+func unnamedCode(err error) (code string, ok bool) {
+	if err == nil {
+		return "", false
+	}
 	for inner := errors.Unwrap(err); inner != nil; inner = errors.Unwrap(err) {
 		err = inner
 	}
-	code, ok := strings.CutPrefix(err.Error(), unnamed)
-	return ok && code != "-4" && code != "-7" && code != "-127" // connection loss, operation timeout, throttled
+	return strings.CutPrefix(err.Error(), unnamed)
 }

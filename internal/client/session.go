@@ -1,11 +1,17 @@
 package client
 
+import "github.com/go-zookeeper/zk"
+
 // What package zklock does for membership with a *zklock.Session, beside what that
 // exports. It sets these, since it cannot be imported here.
 var (
 	// Begin makes the session's Close wait until done is called. Once the session is
 	// closed ok is false, and the connection must not be used.
 	Begin func(session any) (done func(), ok bool)
+
+	// MakeSessionParents creates dir and what is missing above it: the session knows
+	// whether its servers have containers.
+	MakeSessionParents func(session any, dir string, acl []zk.ACL) error
 
 	// Watches returns the number of the session's connection, and that of the oldest
 	// one whose watches stand: what was watched over an earlier one may have changed

@@ -1,0 +1,191 @@
+package zklock_test
+
+import (
+	"context"
+	"log/slog"
+	"net"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/go-zookeeper/zk"
+	"github.com/stretchr/testify/require"
+
+	"github.com/zklock/zklock"
+	"github.com/zklock/zklock/membership"
+	"github.com/zklock/zklock/zktest"
+)
+
+// containerless is a session with a server that does not know containers, in which
+// a lock is held whatever else goes on.
+type containerless struct {
+	*bubble
+	*zklock.Session
+	log                       lockedBuffer
+	dials, suspended, resumed atomic.Int32
+}
+
+// answers are the ways in which such a server refuses a container.
+var answers = map[string]bool{"without a word": false, "with an answer": true}
+
+func withoutContainers(t *testing.T, answered bool, f func(t *testing.T, w *containerless), opts ...zklock.SessionOption) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		server := zktest.NewServer(t, zktest.WithoutContainers(answered), zktest.WithContainerInterval(time.Second))
+		w := &containerless{bubble: &bubble{t, server, "/held"}}
+		s, err := zklock.Connect(t.Context(), []string{server.PipeAddr()}, 10*time.Second, append(opts,
+			zklock.WithLogger(slog.New(slog.NewTextHandler(&w.log, nil))),
+			zklock.WithDialer(func(network, address string, timeout time.Duration) (net.Conn, error) {
+				w.dials.Add(1)
+				return server.Dial(network, address, timeout)
+			}))...)
+		require.NoError(t, err)
+		defer s.Close()
+		w.Session = s
+		_, err = s.Conn().Create("/held", nil, zk.FlagPersistent, zk.WorldACL(zk.PermAll))
+		require.NoError(t, err)
+		held, err := w.locker(s, zklock.WithTrace(&zklock.Trace{
+			Suspended: func(zklock.TraceInfo) { w.suspended.Add(1) },
+			Resumed:   func(zklock.TraceInfo) { w.resumed.Add(1) },
+		})).Acquire(t.Context())
+		require.NoError(t, err)
+
+		f(t, w)
+		time.Sleep(s.Timeout()) // for more proofs
+		require.NoError(t, held.Err(), "what is held outlives it")
+		require.Equal(t, w.suspended.Load(), w.resumed.Load())
+	})
+}
+
+// requireLost checks how many connections have been lost, and that all other holds
+// were suspended once at most and the log says why, once.
+func (w *containerless) requireLost(t *testing.T, connections int32) {
+	t.Helper()
+	time.Sleep(w.Timeout())
+	require.Equal(t, connections, w.dials.Load()-1)
+	require.Equal(t, min(connections, 1), w.suspended.Load())
+	require.Equal(t, min(int(connections), 1), strings.Count(w.log.String(), "level=WARN"), w.log.String())
+}
+
+// lockAt takes and releases the lock on path, in a time that suits anybody.
+func (w *containerless) lockAt(t *testing.T, path string) {
+	t.Helper()
+	l, err := zklock.New(w.Session, path)
+	require.NoError(t, err)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+	defer cancel()
+	require.NoError(t, l.LockContext(ctx))
+	require.NoError(t, l.UnlockContext(ctx))
+}
+
+func TestALockBelowAMissingPathOnAServerWithoutContainersSuspendsTheOthersOnce(t *testing.T) {
+	for how, answered := range answers {
+		for _, path := range []string{"/lock", "/a/path/that/is/deep/enough/for/many/losses/lock"} {
+			t.Run(how+path, func(t *testing.T) {
+				withoutContainers(t, answered, func(t *testing.T, w *containerless) {
+					lost := int32(2)
+					if answered {
+						lost = 1
+					}
+					w.lockAt(t, path)
+					w.requireLost(t, lost)
+					w.lockAt(t, path)
+					w.lockAt(t, "/another"+path)
+					w.requireLost(t, lost)
+					exists, _, err := w.Conn().Exists(path)
+					require.NoError(t, err)
+					require.True(t, exists, "the parents are persistent")
+					require.Contains(t, w.log.String(), "persistent")
+				})
+			})
+		}
+	}
+}
+
+func TestWithPersistentParentsNoContainerIsAskedFor(t *testing.T) {
+	withoutContainers(t, false, func(t *testing.T, w *containerless) {
+		w.lockAt(t, "/a/b/c/lock")
+		w.requireLost(t, 0)
+		require.Zero(t, w.server.Requests()[zktest.OpCreateContainer])
+	}, zklock.WithPersistentParents())
+}
+
+// Each call gives up before it knows what its request has come to.
+func TestWhoPollsBelowAMissingPathWithoutContainersLearnsItToo(t *testing.T) {
+	withoutContainers(t, false, func(t *testing.T, w *containerless) {
+		l, err := zklock.New(w.Session, "/a/b/lock")
+		require.NoError(t, err)
+		for ok := false; !ok; {
+			ok, err = l.TryLockFor(t.Context(), time.Nanosecond)
+			require.NoError(t, err)
+			time.Sleep(time.Millisecond)
+		}
+		l.Unlock()
+		w.requireLost(t, 2)
+	})
+}
+
+// Many ask at once: what they lose is one connection.
+func TestManyLocksBelowMissingPathsWithoutContainersSuspendTheOthersOnce(t *testing.T) {
+	withoutContainers(t, false, func(t *testing.T, w *containerless) {
+		const many = 20
+		done := make(chan struct{})
+		for i := range many {
+			go func() {
+				w.lockAt(t, strings.Repeat("/x", i+1))
+				done <- struct{}{}
+			}()
+		}
+		for range many {
+			<-done
+		}
+		w.requireLost(t, 2)
+	})
+}
+
+func TestAMemberJoinsAMissingPathOnAServerWithoutContainers(t *testing.T) {
+	for how, answered := range answers {
+		t.Run(how, func(t *testing.T) {
+			withoutContainers(t, answered, func(t *testing.T, w *containerless) {
+				ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+				defer cancel()
+				m, err := membership.Join(ctx, w.Session, "/deep/servers", []byte{})
+				require.NoError(t, err)
+				require.NoError(t, m.Leave(ctx))
+				w.lockAt(t, "/a/b/c")
+				require.EqualValues(t, 1, w.suspended.Load())
+			})
+		})
+	}
+}
+
+// A connection that is lost once by chance, or by a server that does not answer at
+// all, says nothing of containers.
+func TestALostConnectionIsNoWordAgainstContainers(t *testing.T) {
+	for name, lose := range map[string]func(*zktest.Server){
+		"one request": func(s *zktest.Server) { s.DropRequest(zktest.OpCreateContainer) },
+		"one reply":   func(s *zktest.Server) { s.DropReply(zktest.OpCreateContainer) },
+		"no answers": func(s *zktest.Server) {
+			for range 3 {
+				s.HoldReply(zktest.OpCreateContainer)
+			}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				server := zktest.NewServer(t, zktest.WithContainerInterval(time.Second))
+				b := &bubble{t, server, "/top/lock"}
+				l := b.locker(b.session(""))
+				for range 3 { // now and then
+					lose(server)
+					l.Lock()
+					require.NoError(t, l.UnlockContext(t.Context()))
+					time.Sleep(time.Minute)
+					require.Empty(t, server.Nodes(), "the parents are containers, which have gone")
+				}
+			})
+		})
+	}
+}

@@ -1,0 +1,120 @@
+package zklock
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+
+	"github.com/go-zookeeper/zk"
+
+	"github.com/zklock/zklock/internal/client"
+)
+
+// The parents of locks are containers, which the server removes when they have been
+// left empty. A server that does not know them may hang up on who asks for one, with
+// a word or without, and so cost everybody in the session the connection. It is asked
+// twice, since a connection may be lost by chance, and then no more.
+
+// containers is what a session knows of its servers' containers.
+type containers int
+
+const (
+	containersUntried containers = iota
+	containersServed             // the newest request for one was answered
+	containersDoubted            // a server hung up on it; the next will tell
+	containersRefused            // parents are made persistent
+)
+
+func init() {
+	client.MakeSessionParents = func(session any, dir string, acl []zk.ACL) error {
+		s := session.(*Session)
+		return s.makeParents(s.ctx, dir, acl)
+	}
+}
+
+// makeParents creates dir and what is missing above it. When ctx ends it goes on in
+// the background, until it is known whether there are containers.
+func (s *Session) makeParents(ctx context.Context, dir string, acl []zk.ACL) error {
+	create := func(dir string) error { return s.makeParent(dir, acl) }
+	made := send(s, func() (struct{}, error) {
+		return struct{}{}, s.persist(s.ctx, func() error { return client.MakeParents(dir, create) })
+	})
+	_, err := made.wait(ctx)
+	if ctx.Err() != nil {
+		s.cleanUp(func() { <-made.done })
+	}
+	return err
+}
+
+func (s *Session) makeParent(dir string, acl []zk.ACL) error {
+	err := s.makeContainer(dir, acl)
+	if client.Refused(err) {
+		_, err = s.conn.Create(dir, nil, zk.FlagPersistent, acl)
+	}
+	return err
+}
+
+// errNoContainers says that it is known that there are no containers.
+var errNoContainers = fmt.Errorf("no containers: %w", zk.ErrAPIError)
+
+// makeContainer asks for a container. Before a server has answered one that asks,
+// the others wait: what is queued behind it would cost the next connection.
+func (s *Session) makeContainer(dir string, acl []zk.ACL) error {
+	if s.containersAre(containersServed) {
+		return s.askForContainer(dir, acl)
+	}
+	select {
+	case s.asking <- struct{}{}:
+		defer func() { <-s.asking }()
+	case <-s.ctx.Done():
+		return ErrClosed
+	}
+	if s.containersAre(containersRefused) {
+		return errNoContainers
+	}
+	return s.askForContainer(dir, acl)
+}
+
+func (s *Session) containersAre(state containers) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.containers == state
+}
+
+func (s *Session) askForContainer(dir string, acl []zk.ACL) error {
+	_, err := s.conn.CreateContainer(dir, nil, zk.FlagContainer, acl)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch {
+	case client.Unimplemented(err):
+		s.refuseContainers(err)
+	case s.containers == containersRefused:
+	case err == nil, errors.Is(err, zk.ErrNodeExists), errors.Is(err, zk.ErrNoNode), client.Refused(err):
+		s.containers = containersServed
+	}
+	return err
+}
+
+// doubtContainers takes the end of a connection that carried a request for a
+// container without an answer. Only a server that hung up has perhaps done so for
+// the request's sake. s.mu is held.
+func (s *Session) doubtContainers(l *link, cause error) {
+	var late net.Error
+	hungUp := !errors.Is(cause, net.ErrClosed) && !(errors.As(cause, &late) && late.Timeout())
+	switch {
+	case !hungUp || s.containers == containersRefused || !l.owes(opCreateContainer):
+	case s.containers == containersDoubted:
+		s.refuseContainers(fmt.Errorf("the connection was lost twice on the request for one: %w", cause))
+	default:
+		s.containers = containersDoubted
+	}
+}
+
+// refuseContainers has parents made persistent from now on. s.mu is held.
+func (s *Session) refuseContainers(cause error) {
+	if s.containers != containersRefused {
+		s.log.Warn("zklock: the servers have no containers, parents are made persistent", "cause", cause)
+	}
+	s.containers = containersRefused
+}
