@@ -41,6 +41,7 @@ func (c *contender) create(ctx context.Context) (*listing, error) {
 		listed = later(func() (*listing, error) { return s.listBy(s.current(), c.queue.dir) })
 		sent = func() { listed.send(s) }
 	}
+	waitsFor(ctx, "the answer to its create")
 	seen := s.taps.add(c.entry.key, sent)
 	write := s.beginProof()
 	created := sendUnder(ctx, s, func() ([]string, error) {

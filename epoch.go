@@ -88,6 +88,7 @@ func (s *Session) greeted(l *link, timeout time.Duration) {
 	if l.id != 0 {
 		s.timeout.Store(int64(timeout))
 		s.link, s.failure = l, nil
+		delete(s.told, noConnection)
 		if s.epoch == nil {
 			s.epoch = &epoch{id: l.id}
 			s.log.Info("zklock: session established", "session", l.id, "timeout", timeout)

@@ -284,6 +284,7 @@ func (s *Session) makeRoom(ctx context.Context) error {
 		if unclean < maxUnclean {
 			return nil
 		}
+		waitsFor(ctx, "the nodes of earlier calls to be deleted")
 		select {
 		case <-changed:
 		case <-s.ctx.Done():

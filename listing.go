@@ -86,6 +86,7 @@ func (s *Session) freshList(ctx context.Context, dir string) (*listing, error) {
 	if err := s.makeRoom(ctx); err != nil {
 		return nil, err
 	}
+	waitsFor(ctx, "a list of the queue")
 	listed := later(func() (*listing, error) { return s.listBy(l, dir) })
 	seen := s.taps.add(tapKey{op: opSync, path: dir}, func() { listed.send(s) })
 	synced := sendUnder(ctx, s, func() (string, error) {
@@ -150,6 +151,7 @@ func (s *Session) listed(dir string) {
 // relist reads the queue for c, after its create was answered.
 func (c *contender) relist(ctx context.Context) (*listing, error) {
 	s := c.queue.session
+	waitsFor(ctx, "a list of the queue")
 	for try := 0; ; try++ {
 		if err := c.whyGone(); err != nil {
 			return nil, err
@@ -165,8 +167,9 @@ func (c *contender) relist(ctx context.Context) (*listing, error) {
 		case ctx.Err() != nil || !transient(err):
 			return nil, err
 		}
-		if err := sleep(ctx, pauseBefore(try)); err != nil {
-			return nil, ended(ctx)
+		failedTry(ctx, err)
+		if err := s.sleep(ctx, pauseBefore(try)); err != nil {
+			return nil, err
 		}
 	}
 }

@@ -36,9 +36,14 @@ func init() {
 // makeParents creates dir and what is missing above it. When ctx ends it goes on in
 // the background, until it is known whether there are containers.
 func (s *Session) makeParents(ctx context.Context, dir string, acl []zk.ACL) error {
+	waitsFor(ctx, "the parents to be made")
 	create := func(dir string) error { return s.makeParent(dir, acl) }
 	made := send(s, func() (struct{}, error) {
-		return struct{}{}, s.persist(s.ctx, func() error { return client.MakeParents(dir, create) })
+		return struct{}{}, s.persist(s.ctx, func() error {
+			err := client.MakeParents(dir, create)
+			failedTry(ctx, err)
+			return err
+		})
 	})
 	_, err := made.wait(ctx)
 	if ctx.Err() != nil {

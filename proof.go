@@ -252,15 +252,19 @@ func (c *contender) secure(ctx context.Context) error {
 		if cause != nil || runs {
 			return cause
 		}
-		if sleep(ctx, doubted.Least(s.clock.Now())) != nil {
-			return ended(ctx)
-		}
-		if err := c.beginLease(ctx); err != nil && (ctx.Err() != nil || !transient(err)) {
+		waitsFor(ctx, "a write that proves the session alive")
+		if err := s.sleep(ctx, doubted.Least(s.clock.Now())); err != nil {
 			return err
 		}
+		if err := c.beginLease(ctx); err != nil {
+			if ctx.Err() != nil || !transient(err) {
+				return err
+			}
+			failedTry(ctx, err)
+		}
 		// A proof is of no use to who looks at the lease when that is over again.
-		if sleep(ctx, min(pauseBefore(try), part(s.Timeout(), intervalPart))) != nil {
-			return ended(ctx)
+		if err := s.sleep(ctx, min(pauseBefore(try), part(s.Timeout(), intervalPart))); err != nil {
+			return err
 		}
 	}
 }

@@ -74,6 +74,8 @@ func (q *queue) handle(ctx context.Context, op string, get func(context.Context,
 // waiting is taken anew, at the tail. After an error no node is left, or it is
 // being deleted in the background.
 func (q *queue) acquire(ctx context.Context, a *attempt) (*Hold, error) {
+	ctx, end := q.session.keepVigil(ctx, q.path)
+	defer end()
 	for try := 0; ; try++ {
 		h, left, err := q.stand(ctx, a, (*contender).wait)
 		if err == nil {
@@ -112,6 +114,8 @@ func (q *queue) stand(
 // try takes the lock if nobody is in its way, and otherwise returns ErrLocked,
 // without a write if it can.
 func (q *queue) try(ctx context.Context, a *attempt) (*Hold, error) {
+	ctx, end := q.session.keepVigil(ctx, q.path)
+	defer end()
 	for try := 0; ; try++ {
 		view, err := q.session.freshList(ctx, q.dir)
 		if err == nil && view.blocks(q.kind) {
@@ -159,6 +163,7 @@ func (q *queue) again(ctx context.Context, try int, err error) error {
 	case ctx.Err() != nil:
 		return fmt.Errorf("%w (after %v)", ended(ctx), err)
 	}
+	failedTry(ctx, err)
 	pause := pauseBefore(try)
 	if errors.Is(err, errUnordered) {
 		q.session.log.Warn("zklock: the sequence counter is at its end, starting it afresh", "path", q.dir)
@@ -168,10 +173,7 @@ func (q *queue) again(ctx context.Context, try int, err error) error {
 		// Contenders that leave at the same time keep each other from resetting it.
 		pause = rand.N(firstPause << min(try, 5))
 	}
-	if sleep(ctx, pause) != nil {
-		return ended(ctx)
-	}
-	return nil
+	return q.session.sleep(ctx, pause)
 }
 
 // enter creates a contender, with the list that was read along, if any.

@@ -19,8 +19,11 @@ func (s *Session) persist(ctx context.Context, f func() error) error {
 		switch {
 		case err == nil, !transient(err):
 			return err
-		case ctx.Err() != nil, sleep(ctx, pauseBefore(try)) != nil:
+		case ctx.Err() != nil:
 			return ended(ctx)
+		}
+		if err := s.sleep(ctx, pauseBefore(try)); err != nil {
+			return err
 		}
 	}
 }
@@ -46,6 +49,20 @@ func pauseBefore(try int) time.Duration {
 		return 0
 	}
 	return min(firstPause<<min(try-1, 10), maxPause)
+}
+
+// sleep is sleep that ends with the session too.
+func (s *Session) sleep(ctx context.Context, d time.Duration) error {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return ended(ctx)
+	case <-s.ctx.Done():
+		return ErrClosed
+	}
 }
 
 // sleep waits for d, or for the end of ctx, of which it returns the reason.

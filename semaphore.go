@@ -128,6 +128,8 @@ func (s *Semaphore) acquire(
 
 // take takes n permits while turn is held, as soon as they are free.
 func (s *Semaphore) take(ctx context.Context, turn *Hold, n int, wait func(context.Context, *Hold, *watch) error) (*Hold, error) {
+	ctx, end := s.permits.session.keepVigil(ctx, s.path)
+	defer end()
 	for {
 		out, err := s.out(ctx, turn)
 		if err != nil {
@@ -144,6 +146,8 @@ func (s *Semaphore) take(ctx context.Context, turn *Hold, n int, wait func(conte
 
 // wait returns when the permits that are out have changed, or may have.
 func (s *Semaphore) wait(ctx context.Context, turn *Hold, out *watch) error {
+	queues(ctx, true)
+	defer queues(ctx, false)
 	select {
 	case <-out.fired:
 		return nil
@@ -164,6 +168,7 @@ func (s *Semaphore) out(ctx context.Context, turn *Hold) (*watch, error) {
 		if _, _, err := session.await(ctx, turn.contender.epoch.id); err != nil {
 			return nil, err
 		}
+		waitsFor(ctx, "a list of the permits")
 		size := s.sizeSaid()
 		w := session.watchChildren(dir)
 		select {

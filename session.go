@@ -56,7 +56,8 @@ type Session struct {
 	failure  error      // of the last attempt to connect
 
 	containers containers
-	asking     chan struct{} // has a value while the first container is asked for
+	told       map[string]*vigil // by path: the calls whose waiting is in the log
+	asking     chan struct{}     // has a value while the first container is asked for
 
 	// The lease and what stands under it; see stake.
 	staked   map[string]*contender
@@ -150,6 +151,7 @@ func newSession(timeout time.Duration, clock *clock.Clock, options sessionOption
 		staked:   make(map[string]*contender),
 		beginner: make(chan struct{}, 1),
 		asking:   make(chan struct{}, 1),
+		told:     make(map[string]*vigil),
 	}
 	s.ctx, s.cancel = context.WithCancelCause(context.Background())
 	s.timeout.Store(int64(timeout))

@@ -155,6 +155,8 @@ func (c *contender) handOver() *contender {
 // awaitTurn waits until c was handed the lock; nil without a hold when c has to
 // look at the queue instead.
 func (c *contender) awaitTurn(ctx context.Context, turn <-chan struct{}) (*Hold, error) {
+	queues(ctx, true)
+	defer queues(ctx, false)
 	select {
 	case <-turn:
 	case <-c.gone.done():

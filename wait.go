@@ -75,6 +75,8 @@ func (c *contender) waitBehind(ctx context.Context, at place) (*Hold, error) {
 		c.guardLater()
 		s.mu.Unlock()
 	}
+	queues(ctx, true)
+	defer queues(ctx, false)
 	select {
 	case <-next.fired:
 	case <-early.end():
