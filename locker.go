@@ -56,6 +56,10 @@ func (l *Locker) Path() string { return l.queue.path }
 // and panics if it can never succeed: the session is closed (also while Lock
 // waits; use [Locker.LockContext] for a graceful end), the server refuses the
 // path, or the caller holds the lock already but has lost it.
+//
+// If it does not get as far as the queue for 10 s, or for the session timeout if that
+// is longer, it says so in the session's log at Warn, once, with what it waits for;
+// so does any call without a deadline.
 func (l *Locker) Lock() {
 	// A re-entry is inline down to the two loads that it needs.
 	if self := goid.Fast(); self != nobody && l.ownedBy(self) && l.hold.Load().state.Load() == holdHeld {

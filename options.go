@@ -72,21 +72,23 @@ func WithDialer(dial zk.Dialer) SessionOption {
 	return func(o *sessionOptions) { o.dialer = dial }
 }
 
-// WithLogger sends what the session has to tell to logger: a new or lost session
-// and a lost lock at Info and Warn, a node that cannot be deleted at Error, the
-// client's own messages at Debug. Without it nothing is logged. One goroutine calls
-// the handler, for one message after the other; no lock waits for it, but
-// [Session.Close] does. Its panic ends the process, and runtime.Goexit in it that
-// message.
+// WithLogger sends what the session has to tell to logger: a new or lost session, a
+// lost lock, and a call that gets nowhere (see [Locker.Lock]) at Info and Warn, a
+// node that cannot be deleted at Error, the client's own messages at Debug. Without
+// it nothing is logged. One goroutine calls the handler, for one message after the
+// other; no lock waits for it, but [Session.Close] does. Its panic ends the process,
+// and runtime.Goexit in it that message.
 func WithLogger(logger *slog.Logger) SessionOption {
 	return func(o *sessionOptions) { o.logger = logger }
 }
 
 // WithHostProvider chooses the servers to connect to by provider, whose methods
-// must not block. Without it they are tried in turn, in an order drawn at first,
-// and their names are resolved anew each time. Init is called by Connect, and what
-// it panics with is Connect's panic. The others are called in goroutines of their
-// own, where a panic ends the process, and runtime.Goexit is a return of zero values.
+// must not block. The session makes the pauses between its dials; those that the
+// provider asks for are not kept. Without it the servers are tried in turn, in an
+// order drawn at first, and their names are resolved anew each time. Init is called
+// by Connect, and what it panics with is Connect's panic. The others are called in
+// goroutines of their own, where a panic ends the process, and runtime.Goexit is a
+// return of zero values.
 func WithHostProvider(provider zk.HostProvider) SessionOption {
 	return func(o *sessionOptions) { o.hosts = provider }
 }

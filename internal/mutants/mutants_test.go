@@ -34,7 +34,7 @@ func TestTheSimulationFindsEveryMutant(t *testing.T) {
 		for i, m := range all {
 			t.Run(m.name, func(t *testing.T) {
 				t.Parallel()
-				binary := m.build(t)
+				binary := m.build(t, root+"/internal/sim")
 				for round := range *rounds {
 					start := time.Now()
 					found := m.hunt(t, binary, round)
@@ -46,7 +46,8 @@ func TestTheSimulationFindsEveryMutant(t *testing.T) {
 	t.Logf("mutant, seeds until it was found, what gave it away:\n%s", strings.Join(table, ""))
 }
 
-func (m mutant) build(t *testing.T) (binary string) {
+// build compiles the tests of the package in that directory, with the mutant.
+func (m mutant) build(t *testing.T, of string) (binary string) {
 	dir := t.TempDir()
 	overlay := map[string]string{}
 	for _, c := range m.changes {
@@ -65,8 +66,8 @@ func (m mutant) build(t *testing.T) (binary string) {
 	replace, err := json.Marshal(map[string]any{"Replace": overlay})
 	require.NoError(t, err)
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "overlay.json"), replace, 0o600))
-	binary = filepath.Join(dir, "sim.test")
-	out, err := exec.Command("go", "test", "-c", "-vet=off", "-overlay", filepath.Join(dir, "overlay.json"), "-o", binary, root+"/internal/sim").CombinedOutput()
+	binary = filepath.Join(dir, "mutant.test")
+	out, err := exec.Command("go", "test", "-c", "-vet=off", "-overlay", filepath.Join(dir, "overlay.json"), "-o", binary, of).CombinedOutput()
 	require.NoError(t, err, "%s", out)
 	return binary
 }

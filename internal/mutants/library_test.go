@@ -1,0 +1,87 @@
+package mutants
+
+import (
+	"errors"
+	"fmt"
+	"os/exec"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// ofTheLibrary are mutants that a test of the library finds, in virtual time, since
+// the simulation does not have what they take: stalled sockets, ports that refuse
+// for ever, servers without containers, a log that is read.
+var ofTheLibrary = []struct {
+	mutant
+	test string
+}{
+	{mutant{"a MultiLocker's way out waits without its ctx", []edit{
+		{"multi.go", "l.unlockSlow(ctx, l.tenancy.end)", "l.unlockSlow(context.Background(), l.tenancy.end)"},
+	}}, "TestEveryCallReturnsWhenItsContextEnds/plain/MultiLocker.LockContext_last"},
+	{mutant{"a MultiLocker leaves its callbacks at a long hold", []edit{
+		{"multi.go", "for _, stop := range m.stop {\n\t\tstop()\n\t}", ""},
+	}}, "TestAskingAMultiLockerForItsLossLeavesNothingAtALongHold"},
+	{mutant{"the client is closed before it has its farewell", []edit{
+		{"session.go", "s.dialer.stop()", "s.dialer.cut()"},
+	}}, "TestConnectToARefusedPortReturnsWhenItsContextEnds"},
+	{mutant{"the client sleeps at a host provider's word", []edit{
+		{"dial.go", "server, _ = h.HostProvider.Next()\n\treturn server, false", "return h.HostProvider.Next()"},
+	}}, "TestConnectReturnsWhenItsContextEndsAndLeavesNothing"},
+	{mutant{"Connect waits for the answer to a login", []edit{
+		{"session.go", "patience = 0 //", "_ = 0 //"},
+	}}, "TestConnectReturnsWhenItsContextEndsAndLeavesNothing"},
+	{mutant{"containers are asked for until they are had", []edit{
+		{"parents.go", "case s.containers == containersDoubted:", "case false:"},
+	}}, "TestALockBelowAMissingPathOnAServerWithoutContainersSuspendsTheOthersOnce"},
+	{mutant{"an answer that there are no containers is forgotten", []edit{
+		{"parents.go", "case client.Unimplemented(err):", "case false:"},
+	}}, "TestALockBelowAMissingPathOnAServerWithoutContainersSuspendsTheOthersOnce"},
+	{mutant{"a hold is resumed while containers are in doubt", []edit{
+		{"proof.go", "&& s.containers != containersDoubted", ""},
+	}}, "TestALockBelowAMissingPathOnAServerWithoutContainersSuspendsTheOthersOnce"},
+	{mutant{"containers are asked for side by side from the start", []edit{
+		{"parents.go", "if s.containersAre(containersServed) {", "if !s.containersAre(containersRefused) {"},
+	}}, "TestManyLocksBelowMissingPathsWithoutContainersSuspendTheOthersOnce"},
+	{mutant{"a doubt about containers is left with its caller", []edit{
+		{"parents.go", "s.persist(s.ctx, func() error {", "s.persist(ctx, func() error {"},
+	}}, "TestWhoPollsBelowAMissingPathWithoutContainersLearnsItToo"},
+	{mutant{"one lost connection speaks against containers", []edit{
+		{"parents.go", "default:\n\t\ts.containers = containersDoubted", "default:\n\t\ts.refuseContainers(cause)"},
+	}}, "TestALostConnectionIsNoWordAgainstContainers"},
+	{mutant{"a connection that we cut speaks against containers", []edit{
+		{"parents.go", "case !hungUp || ", "case "},
+		{"parents.go", "hungUp := ", "_ = "},
+	}}, "TestALostConnectionIsNoWordAgainstContainers"},
+	{mutant{"who stands in the queue is told to get nowhere", []edit{
+		{"vigil.go", "case v.queued:", "case false:"},
+	}}, "TestWhoStandsInTheQueueIsNotTold"},
+	{mutant{"every call tells that there is no connection", []edit{
+		{"vigil.go", "if s.told[about] != nil {", "if false {"},
+	}}, "TestALockWithoutAConnectionIsToldOnceForAll"},
+	{mutant{"a call that gets nowhere is told again and again", []edit{
+		{"vigil.go", "case !v.tell():", "default:\n\t\tclear(s.told)\n\t\tv.tell()"},
+	}}, "TestALockWhoseServerDoesNotAnswerIsTold"},
+	{mutant{"a pause between tries outlives the session", []edit{
+		{"retry.go", "case <-s.ctx.Done():\n\t\treturn ErrClosed\n", ""},
+	}}, "TestALockThatIsTriedAgainAndAgainEndsWithItsSession"},
+}
+
+func TestTheTestsOfTheLibraryFindEveryMutant(t *testing.T) {
+	if testing.Short() {
+		t.Skip("builds the library many times")
+	}
+	for _, m := range ofTheLibrary {
+		t.Run(m.name, func(t *testing.T) {
+			t.Parallel()
+			binary := m.build(t, root)
+			cmd := exec.Command(binary, "-test.run", "^"+strings.ReplaceAll(m.test, "/", "$/^")+"$", "-test.timeout", "2m")
+			cmd.Dir = root
+			out, err := cmd.CombinedOutput()
+			var exit *exec.ExitError
+			require.True(t, errors.As(err, &exit), "%s did not notice (%v): %s", m.test, err, out)
+			require.Contains(t, string(out), fmt.Sprintf("--- FAIL: %s", strings.Split(m.test, "/")[0]))
+		})
+	}
+}
