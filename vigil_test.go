@@ -67,6 +67,7 @@ const (
 )
 
 func TestALockWithoutAConnectionIsToldOnceForAll(t *testing.T) {
+	reconnects(t)
 	watching(t, func(t *testing.T, w *watchful) {
 		w.server.Refuse(true)
 		w.place.Cut()
@@ -110,6 +111,7 @@ func TestALockWhoseServerDoesNotAnswerIsTold(t *testing.T) {
 }
 
 func TestWhoStandsInTheQueueIsNotTold(t *testing.T) {
+	reconnects(t)
 	watching(t, func(t *testing.T, w *watchful) {
 		w.theirs.lock.Lock()
 		must(w.theirs.sem.Acquire(w.ctx, 2))
