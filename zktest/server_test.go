@@ -116,3 +116,19 @@ func TestASessionIsKilledByWhoeverComputesItsPassword(t *testing.T) {
 	w.closed(t)
 	require.Empty(t, s.Sessions())
 }
+
+func TestAServerWithoutContainersHangsUpWithAnAnswerOrWithout(t *testing.T) {
+	for answered, says := range map[bool]string{false: zk.ErrConnectionClosed.Error(), true: "unknown error: -6"} {
+		synctest.Test(t, func(t *testing.T) {
+			s := zktest.NewServer(t, zktest.WithoutContainers(answered))
+			c := client(t, s)
+			id := c.SessionID()
+			_, err := c.CreateContainer("/a", nil, zk.FlagContainer, open)
+			require.EqualError(t, err, says)
+			time.Sleep(2 * time.Second)
+			_, err = c.Create("/a", nil, zk.FlagPersistent, open)
+			require.NoError(t, err)
+			require.Equal(t, id, c.SessionID(), "the session outlives it")
+		})
+	}
+}
