@@ -2,8 +2,10 @@ package zklock_test
 
 import (
 	"context"
+	"encoding/binary"
 	"log/slog"
 	"net"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -25,6 +27,31 @@ type containerless struct {
 	*zklock.Session
 	log                       lockedBuffer
 	dials, suspended, resumed atomic.Int32
+	straight                  atomic.Bool // requests for containers go out at once
+}
+
+func (w *containerless) dial(network, address string, timeout time.Duration) (net.Conn, error) {
+	w.dials.Add(1)
+	conn, err := w.server.Dial(network, address, timeout)
+	return late{conn, w}, err
+}
+
+// late is a connection that a request for a container takes its time to go out on,
+// so that a proof is answered ahead of it.
+type late struct {
+	net.Conn
+	of *containerless
+}
+
+const lateness = 50 * time.Millisecond
+
+func (l late) Write(frame []byte) (int, error) {
+	if len(frame) < 12 || zktest.Op(binary.BigEndian.Uint32(frame[8:])) != zktest.OpCreateContainer || l.of.straight.Load() {
+		return l.Conn.Write(frame)
+	}
+	frame = slices.Clone(frame)
+	time.AfterFunc(lateness, func() { _, _ = l.Conn.Write(frame) })
+	return len(frame), nil
 }
 
 // answers are the ways in which such a server refuses a container.
@@ -37,10 +64,7 @@ func withoutContainers(t *testing.T, answered bool, f func(t *testing.T, w *cont
 		w := &containerless{bubble: &bubble{t, server, "/held"}}
 		s, err := zklock.Connect(t.Context(), []string{server.PipeAddr()}, 10*time.Second, append(opts,
 			zklock.WithLogger(slog.New(slog.NewTextHandler(&w.log, nil))),
-			zklock.WithDialer(func(network, address string, timeout time.Duration) (net.Conn, error) {
-				w.dials.Add(1)
-				return server.Dial(network, address, timeout)
-			}))...)
+			zklock.WithDialer(w.dial))...)
 		require.NoError(t, err)
 		defer s.Close()
 		w.Session = s
@@ -129,19 +153,40 @@ func TestWhoPollsBelowAMissingPathWithoutContainersLearnsItToo(t *testing.T) {
 
 // Many ask at once: what they lose is one connection.
 func TestManyLocksBelowMissingPathsWithoutContainersSuspendTheOthersOnce(t *testing.T) {
+	for range 20 { // which request meets which connection is left to chance
+		withoutContainers(t, false, func(t *testing.T, w *containerless) {
+			w.straight.Store(true)
+			const many = 20
+			done := make(chan struct{})
+			for i := range many {
+				go func() {
+					w.lockAt(t, strings.Repeat("/x", i+1))
+					done <- struct{}{}
+				}()
+			}
+			for range many {
+				<-done
+			}
+			w.requireLost(t, 2)
+		})
+	}
+}
+
+// The holds would stay suspended if nobody asked again.
+func TestADoubtAboutContainersIsSettledWhenItsCallerHasLeft(t *testing.T) {
 	withoutContainers(t, false, func(t *testing.T, w *containerless) {
-		const many = 20
-		done := make(chan struct{})
-		for i := range many {
-			go func() {
-				w.lockAt(t, strings.Repeat("/x", i+1))
-				done <- struct{}{}
-			}()
-		}
-		for range many {
-			<-done
-		}
-		w.requireLost(t, 2)
+		l, err := zklock.New(w.Session, "/a/b/lock")
+		require.NoError(t, err)
+		refuse := time.AfterFunc(lateness/2, func() { w.server.Refuse(true) })
+		defer refuse.Stop()
+		ok, err := l.TryLockFor(t.Context(), 2*lateness)
+		require.NoError(t, err)
+		require.False(t, ok)
+		require.EqualValues(t, 1, w.suspended.Load())
+		w.server.Refuse(false)
+		time.Sleep(w.Timeout())
+		require.EqualValues(t, 1, w.suspended.Load())
+		require.Contains(t, w.log.String(), "persistent")
 	})
 }
 

@@ -25,7 +25,7 @@ var ofTheLibrary = []struct {
 	}}, "TestAskingAMultiLockerForItsLossLeavesNothingAtALongHold"},
 	{mutant{"the client is closed before it has its farewell", []edit{
 		{"session.go", "s.dialer.stop()", "s.dialer.cut()"},
-	}}, "TestConnectToARefusedPortReturnsWhenItsContextEnds"},
+	}}, "TestConnectReturnsWhenItsContextEndsAndLeavesNothing"},
 	{mutant{"the client sleeps at a host provider's word", []edit{
 		{"dial.go", "server, _ = h.HostProvider.Next()\n\treturn server, false", "return h.HostProvider.Next()"},
 	}}, "TestConnectReturnsWhenItsContextEndsAndLeavesNothing"},
@@ -46,7 +46,7 @@ var ofTheLibrary = []struct {
 	}}, "TestManyLocksBelowMissingPathsWithoutContainersSuspendTheOthersOnce"},
 	{mutant{"a doubt about containers is left with its caller", []edit{
 		{"parents.go", "s.persist(s.ctx, func() error {", "s.persist(ctx, func() error {"},
-	}}, "TestWhoPollsBelowAMissingPathWithoutContainersLearnsItToo"},
+	}}, "TestADoubtAboutContainersIsSettledWhenItsCallerHasLeft"},
 	{mutant{"one lost connection speaks against containers", []edit{
 		{"parents.go", "default:\n\t\ts.containers = containersDoubted", "default:\n\t\ts.refuseContainers(cause)"},
 	}}, "TestALostConnectionIsNoWordAgainstContainers"},
