@@ -24,7 +24,8 @@ type link struct {
 	greeted atomic.Bool // the answer to the connect request was read whole
 	serving atomic.Bool // a request was answered without error: any login is over
 
-	connected time.Time // when the connect request was sent, which touches the leader itself
+	connected time.Time     // when the connect request was sent, which touches the leader itself
+	limit     time.Duration // from then on, for its answer
 
 	mu      sync.Mutex
 	pending map[int32]inFlight // by xid
@@ -44,11 +45,8 @@ type inFlight struct {
 	tap  *tap // nil: nobody follows it
 }
 
-// newLink takes over conn, whose handshake has to be done within timeout.
-func newLink(s *Session, conn net.Conn, timeout time.Duration) *link {
-	// Unanswered, go-zookeeper's handshake blocks for minutes: between header
-	// and body it clears its own deadline. Ours stands until the handshake is over.
-	conn.SetDeadline(time.Now().Add(timeout))
+// newLink takes over conn.
+func newLink(s *Session, conn net.Conn) *link {
 	return &link{
 		Conn:    conn,
 		session: s,
@@ -80,6 +78,9 @@ func (l *link) Read(p []byte) (int, error) {
 	n, err := l.in.Read(p)
 	l.frames.feed(p[:n], l.onFrame)
 	if err != nil {
+		if !l.greeted.Load() && time.Since(l.connected) >= l.limit {
+			l.session.dialer.timedOut()
+		}
 		l.end(err)
 	}
 	return n, err
@@ -120,9 +121,7 @@ func (l *link) greet(head []byte) {
 // Write passes one frame on: go-zookeeper writes each by one call.
 func (l *link) Write(p []byte) (int, error) {
 	if !l.greeted.Load() {
-		l.connected = time.Now()
-		l.session.rewatch.asked(p)
-		return l.Conn.Write(p)
+		return l.ask(p)
 	}
 	t := l.session.taps.take(p)
 	op := int32(binary.BigEndian.Uint32(p[8:]))
@@ -148,6 +147,17 @@ func (l *link) Write(p []byte) (int, error) {
 		}
 	}
 	return n, err
+}
+
+// ask sends the connect request.
+func (l *link) ask(p []byte) (int, error) {
+	l.session.rewatch.asked(p)
+	l.connected = time.Now()
+	l.limit = l.session.asking(l)
+	// Unanswered, go-zookeeper's handshake blocks for minutes: between header
+	// and body it clears its own deadline. Ours stands until the handshake is over.
+	l.Conn.SetDeadline(l.connected.Add(l.limit))
+	return l.Conn.Write(p)
 }
 
 // follow notes that a request goes out.

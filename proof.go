@@ -50,6 +50,9 @@ func (s *Session) proven(p proof) {
 		return
 	}
 	s.epoch.extend(leaseEnd(p.begun, p.touched, s.shortest))
+	if s.unheard(now) {
+		s.epoch.shorten(unheardEnd(p.begun, s.shortest))
+	}
 	s.epoch.proved = p.begun
 	if s.epoch.suspended {
 		s.epoch.suspended = false
@@ -118,7 +121,7 @@ func (s *Session) keepProving() {
 			return
 		}
 		l, changed := s.link, s.changed
-		due := s.epoch.proved.Add(part(s.shortest, intervalPart))
+		due := s.epoch.proved.Add(s.interval(time.Now()))
 		s.mu.Unlock()
 
 		pause := time.Until(due)
@@ -171,7 +174,7 @@ func (s *Session) prove(ctx context.Context, l *link, contenders []*contender) e
 	}
 	p := s.beginProof()
 	responses, err := send(s, func() ([]zk.MultiResponse, error) {
-		patience := time.AfterFunc(part(s.Timeout(), relayPart), func() {
+		patience := time.AfterFunc(s.proofLimit(), func() {
 			if l.end(net.ErrClosed) {
 				s.log.Warn("zklock: the server does not answer, cutting the connection", "server", l.RemoteAddr())
 			}
@@ -191,6 +194,18 @@ func (s *Session) prove(ctx context.Context, l *link, contenders []*contender) e
 	return nil
 }
 
+// proofLimit returns how long a proof may take until its server is given up, so that
+// another can be found in what the lease has left.
+func (s *Session) proofLimit() time.Duration {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	timeout, left := s.left()
+	if left == 0 {
+		return part(timeout, relayPart)
+	}
+	return min(part(timeout, relayPart), left/2)
+}
+
 // refused ends the contenders whose nodes a proof did not find, or may not see.
 func (s *Session) refused(contenders []*contender, responses []zk.MultiResponse) {
 	s.mu.Lock()
@@ -207,7 +222,8 @@ func (s *Session) refused(contenders []*contender, responses []zk.MultiResponse)
 
 // lasts tells whether ep's lease runs until the next proof. s.mu is held.
 func (s *Session) lasts(ep *epoch) bool {
-	return ep.runsAt(time.Now().Add(part(s.shortest, intervalPart)))
+	now := time.Now()
+	return ep.runsAt(now.Add(s.interval(now)))
 }
 
 // secure puts c under the lease, with a proof of its own if the lease has run
@@ -216,7 +232,7 @@ func (c *contender) secure(ctx context.Context) error {
 	s := c.queue.session
 	for try := 0; ; try++ {
 		s.mu.Lock()
-		cause, runs, doubted := c.cause, s.lasts(c.epoch), c.epoch.doubted
+		cause, runs, doubted, interval := c.cause, s.lasts(c.epoch), c.epoch.doubted, s.interval(time.Now())
 		if cause == nil && runs {
 			s.stake(c)
 		}
@@ -231,7 +247,7 @@ func (c *contender) secure(ctx context.Context) error {
 			return err
 		}
 		// A proof is of no use to who looks at the lease when that is over again.
-		if sleep(ctx, min(pauseBefore(try), part(s.Timeout(), intervalPart))) != nil {
+		if sleep(ctx, min(pauseBefore(try), interval)) != nil {
 			return ended(ctx)
 		}
 	}

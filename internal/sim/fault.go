@@ -64,6 +64,7 @@ const (
 	ReplaceSession
 	QuietGap
 	PauseLeader
+	LoseHandshake
 	faultKinds
 )
 
@@ -102,6 +103,7 @@ var faultTable = [faultKinds]struct {
 	ReplaceSession: {"session replaced without a word", 3, (*world).replaceSession},
 	QuietGap:       {"follower cut off after a quiet gap", 4, (*world).quietGap},
 	PauseLeader:    {"leader paused", 4, (*world).pauseLeader},
+	LoseHandshake:  {"handshake's answer lost, then cut off", 4, (*world).loseHandshake},
 }
 
 func (k FaultKind) String() string { return faultTable[k].name }
@@ -163,5 +165,10 @@ func (d dice) prepare(p *Program, f Fault) {
 		m.Auth = true
 	case QuietGap: // the servers round a session's end up to a tick
 		m.Timeout = time.Duration(3+d.IntN(6)) * p.Cluster.Tick
+	case LoseHandshake: // no server grants less than a quarter of what another does
+		m.Timeout = time.Duration(leastTicks+d.IntN(4)) * p.Cluster.Tick
+		for i := range p.Machines {
+			p.Machines[i].Timeout = min(p.Machines[i].Timeout, m.Timeout)
+		}
 	}
 }
