@@ -7,6 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/zklock/zklock"
 	"github.com/zklock/zklock/zktest"
 )
 
@@ -80,4 +81,39 @@ func TestAHandshakeMayBeCarriedOutLongAfterItsClientHasLeft(t *testing.T) {
 			a.place.Unblock()
 		}, fineTicks...)
 	}
+}
+
+// A server that is away for a second, behind something that accepts connections for
+// it and closes them, leaves the first handshake after that without an answer.
+func TestAHoldOutlivesAHandshakeThatIsNeverAnsweredAfterARestartBehindAProxy(t *testing.T) {
+	const timeout = time.Minute
+	play(t, 1, func(s *stage) {
+		place := s.Client("a")
+		a := s.enterFor("a", s.PipeAddrs(), timeout, zklock.WithDialer(accepting(place.Dial)))
+		h := a.mustTake()
+		s.Server(0).Stop()
+		time.Sleep(time.Second)
+		deaf := s.HoldRequest(zktest.OpConnect, zktest.OnClient(place))
+		s.Server(0).Restart()
+		<-deaf.Struck()
+		time.Sleep(timeout)
+		require.NoError(s, h.Err())
+		require.NoError(s, a.give(h))
+	}, zktest.WithSessionTimeouts(timeout, timeout))
+}
+
+// However many servers do not answer, the hold is kept by one that does.
+func TestHandshakesWithoutAnAnswerLeaveTimeForOneThatIsAnswered(t *testing.T) {
+	const timeout = 10 * time.Second
+	play(t, 3, func(s *stage) {
+		a := s.enterFor("a", s.PipeAddrs(), timeout)
+		h := a.mustTake()
+		for range 5 {
+			s.HoldRequest(zktest.OpConnect, zktest.OnClient(a.place))
+		}
+		a.place.Cut()
+		time.Sleep(timeout)
+		require.NoError(s, h.Err())
+		require.NoError(s, a.give(h))
+	}, zktest.WithSessionTimeouts(timeout, timeout))
 }

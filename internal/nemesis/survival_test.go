@@ -1,0 +1,99 @@
+package nemesis
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/zklock/zklock"
+	"github.com/zklock/zklock/internal/apachezk"
+)
+
+// crowd are holds in sessions of their own, all at one follower.
+type crowd []*subject
+
+func newCrowd(t *testing.T, c *Cluster, timeout time.Duration, n int) crowd {
+	t.Helper()
+	leader, followers, err := c.Roles(t.Context())
+	require.NoError(t, err)
+	var all crowd
+	for i := range n {
+		s := &subject{resumed: make(chan struct{}, 16), home: followers[0], leader: leader}
+		servers := []string{followers[1].Addr(), leader.Addr()}
+		rand.Shuffle(len(servers), func(i, j int) { servers[i], servers[j] = servers[j], servers[i] })
+		servers = slices.Insert(servers, 0, s.home.Addr())
+		session := connect(t, timeout, servers, zklock.WithHostProvider(&inOrder{servers: servers}))
+		s.hold = acquireLock(t, session, fmt.Sprintf("/crowd-%d-%d", next.Add(1), i), zklock.WithTrace(&zklock.Trace{
+			Resumed: func(zklock.TraceInfo) { s.resumed <- struct{}{} },
+		}))
+		all = append(all, s)
+		pauseFor(rand.N(timeout / 8 / time.Duration(n)))
+	}
+	return all
+}
+
+// outcome waits until each hold has been confirmed again, or is lost.
+func (all crowd) outcome() (kept int, took []time.Duration) {
+	began := Now()
+	for _, s := range all {
+		select {
+		case <-s.resumed:
+			kept++
+			took = append(took, Since(began))
+		case <-s.hold.Lost():
+		}
+	}
+	slices.Sort(took)
+	return kept, took
+}
+
+// What a fault of one server costs: how many of the holds outlive it, and how many
+// of those a second one soon after.
+func TestHowManyHoldsOutliveAFault(t *testing.T) {
+	if !*measure {
+		t.Skip("measures: -measure runs it")
+	}
+	const holds = 24
+	faults := []struct {
+		name   string
+		strike func(*subject) error
+	}{
+		{"its follower hangs", func(s *subject) error { return s.home.Pause() }},
+		{"its follower is killed", func(s *subject) error { s.home.Kill(); return nil }},
+		{"the leader is killed", func(s *subject) error { s.leader.Kill(); return nil }},
+		{"the leader hangs", func(s *subject) error { return s.leader.Pause() }},
+	}
+	for _, timeout := range []time.Duration{4 * time.Second, longTimeout} {
+		for _, f := range faults {
+			c := Start(t, func(cfg *apachezk.Config) { cfg.SyncLimit = 3 })
+			all := newCrowd(t, c, timeout, holds)
+			require.NoError(t, f.strike(all[0]))
+			kept, took := all.outcome()
+			line := fmt.Sprintf("T = %v, %s: %d of %d holds are kept", timeout, f.name, kept, holds)
+			if kept > 0 {
+				line += fmt.Sprintf(", confirmed again after %v to %v", took[0].Round(10*time.Millisecond), took[kept-1].Round(10*time.Millisecond))
+			}
+			t.Log(line)
+			all = slices.DeleteFunc(all, func(s *subject) bool { return isClosed(s.hold.Lost()) })
+			revive(t, c)
+			leader, followers, err := c.Roles(t.Context())
+			require.NoError(t, err)
+			pauseFor(timeout / 4)
+			for _, s := range all {
+				for len(s.resumed) > 0 {
+					<-s.resumed
+				}
+			}
+			_ = leader
+			require.NoError(t, followers[0].Pause())
+			pauseFor(timeout)
+			kept = len(all) - len(slices.DeleteFunc(slices.Clone(all), func(s *subject) bool { return !isClosed(s.hold.Lost()) }))
+			t.Logf("   ... and then a follower hangs: %d of %d holds are kept", kept, len(all))
+			c.Stop()
+		}
+	}
+}
