@@ -91,9 +91,7 @@ func (d *dialer) handshakeLimit() time.Duration {
 // there are holds to be saved it is no more than a third of what their lease has left,
 // and however many servers do not answer, there is time for one that does.
 func (d *dialer) patience() time.Duration {
-	d.session.mu.Lock()
 	timeout, left := d.session.left()
-	d.session.mu.Unlock()
 	patience := max(timeout/8<<min(d.rounds(d.slow.Load()), 3), minDialTime)
 	if left == 0 {
 		return patience
@@ -153,7 +151,8 @@ func (d *dialer) raw(ctx context.Context, network, address string) (net.Conn, er
 	return d.dial(network, address, time.Until(deadline))
 }
 
-// pause waits longer from round to round of the servers. It is done here since
+// pause waits longer from round to round of the servers, and not for long while there
+// are holds to be saved. It is done here since
 // go-zookeeper calls the host provider under a lock, and reads an answer to a
 // login that failed as a connection that worked.
 func (d *dialer) pause() error {
@@ -161,8 +160,12 @@ func (d *dialer) pause() error {
 	if round == 0 {
 		return d.session.ctx.Err()
 	}
-	most := pauseBefore(int(round)) // not all of it: the others lost their servers at the same time
-	return sleep(d.session.ctx, most/2+rand.N(most/2))
+	most := pauseBefore(int(round))
+	if _, left := d.session.left(); left > 0 {
+		most = min(most, left/8)
+	}
+	// Not all of it: the others lost their servers at the same time.
+	return sleep(d.session.ctx, most/2+rand.N(most/2+1))
 }
 
 // cut closes the newest connection, whatever stands on it.

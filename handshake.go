@@ -18,6 +18,8 @@ import "time"
 const (
 	leastGrant = 1.0 / 4 // of the timeout: what a server may grant that has not been heard
 	oblivion   = 8       // timeouts after which a connect request is not carried out any more
+
+	hopelessPart = 1.0 / 64 // of the timeout: what a lease has left when no server is in time any more
 )
 
 // unheardEnd returns until when a session of that timeout is safe if a connect
@@ -66,16 +68,21 @@ func (s *Session) interval(now time.Time) time.Duration {
 	return part(s.shortest, intervalPart)
 }
 
-// left returns the session timeout to reckon with, and how much the lease has left;
-// none if nothing is under it. s.mu is held.
+// left returns the session timeout to reckon with, and how much the lease has left:
+// none if nothing is under it, or if no server could answer in that time.
 func (s *Session) left() (timeout, left time.Duration) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	if s.shortest == 0 {
 		return s.Timeout(), 0
 	}
 	if len(s.staked) > 0 && s.epoch != nil {
 		if end := s.epoch.end.Load(); end != nil {
-			left = max(time.Until(*end), 0)
+			left = time.Until(*end)
 		}
+	}
+	if left < part(s.shortest, hopelessPart) {
+		left = 0
 	}
 	return s.shortest, left
 }

@@ -197,8 +197,6 @@ func (s *Session) prove(ctx context.Context, l *link, contenders []*contender) e
 // proofLimit returns how long a proof may take until its server is given up, so that
 // another can be found in what the lease has left.
 func (s *Session) proofLimit() time.Duration {
-	s.mu.Lock()
-	defer s.mu.Unlock()
 	timeout, left := s.left()
 	if left == 0 {
 		return part(timeout, relayPart)
