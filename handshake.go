@@ -19,6 +19,7 @@ const (
 	leastGrant = 1.0 / 4 // of the timeout: what a server may grant that has not been heard
 	oblivion   = 8       // timeouts after which a connect request is not carried out any more
 
+	announcePart = 1.0 / 64 // of the timeout: what a server that serves nobody needs to say so
 	hopelessPart = 1.0 / 64 // of the timeout: what a lease has left when no server is in time any more
 )
 

@@ -149,15 +149,41 @@ func (l *link) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// ask sends the connect request.
-func (l *link) ask(p []byte) (int, error) {
+// ask sends the connect request. If there are holds to be saved it sends its length
+// ahead, which is all that a server reads that serves nobody, as in an election: it
+// hangs up then, and cannot carry out what it has not got.
+func (l *link) ask(p []byte) (n int, err error) {
 	l.session.rewatch.asked(p)
+	if timeout, left := l.session.left(); left > 0 {
+		const length = 4
+		if n, err = l.announce(p[:length], min(part(timeout, announcePart), left/16)); err != nil {
+			l.end(err)
+			return n, err
+		}
+	}
 	l.connected = time.Now()
 	l.limit = l.session.asking(l)
 	// Unanswered, go-zookeeper's handshake blocks for minutes: between header
 	// and body it clears its own deadline. Ours stands until the handshake is over.
 	l.Conn.SetDeadline(l.connected.Add(l.limit))
-	return l.Conn.Write(p)
+	more, err := l.Conn.Write(p[n:])
+	return n + more, err
+}
+
+// announce writes the beginning of a frame, and returns an error if the server hangs
+// up within that time.
+func (l *link) announce(beginning []byte, within time.Duration) (int, error) {
+	l.Conn.SetDeadline(time.Now().Add(l.session.dialer.patience()))
+	n, err := l.Conn.Write(beginning)
+	if err != nil {
+		return n, err
+	}
+	l.Conn.SetReadDeadline(time.Now().Add(within))
+	var timeout net.Error
+	if _, err = l.in.Peek(1); errors.As(err, &timeout) && timeout.Timeout() {
+		err = nil
+	}
+	return n, err
 }
 
 // follow notes that a request goes out.

@@ -74,8 +74,10 @@ func TestHowManyHoldsOutliveAFault(t *testing.T) {
 				c := Start(t, func(cfg *apachezk.Config) { cfg.SyncLimit = 3 })
 				all := newCrowd(t, c, timeout, holds)
 				require.NoError(t, f.strike(all[0]))
+				struck := Now()
 				kept, took := all.outcome()
-				line := fmt.Sprintf("%d of %d holds are kept", kept, holds)
+				over := Since(struck)
+				line := fmt.Sprintf("%d of %d holds are kept, which is known after %v", kept, holds, over.Round(10*time.Millisecond))
 				if kept > 0 {
 					line += fmt.Sprintf(", confirmed again after %v to %v", took[0].Round(10*time.Millisecond), took[kept-1].Round(10*time.Millisecond))
 				}
@@ -87,10 +89,10 @@ func TestHowManyHoldsOutliveAFault(t *testing.T) {
 				hung := slices.MaxFunc(followers, func(a, b *apachezk.Server) int {
 					return cmp.Compare(len(all.held().at(a.Addr())), len(all.held().at(b.Addr())))
 				})
-				struck := all.held().at(hung.Addr())
+				there := all.held().at(hung.Addr())
 				require.NoError(t, hung.Pause())
 				pauseFor(timeout)
-				t.Logf("%v after that its server hangs: %d of %d holds are kept", timeout/4, len(struck.held()), len(struck))
+				t.Logf("%v after that its server hangs: %d of %d holds are kept", timeout/4, len(there.held()), len(there))
 			})
 		}
 	}
