@@ -26,9 +26,9 @@ type dialer struct {
 	dial    zk.Dialer // nil: the net package's
 	tls     *tls.Config
 	hosts   zk.HostProvider
-	// Begun since a server last served a request.
-	dials      atomic.Int64
-	handshakes atomic.Int64
+	// Since a server last served a request.
+	dials atomic.Int64 // begun
+	slow  atomic.Int64 // dials and handshakes that have used up their time
 
 	mu     sync.Mutex
 	latest *link
@@ -59,18 +59,21 @@ func (d *dialer) link(network, address string, timeout time.Duration) (*link, er
 	if err := d.pause(); err != nil {
 		return nil, err
 	}
-	ctx, cancel := context.WithTimeout(d.session.ctx, min(timeout, d.patience(d.dials.Load())))
+	ctx, cancel := context.WithTimeout(d.session.ctx, min(timeout, d.patience()))
 	defer cancel()
 	var conn net.Conn
 	err := errNoReturn
 	client.Apart(func() { conn, err = d.open(ctx, network, address) })
 	if err != nil {
+		if ctx.Err() != nil {
+			d.timedOut()
+		}
 		d.session.log.Debug("zklock: dial failed", "server", address, "error", err)
 		d.session.failed(err)
 		return nil, err
 	}
 	d.session.failed(fmt.Errorf("%s has not answered the connect request", address))
-	l := newLink(d.session, conn, d.handshakeLimit())
+	l := newLink(d.session, conn)
 	d.mu.Lock()
 	previous := d.latest
 	d.latest = l
@@ -92,26 +95,38 @@ func (d *dialer) handshakeLimit() time.Duration {
 	if d.session.ID() == 0 {
 		return max(d.session.Timeout(), minDialTime)
 	}
-	return d.patience(d.handshakes.Add(1))
+	return d.patience()
 }
 
-// patience returns how long the nth dial or handshake has: an eighth of the session
+// patience returns how long the next dial or handshake has: an eighth of the session
 // timeout, so that a server that does not answer leaves time to find another one
-// while the session lives. It grows from round to round of the servers, up to the
-// session timeout: a server may be slow to tell that the session has expired.
-func (d *dialer) patience(n int64) time.Duration {
-	return max(d.session.Timeout()/8<<min(d.round(n), 3), minDialTime)
+// while the session lives. When all servers have used that up it is doubled, up to the
+// session timeout: a server may be slow to tell that the session has expired. While
+// there are holds to be saved it is no more than a third of what their lease has left,
+// and however many servers do not answer, there is time for one that does.
+func (d *dialer) patience() time.Duration {
+	timeout, left := d.session.left()
+	patience := max(timeout/8<<min(d.rounds(d.slow.Load()), 3), minDialTime)
+	if left == 0 {
+		return patience
+	}
+	return min(patience, max(left/3, min(left/2, minDialTime)))
 }
 
-// round tells in which round of the servers the nth attempt is.
-func (d *dialer) round(n int64) int64 {
-	return max(n-1, 0) / int64(max(d.hosts.Len(), 1))
+// rounds tells how many rounds of the servers n attempts are.
+func (d *dialer) rounds(n int64) int64 {
+	return n / int64(max(d.hosts.Len(), 1))
 }
+
+// timedOut notes a dial or a handshake that has used up its time. One that was broken
+// off earlier says nothing of how long a server takes: something in between may accept
+// connections for a server that is away, and close them at once.
+func (d *dialer) timedOut() { d.slow.Add(1) }
 
 // served notes that a server has served a request.
 func (d *dialer) served() {
 	d.dials.Store(0)
-	d.handshakes.Store(0)
+	d.slow.Store(0)
 }
 
 func (d *dialer) open(ctx context.Context, network, address string) (net.Conn, error) {
@@ -150,16 +165,21 @@ func (d *dialer) raw(ctx context.Context, network, address string) (net.Conn, er
 	return d.dial(network, address, time.Until(deadline))
 }
 
-// pause waits longer from round to round of the servers. It is done here since
+// pause waits longer from round to round of the servers, and not for long while there
+// are holds to be saved. It is done here since
 // go-zookeeper calls the host provider under a lock, and reads an answer to a
 // login that failed as a connection that worked.
 func (d *dialer) pause() error {
-	round := d.round(d.dials.Add(1))
+	round := d.rounds(d.dials.Add(1) - 1)
 	if round == 0 {
 		return d.session.ctx.Err()
 	}
-	most := pauseBefore(int(round)) // not all of it: the others lost their servers at the same time
-	return sleep(d.session.ctx, most/2+rand.N(most/2))
+	most := pauseBefore(int(round))
+	if _, left := d.session.left(); left > 0 {
+		most = min(most, left/8)
+	}
+	// Not all of it: the others lost their servers at the same time.
+	return sleep(d.session.ctx, most/2+rand.N(most/2+1))
 }
 
 // cut closes the newest connection, whatever stands on it.

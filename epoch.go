@@ -82,8 +82,9 @@ func (s *Session) greeted(l *link, timeout time.Duration) {
 	// old one has expired: only the id tells.
 	if l.id != s.id {
 		s.endEpoch(errSessionOver)
-		s.shortest = timeout
+		s.shortest, s.unanswered = timeout, nil
 	}
+	s.heard()
 	s.id = l.id
 	if l.id != 0 {
 		s.timeout.Store(int64(timeout))

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"regexp"
 	"slices"
 	"strings"
@@ -101,7 +102,7 @@ func (silence) Printf(string, ...any) {}
 func dial(t testing.TB, addr string) *zk.Conn {
 	t.Helper()
 	established := make(chan struct{}, 1)
-	conn, _, err := zk.Connect([]string{addr}, longSession, zk.WithLogger(silence{}), zk.WithEventCallback(func(e zk.Event) {
+	conn, _, err := zk.Connect([]string{addr}, longSession, zk.WithLogger(silence{}), zk.WithDialer(dialImpatient), zk.WithEventCallback(func(e zk.Event) {
 		if e.State == zk.StateHasSession {
 			select {
 			case established <- struct{}{}:
@@ -115,6 +116,36 @@ func dial(t testing.TB, addr string) *zk.Conn {
 	_, _, err = conn.Exists("/") // all its goroutines run when this is answered
 	require.NoError(t, err)
 	return conn
+}
+
+// impatient is a connection that fails if its handshake is not answered soon. A
+// server that is starting may never do that, and go-zookeeper waits for minutes.
+type impatient struct {
+	net.Conn
+	answered atomic.Bool
+}
+
+func dialImpatient(network, addr string, timeout time.Duration) (net.Conn, error) {
+	conn, err := net.DialTimeout(network, addr, timeout)
+	if err != nil {
+		return nil, err
+	}
+	return &impatient{Conn: conn}, conn.SetReadDeadline(time.Now().Add(prompt))
+}
+
+func (c *impatient) SetReadDeadline(t time.Time) error {
+	if !c.answered.Load() {
+		return nil
+	}
+	return c.Conn.SetReadDeadline(t)
+}
+
+func (c *impatient) Read(p []byte) (int, error) {
+	n, err := c.Conn.Read(p)
+	if n > 0 {
+		c.answered.Store(true)
+	}
+	return n, err
 }
 
 // session connects to the site's server by its proxy, until the test ends.

@@ -32,6 +32,7 @@ type link struct {
 	catching chan struct{} // has a value while that write is made: one does for all
 
 	connected clock.Instant // when the connect request was sent, which touches the leader itself
+	limit     time.Duration // from then on, for its answer
 
 	relay relay
 
@@ -54,11 +55,8 @@ type inFlight struct {
 	tap  *tap // nil: nobody follows it
 }
 
-// newLink takes over conn, whose handshake has to be done within timeout.
-func newLink(s *Session, conn net.Conn, timeout time.Duration) *link {
-	// Unanswered, go-zookeeper's handshake blocks for minutes: between header
-	// and body it clears its own deadline. Ours stands until the handshake is over.
-	conn.SetDeadline(time.Now().Add(timeout))
+// newLink takes over conn.
+func newLink(s *Session, conn net.Conn) *link {
 	return &link{
 		Conn:    conn,
 		session: s,
@@ -92,6 +90,9 @@ func (l *link) Read(p []byte) (int, error) {
 	n, err := l.in.Read(p)
 	l.frames.feed(p[:n], l.onFrame)
 	if err != nil {
+		if !l.greeted.Load() && l.session.clock.Now().Least(l.connected) >= l.limit {
+			l.session.dialer.timedOut()
+		}
 		l.end(err)
 	}
 	return n, err
@@ -136,9 +137,7 @@ func (l *link) greet(head []byte) {
 // Write passes one frame on: go-zookeeper writes each by one call.
 func (l *link) Write(p []byte) (int, error) {
 	if !l.greeted.Load() {
-		l.connected = l.session.clock.Now()
-		l.session.rewatch.asked(p)
-		return l.Conn.Write(p)
+		return l.ask(p)
 	}
 	t := l.session.taps.take(p)
 	op := int32(binary.BigEndian.Uint32(p[8:]))
@@ -162,6 +161,43 @@ func (l *link) Write(p []byte) (int, error) {
 			l.Close()
 			return len(p), nil
 		}
+	}
+	return n, err
+}
+
+// ask sends the connect request. If there are holds to be saved it sends its length
+// ahead, which is all that a server reads that serves nobody, as in an election: it
+// hangs up then, and cannot carry out what it has not got.
+func (l *link) ask(p []byte) (n int, err error) {
+	l.session.rewatch.asked(p)
+	if timeout, left := l.session.left(); left > 0 {
+		const length = 4
+		if n, err = l.announce(p[:length], min(part(timeout, announcePart), left/16)); err != nil {
+			l.end(err)
+			return n, err
+		}
+	}
+	l.connected = l.session.clock.Now()
+	l.limit = l.session.beginHandshake(l)
+	// Unanswered, go-zookeeper's handshake blocks for minutes: between header
+	// and body it clears its own deadline. Ours stands until the handshake is over.
+	l.Conn.SetDeadline(time.Now().Add(l.limit))
+	more, err := l.Conn.Write(p[n:])
+	return n + more, err
+}
+
+// announce writes the beginning of a frame, and returns an error if the server hangs
+// up within that time.
+func (l *link) announce(beginning []byte, within time.Duration) (int, error) {
+	l.Conn.SetDeadline(time.Now().Add(l.session.dialer.patience()))
+	n, err := l.Conn.Write(beginning)
+	if err != nil {
+		return n, err
+	}
+	l.Conn.SetReadDeadline(time.Now().Add(within))
+	var timeout net.Error
+	if _, err = l.in.Peek(1); errors.As(err, &timeout) && timeout.Timeout() {
+		err = nil
 	}
 	return n, err
 }

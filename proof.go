@@ -53,6 +53,9 @@ func (s *Session) proven(p proof) {
 	if len(s.staked) == 0 && s.epoch.left(now) < part(s.shortest, relayPart) && !s.epoch.doubts(p.begun, now, quick, s.shortest) {
 		s.epoch.extend(leaseEnd(p.begun, p.touched, s.shortest), now)
 	}
+	if s.unheard(now) {
+		s.epoch.shorten(unheardEnd(p.begun, s.shortest))
+	}
 	s.epoch.proved = now
 	// Who asks for a container again may lose this connection too: that is one
 	// suspension.
@@ -161,7 +164,7 @@ func (s *Session) keepProving() {
 // s.mu is held.
 func (s *Session) nextProof(l *link) time.Duration {
 	now, ep := s.clock.Now(), s.epoch
-	pause := part(s.shortest, intervalPart) - now.Most(ep.proved)
+	pause := s.interval(now) - now.Most(ep.proved)
 	if l != nil && ep.left(now)-pause < part(s.shortest, relayPart) {
 		pause = min(pause, l.relay.ripe.Least(now))
 	}
@@ -190,7 +193,7 @@ func (s *Session) proveStaked(l *link) bool {
 func (s *Session) prove(ctx context.Context, l *link, contenders []*contender) error {
 	p := s.beginProof()
 	responses, err := send(s, func() ([]zk.MultiResponse, error) {
-		patience := time.AfterFunc(part(s.Timeout(), relayPart), func() {
+		patience := time.AfterFunc(s.proofLimit(), func() {
 			if l.end(net.ErrClosed) {
 				s.log.Warn("zklock: the server does not answer, cutting the connection", "server", l.RemoteAddr())
 			}
@@ -219,6 +222,16 @@ func checks(contenders []*contender) []any {
 	return ops
 }
 
+// proofLimit returns how long a proof may take until its server is given up, so that
+// another can be found in what the lease has left.
+func (s *Session) proofLimit() time.Duration {
+	timeout, left := s.left()
+	if left == 0 {
+		return part(timeout, relayPart)
+	}
+	return min(part(timeout, relayPart), left/2)
+}
+
 // refused ends the contenders whose nodes a proof did not find, or may not see.
 func (s *Session) refused(contenders []*contender, responses []zk.MultiResponse) {
 	s.mu.Lock()
@@ -235,7 +248,8 @@ func (s *Session) refused(contenders []*contender, responses []zk.MultiResponse)
 
 // lasts tells whether ep's lease runs until the next proof. s.mu is held.
 func (s *Session) lasts(ep *epoch) bool {
-	return ep.runsAt(s.clock.Now().Add(part(s.shortest, intervalPart)))
+	now := s.clock.Now()
+	return ep.runsAt(now.Add(s.interval(now)))
 }
 
 // secure puts c under the lease, with a proof of its own if the lease has run
@@ -244,7 +258,7 @@ func (c *contender) secure(ctx context.Context) error {
 	s := c.queue.session
 	for try := 0; ; try++ {
 		s.mu.Lock()
-		cause, runs, doubted := c.cause, s.lasts(c.epoch), c.epoch.doubted
+		cause, runs, doubted, interval := c.cause, s.lasts(c.epoch), c.epoch.doubted, s.interval(s.clock.Now())
 		if cause == nil && runs {
 			s.stake(c)
 		}
@@ -263,7 +277,7 @@ func (c *contender) secure(ctx context.Context) error {
 			failedTry(ctx, err)
 		}
 		// A proof is of no use to who looks at the lease when that is over again.
-		if err := s.sleep(ctx, min(pauseBefore(try), part(s.Timeout(), intervalPart))); err != nil {
+		if err := s.sleep(ctx, min(pauseBefore(try), interval)); err != nil {
 			return err
 		}
 	}

@@ -118,7 +118,7 @@ func TestARetainedNodeGoesWithItsSession(t *testing.T) {
 		s := b.session("owner")
 		l, node := b.retained(s)
 		require.True(t, b.server.ExpireSession(s.ID()))
-		synctest.Wait()
+		time.Sleep(longSession / 16) // until it is told so
 		l.Lock()
 		require.NotEqual(t, node, l.Held().Node(), "not from memory")
 		require.Equal(t, b.path+"/"+b.server.Children(b.path)[0], l.Held().Node())

@@ -60,11 +60,12 @@ type Session struct {
 	asking     chan struct{}     // has a value while the first container is asked for
 
 	// The lease and what stands under it; see stake.
-	staked   map[string]*contender
-	beginner chan struct{} // has a value while a contender begins the lease
-	shortest time.Duration // timeout negotiated in the ZooKeeper session's life
-	proving  bool          // keepProving runs
-	expiry   *time.Timer   // runs expire
+	staked     map[string]*contender
+	beginner   chan struct{}   // has a value while a contender begins the lease
+	shortest   time.Duration   // timeout negotiated in the ZooKeeper session's life
+	unanswered []clock.Instant // when connect requests for the ZooKeeper session were sent that nobody has answered
+	proving    bool            // keepProving runs
+	expiry     *time.Timer     // runs expire
 
 	closeOnce sync.Once
 	closeErr  error

@@ -34,7 +34,10 @@ func TestEnsemblesAnswerAlike(t *testing.T) {
 func bothEnsembles(t *testing.T) (theirs, ours func(testing.TB) *ensembleScript) {
 	t.Helper()
 	const syncLimit = 50 // so that stopped servers stay in
-	apache := apachezk.Run(t, func(c *apachezk.Config) { c.Servers, c.TickTime, c.SyncLimit = 3, likeApacheTick, syncLimit })
+	apache := apachezk.Run(t, func(c *apachezk.Config) {
+		c.Servers, c.TickTime, c.SyncLimit = 3, likeApacheTick, syncLimit
+		c.JVM = oneAtATime
+	})
 	leader, err := apache.Leader(t.Context())
 	require.NoError(t, err)
 	servers := slices.DeleteFunc(slices.Clone(apache.Servers()), func(s *apachezk.Server) bool { return s == leader })
@@ -66,6 +69,11 @@ func bothEnsembles(t *testing.T) (theirs, ours func(testing.TB) *ensembleScript)
 	}
 	return script(addrs, pause), script(double.Addrs(), pauseDouble)
 }
+
+// oneAtATime makes a server handle its clients' frames one after the other. With several threads a handshake that is
+// sent when another has begun may overtake it, and the leader answers a handshake before it notes whom the session
+// belongs to now.
+var oneAtATime = []string{"-Dzookeeper.nio.numSelectorThreads=1", "-Dzookeeper.nio.numWorkerThreads=0"}
 
 type ensembleScript struct {
 	script

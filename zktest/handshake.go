@@ -16,7 +16,7 @@ func (c *conn) connect(frame []byte) {
 		c.shut()
 		return
 	}
-	c.timeout = c.srv.e.negotiate(time.Duration(asked) * time.Millisecond)
+	c.timeout = c.srv.negotiate(time.Duration(asked) * time.Millisecond)
 	q := &request{record: record{op: OpConnect}, conn: c, session: id, timeout: c.timeout, who: c.who}
 	if c.struck(q, frame) {
 		return
@@ -79,8 +79,8 @@ func (c *conn) welcome(e *encoder) {
 	}
 }
 
-func (e *Ensemble) negotiate(asked time.Duration) time.Duration {
-	return min(max(asked, e.minTimeout), e.maxTimeout)
+func (s *Server) negotiate(asked time.Duration) time.Duration {
+	return min(max(asked, s.minTimeout), s.maxTimeout)
 }
 
 // newSessionID follows SessionTrackerImpl.initializeNextSessionId: the server's number in the top byte, then its clock.

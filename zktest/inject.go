@@ -69,6 +69,12 @@ func (s *Server) Refuse(refuse bool) {
 	s.e.do(func() { s.refusing = refuse })
 }
 
+// SetSessionTimeouts sets the bounds into which this server fits the wishes of the sessions that connect to it from now
+// on, as while tickTime or maxSessionTimeout is being changed from server to server.
+func (s *Server) SetSessionTimeouts(shortest, longest time.Duration) {
+	s.e.do(func() { s.minTimeout, s.maxTimeout = shortest, longest })
+}
+
 // SetSequence sets the number that the next sequential child of path gets.
 func (e *Ensemble) SetSequence(path string, next int32) {
 	e.do(func() {

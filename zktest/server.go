@@ -35,6 +35,7 @@ type Server struct {
 	frozen, down, refusing bool
 	overdue                bool // a beat was missed while frozen
 	lag, skew              time.Duration
+	minTimeout, maxTimeout time.Duration // of the sessions that connect here
 }
 
 func newServer(e *Ensemble, index int) *Server {
@@ -45,6 +46,8 @@ func newServer(e *Ensemble, index int) *Server {
 		watches:  newWatches(),
 		conns:    make(map[*conn]struct{}),
 		touched:  make(map[int64]time.Duration),
+
+		minTimeout: e.minTimeout, maxTimeout: e.maxTimeout,
 	}
 	frozen := func() bool { return s.frozen }
 	s.disk = lane{e: e, blocked: frozen}

@@ -46,6 +46,10 @@ type Config struct {
 	// this package's own.
 	Settings map[string]string
 
+	// Own, if not nil, returns settings of the server of that ID alone, which take
+	// precedence over all others.
+	Own func(id int) map[string]string
+
 	// JVM is appended to the flags of the Java virtual machine.
 	JVM []string
 
@@ -135,6 +139,9 @@ func (c Config) zooCfg(data string, id int, ensemble []ports) string {
 		lines["secureClientPortAddress"] = loopback
 	}
 	maps.Copy(lines, c.Settings)
+	if c.Own != nil {
+		maps.Copy(lines, c.Own(id))
+	}
 
 	var b strings.Builder
 	for _, key := range slices.Sorted(maps.Keys(lines)) {

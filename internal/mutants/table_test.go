@@ -91,6 +91,27 @@ var all = []mutant{
 	{"the wall clock does not count", []edit{
 		{"lease.go", "return -now.Most(*end)", "return -now.Least(*end)"},
 	}},
+	{"a handshake counts when it is answered", []edit{
+		{"handshake.go", "if s.id != 0 {", "if false {"},
+	}},
+	{"a handshake counts from the next proof on", []edit{
+		{"handshake.go", "s.epoch.shorten(unheardEnd(l.connected, s.shortest))", "_ = l"},
+	}},
+	{"a lease that a handshake shortens ends when it would have", []edit{
+		{"handshake.go", "s.expireNow()", "_ = l"},
+	}},
+	{"a proof outweighs a handshake without an answer", []edit{
+		{"proof.go", "if s.unheard(now) {", "if false {"},
+	}},
+	{"a handshake without an answer is forgotten after half a timeout", []edit{
+		{"handshake.go", "> oblivion*s.shortest", "> s.shortest/2"},
+	}},
+	{"any answer is one to all handshakes", []edit{
+		{"handshake.go", "s.unanswered = s.unanswered[:n-1]", "s.unanswered = nil"},
+	}},
+	{"a server that has not been heard grants all of the timeout", []edit{
+		{"handshake.go", "leastGrant = 1.0 / 4", "leastGrant = 1.0"},
+	}},
 	{"no session-id comparison", []edit{
 		{"epoch.go", "if l.id != s.id {", "if l.id == 0 || s.id == 0 {"},
 	}},

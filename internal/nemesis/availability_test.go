@@ -35,6 +35,7 @@ func (o *inOrder) Next() (server string, retryStart bool) {
 
 // subject is a hold in a session at a follower.
 type subject struct {
+	session *zklock.Session
 	hold    *zklock.Hold
 	resumed chan struct{} // gets a value when a server has confirmed the session again
 	home    *apachezk.Server
@@ -47,9 +48,9 @@ func newSubject(t *testing.T, c *Cluster, timeout time.Duration) *subject {
 	require.NoError(t, err)
 	s := &subject{resumed: make(chan struct{}, 16), home: followers[0], leader: leader}
 	servers := []string{followers[0].Addr(), followers[1].Addr(), leader.Addr()}
-	session := connect(t, timeout, servers, zklock.WithHostProvider(&inOrder{servers: servers}))
-	require.Equal(t, s.home.Addr(), session.Conn().Server())
-	s.hold = acquireLock(t, session, "/"+time.Now().Format("15.04.05.000000"), zklock.WithTrace(&zklock.Trace{
+	s.session = connect(t, timeout, servers, zklock.WithHostProvider(&inOrder{servers: servers}))
+	require.Equal(t, s.home.Addr(), s.session.Conn().Server())
+	s.hold = acquireLock(t, s.session, "/"+time.Now().Format("15.04.05.000000"), zklock.WithTrace(&zklock.Trace{
 		Resumed: func(zklock.TraceInfo) { s.resumed <- struct{}{} },
 	}))
 	return s

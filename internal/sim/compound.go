@@ -159,15 +159,24 @@ func (w *world) replaceSession(f Fault) func() {
 // forgetful is a connection to a server that has forgotten the session.
 type forgetful struct {
 	net.Conn
-	forget *atomic.Bool
-	asked  bool
+	forget    *atomic.Bool
+	asked     bool
+	announced bool // the length of its first frame was sent alone
 }
 
 func (f *forgetful) Write(p []byte) (int, error) {
-	const sessionAt = 4 + 4 + 8 + 4
-	if !f.asked && len(p) >= sessionAt+8 && f.forget.Swap(false) {
+	const length, sessionAt = 4, 4 + 4 + 8 + 4
+	if len(p) == length { // of a connect request that is sent in two parts
+		f.announced = true
+		return f.Conn.Write(p)
+	}
+	at := sessionAt
+	if f.announced {
+		at -= length
+	}
+	if !f.asked && len(p) >= at+8 && f.forget.Swap(false) {
 		p = append([]byte(nil), p...)
-		binary.BigEndian.PutUint64(p[sessionAt:], 0)
+		binary.BigEndian.PutUint64(p[at:], 0)
 	}
 	f.asked = true
 	return f.Conn.Write(p)

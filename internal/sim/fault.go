@@ -68,6 +68,8 @@ const (
 	Sleep
 	SetClock
 	LateTouches
+	LoseHandshake
+	RestartBehindProxy
 	faultKinds
 )
 
@@ -78,38 +80,40 @@ var faultTable = [faultKinds]struct {
 	weight  int
 	inflict func(w *world, f Fault) (end func())
 }{
-	Expire:         {"session expires", 8, (*world).expire},
-	Cut:            {"connection cut", 6, (*world).cut},
-	DropRequest:    {"request lost", 4, (*world).dropRequest},
-	DropReply:      {"reply lost", 8, (*world).dropReply},
-	HoldRequest:    {"request held", 3, (*world).holdRequest},
-	HoldReply:      {"reply held", 3, (*world).holdReply},
-	BlockToServer:  {"machine cannot send", 3, (*world).blockToServer},
-	BlockToClient:  {"machine cannot receive", 3, (*world).blockToClient},
-	BlockBoth:      {"machine cut off", 3, (*world).blockBoth},
-	Freeze:         {"server frozen", 3, (*world).freeze},
-	Stop:           {"server killed", 3, (*world).stop},
-	Lag:            {"server lags", 3, (*world).lag},
-	Partition:      {"server cut off", 3, (*world).partition},
-	CloseSession:   {"session closed", 2, (*world).closeSession},
-	DeleteNode:     {"operator deletes a lock node", 3, (*world).deleteNode},
-	DeletePath:     {"operator deletes the path", 2, (*world).deletePath},
-	AddJunk:        {"foreign children", 1, (*world).addJunk},
-	EndOfCounter:   {"counter near its end", 1, (*world).endOfCounter},
-	JumpClock:      {"server's clock jumps", 1, (*world).jumpClock},
-	LostBehindLag:  {"create's reply lost, the others lag", 2, (*world).lostBehindLag},
-	ExpireAtLogin:  {"session expires while logging in", 3, (*world).expireAtLogin},
-	CutOffPair:     {"machine and its server cut off", 9, (*world).cutOffPair},
-	DeleteUnseen:   {"operator deletes the nodes of a machine that is cut off", 4, (*world).deleteUnseen},
-	DeleteUnlisted: {"operator deletes a node before its owner sees it in a list", 3, (*world).deleteUnlisted},
-	ExpireInLine:   {"session expires with several in line", 6, (*world).expireInLine},
-	ReplaceSession: {"session replaced without a word", 3, (*world).replaceSession},
-	QuietGap:       {"follower cut off after a quiet gap", 4, (*world).quietGap},
-	PauseLeader:    {"leader paused", 4, (*world).pauseLeader},
-	ListBehindLag:  {"list lost after an event, another server lags", 6, (*world).listBehindLag},
-	Sleep:          {"machine sleeps", 4, (*world).sleep},
-	SetClock:       {"machine's clock is set", 1, (*world).setClock},
-	LateTouches:    {"leader paused, then a follower's touches lost", 9, (*world).lateTouches},
+	Expire:             {"session expires", 8, (*world).expire},
+	Cut:                {"connection cut", 6, (*world).cut},
+	DropRequest:        {"request lost", 4, (*world).dropRequest},
+	DropReply:          {"reply lost", 8, (*world).dropReply},
+	HoldRequest:        {"request held", 3, (*world).holdRequest},
+	HoldReply:          {"reply held", 3, (*world).holdReply},
+	BlockToServer:      {"machine cannot send", 3, (*world).blockToServer},
+	BlockToClient:      {"machine cannot receive", 3, (*world).blockToClient},
+	BlockBoth:          {"machine cut off", 3, (*world).blockBoth},
+	Freeze:             {"server frozen", 3, (*world).freeze},
+	Stop:               {"server killed", 3, (*world).stop},
+	Lag:                {"server lags", 3, (*world).lag},
+	Partition:          {"server cut off", 3, (*world).partition},
+	CloseSession:       {"session closed", 2, (*world).closeSession},
+	DeleteNode:         {"operator deletes a lock node", 3, (*world).deleteNode},
+	DeletePath:         {"operator deletes the path", 2, (*world).deletePath},
+	AddJunk:            {"foreign children", 1, (*world).addJunk},
+	EndOfCounter:       {"counter near its end", 1, (*world).endOfCounter},
+	JumpClock:          {"server's clock jumps", 1, (*world).jumpClock},
+	LostBehindLag:      {"create's reply lost, the others lag", 2, (*world).lostBehindLag},
+	ExpireAtLogin:      {"session expires while logging in", 3, (*world).expireAtLogin},
+	CutOffPair:         {"machine and its server cut off", 9, (*world).cutOffPair},
+	DeleteUnseen:       {"operator deletes the nodes of a machine that is cut off", 4, (*world).deleteUnseen},
+	DeleteUnlisted:     {"operator deletes a node before its owner sees it in a list", 3, (*world).deleteUnlisted},
+	ExpireInLine:       {"session expires with several in line", 6, (*world).expireInLine},
+	ReplaceSession:     {"session replaced without a word", 3, (*world).replaceSession},
+	QuietGap:           {"follower cut off after a quiet gap", 4, (*world).quietGap},
+	PauseLeader:        {"leader paused", 4, (*world).pauseLeader},
+	LoseHandshake:      {"handshake's answer lost, then cut off", 4, (*world).loseHandshake},
+	RestartBehindProxy: {"server restarted behind a proxy, one handshake never answered", 3, (*world).restartBehindProxy},
+	ListBehindLag:      {"list lost after an event, another server lags", 6, (*world).listBehindLag},
+	Sleep:              {"machine sleeps", 4, (*world).sleep},
+	SetClock:           {"machine's clock is set", 1, (*world).setClock},
+	LateTouches:        {"leader paused, then a follower's touches lost", 9, (*world).lateTouches},
 }
 
 func (k FaultKind) String() string { return faultTable[k].name }
@@ -175,5 +179,10 @@ func (d dice) prepare(p *Program, f Fault) {
 		m.Timeout = time.Duration(3+d.IntN(6)) * p.Cluster.Tick
 	case ListBehindLag:
 		p.addSemaphores()
+	case LoseHandshake: // no server grants less than a quarter of what another does
+		m.Timeout = time.Duration(leastTicks+d.IntN(4)) * p.Cluster.Tick
+		for i := range p.Machines {
+			p.Machines[i].Timeout = min(p.Machines[i].Timeout, m.Timeout)
+		}
 	}
 }

@@ -9,6 +9,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/go-zookeeper/zk"
+
 	"github.com/zklock/zklock"
 	"github.com/zklock/zklock/internal/clock"
 	"github.com/zklock/zklock/zktest"
@@ -16,13 +18,14 @@ import (
 
 // machine is a process with its session, which may be closed and made anew.
 type machine struct {
-	world  *world
-	spec   Machine
-	name   string
-	place  *zktest.Client
-	clock  clock.Clock
-	dials  atomic.Int64 // connections made
-	forget atomic.Bool  // the next connect gets a new session
+	world   *world
+	spec    Machine
+	name    string
+	place   *zktest.Client
+	clock   clock.Clock
+	dials   atomic.Int64 // connections made
+	forget  atomic.Bool  // the next connect gets a new session
+	proxied atomic.Bool  // something accepts connections for servers that are away
 
 	mu     sync.Mutex
 	latest *incarnation
@@ -90,7 +93,11 @@ func (m *machine) options() []zklock.SessionOption {
 }
 
 func (m *machine) dial(network, address string, timeout time.Duration) (net.Conn, error) {
-	conn, err := m.place.Dial(network, address, timeout)
+	dial := zk.Dialer(m.place.Dial)
+	if m.proxied.Load() {
+		dial = accepting(dial)
+	}
+	conn, err := dial(network, address, timeout)
 	if err != nil {
 		return nil, err
 	}

@@ -150,6 +150,9 @@ const (
 	permits     = 3 // of a semaphore
 )
 
+// longestTicks is the longest session timeout.
+const longestTicks = 40
+
 // faultTime is how long faults go on.
 const faultTime = 8 * time.Second
 
@@ -199,7 +202,7 @@ func (c Cluster) options(seed uint64) []zktest.Option {
 		zktest.WithLatency(0, c.Latency),
 		zktest.WithServerLatency(0, c.Between),
 		zktest.WithDiskLatency(0, c.Disk),
-		zktest.WithSessionTimeouts(2*c.Tick, 40*c.Tick),
+		zktest.WithSessionTimeouts(2*c.Tick, longestTicks*c.Tick),
 		zktest.WithSyncLimit(c.SyncLimit),
 	}
 }

@@ -87,6 +87,12 @@ func (s *stage) enter(name string, opts ...zklock.SessionOption) *player {
 // enterAt is enter for a process that knows these servers only.
 func (s *stage) enterAt(name string, servers []string, opts ...zklock.SessionOption) *player {
 	s.Helper()
+	return s.enterFor(name, servers, timeout, opts...)
+}
+
+// enterFor is enterAt with a session timeout of its own.
+func (s *stage) enterFor(name string, servers []string, timeout time.Duration, opts ...zklock.SessionOption) *player {
+	s.Helper()
 	p := &player{stage: s, place: s.Client(name), name: name}
 	session, err := zklock.Connect(clock.With(context.Background(), &p.clock), servers, timeout,
 		append([]zklock.SessionOption{zklock.WithDialer(p.place.Dial)}, opts...)...)
