@@ -25,7 +25,7 @@
 //
 // # Faults
 //
-// Sessions: ExpireSession, CutSession, JumpClock. Servers: Freeze and Thaw, Stop and Restart, Refuse, Cut, Lag. Between
+// Sessions: ExpireSession, AgeSession, CutSession, JumpClock. Servers: Freeze and Thaw, Stop and Restart, Refuse, Cut, Lag. Between
 // servers: Partition, Block, Heal. Between clients and servers: the methods of Client, a place that connections come
 // from. Single requests: DropRequest, DropReply, HoldRequest, HoldReply. Nodes: SetSequence. Everything left to chance
 // comes from the seed of WithSeed; the order in which goroutines run does not, so a seed narrows a run down without

@@ -225,6 +225,21 @@ func TestAClockThatJumpsEndsSessions(t *testing.T) {
 	})
 }
 
+func TestASessionThatIsAgedEndsEarlierByAsMuchAndNoOtherDoes(t *testing.T) {
+	aloneInBubble(t, func(t *testing.T, s *zktest.Server) {
+		a, b := at(t, s), at(t, s)
+		ids := s.Ensemble().Sessions()
+		left := s.Ensemble().AgeSession(ids[0].ID, 0)
+		require.Positive(t, left)
+		require.Equal(t, left-time.Second, s.Ensemble().AgeSession(ids[0].ID, time.Second))
+		require.True(t, exists(t, a, "/"), "which touches it")
+		require.Zero(t, s.Ensemble().AgeSession(ids[0].ID, time.Hour))
+		a.closed(t)
+		require.True(t, exists(t, b, "/"))
+		require.Zero(t, s.Ensemble().AgeSession(ids[0].ID, 0))
+	})
+}
+
 func TestLatencyIsPaidEachWayAndRequestsOverlap(t *testing.T) {
 	aloneInBubble(t, func(t *testing.T, s *zktest.Server) {
 		a := at(t, s)
