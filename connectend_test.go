@@ -112,7 +112,7 @@ func requirePrompt(t *testing.T, limit time.Duration, connect func(context.Conte
 	synctest.Wait()
 }
 
-// The client waits a second for an answer to its farewell if nobody is there any
+// The client waits a second for an answer to its last request if nobody is there any
 // more to give one.
 func TestConnectToARefusedPortReturnsWhenItsContextEnds(t *testing.T) {
 	inBubble(t, func(t *testing.T, b *bubble) {

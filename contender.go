@@ -152,12 +152,12 @@ func (c *contender) leaveLocked() *removal {
 		if c.hold != nil {
 			c.hold.end(holdReleased)
 		}
-		var heir *contender
+		var successor *contender
 		if c.hold != nil && c.cause == nil {
-			heir = c.handOver()
+			successor = c.handOver()
 		}
 		c.retire()
-		c.leaving = c.queue.session.remove(c, heir)
+		c.leaving = c.queue.session.remove(c, successor)
 	}
 	return c.leaving
 }

@@ -33,12 +33,12 @@ type dialer struct {
 	mu     sync.Mutex
 	latest *link
 
-	stopped  chan struct{} // closed when the client has been given a farewell
+	stopped  chan struct{} // closed when the client has been given a closingConn
 	stopOnce sync.Once
 }
 
 // connect is what go-zookeeper calls for each connection, until the session is
-// closed: then it gets a farewell.
+// closed: then it gets a closingConn.
 func (d *dialer) connect(network, address string, timeout time.Duration) (net.Conn, error) {
 	l, err := d.link(network, address, timeout)
 	switch {
@@ -47,7 +47,7 @@ func (d *dialer) connect(network, address string, timeout time.Duration) (net.Co
 			l.Close()
 		}
 		d.stopOnce.Do(func() { close(d.stopped) })
-		return newFarewell(), nil
+		return newClosingConn(), nil
 	case err != nil:
 		return nil, err
 	}
@@ -229,7 +229,7 @@ func (h steadyHosts) Next() (server string, retryStart bool) {
 // dialLimit is what go-zookeeper gives a dial at most.
 const dialLimit = time.Second
 
-// stop brings go-zookeeper's dial loop to where it is given a farewell, which
+// stop brings go-zookeeper's dial loop to where it is given a closingConn, which
 // answers whatever the client asks from then on. It waits for a dialer of the
 // user's own that is under way.
 func (d *dialer) stop() {

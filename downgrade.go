@@ -33,7 +33,7 @@ func (q *queue) beside(writer *contender) func(id string) entry {
 // release then lets in other readers, and no writer.
 func (q *queue) downgrade(ctx context.Context, w *Hold) (*Hold, error) {
 	a := q.attempt(ctx)
-	ctx, end := q.session.keepVigil(ctx, q.path)
+	ctx, end := q.session.startWatchdog(ctx, q.path)
 	defer end()
 	for try := 0; ; try++ {
 		if err := w.reentry(); err != nil {

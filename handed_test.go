@@ -49,15 +49,15 @@ func loseOnTheWay(t *testing.T, lose func(*contender), opts ...Option) {
 	synctest.Wait()
 
 	s.mu.Lock()
-	c, heir := h.contender, h.contender.successor
+	c, successor := h.contender, h.contender.successor
 	h.end(holdReleased)
 	if c.cohort != nil && c.cohort.passOn(c) {
-		heir = c
+		successor = c
 	} else {
 		c.leaveLocked()
 	}
-	handed := heir.hold
-	lose(heir)
+	handed := successor.hold
+	lose(successor)
 	s.mu.Unlock()
 
 	next := <-granted

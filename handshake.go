@@ -20,11 +20,11 @@ import (
 // granted, and none carries out a connect request later than eight session timeouts
 // after it was sent; a leader gives up a follower that hangs after syncLimit ticks.
 const (
-	leastGrant = 1.0 / 4 // of the timeout: what a server may grant that has not been heard
-	oblivion   = 8       // timeouts after which a connect request is not carried out any more
+	leastGrant  = 1.0 / 4 // of the timeout: what a server may grant that has not been heard
+	requestLife = 8       // timeouts after which a connect request is not carried out any more
 
 	announcePart = 1.0 / 64 // of the timeout: what a server that serves nobody needs to say so
-	hopelessPart = 1.0 / 64 // of the timeout: what a lease has left when no server is in time any more
+	tooLatePart  = 1.0 / 64 // of the timeout: what a lease has left when no server is in time any more
 )
 
 // unheardEnd returns until when a session of that timeout is safe if a connect
@@ -58,7 +58,7 @@ func (s *Session) heard() {
 // unheard tells whether a connect request without an answer may yet be carried out.
 // s.mu is held.
 func (s *Session) unheard(now clock.Instant) bool {
-	for len(s.unanswered) > 0 && now.Least(s.unanswered[0]) > oblivion*s.shortest {
+	for len(s.unanswered) > 0 && now.Least(s.unanswered[0]) > requestLife*s.shortest {
 		s.unanswered = s.unanswered[1:]
 	}
 	return len(s.unanswered) > 0
@@ -84,7 +84,7 @@ func (s *Session) left() (timeout, left time.Duration) {
 	if len(s.staked) > 0 && s.epoch != nil {
 		left = s.epoch.left(s.clock.Now())
 	}
-	if left < part(s.shortest, hopelessPart) {
+	if left < part(s.shortest, tooLatePart) {
 		left = 0
 	}
 	return s.shortest, left

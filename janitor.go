@@ -14,7 +14,7 @@ import (
 // or their session is.
 type removal struct {
 	contender *contender
-	heir      *contender // that the lock was handed to; nil if it is free
+	successor *contender // that the lock was handed to; nil if it is free
 
 	sent chan struct{} // closed when the first delete has been written
 	link *link         // to which it is written; nil while disconnected
@@ -23,17 +23,17 @@ type removal struct {
 }
 
 // remove deletes c's nodes in the background. Those of a contender that handed
-// the lock on, to heir, may wait for company: nobody else is next. The session's mu
+// the lock on, to successor, may wait for company: nobody else is next. The session's mu
 // is held.
-func (s *Session) remove(c, heir *contender) *removal {
-	r := &removal{contender: c, heir: heir, link: s.link, done: make(chan struct{})}
+func (s *Session) remove(c, successor *contender) *removal {
+	r := &removal{contender: c, successor: successor, link: s.link, done: make(chan struct{})}
 	if c.epoch.id != s.id || s.closed {
 		delete(s.live, c.id) // the node goes with its session
 		close(r.done)
 		return r
 	}
 	s.removals = append(s.removals, r)
-	if heir != nil {
+	if successor != nil {
 		r.sent = closed
 		if !s.removing {
 			s.removing = s.spawnLocked(s.removeTogether)
@@ -82,7 +82,7 @@ func (s *Session) finish(batch []*removal) {
 		nodes = append(nodes, r.contender.nodes...)
 	}
 	last := batch[len(batch)-1].contender
-	err := s.deleteNodes(nodes, last, s.heirs(batch))
+	err := s.deleteNodes(nodes, last, s.successors(batch))
 	if err != nil && len(batch) > 1 { // a refusal is no matter of the others
 		for i := range batch {
 			s.finish(batch[i : i+1])
@@ -99,23 +99,23 @@ func (s *Session) finish(batch []*removal) {
 	}
 }
 
-// heirs returns those to whom the lock went from the contenders of a batch, and who
+// successors returns those to whom the lock went from the contenders of a batch, and who
 // have it still.
-func (s *Session) heirs(batch []*removal) []*contender {
+func (s *Session) successors(batch []*removal) []*contender {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	var heirs []*contender
+	var successors []*contender
 	for _, r := range batch {
-		if r.heir != nil && r.heir.cause == nil && r.heir.leaving == nil {
-			heirs = append(heirs, r.heir)
+		if r.successor != nil && r.successor.cause == nil && r.successor.leaving == nil {
+			successors = append(successors, r.successor)
 		}
 	}
-	return heirs
+	return successors
 }
 
 // deleteNodes tries until the nodes are known to be gone. It deletes exactly
 // those: their names will not come again.
-func (s *Session) deleteNodes(nodes []string, last *contender, heirs []*contender) error {
+func (s *Session) deleteNodes(nodes []string, last *contender, successors []*contender) error {
 	for try := 0; ; try++ {
 		if _, _, err := s.await(s.ctx, last.epoch.id); err != nil {
 			return nil // closed or expired: the server deletes them
@@ -123,7 +123,7 @@ func (s *Session) deleteNodes(nodes []string, last *contender, heirs []*contende
 		if last.nearTheEnd() && s.resetCounter(nodes, last.queue.dir) == nil {
 			return nil
 		}
-		err := s.deleteAll(nodes, heirs)
+		err := s.deleteAll(nodes, successors)
 		switch {
 		case err == nil, errors.Is(err, zk.ErrNoNode):
 			return nil
@@ -182,33 +182,33 @@ func deletes(nodes []string) []any {
 }
 
 // deleteAll deletes nodes, as many in one transaction as fit a request.
-func (s *Session) deleteAll(nodes []string, heirs []*contender) error {
+func (s *Session) deleteAll(nodes []string, successors []*contender) error {
 	for _, some := range batches(nodes, func(node string) string { return node }) {
-		if err := s.deleteTogether(some, heirs); err != nil {
+		if err := s.deleteTogether(some, successors); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// deleteTogether deletes nodes in one transaction, while the heirs have theirs. An heir
+// deleteTogether deletes nodes in one transaction, while the successors have theirs. A successor
 // whose node somebody else has deleted, unseen since it was not watched yet, loses
 // its hold before the node goes that kept others from the lock.
-func (s *Session) deleteTogether(nodes []string, heirs []*contender) error {
+func (s *Session) deleteTogether(nodes []string, successors []*contender) error {
 	for len(nodes) > 0 {
-		if len(nodes) == 1 && len(heirs) == 0 {
+		if len(nodes) == 1 && len(successors) == 0 {
 			_, err := present(nil, s.conn.Delete(nodes[0], -1))
 			return err
 		}
-		responses, err := s.conn.Multi(append(deletes(nodes), checks(heirs)...)...)
+		responses, err := s.conn.Multi(append(deletes(nodes), checks(successors)...)...)
 		first := slices.IndexFunc(responses, func(r zk.MultiResponse) bool { return r.Error != nil })
 		switch {
 		case err == nil || first < 0:
 			return err
 		case first >= len(nodes):
 			lost := first - len(nodes)
-			s.refused(heirs[lost:lost+1], responses[first:first+1])
-			heirs = slices.Concat(heirs[:lost], heirs[lost+1:])
+			s.refused(successors[lost:lost+1], responses[first:first+1])
+			successors = slices.Concat(successors[:lost], successors[lost+1:])
 		case errors.Is(responses[first].Error, zk.ErrNoNode):
 			nodes = slices.Concat(nodes[:first], nodes[first+1:])
 		default:

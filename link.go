@@ -218,8 +218,8 @@ func (l *link) follow(xid, op int32, t *tap) {
 	l.pending[xid] = inFlight{op, l.session.clock.Now(), t}
 }
 
-// owes reports whether a request of that operation has not been answered.
-func (l *link) owes(op int32) bool {
+// awaits reports whether a request of that operation has not been answered.
+func (l *link) awaits(op int32) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for _, r := range l.pending {

@@ -108,7 +108,7 @@ func (s *Session) doubtContainers(l *link, cause error) {
 	var late net.Error
 	hungUp := !errors.Is(cause, net.ErrClosed) && !(errors.As(cause, &late) && late.Timeout())
 	switch {
-	case !hungUp || s.containers == containersRefused || !l.owes(opCreateContainer):
+	case !hungUp || s.containers == containersRefused || !l.awaits(opCreateContainer):
 	case s.containers == containersDoubted:
 		s.refuseContainers(fmt.Errorf("the connection was lost twice on the request for one: %w", cause))
 	default:

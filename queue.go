@@ -74,7 +74,7 @@ func (q *queue) handle(ctx context.Context, op string, get func(context.Context,
 // waiting is taken anew, at the tail. After an error no node is left, or it is
 // being deleted in the background.
 func (q *queue) acquire(ctx context.Context, a *attempt) (*Hold, error) {
-	ctx, end := q.session.keepVigil(ctx, q.path)
+	ctx, end := q.session.startWatchdog(ctx, q.path)
 	defer end()
 	for try := 0; ; try++ {
 		h, left, err := q.stand(ctx, a, (*contender).wait)
@@ -114,7 +114,7 @@ func (q *queue) stand(
 // try takes the lock if nobody is in its way, and otherwise returns ErrLocked,
 // without a write if it can.
 func (q *queue) try(ctx context.Context, a *attempt) (*Hold, error) {
-	ctx, end := q.session.keepVigil(ctx, q.path)
+	ctx, end := q.session.startWatchdog(ctx, q.path)
 	defer end()
 	for try := 0; ; try++ {
 		view, err := q.session.freshList(ctx, q.dir)

@@ -56,8 +56,8 @@ type Session struct {
 	failure  error      // of the last attempt to connect
 
 	containers containers
-	told       map[string]*vigil // by path: the calls whose waiting is in the log
-	asking     chan struct{}     // has a value while the first container is asked for
+	told       map[string]*watchdog // by path: the calls whose waiting is in the log
+	asking     chan struct{}        // has a value while the first container is asked for
 
 	// The lease and what stands under it; see stake.
 	staked     map[string]*contender
@@ -152,7 +152,7 @@ func newSession(timeout time.Duration, clock *clock.Clock, options sessionOption
 		staked:   make(map[string]*contender),
 		beginner: make(chan struct{}, 1),
 		asking:   make(chan struct{}, 1),
-		told:     make(map[string]*vigil),
+		told:     make(map[string]*watchdog),
 	}
 	s.ctx, s.cancel = context.WithCancelCause(context.Background())
 	s.timeout.Store(int64(timeout))
@@ -230,7 +230,7 @@ func (s *Session) Done() <-chan struct{} { return s.ctx.Done() }
 func (s *Session) Close() error { return s.close(requestPatience) }
 
 // close is Close that gives the server so long to answer the requests under way,
-// ahead of the farewell; without patience it says none.
+// ahead of the end; without patience it asks none.
 func (s *Session) close(patience time.Duration) error {
 	s.closeOnce.Do(func() { s.shutDown(patience) })
 	return s.closeErr
@@ -295,9 +295,9 @@ func (s *Session) hangUp(l *link, id int64, patience time.Duration) error {
 		s.dialer.stop()
 	}
 	<-answered
-	farewell := s.taps.add(tapKey{op: opCloseSession}, func() {})
+	closing := s.taps.add(tapKey{op: opCloseSession}, func() {})
 	s.conn.Close() // waits a second at most for the server's answer
-	_, confirmed, _ := farewell.fate()
+	_, confirmed, _ := closing.fate()
 	s.dialer.cut()
 	switch {
 	case !s.clientEnds():

@@ -23,7 +23,7 @@ var ofTheLibrary = []struct {
 	{mutant{"a MultiLocker leaves its callbacks at a long hold", []edit{
 		{"multi.go", "for _, stop := range m.stop {\n\t\tstop()\n\t}", ""},
 	}}, "TestAskingAMultiLockerForItsLossLeavesNothingAtALongHold"},
-	{mutant{"the client is closed before it has its farewell", []edit{
+	{mutant{"the client is closed before it is answered", []edit{
 		{"session.go", "s.dialer.stop()", "s.dialer.cut()"},
 	}}, "TestConnectReturnsWhenItsContextEndsAndLeavesNothing"},
 	{mutant{"the client sleeps at a host provider's word", []edit{
@@ -55,13 +55,13 @@ var ofTheLibrary = []struct {
 		{"parents.go", "hungUp := ", "_ = "},
 	}}, "TestALostConnectionIsNoWordAgainstContainers"},
 	{mutant{"who stands in the queue is told to get nowhere", []edit{
-		{"vigil.go", "case v.queued:", "case false:"},
+		{"watchdog.go", "case v.queued:", "case false:"},
 	}}, "TestWhoStandsInTheQueueIsNotTold"},
 	{mutant{"every call tells that there is no connection", []edit{
-		{"vigil.go", "if s.told[about] != nil {", "if false {"},
+		{"watchdog.go", "if s.told[about] != nil {", "if false {"},
 	}}, "TestALockWithoutAConnectionIsToldOnceForAll"},
 	{mutant{"a call that gets nowhere is told again and again", []edit{
-		{"vigil.go", "case !v.tell():", "default:\n\t\tclear(s.told)\n\t\tv.tell()"},
+		{"watchdog.go", "case !v.tell():", "default:\n\t\tclear(s.told)\n\t\tv.tell()"},
 	}}, "TestALockWhoseServerDoesNotAnswerIsTold"},
 	{mutant{"a pause between tries outlives the session", []edit{
 		{"retry.go", "case <-s.ctx.Done():\n\t\treturn ErrClosed\n", ""},

@@ -104,7 +104,7 @@ var all = []mutant{
 		{"proof.go", "if s.unheard(now) {", "if false {"},
 	}},
 	{"a handshake without an answer is forgotten after half a timeout", []edit{
-		{"handshake.go", "> oblivion*s.shortest", "> s.shortest/2"},
+		{"handshake.go", "> requestLife*s.shortest", "> s.shortest/2"},
 	}},
 	{"any answer is one to all handshakes", []edit{
 		{"handshake.go", "s.unanswered = s.unanswered[:n-1]", "s.unanswered = nil"},

@@ -10,11 +10,11 @@ import (
 	"github.com/go-zookeeper/zk"
 )
 
-// farewell is the last connection that the client gets when its session is closed
+// closingConn is the last connection that the client gets when its session is closed
 // and no server can be asked: it answers by itself. For the answer to its last
 // request the client waits a second, unless its loop comes past that request after
 // it was queued, and nothing tells when that is. A connection meets it for certain.
-type farewell struct {
+type closingConn struct {
 	mu      sync.Mutex
 	greeted bool
 	answers bytes.Buffer
@@ -24,12 +24,12 @@ type farewell struct {
 	closeOnce sync.Once
 }
 
-func newFarewell() *farewell {
-	return &farewell{more: make(chan struct{}, 1), closed: make(chan struct{})}
+func newClosingConn() *closingConn {
+	return &closingConn{more: make(chan struct{}, 1), closed: make(chan struct{})}
 }
 
 // Write takes one frame, as a link's does.
-func (f *farewell) Write(frame []byte) (int, error) {
+func (f *closingConn) Write(frame []byte) (int, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.greeted {
@@ -46,7 +46,7 @@ func (f *farewell) Write(frame []byte) (int, error) {
 
 // greet answers the connect request with the session that it names, or with any: an
 // answer without one would have the client connect again.
-func (f *farewell) greet(frame []byte) {
+func (f *closingConn) greet(frame []byte) {
 	const timeoutAt, idAt, passwordAt = 16, 20, 28
 	f.greeted = true
 	id := max(1, binary.BigEndian.Uint64(frame[idAt:]))
@@ -57,7 +57,7 @@ func (f *farewell) greet(frame []byte) {
 }
 
 // answer lets the client log in and close its session, and refuses all else.
-func (f *farewell) answer(frame []byte) {
+func (f *closingConn) answer(frame []byte) {
 	const xidAt, opAt, bodyAt = 4, 8, 12
 	code := int32(closing)
 	switch int32(binary.BigEndian.Uint32(frame[opAt:bodyAt])) {
@@ -72,12 +72,12 @@ func (f *farewell) answer(frame []byte) {
 // closing is the code of [zk.ErrClosing].
 const closing zk.ErrCode = -116
 
-func (f *farewell) send(answer []byte) {
+func (f *closingConn) send(answer []byte) {
 	f.answers.Write(binary.BigEndian.AppendUint32(nil, uint32(len(answer))))
 	f.answers.Write(answer)
 }
 
-func (f *farewell) Read(p []byte) (int, error) {
+func (f *closingConn) Read(p []byte) (int, error) {
 	for {
 		f.mu.Lock()
 		n, _ := f.answers.Read(p)
@@ -93,13 +93,13 @@ func (f *farewell) Read(p []byte) (int, error) {
 	}
 }
 
-func (f *farewell) Close() error {
+func (f *closingConn) Close() error {
 	f.closeOnce.Do(func() { close(f.closed) })
 	return nil
 }
 
-func (f *farewell) LocalAddr() net.Addr              { return &net.UnixAddr{} }
-func (f *farewell) RemoteAddr() net.Addr             { return &net.UnixAddr{} }
-func (f *farewell) SetDeadline(time.Time) error      { return nil }
-func (f *farewell) SetReadDeadline(time.Time) error  { return nil }
-func (f *farewell) SetWriteDeadline(time.Time) error { return nil }
+func (f *closingConn) LocalAddr() net.Addr              { return &net.UnixAddr{} }
+func (f *closingConn) RemoteAddr() net.Addr             { return &net.UnixAddr{} }
+func (f *closingConn) SetDeadline(time.Time) error      { return nil }
+func (f *closingConn) SetReadDeadline(time.Time) error  { return nil }
+func (f *closingConn) SetWriteDeadline(time.Time) error { return nil }

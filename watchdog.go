@@ -7,11 +7,11 @@ import (
 	"time"
 )
 
-// vigil watches over a call for a lock that may wait for ever. If the call does not
+// watchdog watches over a call for a lock that may wait for ever. If the call does not
 // get as far as the queue, it says so in the log, and why: whoever calls Lock has no
 // error to look at. To stand in the queue is what a lock is for, and no matter for
 // the log. It goes down to where the call waits as the call's ctx.
-type vigil struct {
+type watchdog struct {
 	context.Context
 	session *Session
 	path    string
@@ -24,34 +24,34 @@ type vigil struct {
 	err    error     // of its last try
 }
 
-// vigilPatience is how long a call may get nowhere, at least.
-const vigilPatience = 10 * time.Second
+// stallLimit is how long a call may get nowhere, at least.
+const stallLimit = 10 * time.Second
 
-// keepVigil returns ctx with a vigil over a call for the lock on path, until end is
+// startWatchdog returns ctx with a watchdog over a call for the lock on path, until end is
 // called. A call with a deadline has its error.
-func (s *Session) keepVigil(ctx context.Context, path string) (_ context.Context, end func()) {
+func (s *Session) startWatchdog(ctx context.Context, path string) (_ context.Context, end func()) {
 	if _, limited := ctx.Deadline(); limited {
 		return ctx, func() {}
 	}
-	v := &vigil{Context: ctx, session: s, path: path, since: time.Now()}
+	v := &watchdog{Context: ctx, session: s, path: path, since: time.Now()}
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	v.timer = time.AfterFunc(v.patience(), v.look)
 	return v, v.end
 }
 
-type vigilKey struct{}
+type watchdogKey struct{}
 
-func (v *vigil) Value(key any) any {
-	if key == (vigilKey{}) {
+func (v *watchdog) Value(key any) any {
+	if key == (watchdogKey{}) {
 		return v
 	}
 	return v.Context.Value(key)
 }
 
-// note changes what is known of the call under ctx, if there is a vigil over it.
-func note(ctx context.Context, change func(*vigil)) {
-	if v, kept := ctx.Value(vigilKey{}).(*vigil); kept {
+// note changes what is known of the call under ctx, if there is a watchdog over it.
+func note(ctx context.Context, change func(*watchdog)) {
+	if v, kept := ctx.Value(watchdogKey{}).(*watchdog); kept {
 		v.mu.Lock()
 		defer v.mu.Unlock()
 		change(v)
@@ -59,20 +59,20 @@ func note(ctx context.Context, change func(*vigil)) {
 }
 
 // waitsFor notes what the call under ctx needs next.
-func waitsFor(ctx context.Context, step string) { note(ctx, func(v *vigil) { v.step = step }) }
+func waitsFor(ctx context.Context, step string) { note(ctx, func(v *watchdog) { v.step = step }) }
 
 // failedTry notes why it has to try again.
-func failedTry(ctx context.Context, err error) { note(ctx, func(v *vigil) { v.err = err }) }
+func failedTry(ctx context.Context, err error) { note(ctx, func(v *watchdog) { v.err = err }) }
 
 // queues notes whether it stands in the queue.
 func queues(ctx context.Context, queued bool) {
-	note(ctx, func(v *vigil) { v.queued, v.since, v.err = queued, time.Now(), nil })
+	note(ctx, func(v *watchdog) { v.queued, v.since, v.err = queued, time.Now(), nil })
 }
 
-func (v *vigil) patience() time.Duration { return max(vigilPatience, v.session.Timeout()) }
+func (v *watchdog) patience() time.Duration { return max(stallLimit, v.session.Timeout()) }
 
 // look runs when the call may have been getting nowhere for long enough.
-func (v *vigil) look() {
+func (v *watchdog) look() {
 	s := v.session
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -92,7 +92,7 @@ func (v *vigil) look() {
 
 // tell logs what the call waits for, unless another one has told the same and waits
 // still. The session's mu and v's are held.
-func (v *vigil) tell() bool {
+func (v *watchdog) tell() bool {
 	s, about := v.session, v.path
 	cause := fmt.Errorf("it waits for %s", v.step)
 	if s.link == nil {
@@ -112,7 +112,7 @@ func (v *vigil) tell() bool {
 const noConnection = ""
 
 // end is called when the call is over.
-func (v *vigil) end() {
+func (v *watchdog) end() {
 	v.mu.Lock()
 	v.timer.Stop()
 	v.timer = nil
