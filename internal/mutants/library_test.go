@@ -27,7 +27,7 @@ var ofTheLibrary = []struct {
 		{"session.go", "s.dialer.stop()", "s.dialer.cut()"},
 	}}, "TestConnectReturnsWhenItsContextEndsAndLeavesNothing"},
 	{mutant{"the client sleeps at a host provider's word", []edit{
-		{"dial.go", "server, _ = h.HostProvider.Next()\n\treturn server, false", "return h.HostProvider.Next()"},
+		{"dial.go", "server, _ = h.HostProvider.Next() })\n\treturn server, false", "server, retryStart = h.HostProvider.Next() })\n\treturn server, retryStart"},
 	}}, "TestConnectReturnsWhenItsContextEndsAndLeavesNothing"},
 	{mutant{"Connect waits for the answer to a login", []edit{
 		{"session.go", "patience = 0 //", "_ = 0 //"},
