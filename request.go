@@ -83,13 +83,6 @@ type content struct {
 	stat *zk.Stat
 }
 
-func (s *Session) get(path string) *pending[content] {
-	return send(s, func() (content, error) {
-		data, stat, err := s.conn.Get(path)
-		return content{data, stat}, err
-	})
-}
-
 func (s *Session) children(path string) *pending[[]string] {
 	return send(s, func() ([]string, error) {
 		names, _, err := s.conn.Children(path)

@@ -36,7 +36,7 @@ var all = []mutant{
 		{"wait.go", "next.isArmed() && next.stat.EphemeralOwner != c.epoch.id", "next.isArmed()"},
 	}},
 	{"release by prefix", []edit{
-		{"janitor.go", "err := s.deleteAll(nodes)\n", `names, _, err := s.conn.Children(last.queue.dir)
+		{"janitor.go", "err := s.deleteAll(nodes, successors)\n", `names, _, err := s.conn.Children(last.queue.dir)
 		for _, name := range names {
 			if _, ours := s.ids.of(name); ours && err == nil {
 				err = s.conn.Delete(join(last.queue.dir, name), -1)
@@ -110,7 +110,7 @@ var all = []mutant{
 		{"handshake.go", "s.unanswered = s.unanswered[:n-1]", "s.unanswered = nil"},
 	}},
 	{"a server that has not been heard grants all of the timeout", []edit{
-		{"handshake.go", "leastGrant = 1.0 / 4", "leastGrant = 1.0"},
+		{"handshake.go", "leastGrant  = 1.0 / 4", "leastGrant  = 1.0"},
 	}},
 	{"no session-id comparison", []edit{
 		{"epoch.go", "if l.id != s.id {", "if l.id == 0 || s.id == 0 {"},
@@ -137,7 +137,7 @@ var all = []mutant{
 		{"trylock.go", "context.WithTimeoutCause(ctx, d, errTimeIsUp)", "context.WithTimeoutCause(ctx, d+time.Second, errTimeIsUp)"},
 	}},
 	{"a lock that is given back was lost", []edit{
-		{"context.go", "err = h.release(ctx)", "h.release(ctx)\n\t\terr = ErrLost"},
+		{"context.go", "err = h.release(ctx, endTenancy)", "h.release(ctx, endTenancy)\n\t\terr = ErrLost"},
 	}},
 	{"a lost lock is given back", []edit{
 		{"hold.go", "return nil, ErrLost", "return nil, nil"},
