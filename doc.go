@@ -38,10 +38,11 @@
 //     is false on its first call after the pause.
 //   - An operator deleted the lock's node.
 //   - The servers' leader was paused for more than 0.4 of the session timeout,
-//     and ends a session as it goes on, just after it granted that a lock. Only a
-//     session that held nothing else can come to that, and it is noticed unless the
-//     lock was asked for in the last moments of the pause: some 10 ms at a timeout
-//     of 2 s, 40 ms at 10 s.
+//     and ends a session as it goes on, just after it granted that a lock; after a
+//     shorter pause, only if the client's server hangs or is cut off in that very
+//     moment. Only a session that held nothing else can come to that, and it is
+//     noticed unless the lock was asked for in the last moments of the pause: some
+//     10 ms at a timeout of 2 s, 40 ms at 10 s.
 //
 // The fencing token and [Hold.Check] keep a late write from doing harm in all
 // three.
@@ -63,7 +64,8 @@
 // its leader answers them while the leader counts the session down. See
 // docs/design.md for the arithmetic and its assumptions: the servers' tick is at
 // most half of the session timeout, their leader pings its followers each half
-// tick, and clocks drift by less than 1 %.
+// tick, none of them grants a session less than a quarter of what another has
+// granted it, and clocks drift by less than 1 %.
 //
 // # Things to know
 //
