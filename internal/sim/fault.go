@@ -108,7 +108,7 @@ var faultTable = [faultKinds]struct {
 	ReplaceSession:     {"session replaced without a word", 3, (*world).replaceSession},
 	QuietGap:           {"follower cut off after a quiet gap", 4, (*world).quietGap},
 	PauseLeader:        {"leader paused", 4, (*world).pauseLeader},
-	LoseHandshake:      {"handshake's answer lost, then cut off", 4, (*world).loseHandshake},
+	LoseHandshake:      {"handshake's answer lost, then cut off", 8, (*world).loseHandshake},
 	RestartBehindProxy: {"server restarted behind a proxy, one handshake never answered", 3, (*world).restartBehindProxy},
 	ListBehindLag:      {"list lost after an event, another server lags", 6, (*world).listBehindLag},
 	Sleep:              {"machine sleeps", 4, (*world).sleep},
