@@ -46,8 +46,27 @@ func TestTheSimulationFindsEveryMutant(t *testing.T) {
 	t.Logf("mutant, seeds until it was found, what gave it away:\n%s", strings.Join(table, ""))
 }
 
+// A change of the library may take the place away that a mutant is to change.
+func TestTheMutantsChangeTextsThatOccurOnce(t *testing.T) {
+	for _, m := range all {
+		t.Run(m.name, func(t *testing.T) { m.overlay(t) })
+	}
+	for _, m := range ofTheLibrary {
+		t.Run(m.name, func(t *testing.T) { m.overlay(t) })
+	}
+}
+
 // build compiles the tests of the package in that directory, with the mutant.
 func (m mutant) build(t *testing.T, of string) (binary string) {
+	binary = filepath.Join(t.TempDir(), "mutant.test")
+	out, err := exec.Command("go", "test", "-c", "-vet=off", "-overlay", m.overlay(t), "-o", binary, of).CombinedOutput()
+	require.NoError(t, err, "%s", out)
+	return binary
+}
+
+// overlay writes the files that have changed, and returns what leads the go command to
+// them.
+func (m mutant) overlay(t *testing.T) (file string) {
 	dir := t.TempDir()
 	overlay := map[string]string{}
 	for _, c := range m.changes {
@@ -65,11 +84,9 @@ func (m mutant) build(t *testing.T, of string) (binary string) {
 	}
 	replace, err := json.Marshal(map[string]any{"Replace": overlay})
 	require.NoError(t, err)
-	require.NoError(t, os.WriteFile(filepath.Join(dir, "overlay.json"), replace, 0o600))
-	binary = filepath.Join(dir, "mutant.test")
-	out, err := exec.Command("go", "test", "-c", "-vet=off", "-overlay", filepath.Join(dir, "overlay.json"), "-o", binary, of).CombinedOutput()
-	require.NoError(t, err, "%s", out)
-	return binary
+	file = filepath.Join(dir, "overlay.json")
+	require.NoError(t, os.WriteFile(file, replace, 0o600))
+	return file
 }
 
 // limit is for the hunt of one mutant, on a machine that may be busy.
