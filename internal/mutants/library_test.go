@@ -66,6 +66,15 @@ var ofTheLibrary = []struct {
 	{mutant{"a pause between tries outlives the session", []edit{
 		{"retry.go", "case <-s.ctx.Done():\n\t\treturn ErrClosed\n", ""},
 	}}, "TestALockThatIsTriedAgainAndAgainEndsWithItsSession"},
+	{mutant{"nobody looks whether a successor's node is there", []edit{
+		{"janitor.go", "checks(successors)...", "checks(nil)..."},
+	}}, "internal/sim.TestASuccessorWhoseNodeIsGoneLosesTheLockBeforeTheNextIsGranted"},
+	{mutant{"a counter that cannot start afresh is waited for", []edit{
+		{"queue.go", "if err := q.startAfresh(ctx); err != nil {", "if err := q.startAfresh(ctx); false {"},
+	}}, "TestTheEndOfACounterThatCannotStartAfreshIsAnError"},
+	{mutant{"a number that is there twice is the end of the counter", []edit{
+		{"listing.go", "return p, errTwice", "return p, errUnordered"},
+	}}, "TestANodeWithTheNumberOfAContenderIsNotTheEndOfTheCounter"},
 }
 
 func TestTheTestsOfTheLibraryFindEveryMutant(t *testing.T) {
@@ -75,13 +84,17 @@ func TestTheTestsOfTheLibraryFindEveryMutant(t *testing.T) {
 	for _, m := range ofTheLibrary {
 		t.Run(m.name, func(t *testing.T) {
 			t.Parallel()
-			binary := m.build(t, root)
-			cmd := exec.Command(binary, "-test.run", "^"+strings.ReplaceAll(m.test, "/", "$/^")+"$", "-test.timeout", "2m")
-			cmd.Dir = root
+			dir, test := root, m.test
+			if name, ok := strings.CutPrefix(m.test, "internal/sim."); ok {
+				dir, test = root+"/internal/sim", name
+			}
+			binary := m.build(t, dir)
+			cmd := exec.Command(binary, "-test.run", "^"+strings.ReplaceAll(test, "/", "$/^")+"$", "-test.timeout", "2m")
+			cmd.Dir = dir
 			out, err := cmd.CombinedOutput()
 			var exit *exec.ExitError
 			require.True(t, errors.As(err, &exit), "%s did not notice (%v): %s", m.test, err, out)
-			require.Contains(t, string(out), fmt.Sprintf("--- FAIL: %s", strings.Split(m.test, "/")[0]))
+			require.Contains(t, string(out), fmt.Sprintf("--- FAIL: %s", strings.Split(test, "/")[0]))
 		})
 	}
 }
