@@ -269,8 +269,8 @@ func (s *Session) shutDown(patience time.Duration) {
 }
 
 const (
-	requestPatience = 100 * time.Millisecond // until the connection is cut under those under way
-	clientPatience  = 2 * time.Second        // twice what the client allows itself
+	requestPatience = time.Second     // until the connection is cut under those under way
+	clientPatience  = 2 * time.Second // twice what the client allows itself
 )
 
 // hangUp ends the client and returns an error if no server has confirmed the end
