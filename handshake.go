@@ -41,7 +41,6 @@ func (s *Session) beginHandshake(l *link) (limit time.Duration) {
 		s.unanswered = append(s.unanswered, l.connected)
 		if s.epoch != nil {
 			s.epoch.shorten(unheardEnd(l.connected, s.shortest))
-			s.expireNow()
 		}
 	}
 	s.mu.Unlock()

@@ -83,7 +83,11 @@ func (s *Session) unstake(c *contender) { delete(s.staked, c.id) }
 // lookLater has expire run when the lease ends, by what is left of it now, and soon
 // in any case: timers stand still while the machine sleeps. s.mu is held.
 func (s *Session) lookLater(left time.Duration) {
-	s.expiry = time.AfterFunc(min(left, part(s.shortest, lookPart)), s.expire)
+	interval := part(s.shortest, lookPart)
+	if s.unheard(s.clock.Now()) { // the session may be as short, and what it has beyond the lease
+		interval = part(interval, leastGrant)
+	}
+	s.expiry = time.AfterFunc(min(left, interval), s.expire)
 }
 
 // expire ends the epoch if its lease is over.

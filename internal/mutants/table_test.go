@@ -97,9 +97,6 @@ var all = []mutant{
 	{"a handshake counts from the next proof on", []edit{
 		{"handshake.go", "s.epoch.shorten(unheardEnd(l.connected, s.shortest))", "_ = l"},
 	}},
-	{"a lease that a handshake shortens ends when it would have", []edit{
-		{"handshake.go", "s.expireNow()", "_ = l"},
-	}},
 	{"a proof outweighs a handshake without an answer", []edit{
 		{"proof.go", "if s.unheard(now) {", "if false {"},
 	}},

@@ -39,7 +39,9 @@ func TestAHandshakeWhoseAnswerIsLostMayHaveShortenedTheSession(t *testing.T) {
 			a.place.Cut()
 			<-unheard.Struck()
 			a.cutOff()
+			asked := time.Now()
 			<-h.Lost()
+			require.LessOrEqual(s, time.Since(asked), timeout/4*19/20)
 			require.False(s, h.Valid())
 			require.NoError(s, b.give(<-waiting)) // the referee has seen that a was told first
 			a.place.Unblock()
