@@ -8,6 +8,8 @@ import (
 	"strings"
 
 	"github.com/go-zookeeper/zk"
+
+	"github.com/zklock/zklock/internal/client"
 )
 
 // removal is the delete of a contender's nodes, which goes on until they are gone
@@ -271,6 +273,11 @@ func (s *Session) cleanUp(finish func()) {
 	}) {
 		s.unclean++
 	}
+}
+
+func init() {
+	client.MakeRoom = func(ctx context.Context, session any) error { return session.(*Session).makeRoom(ctx) }
+	client.CleanUp = func(session any, finish func()) { session.(*Session).cleanUp(finish) }
 }
 
 // makeRoom waits until few enough nodes of ended calls are left, so that a caller

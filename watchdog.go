@@ -90,8 +90,8 @@ func (v *watchdog) look() {
 	}
 }
 
-// tell logs what the call waits for, unless another one has told the same and waits
-// still. The session's mu and v's are held.
+// tell logs what the call waits for, unless another one has told the same and has
+// not got into the queue since. The session's mu and v's are held.
 func (v *watchdog) tell() bool {
 	s, about := v.session, v.path
 	cause := fmt.Errorf("it waits for %s", v.step)
@@ -100,12 +100,19 @@ func (v *watchdog) tell() bool {
 	} else if v.err != nil {
 		cause = fmt.Errorf("%w; the last try: %w", cause, v.err)
 	}
-	if s.told[about] != nil {
+	if other := s.told[about]; other != nil && !other.stands() {
 		return false
 	}
 	s.told[about] = v
 	s.log.Warn("zklock: a call for a lock gets nowhere", "path", v.path, "cause", cause)
 	return true
+}
+
+// stands tells whether the call has got into the queue.
+func (v *watchdog) stands() bool {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	return v.queued
 }
 
 // noConnection stands for a path in what has been told: no lock is to be had.

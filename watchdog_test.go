@@ -175,3 +175,21 @@ func TestALockThatIsTriedAgainAndAgainEndsWithItsSession(t *testing.T) {
 		require.Zero(t, time.Since(closed))
 	})
 }
+
+func TestACallThatHasGotIntoTheQueueKeepsNoOtherFromBeingTold(t *testing.T) {
+	watching(t, func(t *testing.T, w *watchful) {
+		w.theirs.lock.Lock()
+		const tries = 18 // more than fit the time until it is told
+		for range tries {
+			w.server.DropRequest(zktest.OpCreate, zktest.OnClient(w.place))
+		}
+		w.begin(statesPath)
+		w.requireTold(t, time.Hour, 1)
+		require.Equal(t, 2, w.places(), "it is in line")
+		for range 10 * tries {
+			w.server.DropRequest(zktest.OpCreate, zktest.OnClient(w.place))
+		}
+		w.begin(statesPath)
+		w.requireTold(t, time.Minute, 2)
+	})
+}

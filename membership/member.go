@@ -49,7 +49,8 @@ const maxData = 0xfffff - 64<<10
 
 // Join puts a member with that data on the list at path, which it creates if need
 // be, and returns when ZooKeeper has confirmed it. After an error there is no
-// member: if ctx ended, its node is being deleted in the background.
+// member: if ctx ended, its node is being deleted in the background. It waits when
+// too much of that is under way.
 //
 // The member stays until [Member.Leave] or the session's Close, and does not depend
 // on ctx. When its ZooKeeper session ends, its node goes with it, and the member
@@ -66,6 +67,9 @@ func Join(ctx context.Context, s *zklock.Session, path string, data []byte, opts
 	if err != nil {
 		return nil, wrap("join", path, err)
 	}
+	if err := client.MakeRoom(ctx, s); err != nil {
+		return nil, wrap("join", path, err)
+	}
 	m := &Member{
 		session: s, path: path, node: join(path, memberPrefix+strings.ToLower(rand.Text())), options: o,
 		done: make(chan struct{}), updated: make(chan struct{}, 1),
@@ -75,9 +79,18 @@ func Join(ctx context.Context, s *zklock.Session, path string, data []byte, opts
 	go m.keep()
 	if err := m.await(ctx, 1); err != nil {
 		m.leave()
+		client.CleanUp(s, m.awaitEnd)
 		return nil, wrap("join", path, err)
 	}
 	return m, nil
+}
+
+// awaitEnd returns when the member is off the list, or its session is closed.
+func (m *Member) awaitEnd() {
+	select {
+	case <-m.done:
+	case <-m.session.Done():
+	}
 }
 
 // memberPrefix begins the names of members' nodes. A random text follows, so that

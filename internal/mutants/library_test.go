@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -58,8 +59,11 @@ var ofTheLibrary = []struct {
 		{"watchdog.go", "case v.queued:", "case false:"},
 	}}, "TestWhoStandsInTheQueueIsNotTold"},
 	{mutant{"every call tells that there is no connection", []edit{
-		{"watchdog.go", "if s.told[about] != nil {", "if false {"},
+		{"watchdog.go", "other != nil && !other.stands()", "other != nil && false"},
 	}}, "TestALockWithoutAConnectionIsToldOnceForAll"},
+	{mutant{"a call that was told, and stands in the queue by now, speaks for the others", []edit{
+		{"watchdog.go", "other != nil && !other.stands()", "other != nil"},
+	}}, "TestACallThatHasGotIntoTheQueueKeepsNoOtherFromBeingTold"},
 	{mutant{"a call that gets nowhere is told again and again", []edit{
 		{"watchdog.go", "case !v.tell():", "default:\n\t\tclear(s.told)\n\t\tv.tell()"},
 	}}, "TestALockWhoseServerDoesNotAnswerIsTold"},
@@ -75,6 +79,9 @@ var ofTheLibrary = []struct {
 	{mutant{"a number that is there twice is the end of the counter", []edit{
 		{"listing.go", "return p, errTwice", "return p, errUnordered"},
 	}}, "TestANodeWithTheNumberOfAContenderIsNotTheEndOfTheCounter"},
+	{mutant{"who joins does not wait for the members that earlier calls have left behind", []edit{
+		{"membership/member.go", "client.CleanUp(s, m.awaitEnd)", "_ = m.awaitEnd"},
+	}}, "membership.TestJoiningAgainAndAgainWithoutAServerDoesNotPileUpWork"},
 }
 
 func TestTheTestsOfTheLibraryFindEveryMutant(t *testing.T) {
@@ -84,17 +91,23 @@ func TestTheTestsOfTheLibraryFindEveryMutant(t *testing.T) {
 	for _, m := range ofTheLibrary {
 		t.Run(m.name, func(t *testing.T) {
 			t.Parallel()
-			dir, test := root, m.test
-			if name, ok := strings.CutPrefix(m.test, "internal/sim."); ok {
-				dir, test = root+"/internal/sim", name
+			of, test := root, m.test
+			if dot := strings.Index(test, ".Test"); dot > 0 {
+				of, test = filepath.Join(root, test[:dot]), test[dot+1:]
 			}
-			binary := m.build(t, dir)
-			cmd := exec.Command(binary, "-test.run", "^"+strings.ReplaceAll(test, "/", "$/^")+"$", "-test.timeout", "2m")
-			cmd.Dir = dir
-			out, err := cmd.CombinedOutput()
-			var exit *exec.ExitError
-			require.True(t, errors.As(err, &exit), "%s did not notice (%v): %s", m.test, err, out)
-			require.Contains(t, string(out), fmt.Sprintf("--- FAIL: %s", strings.Split(test, "/")[0]))
+			m.requireNoticed(t, of, test)
 		})
 	}
+}
+
+// requireNoticed checks that a test of the package in that directory fails.
+func (m mutant) requireNoticed(t *testing.T, of, test string) {
+	t.Helper()
+	binary := m.build(t, of)
+	cmd := exec.Command(binary, "-test.run", "^"+strings.ReplaceAll(test, "/", "$/^")+"$", "-test.timeout", "2m")
+	cmd.Dir = of
+	out, err := cmd.CombinedOutput()
+	var exit *exec.ExitError
+	require.True(t, errors.As(err, &exit), "%s did not notice (%v): %s", test, err, out)
+	require.Contains(t, string(out), fmt.Sprintf("--- FAIL: %s", strings.Split(test, "/")[0]))
 }

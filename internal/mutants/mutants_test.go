@@ -80,6 +80,7 @@ func (m mutant) overlay(t *testing.T) (file string) {
 		require.NoError(t, err)
 		require.Equal(t, 1, strings.Count(string(text), c.old), "%s must have this text once:\n%s", c.file, c.old)
 		overlay[file] = filepath.Join(dir, c.file)
+		require.NoError(t, os.MkdirAll(filepath.Dir(overlay[file]), 0o700))
 		require.NoError(t, os.WriteFile(overlay[file], []byte(strings.Replace(string(text), c.old, c.new, 1)), 0o600))
 	}
 	replace, err := json.Marshal(map[string]any{"Replace": overlay})
