@@ -27,7 +27,8 @@
 //     interest; a crashed owner's node goes with its session.
 //   - The context wins. A call with a context returns within 50 ms of its end,
 //     whatever the network does, and one that has ended already never acquires.
-//     Only [Connect] waits for a dialer of your own ([WithDialer]).
+//     Only [Connect] waits for code of your own, a dialer ([WithDialer]) or a log
+//     handler ([WithLogger]).
 //   - Nothing leaks. After [Session.Close] no goroutine, timer or socket is left.
 //   - Loud. Lock never returns without holding; misuse panics with a clear text;
 //     errors say what, where and why, and match this package's sentinels.

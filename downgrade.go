@@ -33,8 +33,8 @@ func (q *queue) beside(writer *contender) func(id string) entry {
 // release then lets in other readers, and no writer.
 func (q *queue) downgrade(ctx context.Context, w *Hold) (*Hold, error) {
 	a := q.attempt(ctx)
-	ctx, end := q.session.startWatchdog(ctx, q.path)
-	defer end()
+	ctx, dog := q.session.startWatchdog(ctx, q.path)
+	defer dog.end()
 	for try := 0; ; try++ {
 		if err := w.reentry(); err != nil {
 			return nil, a.failed(err)

@@ -38,6 +38,7 @@ func unheardEnd(from clock.Instant, timeout time.Duration) clock.Instant {
 func (s *Session) beginHandshake(l *link) (limit time.Duration) {
 	s.mu.Lock()
 	if s.id != 0 {
+		s.unheard(l.connected) // which forgets those that are over
 		s.unanswered = append(s.unanswered, l.connected)
 		if s.epoch != nil {
 			s.epoch.shorten(unheardEnd(l.connected, s.shortest))

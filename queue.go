@@ -74,8 +74,8 @@ func (q *queue) handle(ctx context.Context, op string, get func(context.Context,
 // waiting is taken anew, at the tail. After an error no node is left, or it is
 // being deleted in the background.
 func (q *queue) acquire(ctx context.Context, a *attempt) (*Hold, error) {
-	ctx, end := q.session.startWatchdog(ctx, q.path)
-	defer end()
+	ctx, dog := q.session.startWatchdog(ctx, q.path)
+	defer dog.end()
 	for try := 0; ; try++ {
 		h, left, err := q.stand(ctx, a, (*contender).wait)
 		if err == nil {
@@ -114,8 +114,8 @@ func (q *queue) stand(
 // try takes the lock if nobody is in its way, and otherwise returns ErrLocked,
 // without a write if it can.
 func (q *queue) try(ctx context.Context, a *attempt) (*Hold, error) {
-	ctx, end := q.session.startWatchdog(ctx, q.path)
-	defer end()
+	ctx, dog := q.session.startWatchdog(ctx, q.path)
+	defer dog.end()
 	for try := 0; ; try++ {
 		view, err := q.session.freshList(ctx, q.dir)
 		if err == nil && view.blocks(q.kind) {

@@ -128,8 +128,8 @@ func (s *Semaphore) acquire(
 
 // take takes n permits while turn is held, as soon as they are free.
 func (s *Semaphore) take(ctx context.Context, turn *Hold, n int, wait func(context.Context, *Hold, *watch) error) (*Hold, error) {
-	ctx, end := s.permits.session.startWatchdog(ctx, s.path)
-	defer end()
+	ctx, dog := s.permits.session.startWatchdog(ctx, s.path)
+	defer dog.end()
 	for {
 		out, err := s.out(ctx, turn)
 		if err != nil {

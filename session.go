@@ -56,8 +56,10 @@ type Session struct {
 	failure  error      // of the last attempt to connect
 
 	containers containers
-	told       map[string]*watchdog // by path: the calls whose waiting is in the log
-	asking     chan struct{}        // has a value while the first container is asked for
+	watched    map[*watchdog]struct{} // the calls under way that may have to be told
+	stalls     *time.Timer            // runs findStalls while there are any
+	told       map[string]*watchdog   // by path: the calls whose waiting is in the log
+	asking     chan struct{}          // has a value while the first container is asked for
 
 	// The lease and what stands under it; see stake.
 	staked     map[string]*contender
@@ -152,6 +154,7 @@ func newSession(timeout time.Duration, clock *clock.Clock, options sessionOption
 		staked:   make(map[string]*contender),
 		beginner: make(chan struct{}, 1),
 		asking:   make(chan struct{}, 1),
+		watched:  make(map[*watchdog]struct{}),
 		told:     make(map[string]*watchdog),
 	}
 	s.ctx, s.cancel = context.WithCancelCause(context.Background())
@@ -246,8 +249,10 @@ func (s *Session) shutDown(patience time.Duration) {
 		}
 	}
 	clear(s.live)
-	if s.expiry != nil {
-		s.expiry.Stop()
+	for _, timer := range []*time.Timer{s.expiry, s.stalls} {
+		if timer != nil {
+			timer.Stop()
+		}
 	}
 	l, id := s.link, s.id
 	s.broadcast()

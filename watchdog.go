@@ -3,6 +3,7 @@ package zklock
 import (
 	"context"
 	"fmt"
+	"math"
 	"sync"
 	"time"
 )
@@ -15,7 +16,6 @@ type watchdog struct {
 	context.Context
 	session *Session
 	path    string
-	timer   *time.Timer
 
 	mu     sync.Mutex
 	since  time.Time // of the call, or since it left the queue
@@ -24,20 +24,25 @@ type watchdog struct {
 	err    error     // of its last try
 }
 
-// stallLimit is how long a call may get nowhere, at least.
-const stallLimit = 10 * time.Second
+const (
+	stallLimit  = 10 * time.Second      // how long a call may get nowhere, at least
+	stallsPause = 50 * time.Millisecond // between looks at the calls, at least
+)
 
-// startWatchdog returns ctx with a watchdog over a call for the lock on path, until end is
-// called. A call with a deadline has its error.
-func (s *Session) startWatchdog(ctx context.Context, path string) (_ context.Context, end func()) {
+// startWatchdog returns ctx with a watchdog over a call for the lock on path, until its
+// end is called; nil over a call with a deadline, which has its error.
+func (s *Session) startWatchdog(ctx context.Context, path string) (context.Context, *watchdog) {
 	if _, limited := ctx.Deadline(); limited {
-		return ctx, func() {}
+		return ctx, nil
 	}
 	v := &watchdog{Context: ctx, session: s, path: path, since: time.Now()}
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	v.timer = time.AfterFunc(v.patience(), v.look)
-	return v, v.end
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.watched[v] = struct{}{}
+	if s.stalls == nil && !s.closed {
+		s.stalls = time.AfterFunc(s.stallPatience(), s.findStalls)
+	}
+	return v, v
 }
 
 type watchdogKey struct{}
@@ -66,28 +71,51 @@ func failedTry(ctx context.Context, err error) { note(ctx, func(v *watchdog) { v
 
 // queues notes whether it stands in the queue.
 func queues(ctx context.Context, queued bool) {
-	note(ctx, func(v *watchdog) { v.queued, v.since, v.err = queued, time.Now(), nil })
+	note(ctx, func(v *watchdog) {
+		v.queued, v.err = queued, nil
+		if !queued {
+			v.since = time.Now()
+		}
+	})
 }
 
-func (v *watchdog) patience() time.Duration { return max(stallLimit, v.session.Timeout()) }
+func (s *Session) stallPatience() time.Duration { return max(stallLimit, s.Timeout()) }
 
-// look runs when the call may have been getting nowhere for long enough.
-func (v *watchdog) look() {
-	s := v.session
+// findStalls looks at the calls under way. One timer does for all of them: a lock that
+// is to be had takes less time than it takes to set one.
+func (s *Session) findStalls() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.stalls = nil
+	next := time.Duration(math.MaxInt64)
+	for v := range s.watched {
+		if left := v.look(); left > 0 {
+			next = min(next, left)
+		} else {
+			delete(s.watched, v) // it has been told
+		}
+	}
+	if len(s.watched) > 0 && !s.closed {
+		s.stalls = time.AfterFunc(max(next, stallsPause), s.findStalls)
+	}
+}
+
+// look tells the call if it has been getting nowhere for long enough, and returns in how
+// long to look again: not at all if it was told. The session's mu is held.
+func (v *watchdog) look() time.Duration {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	left := v.patience() - time.Since(v.since)
+	patience := v.session.stallPatience()
+	left := patience - time.Since(v.since)
 	switch {
-	case v.timer == nil: // ended
 	case v.queued:
-		v.timer.Reset(v.patience())
+		return patience
 	case left > 0:
-		v.timer.Reset(left)
+		return left
 	case !v.tell():
-		v.timer.Reset(v.patience())
+		return patience
 	}
+	return 0
 }
 
 // tell logs what the call waits for, unless another one has told the same and has
@@ -120,12 +148,12 @@ const noConnection = ""
 
 // end is called when the call is over.
 func (v *watchdog) end() {
-	v.mu.Lock()
-	v.timer.Stop()
-	v.timer = nil
-	v.mu.Unlock()
+	if v == nil {
+		return
+	}
 	v.session.mu.Lock()
 	defer v.session.mu.Unlock()
+	delete(v.session.watched, v)
 	if v.session.told[v.path] == v {
 		delete(v.session.told, v.path)
 	}

@@ -177,6 +177,7 @@ func TestALockThatIsTriedAgainAndAgainEndsWithItsSession(t *testing.T) {
 }
 
 func TestACallThatHasGotIntoTheQueueKeepsNoOtherFromBeingTold(t *testing.T) {
+	reconnects(t)
 	watching(t, func(t *testing.T, w *watchful) {
 		w.theirs.lock.Lock()
 		const tries = 18 // more than fit the time until it is told

@@ -65,8 +65,11 @@ var ofTheLibrary = []struct {
 		{"watchdog.go", "other != nil && !other.stands()", "other != nil"},
 	}}, "TestACallThatHasGotIntoTheQueueKeepsNoOtherFromBeingTold"},
 	{mutant{"a call that gets nowhere is told again and again", []edit{
-		{"watchdog.go", "case !v.tell():", "default:\n\t\tclear(s.told)\n\t\tv.tell()"},
+		{"watchdog.go", "case !v.tell():", "default:\n\t\tclear(v.session.told)\n\t\tv.tell()"},
 	}}, "TestALockWhoseServerDoesNotAnswerIsTold"},
+	{mutant{"connect requests without an answer are kept for ever", []edit{
+		{"handshake.go", "s.unheard(l.connected) //", "_ = 0 //"},
+	}}, "TestConnectRequestsWithoutAnAnswerAreForgottenInTime"},
 	{mutant{"a pause between tries outlives the session", []edit{
 		{"retry.go", "case <-s.ctx.Done():\n\t\treturn ErrClosed\n", ""},
 	}}, "TestALockThatIsTriedAgainAndAgainEndsWithItsSession"},
