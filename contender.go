@@ -33,6 +33,7 @@ type contender struct {
 
 	cohort  *cohort // whose node this is; nil for most
 	exposed bool    // the owner has asked for the token or the check
+	checked bool    // the owner has asked for the check
 
 	// Guarded by the session's mu; see succession.go.
 	successor *contender    // stands right behind, in this session
@@ -217,6 +218,7 @@ func (c *contender) guardLater() {
 func (c *contender) watchOver() {
 	c.queue.session.mu.Lock()
 	defer c.queue.session.mu.Unlock()
+	c.guarded = nil // the watch ends with its connection, and with a change of the data
 	c.guard()
 }
 

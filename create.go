@@ -12,6 +12,7 @@ import (
 type entry struct {
 	key    tapKey // of its frame
 	queues bool   // it makes a place in the queue, which a list has to show
+	nodes  int    // how many it creates, if more than one
 	token  int64  // if not the node's czxid is to be the fencing token
 	create func(*zk.Conn) ([]string, error)
 }
@@ -131,6 +132,9 @@ func (c *contender) adopt(carrier *link, nodes []string, czxid int64) error {
 	defer s.mu.Unlock()
 	c.carrier = carrier
 	c.born(nodes, czxid)
+	if len(nodes) < c.entry.nodes {
+		c.vanish(errNodeDeleted) // some of them, while the reply was missing
+	}
 	return nil
 }
 
@@ -192,7 +196,7 @@ func (c *contender) find() (nodes []string, stat *zk.Stat, err error) {
 	}
 	exists, stat, err := conn.Exists(nodes[0])
 	if err == nil && !exists {
-		err = errNotThere
+		err = errStale // of several nodes others may be there
 	}
 	return nodes, stat, err
 }

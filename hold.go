@@ -96,13 +96,14 @@ func (h *Hold) Valid() bool {
 // that its lock is lost. Ask for it while the lock is held: with [WithHandoff] or
 // [WithRetention] the next owner may have the same one otherwise.
 func (h *Hold) Token() int64 {
-	h.expose()
+	h.expose(false)
 	return h.contender.token
 }
 
-// expose keeps the node from being shared with another owner, if the hold has not
-// ended. It reports whether that is so.
-func (h *Hold) expose() bool {
+// expose keeps the node from being shared with another owner, and, if it may be
+// checked from now on, from outliving the hold: nobody else of the session is to have
+// the lock while a check of it succeeds. It reports whether the hold has not ended.
+func (h *Hold) expose(checked bool) bool {
 	s := h.contender.queue.session
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -110,6 +111,7 @@ func (h *Hold) expose() bool {
 		return false
 	}
 	h.contender.exposed = true
+	h.contender.checked = h.contender.checked || checked
 	return true
 }
 
@@ -121,8 +123,8 @@ func (h *Hold) Node() string { return h.contender.node }
 // while this hold exists or not at all. Of several permits it checks the first
 // one's node. Asked for when the hold has ended, it never succeeds.
 func (h *Hold) Check() *zk.CheckVersionRequest {
-	check := &zk.CheckVersionRequest{Path: h.contender.node, Version: -1}
-	if !h.expose() { // another owner may have the same node by now
+	check := h.contender.check()
+	if !h.expose(true) { // another owner may have the same node by now
 		check.Version = math.MinInt32 // which no node has
 	}
 	return check

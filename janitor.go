@@ -101,18 +101,27 @@ func (s *Session) finish(batch []*removal) {
 	}
 }
 
-// successors returns those to whom the lock went from the contenders of a batch, and who
-// have it still.
+// successors returns those to whom the lock went from the contenders of a batch, at
+// once or from one to the next, and who have it still.
 func (s *Session) successors(batch []*removal) []*contender {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	var successors []*contender
 	for _, r := range batch {
-		if r.successor != nil && r.successor.cause == nil && r.successor.leaving == nil {
-			successors = append(successors, r.successor)
+		if last := r.successor.lastInTurn(); last != nil && !slices.Contains(successors, last) {
+			successors = append(successors, last)
 		}
 	}
 	return successors
+}
+
+// lastInTurn returns who has the lock that c was handed: c, or whom it went on to; nil
+// if it is nobody's here any more. The session's mu is held.
+func (c *contender) lastInTurn() *contender {
+	for c != nil && c.leaving != nil {
+		c = c.leaving.successor
+	}
+	return c
 }
 
 // deleteNodes tries until the nodes are known to be gone. It deletes exactly
@@ -122,7 +131,7 @@ func (s *Session) deleteNodes(nodes []string, last *contender, successors []*con
 		if _, _, err := s.await(s.ctx, last.epoch.id); err != nil {
 			return nil // closed or expired: the server deletes them
 		}
-		if last.nearTheEnd() && s.resetCounter(nodes, last.queue.dir) == nil {
+		if last.nearTheEnd() && len(successors) == 0 && s.resetCounter(nodes, last.queue.dir) == nil {
 			return nil
 		}
 		err := s.deleteAll(nodes, successors)
@@ -212,12 +221,50 @@ func (s *Session) deleteTogether(nodes []string, successors []*contender) error 
 			s.refused(successors[lost:lost+1], responses[first:first+1])
 			successors = slices.Concat(successors[:lost], successors[lost+1:])
 		case errors.Is(responses[first].Error, zk.ErrNoNode):
+			if err := s.review(successors); err != nil {
+				return err
+			}
 			nodes = slices.Concat(nodes[:first], nodes[first+1:])
 		default:
 			return err
 		}
 	}
 	return nil
+}
+
+// review looks at the queue for successors to whom the lock went from a node that is
+// gone. If it was not us who deleted that, the queue may be another one since, whose
+// numbers began anew, and the lock somebody else's: the successor loses its hold then.
+func (s *Session) review(successors []*contender) error {
+	for _, c := range successors {
+		for reviewed := false; !reviewed; {
+			view, err := s.list(c.queue.dir)
+			if err != nil {
+				return err
+			}
+			reviewed, c = s.reviewed(c, view)
+		}
+	}
+	return nil
+}
+
+// reviewed ends c's hold if view, which was read while c had it, does not show c at the
+// head of the queue, but for nodes that are being deleted here. It returns false, and
+// whom the lock has gone to, if c has left meanwhile.
+func (s *Session) reviewed(c *contender, view *listing) (bool, *contender) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if last := c.lastInTurn(); last != c {
+		return last == nil, last
+	}
+	view.names = slices.DeleteFunc(view.names, func(name string) bool {
+		other := s.contenderAt(join(c.queue.dir, name))
+		return other != nil && other.leaving != nil
+	})
+	if at, err := view.placeOf(c); err != nil || at.ahead > 0 {
+		c.vanish(errNodeDeleted)
+	}
+	return true, c
 }
 
 // sweep deletes those of the listed children that are ours and that nobody here

@@ -80,14 +80,14 @@ func parseChild(name string) (child, bool) {
 	}
 	stem, digits := name[:len(name)-sequenceDigits], name[len(name)-sequenceDigits:]
 	for _, m := range markers {
-		number := digits
+		number := digits // with the sign, if there is one and that leaves room for it
 		if !strings.HasSuffix(stem, m.text) {
 			if !strings.HasSuffix(stem, m.text+"-") {
 				continue
 			}
 			number = "-" + digits
 		}
-		if strings.IndexFunc(digits, func(r rune) bool { return r < '0' || r > '9' }) >= 0 {
+		if strings.Trim(strings.TrimPrefix(number, "-"), "0123456789") != "" {
 			return child{}, false
 		}
 		sequence, err := strconv.ParseInt(number, 10, 32)

@@ -221,9 +221,13 @@ func (s *Session) prove(ctx context.Context, l *link, contenders []*contender) e
 func checks(contenders []*contender) []any {
 	ops := make([]any, len(contenders))
 	for i, c := range contenders {
-		ops[i] = &zk.CheckVersionRequest{Path: c.node, Version: -1}
+		ops[i] = c.check()
 	}
 	return ops
+}
+
+func (c *contender) check() *zk.CheckVersionRequest {
+	return &zk.CheckVersionRequest{Path: c.node, Version: -1}
 }
 
 // proofLimit returns how long a proof may take until its server is given up, so that

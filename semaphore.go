@@ -225,7 +225,7 @@ func (s *Semaphore) agree(ctx context.Context, turn *Hold, said content, out int
 		return fmt.Errorf("this contender says %s, and the permits that are out were taken with %s: %w", ours, said.data, errSizes)
 	}
 	_, err := send(s.permits.session, func() ([]zk.MultiResponse, error) {
-		return s.permits.session.conn.Multi(turn.Check(),
+		return s.permits.session.conn.Multi(turn.contender.check(),
 			&zk.SetDataRequest{Path: s.permits.dir, Data: []byte(ours), Version: said.stat.Version})
 	}).wait(ctx)
 	return err
@@ -233,7 +233,7 @@ func (s *Semaphore) agree(ctx context.Context, turn *Hold, said content, out int
 
 // create makes n permits in one transaction, if turn is still held.
 func (s *Semaphore) create(ctx context.Context, turn *Hold, n int) (*Hold, error) {
-	check := turn.Check()
+	check := turn.contender.check()
 	c := s.permits.newContender(turn.contender.epoch, func(id string) entry { return s.entry(id, check, n) })
 	return c.createGranted(ctx)
 }
@@ -247,7 +247,8 @@ func (s *Semaphore) entry(id string, check *zk.CheckVersionRequest, n int) entry
 	}
 	ops = append(ops, check) // not first, where any other check of the node may be
 	return entry{
-		key: tapKey{op: opCreate, path: prefix, multi: true},
+		key:   tapKey{op: opCreate, path: prefix, multi: true},
+		nodes: n,
 		create: func(conn *zk.Conn) ([]string, error) {
 			results, err := conn.Multi(ops...)
 			if err != nil {

@@ -135,10 +135,10 @@ func (c *contender) nudge() {
 }
 
 // handOver grants the lock, which c held until now, to its successor and returns
-// that; nil if it cannot. The session's mu is held.
+// that; nil if it cannot, or if a check of c's node is to fail first. The session's mu is held.
 func (c *contender) handOver() *contender {
 	next := c.successor
-	if next == nil || next.cause != nil || next.leaving != nil || next.turn == nil {
+	if c.checked || next == nil || next.cause != nil || next.leaving != nil || next.turn == nil {
 		return nil
 	}
 	s := c.queue.session

@@ -53,7 +53,7 @@ func (t *tenancy) enter(ctx context.Context, h *Hold) bool {
 		}
 		end = t.end
 	}
-	h.expose() // nobody has owned it: there is nothing to retain
+	h.expose(false) // nobody has owned it: there is nothing to retain
 	h.leave(end)
 	return false
 }
@@ -66,7 +66,7 @@ func (t *tenancy) tryTake(ctx context.Context) (*Hold, error) {
 		return nil, a.failed(err)
 	}
 	if !t.shares.TryAcquire(t.share) {
-		h.expose()
+		h.expose(false)
 		h.leave(nil)
 		return nil, a.failed(ErrLocked)
 	}

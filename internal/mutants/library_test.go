@@ -85,6 +85,30 @@ var ofTheLibrary = []struct {
 	{mutant{"who joins does not wait for the members that earlier calls have left behind", []edit{
 		{"membership/member.go", "client.CleanUp(s, m.awaitEnd)", "_ = m.awaitEnd"},
 	}}, "membership.TestJoiningAgainAndAgainWithoutAServerDoesNotPileUpWork"},
+	{mutant{"a lock that came from a node that is gone is not looked at again", []edit{
+		{"janitor.go", "if err := s.review(successors); err != nil {", "if err := error(nil); err != nil {"},
+	}}, "TestALockIsNotHandedOnFromAQueueThatWasDeletedToTheNext"},
+	{mutant{"a lock that has gone on meanwhile is not looked at again", []edit{
+		{"janitor.go", "if last := c.lastInTurn(); last != c {", "if false {\n\t\tlast := c"},
+	}}, "TestALockIsNotHandedOnFromAQueueThatWasDeletedToTheNext"},
+	{mutant{"the counter starts afresh without a look at the successor", []edit{
+		{"janitor.go", "last.nearTheEnd() && len(successors) == 0 &&", "last.nearTheEnd() &&"},
+	}}, "TestASuccessorWhoseNodeIsDeletedNearTheCountersEndLosesTheLockAtOnce"},
+	{mutant{"a lock is handed over though its node may be checked", []edit{
+		{"succession.go", "if c.checked || next == nil", "if next == nil"},
+	}}, "TestACheckFailsOnceTheLockWentToAnotherOfTheSession"},
+	{mutant{"permits are adopted though some of them are gone", []edit{
+		{"create.go", "if len(nodes) < c.entry.nodes {", "if false {"},
+	}}, "TestAHoldHasAllItsPermitsOrIsNone"},
+	{mutant{"permits are given up for lost when the first of them is gone", []edit{
+		{"create.go", "err = errStale // of several", "err = errNotThere // of several"},
+	}}, "TestPermitsThatArePartlyDeletedWhileTheyAreLookedForDoNotStay"},
+	{mutant{"a node is watched once", []edit{
+		{"contender.go", "c.guarded = nil //", "//"},
+	}}, "TestADeletionAfterARevocationIsSeenByTheOneThatWaited"},
+	{mutant{"a negative number has ten digits", []edit{
+		{"node.go", "strings.TrimPrefix(number, \"-\")", "digits"},
+	}}, "TestANodeOfAnyNegativeNumberIsInTheWay"},
 }
 
 func TestTheTestsOfTheLibraryFindEveryMutant(t *testing.T) {
