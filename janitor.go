@@ -239,23 +239,27 @@ func (s *Session) review(successors []*contender) error {
 	for _, c := range successors {
 		for reviewed := false; !reviewed; {
 			view, err := s.list(c.queue.dir)
-			if err != nil {
+			if err != nil && transient(err) {
 				return err
 			}
-			reviewed, c = s.reviewed(c, view)
+			reviewed, c = s.reviewed(c, view, err)
 		}
 	}
 	return nil
 }
 
 // reviewed ends c's hold if view, which was read while c had it, does not show c at the
-// head of the queue, but for nodes that are being deleted here. It returns false, and
-// whom the lock has gone to, if c has left meanwhile.
-func (s *Session) reviewed(c *contender, view *listing) (bool, *contender) {
+// head of the queue, but for nodes that are being deleted here, or was refused. It
+// returns false, and whom the lock has gone to, if c has left meanwhile.
+func (s *Session) reviewed(c *contender, view *listing, refusal error) (bool, *contender) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if last := c.lastInTurn(); last != c {
 		return last == nil, last
+	}
+	if refusal != nil {
+		c.vanish(refusal)
+		return true, c
 	}
 	view.names = slices.DeleteFunc(view.names, func(name string) bool {
 		other := s.contenderAt(join(c.queue.dir, name))
