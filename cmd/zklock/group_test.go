@@ -162,3 +162,27 @@ func keeper(p *process) int {
 	require.NoError(p.t, err)
 	return pid
 }
+
+func TestTheLockIsKeptWhileEachProcessLeavesItsWorkToTheNext(t *testing.T) {
+	t.Parallel()
+	at := newSite(t)
+	p := at.run("--", "sh", "-c", `exec 3<&0
+		relay() { if [ $1 = 0 ]; then echo ready; exec cat <&3; else relay $(($1 - 1)) & fi; }
+		relay 500`)
+	require.Equal(t, "ready", p.line())
+	require.Equal(t, 75, at.run("-n", "--", "true").exit())
+	p.stdin.Close()
+	require.Equal(t, 0, p.exit())
+}
+
+func TestAKilledKeepersCommandIsGoneBeforeTheServerGivesTheLockAway(t *testing.T) {
+	t.Parallel()
+	at := newSiteWith(t, map[string]string{"maxSessionTimeout": "6000"})
+	p := at.run(append([]string{"--session-timeout", "1h"}, as("family")...)...)
+	command, child := p.family()
+	require.NoError(t, syscall.Kill(keeper(p), syscall.SIGKILL))
+	at.awaitQueue(0)
+	require.False(t, alive(command))
+	require.False(t, alive(child))
+	require.Equal(t, 76, p.exit())
+}

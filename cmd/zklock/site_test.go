@@ -50,11 +50,28 @@ func newSite(t *testing.T) *site {
 		require.NoError(t, err)
 	})
 	require.NotNil(t, sharedServer, "the server did not start")
-	conn, _, err := zk.Connect(sharedServer.Addrs(), 20*time.Second, zk.WithLogger(quiet{}))
+	return newSiteOn(t, sharedServer)
+}
+
+// newSiteWith is newSite on a server of its own, with those settings.
+func newSiteWith(t *testing.T, settings map[string]string) *site {
+	t.Helper()
+	if _, err := apachezk.Find(); err != nil {
+		t.Skipf("needs a real ZooKeeper: %v", err)
+	}
+	server, err := apachezk.Start(t.Context(), apachezk.Config{Settings: settings})
+	require.NoError(t, err)
+	t.Cleanup(server.Stop)
+	return newSiteOn(t, server)
+}
+
+func newSiteOn(t *testing.T, server *apachezk.Ensemble) *site {
+	t.Helper()
+	conn, _, err := zk.Connect(server.Addrs(), 20*time.Second, zk.WithLogger(quiet{}))
 	require.NoError(t, err)
 	t.Cleanup(conn.Close)
 	return &site{
-		t: t, addr: sharedServer.Addrs()[0], conn: conn,
+		t: t, addr: server.Addrs()[0], conn: conn,
 		path: fmt.Sprintf("/zklock-command/%d", paths.Add(1)),
 	}
 }

@@ -94,7 +94,7 @@ func (r *run) start() error {
 			at := 1 + slices.Index(os.Args[1:], "run") + 1
 			return slices.Insert(slices.Clone(os.Args), at, fmt.Sprintf("--%s=%d", frontFlag, descriptor))
 		},
-		Ending: r.ending(), KillAfter: r.patience(r.timeout.Duration), Log: r.log,
+		Ending: r.ending(), Log: r.log,
 	}
 	code, err := front.Run()
 	var killed *job.KeeperError

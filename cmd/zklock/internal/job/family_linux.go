@@ -48,6 +48,14 @@ func children(pid int) (pids []int, known bool) {
 	return pids, len(lists) > 0 || pid != os.Getpid()
 }
 
+// hasUnreaped reports whether a child of this process has ended and was not waited
+// for yet.
+func hasUnreaped() bool {
+	var child unix.Siginfo
+	err := unix.Waitid(unix.P_ALL, 0, &child, unix.WEXITED|unix.WNOHANG|unix.WNOWAIT, nil)
+	return err == nil && child.Signo != 0
+}
+
 // isStopped reports whether a process is seen to be stopped.
 func isStopped(pid int) bool { return look(pid).state == 'T' }
 

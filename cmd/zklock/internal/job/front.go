@@ -22,9 +22,8 @@ type Front struct {
 	// the descriptor.
 	Args func(descriptor int) []string
 
-	// What becomes of the command if the keeper dies: see [Command].
-	Ending    syscall.Signal
-	KillAfter time.Duration
+	// Ending is sent to the command if the keeper dies: see [Command].
+	Ending syscall.Signal
 
 	Log *slog.Logger
 }
@@ -68,8 +67,8 @@ func (f *Front) Run() (code int, err error) {
 				_ = unix.Kill(keeper, unix.SIGCONT) // nobody else looks after the lock
 			default:
 				<-said.over
-				if command := said.command; command != 0 || !status.Exited() {
-					f.end(command, changes, signals)
+				if said.Running || !status.Exited() {
+					f.end(said.news, changes, signals)
 					return 0, &KeeperError{status}
 				}
 				interrupted(status.ExitStatus())
@@ -119,10 +118,17 @@ func (f *Front) start() (keeper int, conn *os.File, err error) {
 	return keeper, os.NewFile(uintptr(pair[0]), "keeper"), nil
 }
 
-// report is what the keeper has said until it died.
+// news is what the keeper tells of the command.
+type news struct {
+	Running   bool          // there is one, or is about to be
+	KillAfter time.Duration // see [Command]
+	Group     int32         // its process group; 0 if it may not have been started
+}
+
+// report is what the keeper has said last until it died.
 type report struct {
-	command int           // its process group while there is one, else 0
-	over    chan struct{} // closed when the keeper is dead
+	news
+	over chan struct{} // closed when the keeper is dead
 }
 
 // hear listens to the keeper. started is called when there is a command.
@@ -130,9 +136,9 @@ func hear(conn io.Reader, started func()) *report {
 	r := &report{over: make(chan struct{})}
 	go func() {
 		defer close(r.over)
-		var group int32
-		for binary.Read(conn, binary.NativeEndian, &group) == nil {
-			if r.command = int(group); group != 0 {
+		var n news
+		for binary.Read(conn, binary.NativeEndian, &n) == nil {
+			if r.news = n; n.Group != 0 {
 				started()
 			}
 		}
@@ -155,8 +161,22 @@ func wait(child int) (status syscall.WaitStatus, changed bool) {
 	}
 }
 
+// orphan returns the process group of a command whose keeper died before it could
+// tell, 0 if none is seen.
+func orphan() (group int) {
+	left, _ := children(os.Getpid())
+	for _, pid := range left {
+		group, _ = unix.Getpgid(pid) // 0 if it has just ended
+	}
+	return group
+}
+
 // end ends the command of a keeper that has died, as after any loss.
-func (f *Front) end(command int, changes <-chan os.Signal, signals chan os.Signal) {
+func (f *Front) end(n news, changes <-chan os.Signal, signals chan os.Signal) {
+	command := int(n.Group)
+	if n.Running && command == 0 {
+		command = orphan()
+	}
 	if command == 0 {
 		return
 	}
@@ -166,7 +186,7 @@ func (f *Front) end(command int, changes <-chan os.Signal, signals chan os.Signa
 	tty := openTerminal(unix.Getpgrp())
 	defer tty.close()
 	s := &supervisor{
-		command: Command{Lost: lost, Ending: f.Ending, KillAfter: f.KillAfter, Valid: func() bool { return false }},
+		command: Command{Lost: lost, Ending: f.Ending, KillAfter: n.KillAfter, Valid: func() bool { return false }},
 		group:   &group{id: command}, tty: tty, master: new(Master), signals: signals, log: f.Log,
 	}
 	s.watch(changes)

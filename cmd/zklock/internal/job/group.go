@@ -155,7 +155,7 @@ func (g *group) gone(everything bool) bool {
 			return false
 		}
 	}
-	return true
+	return !hasUnreaped() // whom a parent leaves behind that ends during the search is not found
 }
 
 // ignoresTTOU reports whether this process was started to ignore SIGTTOU.

@@ -67,14 +67,16 @@ func Run(c Command, master *Master, log *slog.Logger) (Result, error) {
 	signal.Notify(changes, syscall.SIGCHLD)
 	defer signal.Stop(changes)
 
+	master.tell(news{Running: true, KillAfter: c.KillAfter})
 	g, err := start(c, tty)
 	if err != nil {
+		master.tell(news{})
 		return Result{}, err
 	}
-	master.tell(g.id)
+	master.tell(news{Running: true, KillAfter: c.KillAfter, Group: int32(g.id)})
 	s := &supervisor{command: c, group: g, tty: tty, master: master, signals: master.Signals, log: log}
 	s.watch(changes)
 	s.leaveTerminal()
-	master.tell(0)
+	master.tell(news{})
 	return Result{Status: g.status, Ended: s.ending}, nil
 }

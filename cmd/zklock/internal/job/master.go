@@ -62,9 +62,9 @@ func (m *Master) listen() {
 // Died reports whether the front was killed.
 func (m *Master) Died() bool { return m.died.Load() }
 
-// tell says which process group is the command's, 0 when there is none any more.
-func (m *Master) tell(group int) {
-	_ = binary.Write(m.conn, binary.NativeEndian, int32(group)) // its death is heard of by listen
+// tell says what the front has to know of the command.
+func (m *Master) tell(n news) {
+	_ = binary.Write(m.conn, binary.NativeEndian, n) // its death is heard of by listen
 }
 
 // stopped reports whether the front is seen to be stopped.
