@@ -156,7 +156,7 @@ func TestAKilledKeeperIsALostLock(t *testing.T) {
 // keeper returns the process that zklock run has holding the lock.
 func keeper(p *process) int {
 	p.t.Helper()
-	out, err := exec.Command("pgrep", "-P", strconv.Itoa(p.cmd.Process.Pid)).Output()
+	out, err := exec.Command("pgrep", "-P", strconv.Itoa(p.cmd.Process.Pid), "-x", "lock-keeper").Output()
 	require.NoError(p.t, err)
 	pid, err := strconv.Atoi(strings.TrimSpace(string(out)))
 	require.NoError(p.t, err)
@@ -185,4 +185,20 @@ func TestAKilledKeepersCommandIsGoneBeforeTheServerGivesTheLockAway(t *testing.T
 	require.False(t, alive(command))
 	require.False(t, alive(child))
 	require.Equal(t, 76, p.exit())
+}
+
+func TestAKilledKeeperCostsNobodyHisLifeButTheCommand(t *testing.T) {
+	t.Parallel()
+	at := newSite(t)
+	cmd := at.command()
+	shell := exec.Command("sh", append([]string{"-c", `sleep 1000 </dev/null >/dev/null 2>&1 & echo $!; exec "$0" "$@"`, zklockBinary}, at.runArgs(as("announce")...)...)...)
+	shell.Env = cmd.Env
+	p := at.start(shell)
+	other, err := strconv.Atoi(p.line())
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = syscall.Kill(other, syscall.SIGKILL) })
+	p.line()
+	require.NoError(t, syscall.Kill(keeper(p), syscall.SIGKILL))
+	require.Equal(t, 76, p.exit())
+	require.True(t, alive(other), "the shell's, before it became zklock")
 }

@@ -54,6 +54,9 @@ func TestTheMutantsChangeTextsThatOccurOnce(t *testing.T) {
 	for _, m := range ofTheLibrary {
 		t.Run(m.name, func(t *testing.T) { m.overlay(t) })
 	}
+	for _, m := range ofTheCommand {
+		t.Run(m.name, func(t *testing.T) { m.overlay(t) })
+	}
 }
 
 // build compiles the tests of the package in that directory, with the mutant.

@@ -48,7 +48,8 @@ func (f *Front) Run() (code int, err error) {
 	signals := make(chan os.Signal, 16)
 	Catch(signals, Ending)
 	defer signal.Stop(signals)
-	adoptOrphans() // to end what a killed keeper leaves
+	others, _ := children(os.Getpid()) // of a shell that has become this process by exec
+	adoptOrphans()                     // to end what a killed keeper leaves
 	keeper, conn, err := f.start()
 	if err != nil {
 		return 0, err
@@ -68,7 +69,7 @@ func (f *Front) Run() (code int, err error) {
 			default:
 				<-said.over
 				if said.Running || !status.Exited() {
-					f.end(said.news, changes, signals)
+					f.end(said.news, others, changes, signals)
 					return 0, &KeeperError{status}
 				}
 				interrupted(status.ExitStatus())
@@ -161,33 +162,27 @@ func wait(child int) (status syscall.WaitStatus, changed bool) {
 	}
 }
 
-// orphan returns the process group of a command whose keeper died before it could
-// tell, 0 if none is seen.
-func orphan() (group int) {
-	left, _ := children(os.Getpid())
-	for _, pid := range left {
-		group, _ = unix.Getpgid(pid) // 0 if it has just ended
-	}
-	return group
-}
-
 // end ends the command of a keeper that has died, as after any loss.
-func (f *Front) end(n news, changes <-chan os.Signal, signals chan os.Signal) {
-	command := int(n.Group)
-	if n.Running && command == 0 {
-		command = orphan()
+func (f *Front) end(n news, others []int, changes <-chan os.Signal, signals chan os.Signal) {
+	command := &group{id: int(n.Group), others: others}
+	if n.Running && command.id == 0 { // the keeper died before it could tell
+		left, _ := command.children()
+		for _, pid := range left {
+			command.id, _ = unix.Getpgid(pid) // 0 if it has just ended
+		}
 	}
-	if command == 0 {
+	if command.id == 0 {
 		return
 	}
-	signal.Ignore(syscall.SIGTTOU) // to take the terminal from the background
+	command.ended = unix.Kill(command.id, 0) == unix.ESRCH // the keeper has seen it
+	signal.Ignore(syscall.SIGTTOU)                         // to take the terminal from the background
 	lost := make(chan struct{})
 	close(lost)
 	tty := openTerminal(unix.Getpgrp())
 	defer tty.close()
 	s := &supervisor{
 		command: Command{Lost: lost, Ending: f.Ending, KillAfter: n.KillAfter, Valid: func() bool { return false }},
-		group:   &group{id: command}, tty: tty, master: new(Master), signals: signals, log: f.Log,
+		group:   command, tty: tty, master: new(Master), signals: signals, log: f.Log,
 	}
 	s.watch(changes)
 	s.leaveTerminal()

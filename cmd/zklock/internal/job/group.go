@@ -6,6 +6,7 @@ import (
 	"errors"
 	"os"
 	"os/signal"
+	"slices"
 	"syscall"
 
 	"golang.org/x/sys/unix"
@@ -17,6 +18,7 @@ type group struct {
 	id     int // of the group, and of the process that leads it
 	ended  bool
 	status syscall.WaitStatus // of the leader, once it has ended
+	others []int              // our children that are not the command's
 }
 
 // start runs the command as the leader of a new process group, in the foreground
@@ -76,7 +78,7 @@ func (g *group) send(sig syscall.Signal, to func(stray int) bool) {
 // strays returns our children that are not in the group: the leader if it has left
 // it, and those that we have adopted.
 func (g *group) strays() (pids []int) {
-	all, known := children(os.Getpid())
+	all, known := g.children()
 	if !known && !g.ended {
 		all = []int{g.id}
 	}
@@ -96,13 +98,20 @@ func (g *group) kill() {
 	}
 }
 
-// family returns what descends from this process.
+// family returns what descends from this process and is the command's.
 func (g *group) family() (pids []int) {
-	for next := []int{os.Getpid()}; len(next) > 0; next = next[1:] {
+	pids, _ = g.children()
+	for next := pids; len(next) > 0; next = next[1:] {
 		of, _ := children(next[0])
 		pids, next = append(pids, of...), append(next, of...)
 	}
 	return pids
+}
+
+// children returns those of the command that are this process's.
+func (g *group) children() (pids []int, known bool) {
+	pids, known = children(os.Getpid())
+	return slices.DeleteFunc(pids, func(pid int) bool { return slices.Contains(g.others, pid) }), known
 }
 
 // reap takes note of the processes that have ended. It returns the signal by which

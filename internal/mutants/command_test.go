@@ -1,0 +1,51 @@
+package mutants
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+const (
+	command = "cmd/zklock"
+	job     = command + "/internal/job"
+)
+
+// ofTheCommand are mutants that a test of the command finds, on a real ZooKeeper.
+var ofTheCommand = []struct {
+	mutant
+	of, test string
+}{
+	{mutant{"a process that is born during the search for it keeps no lock", []edit{
+		{job + "/group.go", "return !hasUnreaped()", "return true"},
+	}}, command, "TestTheLockIsKeptWhileEachProcessLeavesItsWorkToTheNext"},
+	{mutant{"a killed keeper's command has all the time that it wants", []edit{
+		{job + "/front.go", "KillAfter: n.KillAfter", "KillAfter: time.Hour"},
+	}}, command, "TestAKilledKeepersCommandIsGoneBeforeTheServerGivesTheLockAway"},
+	{mutant{"what a killed keeper has not told of goes on", []edit{
+		{job + "/front.go", "n.Running && command.id == 0", "false"},
+	}}, job, "TestACommandWhoseKeeperDiedBeforeItCouldTellIsEnded"},
+	{mutant{"other children are ended with a killed keeper's command", []edit{
+		{job + "/front.go", ", others: others", ""},
+	}}, command, "TestAKilledKeeperCostsNobodyHisLifeButTheCommand"},
+}
+
+func TestTheTestsOfTheCommandFindEveryMutant(t *testing.T) {
+	if testing.Short() {
+		t.Skip("builds the command many times")
+	}
+	for _, m := range ofTheCommand {
+		t.Run(m.name, func(t *testing.T) {
+			t.Parallel()
+			test := exec.Command("go", "test", "-vet=off", "-run", "^"+m.test+"$", ".")
+			test.Dir = filepath.Join(root, m.of)
+			test.Env = append(os.Environ(), "GOFLAGS=-overlay="+m.overlay(t)) // for the command that the test builds, too
+			out, err := test.CombinedOutput()
+			require.Error(t, err, "%s did not notice: %s", m.test, out)
+			require.Contains(t, string(out), "--- FAIL: "+m.test)
+		})
+	}
+}
