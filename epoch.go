@@ -117,10 +117,7 @@ func (s *Session) endEpoch(cause error) {
 	ep := s.epoch
 	s.log.Warn("zklock: session lost", "session", ep.id, "cause", cause)
 	s.epoch = nil
-	if s.expiry != nil {
-		s.expiry.Stop()
-		s.expiry = nil
-	}
+	s.stopLooking()
 	for _, c := range s.live {
 		if c.epoch == ep {
 			c.vanish(cause)

@@ -66,7 +66,7 @@ func (l *lease) shorten(end clock.Instant) {
 }
 
 // runsAt tells whether the lease still runs at now, by the monotonic clock, which
-// stops while the machine sleeps, and by the wall clock, which may be set back.
+// stops while the machine sleeps, and by the wall clock.
 func (l *lease) runsAt(now clock.Instant) bool { return l.left(now) > 0 }
 
 // left returns for how long the lease runs on, by the clock that says less.
@@ -76,14 +76,6 @@ func (l *lease) left(now clock.Instant) time.Duration {
 		return 0
 	}
 	return -now.Most(*end)
-}
-
-// look returns what is left, and makes it the same by both clocks, so that a wall
-// clock that is set back later cannot make up for a sleep.
-func (l *lease) look(now clock.Instant) (left time.Duration) {
-	left = l.left(now)
-	l.shorten(now.Add(left))
-	return left
 }
 
 // touches remembers when the requests of one connection were sent, for as long as
@@ -143,6 +135,12 @@ func (r *relay) proved(p proof, answered clock.Instant, timeout time.Duration) (
 		r.ripe = answered.Add(part(timeout, doubtPart))
 	}
 	return r.sure
+}
+
+// follows tells whether a proof comes so shortly after another that the leader was not
+// paused meanwhile.
+func (r *relay) follows(p proof, answered clock.Instant, timeout time.Duration) bool {
+	return p.begun.Least(r.ripe) >= 0 && answered.Most(r.ripe) < part(timeout, relayPart)
 }
 
 // doubts tells whether a proof that would begin a lease by itself may be worth

@@ -106,9 +106,18 @@ func TestAWallClockThatIsSetBackDoesNotMakeUpForALaterSleep(t *testing.T) {
 	var l lease
 	l.extend(c.Now().Add(time.Minute), c.Now())
 	c.Step(-time.Hour)
-	l.look(c.Now())
+	c.Now() // any look at it tells
 	c.Step(time.Minute)
 	assert.False(t, l.runsAt(c.Now()))
+}
+
+func TestAProofThatMayHaveWaitedForAPausedLeaderMakesTheNextOneNoQuicker(t *testing.T) {
+	const timeout, paused = 2 * time.Second, 400 * time.Millisecond
+	l := &link{fastest: time.Millisecond}
+	assert.False(t, l.timeProof(paused, timeout, false))
+	assert.False(t, l.timeProof(2*paused, timeout, false))
+	assert.False(t, l.timeProof(paused, timeout, true), "what proofs take on this connection, as it seems now")
+	assert.True(t, l.timeProof(2*paused, timeout, false))
 }
 
 func TestOfTwoEndsTheLeaseHasTheOneThatIsFurtherAway(t *testing.T) {

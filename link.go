@@ -42,7 +42,7 @@ type link struct {
 	touches touches
 	fastest time.Duration // answer to any request so far; 0 before the first
 
-	fastestProof time.Duration // answer to a proof so far; 0 before the first
+	fastestProof time.Duration // answer to a proof so far that no pause was in; 0 before the first
 
 	down    chan struct{} // closed when nothing can be answered here any more
 	endOnce sync.Once
@@ -259,16 +259,18 @@ func (l *link) roundTrip() time.Duration {
 	return l.fastest
 }
 
-// timeProof notes how long a proof took, and tells whether that was quick: no
-// longer than proofs on this connection take.
-func (l *link) timeProof(took, timeout time.Duration) (quick bool) {
+// timeProof tells whether a proof was quick: no longer than proofs on this
+// connection take. The first of these is one that followed another, or was quick by
+// any measure: a pause of the leader is not what they take.
+func (l *link) timeProof(took, timeout time.Duration, followed bool) (quick bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	usual := max(2*l.fastest, 4*l.fastestProof)
-	if l.fastestProof == 0 || took < l.fastestProof {
+	least := part(timeout, quickPart)
+	quick = took <= max(2*l.fastest, 4*l.fastestProof)+least
+	if took < l.fastestProof || l.fastestProof == 0 && (followed || took <= least) {
 		l.fastestProof = took
 	}
-	return took <= usual+part(timeout, quickPart)
+	return quick
 }
 
 // beginProof returns the time, and when the newest request was sent whose touch

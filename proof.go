@@ -43,7 +43,7 @@ func (s *Session) proven(p proof) {
 		return
 	}
 	now := s.clock.Now()
-	quick := p.link.timeProof(now.Most(p.begun), s.shortest)
+	quick := p.link.timeProof(now.Most(p.begun), s.shortest, p.link.relay.follows(p, now, s.shortest))
 	if len(s.staked) > 0 && !s.epoch.runsAt(now) {
 		s.lapse(s.epoch, now)
 		return
@@ -94,16 +94,24 @@ func (s *Session) lookLater(left time.Duration) {
 func (s *Session) expire() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.expiry = nil
+	s.stopLooking() // the timer was set again if this run had to wait
 	if len(s.staked) == 0 || s.epoch == nil {
 		return
 	}
 	now := s.clock.Now()
-	if left := s.epoch.look(now); left > 0 {
+	if left := s.epoch.left(now); left > 0 {
 		s.lookLater(left)
 		return
 	}
 	s.lapse(s.epoch, now)
+}
+
+// stopLooking stops the timer that runs expire. s.mu is held.
+func (s *Session) stopLooking() {
+	if s.expiry != nil {
+		s.expiry.Stop()
+		s.expiry = nil
+	}
 }
 
 // expireNow looks at the lease again after it was shortened. s.mu is held.

@@ -14,6 +14,29 @@ import (
 	"github.com/zklock/zklock/zktest"
 )
 
+// A run of the timer that waits for the session's mutex goes on after whoever has
+// that sets the timer anew.
+func TestTheLeaseIsLookedAtByOneTimer(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		server := zktest.NewServer(t)
+		s, err := Connect(t.Context(), []string{server.PipeAddr()}, 20*time.Second, WithDialer(server.Dial))
+		require.NoError(t, err)
+		defer s.Close()
+		l, err := New(s, "/lock")
+		require.NoError(t, err)
+		_, err = l.Acquire(t.Context())
+		require.NoError(t, err)
+		looking := func() *time.Timer {
+			s.mu.Lock()
+			defer s.mu.Unlock()
+			return s.expiry
+		}
+		before := looking()
+		s.expire()
+		require.True(t, looking() == before || !before.Stop(), "two timers look at the lease")
+	})
+}
+
 func TestAConnectionThatIsCutForManyProofsIsToldOfOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const many = 20

@@ -249,10 +249,9 @@ func (s *Session) shutDown(patience time.Duration) {
 		}
 	}
 	clear(s.live)
-	for _, timer := range []*time.Timer{s.expiry, s.stalls} {
-		if timer != nil {
-			timer.Stop()
-		}
+	s.stopLooking()
+	if s.stalls != nil {
+		s.stalls.Stop()
 	}
 	l, id := s.link, s.id
 	s.broadcast()

@@ -5,11 +5,12 @@ package clock
 
 import (
 	"context"
-	"sync/atomic"
+	"sync"
 	"time"
 )
 
-// Instant is a moment by both clocks. The zero Instant is before any other.
+// Instant is a moment by both clocks, the wall clock as it would be if nobody had
+// set it back. The zero Instant is before any other.
 type Instant struct{ monotonic, wall time.Time }
 
 // Add returns the moment that is d later by both clocks.
@@ -43,17 +44,45 @@ func Earlier(t, u Instant) Instant {
 
 // Clock is a machine's pair of clocks. The zero Clock is the one that the program
 // runs on.
-type Clock struct{ ahead atomic.Int64 }
+type Clock struct {
+	mu    sync.Mutex
+	ahead time.Duration // what the wall clock was set by
+	first time.Time     // reading
+	lead  time.Duration // that the wall clock has gained on the monotonic one since then
+	slept time.Duration // what the lead has grown by in all, whatever it has lost again
+}
 
-// Now reads both clocks.
+// jitter is how far the two readings of a moment may be apart, each of which takes
+// its time.
+const jitter = time.Millisecond
+
+// Now reads both clocks. A wall clock that is set back does not make up for a sleep
+// of the machine, before or after, unless both are between two readings.
 func (c *Clock) Now() Instant {
+	c.mu.Lock()
+	defer c.mu.Unlock()
 	now := time.Now()
-	return Instant{now, now.Round(0).Add(time.Duration(c.ahead.Load()))}
+	if c.first.IsZero() {
+		c.first = now
+	}
+	lead := now.Round(0).Add(c.ahead).Sub(c.first.Round(0)) - now.Sub(c.first)
+	switch {
+	case lead > c.lead:
+		c.slept += lead - c.lead
+		c.lead = lead
+	case lead < c.lead-jitter:
+		c.lead = lead
+	}
+	return Instant{now, now.Add(c.slept)}
 }
 
 // Step sets the wall clock by d, in tests: forward, as it is after a sleep of the
 // machine, or back.
-func (c *Clock) Step(d time.Duration) { c.ahead.Add(int64(d)) }
+func (c *Clock) Step(d time.Duration) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.ahead += d
+}
 
 type key struct{}
 

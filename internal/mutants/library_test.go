@@ -109,6 +109,16 @@ var ofTheLibrary = []struct {
 	{mutant{"a negative number has ten digits", []edit{
 		{"node.go", "strings.TrimPrefix(number, \"-\")", "digits"},
 	}}, "TestANodeOfAnyNegativeNumberIsInTheWay"},
+	{mutant{"a wall clock that is set back makes up for a sleep", []edit{
+		{"internal/clock/clock.go", "c.slept += lead - c.lead\n", "c.slept = lead\n"},
+		{"internal/clock/clock.go", "case lead < c.lead-jitter:\n", "default:\n\t\tc.slept = lead\n"},
+	}}, "TestAWallClockThatIsSetBackDoesNotMakeUpForALaterSleep"},
+	{mutant{"what a pause took is what proofs take", []edit{
+		{"link.go", "&& (followed || took <= least)", ""},
+	}}, "TestAProofThatMayHaveWaitedForAPausedLeaderMakesTheNextOneNoQuicker"},
+	{mutant{"a look that comes late leaves the timer that was set", []edit{
+		{"proof.go", "s.stopLooking() // the timer", "s.expiry = nil // the timer"},
+	}}, "TestTheLeaseIsLookedAtByOneTimer"},
 }
 
 func TestTheTestsOfTheLibraryFindEveryMutant(t *testing.T) {

@@ -86,7 +86,7 @@ var all = []mutant{
 `},
 	}},
 	{"the clocks are looked at when the lease should be over", []edit{
-		{"proof.go", "time.AfterFunc(min(left, part(s.shortest, lookPart)), s.expire)", "time.AfterFunc(left, s.expire)"},
+		{"proof.go", "s.expiry = time.AfterFunc(min(left, interval), s.expire)", "_ = interval\n\ts.expiry = time.AfterFunc(left, s.expire)"},
 	}},
 	{"the wall clock does not count", []edit{
 		{"lease.go", "return -now.Most(*end)", "return -now.Least(*end)"},
@@ -144,13 +144,13 @@ var all = []mutant{
 	}},
 	{"a hold that has ended is valid", []edit{
 		{"hold.go", "if h.Err() != nil {\n\t\treturn false\n\t}\n\tep,", "ep,"},
-		{"hold.go", "s.lapse(ep, now)\n\treturn false", "s.lapse(ep, now)\n\treturn true"},
+		{"hold.go", "s.lapse(ep, now)\n\treturn h.Err() == nil", "s.lapse(ep, now)\n\treturn true"},
 	}},
 	{"Valid ends half a timeout early", []edit{
 		{"hold.go", "if ep.runsAt(now) {\n\t\treturn true", "if ep.runsAt(now.Add(h.contender.queue.session.Timeout() / 2)) {\n\t\treturn true"},
 	}},
 	{"a check of the path instead of the node", []edit{
-		{"hold.go", "Path: h.contender.node, Version: -1", "Path: h.contender.queue.dir, Version: -1"},
+		{"hold.go", "check := h.contender.check()", "check := &zk.CheckVersionRequest{Path: h.contender.queue.dir, Version: -1}"},
 	}},
 	{"the owner's first lock does not count", []edit{
 		{"reentrant.go", "return l.depth", "return l.depth - 1"},

@@ -53,6 +53,50 @@ func TestF33AClockThatIsSetBackDoesNotHideASleep(t *testing.T) {
 	}, zktest.WithTickTime(timeout/10))
 }
 
+// The touches that the lease rests on were noted before the clock was set back, and
+// count on after the sleep.
+func TestF33AClockThatWasSetBackHidesNoSleepFromOlderTouches(t *testing.T) {
+	schedules := 0
+	for nap := timeout / 8; nap < timeout*5/8; nap += timeout / 16 {
+		for phase := range time.Duration(6) {
+			play(t, 3, func(s *stage) {
+				a := s.enter("a")
+				a.moveToFollower()
+				h := a.mustTake()
+				gone := s.gone(h.Node())
+				mine, others := a.server()
+				leader := s.Leader()
+				proof := func() {
+					answer := s.HoldReply(zktest.OpMulti)
+					<-answer.Struck()
+					answer.Release()
+				}
+				time.Sleep(timeout)
+				proof()
+				a.clock.Step(-time.Hour)
+				proof()
+				time.Sleep(phase * timeout / 64)
+				a.sleep(nap)
+				awake := s.HoldReply(zktest.OpMulti)
+				select {
+				case <-h.Lost(): // it slept for too long
+					return
+				case <-awake.Struck():
+				}
+				s.Block(mine, leader)
+				a.place.Block(zktest.ToServer, others...)
+				awake.Release()
+				<-h.Lost()
+				<-gone
+				schedules++
+				s.Heal()
+				a.place.Unblock()
+			}, fineTicks...)
+		}
+	}
+	t.Logf("%d schedules", schedules)
+}
+
 func TestF33AMachineThatSleptBrieflyKeepsItsHold(t *testing.T) {
 	for phase := range time.Duration(8) {
 		play(t, 3, func(s *stage) {

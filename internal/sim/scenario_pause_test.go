@@ -51,6 +51,60 @@ func TestF22ALockAskedForWhileTheLeaderIsPausedIsNotGrantedByASessionThatEnds(t 
 	require.Positive(t, ended, "no schedule came near")
 }
 
+// A write that took as long as a pause does not make the next one that does quick.
+func TestF22ALockAskedForInASecondPauseIsNotGrantedByASessionThatEnds(t *testing.T) {
+	ended := 0
+	for seed := range int64(60) {
+		play(t, 3, func(s *stage) {
+			a, b, c := s.enter("a"), s.enter("b"), s.enter("c")
+			h := b.mustTake()
+			mine, _ := a.server()
+			leader := s.Leader()
+			if mine == leader {
+				require.NoError(t, b.give(h))
+				return
+			}
+			next := c.waits(context.Background()) // a, behind, is not proved
+			leader.Freeze()
+			ctx, cancel := context.WithCancel(context.Background())
+			asked := make(chan struct{})
+			go func() {
+				defer close(asked)
+				_, err := a.take(ctx)
+				require.Error(t, err)
+			}()
+			time.Sleep(timeout / 5)
+			leader.Thaw()
+			time.Sleep(timeout / 2)
+			cancel()
+			<-asked
+			require.NoError(t, b.give(h))
+			require.NoError(t, c.give(<-next))
+			time.Sleep(timeout)
+
+			first := a.ID()
+			leader.Freeze()
+			time.Sleep(timeout/2 + time.Duration(seed)*timeout/120)
+			asked = make(chan struct{})
+			go func() {
+				defer close(asked)
+				if h, err := a.take(context.Background()); err == nil {
+					time.Sleep(timeout)
+					a.give(h)
+				}
+			}()
+			time.Sleep(timeout / 10)
+			leader.Thaw()
+			<-asked
+			if a.ID() != first {
+				ended++
+			}
+		}, zktest.WithSeed(seed), zktest.WithTickTime(timeout/2), zktest.WithSyncLimit(10),
+			zktest.WithServerLatency(0, time.Millisecond), zktest.WithDiskLatency(0, time.Millisecond))
+	}
+	require.Positive(t, ended, "no schedule came near")
+}
+
 // A hold whose proofs go unanswered is lost while the leader, which might end every
 // session as soon as it goes on, is still paused.
 func TestF22AHoldIsLostBeforeAPausedLeaderGoesOn(t *testing.T) {
