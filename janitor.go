@@ -77,8 +77,24 @@ func (s *Session) removeTogether() {
 	}
 }
 
-// finish carries out a batch of removals, of one session.
+// finish carries out a batch of removals, of one session, in requests that a server
+// takes: each deletes nodes, and checks those of their successors.
 func (s *Session) finish(batch []*removal) {
+	for _, some := range batches(batch, (*removal).paths) {
+		s.finishTogether(some)
+	}
+}
+
+// paths returns the paths that the removal's request names, as long as they are.
+func (r *removal) paths() string {
+	paths := strings.Join(r.contender.nodes, "")
+	if r.successor != nil {
+		paths += r.successor.node
+	}
+	return paths
+}
+
+func (s *Session) finishTogether(batch []*removal) {
 	var nodes []string
 	for _, r := range batch {
 		nodes = append(nodes, r.contender.nodes...)
@@ -87,7 +103,7 @@ func (s *Session) finish(batch []*removal) {
 	err := s.deleteNodes(nodes, last, s.successors(batch))
 	if err != nil && len(batch) > 1 { // a refusal is no matter of the others
 		for i := range batch {
-			s.finish(batch[i : i+1])
+			s.finishTogether(batch[i : i+1])
 		}
 		return
 	}
@@ -206,6 +222,7 @@ func (s *Session) deleteAll(nodes []string, successors []*contender) error {
 // whose node somebody else has deleted, unseen since it was not watched yet, loses
 // its hold before the node goes that kept others from the lock.
 func (s *Session) deleteTogether(nodes []string, successors []*contender) error {
+	reviewed := false
 	for len(nodes) > 0 {
 		if len(nodes) == 1 && len(successors) == 0 {
 			_, err := present(nil, s.conn.Delete(nodes[0], -1))
@@ -219,10 +236,13 @@ func (s *Session) deleteTogether(nodes []string, successors []*contender) error 
 		case first >= len(nodes):
 			lost := first - len(nodes)
 			s.refused(successors[lost:lost+1], responses[first:first+1])
-			successors = slices.Concat(successors[:lost], successors[lost+1:])
+			successors = s.succeeded(successors, lost)
 		case errors.Is(responses[first].Error, zk.ErrNoNode):
-			if err := s.review(successors); err != nil {
-				return err
+			if !reviewed {
+				if err := s.review(successors); err != nil {
+					return err
+				}
+				reviewed = true
 			}
 			nodes = slices.Concat(nodes[:first], nodes[first+1:])
 		default:
@@ -232,43 +252,63 @@ func (s *Session) deleteTogether(nodes []string, successors []*contender) error 
 	return nil
 }
 
+// succeeded returns the successors without the ith, or with whom the lock has gone on
+// to from that one.
+func (s *Session) succeeded(successors []*contender, i int) []*contender {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	others := slices.Concat(successors[:i], successors[i+1:])
+	if last := successors[i].lastInTurn(); last != nil && last.cause == nil && !slices.Contains(others, last) {
+		others = append(others, last)
+	}
+	return others
+}
+
 // review looks at the queue for successors to whom the lock went from a node that is
 // gone. If it was not us who deleted that, the queue may be another one since, whose
 // numbers began anew, and the lock somebody else's: the successor loses its hold then.
 func (s *Session) review(successors []*contender) error {
 	for _, c := range successors {
-		for reviewed := false; !reviewed; {
+		for c != nil {
 			view, err := s.list(c.queue.dir)
 			if err != nil && transient(err) {
 				return err
 			}
-			reviewed, c = s.reviewed(c, view, err)
+			c = s.reviewed(c, view, err)
 		}
 	}
 	return nil
 }
 
-// reviewed ends c's hold if view, which was read while c had it, does not show c at the
-// head of the queue, but for nodes that are being deleted here, or was refused. It
-// returns false, and whom the lock has gone to, if c has left meanwhile.
-func (s *Session) reviewed(c *contender, view *listing, refusal error) (bool, *contender) {
+// reviewed ends the hold of whoever has the lock that was c's if view, which was read
+// while c had it or later, does not show c at the head of the queue, but for nodes that
+// are being deleted here, or was refused. A view without c says nothing if c has left
+// meanwhile: reviewed returns whom the lock has gone to then, and nil otherwise.
+func (s *Session) reviewed(c *contender, view *listing, refusal error) *contender {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if last := c.lastInTurn(); last != c {
-		return last == nil, last
-	}
-	if refusal != nil {
-		c.vanish(refusal)
-		return true, c
+	last := c.lastInTurn()
+	switch {
+	case last == nil:
+		return nil
+	case refusal != nil:
+		last.vanish(refusal)
+		return nil
 	}
 	view.names = slices.DeleteFunc(view.names, func(name string) bool {
-		other := s.contenderAt(join(c.queue.dir, name))
-		return other != nil && other.leaving != nil
+		id, ours := s.ids.of(name)
+		other := s.live[id]
+		return ours && other != c && (other == nil || other.leaving != nil)
 	})
-	if at, err := view.placeOf(c); err != nil || at.ahead > 0 {
-		c.vanish(errNodeDeleted)
+	at, err := view.placeOf(c)
+	switch {
+	case err == nil && at.ahead == 0:
+	case err != nil && last != c:
+		return last
+	default:
+		last.vanish(errNodeDeleted)
 	}
-	return true, c
+	return nil
 }
 
 // sweep deletes those of the listed children that are ours and that nobody here

@@ -126,10 +126,12 @@ func (l *link) greet(head []byte) {
 	l.id = int64(binary.BigEndian.Uint64(head[12:]))
 	l.touches = touches{settled: l.connected, timeout: time.Duration(binary.BigEndian.Uint32(head[8:])) * time.Millisecond}
 	l.relay = relay{sure: l.connected, next: l.connected}
+	if l.id != 0 {
+		l.session.rewatch.connected()
+	}
 	l.session.greeted(l, l.touches.timeout)
 	if l.id != 0 { // go-zookeeper dials anew if the session has expired
 		l.Conn.SetDeadline(time.Time{})
-		l.session.rewatch.connected()
 		l.greeted.Store(true)
 	}
 }
@@ -194,7 +196,9 @@ func (l *link) announce(beginning []byte, within time.Duration) (int, error) {
 	if err != nil {
 		return n, err
 	}
-	l.Conn.SetReadDeadline(time.Now().Add(within))
+	if l.Conn.SetReadDeadline(time.Now().Add(within)) != nil {
+		return n, nil // a connection without deadlines, which would wait for ever
+	}
 	var timeout net.Error
 	if _, err = l.in.Peek(1); errors.As(err, &timeout) && timeout.Timeout() {
 		err = nil

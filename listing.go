@@ -35,6 +35,9 @@ func (s *Session) catchUp(path string) (*link, error) {
 	}
 	l.catching <- struct{}{}
 	defer func() { <-l.catching }()
+	if s.current() != l {
+		return nil, errStale
+	}
 	var err error
 	if !l.caughtUp.Load() {
 		_, err = s.conn.Multi(&zk.CheckVersionRequest{Path: path, Version: -1})
@@ -42,7 +45,7 @@ func (s *Session) catchUp(path string) (*link, error) {
 	switch {
 	case l.caughtUp.Load(): // also by a check that failed
 		return l, nil
-	case err == nil:
+	case err == nil, errors.Is(err, zk.ErrNoNode):
 		err = errStale // another connection has carried it
 	}
 	return nil, err

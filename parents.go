@@ -88,9 +88,13 @@ func (s *Session) containersAre(state containers) bool {
 }
 
 func (s *Session) askForContainer(dir string, acl []zk.ACL) error {
+	s.mu.Lock()
+	s.containersAsked++
+	s.mu.Unlock()
 	_, err := s.conn.CreateContainer(dir, nil, zk.FlagContainer, acl)
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.containersAsked--
 	switch {
 	case client.Unimplemented(err):
 		s.refuseContainers(err)
@@ -109,6 +113,7 @@ func (s *Session) doubtContainers(l *link, cause error) {
 	hungUp := !errors.Is(cause, net.ErrClosed) && !(errors.As(cause, &late) && late.Timeout())
 	switch {
 	case !hungUp || s.containers == containersRefused || !l.awaits(opCreateContainer):
+	case s.containersAsked == 0: // the request was made over Conn
 	case s.containers == containersDoubted:
 		s.refuseContainers(fmt.Errorf("the connection was lost twice on the request for one: %w", cause))
 	default:

@@ -49,12 +49,9 @@ func (s *Session) proven(p proof) {
 		return
 	}
 	sure := p.link.relay.proved(p, now, s.shortest)
-	s.epoch.extend(leaseEnd(p.begun, sure, s.shortest), now)
+	s.epoch.extend(s.safeUntil(p, sure, now), now)
 	if len(s.staked) == 0 && s.epoch.left(now) < part(s.shortest, relayPart) && !s.epoch.doubts(p.begun, now, quick, s.shortest) {
-		s.epoch.extend(leaseEnd(p.begun, p.touched, s.shortest), now)
-	}
-	if s.unheard(now) {
-		s.epoch.shorten(unheardEnd(p.begun, s.shortest))
+		s.epoch.extend(s.safeUntil(p, p.touched, now), now)
 	}
 	s.epoch.proved = now
 	// Who asks for a container again may lose this connection too: that is one
@@ -63,6 +60,16 @@ func (s *Session) proven(p proof) {
 		s.epoch.suspended = false
 		s.tellHolders((*history).resumed)
 	}
+}
+
+// safeUntil returns until when the session is safe by a proof, and by the touch that
+// is ahead of it. s.mu is held.
+func (s *Session) safeUntil(p proof, touch, now clock.Instant) clock.Instant {
+	end := leaseEnd(p.begun, touch, s.shortest)
+	if s.unheard(now) {
+		end = clock.Earlier(end, unheardEnd(p.begun, s.shortest))
+	}
+	return end
 }
 
 // stake puts c, a hold or a contender at the head of the queue, under the lease:

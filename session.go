@@ -55,11 +55,12 @@ type Session struct {
 	unclean  int        // cleanUps under way
 	failure  error      // of the last attempt to connect
 
-	containers containers
-	watched    map[*watchdog]struct{} // the calls under way that may have to be told
-	stalls     *time.Timer            // runs findStalls while there are any
-	told       map[string]*watchdog   // by path: the calls whose waiting is in the log
-	asking     chan struct{}          // has a value while the first container is asked for
+	containers      containers
+	containersAsked int                    // for, under way
+	watched         map[*watchdog]struct{} // the calls under way that may have to be told
+	stalls          *time.Timer            // runs findStalls while there are any
+	told            map[string]*watchdog   // by path: the calls whose waiting is in the log
+	asking          chan struct{}          // has a value while the first container is asked for
 
 	// The lease and what stands under it; see stake.
 	staked     map[string]*contender

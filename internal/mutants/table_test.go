@@ -79,10 +79,10 @@ var all = []mutant{
 		{"lease.go", "return clock.Earlier(byProof, byTouch)", "_ = byTouch\n\treturn byProof"},
 	}},
 	{"a proof makes its own touches sure", []edit{
-		{"proof.go", "s.epoch.extend(leaseEnd(p.begun, sure, s.shortest), now)\n", `if len(s.staked) > 0 {
+		{"proof.go", "s.epoch.extend(s.safeUntil(p, sure, now), now)\n", `if len(s.staked) > 0 {
 		sure = p.touched
 	}
-	s.epoch.extend(leaseEnd(p.begun, sure, s.shortest), now)
+	s.epoch.extend(s.safeUntil(p, sure, now), now)
 `},
 	}},
 	{"the clocks are looked at when the lease should be over", []edit{
