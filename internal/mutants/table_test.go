@@ -148,6 +148,7 @@ var all = []mutant{
 	}},
 	{"Valid ends half a timeout early", []edit{
 		{"hold.go", "if ep.runsAt(now) {\n\t\treturn true", "if ep.runsAt(now.Add(h.contender.queue.session.Timeout() / 2)) {\n\t\treturn true"},
+		{"hold.go", "return h.Err() == nil // a proof", "return false // a proof"},
 	}},
 	{"a check of the path instead of the node", []edit{
 		{"hold.go", "check := h.contender.check()", "check := &zk.CheckVersionRequest{Path: h.contender.queue.dir, Version: -1}"},
