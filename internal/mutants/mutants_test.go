@@ -18,7 +18,7 @@ import (
 )
 
 var (
-	seeds  = flag.Int("seeds", 10_000, "how many programs may be simulated until a mutant has to be found")
+	seeds  = flag.Int("seeds", 30_000, "how many programs may be simulated until a mutant has to be found")
 	rounds = flag.Int("rounds", 1, "how often each mutant has to be found, by other programs each time")
 )
 
