@@ -34,6 +34,8 @@ func newConsole(at *site) *console {
 		"ZKLOCK_SERVERS="+at.addr, "PATH="+filepath.Dir(zklockBinary)+":"+os.Getenv("PATH"))
 	f, err := pty.StartWithSize(shell, &pty.Winsize{Rows: 24, Cols: 100})
 	require.NoError(t, err)
+	// So that Close ends a Read: pty has made the descriptor a blocking one.
+	require.NoError(t, unix.SetNonblock(int(f.Fd()), true))
 	c := &console{t: t, pty: f, said: new(record)}
 	ended := make(chan struct{})
 	go func() {
@@ -48,10 +50,11 @@ func newConsole(at *site) *console {
 		}
 	}()
 	t.Cleanup(func() {
-		_ = syscall.Kill(-shell.Process.Pid, syscall.SIGKILL)
-		f.Close() // hangs up on whatever is left
-		_ = shell.Wait()
+		f.Close() // hangs up, and the shell on its jobs
 		<-ended
+		kill := time.AfterFunc(patience, func() { _ = syscall.Kill(-shell.Process.Pid, syscall.SIGKILL) })
+		defer kill.Stop()
+		_ = shell.Wait()
 		if t.Failed() {
 			t.Logf("the terminal shows:\n%s", c.said)
 		}
@@ -125,8 +128,11 @@ func (c *console) expect(text string) {
 // foreground returns the process group that has the terminal.
 func (c *console) foreground() int {
 	c.t.Helper()
-	group, err := unix.IoctlGetInt(int(c.pty.Fd()), unix.TIOCGPGRP)
-	require.NoError(c.t, err)
+	var group int
+	c.control(func(fd int) (err error) {
+		group, err = unix.IoctlGetInt(fd, unix.TIOCGPGRP)
+		return err
+	})
 	return group
 }
 
@@ -140,5 +146,17 @@ const (
 // resize changes the size of the terminal.
 func (c *console) resize(rows, columns uint16) {
 	c.t.Helper()
-	require.NoError(c.t, pty.Setsize(c.pty, &pty.Winsize{Rows: rows, Cols: columns}))
+	c.control(func(fd int) error {
+		return unix.IoctlSetWinsize(fd, unix.TIOCSWINSZ, &unix.Winsize{Row: rows, Col: columns})
+	})
+}
+
+// control calls f with the terminal's descriptor, which stays a nonblocking one.
+func (c *console) control(f func(fd int) error) {
+	c.t.Helper()
+	conn, err := c.pty.SyscallConn()
+	require.NoError(c.t, err)
+	var failed error
+	require.NoError(c.t, conn.Control(func(fd uintptr) { failed = f(int(fd)) }))
+	require.NoError(c.t, failed)
 }

@@ -39,7 +39,9 @@ func TestCtrlCEndsTheCommandAndTheScriptItIsIn(t *testing.T) {
 		c.key(ctrlC)
 		c.expect(prompt)
 	}
-	c.enter(`zklock run $P -- sleep 1000 & bash -c 'zklock run -v $P -- true; echo "af""ter"'`)
+	c.enter(`zklock run $P -- sh -c 'echo "he""ld"; sleep 1000' &`)
+	c.expect("held")
+	c.enter(`bash -c 'zklock run -v $P -- true; echo "af""ter"'`)
 	c.expect("waiting for the lock")
 	c.key(ctrlC)
 	c.expect("interrupted by SIGINT")
