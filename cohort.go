@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/go-zookeeper/zk"
+
+	"github.com/zklock/zklock/internal/clock"
 )
 
 // cohort lets the owners inside one process share a node, one after the other
@@ -19,14 +21,14 @@ type cohort struct {
 	limit     int           // owners that share a turn
 	retention time.Duration // for which the node of the last one is kept
 
-	node     *contender  // the cohort's place at the head of the queue, nil if it has none
-	fetching bool        // a member stands in the queue for the cohort
-	waiting  list.List   // of *member
-	owners   int         // that the turn has had
-	company  company     // that node has in the queue
-	watching bool        // lookAround runs for node
-	idle     time.Time   // since when node is kept for an owner; zero while it has one
-	expiry   *time.Timer // ends the keeping; runs on while the node is used
+	node     *contender    // the cohort's place at the head of the queue, nil if it has none
+	fetching bool          // a member stands in the queue for the cohort
+	waiting  list.List     // of *member
+	owners   int           // that the turn has had
+	company  company       // that node has in the queue
+	watching bool          // lookAround runs for node
+	idle     clock.Instant // since when node is kept for an owner; zero while it has one
+	expiry   *time.Timer   // ends the keeping; runs on while the node is used
 }
 
 // company says whether others stand in the queue.
@@ -158,7 +160,7 @@ func (t *cohort) resume() *Hold {
 	if t.idle.IsZero() || !t.node.epoch.runsAt(t.queue.session.clock.Now()) {
 		return nil
 	}
-	t.idle = time.Time{}
+	t.idle = clock.Instant{}
 	t.owners++
 	return t.node.newHold()
 }
@@ -167,7 +169,8 @@ func (t *cohort) resume() *Hold {
 // for one; false if the node has to go. A node whose token or check somebody has
 // asked for belongs to that owner alone. s.mu is held.
 func (t *cohort) passOn(c *contender) bool {
-	if t.node != c || c.cause != nil || c.revoked || c.exposed || !c.epoch.runsAt(c.queue.session.clock.Now()) {
+	now := c.queue.session.clock.Now()
+	if t.node != c || c.cause != nil || c.revoked || c.exposed || !c.epoch.runsAt(now) {
 		return false
 	}
 	t.look()
@@ -182,7 +185,7 @@ func (t *cohort) passOn(c *contender) bool {
 		close(next.called)
 		return true
 	case t.retention > 0 && t.company != others:
-		t.idle = time.Now()
+		t.idle = now
 		if t.expiry == nil {
 			t.expiry = time.AfterFunc(t.retention, func() { t.expire(c) })
 		}
@@ -202,7 +205,7 @@ func (t *cohort) expire(c *contender) {
 	if t.idle.IsZero() {
 		return
 	}
-	left := t.retention - time.Since(t.idle)
+	left := t.retention - c.queue.session.clock.Now().Least(t.idle)
 	if left <= 0 {
 		c.leaveLocked()
 		return
@@ -224,7 +227,7 @@ func (t *cohort) keeps(c *contender) bool { return t.node == c && !t.idle.IsZero
 
 // vacate forgets the cohort's node. s.mu is held.
 func (t *cohort) vacate() {
-	t.node, t.idle = nil, time.Time{}
+	t.node, t.idle = nil, clock.Instant{}
 	if t.expiry != nil {
 		t.expiry.Stop()
 		t.expiry = nil
@@ -248,7 +251,7 @@ func (t *cohort) lookAround(c *contender) {
 		}
 		w := s.watchChildren(c.queue.dir)
 		<-w.armed
-		if w.err != nil && !errors.Is(w.err, zk.ErrNoNode) && sleep(s.ctx, firstPause) != nil {
+		if w.err != nil && !errors.Is(w.err, zk.ErrNoNode) && s.sleep(s.ctx, firstPause) != nil {
 			return
 		}
 		if !t.see(c, w) {

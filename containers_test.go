@@ -234,3 +234,18 @@ func TestALostConnectionIsNoWordAgainstContainers(t *testing.T) {
 		})
 	}
 }
+
+// The server hangs up on whoever asks for a container, and on the whole session.
+func TestAUsersOwnRequestForAContainerSaysNothingOfWhatTheSessionMayAskFor(t *testing.T) {
+	withoutContainers(t, false, func(t *testing.T, w *containerless) {
+		w.straight.Store(true)
+		for i := range int32(3) {
+			_, err := w.Conn().CreateContainer("/users", nil, zk.FlagContainer, zk.WorldACL(zk.PermAll))
+			require.Error(t, err)
+			time.Sleep(w.Timeout())
+			require.Equal(t, i+1, w.suspended.Load())
+			require.Equal(t, i+1, w.resumed.Load())
+		}
+		require.NotContains(t, w.log.String(), "persistent")
+	})
+}

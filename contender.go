@@ -171,12 +171,12 @@ func (c *contender) grant(ctx context.Context, seen *link) (*Hold, error) {
 	if err := c.secure(ctx); err != nil {
 		return nil, err
 	}
+	if ctx.Err() != nil { // which may be a user's code
+		return nil, ended(ctx)
+	}
 	s := c.queue.session
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if ctx.Err() != nil {
-		return nil, ended(ctx)
-	}
 	s.lapse(c.epoch, s.clock.Now())
 	if c.cause != nil {
 		return nil, c.cause

@@ -168,7 +168,7 @@ func (c *contender) search(carrier *link) error {
 			s.forget(c)
 			return fmt.Errorf("looking for the node of a create whose reply was lost: %w", err)
 		}
-		if err := sleep(s.ctx, pauseBefore(try)); err != nil {
+		if err := s.sleep(s.ctx, pauseBefore(try)); err != nil {
 			return err
 		}
 	}

@@ -179,7 +179,7 @@ func (d *dialer) pause() error {
 		most = min(most, left/8)
 	}
 	// Not all of it: the others lost their servers at the same time.
-	return sleep(d.session.ctx, most/2+rand.N(most/2+1))
+	return d.session.sleep(d.session.ctx, most/2+rand.N(most/2+1))
 }
 
 // cut closes the newest connection, whatever stands on it.

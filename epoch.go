@@ -97,7 +97,7 @@ func (s *Session) greeted(l *link, timeout time.Duration) {
 		if timeout < s.shortest {
 			s.shortest = timeout
 			s.epoch.shorten(l.connected.Add(part(timeout, touchPart)))
-			s.expireNow()
+			s.look(s.clock.Now())
 		}
 		for _, c := range s.live {
 			if c.hold != nil || c.turn != nil {
@@ -127,6 +127,7 @@ func (s *Session) endEpoch(cause error) {
 
 // disconnected takes the end of a connection.
 func (s *Session) disconnected(l *link, cause error) {
+	hungUp := hungUp(cause) // which calls methods of a user's error
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.link != l {
@@ -137,7 +138,9 @@ func (s *Session) disconnected(l *link, cause error) {
 	}
 	s.link = nil
 	s.failure = cause
-	s.doubtContainers(l, cause)
+	if hungUp {
+		s.doubtContainers(l, cause)
+	}
 	for _, w := range s.watches {
 		w.fire(false)
 	}
@@ -167,4 +170,10 @@ func (s *Session) failed(cause error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.failure = cause
+}
+
+func (s *Session) lastFailure() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.failure
 }

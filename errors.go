@@ -86,3 +86,13 @@ func timedOut(ctx context.Context, err error) error {
 	}
 	return err
 }
+
+// because is fmt.Errorf("%s: %w") that does not call the cause's Error before somebody
+// reads the text: a user's error is not asked for it under a mutex of ours.
+type because struct {
+	what  string
+	cause error
+}
+
+func (b because) Error() string { return b.what + ": " + b.cause.Error() }
+func (b because) Unwrap() error { return b.cause }

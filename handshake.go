@@ -42,7 +42,7 @@ func (s *Session) beginHandshake(l *link) (limit time.Duration) {
 		s.unanswered = append(s.unanswered, l.connected)
 		if s.epoch != nil {
 			s.epoch.shorten(unheardEnd(l.connected, s.shortest))
-			s.expireNow() // the looks come closer: see lookLater
+			s.look(s.clock.Now()) // the next looks are closer
 		}
 	}
 	s.mu.Unlock()

@@ -161,7 +161,7 @@ func (s *Session) deleteNodes(nodes []string, last *contender, successors []*con
 			}
 			return err
 		}
-		if err := sleep(s.ctx, pauseBefore(try)); err != nil {
+		if err := s.sleep(s.ctx, pauseBefore(try)); err != nil {
 			return nil
 		}
 	}

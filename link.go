@@ -36,6 +36,8 @@ type link struct {
 
 	relay relay
 
+	announced chan error // has what has become of reading ahead: see announce; nil if nothing was
+
 	mu      sync.Mutex
 	pending map[int32]inFlight // by xid
 	pings   []clock.Instant    // sent and not answered yet; they all have the same xid
@@ -87,7 +89,7 @@ func (l *link) SetWriteDeadline(t time.Time) error {
 }
 
 func (l *link) Read(p []byte) (int, error) {
-	n, err := l.in.Read(p)
+	n, err := l.read(p)
 	l.frames.feed(p[:n], l.onFrame)
 	if err != nil {
 		if !l.greeted.Load() && l.session.clock.Now().Least(l.connected) >= l.limit {
@@ -96,6 +98,18 @@ func (l *link) Read(p []byte) (int, error) {
 		l.end(err)
 	}
 	return n, err
+}
+
+// read goes on behind what announce has begun to read.
+func (l *link) read(p []byte) (int, error) {
+	if l.announced != nil {
+		err := <-l.announced
+		l.announced = nil
+		if err != nil {
+			return 0, err
+		}
+	}
+	return l.in.Read(p)
 }
 
 // onFrame sees each frame before go-zookeeper has all of it.
@@ -127,7 +141,7 @@ func (l *link) greet(head []byte) {
 	l.touches = touches{settled: l.connected, timeout: time.Duration(binary.BigEndian.Uint32(head[8:])) * time.Millisecond}
 	l.relay = relay{sure: l.connected, next: l.connected}
 	if l.id != 0 {
-		l.session.rewatch.connected()
+		l.session.rewatch.connected() // before anybody can have the connection: see client.Watches
 	}
 	l.session.greeted(l, l.touches.timeout)
 	if l.id != 0 { // go-zookeeper dials anew if the session has expired
@@ -189,19 +203,23 @@ func (l *link) ask(p []byte) (n int, err error) {
 }
 
 // announce writes the beginning of a frame, and returns an error if the server hangs
-// up within that time.
+// up within that time. That is not left to a deadline: a user's connection may have
+// none. Whoever reads next waits for the read that was begun.
 func (l *link) announce(beginning []byte, within time.Duration) (int, error) {
 	l.Conn.SetDeadline(time.Now().Add(l.session.dialer.patience()))
 	n, err := l.Conn.Write(beginning)
 	if err != nil {
 		return n, err
 	}
-	if l.Conn.SetReadDeadline(time.Now().Add(within)) != nil {
-		return n, nil // a connection without deadlines, which would wait for ever
-	}
-	var timeout net.Error
-	if _, err = l.in.Peek(1); errors.As(err, &timeout) && timeout.Timeout() {
-		err = nil
+	announced := make(chan error, 1)
+	go func() {
+		_, err := l.in.Peek(1)
+		announced <- err
+	}()
+	select {
+	case err = <-announced:
+	case <-time.After(within):
+		l.announced = announced
 	}
 	return n, err
 }

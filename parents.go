@@ -106,19 +106,24 @@ func (s *Session) askForContainer(dir string, acl []zk.ACL) error {
 }
 
 // doubtContainers takes the end of a connection that carried a request for a
-// container without an answer. Only a server that hung up has perhaps done so for
-// the request's sake. s.mu is held.
+// container without an answer, by a server that hung up, perhaps for the request's
+// sake. s.mu is held.
 func (s *Session) doubtContainers(l *link, cause error) {
-	var late net.Error
-	hungUp := !errors.Is(cause, net.ErrClosed) && !(errors.As(cause, &late) && late.Timeout())
 	switch {
-	case !hungUp || s.containers == containersRefused || !l.awaits(opCreateContainer):
+	case s.containers == containersRefused || !l.awaits(opCreateContainer):
 	case s.containersAsked == 0: // the request was made over Conn
 	case s.containers == containersDoubted:
-		s.refuseContainers(fmt.Errorf("the connection was lost twice on the request for one: %w", cause))
+		s.refuseContainers(because{"the connection was lost twice on the request for one", cause})
 	default:
 		s.containers = containersDoubted
 	}
+}
+
+// hungUp reports whether it was the server that ended the connection: we have not, and
+// it was not silent.
+func hungUp(cause error) bool {
+	var late net.Error
+	return !errors.Is(cause, net.ErrClosed) && !(errors.As(cause, &late) && late.Timeout())
 }
 
 // refuseContainers has parents made persistent from now on. s.mu is held.

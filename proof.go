@@ -74,10 +74,10 @@ func (s *Session) safeUntil(p proof, touch, now clock.Instant) clock.Instant {
 
 // stake puts c, a hold or a contender at the head of the queue, under the lease:
 // it is proved from now on, and ends when the lease does. s.mu is held.
-func (s *Session) stake(c *contender) {
+func (s *Session) stake(c *contender, now clock.Instant) {
 	s.staked[c.id] = c
 	if s.expiry == nil {
-		s.lookLater(c.epoch.left(s.clock.Now()))
+		s.lookLater(c.epoch, now)
 	}
 	if !s.proving {
 		s.proving = s.spawnLocked(s.keepProving)
@@ -87,30 +87,34 @@ func (s *Session) stake(c *contender) {
 // unstake takes c out of the lease. s.mu is held.
 func (s *Session) unstake(c *contender) { delete(s.staked, c.id) }
 
-// lookLater has expire run when the lease ends, by what is left of it now, and soon
-// in any case: timers stand still while the machine sleeps. s.mu is held.
-func (s *Session) lookLater(left time.Duration) {
-	interval := part(s.shortest, lookPart)
-	if s.unheard(s.clock.Now()) { // the session may be as short, and what it has beyond the lease
-		interval = part(interval, leastGrant)
+// look ends the epoch if its lease is over at now, and otherwise looks again later.
+// s.mu is held.
+func (s *Session) look(now clock.Instant) {
+	s.stopLooking() // the timer was set again if its run had to wait
+	switch {
+	case len(s.staked) == 0 || s.epoch == nil:
+	case s.epoch.runsAt(now):
+		s.lookLater(s.epoch, now)
+	default:
+		s.lapse(s.epoch, now)
 	}
-	s.expiry = time.AfterFunc(min(left, interval), s.expire)
 }
 
-// expire ends the epoch if its lease is over.
+// lookLater looks at ep's lease when it ends, by what is left of it now, and soon in
+// any case: timers stand still while the machine sleeps. s.mu is held.
+func (s *Session) lookLater(ep *epoch, now clock.Instant) {
+	interval := part(s.shortest, lookPart)
+	if s.unheard(now) { // the session may be as short, and what it has beyond the lease
+		interval = part(interval, leastGrant)
+	}
+	s.expiry = time.AfterFunc(min(ep.left(now), interval), s.expire)
+}
+
+// expire is look for the timer.
 func (s *Session) expire() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.stopLooking() // the timer was set again if this run had to wait
-	if len(s.staked) == 0 || s.epoch == nil {
-		return
-	}
-	now := s.clock.Now()
-	if left := s.epoch.left(now); left > 0 {
-		s.lookLater(left)
-		return
-	}
-	s.lapse(s.epoch, now)
+	s.look(s.clock.Now())
 }
 
 // stopLooking stops the timer that runs expire. s.mu is held.
@@ -118,13 +122,6 @@ func (s *Session) stopLooking() {
 	if s.expiry != nil {
 		s.expiry.Stop()
 		s.expiry = nil
-	}
-}
-
-// expireNow looks at the lease again after it was shortened. s.mu is held.
-func (s *Session) expireNow() {
-	if s.expiry != nil {
-		s.expiry.Reset(0)
 	}
 }
 
@@ -163,8 +160,8 @@ func (s *Session) keepProving() {
 			}
 		case l != last || pause <= 0:
 			last = l
-			if !s.proveStaked(l) {
-				sleep(s.ctx, firstPause)
+			if !s.proveStaked() {
+				s.sleep(s.ctx, firstPause)
 			}
 		default:
 			timer := time.NewTimer(min(pause, glance))
@@ -192,12 +189,12 @@ func (s *Session) nextProof(l *link) time.Duration {
 
 // proveStaked proves all that is staked, in as many requests as it takes; false
 // if one of them came to nothing.
-func (s *Session) proveStaked(l *link) bool {
+func (s *Session) proveStaked() bool {
 	s.mu.Lock()
 	staked := slices.Collect(maps.Values(s.staked))
 	s.mu.Unlock()
 	for _, batch := range batches(staked, func(c *contender) string { return c.node }) {
-		if s.prove(s.ctx, l, batch) != nil {
+		if s.prove(s.ctx, batch) != nil {
 			return false
 		}
 	}
@@ -208,19 +205,19 @@ func (s *Session) proveStaked(l *link) bool {
 // which the leader answers and a majority commits. A node that is missing, or that
 // an ACL hides, ends its contender; the session is proved all the same. A server
 // that leaves it unanswered hangs: its connection is cut, so that another one can
-// be found while the lease lasts, which the client itself would try much later.
-func (s *Session) prove(ctx context.Context, l *link, contenders []*contender) error {
+// be found while the lease lasts, which the client itself would try much later. A
+// proof ends with the connection that it was begun on: the client may still send it
+// over the next one, where it proves nothing.
+func (s *Session) prove(ctx context.Context, contenders []*contender) error {
 	p := s.beginProof()
+	if p.link == nil {
+		return zk.ErrConnectionClosed
+	}
 	responses, err := send(s, func() ([]zk.MultiResponse, error) {
-		patience := time.AfterFunc(s.proofLimit(), func() {
-			if l.end(net.ErrClosed) {
-				s.log.Warn("zklock: the server does not answer, cutting the connection", "server", l.RemoteAddr())
-			}
-			l.Close()
-		})
+		patience := time.AfterFunc(s.proofLimit(), p.link.giveUp)
 		defer patience.Stop()
 		return s.conn.Multi(checks(contenders)...)
-	}).wait(ctx)
+	}).waitOn(ctx, p.link)
 	told := len(responses) > 0 && (errors.Is(err, zk.ErrNoNode) || errors.Is(err, zk.ErrNoAuth))
 	switch {
 	case told:
@@ -230,6 +227,14 @@ func (s *Session) prove(ctx context.Context, l *link, contenders []*contender) e
 	}
 	s.proven(p)
 	return nil
+}
+
+// giveUp cuts the connection to a server that does not answer.
+func (l *link) giveUp() {
+	if l.end(net.ErrClosed) {
+		l.session.log.Warn("zklock: the server does not answer, cutting the connection", "server", l.RemoteAddr())
+	}
+	l.Close()
 }
 
 // checks are the operations that check the contenders' nodes.
@@ -270,8 +275,7 @@ func (s *Session) refused(contenders []*contender, responses []zk.MultiResponse)
 }
 
 // lasts tells whether ep's lease runs until the next proof. s.mu is held.
-func (s *Session) lasts(ep *epoch) bool {
-	now := s.clock.Now()
+func (s *Session) lasts(ep *epoch, now clock.Instant) bool {
 	return ep.runsAt(now.Add(s.interval(now)))
 }
 
@@ -281,16 +285,17 @@ func (c *contender) secure(ctx context.Context) error {
 	s := c.queue.session
 	for try := 0; ; try++ {
 		s.mu.Lock()
-		cause, runs, doubted, interval := c.cause, s.lasts(c.epoch), c.epoch.doubted, s.interval(s.clock.Now())
+		now := s.clock.Now()
+		cause, runs, wait, interval := c.cause, s.lasts(c.epoch, now), c.epoch.doubted.Least(now), s.interval(now)
 		if cause == nil && runs {
-			s.stake(c)
+			s.stake(c, now)
 		}
 		s.mu.Unlock()
 		if cause != nil || runs {
 			return cause
 		}
 		waitsFor(ctx, "a write that proves the session alive")
-		if err := s.sleep(ctx, doubted.Least(s.clock.Now())); err != nil {
+		if err := s.sleep(ctx, wait); err != nil {
 			return err
 		}
 		if err := c.beginLease(ctx); err != nil {
@@ -317,7 +322,8 @@ func (c *contender) beginLease(ctx context.Context) error {
 		return ended(ctx)
 	}
 	s.mu.Lock()
-	begun := c.cause != nil || s.lasts(c.epoch) || s.clock.Now().Least(c.epoch.doubted) < 0
+	now := s.clock.Now()
+	begun := c.cause != nil || s.lasts(c.epoch, now) || now.Least(c.epoch.doubted) < 0
 	s.mu.Unlock()
 	if begun {
 		return nil
@@ -333,9 +339,8 @@ func (c *contender) confirm(ctx context.Context) error {
 // prove proves c alone, as soon as its session has a connection.
 func (c *contender) prove(ctx context.Context) error {
 	s := c.queue.session
-	_, l, err := s.await(ctx, c.epoch.id)
-	if err != nil {
+	if _, _, err := s.await(ctx, c.epoch.id); err != nil {
 		return err
 	}
-	return s.prove(ctx, l, []*contender{c})
+	return s.prove(ctx, []*contender{c})
 }

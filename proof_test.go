@@ -53,7 +53,7 @@ func TestAConnectionThatIsCutForManyProofsIsToldOfOnce(t *testing.T) {
 		carrier := s.current()
 		var proofs sync.WaitGroup
 		for range many {
-			proofs.Go(func() { _ = s.prove(t.Context(), carrier, []*contender{h.contender}) })
+			proofs.Go(func() { _ = s.prove(t.Context(), []*contender{h.contender}) })
 		}
 		<-carrier.down
 		s.Close()

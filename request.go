@@ -77,6 +77,20 @@ func (p *pending[T]) wait(ctx context.Context) (T, error) {
 	}
 }
 
+// waitOn is wait for a request that is of no use when l is down.
+func (p *pending[T]) waitOn(ctx context.Context, l *link) (T, error) {
+	select {
+	case <-p.done:
+		return p.value, p.err
+	case <-l.down:
+		var none T
+		return none, zk.ErrConnectionClosed
+	case <-ctx.Done():
+		var none T
+		return none, ended(ctx)
+	}
+}
+
 // content is what a node says.
 type content struct {
 	data []byte

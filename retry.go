@@ -51,7 +51,8 @@ func pauseBefore(try int) time.Duration {
 	return min(firstPause<<min(try-1, 10), maxPause)
 }
 
-// sleep is sleep that ends with the session too.
+// sleep waits for d, or for the end of ctx or the session, of which it returns the
+// reason.
 func (s *Session) sleep(ctx context.Context, d time.Duration) error {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
@@ -62,17 +63,5 @@ func (s *Session) sleep(ctx context.Context, d time.Duration) error {
 		return ended(ctx)
 	case <-s.ctx.Done():
 		return ErrClosed
-	}
-}
-
-// sleep waits for d, or for the end of ctx, of which it returns the reason.
-func sleep(ctx context.Context, d time.Duration) error {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return nil
-	case <-ctx.Done():
-		return ended(ctx)
 	}
 }

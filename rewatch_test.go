@@ -1,10 +1,16 @@
 package zklock
 
 import (
+	"context"
 	"encoding/binary"
+	"log/slog"
+	"net"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/zklock/zklock/internal/clock"
 )
 
 // reconnect is how a client sets its watches again over a new connection.
@@ -69,4 +75,49 @@ func TestWatchesStandIfTheServerHasConfirmedAllOfThemInTime(t *testing.T) {
 			require.Equal(t, c.want, standing)
 		})
 	}
+}
+
+// unconnected returns a session without a client, for calls of what a client calls.
+func unconnected(t *testing.T, logger *slog.Logger) *Session {
+	t.Helper()
+	s := newSession(10*time.Second, new(clock.Clock), sessionOptions{logger: logger, hosts: &hosts{}})
+	t.Cleanup(func() { s.cancel(context.Canceled) })
+	return s
+}
+
+// dangling returns a connection of s to nobody.
+func dangling(t *testing.T, s *Session) *link {
+	t.Helper()
+	ours, theirs := net.Pipe()
+	t.Cleanup(func() { ours.Close(); theirs.Close() })
+	return newLink(s, ours)
+}
+
+// whatHangs is how long a test waits for what does not take long, unless it hangs.
+const whatHangs = 10 * time.Second
+
+// Who has waited for a connection asks which watches stand, and would be told of the
+// connection before.
+func TestAConnectionIsCountedBeforeAnybodyHasIt(t *testing.T) {
+	s := unconnected(t, slog.New(slog.DiscardHandler))
+	l := dangling(t, s)
+	head := make([]byte, frameHead)
+	binary.BigEndian.PutUint32(head[8:], 10_000)
+	binary.BigEndian.PutUint64(head[12:], 1)
+	greeted := make(chan struct{})
+	s.mu.Lock() // nobody is told of the connection
+	go func() {
+		defer close(greeted)
+		l.greet(head)
+	}()
+	counted := func() bool {
+		connection, _ := s.rewatch.watches()
+		return connection == 1
+	}
+	for late := time.Now().Add(whatHangs); !counted() && time.Now().Before(late); time.Sleep(time.Millisecond) {
+	}
+	ahead := counted()
+	s.mu.Unlock()
+	<-greeted
+	require.True(t, ahead)
 }

@@ -206,10 +206,14 @@ func (s *Semaphore) out(ctx context.Context, turn *Hold) (*watch, error) {
 func (s *Semaphore) sizeSaid() *pending[content] {
 	session, dir := s.permits.session, s.permits.dir
 	return send(session, func() (content, error) {
-		if _, err := session.catchUp(dir); err != nil {
+		l, err := session.catchUp(dir)
+		if err != nil {
 			return content{}, err
 		}
 		data, stat, err := session.conn.Get(dir)
+		if err == nil && session.current() != l {
+			err = errStale
+		}
 		return content{data, stat}, err
 	})
 }

@@ -178,10 +178,8 @@ func (s *Session) establish(ctx context.Context, credentials []credential) error
 		case err == nil, errors.Is(err, zk.ErrAuthFailed):
 			return err
 		case ctx.Err() != nil:
-			s.mu.Lock()
-			defer s.mu.Unlock()
-			if s.failure != nil {
-				return fmt.Errorf("%w (last cause: %w)", ended(ctx), s.failure)
+			if failure := s.lastFailure(); failure != nil {
+				return fmt.Errorf("%w (last cause: %w)", ended(ctx), failure)
 			}
 			return ended(ctx)
 		case !transient(err):

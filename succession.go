@@ -142,11 +142,12 @@ func (c *contender) handOver() *contender {
 		return nil
 	}
 	s := c.queue.session
-	if s.epoch != c.epoch || next.epoch != c.epoch || !c.epoch.runsAt(s.clock.Now()) {
+	now := s.clock.Now()
+	if s.epoch != c.epoch || next.epoch != c.epoch || !c.epoch.runsAt(now) {
 		return nil
 	}
 	c.successor = nil
-	s.stake(next)
+	s.stake(next, now)
 	next.possess()
 	next.nudge()
 	return next
@@ -170,14 +171,20 @@ func (c *contender) awaitTurn(ctx context.Context, turn <-chan struct{}) (*Hold,
 // handed returns the hold that c was handed, if it was and ctx goes on. It may be
 // lost already: its owner has yet to hear of it.
 func (c *contender) handed(ctx context.Context) (*Hold, error) {
+	over := ctx.Err() != nil // which may be a user's code
+	h, err := c.handedHold()
+	if over && (h != nil || err != nil) {
+		return nil, ended(ctx)
+	}
+	return h, err
+}
+
+func (c *contender) handedHold() (*Hold, error) {
 	s := c.queue.session
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if c.hold == nil {
 		return nil, nil
-	}
-	if ctx.Err() != nil {
-		return nil, ended(ctx)
 	}
 	s.lapse(c.epoch, s.clock.Now())
 	if c.cause != nil {

@@ -46,7 +46,7 @@ func TestNothingIsCountedOfContendersThatAreGone(t *testing.T) {
 							continue // closed
 						}
 						for range 2 {
-							go l.Do(ctx, func(context.Context) error { return sleep(ctx, time.Second) })
+							go l.Do(ctx, func(context.Context) error { return s.sleep(ctx, time.Second) })
 						}
 					}
 				}

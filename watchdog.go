@@ -2,7 +2,6 @@ package zklock
 
 import (
 	"context"
-	"fmt"
 	"math"
 	"sync"
 	"time"
@@ -121,12 +120,11 @@ func (v *watchdog) look() time.Duration {
 // tell logs what the call waits for, unless another one has told the same and has
 // not got into the queue since. The session's mu and v's are held.
 func (v *watchdog) tell() bool {
-	s, about := v.session, v.path
-	cause := fmt.Errorf("it waits for %s", v.step)
+	s, about, cause := v.session, v.path, any("it waits for "+v.step)
 	if s.link == nil {
-		about, cause = noConnection, fmt.Errorf("there is no connection: %w", s.failure)
+		about, cause = noConnection, because{"there is no connection", s.failure}
 	} else if v.err != nil {
-		cause = fmt.Errorf("%w; the last try: %w", cause, v.err)
+		cause = because{"it waits for " + v.step + "; the last try", v.err}
 	}
 	if other := s.told[about]; other != nil && !other.stands() {
 		return false

@@ -6,49 +6,52 @@ package clock
 import (
 	"context"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
-// Instant is a moment by both clocks, the wall clock as it would be if nobody had
-// set it back. The zero Instant is before any other.
-type Instant struct{ monotonic, wall time.Time }
+// Instant is a moment by both clocks of one Clock, the wall clock as it would be if
+// nobody had set it back. The zero Instant is before any other.
+type Instant struct{ monotonic, wall time.Duration } // from one time on: see beginning
+
+// beginning is when a Clock is read first: so far behind the zero Instant that no
+// time that is reckoned with leads across that, or beyond what a Duration holds.
+const beginning time.Duration = 1 << 61 // 73 years
 
 // Add returns the moment that is d later by both clocks.
-func (t Instant) Add(d time.Duration) Instant {
-	return Instant{t.monotonic.Add(d), t.wall.Add(d)}
-}
+func (t Instant) Add(d time.Duration) Instant { return Instant{t.monotonic + d, t.wall + d} }
 
 // IsZero reports whether t is no moment at all.
-func (t Instant) IsZero() bool { return t.monotonic.IsZero() }
+func (t Instant) IsZero() bool { return t == Instant{} }
 
 // Least returns how much time has surely passed since earlier: what the monotonic
 // clock says, which nobody sets.
-func (t Instant) Least(earlier Instant) time.Duration { return t.monotonic.Sub(earlier.monotonic) }
+func (t Instant) Least(earlier Instant) time.Duration { return t.monotonic - earlier.monotonic }
 
 // Most returns how much time may have passed since earlier: what the clock says
 // that says more.
 func (t Instant) Most(earlier Instant) time.Duration {
-	return max(t.Least(earlier), t.wall.Sub(earlier.wall))
+	return max(t.monotonic-earlier.monotonic, t.wall-earlier.wall)
 }
 
 // Earlier returns the earlier of two moments by each clock.
 func Earlier(t, u Instant) Instant {
-	if u.monotonic.Before(t.monotonic) {
-		t.monotonic = u.monotonic
-	}
-	if u.wall.Before(t.wall) {
-		t.wall = u.wall
-	}
-	return t
+	return Instant{min(t.monotonic, u.monotonic), min(t.wall, u.wall)}
 }
 
 // Clock is a machine's pair of clocks. The zero Clock is the one that the program
 // runs on.
 type Clock struct {
-	mu    sync.Mutex
-	ahead time.Duration // what the wall clock was set by
+	mu    sync.Mutex // held while known is replaced
+	known atomic.Pointer[known]
+}
+
+// known is what the readings of a Clock have shown so far.
+type known struct {
 	first time.Time     // reading
-	lead  time.Duration // that the wall clock has gained on the monotonic one since then
+	wall  int64         // of the first reading, in nanoseconds
+	ahead time.Duration // what the wall clock was set by in tests
+	lead  time.Duration // that the wall clock has gained on the monotonic one since the first reading
 	slept time.Duration // what the lead has grown by in all, whatever it has lost again
 }
 
@@ -59,21 +62,46 @@ const jitter = time.Millisecond
 // Now reads both clocks. A wall clock that is set back does not make up for a sleep
 // of the machine, before or after, unless both are between two readings.
 func (c *Clock) Now() Instant {
+	if k := c.known.Load(); k != nil {
+		passed, lead := k.read()
+		// Most readings show nothing else. One that another has come ahead of is repeated.
+		if lead <= k.lead && lead >= k.lead-jitter && c.known.Load() == k {
+			return k.instant(passed)
+		}
+	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	k := c.whatIsKnown()
+	passed, lead := k.read()
+	k.slept += max(lead-k.lead, 0)
+	if lead > k.lead || lead < k.lead-jitter {
+		k.lead = lead
+	}
+	c.known.Store(&k)
+	return k.instant(passed)
+}
+
+// read returns how much time has passed since the first reading, by the monotonic
+// clock, and by how much more the wall clock is ahead.
+func (k *known) read() (passed, lead time.Duration) {
 	now := time.Now()
-	if c.first.IsZero() {
-		c.first = now
+	passed = now.Sub(k.first)
+	return passed, time.Duration(now.UnixNano()-k.wall) + k.ahead - passed
+}
+
+func (k *known) instant(passed time.Duration) Instant {
+	monotonic := beginning + passed
+	return Instant{monotonic, monotonic + k.slept}
+}
+
+// whatIsKnown returns a copy of what is known, or what a first reading shows. c.mu is
+// held.
+func (c *Clock) whatIsKnown() known {
+	if k := c.known.Load(); k != nil {
+		return *k
 	}
-	lead := now.Round(0).Add(c.ahead).Sub(c.first.Round(0)) - now.Sub(c.first)
-	switch {
-	case lead > c.lead:
-		c.slept += lead - c.lead
-		c.lead = lead
-	case lead < c.lead-jitter:
-		c.lead = lead
-	}
-	return Instant{now, now.Add(c.slept)}
+	now := time.Now()
+	return known{first: now, wall: now.UnixNano()}
 }
 
 // Step sets the wall clock by d, in tests: forward, as it is after a sleep of the
@@ -81,7 +109,9 @@ func (c *Clock) Now() Instant {
 func (c *Clock) Step(d time.Duration) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.ahead += d
+	k := c.whatIsKnown()
+	k.ahead += d
+	c.known.Store(&k)
 }
 
 type key struct{}

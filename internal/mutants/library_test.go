@@ -52,8 +52,7 @@ var ofTheLibrary = []struct {
 		{"parents.go", "default:\n\t\ts.containers = containersDoubted", "default:\n\t\ts.refuseContainers(cause)"},
 	}}, "TestALostConnectionIsNoWordAgainstContainers"},
 	{mutant{"a connection that we cut speaks against containers", []edit{
-		{"parents.go", "case !hungUp || ", "case "},
-		{"parents.go", "hungUp := ", "_ = "},
+		{"epoch.go", "if hungUp {", "if _ = hungUp; true {"},
 	}}, "TestALostConnectionIsNoWordAgainstContainers"},
 	{mutant{"who stands in the queue is told to get nowhere", []edit{
 		{"watchdog.go", "case v.queued:", "case false:"},
@@ -110,15 +109,62 @@ var ofTheLibrary = []struct {
 		{"node.go", "strings.TrimPrefix(number, \"-\")", "digits"},
 	}}, "TestANodeOfAnyNegativeNumberIsInTheWay"},
 	{mutant{"a wall clock that is set back makes up for a sleep", []edit{
-		{"internal/clock/clock.go", "c.slept += lead - c.lead\n", "c.slept = lead\n"},
-		{"internal/clock/clock.go", "case lead < c.lead-jitter:\n", "default:\n\t\tc.slept = lead\n"},
+		{"internal/clock/clock.go", "k.slept += max(lead-k.lead, 0)", "k.slept = lead"},
 	}}, "TestAWallClockThatIsSetBackDoesNotMakeUpForALaterSleep"},
+	{mutant{"a reading of the clocks is compared with what it was not read after", []edit{
+		{"internal/clock/clock.go", "\tk := c.whatIsKnown()\n\tpassed, lead := k.read()\n", "\tk := c.whatIsKnown()\n"},
+		{"internal/clock/clock.go", "\tc.mu.Lock()\n\tdefer c.mu.Unlock()\n\tk := c.whatIsKnown()\n\tk.slept", "\tread := c.whatIsKnown()\n\tpassed, lead := read.read()\n\tc.mu.Lock()\n\tdefer c.mu.Unlock()\n\tk := c.whatIsKnown()\n\tk.slept"},
+	}}, "internal/clock.TestASleepThatManyReadAtOnceCountsOnce"},
 	{mutant{"what a pause took is what proofs take", []edit{
 		{"link.go", "&& (followed || took <= least)", ""},
 	}}, "TestAProofThatMayHaveWaitedForAPausedLeaderMakesTheNextOneNoQuicker"},
 	{mutant{"a look that comes late leaves the timer that was set", []edit{
 		{"proof.go", "s.stopLooking() // the timer", "s.expiry = nil // the timer"},
 	}}, "TestTheLeaseIsLookedAtByOneTimer"},
+	{mutant{"a proof that is taken late takes back what a newer one has proved", []edit{
+		{"proof.go", "if s.unheard(now) {\n\t\tend = clock", "if false {\n\t\tend = clock"},
+		{"proof.go", "s.epoch.proved = now\n", "if s.unheard(now) {\n\t\ts.epoch.shorten(unheardEnd(p.begun, s.shortest))\n\t}\n\ts.epoch.proved = now\n"},
+	}}, "TestAProofThatIsTakenLateLeavesTheLeaseToANewerOne"},
+	{mutant{"a proof counts from its answer", []edit{
+		{"proof.go", "sure := p.link.relay", "p.begun = now\n\tsure := p.link.relay"},
+	}}, "TestAProofThatIsTakenLateLeavesTheLeaseToANewerOne"},
+	{mutant{"a connect request leaves the end of the lease to the timer", []edit{
+		{"handshake.go", "s.look(s.clock.Now()) //", "//"},
+	}}, "TestALeaseThatIsOverWhenAConnectRequestGoesOutIsOverAtOnce"},
+	{mutant{"a connect request leaves the next look where it is", []edit{
+		{"handshake.go", "s.look(s.clock.Now()) //", "s.lapse(s.epoch, s.clock.Now()) //"},
+	}}, "TestALeaseThatAConnectRequestShortensIsLookedAtMoreOftenFromThenOn"},
+	{mutant{"the length of a connect request waits for an answer", []edit{
+		{"link.go", "case <-time.After(within):", "case <-make(chan time.Time):"},
+	}}, "TestAHoldOutlivesAConnectionWithoutDeadlines"},
+	{mutant{"a connection is counted when everybody has it", []edit{
+		{"link.go", "l.session.rewatch.connected() //", "//"},
+		{"link.go", "l.session.greeted(l, l.touches.timeout)\n", "l.session.greeted(l, l.touches.timeout)\n\tl.session.rewatch.connected()\n"},
+	}}, "TestAConnectionIsCountedBeforeAnybodyHasIt"},
+	{mutant{"a user's own request for a container puts containers in doubt", []edit{
+		{"parents.go", "case s.containersAsked == 0:", "case false:"},
+	}}, "TestAUsersOwnRequestForAContainerSaysNothingOfWhatTheSessionMayAskFor"},
+	{mutant{"a proof is waited for on whatever connection", []edit{
+		{"proof.go", "}).waitOn(ctx, p.link)", "}).wait(ctx)"},
+	}}, "TestAServerThatHangsWithAProofOfTheConnectionBeforeIsLeftInTime"},
+	{mutant{"a semaphore's size is read on whatever connection", []edit{
+		{"semaphore.go", "if err == nil && session.current() != l {", "if err == nil && l == nil {"},
+	}}, "TestASemaphoresSizeCountsOnTheConnectionOnWhichItIsAsNewAsHasToBe"},
+	{mutant{"a request to set watches again is the last if it is a little short of full", []edit{
+		{"rewatch.go", "fullRequest = 120 << 10", "fullRequest = 127 << 10"},
+	}}, "TestAllRequestsThatSetWatchesAgainButTheLastAreFull"},
+	{mutant{"a user's error is asked for its text under the session's mutex", []edit{
+		{"watchdog.go", "because{\"there is no connection\", s.failure}", "because{\"there is no connection\", s.failure}.Error()"},
+	}}, "TestAUsersErrorMayCallTheSessionThatLogsIt"},
+	{mutant{"a user's error is asked for what it is under the session's mutex", []edit{
+		{"epoch.go", "hungUp := hungUp(cause) // which calls methods of a user's error\n\ts.mu.Lock()\n\tdefer s.mu.Unlock()", "s.mu.Lock()\n\tdefer s.mu.Unlock()\n\thungUp := hungUp(cause)"},
+	}}, "TestAUsersErrorMayCallTheSessionThatLogsIt"},
+	{mutant{"a context is asked for its end under the session's mutex, at a grant", []edit{
+		{"contender.go", "defer s.mu.Unlock()\n\ts.lapse(", "defer s.mu.Unlock()\n\t_ = ctx.Err()\n\ts.lapse("},
+	}}, "TestAContextsErrMayCallTheSession"},
+	{mutant{"a context is asked for its end under the session's mutex, when the lock was handed over", []edit{
+		{"succession.go", "over := ctx.Err() != nil //", "c.queue.session.mu.Lock()\n\tover := ctx.Err() != nil\n\tc.queue.session.mu.Unlock() //"},
+	}}, "TestAContextsErrMayCallTheSession"},
 }
 
 func TestTheTestsOfTheLibraryFindEveryMutant(t *testing.T) {

@@ -86,7 +86,7 @@ var all = []mutant{
 `},
 	}},
 	{"the clocks are looked at when the lease should be over", []edit{
-		{"proof.go", "s.expiry = time.AfterFunc(min(left, interval), s.expire)", "_ = interval\n\ts.expiry = time.AfterFunc(left, s.expire)"},
+		{"proof.go", "s.expiry = time.AfterFunc(min(ep.left(now), interval), s.expire)", "_ = interval\n\ts.expiry = time.AfterFunc(ep.left(now), s.expire)"},
 	}},
 	{"the wall clock does not count", []edit{
 		{"lease.go", "return -now.Most(*end)", "return -now.Least(*end)"},
@@ -98,7 +98,7 @@ var all = []mutant{
 		{"handshake.go", "s.epoch.shorten(unheardEnd(l.connected, s.shortest))", "_ = l"},
 	}},
 	{"a proof outweighs a handshake without an answer", []edit{
-		{"proof.go", "if s.unheard(now) {", "if false {"},
+		{"proof.go", "if s.unheard(now) {\n\t\tend = clock", "if false {\n\t\tend = clock"},
 	}},
 	{"a handshake without an answer is forgotten after half a timeout", []edit{
 		{"handshake.go", "> requestLife*s.shortest", "> s.shortest/2"},

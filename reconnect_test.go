@@ -1,0 +1,293 @@
+//go:build !race
+
+package zklock
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"net"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/zklock/zklock/internal/clock"
+	"github.com/zklock/zklock/zktest"
+)
+
+// (go-zookeeper has a data race of its own at a reconnect.)
+
+const reconnectTimeout = 10 * time.Second
+
+// reconnecting runs f with a session whose connections wrap makes, by their numbers,
+// of those to a server.
+func reconnecting(t *testing.T, wrap func(n int32, conn net.Conn) net.Conn, f func(t *testing.T, server *zktest.Server, s *Session, c *clock.Clock)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		server := zktest.NewServer(t)
+		var c clock.Clock
+		var dials atomic.Int32
+		s, err := Connect(clock.With(t.Context(), &c), []string{server.PipeAddr()}, reconnectTimeout,
+			WithDialer(func(network, addr string, timeout time.Duration) (net.Conn, error) {
+				conn, err := server.Dial(network, addr, timeout)
+				if err != nil {
+					return nil, err
+				}
+				return wrap(dials.Add(1), conn), nil
+			}))
+		require.NoError(t, err)
+		defer s.Close()
+		f(t, server, s, &c)
+	})
+}
+
+func straight(_ int32, conn net.Conn) net.Conn { return conn }
+
+// hold takes a lock in s.
+func hold(t *testing.T, s *Session) *Hold {
+	t.Helper()
+	l, err := New(s, "/lock")
+	require.NoError(t, err)
+	h, err := l.Acquire(t.Context())
+	require.NoError(t, err)
+	return h
+}
+
+func (s *Session) leaseLeft() time.Duration {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.epoch.left(s.clock.Now())
+}
+
+// The goroutines that wait for the answers to two proofs go on in any order.
+func TestAProofThatIsTakenLateLeavesTheLeaseToANewerOne(t *testing.T) {
+	const connectRequest = 49
+	away := func(n int32, conn net.Conn) net.Conn {
+		if n == 2 {
+			conn.Close()
+			return hangUp(connectRequest)
+		}
+		return conn
+	}
+	reconnecting(t, away, func(t *testing.T, server *zktest.Server, s *Session, _ *clock.Clock) {
+		server.Cut()
+		_, _, err := s.await(t.Context(), anySession)
+		require.NoError(t, err)
+		time.Sleep(reconnectTimeout / 4)
+		const lasts = time.Duration(leastGrant * touchPart * float64(reconnectTimeout)) // while a connect request is unanswered
+		begin := func() proof {
+			defer time.Sleep(time.Second)
+			return s.beginProof()
+		}
+		first, second := begin(), begin()
+		s.proven(second)
+		require.Equal(t, lasts-time.Second, s.leaseLeft(), "from when it was begun")
+		s.proven(first)
+		require.Equal(t, lasts-time.Second, s.leaseLeft())
+		s.proven(begin())
+		require.Equal(t, lasts-time.Second, s.leaseLeft())
+	})
+}
+
+// seen is a connection that tells what is written first.
+type seen struct {
+	net.Conn
+	first func()
+}
+
+func (c seen) Write(p []byte) (int, error) {
+	c.first()
+	return c.Conn.Write(p)
+}
+
+func TestALeaseThatIsOverWhenAConnectRequestGoesOutIsOverAtOnce(t *testing.T) {
+	var h *Hold
+	var was []error
+	look := func(n int32, conn net.Conn) net.Conn {
+		if n == 1 {
+			return conn
+		}
+		return seen{conn, func() { was = append(was, h.Err()) }}
+	}
+	reconnecting(t, look, func(t *testing.T, server *zktest.Server, s *Session, c *clock.Clock) {
+		h = hold(t, s)
+		time.Sleep(reconnectTimeout)
+		c.Step(reconnectTimeout) // the machine slept
+		server.Cut()
+		<-h.Lost()
+		synctest.Wait()
+		require.ErrorIs(t, was[0], ErrLost)
+	})
+}
+
+// What a session may have beyond a lease that a connect request has shortened is less
+// than the time from look to look.
+func TestALeaseThatAConnectRequestShortensIsLookedAtMoreOftenFromThenOn(t *testing.T) {
+	reconnecting(t, straight, func(t *testing.T, server *zktest.Server, s *Session, c *clock.Clock) {
+		h := hold(t, s)
+		look := part(reconnectTimeout, lookPart)
+		time.Sleep(8*look + time.Millisecond)
+		unheard := server.HoldReply(zktest.OpConnect)
+		server.Cut()
+		<-unheard.Struck()
+		c.Step(s.leaseLeft() - time.Millisecond)
+		awake := time.Now()
+		<-h.Lost()
+		require.LessOrEqual(t, time.Since(awake), part(look, leastGrant))
+		unheard.Release()
+	})
+}
+
+// undated is a connection without deadlines.
+type undated struct {
+	net.Conn
+	err error // of setting one
+}
+
+func (c undated) SetDeadline(time.Time) error      { return c.err }
+func (c undated) SetReadDeadline(time.Time) error  { return c.err }
+func (c undated) SetWriteDeadline(time.Time) error { return c.err }
+
+func TestAHoldOutlivesAConnectionWithoutDeadlines(t *testing.T) {
+	for name, err := range map[string]error{"that refuses them": errors.New("no deadlines here"), "that ignores them": nil} {
+		t.Run(name, func(t *testing.T) {
+			undate := func(_ int32, conn net.Conn) net.Conn { return undated{conn, err} }
+			reconnecting(t, undate, func(t *testing.T, server *zktest.Server, s *Session, _ *clock.Clock) {
+				h := hold(t, s)
+				for range 3 {
+					server.Cut()
+					cut := time.Now()
+					_, _, err := s.await(t.Context(), anySession)
+					require.NoError(t, err)
+					require.LessOrEqual(t, time.Since(cut), part(reconnectTimeout, announcePart))
+					time.Sleep(reconnectTimeout)
+				}
+				require.NoError(t, h.Err())
+			})
+		})
+	}
+}
+
+// clogged is a connection on which nothing goes out while it is stuck.
+type clogged struct {
+	net.Conn
+	stuck *atomic.Bool
+	over  chan struct{}
+	close func()
+}
+
+func clog(conn net.Conn, stuck *atomic.Bool) net.Conn {
+	over := make(chan struct{})
+	return clogged{conn, stuck, over, sync.OnceFunc(func() { close(over) })}
+}
+
+func (c clogged) Write(p []byte) (int, error) {
+	if c.stuck.Load() {
+		<-c.over
+		return 0, net.ErrClosed
+	}
+	return c.Conn.Write(p)
+}
+
+func (c clogged) Close() error {
+	c.close()
+	return c.Conn.Close()
+}
+
+// clogging is reconnecting with a first connection on which what is sent once clog was
+// called waits inside of go-zookeeper, for the next.
+func clogging(t *testing.T, f func(t *testing.T, server *zktest.Server, s *Session, clog func())) {
+	t.Helper()
+	var stuck atomic.Bool
+	wrap := func(n int32, conn net.Conn) net.Conn {
+		if n == 1 {
+			return clog(conn, &stuck)
+		}
+		return conn
+	}
+	reconnecting(t, wrap, func(t *testing.T, server *zktest.Server, s *Session, _ *clock.Clock) {
+		f(t, server, s, func() {
+			stuck.Store(true)
+			go s.conn.Get("/") // which blocks the others
+			synctest.Wait()
+		})
+	})
+}
+
+// A proof waits inside of go-zookeeper when its connection is given up. The client
+// sends it over the next one, whose server hangs.
+func TestAServerThatHangsWithAProofOfTheConnectionBeforeIsLeftInTime(t *testing.T) {
+	clogging(t, func(t *testing.T, server *zktest.Server, s *Session, clog func()) {
+		h := hold(t, s)
+		time.Sleep(reconnectTimeout)
+		clog()
+		hung := server.HoldReply(zktest.OpMulti)
+		<-hung.Struck()
+		time.Sleep(reconnectTimeout)
+		require.NoError(t, h.Err())
+	})
+}
+
+// The next connection may lead to a server that lags.
+func TestASemaphoresSizeCountsOnTheConnectionOnWhichItIsAsNewAsHasToBe(t *testing.T) {
+	clogging(t, func(t *testing.T, server *zktest.Server, s *Session, clog func()) {
+		sem, err := NewSemaphore(s, "/sem", 1)
+		require.NoError(t, err)
+		h, err := sem.Acquire(t.Context(), 1)
+		require.NoError(t, err)
+		require.NoError(t, h.Release(t.Context()))
+		said, err := sem.sizeSaid().wait(t.Context())
+		require.NoError(t, err)
+		require.Equal(t, "size=1", string(said.data))
+		clog()
+		size := sem.sizeSaid()
+		synctest.Wait()
+		s.current().Close()
+		_, err = size.wait(t.Context())
+		require.ErrorIs(t, err, errStale)
+	})
+}
+
+// noted is a connection that notes the lengths of the requests to set watches again.
+type noted struct {
+	net.Conn
+	lengths *[]int
+}
+
+func (c noted) Write(p []byte) (int, error) {
+	if len(p) >= 12 && binary.BigEndian.Uint32(p[8:]) == opSetWatches {
+		*c.lengths = append(*c.lengths, len(p))
+	}
+	return c.Conn.Write(p)
+}
+
+func TestAllRequestsThatSetWatchesAgainButTheLastAreFull(t *testing.T) {
+	const much, limit = 300 << 10, 128 << 10
+	for _, length := range []int{100, 1 << 10, 8 << 10} { // of a path
+		t.Run(strconv.Itoa(length), func(t *testing.T) {
+			var lengths []int
+			note := func(_ int32, conn net.Conn) net.Conn { return noted{conn, &lengths} }
+			reconnecting(t, note, func(t *testing.T, server *zktest.Server, s *Session, _ *clock.Clock) {
+				for i := range much / length {
+					_, _, _, err := s.conn.ExistsW(fmt.Sprintf("/%0*d", length-1, i))
+					require.NoError(t, err)
+				}
+				server.Cut()
+				time.Sleep(reconnectTimeout)
+				connection, standing := s.rewatch.watches()
+				require.EqualValues(t, 2, connection)
+				require.EqualValues(t, 1, standing)
+			})
+			require.Greater(t, len(lengths), 2)
+			for i, n := range lengths {
+				require.LessOrEqual(t, n, limit+4)
+				require.True(t, i == len(lengths)-1 || n >= fullRequest, lengths)
+			}
+		})
+	}
+}
