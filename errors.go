@@ -94,5 +94,5 @@ type because struct {
 	cause error
 }
 
-func (b because) Error() string { return b.what + ": " + b.cause.Error() }
+func (b because) Error() string { return fmt.Sprintf("%s: %v", b.what, b.cause) }
 func (b because) Unwrap() error { return b.cause }

@@ -43,8 +43,8 @@ func (r *rewatch) connected() {
 }
 
 // fullRequest is the length from which on another request may follow: go-zookeeper
-// begins one when a path would make this one longer than 128 KiB. No path that is
-// watched is longer than the difference.
+// begins one when a path would make this one longer than 128 KiB. Assumed: no path
+// that is watched is longer than the difference.
 const fullRequest = 120 << 10
 
 // sent takes a request to set watches again. The next one follows its answer.
