@@ -111,10 +111,6 @@ var ofTheLibrary = []struct {
 	{mutant{"a wall clock that is set back makes up for a sleep", []edit{
 		{"internal/clock/clock.go", "k.slept += max(lead-k.lead, 0)", "k.slept = lead"},
 	}}, "TestAWallClockThatIsSetBackDoesNotMakeUpForALaterSleep"},
-	{mutant{"a reading of the clocks is compared with what it was not read after", []edit{
-		{"internal/clock/clock.go", "\tk := c.whatIsKnown()\n\tpassed, lead := k.read()\n", "\tk := c.whatIsKnown()\n"},
-		{"internal/clock/clock.go", "\tc.mu.Lock()\n\tdefer c.mu.Unlock()\n\tk := c.whatIsKnown()\n\tk.slept", "\tread := c.whatIsKnown()\n\tpassed, lead := read.read()\n\tc.mu.Lock()\n\tdefer c.mu.Unlock()\n\tk := c.whatIsKnown()\n\tk.slept"},
-	}}, "internal/clock.TestASleepThatManyReadAtOnceCountsOnce"},
 	{mutant{"what a pause took is what proofs take", []edit{
 		{"link.go", "&& (followed || took <= least)", ""},
 	}}, "TestAProofThatMayHaveWaitedForAPausedLeaderMakesTheNextOneNoQuicker"},
