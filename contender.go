@@ -36,8 +36,9 @@ type contender struct {
 	checked bool    // the owner has asked for the check
 
 	// Guarded by the session's mu; see succession.go.
-	successor *contender    // stands right behind, in this session
-	turn      chan struct{} // what c waits for as a successor
+	successor  *contender    // stands right behind, in this session
+	turn       chan struct{} // what c waits for as a successor
+	succession *succession   // nil if c was neither handed the lock nor has handed it on
 }
 
 // guardDelay is how long a hold, or a place in the queue, goes without a watch on
@@ -153,12 +154,11 @@ func (c *contender) leaveLocked() *removal {
 		if c.hold != nil {
 			c.hold.end(holdReleased)
 		}
-		var successor *contender
 		if c.hold != nil && c.cause == nil {
-			successor = c.handOver()
+			c.handOver()
 		}
 		c.retire()
-		c.leaving = c.queue.session.remove(c, successor)
+		c.leaving = c.queue.session.remove(c)
 	}
 	return c.leaving
 }

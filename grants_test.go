@@ -74,6 +74,30 @@ func TestASuccessorWhoseQueueIsDeletedLosesTheLockAtOnce(t *testing.T) {
 	})
 }
 
+// The node that a lock went on from is gone: whether it is another queue's by now is to
+// be seen, but no reply comes.
+func TestAReviewOfTheQueueWithoutAReplyIsMadeAgainAndCostsNoHold(t *testing.T) {
+	if raceEnabled {
+		t.Skip("go-zookeeper has a data race where it sets its watches again")
+	}
+	inBubble(t, func(t *testing.T, b *bubble) {
+		s, operator := b.session("here"), b.session("operator")
+		l := b.locker(s)
+		first, err := l.Acquire(t.Context())
+		require.NoError(t, err)
+		granted := make(chan grant, 1)
+		b.ask(t.Context(), "next", l, granted)
+		require.NoError(t, operator.Conn().Delete(first.Node(), -1))
+		lost := b.server.DropReply(zktest.OpGetChildren2, zktest.OnSession(s.ID()))
+		require.NoError(t, first.Release(t.Context()))
+		require.True(t, isClosed(lost.Struck()))
+		next := b.next(granted)
+		time.Sleep(time.Second)
+		require.NoError(t, next.Err())
+		require.NoError(t, next.Release(t.Context()))
+	})
+}
+
 // Where the sequence counter is to start afresh, a release deletes the path too if
 // nobody is there.
 func TestASuccessorWhoseNodeIsDeletedNearTheCountersEndLosesTheLockAtOnce(t *testing.T) {

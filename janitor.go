@@ -16,7 +16,6 @@ import (
 // or their session is.
 type removal struct {
 	contender *contender
-	successor *contender // that the lock was handed to; nil if it is free
 
 	sent chan struct{} // closed when the first delete has been written
 	link *link         // to which it is written; nil while disconnected
@@ -24,18 +23,17 @@ type removal struct {
 	err  error         // why it cannot be, once done
 }
 
-// remove deletes c's nodes in the background. Those of a contender that handed
-// the lock on, to successor, may wait for company: nobody else is next. The session's mu
-// is held.
-func (s *Session) remove(c, successor *contender) *removal {
-	r := &removal{contender: c, successor: successor, link: s.link, done: make(chan struct{})}
+// remove deletes c's nodes in the background. Those of a contender that has handed
+// the lock on may wait for company: nobody else is next. The session's mu is held.
+func (s *Session) remove(c *contender) *removal {
+	r := &removal{contender: c, link: s.link, done: make(chan struct{})}
 	if c.epoch.id != s.id || s.closed {
 		delete(s.live, c.id) // the node goes with its session
 		close(r.done)
 		return r
 	}
 	s.removals = append(s.removals, r)
-	if successor != nil {
+	if c.holder() != nil {
 		r.sent = closed
 		if !s.removing {
 			s.removing = s.spawnLocked(s.removeTogether)
@@ -44,113 +42,89 @@ func (s *Session) remove(c, successor *contender) *removal {
 	}
 	// The delete of a lock that is free now must not wait, and those before it in
 	// the queue must not stay behind it.
-	batch := s.takeRemovals()
-	multi := len(batch) > 1 || len(c.nodes) > 1
-	key := tapKey{op: opDelete, path: batch[0].contender.node, multi: multi}
+	requests := s.takeRemovals()
+	last := requests[len(requests)-1]
+	multi := len(last) > 1 || len(c.nodes) > 1
+	key := tapKey{op: opDelete, path: last[0].contender.node, multi: multi}
 	r.sent = make(chan struct{})
 	seen := s.taps.add(key, func() { close(r.sent) })
 	s.spawnLocked(func() {
-		s.finish(batch)
+		s.finish(requests)
 		s.taps.drop(seen)
 	})
 	return r
 }
 
-// takeRemovals returns the removals that wait, as one batch. s.mu is held.
-func (s *Session) takeRemovals() []*removal {
-	batch := s.removals
+// takeRemovals returns the removals that wait, as batches that a server takes in one
+// request each. s.mu is held.
+func (s *Session) takeRemovals() [][]*removal {
+	requests := batches(s.removals, (*removal).size)
 	s.removals = nil
-	return batch
+	return requests
+}
+
+// size returns how long the paths of the removal's nodes are.
+func (r *removal) size() (size int) {
+	for _, node := range r.contender.nodes {
+		size += len(node)
+	}
+	return size
 }
 
 // removeTogether carries out what waits, and what comes meanwhile, batch by batch.
 func (s *Session) removeTogether() {
 	for {
 		s.mu.Lock()
-		batch := s.takeRemovals()
-		s.removing = len(batch) > 0
+		requests := s.takeRemovals()
+		s.removing = len(requests) > 0
 		s.mu.Unlock()
-		if len(batch) == 0 {
+		if len(requests) == 0 {
 			return
 		}
-		s.finish(batch)
+		s.finish(requests)
 	}
 }
 
-// finish carries out a batch of removals, of one session, in requests that a server
-// takes: each deletes nodes, and checks those of their successors.
-func (s *Session) finish(batch []*removal) {
-	for _, some := range batches(batch, (*removal).paths) {
-		s.finishTogether(some)
+// finish carries out batches of removals, of one session, in their order.
+func (s *Session) finish(requests [][]*removal) {
+	for _, batch := range requests {
+		err := s.deleteNodes(batch)
+		if err != nil && len(batch) > 1 { // a refusal is no matter of the others
+			for i := range batch {
+				s.finish([][]*removal{batch[i : i+1]})
+			}
+			continue
+		}
+		if err != nil {
+			s.log.Error("zklock: lock nodes cannot be deleted", "nodes", nodesOf(batch), "session", batch[0].contender.epoch.id, "error", err)
+		}
+		for _, r := range batch {
+			s.forget(r.contender)
+			r.err = err
+			close(r.done)
+		}
 	}
 }
 
-// paths returns the paths that the removal's request names, as long as they are.
-func (r *removal) paths() string {
-	paths := strings.Join(r.contender.nodes, "")
-	if r.successor != nil {
-		paths += r.successor.node
-	}
-	return paths
-}
-
-func (s *Session) finishTogether(batch []*removal) {
-	var nodes []string
+func nodesOf(batch []*removal) (nodes []string) {
 	for _, r := range batch {
 		nodes = append(nodes, r.contender.nodes...)
 	}
-	last := batch[len(batch)-1].contender
-	err := s.deleteNodes(nodes, last, s.successors(batch))
-	if err != nil && len(batch) > 1 { // a refusal is no matter of the others
-		for i := range batch {
-			s.finishTogether(batch[i : i+1])
-		}
-		return
-	}
-	if err != nil {
-		s.log.Error("zklock: lock nodes cannot be deleted", "nodes", nodes, "session", last.epoch.id, "error", err)
-	}
-	for _, r := range batch {
-		s.forget(r.contender)
-		r.err = err
-		close(r.done)
-	}
+	return nodes
 }
 
-// successors returns those to whom the lock went from the contenders of a batch, at
-// once or from one to the next, and who have it still.
-func (s *Session) successors(batch []*removal) []*contender {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	var successors []*contender
-	for _, r := range batch {
-		if last := r.successor.lastInTurn(); last != nil && !slices.Contains(successors, last) {
-			successors = append(successors, last)
-		}
-	}
-	return successors
-}
-
-// lastInTurn returns who has the lock that c was handed: c, or whom it went on to; nil
-// if it is nobody's here any more. The session's mu is held.
-func (c *contender) lastInTurn() *contender {
-	for c != nil && c.leaving != nil {
-		c = c.leaving.successor
-	}
-	return c
-}
-
-// deleteNodes tries until the nodes are known to be gone. It deletes exactly
+// deleteNodes tries until the nodes of a batch are known to be gone. It deletes exactly
 // those: their names will not come again.
-func (s *Session) deleteNodes(nodes []string, last *contender, successors []*contender) error {
+func (s *Session) deleteNodes(batch []*removal) error {
+	last, nodes := batch[len(batch)-1].contender, nodesOf(batch)
 	for try := 0; ; try++ {
 		if _, _, err := s.await(s.ctx, last.epoch.id); err != nil {
 			return nil // closed or expired: the server deletes them
 		}
-		if last.nearTheEnd() && len(successors) == 0 && s.resetCounter(nodes, last.queue.dir) == nil {
+		if last.nearTheEnd() && len(s.holders(batch)) == 0 && s.resetCounter(nodes, last.queue.dir) == nil {
 			return nil
 		}
-		err := s.deleteAll(nodes, successors)
+		err := s.deleteTogether(batch)
 		switch {
 		case err == nil, errors.Is(err, zk.ErrNoNode):
 			return nil
@@ -165,6 +139,53 @@ func (s *Session) deleteNodes(nodes []string, last *contender, successors []*con
 			return nil
 		}
 	}
+}
+
+// deleteTogether deletes the nodes of a batch in one transaction, while those who have
+// the locks that went on from there have their nodes. One whose node somebody else has
+// deleted, unseen since it was not watched yet, loses its hold before the node goes that
+// kept others from the lock.
+func (s *Session) deleteTogether(batch []*removal) error {
+	reviewed := false
+	for nodes := nodesOf(batch); len(nodes) > 0; {
+		holders := s.holders(batch)
+		if len(nodes) == 1 && len(holders) == 0 {
+			_, err := present(nil, s.conn.Delete(nodes[0], -1))
+			return err
+		}
+		responses, err := s.conn.Multi(append(deletes(nodes), checks(holders)...)...)
+		first := slices.IndexFunc(responses, func(r zk.MultiResponse) bool { return r.Error != nil })
+		switch {
+		case err == nil || first < 0:
+			return err
+		case first >= len(nodes): // who has lost the lock now, or has handed it on meanwhile
+			lost := first - len(nodes)
+			s.refused(holders[lost:lost+1], responses[first:first+1])
+		case errors.Is(responses[first].Error, zk.ErrNoNode):
+			if !reviewed {
+				if err := s.review(holders); err != nil {
+					return err
+				}
+				reviewed = true
+			}
+			nodes = slices.Delete(nodes, first, first+1)
+		default:
+			return err
+		}
+	}
+	return nil
+}
+
+// holders returns who has the locks that went on from the contenders of a batch.
+func (s *Session) holders(batch []*removal) (holders []*contender) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, r := range batch {
+		if c := r.contender.holder(); c != nil && !slices.Contains(holders, c) {
+			holders = append(holders, c)
+		}
+	}
+	return holders
 }
 
 // resetCounter deletes the nodes together with their parent, if nobody else is
@@ -208,67 +229,11 @@ func deletes(nodes []string) []any {
 	return ops
 }
 
-// deleteAll deletes nodes, as many in one transaction as fit a request.
-func (s *Session) deleteAll(nodes []string, successors []*contender) error {
-	for _, some := range batches(nodes, func(node string) string { return node }) {
-		if err := s.deleteTogether(some, successors); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// deleteTogether deletes nodes in one transaction, while the successors have theirs. A successor
-// whose node somebody else has deleted, unseen since it was not watched yet, loses
-// its hold before the node goes that kept others from the lock.
-func (s *Session) deleteTogether(nodes []string, successors []*contender) error {
-	reviewed := false
-	for len(nodes) > 0 {
-		if len(nodes) == 1 && len(successors) == 0 {
-			_, err := present(nil, s.conn.Delete(nodes[0], -1))
-			return err
-		}
-		responses, err := s.conn.Multi(append(deletes(nodes), checks(successors)...)...)
-		first := slices.IndexFunc(responses, func(r zk.MultiResponse) bool { return r.Error != nil })
-		switch {
-		case err == nil || first < 0:
-			return err
-		case first >= len(nodes):
-			lost := first - len(nodes)
-			s.refused(successors[lost:lost+1], responses[first:first+1])
-			successors = s.succeeded(successors, lost)
-		case errors.Is(responses[first].Error, zk.ErrNoNode):
-			if !reviewed {
-				if err := s.review(successors); err != nil {
-					return err
-				}
-				reviewed = true
-			}
-			nodes = slices.Concat(nodes[:first], nodes[first+1:])
-		default:
-			return err
-		}
-	}
-	return nil
-}
-
-// succeeded returns the successors without the ith, or with whom the lock has gone on
-// to from that one.
-func (s *Session) succeeded(successors []*contender, i int) []*contender {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	others := slices.Concat(successors[:i], successors[i+1:])
-	if last := successors[i].lastInTurn(); last != nil && last.cause == nil && !slices.Contains(others, last) {
-		others = append(others, last)
-	}
-	return others
-}
-
-// review looks at the queue for successors to whom the lock went from a node that is
+// review looks at the queue for holders to whom the lock went from a node that is
 // gone. If it was not us who deleted that, the queue may be another one since, whose
-// numbers began anew, and the lock somebody else's: the successor loses its hold then.
-func (s *Session) review(successors []*contender) error {
-	for _, c := range successors {
+// numbers began anew, and the lock somebody else's: the holder loses it then.
+func (s *Session) review(holders []*contender) error {
+	for _, c := range holders {
 		for c != nil {
 			view, err := s.list(c.queue.dir)
 			if err != nil && transient(err) {
@@ -287,12 +252,12 @@ func (s *Session) review(successors []*contender) error {
 func (s *Session) reviewed(c *contender, view *listing, refusal error) *contender {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	last := c.lastInTurn()
+	holder := c.holder()
 	switch {
-	case last == nil:
+	case holder == nil:
 		return nil
 	case refusal != nil:
-		last.vanish(refusal)
+		holder.vanish(refusal)
 		return nil
 	}
 	view.names = slices.DeleteFunc(view.names, func(name string) bool {
@@ -303,10 +268,10 @@ func (s *Session) reviewed(c *contender, view *listing, refusal error) *contende
 	at, err := view.placeOf(c)
 	switch {
 	case err == nil && at.ahead == 0:
-	case err != nil && last != c:
-		return last
+	case err != nil && holder != c:
+		return holder
 	default:
-		last.vanish(errNodeDeleted)
+		holder.vanish(errNodeDeleted)
 	}
 	return nil
 }
@@ -342,7 +307,7 @@ func (s *Session) discard(l *link, id string, nodes []string) {
 	}
 	stray := s.register(&queue{session: s, dir: parent(nodes[0])}, &epoch{id: l.id}, id)
 	stray.born(nodes, 0)
-	stray.leaving = s.remove(stray, nil)
+	stray.leaving = s.remove(stray)
 }
 
 // maxUnclean bounds the calls whose ctx has ended and whose nodes are not known to

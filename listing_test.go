@@ -2,6 +2,8 @@ package zklock
 
 import (
 	"context"
+	"net"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -78,5 +80,72 @@ func TestAListThatIsSharedIsNoOlderThanTheCallForIt(t *testing.T) {
 		synctest.Wait()
 		require.Empty(t, s.lists)
 		require.NoError(t, h.Release(t.Context()))
+	})
+}
+
+// gate lets a connection's writes pass while it is open.
+type gate struct {
+	net.Conn
+	open *atomic.Pointer[chan struct{}] // to the channel that the next write waits for, if any
+}
+
+func (g *gate) Write(p []byte) (int, error) {
+	if c := g.open.Load(); c != nil {
+		<-*c
+	}
+	return g.Conn.Write(p)
+}
+
+// That there is no such node, another server than the list's has said: it may lag.
+func TestAnAnswerByAnotherConnectionCatchesNobodyUp(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		server := zktest.NewServer(t)
+		var shut atomic.Pointer[chan struct{}]
+		s, err := Connect(t.Context(), []string{server.PipeAddr()}, 20*time.Second,
+			WithDialer(func(network, address string, timeout time.Duration) (net.Conn, error) {
+				conn, err := server.Dial(network, address, timeout)
+				return &gate{conn, &shut}, err
+			}))
+		require.NoError(t, err)
+		defer s.Close()
+		opened := make(chan struct{})
+		shut.Store(&opened)
+		go s.conn.Exists("/ahead") // waits in its write, and what comes after it in the client
+		synctest.Wait()
+		caughtUp := make(chan error, 1)
+		go func() {
+			_, err := s.catchUp("/missing")
+			caughtUp <- err
+		}()
+		synctest.Wait()
+		first := s.current()
+		server.Cut()
+		shut.Store(nil)
+		close(opened)
+		require.ErrorIs(t, <-caughtUp, errStale)
+		require.NotNil(t, s.current())
+		require.False(t, first == s.current())
+		require.Positive(t, server.Requests()[zktest.OpMulti], "it was answered")
+	})
+}
+
+// Who waits while another one's write catches up may find another connection.
+func TestNobodyCatchesUpOnAConnectionThatIsGone(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, server := connected(t)
+		first := s.current()
+		first.catching <- struct{}{}
+		caughtUp := make(chan error, 1)
+		go func() {
+			_, err := s.catchUp("/")
+			caughtUp <- err
+		}()
+		synctest.Wait()
+		server.Cut()
+		time.Sleep(time.Second)
+		require.False(t, first == s.current())
+		<-first.catching
+		require.ErrorIs(t, <-caughtUp, errStale)
+		require.Zero(t, server.Requests()[zktest.OpMulti], "no request is made for nothing")
 	})
 }

@@ -193,7 +193,7 @@ func (s *Session) proveStaked() bool {
 	s.mu.Lock()
 	staked := slices.Collect(maps.Values(s.staked))
 	s.mu.Unlock()
-	for _, batch := range batches(staked, func(c *contender) string { return c.node }) {
+	for _, batch := range batches(staked, func(c *contender) int { return len(c.node) }) {
 		if s.prove(s.ctx, batch) != nil {
 			return false
 		}

@@ -105,15 +105,18 @@ func (s *Session) children(path string) *pending[[]string] {
 }
 
 // maxBatch bounds the paths in one request, in bytes: a server cuts the connection
-// at a request longer than maxFrame.
+// at a request longer than maxFrame. A request that deletes nodes names as many others
+// beside them.
 const maxBatch = 256 << 10
 
-// batches splits items so that the paths of each part fit one request.
-func batches[T any](items []T, path func(T) string) (parts [][]T) {
-	size := maxBatch
+// batches splits items so that the paths of each part fit one request; size returns
+// how long those of an item are.
+func batches[T any](items []T, size func(T) int) (parts [][]T) {
+	total := maxBatch
 	for _, item := range items {
-		if size += len(path(item)); size > maxBatch {
-			parts, size = append(parts, nil), len(path(item))
+		more := size(item)
+		if total += more; total > maxBatch {
+			parts, total = append(parts, nil), more
 		}
 		last := len(parts) - 1
 		parts[last] = append(parts[last], item)

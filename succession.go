@@ -12,6 +12,19 @@ import (
 // other, leave no room for anybody in between. It is for exclusive locks only: a
 // writer may leave a reader in its place.
 
+// succession is what all contenders have in common that have handed a lock from one to
+// the next: who has it. None of them knows the next one by itself, so that an old hold
+// keeps no later ones in memory.
+type succession struct{ holder *contender } // nil if the lock is lost, or free
+
+// holder returns who has the lock that c has had, or nil. The session's mu is held.
+func (c *contender) holder() *contender {
+	if c.succession == nil {
+		return nil
+	}
+	return c.succession.holder
+}
+
 // spot is a place in the queue of a path.
 type spot struct {
 	dir      string
@@ -59,6 +72,9 @@ func (c *contender) lineUp() {
 // looks at the queue again. The session's mu is held.
 func (c *contender) stepOut() {
 	c.goOut()
+	if c.holder() == c {
+		c.succession.holder = nil
+	}
 	at, here := c.queue.session.lines.at, spot{c.queue.dir, c.sequence}
 	if at[here] == c {
 		delete(at, here)
@@ -134,23 +150,26 @@ func (c *contender) nudge() {
 	}
 }
 
-// handOver grants the lock, which c held until now, to its successor and returns
-// that; nil if it cannot, or if a check of c's node is to fail first. The session's mu is held.
-func (c *contender) handOver() *contender {
+// handOver grants the lock, which c held until now, to its successor, unless it cannot,
+// or a check of c's node is to fail first. The session's mu is held.
+func (c *contender) handOver() {
 	next := c.successor
 	if c.checked || next == nil || next.cause != nil || next.leaving != nil || next.turn == nil {
-		return nil
+		return
 	}
 	s := c.queue.session
 	now := s.clock.Now()
 	if s.epoch != c.epoch || next.epoch != c.epoch || !c.epoch.runsAt(now) {
-		return nil
+		return
 	}
 	c.successor = nil
 	s.stake(next, now)
 	next.possess()
 	next.nudge()
-	return next
+	if c.succession == nil {
+		c.succession = new(succession)
+	}
+	next.succession, c.succession.holder = c.succession, next
 }
 
 // awaitTurn waits until c was handed the lock; nil without a hold when c has to

@@ -73,7 +73,7 @@ var ofTheLibrary = []struct {
 		{"retry.go", "case <-s.ctx.Done():\n\t\treturn ErrClosed\n", ""},
 	}}, "TestALockThatIsTriedAgainAndAgainEndsWithItsSession"},
 	{mutant{"nobody looks whether a successor's node is there", []edit{
-		{"janitor.go", "checks(successors)...", "checks(nil)..."},
+		{"janitor.go", "checks(holders)...", "checks(nil)..."},
 	}}, "internal/sim.TestASuccessorWhoseNodeIsGoneLosesTheLockBeforeTheNextIsGranted"},
 	{mutant{"a counter that cannot start afresh is waited for", []edit{
 		{"queue.go", "if err := q.startAfresh(ctx); err != nil {", "if err := q.startAfresh(ctx); false {"},
@@ -88,11 +88,41 @@ var ofTheLibrary = []struct {
 		{"janitor.go", "if !reviewed {", "if reviewed {"},
 	}}, "TestALockIsNotHandedOnFromAQueueThatWasDeletedToTheNext"},
 	{mutant{"a lock that has gone on meanwhile is not looked at again", []edit{
-		{"janitor.go", "last := c.lastInTurn()\n\tswitch", "last := c\n\tswitch"},
+		{"janitor.go", "holder := c.holder()\n\tswitch", "holder := c\n\tswitch"},
 	}}, "TestALockIsNotHandedOnFromAQueueThatWasDeletedToTheNext"},
 	{mutant{"the counter starts afresh without a look at the successor", []edit{
-		{"janitor.go", "last.nearTheEnd() && len(successors) == 0 &&", "last.nearTheEnd() &&"},
+		{"janitor.go", "last.nearTheEnd() && len(s.holders(batch)) == 0 &&", "last.nearTheEnd() &&"},
 	}}, "TestASuccessorWhoseNodeIsDeletedNearTheCountersEndLosesTheLockAtOnce"},
+	{mutant{"a review of a lock that is free by now does not end", []edit{
+		{"janitor.go", "case holder == nil:\n\t\treturn nil", "case holder == nil:\n\t\treturn c"},
+	}}, "TestAReviewOfTheQueueEndsTheHoldOfOneThatDoesNotLeadItAndNoOther"},
+	{mutant{"a review goes on for as long as the lock does", []edit{
+		{"janitor.go", "case err == nil && at.ahead == 0:\n", "case holder != c:\n\t\treturn holder\n\tcase err == nil && at.ahead == 0:\n"},
+	}}, "TestAReviewOfTheQueueEndsTheHoldOfOneThatDoesNotLeadItAndNoOther"},
+	{mutant{"a node of ours that is gone since the list was made is in the way", []edit{
+		{"janitor.go", "(other == nil || other.leaving != nil)", "other != nil && other.leaving != nil"},
+	}}, "TestAReviewOfTheQueueEndsTheHoldOfOneThatDoesNotLeadItAndNoOther"},
+	{mutant{"a review without a reply takes the lock away", []edit{
+		{"janitor.go", "if err != nil && transient(err) {\n\t\t\t\treturn err", "if false {\n\t\t\t\treturn err"},
+	}}, "TestAReviewOfTheQueueWithoutAReplyIsMadeAgainAndCostsNoHold"},
+	{mutant{"whom a lock went on to is not checked", []edit{
+		{"janitor.go", "responses[first:first+1])", "responses[first:first+1])\n\t\t\tbatch = nil"},
+	}}, "TestWhomALockWentOnToIsCheckedBeforeTheNodeGoesThatKeepsOthersFromIt"},
+	{mutant{"all that waits to be deleted is one request", []edit{
+		{"janitor.go", "batches(s.removals, (*removal).size)", "batches(s.removals, func(*removal) int { return 1 })"},
+	}}, "TestDeletesOfLongPathsAreRequestsThatAServerTakes"},
+	{mutant{"Unlock waits for the first of the deletes that go ahead", []edit{
+		{"janitor.go", "last := requests[len(requests)-1]", "last := requests[0]"},
+	}}, "TestUnlockReturnsWhenItsOwnDeleteHasBeenSent"},
+	{mutant{"each hold knows the next", []edit{
+		{"succession.go", "next.succession, c.succession.holder = c.succession, next", "c.succession.holder = next"},
+	}}, "TestAnOldHoldKeepsNoLaterOnesInMemory"},
+	{mutant{"an answer by another connection is believed", []edit{
+		{"listing.go", "case err == nil, errors.Is(err, zk.ErrNoNode):", "case err == nil:"},
+	}}, "TestAnAnswerByAnotherConnectionCatchesNobodyUp"},
+	{mutant{"a connection that is gone is caught up on", []edit{
+		{"listing.go", "<-l.catching }()\n\tif s.current() != l {", "<-l.catching }()\n\tif false {"},
+	}}, "TestNobodyCatchesUpOnAConnectionThatIsGone"},
 	{mutant{"a lock is handed over though its node may be checked", []edit{
 		{"succession.go", "if c.checked || next == nil", "if next == nil"},
 	}}, "TestACheckFailsOnceTheLockWentToAnotherOfTheSession"},

@@ -36,7 +36,7 @@ var all = []mutant{
 		{"wait.go", "next.isArmed() && next.stat.EphemeralOwner != c.epoch.id", "next.isArmed()"},
 	}},
 	{"release by prefix", []edit{
-		{"janitor.go", "err := s.deleteAll(nodes, successors)\n", `names, _, err := s.conn.Children(last.queue.dir)
+		{"janitor.go", "err := s.deleteTogether(batch)\n", `names, _, err := s.conn.Children(last.queue.dir)
 		for _, name := range names {
 			if _, ours := s.ids.of(name); ours && err == nil {
 				err = s.conn.Delete(join(last.queue.dir, name), -1)
