@@ -112,3 +112,24 @@ func TestAShareOfTheTenancyIsGivenBackWhenTheHoldHasEnded(t *testing.T) {
 	}
 	require.Equal(t, len(ways), ended)
 }
+
+// Between the two looks of a second Unlock at the lock, the first one gives it back and
+// somebody else takes it.
+func TestASecondUnlockWithoutOwnerGivesNobodyElsesHoldBack(t *testing.T) {
+	server := zktest.NewServer(t)
+	s, err := Connect(t.Context(), []string{server.Addr()}, 20*time.Second)
+	require.NoError(t, err)
+	defer s.Close()
+	l, err := New(s, "/lock", WithoutOwner())
+	require.NoError(t, err)
+	l.Lock()
+	seen := l.hold.Load()
+	l.Unlock()
+	l.Lock()
+	h, _ := l.yieldIf(seen)
+	require.Nil(t, h)
+	require.True(t, l.Held().Valid())
+	l.Unlock()
+	h, _ = l.yieldIf(seen)
+	require.Nil(t, h)
+}

@@ -161,18 +161,7 @@ func (h *Hold) release(ctx context.Context, then func()) error {
 // one, while this one lives. The removal is nil if there is none to wait for: the
 // hold was lost, or ended with its session, or its node went on to another owner.
 func (h *Hold) leave(then func()) (*removal, error) {
-	c := h.contender
-	s := c.queue.session
-	s.mu.Lock()
-	first := h.end(holdReleased)
-	if then != nil {
-		then()
-	}
-	if first && (c.cohort == nil || !c.cohort.passOn(c)) {
-		c.leaveLocked()
-	}
-	r := c.leaving
-	s.mu.Unlock()
+	r, first := h.giveBack(then)
 	if h.state.Load() == holdLost {
 		return nil, ErrLost
 	}
@@ -180,6 +169,27 @@ func (h *Hold) leave(then func()) (*removal, error) {
 		h.history.tell()
 	}
 	return r, nil
+}
+
+// giveBack is what leave does under the session's mu. All of it is done even if a
+// context of the user's, from which one of the hold's comes, panics at the end of that.
+func (h *Hold) giveBack(then func()) (r *removal, first bool) {
+	c := h.contender
+	s := c.queue.session
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	first = h.Err() == nil
+	defer func() {
+		if then != nil {
+			then()
+		}
+		if first && (c.cohort == nil || !c.cohort.passOn(c)) {
+			c.leaveLocked()
+		}
+		r = c.leaving
+	}()
+	h.end(holdReleased)
+	return nil, first
 }
 
 // sendRelease gives the lock back without waiting for ZooKeeper: it returns when
@@ -210,8 +220,8 @@ func (h *Hold) end(state int32) bool {
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	for _, c := range h.atEnd {
-		c.f(h.Err())
+	for _, c := range slices.Backward(h.atEnd) {
+		defer c.f(h.Err()) // also if another one panics
 	}
 	h.atEnd = nil
 	return true

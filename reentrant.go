@@ -60,17 +60,20 @@ func (l *Locker) own(h *Hold) {
 // yield undoes one lock of the calling goroutine. It returns the hold, nil if
 // the caller does not own it, and whether that was the outermost lock, after
 // which there is no owner.
-func (o *ownership) yield() (h *Hold, outermost bool) {
+func (o *ownership) yield() (h *Hold, outermost bool) { return o.yieldIf(o.hold.Load()) }
+
+// yieldIf is yield of a lock whose hold was h. WithoutOwner, two goroutines may unlock
+// at once: one of them finds nothing, or the hold of who has locked since.
+func (o *ownership) yieldIf(h *Hold) (_ *Hold, outermost bool) {
 	owner := o.owner.Load()
-	if owner != anyone && owner != goid.Get() {
+	if h == nil || owner != anyone && owner != goid.Get() {
 		return nil, false
 	}
 	if o.depth > 1 {
 		o.depth--
-		return o.hold.Load(), false
+		return h, false
 	}
-	// WithoutOwner, two goroutines may unlock at once: one of them finds nothing.
-	if h = o.hold.Swap(nil); h == nil {
+	if !o.hold.CompareAndSwap(h, nil) {
 		return nil, false
 	}
 	o.owner.Store(nobody)

@@ -339,3 +339,44 @@ func TestTheTraceGoesOnBehindAFunctionThatDoesNotReturn(t *testing.T) {
 		})
 	})
 }
+
+// brittle is a context of the user's that panics from some time on.
+type brittle struct {
+	context.Context
+	done   chan struct{}
+	broken atomic.Bool
+}
+
+func (c *brittle) Done() <-chan struct{} {
+	if c.broken.Load() {
+		panic(errUsers)
+	}
+	return c.done
+}
+
+// The context package asks the parent of a context that is cancelled.
+func TestAContextThatPanicsWhenAHoldEndsCostsNeitherTheLockNorTheSession(t *testing.T) {
+	inBubble(t, func(t *testing.T, b *bubble) {
+		s := b.session("owner")
+		l := b.locker(s)
+		ctx := &brittle{Context: context.Background(), done: make(chan struct{})}
+		var inside []context.Context
+		err := panicOf(t, func() {
+			_ = l.Do(ctx, func(of context.Context) error {
+				inside = []context.Context{of, zklock.HoldFrom(of).Context()}
+				synctest.Wait() // until the context package has asked it for the first time
+				ctx.broken.Store(true)
+				return nil
+			})
+		})
+		require.ErrorIs(t, err, errUsers)
+		for _, of := range inside {
+			require.ErrorIs(t, context.Cause(of), zklock.ErrReleased)
+		}
+		synctest.Wait()
+		require.Zero(t, b.queue())
+		l.Lock()
+		l.Unlock()
+		require.NoError(t, s.Close())
+	})
+}

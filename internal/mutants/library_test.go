@@ -117,6 +117,16 @@ var ofTheLibrary = []struct {
 	{mutant{"each hold knows the next", []edit{
 		{"succession.go", "next.succession, c.succession.holder = c.succession, next", "c.succession.holder = next"},
 	}}, "TestAnOldHoldKeepsNoLaterOnesInMemory"},
+	{mutant{"a context that panics keeps the lock", []edit{
+		{"hold.go", "\tdefer func() {\n\t\tif then", "\th.end(holdReleased)\n\tfunc() {\n\t\tif then"},
+		{"hold.go", "\th.end(holdReleased)\n\treturn nil, first\n", "\treturn r, first\n"},
+	}}, "TestAContextThatPanicsWhenAHoldEndsCostsNeitherTheLockNorTheSession"},
+	{mutant{"a context that panics keeps the others from their end", []edit{
+		{"hold.go", "range slices.Backward(h.atEnd) {\n\t\tdefer c.f", "range h.atEnd {\n\t\tc.f"},
+	}}, "TestAContextThatPanicsWhenAHoldEndsCostsNeitherTheLockNorTheSession"},
+	{mutant{"an Unlock takes whatever hold there is", []edit{
+		{"reentrant.go", "!o.hold.CompareAndSwap(h, nil)", "h = o.hold.Swap(nil); h == nil"},
+	}}, "TestASecondUnlockWithoutOwnerGivesNobodyElsesHoldBack"},
 	{mutant{"an answer by another connection is believed", []edit{
 		{"listing.go", "case err == nil, errors.Is(err, zk.ErrNoNode):", "case err == nil:"},
 	}}, "TestAnAnswerByAnotherConnectionCatchesNobodyUp"},

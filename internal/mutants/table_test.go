@@ -168,8 +168,8 @@ var all = []mutant{
 	}},
 	{"the next hold begins before the last one has ended", []edit{
 		{"hold.go", "import (\n", "import (\n\t\"runtime\"\n"},
-		{"hold.go", "first := h.end(holdReleased)\n", "first := h.Err() == nil\n"},
-		{"hold.go", "\t\tc.leaveLocked()\n\t}\n\tr := c.leaving\n", "\t\tc.leaveLocked()\n\t}\n\truntime.Gosched()\n\th.end(holdReleased)\n\tr := c.leaving\n"},
+		{"hold.go", "\th.end(holdReleased)\n\treturn nil, first\n", "\treturn nil, first\n"},
+		{"hold.go", "\t\tr = c.leaving\n", "\t\truntime.Gosched()\n\t\th.end(holdReleased)\n\t\tr = c.leaving\n"},
 	}},
 	{"a place is kept when the trace panics", []edit{
 		{"queue.go", "if h == nil {\n\t\t\tleft = c.leave()", "if h == nil && err != nil {\n\t\t\tleft = c.leave()"},
