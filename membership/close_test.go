@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -85,4 +86,43 @@ func TestAnAnswerThatComesWhileTheSessionIsClosedIsReadByNobody(t *testing.T) {
 	held.Release()
 	<-closed
 	require.ErrorIs(t, <-joined, zklock.ErrClosed)
+}
+
+func TestAMemberOfAClosedSessionIsNotRegistered(t *testing.T) {
+	inBubble(t, func(t *testing.T, server *zktest.Server) {
+		s := connect(t, server)
+		var states []membership.State
+		m := join(t, s, "one", membership.WithNotify(func(state membership.State) { states = append(states, state) }))
+		gone := join(t, s, "two")
+		require.NoError(t, gone.Leave(t.Context()))
+		left := gone.State()
+		require.NoError(t, s.Close())
+		ended := membership.State{Registrations: 1, Err: zklock.ErrClosed}
+		require.Equal(t, ended, m.State())
+		require.Equal(t, left, gone.State())
+		require.NoError(t, m.Leave(t.Context()))
+		require.Equal(t, ended, m.State())
+		require.Len(t, states, 2)
+		require.Equal(t, ended, states[1])
+	})
+}
+
+// Its goroutine has yet to return from a function of the user.
+func TestAMemberThatIsBusyKnowsThatItsSessionIsClosed(t *testing.T) {
+	inBubble(t, func(t *testing.T, server *zktest.Server) {
+		s, operator := connect(t, server), connect(t, server)
+		busy := make(chan struct{})
+		m := join(t, s, "one", membership.WithNotify(func(state membership.State) {
+			if !state.Registered {
+				<-busy
+			}
+		}))
+		require.NoError(t, operator.Conn().Delete(path+"/"+m.ID(), -1))
+		synctest.Wait()
+		require.NoError(t, s.Close())
+		require.Equal(t, membership.State{Registrations: 1, Err: zklock.ErrClosed}, m.State())
+		close(busy)
+		synctest.Wait()
+		require.Equal(t, membership.State{Registrations: 1, Err: zklock.ErrClosed}, m.State())
+	})
 }

@@ -36,7 +36,8 @@ func (m *Member) keep() {
 			doubt = m.options.interval
 		case <-m.ctx.Done():
 		case <-m.session.Done():
-			return // the server deletes the node
+			m.sessionClosed()
+			return
 		}
 	}
 	m.withdraw()

@@ -108,10 +108,14 @@ func checkData(data []byte) error {
 // same when the member registers again.
 func (m *Member) ID() string { return m.node[strings.LastIndexByte(m.node, '/')+1:] }
 
-// State returns how the member stands.
+// State returns how the member stands. After the session's Close it is registered no
+// more: Err is [zklock.ErrClosed] unless the member has left before.
 func (m *Member) State() State {
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	if isClosed(m.session) { // its goroutine may not have noticed yet
+		return m.state.closed()
+	}
 	return m.state
 }
 

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"log/slog"
 
+	"github.com/zklock/zklock"
 	"github.com/zklock/zklock/internal/client"
 )
 
@@ -47,6 +48,24 @@ func (m *Member) left() {
 	m.change(func(s *State) (level slog.Level, message string) {
 		*s = State{Registrations: s.Registrations, Err: errLeft}
 		return slog.LevelInfo, "membership: left"
+	})
+}
+
+// closed returns what becomes of the state with the session's Close.
+func (s State) closed() State {
+	if s.Err == errLeft {
+		return s
+	}
+	return State{Registrations: s.Registrations, Err: zklock.ErrClosed}
+}
+
+// sessionClosed notes that the server deletes the node, with its session.
+func (m *Member) sessionClosed() {
+	m.change(func(s *State) (level slog.Level, message string) {
+		if *s = s.closed(); s.Registrations == 0 {
+			return 0, ""
+		}
+		return slog.LevelInfo, "membership: session closed"
 	})
 }
 

@@ -127,6 +127,12 @@ var ofTheLibrary = []struct {
 	{mutant{"an Unlock takes whatever hold there is", []edit{
 		{"reentrant.go", "!o.hold.CompareAndSwap(h, nil)", "h = o.hold.Swap(nil); h == nil"},
 	}}, "TestASecondUnlockWithoutOwnerGivesNobodyElsesHoldBack"},
+	{mutant{"a member of a closed session is registered", []edit{
+		{"membership/member.go", "return m.state.closed()", "return m.state"},
+	}}, "membership.TestAMemberThatIsBusyKnowsThatItsSessionIsClosed"},
+	{mutant{"nobody is told that a member's session is closed", []edit{
+		{"membership/keep.go", "m.sessionClosed()\n", ""},
+	}}, "membership.TestAMemberOfAClosedSessionIsNotRegistered"},
 	{mutant{"an answer by another connection is believed", []edit{
 		{"listing.go", "case err == nil, errors.Is(err, zk.ErrNoNode):", "case err == nil:"},
 	}}, "TestAnAnswerByAnotherConnectionCatchesNobodyUp"},
