@@ -81,8 +81,7 @@ func TestAKilledZklockTakesItsCommandAlongAndGivesTheLockBack(t *testing.T) {
 	p.signal(syscall.SIGKILL)
 	require.Equal(t, "SIGTERM", p.line(), "while the session still has the lock")
 	at.awaitQueue(0)
-	require.False(t, alive(command))
-	require.False(t, alive(child))
+	requireGone(t, command, child)
 }
 
 func TestAZklockThatIsKilledWhileItWaitsLeavesTheQueue(t *testing.T) {
@@ -144,10 +143,9 @@ func TestAKilledKeeperIsALostLock(t *testing.T) {
 			at := newSite(t)
 			p := at.run(append(flags, as("family")...)...)
 			command, child := p.family()
-			require.NoError(t, syscall.Kill(keeper(p), syscall.SIGKILL))
+			killKeeper(p)
 			require.Equal(t, 76, p.exit())
-			require.False(t, alive(command))
-			require.False(t, alive(child))
+			requireGone(t, command, child)
 			require.Contains(t, p.stderr.String(), "was killed by SIGKILL")
 		})
 	}
@@ -161,6 +159,18 @@ func keeper(p *process) int {
 	pid, err := strconv.Atoi(strings.TrimSpace(string(out)))
 	require.NoError(p.t, err)
 	return pid
+}
+
+func killKeeper(p *process) {
+	p.t.Helper()
+	require.NoError(p.t, syscall.Kill(keeper(p), syscall.SIGKILL))
+}
+
+func requireGone(t *testing.T, pids ...int) {
+	t.Helper()
+	for _, pid := range pids {
+		require.False(t, alive(pid))
+	}
 }
 
 func TestTheLockIsKeptWhileEachProcessLeavesItsWorkToTheNext(t *testing.T) {
@@ -180,10 +190,9 @@ func TestAKilledKeepersCommandIsGoneBeforeTheServerGivesTheLockAway(t *testing.T
 	at := newSiteWith(t, map[string]string{"maxSessionTimeout": "6000"})
 	p := at.run(append([]string{"--session-timeout", "1h"}, as("family")...)...)
 	command, child := p.family()
-	require.NoError(t, syscall.Kill(keeper(p), syscall.SIGKILL))
+	killKeeper(p)
 	at.awaitQueue(0)
-	require.False(t, alive(command))
-	require.False(t, alive(child))
+	requireGone(t, command, child)
 	require.Equal(t, 76, p.exit())
 }
 
@@ -198,7 +207,7 @@ func TestAKilledKeeperCostsNobodyHisLifeButTheCommand(t *testing.T) {
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = syscall.Kill(other, syscall.SIGKILL) })
 	p.line()
-	require.NoError(t, syscall.Kill(keeper(p), syscall.SIGKILL))
+	killKeeper(p)
 	require.Equal(t, 76, p.exit())
 	require.True(t, alive(other), "the shell's, before it became zklock")
 }

@@ -10,10 +10,16 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func TestOnATerminalTheCommandHasIt(t *testing.T) {
+// onTerminal begins a test of a shell on a terminal.
+func onTerminal(t *testing.T) (*site, *console) {
+	t.Helper()
 	t.Parallel()
 	at := newSite(t)
-	c := newConsole(at)
+	return at, newConsole(at)
+}
+
+func TestOnATerminalTheCommandHasIt(t *testing.T) {
+	_, c := onTerminal(t)
 	c.enter(`zklock run $P -- sh -c 'echo "in"; read x; echo "got:$x"; exit 3'; echo "code:$?"`)
 	c.expect("in\r\n")
 	c.enter("a line")
@@ -23,9 +29,7 @@ func TestOnATerminalTheCommandHasIt(t *testing.T) {
 }
 
 func TestCtrlCEndsTheCommandAndTheScriptItIsIn(t *testing.T) {
-	t.Parallel()
-	at := newSite(t)
-	c := newConsole(at)
+	at, c := onTerminal(t)
 	c.enter(`zklock run $P -- sh -c 'echo "in"; read x'`)
 	c.expect("in\r\n")
 	c.key(ctrlC)
@@ -52,9 +56,7 @@ func TestCtrlCEndsTheCommandAndTheScriptItIsIn(t *testing.T) {
 }
 
 func TestCtrlZStopsTheJobAndFgContinuesIt(t *testing.T) {
-	t.Parallel()
-	at := newSite(t)
-	c := newConsole(at)
+	_, c := onTerminal(t)
 	c.enter(`zklock run $P -- sh -c 'echo "in"; read x; echo "got:$x"'`)
 	c.expect("in\r\n")
 	c.stopAndGoOn(2)
@@ -66,9 +68,7 @@ func TestCtrlZStopsTheJobAndFgContinuesIt(t *testing.T) {
 }
 
 func TestARunInsideARunStopsAndGoesOnAsOneJob(t *testing.T) {
-	t.Parallel()
-	at := newSite(t)
-	c := newConsole(at)
+	at, c := onTerminal(t)
 	c.enter(`zklock run $P -- zklock run $P-inner -- sh -c 'echo "in"; read x; echo "got:$x"'`)
 	c.expect("in\r\n")
 	c.stopAndGoOn(2)
@@ -79,9 +79,7 @@ func TestARunInsideARunStopsAndGoesOnAsOneJob(t *testing.T) {
 }
 
 func TestAJobInTheBackgroundStopsWhenItReadsAndGoesOnInTheForeground(t *testing.T) {
-	t.Parallel()
-	at := newSite(t)
-	c := newConsole(at)
+	_, c := onTerminal(t)
 	c.enter("set -b")
 	c.enter(`zklock run $P -- sh -c 'echo "in"; read x; echo "got:$x"' &`)
 	c.expect("in\r\n")
@@ -94,9 +92,7 @@ func TestAJobInTheBackgroundStopsWhenItReadsAndGoesOnInTheForeground(t *testing.
 }
 
 func TestACommandThatIsStoppedAloneLeavesTheKeysToUs(t *testing.T) {
-	t.Parallel()
-	at := newSite(t)
-	c := newConsole(at)
+	_, c := onTerminal(t)
 	c.enter(`zklock run $P -- sh -c 'echo "pid:"$$":"; kill -STOP $$; read x; echo "got:$x"'`)
 	c.expect(":\r\n")
 	pid, err := strconv.Atoi(regexp.MustCompile(`pid:(\d+):`).FindStringSubmatch(c.said.String())[1])
@@ -108,9 +104,7 @@ func TestACommandThatIsStoppedAloneLeavesTheKeysToUs(t *testing.T) {
 }
 
 func TestCtrlZStopsNobodyWhereThereIsNoShell(t *testing.T) {
-	t.Parallel()
-	at := newSite(t)
-	c := newConsole(at)
+	_, c := onTerminal(t)
 	for _, run := range []string{"exec zklock run", "true; zklock run"} {
 		c.enter(`script -qec '` + run + ` $P -- sh -c "echo i\"\"n; read x; echo got:\$x"; true' /dev/null`)
 		c.expect("in\r\n")
@@ -123,9 +117,7 @@ func TestCtrlZStopsNobodyWhereThereIsNoShell(t *testing.T) {
 }
 
 func TestTheTerminalIsLeftToTheRestOfAPipeline(t *testing.T) {
-	t.Parallel()
-	at := newSite(t)
-	c := newConsole(at)
+	at, c := onTerminal(t)
 	c.enter(`zklock run $P -- sh -c 'echo go; exec sleep 1000' | sh -c 'read x; echo "i""n"; read x </dev/tty; echo "got:$x"; read x </dev/tty'`)
 	c.expect("in\r\n")
 	c.enter("a line")
@@ -138,9 +130,7 @@ func TestTheTerminalIsLeftToTheRestOfAPipeline(t *testing.T) {
 }
 
 func TestTheTerminalIsLeftToTheScriptThatRunsUsInTheBackground(t *testing.T) {
-	t.Parallel()
-	at := newSite(t)
-	c := newConsole(at)
+	at, c := onTerminal(t)
 	c.enter(`sh -c 'zklock run $P -- sh -c "echo i\"\"n; exec sleep 1000" & read x </dev/tty; echo "got:$x"; kill $!; wait $!; echo "code:$?"'`)
 	c.expect("in\r\n")
 	c.enter("a line")
@@ -151,9 +141,7 @@ func TestTheTerminalIsLeftToTheScriptThatRunsUsInTheBackground(t *testing.T) {
 }
 
 func TestACommandInAScriptHasTheTerminalWhenItReads(t *testing.T) {
-	t.Parallel()
-	at := newSite(t)
-	c := newConsole(at)
+	_, c := onTerminal(t)
 	c.enter(`sh -c 'zklock run $P -- sh -c "echo i\"\"n; read x; echo got:\$x; read x"; echo "code:$?"'`)
 	c.expect("in\r\n")
 	c.enter("a line")
@@ -165,9 +153,7 @@ func TestACommandInAScriptHasTheTerminalWhenItReads(t *testing.T) {
 }
 
 func TestTheRestOfAPipelineStopsAndEndsWithTheCommand(t *testing.T) {
-	t.Parallel()
-	at := newSite(t)
-	c := newConsole(at)
+	at, c := onTerminal(t)
 	c.enter(`zklock run $P -- sh -c 'echo "in"; exec sleep 1000' | cat`)
 	c.expect("in\r\n")
 	c.key(ctrlZ)
@@ -181,9 +167,7 @@ func TestTheRestOfAPipelineStopsAndEndsWithTheCommand(t *testing.T) {
 }
 
 func TestAKilledCommandsTerminalModesAreUndone(t *testing.T) {
-	t.Parallel()
-	at := newSite(t)
-	c := newConsole(at)
+	at, c := onTerminal(t)
 	c.enter(`zklock run --on-lost kill $P -- sh -c 'stty -echo -icanon; echo "in"; exec sleep 1000'`)
 	c.expect("in\r\n")
 	at.killSession()
@@ -194,9 +178,7 @@ func TestAKilledCommandsTerminalModesAreUndone(t *testing.T) {
 }
 
 func TestAGrandchildThatStaysBehindKeepsTheTerminalUntilItEnds(t *testing.T) {
-	t.Parallel()
-	at := newSite(t)
-	c := newConsole(at)
+	at, c := onTerminal(t)
 	c.enter(`zklock run -v $P -- env ZKLOCK_TEST_CHILD=family $T`)
 	c.expect("ready")
 	node, _ := at.node()

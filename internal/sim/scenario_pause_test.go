@@ -18,7 +18,7 @@ var ensembles = flag.Int("ensembles", 8, "on how many ensembles, whose clocks di
 // and then ends the session, of which it has heard nothing for too long.
 func TestF22ALockAskedForWhileTheLeaderIsPausedIsNotGrantedByASessionThatEnds(t *testing.T) {
 	ended := 0
-	for seed := range int64(60) {
+	for seed := range int64(pauseSchedules) {
 		play(t, 3, func(s *stage) {
 			a := s.enter("a")
 			require.NoError(t, a.give(a.mustTake())) // so that the path is there
@@ -28,33 +28,50 @@ func TestF22ALockAskedForWhileTheLeaderIsPausedIsNotGrantedByASessionThatEnds(t 
 			if mine == leader {
 				return
 			}
-			first := a.ID()
-			leader.Freeze()
-			time.Sleep(timeout/2 + time.Duration(seed)*timeout/120)
-			asked := make(chan struct{})
-			go func() {
-				defer close(asked)
-				if h, err := a.take(context.Background()); err == nil {
-					time.Sleep(timeout)
-					a.give(h)
-				}
-			}()
-			time.Sleep(timeout / 10)
-			leader.Thaw()
-			<-asked
-			if a.ID() != first {
+			if a.asksLateInAPause(leader, seed) {
 				ended++
 			}
-		}, zktest.WithSeed(seed), zktest.WithTickTime(timeout/2), zktest.WithSyncLimit(10),
-			zktest.WithServerLatency(0, time.Millisecond), zktest.WithDiskLatency(0, time.Millisecond))
+		}, slowServers(seed)...)
 	}
 	require.Positive(t, ended, "no schedule came near")
+}
+
+// pauseSchedules is how many schedules asksLateInAPause has.
+const pauseSchedules = 60
+
+// asksLateInAPause has the player ask for the lock at the end of a pause of the leader,
+// and keep it for a while. The pause is of about the time that the session has left: it
+// reports whether that has ended.
+func (p *player) asksLateInAPause(leader *zktest.Server, schedule int64) (ended bool) {
+	first := p.ID()
+	leader.Freeze()
+	time.Sleep(timeout/2 + time.Duration(schedule)*timeout/(2*pauseSchedules))
+	asked := make(chan struct{})
+	go func() {
+		defer close(asked)
+		if h, err := p.take(context.Background()); err == nil {
+			time.Sleep(timeout)
+			p.give(h)
+		}
+	}()
+	time.Sleep(timeout / 10)
+	leader.Thaw()
+	<-asked
+	return p.ID() != first
+}
+
+// slowServers are servers that take a while, other ones for each seed.
+func slowServers(seed int64) []zktest.Option {
+	return []zktest.Option{
+		zktest.WithSeed(seed), zktest.WithTickTime(timeout / 2), zktest.WithSyncLimit(10),
+		zktest.WithServerLatency(0, time.Millisecond), zktest.WithDiskLatency(0, time.Millisecond),
+	}
 }
 
 // A write that took as long as a pause does not make the next one that does quick.
 func TestF22ALockAskedForInASecondPauseIsNotGrantedByASessionThatEnds(t *testing.T) {
 	ended := 0
-	for seed := range int64(60) {
+	for seed := range int64(pauseSchedules) {
 		play(t, 3, func(s *stage) {
 			a, b, c := s.enter("a"), s.enter("b"), s.enter("c")
 			h := b.mustTake()
@@ -82,25 +99,10 @@ func TestF22ALockAskedForInASecondPauseIsNotGrantedByASessionThatEnds(t *testing
 			require.NoError(t, c.give(<-next))
 			time.Sleep(timeout)
 
-			first := a.ID()
-			leader.Freeze()
-			time.Sleep(timeout/2 + time.Duration(seed)*timeout/120)
-			asked = make(chan struct{})
-			go func() {
-				defer close(asked)
-				if h, err := a.take(context.Background()); err == nil {
-					time.Sleep(timeout)
-					a.give(h)
-				}
-			}()
-			time.Sleep(timeout / 10)
-			leader.Thaw()
-			<-asked
-			if a.ID() != first {
+			if a.asksLateInAPause(leader, seed) {
 				ended++
 			}
-		}, zktest.WithSeed(seed), zktest.WithTickTime(timeout/2), zktest.WithSyncLimit(10),
-			zktest.WithServerLatency(0, time.Millisecond), zktest.WithDiskLatency(0, time.Millisecond))
+		}, slowServers(seed)...)
 	}
 	require.Positive(t, ended, "no schedule came near")
 }
