@@ -28,6 +28,9 @@ var ofTheCommand = []struct {
 	{mutant{"what a killed keeper has not told of goes on", []edit{
 		{job + "/front.go", "n.Running && command.id == 0", "false"},
 	}}, job, "TestACommandWhoseKeeperDiedBeforeItCouldTellIsEnded"},
+	{mutant{"a process of another namespace is taken for the front", []edit{
+		{job + "/family_linux.go", "procIsOurs() && look(pid).state", "look(pid).state"},
+	}}, job, "TestAProcessOfAnotherNamespaceIsNotTakenForOneOfOurs"},
 	{mutant{"other children are ended with a killed keeper's command", []edit{
 		{job + "/front.go", ", others: others", ""},
 	}}, command, "TestAKilledKeeperCostsNobodyHisLifeButTheCommand"},

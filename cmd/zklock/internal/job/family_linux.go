@@ -29,8 +29,8 @@ func hideFromKillall() {
 // children returns the child processes of a process that have not ended, and
 // reports whether they can be known.
 func children(pid int) (pids []int, known bool) {
-	if self, err := os.Readlink("/proc/self"); err != nil || self != strconv.Itoa(os.Getpid()) {
-		return nil, false // /proc is another container's
+	if !procIsOurs() {
+		return nil, false
 	}
 	lists, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/children", pid))
 	for _, list := range lists {
@@ -56,11 +56,21 @@ func hasUnreaped() bool {
 	return err == nil && child.Signo != 0
 }
 
+// procIsOurs reports whether /proc knows processes by the numbers that this process does:
+// it may be another container's, where they are other processes'.
+func procIsOurs() bool {
+	self, err := os.Readlink("/proc/self")
+	return err == nil && self == strconv.Itoa(os.Getpid())
+}
+
 // isStopped reports whether a process is seen to be stopped.
-func isStopped(pid int) bool { return look(pid).state == 'T' }
+func isStopped(pid int) bool { return procIsOurs() && look(pid).state == 'T' }
 
 // isAlone reports whether a process is known to be the only one of its group.
 func isAlone(pid int) bool {
+	if !procIsOurs() {
+		return false
+	}
 	all, _ := filepath.Glob("/proc/[0-9]*")
 	found := 0
 	for _, dir := range all {

@@ -1,6 +1,7 @@
 package job
 
 import (
+	"errors"
 	"fmt"
 	"log/slog"
 	"os"
@@ -14,7 +15,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// roleVariable makes this executable a front, or the keeper that it starts.
+// roleVariable makes this executable a front, or the keeper that it starts, or one that
+// looks at a process of another namespace.
 const roleVariable = "ZKLOCK_TEST_ROLE"
 
 func TestMain(m *testing.M) {
@@ -29,6 +31,9 @@ func TestMain(m *testing.M) {
 		fmt.Println(err)
 	case "keeper":
 		fmt.Println(dieUntold())
+	case "stranger":
+		pid, _ := strconv.Atoi(os.Args[1])
+		fmt.Println(isStopped(pid), isAlone(pid))
 	default:
 		os.Exit(m.Run())
 	}
@@ -63,4 +68,28 @@ func TestACommandWhoseKeeperDiedBeforeItCouldTellIsEnded(t *testing.T) {
 	said, err := front.Output()
 	require.NoError(t, err)
 	require.Equal(t, "the process that held the lock was killed by SIGKILL\n", string(said))
+}
+
+func TestAProcessOfAnotherNamespaceIsNotTakenForOneOfOurs(t *testing.T) {
+	sleep := exec.CommandContext(t.Context(), "sleep", "1000")
+	sleep.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	require.NoError(t, sleep.Start())
+	defer sleep.Wait()
+	defer sleep.Process.Kill()
+	require.NoError(t, sleep.Process.Signal(syscall.SIGSTOP))
+	var status syscall.WaitStatus
+	_, err := syscall.Wait4(sleep.Process.Pid, &status, syscall.WUNTRACED, nil)
+	require.NoError(t, err)
+	require.True(t, isStopped(sleep.Process.Pid))
+	require.True(t, isAlone(sleep.Process.Pid))
+
+	stranger := exec.CommandContext(t.Context(), os.Args[0], strconv.Itoa(sleep.Process.Pid))
+	stranger.Env = append(os.Environ(), roleVariable+"=stranger")
+	stranger.SysProcAttr = &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWPID}
+	said, err := stranger.Output()
+	if errors.Is(err, syscall.EPERM) {
+		t.Skip("needs the right to make a namespace")
+	}
+	require.NoError(t, err)
+	require.Equal(t, "false false\n", string(said))
 }
