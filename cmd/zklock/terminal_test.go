@@ -177,6 +177,20 @@ func TestAKilledCommandsTerminalModesAreUndone(t *testing.T) {
 	c.expect("\n0\r\n")
 }
 
+// A shell gives the terminal to each of its jobs.
+func TestAScriptHasTheTerminalAfterAShellInItWasKilledWithItsJob(t *testing.T) {
+	at, c := onTerminal(t)
+	c.enter(`sh -c 'zklock run --on-lost kill $P -- bash --norc --noediting -i; echo "code"":$?"; read x; echo "got:$x"'`)
+	c.expect(prompt)
+	c.enter(`sh -c 'echo "i""n"; exec sleep 1000'`)
+	c.expect("in\r\n")
+	at.killSession()
+	c.expect("code:76")
+	c.enter("a line")
+	c.expect("got:a line")
+	c.expect(prompt)
+}
+
 func TestAGrandchildThatStaysBehindKeepsTheTerminalUntilItEnds(t *testing.T) {
 	at, c := onTerminal(t)
 	c.enter(`zklock run -v $P -- env ZKLOCK_TEST_CHILD=family $T`)

@@ -28,6 +28,9 @@ var ofTheCommand = []struct {
 	{mutant{"what a killed keeper has not told of goes on", []edit{
 		{job + "/front.go", "n.Running && command.id == 0", "false"},
 	}}, job, "TestACommandWhoseKeeperDiedBeforeItCouldTellIsEnded"},
+	{mutant{"the terminal is left to a job of a shell that was killed with it", []edit{
+		{job + "/supervisor.go", " && !s.tty.isAbandoned()", ""},
+	}}, command, "TestAScriptHasTheTerminalAfterAShellInItWasKilledWithItsJob"},
 	{mutant{"a process of another namespace is taken for the front", []edit{
 		{job + "/family_linux.go", "procIsOurs() && look(pid).state", "look(pid).state"},
 	}}, job, "TestAProcessOfAnotherNamespaceIsNotTakenForOneOfOurs"},

@@ -180,6 +180,9 @@ func (f *Front) end(n news, others []int, changes <-chan os.Signal, signals chan
 	close(lost)
 	tty := openTerminal(unix.Getpgrp())
 	defer tty.close()
+	if tty != nil {
+		tty.lent = true // perhaps: the keeper knew
+	}
 	s := &supervisor{
 		command: Command{Lost: lost, Ending: f.Ending, KillAfter: n.KillAfter, Valid: func() bool { return false }},
 		group:   command, tty: tty, master: new(Master), signals: signals, log: f.Log,

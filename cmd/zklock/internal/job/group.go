@@ -48,6 +48,9 @@ func start(c Command, tty *terminal) (*group, error) {
 		}
 		return nil, &ExecError{Name: c.Args[0], Err: err}
 	}
+	if foreground {
+		tty.lent = true
+	}
 	return &group{id: id}, nil
 }
 

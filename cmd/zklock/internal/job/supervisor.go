@@ -85,10 +85,11 @@ func (s *supervisor) follow() {
 	}
 }
 
-// leaveTerminal takes the terminal back from a group that is gone.
+// leaveTerminal takes the terminal back from a group that is gone, or another of the
+// command's.
 func (s *supervisor) leaveTerminal() {
 	status := s.group.status
-	if !s.tty.has(s.group.id) {
+	if !s.tty.has(s.group.id) && !s.tty.isAbandoned() {
 		return
 	}
 	s.tty.take()

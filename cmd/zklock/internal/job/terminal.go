@@ -12,6 +12,7 @@ import (
 type terminal struct {
 	fd    int
 	own   int         // the process group that is the shell's job
+	lent  bool        // to the command, and not taken back
 	modes *term.State // before the command changed them
 }
 
@@ -43,6 +44,16 @@ func (t *terminal) has(group int) bool {
 	return err == nil && foreground == group
 }
 
+// isAbandoned reports whether the group in the foreground is gone, to which the command
+// has given the terminal: a shell that is killed with its jobs leaves it to one of these.
+func (t *terminal) isAbandoned() bool {
+	if t == nil || !t.lent {
+		return false
+	}
+	foreground, err := unix.IoctlGetInt(t.fd, unix.TIOCGPGRP)
+	return err == nil && foreground > 1 && unix.Kill(-foreground, 0) == unix.ESRCH
+}
+
 // ours reports whether the job is in the foreground.
 func (t *terminal) ours() bool { return t != nil && t.has(t.own) }
 
@@ -60,6 +71,7 @@ func (t *terminal) offer(group int) {
 
 // give puts group in the foreground.
 func (t *terminal) give(group int) {
+	t.lent = true
 	_ = unix.IoctlSetPointerInt(t.fd, unix.TIOCSPGRP, group) // the group has just ended
 }
 
@@ -71,6 +83,7 @@ func (t *terminal) takeFrom(group int) {
 }
 
 func (t *terminal) take() {
+	t.lent = false
 	_ = unix.IoctlSetPointerInt(t.fd, unix.TIOCSPGRP, t.own) // the terminal hung up
 }
 
