@@ -220,8 +220,8 @@ func (h *Hold) end(state int32) bool {
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	for _, c := range slices.Backward(h.atEnd) {
-		defer c.f(h.Err()) // also if another one panics
+	for i := len(h.atEnd) - 1; i >= 0; i-- {
+		defer h.atEnd[i].f(h.Err()) // also if another one panics
 	}
 	h.atEnd = nil
 	return true

@@ -122,7 +122,7 @@ var ofTheLibrary = []struct {
 		{"hold.go", "\th.end(holdReleased)\n\treturn nil, first\n", "\treturn r, first\n"},
 	}}, "TestAContextThatPanicsWhenAHoldEndsCostsNeitherTheLockNorTheSession"},
 	{mutant{"a context that panics keeps the others from their end", []edit{
-		{"hold.go", "range slices.Backward(h.atEnd) {\n\t\tdefer c.f", "range h.atEnd {\n\t\tc.f"},
+		{"hold.go", "for i := len(h.atEnd) - 1; i >= 0; i-- {\n\t\tdefer h", "for i := range h.atEnd {\n\t\th"},
 	}}, "TestAContextThatPanicsWhenAHoldEndsCostsNeitherTheLockNorTheSession"},
 	{mutant{"an Unlock takes whatever hold there is", []edit{
 		{"reentrant.go", "!o.hold.CompareAndSwap(h, nil)", "h = o.hold.Swap(nil); h == nil"},
