@@ -15,7 +15,7 @@ func (q *queue) beside(writer *contender) func(id string) entry {
 	return func(id string) entry {
 		node := join(q.dir, fmt.Sprintf("%s%s%s%010d", nodePrefix, id, Read.marker(), writer.sequence))
 		return entry{
-			key: tapKey{op: opCreate, path: node, multi: true},
+			key: tapKey{op: opCreate, path: node},
 			// Writers that queue already have nodes older than this one, and are
 			// to have the larger tokens.
 			token: writer.token,

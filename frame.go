@@ -64,14 +64,13 @@ func (r *frameReader) feed(p []byte, onFrame func(head []byte)) {
 
 // operation returns what a request frame asks for, and the path that its body
 // begins with; of a multi, those of its first operation.
-func operation(frame []byte) (op int32, path []byte, multi bool) {
+func operation(frame []byte) (op int32, path []byte) {
 	const opAt, bodyAt, multiHeader = 8, 12, 9
 	if len(frame) < bodyAt {
-		return 0, nil, false
+		return 0, nil
 	}
 	op, body := int32(binary.BigEndian.Uint32(frame[opAt:])), frame[bodyAt:]
-	multi = op == opMulti && len(body) > multiHeader
-	if multi {
+	if op == opMulti && len(body) > multiHeader {
 		op, body = int32(binary.BigEndian.Uint32(body)), body[multiHeader:]
 	}
 	if len(body) >= 4 {
@@ -79,5 +78,5 @@ func operation(frame []byte) (op int32, path []byte, multi bool) {
 			path = body[4 : 4+n]
 		}
 	}
-	return op, path, multi
+	return op, path
 }

@@ -198,13 +198,12 @@ func (h *Hold) giveBack(then func()) (r *removal, first bool) {
 // ctx ends. It calls then as leave does.
 func (h *Hold) sendRelease(ctx context.Context, then func()) {
 	r, _ := h.leave(then)
-	if r == nil || r.link == nil || !r.link.serving.Load() {
+	if r == nil || r.batch == nil || r.batch.link == nil || !r.batch.link.serving.Load() {
 		return // nothing is written before a new connection has logged in
 	}
 	select {
-	case <-r.sent:
-	case <-r.done:
-	case <-r.link.down:
+	case <-r.batch.sent.done():
+	case <-r.batch.link.down:
 	case <-ctx.Done():
 	}
 }

@@ -17,16 +17,23 @@ import (
 type removal struct {
 	contender *contender
 
-	sent chan struct{} // closed when the first delete has been written
-	link *link         // to which it is written; nil while disconnected
-	done chan struct{} // closed when the nodes are gone, or cannot be deleted
-	err  error         // why it cannot be, once done
+	batch *batch        // that the delete is in, once it may not wait any more
+	done  chan struct{} // closed when the nodes are gone, or cannot be deleted
+	err   error         // why it cannot be, once done
+}
+
+// batch is removals that are carried out together.
+type batch struct {
+	requests [][]*removal // as a server takes them
+	link     *link        // to which the first is written; nil while disconnected
+	before   *batch       // taken before this one, until that is known to be written
+	sent     signal       // given when the last request has been written, or is over
 }
 
 // remove deletes c's nodes in the background. Those of a contender that has handed
 // the lock on may wait for company: nobody else is next. The session's mu is held.
 func (s *Session) remove(c *contender) *removal {
-	r := &removal{contender: c, link: s.link, done: make(chan struct{})}
+	r := &removal{contender: c, done: make(chan struct{})}
 	if c.epoch.id != s.id || s.closed {
 		delete(s.live, c.id) // the node goes with its session
 		close(r.done)
@@ -34,7 +41,6 @@ func (s *Session) remove(c *contender) *removal {
 	}
 	s.removals = append(s.removals, r)
 	if c.holder() != nil {
-		r.sent = closed
 		if !s.removing {
 			s.removing = s.spawnLocked(s.removeTogether)
 		}
@@ -42,25 +48,16 @@ func (s *Session) remove(c *contender) *removal {
 	}
 	// The delete of a lock that is free now must not wait, and those before it in
 	// the queue must not stay behind it.
-	requests := s.takeRemovals()
-	last := requests[len(requests)-1]
-	multi := len(last) > 1 || len(c.nodes) > 1
-	key := tapKey{op: opDelete, path: last[0].contender.node, multi: multi}
-	r.sent = make(chan struct{})
-	seen := s.taps.add(key, func() { close(r.sent) })
-	s.spawnLocked(func() {
-		s.finish(requests)
-		s.taps.drop(seen)
-	})
+	r.batch = s.takeRemovals()
+	s.spawnLocked(func() { s.carryOut(r.batch) })
 	return r
 }
 
-// takeRemovals returns the removals that wait, as batches that a server takes in one
-// request each. s.mu is held.
-func (s *Session) takeRemovals() [][]*removal {
-	requests := batches(s.removals, (*removal).size)
-	s.removals = nil
-	return requests
+// takeRemovals returns the removals that wait. s.mu is held.
+func (s *Session) takeRemovals() *batch {
+	b := &batch{requests: batches(s.removals, (*removal).size), link: s.link, before: s.taken}
+	s.removals, s.taken = nil, b
+	return b
 }
 
 // size returns how long the paths of the removal's nodes are.
@@ -75,30 +72,48 @@ func (r *removal) size() (size int) {
 func (s *Session) removeTogether() {
 	for {
 		s.mu.Lock()
-		requests := s.takeRemovals()
-		s.removing = len(requests) > 0
-		s.mu.Unlock()
-		if len(requests) == 0 {
+		s.removing = len(s.removals) > 0
+		if !s.removing {
+			s.mu.Unlock()
 			return
 		}
-		s.finish(requests)
+		b := s.takeRemovals()
+		s.mu.Unlock()
+		s.carryOut(b)
 	}
 }
 
-// finish carries out batches of removals, of one session, in their order.
+// carryOut deletes a batch's nodes. Its requests go out behind those of the batch before,
+// which may check a node that this one deletes, and may have what is ahead in the queue.
+func (s *Session) carryOut(b *batch) {
+	if before := b.before; before != nil && before.link != nil {
+		select {
+		case <-before.sent.done():
+		case <-before.link.down:
+		}
+	}
+	b.before = nil
+	last := b.requests[len(b.requests)-1]
+	seen := s.taps.add(tapKey{op: opDelete, path: last[0].contender.node}, b.sent.give)
+	s.finish(b.requests)
+	s.taps.drop(seen)
+	b.sent.give()
+}
+
+// finish carries out removals of one session, request by request.
 func (s *Session) finish(requests [][]*removal) {
-	for _, batch := range requests {
-		err := s.deleteNodes(batch)
-		if err != nil && len(batch) > 1 { // a refusal is no matter of the others
-			for i := range batch {
-				s.finish([][]*removal{batch[i : i+1]})
+	for _, some := range requests {
+		err := s.deleteNodes(some)
+		if err != nil && len(some) > 1 { // a refusal is no matter of the others
+			for i := range some {
+				s.finish([][]*removal{some[i : i+1]})
 			}
 			continue
 		}
 		if err != nil {
-			s.log.Error("zklock: lock nodes cannot be deleted", "nodes", nodesOf(batch), "session", batch[0].contender.epoch.id, "error", err)
+			s.log.Error("zklock: lock nodes cannot be deleted", "nodes", nodesOf(some), "session", some[0].contender.epoch.id, "error", err)
 		}
-		for _, r := range batch {
+		for _, r := range some {
 			s.forget(r.contender)
 			r.err = err
 			close(r.done)

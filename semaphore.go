@@ -251,7 +251,7 @@ func (s *Semaphore) entry(id string, check *zk.CheckVersionRequest, n int) entry
 	}
 	ops = append(ops, check) // not first, where any other check of the node may be
 	return entry{
-		key:   tapKey{op: opCreate, path: prefix, multi: true},
+		key:   tapKey{op: opCreate, path: prefix},
 		nodes: n,
 		create: func(conn *zk.Conn) ([]string, error) {
 			results, err := conn.Multi(ops...)

@@ -51,6 +51,7 @@ type Session struct {
 	watches map[watchKey]*watch
 
 	removals []*removal // that wait to be carried out together
+	taken    *batch     // the last that were taken from these
 	removing bool       // removeTogether runs
 	unclean  int        // cleanUps under way
 	failure  error      // of the last attempt to connect

@@ -19,9 +19,8 @@ type tap struct {
 
 // tapKey recognises a request: see operation.
 type tapKey struct {
-	op    int32
-	path  string
-	multi bool
+	op   int32
+	path string
 }
 
 // fate returns the connection that carried the request (nil: none), whether a
@@ -66,10 +65,10 @@ func (ts *taps) drop(t *tap) {
 
 // take returns the tap that waits for this request frame, if any.
 func (ts *taps) take(frame []byte) *tap {
-	op, path, multi := operation(frame)
+	op, path := operation(frame)
 	ts.mu.Lock()
 	defer ts.mu.Unlock()
-	waiting := ts.waiting[tapKey{op, string(path), multi}]
+	waiting := ts.waiting[tapKey{op, string(path)}]
 	if len(waiting) == 0 {
 		return nil
 	}

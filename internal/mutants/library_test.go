@@ -75,6 +75,9 @@ var ofTheLibrary = []struct {
 	{mutant{"nobody looks whether a successor's node is there", []edit{
 		{"janitor.go", "checks(holders)...", "checks(nil)..."},
 	}}, "internal/sim.TestASuccessorWhoseNodeIsGoneLosesTheLockBeforeTheNextIsGranted"},
+	{mutant{"deletes overtake each other", []edit{
+		{"janitor.go", "before := b.before; before != nil && before.link != nil", "before := b.before; false"},
+	}}, "TestALockThatAllHaveUnlockedIsFreeToItsSessionAtOnce"},
 	{mutant{"a counter that cannot start afresh is waited for", []edit{
 		{"queue.go", "if err := q.startAfresh(ctx); err != nil {", "if err := q.startAfresh(ctx); false {"},
 	}}, "TestTheEndOfACounterThatCannotStartAfreshIsAnError"},
