@@ -168,15 +168,16 @@ func (m *MultiLocker) owned() error {
 	return nil
 }
 
-// err returns why the calling goroutine does not hold all the locks, nil if it does.
+// err returns why the calling goroutine does not hold all the locks, nil if it does. It
+// reads the clock: the locks may be of several sessions, whose leases end apart.
 func (m *MultiLocker) err() error {
 	for _, l := range m.lockers {
 		h := l.Held()
 		if h == nil {
 			return ErrNotHeld
 		}
-		if err := h.Err(); err != nil {
-			return err
+		if !h.Valid() {
+			return h.Err()
 		}
 	}
 	return nil

@@ -75,6 +75,9 @@ var ofTheLibrary = []struct {
 	{mutant{"nobody looks whether a successor's node is there", []edit{
 		{"janitor.go", "checks(holders)...", "checks(nil)..."},
 	}}, "internal/sim.TestASuccessorWhoseNodeIsGoneLosesTheLockBeforeTheNextIsGranted"},
+	{mutant{"several locks are had without a look at the clock", []edit{
+		{"multi.go", "!h.Valid()", "h.Err() != nil"},
+	}}, "internal/sim.TestSeveralLocksOfTwoSessionsAreHadWhileBothLeasesRun"},
 	{mutant{"deletes overtake each other", []edit{
 		{"janitor.go", "before := b.before; before != nil && before.link != nil", "before := b.before; false"},
 	}}, "TestALockThatAllHaveUnlockedIsFreeToItsSessionAtOnce"},
