@@ -132,3 +132,27 @@ func TestANodeWithTheNumberOfAContenderIsNotTheEndOfTheCounter(t *testing.T) {
 	require.NoError(t, at.conn.Delete(byHand, -1))
 	require.NoError(t, receive(t, got, "the lock").Release(t.Context()))
 }
+
+// The numbers of permits mean nothing, and some have a sign at the end of the counter.
+func TestPermitsAtTheEndOfTheCounterAreSeenAndAskedFor(t *testing.T) {
+	const size = 4
+	server := zktest.NewServer(t)
+	at := siteAt(t, server.Addr())
+	s := at.sessionVia(server.Addr(), longSession)
+	sem := at.semaphore(s, size)
+	kept := take(t, sem, 1)
+	server.SetSequence(at.path+"/leases", math.MaxInt32)
+	h := take(t, sem, size-1)
+	require.True(t, slices.ContainsFunc(at.leases(), func(name string) bool { return strings.Contains(name, "-lease--") }))
+	_, err := sem.TryAcquire(within(t, patience), 1)
+	require.ErrorIs(t, err, zklock.ErrLocked)
+	permits := slices.DeleteFunc(at.inspect(s), func(c zklock.Contender) bool { return c.Kind != zklock.Permit })
+	require.Len(t, permits, size)
+	for _, c := range permits {
+		require.NoError(t, zklock.Revoke(within(t, patience), s, c.Node))
+	}
+	receive(t, h.Revoked(), "the wish")
+	require.NoError(t, h.Release(t.Context()))
+	require.NoError(t, kept.Release(t.Context()))
+	at.awaitLeases(0)
+}

@@ -34,10 +34,10 @@ const (
 	leaseMarker = "-lease-"
 )
 
-// isLease tells whether name is one of a permit's node.
+// isLease tells whether name is one of a permit's node, whose number may have a sign.
 func isLease(name string) bool {
 	marker := len(name) - sequenceDigits
-	return marker > 0 && strings.HasSuffix(name[:marker], leaseMarker)
+	return marker > 0 && (strings.HasSuffix(name[:marker], leaseMarker) || strings.HasSuffix(name[:marker], leaseMarker+"-"))
 }
 
 // maxPermits is how many nodes one transaction creates at most.
@@ -126,21 +126,30 @@ func (s *Semaphore) acquire(
 	}
 }
 
-// take takes n permits while turn is held, as soon as they are free.
+// take takes n permits while turn is held, as soon as they are free. If a fault keeps
+// it from that, it tries again in the same turn, which a place behind others would follow.
 func (s *Semaphore) take(ctx context.Context, turn *Hold, n int, wait func(context.Context, *Hold, *watch) error) (*Hold, error) {
 	ctx, dog := s.permits.session.startWatchdog(ctx, s.path)
 	defer dog.end()
-	for {
+	for try := 0; ; {
 		out, err := s.out(ctx, turn)
 		if err != nil {
 			return nil, err
 		}
-		if len(out.names)+n <= s.size {
-			return s.create(ctx, turn, n)
+		if len(out.names)+n > s.size {
+			if err := wait(ctx, turn, out); err != nil {
+				return nil, err
+			}
+			continue
 		}
-		if err := wait(ctx, turn, out); err != nil {
+		h, err := s.create(ctx, turn, n)
+		if err == nil || turn.Err() != nil {
+			return h, err
+		}
+		if err := s.permits.again(ctx, try, err); err != nil {
 			return nil, err
 		}
+		try++
 	}
 }
 

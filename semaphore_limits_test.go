@@ -106,22 +106,48 @@ func TestAWaiterForPermitsEndsWithItsContextThoughNothingCanBeWritten(t *testing
 	})
 }
 
-func TestPermitsWhoseReplyIsLostKeepTheirTurn(t *testing.T) {
-	server := zktest.NewServer(t)
-	at := siteAt(t, server.Addr())
-	first := at.semaphore(at.sessionVia(server.Addr(), longSession), 1)
-	require.NoError(t, take(t, first, 1).Release(t.Context())) // says the size
-	held := server.HoldRequest(zktest.OpMulti, zktest.OnPath(at.path))
-	early := at.permits(first, 1)
-	receive(t, held.Struck(), "the transaction on its way")
-	late := at.permits(at.semaphore(at.sessionVia(server.Addr(), longSession), 1), 1)
-	at.awaitLine(2)
-	lost := server.DropReply(zktest.OpMulti, zktest.OnPath(at.path))
-	held.Release()
-	receive(t, lost.Struck(), "the lost reply")
-	h := receive(t, early, "the permit of who asked first")
-	require.NoError(t, h.Release(t.Context()))
-	require.NoError(t, receive(t, late, "the next one's").Release(t.Context()))
+func TestPermitsThatCannotBeTakenAtOnceKeepTheirTurn(t *testing.T) {
+	lost := func(lose func(*zktest.Server) *zktest.Fault) func(*site, *zktest.Server, *zktest.Fault) {
+		return func(at *site, server *zktest.Server, held *zktest.Fault) {
+			f := lose(server)
+			held.Release()
+			receive(at.t, f.Struck(), "the fault")
+		}
+	}
+	for name, fault := range map[string]func(*site, *zktest.Server, *zktest.Fault){
+		"the reply is lost": lost(func(server *zktest.Server) *zktest.Fault {
+			return server.DropReply(zktest.OpMulti)
+		}),
+		"the request is lost": lost(func(server *zktest.Server) *zktest.Fault {
+			return server.DropRequest(zktest.OpMulti)
+		}),
+		"the server removes the empty container": func(at *site, _ *zktest.Server, held *zktest.Fault) {
+			require.NoError(at.t, at.conn.Delete(at.path+"/leases", -1))
+			held.Release()
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			server := zktest.NewServer(t)
+			at := siteAt(t, server.Addr())
+			first := at.semaphore(at.sessionVia(server.Addr(), longSession), 1)
+			require.NoError(t, take(t, first, 1).Release(t.Context())) // says the size
+			held := server.HoldRequest(zktest.OpMulti, zktest.OnPath(at.path))
+			early := at.permits(first, 1)
+			receive(t, held.Struck(), "the transaction on its way")
+			late := at.permits(at.semaphore(at.sessionVia(server.Addr(), longSession), 1), 1)
+			at.awaitLine(2)
+			fault(at, server, held)
+			select {
+			case h := <-early:
+				require.NoError(t, h.Release(t.Context()))
+			case <-late:
+				require.FailNow(t, "who asked later was served first")
+			case <-time.After(patience):
+				require.FailNow(t, "nobody was served")
+			}
+			require.NoError(t, receive(t, late, "the next one's").Release(t.Context()))
+		})
+	}
 }
 
 func TestTheMostDataThatIsAcceptedFitsEveryRequest(t *testing.T) {

@@ -154,6 +154,12 @@ var ofTheLibrary = []struct {
 	{mutant{"permits are given up for lost when the first of them is gone", []edit{
 		{"create.go", "err = errStale // of several", "err = errNotThere // of several"},
 	}}, "TestPermitsThatArePartlyDeletedWhileTheyAreLookedForDoNotStay"},
+	{mutant{"a turn is given up when the permits cannot be taken at once", []edit{
+		{"semaphore.go", "if err == nil || turn.Err() != nil {", "if true {"},
+	}}, "TestPermitsThatCannotBeTakenAtOnceKeepTheirTurn"},
+	{mutant{"a permit's number has no sign", []edit{
+		{"semaphore.go", "|| strings.HasSuffix(name[:marker], leaseMarker+\"-\"))", ")"},
+	}}, "TestPermitsAtTheEndOfTheCounterAreSeenAndAskedFor"},
 	{mutant{"a node is watched once", []edit{
 		{"contender.go", "c.guarded = nil //", "//"},
 	}}, "TestADeletionAfterARevocationIsSeenByTheOneThatWaited"},
