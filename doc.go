@@ -22,7 +22,7 @@
 //     lost channel closes before ZooKeeper can grant the lock to anyone else.
 //   - First come, first served, in the order in which the lock nodes were
 //     created, over all processes. A release wakes those whose turn it is, and at
-//     most one waiter more.
+//     most one waiter more; readers behind the same writer count as one.
 //   - No orphan. However a call ends, its lock node does not outlive its owner's
 //     interest; a crashed owner's node goes with its session.
 //   - The context wins. A call with a context returns within 50 ms of its end,

@@ -2,12 +2,14 @@ package sim
 
 import (
 	"context"
+	"fmt"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/zklock/zklock"
+	"github.com/zklock/zklock/zktest"
 )
 
 func (p *player) readWrite() *zklock.RWLocker {
@@ -68,4 +70,39 @@ func TestF38AnUpgradeIsRefusedInsteadOfWaitingForItself(t *testing.T) {
 		require.False(t, rw.TryLock())
 		rw.RUnlock()
 	})
+}
+
+// Readers behind the same writer have their turn together, and are woken together, also
+// where that is ahead of time: each lists the queue once.
+func TestReadersBehindTheSameWriterAreWokenOnce(t *testing.T) {
+	const readers = 6
+	for _, latency := range []time.Duration{0, 2 * time.Millisecond} { // the second is far away: see farAway
+		play(t, 1, func(s *stage) {
+			asks := func(name string, acquire func(*zklock.RWLocker, context.Context) (*zklock.Hold, error)) <-chan *zklock.Hold {
+				rw, granted := s.enter(name).readWrite(), make(chan *zklock.Hold, 1)
+				go func() {
+					h, err := acquire(rw, context.Background())
+					require.NoError(s, err)
+					granted <- h
+				}()
+				time.Sleep(100 * time.Millisecond)
+				return granted
+			}
+			held := <-asks("holder", (*zklock.RWLocker).Acquire)
+			writing := asks("writer", (*zklock.RWLocker).Acquire)
+			var reading []<-chan *zklock.Hold
+			for i := range readers {
+				reading = append(reading, asks(fmt.Sprint("reader", i), (*zklock.RWLocker).RAcquire))
+			}
+			time.Sleep(time.Second)
+			before := s.Requests()
+			require.NoError(s, held.Release(context.Background()))
+			require.NoError(s, (<-writing).Release(context.Background()))
+			for _, r := range reading {
+				require.NoError(s, (<-r).Release(context.Background()))
+			}
+			lists := s.Requests()[zktest.OpGetChildren2] - before[zktest.OpGetChildren2]
+			require.LessOrEqual(s, lists, 1+readers)
+		}, zktest.WithLatency(latency, latency))
+	}
 }
