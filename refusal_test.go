@@ -194,9 +194,31 @@ func TestAnACLHasToAllowWhatALockNeeds(t *testing.T) {
 		require.ErrorIs(t, err, zk.ErrNoAuth, "without %d", missing)
 	}
 
-	_, err := at.semaphore(s, 1, with(needed)).Acquire(within(t, patience), 1)
-	require.ErrorIs(t, err, zk.ErrNoAuth, "a semaphore's size is written")
 	require.NoError(t, take(t, at.semaphore(s, 1, with(needed|zk.PermWrite)), 1).Release(t.Context()))
+}
+
+// A semaphore's users also write its size, and an error says which of the permissions is
+// missing where the permits are.
+func TestASemaphoresErrorSaysWhatTheACLOfItsPermitsDoesNotAllow(t *testing.T) {
+	at := newSite(t)
+	s := at.session()
+	for missing, says := range map[int32]string{
+		zk.PermRead:   "does not let this session read it",
+		zk.PermWrite:  "does not let this session write the semaphore's size there",
+		zk.PermCreate: "does not let this session create a lock node there",
+	} {
+		at.path += "x"
+		at.create(at.path, 0, zk.PermAll)
+		at.create(at.path+"/leases", 0, zk.PermAll&^missing)
+		sem := at.semaphore(s, 1)
+		for _, acquire := range []func(context.Context, int) (*zklock.Hold, error){sem.Acquire, sem.TryAcquire} {
+			_, err := acquire(within(t, patience), 1)
+			require.ErrorIs(t, err, zk.ErrNoAuth)
+			require.ErrorContains(t, err, "the ACL of "+at.path+"/leases")
+			require.ErrorContains(t, err, says)
+			at.awaitLine(0)
+		}
+	}
 }
 
 func (at *site) create(path string, flags, perms int32) {

@@ -121,7 +121,7 @@ func (s *Semaphore) acquire(
 			return nil, a.failed(err)
 		}
 		if err := s.turns.again(ctx, try, err); err != nil {
-			return nil, a.failed(describe(s.permits.dir, err))
+			return nil, a.failed(err)
 		}
 	}
 }
@@ -146,7 +146,7 @@ func (s *Semaphore) take(ctx context.Context, turn *Hold, n int, wait func(conte
 		if err == nil || turn.Err() != nil {
 			return h, err
 		}
-		if err := s.permits.again(ctx, try, err); err != nil {
+		if err := s.permits.again(ctx, try, describe(s.permits.dir, err)); err != nil {
 			return nil, err
 		}
 		try++
@@ -197,7 +197,7 @@ func (s *Semaphore) out(ctx context.Context, turn *Hold) (*watch, error) {
 		case err == nil:
 			return w, nil
 		case errors.Is(err, zk.ErrNoNode) && turn.Err() == nil:
-			err = session.makeParents(ctx, dir, s.permits.acl)
+			err = describe(dir, session.makeParents(ctx, dir, s.permits.acl))
 		}
 		if err == nil {
 			continue
@@ -220,7 +220,10 @@ func (s *Semaphore) sizeSaid() *pending[content] {
 			return content{}, err
 		}
 		data, stat, err := session.conn.Get(dir)
-		if err == nil && session.current() != l {
+		switch {
+		case errors.Is(err, zk.ErrNoAuth):
+			err = fmt.Errorf("the ACL of %s does not let this session read it: %w", dir, err)
+		case err == nil && session.current() != l:
 			err = errStale
 		}
 		return content{data, stat}, err
@@ -238,8 +241,12 @@ func (s *Semaphore) agree(ctx context.Context, turn *Hold, said content, out int
 		return fmt.Errorf("this contender says %s, and the permits that are out were taken with %s: %w", ours, said.data, errSizes)
 	}
 	_, err := send(s.permits.session, func() ([]zk.MultiResponse, error) {
-		return s.permits.session.conn.Multi(turn.contender.check(),
+		set, err := s.permits.session.conn.Multi(turn.contender.check(),
 			&zk.SetDataRequest{Path: s.permits.dir, Data: []byte(ours), Version: said.stat.Version})
+		if errors.Is(err, zk.ErrNoAuth) {
+			err = fmt.Errorf("the ACL of %s does not let this session write the semaphore's size there: %w", s.permits.dir, err)
+		}
+		return set, err
 	}).wait(ctx)
 	return err
 }
