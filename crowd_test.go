@@ -161,3 +161,27 @@ func TestPollingAServerThatHangsPilesUpNothing(t *testing.T) {
 		require.NoError(t, h.Release(t.Context()))
 	})
 }
+
+// A proof that stands behind the watches of a crowd may be too late for the lease.
+func TestAfterAReconnectAProofGoesAheadOfTheWatches(t *testing.T) {
+	const n = 100
+	inFarBubble(t, func(t *testing.T, b *bubble) {
+		s := b.session("crowd")
+		h, err := b.locker(s).Acquire(t.Context())
+		require.NoError(t, err)
+		ctx, leave := context.WithCancel(t.Context())
+		defer leave()
+		b.crowd(ctx, s, n, 0)
+		time.Sleep(longSession)
+		watches := func() int { return b.server.Requests()[zktest.OpGetData] }
+		before := watches()
+		proof := b.server.HoldRequest(zktest.OpMulti)
+		b.server.Cut()
+		<-proof.Struck()
+		require.Equal(t, before, watches())
+		proof.Release()
+		time.Sleep(longSession / 4)
+		require.Equal(t, before+1+n, watches())
+		require.NoError(t, h.Err())
+	})
+}

@@ -101,8 +101,9 @@ func (s *Session) greeted(l *link, timeout time.Duration) {
 		}
 		for _, c := range s.live {
 			if c.hold != nil || c.turn != nil {
-				// Watches set again by the client may fail without a word.
-				c.guard()
+				// Watches set again by the client may fail without a word. A proof goes
+				// ahead of them, however many they are.
+				c.guardLater()
 			}
 		}
 	}

@@ -4,7 +4,9 @@ import (
 	"bufio"
 	"encoding/binary"
 	"errors"
+	"math"
 	"net"
+	"os"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -34,9 +36,10 @@ type link struct {
 	connected clock.Instant // when the connect request was sent, which touches the leader itself
 	limit     time.Duration // from then on, for its answer
 
-	relay relay
+	silence *time.Timer // runs giveUp
+	hangUp  chan error  // has a value when announce, which may go on, has read whether the server hangs up
 
-	announced chan error // has what has become of reading ahead: see announce; nil if nothing was
+	relay relay
 
 	mu      sync.Mutex
 	pending map[int32]inFlight // by xid
@@ -45,6 +48,7 @@ type link struct {
 	fastest time.Duration // answer to any request so far; 0 before the first
 
 	fastestProof time.Duration // answer to a proof so far that no pause was in; 0 before the first
+	lastProof    time.Duration // what the answer to the last one took
 
 	down    chan struct{} // closed when nothing can be answered here any more
 	endOnce sync.Once
@@ -59,7 +63,7 @@ type inFlight struct {
 
 // newLink takes over conn.
 func newLink(s *Session, conn net.Conn) *link {
-	return &link{
+	l := &link{
 		Conn:    conn,
 		session: s,
 		in:      bufio.NewReader(conn),
@@ -68,17 +72,39 @@ func newLink(s *Session, conn net.Conn) *link {
 
 		catching: make(chan struct{}, 1),
 	}
+	l.silence = time.AfterFunc(math.MaxInt64, l.giveUp)
+	return l
 }
 
 func (l *link) SetDeadline(t time.Time) error {
 	return errors.Join(l.SetReadDeadline(t), l.SetWriteDeadline(t))
 }
 
+// SetReadDeadline ends the connection at t. The deadlines of one that a user's dialer
+// has made may be none, and may not say so.
 func (l *link) SetReadDeadline(t time.Time) error {
-	if !l.greeted.Load() {
-		return nil
+	switch {
+	case !l.greeted.Load():
+	case t.IsZero():
+		l.silence.Stop()
+	default:
+		l.bearSilence(time.Until(t))
 	}
-	return l.Conn.SetReadDeadline(t)
+	return nil
+}
+
+// bearSilence gives the server so long to say something.
+func (l *link) bearSilence(limit time.Duration) {
+	l.silence.Reset(limit)
+	if isClosed(l.down) {
+		l.silence.Stop()
+	}
+}
+
+// giveUp ends a connection whose server was silent for too long.
+func (l *link) giveUp() {
+	l.end(os.ErrDeadlineExceeded)
+	l.Close()
 }
 
 func (l *link) SetWriteDeadline(t time.Time) error {
@@ -88,8 +114,13 @@ func (l *link) SetWriteDeadline(t time.Time) error {
 	return l.Conn.SetWriteDeadline(t)
 }
 
-func (l *link) Read(p []byte) (int, error) {
-	n, err := l.read(p)
+func (l *link) Read(p []byte) (n int, err error) {
+	if l.hangUp != nil {
+		err, l.hangUp = <-l.hangUp, nil
+	}
+	if err == nil {
+		n, err = l.in.Read(p)
+	}
 	l.frames.feed(p[:n], l.onFrame)
 	if err != nil {
 		if !l.greeted.Load() && l.session.clock.Now().Least(l.connected) >= l.limit {
@@ -98,18 +129,6 @@ func (l *link) Read(p []byte) (int, error) {
 		l.end(err)
 	}
 	return n, err
-}
-
-// read goes on behind what announce has begun to read.
-func (l *link) read(p []byte) (int, error) {
-	if l.announced != nil {
-		err := <-l.announced
-		l.announced = nil
-		if err != nil {
-			return 0, err
-		}
-	}
-	return l.in.Read(p)
 }
 
 // onFrame sees each frame before go-zookeeper has all of it.
@@ -145,7 +164,7 @@ func (l *link) greet(head []byte) {
 	}
 	l.session.greeted(l, l.touches.timeout)
 	if l.id != 0 { // go-zookeeper dials anew if the session has expired
-		l.Conn.SetDeadline(time.Time{})
+		l.silence.Stop()
 		l.greeted.Store(true)
 	}
 }
@@ -197,7 +216,7 @@ func (l *link) ask(p []byte) (n int, err error) {
 	l.limit = l.session.beginHandshake(l)
 	// Unanswered, go-zookeeper's handshake blocks for minutes: between header
 	// and body it clears its own deadline. Ours stands until the handshake is over.
-	l.Conn.SetDeadline(time.Now().Add(l.limit))
+	l.bearSilence(l.limit)
 	more, err := l.Conn.Write(p[n:])
 	return n + more, err
 }
@@ -206,20 +225,26 @@ func (l *link) ask(p []byte) (n int, err error) {
 // up within that time. That is not left to a deadline: a user's connection may have
 // none. Whoever reads next waits for the read that was begun.
 func (l *link) announce(beginning []byte, within time.Duration) (int, error) {
-	l.Conn.SetDeadline(time.Now().Add(l.session.dialer.patience()))
+	l.bearSilence(l.session.dialer.patience())
 	n, err := l.Conn.Write(beginning)
 	if err != nil {
 		return n, err
 	}
-	announced := make(chan error, 1)
+	if !l.session.begin() {
+		return n, net.ErrClosed
+	}
+	hangUp := make(chan error, 1)
 	go func() {
+		defer l.session.work.Done()
 		_, err := l.in.Peek(1)
-		announced <- err
+		hangUp <- err
 	}()
+	late := time.NewTimer(within)
+	defer late.Stop()
 	select {
-	case err = <-announced:
-	case <-time.After(within):
-		l.announced = announced
+	case err = <-hangUp:
+	case <-late.C:
+		l.hangUp = hangUp
 	}
 	return n, err
 }
@@ -287,12 +312,20 @@ func (l *link) roundTrip() time.Duration {
 func (l *link) timeProof(took, timeout time.Duration, followed bool) (quick bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	l.lastProof = took
 	least := part(timeout, quickPart)
 	quick = took <= max(2*l.fastest, 4*l.fastestProof)+least
 	if took < l.fastestProof || l.fastestProof == 0 && (followed || took <= least) {
 		l.fastestProof = took
 	}
 	return quick
+}
+
+// lastProofTook returns how long the last proof here has taken.
+func (l *link) lastProofTook() time.Duration {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.lastProof
 }
 
 // beginProof returns the time, and when the newest request was sent whose touch
@@ -315,6 +348,7 @@ func (l *link) end(cause error) (first bool) {
 	l.endOnce.Do(func() {
 		first = true
 		close(l.down)
+		l.silence.Stop()
 		l.session.disconnected(l, cause)
 	})
 	return first

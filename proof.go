@@ -214,7 +214,7 @@ func (s *Session) prove(ctx context.Context, contenders []*contender) error {
 		return zk.ErrConnectionClosed
 	}
 	responses, err := send(s, func() ([]zk.MultiResponse, error) {
-		patience := time.AfterFunc(s.proofLimit(), p.link.giveUp)
+		patience := time.AfterFunc(s.proofLimit(p.link), p.link.cutOff)
 		defer patience.Stop()
 		return s.conn.Multi(checks(contenders)...)
 	}).waitOn(ctx, p.link)
@@ -229,8 +229,8 @@ func (s *Session) prove(ctx context.Context, contenders []*contender) error {
 	return nil
 }
 
-// giveUp cuts the connection to a server that does not answer.
-func (l *link) giveUp() {
+// cutOff ends the connection to a server that does not answer.
+func (l *link) cutOff() {
 	if l.end(net.ErrClosed) {
 		l.session.log.Warn("zklock: the server does not answer, cutting the connection", "server", l.RemoteAddr())
 	}
@@ -250,14 +250,16 @@ func (c *contender) check() *zk.CheckVersionRequest {
 	return &zk.CheckVersionRequest{Path: c.node, Version: -1}
 }
 
-// proofLimit returns how long a proof may take until its server is given up, so that
-// another can be found in what the lease has left.
-func (s *Session) proofLimit() time.Duration {
+// proofLimit returns how long a proof over l may take until its server is given up, so
+// that another can be found in what the lease has left. A server that answers, if
+// slowly, keeps the session better than the way to another one.
+func (s *Session) proofLimit(l *link) time.Duration {
 	timeout, left := s.left()
+	limit := part(timeout, relayPart)
 	if left == 0 {
-		return part(timeout, relayPart)
+		return limit
 	}
-	return min(part(timeout, relayPart), left/2)
+	return min(limit, max(left/2, min(2*l.lastProofTook(), left)))
 }
 
 // refused ends the contenders whose nodes a proof did not find, or may not see.

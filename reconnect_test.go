@@ -143,36 +143,6 @@ func TestALeaseThatAConnectRequestShortensIsLookedAtMoreOftenFromThenOn(t *testi
 	})
 }
 
-// undated is a connection without deadlines.
-type undated struct {
-	net.Conn
-	err error // of setting one
-}
-
-func (c undated) SetDeadline(time.Time) error      { return c.err }
-func (c undated) SetReadDeadline(time.Time) error  { return c.err }
-func (c undated) SetWriteDeadline(time.Time) error { return c.err }
-
-func TestAHoldOutlivesAConnectionWithoutDeadlines(t *testing.T) {
-	for name, err := range map[string]error{"that refuses them": errors.New("no deadlines here"), "that ignores them": nil} {
-		t.Run(name, func(t *testing.T) {
-			undate := func(_ int32, conn net.Conn) net.Conn { return undated{conn, err} }
-			reconnecting(t, undate, func(t *testing.T, server *zktest.Server, s *Session, _ *clock.Clock) {
-				h := hold(t, s)
-				for range 3 {
-					server.Cut()
-					cut := time.Now()
-					_, _, err := s.await(t.Context(), anySession)
-					require.NoError(t, err)
-					require.LessOrEqual(t, time.Since(cut), part(reconnectTimeout, announcePart))
-					time.Sleep(reconnectTimeout)
-				}
-				require.NoError(t, h.Err())
-			})
-		})
-	}
-}
-
 // clogged is a connection on which nothing goes out while it is stuck.
 type clogged struct {
 	net.Conn

@@ -188,9 +188,6 @@ var ofTheLibrary = []struct {
 	{mutant{"a connect request leaves the next look where it is", []edit{
 		{"handshake.go", "s.look(s.clock.Now()) //", "s.lapse(s.epoch, s.clock.Now()) //"},
 	}}, "TestALeaseThatAConnectRequestShortensIsLookedAtMoreOftenFromThenOn"},
-	{mutant{"the length of a connect request waits for an answer", []edit{
-		{"link.go", "case <-time.After(within):", "case <-make(chan time.Time):"},
-	}}, "TestAHoldOutlivesAConnectionWithoutDeadlines"},
 	{mutant{"a connection is counted when everybody has it", []edit{
 		{"link.go", "l.session.rewatch.connected() //", "//"},
 		{"link.go", "l.session.greeted(l, l.touches.timeout)\n", "l.session.greeted(l, l.touches.timeout)\n\tl.session.rewatch.connected()\n"},
@@ -219,6 +216,21 @@ var ofTheLibrary = []struct {
 	{mutant{"a context is asked for its end under the session's mutex, when the lock was handed over", []edit{
 		{"succession.go", "over := ctx.Err() != nil //", "c.queue.session.mu.Lock()\n\tover := ctx.Err() != nil\n\tc.queue.session.mu.Unlock() //"},
 	}}, "TestAContextsErrMayCallTheSession"},
+	{mutant{"who serves nobody is waited for until it says so", []edit{
+		{"link.go", "case <-late.C:\n\t\tl.hangUp = hangUp\n", ""},
+	}}, "TestAHoldOutlivesAReconnectWithoutDeadlines"},
+	{mutant{"a handshake has no limit but the connection's own", []edit{
+		{"link.go", "l.bearSilence(l.limit)\n", "l.Conn.SetDeadline(time.Now().Add(l.limit))\n"},
+	}}, "TestAHandshakeWithoutDeadlinesIsGivenUp"},
+	{mutant{"silence has no limit but the connection's own", []edit{
+		{"link.go", "l.bearSilence(time.Until(t))", "return l.Conn.SetReadDeadline(t)"},
+	}}, "TestAHalfOpenConnectionWithoutDeadlinesIsGivenUp"},
+	{mutant{"after a reconnect the watches go ahead of the proof", []edit{
+		{"epoch.go", "c.guardLater()", "c.guard()"},
+	}}, "TestAfterAReconnectAProofGoesAheadOfTheWatches"},
+	{mutant{"a server that is slow all the time is taken for one that hangs", []edit{
+		{"proof.go", "max(left/2, min(2*l.lastProofTook(), left))", "left/2"},
+	}}, "internal/sim.TestAHoldOutlivesServersThatAreSlowAllTheTime"},
 }
 
 func TestTheTestsOfTheLibraryFindEveryMutant(t *testing.T) {

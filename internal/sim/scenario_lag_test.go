@@ -82,3 +82,31 @@ func TestF04ATurnThatAnEventGaveCountsThePermitsThatWereTakenBefore(t *testing.T
 		s.empty(time.Second)
 	})
 }
+
+// Servers that are slow all the time, as those of another continent are, commit one
+// write after the other nevertheless.
+func TestAHoldOutlivesServersThatAreSlowAllTheTime(t *testing.T) {
+	const phases = 10 // of the client's pings
+	for i := range phases {
+		for _, first := range []bool{true, false} {
+			play(t, 3, func(s *stage) {
+				a := s.enter("a")
+				h := a.mustTake()
+				trip := timeout / 12
+				if first {
+					require.NoError(t, a.give(h))
+					trip = timeout / 17
+				}
+				a.place.Delay(zktest.ToServer, trip/2, trip/2)
+				a.place.Delay(zktest.ToClient, trip/2, trip/2)
+				time.Sleep(3*timeout + timeout*time.Duration(i)/(3*phases))
+				if first {
+					h = a.mustTake()
+				}
+				time.Sleep(anAge)
+				require.NoError(t, h.Err())
+				require.NoError(t, a.give(h))
+			})
+		}
+	}
+}
