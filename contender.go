@@ -90,23 +90,29 @@ func (c *contender) born(nodes []string, czxid int64) {
 
 // vanish ends the contender, and its hold as lost: its node is gone or worth
 // nothing. The session's mu is held.
-func (c *contender) vanish(cause error) {
+func (c *contender) vanish(cause error) { c.lose(cause)() }
+
+// lose is vanish that leaves the rest, beyond the end itself, to its caller.
+func (c *contender) lose(cause error) (rest func()) {
 	if c.cause != nil || c.leaving != nil {
-		return
+		return func() {}
 	}
-	s := c.queue.session
 	c.cause = cause
 	c.gone.give()
-	if c.hold != nil {
-		if c.hold.end(holdLost) {
+	lost := c.hold != nil && c.hold.end(holdLost)
+	return func() {
+		s := c.queue.session
+		if lost {
 			s.log.Warn("zklock: lock lost", "path", c.queue.path, "node", c.node, "session", c.epoch.id, "cause", cause)
 			if c.hold.history.lost(cause) {
 				s.spawnLocked(c.hold.history.tell)
 			}
 		}
-		c.leaveLocked() // the session may live, and the node with it
+		if c.hold != nil {
+			c.leaveLocked() // the session may live, and the node with it
+		}
+		c.retire()
 	}
-	c.retire()
 }
 
 // close ends the contender with its session, and tells whether that ends a hold.

@@ -119,10 +119,15 @@ func (s *Session) endEpoch(cause error) {
 	s.log.Warn("zklock: session lost", "session", ep.id, "cause", cause)
 	s.epoch = nil
 	s.stopLooking()
+	// Of many, the last is to be told in time too.
+	var rest []func()
 	for _, c := range s.live {
 		if c.epoch == ep {
-			c.vanish(cause)
+			rest = append(rest, c.lose(cause))
 		}
+	}
+	for _, f := range rest {
+		f()
 	}
 }
 

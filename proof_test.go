@@ -2,6 +2,7 @@ package zklock
 
 import (
 	"bytes"
+	"fmt"
 	"log/slog"
 	"strings"
 	"sync"
@@ -60,5 +61,41 @@ func TestAConnectionThatIsCutForManyProofsIsToldOfOnce(t *testing.T) {
 		proofs.Wait()
 		synctest.Wait()
 		require.Equal(t, 1, strings.Count(log.String(), "cutting the connection"))
+	})
+}
+
+// Of many holds, the last would be lost late if each one's node was seen to first.
+func TestAllHoldsAreLostBeforeTheirNodesAreSeenTo(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		server := zktest.NewServer(t)
+		s, err := Connect(t.Context(), []string{server.PipeAddr()}, 20*time.Second, WithDialer(server.Dial))
+		require.NoError(t, err)
+		defer s.Close()
+		var holds []*Hold
+		ended, early := 0, 0
+		for i := range 10 {
+			l, err := New(s, fmt.Sprintf("/lock%d", i))
+			require.NoError(t, err)
+			h, err := l.Acquire(t.Context())
+			require.NoError(t, err)
+			holds = append(holds, h)
+			h.whenEnded(func(error) {
+				ended++
+				for _, h := range holds {
+					if h.contender.leaving != nil {
+						early++
+					}
+				}
+			})
+		}
+		server.Freeze()
+		for _, h := range holds {
+			<-h.Lost()
+		}
+		server.Thaw()
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		require.Equal(t, len(holds), ended)
+		require.Zero(t, early)
 	})
 }

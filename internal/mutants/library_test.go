@@ -231,6 +231,9 @@ var ofTheLibrary = []struct {
 	{mutant{"a server that is slow all the time is taken for one that hangs", []edit{
 		{"proof.go", "max(left/2, min(2*l.lastProofTook(), left))", "left/2"},
 	}}, "internal/sim.TestAHoldOutlivesServersThatAreSlowAllTheTime"},
+	{mutant{"each hold's node is seen to before the next hold is lost", []edit{
+		{"epoch.go", "rest = append(rest, c.lose(cause))", "c.vanish(cause)"},
+	}}, "TestAllHoldsAreLostBeforeTheirNodesAreSeenTo"},
 }
 
 func TestTheTestsOfTheLibraryFindEveryMutant(t *testing.T) {
