@@ -4,7 +4,6 @@ package zklock
 
 import (
 	"encoding/binary"
-	"errors"
 	"fmt"
 	"net"
 	"strconv"
