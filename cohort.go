@@ -77,7 +77,7 @@ func (t *cohort) acquire(ctx context.Context, a *attempt) (*Hold, error) {
 	switch {
 	case ctx.Err() != nil:
 		m.hold.leave(nil)
-		return nil, ended(ctx)
+		return nil, timedOut(ctx, ended(ctx))
 	case !m.hold.Valid():
 		m.hold.leave(nil)
 		return t.acquire(ctx, a)

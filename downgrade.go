@@ -2,7 +2,6 @@ package zklock
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
 	"github.com/go-zookeeper/zk"
@@ -45,7 +44,7 @@ func (q *queue) downgrade(ctx context.Context, w *Hold) (*Hold, error) {
 			a.acquired(h)
 			return h, nil
 		}
-		if errors.Is(err, zk.ErrNoNode) {
+		if answers(err, zk.ErrNoNode) {
 			return nil, a.failed(ErrLost)
 		}
 		if err := q.again(ctx, try, err); err != nil {

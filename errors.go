@@ -63,9 +63,19 @@ func wrap(op, path string, err error) error {
 	return &Error{Op: op, Path: path, Err: err}
 }
 
-// ended returns why ctx is over, with its cause where that says more.
+// answers tells whether err is a server's answer of that kind. The end of a ctx may
+// have the same as its cause: an errgroup's ctx has what another goroutine was told.
+func answers(err, kind error) bool {
+	return errors.Is(err, kind) && !errors.Is(err, context.Canceled) && !errors.Is(err, context.DeadlineExceeded)
+}
+
+// ended returns why ctx is over, with its cause where that says more; nil if it is not.
 func ended(ctx context.Context) error {
-	err, cause := ctx.Err(), context.Cause(ctx)
+	err := ctx.Err()
+	if err == nil {
+		return nil
+	}
+	cause := context.Cause(ctx)
 	switch {
 	case cause == errClosing: // the session's own, under which work is done for a caller
 		return ErrClosed

@@ -97,7 +97,7 @@ func (s *Session) inspectSemaphore(ctx context.Context, locks, leases string) ([
 
 // present takes a node that does not exist for one without children.
 func present(names []string, err error) ([]string, error) {
-	if errors.Is(err, zk.ErrNoNode) {
+	if answers(err, zk.ErrNoNode) {
 		return nil, nil
 	}
 	return names, err
@@ -128,7 +128,7 @@ func (s *Session) read(ctx context.Context, found []Contender) ([]Contender, err
 	there := found[:0]
 	for i, c := range found {
 		n, err := reads[i].wait(ctx)
-		if errors.Is(err, zk.ErrNoNode) {
+		if answers(err, zk.ErrNoNode) {
 			continue
 		}
 		if err != nil {

@@ -222,7 +222,7 @@ func (q *queue) startAfresh(ctx context.Context) error {
 	}
 	_, err := send(s, func() (struct{}, error) { return struct{}{}, s.conn.Delete(q.dir, -1) }).wait(ctx)
 	switch {
-	case errors.Is(err, zk.ErrNoAuth):
+	case answers(err, zk.ErrNoAuth):
 		return never(fmt.Sprintf("the ACL of %s does not let this session delete %s", parent(q.dir), q.dir), err)
 	case !errors.Is(err, zk.ErrNotEmpty):
 		return nil

@@ -12,6 +12,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/go-zookeeper/zk"
+
 	"github.com/zklock/zklock/internal/clock"
 )
 
@@ -196,6 +198,9 @@ func (l *link) Write(p []byte) (int, error) {
 			l.Close()
 			return len(p), nil
 		}
+		// go-zookeeper gives it to whoever made the request. It may be any error, and is
+		// not to be taken for the end of a ctx.
+		err = zk.ErrConnectionClosed
 	}
 	return n, err
 }

@@ -92,14 +92,17 @@ func (m *MultiLocker) all(ctx context.Context, take func(*Locker, context.Contex
 		panic("zklock: a MultiLocker is made by NewMulti")
 	}
 	for {
-		err := m.each(ctx, take)
-		if err != nil || m.err() == nil {
+		if err := m.each(ctx, take); err != nil {
 			return err
+		}
+		over := m.err()
+		if over == nil {
+			return nil
 		}
 		nested := m.HoldCount() > 1
 		m.unlock(ctx, m.lockers)
 		if nested {
-			return ErrLost
+			return over
 		}
 	}
 }
@@ -177,7 +180,7 @@ func (m *MultiLocker) err() error {
 			return ErrNotHeld
 		}
 		if !h.Valid() {
-			return h.Err()
+			return h.reentry()
 		}
 	}
 	return nil

@@ -192,7 +192,7 @@ func (q *queue) enter(ctx context.Context) (*contender, *listing, error) {
 		}
 		c := q.newContender(ep, q.sequential)
 		view, err := c.create(ctx)
-		if errors.Is(err, zk.ErrNoNode) {
+		if answers(err, zk.ErrNoNode) {
 			err = s.makeParents(ctx, q.dir, q.acl)
 			if err == nil {
 				continue
@@ -210,11 +210,11 @@ func (q *queue) enter(ctx context.Context) (*contender, *listing, error) {
 // describe says what a refusal of the lock's create means.
 func describe(dir string, err error) error {
 	switch {
-	case errors.Is(err, zk.ErrNoChildrenForEphemerals):
+	case answers(err, zk.ErrNoChildrenForEphemerals):
 		return fmt.Errorf("%s or a node above it is an ephemeral node, which cannot have the children that a lock needs: %w", dir, err)
-	case errors.Is(err, zk.ErrNoAuth):
+	case answers(err, zk.ErrNoAuth):
 		return fmt.Errorf("the ACL of %s, or of the node above it, does not let this session create a lock node there: %w", dir, err)
-	case errors.Is(err, zk.ErrInvalidACL):
+	case answers(err, zk.ErrInvalidACL):
 		return fmt.Errorf("the server refuses the lock's ACL (scheme %q needs credentials on the session): %w", "auth", err)
 	}
 	return err

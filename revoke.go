@@ -32,7 +32,7 @@ func Revoke(ctx context.Context, s *Session, node string) error {
 	gone := false
 	err := s.persist(ctx, func() error {
 		_, err := send(s, func() (*zk.Stat, error) { return s.conn.Set(node, revokeMark, -1) }).wait(ctx)
-		if gone = errors.Is(err, zk.ErrNoNode); gone {
+		if gone = answers(err, zk.ErrNoNode); gone {
 			return nil
 		}
 		return err

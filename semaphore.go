@@ -196,7 +196,7 @@ func (s *Semaphore) out(ctx context.Context, turn *Hold) (*watch, error) {
 		switch {
 		case err == nil:
 			return w, nil
-		case errors.Is(err, zk.ErrNoNode) && turn.Err() == nil:
+		case answers(err, zk.ErrNoNode) && turn.Err() == nil:
 			err = describe(dir, session.makeParents(ctx, dir, s.permits.acl))
 		}
 		if err == nil {

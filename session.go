@@ -192,7 +192,7 @@ func (s *Session) establish(ctx context.Context, credentials []credential) error
 func (s *Session) logIn(ctx context.Context, credentials []credential) error {
 	for _, c := range credentials {
 		login := send(s, func() (struct{}, error) { return struct{}{}, s.conn.AddAuth(c.scheme, c.secret) })
-		if _, err := login.wait(ctx); errors.Is(err, zk.ErrAuthFailed) {
+		if _, err := login.wait(ctx); answers(err, zk.ErrAuthFailed) {
 			return fmt.Errorf("credentials of scheme %q were refused: %w", c.scheme, err)
 		} else if err != nil {
 			return err

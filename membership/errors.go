@@ -3,17 +3,27 @@ package membership
 import (
 	"context"
 	"errors"
+	"fmt"
 	"time"
 
 	"github.com/zklock/zklock"
 )
 
 func wrap(op, path string, err error) error {
-	var known *zklock.Error
-	if err == nil || errors.As(err, &known) {
+	if _, known := err.(*zklock.Error); known || err == nil {
 		return err
 	}
 	return &zklock.Error{Op: op, Path: path, Err: err}
+}
+
+// ended returns why ctx is over, with its cause where that says more. The cause may be
+// any error, as one of a server: it is for callers of the package alone.
+func ended(ctx context.Context) error {
+	err, cause := ctx.Err(), context.Cause(ctx)
+	if cause == nil || errors.Is(err, cause) {
+		return err
+	}
+	return fmt.Errorf("%w: %w", err, cause)
 }
 
 const (

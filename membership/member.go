@@ -61,8 +61,8 @@ func Join(ctx context.Context, s *zklock.Session, path string, data []byte, opts
 	if err == nil {
 		err = checkData(data)
 	}
-	if err == nil {
-		err = ctx.Err()
+	if err == nil && ctx.Err() != nil {
+		err = ended(ctx)
 	}
 	if err != nil {
 		return nil, wrap("join", path, err)
@@ -150,7 +150,7 @@ func (m *Member) Leave(ctx context.Context) error {
 		select {
 		case <-m.done:
 		case <-ctx.Done():
-			return wrap("leave", m.path, ctx.Err())
+			return wrap("leave", m.path, ended(ctx))
 		}
 	}
 	return wrap("leave", m.path, m.leaveErr)
@@ -172,7 +172,7 @@ func (m *Member) await(ctx context.Context, number int) error {
 		select {
 		case <-changed:
 		case <-ctx.Done():
-			return ctx.Err()
+			return ended(ctx)
 		case <-m.ctx.Done():
 			if isClosed(m.session) { // which makes the member leave
 				return zklock.ErrClosed

@@ -172,6 +172,25 @@ var ofTheLibrary = []struct {
 	{mutant{"what a pause took is what proofs take", []edit{
 		{"link.go", "&& (followed || took <= least)", ""},
 	}}, "TestAProofThatMayHaveWaitedForAPausedLeaderMakesTheNextOneNoQuicker"},
+	{mutant{"the cause of a ctx is taken for an answer of the server", []edit{
+		{"errors.go", " && !errors.Is(err, context.Canceled) && !errors.Is(err, context.DeadlineExceeded)", ""},
+	}}, "TestTheCauseOfACtxIsToldAndNotTakenForAnAnswerOfTheServer"},
+	{mutant{"a member does not tell why its ctx has ended", []edit{
+		{"membership/member.go", "return ended(ctx)", "return ctx.Err()"},
+	}}, "TestTheCauseOfACtxIsToldAndNotTakenForAnAnswerOfTheServer"},
+	{mutant{"the error of a connection is passed on", []edit{
+		{"link.go", "err = zk.ErrConnectionClosed", "_ = zk.ErrConnectionClosed"},
+	}}, "TestTheErrorOfAConnectionIsNotTakenForTheEndOfACtx"},
+	{mutant{"a ctx is asked under the session's mutex", []edit{
+		{"succession.go", "over := ended(ctx) // which may be code of the user\n", ""},
+		{"succession.go", "if over != nil {", "if over := ended(ctx); over != nil {"},
+	}}, "TestTheMethodsOfACtxMayUseTheSession"},
+	{mutant{"a member whose time is up as its turn comes is told nothing of the lock", []edit{
+		{"cohort.go", "return nil, timedOut(ctx, ended(ctx))", "return nil, ended(ctx)"},
+	}}, "TestTheLockIsHeldByAnotherUntilTheMomentOfItsHandover"},
+	{mutant{"whatever ends the hold of a MultiLocker's owner is a loss", []edit{
+		{"multi.go", "return over\n", "return ErrLost\n"},
+	}}, "TestAMultiLockerThatIsLockedOnceMoreAsItsSessionIsClosedIsNotLost"},
 	{mutant{"a look that comes late leaves the timer that was set", []edit{
 		{"proof.go", "s.stopLooking() // the timer", "s.expiry = nil // the timer"},
 	}}, "TestTheLeaseIsLookedAtByOneTimer"},
