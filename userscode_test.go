@@ -375,8 +375,8 @@ func TestAContextThatPanicsWhenAHoldEndsCostsNeitherTheLockNorTheSession(t *test
 		}
 		synctest.Wait()
 		require.Zero(t, b.queue())
-		l.Lock()
-		l.Unlock()
+		require.NoError(t, l.LockContext(t.Context()))
+		require.NoError(t, l.UnlockContext(t.Context()))
 		require.NoError(t, s.Close())
 	})
 }
