@@ -249,3 +249,39 @@ func TestAUsersOwnRequestForAContainerSaysNothingOfWhatTheSessionMayAskFor(t *te
 		require.NotContains(t, w.log.String(), "persistent")
 	})
 }
+
+// However far a call gets until its ctx ends, the server is left as it was.
+func TestACallThatEndsWhileItsPathIsMadeLeavesNoPath(t *testing.T) {
+	const oneWay = 5 * time.Millisecond
+	for name, take := range map[string]func(context.Context, *bubble, *zklock.Session) (*zklock.Hold, error){
+		"a lock": func(ctx context.Context, b *bubble, s *zklock.Session) (*zklock.Hold, error) {
+			return b.locker(s).Acquire(ctx)
+		},
+		"a semaphore": func(ctx context.Context, b *bubble, s *zklock.Session) (*zklock.Hold, error) {
+			return b.semaphore(s, 1).Acquire(ctx, 1)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				b := &bubble{t, zktest.NewServer(t, zktest.WithContainerInterval(time.Second)), "/a/path/below"}
+				s := b.session("far away")
+				for _, way := range []zktest.Direction{zktest.ToServer, zktest.ToClient} {
+					b.server.Client("far away").Delay(way, oneWay, oneWay)
+				}
+				for patience := oneWay / 2; ; patience += oneWay {
+					ctx, cancel := context.WithTimeout(t.Context(), patience)
+					h, err := take(ctx, b, s)
+					cancel()
+					if err == nil {
+						require.NoError(t, h.Release(t.Context()))
+					}
+					time.Sleep(time.Minute)
+					require.Empty(t, b.server.Nodes(), "after a call of %v", patience)
+					if err == nil {
+						return
+					}
+				}
+			})
+		})
+	}
+}

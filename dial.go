@@ -84,6 +84,9 @@ func (d *dialer) link(network, address string, timeout time.Duration) (*link, er
 	return l, nil
 }
 
+// errNoConnection says that the dialer has returned nothing.
+var errNoConnection = errors.New("zklock: the dialer has returned neither a connection nor an error")
+
 // errNoReturn says that the dialer, or a function of the TLS configuration, has
 // ended its goroutine.
 var errNoReturn = errors.New("zklock: the dialer has ended its goroutine instead of returning")
@@ -162,7 +165,11 @@ func (d *dialer) raw(ctx context.Context, network, address string) (net.Conn, er
 		return new(net.Dialer).DialContext(ctx, network, address)
 	}
 	deadline, _ := ctx.Deadline()
-	return d.dial(network, address, time.Until(deadline))
+	conn, err := d.dial(network, address, time.Until(deadline))
+	if conn == nil && err == nil {
+		err = errNoConnection
+	}
+	return conn, err
 }
 
 // pause waits longer from round to round of the servers, and not for long while there

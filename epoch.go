@@ -101,8 +101,8 @@ func (s *Session) greeted(l *link, timeout time.Duration) {
 		}
 		for _, c := range s.live {
 			if c.hold != nil || c.turn != nil {
-				// Watches set again by the client may fail without a word. A proof goes
-				// ahead of them, however many they are.
+				// The watches have gone with the connection before. A proof goes ahead of
+				// the next, however many they are.
 				c.guardLater()
 			}
 		}
@@ -151,7 +151,7 @@ func (s *Session) disconnected(l *link, cause error) {
 		w.fire(false)
 	}
 	clear(s.watches)
-	if s.epoch != nil && !s.epoch.suspended {
+	if s.epoch != nil {
 		s.epoch.suspended = s.tellHolders((*history).suspended)
 	}
 	s.broadcast()

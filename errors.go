@@ -69,16 +69,14 @@ func answers(err, kind error) bool {
 	return errors.Is(err, kind) && !errors.Is(err, context.Canceled) && !errors.Is(err, context.DeadlineExceeded)
 }
 
-// ended returns why ctx is over, with its cause where that says more; nil if it is not.
+// ended returns why ctx is over, with its cause where that says more.
 func ended(ctx context.Context) error {
-	err := ctx.Err()
-	if err == nil {
-		return nil
-	}
-	cause := context.Cause(ctx)
+	err, cause := ctx.Err(), context.Cause(ctx)
 	switch {
 	case cause == errClosing: // the session's own, under which work is done for a caller
 		return ErrClosed
+	case err == nil: // of a type whose Done and Err disagree: no success
+		return context.Canceled
 	case cause == nil || errors.Is(err, cause):
 		return err
 	}

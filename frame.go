@@ -6,9 +6,11 @@ import "encoding/binary"
 const (
 	opCreate          = 1
 	opDelete          = 2
+	opGetData         = 4
 	opSetData         = 5
 	opSetACL          = 7
 	opSync            = 9
+	opGetChildren2    = 12
 	opMulti           = 14
 	opCreateContainer = 19
 	opSetAuth         = 100

@@ -45,8 +45,9 @@ func (h *history) lost(cause error) bool {
 	return h != nil && h.note(h.trace.Lost, h.info.Since, cause)
 }
 
+// suspended is quiet about a hold that is suspended since another connection.
 func (h *history) suspended() bool {
-	if h == nil {
+	if h == nil || !h.cut.IsZero() {
 		return false
 	}
 	h.cut = time.Now()

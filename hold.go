@@ -44,7 +44,7 @@ func (h *Hold) Lost() <-chan struct{} { return h.lost.done() }
 // Context returns a context that lives as long as the hold: it is cancelled with
 // the cause [ErrLost] or [ErrReleased]. [HoldFrom] finds the hold in it.
 func (h *Hold) Context() context.Context {
-	h.ctxOnce.Do(func() { h.ctx = h.under(context.Background()) })
+	h.ctxOnce.Do(func() { h.ctx, _ = h.under(context.Background()) })
 	return h.ctx
 }
 
@@ -245,11 +245,14 @@ func (h *Hold) whenEnded(f func(cause error)) (stop func()) {
 	}
 }
 
-// under returns a child of parent that carries the hold and ends with it.
-func (h *Hold) under(parent context.Context) context.Context {
-	ctx, cancel := context.WithCancelCause(context.WithValue(parent, holdKey{}, h))
-	h.whenEnded(cancel)
-	return ctx
+// under returns a child of parent that carries the hold and ends with it, and what
+// takes it out of parent afterwards. It is a grandchild, since a child that ends calls
+// methods of its parent's, which may be the user's.
+func (h *Hold) under(parent context.Context) (ctx context.Context, detach func()) {
+	between, detach := context.WithCancel(context.WithValue(parent, holdKey{}, h))
+	ctx, end := context.WithCancelCause(between)
+	h.whenEnded(end)
+	return ctx, detach
 }
 
 type holdKey struct{}

@@ -176,6 +176,9 @@ func (l *link) Write(p []byte) (int, error) {
 	if !l.greeted.Load() {
 		return l.ask(p)
 	}
+	if l.session.watching(p) {
+		p[len(p)-1] = 1 // a read's last field says whether to watch
+	}
 	t := l.session.taps.take(p)
 	op := int32(binary.BigEndian.Uint32(p[8:]))
 	if op != opSetAuth { // which a server answers without touching the session

@@ -130,8 +130,9 @@ func (l *Locker) Do(ctx context.Context, fn func(ctx context.Context) error) (er
 	if err != nil {
 		return wrap("do", l.Path(), err)
 	}
-	returned := false
+	returned, detach := false, func() {}
 	defer func() {
+		defer detach()
 		if !returned { // a panic is not to wait for ZooKeeper
 			h.sendRelease(ctx, l.tenancy.end)
 			return
@@ -144,7 +145,9 @@ func (l *Locker) Do(ctx context.Context, fn func(ctx context.Context) error) (er
 			err = wrap("do", l.Path(), released)
 		}
 	}()
-	err = fn(h.under(ctx))
+	var held context.Context
+	held, detach = h.under(ctx)
+	err = fn(held)
 	returned = true
 	return err
 }

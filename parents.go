@@ -29,27 +29,54 @@ const (
 func init() {
 	client.MakeSessionParents = func(session any, dir string, acl []zk.ACL) error {
 		s := session.(*Session)
-		return s.makeParents(s.ctx, dir, acl)
+		p := parents{session: s, dir: dir}
+		return p.make(s.ctx, acl)
 	}
 }
 
-// makeParents creates dir and what is missing above it. When ctx ends it goes on in
-// the background, until it is known whether there are containers.
-func (s *Session) makeParents(ctx context.Context, dir string, acl []zk.ACL) error {
+// parents are a path that a call has found missing, from when that is being made. A
+// server removes a container that has become empty, and keeps one that never had a
+// child: a call that ends without a node there leaves the path.
+type parents struct {
+	session *Session
+	dir     string
+	made    *pending[struct{}] // nil if the path was there
+}
+
+// make creates dir and what is missing above it. When ctx ends it goes on in the
+// background, until it is known whether there are containers.
+func (p *parents) make(ctx context.Context, acl []zk.ACL) error {
 	waitsFor(ctx, "the parents to be made")
+	s := p.session
 	create := func(dir string) error { return s.makeParent(dir, acl) }
-	made := send(s, func() (struct{}, error) {
+	p.made = send(s, func() (struct{}, error) {
 		return struct{}{}, s.persist(s.ctx, func() error {
-			err := client.MakeParents(dir, create)
+			err := client.MakeParents(p.dir, create)
 			failedTry(ctx, err)
 			return err
 		})
 	})
-	_, err := made.wait(ctx)
-	if ctx.Err() != nil {
-		s.cleanUp(func() { <-made.done })
-	}
+	_, err := p.made.wait(ctx)
 	return err
+}
+
+// leave deletes dir in the background if it was made here and nobody is there; those
+// above it have had a child, which it was.
+func (p *parents) leave() {
+	s, made := p.session, p.made
+	if made == nil {
+		return
+	}
+	s.cleanUp(func() {
+		<-made.done
+		_ = s.persist(s.ctx, func() error {
+			err := s.conn.Delete(p.dir, -1)
+			if errors.Is(err, zk.ErrNotEmpty) || errors.Is(err, zk.ErrNoNode) {
+				return nil
+			}
+			return err
+		})
+	})
 }
 
 func (s *Session) makeParent(dir string, acl []zk.ACL) error {

@@ -177,8 +177,14 @@ func (q *queue) again(ctx context.Context, try int, err error) error {
 }
 
 // enter creates a contender, with the list that was read along, if any.
-func (q *queue) enter(ctx context.Context) (*contender, *listing, error) {
+func (q *queue) enter(ctx context.Context) (_ *contender, _ *listing, err error) {
 	s := q.session
+	above := parents{session: s, dir: q.dir}
+	defer func() {
+		if err != nil {
+			above.leave()
+		}
+	}()
 	for try := 0; ; try++ {
 		if ctx.Err() != nil {
 			return nil, nil, ended(ctx)
@@ -193,7 +199,7 @@ func (q *queue) enter(ctx context.Context) (*contender, *listing, error) {
 		c := q.newContender(ep, q.sequential)
 		view, err := c.create(ctx)
 		if answers(err, zk.ErrNoNode) {
-			err = s.makeParents(ctx, q.dir, q.acl)
+			err = above.make(ctx, q.acl)
 			if err == nil {
 				continue
 			}

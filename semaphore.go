@@ -128,11 +128,19 @@ func (s *Semaphore) acquire(
 
 // take takes n permits while turn is held, as soon as they are free. If a fault keeps
 // it from that, it tries again in the same turn, which a place behind others would follow.
-func (s *Semaphore) take(ctx context.Context, turn *Hold, n int, wait func(context.Context, *Hold, *watch) error) (*Hold, error) {
+func (s *Semaphore) take(
+	ctx context.Context, turn *Hold, n int, wait func(context.Context, *Hold, *watch) error,
+) (_ *Hold, err error) {
 	ctx, dog := s.permits.session.startWatchdog(ctx, s.path)
 	defer dog.end()
+	above := parents{session: s.permits.session, dir: s.permits.dir}
+	defer func() {
+		if err != nil {
+			above.leave()
+		}
+	}()
 	for try := 0; ; {
-		out, err := s.out(ctx, turn)
+		out, err := s.out(ctx, turn, &above)
 		if err != nil {
 			return nil, err
 		}
@@ -171,7 +179,7 @@ func (s *Semaphore) wait(ctx context.Context, turn *Hold, out *watch) error {
 
 // out reads and watches the permits that are out, of which turn's holder is
 // the only one to add any, and makes sure that all mean the same size.
-func (s *Semaphore) out(ctx context.Context, turn *Hold) (*watch, error) {
+func (s *Semaphore) out(ctx context.Context, turn *Hold, above *parents) (*watch, error) {
 	session, dir := s.permits.session, s.permits.dir
 	for try := 0; ; try++ {
 		if _, _, err := session.await(ctx, turn.contender.epoch.id); err != nil {
@@ -197,7 +205,7 @@ func (s *Semaphore) out(ctx context.Context, turn *Hold) (*watch, error) {
 		case err == nil:
 			return w, nil
 		case answers(err, zk.ErrNoNode) && turn.Err() == nil:
-			err = describe(dir, session.makeParents(ctx, dir, s.permits.acl))
+			err = describe(dir, above.make(ctx, s.permits.acl))
 		}
 		if err == nil {
 			continue

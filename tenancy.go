@@ -44,7 +44,8 @@ func (t *tenancy) take(ctx context.Context) (*Hold, error) {
 // enter waits until an owner that has lost the lock gives its share to h's. If that
 // comes to nothing, h is given back.
 func (t *tenancy) enter(ctx context.Context, h *Hold) bool {
-	held := h.under(ctx)
+	held, detach := h.under(ctx)
+	defer detach()
 	var end func()
 	if t.shares.Acquire(held, t.share) == nil {
 		// The node may have been deleted meanwhile, unseen, between two connections.

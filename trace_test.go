@@ -339,6 +339,41 @@ func TestOnlyWhatWasSuspendedIsResumed(t *testing.T) {
 	})
 }
 
+// The other hold has not been confirmed since the connection before.
+func TestAHoldThatBeganWithoutAConnectionIsToldOfTheLossOfTheNext(t *testing.T) {
+	if raceEnabled {
+		t.Skip("reconnects with watches set")
+	}
+	inBubble(t, func(t *testing.T, b *bubble) {
+		var first, second tale
+		s := b.session("owner")
+		holder := b.locker(s, zklock.WithTrace(first.trace()))
+		holder.Lock()
+		b.path = "/kept"
+		kept := b.locker(s, zklock.WithTrace(second.trace()), zklock.WithRetention(time.Minute))
+		kept.Lock()
+		kept.Unlock() //lint:ignore SA2001 its node is kept
+		b.server.Refuse(true)
+		b.server.Cut()
+		synctest.Wait()
+		kept.Lock()
+		first.next(t, "enqueued acquired suspended")
+		second.next(t, "enqueued acquired released acquired")
+		b.server.HoldRequest(zktest.OpMulti)
+		b.server.Refuse(false)
+		time.Sleep(time.Second)
+		b.server.Refuse(true)
+		b.server.Cut()
+		synctest.Wait()
+		first.next(t, "")
+		second.next(t, "suspended")
+		b.server.Refuse(false)
+		time.Sleep(longSession / 4)
+		first.next(t, "resumed")
+		second.next(t, "resumed")
+	})
+}
+
 // The session ends while the trace is still being told of the grant.
 func TestAHoldIsToldToHaveBegunBeforeItsEnd(t *testing.T) {
 	inBubble(t, func(t *testing.T, b *bubble) {

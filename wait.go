@@ -121,6 +121,6 @@ func (c *contender) succeeds(at place, own, next *watch) bool {
 		// The end of a session that has both nodes deletes them in any order, but
 		// both before anything is answered.
 		(next.cameLate() || next.isArmed() && next.stat.EphemeralOwner != c.epoch.id) &&
-		// Watches that are set again after a reconnect fire in any order.
+		// What happened between two connections was told on neither.
 		own.link == at.link && next.link == at.link && c.queue.session.current() == at.link
 }

@@ -9,8 +9,9 @@ import (
 )
 
 // watch is a watch on one node, shared by all who wait for that node over one
-// connection: go-zookeeper cannot remove a watch, so a caller that polls must not
-// add one each time.
+// connection: a caller that polls must not add one each time. go-zookeeper knows
+// nothing of it but its event: it cannot remove a watch, and would have one more of
+// each node that is watched after each reconnect. The link asks for it: see watching.
 type watch struct {
 	link  *link
 	armed chan struct{} // closed when the server has answered
@@ -90,16 +91,28 @@ func (s *Session) watchLocked(key watchKey) *watch {
 	return w
 }
 
+// watching tells whether a request, by its frame, is to leave a watch.
+func (s *Session) watching(frame []byte) bool {
+	op, path := operation(frame)
+	if op != opGetData && op != opGetChildren2 {
+		return false
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	w := s.watches[watchKey{string(path), op == opGetChildren2}]
+	return w != nil && !isClosed(w.armed)
+}
+
 // arm asks for the data, never for existence: that would leave a watch on a node
 // that is gone, for ever.
 func (s *Session) arm(key watchKey, w *watch) {
 	var err error
 	if key.children {
 		if _, err = s.catchUp(key.path); err == nil {
-			w.names, w.stat, _, err = s.conn.ChildrenW(key.path)
+			w.names, w.stat, err = s.conn.Children(key.path)
 		}
 	} else {
-		w.data, w.stat, _, err = s.conn.GetW(key.path)
+		w.data, w.stat, err = s.conn.Get(key.path)
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -253,6 +253,39 @@ var ofTheLibrary = []struct {
 	{mutant{"each hold's node is seen to before the next hold is lost", []edit{
 		{"epoch.go", "rest = append(rest, c.lose(cause))", "c.vanish(cause)"},
 	}}, "TestAllHoldsAreLostBeforeTheirNodesAreSeenTo"},
+	{mutant{"a context that does not say why it has ended is a success", []edit{
+		{"errors.go", "return context.Canceled\n", "return nil\n"},
+	}}, "TestACallWhoseContextDoesNotSayWhyItHasEndedIsNoSuccess"},
+	{mutant{"a context is asked under the session's lock before a grant", []edit{
+		{"contender.go", "if s.link != seen {", "if ctx.Err() != nil || s.link != seen {"},
+	}}, "TestTheMethodsOfAContextMayAskTheSession"},
+	{mutant{"a context is asked under the session's lock before a lock is taken over", []edit{
+		{"succession.go", "if c.hold == nil {\n\t\treturn nil, nil", "if c.hold == nil && ctx.Err() == nil {\n\t\treturn nil, nil"},
+	}}, "TestTheMethodsOfAContextMayAskTheSession"},
+	{mutant{"the end of a hold calls methods of its parent context", []edit{
+		{"hold.go", "ctx, end := context.WithCancelCause(between)", "ctx, end := context.WithCancelCause(context.WithValue(parent, holdKey{}, h))"},
+	}}, "TestTheMethodsOfAContextMayAskTheSession"},
+	{mutant{"a dialer's nothing is a connection", []edit{
+		{"dial.go", "if conn == nil && err == nil {", "if false {"},
+	}}, "TestADialerThatReturnsNothingHasFailed"},
+	{mutant{"a hold that began without a connection is not told of the next one's loss", []edit{
+		{"epoch.go", "if s.epoch != nil {\n\t\ts.epoch.suspended = s.tell", "if s.epoch != nil && !s.epoch.suspended {\n\t\ts.epoch.suspended = s.tell"},
+	}}, "TestAHoldThatBeganWithoutAConnectionIsToldOfTheLossOfTheNext"},
+	{mutant{"a hold is suspended twice", []edit{
+		{"history.go", "if h == nil || !h.cut.IsZero() {", "if h == nil {"},
+	}}, "TestAHoldThatBeganWithoutAConnectionIsToldOfTheLossOfTheNext"},
+	{mutant{"a path is left that a call has made for nothing", []edit{
+		{"queue.go", "above.leave()", "_ = above"},
+	}}, "TestACallThatEndsWhileItsPathIsMadeLeavesNoPath/a_lock"},
+	{mutant{"the path of permits is left that a call has made for nothing", []edit{
+		{"semaphore.go", "above.leave()", "_ = above"},
+	}}, "TestACallThatEndsWhileItsPathIsMadeLeavesNoPath/a_semaphore"},
+	{mutant{"the client remembers every watch", []edit{
+		{"watch.go", "w.data, w.stat, err = s.conn.Get(key.path)", "w.data, w.stat, _, err = s.conn.GetW(key.path)"},
+	}}, "TestTheClientRemembersNoWatchThroughReconnects"},
+	{mutant{"the link asks for no watch", []edit{
+		{"link.go", "p[len(p)-1] = 1 //", "_ = p //"},
+	}}, "TestTheClientRemembersNoWatchThroughReconnects"},
 }
 
 func TestTheTestsOfTheLibraryFindEveryMutant(t *testing.T) {

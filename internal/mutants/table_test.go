@@ -23,7 +23,7 @@ var all = []mutant{
 		{"watch.go", "if _, err = s.catchUp(key.path); err == nil {", "if true {"},
 	}},
 	{"ExistsW instead of GetW", []edit{
-		{"watch.go", "w.data, w.stat, _, err = s.conn.GetW(key.path)", "_, w.stat, _, err = s.conn.ExistsW(key.path)"},
+		{"watch.go", "w.data, w.stat, err = s.conn.Get(key.path)", "_, w.stat, _, err = s.conn.ExistsW(key.path)"},
 	}},
 	{"no list after a reconnect", []edit{
 		{"wait.go", "case <-at.link.down:\n\t\treturn nil, nil\n", ""},
