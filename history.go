@@ -1,6 +1,10 @@
 package zklock
 
-import "time"
+import (
+	"time"
+
+	"github.com/zklock/zklock/internal/client"
+)
 
 // history is what the trace is told of a hold, as it happened and one at a time,
 // once the hold was told to have begun; nil without a trace.
@@ -10,7 +14,7 @@ type history struct {
 
 	cut time.Time // since when the hold is suspended; guarded by the session's mu
 
-	events serial // as the trace is told of them
+	events client.Serial // as the trace is told of them
 }
 
 // newHistory begins the history of c's next hold, of which nothing is told before
@@ -20,7 +24,7 @@ func newHistory(c *contender) *history {
 		return nil
 	}
 	return &history{
-		trace: c.queue.trace, events: serial{taken: true},
+		trace: c.queue.trace, events: client.Serial{Taken: true},
 		info: TraceInfo{Path: c.queue.path, Node: c.node, Token: c.token, Since: time.Now()},
 	}
 }
@@ -69,7 +73,7 @@ func (h *history) note(tell func(TraceInfo), since time.Time, err error) bool {
 		return false
 	}
 	now := time.Now()
-	return h.events.add(func() {
+	return h.events.Add(func() {
 		info := h.info
 		info.Time, info.Since, info.Err = now, since, err
 		tell(info)
@@ -77,4 +81,4 @@ func (h *history) note(tell func(TraceInfo), since time.Time, err error) bool {
 }
 
 // tell tells all that was noted.
-func (h *history) tell() { h.events.run() }
+func (h *history) tell() { h.events.Run() }

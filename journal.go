@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"log/slog"
 	"sync"
+
+	"github.com/zklock/zklock/internal/client"
 )
 
 // journal writes to the user's logger in a goroutine of its own: a handler may be
@@ -12,7 +14,7 @@ import (
 // happen under a lock of ours or to a goroutine of the client.
 type journal struct {
 	logger *slog.Logger
-	lines  serial
+	lines  client.Serial
 	work   sync.WaitGroup
 
 	mu     sync.Mutex
@@ -34,8 +36,8 @@ func (j *journal) write(level slog.Level, message string, args []any) {
 	if j.closed {
 		return
 	}
-	if j.lines.add(func() { j.logger.Log(context.Background(), level, message, args...) }) {
-		j.work.Go(j.lines.run)
+	if j.lines.Add(func() { j.logger.Log(context.Background(), level, message, args...) }) {
+		j.work.Go(j.lines.Run)
 	}
 }
 

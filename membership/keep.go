@@ -16,6 +16,7 @@ import (
 // member leaves.
 func (m *Member) keep() {
 	defer close(m.done)
+	defer m.telling.Wait()
 	defer m.leave()
 	doubting := time.NewTicker(m.options.interval)
 	defer doubting.Stop()

@@ -28,6 +28,9 @@ type Member struct {
 	updated  chan struct{} // has an element when wanted has grown
 	leaveErr error         // once done is closed
 
+	news    client.Serial // of its state
+	telling sync.WaitGroup
+
 	mu      sync.Mutex
 	data    []byte        // that the node is to have
 	wanted  int           // counts what data was

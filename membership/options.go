@@ -33,14 +33,14 @@ func WithACL(acl []zk.ACL) Option {
 
 // WithLogger has a member log its registrations, and its leaving, to logger at Info,
 // and the loss of a registration at Warn; and a Watch at Warn that a member may not be
-// read. It is called as WithNotify's function is.
+// read. It is called as WithNotify's function is, but a Watch waits for it.
 func WithLogger(logger *slog.Logger) Option {
 	return func(o *options) { o.log = logger }
 }
 
 // WithNotify has notify called with each new state of a member, in order and one
-// at a time, in goroutines of its own: its panic ends the process. It must not call
-// the member's Leave or Update, which wait for it.
+// at a time, in goroutines of its own: its panic ends the process. It may take its
+// time, but for the member's Leave, which waits for it, and which it must not call.
 func WithNotify(notify func(State)) Option {
 	return func(o *options) { o.notify = notify }
 }

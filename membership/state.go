@@ -83,6 +83,14 @@ func (m *Member) change(edit func(*State) (slog.Level, string)) {
 	if state.Err != nil {
 		attrs = append(attrs, "cause", state.Err)
 	}
-	client.Apart(func() { m.options.log.Log(m.ctx, level, message, attrs...) })
-	client.Apart(func() { m.options.notify(state) })
+	m.tell(func() { m.options.log.Log(m.ctx, level, message, attrs...) })
+	m.tell(func() { m.options.notify(state) })
+}
+
+// tell has f called, which is the user's and may take its time: the member does not
+// wait for it before it leaves.
+func (m *Member) tell(f func()) {
+	if m.news.Add(f) {
+		m.telling.Go(m.news.Run)
+	}
 }

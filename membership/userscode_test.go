@@ -18,6 +18,15 @@ type exits struct{ slog.Handler }
 
 func (exits) Enabled(context.Context, slog.Level) bool { runtime.Goexit(); return true }
 
+// calls is a slog.Handler that calls a function.
+type calls struct {
+	slog.Handler
+	f func()
+}
+
+func (calls) Enabled(context.Context, slog.Level) bool          { return true }
+func (c calls) Handle(ctx context.Context, _ slog.Record) error { c.f(); return nil }
+
 func TestAMemberGoesOnBehindUsersCodeThatEndsItsGoroutine(t *testing.T) {
 	for name, opt := range map[string]membership.Option{
 		"notify": membership.WithNotify(func(membership.State) { runtime.Goexit() }),
@@ -32,6 +41,33 @@ func TestAMemberGoesOnBehindUsersCodeThatEndsItsGoroutine(t *testing.T) {
 				require.Equal(t, 2, m.State().Registrations)
 				require.NoError(t, m.Leave(t.Context()))
 				require.Empty(t, server.Children(path))
+			})
+		})
+	}
+}
+
+// A function that takes its time keeps nobody off the list, and nobody waiting.
+func TestAMemberDoesNotWaitForUsersCode(t *testing.T) {
+	for name, opt := range map[string]func(func()) membership.Option{
+		"notify": func(f func()) membership.Option { return membership.WithNotify(func(membership.State) { f() }) },
+		"logger": func(f func()) membership.Option {
+			return membership.WithLogger(slog.New(calls{slog.DiscardHandler, f}))
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			reconnecting(t, func(t *testing.T, server *zktest.Server) {
+				s := connect(t, server)
+				goOn := make(chan struct{})
+				ctx, cancel := context.WithTimeout(t.Context(), timeout)
+				defer cancel()
+				m, err := membership.Join(ctx, s, path, nil, opt(func() { <-goOn }))
+				require.NoError(t, err)
+				require.NoError(t, m.Update(ctx, []byte("hello")))
+				require.True(t, server.ExpireSession(s.ID()))
+				time.Sleep(timeout)
+				require.Equal(t, 2, m.State().Registrations)
+				close(goOn)
+				require.NoError(t, m.Leave(t.Context()))
 			})
 		})
 	}

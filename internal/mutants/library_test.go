@@ -280,6 +280,9 @@ var ofTheLibrary = []struct {
 	{mutant{"the path of permits is left that a call has made for nothing", []edit{
 		{"semaphore.go", "above.leave()", "_ = above"},
 	}}, "TestACallThatEndsWhileItsPathIsMadeLeavesNoPath/a_semaphore"},
+	{mutant{"a member waits for the user's functions", []edit{
+		{"membership/state.go", "m.telling.Go(m.news.Run)", "client.Apart(m.news.Run)"},
+	}}, "membership.TestAMemberDoesNotWaitForUsersCode"},
 	{mutant{"the client remembers every watch", []edit{
 		{"watch.go", "w.data, w.stat, err = s.conn.Get(key.path)", "w.data, w.stat, _, err = s.conn.GetW(key.path)"},
 	}}, "TestTheClientRemembersNoWatchThroughReconnects"},
