@@ -30,6 +30,7 @@ func TestACallWhoseContextDoesNotSayWhyItHasEndedIsNoSuccess(t *testing.T) {
 				ctx := hasty{context.Background(), make(chan struct{})}
 				for range 2 { // of a cohort, one waits for the other
 					go func() {
+						defer func() { assert.Nil(t, recover()) }()
 						err := use(ctx)
 						if held.Err() == nil {
 							assert.Error(t, err)
