@@ -155,32 +155,6 @@ func (c hookedCtx) Err() error {
 	return c.Context.Err()
 }
 
-func TestTheMethodsOfACtxMayUseTheSession(t *testing.T) {
-	for name, options := range map[string][]zklock.Option{"plain": nil, "handoff": {zklock.WithHandoff(4)}} {
-		t.Run(name, func(t *testing.T) {
-			server := zktest.NewServer(t)
-			s, err := zklock.Connect(t.Context(), []string{server.PipeAddr()}, longSession, zklock.WithDialer(server.Dial))
-			require.NoError(t, err)
-			l, err := zklock.New(s, "/lock", options...)
-			require.NoError(t, err)
-			ctx := hookedCtx{t.Context(), func() {
-				select {
-				case <-begin(s.ID):
-				case <-time.After(prompt):
-					t.Error("the session waits for its caller's ctx")
-				}
-			}}
-			h, err := l.Acquire(ctx)
-			require.NoError(t, err)
-			next := begin(func() error { return l.LockContext(ctx) })
-			eventually(t, "the next to stand behind", func() bool { return options != nil || len(server.Children("/lock")) == 2 })
-			require.NoError(t, h.Release(ctx))
-			require.NoError(t, receive(t, next, "the lock"))
-			require.NoError(t, s.Close())
-		})
-	}
-}
-
 // overdue is a context whose deadline has passed, which Done does not tell yet.
 type overdue struct {
 	context.Context

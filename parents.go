@@ -41,6 +41,7 @@ type parents struct {
 	session *Session
 	dir     string
 	made    *pending[struct{}] // nil if the path was there
+	ours    bool               // the last of them was made here, once made is done
 }
 
 // make creates dir and what is missing above it. When ctx ends it goes on in the
@@ -48,7 +49,11 @@ type parents struct {
 func (p *parents) make(ctx context.Context, acl []zk.ACL) error {
 	waitsFor(ctx, "the parents to be made")
 	s := p.session
-	create := func(dir string) error { return s.makeParent(dir, acl) }
+	create := func(dir string) error {
+		err := s.makeParent(dir, acl)
+		p.ours = p.ours || err == nil && dir == p.dir
+		return err
+	}
 	p.made = send(s, func() (struct{}, error) {
 		return struct{}{}, s.persist(s.ctx, func() error {
 			err := client.MakeParents(p.dir, create)
@@ -69,6 +74,9 @@ func (p *parents) leave() {
 	}
 	s.cleanUp(func() {
 		<-made.done
+		if !p.ours {
+			return
+		}
 		_ = s.persist(s.ctx, func() error {
 			err := s.conn.Delete(p.dir, -1)
 			if errors.Is(err, zk.ErrNotEmpty) || errors.Is(err, zk.ErrNoNode) {

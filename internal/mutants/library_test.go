@@ -46,7 +46,7 @@ var ofTheLibrary = []struct {
 		{"parents.go", "if s.containersAre(containersServed) {", "if !s.containersAre(containersRefused) {"},
 	}}, "TestManyLocksBelowMissingPathsWithoutContainersSuspendTheOthersOnce"},
 	{mutant{"a doubt about containers is left with its caller", []edit{
-		{"parents.go", "struct{}{}, s.persist(s.ctx, func() error {", "struct{}{}, s.persist(ctx, func() error {"},
+		{"parents.go", "return struct{}{}, s.persist(s.ctx, func() error {", "return struct{}{}, s.persist(ctx, func() error {"},
 	}}, "TestADoubtAboutContainersIsSettledWhenItsCallerHasLeft"},
 	{mutant{"one lost connection speaks against containers", []edit{
 		{"parents.go", "default:\n\t\ts.containers = containersDoubted", "default:\n\t\ts.refuseContainers(cause)"},
@@ -118,7 +118,7 @@ var ofTheLibrary = []struct {
 		{"janitor.go", "batches(s.removals, (*removal).size)", "batches(s.removals, func(*removal) int { return 1 })"},
 	}}, "TestDeletesOfLongPathsAreRequestsThatAServerTakes"},
 	{mutant{"Unlock waits for the first of the deletes that go ahead", []edit{
-		{"janitor.go", "last := requests[len(requests)-1]", "last := requests[0]"},
+		{"janitor.go", "last := b.requests[len(b.requests)-1]", "last := b.requests[0]"},
 	}}, "TestUnlockReturnsWhenItsOwnDeleteHasBeenSent"},
 	{mutant{"each hold knows the next", []edit{
 		{"succession.go", "next.succession, c.succession.holder = c.succession, next", "c.succession.holder = next"},
@@ -181,10 +181,6 @@ var ofTheLibrary = []struct {
 	{mutant{"the error of a connection is passed on", []edit{
 		{"link.go", "err = zk.ErrConnectionClosed", "_ = zk.ErrConnectionClosed"},
 	}}, "TestTheErrorOfAConnectionIsNotTakenForTheEndOfACtx"},
-	{mutant{"a ctx is asked under the session's mutex", []edit{
-		{"succession.go", "over := ended(ctx) // which may be code of the user\n", ""},
-		{"succession.go", "if over != nil {", "if over := ended(ctx); over != nil {"},
-	}}, "TestTheMethodsOfACtxMayUseTheSession"},
 	{mutant{"a member whose time is up as its turn comes is told nothing of the lock", []edit{
 		{"cohort.go", "return nil, timedOut(ctx, ended(ctx))", "return nil, ended(ctx)"},
 	}}, "TestTheLockIsHeldByAnotherUntilTheMomentOfItsHandover"},
@@ -218,7 +214,7 @@ var ofTheLibrary = []struct {
 		{"proof.go", "}).waitOn(ctx, p.link)", "}).wait(ctx)"},
 	}}, "TestAServerThatHangsWithAProofOfTheConnectionBeforeIsLeftInTime"},
 	{mutant{"a semaphore's size is read on whatever connection", []edit{
-		{"semaphore.go", "if err == nil && session.current() != l {", "if err == nil && l == nil {"},
+		{"semaphore.go", "case err == nil && session.current() != l:", "case err == nil && l == nil:"},
 	}}, "TestASemaphoresSizeCountsOnTheConnectionOnWhichItIsAsNewAsHasToBe"},
 	{mutant{"a request to set watches again is the last if it is a little short of full", []edit{
 		{"rewatch.go", "fullRequest = 120 << 10", "fullRequest = 127 << 10"},
@@ -229,12 +225,6 @@ var ofTheLibrary = []struct {
 	{mutant{"a user's error is asked for what it is under the session's mutex", []edit{
 		{"epoch.go", "hungUp := hungUp(cause) // which calls methods of a user's error\n\ts.mu.Lock()\n\tdefer s.mu.Unlock()", "s.mu.Lock()\n\tdefer s.mu.Unlock()\n\thungUp := hungUp(cause)"},
 	}}, "TestAUsersErrorMayCallTheSessionThatLogsIt"},
-	{mutant{"a context is asked for its end under the session's mutex, at a grant", []edit{
-		{"contender.go", "defer s.mu.Unlock()\n\ts.lapse(", "defer s.mu.Unlock()\n\t_ = ctx.Err()\n\ts.lapse("},
-	}}, "TestAContextsErrMayCallTheSession"},
-	{mutant{"a context is asked for its end under the session's mutex, when the lock was handed over", []edit{
-		{"succession.go", "over := ctx.Err() != nil //", "c.queue.session.mu.Lock()\n\tover := ctx.Err() != nil\n\tc.queue.session.mu.Unlock() //"},
-	}}, "TestAContextsErrMayCallTheSession"},
 	{mutant{"who serves nobody is waited for until it says so", []edit{
 		{"link.go", "case <-late.C:\n\t\tl.hangUp = hangUp\n", ""},
 	}}, "TestAHoldOutlivesAReconnectWithoutDeadlines"},
