@@ -1,0 +1,174 @@
+package recipe
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"math"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+var wide = flag.Bool("recipe.wide", false, "check the larger scopes, which takes hours and much memory")
+
+// check explores a scope breadth first. It returns the shortest way to a state that
+// breaks something, in words, and how many states there are otherwise.
+func (sc scope) check() (states int, trace string) {
+	type origin struct {
+		from int32
+		step uint8
+	}
+	var start state
+	start.budget = sc.budget
+	for i := range start.actors {
+		if i >= len(sc.actors) {
+			start.actors[i].phase = over
+		}
+	}
+	sc.canonical(&start)
+	known := map[state]struct{}{start: {}}
+	queue := []state{start}
+	origins := []origin{{from: -1}}
+	tell := func(last int32, wrong string, final int) string {
+		var way []uint8
+		for at := last; origins[at].from >= 0; at = origins[at].from {
+			way = append(way, origins[at].step)
+		}
+		sc.words = true
+		var lines []string
+		s := start
+		for i := len(way) - 1; i >= 0; i-- {
+			st := sc.steps(s)[way[i]]
+			lines, s = append(lines, st.text), st.to
+		}
+		if final >= 0 {
+			lines = append(lines, sc.steps(s)[final].text)
+		}
+		return strings.Join(append(lines, "WRONG: "+wrong), "\n")
+	}
+	for at := 0; at < len(queue); at++ {
+		s := queue[at]
+		next := sc.steps(s)
+		if wrong := sc.stuck(&s, next); wrong != "" {
+			return len(queue), tell(int32(at), wrong, -1)
+		}
+		for n, st := range next {
+			if st.wrong != "" {
+				return len(queue), tell(int32(at), st.wrong, n)
+			}
+			if _, seen := known[st.to]; !seen {
+				known[st.to] = struct{}{}
+				queue = append(queue, st.to)
+				origins = append(origins, origin{int32(at), uint8(n)})
+			}
+		}
+	}
+	return len(queue), ""
+}
+
+func exclusive(of ...int) (all []actor) {
+	for _, session := range of {
+		all = append(all, actor{kind: Exclusive, session: session})
+	}
+	return all
+}
+
+// scopes are what is explored. The second budget is for -recipe.wide.
+var scopes = []struct {
+	name string
+	scope
+	wide budget
+}{
+	{"three contenders of three sessions", scope{
+		actors: exclusive(0, 1, 2), budget: budget{reconnects: 1, deletes: 1, leaves: 1},
+	}, budget{2, 1, 1, 1, 1}},
+	{"two of one session and one of another", scope{
+		actors: exclusive(0, 0, 1), budget: budget{reconnects: 1, ends: 1, deletes: 1}, follows: true,
+	}, budget{1, 1, 2, 1, 1}},
+	{"three of one session", scope{
+		actors: exclusive(0, 0, 0), budget: budget{reconnects: 1, ends: 1, deletes: 1, changes: 1}, follows: true,
+	}, budget{2, 1, 2, 1, 1}},
+	{"a writer that downgrades, a writer and a reader", scope{
+		actors: []actor{{Write, 0, true}, {Write, 1, false}, {Read, 2, false}}, budget: budget{ends: 1, deletes: 1},
+	}, budget{1, 1, 1, 0, 1}},
+	{"two writers that downgrade and a reader of two sessions", scope{
+		actors: []actor{{Write, 0, true}, {Write, 1, true}, {Read, 1, false}}, budget: budget{reconnects: 1, ends: 1},
+	}, budget{1, 1, 1, 1, 1}},
+	{"four contenders of three sessions", scope{
+		actors: exclusive(0, 0, 1, 2), follows: true,
+	}, budget{deletes: 1, leaves: 1}},
+	{"the counter's end", scope{
+		actors: exclusive(0, 1, 2), counter: orderEnd - 2, budget: budget{reconnects: 1, deletes: 1},
+	}, budget{1, 1, 1, 1, 1}},
+	{"a counter that has run over", scope{
+		actors: exclusive(0, 1, 2), counter: math.MaxInt32 - 1, budget: budget{deletes: 1},
+	}, budget{1, 1, 1, 1, 1}},
+}
+
+func TestNoScheduleOfASmallScopeBreaksTheRecipe(t *testing.T) {
+	for _, sc := range scopes {
+		t.Run(sc.name, func(t *testing.T) {
+			if *wide {
+				sc.budget = sc.wide
+			}
+			began := time.Now()
+			states, trace := sc.check()
+			require.Empty(t, trace)
+			t.Logf("%d states in %v", states, time.Since(began).Round(time.Millisecond))
+		})
+	}
+}
+
+func TestEachConditionTakenAwayHasACounterexample(t *testing.T) {
+	writers := []actor{{Write, 0, true}, {Write, 1, false}}
+	for name, sc := range map[string]scope{
+		"a wake-up by any change": {
+			actors: exclusive(0, 1), budget: budget{changes: 1}, wakeup: func(w *Wakeup) { w.Deleted = true },
+		},
+		"a wake-up with others ahead": {
+			actors: exclusive(0, 1, 2), budget: budget{leaves: 1, reconnects: 1},
+			wakeup: func(w *Wakeup) { w.Position.Ahead = 1 },
+		},
+		"a wake-up by a writer that may have downgraded": {
+			actors: writers, wakeup: func(w *Wakeup) { w.Position.Nearest.Kind = Exclusive },
+		},
+		"a wake-up by the end of the own session": {
+			actors: exclusive(0, 0), budget: budget{ends: 1}, wakeup: func(w *Wakeup) { w.SameSession = false },
+		},
+		"a wake-up without a watch on the own node": {
+			actors: exclusive(0, 1), budget: budget{deletes: 2},
+			wakeup: func(w *Wakeup) { w.OwnWatched = true },
+		},
+		"a wake-up of an earlier connection": {
+			actors: exclusive(0, 1), budget: budget{deletes: 1, reconnects: 1}, keeps: true,
+		},
+		"a list of a new connection's server": {
+			actors: exclusive(0), budget: budget{reconnects: 1}, behindhand: true,
+		},
+		"numbers at the counter's end": {
+			actors: exclusive(0, 1, 2), counter: math.MaxInt32 - 1, locate: func(names []string, self Node) (Position, error) {
+				at, err := locate(names, self)
+				if errors.Is(err, ErrTwice) {
+					err = nil
+				}
+				return at, err
+			},
+		},
+		"the succession of a writer": {
+			actors: []actor{{Write, 0, true}, {Write, 0, false}}, follows: true,
+			succession: func(s *Succession) { s.Ahead.Kind, s.Self.Kind = Exclusive, Exclusive },
+		},
+		"a succession of those that are not neighbours": {
+			actors: exclusive(0, 1, 0), follows: true, succession: func(s *Succession) { s.Listed = true },
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			states, trace := sc.check()
+			require.NotEmpty(t, trace, "%d states", states)
+			t.Log(fmt.Sprintf("after %d states:\n", states) + trace)
+		})
+	}
+}

@@ -1,0 +1,130 @@
+// Package recipe is the order of waiting: what the nodes of a lock are called, who has to
+// wait for whom, and what the end of a node proves. It is ZooKeeper's recipe for locks and
+// for shared locks (https://zookeeper.apache.org/doc/current/recipes.html#sc_recipes_Locks),
+// with the names of Curator. It has no state, no clock and no I/O: everything is said by
+// the names of nodes and by what the caller has seen.
+package recipe
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+)
+
+// Prefix begins the name of every lock node, as with Curator: _c_<uuid>-lock-<sequence>.
+const Prefix = "_c_"
+
+// Kind is what a contender asks for, or has.
+type Kind int
+
+const (
+	Exclusive Kind = iota // a lock: Locker, Curator's InterProcessMutex, zk.Lock, kazoo's Lock
+	Write                 // the write side of a read/write lock
+	Read                  // the read side
+	Permit                // one permit of a semaphore
+)
+
+func (k Kind) String() string {
+	names := [...]string{"exclusive", "write", "read", "permit"}
+	if k < 0 || int(k) >= len(names) {
+		return fmt.Sprintf("Kind(%d)", int(k))
+	}
+	return names[k]
+}
+
+// markers are what a contender's name carries before its sequence: Curator's,
+// one for each kind of lock node in that order, then kazoo's.
+var markers = []struct {
+	text string
+	kind Kind
+}{
+	{"-lock-", Exclusive},
+	{"-__WRIT__", Write},
+	{"-__READ__", Read},
+	{"__lock__", Exclusive},
+	{"__rlock__", Read},
+}
+
+// permitMarker stands where a permit's name has its marker. Permits do not queue.
+const permitMarker = "-lease-"
+
+// The two nodes below the path of a semaphore: the queue of those who want permits, and
+// the permits that are out.
+const (
+	Turns   = "locks"
+	Permits = "leases"
+)
+
+// Stem returns what the name of a node of kind k begins with: all but its sequence.
+func Stem(id string, k Kind) string {
+	if k == Permit {
+		return Prefix + id + permitMarker
+	}
+	return Prefix + id + markers[k].text
+}
+
+// Blocks reports whether a contender of kind k that is ahead keeps one of kind other
+// waiting. Readers share the lock with readers.
+func (k Kind) Blocks(other Kind) bool { return k != Read || other != Read }
+
+// The server formats a sequence with %010d and counts it in 32 bits. At the top
+// the number sticks and repeats, and negative ones follow (ZOOKEEPER-2944), so
+// order means nothing from orderEnd on. resetFrom leaves room to start the
+// counter afresh before that.
+const (
+	sequenceDigits = 10
+	orderEnd       = 1<<31 - 1<<16
+	resetFrom      = 1<<31 - 1<<24
+)
+
+// Node is a lock node, as a list of the lock's children shows it.
+type Node struct {
+	Name     string
+	Kind     Kind
+	Sequence int32
+}
+
+// Parse reads the name of a lock node; false if it is not one, or one of a permit.
+func Parse(name string) (Node, bool) {
+	if len(name) < sequenceDigits {
+		return Node{}, false
+	}
+	stem, digits := name[:len(name)-sequenceDigits], name[len(name)-sequenceDigits:]
+	for _, m := range markers {
+		number := digits // with the sign, if there is one and that leaves room for it
+		if !strings.HasSuffix(stem, m.text) {
+			if !strings.HasSuffix(stem, m.text+"-") {
+				continue
+			}
+			number = "-" + digits
+		}
+		if strings.Trim(strings.TrimPrefix(number, "-"), "0123456789") != "" {
+			return Node{}, false
+		}
+		sequence, err := strconv.ParseInt(number, 10, 32)
+		if err != nil {
+			return Node{}, false
+		}
+		return Node{Name: name, Kind: m.kind, Sequence: int32(sequence)}, true
+	}
+	return Node{}, false
+}
+
+// IsPermit reports whether name is that of a permit's node.
+func IsPermit(name string) bool {
+	marker := len(name) - sequenceDigits
+	return marker > 0 && strings.HasSuffix(name[:marker], permitMarker)
+}
+
+// Unordered reports whether n's place in the queue means nothing: its sequence is too
+// near the end of the counter, or beyond.
+func (n Node) Unordered() bool { return n.Sequence >= orderEnd || n.Sequence < 0 }
+
+// NearTheEnd reports whether the counter should start afresh, as soon as nobody queues.
+func (n Node) NearTheEnd() bool { return n.Sequence >= resetFrom || n.Sequence < 0 }
+
+// Downgraded returns the name of the reader that a writer with that sequence becomes. It
+// keeps the writer's place.
+func Downgraded(id string, writer int32) string {
+	return fmt.Sprintf("%s%0*d", Stem(id, Read), sequenceDigits, writer)
+}

@@ -1,0 +1,57 @@
+package recipe
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+const id = "8a0e0000-0000-4000-8000-000000000000"
+
+func TestTheNamesOfEveryClientAreRead(t *testing.T) {
+	for name, want := range map[string]Node{
+		Stem(id, Exclusive) + "0000000041":                       {Kind: Exclusive, Sequence: 41},
+		Stem(id, Write) + "0000000041":                           {Kind: Write, Sequence: 41},
+		Downgraded(id, 41):                                       {Kind: Read, Sequence: 41},
+		"0123456789abcdef0123456789abcdef__lock__0000000007":     {Kind: Exclusive, Sequence: 7},
+		"0123456789abcdef0123456789abcdef__rlock__0000000007":    {Kind: Read, Sequence: 7},
+		"_c_0123456789abcdef0123456789abcdef-lock-0000000007":    {Kind: Exclusive, Sequence: 7},
+		Stem(id, Exclusive) + "-2147483648":                      {Kind: Exclusive, Sequence: -2147483648},
+		Stem(id, Exclusive) + "-000000001":                       {Kind: Exclusive, Sequence: -1},
+		Stem(id, Exclusive) + "2147483647":                       {Kind: Exclusive, Sequence: 2147483647},
+		"-lock-0000000001":                                       {Kind: Exclusive, Sequence: 1},
+		"prefix-of-somebody-else-__WRIT__0000000003":             {Kind: Write, Sequence: 3},
+		"with-lock-0000000001-in-it-__READ__0000000002":          {Kind: Read, Sequence: 2},
+		"_c_0123456789abcdef0123456789abcdef-lock-lock-00000001": {},
+	} {
+		got, ok := Parse(name)
+		require.Equal(t, want != Node{}, ok, name)
+		if want.Name = name; ok {
+			require.Equal(t, want, got)
+		}
+	}
+}
+
+func TestWhatIsNoLockNodeIsIgnored(t *testing.T) {
+	for _, name := range []string{
+		"", "-", "lock", "members", "0000000000", "x-lock-1", "x-lock-000000000a", "x-lock-9999999999", "x-lock--00000000a",
+		"zzz-0000000000", Stem(id, Permit) + "0000000000", "x-lock-+000000001", "ünïcode-lock-٠٠٠٠٠٠٠٠٠٠",
+	} {
+		_, ok := Parse(name)
+		require.False(t, ok, name)
+	}
+	require.True(t, IsPermit(Stem(id, Permit)+"0000000000"))
+	require.False(t, IsPermit(Stem(id, Exclusive)+"0000000000"))
+	require.False(t, IsPermit("-lease-"))
+}
+
+func TestTheEndOfTheCounterIsKnownBeforeItComes(t *testing.T) {
+	for sequence, want := range map[int32]struct{ near, unordered bool }{
+		0: {}, resetFrom - 1: {}, resetFrom: {near: true}, orderEnd - 1: {near: true},
+		orderEnd: {true, true}, 2147483647: {true, true}, -1: {true, true}, -2147483648: {true, true},
+	} {
+		n := Node{Sequence: sequence}
+		require.Equal(t, want.near, n.NearTheEnd(), sequence)
+		require.Equal(t, want.unordered, n.Unordered(), sequence)
+	}
+}

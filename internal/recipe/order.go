@@ -1,0 +1,100 @@
+package recipe
+
+import (
+	"cmp"
+	"errors"
+	"slices"
+)
+
+var (
+	// ErrMissing says that the list does not show the contender's own node.
+	ErrMissing = errors.New("zklock: the lock node is not in the list")
+
+	// ErrUnordered says that the sequence counter is at its end, where the
+	// numbers no longer tell who came first.
+	ErrUnordered = errors.New("zklock: the sequence counter is at its end")
+
+	// ErrTwice says that somebody has made a node with the number of ours.
+	ErrTwice = errors.New("zklock: another lock node has the same number")
+)
+
+// Position is where a contender stands in its queue.
+type Position struct {
+	Ahead   int  // how many have to go before it may have the lock
+	Nearest Node // the last of those
+	Before  Node // the last but one
+}
+
+// Locate returns where self stands among names, the children of the lock's path. Only
+// those ahead that block it count; a child that is no lock node is ignored.
+func Locate(names []string, self Node) (Position, error) {
+	if self.Unordered() {
+		return Position{}, ErrUnordered
+	}
+	return locate(names, self)
+}
+
+func locate(names []string, self Node) (at Position, err error) {
+	listed := false
+	for _, name := range names {
+		if name == self.Name {
+			listed = true
+			continue
+		}
+		other, ok := Parse(name)
+		switch {
+		case !ok || !other.Kind.Blocks(self.Kind):
+		case other.Sequence == self.Sequence:
+			return at, ErrTwice
+		case other.Sequence < self.Sequence:
+			at.add(other)
+		}
+	}
+	if !listed {
+		return at, ErrMissing
+	}
+	return at, nil
+}
+
+func (at *Position) add(other Node) {
+	switch {
+	case at.Ahead == 0 || other.Sequence > at.Nearest.Sequence:
+		at.Before, at.Nearest = at.Nearest, other
+	case at.Ahead == 1 || other.Sequence > at.Before.Sequence:
+		at.Before = other
+	}
+	at.Ahead++
+}
+
+// AnyBlocks reports whether one of names is in the way of a newcomer of kind k.
+func AnyBlocks(names []string, k Kind) bool {
+	return slices.ContainsFunc(names, func(name string) bool {
+		n, ok := Parse(name)
+		return ok && n.Kind.Blocks(k)
+	})
+}
+
+// Waiting is a lock node, and whether it has the lock.
+type Waiting struct {
+	Node
+	Holds bool
+}
+
+// Queue returns the lock nodes among names in the order of their sequences. Of a
+// writer that downgrades there are two with the same.
+func Queue(names []string) []Waiting {
+	queue := make([]Waiting, 0, len(names))
+	for _, name := range names {
+		if n, ok := Parse(name); ok {
+			queue = append(queue, Waiting{Node: n})
+		}
+	}
+	slices.SortFunc(queue, func(a, b Waiting) int { return cmp.Compare(a.Sequence, b.Sequence) })
+	for i := range queue {
+		n := &queue[i]
+		n.Holds = !slices.ContainsFunc(queue[:i], func(ahead Waiting) bool {
+			return ahead.Sequence < n.Sequence && ahead.Kind.Blocks(n.Kind)
+		})
+	}
+	return queue
+}
