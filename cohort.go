@@ -10,6 +10,7 @@ import (
 	"github.com/go-zookeeper/zk"
 
 	"github.com/zklock/zklock/internal/clock"
+	"github.com/zklock/zklock/internal/recipe"
 )
 
 // cohort lets the owners inside one process share a node, one after the other
@@ -287,7 +288,7 @@ func (t *cohort) see(c *contender, w *watch) bool {
 		c.vanish(errNodeDeleted) // with the whole path
 		return false
 	}
-	t.company = w.besides(base(c.node))
+	t.company = w.besides(recipe.Base(c.node))
 	if t.company == others && !t.idle.IsZero() {
 		c.leaveLocked()
 	}
@@ -303,7 +304,7 @@ func (w *watch) besides(node string) company {
 	case w.err != nil || w.hasFired():
 		return unknown
 	case slices.ContainsFunc(w.names, func(name string) bool {
-		_, contends := parseChild(name)
+		_, contends := recipe.Parse(name)
 		return contends && name != node
 	}):
 		return others

@@ -3,6 +3,8 @@ package zklock
 import (
 	"context"
 	"time"
+
+	"github.com/zklock/zklock/internal/recipe"
 )
 
 // contender is one place in a lock's queue, from before the create of its node
@@ -82,8 +84,8 @@ func (c *contender) born(nodes []string, czxid int64) {
 	if c.entry.token != 0 {
 		c.token = c.entry.token
 	}
-	if parsed, ok := parseChild(base(c.node)); ok {
-		c.sequence = parsed.sequence
+	if parsed, ok := recipe.Parse(recipe.Base(c.node)); ok {
+		c.sequence = parsed.Sequence
 	}
 	c.lineUp()
 }

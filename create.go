@@ -6,6 +6,8 @@ import (
 	"fmt"
 
 	"github.com/go-zookeeper/zk"
+
+	"github.com/zklock/zklock/internal/recipe"
 )
 
 // entry is the request that creates a contender's nodes.
@@ -19,7 +21,7 @@ type entry struct {
 
 // sequential is the entry of a lock node, whose sequence the server completes.
 func (q *queue) sequential(id string) entry {
-	prefix := join(q.dir, nodePrefix+id+q.kind.marker())
+	prefix := recipe.Join(q.dir, recipe.Stem(id, q.kind))
 	return entry{
 		key:    tapKey{op: opCreate, path: prefix},
 		queues: true,
@@ -188,7 +190,7 @@ func (c *contender) find() (nodes []string, stat *zk.Stat, err error) {
 	}
 	for _, name := range names {
 		if id, ours := c.queue.session.ids.of(name); ours && id == c.id {
-			nodes = append(nodes, join(dir, name))
+			nodes = append(nodes, recipe.Join(dir, name))
 		}
 	}
 	if len(nodes) == 0 {

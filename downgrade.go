@@ -2,9 +2,10 @@ package zklock
 
 import (
 	"context"
-	"fmt"
 
 	"github.com/go-zookeeper/zk"
+
+	"github.com/zklock/zklock/internal/recipe"
 )
 
 // beside is the entry of a read node with the sequence of a writer's node, as
@@ -12,7 +13,7 @@ import (
 // is. The check makes sure that the writer's node is still there.
 func (q *queue) beside(writer *contender) func(id string) entry {
 	return func(id string) entry {
-		node := join(q.dir, fmt.Sprintf("%s%s%s%010d", nodePrefix, id, Read.marker(), writer.sequence))
+		node := recipe.Join(q.dir, recipe.Downgraded(id, writer.sequence))
 		return entry{
 			key: tapKey{op: opCreate, path: node},
 			// Writers that queue already have nodes older than this one, and are

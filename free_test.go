@@ -12,12 +12,13 @@ import (
 func TestALockThatAllHaveUnlockedIsFreeToItsSessionAtOnce(t *testing.T) {
 	const rounds, goroutines = 500, 8
 	inBubble(t, func(t *testing.T, b *bubble) {
-		l := b.locker(b.session("here"))
+		l, sections := b.locker(b.session("here")), 0
 		for range rounds {
 			var work sync.WaitGroup
 			for range goroutines {
 				work.Go(func() {
 					l.Lock()
+					sections++
 					l.Unlock()
 				})
 			}
@@ -26,5 +27,6 @@ func TestALockThatAllHaveUnlockedIsFreeToItsSessionAtOnce(t *testing.T) {
 			require.NoError(t, err)
 			require.NoError(t, h.Release(t.Context()))
 		}
+		require.Equal(t, rounds*goroutines, sections)
 	})
 }

@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/go-zookeeper/zk"
+
+	"github.com/zklock/zklock/internal/recipe"
 )
 
 // Contender is a node in a lock's queue, or a permit of a semaphore.
@@ -32,7 +34,7 @@ func Inspect(ctx context.Context, s *Session, path string) ([]Contender, error) 
 	if s == nil {
 		return nil, wrap("inspect", path, errors.New("the session is nil: make one with Connect"))
 	}
-	if err := checkPath(path); err != nil {
+	if err := recipe.CheckPath(path); err != nil {
 		return nil, wrap("inspect", path, err)
 	}
 	var found []Contender
@@ -49,8 +51,8 @@ func (s *Session) inspect(ctx context.Context, path string) ([]Contender, error)
 		return nil, err
 	}
 	found := inQueue(path, names)
-	if slices.Contains(names, leasesName) { // locks may have been reaped, being empty
-		permits, err := s.inspectSemaphore(ctx, join(path, locksName), join(path, leasesName))
+	if slices.Contains(names, recipe.Permits) { // locks may have been reaped, being empty
+		permits, err := s.inspectSemaphore(ctx, recipe.Join(path, recipe.Turns), recipe.Join(path, recipe.Permits))
 		if err != nil {
 			return nil, err
 		}
@@ -61,13 +63,10 @@ func (s *Session) inspect(ctx context.Context, path string) ([]Contender, error)
 
 // inQueue returns the contenders among the children of path, in order.
 func inQueue(path string, names []string) []Contender {
-	queue := contendersIn(names)
+	queue := recipe.Queue(names)
 	found := make([]Contender, len(queue))
-	for i, c := range queue {
-		blocked := slices.ContainsFunc(queue[:i], func(ahead child) bool {
-			return ahead.sequence < c.sequence && ahead.blocks(c.kind) // who downgrades has two with the same
-		})
-		found[i] = Contender{Node: join(path, c.name), Kind: c.kind, Held: !blocked}
+	for i, n := range queue {
+		found[i] = Contender{Node: recipe.Join(path, n.Name), Kind: Kind(n.Kind), Held: n.Holds}
 	}
 	return found
 }
@@ -84,8 +83,8 @@ func (s *Session) inspectSemaphore(ctx context.Context, locks, leases string) ([
 	}
 	var found []Contender
 	for _, name := range out {
-		if isLease(name) {
-			found = append(found, Contender{Node: join(leases, name), Kind: Permit, Held: true})
+		if recipe.IsPermit(name) {
+			found = append(found, Contender{Node: recipe.Join(leases, name), Kind: Permit, Held: true})
 		}
 	}
 	for _, c := range inQueue(locks, inLine) {

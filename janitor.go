@@ -10,6 +10,7 @@ import (
 	"github.com/go-zookeeper/zk"
 
 	"github.com/zklock/zklock/internal/client"
+	"github.com/zklock/zklock/internal/recipe"
 )
 
 // removal is the delete of a contender's nodes, which goes on until they are gone
@@ -136,7 +137,7 @@ func (s *Session) deleteNodes(batch []*removal) error {
 		if _, _, err := s.await(s.ctx, last.epoch.id); err != nil {
 			return nil // closed or expired: the server deletes them
 		}
-		if last.nearTheEnd() && len(s.holders(batch)) == 0 && s.resetCounter(nodes, last.queue.dir) == nil {
+		if last.listed().NearTheEnd() && last.queue.dir != "/" && len(s.holders(batch)) == 0 && s.resetCounter(nodes, last.queue.dir) == nil {
 			return nil
 		}
 		err := s.deleteTogether(batch)
@@ -214,7 +215,7 @@ func (s *Session) resetCounter(nodes []string, dir string) error {
 // counter at zero. Its error says why that will never be.
 func (q *queue) startAfresh(ctx context.Context) error {
 	never := func(reason string, err error) error {
-		return fmt.Errorf("%w, and starts afresh with the path only: %s: %w", errUnordered, reason, err)
+		return fmt.Errorf("%w, and starts afresh with the path only: %s: %w", recipe.ErrUnordered, reason, err)
 	}
 	s := q.session
 	if q.dir == "/" {
@@ -223,13 +224,13 @@ func (q *queue) startAfresh(ctx context.Context) error {
 	_, err := send(s, func() (struct{}, error) { return struct{}{}, s.conn.Delete(q.dir, -1) }).wait(ctx)
 	switch {
 	case answers(err, zk.ErrNoAuth):
-		return never(fmt.Sprintf("the ACL of %s does not let this session delete %s", parent(q.dir), q.dir), err)
+		return never(fmt.Sprintf("the ACL of %s does not let this session delete %s", recipe.Parent(q.dir), q.dir), err)
 	case !errors.Is(err, zk.ErrNotEmpty):
 		return nil
 	}
 	names, _ := s.children(q.dir).wait(ctx)
 	for _, name := range names { // contenders leave in time
-		if _, contends := parseChild(name); !contends {
+		if _, contends := recipe.Parse(name); !contends {
 			return never(fmt.Sprintf("%s has the child %q, which is no lock node", q.dir, name), err)
 		}
 	}
@@ -282,7 +283,7 @@ func (s *Session) reviewed(c *contender, view *listing, refusal error) *contende
 	})
 	at, err := view.placeOf(c)
 	switch {
-	case err == nil && at.ahead == 0:
+	case err == nil && at.Ahead == 0:
 	case err != nil && holder != c:
 		return holder
 	default:
@@ -304,7 +305,7 @@ func (s *Session) sweep(l *link, dir string, names []string) {
 		if strays == nil {
 			strays = make(map[string][]string)
 		}
-		strays[id] = append(strays[id], join(dir, name))
+		strays[id] = append(strays[id], recipe.Join(dir, name))
 	}
 	s.mu.Unlock()
 	for id, nodes := range strays {
@@ -320,7 +321,7 @@ func (s *Session) discard(l *link, id string, nodes []string) {
 	if s.live[id] != nil || s.closed {
 		return
 	}
-	stray := s.register(&queue{session: s, dir: parent(nodes[0])}, &epoch{id: l.id}, id)
+	stray := s.register(&queue{session: s, dir: recipe.Parent(nodes[0])}, &epoch{id: l.id}, id)
 	stray.born(nodes, 0)
 	stray.leaving = s.remove(stray)
 }

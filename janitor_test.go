@@ -12,6 +12,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/zklock/zklock/internal/recipe"
 	"github.com/zklock/zklock/zktest"
 )
 
@@ -175,7 +176,7 @@ func TestWhomALockWentOnToIsCheckedBeforeTheNodeGoesThatKeepsOthersFromIt(t *tes
 		require.NoError(t, err)
 		defer other.Close()
 		for _, name := range server.Children("/lock") {
-			if c, _ := parseChild(name); c.sequence > 0 {
+			if c, _ := recipe.Parse(name); c.Sequence > 0 {
 				require.NoError(t, other.Conn().Delete("/lock/"+name, -1))
 			}
 		}

@@ -177,6 +177,7 @@ func (l *link) Write(p []byte) (int, error) {
 		return l.ask(p)
 	}
 	if l.session.watching(p) {
+		p = slices.Clone(p)
 		p[len(p)-1] = 1 // a read's last field says whether to watch
 	}
 	t := l.session.taps.take(p)

@@ -4,9 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 
 	"github.com/go-zookeeper/zk"
+
+	"github.com/zklock/zklock/internal/recipe"
 )
 
 // listing is the queue as one list of the path's children showed it.
@@ -179,10 +180,8 @@ func (c *contender) relist(ctx context.Context) (*listing, error) {
 
 // place is where c stands in the queue, and all that it keeps of a list.
 type place struct {
-	link    *link // that carried the list
-	ahead   int   // who have to go before c may have the lock
-	nearest child // the last of those
-	before  child // the last but one
+	recipe.Position
+	link *link // that carried the list
 }
 
 // place returns where c stands, by view if that can be trusted, or by a new list.
@@ -209,47 +208,18 @@ func (v *listing) placeOf(c *contender) (place, error) {
 	if v.link.id != c.epoch.id {
 		return p, errStale
 	}
-	if c.beyondOrder() {
-		return p, errUnordered
-	}
-	listed, own := false, base(c.node)
-	for _, name := range v.names {
-		if name == own {
-			listed = true
-			continue
-		}
-		other, ok := parseChild(name)
-		switch {
-		case !ok || !other.blocks(c.queue.kind):
-		case other.sequence == c.sequence:
-			return p, errTwice
-		case other.sequence < c.sequence:
-			p.add(other)
-		}
-	}
+	var err error
+	p.Position, err = recipe.Locate(v.names, c.listed())
 	switch {
-	case listed:
-		return p, nil
+	case !errors.Is(err, recipe.ErrMissing):
+		return p, err
 	case v.early:
 		return p, errStale
 	}
 	return p, errNodeDeleted
 }
 
-func (p *place) add(other child) {
-	switch {
-	case p.ahead == 0 || other.sequence > p.nearest.sequence:
-		p.before, p.nearest = p.nearest, other
-	case p.ahead == 1 || other.sequence > p.before.sequence:
-		p.before = other
-	}
-	p.ahead++
-}
-
-// blocks tells whether anybody is in the way of a newcomer of kind k.
-func (v *listing) blocks(k Kind) bool {
-	return slices.ContainsFunc(v.names, func(name string) bool {
-		c, ok := parseChild(name)
-		return ok && c.blocks(k)
-	})
+// listed returns c's node as a list shows it.
+func (c *contender) listed() recipe.Node {
+	return recipe.Node{Name: recipe.Base(c.node), Kind: c.queue.kind, Sequence: c.sequence}
 }

@@ -8,6 +8,7 @@ import (
 	"golang.org/x/sync/semaphore"
 
 	"github.com/zklock/zklock/internal/goid"
+	"github.com/zklock/zklock/internal/recipe"
 )
 
 // Locker is a sync.Locker that holds across machines. It is owned by the
@@ -33,7 +34,7 @@ var _ sync.Locker = (*Locker)(nil)
 // bad argument: a nil or closed session, a path that ZooKeeper would refuse, an
 // option's value.
 func New(s *Session, path string, opts ...Option) (*Locker, error) {
-	q, o, err := newQueue(s, path, Exclusive, opts)
+	q, o, err := newQueue(s, path, recipe.Exclusive, opts)
 	if err != nil {
 		return nil, err
 	}

@@ -7,6 +7,8 @@ import (
 	"math/rand/v2"
 
 	"github.com/go-zookeeper/zk"
+
+	"github.com/zklock/zklock/internal/recipe"
 )
 
 // queue is the recipe: contenders line up as ephemeral sequential nodes below
@@ -17,7 +19,7 @@ type queue struct {
 	session *Session
 	path    string // of the lock
 	dir     string // of the nodes: the lock's path, but for a semaphore
-	kind    Kind
+	kind    recipe.Kind
 	data    []byte
 	acl     []zk.ACL
 	trace   *Trace // nil without WithTrace
@@ -30,24 +32,15 @@ type acquirer interface {
 	try(context.Context, *attempt) (*Hold, error)
 }
 
-var (
-	// errUnordered says that the sequence counter is at its end, where the
-	// numbers no longer tell who came first.
-	errUnordered = errors.New("zklock: the sequence counter is at its end")
+// errStale says that a list cannot be trusted with a decision: the
+// connection changed while it was under way.
+var errStale = errors.New("zklock: the connection changed")
 
-	// errTwice says that somebody has made a node with the number of ours.
-	errTwice = errors.New("zklock: another lock node has the same number")
-
-	// errStale says that a list cannot be trusted with a decision: the
-	// connection changed while it was under way.
-	errStale = errors.New("zklock: the connection changed")
-)
-
-func newQueue(s *Session, path string, k Kind, opts []Option) (*queue, *options, error) {
+func newQueue(s *Session, path string, k recipe.Kind, opts []Option) (*queue, *options, error) {
 	if s == nil {
 		return nil, nil, wrap("new", path, errors.New("the session is nil: make one with Connect"))
 	}
-	if err := checkPath(path); err != nil {
+	if err := recipe.CheckPath(path); err != nil {
 		return nil, nil, wrap("new", path, err)
 	}
 	o, err := newOptions(path, opts)
@@ -118,7 +111,7 @@ func (q *queue) try(ctx context.Context, a *attempt) (*Hold, error) {
 	defer dog.end()
 	for try := 0; ; try++ {
 		view, err := q.session.freshList(ctx, q.dir)
-		if err == nil && view.blocks(q.kind) {
+		if err == nil && recipe.AnyBlocks(view.names, q.kind) {
 			return nil, ErrLocked
 		}
 		if err == nil {
@@ -143,7 +136,7 @@ func (c *contender) grantFirst(ctx context.Context, view *listing) (*Hold, error
 		if err != nil {
 			return nil, err
 		}
-		if at.ahead > 0 {
+		if at.Ahead > 0 {
 			return nil, ErrLocked
 		}
 		h, err := c.grant(ctx, at.link)
@@ -165,7 +158,7 @@ func (q *queue) again(ctx context.Context, try int, err error) error {
 	}
 	failedTry(ctx, err)
 	pause := pauseBefore(try)
-	if errors.Is(err, errUnordered) {
+	if errors.Is(err, recipe.ErrUnordered) {
 		q.session.log.Warn("zklock: the sequence counter is at its end, starting it afresh", "path", q.dir)
 		if err := q.startAfresh(ctx); err != nil {
 			return err

@@ -7,6 +7,8 @@ import (
 	"fmt"
 
 	"github.com/go-zookeeper/zk"
+
+	"github.com/zklock/zklock/internal/recipe"
 )
 
 // revokeMark is what Curator's Revoker writes on a node to ask for its lock back.
@@ -20,10 +22,11 @@ func Revoke(ctx context.Context, s *Session, node string) error {
 	if s == nil {
 		return wrap("revoke", node, errors.New("the session is nil: make one with Connect"))
 	}
-	if err := checkPath(node); err != nil {
+	if err := recipe.CheckPath(node); err != nil {
 		return wrap("revoke", node, err)
 	}
-	if name := base(node); !isContender(name) {
+	name := recipe.Base(node)
+	if _, ok := recipe.Parse(name); !ok && !recipe.IsPermit(name) {
 		return wrap("revoke", node, fmt.Errorf("%q is not the name of a lock node", name))
 	}
 	if ctx.Err() != nil {
@@ -41,14 +44,6 @@ func Revoke(ctx context.Context, s *Session, node string) error {
 		err = zk.ErrNoNode
 	}
 	return wrap("revoke", node, err)
-}
-
-// isContender tells whether name is one of a lock node or of a semaphore's permit.
-func isContender(name string) bool {
-	if _, ok := parseChild(name); ok {
-		return true
-	}
-	return isLease(name)
 }
 
 // Revoked returns a channel that is closed when another client has asked for the

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/zklock/zklock/internal/goid"
+	"github.com/zklock/zklock/internal/recipe"
 )
 
 // RWLocker is a reader/writer lock that holds across machines: any number of
@@ -36,12 +37,12 @@ type RWLocker struct {
 // NewRW returns a reader/writer lock on path, which it does not create yet. Its
 // errors are those of [New].
 func NewRW(s *Session, path string, opts ...Option) (*RWLocker, error) {
-	writes, o, err := newQueue(s, path, Write, opts)
+	writes, o, err := newQueue(s, path, recipe.Write, opts)
 	if err != nil {
 		return nil, err
 	}
 	reads := *writes
-	reads.kind = Read
+	reads.kind = recipe.Read
 	write := newLocker(writes, o)
 	return &RWLocker{write: write, reads: tenancy{&reads, &reads, write.shares, 1}}, nil
 }

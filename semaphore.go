@@ -4,9 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 
 	"github.com/go-zookeeper/zk"
+
+	"github.com/zklock/zklock/internal/recipe"
 )
 
 // Semaphore is a counting semaphore that holds across machines: of its permits,
@@ -26,20 +27,6 @@ type Semaphore struct {
 	most    int    // permits that one request can create
 }
 
-// The names of Curator's layout: the two nodes below the path, and what a permit's
-// node carries in its own.
-const (
-	locksName   = "locks"
-	leasesName  = "leases"
-	leaseMarker = "-lease-"
-)
-
-// isLease tells whether name is one of a permit's node, whose number may have a sign.
-func isLease(name string) bool {
-	marker := len(name) - sequenceDigits
-	return marker > 0 && (strings.HasSuffix(name[:marker], leaseMarker) || strings.HasSuffix(name[:marker], leaseMarker+"-"))
-}
-
 // maxPermits is how many nodes one transaction creates at most.
 const maxPermits = 1000
 
@@ -54,12 +41,12 @@ func NewSemaphore(s *Session, path string, size int, opts ...Option) (*Semaphore
 	if size < 1 {
 		return nil, wrap("new", path, fmt.Errorf("size %d: it must be at least 1", size))
 	}
-	q, o, err := newQueue(s, path, Exclusive, opts)
+	q, o, err := newQueue(s, path, recipe.Exclusive, opts)
 	if err != nil {
 		return nil, err
 	}
 	turns, permits := *q, *q
-	turns.dir, permits.dir = join(path, locksName), join(path, leasesName)
+	turns.dir, permits.dir = recipe.Join(path, recipe.Turns), recipe.Join(path, recipe.Permits)
 	turns.trace = nil // the caller asked for permits, not for a turn
 	if err := o.tooLong(permits.dir); err != nil {
 		return nil, wrap("new", path, err)
@@ -268,7 +255,7 @@ func (s *Semaphore) create(ctx context.Context, turn *Hold, n int) (*Hold, error
 
 func (s *Semaphore) entry(id string, check *zk.CheckVersionRequest, n int) entry {
 	q := s.permits
-	prefix := join(q.dir, nodePrefix+id+leaseMarker)
+	prefix := recipe.Join(q.dir, recipe.Stem(id, recipe.Permit))
 	var ops []any
 	for range n {
 		ops = append(ops, &zk.CreateRequest{Path: prefix, Data: q.data, Acl: q.acl, Flags: zk.FlagEphemeralSequential})

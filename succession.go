@@ -3,6 +3,8 @@ package zklock
 import (
 	"context"
 	"runtime"
+
+	"github.com/zklock/zklock/internal/recipe"
 )
 
 // Succession hands a lock from one contender to the next within a session, still
@@ -41,7 +43,7 @@ type lines struct {
 // comeIn counts c from before its create is sent, so that of many newcomers one
 // asks for a list. The session's mu is held.
 func (c *contender) comeIn() {
-	if c.queue.kind == Exclusive && c.entry.queues {
+	if c.queue.kind == recipe.Exclusive && c.entry.queues {
 		c.counted = true
 		c.queue.session.lines.length[c.queue.dir]++
 	}
@@ -62,7 +64,7 @@ func (c *contender) goOut() {
 // lineUp adds c, whose node is known now, to those that may be followed. The
 // session's mu is held.
 func (c *contender) lineUp() {
-	if c.queue.kind != Exclusive || c.cause != nil || !c.entry.queues {
+	if c.queue.kind != recipe.Exclusive || c.cause != nil || !c.entry.queues {
 		return
 	}
 	c.queue.session.lines.at[spot{c.queue.dir, c.sequence}] = c
@@ -101,10 +103,10 @@ func (c *contender) followNext() <-chan struct{} {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	ahead := s.lines.at[spot{c.queue.dir, c.sequence - 1}]
-	if ahead == nil || s.link == nil || ahead.carrier != s.link || c.carrier != s.link {
+	if ahead == nil {
 		return nil
 	}
-	return c.followLocked(ahead)
+	return c.followLocked(recipe.Succession{SameConnection: s.link != nil && ahead.carrier == s.link && c.carrier == s.link}, ahead)
 }
 
 // followSoon is followNext that gives the contender ahead a chance to be known: the
@@ -119,21 +121,22 @@ func (c *contender) followSoon() <-chan struct{} {
 
 // follow makes c the successor of the contender that its list shows right ahead,
 // if that is one of this session's.
-func (c *contender) follow(nearest child) <-chan struct{} {
+func (c *contender) follow(nearest recipe.Node) <-chan struct{} {
 	s := c.queue.session
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	ahead := s.lines.at[spot{c.queue.dir, nearest.sequence}]
-	if ahead == nil || base(ahead.node) != nearest.name {
+	ahead := s.lines.at[spot{c.queue.dir, nearest.Sequence}]
+	if ahead == nil || recipe.Base(ahead.node) != nearest.Name {
 		return nil
 	}
-	return c.followLocked(ahead)
+	return c.followLocked(recipe.Succession{Listed: true}, ahead)
 }
 
 // followLocked returns a channel that closes when c was handed the lock or has to
 // look at the queue again; nil if c cannot follow. The session's mu is held.
-func (c *contender) followLocked(ahead *contender) <-chan struct{} {
-	if ahead.epoch != c.epoch || c.queue.kind != Exclusive || c.cause != nil || c.beyondOrder() {
+func (c *contender) followLocked(seen recipe.Succession, ahead *contender) <-chan struct{} {
+	seen.Ahead, seen.Self = ahead.listed(), c.listed()
+	if ahead.epoch != c.epoch || c.cause != nil || !seen.Allowed() {
 		return nil
 	}
 	c.turn = make(chan struct{})

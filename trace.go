@@ -112,7 +112,7 @@ func (a *attempt) enqueued(c *contender, view *listing) {
 	info.Time, info.Ahead = time.Now(), -1
 	if view != nil {
 		if at, err := view.placeOf(c); err == nil {
-			info.Ahead = at.ahead
+			info.Ahead = at.Ahead
 		}
 	}
 	a.trace.Enqueued(info)

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"time"
+
+	"github.com/zklock/zklock/internal/recipe"
 )
 
 // wait stays in the queue until the lock is c's, from view on if that is not nil.
@@ -25,7 +27,7 @@ func (c *contender) wait(ctx context.Context, view *listing) (*Hold, error) {
 		view = nil
 		switch {
 		case err != nil:
-		case at.ahead == 0:
+		case at.Ahead == 0:
 			h, err = c.grant(ctx, at.link)
 		default:
 			h, err = c.waitBehind(ctx, at)
@@ -52,15 +54,15 @@ const farAway = time.Millisecond
 // until one of them changes. If that alone proves that the lock is c's, it returns
 // the hold; without one and without an error the queue has to be listed again.
 func (c *contender) waitBehind(ctx context.Context, at place) (*Hold, error) {
-	if turn := c.follow(at.nearest); turn != nil {
+	if turn := c.follow(at.Nearest); turn != nil {
 		return c.awaitTurn(ctx, turn)
 	}
 	s, dir := c.queue.session, c.queue.dir
-	next := s.watch(join(dir, at.nearest.name))
+	next := s.watch(recipe.Join(dir, at.Nearest.Name))
 	var own *watch // without it, c cannot be granted the lock by next alone
 	var early *watch
 	switch far := at.link.roundTrip() >= farAway; {
-	case at.ahead == 1:
+	case at.Ahead == 1:
 		own = s.watch(c.node)
 		if err := c.secure(ctx); err != nil {
 			return nil, err
@@ -69,7 +71,7 @@ func (c *contender) waitBehind(ctx context.Context, at place) (*Hold, error) {
 		own = s.watch(c.node)
 		// When the last but one goes, the list is renewed while the nearest still
 		// holds the lock, so that its release needs none.
-		early = s.watch(join(dir, at.before.name))
+		early = s.watch(recipe.Join(dir, at.Before.Name))
 	default:
 		s.mu.Lock()
 		c.guardLater()
@@ -93,7 +95,7 @@ func (c *contender) waitBehind(ctx context.Context, at place) (*Hold, error) {
 	if err := next.refusal(); err != nil {
 		return nil, err
 	}
-	if at.ahead > 1 {
+	if at.Ahead > 1 {
 		return nil, c.whyGone()
 	}
 	select { // the answer is on its way if it is not there yet
@@ -110,17 +112,15 @@ func (c *contender) waitBehind(ctx context.Context, at place) (*Hold, error) {
 	return c.grant(ctx, at.link)
 }
 
-// succeeds tells whether the end of the only contender ahead proves, without
+// succeeds reports whether the end of the only contender ahead proves, without
 // another list, that c is at the head of the queue.
 func (c *contender) succeeds(at place, own, next *watch) bool {
-	return next.deleted &&
-		// Without a watch on our own node, its deletion would have gone unseen.
-		own.isArmed() && !own.hasFired() &&
-		// A downgrade leaves a reader with its writer's sequence.
-		(at.nearest.kind != Write || c.queue.kind == Read) &&
-		// The end of a session that has both nodes deletes them in any order, but
-		// both before anything is answered.
-		(next.cameLate() || next.isArmed() && next.stat.EphemeralOwner != c.epoch.id) &&
-		// What happened between two connections was told on neither.
-		own.link == at.link && next.link == at.link && c.queue.session.current() == at.link
+	return recipe.Wakeup{
+		Self:           c.queue.kind,
+		Position:       at.Position,
+		Deleted:        next.deleted,
+		SameSession:    !next.cameLate() && !(next.isArmed() && next.stat.EphemeralOwner != c.epoch.id),
+		OwnWatched:     own.isArmed() && !own.hasFired(),
+		SameConnection: own.link == at.link && next.link == at.link && c.queue.session.current() == at.link,
+	}.Proves()
 }

@@ -6,6 +6,8 @@ import (
 	"slices"
 
 	"github.com/go-zookeeper/zk"
+
+	"github.com/zklock/zklock/internal/recipe"
 )
 
 // watch is a watch on one node, shared by all who wait for that node over one
@@ -170,7 +172,7 @@ func (s *Session) notify(event zk.Event) {
 
 // contenderAt returns the live contender whose node path is. s.mu is held.
 func (s *Session) contenderAt(path string) *contender {
-	id, ours := s.ids.of(base(path))
+	id, ours := s.ids.of(recipe.Base(path))
 	if !ours {
 		return nil
 	}

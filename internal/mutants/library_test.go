@@ -85,7 +85,7 @@ var ofTheLibrary = []struct {
 		{"queue.go", "if err := q.startAfresh(ctx); err != nil {", "if err := q.startAfresh(ctx); false {"},
 	}}, "TestTheEndOfACounterThatCannotStartAfreshIsAnError"},
 	{mutant{"a number that is there twice is the end of the counter", []edit{
-		{"listing.go", "return p, errTwice", "return p, errUnordered"},
+		{"internal/recipe/order.go", "return at, ErrTwice", "return at, ErrUnordered"},
 	}}, "TestANodeWithTheNumberOfAContenderIsNotTheEndOfTheCounter"},
 	{mutant{"who joins does not wait for the members that earlier calls have left behind", []edit{
 		{"membership/member.go", "client.CleanUp(s, m.awaitEnd)", "_ = m.awaitEnd"},
@@ -97,13 +97,13 @@ var ofTheLibrary = []struct {
 		{"janitor.go", "holder := c.holder()\n\tswitch", "holder := c\n\tswitch"},
 	}}, "TestALockIsNotHandedOnFromAQueueThatWasDeletedToTheNext"},
 	{mutant{"the counter starts afresh without a look at the successor", []edit{
-		{"janitor.go", "last.nearTheEnd() && len(s.holders(batch)) == 0 &&", "last.nearTheEnd() &&"},
+		{"janitor.go", "len(s.holders(batch)) == 0 && s.resetCounter", "s.resetCounter"},
 	}}, "TestASuccessorWhoseNodeIsDeletedNearTheCountersEndLosesTheLockAtOnce"},
 	{mutant{"a review of a lock that is free by now does not end", []edit{
 		{"janitor.go", "case holder == nil:\n\t\treturn nil", "case holder == nil:\n\t\treturn c"},
 	}}, "TestAReviewOfTheQueueEndsTheHoldOfOneThatDoesNotLeadItAndNoOther"},
 	{mutant{"a review goes on for as long as the lock does", []edit{
-		{"janitor.go", "case err == nil && at.ahead == 0:\n", "case holder != c:\n\t\treturn holder\n\tcase err == nil && at.ahead == 0:\n"},
+		{"janitor.go", "case err == nil && at.Ahead == 0:\n", "case holder != c:\n\t\treturn holder\n\tcase err == nil && at.Ahead == 0:\n"},
 	}}, "TestAReviewOfTheQueueEndsTheHoldOfOneThatDoesNotLeadItAndNoOther"},
 	{mutant{"a node of ours that is gone since the list was made is in the way", []edit{
 		{"janitor.go", "(other == nil || other.leaving != nil)", "other != nil && other.leaving != nil"},
@@ -158,13 +158,13 @@ var ofTheLibrary = []struct {
 		{"semaphore.go", "if err == nil || turn.Err() != nil {", "if true {"},
 	}}, "TestPermitsThatCannotBeTakenAtOnceKeepTheirTurn"},
 	{mutant{"a permit's number has no sign", []edit{
-		{"semaphore.go", "|| strings.HasSuffix(name[:marker], leaseMarker+\"-\"))", ")"},
+		{"internal/recipe/name.go", "|| strings.HasSuffix(name[:marker], permitMarker+\"-\"))", ")"},
 	}}, "TestPermitsAtTheEndOfTheCounterAreSeenAndAskedFor"},
 	{mutant{"a node is watched once", []edit{
 		{"contender.go", "c.guarded = nil //", "//"},
 	}}, "TestADeletionAfterARevocationIsSeenByTheOneThatWaited"},
 	{mutant{"a negative number has ten digits", []edit{
-		{"node.go", "strings.TrimPrefix(number, \"-\")", "digits"},
+		{"internal/recipe/name.go", "strings.TrimPrefix(number, \"-\")", "digits"},
 	}}, "TestANodeOfAnyNegativeNumberIsInTheWay"},
 	{mutant{"a wall clock that is set back makes up for a sleep", []edit{
 		{"internal/clock/clock.go", "k.slept += max(lead-k.lead, 0)", "k.slept = lead"},

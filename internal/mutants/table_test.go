@@ -30,7 +30,7 @@ var all = []mutant{
 		{"epoch.go", "w.fire(false)", "_ = w"},
 	}},
 	{"wake without a list behind a writer", []edit{
-		{"wait.go", "(at.nearest.kind != Write || c.queue.kind == Read) &&", ""},
+		{"internal/recipe/wakeup.go", "(w.Position.Nearest.Kind != Write || w.Self == Read) &&", ""},
 	}},
 	{"wake without a list behind a node of the own session", []edit{
 		{"wait.go", "next.isArmed() && next.stat.EphemeralOwner != c.epoch.id", "next.isArmed()"},
@@ -54,7 +54,7 @@ var all = []mutant{
 		{"lease.go", "proof.Add(part(timeout, proofPart)), touch.Add(part(timeout, touchPart))", "proof.Add(100*timeout), touch.Add(100*timeout)"},
 	}},
 	{"the sequence's end is ignored", []edit{
-		{"node.go", "return c.sequence >= orderEnd || c.sequence < 0 }", "return false }"},
+		{"internal/recipe/name.go", "return n.Sequence >= orderEnd || n.Sequence < 0 }", "return false }"},
 	}},
 	{"a lost hold's node is left to the session", []edit{
 		{"contender.go", "c.leaveLocked() // the session may live, and the node with it", ""},
@@ -63,7 +63,7 @@ var all = []mutant{
 		{"hold.go", "return h.contender.token", "return int64(h.contender.sequence)"},
 	}},
 	{"a grant without the own node in the list", []edit{
-		{"listing.go", "listed, own := false,", "listed, own := true,"},
+		{"internal/recipe/order.go", "listed := false", "listed := true"},
 	}},
 	{"answered pings extend the lease", []edit{
 		{"proof.go", "if !s.proving {", "if false {"},
@@ -125,7 +125,7 @@ var all = []mutant{
 		{"trylock.go", "{ return l.tryLock(l.tryUntil()) == nil }", "{ return false && l.tryLock(l.tryUntil()) == nil }"},
 	}},
 	{"a try finds every queue taken", []edit{
-		{"queue.go", "if err == nil && view.blocks(q.kind) {", "if _ = view; err == nil {"},
+		{"queue.go", "if err == nil && recipe.AnyBlocks(view.names, q.kind) {", "if _, _ = view, recipe.AnyBlocks; err == nil {"},
 	}},
 	{"TryLockFor does not wait", []edit{
 		{"trylock.go", "err = wait(timed)", "_, err = timed, ErrLocked"},

@@ -110,10 +110,10 @@ func Parse(name string) (Node, bool) {
 	return Node{}, false
 }
 
-// IsPermit reports whether name is that of a permit's node.
+// IsPermit reports whether name is that of a permit's node, whose number may have a sign.
 func IsPermit(name string) bool {
 	marker := len(name) - sequenceDigits
-	return marker > 0 && strings.HasSuffix(name[:marker], permitMarker)
+	return marker > 0 && (strings.HasSuffix(name[:marker], permitMarker) || strings.HasSuffix(name[:marker], permitMarker+"-"))
 }
 
 // Unordered reports whether n's place in the queue means nothing: its sequence is too

@@ -41,6 +41,8 @@ func TestWhatIsNoLockNodeIsIgnored(t *testing.T) {
 		require.False(t, ok, name)
 	}
 	require.True(t, IsPermit(Stem(id, Permit)+"0000000000"))
+	require.True(t, IsPermit(Stem(id, Permit)+"-2147483648"))
+	require.True(t, IsPermit(Stem(id, Permit)+"-000000001"))
 	require.False(t, IsPermit(Stem(id, Exclusive)+"0000000000"))
 	require.False(t, IsPermit("-lease-"))
 }

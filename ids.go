@@ -1,0 +1,57 @@
+package zklock
+
+import (
+	"crypto/rand"
+	"encoding/binary"
+	"fmt"
+	"strings"
+	"sync/atomic"
+
+	"github.com/zklock/zklock/internal/recipe"
+)
+
+// identities hands out the UUIDs of one session's nodes. They share a random
+// prefix, so that any list shows which nodes are ours: one that belongs to no
+// live contender is the late result of a create whose reply was lost.
+type identities struct {
+	prefix string
+	issued atomic.Uint64
+}
+
+// uuidLength is the length of a UUID's text, 8-4-4-4-12.
+const uuidLength = 36
+
+func newIdentities() *identities {
+	var random [8]byte
+	rand.Read(random[:]) // never fails since Go 1.24
+	n := binary.BigEndian.Uint64(random[:])
+	return &identities{prefix: fmt.Sprintf("%08x-%04x-4%03x-", n>>32, n>>16&0xffff, n&0xfff)}
+}
+
+// next returns a UUID that this session has not used yet.
+func (i *identities) next() string {
+	n := i.issued.Add(1)
+	id := make([]byte, 0, uuidLength)
+	id = append(id, i.prefix...)
+	id = append(id, '8')
+	id = appendHex(id, n>>48, 3)
+	id = append(id, '-')
+	return string(appendHex(id, n, 12))
+}
+
+// appendHex appends the lowest digits of n.
+func appendHex(to []byte, n uint64, digits int) []byte {
+	for shift := 4 * (digits - 1); shift >= 0; shift -= 4 {
+		to = append(to, "0123456789abcdef"[n>>shift&0xf])
+	}
+	return to
+}
+
+// of returns the UUID in a node's name, if it is one of this session's.
+func (i *identities) of(name string) (id string, ours bool) {
+	rest, ok := strings.CutPrefix(name, recipe.Prefix)
+	if !ok || len(rest) < uuidLength || !strings.HasPrefix(rest, i.prefix) {
+		return "", false
+	}
+	return rest[:uuidLength], true
+}
