@@ -160,8 +160,8 @@ func TestManyLocksBelowMissingPathsWithoutContainersSuspendTheOthersOnce(t *test
 			done := make(chan struct{})
 			for i := range many {
 				go func() {
+					defer func() { done <- struct{}{} }()
 					w.lockAt(t, strings.Repeat("/x", i+1))
-					done <- struct{}{}
 				}()
 			}
 			for range many {

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
 
 	"github.com/go-zookeeper/zk"
 	"github.com/stretchr/testify/require"
@@ -88,27 +89,30 @@ func TestTheEndOfACounterThatCannotStartAfreshIsAnError(t *testing.T) {
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
-			server := zktest.NewServer(t)
-			at := siteAt(t, server.Addr())
-			s := at.session()
-			create := func(path string, perms int32) {
-				if path != "" {
-					_, err := s.Conn().Create(path, nil, 0, zk.WorldACL(perms))
-					require.NoError(t, err)
+			inBubble(t, func(t *testing.T, b *bubble) {
+				s := b.session("a")
+				create := func(path string, perms int32) {
+					if path != "" {
+						_, err := s.Conn().Create(path, nil, 0, zk.WorldACL(perms))
+						require.NoError(t, err)
+					}
 				}
-			}
-			create("/above", c.perms)
-			create("/above/lock", open)
-			create(c.child, open)
-			server.SetSequence(c.path, math.MaxInt32-1)
-			at.path = c.path
-			for call, take := range takes {
-				_, err := take(within(t, patience), at.locker(s))
-				require.ErrorIs(t, err, c.want, call)
-				require.ErrorContains(t, err, "the sequence counter is at its end", call)
-				require.ErrorContains(t, err, c.says, call)
-				at.awaitQueue(0)
-			}
+				create("/above", c.perms)
+				create("/above/lock", open)
+				create(c.child, open)
+				b.server.SetSequence(c.path, math.MaxInt32-1)
+				b.path = c.path
+				for call, take := range takes {
+					_, err := take(within(t, patience), b.locker(s))
+					require.ErrorIs(t, err, c.want, call)
+					require.ErrorContains(t, err, "the sequence counter is at its end", call)
+					require.ErrorContains(t, err, c.says, call)
+					synctest.Wait()
+					for _, name := range b.server.Children(c.path) {
+						require.NotRegexp(t, contenderName, name)
+					}
+				}
+			})
 		})
 	}
 }
@@ -116,21 +120,23 @@ func TestTheEndOfACounterThatCannotStartAfreshIsAnError(t *testing.T) {
 // A node that somebody has made by hand may have the number of a contender, which says
 // nothing about the counter: the contender takes another place.
 func TestANodeWithTheNumberOfAContenderIsNotTheEndOfTheCounter(t *testing.T) {
-	server := zktest.NewServer(t)
-	at := siteAt(t, server.Addr())
-	at.makeParent()
-	byHand := at.path + "/_c_byhand-lock-0000000002"
-	for _, node := range []string{at.path + "/config", byHand} {
-		_, err := at.conn.Create(node, nil, 0, zk.WorldACL(zk.PermAll))
-		require.NoError(t, err)
-	}
-	got := at.acquire(at.session())
-	eventually(t, "the contender's second place", func() bool {
-		names, _, err := at.conn.Children(at.path)
-		return err == nil && slices.ContainsFunc(names, func(name string) bool { return strings.HasSuffix(name, "0000000003") })
+	inBubble(t, func(t *testing.T, b *bubble) {
+		s := b.session("a")
+		byHand := b.path + "/_c_byhand-lock-0000000002"
+		for _, node := range []string{b.path, b.path + "/config", byHand} {
+			_, err := s.Conn().Create(node, nil, 0, zk.WorldACL(zk.PermAll))
+			require.NoError(t, err)
+		}
+		granted := make(chan grant, 1)
+		b.ask(within(t, patience), "a", b.locker(s), granted)
+		names := b.server.Children(b.path)
+		require.True(t, slices.ContainsFunc(names, func(name string) bool { return strings.HasSuffix(name, "0000000003") }),
+			"the contender's second place: %v", names)
+		require.NoError(t, s.Conn().Delete(byHand, -1))
+		one := <-granted
+		require.NoError(t, one.err)
+		require.NoError(t, one.Release(t.Context()))
 	})
-	require.NoError(t, at.conn.Delete(byHand, -1))
-	require.NoError(t, receive(t, got, "the lock").Release(t.Context()))
 }
 
 // The numbers of permits mean nothing, and some have a sign at the end of the counter.
