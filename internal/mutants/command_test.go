@@ -48,7 +48,7 @@ func TestTheTestsOfTheCommandFindEveryMutant(t *testing.T) {
 			t.Parallel()
 			test := exec.Command("go", "test", "-vet=off", "-run", "^"+m.test+"$", ".")
 			test.Dir = filepath.Join(root, m.of)
-			test.Env = append(os.Environ(), "GOFLAGS=-overlay="+m.overlay(t)) // for the command that the test builds, too
+			test.Env = append(os.Environ(), "GOFLAGS=-overlay="+overlay(t, m.texts(t))) // for the command that the test builds, too
 			out, err := test.CombinedOutput()
 			require.Error(t, err, "%s did not notice: %s", m.test, out)
 			require.Contains(t, string(out), "--- FAIL: "+m.test)

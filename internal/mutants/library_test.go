@@ -2,7 +2,6 @@ package mutants
 
 import (
 	"errors"
-	"fmt"
 	"os/exec"
 	"path/filepath"
 	"strings"
@@ -11,13 +10,16 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
+// judged is a mutant that a named test finds.
+type judged struct {
+	mutant
+	test string
+}
+
 // ofTheLibrary are mutants that a test of the library finds, in virtual time, since
 // the simulation does not have what they take: stalled sockets, ports that refuse
 // for ever, servers without containers, a log that is read.
-var ofTheLibrary = []struct {
-	mutant
-	test string
-}{
+var ofTheLibrary = []judged{
 	{mutant{"a MultiLocker's way out waits without its ctx", []edit{
 		{"multi.go", "l.unlockSlow(ctx, l.tenancy.end)", "l.unlockSlow(context.Background(), l.tenancy.end)"},
 	}}, "TestEveryCallReturnsWhenItsContextEnds/plain/MultiLocker.LockContext_last"},
@@ -280,28 +282,46 @@ var ofTheLibrary = []struct {
 
 func TestTheTestsOfTheLibraryFindEveryMutant(t *testing.T) {
 	if testing.Short() {
-		t.Skip("builds the library many times")
+		t.Skip("builds the library's tests")
 	}
+	mutants := map[string][]mutant{} // by the package whose test finds them
 	for _, m := range ofTheLibrary {
+		of, _ := m.place()
+		mutants[of] = append(mutants[of], m.mutant)
+	}
+	built := map[string]binaries{}
+	for of, m := range mutants {
+		built[of] = combine(t, of, m)
+	}
+	tested := map[string]bool{}
+	for _, m := range ofTheLibrary {
+		of, test := m.place()
+		run := func(m mutant) ([]byte, error) {
+			return built[of].of(t, m, "-test.run", "^"+strings.ReplaceAll(test, "/", "$/^")+"$", "-test.timeout", "2m").CombinedOutput()
+		}
 		t.Run(m.name, func(t *testing.T) {
 			t.Parallel()
-			of, test := root, m.test
-			if dot := strings.Index(test, ".Test"); dot > 0 {
-				of, test = filepath.Join(root, test[:dot]), test[dot+1:]
-			}
-			m.requireNoticed(t, of, test)
+			out, err := run(m.mutant)
+			var exit *exec.ExitError
+			require.True(t, errors.As(err, &exit), "%s did not notice (%v): %s", test, err, out)
+			require.Contains(t, string(out), "--- FAIL: "+strings.Split(test, "/")[0])
+		})
+		if tested[m.test] {
+			continue
+		}
+		tested[m.test] = true
+		t.Run("none for "+m.test, func(t *testing.T) {
+			t.Parallel()
+			out, err := run(mutant{})
+			require.NoError(t, err, "%s", out)
 		})
 	}
 }
 
-// requireNoticed checks that a test of the package in that directory fails.
-func (m mutant) requireNoticed(t *testing.T, of, test string) {
-	t.Helper()
-	binary := m.build(t, of)
-	cmd := exec.Command(binary, "-test.run", "^"+strings.ReplaceAll(test, "/", "$/^")+"$", "-test.timeout", "2m")
-	cmd.Dir = of
-	out, err := cmd.CombinedOutput()
-	var exit *exec.ExitError
-	require.True(t, errors.As(err, &exit), "%s did not notice (%v): %s", test, err, out)
-	require.Contains(t, string(out), fmt.Sprintf("--- FAIL: %s", strings.Split(test, "/")[0]))
+// place returns the directory of the package whose test finds the mutant, and the test.
+func (m judged) place() (of, test string) {
+	if dot := strings.Index(m.test, ".Test"); dot > 0 {
+		return filepath.Join(root, m.test[:dot]), m.test[dot+1:]
+	}
+	return root, m.test
 }

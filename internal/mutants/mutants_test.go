@@ -2,7 +2,6 @@ package mutants
 
 import (
 	"bytes"
-	"encoding/json"
 	"errors"
 	"flag"
 	"fmt"
@@ -22,22 +21,24 @@ var (
 	rounds = flag.Int("rounds", 1, "how often each mutant has to be found, by other programs each time")
 )
 
-// root is the directory of the module.
-const root = "../.."
+const (
+	root       = "../.." // the directory of the module
+	simulation = root + "/internal/sim"
+)
 
 func TestTheSimulationFindsEveryMutant(t *testing.T) {
 	if testing.Short() {
 		t.Skip("simulates thousands of programs")
 	}
+	b := combine(t, simulation, all)
 	table := make([]string, len(all))
 	t.Run("mutants", func(t *testing.T) {
 		for i, m := range all {
 			t.Run(m.name, func(t *testing.T) {
 				t.Parallel()
-				binary := m.build(t, root+"/internal/sim")
 				for round := range *rounds {
 					start := time.Now()
-					found := m.hunt(t, binary, round)
+					found := m.hunt(t, b, round)
 					table[i] += fmt.Sprintf("%-55s %s, %v\n", m.name, found, time.Since(start).Round(time.Second))
 				}
 			})
@@ -49,48 +50,31 @@ func TestTheSimulationFindsEveryMutant(t *testing.T) {
 // A change of the library may take the place away that a mutant is to change.
 func TestTheMutantsChangeTextsThatOccurOnce(t *testing.T) {
 	for _, m := range all {
-		t.Run(m.name, func(t *testing.T) { m.overlay(t) })
+		t.Run(m.name, func(t *testing.T) { m.texts(t) })
 	}
 	for _, m := range ofTheLibrary {
-		t.Run(m.name, func(t *testing.T) { m.overlay(t) })
+		t.Run(m.name, func(t *testing.T) { m.texts(t) })
 	}
 	for _, m := range ofTheCommand {
-		t.Run(m.name, func(t *testing.T) { m.overlay(t) })
+		t.Run(m.name, func(t *testing.T) { m.texts(t) })
 	}
 }
 
-// build compiles the tests of the package in that directory, with the mutant.
-func (m mutant) build(t *testing.T, of string) (binary string) {
-	binary = filepath.Join(t.TempDir(), "mutant.test")
-	out, err := exec.Command("go", "test", "-c", "-vet=off", "-overlay", m.overlay(t), "-o", binary, of).CombinedOutput()
-	require.NoError(t, err, "%s", out)
-	return binary
-}
-
-// overlay writes the files that have changed, and returns what leads the go command to
-// them.
-func (m mutant) overlay(t *testing.T) (file string) {
-	dir := t.TempDir()
-	overlay := map[string]string{}
+// texts returns the files that have changed, by their names in the module.
+func (m mutant) texts(t *testing.T) map[string]string {
+	t.Helper()
+	texts := map[string]string{}
 	for _, c := range m.changes {
-		file, err := filepath.Abs(filepath.Join(root, c.file))
-		require.NoError(t, err)
-		source := file
-		if earlier, changed := overlay[file]; changed {
-			source = earlier
+		text, changed := texts[c.file]
+		if !changed {
+			original, err := os.ReadFile(filepath.Join(root, c.file))
+			require.NoError(t, err)
+			text = string(original)
 		}
-		text, err := os.ReadFile(source)
-		require.NoError(t, err)
-		require.Equal(t, 1, strings.Count(string(text), c.old), "%s must have this text once:\n%s", c.file, c.old)
-		overlay[file] = filepath.Join(dir, c.file)
-		require.NoError(t, os.MkdirAll(filepath.Dir(overlay[file]), 0o700))
-		require.NoError(t, os.WriteFile(overlay[file], []byte(strings.Replace(string(text), c.old, c.new, 1)), 0o600))
+		require.Equal(t, 1, strings.Count(text, c.old), "%s must have this text once:\n%s", c.file, c.old)
+		texts[c.file] = strings.Replace(text, c.old, c.new, 1)
 	}
-	replace, err := json.Marshal(map[string]any{"Replace": overlay})
-	require.NoError(t, err)
-	file = filepath.Join(dir, "overlay.json")
-	require.NoError(t, os.WriteFile(file, replace, 0o600))
-	return file
+	return texts
 }
 
 // limit is for the hunt of one mutant, on a machine that may be busy.
@@ -103,10 +87,9 @@ var (
 
 // hunt simulates until a promise is broken, and tells when and which.
 // One processor is enough: mutants are hunted side by side.
-func (m mutant) hunt(t *testing.T, binary string, round int) string {
-	cmd := exec.Command(binary, "-test.run", "^TestSimulation$", "-test.v", "-test.timeout", limit.String(), "-test.cpu", "1",
+func (m mutant) hunt(t *testing.T, b binaries, round int) string {
+	cmd := b.of(t, m, "-test.run", "^TestSimulation$", "-test.v", "-test.timeout", limit.String(), "-test.cpu", "1",
 		"-seeds", fmt.Sprint(*seeds), "-first", fmt.Sprint(1+round**seeds))
-	cmd.Dir = filepath.Join(root, "internal/sim")
 	out, err := cmd.CombinedOutput()
 	var exit *exec.ExitError
 	require.True(t, err == nil || errors.As(err, &exit), "%v", err)
