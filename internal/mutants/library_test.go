@@ -18,7 +18,7 @@ type judged struct {
 
 // ofTheLibrary are mutants that a test of the library finds, in virtual time, since
 // the simulation does not have what they take: stalled sockets, ports that refuse
-// for ever, servers without containers, a log that is read.
+// for ever, servers without containers, a log that is read; or has it too rarely.
 var ofTheLibrary = []judged{
 	{mutant{"a MultiLocker's way out waits without its ctx", []edit{
 		{"multi.go", "l.unlockSlow(ctx, l.tenancy.end)", "l.unlockSlow(context.Background(), l.tenancy.end)"},
@@ -278,6 +278,18 @@ var ofTheLibrary = []judged{
 	{mutant{"the link asks for no watch", []edit{
 		{"link.go", "p[len(p)-1] = 1 //", "_ = p //"},
 	}}, "TestTheClientRemembersNoWatchThroughReconnects"},
+	{mutant{"a context is asked for its end under the session's mutex, at a grant", []edit{
+		{"contender.go", "defer s.mu.Unlock()\n\ts.lapse(", "defer s.mu.Unlock()\n\t_ = ctx.Err()\n\ts.lapse("},
+	}}, "TestAContextsErrMayCallTheSession"},
+	{mutant{"a context is asked for its end under the session's mutex, when the lock was handed over", []edit{
+		{"succession.go", "over := ctx.Err() != nil //", "c.queue.session.mu.Lock()\n\tover := ctx.Err() != nil\n\tc.queue.session.mu.Unlock() //"},
+	}}, "TestAContextsErrMayCallTheSession"},
+	{mutant{"recovery without the committed write", []edit{
+		{"create.go", "if _, err := c.queue.session.catchUp(dir); err != nil {", "if err := error(nil); err != nil {"},
+	}}, "internal/sim.TestF04ALostCreateIsFoundThoughTheNextServerLags"},
+	{mutant{"several locks are kept when the trace of one panics", []edit{
+		{"multi.go", "if taken < len(m.lockers) {", "if p := recover(); p != nil {\n\t\t\tpanic(p)\n\t\t}\n\t\tif taken < len(m.lockers) {"},
+	}}, "TestAFunctionOfATraceThatDoesNotReturnLeavesNothingBehind/MultiLocker,_LockContext,_Failed_panics,_1"},
 }
 
 func TestTheTestsOfTheLibraryFindEveryMutant(t *testing.T) {

@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -29,6 +30,9 @@ const (
 func TestTheSimulationFindsEveryMutant(t *testing.T) {
 	if testing.Short() {
 		t.Skip("simulates thousands of programs")
+	}
+	for name := range focus {
+		require.True(t, slices.ContainsFunc(all, func(m mutant) bool { return m.name == name }), "%s is no mutant", name)
 	}
 	b := combine(t, simulation, all)
 	table := make([]string, len(all))
@@ -88,8 +92,12 @@ var (
 // hunt simulates until a promise is broken, and tells when and which.
 // One processor is enough: mutants are hunted side by side.
 func (m mutant) hunt(t *testing.T, b binaries, round int) string {
+	var of string
+	if kind, rare := focus[m.name]; rare {
+		of = kind.String()
+	}
 	cmd := b.of(t, m, "-test.run", "^TestSimulation$", "-test.v", "-test.timeout", limit.String(), "-test.cpu", "1",
-		"-seeds", fmt.Sprint(*seeds), "-first", fmt.Sprint(1+round**seeds))
+		"-seeds", fmt.Sprint(*seeds), "-first", fmt.Sprint(1+round**seeds), "-focus", of)
 	out, err := cmd.CombinedOutput()
 	var exit *exec.ExitError
 	require.True(t, err == nil || errors.As(err, &exit), "%v", err)

@@ -27,15 +27,18 @@ func (d dice) short(longest time.Duration) time.Duration {
 
 // weighted draws an index by the weights.
 func (d dice) weighted(weights []int) int {
-	total := 0
-	for _, w := range weights {
-		total += w
-	}
-	n := d.IntN(total)
+	n := d.IntN(sum(weights))
 	for i, w := range weights {
 		if n -= w; n < 0 {
 			return i
 		}
 	}
 	panic("unreachable")
+}
+
+func sum(weights []int) (total int) {
+	for _, w := range weights {
+		total += w
+	}
+	return total
 }

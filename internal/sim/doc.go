@@ -18,8 +18,9 @@
 // and liveness: before the first fault nobody loses the lock, and after the last
 // one everybody gets it.
 //
-//	go test ./internal/sim -run TestSimulation -seeds 100000 -timeout 0
-//	go test ./internal/sim -run TestSimulation -seed 4711
+//	go test ./internal/sim -run 'TestSimulation$' -seeds 100000 -timeout 0
+//	go test ./internal/sim -run 'TestSimulation$' -seed 4711
+//	go test ./internal/sim -run 'TestSimulation$' -focus 'machine sleeps'
 //
 // The seed fixes everything but the order in which goroutines run: programs that
 // had failed once failed again in 1 to 5 of 20 runs, or in 1 of 40. -times repeats a

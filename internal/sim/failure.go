@@ -20,7 +20,11 @@ func (f *Failure) Error() string {
 // Report is everything that helps to find the cause.
 func (f *Failure) Report() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%v\n\nagain: go test ./internal/sim -run TestSimulation -seed %d\n\n", f, f.Program.Seed)
+	focus := ""
+	if f.Program.Focus != AllKinds {
+		focus = fmt.Sprintf(" -focus %q", f.Program.Focus)
+	}
+	fmt.Fprintf(&b, "%v\n\nagain: go test ./internal/sim -run 'TestSimulation$' -seed %d%s\n\n", f, f.Program.Seed, focus)
 	fmt.Fprintf(&b, "%v\n%d machines, %d actors, %d sections\nfaults:\n",
 		f.Program.Cluster, len(f.Program.Machines), len(f.Program.Actors), countSections(f.Program))
 	for _, fault := range f.Program.Faults {

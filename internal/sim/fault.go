@@ -73,6 +73,9 @@ const (
 	faultKinds
 )
 
+// AllKinds is the focus of a program in which each kind of fault comes by its weight.
+const AllKinds = faultKinds
+
 // faultTable says what each kind does and how often it is drawn. What inflict
 // returns ends the fault.
 var faultTable = [faultKinds]struct {
@@ -129,7 +132,7 @@ var lossy = []zktest.Op{
 }
 
 // faults draws a schedule. One program in eight has none.
-func (d dice) faults(p *Program) []Fault {
+func (d dice) faults(p *Program, focus FaultKind) []Fault {
 	if d.one(8) {
 		return nil
 	}
@@ -147,6 +150,9 @@ func (d dice) faults(p *Program) []Fault {
 	}
 	if p.Cluster.Servers == 1 {
 		weights[QuietGap], weights[ListBehindLag], weights[LateTouches] = 0, 0, 0
+	}
+	if focus != AllKinds && weights[focus] > 0 {
+		weights[focus] = sum(weights)
 	}
 	var faults []Fault
 	for range 1 + d.IntN(10) {

@@ -11,6 +11,7 @@ import (
 // left to chance afterwards is the order in which goroutines run.
 type Program struct {
 	Seed       uint64
+	Focus      FaultKind // as for Generate
 	Cluster    Cluster
 	Machines   []Machine
 	Lockers    []LockerSpec
@@ -156,10 +157,14 @@ const longestTicks = 40
 // faultTime is how long faults go on.
 const faultTime = 8 * time.Second
 
-// Generate draws the program of a seed.
-func Generate(seed uint64) *Program {
+// Generate draws the program of a seed. The kind of fault that is in focus comes as
+// often as all the others together, and has the three servers that some need.
+func Generate(seed uint64, focus FaultKind) *Program {
 	d := newDice(seed)
-	p := &Program{Seed: seed, Cluster: d.cluster()}
+	p := &Program{Seed: seed, Focus: focus, Cluster: d.cluster()}
+	if focus != AllKinds {
+		p.Cluster.Servers = 3
+	}
 	for range 2 + d.IntN(3) {
 		ticks := []int{2, 2, 2, 2, 3, 3, 4, 8, 20, 40, 2 + d.IntN(7), 2 + d.IntN(39)}[d.IntN(12)]
 		p.Machines = append(p.Machines, Machine{Timeout: time.Duration(ticks) * p.Cluster.Tick, Auth: d.one(3)})
@@ -171,7 +176,7 @@ func Generate(seed uint64) *Program {
 		}
 	}
 	p.Foreigners = d.foreigners()
-	p.Faults = d.faults(p)
+	p.Faults = d.faults(p, focus)
 	return p
 }
 

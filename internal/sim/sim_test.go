@@ -7,12 +7,15 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"github.com/stretchr/testify/require"
 )
 
 var (
-	seeds  = flag.Int("seeds", 5000, "how many programs to simulate")
+	seeds  = flag.Int("seeds", 2000, "how many programs to simulate")
 	seed   = flag.Uint64("seed", 0, "the only program to simulate")
 	first  = flag.Uint64("first", 1, "the first program to simulate")
+	focus  = flag.String("focus", "", "the kind of fault, by its name, that is to come as often as all the others together")
 	shrink = flag.Bool("shrink", false, "look for a smaller program that fails too")
 	times  = flag.Int("times", 1, "how often to simulate the program given by -seed")
 )
@@ -33,13 +36,29 @@ func TestSimulation(t *testing.T) {
 		if testing.Short() {
 			n = min(n, 500)
 		}
-		simulateAll(t, *first, *first+n, stats)
+		simulateAll(t, inFocus(t), *first, *first+n, stats)
 	}
 	t.Logf("%d seeds in %v: %v", stats.Seeds.Load(), time.Since(start).Round(time.Millisecond), stats)
 }
 
-// simulateAll simulates the programs from first on, and stops at the first failure.
-func simulateAll(t *testing.T, first, end uint64, stats *Stats) {
+// A fault that needs several of its kind, or much else at the right moment, shows in
+// more programs when the kind is in focus.
+func TestSimulationWithEachKindOfFaultInFocus(t *testing.T) {
+	if raceDetector || testing.Short() {
+		t.Skip("as TestSimulation; or for a short run")
+	}
+	n := uint64(*seeds / (2 * int(faultKinds)))
+	for kind := range faultKinds {
+		t.Run(kind.String(), func(t *testing.T) {
+			begin := *first + uint64(kind)*n
+			simulateAll(t, kind, begin, begin+n, new(Stats))
+		})
+	}
+}
+
+// simulateAll simulates the programs from first on, with this kind of fault in focus,
+// and stops at the first failure.
+func simulateAll(t *testing.T, focus FaultKind, first, end uint64, stats *Stats) {
 	var failed atomic.Bool
 	var next atomic.Uint64
 	next.Store(first)
@@ -48,7 +67,7 @@ func simulateAll(t *testing.T, first, end uint64, stats *Stats) {
 			t.Run(fmt.Sprint(worker), func(t *testing.T) {
 				t.Parallel()
 				for s := next.Add(1) - 1; s < end && !failed.Load(); s = next.Add(1) - 1 {
-					if f := Run(t, Generate(s), stats); f != nil {
+					if f := Run(t, Generate(s, focus), stats); f != nil {
 						failed.Store(true)
 						report(t, f)
 					}
@@ -66,7 +85,7 @@ func again(t *testing.T, stats *Stats) {
 	failures := 0
 	var last *Failure
 	for range *times {
-		if f := Run(t, Generate(*seed), stats); f != nil {
+		if f := Run(t, Generate(*seed, inFocus(t)), stats); f != nil {
 			failures++
 			last = f
 		}
@@ -75,6 +94,17 @@ func again(t *testing.T, stats *Stats) {
 		t.Logf("seed %d: %d of %d runs failed", *seed, failures, *times)
 		report(t, last)
 	}
+}
+
+// inFocus returns the kind of fault that -focus names.
+func inFocus(t *testing.T) FaultKind {
+	for kind := range faultKinds {
+		if kind.String() == *focus {
+			return kind
+		}
+	}
+	require.Empty(t, *focus, "no kind of fault has this name")
+	return AllKinds
 }
 
 func report(t *testing.T, f *Failure) {
