@@ -15,6 +15,7 @@ type edit struct{ file, old, new string }
 // few of those at the moment that counts.
 var focus = map[string]sim.FaultKind{
 	"permits are counted before the server has caught up":             sim.ListBehindLag,
+	"a list decides before the server has caught up":                  sim.ListBehindLag,
 	"a grant without the own node in the list":                        sim.DeleteUnlisted,
 	"the sequence's end is ignored":                                   sim.EndOfCounter,
 	"a proof is trusted after a quiet gap":                            sim.QuietGap,
