@@ -194,13 +194,17 @@ func (s *source) imported() (paths []string) {
 	return paths
 }
 
-// rest is what is declared beside functions and imports, and which functions are.
+// rest is what is declared beside functions' bodies and imports.
 func (s *source) rest() string {
 	parts := slices.Sorted(maps.Keys(s.functions))
 	for _, d := range s.file.Decls {
 		if g, ok := d.(*ast.GenDecl); ok && g.Tok != token.IMPORT {
 			parts = append(parts, s.part(g.Pos(), g.End()))
 		}
+	}
+	for _, key := range slices.Sorted(maps.Keys(s.functions)) {
+		f := s.functions[key]
+		parts = append(parts, f.part(f.Type.Pos(), f.Type.End()))
 	}
 	return strings.Join(parts, "\n")
 }

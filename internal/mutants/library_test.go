@@ -278,12 +278,6 @@ var ofTheLibrary = []judged{
 	{mutant{"the link asks for no watch", []edit{
 		{"link.go", "p[len(p)-1] = 1 //", "_ = p //"},
 	}}, "TestTheClientRemembersNoWatchThroughReconnects"},
-	{mutant{"a context is asked for its end under the session's mutex, at a grant", []edit{
-		{"contender.go", "defer s.mu.Unlock()\n\ts.lapse(", "defer s.mu.Unlock()\n\t_ = ctx.Err()\n\ts.lapse("},
-	}}, "TestAContextsErrMayCallTheSession"},
-	{mutant{"a context is asked for its end under the session's mutex, when the lock was handed over", []edit{
-		{"succession.go", "over := ctx.Err() != nil //", "c.queue.session.mu.Lock()\n\tover := ctx.Err() != nil\n\tc.queue.session.mu.Unlock() //"},
-	}}, "TestAContextsErrMayCallTheSession"},
 	{mutant{"recovery without the committed write", []edit{
 		{"create.go", "if _, err := c.queue.session.catchUp(dir); err != nil {", "if err := error(nil); err != nil {"},
 	}}, "internal/sim.TestF04ALostCreateIsFoundThoughTheNextServerLags"},
