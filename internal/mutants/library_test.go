@@ -252,7 +252,7 @@ var ofTheLibrary = []judged{
 		{"contender.go", "if s.link != seen {", "if ctx.Err() != nil || s.link != seen {"},
 	}}, "TestTheMethodsOfAContextMayAskTheSession"},
 	{mutant{"a context is asked under the session's lock before a lock is taken over", []edit{
-		{"succession.go", "if c.hold == nil {\n\t\treturn nil, nil", "if c.hold == nil && ctx.Err() == nil {\n\t\treturn nil, nil"},
+		{"succession.go", "over := ctx.Err() != nil //", "c.queue.session.mu.Lock()\n\tover := ctx.Err() != nil\n\tc.queue.session.mu.Unlock() //"},
 	}}, "TestTheMethodsOfAContextMayAskTheSession"},
 	{mutant{"the end of a hold calls methods of its parent context", []edit{
 		{"hold.go", "ctx, end := context.WithCancelCause(between)", "_ = between\n\tctx, end := context.WithCancelCause(context.WithValue(parent, holdKey{}, h))"},
