@@ -171,25 +171,20 @@ func (h *Hold) leave(then func()) (*removal, error) {
 	return r, nil
 }
 
-// giveBack is what leave does under the session's mu. All of it is done even if a
-// context of the user's, from which one of the hold's comes, panics at the end of that.
+// giveBack is what leave does under the session's mu.
 func (h *Hold) giveBack(then func()) (r *removal, first bool) {
 	c := h.contender
 	s := c.queue.session
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	first = h.Err() == nil
-	defer func() {
-		if then != nil {
-			then()
-		}
-		if first && (c.cohort == nil || !c.cohort.passOn(c)) {
-			c.leaveLocked()
-		}
-		r = c.leaving
-	}()
-	h.end(holdReleased)
-	return nil, first
+	first = h.end(holdReleased)
+	if then != nil {
+		then()
+	}
+	if first && (c.cohort == nil || !c.cohort.passOn(c)) {
+		c.leaveLocked()
+	}
+	return c.leaving, first
 }
 
 // sendRelease gives the lock back without waiting for ZooKeeper: it returns when
@@ -219,8 +214,8 @@ func (h *Hold) end(state int32) bool {
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	for i := len(h.atEnd) - 1; i >= 0; i-- {
-		defer h.atEnd[i].f(h.Err()) // also if another one panics
+	for _, c := range h.atEnd {
+		c.f(h.Err())
 	}
 	h.atEnd = nil
 	return true

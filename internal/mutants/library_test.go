@@ -125,13 +125,6 @@ var ofTheLibrary = []judged{
 	{mutant{"each hold knows the next", []edit{
 		{"succession.go", "next.succession, c.succession.holder = c.succession, next", "c.succession.holder = next"},
 	}}, "TestAnOldHoldKeepsNoLaterOnesInMemory"},
-	{mutant{"a context that panics keeps the lock", []edit{
-		{"hold.go", "\tdefer func() {\n\t\tif then", "\th.end(holdReleased)\n\tfunc() {\n\t\tif then"},
-		{"hold.go", "\th.end(holdReleased)\n\treturn nil, first\n", "\treturn r, first\n"},
-	}}, "TestAContextThatPanicsWhenAHoldEndsCostsNeitherTheLockNorTheSession"},
-	{mutant{"a context that panics keeps the others from their end", []edit{
-		{"hold.go", "for i := len(h.atEnd) - 1; i >= 0; i-- {\n\t\tdefer h", "for i := range h.atEnd {\n\t\th"},
-	}}, "TestAContextThatPanicsWhenAHoldEndsCostsNeitherTheLockNorTheSession"},
 	{mutant{"an Unlock takes whatever hold there is", []edit{
 		{"reentrant.go", "!o.hold.CompareAndSwap(h, nil)", "h = o.hold.Swap(nil); h == nil"},
 	}}, "TestASecondUnlockWithoutOwnerGivesNobodyElsesHoldBack"},
