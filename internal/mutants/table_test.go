@@ -61,7 +61,7 @@ var all = []mutant{
 		{"janitor.go", "err := s.deleteTogether(batch)\n", `names, _, err := s.conn.Children(last.queue.dir)
 		for _, name := range names {
 			if _, ours := s.ids.of(name); ours && err == nil {
-				err = s.conn.Delete(join(last.queue.dir, name), -1)
+				err = s.conn.Delete(recipe.Join(last.queue.dir, name), -1)
 			}
 		}
 `},
@@ -190,8 +190,8 @@ var all = []mutant{
 	}},
 	{"the next hold begins before the last one has ended", []edit{
 		{"hold.go", "import (\n", "import (\n\t\"runtime\"\n"},
-		{"hold.go", "\th.end(holdReleased)\n\treturn nil, first\n", "\treturn nil, first\n"},
-		{"hold.go", "\t\tr = c.leaving\n", "\t\truntime.Gosched()\n\t\th.end(holdReleased)\n\t\tr = c.leaving\n"},
+		{"hold.go", "first = h.end(holdReleased)\n", "first = h.Err() == nil\n"},
+		{"hold.go", "\treturn c.leaving, first\n", "\truntime.Gosched()\n\th.end(holdReleased)\n\treturn c.leaving, first\n"},
 	}},
 	{"a place is kept when the trace panics", []edit{
 		{"queue.go", "if h == nil {\n\t\t\tleft = c.leave()", "if h == nil && err != nil {\n\t\t\tleft = c.leave()"},
