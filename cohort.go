@@ -158,7 +158,7 @@ func (t *cohort) pop() *member { return t.waiting.Remove(t.waiting.Front()).(*me
 
 // resume takes the lock by the node that was kept. s.mu is held.
 func (t *cohort) resume() *Hold {
-	if t.idle.IsZero() || !t.node.epoch.runsAt(t.queue.session.clock.Now()) {
+	if t.idle.IsZero() || !t.node.epoch.RunsAt(t.queue.session.clock.Now()) {
 		return nil
 	}
 	t.idle = clock.Instant{}
@@ -171,7 +171,7 @@ func (t *cohort) resume() *Hold {
 // asked for belongs to that owner alone. s.mu is held.
 func (t *cohort) passOn(c *contender) bool {
 	now := c.queue.session.clock.Now()
-	if t.node != c || c.cause != nil || c.revoked || c.exposed || !c.epoch.runsAt(now) {
+	if t.node != c || c.cause != nil || c.revoked || c.exposed || !c.epoch.RunsAt(now) {
 		return false
 	}
 	t.look()

@@ -5,7 +5,7 @@ import (
 	"errors"
 	"time"
 
-	"github.com/zklock/zklock/internal/clock"
+	"github.com/zklock/zklock/internal/lease"
 )
 
 // An epoch is a stretch of one ZooKeeper session within which whatever is held
@@ -13,12 +13,10 @@ import (
 // There are two reasons for an end: the session did, or the lease.
 type epoch struct {
 	id int64 // of its ZooKeeper session
-	lease
+	lease.Lease
 
 	// Guarded by the session's mu.
-	proved    clock.Instant // when the last proof that succeeded was answered
-	suspended bool          // no connection since the last proof, and something is held
-	doubted   clock.Instant // a proof that begins the lease has to be begun after that
+	suspended bool // no connection since the last proof, and something is held
 }
 
 // anySession makes await take whatever session there is.
@@ -82,9 +80,9 @@ func (s *Session) greeted(l *link, timeout time.Duration) {
 	// old one has expired: only the id tells.
 	if l.id != s.id {
 		s.endEpoch(errSessionOver)
-		s.shortest, s.unanswered = timeout, nil
+		s.shortest, s.unheard = timeout, lease.Unheard{}
 	}
-	s.heard()
+	s.unheard.Heard()
 	s.id = l.id
 	if l.id != 0 {
 		s.timeout.Store(int64(timeout))
@@ -96,7 +94,7 @@ func (s *Session) greeted(l *link, timeout time.Duration) {
 		}
 		if timeout < s.shortest {
 			s.shortest = timeout
-			s.epoch.shorten(l.connected.Add(part(timeout, touchPart)))
+			s.epoch.Shorten(lease.GrantedEnd(l.connected, timeout))
 			s.look(s.clock.Now())
 		}
 		for _, c := range s.live {

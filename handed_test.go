@@ -20,8 +20,7 @@ func TestAHoldThatIsLostOnTheWayToItsNextOwnerIsNotReturned(t *testing.T) {
 		for how, lose := range map[string]func(*contender){
 			"the node is deleted": func(c *contender) { c.vanish(errNodeDeleted) },
 			"the lease ends": func(c *contender) {
-				past := c.queue.session.clock.Now()
-				c.epoch.end.Store(&past)
+				c.epoch.Shorten(c.queue.session.clock.Now())
 			},
 		} {
 			t.Run(kind+", "+how, func(t *testing.T) {

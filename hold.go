@@ -78,7 +78,7 @@ func (h *Hold) Valid() bool {
 	}
 	ep, s := h.contender.epoch, h.contender.queue.session
 	now := s.clock.Now()
-	if ep.runsAt(now) {
+	if ep.RunsAt(now) {
 		return true
 	}
 	s.mu.Lock()

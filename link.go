@@ -15,6 +15,7 @@ import (
 	"github.com/go-zookeeper/zk"
 
 	"github.com/zklock/zklock/internal/clock"
+	"github.com/zklock/zklock/internal/lease"
 )
 
 // link is one connection to a server, from its dial to its end. It reads along
@@ -41,16 +42,13 @@ type link struct {
 	silence *time.Timer // runs giveUp
 	hangUp  chan error  // has a value when announce, which may go on, has read whether the server hangs up
 
-	relay relay
+	relays lease.Relays // guarded by the session's mu
 
 	mu      sync.Mutex
 	pending map[int32]inFlight // by xid
 	pings   []clock.Instant    // sent and not answered yet; they all have the same xid
-	touches touches
-	fastest time.Duration // answer to any request so far; 0 before the first
-
-	fastestProof time.Duration // answer to a proof so far that no pause was in; 0 before the first
-	lastProof    time.Duration // what the answer to the last one took
+	touches lease.Touches
+	speed   lease.Speed
 
 	down    chan struct{} // closed when nothing can be answered here any more
 	endOnce sync.Once
@@ -159,12 +157,13 @@ func (l *link) onFrame(head []byte) {
 // greet takes the answer to the connect request.
 func (l *link) greet(head []byte) {
 	l.id = int64(binary.BigEndian.Uint64(head[12:]))
-	l.touches = touches{settled: l.connected, timeout: time.Duration(binary.BigEndian.Uint32(head[8:])) * time.Millisecond}
-	l.relay = relay{sure: l.connected, next: l.connected}
+	timeout := time.Duration(binary.BigEndian.Uint32(head[8:])) * time.Millisecond
+	l.touches = lease.NewTouches(l.connected, timeout)
+	l.relays = lease.NewRelays(l.connected)
 	if l.id != 0 {
 		l.session.rewatch.connected() // before anybody can have the connection: see client.Watches
 	}
-	l.session.greeted(l, l.touches.timeout)
+	l.session.greeted(l, timeout)
 	if l.id != 0 { // go-zookeeper dials anew if the session has expired
 		l.silence.Stop()
 		l.greeted.Store(true)
@@ -216,7 +215,7 @@ func (l *link) ask(p []byte) (n int, err error) {
 	l.session.rewatch.asked(p)
 	if timeout, left := l.session.left(); left > 0 {
 		const length = 4
-		if n, err = l.announce(p[:length], min(part(timeout, announcePart), left/16)); err != nil {
+		if n, err = l.announce(p[:length], min(time.Duration(announcePart*float64(timeout)), left/16)); err != nil {
 			l.end(err)
 			return n, err
 		}
@@ -301,10 +300,8 @@ func (l *link) answered(xid int32) (r inFlight, known bool) {
 		return r, false
 	}
 	now := l.session.clock.Now()
-	l.touches.add(r.sent, now)
-	if took := max(now.Least(r.sent), 1); l.fastest == 0 || took < l.fastest {
-		l.fastest = took
-	}
+	l.touches.Add(r.sent, now)
+	l.speed.Answered(now.Least(r.sent))
 	return r, true
 }
 
@@ -312,38 +309,22 @@ func (l *link) answered(xid int32) (r inFlight, known bool) {
 func (l *link) roundTrip() time.Duration {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.fastest
+	return l.speed.RoundTrip()
 }
 
-// timeProof tells whether a proof was quick: no longer than proofs on this
-// connection take. The first of these is one that followed another, or was quick by
-// any measure: a pause of the leader is not what they take.
+// timeProof notes what a proof has taken, and reports whether it was quick.
 func (l *link) timeProof(took, timeout time.Duration, followed bool) (quick bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.lastProof = took
-	least := part(timeout, quickPart)
-	quick = took <= max(2*l.fastest, 4*l.fastestProof)+least
-	if took < l.fastestProof || l.fastestProof == 0 && (followed || took <= least) {
-		l.fastestProof = took
-	}
-	return quick
+	return l.speed.Proved(took, timeout, followed)
 }
 
-// lastProofTook returns how long the last proof here has taken.
-func (l *link) lastProofTook() time.Duration {
+// beginProof returns a proof that begins now.
+func (l *link) beginProof(timeout time.Duration) lease.Proof {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.lastProof
-}
-
-// beginProof returns the time, and when the newest request was sent whose touch
-// is ahead of a proof that begins now.
-func (l *link) beginProof(timeout time.Duration) (now, touched clock.Instant) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	now = l.session.clock.Now()
-	return now, l.touches.newest(relayedBy(now, timeout))
+	now := l.session.clock.Now()
+	return lease.Proof{Begun: now, Touched: l.touches.Newest(lease.RelayedBy(now, timeout))}
 }
 
 func (l *link) Close() error {

@@ -12,16 +12,15 @@ import (
 	"github.com/go-zookeeper/zk"
 
 	"github.com/zklock/zklock/internal/clock"
+	"github.com/zklock/zklock/internal/lease"
 )
 
 var errLeaseOver = errors.New("zklock: the session could not be proved alive in time")
 
-// proof is a committed write under way, a create or a Multi of checks, with what
-// the lease needs to know of the moment it began.
+// proof is a committed write under way, a create or a Multi of checks.
 type proof struct {
-	begun   clock.Instant
-	link    *link
-	touched clock.Instant
+	lease.Proof
+	link *link
 }
 
 func (s *Session) beginProof() proof {
@@ -29,7 +28,7 @@ func (s *Session) beginProof() proof {
 	defer s.mu.Unlock()
 	p := proof{link: s.link}
 	if p.link != nil {
-		p.begun, p.touched = p.link.beginProof(s.shortest)
+		p.Proof = p.link.beginProof(s.shortest)
 	}
 	return p
 }
@@ -43,33 +42,18 @@ func (s *Session) proven(p proof) {
 		return
 	}
 	now := s.clock.Now()
-	quick := p.link.timeProof(now.Most(p.begun), s.shortest, p.link.relay.follows(p, now, s.shortest))
-	if len(s.staked) > 0 && !s.epoch.runsAt(now) {
+	quick := p.link.timeProof(now.Most(p.Begun), s.shortest, p.link.relays.Follows(p.Proof, now, s.shortest))
+	if len(s.staked) > 0 && !s.epoch.RunsAt(now) {
 		s.lapse(s.epoch, now)
 		return
 	}
-	sure := p.link.relay.proved(p, now, s.shortest)
-	s.epoch.extend(s.safeUntil(p, sure, now), now)
-	if len(s.staked) == 0 && s.epoch.left(now) < part(s.shortest, relayPart) && !s.epoch.doubts(p.begun, now, quick, s.shortest) {
-		s.epoch.extend(s.safeUntil(p, p.touched, now), now)
-	}
-	s.epoch.proved = now
+	s.epoch.Prove(p.Proof, quick, now, &p.link.relays, s.terms(now))
 	// Who asks for a container again may lose this connection too: that is one
 	// suspension.
 	if s.epoch.suspended && s.containers != containersDoubted {
 		s.epoch.suspended = false
 		s.tellHolders((*history).resumed)
 	}
-}
-
-// safeUntil returns until when the session is safe by a proof, and by the touch that
-// is ahead of it. s.mu is held.
-func (s *Session) safeUntil(p proof, touch, now clock.Instant) clock.Instant {
-	end := leaseEnd(p.begun, touch, s.shortest)
-	if s.unheard(now) {
-		end = clock.Earlier(end, unheardEnd(p.begun, s.shortest))
-	}
-	return end
 }
 
 // stake puts c, a hold or a contender at the head of the queue, under the lease:
@@ -93,7 +77,7 @@ func (s *Session) look(now clock.Instant) {
 	s.stopLooking() // the timer was set again if its run had to wait
 	switch {
 	case len(s.staked) == 0 || s.epoch == nil:
-	case s.epoch.runsAt(now):
+	case s.epoch.RunsAt(now):
 		s.lookLater(s.epoch, now)
 	default:
 		s.lapse(s.epoch, now)
@@ -103,11 +87,7 @@ func (s *Session) look(now clock.Instant) {
 // lookLater looks at ep's lease when it ends, by what is left of it now, and soon in
 // any case: timers stand still while the machine sleeps. s.mu is held.
 func (s *Session) lookLater(ep *epoch, now clock.Instant) {
-	interval := part(s.shortest, lookPart)
-	if s.unheard(now) { // the session may be as short, and what it has beyond the lease
-		interval = part(interval, leastGrant)
-	}
-	s.expiry = time.AfterFunc(min(ep.left(now), interval), s.expire)
+	s.expiry = time.AfterFunc(min(ep.Left(now), s.terms(now).Look()), s.expire)
 }
 
 // expire is look for the timer.
@@ -128,7 +108,7 @@ func (s *Session) stopLooking() {
 // lapse ends the epoch ep if its lease is over, and begins another: the session
 // may live, but whatever was held is no longer sure. s.mu is held.
 func (s *Session) lapse(ep *epoch, now clock.Instant) {
-	if s.epoch != ep || ep.runsAt(now) {
+	if s.epoch != ep || ep.RunsAt(now) {
 		return
 	}
 	s.endEpoch(errLeaseOver)
@@ -148,8 +128,13 @@ func (s *Session) keepProving() {
 			return
 		}
 		l, changed := s.link, s.changed
-		pause := s.nextProof(l)
-		glance := part(s.shortest, lookPart) // the machine may sleep meanwhile
+		now := s.clock.Now()
+		var relays *lease.Relays
+		if l != nil {
+			relays = &l.relays
+		}
+		in := s.terms(now)
+		pause := min(s.epoch.NextProof(now, relays, in), in.Look()) // the machine may sleep meanwhile
 		s.mu.Unlock()
 
 		switch {
@@ -164,7 +149,7 @@ func (s *Session) keepProving() {
 				s.sleep(s.ctx, firstPause)
 			}
 		default:
-			timer := time.NewTimer(min(pause, glance))
+			timer := time.NewTimer(pause)
 			select {
 			case <-timer.C:
 			case <-changed:
@@ -173,18 +158,6 @@ func (s *Session) keepProving() {
 			timer.Stop()
 		}
 	}
-}
-
-// nextProof returns how long it is until the next proof. While the lease is short,
-// as it is after a quiet time, that is begun as soon as it can make a touch sure.
-// s.mu is held.
-func (s *Session) nextProof(l *link) time.Duration {
-	now, ep := s.clock.Now(), s.epoch
-	pause := s.interval(now) - now.Most(ep.proved)
-	if l != nil && ep.left(now)-pause < part(s.shortest, relayPart) {
-		pause = min(pause, l.relay.ripe.Least(now))
-	}
-	return pause
 }
 
 // proveStaked proves all that is staked, in as many requests as it takes; false
@@ -250,16 +223,12 @@ func (c *contender) check() *zk.CheckVersionRequest {
 	return &zk.CheckVersionRequest{Path: c.node, Version: -1}
 }
 
-// proofLimit returns how long a proof over l may take until its server is given up, so
-// that another can be found in what the lease has left. A server that answers, if
-// slowly, keeps the session better than the way to another one.
+// proofLimit returns how long a proof over l may take until its server is given up.
 func (s *Session) proofLimit(l *link) time.Duration {
 	timeout, left := s.left()
-	limit := part(timeout, relayPart)
-	if left == 0 {
-		return limit
-	}
-	return min(limit, max(left/2, min(2*l.lastProofTook(), left)))
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.speed.Patience(timeout, left)
 }
 
 // refused ends the contenders whose nodes a proof did not find, or may not see.
@@ -276,11 +245,6 @@ func (s *Session) refused(contenders []*contender, responses []zk.MultiResponse)
 	}
 }
 
-// lasts tells whether ep's lease runs until the next proof. s.mu is held.
-func (s *Session) lasts(ep *epoch, now clock.Instant) bool {
-	return ep.runsAt(now.Add(s.interval(now)))
-}
-
 // secure puts c under the lease, with a proof of its own if the lease has run
 // out, as it does in a session that holds nothing, or would before the next proof.
 func (c *contender) secure(ctx context.Context) error {
@@ -288,7 +252,7 @@ func (c *contender) secure(ctx context.Context) error {
 	for try := 0; ; try++ {
 		s.mu.Lock()
 		now := s.clock.Now()
-		cause, runs, wait, interval := c.cause, s.lasts(c.epoch, now), c.epoch.doubted.Least(now), s.interval(now)
+		cause, runs, wait, interval := c.cause, c.epoch.Lasts(now, s.terms(now)), c.epoch.Doubted(now), s.terms(now).Interval()
 		if cause == nil && runs {
 			s.stake(c, now)
 		}
@@ -325,7 +289,7 @@ func (c *contender) beginLease(ctx context.Context) error {
 	}
 	s.mu.Lock()
 	now := s.clock.Now()
-	begun := c.cause != nil || s.lasts(c.epoch, now) || now.Least(c.epoch.doubted) < 0
+	begun := c.cause != nil || c.epoch.Lasts(now, s.terms(now)) || c.epoch.Doubted(now) > 0
 	s.mu.Unlock()
 	if begun {
 		return nil

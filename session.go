@@ -14,6 +14,7 @@ import (
 	"github.com/go-zookeeper/zk"
 
 	"github.com/zklock/zklock/internal/clock"
+	"github.com/zklock/zklock/internal/lease"
 )
 
 // Session is a ZooKeeper session with everything that hangs on it: the locks it
@@ -64,12 +65,12 @@ type Session struct {
 	asking          chan struct{}          // has a value while the first container is asked for
 
 	// The lease and what stands under it; see stake.
-	staked     map[string]*contender
-	beginner   chan struct{}   // has a value while a contender begins the lease
-	shortest   time.Duration   // timeout negotiated in the ZooKeeper session's life
-	unanswered []clock.Instant // when connect requests for the ZooKeeper session were sent that nobody has answered
-	proving    bool            // keepProving runs
-	expiry     *time.Timer     // runs expire
+	staked   map[string]*contender
+	beginner chan struct{} // has a value while a contender begins the lease
+	shortest time.Duration // timeout negotiated in the ZooKeeper session's life
+	unheard  lease.Unheard // connect requests for the ZooKeeper session
+	proving  bool          // keepProving runs
+	expiry   *time.Timer   // runs expire
 
 	closeOnce sync.Once
 	closeErr  error

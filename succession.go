@@ -162,7 +162,7 @@ func (c *contender) handOver() {
 	}
 	s := c.queue.session
 	now := s.clock.Now()
-	if s.epoch != c.epoch || next.epoch != c.epoch || !c.epoch.runsAt(now) {
+	if s.epoch != c.epoch || next.epoch != c.epoch || !c.epoch.RunsAt(now) {
 		return
 	}
 	c.successor = nil

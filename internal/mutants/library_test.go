@@ -70,7 +70,7 @@ var ofTheLibrary = []judged{
 	}}, "TestALockWhoseServerDoesNotAnswerIsTold"},
 	{mutant{"connect requests without an answer are kept for ever", []edit{
 		{"handshake.go", "s.unheard(l.connected) //", "_ = 0 //"},
-	}}, "TestConnectRequestsWithoutAnAnswerAreForgottenInTime"},
+	}}, "internal/lease.TestConnectRequestsWithoutAnAnswerAreForgottenInTime"},
 	{mutant{"a pause between tries outlives the session", []edit{
 		{"retry.go", "case <-s.ctx.Done():\n\t\treturn ErrClosed\n", ""},
 	}}, "TestALockThatIsTriedAgainAndAgainEndsWithItsSession"},

@@ -1,4 +1,4 @@
-package zklock
+package lease
 
 import (
 	"testing"
@@ -24,7 +24,7 @@ func TestTheLeaseEndsByTheEarlierOfProofAndTouch(t *testing.T) {
 		"a touch of long ago is worth nothing":                  {9500 * time.Millisecond, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
-			end := leaseEnd(now, now.Add(-c.touched), timeout)
+			end := End(now, now.Add(-c.touched), timeout)
 			assert.Equal(t, c.runs, end.Least(now))
 			assert.Equal(t, c.runs, end.Most(now))
 		})
@@ -47,10 +47,10 @@ func TestALeaseNeverOutlivesTheServersCountdown(t *testing.T) {
 		begun := at("begun", answered, answered+2*timeout)
 		if relayed > begun {
 			// Not ahead of the proof on the stream: the request must not count.
-			assert.Positive(t, start.Add(answered).Least(relayedBy(start.Add(begun), timeout)))
+			assert.Positive(t, start.Add(answered).Least(RelayedBy(start.Add(begun), timeout)))
 			return
 		}
-		end := leaseEnd(start.Add(begun), start.Add(sent), timeout)
+		end := End(start.Add(begun), start.Add(sent), timeout)
 		assert.Negative(t, end.Least(start.Add(relayed+timeout)))
 	})
 }
@@ -58,37 +58,37 @@ func TestALeaseNeverOutlivesTheServersCountdown(t *testing.T) {
 func TestATouchCountsOnceItWasAnsweredInTime(t *testing.T) {
 	start := new(clock.Clock).Now()
 	at := func(ms int) clock.Instant { return start.Add(time.Duration(ms) * time.Millisecond) }
-	log := touches{timeout: 400 * time.Millisecond}
-	log.add(at(0), at(5))
-	log.add(at(10), at(90))
-	log.add(at(20), at(95))
+	log := Touches{timeout: 400 * time.Millisecond}
+	log.Add(at(0), at(5))
+	log.Add(at(10), at(90))
+	log.Add(at(20), at(95))
 
-	assert.True(t, log.newest(at(4)).IsZero(), "nothing was answered yet")
-	assert.Equal(t, at(0), log.newest(at(89)))
-	assert.Equal(t, at(20), log.newest(at(95)), "answered by then, sent at 20")
-	assert.Equal(t, at(20), log.newest(at(500)), "what counted once counts on")
+	assert.True(t, log.Newest(at(4)).IsZero(), "nothing was answered yet")
+	assert.Equal(t, at(0), log.Newest(at(89)))
+	assert.Equal(t, at(20), log.Newest(at(95)), "answered by then, sent at 20")
+	assert.Equal(t, at(20), log.Newest(at(500)), "what counted once counts on")
 }
 
 func TestTouchesAreFewHoweverManyRequests(t *testing.T) {
 	start := new(clock.Clock).Now()
-	log := touches{timeout: time.Second}
+	log := Touches{timeout: time.Second}
 	for i := range 100_000 {
 		sent := start.Add(time.Duration(i) * time.Millisecond)
-		log.add(sent, sent)
+		log.Add(sent, sent)
 	}
 	assert.LessOrEqual(t, len(log.recent), 17, "a quarter of the timeout, by its 64th parts")
 }
 
 func TestALeaseEndsByWhicheverClockSaysLater(t *testing.T) {
 	var c clock.Clock
-	var l lease
-	l.extend(c.Now().Add(time.Hour), c.Now())
-	assert.True(t, l.runsAt(c.Now()))
+	var l Lease
+	l.Extend(c.Now().Add(time.Hour), c.Now())
+	assert.True(t, l.RunsAt(c.Now()))
 	c.Step(-24 * time.Hour)
-	assert.True(t, l.runsAt(c.Now()))
-	assert.False(t, l.runsAt(c.Now().Add(time.Hour)), "a wall clock can be set back")
+	assert.True(t, l.RunsAt(c.Now()))
+	assert.False(t, l.RunsAt(c.Now().Add(time.Hour)), "a wall clock can be set back")
 	c.Step(25 * time.Hour)
-	assert.False(t, l.runsAt(c.Now()), "a sleep stops the monotonic clock")
+	assert.False(t, l.RunsAt(c.Now()), "a sleep stops the monotonic clock")
 }
 
 func TestALeaseEndsByEachClockWithTheEarlierOfProofAndTouch(t *testing.T) {
@@ -96,50 +96,74 @@ func TestALeaseEndsByEachClockWithTheEarlierOfProofAndTouch(t *testing.T) {
 	var c clock.Clock
 	touched := c.Now()
 	c.Step(5 * time.Second) // a sleep: the proof is the earlier by the one clock, the touch by the other
-	end := leaseEnd(c.Now(), touched, timeout)
+	end := End(c.Now(), touched, timeout)
 	assert.InDelta(t, 4500*time.Millisecond, -c.Now().Most(end), float64(time.Second/10))
 	assert.InDelta(t, 6*time.Second, -c.Now().Least(end), float64(time.Second/10))
 }
 
 func TestAWallClockThatIsSetBackDoesNotMakeUpForALaterSleep(t *testing.T) {
 	var c clock.Clock
-	var l lease
-	l.extend(c.Now().Add(time.Minute), c.Now())
+	var l Lease
+	l.Extend(c.Now().Add(time.Minute), c.Now())
 	c.Step(-time.Hour)
 	c.Now() // any look at it tells
 	c.Step(time.Minute)
-	assert.False(t, l.runsAt(c.Now()))
+	assert.False(t, l.RunsAt(c.Now()))
 }
 
 func TestAProofThatMayHaveWaitedForAPausedLeaderMakesTheNextOneNoQuicker(t *testing.T) {
 	const timeout, paused = 2 * time.Second, 400 * time.Millisecond
-	l := &link{fastest: time.Millisecond}
-	assert.False(t, l.timeProof(paused, timeout, false))
-	assert.False(t, l.timeProof(2*paused, timeout, false))
-	assert.False(t, l.timeProof(paused, timeout, true), "what proofs take on this connection, as it seems now")
-	assert.True(t, l.timeProof(2*paused, timeout, false))
+	s := Speed{fastest: time.Millisecond}
+	assert.False(t, s.Proved(paused, timeout, false))
+	assert.False(t, s.Proved(2*paused, timeout, false))
+	assert.False(t, s.Proved(paused, timeout, true), "what proofs take on this connection, as it seems now")
+	assert.True(t, s.Proved(2*paused, timeout, false))
 }
 
 func TestOfTwoEndsTheLeaseHasTheOneThatIsFurtherAway(t *testing.T) {
 	var c clock.Clock
-	var l lease
-	l.extend(c.Now().Add(time.Minute), c.Now())
+	var l Lease
+	l.Extend(c.Now().Add(time.Minute), c.Now())
 	c.Step(-time.Hour)
-	l.extend(c.Now().Add(2*time.Minute), c.Now())
+	l.Extend(c.Now().Add(2*time.Minute), c.Now())
 	c.Step(3 * time.Minute)
-	assert.False(t, l.runsAt(c.Now()))
+	assert.False(t, l.RunsAt(c.Now()))
 }
 
 func TestALeaseIsTheLongestThatWasProved(t *testing.T) {
-	var l lease
+	var l Lease
 	now := new(clock.Clock).Now()
-	assert.False(t, l.runsAt(now), "no proof yet")
-	l.extend(now.Add(time.Hour), now)
-	assert.True(t, l.runsAt(now))
-	assert.False(t, l.runsAt(now.Add(2*time.Hour)))
+	assert.False(t, l.RunsAt(now), "no proof yet")
+	l.Extend(now.Add(time.Hour), now)
+	assert.True(t, l.RunsAt(now))
+	assert.False(t, l.RunsAt(now.Add(2*time.Hour)))
 
-	l.extend(now.Add(time.Minute), now)
-	assert.True(t, l.runsAt(now.Add(30*time.Minute)), "an older proof does not shorten it")
-	l.shorten(now.Add(time.Minute))
-	assert.False(t, l.runsAt(now.Add(30*time.Minute)), "a shorter session timeout does")
+	l.Extend(now.Add(time.Minute), now)
+	assert.True(t, l.RunsAt(now.Add(30*time.Minute)), "an older proof does not shorten it")
+	l.Shorten(now.Add(time.Minute))
+	assert.False(t, l.RunsAt(now.Add(30*time.Minute)), "a shorter session timeout does")
+}
+
+func TestConnectRequestsWithoutAnAnswerAreForgottenInTime(t *testing.T) {
+	const timeout = 10 * time.Second
+	var u Unheard
+	now := new(clock.Clock).Now()
+	for range 100_000 {
+		now = now.Add(time.Second)
+		u.Sent(now, timeout)
+		assert.LessOrEqual(t, len(u.sent), requestLife*int(timeout/time.Second)+2)
+	}
+	assert.True(t, u.Any(now.Add(requestLife*timeout), timeout))
+	assert.False(t, u.Any(now.Add(requestLife*timeout+1), timeout))
+}
+
+func TestAnAnswerIsThatToTheNewestConnectRequest(t *testing.T) {
+	var u Unheard
+	now := new(clock.Clock).Now()
+	u.Heard()
+	u.Sent(now, time.Second)
+	u.Sent(now.Add(7*time.Second), time.Second)
+	u.Heard()
+	assert.True(t, u.Any(now, time.Second))
+	assert.False(t, u.Any(now.Add(9*time.Second), time.Second))
 }

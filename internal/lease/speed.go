@@ -1,0 +1,44 @@
+package lease
+
+import "time"
+
+// Speed is how fast one connection answers.
+type Speed struct {
+	fastest      time.Duration // answer to any request so far; 0 before the first
+	fastestProof time.Duration // answer to a proof so far that no pause was in; 0 before the first
+	lastProof    time.Duration // what the answer to the last one took
+}
+
+// Answered notes what an answer has taken.
+func (s *Speed) Answered(took time.Duration) {
+	if took = max(took, 1); s.fastest == 0 || took < s.fastest {
+		s.fastest = took
+	}
+}
+
+// RoundTrip returns how long the fastest answer has taken, 0 before the first.
+func (s *Speed) RoundTrip() time.Duration { return s.fastest }
+
+// Proved notes what a proof has taken, and reports whether it was quick: no longer than
+// proofs on this connection take. The first of these is one that followed another, or was
+// quick by any measure: a pause of the leader is not what they take.
+func (s *Speed) Proved(took, timeout time.Duration, followed bool) (quick bool) {
+	s.lastProof = took
+	least := part(timeout, quickPart)
+	quick = took <= max(2*s.fastest, 4*s.fastestProof)+least
+	if took < s.fastestProof || s.fastestProof == 0 && (followed || took <= least) {
+		s.fastestProof = took
+	}
+	return quick
+}
+
+// Patience returns how long a proof may take until its server is given up, so that
+// another can be found in what the lease has left; 0 if nothing is to be saved. A server
+// that answers, if slowly, keeps the session better than the way to another one.
+func (s *Speed) Patience(timeout, left time.Duration) time.Duration {
+	limit := part(timeout, relayPart)
+	if left == 0 {
+		return limit
+	}
+	return min(limit, max(left/2, min(2*s.lastProof, left)))
+}
