@@ -69,7 +69,7 @@ var ofTheLibrary = []judged{
 		{"watchdog.go", "case !v.tell():", "default:\n\t\tclear(v.session.told)\n\t\tv.tell()"},
 	}}, "TestALockWhoseServerDoesNotAnswerIsTold"},
 	{mutant{"connect requests without an answer are kept for ever", []edit{
-		{"handshake.go", "s.unheard(l.connected) //", "_ = 0 //"},
+		{"internal/lease/unheard.go", "u.Any(now, timeout) //", "//"},
 	}}, "internal/lease.TestConnectRequestsWithoutAnAnswerAreForgottenInTime"},
 	{mutant{"a pause between tries outlives the session", []edit{
 		{"retry.go", "case <-s.ctx.Done():\n\t\treturn ErrClosed\n", ""},
@@ -160,10 +160,10 @@ var ofTheLibrary = []judged{
 	}}, "TestANodeOfAnyNegativeNumberIsInTheWay"},
 	{mutant{"a wall clock that is set back makes up for a sleep", []edit{
 		{"internal/clock/clock.go", "k.slept += max(lead-k.lead, 0)", "k.slept = lead"},
-	}}, "TestAWallClockThatIsSetBackDoesNotMakeUpForALaterSleep"},
+	}}, "internal/lease.TestAWallClockThatIsSetBackDoesNotMakeUpForALaterSleep"},
 	{mutant{"what a pause took is what proofs take", []edit{
-		{"link.go", "&& (followed || took <= least)", ""},
-	}}, "TestAProofThatMayHaveWaitedForAPausedLeaderMakesTheNextOneNoQuicker"},
+		{"internal/lease/speed.go", "&& (followed || took <= least)", ""},
+	}}, "internal/lease.TestAProofThatMayHaveWaitedForAPausedLeaderMakesTheNextOneNoQuicker"},
 	{mutant{"the cause of a ctx is taken for an answer of the server", []edit{
 		{"errors.go", " && !errors.Is(err, context.Canceled) && !errors.Is(err, context.DeadlineExceeded)", ""},
 	}}, "TestTheCauseOfACtxIsToldAndNotTakenForAnAnswerOfTheServer"},
@@ -183,11 +183,11 @@ var ofTheLibrary = []judged{
 		{"proof.go", "s.stopLooking() // the timer", "s.expiry = nil // the timer"},
 	}}, "TestTheLeaseIsLookedAtByOneTimer"},
 	{mutant{"a proof that is taken late takes back what a newer one has proved", []edit{
-		{"proof.go", "if s.unheard(now) {\n\t\tend = clock", "if false {\n\t\tend = clock"},
-		{"proof.go", "s.epoch.proved = now\n", "if s.unheard(now) {\n\t\ts.epoch.shorten(unheardEnd(p.begun, s.shortest))\n\t}\n\ts.epoch.proved = now\n"},
+		{"internal/lease/lease.go", "if in.Unheard {\n\t\tend = clock", "if false {\n\t\tend = clock"},
+		{"internal/lease/lease.go", "l.proved = now\n", "if in.Unheard {\n\t\tl.Shorten(UnheardEnd(p.Begun, in.Timeout))\n\t}\n\tl.proved = now\n"},
 	}}, "TestAProofThatIsTakenLateLeavesTheLeaseToANewerOne"},
 	{mutant{"a proof counts from its answer", []edit{
-		{"proof.go", "sure := p.link.relay", "p.begun = now\n\tsure := p.link.relay"},
+		{"proof.go", "s.epoch.Prove(", "p.Begun = now\n\ts.epoch.Prove("},
 	}}, "TestAProofThatIsTakenLateLeavesTheLeaseToANewerOne"},
 	{mutant{"a connect request leaves the end of the lease to the timer", []edit{
 		{"handshake.go", "s.look(s.clock.Now()) //", "//"},
@@ -197,7 +197,7 @@ var ofTheLibrary = []judged{
 	}}, "TestALeaseThatAConnectRequestShortensIsLookedAtMoreOftenFromThenOn"},
 	{mutant{"a connection is counted when everybody has it", []edit{
 		{"link.go", "l.session.rewatch.connected() //", "//"},
-		{"link.go", "l.session.greeted(l, l.touches.timeout)\n", "l.session.greeted(l, l.touches.timeout)\n\tl.session.rewatch.connected()\n"},
+		{"link.go", "l.session.greeted(l, timeout)\n", "l.session.greeted(l, timeout)\n\tl.session.rewatch.connected()\n"},
 	}}, "TestAConnectionIsCountedBeforeAnybodyHasIt"},
 	{mutant{"a user's own request for a container puts containers in doubt", []edit{
 		{"parents.go", "case s.containersAsked == 0:", "case false:"},
@@ -230,7 +230,7 @@ var ofTheLibrary = []judged{
 		{"epoch.go", "c.guardLater()", "c.guard()"},
 	}}, "TestAfterAReconnectAProofGoesAheadOfTheWatches"},
 	{mutant{"a server that is slow all the time is taken for one that hangs", []edit{
-		{"proof.go", "max(left/2, min(2*l.lastProofTook(), left))", "left/2"},
+		{"internal/lease/speed.go", "max(left/2, min(2*s.lastProof, left))", "left/2"},
 	}}, "internal/sim.TestAHoldOutlivesServersThatAreSlowAllTheTime"},
 	{mutant{"each hold's node is seen to before the next hold is lost", []edit{
 		{"epoch.go", "rest = append(rest, c.lose(cause))", "c.vanish(cause)"},

@@ -73,7 +73,7 @@ var all = []mutant{
 		{"janitor.go", "case !transient(err):\n\t\t\tif errors.Is(err, zk.ErrNoAuth)", "case true:\n\t\t\tif errors.Is(err, zk.ErrNoAuth)"},
 	}},
 	{"no deadline", []edit{
-		{"lease.go", "proof.Add(part(timeout, proofPart)), touch.Add(part(timeout, touchPart))", "proof.Add(100*timeout), touch.Add(100*timeout)"},
+		{"internal/lease/lease.go", "proof.Add(part(timeout, proofPart)), touch.Add(part(timeout, touchPart))", "proof.Add(100*timeout), touch.Add(100*timeout)"},
 	}},
 	{"the sequence's end is ignored", []edit{
 		{"internal/recipe/name.go", "return n.Sequence >= orderEnd || n.Sequence < 0 }", "return false }"},
@@ -98,38 +98,39 @@ var all = []mutant{
 	r, known := l.answered(xid)`},
 	}},
 	{"a proof is trusted after a quiet gap", []edit{
-		{"lease.go", "return clock.Earlier(byProof, byTouch)", "_ = byTouch\n\treturn byProof"},
+		{"internal/lease/lease.go", "return clock.Earlier(byProof, byTouch)", "_ = byTouch\n\treturn byProof"},
 	}},
 	{"a proof makes its own touches sure", []edit{
-		{"proof.go", "s.epoch.extend(s.safeUntil(p, sure, now), now)\n", `if len(s.staked) > 0 {
-		sure = p.touched
+		{"internal/lease/lease.go", "l.Extend(in.safeUntil(p.Begun, relay.proved(p, now, in.Timeout)), now)\n", `sure := relay.proved(p, now, in.Timeout)
+	if in.Held {
+		sure = p.Touched
 	}
-	s.epoch.extend(s.safeUntil(p, sure, now), now)
+	l.Extend(in.safeUntil(p.Begun, sure), now)
 `},
 	}},
 	{"the clocks are looked at when the lease should be over", []edit{
-		{"proof.go", "s.expiry = time.AfterFunc(min(ep.left(now), interval), s.expire)", "_ = interval\n\ts.expiry = time.AfterFunc(ep.left(now), s.expire)"},
+		{"proof.go", "min(ep.Left(now), s.terms(now).Look())", "ep.Left(now)"},
 	}},
 	{"the wall clock does not count", []edit{
-		{"lease.go", "return -now.Most(*end)", "return -now.Least(*end)"},
+		{"internal/lease/lease.go", "return -now.Most(*end)", "return -now.Least(*end)"},
 	}},
 	{"a handshake counts when it is answered", []edit{
 		{"handshake.go", "if s.id != 0 {", "if false {"},
 	}},
 	{"a handshake counts from the next proof on", []edit{
-		{"handshake.go", "s.epoch.shorten(unheardEnd(l.connected, s.shortest))", "_ = l"},
+		{"handshake.go", "s.epoch.Shorten(lease.UnheardEnd(l.connected, s.shortest))", "_ = l"},
 	}},
 	{"a proof outweighs a handshake without an answer", []edit{
-		{"proof.go", "if s.unheard(now) {\n\t\tend = clock", "if false {\n\t\tend = clock"},
+		{"internal/lease/lease.go", "if in.Unheard {\n\t\tend = clock", "if false {\n\t\tend = clock"},
 	}},
 	{"a handshake without an answer is forgotten after half a timeout", []edit{
-		{"handshake.go", "> requestLife*s.shortest", "> s.shortest/2"},
+		{"internal/lease/unheard.go", "> requestLife*timeout", "> timeout/2"},
 	}},
 	{"any answer is one to all handshakes", []edit{
-		{"handshake.go", "s.unanswered = s.unanswered[:n-1]", "s.unanswered = nil"},
+		{"internal/lease/unheard.go", "u.sent = u.sent[:n-1]", "u.sent = nil"},
 	}},
 	{"a server that has not been heard grants all of the timeout", []edit{
-		{"handshake.go", "leastGrant  = 1.0 / 4", "leastGrant  = 1.0"},
+		{"internal/lease/unheard.go", "leastGrant  = 1.0 / 4", "leastGrant  = 1.0"},
 	}},
 	{"no session-id comparison", []edit{
 		{"epoch.go", "if l.id != s.id {", "if l.id == 0 || s.id == 0 {"},
@@ -169,7 +170,7 @@ var all = []mutant{
 		{"hold.go", "s.lapse(ep, now)\n\treturn h.Err() == nil", "s.lapse(ep, now)\n\treturn true"},
 	}},
 	{"Valid ends half a timeout early", []edit{
-		{"hold.go", "if ep.runsAt(now) {\n\t\treturn true", "if ep.runsAt(now.Add(h.contender.queue.session.Timeout() / 2)) {\n\t\treturn true"},
+		{"hold.go", "if ep.RunsAt(now) {\n\t\treturn true", "if ep.RunsAt(now.Add(h.contender.queue.session.Timeout() / 2)) {\n\t\treturn true"},
 		{"hold.go", "return h.Err() == nil // a proof", "return false // a proof"},
 	}},
 	{"a check of the path instead of the node", []edit{
