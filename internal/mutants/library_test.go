@@ -273,7 +273,7 @@ var ofTheLibrary = []judged{
 	}}, "internal/sim.TestF04ALostCreateIsFoundThoughTheNextServerLags"},
 	{mutant{"several locks are kept when the trace of one panics", []edit{
 		{"multi.go", "if taken < len(m.lockers) {", "if p := recover(); p != nil {\n\t\t\tpanic(p)\n\t\t}\n\t\tif taken < len(m.lockers) {"},
-	}}, "TestAFunctionOfATraceThatDoesNotReturnLeavesNothingBehind/MultiLocker,_LockContext,_Enqueued_panics,_2"},
+	}}, "TestAFunctionOfATraceThatDoesNotReturnLeavesNothingBehind/MultiLocker,_Lock,_Acquired_panics,_2"},
 }
 
 func TestTheTestsOfTheLibraryFindEveryMutant(t *testing.T) {

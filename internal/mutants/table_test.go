@@ -92,7 +92,7 @@ var all = []mutant{
 		{"link.go", "r, known := l.answered(xid)", `l.session.mu.Lock()
 	if ep := l.session.epoch; ep != nil {
 		now := l.session.clock.Now()
-		ep.extend(now.Add(part(l.session.shortest, proofPart)), now)
+		ep.Extend(now.Add(l.session.shortest*3/5), now)
 	}
 	l.session.mu.Unlock()
 	r, known := l.answered(xid)`},
