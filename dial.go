@@ -157,8 +157,15 @@ func (d *dialer) open(ctx context.Context, network, address string) (net.Conn, e
 		return nil, err
 	}
 	secured = true
-	return secure, nil
+	return secureConn{secure}, nil
 }
+
+// secureConn closes what is below it at once. TLS would have its farewell written
+// before, for which a server that hangs leaves no room: that waits for the deadline of
+// the connection, which may have none.
+type secureConn struct{ *tls.Conn }
+
+func (c secureConn) Close() error { return c.NetConn().Close() }
 
 func (d *dialer) raw(ctx context.Context, network, address string) (net.Conn, error) {
 	if d.dial == nil {

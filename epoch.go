@@ -86,8 +86,10 @@ func (s *Session) greeted(l *link, timeout time.Duration) {
 	s.id = l.id
 	if l.id != 0 {
 		s.timeout.Store(int64(timeout))
-		s.link, s.failure = l, nil
-		delete(s.told, noConnection)
+		if !isClosed(l.down) { // else it was given up as the answer came
+			s.link, s.failure = l, nil
+			delete(s.told, noConnection)
+		}
 		if s.epoch == nil {
 			s.epoch = &epoch{id: l.id}
 			s.log.Info("zklock: session established", "session", l.id, "timeout", timeout)

@@ -64,6 +64,56 @@ func (s *Session) leaseLeft() time.Duration {
 	return s.epoch.Left(s.clock.Now())
 }
 
+// belated is a connection on which what comes first is read when it is closed, as if it
+// had come at the same time.
+type belated struct {
+	net.Conn
+	over  chan struct{}
+	close func()
+	came  bool
+}
+
+func belate(conn net.Conn) net.Conn {
+	over := make(chan struct{})
+	return &belated{Conn: conn, over: over, close: sync.OnceFunc(func() { close(over) })}
+}
+
+func (c *belated) Read(p []byte) (int, error) {
+	if c.came {
+		return 0, net.ErrClosed
+	}
+	n, err := c.Conn.Read(p)
+	c.came = true
+	<-c.over
+	return n, err
+}
+
+func (c *belated) Close() error {
+	c.close()
+	return c.Conn.Close()
+}
+
+// A process that was paused finds the answer and the end of its patience at once.
+func TestAConnectionThatIsGivenUpAsItIsAnsweredIsNone(t *testing.T) {
+	late := func(n int32, conn net.Conn) net.Conn {
+		switch n {
+		case 1:
+			return conn
+		case 2:
+			return belate(conn)
+		}
+		conn.Close()
+		return hangUp(0)
+	}
+	reconnecting(t, late, func(t *testing.T, server *zktest.Server, s *Session, _ *clock.Clock) {
+		h := hold(t, s)
+		server.Cut()
+		<-h.Lost()
+		synctest.Wait()
+		require.True(t, s.current() == nil, "a connection that is down is the session's")
+	})
+}
+
 // The goroutines that wait for the answers to two proofs go on in any order.
 func TestAProofThatIsTakenLateLeavesTheLeaseToANewerOne(t *testing.T) {
 	const connectRequest = 49

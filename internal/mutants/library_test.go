@@ -274,6 +274,12 @@ var ofTheLibrary = []judged{
 	{mutant{"several locks are kept when the trace of one panics", []edit{
 		{"multi.go", "if taken < len(m.lockers) {", "if p := recover(); p != nil {\n\t\t\tpanic(p)\n\t\t}\n\t\tif taken < len(m.lockers) {"},
 	}}, "TestAFunctionOfATraceThatDoesNotReturnLeavesNothingBehind/MultiLocker,_Lock,_Acquired_panics,_2"},
+	{mutant{"a connection that was given up is taken for the session's", []edit{
+		{"epoch.go", "!isClosed(l.down)", "true"},
+	}}, "TestAConnectionThatIsGivenUpAsItIsAnsweredIsNone"},
+	{mutant{"TLS takes its leave of a server that hangs", []edit{
+		{"dial.go", "return secureConn{secure}, nil", "return secure, nil"},
+	}}, "TestAHoldOutlivesATunnelThatHangs"},
 }
 
 func TestTheTestsOfTheLibraryFindEveryMutant(t *testing.T) {
