@@ -27,9 +27,10 @@ type Contender struct {
 // and then the contenders in line. A path that does not exist, or that nobody
 // uses, gives none.
 //
-// It costs a list and one read for each node, sent together. The answer is of
-// the moment, and may be from a server that lags behind. It needs the permission
-// to read the path, and takes no part in the lock.
+// It costs a list and one read for each node, sent together, and both again if a
+// writer of an [RWLocker] goes in between, three times at most. The answer is of the
+// moment, and may be from a server that lags behind. It needs the permission to read
+// the path, and takes no part in the lock.
 func Inspect(ctx context.Context, s *Session, path string) ([]Contender, error) {
 	if s == nil {
 		return nil, wrap("inspect", path, errors.New("the session is nil: make one with Connect"))
@@ -45,12 +46,22 @@ func Inspect(ctx context.Context, s *Session, path string) ([]Contender, error) 
 	return found, wrap("inspect", path, err)
 }
 
-func (s *Session) inspect(ctx context.Context, path string) ([]Contender, error) {
-	names, err := present(s.children(path).wait(ctx))
-	if err != nil {
-		return nil, err
+// mostLooks bounds how often a queue is looked at in which writers come and go.
+const mostLooks = 3
+
+func (s *Session) inspect(ctx context.Context, path string) (found []Contender, err error) {
+	var names []string
+	for look, writers := 0, -1; look < mostLooks && writersIn(found) != writers; look++ {
+		if names, err = present(s.children(path).wait(ctx)); err != nil {
+			return nil, err
+		}
+		found = inQueue(path, names)
+		writers = writersIn(found)
+		if found, err = s.read(ctx, found); err != nil {
+			return nil, err
+		}
 	}
-	found := inQueue(path, names)
+	markHolders(found)
 	if slices.Contains(names, recipe.Permits) { // locks may have been reaped, being empty
 		permits, err := s.inspectSemaphore(ctx, recipe.Join(path, recipe.Turns), recipe.Join(path, recipe.Permits))
 		if err != nil {
@@ -58,7 +69,34 @@ func (s *Session) inspect(ctx context.Context, path string) ([]Contender, error)
 		}
 		found = append(found, permits...)
 	}
-	return s.read(ctx, found)
+	return found, nil
+}
+
+// writersIn counts the writers of a read/write lock. One that has gone since it was
+// listed may have left a reader in its place, which the list does not show.
+func writersIn(found []Contender) (n int) {
+	for _, c := range found {
+		if c.Kind == Write {
+			n++
+		}
+	}
+	return n
+}
+
+// markHolders notes who of a queue has the lock. Those that went while the queue was
+// read are in nobody's way, and newcomers stand behind all of it.
+func markHolders(queue []Contender) {
+	names := make([]string, len(queue))
+	for i, c := range queue {
+		names[i] = recipe.Base(c.Node)
+	}
+	holds := make(map[string]bool)
+	for _, n := range recipe.Queue(names) {
+		holds[n.Name] = n.Holds
+	}
+	for i, name := range names {
+		queue[i].Held = holds[name]
+	}
 }
 
 // inQueue returns the contenders among the children of path, in order.
@@ -66,7 +104,7 @@ func inQueue(path string, names []string) []Contender {
 	queue := recipe.Queue(names)
 	found := make([]Contender, len(queue))
 	for i, n := range queue {
-		found[i] = Contender{Node: recipe.Join(path, n.Name), Kind: Kind(n.Kind), Held: n.Holds}
+		found[i] = Contender{Node: recipe.Join(path, n.Name), Kind: Kind(n.Kind)}
 	}
 	return found
 }
@@ -87,11 +125,8 @@ func (s *Session) inspectSemaphore(ctx context.Context, locks, leases string) ([
 			found = append(found, Contender{Node: recipe.Join(leases, name), Kind: Permit, Held: true})
 		}
 	}
-	for _, c := range inQueue(locks, inLine) {
-		c.Held = false // it has the turn to take permits, not one of them
-		found = append(found, c)
-	}
-	return found, nil
+	// The first in line has the turn to take permits, not one of them.
+	return s.read(ctx, append(found, inQueue(locks, inLine)...))
 }
 
 // present takes a node that does not exist for one without children.

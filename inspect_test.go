@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/zklock/zklock"
+	"github.com/zklock/zklock/zktest"
 )
 
 func (at *site) inspect(s *zklock.Session) []zklock.Contender {
@@ -213,6 +214,60 @@ func TestInspectTellsThatADowngradedWriterHoldsBothLocks(t *testing.T) {
 	l.Unlock()
 	l.RUnlock()
 	require.NoError(t, receive(t, waiting, "the reader's turn").Release(t.Context()))
+}
+
+// inspectWhile inspects a lock and calls do between the list and the read of a node.
+func (at *site) inspectWhile(server *zktest.Server, node string, do func()) []zklock.Contender {
+	at.t.Helper()
+	observer := at.session()
+	reading := server.HoldRequest(zktest.OpGetData, zktest.OnSession(observer.ID()), zktest.OnPath(node))
+	inspected := make(chan []zklock.Contender, 1)
+	go func() {
+		found, _ := zklock.Inspect(within(at.t, patience), observer, at.path)
+		inspected <- found
+	}()
+	receive(at.t, reading.Struck(), "the read")
+	do()
+	reading.Release()
+	return receive(at.t, inspected, "the queue")
+}
+
+func TestInspectTellsWhoHasTheLockThatGoesOnMeanwhile(t *testing.T) {
+	server := zktest.NewServer(t)
+	at := siteAt(t, server.Addr())
+	first := at.locker(at.session())
+	first.Lock()
+	var waiting []<-chan *zklock.Hold
+	for i := range 2 {
+		waiting = append(waiting, at.begin(at.locker(at.session()).Acquire))
+		at.awaitQueue(i + 2)
+	}
+	found := at.inspectWhile(server, first.Held().Node(), func() {
+		require.NoError(t, first.UnlockContext(t.Context()))
+	})
+	require.Equal(t, at.queue(), nodesOf(found))
+	require.Equal(t, []bool{true, false}, heldOf(found))
+	for _, w := range waiting {
+		require.NoError(t, receive(t, w, "a waiter's turn").Release(t.Context()))
+	}
+}
+
+func TestInspectTellsOfTheReaderThatAWriterHasBecomeMeanwhile(t *testing.T) {
+	server := zktest.NewServer(t)
+	at := siteAt(t, server.Addr())
+	l := at.rw(at.session())
+	l.Lock()
+	waiting := at.begin(at.rw(at.session()).Acquire)
+	at.awaitQueue(2)
+	found := at.inspectWhile(server, l.Held().Node(), func() {
+		l.RLock()
+		require.NoError(t, l.UnlockContext(t.Context()))
+	})
+	require.Equal(t, at.queue(), nodesOf(found))
+	require.Equal(t, []bool{true, false}, heldOf(found))
+	require.Equal(t, zklock.Read, found[0].Kind)
+	l.RUnlock()
+	require.NoError(t, receive(t, waiting, "the writer's turn").Release(t.Context()))
 }
 
 // A lock below another one may have the name of a semaphore's node.

@@ -20,6 +20,13 @@ type judged struct {
 // the simulation does not have what they take: stalled sockets, ports that refuse
 // for ever, servers without containers, a log that is read; or has it too rarely.
 var ofTheLibrary = []judged{
+	{mutant{"who has the lock is told by a list alone", []edit{
+		{"inspect.go", "if found, err = s.read(ctx, found)", "markHolders(found)\n\t\tif found, err = s.read(ctx, found)"},
+		{"inspect.go", "markHolders(found)\n\tif slices", "if slices"},
+	}}, "TestInspectTellsWhoHasTheLockThatGoesOnMeanwhile"},
+	{mutant{"a writer that has gone is taken to have left nobody", []edit{
+		{"inspect.go", "look < mostLooks &&", "look < 1 &&"},
+	}}, "TestInspectTellsOfTheReaderThatAWriterHasBecomeMeanwhile"},
 	{mutant{"a MultiLocker's way out waits without its ctx", []edit{
 		{"multi.go", "l.unlockSlow(ctx, l.tenancy.end)", "l.unlockSlow(context.Background(), l.tenancy.end)"},
 	}}, "TestEveryCallReturnsWhenItsContextEnds/plain/MultiLocker.LockContext_last"},

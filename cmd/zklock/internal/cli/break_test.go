@@ -82,6 +82,23 @@ func TestANodeThatHasBecomeTheHolderMeanwhileIsNotDeleted(t *testing.T) {
 	require.False(t, q.there())
 }
 
+func TestANodeThatBecomesTheHolderWhileTheLockIsLookedAtIsNotTakenForOneThatWaits(t *testing.T) {
+	q := newBrokenQueue(t)
+	q.yes = true
+	between := q.server.HoldRequest(zktest.OpExists, zktest.OnSession(q.session.ID()))
+	done := make(chan error, 1)
+	go func() { done <- q.run(t.Context()) }()
+	<-between.Struck()
+	reading := q.server.HoldRequest(zktest.OpGetData, zktest.OnSession(q.session.ID()), zktest.OnPath(q.holder.Node()))
+	between.Release()
+	<-reading.Struck()
+	require.NoError(t, q.holder.Release(t.Context()))
+	reading.Release()
+	require.NoError(t, <-done)
+	require.Contains(t, q.out.String(), "holds /p.")
+	require.NotContains(t, q.out.String(), "waits for /p.")
+}
+
 func TestWhoeverIsAtTheTerminalIsAskedAgainForWhatIsMoreThanHeAgreedTo(t *testing.T) {
 	for _, second := range []bool{true, false} {
 		q := newBrokenQueue(t)
