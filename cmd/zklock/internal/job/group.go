@@ -18,6 +18,7 @@ type group struct {
 	id     int // of the group, and of the process that leads it
 	ended  bool
 	status syscall.WaitStatus // of the leader, once it has ended
+	void   bool               // nothing of it is left: the number may be another group's by now
 	others []int              // our children that are not the command's
 }
 
@@ -70,11 +71,18 @@ func (g *group) signalAll(sig syscall.Signal) { g.send(sig, func(int) bool { ret
 // send looks for strays first: those that the signal makes do not get it too.
 func (g *group) send(sig syscall.Signal, to func(stray int) bool) {
 	strays := g.strays()
-	_ = unix.Kill(-g.id, sig) // there may be nobody left, or nobody that is ours to signal
+	g.sendGroup(sig)
 	for _, pid := range strays {
 		if to(pid) {
 			_ = unix.Kill(pid, sig)
 		}
+	}
+}
+
+// sendGroup sends sig to every process that is in the group.
+func (g *group) sendGroup(sig syscall.Signal) {
+	if !g.void {
+		_ = unix.Kill(-g.id, sig) // there may be nobody that is ours to signal
 	}
 }
 
@@ -86,7 +94,7 @@ func (g *group) strays() (pids []int) {
 		all = []int{g.id}
 	}
 	for _, pid := range all {
-		if of, err := unix.Getpgid(pid); err == nil && of != g.id {
+		if of, err := unix.Getpgid(pid); err == nil && (g.void || of != g.id) {
 			pids = append(pids, pid)
 		}
 	}
@@ -95,7 +103,7 @@ func (g *group) strays() (pids []int) {
 
 // kill ends every process that is left of the command, wherever it is now.
 func (g *group) kill() {
-	_ = unix.Kill(-g.id, unix.SIGKILL)
+	g.sendGroup(unix.SIGKILL)
 	for _, pid := range g.family() {
 		_ = unix.Kill(pid, unix.SIGKILL)
 	}
@@ -158,8 +166,9 @@ func (g *group) gone(everything bool) bool {
 	if !g.ended {
 		return false
 	}
+	g.void = g.void || errors.Is(unix.Kill(-g.id, 0), unix.ESRCH)
 	if _, known := children(os.Getpid()); !known {
-		return errors.Is(unix.Kill(-g.id, 0), unix.ESRCH)
+		return g.void
 	}
 	own, _ := unix.Getsid(0)
 	for _, pid := range g.family() {
