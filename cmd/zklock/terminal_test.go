@@ -55,6 +55,14 @@ func TestCtrlCEndsTheCommandAndTheScriptItIsIn(t *testing.T) {
 	require.NotContains(t, c.said.String(), "after\r\n")
 }
 
+// By a signal a program says that a key was not meant for it alone; one that exits has
+// dealt with the key, or never had one.
+func TestACommandThatExitsAsIfByCtrlCDoesNotEndTheScriptItIsIn(t *testing.T) {
+	_, c := onTerminal(t)
+	c.enter(`zklock run $P -- sh -c 'exit 130'; echo "af""ter:$?"`)
+	c.expect("after:130")
+}
+
 func TestCtrlZStopsTheJobAndFgContinuesIt(t *testing.T) {
 	_, c := onTerminal(t)
 	c.enter(`zklock run $P -- sh -c 'echo "in"; read x; echo "got:$x"'`)

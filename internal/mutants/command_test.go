@@ -37,6 +37,12 @@ var ofTheCommand = []struct {
 	{mutant{"other children are ended with a killed keeper's command", []edit{
 		{job + "/front.go", ", others: others", ""},
 	}}, command, "TestAKilledKeeperCostsNobodyHisLifeButTheCommand"},
+	{mutant{"a command that exits with 130 is taken for one that a key has ended", []edit{
+		{job + "/front.go", "if said.Interrupted {", "if true {"},
+	}}, command, "TestACommandThatExitsAsIfByCtrlCDoesNotEndTheScriptItIsIn"},
+	{mutant{"the number of a group of which nothing is left is signalled", []edit{
+		{job + "/group.go", "if !g.void {", "if true {"},
+	}}, job, "TestAnotherGroupWithTheNumberOfTheCommandsIsNotSignalled"},
 }
 
 func TestTheTestsOfTheCommandFindEveryMutant(t *testing.T) {

@@ -119,6 +119,7 @@ func (r *run) keep(ctx context.Context) error {
 	}
 	session, hold, err := r.enter(ctx, master.Signals)
 	if err != nil {
+		master.Failed(err)
 		if codeOf(err) == exitConflict {
 			return withCode(r.conflictCode, err)
 		}

@@ -72,7 +72,9 @@ func (f *Front) Run() (code int, err error) {
 					f.end(said.news, others, changes, signals)
 					return 0, &KeeperError{status}
 				}
-				interrupted(status.ExitStatus())
+				if said.Interrupted {
+					interrupted(status.ExitStatus())
+				}
 				return status.ExitStatus(), nil
 			}
 		}
@@ -124,6 +126,10 @@ type news struct {
 	Running   bool          // there is one, or is about to be
 	KillAfter time.Duration // see [Command]
 	Group     int32         // its process group; 0 if it may not have been started
+
+	// Interrupted says that SIGINT has ended it, or the wait for the right to run. One that
+	// exits with the same code has dealt with the key by itself.
+	Interrupted bool
 }
 
 // report is what the keeper has said last until it died.

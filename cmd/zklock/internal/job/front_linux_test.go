@@ -16,7 +16,7 @@ import (
 )
 
 // roleVariable makes this executable a front, or the keeper that it starts, or one that
-// looks at a process of another namespace.
+// looks at a process of another namespace, or that founds a process group twice.
 const roleVariable = "ZKLOCK_TEST_ROLE"
 
 func TestMain(m *testing.M) {
@@ -34,6 +34,8 @@ func TestMain(m *testing.M) {
 	case "stranger":
 		pid, _ := strconv.Atoi(os.Args[1])
 		fmt.Println(isStopped(pid), isAlone(pid))
+	case "founder":
+		fmt.Println(foundAgain())
 	default:
 		os.Exit(m.Run())
 	}
@@ -68,6 +70,53 @@ func TestACommandWhoseKeeperDiedBeforeItCouldTellIsEnded(t *testing.T) {
 	said, err := front.Output()
 	require.NoError(t, err)
 	require.Equal(t, "the process that held the lock was killed by SIGKILL\n", string(said))
+}
+
+// foundAgain leaves its process group empty, and at a line of input founds one that has
+// the same number. It ends with its input.
+func foundAgain() error {
+	var line string
+	parents, err := unix.Getpgid(unix.Getppid())
+	if err == nil {
+		err = unix.Setpgid(0, parents)
+	}
+	if err != nil {
+		return err
+	}
+	fmt.Println("gone")
+	_, _ = fmt.Scanln(&line)
+	if err := unix.Setpgid(0, 0); err != nil {
+		return err
+	}
+	fmt.Println("back")
+	_, _ = fmt.Scanln(&line)
+	return nil
+}
+
+func TestAnotherGroupWithTheNumberOfTheCommandsIsNotSignalled(t *testing.T) {
+	founder := exec.CommandContext(t.Context(), os.Args[0])
+	founder.Env = append(os.Environ(), roleVariable+"=founder")
+	founder.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	input, err := founder.StdinPipe()
+	require.NoError(t, err)
+	output, err := founder.StdoutPipe()
+	require.NoError(t, err)
+	require.NoError(t, founder.Start())
+	said := func() (line string) {
+		_, _ = fmt.Fscanln(output, &line)
+		return line
+	}
+	require.Equal(t, "gone", said())
+	command := &group{id: founder.Process.Pid, ended: true, others: []int{founder.Process.Pid}}
+	command.gone(false)
+	_, err = fmt.Fprintln(input, "again")
+	require.NoError(t, err)
+	require.Equal(t, "back", said())
+	command.signalAll(syscall.SIGTERM)
+	command.kill()
+	require.NoError(t, input.Close())
+	require.Equal(t, "<nil>", said())
+	require.NoError(t, founder.Wait())
 }
 
 func TestAProcessOfAnotherNamespaceIsNotTakenForOneOfOurs(t *testing.T) {

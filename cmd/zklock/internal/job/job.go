@@ -77,6 +77,6 @@ func Run(c Command, master *Master, log *slog.Logger) (Result, error) {
 	s := &supervisor{command: c, group: g, tty: tty, master: master, signals: master.Signals, log: log}
 	s.watch(changes)
 	s.leaveTerminal()
-	master.tell(news{})
+	master.tell(news{Interrupted: g.status.Signaled() && g.status.Signal() == syscall.SIGINT})
 	return Result{Status: g.status, Ended: s.ending}, nil
 }

@@ -4,6 +4,7 @@ package job
 
 import (
 	"encoding/binary"
+	"errors"
 	"io"
 	"os"
 	"os/signal"
@@ -65,6 +66,12 @@ func (m *Master) Died() bool { return m.died.Load() }
 // tell says what the front has to know of the command.
 func (m *Master) tell(n news) {
 	_ = binary.Write(m.conn, binary.NativeEndian, n) // its death is heard of by listen
+}
+
+// Failed tells the front that the wait for the right to run has ended by err.
+func (m *Master) Failed(err error) {
+	var by *Interrupted
+	m.tell(news{Interrupted: errors.As(err, &by) && by.Signal == syscall.SIGINT})
 }
 
 // stopped reports whether the front is seen to be stopped.
