@@ -23,6 +23,7 @@ type contender struct {
 	token    int64 // the node's czxid, or the token of the writer that it stands beside
 	carrier  *link // that has shown the node
 	counted  bool  // by its session's lines
+	behind   bool  // others have kept its caller waiting, whose goroutine alone looks at this
 
 	gone signal // given when the place in the queue is lost: see cause
 

@@ -125,6 +125,9 @@ func (s *Semaphore) take(
 		if err != nil {
 			above.leave()
 		}
+		if turn.contender.behind {
+			err = timedOut(ctx, err)
+		}
 	}()
 	for try := 0; ; {
 		out, err := s.out(ctx, turn, &above)
@@ -132,6 +135,7 @@ func (s *Semaphore) take(
 			return nil, err
 		}
 		if len(out.names)+n > s.size {
+			turn.contender.behind = true
 			if err := wait(ctx, turn, out); err != nil {
 				return nil, err
 			}
@@ -160,7 +164,7 @@ func (s *Semaphore) wait(ctx context.Context, turn *Hold, out *watch) error {
 	case <-s.turns.session.Done():
 		return ErrClosed
 	case <-ctx.Done():
-		return timedOut(ctx, ended(ctx))
+		return ended(ctx)
 	}
 }
 

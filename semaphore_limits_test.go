@@ -106,6 +106,41 @@ func TestAWaiterForPermitsEndsWithItsContextThoughNothingCanBeWritten(t *testing
 	})
 }
 
+// However the deadline falls: here into a look at the permits.
+func TestAWaiterForPermitsSaysThatTheyAreTakenAlsoIfItsTimeIsUpWhileItLooks(t *testing.T) {
+	for name, inLine := range map[string]bool{"one of them has come back": false, "it has come to its turn": true} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, func(t *testing.T, b *bubble) {
+				others, s := b.semaphore(b.session("elsewhere"), 2), b.session("here")
+				held, rest := take(t, others, 1), take(t, others, 1)
+				change := func() { require.NoError(t, held.Release(t.Context())) }
+				if inLine {
+					ahead, leave := context.WithCancel(t.Context())
+					go others.Acquire(ahead, 1)
+					change = leave
+					time.Sleep(time.Second)
+				}
+				ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+				defer cancel()
+				returned := make(chan error, 1)
+				go func() {
+					_, err := b.semaphore(s, 2).Acquire(ctx, 2)
+					returned <- err
+				}()
+				time.Sleep(time.Second / 2) // it waits
+				looking := b.server.HoldRequest(zktest.OpGetChildren2, zktest.OnSession(s.ID()), zktest.OnPath(b.path+"/leases"))
+				change()
+				<-looking.Struck()
+				err := <-returned
+				require.ErrorIs(t, err, context.DeadlineExceeded)
+				require.ErrorIs(t, err, zklock.ErrLocked)
+				looking.Release()
+				require.NoError(t, rest.Release(t.Context()))
+			})
+		})
+	}
+}
+
 func TestPermitsThatCannotBeTakenAtOnceKeepTheirTurn(t *testing.T) {
 	lost := func(lose func(*zktest.Server) *zktest.Fault) func(*site, *zktest.Server, *zktest.Fault) {
 		return func(at *site, server *zktest.Server, held *zktest.Fault) {

@@ -12,12 +12,12 @@ import (
 func (c *contender) wait(ctx context.Context, view *listing) (*Hold, error) {
 	if view == nil {
 		if turn := c.followSoon(); turn != nil {
+			c.behind = true
 			if h, err := c.awaitTurn(ctx, turn); h != nil || err != nil {
 				return h, timedOut(ctx, err)
 			}
 		}
 	}
-	behind := false
 	for {
 		h, err := c.handed(ctx)
 		if h != nil || err != nil {
@@ -30,13 +30,13 @@ func (c *contender) wait(ctx context.Context, view *listing) (*Hold, error) {
 		case at.Ahead == 0:
 			h, err = c.grant(ctx, at.link)
 		default:
+			c.behind = true
 			h, err = c.waitBehind(ctx, at)
-			behind = true
 		}
 		switch {
 		case errors.Is(err, errStale):
 			continue
-		case behind:
+		case c.behind:
 			err = timedOut(ctx, err)
 		}
 		if h != nil || err != nil {

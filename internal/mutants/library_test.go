@@ -27,6 +27,12 @@ var ofTheLibrary = []judged{
 	{mutant{"a writer that has gone is taken to have left nobody", []edit{
 		{"inspect.go", "look < mostLooks &&", "look < 1 &&"},
 	}}, "TestInspectTellsOfTheReaderThatAWriterHasBecomeMeanwhile"},
+	{mutant{"who looks at the permits when its time is up forgets that it has waited for them", []edit{
+		{"semaphore.go", "turn.contender.behind = true\n", ""},
+	}}, "TestAWaiterForPermitsSaysThatTheyAreTakenAlsoIfItsTimeIsUpWhileItLooks"},
+	{mutant{"who has come to its turn at a semaphore forgets that it has waited for it", []edit{
+		{"wait.go", "c.behind = true\n\t\t\th, err", "h, err"},
+	}}, "TestAWaiterForPermitsSaysThatTheyAreTakenAlsoIfItsTimeIsUpWhileItLooks"},
 	{mutant{"a MultiLocker's way out waits without its ctx", []edit{
 		{"multi.go", "l.unlockSlow(ctx, l.tenancy.end)", "l.unlockSlow(context.Background(), l.tenancy.end)"},
 	}}, "TestEveryCallReturnsWhenItsContextEnds/plain/MultiLocker.LockContext_last"},
