@@ -177,7 +177,7 @@ func (t *cohort) passOn(c *contender) bool {
 	t.look()
 	switch {
 	case t.waiting.Len() > 0:
-		if t.owners >= t.limit && t.company != alone {
+		if t.owners >= t.limit && (t.company != alone || t.queue.inLineLocked()) {
 			return false
 		}
 		t.owners++
@@ -185,7 +185,7 @@ func (t *cohort) passOn(c *contender) bool {
 		next.hold = c.newHold()
 		close(next.called)
 		return true
-	case t.retention > 0 && t.company != others:
+	case t.retention > 0 && t.seesNobody(c):
 		t.idle = now
 		if t.expiry == nil {
 			t.expiry = time.AfterFunc(t.retention, func() { t.expire(c) })
@@ -193,6 +193,13 @@ func (t *cohort) passOn(c *contender) bool {
 		return true
 	}
 	return false
+}
+
+// seesNobody tells whether nobody has been seen to wait behind c: in this session, which
+// the watch would tell of later, and elsewhere, by c's last list until the queue is
+// watched. s.mu is held.
+func (t *cohort) seesNobody(c *contender) bool {
+	return !t.queue.inLineLocked() && (t.company == alone || t.company == unknown && c.alone)
 }
 
 // expire gives up the node c if it was kept for long enough.
@@ -303,11 +310,17 @@ func (w *watch) besides(node string) company {
 	switch {
 	case w.err != nil || w.hasFired():
 		return unknown
-	case slices.ContainsFunc(w.names, func(name string) bool {
-		_, contends := recipe.Parse(name)
-		return contends && name != node
-	}):
+	case othersAmong(w.names, node):
 		return others
 	}
 	return alone
+}
+
+// othersAmong tells whether names, a queue's children, are of any contender but the one
+// of that name.
+func othersAmong(names []string, node string) bool {
+	return slices.ContainsFunc(names, func(name string) bool {
+		_, contends := recipe.Parse(name)
+		return contends && name != node
+	})
 }

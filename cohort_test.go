@@ -103,6 +103,31 @@ func TestACohortSharesATurnUpToItsBound(t *testing.T) {
 	})
 }
 
+// Of those that queue in its own session a cohort knows before the queue tells.
+func TestACohortEndsItsTurnForAnotherOfItsSession(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		far := zktest.NewServer(t, zktest.WithLatency(5*time.Millisecond, 5*time.Millisecond))
+		b := &bubble{t, far, "/lock"}
+		s := b.session("here")
+		l := b.locker(s, zklock.WithHandoff(2))
+		granted := make(chan grant, 6)
+		for range 5 {
+			b.ask(t.Context(), "-", l, granted)
+		}
+		first := <-granted
+		require.NoError(t, first.Release(t.Context()))
+		time.Sleep(time.Second) // it knows that it is alone
+		b.ask(t.Context(), "other", b.locker(s), granted)
+		order := ""
+		for range 5 {
+			g := <-granted
+			order += g.who
+			go g.Release(t.Context())
+		}
+		require.Equal(t, "-other---", order)
+	})
+}
+
 // Whoever comes while a cohort is alone, far beyond its bound, has the next turn.
 func TestACohortThatIsNoLongerAloneEndsItsTurn(t *testing.T) {
 	inBubble(t, func(t *testing.T, b *bubble) {

@@ -24,6 +24,7 @@ type contender struct {
 	carrier  *link // that has shown the node
 	counted  bool  // by its session's lines
 	behind   bool  // others have kept its caller waiting, whose goroutine alone looks at this
+	alone    bool  // its last list has shown nobody else
 
 	gone signal // given when the place in the queue is lost: see cause
 

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/go-zookeeper/zk"
 	"github.com/stretchr/testify/require"
@@ -70,6 +71,24 @@ func TestTheCounterStartsAnewInTime(t *testing.T) {
 	require.NoError(t, l.LockContext(within(t, patience)))
 	require.Equal(t, "0000000000", sequenceOf(l.Held().Node()))
 	require.Greater(t, l.Held().Token(), token)
+}
+
+// Near the end a release tries to delete the path too. If that is refused, the delete of
+// the node alone goes out later, and Unlock waits for that.
+func TestUnlockNearTheEndOfACounterThatCannotStartAfreshLeavesTheLockFree(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := &bubble{t, zktest.NewServer(t, zktest.WithLatency(time.Millisecond, time.Millisecond)), "/lock"}
+		s := b.session("here")
+		for _, node := range []string{b.path, b.path + "/config"} {
+			_, err := s.Conn().Create(node, nil, 0, zk.WorldACL(zk.PermAll))
+			require.NoError(t, err)
+		}
+		b.server.SetSequence(b.path, math.MaxInt32-1<<24+10)
+		l := b.locker(s)
+		l.Lock()
+		l.Unlock()
+		require.True(t, l.TryLock())
+	})
 }
 
 // At the end of its counter a path has to be made anew. Where that cannot be, nobody

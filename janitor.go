@@ -205,9 +205,12 @@ func (s *Session) holders(batch []*removal) (holders []*contender) {
 }
 
 // resetCounter deletes the nodes together with their parent, if nobody else is
-// there, so that the parent is made anew with its counter at zero.
+// there, so that the parent is made anew with its counter at zero. The check ahead, of
+// what is to go, tells this from the delete that follows if it is refused: the nodes'
+// delete has been sent with that one.
 func (s *Session) resetCounter(nodes []string, dir string) error {
-	_, err := s.conn.Multi(append(deletes(nodes), &zk.DeleteRequest{Path: dir, Version: -1})...)
+	ops := append([]any{&zk.CheckVersionRequest{Path: dir, Version: -1}}, deletes(nodes)...)
+	_, err := s.conn.Multi(append(ops, &zk.DeleteRequest{Path: dir, Version: -1})...)
 	return err
 }
 

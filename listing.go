@@ -194,6 +194,7 @@ func (c *contender) place(ctx context.Context, view *listing) (place, error) {
 			}
 		}
 		p, err := view.placeOf(c)
+		c.alone = err == nil && !othersAmong(view.names, recipe.Base(c.node))
 		if !errors.Is(err, errStale) {
 			return p, err
 		}

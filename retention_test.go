@@ -47,6 +47,49 @@ func TestARetainedLockIsTakenAgainWithoutARequest(t *testing.T) {
 	})
 }
 
+// What the watch on the queue will tell takes a round trip, in which the lock may be
+// given back: whoever stands in line by then is not passed.
+func TestALockIsNotRetainedPastOneWhoWaits(t *testing.T) {
+	for name, c := range map[string]struct {
+		session string        // of the one who waits
+		handed  bool          // the owner has waited too, and gives the lock back at once
+		after   time.Duration // that the other has begun to wait
+	}{
+		"of the same session, behind an owner that has waited": {"owner", true, time.Second},
+		"of another session, behind an owner that has waited":  {"other", true, time.Second},
+		"of the same session, whose node is not known yet":     {"owner", false, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				far := zktest.NewServer(t, zktest.WithLatency(5*time.Millisecond, 5*time.Millisecond))
+				b := &bubble{t, far, "/lock"}
+				sessions := map[string]*zklock.Session{"owner": b.session("owner"), "other": b.session("other")}
+				l := b.locker(sessions["owner"], zklock.WithRetention(kept))
+				granted := make(chan grant, 2)
+				before, err := b.locker(sessions["other"]).Acquire(t.Context())
+				require.NoError(t, err)
+				if !c.handed {
+					require.NoError(t, before.Release(t.Context()))
+				}
+				b.ask(t.Context(), "owner", l, granted)
+				time.Sleep(time.Second)
+				b.ask(t.Context(), "waiter", b.locker(sessions[c.session], zklock.WithRetention(kept)), granted)
+				time.Sleep(c.after)
+				if c.handed {
+					require.NoError(t, before.Release(t.Context()))
+				}
+				owner := <-granted
+				require.Equal(t, "owner", owner.who)
+				go owner.Release(t.Context())
+				synctest.Wait()
+				require.False(t, l.TryLock(), "it would pass the one who waits")
+				time.Sleep(time.Second)
+				require.Equal(t, "waiter", b.next(granted).who)
+			})
+		})
+	}
+}
+
 func TestARetainedNodeIsGivenUpAtOnceWhenAnotherQueues(t *testing.T) {
 	inBubble(t, func(t *testing.T, b *bubble) {
 		s := b.session("owner")

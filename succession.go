@@ -92,8 +92,10 @@ func (c *contender) stepOut() {
 func (q *queue) inLine() bool {
 	q.session.mu.Lock()
 	defer q.session.mu.Unlock()
-	return q.session.lines.length[q.dir] > 1
+	return q.inLineLocked()
 }
+
+func (q *queue) inLineLocked() bool { return q.session.lines.length[q.dir] > 1 }
 
 // followNext makes c the successor of the contender of this session, if there is
 // one, that has the sequence before its own. Both nodes were made over the

@@ -293,6 +293,18 @@ var ofTheLibrary = []judged{
 	{mutant{"TLS takes its leave of a server that hangs", []edit{
 		{"dial.go", "return secureConn{secure}, nil", "return secure, nil"},
 	}}, "TestAHoldOutlivesATunnelThatHangs"},
+	{mutant{"Unlock near the counter's end waits for the wrong delete", []edit{
+		{"janitor.go", "ops := append([]any{&zk.CheckVersionRequest{Path: dir, Version: -1}}, deletes(nodes)...)", "ops := deletes(nodes)"},
+	}}, "TestUnlockNearTheEndOfACounterThatCannotStartAfreshLeavesTheLockFree"},
+	{mutant{"a lock that was waited for is retained unseen", []edit{
+		{"cohort.go", "t.company == unknown && c.alone)", "t.company == unknown)"},
+	}}, "TestALockIsNotRetainedPastOneWhoWaits"},
+	{mutant{"a lock is retained past the others of its session", []edit{
+		{"cohort.go", "!t.queue.inLineLocked() && (t.company", "(t.company"},
+	}}, "TestALockIsNotRetainedPastOneWhoWaits"},
+	{mutant{"a cohort hears of the others of its session from the queue", []edit{
+		{"cohort.go", "(t.company != alone || t.queue.inLineLocked())", "t.company != alone"},
+	}}, "TestACohortEndsItsTurnForAnotherOfItsSession"},
 }
 
 func TestTheTestsOfTheLibraryFindEveryMutant(t *testing.T) {
