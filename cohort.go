@@ -49,7 +49,7 @@ type member struct {
 
 // acquire takes the lock by the cohort's node, or gets the cohort one.
 func (t *cohort) acquire(ctx context.Context, a *attempt) (*Hold, error) {
-	s := t.queue.session
+	s, done := t.queue.session, ctx.Done()
 	s.mu.Lock()
 	if h := t.resume(); h != nil {
 		s.mu.Unlock()
@@ -69,14 +69,14 @@ func (t *cohort) acquire(ctx context.Context, a *attempt) (*Hold, error) {
 	case <-m.called:
 	case <-s.ctx.Done():
 		return nil, ErrClosed
-	case <-ctx.Done():
+	case <-done:
 		return nil, t.quit(ctx, m, place)
 	}
 	if m.hold == nil {
 		return t.fetch(ctx, a, t.queue.acquire)
 	}
 	switch {
-	case ctx.Err() != nil:
+	case isClosed(done):
 		m.hold.leave(nil)
 		return nil, timedOut(ctx, ended(ctx))
 	case !m.hold.Valid():

@@ -285,3 +285,53 @@ func TestACallThatEndsWhileItsPathIsMadeLeavesNoPath(t *testing.T) {
 		})
 	}
 }
+
+// A path that a call has made is taken back if it is as the call has made it.
+func TestAPathThatSomebodyElseUsesIsNotTakenBack(t *testing.T) {
+	const oneWay = 100 * time.Millisecond
+	everybody := zk.WorldACL(zk.PermAll)
+	for name, c := range map[string]struct {
+		lasts time.Duration // the call: for so many requests, of which the last is on its way back
+		use   func(t *testing.T, conn *zk.Conn, path string)
+	}{
+		"since something was written to it": {4*oneWay - oneWay/4, func(t *testing.T, conn *zk.Conn, path string) {
+			_, err := conn.Set(path, []byte("theirs"), -1)
+			require.NoError(t, err)
+		}},
+		"since it was made anew": {8*oneWay - oneWay/4, func(t *testing.T, conn *zk.Conn, path string) {
+			require.NoError(t, conn.Delete(path, -1))
+			time.Sleep(3 * oneWay) // a node was asked for in vain once more, and now the path is
+			_, err := conn.Create(path, []byte("theirs"), zk.FlagPersistent, everybody)
+			require.NoError(t, err)
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, func(t *testing.T, b *bubble) {
+				s, other := b.session("far away"), b.session("near").Conn()
+				l := b.locker(s)
+				for _, way := range []zktest.Direction{zktest.ToServer, zktest.ToClient} {
+					b.server.Client("far away").Delay(way, oneWay, oneWay)
+				}
+				ended := begin(func() error { return l.LockContext(within(t, c.lasts)) })
+				time.Sleep(3*oneWay + oneWay/2) // the path has just been made
+				c.use(t, other, b.path)
+				require.ErrorIs(t, <-ended, context.DeadlineExceeded)
+				time.Sleep(10 * oneWay)
+				data, _, err := other.Get(b.path)
+				require.NoError(t, err)
+				require.Equal(t, "theirs", string(data))
+			})
+		})
+	}
+}
+
+// With an access list that keeps the call itself out, it has made a part of the path.
+func TestAPathThatCannotBeMadeWholeIsTakenBack(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := &bubble{t, zktest.NewServer(t, zktest.WithContainerInterval(time.Second)), "/a/path/below"}
+		l := b.locker(b.session(""), zklock.WithACL(zk.WorldACL(zk.PermRead|zk.PermDelete)))
+		require.ErrorIs(t, l.LockContext(t.Context()), zk.ErrNoAuth)
+		time.Sleep(time.Minute)
+		require.Empty(t, b.server.Nodes())
+	})
+}

@@ -32,68 +32,76 @@ func (q *queue) sequential(id string) entry {
 	}
 }
 
-// create sends the create and, right behind its frame, a list of the queue, so
-// that an uncontended acquire takes one round trip. The list is nil if it could
-// not be had so, or if others of this session are in line already. After an
-// error the node, if there is one, is being deleted.
-func (c *contender) create(ctx context.Context) (*listing, error) {
-	s := c.queue.session
+// create makes a contender of epoch ep. It sends the create and, right behind its
+// frame, a list of the queue, so that an uncontended acquire takes one round trip. The
+// list is nil if it could not be had so, or if others of this session are in line
+// already. After an error the node, if there is one, is being deleted. No method of ctx,
+// which may be a user's and panic, is called while nobody sees to the node.
+func (q *queue) create(ctx context.Context, ep *epoch, enter func(id string) entry) (*contender, *listing, error) {
+	done := ctx.Done()
+	s, c := q.session, q.newContender(ep, enter)
 	sent := func() {}
 	var listed *pending[*listing]
-	if c.entry.queues && !c.queue.inLine() {
-		listed = later(func() (*listing, error) { return s.listBy(s.current(), c.queue.dir) })
+	if c.entry.queues && !q.inLine() {
+		listed = later(func() (*listing, error) { return s.listBy(s.current(), q.dir) })
 		sent = func() { listed.send(s) }
 	}
 	waitsFor(ctx, "the answer to its create")
 	seen := s.taps.add(c.entry.key, sent)
 	write := s.beginProof()
-	created := sendUnder(ctx, s, func() ([]string, error) {
+	created := sendUnder(done, s, func() ([]string, error) {
 		defer s.taps.drop(seen)
 		return c.entry.create(s.conn)
 	})
 	select {
 	case <-created.done:
-	case <-ctx.Done():
+	case <-done:
 		s.cleanUp(func() {
 			<-created.done
-			if c.settle(s.ctx, seen, created) == nil {
+			if c.settle(s.ctx, s.ctx.Done(), seen, created) == nil {
 				<-c.leave().done
 			}
 		})
-		return nil, ended(ctx)
+		return nil, nil, ended(ctx)
 	}
-	if err := c.settle(ctx, seen, created); err != nil {
-		return nil, err
+	if err := c.settle(ctx, done, seen, created); err != nil {
+		return nil, nil, err
 	}
 	if carrier, replied, _ := seen.fate(); replied && carrier == write.link {
 		s.proven(write)
 	}
 	if listed == nil {
-		return nil, nil
+		return c, nil, nil
 	}
-	view, err := listed.wait(ctx)
-	if err != nil {
-		return nil, nil
+	select {
+	case <-listed.done:
+	case <-done:
+		return c, nil, nil
 	}
-	view.early = true
-	return view, nil
+	if listed.err != nil {
+		return c, nil, nil
+	}
+	listed.value.early = true
+	return c, listed.value, nil
 }
 
 // createGranted makes a hold at once of an entry that takes no place in the queue.
-func (c *contender) createGranted(ctx context.Context) (*Hold, error) {
-	if _, err := c.create(ctx); err != nil {
+func (q *queue) createGranted(ctx context.Context, ep *epoch, enter func(id string) entry) (h *Hold, err error) {
+	c, _, err := q.create(ctx, ep, enter)
+	if err != nil {
 		return nil, err
 	}
-	h, err := c.grant(ctx, c.carrier)
-	if err != nil {
-		c.leave()
-	}
-	return h, err
+	defer func() {
+		if h == nil {
+			c.leave()
+		}
+	}()
+	return c.grant(ctx, c.carrier)
 }
 
-// settle finds out what became of the create. It keeps the node if that is one
-// of the contender's session, and sees to the removal of any other.
-func (c *contender) settle(ctx context.Context, seen *tap, created *pending[[]string]) error {
+// settle finds out what became of the create, until ctx is done. It keeps the node if
+// that is one of the contender's session, and sees to the removal of any other.
+func (c *contender) settle(ctx context.Context, done <-chan struct{}, seen *tap, created *pending[[]string]) error {
 	s := c.queue.session
 	carrier, replied, zxid := seen.fate()
 	switch {
@@ -108,16 +116,18 @@ func (c *contender) settle(ctx context.Context, seen *tap, created *pending[[]st
 	}
 	// The search goes on when ctx has ended, to delete what it finds.
 	search := send(s, func() (struct{}, error) { return struct{}{}, c.search(carrier) })
-	_, err := search.wait(ctx)
-	if err != nil && ctx.Err() != nil {
+	select {
+	case <-search.done:
+		return search.err
+	case <-done:
 		s.cleanUp(func() {
 			<-search.done
 			if search.err == nil {
 				<-c.leave().done
 			}
 		})
+		return ended(ctx)
 	}
-	return err
 }
 
 // adopt makes node the contender's own. One that was queued for one session and

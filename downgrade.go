@@ -39,8 +39,7 @@ func (q *queue) downgrade(ctx context.Context, w *Hold) (*Hold, error) {
 		if err := w.reentry(); err != nil {
 			return nil, a.failed(err)
 		}
-		c := q.newContender(w.contender.epoch, q.beside(w.contender))
-		h, err := c.createGranted(ctx)
+		h, err := q.createGranted(ctx, w.contender.epoch, q.beside(w.contender))
 		if err == nil {
 			a.acquired(h)
 			return h, nil

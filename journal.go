@@ -26,17 +26,24 @@ func (j *journal) Info(message string, args ...any)  { j.write(slog.LevelInfo, m
 func (j *journal) Warn(message string, args ...any)  { j.write(slog.LevelWarn, message, args) }
 func (j *journal) Error(message string, args ...any) { j.write(slog.LevelError, message, args) }
 
-// Printf takes go-zookeeper's messages.
-func (j *journal) Printf(format string, args ...any) { j.Debug(fmt.Sprintf("zk: "+format, args...)) }
+// Printf takes go-zookeeper's messages, from goroutines that are not to ask a user's error
+// for its text.
+func (j *journal) Printf(format string, args ...any) {
+	j.add(func() { j.logger.Debug(fmt.Sprintf("zk: "+format, args...)) })
+}
 
-// write has a line written, in the order of the calls, and does not wait for that.
 func (j *journal) write(level slog.Level, message string, args []any) {
+	j.add(func() { j.logger.Log(context.Background(), level, message, args...) })
+}
+
+// add has a line written, in the order of the calls, and does not wait for that.
+func (j *journal) add(line func()) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	if j.closed {
 		return
 	}
-	if j.lines.Add(func() { j.logger.Log(context.Background(), level, message, args...) }) {
+	if j.lines.Add(line) {
 		j.work.Go(j.lines.Run)
 	}
 }

@@ -91,9 +91,10 @@ func (s *Session) freshList(ctx context.Context, dir string) (*listing, error) {
 		return nil, err
 	}
 	waitsFor(ctx, "a list of the queue")
+	done := ctx.Done()
 	listed := later(func() (*listing, error) { return s.listBy(l, dir) })
 	seen := s.taps.add(tapKey{op: opSync, path: dir}, func() { listed.send(s) })
-	synced := sendUnder(ctx, s, func() (string, error) {
+	synced := sendUnder(done, s, func() (string, error) {
 		defer s.taps.drop(seen)
 		return s.conn.Sync(dir)
 	})

@@ -27,10 +27,10 @@ const (
 )
 
 func init() {
-	client.MakeSessionParents = func(session any, dir string, acl []zk.ACL) error {
+	client.MakeSessionParents = func(session any, dir string, acl []zk.ACL) (leave func(), err error) {
 		s := session.(*Session)
-		p := parents{session: s, dir: dir}
-		return p.make(s.ctx, acl)
+		p := &parents{session: s, dir: dir}
+		return p.leave, p.make(s.ctx, acl)
 	}
 }
 
@@ -41,7 +41,8 @@ type parents struct {
 	session *Session
 	dir     string
 	made    *pending[struct{}] // nil if the path was there
-	ours    bool               // the last of them was made here, once made is done
+	ours    string             // the last of them if it was made here, once made is done
+	version int32              // of that, unless somebody has written to it; -1 if that is of no matter
 }
 
 // make creates dir and what is missing above it. When ctx ends it goes on in the
@@ -51,7 +52,12 @@ func (p *parents) make(ctx context.Context, acl []zk.ACL) error {
 	s := p.session
 	create := func(dir string) error {
 		err := s.makeParent(dir, acl)
-		p.ours = p.ours || err == nil && dir == p.dir
+		switch {
+		case err == nil:
+			p.ours = dir
+		case errors.Is(err, zk.ErrNodeExists):
+			p.ours = ""
+		}
 		return err
 	}
 	p.made = send(s, func() (struct{}, error) {
@@ -65,8 +71,9 @@ func (p *parents) make(ctx context.Context, acl []zk.ACL) error {
 	return err
 }
 
-// leave deletes dir in the background if it was made here and nobody is there; those
-// above it have had a child, which it was.
+// leave deletes the last of the path that was made here, in the background, if nobody is
+// there and nobody has written anything to it; those above it have had a child, which
+// it was.
 func (p *parents) leave() {
 	s, made := p.session, p.made
 	if made == nil {
@@ -74,12 +81,12 @@ func (p *parents) leave() {
 	}
 	s.cleanUp(func() {
 		<-made.done
-		if !p.ours {
+		if p.ours == "" {
 			return
 		}
 		_ = s.persist(s.ctx, func() error {
-			err := s.conn.Delete(p.dir, -1)
-			if errors.Is(err, zk.ErrNotEmpty) || errors.Is(err, zk.ErrNoNode) {
+			err := s.conn.Delete(p.ours, p.version)
+			if errors.Is(err, zk.ErrNotEmpty) || errors.Is(err, zk.ErrNoNode) || errors.Is(err, zk.ErrBadVersion) {
 				return nil
 			}
 			return err

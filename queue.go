@@ -170,11 +170,11 @@ func (q *queue) again(ctx context.Context, try int, err error) error {
 }
 
 // enter creates a contender, with the list that was read along, if any.
-func (q *queue) enter(ctx context.Context) (_ *contender, _ *listing, err error) {
+func (q *queue) enter(ctx context.Context) (c *contender, view *listing, err error) {
 	s := q.session
 	above := parents{session: s, dir: q.dir}
 	defer func() {
-		if err != nil {
+		if c == nil {
 			above.leave()
 		}
 	}()
@@ -189,8 +189,7 @@ func (q *queue) enter(ctx context.Context) (_ *contender, _ *listing, err error)
 		if err != nil {
 			return nil, nil, err
 		}
-		c := q.newContender(ep, q.sequential)
-		view, err := c.create(ctx)
+		c, view, err := q.create(ctx, ep, q.sequential)
 		if answers(err, zk.ErrNoNode) {
 			err = above.make(ctx, q.acl)
 			if err == nil {

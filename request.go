@@ -52,10 +52,10 @@ func (p *pending[T]) fulfil() {
 	close(p.done)
 }
 
-// sendUnder is send for a caller that waits at once. Without an end of ctx to be
+// sendUnder is send for a caller that waits at once, until done. Without an end to be
 // prompt at it needs no goroutine.
-func sendUnder[T any](ctx context.Context, s *Session, request func() (T, error)) *pending[T] {
-	if ctx.Done() != nil {
+func sendUnder[T any](done <-chan struct{}, s *Session, request func() (T, error)) *pending[T] {
+	if done != nil {
 		return send(s, request)
 	}
 	p := &pending[T]{done: closed, err: ErrClosed}

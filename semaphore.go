@@ -99,7 +99,6 @@ func (s *Semaphore) acquire(
 			return nil, a.failed(err)
 		}
 		h, err := s.take(ctx, turn, n, wait)
-		turn.sendRelease(ctx, nil)
 		if err == nil {
 			a.acquired(h)
 			return h, nil
@@ -113,16 +112,27 @@ func (s *Semaphore) acquire(
 	}
 }
 
-// take takes n permits while turn is held, as soon as they are free. If a fault keeps
-// it from that, it tries again in the same turn, which a place behind others would follow.
+// take takes n permits while turn is held, as soon as they are free, and gives the turn
+// back. If a fault keeps it from that, it tries again in the same turn, which a place
+// behind others would follow.
 func (s *Semaphore) take(
 	ctx context.Context, turn *Hold, n int, wait func(context.Context, *Hold, *watch) error,
-) (_ *Hold, err error) {
+) (h *Hold, err error) {
+	released := false
+	defer func() {
+		if !released && h != nil { // a context of the user's has panicked
+			h.leave(nil)
+		}
+	}()
+	defer func() {
+		turn.sendRelease(ctx, nil)
+		released = true
+	}()
 	ctx, dog := s.permits.session.startWatchdog(ctx, s.path)
 	defer dog.end()
-	above := parents{session: s.permits.session, dir: s.permits.dir}
+	above := parents{session: s.permits.session, dir: s.permits.dir, version: -1}
 	defer func() {
-		if err != nil {
+		if h == nil {
 			above.leave()
 		}
 		if turn.contender.behind {
@@ -253,8 +263,7 @@ func (s *Semaphore) agree(ctx context.Context, turn *Hold, said content, out int
 // create makes n permits in one transaction, if turn is still held.
 func (s *Semaphore) create(ctx context.Context, turn *Hold, n int) (*Hold, error) {
 	check := turn.contender.check()
-	c := s.permits.newContender(turn.contender.epoch, func(id string) entry { return s.entry(id, check, n) })
-	return c.createGranted(ctx)
+	return s.permits.createGranted(ctx, turn.contender.epoch, func(id string) entry { return s.entry(id, check, n) })
 }
 
 func (s *Semaphore) entry(id string, check *zk.CheckVersionRequest, n int) entry {

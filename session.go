@@ -114,14 +114,19 @@ func Connect(ctx context.Context, servers []string, timeout time.Duration, opts 
 		return fail(err)
 	}
 	s.conn, s.events = conn, events
-	if err := s.establish(ctx, options.credentials); err != nil {
-		patience := requestPatience
-		if ctx.Err() != nil {
-			patience = 0 // the server may not answer
+	stands, patience := false, time.Duration(0) // the server may not answer
+	defer func() {
+		if !stands {
+			s.close(patience)
 		}
-		s.close(patience)
+	}()
+	if err := s.establish(ctx, options.credentials); err != nil {
+		if ctx.Err() == nil {
+			patience = requestPatience
+		}
 		return fail(err)
 	}
+	stands = true
 	return s, nil
 }
 

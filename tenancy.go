@@ -43,20 +43,24 @@ func (t *tenancy) take(ctx context.Context) (*Hold, error) {
 
 // enter waits until an owner that has lost the lock gives its share to h's. If that
 // comes to nothing, h is given back.
-func (t *tenancy) enter(ctx context.Context, h *Hold) bool {
+func (t *tenancy) enter(ctx context.Context, h *Hold) (entered bool) {
+	var end func()
+	defer func() { // also if a context of the user's panics
+		if !entered {
+			h.expose(false) // nobody has owned it: there is nothing to retain
+			h.leave(end)
+		}
+	}()
 	held, detach := h.under(ctx)
 	defer detach()
-	var end func()
-	if t.shares.Acquire(held, t.share) == nil {
-		// The node may have been deleted meanwhile, unseen, between two connections.
-		if h.contender.confirm(held) == nil && h.Err() == nil {
-			return true
-		}
-		end = t.end
+	if t.shares.Acquire(held, t.share) != nil {
+		return false
 	}
-	h.expose(false) // nobody has owned it: there is nothing to retain
-	h.leave(end)
-	return false
+	end = t.end
+	// The node may have been deleted meanwhile, unseen, between two connections.
+	confirmed := h.contender.confirm(held) == nil
+	detach()
+	return confirmed && h.Err() == nil
 }
 
 // tryTake is take without waiting for another owner, here or elsewhere.

@@ -59,7 +59,7 @@ func tryFor(ctx context.Context, d time.Duration, once, wait func(context.Contex
 		defer cancel()
 		err = wait(timed)
 	}
-	if timeIsUp(ctx, err) {
+	if err != nil && timeIsUp(ctx, err) {
 		return false, nil
 	}
 	return err == nil, err

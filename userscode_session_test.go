@@ -187,3 +187,32 @@ func TestADialerThatReturnsNothingHasFailed(t *testing.T) {
 		})
 	}
 }
+
+// exiting is an error that ends the goroutine that asks for its text.
+type exiting struct{}
+
+func (exiting) Error() string { runtime.Goexit(); return "" }
+
+func TestAnErrorThatEndsTheGoroutineThatReadsItCostsTheSessionNothing(t *testing.T) {
+	if raceEnabled {
+		t.Skip("reconnects with watches set")
+	}
+	inBubble(t, func(t *testing.T, b *bubble) {
+		var fails atomic.Int64
+		s, err := zklock.Connect(t.Context(), []string{b.server.PipeAddr()}, longSession,
+			zklock.WithDialer(func(network, address string, timeout time.Duration) (net.Conn, error) {
+				if fails.Add(-1) >= 0 {
+					return nil, exiting{}
+				}
+				return b.server.Dial(network, address, timeout)
+			}))
+		require.NoError(t, err)
+		l := b.locker(s)
+		require.NoError(t, l.LockContext(t.Context()))
+		fails.Store(2)
+		b.server.Cut()
+		time.Sleep(longSession)
+		require.NoError(t, l.UnlockContext(t.Context()))
+		require.NoError(t, s.Close())
+	})
+}

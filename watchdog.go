@@ -44,18 +44,10 @@ func (s *Session) startWatchdog(ctx context.Context, path string) (context.Conte
 	return v, v
 }
 
-type watchdogKey struct{}
-
-func (v *watchdog) Value(key any) any {
-	if key == (watchdogKey{}) {
-		return v
-	}
-	return v.Context.Value(key)
-}
-
-// note changes what is known of the call under ctx, if there is a watchdog over it.
+// note changes what is known of the call under ctx, if there is a watchdog over it. It
+// calls no method of ctx: it may run in the background, when the call is over.
 func note(ctx context.Context, change func(*watchdog)) {
-	if v, kept := ctx.Value(watchdogKey{}).(*watchdog); kept {
+	if v, kept := ctx.(*watchdog); kept {
 		v.mu.Lock()
 		defer v.mu.Unlock()
 		change(v)

@@ -42,6 +42,9 @@ func (m *Member) keep() {
 		}
 	}
 	m.withdraw()
+	if m.zxid == 0 {
+		m.leavePath()
+	}
 }
 
 // attempt puts the node right once, and notes how that went.
@@ -126,7 +129,7 @@ func (m *Member) create(content []byte) error {
 		return err
 	})
 	if errors.Is(err, zk.ErrNoNode) {
-		return client.MakeSessionParents(m.session, m.path, m.options.acl)
+		m.leavePath, err = client.MakeSessionParents(m.session, m.path, m.options.acl)
 	}
 	return err
 }

@@ -5,6 +5,7 @@ import (
 	"net"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -104,5 +105,31 @@ func TestARegistrationThatIsUnderWayWhenLeaveGivesUpLeavesNoNode(t *testing.T) {
 		require.NoError(t, m.Leave(t.Context()))
 		require.EqualValues(t, 1, created.Load(), "the create was executed all the same")
 		require.Empty(t, server.Children(path))
+	})
+}
+
+// However far a call gets until its ctx ends, the server is left as it was.
+func TestAJoinThatEndsWhileItsPathIsMadeLeavesNoPath(t *testing.T) {
+	const oneWay = 5 * time.Millisecond
+	synctest.Test(t, func(t *testing.T) {
+		server := zktest.NewServer(t, zktest.WithContainerInterval(time.Second))
+		far := server.Client("far away")
+		s := connect(t, server, zklock.WithDialer(far.Dial))
+		for _, way := range []zktest.Direction{zktest.ToServer, zktest.ToClient} {
+			far.Delay(way, oneWay, oneWay)
+		}
+		for patience := oneWay / 2; ; patience += oneWay {
+			ctx, cancel := context.WithTimeout(t.Context(), patience)
+			m, err := membership.Join(ctx, s, path, nil)
+			cancel()
+			if err == nil {
+				require.NoError(t, m.Leave(t.Context()))
+			}
+			time.Sleep(time.Minute)
+			require.Empty(t, server.Nodes(), "after a call of %v", patience)
+			if err == nil {
+				return
+			}
+		}
 	})
 }

@@ -40,7 +40,9 @@ type Member struct {
 	changed chan struct{} // closed and replaced when there was an attempt
 	state   State
 
-	zxid int64 // of the registration, 0 before the first; the member's goroutine's own
+	// The member's goroutine's own.
+	zxid      int64  // of the registration, 0 before the first
+	leavePath func() // takes the path back if it was made for nothing
 }
 
 // errLeft says that the member has left.
@@ -76,15 +78,21 @@ func Join(ctx context.Context, s *zklock.Session, path string, data []byte, opts
 	m := &Member{
 		session: s, path: path, node: join(path, memberPrefix+strings.ToLower(rand.Text())), options: o,
 		done: make(chan struct{}), updated: make(chan struct{}, 1),
-		data: slices.Clone(data), wanted: 1, changed: make(chan struct{}),
+		data: slices.Clone(data), wanted: 1, changed: make(chan struct{}), leavePath: func() {},
 	}
 	m.ctx, m.leave = context.WithCancel(context.Background())
 	go m.keep()
+	joined := false
+	defer func() { // also if a context of the user's panics
+		if !joined {
+			m.leave()
+			client.CleanUp(s, m.awaitEnd)
+		}
+	}()
 	if err := m.await(ctx, 1); err != nil {
-		m.leave()
-		client.CleanUp(s, m.awaitEnd)
 		return nil, wrap("join", path, err)
 	}
+	joined = true
 	return m, nil
 }
 

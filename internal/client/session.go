@@ -19,8 +19,9 @@ var (
 	CleanUp  func(session any, finish func())
 
 	// MakeSessionParents creates dir and what is missing above it: the session knows
-	// whether its servers have containers.
-	MakeSessionParents func(session any, dir string, acl []zk.ACL) error
+	// whether its servers have containers. Whoever has come to have no node there calls
+	// leave.
+	MakeSessionParents func(session any, dir string, acl []zk.ACL) (leave func(), err error)
 
 	// Watches returns the number of the session's connection, and that of the oldest
 	// one whose watches stand: what was watched over an earlier one may have changed

@@ -272,6 +272,45 @@ var ofTheLibrary = []judged{
 	{mutant{"the path of permits is left that a call has made for nothing", []edit{
 		{"semaphore.go", "above.leave()", "_ = above"},
 	}}, "TestACallThatEndsWhileItsPathIsMadeLeavesNoPath/a_semaphore"},
+	{mutant{"a path is taken back that somebody has written to", []edit{
+		{"parents.go", "s.conn.Delete(p.ours, p.version)", "s.conn.Delete(p.ours, -1)"},
+	}}, "TestAPathThatSomebodyElseUsesIsNotTakenBack"},
+	{mutant{"a path is taken back that somebody has made anew", []edit{
+		{"parents.go", "p.ours = \"\"", "_ = p.ours"},
+	}}, "TestAPathThatSomebodyElseUsesIsNotTakenBack/since_it_was_made_anew"},
+	{mutant{"a path that was made in part is left", []edit{
+		{"parents.go", "p.ours = dir", "if p.ours = \"\"; dir == p.dir {\n\t\t\t\tp.ours = dir\n\t\t\t}"},
+	}}, "TestAPathThatCannotBeMadeWholeIsTakenBack"},
+	{mutant{"a path is left that a member has made for nothing", []edit{
+		{"membership/keep.go", "m.leavePath()", "_ = m.leavePath"},
+	}}, "membership.TestAJoinThatEndsWhileItsPathIsMadeLeavesNoPath"},
+	{mutant{"what goes on in the background uses its call's context", []edit{
+		{"watchdog.go", "v, kept := ctx.(*watchdog)", "v, kept := ctx.Value(0).(*watchdog)"},
+	}}, "TestWhatACallLeavesToTheBackgroundDoesNotUseItsContext"},
+	{mutant{"the client's goroutines ask a user's error for its text", []edit{
+		{"journal.go", "j.add(func() { j.logger.Debug(fmt.Sprintf(\"zk: \"+format, args...)) })", "j.Debug(fmt.Sprintf(\"zk: \"+format, args...))"},
+	}}, "TestAnErrorThatEndsTheGoroutineThatReadsItCostsTheSessionNothing"},
+	{mutant{"a context is asked while its create is on its way", []edit{
+		{"create.go", "case <-done:\n\t\ts.cleanUp(func() {\n\t\t\t<-created.done", "case <-ctx.Done():\n\t\ts.cleanUp(func() {\n\t\t\t<-created.done"},
+	}}, "TestAContextThatPanicsCostsNobodyTheLock"},
+	{mutant{"a context that panics keeps a turn at the permits", []edit{
+		{"semaphore.go", "\tdefer func() {\n\t\tturn.sendRelease(ctx, nil)\n\t\treleased = true\n\t}()\n", "\treleased = true\n\tdefer func() {\n\t\tif h != nil || err != nil {\n\t\t\tturn.sendRelease(ctx, nil)\n\t\t}\n\t}()\n"},
+	}}, "TestAContextThatPanicsCostsNobodyTheLock"},
+	{mutant{"a context that panics as the turn is given back keeps the permits", []edit{
+		{"semaphore.go", "if !released && h != nil {", "if false {"},
+	}}, "TestAContextThatPanicsCostsNobodyTheLock"},
+	{mutant{"a context that panics keeps a node that is granted at once", []edit{
+		{"create.go", "if h == nil {", "if err != nil {"},
+	}}, "TestAContextThatPanicsCostsNobodyTheLock"},
+	{mutant{"a context that panics keeps the hold of who waits for an owner here", []edit{
+		{"tenancy.go", "confirmed := h.contender.confirm(held) == nil\n\tdetach()\n", "confirmed := h.contender.confirm(held) == nil\n"},
+	}}, "TestAContextThatPanicsCostsNobodyTheLockOfALatecomer"},
+	{mutant{"a context that panics keeps Connect's session", []edit{
+		{"session.go", "if !stands {", "if !stands && ctx.Err() != nil {"},
+	}}, "TestAContextThatPanicsLeavesNoSession"},
+	{mutant{"a context that panics keeps a member", []edit{
+		{"membership/member.go", "joined := false", "joined := true"},
+	}}, "TestAContextThatPanicsLeavesNoMember"},
 	{mutant{"a member waits for the user's functions", []edit{
 		{"membership/state.go", "m.telling.Go(m.news.Run)", "client.Apart(m.news.Run)"},
 	}}, "membership.TestAMemberDoesNotWaitForUsersCode"},
