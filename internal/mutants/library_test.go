@@ -297,7 +297,7 @@ var ofTheLibrary = []judged{
 		{"semaphore.go", "\tdefer func() {\n\t\tturn.sendRelease(ctx, nil)\n\t\treleased = true\n\t}()\n", "\treleased = true\n\tdefer func() {\n\t\tif h != nil || err != nil {\n\t\t\tturn.sendRelease(ctx, nil)\n\t\t}\n\t}()\n"},
 	}}, "TestAContextThatPanicsCostsNobodyTheLock"},
 	{mutant{"a context that panics as the turn is given back keeps the permits", []edit{
-		{"semaphore.go", "if !released && h != nil {", "if false {"},
+		{"semaphore.go", "if !released && h != nil {", "if !released && h != nil && err != nil {"},
 	}}, "TestAContextThatPanicsCostsNobodyTheLock"},
 	{mutant{"a context that panics keeps a node that is granted at once", []edit{
 		{"create.go", "if h == nil {", "if err != nil {"},
