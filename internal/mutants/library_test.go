@@ -46,7 +46,7 @@ var ofTheLibrary = []judged{
 		{"dial.go", "server, _ = h.HostProvider.Next() })\n\treturn server, false", "server, retryStart = h.HostProvider.Next() })\n\treturn server, retryStart"},
 	}}, "TestConnectReturnsWhenItsContextEndsAndLeavesNothing"},
 	{mutant{"Connect waits for the answer to a login", []edit{
-		{"session.go", "patience = 0 //", "_ = 0 //"},
+		{"session.go", "if ctx.Err() == nil {\n\t\t\tpatience", "if true {\n\t\t\tpatience"},
 	}}, "TestConnectReturnsWhenItsContextEndsAndLeavesNothing"},
 	{mutant{"containers are asked for until they are had", []edit{
 		{"parents.go", "case s.containers == containersDoubted:", "case false:"},
