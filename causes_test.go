@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"net"
-	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -155,35 +154,27 @@ func (c hookedCtx) Err() error {
 	return c.Context.Err()
 }
 
-// overdue is a context whose deadline has passed, which Done does not tell yet.
-type overdue struct {
-	context.Context
-	passed atomic.Bool
-}
-
-func (c *overdue) Err() error {
-	if c.passed.Load() {
-		return context.DeadlineExceeded
-	}
-	return c.Context.Err()
-}
-
 func TestTheLockIsHeldByAnotherUntilTheMomentOfItsHandover(t *testing.T) {
 	inBubble(t, func(t *testing.T, b *bubble) {
 		l := b.locker(b.session("mine"), zklock.WithHandoff(4))
-		h, err := l.Acquire(t.Context())
-		require.NoError(t, err)
-		ctx := &overdue{Context: t.Context()}
-		waiter := begin(func() error {
-			_, err := l.Acquire(ctx)
-			return err
-		})
-		synctest.Wait()
-		ctx.passed.Store(true)
-		require.NoError(t, h.Release(t.Context()))
-		err = <-waiter
-		require.ErrorIs(t, err, context.DeadlineExceeded)
-		require.ErrorIs(t, err, zklock.ErrLocked)
+		for range 5000 {
+			h, err := l.Acquire(t.Context())
+			require.NoError(t, err)
+			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+			released := begin(func() error {
+				time.Sleep(time.Second) // when the waiter's time is up
+				return h.Release(context.Background())
+			})
+			next, err := l.Acquire(ctx)
+			cancel()
+			require.NoError(t, <-released)
+			if err == nil {
+				require.NoError(t, next.Release(t.Context()))
+				continue
+			}
+			require.ErrorIs(t, err, context.DeadlineExceeded)
+			require.ErrorIs(t, err, zklock.ErrLocked)
+		}
 	})
 }
 

@@ -135,7 +135,7 @@ func (s *Semaphore) take(
 		if h == nil {
 			above.leave()
 		}
-		if turn.contender.behind {
+		if err != nil && turn.contender.behind {
 			err = timedOut(ctx, err)
 		}
 	}()
