@@ -22,6 +22,7 @@ type claim struct {
 	lock   *lock           // that made its goroutine the owner; nil for a handle
 	beside *claim          // the write lock of the same owner
 	more   []*claim        // the other locks of a MultiLocker
+	early  bool            // was had before another lock of a MultiLocker was waited for
 	since  time.Time
 	depth  int           // how often its goroutine has locked it
 	over   chan struct{} // closed when given back
@@ -54,9 +55,12 @@ func (v *visit) owned(s Section) *claim {
 		c.lock, c.path = v.lock, dirOf(h.Node())
 		if first == nil {
 			first = c
-		} else {
-			first.more = append(first.more, c)
+			continue
 		}
+		for _, had := range first.parts() {
+			had.early = true
+		}
+		first.more = append(first.more, c)
 	}
 	return first
 }

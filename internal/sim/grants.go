@@ -59,7 +59,7 @@ func (r *referee) judgeNode(c *claim) {
 		case !c.believed():
 		case n == nil || !r.excuses(c) || time.Since(n.gone) > c.patience():
 			r.failLocked("P7", "%s got %s by %s, which does not exist", c.who, c.path, base(c.node))
-		case r.excused[c.node] == unseen && !r.followed(n):
+		case r.excused[c.node] == unseen && !c.early && !r.followed(n):
 			r.failLocked("P7", "%s got %s by %s, which was gone before the connection was made", c.who, c.path, base(c.node))
 		case r.excused[c.node] == bySession && !r.wasFirst(n):
 			r.failLocked("P7", "%s got %s by %s, which never was the first", c.who, c.path, base(c.node))
