@@ -93,11 +93,8 @@ func (m *Member) settle(content []byte, doubt time.Duration) (*sight, error) {
 		case g.stat.EphemeralOwner != m.session.ID():
 			m.unregistered(errOutlived)
 			err = order(m.session, func(conn *zk.Conn) error { return conn.Delete(m.node, g.stat.Version) })
-		case !bytes.Equal(g.data, content):
-			err = order(m.session, func(conn *zk.Conn) error {
-				_, err := conn.Set(m.node, content, g.stat.Version)
-				return err
-			})
+		case m.unsure || !bytes.Equal(g.data, content):
+			err = m.write(content, g.stat.Version)
 		default:
 			return g, nil
 		}
@@ -120,6 +117,21 @@ var (
 // was when it was looked at.
 func overtaken(err error) bool {
 	return errors.Is(err, zk.ErrNodeExists) || errors.Is(err, zk.ErrNoNode) || errors.Is(err, zk.ErrBadVersion)
+}
+
+// write gives the node the data, if it is of that version.
+func (m *Member) write(content []byte, version int32) error {
+	err := order(m.session, func(conn *zk.Conn) error {
+		_, err := conn.Set(m.node, content, version)
+		return err
+	})
+	switch {
+	case err == nil:
+		m.unsure = false
+	case !overtaken(err) && !client.Refused(err):
+		m.unsure = true
+	}
+	return err
 }
 
 // create creates the node, and the parents if they are missing.

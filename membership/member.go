@@ -43,6 +43,7 @@ type Member struct {
 	// The member's goroutine's own.
 	zxid      int64  // of the registration, 0 before the first
 	leavePath func() // takes the path back if it was made for nothing
+	unsure    bool   // a write of the data had no answer: what was seen before it may be out of date
 }
 
 // errLeft says that the member has left.

@@ -20,6 +20,9 @@ type judged struct {
 // the simulation does not have what they take: stalled sockets, ports that refuse
 // for ever, servers without containers, a log that is read; or has it too rarely.
 var ofTheLibrary = []judged{
+	{mutant{"a member takes what it has seen for what a write without an answer has left", []edit{
+		{"membership/keep.go", "case m.unsure || ", "case "},
+	}}, "membership.TestAnUpdateBehindOneWithoutAnAnswerIsConfirmedByTheServer"},
 	{mutant{"who has the lock is told by a list alone", []edit{
 		{"inspect.go", "if found, err = s.read(ctx, found)", "markHolders(found)\n\t\tif found, err = s.read(ctx, found)"},
 		{"inspect.go", "markHolders(found)\n\tif slices", "if slices"},
