@@ -232,6 +232,7 @@ func TestBadArgumentsAreRefused(t *testing.T) {
 			t.Helper()
 			_, err := membership.Join(t.Context(), s, path, data, opts...)
 			require.ErrorContains(t, err, want)
+			require.ErrorContains(t, err, "zklock: join "+path+": ")
 		}
 		refuse("session is nil", nil, path, nil)
 		refuse("must start with /", s, "servers", nil)
@@ -242,6 +243,7 @@ func TestBadArgumentsAreRefused(t *testing.T) {
 		refuse("WithInterval", s, path, nil, membership.WithInterval(0))
 		for _, err := range membership.Watch(t.Context(), s, "servers") {
 			require.ErrorContains(t, err, "must start with /")
+			require.ErrorContains(t, err, "zklock: watch servers: ")
 		}
 		require.ErrorContains(t, join(t, s, "one").Update(t.Context(), make([]byte, 1<<20)), "bytes of data")
 	})

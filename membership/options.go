@@ -54,7 +54,7 @@ func WithInterval(d time.Duration) Option {
 // newOptions checks everything that Join and Watch are given.
 func newOptions(s *zklock.Session, path string, opts []Option) (*options, error) {
 	if _, err := zklock.New(s, path); err != nil { // it has the same needs
-		return nil, err
+		return nil, errors.Unwrap(err) // which Join or Watch failed
 	}
 	o := &options{
 		acl:      zk.WorldACL(zk.PermAll),

@@ -6,6 +6,7 @@ import (
 	"os/signal"
 	"slices"
 	"strconv"
+	"strings"
 	"syscall"
 	"testing"
 
@@ -90,6 +91,46 @@ func TestWhateverStopsUsStopsTheCommandAndKeepsTheLock(t *testing.T) {
 			require.Equal(t, "SIGUSR1", p.line())
 			p.stdin.Close()
 			require.Equal(t, 0, p.exit())
+		})
+	}
+}
+
+func TestACommandWhoseTurnComesWhileWeAreStoppedIsStartedWhenWeGoOn(t *testing.T) {
+	t.Parallel()
+	for name, then := range map[string]func(*testing.T, *site, *process){
+		"and goes on": func(t *testing.T, _ *site, p *process) {
+			p.signal(syscall.SIGCONT)
+			require.Equal(t, "ran", p.line())
+			require.Equal(t, 0, p.exit())
+		},
+		"unless its lock was lost": func(t *testing.T, at *site, p *process) {
+			at.killSession()
+			eventually(t, "the loss", func() bool { return strings.Contains(p.stderr.String(), "lock lost") })
+			p.signal(syscall.SIGCONT)
+			require.Equal(t, 76, p.exit())
+			require.Empty(t, p.rest())
+		},
+		"unless its lock was asked for": func(t *testing.T, at *site, p *process) {
+			require.Equal(t, 0, at.zklock("revoke", at.path).exit())
+			at.awaitQueue(0)
+			p.signal(syscall.SIGCONT)
+			require.Equal(t, 128+15, p.exit())
+			require.Empty(t, p.rest())
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			at := newSite(t)
+			holder := at.run("--", "cat")
+			at.awaitQueue(1)
+			p := at.run("-v", "--on-revoke", "term", "--", "echo", "ran")
+			at.awaitQueue(2)
+			p.signal(syscall.SIGSTOP)
+			p.awaitStop()
+			holder.stdin.Close()
+			eventually(t, "its turn", func() bool { return strings.Contains(p.stderr.String(), "the lock is ours") })
+			p.mute(func() { require.Equal(t, 75, at.conflict("-w", inSeconds, "--", "true").exit()) })
+			then(t, at, p)
 		})
 	}
 }

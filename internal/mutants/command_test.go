@@ -40,6 +40,9 @@ var ofTheCommand = []struct {
 	{mutant{"a command that exits with 130 is taken for one that a key has ended", []edit{
 		{job + "/front.go", "if said.Interrupted {", "if true {"},
 	}}, command, "TestACommandThatExitsAsIfByCtrlCDoesNotEndTheScriptItIsIn"},
+	{mutant{"a command is started for a front that is stopped", []edit{
+		{job + "/master.go", "for m.stopped() {", "for false {"},
+	}}, command, "TestACommandWhoseTurnComesWhileWeAreStoppedIsStartedWhenWeGoOn"},
 	{mutant{"the number of a group of which nothing is left is signalled", []edit{
 		{job + "/group.go", "if !g.void {", "if true {"},
 	}}, job, "TestAnotherGroupWithTheNumberOfTheCommandsIsNotSignalled"},

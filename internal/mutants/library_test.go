@@ -20,6 +20,9 @@ type judged struct {
 // the simulation does not have what they take: stalled sockets, ports that refuse
 // for ever, servers without containers, a log that is read; or has it too rarely.
 var ofTheLibrary = []judged{
+	{mutant{"a member's path is refused as a lock's", []edit{
+		{"membership/options.go", "return nil, errors.Unwrap(err)", "return nil, err"},
+	}}, "membership.TestBadArgumentsAreRefused"},
 	{mutant{"a member takes what it has seen for what a write without an answer has left", []edit{
 		{"membership/keep.go", "case m.unsure || ", "case "},
 	}}, "membership.TestAnUpdateBehindOneWithoutAnAnswerIsConfirmedByTheServer"},

@@ -56,9 +56,12 @@ func (r Result) ExitCode() int {
 }
 
 // Run starts the command and returns when nothing is left of it. The signals of the
-// master are passed on to it. An error is an [*ExecError] or [ErrLost]: nothing was
-// run.
+// master are passed on to it. An error is an [*ExecError], [ErrLost], or an
+// [*Interrupted] while the front was stopped: nothing was run.
 func Run(c Command, master *Master, log *slog.Logger) (Result, error) {
+	if err := master.awaitGoing(c.Lost); err != nil {
+		return Result{}, err
+	}
 	runtime.LockOSThread() // the kernel counts the death of this thread as ours
 	defer runtime.UnlockOSThread()
 	tty := openTerminal(master.group)

@@ -10,6 +10,7 @@ import (
 	"os/signal"
 	"sync/atomic"
 	"syscall"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -76,6 +77,23 @@ func (m *Master) Failed(err error) {
 
 // stopped reports whether the front is seen to be stopped.
 func (m *Master) stopped() bool { return m.pid != 0 && !m.Died() && isStopped(m.pid) }
+
+// awaitGoing returns when the front is not seen to be stopped, and the command, which
+// is part of the same job, may be started. Its error says why it is not to be any more.
+func (m *Master) awaitGoing(lost <-chan struct{}) error {
+	for m.stopped() {
+		select {
+		case sig := <-m.Signals:
+			if Ends(sig) {
+				return &Interrupted{Signal: sig.(syscall.Signal)}
+			}
+		case <-lost:
+			return ErrLost
+		case <-time.After(survey):
+		}
+	}
+	return nil
+}
 
 // signal does to the job that the front is part of what the terminal would do. The
 // kernel discards a stop where there is no shell that could continue it.
