@@ -23,7 +23,8 @@ type cohort struct {
 	retention time.Duration // for which the node of the last one is kept
 
 	node     *contender    // the cohort's place at the head of the queue, nil if it has none
-	fetching bool          // a member stands in the queue for the cohort
+	fetching bool          // a member fetches the lock for the cohort
+	queued   bool          // one has come as far as the queue, since others wait for it
 	waiting  list.List     // of *member
 	owners   int           // that the turn has had
 	company  company       // that node has in the queue
@@ -72,10 +73,11 @@ func (t *cohort) acquire(ctx context.Context, a *attempt) (*Hold, error) {
 	case <-done:
 		return nil, t.quit(ctx, m, place)
 	}
-	if m.hold == nil {
-		return t.fetch(ctx, a, t.queue.acquire)
-	}
 	switch {
+	case m.hold == nil && isClosed(done):
+		return nil, t.quit(ctx, m, place)
+	case m.hold == nil:
+		return t.fetch(ctx, a, t.queue.acquire)
 	case isClosed(done):
 		m.hold.leave(nil)
 		return nil, timedOut(ctx, ended(ctx))
@@ -109,14 +111,18 @@ func (t *cohort) try(ctx context.Context, a *attempt) (*Hold, error) {
 func (t *cohort) quit(ctx context.Context, m *member, place *list.Element) error {
 	s := t.queue.session
 	s.mu.Lock()
+	queued := t.queued
 	t.waiting.Remove(place)
 	if isClosed(m.called) && m.hold == nil {
 		t.fetching = false
 		t.callNext()
 	}
 	s.mu.Unlock()
-	if m.hold != nil {
+	switch {
+	case m.hold != nil:
 		m.hold.leave(nil)
+	case !queued:
+		return ended(ctx)
 	}
 	return timedOut(ctx, ended(ctx))
 }
@@ -148,9 +154,13 @@ func (t *cohort) fetched(h *Hold) {
 
 // callNext has the first of those who wait fetch the lock. s.mu is held.
 func (t *cohort) callNext() {
-	if t.node == nil && !t.fetching && t.waiting.Len() > 0 {
+	switch {
+	case t.node != nil || t.fetching:
+	case t.waiting.Len() > 0:
 		t.fetching = true
 		close(t.pop().called)
+	default:
+		t.queued = false
 	}
 }
 

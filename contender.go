@@ -32,6 +32,7 @@ type contender struct {
 	cause   error    // why gone is given
 	hold    *Hold    // once granted
 	leaving *removal // once left
+	quit    bool     // its call has ended ahead of its create, and leaves it as soon as it has a node
 	revoked bool     // somebody has asked for the lock back
 	guarded *time.Timer
 
@@ -88,6 +89,9 @@ func (c *contender) born(nodes []string, czxid int64) {
 	}
 	if parsed, ok := recipe.Parse(recipe.Base(c.node)); ok {
 		c.sequence = parsed.Sequence
+	}
+	if t := c.queue.cohort; t != nil {
+		t.queued = true
 	}
 	c.lineUp()
 }
@@ -149,6 +153,13 @@ func (c *contender) whyGone() error {
 	c.queue.session.mu.Lock()
 	defer c.queue.session.mu.Unlock()
 	return c.cause
+}
+
+// quitLater notes that c is left as soon as it is known what its create has come to.
+func (c *contender) quitLater() {
+	c.queue.session.mu.Lock()
+	defer c.queue.session.mu.Unlock()
+	c.quit = true
 }
 
 // leave gives the place up: the node is deleted in the background. It may be

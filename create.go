@@ -56,6 +56,7 @@ func (q *queue) create(ctx context.Context, ep *epoch, enter func(id string) ent
 	select {
 	case <-created.done:
 	case <-done:
+		c.quitLater()
 		s.cleanUp(func() {
 			<-created.done
 			if c.settle(s.ctx, s.ctx.Done(), seen, created) == nil {
@@ -120,6 +121,7 @@ func (c *contender) settle(ctx context.Context, done <-chan struct{}, seen *tap,
 	case <-search.done:
 		return search.err
 	case <-done:
+		c.quitLater()
 		s.cleanUp(func() {
 			<-search.done
 			if search.err == nil {

@@ -316,6 +316,25 @@ func (s *Session) sweep(l *link, dir string, names []string) {
 	}
 }
 
+// errLeftBehind says that nothing is in the way but nodes that this session is deleting.
+var errLeftBehind = errors.New("zklock: nodes of this session that nobody wants any more are still there")
+
+// mostTries bounds how often a try looks again for the end of those: a server may refuse
+// their delete.
+const mostTries = 5
+
+// wanted returns those of the listed children that somebody has, or waits for: all but
+// what calls of this session have left, which is being deleted.
+func (s *Session) wanted(names []string) []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.DeleteFunc(slices.Clone(names), func(name string) bool {
+		id, ours := s.ids.of(name)
+		c := s.live[id]
+		return ours && (c == nil || c.leaving != nil || c.quit)
+	})
+}
+
 // discard deletes the nodes that a create of that id in l's session has left,
 // unless a live contender knows them.
 func (s *Session) discard(l *link, id string, nodes []string) {

@@ -40,7 +40,8 @@ func New(s *Session, path string, opts ...Option) (*Locker, error) {
 	}
 	l := newLocker(q, o)
 	if o.handoff > 1 || o.retention > 0 {
-		l.from = &cohort{queue: q, limit: o.handoff, retention: o.retention}
+		q.cohort = &cohort{queue: q, limit: o.handoff, retention: o.retention}
+		l.from = q.cohort
 	}
 	return l, nil
 }

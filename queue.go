@@ -22,7 +22,8 @@ type queue struct {
 	kind    recipe.Kind
 	data    []byte
 	acl     []zk.ACL
-	trace   *Trace // nil without WithTrace
+	trace   *Trace  // nil without WithTrace
+	cohort  *cohort // that stands in it; nil for most
 }
 
 // acquirer is where a call gets the lock from: the queue, or a cohort, which
@@ -109,10 +110,14 @@ func (q *queue) stand(
 func (q *queue) try(ctx context.Context, a *attempt) (*Hold, error) {
 	ctx, dog := q.session.startWatchdog(ctx, q.path)
 	defer dog.end()
+	again := 0
 	for try := 0; ; try++ {
 		view, err := q.session.freshList(ctx, q.dir)
 		if err == nil && recipe.AnyBlocks(view.names, q.kind) {
-			return nil, ErrLocked
+			if again++; again > mostTries || recipe.AnyBlocks(q.session.wanted(view.names), q.kind) {
+				return nil, ErrLocked
+			}
+			err = errLeftBehind
 		}
 		if err == nil {
 			var h *Hold

@@ -75,7 +75,13 @@ func (s *Semaphore) Acquire(ctx context.Context, n int) (*Hold, error) {
 // are not free, or if somebody else is in line for permits. While there is no
 // connection it waits for one, as long as ctx lives.
 func (s *Semaphore) TryAcquire(ctx context.Context, n int) (*Hold, error) {
-	h, err := s.acquire(ctx, n, s.turns.try, func(context.Context, *Hold, *watch) error { return ErrLocked })
+	again, session := 0, s.permits.session
+	h, err := s.acquire(ctx, n, s.turns.try, func(ctx context.Context, _ *Hold, out *watch) error {
+		if again++; again > mostTries || len(session.wanted(out.names))+n > s.size {
+			return ErrLocked
+		}
+		return session.sleep(ctx, pauseBefore(again))
+	})
 	return h, wrap("try", s.path, err)
 }
 

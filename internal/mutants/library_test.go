@@ -39,6 +39,21 @@ var ofTheLibrary = []judged{
 	{mutant{"who has come to its turn at a semaphore forgets that it has waited for it", []edit{
 		{"wait.go", "c.behind = true\n\t\t\th, err", "h, err"},
 	}}, "TestAWaiterForPermitsSaysThatTheyAreTakenAlsoIfItsTimeIsUpWhileItLooks"},
+	{mutant{"a try is refused for what its own session has left", []edit{
+		{"queue.go", "recipe.AnyBlocks(q.session.wanted(view.names), q.kind)", "true"},
+	}}, "TestATryIsNotRefusedForWhatItsOwnSessionHasLeft"},
+	{mutant{"a node that is left as soon as it is known counts as wanted", []edit{
+		{"contender.go", "c.quit = true\n", ""},
+	}}, "TestATryIsNotRefusedForWhatItsOwnSessionHasLeft"},
+	{mutant{"a try waits for the end of a node that cannot be deleted", []edit{
+		{"queue.go", "again > mostTries ||", ""},
+	}}, "TestATryDoesNotWaitForANodeThatItsSessionCannotDelete"},
+	{mutant{"a try for permits is refused for those that its own session has left", []edit{
+		{"semaphore.go", "len(session.wanted(out.names))+n", "len(out.names)+n"},
+	}}, "TestATryForPermitsIsNotRefusedForWhatItsOwnSessionHasLeft"},
+	{mutant{"a member says that the lock is taken though its cohort has not reached the queue", []edit{
+		{"cohort.go", "case !queued:", "case !queued && false:"},
+	}}, "TestAMemberIsToldThatTheLockIsTakenIfItsCohortStandsInTheQueue"},
 	{mutant{"a MultiLocker's way out waits without its ctx", []edit{
 		{"multi.go", "l.unlockSlow(ctx, l.tenancy.end)", "l.unlockSlow(context.Background(), l.tenancy.end)"},
 	}}, "TestEveryCallReturnsWhenItsContextEnds/plain/MultiLocker.LockContext_last"},
@@ -297,7 +312,7 @@ var ofTheLibrary = []judged{
 		{"journal.go", "j.add(func() { j.logger.Debug(fmt.Sprintf(\"zk: \"+format, args...)) })", "j.Debug(fmt.Sprintf(\"zk: \"+format, args...))"},
 	}}, "TestAnErrorThatEndsTheGoroutineThatReadsItCostsTheSessionNothing"},
 	{mutant{"a context is asked while its create is on its way", []edit{
-		{"create.go", "case <-done:\n\t\ts.cleanUp(func() {\n\t\t\t<-created.done", "case <-ctx.Done():\n\t\ts.cleanUp(func() {\n\t\t\t<-created.done"},
+		{"create.go", "case <-done:\n\t\tc.quitLater()\n\t\ts.cleanUp(func() {\n\t\t\t<-created.done", "case <-ctx.Done():\n\t\ts.cleanUp(func() {\n\t\t\t<-created.done"},
 	}}, "TestAContextThatPanicsCostsNobodyTheLock"},
 	{mutant{"a context that panics keeps a turn at the permits", []edit{
 		{"semaphore.go", "\tdefer func() {\n\t\tturn.sendRelease(ctx, nil)\n\t\treleased = true\n\t}()\n", "\treleased = true\n\tdefer func() {\n\t\tif h != nil || err != nil {\n\t\t\tturn.sendRelease(ctx, nil)\n\t\t}\n\t}()\n"},
