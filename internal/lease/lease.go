@@ -29,6 +29,7 @@ const (
 	touchPart    = 19.0 / 20 // how long a touch counts
 	relayPart    = 1.0 / 4   // at least half a tick
 	intervalPart = 1.0 / 8   // from proof to proof
+	sparePart    = 1.0 / 10  // what a lease has to have left for a proof, which may take half of it
 	quickPart    = 1.0 / 256 // how far a quick write may be above the usual
 	grainPart    = 1.0 / 64  // between touches that are kept
 	doubtPart    = 1.0 / 16  // what a leader needs to catch up after a pause
@@ -115,8 +116,12 @@ func (l *Lease) NextProof(now clock.Instant, relay *Relays, in Terms) time.Durat
 	return pause
 }
 
-// Lasts reports whether the lease runs until the next proof.
-func (l *Lease) Lasts(now clock.Instant, in Terms) bool { return l.RunsAt(now.Add(in.Interval())) }
+// Lasts reports whether the lease runs until the next proof, and leaves time for that
+// while another is to be had that begins the lease anew.
+func (l *Lease) Lasts(now clock.Instant, in Terms) bool {
+	left := l.Left(now) - in.Interval()
+	return left > part(in.Timeout, sparePart) || left > 0 && l.Doubted(now) <= 0
+}
 
 // Interval returns the time from proof to proof, half of the usual while less may have
 // been granted than is known.

@@ -263,6 +263,12 @@ var ofTheLibrary = []judged{
 	{mutant{"after a reconnect the watches go ahead of the proof", []edit{
 		{"epoch.go", "c.guardLater()", "c.guard()"},
 	}}, "TestAfterAReconnectAProofGoesAheadOfTheWatches"},
+	{mutant{"a grant leaves no time for the next proof", []edit{
+		{"internal/lease/lease.go", "left > part(in.Timeout, sparePart) ||", "left > 0 ||"},
+	}}, "internal/sim.TestAGrantLeavesTimeForTheNextProof"},
+	{mutant{"who is so slow that a proof leaves no time for the next gets no lock", []edit{
+		{"internal/lease/lease.go", "left > 0 && l", "false && l"},
+	}}, "internal/sim.TestASlowServerGetsAClientBackWhoseSessionHasExpired"},
 	{mutant{"a server that is slow all the time is taken for one that hangs", []edit{
 		{"internal/lease/speed.go", "max(left/2, min(2*s.lastProof, left))", "left/2"},
 	}}, "internal/sim.TestAHoldOutlivesServersThatAreSlowAllTheTime"},
