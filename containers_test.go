@@ -153,7 +153,7 @@ func TestWhoPollsBelowAMissingPathWithoutContainersLearnsItToo(t *testing.T) {
 
 // Many ask at once: what they lose is one connection.
 func TestManyLocksBelowMissingPathsWithoutContainersSuspendTheOthersOnce(t *testing.T) {
-	for range 20 { // which request meets which connection is left to chance
+	for range 60 { // which request meets which connection is left to chance
 		withoutContainers(t, false, func(t *testing.T, w *containerless) {
 			w.straight.Store(true)
 			const many = 20

@@ -347,9 +347,6 @@ var ofTheLibrary = []judged{
 	{mutant{"the link asks for no watch", []edit{
 		{"link.go", "p[len(p)-1] = 1 //", "_ = p //"},
 	}}, "TestTheClientRemembersNoWatchThroughReconnects"},
-	{mutant{"recovery without the committed write", []edit{
-		{"create.go", "if _, err := c.queue.session.catchUp(dir); err != nil {", "if err := error(nil); err != nil {"},
-	}}, "internal/sim.TestF04ALostCreateIsFoundThoughTheNextServerLags"},
 	{mutant{"several locks are kept when the trace of one panics", []edit{
 		{"multi.go", "if taken < len(m.lockers) {", "if p := recover(); p != nil {\n\t\t\tpanic(p)\n\t\t}\n\t\tif taken < len(m.lockers) {"},
 	}}, "TestAFunctionOfATraceThatDoesNotReturnLeavesNothingBehind/MultiLocker,_Lock,_Acquired_panics,_2"},

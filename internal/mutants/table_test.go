@@ -16,6 +16,7 @@ type edit struct{ file, old, new string }
 var focus = map[string]sim.FaultKind{
 	"permits are counted before the server has caught up":             sim.ListBehindLag,
 	"a list decides before the server has caught up":                  sim.ListBehindLag,
+	"recovery without the committed write":                            sim.LostBehindLag,
 	"a grant without the own node in the list":                        sim.DeleteUnlisted,
 	"the sequence's end is ignored":                                   sim.EndOfCounter,
 	"a proof is trusted after a quiet gap":                            sim.QuietGap,
@@ -43,6 +44,9 @@ var all = []mutant{
 	}},
 	{"permits are counted before the server has caught up", []edit{
 		{"watch.go", "if _, err = s.catchUp(key.path); err == nil {", "if true {"},
+	}},
+	{"recovery without the committed write", []edit{
+		{"create.go", "if _, err := c.queue.session.catchUp(dir); err != nil {", "if err := error(nil); err != nil {"},
 	}},
 	{"ExistsW instead of GetW", []edit{
 		{"watch.go", "w.data, w.stat, err = s.conn.Get(key.path)", "_, w.stat, _, err = s.conn.ExistsW(key.path)"},
@@ -137,6 +141,7 @@ var all = []mutant{
 	}},
 	{"succession to a contender that is not the next", []edit{
 		{"succession.go", "c.sequence - 1}", "c.sequence - 2}"},
+		{"internal/recipe/succession.go", "s.SameConnection && s.Ahead.Sequence == s.Self.Sequence-1", "s.SameConnection"},
 	}},
 	{"a retained node is not given up", []edit{
 		{"cohort.go", "if t.company == others && !t.idle.IsZero() {", "if false {"},

@@ -32,25 +32,25 @@ var withoutProofs = edit{"proof.go", "if !s.proving {", "if false {"}
 
 var mutants = []mutant{
 	{"no deadline", []edit{
-		{"lease.go", "{ return l.left(now) > 0 }", "{ return l.end.Load() != nil }"},
+		{"internal/lease/lease.go", "{ return l.Left(now) > 0 }", "{ return l.end.Load() != nil }"},
 	}, "TestAClientThatHearsNothing", "waited in vain for the lease to end"},
 
 	{"answered pings extend the lease", []edit{withoutProofs, {
 		"link.go", "r, known := l.answered(xid)", `l.session.mu.Lock()
 	if ep := l.session.epoch; ep != nil {
 		now := l.session.clock.Now()
-		ep.extend(now.Add(part(l.session.shortest, proofPart)), now)
+		ep.Extend(now.Add(l.session.shortest*3/5), now)
 	}
 	l.session.mu.Unlock()
 	r, known := l.answered(xid)`,
 	}}, "TestAHoldBehindAFollowerThatIsCutOff", "its lost channel was open"},
 
 	{"a proof is trusted after a quiet gap", []edit{
-		{"lease.go", "return clock.Earlier(byProof, byTouch)", "_ = byTouch\n\treturn byProof"},
+		{"internal/lease/lease.go", "return clock.Earlier(byProof, byTouch)", "_ = byTouch\n\treturn byProof"},
 	}, "TestAfterAQuietGap", "its lost channel was open"},
 
 	{"a slow write begins a lease", []edit{
-		{"proof.go", "s.epoch.doubts(p.begun, now, quick, s.shortest)", "s.epoch.doubts(p.begun, now, quick || true, s.shortest)"},
+		{"internal/lease/lease.go", "!l.doubts(p.Begun, now, quick, in.Timeout)", "!l.doubts(p.Begun, now, quick || true, in.Timeout)"},
 	}, "TestALockTakenWhileAPausedLeader/called_before,_its_follower_hangs", "its lost channel was open"},
 }
 
@@ -77,7 +77,7 @@ func TestTheMutantsChangeTextsThatOccurOnce(t *testing.T) {
 // unlimited holds without a lease. It is not for finding: it shows what the proofs
 // cost.
 var unlimited = mutant{name: "without proofs", changes: []edit{withoutProofs, {
-	"lease.go", "{ return l.left(now) > 0 }", "{ return l.end.Load() != nil }",
+	"internal/lease/lease.go", "{ return l.Left(now) > 0 }", "{ return l.end.Load() != nil }",
 }}}
 
 func TestWhatProofsCost(t *testing.T) {
@@ -118,7 +118,7 @@ func (m mutant) overlay(t *testing.T) (file string) {
 		text, err := os.ReadFile(file)
 		require.NoError(t, err)
 		require.Equal(t, 1, strings.Count(string(text), c.old), "%s must have this text once:\n%s", c.file, c.old)
-		replace[file] = filepath.Join(dir, c.file)
+		replace[file] = filepath.Join(dir, filepath.Base(c.file))
 		require.NoError(t, os.WriteFile(replace[file], []byte(strings.Replace(string(text), c.old, c.new, 1)), 0o600))
 	}
 	overlay, err := json.Marshal(map[string]any{"Replace": replace})
