@@ -7,6 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/zklock/zklock/internal/latch"
 	"github.com/zklock/zklock/zktest"
 )
 
@@ -28,7 +29,7 @@ func TestAskingAMultiLockerForItsLossLeavesNothingAtALongHold(t *testing.T) {
 		defer parts[0].Unlock()
 		for range 100 {
 			m.Lock()
-			require.False(t, isClosed(m.Lost()))
+			require.False(t, latch.IsClosed(m.Lost()))
 			m.Unlock()
 		}
 		require.LessOrEqual(t, len(parts[0].Held().atEnd), 1)
@@ -38,7 +39,7 @@ func TestAskingAMultiLockerForItsLossLeavesNothingAtALongHold(t *testing.T) {
 		time.Sleep(time.Second) // until the nodes are watched
 		require.NoError(t, s.conn.Delete(parts[0].Held().Node(), -1))
 		synctest.Wait()
-		require.True(t, isClosed(lost), "the newest one stands")
+		require.True(t, latch.IsClosed(lost), "the newest one stands")
 		m.Unlock()
 	})
 }

@@ -9,7 +9,9 @@ import (
 
 	"github.com/go-zookeeper/zk"
 
+	"github.com/zklock/zklock/internal/backoff"
 	"github.com/zklock/zklock/internal/clock"
+	"github.com/zklock/zklock/internal/latch"
 	"github.com/zklock/zklock/internal/recipe"
 )
 
@@ -74,11 +76,11 @@ func (t *cohort) acquire(ctx context.Context, a *attempt) (*Hold, error) {
 		return nil, t.quit(ctx, m, place)
 	}
 	switch {
-	case m.hold == nil && isClosed(done):
+	case m.hold == nil && latch.IsClosed(done):
 		return nil, t.quit(ctx, m, place)
 	case m.hold == nil:
 		return t.fetch(ctx, a, t.queue.acquire)
-	case isClosed(done):
+	case latch.IsClosed(done):
 		m.hold.leave(nil)
 		return nil, timedOut(ctx, ended(ctx))
 	case !m.hold.Valid():
@@ -113,7 +115,7 @@ func (t *cohort) quit(ctx context.Context, m *member, place *list.Element) error
 	s.mu.Lock()
 	queued := t.queued
 	t.waiting.Remove(place)
-	if isClosed(m.called) && m.hold == nil {
+	if latch.IsClosed(m.called) && m.hold == nil {
 		t.fetching = false
 		t.callNext()
 	}
@@ -269,7 +271,7 @@ func (t *cohort) lookAround(c *contender) {
 		}
 		w := s.watchChildren(c.queue.dir)
 		<-w.armed
-		if w.err != nil && !errors.Is(w.err, zk.ErrNoNode) && s.sleep(s.ctx, firstPause) != nil {
+		if w.err != nil && !errors.Is(w.err, zk.ErrNoNode) && s.sleep(s.ctx, backoff.First) != nil {
 			return
 		}
 		if !t.see(c, w) {

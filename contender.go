@@ -4,7 +4,9 @@ import (
 	"context"
 	"time"
 
+	"github.com/zklock/zklock/internal/latch"
 	"github.com/zklock/zklock/internal/recipe"
+	"github.com/zklock/zklock/internal/wire"
 )
 
 // contender is one place in a lock's queue, from before the create of its node
@@ -20,13 +22,13 @@ type contender struct {
 	node     string
 	nodes    []string
 	sequence int32
-	token    int64 // the node's czxid, or the token of the writer that it stands beside
-	carrier  *link // that has shown the node
-	counted  bool  // by its session's lines
-	behind   bool  // others have kept its caller waiting, whose goroutine alone looks at this
-	alone    bool  // its last list has shown nobody else
+	token    int64      // the node's czxid, or the token of the writer that it stands beside
+	carrier  *wire.Link // that has shown the node
+	counted  bool       // by its session's lines
+	behind   bool       // others have kept its caller waiting, whose goroutine alone looks at this
+	alone    bool       // its last list has shown nobody else
 
-	gone signal // given when the place in the queue is lost: see cause
+	gone latch.Latch // given when the place in the queue is lost: see cause
 
 	// Guarded by the session's mu.
 	cause   error    // why gone is given
@@ -106,7 +108,7 @@ func (c *contender) lose(cause error) (rest func()) {
 		return func() {}
 	}
 	c.cause = cause
-	c.gone.give()
+	c.gone.Close()
 	lost := c.hold != nil && c.hold.end(holdLost)
 	return func() {
 		s := c.queue.session
@@ -130,7 +132,7 @@ func (c *contender) close() (held bool) {
 		return false
 	}
 	c.cause = ErrClosed
-	c.gone.give()
+	c.gone.Close()
 	held = c.hold != nil && c.hold.end(holdReleased)
 	c.retire()
 	return held
@@ -188,7 +190,7 @@ func (c *contender) leaveLocked() *removal {
 // hold, unless the place was lost or ctx has ended. The lease's clock is read
 // last. If seen is no longer the connection, what happened between the two may
 // have gone unseen: errStale.
-func (c *contender) grant(ctx context.Context, seen *link) (*Hold, error) {
+func (c *contender) grant(ctx context.Context, seen *wire.Link) (*Hold, error) {
 	if err := c.secure(ctx); err != nil {
 		return nil, err
 	}
@@ -222,7 +224,7 @@ func (c *contender) possess() *Hold {
 func (c *contender) newHold() *Hold {
 	c.hold = &Hold{contender: c, history: newHistory(c)}
 	if c.revoked {
-		c.hold.revoked.give()
+		c.hold.revoked.Close()
 	}
 	return c.hold
 }

@@ -7,15 +7,17 @@ import (
 
 	"github.com/go-zookeeper/zk"
 
+	"github.com/zklock/zklock/internal/backoff"
 	"github.com/zklock/zklock/internal/recipe"
+	"github.com/zklock/zklock/internal/wire"
 )
 
 // entry is the request that creates a contender's nodes.
 type entry struct {
-	key    tapKey // of its frame
-	queues bool   // it makes a place in the queue, which a list has to show
-	nodes  int    // how many it creates, if more than one
-	token  int64  // if not the node's czxid is to be the fencing token
+	key    wire.Request // of its frame
+	queues bool         // it makes a place in the queue, which a list has to show
+	nodes  int          // how many it creates, if more than one
+	token  int64        // if not the node's czxid is to be the fencing token
 	create func(*zk.Conn) ([]string, error)
 }
 
@@ -23,7 +25,7 @@ type entry struct {
 func (q *queue) sequential(id string) entry {
 	prefix := recipe.Join(q.dir, recipe.Stem(id, q.kind))
 	return entry{
-		key:    tapKey{op: opCreate, path: prefix},
+		key:    wire.Request{Op: wire.OpCreate, Path: prefix},
 		queues: true,
 		create: func(conn *zk.Conn) ([]string, error) {
 			node, err := conn.Create(prefix, q.data, zk.FlagEphemeralSequential, q.acl)
@@ -47,10 +49,10 @@ func (q *queue) create(ctx context.Context, ep *epoch, enter func(id string) ent
 		sent = func() { listed.send(s) }
 	}
 	waitsFor(ctx, "the answer to its create")
-	seen := s.taps.add(c.entry.key, sent)
+	seen := s.dialer.Taps.Add(c.entry.key, sent)
 	write := s.beginProof()
 	created := sendUnder(done, s, func() ([]string, error) {
-		defer s.taps.drop(seen)
+		defer s.dialer.Taps.Drop(seen)
 		return c.entry.create(s.conn)
 	})
 	select {
@@ -68,7 +70,7 @@ func (q *queue) create(ctx context.Context, ep *epoch, enter func(id string) ent
 	if err := c.settle(ctx, done, seen, created); err != nil {
 		return nil, nil, err
 	}
-	if carrier, replied, _ := seen.fate(); replied && carrier == write.link {
+	if carrier, replied, _ := seen.Fate(); replied && carrier == write.link {
 		s.proven(write)
 	}
 	if listed == nil {
@@ -102,9 +104,9 @@ func (q *queue) createGranted(ctx context.Context, ep *epoch, enter func(id stri
 
 // settle finds out what became of the create, until ctx is done. It keeps the node if
 // that is one of the contender's session, and sees to the removal of any other.
-func (c *contender) settle(ctx context.Context, done <-chan struct{}, seen *tap, created *pending[[]string]) error {
+func (c *contender) settle(ctx context.Context, done <-chan struct{}, seen *wire.Tap, created *pending[[]string]) error {
 	s := c.queue.session
-	carrier, replied, zxid := seen.fate()
+	carrier, replied, zxid := seen.Fate()
 	switch {
 	case carrier == nil, created.err != nil && replied:
 		s.forget(c) // unsent or refused: there is no node
@@ -135,9 +137,9 @@ func (c *contender) settle(ctx context.Context, done <-chan struct{}, seen *tap,
 // adopt makes node the contender's own. One that was queued for one session and
 // executed in the next is not: go-zookeeper replaces an expired session without
 // telling its callers.
-func (c *contender) adopt(carrier *link, nodes []string, czxid int64) error {
+func (c *contender) adopt(carrier *wire.Link, nodes []string, czxid int64) error {
 	s := c.queue.session
-	if carrier.id != c.epoch.id {
+	if carrier.ID != c.epoch.id {
 		s.forget(c)
 		s.discard(carrier, c.id, nodes)
 		return errSessionOver
@@ -157,10 +159,10 @@ var errNotThere = errors.New("zklock: the create had no effect")
 
 // search looks for the node of a create that carrier took but did not answer,
 // and adopts it.
-func (c *contender) search(carrier *link) error {
+func (c *contender) search(carrier *wire.Link) error {
 	s := c.queue.session
 	for try := 0; ; try++ {
-		_, l, err := s.await(s.ctx, carrier.id)
+		_, l, err := s.await(s.ctx, carrier.ID)
 		if err != nil { // closed or expired: the server deletes it
 			s.forget(c)
 			return err
@@ -169,7 +171,7 @@ func (c *contender) search(carrier *link) error {
 		switch {
 		case s.current() != l:
 			err = errStale // another server may have answered a part
-		case err == nil && stat.EphemeralOwner == carrier.id:
+		case err == nil && stat.EphemeralOwner == carrier.ID:
 			return c.adopt(l, nodes, stat.Czxid)
 		case err == nil:
 			err = errNotThere
@@ -182,7 +184,7 @@ func (c *contender) search(carrier *link) error {
 			s.forget(c)
 			return fmt.Errorf("looking for the node of a create whose reply was lost: %w", err)
 		}
-		if err := s.sleep(s.ctx, pauseBefore(try)); err != nil {
+		if err := s.sleep(s.ctx, backoff.Before(try)); err != nil {
 			return err
 		}
 	}

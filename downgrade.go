@@ -6,6 +6,7 @@ import (
 	"github.com/go-zookeeper/zk"
 
 	"github.com/zklock/zklock/internal/recipe"
+	"github.com/zklock/zklock/internal/wire"
 )
 
 // beside is the entry of a read node with the sequence of a writer's node, as
@@ -15,7 +16,7 @@ func (q *queue) beside(writer *contender) func(id string) entry {
 	return func(id string) entry {
 		node := recipe.Join(q.dir, recipe.Downgraded(id, writer.sequence))
 		return entry{
-			key: tapKey{op: opCreate, path: node},
+			key: wire.Request{Op: wire.OpCreate, Path: node},
 			// Writers that queue already have nodes older than this one, and are
 			// to have the larger tokens.
 			token: writer.token,

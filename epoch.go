@@ -5,7 +5,9 @@ import (
 	"errors"
 	"time"
 
+	"github.com/zklock/zklock/internal/latch"
 	"github.com/zklock/zklock/internal/lease"
+	"github.com/zklock/zklock/internal/wire"
 )
 
 // An epoch is a stretch of one ZooKeeper session within which whatever is held
@@ -33,7 +35,7 @@ var (
 // await returns the current epoch and the connection that carries it, as soon as
 // there is one of ZooKeeper session id. Its errors are ctx's, ErrClosed, and
 // errSessionOver when another session has taken that one's place.
-func (s *Session) await(ctx context.Context, id int64) (*epoch, *link, error) {
+func (s *Session) await(ctx context.Context, id int64) (*epoch, *wire.Link, error) {
 	for {
 		s.mu.Lock()
 		closed, current, ep, l, changed := s.closed, s.id, s.epoch, s.link, s.changed
@@ -55,7 +57,7 @@ func (s *Session) await(ctx context.Context, id int64) (*epoch, *link, error) {
 }
 
 // current returns the connection, nil while there is none.
-func (s *Session) current() *link {
+func (s *Session) current() *wire.Link {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.link
@@ -67,10 +69,10 @@ func (s *Session) broadcast() {
 	s.changed = make(chan struct{})
 }
 
-// greeted takes the answer to a connect request: id 0 says that the session has
+// connected takes the answer to a connect request: id 0 says that the session has
 // expired. It runs before the client hears of it, so that no reply of a new
 // session is ever judged as one of the old.
-func (s *Session) greeted(l *link, timeout time.Duration) {
+func (s *Session) connected(l *wire.Link, timeout time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.closed {
@@ -78,25 +80,25 @@ func (s *Session) greeted(l *link, timeout time.Duration) {
 	}
 	// Some servers (ClickHouse Keeper) replace a session without saying that the
 	// old one has expired: only the id tells.
-	if l.id != s.id {
+	if l.ID != s.id {
 		s.endEpoch(errSessionOver)
 		s.shortest, s.unheard = timeout, lease.Unheard{}
 	}
 	s.unheard.Heard()
-	s.id = l.id
-	if l.id != 0 {
+	s.id = l.ID
+	if l.ID != 0 {
 		s.timeout.Store(int64(timeout))
-		if !isClosed(l.down) { // else it was given up as the answer came
-			s.link, s.failure = l, nil
+		if !latch.IsClosed(l.Down()) { // else it was given up as the answer came
+			s.link, s.failure, s.relays = l, nil, lease.NewRelays(l.Asked)
 			delete(s.told, noConnection)
 		}
 		if s.epoch == nil {
-			s.epoch = &epoch{id: l.id}
-			s.log.Info("zklock: session established", "session", l.id, "timeout", timeout)
+			s.epoch = &epoch{id: l.ID}
+			s.log.Info("zklock: session established", "session", l.ID, "timeout", timeout)
 		}
 		if timeout < s.shortest {
 			s.shortest = timeout
-			s.epoch.Shorten(lease.GrantedEnd(l.connected, timeout))
+			s.epoch.Shorten(lease.GrantedEnd(l.Asked, timeout))
 			s.look(s.clock.Now())
 		}
 		for _, c := range s.live {
@@ -132,7 +134,7 @@ func (s *Session) endEpoch(cause error) {
 }
 
 // disconnected takes the end of a connection.
-func (s *Session) disconnected(l *link, cause error) {
+func (s *Session) disconnected(l *wire.Link, cause error) {
 	hungUp := hungUp(cause) // which calls methods of a user's error
 	s.mu.Lock()
 	defer s.mu.Unlock()

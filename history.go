@@ -3,7 +3,7 @@ package zklock
 import (
 	"time"
 
-	"github.com/zklock/zklock/internal/client"
+	"github.com/zklock/zklock/internal/callback"
 )
 
 // history is what the trace is told of a hold, as it happened and one at a time,
@@ -14,7 +14,7 @@ type history struct {
 
 	cut time.Time // since when the hold is suspended; guarded by the session's mu
 
-	events client.Serial // as the trace is told of them
+	events callback.Serial // as the trace is told of them
 }
 
 // newHistory begins the history of c's next hold, of which nothing is told before
@@ -24,7 +24,7 @@ func newHistory(c *contender) *history {
 		return nil
 	}
 	return &history{
-		trace: c.queue.trace, events: client.Serial{Taken: true},
+		trace: c.queue.trace, events: callback.Serial{Taken: true},
 		info: TraceInfo{Path: c.queue.path, Node: c.node, Token: c.token, Since: time.Now()},
 	}
 }

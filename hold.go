@@ -8,6 +8,8 @@ import (
 	"sync/atomic"
 
 	"github.com/go-zookeeper/zk"
+
+	"github.com/zklock/zklock/internal/latch"
 )
 
 // Hold is one possession of a lock, from the grant until it is released or lost.
@@ -16,19 +18,19 @@ import (
 type Hold struct {
 	contender *contender
 	state     atomic.Int32
-	lost      signal
-	revoked   signal
+	lost      latch.Latch
+	revoked   latch.Latch
 	history   *history
 
 	ctx     context.Context
 	ctxOnce sync.Once
 
 	mu    sync.Mutex
-	atEnd []*callback
+	atEnd []*endFunc
 }
 
-// callback is what is to be called when a hold ends.
-type callback struct{ f func(cause error) }
+// endFunc is what is to be called when a hold ends.
+type endFunc struct{ f func(cause error) }
 
 // What a Hold's state may be. It changes once, from held to one of the others.
 const (
@@ -39,7 +41,7 @@ const (
 
 // Lost returns a channel that is closed when the lock is lost, and never by its
 // release: a long task selects on it.
-func (h *Hold) Lost() <-chan struct{} { return h.lost.done() }
+func (h *Hold) Lost() <-chan struct{} { return h.lost.Done() }
 
 // Context returns a context that lives as long as the hold: it is cancelled with
 // the cause [ErrLost] or [ErrReleased]. [HoldFrom] finds the hold in it.
@@ -145,7 +147,7 @@ func (h *Hold) release(ctx context.Context, then func()) error {
 	if r == nil {
 		return err
 	}
-	if isClosed(r.done) { // whatever has become of ctx
+	if latch.IsClosed(r.done) { // whatever has become of ctx
 		return r.err
 	}
 	select {
@@ -193,12 +195,12 @@ func (h *Hold) giveBack(then func()) (r *removal, first bool) {
 // ctx ends. It calls then as leave does.
 func (h *Hold) sendRelease(ctx context.Context, then func()) {
 	r, _ := h.leave(then)
-	if r == nil || r.batch == nil || r.batch.link == nil || !r.batch.link.serving.Load() {
+	if r == nil || r.batch == nil || r.batch.link == nil || !r.batch.link.Serving() {
 		return // nothing is written before a new connection has logged in
 	}
 	select {
-	case <-r.batch.sent.done():
-	case <-r.batch.link.down:
+	case <-r.batch.sent.Done():
+	case <-r.batch.link.Down():
 	case <-ctx.Done():
 	}
 }
@@ -210,7 +212,7 @@ func (h *Hold) end(state int32) bool {
 		return false
 	}
 	if state == holdLost {
-		h.lost.give()
+		h.lost.Close()
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -231,12 +233,12 @@ func (h *Hold) whenEnded(f func(cause error)) (stop func()) {
 		f(err)
 		return func() {}
 	}
-	c := &callback{f}
+	c := &endFunc{f}
 	h.atEnd = append(h.atEnd, c)
 	return func() {
 		h.mu.Lock()
 		defer h.mu.Unlock()
-		h.atEnd = slices.DeleteFunc(h.atEnd, func(other *callback) bool { return other == c })
+		h.atEnd = slices.DeleteFunc(h.atEnd, func(other *endFunc) bool { return other == c })
 	}
 }
 

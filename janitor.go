@@ -9,8 +9,11 @@ import (
 
 	"github.com/go-zookeeper/zk"
 
+	"github.com/zklock/zklock/internal/backoff"
 	"github.com/zklock/zklock/internal/client"
+	"github.com/zklock/zklock/internal/latch"
 	"github.com/zklock/zklock/internal/recipe"
+	"github.com/zklock/zklock/internal/wire"
 )
 
 // removal is the delete of a contender's nodes, which goes on until they are gone
@@ -26,9 +29,9 @@ type removal struct {
 // batch is removals that are carried out together.
 type batch struct {
 	requests [][]*removal // as a server takes them
-	link     *link        // to which the first is written; nil while disconnected
+	link     *wire.Link   // to which the first is written; nil while disconnected
 	before   *batch       // taken before this one, until that is known to be written
-	sent     signal       // given when the last request has been written, or is over
+	sent     latch.Latch  // given when the last request has been written, or is over
 }
 
 // remove deletes c's nodes in the background. Those of a contender that has handed
@@ -89,16 +92,16 @@ func (s *Session) removeTogether() {
 func (s *Session) carryOut(b *batch) {
 	if before := b.before; before != nil && before.link != nil {
 		select {
-		case <-before.sent.done():
-		case <-before.link.down:
+		case <-before.sent.Done():
+		case <-before.link.Down():
 		}
 	}
 	b.before = nil
 	last := b.requests[len(b.requests)-1]
-	seen := s.taps.add(tapKey{op: opDelete, path: last[0].contender.node}, b.sent.give)
+	seen := s.dialer.Taps.Add(wire.Request{Op: wire.OpDelete, Path: last[0].contender.node}, b.sent.Close)
 	s.finish(b.requests)
-	s.taps.drop(seen)
-	b.sent.give()
+	s.dialer.Taps.Drop(seen)
+	b.sent.Close()
 }
 
 // finish carries out removals of one session, request by request.
@@ -151,7 +154,7 @@ func (s *Session) deleteNodes(batch []*removal) error {
 			}
 			return err
 		}
-		if err := s.sleep(s.ctx, pauseBefore(try)); err != nil {
+		if err := s.sleep(s.ctx, backoff.Before(try)); err != nil {
 			return nil
 		}
 	}
@@ -297,7 +300,7 @@ func (s *Session) reviewed(c *contender, view *listing, refusal error) *contende
 
 // sweep deletes those of the listed children that are ours and that nobody here
 // knows: the results of creates that were executed late.
-func (s *Session) sweep(l *link, dir string, names []string) {
+func (s *Session) sweep(l *wire.Link, dir string, names []string) {
 	var strays map[string][]string
 	s.mu.Lock()
 	for _, name := range names {
@@ -337,13 +340,13 @@ func (s *Session) wanted(names []string) []string {
 
 // discard deletes the nodes that a create of that id in l's session has left,
 // unless a live contender knows them.
-func (s *Session) discard(l *link, id string, nodes []string) {
+func (s *Session) discard(l *wire.Link, id string, nodes []string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.live[id] != nil || s.closed {
 		return
 	}
-	stray := s.register(&queue{session: s, dir: recipe.Parent(nodes[0])}, &epoch{id: l.id}, id)
+	stray := s.register(&queue{session: s, dir: recipe.Parent(nodes[0])}, &epoch{id: l.ID}, id)
 	stray.born(nodes, 0)
 	stray.leaving = s.remove(stray)
 }
@@ -370,6 +373,13 @@ func (s *Session) cleanUp(finish func()) {
 }
 
 func init() {
+	client.Begin = func(session any) (done func(), ok bool) {
+		s := session.(*Session)
+		return s.work.Done, s.begin()
+	}
+	client.Watches = func(session any) (connection, standing int64) {
+		return session.(*Session).dialer.Watches()
+	}
 	client.MakeRoom = func(ctx context.Context, session any) error { return session.(*Session).makeRoom(ctx) }
 	client.CleanUp = func(session any, finish func()) { session.(*Session).cleanUp(finish) }
 }

@@ -6,7 +6,7 @@ import (
 	"log/slog"
 	"sync"
 
-	"github.com/zklock/zklock/internal/client"
+	"github.com/zklock/zklock/internal/callback"
 )
 
 // journal writes to the user's logger in a goroutine of its own: a handler may be
@@ -14,7 +14,7 @@ import (
 // happen under a lock of ours or to a goroutine of the client.
 type journal struct {
 	logger *slog.Logger
-	lines  client.Serial
+	lines  callback.Serial
 	work   sync.WaitGroup
 
 	mu     sync.Mutex

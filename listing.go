@@ -7,12 +7,14 @@ import (
 
 	"github.com/go-zookeeper/zk"
 
+	"github.com/zklock/zklock/internal/backoff"
 	"github.com/zklock/zklock/internal/recipe"
+	"github.com/zklock/zklock/internal/wire"
 )
 
 // listing is the queue as one list of the path's children showed it.
 type listing struct {
-	link  *link // that carried it
+	link  *wire.Link // that carried it
 	names []string
 	// early says that the list was sent before our create was answered: that
 	// our node is missing proves nothing then.
@@ -26,25 +28,25 @@ type listing struct {
 // majority has committed was answered there, the server has applied what was committed
 // before. The first create or proof on a connection is such a write; if there is none
 // yet, one is made that changes nothing. It blocks while go-zookeeper does: see send.
-func (s *Session) catchUp(path string) (*link, error) {
+func (s *Session) catchUp(path string) (*wire.Link, error) {
 	l := s.current()
 	if l == nil {
 		return nil, errStale
 	}
-	if l.caughtUp.Load() {
+	if l.CaughtUp() {
 		return l, nil
 	}
-	l.catching <- struct{}{}
-	defer func() { <-l.catching }()
+	l.CatchingUp <- struct{}{}
+	defer func() { <-l.CatchingUp }()
 	if s.current() != l {
 		return nil, errStale
 	}
 	var err error
-	if !l.caughtUp.Load() {
+	if !l.CaughtUp() {
 		_, err = s.conn.Multi(&zk.CheckVersionRequest{Path: path, Version: -1})
 	}
 	switch {
-	case l.caughtUp.Load(): // also by a check that failed
+	case l.CaughtUp(): // also by a check that failed
 		return l, nil
 	case err == nil, errors.Is(err, zk.ErrNoNode):
 		err = errStale // another connection has carried it
@@ -63,7 +65,7 @@ func (s *Session) list(dir string) (*listing, error) {
 
 // listBy reads the queue over l, behind whatever has gone out there, and blocks while
 // go-zookeeper does: see send.
-func (s *Session) listBy(l *link, dir string) (*listing, error) {
+func (s *Session) listBy(l *wire.Link, dir string) (*listing, error) {
 	names, _, err := s.conn.Children(dir)
 	if errors.Is(err, zk.ErrNoAuth) {
 		return nil, fmt.Errorf("the ACL of %s does not let this session list its children: %w", dir, err)
@@ -93,9 +95,9 @@ func (s *Session) freshList(ctx context.Context, dir string) (*listing, error) {
 	waitsFor(ctx, "a list of the queue")
 	done := ctx.Done()
 	listed := later(func() (*listing, error) { return s.listBy(l, dir) })
-	seen := s.taps.add(tapKey{op: opSync, path: dir}, func() { listed.send(s) })
+	seen := s.dialer.Taps.Add(wire.Request{Op: wire.OpSync, Path: dir}, func() { listed.send(s) })
 	synced := sendUnder(done, s, func() (string, error) {
-		defer s.taps.drop(seen)
+		defer s.dialer.Taps.Drop(seen)
 		return s.conn.Sync(dir)
 	})
 	if _, err := synced.wait(ctx); err != nil {
@@ -173,7 +175,7 @@ func (c *contender) relist(ctx context.Context) (*listing, error) {
 			return nil, err
 		}
 		failedTry(ctx, err)
-		if err := s.sleep(ctx, pauseBefore(try)); err != nil {
+		if err := s.sleep(ctx, backoff.Before(try)); err != nil {
 			return nil, err
 		}
 	}
@@ -182,7 +184,7 @@ func (c *contender) relist(ctx context.Context) (*listing, error) {
 // place is where c stands in the queue, and all that it keeps of a list.
 type place struct {
 	recipe.Position
-	link *link // that carried the list
+	link *wire.Link // that carried the list
 }
 
 // place returns where c stands, by view if that can be trusted, or by a new list.
@@ -207,7 +209,7 @@ func (c *contender) place(ctx context.Context, view *listing) (place, error) {
 // errStale, after which the queue has to be listed again.
 func (v *listing) placeOf(c *contender) (place, error) {
 	p := place{link: v.link}
-	if v.link.id != c.epoch.id {
+	if v.link.ID != c.epoch.id {
 		return p, errStale
 	}
 	var err error

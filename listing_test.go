@@ -134,7 +134,7 @@ func TestNobodyCatchesUpOnAConnectionThatIsGone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, server := connected(t)
 		first := s.current()
-		first.catching <- struct{}{}
+		first.CatchingUp <- struct{}{}
 		caughtUp := make(chan error, 1)
 		go func() {
 			_, err := s.catchUp("/")
@@ -144,7 +144,7 @@ func TestNobodyCatchesUpOnAConnectionThatIsGone(t *testing.T) {
 		server.Cut()
 		time.Sleep(time.Second)
 		require.False(t, first == s.current())
-		<-first.catching
+		<-first.CatchingUp
 		require.ErrorIs(t, <-caughtUp, errStale)
 		require.Zero(t, server.Requests()[zktest.OpMulti], "no request is made for nothing")
 	})

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/zklock/zklock/internal/latch"
 )
 
 // MultiLocker makes several locks one: it holds all of them or none. It is a
@@ -16,9 +18,9 @@ type MultiLocker struct {
 	lockers []*Locker // in the order of their paths
 
 	mu   sync.Mutex
-	of   []*Hold  // that lost stands for
-	lost *signal  // given when any of them is lost
-	stop []func() // takes the callbacks back that give it
+	of   []*Hold      // that lost stands for
+	lost *latch.Latch // given when any of them is lost
+	stop []func()     // takes the callbacks back that give it
 }
 
 var _ sync.Locker = (*MultiLocker)(nil)
@@ -202,7 +204,7 @@ func (m *MultiLocker) Lost() <-chan struct{} {
 	holds := make([]*Hold, len(m.lockers))
 	for i, l := range m.lockers {
 		if holds[i] = l.Held(); holds[i] == nil {
-			return closed
+			return latch.Closed
 		}
 	}
 	m.mu.Lock()
@@ -210,7 +212,7 @@ func (m *MultiLocker) Lost() <-chan struct{} {
 	if !slices.Equal(m.of, holds) {
 		m.lostWith(holds)
 	}
-	return m.lost.done()
+	return m.lost.Done()
 }
 
 // lostWith makes lost stand for holds. What it left at those before, some of which
@@ -219,12 +221,12 @@ func (m *MultiLocker) lostWith(holds []*Hold) {
 	for _, stop := range m.stop {
 		stop()
 	}
-	lost := new(signal)
+	lost := new(latch.Latch)
 	m.of, m.lost, m.stop = holds, lost, nil
 	for _, h := range holds {
 		m.stop = append(m.stop, h.whenEnded(func(cause error) {
 			if errors.Is(cause, ErrLost) {
-				lost.give()
+				lost.Close()
 			}
 		}))
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/go-zookeeper/zk"
 
 	"github.com/zklock/zklock/internal/client"
+	"github.com/zklock/zklock/internal/wire"
 )
 
 // The parents of locks are containers, which the server removes when they have been
@@ -150,9 +151,9 @@ func (s *Session) askForContainer(dir string, acl []zk.ACL) error {
 // doubtContainers takes the end of a connection that carried a request for a
 // container without an answer, by a server that hung up, perhaps for the request's
 // sake. s.mu is held.
-func (s *Session) doubtContainers(l *link, cause error) {
+func (s *Session) doubtContainers(l *wire.Link, cause error) {
 	switch {
-	case s.containers == containersRefused || !l.awaits(opCreateContainer):
+	case s.containers == containersRefused || !l.Awaits(wire.OpCreateContainer):
 	case s.containersAsked == 0: // the request was made over Conn
 	case s.containers == containersDoubted:
 		s.refuseContainers(because{"the connection was lost twice on the request for one", cause})

@@ -5,14 +5,15 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"net"
 	"slices"
 	"time"
 
 	"github.com/go-zookeeper/zk"
 
+	"github.com/zklock/zklock/internal/backoff"
 	"github.com/zklock/zklock/internal/clock"
 	"github.com/zklock/zklock/internal/lease"
+	"github.com/zklock/zklock/internal/wire"
 )
 
 var errLeaseOver = errors.New("zklock: the session could not be proved alive in time")
@@ -20,7 +21,7 @@ var errLeaseOver = errors.New("zklock: the session could not be proved alive in 
 // proof is a committed write under way, a create or a Multi of checks.
 type proof struct {
 	lease.Proof
-	link *link
+	link *wire.Link
 }
 
 func (s *Session) beginProof() proof {
@@ -28,7 +29,7 @@ func (s *Session) beginProof() proof {
 	defer s.mu.Unlock()
 	p := proof{link: s.link}
 	if p.link != nil {
-		p.Proof = p.link.beginProof(s.shortest)
+		p.Proof = p.link.BeginProof(s.shortest)
 	}
 	return p
 }
@@ -42,12 +43,12 @@ func (s *Session) proven(p proof) {
 		return
 	}
 	now := s.clock.Now()
-	quick := p.link.timeProof(now.Most(p.Begun), s.shortest, p.link.relays.Follows(p.Proof, now, s.shortest))
+	quick := p.link.Proved(now.Most(p.Begun), s.shortest, s.relays.Follows(p.Proof, now, s.shortest))
 	if len(s.staked) > 0 && !s.epoch.RunsAt(now) {
 		s.lapse(s.epoch, now)
 		return
 	}
-	s.epoch.Prove(p.Proof, quick, now, &p.link.relays, s.terms(now))
+	s.epoch.Prove(p.Proof, quick, now, &s.relays, s.terms(now))
 	// Who asks for a container again may lose this connection too: that is one
 	// suspension.
 	if s.epoch.suspended && s.containers != containersDoubted {
@@ -119,7 +120,7 @@ func (s *Session) lapse(ep *epoch, now clock.Instant) {
 // keepProving proves the staked nodes each interval, and at once on a new
 // connection. It ends when there is nothing to prove.
 func (s *Session) keepProving() {
-	var last *link // that a proof was tried on
+	var last *wire.Link // that a proof was tried on
 	for {
 		s.mu.Lock()
 		if len(s.staked) == 0 || s.epoch == nil {
@@ -131,7 +132,7 @@ func (s *Session) keepProving() {
 		now := s.clock.Now()
 		var relays *lease.Relays
 		if l != nil {
-			relays = &l.relays
+			relays = &s.relays
 		}
 		in := s.terms(now)
 		pause := min(s.epoch.NextProof(now, relays, in), in.Look()) // the machine may sleep meanwhile
@@ -146,7 +147,7 @@ func (s *Session) keepProving() {
 		case l != last || pause <= 0:
 			last = l
 			if !s.proveStaked() {
-				s.sleep(s.ctx, firstPause)
+				s.sleep(s.ctx, backoff.First)
 			}
 		default:
 			timer := time.NewTimer(pause)
@@ -187,7 +188,7 @@ func (s *Session) prove(ctx context.Context, contenders []*contender) error {
 		return zk.ErrConnectionClosed
 	}
 	responses, err := send(s, func() ([]zk.MultiResponse, error) {
-		patience := time.AfterFunc(s.proofLimit(p.link), p.link.cutOff)
+		patience := time.AfterFunc(s.proofLimit(p.link), p.link.CutOff)
 		defer patience.Stop()
 		return s.conn.Multi(checks(contenders)...)
 	}).waitOn(ctx, p.link)
@@ -200,14 +201,6 @@ func (s *Session) prove(ctx context.Context, contenders []*contender) error {
 	}
 	s.proven(p)
 	return nil
-}
-
-// cutOff ends the connection to a server that does not answer.
-func (l *link) cutOff() {
-	if l.end(net.ErrClosed) {
-		l.session.log.Warn("zklock: the server does not answer, cutting the connection", "server", l.RemoteAddr())
-	}
-	l.Close()
 }
 
 // checks are the operations that check the contenders' nodes.
@@ -224,11 +217,9 @@ func (c *contender) check() *zk.CheckVersionRequest {
 }
 
 // proofLimit returns how long a proof over l may take until its server is given up.
-func (s *Session) proofLimit(l *link) time.Duration {
+func (s *Session) proofLimit(l *wire.Link) time.Duration {
 	timeout, left := s.left()
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.speed.Patience(timeout, left)
+	return l.Patience(timeout, left)
 }
 
 // refused ends the contenders whose nodes a proof did not find, or may not see.
@@ -271,7 +262,7 @@ func (c *contender) secure(ctx context.Context) error {
 			failedTry(ctx, err)
 		}
 		// A proof is of no use to who looks at the lease when that is over again.
-		if err := s.sleep(ctx, min(pauseBefore(try), interval)); err != nil {
+		if err := s.sleep(ctx, min(backoff.Before(try), interval)); err != nil {
 			return err
 		}
 	}

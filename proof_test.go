@@ -56,7 +56,7 @@ func TestAConnectionThatIsCutForManyProofsIsToldOfOnce(t *testing.T) {
 		for range many {
 			proofs.Go(func() { _ = s.prove(t.Context(), []*contender{h.contender}) })
 		}
-		<-carrier.down
+		<-carrier.Down()
 		s.Close()
 		proofs.Wait()
 		synctest.Wait()

@@ -8,6 +8,7 @@ import (
 
 	"github.com/go-zookeeper/zk"
 
+	"github.com/zklock/zklock/internal/backoff"
 	"github.com/zklock/zklock/internal/recipe"
 )
 
@@ -162,14 +163,14 @@ func (q *queue) again(ctx context.Context, try int, err error) error {
 		return fmt.Errorf("%w (after %v)", ended(ctx), err)
 	}
 	failedTry(ctx, err)
-	pause := pauseBefore(try)
+	pause := backoff.Before(try)
 	if errors.Is(err, recipe.ErrUnordered) {
 		q.session.log.Warn("zklock: the sequence counter is at its end, starting it afresh", "path", q.dir)
 		if err := q.startAfresh(ctx); err != nil {
 			return err
 		}
 		// Contenders that leave at the same time keep each other from resetting it.
-		pause = rand.N(firstPause << min(try, 5))
+		pause = rand.N(backoff.First << min(try, 5))
 	}
 	return q.session.sleep(ctx, pause)
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/zklock/zklock/internal/clock"
+	"github.com/zklock/zklock/internal/wire"
 	"github.com/zklock/zklock/zktest"
 )
 
@@ -290,7 +291,7 @@ type noted struct {
 }
 
 func (c noted) Write(p []byte) (int, error) {
-	if len(p) >= 12 && binary.BigEndian.Uint32(p[8:]) == opSetWatches {
+	if len(p) >= 12 && binary.BigEndian.Uint32(p[8:]) == wire.OpSetWatches {
 		*c.lengths = append(*c.lengths, len(p))
 	}
 	return c.Conn.Write(p)
@@ -309,14 +310,14 @@ func TestAllRequestsThatSetWatchesAgainButTheLastAreFull(t *testing.T) {
 				}
 				server.Cut()
 				time.Sleep(reconnectTimeout)
-				connection, standing := s.rewatch.watches()
+				connection, standing := s.dialer.Watches()
 				require.EqualValues(t, 2, connection)
 				require.EqualValues(t, 1, standing)
 			})
 			require.Greater(t, len(lengths), 2)
 			for i, n := range lengths {
 				require.LessOrEqual(t, n, limit+4)
-				require.True(t, i == len(lengths)-1 || n >= fullRequest, lengths)
+				require.True(t, i == len(lengths)-1 || n >= wire.FullRequest, lengths)
 			}
 		})
 	}

@@ -5,6 +5,7 @@ import (
 	"sync/atomic"
 
 	"github.com/zklock/zklock/internal/goid"
+	"github.com/zklock/zklock/internal/latch"
 )
 
 // Owners that are not a goroutine's id, which is positive.
@@ -96,7 +97,7 @@ func (l *Locker) Lost() <-chan struct{} {
 	if h := l.Held(); h != nil {
 		return h.Lost()
 	}
-	return closed
+	return latch.Closed
 }
 
 // HoldCount returns how often the calling goroutine has locked the lock without

@@ -5,6 +5,9 @@ import (
 	"sync/atomic"
 
 	"github.com/go-zookeeper/zk"
+
+	"github.com/zklock/zklock/internal/latch"
+	"github.com/zklock/zklock/internal/wire"
 )
 
 // pending is a request. Its value and error stand once done is closed.
@@ -58,7 +61,7 @@ func sendUnder[T any](done <-chan struct{}, s *Session, request func() (T, error
 	if done != nil {
 		return send(s, request)
 	}
-	p := &pending[T]{done: closed, err: ErrClosed}
+	p := &pending[T]{done: latch.Closed, err: ErrClosed}
 	if s.begin() {
 		defer s.work.Done()
 		p.value, p.err = request()
@@ -78,11 +81,11 @@ func (p *pending[T]) wait(ctx context.Context) (T, error) {
 }
 
 // waitOn is wait for a request that is of no use when l is down.
-func (p *pending[T]) waitOn(ctx context.Context, l *link) (T, error) {
+func (p *pending[T]) waitOn(ctx context.Context, l *wire.Link) (T, error) {
 	select {
 	case <-p.done:
 		return p.value, p.err
-	case <-l.down:
+	case <-l.Down():
 		var none T
 		return none, zk.ErrConnectionClosed
 	case <-ctx.Done():

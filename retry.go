@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/zklock/zklock/internal/backoff"
 	"github.com/zklock/zklock/internal/client"
 )
 
@@ -22,7 +23,7 @@ func (s *Session) persist(ctx context.Context, f func() error) error {
 		case ctx.Err() != nil:
 			return ended(ctx)
 		}
-		if err := s.sleep(ctx, pauseBefore(try)); err != nil {
+		if err := s.sleep(ctx, backoff.Before(try)); err != nil {
 			return err
 		}
 	}
@@ -35,20 +36,6 @@ var endings = []error{ErrClosed, errSizes, context.Canceled, context.DeadlineExc
 // time.
 func transient(err error) bool {
 	return !client.Refused(err) && !slices.ContainsFunc(endings, func(ending error) bool { return errors.Is(err, ending) })
-}
-
-const (
-	firstPause = 20 * time.Millisecond
-	maxPause   = time.Second
-)
-
-// pauseBefore returns how long to wait before another try: nothing at first,
-// since most faults show as a lost connection, whose return is waited for.
-func pauseBefore(try int) time.Duration {
-	if try == 0 {
-		return 0
-	}
-	return min(firstPause<<min(try-1, 10), maxPause)
 }
 
 // sleep waits for d, or for the end of ctx or the session, of which it returns the

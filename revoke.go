@@ -56,7 +56,7 @@ func (h *Hold) Revoked() <-chan struct{} {
 	if h.Err() == nil {
 		h.contender.guard()
 	}
-	return h.revoked.done()
+	return h.revoked.Done()
 }
 
 // heed takes the data of c's node, which may have the mark. The session's mu is
@@ -67,7 +67,7 @@ func (c *contender) heed(data []byte) {
 	}
 	c.revoked = true
 	if c.hold != nil {
-		c.hold.revoked.give()
+		c.hold.revoked.Close()
 	}
 	if c.cohort != nil && c.cohort.keeps(c) {
 		c.leaveLocked()

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/zklock/zklock/internal/goid"
+	"github.com/zklock/zklock/internal/latch"
 	"github.com/zklock/zklock/internal/recipe"
 )
 
@@ -254,7 +255,7 @@ func (l *RWLocker) RLost() <-chan struct{} {
 	if h := l.RHeld(); h != nil {
 		return h.Lost()
 	}
-	return closed
+	return latch.Closed
 }
 
 // RAcquire takes the lock for reading as a handle, as [Locker.Acquire] does.

@@ -7,7 +7,9 @@ import (
 
 	"github.com/go-zookeeper/zk"
 
+	"github.com/zklock/zklock/internal/backoff"
 	"github.com/zklock/zklock/internal/recipe"
+	"github.com/zklock/zklock/internal/wire"
 )
 
 // Semaphore is a counting semaphore that holds across machines: of its permits,
@@ -80,7 +82,7 @@ func (s *Semaphore) TryAcquire(ctx context.Context, n int) (*Hold, error) {
 		if again++; again > mostTries || len(session.wanted(out.names))+n > s.size {
 			return ErrLocked
 		}
-		return session.sleep(ctx, pauseBefore(again))
+		return session.sleep(ctx, backoff.Before(again))
 	})
 	return h, wrap("try", s.path, err)
 }
@@ -281,7 +283,7 @@ func (s *Semaphore) entry(id string, check *zk.CheckVersionRequest, n int) entry
 	}
 	ops = append(ops, check) // not first, where any other check of the node may be
 	return entry{
-		key:   tapKey{op: opCreate, path: prefix},
+		key:   wire.Request{Op: wire.OpCreate, Path: prefix},
 		nodes: n,
 		create: func(conn *zk.Conn) ([]string, error) {
 			results, err := conn.Multi(ops...)

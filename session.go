@@ -15,6 +15,7 @@ import (
 
 	"github.com/zklock/zklock/internal/clock"
 	"github.com/zklock/zklock/internal/lease"
+	"github.com/zklock/zklock/internal/wire"
 )
 
 // Session is a ZooKeeper session with everything that hangs on it: the locks it
@@ -28,11 +29,9 @@ import (
 type Session struct {
 	conn    *zk.Conn
 	events  <-chan zk.Event // closed when the client's last goroutine has ended
-	dialer  *dialer
+	dialer  *wire.Dialer
 	log     *journal
 	clock   *clock.Clock
-	taps    taps
-	rewatch rewatch
 	ids     *identities
 	timeout atomic.Int64 // as negotiated last; as asked for before that
 
@@ -43,7 +42,7 @@ type Session struct {
 	mu      sync.Mutex
 	closed  bool
 	changed chan struct{} // closed and replaced at each change of link, id, epoch or closed
-	link    *link         // nil while disconnected
+	link    *wire.Link    // nil while disconnected
 	id      int64         // of the ZooKeeper session; 0 when it has expired
 	epoch   *epoch        // nil when it has ended and no new one has begun
 	live    map[string]*contender
@@ -69,6 +68,7 @@ type Session struct {
 	beginner chan struct{} // has a value while a contender begins the lease
 	shortest time.Duration // timeout negotiated in the ZooKeeper session's life
 	unheard  lease.Unheard // connect requests for the ZooKeeper session
+	relays   lease.Relays  // over link
 	proving  bool          // keepProving runs
 	expiry   *time.Timer   // runs expire
 
@@ -93,7 +93,7 @@ func Connect(ctx context.Context, servers []string, timeout time.Duration, opts 
 	if err := checkServers(servers, timeout); err != nil {
 		return fail(err)
 	}
-	options := sessionOptions{logger: slog.New(slog.DiscardHandler), hosts: &hosts{}}
+	options := sessionOptions{logger: slog.New(slog.DiscardHandler), hosts: wire.NewHosts()}
 	for _, apply := range opts {
 		apply(&options)
 	}
@@ -105,8 +105,8 @@ func Connect(ctx context.Context, servers []string, timeout time.Duration, opts 
 	}
 	s := newSession(timeout, clock.Of(ctx), options)
 	conn, events, err := zk.Connect(servers, timeout,
-		zk.WithDialer(s.dialer.connect),
-		zk.WithHostProvider(s.dialer.hosts),
+		zk.WithDialer(s.dialer.Connect),
+		zk.WithHostProvider(s.dialer.Hosts),
 		zk.WithEventCallback(s.notify),
 		zk.WithLogger(s.log))
 	if err != nil {
@@ -170,7 +170,9 @@ func newSession(timeout time.Duration, clock *clock.Clock, options sessionOption
 	if options.persistentParents {
 		s.containers = containersRefused
 	}
-	s.dialer = &dialer{session: s, dial: options.dialer, tls: options.tls, hosts: steadyHosts{options.hosts}, stopped: make(chan struct{})}
+	s.dialer = wire.NewDialer(s.ctx, (*wireSession)(s), wire.Options{
+		Dial: options.dialer, TLS: options.tls, Hosts: options.hosts, Log: s.log, Clock: clock,
+	})
 	return s
 }
 
@@ -285,7 +287,7 @@ const (
 
 // hangUp ends the client and returns an error if no server has confirmed the end
 // of session id, which connection l carried.
-func (s *Session) hangUp(l *link, id int64, patience time.Duration) error {
+func (s *Session) hangUp(l *wire.Link, id int64, patience time.Duration) error {
 	// A request that is queued while the client closes may be answered twice,
 	// which wedges the client: ours end before.
 	answered := make(chan struct{})
@@ -302,13 +304,13 @@ func (s *Session) hangUp(l *link, id int64, patience time.Duration) error {
 		}
 	}
 	if !connected {
-		s.dialer.stop()
+		s.dialer.Stop()
 	}
 	<-answered
-	closing := s.taps.add(tapKey{op: opCloseSession}, func() {})
+	closing := s.dialer.Taps.Add(wire.Request{Op: wire.OpCloseSession}, func() {})
 	s.conn.Close() // waits a second at most for the server's answer
-	_, confirmed, _ := closing.fate()
-	s.dialer.cut()
+	_, confirmed, _ := closing.Fate()
+	s.dialer.Cut()
 	switch {
 	case !s.clientEnds():
 		return errors.New("the client did not end")

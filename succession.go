@@ -184,7 +184,7 @@ func (c *contender) awaitTurn(ctx context.Context, turn <-chan struct{}) (*Hold,
 	defer queues(ctx, false)
 	select {
 	case <-turn:
-	case <-c.gone.done():
+	case <-c.gone.Done():
 		return nil, c.whyGone()
 	case <-ctx.Done():
 		return nil, ended(ctx)

@@ -2,6 +2,7 @@ package zklock
 
 import (
 	"context"
+	"encoding/binary"
 	"log/slog"
 	"sync"
 	"testing"
@@ -9,6 +10,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/zklock/zklock/internal/wire"
 	"github.com/zklock/zklock/zktest"
 )
 
@@ -26,12 +28,12 @@ func (e inquisitive) ask(answer string) string {
 	return answer
 }
 
-// told is a log handler that tells of lines.
+// told is a log handler that tells of warnings.
 type told chan string
 
-func (c told) Enabled(context.Context, slog.Level) bool { return true }
-func (c told) WithAttrs([]slog.Attr) slog.Handler       { return c }
-func (c told) WithGroup(string) slog.Handler            { return c }
+func (c told) Enabled(_ context.Context, l slog.Level) bool { return l >= slog.LevelWarn }
+func (c told) WithAttrs([]slog.Attr) slog.Handler           { return c }
+func (c told) WithGroup(string) slog.Handler                { return c }
 
 func (c told) Handle(_ context.Context, r slog.Record) error {
 	line := r.Message
@@ -55,7 +57,7 @@ func TestAUsersErrorMayCallTheSessionThatLogsIt(t *testing.T) {
 			s.findStalls()
 		}, "there is no connection: a user's error"},
 		"a call whose tries fail": {func(s *Session, err error) {
-			s.link = dangling(t, s)
+			s.connectedTo(t, err)
 			ctx, v := s.startWatchdog(context.Background(), "/lock")
 			waitsFor(ctx, "luck")
 			failedTry(ctx, err)
@@ -63,11 +65,13 @@ func TestAUsersErrorMayCallTheSessionThatLogsIt(t *testing.T) {
 			s.findStalls()
 		}, "it waits for luck; the last try: a user's error"},
 		"a connection that ends twice on a request for a container": {func(s *Session, err error) {
+			s.containersAsked = 1
 			for range 2 {
-				l := dangling(t, s)
-				l.pending[1] = inFlight{op: opCreateContainer}
-				s.link, s.containersAsked = l, 1
-				l.end(err)
+				l := s.connectedTo(t, err)
+				request := make([]byte, 100)
+				binary.BigEndian.PutUint32(request[8:], wire.OpCreateContainer)
+				_, _ = l.Write(request)
+				_, _ = l.Read(request)
 			}
 		}, "the connection was lost twice on the request for one: a user's error"},
 	} {

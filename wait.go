@@ -61,7 +61,7 @@ func (c *contender) waitBehind(ctx context.Context, at place) (*Hold, error) {
 	next := s.watch(recipe.Join(dir, at.Nearest.Name))
 	var own *watch // without it, c cannot be granted the lock by next alone
 	var early *watch
-	switch far := at.link.roundTrip() >= farAway; {
+	switch far := at.link.RoundTrip() >= farAway; {
 	case at.Ahead == 1:
 		own = s.watch(c.node)
 		if err := c.secure(ctx); err != nil {
@@ -85,9 +85,9 @@ func (c *contender) waitBehind(ctx context.Context, at place) (*Hold, error) {
 		return nil, early.refusal()
 	case <-own.end():
 		return nil, own.refusal()
-	case <-at.link.down:
+	case <-at.link.Down():
 		return nil, nil
-	case <-c.gone.done():
+	case <-c.gone.Done():
 		return nil, c.whyGone()
 	case <-ctx.Done():
 		return nil, ended(ctx)
@@ -100,8 +100,8 @@ func (c *contender) waitBehind(ctx context.Context, at place) (*Hold, error) {
 	}
 	select { // the answer is on its way if it is not there yet
 	case <-own.armed:
-	case <-at.link.down:
-	case <-c.gone.done():
+	case <-at.link.Down():
+	case <-c.gone.Done():
 	case <-ctx.Done():
 		return nil, ended(ctx)
 	}

@@ -7,7 +7,9 @@ import (
 
 	"github.com/go-zookeeper/zk"
 
+	"github.com/zklock/zklock/internal/latch"
 	"github.com/zklock/zklock/internal/recipe"
+	"github.com/zklock/zklock/internal/wire"
 )
 
 // watch is a watch on one node, shared by all who wait for that node over one
@@ -15,7 +17,7 @@ import (
 // nothing of it but its event: it cannot remove a watch, and would have one more of
 // each node that is watched after each reconnect. The link asks for it: see watching.
 type watch struct {
-	link  *link
+	link  *wire.Link
 	armed chan struct{} // closed when the server has answered
 	stat  *zk.Stat      // of the node, once armed
 	data  []byte        // of the node, if the data is watched
@@ -49,17 +51,17 @@ func (w *watch) end() <-chan struct{} {
 }
 
 // hasFired tells whether the watch is over.
-func (w *watch) hasFired() bool { return isClosed(w.fired) }
+func (w *watch) hasFired() bool { return latch.IsClosed(w.fired) }
 
 // isArmed tells whether the watch stands, or stood until it fired.
-func (w *watch) isArmed() bool { return isClosed(w.armed) && w.err == nil }
+func (w *watch) isArmed() bool { return latch.IsClosed(w.armed) && w.err == nil }
 
 // cameLate tells whether the node was gone before it could be watched.
-func (w *watch) cameLate() bool { return isClosed(w.armed) && errors.Is(w.err, zk.ErrNoNode) }
+func (w *watch) cameLate() bool { return latch.IsClosed(w.armed) && errors.Is(w.err, zk.ErrNoNode) }
 
 // refusal returns why a watch cannot be had, if trying again would not help.
 func (w *watch) refusal() error {
-	if !isClosed(w.armed) || w.err == nil || errors.Is(w.err, zk.ErrNoNode) || transient(w.err) {
+	if !latch.IsClosed(w.armed) || w.err == nil || errors.Is(w.err, zk.ErrNoNode) || transient(w.err) {
 		return nil
 	}
 	return fmt.Errorf("a node in the lock's queue cannot be watched: %w", w.err)
@@ -93,16 +95,12 @@ func (s *Session) watchLocked(key watchKey) *watch {
 	return w
 }
 
-// watching tells whether a request, by its frame, is to leave a watch.
-func (s *Session) watching(frame []byte) bool {
-	op, path := operation(frame)
-	if op != opGetData && op != opGetChildren2 {
-		return false
-	}
+// watching reports whether a read is to leave a watch.
+func (s *Session) watching(r wire.Request) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	w := s.watches[watchKey{string(path), op == opGetChildren2}]
-	return w != nil && !isClosed(w.armed)
+	w := s.watches[watchKey{r.Path, r.Op == wire.OpGetChildren2}]
+	return w != nil && !latch.IsClosed(w.armed)
 }
 
 // arm asks for the data, never for existence: that would leave a watch on a node

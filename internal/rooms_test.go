@@ -25,6 +25,10 @@ var rooms = []struct {
 	{name: "clock"},
 	{name: "recipe", pure: true},
 	{name: "lease", pure: true, uses: []string{"internal/clock"}},
+	{name: "backoff"},
+	{name: "latch"},
+	{name: "callback"},
+	{name: "wire"},
 	{name: "client"},
 }
 

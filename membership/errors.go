@@ -26,16 +26,6 @@ func ended(ctx context.Context) error {
 	return fmt.Errorf("%w: %w", err, cause)
 }
 
-const (
-	firstPause = 20 * time.Millisecond
-	maxPause   = time.Second
-)
-
-// pauseAfter returns how long to wait after so many failures in a row.
-func pauseAfter(failures int) time.Duration {
-	return min(firstPause<<min(failures-1, 10), maxPause)
-}
-
 // pause waits so long, or until ctx ends or the session is closed.
 func pause(ctx context.Context, s *zklock.Session, d time.Duration) {
 	ctx, cancel := context.WithTimeout(ctx, d)

@@ -9,6 +9,7 @@ import (
 	"github.com/go-zookeeper/zk"
 
 	"github.com/zklock/zklock"
+	"github.com/zklock/zklock/internal/backoff"
 	"github.com/zklock/zklock/internal/client"
 )
 
@@ -27,7 +28,7 @@ func (m *Member) keep() {
 			doubt, failures, alarm = 0, 0, g.changed
 		} else {
 			failures++
-			again = time.After(pauseAfter(failures))
+			again = time.After(backoff.Before(failures))
 		}
 		select {
 		case <-alarm:
@@ -161,6 +162,6 @@ func (m *Member) withdraw() {
 			return
 		}
 		failures++
-		pause(context.Background(), m.session, pauseAfter(failures))
+		pause(context.Background(), m.session, backoff.Before(failures))
 	}
 }

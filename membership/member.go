@@ -10,6 +10,7 @@ import (
 	"sync"
 
 	"github.com/zklock/zklock"
+	"github.com/zklock/zklock/internal/callback"
 	"github.com/zklock/zklock/internal/client"
 )
 
@@ -28,7 +29,7 @@ type Member struct {
 	updated  chan struct{} // has an element when wanted has grown
 	leaveErr error         // once done is closed
 
-	news    client.Serial // of its state
+	news    callback.Serial // of its state
 	telling sync.WaitGroup
 
 	mu      sync.Mutex

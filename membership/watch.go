@@ -12,6 +12,8 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/zklock/zklock"
+	"github.com/zklock/zklock/internal/backoff"
+	"github.com/zklock/zklock/internal/callback"
 	"github.com/zklock/zklock/internal/client"
 )
 
@@ -91,7 +93,7 @@ func (w *watcher) run(ctx context.Context, yield func([]Peer) bool) error {
 			return err
 		case err != nil:
 			failures++
-			pause(ctx, w.session, pauseAfter(failures))
+			pause(ctx, w.session, backoff.Before(failures))
 			continue
 		}
 		changed := first || !slices.EqualFunc(peers, last, Peer.same)
@@ -194,7 +196,7 @@ func (w *watcher) hide(names []string, refused []error) {
 		}
 		hidden[name] = true
 		if !w.hidden[name] {
-			client.Apart(func() {
+			callback.Apart(func() {
 				w.options.log.Warn("membership: a member may not be read", "node", join(w.path, name), "error", refused[i])
 			})
 		}

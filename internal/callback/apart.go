@@ -1,4 +1,4 @@
-package client
+package callback
 
 // Apart runs f, which calls code of the user, in a goroutine of its own and returns
 // when that has ended, be it by runtime.Goexit: the caller is a goroutine that is

@@ -1,26 +1,26 @@
-package zklock
+package wire
 
 import "encoding/binary"
 
-// Operation codes of the wire protocol that the library looks for.
+// Operation codes of ZooKeeper's protocol that the library looks for.
 const (
-	opCreate          = 1
-	opDelete          = 2
-	opGetData         = 4
-	opSetData         = 5
-	opSetACL          = 7
-	opSync            = 9
-	opGetChildren2    = 12
-	opMulti           = 14
-	opCreateContainer = 19
-	opSetAuth         = 100
-	opSetWatches      = 101
-	opCloseSession    = -11
+	OpCreate          = 1
+	OpDelete          = 2
+	OpGetData         = 4
+	OpSetData         = 5
+	OpSetACL          = 7
+	OpSync            = 9
+	OpGetChildren2    = 12
+	OpMulti           = 14
+	OpCreateContainer = 19
+	OpSetAuth         = 100
+	OpSetWatches      = 101
+	OpCloseSession    = -11
 )
 
 // writes are the operations that a majority commits before they are answered without
 // error. So is a multi that fails, whose answer as a whole has none.
-var writes = []int32{opCreate, opDelete, opSetData, opSetACL, opMulti, opCreateContainer}
+var writes = []int32{OpCreate, OpDelete, OpSetData, OpSetACL, OpMulti, OpCreateContainer}
 
 // Transaction ids that are not a request's.
 const (
@@ -64,21 +64,28 @@ func (r *frameReader) feed(p []byte, onFrame func(head []byte)) {
 	}
 }
 
-// operation returns what a request frame asks for, and the path that its body
+// Request is what a request is recognised by: its operation and the path that its body
 // begins with; of a multi, those of its first operation.
-func operation(frame []byte) (op int32, path []byte) {
+type Request struct {
+	Op   int32
+	Path string
+}
+
+// request returns what a frame asks for.
+func request(frame []byte) (r Request) {
 	const opAt, bodyAt, multiHeader = 8, 12, 9
 	if len(frame) < bodyAt {
-		return 0, nil
+		return r
 	}
 	op, body := int32(binary.BigEndian.Uint32(frame[opAt:])), frame[bodyAt:]
-	if op == opMulti && len(body) > multiHeader {
+	if op == OpMulti && len(body) > multiHeader {
 		op, body = int32(binary.BigEndian.Uint32(body)), body[multiHeader:]
 	}
+	r.Op = op
 	if len(body) >= 4 {
 		if n := binary.BigEndian.Uint32(body); uint64(n) <= uint64(len(body)-4) {
-			path = body[4 : 4+n]
+			r.Path = string(body[4 : 4+n])
 		}
 	}
-	return op, path
+	return r
 }

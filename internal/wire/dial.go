@@ -1,4 +1,4 @@
-package zklock
+package wire
 
 import (
 	"context"
@@ -13,36 +13,55 @@ import (
 
 	"github.com/go-zookeeper/zk"
 
-	"github.com/zklock/zklock/internal/client"
+	"github.com/zklock/zklock/internal/backoff"
+	"github.com/zklock/zklock/internal/callback"
+	"github.com/zklock/zklock/internal/clock"
 )
 
 // minDialTime is the least that a dial or a handshake gets: a session timeout of
 // a second would leave no server the time to answer.
 const minDialTime = 250 * time.Millisecond
 
-// dialer makes the connections of a session.
-type dialer struct {
-	session *Session
-	dial    zk.Dialer // nil: the net package's
-	tls     *tls.Config
-	hosts   zk.HostProvider
+// Dialer makes the connections of a session.
+type Dialer struct {
+	Options
+	Taps Taps
+
+	session Session
+	ctx     context.Context // ends when the session is closed
+	rewatch rewatch
 	// Since a server last served a request.
 	dials atomic.Int64 // begun
 	slow  atomic.Int64 // dials and handshakes that have used up their time
 
-	mu     sync.Mutex
-	latest *link
+	mu     sync.Mutex // guards latest; nothing is locked under it
+	latest *Link
 
 	stopped  chan struct{} // closed when the client has been given a closingConn
 	stopOnce sync.Once
 }
 
-// connect is what go-zookeeper calls for each connection, until the session is
+// Options are what a Dialer needs beside its session.
+type Options struct {
+	Dial  zk.Dialer // nil: the net package's
+	TLS   *tls.Config
+	Hosts zk.HostProvider
+	Log   Log
+	Clock *clock.Clock
+}
+
+// NewDialer returns a dialer for a session that is closed when ctx ends.
+func NewDialer(ctx context.Context, s Session, o Options) *Dialer {
+	o.Hosts = steadyHosts{o.Hosts}
+	return &Dialer{Options: o, session: s, ctx: ctx, stopped: make(chan struct{})}
+}
+
+// Connect is what go-zookeeper calls for each connection, until the session is
 // closed: then it gets a closingConn.
-func (d *dialer) connect(network, address string, timeout time.Duration) (net.Conn, error) {
+func (d *Dialer) Connect(network, address string, timeout time.Duration) (net.Conn, error) {
 	l, err := d.link(network, address, timeout)
 	switch {
-	case d.session.ctx.Err() != nil:
+	case d.ctx.Err() != nil:
 		if l != nil {
 			l.Close()
 		}
@@ -55,25 +74,25 @@ func (d *dialer) connect(network, address string, timeout time.Duration) (net.Co
 }
 
 // link connects to a server.
-func (d *dialer) link(network, address string, timeout time.Duration) (*link, error) {
+func (d *Dialer) link(network, address string, timeout time.Duration) (*Link, error) {
 	if err := d.pause(); err != nil {
 		return nil, err
 	}
-	ctx, cancel := context.WithTimeout(d.session.ctx, min(timeout, d.patience()))
+	ctx, cancel := context.WithTimeout(d.ctx, min(timeout, d.patience()))
 	defer cancel()
 	var conn net.Conn
 	err := errNoReturn
-	client.Apart(func() { conn, err = d.open(ctx, network, address) })
+	callback.Apart(func() { conn, err = d.open(ctx, network, address) })
 	if err != nil {
 		if ctx.Err() != nil {
 			d.timedOut()
 		}
-		d.session.log.Debug("zklock: dial failed", "server", address, "error", err)
-		d.session.failed(err)
+		d.Log.Debug("zklock: dial failed", "server", address, "error", err)
+		d.session.Failed(err)
 		return nil, err
 	}
-	d.session.failed(fmt.Errorf("%s has not answered the connect request", address))
-	l := newLink(d.session, conn)
+	d.session.Failed(fmt.Errorf("%s has not answered the connect request", address))
+	l := newLink(d, conn)
 	d.mu.Lock()
 	previous := d.latest
 	d.latest = l
@@ -94,9 +113,10 @@ var errNoReturn = errors.New("zklock: the dialer has ended its goroutine instead
 // handshakeLimit is the whole session timeout if there is no session to save, since
 // to cut off a handshake that is to make one would leave a session on the servers
 // each time.
-func (d *dialer) handshakeLimit() time.Duration {
+func (d *Dialer) handshakeLimit() time.Duration {
 	if d.session.ID() == 0 {
-		return max(d.session.Timeout(), minDialTime)
+		timeout, _ := d.session.Left()
+		return max(timeout, minDialTime)
 	}
 	return d.patience()
 }
@@ -107,8 +127,8 @@ func (d *dialer) handshakeLimit() time.Duration {
 // session timeout: a server may be slow to tell that the session has expired. While
 // there are holds to be saved it is no more than a third of what their lease has left,
 // and however many servers do not answer, there is time for one that does.
-func (d *dialer) patience() time.Duration {
-	timeout, left := d.session.left()
+func (d *Dialer) patience() time.Duration {
+	timeout, left := d.session.Left()
 	patience := max(timeout/8<<min(d.rounds(d.slow.Load()), 3), minDialTime)
 	if left == 0 {
 		return patience
@@ -117,24 +137,24 @@ func (d *dialer) patience() time.Duration {
 }
 
 // rounds tells how many rounds of the servers n attempts are.
-func (d *dialer) rounds(n int64) int64 {
-	return n / int64(max(d.hosts.Len(), 1))
+func (d *Dialer) rounds(n int64) int64 {
+	return n / int64(max(d.Hosts.Len(), 1))
 }
 
 // timedOut notes a dial or a handshake that has used up its time. One that was broken
 // off earlier says nothing of how long a server takes: something in between may accept
 // connections for a server that is away, and close them at once.
-func (d *dialer) timedOut() { d.slow.Add(1) }
+func (d *Dialer) timedOut() { d.slow.Add(1) }
 
 // served notes that a server has served a request.
-func (d *dialer) served() {
+func (d *Dialer) served() {
 	d.dials.Store(0)
 	d.slow.Store(0)
 }
 
-func (d *dialer) open(ctx context.Context, network, address string) (net.Conn, error) {
+func (d *Dialer) open(ctx context.Context, network, address string) (net.Conn, error) {
 	conn, err := d.raw(ctx, network, address)
-	if err != nil || d.tls == nil {
+	if err != nil || d.TLS == nil {
 		return conn, err
 	}
 	secured := false
@@ -143,7 +163,7 @@ func (d *dialer) open(ctx context.Context, network, address string) (net.Conn, e
 			conn.Close()
 		}
 	}()
-	config := d.tls
+	config := d.TLS
 	if config.ServerName == "" && !config.InsecureSkipVerify {
 		host, _, err := net.SplitHostPort(address)
 		if err != nil {
@@ -167,12 +187,12 @@ type secureConn struct{ *tls.Conn }
 
 func (c secureConn) Close() error { return c.NetConn().Close() }
 
-func (d *dialer) raw(ctx context.Context, network, address string) (net.Conn, error) {
-	if d.dial == nil {
+func (d *Dialer) raw(ctx context.Context, network, address string) (net.Conn, error) {
+	if d.Dial == nil {
 		return new(net.Dialer).DialContext(ctx, network, address)
 	}
 	deadline, _ := ctx.Deadline()
-	conn, err := d.dial(network, address, time.Until(deadline))
+	conn, err := d.Dial(network, address, time.Until(deadline))
 	if conn == nil && err == nil {
 		err = errNoConnection
 	}
@@ -183,21 +203,28 @@ func (d *dialer) raw(ctx context.Context, network, address string) (net.Conn, er
 // are holds to be saved. It is done here since
 // go-zookeeper calls the host provider under a lock, and reads an answer to a
 // login that failed as a connection that worked.
-func (d *dialer) pause() error {
+func (d *Dialer) pause() error {
 	round := d.rounds(d.dials.Add(1) - 1)
 	if round == 0 {
-		return d.session.ctx.Err()
+		return d.ctx.Err()
 	}
-	most := pauseBefore(int(round))
-	if _, left := d.session.left(); left > 0 {
+	most := backoff.Before(int(round))
+	if _, left := d.session.Left(); left > 0 {
 		most = min(most, left/8)
 	}
 	// Not all of it: the others lost their servers at the same time.
-	return d.session.sleep(d.session.ctx, most/2+rand.N(most/2+1))
+	timer := time.NewTimer(most/2 + rand.N(most/2+1))
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-d.ctx.Done():
+		return d.ctx.Err()
+	}
 }
 
-// cut closes the newest connection, whatever stands on it.
-func (d *dialer) cut() {
+// Cut closes the newest connection, whatever stands on it.
+func (d *Dialer) Cut() {
 	d.mu.Lock()
 	l := d.latest
 	d.mu.Unlock()
@@ -206,50 +233,21 @@ func (d *dialer) cut() {
 	}
 }
 
-// hosts hands out the servers in turn. Names are resolved by each dial, under
-// its time limit; zk.DNSHostProvider resolves them once and without one.
-type hosts struct {
-	servers []string
-	next    int
-}
-
-func (h *hosts) Init(servers []string) error { h.servers = servers; return nil }
-func (h *hosts) Len() int                    { return len(h.servers) }
-func (h *hosts) Connected()                  {}
-
-func (h *hosts) Next() (server string, retryStart bool) {
-	server = h.servers[h.next%len(h.servers)]
-	h.next++
-	return server, false
-}
-
-// steadyHosts keeps go-zookeeper's dial loop from sleeping between the rounds of the
-// servers, where nothing wakes it: it pauses in the dialer. The provider is the
-// user's: its functions are called apart.
-type steadyHosts struct{ zk.HostProvider }
-
-func (h steadyHosts) Len() (n int) {
-	client.Apart(func() { n = h.HostProvider.Len() })
-	return n
-}
-
-func (h steadyHosts) Connected() { client.Apart(h.HostProvider.Connected) }
-
-func (h steadyHosts) Next() (server string, retryStart bool) {
-	client.Apart(func() { server, _ = h.HostProvider.Next() })
-	return server, false
-}
-
 // dialLimit is what go-zookeeper gives a dial at most.
 const dialLimit = time.Second
 
-// stop brings go-zookeeper's dial loop to where it is given a closingConn, which
+// Stop brings go-zookeeper's dial loop to where it is given a closingConn, which
 // answers whatever the client asks from then on. It waits for a dialer of the
 // user's own that is under way.
-func (d *dialer) stop() {
-	d.cut()
+func (d *Dialer) Stop() {
+	d.Cut()
 	select {
 	case <-d.stopped:
 	case <-time.After(dialLimit + minDialTime):
 	}
 }
+
+// Watches returns the number of the newest connection that carried a session, and that
+// of the oldest one whose watches the client has set again over each one since: what was
+// watched over an earlier one may have changed without an event.
+func (d *Dialer) Watches() (connection, standing int64) { return d.rewatch.standing() }

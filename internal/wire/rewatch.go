@@ -1,10 +1,8 @@
-package zklock
+package wire
 
 import (
 	"encoding/binary"
 	"sync"
-
-	"github.com/zklock/zklock/internal/client"
 )
 
 // rewatch reads along how go-zookeeper sets its watches again over a new connection:
@@ -42,10 +40,10 @@ func (r *rewatch) connected() {
 	r.under, r.failed, r.whole = xidEvent, false, false // an xid that no request has
 }
 
-// fullRequest is the length from which on another request may follow: go-zookeeper
+// FullRequest is the length from which on another request may follow: go-zookeeper
 // begins one when a path would make this one longer than 128 KiB. Assumed: no path
 // that is watched is longer than the difference.
-const fullRequest = 120 << 10
+const FullRequest = 120 << 10
 
 // sent takes a request to set watches again. The next one follows its answer.
 func (r *rewatch) sent(frame []byte) {
@@ -53,7 +51,7 @@ func (r *rewatch) sent(frame []byte) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.under = int32(binary.BigEndian.Uint32(frame[4:]))
-	r.more, r.whole = len(frame) >= fullRequest, false
+	r.more, r.whole = len(frame) >= FullRequest, false
 	if int64(binary.BigEndian.Uint64(frame[seenAt:])) > r.seen {
 		r.failed = true
 	}
@@ -74,22 +72,13 @@ func (r *rewatch) answered(xid, code int32) {
 // r.mu is held.
 func (r *rewatch) stands() bool { return r.whole && !r.failed }
 
-// watches is client.Watches.
-func (r *rewatch) watches() (connection, standing int64) {
+// standing returns the number of the newest connection, and that of the oldest one whose
+// watches stand.
+func (r *rewatch) standing() (connection, oldest int64) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.stands() {
 		return r.connection, r.unbroken
 	}
 	return r.connection, r.connection
-}
-
-func init() {
-	client.Begin = func(session any) (done func(), ok bool) {
-		s := session.(*Session)
-		return s.work.Done, s.begin()
-	}
-	client.Watches = func(session any) (connection, standing int64) {
-		return session.(*Session).rewatch.watches()
-	}
 }

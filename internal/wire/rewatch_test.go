@@ -1,9 +1,8 @@
-package zklock
+package wire
 
 import (
 	"context"
 	"encoding/binary"
-	"log/slog"
 	"net"
 	"testing"
 	"time"
@@ -12,6 +11,28 @@ import (
 
 	"github.com/zklock/zklock/internal/clock"
 )
+
+// nobody is a session that takes whatever it is told.
+type nobody struct{}
+
+func (nobody) ID() int64                           { return 0 }
+func (nobody) Left() (timeout, left time.Duration) { return time.Second, 0 }
+func (nobody) Asks(clock.Instant)                  {}
+func (nobody) Connected(*Link, time.Duration)      {}
+func (nobody) Disconnected(*Link, error)           {}
+func (nobody) Failed(error)                        {}
+func (nobody) Watches(Request) bool                { return false }
+func (nobody) Spawn(f func()) bool                 { go f(); return true }
+func (nobody) Debug(message string, args ...any)   {}
+func (nobody) Warn(message string, args ...any)    {}
+
+// told is a session that is told of a connection.
+type told struct {
+	nobody
+	connected func()
+}
+
+func (s told) Connected(*Link, time.Duration) { s.connected() }
 
 // reconnect is how a client sets its watches again over a new connection.
 type reconnect struct {
@@ -30,7 +51,7 @@ func (c reconnect) pass(r *rewatch) {
 	for i, zxid := range c.requests {
 		frame := make([]byte, 100)
 		if i < c.full {
-			frame = make([]byte, fullRequest)
+			frame = make([]byte, FullRequest)
 		}
 		binary.BigEndian.PutUint32(frame[4:], uint32(i))
 		binary.BigEndian.PutUint64(frame[12:], uint64(zxid))
@@ -70,54 +91,25 @@ func TestWatchesStandIfTheServerHasConfirmedAllOfThemInTime(t *testing.T) {
 			for _, later := range c.later {
 				later.pass(&r)
 			}
-			connection, standing := r.watches()
+			connection, standing := r.standing()
 			require.EqualValues(t, len(c.later)+1, connection)
 			require.Equal(t, c.want, standing)
 		})
 	}
 }
 
-// unconnected returns a session without a client, for calls of what a client calls.
-func unconnected(t *testing.T, logger *slog.Logger) *Session {
-	t.Helper()
-	s := newSession(10*time.Second, new(clock.Clock), sessionOptions{logger: logger, hosts: &hosts{}})
-	t.Cleanup(func() { s.cancel(context.Canceled) })
-	return s
-}
-
-// dangling returns a connection of s to nobody.
-func dangling(t *testing.T, s *Session) *link {
-	t.Helper()
-	ours, theirs := net.Pipe()
-	t.Cleanup(func() { ours.Close(); theirs.Close() })
-	return newLink(s, ours)
-}
-
-// whatHangs is how long a test waits for what does not take long, unless it hangs.
-const whatHangs = 10 * time.Second
-
 // Who has waited for a connection asks which watches stand, and would be told of the
 // connection before.
 func TestAConnectionIsCountedBeforeAnybodyHasIt(t *testing.T) {
-	s := unconnected(t, slog.New(slog.DiscardHandler))
-	l := dangling(t, s)
+	ours, theirs := net.Pipe()
+	t.Cleanup(func() { ours.Close(); theirs.Close() })
+	var counted int64
+	s := told{}
+	d := NewDialer(context.Background(), &s, Options{Hosts: NewHosts(), Clock: new(clock.Clock), Log: s})
+	s.connected = func() { counted, _ = d.Watches() }
 	head := make([]byte, frameHead)
 	binary.BigEndian.PutUint32(head[8:], 10_000)
 	binary.BigEndian.PutUint64(head[12:], 1)
-	greeted := make(chan struct{})
-	s.mu.Lock() // nobody is told of the connection
-	go func() {
-		defer close(greeted)
-		l.greet(head)
-	}()
-	counted := func() bool {
-		connection, _ := s.rewatch.watches()
-		return connection == 1
-	}
-	for late := time.Now().Add(whatHangs); !counted() && time.Now().Before(late); time.Sleep(time.Millisecond) {
-	}
-	ahead := counted()
-	s.mu.Unlock()
-	<-greeted
-	require.True(t, ahead)
+	newLink(d, ours).greet(head)
+	require.EqualValues(t, 1, counted)
 }

@@ -1,4 +1,4 @@
-package zklock
+package wire
 
 import (
 	"bytes"
@@ -61,7 +61,7 @@ func (f *closingConn) answer(frame []byte) {
 	const xidAt, opAt, bodyAt = 4, 8, 12
 	code := int32(closing)
 	switch int32(binary.BigEndian.Uint32(frame[opAt:bodyAt])) {
-	case opSetAuth, opCloseSession:
+	case OpSetAuth, OpCloseSession:
 		code = 0
 	}
 	answer := append([]byte(nil), frame[xidAt:opAt]...)

@@ -1,0 +1,76 @@
+package wire
+
+import (
+	"encoding/binary"
+	"net"
+	"time"
+
+	"github.com/zklock/zklock/internal/lease"
+)
+
+// announcePart is what a server that serves nobody needs to say so, as a part of the
+// session timeout.
+const announcePart = 1.0 / 64
+
+// ask sends the connect request. If there are holds to be saved it sends its length
+// ahead, which is all that a server reads that serves nobody, as in an election: it
+// hangs up then, and cannot carry out what it has not got.
+func (l *Link) ask(p []byte) (n int, err error) {
+	l.dialer.rewatch.asked(p)
+	if timeout, left := l.dialer.session.Left(); left > 0 {
+		const length = 4
+		if n, err = l.announce(p[:length], min(time.Duration(announcePart*float64(timeout)), left/16)); err != nil {
+			l.end(err)
+			return n, err
+		}
+	}
+	l.Asked = l.dialer.Clock.Now()
+	l.dialer.session.Asks(l.Asked)
+	l.limit = l.dialer.handshakeLimit()
+	// Unanswered, go-zookeeper's handshake blocks for minutes: between header
+	// and body it clears its own deadline. Ours stands until the handshake is over.
+	l.bearSilence(l.limit)
+	more, err := l.Conn.Write(p[n:])
+	return n + more, err
+}
+
+// announce writes the beginning of a frame, and returns an error if the server hangs
+// up within that time. That is not left to a deadline: a user's connection may have
+// none. Whoever reads next waits for the read that was begun.
+func (l *Link) announce(beginning []byte, within time.Duration) (int, error) {
+	l.bearSilence(l.dialer.patience())
+	n, err := l.Conn.Write(beginning)
+	if err != nil {
+		return n, err
+	}
+	hangUp := make(chan error, 1)
+	if !l.dialer.session.Spawn(func() {
+		_, err := l.in.Peek(1)
+		hangUp <- err
+	}) {
+		return n, net.ErrClosed
+	}
+	late := time.NewTimer(within)
+	defer late.Stop()
+	select {
+	case err = <-hangUp:
+	case <-late.C:
+		l.hangUp = hangUp
+	}
+	return n, err
+}
+
+// greet takes the answer to the connect request.
+func (l *Link) greet(head []byte) {
+	l.ID = int64(binary.BigEndian.Uint64(head[12:]))
+	timeout := time.Duration(binary.BigEndian.Uint32(head[8:])) * time.Millisecond
+	l.touches = lease.NewTouches(l.Asked, timeout)
+	if l.ID != 0 {
+		l.dialer.rewatch.connected() // before anybody can have the connection: see Watches
+	}
+	l.dialer.session.Connected(l, timeout)
+	if l.ID != 0 { // go-zookeeper dials anew if the session has expired
+		l.silence.Stop()
+		l.connected.Store(true)
+	}
+}

@@ -1,0 +1,302 @@
+package wire
+
+import (
+	"bufio"
+	"encoding/binary"
+	"errors"
+	"math"
+	"net"
+	"os"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/go-zookeeper/zk"
+
+	"github.com/zklock/zklock/internal/clock"
+	"github.com/zklock/zklock/internal/latch"
+	"github.com/zklock/zklock/internal/lease"
+)
+
+// Link is one connection to a server, from its dial to its end. It reads along
+// what passes, and tells its session of the handshake and of the end.
+type Link struct {
+	net.Conn
+	dialer *Dialer
+	in     *bufio.Reader
+	frames frameReader
+
+	// ID is the ZooKeeper session that the connection carries, and Asked when the connect
+	// request was sent, which touches the leader itself. Both are set before the session
+	// is told of the handshake.
+	ID    int64
+	Asked clock.Instant
+	limit time.Duration // from then on, for its answer
+
+	connected atomic.Bool // the answer to the connect request was read whole
+	serving   atomic.Bool // a request was answered without error: any login is over
+	caughtUp  atomic.Bool
+
+	// CatchingUp has a value while a write is made for CaughtUp: one does for all.
+	CatchingUp chan struct{}
+
+	silence *time.Timer // runs giveUp
+	hangUp  chan error  // has a value when announce, which may go on, has read whether the server hangs up
+
+	mu      sync.Mutex         // guards the fields below; nothing is locked under it
+	pending map[int32]inFlight // by xid
+	pings   []clock.Instant    // sent and not answered yet; they all have the same xid
+	touches lease.Touches
+	speed   lease.Speed
+
+	down    chan struct{}
+	endOnce sync.Once
+}
+
+// Down returns a channel that is closed when nothing can be answered here any more.
+func (l *Link) Down() <-chan struct{} { return l.down }
+
+// Serving reports whether a request was answered without error.
+func (l *Link) Serving() bool { return l.serving.Load() }
+
+// CaughtUp reports whether the server has applied a write that was sent here, and so
+// everything that the session was told before.
+func (l *Link) CaughtUp() bool { return l.caughtUp.Load() }
+
+// inFlight is a request that was sent and not answered yet.
+type inFlight struct {
+	op   int32
+	sent clock.Instant
+	tap  *Tap // nil: nobody follows it
+}
+
+// newLink takes over conn.
+func newLink(d *Dialer, conn net.Conn) *Link {
+	l := &Link{
+		Conn:       conn,
+		dialer:     d,
+		in:         bufio.NewReader(conn),
+		CatchingUp: make(chan struct{}, 1),
+		pending:    make(map[int32]inFlight),
+		down:       make(chan struct{}),
+	}
+	l.silence = time.AfterFunc(math.MaxInt64, l.giveUp)
+	return l
+}
+
+func (l *Link) SetDeadline(t time.Time) error {
+	return errors.Join(l.SetReadDeadline(t), l.SetWriteDeadline(t))
+}
+
+// SetReadDeadline ends the connection at t. The deadlines of one that a user's dialer
+// has made may be none, and may not say so.
+func (l *Link) SetReadDeadline(t time.Time) error {
+	switch {
+	case !l.connected.Load():
+	case t.IsZero():
+		l.silence.Stop()
+	default:
+		l.bearSilence(time.Until(t))
+	}
+	return nil
+}
+
+// bearSilence gives the server so long to say something.
+func (l *Link) bearSilence(limit time.Duration) {
+	l.silence.Reset(limit)
+	if latch.IsClosed(l.down) {
+		l.silence.Stop()
+	}
+}
+
+// giveUp ends a connection whose server was silent for too long.
+func (l *Link) giveUp() {
+	l.end(os.ErrDeadlineExceeded)
+	l.Close()
+}
+
+func (l *Link) SetWriteDeadline(t time.Time) error {
+	if !l.connected.Load() {
+		return nil
+	}
+	return l.Conn.SetWriteDeadline(t)
+}
+
+func (l *Link) Read(p []byte) (n int, err error) {
+	if l.hangUp != nil {
+		err, l.hangUp = <-l.hangUp, nil
+	}
+	if err == nil {
+		n, err = l.in.Read(p)
+	}
+	l.frames.feed(p[:n], l.onFrame)
+	if err != nil {
+		if !l.connected.Load() && l.dialer.Clock.Now().Least(l.Asked) >= l.limit {
+			l.dialer.timedOut()
+		}
+		l.end(err)
+	}
+	return n, err
+}
+
+// onFrame sees each frame before go-zookeeper has all of it.
+func (l *Link) onFrame(head []byte) {
+	if !l.connected.Load() {
+		l.greet(head)
+		return
+	}
+	xid, code := int32(binary.BigEndian.Uint32(head[4:])), int32(binary.BigEndian.Uint32(head[16:]))
+	if xid == xidEvent {
+		return
+	}
+	l.dialer.rewatch.answered(xid, code)
+	r, known := l.answered(xid)
+	if known && code == 0 && !l.serving.Swap(true) {
+		l.dialer.served()
+	}
+	if known && code == 0 && slices.Contains(writes, r.op) {
+		l.caughtUp.Store(true)
+	}
+	if r.tap != nil {
+		r.tap.reply(int64(binary.BigEndian.Uint64(head[8:])))
+	}
+}
+
+// Write passes one frame on: go-zookeeper writes each by one call.
+func (l *Link) Write(p []byte) (int, error) {
+	if !l.connected.Load() {
+		return l.ask(p)
+	}
+	op, r := int32(binary.BigEndian.Uint32(p[8:])), request(p)
+	if (op == OpGetData || op == OpGetChildren2) && l.dialer.session.Watches(r) {
+		p = slices.Clone(p)
+		p[len(p)-1] = 1 // a read's last field says whether to watch
+	}
+	t := l.dialer.Taps.take(r)
+	if op != OpSetAuth { // which a server answers without touching the session
+		l.follow(int32(binary.BigEndian.Uint32(p[4:])), op, t)
+	}
+	if op == OpSetWatches {
+		l.dialer.rewatch.sent(p)
+	}
+	n, err := l.Conn.Write(p)
+	if t != nil {
+		t.sent()
+	}
+	if err != nil {
+		l.end(err)
+		if op == OpSetAuth || l.dialer.ctx.Err() != nil {
+			// go-zookeeper reports a failed write twice to a channel with room for
+			// one, and hangs if nobody reads there: while it sends the credentials
+			// anew (zk PR#163), and when it closes. The reader's error alone ends
+			// the connection as well.
+			l.Close()
+			return len(p), nil
+		}
+		// go-zookeeper gives it to whoever made the request. It may be any error, and is
+		// not to be taken for the end of a ctx.
+		err = zk.ErrConnectionClosed
+	}
+	return n, err
+}
+
+// follow notes that a request goes out.
+func (l *Link) follow(xid, op int32, t *Tap) {
+	if t != nil {
+		t.written(l)
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if xid == xidPing {
+		l.pings = append(l.pings, l.dialer.Clock.Now())
+		return
+	}
+	l.pending[xid] = inFlight{op, l.dialer.Clock.Now(), t}
+}
+
+// Awaits reports whether a request of that operation has not been answered.
+func (l *Link) Awaits(op int32) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, r := range l.pending {
+		if r.op == op {
+			return true
+		}
+	}
+	return false
+}
+
+// answered notes that a request was answered, if it is one that was noted.
+func (l *Link) answered(xid int32) (r inFlight, known bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if xid != xidPing {
+		r, known = l.pending[xid]
+		delete(l.pending, xid)
+	} else if known = len(l.pings) > 0; known {
+		r.sent = l.pings[0]
+		l.pings = l.pings[1:]
+	}
+	if !known {
+		return r, false
+	}
+	now := l.dialer.Clock.Now()
+	l.touches.Add(r.sent, now)
+	l.speed.Answered(now.Least(r.sent))
+	return r, true
+}
+
+// RoundTrip returns how long the fastest answer has taken.
+func (l *Link) RoundTrip() time.Duration {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.speed.RoundTrip()
+}
+
+// Proved notes what a proof has taken, and reports whether it was quick.
+func (l *Link) Proved(took, timeout time.Duration, followed bool) (quick bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.speed.Proved(took, timeout, followed)
+}
+
+// BeginProof returns a proof that begins now, in a session of that timeout.
+func (l *Link) BeginProof(timeout time.Duration) lease.Proof {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	now := l.dialer.Clock.Now()
+	return lease.Proof{Begun: now, Touched: l.touches.Newest(lease.RelayedBy(now, timeout))}
+}
+
+// Patience returns how long a proof may take until its server is given up.
+func (l *Link) Patience(timeout, left time.Duration) time.Duration {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.speed.Patience(timeout, left)
+}
+
+// CutOff ends the connection to a server that does not answer.
+func (l *Link) CutOff() {
+	if l.end(net.ErrClosed) {
+		l.dialer.Log.Warn("zklock: the server does not answer, cutting the connection", "server", l.RemoteAddr())
+	}
+	l.Close()
+}
+
+func (l *Link) Close() error {
+	l.end(net.ErrClosed)
+	return l.Conn.Close()
+}
+
+// end tells the session that the connection is of no more use, and reports whether
+// nobody had before.
+func (l *Link) end(cause error) (first bool) {
+	l.endOnce.Do(func() {
+		first = true
+		close(l.down)
+		l.silence.Stop()
+		l.dialer.session.Disconnected(l, cause)
+	})
+	return first
+}

@@ -1,0 +1,73 @@
+package zklock
+
+import (
+	"context"
+	"encoding/binary"
+	"log/slog"
+	"net"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/zklock/zklock/internal/clock"
+	"github.com/zklock/zklock/internal/wire"
+)
+
+// unconnected returns a session without a client, for calls of what a client calls. Its
+// dialer's connections are scripted.
+func unconnected(t *testing.T, logger *slog.Logger) *Session {
+	t.Helper()
+	dial := func(string, string, time.Duration) (net.Conn, error) {
+		ours, theirs := net.Pipe()
+		t.Cleanup(func() { ours.Close(); theirs.Close() })
+		return &scripted{Conn: ours}, nil
+	}
+	s := newSession(10*time.Second, new(clock.Clock), sessionOptions{logger: logger, hosts: wire.NewHosts(), dialer: dial})
+	t.Cleanup(func() { s.cancel(context.Canceled) })
+	return s
+}
+
+// scripted is a connection that takes all that is written, and reads as it was told.
+type scripted struct {
+	net.Conn
+	mu   sync.Mutex
+	says []byte
+	then error
+}
+
+func (c *scripted) Write(p []byte) (int, error) { return len(p), nil }
+
+func (c *scripted) Read(p []byte) (n int, err error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if n = copy(p, c.says); n == 0 {
+		return 0, c.then
+	}
+	c.says = c.says[n:]
+	return n, nil
+}
+
+// connectedTo returns a connection of s that carries a ZooKeeper session, and ends with
+// err when it is read.
+func (s *Session) connectedTo(t *testing.T, err error) *wire.Link {
+	t.Helper()
+	conn, dialed := s.dialer.Connect("tcp", "nowhere:2181", time.Second)
+	require.NoError(t, dialed)
+	l := conn.(*wire.Link)
+	hello := make([]byte, 41)
+	binary.BigEndian.PutUint32(hello, uint32(len(hello)-4))
+	binary.BigEndian.PutUint32(hello[8:], 10_000)
+	binary.BigEndian.PutUint64(hello[12:], 1)
+	script := l.Conn.(*scripted)
+	script.says, script.then = hello, err
+	_, wrote := l.Write(make([]byte, 48)) // the connect request
+	require.NoError(t, wrote)
+	_, read := l.Read(make([]byte, len(hello)))
+	require.NoError(t, read)
+	return l
+}
+
+// whatHangs is how long a test waits for what does not take long, unless it hangs.
+const whatHangs = 10 * time.Second
