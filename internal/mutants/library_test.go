@@ -61,10 +61,10 @@ var ofTheLibrary = []judged{
 		{"multi.go", "for _, stop := range m.stop {\n\t\tstop()\n\t}", ""},
 	}}, "TestAskingAMultiLockerForItsLossLeavesNothingAtALongHold"},
 	{mutant{"the client is closed before it is answered", []edit{
-		{"session.go", "s.dialer.stop()", "s.dialer.cut()"},
+		{"session.go", "s.dialer.Stop()", "s.dialer.Cut()"},
 	}}, "TestConnectReturnsWhenItsContextEndsAndLeavesNothing"},
 	{mutant{"the client sleeps at a host provider's word", []edit{
-		{"dial.go", "server, _ = h.HostProvider.Next() })\n\treturn server, false", "server, retryStart = h.HostProvider.Next() })\n\treturn server, retryStart"},
+		{"internal/wire/hosts.go", "server, _ = h.HostProvider.Next() })\n\treturn server, false", "server, retryStart = h.HostProvider.Next() })\n\treturn server, retryStart"},
 	}}, "TestConnectReturnsWhenItsContextEndsAndLeavesNothing"},
 	{mutant{"Connect waits for the answer to a login", []edit{
 		{"session.go", "if ctx.Err() == nil {\n\t\t\tpatience", "if true {\n\t\t\tpatience"},
@@ -169,7 +169,7 @@ var ofTheLibrary = []judged{
 		{"listing.go", "case err == nil, errors.Is(err, zk.ErrNoNode):", "case err == nil:"},
 	}}, "TestAnAnswerByAnotherConnectionCatchesNobodyUp"},
 	{mutant{"a connection that is gone is caught up on", []edit{
-		{"listing.go", "<-l.catching }()\n\tif s.current() != l {", "<-l.catching }()\n\tif false {"},
+		{"listing.go", "<-l.CatchingUp }()\n\tif s.current() != l {", "<-l.CatchingUp }()\n\tif false {"},
 	}}, "TestNobodyCatchesUpOnAConnectionThatIsGone"},
 	{mutant{"a lock is handed over though its node may be checked", []edit{
 		{"succession.go", "if c.checked || next == nil", "if next == nil"},
@@ -205,7 +205,7 @@ var ofTheLibrary = []judged{
 		{"membership/member.go", "return ended(ctx)", "return ctx.Err()"},
 	}}, "TestTheCauseOfACtxIsToldAndNotTakenForAnAnswerOfTheServer"},
 	{mutant{"the error of a connection is passed on", []edit{
-		{"link.go", "err = zk.ErrConnectionClosed", "_ = zk.ErrConnectionClosed"},
+		{"internal/wire/link.go", "err = zk.ErrConnectionClosed", "_ = zk.ErrConnectionClosed"},
 	}}, "TestTheErrorOfAConnectionIsNotTakenForTheEndOfACtx"},
 	{mutant{"a member whose time is up as its turn comes is told nothing of the lock", []edit{
 		{"cohort.go", "return nil, timedOut(ctx, ended(ctx))", "return nil, ended(ctx)"},
@@ -224,14 +224,14 @@ var ofTheLibrary = []judged{
 		{"proof.go", "s.epoch.Prove(", "p.Begun = now\n\ts.epoch.Prove("},
 	}}, "TestAProofThatIsTakenLateLeavesTheLeaseToANewerOne"},
 	{mutant{"a connect request leaves the end of the lease to the timer", []edit{
-		{"handshake.go", "s.look(s.clock.Now()) //", "//"},
+		{"connection.go", "s.look(s.clock.Now()) //", "//"},
 	}}, "TestALeaseThatIsOverWhenAConnectRequestGoesOutIsOverAtOnce"},
 	{mutant{"a connect request leaves the next look where it is", []edit{
-		{"handshake.go", "s.look(s.clock.Now()) //", "s.lapse(s.epoch, s.clock.Now()) //"},
+		{"connection.go", "s.look(s.clock.Now()) //", "s.lapse(s.epoch, s.clock.Now()) //"},
 	}}, "TestALeaseThatAConnectRequestShortensIsLookedAtMoreOftenFromThenOn"},
 	{mutant{"a connection is counted when everybody has it", []edit{
-		{"link.go", "l.session.rewatch.connected() //", "//"},
-		{"link.go", "l.session.greeted(l, timeout)\n", "l.session.greeted(l, timeout)\n\tl.session.rewatch.connected()\n"},
+		{"internal/wire/handshake.go", "l.dialer.rewatch.connected() //", "//"},
+		{"internal/wire/handshake.go", "l.dialer.session.Connected(l, timeout)\n", "l.dialer.session.Connected(l, timeout)\n\tl.dialer.rewatch.connected()\n"},
 	}}, "TestAConnectionIsCountedBeforeAnybodyHasIt"},
 	{mutant{"a user's own request for a container puts containers in doubt", []edit{
 		{"parents.go", "case s.containersAsked == 0:", "case false:"},
@@ -243,7 +243,7 @@ var ofTheLibrary = []judged{
 		{"semaphore.go", "case err == nil && session.current() != l:", "case err == nil && l == nil:"},
 	}}, "TestASemaphoresSizeCountsOnTheConnectionOnWhichItIsAsNewAsHasToBe"},
 	{mutant{"a request to set watches again is the last if it is a little short of full", []edit{
-		{"rewatch.go", "fullRequest = 120 << 10", "fullRequest = 127 << 10"},
+		{"internal/wire/rewatch.go", "FullRequest = 120 << 10", "FullRequest = 127 << 10"},
 	}}, "TestAllRequestsThatSetWatchesAgainButTheLastAreFull"},
 	{mutant{"a user's error is asked for its text under the session's mutex", []edit{
 		{"watchdog.go", "because{\"there is no connection\", s.failure}", "because{\"there is no connection\", s.failure}.Error()"},
@@ -252,13 +252,13 @@ var ofTheLibrary = []judged{
 		{"epoch.go", "hungUp := hungUp(cause) // which calls methods of a user's error\n\ts.mu.Lock()\n\tdefer s.mu.Unlock()", "s.mu.Lock()\n\tdefer s.mu.Unlock()\n\thungUp := hungUp(cause)"},
 	}}, "TestAUsersErrorMayCallTheSessionThatLogsIt"},
 	{mutant{"who serves nobody is waited for until it says so", []edit{
-		{"link.go", "case <-late.C:\n\t\tl.hangUp = hangUp\n", ""},
+		{"internal/wire/handshake.go", "case <-late.C:\n\t\tl.hangUp = hangUp\n", ""},
 	}}, "TestAHoldOutlivesAReconnectWithoutDeadlines"},
 	{mutant{"a handshake has no limit but the connection's own", []edit{
-		{"link.go", "l.bearSilence(l.limit)\n", "l.Conn.SetDeadline(time.Now().Add(l.limit))\n"},
+		{"internal/wire/handshake.go", "l.bearSilence(l.limit)\n", "l.Conn.SetDeadline(time.Now().Add(l.limit))\n"},
 	}}, "TestAHandshakeWithoutDeadlinesIsGivenUp"},
 	{mutant{"silence has no limit but the connection's own", []edit{
-		{"link.go", "l.bearSilence(time.Until(t))", "return l.Conn.SetReadDeadline(t)"},
+		{"internal/wire/link.go", "l.bearSilence(time.Until(t))", "return l.Conn.SetReadDeadline(t)"},
 	}}, "TestAHalfOpenConnectionWithoutDeadlinesIsGivenUp"},
 	{mutant{"after a reconnect the watches go ahead of the proof", []edit{
 		{"epoch.go", "c.guardLater()", "c.guard()"},
@@ -345,16 +345,16 @@ var ofTheLibrary = []judged{
 		{"watch.go", "w.data, w.stat, err = s.conn.Get(key.path)", "w.data, w.stat, _, err = s.conn.GetW(key.path)"},
 	}}, "TestTheClientRemembersNoWatchThroughReconnects"},
 	{mutant{"the link asks for no watch", []edit{
-		{"link.go", "p[len(p)-1] = 1 //", "_ = p //"},
+		{"internal/wire/link.go", "p[len(p)-1] = 1 //", "_ = p //"},
 	}}, "TestTheClientRemembersNoWatchThroughReconnects"},
 	{mutant{"several locks are kept when the trace of one panics", []edit{
 		{"multi.go", "if taken < len(m.lockers) {", "if p := recover(); p != nil {\n\t\t\tpanic(p)\n\t\t}\n\t\tif taken < len(m.lockers) {"},
 	}}, "TestAFunctionOfATraceThatDoesNotReturnLeavesNothingBehind/MultiLocker,_Lock,_Acquired_panics,_2"},
 	{mutant{"a connection that was given up is taken for the session's", []edit{
-		{"epoch.go", "!isClosed(l.down)", "true"},
+		{"epoch.go", "!latch.IsClosed(l.Down())", "true"},
 	}}, "TestAConnectionThatIsGivenUpAsItIsAnsweredIsNone"},
 	{mutant{"TLS takes its leave of a server that hangs", []edit{
-		{"dial.go", "return secureConn{secure}, nil", "return secure, nil"},
+		{"internal/wire/dial.go", "return secureConn{secure}, nil", "return secure, nil"},
 	}}, "TestAHoldOutlivesATunnelThatHangs"},
 	{mutant{"Unlock near the counter's end waits for the wrong delete", []edit{
 		{"janitor.go", "ops := append([]any{&zk.CheckVersionRequest{Path: dir, Version: -1}}, deletes(nodes)...)", "ops := deletes(nodes)"},

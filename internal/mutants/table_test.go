@@ -37,10 +37,10 @@ var focus = map[string]sim.FaultKind{
 
 var all = []mutant{
 	{"a create's result is adopted whatever its session", []edit{
-		{"create.go", "if carrier.id != c.epoch.id {", "if false {"},
+		{"create.go", "if carrier.ID != c.epoch.id {", "if false {"},
 	}},
 	{"a list decides before the server has caught up", []edit{
-		{"listing.go", "if l.caughtUp.Load() {\n\t\treturn l, nil\n\t}\n\tl.catching", "if true {\n\t\treturn l, nil\n\t}\n\tl.catching"},
+		{"listing.go", "if l.CaughtUp() {\n\t\treturn l, nil\n\t}\n\tl.CatchingUp", "if true {\n\t\treturn l, nil\n\t}\n\tl.CatchingUp"},
 	}},
 	{"permits are counted before the server has caught up", []edit{
 		{"watch.go", "if _, err = s.catchUp(key.path); err == nil {", "if true {"},
@@ -52,7 +52,7 @@ var all = []mutant{
 		{"watch.go", "w.data, w.stat, err = s.conn.Get(key.path)", "_, w.stat, _, err = s.conn.ExistsW(key.path)"},
 	}},
 	{"no list after a reconnect", []edit{
-		{"wait.go", "case <-at.link.down:\n\t\treturn nil, nil\n", ""},
+		{"wait.go", "case <-at.link.Down():\n\t\treturn nil, nil\n", ""},
 		{"epoch.go", "w.fire(false)", "_ = w"},
 	}},
 	{"wake without a list behind a writer", []edit{
@@ -93,13 +93,13 @@ var all = []mutant{
 	}},
 	{"answered pings extend the lease", []edit{
 		{"proof.go", "if !s.proving {", "if false {"},
-		{"link.go", "r, known := l.answered(xid)", `l.session.mu.Lock()
-	if ep := l.session.epoch; ep != nil {
-		now := l.session.clock.Now()
-		ep.Extend(now.Add(l.session.shortest*3/5), now)
+		{"internal/wire/link.go", "r, known := l.answered(xid)", "l.dialer.session.Asks(clock.Instant{})\n\tr, known := l.answered(xid)"},
+		{"connection.go", "if s.id == 0 {", `if ep := s.epoch; ep != nil && at.IsZero() {
+		now := s.clock.Now()
+		ep.Extend(now.Add(s.shortest*3/5), now)
+		return
 	}
-	l.session.mu.Unlock()
-	r, known := l.answered(xid)`},
+	if s.id == 0 {`},
 	}},
 	{"a proof is trusted after a quiet gap", []edit{
 		{"internal/lease/lease.go", "return clock.Earlier(byProof, byTouch)", "_ = byTouch\n\treturn byProof"},
@@ -119,10 +119,10 @@ var all = []mutant{
 		{"internal/lease/lease.go", "return -now.Most(*end)", "return -now.Least(*end)"},
 	}},
 	{"a handshake counts when it is answered", []edit{
-		{"handshake.go", "if s.id != 0 {", "if false {"},
+		{"connection.go", "if s.id == 0 {", "if true {"},
 	}},
 	{"a handshake counts from the next proof on", []edit{
-		{"handshake.go", "s.epoch.Shorten(lease.UnheardEnd(l.connected, s.shortest))", "_ = l"},
+		{"connection.go", "s.epoch.Shorten(lease.UnheardEnd(at, s.shortest))", "_ = at"},
 	}},
 	{"a proof outweighs a handshake without an answer", []edit{
 		{"internal/lease/lease.go", "if in.Unheard {\n\t\tend = clock", "if false {\n\t\tend = clock"},
@@ -137,7 +137,7 @@ var all = []mutant{
 		{"internal/lease/unheard.go", "leastGrant  = 1.0 / 4", "leastGrant  = 1.0"},
 	}},
 	{"no session-id comparison", []edit{
-		{"epoch.go", "if l.id != s.id {", "if l.id == 0 || s.id == 0 {"},
+		{"epoch.go", "if l.ID != s.id {", "if l.ID == 0 || s.id == 0 {"},
 	}},
 	{"succession to a contender that is not the next", []edit{
 		{"succession.go", "c.sequence - 1}", "c.sequence - 2}"},
@@ -188,8 +188,8 @@ var all = []mutant{
 		{"inspect.go", "n.stat.Czxid", "n.stat.Czxid + 1"},
 	}},
 	{"who is asked for the lock is not told", []edit{
-		{"revoke.go", "c.hold.revoked.give()", "_ = c"},
-		{"contender.go", "c.hold.revoked.give()", "_ = c"},
+		{"revoke.go", "c.hold.revoked.Close()", "_ = c"},
+		{"contender.go", "c.hold.revoked.Close()", "_ = c"},
 	}},
 	{"a hold is born asked for", []edit{
 		{"contender.go", "if c.revoked {", "if true {"},

@@ -36,13 +36,14 @@ var mutants = []mutant{
 	}, "TestAClientThatHearsNothing", "waited in vain for the lease to end"},
 
 	{"answered pings extend the lease", []edit{withoutProofs, {
-		"link.go", "r, known := l.answered(xid)", `l.session.mu.Lock()
-	if ep := l.session.epoch; ep != nil {
-		now := l.session.clock.Now()
-		ep.Extend(now.Add(l.session.shortest*3/5), now)
+		"internal/wire/link.go", "r, known := l.answered(xid)", "l.dialer.session.Asks(clock.Instant{})\n\tr, known := l.answered(xid)",
+	}, {
+		"connection.go", "if s.id == 0 {", `if ep := s.epoch; ep != nil && at.IsZero() {
+		now := s.clock.Now()
+		ep.Extend(now.Add(s.shortest*3/5), now)
+		return
 	}
-	l.session.mu.Unlock()
-	r, known := l.answered(xid)`,
+	if s.id == 0 {`,
 	}}, "TestAHoldBehindAFollowerThatIsCutOff", "its lost channel was open"},
 
 	{"a proof is trusted after a quiet gap", []edit{
