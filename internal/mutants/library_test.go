@@ -339,7 +339,7 @@ var ofTheLibrary = []judged{
 		{"membership/member.go", "joined := false", "joined := true"},
 	}}, "TestAContextThatPanicsLeavesNoMember"},
 	{mutant{"a member waits for the user's functions", []edit{
-		{"membership/state.go", "m.telling.Go(m.news.Run)", "callback.Apart(m.news.Run)"},
+		{"membership/state.go", "m.telling.Go(m.news.Run)", "done := make(chan struct{})\n\t\tgo func() { defer close(done); m.news.Run() }()\n\t\t<-done"},
 	}}, "membership.TestAMemberDoesNotWaitForUsersCode"},
 	{mutant{"the client remembers every watch", []edit{
 		{"watch.go", "w.data, w.stat, err = s.conn.Get(key.path)", "w.data, w.stat, _, err = s.conn.GetW(key.path)"},
