@@ -1,6 +1,10 @@
 package zklock
 
-import "context"
+import (
+	"context"
+
+	"github.com/zklock/zklock/internal/client"
+)
 
 // LockContext is [Locker.Lock] under ctx, as Java's lockInterruptibly: when ctx
 // ends first it returns ctx's error, leaves the lock as it was and no node behind
@@ -13,7 +17,7 @@ import "context"
 // it.
 func (l *Locker) LockContext(ctx context.Context) error {
 	if ctx.Err() != nil {
-		return wrap("lock", l.Path(), ended(ctx))
+		return wrap("lock", l.Path(), client.Ended(ctx))
 	}
 	return wrap("lock", l.Path(), l.lock(ctx))
 }
@@ -34,8 +38,8 @@ func (l *Locker) unlock(ctx context.Context, endTenancy func()) error {
 	case h == nil:
 		err = l.misuse()
 	case outermost:
-		err = h.release(ctx, endTenancy)
-	case h.state.Load() == holdLost:
+		err = h.hold.Release(ctx, endTenancy)
+	case h.hold.IsLost():
 		err = ErrLost
 	}
 	return wrap("unlock", l.Path(), err)

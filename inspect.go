@@ -8,8 +8,21 @@ import (
 
 	"github.com/go-zookeeper/zk"
 
+	"github.com/zklock/zklock/internal/client"
 	"github.com/zklock/zklock/internal/recipe"
 )
+
+// Kind is what a contender asks for, or has.
+type Kind int
+
+const (
+	Exclusive Kind = iota // a lock: Locker, Curator's InterProcessMutex, zk.Lock, kazoo's Lock
+	Write                 // the write side of a read/write lock
+	Read                  // the read side
+	Permit                // one permit of a semaphore
+)
+
+func (k Kind) String() string { return recipe.Kind(k).String() }
 
 // Contender is a node in a lock's queue, or a permit of a semaphore.
 type Contender struct {
@@ -39,7 +52,7 @@ func Inspect(ctx context.Context, s *Session, path string) ([]Contender, error) 
 		return nil, wrap("inspect", path, err)
 	}
 	var found []Contender
-	err := s.persist(ctx, func() (err error) {
+	err := s.client.Persist(ctx, func() (err error) {
 		found, err = s.inspect(ctx, path)
 		return err
 	})
@@ -52,7 +65,7 @@ const mostLooks = 3
 func (s *Session) inspect(ctx context.Context, path string) (found []Contender, err error) {
 	var names []string
 	for look, writers := 0, -1; look < mostLooks && writersIn(found) != writers; look++ {
-		if names, err = present(s.children(path).wait(ctx)); err != nil {
+		if names, err = present(s.client.Children(path).Wait(ctx)); err != nil {
 			return nil, err
 		}
 		found = inQueue(path, names)
@@ -110,12 +123,12 @@ func inQueue(path string, names []string) []Contender {
 }
 
 func (s *Session) inspectSemaphore(ctx context.Context, locks, leases string) ([]Contender, error) {
-	permits, turns := s.children(leases), s.children(locks)
-	out, err := present(permits.wait(ctx))
+	permits, turns := s.client.Children(leases), s.client.Children(locks)
+	out, err := present(permits.Wait(ctx))
 	if err != nil {
 		return nil, err
 	}
-	inLine, err := present(turns.wait(ctx))
+	inLine, err := present(turns.Wait(ctx))
 	if err != nil {
 		return nil, err
 	}
@@ -131,7 +144,7 @@ func (s *Session) inspectSemaphore(ctx context.Context, locks, leases string) ([
 
 // present takes a node that does not exist for one without children.
 func present(names []string, err error) ([]string, error) {
-	if answers(err, zk.ErrNoNode) {
+	if client.Answers(err, zk.ErrNoNode) {
 		return nil, nil
 	}
 	return names, err
@@ -139,37 +152,37 @@ func present(names []string, err error) ([]string, error) {
 
 // getIfAllowed reads a node, or if the session may not, its stat alone, which needs
 // no permission: somebody's access list must not hide the queue.
-func (s *Session) getIfAllowed(path string) *pending[content] {
-	return send(s, func() (content, error) {
-		data, stat, err := s.conn.Get(path)
+func (s *Session) getIfAllowed(path string) *client.Call[client.Content] {
+	return client.Send(s.client, func() (client.Content, error) {
+		data, stat, err := s.client.Conn.Get(path)
 		if !errors.Is(err, zk.ErrNoAuth) {
-			return content{data, stat}, err
+			return client.Content{Data: data, Stat: stat}, err
 		}
-		there, stat, err := s.conn.Exists(path)
+		there, stat, err := s.client.Conn.Exists(path)
 		if err == nil && !there {
 			err = zk.ErrNoNode
 		}
-		return content{stat: stat}, err
+		return client.Content{Stat: stat}, err
 	})
 }
 
 // read fills in what the nodes say, and drops those that have gone.
 func (s *Session) read(ctx context.Context, found []Contender) ([]Contender, error) {
-	reads := make([]*pending[content], len(found))
+	reads := make([]*client.Call[client.Content], len(found))
 	for i, c := range found {
 		reads[i] = s.getIfAllowed(c.Node)
 	}
 	there := found[:0]
 	for i, c := range found {
-		n, err := reads[i].wait(ctx)
-		if answers(err, zk.ErrNoNode) {
+		n, err := reads[i].Wait(ctx)
+		if client.Answers(err, zk.ErrNoNode) {
 			continue
 		}
 		if err != nil {
 			return nil, err
 		}
-		c.Session, c.Token, c.Data = n.stat.EphemeralOwner, n.stat.Czxid, n.data
-		c.Created = time.UnixMilli(n.stat.Ctime)
+		c.Session, c.Token, c.Data = n.Stat.EphemeralOwner, n.Stat.Czxid, n.Data
+		c.Created = time.UnixMilli(n.Stat.Ctime)
 		there = append(there, c)
 	}
 	return there, nil

@@ -7,7 +7,9 @@ import (
 
 	"golang.org/x/sync/semaphore"
 
+	"github.com/zklock/zklock/internal/client"
 	"github.com/zklock/zklock/internal/goid"
+	"github.com/zklock/zklock/internal/queue"
 	"github.com/zklock/zklock/internal/recipe"
 )
 
@@ -40,18 +42,17 @@ func New(s *Session, path string, opts ...Option) (*Locker, error) {
 	}
 	l := newLocker(q, o)
 	if o.handoff > 1 || o.retention > 0 {
-		q.cohort = &cohort{queue: q, limit: o.handoff, retention: o.retention}
-		l.from = q.cohort
+		l.from = queue.NewHandoff(q, o.handoff, o.retention)
 	}
 	return l, nil
 }
 
-func newLocker(q *queue, o *options) *Locker {
-	return &Locker{tenancy: tenancy{q, q, semaphore.NewWeighted(allShares), allShares}, ownerless: o.ownerless}
+func newLocker(q *queue.Queue, o *options) *Locker {
+	return &Locker{tenancy: tenancy{q, q, o.trace, semaphore.NewWeighted(allShares), allShares}, ownerless: o.ownerless}
 }
 
 // Path returns the lock's path.
-func (l *Locker) Path() string { return l.queue.path }
+func (l *Locker) Path() string { return l.queue.Path() }
 
 // Lock takes the lock, waiting for as long as it takes: it rides out lost
 // connections and expired sessions. It never returns without holding the lock,
@@ -64,7 +65,7 @@ func (l *Locker) Path() string { return l.queue.path }
 // so does any call without a deadline.
 func (l *Locker) Lock() {
 	// A re-entry is inline down to the two loads that it needs.
-	if self := goid.Fast(); self != nobody && l.ownedBy(self) && l.hold.Load().state.Load() == holdHeld {
+	if self := goid.Fast(); self != nobody && l.ownedBy(self) && l.hold.Load().hold.IsHeld() {
 		l.depth++
 		return
 	}
@@ -102,7 +103,7 @@ func (l *Locker) unlockSlow(ctx context.Context, endTenancy func()) {
 	case h == nil:
 		panic(wrap("unlock", l.Path(), l.misuse()))
 	case outermost:
-		h.sendRelease(ctx, endTenancy)
+		h.hold.SendRelease(ctx, endTenancy)
 	}
 }
 
@@ -126,7 +127,7 @@ func (l *Locker) misuse() error {
 // locking l inside fn waits for ever.
 func (l *Locker) Do(ctx context.Context, fn func(ctx context.Context) error) (err error) {
 	if ctx.Err() != nil {
-		return wrap("do", l.Path(), ended(ctx))
+		return wrap("do", l.Path(), client.Ended(ctx))
 	}
 	h, err := l.take(ctx)
 	if err != nil {
@@ -136,10 +137,10 @@ func (l *Locker) Do(ctx context.Context, fn func(ctx context.Context) error) (er
 	defer func() {
 		defer detach()
 		if !returned { // a panic is not to wait for ZooKeeper
-			h.sendRelease(ctx, l.tenancy.end)
+			h.hold.SendRelease(ctx, l.tenancy.end)
 			return
 		}
-		released := h.release(ctx, l.tenancy.end)
+		released := h.hold.Release(ctx, l.tenancy.end)
 		switch {
 		case released == ErrLost && err != nil: // not ctx's cause, which may be another lock's
 			err = wrap("do", l.Path(), fmt.Errorf("%w; it ended with: %w", ErrLost, err))
@@ -158,12 +159,12 @@ func (l *Locker) Do(ctx context.Context, fn func(ctx context.Context) error) (er
 // [Locker.LockContext] does. Handles are not reentrant, and may be passed to
 // other goroutines.
 func (l *Locker) Acquire(ctx context.Context) (*Hold, error) {
-	return l.queue.handle(ctx, "acquire", l.from.acquire)
+	return l.handle(ctx, "acquire", l.from.Acquire)
 }
 
 // TryAcquire is Acquire without the wait: it returns [ErrLocked] if somebody else
 // holds the lock or waits for it, which costs no write unless it lost a race. While
 // there is no connection it waits for one, as long as ctx lives.
 func (l *Locker) TryAcquire(ctx context.Context) (*Hold, error) {
-	return l.queue.handle(ctx, "try", l.from.try)
+	return l.handle(ctx, "try", l.from.Try)
 }

@@ -182,7 +182,7 @@ func (m *MultiLocker) err() error {
 			return ErrNotHeld
 		}
 		if !h.Valid() {
-			return h.reentry()
+			return h.hold.Reentry()
 		}
 	}
 	return nil
@@ -224,7 +224,7 @@ func (m *MultiLocker) lostWith(holds []*Hold) {
 	lost := new(latch.Latch)
 	m.of, m.lost, m.stop = holds, lost, nil
 	for _, h := range holds {
-		m.stop = append(m.stop, h.whenEnded(func(cause error) {
+		m.stop = append(m.stop, h.hold.WhenEnded(func(cause error) {
 			if errors.Is(cause, ErrLost) {
 				lost.Close()
 			}

@@ -1,7 +1,6 @@
 package zklock
 
 import (
-	"bytes"
 	"crypto/tls"
 	"errors"
 	"fmt"
@@ -11,35 +10,29 @@ import (
 	"time"
 
 	"github.com/go-zookeeper/zk"
+
+	"github.com/zklock/zklock/internal/client"
+	"github.com/zklock/zklock/internal/queue"
+	"github.com/zklock/zklock/internal/recipe"
 )
 
 // SessionOption changes how [Connect] makes a session.
 type SessionOption func(*sessionOptions)
 
-type credential struct {
-	scheme string
-	secret []byte
-}
-
 type sessionOptions struct {
-	credentials []credential
-	tls         *tls.Config
-	dialer      zk.Dialer
-	logger      *slog.Logger
-	hosts       zk.HostProvider
-
-	persistentParents bool
+	client.Options
+	credentials []client.Credential
 }
 
 func (o *sessionOptions) check() error {
-	if o.hosts == nil {
+	if o.Hosts == nil {
 		return errors.New("WithHostProvider: the provider is nil")
 	}
-	if o.logger == nil {
+	if o.Logger == nil {
 		return errors.New("WithLogger: the logger is nil")
 	}
 	for _, c := range o.credentials {
-		if c.scheme == "" {
+		if c.Scheme == "" {
 			return errors.New("WithAuth: the scheme is empty; it is one such as \"digest\"")
 		}
 	}
@@ -50,7 +43,7 @@ func (o *sessionOptions) check() error {
 // credentials are "user:password". It may be given more than once.
 func WithAuth(scheme string, credentials []byte) SessionOption {
 	return func(o *sessionOptions) {
-		o.credentials = append(o.credentials, credential{scheme, slices.Clone(credentials)})
+		o.credentials = append(o.credentials, client.Credential{Scheme: scheme, Secret: slices.Clone(credentials)})
 	}
 }
 
@@ -60,7 +53,7 @@ func WithTLS(config *tls.Config) SessionOption {
 	if config == nil { // as in crypto/tls
 		config = new(tls.Config)
 	}
-	return func(o *sessionOptions) { o.tls = config }
+	return func(o *sessionOptions) { o.TLS = config }
 }
 
 // WithDialer makes connections by dial, which keeps to its time limit of a second
@@ -69,7 +62,7 @@ func WithTLS(config *tls.Config) SessionOption {
 // TLS configuration are: its panic ends the process, and runtime.Goexit in it is a
 // dial that failed. The methods of its connections must do neither.
 func WithDialer(dial zk.Dialer) SessionOption {
-	return func(o *sessionOptions) { o.dialer = dial }
+	return func(o *sessionOptions) { o.Dialer = dial }
 }
 
 // WithLogger sends what the session has to tell to logger: a new or lost session, a
@@ -80,7 +73,7 @@ func WithDialer(dial zk.Dialer) SessionOption {
 // ends the process, and runtime.Goexit in it that message. It must not close the
 // session.
 func WithLogger(logger *slog.Logger) SessionOption {
-	return func(o *sessionOptions) { o.logger = logger }
+	return func(o *sessionOptions) { o.Logger = logger }
 }
 
 // WithHostProvider chooses the servers to connect to by provider, whose methods
@@ -91,7 +84,7 @@ func WithLogger(logger *slog.Logger) SessionOption {
 // goroutines of their own, where a panic ends the process, and runtime.Goexit is a
 // return of zero values.
 func WithHostProvider(provider zk.HostProvider) SessionOption {
-	return func(o *sessionOptions) { o.hosts = provider }
+	return func(o *sessionOptions) { o.Hosts = provider }
 }
 
 // WithPersistentParents makes the missing parents of locks, and of members, as
@@ -102,7 +95,7 @@ func WithHostProvider(provider zk.HostProvider) SessionOption {
 // is missing, and goes on with persistent nodes; but it loses its connection on the
 // way, twice at most, so that whatever it holds is suspended for that moment.
 func WithPersistentParents() SessionOption {
-	return func(o *sessionOptions) { o.persistentParents = true }
+	return func(o *sessionOptions) { o.PersistentParents = true }
 }
 
 // Option changes how a lock works. All who use the same path may use different
@@ -118,10 +111,6 @@ type options struct {
 	retention time.Duration
 }
 
-// maxFrame is the longest request that a server takes by default
-// (jute.maxbuffer); a longer one gets the connection cut.
-const maxFrame = 0xfffff
-
 func newOptions(path string, opts []Option) (*options, error) {
 	o := &options{acl: zk.WorldACL(zk.PermAll), data: whoAmI(), handoff: 1}
 	for _, apply := range opts {
@@ -136,17 +125,30 @@ func newOptions(path string, opts []Option) (*options, error) {
 	if o.retention < 0 {
 		return nil, fmt.Errorf("WithRetention(%v): it must not be negative", o.retention)
 	}
-	if bytes.Equal(o.data, revokeMark) {
+	if string(o.data) == recipe.RevokeMark {
 		return nil, fmt.Errorf("WithData(%q): this is what asks a holder for its lock back: see Revoke", o.data)
 	}
 	return o, o.tooLong(path)
 }
 
+// queue returns what the queue of a lock on path has to know.
+func (o *options) queue(path string) queue.Options {
+	made := queue.Options{Data: o.data, ACL: o.acl, NewHold: func() *queue.Hold {
+		h := &Hold{path: path}
+		h.hold.Of = h
+		return &h.hold
+	}}
+	if o.trace != nil {
+		made.NewHistory = func(node string, token int64) queue.History { return newHistory(o.trace, path, node, token) }
+	}
+	return made
+}
+
 // tooLong returns an error if the create of a node below dir is too long a request.
 func (o *options) tooLong(dir string) error {
-	if size := o.createSize(dir); size > maxFrame {
+	if size := o.createSize(dir); size > client.MaxFrame {
 		return fmt.Errorf("WithData: with %d bytes of data the lock node's create takes %d bytes, and ZooKeeper accepts %d (1 MiB)",
-			len(o.data), size, maxFrame)
+			len(o.data), size, client.MaxFrame)
 	}
 	return nil
 }

@@ -28,7 +28,7 @@ func (o *ownership) ownedBy(id int64) bool { return o.owner.Load() == id }
 // reenter locks once more for the owner. A hold that was lost is never taken
 // again under an owner that believes it held all along.
 func (o *ownership) reenter() error {
-	if err := o.hold.Load().reentry(); err != nil {
+	if err := o.hold.Load().hold.Reentry(); err != nil {
 		return err
 	}
 	o.depth++

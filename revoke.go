@@ -1,18 +1,15 @@
 package zklock
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
 
 	"github.com/go-zookeeper/zk"
 
+	"github.com/zklock/zklock/internal/client"
 	"github.com/zklock/zklock/internal/recipe"
 )
-
-// revokeMark is what Curator's Revoker writes on a node to ask for its lock back.
-var revokeMark = []byte("__REVOKE__")
 
 // Revoke asks the owner of a lock node, a full path as [Inspect] or [Hold.Node]
 // tell it, to give the lock back: it replaces the node's data by Curator's mark.
@@ -30,12 +27,12 @@ func Revoke(ctx context.Context, s *Session, node string) error {
 		return wrap("revoke", node, fmt.Errorf("%q is not the name of a lock node", name))
 	}
 	if ctx.Err() != nil {
-		return wrap("revoke", node, ended(ctx))
+		return wrap("revoke", node, client.Ended(ctx))
 	}
 	gone := false
-	err := s.persist(ctx, func() error {
-		_, err := send(s, func() (*zk.Stat, error) { return s.conn.Set(node, revokeMark, -1) }).wait(ctx)
-		if gone = answers(err, zk.ErrNoNode); gone {
+	err := s.client.Persist(ctx, func() error {
+		_, err := client.Send(s.client, func() (*zk.Stat, error) { return s.client.Conn.Set(node, []byte(recipe.RevokeMark), -1) }).Wait(ctx)
+		if gone = client.Answers(err, zk.ErrNoNode); gone {
 			return nil
 		}
 		return err
@@ -49,27 +46,4 @@ func Revoke(ctx context.Context, s *Session, node string) error {
 // Revoked returns a channel that is closed when another client has asked for the
 // lock back, with [Revoke] or Curator's Revoker, also if that was before the hold
 // began. The holder decides whether and when to release it.
-func (h *Hold) Revoked() <-chan struct{} {
-	s := h.contender.queue.session
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if h.Err() == nil {
-		h.contender.guard()
-	}
-	return h.revoked.Done()
-}
-
-// heed takes the data of c's node, which may have the mark. The session's mu is
-// held.
-func (c *contender) heed(data []byte) {
-	if c.revoked || !bytes.Equal(data, revokeMark) {
-		return
-	}
-	c.revoked = true
-	if c.hold != nil {
-		c.hold.revoked.Close()
-	}
-	if c.cohort != nil && c.cohort.keeps(c) {
-		c.leaveLocked()
-	}
-}
+func (h *Hold) Revoked() <-chan struct{} { return h.hold.Revoked() }

@@ -6,6 +6,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/zklock/zklock/internal/client"
 	"github.com/zklock/zklock/internal/goid"
 	"github.com/zklock/zklock/internal/latch"
 	"github.com/zklock/zklock/internal/recipe"
@@ -42,10 +43,9 @@ func NewRW(s *Session, path string, opts ...Option) (*RWLocker, error) {
 	if err != nil {
 		return nil, err
 	}
-	reads := *writes
-	reads.kind = recipe.Read
+	reads := writes.Of(recipe.Read)
 	write := newLocker(writes, o)
-	return &RWLocker{write: write, reads: tenancy{&reads, &reads, write.shares, 1}}, nil
+	return &RWLocker{write: write, reads: tenancy{reads, reads, o.trace, write.shares, 1}}, nil
 }
 
 // Path returns the lock's path.
@@ -151,7 +151,7 @@ func (l *RWLocker) RLock() {
 // RLockContext takes the lock for reading, as [Locker.LockContext] does.
 func (l *RWLocker) RLockContext(ctx context.Context) error {
 	if ctx.Err() != nil {
-		return wrap("rlock", l.Path(), ended(ctx))
+		return wrap("rlock", l.Path(), client.Ended(ctx))
 	}
 	return wrap("rlock", l.Path(), l.rlock(ctx))
 }
@@ -169,11 +169,12 @@ func (l *RWLocker) read(ctx context.Context, take func(context.Context) (*Hold, 
 			return r.reenter()
 		}
 		if w := l.write.Held(); w != nil {
-			h, err := l.reads.queue.downgrade(ctx, w)
+			a := l.reads.attempt(ctx)
+			h, err := l.reads.queue.Downgrade(ctx, &w.hold, a)
 			if err == nil {
-				l.readers.add(self, h, false)
+				l.readers.add(self, holdOf(h), false)
 			}
-			return err
+			return a.failed(err)
 		}
 	}
 	h, err := take(ctx)
@@ -186,11 +187,11 @@ func (l *RWLocker) read(ctx context.Context, take func(context.Context) (*Hold, 
 // TryRLock takes the lock for reading if no writer holds it or waits for it, as
 // [Locker.TryLock] does.
 func (l *RWLocker) TryRLock() bool {
-	s := l.reads.queue.session
-	if s.current() == nil && l.readers.of(goid.Get()) == nil {
+	c := l.reads.queue.Client()
+	if c.Current() == nil && l.readers.of(goid.Get()) == nil {
 		return false
 	}
-	ctx, cancel := context.WithDeadline(s.ctx, l.write.tryUntil())
+	ctx, cancel := context.WithDeadline(c.Context(), l.write.tryUntil())
 	defer cancel()
 	return l.tryRLock(ctx) == nil
 }
@@ -213,7 +214,7 @@ func (l *RWLocker) RUnlock() {
 		panic(wrap("runlock", l.Path(), ErrNotHeld))
 	}
 	if outermost {
-		r.hold.sendRelease(context.Background(), l.endRead(r))
+		r.hold.hold.SendRelease(context.Background(), l.endRead(r))
 	}
 }
 
@@ -226,7 +227,7 @@ func (l *RWLocker) RUnlockContext(ctx context.Context) error {
 	case r == nil:
 		err = ErrNotHeld
 	case outermost:
-		err = r.hold.release(ctx, l.endRead(r))
+		err = r.hold.hold.Release(ctx, l.endRead(r))
 	case errors.Is(r.hold.Err(), ErrLost):
 		err = ErrLost
 	}
@@ -260,11 +261,84 @@ func (l *RWLocker) RLost() <-chan struct{} {
 
 // RAcquire takes the lock for reading as a handle, as [Locker.Acquire] does.
 func (l *RWLocker) RAcquire(ctx context.Context) (*Hold, error) {
-	return l.reads.queue.handle(ctx, "racquire", l.reads.from.acquire)
+	return l.reads.handle(ctx, "racquire", l.reads.from.Acquire)
 }
 
 // TryRAcquire is [Locker.TryAcquire] for reading: [ErrLocked] if a writer holds
 // the lock or waits for it.
 func (l *RWLocker) TryRAcquire(ctx context.Context) (*Hold, error) {
-	return l.reads.queue.handle(ctx, "rtry", l.reads.from.try)
+	return l.reads.handle(ctx, "rtry", l.reads.from.Try)
+}
+
+// reader is one owner's hold for reading.
+type reader struct {
+	hold   *Hold
+	depth  int
+	tenant bool // has a share of the tenancy of its own, not its write lock's
+}
+
+func (r *reader) reenter() error {
+	if err := r.hold.hold.Reentry(); err != nil {
+		return err
+	}
+	r.depth++
+	return nil
+}
+
+// readers are the owners of the read lock in this process. Each owner has one
+// hold; only anyone, WithoutOwner, has as many as it took.
+type readers struct {
+	mu     sync.Mutex
+	owners map[int64][]*reader
+}
+
+// of returns the owner's hold, nil if it has none.
+func (rs *readers) of(owner int64) *reader {
+	rs.mu.Lock()
+	defer rs.mu.Unlock()
+	if held := rs.owners[owner]; len(held) > 0 {
+		return held[len(held)-1]
+	}
+	return nil
+}
+
+func (rs *readers) add(owner int64, h *Hold, tenant bool) {
+	rs.mu.Lock()
+	defer rs.mu.Unlock()
+	if rs.owners == nil {
+		rs.owners = make(map[int64][]*reader)
+	}
+	rs.owners[owner] = append(rs.owners[owner], &reader{hold: h, depth: 1, tenant: tenant})
+}
+
+// yield undoes one lock of the owner. It returns its hold, nil if there is none,
+// and whether that was the last one on it.
+func (rs *readers) yield(owner int64) (r *reader, outermost bool) {
+	rs.mu.Lock()
+	defer rs.mu.Unlock()
+	held := rs.owners[owner]
+	if len(held) == 0 {
+		return nil, false
+	}
+	r = held[len(held)-1]
+	if r.depth--; r.depth > 0 {
+		return r, false
+	}
+	if held = held[:len(held)-1]; len(held) == 0 {
+		delete(rs.owners, owner)
+	} else {
+		rs.owners[owner] = held
+	}
+	return r, true
+}
+
+// downgraded gives a reader that its writer's share of the tenancy covered a
+// share of its own; false if the owner does not read.
+func (rs *readers) downgraded(owner int64) bool {
+	r := rs.of(owner)
+	if r == nil || r.tenant {
+		return false
+	}
+	r.tenant = true
+	return true
 }

@@ -5,6 +5,9 @@ import (
 	"math"
 
 	"golang.org/x/sync/semaphore"
+
+	"github.com/zklock/zklock/internal/client"
+	"github.com/zklock/zklock/internal/queue"
 )
 
 // tenancy is how the owners in one process get a lock: from its queue, and then
@@ -12,8 +15,9 @@ import (
 // keeps until its Unlock. So inside a process the lock is never weaker than a
 // mutex.
 type tenancy struct {
-	queue  *queue
-	from   acquirer
+	queue  *queue.Queue
+	from   queue.Source
+	trace  *Trace              // nil without WithTrace
 	shares *semaphore.Weighted // of readers and writers in common
 	share  int64               // that an owner takes of them
 }
@@ -21,22 +25,40 @@ type tenancy struct {
 // allShares is what an exclusive owner takes; a reader takes one.
 const allShares = math.MaxInt64
 
+// attempt begins a call under ctx.
+func (t *tenancy) attempt(ctx context.Context) *attempt {
+	return newAttempt(ctx, t.trace, t.queue.Path())
+}
+
+// handle takes the lock by get for whoever has the Hold.
+func (t *tenancy) handle(
+	ctx context.Context, op string, get func(context.Context, queue.Call) (*queue.Hold, error),
+) (*Hold, error) {
+	if ctx.Err() != nil {
+		return nil, wrap(op, t.queue.Path(), client.Ended(ctx))
+	}
+	a := t.attempt(ctx)
+	h, err := get(ctx, a)
+	return holdOf(h), wrap(op, t.queue.Path(), a.failed(err))
+}
+
 // take waits for the lock, and for an owner that has lost it.
 func (t *tenancy) take(ctx context.Context) (*Hold, error) {
-	a := t.queue.attempt(ctx)
+	a := t.attempt(ctx)
 	for {
-		h, err := t.from.acquire(ctx, a)
+		got, err := t.from.Acquire(ctx, a)
 		if err != nil {
 			return nil, a.failed(err)
 		}
+		h := holdOf(got)
 		if t.shares.TryAcquire(t.share) || t.enter(ctx, h) {
 			return h, nil
 		}
 		switch {
-		case h.contender.whyGone() == ErrClosed:
+		case h.hold.Closed():
 			return nil, a.failed(ErrClosed)
 		case ctx.Err() != nil:
-			return nil, a.failed(timedOut(ctx, ended(ctx)))
+			return nil, a.failed(queue.TimedOut(ctx, client.Ended(ctx)))
 		}
 	}
 }
@@ -47,8 +69,8 @@ func (t *tenancy) enter(ctx context.Context, h *Hold) (entered bool) {
 	var end func()
 	defer func() { // also if a context of the user's panics
 		if !entered {
-			h.expose(false) // nobody has owned it: there is nothing to retain
-			h.leave(end)
+			h.hold.Expose(false) // nobody has owned it: there is nothing to retain
+			h.hold.Leave(end)
 		}
 	}()
 	held, detach := h.under(ctx)
@@ -58,21 +80,22 @@ func (t *tenancy) enter(ctx context.Context, h *Hold) (entered bool) {
 	}
 	end = t.end
 	// The node may have been deleted meanwhile, unseen, between two connections.
-	confirmed := h.contender.confirm(held) == nil
+	confirmed := h.hold.Confirm(held) == nil
 	detach()
 	return confirmed && h.Err() == nil
 }
 
 // tryTake is take without waiting for another owner, here or elsewhere.
 func (t *tenancy) tryTake(ctx context.Context) (*Hold, error) {
-	a := t.queue.attempt(ctx)
-	h, err := t.from.try(ctx, a)
+	a := t.attempt(ctx)
+	got, err := t.from.Try(ctx, a)
 	if err != nil {
 		return nil, a.failed(err)
 	}
+	h := holdOf(got)
 	if !t.shares.TryAcquire(t.share) {
-		h.expose(false)
-		h.leave(nil)
+		h.hold.Expose(false)
+		h.hold.Leave(nil)
 		return nil, a.failed(ErrLocked)
 	}
 	return h, nil

@@ -3,6 +3,9 @@ package zklock
 import (
 	"context"
 	"time"
+
+	"github.com/zklock/zklock/internal/callback"
+	"github.com/zklock/zklock/internal/queue"
 )
 
 // Trace is a set of functions that a lock calls as it goes, as
@@ -91,48 +94,33 @@ type attempt struct {
 	info  TraceInfo
 }
 
-// attempt begins a call under ctx.
-func (q *queue) attempt(ctx context.Context) *attempt {
-	if q.trace == nil {
+// newAttempt begins a call for the lock on path under ctx.
+func newAttempt(ctx context.Context, trace *Trace, path string) *attempt {
+	if trace == nil {
 		return nil
 	}
-	return &attempt{q.trace, TraceInfo{Path: q.path, Context: ctx, Since: time.Now()}}
+	return &attempt{trace, TraceInfo{Path: path, Context: ctx, Since: time.Now()}}
 }
 
-// enqueued tells that c stands in the queue, which view showed if it is not nil.
-func (a *attempt) enqueued(c *contender, view *listing) {
+// Enqueued tells of a place in the queue.
+func (a *attempt) Enqueued(node string, token int64, ahead int) {
 	if a == nil {
 		return
 	}
-	a.info.Node, a.info.Token = c.node, c.token
+	a.info.Node, a.info.Token = node, token
 	if a.trace.Enqueued == nil {
 		return
 	}
 	info := a.info
-	info.Time, info.Ahead = time.Now(), -1
-	if view != nil {
-		if at, err := view.placeOf(c); err == nil {
-			info.Ahead = at.Ahead
-		}
-	}
+	info.Time, info.Ahead = time.Now(), ahead
 	a.trace.Enqueued(info)
 }
 
-// acquired tells that h has begun, and from then on its history. The turn of a
-// semaphore has none, since it is not what the caller asked for. If the trace does
-// not return, the caller never has h, which is given back.
-func (a *attempt) acquired(h *Hold) {
-	if h.history == nil {
-		return
+// Acquired tells that h has begun, and from then on its history.
+func (a *attempt) Acquired(h *queue.Hold) {
+	if a != nil {
+		h.History().(*history).begin(a.info)
 	}
-	told := false
-	defer func() {
-		if !told {
-			h.leave(nil)
-		}
-	}()
-	h.history.begin(a.info)
-	told = true
 }
 
 // failed tells of err, unless it is nil, and returns it.
@@ -144,3 +132,77 @@ func (a *attempt) failed(err error) error {
 	}
 	return err
 }
+
+// history is what the trace is told of a hold, as it happened and one at a time,
+// once the hold was told to have begun. See queue.History.
+type history struct {
+	trace *Trace
+	info  TraceInfo
+
+	cut time.Time // since when the hold is suspended; guarded by the mutex that grants
+
+	events callback.Serial // as the trace is told of them
+}
+
+// newHistory begins the history of the next hold of that node, of which nothing is told
+// before begin is called.
+func newHistory(trace *Trace, path, node string, token int64) *history {
+	return &history{
+		trace: trace, events: callback.Serial{Taken: true},
+		info: TraceInfo{Path: path, Node: node, Token: token, Since: time.Now()},
+	}
+}
+
+// begin tells that the call got the lock, and what has happened since.
+func (h *history) begin(call TraceInfo) {
+	defer h.Tell()
+	h.info.Context = call.Context
+	if h.trace.Acquired != nil {
+		info := h.info
+		info.Time, info.Since = h.info.Since, call.Since
+		h.trace.Acquired(info)
+	}
+}
+
+// These note what happened, and tell whether the caller has to see to it that Tell
+// is called.
+
+func (h *history) Released() bool { return h.note(h.trace.Released, h.info.Since, nil) }
+
+func (h *history) Lost(cause error) bool {
+	return h.note(h.trace.Lost, h.info.Since, cause)
+}
+
+// Suspended is quiet about a hold that is suspended since another connection.
+func (h *history) Suspended() bool {
+	if !h.cut.IsZero() {
+		return false
+	}
+	h.cut = time.Now()
+	return h.note(h.trace.Suspended, h.info.Since, nil)
+}
+
+// Resumed is quiet about a hold that was not suspended, but granted meanwhile.
+func (h *history) Resumed() bool {
+	if h.cut.IsZero() {
+		return false
+	}
+	since := h.cut
+	h.cut = time.Time{}
+	return h.note(h.trace.Resumed, since, nil)
+}
+
+func (h *history) note(tell func(TraceInfo), since time.Time, err error) bool {
+	if tell == nil {
+		return false
+	}
+	now := time.Now()
+	return h.events.Add(func() {
+		info := h.info
+		info.Time, info.Since, info.Err = now, since, err
+		tell(info)
+	})
+}
+
+// Tell tells all that was noted.
+func (h *history) Tell() { h.events.Run() }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/go-zookeeper/zk"
 
+	"github.com/zklock/zklock/internal/client"
 	"github.com/zklock/zklock/internal/goid"
 )
 
@@ -18,17 +19,17 @@ import (
 func (l *Locker) TryLock() bool { return l.tryLock(l.tryUntil()) == nil }
 
 // tryUntil returns when a try that begins now has to be over.
-func (l *Locker) tryUntil() time.Time { return time.Now().Add(l.queue.session.Timeout() / 3) }
+func (l *Locker) tryUntil() time.Time { return time.Now().Add(l.queue.Client().Timeout() / 3) }
 
 func (l *Locker) tryLock(deadline time.Time) error {
 	if l.ownedBy(goid.Get()) {
 		return l.reenter()
 	}
-	s := l.queue.session
-	if s.current() == nil {
+	c := l.queue.Client()
+	if c.Current() == nil {
 		return zk.ErrNoServer
 	}
-	ctx, cancel := context.WithDeadline(s.ctx, deadline)
+	ctx, cancel := context.WithDeadline(c.Context(), deadline)
 	defer cancel()
 	return l.tryOnce(ctx)
 }
@@ -51,7 +52,7 @@ func tryFor(ctx context.Context, d time.Duration, once, wait func(context.Contex
 	var err error
 	switch {
 	case ctx.Err() != nil:
-		return false, ended(ctx)
+		return false, client.Ended(ctx)
 	case d <= 0:
 		err = once(ctx)
 	default:
@@ -77,8 +78,8 @@ var errTimeIsUp = errors.New("zklock: the time is up")
 
 // tryTake is take without waiting for another owner, here or elsewhere.
 func (l *Locker) tryTake(ctx context.Context) (*Hold, error) {
-	if l.owner.Load() != nobody && l.queue.session.ctx.Err() == nil {
-		return nil, l.queue.attempt(ctx).failed(ErrLocked)
+	if l.owner.Load() != nobody && l.queue.Client().Context().Err() == nil {
+		return nil, l.attempt(ctx).failed(ErrLocked)
 	}
 	return l.tenancy.tryTake(ctx)
 }

@@ -142,7 +142,9 @@ func (m *Member) create(content []byte) error {
 		return err
 	})
 	if errors.Is(err, zk.ErrNoNode) {
-		m.leavePath, err = client.MakeSessionParents(m.session, m.path, m.options.acl)
+		above := client.Of(m.session).Parents(m.path, 0)
+		m.leavePath = above.Leave
+		err = above.Make(client.Of(m.session).Context(), m.options.acl)
 	}
 	return err
 }

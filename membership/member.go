@@ -74,7 +74,7 @@ func Join(ctx context.Context, s *zklock.Session, path string, data []byte, opts
 	if err != nil {
 		return nil, wrap("join", path, err)
 	}
-	if err := client.MakeRoom(ctx, s); err != nil {
+	if err := client.Of(s).MakeRoom(ctx); err != nil {
 		return nil, wrap("join", path, err)
 	}
 	m := &Member{
@@ -88,7 +88,7 @@ func Join(ctx context.Context, s *zklock.Session, path string, data []byte, opts
 	defer func() { // also if a context of the user's panics
 		if !joined {
 			m.leave()
-			client.CleanUp(s, m.awaitEnd)
+			client.Of(s).CleanUp(m.awaitEnd)
 		}
 	}()
 	if err := m.await(ctx, 1); err != nil {

@@ -11,12 +11,12 @@ import (
 // go-zookeeper reads the answers of requests under way while it closes, and hangs
 // if too many are sent then.
 func request[T any](s *zklock.Session, f func(*zk.Conn) (T, error)) (T, error) {
-	done, ok := client.Begin(s)
-	if !ok {
+	c := client.Of(s)
+	if !c.Begin() {
 		var none T
 		return none, zklock.ErrClosed
 	}
-	defer done()
+	defer c.End()
 	return f(s.Conn())
 }
 

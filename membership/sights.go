@@ -106,7 +106,7 @@ func look(ctx context.Context, s *zklock.Session, v view, doubt time.Duration) (
 
 // get returns the sight of the view, and whether it was not there before.
 func (all *sights) get(s *zklock.Session, v view) (g *sight, isNew bool) {
-	connection, _ := client.Watches(s)
+	connection, _ := client.Of(s).Watches()
 	all.mu.Lock()
 	defer all.mu.Unlock()
 	if known := all.of[v]; known != nil && !known.over() {
@@ -152,7 +152,7 @@ func (all *sights) drop(v view, g *sight) {
 // the client's watches do: to ask for each would cost a read for each member. The
 // path is asked for twice an interval at most, however many watch it.
 func (all *sights) stands(ctx context.Context, s *zklock.Session, v view, g *sight, interval time.Duration) (bool, error) {
-	if _, standing := client.Watches(s); g.connection < standing {
+	if _, standing := client.Of(s).Watches(); g.connection < standing {
 		return false, nil
 	}
 	all.mu.Lock()

@@ -12,8 +12,8 @@ import (
 // request returns what f does with the session's connection. It gives up when ctx
 // ends, or when a session that is lost would; the session's Close waits for f.
 func request[T any](ctx context.Context, session *zklock.Session, f func(*zk.Conn) (T, error)) (value T, err error) {
-	done, ok := client.Begin(session)
-	if !ok {
+	c := client.Of(session)
+	if !c.Begin() {
 		return value, zklock.ErrClosed
 	}
 	type answer struct {
@@ -22,7 +22,7 @@ func request[T any](ctx context.Context, session *zklock.Session, f func(*zk.Con
 	}
 	answered := make(chan answer, 1)
 	go func() {
-		defer done()
+		defer c.End()
 		value, err := f(session.Conn())
 		answered <- answer{value, err}
 	}()

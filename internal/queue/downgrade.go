@@ -1,10 +1,11 @@
-package zklock
+package queue
 
 import (
 	"context"
 
 	"github.com/go-zookeeper/zk"
 
+	"github.com/zklock/zklock/internal/client"
 	"github.com/zklock/zklock/internal/recipe"
 	"github.com/zklock/zklock/internal/wire"
 )
@@ -12,7 +13,7 @@ import (
 // beside is the entry of a read node with the sequence of a writer's node, as
 // Curator's downgrade has it: not sequential, and in the queue where the writer
 // is. The check makes sure that the writer's node is still there.
-func (q *queue) beside(writer *contender) func(id string) entry {
+func (q *Queue) beside(writer *contender) func(id string) entry {
 	return func(id string) entry {
 		node := recipe.Join(q.dir, recipe.Downgraded(id, writer.sequence))
 		return entry{
@@ -22,7 +23,7 @@ func (q *queue) beside(writer *contender) func(id string) entry {
 			token: writer.token,
 			create: func(conn *zk.Conn) ([]string, error) {
 				_, err := conn.Multi(
-					&zk.CreateRequest{Path: node, Data: q.data, Acl: q.acl, Flags: zk.FlagEphemeral},
+					&zk.CreateRequest{Path: node, Data: q.options.Data, Acl: q.options.ACL, Flags: zk.FlagEphemeral},
 					&zk.CheckVersionRequest{Path: writer.node, Version: -1})
 				return []string{node}, err
 			},
@@ -30,26 +31,25 @@ func (q *queue) beside(writer *contender) func(id string) entry {
 	}
 }
 
-// downgrade takes the lock for reading while it is held for writing by w, whose
+// Downgrade takes the lock for reading while it is held for writing by w, whose
 // release then lets in other readers, and no writer.
-func (q *queue) downgrade(ctx context.Context, w *Hold) (*Hold, error) {
-	a := q.attempt(ctx)
-	ctx, dog := q.session.startWatchdog(ctx, q.path)
-	defer dog.end()
+func (q *Queue) Downgrade(ctx context.Context, w *Hold, call Call) (*Hold, error) {
+	ctx, dog := q.session.client.WatchOver(ctx, q.path)
+	defer dog.End()
 	for try := 0; ; try++ {
-		if err := w.reentry(); err != nil {
-			return nil, a.failed(err)
+		if err := w.Reentry(); err != nil {
+			return nil, err
 		}
 		h, err := q.createGranted(ctx, w.contender.epoch, q.beside(w.contender))
 		if err == nil {
-			a.acquired(h)
+			acquired(call, h)
 			return h, nil
 		}
-		if answers(err, zk.ErrNoNode) {
-			return nil, a.failed(ErrLost)
+		if client.Answers(err, zk.ErrNoNode) {
+			return nil, ErrLost
 		}
 		if err := q.again(ctx, try, err); err != nil {
-			return nil, a.failed(err)
+			return nil, err
 		}
 	}
 }

@@ -1,9 +1,10 @@
-package zklock
+package queue
 
 import (
 	"context"
 	"runtime"
 
+	"github.com/zklock/zklock/internal/client"
 	"github.com/zklock/zklock/internal/recipe"
 )
 
@@ -89,13 +90,13 @@ func (c *contender) stepOut() {
 
 // inLine tells whether other contenders of this session stand in q, so that a
 // newcomer is likely to come right behind one of them and needs no list.
-func (q *queue) inLine() bool {
+func (q *Queue) inLine() bool {
 	q.session.mu.Lock()
 	defer q.session.mu.Unlock()
 	return q.inLineLocked()
 }
 
-func (q *queue) inLineLocked() bool { return q.session.lines.length[q.dir] > 1 }
+func (q *Queue) inLineLocked() bool { return q.session.lines.length[q.dir] > 1 }
 
 // followNext makes c the successor of the contender of this session, if there is
 // one, that has the sequence before its own. Both nodes were made over the
@@ -163,7 +164,7 @@ func (c *contender) handOver() {
 		return
 	}
 	s := c.queue.session
-	now := s.clock.Now()
+	now := s.client.Clock.Now()
 	if s.epoch != c.epoch || next.epoch != c.epoch || !c.epoch.RunsAt(now) {
 		return
 	}
@@ -180,14 +181,14 @@ func (c *contender) handOver() {
 // awaitTurn waits until c was handed the lock; nil without a hold when c has to
 // look at the queue instead.
 func (c *contender) awaitTurn(ctx context.Context, turn <-chan struct{}) (*Hold, error) {
-	queues(ctx, true)
-	defer queues(ctx, false)
+	client.Queues(ctx, true)
+	defer client.Queues(ctx, false)
 	select {
 	case <-turn:
 	case <-c.gone.Done():
 		return nil, c.whyGone()
 	case <-ctx.Done():
-		return nil, ended(ctx)
+		return nil, client.Ended(ctx)
 	}
 	return c.handed(ctx)
 }
@@ -198,7 +199,7 @@ func (c *contender) handed(ctx context.Context) (*Hold, error) {
 	over := ctx.Err() != nil // which may be a user's code
 	h, err := c.handedHold()
 	if over && (h != nil || err != nil) {
-		return nil, ended(ctx)
+		return nil, client.Ended(ctx)
 	}
 	return h, err
 }
@@ -210,7 +211,7 @@ func (c *contender) handedHold() (*Hold, error) {
 	if c.hold == nil {
 		return nil, nil
 	}
-	s.lapse(c.epoch, s.clock.Now())
+	s.lapse(c.epoch, s.client.Clock.Now())
 	if c.cause != nil {
 		return nil, c.cause
 	}

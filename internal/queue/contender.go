@@ -1,9 +1,10 @@
-package zklock
+package queue
 
 import (
 	"context"
 	"time"
 
+	"github.com/zklock/zklock/internal/client"
 	"github.com/zklock/zklock/internal/latch"
 	"github.com/zklock/zklock/internal/recipe"
 	"github.com/zklock/zklock/internal/wire"
@@ -12,7 +13,7 @@ import (
 // contender is one place in a lock's queue, from before the create of its node
 // until that is known to be gone. It is in its session's live set for that time.
 type contender struct {
-	queue *queue
+	queue *Queue
 	epoch *epoch // that it was created in
 	id    string // the UUID in its nodes' names
 	entry entry  // creates them
@@ -54,7 +55,7 @@ const guardDelay = 20 * time.Millisecond
 
 // newContender makes a contender of epoch ep, which it joins before its create
 // is sent, so that every list knows its node.
-func (q *queue) newContender(ep *epoch, enter func(id string) entry) *contender {
+func (q *Queue) newContender(ep *epoch, enter func(id string) entry) *contender {
 	s := q.session
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -62,13 +63,13 @@ func (q *queue) newContender(ep *epoch, enter func(id string) entry) *contender 
 	c.entry = enter(c.id)
 	c.comeIn()
 	if s.epoch != ep {
-		c.vanish(errSessionOver)
+		c.vanish(client.ErrSessionOver)
 	}
 	return c
 }
 
 // register adds a contender to the live ones. s.mu is held.
-func (s *Session) register(q *queue, ep *epoch, id string) *contender {
+func (s *Session) register(q *Queue, ep *epoch, id string) *contender {
 	c := &contender{queue: q, epoch: ep, id: id}
 	s.live[id] = c
 	return c
@@ -109,13 +110,13 @@ func (c *contender) lose(cause error) (rest func()) {
 	}
 	c.cause = cause
 	c.gone.Close()
-	lost := c.hold != nil && c.hold.end(holdLost)
+	lost := c.hold != nil && c.hold.end(lost)
 	return func() {
 		s := c.queue.session
 		if lost {
-			s.log.Warn("zklock: lock lost", "path", c.queue.path, "node", c.node, "session", c.epoch.id, "cause", cause)
-			if c.hold.history.lost(cause) {
-				s.spawnLocked(c.hold.history.tell)
+			s.client.Log.Warn("zklock: lock lost", "path", c.queue.path, "node", c.node, "session", c.epoch.id, "cause", cause)
+			if history := c.hold.history; history != nil && history.Lost(cause) {
+				s.client.Spawn(history.Tell)
 			}
 		}
 		if c.hold != nil {
@@ -131,9 +132,9 @@ func (c *contender) close() (held bool) {
 	if c.cause != nil || c.leaving != nil {
 		return false
 	}
-	c.cause = ErrClosed
+	c.cause = client.ErrClosed
 	c.gone.Close()
-	held = c.hold != nil && c.hold.end(holdReleased)
+	held = c.hold != nil && c.hold.end(released)
 	c.retire()
 	return held
 }
@@ -175,7 +176,7 @@ func (c *contender) leave() *removal {
 func (c *contender) leaveLocked() *removal {
 	if c.leaving == nil {
 		if c.hold != nil {
-			c.hold.end(holdReleased)
+			c.hold.end(released)
 		}
 		if c.hold != nil && c.cause == nil {
 			c.handOver()
@@ -189,23 +190,23 @@ func (c *contender) leaveLocked() *removal {
 // grant turns the place at the head of the queue, which seen has shown, into a
 // hold, unless the place was lost or ctx has ended. The lease's clock is read
 // last. If seen is no longer the connection, what happened between the two may
-// have gone unseen: errStale.
+// have gone unseen: client.ErrStale.
 func (c *contender) grant(ctx context.Context, seen *wire.Link) (*Hold, error) {
 	if err := c.secure(ctx); err != nil {
 		return nil, err
 	}
 	if ctx.Err() != nil { // which may be a user's code
-		return nil, ended(ctx)
+		return nil, client.Ended(ctx)
 	}
 	s := c.queue.session
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.lapse(c.epoch, s.clock.Now())
+	s.lapse(c.epoch, s.client.Clock.Now())
 	if c.cause != nil {
 		return nil, c.cause
 	}
 	if s.link != seen {
-		return nil, errStale
+		return nil, client.ErrStale
 	}
 	return c.possess(), nil
 }
@@ -222,7 +223,11 @@ func (c *contender) possess() *Hold {
 // newHold begins a possession of c's node, one for each of its owners. The
 // session's mu is held.
 func (c *contender) newHold() *Hold {
-	c.hold = &Hold{contender: c, history: newHistory(c)}
+	c.hold = c.queue.options.NewHold()
+	c.hold.contender = c
+	if newHistory := c.queue.options.NewHistory; newHistory != nil {
+		c.hold.history = newHistory(c.node, c.token)
+	}
 	if c.revoked {
 		c.hold.revoked.Close()
 	}
@@ -249,6 +254,21 @@ func (c *contender) watchOver() {
 // and heed. The session's mu is held.
 func (c *contender) guard() {
 	for _, node := range c.nodes {
-		c.queue.session.watchLocked(watchKey{node, false})
+		c.queue.session.client.Watch(client.WatchKey{Path: node})
+	}
+}
+
+// heed takes the data of c's node, which may have the mark. The session's mu is
+// held.
+func (c *contender) heed(data []byte) {
+	if c.revoked || string(data) != recipe.RevokeMark {
+		return
+	}
+	c.revoked = true
+	if c.hold != nil {
+		c.hold.revoked.Close()
+	}
+	if c.cohort != nil && c.cohort.keeps(c) {
+		c.leaveLocked()
 	}
 }

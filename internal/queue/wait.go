@@ -1,10 +1,11 @@
-package zklock
+package queue
 
 import (
 	"context"
 	"errors"
 	"time"
 
+	"github.com/zklock/zklock/internal/client"
 	"github.com/zklock/zklock/internal/recipe"
 )
 
@@ -14,7 +15,7 @@ func (c *contender) wait(ctx context.Context, view *listing) (*Hold, error) {
 		if turn := c.followSoon(); turn != nil {
 			c.behind = true
 			if h, err := c.awaitTurn(ctx, turn); h != nil || err != nil {
-				return h, timedOut(ctx, err)
+				return h, TimedOut(ctx, err)
 			}
 		}
 	}
@@ -34,10 +35,10 @@ func (c *contender) wait(ctx context.Context, view *listing) (*Hold, error) {
 			h, err = c.waitBehind(ctx, at)
 		}
 		switch {
-		case errors.Is(err, errStale):
+		case errors.Is(err, client.ErrStale):
 			continue
 		case c.behind:
-			err = timedOut(ctx, err)
+			err = TimedOut(ctx, err)
 		}
 		if h != nil || err != nil {
 			return h, err
@@ -58,52 +59,52 @@ func (c *contender) waitBehind(ctx context.Context, at place) (*Hold, error) {
 		return c.awaitTurn(ctx, turn)
 	}
 	s, dir := c.queue.session, c.queue.dir
-	next := s.watch(recipe.Join(dir, at.Nearest.Name))
-	var own *watch // without it, c cannot be granted the lock by next alone
-	var early *watch
+	next := s.client.Watch(client.WatchKey{Path: recipe.Join(dir, at.Nearest.Name)})
+	var own *client.Watch // without it, c cannot be granted the lock by next alone
+	var early *client.Watch
 	switch far := at.link.RoundTrip() >= farAway; {
 	case at.Ahead == 1:
-		own = s.watch(c.node)
+		own = s.client.Watch(client.WatchKey{Path: c.node})
 		if err := c.secure(ctx); err != nil {
 			return nil, err
 		}
 	case far:
-		own = s.watch(c.node)
+		own = s.client.Watch(client.WatchKey{Path: c.node})
 		// When the last but one goes, the list is renewed while the nearest still
 		// holds the lock, so that its release needs none.
-		early = s.watch(recipe.Join(dir, at.Before.Name))
+		early = s.client.Watch(client.WatchKey{Path: recipe.Join(dir, at.Before.Name)})
 	default:
 		s.mu.Lock()
 		c.guardLater()
 		s.mu.Unlock()
 	}
-	queues(ctx, true)
-	defer queues(ctx, false)
+	client.Queues(ctx, true)
+	defer client.Queues(ctx, false)
 	select {
-	case <-next.fired:
-	case <-early.end():
-		return nil, early.refusal()
-	case <-own.end():
-		return nil, own.refusal()
+	case <-next.Fired:
+	case <-early.End():
+		return nil, early.Refusal()
+	case <-own.End():
+		return nil, own.Refusal()
 	case <-at.link.Down():
 		return nil, nil
 	case <-c.gone.Done():
 		return nil, c.whyGone()
 	case <-ctx.Done():
-		return nil, ended(ctx)
+		return nil, client.Ended(ctx)
 	}
-	if err := next.refusal(); err != nil {
+	if err := next.Refusal(); err != nil {
 		return nil, err
 	}
 	if at.Ahead > 1 {
 		return nil, c.whyGone()
 	}
 	select { // the answer is on its way if it is not there yet
-	case <-own.armed:
+	case <-own.Armed:
 	case <-at.link.Down():
 	case <-c.gone.Done():
 	case <-ctx.Done():
-		return nil, ended(ctx)
+		return nil, client.Ended(ctx)
 	}
 	// A select picks at random: if our own node went too, that comes first.
 	if err := c.whyGone(); err != nil || !c.succeeds(at, own, next) {
@@ -114,13 +115,13 @@ func (c *contender) waitBehind(ctx context.Context, at place) (*Hold, error) {
 
 // succeeds reports whether the end of the only contender ahead proves, without
 // another list, that c is at the head of the queue.
-func (c *contender) succeeds(at place, own, next *watch) bool {
+func (c *contender) succeeds(at place, own, next *client.Watch) bool {
 	return recipe.Wakeup{
 		Self:           c.queue.kind,
 		Position:       at.Position,
-		Deleted:        next.deleted,
-		SameSession:    !next.cameLate() && !(next.isArmed() && next.stat.EphemeralOwner != c.epoch.id),
-		OwnWatched:     own.isArmed() && !own.hasFired(),
-		SameConnection: own.link == at.link && next.link == at.link && c.queue.session.current() == at.link,
+		Deleted:        next.Deleted,
+		SameSession:    !next.CameLate() && !(next.IsArmed() && next.Stat.EphemeralOwner != c.epoch.id),
+		OwnWatched:     own.IsArmed() && !own.HasFired(),
+		SameConnection: own.Link == at.link && next.Link == at.link && c.queue.session.client.Current() == at.link,
 	}.Proves()
 }

@@ -1,4 +1,4 @@
-package zklock
+package queue
 
 import (
 	"crypto/rand"

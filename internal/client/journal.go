@@ -1,4 +1,4 @@
-package zklock
+package client
 
 import (
 	"context"
@@ -9,10 +9,10 @@ import (
 	"github.com/zklock/zklock/internal/callback"
 )
 
-// journal writes to the user's logger in a goroutine of its own: a handler may be
+// Journal writes to the user's logger in a goroutine of its own: a handler may be
 // slow, may panic, and may end its goroutine (runtime.Goexit), none of which may
 // happen under a lock of ours or to a goroutine of the client.
-type journal struct {
+type Journal struct {
 	logger *slog.Logger
 	lines  callback.Serial
 	work   sync.WaitGroup
@@ -21,23 +21,23 @@ type journal struct {
 	closed bool
 }
 
-func (j *journal) Debug(message string, args ...any) { j.write(slog.LevelDebug, message, args) }
-func (j *journal) Info(message string, args ...any)  { j.write(slog.LevelInfo, message, args) }
-func (j *journal) Warn(message string, args ...any)  { j.write(slog.LevelWarn, message, args) }
-func (j *journal) Error(message string, args ...any) { j.write(slog.LevelError, message, args) }
+func (j *Journal) Debug(message string, args ...any) { j.write(slog.LevelDebug, message, args) }
+func (j *Journal) Info(message string, args ...any)  { j.write(slog.LevelInfo, message, args) }
+func (j *Journal) Warn(message string, args ...any)  { j.write(slog.LevelWarn, message, args) }
+func (j *Journal) Error(message string, args ...any) { j.write(slog.LevelError, message, args) }
 
 // Printf takes go-zookeeper's messages, from goroutines that are not to ask a user's error
 // for its text.
-func (j *journal) Printf(format string, args ...any) {
+func (j *Journal) Printf(format string, args ...any) {
 	j.add(func() { j.logger.Debug(fmt.Sprintf("zk: "+format, args...)) })
 }
 
-func (j *journal) write(level slog.Level, message string, args []any) {
+func (j *Journal) write(level slog.Level, message string, args []any) {
 	j.add(func() { j.logger.Log(context.Background(), level, message, args...) })
 }
 
 // add has a line written, in the order of the calls, and does not wait for that.
-func (j *journal) add(line func()) {
+func (j *Journal) add(line func()) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	if j.closed {
@@ -49,7 +49,7 @@ func (j *journal) add(line func()) {
 }
 
 // close returns when all is written.
-func (j *journal) close() {
+func (j *Journal) close() {
 	j.mu.Lock()
 	j.closed = true
 	j.mu.Unlock()

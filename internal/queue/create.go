@@ -1,4 +1,4 @@
-package zklock
+package queue
 
 import (
 	"context"
@@ -8,6 +8,7 @@ import (
 	"github.com/go-zookeeper/zk"
 
 	"github.com/zklock/zklock/internal/backoff"
+	"github.com/zklock/zklock/internal/client"
 	"github.com/zklock/zklock/internal/recipe"
 	"github.com/zklock/zklock/internal/wire"
 )
@@ -22,13 +23,13 @@ type entry struct {
 }
 
 // sequential is the entry of a lock node, whose sequence the server completes.
-func (q *queue) sequential(id string) entry {
+func (q *Queue) sequential(id string) entry {
 	prefix := recipe.Join(q.dir, recipe.Stem(id, q.kind))
 	return entry{
 		key:    wire.Request{Op: wire.OpCreate, Path: prefix},
 		queues: true,
 		create: func(conn *zk.Conn) ([]string, error) {
-			node, err := conn.Create(prefix, q.data, zk.FlagEphemeralSequential, q.acl)
+			node, err := conn.Create(prefix, q.options.Data, zk.FlagEphemeralSequential, q.options.ACL)
 			return []string{node}, err
 		},
 	}
@@ -39,33 +40,33 @@ func (q *queue) sequential(id string) entry {
 // list is nil if it could not be had so, or if others of this session are in line
 // already. After an error the node, if there is one, is being deleted. No method of ctx,
 // which may be a user's and panic, is called while nobody sees to the node.
-func (q *queue) create(ctx context.Context, ep *epoch, enter func(id string) entry) (*contender, *listing, error) {
+func (q *Queue) create(ctx context.Context, ep *epoch, enter func(id string) entry) (*contender, *listing, error) {
 	done := ctx.Done()
 	s, c := q.session, q.newContender(ep, enter)
 	sent := func() {}
-	var listed *pending[*listing]
+	var listed *client.Call[*client.List]
 	if c.entry.queues && !q.inLine() {
-		listed = later(func() (*listing, error) { return s.listBy(s.current(), q.dir) })
-		sent = func() { listed.send(s) }
+		listed = client.Later(func() (*client.List, error) { return s.client.ListOver(s.client.Current(), q.dir) })
+		sent = func() { listed.Send(s.client) }
 	}
-	waitsFor(ctx, "the answer to its create")
-	seen := s.dialer.Taps.Add(c.entry.key, sent)
+	client.WaitsFor(ctx, "the answer to its create")
+	seen := s.client.Tap(c.entry.key, sent)
 	write := s.beginProof()
-	created := sendUnder(done, s, func() ([]string, error) {
-		defer s.dialer.Taps.Drop(seen)
-		return c.entry.create(s.conn)
+	created := client.SendUnder(done, s.client, func() ([]string, error) {
+		defer s.client.Drop(seen)
+		return c.entry.create(s.client.Conn)
 	})
 	select {
-	case <-created.done:
+	case <-created.Done:
 	case <-done:
 		c.quitLater()
-		s.cleanUp(func() {
-			<-created.done
-			if c.settle(s.ctx, s.ctx.Done(), seen, created) == nil {
+		s.client.CleanUp(func() {
+			<-created.Done
+			if c.settle(s.client.Context(), s.client.Context().Done(), seen, created) == nil {
 				<-c.leave().done
 			}
 		})
-		return nil, nil, ended(ctx)
+		return nil, nil, client.Ended(ctx)
 	}
 	if err := c.settle(ctx, done, seen, created); err != nil {
 		return nil, nil, err
@@ -77,19 +78,18 @@ func (q *queue) create(ctx context.Context, ep *epoch, enter func(id string) ent
 		return c, nil, nil
 	}
 	select {
-	case <-listed.done:
+	case <-listed.Done:
 	case <-done:
 		return c, nil, nil
 	}
-	if listed.err != nil {
+	if listed.Err != nil {
 		return c, nil, nil
 	}
-	listed.value.early = true
-	return c, listed.value, nil
+	return c, &listing{List: listed.Value, early: true}, nil
 }
 
 // createGranted makes a hold at once of an entry that takes no place in the queue.
-func (q *queue) createGranted(ctx context.Context, ep *epoch, enter func(id string) entry) (h *Hold, err error) {
+func (q *Queue) createGranted(ctx context.Context, ep *epoch, enter func(id string) entry) (h *Hold, err error) {
 	c, _, err := q.create(ctx, ep, enter)
 	if err != nil {
 		return nil, err
@@ -104,33 +104,33 @@ func (q *queue) createGranted(ctx context.Context, ep *epoch, enter func(id stri
 
 // settle finds out what became of the create, until ctx is done. It keeps the node if
 // that is one of the contender's session, and sees to the removal of any other.
-func (c *contender) settle(ctx context.Context, done <-chan struct{}, seen *wire.Tap, created *pending[[]string]) error {
+func (c *contender) settle(ctx context.Context, done <-chan struct{}, seen *wire.Tap, created *client.Call[[]string]) error {
 	s := c.queue.session
 	carrier, replied, zxid := seen.Fate()
 	switch {
-	case carrier == nil, created.err != nil && replied:
+	case carrier == nil, created.Err != nil && replied:
 		s.forget(c) // unsent or refused: there is no node
-		if created.err == nil {
-			return errStale
+		if created.Err == nil {
+			return client.ErrStale
 		}
-		return created.err
-	case created.err == nil:
-		return c.adopt(carrier, created.value, zxid)
+		return created.Err
+	case created.Err == nil:
+		return c.adopt(carrier, created.Value, zxid)
 	}
 	// The search goes on when ctx has ended, to delete what it finds.
-	search := send(s, func() (struct{}, error) { return struct{}{}, c.search(carrier) })
+	search := client.Send(s.client, func() (struct{}, error) { return struct{}{}, c.search(carrier) })
 	select {
-	case <-search.done:
-		return search.err
+	case <-search.Done:
+		return search.Err
 	case <-done:
 		c.quitLater()
-		s.cleanUp(func() {
-			<-search.done
-			if search.err == nil {
+		s.client.CleanUp(func() {
+			<-search.Done
+			if search.Err == nil {
 				<-c.leave().done
 			}
 		})
-		return ended(ctx)
+		return client.Ended(ctx)
 	}
 }
 
@@ -142,7 +142,7 @@ func (c *contender) adopt(carrier *wire.Link, nodes []string, czxid int64) error
 	if carrier.ID != c.epoch.id {
 		s.forget(c)
 		s.discard(carrier, c.id, nodes)
-		return errSessionOver
+		return client.ErrSessionOver
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -162,15 +162,15 @@ var errNotThere = errors.New("zklock: the create had no effect")
 func (c *contender) search(carrier *wire.Link) error {
 	s := c.queue.session
 	for try := 0; ; try++ {
-		_, l, err := s.await(s.ctx, carrier.ID)
+		l, err := s.client.Await(s.client.Context(), carrier.ID)
 		if err != nil { // closed or expired: the server deletes it
 			s.forget(c)
 			return err
 		}
 		nodes, stat, err := c.find()
 		switch {
-		case s.current() != l:
-			err = errStale // another server may have answered a part
+		case s.client.Current() != l:
+			err = client.ErrStale // another server may have answered a part
 		case err == nil && stat.EphemeralOwner == carrier.ID:
 			return c.adopt(l, nodes, stat.Czxid)
 		case err == nil:
@@ -180,11 +180,11 @@ func (c *contender) search(carrier *wire.Link) error {
 			s.forget(c)
 			return err
 		}
-		if !transient(err) {
+		if !client.Transient(err) {
 			s.forget(c)
 			return fmt.Errorf("looking for the node of a create whose reply was lost: %w", err)
 		}
-		if err := s.sleep(s.ctx, backoff.Before(try)); err != nil {
+		if err := s.client.Sleep(s.client.Context(), backoff.Before(try)); err != nil {
 			return err
 		}
 	}
@@ -194,8 +194,8 @@ func (c *contender) search(carrier *wire.Link) error {
 // session has moved to the connection's server, so that the create is committed ahead
 // of whatever is written there, or not at all.
 func (c *contender) find() (nodes []string, stat *zk.Stat, err error) {
-	conn, dir := c.queue.session.conn, c.queue.dir
-	if _, err := c.queue.session.catchUp(dir); err != nil {
+	conn, dir := c.queue.session.client.Conn, c.queue.dir
+	if _, err := c.queue.session.client.CatchUp(dir); err != nil {
 		return nil, nil, err
 	}
 	names, _, err := conn.Children(dir)
@@ -212,7 +212,7 @@ func (c *contender) find() (nodes []string, stat *zk.Stat, err error) {
 	}
 	exists, stat, err := conn.Exists(nodes[0])
 	if err == nil && !exists {
-		err = errStale // of several nodes others may be there
+		err = client.ErrStale // of several nodes others may be there
 	}
 	return nodes, stat, err
 }

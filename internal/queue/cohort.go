@@ -1,4 +1,4 @@
-package zklock
+package queue
 
 import (
 	"container/list"
@@ -10,6 +10,7 @@ import (
 	"github.com/go-zookeeper/zk"
 
 	"github.com/zklock/zklock/internal/backoff"
+	"github.com/zklock/zklock/internal/client"
 	"github.com/zklock/zklock/internal/clock"
 	"github.com/zklock/zklock/internal/latch"
 	"github.com/zklock/zklock/internal/recipe"
@@ -20,7 +21,7 @@ import (
 // may go on as they like; otherwise limit of them share a turn. Its state is
 // guarded by the session's mu.
 type cohort struct {
-	queue     *queue
+	queue     *Queue
 	limit     int           // owners that share a turn
 	retention time.Duration // for which the node of the last one is kept
 
@@ -44,34 +45,41 @@ const (
 	others
 )
 
+// NewHandoff returns what stands in q for owners of whom limit share a turn, and keeps the
+// node of the last one for so long.
+func NewHandoff(q *Queue, limit int, retention time.Duration) Source {
+	q.cohort = &cohort{queue: q, limit: limit, retention: retention}
+	return q.cohort
+}
+
 // member is a caller that waits for its cohort.
 type member struct {
 	called chan struct{} // closed when it was handed hold, or has to fetch the lock
 	hold   *Hold
 }
 
-// acquire takes the lock by the cohort's node, or gets the cohort one.
-func (t *cohort) acquire(ctx context.Context, a *attempt) (*Hold, error) {
+// Acquire takes the lock by the cohort's node, or gets the cohort one.
+func (t *cohort) Acquire(ctx context.Context, call Call) (*Hold, error) {
 	s, done := t.queue.session, ctx.Done()
 	s.mu.Lock()
 	if h := t.resume(); h != nil {
 		s.mu.Unlock()
-		a.acquired(h)
+		acquired(call, h)
 		return h, nil
 	}
 	// Without a turn to share, each owner has its own place in the queue.
 	if t.limit == 1 || t.node == nil && !t.fetching && t.waiting.Len() == 0 {
 		t.fetching = true
 		s.mu.Unlock()
-		return t.fetch(ctx, a, t.queue.acquire)
+		return t.fetch(ctx, call, t.queue.Acquire)
 	}
 	m := &member{called: make(chan struct{})}
 	place := t.waiting.PushBack(m)
 	s.mu.Unlock()
 	select {
 	case <-m.called:
-	case <-s.ctx.Done():
-		return nil, ErrClosed
+	case <-s.client.Context().Done():
+		return nil, client.ErrClosed
 	case <-done:
 		return nil, t.quit(ctx, m, place)
 	}
@@ -79,20 +87,20 @@ func (t *cohort) acquire(ctx context.Context, a *attempt) (*Hold, error) {
 	case m.hold == nil && latch.IsClosed(done):
 		return nil, t.quit(ctx, m, place)
 	case m.hold == nil:
-		return t.fetch(ctx, a, t.queue.acquire)
+		return t.fetch(ctx, call, t.queue.Acquire)
 	case latch.IsClosed(done):
-		m.hold.leave(nil)
-		return nil, timedOut(ctx, ended(ctx))
+		m.hold.Leave(nil)
+		return nil, TimedOut(ctx, client.Ended(ctx))
 	case !m.hold.Valid():
-		m.hold.leave(nil)
-		return t.acquire(ctx, a)
+		m.hold.Leave(nil)
+		return t.Acquire(ctx, call)
 	}
-	a.acquired(m.hold)
+	acquired(call, m.hold)
 	return m.hold, nil
 }
 
-// try is acquire without waiting for another owner.
-func (t *cohort) try(ctx context.Context, a *attempt) (*Hold, error) {
+// Try is Acquire without waiting for another owner.
+func (t *cohort) Try(ctx context.Context, call Call) (*Hold, error) {
 	s := t.queue.session
 	s.mu.Lock()
 	h := t.resume()
@@ -101,12 +109,12 @@ func (t *cohort) try(ctx context.Context, a *attempt) (*Hold, error) {
 	s.mu.Unlock()
 	switch {
 	case h != nil:
-		a.acquired(h)
+		acquired(call, h)
 		return h, nil
 	case busy:
 		return nil, ErrLocked
 	}
-	return t.fetch(ctx, a, t.queue.try)
+	return t.fetch(ctx, call, t.queue.Try)
 }
 
 // quit takes m out of the cohort when its ctx has ended.
@@ -122,19 +130,19 @@ func (t *cohort) quit(ctx context.Context, m *member, place *list.Element) error
 	s.mu.Unlock()
 	switch {
 	case m.hold != nil:
-		m.hold.leave(nil)
+		m.hold.Leave(nil)
 	case !queued:
-		return ended(ctx)
+		return client.Ended(ctx)
 	}
-	return timedOut(ctx, ended(ctx))
+	return TimedOut(ctx, client.Ended(ctx))
 }
 
 // fetch stands in the queue for the cohort, whose node the one that it gets is.
 func (t *cohort) fetch(
-	ctx context.Context, a *attempt, acquire func(context.Context, *attempt) (*Hold, error),
+	ctx context.Context, call Call, acquire func(context.Context, Call) (*Hold, error),
 ) (h *Hold, err error) {
 	defer func() { t.fetched(h) }() // also if a function of the trace panics
-	return acquire(ctx, a)
+	return acquire(ctx, call)
 }
 
 // fetched ends a fetch, which has got the cohort h; nil if nothing.
@@ -170,7 +178,7 @@ func (t *cohort) pop() *member { return t.waiting.Remove(t.waiting.Front()).(*me
 
 // resume takes the lock by the node that was kept. s.mu is held.
 func (t *cohort) resume() *Hold {
-	if t.idle.IsZero() || !t.node.epoch.RunsAt(t.queue.session.clock.Now()) {
+	if t.idle.IsZero() || !t.node.epoch.RunsAt(t.queue.session.client.Clock.Now()) {
 		return nil
 	}
 	t.idle = clock.Instant{}
@@ -182,7 +190,7 @@ func (t *cohort) resume() *Hold {
 // for one; false if the node has to go. A node whose token or check somebody has
 // asked for belongs to that owner alone. s.mu is held.
 func (t *cohort) passOn(c *contender) bool {
-	now := c.queue.session.clock.Now()
+	now := c.queue.session.client.Clock.Now()
 	if t.node != c || c.cause != nil || c.revoked || c.exposed || !c.epoch.RunsAt(now) {
 		return false
 	}
@@ -225,7 +233,7 @@ func (t *cohort) expire(c *contender) {
 	if t.idle.IsZero() {
 		return
 	}
-	left := t.retention - c.queue.session.clock.Now().Least(t.idle)
+	left := t.retention - c.queue.session.client.Clock.Now().Least(t.idle)
 	if left <= 0 {
 		c.leaveLocked()
 		return
@@ -257,7 +265,7 @@ func (t *cohort) vacate() {
 // look has the queue watched while the cohort has its node. s.mu is held.
 func (t *cohort) look() {
 	if c := t.node; !t.watching {
-		t.watching = c.queue.session.spawnLocked(func() { t.lookAround(c) })
+		t.watching = c.queue.session.client.Spawn(func() { t.lookAround(c) })
 	}
 }
 
@@ -266,20 +274,20 @@ func (t *cohort) look() {
 func (t *cohort) lookAround(c *contender) {
 	s := c.queue.session
 	for {
-		if _, _, err := s.await(s.ctx, c.epoch.id); err != nil {
+		if _, err := s.client.Await(s.client.Context(), c.epoch.id); err != nil {
 			return
 		}
-		w := s.watchChildren(c.queue.dir)
-		<-w.armed
-		if w.err != nil && !errors.Is(w.err, zk.ErrNoNode) && s.sleep(s.ctx, backoff.First) != nil {
+		w := s.client.Watch(client.WatchKey{Path: c.queue.dir, Children: true})
+		<-w.Armed
+		if w.Err != nil && !errors.Is(w.Err, zk.ErrNoNode) && s.client.Sleep(s.client.Context(), backoff.First) != nil {
 			return
 		}
 		if !t.see(c, w) {
 			return
 		}
 		select {
-		case <-w.fired:
-		case <-s.ctx.Done():
+		case <-w.Fired:
+		case <-s.client.Context().Done():
 			return
 		}
 		if !t.has(c) {
@@ -296,33 +304,33 @@ func (t *cohort) has(c *contender) bool {
 
 // see takes what a watch on c's queue has found; false when there is no more to
 // look for.
-func (t *cohort) see(c *contender, w *watch) bool {
+func (t *cohort) see(c *contender, w *client.Watch) bool {
 	s := c.queue.session
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if t.node != c {
 		return false
 	}
-	if errors.Is(w.err, zk.ErrNoNode) {
+	if errors.Is(w.Err, zk.ErrNoNode) {
 		c.vanish(errNodeDeleted) // with the whole path
 		return false
 	}
-	t.company = w.besides(recipe.Base(c.node))
+	t.company = companyOf(w, recipe.Base(c.node))
 	if t.company == others && !t.idle.IsZero() {
 		c.leaveLocked()
 	}
 	// In company there is no more to learn: a list for every newcomer would be
 	// a herd of one.
-	return t.company != others && (w.err == nil || transient(w.err))
+	return t.company != others && (w.Err == nil || client.Transient(w.Err))
 }
 
-// besides tells which company the contender of that name has among the children
+// companyOf returns which company the contender of that name has among the children
 // that the watch has seen.
-func (w *watch) besides(node string) company {
+func companyOf(w *client.Watch, node string) company {
 	switch {
-	case w.err != nil || w.hasFired():
+	case w.Err != nil || w.HasFired():
 		return unknown
-	case othersAmong(w.names, node):
+	case othersAmong(w.Names, node):
 		return others
 	}
 	return alone

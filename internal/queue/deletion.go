@@ -1,4 +1,4 @@
-package zklock
+package queue
 
 import (
 	"context"
@@ -46,20 +46,20 @@ func (s *Session) remove(c *contender) *removal {
 	s.removals = append(s.removals, r)
 	if c.holder() != nil {
 		if !s.removing {
-			s.removing = s.spawnLocked(s.removeTogether)
+			s.removing = s.client.Spawn(s.removeTogether)
 		}
 		return r
 	}
 	// The delete of a lock that is free now must not wait, and those before it in
 	// the queue must not stay behind it.
 	r.batch = s.takeRemovals()
-	s.spawnLocked(func() { s.carryOut(r.batch) })
+	s.client.Spawn(func() { s.carryOut(r.batch) })
 	return r
 }
 
 // takeRemovals returns the removals that wait. s.mu is held.
 func (s *Session) takeRemovals() *batch {
-	b := &batch{requests: batches(s.removals, (*removal).size), link: s.link, before: s.taken}
+	b := &batch{requests: client.Batches(s.removals, (*removal).size), link: s.link, before: s.taken}
 	s.removals, s.taken = nil, b
 	return b
 }
@@ -98,9 +98,9 @@ func (s *Session) carryOut(b *batch) {
 	}
 	b.before = nil
 	last := b.requests[len(b.requests)-1]
-	seen := s.dialer.Taps.Add(wire.Request{Op: wire.OpDelete, Path: last[0].contender.node}, b.sent.Close)
+	seen := s.client.Tap(wire.Request{Op: wire.OpDelete, Path: last[0].contender.node}, b.sent.Close)
 	s.finish(b.requests)
-	s.dialer.Taps.Drop(seen)
+	s.client.Drop(seen)
 	b.sent.Close()
 }
 
@@ -115,7 +115,7 @@ func (s *Session) finish(requests [][]*removal) {
 			continue
 		}
 		if err != nil {
-			s.log.Error("zklock: lock nodes cannot be deleted", "nodes", nodesOf(some), "session", some[0].contender.epoch.id, "error", err)
+			s.client.Log.Error("zklock: lock nodes cannot be deleted", "nodes", nodesOf(some), "session", some[0].contender.epoch.id, "error", err)
 		}
 		for _, r := range some {
 			s.forget(r.contender)
@@ -137,7 +137,7 @@ func nodesOf(batch []*removal) (nodes []string) {
 func (s *Session) deleteNodes(batch []*removal) error {
 	last, nodes := batch[len(batch)-1].contender, nodesOf(batch)
 	for try := 0; ; try++ {
-		if _, _, err := s.await(s.ctx, last.epoch.id); err != nil {
+		if _, err := s.client.Await(s.client.Context(), last.epoch.id); err != nil {
 			return nil // closed or expired: the server deletes them
 		}
 		if last.listed().NearTheEnd() && last.queue.dir != "/" && len(s.holders(batch)) == 0 && s.resetCounter(nodes, last.queue.dir) == nil {
@@ -147,14 +147,14 @@ func (s *Session) deleteNodes(batch []*removal) error {
 		switch {
 		case err == nil, errors.Is(err, zk.ErrNoNode):
 			return nil
-		case !transient(err):
+		case !client.Transient(err):
 			if errors.Is(err, zk.ErrNoAuth) {
 				err = fmt.Errorf("the ACL of %s does not let this session delete %s, which blocks the others until the session ends: %w",
 					last.queue.dir, strings.Join(nodes, ", "), err)
 			}
 			return err
 		}
-		if err := s.sleep(s.ctx, backoff.Before(try)); err != nil {
+		if err := s.client.Sleep(s.client.Context(), backoff.Before(try)); err != nil {
 			return nil
 		}
 	}
@@ -169,10 +169,9 @@ func (s *Session) deleteTogether(batch []*removal) error {
 	for nodes := nodesOf(batch); len(nodes) > 0; {
 		holders := s.holders(batch)
 		if len(nodes) == 1 && len(holders) == 0 {
-			_, err := present(nil, s.conn.Delete(nodes[0], -1))
-			return err
+			return s.client.Conn.Delete(nodes[0], -1)
 		}
-		responses, err := s.conn.Multi(append(deletes(nodes), checks(holders)...)...)
+		responses, err := s.client.Conn.Multi(append(deletes(nodes), checks(holders)...)...)
 		first := slices.IndexFunc(responses, func(r zk.MultiResponse) bool { return r.Error != nil })
 		switch {
 		case err == nil || first < 0:
@@ -213,13 +212,13 @@ func (s *Session) holders(batch []*removal) (holders []*contender) {
 // delete has been sent with that one.
 func (s *Session) resetCounter(nodes []string, dir string) error {
 	ops := append([]any{&zk.CheckVersionRequest{Path: dir, Version: -1}}, deletes(nodes)...)
-	_, err := s.conn.Multi(append(ops, &zk.DeleteRequest{Path: dir, Version: -1})...)
+	_, err := s.client.Conn.Multi(append(ops, &zk.DeleteRequest{Path: dir, Version: -1})...)
 	return err
 }
 
 // startAfresh deletes the path, once nobody is there, so that it is made anew with its
 // counter at zero. Its error says why that will never be.
-func (q *queue) startAfresh(ctx context.Context) error {
+func (q *Queue) startAfresh(ctx context.Context) error {
 	never := func(reason string, err error) error {
 		return fmt.Errorf("%w, and starts afresh with the path only: %s: %w", recipe.ErrUnordered, reason, err)
 	}
@@ -227,14 +226,14 @@ func (q *queue) startAfresh(ctx context.Context) error {
 	if q.dir == "/" {
 		return never("the root cannot be deleted", zk.ErrBadArguments)
 	}
-	_, err := send(s, func() (struct{}, error) { return struct{}{}, s.conn.Delete(q.dir, -1) }).wait(ctx)
+	_, err := client.Send(s.client, func() (struct{}, error) { return struct{}{}, s.client.Conn.Delete(q.dir, -1) }).Wait(ctx)
 	switch {
-	case answers(err, zk.ErrNoAuth):
+	case client.Answers(err, zk.ErrNoAuth):
 		return never(fmt.Sprintf("the ACL of %s does not let this session delete %s", recipe.Parent(q.dir), q.dir), err)
 	case !errors.Is(err, zk.ErrNotEmpty):
 		return nil
 	}
-	names, _ := s.children(q.dir).wait(ctx)
+	names, _ := s.client.Children(q.dir).Wait(ctx)
 	for _, name := range names { // contenders leave in time
 		if _, contends := recipe.Parse(name); !contends {
 			return never(fmt.Sprintf("%s has the child %q, which is no lock node", q.dir, name), err)
@@ -257,11 +256,11 @@ func deletes(nodes []string) []any {
 func (s *Session) review(holders []*contender) error {
 	for _, c := range holders {
 		for c != nil {
-			view, err := s.list(c.queue.dir)
-			if err != nil && transient(err) {
+			view, err := s.client.List(c.queue.dir)
+			if err != nil && client.Transient(err) {
 				return err
 			}
-			c = s.reviewed(c, view, err)
+			c = s.reviewed(c, &listing{List: view}, err)
 		}
 	}
 	return nil
@@ -282,7 +281,7 @@ func (s *Session) reviewed(c *contender, view *listing, refusal error) *contende
 		holder.vanish(refusal)
 		return nil
 	}
-	view.names = slices.DeleteFunc(view.names, func(name string) bool {
+	view.Names = slices.DeleteFunc(view.Names, func(name string) bool {
 		id, ours := s.ids.of(name)
 		other := s.live[id]
 		return ours && other != c && (other == nil || other.leaving != nil)
@@ -346,62 +345,7 @@ func (s *Session) discard(l *wire.Link, id string, nodes []string) {
 	if s.live[id] != nil || s.closed {
 		return
 	}
-	stray := s.register(&queue{session: s, dir: recipe.Parent(nodes[0])}, &epoch{id: l.ID}, id)
+	stray := s.register(&Queue{session: s, dir: recipe.Parent(nodes[0])}, &epoch{id: l.ID}, id)
 	stray.born(nodes, 0)
 	stray.leaving = s.remove(stray)
-}
-
-// maxUnclean bounds the calls whose ctx has ended and whose nodes are not known to
-// be gone yet.
-const maxUnclean = 64
-
-// cleanUp finishes in the background what a call has left behind. The session's
-// next calls wait when too much of that is under way: see makeRoom.
-func (s *Session) cleanUp(finish func()) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.spawnLocked(func() {
-		finish()
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		if s.unclean--; s.unclean == maxUnclean-1 {
-			s.broadcast()
-		}
-	}) {
-		s.unclean++
-	}
-}
-
-func init() {
-	client.Begin = func(session any) (done func(), ok bool) {
-		s := session.(*Session)
-		return s.work.Done, s.begin()
-	}
-	client.Watches = func(session any) (connection, standing int64) {
-		return session.(*Session).dialer.Watches()
-	}
-	client.MakeRoom = func(ctx context.Context, session any) error { return session.(*Session).makeRoom(ctx) }
-	client.CleanUp = func(session any, finish func()) { session.(*Session).cleanUp(finish) }
-}
-
-// makeRoom waits until few enough nodes of ended calls are left, so that a caller
-// that polls a server which hangs, or is slower than the polling, does not pile up
-// work without bound.
-func (s *Session) makeRoom(ctx context.Context) error {
-	for {
-		s.mu.Lock()
-		unclean, changed := s.unclean, s.changed
-		s.mu.Unlock()
-		if unclean < maxUnclean {
-			return nil
-		}
-		waitsFor(ctx, "the nodes of earlier calls to be deleted")
-		select {
-		case <-changed:
-		case <-s.ctx.Done():
-			return ErrClosed
-		case <-ctx.Done():
-			return ended(ctx)
-		}
-	}
 }

@@ -1,4 +1,4 @@
-package zklock
+package queue
 
 import (
 	"context"
@@ -11,12 +11,11 @@ import (
 	"github.com/go-zookeeper/zk"
 
 	"github.com/zklock/zklock/internal/backoff"
+	"github.com/zklock/zklock/internal/client"
 	"github.com/zklock/zklock/internal/clock"
 	"github.com/zklock/zklock/internal/lease"
 	"github.com/zklock/zklock/internal/wire"
 )
-
-var errLeaseOver = errors.New("zklock: the session could not be proved alive in time")
 
 // proof is a committed write under way, a create or a Multi of checks.
 type proof struct {
@@ -42,7 +41,7 @@ func (s *Session) proven(p proof) {
 	if p.link == nil || s.link != p.link || s.epoch == nil {
 		return
 	}
-	now := s.clock.Now()
+	now := s.client.Clock.Now()
 	quick := p.link.Proved(now.Most(p.Begun), s.shortest, s.relays.Follows(p.Proof, now, s.shortest))
 	if len(s.staked) > 0 && !s.epoch.RunsAt(now) {
 		s.lapse(s.epoch, now)
@@ -51,9 +50,9 @@ func (s *Session) proven(p proof) {
 	s.epoch.Prove(p.Proof, quick, now, &s.relays, s.terms(now))
 	// Who asks for a container again may lose this connection too: that is one
 	// suspension.
-	if s.epoch.suspended && s.containers != containersDoubted {
+	if s.epoch.suspended && !s.client.DoubtsContainers() {
 		s.epoch.suspended = false
-		s.tellHolders((*history).resumed)
+		s.tellHolders(History.Resumed)
 	}
 }
 
@@ -65,7 +64,7 @@ func (s *Session) stake(c *contender, now clock.Instant) {
 		s.lookLater(c.epoch, now)
 	}
 	if !s.proving {
-		s.proving = s.spawnLocked(s.keepProving)
+		s.proving = s.client.Spawn(s.keepProving)
 	}
 }
 
@@ -95,7 +94,7 @@ func (s *Session) lookLater(ep *epoch, now clock.Instant) {
 func (s *Session) expire() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.look(s.clock.Now())
+	s.look(s.client.Clock.Now())
 }
 
 // stopLooking stops the timer that runs expire. s.mu is held.
@@ -114,7 +113,6 @@ func (s *Session) lapse(ep *epoch, now clock.Instant) {
 	}
 	s.endEpoch(errLeaseOver)
 	s.epoch = &epoch{id: ep.id}
-	s.broadcast()
 }
 
 // keepProving proves the staked nodes each interval, and at once on a new
@@ -128,8 +126,9 @@ func (s *Session) keepProving() {
 			s.mu.Unlock()
 			return
 		}
-		l, changed := s.link, s.changed
-		now := s.clock.Now()
+		_, changed := s.client.Change()
+		l, over := s.link, s.over
+		now := s.client.Clock.Now()
 		var relays *lease.Relays
 		if l != nil {
 			relays = &s.relays
@@ -142,19 +141,21 @@ func (s *Session) keepProving() {
 		case l == nil:
 			select {
 			case <-changed:
-			case <-s.ctx.Done():
+			case <-over:
+			case <-s.client.Context().Done():
 			}
 		case l != last || pause <= 0:
 			last = l
 			if !s.proveStaked() {
-				s.sleep(s.ctx, backoff.First)
+				s.client.Sleep(s.client.Context(), backoff.First)
 			}
 		default:
 			timer := time.NewTimer(pause)
 			select {
 			case <-timer.C:
 			case <-changed:
-			case <-s.ctx.Done():
+			case <-over:
+			case <-s.client.Context().Done():
 			}
 			timer.Stop()
 		}
@@ -167,8 +168,8 @@ func (s *Session) proveStaked() bool {
 	s.mu.Lock()
 	staked := slices.Collect(maps.Values(s.staked))
 	s.mu.Unlock()
-	for _, batch := range batches(staked, func(c *contender) int { return len(c.node) }) {
-		if s.prove(s.ctx, batch) != nil {
+	for _, batch := range client.Batches(staked, func(c *contender) int { return len(c.node) }) {
+		if s.prove(s.client.Context(), batch) != nil {
 			return false
 		}
 	}
@@ -187,11 +188,11 @@ func (s *Session) prove(ctx context.Context, contenders []*contender) error {
 	if p.link == nil {
 		return zk.ErrConnectionClosed
 	}
-	responses, err := send(s, func() ([]zk.MultiResponse, error) {
+	responses, err := client.Send(s.client, func() ([]zk.MultiResponse, error) {
 		patience := time.AfterFunc(s.proofLimit(p.link), p.link.CutOff)
 		defer patience.Stop()
-		return s.conn.Multi(checks(contenders)...)
-	}).waitOn(ctx, p.link)
+		return s.client.Conn.Multi(checks(contenders)...)
+	}).WaitOn(ctx, p.link)
 	told := len(responses) > 0 && (errors.Is(err, zk.ErrNoNode) || errors.Is(err, zk.ErrNoAuth))
 	switch {
 	case told:
@@ -242,7 +243,7 @@ func (c *contender) secure(ctx context.Context) error {
 	s := c.queue.session
 	for try := 0; ; try++ {
 		s.mu.Lock()
-		now := s.clock.Now()
+		now := s.client.Clock.Now()
 		cause, runs, wait, interval := c.cause, c.epoch.Lasts(now, s.terms(now)), c.epoch.Doubted(now), s.terms(now).Interval()
 		if cause == nil && runs {
 			s.stake(c, now)
@@ -251,18 +252,18 @@ func (c *contender) secure(ctx context.Context) error {
 		if cause != nil || runs {
 			return cause
 		}
-		waitsFor(ctx, "a write that proves the session alive")
-		if err := s.sleep(ctx, wait); err != nil {
+		client.WaitsFor(ctx, "a write that proves the session alive")
+		if err := s.client.Sleep(ctx, wait); err != nil {
 			return err
 		}
 		if err := c.beginLease(ctx); err != nil {
-			if ctx.Err() != nil || !transient(err) {
+			if ctx.Err() != nil || !client.Transient(err) {
 				return err
 			}
-			failedTry(ctx, err)
+			client.FailedTry(ctx, err)
 		}
 		// A proof is of no use to who looks at the lease when that is over again.
-		if err := s.sleep(ctx, min(backoff.Before(try), interval)); err != nil {
+		if err := s.client.Sleep(ctx, min(backoff.Before(try), interval)); err != nil {
 			return err
 		}
 	}
@@ -276,10 +277,10 @@ func (c *contender) beginLease(ctx context.Context) error {
 	case s.beginner <- struct{}{}:
 		defer func() { <-s.beginner }()
 	case <-ctx.Done():
-		return ended(ctx)
+		return client.Ended(ctx)
 	}
 	s.mu.Lock()
-	now := s.clock.Now()
+	now := s.client.Clock.Now()
 	begun := c.cause != nil || c.epoch.Lasts(now, s.terms(now)) || c.epoch.Doubted(now) > 0
 	s.mu.Unlock()
 	if begun {
@@ -288,16 +289,32 @@ func (c *contender) beginLease(ctx context.Context) error {
 	return c.prove(ctx)
 }
 
-// confirm proves c's hold once more.
-func (c *contender) confirm(ctx context.Context) error {
-	return c.queue.session.persist(ctx, func() error { return c.prove(ctx) })
-}
-
 // prove proves c alone, as soon as its session has a connection.
 func (c *contender) prove(ctx context.Context) error {
 	s := c.queue.session
-	if _, _, err := s.await(ctx, c.epoch.id); err != nil {
+	if _, err := s.client.Await(ctx, c.epoch.id); err != nil {
 		return err
 	}
 	return s.prove(ctx, []*contender{c})
+}
+
+// terms returns what the lease depends on beside the proofs. s.mu is held.
+func (s *Session) terms(now clock.Instant) lease.Terms {
+	return lease.Terms{Timeout: s.shortest, Held: len(s.staked) > 0, Unheard: s.unheard.Any(now, s.shortest)}
+}
+
+// left is what the client is told as Left.
+func (s *Session) left() (timeout, left time.Duration) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.shortest == 0 {
+		return s.client.Timeout(), 0
+	}
+	if len(s.staked) > 0 && s.epoch != nil {
+		left = s.epoch.Left(s.client.Clock.Now())
+	}
+	if left < lease.TooLate(s.shortest) {
+		left = 0
+	}
+	return s.shortest, left
 }

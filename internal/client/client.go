@@ -1,0 +1,155 @@
+package client
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/go-zookeeper/zk"
+
+	"github.com/zklock/zklock/internal/clock"
+	"github.com/zklock/zklock/internal/wire"
+)
+
+// Client is a ZooKeeper session that goes on: a connection that breaks is replaced, and a
+// session that the servers have ended by a new one.
+type Client struct {
+	*life
+	Conn  *zk.Conn // set by Connect
+	Clock *clock.Clock
+	Log   *Journal
+
+	observer Observer
+	dialer   *wire.Dialer
+	events   <-chan zk.Event // closed when the client's last goroutine has ended
+	timeout  atomic.Int64    // as negotiated last; as asked for before that
+
+	watches    watches
+	lists      lists
+	containers containers
+	stalls     stalls
+	cleanups   cleanups
+
+	mu      sync.Mutex    // guards the fields below; only those of stalls' waits for it
+	changed chan struct{} // closed and replaced at each change of them, and by Close
+	link    *wire.Link    // nil while disconnected
+	id      int64         // of the ZooKeeper session; 0 when it has expired
+	failure error         // of the last attempt to connect
+
+	closeOnce sync.Once
+	closeErr  error
+}
+
+// Options are what a user may choose of a client.
+type Options struct {
+	TLS         *tls.Config
+	Dialer      zk.Dialer // nil: the net package's
+	Hosts       zk.HostProvider
+	Logger      *slog.Logger
+
+	PersistentParents bool // containers are not asked for
+}
+
+// Credential logs a session in, on every connection.
+type Credential struct {
+	Scheme string
+	Secret []byte
+}
+
+// New returns a client that is not connected yet. An observer has to be set before it is.
+func New(timeout time.Duration, clock *clock.Clock, o Options) *Client {
+	c := &Client{
+		life:    newLife(),
+		Clock:   clock,
+		Log:     &Journal{logger: o.Logger},
+		changed: make(chan struct{}),
+	}
+	c.timeout.Store(int64(timeout))
+	c.watches.init()
+	c.lists.init(c)
+	c.containers.init(c, o.PersistentParents)
+	c.stalls.init(c)
+	c.dialer = wire.NewDialer(c.ctx, (*connections)(c), wire.Options{
+		Dial: o.Dialer, TLS: o.TLS, Hosts: o.Hosts, Log: c.Log, Clock: clock,
+	})
+	return c
+}
+
+// Observe has o told of the connections, and of what is seen over them.
+func (c *Client) Observe(o Observer) { c.observer = o }
+
+// Connect establishes a session with one of the servers, as long as ctx lives. After an
+// error the client is closed.
+func (c *Client) Connect(ctx context.Context, servers []string, credentials []Credential) error {
+	conn, events, err := zk.Connect(servers, c.Timeout(),
+		zk.WithDialer(c.dialer.Connect),
+		zk.WithHostProvider(c.dialer.Hosts),
+		zk.WithEventCallback(c.notify),
+		zk.WithLogger(c.Log))
+	if err != nil {
+		c.Close(0)
+		return err
+	}
+	c.Conn, c.events = conn, events
+	stands, patience := false, time.Duration(0) // the server may not answer
+	defer func() {
+		if !stands {
+			c.Close(patience)
+		}
+	}()
+	if err := c.establish(ctx, credentials); err != nil {
+		if ctx.Err() == nil {
+			patience = RequestPatience
+		}
+		return err
+	}
+	stands = true
+	return nil
+}
+
+// establish waits for the session and logs in.
+func (c *Client) establish(ctx context.Context, credentials []Credential) error {
+	for {
+		_, err := c.Await(ctx, AnySession)
+		if err == nil {
+			err = c.logIn(ctx, credentials)
+		}
+		switch {
+		case err == nil, errors.Is(err, zk.ErrAuthFailed):
+			return err
+		case ctx.Err() != nil:
+			if failure := c.lastFailure(); failure != nil {
+				return fmt.Errorf("%w (last cause: %w)", Ended(ctx), failure)
+			}
+			return Ended(ctx)
+		case !Transient(err):
+			return err
+		}
+	}
+}
+
+func (c *Client) logIn(ctx context.Context, credentials []Credential) error {
+	for _, own := range credentials {
+		login := Send(c, func() (struct{}, error) { return struct{}{}, c.Conn.AddAuth(own.Scheme, own.Secret) })
+		if _, err := login.Wait(ctx); Answers(err, zk.ErrAuthFailed) {
+			return fmt.Errorf("credentials of scheme %q were refused: %w", own.Scheme, err)
+		} else if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Tap has the next frame of that request followed, until it is dropped: see wire.Taps.
+func (c *Client) Tap(r wire.Request, sent func()) *wire.Tap { return c.dialer.Taps.Add(r, sent) }
+
+// Drop forgets a tap whose request has ended.
+func (c *Client) Drop(t *wire.Tap) { c.dialer.Taps.Drop(t) }
+
+// Watches is wire.Dialer's.
+func (c *Client) Watches() (connection, standing int64) { return c.dialer.Watches() }

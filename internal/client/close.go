@@ -1,0 +1,95 @@
+package client
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/zklock/zklock/internal/wire"
+)
+
+const (
+	// RequestPatience is how long Close lets the requests under way go on, usually.
+	RequestPatience = time.Second
+	clientPatience  = 2 * time.Second // twice what go-zookeeper allows itself
+)
+
+// Shut has nothing begin any more: whatever waits for the client ends.
+func (c *Client) Shut() {
+	c.life.end()
+	c.stalls.stop()
+	c.mu.Lock()
+	c.broadcast()
+	c.mu.Unlock()
+	c.cancel(errClosing)
+}
+
+// Close ends the session, and gives the server so long to answer the requests under way,
+// ahead of the end; without patience it asks none. When it returns no goroutine, timer or
+// socket is left. Its error says that no server has confirmed the end, or that
+// go-zookeeper did not end. Calling it again returns the first call's result.
+func (c *Client) Close(patience time.Duration) error {
+	c.closeOnce.Do(func() {
+		c.Shut()
+		defer func() {
+			c.work.Wait()
+			c.Log.close()
+		}()
+		if c.Conn != nil {
+			c.closeErr = c.hangUp(patience)
+		}
+	})
+	return c.closeErr
+}
+
+func (c *Client) hangUp(patience time.Duration) error {
+	c.mu.Lock()
+	l, id := c.link, c.id
+	c.mu.Unlock()
+	// A request that is queued while the client closes may be answered twice,
+	// which wedges the client: ours end before.
+	answered := make(chan struct{})
+	go func() {
+		c.work.Wait()
+		close(answered)
+	}()
+	connected := l != nil && patience > 0
+	if connected {
+		select {
+		case <-answered:
+		case <-time.After(patience):
+			connected = false
+		}
+	}
+	if !connected {
+		c.dialer.Stop()
+	}
+	<-answered
+	closing := c.Tap(wire.Request{Op: wire.OpCloseSession}, func() {})
+	c.Conn.Close() // waits a second at most for the server's answer
+	_, confirmed, _ := closing.Fate()
+	c.dialer.Cut()
+	switch {
+	case !c.ends():
+		return errors.New("the client did not end")
+	case !confirmed && id != 0:
+		return fmt.Errorf("no server confirmed it: its nodes may stay for its timeout of %v", c.Timeout())
+	}
+	return nil
+}
+
+// ends waits for go-zookeeper's last goroutine; false if requests that the caller made
+// over Conn have wedged it.
+func (c *Client) ends() bool {
+	late := time.After(clientPatience)
+	for {
+		select {
+		case _, open := <-c.events:
+			if !open {
+				return true
+			}
+		case <-late:
+			return false
+		}
+	}
+}

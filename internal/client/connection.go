@@ -1,0 +1,176 @@
+package client
+
+import (
+	"context"
+	"time"
+
+	"github.com/go-zookeeper/zk"
+
+	"github.com/zklock/zklock/internal/clock"
+	"github.com/zklock/zklock/internal/latch"
+	"github.com/zklock/zklock/internal/wire"
+)
+
+// AnySession makes Await take whatever session there is.
+const AnySession = 0
+
+// Await returns the connection, as soon as there is one that carries that ZooKeeper
+// session. Its errors are ctx's, ErrClosed, and ErrSessionOver when another session has
+// taken that one's place.
+func (c *Client) Await(ctx context.Context, id int64) (*wire.Link, error) {
+	for {
+		c.mu.Lock()
+		current, l, changed := c.id, c.link, c.changed
+		c.mu.Unlock()
+		switch {
+		case c.Closed():
+			return nil, ErrClosed
+		case id != AnySession && current != id:
+			return nil, ErrSessionOver
+		case l != nil:
+			return l, nil
+		}
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			return nil, Ended(ctx)
+		}
+	}
+}
+
+// Current returns the connection, nil while there is none.
+func (c *Client) Current() *wire.Link {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.link
+}
+
+// Change returns the connection, and a channel that is closed when it has changed.
+func (c *Client) Change() (*wire.Link, <-chan struct{}) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.link, c.changed
+}
+
+// ID returns the ZooKeeper session's id, 0 while there is none because the last one has
+// expired.
+func (c *Client) ID() int64 {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.id
+}
+
+// Timeout returns the session timeout as negotiated last, or as asked for before that.
+func (c *Client) Timeout() time.Duration { return time.Duration(c.timeout.Load()) }
+
+// broadcast wakes everybody who waits for a change. c.mu is held.
+func (c *Client) broadcast() {
+	close(c.changed)
+	c.changed = make(chan struct{})
+}
+
+func (c *Client) lastFailure() error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.failure
+}
+
+// connections is the client as its connections see it: see wire.Session.
+type connections Client
+
+func (c *connections) ID() int64 { return (*Client)(c).ID() }
+
+func (c *connections) Left() (timeout, left time.Duration) { return c.observer.Left() }
+
+func (c *connections) Asks(at clock.Instant) { c.observer.Asks(at) }
+
+func (c *connections) Watches(r wire.Request) bool { return c.watches.arming(r) }
+
+func (c *connections) Spawn(f func()) bool { return c.life.Spawn(f) }
+
+// Connected tells the observer before anybody has the connection, so that no reply of a
+// new session is ever judged as one of the old.
+func (c *connections) Connected(l *wire.Link, timeout time.Duration) {
+	if c.Closed() {
+		return
+	}
+	if l.ID != 0 {
+		c.timeout.Store(int64(timeout))
+	}
+	c.observer.Connected(l, timeout)
+	if l.ID == 0 {
+		(*Client)(c).publish(nil, 0)
+		return
+	}
+	c.watches.connect(l)
+	if (*Client)(c).publish(l, l.ID) {
+		c.stalls.connected()
+		return
+	}
+	c.watches.disconnect(l)
+	c.observer.Disconnected(l)
+}
+
+// publish gives everybody the connection, if there is one and it was not given up as the
+// answer came. It reports whether it does.
+func (c *Client) publish(l *wire.Link, id int64) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	defer c.broadcast()
+	c.id = id
+	if l == nil || latch.IsClosed(l.Down()) {
+		return false
+	}
+	c.link, c.failure = l, nil
+	return true
+}
+
+// Disconnected tells the observer when nobody is given the connection any more.
+func (c *connections) Disconnected(l *wire.Link, cause error) {
+	byServer := hungUp(cause) // which calls methods of a user's error
+	if !(*Client)(c).retract(l, cause) {
+		return
+	}
+	if byServer {
+		c.containers.doubt(l, cause)
+	}
+	c.watches.disconnect(l)
+	c.observer.Disconnected(l)
+}
+
+// retract reports whether l was the connection that everybody had.
+func (c *Client) retract(l *wire.Link, cause error) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	had := c.link == l
+	if had {
+		c.link = nil
+		c.broadcast()
+	}
+	if c.link == nil {
+		c.failure = cause
+	}
+	return had
+}
+
+func (c *connections) Failed(cause error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.failure = cause
+}
+
+// notify takes go-zookeeper's events. It is called from its own goroutines, also under
+// its locks, and so neither blocks nor calls it.
+func (c *Client) notify(event zk.Event) {
+	switch event.Type {
+	case zk.EventNodeDeleted:
+		c.watches.fire(WatchKey{event.Path, false}, true)
+		c.watches.fire(WatchKey{event.Path, true}, true)
+		c.observer.Deleted(event.Path)
+	case zk.EventNodeDataChanged:
+		c.watches.fire(WatchKey{event.Path, false}, false)
+		c.observer.Changed(event.Path)
+	case zk.EventNodeChildrenChanged:
+		c.watches.fire(WatchKey{event.Path, true}, false)
+	}
+}

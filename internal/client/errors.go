@@ -1,0 +1,58 @@
+package client
+
+import (
+	"context"
+	"errors"
+	"fmt"
+)
+
+var (
+	// ErrClosed says that the session was closed.
+	ErrClosed = errors.New("zklock: session is closed")
+
+	// ErrSessionOver says that the ZooKeeper session asked for is no more, and its nodes
+	// with it.
+	ErrSessionOver = errors.New("zklock: the ZooKeeper session has ended")
+
+	// ErrStale says that what was read cannot be trusted with a decision: the connection
+	// changed while it was under way.
+	ErrStale = errors.New("zklock: the connection changed")
+
+	// errClosing ends a client's ctx: ErrClosed may be the cause of a caller's, too.
+	errClosing = errors.New("zklock: session is being closed")
+)
+
+// Final is an error that another try does not change.
+type Final string
+
+func (f Final) Error() string { return string(f) }
+
+// Answers reports whether err is a server's answer of that kind. The end of a ctx may
+// have the same as its cause: an errgroup's ctx has what another goroutine was told.
+func Answers(err, kind error) bool {
+	return errors.Is(err, kind) && !errors.Is(err, context.Canceled) && !errors.Is(err, context.DeadlineExceeded)
+}
+
+// Ended returns why ctx is over, with its cause where that says more.
+func Ended(ctx context.Context) error {
+	err, cause := ctx.Err(), context.Cause(ctx)
+	switch {
+	case cause == errClosing: // the client's own, under which work is done for a caller
+		return ErrClosed
+	case err == nil: // of a type whose Done and Err disagree: no success
+		return context.Canceled
+	case cause == nil || errors.Is(err, cause):
+		return err
+	}
+	return fmt.Errorf("%w: %w", err, cause)
+}
+
+// because is fmt.Errorf("%s: %w") that does not call the cause's Error before somebody
+// reads the text: a user's error is not asked for it under a mutex of ours.
+type because struct {
+	what  string
+	cause error
+}
+
+func (b because) Error() string { return fmt.Sprintf("%s: %v", b.what, b.cause) }
+func (b because) Unwrap() error { return b.cause }

@@ -1,0 +1,171 @@
+package client
+
+import (
+	"errors"
+	"fmt"
+	"sync"
+
+	"github.com/go-zookeeper/zk"
+
+	"github.com/zklock/zklock/internal/latch"
+	"github.com/zklock/zklock/internal/wire"
+)
+
+// Watch is a watch on one node, shared by all who wait for that node over one
+// connection: a caller that polls must not add one each time. go-zookeeper knows
+// nothing of it but its event: it cannot remove a watch, and would have one more of
+// each node that is watched after each reconnect. The link asks for it: see arming.
+type Watch struct {
+	Link  *wire.Link
+	Armed chan struct{} // closed when the server has answered; the next fields stand then
+	Stat  *zk.Stat      // of the node
+	Data  []byte        // of the node, if the data is watched
+	Names []string      // of its children, if they are watched
+	Err   error         // why it could not be armed
+	Fired chan struct{} // closed by the node's change, the connection's end, or Err
+	// Deleted says that the node is gone, once Fired is closed.
+	Deleted bool
+}
+
+// WatchKey says what is watched: a node's data, or its children.
+type WatchKey struct {
+	Path     string
+	Children bool
+}
+
+// watches are those that stand, or are being set, over one connection.
+type watches struct {
+	mu   sync.Mutex // guards the fields below, and how a watch ends; waits for life's only
+	link *wire.Link // nil while disconnected
+	at   map[WatchKey]*Watch
+}
+
+func (ws *watches) init() { ws.at = make(map[WatchKey]*Watch) }
+
+func (ws *watches) connect(l *wire.Link) {
+	ws.mu.Lock()
+	defer ws.mu.Unlock()
+	ws.link = l
+}
+
+// disconnect ends the watches of a connection with it.
+func (ws *watches) disconnect(l *wire.Link) {
+	ws.mu.Lock()
+	defer ws.mu.Unlock()
+	if ws.link != l {
+		return
+	}
+	ws.link = nil
+	for _, w := range ws.at {
+		w.fire(false)
+	}
+	clear(ws.at)
+}
+
+// fire ends the watch of that key, if there is one.
+func (ws *watches) fire(key WatchKey, deleted bool) {
+	ws.mu.Lock()
+	defer ws.mu.Unlock()
+	if w := ws.at[key]; w != nil {
+		delete(ws.at, key)
+		w.fire(deleted)
+	}
+}
+
+// arming reports whether a read is to leave a watch.
+func (ws *watches) arming(r wire.Request) bool {
+	ws.mu.Lock()
+	defer ws.mu.Unlock()
+	w := ws.at[WatchKey{r.Path, r.Op == wire.OpGetChildren2}]
+	return w != nil && !latch.IsClosed(w.Armed)
+}
+
+// armed notes what the read has come to that was to set the watch.
+func (ws *watches) armed(key WatchKey, w *Watch, err error) error {
+	ws.mu.Lock()
+	defer ws.mu.Unlock()
+	if err == nil && ws.link != w.Link {
+		err = zk.ErrConnectionClosed
+	}
+	w.Err = err
+	close(w.Armed)
+	if err != nil {
+		if ws.at[key] == w {
+			delete(ws.at, key)
+		}
+		w.fire(err == zk.ErrNoNode)
+	}
+	return err
+}
+
+// fire ends the watch. The mutex of watches is held.
+func (w *Watch) fire(deleted bool) {
+	if !w.HasFired() {
+		w.Deleted = deleted
+		close(w.Fired)
+	}
+}
+
+// End is Fired, or a channel that never closes if there is no watch.
+func (w *Watch) End() <-chan struct{} {
+	if w == nil {
+		return nil
+	}
+	return w.Fired
+}
+
+// HasFired reports whether the watch is over.
+func (w *Watch) HasFired() bool { return latch.IsClosed(w.Fired) }
+
+// IsArmed reports whether the watch stands, or stood until it fired.
+func (w *Watch) IsArmed() bool { return latch.IsClosed(w.Armed) && w.Err == nil }
+
+// CameLate reports whether the node was gone before it could be watched.
+func (w *Watch) CameLate() bool { return latch.IsClosed(w.Armed) && errors.Is(w.Err, zk.ErrNoNode) }
+
+// Refusal returns why a watch cannot be had, if trying again would not help.
+func (w *Watch) Refusal() error {
+	if !latch.IsClosed(w.Armed) || w.Err == nil || errors.Is(w.Err, zk.ErrNoNode) || Transient(w.Err) {
+		return nil
+	}
+	return fmt.Errorf("a node in the lock's queue cannot be watched: %w", w.Err)
+}
+
+// Watch returns the watch on a node's data, or on its children, and sets it if there is
+// none. The events of all watches of a connection come in the order of the changes.
+func (c *Client) Watch(key WatchKey) *Watch {
+	ws := &c.watches
+	ws.mu.Lock()
+	defer ws.mu.Unlock()
+	if w := ws.at[key]; w != nil {
+		return w
+	}
+	w := &Watch{Link: ws.link, Armed: make(chan struct{}), Fired: make(chan struct{})}
+	if ws.link == nil || !c.Spawn(func() { c.arm(key, w) }) {
+		w.Err = zk.ErrConnectionClosed
+		close(w.Armed)
+		w.fire(false)
+		return w
+	}
+	ws.at[key] = w
+	return w
+}
+
+// arm asks for the data, never for existence: that would leave a watch on a node
+// that is gone, for ever.
+func (c *Client) arm(key WatchKey, w *Watch) {
+	var err error
+	if key.Children {
+		if _, err = c.CatchUp(key.Path); err == nil {
+			w.Names, w.Stat, err = c.Conn.Children(key.Path)
+		}
+	} else {
+		w.Data, w.Stat, err = c.Conn.Get(key.Path)
+	}
+	switch err = c.watches.armed(key, w, err); {
+	case err == nil:
+		c.observer.Read(key.Path, w.Data)
+	case errors.Is(err, zk.ErrNoNode):
+		c.observer.Deleted(key.Path)
+	}
+}

@@ -1,0 +1,47 @@
+package queue
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/go-zookeeper/zk"
+
+	"github.com/zklock/zklock/internal/client"
+)
+
+var (
+	// ErrLocked says that somebody else holds the lock, or is ahead in its queue.
+	ErrLocked = errors.New("zklock: lock is held by another")
+
+	// ErrLost says that a hold ended without its owner's release.
+	ErrLost = errors.New("zklock: lock was lost")
+
+	// ErrReleased is how a hold ends when its owner releases it or closes its session.
+	ErrReleased = errors.New("zklock: lock was released")
+
+	errNodeDeleted = errors.New("zklock: the lock node was deleted by someone else")
+	errLeaseOver   = errors.New("zklock: the session could not be proved alive in time")
+)
+
+// TimedOut adds to the error of a call that had to stand in the queue that the
+// lock is taken, if ctx's deadline ended it.
+func TimedOut(ctx context.Context, err error) error {
+	if errors.Is(ctx.Err(), context.DeadlineExceeded) && errors.Is(err, context.DeadlineExceeded) {
+		return fmt.Errorf("%w: %w", ErrLocked, err)
+	}
+	return err
+}
+
+// describe says what a refusal of the lock's create means.
+func describe(dir string, err error) error {
+	switch {
+	case client.Answers(err, zk.ErrNoChildrenForEphemerals):
+		return fmt.Errorf("%s or a node above it is an ephemeral node, which cannot have the children that a lock needs: %w", dir, err)
+	case client.Answers(err, zk.ErrNoAuth):
+		return fmt.Errorf("the ACL of %s, or of the node above it, does not let this session create a lock node there: %w", dir, err)
+	case client.Answers(err, zk.ErrInvalidACL):
+		return fmt.Errorf("the server refuses the lock's ACL (scheme %q needs credentials on the session): %w", "auth", err)
+	}
+	return err
+}

@@ -1,0 +1,250 @@
+package queue
+
+import (
+	"context"
+	"math"
+	"slices"
+	"sync"
+	"sync/atomic"
+
+	"github.com/go-zookeeper/zk"
+
+	"github.com/zklock/zklock/internal/client"
+	"github.com/zklock/zklock/internal/latch"
+)
+
+// Hold is one possession of a lock, from the grant until it is released or lost. Its
+// methods may be called by any goroutine, but for those of the zero Hold.
+type Hold struct {
+	// Of is what the hold is a part of: see Options.
+	Of any
+
+	contender *contender
+	state     atomic.Int32
+	lost      latch.Latch
+	revoked   latch.Latch
+	history   History
+
+	mu    sync.Mutex // guards atEnd; taken under the mutex that grants
+	atEnd []*endFunc
+}
+
+// endFunc is what is to be called when a hold ends.
+type endFunc struct{ f func(cause error) }
+
+// What a Hold's state may be. It changes once, from held to one of the others.
+const (
+	held int32 = iota
+	lost
+	released
+)
+
+// Lost returns a channel that is closed when the lock is lost.
+func (h *Hold) Lost() <-chan struct{} { return h.lost.Done() }
+
+// IsHeld reports whether the hold has neither been lost nor released, as far as is known.
+func (h *Hold) IsHeld() bool { return h.state.Load() == held }
+
+// IsLost reports whether the hold was lost.
+func (h *Hold) IsLost() bool { return h.state.Load() == lost }
+
+// Err returns nil while the lock is held, and then ErrLost or ErrReleased.
+func (h *Hold) Err() error {
+	switch h.state.Load() {
+	case lost:
+		return ErrLost
+	case released:
+		return ErrReleased
+	}
+	return nil
+}
+
+// Reentry returns why the hold's owner cannot lock once more, nil if it can.
+func (h *Hold) Reentry() error {
+	err := h.Err()
+	if err == ErrReleased && h.Closed() {
+		return client.ErrClosed
+	}
+	return err
+}
+
+// Closed reports whether the hold has ended with its session.
+func (h *Hold) Closed() bool { return h.contender.whyGone() == client.ErrClosed }
+
+// Valid reports whether the lock is held, and reads the clock to do so. A hold that was
+// found not to be is lost.
+func (h *Hold) Valid() bool {
+	if h.Err() != nil {
+		return false
+	}
+	ep, s := h.contender.epoch, h.contender.queue.session
+	now := s.client.Clock.Now()
+	if ep.RunsAt(now) {
+		return true
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.lapse(ep, now)
+	return h.Err() == nil // a proof may have come just then
+}
+
+// Token returns the fencing token, and keeps the node from being shared with another owner.
+func (h *Hold) Token() int64 {
+	h.Expose(false)
+	return h.contender.token
+}
+
+// Expose keeps the node from being shared with another owner, and, if it may be
+// checked from now on, from outliving the hold: nobody else of the session is to have
+// the lock while a check of it succeeds. It reports whether the hold has not ended.
+func (h *Hold) Expose(checked bool) bool {
+	s := h.contender.queue.session
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if h.Err() != nil {
+		return false
+	}
+	h.contender.exposed = true
+	h.contender.checked = h.contender.checked || checked
+	return true
+}
+
+// Node returns the full path of the hold's node; of several permits, the first's.
+func (h *Hold) Node() string { return h.contender.node }
+
+// Check returns a request that succeeds only while the hold's node exists; never if the
+// hold has ended.
+func (h *Hold) Check() *zk.CheckVersionRequest {
+	check := h.contender.check()
+	if !h.Expose(true) { // another owner may have the same node by now
+		check.Version = math.MinInt32 // which no node has
+	}
+	return check
+}
+
+// Confirm proves the hold once more.
+func (h *Hold) Confirm(ctx context.Context) error {
+	c := h.contender
+	return c.queue.session.client.Persist(ctx, func() error { return c.prove(ctx) })
+}
+
+// Revoked returns a channel that is closed when another client has asked for the lock
+// back.
+func (h *Hold) Revoked() <-chan struct{} {
+	s := h.contender.queue.session
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if h.Err() == nil {
+		h.contender.guard()
+	}
+	return h.revoked.Done()
+}
+
+// History returns what is told of the hold, nil if nothing is.
+func (h *Hold) History() History { return h.history }
+
+// Release ends the hold as leave does, and returns when its node is known to be gone, or
+// ctx ends. It returns ErrLost of a hold that was lost.
+func (h *Hold) Release(ctx context.Context, then func()) error {
+	r, err := h.leave(then)
+	if r == nil {
+		return err
+	}
+	if latch.IsClosed(r.done) { // whatever has become of ctx
+		return r.err
+	}
+	select {
+	case <-r.done:
+		return r.err
+	case <-ctx.Done():
+		return client.Ended(ctx)
+	}
+}
+
+// leave ends the hold, calls then unless that is nil, and has the node deleted, in
+// this order: nobody is to see the next hold, or what the owner had besides this
+// one, while this one lives. The removal is nil if there is none to wait for: the
+// hold was lost, or ended with its session, or its node went on to another owner.
+func (h *Hold) leave(then func()) (*removal, error) {
+	r, first := h.giveBack(then)
+	if h.IsLost() {
+		return nil, ErrLost
+	}
+	if first && h.history != nil && h.history.Released() {
+		h.history.Tell()
+	}
+	return r, nil
+}
+
+// Leave ends the hold, calls then unless that is nil, and has the node deleted, in this
+// order. It waits for nothing.
+func (h *Hold) Leave(then func()) { h.leave(then) }
+
+// giveBack is what leave does under the mutex.
+func (h *Hold) giveBack(then func()) (r *removal, first bool) {
+	c := h.contender
+	s := c.queue.session
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	first = h.end(released)
+	if then != nil {
+		then()
+	}
+	if first && (c.cohort == nil || !c.cohort.passOn(c)) {
+		c.leaveLocked()
+	}
+	return c.leaving, first
+}
+
+// SendRelease gives the lock back without waiting for ZooKeeper: it returns when
+// the delete has been written to the connection, behind which every later
+// request of this session stands, when it has to wait for a connection, or when
+// ctx ends. It calls then as leave does.
+func (h *Hold) SendRelease(ctx context.Context, then func()) {
+	r, _ := h.leave(then)
+	if r == nil || r.batch == nil || r.batch.link == nil || !r.batch.link.Serving() {
+		return // nothing is written before a new connection has logged in
+	}
+	select {
+	case <-r.batch.sent.Done():
+	case <-r.batch.link.Down():
+	case <-ctx.Done():
+	}
+}
+
+// end closes what has to be closed; false if the hold has ended before. The
+// session's mu is held.
+func (h *Hold) end(state int32) bool {
+	if !h.state.CompareAndSwap(held, state) {
+		return false
+	}
+	if state == lost {
+		h.lost.Close()
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for _, c := range h.atEnd {
+		c.f(h.Err())
+	}
+	h.atEnd = nil
+	return true
+}
+
+// WhenEnded calls f with the cause when the hold ends, or at once if it has, unless
+// stop is called before. f is called under locks of the session, so that nothing
+// comes between the end and f.
+func (h *Hold) WhenEnded(f func(cause error)) (stop func()) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if err := h.Err(); err != nil {
+		f(err)
+		return func() {}
+	}
+	c := &endFunc{f}
+	h.atEnd = append(h.atEnd, c)
+	return func() {
+		h.mu.Lock()
+		defer h.mu.Unlock()
+		h.atEnd = slices.DeleteFunc(h.atEnd, func(other *endFunc) bool { return other == c })
+	}
+}

@@ -1,0 +1,125 @@
+package queue
+
+import (
+	"context"
+	"time"
+
+	"github.com/zklock/zklock/internal/client"
+	"github.com/zklock/zklock/internal/lease"
+	"github.com/zklock/zklock/internal/wire"
+)
+
+// An epoch is a stretch of one ZooKeeper session within which whatever is held
+// stays held. Every contender belongs to one and ends with it.
+// There are two reasons for an end: the session did, or the lease.
+type epoch struct {
+	id int64 // of its ZooKeeper session
+	lease.Lease
+
+	suspended bool // no connection since the last proof, and something is held; guarded by the session's mu
+}
+
+// await returns the current epoch and the connection that carries it, as soon as there is
+// one. Its errors are ctx's and client.ErrClosed.
+func (s *Session) await(ctx context.Context) (*epoch, *wire.Link, error) {
+	for {
+		l, err := s.client.Await(ctx, client.AnySession)
+		if err != nil {
+			return nil, nil, err
+		}
+		s.mu.Lock()
+		ep, carries := s.epoch, s.link == l
+		s.mu.Unlock()
+		if ep != nil && carries {
+			return ep, l, nil
+		}
+	}
+}
+
+// connected takes the answer to a connect request: id 0 says that the session has
+// expired. It runs before the client gives anybody the connection.
+func (s *Session) connected(l *wire.Link, timeout time.Duration) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
+		return
+	}
+	// Some servers (ClickHouse Keeper) replace a session without saying that the
+	// old one has expired: only the id tells.
+	if l.ID != s.id {
+		s.endEpoch(client.ErrSessionOver)
+		s.shortest, s.unheard = timeout, lease.Unheard{}
+	}
+	s.unheard.Heard()
+	s.id = l.ID
+	if l.ID == 0 {
+		return
+	}
+	s.link, s.relays = l, lease.NewRelays(l.Asked)
+	if s.epoch == nil {
+		s.epoch = &epoch{id: l.ID}
+		s.client.Log.Info("zklock: session established", "session", l.ID, "timeout", timeout)
+	}
+	if timeout < s.shortest {
+		s.shortest = timeout
+		s.epoch.Shorten(lease.GrantedEnd(l.Asked, timeout))
+		s.look(s.client.Clock.Now())
+	}
+	for _, c := range s.live {
+		if c.hold != nil || c.turn != nil {
+			// The watches have gone with the connection before. A proof goes ahead of
+			// the next, however many they are.
+			c.guardLater()
+		}
+	}
+}
+
+// endEpoch ends whatever is held or waiting. s.mu is held.
+func (s *Session) endEpoch(cause error) {
+	if s.epoch == nil {
+		return
+	}
+	ep := s.epoch
+	s.client.Log.Warn("zklock: session lost", "session", ep.id, "cause", cause)
+	s.epoch = nil
+	close(s.over)
+	s.over = make(chan struct{})
+	s.stopLooking()
+	// Of many, the last is to be told in time too.
+	var rest []func()
+	for _, c := range s.live {
+		if c.epoch == ep {
+			rest = append(rest, c.lose(cause))
+		}
+	}
+	for _, f := range rest {
+		f()
+	}
+}
+
+// disconnected takes the end of the connection.
+func (s *Session) disconnected(l *wire.Link) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.link != l {
+		return
+	}
+	s.link = nil
+	if s.epoch != nil {
+		s.epoch.suspended = s.tellHolders(History.Suspended)
+	}
+}
+
+// tellHolders notes an event in the history of every hold, and reports whether there
+// is one. s.mu is held.
+func (s *Session) tellHolders(note func(History) bool) (held bool) {
+	for _, c := range s.live {
+		if c.hold != nil && c.hold.Err() == nil {
+			held = true
+			if c.hold.history != nil && note(c.hold.history) {
+				s.client.Spawn(c.hold.history.Tell)
+			}
+		}
+	}
+	return held
+}

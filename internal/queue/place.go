@@ -1,0 +1,92 @@
+package queue
+
+import (
+	"context"
+	"errors"
+
+	"github.com/zklock/zklock/internal/backoff"
+	"github.com/zklock/zklock/internal/client"
+	"github.com/zklock/zklock/internal/recipe"
+	"github.com/zklock/zklock/internal/wire"
+)
+
+// listing is the queue as one list of the path's children showed it.
+type listing struct {
+	*client.List
+	// early says that the list was sent before our create was answered: that
+	// our node is missing proves nothing then.
+	early bool
+}
+
+// relist reads the queue for c, after its create was answered.
+func (c *contender) relist(ctx context.Context) (*listing, error) {
+	s := c.queue.session
+	client.WaitsFor(ctx, "a list of the queue")
+	for try := 0; ; try++ {
+		if err := c.whyGone(); err != nil {
+			return nil, err
+		}
+		_, err := s.client.Await(ctx, c.epoch.id)
+		if err != nil {
+			return nil, err
+		}
+		view, err := s.client.JoinList(c.queue.dir).Wait(ctx)
+		switch {
+		case err == nil:
+			return &listing{List: view}, nil
+		case ctx.Err() != nil || !client.Transient(err):
+			return nil, err
+		}
+		client.FailedTry(ctx, err)
+		if err := s.client.Sleep(ctx, backoff.Before(try)); err != nil {
+			return nil, err
+		}
+	}
+}
+
+// place is where c stands in the queue, and all that it keeps of a list.
+type place struct {
+	recipe.Position
+	link *wire.Link // that carried the list
+}
+
+// place returns where c stands, by view if that can be trusted, or by a new list.
+func (c *contender) place(ctx context.Context, view *listing) (place, error) {
+	for {
+		if view == nil {
+			var err error
+			if view, err = c.relist(ctx); err != nil {
+				return place{}, err
+			}
+		}
+		p, err := view.placeOf(c)
+		c.alone = err == nil && !othersAmong(view.Names, recipe.Base(c.node))
+		if !errors.Is(err, client.ErrStale) {
+			return p, err
+		}
+		view = nil
+	}
+}
+
+// placeOf returns where c stands. Its errors end the place in the queue, but for
+// client.ErrStale, after which the queue has to be listed again.
+func (v *listing) placeOf(c *contender) (place, error) {
+	p := place{link: v.Link}
+	if v.Link.ID != c.epoch.id {
+		return p, client.ErrStale
+	}
+	var err error
+	p.Position, err = recipe.Locate(v.Names, c.listed())
+	switch {
+	case !errors.Is(err, recipe.ErrMissing):
+		return p, err
+	case v.early:
+		return p, client.ErrStale
+	}
+	return p, errNodeDeleted
+}
+
+// listed returns c's node as a list shows it.
+func (c *contender) listed() recipe.Node {
+	return recipe.Node{Name: recipe.Base(c.node), Kind: c.queue.kind, Sequence: c.sequence}
+}

@@ -1,0 +1,207 @@
+package queue
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+
+	"github.com/go-zookeeper/zk"
+
+	"github.com/zklock/zklock/internal/backoff"
+	"github.com/zklock/zklock/internal/client"
+	"github.com/zklock/zklock/internal/recipe"
+)
+
+// Queue is where the contenders for one lock stand.
+type Queue struct {
+	session *Session
+	options Options
+	path    string // of the lock
+	dir     string // of the nodes: the lock's path, but for a semaphore
+	kind    recipe.Kind
+	cohort  *cohort // that stands in it; nil for most
+}
+
+// Options are what the user of a queue wants of it.
+type Options struct {
+	Data []byte // of the nodes
+	ACL  []zk.ACL
+	// NewHold returns a hold that has not begun, as a part of something of the user's.
+	NewHold func() *Hold
+	// NewHistory returns what is told of the hold of that node; nil if nothing is.
+	NewHistory func(node string, token int64) History
+}
+
+// Source is where a call gets a lock from: a Queue, or a Handoff, which stands there for
+// several owners. After an error no node is left, or it is being deleted in the background.
+type Source interface {
+	// Acquire waits for the lock.
+	Acquire(context.Context, Call) (*Hold, error)
+	// Try returns ErrLocked instead of waiting for another owner.
+	Try(context.Context, Call) (*Hold, error)
+}
+
+// New returns the queue for a lock on path, of which no node is made yet.
+func New(s *Session, path string, kind recipe.Kind, o Options) *Queue {
+	return &Queue{session: s, options: o, path: path, dir: path, kind: kind}
+}
+
+// Of returns the queue of that kind for the same lock.
+func (q *Queue) Of(kind recipe.Kind) *Queue {
+	other := *q
+	other.kind = kind
+	return &other
+}
+
+// Client returns the client of the queue's session.
+func (q *Queue) Client() *client.Client { return q.session.client }
+
+// Path returns the lock's path.
+func (q *Queue) Path() string { return q.path }
+
+// Acquire enters the queue and waits for its head. A place that is lost while
+// waiting is taken anew, at the tail. After an error no node is left, or it is
+// being deleted in the background.
+func (q *Queue) Acquire(ctx context.Context, call Call) (*Hold, error) {
+	ctx, dog := q.session.client.WatchOver(ctx, q.path)
+	defer dog.End()
+	for try := 0; ; try++ {
+		h, left, err := q.stand(ctx, call, (*contender).wait)
+		if err == nil {
+			acquired(call, h)
+			return h, nil
+		}
+		if left == nil {
+			return nil, err
+		}
+		if err := q.again(ctx, try, err); err != nil {
+			q.session.client.CleanUp(func() { <-left.done })
+			return nil, err
+		}
+	}
+}
+
+// stand enters the queue and has wait make a hold of the place. A place that has not
+// become one is left, however that ended: a function of the trace may panic.
+func (q *Queue) stand(
+	ctx context.Context, call Call, wait func(*contender, context.Context, *listing) (*Hold, error),
+) (h *Hold, left *removal, err error) {
+	c, view, err := q.enter(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
+	defer func() {
+		if h == nil {
+			left = c.leave()
+		}
+	}()
+	enqueued(call, c, view)
+	h, err = wait(c, ctx, view)
+	return h, nil, err
+}
+
+// Try takes the lock if nobody is in its way, and otherwise returns ErrLocked,
+// without a write if it can.
+func (q *Queue) Try(ctx context.Context, call Call) (*Hold, error) {
+	ctx, dog := q.session.client.WatchOver(ctx, q.path)
+	defer dog.End()
+	again := 0
+	for try := 0; ; try++ {
+		view, err := q.session.client.FreshList(ctx, q.dir)
+		if err == nil && recipe.AnyBlocks(view.Names, q.kind) {
+			if again++; again > mostTries || recipe.AnyBlocks(q.session.wanted(view.Names), q.kind) {
+				return nil, ErrLocked
+			}
+			err = errLeftBehind
+		}
+		if err == nil {
+			var h *Hold
+			if h, _, err = q.stand(ctx, call, (*contender).grantFirst); err == nil {
+				acquired(call, h)
+			}
+			if err == nil || errors.Is(err, ErrLocked) {
+				return h, err
+			}
+		}
+		if err := q.again(ctx, try, err); err != nil {
+			return nil, err
+		}
+	}
+}
+
+// grantFirst grants c the lock if nobody is ahead, from view on if that is not nil.
+func (c *contender) grantFirst(ctx context.Context, view *listing) (*Hold, error) {
+	for {
+		at, err := c.place(ctx, view)
+		if err != nil {
+			return nil, err
+		}
+		if at.Ahead > 0 {
+			return nil, ErrLocked
+		}
+		h, err := c.grant(ctx, at.link)
+		if !errors.Is(err, client.ErrStale) {
+			return h, err
+		}
+		view = nil
+	}
+}
+
+// again waits before another try at the queue, or returns err if there is to be
+// none.
+func (q *Queue) again(ctx context.Context, try int, err error) error {
+	switch {
+	case !client.Transient(err):
+		return err
+	case ctx.Err() != nil:
+		return fmt.Errorf("%w (after %v)", client.Ended(ctx), err)
+	}
+	client.FailedTry(ctx, err)
+	pause := backoff.Before(try)
+	if errors.Is(err, recipe.ErrUnordered) {
+		q.session.client.Log.Warn("zklock: the sequence counter is at its end, starting it afresh", "path", q.dir)
+		if err := q.startAfresh(ctx); err != nil {
+			return err
+		}
+		// Contenders that leave at the same time keep each other from resetting it.
+		pause = rand.N(backoff.First << min(try, 5))
+	}
+	return q.session.client.Sleep(ctx, pause)
+}
+
+// enter creates a contender, with the list that was read along, if any.
+func (q *Queue) enter(ctx context.Context) (c *contender, view *listing, err error) {
+	s := q.session
+	above := s.client.Parents(q.dir, 0)
+	defer func() {
+		if c == nil {
+			above.Leave()
+		}
+	}()
+	for try := 0; ; try++ {
+		if ctx.Err() != nil {
+			return nil, nil, client.Ended(ctx)
+		}
+		ep, _, err := s.await(ctx)
+		if err == nil {
+			err = s.client.MakeRoom(ctx)
+		}
+		if err != nil {
+			return nil, nil, err
+		}
+		c, view, err := q.create(ctx, ep, q.sequential)
+		if client.Answers(err, zk.ErrNoNode) {
+			err = above.Make(ctx, q.options.ACL)
+			if err == nil {
+				continue
+			}
+		}
+		if err == nil {
+			return c, view, nil
+		}
+		if err := q.again(ctx, try, err); err != nil {
+			return nil, nil, describe(q.dir, err)
+		}
+	}
+}

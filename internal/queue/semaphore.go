@@ -1,0 +1,259 @@
+package queue
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/go-zookeeper/zk"
+
+	"github.com/zklock/zklock/internal/backoff"
+	"github.com/zklock/zklock/internal/client"
+	"github.com/zklock/zklock/internal/recipe"
+	"github.com/zklock/zklock/internal/wire"
+)
+
+// Semaphore is Curator's InterProcessSemaphoreV2: a queue for the turn to take permits,
+// whose holder alone looks at those that are out, each of which has a node.
+type Semaphore struct {
+	size    int
+	turns   *Queue // whose head may take permits
+	permits *Queue // whose nodes do not line up: each has its permit
+}
+
+// errSizes says that contenders disagree about a semaphore's size.
+const errSizes = client.Final("the sizes differ")
+
+// NewSemaphore returns the semaphore of that size on path. Of the turns nothing is told.
+func NewSemaphore(s *Session, path string, size int, o Options) *Semaphore {
+	permits := New(s, path, recipe.Exclusive, o)
+	permits.dir = recipe.Join(path, recipe.Permits)
+	o.NewHistory = nil
+	turns := New(s, path, recipe.Exclusive, o)
+	turns.dir = recipe.Join(path, recipe.Turns)
+	return &Semaphore{size: size, turns: turns, permits: permits}
+}
+
+// Dir returns the path that the permits' nodes are in.
+func (s *Semaphore) Dir() string { return s.permits.dir }
+
+// Acquire takes n permits, all or none, and waits until they are free and everybody who
+// asked before has theirs.
+func (s *Semaphore) Acquire(ctx context.Context, n int, call Call) (*Hold, error) {
+	return s.acquire(ctx, n, call, s.turns.Acquire, s.wait)
+}
+
+// Try is Acquire without the wait: it returns ErrLocked if the permits are not free, or if
+// somebody else is in line for permits.
+func (s *Semaphore) Try(ctx context.Context, n int, call Call) (*Hold, error) {
+	again, session := 0, s.permits.session
+	return s.acquire(ctx, n, call, s.turns.Try, func(ctx context.Context, _ *Hold, out *client.Watch) error {
+		if again++; again > mostTries || len(session.wanted(out.Names))+n > s.size {
+			return ErrLocked
+		}
+		return session.client.Sleep(ctx, backoff.Before(again))
+	})
+}
+
+func (s *Semaphore) acquire(
+	ctx context.Context, n int, call Call,
+	enter func(context.Context, Call) (*Hold, error),
+	wait func(context.Context, *Hold, *client.Watch) error,
+) (*Hold, error) {
+	for try := 0; ; try++ {
+		turn, err := enter(ctx, call)
+		if err != nil {
+			return nil, err
+		}
+		h, err := s.take(ctx, turn, n, wait)
+		if err == nil {
+			acquired(call, h)
+			return h, nil
+		}
+		if errors.Is(err, ErrLocked) {
+			return nil, err
+		}
+		if err := s.turns.again(ctx, try, err); err != nil {
+			return nil, err
+		}
+	}
+}
+
+// take takes n permits while turn is held, as soon as they are free, and gives the turn
+// back. If a fault keeps it from that, it tries again in the same turn, which a place
+// behind others would follow.
+func (s *Semaphore) take(
+	ctx context.Context, turn *Hold, n int, wait func(context.Context, *Hold, *client.Watch) error,
+) (h *Hold, err error) {
+	released := false
+	defer func() {
+		if !released && h != nil { // a context of the user's has panicked
+			h.Leave(nil)
+		}
+	}()
+	defer func() {
+		turn.SendRelease(ctx, nil)
+		released = true
+	}()
+	ctx, dog := s.permits.session.client.WatchOver(ctx, s.permits.path)
+	defer dog.End()
+	above := s.permits.session.client.Parents(s.permits.dir, -1)
+	defer func() {
+		if h == nil {
+			above.Leave()
+		}
+		if err != nil && turn.contender.behind {
+			err = TimedOut(ctx, err)
+		}
+	}()
+	for try := 0; ; {
+		out, err := s.out(ctx, turn, above)
+		if err != nil {
+			return nil, err
+		}
+		if len(out.Names)+n > s.size {
+			turn.contender.behind = true
+			if err := wait(ctx, turn, out); err != nil {
+				return nil, err
+			}
+			continue
+		}
+		h, err := s.create(ctx, turn, n)
+		if err == nil || turn.Err() != nil {
+			return h, err
+		}
+		if err := s.permits.again(ctx, try, describe(s.permits.dir, err)); err != nil {
+			return nil, err
+		}
+		try++
+	}
+}
+
+// wait returns when the permits that are out have changed, or may have.
+func (s *Semaphore) wait(ctx context.Context, turn *Hold, out *client.Watch) error {
+	client.Queues(ctx, true)
+	defer client.Queues(ctx, false)
+	select {
+	case <-out.Fired:
+		return nil
+	case <-turn.Lost():
+		return ErrLost
+	case <-s.turns.session.client.Context().Done():
+		return client.ErrClosed
+	case <-ctx.Done():
+		return client.Ended(ctx)
+	}
+}
+
+// out reads and watches the permits that are out, of which turn's holder is
+// the only one to add any, and makes sure that all mean the same size.
+func (s *Semaphore) out(ctx context.Context, turn *Hold, above *client.Parents) (*client.Watch, error) {
+	session, dir := s.permits.session, s.permits.dir
+	for try := 0; ; try++ {
+		if _, err := session.client.Await(ctx, turn.contender.epoch.id); err != nil {
+			return nil, err
+		}
+		client.WaitsFor(ctx, "a list of the permits")
+		size := s.sizeSaid()
+		w := session.client.Watch(client.WatchKey{Path: dir, Children: true})
+		select {
+		case <-w.Armed:
+		case <-ctx.Done():
+			return nil, client.Ended(ctx)
+		}
+		said, err := size.Wait(ctx)
+		if err == nil {
+			err = w.Err
+		}
+		if err == nil {
+			session.sweep(w.Link, dir, w.Names)
+			err = s.agree(ctx, turn, said, len(w.Names))
+		}
+		switch {
+		case err == nil:
+			return w, nil
+		case client.Answers(err, zk.ErrNoNode) && turn.Err() == nil:
+			err = describe(dir, above.Make(ctx, s.permits.options.ACL))
+		}
+		if err == nil {
+			continue
+		}
+		if turn.Err() != nil {
+			return nil, ErrLost
+		}
+		if err := s.permits.again(ctx, try, err); err != nil {
+			return nil, err
+		}
+	}
+}
+
+// sizeSaid reads what the leases' node says, as new as has to be: see catchUp.
+func (s *Semaphore) sizeSaid() *client.Call[client.Content] {
+	session, dir := s.permits.session, s.permits.dir
+	return client.Send(session.client, func() (client.Content, error) {
+		l, err := session.client.CatchUp(dir)
+		if err != nil {
+			return client.Content{}, err
+		}
+		data, stat, err := session.client.Conn.Get(dir)
+		switch {
+		case errors.Is(err, zk.ErrNoAuth):
+			err = fmt.Errorf("the ACL of %s does not let this session read it: %w", dir, err)
+		case err == nil && session.client.Current() != l:
+			err = client.ErrStale
+		}
+		return client.Content{Data: data, Stat: stat}, err
+	})
+}
+
+// agree compares the size that the leases' node says with ours, and sets it while
+// no permit is out. The node of a semaphore that Curator made says nothing.
+func (s *Semaphore) agree(ctx context.Context, turn *Hold, said client.Content, out int) error {
+	ours := fmt.Sprintf("size=%d", s.size)
+	switch {
+	case string(said.Data) == ours:
+		return nil
+	case out > 0 && len(said.Data) > 0:
+		return fmt.Errorf("this contender says %s, and the permits that are out were taken with %s: %w", ours, said.Data, errSizes)
+	}
+	_, err := client.Send(s.permits.session.client, func() ([]zk.MultiResponse, error) {
+		set, err := s.permits.session.client.Conn.Multi(turn.contender.check(),
+			&zk.SetDataRequest{Path: s.permits.dir, Data: []byte(ours), Version: said.Stat.Version})
+		if errors.Is(err, zk.ErrNoAuth) {
+			err = fmt.Errorf("the ACL of %s does not let this session write the semaphore's size there: %w", s.permits.dir, err)
+		}
+		return set, err
+	}).Wait(ctx)
+	return err
+}
+
+// create makes n permits in one transaction, if turn is still held.
+func (s *Semaphore) create(ctx context.Context, turn *Hold, n int) (*Hold, error) {
+	check := turn.contender.check()
+	return s.permits.createGranted(ctx, turn.contender.epoch, func(id string) entry { return s.entry(id, check, n) })
+}
+
+func (s *Semaphore) entry(id string, check *zk.CheckVersionRequest, n int) entry {
+	q := s.permits
+	prefix := recipe.Join(q.dir, recipe.Stem(id, recipe.Permit))
+	var ops []any
+	for range n {
+		ops = append(ops, &zk.CreateRequest{Path: prefix, Data: q.options.Data, Acl: q.options.ACL, Flags: zk.FlagEphemeralSequential})
+	}
+	ops = append(ops, check) // not first, where any other check of the node may be
+	return entry{
+		key:   wire.Request{Op: wire.OpCreate, Path: prefix},
+		nodes: n,
+		create: func(conn *zk.Conn) ([]string, error) {
+			results, err := conn.Multi(ops...)
+			if err != nil {
+				return nil, err
+			}
+			nodes := make([]string, n)
+			for i, r := range results[:n] {
+				nodes[i] = r.String
+			}
+			return nodes, nil
+		},
+	}
+}

@@ -1,0 +1,89 @@
+package queue
+
+import (
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/zklock/zklock/internal/client"
+	"github.com/zklock/zklock/internal/lease"
+	"github.com/zklock/zklock/internal/recipe"
+	"github.com/zklock/zklock/internal/wire"
+)
+
+// Session is what a session has in queues: its contenders, and the lease under which some
+// of them hold. It observes its client.
+type Session struct {
+	client *client.Client
+	ids    *identities
+
+	// mu is the mutex that grants. It guards the fields below, and what says so of a
+	// contender, a hold and a handoff. The client's and the log's are taken under it.
+	mu     sync.Mutex
+	closed bool
+	link   *wire.Link    // nil while disconnected
+	id     int64         // of the ZooKeeper session; 0 when it has expired
+	epoch  *epoch        // nil when it has ended and no new one has begun
+	over   chan struct{} // closed and replaced when an epoch ends
+	live   map[string]*contender
+	lines  lines
+
+	removals []*removal // that wait to be carried out together
+	taken    *batch     // the last that were taken from these
+	removing bool       // removeTogether runs
+
+	// The lease and what stands under it; see stake.
+	staked   map[string]*contender
+	beginner chan struct{} // has a value while a contender begins the lease
+	shortest time.Duration // timeout negotiated in the ZooKeeper session's life
+	unheard  lease.Unheard // connect requests for the ZooKeeper session
+	relays   lease.Relays  // over link
+	proving  bool          // keepProving runs
+	expiry   *time.Timer   // runs expire
+}
+
+// NewSession returns a session with nothing in any queue, which observes c.
+func NewSession(c *client.Client) *Session {
+	s := &Session{
+		client:   c,
+		ids:      newIdentities(),
+		over:     make(chan struct{}),
+		live:     make(map[string]*contender),
+		lines:    lines{at: make(map[spot]*contender), length: make(map[string]int)},
+		staked:   make(map[string]*contender),
+		beginner: make(chan struct{}, 1),
+	}
+	c.Observe((*observer)(s))
+	return s
+}
+
+// Client returns the session's client.
+func (s *Session) Client() *client.Client { return s.client }
+
+// Close ends all holds as released, and everybody's wait with client.ErrClosed. It returns
+// what tells the traces of those holds, in the order of the calls.
+func (s *Session) Close() (tell []func()) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.closed = true
+	for _, c := range s.live {
+		if c.close() && c.hold.history != nil && c.hold.history.Released() {
+			tell = append(tell, c.hold.history.Tell)
+		}
+	}
+	clear(s.live)
+	s.stopLooking()
+	return tell
+}
+
+// contenderAt returns the live contender whose node path is. s.mu is held.
+func (s *Session) contenderAt(path string) *contender {
+	id, ours := s.ids.of(recipe.Base(path))
+	if !ours {
+		return nil
+	}
+	if c := s.live[id]; c != nil && slices.Contains(c.nodes, path) {
+		return c
+	}
+	return nil
+}
