@@ -23,8 +23,9 @@ import (
 //
 // With [WithoutOwner] it has the rules of sync.RWMutex: neither side is
 // reentrant, any goroutine may unlock, there is no downgrade, and who asks for a
-// lock that it keeps itself from getting waits for ever. RHeld and RLost speak of
-// the newest reader.
+// lock that it keeps itself from getting waits for ever. Which reader it is that
+// unlocks, nobody knows: RUnlock gives back what was lost first, and then the newest
+// hold. RHeld and RLost speak of the oldest, be it lost or not.
 //
 // The nodes are those of Curator's InterProcessReadWriteLock, so that both
 // exclude each other. A Locker, or zk.Lock, on the same path counts as a writer;

@@ -54,6 +54,12 @@ var ofTheLibrary = []judged{
 	{mutant{"a member says that the lock is taken though its cohort has not reached the queue", []edit{
 		{"cohort.go", "case !queued:", "case !queued && false:"},
 	}}, "TestAMemberIsToldThatTheLockIsTakenIfItsCohortStandsInTheQueue"},
+	{mutant{"without an owner a reader gives the newest hold back, though one is lost", []edit{
+		{"readers.go", "return r.hold.Err() != nil", "return false"},
+	}}, "TestWithoutOwnerAReaderThatHasLostTheLockGivesNobodyElsesHoldBack"},
+	{mutant{"without an owner a reader is told of the newest hold's loss", []edit{
+		{"readers.go", "return held[0]", "return held[len(held)-1]"},
+	}}, "TestWithoutOwnerAReaderIsToldOfTheLossThoughAnotherHasUnlockedMeanwhile"},
 	{mutant{"a MultiLocker's way out waits without its ctx", []edit{
 		{"multi.go", "l.unlockSlow(ctx, l.tenancy.end)", "l.unlockSlow(context.Background(), l.tenancy.end)"},
 	}}, "TestEveryCallReturnsWhenItsContextEnds/plain/MultiLocker.LockContext_last"},
