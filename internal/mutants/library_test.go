@@ -31,8 +31,15 @@ var ofTheLibrary = []judged{
 		{"inspect.go", "markHolders(found)\n\tif slices", "if slices"},
 	}}, "TestInspectTellsWhoHasTheLockThatGoesOnMeanwhile"},
 	{mutant{"a writer that has gone is taken to have left nobody", []edit{
-		{"inspect.go", "look < mostLooks &&", "look < 1 &&"},
+		{"inspect.go", "look < mostLooks && writersIn", "look < 1 && writersIn"},
 	}}, "TestInspectTellsOfTheReaderThatAWriterHasBecomeMeanwhile"},
+	{mutant{"who has left the line is taken to have no permits", []edit{
+		{"inspect.go", "look < mostLooks && waitersIn", "look < 1 && waitersIn"},
+	}}, "TestInspectTellsOfThePermitsThatSomebodyInLineHasTakenMeanwhile"},
+	{mutant{"permits are listed ahead of the line", []edit{
+		{"inspect.go", "inLine, err := present(s.children(locks).wait(ctx))", "out, err := present(s.children(leases).wait(ctx))"},
+		{"inspect.go", "\t\tout, err := present(s.children(leases).wait(ctx))\n\t\tif err != nil {\n\t\t\treturn nil, err\n\t\t}\n\t\tfound = nil", "\t\tinLine, err := present(s.children(locks).wait(ctx))\n\t\tif err != nil {\n\t\t\treturn nil, err\n\t\t}\n\t\tfound = nil"},
+	}}, "TestInspectTellsOfThePermitsThatSomebodyInLineHasTakenMeanwhile"},
 	{mutant{"who looks at the permits when its time is up forgets that it has waited for them", []edit{
 		{"semaphore.go", "turn.contender.behind = true\n", ""},
 	}}, "TestAWaiterForPermitsSaysThatTheyAreTakenAlsoIfItsTimeIsUpWhileItLooks"},
