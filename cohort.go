@@ -168,9 +168,14 @@ func (t *cohort) callNext() {
 
 func (t *cohort) pop() *member { return t.waiting.Remove(t.waiting.Front()).(*member) }
 
-// resume takes the lock by the node that was kept. s.mu is held.
+// resume takes the lock by the node that was kept, which is given up instead for whoever
+// of this session queues: the watch is about to tell. s.mu is held.
 func (t *cohort) resume() *Hold {
-	if t.idle.IsZero() || !t.node.epoch.RunsAt(t.queue.session.clock.Now()) {
+	switch {
+	case t.idle.IsZero() || !t.node.epoch.RunsAt(t.queue.session.clock.Now()):
+		return nil
+	case t.queue.inLineLocked():
+		t.node.leaveLocked()
 		return nil
 	}
 	t.idle = clock.Instant{}

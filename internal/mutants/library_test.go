@@ -378,6 +378,9 @@ var ofTheLibrary = []judged{
 	{mutant{"a lock is retained past the others of its session", []edit{
 		{"cohort.go", "!t.queue.inLineLocked() && (t.company", "(t.company"},
 	}}, "TestALockIsNotRetainedPastOneWhoWaits"},
+	{mutant{"a retained lock is taken again past the others of its session", []edit{
+		{"cohort.go", "case t.queue.inLineLocked():", "case false:"},
+	}}, "TestARetainedLockIsNotTakenAgainPastOneOfItsSessionWhoWaits"},
 	{mutant{"a cohort hears of the others of its session from the queue", []edit{
 		{"cohort.go", "(t.company != alone || t.queue.inLineLocked())", "t.company != alone"},
 	}}, "TestACohortEndsItsTurnForAnotherOfItsSession"},
