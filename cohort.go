@@ -325,10 +325,12 @@ func (t *cohort) see(c *contender, w *watch) bool {
 // that the watch has seen.
 func (w *watch) besides(node string) company {
 	switch {
-	case w.err != nil || w.hasFired():
+	case w.err != nil:
 		return unknown
 	case othersAmong(w.names, node):
 		return others
+	case w.hasFired():
+		return unknown
 	}
 	return alone
 }

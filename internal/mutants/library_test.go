@@ -381,6 +381,9 @@ var ofTheLibrary = []judged{
 	{mutant{"a retained lock is taken again past the others of its session", []edit{
 		{"cohort.go", "case t.queue.inLineLocked():", "case false:"},
 	}}, "TestARetainedLockIsNotTakenAgainPastOneOfItsSessionWhoWaits"},
+	{mutant{"a cohort forgets whom it has seen when one more comes", []edit{
+		{"cohort.go", "case w.err != nil:\n\t\treturn unknown\n\tcase othersAmong", "case w.err != nil || w.hasFired():\n\t\treturn unknown\n\tcase othersAmong"},
+	}}, "TestACohortThatHasSeenOthersKnowsThemWhenOneMoreComes"},
 	{mutant{"a cohort hears of the others of its session from the queue", []edit{
 		{"cohort.go", "(t.company != alone || t.queue.inLineLocked())", "t.company != alone"},
 	}}, "TestACohortEndsItsTurnForAnotherOfItsSession"},
