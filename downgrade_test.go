@@ -338,8 +338,8 @@ func TestWithoutOwnerAnRWLockerIsASyncRWMutex(t *testing.T) {
 	ok, err := l.TryLockFor(t.Context(), aWhile)
 	require.NoError(t, err)
 	require.False(t, ok)
-	newest := at.queue()[1]
-	elsewhere(func() { require.Equal(t, newest, l.RHeld().Node()) })
+	oldest := at.queue()[0]
+	elsewhere(func() { require.Equal(t, oldest, l.RHeld().Node()) })
 	elsewhere(l.RUnlock)
 	elsewhere(l.RUnlock)
 	require.ErrorIs(t, panicOf(t, l.RUnlock), zklock.ErrNotHeld)
@@ -349,6 +349,45 @@ func TestWithoutOwnerAnRWLockerIsASyncRWMutex(t *testing.T) {
 	elsewhere(l.Unlock)
 	require.True(t, l.TryRLock())
 	l.RUnlock()
+	at.awaitQueue(0)
+}
+
+// Nobody knows which of the readers it is that unlocks. Who reads on is to have a hold.
+func TestWithoutOwnerAReaderThatHasLostTheLockGivesNobodyElsesHoldBack(t *testing.T) {
+	server := zktest.NewServer(t)
+	at := siteAt(t, server.Addr())
+	s := at.session()
+	l := at.rw(s, zklock.WithoutOwner())
+	l.RLock()
+	lost := l.RLost()
+	require.True(t, server.ExpireSession(s.ID()))
+	receive(t, lost, "the loss")
+	elsewhere(l.RLock)
+	require.Equal(t, "R", kindsOf(at.queue()))
+	require.ErrorIs(t, l.RUnlockContext(t.Context()), zklock.ErrLost)
+	require.Equal(t, "R", kindsOf(at.queue()), "the other one reads on")
+	require.False(t, at.rw(at.session()).TryLock())
+	require.False(t, isClosed(l.RLost()))
+	elsewhere(l.RUnlock)
+	at.awaitQueue(0)
+}
+
+func TestWithoutOwnerAReaderIsToldOfTheLossThoughAnotherHasUnlockedMeanwhile(t *testing.T) {
+	server := zktest.NewServer(t)
+	at := siteAt(t, server.Addr())
+	s := at.session()
+	l := at.rw(s, zklock.WithoutOwner())
+	l.RLock()
+	var lost <-chan struct{}
+	elsewhere(func() {
+		l.RLock()
+		lost = l.RLost()
+	})
+	l.RUnlock() // the first, while the second reads on
+	require.False(t, isClosed(lost))
+	require.True(t, server.ExpireSession(s.ID()))
+	receive(t, lost, "the loss")
+	elsewhere(l.RUnlock)
 	at.awaitQueue(0)
 }
 

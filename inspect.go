@@ -41,9 +41,10 @@ type Contender struct {
 // uses, gives none.
 //
 // It costs a list and one read for each node, sent together, and both again if a
-// writer of an [RWLocker] goes in between, three times at most. The answer is of the
-// moment, and may be from a server that lags behind. It needs the permission to read
-// the path, and takes no part in the lock.
+// writer of an [RWLocker] goes in between, or somebody in line for permits, three times
+// at most. Of a semaphore it costs two lists more. The answer is of the moment, and may
+// be from a server that lags behind. It needs the permission to read the path, and takes
+// no part in the lock.
 func Inspect(ctx context.Context, s *Session, path string) ([]Contender, error) {
 	if s == nil {
 		return nil, wrap("inspect", path, errors.New("the session is nil: make one with Connect"))
@@ -122,24 +123,42 @@ func inQueue(path string, names []string) []Contender {
 	return found
 }
 
-func (s *Session) inspectSemaphore(ctx context.Context, locks, leases string) ([]Contender, error) {
-	permits, turns := s.client.Children(leases), s.client.Children(locks)
-	out, err := present(permits.Wait(ctx))
-	if err != nil {
-		return nil, err
-	}
-	inLine, err := present(turns.Wait(ctx))
-	if err != nil {
-		return nil, err
-	}
-	var found []Contender
-	for _, name := range out {
-		if recipe.IsPermit(name) {
-			found = append(found, Contender{Node: recipe.Join(leases, name), Kind: Permit, Held: true})
+// inspectSemaphore lists the line ahead of the permits, and both again if somebody in
+// line has gone since: the permits that it has taken may be in neither.
+func (s *Session) inspectSemaphore(ctx context.Context, locks, leases string) (found []Contender, err error) {
+	for look, waiters := 0, -1; look < mostLooks && waitersIn(found) != waiters; look++ {
+		inLine, err := present(s.client.Children(locks).Wait(ctx))
+		if err != nil {
+			return nil, err
+		}
+		out, err := present(s.client.Children(leases).Wait(ctx))
+		if err != nil {
+			return nil, err
+		}
+		found = nil
+		for _, name := range out {
+			if recipe.IsPermit(name) {
+				found = append(found, Contender{Node: recipe.Join(leases, name), Kind: Permit, Held: true})
+			}
+		}
+		// The first in line has the turn to take permits, not one of them.
+		line := inQueue(locks, inLine)
+		waiters = len(line)
+		if found, err = s.read(ctx, append(found, line...)); err != nil {
+			return nil, err
 		}
 	}
-	// The first in line has the turn to take permits, not one of them.
-	return s.read(ctx, append(found, inQueue(locks, inLine)...))
+	return found, nil
+}
+
+// waitersIn counts those who hold nothing.
+func waitersIn(found []Contender) (n int) {
+	for _, c := range found {
+		if !c.Held {
+			n++
+		}
+	}
+	return n
 }
 
 // present takes a node that does not exist for one without children.

@@ -216,11 +216,11 @@ func TestInspectTellsThatADowngradedWriterHoldsBothLocks(t *testing.T) {
 	require.NoError(t, receive(t, waiting, "the reader's turn").Release(t.Context()))
 }
 
-// inspectWhile inspects a lock and calls do between the list and the read of a node.
-func (at *site) inspectWhile(server *zktest.Server, node string, do func()) []zklock.Contender {
+// inspectWhile inspects a lock and calls do ahead of a read.
+func (at *site) inspectWhile(server *zktest.Server, read zktest.Op, node string, do func()) []zklock.Contender {
 	at.t.Helper()
 	observer := at.session()
-	reading := server.HoldRequest(zktest.OpGetData, zktest.OnSession(observer.ID()), zktest.OnPath(node))
+	reading := server.HoldRequest(read, zktest.OnSession(observer.ID()), zktest.OnPath(node))
 	inspected := make(chan []zklock.Contender, 1)
 	go func() {
 		found, _ := zklock.Inspect(within(at.t, patience), observer, at.path)
@@ -242,7 +242,7 @@ func TestInspectTellsWhoHasTheLockThatGoesOnMeanwhile(t *testing.T) {
 		waiting = append(waiting, at.begin(at.locker(at.session()).Acquire))
 		at.awaitQueue(i + 2)
 	}
-	found := at.inspectWhile(server, first.Held().Node(), func() {
+	found := at.inspectWhile(server, zktest.OpGetData, first.Held().Node(), func() {
 		require.NoError(t, first.UnlockContext(t.Context()))
 	})
 	require.Equal(t, at.queue(), nodesOf(found))
@@ -259,7 +259,7 @@ func TestInspectTellsOfTheReaderThatAWriterHasBecomeMeanwhile(t *testing.T) {
 	l.Lock()
 	waiting := at.begin(at.rw(at.session()).Acquire)
 	at.awaitQueue(2)
-	found := at.inspectWhile(server, l.Held().Node(), func() {
+	found := at.inspectWhile(server, zktest.OpGetData, l.Held().Node(), func() {
 		l.RLock()
 		require.NoError(t, l.UnlockContext(t.Context()))
 	})
@@ -268,6 +268,28 @@ func TestInspectTellsOfTheReaderThatAWriterHasBecomeMeanwhile(t *testing.T) {
 	require.Equal(t, zklock.Read, found[0].Kind)
 	l.RUnlock()
 	require.NoError(t, receive(t, waiting, "the writer's turn").Release(t.Context()))
+}
+
+func TestInspectTellsOfThePermitsThatSomebodyInLineHasTakenMeanwhile(t *testing.T) {
+	server := zktest.NewServer(t)
+	for _, read := range []zktest.Op{zktest.OpGetChildren2, zktest.OpGetData} { // of the line, and of who is in it
+		at := siteAt(t, server.Addr())
+		sem := at.semaphore(at.session(), 1)
+		h := take(t, sem, 1)
+		waiting := at.permits(sem, 1)
+		at.awaitLine(1)
+		node := at.path + "/locks"
+		if read == zktest.OpGetData {
+			node += "/" + at.childrenOf(node)[0]
+		}
+		found := at.inspectWhile(server, read, node, func() {
+			require.NoError(t, h.Release(t.Context()))
+			h = receive(t, waiting, "a permit")
+			at.awaitLine(0)
+		})
+		require.Equal(t, []string{h.Node()}, nodesOf(found), "%v", read)
+		require.NoError(t, h.Release(t.Context()))
+	}
 }
 
 // A lock below another one may have the name of a semaphore's node.

@@ -54,10 +54,12 @@ func TestALockIsNotRetainedPastOneWhoWaits(t *testing.T) {
 		session string        // of the one who waits
 		handed  bool          // the owner has waited too, and gives the lock back at once
 		after   time.Duration // that the other has begun to wait
+		atOnce  bool          // the other is handed the lock
 	}{
-		"of the same session, behind an owner that has waited": {"owner", true, time.Second},
-		"of another session, behind an owner that has waited":  {"other", true, time.Second},
-		"of the same session, whose node is not known yet":     {"owner", false, 0},
+		"of the same session, behind an owner that has waited": {"owner", true, time.Second, true},
+		"of another session, behind an owner that has waited":  {"other", true, time.Second, false},
+		"of the same session, whose node is not known yet":     {"owner", false, 0, false},
+		"of the same session, whose node is known":             {"owner", false, 12 * time.Millisecond, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -82,9 +84,35 @@ func TestALockIsNotRetainedPastOneWhoWaits(t *testing.T) {
 				require.Equal(t, "owner", owner.who)
 				go owner.Release(t.Context())
 				synctest.Wait()
+				require.Equal(t, c.atOnce, len(granted) > 0)
 				require.False(t, l.TryLock(), "it would pass the one who waits")
 				time.Sleep(time.Second)
 				require.Equal(t, "waiter", b.next(granted).who)
+			})
+		})
+	}
+}
+
+// Nor is it passed if it comes when the node is kept already.
+func TestARetainedLockIsNotTakenAgainPastOneOfItsSessionWhoWaits(t *testing.T) {
+	for name, after := range map[string]time.Duration{"its node is not known yet": 0, "its node is known": 12 * time.Millisecond} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				far := zktest.NewServer(t, zktest.WithLatency(5*time.Millisecond, 5*time.Millisecond))
+				b := &bubble{t, far, "/lock"}
+				s := b.session("owner")
+				l, _ := b.retained(s)
+				time.Sleep(time.Second) // it knows that it is alone
+				granted := make(chan grant, 2)
+				b.ask(t.Context(), "waiter", b.locker(s), granted)
+				time.Sleep(after)
+				require.False(t, l.TryLock(), "it would pass the one who waits")
+				b.ask(t.Context(), "late", l, granted)
+				time.Sleep(time.Second)
+				waiter := b.next(granted)
+				require.Equal(t, "waiter", waiter.who)
+				require.NoError(t, waiter.Release(t.Context()))
+				require.NoError(t, b.next(granted).Release(t.Context()))
 			})
 		})
 	}

@@ -3,6 +3,7 @@ package zklock
 import (
 	"context"
 	"errors"
+	"slices"
 	"sync"
 	"time"
 
@@ -24,8 +25,9 @@ import (
 //
 // With [WithoutOwner] it has the rules of sync.RWMutex: neither side is
 // reentrant, any goroutine may unlock, there is no downgrade, and who asks for a
-// lock that it keeps itself from getting waits for ever. RHeld and RLost speak of
-// the newest reader.
+// lock that it keeps itself from getting waits for ever. Which reader it is that
+// unlocks, nobody knows: RUnlock gives back what was lost first, and then the newest
+// hold. RHeld and RLost speak of the oldest, be it lost or not.
 //
 // The nodes are those of Curator's InterProcessReadWriteLock, so that both
 // exclude each other. A Locker, or zk.Lock, on the same path counts as a writer;
@@ -286,18 +288,19 @@ func (r *reader) reenter() error {
 }
 
 // readers are the owners of the read lock in this process. Each owner has one
-// hold; only anyone, WithoutOwner, has as many as it took.
+// hold; only anyone, WithoutOwner, has as many as it took: a stack, whose oldest is
+// there for as long as any goroutine reads.
 type readers struct {
 	mu     sync.Mutex
 	owners map[int64][]*reader
 }
 
-// of returns the owner's hold, nil if it has none.
+// of returns the owner's hold, the oldest of several, nil if it has none.
 func (rs *readers) of(owner int64) *reader {
 	rs.mu.Lock()
 	defer rs.mu.Unlock()
 	if held := rs.owners[owner]; len(held) > 0 {
-		return held[len(held)-1]
+		return held[0]
 	}
 	return nil
 }
@@ -312,7 +315,8 @@ func (rs *readers) add(owner int64, h *Hold, tenant bool) {
 }
 
 // yield undoes one lock of the owner. It returns its hold, nil if there is none,
-// and whether that was the last one on it.
+// and whether that was the last one on it. Of several, those that have ended go first:
+// whoever still reads is to be left with one that is held.
 func (rs *readers) yield(owner int64) (r *reader, outermost bool) {
 	rs.mu.Lock()
 	defer rs.mu.Unlock()
@@ -320,11 +324,15 @@ func (rs *readers) yield(owner int64) (r *reader, outermost bool) {
 	if len(held) == 0 {
 		return nil, false
 	}
-	r = held[len(held)-1]
+	i := slices.IndexFunc(held, func(r *reader) bool { return r.hold.Err() != nil })
+	if i < 0 {
+		i = len(held) - 1
+	}
+	r = held[i]
 	if r.depth--; r.depth > 0 {
 		return r, false
 	}
-	if held = held[:len(held)-1]; len(held) == 0 {
+	if held = slices.Delete(held, i, i+1); len(held) == 0 {
 		delete(rs.owners, owner)
 	} else {
 		rs.owners[owner] = held

@@ -31,8 +31,15 @@ var ofTheLibrary = []judged{
 		{"inspect.go", "markHolders(found)\n\tif slices", "if slices"},
 	}}, "TestInspectTellsWhoHasTheLockThatGoesOnMeanwhile"},
 	{mutant{"a writer that has gone is taken to have left nobody", []edit{
-		{"inspect.go", "look < mostLooks &&", "look < 1 &&"},
+		{"inspect.go", "look < mostLooks && writersIn", "look < 1 && writersIn"},
 	}}, "TestInspectTellsOfTheReaderThatAWriterHasBecomeMeanwhile"},
+	{mutant{"who has left the line is taken to have no permits", []edit{
+		{"inspect.go", "look < mostLooks && waitersIn", "look < 1 && waitersIn"},
+	}}, "TestInspectTellsOfThePermitsThatSomebodyInLineHasTakenMeanwhile"},
+	{mutant{"permits are listed ahead of the line", []edit{
+		{"inspect.go", "inLine, err := present(s.children(locks).wait(ctx))", "out, err := present(s.children(leases).wait(ctx))"},
+		{"inspect.go", "\t\tout, err := present(s.children(leases).wait(ctx))\n\t\tif err != nil {\n\t\t\treturn nil, err\n\t\t}\n\t\tfound = nil", "\t\tinLine, err := present(s.children(locks).wait(ctx))\n\t\tif err != nil {\n\t\t\treturn nil, err\n\t\t}\n\t\tfound = nil"},
+	}}, "TestInspectTellsOfThePermitsThatSomebodyInLineHasTakenMeanwhile"},
 	{mutant{"who looks at the permits when its time is up forgets that it has waited for them", []edit{
 		{"semaphore.go", "turn.contender.behind = true\n", ""},
 	}}, "TestAWaiterForPermitsSaysThatTheyAreTakenAlsoIfItsTimeIsUpWhileItLooks"},
@@ -54,6 +61,12 @@ var ofTheLibrary = []judged{
 	{mutant{"a member says that the lock is taken though its cohort has not reached the queue", []edit{
 		{"cohort.go", "case !queued:", "case !queued && false:"},
 	}}, "TestAMemberIsToldThatTheLockIsTakenIfItsCohortStandsInTheQueue"},
+	{mutant{"without an owner a reader gives the newest hold back, though one is lost", []edit{
+		{"readers.go", "return r.hold.Err() != nil", "return false"},
+	}}, "TestWithoutOwnerAReaderThatHasLostTheLockGivesNobodyElsesHoldBack"},
+	{mutant{"without an owner a reader is told of the newest hold's loss", []edit{
+		{"readers.go", "return held[0]", "return held[len(held)-1]"},
+	}}, "TestWithoutOwnerAReaderIsToldOfTheLossThoughAnotherHasUnlockedMeanwhile"},
 	{mutant{"a MultiLocker's way out waits without its ctx", []edit{
 		{"multi.go", "l.unlockSlow(ctx, l.tenancy.end)", "l.unlockSlow(context.Background(), l.tenancy.end)"},
 	}}, "TestEveryCallReturnsWhenItsContextEnds/plain/MultiLocker.LockContext_last"},
@@ -365,6 +378,12 @@ var ofTheLibrary = []judged{
 	{mutant{"a lock is retained past the others of its session", []edit{
 		{"cohort.go", "!t.queue.inLineLocked() && (t.company", "(t.company"},
 	}}, "TestALockIsNotRetainedPastOneWhoWaits"},
+	{mutant{"a retained lock is taken again past the others of its session", []edit{
+		{"cohort.go", "case t.queue.inLineLocked():", "case false:"},
+	}}, "TestARetainedLockIsNotTakenAgainPastOneOfItsSessionWhoWaits"},
+	{mutant{"a cohort forgets whom it has seen when one more comes", []edit{
+		{"cohort.go", "case w.err != nil:\n\t\treturn unknown\n\tcase othersAmong", "case w.err != nil || w.hasFired():\n\t\treturn unknown\n\tcase othersAmong"},
+	}}, "TestACohortThatHasSeenOthersKnowsThemWhenOneMoreComes"},
 	{mutant{"a cohort hears of the others of its session from the queue", []edit{
 		{"cohort.go", "(t.company != alone || t.queue.inLineLocked())", "t.company != alone"},
 	}}, "TestACohortEndsItsTurnForAnotherOfItsSession"},

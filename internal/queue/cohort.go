@@ -176,9 +176,14 @@ func (t *cohort) callNext() {
 
 func (t *cohort) pop() *member { return t.waiting.Remove(t.waiting.Front()).(*member) }
 
-// resume takes the lock by the node that was kept. s.mu is held.
+// resume takes the lock by the node that was kept, which is given up instead for whoever
+// of this session queues: the watch is about to tell. s.mu is held.
 func (t *cohort) resume() *Hold {
-	if t.idle.IsZero() || !t.node.epoch.RunsAt(t.queue.session.client.Clock.Now()) {
+	switch {
+	case t.idle.IsZero() || !t.node.epoch.RunsAt(t.queue.session.client.Clock.Now()):
+		return nil
+	case t.queue.inLineLocked():
+		t.node.leaveLocked()
 		return nil
 	}
 	t.idle = clock.Instant{}
@@ -328,10 +333,12 @@ func (t *cohort) see(c *contender, w *client.Watch) bool {
 // that the watch has seen.
 func companyOf(w *client.Watch, node string) company {
 	switch {
-	case w.Err != nil || w.HasFired():
+	case w.Err != nil:
 		return unknown
 	case othersAmong(w.Names, node):
 		return others
+	case w.HasFired():
+		return unknown
 	}
 	return alone
 }

@@ -1,0 +1,34 @@
+package zklock
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/zklock/zklock/internal/recipe"
+)
+
+// A cohort that takes this for not knowing would keep its node past those that its list
+// has shown. The event may come with the list, which no test can have it do each time.
+func TestACohortThatHasSeenOthersKnowsThemWhenOneMoreComes(t *testing.T) {
+	node := func(sequence int) string {
+		return fmt.Sprintf("%s%010d", recipe.Stem("8a0e0000-0000-4000-8000-000000000000", recipe.Exclusive), sequence)
+	}
+	for _, c := range []struct {
+		fired bool
+		names []string
+		want  company
+	}{
+		{false, []string{node(1)}, alone},
+		{false, []string{node(1), node(2)}, others},
+		{true, []string{node(1)}, unknown},
+		{true, []string{node(1), node(2)}, others},
+	} {
+		w := &watch{names: c.names, fired: make(chan struct{})}
+		if c.fired {
+			w.fire(false)
+		}
+		require.Equal(t, c.want, w.besides(node(1)), "%+v", c)
+	}
+}
