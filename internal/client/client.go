@@ -47,10 +47,10 @@ type Client struct {
 
 // Options are what a user may choose of a client.
 type Options struct {
-	TLS         *tls.Config
-	Dialer      zk.Dialer // nil: the net package's
-	Hosts       zk.HostProvider
-	Logger      *slog.Logger
+	TLS    *tls.Config
+	Dialer zk.Dialer // nil: the net package's
+	Hosts  zk.HostProvider
+	Logger *slog.Logger
 
 	PersistentParents bool // containers are not asked for
 }

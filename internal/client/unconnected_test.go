@@ -1,4 +1,4 @@
-package zklock
+package client
 
 import (
 	"context"
@@ -15,18 +15,19 @@ import (
 	"github.com/zklock/zklock/internal/wire"
 )
 
-// unconnected returns a session without a client, for calls of what a client calls. Its
+// unconnected returns a client without go-zookeeper, for calls of what that calls. Its
 // dialer's connections are scripted.
-func unconnected(t *testing.T, logger *slog.Logger) *Session {
+func unconnected(t *testing.T, logger *slog.Logger) *Client {
 	t.Helper()
 	dial := func(string, string, time.Duration) (net.Conn, error) {
 		ours, theirs := net.Pipe()
 		t.Cleanup(func() { ours.Close(); theirs.Close() })
 		return &scripted{Conn: ours}, nil
 	}
-	s := newSession(10*time.Second, new(clock.Clock), sessionOptions{logger: logger, hosts: wire.NewHosts(), dialer: dial})
-	t.Cleanup(func() { s.cancel(context.Canceled) })
-	return s
+	c := New(10*time.Second, new(clock.Clock), Options{Logger: logger, Hosts: wire.NewHosts(), Dialer: dial})
+	c.Observe(nobody{})
+	t.Cleanup(func() { c.cancel(context.Canceled) })
+	return c
 }
 
 // scripted is a connection that takes all that is written, and reads as it was told.
@@ -49,11 +50,11 @@ func (c *scripted) Read(p []byte) (n int, err error) {
 	return n, nil
 }
 
-// connectedTo returns a connection of s that carries a ZooKeeper session, and ends with
+// connectedTo returns a connection of c that carries a ZooKeeper session, and ends with
 // err when it is read.
-func (s *Session) connectedTo(t *testing.T, err error) *wire.Link {
+func (c *Client) connectedTo(t *testing.T, err error) *wire.Link {
 	t.Helper()
-	conn, dialed := s.dialer.Connect("tcp", "nowhere:2181", time.Second)
+	conn, dialed := c.dialer.Connect("tcp", "nowhere:2181", time.Second)
 	require.NoError(t, dialed)
 	l := conn.(*wire.Link)
 	hello := make([]byte, 41)

@@ -1,4 +1,4 @@
-package zklock
+package client
 
 import (
 	"context"
@@ -8,6 +8,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/go-zookeeper/zk"
 	"github.com/stretchr/testify/require"
 
 	"github.com/zklock/zklock/zktest"
@@ -20,25 +21,24 @@ func TestNobodyWaitsForAListOfAClosedSession(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				server := zktest.NewServer(t)
-				s, err := Connect(t.Context(), []string{server.PipeAddr()}, 20*time.Second, WithDialer(server.Dial))
-				require.NoError(t, err)
-				var asked []*pending[*listing]
+				s := connect(t, server, server.Dial)
+				var asked []*Call[*List]
 				if underWay {
 					held := server.HoldReply(zktest.OpGetChildren2)
 					defer held.Release()
-					first := s.joinList("/lock")
-					asked = append(asked, s.joinList("/lock"))
+					first := s.JoinList("/lock")
+					asked = append(asked, s.JoinList("/lock"))
 					require.NotSame(t, first, asked[0])
 					<-held.Struck()
 				}
-				s.Close()
+				s.Close(RequestPatience)
 				for range 3 {
-					asked = append(asked, s.joinList("/lock"))
+					asked = append(asked, s.JoinList("/lock"))
 				}
 				ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 				defer cancel()
 				for _, list := range asked {
-					_, err := list.wait(ctx)
+					_, err := list.Wait(ctx)
 					require.ErrorIs(t, err, ErrClosed)
 				}
 			})
@@ -50,36 +50,30 @@ func TestNobodyWaitsForAListOfAClosedSession(t *testing.T) {
 func TestAListThatIsSharedIsNoOlderThanTheCallForIt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := zktest.NewServer(t)
-		s, err := Connect(t.Context(), []string{server.PipeAddr()}, 20*time.Second, WithDialer(server.Dial))
+		s := connect(t, server, server.Dial)
+		create := func() {
+			_, err := s.Conn.Create("/lock/x", nil, zk.FlagSequence, zk.WorldACL(zk.PermAll))
+			require.NoError(t, err)
+		}
+		_, err := s.Conn.Create("/lock", nil, 0, zk.WorldACL(zk.PermAll))
 		require.NoError(t, err)
-		defer s.Close()
-		l, err := New(s, "/lock")
-		require.NoError(t, err)
-		h, err := l.Acquire(t.Context())
-		require.NoError(t, err)
+		create()
 
 		held := server.HoldReply(zktest.OpGetChildren2)
-		before := s.joinList("/lock")
+		before := s.JoinList("/lock")
 		<-held.Struck()
-		other, err := Connect(t.Context(), []string{server.PipeAddr()}, 20*time.Second, WithDialer(server.Dial))
-		require.NoError(t, err)
-		defer other.Close()
-		second, err := New(other, "/lock")
-		require.NoError(t, err)
-		go second.Acquire(t.Context())
-		synctest.Wait()
-		after := []*pending[*listing]{s.joinList("/lock"), s.joinList("/lock")}
+		create()
+		after := []*Call[*List]{s.JoinList("/lock"), s.JoinList("/lock")}
 		require.Same(t, after[0], after[1])
 		held.Release()
-		old, err := before.wait(t.Context())
+		old, err := before.Wait(t.Context())
 		require.NoError(t, err)
-		require.Len(t, old.names, 1)
-		fresh, err := after[0].wait(t.Context())
+		require.Len(t, old.Names, 1)
+		fresh, err := after[0].Wait(t.Context())
 		require.NoError(t, err)
-		require.Len(t, fresh.names, 2)
+		require.Len(t, fresh.Names, 2)
 		synctest.Wait()
-		require.Empty(t, s.lists)
-		require.NoError(t, h.Release(t.Context()))
+		require.Empty(t, s.lists.reads)
 	})
 }
 
@@ -101,30 +95,27 @@ func TestAnAnswerByAnotherConnectionCatchesNobodyUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := zktest.NewServer(t)
 		var shut atomic.Pointer[chan struct{}]
-		s, err := Connect(t.Context(), []string{server.PipeAddr()}, 20*time.Second,
-			WithDialer(func(network, address string, timeout time.Duration) (net.Conn, error) {
-				conn, err := server.Dial(network, address, timeout)
-				return &gate{conn, &shut}, err
-			}))
-		require.NoError(t, err)
-		defer s.Close()
+		s := connect(t, server, func(network, address string, timeout time.Duration) (net.Conn, error) {
+			conn, err := server.Dial(network, address, timeout)
+			return &gate{conn, &shut}, err
+		})
 		opened := make(chan struct{})
 		shut.Store(&opened)
-		go s.conn.Exists("/ahead") // waits in its write, and what comes after it in the client
+		go s.Conn.Exists("/ahead") // waits in its write, and what comes after it in the client
 		synctest.Wait()
 		caughtUp := make(chan error, 1)
 		go func() {
-			_, err := s.catchUp("/missing")
+			_, err := s.CatchUp("/missing")
 			caughtUp <- err
 		}()
 		synctest.Wait()
-		first := s.current()
+		first := s.Current()
 		server.Cut()
 		shut.Store(nil)
 		close(opened)
-		require.ErrorIs(t, <-caughtUp, errStale)
-		require.NotNil(t, s.current())
-		require.False(t, first == s.current())
+		require.ErrorIs(t, <-caughtUp, ErrStale)
+		require.NotNil(t, s.Current())
+		require.False(t, first == s.Current())
 		require.Positive(t, server.Requests()[zktest.OpMulti], "it was answered")
 	})
 }
@@ -132,20 +123,21 @@ func TestAnAnswerByAnotherConnectionCatchesNobodyUp(t *testing.T) {
 // Who waits while another one's write catches up may find another connection.
 func TestNobodyCatchesUpOnAConnectionThatIsGone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s, server := connected(t)
-		first := s.current()
+		server := zktest.NewServer(t)
+		s := connect(t, server, server.Dial)
+		first := s.Current()
 		first.CatchingUp <- struct{}{}
 		caughtUp := make(chan error, 1)
 		go func() {
-			_, err := s.catchUp("/")
+			_, err := s.CatchUp("/")
 			caughtUp <- err
 		}()
 		synctest.Wait()
 		server.Cut()
 		time.Sleep(time.Second)
-		require.False(t, first == s.current())
+		require.False(t, first == s.Current())
 		<-first.CatchingUp
-		require.ErrorIs(t, <-caughtUp, errStale)
+		require.ErrorIs(t, <-caughtUp, ErrStale)
 		require.Zero(t, server.Requests()[zktest.OpMulti], "no request is made for nothing")
 	})
 }
