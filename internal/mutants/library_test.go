@@ -285,6 +285,9 @@ var ofTheLibrary = []judged{
 	{mutant{"a server that is slow all the time is taken for one that hangs", []edit{
 		{"internal/lease/speed.go", "max(left/2, min(2*s.lastProof, left))", "left/2"},
 	}}, "internal/sim.TestAHoldOutlivesServersThatAreSlowAllTheTime"},
+	{mutant{"the first proof over a connection has half of what the lease has left, however far the server", []edit{
+		{"internal/wire/handshake.go", "lease.NewSpeed(l.dialer.Clock.Now().Least(l.Asked))", "lease.NewSpeed(0)"},
+	}}, "internal/sim.TestF19AHungServerCostsNoHoldWhileAnotherAnswersFromFarAway"},
 	{mutant{"each hold's node is seen to before the next hold is lost", []edit{
 		{"epoch.go", "rest = append(rest, c.lose(cause))", "c.vanish(cause)"},
 	}}, "TestAllHoldsAreLostBeforeTheirNodesAreSeenTo"},
