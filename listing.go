@@ -101,7 +101,7 @@ func (s *Session) freshList(ctx context.Context, dir string) (*listing, error) {
 		return s.conn.Sync(dir)
 	})
 	if _, err := synced.wait(ctx); err != nil {
-		s.cleanUp(func() { <-synced.done })
+		synced.leave(s)
 		return nil, err
 	}
 	listed.send(s) // if our sync was taken for another caller's

@@ -94,6 +94,10 @@ func (p *pending[T]) waitOn(ctx context.Context, l *wire.Link) (T, error) {
 	}
 }
 
+// leave counts a request whose call waits for the answer no more among what calls have
+// left behind: see makeRoom.
+func (p *pending[T]) leave(s *Session) { s.cleanUp(func() { <-p.done }) }
+
 // content is what a node says.
 type content struct {
 	data []byte

@@ -34,9 +34,16 @@ func Revoke(ctx context.Context, s *Session, node string) error {
 	}
 	gone := false
 	err := s.persist(ctx, func() error {
-		_, err := send(s, func() (*zk.Stat, error) { return s.conn.Set(node, revokeMark, -1) }).wait(ctx)
+		if err := s.makeRoom(ctx); err != nil {
+			return err
+		}
+		written := send(s, func() (*zk.Stat, error) { return s.conn.Set(node, revokeMark, -1) })
+		_, err := written.wait(ctx)
 		if gone = answers(err, zk.ErrNoNode); gone {
 			return nil
+		}
+		if err != nil {
+			written.leave(s)
 		}
 		return err
 	})

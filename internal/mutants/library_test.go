@@ -26,6 +26,12 @@ var ofTheLibrary = []judged{
 	{mutant{"a member takes what it has seen for what a write without an answer has left", []edit{
 		{"membership/keep.go", "case m.unsure || ", "case "},
 	}}, "membership.TestAnUpdateBehindOneWithoutAnAnswerIsConfirmedByTheServer"},
+	{mutant{"a look at a queue that was given up does not count", []edit{
+		{"inspect.go", "listed.leave(s)\n", ""},
+	}}, "TestLookingAtAQueueAgainAndAgainPilesUpNothingWhileTheServerHangs/Inspect"},
+	{mutant{"a wish for a lock that was given up does not count", []edit{
+		{"revoke.go", "written.leave(s)\n", ""},
+	}}, "TestLookingAtAQueueAgainAndAgainPilesUpNothingWhileTheServerHangs/Revoke"},
 	{mutant{"who has the lock is told by a list alone", []edit{
 		{"inspect.go", "if found, err = s.read(ctx, found)", "markHolders(found)\n\t\tif found, err = s.read(ctx, found)"},
 		{"inspect.go", "markHolders(found)\n\tif slices", "if slices"},
