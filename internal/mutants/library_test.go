@@ -26,6 +26,12 @@ var ofTheLibrary = []judged{
 	{mutant{"a member takes what it has seen for what a write without an answer has left", []edit{
 		{"membership/keep.go", "case m.unsure || ", "case "},
 	}}, "membership.TestAnUpdateBehindOneWithoutAnAnswerIsConfirmedByTheServer"},
+	{mutant{"messages that nobody reads pile up", []edit{
+		{"journal.go", "j.lines.Len() >= mostLines", "false"},
+	}}, "TestMessagesThatNobodyReadsDoNotPileUp"},
+	{mutant{"it is not told that messages are missing", []edit{
+		{"journal.go", "if dropped := j.dropped; dropped > 0", "if dropped := j.dropped; false"},
+	}}, "TestMessagesThatNobodyReadsDoNotPileUp"},
 	{mutant{"a look at a queue that was given up does not count", []edit{
 		{"inspect.go", "listed.leave(s)\n", ""},
 	}}, "TestLookingAtAQueueAgainAndAgainPilesUpNothingWhileTheServerHangs/Inspect"},
