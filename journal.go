@@ -57,9 +57,9 @@ func (j *journal) add(line func()) {
 
 // tellDropped has a line written that says how many are missing. j.mu is held.
 func (j *journal) tellDropped() {
-	if dropped := j.dropped; dropped > 0 {
+	if log, dropped := j.logger, j.dropped; dropped > 0 {
 		j.dropped = 0
-		j.put(func() { j.logger.Warn("zklock: messages were dropped", "dropped", dropped) })
+		j.put(func() { log.Warn("zklock: messages were dropped", "dropped", dropped) })
 	}
 }
 

@@ -30,7 +30,7 @@ var ofTheLibrary = []judged{
 		{"journal.go", "j.lines.Len() >= mostLines", "false"},
 	}}, "TestMessagesThatNobodyReadsDoNotPileUp"},
 	{mutant{"it is not told that messages are missing", []edit{
-		{"journal.go", "if dropped := j.dropped; dropped > 0", "if dropped := j.dropped; false"},
+		{"journal.go", "log, dropped := j.logger, j.dropped; dropped > 0", "log, dropped := j.logger, j.dropped; false"},
 	}}, "TestMessagesThatNobodyReadsDoNotPileUp"},
 	{mutant{"a look at a queue that was given up does not count", []edit{
 		{"inspect.go", "listed.leave(s)\n", ""},
