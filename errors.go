@@ -66,7 +66,12 @@ func wrap(op, path string, err error) error {
 // answers tells whether err is a server's answer of that kind. The end of a ctx may
 // have the same as its cause: an errgroup's ctx has what another goroutine was told.
 func answers(err, kind error) bool {
-	return errors.Is(err, kind) && !errors.Is(err, context.Canceled) && !errors.Is(err, context.DeadlineExceeded)
+	return errors.Is(err, kind) && !looksEnded(err)
+}
+
+// looksEnded tells whether err may be taken for the end of a ctx.
+func looksEnded(err error) bool {
+	return errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded)
 }
 
 // ended returns why ctx is over, with its cause where that says more.

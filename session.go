@@ -114,16 +114,13 @@ func Connect(ctx context.Context, servers []string, timeout time.Duration, opts 
 		return fail(err)
 	}
 	s.conn, s.events = conn, events
-	stands, patience := false, time.Duration(0) // the server may not answer
+	stands := false
 	defer func() {
 		if !stands {
-			s.close(patience)
+			s.close(0) // no server may answer: one that refuses a credential hangs up
 		}
 	}()
 	if err := s.establish(ctx, options.credentials); err != nil {
-		if ctx.Err() == nil {
-			patience = requestPatience
-		}
 		return fail(err)
 	}
 	stands = true
@@ -187,7 +184,11 @@ func (s *Session) establish(ctx context.Context, credentials []credential) error
 		case err == nil, errors.Is(err, zk.ErrAuthFailed):
 			return err
 		case ctx.Err() != nil:
-			if failure := s.lastFailure(); failure != nil {
+			switch failure := s.lastFailure(); {
+			case failure == nil:
+			case looksEnded(failure): // a dial that has used up its time
+				return fmt.Errorf("%w (last cause: %v)", ended(ctx), failure)
+			default:
 				return fmt.Errorf("%w (last cause: %w)", ended(ctx), failure)
 			}
 			return ended(ctx)

@@ -92,8 +92,14 @@ var ofTheLibrary = []judged{
 		{"internal/wire/hosts.go", "server, _ = h.HostProvider.Next() })\n\treturn server, false", "server, retryStart = h.HostProvider.Next() })\n\treturn server, retryStart"},
 	}}, "TestConnectReturnsWhenItsContextEndsAndLeavesNothing"},
 	{mutant{"Connect waits for the answer to a login", []edit{
-		{"session.go", "if ctx.Err() == nil {\n\t\t\tpatience", "if true {\n\t\t\tpatience"},
+		{"session.go", "s.close(0)", "s.close(requestPatience)"},
 	}}, "TestConnectReturnsWhenItsContextEndsAndLeavesNothing"},
+	{mutant{"Connect waits for a server that has refused its credentials", []edit{
+		{"session.go", "s.close(0)", "s.close(map[bool]time.Duration{true: requestPatience}[ctx.Err() == nil])"},
+	}}, "TestConnectDoesNotWaitForAServerThatHasRefusedItsCredentials"},
+	{mutant{"Connect passes on that a dial's time was up", []edit{
+		{"session.go", "case looksEnded(failure):", "case false:"},
+	}}, "TestConnectThatIsCancelledDoesNotSayThatADeadlineHasPassed"},
 	{mutant{"containers are asked for until they are had", []edit{
 		{"parents.go", "case s.containers == containersDoubted:", "case false:"},
 	}}, "TestALockBelowAMissingPathOnAServerWithoutContainersSuspendsTheOthersOnce"},
@@ -224,7 +230,7 @@ var ofTheLibrary = []judged{
 		{"internal/lease/speed.go", "&& (followed || took <= least)", ""},
 	}}, "internal/lease.TestAProofThatMayHaveWaitedForAPausedLeaderMakesTheNextOneNoQuicker"},
 	{mutant{"the cause of a ctx is taken for an answer of the server", []edit{
-		{"errors.go", " && !errors.Is(err, context.Canceled) && !errors.Is(err, context.DeadlineExceeded)", ""},
+		{"errors.go", " && !looksEnded(err)", ""},
 	}}, "TestTheCauseOfACtxIsToldAndNotTakenForAnAnswerOfTheServer"},
 	{mutant{"a member does not tell why its ctx has ended", []edit{
 		{"membership/member.go", "return ended(ctx)", "return ctx.Err()"},
