@@ -40,6 +40,9 @@ func (q *queue) downgrade(ctx context.Context, w *Hold) (*Hold, error) {
 		if err := w.reentry(); err != nil {
 			return nil, a.failed(err)
 		}
+		if err := q.session.makeRoom(ctx); err != nil {
+			return nil, a.failed(err)
+		}
 		h, err := q.createGranted(ctx, w.contender.epoch, q.beside(w.contender))
 		if err == nil {
 			a.acquired(h)

@@ -91,6 +91,9 @@ var ofTheLibrary = []judged{
 	{mutant{"the client sleeps at a host provider's word", []edit{
 		{"internal/wire/hosts.go", "server, _ = h.HostProvider.Next() })\n\treturn server, false", "server, retryStart = h.HostProvider.Next() })\n\treturn server, retryStart"},
 	}}, "TestConnectReturnsWhenItsContextEndsAndLeavesNothing"},
+	{mutant{"a writer that asks for reading does not wait for what it has left behind", []edit{
+		{"downgrade.go", "if err := q.session.makeRoom(ctx); err != nil {", "if err := error(nil); err != nil {"},
+	}}, "TestAWriterThatPollsForReadingWhileTheServerHangsPilesUpNothing"},
 	{mutant{"Connect waits for the answer to a login", []edit{
 		{"session.go", "s.close(0)", "s.close(requestPatience)"},
 	}}, "TestConnectReturnsWhenItsContextEndsAndLeavesNothing"},
