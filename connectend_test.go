@@ -2,14 +2,17 @@ package zklock_test
 
 import (
 	"context"
+	"errors"
 	"io"
 	"net"
 	"os"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"github.com/go-zookeeper/zk"
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 
@@ -162,4 +165,70 @@ func TestConnectWaitsForADialerThatIsUnderWayAndForNothingElse(t *testing.T) {
 		require.Zero(t, dialling.Load())
 		require.Equal(t, time.Second, time.Since(began))
 	})
+}
+
+// A dial that uses up its time fails as if a ctx's deadline had passed, and one in TLS
+// with that very error.
+func TestConnectThatIsCancelledDoesNotSayThatADeadlineHasPassed(t *testing.T) {
+	for _, failure := range []error{os.ErrDeadlineExceeded, context.DeadlineExceeded, dialTooLate()} {
+		inBubble(t, func(t *testing.T, b *bubble) {
+			ctx, cancel := context.WithCancel(t.Context())
+			time.AfterFunc(time.Second, cancel)
+			_, err := zklock.Connect(ctx, []string{b.server.PipeAddr()}, longSession,
+				zklock.WithDialer(func(string, string, time.Duration) (net.Conn, error) { return nil, failure }))
+			require.ErrorIs(t, err, context.Canceled)
+			require.NotErrorIs(t, err, context.DeadlineExceeded)
+			require.ErrorContains(t, err, failure.Error())
+		})
+	}
+}
+
+// dialTooLate returns the error of the net package's dialer when its time is up.
+func dialTooLate() error {
+	_, err := net.DialTimeout("tcp", "127.0.0.1:1", time.Nanosecond)
+	return err
+}
+
+// A server hangs up behind its refusal: who waits for its answer to the session's end
+// may wait for nothing.
+func TestConnectDoesNotWaitForAServerThatHasRefusedItsCredentials(t *testing.T) {
+	inBubble(t, func(t *testing.T, b *bubble) {
+		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond)
+		defer cancel()
+		began := time.Now()
+		_, err := zklock.Connect(ctx, []string{b.server.PipeAddr()}, longSession, zklock.WithAuth("nonsense", nil),
+			zklock.WithDialer(func(network, address string, timeout time.Duration) (net.Conn, error) {
+				conn, err := b.server.Dial(network, address, timeout)
+				return &unheardEnd{Conn: conn, closed: make(chan struct{})}, err
+			}))
+		require.ErrorIs(t, err, zk.ErrAuthFailed)
+		require.Zero(t, time.Since(began))
+	})
+}
+
+// unheardEnd is a connection on which the server's end of it is not heard.
+type unheardEnd struct {
+	net.Conn
+	closed chan struct{}
+	once   sync.Once
+}
+
+func (c *unheardEnd) Read(p []byte) (int, error) {
+	n, err := c.Conn.Read(p)
+	if errors.Is(err, io.EOF) {
+		<-c.closed
+	}
+	return n, err
+}
+
+func (c *unheardEnd) Write(p []byte) (int, error) {
+	if n, err := c.Conn.Write(p); err == nil {
+		return n, nil
+	}
+	return len(p), nil
+}
+
+func (c *unheardEnd) Close() error {
+	c.once.Do(func() { close(c.closed) })
+	return c.Conn.Close()
 }

@@ -162,6 +162,30 @@ func TestPollingAServerThatHangsPilesUpNothing(t *testing.T) {
 	})
 }
 
+func TestAWriterThatPollsForReadingWhileTheServerHangsPilesUpNothing(t *testing.T) {
+	inBubble(t, func(t *testing.T, b *bubble) {
+		const polls, few = 500, 250
+		l, err := zklock.NewRW(b.session("poller"), b.path)
+		require.NoError(t, err)
+		l.Lock()
+		time.Sleep(time.Second)
+		before := runtime.NumGoroutine()
+		b.server.Freeze()
+		for range polls {
+			ok, err := l.TryRLockFor(t.Context(), longSession/16/polls)
+			require.NoError(t, err)
+			require.False(t, ok)
+		}
+		require.Less(t, runtime.NumGoroutine(), before+few)
+		b.server.Thaw()
+		require.NoError(t, l.RLockContext(t.Context()))
+		require.NoError(t, l.RUnlockContext(t.Context()))
+		require.NoError(t, l.UnlockContext(t.Context()))
+		time.Sleep(time.Second) // for the rest of what was left
+		require.Zero(t, b.queue())
+	})
+}
+
 // A proof that stands behind the watches of a crowd may be too late for the lease.
 func TestAfterAReconnectAProofGoesAheadOfTheWatches(t *testing.T) {
 	const n = 100

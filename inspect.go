@@ -65,8 +65,11 @@ const mostLooks = 3
 
 func (s *Session) inspect(ctx context.Context, path string) (found []Contender, err error) {
 	var names []string
+	if err := s.client.MakeRoom(ctx); err != nil {
+		return nil, err
+	}
 	for look, writers := 0, -1; look < mostLooks && writersIn(found) != writers; look++ {
-		if names, err = present(s.client.Children(path).Wait(ctx)); err != nil {
+		if names, err = s.names(ctx, s.client.Children(path)); err != nil {
 			return nil, err
 		}
 		found = inQueue(path, names)
@@ -127,11 +130,11 @@ func inQueue(path string, names []string) []Contender {
 // line has gone since: the permits that it has taken may be in neither.
 func (s *Session) inspectSemaphore(ctx context.Context, locks, leases string) (found []Contender, err error) {
 	for look, waiters := 0, -1; look < mostLooks && waitersIn(found) != waiters; look++ {
-		inLine, err := present(s.client.Children(locks).Wait(ctx))
+		inLine, err := s.names(ctx, s.client.Children(locks))
 		if err != nil {
 			return nil, err
 		}
-		out, err := present(s.client.Children(leases).Wait(ctx))
+		out, err := s.names(ctx, s.client.Children(leases))
 		if err != nil {
 			return nil, err
 		}
@@ -159,6 +162,16 @@ func waitersIn(found []Contender) (n int) {
 		}
 	}
 	return n
+}
+
+// names returns the children that were asked for. What is read after them comes from a
+// server that answers.
+func (s *Session) names(ctx context.Context, listed *client.Call[[]string]) ([]string, error) {
+	names, err := present(listed.Wait(ctx))
+	if err != nil {
+		listed.Leave(s.client)
+	}
+	return names, err
 }
 
 // present takes a node that does not exist for one without children.

@@ -69,7 +69,8 @@ func WithDialer(dial zk.Dialer) SessionOption {
 // lost lock, and a call that gets nowhere (see [Locker.Lock]) at Info and Warn, a
 // node that cannot be deleted at Error, the client's own messages at Debug. Without
 // it nothing is logged. One goroutine calls the handler, for one message after the
-// other; no lock waits for it, but [Session.Close] does, and [Connect] that fails. Its panic
+// other; no lock waits for it, but [Session.Close] does, and [Connect] that fails. While a
+// thousand messages wait for it, others are dropped, and it is told how many. Its panic
 // ends the process, and runtime.Goexit in it that message. It must not close the
 // session.
 func WithLogger(logger *slog.Logger) SessionOption {

@@ -31,9 +31,16 @@ func Revoke(ctx context.Context, s *Session, node string) error {
 	}
 	gone := false
 	err := s.client.Persist(ctx, func() error {
-		_, err := client.Send(s.client, func() (*zk.Stat, error) { return s.client.Conn.Set(node, []byte(recipe.RevokeMark), -1) }).Wait(ctx)
+		if err := s.client.MakeRoom(ctx); err != nil {
+			return err
+		}
+		written := client.Send(s.client, func() (*zk.Stat, error) { return s.client.Conn.Set(node, []byte(recipe.RevokeMark), -1) })
+		_, err := written.Wait(ctx)
 		if gone = client.Answers(err, zk.ErrNoNode); gone {
 			return nil
+		}
+		if err != nil {
+			written.Leave(s.client)
 		}
 		return err
 	})

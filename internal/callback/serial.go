@@ -21,6 +21,13 @@ func (q *Serial) Add(f func()) bool {
 	return idle
 }
 
+// Len returns how many functions wait to be run.
+func (q *Serial) Len() int {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return len(q.todo)
+}
+
 // next returns the next function, nil if there is none and Run is over.
 func (q *Serial) next() func() {
 	q.mu.Lock()

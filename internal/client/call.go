@@ -88,6 +88,10 @@ func (call *Call[T]) WaitOn(ctx context.Context, l *wire.Link) (T, error) {
 	}
 }
 
+// Leave counts a request whose call waits for the answer no more among what calls have
+// left behind: see MakeRoom.
+func (call *Call[T]) Leave(c *Client) { c.CleanUp(func() { <-call.Done }) }
+
 // Content is what a node says.
 type Content struct {
 	Data []byte

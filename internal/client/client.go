@@ -96,16 +96,13 @@ func (c *Client) Connect(ctx context.Context, servers []string, credentials []Cr
 		return err
 	}
 	c.Conn, c.events = conn, events
-	stands, patience := false, time.Duration(0) // the server may not answer
+	stands := false
 	defer func() {
 		if !stands {
-			c.Close(patience)
+			c.Close(0) // no server may answer: one that refuses a credential hangs up
 		}
 	}()
 	if err := c.establish(ctx, credentials); err != nil {
-		if ctx.Err() == nil {
-			patience = RequestPatience
-		}
 		return err
 	}
 	stands = true
@@ -123,7 +120,11 @@ func (c *Client) establish(ctx context.Context, credentials []Credential) error 
 		case err == nil, errors.Is(err, zk.ErrAuthFailed):
 			return err
 		case ctx.Err() != nil:
-			if failure := c.lastFailure(); failure != nil {
+			switch failure := c.lastFailure(); {
+			case failure == nil:
+			case looksEnded(failure): // a dial that has used up its time
+				return fmt.Errorf("%w (last cause: %v)", Ended(ctx), failure)
+			default:
 				return fmt.Errorf("%w (last cause: %w)", Ended(ctx), failure)
 			}
 			return Ended(ctx)

@@ -30,7 +30,12 @@ func (f Final) Error() string { return string(f) }
 // Answers reports whether err is a server's answer of that kind. The end of a ctx may
 // have the same as its cause: an errgroup's ctx has what another goroutine was told.
 func Answers(err, kind error) bool {
-	return errors.Is(err, kind) && !errors.Is(err, context.Canceled) && !errors.Is(err, context.DeadlineExceeded)
+	return errors.Is(err, kind) && !looksEnded(err)
+}
+
+// looksEnded reports whether err may be taken for the end of a ctx.
+func looksEnded(err error) bool {
+	return errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded)
 }
 
 // Ended returns why ctx is over, with its cause where that says more.

@@ -17,9 +17,14 @@ type Journal struct {
 	lines  callback.Serial
 	work   sync.WaitGroup
 
-	mu     sync.Mutex
-	closed bool
+	mu      sync.Mutex
+	closed  bool
+	dropped int // lines, since the last one that was not
 }
+
+// mostLines bounds the lines that wait for a handler that does not return, as on a pipe
+// that nobody reads.
+const mostLines = 1000
 
 func (j *Journal) Debug(message string, args ...any) { j.write(slog.LevelDebug, message, args) }
 func (j *Journal) Info(message string, args ...any)  { j.write(slog.LevelInfo, message, args) }
@@ -40,9 +45,26 @@ func (j *Journal) write(level slog.Level, message string, args []any) {
 func (j *Journal) add(line func()) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	if j.closed {
-		return
+	switch {
+	case j.closed:
+	case j.lines.Len() >= mostLines:
+		j.dropped++
+	default:
+		j.tellDropped()
+		j.put(line)
 	}
+}
+
+// tellDropped has a line written that says how many are missing. j.mu is held.
+func (j *Journal) tellDropped() {
+	if log, dropped := j.logger, j.dropped; dropped > 0 {
+		j.dropped = 0
+		j.put(func() { log.Warn("zklock: messages were dropped", "dropped", dropped) })
+	}
+}
+
+// put has a line written. j.mu is held.
+func (j *Journal) put(line func()) {
 	if j.lines.Add(line) {
 		j.work.Go(j.lines.Run)
 	}
@@ -51,6 +73,7 @@ func (j *Journal) add(line func()) {
 // close returns when all is written.
 func (j *Journal) close() {
 	j.mu.Lock()
+	j.tellDropped()
 	j.closed = true
 	j.mu.Unlock()
 	j.work.Wait()

@@ -97,7 +97,7 @@ func (c *Client) FreshList(ctx context.Context, dir string) (*List, error) {
 		return c.Conn.Sync(dir)
 	})
 	if _, err := synced.Wait(ctx); err != nil {
-		c.CleanUp(func() { <-synced.Done })
+		synced.Leave(c)
 		return nil, err
 	}
 	listed.Send(c) // if our sync was taken for another caller's

@@ -120,6 +120,13 @@ func TestAProofThatMayHaveWaitedForAPausedLeaderMakesTheNextOneNoQuicker(t *test
 	assert.True(t, s.Proved(2*paused, timeout, false))
 }
 
+func TestAHandshakeTellsHowLongTheFirstProofMayTakeAndNotWhatIsQuick(t *testing.T) {
+	const timeout, left, roundTrip = 2 * time.Second, 150 * time.Millisecond, 100 * time.Millisecond
+	s := NewSpeed(roundTrip)
+	assert.Equal(t, left, s.Patience(timeout, left))
+	assert.False(t, s.Proved(roundTrip, timeout, false))
+}
+
 func TestOfTwoEndsTheLeaseHasTheOneThatIsFurtherAway(t *testing.T) {
 	var c clock.Clock
 	var l Lease

@@ -6,8 +6,12 @@ import "time"
 type Speed struct {
 	fastest      time.Duration // answer to any request so far; 0 before the first
 	fastestProof time.Duration // answer to a proof so far that no pause was in; 0 before the first
-	lastProof    time.Duration // what the answer to the last one took
+	lastProof    time.Duration // what the answer to the last one took, or to the connect request before the first
 }
+
+// NewSpeed begins with what the answer to the connect request has taken: a proof takes a
+// round trip too. It is no measure of what is quick, since a pause may have been in it.
+func NewSpeed(handshake time.Duration) Speed { return Speed{lastProof: handshake} }
 
 // Answered notes what an answer has taken.
 func (s *Speed) Answered(took time.Duration) {

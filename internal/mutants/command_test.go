@@ -12,6 +12,7 @@ import (
 const (
 	command = "cmd/zklock"
 	job     = command + "/internal/job"
+	cli     = command + "/internal/cli"
 )
 
 // ofTheCommand are mutants that a test of the command finds, on a real ZooKeeper.
@@ -46,6 +47,9 @@ var ofTheCommand = []struct {
 	{mutant{"the number of a group of which nothing is left is signalled", []edit{
 		{job + "/group.go", "if !g.void {", "if true {"},
 	}}, job, "TestAnotherGroupWithTheNumberOfTheCommandsIsNotSignalled"},
+	{mutant{"the delete of a node with children is tried for ever", []edit{
+		{cli + "/break.go", "errors.Is(err, zk.ErrNotEmpty) || ", ""},
+	}}, cli, "TestANodeThatHasChildrenIsNotTriedForEver"},
 }
 
 func TestTheTestsOfTheCommandFindEveryMutant(t *testing.T) {

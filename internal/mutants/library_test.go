@@ -26,6 +26,18 @@ var ofTheLibrary = []judged{
 	{mutant{"a member takes what it has seen for what a write without an answer has left", []edit{
 		{"membership/keep.go", "case m.unsure || ", "case "},
 	}}, "membership.TestAnUpdateBehindOneWithoutAnAnswerIsConfirmedByTheServer"},
+	{mutant{"messages that nobody reads pile up", []edit{
+		{"journal.go", "j.lines.Len() >= mostLines", "false"},
+	}}, "TestMessagesThatNobodyReadsDoNotPileUp"},
+	{mutant{"it is not told that messages are missing", []edit{
+		{"journal.go", "log, dropped := j.logger, j.dropped; dropped > 0", "log, dropped := j.logger, j.dropped; false"},
+	}}, "TestMessagesThatNobodyReadsDoNotPileUp"},
+	{mutant{"a look at a queue that was given up does not count", []edit{
+		{"inspect.go", "listed.leave(s)\n", ""},
+	}}, "TestLookingAtAQueueAgainAndAgainPilesUpNothingWhileTheServerHangs/Inspect"},
+	{mutant{"a wish for a lock that was given up does not count", []edit{
+		{"revoke.go", "written.leave(s)\n", ""},
+	}}, "TestLookingAtAQueueAgainAndAgainPilesUpNothingWhileTheServerHangs/Revoke"},
 	{mutant{"who has the lock is told by a list alone", []edit{
 		{"inspect.go", "if found, err = s.read(ctx, found)", "markHolders(found)\n\t\tif found, err = s.read(ctx, found)"},
 		{"inspect.go", "markHolders(found)\n\tif slices", "if slices"},
@@ -79,9 +91,18 @@ var ofTheLibrary = []judged{
 	{mutant{"the client sleeps at a host provider's word", []edit{
 		{"internal/wire/hosts.go", "server, _ = h.HostProvider.Next() })\n\treturn server, false", "server, retryStart = h.HostProvider.Next() })\n\treturn server, retryStart"},
 	}}, "TestConnectReturnsWhenItsContextEndsAndLeavesNothing"},
+	{mutant{"a writer that asks for reading does not wait for what it has left behind", []edit{
+		{"downgrade.go", "if err := q.session.makeRoom(ctx); err != nil {", "if err := error(nil); err != nil {"},
+	}}, "TestAWriterThatPollsForReadingWhileTheServerHangsPilesUpNothing"},
 	{mutant{"Connect waits for the answer to a login", []edit{
-		{"session.go", "if ctx.Err() == nil {\n\t\t\tpatience", "if true {\n\t\t\tpatience"},
+		{"session.go", "s.close(0)", "s.close(requestPatience)"},
 	}}, "TestConnectReturnsWhenItsContextEndsAndLeavesNothing"},
+	{mutant{"Connect waits for a server that has refused its credentials", []edit{
+		{"session.go", "s.close(0)", "s.close(map[bool]time.Duration{true: requestPatience}[ctx.Err() == nil])"},
+	}}, "TestConnectDoesNotWaitForAServerThatHasRefusedItsCredentials"},
+	{mutant{"Connect passes on that a dial's time was up", []edit{
+		{"session.go", "case looksEnded(failure):", "case false:"},
+	}}, "TestConnectThatIsCancelledDoesNotSayThatADeadlineHasPassed"},
 	{mutant{"containers are asked for until they are had", []edit{
 		{"parents.go", "case s.containers == containersDoubted:", "case false:"},
 	}}, "TestALockBelowAMissingPathOnAServerWithoutContainersSuspendsTheOthersOnce"},
@@ -212,7 +233,7 @@ var ofTheLibrary = []judged{
 		{"internal/lease/speed.go", "&& (followed || took <= least)", ""},
 	}}, "internal/lease.TestAProofThatMayHaveWaitedForAPausedLeaderMakesTheNextOneNoQuicker"},
 	{mutant{"the cause of a ctx is taken for an answer of the server", []edit{
-		{"errors.go", " && !errors.Is(err, context.Canceled) && !errors.Is(err, context.DeadlineExceeded)", ""},
+		{"errors.go", " && !looksEnded(err)", ""},
 	}}, "TestTheCauseOfACtxIsToldAndNotTakenForAnAnswerOfTheServer"},
 	{mutant{"a member does not tell why its ctx has ended", []edit{
 		{"membership/member.go", "return ended(ctx)", "return ctx.Err()"},
@@ -285,6 +306,9 @@ var ofTheLibrary = []judged{
 	{mutant{"a server that is slow all the time is taken for one that hangs", []edit{
 		{"internal/lease/speed.go", "max(left/2, min(2*s.lastProof, left))", "left/2"},
 	}}, "internal/sim.TestAHoldOutlivesServersThatAreSlowAllTheTime"},
+	{mutant{"the first proof over a connection has half of what the lease has left, however far the server", []edit{
+		{"internal/wire/handshake.go", "lease.NewSpeed(l.dialer.Clock.Now().Least(l.Asked))", "lease.NewSpeed(0)"},
+	}}, "internal/sim.TestF19AHungServerCostsNoHoldWhileAnotherAnswersFromFarAway"},
 	{mutant{"each hold's node is seen to before the next hold is lost", []edit{
 		{"epoch.go", "rest = append(rest, c.lose(cause))", "c.vanish(cause)"},
 	}}, "TestAllHoldsAreLostBeforeTheirNodesAreSeenTo"},

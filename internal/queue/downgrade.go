@@ -40,6 +40,9 @@ func (q *Queue) Downgrade(ctx context.Context, w *Hold, call Call) (*Hold, error
 		if err := w.Reentry(); err != nil {
 			return nil, err
 		}
+		if err := q.session.client.MakeRoom(ctx); err != nil {
+			return nil, err
+		}
 		h, err := q.createGranted(ctx, w.contender.epoch, q.beside(w.contender))
 		if err == nil {
 			acquired(call, h)

@@ -46,6 +46,28 @@ func TestF19AHungServerCostsNoHoldWhileAnotherAnswers(t *testing.T) {
 	})
 }
 
+// The first proof over a new connection takes a round trip as the handshake did, and that
+// may be more than half of what the lease has left.
+func TestF19AHungServerCostsNoHoldWhileAnotherAnswersFromFarAway(t *testing.T) {
+	const roundTrip, moments = timeout / 25, 6
+	for moment := range moments {
+		play(t, 5, func(s *stage) {
+			a := s.enter("a")
+			a.place.Delay(zktest.ToServer, roundTrip/2, roundTrip/2)
+			a.place.Delay(zktest.ToClient, roundTrip/2, roundTrip/2)
+			a.moveToFollower()
+			h := a.mustTake()
+			time.Sleep(timeout + time.Duration(moment)*timeout/moments)
+			mine, _ := a.server()
+			mine.Freeze()
+			time.Sleep(timeout)
+			require.NoError(t, h.Err())
+			mine.Thaw()
+			require.NoError(t, a.give(h))
+		}, zktest.WithSyncLimit(10), zktest.WithServerLatency(0, time.Millisecond), zktest.WithDiskLatency(timeout/400, timeout/200))
+	}
+}
+
 func TestF20WhenAllServersHangCtxAndLeaseStillEnd(t *testing.T) {
 	play(t, 3, func(s *stage) {
 		a, b := s.enter("a"), s.enter("b")

@@ -201,7 +201,7 @@ func blocker(found []zklock.Contender, at int) string {
 // final reports whether a delete failed for another reason than that the node, or
 // the one ahead of it, is not any more what it was, or the connection was lost.
 func final(err error) bool {
-	return client.Refused(err) || errors.Is(err, zklock.ErrClosed) ||
+	return client.Refused(err) || errors.Is(err, zk.ErrNotEmpty) || errors.Is(err, zklock.ErrClosed) ||
 		errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded)
 }
 

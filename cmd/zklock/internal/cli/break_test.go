@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/go-zookeeper/zk"
 	"github.com/stretchr/testify/require"
 
 	"github.com/zklock/zklock"
@@ -133,4 +134,20 @@ func TestANodeThatGoesMeanwhileIsAsGoodAsDeleted(t *testing.T) {
 	q.yes = true
 	require.NoError(t, q.while(t, func() { require.NoError(t, q.other.Close()) }))
 	require.Contains(t, q.out.String(), "is gone already\n")
+}
+
+// An operator may break a node that somebody has made by hand, with children.
+func TestANodeThatHasChildrenIsNotTriedForEver(t *testing.T) {
+	q := newBrokenQueue(t)
+	for _, node := range []string{"/p/x-lock-2147000000", "/p/x-lock-2147000000/child"} {
+		_, err := q.session.Conn().Create(node, nil, zk.FlagPersistent, zk.WorldACL(zk.PermAll))
+		require.NoError(t, err)
+	}
+	q.yes, q.node = true, "/p/x-lock-2147000000"
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+	defer cancel()
+	err := q.run(ctx)
+	require.ErrorIs(t, err, zk.ErrNotEmpty)
+	require.Equal(t, exitUsage, codeOf(err))
+	require.NotContains(t, q.out.String(), "deleted")
 }
