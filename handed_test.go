@@ -3,7 +3,6 @@ package zklock
 import (
 	"context"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/assert"
@@ -12,59 +11,6 @@ import (
 
 	"github.com/zklock/zklock/zktest"
 )
-
-// Between the hand-over inside a session and the moment when the next owner's
-// goroutine runs, the hold may be lost.
-func TestAHoldThatIsLostOnTheWayToItsNextOwnerIsNotReturned(t *testing.T) {
-	for kind, opts := range map[string][]Option{"a node each": nil, "a shared node": {WithHandoff(4)}} {
-		for how, lose := range map[string]func(*contender){
-			"the node is deleted": func(c *contender) { c.vanish(errNodeDeleted) },
-			"the lease ends": func(c *contender) {
-				c.epoch.Shorten(c.queue.session.clock.Now())
-			},
-		} {
-			t.Run(kind+", "+how, func(t *testing.T) {
-				synctest.Test(t, func(t *testing.T) { loseOnTheWay(t, lose, opts...) })
-			})
-		}
-	}
-}
-
-func loseOnTheWay(t *testing.T, lose func(*contender), opts ...Option) {
-	server := zktest.NewServer(t)
-	s, err := Connect(t.Context(), []string{server.PipeAddr()}, 20*time.Second, WithDialer(server.Dial))
-	require.NoError(t, err)
-	defer s.Close()
-	l, err := New(s, "/lock", opts...)
-	require.NoError(t, err)
-	h, err := l.Acquire(t.Context())
-	require.NoError(t, err)
-	granted := make(chan *Hold, 1)
-	go func() {
-		next, err := l.Acquire(t.Context())
-		assert.NoError(t, err)
-		granted <- next
-	}()
-	synctest.Wait()
-
-	s.mu.Lock()
-	c, successor := h.contender, h.contender.successor
-	h.end(holdReleased)
-	if c.cohort != nil && c.cohort.passOn(c) {
-		successor = c
-	} else {
-		c.leaveLocked()
-	}
-	handed := successor.hold
-	lose(successor)
-	s.mu.Unlock()
-
-	next := <-granted
-	require.NotNil(t, handed)
-	require.NotSame(t, handed, next)
-	require.True(t, next.Valid(), "a call that returns success holds the lock at that moment")
-	require.NoError(t, next.Release(t.Context()))
-}
 
 // Who waits for an owner that has lost the lock goes on when that gives its share of
 // the tenancy back, and is not to see its hold alive.
@@ -79,7 +25,7 @@ func TestAShareOfTheTenancyIsGivenBackWhenTheHoldHasEnded(t *testing.T) {
 	require.NoError(t, err)
 	ended := 0
 	watch := func(h *Hold, shares *semaphore.Weighted) {
-		h.whenEnded(func(error) {
+		h.hold.WhenEnded(func(error) {
 			ended++
 			assert.False(t, shares.TryAcquire(allShares))
 		})

@@ -3,6 +3,8 @@ package zklock
 import (
 	"context"
 	"testing"
+
+	"github.com/zklock/zklock/internal/client"
 )
 
 func TestTheTimeGivenToATryIsToldApartFromItsCtxs(t *testing.T) {
@@ -17,8 +19,8 @@ func TestTheTimeGivenToATryIsToldApartFromItsCtxs(t *testing.T) {
 		err  error
 		isUp bool
 	}{
-		"the time given":                           {t.Context(), ended(given), true},
-		"the time given, and ctx ends meanwhile":   {canceled, ended(given), true},
+		"the time given":                           {t.Context(), client.Ended(given), true},
+		"the time given, and ctx ends meanwhile":   {canceled, client.Ended(given), true},
 		"ctx is cancelled by a deadline elsewhere": {canceled, context.DeadlineExceeded, false},
 		"ctx's own deadline":                       {expired, context.DeadlineExceeded, false},
 		"ctx is cancelled":                         {canceled, context.Canceled, false},

@@ -48,7 +48,7 @@ func sources(t *testing.T, tests, below bool, dirs ...string) string {
 func TestEveryLineOfTheLogIsExplained(t *testing.T) {
 	operations := page(t, "operations.md")
 	messages := regexp.MustCompile(`"((?:zklock|membership): [^"]*)", "[a-z]|slog\.Level\w+, "(membership: [^"]*)"`)
-	found := messages.FindAllStringSubmatch(sources(t, false, false, "..", "../membership"), -1)
+	found := messages.FindAllStringSubmatch(sources(t, false, false, "..", "../internal/wire", "../internal/client", "../internal/queue", "../membership"), -1)
 	require.Greater(t, len(found), 8, "the pattern finds the messages")
 	for _, m := range found {
 		require.Contains(t, operations, "`"+m[1]+m[2]+"`")

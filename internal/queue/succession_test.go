@@ -1,6 +1,6 @@
 //go:build !race
 
-package zklock
+package queue
 
 import (
 	"context"
@@ -11,6 +11,7 @@ import (
 	"github.com/go-zookeeper/zk"
 	"github.com/stretchr/testify/require"
 
+	"github.com/zklock/zklock/internal/recipe"
 	"github.com/zklock/zklock/zktest"
 )
 
@@ -23,30 +24,31 @@ func TestNothingIsCountedOfContendersThatAreGone(t *testing.T) {
 	for name, disturb := range map[string]func(server *zktest.Server, s *Session){
 		"in peace":                         func(*zktest.Server, *Session) {},
 		"the connection is lost":           func(server *zktest.Server, _ *Session) { server.Cut() },
-		"the session expires":              func(server *zktest.Server, s *Session) { server.ExpireSession(s.ID()) },
+		"the session expires":              func(server *zktest.Server, s *Session) { server.ExpireSession(s.client.ID()) },
 		"a create's reply is lost":         func(server *zktest.Server, _ *Session) { server.DropReply(zktest.OpCreate, onNodes) },
 		"a create is lost":                 func(server *zktest.Server, _ *Session) { server.DropRequest(zktest.OpCreate, onNodes) },
 		"the server hangs for some time":   func(server *zktest.Server, _ *Session) { server.Freeze(); time.AfterFunc(timeout/2, server.Thaw) },
 		"the server hangs for a long time": func(server *zktest.Server, _ *Session) { server.Freeze(); time.AfterFunc(2*timeout, server.Thaw) },
-		"the session is closed":            func(_ *zktest.Server, s *Session) { s.Close() },
+		"the session is closed":            func(_ *zktest.Server, s *Session) { s.end() },
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				server := zktest.NewServer(t)
-				s, err := Connect(t.Context(), []string{server.PipeAddr()}, timeout, WithDialer(server.Dial))
-				require.NoError(t, err)
-				defer s.Close()
+				s, server := connected(t)
 				nobody := []zk.ACL{{Perms: zk.PermAll, Scheme: "unheard-of", ID: "nobody"}}
 				ctx, leave := context.WithTimeout(t.Context(), timeout)
 				defer leave()
 				enter := func() {
-					for _, opts := range [][]Option{nil, nil, {WithACL(nobody)}, {WithHandoff(2)}} {
-						l, err := New(s, "/lock", opts...)
-						if err != nil {
-							continue // closed
-						}
+					refused := defaults()
+					refused.ACL = nobody
+					plain := lockAt(s, "/lock")
+					for _, l := range []Source{plain, plain, New(s, "/lock", recipe.Exclusive, refused), NewHandoff(lockAt(s, "/lock"), 2, 0)} {
 						for range 2 {
-							go l.Do(ctx, func(context.Context) error { return s.sleep(ctx, time.Second) })
+							go func() {
+								if h, err := l.Acquire(ctx, nil); err == nil {
+									_ = s.client.Sleep(ctx, time.Second)
+									h.SendRelease(ctx, nil)
+								}
+							}()
 						}
 					}
 				}
@@ -59,7 +61,6 @@ func TestNothingIsCountedOfContendersThatAreGone(t *testing.T) {
 				defer s.mu.Unlock()
 				require.Empty(t, s.lines.length)
 				require.Empty(t, s.lines.at)
-				require.Empty(t, s.lists)
 				require.Empty(t, s.live)
 				require.Empty(t, s.staked)
 			})

@@ -1,4 +1,4 @@
-package zklock
+package queue
 
 import (
 	"fmt"
@@ -6,6 +6,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/zklock/zklock/internal/client"
 	"github.com/zklock/zklock/internal/recipe"
 )
 
@@ -25,10 +26,10 @@ func TestACohortThatHasSeenOthersKnowsThemWhenOneMoreComes(t *testing.T) {
 		{true, []string{node(1)}, unknown},
 		{true, []string{node(1), node(2)}, others},
 	} {
-		w := &watch{names: c.names, fired: make(chan struct{})}
+		w := &client.Watch{Names: c.names, Fired: make(chan struct{})}
 		if c.fired {
-			w.fire(false)
+			close(w.Fired)
 		}
-		require.Equal(t, c.want, w.besides(node(1)), "%+v", c)
+		require.Equal(t, c.want, companyOf(w, node(1)), "%+v", c)
 	}
 }

@@ -1,4 +1,4 @@
-package zklock
+package queue
 
 import (
 	"context"
@@ -12,30 +12,20 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/zklock/zklock/internal/client"
 	"github.com/zklock/zklock/internal/recipe"
 	"github.com/zklock/zklock/zktest"
 )
-
-// connected returns a session with a server of its own.
-func connected(t *testing.T) (*Session, *zktest.Server) {
-	t.Helper()
-	server := zktest.NewServer(t)
-	s, err := Connect(t.Context(), []string{server.PipeAddr()}, 20*time.Second, WithDialer(server.Dial))
-	require.NoError(t, err)
-	t.Cleanup(func() { s.Close() })
-	return s, server
-}
 
 // inLine has so many contenders of the session line up for the lock at path. Each sends
 // its hold when it has one; the first does so at once.
 func inLine(t *testing.T, s *Session, path string, n int) <-chan *Hold {
 	t.Helper()
-	l, err := New(s, path)
-	require.NoError(t, err)
+	l := lockAt(s, path)
 	granted := make(chan *Hold, n)
 	for range n {
 		go func() {
-			if h, err := l.Acquire(t.Context()); err == nil {
+			if h, err := l.Acquire(t.Context(), nil); err == nil {
 				granted <- h
 			}
 		}()
@@ -47,7 +37,7 @@ func inLine(t *testing.T, s *Session, path string, n int) <-chan *Hold {
 
 // goOn has the last owner leave, and returns the next one's hold.
 func goOn(last *Hold, granted <-chan *Hold) *Hold {
-	go last.Release(context.Background())
+	go last.Release(context.Background(), nil)
 	return <-granted
 }
 
@@ -85,17 +75,17 @@ func TestAReviewOfTheQueueEndsTheHoldOfOneThatDoesNotLeadItAndNoOther(t *testing
 					if last := holds[len(holds)-1]; len(holds) < 2 {
 						holds = append(holds, goOn(last, granted))
 					} else {
-						go last.Release(context.Background())
+						go last.Release(context.Background(), nil)
 					}
 					synctest.Wait()
 				}
-				view := &listing{link: s.current()}
+				view := &listing{List: &client.List{Link: s.client.Current()}}
 				if c.names != nil {
 					third := "another-lock-0000000002"
 					if len(holds) > 1 {
 						third = path.Base(holds[1].Node())
 					}
-					view.names = c.names(path.Base(first.Node()), path.Base(holds[0].Node()), third)
+					view.Names = c.names(path.Base(first.Node()), path.Base(holds[0].Node()), third)
 				}
 				holder := holds[len(holds)-1]
 				again := s.reviewed(holds[0].contender, view, c.refusal)
@@ -127,7 +117,7 @@ func TestDeletesOfLongPathsAreRequestsThatAServerTakes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, server := connected(t)
 		granted, holds := longLines(t, s, 20)
-		l := s.current()
+		l := s.client.Current()
 		alone := server.HoldReply(zktest.OpMulti, zktest.OnPath(holds[0].Node()))
 		for i, h := range holds {
 			holds[i] = goOn(h, granted[i])
@@ -135,11 +125,11 @@ func TestDeletesOfLongPathsAreRequestsThatAServerTakes(t *testing.T) {
 		}
 		alone.Release()
 		synctest.Wait()
-		require.True(t, l == s.current(), "the server has not hung up")
+		require.True(t, l == s.client.Current(), "the server has not hung up")
 		for _, h := range holds {
 			require.NoError(t, h.Err())
 			require.Len(t, server.Children(path.Dir(h.Node())), 1)
-			require.NoError(t, h.Release(t.Context()))
+			require.NoError(t, h.Release(t.Context(), nil))
 		}
 	})
 }
@@ -148,10 +138,9 @@ func TestDeletesOfLongPathsAreRequestsThatAServerTakes(t *testing.T) {
 func TestUnlockReturnsWhenItsOwnDeleteHasBeenSent(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, server := connected(t)
-		last, err := New(s, "/last")
+		last, err := lockAt(s, "/last").Acquire(t.Context(), nil)
 		require.NoError(t, err)
-		last.Lock()
-		node := last.Held().Node()
+		node := last.Node()
 		granted, holds := longLines(t, s, 10)
 		alone := server.HoldReply(zktest.OpMulti, zktest.OnPath(holds[0].Node()))
 		for i, h := range holds {
@@ -159,8 +148,8 @@ func TestUnlockReturnsWhenItsOwnDeleteHasBeenSent(t *testing.T) {
 			synctest.Wait()
 		}
 		time.AfterFunc(time.Second, alone.Release)
-		last.Unlock()
-		there, _, err := s.Conn().Exists(node)
+		last.SendRelease(t.Context(), nil)
+		there, _, err := s.client.Conn.Exists(node)
 		require.NoError(t, err)
 		require.False(t, there)
 	})
@@ -172,19 +161,16 @@ func TestWhomALockWentOnToIsCheckedBeforeTheNodeGoesThatKeepsOthersFromIt(t *tes
 	synctest.Test(t, func(t *testing.T) {
 		s, server := connected(t)
 		granted := inLine(t, s, "/lock", 3)
-		other, err := Connect(t.Context(), []string{server.PipeAddr()}, 20*time.Second, WithDialer(server.Dial))
-		require.NoError(t, err)
-		defer other.Close()
+		other := connect(t, server)
 		for _, name := range server.Children("/lock") {
 			if c, _ := recipe.Parse(name); c.Sequence > 0 {
-				require.NoError(t, other.Conn().Delete("/lock/"+name, -1))
+				require.NoError(t, other.client.Conn.Delete("/lock/"+name, -1))
 			}
 		}
-		l, err := New(other, "/lock")
-		require.NoError(t, err)
+		l := lockAt(other, "/lock")
 		elsewhere := make(chan *Hold, 1)
 		go func() {
-			h, _ := l.Acquire(t.Context())
+			h, _ := l.Acquire(t.Context(), nil)
 			elsewhere <- h
 		}()
 		synctest.Wait()

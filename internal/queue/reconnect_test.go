@@ -1,6 +1,6 @@
 //go:build !race
 
-package zklock
+package queue
 
 import (
 	"encoding/binary"
@@ -16,6 +16,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/zklock/zklock/internal/client"
 	"github.com/zklock/zklock/internal/clock"
 	"github.com/zklock/zklock/internal/wire"
 	"github.com/zklock/zklock/zktest"
@@ -33,36 +34,26 @@ func reconnecting(t *testing.T, wrap func(n int32, conn net.Conn) net.Conn, f fu
 		server := zktest.NewServer(t)
 		var c clock.Clock
 		var dials atomic.Int32
-		s, err := Connect(clock.With(t.Context(), &c), []string{server.PipeAddr()}, reconnectTimeout,
-			WithDialer(func(network, addr string, timeout time.Duration) (net.Conn, error) {
+		s := connectBy(t, server, &c, reconnectTimeout, client.Options{
+			Dialer: func(network, addr string, timeout time.Duration) (net.Conn, error) {
 				conn, err := server.Dial(network, addr, timeout)
 				if err != nil {
 					return nil, err
 				}
 				return wrap(dials.Add(1), conn), nil
-			}))
-		require.NoError(t, err)
-		defer s.Close()
+			},
+		})
+		defer s.end()
 		f(t, server, s, &c)
 	})
 }
 
 func straight(_ int32, conn net.Conn) net.Conn { return conn }
 
-// hold takes a lock in s.
-func hold(t *testing.T, s *Session) *Hold {
-	t.Helper()
-	l, err := New(s, "/lock")
-	require.NoError(t, err)
-	h, err := l.Acquire(t.Context())
-	require.NoError(t, err)
-	return h
-}
-
 func (s *Session) leaseLeft() time.Duration {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.epoch.Left(s.clock.Now())
+	return s.epoch.Left(s.client.Clock.Now())
 }
 
 // belated is a connection on which what comes first is read when it is closed, as if it
@@ -111,7 +102,7 @@ func TestAConnectionThatIsGivenUpAsItIsAnsweredIsNone(t *testing.T) {
 		server.Cut()
 		<-h.Lost()
 		synctest.Wait()
-		require.True(t, s.current() == nil, "a connection that is down is the session's")
+		require.True(t, s.client.Current() == nil, "a connection that is down is the session's")
 	})
 }
 
@@ -127,7 +118,7 @@ func TestAProofThatIsTakenLateLeavesTheLeaseToANewerOne(t *testing.T) {
 	}
 	reconnecting(t, away, func(t *testing.T, server *zktest.Server, s *Session, _ *clock.Clock) {
 		server.Cut()
-		_, _, err := s.await(t.Context(), anySession)
+		_, _, err := s.await(t.Context())
 		require.NoError(t, err)
 		time.Sleep(reconnectTimeout / 4)
 		const lasts = reconnectTimeout / 4 * 19 / 20 // while a connect request is unanswered
@@ -244,7 +235,7 @@ func clogging(t *testing.T, f func(t *testing.T, server *zktest.Server, s *Sessi
 	reconnecting(t, wrap, func(t *testing.T, server *zktest.Server, s *Session, _ *clock.Clock) {
 		f(t, server, s, func() {
 			stuck.Store(true)
-			go s.conn.Get("/") // which blocks the others
+			go s.client.Conn.Get("/") // which blocks the others
 			synctest.Wait()
 		})
 	})
@@ -267,20 +258,19 @@ func TestAServerThatHangsWithAProofOfTheConnectionBeforeIsLeftInTime(t *testing.
 // The next connection may lead to a server that lags.
 func TestASemaphoresSizeCountsOnTheConnectionOnWhichItIsAsNewAsHasToBe(t *testing.T) {
 	clogging(t, func(t *testing.T, server *zktest.Server, s *Session, clog func()) {
-		sem, err := NewSemaphore(s, "/sem", 1)
+		sem := NewSemaphore(s, "/sem", 1, defaults())
+		h, err := sem.Acquire(t.Context(), 1, nil)
 		require.NoError(t, err)
-		h, err := sem.Acquire(t.Context(), 1)
+		require.NoError(t, h.Release(t.Context(), nil))
+		said, err := sem.sizeSaid().Wait(t.Context())
 		require.NoError(t, err)
-		require.NoError(t, h.Release(t.Context()))
-		said, err := sem.sizeSaid().wait(t.Context())
-		require.NoError(t, err)
-		require.Equal(t, "size=1", string(said.data))
+		require.Equal(t, "size=1", string(said.Data))
 		clog()
 		size := sem.sizeSaid()
 		synctest.Wait()
-		s.current().Close()
-		_, err = size.wait(t.Context())
-		require.ErrorIs(t, err, errStale)
+		s.client.Current().Close()
+		_, err = size.Wait(t.Context())
+		require.ErrorIs(t, err, client.ErrStale)
 	})
 }
 
@@ -305,12 +295,12 @@ func TestAllRequestsThatSetWatchesAgainButTheLastAreFull(t *testing.T) {
 			note := func(_ int32, conn net.Conn) net.Conn { return noted{conn, &lengths} }
 			reconnecting(t, note, func(t *testing.T, server *zktest.Server, s *Session, _ *clock.Clock) {
 				for i := range much / length {
-					_, _, _, err := s.conn.ExistsW(fmt.Sprintf("/%0*d", length-1, i))
+					_, _, _, err := s.client.Conn.ExistsW(fmt.Sprintf("/%0*d", length-1, i))
 					require.NoError(t, err)
 				}
 				server.Cut()
 				time.Sleep(reconnectTimeout)
-				connection, standing := s.dialer.Watches()
+				connection, standing := s.client.Watches()
 				require.EqualValues(t, 2, connection)
 				require.EqualValues(t, 1, standing)
 			})

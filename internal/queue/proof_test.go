@@ -1,4 +1,4 @@
-package zklock
+package queue
 
 import (
 	"bytes"
@@ -12,6 +12,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/zklock/zklock/internal/client"
+	"github.com/zklock/zklock/internal/clock"
 	"github.com/zklock/zklock/zktest"
 )
 
@@ -19,13 +21,9 @@ import (
 // that sets the timer anew.
 func TestTheLeaseIsLookedAtByOneTimer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		server := zktest.NewServer(t)
-		s, err := Connect(t.Context(), []string{server.PipeAddr()}, 20*time.Second, WithDialer(server.Dial))
-		require.NoError(t, err)
-		defer s.Close()
-		l, err := New(s, "/lock")
-		require.NoError(t, err)
-		_, err = l.Acquire(t.Context())
+		s, _ := connected(t)
+		l := lockAt(s, "/lock")
+		_, err := l.Acquire(t.Context(), nil)
 		require.NoError(t, err)
 		looking := func() *time.Timer {
 			s.mu.Lock()
@@ -43,21 +41,19 @@ func TestAConnectionThatIsCutForManyProofsIsToldOfOnce(t *testing.T) {
 		const many = 20
 		server := zktest.NewServer(t)
 		var log bytes.Buffer // a handler writes one line at a time
-		s, err := Connect(t.Context(), []string{server.PipeAddr()}, 20*time.Second, WithDialer(server.Dial),
-			WithLogger(slog.New(slog.NewTextHandler(&log, nil))))
-		require.NoError(t, err)
-		l, err := New(s, "/lock")
-		require.NoError(t, err)
-		h, err := l.Acquire(t.Context())
+		s := connectBy(t, server, new(clock.Clock), sessionTimeout,
+			client.Options{Dialer: server.Dial, Logger: slog.New(slog.NewTextHandler(&log, nil))})
+		l := lockAt(s, "/lock")
+		h, err := l.Acquire(t.Context(), nil)
 		require.NoError(t, err)
 		server.Freeze()
-		carrier := s.current()
+		carrier := s.client.Current()
 		var proofs sync.WaitGroup
 		for range many {
 			proofs.Go(func() { _ = s.prove(t.Context(), []*contender{h.contender}) })
 		}
 		<-carrier.Down()
-		s.Close()
+		s.end()
 		proofs.Wait()
 		synctest.Wait()
 		require.Equal(t, 1, strings.Count(log.String(), "cutting the connection"))
@@ -67,19 +63,15 @@ func TestAConnectionThatIsCutForManyProofsIsToldOfOnce(t *testing.T) {
 // Of many holds, the last would be lost late if each one's node was seen to first.
 func TestAllHoldsAreLostBeforeTheirNodesAreSeenTo(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		server := zktest.NewServer(t)
-		s, err := Connect(t.Context(), []string{server.PipeAddr()}, 20*time.Second, WithDialer(server.Dial))
-		require.NoError(t, err)
-		defer s.Close()
+		s, server := connected(t)
 		var holds []*Hold
 		ended, early := 0, 0
 		for i := range 10 {
-			l, err := New(s, fmt.Sprintf("/lock%d", i))
-			require.NoError(t, err)
-			h, err := l.Acquire(t.Context())
+			l := lockAt(s, fmt.Sprintf("/lock%d", i))
+			h, err := l.Acquire(t.Context(), nil)
 			require.NoError(t, err)
 			holds = append(holds, h)
-			h.whenEnded(func(error) {
+			h.WhenEnded(func(error) {
 				ended++
 				for _, h := range holds {
 					if h.contender.leaving != nil {

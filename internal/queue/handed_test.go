@@ -1,0 +1,62 @@
+package queue
+
+import (
+	"testing"
+	"testing/synctest"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// Between the hand-over inside a session and the moment when the next owner's
+// goroutine runs, the hold may be lost.
+func TestAHoldThatIsLostOnTheWayToItsNextOwnerIsNotReturned(t *testing.T) {
+	for kind, shared := range map[string]bool{"a node each": false, "a shared node": true} {
+		for how, lose := range map[string]func(*contender){
+			"the node is deleted": func(c *contender) { c.vanish(errNodeDeleted) },
+			"the lease ends": func(c *contender) {
+				c.epoch.Shorten(c.queue.session.client.Clock.Now())
+			},
+		} {
+			t.Run(kind+", "+how, func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) { loseOnTheWay(t, lose, shared) })
+			})
+		}
+	}
+}
+
+func loseOnTheWay(t *testing.T, lose func(*contender), shared bool) {
+	s, _ := connected(t)
+	q := lockAt(s, "/lock")
+	l := Source(q)
+	if shared {
+		l = NewHandoff(q, 4, 0)
+	}
+	h, err := l.Acquire(t.Context(), nil)
+	require.NoError(t, err)
+	granted := make(chan *Hold, 1)
+	go func() {
+		next, err := l.Acquire(t.Context(), nil)
+		assert.NoError(t, err)
+		granted <- next
+	}()
+	synctest.Wait()
+
+	s.mu.Lock()
+	c, successor := h.contender, h.contender.successor
+	h.end(released)
+	if c.cohort != nil && c.cohort.passOn(c) {
+		successor = c
+	} else {
+		c.leaveLocked()
+	}
+	handed := successor.hold
+	lose(successor)
+	s.mu.Unlock()
+
+	next := <-granted
+	require.NotNil(t, handed)
+	require.NotSame(t, handed, next)
+	require.True(t, next.Valid(), "a call that returns success holds the lock at that moment")
+	require.NoError(t, next.Release(t.Context(), nil))
+}
