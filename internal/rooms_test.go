@@ -30,6 +30,7 @@ var rooms = []struct {
 	{name: "callback"},
 	{name: "wire"},
 	{name: "client"},
+	{name: "queue"},
 }
 
 func TestImportsGoDown(t *testing.T) {

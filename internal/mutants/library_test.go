@@ -27,16 +27,16 @@ var ofTheLibrary = []judged{
 		{"membership/keep.go", "case m.unsure || ", "case "},
 	}}, "membership.TestAnUpdateBehindOneWithoutAnAnswerIsConfirmedByTheServer"},
 	{mutant{"messages that nobody reads pile up", []edit{
-		{"journal.go", "j.lines.Len() >= mostLines", "false"},
+		{"internal/client/journal.go", "j.lines.Len() >= mostLines", "false"},
 	}}, "TestMessagesThatNobodyReadsDoNotPileUp"},
 	{mutant{"it is not told that messages are missing", []edit{
-		{"journal.go", "log, dropped := j.logger, j.dropped; dropped > 0", "log, dropped := j.logger, j.dropped; false"},
+		{"internal/client/journal.go", "log, dropped := j.logger, j.dropped; dropped > 0", "log, dropped := j.logger, j.dropped; false"},
 	}}, "TestMessagesThatNobodyReadsDoNotPileUp"},
 	{mutant{"a look at a queue that was given up does not count", []edit{
-		{"inspect.go", "listed.leave(s)\n", ""},
+		{"inspect.go", "listed.Leave(s.client)\n", ""},
 	}}, "TestLookingAtAQueueAgainAndAgainPilesUpNothingWhileTheServerHangs/Inspect"},
 	{mutant{"a wish for a lock that was given up does not count", []edit{
-		{"revoke.go", "written.leave(s)\n", ""},
+		{"revoke.go", "written.Leave(s.client)\n", ""},
 	}}, "TestLookingAtAQueueAgainAndAgainPilesUpNothingWhileTheServerHangs/Revoke"},
 	{mutant{"who has the lock is told by a list alone", []edit{
 		{"inspect.go", "if found, err = s.read(ctx, found)", "markHolders(found)\n\t\tif found, err = s.read(ctx, found)"},
@@ -49,35 +49,35 @@ var ofTheLibrary = []judged{
 		{"inspect.go", "look < mostLooks && waitersIn", "look < 1 && waitersIn"},
 	}}, "TestInspectTellsOfThePermitsThatSomebodyInLineHasTakenMeanwhile"},
 	{mutant{"permits are listed ahead of the line", []edit{
-		{"inspect.go", "inLine, err := present(s.children(locks).wait(ctx))", "out, err := present(s.children(leases).wait(ctx))"},
-		{"inspect.go", "\t\tout, err := present(s.children(leases).wait(ctx))\n\t\tif err != nil {\n\t\t\treturn nil, err\n\t\t}\n\t\tfound = nil", "\t\tinLine, err := present(s.children(locks).wait(ctx))\n\t\tif err != nil {\n\t\t\treturn nil, err\n\t\t}\n\t\tfound = nil"},
+		{"inspect.go", "inLine, err := s.names(ctx, s.client.Children(locks))", "out, err := s.names(ctx, s.client.Children(leases))"},
+		{"inspect.go", "\t\tout, err := s.names(ctx, s.client.Children(leases))\n\t\tif err != nil {\n\t\t\treturn nil, err\n\t\t}\n\t\tfound = nil", "\t\tinLine, err := s.names(ctx, s.client.Children(locks))\n\t\tif err != nil {\n\t\t\treturn nil, err\n\t\t}\n\t\tfound = nil"},
 	}}, "TestInspectTellsOfThePermitsThatSomebodyInLineHasTakenMeanwhile"},
 	{mutant{"who looks at the permits when its time is up forgets that it has waited for them", []edit{
-		{"semaphore.go", "turn.contender.behind = true\n", ""},
+		{"internal/queue/semaphore.go", "turn.contender.behind = true\n", ""},
 	}}, "TestAWaiterForPermitsSaysThatTheyAreTakenAlsoIfItsTimeIsUpWhileItLooks"},
 	{mutant{"who has come to its turn at a semaphore forgets that it has waited for it", []edit{
-		{"wait.go", "c.behind = true\n\t\t\th, err", "h, err"},
+		{"internal/queue/wait.go", "c.behind = true\n\t\t\th, err", "h, err"},
 	}}, "TestAWaiterForPermitsSaysThatTheyAreTakenAlsoIfItsTimeIsUpWhileItLooks"},
 	{mutant{"a try is refused for what its own session has left", []edit{
-		{"queue.go", "recipe.AnyBlocks(q.session.wanted(view.names), q.kind)", "true"},
+		{"internal/queue/queue.go", "recipe.AnyBlocks(q.session.wanted(view.Names), q.kind)", "true"},
 	}}, "TestATryIsNotRefusedForWhatItsOwnSessionHasLeft"},
 	{mutant{"a node that is left as soon as it is known counts as wanted", []edit{
-		{"contender.go", "c.quit = true\n", ""},
+		{"internal/queue/contender.go", "c.quit = true\n", ""},
 	}}, "TestATryIsNotRefusedForWhatItsOwnSessionHasLeft"},
 	{mutant{"a try waits for the end of a node that cannot be deleted", []edit{
-		{"queue.go", "again > mostTries ||", ""},
+		{"internal/queue/queue.go", "again > mostTries ||", ""},
 	}}, "TestATryDoesNotWaitForANodeThatItsSessionCannotDelete"},
 	{mutant{"a try for permits is refused for those that its own session has left", []edit{
-		{"semaphore.go", "len(session.wanted(out.names))+n", "len(out.names)+n"},
+		{"internal/queue/semaphore.go", "len(session.wanted(out.Names))+n", "len(out.Names)+n"},
 	}}, "TestATryForPermitsIsNotRefusedForWhatItsOwnSessionHasLeft"},
 	{mutant{"a member says that the lock is taken though its cohort has not reached the queue", []edit{
-		{"cohort.go", "case !queued:", "case !queued && false:"},
+		{"internal/queue/cohort.go", "case !queued:", "case !queued && false:"},
 	}}, "TestAMemberIsToldThatTheLockIsTakenIfItsCohortStandsInTheQueue"},
 	{mutant{"without an owner a reader gives the newest hold back, though one is lost", []edit{
-		{"readers.go", "return r.hold.Err() != nil", "return false"},
+		{"rwlocker.go", "return r.hold.Err() != nil", "return false"},
 	}}, "TestWithoutOwnerAReaderThatHasLostTheLockGivesNobodyElsesHoldBack"},
 	{mutant{"without an owner a reader is told of the newest hold's loss", []edit{
-		{"readers.go", "return held[0]", "return held[len(held)-1]"},
+		{"rwlocker.go", "return held[0]", "return held[len(held)-1]"},
 	}}, "TestWithoutOwnerAReaderIsToldOfTheLossThoughAnotherHasUnlockedMeanwhile"},
 	{mutant{"a MultiLocker's way out waits without its ctx", []edit{
 		{"multi.go", "l.unlockSlow(ctx, l.tenancy.end)", "l.unlockSlow(context.Background(), l.tenancy.end)"},
@@ -86,112 +86,112 @@ var ofTheLibrary = []judged{
 		{"multi.go", "for _, stop := range m.stop {\n\t\tstop()\n\t}", ""},
 	}}, "TestAskingAMultiLockerForItsLossLeavesNothingAtALongHold"},
 	{mutant{"the client is closed before it is answered", []edit{
-		{"session.go", "s.dialer.Stop()", "s.dialer.Cut()"},
+		{"internal/client/close.go", "c.dialer.Stop()", "c.dialer.Cut()"},
 	}}, "TestConnectReturnsWhenItsContextEndsAndLeavesNothing"},
 	{mutant{"the client sleeps at a host provider's word", []edit{
 		{"internal/wire/hosts.go", "server, _ = h.HostProvider.Next() })\n\treturn server, false", "server, retryStart = h.HostProvider.Next() })\n\treturn server, retryStart"},
 	}}, "TestConnectReturnsWhenItsContextEndsAndLeavesNothing"},
 	{mutant{"a writer that asks for reading does not wait for what it has left behind", []edit{
-		{"downgrade.go", "if err := q.session.makeRoom(ctx); err != nil {", "if err := error(nil); err != nil {"},
+		{"internal/queue/downgrade.go", "if err := q.session.client.MakeRoom(ctx); err != nil {", "if err := error(nil); err != nil {"},
 	}}, "TestAWriterThatPollsForReadingWhileTheServerHangsPilesUpNothing"},
 	{mutant{"Connect waits for the answer to a login", []edit{
-		{"session.go", "s.close(0)", "s.close(requestPatience)"},
+		{"internal/client/client.go", "c.Close(0) // no server", "c.Close(RequestPatience) // no server"},
 	}}, "TestConnectReturnsWhenItsContextEndsAndLeavesNothing"},
 	{mutant{"Connect waits for a server that has refused its credentials", []edit{
-		{"session.go", "s.close(0)", "s.close(map[bool]time.Duration{true: requestPatience}[ctx.Err() == nil])"},
+		{"internal/client/client.go", "c.Close(0) // no server", "c.Close(map[bool]time.Duration{true: RequestPatience}[ctx.Err() == nil]) // no server"},
 	}}, "TestConnectDoesNotWaitForAServerThatHasRefusedItsCredentials"},
 	{mutant{"Connect passes on that a dial's time was up", []edit{
-		{"session.go", "case looksEnded(failure):", "case false:"},
+		{"internal/client/client.go", "case looksEnded(failure):", "case false:"},
 	}}, "TestConnectThatIsCancelledDoesNotSayThatADeadlineHasPassed"},
 	{mutant{"containers are asked for until they are had", []edit{
-		{"parents.go", "case s.containers == containersDoubted:", "case false:"},
+		{"internal/client/parents.go", "case cs.state == doubted:", "case false:"},
 	}}, "TestALockBelowAMissingPathOnAServerWithoutContainersSuspendsTheOthersOnce"},
 	{mutant{"an answer that there are no containers is forgotten", []edit{
-		{"parents.go", "case client.Unimplemented(err):", "case false:"},
+		{"internal/client/parents.go", "case Unimplemented(err):", "case false:"},
 	}}, "TestALockBelowAMissingPathOnAServerWithoutContainersSuspendsTheOthersOnce"},
 	{mutant{"a hold is resumed while containers are in doubt", []edit{
-		{"proof.go", "&& s.containers != containersDoubted", ""},
+		{"internal/queue/proof.go", "&& !s.client.DoubtsContainers()", ""},
 	}}, "TestALockBelowAMissingPathOnAServerWithoutContainersSuspendsTheOthersOnce"},
 	{mutant{"containers are asked for side by side from the start", []edit{
-		{"parents.go", "if s.containersAre(containersServed) {", "if !s.containersAre(containersRefused) {"},
+		{"internal/client/parents.go", "if cs.are(served) {", "if !cs.are(refused) {"},
 	}}, "TestManyLocksBelowMissingPathsWithoutContainersSuspendTheOthersOnce"},
 	{mutant{"a doubt about containers is left with its caller", []edit{
-		{"parents.go", "return struct{}{}, s.persist(s.ctx, func() error {", "return struct{}{}, s.persist(ctx, func() error {"},
+		{"internal/client/parents.go", "return struct{}{}, c.Persist(c.ctx, func() error {", "return struct{}{}, c.Persist(ctx, func() error {"},
 	}}, "TestADoubtAboutContainersIsSettledWhenItsCallerHasLeft"},
 	{mutant{"one lost connection speaks against containers", []edit{
-		{"parents.go", "default:\n\t\ts.containers = containersDoubted", "default:\n\t\ts.refuseContainers(cause)"},
+		{"internal/client/parents.go", "default:\n\t\tcs.state = doubted", "default:\n\t\tcs.refuse(cause)"},
 	}}, "TestALostConnectionIsNoWordAgainstContainers"},
 	{mutant{"a connection that we cut speaks against containers", []edit{
-		{"epoch.go", "if hungUp {", "if _ = hungUp; true {"},
+		{"internal/client/connection.go", "if byServer {", "if _ = byServer; true {"},
 	}}, "TestALostConnectionIsNoWordAgainstContainers"},
 	{mutant{"who stands in the queue is told to get nowhere", []edit{
-		{"watchdog.go", "case v.queued:", "case false:"},
+		{"internal/client/stall.go", "case v.queued:", "case false:"},
 	}}, "TestWhoStandsInTheQueueIsNotTold"},
 	{mutant{"every call tells that there is no connection", []edit{
-		{"watchdog.go", "other != nil && !other.stands()", "other != nil && false"},
+		{"internal/client/stall.go", "other != nil && !other.stands()", "other != nil && false"},
 	}}, "TestALockWithoutAConnectionIsToldOnceForAll"},
 	{mutant{"a call that was told, and stands in the queue by now, speaks for the others", []edit{
-		{"watchdog.go", "other != nil && !other.stands()", "other != nil"},
+		{"internal/client/stall.go", "other != nil && !other.stands()", "other != nil"},
 	}}, "TestACallThatHasGotIntoTheQueueKeepsNoOtherFromBeingTold"},
 	{mutant{"a call that gets nowhere is told again and again", []edit{
-		{"watchdog.go", "case !v.tell():", "default:\n\t\tclear(v.session.told)\n\t\tv.tell()"},
+		{"internal/client/stall.go", "case !v.tell(st):", "default:\n\t\tclear(st.told)\n\t\tv.tell(st)"},
 	}}, "TestALockWhoseServerDoesNotAnswerIsTold"},
 	{mutant{"connect requests without an answer are kept for ever", []edit{
 		{"internal/lease/unheard.go", "u.Any(now, timeout) //", "//"},
 	}}, "internal/lease.TestConnectRequestsWithoutAnAnswerAreForgottenInTime"},
 	{mutant{"a pause between tries outlives the session", []edit{
-		{"retry.go", "case <-s.ctx.Done():\n\t\treturn ErrClosed\n", ""},
+		{"internal/client/retry.go", "case <-c.ctx.Done():\n\t\treturn ErrClosed\n", ""},
 	}}, "TestALockThatIsTriedAgainAndAgainEndsWithItsSession"},
 	{mutant{"nobody looks whether a successor's node is there", []edit{
-		{"janitor.go", "checks(holders)...", "checks(nil)..."},
+		{"internal/queue/deletion.go", "checks(holders)...", "checks(nil)..."},
 	}}, "internal/sim.TestASuccessorWhoseNodeIsGoneLosesTheLockBeforeTheNextIsGranted"},
 	{mutant{"several locks are had without a look at the clock", []edit{
 		{"multi.go", "!h.Valid()", "h.Err() != nil"},
 	}}, "internal/sim.TestSeveralLocksOfTwoSessionsAreHadWhileBothLeasesRun"},
 	{mutant{"deletes overtake each other", []edit{
-		{"janitor.go", "before := b.before; before != nil && before.link != nil", "before := b.before; false"},
+		{"internal/queue/deletion.go", "before := b.before; before != nil && before.link != nil", "before := b.before; false"},
 	}}, "TestALockThatAllHaveUnlockedIsFreeToItsSessionAtOnce"},
 	{mutant{"a counter that cannot start afresh is waited for", []edit{
-		{"queue.go", "if err := q.startAfresh(ctx); err != nil {", "if err := q.startAfresh(ctx); false {"},
+		{"internal/queue/queue.go", "if err := q.startAfresh(ctx); err != nil {", "if err := q.startAfresh(ctx); false {"},
 	}}, "TestTheEndOfACounterThatCannotStartAfreshIsAnError"},
 	{mutant{"a number that is there twice is the end of the counter", []edit{
 		{"internal/recipe/order.go", "return at, ErrTwice", "return at, ErrUnordered"},
 	}}, "TestANodeWithTheNumberOfAContenderIsNotTheEndOfTheCounter"},
 	{mutant{"who joins does not wait for the members that earlier calls have left behind", []edit{
-		{"membership/member.go", "client.CleanUp(s, m.awaitEnd)", "_ = m.awaitEnd"},
+		{"membership/member.go", "client.Of(s).CleanUp(m.awaitEnd)", "_ = m.awaitEnd"},
 	}}, "membership.TestJoiningAgainAndAgainWithoutAServerDoesNotPileUpWork"},
 	{mutant{"a lock that came from a node that is gone is not looked at again", []edit{
-		{"janitor.go", "if !reviewed {", "if reviewed {"},
+		{"internal/queue/deletion.go", "if !reviewed {", "if reviewed {"},
 	}}, "TestALockIsNotHandedOnFromAQueueThatWasDeletedToTheNext"},
 	{mutant{"a lock that has gone on meanwhile is not looked at again", []edit{
-		{"janitor.go", "holder := c.holder()\n\tswitch", "holder := c\n\tswitch"},
+		{"internal/queue/deletion.go", "holder := c.holder()\n\tswitch", "holder := c\n\tswitch"},
 	}}, "TestALockIsNotHandedOnFromAQueueThatWasDeletedToTheNext"},
 	{mutant{"the counter starts afresh without a look at the successor", []edit{
-		{"janitor.go", "len(s.holders(batch)) == 0 && s.resetCounter", "s.resetCounter"},
+		{"internal/queue/deletion.go", "len(s.holders(batch)) == 0 && s.resetCounter", "s.resetCounter"},
 	}}, "TestASuccessorWhoseNodeIsDeletedNearTheCountersEndLosesTheLockAtOnce"},
 	{mutant{"a review of a lock that is free by now does not end", []edit{
-		{"janitor.go", "case holder == nil:\n\t\treturn nil", "case holder == nil:\n\t\treturn c"},
-	}}, "TestAReviewOfTheQueueEndsTheHoldOfOneThatDoesNotLeadItAndNoOther"},
+		{"internal/queue/deletion.go", "case holder == nil:\n\t\treturn nil", "case holder == nil:\n\t\treturn c"},
+	}}, "internal/queue.TestAReviewOfTheQueueEndsTheHoldOfOneThatDoesNotLeadItAndNoOther"},
 	{mutant{"a review goes on for as long as the lock does", []edit{
-		{"janitor.go", "case err == nil && at.Ahead == 0:\n", "case holder != c:\n\t\treturn holder\n\tcase err == nil && at.Ahead == 0:\n"},
-	}}, "TestAReviewOfTheQueueEndsTheHoldOfOneThatDoesNotLeadItAndNoOther"},
+		{"internal/queue/deletion.go", "case err == nil && at.Ahead == 0:\n", "case holder != c:\n\t\treturn holder\n\tcase err == nil && at.Ahead == 0:\n"},
+	}}, "internal/queue.TestAReviewOfTheQueueEndsTheHoldOfOneThatDoesNotLeadItAndNoOther"},
 	{mutant{"a node of ours that is gone since the list was made is in the way", []edit{
-		{"janitor.go", "(other == nil || other.leaving != nil)", "other != nil && other.leaving != nil"},
-	}}, "TestAReviewOfTheQueueEndsTheHoldOfOneThatDoesNotLeadItAndNoOther"},
+		{"internal/queue/deletion.go", "(other == nil || other.leaving != nil)", "other != nil && other.leaving != nil"},
+	}}, "internal/queue.TestAReviewOfTheQueueEndsTheHoldOfOneThatDoesNotLeadItAndNoOther"},
 	{mutant{"a review without a reply takes the lock away", []edit{
-		{"janitor.go", "if err != nil && transient(err) {\n\t\t\t\treturn err", "if false {\n\t\t\t\treturn err"},
+		{"internal/queue/deletion.go", "if err != nil && client.Transient(err) {\n\t\t\t\treturn err", "if false {\n\t\t\t\treturn err"},
 	}}, "TestAReviewOfTheQueueWithoutAReplyIsMadeAgainAndCostsNoHold"},
 	{mutant{"whom a lock went on to is not checked", []edit{
-		{"janitor.go", "responses[first:first+1])", "responses[first:first+1])\n\t\t\tbatch = nil"},
-	}}, "TestWhomALockWentOnToIsCheckedBeforeTheNodeGoesThatKeepsOthersFromIt"},
+		{"internal/queue/deletion.go", "responses[first:first+1])", "responses[first:first+1])\n\t\t\tbatch = nil"},
+	}}, "internal/queue.TestWhomALockWentOnToIsCheckedBeforeTheNodeGoesThatKeepsOthersFromIt"},
 	{mutant{"all that waits to be deleted is one request", []edit{
-		{"janitor.go", "batches(s.removals, (*removal).size)", "batches(s.removals, func(*removal) int { return 1 })"},
-	}}, "TestDeletesOfLongPathsAreRequestsThatAServerTakes"},
+		{"internal/queue/deletion.go", "client.Batches(s.removals, (*removal).size)", "client.Batches(s.removals, func(*removal) int { return 1 })"},
+	}}, "internal/queue.TestDeletesOfLongPathsAreRequestsThatAServerTakes"},
 	{mutant{"Unlock waits for the first of the deletes that go ahead", []edit{
-		{"janitor.go", "last := b.requests[len(b.requests)-1]", "last := b.requests[0]"},
-	}}, "TestUnlockReturnsWhenItsOwnDeleteHasBeenSent"},
+		{"internal/queue/deletion.go", "last := b.requests[len(b.requests)-1]", "last := b.requests[0]"},
+	}}, "internal/queue.TestUnlockReturnsWhenItsOwnDeleteHasBeenSent"},
 	{mutant{"each hold knows the next", []edit{
-		{"succession.go", "next.succession, c.succession.holder = c.succession, next", "c.succession.holder = next"},
+		{"internal/queue/succession.go", "next.succession, c.succession.holder = c.succession, next", "c.succession.holder = next"},
 	}}, "TestAnOldHoldKeepsNoLaterOnesInMemory"},
 	{mutant{"an Unlock takes whatever hold there is", []edit{
 		{"reentrant.go", "!o.hold.CompareAndSwap(h, nil)", "h = o.hold.Swap(nil); h == nil"},
@@ -200,28 +200,28 @@ var ofTheLibrary = []judged{
 		{"membership/keep.go", "m.sessionClosed()\n", ""},
 	}}, "membership.TestAMemberOfAClosedSessionIsNotRegistered"},
 	{mutant{"an answer by another connection is believed", []edit{
-		{"listing.go", "case err == nil, errors.Is(err, zk.ErrNoNode):", "case err == nil:"},
-	}}, "TestAnAnswerByAnotherConnectionCatchesNobodyUp"},
+		{"internal/client/list.go", "case err == nil, errors.Is(err, zk.ErrNoNode):", "case err == nil:"},
+	}}, "internal/client.TestAnAnswerByAnotherConnectionCatchesNobodyUp"},
 	{mutant{"a connection that is gone is caught up on", []edit{
-		{"listing.go", "<-l.CatchingUp }()\n\tif s.current() != l {", "<-l.CatchingUp }()\n\tif false {"},
-	}}, "TestNobodyCatchesUpOnAConnectionThatIsGone"},
+		{"internal/client/list.go", "<-l.CatchingUp }()\n\tif c.Current() != l {", "<-l.CatchingUp }()\n\tif false {"},
+	}}, "internal/client.TestNobodyCatchesUpOnAConnectionThatIsGone"},
 	{mutant{"a lock is handed over though its node may be checked", []edit{
-		{"succession.go", "if c.checked || next == nil", "if next == nil"},
+		{"internal/queue/succession.go", "if c.checked || next == nil", "if next == nil"},
 	}}, "TestACheckFailsOnceTheLockWentToAnotherOfTheSession"},
 	{mutant{"permits are adopted though some of them are gone", []edit{
-		{"create.go", "if len(nodes) < c.entry.nodes {", "if false {"},
+		{"internal/queue/create.go", "if len(nodes) < c.entry.nodes {", "if false {"},
 	}}, "TestAHoldHasAllItsPermitsOrIsNone"},
 	{mutant{"permits are given up for lost when the first of them is gone", []edit{
-		{"create.go", "err = errStale // of several", "err = errNotThere // of several"},
+		{"internal/queue/create.go", "err = client.ErrStale // of several", "err = errNotThere // of several"},
 	}}, "TestPermitsThatArePartlyDeletedWhileTheyAreLookedForDoNotStay"},
 	{mutant{"a turn is given up when the permits cannot be taken at once", []edit{
-		{"semaphore.go", "if err == nil || turn.Err() != nil {", "if true {"},
+		{"internal/queue/semaphore.go", "if err == nil || turn.Err() != nil {", "if true {"},
 	}}, "TestPermitsThatCannotBeTakenAtOnceKeepTheirTurn"},
 	{mutant{"a permit's number has no sign", []edit{
 		{"internal/recipe/name.go", "|| strings.HasSuffix(name[:marker], permitMarker+\"-\"))", ")"},
 	}}, "TestPermitsAtTheEndOfTheCounterAreSeenAndAskedFor"},
 	{mutant{"a node is watched once", []edit{
-		{"contender.go", "c.guarded = nil //", "//"},
+		{"internal/queue/contender.go", "c.guarded = nil //", "//"},
 	}}, "TestADeletionAfterARevocationIsSeenByTheOneThatWaited"},
 	{mutant{"a negative number has ten digits", []edit{
 		{"internal/recipe/name.go", "strings.TrimPrefix(number, \"-\")", "digits"},
@@ -233,7 +233,7 @@ var ofTheLibrary = []judged{
 		{"internal/lease/speed.go", "&& (followed || took <= least)", ""},
 	}}, "internal/lease.TestAProofThatMayHaveWaitedForAPausedLeaderMakesTheNextOneNoQuicker"},
 	{mutant{"the cause of a ctx is taken for an answer of the server", []edit{
-		{"errors.go", " && !looksEnded(err)", ""},
+		{"internal/client/errors.go", " && !looksEnded(err)", ""},
 	}}, "TestTheCauseOfACtxIsToldAndNotTakenForAnAnswerOfTheServer"},
 	{mutant{"a member does not tell why its ctx has ended", []edit{
 		{"membership/member.go", "return ended(ctx)", "return ctx.Err()"},
@@ -242,49 +242,49 @@ var ofTheLibrary = []judged{
 		{"internal/wire/link.go", "err = zk.ErrConnectionClosed", "_ = zk.ErrConnectionClosed"},
 	}}, "TestTheErrorOfAConnectionIsNotTakenForTheEndOfACtx"},
 	{mutant{"a member whose time is up as its turn comes is told nothing of the lock", []edit{
-		{"cohort.go", "return nil, timedOut(ctx, ended(ctx))", "return nil, ended(ctx)"},
+		{"internal/queue/cohort.go", "return nil, TimedOut(ctx, client.Ended(ctx))", "return nil, client.Ended(ctx)"},
 	}}, "TestTheLockIsHeldByAnotherUntilTheMomentOfItsHandover"},
 	{mutant{"whatever ends the hold of a MultiLocker's owner is a loss", []edit{
 		{"multi.go", "return over\n", "return ErrLost\n"},
 	}}, "TestAMultiLockerThatIsLockedOnceMoreAsItsSessionIsClosedIsNotLost"},
 	{mutant{"a look that comes late leaves the timer that was set", []edit{
-		{"proof.go", "s.stopLooking() // the timer", "s.expiry = nil // the timer"},
-	}}, "TestTheLeaseIsLookedAtByOneTimer"},
+		{"internal/queue/proof.go", "s.stopLooking() // the timer", "s.expiry = nil // the timer"},
+	}}, "internal/queue.TestTheLeaseIsLookedAtByOneTimer"},
 	{mutant{"a proof that is taken late takes back what a newer one has proved", []edit{
 		{"internal/lease/lease.go", "if in.Unheard {\n\t\tend = clock", "if false {\n\t\tend = clock"},
 		{"internal/lease/lease.go", "l.proved = now\n", "if in.Unheard {\n\t\tl.Shorten(UnheardEnd(p.Begun, in.Timeout))\n\t}\n\tl.proved = now\n"},
-	}}, "TestAProofThatIsTakenLateLeavesTheLeaseToANewerOne"},
+	}}, "internal/queue.TestAProofThatIsTakenLateLeavesTheLeaseToANewerOne"},
 	{mutant{"a proof counts from its answer", []edit{
-		{"proof.go", "s.epoch.Prove(", "p.Begun = now\n\ts.epoch.Prove("},
-	}}, "TestAProofThatIsTakenLateLeavesTheLeaseToANewerOne"},
+		{"internal/queue/proof.go", "s.epoch.Prove(", "p.Begun = now\n\ts.epoch.Prove("},
+	}}, "internal/queue.TestAProofThatIsTakenLateLeavesTheLeaseToANewerOne"},
 	{mutant{"a connect request leaves the end of the lease to the timer", []edit{
-		{"connection.go", "s.look(s.clock.Now()) //", "//"},
-	}}, "TestALeaseThatIsOverWhenAConnectRequestGoesOutIsOverAtOnce"},
+		{"internal/queue/observer.go", "s.look(s.client.Clock.Now()) //", "//"},
+	}}, "internal/queue.TestALeaseThatIsOverWhenAConnectRequestGoesOutIsOverAtOnce"},
 	{mutant{"a connect request leaves the next look where it is", []edit{
-		{"connection.go", "s.look(s.clock.Now()) //", "s.lapse(s.epoch, s.clock.Now()) //"},
-	}}, "TestALeaseThatAConnectRequestShortensIsLookedAtMoreOftenFromThenOn"},
+		{"internal/queue/observer.go", "s.look(s.client.Clock.Now()) //", "s.lapse(s.epoch, s.client.Clock.Now()) //"},
+	}}, "internal/queue.TestALeaseThatAConnectRequestShortensIsLookedAtMoreOftenFromThenOn"},
 	{mutant{"a connection is counted when everybody has it", []edit{
 		{"internal/wire/handshake.go", "l.dialer.rewatch.connected() //", "//"},
 		{"internal/wire/handshake.go", "l.dialer.session.Connected(l, timeout)\n", "l.dialer.session.Connected(l, timeout)\n\tl.dialer.rewatch.connected()\n"},
-	}}, "TestAConnectionIsCountedBeforeAnybodyHasIt"},
+	}}, "internal/wire.TestAConnectionIsCountedBeforeAnybodyHasIt"},
 	{mutant{"a user's own request for a container puts containers in doubt", []edit{
-		{"parents.go", "case s.containersAsked == 0:", "case false:"},
+		{"internal/client/parents.go", "case cs.asked == 0:", "case false:"},
 	}}, "TestAUsersOwnRequestForAContainerSaysNothingOfWhatTheSessionMayAskFor"},
 	{mutant{"a proof is waited for on whatever connection", []edit{
-		{"proof.go", "}).waitOn(ctx, p.link)", "}).wait(ctx)"},
-	}}, "TestAServerThatHangsWithAProofOfTheConnectionBeforeIsLeftInTime"},
+		{"internal/queue/proof.go", "}).WaitOn(ctx, p.link)", "}).Wait(ctx)"},
+	}}, "internal/queue.TestAServerThatHangsWithAProofOfTheConnectionBeforeIsLeftInTime"},
 	{mutant{"a semaphore's size is read on whatever connection", []edit{
-		{"semaphore.go", "case err == nil && session.current() != l:", "case err == nil && l == nil:"},
-	}}, "TestASemaphoresSizeCountsOnTheConnectionOnWhichItIsAsNewAsHasToBe"},
+		{"internal/queue/semaphore.go", "case err == nil && session.client.Current() != l:", "case err == nil && l == nil:"},
+	}}, "internal/queue.TestASemaphoresSizeCountsOnTheConnectionOnWhichItIsAsNewAsHasToBe"},
 	{mutant{"a request to set watches again is the last if it is a little short of full", []edit{
 		{"internal/wire/rewatch.go", "FullRequest = 120 << 10", "FullRequest = 127 << 10"},
-	}}, "TestAllRequestsThatSetWatchesAgainButTheLastAreFull"},
+	}}, "internal/queue.TestAllRequestsThatSetWatchesAgainButTheLastAreFull"},
 	{mutant{"a user's error is asked for its text under the session's mutex", []edit{
-		{"watchdog.go", "because{\"there is no connection\", s.failure}", "because{\"there is no connection\", s.failure}.Error()"},
-	}}, "TestAUsersErrorMayCallTheSessionThatLogsIt"},
+		{"internal/client/stall.go", "because{\"there is no connection\", st.client.lastFailure()}", "because{\"there is no connection\", st.client.lastFailure()}.Error()"},
+	}}, "internal/client.TestAUsersErrorMayCallTheSessionThatLogsIt"},
 	{mutant{"a user's error is asked for what it is under the session's mutex", []edit{
-		{"epoch.go", "hungUp := hungUp(cause) // which calls methods of a user's error\n\ts.mu.Lock()\n\tdefer s.mu.Unlock()", "s.mu.Lock()\n\tdefer s.mu.Unlock()\n\thungUp := hungUp(cause)"},
-	}}, "TestAUsersErrorMayCallTheSessionThatLogsIt"},
+		{"internal/client/connection.go", "byServer := hungUp(cause) // which calls methods of a user's error\n", "c.mu.Lock()\n\tbyServer := hungUp(cause)\n\tc.mu.Unlock()\n"},
+	}}, "internal/client.TestAUsersErrorMayCallTheSessionThatLogsIt"},
 	{mutant{"who serves nobody is waited for until it says so", []edit{
 		{"internal/wire/handshake.go", "case <-late.C:\n\t\tl.hangUp = hangUp\n", ""},
 	}}, "TestAHoldOutlivesAReconnectWithoutDeadlines"},
@@ -295,7 +295,7 @@ var ofTheLibrary = []judged{
 		{"internal/wire/link.go", "l.bearSilence(time.Until(t))", "return l.Conn.SetReadDeadline(t)"},
 	}}, "TestAHalfOpenConnectionWithoutDeadlinesIsGivenUp"},
 	{mutant{"after a reconnect the watches go ahead of the proof", []edit{
-		{"epoch.go", "c.guardLater()", "c.guard()"},
+		{"internal/queue/incarnation.go", "c.guardLater()", "c.guard()"},
 	}}, "TestAfterAReconnectAProofGoesAheadOfTheWatches"},
 	{mutant{"a grant leaves no time for the next proof", []edit{
 		{"internal/lease/lease.go", "left > part(in.Timeout, sparePart) ||", "left > 0 ||"},
@@ -310,67 +310,67 @@ var ofTheLibrary = []judged{
 		{"internal/wire/handshake.go", "lease.NewSpeed(l.dialer.Clock.Now().Least(l.Asked))", "lease.NewSpeed(0)"},
 	}}, "internal/sim.TestF19AHungServerCostsNoHoldWhileAnotherAnswersFromFarAway"},
 	{mutant{"each hold's node is seen to before the next hold is lost", []edit{
-		{"epoch.go", "rest = append(rest, c.lose(cause))", "c.vanish(cause)"},
-	}}, "TestAllHoldsAreLostBeforeTheirNodesAreSeenTo"},
+		{"internal/queue/incarnation.go", "rest = append(rest, c.lose(cause))", "c.vanish(cause)"},
+	}}, "internal/queue.TestAllHoldsAreLostBeforeTheirNodesAreSeenTo"},
 	{mutant{"a context that does not say why it has ended is a success", []edit{
-		{"errors.go", "return context.Canceled\n", "return nil\n"},
+		{"internal/client/errors.go", "return context.Canceled\n", "return nil\n"},
 	}}, "TestACallWhoseContextDoesNotSayWhyItHasEndedIsNoSuccess/Locker,_hand-off,_LockContext"},
 	{mutant{"a context is asked under the session's lock before a grant", []edit{
-		{"contender.go", "if s.link != seen {", "if ctx.Err() != nil || s.link != seen {"},
+		{"internal/queue/contender.go", "if s.link != seen {", "if ctx.Err() != nil || s.link != seen {"},
 	}}, "TestTheMethodsOfAContextMayAskTheSession"},
 	{mutant{"a context is asked under the session's lock before a lock is taken over", []edit{
-		{"succession.go", "over := ctx.Err() != nil //", "c.queue.session.mu.Lock()\n\tover := ctx.Err() != nil\n\tc.queue.session.mu.Unlock() //"},
+		{"internal/queue/succession.go", "over := ctx.Err() != nil //", "c.queue.session.mu.Lock()\n\tover := ctx.Err() != nil\n\tc.queue.session.mu.Unlock() //"},
 	}}, "TestTheMethodsOfAContextMayAskTheSession"},
 	{mutant{"the end of a hold calls methods of its parent context", []edit{
 		{"hold.go", "ctx, end := context.WithCancelCause(between)", "_ = between\n\tctx, end := context.WithCancelCause(context.WithValue(parent, holdKey{}, h))"},
 	}}, "TestTheMethodsOfAContextMayAskTheSession"},
 	{mutant{"a hold that began without a connection is not told of the next one's loss", []edit{
-		{"epoch.go", "if s.epoch != nil {\n\t\ts.epoch.suspended = s.tell", "if s.epoch != nil && !s.epoch.suspended {\n\t\ts.epoch.suspended = s.tell"},
+		{"internal/queue/incarnation.go", "if s.epoch != nil {\n\t\ts.epoch.suspended = s.tell", "if s.epoch != nil && !s.epoch.suspended {\n\t\ts.epoch.suspended = s.tell"},
 	}}, "TestAHoldThatBeganWithoutAConnectionIsToldOfTheLossOfTheNext"},
 	{mutant{"a hold is suspended twice", []edit{
-		{"history.go", "if h == nil || !h.cut.IsZero() {", "if h == nil {"},
+		{"trace.go", "if !h.cut.IsZero() {\n\t\treturn false\n\t}\n\th.cut", "h.cut"},
 	}}, "TestAHoldThatBeganWithoutAConnectionIsToldOfTheLossOfTheNext"},
 	{mutant{"a path is left that a call has made for nothing", []edit{
-		{"queue.go", "above.leave()", "_ = above"},
+		{"internal/queue/queue.go", "above.Leave()", "_ = above"},
 	}}, "TestACallThatEndsWhileItsPathIsMadeLeavesNoPath/a_lock"},
 	{mutant{"the path of permits is left that a call has made for nothing", []edit{
-		{"semaphore.go", "above.leave()", "_ = above"},
+		{"internal/queue/semaphore.go", "above.Leave()", "_ = above"},
 	}}, "TestACallThatEndsWhileItsPathIsMadeLeavesNoPath/a_semaphore"},
 	{mutant{"a path is taken back that somebody has written to", []edit{
-		{"parents.go", "s.conn.Delete(p.ours, p.version)", "s.conn.Delete(p.ours, -1)"},
+		{"internal/client/parents.go", "c.Conn.Delete(p.ours, p.version)", "c.Conn.Delete(p.ours, -1)"},
 	}}, "TestAPathThatSomebodyElseUsesIsNotTakenBack"},
 	{mutant{"a path is taken back that somebody has made anew", []edit{
-		{"parents.go", "p.ours = \"\"", "_ = p.ours"},
+		{"internal/client/parents.go", "p.ours = \"\"", "_ = p.ours"},
 	}}, "TestAPathThatSomebodyElseUsesIsNotTakenBack/since_it_was_made_anew"},
 	{mutant{"a path that was made in part is left", []edit{
-		{"parents.go", "p.ours = dir", "if p.ours = \"\"; dir == p.dir {\n\t\t\t\tp.ours = dir\n\t\t\t}"},
+		{"internal/client/parents.go", "p.ours = dir", "if p.ours = \"\"; dir == p.dir {\n\t\t\t\tp.ours = dir\n\t\t\t}"},
 	}}, "TestAPathThatCannotBeMadeWholeIsTakenBack"},
 	{mutant{"a path is left that a member has made for nothing", []edit{
 		{"membership/keep.go", "m.leavePath()", "_ = m.leavePath"},
 	}}, "membership.TestAJoinThatEndsWhileItsPathIsMadeLeavesNoPath"},
 	{mutant{"what goes on in the background uses its call's context", []edit{
-		{"watchdog.go", "v, kept := ctx.(*watchdog)", "v, kept := ctx.Value(0).(*watchdog)"},
+		{"internal/client/stall.go", "v, kept := ctx.(*Watchdog)", "v, kept := ctx.Value(0).(*Watchdog)"},
 	}}, "TestWhatACallLeavesToTheBackgroundDoesNotUseItsContext"},
 	{mutant{"the client's goroutines ask a user's error for its text", []edit{
-		{"journal.go", "j.add(func() { j.logger.Debug(fmt.Sprintf(\"zk: \"+format, args...)) })", "j.Debug(fmt.Sprintf(\"zk: \"+format, args...))"},
+		{"internal/client/journal.go", "j.add(func() { j.logger.Debug(fmt.Sprintf(\"zk: \"+format, args...)) })", "j.Debug(fmt.Sprintf(\"zk: \"+format, args...))"},
 	}}, "TestAnErrorThatEndsTheGoroutineThatReadsItCostsTheSessionNothing"},
 	{mutant{"a context is asked while its create is on its way", []edit{
-		{"create.go", "case <-done:\n\t\tc.quitLater()\n\t\ts.cleanUp(func() {\n\t\t\t<-created.done", "case <-ctx.Done():\n\t\ts.cleanUp(func() {\n\t\t\t<-created.done"},
+		{"internal/queue/create.go", "case <-done:\n\t\tc.quitLater()\n\t\ts.client.CleanUp(func() {\n\t\t\t<-created.Done", "case <-ctx.Done():\n\t\ts.client.CleanUp(func() {\n\t\t\t<-created.Done"},
 	}}, "TestAContextThatPanicsCostsNobodyTheLock"},
 	{mutant{"a context that panics keeps a turn at the permits", []edit{
-		{"semaphore.go", "\tdefer func() {\n\t\tturn.sendRelease(ctx, nil)\n\t\treleased = true\n\t}()\n", "\treleased = true\n\tdefer func() {\n\t\tif h != nil || err != nil {\n\t\t\tturn.sendRelease(ctx, nil)\n\t\t}\n\t}()\n"},
+		{"internal/queue/semaphore.go", "\tdefer func() {\n\t\tturn.SendRelease(ctx, nil)\n\t\treleased = true\n\t}()\n", "\treleased = true\n\tdefer func() {\n\t\tif h != nil || err != nil {\n\t\t\tturn.SendRelease(ctx, nil)\n\t\t}\n\t}()\n"},
 	}}, "TestAContextThatPanicsCostsNobodyTheLock"},
 	{mutant{"a context that panics as the turn is given back keeps the permits", []edit{
-		{"semaphore.go", "if !released && h != nil {", "if !released && h != nil && err != nil {"},
+		{"internal/queue/semaphore.go", "if !released && h != nil {", "if !released && h != nil && err != nil {"},
 	}}, "TestAContextThatPanicsCostsNobodyTheLock"},
 	{mutant{"a context that panics keeps a node that is granted at once", []edit{
-		{"create.go", "if h == nil {", "if err != nil {"},
+		{"internal/queue/create.go", "if h == nil {", "if err != nil {"},
 	}}, "TestAContextThatPanicsCostsNobodyTheLock"},
 	{mutant{"a context that panics keeps the hold of who waits for an owner here", []edit{
-		{"tenancy.go", "confirmed := h.contender.confirm(held) == nil\n\tdetach()\n", "confirmed := h.contender.confirm(held) == nil\n"},
+		{"tenancy.go", "confirmed := h.hold.Confirm(held) == nil\n\tdetach()\n", "confirmed := h.hold.Confirm(held) == nil\n"},
 	}}, "TestAContextThatPanicsCostsNobodyTheLockOfALatecomer"},
 	{mutant{"a context that panics keeps Connect's session", []edit{
-		{"session.go", "if !stands {", "if !stands && ctx.Err() != nil {"},
+		{"internal/client/client.go", "if !stands {", "if !stands && ctx.Err() != nil {"},
 	}}, "TestAContextThatPanicsLeavesNoSession"},
 	{mutant{"a context that panics keeps a member", []edit{
 		{"membership/member.go", "joined := false", "joined := true"},
@@ -379,7 +379,7 @@ var ofTheLibrary = []judged{
 		{"membership/state.go", "m.telling.Go(m.news.Run)", "done := make(chan struct{})\n\t\tgo func() { defer close(done); m.news.Run() }()\n\t\t<-done"},
 	}}, "membership.TestAMemberDoesNotWaitForUsersCode"},
 	{mutant{"the client remembers every watch", []edit{
-		{"watch.go", "w.data, w.stat, err = s.conn.Get(key.path)", "w.data, w.stat, _, err = s.conn.GetW(key.path)"},
+		{"internal/client/watch.go", "w.Data, w.Stat, err = c.Conn.Get(key.Path)", "w.Data, w.Stat, _, err = c.Conn.GetW(key.Path)"},
 	}}, "TestTheClientRemembersNoWatchThroughReconnects"},
 	{mutant{"the link asks for no watch", []edit{
 		{"internal/wire/link.go", "p[len(p)-1] = 1 //", "_ = p //"},
@@ -388,28 +388,28 @@ var ofTheLibrary = []judged{
 		{"multi.go", "if taken < len(m.lockers) {", "if p := recover(); p != nil {\n\t\t\tpanic(p)\n\t\t}\n\t\tif taken < len(m.lockers) {"},
 	}}, "TestAFunctionOfATraceThatDoesNotReturnLeavesNothingBehind/MultiLocker,_Lock,_Acquired_panics,_2"},
 	{mutant{"a connection that was given up is taken for the session's", []edit{
-		{"epoch.go", "!latch.IsClosed(l.Down())", "true"},
-	}}, "TestAConnectionThatIsGivenUpAsItIsAnsweredIsNone"},
+		{"internal/client/connection.go", "l == nil || latch.IsClosed(l.Down())", "l == nil"},
+	}}, "internal/queue.TestAConnectionThatIsGivenUpAsItIsAnsweredIsNone"},
 	{mutant{"TLS takes its leave of a server that hangs", []edit{
 		{"internal/wire/dial.go", "return secureConn{secure}, nil", "return secure, nil"},
 	}}, "TestAHoldOutlivesATunnelThatHangs"},
 	{mutant{"Unlock near the counter's end waits for the wrong delete", []edit{
-		{"janitor.go", "ops := append([]any{&zk.CheckVersionRequest{Path: dir, Version: -1}}, deletes(nodes)...)", "ops := deletes(nodes)"},
+		{"internal/queue/deletion.go", "ops := append([]any{&zk.CheckVersionRequest{Path: dir, Version: -1}}, deletes(nodes)...)", "ops := deletes(nodes)"},
 	}}, "TestUnlockNearTheEndOfACounterThatCannotStartAfreshLeavesTheLockFree"},
 	{mutant{"a lock that was waited for is retained unseen", []edit{
-		{"cohort.go", "t.company == unknown && c.alone)", "t.company == unknown)"},
+		{"internal/queue/cohort.go", "t.company == unknown && c.alone)", "t.company == unknown)"},
 	}}, "TestALockIsNotRetainedPastOneWhoWaits"},
 	{mutant{"a lock is retained past the others of its session", []edit{
-		{"cohort.go", "!t.queue.inLineLocked() && (t.company", "(t.company"},
+		{"internal/queue/cohort.go", "!t.queue.inLineLocked() && (t.company", "(t.company"},
 	}}, "TestALockIsNotRetainedPastOneWhoWaits"},
 	{mutant{"a retained lock is taken again past the others of its session", []edit{
-		{"cohort.go", "case t.queue.inLineLocked():", "case false:"},
+		{"internal/queue/cohort.go", "case t.queue.inLineLocked():", "case false:"},
 	}}, "TestARetainedLockIsNotTakenAgainPastOneOfItsSessionWhoWaits"},
 	{mutant{"a cohort forgets whom it has seen when one more comes", []edit{
-		{"cohort.go", "case w.err != nil:\n\t\treturn unknown\n\tcase othersAmong", "case w.err != nil || w.hasFired():\n\t\treturn unknown\n\tcase othersAmong"},
-	}}, "TestACohortThatHasSeenOthersKnowsThemWhenOneMoreComes"},
+		{"internal/queue/cohort.go", "case w.Err != nil:\n\t\treturn unknown\n\tcase othersAmong", "case w.Err != nil || w.HasFired():\n\t\treturn unknown\n\tcase othersAmong"},
+	}}, "internal/queue.TestACohortThatHasSeenOthersKnowsThemWhenOneMoreComes"},
 	{mutant{"a cohort hears of the others of its session from the queue", []edit{
-		{"cohort.go", "(t.company != alone || t.queue.inLineLocked())", "t.company != alone"},
+		{"internal/queue/cohort.go", "(t.company != alone || t.queue.inLineLocked())", "t.company != alone"},
 	}}, "TestACohortEndsItsTurnForAnotherOfItsSession"},
 }
 
