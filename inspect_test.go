@@ -276,6 +276,7 @@ func TestInspectTellsOfThePermitsThatSomebodyInLineHasTakenMeanwhile(t *testing.
 		at := siteAt(t, server.Addr())
 		sem := at.semaphore(at.session(), 1)
 		h := take(t, sem, 1)
+		at.awaitLine(0)
 		waiting := at.permits(sem, 1)
 		at.awaitLine(1)
 		node := at.path + "/locks"

@@ -289,6 +289,7 @@ func TestASemaphoreHasCuratorsLayout(t *testing.T) {
 		require.NotZero(t, stat.EphemeralOwner)
 	}
 	require.Equal(t, leases, at.leases())
+	at.awaitLine(0)
 	waiting := at.permits(sem, 1)
 	at.awaitLine(1)
 	place := regexp.MustCompile(`^_c_[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}-lock-\d{10}$`)

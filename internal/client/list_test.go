@@ -51,18 +51,17 @@ func TestAListThatIsSharedIsNoOlderThanTheCallForIt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := zktest.NewServer(t)
 		s := connect(t, server, server.Dial)
-		create := func() {
-			_, err := s.Conn.Create("/lock/x", nil, zk.FlagSequence, zk.WorldACL(zk.PermAll))
+		other := connect(t, server, server.Dial)
+		for _, path := range []string{"/lock", "/lock/first"} {
+			_, err := other.Conn.Create(path, nil, 0, zk.WorldACL(zk.PermAll))
 			require.NoError(t, err)
 		}
-		_, err := s.Conn.Create("/lock", nil, 0, zk.WorldACL(zk.PermAll))
-		require.NoError(t, err)
-		create()
 
 		held := server.HoldReply(zktest.OpGetChildren2)
 		before := s.JoinList("/lock")
 		<-held.Struck()
-		create()
+		_, err := other.Conn.Create("/lock/second", nil, 0, zk.WorldACL(zk.PermAll))
+		require.NoError(t, err)
 		after := []*Call[*List]{s.JoinList("/lock"), s.JoinList("/lock")}
 		require.Same(t, after[0], after[1])
 		held.Release()
