@@ -196,7 +196,7 @@ func (t *cohort) resume() *Hold {
 // asked for belongs to that owner alone. s.mu is held.
 func (t *cohort) passOn(c *contender) bool {
 	now := c.queue.session.client.Clock.Now()
-	if t.node != c || c.cause != nil || c.revoked || c.exposed || !c.epoch.RunsAt(now) {
+	if t.node != c || c.state != holding || c.revoked || c.exposed || !c.epoch.RunsAt(now) {
 		return false
 	}
 	t.look()

@@ -29,13 +29,13 @@ type contender struct {
 	behind   bool       // others have kept its caller waiting, whose goroutine alone looks at this
 	alone    bool       // its last list has shown nobody else
 
-	gone latch.Latch // given when the place in the queue is lost: see cause
+	gone latch.Latch // closed when it has ended
 
 	// Guarded by the session's mu.
-	cause   error    // why gone is given
-	hold    *Hold    // once granted
+	state   state
+	cause   error    // why it has ended, if it did so before it left
+	hold    *Hold    // the newest; nil if there was none
 	leaving *removal // once left
-	quit    bool     // its call has ended ahead of its create, and leaves it as soon as it has a node
 	revoked bool     // somebody has asked for the lock back
 	guarded *time.Timer
 
@@ -62,7 +62,10 @@ func (q *Queue) newContender(ep *epoch, enter func(id string) entry) *contender 
 	c := s.register(q, ep, s.ids.next())
 	c.entry = enter(c.id)
 	c.comeIn()
-	if s.epoch != ep {
+	switch {
+	case s.closed:
+		c.close()
+	case s.epoch != ep:
 		c.vanish(client.ErrSessionOver)
 	}
 	return c
@@ -93,6 +96,7 @@ func (c *contender) born(nodes []string, czxid int64) {
 	if parsed, ok := recipe.Parse(recipe.Base(c.node)); ok {
 		c.sequence = parsed.Sequence
 	}
+	c.become(waiting)
 	if t := c.queue.cohort; t != nil {
 		t.queued = true
 	}
@@ -105,15 +109,13 @@ func (c *contender) vanish(cause error) { c.lose(cause)() }
 
 // lose is vanish that leaves the rest, beyond the end itself, to its caller.
 func (c *contender) lose(cause error) (rest func()) {
-	if c.cause != nil || c.leaving != nil {
+	isEnded, isLost := c.end(cause, lost)
+	if !isEnded {
 		return func() {}
 	}
-	c.cause = cause
-	c.gone.Close()
-	lost := c.hold != nil && c.hold.end(lost)
 	return func() {
 		s := c.queue.session
-		if lost {
+		if isLost {
 			s.client.Log.Warn("zklock: lock lost", "path", c.queue.path, "node", c.node, "session", c.epoch.id, "cause", cause)
 			if history := c.hold.history; history != nil && history.Lost(cause) {
 				s.client.Spawn(history.Tell)
@@ -121,22 +123,31 @@ func (c *contender) lose(cause error) (rest func()) {
 		}
 		if c.hold != nil {
 			c.leaveLocked() // the session may live, and the node with it
+		} else {
+			c.retire()
 		}
-		c.retire()
 	}
 }
 
-// close ends the contender with its session, and tells whether that ends a hold.
-// The session's mu is held.
-func (c *contender) close() (held bool) {
-	if c.cause != nil || c.leaving != nil {
-		return false
+// close ends the contender with its session, and its hold as released. It reports whether
+// there was one. The session's mu is held.
+func (c *contender) close() (wasHeld bool) {
+	isEnded, wasHeld := c.end(client.ErrClosed, released)
+	if isEnded {
+		c.retire()
 	}
-	c.cause = client.ErrClosed
+	return wasHeld
+}
+
+// end ends the contender, unless it has ended, and its hold as that says. The session's
+// mu is held.
+func (c *contender) end(cause error, hold int32) (isEnded, wasHeld bool) {
+	if !c.become(ended) {
+		return false, false
+	}
+	c.cause = cause
 	c.gone.Close()
-	held = c.hold != nil && c.hold.end(released)
-	c.retire()
-	return held
+	return true, c.hold != nil && c.hold.end(hold)
 }
 
 // retire takes c out of everything but the live set. The session's mu is held.
@@ -151,18 +162,18 @@ func (c *contender) retire() {
 	}
 }
 
-// whyGone returns why gone is given, nil while it is not.
+// whyGone returns why c has ended, nil while it has not.
 func (c *contender) whyGone() error {
 	c.queue.session.mu.Lock()
 	defer c.queue.session.mu.Unlock()
 	return c.cause
 }
 
-// quitLater notes that c is left as soon as it is known what its create has come to.
-func (c *contender) quitLater() {
+// abandon notes that c leaves as soon as it is known what its create has come to.
+func (c *contender) abandon() {
 	c.queue.session.mu.Lock()
 	defer c.queue.session.mu.Unlock()
-	c.quit = true
+	c.become(abandoned)
 }
 
 // leave gives the place up: the node is deleted in the background. It may be
@@ -173,14 +184,13 @@ func (c *contender) leave() *removal {
 	return c.leaveLocked()
 }
 
+// leaveLocked is leave under the session's mu.
 func (c *contender) leaveLocked() *removal {
-	if c.leaving == nil {
-		if c.hold != nil {
-			c.hold.end(released)
-		}
-		if c.hold != nil && c.cause == nil {
-			c.handOver()
-		}
+	if c.state == holding {
+		c.hold.end(released)
+		c.handOver()
+	}
+	if c.become(leaving) {
 		c.retire()
 		c.leaving = c.queue.session.remove(c)
 	}
@@ -213,7 +223,7 @@ func (c *contender) grant(ctx context.Context, seen *wire.Link) (*Hold, error) {
 
 // possess makes c the holder. The session's mu is held.
 func (c *contender) possess() *Hold {
-	if c.hold == nil { // not handed over meanwhile
+	if c.become(holding) { // not handed over meanwhile
 		c.newHold()
 		c.guardLater()
 	}
@@ -237,7 +247,7 @@ func (c *contender) newHold() *Hold {
 // guardLater sets the watch on c's own node unless c is gone soon. The session's
 // mu is held.
 func (c *contender) guardLater() {
-	if c.guarded == nil && c.cause == nil && c.leaving == nil {
+	if c.guarded == nil && c.state < ended {
 		c.guarded = time.AfterFunc(guardDelay, c.watchOver)
 	}
 }

@@ -59,7 +59,7 @@ func (q *Queue) create(ctx context.Context, ep *epoch, enter func(id string) ent
 	select {
 	case <-created.Done:
 	case <-done:
-		c.quitLater()
+		c.abandon()
 		s.client.CleanUp(func() {
 			<-created.Done
 			if c.settle(s.client.Context(), s.client.Context().Done(), seen, created) == nil {
@@ -123,7 +123,7 @@ func (c *contender) settle(ctx context.Context, done <-chan struct{}, seen *wire
 	case <-search.Done:
 		return search.Err
 	case <-done:
-		c.quitLater()
+		c.abandon()
 		s.client.CleanUp(func() {
 			<-search.Done
 			if search.Err == nil {

@@ -284,7 +284,7 @@ func (s *Session) reviewed(c *contender, view *listing, refusal error) *contende
 	view.Names = slices.DeleteFunc(view.Names, func(name string) bool {
 		id, ours := s.ids.of(name)
 		other := s.live[id]
-		return ours && other != c && (other == nil || other.leaving != nil)
+		return ours && other != c && (other == nil || other.state == leaving)
 	})
 	at, err := view.placeOf(c)
 	switch {
@@ -333,7 +333,7 @@ func (s *Session) wanted(names []string) []string {
 	return slices.DeleteFunc(slices.Clone(names), func(name string) bool {
 		id, ours := s.ids.of(name)
 		c := s.live[id]
-		return ours && (c == nil || c.leaving != nil || c.quit)
+		return ours && (c == nil || c.state == leaving || c.state == abandoned)
 	})
 }
 
@@ -347,5 +347,5 @@ func (s *Session) discard(l *wire.Link, id string, nodes []string) {
 	}
 	stray := s.register(&Queue{session: s, dir: recipe.Parent(nodes[0])}, &epoch{id: l.ID}, id)
 	stray.born(nodes, 0)
-	stray.leaving = s.remove(stray)
+	stray.leaveLocked()
 }

@@ -65,7 +65,7 @@ func (c *contender) goOut() {
 // lineUp adds c, whose node is known now, to those that may be followed. The
 // session's mu is held.
 func (c *contender) lineUp() {
-	if c.queue.kind != recipe.Exclusive || c.cause != nil || !c.entry.queues {
+	if c.queue.kind != recipe.Exclusive || c.state >= ended || !c.entry.queues {
 		return
 	}
 	c.queue.session.lines.at[spot{c.queue.dir, c.sequence}] = c
@@ -139,7 +139,7 @@ func (c *contender) follow(nearest recipe.Node) <-chan struct{} {
 // look at the queue again; nil if c cannot follow. The session's mu is held.
 func (c *contender) followLocked(seen recipe.Succession, ahead *contender) <-chan struct{} {
 	seen.Ahead, seen.Self = ahead.listed(), c.listed()
-	if ahead.epoch != c.epoch || c.cause != nil || !seen.Allowed() {
+	if ahead.epoch != c.epoch || c.state != waiting || !seen.Allowed() {
 		return nil
 	}
 	c.turn = make(chan struct{})
@@ -160,7 +160,7 @@ func (c *contender) nudge() {
 // or a check of c's node is to fail first. The session's mu is held.
 func (c *contender) handOver() {
 	next := c.successor
-	if c.checked || next == nil || next.cause != nil || next.leaving != nil || next.turn == nil {
+	if c.checked || next == nil || next.state != waiting || next.turn == nil {
 		return
 	}
 	s := c.queue.session

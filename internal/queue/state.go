@@ -1,0 +1,35 @@
+package queue
+
+import "slices"
+
+// state is how far a contender's life has come. The session's mutex guards it.
+type state int
+
+const (
+	creating  state = iota // its create is under way
+	abandoned              // likewise, and its call has ended: it leaves as soon as it has its nodes
+	waiting                // it has its nodes
+	holding                // it has the lock, for an owner or for one to come
+	ended                  // it was lost, or closed with its session: see cause
+	leaving                // its nodes are being deleted
+)
+
+// transitions are the states that may follow each. What the create has come to may be
+// known only when the contender has ended: it stays so, and leaves.
+var transitions = [...][]state{
+	creating:  {abandoned, waiting, ended, leaving},
+	abandoned: {ended, leaving},
+	waiting:   {holding, ended, leaving},
+	holding:   {ended, leaving},
+	ended:     {leaving},
+	leaving:   {},
+}
+
+// become changes the state, and reports whether it may. The session's mu is held.
+func (c *contender) become(next state) bool {
+	if !slices.Contains(transitions[c.state], next) {
+		return false
+	}
+	c.state = next
+	return true
+}
