@@ -62,7 +62,7 @@ var ofTheLibrary = []judged{
 		{"internal/queue/queue.go", "recipe.AnyBlocks(q.session.wanted(view.Names), q.kind)", "true"},
 	}}, "TestATryIsNotRefusedForWhatItsOwnSessionHasLeft"},
 	{mutant{"a node that is left as soon as it is known counts as wanted", []edit{
-		{"internal/queue/contender.go", "c.quit = true\n", ""},
+		{"internal/queue/contender.go", "c.become(abandoned)\n", ""},
 	}}, "TestATryIsNotRefusedForWhatItsOwnSessionHasLeft"},
 	{mutant{"a try waits for the end of a node that cannot be deleted", []edit{
 		{"internal/queue/queue.go", "again > mostTries ||", ""},
@@ -70,8 +70,8 @@ var ofTheLibrary = []judged{
 	{mutant{"a try for permits is refused for those that its own session has left", []edit{
 		{"internal/queue/semaphore.go", "len(session.wanted(out.Names))+n", "len(out.Names)+n"},
 	}}, "TestATryForPermitsIsNotRefusedForWhatItsOwnSessionHasLeft"},
-	{mutant{"a member says that the lock is taken though its cohort has not reached the queue", []edit{
-		{"internal/queue/cohort.go", "case !queued:", "case !queued && false:"},
+	{mutant{"a member says that the lock is taken though its handoff has not reached the queue", []edit{
+		{"internal/queue/handoff.go", "case !queued:", "case !queued && false:"},
 	}}, "TestAMemberIsToldThatTheLockIsTakenIfItsCohortStandsInTheQueue"},
 	{mutant{"without an owner a reader gives the newest hold back, though one is lost", []edit{
 		{"rwlocker.go", "return r.hold.Err() != nil", "return false"},
@@ -110,7 +110,7 @@ var ofTheLibrary = []judged{
 		{"internal/client/parents.go", "case Unimplemented(err):", "case false:"},
 	}}, "TestALockBelowAMissingPathOnAServerWithoutContainersSuspendsTheOthersOnce"},
 	{mutant{"a hold is resumed while containers are in doubt", []edit{
-		{"internal/queue/proof.go", "&& !s.client.DoubtsContainers()", ""},
+		{"internal/queue/keeper.go", "&& !s.client.DoubtsContainers()", ""},
 	}}, "TestALockBelowAMissingPathOnAServerWithoutContainersSuspendsTheOthersOnce"},
 	{mutant{"containers are asked for side by side from the start", []edit{
 		{"internal/client/parents.go", "if cs.are(served) {", "if !cs.are(refused) {"},
@@ -176,7 +176,7 @@ var ofTheLibrary = []judged{
 		{"internal/queue/deletion.go", "case err == nil && at.Ahead == 0:\n", "case holder != c:\n\t\treturn holder\n\tcase err == nil && at.Ahead == 0:\n"},
 	}}, "internal/queue.TestAReviewOfTheQueueEndsTheHoldOfOneThatDoesNotLeadItAndNoOther"},
 	{mutant{"a node of ours that is gone since the list was made is in the way", []edit{
-		{"internal/queue/deletion.go", "(other == nil || other.leaving != nil)", "other != nil && other.leaving != nil"},
+		{"internal/queue/deletion.go", "(other == nil || other.state == leaving)", "other != nil && other.state == leaving"},
 	}}, "internal/queue.TestAReviewOfTheQueueEndsTheHoldOfOneThatDoesNotLeadItAndNoOther"},
 	{mutant{"a review without a reply takes the lock away", []edit{
 		{"internal/queue/deletion.go", "if err != nil && client.Transient(err) {\n\t\t\t\treturn err", "if false {\n\t\t\t\treturn err"},
@@ -185,7 +185,7 @@ var ofTheLibrary = []judged{
 		{"internal/queue/deletion.go", "responses[first:first+1])", "responses[first:first+1])\n\t\t\tbatch = nil"},
 	}}, "internal/queue.TestWhomALockWentOnToIsCheckedBeforeTheNodeGoesThatKeepsOthersFromIt"},
 	{mutant{"all that waits to be deleted is one request", []edit{
-		{"internal/queue/deletion.go", "client.Batches(s.removals, (*removal).size)", "client.Batches(s.removals, func(*removal) int { return 1 })"},
+		{"internal/queue/deletion.go", "client.Batches(s.deletions, (*deletion).size)", "client.Batches(s.deletions, func(*deletion) int { return 1 })"},
 	}}, "internal/queue.TestDeletesOfLongPathsAreRequestsThatAServerTakes"},
 	{mutant{"Unlock waits for the first of the deletes that go ahead", []edit{
 		{"internal/queue/deletion.go", "last := b.requests[len(b.requests)-1]", "last := b.requests[0]"},
@@ -221,7 +221,7 @@ var ofTheLibrary = []judged{
 		{"internal/recipe/name.go", "|| strings.HasSuffix(name[:marker], permitMarker+\"-\"))", ")"},
 	}}, "TestPermitsAtTheEndOfTheCounterAreSeenAndAskedFor"},
 	{mutant{"a node is watched once", []edit{
-		{"internal/queue/contender.go", "c.guarded = nil //", "//"},
+		{"internal/queue/contender.go", "c.selfWatch = nil //", "//"},
 	}}, "TestADeletionAfterARevocationIsSeenByTheOneThatWaited"},
 	{mutant{"a negative number has ten digits", []edit{
 		{"internal/recipe/name.go", "strings.TrimPrefix(number, \"-\")", "digits"},
@@ -242,26 +242,26 @@ var ofTheLibrary = []judged{
 		{"internal/wire/link.go", "err = zk.ErrConnectionClosed", "_ = zk.ErrConnectionClosed"},
 	}}, "TestTheErrorOfAConnectionIsNotTakenForTheEndOfACtx"},
 	{mutant{"a member whose time is up as its turn comes is told nothing of the lock", []edit{
-		{"internal/queue/cohort.go", "return nil, TimedOut(ctx, client.Ended(ctx))", "return nil, client.Ended(ctx)"},
+		{"internal/queue/handoff.go", "return nil, TimedOut(ctx, client.Ended(ctx))", "return nil, client.Ended(ctx)"},
 	}}, "TestTheLockIsHeldByAnotherUntilTheMomentOfItsHandover"},
 	{mutant{"whatever ends the hold of a MultiLocker's owner is a loss", []edit{
 		{"multi.go", "return over\n", "return ErrLost\n"},
 	}}, "TestAMultiLockerThatIsLockedOnceMoreAsItsSessionIsClosedIsNotLost"},
 	{mutant{"a look that comes late leaves the timer that was set", []edit{
-		{"internal/queue/proof.go", "s.stopLooking() // the timer", "s.expiry = nil // the timer"},
+		{"internal/queue/keeper.go", "s.stopLooking() // the timer", "s.expiry = nil // the timer"},
 	}}, "internal/queue.TestTheLeaseIsLookedAtByOneTimer"},
 	{mutant{"a proof that is taken late takes back what a newer one has proved", []edit{
 		{"internal/lease/lease.go", "if in.Unheard {\n\t\tend = clock", "if false {\n\t\tend = clock"},
 		{"internal/lease/lease.go", "l.proved = now\n", "if in.Unheard {\n\t\tl.Shorten(UnheardEnd(p.Begun, in.Timeout))\n\t}\n\tl.proved = now\n"},
 	}}, "internal/queue.TestAProofThatIsTakenLateLeavesTheLeaseToANewerOne"},
 	{mutant{"a proof counts from its answer", []edit{
-		{"internal/queue/proof.go", "s.epoch.Prove(", "p.Begun = now\n\ts.epoch.Prove("},
+		{"internal/queue/keeper.go", "s.incarnation.Prove(", "p.Begun = now\n\ts.incarnation.Prove("},
 	}}, "internal/queue.TestAProofThatIsTakenLateLeavesTheLeaseToANewerOne"},
 	{mutant{"a connect request leaves the end of the lease to the timer", []edit{
 		{"internal/queue/observer.go", "s.look(s.client.Clock.Now()) //", "//"},
 	}}, "internal/queue.TestALeaseThatIsOverWhenAConnectRequestGoesOutIsOverAtOnce"},
 	{mutant{"a connect request leaves the next look where it is", []edit{
-		{"internal/queue/observer.go", "s.look(s.client.Clock.Now()) //", "s.lapse(s.epoch, s.client.Clock.Now()) //"},
+		{"internal/queue/observer.go", "s.look(s.client.Clock.Now()) //", "s.expire(s.incarnation, s.client.Clock.Now()) //"},
 	}}, "internal/queue.TestALeaseThatAConnectRequestShortensIsLookedAtMoreOftenFromThenOn"},
 	{mutant{"a connection is counted when everybody has it", []edit{
 		{"internal/wire/handshake.go", "l.dialer.rewatch.connected() //", "//"},
@@ -271,7 +271,7 @@ var ofTheLibrary = []judged{
 		{"internal/client/parents.go", "case cs.asked == 0:", "case false:"},
 	}}, "TestAUsersOwnRequestForAContainerSaysNothingOfWhatTheSessionMayAskFor"},
 	{mutant{"a proof is waited for on whatever connection", []edit{
-		{"internal/queue/proof.go", "}).WaitOn(ctx, p.link)", "}).Wait(ctx)"},
+		{"internal/queue/keeper.go", "}).WaitOn(ctx, p.link)", "}).Wait(ctx)"},
 	}}, "internal/queue.TestAServerThatHangsWithAProofOfTheConnectionBeforeIsLeftInTime"},
 	{mutant{"a semaphore's size is read on whatever connection", []edit{
 		{"internal/queue/semaphore.go", "case err == nil && session.client.Current() != l:", "case err == nil && l == nil:"},
@@ -295,7 +295,7 @@ var ofTheLibrary = []judged{
 		{"internal/wire/link.go", "l.bearSilence(time.Until(t))", "return l.Conn.SetReadDeadline(t)"},
 	}}, "TestAHalfOpenConnectionWithoutDeadlinesIsGivenUp"},
 	{mutant{"after a reconnect the watches go ahead of the proof", []edit{
-		{"internal/queue/incarnation.go", "c.guardLater()", "c.guard()"},
+		{"internal/queue/incarnation.go", "c.watchSelfLater()", "c.watchSelf()"},
 	}}, "TestAfterAReconnectAProofGoesAheadOfTheWatches"},
 	{mutant{"a grant leaves no time for the next proof", []edit{
 		{"internal/lease/lease.go", "left > part(in.Timeout, sparePart) ||", "left > 0 ||"},
@@ -310,7 +310,7 @@ var ofTheLibrary = []judged{
 		{"internal/wire/handshake.go", "lease.NewSpeed(l.dialer.Clock.Now().Least(l.Asked))", "lease.NewSpeed(0)"},
 	}}, "internal/sim.TestF19AHungServerCostsNoHoldWhileAnotherAnswersFromFarAway"},
 	{mutant{"each hold's node is seen to before the next hold is lost", []edit{
-		{"internal/queue/incarnation.go", "rest = append(rest, c.lose(cause))", "c.vanish(cause)"},
+		{"internal/queue/incarnation.go", "rest = append(rest, c.markLost(cause))", "c.lose(cause)"},
 	}}, "internal/queue.TestAllHoldsAreLostBeforeTheirNodesAreSeenTo"},
 	{mutant{"a context that does not say why it has ended is a success", []edit{
 		{"internal/client/errors.go", "return context.Canceled\n", "return nil\n"},
@@ -325,7 +325,7 @@ var ofTheLibrary = []judged{
 		{"hold.go", "ctx, end := context.WithCancelCause(between)", "_ = between\n\tctx, end := context.WithCancelCause(context.WithValue(parent, holdKey{}, h))"},
 	}}, "TestTheMethodsOfAContextMayAskTheSession"},
 	{mutant{"a hold that began without a connection is not told of the next one's loss", []edit{
-		{"internal/queue/incarnation.go", "if s.epoch != nil {\n\t\ts.epoch.suspended = s.tell", "if s.epoch != nil && !s.epoch.suspended {\n\t\ts.epoch.suspended = s.tell"},
+		{"internal/queue/incarnation.go", "if s.incarnation != nil {\n\t\ts.incarnation.suspended = s.tell", "if s.incarnation != nil && !s.incarnation.suspended {\n\t\ts.incarnation.suspended = s.tell"},
 	}}, "TestAHoldThatBeganWithoutAConnectionIsToldOfTheLossOfTheNext"},
 	{mutant{"a hold is suspended twice", []edit{
 		{"trace.go", "if !h.cut.IsZero() {\n\t\treturn false\n\t}\n\th.cut", "h.cut"},
@@ -355,7 +355,7 @@ var ofTheLibrary = []judged{
 		{"internal/client/journal.go", "j.add(func() { j.logger.Debug(fmt.Sprintf(\"zk: \"+format, args...)) })", "j.Debug(fmt.Sprintf(\"zk: \"+format, args...))"},
 	}}, "TestAnErrorThatEndsTheGoroutineThatReadsItCostsTheSessionNothing"},
 	{mutant{"a context is asked while its create is on its way", []edit{
-		{"internal/queue/create.go", "case <-done:\n\t\tc.quitLater()\n\t\ts.client.CleanUp(func() {\n\t\t\t<-created.Done", "case <-ctx.Done():\n\t\ts.client.CleanUp(func() {\n\t\t\t<-created.Done"},
+		{"internal/queue/create.go", "case <-done:\n\t\tc.abandon()\n\t\ts.client.CleanUp(func() {\n\t\t\t<-created.Done", "case <-ctx.Done():\n\t\ts.client.CleanUp(func() {\n\t\t\t<-created.Done"},
 	}}, "TestAContextThatPanicsCostsNobodyTheLock"},
 	{mutant{"a context that panics keeps a turn at the permits", []edit{
 		{"internal/queue/semaphore.go", "\tdefer func() {\n\t\tturn.SendRelease(ctx, nil)\n\t\treleased = true\n\t}()\n", "\treleased = true\n\tdefer func() {\n\t\tif h != nil || err != nil {\n\t\t\tturn.SendRelease(ctx, nil)\n\t\t}\n\t}()\n"},
@@ -397,19 +397,19 @@ var ofTheLibrary = []judged{
 		{"internal/queue/deletion.go", "ops := append([]any{&zk.CheckVersionRequest{Path: dir, Version: -1}}, deletes(nodes)...)", "ops := deletes(nodes)"},
 	}}, "TestUnlockNearTheEndOfACounterThatCannotStartAfreshLeavesTheLockFree"},
 	{mutant{"a lock that was waited for is retained unseen", []edit{
-		{"internal/queue/cohort.go", "t.company == unknown && c.alone)", "t.company == unknown)"},
+		{"internal/queue/handoff.go", "t.contention == unknown && c.alone)", "t.contention == unknown)"},
 	}}, "TestALockIsNotRetainedPastOneWhoWaits"},
 	{mutant{"a lock is retained past the others of its session", []edit{
-		{"internal/queue/cohort.go", "!t.queue.inLineLocked() && (t.company", "(t.company"},
+		{"internal/queue/handoff.go", "!t.queue.inLineLocked() && (t.contention", "(t.contention"},
 	}}, "TestALockIsNotRetainedPastOneWhoWaits"},
 	{mutant{"a retained lock is taken again past the others of its session", []edit{
-		{"internal/queue/cohort.go", "case t.queue.inLineLocked():", "case false:"},
+		{"internal/queue/handoff.go", "case t.queue.inLineLocked():", "case false:"},
 	}}, "TestARetainedLockIsNotTakenAgainPastOneOfItsSessionWhoWaits"},
-	{mutant{"a cohort forgets whom it has seen when one more comes", []edit{
-		{"internal/queue/cohort.go", "case w.Err != nil:\n\t\treturn unknown\n\tcase othersAmong", "case w.Err != nil || w.HasFired():\n\t\treturn unknown\n\tcase othersAmong"},
+	{mutant{"a handoff forgets whom it has seen when one more comes", []edit{
+		{"internal/queue/handoff.go", "case w.Err != nil:\n\t\treturn unknown\n\tcase othersAmong", "case w.Err != nil || w.HasFired():\n\t\treturn unknown\n\tcase othersAmong"},
 	}}, "internal/queue.TestACohortThatHasSeenOthersKnowsThemWhenOneMoreComes"},
-	{mutant{"a cohort hears of the others of its session from the queue", []edit{
-		{"internal/queue/cohort.go", "(t.company != alone || t.queue.inLineLocked())", "t.company != alone"},
+	{mutant{"a handoff hears of the others of its session from the queue", []edit{
+		{"internal/queue/handoff.go", "(t.contention != alone || t.queue.inLineLocked())", "t.contention != alone"},
 	}}, "TestACohortEndsItsTurnForAnotherOfItsSession"},
 }
 

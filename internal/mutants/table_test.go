@@ -37,7 +37,7 @@ var focus = map[string]sim.FaultKind{
 
 var all = []mutant{
 	{"a create's result is adopted whatever its session", []edit{
-		{"internal/queue/create.go", "if carrier.ID != c.epoch.id {", "if false {"},
+		{"internal/queue/create.go", "if carrier.ID != c.incarnation.id {", "if false {"},
 	}},
 	{"a list decides before the server has caught up", []edit{
 		{"internal/client/list.go", "if l.CaughtUp() {\n\t\treturn l, nil\n\t}\n\tl.CatchingUp", "if true {\n\t\treturn l, nil\n\t}\n\tl.CatchingUp"},
@@ -59,7 +59,7 @@ var all = []mutant{
 		{"internal/recipe/wakeup.go", "(w.Position.Nearest.Kind != Write || w.Self == Read) &&", ""},
 	}},
 	{"wake without a list behind a node of the own session", []edit{
-		{"internal/queue/wait.go", "next.IsArmed() && next.Stat.EphemeralOwner != c.epoch.id", "next.IsArmed()"},
+		{"internal/queue/wait.go", "next.IsArmed() && next.Stat.EphemeralOwner != c.incarnation.id", "next.IsArmed()"},
 	}},
 	{"release by prefix", []edit{
 		{"internal/queue/deletion.go", "err := s.deleteTogether(batch)\n", `names, _, err := s.client.Conn.Children(last.queue.dir)
@@ -92,11 +92,11 @@ var all = []mutant{
 		{"internal/recipe/order.go", "listed := false", "listed := true"},
 	}},
 	{"answered pings extend the lease", []edit{
-		{"internal/queue/proof.go", "if !s.proving {", "if false {"},
+		{"internal/queue/keeper.go", "if !s.proving {", "if false {"},
 		{"internal/wire/link.go", "r, known := l.answered(xid)", "l.dialer.session.Asks(clock.Instant{})\n\tr, known := l.answered(xid)"},
-		{"internal/queue/observer.go", "if s.id == 0 {", `if ep := s.epoch; ep != nil && at.IsZero() {
+		{"internal/queue/observer.go", "if s.id == 0 {", `if inc := s.incarnation; inc != nil && at.IsZero() {
 		now := s.client.Clock.Now()
-		ep.Extend(now.Add(s.shortest*3/5), now)
+		inc.Extend(now.Add(s.shortest*3/5), now)
 		return
 	}
 	if s.id == 0 {`},
@@ -113,7 +113,7 @@ var all = []mutant{
 `},
 	}},
 	{"the clocks are looked at when the lease should be over", []edit{
-		{"internal/queue/proof.go", "min(ep.Left(now), s.terms(now).Look())", "ep.Left(now)"},
+		{"internal/queue/keeper.go", "min(inc.Left(now), s.terms(now).Look())", "inc.Left(now)"},
 	}},
 	{"the wall clock does not count", []edit{
 		{"internal/lease/lease.go", "return -now.Most(*end)", "return -now.Least(*end)"},
@@ -122,7 +122,7 @@ var all = []mutant{
 		{"internal/queue/observer.go", "if s.id == 0 {", "if true {"},
 	}},
 	{"a handshake counts from the next proof on", []edit{
-		{"internal/queue/observer.go", "s.epoch.Shorten(lease.UnheardEnd(at, s.shortest))", "_ = at"},
+		{"internal/queue/observer.go", "s.incarnation.Shorten(lease.UnheardEnd(at, s.shortest))", "_ = at"},
 	}},
 	{"a proof outweighs a handshake without an answer", []edit{
 		{"internal/lease/lease.go", "if in.Unheard {\n\t\tend = clock", "if false {\n\t\tend = clock"},
@@ -144,10 +144,10 @@ var all = []mutant{
 		{"internal/recipe/succession.go", "s.SameConnection && s.Ahead.Sequence == s.Self.Sequence-1", "s.SameConnection"},
 	}},
 	{"a retained node is not given up", []edit{
-		{"internal/queue/cohort.go", "if t.company == others && !t.idle.IsZero() {", "if false {"},
+		{"internal/queue/handoff.go", "if t.contention == others && !t.idle.IsZero() {", "if false {"},
 	}},
 	{"no proofs", []edit{
-		{"internal/queue/proof.go", "if !s.proving {", "if false {"},
+		{"internal/queue/keeper.go", "if !s.proving {", "if false {"},
 	}},
 	{"TryLock does not try", []edit{
 		{"trylock.go", "{ return l.tryLock(l.tryUntil()) == nil }", "{ return false && l.tryLock(l.tryUntil()) == nil }"},
@@ -171,11 +171,11 @@ var all = []mutant{
 		{"internal/queue/hold.go", "case <-r.done:\n\t\treturn r.err\n\tcase <-ctx.Done():\n\t\treturn client.Ended(ctx)", "case <-ctx.Done():\n\t\treturn client.Ended(ctx)\n\tdefault:\n\t\treturn nil"},
 	}},
 	{"a hold that has ended is valid", []edit{
-		{"internal/queue/hold.go", "if h.Err() != nil {\n\t\treturn false\n\t}\n\tep,", "ep,"},
-		{"internal/queue/hold.go", "s.lapse(ep, now)\n\treturn h.Err() == nil", "s.lapse(ep, now)\n\treturn true"},
+		{"internal/queue/hold.go", "if h.Err() != nil {\n\t\treturn false\n\t}\n\tinc,", "inc,"},
+		{"internal/queue/hold.go", "s.expire(inc, now)\n\treturn h.Err() == nil", "s.expire(inc, now)\n\treturn true"},
 	}},
 	{"Valid ends half a timeout early", []edit{
-		{"internal/queue/hold.go", "if ep.RunsAt(now) {\n\t\treturn true", "if ep.RunsAt(now.Add(h.contender.queue.session.client.Timeout() / 2)) {\n\t\treturn true"},
+		{"internal/queue/hold.go", "if inc.RunsAt(now) {\n\t\treturn true", "if inc.RunsAt(now.Add(h.contender.queue.session.client.Timeout() / 2)) {\n\t\treturn true"},
 		{"internal/queue/hold.go", "return h.Err() == nil // a proof", "return false // a proof"},
 	}},
 	{"a check of the path instead of the node", []edit{
@@ -188,10 +188,10 @@ var all = []mutant{
 		{"inspect.go", "n.Stat.Czxid", "n.Stat.Czxid + 1"},
 	}},
 	{"who is asked for the lock is not told", []edit{
-		{"internal/queue/contender.go", "\t\tc.hold.revoked.Close()\n\t}\n\tif c.cohort", "\t\t_ = c\n\t}\n\tif c.cohort"},
+		{"internal/queue/contender.go", "\t\tc.hold.revoked.Close()\n\t}\n\tif c.handoff", "\t\t_ = c\n\t}\n\tif c.handoff"},
 		{"internal/queue/contender.go", "\t\tc.hold.revoked.Close()\n\t}\n\treturn", "\t\t_ = c\n\t}\n\treturn"},
 	}},
-	{"a hold is born asked for", []edit{
+	{"a hold is created asked for", []edit{
 		{"internal/queue/contender.go", "if c.revoked {", "if true {"},
 	}},
 	{"the next hold begins before the last one has ended", []edit{
@@ -205,7 +205,7 @@ var all = []mutant{
 	{"a hold is kept when the trace panics", []edit{
 		{"internal/queue/trace.go", "if !told {", "if !told && h == nil {"},
 	}},
-	{"a cohort waits for ever when the trace panics", []edit{
-		{"internal/queue/cohort.go", "defer func() { t.fetched(h) }() // also if a function of the trace panics\n\treturn acquire(ctx, call)", "h, err = acquire(ctx, call)\n\tt.fetched(h)\n\treturn h, err"},
+	{"a handoff waits for ever when the trace panics", []edit{
+		{"internal/queue/handoff.go", "defer func() { t.fetched(h) }() // also if a function of the trace panics\n\treturn acquire(ctx, call)", "h, err = acquire(ctx, call)\n\tt.fetched(h)\n\treturn h, err"},
 	}},
 }

@@ -28,7 +28,7 @@ type mutant struct {
 type edit struct{ file, old, new string }
 
 // withoutProofs sends no proof and takes the word of whoever extends the lease.
-var withoutProofs = edit{"internal/queue/proof.go", "if !s.proving {", "if false {"}
+var withoutProofs = edit{"internal/queue/keeper.go", "if !s.proving {", "if false {"}
 
 var mutants = []mutant{
 	{"no deadline", []edit{
@@ -38,9 +38,9 @@ var mutants = []mutant{
 	{"answered pings extend the lease", []edit{withoutProofs, {
 		"internal/wire/link.go", "r, known := l.answered(xid)", "l.dialer.session.Asks(clock.Instant{})\n\tr, known := l.answered(xid)",
 	}, {
-		"internal/queue/observer.go", "if s.id == 0 {", `if ep := s.epoch; ep != nil && at.IsZero() {
+		"internal/queue/observer.go", "if s.id == 0 {", `if inc := s.incarnation; inc != nil && at.IsZero() {
 		now := s.client.Clock.Now()
-		ep.Extend(now.Add(s.shortest*3/5), now)
+		inc.Extend(now.Add(s.shortest*3/5), now)
 		return
 	}
 	if s.id == 0 {`,

@@ -13,10 +13,10 @@ import (
 // contender is one place in a lock's queue, from before the create of its node
 // until that is known to be gone. It is in its session's live set for that time.
 type contender struct {
-	queue *Queue
-	epoch *epoch // that it was created in
-	id    string // the UUID in its nodes' names
-	entry entry  // creates them
+	queue       *Queue
+	incarnation *incarnation // that it was created in
+	id          string       // the UUID in its nodes' names
+	entry       entry        // creates them
 
 	// Known once the create's reply, or a list after it, has told. A semaphore's
 	// permits have a node each; of everything else there is only the first.
@@ -25,23 +25,23 @@ type contender struct {
 	sequence int32
 	token    int64      // the node's czxid, or the token of the writer that it stands beside
 	carrier  *wire.Link // that has shown the node
-	counted  bool       // by its session's lines
+	counted  bool       // by its session's index
 	behind   bool       // others have kept its caller waiting, whose goroutine alone looks at this
 	alone    bool       // its last list has shown nobody else
 
 	gone latch.Latch // closed when it has ended
 
 	// Guarded by the session's mu.
-	state   state
-	cause   error    // why it has ended, if it did so before it left
-	hold    *Hold    // the newest; nil if there was none
-	leaving *removal // once left
-	revoked bool     // somebody has asked for the lock back
-	guarded *time.Timer
+	state     state
+	cause     error     // why it has ended, if it did so before it left
+	hold      *Hold     // the newest; nil if there was none
+	leaving   *deletion // once left
+	revoked   bool      // somebody has asked for the lock back
+	selfWatch *time.Timer
 
-	cohort  *cohort // whose node this is; nil for most
-	exposed bool    // the owner has asked for the token or the check
-	checked bool    // the owner has asked for the check
+	handoff *handoff // whose node this is; nil for most
+	exposed bool     // the owner has asked for the token or the check
+	checked bool     // the owner has asked for the check
 
 	// Guarded by the session's mu; see succession.go.
 	successor  *contender    // stands right behind, in this session
@@ -49,31 +49,31 @@ type contender struct {
 	succession *succession   // nil if c was neither handed the lock nor has handed it on
 }
 
-// guardDelay is how long a hold, or a place in the queue, goes without a watch on
+// selfWatchDelay is how long a hold, or a place in the queue, goes without a watch on
 // its own node, so that a short one need not pay for it.
-const guardDelay = 20 * time.Millisecond
+const selfWatchDelay = 20 * time.Millisecond
 
-// newContender makes a contender of epoch ep, which it joins before its create
+// newContender makes a contender of incarnation inc, which it joins before its create
 // is sent, so that every list knows its node.
-func (q *Queue) newContender(ep *epoch, enter func(id string) entry) *contender {
+func (q *Queue) newContender(inc *incarnation, enter func(id string) entry) *contender {
 	s := q.session
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	c := s.register(q, ep, s.ids.next())
+	c := s.register(q, inc, s.ids.next())
 	c.entry = enter(c.id)
-	c.comeIn()
+	c.countIn()
 	switch {
 	case s.closed:
 		c.close()
-	case s.epoch != ep:
-		c.vanish(client.ErrSessionOver)
+	case s.incarnation != inc:
+		c.lose(client.ErrSessionOver)
 	}
 	return c
 }
 
 // register adds a contender to the live ones. s.mu is held.
-func (s *Session) register(q *Queue, ep *epoch, id string) *contender {
-	c := &contender{queue: q, epoch: ep, id: id}
+func (s *Session) register(q *Queue, inc *incarnation, id string) *contender {
+	c := &contender{queue: q, incarnation: inc, id: id}
 	s.live[id] = c
 	return c
 }
@@ -82,13 +82,13 @@ func (s *Session) register(q *Queue, ep *epoch, id string) *contender {
 func (s *Session) forget(c *contender) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	c.goOut()
+	c.countOut()
 	delete(s.live, c.id)
 }
 
-// born takes the name and czxid that the server gave the node. The session's mu
+// created takes the name and czxid that the server gave the node. The session's mu
 // is held.
-func (c *contender) born(nodes []string, czxid int64) {
+func (c *contender) created(nodes []string, czxid int64) {
 	c.node, c.nodes, c.token = nodes[0], nodes, czxid
 	if c.entry.token != 0 {
 		c.token = c.entry.token
@@ -97,18 +97,18 @@ func (c *contender) born(nodes []string, czxid int64) {
 		c.sequence = parsed.Sequence
 	}
 	c.become(waiting)
-	if t := c.queue.cohort; t != nil {
+	if t := c.queue.handoff; t != nil {
 		t.queued = true
 	}
-	c.lineUp()
+	c.addToIndex()
 }
 
-// vanish ends the contender, and its hold as lost: its node is gone or worth
+// lose ends the contender, and its hold as lost: its node is gone or worth
 // nothing. The session's mu is held.
-func (c *contender) vanish(cause error) { c.lose(cause)() }
+func (c *contender) lose(cause error) { c.markLost(cause)() }
 
-// lose is vanish that leaves the rest, beyond the end itself, to its caller.
-func (c *contender) lose(cause error) (rest func()) {
+// markLost is lose that leaves the rest, beyond the end itself, to its caller.
+func (c *contender) markLost(cause error) (rest func()) {
 	isEnded, isLost := c.end(cause, lost)
 	if !isEnded {
 		return func() {}
@@ -116,7 +116,7 @@ func (c *contender) lose(cause error) (rest func()) {
 	return func() {
 		s := c.queue.session
 		if isLost {
-			s.client.Log.Warn("zklock: lock lost", "path", c.queue.path, "node", c.node, "session", c.epoch.id, "cause", cause)
+			s.client.Log.Warn("zklock: lock lost", "path", c.queue.path, "node", c.node, "session", c.incarnation.id, "cause", cause)
 			if history := c.hold.history; history != nil && history.Lost(cause) {
 				s.client.Spawn(history.Tell)
 			}
@@ -152,13 +152,13 @@ func (c *contender) end(cause error, hold int32) (isEnded, wasHeld bool) {
 
 // retire takes c out of everything but the live set. The session's mu is held.
 func (c *contender) retire() {
-	c.stepOut()
-	if c.cohort != nil {
-		c.cohort.drop(c)
+	c.removeFromIndex()
+	if c.handoff != nil {
+		c.handoff.drop(c)
 	}
-	c.queue.session.unstake(c)
-	if c.guarded != nil {
-		c.guarded.Stop()
+	c.queue.session.unprotect(c)
+	if c.selfWatch != nil {
+		c.selfWatch.Stop()
 	}
 }
 
@@ -178,21 +178,21 @@ func (c *contender) abandon() {
 
 // leave gives the place up: the node is deleted in the background. It may be
 // called more than once.
-func (c *contender) leave() *removal {
+func (c *contender) leave() *deletion {
 	c.queue.session.mu.Lock()
 	defer c.queue.session.mu.Unlock()
 	return c.leaveLocked()
 }
 
 // leaveLocked is leave under the session's mu.
-func (c *contender) leaveLocked() *removal {
+func (c *contender) leaveLocked() *deletion {
 	if c.state == holding {
 		c.hold.end(released)
 		c.handOver()
 	}
 	if c.become(leaving) {
 		c.retire()
-		c.leaving = c.queue.session.remove(c)
+		c.leaving = c.queue.session.deleteLater(c)
 	}
 	return c.leaving
 }
@@ -211,7 +211,7 @@ func (c *contender) grant(ctx context.Context, seen *wire.Link) (*Hold, error) {
 	s := c.queue.session
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.lapse(c.epoch, s.client.Clock.Now())
+	s.expire(c.incarnation, s.client.Clock.Now())
 	if c.cause != nil {
 		return nil, c.cause
 	}
@@ -225,7 +225,7 @@ func (c *contender) grant(ctx context.Context, seen *wire.Link) (*Hold, error) {
 func (c *contender) possess() *Hold {
 	if c.become(holding) { // not handed over meanwhile
 		c.newHold()
-		c.guardLater()
+		c.watchSelfLater()
 	}
 	return c.hold
 }
@@ -244,33 +244,33 @@ func (c *contender) newHold() *Hold {
 	return c.hold
 }
 
-// guardLater sets the watch on c's own node unless c is gone soon. The session's
+// watchSelfLater sets the watch on c's own node unless c is gone soon. The session's
 // mu is held.
-func (c *contender) guardLater() {
-	if c.guarded == nil && c.state < ended {
-		c.guarded = time.AfterFunc(guardDelay, c.watchOver)
+func (c *contender) watchSelfLater() {
+	if c.selfWatch == nil && c.state < ended {
+		c.selfWatch = time.AfterFunc(selfWatchDelay, c.watchSelfByTimer)
 	}
 }
 
-// watchOver is guard for a timer.
-func (c *contender) watchOver() {
+// watchSelfByTimer is watchSelf for a timer.
+func (c *contender) watchSelfByTimer() {
 	c.queue.session.mu.Lock()
 	defer c.queue.session.mu.Unlock()
-	c.guarded = nil // the watch ends with its connection, and with a change of the data
-	c.guard()
+	c.selfWatch = nil // the watch ends with its connection, and with a change of the data
+	c.watchSelf()
 }
 
-// guard sets watches on the contender's own nodes: what they find goes to vanish
-// and heed. The session's mu is held.
-func (c *contender) guard() {
+// watchSelf sets watches on the contender's own nodes: what they find goes to lose
+// and onData. The session's mu is held.
+func (c *contender) watchSelf() {
 	for _, node := range c.nodes {
 		c.queue.session.client.Watch(client.WatchKey{Path: node})
 	}
 }
 
-// heed takes the data of c's node, which may have the mark. The session's mu is
+// onData takes the data of c's node, which may have the mark. The session's mu is
 // held.
-func (c *contender) heed(data []byte) {
+func (c *contender) onData(data []byte) {
 	if c.revoked || string(data) != recipe.RevokeMark {
 		return
 	}
@@ -278,7 +278,7 @@ func (c *contender) heed(data []byte) {
 	if c.hold != nil {
 		c.hold.revoked.Close()
 	}
-	if c.cohort != nil && c.cohort.keeps(c) {
+	if c.handoff != nil && c.handoff.keeps(c) {
 		c.leaveLocked()
 	}
 }

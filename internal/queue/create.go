@@ -35,14 +35,14 @@ func (q *Queue) sequential(id string) entry {
 	}
 }
 
-// create makes a contender of epoch ep. It sends the create and, right behind its
+// create makes a contender of incarnation inc. It sends the create and, right behind its
 // frame, a list of the queue, so that an uncontended acquire takes one round trip. The
 // list is nil if it could not be had so, or if others of this session are in line
 // already. After an error the node, if there is one, is being deleted. No method of ctx,
 // which may be a user's and panic, is called while nobody sees to the node.
-func (q *Queue) create(ctx context.Context, ep *epoch, enter func(id string) entry) (*contender, *listing, error) {
+func (q *Queue) create(ctx context.Context, inc *incarnation, enter func(id string) entry) (*contender, *listing, error) {
 	done := ctx.Done()
-	s, c := q.session, q.newContender(ep, enter)
+	s, c := q.session, q.newContender(inc, enter)
 	sent := func() {}
 	var listed *client.Call[*client.List]
 	if c.entry.queues && !q.inLine() {
@@ -89,8 +89,8 @@ func (q *Queue) create(ctx context.Context, ep *epoch, enter func(id string) ent
 }
 
 // createGranted makes a hold at once of an entry that takes no place in the queue.
-func (q *Queue) createGranted(ctx context.Context, ep *epoch, enter func(id string) entry) (h *Hold, err error) {
-	c, _, err := q.create(ctx, ep, enter)
+func (q *Queue) createGranted(ctx context.Context, inc *incarnation, enter func(id string) entry) (h *Hold, err error) {
+	c, _, err := q.create(ctx, inc, enter)
 	if err != nil {
 		return nil, err
 	}
@@ -103,7 +103,7 @@ func (q *Queue) createGranted(ctx context.Context, ep *epoch, enter func(id stri
 }
 
 // settle finds out what became of the create, until ctx is done. It keeps the node if
-// that is one of the contender's session, and sees to the removal of any other.
+// that is one of the contender's session, and sees to the deletion of any other.
 func (c *contender) settle(ctx context.Context, done <-chan struct{}, seen *wire.Tap, created *client.Call[[]string]) error {
 	s := c.queue.session
 	carrier, replied, zxid := seen.Fate()
@@ -139,7 +139,7 @@ func (c *contender) settle(ctx context.Context, done <-chan struct{}, seen *wire
 // telling its callers.
 func (c *contender) adopt(carrier *wire.Link, nodes []string, czxid int64) error {
 	s := c.queue.session
-	if carrier.ID != c.epoch.id {
+	if carrier.ID != c.incarnation.id {
 		s.forget(c)
 		s.discard(carrier, c.id, nodes)
 		return client.ErrSessionOver
@@ -147,9 +147,9 @@ func (c *contender) adopt(carrier *wire.Link, nodes []string, czxid int64) error
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	c.carrier = carrier
-	c.born(nodes, czxid)
+	c.created(nodes, czxid)
 	if len(nodes) < c.entry.nodes {
-		c.vanish(errNodeDeleted) // some of them, while the reply was missing
+		c.lose(errNodeDeleted) // some of them, while the reply was missing
 	}
 	return nil
 }

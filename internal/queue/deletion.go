@@ -16,9 +16,9 @@ import (
 	"github.com/zklock/zklock/internal/wire"
 )
 
-// removal is the delete of a contender's nodes, which goes on until they are gone
+// deletion is the delete of a contender's nodes, which goes on until they are gone
 // or their session is.
-type removal struct {
+type deletion struct {
 	contender *contender
 
 	batch *batch        // that the delete is in, once it may not wait any more
@@ -26,62 +26,62 @@ type removal struct {
 	err   error         // why it cannot be, once done
 }
 
-// batch is removals that are carried out together.
+// batch is deletions that are carried out together.
 type batch struct {
-	requests [][]*removal // as a server takes them
-	link     *wire.Link   // to which the first is written; nil while disconnected
-	before   *batch       // taken before this one, until that is known to be written
-	sent     latch.Latch  // given when the last request has been written, or is over
+	requests [][]*deletion // as a server takes them
+	link     *wire.Link    // to which the first is written; nil while disconnected
+	before   *batch        // taken before this one, until that is known to be written
+	sent     latch.Latch   // given when the last request has been written, or is over
 }
 
-// remove deletes c's nodes in the background. Those of a contender that has handed
-// the lock on may wait for company: nobody else is next. The session's mu is held.
-func (s *Session) remove(c *contender) *removal {
-	r := &removal{contender: c, done: make(chan struct{})}
-	if c.epoch.id != s.id || s.closed {
+// deleteLater deletes c's nodes in the background. Those of a contender that has handed
+// the lock on may wait for others: nobody else is next. The session's mu is held.
+func (s *Session) deleteLater(c *contender) *deletion {
+	r := &deletion{contender: c, done: make(chan struct{})}
+	if c.incarnation.id != s.id || s.closed {
 		delete(s.live, c.id) // the node goes with its session
 		close(r.done)
 		return r
 	}
-	s.removals = append(s.removals, r)
+	s.deletions = append(s.deletions, r)
 	if c.holder() != nil {
-		if !s.removing {
-			s.removing = s.client.Spawn(s.removeTogether)
+		if !s.deleting {
+			s.deleting = s.client.Spawn(s.deleteWaiting)
 		}
 		return r
 	}
 	// The delete of a lock that is free now must not wait, and those before it in
 	// the queue must not stay behind it.
-	r.batch = s.takeRemovals()
+	r.batch = s.takeDeletions()
 	s.client.Spawn(func() { s.carryOut(r.batch) })
 	return r
 }
 
-// takeRemovals returns the removals that wait. s.mu is held.
-func (s *Session) takeRemovals() *batch {
-	b := &batch{requests: client.Batches(s.removals, (*removal).size), link: s.link, before: s.taken}
-	s.removals, s.taken = nil, b
+// takeDeletions returns the deletions that wait. s.mu is held.
+func (s *Session) takeDeletions() *batch {
+	b := &batch{requests: client.Batches(s.deletions, (*deletion).size), link: s.link, before: s.taken}
+	s.deletions, s.taken = nil, b
 	return b
 }
 
-// size returns how long the paths of the removal's nodes are.
-func (r *removal) size() (size int) {
+// size returns how long the paths of the deletion's nodes are.
+func (r *deletion) size() (size int) {
 	for _, node := range r.contender.nodes {
 		size += len(node)
 	}
 	return size
 }
 
-// removeTogether carries out what waits, and what comes meanwhile, batch by batch.
-func (s *Session) removeTogether() {
+// deleteWaiting carries out what waits, and what comes meanwhile, batch by batch.
+func (s *Session) deleteWaiting() {
 	for {
 		s.mu.Lock()
-		s.removing = len(s.removals) > 0
-		if !s.removing {
+		s.deleting = len(s.deletions) > 0
+		if !s.deleting {
 			s.mu.Unlock()
 			return
 		}
-		b := s.takeRemovals()
+		b := s.takeDeletions()
 		s.mu.Unlock()
 		s.carryOut(b)
 	}
@@ -104,18 +104,18 @@ func (s *Session) carryOut(b *batch) {
 	b.sent.Close()
 }
 
-// finish carries out removals of one session, request by request.
-func (s *Session) finish(requests [][]*removal) {
+// finish carries out deletions of one session, request by request.
+func (s *Session) finish(requests [][]*deletion) {
 	for _, some := range requests {
 		err := s.deleteNodes(some)
 		if err != nil && len(some) > 1 { // a refusal is no matter of the others
 			for i := range some {
-				s.finish([][]*removal{some[i : i+1]})
+				s.finish([][]*deletion{some[i : i+1]})
 			}
 			continue
 		}
 		if err != nil {
-			s.client.Log.Error("zklock: lock nodes cannot be deleted", "nodes", nodesOf(some), "session", some[0].contender.epoch.id, "error", err)
+			s.client.Log.Error("zklock: lock nodes cannot be deleted", "nodes", nodesOf(some), "session", some[0].contender.incarnation.id, "error", err)
 		}
 		for _, r := range some {
 			s.forget(r.contender)
@@ -125,7 +125,7 @@ func (s *Session) finish(requests [][]*removal) {
 	}
 }
 
-func nodesOf(batch []*removal) (nodes []string) {
+func nodesOf(batch []*deletion) (nodes []string) {
 	for _, r := range batch {
 		nodes = append(nodes, r.contender.nodes...)
 	}
@@ -134,10 +134,10 @@ func nodesOf(batch []*removal) (nodes []string) {
 
 // deleteNodes tries until the nodes of a batch are known to be gone. It deletes exactly
 // those: their names will not come again.
-func (s *Session) deleteNodes(batch []*removal) error {
+func (s *Session) deleteNodes(batch []*deletion) error {
 	last, nodes := batch[len(batch)-1].contender, nodesOf(batch)
 	for try := 0; ; try++ {
-		if _, err := s.client.Await(s.client.Context(), last.epoch.id); err != nil {
+		if _, err := s.client.Await(s.client.Context(), last.incarnation.id); err != nil {
 			return nil // closed or expired: the server deletes them
 		}
 		if last.listed().NearTheEnd() && last.queue.dir != "/" && len(s.holders(batch)) == 0 && s.resetCounter(nodes, last.queue.dir) == nil {
@@ -164,7 +164,7 @@ func (s *Session) deleteNodes(batch []*removal) error {
 // the locks that went on from there have their nodes. One whose node somebody else has
 // deleted, unseen since it was not watched yet, loses its hold before the node goes that
 // kept others from the lock.
-func (s *Session) deleteTogether(batch []*removal) error {
+func (s *Session) deleteTogether(batch []*deletion) error {
 	reviewed := false
 	for nodes := nodesOf(batch); len(nodes) > 0; {
 		holders := s.holders(batch)
@@ -195,7 +195,7 @@ func (s *Session) deleteTogether(batch []*removal) error {
 }
 
 // holders returns who has the locks that went on from the contenders of a batch.
-func (s *Session) holders(batch []*removal) (holders []*contender) {
+func (s *Session) holders(batch []*deletion) (holders []*contender) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, r := range batch {
@@ -278,7 +278,7 @@ func (s *Session) reviewed(c *contender, view *listing, refusal error) *contende
 	case holder == nil:
 		return nil
 	case refusal != nil:
-		holder.vanish(refusal)
+		holder.lose(refusal)
 		return nil
 	}
 	view.Names = slices.DeleteFunc(view.Names, func(name string) bool {
@@ -292,7 +292,7 @@ func (s *Session) reviewed(c *contender, view *listing, refusal error) *contende
 	case err != nil && holder != c:
 		return holder
 	default:
-		holder.vanish(errNodeDeleted)
+		holder.lose(errNodeDeleted)
 	}
 	return nil
 }
@@ -345,7 +345,7 @@ func (s *Session) discard(l *wire.Link, id string, nodes []string) {
 	if s.live[id] != nil || s.closed {
 		return
 	}
-	stray := s.register(&Queue{session: s, dir: recipe.Parent(nodes[0])}, &epoch{id: l.ID}, id)
-	stray.born(nodes, 0)
+	stray := s.register(&Queue{session: s, dir: recipe.Parent(nodes[0])}, &incarnation{id: l.ID}, id)
+	stray.created(nodes, 0)
 	stray.leaveLocked()
 }

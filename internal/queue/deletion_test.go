@@ -134,7 +134,7 @@ func TestDeletesOfLongPathsAreRequestsThatAServerTakes(t *testing.T) {
 	})
 }
 
-// Those that have waited for company go ahead, in as many requests as it takes.
+// Those that have waited for others go ahead, in as many requests as it takes.
 func TestUnlockReturnsWhenItsOwnDeleteHasBeenSent(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, server := connected(t)

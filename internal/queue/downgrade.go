@@ -10,10 +10,10 @@ import (
 	"github.com/zklock/zklock/internal/wire"
 )
 
-// beside is the entry of a read node with the sequence of a writer's node, as
+// downgradeRequest is the entry of a read node with the sequence of a writer's node, as
 // Curator's downgrade has it: not sequential, and in the queue where the writer
 // is. The check makes sure that the writer's node is still there.
-func (q *Queue) beside(writer *contender) func(id string) entry {
+func (q *Queue) downgradeRequest(writer *contender) func(id string) entry {
 	return func(id string) entry {
 		node := recipe.Join(q.dir, recipe.Downgraded(id, writer.sequence))
 		return entry{
@@ -43,7 +43,7 @@ func (q *Queue) Downgrade(ctx context.Context, w *Hold, call Call) (*Hold, error
 		if err := q.session.client.MakeRoom(ctx); err != nil {
 			return nil, err
 		}
-		h, err := q.createGranted(ctx, w.contender.epoch, q.beside(w.contender))
+		h, err := q.createGranted(ctx, w.contender.incarnation, q.downgradeRequest(w.contender))
 		if err == nil {
 			acquired(call, h)
 			return h, nil
@@ -51,7 +51,7 @@ func (q *Queue) Downgrade(ctx context.Context, w *Hold, call Call) (*Hold, error
 		if client.Answers(err, zk.ErrNoNode) {
 			return nil, ErrLost
 		}
-		if err := q.again(ctx, try, err); err != nil {
+		if err := q.retryAfter(ctx, try, err); err != nil {
 			return nil, err
 		}
 	}

@@ -13,9 +13,9 @@ import (
 func TestAHoldThatIsLostOnTheWayToItsNextOwnerIsNotReturned(t *testing.T) {
 	for kind, shared := range map[string]bool{"a node each": false, "a shared node": true} {
 		for how, lose := range map[string]func(*contender){
-			"the node is deleted": func(c *contender) { c.vanish(errNodeDeleted) },
+			"the node is deleted": func(c *contender) { c.lose(errNodeDeleted) },
 			"the lease ends": func(c *contender) {
-				c.epoch.Shorten(c.queue.session.client.Clock.Now())
+				c.incarnation.Shorten(c.queue.session.client.Clock.Now())
 			},
 		} {
 			t.Run(kind+", "+how, func(t *testing.T) {
@@ -45,7 +45,7 @@ func loseOnTheWay(t *testing.T, lose func(*contender), shared bool) {
 	s.mu.Lock()
 	c, successor := h.contender, h.contender.successor
 	h.end(released)
-	if c.cohort != nil && c.cohort.passOn(c) {
+	if c.handoff != nil && c.handoff.passOn(c) {
 		successor = c
 	} else {
 		c.leaveLocked()

@@ -10,7 +10,7 @@ import (
 	"github.com/zklock/zklock/internal/recipe"
 )
 
-// A cohort that takes this for not knowing would keep its node past those that its list
+// A handoff that takes this for not knowing would keep its node past those that its list
 // has shown. The event may come with the list, which no test can have it do each time.
 func TestACohortThatHasSeenOthersKnowsThemWhenOneMoreComes(t *testing.T) {
 	node := func(sequence int) string {
@@ -19,7 +19,7 @@ func TestACohortThatHasSeenOthersKnowsThemWhenOneMoreComes(t *testing.T) {
 	for _, c := range []struct {
 		fired bool
 		names []string
-		want  company
+		want  contention
 	}{
 		{false, []string{node(1)}, alone},
 		{false, []string{node(1), node(2)}, others},
@@ -30,6 +30,6 @@ func TestACohortThatHasSeenOthersKnowsThemWhenOneMoreComes(t *testing.T) {
 		if c.fired {
 			close(w.Fired)
 		}
-		require.Equal(t, c.want, companyOf(w, node(1)), "%+v", c)
+		require.Equal(t, c.want, contentionOf(w, node(1)), "%+v", c)
 	}
 }

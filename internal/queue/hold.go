@@ -77,14 +77,14 @@ func (h *Hold) Valid() bool {
 	if h.Err() != nil {
 		return false
 	}
-	ep, s := h.contender.epoch, h.contender.queue.session
+	inc, s := h.contender.incarnation, h.contender.queue.session
 	now := s.client.Clock.Now()
-	if ep.RunsAt(now) {
+	if inc.RunsAt(now) {
 		return true
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.lapse(ep, now)
+	s.expire(inc, now)
 	return h.Err() == nil // a proof may have come just then
 }
 
@@ -135,7 +135,7 @@ func (h *Hold) Revoked() <-chan struct{} {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if h.Err() == nil {
-		h.contender.guard()
+		h.contender.watchSelf()
 	}
 	return h.revoked.Done()
 }
@@ -163,9 +163,9 @@ func (h *Hold) Release(ctx context.Context, then func()) error {
 
 // leave ends the hold, calls then unless that is nil, and has the node deleted, in
 // this order: nobody is to see the next hold, or what the owner had besides this
-// one, while this one lives. The removal is nil if there is none to wait for: the
+// one, while this one lives. The deletion is nil if there is none to wait for: the
 // hold was lost, or ended with its session, or its node went on to another owner.
-func (h *Hold) leave(then func()) (*removal, error) {
+func (h *Hold) leave(then func()) (*deletion, error) {
 	r, first := h.giveBack(then)
 	if h.IsLost() {
 		return nil, ErrLost
@@ -181,7 +181,7 @@ func (h *Hold) leave(then func()) (*removal, error) {
 func (h *Hold) Leave(then func()) { h.leave(then) }
 
 // giveBack is what leave does under the mutex.
-func (h *Hold) giveBack(then func()) (r *removal, first bool) {
+func (h *Hold) giveBack(then func()) (r *deletion, first bool) {
 	c := h.contender
 	s := c.queue.session
 	s.mu.Lock()
@@ -190,7 +190,7 @@ func (h *Hold) giveBack(then func()) (r *removal, first bool) {
 	if then != nil {
 		then()
 	}
-	if first && (c.cohort == nil || !c.cohort.passOn(c)) {
+	if first && (c.handoff == nil || !c.handoff.passOn(c)) {
 		c.leaveLocked()
 	}
 	return c.leaving, first

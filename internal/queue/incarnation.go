@@ -9,29 +9,29 @@ import (
 	"github.com/zklock/zklock/internal/wire"
 )
 
-// An epoch is a stretch of one ZooKeeper session within which whatever is held
+// An incarnation is a stretch of one ZooKeeper session within which whatever is held
 // stays held. Every contender belongs to one and ends with it.
 // There are two reasons for an end: the session did, or the lease.
-type epoch struct {
+type incarnation struct {
 	id int64 // of its ZooKeeper session
 	lease.Lease
 
-	suspended bool // no connection since the last proof, and something is held; guarded by the session's mu
+	suspended bool // no connection since the last proof, and something is held; selfWatch by the session's mu
 }
 
-// await returns the current epoch and the connection that carries it, as soon as there is
+// await returns the current incarnation and the connection that carries it, as soon as there is
 // one. Its errors are ctx's and client.ErrClosed.
-func (s *Session) await(ctx context.Context) (*epoch, *wire.Link, error) {
+func (s *Session) await(ctx context.Context) (*incarnation, *wire.Link, error) {
 	for {
 		l, err := s.client.Await(ctx, client.AnySession)
 		if err != nil {
 			return nil, nil, err
 		}
 		s.mu.Lock()
-		ep, carries := s.epoch, s.link == l
+		inc, carries := s.incarnation, s.link == l
 		s.mu.Unlock()
-		if ep != nil && carries {
-			return ep, l, nil
+		if inc != nil && carries {
+			return inc, l, nil
 		}
 	}
 }
@@ -47,7 +47,7 @@ func (s *Session) connected(l *wire.Link, timeout time.Duration) {
 	// Some servers (ClickHouse Keeper) replace a session without saying that the
 	// old one has expired: only the id tells.
 	if l.ID != s.id {
-		s.endEpoch(client.ErrSessionOver)
+		s.endIncarnation(client.ErrSessionOver)
 		s.shortest, s.unheard = timeout, lease.Unheard{}
 	}
 	s.unheard.Heard()
@@ -56,40 +56,40 @@ func (s *Session) connected(l *wire.Link, timeout time.Duration) {
 		return
 	}
 	s.link, s.relays = l, lease.NewRelays(l.Asked)
-	if s.epoch == nil {
-		s.epoch = &epoch{id: l.ID}
+	if s.incarnation == nil {
+		s.incarnation = &incarnation{id: l.ID}
 		s.client.Log.Info("zklock: session established", "session", l.ID, "timeout", timeout)
 	}
 	if timeout < s.shortest {
 		s.shortest = timeout
-		s.epoch.Shorten(lease.GrantedEnd(l.Asked, timeout))
+		s.incarnation.Shorten(lease.GrantedEnd(l.Asked, timeout))
 		s.look(s.client.Clock.Now())
 	}
 	for _, c := range s.live {
 		if c.hold != nil || c.turn != nil {
 			// The watches have gone with the connection before. A proof goes ahead of
 			// the next, however many they are.
-			c.guardLater()
+			c.watchSelfLater()
 		}
 	}
 }
 
-// endEpoch ends whatever is held or waiting. s.mu is held.
-func (s *Session) endEpoch(cause error) {
-	if s.epoch == nil {
+// endIncarnation ends whatever is held or waiting. s.mu is held.
+func (s *Session) endIncarnation(cause error) {
+	if s.incarnation == nil {
 		return
 	}
-	ep := s.epoch
-	s.client.Log.Warn("zklock: session lost", "session", ep.id, "cause", cause)
-	s.epoch = nil
+	inc := s.incarnation
+	s.client.Log.Warn("zklock: session lost", "session", inc.id, "cause", cause)
+	s.incarnation = nil
 	close(s.over)
 	s.over = make(chan struct{})
 	s.stopLooking()
 	// Of many, the last is to be told in time too.
 	var rest []func()
 	for _, c := range s.live {
-		if c.epoch == ep {
-			rest = append(rest, c.lose(cause))
+		if c.incarnation == inc {
+			rest = append(rest, c.markLost(cause))
 		}
 	}
 	for _, f := range rest {
@@ -105,8 +105,8 @@ func (s *Session) disconnected(l *wire.Link) {
 		return
 	}
 	s.link = nil
-	if s.epoch != nil {
-		s.epoch.suspended = s.tellHolders(History.Suspended)
+	if s.incarnation != nil {
+		s.incarnation.suspended = s.tellHolders(History.Suspended)
 	}
 }
 

@@ -25,8 +25,8 @@ func (o *observer) Asks(at clock.Instant) {
 		return // a request for a new session is of no matter to the old
 	}
 	s.unheard.Sent(at, s.shortest)
-	if s.epoch != nil {
-		s.epoch.Shorten(lease.UnheardEnd(at, s.shortest))
+	if s.incarnation != nil {
+		s.incarnation.Shorten(lease.UnheardEnd(at, s.shortest))
 		s.look(s.client.Clock.Now()) // the next looks are closer
 	}
 }
@@ -38,20 +38,20 @@ func (o *observer) Disconnected(l *wire.Link) { o.session().disconnected(l) }
 func (o *observer) Listed(l *wire.Link, dir string, names []string) { o.session().sweep(l, dir, names) }
 
 func (o *observer) Deleted(path string) {
-	o.contender(path, func(c *contender) { c.vanish(errNodeDeleted) })
+	o.contender(path, func(c *contender) { c.lose(errNodeDeleted) })
 }
 
 // Changed watches anew a node that somebody may yet ask for the lock back.
 func (o *observer) Changed(path string) {
 	o.contender(path, func(c *contender) {
 		if c.hold != nil || c.turn != nil {
-			c.guard()
+			c.watchSelf()
 		}
 	})
 }
 
 func (o *observer) Read(path string, data []byte) {
-	o.contender(path, func(c *contender) { c.heed(data) })
+	o.contender(path, func(c *contender) { c.onData(data) })
 }
 
 // contender calls f, under the mutex, if path is a contender's node.

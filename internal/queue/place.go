@@ -26,7 +26,7 @@ func (c *contender) relist(ctx context.Context) (*listing, error) {
 		if err := c.whyGone(); err != nil {
 			return nil, err
 		}
-		_, err := s.client.Await(ctx, c.epoch.id)
+		_, err := s.client.Await(ctx, c.incarnation.id)
 		if err != nil {
 			return nil, err
 		}
@@ -72,7 +72,7 @@ func (c *contender) place(ctx context.Context, view *listing) (place, error) {
 // client.ErrStale, after which the queue has to be listed again.
 func (v *listing) placeOf(c *contender) (place, error) {
 	p := place{link: v.Link}
-	if v.Link.ID != c.epoch.id {
+	if v.Link.ID != c.incarnation.id {
 		return p, client.ErrStale
 	}
 	var err error

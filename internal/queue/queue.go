@@ -20,7 +20,7 @@ type Queue struct {
 	path    string // of the lock
 	dir     string // of the nodes: the lock's path, but for a semaphore
 	kind    recipe.Kind
-	cohort  *cohort // that stands in it; nil for most
+	handoff *handoff // that stands in it; nil for most
 }
 
 // Options are what the user of a queue wants of it.
@@ -75,7 +75,7 @@ func (q *Queue) Acquire(ctx context.Context, call Call) (*Hold, error) {
 		if left == nil {
 			return nil, err
 		}
-		if err := q.again(ctx, try, err); err != nil {
+		if err := q.retryAfter(ctx, try, err); err != nil {
 			q.session.client.CleanUp(func() { <-left.done })
 			return nil, err
 		}
@@ -86,7 +86,7 @@ func (q *Queue) Acquire(ctx context.Context, call Call) (*Hold, error) {
 // become one is left, however that ended: a function of the trace may panic.
 func (q *Queue) stand(
 	ctx context.Context, call Call, wait func(*contender, context.Context, *listing) (*Hold, error),
-) (h *Hold, left *removal, err error) {
+) (h *Hold, left *deletion, err error) {
 	c, view, err := q.enter(ctx)
 	if err != nil {
 		return nil, nil, err
@@ -124,7 +124,7 @@ func (q *Queue) Try(ctx context.Context, call Call) (*Hold, error) {
 				return h, err
 			}
 		}
-		if err := q.again(ctx, try, err); err != nil {
+		if err := q.retryAfter(ctx, try, err); err != nil {
 			return nil, err
 		}
 	}
@@ -148,9 +148,9 @@ func (c *contender) grantFirst(ctx context.Context, view *listing) (*Hold, error
 	}
 }
 
-// again waits before another try at the queue, or returns err if there is to be
+// retryAfter waits before another try at the queue, or returns err if there is to be
 // none.
-func (q *Queue) again(ctx context.Context, try int, err error) error {
+func (q *Queue) retryAfter(ctx context.Context, try int, err error) error {
 	switch {
 	case !client.Transient(err):
 		return err
@@ -183,14 +183,14 @@ func (q *Queue) enter(ctx context.Context) (c *contender, view *listing, err err
 		if ctx.Err() != nil {
 			return nil, nil, client.Ended(ctx)
 		}
-		ep, _, err := s.await(ctx)
+		inc, _, err := s.await(ctx)
 		if err == nil {
 			err = s.client.MakeRoom(ctx)
 		}
 		if err != nil {
 			return nil, nil, err
 		}
-		c, view, err := q.create(ctx, ep, q.sequential)
+		c, view, err := q.create(ctx, inc, q.sequential)
 		if client.Answers(err, zk.ErrNoNode) {
 			err = above.Make(ctx, q.options.ACL)
 			if err == nil {
@@ -200,7 +200,7 @@ func (q *Queue) enter(ctx context.Context) (c *contender, view *listing, err err
 		if err == nil {
 			return c, view, nil
 		}
-		if err := q.again(ctx, try, err); err != nil {
+		if err := q.retryAfter(ctx, try, err); err != nil {
 			return nil, nil, describe(q.dir, err)
 		}
 	}

@@ -53,7 +53,7 @@ func straight(_ int32, conn net.Conn) net.Conn { return conn }
 func (s *Session) leaseLeft() time.Duration {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.epoch.Left(s.client.Clock.Now())
+	return s.incarnation.Left(s.client.Clock.Now())
 }
 
 // belated is a connection on which what comes first is read when it is closed, as if it

@@ -73,7 +73,7 @@ func (s *Semaphore) acquire(
 		if errors.Is(err, ErrLocked) {
 			return nil, err
 		}
-		if err := s.turns.again(ctx, try, err); err != nil {
+		if err := s.turns.retryAfter(ctx, try, err); err != nil {
 			return nil, err
 		}
 	}
@@ -122,7 +122,7 @@ func (s *Semaphore) take(
 		if err == nil || turn.Err() != nil {
 			return h, err
 		}
-		if err := s.permits.again(ctx, try, describe(s.permits.dir, err)); err != nil {
+		if err := s.permits.retryAfter(ctx, try, describe(s.permits.dir, err)); err != nil {
 			return nil, err
 		}
 		try++
@@ -150,7 +150,7 @@ func (s *Semaphore) wait(ctx context.Context, turn *Hold, out *client.Watch) err
 func (s *Semaphore) out(ctx context.Context, turn *Hold, above *client.Parents) (*client.Watch, error) {
 	session, dir := s.permits.session, s.permits.dir
 	for try := 0; ; try++ {
-		if _, err := session.client.Await(ctx, turn.contender.epoch.id); err != nil {
+		if _, err := session.client.Await(ctx, turn.contender.incarnation.id); err != nil {
 			return nil, err
 		}
 		client.WaitsFor(ctx, "a list of the permits")
@@ -181,7 +181,7 @@ func (s *Semaphore) out(ctx context.Context, turn *Hold, above *client.Parents) 
 		if turn.Err() != nil {
 			return nil, ErrLost
 		}
-		if err := s.permits.again(ctx, try, err); err != nil {
+		if err := s.permits.retryAfter(ctx, try, err); err != nil {
 			return nil, err
 		}
 	}
@@ -230,7 +230,7 @@ func (s *Semaphore) agree(ctx context.Context, turn *Hold, said client.Content, 
 // create makes n permits in one transaction, if turn is still held.
 func (s *Semaphore) create(ctx context.Context, turn *Hold, n int) (*Hold, error) {
 	check := turn.contender.check()
-	return s.permits.createGranted(ctx, turn.contender.epoch, func(id string) entry { return s.entry(id, check, n) })
+	return s.permits.createGranted(ctx, turn.contender.incarnation, func(id string) entry { return s.entry(id, check, n) })
 }
 
 func (s *Semaphore) entry(id string, check *zk.CheckVersionRequest, n int) entry {

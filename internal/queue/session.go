@@ -19,39 +19,39 @@ type Session struct {
 
 	// mu is the mutex that grants. It guards the fields below, and what says so of a
 	// contender, a hold and a handoff. The client's and the log's are taken under it.
-	mu     sync.Mutex
-	closed bool
-	link   *wire.Link    // nil while disconnected
-	id     int64         // of the ZooKeeper session; 0 when it has expired
-	epoch  *epoch        // nil when it has ended and no new one has begun
-	over   chan struct{} // closed and replaced when an epoch ends
-	live   map[string]*contender
-	lines  lines
+	mu          sync.Mutex
+	closed      bool
+	link        *wire.Link    // nil while disconnected
+	id          int64         // of the ZooKeeper session; 0 when it has expired
+	incarnation *incarnation  // nil when it has ended and no new one has begun
+	over        chan struct{} // closed and replaced when an incarnation ends
+	live        map[string]*contender
+	index       index
 
-	removals []*removal // that wait to be carried out together
-	taken    *batch     // the last that were taken from these
-	removing bool       // removeTogether runs
+	deletions []*deletion // that wait to be carried out together
+	taken     *batch      // the last that were taken from these
+	deleting  bool        // deleteWaiting runs
 
-	// The lease and what stands under it; see stake.
-	staked   map[string]*contender
-	beginner chan struct{} // has a value while a contender begins the lease
-	shortest time.Duration // timeout negotiated in the ZooKeeper session's life
-	unheard  lease.Unheard // connect requests for the ZooKeeper session
-	relays   lease.Relays  // over link
-	proving  bool          // keepProving runs
-	expiry   *time.Timer   // runs expire
+	// The lease and what stands under it; see protect.
+	protected map[string]*contender
+	beginner  chan struct{} // has a value while a contender begins the lease
+	shortest  time.Duration // timeout negotiated in the ZooKeeper session's life
+	unheard   lease.Unheard // connect requests for the ZooKeeper session
+	relays    lease.Relays  // over link
+	proving   bool          // keepProving runs
+	expiry    *time.Timer   // runs lookByTimer
 }
 
 // NewSession returns a session with nothing in any queue, which observes c.
 func NewSession(c *client.Client) *Session {
 	s := &Session{
-		client:   c,
-		ids:      newIdentities(),
-		over:     make(chan struct{}),
-		live:     make(map[string]*contender),
-		lines:    lines{at: make(map[spot]*contender), length: make(map[string]int)},
-		staked:   make(map[string]*contender),
-		beginner: make(chan struct{}, 1),
+		client:    c,
+		ids:       newIdentities(),
+		over:      make(chan struct{}),
+		live:      make(map[string]*contender),
+		index:     index{at: make(map[indexKey]*contender), length: make(map[string]int)},
+		protected: make(map[string]*contender),
+		beginner:  make(chan struct{}, 1),
 	}
 	c.Observe((*observer)(s))
 	return s

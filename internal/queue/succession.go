@@ -28,63 +28,63 @@ func (c *contender) holder() *contender {
 	return c.succession.holder
 }
 
-// spot is a place in the queue of a path.
-type spot struct {
+// indexKey is a place in the queue of a path.
+type indexKey struct {
 	dir      string
 	sequence int32
 }
 
-// lines are the contenders of a session that may be followed, and how many each
+// index are the contenders of a session that may be followed, and how many each
 // queue has of them and of those whose node is not known yet.
-type lines struct {
-	at     map[spot]*contender
+type index struct {
+	at     map[indexKey]*contender
 	length map[string]int
 }
 
-// comeIn counts c from before its create is sent, so that of many newcomers one
+// countIn counts c from before its create is sent, so that of many newcomers one
 // asks for a list. The session's mu is held.
-func (c *contender) comeIn() {
+func (c *contender) countIn() {
 	if c.queue.kind == recipe.Exclusive && c.entry.queues {
 		c.counted = true
-		c.queue.session.lines.length[c.queue.dir]++
+		c.queue.session.index.length[c.queue.dir]++
 	}
 }
 
-// goOut undoes comeIn, once. The session's mu is held.
-func (c *contender) goOut() {
+// countOut undoes countIn, once. The session's mu is held.
+func (c *contender) countOut() {
 	if !c.counted {
 		return
 	}
 	c.counted = false
-	length, dir := c.queue.session.lines.length, c.queue.dir
+	length, dir := c.queue.session.index.length, c.queue.dir
 	if length[dir]--; length[dir] == 0 {
 		delete(length, dir)
 	}
 }
 
-// lineUp adds c, whose node is known now, to those that may be followed. The
+// addToIndex adds c, whose node is known now, to those that may be followed. The
 // session's mu is held.
-func (c *contender) lineUp() {
+func (c *contender) addToIndex() {
 	if c.queue.kind != recipe.Exclusive || c.state >= ended || !c.entry.queues {
 		return
 	}
-	c.queue.session.lines.at[spot{c.queue.dir, c.sequence}] = c
+	c.queue.session.index.at[indexKey{c.queue.dir, c.sequence}] = c
 }
 
-// stepOut takes c out of the line. Who followed it and was not handed the lock
+// removeFromIndex takes c out of the line. Who followed it and was not handed the lock
 // looks at the queue again. The session's mu is held.
-func (c *contender) stepOut() {
-	c.goOut()
+func (c *contender) removeFromIndex() {
+	c.countOut()
 	if c.holder() == c {
 		c.succession.holder = nil
 	}
-	at, here := c.queue.session.lines.at, spot{c.queue.dir, c.sequence}
+	at, here := c.queue.session.index.at, indexKey{c.queue.dir, c.sequence}
 	if at[here] == c {
 		delete(at, here)
 	}
 	if next := c.successor; next != nil {
 		c.successor = nil
-		next.nudge()
+		next.wake()
 	}
 }
 
@@ -96,7 +96,7 @@ func (q *Queue) inLine() bool {
 	return q.inLineLocked()
 }
 
-func (q *Queue) inLineLocked() bool { return q.session.lines.length[q.dir] > 1 }
+func (q *Queue) inLineLocked() bool { return q.session.index.length[q.dir] > 1 }
 
 // followNext makes c the successor of the contender of this session, if there is
 // one, that has the sequence before its own. Both nodes were made over the
@@ -105,7 +105,7 @@ func (c *contender) followNext() <-chan struct{} {
 	s := c.queue.session
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	ahead := s.lines.at[spot{c.queue.dir, c.sequence - 1}]
+	ahead := s.index.at[indexKey{c.queue.dir, c.sequence - 1}]
 	if ahead == nil {
 		return nil
 	}
@@ -128,7 +128,7 @@ func (c *contender) follow(nearest recipe.Node) <-chan struct{} {
 	s := c.queue.session
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	ahead := s.lines.at[spot{c.queue.dir, nearest.Sequence}]
+	ahead := s.index.at[indexKey{c.queue.dir, nearest.Sequence}]
 	if ahead == nil || recipe.Base(ahead.node) != nearest.Name {
 		return nil
 	}
@@ -139,17 +139,17 @@ func (c *contender) follow(nearest recipe.Node) <-chan struct{} {
 // look at the queue again; nil if c cannot follow. The session's mu is held.
 func (c *contender) followLocked(seen recipe.Succession, ahead *contender) <-chan struct{} {
 	seen.Ahead, seen.Self = ahead.listed(), c.listed()
-	if ahead.epoch != c.epoch || c.state != waiting || !seen.Allowed() {
+	if ahead.incarnation != c.incarnation || c.state != waiting || !seen.Allowed() {
 		return nil
 	}
 	c.turn = make(chan struct{})
 	ahead.successor = c
-	c.guardLater()
+	c.watchSelfLater()
 	return c.turn
 }
 
-// nudge ends what follow began. The session's mu is held.
-func (c *contender) nudge() {
+// wake ends what follow began. The session's mu is held.
+func (c *contender) wake() {
 	if c.turn != nil {
 		close(c.turn)
 		c.turn = nil
@@ -165,13 +165,13 @@ func (c *contender) handOver() {
 	}
 	s := c.queue.session
 	now := s.client.Clock.Now()
-	if s.epoch != c.epoch || next.epoch != c.epoch || !c.epoch.RunsAt(now) {
+	if s.incarnation != c.incarnation || next.incarnation != c.incarnation || !c.incarnation.RunsAt(now) {
 		return
 	}
 	c.successor = nil
-	s.stake(next, now)
+	s.protect(next, now)
 	next.possess()
-	next.nudge()
+	next.wake()
 	if c.succession == nil {
 		c.succession = new(succession)
 	}
@@ -211,7 +211,7 @@ func (c *contender) handedHold() (*Hold, error) {
 	if c.hold == nil {
 		return nil, nil
 	}
-	s.lapse(c.epoch, s.client.Clock.Now())
+	s.expire(c.incarnation, s.client.Clock.Now())
 	if c.cause != nil {
 		return nil, c.cause
 	}

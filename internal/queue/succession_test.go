@@ -59,10 +59,10 @@ func TestNothingIsCountedOfContendersThatAreGone(t *testing.T) {
 				time.Sleep(10 * timeout)
 				s.mu.Lock()
 				defer s.mu.Unlock()
-				require.Empty(t, s.lines.length)
-				require.Empty(t, s.lines.at)
+				require.Empty(t, s.index.length)
+				require.Empty(t, s.index.at)
 				require.Empty(t, s.live)
-				require.Empty(t, s.staked)
+				require.Empty(t, s.protected)
 			})
 		})
 	}

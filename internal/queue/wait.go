@@ -75,7 +75,7 @@ func (c *contender) waitBehind(ctx context.Context, at place) (*Hold, error) {
 		early = s.client.Watch(client.WatchKey{Path: recipe.Join(dir, at.Before.Name)})
 	default:
 		s.mu.Lock()
-		c.guardLater()
+		c.watchSelfLater()
 		s.mu.Unlock()
 	}
 	client.Queues(ctx, true)
@@ -120,7 +120,7 @@ func (c *contender) succeeds(at place, own, next *client.Watch) bool {
 		Self:           c.queue.kind,
 		Position:       at.Position,
 		Deleted:        next.Deleted,
-		SameSession:    !next.CameLate() && !(next.IsArmed() && next.Stat.EphemeralOwner != c.epoch.id),
+		SameSession:    !next.CameLate() && !(next.IsArmed() && next.Stat.EphemeralOwner != c.incarnation.id),
 		OwnWatched:     own.IsArmed() && !own.HasFired(),
 		SameConnection: own.Link == at.link && next.Link == at.link && c.queue.session.client.Current() == at.link,
 	}.Proves()

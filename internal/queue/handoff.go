@@ -16,31 +16,31 @@ import (
 	"github.com/zklock/zklock/internal/recipe"
 )
 
-// cohort lets the owners inside one process share a node, one after the other
+// handoff lets the owners inside one process share a node, one after the other
 // (lock cohorting: Dice, Marathe and Shavit, 2012). While nobody else queues, they
 // may go on as they like; otherwise limit of them share a turn. Its state is
-// guarded by the session's mu.
-type cohort struct {
+// selfWatch by the session's mu.
+type handoff struct {
 	queue     *Queue
 	limit     int           // owners that share a turn
 	retention time.Duration // for which the node of the last one is kept
 
-	node     *contender    // the cohort's place at the head of the queue, nil if it has none
-	fetching bool          // a member fetches the lock for the cohort
-	queued   bool          // one has come as far as the queue, since others wait for it
-	waiting  list.List     // of *member
-	owners   int           // that the turn has had
-	company  company       // that node has in the queue
-	watching bool          // lookAround runs for node
-	idle     clock.Instant // since when node is kept for an owner; zero while it has one
-	expiry   *time.Timer   // ends the keeping; runs on while the node is used
+	node       *contender    // the handoff's place at the head of the queue, nil if it has none
+	fetching   bool          // a member fetches the lock for the handoff
+	queued     bool          // one has come as far as the queue, since others wait for it
+	waiting    list.List     // of *member
+	owners     int           // that the turn has had
+	contention contention    // that node has in the queue
+	watching   bool          // watchQueue runs for node
+	idle       clock.Instant // since when node is kept for an owner; zero while it has one
+	expiry     *time.Timer   // ends the keeping; runs on while the node is used
 }
 
-// company says whether others stand in the queue.
-type company int
+// contention says whether others stand in the queue.
+type contention int
 
 const (
-	unknown company = iota // the watch on the queue is not set yet
+	unknown contention = iota // the watch on the queue is not set yet
 	alone
 	others
 )
@@ -48,18 +48,18 @@ const (
 // NewHandoff returns what stands in q for owners of whom limit share a turn, and keeps the
 // node of the last one for so long.
 func NewHandoff(q *Queue, limit int, retention time.Duration) Source {
-	q.cohort = &cohort{queue: q, limit: limit, retention: retention}
-	return q.cohort
+	q.handoff = &handoff{queue: q, limit: limit, retention: retention}
+	return q.handoff
 }
 
-// member is a caller that waits for its cohort.
+// member is a caller that waits for its handoff.
 type member struct {
 	called chan struct{} // closed when it was handed hold, or has to fetch the lock
 	hold   *Hold
 }
 
-// Acquire takes the lock by the cohort's node, or gets the cohort one.
-func (t *cohort) Acquire(ctx context.Context, call Call) (*Hold, error) {
+// Acquire takes the lock by the handoff's node, or gets the handoff one.
+func (t *handoff) Acquire(ctx context.Context, call Call) (*Hold, error) {
 	s, done := t.queue.session, ctx.Done()
 	s.mu.Lock()
 	if h := t.resume(); h != nil {
@@ -100,7 +100,7 @@ func (t *cohort) Acquire(ctx context.Context, call Call) (*Hold, error) {
 }
 
 // Try is Acquire without waiting for another owner.
-func (t *cohort) Try(ctx context.Context, call Call) (*Hold, error) {
+func (t *handoff) Try(ctx context.Context, call Call) (*Hold, error) {
 	s := t.queue.session
 	s.mu.Lock()
 	h := t.resume()
@@ -117,8 +117,8 @@ func (t *cohort) Try(ctx context.Context, call Call) (*Hold, error) {
 	return t.fetch(ctx, call, t.queue.Try)
 }
 
-// quit takes m out of the cohort when its ctx has ended.
-func (t *cohort) quit(ctx context.Context, m *member, place *list.Element) error {
+// quit takes m out of the handoff when its ctx has ended.
+func (t *handoff) quit(ctx context.Context, m *member, place *list.Element) error {
 	s := t.queue.session
 	s.mu.Lock()
 	queued := t.queued
@@ -137,33 +137,33 @@ func (t *cohort) quit(ctx context.Context, m *member, place *list.Element) error
 	return TimedOut(ctx, client.Ended(ctx))
 }
 
-// fetch stands in the queue for the cohort, whose node the one that it gets is.
-func (t *cohort) fetch(
+// fetch stands in the queue for the handoff, whose node the one that it gets is.
+func (t *handoff) fetch(
 	ctx context.Context, call Call, acquire func(context.Context, Call) (*Hold, error),
 ) (h *Hold, err error) {
 	defer func() { t.fetched(h) }() // also if a function of the trace panics
 	return acquire(ctx, call)
 }
 
-// fetched ends a fetch, which has got the cohort h; nil if nothing.
-func (t *cohort) fetched(h *Hold) {
+// fetched ends a fetch, which has got the handoff h; nil if nothing.
+func (t *handoff) fetched(h *Hold) {
 	s := t.queue.session
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	t.fetching = false
 	if h != nil && h.Err() == nil {
 		t.vacate() // of a node that was deleted unnoticed
-		t.node, t.owners, t.company, t.watching = h.contender, 1, unknown, false
-		h.contender.cohort = t
+		t.node, t.owners, t.contention, t.watching = h.contender, 1, unknown, false
+		h.contender.handoff = t
 		if t.retention > 0 {
-			t.look()
+			t.startWatching()
 		}
 	}
-	t.callNext() // the hold may be lost by now, and no cohort's any more
+	t.callNext() // the hold may be lost by now, and no handoff's any more
 }
 
 // callNext has the first of those who wait fetch the lock. s.mu is held.
-func (t *cohort) callNext() {
+func (t *handoff) callNext() {
 	switch {
 	case t.node != nil || t.fetching:
 	case t.waiting.Len() > 0:
@@ -174,13 +174,13 @@ func (t *cohort) callNext() {
 	}
 }
 
-func (t *cohort) pop() *member { return t.waiting.Remove(t.waiting.Front()).(*member) }
+func (t *handoff) pop() *member { return t.waiting.Remove(t.waiting.Front()).(*member) }
 
 // resume takes the lock by the node that was kept, which is given up instead for whoever
 // of this session queues: the watch is about to tell. s.mu is held.
-func (t *cohort) resume() *Hold {
+func (t *handoff) resume() *Hold {
 	switch {
-	case t.idle.IsZero() || !t.node.epoch.RunsAt(t.queue.session.client.Clock.Now()):
+	case t.idle.IsZero() || !t.node.incarnation.RunsAt(t.queue.session.client.Clock.Now()):
 		return nil
 	case t.queue.inLineLocked():
 		t.node.leaveLocked()
@@ -194,15 +194,15 @@ func (t *cohort) resume() *Hold {
 // passOn gives the node of c, whose owner leaves, to the next owner or keeps it
 // for one; false if the node has to go. A node whose token or check somebody has
 // asked for belongs to that owner alone. s.mu is held.
-func (t *cohort) passOn(c *contender) bool {
+func (t *handoff) passOn(c *contender) bool {
 	now := c.queue.session.client.Clock.Now()
-	if t.node != c || c.state != holding || c.revoked || c.exposed || !c.epoch.RunsAt(now) {
+	if t.node != c || c.state != holding || c.revoked || c.exposed || !c.incarnation.RunsAt(now) {
 		return false
 	}
-	t.look()
+	t.startWatching()
 	switch {
 	case t.waiting.Len() > 0:
-		if t.owners >= t.limit && (t.company != alone || t.queue.inLineLocked()) {
+		if t.owners >= t.limit && (t.contention != alone || t.queue.inLineLocked()) {
 			return false
 		}
 		t.owners++
@@ -223,12 +223,12 @@ func (t *cohort) passOn(c *contender) bool {
 // seesNobody tells whether nobody has been seen to wait behind c: in this session, which
 // the watch would tell of later, and elsewhere, by c's last list until the queue is
 // watched. s.mu is held.
-func (t *cohort) seesNobody(c *contender) bool {
-	return !t.queue.inLineLocked() && (t.company == alone || t.company == unknown && c.alone)
+func (t *handoff) seesNobody(c *contender) bool {
+	return !t.queue.inLineLocked() && (t.contention == alone || t.contention == unknown && c.alone)
 }
 
 // expire gives up the node c if it was kept for long enough.
-func (t *cohort) expire(c *contender) {
+func (t *handoff) expire(c *contender) {
 	c.queue.session.mu.Lock()
 	defer c.queue.session.mu.Unlock()
 	if t.node != c {
@@ -246,8 +246,8 @@ func (t *cohort) expire(c *contender) {
 	t.expiry = time.AfterFunc(left, func() { t.expire(c) })
 }
 
-// drop ends the cohort's use of c, which is lost or left. s.mu is held.
-func (t *cohort) drop(c *contender) {
+// drop ends the handoff's use of c, which is lost or left. s.mu is held.
+func (t *handoff) drop(c *contender) {
 	if t.node != c {
 		return
 	}
@@ -256,10 +256,10 @@ func (t *cohort) drop(c *contender) {
 }
 
 // keeps tells whether c is kept for an owner to come. s.mu is held.
-func (t *cohort) keeps(c *contender) bool { return t.node == c && !t.idle.IsZero() }
+func (t *handoff) keeps(c *contender) bool { return t.node == c && !t.idle.IsZero() }
 
-// vacate forgets the cohort's node. s.mu is held.
-func (t *cohort) vacate() {
+// vacate forgets the handoff's node. s.mu is held.
+func (t *handoff) vacate() {
 	t.node, t.idle = nil, clock.Instant{}
 	if t.expiry != nil {
 		t.expiry.Stop()
@@ -267,19 +267,19 @@ func (t *cohort) vacate() {
 	}
 }
 
-// look has the queue watched while the cohort has its node. s.mu is held.
-func (t *cohort) look() {
+// startWatching has the queue watched while the handoff has its node. s.mu is held.
+func (t *handoff) startWatching() {
 	if c := t.node; !t.watching {
-		t.watching = c.queue.session.client.Spawn(func() { t.lookAround(c) })
+		t.watching = c.queue.session.client.Spawn(func() { t.watchQueue(c) })
 	}
 }
 
-// lookAround finds out whether others queue behind c, until one does or the
-// cohort has another node. A node that is merely kept is given up then.
-func (t *cohort) lookAround(c *contender) {
+// watchQueue finds out whether others queue behind c, until one does or the
+// handoff has another node. A node that is merely kept is given up then.
+func (t *handoff) watchQueue(c *contender) {
 	s := c.queue.session
 	for {
-		if _, err := s.client.Await(s.client.Context(), c.epoch.id); err != nil {
+		if _, err := s.client.Await(s.client.Context(), c.incarnation.id); err != nil {
 			return
 		}
 		w := s.client.Watch(client.WatchKey{Path: c.queue.dir, Children: true})
@@ -287,7 +287,7 @@ func (t *cohort) lookAround(c *contender) {
 		if w.Err != nil && !errors.Is(w.Err, zk.ErrNoNode) && s.client.Sleep(s.client.Context(), backoff.First) != nil {
 			return
 		}
-		if !t.see(c, w) {
+		if !t.seen(c, w) {
 			return
 		}
 		select {
@@ -301,15 +301,15 @@ func (t *cohort) lookAround(c *contender) {
 	}
 }
 
-func (t *cohort) has(c *contender) bool {
+func (t *handoff) has(c *contender) bool {
 	t.queue.session.mu.Lock()
 	defer t.queue.session.mu.Unlock()
 	return t.node == c
 }
 
-// see takes what a watch on c's queue has found; false when there is no more to
+// seen takes what a watch on c's queue has found; false when there is no more to
 // look for.
-func (t *cohort) see(c *contender, w *client.Watch) bool {
+func (t *handoff) seen(c *contender, w *client.Watch) bool {
 	s := c.queue.session
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -317,21 +317,21 @@ func (t *cohort) see(c *contender, w *client.Watch) bool {
 		return false
 	}
 	if errors.Is(w.Err, zk.ErrNoNode) {
-		c.vanish(errNodeDeleted) // with the whole path
+		c.lose(errNodeDeleted) // with the whole path
 		return false
 	}
-	t.company = companyOf(w, recipe.Base(c.node))
-	if t.company == others && !t.idle.IsZero() {
+	t.contention = contentionOf(w, recipe.Base(c.node))
+	if t.contention == others && !t.idle.IsZero() {
 		c.leaveLocked()
 	}
-	// In company there is no more to learn: a list for every newcomer would be
+	// In contention there is no more to learn: a list for every newcomer would be
 	// a herd of one.
-	return t.company != others && (w.Err == nil || client.Transient(w.Err))
+	return t.contention != others && (w.Err == nil || client.Transient(w.Err))
 }
 
-// companyOf returns which company the contender of that name has among the children
+// contentionOf returns which contention the contender of that name has among the children
 // that the watch has seen.
-func companyOf(w *client.Watch, node string) company {
+func contentionOf(w *client.Watch, node string) contention {
 	switch {
 	case w.Err != nil:
 		return unknown

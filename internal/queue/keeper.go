@@ -38,66 +38,66 @@ func (s *Session) beginProof() proof {
 func (s *Session) proven(p proof) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if p.link == nil || s.link != p.link || s.epoch == nil {
+	if p.link == nil || s.link != p.link || s.incarnation == nil {
 		return
 	}
 	now := s.client.Clock.Now()
 	quick := p.link.Proved(now.Most(p.Begun), s.shortest, s.relays.Follows(p.Proof, now, s.shortest))
-	if len(s.staked) > 0 && !s.epoch.RunsAt(now) {
-		s.lapse(s.epoch, now)
+	if len(s.protected) > 0 && !s.incarnation.RunsAt(now) {
+		s.expire(s.incarnation, now)
 		return
 	}
-	s.epoch.Prove(p.Proof, quick, now, &s.relays, s.terms(now))
+	s.incarnation.Prove(p.Proof, quick, now, &s.relays, s.terms(now))
 	// Who asks for a container again may lose this connection too: that is one
 	// suspension.
-	if s.epoch.suspended && !s.client.DoubtsContainers() {
-		s.epoch.suspended = false
+	if s.incarnation.suspended && !s.client.DoubtsContainers() {
+		s.incarnation.suspended = false
 		s.tellHolders(History.Resumed)
 	}
 }
 
-// stake puts c, a hold or a contender at the head of the queue, under the lease:
+// protect puts c, a hold or a contender at the head of the queue, under the lease:
 // it is proved from now on, and ends when the lease does. s.mu is held.
-func (s *Session) stake(c *contender, now clock.Instant) {
-	s.staked[c.id] = c
+func (s *Session) protect(c *contender, now clock.Instant) {
+	s.protected[c.id] = c
 	if s.expiry == nil {
-		s.lookLater(c.epoch, now)
+		s.lookLater(c.incarnation, now)
 	}
 	if !s.proving {
 		s.proving = s.client.Spawn(s.keepProving)
 	}
 }
 
-// unstake takes c out of the lease. s.mu is held.
-func (s *Session) unstake(c *contender) { delete(s.staked, c.id) }
+// unprotect takes c out of the lease. s.mu is held.
+func (s *Session) unprotect(c *contender) { delete(s.protected, c.id) }
 
-// look ends the epoch if its lease is over at now, and otherwise looks again later.
+// look ends the incarnation if its lease is over at now, and otherwise looks again later.
 // s.mu is held.
 func (s *Session) look(now clock.Instant) {
 	s.stopLooking() // the timer was set again if its run had to wait
 	switch {
-	case len(s.staked) == 0 || s.epoch == nil:
-	case s.epoch.RunsAt(now):
-		s.lookLater(s.epoch, now)
+	case len(s.protected) == 0 || s.incarnation == nil:
+	case s.incarnation.RunsAt(now):
+		s.lookLater(s.incarnation, now)
 	default:
-		s.lapse(s.epoch, now)
+		s.expire(s.incarnation, now)
 	}
 }
 
-// lookLater looks at ep's lease when it ends, by what is left of it now, and soon in
+// lookLater looks at inc's lease when it ends, by what is left of it now, and soon in
 // any case: timers stand still while the machine sleeps. s.mu is held.
-func (s *Session) lookLater(ep *epoch, now clock.Instant) {
-	s.expiry = time.AfterFunc(min(ep.Left(now), s.terms(now).Look()), s.expire)
+func (s *Session) lookLater(inc *incarnation, now clock.Instant) {
+	s.expiry = time.AfterFunc(min(inc.Left(now), s.terms(now).Look()), s.lookByTimer)
 }
 
-// expire is look for the timer.
-func (s *Session) expire() {
+// lookByTimer is look for the timer.
+func (s *Session) lookByTimer() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.look(s.client.Clock.Now())
 }
 
-// stopLooking stops the timer that runs expire. s.mu is held.
+// stopLooking stops the timer that runs lookByTimer. s.mu is held.
 func (s *Session) stopLooking() {
 	if s.expiry != nil {
 		s.expiry.Stop()
@@ -105,23 +105,23 @@ func (s *Session) stopLooking() {
 	}
 }
 
-// lapse ends the epoch ep if its lease is over, and begins another: the session
+// expire ends the incarnation inc if its lease is over, and begins another: the session
 // may live, but whatever was held is no longer sure. s.mu is held.
-func (s *Session) lapse(ep *epoch, now clock.Instant) {
-	if s.epoch != ep || ep.RunsAt(now) {
+func (s *Session) expire(inc *incarnation, now clock.Instant) {
+	if s.incarnation != inc || inc.RunsAt(now) {
 		return
 	}
-	s.endEpoch(errLeaseOver)
-	s.epoch = &epoch{id: ep.id}
+	s.endIncarnation(errLeaseOver)
+	s.incarnation = &incarnation{id: inc.id}
 }
 
-// keepProving proves the staked nodes each interval, and at once on a new
+// keepProving proves the protected nodes each interval, and at once on a new
 // connection. It ends when there is nothing to prove.
 func (s *Session) keepProving() {
 	var last *wire.Link // that a proof was tried on
 	for {
 		s.mu.Lock()
-		if len(s.staked) == 0 || s.epoch == nil {
+		if len(s.protected) == 0 || s.incarnation == nil {
 			s.proving = false
 			s.mu.Unlock()
 			return
@@ -134,7 +134,7 @@ func (s *Session) keepProving() {
 			relays = &s.relays
 		}
 		in := s.terms(now)
-		pause := min(s.epoch.NextProof(now, relays, in), in.Look()) // the machine may sleep meanwhile
+		pause := min(s.incarnation.NextProof(now, relays, in), in.Look()) // the machine may sleep meanwhile
 		s.mu.Unlock()
 
 		switch {
@@ -146,7 +146,7 @@ func (s *Session) keepProving() {
 			}
 		case l != last || pause <= 0:
 			last = l
-			if !s.proveStaked() {
+			if !s.proveProtected() {
 				s.client.Sleep(s.client.Context(), backoff.First)
 			}
 		default:
@@ -162,13 +162,13 @@ func (s *Session) keepProving() {
 	}
 }
 
-// proveStaked proves all that is staked, in as many requests as it takes; false
+// proveProtected proves all that is protected, in as many requests as it takes; false
 // if one of them came to nothing.
-func (s *Session) proveStaked() bool {
+func (s *Session) proveProtected() bool {
 	s.mu.Lock()
-	staked := slices.Collect(maps.Values(s.staked))
+	protected := slices.Collect(maps.Values(s.protected))
 	s.mu.Unlock()
-	for _, batch := range client.Batches(staked, func(c *contender) int { return len(c.node) }) {
+	for _, batch := range client.Batches(protected, func(c *contender) int { return len(c.node) }) {
 		if s.prove(s.client.Context(), batch) != nil {
 			return false
 		}
@@ -230,9 +230,9 @@ func (s *Session) refused(contenders []*contender, responses []zk.MultiResponse)
 	for i, r := range responses {
 		switch c := contenders[i]; {
 		case errors.Is(r.Error, zk.ErrNoNode):
-			c.vanish(errNodeDeleted)
+			c.lose(errNodeDeleted)
 		case errors.Is(r.Error, zk.ErrNoAuth):
-			c.vanish(fmt.Errorf("the ACL of %s does not let this session read it, so that it cannot be proved: %w", c.node, r.Error))
+			c.lose(fmt.Errorf("the ACL of %s does not let this session read it, so that it cannot be proved: %w", c.node, r.Error))
 		}
 	}
 }
@@ -244,9 +244,9 @@ func (c *contender) secure(ctx context.Context) error {
 	for try := 0; ; try++ {
 		s.mu.Lock()
 		now := s.client.Clock.Now()
-		cause, runs, wait, interval := c.cause, c.epoch.Lasts(now, s.terms(now)), c.epoch.Doubted(now), s.terms(now).Interval()
+		cause, runs, wait, interval := c.cause, c.incarnation.Lasts(now, s.terms(now)), c.incarnation.Doubted(now), s.terms(now).Interval()
 		if cause == nil && runs {
-			s.stake(c, now)
+			s.protect(c, now)
 		}
 		s.mu.Unlock()
 		if cause != nil || runs {
@@ -281,7 +281,7 @@ func (c *contender) beginLease(ctx context.Context) error {
 	}
 	s.mu.Lock()
 	now := s.client.Clock.Now()
-	begun := c.cause != nil || c.epoch.Lasts(now, s.terms(now)) || c.epoch.Doubted(now) > 0
+	begun := c.cause != nil || c.incarnation.Lasts(now, s.terms(now)) || c.incarnation.Doubted(now) > 0
 	s.mu.Unlock()
 	if begun {
 		return nil
@@ -292,7 +292,7 @@ func (c *contender) beginLease(ctx context.Context) error {
 // prove proves c alone, as soon as its session has a connection.
 func (c *contender) prove(ctx context.Context) error {
 	s := c.queue.session
-	if _, err := s.client.Await(ctx, c.epoch.id); err != nil {
+	if _, err := s.client.Await(ctx, c.incarnation.id); err != nil {
 		return err
 	}
 	return s.prove(ctx, []*contender{c})
@@ -300,7 +300,7 @@ func (c *contender) prove(ctx context.Context) error {
 
 // terms returns what the lease depends on beside the proofs. s.mu is held.
 func (s *Session) terms(now clock.Instant) lease.Terms {
-	return lease.Terms{Timeout: s.shortest, Held: len(s.staked) > 0, Unheard: s.unheard.Any(now, s.shortest)}
+	return lease.Terms{Timeout: s.shortest, Held: len(s.protected) > 0, Unheard: s.unheard.Any(now, s.shortest)}
 }
 
 // left is what the client is told as Left.
@@ -310,8 +310,8 @@ func (s *Session) left() (timeout, left time.Duration) {
 	if s.shortest == 0 {
 		return s.client.Timeout(), 0
 	}
-	if len(s.staked) > 0 && s.epoch != nil {
-		left = s.epoch.Left(s.client.Clock.Now())
+	if len(s.protected) > 0 && s.incarnation != nil {
+		left = s.incarnation.Left(s.client.Clock.Now())
 	}
 	if left < lease.TooLate(s.shortest) {
 		left = 0

@@ -31,7 +31,7 @@ func TestTheLeaseIsLookedAtByOneTimer(t *testing.T) {
 			return s.expiry
 		}
 		before := looking()
-		s.expire()
+		s.lookByTimer()
 		require.True(t, looking() == before || !before.Stop(), "two timers look at the lease")
 	})
 }
