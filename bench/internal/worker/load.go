@@ -2,8 +2,12 @@ package worker
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
 	"runtime"
+	"runtime/pprof"
 	"sync/atomic"
 	"syscall"
 	"time"
@@ -34,11 +38,24 @@ type load struct {
 	stop       atomic.Bool
 }
 
-func newLoad(m line.Message) *load {
-	return &load{
+// measure has some goroutines in each of some sessions do what prepare returns, and
+// profiles them meanwhile if the worker was asked to.
+func (w *worker) measure(clients []client, m line.Message, prepare func(l *load, c client, i int) (operation, error)) (numbers, error) {
+	l := &load{
 		warm: time.Duration(m.Int("warm_ms")) * time.Millisecond,
 		run:  time.Duration(m.Int("run_ms")) * time.Millisecond,
 	}
+	for i := range len(clients) * max(1, m.Int("workers")) {
+		do, err := prepare(l, clients[i%len(clients)], i)
+		if err != nil {
+			return nil, err
+		}
+		l.operations = append(l.operations, do)
+	}
+	if w.profiles != "" {
+		return profiled(w.profile(m), l.measure)
+	}
+	return l.measure()
 }
 
 // measure returns the time of one operation, and what it cost the process.
@@ -116,4 +133,34 @@ func processorTime() time.Duration {
 		return 0
 	}
 	return time.Duration(usage.Utime.Nano() + usage.Stime.Nano())
+}
+
+// profiled writes the profiles of the processor and of the allocations while it
+// measures.
+func profiled(name string, measure func() (numbers, error)) (numbers, error) {
+	cpu, err := os.Create(name + ".cpu.pprof")
+	if err != nil {
+		return nil, err
+	}
+	defer cpu.Close()
+	if err := pprof.StartCPUProfile(cpu); err != nil {
+		return nil, err
+	}
+	result, err := measure()
+	pprof.StopCPUProfile()
+	return result, errors.Join(err, writeAllocations(name))
+}
+
+// profile is how the names of a work's profiles begin.
+func (w *worker) profile(m line.Message) string {
+	return filepath.Join(w.profiles, m.Fields["work"])
+}
+
+// writeAllocations writes what was allocated so far, and what of it is in use.
+func writeAllocations(name string) error {
+	file, err := os.Create(name + ".allocs.pprof")
+	if err != nil {
+		return err
+	}
+	return errors.Join(pprof.Lookup("allocs").WriteTo(file, 0), file.Close())
 }

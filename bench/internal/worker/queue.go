@@ -1,8 +1,8 @@
 package worker
 
 import (
-	"context"
 	"errors"
+	"runtime"
 	"sync"
 	"time"
 
@@ -30,17 +30,13 @@ type queue struct {
 
 // enqueue takes the lock and sends the waiters for it. It does not wait until
 // they stand in the queue: the server knows that better.
-func (w *worker) enqueue(ctx context.Context, m line.Message) (numbers, error) {
-	clients, err := w.sessions(ctx, m)
-	if err != nil {
-		return nil, err
-	}
+func (w *worker) enqueue(clients []client, m line.Message) (_ numbers, err error) {
 	if err := rouse(clients, m.Fields["path"]+"-other"); err != nil {
 		return nil, err
 	}
 	locks := make([]mutex, 1+m.Int("waiters"))
 	for i := range locks {
-		if locks[i], err = clients[i%len(clients)].mutex(m.Fields["path"], m.Fields["variant"]); err != nil {
+		if locks[i], err = own(clients[i%len(clients)], m); err != nil {
 			return nil, err
 		}
 	}
@@ -101,7 +97,7 @@ func (q *queue) lead(lock mutex) {
 // drain lets the lock go from waiter to waiter, each of which holds it for a
 // moment, and returns the median time from a release to the grant, if that is
 // in another session.
-func (w *worker) drain(_ context.Context, m line.Message) (numbers, error) {
+func (w *worker) drain(m line.Message) (numbers, error) {
 	q := w.queue
 	if q == nil {
 		return nil, errors.New("there is no queue")
@@ -156,4 +152,38 @@ func (q *queue) granted(session int) bool {
 		return false
 	}
 	return true
+}
+
+// weight is what a process takes up.
+type weight struct{ heap, stacks, goroutines float64 }
+
+func weighProcess() weight {
+	runtime.GC()
+	runtime.GC() // what finalizers and pools kept
+	var memory runtime.MemStats
+	runtime.ReadMemStats(&memory)
+	return weight{
+		heap:       float64(memory.HeapAlloc),
+		stacks:     float64(memory.StackInuse),
+		goroutines: float64(runtime.NumGoroutine()),
+	}
+}
+
+// weigh returns what the waiters take up together, the goroutines that called
+// lock included.
+func (w *worker) weigh(m line.Message) (numbers, error) {
+	if w.queue == nil {
+		return nil, errors.New("there is no queue")
+	}
+	now, before := weighProcess(), w.queue.empty
+	if w.profiles != "" {
+		if err := writeAllocations(w.profile(m)); err != nil {
+			return nil, err
+		}
+	}
+	return numbers{
+		"heap":       now.heap - before.heap,
+		"stacks":     now.stacks - before.stacks,
+		"goroutines": now.goroutines - before.goroutines,
+	}, nil
 }

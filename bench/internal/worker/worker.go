@@ -7,21 +7,22 @@ package worker
 
 import (
 	"bufio"
-	"context"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"runtime"
+	"runtime/debug"
 	"slices"
 
 	"github.com/zklock/zklock/bench/internal/line"
 )
 
 // A party is a lock library under measurement.
-type party interface {
+type party struct {
+	module string // the library's; empty if it is this commit's
 	// connect opens a client with a session of its own.
-	connect(ctx context.Context, server string) (client, error)
-	version() string
+	connect func(server string) (client, error)
 }
 
 // A client is one session of a party.
@@ -33,41 +34,41 @@ type client interface {
 }
 
 // A mutex is a lock as one goroutine sees it.
-type mutex interface {
-	lock() error
-	unlock() error
+type mutex struct {
+	lock, unlock func() error
+	tryLock      func() (bool, error) // nil if the party has no such thing
+	reenter      func(n int) error    // locks and unlocks n times while the lock is held; nil if it is not reentrant
 }
 
-// What not every party can do.
-type (
-	trier interface {
-		tryLock() (bool, error)
-	}
-	reentrant interface {
-		// reenter locks and unlocks n times while the lock is held.
-		reenter(n int) error
-	}
-	readWriter interface {
-		readWrite(path string) (read, write mutex, err error)
-	}
-)
+// A readWriter is a client that has read/write locks.
+type readWriter interface {
+	readWrite(path string) (read, write mutex, err error)
+}
+
+const goZooKeeper = "github.com/go-zookeeper/zk"
 
 var parties = map[string]party{
-	"zklock":  zklockParty{},
-	"zk.Lock": goZKParty{},
-	"etcd":    etcdParty{},
-	"redsync": redsyncParty{},
-	"floor":   floorParty{},
+	"zklock":  {"", connectZKLock},
+	"zk.Lock": {goZooKeeper, goZK(zkLock)},
+	"etcd":    {"go.etcd.io/etcd/client/v3", connectEtcd},
+	"redsync": {"github.com/go-redsync/redsync/v4", connectRedis},
+	"floor":   {goZooKeeper, goZK(floor)},
 }
 
-// Names returns the parties that this program can be.
-func Names() []string {
-	var names []string
-	for name := range parties {
-		names = append(names, name)
+// version returns the version of the party's library that this program was
+// built with.
+func (p party) version() string {
+	if p.module == "" {
+		return "this commit"
 	}
-	slices.Sort(names)
-	return names
+	if info, ok := debug.ReadBuildInfo(); ok {
+		for _, module := range info.Deps {
+			if module.Path == p.module {
+				return module.Version
+			}
+		}
+	}
+	return "unknown"
 }
 
 // worker keeps the party's clients from one request to the next.
@@ -86,7 +87,7 @@ const fineRate = 1 << 10
 func Serve(name, profiles string) error {
 	p, ok := parties[name]
 	if !ok {
-		return fmt.Errorf("worker: no party %q, there are %q", name, Names())
+		return fmt.Errorf("worker: no party %q, there are %q", name, slices.Sorted(maps.Keys(parties)))
 	}
 	if profiles != "" {
 		runtime.MemProfileRate = fineRate
@@ -100,7 +101,7 @@ func Serve(name, profiles string) error {
 		os.Exit(0)
 	}()
 	for request := range requests {
-		reply := w.answer(context.Background(), request)
+		reply := w.answer(request)
 		if _, err := io.WriteString(os.Stdout, reply.String()+"\n"); err != nil {
 			return err
 		}
@@ -108,32 +109,35 @@ func Serve(name, profiles string) error {
 	return nil
 }
 
-func (w *worker) answer(ctx context.Context, request string) line.Message {
+// A task is something that a worker is told to do.
+type task func(line.Message) (numbers, error)
+
+func (w *worker) answer(request string) line.Message {
 	m, err := line.Parse(request)
 	if err != nil {
 		return failure(err)
 	}
-	do, ok := map[string]func(context.Context, line.Message) (numbers, error){
-		"cycle":    w.cycle,
-		"try":      w.try,
-		"refused":  w.refused,
-		"reenter":  w.reenter,
-		"rw":       w.readWrite,
-		"cold":     w.cold,
-		"event":    w.event,
-		"pipeline": w.pipeline,
-		"queue":    w.enqueue,
+	if m.Word == "version" {
+		return line.Message{Word: "ok", Fields: map[string]string{"version": w.party.version()}}
+	}
+	do, ok := map[string]task{
+		"cycle":    w.within(w.cycle),
+		"try":      w.within(w.try),
+		"refused":  w.within(w.refused),
+		"reenter":  w.within(w.reenter),
+		"rw":       w.within(w.readWrite),
+		"cold":     w.within(w.cold),
+		"event":    w.within(w.event),
+		"pipeline": w.within(w.pipeline),
+		"queue":    w.within(w.enqueue),
 		"drain":    w.drain,
 		"weigh":    w.weigh,
 		"close":    w.close,
 	}[m.Word]
-	if m.Word == "version" {
-		return line.Message{Word: "ok", Fields: map[string]string{"version": w.party.version()}}
-	}
 	if !ok {
 		return failure(fmt.Errorf("worker: cannot %q", m.Word))
 	}
-	measured, err := do(ctx, m)
+	measured, err := do(m)
 	if err != nil {
 		return failure(err)
 	}
@@ -155,16 +159,26 @@ func (n numbers) fields() map[string]string {
 	return fields
 }
 
-// sessions returns n clients, spread over the servers, connecting those that
-// are missing.
-func (w *worker) sessions(ctx context.Context, m line.Message) ([]client, error) {
-	servers := m.List("servers")
+// within returns a task that is done within sessions.
+func (w *worker) within(do func([]client, line.Message) (numbers, error)) task {
+	return func(m line.Message) (numbers, error) {
+		clients, err := w.sessions(m.List("servers"), m.Int("sessions"))
+		if err != nil {
+			return nil, err
+		}
+		return do(clients, m)
+	}
+}
+
+// sessions returns n clients, one at least, spread over the servers, connecting
+// those that are missing.
+func (w *worker) sessions(servers []string, n int) ([]client, error) {
 	taken := make(map[string]int)
 	var clients []client
-	for i := range max(1, m.Int("sessions")) {
+	for i := range max(1, n) {
 		server := servers[i%len(servers)]
 		if taken[server] == len(w.clients[server]) {
-			c, err := w.party.connect(ctx, server)
+			c, err := w.party.connect(server)
 			if err != nil {
 				return nil, fmt.Errorf("connect to %s: %w", server, err)
 			}
@@ -177,7 +191,7 @@ func (w *worker) sessions(ctx context.Context, m line.Message) ([]client, error)
 }
 
 // close ends every session, so that the next work starts from nothing.
-func (w *worker) close(context.Context, line.Message) (numbers, error) {
+func (w *worker) close(line.Message) (numbers, error) {
 	for _, clients := range w.clients {
 		for _, c := range clients {
 			c.close()

@@ -17,72 +17,64 @@ var variants = map[string][]zklock.Option{
 	"WithRetention": {zklock.WithRetention(time.Second)},
 }
 
-// zklockParty is zklock as it is meant to be used: a session per process and a
+// zklockClient is zklock as it is meant to be used: a session per process and a
 // Locker per path, which all goroutines share.
-type zklockParty struct{}
-
-func (zklockParty) version() string { return "this commit" }
-
-func (zklockParty) connect(ctx context.Context, server string) (client, error) {
-	s, err := zklock.Connect(ctx, []string{server}, sessionTimeout)
-	if err != nil {
-		return nil, err
-	}
-	return &zklockClient{session: s, lockers: make(map[string]*zklock.Locker)}, nil
-}
-
 type zklockClient struct {
 	session *zklock.Session
-	mu      sync.Mutex
 	lockers map[string]*zklock.Locker
 }
 
-func (c *zklockClient) close() { _ = c.session.Close() }
+func connectZKLock(server string) (client, error) {
+	s, err := zklock.Connect(context.Background(), []string{server}, sessionTimeout)
+	if err != nil {
+		return nil, err
+	}
+	return zklockClient{session: s, lockers: make(map[string]*zklock.Locker)}, nil
+}
 
-func (c *zklockClient) mutex(path, variant string) (mutex, error) {
+func (c zklockClient) close() { _ = c.session.Close() }
+
+func (c zklockClient) mutex(path, variant string) (mutex, error) {
 	options, ok := variants[variant]
 	if !ok {
-		return nil, fmt.Errorf("zklock has no variant %q", variant)
+		return mutex{}, fmt.Errorf("zklock has no variant %q", variant)
 	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
 	key := path + " " + variant
 	if c.lockers[key] == nil {
 		l, err := zklock.New(c.session, path, options...)
 		if err != nil {
-			return nil, err
+			return mutex{}, err
 		}
 		c.lockers[key] = l
 	}
-	return zklockMutex{c.lockers[key]}, nil
+	l := c.lockers[key]
+	return mutex{
+		lock:    func() error { return l.LockContext(context.Background()) },
+		unlock:  func() error { l.Unlock(); return nil },
+		tryLock: func() (bool, error) { return l.TryLock(), nil },
+		reenter: func(n int) error {
+			for range n {
+				l.Lock()
+				//lint:ignore SA2001 the empty critical section is what is measured
+				l.Unlock()
+			}
+			return nil
+		},
+	}, nil
 }
 
-type zklockMutex struct{ locker *zklock.Locker }
-
-func (m zklockMutex) lock() error   { return m.locker.LockContext(context.Background()) }
-func (m zklockMutex) unlock() error { m.locker.Unlock(); return nil }
-
-func (m zklockMutex) tryLock() (bool, error) { return m.locker.TryLock(), nil }
-
-func (m zklockMutex) reenter(n int) error {
-	for range n {
-		m.locker.Lock()
-		//lint:ignore SA2001 the empty critical section is what is measured
-		m.locker.Unlock()
-	}
-	return nil
-}
-
-func (c *zklockClient) readWrite(path string) (read, write mutex, err error) {
+func (c zklockClient) readWrite(path string) (read, write mutex, err error) {
 	l, err := zklock.NewRW(c.session, path)
 	if err != nil {
-		return nil, nil, err
+		return mutex{}, mutex{}, err
 	}
-	return standard{l.RLocker()}, standard{l}, nil
+	return standard(l.RLocker()), standard(l), nil
 }
 
 // standard is a mutex of any sync.Locker.
-type standard struct{ locker sync.Locker }
-
-func (m standard) lock() error   { m.locker.Lock(); return nil }
-func (m standard) unlock() error { m.locker.Unlock(); return nil }
+func standard(l sync.Locker) mutex {
+	return mutex{
+		lock:   func() error { l.Lock(); return nil },
+		unlock: func() error { l.Unlock(); return nil },
+	}
+}
