@@ -124,7 +124,7 @@ func (a *assembly) workers(ctx context.Context) error {
 	return nil
 }
 
-// expendable tells whether the run goes on without what does not start. A smoke
+// expendable reports whether the run goes on without what does not start. A smoke
 // run goes on only without what is not there.
 func (a *assembly) expendable(err error) bool {
 	return errors.Is(err, rig.ErrMissing) || !a.smoke

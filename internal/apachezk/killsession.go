@@ -39,7 +39,7 @@ func killSession(ctx context.Context, addr string, sessionID int64) error {
 	}
 }
 
-// hungUp tells whether the server ended the connection, as it does when the
+// hungUp reports whether the server ended the connection, as it does when the
 // session's own client reconnects before the close has been read.
 func hungUp(err error) bool {
 	return errors.Is(err, io.EOF) || errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE)

@@ -12,7 +12,7 @@ import (
 // nowhere is an address at which connections are refused.
 const nowhere = "127.0.0.1:1"
 
-// listening tells whether a program on this machine listens at addr. A proxy
+// listening reports whether a program on this machine listens at addr. A proxy
 // accepts whoever comes, and resets them when its target refuses; a ZooKeeper
 // server that is refused tries again, and one that is reset gives its leader up.
 //

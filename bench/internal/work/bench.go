@@ -2,10 +2,10 @@ package work
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"log"
+	"maps"
 	"path"
 	"strings"
 	"time"
@@ -44,9 +44,6 @@ func (b *Bench) Prepare() error {
 		return err
 	}
 	_, err = b.conn.Create(root, nil, zk.FlagPersistent, zk.WorldACL(zk.PermAll))
-	if errors.Is(err, zk.ErrNodeExists) {
-		return nil
-	}
 	return err
 }
 
@@ -89,7 +86,7 @@ func (b *Bench) Close() {
 	}
 }
 
-// Has tells whether everything that a party needs is there.
+// Has reports whether everything that a party needs is there.
 func (b *Bench) Has(p Party) bool { return b.Processes[p.Process] != nil }
 
 // restart replaces a party's worker. If it cannot, the party is out of what is
@@ -129,9 +126,7 @@ func (b *Bench) do(ctx context.Context, p Party, w way, word, lock string, field
 		"variant": p.Variant,
 		"work":    path.Base(lock),
 	}
-	for key, value := range fields {
-		all[key] = value
-	}
+	maps.Copy(all, fields)
 	return b.Processes[p.Process].Do(ctx, word, all)
 }
 

@@ -113,7 +113,7 @@ func (c *clock) left(tasks []task) (left time.Duration) {
 	return left
 }
 
-// fits tells whether there is time for a task.
+// fits reports whether there is time for a task.
 func (c *clock) fits(t task) bool {
 	return c.plan.Limit == 0 || time.Since(c.start)+c.usual(t) < c.plan.Limit
 }

@@ -74,7 +74,7 @@ func (r *run) note(format string, args ...any) {
 	r.notes = append(r.notes, fmt.Sprintf(format, args...))
 }
 
-// out tells whether a party has failed too often in a work.
+// out reports whether a party has failed too often in a work.
 func (r *run) out(t task) bool { return r.failures[t.seat()] > 1 }
 
 // measure gives a party its turn, with sessions of its own, on a path that is

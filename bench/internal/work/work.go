@@ -1,12 +1,10 @@
-// Package work is what the benchmark has every party do: one file for each kind
-// of work, and the bench that they all stand on.
+// Package work is what the benchmark has every party do: the kinds of work, and
+// the bench that they all stand on.
 package work
 
 import (
 	"context"
-	"fmt"
 	"slices"
-	"time"
 
 	"github.com/zklock/zklock/bench/internal/result"
 )
@@ -93,51 +91,10 @@ func All() []Work {
 	add(sessions(2, delayed), sessions(8, delayed), sessions(64, delayed))
 	add(handOver(1), handOver(100), handOver(1000), handOver(3000), handOver(5000))
 	add(reentry(), try(), refused(), readMostly(), cold(), waiters())
-	add(uncontendedTraffic(), contendedTraffic(), refusedTraffic())
+	add(
+		traffic("uncontended", locks, "an uncontended lock and unlock", cycle{way: counted}.measure),
+		traffic("contended", locks, "a lock and unlock, 8 sessions contending", cycle{way: counted, sessions: 8}.measure),
+		traffic("refused", []Party{zklock, curator, kazoo}, "a TryLock that fails", attempt(counted)),
+	)
 	return all
-}
-
-// way is how a party reaches its servers.
-type way int
-
-const (
-	direct way = iota
-	delayed
-	counted
-)
-
-func (w way) id() string { return [...]string{"loopback", "5ms", "counted"}[w] }
-
-func (w way) String() string {
-	return [...]string{"loopback", "5 ms round trip", "through a counting proxy"}[w]
-}
-
-// cycle is what most works are: a number of sessions, and goroutines or threads
-// in each, that lock and unlock.
-type cycle struct {
-	word              string // "cycle" if empty
-	sessions, workers int
-	way               way
-	warm              time.Duration // the bench's, if zero
-	more              map[string]string
-}
-
-func (c cycle) measure(ctx context.Context, b *Bench, p Party, path string) (Numbers, error) {
-	word, warm := c.word, c.warm
-	if word == "" {
-		word = "cycle"
-	}
-	if warm == 0 {
-		warm = b.warm
-	}
-	fields := map[string]string{
-		"sessions": fmt.Sprint(max(1, c.sessions)),
-		"workers":  fmt.Sprint(max(1, c.workers)),
-		"warm_ms":  fmt.Sprint(warm.Milliseconds()),
-		"run_ms":   fmt.Sprint(b.window.Milliseconds()),
-	}
-	for key, value := range c.more {
-		fields[key] = value
-	}
-	return b.do(ctx, p, c.way, word, path, fields)
 }

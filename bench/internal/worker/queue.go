@@ -136,7 +136,7 @@ func (q *queue) pass(lock mutex, session int) {
 	_ = lock.unlock() // the next one would wait in vain, and drain say so
 }
 
-// granted notes a hand-over and tells whether the lock is to be passed on.
+// granted notes a hand-over and reports whether the lock is to be passed on.
 func (q *queue) granted(session int) bool {
 	now := time.Now()
 	q.mu.Lock()
