@@ -14,12 +14,14 @@ import (
 	"time"
 
 	"golang.org/x/sync/errgroup"
+
+	"github.com/zklock/zklock/internal/warden"
 )
 
 // Ensemble is a set of servers that replicate the same data, or a single one.
 type Ensemble struct {
 	ports     *reservation
-	warden    *warden
+	warden    *warden.Warden
 	servers   []*Server
 	peerings  []*peering
 	temporary string // a directory to remove, if not empty
@@ -79,7 +81,7 @@ func (e *Ensemble) prepare(installation Installation, cfg Config) (err error) {
 	if e.ports, err = reservePorts(cfg.Servers); err != nil {
 		return err
 	}
-	if e.warden, err = newWarden(); err != nil {
+	if e.warden, err = warden.New(); err != nil {
 		return err
 	}
 	for i, ports := range e.ports.servers {
@@ -116,7 +118,7 @@ func (e *Ensemble) Stop() {
 			s.Kill()
 		}
 		if e.warden != nil {
-			e.warden.close()
+			e.warden.Close()
 		}
 		for _, p := range e.peerings {
 			p.close()
@@ -188,4 +190,52 @@ func (e *Ensemble) leader(ctx context.Context, patience time.Duration) *Server {
 	}
 	asking.Wait()
 	return leader
+}
+
+// TB is what Run uses of testing.TB.
+type TB interface {
+	Helper()
+	Cleanup(cleanup func())
+	Context() context.Context
+	Failed() bool
+	Logf(format string, args ...any)
+	Skipf(format string, args ...any)
+	Fatalf(format string, args ...any)
+}
+
+// Run starts an ensemble for the duration of a test. configure may change the
+// Config, which describes one server at first. On a machine without ZooKeeper
+// the test is skipped. If the test fails, the ends of the servers' logs are
+// logged.
+func Run(tb TB, configure ...func(*Config)) *Ensemble {
+	tb.Helper()
+	if _, err := Find(); err != nil {
+		tb.Skipf("needs a real ZooKeeper: %v", err)
+	}
+	var cfg Config
+	for _, change := range configure {
+		change(&cfg)
+	}
+	e, err := Start(tb.Context(), cfg)
+	if err != nil {
+		tb.Fatalf("start ZooKeeper: %v", err)
+	}
+	tb.Cleanup(func() {
+		if tb.Failed() {
+			e.logTo(tb)
+		}
+		e.Stop()
+	})
+	return e
+}
+
+func (e *Ensemble) logTo(tb TB) {
+	for _, s := range e.servers {
+		log, err := s.logTail()
+		if err != nil {
+			tb.Logf("no log of server %d: %v", s.id, err)
+			continue
+		}
+		tb.Logf("end of the log of server %d:\n%s", s.id, log)
+	}
 }

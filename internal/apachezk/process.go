@@ -8,6 +8,8 @@ import (
 	"os"
 	"os/exec"
 	"syscall"
+
+	"github.com/zklock/zklock/internal/warden"
 )
 
 // process is one run of a server's Java virtual machine.
@@ -19,7 +21,7 @@ type process struct {
 }
 
 // launch starts argv under w, its output appended to the file named log.
-func launch(w *warden, log string, argv []string) (*process, error) {
+func launch(w *warden.Warden, log string, argv []string) (*process, error) {
 	out, err := os.OpenFile(log, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o644)
 	if err != nil {
 		return nil, err
@@ -27,7 +29,7 @@ func launch(w *warden, log string, argv []string) (*process, error) {
 	defer out.Close()
 	cmd := exec.Command(argv[0], argv[1:]...)
 	cmd.Stdout, cmd.Stderr = out, out
-	w.adopt(cmd)
+	w.Adopt(cmd)
 	if err := cmd.Start(); err != nil {
 		return nil, err
 	}

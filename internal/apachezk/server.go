@@ -9,6 +9,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/zklock/zklock/internal/warden"
 )
 
 const (
@@ -28,7 +30,7 @@ type Server struct {
 	ports  ports
 	dir    string
 	argv   []string
-	warden *warden
+	warden *warden.Warden
 
 	mu      sync.Mutex
 	process *process // nil before the first start

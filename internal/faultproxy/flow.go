@@ -6,6 +6,8 @@ import (
 	"net"
 	"slices"
 	"time"
+
+	"github.com/zklock/zklock/internal/protocol"
 )
 
 // inFlight bounds what a flow has read and not yet written; beyond it the
@@ -39,7 +41,7 @@ type parcel struct {
 func (f *flow) read() {
 	next := readSome
 	if f.link.proxy.framed {
-		next = readFrame
+		next = protocol.ReadFrame
 	}
 	for first := true; ; first = false {
 		data, err := next(f.src)
@@ -103,7 +105,7 @@ func (f *flow) arrive(p parcel) bool {
 // forward disposes of a parcel as the proxy was told. It reports false when
 // nothing more is to be written.
 func (f *flow) forward(p parcel) bool {
-	if f.held != nil && !isPing(p) {
+	if f.held != nil && !p.isPing() {
 		f.behind = append(f.behind, p)
 		return true
 	}

@@ -12,6 +12,7 @@ type link struct {
 	client *net.TCPConn
 	ctx    context.Context // done when the link is cut
 	cancel context.CancelFunc
+	tap    func(dir Direction, frame []byte) // may be nil
 
 	mu      sync.Mutex
 	server  *net.TCPConn     // nil until the target has accepted

@@ -3,6 +3,26 @@ package faultproxy
 import (
 	"slices"
 	"sync"
+
+	"github.com/zklock/zklock/internal/protocol"
+)
+
+// Operations of ZooKeeper's client protocol.
+const (
+	OpConnect         = protocol.OpConnect
+	OpCreate          = protocol.OpCreate
+	OpDelete          = protocol.OpDelete
+	OpExists          = protocol.OpExists
+	OpGetData         = protocol.OpGetData
+	OpSetData         = protocol.OpSetData
+	OpGetChildren     = protocol.OpGetChildren
+	OpSync            = protocol.OpSync
+	OpPing            = protocol.OpPing
+	OpGetChildren2    = protocol.OpGetChildren2
+	OpMulti           = protocol.OpMulti
+	OpCreate2         = protocol.OpCreate2
+	OpCreateContainer = protocol.OpCreateContainer
+	OpSetAuth         = protocol.OpSetAuth
 )
 
 // An order is for the next request of an operation. What happens to it, or to
@@ -56,6 +76,15 @@ func (p *Proxy) OnRequest(f func(op int32, frame []byte)) {
 	p.observe = f
 }
 
+// Tap has a function of its own see every frame on each new connection, except the
+// handshake's, with its length and before it goes on. The function is called for
+// both directions, which may be at the same time, and must not keep frame.
+func (p *Proxy) Tap(each func() func(dir Direction, frame []byte)) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.tap = each
+}
+
 // Held is a reply that is kept back.
 type Held struct {
 	arrived  chan struct{}
@@ -72,6 +101,9 @@ func (h *Held) Release() { h.release.Do(func() { close(h.released) }) }
 
 // judge returns the order that a frame falls under, or nil.
 func (f *flow) judge(p parcel) *order {
+	if f.link.tap != nil && !p.first {
+		f.link.tap(f.dir, p.data)
+	}
 	if f.dir == ClientToServer {
 		return f.link.judgeRequest(p)
 	}
@@ -79,7 +111,7 @@ func (f *flow) judge(p parcel) *order {
 }
 
 func (l *link) judgeRequest(p parcel) *order {
-	xid, op, ok := requestHeader(p)
+	op, ok := p.op()
 	if !ok {
 		return nil
 	}
@@ -90,6 +122,7 @@ func (l *link) judgeRequest(p parcel) *order {
 	if o == nil || o.request {
 		return o
 	}
+	xid, _ := p.xid()
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.awaited[xid] = o
@@ -97,7 +130,7 @@ func (l *link) judgeRequest(p parcel) *order {
 }
 
 func (l *link) judgeReply(p parcel) *order {
-	xid, ok := replyXid(p)
+	xid, ok := p.xid()
 	if !ok {
 		return nil
 	}
@@ -106,6 +139,38 @@ func (l *link) judgeReply(p parcel) *order {
 	o := l.awaited[xid]
 	delete(l.awaited, xid)
 	return o
+}
+
+// op returns the operation of a request.
+func (p parcel) op() (op int32, ok bool) {
+	if p.first {
+		return OpConnect, true
+	}
+	return protocol.Op(p.data)
+}
+
+// xid returns that of a request or a reply; a handshake has none, and is like the
+// other side's.
+func (p parcel) xid() (xid int32, ok bool) {
+	if p.first {
+		return 0, true
+	}
+	return protocol.Xid(p.data)
+}
+
+func (p parcel) isPing() bool {
+	xid, ok := p.xid()
+	return ok && xid == protocol.XidPing
+}
+
+func (p *Proxy) newTap() func(dir Direction, frame []byte) {
+	p.mu.Lock()
+	each := p.tap
+	p.mu.Unlock()
+	if each == nil {
+		return nil
+	}
+	return each()
 }
 
 func (p *Proxy) observer() func(op int32, frame []byte) {

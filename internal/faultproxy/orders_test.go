@@ -4,6 +4,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/zklock/zklock/internal/protocol"
 )
 
 // greet passes the connect frames, which have no header.
@@ -89,8 +91,8 @@ func TestAHeldReplyKeepsWhatIsBehindItExceptPings(t *testing.T) {
 	client.sendFrame(2, OpGetData)
 	server.expectFrame(2, OpGetData)
 	server.sendFrame(2, 0)
-	server.sendFrame(xidPing, 0)
-	client.expectFrame(xidPing, 0)
+	server.sendFrame(protocol.XidPing, 0)
+	client.expectFrame(protocol.XidPing, 0)
 	client.expectSilence()
 
 	held.Release()
@@ -184,4 +186,30 @@ func TestSlicedFramesAreStillFrames(t *testing.T) {
 	server.expectFrame(1, OpSync)
 	server.sendFrame(1, 0)
 	requireClosed(t, dropped)
+}
+
+func TestATapOfItsOwnSeesTheFramesOfEachConnection(t *testing.T) {
+	addr, accepted := serve(t)
+	p := Run(t, addr)
+	type sight struct {
+		connection int
+		dir        Direction
+		frame      string
+	}
+	sights, connections := make(chan sight, 16), 0
+	p.Tap(func() func(Direction, []byte) {
+		connections++
+		connection := connections
+		return func(dir Direction, frame []byte) { sights <- sight{connection, dir, string(frame)} }
+	})
+	for connection := 1; connection <= 2; connection++ {
+		client, server := greet(t, p, accepted)
+		client.sendFrame(7, OpCreate)
+		server.expectFrame(7, OpCreate)
+		require.Equal(t, sight{connection, ClientToServer, frame(7, OpCreate)}, <-sights)
+		server.sendFrame(7, 0)
+		client.expectFrame(7, 0)
+		require.Equal(t, sight{connection, ServerToClient, frame(7, 0)}, <-sights)
+	}
+	require.Empty(t, sights)
 }

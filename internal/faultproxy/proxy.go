@@ -40,6 +40,7 @@ type Proxy struct {
 	links    map[*link]struct{}
 	orders   []*order
 	observe  func(op int32, frame []byte)
+	tap      func() func(dir Direction, frame []byte)
 }
 
 // way is the state of one direction.
@@ -120,7 +121,7 @@ func (p *Proxy) accept() {
 		if err != nil {
 			return
 		}
-		l := &link{proxy: p, client: client, awaited: make(map[int32]*order)}
+		l := &link{proxy: p, client: client, awaited: make(map[int32]*order), tap: p.newTap()}
 		l.ctx, l.cancel = context.WithCancel(context.Background())
 		if p.admit(l) {
 			p.running.Go(l.run)

@@ -1,11 +1,11 @@
 package rig
 
 import (
-	"encoding/binary"
 	"sync"
 	"sync/atomic"
 
 	"github.com/zklock/zklock/internal/faultproxy"
+	"github.com/zklock/zklock/internal/protocol"
 )
 
 // Traffic is what clients and ZooKeeper servers said to each other through its
@@ -38,11 +38,10 @@ func (c Count) Since(before Count, n float64) Count {
 	}
 }
 
-// The xids by which frames that are no request or reply are known.
-const (
-	xidEvent int32 = -1
-	xidPing  int32 = -2
-)
+// tap returns what counts the frames of one more connection.
+func (t *Traffic) tap() func(dir faultproxy.Direction, frame []byte) {
+	return (&talk{Traffic: t}).count
+}
 
 // talk is what goes through one connection.
 type talk struct {
@@ -50,46 +49,29 @@ type talk struct {
 	deleted sync.Map // the paths that the client has deleted
 }
 
+func (t *talk) count(dir faultproxy.Direction, frame []byte) {
+	xid, ok := protocol.Xid(frame)
+	if !ok || xid == protocol.XidPing {
+		return
+	}
+	t.bytes.Add(int64(len(frame)))
+	switch {
+	case dir == faultproxy.ClientToServer:
+		t.request(frame)
+	case xid == protocol.XidEvent:
+		if _, own := t.deleted.LoadAndDelete(protocol.Text(frame, protocol.EventAt)); !own {
+			t.told.Add(1)
+		}
+	}
+}
+
 func (t *talk) request(frame []byte) {
-	if len(frame) < 8 || xid(frame) == xidPing {
-		return
-	}
-	t.bytes.Add(int64(4 + len(frame)))
 	t.requests.Add(1)
-	switch int32(binary.BigEndian.Uint32(frame[4:])) {
-	case faultproxy.OpDelete:
-		t.deleted.Store(text(frame, 8), nil)
+	switch op, _ := protocol.Op(frame); op {
+	case protocol.OpDelete:
+		t.deleted.Store(protocol.Text(frame, protocol.BodyAt), nil)
 		t.writes.Add(1)
-	case faultproxy.OpCreate, faultproxy.OpCreate2, faultproxy.OpCreateContainer,
-		faultproxy.OpSetData, faultproxy.OpMulti:
+	case protocol.OpCreate, protocol.OpCreate2, protocol.OpCreateContainer, protocol.OpSetData, protocol.OpMulti:
 		t.writes.Add(1)
 	}
-}
-
-func (t *talk) reply(frame []byte) {
-	if len(frame) < 4 || xid(frame) == xidPing {
-		return
-	}
-	t.bytes.Add(int64(4 + len(frame)))
-	if xid(frame) != xidEvent {
-		return
-	}
-	const header, kindAndState = 16, 8
-	if _, own := t.deleted.LoadAndDelete(text(frame, header+kindAndState)); !own {
-		t.told.Add(1)
-	}
-}
-
-func xid(frame []byte) int32 { return int32(binary.BigEndian.Uint32(frame)) }
-
-// text returns the string at an offset, empty if there is none.
-func text(frame []byte, at int) string {
-	if len(frame) < at+4 {
-		return ""
-	}
-	n := int(binary.BigEndian.Uint32(frame[at:]))
-	if n < 0 || len(frame) < at+4+n {
-		return ""
-	}
-	return string(frame[at+4 : at+4+n])
 }

@@ -7,44 +7,53 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/zklock/zklock/internal/faultproxy"
+	"github.com/zklock/zklock/internal/protocol"
 )
 
-func request(xid, op int32, path string) []byte {
-	return append(words(xid, op), encoded(path)...)
-}
+func request(xid, op int32, path string) []byte { return frame(path, xid, op) }
 
 func event(path string) []byte {
 	const kind, state = 2, 3
-	return append(words(xidEvent, 0, 0, 0, kind, state), encoded(path)...)
+	return frame(path, protocol.XidEvent, 0, 0, 0, kind, state)
 }
 
-func words(values ...int32) []byte {
-	var b []byte
-	for _, v := range values {
-		b = binary.BigEndian.AppendUint32(b, uint32(v))
+// frame encodes numbers and a path behind them.
+func frame(path string, numbers ...int32) []byte {
+	length := 4*len(numbers) + 4 + len(path)
+	b := binary.BigEndian.AppendUint32(nil, uint32(length))
+	for _, n := range append(numbers, int32(len(path))) {
+		b = binary.BigEndian.AppendUint32(b, uint32(n))
 	}
-	return b
+	return append(b, path...)
 }
-
-func encoded(text string) []byte { return append(words(int32(len(text))), text...) }
 
 func TestWhatIsCounted(t *testing.T) {
-	c := &talk{Traffic: new(Traffic)}
-	frames := 0
-	say := func(hear func([]byte), frame []byte) {
-		frames += 4 + len(frame)
-		hear(frame)
+	traffic, bytes := new(Traffic), 0
+	count := traffic.tap()
+	say := func(dir faultproxy.Direction, frame []byte) {
+		bytes += len(frame)
+		count(dir, frame)
 	}
-	say(c.request, request(1, faultproxy.OpCreate, "/lock/a"))
-	say(c.reply, words(1, 0, 7, 0))
-	say(c.request, request(2, faultproxy.OpGetChildren2, "/lock"))
-	say(c.request, request(3, faultproxy.OpDelete, "/lock/a"))
-	say(c.reply, event("/lock/a")) // its own deed
-	say(c.reply, event("/lock/b"))
-	c.request(request(xidPing, faultproxy.OpPing, ""))
-	c.reply(words(xidPing, 0, 0, 0))
+	say(faultproxy.ClientToServer, request(1, protocol.OpCreate, "/lock/a"))
+	say(faultproxy.ServerToClient, frame("/lock/a", 1, 0, 7, 0))
+	say(faultproxy.ClientToServer, request(2, protocol.OpGetChildren2, "/lock"))
+	say(faultproxy.ClientToServer, request(3, protocol.OpDelete, "/lock/a"))
+	say(faultproxy.ServerToClient, event("/lock/a")) // its own deed
+	say(faultproxy.ServerToClient, event("/lock/b"))
+	count(faultproxy.ClientToServer, request(protocol.XidPing, protocol.OpPing, ""))
+	count(faultproxy.ServerToClient, frame("", protocol.XidPing, 0, 0, 0))
 
-	require.Equal(t, Count{Requests: 3, Writes: 2, Told: 1, Bytes: float64(frames)}, c.Count())
+	require.Equal(t, Count{Requests: 3, Writes: 2, Told: 1, Bytes: float64(bytes)}, traffic.Count())
+}
+
+func TestWhatAnotherConnectionHasDeletedIsNews(t *testing.T) {
+	traffic := new(Traffic)
+	one, other := traffic.tap(), traffic.tap()
+	one(faultproxy.ClientToServer, request(1, protocol.OpDelete, "/lock/a"))
+	other(faultproxy.ServerToClient, event("/lock/a"))
+	require.EqualValues(t, 1, traffic.Count().Told)
+	one(faultproxy.ServerToClient, event("/lock/a"))
+	require.EqualValues(t, 1, traffic.Count().Told)
 }
 
 func TestCountSince(t *testing.T) {
@@ -54,9 +63,9 @@ func TestCountSince(t *testing.T) {
 }
 
 func TestAFrameThatIsCutShortIsNoReasonToFail(t *testing.T) {
-	c := &talk{Traffic: new(Traffic)}
-	for _, frame := range [][]byte{nil, words(1), request(1, faultproxy.OpDelete, "/a")[:14], event("/a")[:22]} {
-		c.request(frame)
-		c.reply(frame)
+	count := new(Traffic).tap()
+	for _, frame := range [][]byte{nil, event("/a")[:8], request(1, protocol.OpDelete, "/a")[:18], event("/a")[:26]} {
+		count(faultproxy.ClientToServer, frame)
+		count(faultproxy.ServerToClient, frame)
 	}
 }

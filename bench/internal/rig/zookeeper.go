@@ -10,9 +10,11 @@ import (
 	"github.com/zklock/zklock/internal/faultproxy"
 )
 
-// ZooKeeper is a Store that tells what its servers count.
+// ZooKeeper is a Store that tells what its servers count, and what went through
+// the counting proxies.
 type ZooKeeper struct {
 	Store
+	Traffic  Traffic
 	ensemble *apachezk.Ensemble
 }
 
@@ -30,7 +32,6 @@ func StartZooKeeper(ctx context.Context, servers int) (*ZooKeeper, error) {
 	}
 	z := &ZooKeeper{ensemble: ensemble}
 	z.Direct, z.closers = ensemble.Addrs(), []func(){ensemble.Stop}
-	z.Traffic = new(Traffic)
 	if err := z.connectWays(); err != nil {
 		z.Close()
 		return nil, err
@@ -38,17 +39,12 @@ func StartZooKeeper(ctx context.Context, servers int) (*ZooKeeper, error) {
 	return z, nil
 }
 
-func (z *ZooKeeper) connectWays() error {
+func (z *ZooKeeper) connectWays() (err error) {
 	if err := z.delay(faultproxy.New); err != nil {
 		return err
 	}
-	for _, addr := range z.Direct {
-		m, err := z.Traffic.proxy(addr)
-		if err != nil {
-			return err
-		}
-		z.closers = append(z.closers, m.close)
-		z.Counted = append(z.Counted, m.addr())
+	if z.Counted, err = z.through(faultproxy.New, func(p *faultproxy.Proxy) { p.Tap(z.Traffic.tap) }); err != nil {
+		return err
 	}
 	_, version, err := z.line("srvr", "Zookeeper version: ")
 	z.Version = versionNumber.FindString(version)

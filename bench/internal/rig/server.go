@@ -6,48 +6,42 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	"os"
 	"os/exec"
 	"sync"
-	"syscall"
 	"time"
+
+	"github.com/zklock/zklock/internal/warden"
 )
 
-// leash is a server process that ends with this one, even if this one is
-// killed: the shell that started it waits for the end of a pipe whose other end
-// is here, and kills it.
-type leash struct {
-	shell *exec.Cmd
-	end   *os.File
-	log   *output
+// server is a process that ends with this one, even if this one is killed.
+type server struct {
+	cmd    *exec.Cmd
+	warden *warden.Warden
+	log    *output
 }
 
-const leashScript = `trap '' HUP; "$@" </dev/null & read -r _; kill -9 $!; wait`
-
-func start(argv ...string) (*leash, error) {
-	in, end, err := os.Pipe()
+func start(argv ...string) (*server, error) {
+	w, err := warden.New()
 	if err != nil {
 		return nil, err
 	}
-	defer in.Close()
-	l := &leash{end: end, log: new(output)}
-	l.shell = exec.Command("/bin/sh", append([]string{"-c", leashScript, "sh"}, argv...)...)
-	l.shell.Stdin, l.shell.Stdout, l.shell.Stderr = in, l.log, l.log
-	l.shell.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // Ctrl-C is for this process to deal with
-	if err := l.shell.Start(); err != nil {
-		end.Close()
+	s := &server{cmd: exec.Command(argv[0], argv[1:]...), warden: w, log: new(output)}
+	s.cmd.Stdout, s.cmd.Stderr = s.log, s.log
+	w.Adopt(s.cmd)
+	if err := s.cmd.Start(); err != nil {
+		w.Close()
 		return nil, err
 	}
-	return l, nil
+	return s, nil
 }
 
-func (l *leash) kill() {
-	l.end.Close()
-	_ = l.shell.Wait() // the error says that what it waited for was killed
+func (s *server) kill() {
+	s.warden.Close()
+	_ = s.cmd.Wait() // it was killed, and says so
 }
 
 // await returns when a connection to addr is accepted.
-func (l *leash) await(ctx context.Context, addr string) error {
+func (s *server) await(ctx context.Context, addr string) error {
 	const patience = 20 * time.Second
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
@@ -58,7 +52,7 @@ func (l *leash) await(ctx context.Context, addr string) error {
 		}
 		select {
 		case <-ctx.Done():
-			return fmt.Errorf("rig: %v does not serve: %w; it has said:\n%s", l.shell.Args[4:], errors.Join(ctx.Err(), err), l.log)
+			return fmt.Errorf("rig: %v does not serve: %w; it has said:\n%s", s.cmd.Args, errors.Join(ctx.Err(), err), s.log)
 		case <-time.After(20 * time.Millisecond):
 		}
 	}

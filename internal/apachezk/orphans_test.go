@@ -8,6 +8,7 @@ import (
 	"os/exec"
 	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -54,20 +55,30 @@ func startServerAndHang(how string) {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
-	fmt.Println(e.warden.shell.Process.Pid, e.temporary)
+	fmt.Println(groupOf(e), e.temporary)
 	select {}
 }
 
 func TestAStoppedEnsembleLeavesNoProcessAndNoDirectory(t *testing.T) {
 	e := Run(t)
 	require.NoError(t, e.Server(0).Pause())
-	group := strconv.Itoa(e.warden.shell.Process.Pid)
+	group := groupOf(e)
 	require.Len(t, livingMembers(t, group), 2)
 
 	e.Stop()
 
 	require.Empty(t, livingMembers(t, group))
 	require.NoDirExists(t, e.temporary)
+}
+
+// groupOf returns the process group of an ensemble's only server and of what watches
+// over it.
+func groupOf(e *Ensemble) string {
+	group, err := syscall.Getpgid(e.Server(0).process.cmd.Process.Pid)
+	if err != nil {
+		panic(err)
+	}
+	return strconv.Itoa(group)
 }
 
 // livingMembers returns the states of the members of a process group, except
