@@ -5,7 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
+	"runtime"
+	"strings"
 	"time"
 
 	"github.com/zklock/zklock/bench/internal/report"
@@ -28,8 +31,8 @@ func measure(ctx context.Context, o options) error {
 	}
 	defer os.RemoveAll(dir)
 
-	progress := newProgress(os.Stderr)
-	bench, err := assemble(ctx, o, dir, run, progress.show)
+	progress := report.NewProgress(os.Stderr)
+	bench, err := assemble(ctx, o, dir, run, progress.Show)
 	if err != nil {
 		return err
 	}
@@ -42,10 +45,10 @@ func measure(ctx context.Context, o options) error {
 	}
 	out := bench.Run(ctx, work.Plan{
 		Works: o.chosen(), Rounds: o.rounds, Warm: o.warm, Window: o.window, Limit: o.limit, Smoke: o.smoke,
-		Progress: progress.left,
+		Progress: progress.Left,
 		Keep:     func(out work.Outcome) { _ = keep(out) }, // the last time tells
 	})
-	progress.end()
+	progress.End()
 	err = keep(out)
 	report.Table(os.Stdout, run)
 	switch {
@@ -86,4 +89,41 @@ func render(o options) error {
 	}
 	report.Table(os.Stdout, run)
 	return report.Page(o.docs, run)
+}
+
+// thisMachine describes what the run is made on, as far as it can be known.
+func thisMachine() result.Machine {
+	m := result.Machine{
+		CPU:   valueIn("/proc/cpuinfo", "model name", ":"),
+		Cores: runtime.NumCPU(),
+		OS:    strings.Trim(valueIn("/etc/os-release", "PRETTY_NAME", "="), `"`),
+	}
+	if load, err := os.ReadFile("/proc/loadavg"); err == nil {
+		_, _ = fmt.Sscan(string(load), &m.Load) // stays 0
+	}
+	return m
+}
+
+// valueIn returns what the first line that starts with key says in a file.
+func valueIn(file, key, separator string) string {
+	text, err := os.ReadFile(file)
+	if err != nil {
+		return "unknown"
+	}
+	for line := range strings.Lines(string(text)) {
+		if before, value, ok := strings.Cut(line, separator); ok && strings.TrimSpace(before) == key {
+			return strings.TrimSpace(value)
+		}
+	}
+	return "unknown"
+}
+
+// commit is what was measured: the checkout's commit, with a mark if that is
+// not all.
+func commit(ctx context.Context) string {
+	out, err := exec.CommandContext(ctx, "git", "describe", "--always", "--dirty", "--abbrev=12", "--exclude=*").Output()
+	if err != nil {
+		return "unknown"
+	}
+	return strings.TrimSpace(string(out))
 }

@@ -3,13 +3,12 @@
 package result
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"os"
 	"slices"
 	"time"
-
-	"github.com/zklock/zklock/bench/internal/stats"
 )
 
 // Run is a whole run.
@@ -64,8 +63,30 @@ type Row struct {
 	Values []float64
 }
 
-// Summary returns the row in a few numbers.
-func (r Row) Summary() stats.Summary { return stats.Of(r.Values) }
+// Summary is the values of a row in three numbers.
+type Summary struct{ Median, Min, Max float64 }
+
+// Summary returns the zero Summary if the row has no values.
+func (r Row) Summary() Summary {
+	if len(r.Values) == 0 {
+		return Summary{}
+	}
+	return Summary{Median: Median(r.Values), Min: slices.Min(r.Values), Max: slices.Max(r.Values)}
+}
+
+// Median returns the middle of values, which may be of any ordered kind of
+// number; of an even count the mean of the two in the middle.
+func Median[N ~int64 | ~float64](values []N) N {
+	if len(values) == 0 {
+		return 0
+	}
+	sorted := slices.SortedFunc(slices.Values(values), cmp.Compare[N])
+	middle := len(sorted) / 2
+	if len(sorted)%2 == 1 {
+		return sorted[middle]
+	}
+	return (sorted[middle-1] + sorted[middle]) / 2
+}
 
 // Figure returns the figure with an id.
 func (r *Run) Figure(id string) (Figure, bool) {

@@ -13,8 +13,8 @@ import (
 	"github.com/go-zookeeper/zk"
 
 	"github.com/zklock/zklock/bench/internal/driver"
+	"github.com/zklock/zklock/bench/internal/result"
 	"github.com/zklock/zklock/bench/internal/rig"
-	"github.com/zklock/zklock/bench/internal/stats"
 )
 
 // Bench is what the works stand on: the services and the workers.
@@ -63,7 +63,7 @@ func (b *Bench) roundTrip() (time.Duration, error) {
 		}
 		times[i] = time.Since(start)
 	}
-	return stats.Median(times), nil
+	return result.Median(times), nil
 }
 
 // Close ends everything, whatever it is doing.

@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/zklock/zklock/bench/internal/stats"
+	"github.com/zklock/zklock/bench/internal/result"
 )
 
 const (
@@ -62,7 +62,7 @@ func (b *Bench) drain(ctx context.Context, p Party, path string, n int) (Numbers
 		}
 		times = append(times, numbers["ns"])
 	}
-	return Numbers{"ns": stats.Median(times)}, nil
+	return Numbers{"ns": result.Median(times)}, nil
 }
 
 // queue has a party's worker hold a lock and n waiters stand in its queue.

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/zklock/zklock/bench/internal/line"
-	"github.com/zklock/zklock/bench/internal/stats"
+	"github.com/zklock/zklock/bench/internal/result"
 )
 
 // A queue is a lock that is held, and goroutines of several sessions that wait
@@ -109,7 +109,7 @@ func (w *worker) drain(m line.Message) (numbers, error) {
 	case <-time.After(time.Minute):
 		return nil, errors.New("the lock was not handed over so often within a minute")
 	}
-	return numbers{"ns": float64(stats.Median(q.times))}, nil
+	return numbers{"ns": float64(result.Median(q.times))}, nil
 }
 
 // close lets the members go, whose sessions are closed. It does not insist: a

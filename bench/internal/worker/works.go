@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/zklock/zklock/bench/internal/line"
-	"github.com/zklock/zklock/bench/internal/stats"
+	"github.com/zklock/zklock/bench/internal/result"
 )
 
 // own returns the lock that a client is to measure.
@@ -170,5 +170,5 @@ func sampled(n int, timed func(i int) (time.Duration, error)) (numbers, error) {
 			return nil, err
 		}
 	}
-	return numbers{"ns": float64(stats.Median(times)), "total": float64(n)}, nil
+	return numbers{"ns": float64(result.Median(times)), "total": float64(n)}, nil
 }

@@ -12,7 +12,7 @@ import java.util.concurrent.atomic.AtomicReference;
 final class Load {
     private static final int ENOUGH = 10;
     private static final long PATIENCE_NS = 30_000_000_000L;
-    private static final int STACK_BYTES = 256 << 10;
+    static final int STACK_BYTES = 256 << 10;
 
     private final List<Callable<Integer>> operations = new ArrayList<>();
     private final long warmMillis;

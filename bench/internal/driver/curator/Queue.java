@@ -11,8 +11,6 @@ import org.apache.curator.framework.recipes.locks.InterProcessMutex;
  * enough hand-overs were timed; the rest wait until their sessions are closed.
  */
 final class Queue {
-    private static final int STACK_BYTES = 256 << 10;
-
     private final List<Thread> members = new ArrayList<>();
     private final CountDownLatch held = new CountDownLatch(1);
     private final CountDownLatch begin = new CountDownLatch(1);
@@ -60,7 +58,7 @@ final class Queue {
             } catch (Exception e) {
                 // The queue is closed, or drain will tell that nothing comes.
             }
-        }, "member", STACK_BYTES);
+        }, "member", Load.STACK_BYTES);
         thread.setDaemon(true);
         thread.start();
         members.add(thread);

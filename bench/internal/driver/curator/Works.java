@@ -15,6 +15,10 @@ final class Works {
 
     private Works() {}
 
+    private static InterProcessMutex lock(Sessions sessions, Fields f) throws Exception {
+        return new InterProcessMutex(sessions.of(f).get(0), f.text("path"));
+    }
+
     static Map<String, Double> cycle(Sessions sessions, Fields f) throws Exception {
         List<CuratorFramework> clients = sessions.of(f);
         Load load = new Load(f);
@@ -35,7 +39,7 @@ final class Works {
     }
 
     static Map<String, Double> attempt(Sessions sessions, Fields f) throws Exception {
-        InterProcessMutex lock = new InterProcessMutex(sessions.of(f).get(0), f.text("path"));
+        InterProcessMutex lock = lock(sessions, f);
         Load load = new Load(f);
         load.add(() -> {
             if (!lock.acquire(0, TimeUnit.MILLISECONDS)) {
@@ -48,7 +52,7 @@ final class Works {
     }
 
     static Map<String, Double> refused(Sessions sessions, Fields f) throws Exception {
-        InterProcessMutex lock = new InterProcessMutex(sessions.of(f).get(0), f.text("path"));
+        InterProcessMutex lock = lock(sessions, f);
         try (CuratorFramework holder = Sessions.connect(f.text("holder"))) {
             new InterProcessMutex(holder, f.text("path")).acquire(); // until the session ends
             Load load = new Load(f);
@@ -63,7 +67,7 @@ final class Works {
     }
 
     static Map<String, Double> reenter(Sessions sessions, Fields f) throws Exception {
-        InterProcessMutex lock = new InterProcessMutex(sessions.of(f).get(0), f.text("path"));
+        InterProcessMutex lock = lock(sessions, f);
         Load load = new Load(f);
         load.add(() -> {
             lock.acquire();

@@ -1,4 +1,4 @@
-package stats
+package result
 
 import (
 	"testing"
@@ -7,24 +7,24 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func TestOf(t *testing.T) {
+func TestSummary(t *testing.T) {
 	for name, c := range map[string]struct {
 		values []float64
 		want   Summary
 	}{
 		"none":       {nil, Summary{}},
-		"one":        {[]float64{3}, Summary{Rounds: 1, Median: 3, Min: 3, Max: 3}},
-		"odd":        {[]float64{9, 1, 4}, Summary{Rounds: 3, Median: 4, Min: 1, Max: 9}},
-		"even":       {[]float64{8, 2, 4, 1}, Summary{Rounds: 4, Median: 3, Min: 1, Max: 8}},
-		"an outlier": {[]float64{2, 2, 2, 2, 99}, Summary{Rounds: 5, Median: 2, Min: 2, Max: 99}},
+		"one":        {[]float64{3}, Summary{Median: 3, Min: 3, Max: 3}},
+		"odd":        {[]float64{9, 1, 4}, Summary{Median: 4, Min: 1, Max: 9}},
+		"even":       {[]float64{8, 2, 4, 1}, Summary{Median: 3, Min: 1, Max: 8}},
+		"an outlier": {[]float64{2, 2, 2, 2, 99}, Summary{Median: 2, Min: 2, Max: 99}},
 	} {
-		t.Run(name, func(t *testing.T) { require.Equal(t, c.want, Of(c.values)) })
+		t.Run(name, func(t *testing.T) { require.Equal(t, c.want, Row{Values: c.values}.Summary()) })
 	}
 }
 
 func TestTheValuesStayInTheirOrder(t *testing.T) {
 	values := []float64{3, 1, 2}
-	Of(values)
+	Row{Values: values}.Summary()
 	require.Equal(t, []float64{3, 1, 2}, values)
 }
 

@@ -1,12 +1,14 @@
-// Package report presents a run: as a table on the terminal, and as a page with
-// plots.
+// Package report presents a run: on the terminal, by a line while it lasts and a
+// table at its end, and as a page with plots.
 package report
 
 import (
 	"fmt"
 	"io"
+	"os"
 	"strings"
 	"text/tabwriter"
+	"time"
 
 	"github.com/zklock/zklock/bench/internal/result"
 )
@@ -99,4 +101,46 @@ func number(x float64) string {
 		digits = 3
 	}
 	return fmt.Sprintf("%.*f", digits, x)
+}
+
+// Progress shows what is being done: on a terminal in one line that changes, in
+// a log by a line now and then.
+type Progress struct {
+	out      *os.File
+	terminal bool
+	start    time.Time
+	last     time.Time
+}
+
+// sparse is the time between two lines in a log.
+const sparse = 20 * time.Second
+
+// NewProgress returns one that writes to out.
+func NewProgress(out *os.File) *Progress {
+	info, err := out.Stat()
+	return &Progress{out: out, terminal: err == nil && info.Mode()&os.ModeCharDevice != 0, start: time.Now()}
+}
+
+// Show shows what is being done.
+func (p *Progress) Show(text string) {
+	line := fmt.Sprintf("%6s  %s", time.Since(p.start).Truncate(time.Second), text)
+	switch {
+	case p.terminal:
+		fmt.Fprintf(p.out, "\r\033[K%s", line)
+	case time.Since(p.last) > sparse:
+		p.last = time.Now()
+		fmt.Fprintln(p.out, line)
+	}
+}
+
+// Left shows what is being done and how long all that is left will take.
+func (p *Progress) Left(text string, left time.Duration) {
+	p.Show(fmt.Sprintf("about %s left: %s", left.Round(time.Second), text))
+}
+
+// End makes room for what comes after.
+func (p *Progress) End() {
+	if p.terminal {
+		fmt.Fprint(p.out, "\r\033[K")
+	}
 }

@@ -14,6 +14,49 @@ import (
 	"github.com/zklock/zklock/internal/apachezk"
 )
 
+// WorkerFlag is the flag by which this program is told to be a worker, and
+// ProfileFlag the one that names the directory of its profiles.
+const (
+	WorkerFlag  = "worker"
+	ProfileFlag = "profile"
+)
+
+// Go starts this program as the worker of a Go library. If profiles is not
+// empty, the worker leaves its profiles in a directory of its own there.
+func Go(ctx context.Context, name, profiles string) (*Process, error) {
+	self, err := os.Executable()
+	if err != nil {
+		return nil, err
+	}
+	argv := []string{self, "-" + WorkerFlag, name}
+	if profiles != "" {
+		dir := filepath.Join(profiles, name)
+		if err := os.MkdirAll(dir, 0o755); err != nil {
+			return nil, err
+		}
+		argv = append(argv, "-"+ProfileFlag, dir)
+	}
+	return start(ctx, name, argv...)
+}
+
+//go:embed kazoo/worker.py
+var kazooSource []byte
+
+// python is Debian's own, for which Debian's kazoo is installed.
+const python = "/usr/bin/python3"
+
+// Kazoo starts kazoo's worker, whose source it writes to dir.
+func Kazoo(ctx context.Context, dir string) (*Process, error) {
+	if exec.CommandContext(ctx, python, "-c", "import kazoo").Run() != nil {
+		return nil, fmt.Errorf("kazoo for %s: %w", python, rig.ErrMissing)
+	}
+	source := filepath.Join(dir, "worker.py")
+	if err := os.WriteFile(source, kazooSource, 0o644); err != nil {
+		return nil, err
+	}
+	return start(ctx, "kazoo", python, source)
+}
+
 //go:embed curator/*.java
 var curatorSource embed.FS
 
