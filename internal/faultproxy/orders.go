@@ -7,22 +7,19 @@ import (
 	"github.com/zklock/zklock/internal/protocol"
 )
 
-// Operations of ZooKeeper's client protocol.
+// The operations that a fault can be for, and an observer look for.
 const (
-	OpConnect         = protocol.OpConnect
-	OpCreate          = protocol.OpCreate
-	OpDelete          = protocol.OpDelete
-	OpExists          = protocol.OpExists
-	OpGetData         = protocol.OpGetData
-	OpSetData         = protocol.OpSetData
-	OpGetChildren     = protocol.OpGetChildren
-	OpSync            = protocol.OpSync
-	OpPing            = protocol.OpPing
-	OpGetChildren2    = protocol.OpGetChildren2
-	OpMulti           = protocol.OpMulti
-	OpCreate2         = protocol.OpCreate2
-	OpCreateContainer = protocol.OpCreateContainer
-	OpSetAuth         = protocol.OpSetAuth
+	OpConnect      = protocol.OpConnect
+	OpCreate       = protocol.OpCreate
+	OpDelete       = protocol.OpDelete
+	OpExists       = protocol.OpExists
+	OpGetData      = protocol.OpGetData
+	OpGetChildren  = protocol.OpGetChildren
+	OpSync         = protocol.OpSync
+	OpGetChildren2 = protocol.OpGetChildren2
+	OpMulti        = protocol.OpMulti
+	OpCreate2      = protocol.OpCreate2
+	OpSetAuth      = protocol.OpSetAuth
 )
 
 // An order is for the next request of an operation. What happens to it, or to
