@@ -1,6 +1,7 @@
 // Package protocol is as much of ZooKeeper's client protocol as the programs around
 // the tests need that speak it, count it or break it: the operations, and how a
-// frame begins.
+// frame begins. The library reads the wire by code of its own, so that no mistake is
+// in both.
 package protocol
 
 import (
