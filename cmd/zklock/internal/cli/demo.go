@@ -8,8 +8,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/zklock/zklock/cmd/zklock/internal/demo"
 	"github.com/zklock/zklock/cmd/zklock/internal/job"
-	"github.com/zklock/zklock/internal/demo"
 )
 
 // workerCommand is what the demonstration starts its processes with.
