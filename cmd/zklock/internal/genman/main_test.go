@@ -1,4 +1,4 @@
-package manual_test
+package main
 
 import (
 	"os"
@@ -8,13 +8,12 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/zklock/zklock/cmd/zklock/internal/cli"
-	"github.com/zklock/zklock/cmd/zklock/internal/manual"
 )
 
 func TestTheManualIsUpToDate(t *testing.T) {
 	const committed = "../../man"
 	fresh := filepath.Join(t.TempDir(), "man")
-	require.NoError(t, manual.Write(fresh, cli.New()))
+	require.NoError(t, write(fresh, cli.New()))
 	require.Equal(t, pages(t, fresh), pages(t, committed), "run go generate in cmd/zklock")
 }
 
