@@ -1,11 +1,23 @@
 //go:build unix
 
+// Package job runs a command as a shell runs a job: in a process group of its own,
+// which has the terminal while it is in the foreground, stops and goes on with the
+// process that started it, and is over when nothing of it is left.
+//
+// Two processes do it. The [Front] is the one that the shell has started: it may be
+// stopped, and killed. The keeper, which it starts and which sees it as [Master],
+// holds the lock and is the command's parent: it is in a process group of its own,
+// out of reach of what stops the front, so that the lock is looked after for as long
+// as the command lives. Each of them ends the command when the other has died.
 package job
 
 import (
 	"errors"
+	"fmt"
+	"io/fs"
 	"log/slog"
 	"os"
+	"os/exec"
 	"os/signal"
 	"runtime"
 	"syscall"
@@ -82,4 +94,50 @@ func Run(c Command, master *Master, log *slog.Logger) (Result, error) {
 	s.leaveTerminal()
 	master.tell(news{Interrupted: g.status.Signaled() && g.status.Signal() == syscall.SIGINT})
 	return Result{Status: g.status, Ended: s.ending}, nil
+}
+
+// The exit codes of a shell for a command that cannot be run.
+const (
+	notExecutable = 126
+	notFound      = 127
+)
+
+// ExecError says that a command cannot be run.
+type ExecError struct {
+	Name string
+	Err  error
+}
+
+func (e *ExecError) Error() string {
+	var errno syscall.Errno
+	if errors.As(e.Err, &errno) && errno == syscall.ENOEXEC {
+		return fmt.Sprintf("cannot run %q: %v: a script needs a first line that names its interpreter, such as #!/bin/sh", e.Name, e.Err)
+	}
+	return fmt.Sprintf("cannot run %q: %v", e.Name, e.Err)
+}
+
+func (e *ExecError) Unwrap() error { return e.Err }
+
+// ExitCode is what a shell would exit with: 127 if the command does not exist, 126
+// if it exists and cannot be executed.
+func (e *ExecError) ExitCode() int {
+	if errors.Is(e.Err, exec.ErrNotFound) || errors.Is(e.Err, fs.ErrNotExist) {
+		return notFound
+	}
+	return notExecutable
+}
+
+// Find returns the file that name stands for, by the rules of PATH. Its error is an
+// [*ExecError].
+func Find(name string) (string, error) {
+	path, err := exec.LookPath(name)
+	if err == nil {
+		return path, nil
+	}
+	// What LookPath wraps its reason in repeats the name.
+	var lookup *exec.Error
+	if errors.As(err, &lookup) {
+		err = lookup.Err
+	}
+	return "", &ExecError{Name: name, Err: err}
 }
