@@ -2,15 +2,20 @@ package cli
 
 import (
 	"context"
+	"crypto/tls"
+	"crypto/x509"
 	"fmt"
 	"log/slog"
 	"os"
 	"strings"
 	"time"
 
+	"github.com/go-zookeeper/zk"
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/zklock/zklock"
+	"github.com/zklock/zklock/internal/client"
 )
 
 const (
@@ -100,3 +105,74 @@ func (c *connection) open(ctx context.Context, log *slog.Logger) (*zklock.Sessio
 
 // sessionName is how ZooKeeper's own tools and logs write a session's id.
 func sessionName(id int64) string { return fmt.Sprintf("%#x", uint64(id)) }
+
+// tlsFiles are the flags of an encrypted connection. Each of them implies one.
+type tlsFiles struct {
+	enabled    bool
+	ca         string
+	cert, key  string
+	serverName string
+}
+
+func (t *tlsFiles) flags(flags *pflag.FlagSet) {
+	flags.BoolVar(&t.enabled, "tls", false, "encrypt the connection; implied by the other --tls flags")
+	flags.StringVar(&t.ca, "tls-ca", "", "PEM `file` of the authorities to trust (default the system's)")
+	flags.StringVar(&t.cert, "tls-cert", "", "PEM `file` of our certificate")
+	flags.StringVar(&t.key, "tls-key", "", "PEM `file` of its key")
+	flags.StringVar(&t.serverName, "tls-server-name", "", "the `name` that the servers' certificates must have (default the one in --servers)")
+}
+
+func (t *tlsFiles) options() ([]zklock.SessionOption, error) {
+	if !t.enabled && t.ca == "" && t.cert == "" && t.key == "" && t.serverName == "" {
+		return nil, nil
+	}
+	config := &tls.Config{ServerName: t.serverName}
+	if t.ca != "" {
+		pem, err := os.ReadFile(t.ca)
+		if err != nil {
+			return nil, usage("--tls-ca: %w", err)
+		}
+		config.RootCAs = x509.NewCertPool()
+		if !config.RootCAs.AppendCertsFromPEM(pem) {
+			return nil, usage("--tls-ca %s: there is no certificate in it; it must be PEM", t.ca)
+		}
+	}
+	if (t.cert == "") != (t.key == "") {
+		return nil, usage("--tls-cert %q, --tls-key %q: give both or none", t.cert, t.key)
+	}
+	if t.cert != "" {
+		pair, err := tls.LoadX509KeyPair(t.cert, t.key)
+		if err != nil {
+			return nil, usage("--tls-cert %s, --tls-key %s: %w", t.cert, t.key, err)
+		}
+		config.Certificates = []tls.Certificate{pair}
+	}
+	return []zklock.SessionOption{zklock.WithTLS(config)}, nil
+}
+
+// request returns what f does with the session's connection. It gives up when ctx
+// ends, or when a session that is lost would; the session's Close waits for f.
+func request[T any](ctx context.Context, session *zklock.Session, f func(*zk.Conn) (T, error)) (value T, err error) {
+	c := client.Of(session)
+	if !c.Begin() {
+		return value, zklock.ErrClosed
+	}
+	type answer struct {
+		value T
+		err   error
+	}
+	answered := make(chan answer, 1)
+	go func() {
+		defer c.End()
+		value, err := f(session.Conn())
+		answered <- answer{value, err}
+	}()
+	ctx, cancel := context.WithTimeout(ctx, session.Timeout())
+	defer cancel()
+	select {
+	case a := <-answered:
+		return a.value, a.err
+	case <-ctx.Done():
+		return value, ctx.Err()
+	}
+}

@@ -4,8 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
+	"strings"
 
 	"github.com/go-zookeeper/zk"
+	"github.com/spf13/cobra"
 
 	"github.com/zklock/zklock"
 )
@@ -87,4 +90,33 @@ func codeOf(err error) int {
 func fromLibrary(err error) bool {
 	var e *zklock.Error
 	return errors.As(err, &e)
+}
+
+// silent is how a command ends with an exit code and nothing to say.
+type silent struct{ code int }
+
+func (s *silent) Error() string { return fmt.Sprintf("exit code %d", s.code) }
+func (s *silent) ExitCode() int { return s.code }
+
+// exitWith returns the error that ends with code and says nothing.
+func exitWith(code int) error {
+	if code == 0 {
+		return nil
+	}
+	return &silent{code}
+}
+
+func report(to io.Writer, cmd *cobra.Command, err error) {
+	text := strings.TrimPrefix(err.Error(), "zklock: ")
+	if f := cmd.Flag(logFormatFlag); f != nil && f.Value.String() == "json" {
+		newLogger(to, "json", 0).Error(text, "exit_code", codeOf(err))
+		return
+	}
+	if fromLibrary(err) {
+		text = abridged(text, longestError)
+	}
+	fmt.Fprintf(to, "zklock: %s\n", text)
+	if codeOf(err) == exitUsage && !fromLibrary(err) {
+		fmt.Fprintf(to, "Try '%s --help'.\n", cmd.CommandPath())
+	}
 }

@@ -38,13 +38,6 @@ development and tests: it keeps nothing on a disk and protects nothing.`,
 	return cmd
 }
 
-func noArguments(_ *cobra.Command, args []string) error {
-	if len(args) > 0 {
-		return usage("there are arguments (%q): it takes none", args)
-	}
-	return nil
-}
-
 // serve runs a server on the address until ctx ends.
 func serve(ctx context.Context, out io.Writer, address string) error {
 	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", address)

@@ -5,8 +5,14 @@ import (
 	"errors"
 	"io"
 	"log/slog"
+	"os"
+	"os/signal"
+	"path"
+	"reflect"
+	"syscall"
 	"time"
 
+	"github.com/go-zookeeper/zk"
 	"github.com/spf13/cobra"
 
 	"github.com/zklock/zklock"
@@ -79,10 +85,80 @@ func (s *status) write(v view) error {
 	return withCodeIf(exitFailure, err(s.out))
 }
 
-// look inspects the lock. It gives up when a session that is lost would end.
-func look(ctx context.Context, session *zklock.Session, path string) (view, error) {
-	ctx, cancel := context.WithTimeout(ctx, session.Timeout())
-	defer cancel()
-	found, err := zklock.Inspect(ctx, session, path)
-	return view{path, time.Now(), found}, classify(err)
+const (
+	redraw  = time.Second     // on a terminal, since the times that are shown run
+	refresh = 5 * time.Second // for what no watch tells: the data of a node
+)
+
+// follow shows the lock at first and then each change, until ctx ends.
+func (s *status) follow(ctx context.Context, session *zklock.Session) error {
+	changed := make(chan struct{}, 1)
+	for _, dir := range []string{s.path, path.Join(s.path, "locks"), path.Join(s.path, "leases")} {
+		go watchChildren(ctx, session, dir, changed)
+	}
+	resized := make(chan os.Signal, 1)
+	signal.Notify(resized, syscall.SIGWINCH)
+	defer signal.Stop(resized)
+	drawn, looked := time.NewTicker(redraw), time.NewTicker(refresh)
+	defer drawn.Stop()
+	defer looked.Stop()
+
+	screen := newScreen(s)
+	v, err := look(ctx, session, s.path)
+	for {
+		if err := screen.show(v, err); err != nil {
+			return err
+		}
+		select {
+		case <-drawn.C:
+		case <-resized:
+		case <-looked.C:
+			v, err = look(ctx, session, s.path)
+		case <-changed:
+			v, err = look(ctx, session, s.path)
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+	}
 }
+
+// watchChildren announces each change of dir's children, until ctx ends. It also
+// announces each new watch: what happened before that may have gone unnoticed.
+func watchChildren(ctx context.Context, session *zklock.Session, dir string, changed chan<- struct{}) {
+	for ctx.Err() == nil {
+		event, err := request(ctx, session, func(conn *zk.Conn) (<-chan zk.Event, error) { return watchDir(conn, dir) })
+		select {
+		case changed <- struct{}{}:
+		default:
+		}
+		var again <-chan time.Time
+		if err != nil {
+			event, again = nil, time.After(redraw)
+		}
+		select {
+		case <-event:
+		case <-again:
+		case <-ctx.Done():
+		}
+	}
+}
+
+// watchDir watches the children of dir, or for dir if it is not there.
+func watchDir(conn *zk.Conn, dir string) (<-chan zk.Event, error) {
+	for {
+		_, _, event, err := conn.ChildrenW(dir)
+		if !errors.Is(err, zk.ErrNoNode) {
+			return event, err
+		}
+		there, _, event, err := conn.ExistsW(dir)
+		if !there { // else that watch tells nothing of its children
+			return event, err
+		}
+	}
+}
+
+// same tells whether two views differ in nothing but the time.
+func same(a, b view) bool { return reflect.DeepEqual(a.found, b.found) }

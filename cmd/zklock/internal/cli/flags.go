@@ -1,0 +1,101 @@
+package cli
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+)
+
+// choice is a flag's value that is one of a few words.
+type choice struct {
+	value string
+	words []string
+}
+
+// oneOf returns a choice of the words, of which the first is the default.
+func oneOf(words ...string) *choice { return &choice{words[0], words} }
+
+func (c *choice) Set(text string) error {
+	if !slices.Contains(c.words, text) {
+		return fmt.Errorf("%q is none of its values: %s", text, strings.Join(c.words, ", "))
+	}
+	c.value = text
+	return nil
+}
+
+func (c *choice) Type() string   { return strings.Join(c.words, "|") }
+func (c *choice) String() string { return c.value }
+
+// add makes the choice a flag of cmd, which the shell completes.
+func (c *choice) add(cmd *cobra.Command, name, usage string) {
+	cmd.Flags().Var(c, name, usage)
+	complete := func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+		return c.words, cobra.ShellCompDirectiveNoFileComp
+	}
+	if err := cmd.RegisterFlagCompletionFunc(name, complete); err != nil {
+		panic(err) // the flag was added a line above
+	}
+}
+
+// duration is a flag's value: with a unit, as Go writes it (1m30s), or in seconds
+// without one, as flock and timeout have it.
+type duration struct {
+	time.Duration
+	set bool
+}
+
+// longest is the longest time that a number of seconds may be.
+const longest = 100 * 365 * 24 * time.Hour
+
+func (d *duration) Set(text string) error {
+	value, err := time.ParseDuration(text)
+	if seconds, isNumber := strconv.ParseFloat(text, 64); isNumber == nil && math.Abs(seconds) <= longest.Seconds() {
+		value, err = time.Duration(seconds*float64(time.Second)), nil
+	}
+	if err != nil {
+		return fmt.Errorf("%q is not a time: write one such as 1m30s, or a number of seconds", text)
+	}
+	if value < 0 {
+		return fmt.Errorf("%q is negative: a time is 0 or more", text)
+	}
+	d.Duration, d.set = value, true
+	return nil
+}
+
+func (d *duration) Type() string { return "duration" }
+
+func (d *duration) String() string {
+	if d.Duration == 0 && !d.set {
+		return ""
+	}
+	return d.Duration.String()
+}
+
+// onePath takes a PATH as the only argument.
+func onePath(_ *cobra.Command, args []string) error {
+	if len(args) != 1 {
+		return usage("there are %d arguments (%q): name one PATH, such as /locks/backup", len(args), args)
+	}
+	return checkPath(args[0])
+}
+
+// checkPath finds the mistakes that are seen without a server; the library has the
+// whole rule.
+func checkPath(path string) error {
+	if !strings.HasPrefix(path, "/") {
+		return usage("PATH %q: it must start with /, as in /locks/backup", path)
+	}
+	return nil
+}
+
+func noArguments(_ *cobra.Command, args []string) error {
+	if len(args) > 0 {
+		return usage("there are arguments (%q): it takes none", args)
+	}
+	return nil
+}
