@@ -43,14 +43,9 @@ meanwhile it asks again, or, where there is nobody to ask, ends with 75.`,
 			if node == "" {
 				return usage("--node is empty: name the node to delete, as zklock status %s shows it", args[0])
 			}
-			return untilSignal(cmd.Context(), func(ctx context.Context) error {
-				session, err := c.open(ctx, c.logger(cmd))
-				if err != nil {
-					return err
-				}
-				defer session.Close()
+			return c.onSession(cmd, func(ctx context.Context, session *zklock.Session, out io.Writer) error {
 				b := breaking{
-					session: session, out: output{ctx, cmd.OutOrStdout()}, path: args[0], node: node, yes: yes,
+					session: session, out: out, path: args[0], node: node, yes: yes,
 					ask: asking(cmd.InOrStdin(), cmd.OutOrStdout()),
 				}
 				return b.run(ctx)
@@ -107,7 +102,7 @@ func (b *breaking) run(ctx context.Context) error {
 			shown = stat.Version
 		}
 		if now != agreed {
-			if err := b.agree(ctx, v.nodeOf(describe(v.found)[at]), first); err != nil {
+			if err := b.agree(ctx, v.printableNode(target.Node), first); err != nil {
 				return err
 			}
 			agreed = now
@@ -145,14 +140,14 @@ func (b *breaking) find(ctx context.Context) (v view, at int, stat *zk.Stat, err
 
 // show says what the deletion of the node means.
 func (b *breaking) show(v view, at int) error {
-	c := describe(v.found)[at]
+	c := describe(v.found[at])
 	role, effect := "waits for", "It loses its place in the queue."
 	if c.Held {
 		role, effect = "holds", "The next in line has the lock at once; until the holder notices, both may act."
 	}
 	_, err := fmt.Fprintf(b.out, "%s (%s, session %s, token %d, since %s) %s %s.\n%s\n",
-		v.nodeOf(c), c.who(), c.Session, c.Token, v.age(c.Created), role, v.path, effect)
-	return withCodeIf(exitFailure, err)
+		v.printableNode(c.Node), c.who(), c.Session, c.Token, v.age(c.Created), role, v.path, effect)
+	return withCode(exitFailure, err)
 }
 
 // agree returns an error unless the node may be deleted. --yes is said to what is

@@ -5,6 +5,7 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"fmt"
+	"io"
 	"log/slog"
 	"os"
 	"strings"
@@ -101,6 +102,19 @@ func (c *connection) open(ctx context.Context, log *slog.Logger) (*zklock.Sessio
 	}
 	log.Info("connected", "session", sessionName(session.ID()), "timeout", session.Timeout())
 	return session, nil
+}
+
+// onSession runs f on a session of its own, until a signal to end. What f writes to out
+// holds nobody up after that.
+func (c *connection) onSession(cmd *cobra.Command, f func(ctx context.Context, session *zklock.Session, out io.Writer) error) error {
+	return untilSignal(cmd.Context(), func(ctx context.Context) error {
+		session, err := c.open(ctx, c.logger(cmd))
+		if err != nil {
+			return err
+		}
+		defer session.Close()
+		return f(ctx, session, output{ctx, cmd.OutOrStdout()})
+	})
 }
 
 // sessionName is how ZooKeeper's own tools and logs write a session's id.

@@ -60,7 +60,7 @@ func newDemoWorker() *cobra.Command {
 func demoError(err error) error {
 	var interrupted *job.Interrupted
 	switch {
-	case err == nil, errors.As(err, &interrupted):
+	case errors.As(err, &interrupted):
 		return err
 	case fromLibrary(err):
 		return classify(err)

@@ -30,7 +30,7 @@ type coder interface {
 	ExitCode() int
 }
 
-// coded gives an error an exit code.
+// coded is an error with an exit code.
 type coded struct {
 	error
 	code int
@@ -39,14 +39,12 @@ type coded struct {
 func (c *coded) Unwrap() error { return c.error }
 func (c *coded) ExitCode() int { return c.code }
 
-func withCode(code int, err error) error { return &coded{err, code} }
-
-// withCodeIf is withCode for an error that may be nil.
-func withCodeIf(code int, err error) error {
+// withCode gives err an exit code, unless it is nil.
+func withCode(code int, err error) error {
 	if err == nil {
 		return nil
 	}
-	return withCode(code, err)
+	return &coded{err, code}
 }
 
 // usage says that an argument is wrong: the value, and the rule it breaks.
@@ -85,7 +83,7 @@ func codeOf(err error) int {
 	return exitUsage
 }
 
-// fromLibrary tells whether the error is about what was asked of the servers, and
+// fromLibrary reports whether the error is about what was asked of the servers, and
 // not about how the command was written.
 func fromLibrary(err error) bool {
 	var e *zklock.Error

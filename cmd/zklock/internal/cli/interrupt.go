@@ -12,13 +12,6 @@ import (
 	"github.com/zklock/zklock/cmd/zklock/internal/job"
 )
 
-// catchEnding returns the channel of the signals that ask this process to end.
-func catchEnding() chan os.Signal {
-	signals := make(chan os.Signal, 16)
-	job.Catch(signals, job.Ending)
-	return signals
-}
-
 // interruptible returns a context that ends with the first of the signals to end. stop
 // gives the signals back to the caller, and returns the one that came, as an error.
 func interruptible(ctx context.Context, signals <-chan os.Signal) (_ context.Context, stop func() error) {
@@ -68,7 +61,8 @@ func (o output) Write(p []byte) (int, error) {
 
 // untilSignal runs f under a context that ends with a signal to end.
 func untilSignal(ctx context.Context, f func(context.Context) error) error {
-	signals := catchEnding()
+	signals := make(chan os.Signal, 16)
+	job.Catch(signals, job.Ending)
 	defer signal.Stop(signals)
 	ctx, stop := interruptible(ctx, signals)
 	err := f(ctx)

@@ -42,7 +42,7 @@ func (l *lockFlags) check(cmd *cobra.Command) error {
 	return nil
 }
 
-// try tells whether not to wait at all.
+// try reports whether not to wait at all.
 func (l *lockFlags) try() bool { return l.nonblock || l.wait.set && l.wait.Duration == 0 }
 
 // lock is what the kinds of locks have in common.
@@ -153,10 +153,9 @@ func (p *place) tell(ctx context.Context) {
 		if at <= 0 || v.found[at].Held {
 			continue
 		}
-		queue := describe(v.found)
-		waiting := slices.IndexFunc(queue, func(c contender) bool { return !c.Held })
-		if now := queue[0].Node + queue[at-1].Node; now != told {
-			p.log.Info("waiting for the lock", "position", at-waiting+1, "holder", queue[0].who(), "holders", waiting)
+		holders := slices.IndexFunc(v.found, func(c zklock.Contender) bool { return !c.Held })
+		if now := v.found[0].Node + v.found[at-1].Node; now != told {
+			p.log.Info("waiting for the lock", "position", at-holders+1, "holder", describe(v.found[0]).who(), "holders", holders)
 			told = now
 		}
 	}

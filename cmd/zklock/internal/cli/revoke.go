@@ -27,13 +27,8 @@ under zklock run goes on, unless it was started with --on-revoke=term.`,
 		Example: `  zklock revoke /locks/backup`,
 		Args:    onePath,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return untilSignal(cmd.Context(), func(ctx context.Context) error {
-				session, err := c.open(ctx, c.logger(cmd))
-				if err != nil {
-					return err
-				}
-				defer session.Close()
-				return revoke(ctx, session, output{ctx, cmd.OutOrStdout()}, args[0], node)
+			return c.onSession(cmd, func(ctx context.Context, session *zklock.Session, out io.Writer) error {
+				return revoke(ctx, session, out, args[0], node)
 			})
 		},
 	}
@@ -54,13 +49,13 @@ func revoke(ctx context.Context, session *zklock.Session, out io.Writer, path, n
 	if len(asked) == 0 {
 		return nobody(path, node)
 	}
-	for i, c := range describe(asked) {
-		err := zklock.Revoke(ctx, session, asked[i].Node)
-		switch {
+	for _, c := range asked {
+		node := v.printableNode(c.Node)
+		switch err := zklock.Revoke(ctx, session, c.Node); {
 		case err == nil:
-			fmt.Fprintf(out, "asked %s for %s\n", c.who(), v.nodeOf(c))
+			fmt.Fprintf(out, "asked %s for %s\n", describe(c).who(), node)
 		case errors.Is(err, zk.ErrNoNode):
-			fmt.Fprintf(out, "%s is gone already\n", v.nodeOf(c))
+			fmt.Fprintf(out, "%s is gone already\n", node)
 		default:
 			return classify(err)
 		}

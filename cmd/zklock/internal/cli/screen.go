@@ -96,7 +96,7 @@ func (s *screen) draw(note string) error {
 	}
 	out.WriteString(clearBelow + wrapOn)
 	_, err = io.WriteString(s.status.out, out.String())
-	return withCodeIf(exitFailure, err)
+	return withCode(exitFailure, err)
 }
 
 // fit cuts lines to the width, and their number to the height, which it says.

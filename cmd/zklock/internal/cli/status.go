@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"io"
-	"log/slog"
 	"os"
 	"os/signal"
 	"path"
@@ -28,7 +27,6 @@ type status struct {
 	path   string
 	stdout io.Writer
 	out    io.Writer // stdout, until a signal
-	log    *slog.Logger
 }
 
 func newStatus() *cobra.Command {
@@ -44,8 +42,8 @@ the wait, the fencing token, the ZooKeeper session, and the node.`,
   zklock status --format json /locks/backup`,
 		Args: onePath,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			s.path, s.stdout, s.log = args[0], cmd.OutOrStdout(), s.logger(cmd)
-			err := untilSignal(cmd.Context(), s.run)
+			s.path, s.stdout = args[0], cmd.OutOrStdout()
+			err := s.onSession(cmd, s.run)
 			var interrupted *job.Interrupted
 			if s.watch && errors.As(err, &interrupted) {
 				return exitWith(interrupted.ExitCode()) // which is how it is meant to end
@@ -60,13 +58,8 @@ the wait, the fencing token, the ZooKeeper session, and the node.`,
 	return cmd
 }
 
-func (s *status) run(ctx context.Context) error {
-	s.out = output{ctx, s.stdout}
-	session, err := s.open(ctx, s.log)
-	if err != nil {
-		return err
-	}
-	defer session.Close()
+func (s *status) run(ctx context.Context, session *zklock.Session, out io.Writer) error {
+	s.out = out
 	if s.watch {
 		return s.follow(ctx, session)
 	}
@@ -82,7 +75,7 @@ func (s *status) write(v view) error {
 	if s.format.value == "json" {
 		err = v.writeJSON
 	}
-	return withCodeIf(exitFailure, err(s.out))
+	return withCode(exitFailure, err(s.out))
 }
 
 const (
@@ -160,5 +153,5 @@ func watchDir(conn *zk.Conn, dir string) (<-chan zk.Event, error) {
 	}
 }
 
-// same tells whether two views differ in nothing but the time.
+// same reports whether two views differ in nothing but the time.
 func same(a, b view) bool { return reflect.DeepEqual(a.found, b.found) }

@@ -24,10 +24,14 @@ type view struct {
 
 // writeJSON writes the view as one line.
 func (v view) writeJSON(to io.Writer) error {
+	shown := make([]contender, len(v.found))
+	for i, c := range v.found {
+		shown[i] = describe(c)
+	}
 	return json.NewEncoder(plainWriter{to}).Encode(struct {
 		Path       string      `json:"path"`
 		Contenders []contender `json:"contenders"`
-	}{v.path, describe(v.found)})
+	}{v.path, shown})
 }
 
 // writeTable writes the view for people, holders first.
@@ -39,13 +43,13 @@ func (v view) writeTable(to io.Writer) error {
 	var b strings.Builder
 	t := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(t, "STATE\tKIND\tWHO\tSINCE\tTOKEN\tSESSION\tNODE")
-	for _, c := range describe(v.found) {
-		state := "waits"
+	for _, found := range v.found {
+		c, state := describe(found), "waits"
 		if c.Held {
 			state = "holds"
 		}
 		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%d\t%s\t%s\n",
-			state, c.Kind, c.who(), v.age(c.Created), c.Token, c.Session, strings.TrimPrefix(v.nodeOf(c), v.path+"/"))
+			state, c.Kind, c.who(), v.age(c.Created), c.Token, c.Session, strings.TrimPrefix(v.printableNode(c.Node), v.path+"/"))
 	}
 	t.Flush()
 	_, err := io.WriteString(to, b.String())
@@ -84,20 +88,16 @@ type contender struct {
 // revokeMark is what Revoke writes.
 var revokeMark = []byte("__REVOKE__")
 
-func describe(found []zklock.Contender) []contender {
-	shown := make([]contender, len(found))
-	for i, c := range found {
-		s := contender{
-			Node: c.Node, Kind: c.Kind.String(), Held: c.Held,
-			Session: sessionName(c.Session), Token: c.Token, Created: c.Created,
-			Data: string(c.Data), Revoked: bytes.Equal(c.Data, revokeMark),
-		}
-		if !utf8.Valid(c.Data) {
-			s.DataBase64 = c.Data
-		}
-		s.Host, s.PID, s.Start = owner(s.Data)
-		shown[i] = s
+func describe(c zklock.Contender) contender {
+	shown := contender{
+		Node: c.Node, Kind: c.Kind.String(), Held: c.Held,
+		Session: sessionName(c.Session), Token: c.Token, Created: c.Created,
+		Data: string(c.Data), Revoked: bytes.Equal(c.Data, revokeMark),
 	}
+	if !utf8.Valid(c.Data) {
+		shown.DataBase64 = c.Data
+	}
+	shown.Host, shown.PID, shown.Start = owner(shown.Data)
 	return shown
 }
 
@@ -130,15 +130,15 @@ func (c contender) who() string {
 	return printable(c.Data, longestOwner)
 }
 
-// nodeOf is the contender's node, printable, below the lock's path if it is there.
-func (v view) nodeOf(c contender) string {
-	if name, ok := strings.CutPrefix(c.Node, v.path+"/"); ok {
+// printableNode cuts the name alone of a node below the lock's path.
+func (v view) printableNode(node string) string {
+	if name, ok := strings.CutPrefix(node, v.path+"/"); ok {
 		return v.path + "/" + printable(name, longestName)
 	}
-	return printable(c.Node, longestName)
+	return printable(node, longestName)
 }
 
-// named tells whether name, a full path or the last part of one, is the node's.
+// named reports whether name, a full path or the last part of one, is the node's.
 func named(c zklock.Contender, name string) bool {
 	return c.Node == name || path.Base(c.Node) == name
 }
