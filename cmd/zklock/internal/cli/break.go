@@ -112,7 +112,7 @@ func (b *breaking) run(ctx context.Context) error {
 			fmt.Fprintln(b.out, "deleted")
 			return nil
 		case final(err):
-			return classify(wrapNode("break", b.node, err))
+			return refused(b.node, err)
 		}
 	}
 }
@@ -132,7 +132,7 @@ func (b *breaking) find(ctx context.Context) (v view, at int, stat *zk.Stat, err
 		return stat, err
 	})
 	if err != nil {
-		return v, -1, nil, classify(wrapNode("break", node, err))
+		return v, -1, nil, refused(node, err)
 	}
 	v, err = look(ctx, b.session, b.path)
 	return v, index(), stat, err
@@ -204,11 +204,8 @@ func final(err error) bool {
 		errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded)
 }
 
-func wrapNode(op, node string, err error) error {
-	if err == nil {
-		return nil
-	}
-	return &zklock.Error{Op: op, Path: node, Err: err}
+func refused(node string, err error) error {
+	return classify(&zklock.Error{Op: "break", Path: node, Err: err})
 }
 
 // asking returns how to ask somebody at the terminal that in and out are, nil if they

@@ -57,13 +57,7 @@ func start(c Command, tty *terminal) (*group, error) {
 
 // signal sends sig to every process of the group, and to those of its session that
 // have lost whoever looked after them.
-func (g *group) signal(sig syscall.Signal) {
-	own, _ := unix.Getsid(0)
-	g.send(sig, func(stray int) bool {
-		session, err := unix.Getsid(stray)
-		return err == nil && session == own
-	})
-}
+func (g *group) signal(sig syscall.Signal) { g.send(sig, inOurSession) }
 
 // signalAll is signal for those as well that have a session of their own.
 func (g *group) signalAll(sig syscall.Signal) { g.send(sig, func(int) bool { return true }) }
@@ -170,13 +164,19 @@ func (g *group) gone(everything bool) bool {
 	if _, known := children(os.Getpid()); !known {
 		return g.void
 	}
-	own, _ := unix.Getsid(0)
 	for _, pid := range g.family() {
-		if session, err := unix.Getsid(pid); err == nil && (everything || session == own) {
+		if _, err := unix.Getsid(pid); err == nil && (everything || inOurSession(pid)) {
 			return false
 		}
 	}
 	return !hasUnreaped() // whom a parent leaves behind that ends during the search is not found
+}
+
+// inOurSession reports whether the process is in the session of this one.
+func inOurSession(pid int) bool {
+	own, _ := unix.Getsid(0)
+	session, err := unix.Getsid(pid)
+	return err == nil && session == own
 }
 
 // ignoresTTOU reports whether this process was started to ignore SIGTTOU.

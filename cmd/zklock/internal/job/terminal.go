@@ -36,12 +36,15 @@ func (t *terminal) close() {
 }
 
 // has reports whether group is in the foreground.
-func (t *terminal) has(group int) bool {
-	if t == nil {
-		return false
+func (t *terminal) has(group int) bool { return t != nil && t.foreground() == group }
+
+// foreground returns the process group in the foreground, -1 if it cannot be known.
+func (t *terminal) foreground() int {
+	group, err := unix.IoctlGetInt(t.fd, unix.TIOCGPGRP)
+	if err != nil {
+		return -1
 	}
-	foreground, err := unix.IoctlGetInt(t.fd, unix.TIOCGPGRP)
-	return err == nil && foreground == group
+	return group
 }
 
 // isAbandoned reports whether the group in the foreground is gone, to which the command
@@ -50,12 +53,12 @@ func (t *terminal) isAbandoned() bool {
 	if t == nil || !t.lent {
 		return false
 	}
-	foreground, err := unix.IoctlGetInt(t.fd, unix.TIOCGPGRP)
-	return err == nil && foreground > 1 && unix.Kill(-foreground, 0) == unix.ESRCH
+	group := t.foreground()
+	return group > 1 && unix.Kill(-group, 0) == unix.ESRCH
 }
 
 // ours reports whether the job is in the foreground.
-func (t *terminal) ours() bool { return t != nil && t.has(t.own) }
+func (t *terminal) ours() bool { return t != nil && t.foreground() == t.own }
 
 // offered reports whether a command is to have the terminal before it asks: if the
 // job is in the foreground and is the front alone. Others in it, a pipeline or a
