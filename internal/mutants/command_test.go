@@ -33,7 +33,7 @@ var ofTheCommand = []struct {
 		{job + "/supervisor.go", " && !s.tty.isAbandoned()", ""},
 	}}, command, "TestAScriptHasTheTerminalAfterAShellInItWasKilledWithItsJob"},
 	{mutant{"a process of another namespace is taken for the front", []edit{
-		{job + "/family_linux.go", "procIsOurs() && look(pid).state", "look(pid).state"},
+		{job + "/family_linux.go", "procIsOurs() && readProcess(pid).state", "readProcess(pid).state"},
 	}}, job, "TestAProcessOfAnotherNamespaceIsNotTakenForOneOfOurs"},
 	{mutant{"other children are ended with a killed keeper's command", []edit{
 		{job + "/front.go", ", others: others", ""},

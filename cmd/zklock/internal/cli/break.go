@@ -218,7 +218,7 @@ func asking(in io.Reader, out io.Writer) func(ctx context.Context, question stri
 	}
 	lines := bufio.NewReader(in)
 	return func(ctx context.Context, question string) (bool, error) {
-		if _, err := fmt.Fprint(output{ctx, out}, question); err != nil {
+		if _, err := fmt.Fprint(ctxWriter{ctx, out}, question); err != nil {
 			return false, withCode(exitFailure, err)
 		}
 		answer := make(chan string, 1)

@@ -36,10 +36,10 @@ func TestLinesAreCutToTheScreen(t *testing.T) {
 	require.Equal(t, []string{"", "", "", ""}, fit(lines, 0, 4))
 }
 
-func TestAnOutletTakesEverythingWhenNobodyReads(t *testing.T) {
+func TestAnAsyncWriterTakesEverythingWhenNobodyReads(t *testing.T) {
 	reader, writer := io.Pipe()
-	o := newOutlet(writer)
-	for range 3 * outletSize {
+	o := newAsyncWriter(writer)
+	for range 3 * asyncLines {
 		n, err := o.Write([]byte("line\n"))
 		require.NoError(t, err)
 		require.Equal(t, 5, n)
@@ -49,9 +49,9 @@ func TestAnOutletTakesEverythingWhenNobodyReads(t *testing.T) {
 	<-o.done
 }
 
-func TestAnOutletWritesInOrderAndToTheEnd(t *testing.T) {
+func TestAnAsyncWriterWritesInOrderAndToTheEnd(t *testing.T) {
 	var to strings.Builder
-	o := newOutlet(&to)
+	o := newAsyncWriter(&to)
 	for _, line := range []string{"a", "b", "c"} {
 		_, err := io.WriteString(o, line)
 		require.NoError(t, err)
@@ -60,9 +60,9 @@ func TestAnOutletWritesInOrderAndToTheEnd(t *testing.T) {
 	require.Equal(t, "abc", to.String())
 }
 
-func TestAnOutletThatIsClosedDropsWhatComesLate(t *testing.T) {
+func TestAnAsyncWriterThatIsClosedDropsWhatComesLate(t *testing.T) {
 	var to strings.Builder
-	o := newOutlet(&to)
+	o := newAsyncWriter(&to)
 	o.close()
 	n, err := io.WriteString(o, "of a goroutine that has not ended yet")
 	require.NoError(t, err)

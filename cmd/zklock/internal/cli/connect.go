@@ -113,7 +113,7 @@ func (c *connection) onSession(cmd *cobra.Command, f func(ctx context.Context, s
 			return err
 		}
 		defer session.Close()
-		return f(ctx, session, output{ctx, cmd.OutOrStdout()})
+		return f(ctx, session, ctxWriter{ctx, cmd.OutOrStdout()})
 	})
 }
 

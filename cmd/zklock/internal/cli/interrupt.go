@@ -39,23 +39,23 @@ func interruptible(ctx context.Context, signals <-chan os.Signal) (_ context.Con
 	}
 }
 
-// output writes for as long as ctx lives: whoever reads it may have stopped reading.
-type output struct {
+// ctxWriter writes for as long as ctx lives: whoever reads it may have stopped reading.
+type ctxWriter struct {
 	ctx context.Context
 	to  io.Writer
 }
 
-func (o output) Write(p []byte) (int, error) {
+func (w ctxWriter) Write(p []byte) (int, error) {
 	written := make(chan error, 1)
 	go func(p []byte) {
-		_, err := o.to.Write(p)
+		_, err := w.to.Write(p)
 		written <- err
 	}(bytes.Clone(p)) // ours for as long as it takes
 	select {
 	case err := <-written:
 		return len(p), err
-	case <-o.ctx.Done():
-		return 0, context.Cause(o.ctx)
+	case <-w.ctx.Done():
+		return 0, context.Cause(w.ctx)
 	}
 }
 

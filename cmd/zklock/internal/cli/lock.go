@@ -103,24 +103,24 @@ func (l *lockFlags) take(ctx context.Context, session *zklock.Session, path stri
 	return hold, classify(err)
 }
 
-// lookAgain is how often a place in the queue is looked at. A watch would tell at
+// progressInterval is how often a place in the queue is looked at. A watch would tell at
 // once, but wake every waiter at each change.
-const lookAgain = 2 * time.Second
+const progressInterval = 2 * time.Second
 
-// place tells, during the wait for a lock, who has it and how far we are.
-type place struct {
+// progress tells, during the wait for a lock, who has it and how far we are.
+type progress struct {
 	session  *zklock.Session
 	path     string
 	log      *slog.Logger
 	enqueued chan string // our node in the queue
 }
 
-func newPlace(session *zklock.Session, path string, log *slog.Logger) *place {
-	return &place{session: session, path: path, log: log, enqueued: make(chan string, 1)}
+func newProgress(session *zklock.Session, path string, log *slog.Logger) *progress {
+	return &progress{session: session, path: path, log: log, enqueued: make(chan string, 1)}
 }
 
 // option has the lock say when it waits.
-func (p *place) option() zklock.Option {
+func (p *progress) option() zklock.Option {
 	return zklock.WithTrace(&zklock.Trace{Enqueued: func(i zklock.TraceInfo) {
 		select {
 		case <-p.enqueued: // an earlier node of ours
@@ -133,8 +133,8 @@ func (p *place) option() zklock.Option {
 	}})
 }
 
-// tell writes our place whenever that or the holder is another one, until ctx ends.
-func (p *place) tell(ctx context.Context) {
+// report writes our place whenever that or the holder is another one, until ctx ends.
+func (p *progress) report(ctx context.Context) {
 	var node, told string
 	var again <-chan time.Time
 	for {
@@ -144,7 +144,7 @@ func (p *place) tell(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		}
-		again = time.After(lookAgain)
+		again = time.After(progressInterval)
 		v, err := look(ctx, p.session, p.path)
 		if err != nil {
 			continue

@@ -30,10 +30,10 @@ func newLogger(w io.Writer, format string, verbosity int) *slog.Logger {
 	return slog.New(slog.NewTextHandler(w, options))
 }
 
-// An outlet passes on what is written to it without making the writer wait: whoever
+// An asyncWriter passes on what is written to it without making the writer wait: whoever
 // reads our standard error may have stopped reading, and the lock must be looked
 // after all the same. What does not fit is dropped.
-type outlet struct {
+type asyncWriter struct {
 	done chan struct{}
 
 	mu     sync.Mutex
@@ -42,29 +42,29 @@ type outlet struct {
 }
 
 const (
-	outletSize = 1024
-	farewell   = time.Second // for what is still to be written at the end
+	asyncLines   = 1024
+	flushTimeout = time.Second // for what is still to be written at the end
 )
 
-func newOutlet(to io.Writer) *outlet {
-	o := &outlet{lines: make(chan []byte, outletSize), done: make(chan struct{})}
+func newAsyncWriter(to io.Writer) *asyncWriter {
+	w := &asyncWriter{lines: make(chan []byte, asyncLines), done: make(chan struct{})}
 	go func() {
-		defer close(o.done)
-		for line := range o.lines {
+		defer close(w.done)
+		for line := range w.lines {
 			_, _ = to.Write(line) // there is nobody to tell
 		}
 	}()
-	return o
+	return w
 }
 
-func (o *outlet) Write(p []byte) (int, error) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	if o.closed {
+func (w *asyncWriter) Write(p []byte) (int, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.closed {
 		return len(p), nil
 	}
 	select {
-	case o.lines <- bytes.Clone(p):
+	case w.lines <- bytes.Clone(p):
 	default:
 	}
 	return len(p), nil
@@ -72,14 +72,14 @@ func (o *outlet) Write(p []byte) (int, error) {
 
 // close waits, if not for long, until what was written is passed on. What comes
 // later, from a goroutine that has not ended yet, is dropped.
-func (o *outlet) close() {
-	o.mu.Lock()
-	o.closed = true
-	close(o.lines)
-	o.mu.Unlock()
+func (w *asyncWriter) close() {
+	w.mu.Lock()
+	w.closed = true
+	close(w.lines)
+	w.mu.Unlock()
 	select {
-	case <-o.done:
-	case <-time.After(farewell):
+	case <-w.done:
+	case <-time.After(flushTimeout):
 	}
 }
 

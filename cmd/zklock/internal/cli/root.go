@@ -13,7 +13,7 @@ import (
 // Main runs the command line and returns the exit code.
 func Main(args []string) int {
 	ignoreBrokenPipes()
-	stderr := newOutlet(os.Stderr)
+	stderr := newAsyncWriter(os.Stderr)
 	defer stderr.close()
 	root := New()
 	root.SetArgs(args)

@@ -129,7 +129,7 @@ func (r *run) keep(ctx context.Context) error {
 	result, err := job.Run(job.Command{
 		Path: executable, Args: r.argv, Env: environment(session, hold, r.path),
 		Lost: hold.Lost(), Valid: func() bool { return !master.Died() && hold.Valid() },
-		Ending: r.ending(), KillAfter: r.patience(session.Timeout()), Orphaned: r.ending(),
+		Ending: r.ending(), KillAfter: r.grace(session.Timeout()), Orphaned: r.ending(),
 	}, master, r.log)
 	lost := errors.Is(err, job.ErrLost) || result.Ended || r.ending() != 0 && !hold.Valid()
 	r.leave(ctx, session, hold, master.Signals)
@@ -171,11 +171,11 @@ func (r *run) await(ctx context.Context, session *zklock.Session) (*zklock.Hold,
 	if !r.log.Enabled(ctx, slog.LevelInfo) {
 		return r.take(ctx, session, r.path)
 	}
-	p := newPlace(session, r.path, r.log)
-	telling, stop := context.WithCancel(ctx)
-	var told sync.WaitGroup
-	told.Go(func() { p.tell(telling) })
-	defer told.Wait()
+	p := newProgress(session, r.path, r.log)
+	reporting, stop := context.WithCancel(ctx)
+	var reported sync.WaitGroup
+	reported.Go(func() { p.report(reporting) })
+	defer reported.Wait()
 	defer stop()
 	return r.take(ctx, session, r.path, p.option())
 }
@@ -259,10 +259,10 @@ type lossFlags struct {
 	exitCode  int
 }
 
-// killPart is how much of the session timeout the command has to end by itself,
+// graceFraction is how much of the session timeout the command has to end by itself,
 // unless --kill-after says otherwise: less than what is usually left until ZooKeeper
 // ends the session, which is 0.4.
-const killPart = 0.25
+const graceFraction = 0.25
 
 func (l *lossFlags) flags(cmd *cobra.Command) {
 	l.onLost = oneOf("term", "kill", "ignore")
@@ -282,10 +282,10 @@ func (l *lossFlags) ending() syscall.Signal {
 	return 0
 }
 
-// patience is how long the command has to end by itself.
-func (l *lossFlags) patience(session time.Duration) time.Duration {
+// grace is how long the command has to end by itself.
+func (l *lossFlags) grace(session time.Duration) time.Duration {
 	if l.killAfter.set {
 		return l.killAfter.Duration
 	}
-	return time.Duration(killPart * float64(session))
+	return time.Duration(graceFraction * float64(session))
 }

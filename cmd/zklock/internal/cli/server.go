@@ -25,7 +25,7 @@ development and tests: it keeps nothing on a disk and protects nothing.`,
 		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			err := untilSignal(cmd.Context(), func(ctx context.Context) error {
-				return serve(ctx, output{ctx, cmd.OutOrStdout()}, listen)
+				return serve(ctx, ctxWriter{ctx, cmd.OutOrStdout()}, listen)
 			})
 			var interrupted *job.Interrupted
 			if errors.As(err, &interrupted) {

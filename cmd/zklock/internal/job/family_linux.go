@@ -40,7 +40,7 @@ func children(pid int) (pids []int, known bool) {
 		}
 		for field := range strings.FieldsSeq(string(text)) {
 			child, err := strconv.Atoi(field)
-			if err == nil && !look(child).over() {
+			if err == nil && !readProcess(child).over() {
 				pids = append(pids, child)
 			}
 		}
@@ -64,7 +64,7 @@ func procIsOurs() bool {
 }
 
 // isStopped reports whether a process is seen to be stopped.
-func isStopped(pid int) bool { return procIsOurs() && look(pid).state == 'T' }
+func isStopped(pid int) bool { return procIsOurs() && readProcess(pid).state == 'T' }
 
 // isAlone reports whether a process is known to be the only one of its group.
 func isAlone(pid int) bool {
@@ -75,11 +75,11 @@ func isAlone(pid int) bool {
 	found := 0
 	for _, dir := range all {
 		other, _ := strconv.Atoi(filepath.Base(dir))
-		if p := look(other); p.group == pid && !p.over() {
+		if p := readProcess(other); p.group == pid && !p.over() {
 			found++
 		}
 	}
-	return found == 1 && look(pid).group == pid
+	return found == 1 && readProcess(pid).group == pid
 }
 
 // process is what the kernel shows of one; the zero one, if it shows nothing.
@@ -89,7 +89,7 @@ type process struct {
 	threads int
 }
 
-func look(pid int) (p process) {
+func readProcess(pid int) (p process) {
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if err != nil {
 		return p

@@ -55,7 +55,7 @@ func (f *Front) Run() (code int, err error) {
 		return 0, err
 	}
 	defer conn.Close()
-	said := hear(conn, func() { Catch(signals, passed) })
+	said := receive(conn, func() { Catch(signals, passed) })
 	for {
 		select {
 		case sig := <-signals:
@@ -69,7 +69,7 @@ func (f *Front) Run() (code int, err error) {
 			default:
 				<-said.over
 				if said.Running || !status.Exited() {
-					f.end(said.news, others, changes, signals)
+					f.end(said.commandState, others, changes, signals)
 					return 0, &KeeperError{status}
 				}
 				if said.Interrupted {
@@ -121,8 +121,8 @@ func (f *Front) start() (keeper int, conn *os.File, err error) {
 	return keeper, os.NewFile(uintptr(pair[0]), "keeper"), nil
 }
 
-// news is what the keeper tells of the command.
-type news struct {
+// commandState is what the keeper tells of the command.
+type commandState struct {
 	Running   bool          // there is one, or is about to be
 	KillAfter time.Duration // see [Command]
 	Group     int32         // its process group; 0 if it may not have been started
@@ -134,18 +134,18 @@ type news struct {
 
 // report is what the keeper has said last until it died.
 type report struct {
-	news
+	commandState
 	over chan struct{} // closed when the keeper is dead
 }
 
-// hear listens to the keeper. started is called when there is a command.
-func hear(conn io.Reader, started func()) *report {
+// receive listens to the keeper. started is called when there is a command.
+func receive(conn io.Reader, started func()) *report {
 	r := &report{over: make(chan struct{})}
 	go func() {
 		defer close(r.over)
-		var n news
+		var n commandState
 		for binary.Read(conn, binary.NativeEndian, &n) == nil {
-			if r.news = n; n.Group != 0 {
+			if r.commandState = n; n.Group != 0 {
 				started()
 			}
 		}
@@ -169,7 +169,7 @@ func wait(child int) (status syscall.WaitStatus, changed bool) {
 }
 
 // end ends the command of a keeper that has died, as after any loss.
-func (f *Front) end(n news, others []int, changes <-chan os.Signal, signals chan os.Signal) {
+func (f *Front) end(n commandState, others []int, changes <-chan os.Signal, signals chan os.Signal) {
 	command := &group{id: int(n.Group), others: others}
 	if n.Running && command.id == 0 { // the keeper died before it could tell
 		left, _ := command.children()

@@ -56,7 +56,7 @@ func dieUntold() error {
 	if err != nil {
 		return err
 	}
-	master.tell(news{Running: true, KillAfter: time.Hour})
+	master.tell(commandState{Running: true, KillAfter: time.Hour})
 	if _, err = start(Command{Path: sleep, Args: []string{"sleep", "1000"}, Valid: func() bool { return true }}, nil); err != nil {
 		return err
 	}

@@ -48,9 +48,9 @@ type Command struct {
 // ErrLost says that the right to run was lost before the command had started.
 var ErrLost = errors.New("the command was not started")
 
-// survey is how often is looked at what nobody reports: that the front has stopped,
+// pollInterval is how often is looked at what nobody reports: that the front has stopped,
 // or that a process has ended whose parent has left the group.
-const survey = 100 * time.Millisecond
+const pollInterval = 100 * time.Millisecond
 
 // Result is how a command has ended.
 type Result struct {
@@ -82,17 +82,17 @@ func Run(c Command, master *Master, log *slog.Logger) (Result, error) {
 	signal.Notify(changes, syscall.SIGCHLD)
 	defer signal.Stop(changes)
 
-	master.tell(news{Running: true, KillAfter: c.KillAfter})
+	master.tell(commandState{Running: true, KillAfter: c.KillAfter})
 	g, err := start(c, tty)
 	if err != nil {
-		master.tell(news{})
+		master.tell(commandState{})
 		return Result{}, err
 	}
-	master.tell(news{Running: true, KillAfter: c.KillAfter, Group: int32(g.id)})
+	master.tell(commandState{Running: true, KillAfter: c.KillAfter, Group: int32(g.id)})
 	s := &supervisor{command: c, group: g, tty: tty, master: master, signals: master.Signals, log: log}
 	s.watch(changes)
 	s.leaveTerminal()
-	master.tell(news{Interrupted: g.status.Signaled() && g.status.Signal() == syscall.SIGINT})
+	master.tell(commandState{Interrupted: g.status.Signaled() && g.status.Signal() == syscall.SIGINT})
 	return Result{Status: g.status, Ended: s.ending}, nil
 }
 

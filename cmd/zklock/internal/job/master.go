@@ -65,14 +65,14 @@ func (m *Master) listen() {
 func (m *Master) Died() bool { return m.died.Load() }
 
 // tell says what the front has to know of the command.
-func (m *Master) tell(n news) {
+func (m *Master) tell(n commandState) {
 	_ = binary.Write(m.conn, binary.NativeEndian, n) // its death is heard of by listen
 }
 
 // Failed tells the front that the wait for the right to run has ended by err.
 func (m *Master) Failed(err error) {
 	var by *Interrupted
-	m.tell(news{Interrupted: errors.As(err, &by) && by.Signal == syscall.SIGINT})
+	m.tell(commandState{Interrupted: errors.As(err, &by) && by.Signal == syscall.SIGINT})
 }
 
 // stopped reports whether the front is seen to be stopped.
@@ -89,7 +89,7 @@ func (m *Master) awaitGoing(lost <-chan struct{}) error {
 			}
 		case <-lost:
 			return ErrLost
-		case <-time.After(survey):
+		case <-time.After(pollInterval):
 		}
 	}
 	return nil

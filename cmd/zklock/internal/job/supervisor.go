@@ -9,9 +9,9 @@ import (
 	"time"
 )
 
-// manners is how long those of a group that were told to stop, and do something
+// stopGrace is how long those of a group that were told to stop, and do something
 // first, have to leave the terminal in order.
-const manners = 100 * time.Millisecond
+const stopGrace = 100 * time.Millisecond
 
 // supervisor looks after a running group.
 type supervisor struct {
@@ -26,18 +26,18 @@ type supervisor struct {
 	ending  bool             // the group has been told to end
 	kill    <-chan time.Time // when to kill what is left
 	killing bool             // that has come
-	survey  *time.Ticker     // when to look at what nobody reports
+	poll    *time.Ticker     // when to look at what nobody reports
 }
 
 // watch returns when nothing is left of the command.
 func (s *supervisor) watch(changes <-chan os.Signal) {
 	lost := s.command.Lost
-	s.survey = time.NewTicker(survey)
-	defer s.survey.Stop()
+	s.poll = time.NewTicker(pollInterval)
+	defer s.poll.Stop()
 	for !s.group.gone(s.ending) {
 		select {
 		case <-changes:
-			s.look()
+			s.reap()
 		case sig := <-s.signals:
 			s.pass(sig.(syscall.Signal))
 		case <-lost:
@@ -47,7 +47,7 @@ func (s *supervisor) watch(changes <-chan os.Signal) {
 			s.log.Warn("killing what is left of the command", "group", s.group.id)
 			s.killing = true
 			s.group.kill()
-		case <-s.survey.C:
+		case <-s.poll.C:
 			s.follow()
 			if s.killing {
 				s.group.kill() // what was not seen the first time
@@ -56,8 +56,8 @@ func (s *supervisor) watch(changes <-chan os.Signal) {
 	}
 }
 
-// look acts on what has happened to the group's processes.
-func (s *supervisor) look() {
+// reap acts on what has happened to the group's processes.
+func (s *supervisor) reap() {
 	ended := s.group.ended
 	switch event := s.group.reap(); {
 	case event == 0 || s.ending:
@@ -134,7 +134,7 @@ func (s *supervisor) stopped(by syscall.Signal) {
 	case wants && s.tty != nil, by == syscall.SIGTSTP && s.tty.has(s.group.id):
 		s.halt()
 		s.master.signal(by)
-		s.survey.Reset(survey) // for the front to do as it is told
+		s.poll.Reset(pollInterval) // for the front to do as it is told
 	default:
 		s.log.Info("the command has been stopped: the lock is kept", "signal", name(by))
 		s.tty.takeFrom(s.group.id) // for the keys to reach somebody
@@ -146,7 +146,7 @@ func (s *supervisor) stopped(by syscall.Signal) {
 func (s *supervisor) halt() {
 	s.log.Info("stopped with the job: the lock is kept")
 	s.halted = true
-	time.Sleep(manners)
+	time.Sleep(stopGrace)
 	s.group.signal(syscall.SIGSTOP)
 	s.tty.takeFrom(s.group.id)
 }
