@@ -120,6 +120,33 @@ func (c *connection) onSession(cmd *cobra.Command, f func(ctx context.Context, s
 // sessionName is how ZooKeeper's own tools and logs write a session's id.
 func sessionName(id int64) string { return fmt.Sprintf("%#x", uint64(id)) }
 
+// request returns what f does with the session's connection. It gives up when ctx
+// ends, or when a session that is lost would; the session's Close waits for f.
+func request[T any](ctx context.Context, session *zklock.Session, f func(*zk.Conn) (T, error)) (value T, err error) {
+	c := client.Of(session)
+	if !c.Begin() {
+		return value, zklock.ErrClosed
+	}
+	type answer struct {
+		value T
+		err   error
+	}
+	answered := make(chan answer, 1)
+	go func() {
+		defer c.End()
+		value, err := f(session.Conn())
+		answered <- answer{value, err}
+	}()
+	ctx, cancel := context.WithTimeout(ctx, session.Timeout())
+	defer cancel()
+	select {
+	case a := <-answered:
+		return a.value, a.err
+	case <-ctx.Done():
+		return value, ctx.Err()
+	}
+}
+
 // tlsFiles are the flags of an encrypted connection. Each of them implies one.
 type tlsFiles struct {
 	enabled    bool
@@ -162,31 +189,4 @@ func (t *tlsFiles) options() ([]zklock.SessionOption, error) {
 		config.Certificates = []tls.Certificate{pair}
 	}
 	return []zklock.SessionOption{zklock.WithTLS(config)}, nil
-}
-
-// request returns what f does with the session's connection. It gives up when ctx
-// ends, or when a session that is lost would; the session's Close waits for f.
-func request[T any](ctx context.Context, session *zklock.Session, f func(*zk.Conn) (T, error)) (value T, err error) {
-	c := client.Of(session)
-	if !c.Begin() {
-		return value, zklock.ErrClosed
-	}
-	type answer struct {
-		value T
-		err   error
-	}
-	answered := make(chan answer, 1)
-	go func() {
-		defer c.End()
-		value, err := f(session.Conn())
-		answered <- answer{value, err}
-	}()
-	ctx, cancel := context.WithTimeout(ctx, session.Timeout())
-	defer cancel()
-	select {
-	case a := <-answered:
-		return a.value, a.err
-	case <-ctx.Done():
-		return value, ctx.Err()
-	}
 }

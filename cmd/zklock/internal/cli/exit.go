@@ -47,6 +47,20 @@ func withCode(code int, err error) error {
 	return &coded{err, code}
 }
 
+// silent is how a command ends with an exit code and nothing to say.
+type silent struct{ code int }
+
+func (s *silent) Error() string { return fmt.Sprintf("exit code %d", s.code) }
+func (s *silent) ExitCode() int { return s.code }
+
+// exitWith returns the error that ends with code and says nothing.
+func exitWith(code int) error {
+	if code == 0 {
+		return nil
+	}
+	return &silent{code}
+}
+
 // usage says that an argument is wrong: the value, and the rule it breaks.
 func usage(format string, args ...any) error {
 	return withCode(exitUsage, fmt.Errorf(format, args...))
@@ -90,20 +104,7 @@ func fromLibrary(err error) bool {
 	return errors.As(err, &e)
 }
 
-// silent is how a command ends with an exit code and nothing to say.
-type silent struct{ code int }
-
-func (s *silent) Error() string { return fmt.Sprintf("exit code %d", s.code) }
-func (s *silent) ExitCode() int { return s.code }
-
-// exitWith returns the error that ends with code and says nothing.
-func exitWith(code int) error {
-	if code == 0 {
-		return nil
-	}
-	return &silent{code}
-}
-
+// report tells people, or a program that reads JSON, why a command has failed.
 func report(to io.Writer, cmd *cobra.Command, err error) {
 	text := strings.TrimPrefix(err.Error(), "zklock: ")
 	if f := cmd.Flag(logFormatFlag); f != nil && f.Value.String() == "json" {

@@ -36,6 +36,34 @@ type run struct {
 
 const frontFlag = "front"
 
+const runLong = `Run takes the lock on PATH, waiting for its turn, runs the command, and gives the lock
+back when nothing of the command is left. The command is executed as it is, by no shell,
+with our standard input, output and error, in a process group of its own, which has the
+terminal if we are alone in the foreground. Signals are passed on to it. While we are
+stopped the command is too, and the lock is kept.
+
+The command finds in its environment ZKLOCK_PATH, ZKLOCK_NODE (the lock's node),
+ZKLOCK_TOKEN (the fencing token: a number that grows with each holder) and
+ZKLOCK_SESSION.
+
+If the lock is lost, the command is sent SIGTERM, and all that is left of it SIGKILL
+after --kill-after.
+
+The exit code is the command's, or 128 plus the number of the signal that ended it, or
+one of these:
+  64   the command line, or what it names, is wrong
+  69   no server could be reached in time
+  75   somebody else has the lock (--nonblock), or had it until --timeout
+  76   the lock was lost before the command had ended
+  77   the credentials, or the permissions of the path
+  126  the command cannot be executed
+  127  the command does not exist`
+
+const runExample = `  zklock run /locks/backup -- pg_dump -f /backup/db.sql db
+  zklock run --nonblock /locks/report -- ./report.sh
+  zklock run --timeout 30s --shared /locks/index -- ./search.sh
+  zklock run --limit 4 /locks/encoders -- ffmpeg -i in.mov out.mp4`
+
 func newRun() *cobra.Command {
 	r := new(run)
 	cmd := &cobra.Command{
@@ -85,6 +113,44 @@ func (r *run) arguments(cmd *cobra.Command, args []string) error {
 		return err
 	}
 	return checkPath(r.path)
+}
+
+// lossFlags say what becomes of the command when the lock is lost.
+type lossFlags struct {
+	onLost    *choice
+	killAfter duration
+	exitCode  int
+}
+
+// graceFraction is how much of the session timeout the command has to end by itself,
+// unless --kill-after says otherwise: less than what is usually left until ZooKeeper
+// ends the session, which is 0.4.
+const graceFraction = 0.25
+
+func (l *lossFlags) flags(cmd *cobra.Command) {
+	l.onLost = oneOf("term", "kill", "ignore")
+	l.onLost.add(cmd, "on-lost", "what to do with the command when the lock is lost")
+	cmd.Flags().Var(&l.killAfter, "kill-after", "after --on-lost=term, kill what is left of the command after this (default a quarter of the session timeout)")
+	cmd.Flags().IntVar(&l.exitCode, "lost-exit-code", exitLost, "exit `code` when the lock was lost before the command had ended")
+}
+
+// ending is the signal that ends the command: 0 if nothing does.
+func (l *lossFlags) ending() syscall.Signal {
+	switch l.onLost.value {
+	case "kill":
+		return syscall.SIGKILL
+	case "term":
+		return syscall.SIGTERM
+	}
+	return 0
+}
+
+// grace is how long the command has to end by itself.
+func (l *lossFlags) grace(session time.Duration) time.Duration {
+	if l.killAfter.set {
+		return l.killAfter.Duration
+	}
+	return time.Duration(graceFraction * float64(session))
 }
 
 // start has another process take the lock and run the command: see package job.
@@ -222,70 +288,4 @@ func environment(session *zklock.Session, hold *zklock.Hold, path string) []stri
 		"ZKLOCK_SESSION="+sessionName(session.ID()),
 	)}
 	return command.Environ() // without those of a lock that we are run under
-}
-
-const runLong = `Run takes the lock on PATH, waiting for its turn, runs the command, and gives the lock
-back when nothing of the command is left. The command is executed as it is, by no shell,
-with our standard input, output and error, in a process group of its own, which has the
-terminal if we are alone in the foreground. Signals are passed on to it. While we are
-stopped the command is too, and the lock is kept.
-
-The command finds in its environment ZKLOCK_PATH, ZKLOCK_NODE (the lock's node),
-ZKLOCK_TOKEN (the fencing token: a number that grows with each holder) and
-ZKLOCK_SESSION.
-
-If the lock is lost, the command is sent SIGTERM, and all that is left of it SIGKILL
-after --kill-after.
-
-The exit code is the command's, or 128 plus the number of the signal that ended it, or
-one of these:
-  64   the command line, or what it names, is wrong
-  69   no server could be reached in time
-  75   somebody else has the lock (--nonblock), or had it until --timeout
-  76   the lock was lost before the command had ended
-  77   the credentials, or the permissions of the path
-  126  the command cannot be executed
-  127  the command does not exist`
-
-const runExample = `  zklock run /locks/backup -- pg_dump -f /backup/db.sql db
-  zklock run --nonblock /locks/report -- ./report.sh
-  zklock run --timeout 30s --shared /locks/index -- ./search.sh
-  zklock run --limit 4 /locks/encoders -- ffmpeg -i in.mov out.mp4`
-
-// lossFlags say what becomes of the command when the lock is lost.
-type lossFlags struct {
-	onLost    *choice
-	killAfter duration
-	exitCode  int
-}
-
-// graceFraction is how much of the session timeout the command has to end by itself,
-// unless --kill-after says otherwise: less than what is usually left until ZooKeeper
-// ends the session, which is 0.4.
-const graceFraction = 0.25
-
-func (l *lossFlags) flags(cmd *cobra.Command) {
-	l.onLost = oneOf("term", "kill", "ignore")
-	l.onLost.add(cmd, "on-lost", "what to do with the command when the lock is lost")
-	cmd.Flags().Var(&l.killAfter, "kill-after", "after --on-lost=term, kill what is left of the command after this (default a quarter of the session timeout)")
-	cmd.Flags().IntVar(&l.exitCode, "lost-exit-code", exitLost, "exit `code` when the lock was lost before the command had ended")
-}
-
-// ending is the signal that ends the command: 0 if nothing does.
-func (l *lossFlags) ending() syscall.Signal {
-	switch l.onLost.value {
-	case "kill":
-		return syscall.SIGKILL
-	case "term":
-		return syscall.SIGTERM
-	}
-	return 0
-}
-
-// grace is how long the command has to end by itself.
-func (l *lossFlags) grace(session time.Duration) time.Duration {
-	if l.killAfter.set {
-		return l.killAfter.Duration
-	}
-	return time.Duration(graceFraction * float64(session))
 }

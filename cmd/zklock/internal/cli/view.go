@@ -22,6 +22,14 @@ type view struct {
 	found []zklock.Contender
 }
 
+// look inspects the lock. It gives up when a session that is lost would end.
+func look(ctx context.Context, session *zklock.Session, path string) (view, error) {
+	ctx, cancel := context.WithTimeout(ctx, session.Timeout())
+	defer cancel()
+	found, err := zklock.Inspect(ctx, session, path)
+	return view{path, time.Now(), found}, classify(err)
+}
+
 // writeJSON writes the view as one line.
 func (v view) writeJSON(to io.Writer) error {
 	shown := make([]contender, len(v.found))
@@ -141,12 +149,4 @@ func (v view) printableNode(node string) string {
 // named reports whether name, a full path or the last part of one, is the node's.
 func named(c zklock.Contender, name string) bool {
 	return c.Node == name || path.Base(c.Node) == name
-}
-
-// look inspects the lock. It gives up when a session that is lost would end.
-func look(ctx context.Context, session *zklock.Session, path string) (view, error) {
-	ctx, cancel := context.WithTimeout(ctx, session.Timeout())
-	defer cancel()
-	found, err := zklock.Inspect(ctx, session, path)
-	return view{path, time.Now(), found}, classify(err)
 }
