@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/zklock/zklock/internal/faultproxy"
 )
 
 func TestALostSessionEndsTheCommand(t *testing.T) {
@@ -156,10 +158,10 @@ func TestALostLockIsIgnoredIfToldTo(t *testing.T) {
 func TestTheCommandIsGoneBeforeTheServerGivesTheLockAway(t *testing.T) {
 	t.Parallel()
 	at := newSite(t)
-	link := newRelay(t, at.addr)
-	p := at.run(append([]string{"--servers", link.addr, "--session-timeout", "6s"}, as("announce")...)...)
+	link := faultproxy.Run(t, at.addr)
+	p := at.run(append([]string{"--servers", link.Addr(), "--session-timeout", "6s"}, as("announce")...)...)
 	p.line()
-	link.silence()
+	link.Drop(faultproxy.Both)
 	require.Equal(t, "SIGTERM", p.line())
 	require.Len(t, at.queue(), 1, "the server still has the session")
 	require.Equal(t, 76, p.exit(), "it ignored SIGTERM, and was killed a quarter of the session timeout later")
@@ -170,12 +172,11 @@ func TestTheCommandIsGoneBeforeTheServerGivesTheLockAway(t *testing.T) {
 func TestAnInterruptedConnectionIsNotALoss(t *testing.T) {
 	t.Parallel()
 	at := newSite(t)
-	link := newRelay(t, at.addr)
-	p := at.run(append([]string{"--servers", link.addr, "-v"}, as("announce")...)...)
+	link := faultproxy.Run(t, at.addr)
+	p := at.run(append([]string{"--servers", link.Addr(), "-v"}, as("announce")...)...)
 	p.line()
 	p.mute(func() {
-		link.cut()
-		eventually(t, "another connection", func() bool { return link.count() == 2 })
+		reconnect(t, link)
 		require.Len(t, at.queue(), 1)
 	})
 	p.stdin.Close()

@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/zklock/zklock/internal/apachezk"
+	"github.com/zklock/zklock/internal/faultproxy"
 )
 
 // patience is how long a test waits for what must come.
@@ -123,6 +124,19 @@ func (at *site) create(acl []zk.ACL) {
 	}
 	_, err := at.conn.Create(at.path, nil, 0, acl)
 	require.NoError(at.t, err)
+}
+
+// reconnect cuts what goes through the link, and returns when there is another connection.
+func reconnect(t *testing.T, link *faultproxy.Proxy) {
+	t.Helper()
+	var again atomic.Bool
+	link.OnRequest(func(op int32, _ []byte) {
+		if op == faultproxy.OpConnect {
+			again.Store(true)
+		}
+	})
+	link.Cut()
+	eventually(t, "another connection", again.Load)
 }
 
 // eventually waits until cond is true.

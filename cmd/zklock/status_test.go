@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/zklock/zklock/internal/faultproxy"
 )
 
 // shown is a line of status --format json.
@@ -124,11 +126,10 @@ func TestAWatchShowsEachChange(t *testing.T) {
 func TestAWatchOutlivesItsSession(t *testing.T) {
 	t.Parallel()
 	at := newSite(t)
-	link := newRelay(t, at.addr)
-	w := at.zklock("status", "--watch", "--servers", link.addr, at.path)
+	link := faultproxy.Run(t, at.addr)
+	w := at.zklock("status", "--watch", "--servers", link.Addr(), at.path)
 	require.Equal(t, at.path+" is free.", w.line())
-	link.cut()
-	eventually(t, "another connection", func() bool { return link.count() == 2 })
+	reconnect(t, link)
 	at.run("--", "cat")
 	require.Empty(t, w.line())
 	require.Contains(t, w.line(), "STATE")

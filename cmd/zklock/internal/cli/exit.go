@@ -70,10 +70,8 @@ func usage(format string, args ...any) error {
 func classify(err error) error {
 	var known coder
 	switch {
-	case err == nil:
-		return nil
-	case errors.As(err, &known):
-		return withCode(known.ExitCode(), err)
+	case err == nil, errors.As(err, &known):
+		return err
 	case errors.Is(err, zklock.ErrLocked):
 		return withCode(exitConflict, err)
 	case errors.Is(err, zk.ErrNoAuth), errors.Is(err, zk.ErrAuthFailed):
