@@ -37,8 +37,7 @@ func TestAProcessThatLeavesTheGroupIsNotWaitedFor(t *testing.T) {
 	// One reader at a time: cat would take the line that read waits for.
 	p := at.run("--", "sh", "-c", `exec 3<&0 4>&1 >/dev/null; read x; (setsid sh -c 'echo $$ >&4; exec cat' <&3 &); exit 4`)
 	p.say("")
-	pid, err := strconv.Atoi(p.line())
-	require.NoError(t, err)
+	pid := p.pid()
 	eventually(t, "the lock", func() bool { return len(at.queue()) == 0 })
 	require.True(t, alive(pid), "it goes on without the lock")
 	p.stdin.Close()
@@ -49,8 +48,7 @@ func TestAGrandchildIsSignalledWithItsGroup(t *testing.T) {
 	t.Parallel()
 	at := newSite(t)
 	p := at.run("--", "sh", "-c", orphan+"cat")
-	pid, err := strconv.Atoi(p.line())
-	require.NoError(t, err)
+	pid := p.pid()
 	p.signal(syscall.SIGTERM)
 	require.Equal(t, 128+15, p.exit())
 	require.False(t, alive(pid))
@@ -62,8 +60,7 @@ func TestAStrayOfTheCommandsSessionKeepsTheLock(t *testing.T) {
 	at := newSite(t)
 	// timeout puts itself into a process group of its own.
 	p := at.run("--", "sh", "-c", `exec 3<&0; timeout 1000 sh -c 'echo $$; exec cat' <&3 & wait`)
-	stray, err := strconv.Atoi(p.line())
-	require.NoError(t, err)
+	stray := p.pid()
 	p.signal(syscall.SIGTERM) // ends the shell alone
 	require.Equal(t, 75, at.run("-w", "1s", "--", "true").exit())
 	require.True(t, alive(stray))
@@ -76,7 +73,7 @@ func TestAStrayOfTheCommandsSessionKeepsTheLock(t *testing.T) {
 func TestAKilledZklockTakesItsCommandAlongAndGivesTheLockBack(t *testing.T) {
 	t.Parallel()
 	at := newSite(t)
-	p := at.run(append([]string{"--session-timeout", "20s", "--kill-after", "100ms"}, as("family")...)...)
+	p := at.runChild("family", "--session-timeout", "20s", "--kill-after", "100ms")
 	command, child := p.family()
 	p.signal(syscall.SIGKILL)
 	require.Equal(t, "SIGTERM", p.line(), "while the session still has the lock")
@@ -99,7 +96,7 @@ func TestAZklockThatIsKilledWhileItWaitsLeavesTheQueue(t *testing.T) {
 func TestTheKeeperOfTheLockCannotBeStopped(t *testing.T) {
 	t.Parallel()
 	at := newSite(t)
-	p := at.run(append([]string{"--session-timeout", "4s"}, as("announce")...)...)
+	p := at.runChild("announce", "--session-timeout", "4s")
 	p.line()
 	require.NoError(t, syscall.Kill(keeper(p), syscall.SIGSTOP))
 	require.Equal(t, 75, at.run("-w", "6s", "--", "true").exit())
@@ -126,7 +123,7 @@ func TestASignalToAllOfUsIsPassedOnOnce(t *testing.T) {
 func TestTheKeeperIsNotFoundByTheNameOfZklock(t *testing.T) {
 	t.Parallel()
 	at := newSite(t)
-	p := at.run(as("announce")...)
+	p := at.runChild("announce")
 	p.line()
 	out, err := exec.Command("ps", "-o", "comm=,args=", "-p", strconv.Itoa(keeper(p))).Output()
 	require.NoError(t, err)
@@ -141,7 +138,7 @@ func TestAKilledKeeperIsALostLock(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			at := newSite(t)
-			p := at.run(append(flags, as("family")...)...)
+			p := at.runChild("family", flags...)
 			command, child := p.family()
 			killKeeper(p)
 			require.Equal(t, 76, p.exit())
@@ -156,9 +153,7 @@ func keeper(p *process) int {
 	p.t.Helper()
 	out, err := exec.Command("pgrep", "-P", strconv.Itoa(p.cmd.Process.Pid), "-x", "lock-keeper").Output()
 	require.NoError(p.t, err)
-	pid, err := strconv.Atoi(strings.TrimSpace(string(out)))
-	require.NoError(p.t, err)
-	return pid
+	return pidIn(p.t, string(out))
 }
 
 func killKeeper(p *process) {
@@ -188,7 +183,7 @@ func TestTheLockIsKeptWhileEachProcessLeavesItsWorkToTheNext(t *testing.T) {
 func TestAKilledKeepersCommandIsGoneBeforeTheServerGivesTheLockAway(t *testing.T) {
 	t.Parallel()
 	at := newSiteWith(t, map[string]string{"maxSessionTimeout": "6000"})
-	p := at.run(append([]string{"--session-timeout", "1h"}, as("family")...)...)
+	p := at.runChild("family", "--session-timeout", "1h")
 	command, child := p.family()
 	killKeeper(p)
 	at.awaitQueue(0)
@@ -203,8 +198,7 @@ func TestAKilledKeeperCostsNobodyHisLifeButTheCommand(t *testing.T) {
 	shell := exec.Command("sh", append([]string{"-c", `sleep 1000 </dev/null >/dev/null 2>&1 & echo $!; exec "$0" "$@"`, zklockBinary}, at.runArgs(as("announce")...)...)...)
 	shell.Env = cmd.Env
 	p := at.start(shell)
-	other, err := strconv.Atoi(p.line())
-	require.NoError(t, err)
+	other := p.pid()
 	t.Cleanup(func() { _ = syscall.Kill(other, syscall.SIGKILL) })
 	p.line()
 	killKeeper(p)

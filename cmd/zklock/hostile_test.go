@@ -132,7 +132,7 @@ func TestANodeThatMayNotBeReadHidesNothingElse(t *testing.T) {
 	t.Parallel()
 	at := newSite(t)
 	at.create(zk.WorldACL(zk.PermAll))
-	at.run("--", "sh", "-c", "echo in; cat").line()
+	at.holder()
 	hidden := at.contend(lockName, "secret", zk.WorldACL(zk.PermWrite))
 	table := at.zklock("status", at.path).rest()
 	require.Len(t, table, 3)

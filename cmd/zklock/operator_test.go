@@ -46,11 +46,9 @@ func TestARevokedCommandEndsIfItWasToldTo(t *testing.T) {
 func TestOneNodeCanBeRevoked(t *testing.T) {
 	t.Parallel()
 	at := newSite(t)
-	first := at.run("-s", "--on-revoke", "term", "--", "sh", "-c", "echo in; cat")
-	first.line()
+	first := at.holder("-s", "--on-revoke", "term")
 	node, _ := at.node()
-	second := at.run("-s", "--on-revoke", "term", "--", "sh", "-c", "echo in; cat")
-	second.line()
+	second := at.holder("-s", "--on-revoke", "term")
 	none := at.zklock("revoke", "--node", "none", at.path)
 	require.Equal(t, 1, none.exit())
 	require.Contains(t, none.stderr.String(), `--node "none"`)
@@ -64,10 +62,9 @@ func TestOneNodeCanBeRevoked(t *testing.T) {
 func TestBreakSaysWhatItWouldDoAndWithYesDoesIt(t *testing.T) {
 	t.Parallel()
 	at := newSite(t)
-	holder := at.run("--", "sh", "-c", "echo in; cat")
-	holder.line()
+	holder := at.holder()
 	node, _ := at.node()
-	waiter := at.run("--", "sh", "-c", "echo in; cat")
+	waiter := at.contender()
 	at.awaitQueue(2)
 
 	none := at.zklock("break", at.path, "--node", "none", "--yes")
@@ -107,7 +104,7 @@ func TestBreakAsksAtATerminalAndAgainIfTheNodeHasBecomeTheHolder(t *testing.T) {
 	holder := at.run("--", "cat")
 	at.awaitQueue(1)
 	first, _ := at.node()
-	waiter := at.run("--", "sh", "-c", "echo in; cat")
+	waiter := at.contender()
 	at.awaitQueue(2)
 	second := at.path + "/" + at.queue()[0]
 	if second == first {

@@ -60,6 +60,27 @@ func (at *site) run(args ...string) *process {
 	return at.zklock(at.runArgs(args...)...)
 }
 
+// runChild is run for one of the children.
+func (at *site) runChild(child string, flags ...string) *process {
+	at.t.Helper()
+	return at.run(append(flags, as(child)...)...)
+}
+
+// contender runs a command that says in when it has the lock, and keeps it until the end
+// of its input.
+func (at *site) contender(flags ...string) *process {
+	at.t.Helper()
+	return at.run(append(flags, "--", "sh", "-c", "echo in; cat")...)
+}
+
+// holder is a contender that has the lock.
+func (at *site) holder(flags ...string) *process {
+	at.t.Helper()
+	p := at.contender(flags...)
+	require.Equal(at.t, "in", p.line())
+	return p
+}
+
 // Times to wait for the lock, in the forms that -w takes.
 const (
 	inSeconds = "SECONDS"
@@ -190,13 +211,26 @@ func (p *process) say(line string) {
 	require.NoError(p.t, err)
 }
 
+// pid returns the process id with which a line of output ends.
+func (p *process) pid() int {
+	p.t.Helper()
+	return pidIn(p.t, p.line())
+}
+
+func pidIn(t *testing.T, text string) int {
+	t.Helper()
+	fields := strings.Fields(text)
+	require.NotEmpty(t, fields)
+	pid, err := strconv.Atoi(fields[len(fields)-1])
+	require.NoError(t, err)
+	return pid
+}
+
 // family returns the processes of the child of that name, which end with the test.
 func (p *process) family() (parent, child int) {
 	p.t.Helper()
-	_, text, _ := strings.Cut(p.line(), " ")
-	child, err := strconv.Atoi(text)
-	require.NoError(p.t, err)
-	parent, err = syscall.Getpgid(child)
+	child = p.pid()
+	parent, err := syscall.Getpgid(child)
 	require.NoError(p.t, err)
 	p.t.Cleanup(func() { _ = syscall.Kill(-parent, syscall.SIGKILL) }) // it is deaf, or may be stopped
 	return parent, child

@@ -88,11 +88,10 @@ func TestTheLocksNodeSaysWhoseItIs(t *testing.T) {
 func TestOneAfterTheOtherInTheOrderOfArrival(t *testing.T) {
 	t.Parallel()
 	at := newSite(t)
-	first := at.run("-x", "--", "sh", "-c", "echo in; cat")
-	require.Equal(t, "in", first.line())
-	second := at.run("--", "sh", "-c", "echo in; cat")
+	first := at.holder("-x")
+	second := at.contender()
 	at.awaitQueue(2)
-	third := at.run("-w", "1m", "--", "sh", "-c", "echo in; cat")
+	third := at.contender("-w", "1m")
 	third.mute(func() { second.mute(func() { at.awaitQueue(3) }) })
 	first.stdin.Close()
 	require.Equal(t, "in", second.line())
@@ -106,11 +105,10 @@ func TestSharersRunTogetherAndExcludeTheOthers(t *testing.T) {
 	at := newSite(t)
 	var sharers []*process
 	for _, flag := range []string{"-s", "--shared"} {
-		p := at.run(flag, "--", "sh", "-c", "echo in; cat")
-		require.Equal(t, "in", p.line())
+		p := at.holder(flag)
 		sharers = append(sharers, p)
 	}
-	writer := at.run("--exclusive", "--", "sh", "-c", "echo in; cat")
+	writer := at.contender("--exclusive")
 	at.awaitQueue(3)
 	require.Equal(t, 75, at.run("-s", "-n", "--", "true").exit(), "who asks behind a writer waits for it")
 	writer.mute(func() {
@@ -127,8 +125,7 @@ func TestALimitLetsThatManyRun(t *testing.T) {
 	at := newSite(t)
 	var running []*process
 	for range 2 {
-		p := at.run("--limit", "2", "--", "sh", "-c", "echo in; cat")
-		require.Equal(t, "in", p.line())
+		p := at.holder("--limit", "2")
 		running = append(running, p)
 	}
 	require.Equal(t, 75, at.run("--limit", "2", "-n", "--", "true").exit())

@@ -5,7 +5,6 @@ import (
 	"os/exec"
 	"os/signal"
 	"slices"
-	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -17,7 +16,7 @@ import (
 func TestSignalsArePassedOn(t *testing.T) {
 	t.Parallel()
 	at := newSite(t)
-	p := at.run(as("announce")...)
+	p := at.runChild("announce")
 	p.line()
 	for _, sig := range []syscall.Signal{
 		syscall.SIGHUP, syscall.SIGINT, syscall.SIGQUIT, syscall.SIGTERM,
@@ -77,7 +76,7 @@ func TestWhateverStopsUsStopsTheCommandAndKeepsTheLock(t *testing.T) {
 		t.Run(unix.SignalName(sig), func(t *testing.T) {
 			t.Parallel()
 			at := newSite(t)
-			p := at.run(append([]string{"--session-timeout", "4s"}, as("family")...)...)
+			p := at.runChild("family", "--session-timeout", "4s")
 			command, child := p.family()
 			for _, wait := range []string{"6s", "0"} {
 				p.signal(sig)
@@ -142,8 +141,7 @@ func TestACommandThatIsStoppedAloneKeepsTheLockAndStopsNobody(t *testing.T) {
 			t.Parallel()
 			at := newSite(t)
 			p := at.run("--session-timeout", "4s", "--", "sh", "-c", `echo $$; read x; echo "got $x"; exit 3`)
-			child, err := strconv.Atoi(p.line())
-			require.NoError(t, err)
+			child := p.pid()
 			for _, wait := range []string{"6s", "0"} { // again and again, as cpulimit does
 				require.NoError(t, syscall.Kill(child, sig))
 				eventually(t, "the command to stop", func() bool { return isStopped(child) })
@@ -163,8 +161,7 @@ func TestASignalToEndReachesAStoppedCommand(t *testing.T) {
 	t.Parallel()
 	at := newSite(t)
 	p := at.run("--", "sh", "-c", `echo $$; read x`)
-	child, err := strconv.Atoi(p.line())
-	require.NoError(t, err)
+	child := p.pid()
 	require.NoError(t, syscall.Kill(child, syscall.SIGSTOP))
 	eventually(t, "the command to stop", func() bool { return isStopped(child) })
 	p.signal(syscall.SIGTERM)
@@ -175,8 +172,7 @@ func TestACommandWhoseLockWasLostWhileItWasStoppedDoesNotGoOn(t *testing.T) {
 	t.Parallel()
 	at := newSite(t)
 	p := at.run("--", "sh", "-c", `echo $$; kill -STOP $$; echo "it must not go on"`)
-	child, err := strconv.Atoi(p.line())
-	require.NoError(t, err)
+	child := p.pid()
 	eventually(t, "the command to stop", func() bool { return isStopped(child) })
 	at.killSession()
 	require.Equal(t, 76, p.exit())
@@ -192,8 +188,7 @@ func TestAStoppedOrphanStopsNeitherTheCommandNorUs(t *testing.T) {
 	p := at.run("--", "sh", "-c", orphan+childVariable+"=announce exec "+os.Args[0])
 	lines := []string{p.line(), p.line()}
 	slices.Sort(lines) // digits come before letters
-	pid, err := strconv.Atoi(lines[0])
-	require.NoError(t, err)
+	pid := pidIn(t, lines[0])
 	require.NoError(t, syscall.Kill(pid, syscall.SIGSTOP))
 	eventually(t, "the orphan to stop", func() bool { return isStopped(pid) })
 	for range 2 {

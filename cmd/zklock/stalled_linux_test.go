@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -68,8 +67,7 @@ func TestASignalEndsAWatchOnATerminalThatIsStopped(t *testing.T) {
 	c.expect("is free.")
 	text, err := os.ReadFile(file)
 	require.NoError(t, err)
-	pid, err := strconv.Atoi(strings.TrimSpace(string(text)))
-	require.NoError(t, err)
+	pid := pidIn(t, string(text))
 	c.key(ctrlS)
 	eventually(t, "the terminal to hold it up", func() bool { return writes(pid) })
 	require.NoError(t, syscall.Kill(pid, syscall.SIGTERM))

@@ -39,8 +39,7 @@ func TestStatusSaysWhoHoldsTheLockAndWhoWaits(t *testing.T) {
 	free := at.zklock("status", at.path)
 	require.Equal(t, []string{at.path + " is free."}, free.rest())
 
-	holder := at.run("--", "sh", "-c", "echo in; cat")
-	holder.line()
+	holder := at.holder()
 	node, stat := at.node()
 	at.run("--shared", "--data", "say\x1b[2Jhi", "--", "cat")
 	at.awaitQueue(2)
@@ -75,7 +74,7 @@ func TestStatusShowsTheHoldersOfALimit(t *testing.T) {
 	t.Parallel()
 	at := newSite(t)
 	for range 2 {
-		at.run("--limit", "2", "--", "sh", "-c", "echo in; cat").line()
+		at.holder("--limit", "2")
 	}
 	at.run("--limit", "2", "--", "cat")
 	eventually(t, "the third", func() bool {

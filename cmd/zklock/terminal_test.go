@@ -3,7 +3,6 @@ package main_test
 import (
 	"path"
 	"regexp"
-	"strconv"
 	"syscall"
 	"testing"
 
@@ -103,8 +102,7 @@ func TestACommandThatIsStoppedAloneLeavesTheKeysToUs(t *testing.T) {
 	_, c := onTerminal(t)
 	c.enter(`zklock run $P -- sh -c 'echo "pid:"$$":"; kill -STOP $$; read x; echo "got:$x"'`)
 	c.expect(":\r\n")
-	pid, err := strconv.Atoi(regexp.MustCompile(`pid:(\d+):`).FindStringSubmatch(c.said.String())[1])
-	require.NoError(t, err)
+	pid := pidIn(t, regexp.MustCompile(`pid:(\d+):`).FindStringSubmatch(c.said.String())[1])
 	eventually(t, "the command to stop", func() bool { return isStopped(pid) })
 	c.stopAndContinue()
 	c.enter("a line")

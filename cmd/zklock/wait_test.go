@@ -10,12 +10,10 @@ import (
 func TestAWaitSaysWhoHasTheLockAndHowFarItIs(t *testing.T) {
 	t.Parallel()
 	at := newSite(t)
-	in := []string{"--", "sh", "-c", "echo in; cat"}
-	holder := at.run(append([]string{"--data", "the first"}, in...)...)
-	holder.line()
-	quiet := at.run(append([]string{"--data", "the quiet"}, in...)...)
+	holder := at.holder("--data", "the first")
+	quiet := at.contender("--data", "the quiet")
 	at.awaitQueue(2)
-	told := at.run(append([]string{"-v"}, in...)...)
+	told := at.contender("-v")
 	says := func(what string) {
 		t.Helper()
 		eventually(t, what, func() bool { return strings.Contains(told.stderr.String(), what) })
@@ -33,7 +31,7 @@ func TestAWaitSaysWhoHasTheLockAndHowFarItIs(t *testing.T) {
 	require.Equal(t, 2, strings.Count(said, "waiting for the lock"), "each place once")
 	require.Less(t, strings.LastIndex(said, "waiting for the lock"), strings.Index(said, "the lock is ours"))
 
-	third := at.run(append([]string{"-v", "-s", "--log-format=json"}, in...)...)
+	third := at.contender("-v", "-s", "--log-format=json")
 	eventually(t, "a line of JSON", func() bool { return strings.Contains(third.stderr.String(), `"position":1`) })
 }
 
@@ -41,7 +39,7 @@ func TestAWaitForALimitSaysHowManyHaveIt(t *testing.T) {
 	t.Parallel()
 	at := newSite(t)
 	for range 2 {
-		at.run("--limit", "2", "--data", "busy", "--", "sh", "-c", "echo in; cat").line()
+		at.holder("--limit", "2", "--data", "busy")
 	}
 	third := at.run("-v", "--limit", "2", "--", "cat")
 	eventually(t, "its place", func() bool {
