@@ -8,9 +8,20 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
+
+	"github.com/zklock/zklock"
+	"github.com/zklock/zklock/zktest"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+func connect(t *testing.T, server *zktest.Server) *zklock.Session {
+	t.Helper()
+	session, err := zklock.Connect(t.Context(), []string{server.PipeAddr()}, 10*time.Second, zklock.WithDialer(server.Dial))
+	require.NoError(t, err)
+	t.Cleanup(func() { session.Close() })
+	return session
+}
 
 func TestATimeIsWrittenWithAUnitOrInSeconds(t *testing.T) {
 	for text, want := range map[string]time.Duration{

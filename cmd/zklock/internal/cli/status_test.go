@@ -3,25 +3,17 @@ package cli
 import (
 	"testing"
 	"testing/synctest"
-	"time"
 
 	"github.com/go-zookeeper/zk"
 	"github.com/stretchr/testify/require"
 
-	"github.com/zklock/zklock"
 	"github.com/zklock/zklock/zktest"
 )
 
 func TestAWatchThatFindsItsPathCreatedMeanwhileSeesItsChildren(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := zktest.NewServer(t)
-		connect := func() *zklock.Session {
-			session, err := zklock.Connect(t.Context(), []string{server.PipeAddr()}, 10*time.Second, zklock.WithDialer(server.Dial))
-			require.NoError(t, err)
-			t.Cleanup(func() { session.Close() })
-			return session
-		}
-		watcher, other := connect(), connect().Conn()
+		watcher, other := connect(t, server), connect(t, server).Conn()
 		looking := server.HoldRequest(zktest.OpExists, zktest.OnPath("/p"))
 		changed := make(chan struct{}, 1)
 		go watchChildren(t.Context(), watcher, "/p", changed)

@@ -24,24 +24,18 @@ type brokenQueue struct {
 
 func newBrokenQueue(t *testing.T) *brokenQueue {
 	q := &brokenQueue{server: zktest.NewServer(t)}
-	connect := func() *zklock.Session {
-		session, err := zklock.Connect(t.Context(), []string{q.server.Addr()}, 10*time.Second)
-		require.NoError(t, err)
-		t.Cleanup(func() { session.Close() })
-		return session
-	}
 	lock := func(s *zklock.Session) *zklock.Locker {
 		l, err := zklock.New(s, "/p")
 		require.NoError(t, err)
 		return l
 	}
 	var err error
-	q.holder, err = lock(connect()).Acquire(t.Context())
+	q.holder, err = lock(connect(t, q.server)).Acquire(t.Context())
 	require.NoError(t, err)
-	q.other = connect()
+	q.other = connect(t, q.server)
 	waiter := lock(q.other)
 	go func() { _, _ = waiter.Acquire(context.WithoutCancel(t.Context())) }()
-	q.breaking = breaking{session: connect(), out: &q.out, path: "/p"}
+	q.breaking = breaking{session: connect(t, q.server), out: &q.out, path: "/p"}
 	for q.node == "" {
 		v, err := look(t.Context(), q.session, "/p")
 		require.NoError(t, err)
@@ -150,4 +144,27 @@ func TestANodeThatHasChildrenIsNotTriedForEver(t *testing.T) {
 	require.ErrorIs(t, err, zk.ErrNotEmpty)
 	require.Equal(t, exitUsage, codeOf(err))
 	require.NotContains(t, q.out.String(), "deleted")
+}
+
+func TestAHolderThatGivesTheLockBackMeanwhileKeepsNoneFromBeingAsked(t *testing.T) {
+	server := zktest.NewServer(t)
+	rw, err := zklock.NewRW(connect(t, server), "/p")
+	require.NoError(t, err)
+	first, err := rw.RAcquire(t.Context())
+	require.NoError(t, err)
+	second, err := rw.RAcquire(t.Context())
+	require.NoError(t, err)
+
+	asking := server.HoldRequest(zktest.OpSetData, zktest.OnPath(first.Node()))
+	var out strings.Builder
+	done := make(chan error, 1)
+	asker := connect(t, server)
+	go func() { done <- revoke(t.Context(), asker, &out, "/p", "") }()
+	<-asking.Struck()
+	require.NoError(t, first.Release(t.Context()))
+	asking.Release()
+	require.NoError(t, <-done)
+	<-second.Revoked()
+	require.Contains(t, out.String(), first.Node()+" is gone already\n")
+	require.Contains(t, out.String(), "for "+second.Node()+"\n")
 }
