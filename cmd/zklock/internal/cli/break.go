@@ -112,7 +112,7 @@ func (b *breaking) run(ctx context.Context) error {
 			fmt.Fprintln(b.out, "deleted")
 			return nil
 		case final(err):
-			return refused(b.node, err)
+			return failed(b.node, err)
 		}
 	}
 }
@@ -132,7 +132,7 @@ func (b *breaking) find(ctx context.Context) (v view, at int, stat *zk.Stat, err
 		return stat, err
 	})
 	if err != nil {
-		return v, -1, nil, refused(node, err)
+		return v, -1, nil, failed(node, err)
 	}
 	v, err = look(ctx, b.session, b.path)
 	return v, index(), stat, err
@@ -204,7 +204,7 @@ func final(err error) bool {
 		errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded)
 }
 
-func refused(node string, err error) error {
+func failed(node string, err error) error {
 	return classify(&zklock.Error{Op: "break", Path: node, Err: err})
 }
 
