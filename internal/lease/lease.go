@@ -70,7 +70,8 @@ func RelayedBy(proof clock.Instant, timeout time.Duration) clock.Instant {
 // any time; everything else is for one goroutine at a time.
 type Lease struct {
 	end     atomic.Pointer[clock.Instant]
-	proved  clock.Instant // when the last proof that succeeded was answered
+	begun   clock.Instant // when the last proof that succeeded was begun
+	proved  clock.Instant // when it was answered
 	doubted clock.Instant // a proof that begins the lease has to be begun after that
 }
 
@@ -92,7 +93,7 @@ func (l *Lease) Prove(p Proof, quick bool, now clock.Instant, relay *Relays, in 
 	if !in.Held && l.Left(now) < part(in.Timeout, relayPart) && !l.doubts(p.Begun, now, quick, in.Timeout) {
 		l.Extend(in.safeUntil(p.Begun, p.Touched), now)
 	}
-	l.proved = now
+	l.begun, l.proved = p.Begun, now
 }
 
 // safeUntil returns until when a session is safe by a proof that was begun then, and by
@@ -117,10 +118,11 @@ func (l *Lease) NextProof(now clock.Instant, relay *Relays, in Terms) time.Durat
 }
 
 // Lasts reports whether the lease runs until the next proof, and leaves time for that
-// while another is to be had that begins the lease anew.
+// unless a proof could do no more: the last one was made just now, and not doubted.
 func (l *Lease) Lasts(now clock.Instant, in Terms) bool {
 	left := l.Left(now) - in.Interval()
-	return left > part(in.Timeout, sparePart) || left > 0 && l.Doubted(now) <= 0
+	best := l.begun.Least(l.doubted) >= 0 && now.Most(l.proved) < in.Interval()
+	return left > part(in.Timeout, sparePart) || left > 0 && best
 }
 
 // Interval returns the time from proof to proof, half of the usual while less may have

@@ -151,6 +151,39 @@ func TestALeaseIsTheLongestThatWasProved(t *testing.T) {
 	assert.False(t, l.RunsAt(now.Add(30*time.Minute)), "a shorter session timeout does")
 }
 
+func TestWhatIsLeftOfALeaseIsTooLittleWhileAProofCouldMakeItLonger(t *testing.T) {
+	const timeout = 1000 * time.Millisecond
+	type proof struct {
+		begun, answered int
+		quick           bool
+	}
+	slow, next := proof{700, 750, false}, proof{813, 820, true}
+	for name, c := range map[string]struct {
+		proofs []proof
+		at     int // when the lease runs until 950
+		lasts  bool
+	}{
+		"as long as it leaves time for a proof":               {[]proof{{500, 500, true}}, 720, true},
+		"once it does not":                                    {[]proof{{500, 500, true}}, 730, false},
+		"after a proof that was doubted":                      {[]proof{slow}, 750, false},
+		"when that may be followed by another":                {[]proof{slow}, 813, false},
+		"after another that was begun too early":              {[]proof{slow, {800, 820, true}}, 820, false},
+		"after the best that was to be had":                   {[]proof{slow, next}, 820, true},
+		"if even that leaves none of it until the next proof": {[]proof{slow, next}, 825, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			connected := new(clock.Clock).Now()
+			at := func(ms int) clock.Instant { return connected.Add(time.Duration(ms) * time.Millisecond) }
+			relays, in := NewRelays(connected), Terms{Timeout: timeout}
+			var l Lease
+			for _, p := range c.proofs {
+				l.Prove(Proof{Begun: at(p.begun), Touched: connected}, p.quick, at(p.answered), &relays, in)
+			}
+			assert.Equal(t, c.lasts, l.Lasts(at(c.at), in), "with %v left", l.Left(at(c.at)))
+		})
+	}
+}
+
 func TestConnectRequestsWithoutAnAnswerAreForgottenInTime(t *testing.T) {
 	const timeout = 10 * time.Second
 	var u Unheard

@@ -252,7 +252,7 @@ var ofTheLibrary = []judged{
 	}}, "internal/queue.TestTheLeaseIsLookedAtByOneTimer"},
 	{mutant{"a proof that is taken late takes back what a newer one has proved", []edit{
 		{"internal/lease/lease.go", "if in.Unheard {\n\t\tend = clock", "if false {\n\t\tend = clock"},
-		{"internal/lease/lease.go", "l.proved = now\n", "if in.Unheard {\n\t\tl.Shorten(UnheardEnd(p.Begun, in.Timeout))\n\t}\n\tl.proved = now\n"},
+		{"internal/lease/lease.go", "l.begun, l.proved = p.Begun, now\n", "if in.Unheard {\n\t\tl.Shorten(UnheardEnd(p.Begun, in.Timeout))\n\t}\n\tl.begun, l.proved = p.Begun, now\n"},
 	}}, "internal/queue.TestAProofThatIsTakenLateLeavesTheLeaseToANewerOne"},
 	{mutant{"a proof counts from its answer", []edit{
 		{"internal/queue/keeper.go", "s.incarnation.Prove(", "p.Begun = now\n\ts.incarnation.Prove("},
@@ -301,8 +301,17 @@ var ofTheLibrary = []judged{
 		{"internal/lease/lease.go", "left > part(in.Timeout, sparePart) ||", "left > 0 ||"},
 	}}, "internal/sim.TestAGrantLeavesTimeForTheNextProof"},
 	{mutant{"who is so slow that a proof leaves no time for the next gets no lock", []edit{
-		{"internal/lease/lease.go", "left > 0 && l", "false && l"},
+		{"internal/lease/lease.go", "left > 0 && best", "false && best"},
 	}}, "internal/sim.TestASlowServerGetsAClientBackWhoseSessionHasExpired"},
+	{mutant{"a grant waits out a doubt, and makes no proof then", []edit{
+		{"internal/lease/lease.go", "best := l.begun.Least(l.doubted) >= 0 && now.Most(l.proved) < in.Interval()", "best := l.Doubted(now) <= 0"},
+	}}, "internal/sim.TestAGrantLeavesTimeForTheNextProofWhileAConnectRequestIsUnheard"},
+	{mutant{"a proof that was begun in doubt is the best that is to be had", []edit{
+		{"internal/lease/lease.go", "best := l.begun.Least(l.doubted) >= 0", "best := l.Doubted(now) <= 0"},
+	}}, "internal/lease.TestWhatIsLeftOfALeaseIsTooLittleWhileAProofCouldMakeItLonger"},
+	{mutant{"a proof of long ago is the best that is to be had", []edit{
+		{"internal/lease/lease.go", " && now.Most(l.proved) < in.Interval()", ""},
+	}}, "internal/sim.TestAGrantAfterAWaitLeavesTimeForTheNextProof"},
 	{mutant{"a server that is slow all the time is taken for one that hangs", []edit{
 		{"internal/lease/speed.go", "max(left/2, min(2*s.lastProof, left))", "left/2"},
 	}}, "internal/sim.TestAHoldOutlivesServersThatAreSlowAllTheTime"},

@@ -241,10 +241,11 @@ func (s *Session) refused(contenders []*contender, responses []zk.MultiResponse)
 // out, as it does in a session that holds nothing, or would before the next proof.
 func (c *contender) secure(ctx context.Context) error {
 	s := c.queue.session
+	var pause time.Duration
 	for try := 0; ; try++ {
 		s.mu.Lock()
 		now := s.client.Clock.Now()
-		cause, runs, wait, interval := c.cause, c.incarnation.Lasts(now, s.terms(now)), c.incarnation.Doubted(now), s.terms(now).Interval()
+		cause, runs, wait := c.cause, c.incarnation.Lasts(now, s.terms(now)), c.incarnation.Doubted(now)
 		if cause == nil && runs {
 			s.protect(c, now)
 		}
@@ -253,18 +254,15 @@ func (c *contender) secure(ctx context.Context) error {
 			return cause
 		}
 		client.WaitsFor(ctx, "a write that proves the session alive")
-		if err := s.client.Sleep(ctx, wait); err != nil {
+		if err := s.client.Sleep(ctx, max(wait, pause)); err != nil {
 			return err
 		}
+		pause = backoff.Before(try) // ahead of the next proof: what this one is worth is to be seen at once
 		if err := c.beginLease(ctx); err != nil {
 			if ctx.Err() != nil || !client.Transient(err) {
 				return err
 			}
 			client.FailedTry(ctx, err)
-		}
-		// A proof is of no use to who looks at the lease when that is over again.
-		if err := s.client.Sleep(ctx, min(backoff.Before(try), interval)); err != nil {
-			return err
 		}
 	}
 }
