@@ -90,7 +90,7 @@ type Proof struct{ Begun, Touched clock.Instant }
 // connection of which relay knows.
 func (l *Lease) Prove(p Proof, quick bool, now clock.Instant, relay *Relays, in Terms) {
 	l.Extend(in.safeUntil(p.Begun, relay.proved(p, now, in.Timeout)), now)
-	if !in.Held && l.Left(now) < part(in.Timeout, relayPart) && !l.doubts(p.Begun, now, quick, in.Timeout) {
+	if !in.Held && l.Left(now) < part(in.Timeout, relayPart) && l.begins(p.Begun, now, quick, in.Timeout) {
 		l.Extend(in.safeUntil(p.Begun, p.Touched), now)
 	}
 	l.begun, l.proved = p.Begun, now
@@ -171,20 +171,22 @@ func (l *Lease) Left(now clock.Instant) time.Duration {
 	return -now.Most(*end)
 }
 
-// doubts reports whether a proof that would begin a lease by itself may be worth
-// nothing. A leader that goes on after a pause also ends the sessions that seem
-// overdue, and may commit a write just before that. So a write that was not quick
-// has to be followed by another, begun when the leader has had time to catch up;
-// that one may be slow.
-func (l *Lease) doubts(begun, answered clock.Instant, quick bool, timeout time.Duration) bool {
+// begins reports whether a proof begins a lease by itself. A leader that goes on after
+// a pause also ends the sessions that seem overdue, and may commit a write just before
+// that. So a write that was not quick has to be followed by another, begun when the
+// leader has had time to catch up. If that one is slow too, it may have met a pause of
+// its own: it makes sure of the first one's touches only, as it would while a lease
+// runs. One that comes much later, or after that, is a first one again.
+func (l *Lease) begins(begun, answered clock.Instant, quick bool, timeout time.Duration) bool {
 	switch {
 	case begun.Least(l.doubted) < 0:
-		return true
-	case quick, answered.Most(l.doubted) < part(timeout, relayPart):
 		return false
+	case quick, answered.Most(l.doubted) < part(timeout, relayPart):
+		l.doubted = clock.Instant{}
+		return quick
 	}
 	l.doubted = answered.Add(part(timeout, doubtPart))
-	return true
+	return false
 }
 
 // Doubted returns how long it is until a proof can begin a lease that was doubted.

@@ -169,6 +169,7 @@ func TestWhatIsLeftOfALeaseIsTooLittleWhileAProofCouldMakeItLonger(t *testing.T)
 		"when that may be followed by another":                {[]proof{slow}, 813, false},
 		"after another that was begun too early":              {[]proof{slow, {800, 820, true}}, 820, false},
 		"after the best that was to be had":                   {[]proof{slow, next}, 820, true},
+		"after a slow one that comes later":                   {[]proof{slow, next, {821, 824, false}}, 824, false},
 		"if even that leaves none of it until the next proof": {[]proof{slow, next}, 825, false},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -182,6 +183,20 @@ func TestWhatIsLeftOfALeaseIsTooLittleWhileAProofCouldMakeItLonger(t *testing.T)
 			assert.Equal(t, c.lasts, l.Lasts(at(c.at), in), "with %v left", l.Left(at(c.at)))
 		})
 	}
+}
+
+// A leader may be paused behind the first proof, which was slow for another reason, and go
+// on with the second: the touches of that time have not been relayed.
+func TestASlowProofThatFollowsAnotherMakesSureOfItsTouchesOnly(t *testing.T) {
+	const timeout = 1000 * time.Millisecond
+	connected := new(clock.Clock).Now()
+	at := func(ms int) clock.Instant { return connected.Add(time.Duration(ms) * time.Millisecond) }
+	relays, in := NewRelays(connected), Terms{Timeout: timeout}
+	var l Lease
+	l.Prove(Proof{Begun: at(850), Touched: at(350)}, false, at(900), &relays, in)
+	assert.Equal(t, at(950), *l.end.Load(), "the connect request is what is sure")
+	l.Prove(Proof{Begun: at(963), Touched: at(700)}, false, at(1100), &relays, in)
+	assert.Equal(t, at(350+950), *l.end.Load())
 }
 
 func TestConnectRequestsWithoutAnAnswerAreForgottenInTime(t *testing.T) {

@@ -306,6 +306,12 @@ var ofTheLibrary = []judged{
 	{mutant{"a grant waits out a doubt, and makes no proof then", []edit{
 		{"internal/lease/lease.go", "best := l.begun.Least(l.doubted) >= 0 && now.Most(l.proved) < in.Interval()", "best := l.Doubted(now) <= 0"},
 	}}, "internal/sim.TestAGrantLeavesTimeForTheNextProofWhileAConnectRequestIsUnheard"},
+	{mutant{"a slow proof that follows another begins a lease by itself", []edit{
+		{"internal/lease/lease.go", "return quick\n", "return true\n"},
+	}}, "internal/lease.TestASlowProofThatFollowsAnotherMakesSureOfItsTouchesOnly"},
+	{mutant{"a doubt is over once and for all", []edit{
+		{"internal/lease/lease.go", "\t\tl.doubted = clock.Instant{}\n", ""},
+	}}, "internal/lease.TestWhatIsLeftOfALeaseIsTooLittleWhileAProofCouldMakeItLonger"},
 	{mutant{"a proof that was begun in doubt is the best that is to be had", []edit{
 		{"internal/lease/lease.go", "best := l.begun.Least(l.doubted) >= 0", "best := l.Doubted(now) <= 0"},
 	}}, "internal/lease.TestWhatIsLeftOfALeaseIsTooLittleWhileAProofCouldMakeItLonger"},
