@@ -1,0 +1,242 @@
+package lease
+
+import (
+	"time"
+
+	"github.com/zklock/zklock/internal/clock"
+)
+
+// client is what the client knows: a Lease, the Touches and Relays of its connection.
+type client struct {
+	held       use
+	read       uint8 // steps to its next
+	end        int16 // of the lease, in nanoseconds from now
+	sound      bool  // the last proof was begun when it was in no doubt
+	doubted    moment
+	proved     moment
+	sure, next moment
+	ripe       moment
+	settled    moment
+	recent     [8]exchange
+}
+
+// over is an end of a lease long ago.
+const over = -2 * step
+
+type use uint8
+
+const (
+	idle use = iota
+	beginning
+	holding
+	alone // no answer will reach it any more
+)
+
+type exchange struct{ sent, answered moment }
+
+var unused = exchange{longAgo, longAgo}
+
+// now is the moment 0 of every world.
+var now = new(clock.Clock).Now()
+
+func at(m moment) clock.Instant { return now.Add(time.Duration(m) * step) }
+
+func since(i clock.Instant) moment { return moment(max(i.Least(now)/step, time.Duration(longAgo))) }
+
+func (c *client) touches() Touches {
+	t := Touches{timeout: timeout, settled: at(c.settled)}
+	for _, r := range c.recent {
+		if r != unused {
+			t.recent = append(t.recent, touch{at(r.sent), at(r.answered)})
+		}
+	}
+	return t
+}
+
+func (c *client) keepTouches(t Touches) {
+	c.settled = since(t.settled)
+	if len(t.recent) > len(c.recent) {
+		panic("more touches than the model has room for")
+	}
+	for i := range c.recent {
+		c.recent[i] = unused
+		if i < len(t.recent) {
+			c.recent[i] = exchange{since(t.recent[i].sent), since(t.recent[i].answered)}
+		}
+	}
+}
+
+func (c *client) lease() (*Lease, *Relays) {
+	l := &Lease{begun: at(c.doubted), proved: at(c.proved), doubted: at(c.doubted)}
+	if !c.sound {
+		l.begun = l.begun.Add(-step)
+	}
+	end := now.Add(time.Duration(c.end))
+	l.end.Store(&end)
+	return l, &Relays{sure: at(c.sure), next: at(c.next), ripe: at(c.ripe)}
+}
+
+func (c *client) keepLease(l *Lease, r *Relays) {
+	c.end, c.proved, c.doubted = int16(max(l.Left(now), over)), since(l.proved), since(l.doubted)
+	c.sound = l.begun.Least(l.doubted) >= 0
+	c.sure, c.next, c.ripe = since(r.sure), since(r.next), since(r.ripe)
+}
+
+func (c *client) terms() Terms { return Terms{Timeout: timeout, Held: c.held == holding} }
+
+// reads sends a read when it is time.
+func (sc *scope) reads(all []move, m move) []move {
+	w := &m.to
+	if w.read == 0 && w.held != alone && w.requests[theRead].at == nowhere {
+		w.read = reading
+		w.requests[theRead] = request{at: toFollower}
+		m = sc.say(m, "a read goes out")
+	}
+	return append(all, m)
+}
+
+// uses has the client begin to want a lock or give it back, or do neither.
+func (sc *scope) uses(all []move, m move) []move {
+	all = append(all, m)
+	switch w := &m.to; {
+	case w.held == idle:
+		w.held = beginning
+		all = append(all, sc.say(m, "the client wants a lock"))
+	case w.held == holding && w.budget.releases > 0 && w.requests[theProof].at == nowhere:
+		w.budget.releases--
+		w.held = idle
+		all = append(all, sc.say(m, "the client gives the lock back"))
+	}
+	return all
+}
+
+// proves sends a proof when it is time.
+func (sc *scope) proves(all []move, m move) []move { return append(all, sc.proof(m)) }
+
+// provesAgain sends another proof as soon as one is answered, if it is time already.
+func (sc *scope) provesAgain(all []move, m move) []move {
+	w := &m.to
+	if w.requests[theProof].at != nowhere || w.cut == theClient {
+		return append(all, m)
+	}
+	if m = sc.proof(m); w.requests[theProof].at == nowhere {
+		return append(all, m)
+	}
+	w.follows(theProof)
+	if w.paused == 0 {
+		w.works()
+	}
+	return sc.answers(theProof)(all, m)
+}
+
+func (sc *scope) proof(m move) move {
+	w := &m.to
+	if w.held == idle || w.held == alone || w.requests[theProof].at != nowhere {
+		return m
+	}
+	l, relays := w.lease()
+	wait := l.Doubted(now)
+	if w.held == holding {
+		wait = l.NextProof(now, relays, w.terms())
+	}
+	if wait > 0 {
+		return m
+	}
+	t := w.touches()
+	w.requests[theProof] = request{at: toFollower, touched: since(t.Newest(sc.answered(now)))}
+	w.keepTouches(t)
+	return sc.say(m, "a proof goes out")
+}
+
+// answers brings the answer to a request to the client.
+func (sc *scope) answers(which int) phase {
+	return func(all []move, m move) []move {
+		w := &m.to
+		r := w.requests[which]
+		if r.at != toClient || w.cut == theClient {
+			return append(all, m)
+		}
+		all = sc.late(all, m, "an answer is late")
+		w.requests[which] = request{}
+		t := w.touches()
+		t.Add(at(r.sent), now)
+		w.keepTouches(t)
+		if which == theProof {
+			sc.takes(w, r)
+			m = sc.say(m, "a proof is answered, the lease has %s left", of(w.end))
+		}
+		return append(all, m)
+	}
+}
+
+// takes extends the lease by a proof.
+func (sc *scope) takes(w *world, r request) {
+	l, relays := w.lease()
+	p, quick := Proof{Begun: at(r.sent), Touched: at(r.touched)}, r.sent == 0 && (w.resumed == 0 || w.doubted >= 0)
+	if sc.proved != nil {
+		sc.proved(&p, &quick, l, relays)
+	}
+	l.Prove(p, quick, now, relays, w.terms())
+	if sc.began != nil {
+		sc.began(l, relays)
+	}
+	if l.Lasts(now, w.terms()) {
+		w.held = holding
+	}
+	w.keepLease(l, relays)
+}
+
+// passes is a step of time.
+func (w *world) passes() {
+	earlier := func(m *moment) { *m = max(*m-1, longAgo) }
+	w.left = max(w.left-1, 0)
+	w.ping -= min(w.ping, 1)
+	w.read -= min(w.read, 1)
+	w.end = max(w.end-step, over)
+	earlier(&w.doubted)
+	earlier(&w.proved)
+	earlier(&w.sure)
+	earlier(&w.next)
+	earlier(&w.ripe)
+	earlier(&w.settled)
+	for i := range w.recent {
+		earlier(&w.recent[i].sent)
+		earlier(&w.recent[i].answered)
+	}
+	for i := range w.requests {
+		if r := &w.requests[i]; r.at != nowhere {
+			earlier(&r.sent)
+			earlier(&r.touched)
+		}
+	}
+}
+
+// canonical makes worlds equal that behave alike. The zero world is one in which nothing
+// can go wrong any more.
+func (sc *scope) canonical(w *world) {
+	proof := &w.requests[theProof]
+	runs := w.end+sc.drift > 0
+	deaf := w.held == alone || proof.at != toClient && (w.cut == theFollower || w.ended) || w.cut == theClient
+	if !runs && (w.held == holding || w.held == idle && w.cut != nothing || deaf) {
+		*w = world{}
+		return
+	}
+	if deaf {
+		w.client, w.requests, w.budget = client{held: alone, end: w.end}, [2]request{}, budget{pauses: w.budget.pauses}
+		if w.cut == theFollower {
+			// The leader hears nothing, and a pause of its own only lets the session live on.
+			w.touched, w.ping, w.paused, w.stream, w.waiting, w.budget = false, 0, 0, [4]item{}, 0, budget{}
+		}
+		return
+	}
+	begun := moment(0) // no later than that of any proof to come
+	if proof.at != nowhere {
+		begun = proof.sent
+	}
+	w.ripe = max(w.ripe, begun)
+	w.proved = max(w.proved, -countdown/8) // an interval ago
+	w.doubted = max(w.doubted, min(begun, -countdown/4))
+	if w.held == holding && w.budget.releases == 0 {
+		w.doubted, w.sound = longAgo, true
+	}
+}

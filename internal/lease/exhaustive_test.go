@@ -1,0 +1,137 @@
+package lease
+
+import (
+	"flag"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/zklock/zklock/internal/clock"
+)
+
+var wide = flag.Bool("lease.wide", false, "check the larger scopes, which takes long and much memory")
+
+// scopes are what is explored. The second budget is for -lease.wide.
+var scopes = []struct {
+	name string
+	scope
+	wide budget
+}{
+	{
+		"legs that are late, and a cut",
+		scope{budget: budget{late: 3, cuts: 1}},
+		budget{late: 5, cuts: 1},
+	},
+	{
+		"a lock given back and another one, and a cut",
+		scope{budget: budget{late: 1, cuts: 1, releases: 1}},
+		budget{late: 3, cuts: 1, releases: 2},
+	},
+	{
+		"a long pause, and a cut",
+		scope{budget: budget{pauses: 1, cuts: 1}, longest: 24},
+		budget{pauses: 2, cuts: 1},
+	},
+	{
+		"a pause, a leg that is late, and a cut",
+		scope{budget: budget{late: 1, pauses: 1, cuts: 1}, longest: 12},
+		budget{late: 2, pauses: 1, cuts: 1},
+	},
+	{
+		"a pause, a lock given back and another one, and a cut",
+		scope{budget: budget{pauses: 1, cuts: 1, releases: 1}, longest: 8},
+		budget{late: 1, pauses: 1, cuts: 1, releases: 1},
+	},
+	{
+		"a shorter tick, legs that are late, a pause, and a cut",
+		scope{budget: budget{late: 1, pauses: 1, cuts: 1}, longest: 8, tick: 5},
+		budget{late: 2, pauses: 1, cuts: 1},
+	},
+	{
+		"holds that outlive a leg that is late",
+		scope{budget: budget{late: 1, releases: 1}, keeps: true},
+		budget{late: 2, releases: 2},
+	},
+	{
+		"a long pause, and a cut, with proofs that count half of the timeout longer",
+		scope{budget: budget{pauses: 1, cuts: 1}, longest: 24, proved: countsLonger},
+		budget{late: 1, pauses: 1, cuts: 1},
+	},
+}
+
+// countsLonger makes what a proof counts from its start longer, and nothing else. A
+// touch ends the lease in time then: that term is a spare.
+func countsLonger(p *Proof, _ *bool, l *Lease, r *Relays) {
+	if p.Begun.Least(r.ripe) >= 0 && p.Begun.Least(l.doubted) >= 0 {
+		p.Begun = p.Begun.Add(timeout / 2)
+	}
+}
+
+func TestNoScheduleOfASmallScopeHasALeaseOutliveItsSession(t *testing.T) {
+	for _, sc := range scopes {
+		t.Run(sc.name, func(t *testing.T) {
+			if *wide {
+				sc.budget = sc.wide
+			}
+			began := time.Now()
+			states, trace := sc.check()
+			require.Empty(t, trace)
+			t.Logf("%d states in %v", states, time.Since(began).Round(time.Millisecond))
+		})
+	}
+}
+
+// terms are what the lease rests on, each taken away.
+var terms = map[string]scope{
+	"a touch ends the lease": {
+		budget: budget{cuts: 1},
+		proved: func(p *Proof, _ *bool, _ *Lease, r *Relays) { p.Touched, r.sure, r.next = p.Begun, p.Begun, p.Begun },
+	},
+	"a touch was answered a quarter of the timeout ahead of the proof": {
+		budget:   budget{cuts: 1},
+		answered: func(begun clock.Instant) clock.Instant { return begun },
+	},
+	"a touch counts less than the timeout, for clocks that drift": {
+		budget: budget{cuts: 1}, drift: timeout * 6 / 100,
+	},
+	"half a tick is a quarter of the timeout at most": {
+		budget: budget{cuts: 1}, tick: countdown * 5 / 16,
+	},
+	"a second proof makes a touch sure, while a lease runs": {
+		budget: budget{cuts: 1, pauses: 1}, longest: 24,
+		proved: func(p *Proof, _ *bool, l *Lease, r *Relays) {
+			if l.RunsAt(now) {
+				r.next = p.Touched
+			}
+		},
+	},
+	"the leader has had time to catch up before that": {
+		budget: budget{cuts: 1, pauses: 1}, longest: 24,
+		began: func(_ *Lease, r *Relays) { r.ripe = now },
+	},
+	"a slow proof does not begin a lease": {
+		budget: budget{pauses: 1}, longest: 24,
+		proved: func(_ *Proof, quick *bool, _ *Lease, _ *Relays) { *quick = true },
+	},
+	"the leader has had time to catch up before the next one does": {
+		budget: budget{pauses: 1}, longest: 24,
+		began: func(l *Lease, _ *Relays) { l.doubted = clock.Earlier(l.doubted, now) },
+	},
+	"a slow one that follows makes sure of the first one's touches only": {
+		budget: budget{late: 1, cuts: 1, pauses: 1}, longest: 12,
+		proved: func(p *Proof, quick *bool, l *Lease, _ *Relays) {
+			*quick = *quick || p.Begun.Least(l.doubted) >= 0 && now.Least(l.doubted) < timeout/4
+		},
+	},
+}
+
+func TestEachTermTakenAwayHasACounterexample(t *testing.T) {
+	for name, sc := range terms {
+		t.Run(name, func(t *testing.T) {
+			states, trace := sc.check()
+			require.NotEmpty(t, trace, "%d states", states)
+			t.Logf("after %d states:\n%s", states, trace)
+		})
+	}
+}
