@@ -3,29 +3,66 @@ package client
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"time"
 
 	"github.com/zklock/zklock/internal/backoff"
 )
 
-// Persist calls f on a connection until it succeeds, is refused, or ctx ends.
-func (c *Client) Persist(ctx context.Context, f func() error) error {
+// Retry calls f until it succeeds, with pauses. It gives up when ctx ends, when another
+// try does not fare better, and when f says so by Permanent.
+func (c *Client) Retry(ctx context.Context, f func() error) error {
+	return c.RetryAfter(ctx, Pause, f)
+}
+
+// Pause is how long Retry waits after a try that has failed.
+func Pause(try int, _ error) (time.Duration, error) { return backoff.Before(try), nil }
+
+// RetryAfter is Retry with other pauses. An error of pause ends it too.
+func (c *Client) RetryAfter(
+	ctx context.Context, pause func(try int, failure error) (time.Duration, error), f func() error,
+) error {
 	for try := 0; ; try++ {
-		_, err := c.Await(ctx, AnySession)
-		if err == nil {
-			err = f()
+		failure := f()
+		if p, is := failure.(permanent); is {
+			return p.error
 		}
 		switch {
-		case err == nil, !Transient(err):
-			return err
+		case failure == nil, !Transient(failure):
+			return failure
 		case ctx.Err() != nil:
-			return Ended(ctx)
+			return fmt.Errorf("%w (after %v)", Ended(ctx), failure)
 		}
-		if err := c.Sleep(ctx, backoff.Before(try)); err != nil {
+		FailedTry(ctx, failure)
+		d, err := pause(try, failure)
+		if err == nil {
+			err = c.Sleep(ctx, d)
+		}
+		if err != nil {
 			return err
 		}
 	}
+}
+
+// Permanent is an error that Retry returns at once, nil of nil.
+func Permanent(err error) error {
+	if err == nil {
+		return nil
+	}
+	return permanent{err}
+}
+
+type permanent struct{ error }
+
+// Persist is Retry on a connection.
+func (c *Client) Persist(ctx context.Context, f func() error) error {
+	return c.Retry(ctx, func() error {
+		if _, err := c.Await(ctx, AnySession); err != nil {
+			return err
+		}
+		return f()
+	})
 }
 
 // endings are our own reasons to give a request up.

@@ -152,7 +152,7 @@ var ofTheLibrary = []judged{
 		{"internal/queue/deletion.go", "before := b.before; before != nil && before.link != nil", "before := b.before; false"},
 	}}, "TestALockThatAllHaveUnlockedIsFreeToItsSessionAtOnce"},
 	{mutant{"a counter that cannot start afresh is waited for", []edit{
-		{"internal/queue/queue.go", "if err := q.startAfresh(ctx); err != nil {", "if err := q.startAfresh(ctx); false {"},
+		{"internal/queue/queue.go", "min(try, 5)), q.startAfresh(ctx)", "min(try, 5)), func() error { q.startAfresh(ctx); return nil }()"},
 	}}, "TestTheEndOfACounterThatCannotStartAfreshIsAnError"},
 	{mutant{"a number that is there twice is the end of the counter", []edit{
 		{"internal/recipe/order.go", "return at, ErrTwice", "return at, ErrUnordered"},
@@ -215,7 +215,7 @@ var ofTheLibrary = []judged{
 		{"internal/queue/create.go", "err = client.ErrStale // of several", "err = errNotThere // of several"},
 	}}, "TestPermitsThatArePartlyDeletedWhileTheyAreLookedForDoNotStay"},
 	{mutant{"a turn is given up when the permits cannot be taken at once", []edit{
-		{"internal/queue/semaphore.go", "if err == nil || turn.Err() != nil {", "if true {"},
+		{"internal/queue/semaphore.go", "turn.Err() != nil {\n\t\t\treturn client.Permanent(err)\n\t\t}\n\t\treturn describe", "true {\n\t\t\treturn client.Permanent(err)\n\t\t}\n\t\treturn describe"},
 	}}, "TestPermitsThatCannotBeTakenAtOnceKeepTheirTurn"},
 	{mutant{"a permit's number has no sign", []edit{
 		{"internal/recipe/name.go", "|| strings.HasSuffix(name[:marker], permitMarker+\"-\"))", ")"},

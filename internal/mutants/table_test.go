@@ -62,19 +62,19 @@ var all = []mutant{
 		{"internal/queue/wait.go", "next.IsArmed() && next.Stat.EphemeralOwner != c.incarnation.id", "next.IsArmed()"},
 	}},
 	{"release by prefix", []edit{
-		{"internal/queue/deletion.go", "err := s.deleteTogether(batch)\n", `names, _, err := s.client.Conn.Children(last.queue.dir)
+		{"internal/queue/deletion.go", "if err := s.deleteTogether(batch); !errors.Is(err, zk.ErrNoNode) {", `names, _, err := s.client.Conn.Children(last.queue.dir)
 		for _, name := range names {
 			if _, ours := s.ids.of(name); ours && err == nil {
 				err = s.client.Conn.Delete(recipe.Join(last.queue.dir, name), -1)
 			}
 		}
-`},
+		if !errors.Is(err, zk.ErrNoNode) {`},
 	}},
 	{"a lost create is not looked for", []edit{
 		{"internal/queue/create.go", "case created.Err == nil:\n\t\treturn c.adopt(carrier, created.Value, zxid)\n\t}", "case created.Err == nil:\n\t\treturn c.adopt(carrier, created.Value, zxid)\n\t}\n\tif true {\n\t\ts.forget(c)\n\t\treturn created.Err\n\t}"},
 	}},
 	{"a delete is tried once", []edit{
-		{"internal/queue/deletion.go", "case !client.Transient(err):\n\t\t\tif errors.Is(err, zk.ErrNoAuth)", "case true:\n\t\t\tif errors.Is(err, zk.ErrNoAuth)"},
+		{"internal/queue/deletion.go", "if err := s.deleteTogether(batch); !errors.Is(err, zk.ErrNoNode) {\n\t\t\treturn err", "if err := s.deleteTogether(batch); !errors.Is(err, zk.ErrNoNode) {\n\t\t\treturn client.Permanent(err)"},
 	}},
 	{"no deadline", []edit{
 		{"internal/lease/lease.go", "proof.Add(part(timeout, proofPart)), touch.Add(part(timeout, touchPart))", "proof.Add(100*timeout), touch.Add(100*timeout)"},
@@ -153,7 +153,7 @@ var all = []mutant{
 		{"trylock.go", "{ return l.tryLock(l.tryUntil()) == nil }", "{ return false && l.tryLock(l.tryUntil()) == nil }"},
 	}},
 	{"a try finds every queue taken", []edit{
-		{"internal/queue/queue.go", "if err == nil && recipe.AnyBlocks(view.Names, q.kind) {", "if _, _ = view, recipe.AnyBlocks; err == nil {"},
+		{"internal/queue/queue.go", "\t\tif recipe.AnyBlocks(view.Names, q.kind) {", "\t\tif _, _ = view, recipe.AnyBlocks; true {"},
 	}},
 	{"TryLockFor does not wait", []edit{
 		{"trylock.go", "err = wait(timed)", "_, err = timed, ErrLocked"},

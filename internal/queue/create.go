@@ -7,7 +7,6 @@ import (
 
 	"github.com/go-zookeeper/zk"
 
-	"github.com/zklock/zklock/internal/backoff"
 	"github.com/zklock/zklock/internal/client"
 	"github.com/zklock/zklock/internal/recipe"
 	"github.com/zklock/zklock/internal/wire"
@@ -161,33 +160,36 @@ var errNotThere = errors.New("zklock: the create had no effect")
 // and adopts it.
 func (c *contender) search(carrier *wire.Link) error {
 	s := c.queue.session
-	for try := 0; ; try++ {
+	found := false
+	err := s.client.Retry(s.client.Context(), func() error {
 		l, err := s.client.Await(s.client.Context(), carrier.ID)
 		if err != nil { // closed or expired: the server deletes it
-			s.forget(c)
-			return err
+			return client.Permanent(err)
 		}
 		nodes, stat, err := c.find()
 		switch {
 		case s.client.Current() != l:
-			err = client.ErrStale // another server may have answered a part
-		case err == nil && stat.EphemeralOwner == carrier.ID:
-			return c.adopt(l, nodes, stat.Czxid)
-		case err == nil:
-			err = errNotThere
+			return client.ErrStale // another server may have answered a part
+		case errors.Is(err, errNotThere), err == nil && stat.EphemeralOwner != carrier.ID:
+			return client.Permanent(errNotThere)
+		case err != nil:
+			return describeSearch(err)
 		}
-		if errors.Is(err, errNotThere) {
-			s.forget(c)
-			return err
-		}
-		if !client.Transient(err) {
-			s.forget(c)
-			return fmt.Errorf("looking for the node of a create whose reply was lost: %w", err)
-		}
-		if err := s.client.Sleep(s.client.Context(), backoff.Before(try)); err != nil {
-			return err
-		}
+		found = true
+		return client.Permanent(c.adopt(l, nodes, stat.Czxid))
+	})
+	if !found {
+		s.forget(c)
 	}
+	return err
+}
+
+// describeSearch says of a refusal what was refused.
+func describeSearch(err error) error {
+	if client.Transient(err) {
+		return err
+	}
+	return fmt.Errorf("looking for the node of a create whose reply was lost: %w", err)
 }
 
 // find lists the queue as it is after everything that went before: see catchUp. The

@@ -9,7 +9,6 @@ import (
 
 	"github.com/go-zookeeper/zk"
 
-	"github.com/zklock/zklock/internal/backoff"
 	"github.com/zklock/zklock/internal/client"
 	"github.com/zklock/zklock/internal/latch"
 	"github.com/zklock/zklock/internal/recipe"
@@ -136,28 +135,26 @@ func nodesOf(batch []*deletion) (nodes []string) {
 // those: their names will not come again.
 func (s *Session) deleteNodes(batch []*deletion) error {
 	last, nodes := batch[len(batch)-1].contender, nodesOf(batch)
-	for try := 0; ; try++ {
+	err := s.client.Retry(s.client.Context(), func() error {
 		if _, err := s.client.Await(s.client.Context(), last.incarnation.id); err != nil {
-			return nil // closed or expired: the server deletes them
+			return nil // expired, or closed: the server deletes them
 		}
 		if last.listed().NearTheEnd() && last.queue.dir != "/" && len(s.holders(batch)) == 0 && s.resetCounter(nodes, last.queue.dir) == nil {
 			return nil
 		}
-		err := s.deleteTogether(batch)
-		switch {
-		case err == nil, errors.Is(err, zk.ErrNoNode):
-			return nil
-		case !client.Transient(err):
-			if errors.Is(err, zk.ErrNoAuth) {
-				err = fmt.Errorf("the ACL of %s does not let this session delete %s, which blocks the others until the session ends: %w",
-					last.queue.dir, strings.Join(nodes, ", "), err)
-			}
+		if err := s.deleteTogether(batch); !errors.Is(err, zk.ErrNoNode) {
 			return err
 		}
-		if err := s.client.Sleep(s.client.Context(), backoff.Before(try)); err != nil {
-			return nil
-		}
+		return nil
+	})
+	switch {
+	case errors.Is(err, client.ErrClosed):
+		return nil
+	case errors.Is(err, zk.ErrNoAuth):
+		return fmt.Errorf("the ACL of %s does not let this session delete %s, which blocks the others until the session ends: %w",
+			last.queue.dir, strings.Join(nodes, ", "), err)
 	}
+	return err
 }
 
 // deleteTogether deletes the nodes of a batch in one transaction, while those who have

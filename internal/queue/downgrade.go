@@ -36,23 +36,22 @@ func (q *Queue) downgradeRequest(writer *contender) func(id string) entry {
 func (q *Queue) Downgrade(ctx context.Context, w *Hold, call Call) (*Hold, error) {
 	ctx, dog := q.session.client.WatchOver(ctx, q.path)
 	defer dog.End()
-	for try := 0; ; try++ {
+	var h *Hold
+	err := q.retry(ctx, func() (err error) {
 		if err := w.Reentry(); err != nil {
-			return nil, err
+			return client.Permanent(err)
 		}
 		if err := q.session.client.MakeRoom(ctx); err != nil {
-			return nil, err
+			return err
 		}
-		h, err := q.createGranted(ctx, w.contender.incarnation, q.downgradeRequest(w.contender))
-		if err == nil {
-			acquired(call, h)
-			return h, nil
-		}
+		h, err = q.createGranted(ctx, w.contender.incarnation, q.downgradeRequest(w.contender))
 		if client.Answers(err, zk.ErrNoNode) {
-			return nil, ErrLost
+			return client.Permanent(ErrLost)
 		}
-		if err := q.retryAfter(ctx, try, err); err != nil {
-			return nil, err
-		}
+		return err
+	})
+	if err == nil {
+		acquired(call, h)
 	}
+	return h, err
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 
-	"github.com/zklock/zklock/internal/backoff"
 	"github.com/zklock/zklock/internal/client"
 	"github.com/zklock/zklock/internal/recipe"
 	"github.com/zklock/zklock/internal/wire"
@@ -22,26 +21,18 @@ type listing struct {
 func (c *contender) relist(ctx context.Context) (*listing, error) {
 	s := c.queue.session
 	client.WaitsFor(ctx, "a list of the queue")
-	for try := 0; ; try++ {
+	view := new(listing)
+	err := s.client.Retry(ctx, func() (err error) {
 		if err := c.whyGone(); err != nil {
-			return nil, err
+			return client.Permanent(err)
 		}
-		_, err := s.client.Await(ctx, c.incarnation.id)
-		if err != nil {
-			return nil, err
+		if _, err := s.client.Await(ctx, c.incarnation.id); err != nil {
+			return client.Permanent(err)
 		}
-		view, err := s.client.JoinList(c.queue.dir).Wait(ctx)
-		switch {
-		case err == nil:
-			return &listing{List: view}, nil
-		case ctx.Err() != nil || !client.Transient(err):
-			return nil, err
-		}
-		client.FailedTry(ctx, err)
-		if err := s.client.Sleep(ctx, backoff.Before(try)); err != nil {
-			return nil, err
-		}
-	}
+		view.List, err = s.client.JoinList(c.queue.dir).Wait(ctx)
+		return err
+	})
+	return view, err
 }
 
 // place is where c stands in the queue, and all that it keeps of a list.

@@ -3,8 +3,8 @@ package queue
 import (
 	"context"
 	"errors"
-	"fmt"
 	"math/rand/v2"
+	"time"
 
 	"github.com/go-zookeeper/zk"
 
@@ -66,20 +66,21 @@ func (q *Queue) Path() string { return q.path }
 func (q *Queue) Acquire(ctx context.Context, call Call) (*Hold, error) {
 	ctx, dog := q.session.client.WatchOver(ctx, q.path)
 	defer dog.End()
-	for try := 0; ; try++ {
-		h, left, err := q.stand(ctx, call, (*contender).wait)
-		if err == nil {
-			acquired(call, h)
-			return h, nil
+	var h *Hold
+	var left *deletion // of the last place
+	err := q.retry(ctx, func() (err error) {
+		if h, left, err = q.stand(ctx, call, (*contender).wait); left == nil {
+			return client.Permanent(err)
 		}
-		if left == nil {
-			return nil, err
-		}
-		if err := q.retryAfter(ctx, try, err); err != nil {
-			q.session.client.CleanUp(func() { <-left.done })
-			return nil, err
-		}
+		return err
+	})
+	switch {
+	case err == nil:
+		acquired(call, h)
+	case left != nil:
+		q.session.client.CleanUp(func() { <-left.done })
 	}
+	return h, err
 }
 
 // stand enters the queue and has wait make a hold of the place. A place that has not
@@ -106,28 +107,28 @@ func (q *Queue) stand(
 func (q *Queue) Try(ctx context.Context, call Call) (*Hold, error) {
 	ctx, dog := q.session.client.WatchOver(ctx, q.path)
 	defer dog.End()
+	var h *Hold
 	again := 0
-	for try := 0; ; try++ {
+	err := q.retry(ctx, func() error {
 		view, err := q.session.client.FreshList(ctx, q.dir)
-		if err == nil && recipe.AnyBlocks(view.Names, q.kind) {
+		if err != nil {
+			return err
+		}
+		if recipe.AnyBlocks(view.Names, q.kind) {
 			if again++; again > mostTries || recipe.AnyBlocks(q.session.wanted(view.Names), q.kind) {
-				return nil, ErrLocked
+				return client.Permanent(ErrLocked)
 			}
-			err = errLeftBehind
+			return errLeftBehind
 		}
-		if err == nil {
-			var h *Hold
-			if h, _, err = q.stand(ctx, call, (*contender).grantFirst); err == nil {
-				acquired(call, h)
-			}
-			if err == nil || errors.Is(err, ErrLocked) {
-				return h, err
-			}
+		if h, _, err = q.stand(ctx, call, (*contender).grantFirst); errors.Is(err, ErrLocked) {
+			return client.Permanent(err)
 		}
-		if err := q.retryAfter(ctx, try, err); err != nil {
-			return nil, err
-		}
+		return err
+	})
+	if err == nil {
+		acquired(call, h)
 	}
+	return h, err
 }
 
 // grantFirst grants c the lock if nobody is ahead, from view on if that is not nil.
@@ -148,26 +149,16 @@ func (c *contender) grantFirst(ctx context.Context, view *listing) (*Hold, error
 	}
 }
 
-// retryAfter waits before another try at the queue, or returns err if there is to be
-// none.
-func (q *Queue) retryAfter(ctx context.Context, try int, err error) error {
-	switch {
-	case !client.Transient(err):
-		return err
-	case ctx.Err() != nil:
-		return fmt.Errorf("%w (after %v)", client.Ended(ctx), err)
-	}
-	client.FailedTry(ctx, err)
-	pause := backoff.Before(try)
-	if errors.Is(err, recipe.ErrUnordered) {
-		q.session.client.Log.Warn("zklock: the sequence counter is at its end, starting it afresh", "path", q.dir)
-		if err := q.startAfresh(ctx); err != nil {
-			return err
+// retry is the client's Retry that starts a sequence counter afresh which is at its end.
+func (q *Queue) retry(ctx context.Context, f func() error) error {
+	return q.session.client.RetryAfter(ctx, func(try int, failure error) (time.Duration, error) {
+		if !errors.Is(failure, recipe.ErrUnordered) {
+			return client.Pause(try, failure)
 		}
+		q.session.client.Log.Warn("zklock: the sequence counter is at its end, starting it afresh", "path", q.dir)
 		// Contenders that leave at the same time keep each other from resetting it.
-		pause = rand.N(backoff.First << min(try, 5))
-	}
-	return q.session.client.Sleep(ctx, pause)
+		return rand.N(backoff.First << min(try, 5)), q.startAfresh(ctx)
+	}, f)
 }
 
 // enter creates a contender, with the list that was read along, if any.
@@ -179,13 +170,22 @@ func (q *Queue) enter(ctx context.Context) (c *contender, view *listing, err err
 			above.Leave()
 		}
 	}()
-	for try := 0; ; try++ {
+	err = q.retry(ctx, func() (err error) {
+		c, view, err = q.enterOnce(ctx, above)
+		return err
+	})
+	return c, view, describe(q.dir, err)
+}
+
+// enterOnce is one try to create a contender, or more if a parent is missing.
+func (q *Queue) enterOnce(ctx context.Context, above *client.Parents) (*contender, *listing, error) {
+	for {
 		if ctx.Err() != nil {
 			return nil, nil, client.Ended(ctx)
 		}
-		inc, _, err := s.await(ctx)
+		inc, _, err := q.session.await(ctx)
 		if err == nil {
-			err = s.client.MakeRoom(ctx)
+			err = q.session.client.MakeRoom(ctx)
 		}
 		if err != nil {
 			return nil, nil, err
@@ -197,11 +197,6 @@ func (q *Queue) enter(ctx context.Context) (c *contender, view *listing, err err
 				continue
 			}
 		}
-		if err == nil {
-			return c, view, nil
-		}
-		if err := q.retryAfter(ctx, try, err); err != nil {
-			return nil, nil, describe(q.dir, err)
-		}
+		return c, view, err
 	}
 }

@@ -60,23 +60,21 @@ func (s *Semaphore) acquire(
 	enter func(context.Context, Call) (*Hold, error),
 	wait func(context.Context, *Hold, *client.Watch) error,
 ) (*Hold, error) {
-	for try := 0; ; try++ {
+	var h *Hold
+	err := s.turns.retry(ctx, func() error {
 		turn, err := enter(ctx, call)
 		if err != nil {
-			return nil, err
+			return client.Permanent(err)
 		}
-		h, err := s.take(ctx, turn, n, wait)
-		if err == nil {
-			acquired(call, h)
-			return h, nil
+		if h, err = s.take(ctx, turn, n, wait); errors.Is(err, ErrLocked) {
+			return client.Permanent(err)
 		}
-		if errors.Is(err, ErrLocked) {
-			return nil, err
-		}
-		if err := s.turns.retryAfter(ctx, try, err); err != nil {
-			return nil, err
-		}
+		return err
+	})
+	if err == nil {
+		acquired(call, h)
 	}
+	return h, err
 }
 
 // take takes n permits while turn is held, as soon as they are free, and gives the turn
@@ -106,26 +104,31 @@ func (s *Semaphore) take(
 			err = TimedOut(ctx, err)
 		}
 	}()
-	for try := 0; ; {
+	err = s.permits.retry(ctx, func() (err error) {
+		if err := s.awaitRoom(ctx, turn, n, above, wait); err != nil {
+			return client.Permanent(err)
+		}
+		if h, err = s.create(ctx, turn, n); turn.Err() != nil {
+			return client.Permanent(err)
+		}
+		return describe(s.permits.dir, err)
+	})
+	return h, err
+}
+
+// awaitRoom returns when n more permits may be out.
+func (s *Semaphore) awaitRoom(
+	ctx context.Context, turn *Hold, n int, above *client.Parents, wait func(context.Context, *Hold, *client.Watch) error,
+) error {
+	for {
 		out, err := s.out(ctx, turn, above)
-		if err != nil {
-			return nil, err
+		if err != nil || len(out.Names)+n <= s.size {
+			return err
 		}
-		if len(out.Names)+n > s.size {
-			turn.contender.behind = true
-			if err := wait(ctx, turn, out); err != nil {
-				return nil, err
-			}
-			continue
+		turn.contender.behind = true
+		if err := wait(ctx, turn, out); err != nil {
+			return err
 		}
-		h, err := s.create(ctx, turn, n)
-		if err == nil || turn.Err() != nil {
-			return h, err
-		}
-		if err := s.permits.retryAfter(ctx, try, describe(s.permits.dir, err)); err != nil {
-			return nil, err
-		}
-		try++
 	}
 }
 
@@ -147,44 +150,49 @@ func (s *Semaphore) wait(ctx context.Context, turn *Hold, out *client.Watch) err
 
 // out reads and watches the permits that are out, of which turn's holder is
 // the only one to add any, and makes sure that all mean the same size.
-func (s *Semaphore) out(ctx context.Context, turn *Hold, above *client.Parents) (*client.Watch, error) {
+func (s *Semaphore) out(ctx context.Context, turn *Hold, above *client.Parents) (w *client.Watch, err error) {
+	err = s.permits.retry(ctx, func() error {
+		for {
+			if _, err := s.permits.session.client.Await(ctx, turn.contender.incarnation.id); err != nil {
+				return client.Permanent(err)
+			}
+			if w, err = s.look(ctx, turn); client.Answers(err, zk.ErrNoNode) && turn.Err() == nil {
+				if err = describe(s.permits.dir, above.Make(ctx, s.permits.options.ACL)); err == nil {
+					continue
+				}
+			}
+			switch {
+			case err == nil:
+				return nil
+			case ctx.Err() == nil && turn.Err() != nil:
+				return client.Permanent(ErrLost)
+			}
+			return err
+		}
+	})
+	return w, err
+}
+
+// look is one try of out.
+func (s *Semaphore) look(ctx context.Context, turn *Hold) (*client.Watch, error) {
 	session, dir := s.permits.session, s.permits.dir
-	for try := 0; ; try++ {
-		if _, err := session.client.Await(ctx, turn.contender.incarnation.id); err != nil {
-			return nil, err
-		}
-		client.WaitsFor(ctx, "a list of the permits")
-		size := s.sizeSaid()
-		w := session.client.Watch(client.WatchKey{Path: dir, Children: true})
-		select {
-		case <-w.Armed:
-		case <-ctx.Done():
-			return nil, client.Ended(ctx)
-		}
-		said, err := size.Wait(ctx)
-		if err == nil {
-			err = w.Err
-		}
-		if err == nil {
-			session.sweep(w.Link, dir, w.Names)
-			err = s.agree(ctx, turn, said, len(w.Names))
-		}
-		switch {
-		case err == nil:
-			return w, nil
-		case client.Answers(err, zk.ErrNoNode) && turn.Err() == nil:
-			err = describe(dir, above.Make(ctx, s.permits.options.ACL))
-		}
-		if err == nil {
-			continue
-		}
-		if turn.Err() != nil {
-			return nil, ErrLost
-		}
-		if err := s.permits.retryAfter(ctx, try, err); err != nil {
-			return nil, err
-		}
+	client.WaitsFor(ctx, "a list of the permits")
+	size := s.sizeSaid()
+	w := session.client.Watch(client.WatchKey{Path: dir, Children: true})
+	select {
+	case <-w.Armed:
+	case <-ctx.Done():
+		return nil, client.Ended(ctx)
 	}
+	said, err := size.Wait(ctx)
+	if err == nil {
+		err = w.Err
+	}
+	if err != nil {
+		return nil, err
+	}
+	session.sweep(w.Link, dir, w.Names)
+	return w, s.agree(ctx, turn, said, len(w.Names))
 }
 
 // sizeSaid reads what the leases' node says, as new as has to be: see catchUp.
