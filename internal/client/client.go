@@ -35,7 +35,7 @@ type Client struct {
 	stalls     stalls
 	cleanups   cleanups
 
-	mu      sync.Mutex    // guards the fields below; only those of stalls' waits for it
+	mu      sync.Mutex    // guards the fields below; nothing is locked under it
 	changed chan struct{} // closed and replaced at each change of them, and by Close
 	link    *wire.Link    // nil while disconnected
 	id      int64         // of the ZooKeeper session; 0 when it has expired

@@ -110,7 +110,7 @@ func (c *Client) FreshList(ctx context.Context, dir string) (*List, error) {
 type lists struct {
 	client *Client
 
-	mu    sync.Mutex // guards reads
+	mu    sync.Mutex // guards reads; life's is locked under it
 	reads map[string]*sharedList
 }
 

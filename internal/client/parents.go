@@ -23,7 +23,7 @@ type containers struct {
 	client *Client
 	asking chan struct{} // has a value while the first one is asked for
 
-	mu    sync.Mutex // guards the fields below; nothing is locked under it but the log's
+	mu    sync.Mutex // guards the fields below; a link's and the log's are locked under it
 	state containerState
 	asked int // requests for one that are under way
 }

@@ -16,7 +16,7 @@ type Watchdog struct {
 	client *Client
 	path   string
 
-	mu     sync.Mutex // guards the fields below; nothing is locked under it but the client's
+	mu     sync.Mutex // guards the fields below; the client's is locked under it
 	since  time.Time  // of the call, or since it left the queue
 	queued bool       // it stands in the queue
 	step   string     // what it waits for otherwise
@@ -33,7 +33,7 @@ const (
 type stalls struct {
 	client *Client
 
-	mu      sync.Mutex // guards the fields below; a Watchdog's and the client's wait for it
+	mu      sync.Mutex // guards the fields below; a Watchdog's, and then the client's, are locked under it
 	calls   map[*Watchdog]struct{}
 	told    map[string]*Watchdog // by path: the calls whose waiting is in the log
 	timer   *time.Timer          // runs find while there are any

@@ -35,7 +35,7 @@ type WatchKey struct {
 
 // watches are those that stand, or are being set, over one connection.
 type watches struct {
-	mu   sync.Mutex // guards the fields below, and how a watch ends; waits for life's only
+	mu   sync.Mutex // guards the fields below, and how a watch ends; life's is locked under it
 	link *wire.Link // nil while disconnected
 	at   map[WatchKey]*Watch
 }

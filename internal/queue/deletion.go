@@ -279,8 +279,7 @@ func (s *Session) reviewed(c *contender, view *listing, refusal error) *contende
 		return nil
 	}
 	view.Names = slices.DeleteFunc(view.Names, func(name string) bool {
-		id, ours := s.ids.of(name)
-		other := s.live[id]
+		other, ours := s.ours(name)
 		return ours && other != c && (other == nil || other.state == leaving)
 	})
 	at, err := view.placeOf(c)
@@ -328,8 +327,7 @@ func (s *Session) wanted(names []string) []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return slices.DeleteFunc(slices.Clone(names), func(name string) bool {
-		id, ours := s.ids.of(name)
-		c := s.live[id]
+		c, ours := s.ours(name)
 		return ours && (c == nil || c.state == leaving || c.state == abandoned)
 	})
 }

@@ -76,13 +76,16 @@ func (s *Session) Close() (tell []func()) {
 	return tell
 }
 
+// ours reports whether a node's name is one of this session's, and returns the contender
+// that it belongs to; nil if that lives no more. s.mu is held.
+func (s *Session) ours(name string) (c *contender, isOurs bool) {
+	id, isOurs := s.ids.of(name)
+	return s.live[id], isOurs
+}
+
 // contenderAt returns the live contender whose node path is. s.mu is held.
 func (s *Session) contenderAt(path string) *contender {
-	id, ours := s.ids.of(recipe.Base(path))
-	if !ours {
-		return nil
-	}
-	if c := s.live[id]; c != nil && slices.Contains(c.nodes, path) {
+	if c, _ := s.ours(recipe.Base(path)); c != nil && slices.Contains(c.nodes, path) {
 		return c
 	}
 	return nil
