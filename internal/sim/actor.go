@@ -3,6 +3,7 @@ package sim
 import (
 	"context"
 	"errors"
+	"fmt"
 	"time"
 
 	"github.com/zklock/zklock"
@@ -244,4 +245,32 @@ func guarded(call func()) (err error) {
 	}()
 	call()
 	return nil
+}
+
+// crowd has callers, impatient and patient ones, ask for the machine's locks at
+// this moment.
+func (w *world) crowd(f Fault) {
+	hasty := Section{Take: Acquire, Permits: 1, Limit: f.For/64 + time.Millisecond, Cancel: true}
+	patient := Section{Take: Acquire, Permits: 1, Hold: f.For / 32}
+	w.ask(w.machines[f.Machine], hasty, patient, patient)
+}
+
+// ask has a goroutine for each section ask for each of the machine's locks.
+func (w *world) ask(m *machine, sections ...Section) {
+	m.mu.Lock()
+	inc := m.latest
+	m.mu.Unlock()
+	if inc == nil {
+		return
+	}
+	for i, l := range inc.locks {
+		if l == nil || l.several != nil {
+			continue
+		}
+		for n, s := range sections {
+			s.Locker, s.Read = i, l.rw != nil && n == 1
+			a := &actor{world: w, machine: m, name: fmt.Sprintf("%s/c%d.%d", m.name, i, n)}
+			w.work.Go(func() { (&visit{actor: a, inc: inc, lock: l}).section(s) })
+		}
+	}
 }

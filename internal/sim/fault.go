@@ -1,35 +1,13 @@
 package sim
 
 import (
-	"fmt"
+	"cmp"
+	"slices"
+	"sync"
 	"time"
 
 	"github.com/zklock/zklock/zktest"
 )
-
-// Fault is something bad that happens at some time, and for some time.
-type Fault struct {
-	At      time.Duration
-	Moment  Moment        // of the machine, to wait for from At on
-	Delay   time.Duration // after the moment
-	Kind    FaultKind
-	Machine int
-	Server  int
-	Op      zktest.Op
-	For     time.Duration
-}
-
-// Moment is something that a fault waits for, to strike where it hurts.
-type Moment int
-
-// The moments.
-const (
-	AnyMoment Moment = iota
-	OnCreate         // a node of the machine's has been created
-	OnDelete         // ... has been deleted
-)
-
-func (m Moment) String() string { return [...]string{"", "on create, ", "on delete, "}[m] }
 
 // FaultKind is what happens.
 type FaultKind int
@@ -121,74 +99,107 @@ var faultTable = [faultKinds]struct {
 
 func (k FaultKind) String() string { return faultTable[k].name }
 
-func (f Fault) String() string {
-	return fmt.Sprintf("%v: %vmachine m%d, server %d, op %v, for %v", f.Kind, f.Moment, f.Machine, f.Server, f.Op, f.For)
-}
-
-// lossy are the operations whose requests and replies get lost.
-var lossy = []zktest.Op{
-	zktest.OpCreate, zktest.OpCreate, zktest.OpCreate, zktest.OpDelete, zktest.OpDelete, zktest.OpGetData,
-	zktest.OpGetChildren2, zktest.OpSync, zktest.OpMulti, zktest.OpSetWatches, zktest.OpConnect, zktest.OpCreateContainer, zktest.OpAuth,
-}
-
-// faults draws a schedule. One program in eight has none.
-func (d dice) faults(p *Program, focus FaultKind) []Fault {
-	if d.one(8) {
-		return nil
-	}
-	var weights []int
-	for _, entry := range faultTable {
-		weights = append(weights, entry.weight)
-	}
-	// The end of the counter heals only while nobody else keeps children there.
-	// Other libraries do not know of it, and give up at the sight of junk.
-	if d.one(2) || len(p.Foreigners) > 0 {
-		weights[AddJunk] = 0
-	}
-	if weights[AddJunk] > 0 || len(p.Foreigners) > 0 {
-		weights[EndOfCounter] = 0
-	}
-	if p.Cluster.Servers == 1 {
-		weights[QuietGap], weights[ListBehindLag], weights[LateTouches] = 0, 0, 0
-	}
-	if focus != AllKinds && weights[focus] > 0 {
-		weights[focus] = sum(weights)
-	}
-	var faults []Fault
-	for range 1 + d.IntN(10) {
-		f := Fault{
-			At:      d.span(0, faultTime),
-			Kind:    FaultKind(d.weighted(weights)),
-			Machine: d.IntN(len(p.Machines)),
-			Server:  d.IntN(p.Cluster.Servers),
-			Op:      lossy[d.IntN(len(lossy))],
-			For:     d.short(4 * time.Second),
-		}
-		d.prepare(p, f)
-		if d.one(2) {
-			f.Moment, f.Delay = Moment(d.weighted([]int{0, 3, 1})), d.short(50*time.Millisecond)
-		}
-		faults = append(faults, f)
-	}
-	return faults
-}
-
-// prepare gives a machine what it needs for the fault to hurt.
-func (d dice) prepare(p *Program, f Fault) {
-	m := &p.Machines[f.Machine]
-	switch f.Kind {
-	case ExpireAtLogin:
-		m.Auth = true
-	case LateTouches: // the longer the tick, the older the touches
-		m.Timeout = 2 * p.Cluster.Tick
-	case QuietGap, Sleep: // the servers round a session's end up to a tick
-		m.Timeout = time.Duration(3+d.IntN(6)) * p.Cluster.Tick
-	case ListBehindLag:
-		p.addSemaphores()
-	case LoseHandshake: // no server grants less than a quarter of what another does
-		m.Timeout = time.Duration(leastTicks+d.IntN(4)) * p.Cluster.Tick
-		for i := range p.Machines {
-			p.Machines[i].Timeout = min(p.Machines[i].Timeout, m.Timeout)
+// suffer inflicts the faults and ends them; false if a promise was broken.
+func (w *world) suffer() bool {
+	faults := slices.SortedFunc(slices.Values(w.program.Faults), func(a, b Fault) int { return cmp.Compare(a.At, b.At) })
+	var struck sync.WaitGroup
+	start := time.Now()
+	for _, f := range faults {
+		select {
+		case <-time.After(time.Until(start.Add(f.At))):
+			struck.Go(func() { w.strike(f) })
+		case <-w.referee.broken:
+			return false
 		}
 	}
+	over := make(chan struct{})
+	go func() {
+		struck.Wait()
+		close(over)
+	}()
+	select {
+	case <-over:
+		return true
+	case <-w.referee.broken:
+		return false
+	}
+}
+
+// strike waits for the fault's moment, a few seconds at most, inflicts the fault,
+// and ends it when its time is over.
+func (w *world) strike(f Fault) {
+	if f.Moment != AnyMoment {
+		const wait = 3 * time.Second
+		select {
+		case <-w.referee.await(f.Moment, w.machines[f.Machine].id()):
+		case <-w.ctx.Done():
+			return
+		case <-time.After(wait):
+			return
+		}
+		time.Sleep(f.Delay)
+	}
+	if w.ctx.Err() != nil {
+		return
+	}
+	w.referee.storm()
+	w.log.note("FAULT", "%v", f)
+	w.stats.Faults[f.Kind].Add(1)
+	end := faultTable[f.Kind].inflict(w, f)
+	if end == nil {
+		return
+	}
+	select {
+	case <-time.After(f.For):
+	case <-w.ctx.Done():
+	}
+	w.log.note("FAULT", "end of: %v", f)
+	end()
+}
+
+// dice returns where a fault's own chance comes from.
+func (w *world) dice(f Fault) dice { return newDice(w.program.Seed ^ uint64(f.At+f.Delay)) }
+
+// later calls f when d has passed or the world ends.
+func (w *world) later(d time.Duration, f func()) {
+	w.work.Go(func() {
+		select {
+		case <-time.After(d):
+		case <-w.ctx.Done():
+		}
+		f()
+	})
+}
+
+// moments are what faults wait for.
+type moments map[moment][]chan struct{}
+
+type moment struct {
+	kind    zktest.Kind
+	session int64
+}
+
+// reach wakes those who wait for a change like this.
+func (ms moments) reach(c zktest.Change) {
+	m := moment{c.Kind, c.Owner}
+	for _, waiting := range ms[m] {
+		close(waiting)
+	}
+	delete(ms, m)
+}
+
+// await returns a channel that closes at the session's next moment of that kind.
+func (r *referee) await(what Moment, session int64) <-chan struct{} {
+	reached := make(chan struct{})
+	m := moment{zktest.NodeCreated, session}
+	if what == OnDelete {
+		m.kind = zktest.NodeDeleted
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.moments == nil {
+		r.moments = make(moments)
+	}
+	r.moments[m] = append(r.moments[m], reached)
+	return reached
 }

@@ -2,7 +2,9 @@ package sim
 
 import (
 	"context"
+	"encoding/binary"
 	"fmt"
+	"io"
 	"log/slog"
 	"net"
 	"sync"
@@ -158,33 +160,45 @@ func (m *machine) id() int64 {
 	return m.latest.session.ID()
 }
 
-// logTo is a slog.Handler that writes into the timeline.
-type logTo struct {
-	log *timeline
-	who string
-}
-
-func (l *logTo) Enabled(_ context.Context, level slog.Level) bool { return level >= slog.LevelInfo }
-func (l *logTo) WithAttrs([]slog.Attr) slog.Handler               { return l }
-func (l *logTo) WithGroup(string) slog.Handler                    { return l }
-
-func (l *logTo) Handle(_ context.Context, r slog.Record) error {
-	l.log.note(l.who, "log: %s%v", r.Message, attrs(r))
-	return nil
-}
-
-// attrs are a record's attributes, to be put into words when they are printed.
-type attrs slog.Record
-
-func (a attrs) String() string {
-	text := ""
-	slog.Record(a).Attrs(func(attr slog.Attr) bool {
-		if id, ok := attr.Value.Any().(int64); ok && attr.Key == "session" {
-			text += fmt.Sprintf(" session=%#x", id)
-		} else {
-			text += fmt.Sprintf(" %s=%v", attr.Key, attr.Value)
+// accepting makes a dialer go by way of something that accepts connections for
+// servers that are away, and closes them when it hears what they are for.
+func accepting(dial zk.Dialer) zk.Dialer {
+	return func(network, address string, timeout time.Duration) (net.Conn, error) {
+		conn, err := dial(network, address, timeout)
+		if err == nil {
+			return conn, nil
 		}
-		return true
-	})
-	return text
+		client, proxy := net.Pipe()
+		go func() {
+			defer proxy.Close()
+			_, _ = io.ReadAtLeast(proxy, make([]byte, 256), 1)
+		}()
+		return client, nil
+	}
+}
+
+// forgetful is a connection to a server that has forgotten the session.
+type forgetful struct {
+	net.Conn
+	forget    *atomic.Bool
+	asked     bool
+	announced bool // the length of its first frame was sent alone
+}
+
+func (f *forgetful) Write(p []byte) (int, error) {
+	const length, sessionAt = 4, 4 + 4 + 8 + 4
+	if len(p) == length { // of a connect request that is sent in two parts
+		f.announced = true
+		return f.Conn.Write(p)
+	}
+	at := sessionAt
+	if f.announced {
+		at -= length
+	}
+	if !f.asked && len(p) >= at+8 && f.forget.Swap(false) {
+		p = append([]byte(nil), p...)
+		binary.BigEndian.PutUint64(p[at:], 0)
+	}
+	f.asked = true
+	return f.Conn.Write(p)
 }

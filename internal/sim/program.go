@@ -30,6 +30,24 @@ type Cluster struct {
 	SyncLimit        int           // ticks for which followers wait for their leader
 }
 
+// options are the ensemble's.
+func (c Cluster) options(seed uint64) []zktest.Option {
+	return []zktest.Option{
+		zktest.WithSeed(int64(seed)),
+		zktest.WithTickTime(c.Tick),
+		zktest.WithLatency(0, c.Latency),
+		zktest.WithServerLatency(0, c.Between),
+		zktest.WithDiskLatency(0, c.Disk),
+		zktest.WithSessionTimeouts(2*c.Tick, longestTicks*c.Tick),
+		zktest.WithSyncLimit(c.SyncLimit),
+	}
+}
+
+func (c Cluster) String() string {
+	return fmt.Sprintf("%d servers, tick %v, latency %v, between servers %v, disk %v, drift %g, sync limit %d",
+		c.Servers, c.Tick, c.Latency, c.Between, c.Disk, c.Drift, c.SyncLimit)
+}
+
 // Machine is a process with a session of its own, and a place in the network.
 type Machine struct {
 	Timeout time.Duration
@@ -45,6 +63,9 @@ type LockerSpec struct {
 	Handoff   int           // of a Locker: as WithHandoff
 	Retention time.Duration // of a Locker: as WithRetention
 }
+
+// shares tells whether owners in one process pass a node on.
+func (l LockerSpec) shares() bool { return l.Handoff > 1 || l.Retention > 0 }
 
 // LockKind is what the lock is.
 type LockKind int
@@ -85,6 +106,10 @@ type Section struct {
 	Leave     Leave
 	Panics    Position // the function of the trace that panics when the lock is taken
 }
+
+// looks tells whether the section asks ZooKeeper. It needs no draw of its own,
+// so that seeds keep their programs.
+func (s Section) looks() bool { return s.Fence && s.Hold/time.Millisecond%4 == 1 }
 
 // Position is a function of the trace that the goroutine of a call runs.
 type Position int
@@ -142,6 +167,44 @@ func (l Leave) String() string {
 	return [...]string{"Unlock", "UnlockContext", "UnlockContext(short)", "UnlockContext(done)", "Unlock elsewhere"}[l]
 }
 
+// Foreigner takes locks by other means than this library.
+type Foreigner struct {
+	Writer bool // a reader/writer lock's writer that downgrades, instead of zk.Lock
+	Path   string
+	Rounds []Round
+}
+
+// Round is one critical section of a foreigner.
+type Round struct{ Pause, Hold time.Duration }
+
+// Fault is something bad that happens at some time, and for some time.
+type Fault struct {
+	At      time.Duration
+	Moment  Moment        // of the machine, to wait for from At on
+	Delay   time.Duration // after the moment
+	Kind    FaultKind
+	Machine int
+	Server  int
+	Op      zktest.Op
+	For     time.Duration
+}
+
+func (f Fault) String() string {
+	return fmt.Sprintf("%v: %vmachine m%d, server %d, op %v, for %v", f.Kind, f.Moment, f.Machine, f.Server, f.Op, f.For)
+}
+
+// Moment is something that a fault waits for, to strike where it hurts.
+type Moment int
+
+// The moments.
+const (
+	AnyMoment Moment = iota
+	OnCreate         // a node of the machine's has been created
+	OnDelete         // ... has been deleted
+)
+
+func (m Moment) String() string { return [...]string{"", "on create, ", "on delete, "}[m] }
+
 // paths are the lock paths, in the order in which nested sections take them.
 // Semaphores have one for themselves.
 var paths = []string{"/a", "/b/c"}
@@ -157,62 +220,12 @@ const longestTicks = 40
 // faultTime is how long faults go on.
 const faultTime = 8 * time.Second
 
-// Generate draws the program of a seed. The kind of fault that is in focus comes as
-// often as all the others together, and has the three servers that some need.
-func Generate(seed uint64, focus FaultKind) *Program {
-	d := newDice(seed)
-	p := &Program{Seed: seed, Focus: focus, Cluster: d.cluster()}
-	if focus != AllKinds {
-		p.Cluster.Servers = 3
-	}
-	for range 2 + d.IntN(3) {
-		ticks := []int{2, 2, 2, 2, 3, 3, 4, 8, 20, 40, 2 + d.IntN(7), 2 + d.IntN(39)}[d.IntN(12)]
-		p.Machines = append(p.Machines, Machine{Timeout: time.Duration(ticks) * p.Cluster.Tick, Auth: d.one(3)})
-	}
-	p.Lockers = d.lockers(p)
-	for m := range p.Machines {
-		for range 1 + d.IntN(5)/2 {
-			p.Actors = append(p.Actors, d.actor(p, m))
-		}
-	}
-	p.Foreigners = d.foreigners()
-	p.Faults = d.faults(p, focus)
-	return p
-}
+// calmly is how long those who ask for a lock when all is calm have for it.
+const calmly = 20 * time.Second
 
-func (d dice) cluster() Cluster {
-	c := Cluster{Servers: 1, Tick: d.span(200*time.Millisecond, 500*time.Millisecond)}
-	if !d.one(3) {
-		c.Servers = 3
-		c.Between = d.span(0, 3*time.Millisecond)
-	}
-	if !d.one(4) {
-		c.Latency = d.span(0, 10*time.Millisecond)
-	}
-	if d.one(2) {
-		c.Disk = d.span(0, 5*time.Millisecond)
-	}
-	if d.one(3) {
-		c.Drift = 0.001
-	}
-	c.SyncLimit = []int{2, 5, 10}[d.IntN(3)]
-	return c
-}
+// leastTicks is how long the timeout of a session must be so that a server may
+// grant three tenths of it.
+const leastTicks = 7
 
-// options are the ensemble's.
-func (c Cluster) options(seed uint64) []zktest.Option {
-	return []zktest.Option{
-		zktest.WithSeed(int64(seed)),
-		zktest.WithTickTime(c.Tick),
-		zktest.WithLatency(0, c.Latency),
-		zktest.WithServerLatency(0, c.Between),
-		zktest.WithDiskLatency(0, c.Disk),
-		zktest.WithSessionTimeouts(2*c.Tick, longestTicks*c.Tick),
-		zktest.WithSyncLimit(c.SyncLimit),
-	}
-}
-
-func (c Cluster) String() string {
-	return fmt.Sprintf("%d servers, tick %v, latency %v, between servers %v, disk %v, drift %g, sync limit %d",
-		c.Servers, c.Tick, c.Latency, c.Between, c.Disk, c.Drift, c.SyncLimit)
-}
+// longestVisit is how long a zk.Lock is waited for.
+const longestVisit = 20 * time.Second

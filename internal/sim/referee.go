@@ -124,3 +124,117 @@ func (r *referee) verdict() *Failure {
 	defer r.mu.Unlock()
 	return r.failure
 }
+
+// excuse announces that a fault deletes a node.
+func (r *referee) excuse(path string, why excuse) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.excused[path] = why
+}
+
+// doom announces that a fault ends a session before its time.
+func (r *referee) doom(session int64) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.doomed[session] = true
+}
+
+// doomAll announces that a fault may end any of the sessions before its time.
+func (r *referee) doomAll(sessions []zktest.Session) {
+	for _, s := range sessions {
+		r.doom(s.ID)
+	}
+}
+
+// ended tells whether c's owner has lost it, or what it holds beside it, be it
+// that it knows or not.
+func (r *referee) ended(c *claim) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for own := c; own != nil; own = own.beside {
+		for _, part := range own.parts() {
+			if part.isLost() || r.tree[part.node] == nil {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// returned takes the moment at which a claim's owner begins to give it back.
+func (r *referee) returned(c *claim) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, c := range c.parts() {
+		if _, held := r.claims[c]; held {
+			delete(r.claims, c)
+			r.last[c.path] = c
+			r.handed[c.node] = true
+			close(c.over)
+		}
+	}
+}
+
+// closing takes the moment at which a session's Close is called, which gives
+// everything back.
+func (r *referee) closing(inc *incarnation) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	inc.closing.Store(true)
+	for c := range r.claims {
+		if c.inc == inc {
+			r.handed[c.node] = true
+		}
+	}
+}
+
+// moved takes the moment at which c's owner begins to hold by another node, too.
+func (r *referee) moved(c *claim, node string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.log.note(c.who, "downgrades to %s", base(node))
+	c.node, c.read = node, true
+}
+
+// storm takes the moment at which a fault strikes.
+func (r *referee) storm() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.calm = false
+}
+
+// isCalm tells whether no fault has struck yet.
+func (r *referee) isCalm() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.calm
+}
+
+// keeps tells whether c's node is there although c was given back, and its session
+// is still the one that c's machine has.
+func (r *referee) keeps(c *claim) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	n := r.tree[c.node]
+	_, held := r.claims[c]
+	return !held && n != nil && n.owner == c.inc.session.ID()
+}
+
+// holds tells whether somebody holds a lock by a node of that session.
+func (r *referee) holds(session int64) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for c := range r.claims {
+		if n := r.tree[c.node]; n != nil && n.owner == session && c.believed() {
+			return true
+		}
+	}
+	return false
+}
+
+// isExpired tells whether the server has ended the session.
+func (r *referee) isExpired(session int64) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.expired[session]
+}

@@ -6,8 +6,6 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/zklock/zklock/zktest"
@@ -26,28 +24,6 @@ type world struct {
 	cancel     context.CancelFunc
 	background sync.WaitGroup
 	work       sync.WaitGroup // actors, and sessions being closed and opened
-}
-
-// Run simulates p, counts what it did in stats, and returns what went wrong; nil
-// if nothing did.
-func Run(t *testing.T, p *Program, stats *Stats) (failure *Failure) {
-	var log *timeline
-	defer func() {
-		if p := recover(); p != nil && failure == nil {
-			failure = &Failure{Promise: "P6", Text: fmt.Sprintf("goroutines are left: %v\n%s", p, bubbled())}
-		}
-		stats.Seeds.Add(1)
-		if failure != nil {
-			failure.Program, failure.Timeline = p, log.String()
-		}
-	}()
-	watchdog := watch(fmt.Sprintf("seed %d", p.Seed), &log)
-	defer watchdog.Stop()
-	synctest.Test(t, func(*testing.T) {
-		log = newTimeline()
-		failure = simulate(p, stats, log)
-	})
-	return failure
 }
 
 func simulate(p *Program, stats *Stats, log *timeline) *Failure {

@@ -76,3 +76,84 @@ func contender(path string) (sequence int64, ok bool) {
 }
 
 func dirOf(path string) string { return path[:strings.LastIndexByte(path, '/')] }
+
+// contenderOf returns the path of a node without its sequence.
+func contenderOf(path string) string { return path[:max(0, len(path)-sequenceDigits)] }
+
+// base returns the last name in a node's path.
+func base(path string) string { return path[strings.LastIndexByte(path, '/')+1:] }
+
+// nodeOf returns the first node of a session in a queue.
+func (r *referee) nodeOf(session int64, path string) (string, bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	var first *node
+	for _, n := range r.tree {
+		if n.owner == session && n.queues && dirOf(n.path) == path && (first == nil || n.sequence < first.sequence) {
+			first = n
+		}
+	}
+	if first == nil {
+		return "", false
+	}
+	return first.path, true
+}
+
+// nodesOf returns the nodes of a session.
+func (r *referee) nodesOf(session int64) []string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	var paths []string
+	for path, n := range r.tree {
+		if n.owner == session {
+			paths = append(paths, path)
+		}
+	}
+	return paths
+}
+
+// contended tells whether anybody had a node of l since then.
+func (r *referee) contended(l *lock, since time.Time) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for path := range r.tree {
+		if l.covers(path) {
+			return true
+		}
+	}
+	for path, n := range r.gone {
+		if l.covers(path) && !n.gone.Before(since) {
+			return true
+		}
+	}
+	return false
+}
+
+// node returns a node that there is, or was; nil if there never was.
+func (r *referee) node(path string) *node {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if n := r.tree[path]; n != nil {
+		return n
+	}
+	return r.gone[path]
+}
+
+// existed tells whether a node was there at any time since then.
+func (r *referee) existed(path string, since time.Time) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	n := r.gone[path]
+	return r.tree[path] != nil || n != nil && !n.gone.Before(since)
+}
+
+// nodes returns the ephemeral nodes that there are.
+func (r *referee) nodes() []string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	var paths []string
+	for path := range r.tree {
+		paths = append(paths, path)
+	}
+	return paths
+}

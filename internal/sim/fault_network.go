@@ -1,21 +1,10 @@
 package sim
 
 import (
-	"fmt"
 	"time"
 
 	"github.com/zklock/zklock/zktest"
 )
-
-func (w *world) expire(f Fault) func() {
-	if id := w.machines[f.Machine].id(); id != 0 {
-		w.referee.doom(id)
-		w.ensemble.ExpireSession(id)
-	}
-	return nil
-}
-
-func (w *world) cut(f Fault) func() { w.machines[f.Machine].place.Cut(); return nil }
 
 func (w *world) dropRequest(f Fault) func() {
 	return w.ensemble.DropRequest(f.Op, zktest.OnClient(w.machines[f.Machine].place)).Release
@@ -33,6 +22,8 @@ func (w *world) holdReply(f Fault) func() {
 	return w.ensemble.HoldReply(f.Op, zktest.OnClient(w.machines[f.Machine].place)).Release
 }
 
+func (w *world) cut(f Fault) func() { w.machines[f.Machine].place.Cut(); return nil }
+
 func (w *world) block(f Fault, ways ...zktest.Direction) func() {
 	place := w.machines[f.Machine].place
 	for _, way := range ways {
@@ -46,8 +37,30 @@ func (w *world) block(f Fault, ways ...zktest.Direction) func() {
 }
 
 func (w *world) blockToServer(f Fault) func() { return w.block(f, zktest.ToServer) }
+
 func (w *world) blockToClient(f Fault) func() { return w.block(f, zktest.ToClient) }
-func (w *world) blockBoth(f Fault) func()     { return w.block(f, zktest.ToServer, zktest.ToClient) }
+
+func (w *world) blockBoth(f Fault) func() { return w.block(f, zktest.ToServer, zktest.ToClient) }
+
+// cutOffPair leaves a machine with the one server that it is connected to, which
+// answers its pings and has no majority.
+func (w *world) cutOffPair(f Fault) func() {
+	m := w.machines[f.Machine]
+	server := w.serverOf(m)
+	if server == nil {
+		return nil
+	}
+	w.ensemble.Partition(server)
+	for _, other := range w.ensemble.Servers() {
+		if other != server {
+			m.place.Block(zktest.ToServer, other)
+		}
+	}
+	return func() {
+		m.place.Unblock()
+		w.ensemble.Heal()
+	}
+}
 
 func (w *world) freeze(f Fault) func() {
 	s := w.ensemble.Server(f.Server)
@@ -82,19 +95,6 @@ func (w *world) lag(f Fault) func() {
 func (w *world) partition(f Fault) func() {
 	w.ensemble.Partition(w.ensemble.Server(f.Server))
 	return w.ensemble.Heal
-}
-
-func (w *world) closeSession(f Fault) func() {
-	m := w.machines[f.Machine]
-	w.work.Add(1)
-	go func() {
-		defer w.work.Done()
-		if m.close(false) {
-			time.Sleep(f.For / 8)
-			m.open(f.Machine)
-		}
-	}()
-	return nil
 }
 
 // jumpClock makes the leader end sessions early, which no lock can see coming.
@@ -175,49 +175,6 @@ func (w *world) otherFollower(m *machine, n int) *zktest.Server {
 	return others[n%len(others)]
 }
 
-// expireAtLogin ends a session after the handshake of a new connection, while the
-// client still sends its credentials and holds requests back: those are executed
-// in the next session.
-func (w *world) expireAtLogin(f Fault) func() {
-	m := w.machines[f.Machine]
-	held := w.ensemble.HoldReply(zktest.OpAuth, zktest.OnClient(m.place))
-	m.place.Cut()
-	w.work.Add(1)
-	go func() {
-		defer w.work.Done()
-		select {
-		case <-held.Struck():
-			w.crowd(f)
-			time.Sleep(f.For / 16)
-			w.expire(f)
-			m.place.Cut()
-			held.Release()
-		case <-time.After(f.For):
-		}
-	}()
-	return held.Release
-}
-
-// cutOffPair leaves a machine with the one server that it is connected to, which
-// answers its pings and has no majority.
-func (w *world) cutOffPair(f Fault) func() {
-	m := w.machines[f.Machine]
-	server := w.serverOf(m)
-	if server == nil {
-		return nil
-	}
-	w.ensemble.Partition(server)
-	for _, other := range w.ensemble.Servers() {
-		if other != server {
-			m.place.Block(zktest.ToServer, other)
-		}
-	}
-	return func() {
-		m.place.Unblock()
-		w.ensemble.Heal()
-	}
-}
-
 // serverOf returns the server that a machine is connected to, nil if there is none.
 func (w *world) serverOf(m *machine) *zktest.Server {
 	for _, s := range w.ensemble.Sessions() {
@@ -228,30 +185,11 @@ func (w *world) serverOf(m *machine) *zktest.Server {
 	return nil
 }
 
-// crowd has callers, impatient and patient ones, ask for the machine's locks at
-// this moment.
-func (w *world) crowd(f Fault) {
-	hasty := Section{Take: Acquire, Permits: 1, Limit: f.For/64 + time.Millisecond, Cancel: true}
-	patient := Section{Take: Acquire, Permits: 1, Hold: f.For / 32}
-	w.ask(w.machines[f.Machine], hasty, patient, patient)
-}
-
-// ask has a goroutine for each section ask for each of the machine's locks.
-func (w *world) ask(m *machine, sections ...Section) {
-	m.mu.Lock()
-	inc := m.latest
-	m.mu.Unlock()
-	if inc == nil {
-		return
-	}
-	for i, l := range inc.locks {
-		if l == nil || l.several != nil {
-			continue
-		}
-		for n, s := range sections {
-			s.Locker, s.Read = i, l.rw != nil && n == 1
-			a := &actor{world: w, machine: m, name: fmt.Sprintf("%s/c%d.%d", m.name, i, n)}
-			w.work.Go(func() { (&visit{actor: a, inc: inc, lock: l}).section(s) })
+// refuse makes the servers but one refuse new connections, or take them again.
+func (w *world) refuse(on bool, but *zktest.Server) {
+	for _, s := range w.ensemble.Servers() {
+		if s != but {
+			s.Refuse(on)
 		}
 	}
 }
