@@ -6,8 +6,29 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/zklock/zklock"
 	"github.com/zklock/zklock/zktest"
 )
+
+// A leader whose clock runs fast by 1 % ends sessions early by as much.
+func TestF33AFastClockAtTheServerIsWithinTheMargin(t *testing.T) {
+	play(t, 1, func(s *stage) {
+		a := s.enter("a")
+		h := a.mustTake()
+		for range 30 {
+			time.Sleep(100 * time.Millisecond)
+			s.Server(0).JumpClock(time.Millisecond)
+		}
+		require.NoError(t, h.Err())
+		a.cutOff()
+		for range 30 {
+			time.Sleep(100 * time.Millisecond)
+			s.Server(0).JumpClock(time.Millisecond)
+		}
+		require.ErrorIs(t, h.Err(), zklock.ErrLost)
+		a.place.Unblock()
+	})
+}
 
 // Timers stand still while a machine sleeps, its session's countdown does not.
 func TestF33AHolderWhoseMachineSleptIsToldBeforeItsSessionEnds(t *testing.T) {

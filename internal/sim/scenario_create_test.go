@@ -2,6 +2,10 @@ package sim
 
 import (
 	"context"
+	"encoding/binary"
+	"io"
+	"net"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -11,8 +15,6 @@ import (
 	"github.com/zklock/zklock"
 	"github.com/zklock/zklock/zktest"
 )
-
-// The numbers are those of the catalogue of faults in docs/faults.md.
 
 func TestF02ACreateWhoseReplyIsLostLeavesOneNode(t *testing.T) {
 	for _, servers := range []int{1, 3} {
@@ -156,16 +158,84 @@ func TestF08ACallWhoseCtxEndsReturnsAtOnceAndLeavesNoNode(t *testing.T) {
 	}
 }
 
-func TestF30ThePathGoesBetweenTwoLocksAndTokensGoOnRising(t *testing.T) {
+// A caller that looks for the node of a lost create is told of Close as every
+// other one is.
+func TestACloseDuringTheSearchForALostCreateIsToldAsSuch(t *testing.T) {
+	for range 20 { // a select picked at random
+		play(t, 1, func(s *stage) {
+			a := s.enter("a")
+			lost := s.DropReply(zktest.OpCreate, zktest.OnPath(path+"/"))
+			result := make(chan error)
+			go func() { result <- a.LockContext(context.Background()) }()
+			<-lost.Struck()
+			s.Server(0).Refuse(true)
+			time.Sleep(100 * time.Millisecond)
+			a.Session.Close()
+			err := <-result
+			require.ErrorIs(t, err, zklock.ErrClosed)
+			require.NotErrorIs(t, err, context.Canceled)
+			s.empty(timeout + tick)
+		})
+	}
+}
+
+// The head of a reply arrived without its tail: the create was taken for refused.
+func TestHalfAReplyToACreateSaysNothing(t *testing.T) {
 	play(t, 1, func(s *stage) {
-		a := s.enter("a")
-		first := a.mustTake()
-		require.NoError(t, a.give(first))
-		time.Sleep(5 * time.Second) // until the empty container has been removed
-		require.Nil(t, s.Server(0).Children(path))
-		second := a.mustTake()
-		require.Contains(t, second.Node(), "-0000000000")
-		require.Greater(t, second.Token(), first.Token())
-		require.NoError(t, a.give(second))
-	}, zktest.WithContainerInterval(time.Second))
+		var armed atomic.Bool
+		ctx, cancel := context.WithCancel(context.Background())
+		defer cancel()
+		place := s.Client("a")
+		session, err := zklock.Connect(ctx, s.PipeAddrs(), timeout,
+			zklock.WithDialer(func(network, addr string, d time.Duration) (net.Conn, error) {
+				conn, err := place.Dial(network, addr, d)
+				if err != nil {
+					return nil, err
+				}
+				return &halfConn{Conn: conn, armed: &armed, cut: cancel}, nil
+			}))
+		require.NoError(s, err)
+		defer session.Close()
+		l, err := zklock.New(session, path)
+		require.NoError(s, err)
+		l.Lock()
+		require.NoError(s, l.UnlockContext(ctx))
+		armed.Store(true)
+		require.ErrorIs(s, l.LockContext(ctx), context.Canceled)
+		require.False(s, armed.Load())
+		s.empty(timeout)
+	})
+}
+
+// halfConn breaks in the middle of the reply to the first create of a node that is
+// written while it is armed.
+type halfConn struct {
+	net.Conn
+	armed  *atomic.Bool
+	cut    func()
+	xid    atomic.Uint32
+	broken bool
+}
+
+func (c *halfConn) Write(p []byte) (int, error) {
+	const create = 1
+	if len(p) > 12 && binary.BigEndian.Uint32(p[8:]) == create && c.armed.CompareAndSwap(true, false) {
+		c.xid.Store(binary.BigEndian.Uint32(p[4:]))
+	}
+	return c.Conn.Write(p)
+}
+
+func (c *halfConn) Read(p []byte) (int, error) {
+	const head = 24
+	if c.broken {
+		return 0, io.ErrUnexpectedEOF
+	}
+	n, err := c.Conn.Read(p)
+	if xid := c.xid.Load(); xid != 0 && n > head && binary.BigEndian.Uint32(p[4:]) == xid {
+		c.broken = true
+		c.cut()
+		c.Conn.Close()
+		n = head
+	}
+	return n, err
 }

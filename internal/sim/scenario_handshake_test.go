@@ -119,3 +119,68 @@ func TestHandshakesWithoutAnAnswerLeaveTimeForOneThatIsAnswered(t *testing.T) {
 		require.NoError(s, a.give(h))
 	}, zktest.WithSessionTimeouts(timeout, timeout))
 }
+
+// A server that takes longer to commit than a handshake was given made a client
+// without a session open one after the other, and hear of none.
+func TestASlowServerGetsAClientIntoItsFirstSession(t *testing.T) {
+	play(t, 1, func(s *stage) {
+		s.Client("a").Delay(zktest.ToClient, timeout/4, timeout/4)
+		a := s.enter("a")
+		require.Len(t, s.Sessions(), 1)
+		require.NoError(t, a.give(a.mustTake()))
+	})
+}
+
+// A handshake had an eighth of the timeout, also when the session that this was to
+// save had ended, so that a client never heard of that from a server slower than this.
+func TestASlowServerGetsAClientBackWhoseSessionHasExpired(t *testing.T) {
+	play(t, 1, func(s *stage) {
+		a := s.enter("a")
+		first := a.ID()
+		a.cutOff()
+		time.Sleep(timeout + 2*tick)
+		require.Empty(t, s.Sessions())
+		a.place.Unblock()
+		a.place.Delay(zktest.ToClient, timeout/4, timeout/4)
+		require.NoError(t, a.give(a.mustTake()))
+		require.NotEqual(t, first, a.ID())
+	})
+}
+
+var twoLogins = []zklock.SessionOption{
+	zklock.WithAuth("digest", []byte("user:secret")), zklock.WithAuth("digest", []byte("other:secret")),
+}
+
+// A server answers credentials itself, without touching the session: a lease that
+// counted that as a touch outlived the session.
+func TestTheAnswerToALoginIsNoTouch(t *testing.T) {
+	play(t, 3, func(s *stage) {
+		time.Sleep(tick)
+		var follower *zktest.Server
+		for _, server := range s.Servers() {
+			if server != s.Leader() {
+				follower = server
+			}
+		}
+		a := s.enterAt("a", []string{follower.PipeAddr()}, twoLogins...)
+		require.NoError(s, a.give(a.mustTake()))
+		time.Sleep(timeout)
+
+		// The touch that the new connection is, is relayed with the next tick.
+		time.Sleep(time.Until(time.Now().Truncate(tick).Add(tick - 20*time.Millisecond)))
+		first, second := s.HoldReply(zktest.OpAuth), s.HoldReply(zktest.OpAuth)
+		s.CutSession(a.ID())
+		time.Sleep(600 * time.Millisecond)
+		first.Release()
+		time.Sleep(600 * time.Millisecond)
+		second.Release()
+		time.Sleep(510 * time.Millisecond)
+		h := a.mustTake()
+		s.Partition(follower)
+		gone := s.gone(h.Node())
+		<-h.Lost()
+		require.True(s, isOpen(gone), "the session ended before its hold was lost")
+		<-gone
+		s.Heal()
+	})
+}

@@ -112,3 +112,55 @@ func TestASuccessorWhoseNodeIsGoneLosesTheLockBeforeTheNextIsGranted(t *testing.
 		s.empty(time.Second)
 	})
 }
+
+// While a client logs in anew nothing is written, and whoever gave something back
+// waited for that: a semaphore's caller, whose turn ends with its ctx, and Unlock.
+func TestNobodyWaitsForALoginToGiveSomethingBack(t *testing.T) {
+	play(t, 1, func(s *stage) {
+		a, b := s.enter("a", zklock.WithAuth("digest", []byte("user:secret"))), s.enter("b")
+		ofA, err := zklock.NewSemaphore(a.Session, permitsPath, 1)
+		require.NoError(t, err)
+		ofB, err := zklock.NewSemaphore(b.Session, permitsPath, 1)
+		require.NoError(t, err)
+		taken, err := ofB.Acquire(context.Background(), 1)
+		require.NoError(t, err)
+		a.Lock()
+		ctx, cancel := context.WithCancel(context.Background())
+		result := make(chan error)
+		go func() {
+			_, err := ofA.Acquire(ctx, 1)
+			result <- err
+		}()
+		time.Sleep(100 * time.Millisecond) // it has its turn, and waits for the permit
+
+		login := s.HoldReply(zktest.OpAuth, zktest.OnClient(a.place))
+		a.place.Cut()
+		<-login.Struck()
+		start := time.Now()
+		cancel()
+		require.ErrorIs(t, <-result, context.Canceled)
+		a.Unlock()
+		require.Less(t, time.Since(start), soon)
+		login.Release()
+		require.NoError(t, taken.Release(context.Background()))
+		s.empty(time.Second)
+	})
+}
+
+// Nothing is written until the last of the credentials has been answered.
+func TestUnlockDoesNotWaitForTheSecondOfTwoLogins(t *testing.T) {
+	play(t, 1, func(s *stage) {
+		a := s.enter("a", twoLogins...)
+		a.Lock()
+		first, second := s.HoldReply(zktest.OpAuth), s.HoldReply(zktest.OpAuth)
+		s.CutSession(a.ID())
+		<-first.Struck()
+		first.Release()
+		<-second.Struck()
+		start := time.Now()
+		a.Unlock()
+		require.Less(s, time.Since(start), soon)
+		second.Release()
+		s.empty(time.Second)
+	})
+}

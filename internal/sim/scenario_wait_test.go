@@ -154,3 +154,39 @@ func TestAReleaseWakesWhoIsNextAndAtMostOneMore(t *testing.T) {
 		}, zktest.WithLatency(latency, latency))
 	}
 }
+
+// Who is at the head of the queue by its list may wait for a second proof. When
+// its connection is another one by then, and the lease was renewed for another lock
+// of its session, nothing but a new list tells whether its node is still there.
+func TestAHeadOfTheQueueByAListOfAnotherConnectionListsAnew(t *testing.T) {
+	play(t, 3, func(s *stage) {
+		a, operator := s.enter("a"), s.enter("operator")
+		other, err := zklock.New(a.Session, "/other")
+		require.NoError(s, err)
+		renewal, err := other.Acquire(context.Background()) // so that both paths are there
+		require.NoError(s, err)
+		require.NoError(s, renewal.Release(context.Background()))
+		require.NoError(s, a.give(a.mustTake()))
+		time.Sleep(timeout)
+
+		slow := s.HoldReply(zktest.OpCreate, zktest.OnPath(path+"/")) // which casts doubt on the lease
+		first, second := s.DropReply(zktest.OpMulti), s.DropReply(zktest.OpMulti)
+		waiting := a.waits(context.Background())
+		<-slow.Struck()
+		time.Sleep(timeout / 50)
+		slow.Release()
+		synctest.Wait()
+		nodes := s.referee.nodes()
+		require.Len(s, nodes, 1)
+		require.NoError(s, operator.Conn().Delete(nodes[0], -1))
+		<-first.Struck()
+		<-second.Struck() // after which a pauses
+		renewal, err = other.Acquire(context.Background())
+		require.NoError(s, err)
+		h := <-waiting
+		require.NotNil(s, h)
+		require.NotEqual(s, nodes[0], h.Node())
+		require.NoError(s, a.give(h))
+		require.NoError(s, renewal.Release(context.Background()))
+	})
+}

@@ -1,3 +1,7 @@
+//go:build !race
+
+// The race detector stops at a race of go-zookeeper's own: lastZxid at a reconnect.
+
 package sim
 
 import (
@@ -24,9 +28,6 @@ var (
 const progressEvery = 5000
 
 func TestSimulation(t *testing.T) {
-	if raceDetector {
-		t.Skip("the race detector stops at a race of go-zookeeper's own: lastZxid at a reconnect")
-	}
 	stats := new(Stats)
 	start := time.Now()
 	if *seed != 0 {
@@ -44,8 +45,8 @@ func TestSimulation(t *testing.T) {
 // A fault that needs several of its kind, or much else at the right moment, shows in
 // more programs when the kind is in focus.
 func TestSimulationWithEachKindOfFaultInFocus(t *testing.T) {
-	if raceDetector || testing.Short() {
-		t.Skip("as TestSimulation; or for a short run")
+	if testing.Short() {
+		t.Skip("TestSimulation is enough for a short run")
 	}
 	n := uint64(*seeds / (2 * int(faultKinds)))
 	for kind := range faultKinds {

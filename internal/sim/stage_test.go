@@ -39,6 +39,7 @@ type stage struct {
 
 // play plays a scenario, in which nothing that the referee knows may be broken.
 // When it is over no lock node, session or goroutine is left.
+// The numbers in the names are those of docs/faults.md.
 func play(t *testing.T, servers int, scene func(s *stage), opts ...zktest.Option) {
 	var log *timeline
 	watchdog := watch(t.Name(), &log)

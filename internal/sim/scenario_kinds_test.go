@@ -1,0 +1,276 @@
+package sim
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/zklock/zklock"
+	"github.com/zklock/zklock/zktest"
+)
+
+func (p *player) readWrite() *zklock.RWLocker {
+	rw, err := zklock.NewRW(p.Session, path)
+	require.NoError(p.stage, err)
+	return rw
+}
+
+func TestF38ReadersThatComeLaterDoNotStarveAWriter(t *testing.T) {
+	play(t, 1, func(s *stage) {
+		a, b, c := s.enter("a"), s.enter("b").readWrite(), s.enter("c").readWrite()
+		first := a.readWrite()
+		first.RLock()
+		wrote := make(chan struct{})
+		go func() {
+			b.Lock()
+			close(wrote)
+			b.Unlock()
+		}()
+		time.Sleep(100 * time.Millisecond)
+		read := make(chan struct{})
+		go func() {
+			c.RLock()
+			require.False(t, isOpen(wrote), "the writer was first")
+			close(read)
+			c.RUnlock()
+		}()
+		time.Sleep(time.Second)
+		require.True(t, isOpen(wrote))
+		require.True(t, isOpen(read))
+		first.RUnlock()
+		<-read
+		s.empty(time.Second)
+	})
+}
+
+func TestF38AReaderThatCrashesLetsTheWriterIn(t *testing.T) {
+	play(t, 1, func(s *stage) {
+		a, b := s.enter("a"), s.enter("b")
+		reads, writes := a.readWrite(), b.readWrite()
+		reads.RLock()
+		a.cutOff()
+		start := time.Now()
+		writes.Lock()
+		require.Less(t, time.Since(start), timeout+2*tick)
+		require.False(t, isOpen(reads.RLost()))
+		writes.Unlock()
+		a.place.Unblock()
+		reads.RUnlock()
+	})
+}
+
+func TestF38AnUpgradeIsRefusedInsteadOfWaitingForItself(t *testing.T) {
+	play(t, 1, func(s *stage) {
+		rw := s.enter("a").readWrite()
+		rw.RLock()
+		require.ErrorIs(t, rw.LockContext(context.Background()), zklock.ErrUpgrade)
+		require.False(t, rw.TryLock())
+		rw.RUnlock()
+	})
+}
+
+// Readers behind the same writer have their turn together, and are woken together, also
+// where that is ahead of time: each lists the queue once.
+func TestReadersBehindTheSameWriterAreWokenOnce(t *testing.T) {
+	const readers = 6
+	for _, latency := range []time.Duration{0, 2 * time.Millisecond} { // the second is far away: see farAway
+		play(t, 1, func(s *stage) {
+			asks := func(name string, acquire func(*zklock.RWLocker, context.Context) (*zklock.Hold, error)) <-chan *zklock.Hold {
+				rw, granted := s.enter(name).readWrite(), make(chan *zklock.Hold, 1)
+				go func() {
+					h, err := acquire(rw, context.Background())
+					require.NoError(s, err)
+					granted <- h
+				}()
+				time.Sleep(100 * time.Millisecond)
+				return granted
+			}
+			held := <-asks("holder", (*zklock.RWLocker).Acquire)
+			writing := asks("writer", (*zklock.RWLocker).Acquire)
+			var reading []<-chan *zklock.Hold
+			for i := range readers {
+				reading = append(reading, asks(fmt.Sprint("reader", i), (*zklock.RWLocker).RAcquire))
+			}
+			time.Sleep(time.Second)
+			before := s.Requests()
+			require.NoError(s, held.Release(context.Background()))
+			require.NoError(s, (<-writing).Release(context.Background()))
+			for _, r := range reading {
+				require.NoError(s, (<-r).Release(context.Background()))
+			}
+			lists := s.Requests()[zktest.OpGetChildren2] - before[zktest.OpGetChildren2]
+			require.LessOrEqual(s, lists, 1+readers)
+		}, zktest.WithLatency(latency, latency))
+	}
+}
+
+// A machine may sleep while a MultiLocker waits for the last of its locks. The first may
+// be of another session: the grant of the last has not looked at its lease, and no timer has.
+func TestSeveralLocksOfTwoSessionsAreHadWhileBothLeasesRun(t *testing.T) {
+	play(t, 1, func(s *stage) {
+		a, b, other := s.enter("a"), s.enter("b"), s.enter("other")
+		first, err := zklock.New(a.Session, "/a")
+		require.NoError(s, err)
+		held := other.mustTake()
+		m := zklock.NewMulti(first, b.Locker)
+		valid := make(chan bool)
+		go func() {
+			m.Lock()
+			defer m.Unlock()
+			valid <- first.Held().Valid() && b.Held().Valid()
+		}()
+		synctest.Wait()
+		a.sleep(3 * timeout / 4)
+		b.sleep(3 * timeout / 4)
+		require.NoError(s, other.give(held))
+		require.True(s, <-valid)
+	})
+}
+
+// One of several locks that is lost while the others are waited for is none that
+// the caller has lost.
+func TestSeveralLocksTryAgainWhenOneIsLostOnTheWay(t *testing.T) {
+	play(t, 1, func(s *stage) {
+		a, b := s.enter("a"), s.enter("b")
+		first, err := zklock.New(a.Session, "/first")
+		require.NoError(t, err)
+		both := zklock.NewMulti(first, a.Locker)
+		h := b.mustTake()
+		go func() {
+			time.Sleep(100 * time.Millisecond)
+			for _, node := range s.referee.nodes() {
+				if dirOf(node) == "/first" {
+					require.NoError(t, b.Conn().Delete(node, -1))
+				}
+			}
+			time.Sleep(100 * time.Millisecond)
+			require.NoError(t, b.give(h))
+		}()
+		ok, err := both.TryLockFor(context.Background(), anAge)
+		require.NoError(t, err)
+		require.True(t, ok)
+		both.Unlock()
+		s.empty(time.Second)
+	})
+}
+
+// Each lock had a third of the session timeout for itself.
+func TestATryOfSeveralLocksHasOneDeadline(t *testing.T) {
+	play(t, 1, func(s *stage) {
+		a := s.enter("a")
+		other, err := zklock.New(a.Session, "/other")
+		require.NoError(t, err)
+		several := zklock.NewMulti(a.Locker, other)
+		require.True(t, several.TryLock()) // so that the paths are there
+		several.Unlock()
+		first := s.HoldReply(zktest.OpCreate, zktest.OnClient(a.place))
+		over := make(chan struct{})
+		go func() {
+			defer close(over)
+			<-first.Struck()
+			time.Sleep(timeout / 5)
+			second := s.HoldReply(zktest.OpCreate, zktest.OnClient(a.place))
+			first.Release()
+			<-second.Struck()
+			time.Sleep(timeout / 2)
+			second.Release()
+		}()
+		start := time.Now()
+		require.False(t, several.TryLock())
+		require.Less(t, time.Since(start), timeout/3+soon)
+		<-over
+	})
+}
+
+// A downgraded reader's node is younger than the nodes that queue behind its
+// writer, whose owners' tokens must not be smaller.
+func TestADowngradedReadersTokenIsBelowTheNextWriters(t *testing.T) {
+	play(t, 1, func(s *stage) {
+		a, b := s.enter("a"), s.enter("b")
+		rw := a.readWrite()
+		rw.Lock()
+		writer := rw.Held().Token()
+		waiting := b.waits(context.Background())
+		rw.RLock()
+		require.Equal(t, writer, rw.RHeld().Token())
+		rw.Unlock()
+		rw.RUnlock()
+		next := <-waiting
+		require.Greater(t, next.Token(), writer)
+		require.NoError(t, b.give(next))
+	})
+}
+
+// semaphore is a semaphore of one permit for a player.
+func (p *player) semaphore() *zklock.Semaphore {
+	p.stage.Helper()
+	sem, err := zklock.NewSemaphore(p.Session, permitsPath, 1)
+	require.NoError(p.stage, err)
+	return sem
+}
+
+// takes returns a take of one permit.
+func takes(sem *zklock.Semaphore) func(context.Context) (*zklock.Hold, error) {
+	return func(ctx context.Context) (*zklock.Hold, error) { return sem.Acquire(ctx, 1) }
+}
+
+// onlyAtALaggard makes the player's next connection one to a follower that applies
+// what is committed from now on late.
+func (p *player) onlyAtALaggard() {
+	p.stage.Helper()
+	mine, others := p.server()
+	mine.Refuse(true)
+	for _, other := range others {
+		if other == p.stage.Leader() {
+			other.Refuse(true)
+		} else {
+			other.Lag(timeout / 8)
+		}
+	}
+}
+
+// allCaughtUp ends what onlyAtALaggard began.
+func (s *stage) allCaughtUp() {
+	for _, server := range s.Servers() {
+		server.Lag(0)
+		server.Refuse(false)
+	}
+}
+
+// go-zookeeper keeps the zxid of the last reply, not of the last event, and so it may
+// go on at a server that has not applied yet what an event has told.
+func TestF04ATurnThatAnEventGaveCountsThePermitsThatWereTakenBefore(t *testing.T) {
+	play(t, 3, func(s *stage) {
+		b := s.enter("b")
+		b.moveToFollower()
+		mine, _ := b.server()
+		a := s.enterAt("a", []string{mine.PipeAddr()})
+		taking := s.HoldRequest(zktest.OpMulti, zktest.OnClient(a.place), zktest.OnPath(permitsPath+"/leases/"))
+		first := a.waitsBy(context.Background(), takes(a.semaphore()))
+		<-taking.Struck()
+		second := b.waitsBy(context.Background(), takes(b.semaphore()))
+		// While b's proof is under way none goes ahead of its list on the next connection.
+		proof := s.HoldRequest(zktest.OpMulti, zktest.OnClient(b.place))
+		<-proof.Struck()
+
+		b.onlyAtALaggard()
+		taking.Release()
+		held := <-first
+		synctest.Wait() // b has been told that its turn has come
+		b.place.Cut()
+		select {
+		case <-second:
+			require.Error(s, held.Err(), "two permits of one are out")
+		case <-time.After(timeout):
+		}
+		s.allCaughtUp()
+		proof.Release()
+		require.NoError(s, held.Release(context.Background()))
+		require.NoError(s, (<-second).Release(context.Background()))
+		s.empty(time.Second)
+	})
+}
