@@ -29,15 +29,8 @@ func (a *actor) run(sections []Section) {
 	}
 }
 
-// pause sleeps; false when the world has ended meanwhile.
-func (a *actor) pause(d time.Duration) bool {
-	select {
-	case <-time.After(d):
-		return true
-	case <-a.world.ctx.Done():
-		return false
-	}
-}
+// pause sleeps, and reports whether the world goes on.
+func (a *actor) pause(d time.Duration) bool { return pause(a.world.ctx, d) }
 
 // visit is an actor at a lock.
 type visit struct {
@@ -142,11 +135,9 @@ func (v *visit) take(s Section) *claim {
 
 // become makes the claim of a goroutine that was made the owner.
 func (v *visit) become(s Section) *claim {
-	for own := v.outer; own != nil; own = own.beside {
-		if own.read == s.Read {
-			own.depth++
-			return own
-		}
+	if own := v.outer.side(s.Read); own != nil {
+		own.depth++
+		return own
 	}
 	c := v.owned(s)
 	if c == nil {

@@ -106,7 +106,7 @@ func (c *call) refused(elapsed time.Duration) {
 	referee := c.world.referee
 	switch s := c.section; {
 	case c.inc.closing.Load():
-	case c.reenters():
+	case c.outer.side(c.section.Read) != nil: // the owner takes it once more
 		if !referee.ended(c.outer) {
 			c.broke("P7", "failed for the lock's owner")
 		}
@@ -119,16 +119,6 @@ func (c *call) refused(elapsed time.Duration) {
 	case referee.isCalm() && !referee.contended(c.lock, c.since):
 		c.broke("P7", "failed before any fault, and nobody was there")
 	}
-}
-
-// reenters tells whether the lock's owner takes it once more.
-func (c *call) reenters() bool {
-	for own := c.outer; own != nil; own = own.beside {
-		if own.read == c.section.Read {
-			return true
-		}
-	}
-	return false
 }
 
 // upgrades tells whether a reader asks for the write lock.

@@ -63,13 +63,13 @@ var faultTable = [faultKinds]struct {
 }{
 	Expire:             {"session expires", 8, (*world).expire},
 	Cut:                {"connection cut", 6, (*world).cut},
-	DropRequest:        {"request lost", 4, (*world).dropRequest},
-	DropReply:          {"reply lost", 8, (*world).dropReply},
-	HoldRequest:        {"request held", 3, (*world).holdRequest},
-	HoldReply:          {"reply held", 3, (*world).holdReply},
-	BlockToServer:      {"machine cannot send", 3, (*world).blockToServer},
-	BlockToClient:      {"machine cannot receive", 3, (*world).blockToClient},
-	BlockBoth:          {"machine cut off", 3, (*world).blockBoth},
+	DropRequest:        {"request lost", 4, onWire((*zktest.Ensemble).DropRequest)},
+	DropReply:          {"reply lost", 8, onWire((*zktest.Ensemble).DropReply)},
+	HoldRequest:        {"request held", 3, onWire((*zktest.Ensemble).HoldRequest)},
+	HoldReply:          {"reply held", 3, onWire((*zktest.Ensemble).HoldReply)},
+	BlockToServer:      {"machine cannot send", 3, blocking(zktest.ToServer)},
+	BlockToClient:      {"machine cannot receive", 3, blocking(zktest.ToClient)},
+	BlockBoth:          {"machine cut off", 3, blocking(zktest.ToServer, zktest.ToClient)},
 	Freeze:             {"server frozen", 3, (*world).freeze},
 	Stop:               {"server killed", 3, (*world).stop},
 	Lag:                {"server lags", 3, (*world).lag},
@@ -112,13 +112,8 @@ func (w *world) suffer() bool {
 			return false
 		}
 	}
-	over := make(chan struct{})
-	go func() {
-		struck.Wait()
-		close(over)
-	}()
 	select {
-	case <-over:
+	case <-done(&struck):
 		return true
 	case <-w.referee.broken:
 		return false
@@ -149,10 +144,7 @@ func (w *world) strike(f Fault) {
 	if end == nil {
 		return
 	}
-	select {
-	case <-time.After(f.For):
-	case <-w.ctx.Done():
-	}
+	pause(w.ctx, f.For)
 	w.log.note("FAULT", "end of: %v", f)
 	end()
 }
@@ -163,10 +155,7 @@ func (w *world) dice(f Fault) dice { return newDice(w.program.Seed ^ uint64(f.At
 // later calls f when d has passed or the world ends.
 func (w *world) later(d time.Duration, f func()) {
 	w.work.Go(func() {
-		select {
-		case <-time.After(d):
-		case <-w.ctx.Done():
-		}
+		pause(w.ctx, d)
 		f()
 	})
 }
@@ -197,9 +186,6 @@ func (r *referee) await(what Moment, session int64) <-chan struct{} {
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.moments == nil {
-		r.moments = make(moments)
-	}
 	r.moments[m] = append(r.moments[m], reached)
 	return reached
 }

@@ -6,41 +6,29 @@ import (
 	"github.com/zklock/zklock/zktest"
 )
 
-func (w *world) dropRequest(f Fault) func() {
-	return w.ensemble.DropRequest(f.Op, zktest.OnClient(w.machines[f.Machine].place)).Release
-}
-
-func (w *world) dropReply(f Fault) func() {
-	return w.ensemble.DropReply(f.Op, zktest.OnClient(w.machines[f.Machine].place)).Release
-}
-
-func (w *world) holdRequest(f Fault) func() {
-	return w.ensemble.HoldRequest(f.Op, zktest.OnClient(w.machines[f.Machine].place)).Release
-}
-
-func (w *world) holdReply(f Fault) func() {
-	return w.ensemble.HoldReply(f.Op, zktest.OnClient(w.machines[f.Machine].place)).Release
+// onWire strikes the next request or reply of a machine.
+func onWire(arm func(*zktest.Ensemble, zktest.Op, ...zktest.Filter) *zktest.Fault) func(*world, Fault) func() {
+	return func(w *world, f Fault) func() {
+		return arm(w.ensemble, f.Op, zktest.OnClient(w.machines[f.Machine].place)).Release
+	}
 }
 
 func (w *world) cut(f Fault) func() { w.machines[f.Machine].place.Cut(); return nil }
 
-func (w *world) block(f Fault, ways ...zktest.Direction) func() {
-	place := w.machines[f.Machine].place
-	for _, way := range ways {
-		if f.Op == zktest.OpCreate { // some of the partitions are of one server only
-			place.Block(way, w.ensemble.Server(f.Server))
-		} else {
-			place.Block(way)
+// blocking blocks a machine's way to the servers, from them, or both.
+func blocking(ways ...zktest.Direction) func(*world, Fault) func() {
+	return func(w *world, f Fault) func() {
+		place := w.machines[f.Machine].place
+		for _, way := range ways {
+			if f.Op == zktest.OpCreate { // some of the partitions are of one server only
+				place.Block(way, w.ensemble.Server(f.Server))
+			} else {
+				place.Block(way)
+			}
 		}
+		return func() { place.Unblock() }
 	}
-	return func() { place.Unblock() }
 }
-
-func (w *world) blockToServer(f Fault) func() { return w.block(f, zktest.ToServer) }
-
-func (w *world) blockToClient(f Fault) func() { return w.block(f, zktest.ToClient) }
-
-func (w *world) blockBoth(f Fault) func() { return w.block(f, zktest.ToServer, zktest.ToClient) }
 
 // cutOffPair leaves a machine with the one server that it is connected to, which
 // answers its pings and has no majority.
@@ -51,11 +39,7 @@ func (w *world) cutOffPair(f Fault) func() {
 		return nil
 	}
 	w.ensemble.Partition(server)
-	for _, other := range w.ensemble.Servers() {
-		if other != server {
-			m.place.Block(zktest.ToServer, other)
-		}
-	}
+	w.leaveWith(m, server)
 	return func() {
 		m.place.Unblock()
 		w.ensemble.Heal()
@@ -157,12 +141,7 @@ func (w *world) listBehindLag(f Fault) func() {
 // otherFollower returns a follower that m is not connected to, the nth of them; nil if
 // there is none.
 func (w *world) otherFollower(m *machine, n int) *zktest.Server {
-	leader, mine := w.ensemble.Leader(), (*zktest.Server)(nil)
-	for _, s := range w.ensemble.Sessions() {
-		if s.ID == m.id() {
-			mine = s.Server
-		}
-	}
+	leader, mine := w.ensemble.Leader(), w.serverOf(m)
 	var others []*zktest.Server
 	for _, s := range w.ensemble.Servers() {
 		if s != leader && s != mine {
@@ -173,6 +152,21 @@ func (w *world) otherFollower(m *machine, n int) *zktest.Server {
 		return nil
 	}
 	return others[n%len(others)]
+}
+
+// leaveWith keeps a machine from all servers but one.
+func (w *world) leaveWith(m *machine, server *zktest.Server) {
+	for _, other := range w.ensemble.Servers() {
+		if other != server {
+			m.place.Block(zktest.ToServer, other)
+		}
+	}
+}
+
+// cutOff keeps a client from everybody.
+func cutOff(place *zktest.Client) {
+	place.Block(zktest.ToServer)
+	place.Block(zktest.ToClient)
 }
 
 // serverOf returns the server that a machine is connected to, nil if there is none.

@@ -23,9 +23,7 @@ func (w *world) expireAtLogin(f Fault) func() {
 	m := w.machines[f.Machine]
 	held := w.ensemble.HoldReply(zktest.OpAuth, zktest.OnClient(m.place))
 	m.place.Cut()
-	w.work.Add(1)
-	go func() {
-		defer w.work.Done()
+	w.work.Go(func() {
 		select {
 		case <-held.Struck():
 			w.crowd(f)
@@ -35,7 +33,7 @@ func (w *world) expireAtLogin(f Fault) func() {
 			held.Release()
 		case <-time.After(f.For):
 		}
-	}()
+	})
 	return held.Release
 }
 
@@ -48,14 +46,12 @@ func (w *world) expireInLine(f Fault) func() {
 
 func (w *world) closeSession(f Fault) func() {
 	m := w.machines[f.Machine]
-	w.work.Add(1)
-	go func() {
-		defer w.work.Done()
+	w.work.Go(func() {
 		if m.close(false) {
 			time.Sleep(f.For / 8)
 			m.open(f.Machine)
 		}
-	}()
+	})
 	return nil
 }
 
@@ -75,8 +71,7 @@ func (w *world) sleep(f Fault) func() {
 	m := w.machines[f.Machine]
 	d := w.dice(f)
 	if !d.one(4) {
-		m.place.Block(zktest.ToServer)
-		m.place.Block(zktest.ToClient)
+		cutOff(m.place)
 	}
 	nap, id := d.span(0, 3*m.spec.Timeout/4), m.id()
 	if w.ensemble.AgeSession(id, 0)-nap < m.spec.Timeout/16 {
@@ -161,11 +156,7 @@ func (w *world) pauseAndCutOff(m *machine, leader, server *zktest.Server, d dice
 	leader.Thaw()
 	time.Sleep(d.short(5 * time.Millisecond))
 	w.ensemble.Block(server, leader)
-	for _, other := range w.ensemble.Servers() {
-		if other != server {
-			m.place.Block(zktest.ToServer, other)
-		}
-	}
+	w.leaveWith(m, server)
 	time.Sleep(m.spec.Timeout)
 	m.place.Unblock()
 	w.ensemble.Heal()
@@ -175,10 +166,7 @@ func (w *world) pauseAndCutOff(m *machine, leader, server *zktest.Server, d dice
 func readAlong(ctx context.Context, s *zklock.Session) {
 	for ctx.Err() == nil {
 		s.Conn().Exists("/")
-		select {
-		case <-time.After(s.Timeout() / 50):
-		case <-ctx.Done():
-		}
+		pause(ctx, s.Timeout()/50)
 	}
 }
 
@@ -209,8 +197,7 @@ func (w *world) loseHandshake(f Fault) func() {
 			time.Sleep(m.spec.Timeout)
 			held.Release()
 		}
-		m.place.Block(zktest.ToServer)
-		m.place.Block(zktest.ToClient)
+		cutOff(m.place)
 		w.refuse(false, mean)
 		time.Sleep(m.spec.Timeout)
 		held.Release()

@@ -165,7 +165,7 @@ func (r *referee) followed(n *node) bool {
 // excuses tells whether c was taken from its owner in a way that its lock cannot
 // see coming. r.mu is held.
 func (r *referee) excuses(c *claim) bool {
-	if !proofOfLife || c.told == nil {
+	if c.told == nil {
 		return r.tree[c.node] == nil && c.node != ""
 	}
 	if c.units == 0 {
@@ -198,7 +198,7 @@ func (r *referee) judgeDelete(txn zktest.Txn, change zktest.Change) {
 		case c.node != change.Path || c.told == nil || !c.believed():
 		case change.Cause != zktest.CauseExpiry:
 			r.failLocked("P1", "session %#x deleted %s while %s holds %s by it", txn.Session, base(change.Path), c.who, c.path)
-		case proofOfLife:
+		default:
 			r.failLocked("P2", "the session of %s ended while it believes to hold %s by %s", c.who, c.path, base(change.Path))
 		}
 	}

@@ -38,15 +38,13 @@ func (w *world) connect(place string, timeout time.Duration) *zk.Conn {
 
 // operate runs the operator's action in the background.
 func (w *world) operate(action func(o *operator) error) {
-	w.work.Add(1)
-	go func() {
-		defer w.work.Done()
+	w.work.Go(func() {
 		o := &operator{w, w.connect("operator", 10*time.Second)}
 		defer o.conn.Close()
 		if err := action(o); err != nil {
 			w.log.note("operator", "%v", err)
 		}
-	}()
+	})
 }
 
 func (w *world) deleteNode(f Fault) func() {
@@ -161,9 +159,7 @@ type visitor struct {
 
 func (v *visitor) run() {
 	for _, r := range v.spec.Rounds {
-		select {
-		case <-time.After(r.Pause):
-		case <-v.world.ctx.Done():
+		if !pause(v.world.ctx, r.Pause) {
 			return
 		}
 		if err := v.round(r); err != nil {

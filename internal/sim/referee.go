@@ -7,23 +7,19 @@ import (
 	"github.com/zklock/zklock/zktest"
 )
 
-// proofOfLife says that the library ends its holds before the server can give the
-// lock away. Without it, a holder whose session has expired is excused.
-const proofOfLife = true
-
 // orderEnd is the sequence from which order means nothing.
 const orderEnd = 1<<31 - 1<<16
 
 // referee watches every call's result and every committed transaction, and
 // judges them as they come.
 type referee struct {
-	log     *timeline
-	stats   *Stats
-	broken  chan struct{} // closed by the first broken promise
-	moments moments
+	log    *timeline
+	stats  *Stats
+	broken chan struct{} // closed by the first broken promise
 
 	mu      sync.Mutex
 	failure *Failure
+	moments moments
 	calm    bool // no fault has struck yet
 	tree    nodes
 	claims  map[*claim]struct{} // that nobody has given back
@@ -53,6 +49,7 @@ type highest struct{ writer, any int64 }
 func newReferee(log *timeline, stats *Stats) *referee {
 	return &referee{
 		log: log, stats: stats, broken: make(chan struct{}),
+		moments: make(moments),
 		tree:    make(nodes),
 		claims:  make(map[*claim]struct{}),
 		last:    make(map[string]*claim),
@@ -115,7 +112,7 @@ func (r *referee) observe(txn zktest.Txn) {
 		}
 		r.moments.reach(change)
 		r.tree.apply(txn, change)
-		r.log.note("zookeeper", "%v", describe(txn, change))
+		r.log.note("zookeeper", "%v", committed{txn, change})
 	}
 }
 

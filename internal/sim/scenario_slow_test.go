@@ -31,8 +31,7 @@ func TestF19AHungServerCostsNoHoldWhileAnotherAnswersFromFarAway(t *testing.T) {
 	for moment := range moments {
 		play(t, 5, func(s *stage) {
 			a := s.enter("a")
-			a.place.Delay(zktest.ToServer, roundTrip/2, roundTrip/2)
-			a.place.Delay(zktest.ToClient, roundTrip/2, roundTrip/2)
+			a.delay(roundTrip)
 			a.moveToFollower()
 			h := a.mustTake()
 			time.Sleep(timeout + time.Duration(moment)*timeout/moments)
@@ -60,8 +59,7 @@ func TestAHoldOutlivesServersThatAreSlowAllTheTime(t *testing.T) {
 					require.NoError(t, a.give(h))
 					trip = timeout / 17
 				}
-				a.place.Delay(zktest.ToServer, trip/2, trip/2)
-				a.place.Delay(zktest.ToClient, trip/2, trip/2)
+				a.delay(trip)
 				time.Sleep(3*timeout + timeout*time.Duration(i)/(3*phases))
 				if first {
 					h = a.mustTake()

@@ -201,8 +201,7 @@ func (p *player) moveToFollower() {
 
 // cutOff keeps the player from everybody.
 func (p *player) cutOff() {
-	p.place.Block(zktest.ToServer)
-	p.place.Block(zktest.ToClient)
+	cutOff(p.place)
 }
 
 // sleep has the player's machine sleep for d, and wake up now.
@@ -262,14 +261,4 @@ func (s *stage) heldBy(p *player, h *zklock.Hold) {
 	n := s.referee.tree[h.Node()]
 	require.NotNil(s, n)
 	require.Equal(s, p.ID(), n.owner)
-}
-
-// isOpen tells whether nothing has closed the channel.
-func isOpen(c <-chan struct{}) bool {
-	select {
-	case <-c:
-		return false
-	default:
-		return true
-	}
 }

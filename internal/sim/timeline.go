@@ -48,15 +48,13 @@ func (t *timeline) String() string {
 	return b.String()
 }
 
-// change is a committed change, to be put into words when it is printed.
-type change struct {
+// committed is a change of the tree or of a session, to be put into words when it is printed.
+type committed struct {
 	txn    zktest.Txn
 	change zktest.Change
 }
 
-func describe(txn zktest.Txn, c zktest.Change) change { return change{txn, c} }
-
-func (c change) String() string {
+func (c committed) String() string {
 	switch c.change.Kind {
 	case zktest.SessionCreated, zktest.SessionClosed:
 		return fmt.Sprintf("%v %#x (%v)", c.change.Kind, c.change.Session, c.change.Cause)

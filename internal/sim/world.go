@@ -54,19 +54,11 @@ func simulate(p *Program, stats *Stats, log *timeline) *Failure {
 func (w *world) start() {
 	for i, spec := range w.program.Actors {
 		a := &actor{world: w, machine: w.machines[spec.Machine], name: fmt.Sprintf("m%d/a%d", spec.Machine, i)}
-		w.work.Add(1)
-		go func() {
-			defer w.work.Done()
-			a.run(spec.Sections)
-		}()
+		w.work.Go(func() { a.run(spec.Sections) })
 	}
 	for i, spec := range w.program.Foreigners {
 		v := &visitor{world: w, spec: spec, name: fmt.Sprintf("foreign%d", i)}
-		w.work.Add(1)
-		go func() {
-			defer w.work.Done()
-			v.run()
-		}()
+		w.work.Go(v.run)
 	}
 }
 
@@ -74,29 +66,39 @@ func (w *world) start() {
 func (w *world) drift() {
 	const step = 100 * time.Millisecond
 	fast := time.Duration(w.program.Cluster.Drift * float64(step))
-	for fast > 0 {
-		select {
-		case <-time.After(step):
-		case <-w.ctx.Done():
-			return
-		}
+	for fast > 0 && pause(w.ctx, step) {
 		for _, s := range w.ensemble.Servers() {
 			s.JumpClock(fast)
 		}
 	}
 }
 
+// pause sleeps, and reports whether ctx goes on.
+func pause(ctx context.Context, d time.Duration) bool {
+	select {
+	case <-time.After(d):
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
+
+// done returns a channel that closes when nobody is left in the group.
+func done(group *sync.WaitGroup) <-chan struct{} {
+	over := make(chan struct{})
+	go func() {
+		group.Wait()
+		close(over)
+	}()
+	return over
+}
+
 // finish waits until every actor is through, which has to happen soon now that
 // the faults are over.
 func (w *world) finish() bool {
-	done := make(chan struct{})
-	go func() {
-		w.work.Wait()
-		close(done)
-	}()
 	limit := w.patience()
 	select {
-	case <-done:
+	case <-done(&w.work):
 		return w.referee.verdict() == nil
 	case <-w.referee.broken:
 		return false
