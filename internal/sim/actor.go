@@ -61,7 +61,7 @@ func (v *visit) section(s Section) {
 func (v *visit) within(c *claim, s Section) {
 	v.observe(c, s)
 	if s.looks() && !v.outer.includes(c) {
-		v.ask(c)
+		v.askZooKeeper(c)
 	}
 	for _, in := range s.Inner {
 		v.pause(in.Pause)
@@ -111,7 +111,7 @@ func (v *visit) take(s Section) *claim {
 			return nil
 		}
 		c := v.claim(s, h)
-		v.world.referee.granted(c)
+		v.world.checker.granted(c)
 		return c
 	}
 	f := v.lock.facade(s)
@@ -141,11 +141,11 @@ func (v *visit) become(s Section) *claim {
 	}
 	c := v.owned(s)
 	if c == nil {
-		v.world.referee.fail("P7", "%s of %s succeeded and %s holds nothing", s.Take, v.lock.spec.Path, v.name)
+		v.world.checker.fail("P7", "%s of %s succeeded and %s holds nothing", s.Take, v.lock.spec.Path, v.name)
 		return nil
 	}
 	c.beside = v.outer
-	v.world.referee.granted(c)
+	v.world.checker.granted(c)
 	return c
 }
 
@@ -159,16 +159,16 @@ func (v *visit) do(s Section) {
 		call.took(true, nil)
 		h := zklock.HoldFrom(ctx)
 		if h == nil {
-			v.world.referee.fail("P7", "Do of %s runs %s without a hold", v.lock.spec.Path, v.name)
+			v.world.checker.fail("P7", "Do of %s runs %s without a hold", v.lock.spec.Path, v.name)
 			return nil
 		}
 		c := v.claim(s, h)
 		c.lock = v.lock
-		v.world.referee.granted(c)
-		defer v.world.referee.returned(c)
+		v.world.checker.granted(c)
+		defer v.world.checker.returned(c)
 		v.within(c, s)
 		if told := errors.Is(context.Cause(ctx), zklock.ErrLost); told && !c.lost() || c.lost() && ctx.Err() == nil {
-			v.world.referee.fail("P2", "%s: Do's ctx and its Lost channel disagree: cause %v", v.name, context.Cause(ctx))
+			v.world.checker.fail("P2", "%s: Do's ctx and its Lost channel disagree: cause %v", v.name, context.Cause(ctx))
 		}
 		call.claim, call.lost, call.waits = c, c.isLost(), true
 		return nil
@@ -183,7 +183,7 @@ func (v *visit) do(s Section) {
 // leave gives the lock back in the way of s.
 func (v *visit) leave(c *claim, s Section) {
 	if !v.outer.includes(c) {
-		v.world.referee.returned(c)
+		v.world.checker.returned(c)
 	}
 	c.depth--
 	ctx, call, end := v.beginLeave(c, s)

@@ -65,7 +65,7 @@ func (v *visit) limited(limit time.Duration, cancelled bool) (context.Context, f
 }
 
 func (c *call) broke(promise, format string, args ...any) {
-	c.world.referee.fail(promise, "%s of %s by %s "+format, append([]any{c.what, c.lock.spec.Path, c.name}, args...)...)
+	c.world.checker.fail(promise, "%s of %s by %s "+format, append([]any{c.what, c.lock.spec.Path, c.name}, args...)...)
 }
 
 // note writes what the actor does into the timeline.
@@ -94,7 +94,7 @@ func (c *call) took(success bool, err error) {
 		c.refused(elapsed)
 	case c.excused(err):
 	case c.section.Panics != Nowhere && errors.Is(err, errPanic):
-	case errors.Is(err, zklock.ErrLost) && c.world.referee.ended(c.outer):
+	case errors.Is(err, zklock.ErrLost) && c.world.checker.ended(c.outer):
 	case c.upgrades() && errors.Is(err, zklock.ErrUpgrade):
 	default:
 		c.broke("P7", "failed without a reason: %v", err)
@@ -103,11 +103,11 @@ func (c *call) took(success bool, err error) {
 
 // refused judges a try that came to nothing because the lock was not to be had.
 func (c *call) refused(elapsed time.Duration) {
-	referee := c.world.referee
+	checker := c.world.checker
 	switch s := c.section; {
 	case c.inc.closing.Load():
 	case c.outer.side(c.section.Read) != nil: // the owner takes it once more
-		if !referee.ended(c.outer) {
+		if !checker.ended(c.outer) {
 			c.broke("P7", "failed for the lock's owner")
 		}
 	case s.For > 0:
@@ -116,12 +116,12 @@ func (c *call) refused(elapsed time.Duration) {
 		}
 	case s.Take == TryLock && elapsed >= c.machine.spec.Timeout/3, c.upgrades():
 	case c.lock.permits != nil, c.lock.spec.shares(): // ... whose owners stand in line without a node
-	case referee.isCalm() && !referee.contended(c.lock, c.since):
+	case checker.isCalm() && !checker.contended(c.lock, c.since):
 		c.broke("P7", "failed before any fault, and nobody was there")
 	}
 }
 
-// upgrades tells whether a reader asks for the write lock.
+// upgrades reports whether a reader asks for the write lock.
 func (c *call) upgrades() bool {
 	return c.outer != nil && c.outer.read && !c.section.Read && c.outer.beside == nil
 }
@@ -157,13 +157,13 @@ func (c *call) confirmed() {
 	}
 	for _, part := range c.claim.parts() {
 		shared := c.lock.spec.shares() && part.token == 0
-		if !shared && c.world.referee.keeps(part) {
+		if !shared && c.world.checker.keeps(part) {
 			c.broke("P4", "returned nil, and %s is there", base(part.node))
 		}
 	}
 }
 
-// excused tells whether err is the end of the call's ctx or of its session.
+// excused reports whether err is the end of the call's ctx or of its session.
 func (c *call) excused(err error) bool {
 	return c.limit != 0 && c.ctx.Err() != nil && errors.Is(err, c.ctx.Err()) ||
 		c.inc.closing.Load() && (errors.Is(err, zklock.ErrClosed) || errors.Is(err, zklock.ErrReleased))
@@ -185,5 +185,5 @@ func (c *call) punctual(elapsed time.Duration) {
 	}
 }
 
-// late tells whether a call overran the end of its ctx.
+// late reports whether a call overran the end of its ctx.
 func late(elapsed, limit time.Duration) bool { return elapsed > max(limit, 0)+50*time.Millisecond }

@@ -69,7 +69,7 @@ func (v *visit) owned(s Section) *claim {
 // a MultiLocker.
 func (c *claim) parts() []*claim { return append([]*claim{c}, c.more...) }
 
-// includes tells whether other is c, or held beside it; nothing includes any.
+// includes reports whether other is c, or held beside it; nothing includes any.
 func (c *claim) includes(other *claim) bool {
 	return c != nil && (c == other || c.beside.includes(other))
 }
@@ -82,13 +82,13 @@ func (c *claim) side(read bool) *claim {
 	return c.beside.side(read)
 }
 
-// believed tells whether the owner has no way to know that it does not hold the
+// believed reports whether the owner has no way to know that it does not hold the
 // lock: it was not told of a loss, and has not closed its session.
 func (c *claim) believed() bool {
 	return c.told == nil || !c.lost() && !c.inc.closing.Load() && (c.hold == nil || !errors.Is(c.hold.Err(), zklock.ErrReleased))
 }
 
-// lost tells whether the owner was told that the lock is lost.
+// lost reports whether the owner was told that the lock is lost.
 func (c *claim) lost() bool {
 	return !isOpen(c.told)
 }
@@ -103,7 +103,7 @@ func isOpen(c <-chan struct{}) bool {
 	}
 }
 
-// isLost tells whether the library has ended c, or another that c stands for, as lost.
+// isLost reports whether the library has ended c, or another that c stands for, as lost.
 func (c *claim) isLost() bool {
 	for _, part := range c.parts() {
 		if errors.Is(part.hold.Err(), zklock.ErrLost) {
@@ -113,7 +113,7 @@ func (c *claim) isLost() bool {
 	return false
 }
 
-// conflicts tells whether c and other cannot both hold, by the rules of readers
+// conflicts reports whether c and other cannot both hold, by the rules of readers
 // and writers.
 func (c *claim) conflicts(other *claim) bool {
 	return c.path == other.path && c.units == 0 && !(c.read && other.read) && c.beside != other && other.beside != c
@@ -134,8 +134,8 @@ func (v *visit) observe(c *claim, s Section) {
 	}
 }
 
-// ask has ZooKeeper say what it thinks of c.
-func (v *visit) ask(c *claim) {
+// askZooKeeper has ZooKeeper say what it thinks of c.
+func (v *visit) askZooKeeper(c *claim) {
 	v.judgeInspect()
 	v.world.work.Go(func() { v.judgeCheck(c) })
 	v.world.work.Go(func() { v.judgeRevoke(c) })
@@ -145,19 +145,19 @@ func (v *visit) judgeValid(c *claim) {
 	ended := c.hold.Err() != nil
 	switch valid := c.hold.Valid(); {
 	case valid && ended:
-		v.world.referee.fail("P2", "%s: %s is valid and has ended", v.name, base(c.node))
+		v.world.checker.fail("P2", "%s: %s is valid and has ended", v.name, base(c.node))
 	case !valid && c.hold.Err() == nil:
-		v.world.referee.fail("P2", "%s: %s is held and not valid", v.name, base(c.node))
+		v.world.checker.fail("P2", "%s: %s is held and not valid", v.name, base(c.node))
 	}
 }
 
 // judgeOwner judges what the lock tells its owner.
 func (v *visit) judgeOwner(c *claim, s Section) {
 	if !isOpen(v.lock.facade(s).Lost()) && !c.isLost() {
-		v.world.referee.fail("P2", "%s: %s is not lost, its Lost channel says", v.name, base(c.node))
+		v.world.checker.fail("P2", "%s: %s is not lost, its Lost channel says", v.name, base(c.node))
 	}
 	if counts, ok := v.lock.facade(s).(interface{ HoldCount() int }); ok && counts.HoldCount() != c.depth {
-		v.world.referee.fail("P7", "%s holds %s %d deep, not %d", v.name, c.path, c.depth, counts.HoldCount())
+		v.world.checker.fail("P7", "%s holds %s %d deep, not %d", v.name, c.path, c.depth, counts.HoldCount())
 	}
 }
 
@@ -175,7 +175,7 @@ func (v *visit) judgeInspect() {
 		call.broke("P7", "failed without a reason: %v", err)
 	}
 	for _, f := range found {
-		if n := v.world.referee.node(f.Node); n == nil || n.owner != f.Session || n.created != f.Token {
+		if n := v.world.checker.node(f.Node); n == nil || n.owner != f.Session || n.created != f.Token {
 			call.broke("P7", "tells of %s of session %#x, created by %#x", f.Node, f.Session, f.Token)
 		}
 	}
@@ -185,16 +185,16 @@ func (v *visit) judgeInspect() {
 func (v *visit) judgeCheck(c *claim) {
 	ended, start := c.hold.Err() != nil, time.Now()
 	_, err := v.inc.session.Conn().Multi(c.hold.Check())
-	if err == nil && (ended || !v.world.referee.existed(c.node, start)) {
-		v.world.referee.fail("P2", "the check of %s by %s succeeded, and it was gone", base(c.node), v.name)
+	if err == nil && (ended || !v.world.checker.existed(c.node, start)) {
+		v.world.checker.fail("P2", "the check of %s by %s succeeded, and it was gone", base(c.node), v.name)
 	}
 }
 
 // judgeRevoke asks for the lock back.
 func (v *visit) judgeRevoke(c *claim) {
-	referee := v.world.referee
+	checker := v.world.checker
 	if !isOpen(c.hold.Revoked()) {
-		referee.fail("P7", "%s: nobody asked for %s back", v.name, base(c.node))
+		checker.fail("P7", "%s: nobody asked for %s back", v.name, base(c.node))
 	}
 	ctx, end := v.limited(20*time.Millisecond, false)
 	defer end()
@@ -206,8 +206,8 @@ func (v *visit) judgeRevoke(c *claim) {
 	case <-c.over:
 	case <-v.world.ctx.Done():
 	case <-time.After(c.patience()):
-		if referee.isCalm() && c.hold.Err() == nil {
-			referee.fail("liveness", "%s is not told that %s was asked for", v.name, base(c.node))
+		if checker.isCalm() && c.hold.Err() == nil {
+			checker.fail("liveness", "%s is not told that %s was asked for", v.name, base(c.node))
 		}
 	}
 }

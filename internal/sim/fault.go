@@ -54,12 +54,12 @@ const (
 // AllKinds is the focus of a program in which each kind of fault comes by its weight.
 const AllKinds = faultKinds
 
-// faultTable says what each kind does and how often it is drawn. What inflict
+// faultTable says what each kind does and how often it is drawn. What inject
 // returns ends the fault.
 var faultTable = [faultKinds]struct {
-	name    string
-	weight  int
-	inflict func(w *world, f Fault) (end func())
+	name   string
+	weight int
+	inject func(w *world, f Fault) (end func())
 }{
 	Expire:             {"session expires", 8, (*world).expire},
 	Cut:                {"connection cut", 6, (*world).cut},
@@ -99,34 +99,34 @@ var faultTable = [faultKinds]struct {
 
 func (k FaultKind) String() string { return faultTable[k].name }
 
-// suffer inflicts the faults and ends them; false if a promise was broken.
-func (w *world) suffer() bool {
+// injectFaults injects the faults and ends them; false if a promise was broken.
+func (w *world) injectFaults() bool {
 	faults := slices.SortedFunc(slices.Values(w.program.Faults), func(a, b Fault) int { return cmp.Compare(a.At, b.At) })
 	var struck sync.WaitGroup
 	start := time.Now()
 	for _, f := range faults {
 		select {
 		case <-time.After(time.Until(start.Add(f.At))):
-			struck.Go(func() { w.strike(f) })
-		case <-w.referee.broken:
+			struck.Go(func() { w.inject(f) })
+		case <-w.checker.broken:
 			return false
 		}
 	}
 	select {
 	case <-done(&struck):
 		return true
-	case <-w.referee.broken:
+	case <-w.checker.broken:
 		return false
 	}
 }
 
-// strike waits for the fault's moment, a few seconds at most, inflicts the fault,
+// inject waits for the fault's moment, a few seconds at most, injects the fault,
 // and ends it when its time is over.
-func (w *world) strike(f Fault) {
+func (w *world) inject(f Fault) {
 	if f.Moment != AnyMoment {
 		const wait = 3 * time.Second
 		select {
-		case <-w.referee.await(f.Moment, w.machines[f.Machine].id()):
+		case <-w.checker.await(f.Moment, w.machines[f.Machine].id()):
 		case <-w.ctx.Done():
 			return
 		case <-time.After(wait):
@@ -137,10 +137,10 @@ func (w *world) strike(f Fault) {
 	if w.ctx.Err() != nil {
 		return
 	}
-	w.referee.storm()
+	w.checker.storm()
 	w.log.note("FAULT", "%v", f)
 	w.stats.Faults[f.Kind].Add(1)
-	end := faultTable[f.Kind].inflict(w, f)
+	end := faultTable[f.Kind].inject(w, f)
 	if end == nil {
 		return
 	}
@@ -178,14 +178,14 @@ func (ms moments) reach(c zktest.Change) {
 }
 
 // await returns a channel that closes at the session's next moment of that kind.
-func (r *referee) await(what Moment, session int64) <-chan struct{} {
+func (ck *checker) await(what Moment, session int64) <-chan struct{} {
 	reached := make(chan struct{})
 	m := moment{zktest.NodeCreated, session}
 	if what == OnDelete {
 		m.kind = zktest.NodeDeleted
 	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.moments[m] = append(r.moments[m], reached)
+	ck.mu.Lock()
+	defer ck.mu.Unlock()
+	ck.moments[m] = append(ck.moments[m], reached)
 	return reached
 }

@@ -84,7 +84,7 @@ func (w *world) partition(f Fault) func() {
 // jumpClock makes the leader end sessions early, which no lock can see coming.
 func (w *world) jumpClock(f Fault) func() {
 	if leader := w.ensemble.Leader(); leader != nil {
-		w.referee.doomAll(w.ensemble.Sessions())
+		w.checker.doomAll(w.ensemble.Sessions())
 		leader.JumpClock(f.For / 4)
 	}
 	return nil

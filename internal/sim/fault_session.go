@@ -10,7 +10,7 @@ import (
 
 func (w *world) expire(f Fault) func() {
 	if id := w.machines[f.Machine].id(); id != 0 {
-		w.referee.doom(id)
+		w.checker.doom(id)
 		w.ensemble.ExpireSession(id)
 	}
 	return nil
@@ -24,15 +24,14 @@ func (w *world) expireAtLogin(f Fault) func() {
 	held := w.ensemble.HoldReply(zktest.OpAuth, zktest.OnClient(m.place))
 	m.place.Cut()
 	w.work.Go(func() {
-		select {
-		case <-held.Struck():
-			w.crowd(f)
-			time.Sleep(f.For / 16)
-			w.expire(f)
-			m.place.Cut()
-			held.Release()
-		case <-time.After(f.For):
+		if !closesWithin(f.For, held.Struck()) {
+			return
 		}
+		w.crowd(f)
+		time.Sleep(f.For / 16)
+		w.expire(f)
+		m.place.Cut()
+		held.Release()
 	})
 	return held.Release
 }
@@ -75,7 +74,7 @@ func (w *world) sleep(f Fault) func() {
 	}
 	nap, id := d.span(0, 3*m.spec.Timeout/4), m.id()
 	if w.ensemble.AgeSession(id, 0)-nap < m.spec.Timeout/16 {
-		w.referee.doom(id)
+		w.checker.doom(id)
 	}
 	m.clock.Step(nap)
 	w.ensemble.AgeSession(id, nap)
@@ -99,16 +98,15 @@ func (w *world) quietGap(f Fault) func() {
 		defer m.place.Unblock()
 		time.Sleep(m.spec.Timeout / 3)
 		m.place.Unblock()
-		written := w.referee.await(OnCreate, m.id())
+		written := w.checker.await(OnCreate, m.id())
 		w.ask(m, Section{Take: Acquire, Permits: 1, Hold: m.spec.Timeout})
-		select {
-		case <-written:
-			time.Sleep(2 * (w.program.Cluster.Between + w.program.Cluster.Disk)) // until its server knows
-			if heal := w.cutOffPair(f); heal != nil {
-				time.Sleep(m.spec.Timeout)
-				heal()
-			}
-		case <-time.After(f.For):
+		if !closesWithin(f.For, written) {
+			return
+		}
+		time.Sleep(2 * (w.program.Cluster.Between + w.program.Cluster.Disk)) // until its server knows
+		if heal := w.cutOffPair(f); heal != nil {
+			time.Sleep(m.spec.Timeout)
+			heal()
 		}
 	})
 	return nil
@@ -129,13 +127,10 @@ func (w *world) lateTouches(f Fault) func() {
 		ctx, cancel := context.WithTimeout(w.ctx, 3*m.spec.Timeout)
 		defer cancel()
 		w.work.Go(func() { readAlong(ctx, inc.session) })
-		select {
-		case <-proof.Struck():
-		case <-time.After(2 * m.spec.Timeout):
-		}
+		closesWithin(2*m.spec.Timeout, proof.Struck())
 		proof.Release()
 		leader, server := w.ensemble.Leader(), w.serverOf(m)
-		if leader != nil && server != nil && server != leader && w.referee.holds(m.id()) {
+		if leader != nil && server != nil && server != leader && w.checker.holds(m.id()) {
 			w.pauseAndCutOff(m, leader, server, d)
 		}
 	})
@@ -149,7 +144,7 @@ func (w *world) pauseAndCutOff(m *machine, leader, server *zktest.Server, d dice
 	leader.Freeze()
 	last := w.program.Cluster.Latency + d.span(0, 5*time.Millisecond)
 	time.Sleep(d.span(m.spec.Timeout/5, 7*m.spec.Timeout/24) - last) // its connection would be cut then
-	if w.referee.holds(m.id()) {
+	if w.checker.holds(m.id()) {
 		w.ask(m, Section{Take: Acquire, Permits: 1, Limit: m.spec.Timeout})
 	}
 	time.Sleep(last)
@@ -188,10 +183,7 @@ func (w *world) loseHandshake(f Fault) func() {
 	w.refuse(true, mean)
 	m.place.Cut()
 	w.work.Go(func() {
-		select {
-		case <-held.Struck():
-		case <-time.After(m.spec.Timeout / 8):
-		}
+		closesWithin(m.spec.Timeout/8, held.Struck())
 		if late {
 			w.refuse(false, mean)
 			time.Sleep(m.spec.Timeout)
@@ -219,9 +211,7 @@ func (w *world) restartBehindProxy(f Fault) func() {
 		server.Restart()
 		time.Sleep(m.spec.Timeout)
 		m.proxied.Store(false)
-		select {
-		case <-deaf.Struck(): // never answered
-		default:
+		if isOpen(deaf.Struck()) { // what has come is never answered
 			deaf.Release()
 		}
 	}

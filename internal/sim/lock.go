@@ -116,7 +116,7 @@ func (l *lock) handles(s Section) handles {
 	return l.rw
 }
 
-// covers tells whether a node belongs to the lock, or may do so.
+// covers reports whether a node belongs to the lock, or may do so.
 func (l *lock) covers(path string) bool {
 	return l.several != nil || strings.HasPrefix(path, l.spec.Path+"/")
 }

@@ -57,7 +57,7 @@ func (m *machine) open(index int) error {
 		start := time.Now()
 		s, err := zklock.Connect(clock.With(ctx, &m.clock), m.world.ensemble.PipeAddrs(), m.spec.Timeout, m.options()...)
 		if late(time.Since(start), 10*time.Second) {
-			m.world.referee.fail("P5", "Connect of %s returned after %v", m.name, time.Since(start))
+			m.world.checker.fail("P5", "Connect of %s returned after %v", m.name, time.Since(start))
 		}
 		cancel()
 		if err != nil {
@@ -136,16 +136,16 @@ func (m *machine) close(calm bool) bool {
 	if inc == nil {
 		return false
 	}
-	m.world.referee.closing(inc)
+	m.world.checker.closing(inc)
 	start, id := time.Now(), inc.session.ID()
 	m.world.log.note(m.name, "Close")
 	err := inc.session.Close()
 	m.world.log.note(m.name, "Close returned %v", err)
 	if took := time.Since(start); took > 3*time.Second {
-		m.world.referee.fail("P6", "Close of %s took %v", m.name, took)
+		m.world.checker.fail("P6", "Close of %s took %v", m.name, took)
 	}
-	if calm && err != nil && !m.world.referee.isExpired(id) {
-		m.world.referee.fail("P6", "Close of %s without any fault: %v", m.name, err)
+	if calm && err != nil && !m.world.checker.isExpired(id) {
+		m.world.checker.fail("P6", "Close of %s without any fault: %v", m.name, err)
 	}
 	return true
 }

@@ -48,7 +48,7 @@ func (w *world) operate(action func(o *operator) error) {
 }
 
 func (w *world) deleteNode(f Fault) func() {
-	nodes := w.referee.nodes()
+	nodes := w.checker.nodes()
 	if len(nodes) > 0 {
 		slices.Sort(nodes)
 		w.operate(func(o *operator) error { return o.remove(nodes[f.Server%len(nodes)]) })
@@ -57,7 +57,7 @@ func (w *world) deleteNode(f Fault) func() {
 }
 
 func (o *operator) remove(node string) error {
-	o.world.referee.excuse(node, byOperator)
+	o.world.checker.excuse(node, byOperator)
 	return o.conn.Delete(node, -1)
 }
 
@@ -70,9 +70,9 @@ func (w *world) deleteUnseen(f Fault) func() {
 	m.place.Cut()
 	w.operate(func(o *operator) error {
 		dials := m.dials.Load()
-		for _, node := range w.referee.nodesOf(session) {
+		for _, node := range w.checker.nodesOf(session) {
 			if o.remove(node) == nil && m.dials.Load() == dials {
-				w.referee.excuse(node, unseen)
+				w.checker.excuse(node, unseen)
 			}
 		}
 		m.place.Unblock()
@@ -125,7 +125,7 @@ func (w *world) endOfCounter(f Fault) func() {
 		next = 1<<31 - 3
 	}
 	path := paths[f.Machine%len(paths)]
-	for _, node := range w.referee.nodes() {
+	for _, node := range w.checker.nodes() {
 		if n, queues := contender(node); queues && dirOf(node) == path && (n >= int64(next) || n < 0) {
 			return nil // no counter goes back
 		}
@@ -140,10 +140,8 @@ func (w *world) deleteUnlisted(f Fault) func() {
 	held := w.ensemble.HoldReply(zktest.OpGetChildren2, zktest.OnClient(w.machines[f.Machine].place))
 	w.crowd(f)
 	w.work.Go(func() {
-		select {
-		case <-held.Struck():
+		if closesWithin(f.For, held.Struck()) {
 			w.deleteUnseen(f)
-		case <-time.After(f.For):
 		}
 	})
 	return held.Release
@@ -190,7 +188,7 @@ func (v *visitor) round(r Round) error {
 		return nil
 	}
 	time.Sleep(r.Hold)
-	v.world.referee.returned(c)
+	v.world.checker.returned(c)
 	return lock.Unlock()
 }
 
@@ -217,12 +215,12 @@ func (v *visitor) closeWithWorld(conn *zk.Conn) (closeNow func()) {
 // claim makes the claim of whoever holds by the first node of conn's session;
 // nil if that is gone already.
 func (v *visitor) claim(conn *zk.Conn) *claim {
-	node, found := v.world.referee.nodeOf(conn.SessionID(), v.spec.Path)
+	node, found := v.world.checker.nodeOf(conn.SessionID(), v.spec.Path)
 	if !found {
 		return nil
 	}
 	c := &claim{who: v.name, path: v.spec.Path, node: node, over: make(chan struct{})}
-	v.world.referee.granted(c)
+	v.world.checker.granted(c)
 	return c
 }
 
@@ -245,11 +243,11 @@ func (v *visitor) write(conn *zk.Conn, r Round) error {
 	reader := stem + "READ__" + writer[len(writer)-10:]
 	if _, err = conn.Multi(&zk.CheckVersionRequest{Path: writer, Version: -1},
 		&zk.CreateRequest{Path: reader, Acl: zk.WorldACL(zk.PermAll), Flags: zk.FlagEphemeral}); err == nil {
-		v.world.referee.moved(c, reader)
+		v.world.checker.moved(c, reader)
 		err = conn.Delete(writer, -1)
 		time.Sleep(r.Hold)
 	}
-	v.world.referee.returned(c)
+	v.world.checker.returned(c)
 	return err
 }
 

@@ -64,7 +64,7 @@ type LockerSpec struct {
 	Retention time.Duration // of a Locker: as WithRetention
 }
 
-// shares tells whether owners in one process pass a node on.
+// shares reports whether owners in one process pass a node on.
 func (l LockerSpec) shares() bool { return l.Handoff > 1 || l.Retention > 0 }
 
 // LockKind is what the lock is.
@@ -107,7 +107,7 @@ type Section struct {
 	Panics    Position // the function of the trace that panics when the lock is taken
 }
 
-// looks tells whether the section asks ZooKeeper. It needs no draw of its own,
+// looks reports whether the section asks ZooKeeper. It needs no draw of its own,
 // so that seeds keep their programs.
 func (s Section) looks() bool { return s.Fence && s.Hold/time.Millisecond%4 == 1 }
 
@@ -144,11 +144,11 @@ func (t Take) String() string {
 	return [...]string{"Lock", "LockContext", "TryLock", "TryLockFor", "Do", "Acquire", "TryAcquire"}[t]
 }
 
-// handle tells whether the take returns a Hold instead of making its goroutine
+// handle reports whether the take returns a Hold instead of making its goroutine
 // the owner.
 func (t Take) handle() bool { return t == Acquire || t == TryAcquire }
 
-// limited tells whether the take has a ctx.
+// limited reports whether the take has a ctx.
 func (t Take) limited() bool { return t != Lock && t != TryLock }
 
 // Leave is a way to give a lock back. A handle is always given back by Release.

@@ -49,7 +49,7 @@ func TestF33AHolderWhoseMachineSleptIsToldBeforeItsSessionEnds(t *testing.T) {
 				}
 				schedules++
 				a.sleep(nap)
-				<-h.Lost() // the referee has an eye on the session
+				<-h.Lost() // the checker has an eye on the session
 				<-gone
 				a.place.Unblock()
 			}, zktest.WithTickTime(timeout/10))

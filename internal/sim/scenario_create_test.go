@@ -134,7 +134,7 @@ func TestF07ACreateThatArrivesByAnOldServerMakesNoNode(t *testing.T) {
 		require.Contains(t, others, func() *zktest.Server { now, _ := a.server(); return now }())
 		s.Heal()
 		time.Sleep(time.Second)
-		require.Equal(t, []string{h.Node()}, s.referee.nodes())
+		require.Equal(t, []string{h.Node()}, s.checker.nodes())
 		require.NoError(t, a.give(h))
 		s.empty(0)
 	}, zktest.WithServerLatency(time.Millisecond, time.Millisecond))

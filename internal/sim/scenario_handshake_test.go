@@ -43,7 +43,7 @@ func TestAHandshakeWhoseAnswerIsLostMayHaveShortenedTheSession(t *testing.T) {
 			<-h.Lost()
 			require.LessOrEqual(s, time.Since(asked), timeout/4*19/20)
 			require.False(s, h.Valid())
-			require.NoError(s, b.give(<-waiting)) // the referee has seen that a was told first
+			require.NoError(s, b.give(<-waiting)) // the checker has seen that a was told first
 			a.place.Unblock()
 		}, fineTicks...)
 	}

@@ -142,7 +142,7 @@ func TestSeveralLocksTryAgainWhenOneIsLostOnTheWay(t *testing.T) {
 		h := b.mustTake()
 		go func() {
 			time.Sleep(100 * time.Millisecond)
-			for _, node := range s.referee.nodes() {
+			for _, node := range s.checker.nodes() {
 				if dirOf(node) == "/first" {
 					require.NoError(t, b.Conn().Delete(node, -1))
 				}

@@ -26,7 +26,7 @@ func TestF13AHolderThatIsCutOffIsToldBeforeTheServerEndsItsSession(t *testing.T)
 			<-h.Lost()
 			require.Less(t, time.Since(cut), timeout)
 			require.False(t, h.Valid())
-			require.NoError(t, b.give(<-waiting)) // the referee has seen that a was told first
+			require.NoError(t, b.give(<-waiting)) // the checker has seen that a was told first
 			a.place.Unblock()
 		})
 	}
@@ -87,7 +87,7 @@ func TestF29AnOperatorsDeleteReachesTheHolder(t *testing.T) {
 		a := s.enter("a")
 		h := a.mustTake()
 		time.Sleep(100 * time.Millisecond)
-		s.referee.excuse(h.Node(), byOperator)
+		s.checker.excuse(h.Node(), byOperator)
 		require.NoError(t, a.Conn().Delete(h.Node(), -1))
 		start := time.Now()
 		<-h.Lost()
@@ -151,7 +151,7 @@ func TestAHoldThatHadToWaitForAnotherOwnerIsProvedOnceMore(t *testing.T) {
 				close(got)
 			}()
 			time.Sleep(timeout / 2) // it has a node, and waits for a's first owner
-			nodes := s.referee.nodes()
+			nodes := s.checker.nodes()
 			require.Len(t, nodes, 1)
 			a.place.Block(zktest.ToServer)
 			a.place.Cut()

@@ -80,7 +80,7 @@ func TestNoLockIsHandedOnPastTheEndOfTheCounter(t *testing.T) {
 		var wg sync.WaitGroup
 		for range 6 {
 			wg.Go(func() {
-				h := a.mustTake() // which the referee judges
+				h := a.mustTake() // which the checker judges
 				time.Sleep(10 * time.Millisecond)
 				require.NoError(t, a.give(h))
 			})
@@ -197,7 +197,7 @@ func TestADeleteThatIsRefusedIsNoMatterOfTheOthers(t *testing.T) {
 		<-holds
 		alone.Release()
 		require.NoError(s, <-released)
-		for _, node := range s.referee.nodes() {
+		for _, node := range s.checker.nodes() {
 			require.Equal(s, kept, dirOf(node))
 		}
 	})

@@ -36,7 +36,7 @@ func TestF10AnUnlockWhileDisconnectedIsCarriedOutLater(t *testing.T) {
 		start := time.Now()
 		require.ErrorIs(t, a.UnlockContext(ctx), context.DeadlineExceeded)
 		require.Less(t, time.Since(start), 100*time.Millisecond+soon)
-		require.Len(t, s.referee.nodes(), 1)
+		require.Len(t, s.checker.nodes(), 1)
 		s.Server(0).Refuse(false)
 		s.empty(timeout)
 	})
@@ -93,9 +93,9 @@ func TestASuccessorWhoseNodeIsGoneLosesTheLockBeforeTheNextIsGranted(t *testing.
 		synctest.Wait()
 		require.Equal(s, created+1, s.created())
 		third := x.waits(context.Background())
-		for _, node := range s.referee.nodes() {
+		for _, node := range s.checker.nodes() {
 			if n, _ := contender(node); n == 1 {
-				s.referee.excuse(node, byOperator)
+				s.checker.excuse(node, byOperator)
 				require.NoError(s, operator.Conn().Delete(node, -1))
 			}
 		}

@@ -176,7 +176,7 @@ func TestAHeadOfTheQueueByAListOfAnotherConnectionListsAnew(t *testing.T) {
 		time.Sleep(timeout / 50)
 		slow.Release()
 		synctest.Wait()
-		nodes := s.referee.nodes()
+		nodes := s.checker.nodes()
 		require.Len(s, nodes, 1)
 		require.NoError(s, operator.Conn().Delete(nodes[0], -1))
 		<-first.Struck()

@@ -4,7 +4,7 @@
 //
 // A seed determines a [Program]: the ensemble, the machines with their sessions
 // and Lockers, what each goroutine does, and which faults strike when. [Run]
-// simulates it. The referee sees each call's result and each committed
+// simulates it. The checker sees each call's result and each committed
 // transaction, and reports the first promise that was broken:
 //
 //	P1  two believe to hold one path, or a node was deleted under its holder

@@ -26,18 +26,18 @@ const (
 )
 
 // stage is where a named scenario plays: an ensemble in virtual time, judged by a
-// referee.
+// checker.
 type stage struct {
 	*testing.T
 	*zktest.Ensemble
 	log     *timeline
-	referee *referee
+	checker *checker
 
 	mu   sync.Mutex
 	txns []zktest.Txn
 }
 
-// play plays a scenario, in which nothing that the referee knows may be broken.
+// play plays a scenario, in which nothing that the checker knows may be broken.
 // When it is over no lock node, session or goroutine is left.
 // The numbers in the names are those of docs/faults.md.
 func play(t *testing.T, servers int, scene func(s *stage), opts ...zktest.Option) {
@@ -48,15 +48,15 @@ func play(t *testing.T, servers int, scene func(s *stage), opts ...zktest.Option
 		log = newTimeline()
 		s := &stage{T: t, log: log}
 		s.Ensemble = zktest.NewEnsemble(t, servers, append([]zktest.Option{zktest.WithTickTime(tick)}, opts...)...)
-		s.referee = newReferee(s.log, new(Stats))
-		s.Observe(s.referee.observe)
+		s.checker = newChecker(s.log, new(Stats))
+		s.Observe(s.checker.observe)
 		s.Observe(func(txn zktest.Txn) {
 			s.mu.Lock()
 			defer s.mu.Unlock()
 			s.txns = append(s.txns, txn)
 		})
 		t.Cleanup(func() {
-			if f := s.referee.verdict(); f != nil {
+			if f := s.checker.verdict(); f != nil {
 				t.Errorf("%s: %s", f.Promise, f.Text)
 			}
 			if t.Failed() {
@@ -116,11 +116,11 @@ func (s *stage) enterForgotten(name string) (*player, *atomic.Bool) {
 	})), forget
 }
 
-// take takes the lock as a handle and has the referee judge it.
+// take takes the lock as a handle and has the checker judge it.
 func (p *player) take(ctx context.Context) (*zklock.Hold, error) {
 	h, err := p.Acquire(ctx)
 	if err == nil {
-		p.stage.referee.granted(p.claim(h))
+		p.stage.checker.granted(p.claim(h))
 	}
 	return h, err
 }
@@ -141,16 +141,16 @@ func (p *player) mustTake() *zklock.Hold {
 
 // give gives back what take took.
 func (p *player) give(h *zklock.Hold) error {
-	p.stage.referee.mu.Lock()
+	p.stage.checker.mu.Lock()
 	var mine *claim
-	for c := range p.stage.referee.claims {
+	for c := range p.stage.checker.claims {
 		if c.hold == h {
 			mine = c
 		}
 	}
-	p.stage.referee.mu.Unlock()
+	p.stage.checker.mu.Unlock()
 	if mine != nil {
-		p.stage.referee.returned(mine)
+		p.stage.checker.returned(mine)
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), anAge)
 	defer cancel()
@@ -163,7 +163,7 @@ func (p *player) waits(ctx context.Context) <-chan *zklock.Hold { return p.waits
 
 func (p *player) waitsBy(ctx context.Context, take func(context.Context) (*zklock.Hold, error)) <-chan *zklock.Hold {
 	result := make(chan *zklock.Hold, 1)
-	created := p.stage.referee.await(OnCreate, p.ID())
+	created := p.stage.checker.await(OnCreate, p.ID())
 	go func() {
 		h, _ := take(ctx)
 		result <- h
@@ -212,7 +212,7 @@ func (p *player) sleep(d time.Duration) {
 
 // expire ends the player's session before its time.
 func (p *player) expire() {
-	p.stage.referee.doom(p.ID())
+	p.stage.checker.doom(p.ID())
 	require.True(p.stage, p.stage.ExpireSession(p.ID()))
 }
 
@@ -247,18 +247,18 @@ func (s *stage) gone(node string) <-chan struct{} {
 // empty requires that no lock node is left, at once or by the given time.
 func (s *stage) empty(within time.Duration) {
 	s.Helper()
-	for start := time.Now(); len(s.referee.nodes()) > 0 && time.Since(start) < within; {
+	for start := time.Now(); len(s.checker.nodes()) > 0 && time.Since(start) < within; {
 		time.Sleep(10 * time.Millisecond)
 	}
-	require.Empty(s, s.referee.nodes())
+	require.Empty(s, s.checker.nodes())
 }
 
 // heldBy requires that the hold rests on a node of the player's session now.
 func (s *stage) heldBy(p *player, h *zklock.Hold) {
 	s.Helper()
-	s.referee.mu.Lock()
-	defer s.referee.mu.Unlock()
-	n := s.referee.tree[h.Node()]
+	s.checker.mu.Lock()
+	defer s.checker.mu.Unlock()
+	n := s.checker.tree[h.Node()]
 	require.NotNil(s, n)
 	require.Equal(s, p.ID(), n.owner)
 }

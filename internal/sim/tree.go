@@ -9,7 +9,7 @@ import (
 )
 
 // nodes is the tree as the committed transactions have made it, of ephemeral
-// nodes only. The referee's mutex guards it.
+// nodes only. The checker's mutex guards it.
 type nodes map[string]*node
 
 type node struct {
@@ -84,11 +84,11 @@ func contenderOf(path string) string { return path[:max(0, len(path)-sequenceDig
 func base(path string) string { return path[strings.LastIndexByte(path, '/')+1:] }
 
 // nodeOf returns the first node of a session in a queue.
-func (r *referee) nodeOf(session int64, path string) (string, bool) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
+func (ck *checker) nodeOf(session int64, path string) (string, bool) {
+	ck.mu.Lock()
+	defer ck.mu.Unlock()
 	var first *node
-	for _, n := range r.tree {
+	for _, n := range ck.tree {
 		if n.owner == session && n.queues && dirOf(n.path) == path && (first == nil || n.sequence < first.sequence) {
 			first = n
 		}
@@ -100,11 +100,11 @@ func (r *referee) nodeOf(session int64, path string) (string, bool) {
 }
 
 // nodesOf returns the nodes of a session.
-func (r *referee) nodesOf(session int64) []string {
-	r.mu.Lock()
-	defer r.mu.Unlock()
+func (ck *checker) nodesOf(session int64) []string {
+	ck.mu.Lock()
+	defer ck.mu.Unlock()
 	var paths []string
-	for path, n := range r.tree {
+	for path, n := range ck.tree {
 		if n.owner == session {
 			paths = append(paths, path)
 		}
@@ -112,16 +112,16 @@ func (r *referee) nodesOf(session int64) []string {
 	return paths
 }
 
-// contended tells whether anybody had a node of l since then.
-func (r *referee) contended(l *lock, since time.Time) bool {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	for path := range r.tree {
+// contended reports whether anybody had a node of l since then.
+func (ck *checker) contended(l *lock, since time.Time) bool {
+	ck.mu.Lock()
+	defer ck.mu.Unlock()
+	for path := range ck.tree {
 		if l.covers(path) {
 			return true
 		}
 	}
-	for path, n := range r.gone {
+	for path, n := range ck.gone {
 		if l.covers(path) && !n.gone.Before(since) {
 			return true
 		}
@@ -130,29 +130,33 @@ func (r *referee) contended(l *lock, since time.Time) bool {
 }
 
 // node returns a node that there is, or was; nil if there never was.
-func (r *referee) node(path string) *node {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if n := r.tree[path]; n != nil {
-		return n
-	}
-	return r.gone[path]
+func (ck *checker) node(path string) *node {
+	ck.mu.Lock()
+	defer ck.mu.Unlock()
+	return ck.nodeLocked(path)
 }
 
-// existed tells whether a node was there at any time since then.
-func (r *referee) existed(path string, since time.Time) bool {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	n := r.gone[path]
-	return r.tree[path] != nil || n != nil && !n.gone.Before(since)
+func (ck *checker) nodeLocked(path string) *node {
+	if n := ck.tree[path]; n != nil {
+		return n
+	}
+	return ck.gone[path]
+}
+
+// existed reports whether a node was there at any time since then.
+func (ck *checker) existed(path string, since time.Time) bool {
+	ck.mu.Lock()
+	defer ck.mu.Unlock()
+	n := ck.gone[path]
+	return ck.tree[path] != nil || n != nil && !n.gone.Before(since)
 }
 
 // nodes returns the ephemeral nodes that there are.
-func (r *referee) nodes() []string {
-	r.mu.Lock()
-	defer r.mu.Unlock()
+func (ck *checker) nodes() []string {
+	ck.mu.Lock()
+	defer ck.mu.Unlock()
 	var paths []string
-	for path := range r.tree {
+	for path := range ck.tree {
 		paths = append(paths, path)
 	}
 	return paths

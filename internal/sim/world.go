@@ -16,7 +16,7 @@ type world struct {
 	program  *Program
 	stats    *Stats
 	log      *timeline
-	referee  *referee
+	checker  *checker
 	ensemble *zktest.Ensemble
 	machines []*machine
 
@@ -31,11 +31,11 @@ func simulate(p *Program, stats *Stats, log *timeline) *Failure {
 	if err != nil {
 		return &Failure{Promise: "setup", Text: err.Error()}
 	}
-	w := &world{program: p, stats: stats, log: log, referee: newReferee(log, stats), ensemble: ensemble}
+	w := &world{program: p, stats: stats, log: log, checker: newChecker(log, stats), ensemble: ensemble}
 	w.ctx, w.cancel = context.WithCancel(context.Background())
 	defer w.end()
-	w.referee.calm = true
-	ensemble.Observe(w.referee.observe)
+	w.checker.calm = true
+	ensemble.Observe(w.checker.observe)
 	for i := range p.Machines {
 		w.machines = append(w.machines, newMachine(w, i))
 		if err := w.machines[i].open(i); err != nil {
@@ -44,10 +44,10 @@ func simulate(p *Program, stats *Stats, log *timeline) *Failure {
 	}
 	w.start()
 	w.background.Go(w.drift)
-	if w.suffer() && w.finish() && w.tidy() && w.calm() && w.tidy() {
+	if w.injectFaults() && w.finish() && w.tidy() && w.calm() && w.tidy() {
 		w.closeAll()
 	}
-	return w.referee.verdict()
+	return w.checker.verdict()
 }
 
 // start lets the actors go.
@@ -75,10 +75,16 @@ func (w *world) drift() {
 
 // pause sleeps, and reports whether ctx goes on.
 func pause(ctx context.Context, d time.Duration) bool {
+	return !closesWithin(d, ctx.Done())
+}
+
+// closesWithin waits until the channel closes, for no longer than d, and reports
+// whether it has.
+func closesWithin(d time.Duration, channel <-chan struct{}) bool {
 	select {
-	case <-time.After(d):
+	case <-channel:
 		return true
-	case <-ctx.Done():
+	case <-time.After(d):
 		return false
 	}
 }
@@ -99,11 +105,11 @@ func (w *world) finish() bool {
 	limit := w.patience()
 	select {
 	case <-done(&w.work):
-		return w.referee.verdict() == nil
-	case <-w.referee.broken:
+		return w.checker.verdict() == nil
+	case <-w.checker.broken:
 		return false
 	case <-time.After(limit):
-		w.referee.fail("liveness", "not everybody is through %v after the last fault", limit)
+		w.checker.fail("liveness", "not everybody is through %v after the last fault", limit)
 		return false
 	}
 }
@@ -140,12 +146,12 @@ func (w *world) calm() bool {
 				err = h.Release(ctx)
 			}
 			if err != nil {
-				w.referee.fail("liveness", "%s cannot lock and unlock %s within %v after the last fault: %v", m.name, l.spec.Path, calmly, err)
+				w.checker.fail("liveness", "%s cannot lock and unlock %s within %v after the last fault: %v", m.name, l.spec.Path, calmly, err)
 				return false
 			}
 		}
 	}
-	return w.referee.verdict() == nil
+	return w.checker.verdict() == nil
 }
 
 // tidy checks that the queues and the servers' watches are empty while the
@@ -161,18 +167,18 @@ func (w *world) tidy() bool {
 	left := ""
 	for range int(limit / (50 * time.Millisecond)) {
 		if left = w.left(); left == "" {
-			return w.referee.verdict() == nil
+			return w.checker.verdict() == nil
 		}
 		time.Sleep(50 * time.Millisecond)
 	}
-	w.referee.fail("P4", "left %v after the last call: %s", limit, left)
+	w.checker.fail("P4", "left %v after the last call: %s", limit, left)
 	return false
 }
 
 // left tells what is left of lock nodes and watches.
 func (w *world) left() string {
 	var left []string
-	for _, path := range w.referee.nodes() {
+	for _, path := range w.checker.nodes() {
 		left = append(left, "node "+path)
 	}
 	for i, s := range w.ensemble.Servers() {
@@ -196,7 +202,7 @@ func (w *world) closeAll() {
 		time.Sleep(42 * w.program.Cluster.Tick)
 	}
 	if sessions := w.ensemble.Sessions(); len(sessions) > 0 {
-		w.referee.fail("P6", "sessions are left at the server: %v", sessions)
+		w.checker.fail("P6", "sessions are left at the server: %v", sessions)
 	}
 }
 

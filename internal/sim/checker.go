@@ -10,9 +10,9 @@ import (
 // orderEnd is the sequence from which order means nothing.
 const orderEnd = 1<<31 - 1<<16
 
-// referee watches every call's result and every committed transaction, and
+// checker watches every call's result and every committed transaction, and
 // judges them as they come.
-type referee struct {
+type checker struct {
 	log    *timeline
 	stats  *Stats
 	broken chan struct{} // closed by the first broken promise
@@ -46,8 +46,8 @@ const (
 // highest are the highest fencing tokens that were given out.
 type highest struct{ writer, any int64 }
 
-func newReferee(log *timeline, stats *Stats) *referee {
-	return &referee{
+func newChecker(log *timeline, stats *Stats) *checker {
+	return &checker{
 		log: log, stats: stats, broken: make(chan struct{}),
 		moments: make(moments),
 		tree:    make(nodes),
@@ -64,93 +64,93 @@ func newReferee(log *timeline, stats *Stats) *referee {
 }
 
 // fail reports a broken promise. The first one counts.
-func (r *referee) fail(promise, format string, args ...any) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.failLocked(promise, format, args...)
+func (ck *checker) fail(promise, format string, args ...any) {
+	ck.mu.Lock()
+	defer ck.mu.Unlock()
+	ck.failLocked(promise, format, args...)
 }
 
-func (r *referee) failLocked(promise, format string, args ...any) {
+func (ck *checker) failLocked(promise, format string, args ...any) {
 	text := fmt.Sprintf(format, args...)
-	r.log.note("REFEREE", "%s: %s", promise, text)
-	if r.failure == nil {
-		r.failure = &Failure{Promise: promise, Text: text}
-		close(r.broken)
+	ck.log.note("CHECKER", "%s: %s", promise, text)
+	if ck.failure == nil {
+		ck.failure = &Failure{Promise: promise, Text: text}
+		close(ck.broken)
 	}
 }
 
 // follow notes the loss of a claim.
-func (r *referee) follow(c *claim) {
+func (ck *checker) follow(c *claim) {
 	select {
 	case <-c.told:
-		r.stats.Losses.Add(1)
-		r.log.note(c.who, "learns that %s is lost", c.path)
-		if r.isCalm() {
-			r.fail("liveness", "%s lost %s by %s before any fault", c.who, c.path, base(c.node))
+		ck.stats.Losses.Add(1)
+		ck.log.note(c.who, "learns that %s is lost", c.path)
+		if ck.isCalm() {
+			ck.fail("liveness", "%s lost %s by %s before any fault", c.who, c.path, base(c.node))
 		}
 	case <-c.over:
 	}
 }
 
 // observe takes a committed transaction. zktest waits for it.
-func (r *referee) observe(txn zktest.Txn) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
+func (ck *checker) observe(txn zktest.Txn) {
+	ck.mu.Lock()
+	defer ck.mu.Unlock()
 	for _, change := range txn.Changes {
-		if n := r.tree[change.Path]; n != nil && change.Kind == zktest.NodeDeleted {
-			n.gone, n.behind = txn.Time, r.tree.ahead(n)
-			r.gone[n.path] = n
-			r.judgeDelete(txn, change)
+		if n := ck.tree[change.Path]; n != nil && change.Kind == zktest.NodeDeleted {
+			n.gone, n.behind = txn.Time, ck.tree.ahead(n)
+			ck.gone[n.path] = n
+			ck.judgeDelete(txn, change)
 		}
 	}
 	for _, change := range txn.Changes {
 		if change.Kind == zktest.SessionClosed && change.Cause == zktest.CauseExpiry {
-			r.expired[change.Session] = true
+			ck.expired[change.Session] = true
 		}
-		if n := r.tree[change.Path]; n != nil {
+		if n := ck.tree[change.Path]; n != nil {
 			change.Owner = n.owner
 		}
-		r.moments.reach(change)
-		r.tree.apply(txn, change)
-		r.log.note("zookeeper", "%v", committed{txn, change})
+		ck.moments.reach(change)
+		ck.tree.apply(txn, change)
+		ck.log.note("zookeeper", "%v", committed{txn, change})
 	}
 }
 
-func (r *referee) verdict() *Failure {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.failure
+func (ck *checker) verdict() *Failure {
+	ck.mu.Lock()
+	defer ck.mu.Unlock()
+	return ck.failure
 }
 
 // excuse announces that a fault deletes a node.
-func (r *referee) excuse(path string, why excuse) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.excused[path] = why
+func (ck *checker) excuse(path string, why excuse) {
+	ck.mu.Lock()
+	defer ck.mu.Unlock()
+	ck.excused[path] = why
 }
 
 // doom announces that a fault ends a session before its time.
-func (r *referee) doom(session int64) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.doomed[session] = true
+func (ck *checker) doom(session int64) {
+	ck.mu.Lock()
+	defer ck.mu.Unlock()
+	ck.doomed[session] = true
 }
 
 // doomAll announces that a fault may end any of the sessions before its time.
-func (r *referee) doomAll(sessions []zktest.Session) {
+func (ck *checker) doomAll(sessions []zktest.Session) {
 	for _, s := range sessions {
-		r.doom(s.ID)
+		ck.doom(s.ID)
 	}
 }
 
-// ended tells whether c's owner has lost it, or what it holds beside it, be it
+// ended reports whether c's owner has lost it, or what it holds beside it, be it
 // that it knows or not.
-func (r *referee) ended(c *claim) bool {
-	r.mu.Lock()
-	defer r.mu.Unlock()
+func (ck *checker) ended(c *claim) bool {
+	ck.mu.Lock()
+	defer ck.mu.Unlock()
 	for own := c; own != nil; own = own.beside {
 		for _, part := range own.parts() {
-			if part.isLost() || r.tree[part.node] == nil {
+			if part.isLost() || ck.tree[part.node] == nil {
 				return true
 			}
 		}
@@ -159,14 +159,14 @@ func (r *referee) ended(c *claim) bool {
 }
 
 // returned takes the moment at which a claim's owner begins to give it back.
-func (r *referee) returned(c *claim) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
+func (ck *checker) returned(c *claim) {
+	ck.mu.Lock()
+	defer ck.mu.Unlock()
 	for _, c := range c.parts() {
-		if _, held := r.claims[c]; held {
-			delete(r.claims, c)
-			r.last[c.path] = c
-			r.handed[c.node] = true
+		if _, held := ck.claims[c]; held {
+			delete(ck.claims, c)
+			ck.last[c.path] = c
+			ck.handed[c.node] = true
 			close(c.over)
 		}
 	}
@@ -174,64 +174,64 @@ func (r *referee) returned(c *claim) {
 
 // closing takes the moment at which a session's Close is called, which gives
 // everything back.
-func (r *referee) closing(inc *incarnation) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
+func (ck *checker) closing(inc *incarnation) {
+	ck.mu.Lock()
+	defer ck.mu.Unlock()
 	inc.closing.Store(true)
-	for c := range r.claims {
+	for c := range ck.claims {
 		if c.inc == inc {
-			r.handed[c.node] = true
+			ck.handed[c.node] = true
 		}
 	}
 }
 
 // moved takes the moment at which c's owner begins to hold by another node, too.
-func (r *referee) moved(c *claim, node string) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.log.note(c.who, "downgrades to %s", base(node))
+func (ck *checker) moved(c *claim, node string) {
+	ck.mu.Lock()
+	defer ck.mu.Unlock()
+	ck.log.note(c.who, "downgrades to %s", base(node))
 	c.node, c.read = node, true
 }
 
 // storm takes the moment at which a fault strikes.
-func (r *referee) storm() {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.calm = false
+func (ck *checker) storm() {
+	ck.mu.Lock()
+	defer ck.mu.Unlock()
+	ck.calm = false
 }
 
-// isCalm tells whether no fault has struck yet.
-func (r *referee) isCalm() bool {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.calm
+// isCalm reports whether no fault has struck yet.
+func (ck *checker) isCalm() bool {
+	ck.mu.Lock()
+	defer ck.mu.Unlock()
+	return ck.calm
 }
 
-// keeps tells whether c's node is there although c was given back, and its session
+// keeps reports whether c's node is there although c was given back, and its session
 // is still the one that c's machine has.
-func (r *referee) keeps(c *claim) bool {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	n := r.tree[c.node]
-	_, held := r.claims[c]
+func (ck *checker) keeps(c *claim) bool {
+	ck.mu.Lock()
+	defer ck.mu.Unlock()
+	n := ck.tree[c.node]
+	_, held := ck.claims[c]
 	return !held && n != nil && n.owner == c.inc.session.ID()
 }
 
-// holds tells whether somebody holds a lock by a node of that session.
-func (r *referee) holds(session int64) bool {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	for c := range r.claims {
-		if n := r.tree[c.node]; n != nil && n.owner == session && c.believed() {
+// holds reports whether somebody holds a lock by a node of that session.
+func (ck *checker) holds(session int64) bool {
+	ck.mu.Lock()
+	defer ck.mu.Unlock()
+	for c := range ck.claims {
+		if n := ck.tree[c.node]; n != nil && n.owner == session && c.believed() {
 			return true
 		}
 	}
 	return false
 }
 
-// isExpired tells whether the server has ended the session.
-func (r *referee) isExpired(session int64) bool {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.expired[session]
+// isExpired reports whether the server has ended the session.
+func (ck *checker) isExpired(session int64) bool {
+	ck.mu.Lock()
+	defer ck.mu.Unlock()
+	return ck.expired[session]
 }
