@@ -139,24 +139,18 @@ func (l *lock) held(s Section) []*zklock.Hold {
 // reader is the reading side of an RWLocker.
 type reader struct{ rw *zklock.RWLocker }
 
-func (r reader) Lock() { r.rw.RLocker().Lock() }
-
-func (r reader) Unlock() { r.rw.RLocker().Unlock() }
-
-func (r reader) TryLock() bool { return r.rw.TryRLock() }
-
-func (r reader) Lost() <-chan struct{} { return r.rw.RLost() }
-
-func (r reader) LockContext(ctx context.Context) error { return r.rw.RLockContext(ctx) }
-
+func (r reader) Lock()                                   { r.rw.RLocker().Lock() }
+func (r reader) Unlock()                                 { r.rw.RLocker().Unlock() }
+func (r reader) TryLock() bool                           { return r.rw.TryRLock() }
+func (r reader) Lost() <-chan struct{}                   { return r.rw.RLost() }
+func (r reader) LockContext(ctx context.Context) error   { return r.rw.RLockContext(ctx) }
 func (r reader) UnlockContext(ctx context.Context) error { return r.rw.RUnlockContext(ctx) }
 
 func (r reader) TryLockFor(ctx context.Context, d time.Duration) (bool, error) {
 	return r.rw.TryRLockFor(ctx, d)
 }
 
-func (r reader) Acquire(ctx context.Context) (*zklock.Hold, error) { return r.rw.RAcquire(ctx) }
-
+func (r reader) Acquire(ctx context.Context) (*zklock.Hold, error)    { return r.rw.RAcquire(ctx) }
 func (r reader) TryAcquire(ctx context.Context) (*zklock.Hold, error) { return r.rw.TryRAcquire(ctx) }
 
 // some are permits of a Semaphore.

@@ -69,10 +69,8 @@ type logTo struct {
 }
 
 func (l *logTo) Enabled(_ context.Context, level slog.Level) bool { return level >= slog.LevelInfo }
-
-func (l *logTo) WithAttrs([]slog.Attr) slog.Handler { return l }
-
-func (l *logTo) WithGroup(string) slog.Handler { return l }
+func (l *logTo) WithAttrs([]slog.Attr) slog.Handler               { return l }
+func (l *logTo) WithGroup(string) slog.Handler                    { return l }
 
 func (l *logTo) Handle(_ context.Context, r slog.Record) error {
 	l.log.note(l.who, "log: %s%v", r.Message, attrs(r))
