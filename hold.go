@@ -14,10 +14,16 @@ import (
 // be called from several at once.
 type Hold struct {
 	hold queue.Hold
-	path string // of the lock
 
 	ctx     context.Context
 	ctxOnce sync.Once
+}
+
+// newHold returns the part of a hold that a queue makes.
+func newHold() *queue.Hold {
+	h := new(Hold)
+	h.hold.Of = h
+	return &h.hold
 }
 
 // holdOf returns the hold that h is a part of, nil of none.
@@ -73,7 +79,7 @@ func (h *Hold) Check() *zk.CheckVersionRequest { return h.hold.Check() }
 // Release again returns nil again, and so does it after [Session.Close]; of a
 // hold that was lost it returns [ErrLost].
 func (h *Hold) Release(ctx context.Context) error {
-	return wrap("release", h.path, h.hold.Release(ctx, nil))
+	return wrap("release", h.hold.Path(), h.hold.Release(ctx, nil))
 }
 
 // under returns a child of parent that carries the hold and ends with it, and what

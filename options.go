@@ -134,11 +134,7 @@ func newOptions(path string, opts []Option) (*options, error) {
 
 // queue returns what the queue of a lock on path has to know.
 func (o *options) queue(path string) queue.Options {
-	made := queue.Options{Data: o.data, ACL: o.acl, NewHold: func() *queue.Hold {
-		h := &Hold{path: path}
-		h.hold.Of = h
-		return &h.hold
-	}}
+	made := queue.Options{Data: o.data, ACL: o.acl, NewHold: newHold}
 	if o.trace != nil {
 		made.NewHistory = func(node string, token int64) queue.History { return newHistory(o.trace, path, node, token) }
 	}

@@ -84,7 +84,7 @@ func (c *connections) Left() (timeout, left time.Duration) { return c.observer.L
 
 func (c *connections) Asks(at clock.Instant) { c.observer.Asks(at) }
 
-func (c *connections) Watches(r wire.Request) bool { return c.watches.arming(r) }
+func (c *connections) Watches(op int32, path []byte) bool { return c.watches.arming(op, path) }
 
 func (c *connections) Spawn(f func()) bool { return c.life.Spawn(f) }
 

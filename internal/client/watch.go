@@ -73,10 +73,10 @@ func (ws *watches) fire(key WatchKey, deleted bool) {
 }
 
 // arming reports whether a read is to leave a watch.
-func (ws *watches) arming(r wire.Request) bool {
+func (ws *watches) arming(op int32, path []byte) bool {
 	ws.mu.Lock()
 	defer ws.mu.Unlock()
-	w := ws.at[WatchKey{r.Path, r.Op == wire.OpGetChildren2}]
+	w := ws.at[WatchKey{string(path), op == wire.OpGetChildren2}]
 	return w != nil && !latch.IsClosed(w.Armed)
 }
 

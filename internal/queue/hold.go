@@ -122,6 +122,9 @@ func (h *Hold) Check() *zk.CheckVersionRequest {
 	return check
 }
 
+// Path returns the lock's path.
+func (h *Hold) Path() string { return h.contender.queue.path }
+
 // Confirm proves the hold once more.
 func (h *Hold) Confirm(ctx context.Context) error {
 	c := h.contender

@@ -32,8 +32,8 @@ type Session interface {
 	Disconnected(l *Link, cause error)
 	// Failed takes why there is no link yet.
 	Failed(cause error)
-	// Watches reports whether a read is to leave a watch.
-	Watches(r Request) bool
+	// Watches reports whether a read of that path is to leave a watch.
+	Watches(op int32, path []byte) bool
 	// Spawn runs f in a goroutine that the session's end waits for. It reports whether
 	// it does: a session that is closed runs nothing.
 	Spawn(f func()) bool

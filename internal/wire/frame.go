@@ -71,21 +71,20 @@ type Request struct {
 	Path string
 }
 
-// request returns what a frame asks for.
-func request(frame []byte) (r Request) {
+// request returns what a frame asks for: the operation and the path of a [Request].
+func request(frame []byte) (op int32, path []byte) {
 	const opAt, bodyAt, multiHeader = 8, 12, 9
 	if len(frame) < bodyAt {
-		return r
+		return 0, nil
 	}
 	op, body := int32(binary.BigEndian.Uint32(frame[opAt:])), frame[bodyAt:]
 	if op == OpMulti && len(body) > multiHeader {
 		op, body = int32(binary.BigEndian.Uint32(body)), body[multiHeader:]
 	}
-	r.Op = op
 	if len(body) >= 4 {
 		if n := binary.BigEndian.Uint32(body); uint64(n) <= uint64(len(body)-4) {
-			r.Path = string(body[4 : 4+n])
+			path = body[4 : 4+n]
 		}
 	}
-	return r
+	return op, path
 }

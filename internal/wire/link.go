@@ -168,12 +168,13 @@ func (l *Link) Write(p []byte) (int, error) {
 	if !l.connected.Load() {
 		return l.ask(p)
 	}
-	op, r := int32(binary.BigEndian.Uint32(p[8:])), request(p)
-	if (op == OpGetData || op == OpGetChildren2) && l.dialer.session.Watches(r) {
+	first, path := request(p)
+	op := int32(binary.BigEndian.Uint32(p[8:]))
+	if (op == OpGetData || op == OpGetChildren2) && l.dialer.session.Watches(op, path) {
 		p = slices.Clone(p)
 		p[len(p)-1] = 1 // a read's last field says whether to watch
 	}
-	t := l.dialer.Taps.take(r)
+	t := l.dialer.Taps.take(first, path)
 	if op != OpSetAuth { // which a server answers without touching the session
 		l.follow(int32(binary.BigEndian.Uint32(p[4:])), op, t)
 	}

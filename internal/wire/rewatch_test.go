@@ -21,7 +21,7 @@ func (nobody) Asks(clock.Instant)                  {}
 func (nobody) Connected(*Link, time.Duration)      {}
 func (nobody) Disconnected(*Link, error)           {}
 func (nobody) Failed(error)                        {}
-func (nobody) Watches(Request) bool                { return false }
+func (nobody) Watches(int32, []byte) bool          { return false }
 func (nobody) Spawn(f func()) bool                 { go f(); return true }
 func (nobody) Debug(message string, args ...any)   {}
 func (nobody) Warn(message string, args ...any)    {}

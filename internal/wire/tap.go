@@ -65,15 +65,15 @@ func (ts *Taps) Drop(t *Tap) {
 }
 
 // take returns the tap that waits for this request, if any.
-func (ts *Taps) take(r Request) *Tap {
+func (ts *Taps) take(op int32, path []byte) *Tap {
 	ts.mu.Lock()
 	defer ts.mu.Unlock()
-	waiting := ts.waiting[r]
+	waiting := ts.waiting[Request{op, string(path)}]
 	if len(waiting) == 0 {
 		return nil
 	}
 	first := waiting[0]
-	ts.remove(r, 0)
+	ts.remove(first.request, 0)
 	return first
 }
 
