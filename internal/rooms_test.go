@@ -1,6 +1,7 @@
 package internal_test
 
 import (
+	"go/ast"
 	"go/parser"
 	"go/token"
 	"path/filepath"
@@ -51,22 +52,56 @@ func TestImportsGoDown(t *testing.T) {
 	}
 }
 
-// imports returns what the package's own files import, those of its tests left out.
+// imports returns what the package's own files import.
 func imports(t *testing.T, room string) (paths []string) {
-	files, err := filepath.Glob(filepath.Join(room, "*.go"))
-	require.NoError(t, err)
-	require.NotEmpty(t, files)
-	for _, file := range files {
-		if strings.HasSuffix(file, "_test.go") {
-			continue
-		}
-		parsed, err := parser.ParseFile(token.NewFileSet(), file, nil, parser.ImportsOnly)
-		require.NoError(t, err)
-		for _, spec := range parsed.Imports {
+	for _, file := range parsed(t, room, parser.ImportsOnly) {
+		for _, spec := range file.Imports {
 			path, err := strconv.Unquote(spec.Path.Value)
 			require.NoError(t, err)
 			paths = append(paths, path)
 		}
 	}
 	return paths
+}
+
+// parsed returns the package's own files, those of its tests left out.
+func parsed(t *testing.T, room string, mode parser.Mode) (files []*ast.File) {
+	names, err := filepath.Glob(filepath.Join(room, "*.go"))
+	require.NoError(t, err)
+	require.NotEmpty(t, names)
+	for _, name := range names {
+		if strings.HasSuffix(name, "_test.go") {
+			continue
+		}
+		file, err := parser.ParseFile(token.NewFileSet(), name, nil, mode)
+		require.NoError(t, err)
+		files = append(files, file)
+	}
+	return files
+}
+
+func TestEveryMutexSaysWhatItGuards(t *testing.T) {
+	mutexes := 0
+	for _, room := range rooms {
+		for _, file := range parsed(t, room.name, parser.ParseComments) {
+			ast.Inspect(file, func(n ast.Node) bool {
+				field, isField := n.(*ast.Field)
+				if !isField || !isMutex(field.Type) {
+					return true
+				}
+				mutexes++
+				if !strings.Contains(field.Doc.Text()+field.Comment.Text(), "guards") {
+					t.Errorf("internal/%s: a mutex of package %s does not say what it guards", room.name, file.Name)
+				}
+				return true
+			})
+		}
+	}
+	require.Greater(t, mutexes, 10, "the mutexes are found")
+}
+
+// isMutex reports whether x is sync.Mutex or sync.RWMutex.
+func isMutex(x ast.Expr) bool {
+	selector, ok := x.(*ast.SelectorExpr)
+	return ok && strings.HasSuffix(selector.Sel.Name, "Mutex")
 }

@@ -6,9 +6,9 @@ import "sync"
 // added. One that does not return, because it panics or ends its goroutine by
 // runtime.Goexit, keeps none of the others from being run.
 type Serial struct {
-	mu    sync.Mutex
+	mu    sync.Mutex // guards the fields below; nothing is locked under it
 	todo  []func()
-	Taken bool // by whoever has to call Run, or is at it; guarded by mu
+	Taken bool // by whoever has to call Run, or is at it
 }
 
 // Add reports whether the caller has to see to it that Run is called.

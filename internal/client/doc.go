@@ -1,10 +1,13 @@
-// Package client is a ZooKeeper session that goes on: requests that end with a context
-// although go-zookeeper's do not, tries that are repeated while there is hope, watches and
-// lists that many share, the parents of nodes, and the connection's coming and going up
-// to the session's end.
+// Package client is a ZooKeeper session that goes on, whatever becomes of its connections.
+// On top of go-zookeeper it has requests that end with a context ([Send]), tries that are
+// repeated while there is hope ([Client.Persist]), reads that are new enough to decide
+// something ([Client.CatchUp]), watches and lists that many share ([Client.Watch],
+// [Client.JoinList]), missing parents ([Parents]), a log that nobody waits for ([Journal]),
+// and an end that leaves nothing behind ([Client.Close]).
 //
-// A [Client] tells its [Observer] what it has come to know. Nothing here knows what a lock
-// is. Its mutexes are taken by whoever holds the observer's, never the other way round.
+// A [Client] tells its [Observer] of connections, and of what is seen over them. Nothing
+// here knows what a lock is. The observer may call the client under a mutex of its own;
+// no mutex of the client is held while the observer is called.
 package client
 
 import (

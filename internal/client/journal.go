@@ -17,7 +17,7 @@ type Journal struct {
 	lines  callback.Serial
 	work   sync.WaitGroup
 
-	mu      sync.Mutex
+	mu      sync.Mutex // guards the fields below; that of lines is locked under it
 	closed  bool
 	dropped int // lines, since the last one that was not
 }

@@ -18,7 +18,7 @@ var refusals = []error{
 // unnamed is how go-zookeeper reports an error code that it has no name for.
 const unnamed = "unknown error: "
 
-// Refused tells whether a request was refused for good. Any other error leaves
+// Refused reports whether a request was refused for good. Any other error leaves
 // hope: the connection or the session broke, which go-zookeeper also reports as raw
 // network errors, or the server was busy.
 func Refused(err error) bool {

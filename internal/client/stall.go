@@ -16,7 +16,7 @@ type Watchdog struct {
 	client *Client
 	path   string
 
-	mu     sync.Mutex // guards the fields below; the client's is locked under it
+	mu     sync.Mutex // guards the fields below; the client's and the log's are locked under it
 	since  time.Time  // of the call, or since it left the queue
 	queued bool       // it stands in the queue
 	step   string     // what it waits for otherwise

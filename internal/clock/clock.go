@@ -42,7 +42,7 @@ func Earlier(t, u Instant) Instant {
 // Clock is a machine's pair of clocks. The zero Clock is the one that the program
 // runs on.
 type Clock struct {
-	mu    sync.Mutex // held while known is replaced
+	mu    sync.Mutex // guards the replacement of known; nothing is locked under it
 	known atomic.Pointer[known]
 }
 

@@ -18,8 +18,8 @@ import (
 
 // handoff lets the owners inside one process share a node, one after the other
 // (lock cohorting: Dice, Marathe and Shavit, 2012). While nobody else queues, they
-// may go on as they like; otherwise limit of them share a turn. Its state is
-// selfWatch by the session's mu.
+// may go on as they like; otherwise limit of them share a turn. The session's mu guards
+// what changes of it.
 type handoff struct {
 	queue     *Queue
 	limit     int           // owners that share a turn
@@ -220,7 +220,7 @@ func (t *handoff) passOn(c *contender) bool {
 	return false
 }
 
-// seesNobody tells whether nobody has been seen to wait behind c: in this session, which
+// seesNobody reports whether nobody has been seen to wait behind c: in this session, which
 // the watch would tell of later, and elsewhere, by c's last list until the queue is
 // watched. s.mu is held.
 func (t *handoff) seesNobody(c *contender) bool {
@@ -255,7 +255,7 @@ func (t *handoff) drop(c *contender) {
 	t.callNext()
 }
 
-// keeps tells whether c is kept for an owner to come. s.mu is held.
+// keeps reports whether c is kept for an owner to come. s.mu is held.
 func (t *handoff) keeps(c *contender) bool { return t.node == c && !t.idle.IsZero() }
 
 // vacate forgets the handoff's node. s.mu is held.
@@ -343,7 +343,7 @@ func contentionOf(w *client.Watch, node string) contention {
 	return alone
 }
 
-// othersAmong tells whether names, a queue's children, are of any contender but the one
+// othersAmong reports whether names, a queue's children, are of any contender but the one
 // of that name.
 func othersAmong(names []string, node string) bool {
 	return slices.ContainsFunc(names, func(name string) bool {

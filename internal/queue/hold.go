@@ -165,7 +165,7 @@ func (h *Hold) Release(ctx context.Context, then func()) error {
 }
 
 // leave ends the hold, calls then unless that is nil, and has the node deleted, in
-// this order: nobody is to see the next hold, or what the owner had besides this
+// this order and under the mutex that grants: nobody is to see the next hold, or what the owner had besides this
 // one, while this one lives. The deletion is nil if there is none to wait for: the
 // hold was lost, or ended with its session, or its node went on to another owner.
 func (h *Hold) leave(then func()) (*deletion, error) {

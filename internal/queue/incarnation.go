@@ -16,7 +16,7 @@ type incarnation struct {
 	id int64 // of its ZooKeeper session
 	lease.Lease
 
-	suspended bool // no connection since the last proof, and something is held; selfWatch by the session's mu
+	suspended bool // no connection since the last proof, and something is held; guarded by the session's mu
 }
 
 // await returns the current incarnation and the connection that carries it, as soon as there is

@@ -88,7 +88,7 @@ func (c *contender) removeFromIndex() {
 	}
 }
 
-// inLine tells whether other contenders of this session stand in q, so that a
+// inLine reports whether other contenders of this session stand in q, so that a
 // newcomer is likely to come right behind one of them and needs no list.
 func (q *Queue) inLine() bool {
 	q.session.mu.Lock()

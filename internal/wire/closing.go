@@ -15,7 +15,7 @@ import (
 // request the client waits a second, unless its loop comes past that request after
 // it was queued, and nothing tells when that is. A connection meets it for certain.
 type closingConn struct {
-	mu      sync.Mutex
+	mu      sync.Mutex // guards greeted and answers; nothing is locked under it
 	greeted bool
 	answers bytes.Buffer
 	more    chan struct{} // has an element when there is something to read

@@ -136,7 +136,7 @@ func (d *Dialer) patience() time.Duration {
 	return min(patience, max(left/3, min(left/2, minDialTime)))
 }
 
-// rounds tells how many rounds of the servers n attempts are.
+// rounds returns how many rounds of the servers n attempts are.
 func (d *Dialer) rounds(n int64) int64 {
 	return n / int64(max(d.Hosts.Len(), 1))
 }

@@ -10,10 +10,10 @@ import (
 // when it gets to it, which may be one of the new connection already. What changed
 // before that, while there was no connection, is not told then.
 type rewatch struct {
-	mu         sync.Mutex
-	connection int64 // counts those that carried a session
-	unbroken   int64 // the oldest whose watches were set again over each one up to the last
-	seen       int64 // the client's last transaction when it asked for the connection
+	mu         sync.Mutex // guards the fields below; nothing is locked under it
+	connection int64      // counts those that carried a session
+	unbroken   int64      // the oldest whose watches were set again over each one up to the last
+	seen       int64      // the client's last transaction when it asked for the connection
 
 	under  int32 // xid of the newest request
 	more   bool  // another one may follow it
