@@ -192,7 +192,7 @@ func describeSearch(err error) error {
 	return fmt.Errorf("looking for the node of a create whose reply was lost: %w", err)
 }
 
-// find lists the queue as it is after everything that went before: see catchUp. The
+// find lists the queue as it is after everything that went before: see client.CatchUp. The
 // session has moved to the connection's server, so that the create is committed ahead
 // of whatever is written there, or not at all.
 func (c *contender) find() (nodes []string, stat *zk.Stat, err error) {

@@ -13,8 +13,8 @@
 // connection there is, which incarnation of the ZooKeeper session it carries, whether the
 // lease runs, and who stands where. It is the only mutex that is held while another
 // package is called, and only packages below are: client, wire, lease, recipe. Of the
-// caller's code, only the notes of a [History] and the function given to [Hold.Release]
-// run under it.
+// caller's functions, those of [Options], the notes of a [History], and what is given to
+// [Hold.Release] and [Hold.WhenEnded] run under it: they must not call back.
 //
 // Begin with [Queue.Acquire] for what a call does, and with state.go for what may become of
 // a contender.

@@ -164,10 +164,11 @@ func (h *Hold) Release(ctx context.Context, then func()) error {
 	}
 }
 
-// leave ends the hold, calls then unless that is nil, and has the node deleted, in
-// this order and under the mutex that grants: nobody is to see the next hold, or what the owner had besides this
-// one, while this one lives. The deletion is nil if there is none to wait for: the
-// hold was lost, or ended with its session, or its node went on to another owner.
+// leave ends the hold, calls then unless that is nil, and hands the node on or to the
+// deletes, in this order and under the mutex that grants: nobody is to see the next hold,
+// or what the owner had besides this one, while this one lives. The deletion is nil if
+// there is none to wait for: the hold was lost, or ended with its session, or its node
+// went on to another owner.
 func (h *Hold) leave(then func()) (*deletion, error) {
 	r, first := h.giveBack(then)
 	if h.IsLost() {

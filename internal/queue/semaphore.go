@@ -195,7 +195,7 @@ func (s *Semaphore) look(ctx context.Context, turn *Hold) (*client.Watch, error)
 	return w, s.agree(ctx, turn, said, len(w.Names))
 }
 
-// sizeSaid reads what the leases' node says, as new as has to be: see catchUp.
+// sizeSaid reads what the leases' node says, as new as has to be: see client.CatchUp.
 func (s *Semaphore) sizeSaid() *client.Call[client.Content] {
 	session, dir := s.permits.session, s.permits.dir
 	return client.Send(session.client, func() (client.Content, error) {
