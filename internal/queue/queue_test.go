@@ -64,5 +64,3 @@ func hold(t *testing.T, s *Session) *Hold {
 	return h
 }
 
-// whatHangs is how long a test waits for what does not take long, unless it hangs.
-const whatHangs = 10 * time.Second
