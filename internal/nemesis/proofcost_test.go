@@ -1,53 +1,77 @@
 package nemesis
 
 import (
+	"bytes"
 	"fmt"
-	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/zklock/zklock"
 	"github.com/zklock/zklock/internal/faultproxy"
+	"github.com/zklock/zklock/zktest"
 )
 
-// metered is a session whose proofs are counted.
-func metered(t testing.TB, c *Cluster, timeout time.Duration) (*zklock.Session, *atomic.Int64) {
+// metered is a session that reports of each of its proofs how many nodes it names.
+func metered(t testing.TB, c *Cluster, timeout time.Duration) (*zklock.Session, <-chan int) {
 	t.Helper()
 	doors := OpenDoors(t, c.Server(0))
-	var proofs atomic.Int64
-	doors[0].OnRequest(func(op int32, _ []byte) {
+	proofs := make(chan int, 1<<16)
+	doors[0].OnRequest(func(op int32, frame []byte) {
 		if op == faultproxy.OpMulti {
-			proofs.Add(1)
+			proofs <- bytes.Count(frame, []byte(costRoot))
 		}
 	})
-	return connect(t, timeout, doors.Addrs()), &proofs
+	return connect(t, timeout, doors.Addrs()), proofs
 }
 
+// costRoot begins the path of each lock whose proofs are counted.
+const costRoot = "/cost/"
+
+// How often a session proves depends on how busy the machine is: a proof that is slow
+// is doubted, and another one sent. How many holds each proof is for does not.
 func TestProofsAreSharedByAllHoldsOfASessionAndStopWithTheLast(t *testing.T) {
 	breaksServers(t)
 	c := Start(t)
-	s, proofs := metered(t, c, shortTimeout)
-	for i := range 20 {
-		h := acquireLock(t, s, fmt.Sprintf("/cost/%d", i))
-		defer h.Release(t.Context())
+	const holds, enough = 20, 4
+	s, proofs := metered(t, c, longTimeout)
+	other, yardstick := metered(t, c, longTimeout)
+	acquireLock(t, other, costRoot+"other")
+	var held []*zklock.Hold
+	for i := range holds {
+		held = append(held, acquireLock(t, s, fmt.Sprint(costRoot, i)))
 	}
-	proofs.Store(0)
-	began := Now()
-	pauseFor(shortTimeout)
-	made, took := proofs.Load(), Since(began)
-	require.NotZero(t, made)
-	most := 8*took.Seconds()/shortTimeout.Seconds() + 4
-	require.LessOrEqual(t, float64(made), most, "one each eighth of the session timeout, for all the holds")
-	t.Logf("20 holds: %d proofs in %v", made, took)
+	awaitProofs := func(of int) {
+		t.Helper()
+		drain(proofs)
+		receive(t, proofs, "the proof that may have been begun before")
+		for range enough {
+			require.Equal(t, of, receive(t, proofs, "a proof"), "each proof is of all that is held")
+		}
+	}
+	awaitProofs(holds)
+	for _, h := range held[1:] {
+		require.NoError(t, h.Release(t.Context()))
+	}
+	awaitProofs(1)
+	require.NoError(t, held[0].Release(t.Context()))
 
-	idle, none := metered(t, c, shortTimeout)
-	h := acquireLock(t, idle, "/cost/alone")
-	require.NoError(t, h.Release(t.Context()))
-	none.Store(0)
-	pauseFor(shortTimeout)
-	require.Zero(t, none.Load(), "a session that holds nothing proves nothing")
+	drain(proofs)
+	drain(yardstick)
+	for range enough {
+		receive(t, yardstick, "a proof of a session that holds a lock")
+	}
+	require.LessOrEqual(t, drain(proofs), 1, "a session that holds nothing proves nothing: one may have been under way")
+}
+
+// drain forgets the proofs so far, and returns how many there were.
+func drain(proofs <-chan int) (n int) {
+	for ; len(proofs) > 0; n++ {
+		<-proofs
+	}
+	return n
 }
 
 // BenchmarkHolding counts the writes that a session costs that holds a lock and
@@ -57,13 +81,13 @@ func BenchmarkHolding(b *testing.B) {
 	for _, timeout := range []time.Duration{shortTimeout, longTimeout} {
 		b.Run(fmt.Sprintf("T=%v", timeout), func(b *testing.B) {
 			s, proofs := metered(b, c, timeout)
-			acquireLock(b, s, fmt.Sprintf("/holding/%v/%d", timeout, b.N))
-			proofs.Store(0)
+			acquireLock(b, s, fmt.Sprintf("%sholding/%v/%d", costRoot, timeout, b.N))
+			drain(proofs)
 			began := Now()
 			for b.Loop() {
 				pauseFor(timeout / 8)
 			}
-			b.ReportMetric(float64(proofs.Load())/Since(began).Seconds(), "proofs/s")
+			b.ReportMetric(float64(drain(proofs))/Since(began).Seconds(), "proofs/s")
 		})
 	}
 }
@@ -94,4 +118,20 @@ func BenchmarkLocking(b *testing.B) {
 func section(l *zklock.Locker) {
 	l.Lock()
 	defer l.Unlock()
+}
+
+func TestASessionProvesEachEighthOfItsTimeoutHoweverMuchItHolds(t *testing.T) {
+	for _, holds := range []int{1, 20} {
+		synctest.Test(t, func(t *testing.T) {
+			server := zktest.NewServer(t)
+			s := connect(t, shortTimeout, []string{server.PipeAddr()}, zklock.WithDialer(server.Dial))
+			for i := range holds {
+				acquireLock(t, s, fmt.Sprint(costRoot, i))
+			}
+			pauseFor(shortTimeout + shortTimeout/16)
+			before := server.Requests()[zktest.OpMulti]
+			pauseFor(shortTimeout)
+			require.EqualValues(t, 8, server.Requests()[zktest.OpMulti]-before, "by a session of %d holds", holds)
+		})
+	}
 }
