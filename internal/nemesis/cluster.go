@@ -62,3 +62,66 @@ func (c *Cluster) Await(ctx context.Context) error {
 	}
 	return nil
 }
+
+// Links are one process's ways to the servers: a proxy to each, in their order.
+type Links []*faultproxy.Proxy
+
+// OpenLinks makes ways to the servers for the duration of a test.
+func OpenLinks(tb apachezk.TB, servers ...*apachezk.Server) Links {
+	tb.Helper()
+	var links Links
+	for _, s := range servers {
+		links = append(links, faultproxy.Run(tb, s.Addr()))
+	}
+	return links
+}
+
+// Addrs returns the addresses to connect to.
+func (ds Links) Addrs() []string {
+	var addrs []string
+	for _, d := range ds {
+		addrs = append(addrs, d.Addr())
+	}
+	return addrs
+}
+
+func (ds Links) each(f func(*faultproxy.Proxy)) {
+	for _, d := range ds {
+		f(d)
+	}
+}
+
+// Cut closes the connections.
+func (ds Links) Cut() { ds.each((*faultproxy.Proxy).Cut) }
+
+// Reset closes them by RST.
+func (ds Links) Reset() { ds.each((*faultproxy.Proxy).Reset) }
+
+// Refuse makes new connections fail while on.
+func (ds Links) Refuse(on bool) { ds.each(func(d *faultproxy.Proxy) { d.Refuse(on) }) }
+
+// Drop loses what is sent in the direction.
+func (ds Links) Drop(dir faultproxy.Direction) { ds.each(func(d *faultproxy.Proxy) { d.Drop(dir) }) }
+
+// Freeze holds what is sent in the direction.
+func (ds Links) Freeze(dir faultproxy.Direction) {
+	ds.each(func(d *faultproxy.Proxy) { d.Freeze(dir) })
+}
+
+// Slow delays what is sent in either direction, and hands it on in small pieces.
+func (ds Links) Slow(by time.Duration) {
+	ds.each(func(d *faultproxy.Proxy) {
+		d.Delay(faultproxy.Both, by)
+		d.Slice(7)
+	})
+}
+
+// Heal ends all but what Cut and Reset did.
+func (ds Links) Heal() {
+	ds.each(func(d *faultproxy.Proxy) {
+		d.Refuse(false)
+		d.Thaw(faultproxy.Both)
+		d.Delay(faultproxy.Both, 0)
+		d.Slice(0)
+	})
+}

@@ -4,8 +4,8 @@
 //
 // A [Cluster] is the ensemble with a proxy wherever bytes pass: between any two
 // servers, and between each process and each server. A [Worker] is a process that
-// runs this package's executable again; it reports its [Attempt]s, stamped by the
-// clock that all processes share. The checkers take the attempts of a whole run:
+// runs this package's executable again; it reports its [Op]s, stamped by the
+// clock that all processes share. The checkers take the ops of a whole run:
 //
 //	Overlaps          two held one lock, or a lost channel closed after the next grant
 //	Linearize         the history of each path fits a reentrant, fenced lock

@@ -5,7 +5,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/go-zookeeper/zk"
 	"github.com/stretchr/testify/require"
 
 	"github.com/zklock/zklock"
@@ -28,18 +27,21 @@ func TestAHoldIsLostBeforeItsNodeGoesThoughTheAnswerToAHandshakeIsLost(t *testin
 	home := c.Server(2)
 	for _, mean := range c.Servers()[:2] {
 		t.Run(fmt.Sprintf("%v of %v", granted[mean.ID()], longTimeout), func(t *testing.T) {
-			doors := OpenDoors(t, home, mean)
-			session := connect(t, longTimeout, doors.Addrs(), zklock.WithHostProvider(&inOrder{servers: doors.Addrs()}))
+			links := OpenLinks(t, home, mean)
+			session := connect(t, longTimeout, links.Addrs(), zklock.WithHostProvider(&inOrder{servers: links.Addrs()}))
 			require.Equal(t, longTimeout, session.Timeout())
 			h := acquireLock(t, session, fmt.Sprint("/granted-", mean.ID()))
-			gone := watchEnd(t, home, h.Node())
+			observer, err := dial(home.Addr())
+			require.NoError(t, err)
+			defer observer.Close()
+			gone := watchEnd(t, observer, h.Node())
 			pauseFor(longTimeout / 16)
 
-			unheard := doors[1].HoldReply(faultproxy.OpConnect)
-			doors[0].Refuse(true)
-			doors[0].Cut()
+			unheard := links[1].HoldReply(faultproxy.OpConnect)
+			links[0].Refuse(true)
+			links[0].Cut()
 			receive(t, unheard.Arrived(), "the server's answer")
-			doors.Drop(faultproxy.Both)
+			links.Drop(faultproxy.Both)
 			struck := Now()
 			lost := make(chan Instant, 1)
 			go func() {
@@ -52,22 +54,4 @@ func TestAHoldIsLostBeforeItsNodeGoesThoughTheAnswerToAHandshakeIsLost(t *testin
 			t.Logf("lost after %v, the node went after %v", told.Sub(struck), ended.Sub(struck))
 		})
 	}
-}
-
-// watchEnd tells when a node goes.
-func watchEnd(t *testing.T, server *apachezk.Server, node string) <-chan Instant {
-	t.Helper()
-	conn, err := dial(server.Addr())
-	require.NoError(t, err)
-	t.Cleanup(conn.Close)
-	exists, _, events, err := conn.ExistsW(node)
-	require.NoError(t, err)
-	require.True(t, exists)
-	gone := make(chan Instant, 1)
-	go func() {
-		if e := <-events; e.Type == zk.EventNodeDeleted {
-			gone <- Now()
-		}
-	}()
-	return gone
 }

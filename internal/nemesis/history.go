@@ -7,13 +7,14 @@ import (
 	"sync"
 )
 
-// History collects what the workers report. Its methods may be called from
-// several goroutines.
+// History collects what the workers report and what the nemeses do. Its methods may
+// be called from several goroutines.
 type History struct {
-	mu       sync.Mutex
-	attempts map[reportKey]*Attempt
-	updates  map[reportKey]Update
-	ended    map[int64]Instant // sessions that an operator ended, and before when
+	mu         sync.Mutex
+	ops        map[reportKey]*Op
+	updates    map[reportKey]Update
+	ended      map[int64]Instant // sessions that an operator ended, and before when
+	injections []Injection
 }
 
 type reportKey struct {
@@ -21,16 +22,22 @@ type reportKey struct {
 	id      int64
 }
 
-// NewHistory returns an empty history.
-func NewHistory() *History {
-	return &History{attempts: make(map[reportKey]*Attempt), updates: make(map[reportKey]Update), ended: make(map[int64]Instant)}
+// Injection is a fault that happened.
+type Injection struct {
+	Fault        string
+	Began, Ended Instant
 }
 
-// Report takes the newest state of an attempt.
-func (h *History) Report(a Attempt) {
+// NewHistory returns an empty history.
+func NewHistory() *History {
+	return &History{ops: make(map[reportKey]*Op), updates: make(map[reportKey]Update), ended: make(map[int64]Instant)}
+}
+
+// Report takes the newest state of an op.
+func (h *History) Report(o Op) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.attempts[reportKey{a.Process, a.ID}] = &a
+	h.ops[reportKey{o.Process, o.ID}] = &o
 }
 
 // ReportUpdate takes the newest state of an update of a register.
@@ -38,6 +45,13 @@ func (h *History) ReportUpdate(u Update) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.updates[reportKey{u.Process, u.ID}] = u
+}
+
+// Injected notes a fault.
+func (h *History) Injected(i Injection) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.injections = append(h.injections, i)
 }
 
 // Ended notes that an operator ends a session: whatever its owner believes from
@@ -55,41 +69,39 @@ func (h *History) Updates() []Update {
 	return slices.Collect(maps.Values(h.updates))
 }
 
-// Attempts returns copies of all attempts in the order of their calls. Those in a
-// session that an operator ended are cut short at that moment.
-func (h *History) Attempts() []*Attempt {
+// Injections returns the faults in the order of their ends.
+func (h *History) Injections() []Injection {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	all := make([]*Attempt, 0, len(h.attempts))
-	for _, reported := range h.attempts {
-		a := *reported
-		if ended, ok := h.ended[a.Session]; ok {
-			a.Valid, a.Open = min(a.Valid, ended), min(a.Open, ended)
+	return slices.Clone(h.injections)
+}
+
+// Ops returns copies of all ops in the order of their calls. Those in a session that
+// an operator ended are cut short at that moment.
+func (h *History) Ops() []*Op {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	all := make([]*Op, 0, len(h.ops))
+	for _, reported := range h.ops {
+		o := *reported
+		if ended, ok := h.ended[o.Session]; ok {
+			o.Valid, o.Open = min(o.Valid, ended), min(o.Open, ended)
 		}
-		all = append(all, &a)
+		all = append(all, &o)
 	}
-	slices.SortFunc(all, func(a, b *Attempt) int { return cmp.Compare(a.Called, b.Called) })
+	slices.SortFunc(all, func(a, b *Op) int { return cmp.Compare(a.Invoked, b.Invoked) })
 	return all
 }
 
-// holds returns how many attempts have got a lock.
+// holds returns how many ops have got a lock.
 func (h *History) holds() int {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	n := 0
-	for _, a := range h.attempts {
-		if a.granted() {
+	for _, o := range h.ops {
+		if o.ok() {
 			n++
 		}
 	}
 	return n
-}
-
-// byPath sorts attempts by the path of their lock.
-func byPath(attempts []*Attempt) map[string][]*Attempt {
-	paths := make(map[string][]*Attempt)
-	for _, a := range attempts {
-		paths[a.Path] = append(paths[a.Path], a)
-	}
-	return paths
 }

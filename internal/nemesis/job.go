@@ -14,14 +14,14 @@ import (
 	"github.com/zklock/zklock"
 )
 
-// Job is what a worker does. One with paths to keep is a keeper, see keeper.go;
-// any other is a user, see user.go.
+// Job is what a worker does. One with paths to hold runs holders, see holder.go; any
+// other runs clients, see client.go.
 type Job struct {
 	Process int // its number in the reports
 	Addrs   []string
 	Timeout time.Duration
 
-	Keep   []string      // paths to lock, each in a session of its own
+	Hold   []string      // paths to lock, each in a session of its own
 	Spread time.Duration // over which the sessions are opened
 
 	Seed  uint64
@@ -57,10 +57,10 @@ func (j Job) run(in io.Reader, r *reporter) error {
 			commands <- lines.Text()
 		}
 	}()
-	if len(j.Keep) > 0 {
-		return j.keep(r, commands)
+	if len(j.Hold) > 0 {
+		return j.holdAll(r, commands)
 	}
-	return j.use(r, commands)
+	return j.runClients(r, commands)
 }
 
 // connect opens a session, however long that takes.
@@ -83,14 +83,14 @@ func (r *reporter) send(m message) {
 	}
 }
 
-func (r *reporter) state(s string)    { r.send(message{State: s}) }
-func (r *reporter) report(a *Attempt) { r.send(message{Attempt: a}) }
+func (r *reporter) state(s string) { r.send(message{State: s}) }
+func (r *reporter) report(o *Op)   { r.send(message{Op: o}) }
 
-// begin starts the report of an attempt, before the call.
-func (r *reporter) begin(a Attempt) *Attempt {
-	a.ID, a.Called = r.next.Add(1), Now()
-	r.report(&a)
-	return &a
+// invoke starts the report of an op, before the call.
+func (r *reporter) invoke(o Op) *Op {
+	o.ID, o.Invoked = r.next.Add(1), Now()
+	r.report(&o)
+	return &o
 }
 
 // update reports an update before and after the write, whose outcome is returned.
@@ -101,26 +101,26 @@ func (r *reporter) update(u Update, write func() Outcome) {
 	r.send(message{Update: &u})
 }
 
-// look takes a look at a hold; false if it is lost. All that is seen counts for
+// look takes a look at a hold, and reports whether it is not lost. All that is seen counts for
 // the moment before the look, however long it takes.
-func (a *Attempt) look(h *zklock.Hold) bool {
+func (o *Op) look(h *zklock.Hold) bool {
 	at := Now()
 	if h.Valid() {
-		a.Valid = at
+		o.Valid = at
 	}
 	select {
 	case <-h.Lost():
-		a.Lost = Now()
+		o.Lost = Now()
 		return false
 	default:
-		a.Open = at
+		o.Open = at
 		return true
 	}
 }
 
 // got notes a grant, and takes the first look at it.
-func (a *Attempt) got(h *zklock.Hold, s *zklock.Session) {
-	a.Got = Now()
-	a.Session, a.Node = s.ID(), h.Node()
-	a.look(h)
+func (o *Op) got(h *zklock.Hold, s *zklock.Session) {
+	o.OK = Now()
+	o.Session, o.Node = s.ID(), h.Node()
+	o.look(h)
 }

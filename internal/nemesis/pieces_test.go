@@ -25,10 +25,10 @@ func TestF34FramesInPiecesCostNoConnection(t *testing.T) {
 	c := Start(t)
 	for _, size := range []int{1, 7} {
 		t.Run(fmt.Sprintf("of %d bytes", size), func(t *testing.T) {
-			doors := OpenDoors(t, c.Servers()...)
-			doors.Slow(50 * time.Millisecond)
+			links := OpenLinks(t, c.Servers()...)
+			links.Slow(50 * time.Millisecond)
 			var connections atomic.Int32
-			doors.each(func(d *faultproxy.Proxy) {
+			links.each(func(d *faultproxy.Proxy) {
 				d.Slice(size)
 				d.OnRequest(func(op int32, _ []byte) {
 					if op == faultproxy.OpConnect {
@@ -36,7 +36,7 @@ func TestF34FramesInPiecesCostNoConnection(t *testing.T) {
 					}
 				})
 			})
-			s := connect(t, slowTimeout, doors.Addrs())
+			s := connect(t, slowTimeout, links.Addrs())
 			id := s.ID()
 			began := Now()
 			h := acquireLock(t, s, "/held")

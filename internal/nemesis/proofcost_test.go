@@ -17,14 +17,14 @@ import (
 // metered is a session that reports of each of its proofs how many nodes it names.
 func metered(t testing.TB, c *Cluster, timeout time.Duration) (*zklock.Session, <-chan int) {
 	t.Helper()
-	doors := OpenDoors(t, c.Server(0))
+	links := OpenLinks(t, c.Server(0))
 	proofs := make(chan int, 1<<16)
-	doors[0].OnRequest(func(op int32, frame []byte) {
+	links[0].OnRequest(func(op int32, frame []byte) {
 		if op == faultproxy.OpMulti {
 			proofs <- bytes.Count(frame, []byte(costRoot))
 		}
 	})
-	return connect(t, timeout, doors.Addrs()), proofs
+	return connect(t, timeout, links.Addrs()), proofs
 }
 
 // costRoot begins the path of each lock whose proofs are counted.

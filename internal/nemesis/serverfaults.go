@@ -13,7 +13,7 @@ import (
 // recovery is how long the servers may take to serve again.
 const recovery = 2 * time.Minute
 
-// serverFaults strike the servers, and the network between them.
+// serverFaults befall the servers, and the network between them.
 var serverFaults = []fault{
 	{"leader killed", atServers(func(at scene) (func() error, error) {
 		return at.kill(at.leader)
@@ -68,22 +68,22 @@ type scene struct {
 	followers []*apachezk.Server
 }
 
-func atServers(f func(at scene) (end func() error, err error)) strike {
-	return func(s *Soak, dice *rand.Rand) (func() error, error) {
+func atServers(f func(at scene) (heal func() error, err error)) inject {
+	return func(s *Soak, rng *rand.Rand) (func() error, error) {
 		ctx, cancel := context.WithTimeout(context.Background(), recovery)
 		defer cancel()
 		leader, followers, err := s.Cluster.Roles(ctx)
 		if err != nil {
 			return nil, err
 		}
-		if dice.IntN(2) == 0 {
+		if rng.IntN(2) == 0 {
 			slices.Reverse(followers)
 		}
 		return f(scene{s, leader, followers})
 	}
 }
 
-func (s *Soak) kill(servers ...*apachezk.Server) (end func() error, err error) {
+func (s *Soak) kill(servers ...*apachezk.Server) (heal func() error, err error) {
 	for _, server := range servers {
 		server.Kill()
 	}
@@ -97,7 +97,7 @@ func (s *Soak) kill(servers ...*apachezk.Server) (end func() error, err error) {
 	}, nil
 }
 
-func (s *Soak) stop(servers ...*apachezk.Server) (end func() error, err error) {
+func (s *Soak) stop(servers ...*apachezk.Server) (heal func() error, err error) {
 	for _, server := range servers {
 		err = errors.Join(err, server.Pause())
 	}

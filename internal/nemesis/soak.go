@@ -32,18 +32,18 @@ type Soak struct {
 	began   Instant
 	store   string
 	history *History
-	strokes strokes
-	crew    []*member
+	workers []*worker
 	started int // workers, of which some were killed
 }
 
-// member is a place for a worker: when one is killed, the next takes it.
-type member struct {
-	doors  Doors
-	worker *Worker
+// worker is the process at one end of some links: when it is killed, the next takes
+// its place.
+type worker struct {
+	*Worker
+	links Links
 }
 
-// Run runs the soak and judges it. An error says that it could not be run to its
+// Run runs the soak and checks its history. An error says that it could not be run to its
 // end; the violations are in the report.
 func (s *Soak) Run(tb apachezk.TB) (*Report, error) {
 	s.tb, s.began, s.history = tb, Now(), NewHistory()
@@ -55,43 +55,43 @@ func (s *Soak) Run(tb apachezk.TB) (*Report, error) {
 	s.store = dir
 	s.ctx, s.abort = context.WithCancelCause(context.Background())
 	defer s.abort(nil)
-	if err := s.assemble(); err != nil {
+	if err := s.setUp(); err != nil {
 		return nil, err
 	}
-	if err := s.suffer(); err != nil {
+	if err := s.injectFaults(); err != nil {
 		return nil, err
 	}
-	for _, m := range s.crew {
-		if err := m.worker.Tell(commandStop); err != nil {
+	for _, w := range s.workers {
+		if err := w.Tell(commandStop); err != nil {
 			return nil, err
 		}
 	}
-	for _, m := range s.crew {
-		if err := m.worker.Await(stateIdle); err != nil {
+	for _, w := range s.workers {
+		if err := w.Await(stateIdle); err != nil {
 			return nil, err
 		}
 	}
-	left, err := s.leave()
+	left, err := s.tearDown()
 	if err != nil {
 		return nil, err
 	}
-	return s.judge(left)
+	return s.check(left)
 }
 
-// leave ends the processes, and returns what they leave.
-func (s *Soak) leave() (Remains, error) {
+// tearDown ends the processes, and returns what they leave.
+func (s *Soak) tearDown() (Remains, error) {
 	// Killed processes leave their nodes for as long as their sessions last.
 	ctx, limit := context.Background(), s.Timeout+tick+slack
 	left, err := s.Cluster.Remains(ctx, soakRoot, limit)
 	if err != nil {
 		return left, err
 	}
-	unwanted, err := s.Cluster.Sessions(ctx, len(s.crew), limit)
+	unwanted, err := s.Cluster.Sessions(ctx, len(s.workers), limit)
 	if err != nil {
 		return left, err
 	}
-	for _, m := range s.crew {
-		if err := m.worker.Finish(); err != nil {
+	for _, w := range s.workers {
+		if err := w.Finish(); err != nil {
 			return left, err
 		}
 	}
@@ -104,58 +104,46 @@ func (s *Soak) leave() (Remains, error) {
 // slack is for a machine that is busy.
 const slack = 10 * time.Second
 
-func (s *Soak) assemble() error {
+func (s *Soak) setUp() error {
 	var starting errgroup.Group
 	for range s.Processes {
-		m := &member{doors: OpenDoors(s.tb, s.Cluster.Servers()...)}
-		s.crew = append(s.crew, m)
-		if err := s.launch(m); err != nil {
+		w := &worker{links: OpenLinks(s.tb, s.Cluster.Servers()...)}
+		s.workers = append(s.workers, w)
+		if err := s.launch(w); err != nil {
 			return err
 		}
-		starting.Go(func() error { return m.worker.Await(stateReady) })
+		starting.Go(func() error { return w.Await(stateReady) })
 	}
 	return starting.Wait()
 }
 
-// launch starts a worker in a place.
-func (s *Soak) launch(m *member) (err error) {
+// launch starts a process.
+func (s *Soak) launch(w *worker) error {
 	s.started++
-	m.worker, err = StartWorker(s.tb, Job{
-		Process: s.started, Addrs: m.doors.Addrs(), Timeout: s.Timeout,
+	process, err := StartWorker(s.tb, Job{
+		Process: s.started, Addrs: w.links.Addrs(), Timeout: s.Timeout,
 		Seed: s.Seed, Began: s.began, Store: s.store,
 	}, s.history)
 	if err != nil {
 		return err
 	}
-	w := m.worker
+	w.Worker = process
 	go func() {
-		if err := w.Failure(); err != nil {
+		if err := process.Failure(); err != nil {
 			s.abort(err)
 		}
 	}()
 	return nil
 }
 
-func (s *Soak) replace(m *member) error {
-	if err := s.launch(m); err != nil {
-		return err
+// injectFaults runs the nemeses.
+func (s *Soak) injectFaults() error {
+	running, ctx := errgroup.WithContext(s.ctx)
+	for i, faults := range nemeses {
+		rng := rand.New(rand.NewPCG(s.Seed, uint64(i)))
+		running.Go(func() error { return s.nemesis(ctx, rng, faults) })
 	}
-	return m.worker.Await(stateReady)
-}
-
-func (s *Soak) member(dice *rand.Rand) *member { return s.crew[dice.IntN(len(s.crew))] }
-
-// nemeses strike side by side, each with faults of its own.
-var nemeses = [][]fault{serverFaults, processFaults}
-
-// suffer lets the nemeses loose.
-func (s *Soak) suffer() error {
-	lanes, ctx := errgroup.WithContext(s.ctx)
-	for lane, faults := range nemeses {
-		dice := rand.New(rand.NewPCG(s.Seed, uint64(lane)))
-		lanes.Go(func() error { return s.nemesis(ctx, dice, faults) })
-	}
-	err := s.reportWhile(lanes.Wait)
+	err := s.reportWhile(running.Wait)
 	return errors.Join(err, context.Cause(s.ctx))
 }
 
@@ -165,7 +153,7 @@ func (s *Soak) reportWhile(f func() error) error {
 	var reporting sync.WaitGroup
 	reporting.Go(func() {
 		for pause(ctx, 5*time.Second) == nil {
-			s.Progress("%4.0fs  %d holds, %d faults", Since(s.began).Seconds(), s.history.holds(), s.strokes.count())
+			s.Progress("%4.0fs  %d holds, %d faults", Since(s.began).Seconds(), s.history.holds(), len(s.history.Injections()))
 		}
 	})
 	defer reporting.Wait()
@@ -173,18 +161,17 @@ func (s *Soak) reportWhile(f func() error) error {
 	return f()
 }
 
-// judge takes the history to the checkers.
-func (s *Soak) judge(left Remains) (*Report, error) {
-	attempts, updates := s.history.Attempts(), s.history.Updates()
+// check takes the history to the checkers.
+func (s *Soak) check(left Remains) (*Report, error) {
+	ops, updates, faults := s.history.Ops(), s.history.Updates(), s.history.Injections()
 	final, err := s.registers(updates)
 	if err != nil {
 		return nil, err
 	}
-	s.Progress("judging %d attempts", len(attempts))
-	r := newReport(attempts, updates, s.strokes.all)
+	s.Progress("checking %d ops", len(ops))
+	r := newReport(ops, updates, faults)
 	r.Violations, r.Diverged = append(r.Violations, left.Left...), left.Diverged
-	r.Violations = append(r.Violations, Overlaps(attempts)...)
-	r.Violations = append(r.Violations, Linearize(attempts, s.strokes.all, s.Pictures)...)
+	r.Violations = append(r.Violations, Linearizable(ops, faults, s.Pictures)...)
 	r.Violations = append(r.Violations, LostUpdates(updates, final)...)
 	return r, nil
 }

@@ -2,6 +2,7 @@ package nemesis
 
 import (
 	"flag"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"testing"
@@ -32,6 +33,19 @@ func TestSoak(t *testing.T) {
 	for _, faults := range nemeses {
 		for _, f := range faults {
 			require.NotZero(t, report.Faults[f.name], f.name)
+		}
+	}
+}
+
+func TestEachFaultComesBeforeAnyComesAgain(t *testing.T) {
+	for i, faults := range nemeses {
+		g := generator{rng: rand.New(rand.NewPCG(uint64(i), 0)), faults: faults}
+		for range 3 {
+			seen := make(map[string]bool)
+			for range faults {
+				seen[g.next().name] = true
+			}
+			require.Len(t, seen, len(faults))
 		}
 	}
 }

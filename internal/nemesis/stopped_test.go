@@ -16,17 +16,17 @@ func TestAHolderThatWasStoppedWhileItsSessionEndedFindsOutAtItsFirstLook(t *test
 	c := Start(t)
 	const path, timeout = "/stopped", 5 * time.Second
 	history := NewHistory()
-	worker, err := StartWorker(t, Job{Process: 1, Addrs: c.Addrs(), Timeout: timeout, Keep: []string{path}}, history)
+	worker, err := StartWorker(t, Job{Process: 1, Addrs: c.Addrs(), Timeout: timeout, Hold: []string{path}}, history)
 	require.NoError(t, err)
 	require.NoError(t, worker.Await(stateReady))
 	require.NoError(t, worker.Tell(commandLock))
 	require.NoError(t, worker.Await(stateLocked))
-	_, err = connect(t, longTimeout, c.Addrs()).Conn().Create(besides(path), []byte("0"), 0, everybody)
+	_, err = connect(t, longTimeout, c.Addrs()).Conn().Create(registerOf(path), []byte("0"), 0, everybody)
 	require.NoError(t, err)
 
 	require.NoError(t, worker.Stop())
 	stopped := Now()
-	victim := history.Attempts()[0]
+	victim := history.Ops()[0]
 	require.NoError(t, apachezk.KillSession(t.Context(), c.Server(0).Addr(), victim.Session))
 	next := connect(t, longTimeout, c.Addrs())
 	h := acquireLock(t, next, path)
@@ -36,7 +36,7 @@ func TestAHolderThatWasStoppedWhileItsSessionEndedFindsOutAtItsFirstLook(t *test
 	resumed := Now()
 	require.NoError(t, worker.Continue())
 	require.NoError(t, worker.Await(stateLost))
-	late := history.Attempts()[0]
+	late := history.Ops()[0]
 	require.Less(t, late.Valid, resumed, "the first Valid after the stop must be false")
 	require.Less(t, late.Open, resumed, "and the lost channel closed with it")
 
@@ -45,7 +45,7 @@ func TestAHolderThatWasStoppedWhileItsSessionEndedFindsOutAtItsFirstLook(t *test
 	updates := history.Updates()
 	require.Len(t, updates, 1)
 	require.Equal(t, Refused, updates[0].Outcome)
-	data, _, err := next.Conn().Get(besides(path))
+	data, _, err := next.Conn().Get(registerOf(path))
 	require.NoError(t, err)
 	require.Equal(t, "0", string(data))
 }

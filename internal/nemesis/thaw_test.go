@@ -74,17 +74,17 @@ func (th *thaws) trial() {
 	undo := func() {}
 	if th.hangs {
 		for g.history.holds() == 0 && Since(thawed) < shortTimeout {
-			pauseFor(glance)
+			pauseFor(lookEvery)
 		}
 		undo = hang(g)
 	}
 	pauseFor(2*shortTimeout - Since(thawed)) // each session is over that was not touched again
-	attempts := g.history.Attempts()
+	ops := g.history.Ops()
 	undo()
-	for _, a := range attempts {
+	for _, a := range ops {
 		th.asked++
 		switch {
-		case !a.granted():
+		case !a.ok():
 		case a.Session != a.Asked:
 			th.expired++
 		default:
@@ -101,19 +101,19 @@ func (th *thaws) trial() {
 // quick all the same: what docs/design.md says remains, with room for a busy machine.
 const lastMoments = shortTimeout / 100
 
-func (th *thaws) check(a *Attempt, nodes *nodeEnds, thawed Instant, length time.Duration) {
+func (th *thaws) check(a *Op, nodes *nodeEnds, thawed Instant, length time.Duration) {
 	end, gone := nodes.end(a.Node)
 	if !gone {
 		return
 	}
-	before := thawed.Sub(a.Called)
+	before := thawed.Sub(a.Invoked)
 	if end < a.Open && before > 0 && before < lastMoments {
 		th.unaware++
 		return
 	}
 	require.GreaterOrEqual(th.t, end, a.Open,
 		"the leader paused for %v, called %v before its end: the node of %v went %v after the grant, and its lost channel was open %v later",
-		length, before, a, end.Sub(a.Got), a.Open.Sub(end))
+		length, before, a, end.Sub(a.OK), a.Open.Sub(end))
 	if a.Lost != 0 {
 		th.margins = append(th.margins, end.Sub(a.Lost))
 	}

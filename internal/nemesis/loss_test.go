@@ -4,6 +4,7 @@ import (
 	"context"
 	"flag"
 	"fmt"
+	"math/rand/v2"
 	"slices"
 	"sync/atomic"
 	"testing"
@@ -33,11 +34,11 @@ type group struct {
 	home    *apachezk.Server
 	leader  *apachezk.Server
 	worker  *Worker
-	doors   Doors
+	links   Links
 	history *History
 	watcher *zk.Conn
-	paths   []string       // to lock
-	gone    []chan Instant // tells when each node was, in the order of the attempts
+	paths   []string         // to lock
+	gone    []<-chan Instant // tells when each node was, in the order of the ops
 }
 
 var next atomic.Int64 // group's number, which its paths have
@@ -74,7 +75,7 @@ func repeatLoss(t *testing.T, fault func(*group) (undo func()), schedule func(*g
 		undo := fault(g)
 		ended := g.lose()
 		undo()
-		for i, a := range g.history.Attempts() {
+		for i, a := range g.history.Ops() {
 			require.GreaterOrEqual(t, ended[i], a.Open, "the node of %v went, and its lost channel was open %v later", a, a.Open.Sub(ended[i]))
 			if a.Open > struck {
 				margins = append(margins, ended[i].Sub(a.Lost))
@@ -91,15 +92,15 @@ func newGroup(t *testing.T, c *Cluster, trial int) *group {
 	t.Helper()
 	leader, followers, err := c.Roles(t.Context())
 	require.NoError(t, err)
-	g := &group{t: t, cluster: c, home: followers[0], leader: leader, history: NewHistory(), doors: OpenDoors(t, followers[0])}
+	g := &group{t: t, cluster: c, home: followers[0], leader: leader, history: NewHistory(), links: OpenLinks(t, followers[0])}
 	g.watcher, err = dial(leader.Addr())
 	require.NoError(t, err)
 	t.Cleanup(g.watcher.Close)
-	job := Job{Process: trial, Addrs: g.doors.Addrs(), Timeout: shortTimeout, Spread: shortTimeout / 3}
+	job := Job{Process: trial, Addrs: g.links.Addrs(), Timeout: shortTimeout, Spread: shortTimeout / 3}
 	for i := range atOnce {
-		job.Keep = append(job.Keep, fmt.Sprintf("/group-%d-%d", next.Add(1), i))
+		job.Hold = append(job.Hold, fmt.Sprintf("/group-%d-%d", next.Add(1), i))
 	}
-	g.paths = job.Keep
+	g.paths = job.Hold
 	g.worker, err = StartWorker(t, job, g.history)
 	require.NoError(t, err)
 	require.NoError(t, g.worker.Await(stateReady))
@@ -111,21 +112,28 @@ func (g *group) lock() {
 	g.t.Helper()
 	require.NoError(g.t, g.worker.Tell(commandLock))
 	require.NoError(g.t, g.worker.Await(stateLocked))
-	for _, a := range g.history.Attempts() {
-		exists, _, events, err := g.watcher.ExistsW(a.Node)
-		require.NoError(g.t, err)
-		gone := make(chan Instant, 1)
-		g.gone = append(g.gone, gone)
-		if !exists { // a busy machine has ended its session: the hold does not last until the fault
-			gone <- Now()
-			continue
-		}
-		go func() {
-			if e := <-events; e.Type == zk.EventNodeDeleted {
-				gone <- Now()
-			}
-		}()
+	for _, o := range g.history.Ops() {
+		g.gone = append(g.gone, watchEnd(g.t, g.watcher, o.Node))
 	}
+}
+
+// watchEnd tells when a node goes. It may be gone already: a busy machine has ended
+// its session.
+func watchEnd(t *testing.T, conn *zk.Conn, node string) <-chan Instant {
+	t.Helper()
+	exists, _, events, err := conn.ExistsW(node)
+	require.NoError(t, err)
+	gone := make(chan Instant, 1)
+	if !exists {
+		gone <- Now()
+		return gone
+	}
+	go func() {
+		if e := <-events; e.Type == zk.EventNodeDeleted {
+			gone <- Now()
+		}
+	}()
+	return gone
 }
 
 // awaitProofs waits for the answer to a proof of each session, within limit. One
@@ -135,7 +143,7 @@ func (g *group) awaitProofs(limit time.Duration) {
 	defer cancel()
 	var proofs []*faultproxy.Held
 	for range atOnce {
-		proofs = append(proofs, g.doors[0].HoldReply(faultproxy.OpMulti))
+		proofs = append(proofs, g.links[0].HoldReply(faultproxy.OpMulti))
 	}
 	for _, proof := range proofs {
 		select {
@@ -156,4 +164,68 @@ func (g *group) lose() (ended []Instant) {
 	require.NoError(g.t, g.worker.Await(stateLost))
 	g.worker.Kill()
 	return ended
+}
+
+// A follower that has lost its leader answers pings and reads as before, while the
+// leader counts the session down.
+func TestAHoldBehindAFollowerThatIsCutOffIsLostBeforeItsNodeGoes(t *testing.T) {
+	repeatLoss(t, cutOff, func(g *group) {
+		g.lock()
+		pauseFor(rand.N(shortTimeout / 3))
+	})
+}
+
+func TestAHoldOfAClientThatIsCutOffIsLostBeforeItsNodeGoes(t *testing.T) {
+	for name, dir := range map[string]faultproxy.Direction{
+		"in both directions": faultproxy.Both,
+		"when it sends":      faultproxy.ClientToServer,
+	} {
+		t.Run(name, func(t *testing.T) {
+			silence := func(g *group) (undo func()) {
+				g.links.Drop(dir)
+				return func() {}
+			}
+			repeatLoss(t, silence, func(g *group) {
+				g.lock()
+				pauseFor(rand.N(shortTimeout / 3))
+			})
+		})
+	}
+}
+
+// The servers hear everything that such a client sends, and keep its session.
+func TestAClientThatHearsNothingLosesItsHold(t *testing.T) {
+	breaksServers(t)
+	c := Start(t)
+	links := OpenLinks(t, c.Servers()...)
+	h := acquireLock(t, connect(t, shortTimeout, links.Addrs()), "/deaf")
+	links.Drop(faultproxy.ServerToClient)
+	receive(t, h.Lost(), "the lease to end")
+	links.Cut()
+	links.Heal()
+	next := acquireLock(t, connect(t, shortTimeout, c.Addrs()), "/deaf")
+	require.Greater(t, next.Token(), h.Token())
+}
+
+// The leader counts a session down from the last touch that a follower relayed.
+// After a quiet gap that is long ago, whatever write was committed since. Here the
+// holder's process is stopped for half of its session timeout.
+func TestAfterAQuietGapAHoldIsLostBeforeItsNodeGoes(t *testing.T) {
+	repeatLoss(t, hang, func(g *group) {
+		g.lock()
+		g.awaitProofs(shortTimeout / 4)
+		pauseFor(rand.N(shortTimeout / 16))
+		require.NoError(t, g.worker.Stop())
+		pauseFor(shortTimeout / 2)
+		require.NoError(t, g.worker.Continue())
+		g.awaitProofs(shortTimeout / 40) // before the follower has the time to relay a touch
+	})
+}
+
+// An idle session only pings. Its first lock is the first write in a long time.
+func TestTheFirstLockOfAnIdleSessionIsLostBeforeItsNodeGoes(t *testing.T) {
+	repeatLoss(t, hang, func(g *group) {
+		pauseFor(shortTimeout/3 + rand.N(shortTimeout/3))
+		g.lock()
+	})
 }

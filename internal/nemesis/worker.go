@@ -21,9 +21,9 @@ const jobVariable = "ZKLOCK_NEMESIS_JOB"
 
 // message is what a worker reports, one per line.
 type message struct {
-	Attempt *Attempt `json:",omitempty"`
-	Update  *Update  `json:",omitempty"`
-	State   string   `json:",omitempty"` // that it has reached
+	Op     *Op     `json:",omitempty"`
+	Update *Update `json:",omitempty"`
+	State  string  `json:",omitempty"` // that it has reached
 }
 
 // Worker is a process that uses locks.
@@ -84,11 +84,11 @@ func (w *Worker) listen(out io.Reader, history *History) {
 			break // the end, or what a kill has left of a line
 		}
 		switch {
-		case m.Attempt != nil:
-			if m.Attempt.Session != 0 {
-				w.session.Store(m.Attempt.Session)
+		case m.Op != nil:
+			if m.Op.Session != 0 {
+				w.session.Store(m.Op.Session)
 			}
-			history.Report(*m.Attempt)
+			history.Report(*m.Op)
 		case m.Update != nil:
 			history.ReportUpdate(*m.Update)
 		default:

@@ -1,1 +1,0 @@
-// This file lets the compiler accept nanotime, which has no body here.

@@ -1,5 +1,0 @@
-//go:build !race
-
-package nemesis
-
-const raceEnabled = false
