@@ -28,7 +28,7 @@ type client struct {
 	number   int
 	rng      *rand.Rand
 	session  *zklock.Session
-	locks    *locks
+	lockers  *sync.Map // path to the *zklock.Locker that the clients of the process share
 	reporter *reporter
 }
 
@@ -42,11 +42,11 @@ func (j Job) runClients(r *reporter, commands <-chan string) error {
 	r.state(stateReady)
 	var stop atomic.Bool
 	var clients sync.WaitGroup
-	shared := &locks{session: s, options: j.options(), lockers: make(map[string]*zklock.Locker)}
+	lockers := new(sync.Map)
 	failed := make(chan error, len(workloads))
 	for i, w := range workloads {
 		c := &client{
-			job: j, number: i, session: s, locks: shared, reporter: r,
+			job: j, number: i, session: s, lockers: lockers, reporter: r,
 			rng: rand.New(rand.NewPCG(j.Seed, uint64(j.Process)<<8|uint64(i))),
 		}
 		clients.Go(func() {
@@ -122,25 +122,14 @@ func (j Job) options() []zklock.Option {
 	return [][]zklock.Option{{}, {handoff}, {retention}, {handoff, retention}}[j.Process%4]
 }
 
-// locks are the Lockers that the clients of a process share.
-type locks struct {
-	session *zklock.Session
-	options []zklock.Option
-	mu      sync.Mutex
-	lockers map[string]*zklock.Locker
-}
-
-func (ls *locks) locker(path string) (*zklock.Locker, error) {
-	ls.mu.Lock()
-	defer ls.mu.Unlock()
-	if l := ls.lockers[path]; l != nil {
-		return l, nil
+// locker returns the Locker of a path.
+func (c *client) locker(path string) (*zklock.Locker, error) {
+	l, err := zklock.New(c.session, path, c.job.options()...)
+	if err != nil {
+		return nil, err
 	}
-	l, err := zklock.New(ls.session, path, ls.options...)
-	if err == nil {
-		ls.lockers[path] = l
-	}
-	return l, err
+	shared, _ := c.lockers.LoadOrStore(path, l)
+	return shared.(*zklock.Locker), nil
 }
 
 // hold stays in a critical section, looking at its holds all the time and at work

@@ -53,6 +53,31 @@ func (c *Cluster) others(than *apachezk.Server) []*apachezk.Server {
 	return others
 }
 
+// CutOff separates a server from the others.
+func (c *Cluster) CutOff(s *apachezk.Server) {
+	var others []int
+	for _, other := range c.others(s) {
+		others = append(others, other.ID())
+	}
+	c.Mesh.Partition([]int{s.ID()}, others)
+}
+
+// Heal brings the network and all servers back, whatever has happened to them, and
+// returns when they serve.
+func (c *Cluster) Heal() error {
+	c.Mesh.Heal()
+	for _, s := range c.Servers() {
+		if s.Continue() != nil {
+			if err := s.Launch(); err != nil {
+				return err
+			}
+		}
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), recovery)
+	defer cancel()
+	return c.Await(ctx)
+}
+
 // Await returns when every server serves.
 func (c *Cluster) Await(ctx context.Context) error {
 	for _, s := range c.Servers() {

@@ -1,14 +1,15 @@
 // Package nemesis runs processes that use locks on an ensemble of three Apache
-// ZooKeeper servers, breaks servers, network and processes meanwhile, and judges
-// from what the processes report whether the lock kept its promises.
+// ZooKeeper servers, breaks servers, network and processes meanwhile, and checks
+// from what the processes report whether the lock kept its promises. Its words are
+// those of Jepsen.
 //
 // A [Cluster] is the ensemble with a proxy wherever bytes pass: between any two
-// servers, and between each process and each server. A [Worker] is a process that
-// runs this package's executable again; it reports its [Op]s, stamped by the
-// clock that all processes share. The checkers take the ops of a whole run:
+// servers, and by [Links] between each process and each server. A [Worker] is a
+// process that runs this package's executable again. Its clients report their [Op]s,
+// stamped by the clock that all processes share, from which a [History] is made.
+// A nemesis injects one fault after the other. The checkers take the whole history:
 //
-//	Overlaps          two held one lock, or a lost channel closed after the next grant
-//	Linearize         the history of each path fits a reentrant, fenced lock
+//	Linearizable      the grants and ends at each path fit a fenced lock
 //	LostUpdates       registers behind a fence, or a token, lost no update
 //	Cluster.Remains   no lock node or watch is left at the end
 //	Cluster.Sessions  no session is left when all are closed
@@ -17,9 +18,9 @@
 // or both, and all stand in the same queues: each soak covers each option, beside
 // every other.
 //
-// The faults are dealt by a seed, each once before any comes again, and the clients'
-// programs are drawn from it. The interleaving is real: a seed repeats the kind of
-// trouble, not the run.
+// The faults are drawn by a seed, each once before any comes again, and so are the
+// clients' workloads. The interleaving is real: a seed repeats the kind of trouble,
+// not the run.
 //
 //	make soak DURATION=10m
 //	go test ./internal/nemesis -run TestSoak -v -soak 1h -seed 7

@@ -55,8 +55,7 @@ func newUnderWay(t *testing.T, c *Cluster) *underWay {
 	t.Helper()
 	leader, followers, err := c.Roles(t.Context())
 	require.NoError(t, err)
-	t.Cleanup(func() { revive(t, c) })
-	t.Cleanup(c.Mesh.Heal)
+	t.Cleanup(func() { require.NoError(t, c.Heal()) })
 	servers := []string{leader.Addr(), followers[0].Addr(), followers[1].Addr()}
 	u := &underWay{
 		t: t, cluster: c, leader: leader, followers: followers,
@@ -100,7 +99,7 @@ func (u *underWay) killLeader() {
 	for range cap(u.ended) {
 		require.NoError(u.t, receive(u.t, u.ended, "a call to end after the election"))
 	}
-	revive(u.t, u.cluster)
+	require.NoError(u.t, u.cluster.Heal())
 }
 
 // judge looks at what the paths have, and which leader's doing it is.

@@ -51,11 +51,7 @@ func hang(g *group) (undo func()) {
 
 // cutOff separates the group's server from the others.
 func cutOff(g *group) (undo func()) {
-	var others []int
-	for _, s := range g.cluster.others(g.home) {
-		others = append(others, s.ID())
-	}
-	g.cluster.Mesh.Partition([]int{g.home.ID()}, others)
+	g.cluster.CutOff(g.home)
 	return g.cluster.Mesh.Heal
 }
 

@@ -23,7 +23,7 @@ func TestF27WithoutAMajorityCallsEndWithTheirContextsAndLeasesEndHolds(t *testin
 		t.Run(name, func(t *testing.T) {
 			leader, followers, err := c.Roles(t.Context())
 			require.NoError(t, err)
-			t.Cleanup(func() { revive(t, c) })
+			t.Cleanup(func() { require.NoError(t, c.Heal()) })
 			root := fmt.Sprintf("/majority-%d", next.Add(1))
 			taken, given, free := root+"/taken", root+"/given", root+"/free"
 			owner, other := connect(t, timeout, c.Addrs()), connect(t, timeout, c.Addrs())
@@ -48,7 +48,7 @@ func TestF27WithoutAMajorityCallsEndWithTheirContextsAndLeasesEndHolds(t *testin
 			// Servers that hung have been seen not to find a leader for minutes.
 			leader.Kill()
 			followers[0].Kill()
-			revive(t, c)
+			require.NoError(t, c.Heal())
 			after := receive(t, patient, "the lock to be granted after the return")
 			require.NoError(t, after.err)
 			require.Greater(t, after.hold.Token(), held.Token())

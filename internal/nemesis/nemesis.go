@@ -36,7 +36,7 @@ func (s *Soak) nemesis(ctx context.Context, rng *rand.Rand, faults []fault) erro
 		}
 		i.Ended = Now()
 		s.history.Injected(i)
-		s.Progress("%4.0fs  %s, over after %.1fs", Since(s.began).Seconds(), f.name, i.Ended.Sub(i.Began).Seconds())
+		s.Progress("%4.0fs  %s, over after %.1fs; %d holds so far", Since(s.began).Seconds(), f.name, i.Ended.Sub(i.Began).Seconds(), s.history.holds())
 		if err != nil {
 			return err
 		}

@@ -2,7 +2,6 @@ package nemesis
 
 import (
 	"cmp"
-	"context"
 	"flag"
 	"fmt"
 	"math/rand/v2"
@@ -79,7 +78,7 @@ func TestAHoldOutlivesTheFaultOfOneServer(t *testing.T) {
 	for fault, inject := range faultsOfOneServer {
 		t.Run(fault, func(t *testing.T) {
 			s := newSubject(t, c, longTimeout)
-			t.Cleanup(func() { revive(t, c) })
+			t.Cleanup(func() { require.NoError(t, c.Heal()) })
 			require.NoError(t, inject(s))
 			began := Now()
 			select {
@@ -93,19 +92,6 @@ func TestAHoldOutlivesTheFaultOfOneServer(t *testing.T) {
 			t.Logf("%s: the session was confirmed again after %v", fault, took.Round(10*time.Millisecond))
 		})
 	}
-}
-
-// revive brings all servers back, whatever has happened to them.
-func revive(t *testing.T, c *Cluster) {
-	t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), recovery)
-	defer cancel()
-	for _, s := range c.Servers() {
-		if s.Continue() != nil {
-			require.NoError(t, s.Launch())
-		}
-	}
-	require.NoError(t, c.Await(ctx))
 }
 
 func TestALeaderThatHangsForTheWholeLeaseCostsTheHold(t *testing.T) {
@@ -166,7 +152,7 @@ func TestHowManyHoldsOutliveAFault(t *testing.T) {
 					line += fmt.Sprintf(", confirmed again after %v to %v", took[0].Round(10*time.Millisecond), took[kept-1].Round(10*time.Millisecond))
 				}
 				t.Log(line)
-				revive(t, c)
+				require.NoError(t, c.Heal())
 				pauseFor(timeout / 4)
 				_, followers, err := c.Roles(t.Context())
 				require.NoError(t, err)

@@ -33,8 +33,6 @@ func (c *Cluster) Remains(ctx context.Context, root string, limit time.Duration)
 	if err != nil {
 		return Remains{}, err
 	}
-	ctx, cancel := context.WithTimeout(ctx, limit)
-	defer cancel()
 	observers := make(map[*apachezk.Server]*zk.Conn)
 	for _, s := range c.Servers() {
 		conn, err := dial(s.Addr())
@@ -44,17 +42,12 @@ func (c *Cluster) Remains(ctx context.Context, root string, limit time.Duration)
 		defer conn.Close()
 		observers[s] = conn
 	}
-	for {
-		var now Remains
+	return settle(ctx, limit, Remains.none, func() (now Remains, err error) {
 		for s, conn := range observers {
-			if err := now.add(s, conn, root, s == leader); err != nil {
-				return Remains{}, err
-			}
+			err = errors.Join(err, now.add(s, conn, root, s == leader))
 		}
-		if now.none() || pause(ctx, 50*time.Millisecond) != nil {
-			return now.settled(), nil
-		}
-	}
+		return now.settled(), err
+	})
 }
 
 // Sessions waits until the leader knows of no more than so many sessions, and
@@ -64,23 +57,30 @@ func (c *Cluster) Sessions(ctx context.Context, expected int, limit time.Duratio
 	if err != nil {
 		return nil, err
 	}
-	ctx, cancel := context.WithTimeout(ctx, limit)
-	defer cancel()
-	for {
+	few := func(left []Violation) bool { return len(left) <= expected }
+	left, err := settle(ctx, limit, few, func() (left []Violation, err error) {
 		dump, err := leader.FourLetter("dump")
-		if err != nil {
-			return nil, err
-		}
 		tracked, _, _ := strings.Cut(dump, "ephemeral nodes dump")
-		var left []Violation
 		for _, id := range sessionID.FindAllString(tracked, -1) {
 			left = append(left, Violation(fmt.Sprintf("session %s is there, and should be one of %d", id, expected)))
 		}
-		if len(left) <= expected {
-			return nil, nil
-		}
-		if pause(ctx, 50*time.Millisecond) != nil {
-			return left, nil
+		return left, err
+	})
+	if few(left) {
+		return nil, err
+	}
+	return left, err
+}
+
+// settle asks again and again, until the answer is good or limit is over, and returns
+// the last answer.
+func settle[T any](ctx context.Context, limit time.Duration, good func(T) bool, ask func() (T, error)) (T, error) {
+	ctx, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	for {
+		answer, err := ask()
+		if err != nil || good(answer) || pause(ctx, 50*time.Millisecond) != nil {
+			return answer, err
 		}
 	}
 }

@@ -15,60 +15,48 @@ const recovery = 2 * time.Minute
 
 // serverFaults befall the servers, and the network between them.
 var serverFaults = []fault{
-	{"leader killed", atServers(func(at scene) (func() error, error) {
-		return at.kill(at.leader)
+	{"leader killed", atServers(func(at scene) error { return kill(at.leader) })},
+	{"follower killed", atServers(func(at scene) error { return kill(at.followers[0]) })},
+	{"majority killed", atServers(func(at scene) error { return kill(at.leader, at.followers[0]) })},
+	{"all servers restarted", atServers(func(at scene) error { return kill(at.Servers()...) })},
+	{"leader stopped", atServers(func(at scene) error { return stop(at.leader) })},
+	{"follower stopped", atServers(func(at scene) error { return stop(at.followers[0]) })},
+	{"all servers stopped", atServers(func(at scene) error { return stop(at.Servers()...) })},
+	{"leader cut off", atServers(func(at scene) error {
+		at.CutOff(at.leader)
+		return nil
 	})},
-	{"follower killed", atServers(func(at scene) (func() error, error) {
-		return at.kill(at.followers[0])
+	{"follower cut off", atServers(func(at scene) error {
+		at.CutOff(at.followers[0])
+		return nil
 	})},
-	{"majority killed", atServers(func(at scene) (func() error, error) {
-		return at.kill(at.leader, at.followers[0])
+	{"leader unheard by a follower", atServers(func(at scene) error {
+		at.Mesh.Block(at.leader.ID(), at.followers[0].ID())
+		return nil
 	})},
-	{"all servers restarted", atServers(func(at scene) (func() error, error) {
-		return at.kill(at.Cluster.Servers()...)
+	{"follower unheard by the leader", atServers(func(at scene) error {
+		at.Mesh.Block(at.followers[0].ID(), at.leader.ID())
+		return nil
 	})},
-	{"leader stopped", atServers(func(at scene) (func() error, error) {
-		return at.stop(at.leader)
-	})},
-	{"follower stopped", atServers(func(at scene) (func() error, error) {
-		return at.stop(at.followers[0])
-	})},
-	{"all servers stopped", atServers(func(at scene) (func() error, error) {
-		return at.stop(at.Cluster.Servers()...)
-	})},
-	{"leader cut off", atServers(func(at scene) (func() error, error) {
-		at.Cluster.Mesh.Partition([]int{at.leader.ID()}, []int{at.followers[0].ID(), at.followers[1].ID()})
-		return at.healMesh, nil
-	})},
-	{"follower cut off", atServers(func(at scene) (func() error, error) {
-		at.Cluster.Mesh.Partition([]int{at.followers[0].ID()}, []int{at.leader.ID(), at.followers[1].ID()})
-		return at.healMesh, nil
-	})},
-	{"leader unheard by a follower", atServers(func(at scene) (func() error, error) {
-		at.Cluster.Mesh.Block(at.leader.ID(), at.followers[0].ID())
-		return at.healMesh, nil
-	})},
-	{"follower unheard by the leader", atServers(func(at scene) (func() error, error) {
-		at.Cluster.Mesh.Block(at.followers[0].ID(), at.leader.ID())
-		return at.healMesh, nil
-	})},
-	{"slow network between the servers", atServers(func(at scene) (func() error, error) {
+	{"slow network between the servers", atServers(func(at scene) error {
 		for _, f := range at.followers {
-			at.Cluster.Mesh.Delay(at.leader.ID(), f.ID(), tick/4)
-			at.Cluster.Mesh.Delay(f.ID(), at.leader.ID(), tick/4)
+			at.Mesh.Delay(at.leader.ID(), f.ID(), tick/4)
+			at.Mesh.Delay(f.ID(), at.leader.ID(), tick/4)
 		}
-		return at.healMesh, nil
+		return nil
 	})},
 }
 
 // scene is the ensemble at the moment of a fault, the followers in random order.
 type scene struct {
-	*Soak
+	*Cluster
 	leader    *apachezk.Server
 	followers []*apachezk.Server
 }
 
-func atServers(f func(at scene) (heal func() error, err error)) inject {
+// atServers heals all that breaks before the next fault comes, so that that does not
+// take the majority away by accident.
+func atServers(breaks func(at scene) error) inject {
 	return func(s *Soak, rng *rand.Rand) (func() error, error) {
 		ctx, cancel := context.WithTimeout(context.Background(), recovery)
 		defer cancel()
@@ -79,47 +67,20 @@ func atServers(f func(at scene) (heal func() error, err error)) inject {
 		if rng.IntN(2) == 0 {
 			slices.Reverse(followers)
 		}
-		return f(scene{s, leader, followers})
+		return s.Cluster.Heal, breaks(scene{s.Cluster, leader, followers})
 	}
 }
 
-func (s *Soak) kill(servers ...*apachezk.Server) (heal func() error, err error) {
-	for _, server := range servers {
-		server.Kill()
+func kill(servers ...*apachezk.Server) error {
+	for _, s := range servers {
+		s.Kill()
 	}
-	return func() error {
-		for _, server := range servers {
-			if err := server.Launch(); err != nil {
-				return err
-			}
-		}
-		return s.recovered()
-	}, nil
+	return nil
 }
 
-func (s *Soak) stop(servers ...*apachezk.Server) (heal func() error, err error) {
-	for _, server := range servers {
-		err = errors.Join(err, server.Pause())
+func stop(servers ...*apachezk.Server) (err error) {
+	for _, s := range servers {
+		err = errors.Join(err, s.Pause())
 	}
-	return func() error {
-		for _, server := range servers {
-			if err := server.Continue(); err != nil {
-				return err
-			}
-		}
-		return s.recovered()
-	}, err
-}
-
-func (s *Soak) healMesh() error {
-	s.Cluster.Mesh.Heal()
-	return s.recovered()
-}
-
-// recovered waits until all servers serve, so that the next fault does not take
-// the majority away by accident.
-func (s *Soak) recovered() error {
-	ctx, cancel := context.WithTimeout(context.Background(), recovery)
-	defer cancel()
-	return s.Cluster.Await(ctx)
+	return err
 }

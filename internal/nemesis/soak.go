@@ -7,7 +7,6 @@ import (
 	"math/rand/v2"
 	"os"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/go-zookeeper/zk"
@@ -143,22 +142,7 @@ func (s *Soak) injectFaults() error {
 		rng := rand.New(rand.NewPCG(s.Seed, uint64(i)))
 		running.Go(func() error { return s.nemesis(ctx, rng, faults) })
 	}
-	err := s.reportWhile(running.Wait)
-	return errors.Join(err, context.Cause(s.ctx))
-}
-
-// reportWhile says how far the run is until f returns.
-func (s *Soak) reportWhile(f func() error) error {
-	ctx, cancel := context.WithCancel(s.ctx)
-	var reporting sync.WaitGroup
-	reporting.Go(func() {
-		for pause(ctx, 5*time.Second) == nil {
-			s.Progress("%4.0fs  %d holds, %d faults", Since(s.began).Seconds(), s.history.holds(), len(s.history.Injections()))
-		}
-	})
-	defer reporting.Wait()
-	defer cancel()
-	return f()
+	return errors.Join(running.Wait(), context.Cause(s.ctx))
 }
 
 // check takes the history to the checkers.
@@ -168,7 +152,7 @@ func (s *Soak) check(left Remains) (*Report, error) {
 	if err != nil {
 		return nil, err
 	}
-	s.Progress("checking %d ops", len(ops))
+	s.Progress("%4.0fs  %d ops to check", Since(s.began).Seconds(), len(ops))
 	r := newReport(ops, updates, faults)
 	r.Violations, r.Diverged = append(r.Violations, left.Left...), left.Diverged
 	r.Violations = append(r.Violations, Linearizable(ops, faults, s.Pictures)...)

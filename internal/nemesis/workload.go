@@ -29,7 +29,7 @@ const (
 // once more inside.
 func (c *client) owner() error {
 	path := c.path(lockName)
-	l, err := c.locks.locker(path)
+	l, err := c.locker(path)
 	if err != nil {
 		return err
 	}
@@ -80,7 +80,7 @@ func reenter(o *Op, l *zklock.Locker, h *zklock.Hold) error {
 // handle takes the lock as a Hold, waiting for it or not.
 func (c *client) handle() error {
 	path := c.path(lockName)
-	l, err := c.locks.locker(path)
+	l, err := c.locker(path)
 	if err != nil {
 		return err
 	}
@@ -94,7 +94,7 @@ func (c *client) handle() error {
 // burst takes a lock that few want, several times in a row.
 func (c *client) burst() error {
 	path := c.path("burst")
-	l, err := c.locks.locker(path)
+	l, err := c.locker(path)
 	if err != nil {
 		return err
 	}
