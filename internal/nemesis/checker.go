@@ -22,7 +22,8 @@ const checkPatience = time.Minute
 // Linearizable checks that the history of each path is one that a fenced lock can
 // have: there is an order of all grants and ends, each within its time, in which no
 // lock is held beyond its size and tokens rise. A hold lasts for as long as its owner
-// could believe in it, and for as long as its lost channel was open.
+// could believe in it, and for as long as its lost channel was open. Re-entries are
+// left out: they are within a hold that goes on.
 //
 // A history that is not is drawn into a file in dir, with the faults of its time,
 // and the violation names the file.

@@ -101,8 +101,8 @@ func (r *reporter) update(u Update, write func() Outcome) {
 	r.send(message{Update: &u})
 }
 
-// look takes a look at a hold, and reports whether it is not lost. All that is seen counts for
-// the moment before the look, however long it takes.
+// look takes a look at a hold, and reports whether it is not lost. All that is seen
+// counts for the moment before the look, however long it takes.
 func (o *Op) look(h *zklock.Hold) bool {
 	at := Now()
 	if h.Valid() {

@@ -20,7 +20,7 @@ type Soak struct {
 	Cluster   *Cluster
 	Processes int
 	Timeout   time.Duration // of the sessions
-	Length    time.Duration // at least; each kind of fault strikes once however long that takes
+	Length    time.Duration // at least; each fault comes once however long that takes
 	Seed      uint64
 	Pictures  string // directory for what is drawn of bad histories
 	Progress  func(format string, args ...any)
@@ -42,8 +42,8 @@ type worker struct {
 	links Links
 }
 
-// Run runs the soak and checks its history. An error says that it could not be run to its
-// end; the violations are in the report.
+// Run runs the soak and checks its history. An error says that it could not be run
+// to its end; the violations are in the report.
 func (s *Soak) Run(tb apachezk.TB) (*Report, error) {
 	s.tb, s.began, s.history = tb, Now(), NewHistory()
 	dir, err := os.MkdirTemp("", "zklock-soak-")

@@ -2,7 +2,6 @@ package nemesis
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"time"
 
@@ -56,7 +55,10 @@ func (c *client) owner() error {
 		release = func() error { return c.confirmed(l.UnlockContext) }
 	}
 	return c.hold([]*Op{o}, []*zklock.Hold{h}, func() error {
-		return errors.Join(reenter(o, l, h), release())
+		if err := reenter(o, l, h); err != nil {
+			return err
+		}
+		return release()
 	}, c.work()...)
 }
 
