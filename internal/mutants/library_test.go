@@ -20,6 +20,12 @@ type judged struct {
 // the simulation does not have what they take: stalled sockets, ports that refuse
 // for ever, servers without containers, a log that is read; or has it too rarely.
 var ofTheLibrary = []judged{
+	{mutant{"each hold is proved by a request of its own", []edit{
+		{"internal/queue/keeper.go", "return len(c.node) })", "return 1 << 30 })"},
+	}}, "internal/nemesis.TestASessionProvesEachEighthOfItsTimeoutHoweverMuchItHolds"},
+	{mutant{"a session proves twice as often as it has to", []edit{
+		{"internal/lease/lease.go", "return part(in.Timeout, intervalPart)", "return part(in.Timeout, intervalPart/2)"},
+	}}, "internal/nemesis.TestASessionProvesEachEighthOfItsTimeoutHoweverMuchItHolds"},
 	{mutant{"a member's path is refused as a lock's", []edit{
 		{"membership/options.go", "return nil, errors.Unwrap(err)", "return nil, err"},
 	}}, "membership.TestBadArgumentsAreRefused"},
