@@ -89,20 +89,20 @@ func (c *connections) Watches(op int32, path []byte) bool { return c.watches.arm
 func (c *connections) Spawn(f func()) bool { return c.life.Spawn(f) }
 
 // Connected tells the observer before anybody has the connection, so that no reply of a
-// new session is ever judged as one of the old.
+// new session is ever judged as one of the old; and when watches can be set over it, since
+// the observer has some set anew.
 func (c *connections) Connected(l *wire.Link, timeout time.Duration) {
 	if c.Closed() {
 		return
 	}
-	if l.ID != 0 {
-		c.timeout.Store(int64(timeout))
-	}
-	c.observer.Connected(l, timeout)
 	if l.ID == 0 {
+		c.observer.Connected(l, timeout)
 		(*Client)(c).publish(nil, 0)
 		return
 	}
+	c.timeout.Store(int64(timeout))
 	c.watches.connect(l)
+	c.observer.Connected(l, timeout)
 	if (*Client)(c).publish(l, l.ID) {
 		c.stalls.connected()
 		return
@@ -160,13 +160,14 @@ func (c *connections) Failed(cause error) {
 }
 
 // notify takes go-zookeeper's events. It is called from its own goroutines, also under
-// its locks, and so neither blocks nor calls it.
+// its locks, and so neither blocks nor calls it. The observer is told that a node is gone
+// before who waits for that goes on.
 func (c *Client) notify(event zk.Event) {
 	switch event.Type {
 	case zk.EventNodeDeleted:
+		c.observer.Deleted(event.Path)
 		c.watches.fire(WatchKey{event.Path, false}, true)
 		c.watches.fire(WatchKey{event.Path, true}, true)
-		c.observer.Deleted(event.Path)
 	case zk.EventNodeDataChanged:
 		c.watches.fire(WatchKey{event.Path, false}, false)
 		c.observer.Changed(event.Path)

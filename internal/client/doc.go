@@ -25,14 +25,15 @@ type Observer interface {
 	// Asks takes that a connect request is about to be sent.
 	Asks(at clock.Instant)
 	// Connected takes a connection before anybody has it, with the timeout that the
-	// server grants. Its ID is 0 if the ZooKeeper session has expired.
+	// server grants. Its ID is 0 if the ZooKeeper session has expired. Watches can be set
+	// over it from then on.
 	Connected(l *wire.Link, timeout time.Duration)
 	// Disconnected takes the end of a connection when nobody is given it any more.
 	Disconnected(l *wire.Link)
 
 	// Listed takes the children of a node.
 	Listed(l *wire.Link, dir string, names []string)
-	// Deleted takes that a node is gone.
+	// Deleted takes that a node is gone, before its watch ends.
 	Deleted(path string)
 	// Changed takes that a node says something else.
 	Changed(path string)

@@ -162,10 +162,10 @@ func (c *Client) arm(key WatchKey, w *Watch) {
 	} else {
 		w.Data, w.Stat, err = c.Conn.Get(key.Path)
 	}
-	switch err = c.watches.armed(key, w, err); {
-	case err == nil:
-		c.observer.Read(key.Path, w.Data)
-	case errors.Is(err, zk.ErrNoNode):
+	if errors.Is(err, zk.ErrNoNode) {
 		c.observer.Deleted(key.Path)
+	}
+	if c.watches.armed(key, w, err) == nil {
+		c.observer.Read(key.Path, w.Data)
 	}
 }

@@ -18,6 +18,8 @@ import (
 
 	"github.com/zklock/zklock/internal/client"
 	"github.com/zklock/zklock/internal/clock"
+	"github.com/zklock/zklock/internal/latch"
+	"github.com/zklock/zklock/internal/recipe"
 	"github.com/zklock/zklock/internal/wire"
 	"github.com/zklock/zklock/zktest"
 )
@@ -311,4 +313,25 @@ func TestAllRequestsThatSetWatchesAgainButTheLastAreFull(t *testing.T) {
 			}
 		})
 	}
+}
+
+// The watches on its nodes are set again a moment after the session is told of the
+// connection.
+func TestAWishForTheLockIsHeardOverAConnectionThatIsSlowToBeTaken(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		server := zktest.NewServer(t)
+		s := connectSlowly(t, server, slow{connected: 2 * selfWatchDelay})
+		asking := connect(t, server)
+		h := hold(t, s)
+		wanted := h.Revoked()
+		synctest.Wait()
+		server.CutSession(s.client.ID())
+		time.Sleep(10 * selfWatchDelay)
+		synctest.Wait()
+		require.NoError(t, h.Err())
+		_, err := asking.client.Conn.Set(h.Node(), []byte(recipe.RevokeMark), -1)
+		require.NoError(t, err)
+		time.Sleep(sessionTimeout)
+		require.True(t, latch.IsClosed(wanted))
+	})
 }
