@@ -120,6 +120,16 @@ func TestAProofThatMayHaveWaitedForAPausedLeaderMakesTheNextOneNoQuicker(t *test
 	assert.True(t, s.Proved(2*paused, timeout, false))
 }
 
+func TestAPauseInAProofThatFollowsAnotherMakesTheNextOneNoQuicker(t *testing.T) {
+	const timeout, usual, paused = 2 * time.Second, 10 * time.Millisecond, 400 * time.Millisecond
+	s := Speed{fastest: time.Millisecond}
+	s.Proved(usual, timeout, false)
+	s.Proved(paused, timeout, false) // begun too soon to follow the first
+	s.Proved(paused, timeout, true)
+	assert.False(t, s.Proved(paused, timeout, false))
+	assert.True(t, s.Proved(4*usual, timeout, false))
+}
+
 func TestAHandshakeTellsHowLongTheFirstProofMayTakeAndNotWhatIsQuick(t *testing.T) {
 	const timeout, left, roundTrip = 2 * time.Second, 150 * time.Millisecond, 100 * time.Millisecond
 	s := NewSpeed(roundTrip)

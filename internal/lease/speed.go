@@ -5,7 +5,8 @@ import "time"
 // Speed is how fast one connection answers.
 type Speed struct {
 	fastest      time.Duration // answer to any request so far; 0 before the first
-	fastestProof time.Duration // answer to a proof so far that no pause was in; 0 before the first
+	fastestProof time.Duration // answer to a proof so far; 0 before the first
+	usual        bool          // that is what proofs take, and not a pause
 	lastProof    time.Duration // what the answer to the last one took, or to the connect request before the first
 }
 
@@ -24,16 +25,19 @@ func (s *Speed) Answered(took time.Duration) {
 func (s *Speed) RoundTrip() time.Duration { return s.fastest }
 
 // Proved notes what a proof has taken, and reports whether it was quick: no longer than
-// proofs on this connection take. The first of these is one that followed another, or was
-// quick by any measure: a pause of the leader is not what they take.
+// proofs on this connection take. That is known when one has followed another, since a
+// pause of the leader is not in both, or when one was quick by any measure.
 func (s *Speed) Proved(took, timeout time.Duration, followed bool) (quick bool) {
 	s.lastProof = took
-	least := part(timeout, quickPart)
-	quick = took <= max(2*s.fastest, 4*s.fastestProof)+least
-	if took < s.fastestProof || s.fastestProof == 0 && (followed || took <= least) {
+	least, most := part(timeout, quickPart), 2*s.fastest
+	if s.usual {
+		most = max(most, 4*s.fastestProof)
+	}
+	if took < s.fastestProof || s.fastestProof == 0 {
 		s.fastestProof = took
 	}
-	return quick
+	s.usual = s.usual || followed || took <= least
+	return took <= most+least
 }
 
 // Patience returns how long a proof may take until its server is given up, so that

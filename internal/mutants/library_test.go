@@ -236,8 +236,11 @@ var ofTheLibrary = []judged{
 		{"internal/clock/clock.go", "k.slept += max(lead-k.lead, 0)", "k.slept = lead"},
 	}}, "internal/lease.TestAWallClockThatIsSetBackDoesNotMakeUpForALaterSleep"},
 	{mutant{"what a pause took is what proofs take", []edit{
-		{"internal/lease/speed.go", "&& (followed || took <= least)", ""},
+		{"internal/lease/speed.go", "if s.usual {", "if true {"},
 	}}, "internal/lease.TestAProofThatMayHaveWaitedForAPausedLeaderMakesTheNextOneNoQuicker"},
+	{mutant{"what a proof that follows another took is what proofs take", []edit{
+		{"internal/lease/speed.go", "|| s.fastestProof == 0", "|| !s.usual"},
+	}}, "internal/lease.TestAPauseInAProofThatFollowsAnotherMakesTheNextOneNoQuicker"},
 	{mutant{"the cause of a ctx is taken for an answer of the server", []edit{
 		{"internal/client/errors.go", " && !looksEnded(err)", ""},
 	}}, "TestTheCauseOfACtxIsToldAndNotTakenForAnAnswerOfTheServer"},

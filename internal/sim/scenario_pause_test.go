@@ -107,6 +107,38 @@ func TestF22ALockAskedForInASecondPauseIsNotGrantedByASessionThatEnds(t *testing
 	require.Positive(t, ended, "no schedule came near")
 }
 
+// A pause in the first proof that follows another is not what proofs take.
+func TestF22ALockAskedForInAPauseIsNotGrantedByASessionThatEndsIfAnotherPauseWasInALaterProof(t *testing.T) {
+	const roundTrip = timeout / 256
+	ended := 0
+	for seed := range int64(pauseSchedules) {
+		play(t, 3, func(s *stage) {
+			a := s.enter("a")
+			a.moveToFollower()
+			leader := s.Leader()
+			time.Sleep(timeout)
+			h := a.mustTake()
+			time.Sleep(timeout / 32) // in which it is proved once
+			proof := s.HoldRequest(zktest.OpMulti)
+			<-proof.Struck()
+			leader.Freeze()
+			proof.Release()
+			time.Sleep(timeout / 8)
+			given := make(chan error, 1)
+			go func() { given <- a.give(h) }()
+			time.Sleep(timeout / 32)
+			leader.Thaw()
+			require.NoError(t, <-given)
+			time.Sleep(timeout)
+
+			if a.asksLateInAPause(leader, seed) {
+				ended++
+			}
+		}, append(slowServers(seed), zktest.WithLatency(roundTrip/2, roundTrip/2))...)
+	}
+	require.Positive(t, ended, "no schedule came near")
+}
+
 // A hold whose proofs go unanswered is lost while the leader, which might end every
 // session as soon as it goes on, is still paused.
 func TestF22AHoldIsLostBeforeAPausedLeaderGoesOn(t *testing.T) {
