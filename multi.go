@@ -43,6 +43,14 @@ func NewMulti(lockers ...*Locker) *MultiLocker {
 	return m
 }
 
+// made returns the locks, in the order of their paths.
+func (m *MultiLocker) made() []*Locker {
+	if len(m.lockers) == 0 {
+		panic("zklock: a MultiLocker is made by NewMulti")
+	}
+	return m.lockers
+}
+
 // Lock takes all the locks, as [Locker.Lock] does each. If it panics, none is
 // held that was not held before.
 func (m *MultiLocker) Lock() {
@@ -64,7 +72,7 @@ func (m *MultiLocker) lock(ctx context.Context) error {
 // TryLock takes all the locks if all are free, within the time that
 // [Locker.TryLock] has for one.
 func (m *MultiLocker) TryLock() bool {
-	deadline := m.lockers[0].tryUntil()
+	deadline := m.made()[0].tryUntil()
 	for _, l := range m.lockers[1:] {
 		if other := l.tryUntil(); other.Before(deadline) {
 			deadline = other
@@ -90,9 +98,6 @@ func (m *MultiLocker) TryLockFor(ctx context.Context, d time.Duration) (bool, er
 // starts over if one was lost while the others were waited for. What was held
 // before this call stays lost, as in a Locker.
 func (m *MultiLocker) all(ctx context.Context, take func(*Locker, context.Context) error) error {
-	if len(m.lockers) == 0 {
-		panic("zklock: a MultiLocker is made by NewMulti")
-	}
 	for {
 		if err := m.each(ctx, take); err != nil {
 			return err
@@ -118,7 +123,7 @@ func (m *MultiLocker) each(ctx context.Context, take func(*Locker, context.Conte
 			m.unlock(ctx, m.lockers[:taken])
 		}
 	}()
-	for _, l := range m.lockers {
+	for _, l := range m.made() {
 		if err := take(l, ctx); err != nil {
 			return err
 		}
@@ -165,7 +170,7 @@ func (m *MultiLocker) UnlockContext(ctx context.Context) error {
 }
 
 func (m *MultiLocker) owned() error {
-	for _, l := range m.lockers {
+	for _, l := range m.made() {
 		if l.Held() == nil {
 			return fmt.Errorf("%s: %w", l.Path(), l.misuse())
 		}
@@ -191,7 +196,7 @@ func (m *MultiLocker) err() error {
 // HoldCount returns how often the calling goroutine has locked the locks without
 // unlocking them.
 func (m *MultiLocker) HoldCount() int {
-	count := m.lockers[0].HoldCount()
+	count := m.made()[0].HoldCount()
 	for _, l := range m.lockers[1:] {
 		count = min(count, l.HoldCount())
 	}
@@ -202,7 +207,7 @@ func (m *MultiLocker) HoldCount() int {
 // is lost, or a closed one if it does not hold all the locks.
 func (m *MultiLocker) Lost() <-chan struct{} {
 	holds := make([]*Hold, len(m.lockers))
-	for i, l := range m.lockers {
+	for i, l := range m.made() {
 		if holds[i] = l.Held(); holds[i] == nil {
 			return latch.Closed
 		}

@@ -238,6 +238,9 @@ var ofTheLibrary = []judged{
 	{mutant{"what a pause took is what proofs take", []edit{
 		{"internal/lease/speed.go", "if s.usual {", "if true {"},
 	}}, "internal/lease.TestAProofThatMayHaveWaitedForAPausedLeaderMakesTheNextOneNoQuicker"},
+	{mutant{"a MultiLocker that nobody has made may be unlocked", []edit{
+		{"multi.go", "range m.made() {\n\t\tif l.Held() == nil {", "range m.lockers {\n\t\tif l.Held() == nil {"},
+	}}, "TestAMultiLockerThatNewMultiHasNotMadeSaysSo"},
 	{mutant{"what a proof that follows another took is what proofs take", []edit{
 		{"internal/lease/speed.go", "|| s.fastestProof == 0", "|| !s.usual"},
 	}}, "internal/lease.TestAPauseInAProofThatFollowsAnotherMakesTheNextOneNoQuicker"},
