@@ -241,11 +241,11 @@ func (s *Session) refused(contenders []*contender, responses []zk.MultiResponse)
 // out, as it does in a session that holds nothing, or would before the next proof.
 func (c *contender) secure(ctx context.Context) error {
 	s := c.queue.session
-	var pause time.Duration
+	var pause time.Duration // ahead of the next proof: what the last one is worth is to be seen at once
 	for try := 0; ; try++ {
 		s.mu.Lock()
 		now := s.client.Clock.Now()
-		cause, runs, wait := c.cause, c.incarnation.Lasts(now, s.terms(now)), c.incarnation.Doubted(now)
+		cause, runs, doubted, interval := c.cause, c.incarnation.Lasts(now, s.terms(now)), c.incarnation.Doubted(now), s.terms(now).Interval()
 		if cause == nil && runs {
 			s.protect(c, now)
 		}
@@ -254,10 +254,13 @@ func (c *contender) secure(ctx context.Context) error {
 			return cause
 		}
 		client.WaitsFor(ctx, "a write that proves the session alive")
-		if err := s.client.Sleep(ctx, max(wait, pause)); err != nil {
+		if doubted > 0 { // a proof that comes much later would be in doubt again
+			pause = doubted
+		}
+		if err := s.client.Sleep(ctx, pause); err != nil {
 			return err
 		}
-		pause = backoff.Before(try) // ahead of the next proof: what this one is worth is to be seen at once
+		pause = min(backoff.Before(try), interval)
 		if err := c.beginLease(ctx); err != nil {
 			if ctx.Err() != nil || !client.Transient(err) {
 				return err

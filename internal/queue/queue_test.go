@@ -63,4 +63,3 @@ func hold(t *testing.T, s *Session) *Hold {
 	require.NoError(t, err)
 	return h
 }
-
