@@ -157,6 +157,10 @@ var ofTheLibrary = []judged{
 	{mutant{"deletes overtake each other", []edit{
 		{"internal/queue/deletion.go", "before := b.before; before != nil && before.link != nil", "before := b.before; false"},
 	}}, "TestALockThatAllHaveUnlockedIsFreeToItsSessionAtOnce"},
+	{mutant{"a proof that follows one in doubt comes as late as after a failure", []edit{
+		{"internal/queue/keeper.go", "if doubted > 0 { //", "if pause = max(pause, doubted); false { //"},
+		{"internal/queue/keeper.go", "pause = min(backoff.Before(try), interval)", "_, pause = interval, backoff.Before(try)"},
+	}}, "internal/sim.TestAProofAfterManyThatFailedIsInTime"},
 	{mutant{"a counter that cannot start afresh is waited for", []edit{
 		{"internal/queue/queue.go", "min(try, 5)), q.startAfresh(ctx)", "min(try, 5)), func() error { q.startAfresh(ctx); return nil }()"},
 	}}, "TestTheEndOfACounterThatCannotStartAfreshIsAnError"},

@@ -73,15 +73,24 @@ func TestAHoldOutlivesServersThatAreSlowAllTheTime(t *testing.T) {
 }
 
 // A waiter slept for longer after a proof than the proof's lease was, since many
-// before had failed, and was never secured.
+// before had failed, and was never secured; or for so long that each proof that was not
+// quick was in doubt anew.
 func TestAProofAfterManyThatFailedIsInTime(t *testing.T) {
+	const short = timeout / 4
+	for _, trip := range []time.Duration{0, short / 17} {
+		secureAfterFailures(t, short, trip)
+	}
+}
+
+func secureAfterFailures(t *testing.T, timeout, trip time.Duration) {
+	t.Helper()
 	play(t, 1, func(s *stage) {
 		a, b, c := s.enter("a"), s.enter("b"), s.enter("c")
 		held := a.mustTake()
 		ctx, cancel := context.WithCancel(context.Background())
 		between := b.waits(ctx)
 		waiting := c.waits(context.Background())
-		time.Sleep(timeout) // c is third and proves nothing
+		time.Sleep(4 * timeout) // c is third and proves nothing
 		cancel()
 		require.Nil(t, <-between)
 		for range 8 {
@@ -90,11 +99,21 @@ func TestAProofAfterManyThatFailedIsInTime(t *testing.T) {
 			defer slow.Release()
 		}
 		require.NoError(t, a.give(held))
-		select {
-		case h := <-waiting:
-			require.NoError(t, c.give(h))
-		case <-time.After(anAge):
-			t.Error("never secured")
+		for late := time.After(anAge); ; {
+			write := s.HoldReply(zktest.OpMulti, zktest.OnClient(c.place))
+			select {
+			case h := <-waiting:
+				write.Release()
+				require.NoError(t, c.give(h))
+				return
+			case <-write.Struck():
+				time.Sleep(trip)
+				write.Release()
+			case <-late:
+				t.Error("never secured")
+				write.Release()
+				return
+			}
 		}
-	}, zktest.WithTickTime(timeout/8), zktest.WithSessionTimeouts(timeout/4, timeout/4))
+	}, zktest.WithTickTime(timeout/2), zktest.WithSessionTimeouts(timeout, timeout))
 }
