@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/zklock/zklock/internal/client"
+	"github.com/zklock/zklock/internal/queue"
 )
 
 // LockContext is [Locker.Lock] under ctx, as Java's lockInterruptibly: when ctx
@@ -16,10 +17,7 @@ import (
 // of the server, or [ErrLost] if the caller holds the lock already but has lost
 // it.
 func (l *Locker) LockContext(ctx context.Context) error {
-	if ctx.Err() != nil {
-		return wrap("lock", l.Path(), client.Ended(ctx))
-	}
-	return wrap("lock", l.Path(), l.lock(ctx))
+	return l.ask(ctx, "lock", (*side).lock)
 }
 
 // UnlockContext is [Locker.Unlock] that waits for ZooKeeper's confirmation and
@@ -28,19 +26,113 @@ func (l *Locker) LockContext(ctx context.Context) error {
 // When ctx ends first, or has ended already, its error is returned; the lock is
 // released all the same, in the background.
 func (l *Locker) UnlockContext(ctx context.Context) error {
-	return l.unlock(ctx, l.tenancy.end)
+	return l.unlockContext(ctx)
 }
 
-func (l *Locker) unlock(ctx context.Context, endTenancy func()) error {
-	h, outermost := l.yield()
+// side is a lock that goroutines own: a Locker, which is also the write side of an RWLocker,
+// or the read side. What the calls of both do is written here once, and in trylock.go
+// for those that do not wait.
+type side struct {
+	gate
+	owners owners
+	prefix string // of the operations' names in errors
+}
+
+// owners are the goroutines that own a side, and how often each has locked it.
+type owners interface {
+	// reenter locks once more if the calling goroutine is an owner, and reports whether it is.
+	reenter() (owner bool, err error)
+	// own makes the calling goroutine an owner by what take gets.
+	own(ctx context.Context, take func(*side, context.Context) (*Hold, error)) error
+	// full reports whether nobody can become an owner as things are.
+	full() bool
+	// yield undoes one lock of the calling goroutine. It returns the hold, nil if the caller is
+	// no owner; whether that was the outermost lock; and the owner's share in the gate, which
+	// goes back when the hold has ended.
+	yield() (h *Hold, outermost bool, share int64)
+	// misuse says why there was nothing to yield.
+	misuse() error
+}
+
+// asked is what can be asked for in each way: a side, or all those of a MultiLocker.
+type asked interface {
+	// ask locks in that way; its error is that of op.
+	ask(ctx context.Context, op string, by way) error
+	// fail makes err, unless it is nil, the error of op.
+	fail(op string, err error) error
+}
+
+// way is how one side is asked for: lock, wait or try.
+type way func(*side, context.Context) error
+
+func (s *side) ask(ctx context.Context, op string, by way) error { return s.fail(op, by(s, ctx)) }
+
+func (s *side) fail(op string, err error) error {
+	if err == nil {
+		return nil
+	}
+	return wrap(s.prefix+op, s.queue.Path(), err)
+}
+
+// lock is wait, but under a ctx that has ended it locks nothing, not even once more.
+func (s *side) lock(ctx context.Context) error {
+	if ctx.Err() != nil {
+		return client.Ended(ctx)
+	}
+	return s.wait(ctx)
+}
+
+// wait makes the calling goroutine an owner, once more or when it is its turn.
+func (s *side) wait(ctx context.Context) error { return s.lockBy(ctx, (*side).take) }
+
+// lockBy locks once more, or by take.
+func (s *side) lockBy(ctx context.Context, take func(*side, context.Context) (*Hold, error)) error {
+	if owner, err := s.owners.reenter(); owner {
+		return err
+	}
+	return s.owners.own(ctx, take)
+}
+
+// unlock gives back what one lock took, without ZooKeeper's confirmation.
+func (s *side) unlock(ctx context.Context) {
+	h, outermost, share := s.owners.yield()
+	switch {
+	case h == nil:
+		panic(s.fail("unlock", s.owners.misuse()))
+	case outermost:
+		h.hold.SendRelease(ctx, func() { s.shares.Release(share) })
+	}
+}
+
+func (s *side) unlockContext(ctx context.Context) error {
+	h, outermost, share := s.owners.yield()
 	var err error
 	switch {
 	case h == nil:
-		err = l.misuse()
+		err = s.owners.misuse()
 	case outermost:
-		err = h.hold.Release(ctx, endTenancy)
+		err = h.hold.Release(ctx, func() { s.shares.Release(share) })
 	case h.hold.IsLost():
 		err = ErrLost
 	}
-	return wrap("unlock", l.Path(), err)
+	return s.fail("unlock", err)
+}
+
+// handle takes the lock by get for whoever has the Hold.
+func (s *side) handle(
+	ctx context.Context, op string, get func(context.Context, queue.Call) (*queue.Hold, error),
+) (*Hold, error) {
+	if ctx.Err() != nil {
+		return nil, s.fail(op, client.Ended(ctx))
+	}
+	a := s.attempt(ctx)
+	h, err := get(ctx, a)
+	return holdOf(h), s.fail(op, a.failed(err))
+}
+
+// must panics with what a call cannot return.
+func must(err error) {
+	if err != nil {
+		panic(err)
+	}
 }

@@ -25,9 +25,8 @@ import (
 // Unlock. The goroutines that an owner starts are not owners, and an owner that
 // ends without Unlock keeps the lock.
 type Locker struct {
-	tenancy
+	side
 	ownership
-	ownerless bool
 }
 
 var _ sync.Locker = (*Locker)(nil)
@@ -48,7 +47,9 @@ func New(s *Session, path string, opts ...Option) (*Locker, error) {
 }
 
 func newLocker(q *queue.Queue, o *options) *Locker {
-	return &Locker{tenancy: tenancy{q, q, o.trace, semaphore.NewWeighted(allShares), allShares}, ownerless: o.ownerless}
+	l := &Locker{side: side{gate: gate{q, q, o.trace, semaphore.NewWeighted(allShares), allShares}}}
+	l.owners, l.ownerless = l, o.ownerless
+	return l
 }
 
 // Path returns the lock's path.
@@ -72,13 +73,7 @@ func (l *Locker) Lock() {
 	l.lockSlow()
 }
 
-func (l *Locker) lockSlow() {
-	if err := l.lock(context.Background()); err != nil {
-		panic(wrap("lock", l.Path(), err))
-	}
-}
-
-func (l *Locker) lock(ctx context.Context) error { return l.enter(ctx, l.take) }
+func (l *Locker) lockSlow() { must(l.LockContext(context.Background())) }
 
 // Unlock gives back what one Lock took. With the outermost one the lock is free
 // for the next: Unlock returns when its delete has been sent, or handed to the
@@ -94,25 +89,7 @@ func (l *Locker) Unlock() {
 		l.depth--
 		return
 	}
-	l.unlockSlow(context.Background(), l.tenancy.end)
-}
-
-func (l *Locker) unlockSlow(ctx context.Context, endTenancy func()) {
-	h, outermost := l.yield()
-	switch {
-	case h == nil:
-		panic(wrap("unlock", l.Path(), l.misuse()))
-	case outermost:
-		h.hold.SendRelease(ctx, endTenancy)
-	}
-}
-
-func (l *Locker) misuse() error {
-	self := goid.Get()
-	if owner := l.owner.Load(); owner > nobody {
-		return fmt.Errorf("goroutine %d owns it, and the caller is goroutine %d: %w", owner, self, ErrNotHeld)
-	}
-	return fmt.Errorf("no goroutine owns it (the caller is goroutine %d): %w", self, ErrNotHeld)
+	l.unlock(context.Background())
 }
 
 // Do runs fn while it holds the lock: it takes it as [Locker.LockContext] does,
@@ -127,25 +104,25 @@ func (l *Locker) misuse() error {
 // locking l inside fn waits for ever.
 func (l *Locker) Do(ctx context.Context, fn func(ctx context.Context) error) (err error) {
 	if ctx.Err() != nil {
-		return wrap("do", l.Path(), client.Ended(ctx))
+		return l.fail("do", client.Ended(ctx))
 	}
 	h, err := l.take(ctx)
 	if err != nil {
-		return wrap("do", l.Path(), err)
+		return l.fail("do", err)
 	}
 	returned, detach := false, func() {}
 	defer func() {
 		defer detach()
 		if !returned { // a panic is not to wait for ZooKeeper
-			h.hold.SendRelease(ctx, l.tenancy.end)
+			h.hold.SendRelease(ctx, l.leave)
 			return
 		}
-		released := h.hold.Release(ctx, l.tenancy.end)
+		released := h.hold.Release(ctx, l.leave)
 		switch {
 		case released == ErrLost && err != nil: // not ctx's cause, which may be another lock's
-			err = wrap("do", l.Path(), fmt.Errorf("%w; it ended with: %w", ErrLost, err))
+			err = l.fail("do", fmt.Errorf("%w; it ended with: %w", ErrLost, err))
 		case released == ErrLost, err == nil && ctx.Err() == nil:
-			err = wrap("do", l.Path(), released)
+			err = l.fail("do", released)
 		}
 	}()
 	var held context.Context

@@ -53,20 +53,12 @@ func (m *MultiLocker) made() []*Locker {
 
 // Lock takes all the locks, as [Locker.Lock] does each. If it panics, none is
 // held that was not held before.
-func (m *MultiLocker) Lock() {
-	if err := m.lock(context.Background()); err != nil {
-		panic(wrap("lock", m.paths(), err))
-	}
-}
+func (m *MultiLocker) Lock() { must(m.LockContext(context.Background())) }
 
 // LockContext takes all the locks under one ctx, as [Locker.LockContext] does
 // each. After an error none is held that was not held before.
 func (m *MultiLocker) LockContext(ctx context.Context) error {
-	return wrap("lock", m.paths(), m.lock(ctx))
-}
-
-func (m *MultiLocker) lock(ctx context.Context) error {
-	return m.all(ctx, (*Locker).LockContext)
+	return m.ask(ctx, "lock", (*side).lock)
 }
 
 // TryLock takes all the locks if all are free, within the time that
@@ -80,24 +72,30 @@ func (m *MultiLocker) TryLock() bool {
 	}
 	ctx, cancel := context.WithDeadline(context.Background(), deadline)
 	defer cancel()
-	return m.all(ctx, func(l *Locker, _ context.Context) error { return l.tryLock(deadline) }) == nil
+	return m.all(ctx, func(l *Locker) error { return l.tryLock(deadline) }) == nil
 }
 
 // TryLockFor takes all the locks within d, as [Locker.TryLockFor] does each.
 func (m *MultiLocker) TryLockFor(ctx context.Context, d time.Duration) (bool, error) {
-	by := func(take func(*Locker, context.Context) error) func(context.Context) error {
-		return func(ctx context.Context) error {
-			return m.all(ctx, func(l *Locker, ctx context.Context) error { return wrap("try", l.Path(), take(l, ctx)) })
-		}
+	return tryFor(ctx, d, m)
+}
+
+// ask asks for each of the locks, whose errors name it.
+func (m *MultiLocker) ask(ctx context.Context, op string, by way) error {
+	return m.fail(op, m.all(ctx, func(l *Locker) error { return l.ask(ctx, op, by) }))
+}
+
+func (m *MultiLocker) fail(op string, err error) error {
+	if err == nil {
+		return nil
 	}
-	ok, err := tryFor(ctx, d, by((*Locker).tryOnce), by((*Locker).lock))
-	return ok, wrap("try", m.paths(), err)
+	return wrap(op, m.paths(), err)
 }
 
 // all calls take for one lock after the other until it holds all of them, and
 // starts over if one was lost while the others were waited for. What was held
 // before this call stays lost, as in a Locker.
-func (m *MultiLocker) all(ctx context.Context, take func(*Locker, context.Context) error) error {
+func (m *MultiLocker) all(ctx context.Context, take func(*Locker) error) error {
 	for {
 		if err := m.each(ctx, take); err != nil {
 			return err
@@ -116,7 +114,7 @@ func (m *MultiLocker) all(ctx context.Context, take func(*Locker, context.Contex
 
 // each calls take for one lock after the other, and unlocks those taken if one
 // fails, or panics.
-func (m *MultiLocker) each(ctx context.Context, take func(*Locker, context.Context) error) error {
+func (m *MultiLocker) each(ctx context.Context, take func(*Locker) error) error {
 	taken := 0
 	defer func() {
 		if taken < len(m.lockers) {
@@ -124,7 +122,7 @@ func (m *MultiLocker) each(ctx context.Context, take func(*Locker, context.Conte
 		}
 	}()
 	for _, l := range m.made() {
-		if err := take(l, ctx); err != nil {
+		if err := take(l); err != nil {
 			return err
 		}
 		taken++
@@ -135,7 +133,7 @@ func (m *MultiLocker) each(ctx context.Context, take func(*Locker, context.Conte
 // unlock gives back what was taken, and waits no longer than ctx for the deletes to
 // be sent.
 func (m *MultiLocker) unlock(ctx context.Context, taken []*Locker) {
-	backwards(taken, func(l *Locker) { l.unlockSlow(ctx, l.tenancy.end) })
+	backwards(taken, func(l *Locker) { l.unlock(ctx) })
 }
 
 // backwards calls unlock for one lock after the other, the last one first, and for
@@ -150,9 +148,7 @@ func backwards(lockers []*Locker, unlock func(*Locker)) {
 // Unlock gives back what one Lock took, as [Locker.Unlock] does each. It panics,
 // and leaves all as it is, if the calling goroutine does not own them all.
 func (m *MultiLocker) Unlock() {
-	if err := m.owned(); err != nil {
-		panic(wrap("unlock", m.paths(), err))
-	}
+	must(m.fail("unlock", m.owned()))
 	m.unlock(context.Background(), m.lockers)
 }
 
@@ -166,7 +162,7 @@ func (m *MultiLocker) UnlockContext(ctx context.Context) error {
 		backwards(m.lockers, func(l *Locker) { errs = append(errs, l.UnlockContext(ctx)) })
 		err = errors.Join(errs...)
 	}
-	return wrap("unlock", m.paths(), err)
+	return m.fail("unlock", err)
 }
 
 func (m *MultiLocker) owned() error {

@@ -2,6 +2,7 @@ package zklock
 
 import (
 	"context"
+	"fmt"
 	"sync/atomic"
 
 	"github.com/zklock/zklock/internal/goid"
@@ -16,9 +17,10 @@ const (
 
 // ownership says which goroutine owns a lock, and how often it locked it.
 type ownership struct {
-	owner atomic.Int64
-	hold  atomic.Pointer[Hold] // the owner's; set before owner
-	depth int                  // touched by the owner alone
+	owner     atomic.Int64
+	hold      atomic.Pointer[Hold] // the owner's; set before owner
+	depth     int                  // touched by the owner alone
+	ownerless bool                 // WithoutOwner
 }
 
 // ownedBy tells whether goroutine id owns the lock. Only that goroutine itself
@@ -27,41 +29,40 @@ func (o *ownership) ownedBy(id int64) bool { return o.owner.Load() == id }
 
 // reenter locks once more for the owner. A hold that was lost is never taken
 // again under an owner that believes it held all along.
-func (o *ownership) reenter() error {
+func (o *ownership) reenter() (owner bool, err error) {
+	if !o.ownedBy(goid.Get()) {
+		return false, nil
+	}
 	if err := o.hold.Load().hold.Reentry(); err != nil {
-		return err
+		return true, err
 	}
 	o.depth++
-	return nil
-}
-
-// enter makes the calling goroutine the owner, once more or by take.
-func (l *Locker) enter(ctx context.Context, take func(context.Context) (*Hold, error)) error {
-	if l.ownedBy(goid.Get()) {
-		return l.reenter()
-	}
-	h, err := take(ctx)
-	if err == nil {
-		l.own(h)
-	}
-	return err
+	return true, nil
 }
 
 // own makes the calling goroutine the owner, or, WithoutOwner, anyone.
-func (l *Locker) own(h *Hold) {
+func (l *Locker) own(ctx context.Context, take func(*side, context.Context) (*Hold, error)) error {
+	h, err := take(&l.side, ctx)
+	if err != nil {
+		return err
+	}
 	l.hold.Store(h)
 	if l.ownerless {
 		l.owner.Store(anyone)
-		return
+		return nil
 	}
 	l.depth = 1
 	l.owner.Store(goid.Get())
+	return nil
 }
 
-// yield undoes one lock of the calling goroutine. It returns the hold, nil if
-// the caller does not own it, and whether that was the outermost lock, after
-// which there is no owner.
-func (o *ownership) yield() (h *Hold, outermost bool) { return o.yieldIf(o.hold.Load()) }
+func (o *ownership) full() bool { return o.owner.Load() != nobody }
+
+// yield undoes one lock of the calling goroutine; after the outermost there is no owner.
+func (o *ownership) yield() (h *Hold, outermost bool, share int64) {
+	h, outermost = o.yieldIf(o.hold.Load())
+	return h, outermost, allShares
+}
 
 // yieldIf is yield of a lock whose hold was h. WithoutOwner, two goroutines may unlock
 // at once: one of them finds nothing, or the hold of who has locked since.
@@ -81,6 +82,14 @@ func (o *ownership) yieldIf(h *Hold) (_ *Hold, outermost bool) {
 	return h, true
 }
 
+func (o *ownership) misuse() error {
+	self := goid.Get()
+	if owner := o.owner.Load(); owner > nobody {
+		return fmt.Errorf("goroutine %d owns it, and the caller is goroutine %d: %w", owner, self, ErrNotHeld)
+	}
+	return fmt.Errorf("no goroutine owns it (the caller is goroutine %d): %w", self, ErrNotHeld)
+}
+
 // Held returns the calling goroutine's hold, nil if it has none. Hand that to
 // other goroutines rather than the Locker, whose methods speak of their caller.
 func (l *Locker) Held() *Hold {
@@ -93,11 +102,14 @@ func (l *Locker) Held() *Hold {
 // Lost returns the channel that closes when the calling goroutine's hold is lost
 // (see [Hold.Lost]), or a closed one if it has no hold. It belongs to that
 // goroutine: another one gets it through Held.
-func (l *Locker) Lost() <-chan struct{} {
-	if h := l.Held(); h != nil {
-		return h.Lost()
+func (l *Locker) Lost() <-chan struct{} { return lostOf(l.Held()) }
+
+// lostOf returns the channel that closes when h is lost, a closed one if there is no hold.
+func lostOf(h *Hold) <-chan struct{} {
+	if h == nil {
+		return latch.Closed
 	}
-	return latch.Closed
+	return h.Lost()
 }
 
 // HoldCount returns how often the calling goroutine has locked the lock without

@@ -2,14 +2,11 @@ package zklock
 
 import (
 	"context"
-	"errors"
 	"slices"
 	"sync"
 	"time"
 
-	"github.com/zklock/zklock/internal/client"
 	"github.com/zklock/zklock/internal/goid"
-	"github.com/zklock/zklock/internal/latch"
 	"github.com/zklock/zklock/internal/recipe"
 )
 
@@ -34,7 +31,7 @@ import (
 // Curator's InterProcessMutex does not see readers and writers.
 type RWLocker struct {
 	write   *Locker
-	reads   tenancy
+	read    side
 	readers readers
 }
 
@@ -45,18 +42,20 @@ func NewRW(s *Session, path string, opts ...Option) (*RWLocker, error) {
 	if err != nil {
 		return nil, err
 	}
-	reads := writes.Of(recipe.Read)
-	write := newLocker(writes, o)
-	return &RWLocker{write: write, reads: tenancy{reads, reads, o.trace, write.shares, 1}}, nil
+	write, reads := newLocker(writes, o), writes.Of(recipe.Read)
+	l := &RWLocker{write: write, read: side{gate: gate{reads, reads, o.trace, write.shares, 1}, prefix: "r"}}
+	l.write.owners, l.read.owners = &writer{write, &l.readers}, (*rlocker)(l)
+	return l, nil
 }
 
 // Path returns the lock's path.
 func (l *RWLocker) Path() string { return l.write.Path() }
 
-// upgrading returns ErrUpgrade if the calling goroutine may read and not write.
-func (l *RWLocker) upgrading() error {
+// upgrading returns ErrUpgrade, as the error of op, if the calling goroutine may read
+// and not write.
+func (l *RWLocker) upgrading(op string) error {
 	if !l.write.ownerless && l.readers.of(goid.Get()) != nil && l.write.Held() == nil {
-		return ErrUpgrade
+		return l.write.fail(op, ErrUpgrade)
 	}
 	return nil
 }
@@ -64,30 +63,28 @@ func (l *RWLocker) upgrading() error {
 // Lock takes the lock for writing, as [Locker.Lock] does. It also panics, with
 // [ErrUpgrade], if the calling goroutine holds it for reading only.
 func (l *RWLocker) Lock() {
-	if err := l.upgrading(); err != nil {
-		panic(wrap("lock", l.Path(), err))
-	}
+	must(l.upgrading("lock"))
 	l.write.Lock()
 }
 
 // LockContext takes the lock for writing, as [Locker.LockContext] does;
 // [ErrUpgrade] if the calling goroutine holds it for reading only.
 func (l *RWLocker) LockContext(ctx context.Context) error {
-	if err := l.upgrading(); err != nil {
-		return wrap("lock", l.Path(), err)
+	if err := l.upgrading("lock"); err != nil {
+		return err
 	}
 	return l.write.LockContext(ctx)
 }
 
 // TryLock takes the lock for writing if it is free, as [Locker.TryLock] does;
 // false also if the calling goroutine holds it for reading only.
-func (l *RWLocker) TryLock() bool { return l.upgrading() == nil && l.write.TryLock() }
+func (l *RWLocker) TryLock() bool { return l.upgrading("try") == nil && l.write.TryLock() }
 
 // TryLockFor is [Locker.TryLockFor] for writing; [ErrUpgrade] if the calling
 // goroutine holds the lock for reading only.
 func (l *RWLocker) TryLockFor(ctx context.Context, d time.Duration) (bool, error) {
-	if err := l.upgrading(); err != nil {
-		return false, wrap("try", l.Path(), err)
+	if err := l.upgrading("try"); err != nil {
+		return false, err
 	}
 	return l.write.TryLockFor(ctx, d)
 }
@@ -95,23 +92,29 @@ func (l *RWLocker) TryLockFor(ctx context.Context, d time.Duration) (bool, error
 // Unlock gives back what one Lock took, as [Locker.Unlock] does. A read lock that
 // the goroutine took meanwhile stays.
 func (l *RWLocker) Unlock() {
-	l.write.unlockSlow(context.Background(), l.endTenancy)
+	l.write.Unlock()
 }
 
 // UnlockContext is Unlock with confirmation and errors, as
 // [Locker.UnlockContext].
 func (l *RWLocker) UnlockContext(ctx context.Context) error {
-	return l.write.unlock(ctx, l.endTenancy)
+	return l.write.UnlockContext(ctx)
 }
 
-// endTenancy gives the writer's share of the tenancy back, but for one reader's
-// if the owner goes on reading.
-func (l *RWLocker) endTenancy() {
-	if l.readers.downgraded(goid.Get()) {
-		l.write.shares.Release(allShares - 1)
-	} else {
-		l.write.tenancy.end()
+// writer is the write lock as its owner has it.
+type writer struct {
+	*Locker
+	readers *readers
+}
+
+// yield leaves a reader's share to an owner that goes on reading.
+func (w *writer) yield() (h *Hold, outermost bool, share int64) {
+	h, outermost, share = w.ownership.yield()
+	if r := w.readers.of(goid.Get()); outermost && r != nil && r.share == 0 {
+		r.share = 1
+		share -= r.share
 	}
+	return h, outermost, share
 }
 
 // Lost returns the channel that closes when the calling goroutine's hold for
@@ -123,7 +126,7 @@ func (l *RWLocker) Held() *Hold { return l.write.Held() }
 
 // RHeld returns the calling goroutine's hold for reading, nil if it has none.
 func (l *RWLocker) RHeld() *Hold {
-	if r := l.readers.of(l.reader()); r != nil {
+	if r := l.readers.of((*rlocker)(l).self()); r != nil {
 		return r.hold
 	}
 	return nil
@@ -138,153 +141,108 @@ func (l *RWLocker) TryAcquire(ctx context.Context) (*Hold, error) { return l.wri
 // RLocker returns a sync.Locker whose Lock and Unlock are RLock and RUnlock.
 func (l *RWLocker) RLocker() sync.Locker { return (*rlocker)(l) }
 
-type rlocker RWLocker
-
-func (r *rlocker) Lock()   { (*RWLocker)(r).RLock() }
-func (r *rlocker) Unlock() { (*RWLocker)(r).RUnlock() }
-
 // RLock takes the lock for reading, as [Locker.Lock] does, with the same panics.
-func (l *RWLocker) RLock() {
-	if err := l.rlock(context.Background()); err != nil {
-		panic(wrap("rlock", l.Path(), err))
-	}
-}
+func (l *RWLocker) RLock() { must(l.RLockContext(context.Background())) }
 
 // RLockContext takes the lock for reading, as [Locker.LockContext] does.
 func (l *RWLocker) RLockContext(ctx context.Context) error {
-	if ctx.Err() != nil {
-		return wrap("rlock", l.Path(), client.Ended(ctx))
-	}
-	return wrap("rlock", l.Path(), l.rlock(ctx))
-}
-
-func (l *RWLocker) rlock(ctx context.Context) error {
-	return l.read(ctx, l.reads.take)
-}
-
-// read makes the calling goroutine a reader: once more, beside its own write
-// lock, or by the queue.
-func (l *RWLocker) read(ctx context.Context, take func(context.Context) (*Hold, error)) error {
-	self := l.reader()
-	if self != anyone {
-		if r := l.readers.of(self); r != nil {
-			return r.reenter()
-		}
-		if w := l.write.Held(); w != nil {
-			a := l.reads.attempt(ctx)
-			h, err := l.reads.queue.Downgrade(ctx, &w.hold, a)
-			if err == nil {
-				l.readers.add(self, holdOf(h), false)
-			}
-			return a.failed(err)
-		}
-	}
-	h, err := take(ctx)
-	if err == nil {
-		l.readers.add(self, h, true)
-	}
-	return err
+	return l.read.ask(ctx, "lock", (*side).lock)
 }
 
 // TryRLock takes the lock for reading if no writer holds it or waits for it, as
 // [Locker.TryLock] does.
-func (l *RWLocker) TryRLock() bool {
-	c := l.reads.queue.Client()
-	if c.Current() == nil && l.readers.of(goid.Get()) == nil {
-		return false
-	}
-	ctx, cancel := context.WithDeadline(c.Context(), l.write.tryUntil())
-	defer cancel()
-	return l.tryRLock(ctx) == nil
-}
-
-func (l *RWLocker) tryRLock(ctx context.Context) error {
-	return l.read(ctx, l.reads.tryTake)
-}
+func (l *RWLocker) TryRLock() bool { return l.read.tryLock(l.read.tryUntil()) == nil }
 
 // TryRLockFor is [Locker.TryLockFor] for reading.
 func (l *RWLocker) TryRLockFor(ctx context.Context, d time.Duration) (bool, error) {
-	ok, err := tryFor(ctx, d, l.tryRLock, l.rlock)
-	return ok, wrap("rtry", l.Path(), err)
+	return tryFor(ctx, d, &l.read)
 }
 
 // RUnlock gives back what one RLock took, as [Locker.Unlock] does. It panics if
 // the calling goroutine does not hold the lock for reading.
-func (l *RWLocker) RUnlock() {
-	r, outermost := l.readers.yield(l.reader())
-	if r == nil {
-		panic(wrap("runlock", l.Path(), ErrNotHeld))
-	}
-	if outermost {
-		r.hold.hold.SendRelease(context.Background(), l.endRead(r))
-	}
-}
+func (l *RWLocker) RUnlock() { l.read.unlock(context.Background()) }
 
 // RUnlockContext is RUnlock with confirmation and errors, as
 // [Locker.UnlockContext].
-func (l *RWLocker) RUnlockContext(ctx context.Context) error {
-	r, outermost := l.readers.yield(l.reader())
-	var err error
-	switch {
-	case r == nil:
-		err = ErrNotHeld
-	case outermost:
-		err = r.hold.hold.Release(ctx, l.endRead(r))
-	case errors.Is(r.hold.Err(), ErrLost):
-		err = ErrLost
-	}
-	return wrap("runlock", l.Path(), err)
-}
-
-// endRead gives the reader's share of the tenancy back; nil if it has none.
-func (l *RWLocker) endRead(r *reader) func() {
-	if !r.tenant {
-		return nil
-	}
-	return l.reads.end
-}
-
-// reader is the identity under which the calling goroutine reads.
-func (l *RWLocker) reader() int64 {
-	if l.write.ownerless {
-		return anyone
-	}
-	return goid.Get()
-}
+func (l *RWLocker) RUnlockContext(ctx context.Context) error { return l.read.unlockContext(ctx) }
 
 // RLost returns the channel that closes when the calling goroutine's hold for
 // reading is lost, a closed one if it has none.
-func (l *RWLocker) RLost() <-chan struct{} {
-	if h := l.RHeld(); h != nil {
-		return h.Lost()
-	}
-	return latch.Closed
-}
+func (l *RWLocker) RLost() <-chan struct{} { return lostOf(l.RHeld()) }
 
 // RAcquire takes the lock for reading as a handle, as [Locker.Acquire] does.
 func (l *RWLocker) RAcquire(ctx context.Context) (*Hold, error) {
-	return l.reads.handle(ctx, "racquire", l.reads.from.Acquire)
+	return l.read.handle(ctx, "acquire", l.read.from.Acquire)
 }
 
 // TryRAcquire is [Locker.TryAcquire] for reading: [ErrLocked] if a writer holds
 // the lock or waits for it.
 func (l *RWLocker) TryRAcquire(ctx context.Context) (*Hold, error) {
-	return l.reads.handle(ctx, "rtry", l.reads.from.Try)
+	return l.read.handle(ctx, "try", l.read.from.Try)
 }
+
+// rlocker is an RWLocker as its readers own it.
+type rlocker RWLocker
+
+func (r *rlocker) Lock()   { (*RWLocker)(r).RLock() }
+func (r *rlocker) Unlock() { (*RWLocker)(r).RUnlock() }
+
+// self is the identity under which the calling goroutine reads.
+func (r *rlocker) self() int64 {
+	if r.write.ownerless {
+		return anyone
+	}
+	return goid.Get()
+}
+
+func (r *rlocker) reenter() (owner bool, err error) {
+	self := r.self()
+	mine := r.readers.of(self)
+	if self == anyone || mine == nil {
+		return false, nil
+	}
+	if err := mine.hold.hold.Reentry(); err != nil {
+		return true, err
+	}
+	mine.depth++
+	return true, nil
+}
+
+// own makes the calling goroutine a reader: beside its own write lock, or by take.
+func (r *rlocker) own(ctx context.Context, take func(*side, context.Context) (*Hold, error)) error {
+	self := r.self()
+	if w := r.write.Held(); w != nil && self != anyone {
+		a := r.read.attempt(ctx)
+		h, err := r.read.queue.Downgrade(ctx, &w.hold, a)
+		if err == nil {
+			r.readers.add(self, holdOf(h), 0)
+		}
+		return a.failed(err)
+	}
+	h, err := take(&r.read, ctx)
+	if err == nil {
+		r.readers.add(self, h, r.read.share)
+	}
+	return err
+}
+
+func (r *rlocker) full() bool { return false }
+
+func (r *rlocker) yield() (h *Hold, outermost bool, share int64) {
+	mine, outermost := r.readers.yield(r.self())
+	if mine == nil {
+		return nil, false, 0
+	}
+	return mine.hold, outermost, mine.share
+}
+
+func (r *rlocker) misuse() error { return ErrNotHeld }
 
 // reader is one owner's hold for reading.
 type reader struct {
-	hold   *Hold
-	depth  int
-	tenant bool // has a share of the tenancy of its own, not its write lock's
-}
-
-func (r *reader) reenter() error {
-	if err := r.hold.hold.Reentry(); err != nil {
-		return err
-	}
-	r.depth++
-	return nil
+	hold  *Hold
+	depth int
+	share int64 // of the gate; none while its write lock's covers it
 }
 
 // readers are the owners of the read lock in this process. Each owner has one
@@ -305,13 +263,13 @@ func (rs *readers) of(owner int64) *reader {
 	return nil
 }
 
-func (rs *readers) add(owner int64, h *Hold, tenant bool) {
+func (rs *readers) add(owner int64, h *Hold, share int64) {
 	rs.mu.Lock()
 	defer rs.mu.Unlock()
 	if rs.owners == nil {
 		rs.owners = make(map[int64][]*reader)
 	}
-	rs.owners[owner] = append(rs.owners[owner], &reader{hold: h, depth: 1, tenant: tenant})
+	rs.owners[owner] = append(rs.owners[owner], &reader{hold: h, depth: 1, share: share})
 }
 
 // yield undoes one lock of the owner. It returns its hold, nil if there is none,
@@ -338,15 +296,4 @@ func (rs *readers) yield(owner int64) (r *reader, outermost bool) {
 		rs.owners[owner] = held
 	}
 	return r, true
-}
-
-// downgraded gives a reader that its writer's share of the tenancy covered a
-// share of its own; false if the owner does not read.
-func (rs *readers) downgraded(owner int64) bool {
-	r := rs.of(owner)
-	if r == nil || r.tenant {
-		return false
-	}
-	r.tenant = true
-	return true
 }

@@ -8,7 +8,6 @@ import (
 	"github.com/go-zookeeper/zk"
 
 	"github.com/zklock/zklock/internal/client"
-	"github.com/zklock/zklock/internal/goid"
 )
 
 // TryLock takes the lock if nobody holds it or waits for it, and tells whether
@@ -18,47 +17,55 @@ import (
 // of time, has written none.
 func (l *Locker) TryLock() bool { return l.tryLock(l.tryUntil()) == nil }
 
-// tryUntil returns when a try that begins now has to be over.
-func (l *Locker) tryUntil() time.Time { return time.Now().Add(l.queue.Client().Timeout() / 3) }
-
-func (l *Locker) tryLock(deadline time.Time) error {
-	if l.ownedBy(goid.Get()) {
-		return l.reenter()
-	}
-	c := l.queue.Client()
-	if c.Current() == nil {
-		return zk.ErrNoServer
-	}
-	ctx, cancel := context.WithDeadline(c.Context(), deadline)
-	defer cancel()
-	return l.tryOnce(ctx)
-}
-
 // TryLockFor is [Locker.LockContext] that gives up after d: it returns false and
 // no error when the time is up, and an error when ctx ended or something failed.
 // With d <= 0 it tries once, without waiting for another owner, but for a
 // connection as long as ctx lives. A false one leaves the lock as it was and no
 // node behind.
 func (l *Locker) TryLockFor(ctx context.Context, d time.Duration) (bool, error) {
-	ok, err := tryFor(ctx, d, l.tryOnce, l.lock)
-	return ok, wrap("try", l.Path(), err)
+	return tryFor(ctx, d, l)
 }
 
-func (l *Locker) tryOnce(ctx context.Context) error { return l.enter(ctx, l.tryTake) }
+// tryUntil returns when a try that begins now has to be over.
+func (s *side) tryUntil() time.Time { return time.Now().Add(s.queue.Client().Timeout() / 3) }
 
-// tryFor calls wait under a ctx that ends after d, or once if d leaves no time to
-// wait. It is false without an error when the time is up.
-func tryFor(ctx context.Context, d time.Duration, once, wait func(context.Context) error) (bool, error) {
+func (s *side) tryLock(deadline time.Time) error {
+	if owner, err := s.owners.reenter(); owner {
+		return err
+	}
+	c := s.queue.Client()
+	if c.Current() == nil {
+		return zk.ErrNoServer
+	}
+	ctx, cancel := context.WithDeadline(c.Context(), deadline)
+	defer cancel()
+	return s.owners.own(ctx, (*side).tryTake)
+}
+
+// try is wait without waiting for another owner.
+func (s *side) try(ctx context.Context) error { return s.lockBy(ctx, (*side).tryTake) }
+
+// tryTake is take without waiting for another owner, here or elsewhere.
+func (s *side) tryTake(ctx context.Context) (*Hold, error) {
+	if s.owners.full() && s.queue.Client().Context().Err() == nil {
+		return nil, s.attempt(ctx).failed(ErrLocked)
+	}
+	return s.gate.tryTake(ctx)
+}
+
+// tryFor asks for l and waits for d at most, or not at all if d leaves no time to wait.
+// It is false without an error when the time is up.
+func tryFor(ctx context.Context, d time.Duration, l asked) (bool, error) {
 	var err error
 	switch {
 	case ctx.Err() != nil:
-		return false, client.Ended(ctx)
+		return false, l.fail("try", client.Ended(ctx))
 	case d <= 0:
-		err = once(ctx)
+		err = l.ask(ctx, "try", (*side).try)
 	default:
 		timed, cancel := context.WithTimeoutCause(ctx, d, errTimeIsUp)
 		defer cancel()
-		err = wait(timed)
+		err = l.ask(timed, "try", (*side).wait)
 	}
 	if err != nil && timeIsUp(ctx, err) {
 		return false, nil
@@ -75,11 +82,3 @@ func timeIsUp(ctx context.Context, err error) bool {
 // errTimeIsUp is why the ctx of a try ends after the time given, whatever the cause of
 // the caller's ctx.
 var errTimeIsUp = errors.New("zklock: the time is up")
-
-// tryTake is take without waiting for another owner, here or elsewhere.
-func (l *Locker) tryTake(ctx context.Context) (*Hold, error) {
-	if l.owner.Load() != nobody && l.queue.Client().Context().Err() == nil {
-		return nil, l.attempt(ctx).failed(ErrLocked)
-	}
-	return l.tenancy.tryTake(ctx)
-}

@@ -86,7 +86,7 @@ var ofTheLibrary = []judged{
 		{"rwlocker.go", "return held[0]", "return held[len(held)-1]"},
 	}}, "TestWithoutOwnerAReaderIsToldOfTheLossThoughAnotherHasUnlockedMeanwhile"},
 	{mutant{"a MultiLocker's way out waits without its ctx", []edit{
-		{"multi.go", "l.unlockSlow(ctx, l.tenancy.end)", "l.unlockSlow(context.Background(), l.tenancy.end)"},
+		{"multi.go", "l.unlock(ctx)", "l.unlock(context.Background())"},
 	}}, "TestEveryCallReturnsWhenItsContextEnds/plain/MultiLocker.LockContext_last"},
 	{mutant{"a MultiLocker leaves its callbacks at a long hold", []edit{
 		{"multi.go", "for _, stop := range m.stop {\n\t\tstop()\n\t}", ""},
@@ -398,7 +398,7 @@ var ofTheLibrary = []judged{
 		{"internal/queue/create.go", "if h == nil {", "if err != nil {"},
 	}}, "TestAContextThatPanicsCostsNobodyTheLock"},
 	{mutant{"a context that panics keeps the hold of who waits for an owner here", []edit{
-		{"tenancy.go", "confirmed := h.hold.Confirm(held) == nil\n\tdetach()\n", "confirmed := h.hold.Confirm(held) == nil\n"},
+		{"gate.go", "confirmed := h.hold.Confirm(held) == nil\n\tdetach()\n", "confirmed := h.hold.Confirm(held) == nil\n"},
 	}}, "TestAContextThatPanicsCostsNobodyTheLockOfALatecomer"},
 	{mutant{"a context that panics keeps Connect's session", []edit{
 		{"internal/client/client.go", "if !stands {", "if !stands && ctx.Err() != nil {"},

@@ -156,13 +156,13 @@ var all = []mutant{
 		{"internal/queue/queue.go", "\t\tif recipe.AnyBlocks(view.Names, q.kind) {", "\t\tif _, _ = view, recipe.AnyBlocks; true {"},
 	}},
 	{"TryLockFor does not wait", []edit{
-		{"trylock.go", "err = wait(timed)", "_, err = timed, ErrLocked"},
+		{"trylock.go", "err = l.ask(timed, \"try\", (*side).wait)", "_, err = timed, ErrLocked"},
 	}},
 	{"TryLockFor waits too long", []edit{
 		{"trylock.go", "context.WithTimeoutCause(ctx, d, errTimeIsUp)", "context.WithTimeoutCause(ctx, d+time.Second, errTimeIsUp)"},
 	}},
 	{"a lock that is given back was lost", []edit{
-		{"context.go", "err = h.hold.Release(ctx, endTenancy)", "h.hold.Release(ctx, endTenancy)\n\t\terr = ErrLost"},
+		{"context.go", "err = h.hold.Release(ctx, func", "err = ErrLost\n\t\th.hold.Release(ctx, func"},
 	}},
 	{"a lost lock is given back", []edit{
 		{"internal/queue/hold.go", "return nil, ErrLost", "return nil, nil"},

@@ -10,11 +10,10 @@ import (
 	"github.com/zklock/zklock/internal/queue"
 )
 
-// tenancy is how the owners in one process get a lock: from its queue, and then
-// a share in what the process has of it, which an owner that has lost the lock
-// keeps until its Unlock. So inside a process the lock is never weaker than a
-// mutex.
-type tenancy struct {
+// gate is how the owners in one process get a lock: from its queue, and then a share in
+// what the process has of it, which an owner that has lost the lock keeps until its
+// Unlock. So inside a process the lock is never weaker than a mutex.
+type gate struct {
 	queue  *queue.Queue
 	from   queue.Source
 	trace  *Trace              // nil without WithTrace
@@ -26,32 +25,20 @@ type tenancy struct {
 const allShares = math.MaxInt64
 
 // attempt begins a call under ctx.
-func (t *tenancy) attempt(ctx context.Context) *attempt {
-	return newAttempt(ctx, t.trace, t.queue.Path())
-}
-
-// handle takes the lock by get for whoever has the Hold.
-func (t *tenancy) handle(
-	ctx context.Context, op string, get func(context.Context, queue.Call) (*queue.Hold, error),
-) (*Hold, error) {
-	if ctx.Err() != nil {
-		return nil, wrap(op, t.queue.Path(), client.Ended(ctx))
-	}
-	a := t.attempt(ctx)
-	h, err := get(ctx, a)
-	return holdOf(h), wrap(op, t.queue.Path(), a.failed(err))
+func (g *gate) attempt(ctx context.Context) *attempt {
+	return newAttempt(ctx, g.trace, g.queue.Path())
 }
 
 // take waits for the lock, and for an owner that has lost it.
-func (t *tenancy) take(ctx context.Context) (*Hold, error) {
-	a := t.attempt(ctx)
+func (g *gate) take(ctx context.Context) (*Hold, error) {
+	a := g.attempt(ctx)
 	for {
-		got, err := t.from.Acquire(ctx, a)
+		got, err := g.from.Acquire(ctx, a)
 		if err != nil {
 			return nil, a.failed(err)
 		}
 		h := holdOf(got)
-		if t.shares.TryAcquire(t.share) || t.enter(ctx, h) {
+		if g.shares.TryAcquire(g.share) || g.enter(ctx, h) {
 			return h, nil
 		}
 		switch {
@@ -65,35 +52,35 @@ func (t *tenancy) take(ctx context.Context) (*Hold, error) {
 
 // enter waits until an owner that has lost the lock gives its share to h's. If that
 // comes to nothing, h is given back.
-func (t *tenancy) enter(ctx context.Context, h *Hold) (entered bool) {
-	var end func()
+func (g *gate) enter(ctx context.Context, h *Hold) (entered bool) {
+	var leave func()
 	defer func() { // also if a context of the user's panics
 		if !entered {
 			h.hold.Expose(false) // nobody has owned it: there is nothing to retain
-			h.hold.Leave(end)
+			h.hold.Leave(leave)
 		}
 	}()
 	held, detach := h.under(ctx)
 	defer detach()
-	if t.shares.Acquire(held, t.share) != nil {
+	if g.shares.Acquire(held, g.share) != nil {
 		return false
 	}
-	end = t.end
+	leave = g.leave
 	// The node may have been deleted meanwhile, unseen, between two connections.
 	confirmed := h.hold.Confirm(held) == nil
 	detach()
 	return confirmed && h.Err() == nil
 }
 
-// tryTake is take without waiting for another owner, here or elsewhere.
-func (t *tenancy) tryTake(ctx context.Context) (*Hold, error) {
-	a := t.attempt(ctx)
-	got, err := t.from.Try(ctx, a)
+// tryTake is take without waiting for another owner.
+func (g *gate) tryTake(ctx context.Context) (*Hold, error) {
+	a := g.attempt(ctx)
+	got, err := g.from.Try(ctx, a)
 	if err != nil {
 		return nil, a.failed(err)
 	}
 	h := holdOf(got)
-	if !t.shares.TryAcquire(t.share) {
+	if !g.shares.TryAcquire(g.share) {
 		h.hold.Expose(false)
 		h.hold.Leave(nil)
 		return nil, a.failed(ErrLocked)
@@ -101,5 +88,5 @@ func (t *tenancy) tryTake(ctx context.Context) (*Hold, error) {
 	return h, nil
 }
 
-// end gives the owner's share back.
-func (t *tenancy) end() { t.shares.Release(t.share) }
+// leave gives the owner's share back.
+func (g *gate) leave() { g.shares.Release(g.share) }
