@@ -48,7 +48,7 @@ func (h *Hold) Context() context.Context {
 // Err returns nil while the lock is held, and then [ErrLost] or [ErrReleased].
 func (h *Hold) Err() error { return h.hold.Err() }
 
-// Valid tells whether the lock is held, and reads the clock to do so: it is false
+// Valid reports whether the lock is held, and reads the clock to do so: it is false
 // on the first call after a pause of the process that was too long, before any
 // timer has run. A hold that was found so is lost. It does not ask ZooKeeper: it
 // is true after an operator has deleted the node until the news arrives.

@@ -23,7 +23,7 @@ type ownership struct {
 	ownerless bool                 // WithoutOwner
 }
 
-// ownedBy tells whether goroutine id owns the lock. Only that goroutine itself
+// ownedBy reports whether goroutine id owns the lock. Only that goroutine itself
 // can make it true or false, and so it needs no mutex.
 func (o *ownership) ownedBy(id int64) bool { return o.owner.Load() == id }
 

@@ -164,7 +164,7 @@ func (h *history) begin(call TraceInfo) {
 	}
 }
 
-// These note what happened, and tell whether the caller has to see to it that Tell
+// These note what happened, and report whether the caller has to see to it that Tell
 // is called.
 
 func (h *history) Released() bool { return h.note(h.trace.Released, h.info.Since, nil) }

@@ -10,7 +10,7 @@ import (
 	"github.com/zklock/zklock/internal/client"
 )
 
-// TryLock takes the lock if nobody holds it or waits for it, and tells whether
+// TryLock takes the lock if nobody holds it or waits for it, and reports whether
 // it did, as sync.Mutex.TryLock does. It is false on any failure too: at once
 // while there is no connection, and at the latest after a third of the session
 // timeout. A false one leaves no node behind and, unless it lost a race or ran out
@@ -73,7 +73,7 @@ func tryFor(ctx context.Context, d time.Duration, l asked) (bool, error) {
 	return err == nil, err
 }
 
-// timeIsUp tells whether err of a try says no more than that the lock was not to
+// timeIsUp reports whether err of a try says no more than that the lock was not to
 // be had in time: in the time given, not in ctx's.
 func timeIsUp(ctx context.Context, err error) bool {
 	return errors.Is(err, errTimeIsUp) || ctx.Err() == nil && errors.Is(err, ErrLocked)

@@ -114,7 +114,7 @@ var (
 	errOutlived = errors.New("membership: the session has ended")
 )
 
-// overtaken tells whether a write failed because the node is not any more as it
+// overtaken reports whether a write failed because the node is not any more as it
 // was when it was looked at.
 func overtaken(err error) bool {
 	return errors.Is(err, zk.ErrNodeExists) || errors.Is(err, zk.ErrNoNode) || errors.Is(err, zk.ErrBadVersion)

@@ -25,7 +25,7 @@ type sight struct {
 	confirmed  time.Time // when the server last showed the same; guarded by the sights' mu
 }
 
-// over tells whether the sight is of no more use.
+// over reports whether the sight is of no more use.
 func (g *sight) over() bool {
 	select {
 	case <-g.ready:

@@ -78,8 +78,8 @@ func (c *Client) hangUp(patience time.Duration) error {
 	return nil
 }
 
-// ends waits for go-zookeeper's last goroutine; false if requests that the caller made
-// over Conn have wedged it.
+// ends waits for go-zookeeper's last goroutine, and reports whether it has ended: requests
+// that the caller made over Conn may have wedged it.
 func (c *Client) ends() bool {
 	late := time.After(clientPatience)
 	for {

@@ -14,7 +14,7 @@ import (
 	petermattis "github.com/petermattis/goid"
 )
 
-// trusted says whether petermattis/goid, which reads a field of the runtime's
+// trusted reports whether petermattis/goid, which reads a field of the runtime's
 // private g struct, is right in this binary: its newest build constraint has no
 // upper bound, so that it compiles even under a Go release that moves the field.
 var trusted = agrees(petermattis.Get)

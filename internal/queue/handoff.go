@@ -192,7 +192,7 @@ func (t *handoff) resume() *Hold {
 }
 
 // passOn gives the node of c, whose owner leaves, to the next owner or keeps it
-// for one; false if the node has to go. A node whose token or check somebody has
+// for one, and reports whether it did: else the node has to go. A node whose token or check somebody has
 // asked for belongs to that owner alone. s.mu is held.
 func (t *handoff) passOn(c *contender) bool {
 	now := c.queue.session.client.Clock.Now()
@@ -307,7 +307,7 @@ func (t *handoff) has(c *contender) bool {
 	return t.node == c
 }
 
-// seen takes what a watch on c's queue has found; false when there is no more to
+// seen takes what a watch on c's queue has found, and reports whether there is more to
 // look for.
 func (t *handoff) seen(c *contender, w *client.Watch) bool {
 	s := c.queue.session

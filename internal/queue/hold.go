@@ -216,8 +216,8 @@ func (h *Hold) SendRelease(ctx context.Context, then func()) {
 	}
 }
 
-// end closes what has to be closed; false if the hold has ended before. The
-// session's mu is held.
+// end closes what has to be closed, and reports whether that ended the hold. The session's mu is
+// held.
 func (h *Hold) end(state int32) bool {
 	if !h.state.CompareAndSwap(held, state) {
 		return false

@@ -162,8 +162,8 @@ func (s *Session) keepProving() {
 	}
 }
 
-// proveProtected proves all that is protected, in as many requests as it takes; false
-// if one of them came to nothing.
+// proveProtected proves all that is protected, in as many requests as it takes,
+// and reports whether none of them came to nothing.
 func (s *Session) proveProtected() bool {
 	s.mu.Lock()
 	protected := slices.Collect(maps.Values(s.protected))
