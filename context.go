@@ -7,31 +7,28 @@ import (
 	"github.com/zklock/zklock/internal/queue"
 )
 
-// LockContext is [Locker.Lock] under ctx, as Java's lockInterruptibly: when ctx
-// ends first it returns ctx's error, leaves the lock as it was and no node behind
-// (it is deleted in the background). A ctx that has ended already never
-// acquires. If the deadline passed while the caller stood in the queue, the
-// error is [ErrLocked] as well as context.DeadlineExceeded.
+// LockContext is [Locker.Lock] under ctx, as Java's lockInterruptibly: when ctx ends first it
+// returns ctx's error, leaves the lock as it was and no node behind (it is deleted in the
+// background). A ctx that has ended already never acquires. If the deadline passed while the
+// caller stood in the queue, the error is [ErrLocked] as well as context.DeadlineExceeded.
 //
-// What cannot be ridden out is returned as an [*Error]: [ErrClosed], a refusal
-// of the server, or [ErrLost] if the caller holds the lock already but has lost
-// it.
+// What cannot be ridden out is returned as an [*Error]: [ErrClosed], a refusal of the server,
+// or [ErrLost] if the caller holds the lock already but has lost it.
 func (l *Locker) LockContext(ctx context.Context) error {
 	return l.ask(ctx, "lock", (*side).lock)
 }
 
-// UnlockContext is [Locker.Unlock] that waits for ZooKeeper's confirmation and
-// reports instead of panicking: [ErrNotHeld] if the calling goroutine does not
-// own the lock, which stays as it is then, and [ErrLost] if the lock was lost.
-// When ctx ends first, or has ended already, its error is returned; the lock is
-// released all the same, in the background.
+// UnlockContext is [Locker.Unlock] that waits for ZooKeeper's confirmation and reports instead
+// of panicking: [ErrNotHeld] if the calling goroutine does not own the lock, which stays as it
+// is then, and [ErrLost] if the lock was lost. When ctx ends first, or has ended already, its
+// error is returned; the lock is released all the same, in the background.
 func (l *Locker) UnlockContext(ctx context.Context) error {
 	return l.unlockContext(ctx)
 }
 
-// side is a lock that goroutines own: a Locker, which is also the write side of an RWLocker,
-// or the read side. What the calls of both do is written here once, and in trylock.go
-// for those that do not wait.
+// side is a lock that goroutines own: a Locker, which is also the write side of an RWLocker, or
+// the read side. What the calls of both do is written here once, and in trylock.go for those
+// that do not wait.
 type side struct {
 	gate
 	owners owners

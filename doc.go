@@ -1,5 +1,5 @@
-// Package zklock gives a Go program that uses sync.Mutex a lock that holds
-// across machines, kept by a ZooKeeper ensemble:
+// Package zklock gives a Go program that uses sync.Mutex a lock that holds across machines,
+// kept by a ZooKeeper ensemble:
 //
 //	session, err := zklock.Connect(ctx, servers, 10*time.Second)
 //	...
@@ -10,9 +10,9 @@
 //
 // It is Java's Lock interface in Go's terms: [Locker.Lock], [Locker.LockContext]
 // (lockInterruptibly: cancellation replaces interruption), [Locker.TryLock],
-// [Locker.TryLockFor] (tryLock with a timeout) and [Locker.Unlock], which make a
-// [Locker] a sync.Locker. [Locker.Acquire] gives the same lock as a handle, a
-// [Hold], for whoever does not want a goroutine to own it.
+// [Locker.TryLockFor] (tryLock with a timeout) and [Locker.Unlock], which make a [Locker] a
+// sync.Locker. [Locker.Acquire] gives the same lock as a handle, a [Hold], for whoever does not
+// want a goroutine to own it.
 //
 // # What is promised
 //
@@ -45,39 +45,34 @@
 //     noticed unless the lock was asked for in the last moments of the pause: some
 //     10 ms at a timeout of 2 s, 40 ms at 10 s.
 //
-// The fencing token and [Hold.Check] keep a late write from doing harm in all
-// three.
+// The fencing token and [Hold.Check] keep a late write from doing harm in all three.
 //
 // # When a lock is lost
 //
-// A lost connection is not a lost lock: the session is carried on to another
-// server, and the hold with it. It is lost when the server has ended the session,
-// when the session cannot be proved alive in time, and when somebody else deletes
-// its node. Then [Hold.Lost] closes, contexts made by [Locker.Do] and
-// [Hold.Context] are cancelled with the cause [ErrLost], and the hold stays lost:
-// until its owner's outermost Unlock, nested calls report ErrLost (Lock panics
-// with it), and no other goroutine of the process gets the lock through the same
-// Locker, except as a handle ([Locker.Acquire], [Locker.TryAcquire]).
+// A lost connection is not a lost lock: the session is carried on to another server, and the
+// hold with it. It is lost when the server has ended the session, when the session cannot be
+// proved alive in time, and when somebody else deletes its node. Then [Hold.Lost] closes,
+// contexts made by [Locker.Do] and [Hold.Context] are cancelled with the cause [ErrLost], and
+// the hold stays lost: until its owner's outermost Unlock, nested calls report ErrLost (Lock
+// panics with it), and no other goroutine of the process gets the lock through the same Locker,
+// except as a handle ([Locker.Acquire], [Locker.TryAcquire]).
 //
-// The proof of life is a committed write that changes nothing, sent each eighth
-// of the session timeout while a lock is held, kept or next to be granted, and
-// at no other time. Answered pings prove nothing: a server that is cut off from
-// its leader answers them while the leader counts the session down. See
-// docs/design.md for the arithmetic and its assumptions: the servers' tick is at
-// most half of the session timeout, their leader pings its followers each half
-// tick, none of them grants a session less than a quarter of what another has
-// granted it, and clocks drift by less than 1 %.
+// The proof of life is a committed write that changes nothing, sent each eighth of the session
+// timeout while a lock is held, kept or next to be granted, and at no other time. Answered
+// pings prove nothing: a server that is cut off from its leader answers them while the leader
+// counts the session down. See docs/design.md for the arithmetic and its assumptions: the
+// servers' tick is at most half of the session timeout, their leader pings its followers each
+// half tick, none of them grants a session less than a quarter of what another has granted it,
+// and clocks drift by less than 1 %.
 //
 // # Things to know
 //
-// Lock panics in goroutines that still wait when the session is closed; use
-// LockContext for a graceful end. [Locker.Lost] speaks of the goroutine that
-// calls it: take h := l.Held() before handing the channel to another. The
-// goroutines that an owner starts are not owners. A goroutine that exits without
-// Unlock keeps the lock. sync.Cond works with a Locker that is locked once. A
-// nested Lock checks whether the hold is known to be lost, not the clock.
+// Lock panics in goroutines that still wait when the session is closed; use LockContext for a
+// graceful end. [Locker.Lost] speaks of the goroutine that calls it: take h := l.Held() before
+// handing the channel to another. The goroutines that an owner starts are not owners. A
+// goroutine that exits without Unlock keeps the lock. sync.Cond works with a Locker that is
+// locked once. A nested Lock checks whether the hold is known to be lost, not the clock.
 //
-// Unlock sends its delete and does not wait for the answer: a process that exits
-// at that moment may leave the node until its session ends. Close the session, or
-// use [Locker.UnlockContext].
+// Unlock sends its delete and does not wait for the answer: a process that exits at that moment
+// may leave the node until its session ends. Close the session, or use [Locker.UnlockContext].
 package zklock

@@ -10,34 +10,32 @@ import (
 )
 
 var (
-	// ErrLocked says that somebody else holds the lock, or is ahead in its queue.
-	// A call that ends by its deadline while it waits in the queue returns an
-	// error that is both ErrLocked and context.DeadlineExceeded.
+	// ErrLocked says that somebody else holds the lock, or is ahead in its queue. A call that
+	// ends by its deadline while it waits in the queue returns an error that is both ErrLocked
+	// and context.DeadlineExceeded.
 	ErrLocked = queue.ErrLocked
 
-	// ErrLost says that a hold ended without its owner's release: the ZooKeeper
-	// session ended, or could not be proved alive in time, or somebody deleted the
-	// lock node.
+	// ErrLost says that a hold ended without its owner's release: the ZooKeeper session ended,
+	// or could not be proved alive in time, or somebody deleted the lock node.
 	ErrLost = queue.ErrLost
 
 	// ErrNotHeld says that the caller does not hold the lock.
 	ErrNotHeld = errors.New("zklock: lock is not held by the caller")
 
-	// ErrReleased is how a hold ends when its owner releases it or closes its
-	// session.
+	// ErrReleased is how a hold ends when its owner releases it or closes its session.
 	ErrReleased = queue.ErrReleased
 
-	// ErrUpgrade says that the caller holds the lock for reading and asked for
-	// writing, which could never succeed: it would wait for itself.
+	// ErrUpgrade says that the caller holds the lock for reading and asked for writing, which
+	// could never succeed: it would wait for itself.
 	ErrUpgrade = errors.New("zklock: a read lock cannot be upgraded to a write lock")
 
 	// ErrClosed says that the session was closed by its Close method.
 	ErrClosed = client.ErrClosed
 )
 
-// Error says which operation failed on which path, and why. Its cause matches one
-// of this package's sentinels, the context's error, or an error of the zk package;
-// what is wrong with an argument only the text says.
+// Error says which operation failed on which path, and why. Its cause matches one of this
+// package's sentinels, the context's error, or an error of the zk package; what is wrong with
+// an argument only the text says.
 type Error struct {
 	Op   string // "connect", "lock", "unlock", ...
 	Path string // the lock's path; the servers for "connect", the session for "close"

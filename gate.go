@@ -10,9 +10,9 @@ import (
 	"github.com/zklock/zklock/internal/queue"
 )
 
-// gate is how the owners in one process get a lock: from its queue, and then a share in
-// what the process has of it, which an owner that has lost the lock keeps until its
-// Unlock. So inside a process the lock is never weaker than a mutex.
+// gate is how the owners in one process get a lock: from its queue, and then a share in what
+// the process has of it, which an owner that has lost the lock keeps until its Unlock. So
+// inside a process the lock is never weaker than a mutex.
 type gate struct {
 	queue  *queue.Queue
 	from   queue.Source
@@ -50,8 +50,8 @@ func (g *gate) take(ctx context.Context) (*Hold, error) {
 	}
 }
 
-// enter waits until an owner that has lost the lock gives its share to h's. If that
-// comes to nothing, h is given back.
+// enter waits until an owner that has lost the lock gives its share to h's. If that comes to
+// nothing, h is given back.
 func (g *gate) enter(ctx context.Context, h *Hold) (entered bool) {
 	var leave func()
 	defer func() { // also if a context of the user's panics

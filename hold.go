@@ -9,9 +9,9 @@ import (
 	"github.com/zklock/zklock/internal/queue"
 )
 
-// Hold is one possession of a lock, from the grant until it is released or lost.
-// It belongs to whoever has the value and may cross goroutines; its methods may
-// be called from several at once.
+// Hold is one possession of a lock, from the grant until it is released or lost. It belongs to
+// whoever has the value and may cross goroutines; its methods may be called from several at
+// once.
 type Hold struct {
 	hold queue.Hold
 
@@ -34,12 +34,12 @@ func holdOf(h *queue.Hold) *Hold {
 	return h.Of.(*Hold)
 }
 
-// Lost returns a channel that is closed when the lock is lost, and never by its
-// release: a long task selects on it.
+// Lost returns a channel that is closed when the lock is lost, and never by its release: a long
+// task selects on it.
 func (h *Hold) Lost() <-chan struct{} { return h.hold.Lost() }
 
-// Context returns a context that lives as long as the hold: it is cancelled with
-// the cause [ErrLost] or [ErrReleased]. [HoldFrom] finds the hold in it.
+// Context returns a context that lives as long as the hold: it is cancelled with the cause
+// [ErrLost] or [ErrReleased]. [HoldFrom] finds the hold in it.
 func (h *Hold) Context() context.Context {
 	h.ctxOnce.Do(func() { h.ctx, _ = h.under(context.Background()) })
 	return h.ctx
@@ -48,43 +48,41 @@ func (h *Hold) Context() context.Context {
 // Err returns nil while the lock is held, and then [ErrLost] or [ErrReleased].
 func (h *Hold) Err() error { return h.hold.Err() }
 
-// Valid reports whether the lock is held, and reads the clock to do so: it is false
-// on the first call after a pause of the process that was too long, before any
-// timer has run. A hold that was found so is lost. It does not ask ZooKeeper: it
-// is true after an operator has deleted the node until the news arrives.
+// Valid reports whether the lock is held, and reads the clock to do so: it is false on the
+// first call after a pause of the process that was too long, before any timer has run. A hold
+// that was found so is lost. It does not ask ZooKeeper: it is true after an operator has
+// deleted the node until the news arrives.
 func (h *Hold) Valid() bool { return h.hold.Valid() }
 
-// Token returns the hold's fencing token, the zxid of the transaction that
-// created its node; a downgraded read lock goes on with its writer's. A later hold
-// of the same path has a larger one, also after the path itself was deleted and
-// made again; those that share the lock (readers, permits) have different ones in
-// no particular order. A store outside ZooKeeper that refuses a token below the
-// largest it has seen is safe from a holder that was paused and does not know yet
-// that its lock is lost. Ask for it while the lock is held: with [WithHandoff] or
+// Token returns the hold's fencing token, the zxid of the transaction that created its node; a
+// downgraded read lock goes on with its writer's. A later hold of the same path has a larger
+// one, also after the path itself was deleted and made again; those that share the lock
+// (readers, permits) have different ones in no particular order. A store outside ZooKeeper that
+// refuses a token below the largest it has seen is safe from a holder that was paused and does
+// not know yet that its lock is lost. Ask for it while the lock is held: with [WithHandoff] or
 // [WithRetention] the next owner may have the same one otherwise.
 func (h *Hold) Token() int64 { return h.hold.Token() }
 
 // Node returns the full path of the hold's node; of several permits, the first's.
 func (h *Hold) Node() string { return h.hold.Node() }
 
-// Check returns a request that succeeds only while the hold's node exists. Put
-// first in a Multi of [Session.Conn], it makes the other operations happen
-// while this hold exists or not at all. Of several permits it checks the first
-// one's node. Asked for when the hold has ended, it never succeeds.
+// Check returns a request that succeeds only while the hold's node exists. Put first in a Multi
+// of [Session.Conn], it makes the other operations happen while this hold exists or not at all.
+// Of several permits it checks the first one's node. Asked for when the hold has ended, it
+// never succeeds.
 func (h *Hold) Check() *zk.CheckVersionRequest { return h.hold.Check() }
 
-// Release gives the lock back and returns when ZooKeeper has confirmed it. When
-// ctx ends first, or has ended already, its error is returned and the delete
-// goes on in the background until the node is gone or the session is. Calling
-// Release again returns nil again, and so does it after [Session.Close]; of a
-// hold that was lost it returns [ErrLost].
+// Release gives the lock back and returns when ZooKeeper has confirmed it. When ctx ends first,
+// or has ended already, its error is returned and the delete goes on in the background until
+// the node is gone or the session is. Calling Release again returns nil again, and so does it
+// after [Session.Close]; of a hold that was lost it returns [ErrLost].
 func (h *Hold) Release(ctx context.Context) error {
 	return wrap("release", h.hold.Path(), h.hold.Release(ctx, nil))
 }
 
-// under returns a child of parent that carries the hold and ends with it, and what
-// takes it out of parent afterwards. It is a grandchild, since a child that ends calls
-// methods of its parent's, which may be the user's.
+// under returns a child of parent that carries the hold and ends with it, and what takes it out
+// of parent afterwards. It is a grandchild, since a child that ends calls methods of its
+// parent's, which may be the user's.
 func (h *Hold) under(parent context.Context) (ctx context.Context, detach func()) {
 	between, detach := context.WithCancel(context.WithValue(parent, holdKey{}, h))
 	ctx, end := context.WithCancelCause(between)
@@ -94,8 +92,8 @@ func (h *Hold) under(parent context.Context) (ctx context.Context, detach func()
 
 type holdKey struct{}
 
-// HoldFrom returns the hold behind the context that [Locker.Do] gives to its
-// function, or behind [Hold.Context]; nil if there is none.
+// HoldFrom returns the hold behind the context that [Locker.Do] gives to its function, or
+// behind [Hold.Context]; nil if there is none.
 func HoldFrom(ctx context.Context) *Hold {
 	h, _ := ctx.Value(holdKey{}).(*Hold)
 	return h

@@ -35,16 +35,14 @@ type Contender struct {
 	Data    []byte    // host, process id and start time, unless WithData or Revoke replaced them; nil if this session may not read it
 }
 
-// Inspect returns who holds the lock on path and who waits for it, in the order
-// of the queue, holders first. Of a semaphore it returns the permits that are out,
-// and then the contenders in line. A path that does not exist, or that nobody
-// uses, gives none.
+// Inspect returns who holds the lock on path and who waits for it, in the order of the queue,
+// holders first. Of a semaphore it returns the permits that are out, and then the contenders in
+// line. A path that does not exist, or that nobody uses, gives none.
 //
-// It costs a list and one read for each node, sent together, and both again if a
-// writer of an [RWLocker] goes in between, or somebody in line for permits, three times
-// at most. Of a semaphore it costs two lists more. The answer is of the moment, and may
-// be from a server that lags behind. It needs the permission to read the path, and takes
-// no part in the lock.
+// It costs a list and one read for each node, sent together, and both again if a writer of an
+// [RWLocker] goes in between, or somebody in line for permits, three times at most. Of a
+// semaphore it costs two lists more. The answer is of the moment, and may be from a server that
+// lags behind. It needs the permission to read the path, and takes no part in the lock.
 func Inspect(ctx context.Context, s *Session, path string) ([]Contender, error) {
 	if s == nil {
 		return nil, wrap("inspect", path, errors.New("the session is nil: make one with Connect"))
@@ -89,8 +87,8 @@ func (s *Session) inspect(ctx context.Context, path string) (found []Contender, 
 	return found, nil
 }
 
-// writersIn counts the writers of a read/write lock. One that has gone since it was
-// listed may have left a reader in its place, which the list does not show.
+// writersIn counts the writers of a read/write lock. One that has gone since it was listed may
+// have left a reader in its place, which the list does not show.
 func writersIn(found []Contender) (n int) {
 	for _, c := range found {
 		if c.Kind == Write {
@@ -100,8 +98,8 @@ func writersIn(found []Contender) (n int) {
 	return n
 }
 
-// markHolders notes who of a queue has the lock. Those that went while the queue was
-// read are in nobody's way, and newcomers stand behind all of it.
+// markHolders notes who of a queue has the lock. Those that went while the queue was read are
+// in nobody's way, and newcomers stand behind all of it.
 func markHolders(queue []Contender) {
 	names := make([]string, len(queue))
 	for i, c := range queue {
@@ -126,8 +124,8 @@ func inQueue(path string, names []string) []Contender {
 	return found
 }
 
-// inspectSemaphore lists the line ahead of the permits, and both again if somebody in
-// line has gone since: the permits that it has taken may be in neither.
+// inspectSemaphore lists the line ahead of the permits, and both again if somebody in line has
+// gone since: the permits that it has taken may be in neither.
 func (s *Session) inspectSemaphore(ctx context.Context, locks, leases string) (found []Contender, err error) {
 	for look, waiters := 0, -1; look < mostLooks && waitersIn(found) != waiters; look++ {
 		inLine, err := s.names(ctx, s.client.Children(locks))
@@ -164,8 +162,8 @@ func waitersIn(found []Contender) (n int) {
 	return n
 }
 
-// names returns the children that were asked for. What is read after them comes from a
-// server that answers.
+// names returns the children that were asked for. What is read after them comes from a server
+// that answers.
 func (s *Session) names(ctx context.Context, listed *client.Call[[]string]) ([]string, error) {
 	names, err := present(listed.Wait(ctx))
 	if err != nil {
@@ -182,8 +180,8 @@ func present(names []string, err error) ([]string, error) {
 	return names, err
 }
 
-// getIfAllowed reads a node, or if the session may not, its stat alone, which needs
-// no permission: somebody's access list must not hide the queue.
+// getIfAllowed reads a node, or if the session may not, its stat alone, which needs no
+// permission: somebody's access list must not hide the queue.
 func (s *Session) getIfAllowed(path string) *client.Call[client.Content] {
 	return client.Send(s.client, func() (client.Content, error) {
 		data, stat, err := s.client.Conn.Get(path)

@@ -13,17 +13,15 @@ import (
 	"github.com/zklock/zklock/internal/recipe"
 )
 
-// Locker is a sync.Locker that holds across machines. It is owned by the
-// goroutine that locked it, which may lock it again and unlocks it as often
-// (Java's ReentrantLock), unless [WithoutOwner] says otherwise. All Lockers of
-// one path, in any process, exclude each other, and so do Curator's
-// InterProcessMutex and zk.Lock.
+// Locker is a sync.Locker that holds across machines. It is owned by the goroutine that locked
+// it, which may lock it again and unlocks it as often (Java's ReentrantLock), unless
+// [WithoutOwner] says otherwise. All Lockers of one path, in any process, exclude each other,
+// and so do Curator's InterProcessMutex and zk.Lock.
 //
-// A hold that was lost stays lost until its owner's outermost Unlock, and until
-// then no other goroutine gets the lock through this Locker: inside a process it
-// is at least as strong as a mutex. Acquire and TryAcquire do not wait for that
-// Unlock. The goroutines that an owner starts are not owners, and an owner that
-// ends without Unlock keeps the lock.
+// A hold that was lost stays lost until its owner's outermost Unlock, and until then no other
+// goroutine gets the lock through this Locker: inside a process it is at least as strong as a
+// mutex. Acquire and TryAcquire do not wait for that Unlock. The goroutines that an owner
+// starts are not owners, and an owner that ends without Unlock keeps the lock.
 type Locker struct {
 	side
 	ownership
@@ -31,9 +29,8 @@ type Locker struct {
 
 var _ sync.Locker = (*Locker)(nil)
 
-// New returns a lock on path, which it does not create yet. Its errors name the
-// bad argument: a nil or closed session, a path that ZooKeeper would refuse, an
-// option's value.
+// New returns a lock on path, which it does not create yet. Its errors name the bad argument: a
+// nil or closed session, a path that ZooKeeper would refuse, an option's value.
 func New(s *Session, path string, opts ...Option) (*Locker, error) {
 	q, o, err := newQueue(s, path, recipe.Exclusive, opts)
 	if err != nil {
@@ -55,15 +52,15 @@ func newLocker(q *queue.Queue, o *options) *Locker {
 // Path returns the lock's path.
 func (l *Locker) Path() string { return l.queue.Path() }
 
-// Lock takes the lock, waiting for as long as it takes: it rides out lost
-// connections and expired sessions. It never returns without holding the lock,
-// and panics if it can never succeed: the session is closed (also while Lock
-// waits; use [Locker.LockContext] for a graceful end), the server refuses the
-// path, or the caller holds the lock already but has lost it.
+// Lock takes the lock, waiting for as long as it takes: it rides out lost connections and
+// expired sessions. It never returns without holding the lock, and panics if it can never
+// succeed: the session is closed (also while Lock waits; use [Locker.LockContext] for a
+// graceful end), the server refuses the path, or the caller holds the lock already but has lost
+// it.
 //
-// If it does not get as far as the queue for 10 s, or for the session timeout if that
-// is longer, it says so in the session's log at Warn, once, with what it waits for;
-// so does any call without a deadline.
+// If it does not get as far as the queue for 10 s, or for the session timeout if that is
+// longer, it says so in the session's log at Warn, once, with what it waits for; so does any
+// call without a deadline.
 func (l *Locker) Lock() {
 	// A re-entry is inline down to the two loads that it needs.
 	if self := goid.Fast(); self != nobody && l.ownedBy(self) && l.hold.Load().hold.IsHeld() {
@@ -75,15 +72,14 @@ func (l *Locker) Lock() {
 
 func (l *Locker) lockSlow() { must(l.LockContext(context.Background())) }
 
-// Unlock gives back what one Lock took. With the outermost one the lock is free
-// for the next: Unlock returns when its delete has been sent, or handed to the
-// session's background work while disconnected, so that for a moment others may
-// still see the lock as taken. A process that exits at once should use
-// [Locker.UnlockContext] instead, or close its session.
+// Unlock gives back what one Lock took. With the outermost one the lock is free for the next:
+// Unlock returns when its delete has been sent, or handed to the session's background work
+// while disconnected, so that for a moment others may still see the lock as taken. A process
+// that exits at once should use [Locker.UnlockContext] instead, or close its session.
 //
-// It panics if the calling goroutine does not own the lock, and leaves the lock
-// as it is then. After a loss it does nothing on the network and is quiet:
-// [Locker.Lost] and UnlockContext tell.
+// It panics if the calling goroutine does not own the lock, and leaves the lock as it is then.
+// After a loss it does nothing on the network and is quiet: [Locker.Lost] and UnlockContext
+// tell.
 func (l *Locker) Unlock() {
 	if self := goid.Fast(); self != nobody && l.ownedBy(self) && l.depth > 1 {
 		l.depth--
@@ -92,16 +88,15 @@ func (l *Locker) Unlock() {
 	l.unlock(context.Background())
 }
 
-// Do runs fn while it holds the lock: it takes it as [Locker.LockContext] does,
-// and when fn returns it releases it as [Locker.UnlockContext] does. When fn panics,
-// or ends the goroutine by runtime.Goexit, it releases it as [Locker.Unlock] does.
-// fn's context is a child of ctx that is cancelled when the hold ends, with the
-// cause [ErrLost], or [ErrReleased] if that was by [Session.Close]; [HoldFrom]
-// finds the hold in it. Do returns fn's error; if the lock was lost meanwhile, the
-// error is ErrLost too, even if fn returned nil.
+// Do runs fn while it holds the lock: it takes it as [Locker.LockContext] does, and when fn
+// returns it releases it as [Locker.UnlockContext] does. When fn panics, or ends the goroutine
+// by runtime.Goexit, it releases it as [Locker.Unlock] does. fn's context is a child of ctx
+// that is cancelled when the hold ends, with the cause [ErrLost], or [ErrReleased] if that was
+// by [Session.Close]; [HoldFrom] finds the hold in it. Do returns fn's error; if the lock was
+// lost meanwhile, the error is ErrLost too, even if fn returned nil.
 //
-// The lock belongs to the call, not to the goroutine: it is not reentrant, and
-// locking l inside fn waits for ever.
+// The lock belongs to the call, not to the goroutine: it is not reentrant, and locking l inside
+// fn waits for ever.
 func (l *Locker) Do(ctx context.Context, fn func(ctx context.Context) error) (err error) {
 	if ctx.Err() != nil {
 		return l.fail("do", client.Ended(ctx))
@@ -133,15 +128,14 @@ func (l *Locker) Do(ctx context.Context, fn func(ctx context.Context) error) (er
 }
 
 // Acquire takes the lock for whoever has the [Hold] that it returns. It waits as
-// [Locker.LockContext] does. Handles are not reentrant, and may be passed to
-// other goroutines.
+// [Locker.LockContext] does. Handles are not reentrant, and may be passed to other goroutines.
 func (l *Locker) Acquire(ctx context.Context) (*Hold, error) {
 	return l.handle(ctx, "acquire", l.from.Acquire)
 }
 
-// TryAcquire is Acquire without the wait: it returns [ErrLocked] if somebody else
-// holds the lock or waits for it, which costs no write unless it lost a race. While
-// there is no connection it waits for one, as long as ctx lives.
+// TryAcquire is Acquire without the wait: it returns [ErrLocked] if somebody else holds the
+// lock or waits for it, which costs no write unless it lost a race. While there is no
+// connection it waits for one, as long as ctx lives.
 func (l *Locker) TryAcquire(ctx context.Context) (*Hold, error) {
 	return l.handle(ctx, "try", l.from.Try)
 }

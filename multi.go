@@ -12,8 +12,8 @@ import (
 	"github.com/zklock/zklock/internal/latch"
 )
 
-// MultiLocker makes several locks one: it holds all of them or none. It is a
-// sync.Locker with the rules of [Locker]; each of the locks may also be used alone.
+// MultiLocker makes several locks one: it holds all of them or none. It is a sync.Locker with
+// the rules of [Locker]; each of the locks may also be used alone.
 type MultiLocker struct {
 	lockers []*Locker // in the order of their paths
 
@@ -25,10 +25,10 @@ type MultiLocker struct {
 
 var _ sync.Locker = (*MultiLocker)(nil)
 
-// NewMulti makes lockers one. They are taken in the order of their paths, so that
-// two MultiLockers with some of the same never wait for each other, and released
-// in the reverse order. It panics if there is none, one is nil, or two have the
-// same path, which would wait for each other.
+// NewMulti makes lockers one. They are taken in the order of their paths, so that two
+// MultiLockers with some of the same never wait for each other, and released in the reverse
+// order. It panics if there is none, one is nil, or two have the same path, which would wait
+// for each other.
 func NewMulti(lockers ...*Locker) *MultiLocker {
 	if len(lockers) == 0 || slices.Contains(lockers, nil) {
 		panic("zklock: NewMulti needs at least one Locker, and none of them nil")
@@ -51,18 +51,18 @@ func (m *MultiLocker) made() []*Locker {
 	return m.lockers
 }
 
-// Lock takes all the locks, as [Locker.Lock] does each. If it panics, none is
-// held that was not held before.
+// Lock takes all the locks, as [Locker.Lock] does each. If it panics, none is held that was not
+// held before.
 func (m *MultiLocker) Lock() { must(m.LockContext(context.Background())) }
 
-// LockContext takes all the locks under one ctx, as [Locker.LockContext] does
-// each. After an error none is held that was not held before.
+// LockContext takes all the locks under one ctx, as [Locker.LockContext] does each. After an
+// error none is held that was not held before.
 func (m *MultiLocker) LockContext(ctx context.Context) error {
 	return m.ask(ctx, "lock", (*side).lock)
 }
 
-// TryLock takes all the locks if all are free, within the time that
-// [Locker.TryLock] has for one.
+// TryLock takes all the locks if all are free, within the time that [Locker.TryLock] has for
+// one.
 func (m *MultiLocker) TryLock() bool {
 	deadline := m.made()[0].tryUntil()
 	for _, l := range m.lockers[1:] {
@@ -92,9 +92,9 @@ func (m *MultiLocker) fail(op string, err error) error {
 	return wrap(op, m.paths(), err)
 }
 
-// all calls take for one lock after the other until it holds all of them, and
-// starts over if one was lost while the others were waited for. What was held
-// before this call stays lost, as in a Locker.
+// all calls take for one lock after the other until it holds all of them, and starts over if
+// one was lost while the others were waited for. What was held before this call stays lost, as
+// in a Locker.
 func (m *MultiLocker) all(ctx context.Context, take func(*Locker) error) error {
 	for {
 		if err := m.each(ctx, take); err != nil {
@@ -112,8 +112,8 @@ func (m *MultiLocker) all(ctx context.Context, take func(*Locker) error) error {
 	}
 }
 
-// each calls take for one lock after the other, and unlocks those taken if one
-// fails, or panics.
+// each calls take for one lock after the other, and unlocks those taken if one fails, or
+// panics.
 func (m *MultiLocker) each(ctx context.Context, take func(*Locker) error) error {
 	taken := 0
 	defer func() {
@@ -130,14 +130,13 @@ func (m *MultiLocker) each(ctx context.Context, take func(*Locker) error) error 
 	return nil
 }
 
-// unlock gives back what was taken, and waits no longer than ctx for the deletes to
-// be sent.
+// unlock gives back what was taken, and waits no longer than ctx for the deletes to be sent.
 func (m *MultiLocker) unlock(ctx context.Context, taken []*Locker) {
 	backwards(taken, func(l *Locker) { l.unlock(ctx) })
 }
 
-// backwards calls unlock for one lock after the other, the last one first, and for
-// the others too if one panics.
+// backwards calls unlock for one lock after the other, the last one first, and for the others
+// too if one panics.
 func backwards(lockers []*Locker, unlock func(*Locker)) {
 	if last := len(lockers) - 1; last >= 0 {
 		defer backwards(lockers[:last], unlock)
@@ -145,16 +144,16 @@ func backwards(lockers []*Locker, unlock func(*Locker)) {
 	}
 }
 
-// Unlock gives back what one Lock took, as [Locker.Unlock] does each. It panics,
-// and leaves all as it is, if the calling goroutine does not own them all.
+// Unlock gives back what one Lock took, as [Locker.Unlock] does each. It panics, and leaves all
+// as it is, if the calling goroutine does not own them all.
 func (m *MultiLocker) Unlock() {
 	must(m.fail("unlock", m.owned()))
 	m.unlock(context.Background(), m.lockers)
 }
 
-// UnlockContext is Unlock with confirmation and errors, as
-// [Locker.UnlockContext]. It goes on past errors and returns all of them;
-// [ErrNotHeld], and all stays as it is, if the caller does not own them all.
+// UnlockContext is Unlock with confirmation and errors, as [Locker.UnlockContext]. It goes on
+// past errors and returns all of them; [ErrNotHeld], and all stays as it is, if the caller does
+// not own them all.
 func (m *MultiLocker) UnlockContext(ctx context.Context) error {
 	err := m.owned()
 	if err == nil {
@@ -174,8 +173,8 @@ func (m *MultiLocker) owned() error {
 	return nil
 }
 
-// err returns why the calling goroutine does not hold all the locks, nil if it does. It
-// reads the clock: the locks may be of several sessions, whose leases end apart.
+// err returns why the calling goroutine does not hold all the locks, nil if it does. It reads
+// the clock: the locks may be of several sessions, whose leases end apart.
 func (m *MultiLocker) err() error {
 	for _, l := range m.lockers {
 		h := l.Held()
@@ -189,8 +188,8 @@ func (m *MultiLocker) err() error {
 	return nil
 }
 
-// HoldCount returns how often the calling goroutine has locked the locks without
-// unlocking them.
+// HoldCount returns how often the calling goroutine has locked the locks without unlocking
+// them.
 func (m *MultiLocker) HoldCount() int {
 	count := m.made()[0].HoldCount()
 	for _, l := range m.lockers[1:] {
@@ -199,8 +198,8 @@ func (m *MultiLocker) HoldCount() int {
 	return count
 }
 
-// Lost returns a channel that is closed when any of the calling goroutine's holds
-// is lost, or a closed one if it does not hold all the locks.
+// Lost returns a channel that is closed when any of the calling goroutine's holds is lost, or a
+// closed one if it does not hold all the locks.
 func (m *MultiLocker) Lost() <-chan struct{} {
 	holds := make([]*Hold, len(m.lockers))
 	for i, l := range m.made() {
@@ -216,8 +215,8 @@ func (m *MultiLocker) Lost() <-chan struct{} {
 	return m.lost.Done()
 }
 
-// lostWith makes lost stand for holds. What it left at those before, some of which
-// may be held for long, it takes back. m.mu is held.
+// lostWith makes lost stand for holds. What it left at those before, some of which may be held
+// for long, it takes back. m.mu is held.
 func (m *MultiLocker) lostWith(holds []*Hold) {
 	for _, stop := range m.stop {
 		stop()

@@ -39,16 +39,16 @@ func (o *sessionOptions) check() error {
 	return nil
 }
 
-// WithAuth logs the session in, on every connection. For the scheme "digest" the
-// credentials are "user:password". It may be given more than once.
+// WithAuth logs the session in, on every connection. For the scheme "digest" the credentials
+// are "user:password". It may be given more than once.
 func WithAuth(scheme string, credentials []byte) SessionOption {
 	return func(o *sessionOptions) {
 		o.credentials = append(o.credentials, client.Credential{Scheme: scheme, Secret: slices.Clone(credentials)})
 	}
 }
 
-// WithTLS encrypts every connection. An empty ServerName is filled in with the
-// host of the server that is dialled.
+// WithTLS encrypts every connection. An empty ServerName is filled in with the host of the
+// server that is dialled.
 func WithTLS(config *tls.Config) SessionOption {
 	if config == nil { // as in crypto/tls
 		config = new(tls.Config)
@@ -56,51 +56,48 @@ func WithTLS(config *tls.Config) SessionOption {
 	return func(o *sessionOptions) { o.TLS = config }
 }
 
-// WithDialer makes connections by dial, which keeps to its time limit of a second
-// at most. It is not told of the end of a ctx: [Connect] and [Session.Close] wait
-// until it returns. It is called in a goroutine of its own, as the functions of a
-// TLS configuration are: its panic ends the process, and runtime.Goexit in it is a
-// dial that failed. The methods of its connections must do neither.
+// WithDialer makes connections by dial, which keeps to its time limit of a second at most. It
+// is not told of the end of a ctx: [Connect] and [Session.Close] wait until it returns. It is
+// called in a goroutine of its own, as the functions of a TLS configuration are: its panic ends
+// the process, and runtime.Goexit in it is a dial that failed. The methods of its connections
+// must do neither.
 func WithDialer(dial zk.Dialer) SessionOption {
 	return func(o *sessionOptions) { o.Dialer = dial }
 }
 
-// WithLogger sends what the session has to tell to logger: a new or lost session, a
-// lost lock, and a call that gets nowhere (see [Locker.Lock]) at Info and Warn, a
-// node that cannot be deleted at Error, the client's own messages at Debug. Without
-// it nothing is logged. One goroutine calls the handler, for one message after the
-// other; no lock waits for it, but [Session.Close] does, and [Connect] that fails. While a
-// thousand messages wait for it, others are dropped, and it is told how many. Its panic
-// ends the process, and runtime.Goexit in it that message. It must not close the
-// session.
+// WithLogger sends what the session has to tell to logger: a new or lost session, a lost lock,
+// and a call that gets nowhere (see [Locker.Lock]) at Info and Warn, a node that cannot be
+// deleted at Error, the client's own messages at Debug. Without it nothing is logged. One
+// goroutine calls the handler, for one message after the other; no lock waits for it, but
+// [Session.Close] does, and [Connect] that fails. While a thousand messages wait for it, others
+// are dropped, and it is told how many. Its panic ends the process, and runtime.Goexit in it
+// that message. It must not close the session.
 func WithLogger(logger *slog.Logger) SessionOption {
 	return func(o *sessionOptions) { o.Logger = logger }
 }
 
-// WithHostProvider chooses the servers to connect to by provider, whose methods
-// must not block. The session makes the pauses between its dials; those that the
-// provider asks for are not kept. Without it the servers are tried in turn, in an
-// order drawn at first, and their names are resolved anew each time. Init is called
-// by Connect, and what it panics with is Connect's panic. The others are called in
-// goroutines of their own, where a panic ends the process, and runtime.Goexit is a
-// return of zero values.
+// WithHostProvider chooses the servers to connect to by provider, whose methods must not block.
+// The session makes the pauses between its dials; those that the provider asks for are not
+// kept. Without it the servers are tried in turn, in an order drawn at first, and their names
+// are resolved anew each time. Init is called by Connect, and what it panics with is Connect's
+// panic. The others are called in goroutines of their own, where a panic ends the process, and
+// runtime.Goexit is a return of zero values.
 func WithHostProvider(provider zk.HostProvider) SessionOption {
 	return func(o *sessionOptions) { o.Hosts = provider }
 }
 
-// WithPersistentParents makes the missing parents of locks, and of members, as
-// persistent nodes, which stay for ever, instead of containers, which the servers
-// remove when they have been left empty. It is for servers that do not know
-// containers: ZooKeeper before 3.5, and others that hang up on a request which they
-// do not know. Without it a session finds that out by itself, at the first path that
-// is missing, and goes on with persistent nodes; but it loses its connection on the
-// way, twice at most, so that whatever it holds is suspended for that moment.
+// WithPersistentParents makes the missing parents of locks, and of members, as persistent
+// nodes, which stay for ever, instead of containers, which the servers remove when they have
+// been left empty. It is for servers that do not know containers: ZooKeeper before 3.5, and
+// others that hang up on a request which they do not know. Without it a session finds that out
+// by itself, at the first path that is missing, and goes on with persistent nodes; but it loses
+// its connection on the way, twice at most, so that whatever it holds is suspended for that
+// moment.
 func WithPersistentParents() SessionOption {
 	return func(o *sessionOptions) { o.PersistentParents = true }
 }
 
-// Option changes how a lock works. All who use the same path may use different
-// ones.
+// Option changes how a lock works. All who use the same path may use different ones.
 type Option func(*options)
 
 type options struct {
@@ -150,8 +147,8 @@ func (o *options) tooLong(dir string) error {
 	return nil
 }
 
-// createSize returns how long the create of a node below dir may be, in bytes,
-// with a check of another node there.
+// createSize returns how long the create of a node below dir may be, in bytes, with a check of
+// another node there.
 func (o *options) createSize(dir string) int {
 	const overhead = 192 // headers, the nodes' names, the flags
 	size := overhead + 2*len(dir) + len(o.data)
@@ -172,16 +169,16 @@ func whoAmI() []byte {
 
 var processStart = time.Now()
 
-// WithACL sets the access list of the lock's nodes and of the parents that have
-// to be created for them. The default lets everybody do everything. Whoever uses
-// the lock needs to read its path, to create and delete children there, and to
-// read those; of a semaphore, also to write <path>/leases.
+// WithACL sets the access list of the lock's nodes and of the parents that have to be created
+// for them. The default lets everybody do everything. Whoever uses the lock needs to read its
+// path, to create and delete children there, and to read those; of a semaphore, also to write
+// <path>/leases.
 func WithACL(acl []zk.ACL) Option {
 	return func(o *options) { o.acl = slices.Clone(acl) }
 }
 
-// WithData sets what the lock's nodes say about their owner, instead of its
-// host, process id and start time.
+// WithData sets what the lock's nodes say about their owner, instead of its host, process id
+// and start time.
 func WithData(data []byte) Option {
 	return func(o *options) { o.data = slices.Clone(data) }
 }
@@ -191,35 +188,33 @@ func WithTrace(trace *Trace) Option {
 	return func(o *options) { o.trace = trace }
 }
 
-// WithHandoff lets up to n owners of one [Locker], one after the other, share a
-// turn: the lock goes between goroutines of the process without ZooKeeper, at the
-// speed of memory, before it is the others' turn. While nobody else queues there
-// is no limit. It relaxes the order of the queue by that much.
+// WithHandoff lets up to n owners of one [Locker], one after the other, share a turn: the lock
+// goes between goroutines of the process without ZooKeeper, at the speed of memory, before it
+// is the others' turn. While nobody else queues there is no limit. It relaxes the order of the
+// queue by that much.
 //
-// Each owner has a [Hold] of its own, whose Release, when the node goes on to the
-// next, needs no confirmation of ZooKeeper. One that asked for its Token or Check
-// does not share its node with those after it. It is for a Locker, and has no
-// effect on other locks.
+// Each owner has a [Hold] of its own, whose Release, when the node goes on to the next, needs
+// no confirmation of ZooKeeper. One that asked for its Token or Check does not share its node
+// with those after it. It is for a Locker, and has no effect on other locks.
 func WithHandoff(n int) Option {
 	return func(o *options) { o.handoff = n }
 }
 
-// WithRetention keeps the lock's node for up to d after the last Unlock, as long as
-// nobody else queues, so that taking the lock again costs no round trip. For that
-// time another process's TryLock may see the lock as taken, and a crash then
-// blocks the others until the session ends. While the node is kept it is proved
-// as if it were held.
+// WithRetention keeps the lock's node for up to d after the last Unlock, as long as nobody else
+// queues, so that taking the lock again costs no round trip. For that time another process's
+// TryLock may see the lock as taken, and a crash then blocks the others until the session ends.
+// While the node is kept it is proved as if it were held.
 //
-// As with [WithHandoff], an owner that asked for its Token or Check does not leave
-// its node to the next one. It is for a Locker, and has no effect on other locks.
+// As with [WithHandoff], an owner that asked for its Token or Check does not leave its node to
+// the next one. It is for a Locker, and has no effect on other locks.
 func WithRetention(d time.Duration) Option {
 	return func(o *options) { o.retention = d }
 }
 
-// WithoutOwner gives a [Locker] the rules of sync.Mutex instead of those of
-// Java's ReentrantLock: it is not reentrant, so that a goroutine that locks it
-// twice waits for ever, and any goroutine may unlock it. Held, Lost and HoldCount
-// answer any goroutine as they would the owner.
+// WithoutOwner gives a [Locker] the rules of sync.Mutex instead of those of Java's
+// ReentrantLock: it is not reentrant, so that a goroutine that locks it twice waits for ever,
+// and any goroutine may unlock it. Held, Lost and HoldCount answer any goroutine as they would
+// the owner.
 func WithoutOwner() Option {
 	return func(o *options) { o.ownerless = true }
 }

@@ -23,12 +23,12 @@ type ownership struct {
 	ownerless bool                 // WithoutOwner
 }
 
-// ownedBy reports whether goroutine id owns the lock. Only that goroutine itself
-// can make it true or false, and so it needs no mutex.
+// ownedBy reports whether goroutine id owns the lock. Only that goroutine itself can make it
+// true or false, and so it needs no mutex.
 func (o *ownership) ownedBy(id int64) bool { return o.owner.Load() == id }
 
-// reenter locks once more for the owner. A hold that was lost is never taken
-// again under an owner that believes it held all along.
+// reenter locks once more for the owner. A hold that was lost is never taken again under an
+// owner that believes it held all along.
 func (o *ownership) reenter() (owner bool, err error) {
 	if !o.ownedBy(goid.Get()) {
 		return false, nil
@@ -64,8 +64,8 @@ func (o *ownership) yield() (h *Hold, outermost bool, share int64) {
 	return h, outermost, allShares
 }
 
-// yieldIf is yield of a lock whose hold was h. WithoutOwner, two goroutines may unlock
-// at once: one of them finds nothing, or the hold of who has locked since.
+// yieldIf is yield of a lock whose hold was h. WithoutOwner, two goroutines may unlock at once:
+// one of them finds nothing, or the hold of who has locked since.
 func (o *ownership) yieldIf(h *Hold) (_ *Hold, outermost bool) {
 	owner := o.owner.Load()
 	if h == nil || owner != anyone && owner != goid.Get() {
@@ -90,8 +90,8 @@ func (o *ownership) misuse() error {
 	return fmt.Errorf("no goroutine owns it (the caller is goroutine %d): %w", self, ErrNotHeld)
 }
 
-// Held returns the calling goroutine's hold, nil if it has none. Hand that to
-// other goroutines rather than the Locker, whose methods speak of their caller.
+// Held returns the calling goroutine's hold, nil if it has none. Hand that to other goroutines
+// rather than the Locker, whose methods speak of their caller.
 func (l *Locker) Held() *Hold {
 	if owner := l.owner.Load(); owner == anyone || owner == goid.Get() {
 		return l.hold.Load()
@@ -99,9 +99,9 @@ func (l *Locker) Held() *Hold {
 	return nil
 }
 
-// Lost returns the channel that closes when the calling goroutine's hold is lost
-// (see [Hold.Lost]), or a closed one if it has no hold. It belongs to that
-// goroutine: another one gets it through Held.
+// Lost returns the channel that closes when the calling goroutine's hold is lost (see
+// [Hold.Lost]), or a closed one if it has no hold. It belongs to that goroutine: another one
+// gets it through Held.
 func (l *Locker) Lost() <-chan struct{} { return lostOf(l.Held()) }
 
 // lostOf returns the channel that closes when h is lost, a closed one if there is no hold.
@@ -112,8 +112,8 @@ func lostOf(h *Hold) <-chan struct{} {
 	return h.Lost()
 }
 
-// HoldCount returns how often the calling goroutine has locked the lock without
-// unlocking it, be it lost or not.
+// HoldCount returns how often the calling goroutine has locked the lock without unlocking it,
+// be it lost or not.
 func (l *Locker) HoldCount() int {
 	switch l.owner.Load() {
 	case anyone:

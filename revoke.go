@@ -11,10 +11,9 @@ import (
 	"github.com/zklock/zklock/internal/recipe"
 )
 
-// Revoke asks the owner of a lock node, a full path as [Inspect] or [Hold.Node]
-// tell it, to give the lock back: it replaces the node's data by Curator's mark.
-// It returns when that is written: asking is not taking, the owner decides. A node
-// that is gone is zk.ErrNoNode.
+// Revoke asks the owner of a lock node, a full path as [Inspect] or [Hold.Node] tell it, to
+// give the lock back: it replaces the node's data by Curator's mark. It returns when that is
+// written: asking is not taking, the owner decides. A node that is gone is zk.ErrNoNode.
 func Revoke(ctx context.Context, s *Session, node string) error {
 	if s == nil {
 		return wrap("revoke", node, errors.New("the session is nil: make one with Connect"))
@@ -50,7 +49,7 @@ func Revoke(ctx context.Context, s *Session, node string) error {
 	return wrap("revoke", node, err)
 }
 
-// Revoked returns a channel that is closed when another client has asked for the
-// lock back, with [Revoke] or Curator's Revoker, also if that was before the hold
-// began. The holder decides whether and when to release it.
+// Revoked returns a channel that is closed when another client has asked for the lock back,
+// with [Revoke] or Curator's Revoker, also if that was before the hold began. The holder
+// decides whether and when to release it.
 func (h *Hold) Revoked() <-chan struct{} { return h.hold.Revoked() }

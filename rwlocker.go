@@ -10,33 +10,32 @@ import (
 	"github.com/zklock/zklock/internal/recipe"
 )
 
-// RWLocker is a reader/writer lock that holds across machines: any number of
-// readers, or one writer. It is fair: who asks first is served first, and readers
-// that ask after a writer wait for it, so that neither starves.
+// RWLocker is a reader/writer lock that holds across machines: any number of readers, or one
+// writer. It is fair: who asks first is served first, and readers that ask after a writer wait
+// for it, so that neither starves.
 //
-// Both sides are owned by goroutines and reentrant, as a [Locker]. The owner of
-// the write lock may take the read lock too, and then drop the write lock without
-// letting another writer in between (downgrade). The other way round would wait
-// for itself: an owner of the read lock that asks for the write lock gets
-// [ErrUpgrade].
+// Both sides are owned by goroutines and reentrant, as a [Locker]. The owner of the write lock
+// may take the read lock too, and then drop the write lock without letting another writer in
+// between (downgrade). The other way round would wait for itself: an owner of the read lock
+// that asks for the write lock gets [ErrUpgrade].
 //
-// With [WithoutOwner] it has the rules of sync.RWMutex: neither side is
-// reentrant, any goroutine may unlock, there is no downgrade, and who asks for a
-// lock that it keeps itself from getting waits for ever. Which reader it is that
-// unlocks, nobody knows: RUnlock gives back what was lost first, and then the newest
-// hold. RHeld and RLost speak of the oldest, be it lost or not.
+// With [WithoutOwner] it has the rules of sync.RWMutex: neither side is reentrant, any
+// goroutine may unlock, there is no downgrade, and who asks for a lock that it keeps itself
+// from getting waits for ever. Which reader it is that unlocks, nobody knows: RUnlock gives
+// back what was lost first, and then the newest hold. RHeld and RLost speak of the oldest, be
+// it lost or not.
 //
-// The nodes are those of Curator's InterProcessReadWriteLock, so that both
-// exclude each other. A Locker, or zk.Lock, on the same path counts as a writer;
-// Curator's InterProcessMutex does not see readers and writers.
+// The nodes are those of Curator's InterProcessReadWriteLock, so that both exclude each other.
+// A Locker, or zk.Lock, on the same path counts as a writer; Curator's InterProcessMutex does
+// not see readers and writers.
 type RWLocker struct {
 	write   *Locker
 	read    side
 	readers readers
 }
 
-// NewRW returns a reader/writer lock on path, which it does not create yet. Its
-// errors are those of [New].
+// NewRW returns a reader/writer lock on path, which it does not create yet. Its errors are
+// those of [New].
 func NewRW(s *Session, path string, opts ...Option) (*RWLocker, error) {
 	writes, o, err := newQueue(s, path, recipe.Write, opts)
 	if err != nil {
@@ -51,8 +50,8 @@ func NewRW(s *Session, path string, opts ...Option) (*RWLocker, error) {
 // Path returns the lock's path.
 func (l *RWLocker) Path() string { return l.write.Path() }
 
-// upgrading returns ErrUpgrade, as the error of op, if the calling goroutine may read
-// and not write.
+// upgrading returns ErrUpgrade, as the error of op, if the calling goroutine may read and not
+// write.
 func (l *RWLocker) upgrading(op string) error {
 	if !l.write.ownerless && l.readers.of(goid.Get()) != nil && l.write.Held() == nil {
 		return l.write.fail(op, ErrUpgrade)
@@ -60,15 +59,15 @@ func (l *RWLocker) upgrading(op string) error {
 	return nil
 }
 
-// Lock takes the lock for writing, as [Locker.Lock] does. It also panics, with
-// [ErrUpgrade], if the calling goroutine holds it for reading only.
+// Lock takes the lock for writing, as [Locker.Lock] does. It also panics, with [ErrUpgrade], if
+// the calling goroutine holds it for reading only.
 func (l *RWLocker) Lock() {
 	must(l.upgrading("lock"))
 	l.write.Lock()
 }
 
-// LockContext takes the lock for writing, as [Locker.LockContext] does;
-// [ErrUpgrade] if the calling goroutine holds it for reading only.
+// LockContext takes the lock for writing, as [Locker.LockContext] does; [ErrUpgrade] if the
+// calling goroutine holds it for reading only.
 func (l *RWLocker) LockContext(ctx context.Context) error {
 	if err := l.upgrading("lock"); err != nil {
 		return err
@@ -76,12 +75,12 @@ func (l *RWLocker) LockContext(ctx context.Context) error {
 	return l.write.LockContext(ctx)
 }
 
-// TryLock takes the lock for writing if it is free, as [Locker.TryLock] does;
-// false also if the calling goroutine holds it for reading only.
+// TryLock takes the lock for writing if it is free, as [Locker.TryLock] does; false also if the
+// calling goroutine holds it for reading only.
 func (l *RWLocker) TryLock() bool { return l.upgrading("try") == nil && l.write.TryLock() }
 
-// TryLockFor is [Locker.TryLockFor] for writing; [ErrUpgrade] if the calling
-// goroutine holds the lock for reading only.
+// TryLockFor is [Locker.TryLockFor] for writing; [ErrUpgrade] if the calling goroutine holds
+// the lock for reading only.
 func (l *RWLocker) TryLockFor(ctx context.Context, d time.Duration) (bool, error) {
 	if err := l.upgrading("try"); err != nil {
 		return false, err
@@ -89,14 +88,13 @@ func (l *RWLocker) TryLockFor(ctx context.Context, d time.Duration) (bool, error
 	return l.write.TryLockFor(ctx, d)
 }
 
-// Unlock gives back what one Lock took, as [Locker.Unlock] does. A read lock that
-// the goroutine took meanwhile stays.
+// Unlock gives back what one Lock took, as [Locker.Unlock] does. A read lock that the goroutine
+// took meanwhile stays.
 func (l *RWLocker) Unlock() {
 	l.write.Unlock()
 }
 
-// UnlockContext is Unlock with confirmation and errors, as
-// [Locker.UnlockContext].
+// UnlockContext is Unlock with confirmation and errors, as [Locker.UnlockContext].
 func (l *RWLocker) UnlockContext(ctx context.Context) error {
 	return l.write.UnlockContext(ctx)
 }
@@ -117,8 +115,8 @@ func (w *writer) yield() (h *Hold, outermost bool, share int64) {
 	return h, outermost, share
 }
 
-// Lost returns the channel that closes when the calling goroutine's hold for
-// writing is lost, a closed one if it has none.
+// Lost returns the channel that closes when the calling goroutine's hold for writing is lost, a
+// closed one if it has none.
 func (l *RWLocker) Lost() <-chan struct{} { return l.write.Lost() }
 
 // Held returns the calling goroutine's hold for writing, nil if it has none.
@@ -158,16 +156,15 @@ func (l *RWLocker) TryRLockFor(ctx context.Context, d time.Duration) (bool, erro
 	return tryFor(ctx, d, &l.read)
 }
 
-// RUnlock gives back what one RLock took, as [Locker.Unlock] does. It panics if
-// the calling goroutine does not hold the lock for reading.
+// RUnlock gives back what one RLock took, as [Locker.Unlock] does. It panics if the calling
+// goroutine does not hold the lock for reading.
 func (l *RWLocker) RUnlock() { l.read.unlock(context.Background()) }
 
-// RUnlockContext is RUnlock with confirmation and errors, as
-// [Locker.UnlockContext].
+// RUnlockContext is RUnlock with confirmation and errors, as [Locker.UnlockContext].
 func (l *RWLocker) RUnlockContext(ctx context.Context) error { return l.read.unlockContext(ctx) }
 
-// RLost returns the channel that closes when the calling goroutine's hold for
-// reading is lost, a closed one if it has none.
+// RLost returns the channel that closes when the calling goroutine's hold for reading is lost,
+// a closed one if it has none.
 func (l *RWLocker) RLost() <-chan struct{} { return lostOf(l.RHeld()) }
 
 // RAcquire takes the lock for reading as a handle, as [Locker.Acquire] does.
@@ -175,8 +172,8 @@ func (l *RWLocker) RAcquire(ctx context.Context) (*Hold, error) {
 	return l.read.handle(ctx, "acquire", l.read.from.Acquire)
 }
 
-// TryRAcquire is [Locker.TryAcquire] for reading: [ErrLocked] if a writer holds
-// the lock or waits for it.
+// TryRAcquire is [Locker.TryAcquire] for reading: [ErrLocked] if a writer holds the lock or
+// waits for it.
 func (l *RWLocker) TryRAcquire(ctx context.Context) (*Hold, error) {
 	return l.read.handle(ctx, "try", l.read.from.Try)
 }
@@ -245,9 +242,9 @@ type reader struct {
 	share int64 // of the gate; none while its write lock's covers it
 }
 
-// readers are the owners of the read lock in this process. Each owner has one
-// hold; only anyone, WithoutOwner, has as many as it took: a stack, whose oldest is
-// there for as long as any goroutine reads.
+// readers are the owners of the read lock in this process. Each owner has one hold; only
+// anyone, WithoutOwner, has as many as it took: a stack, whose oldest is there for as long as
+// any goroutine reads.
 type readers struct {
 	mu     sync.Mutex
 	owners map[int64][]*reader
@@ -272,9 +269,9 @@ func (rs *readers) add(owner int64, h *Hold, share int64) {
 	rs.owners[owner] = append(rs.owners[owner], &reader{hold: h, depth: 1, share: share})
 }
 
-// yield undoes one lock of the owner. It returns its hold, nil if there is none,
-// and whether that was the last one on it. Of several, those that have ended go first:
-// whoever still reads is to be left with one that is held.
+// yield undoes one lock of the owner. It returns its hold, nil if there is none, and whether
+// that was the last one on it. Of several, those that have ended go first: whoever still reads
+// is to be left with one that is held.
 func (rs *readers) yield(owner int64) (r *reader, outermost bool) {
 	rs.mu.Lock()
 	defer rs.mu.Unlock()

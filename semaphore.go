@@ -9,15 +9,14 @@ import (
 	"github.com/zklock/zklock/internal/recipe"
 )
 
-// Semaphore is a counting semaphore that holds across machines: of its permits,
-// at most its size are out at any instant. Permits are granted in the order of
-// the requests, and come back when their session ends.
+// Semaphore is a counting semaphore that holds across machines: of its permits, at most its
+// size are out at any instant. Permits are granted in the order of the requests, and come back
+// when their session ends.
 //
-// The nodes are those of Curator's InterProcessSemaphoreV2, so that both count
-// the same permits: a lock below <path>/locks, whose holder alone looks at the
-// leases below <path>/leases, one for each permit that is out. Curator takes
-// several permits one by one: beside an Acquire of many here, two of them can wait
-// for each other's permits for ever.
+// The nodes are those of Curator's InterProcessSemaphoreV2, so that both count the same
+// permits: a lock below <path>/locks, whose holder alone looks at the leases below
+// <path>/leases, one for each permit that is out. Curator takes several permits one by one:
+// beside an Acquire of many here, two of them can wait for each other's permits for ever.
 type Semaphore struct {
 	path  string
 	size  int
@@ -29,8 +28,8 @@ type Semaphore struct {
 // maxPermits is how many nodes one transaction creates at most.
 const maxPermits = 1000
 
-// NewSemaphore returns a semaphore of size permits on path, which it does not
-// create yet. Its errors are those of [New], and a size below 1.
+// NewSemaphore returns a semaphore of size permits on path, which it does not create yet. Its
+// errors are those of [New], and a size below 1.
 //
 // All who use the semaphore have to say the same size: see [Semaphore.Acquire].
 func NewSemaphore(s *Session, path string, size int, opts ...Option) (*Semaphore, error) {
@@ -52,22 +51,21 @@ func NewSemaphore(s *Session, path string, size int, opts ...Option) (*Semaphore
 // Path returns the semaphore's path.
 func (s *Semaphore) Path() string { return s.path }
 
-// Acquire takes n permits, all or none, and waits until they are free and
-// everybody who asked before has theirs. The [Hold] stands for all n: it is lost
-// when one of them is. When ctx ends first, Acquire returns its error, and no
-// permit is taken.
+// Acquire takes n permits, all or none, and waits until they are free and everybody who asked
+// before has theirs. The [Hold] stands for all n: it is lost when one of them is. When ctx ends
+// first, Acquire returns its error, and no permit is taken.
 //
-// An n below 1, above the size, above 1,000, or above what fits a request of 1 MiB
-// is an error, and so is a size that differs from that of the permits that are out.
-// While none is out the size may be changed: the next Acquire sets it.
+// An n below 1, above the size, above 1,000, or above what fits a request of 1 MiB is an error,
+// and so is a size that differs from that of the permits that are out. While none is out the
+// size may be changed: the next Acquire sets it.
 func (s *Semaphore) Acquire(ctx context.Context, n int) (*Hold, error) {
 	h, err := s.acquire(ctx, n, s.queue.Acquire)
 	return h, wrap("acquire", s.path, err)
 }
 
-// TryAcquire is Acquire without the wait: it returns [ErrLocked] if the permits
-// are not free, or if somebody else is in line for permits. While there is no
-// connection it waits for one, as long as ctx lives.
+// TryAcquire is Acquire without the wait: it returns [ErrLocked] if the permits are not free,
+// or if somebody else is in line for permits. While there is no connection it waits for one, as
+// long as ctx lives.
 func (s *Semaphore) TryAcquire(ctx context.Context, n int) (*Hold, error) {
 	h, err := s.acquire(ctx, n, s.queue.Try)
 	return h, wrap("try", s.path, err)

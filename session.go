@@ -19,14 +19,13 @@ import (
 	"github.com/zklock/zklock/internal/wire"
 )
 
-// Session is a ZooKeeper session with everything that hangs on it: the locks it
-// holds and waits for, their watches, and the deletes still to be done. Make one
-// per process with [Connect] and share it; all its methods may be called from
-// any goroutine.
+// Session is a ZooKeeper session with everything that hangs on it: the locks it holds and waits
+// for, their watches, and the deletes still to be done. Make one per process with [Connect] and
+// share it; all its methods may be called from any goroutine.
 //
-// A connection that breaks is replaced, on another server if need be, and the
-// session lives on. When the server has ended the session, every hold in it is
-// lost, and a new one takes its place for the locks taken from then on.
+// A connection that breaks is replaced, on another server if need be, and the session lives on.
+// When the server has ended the session, every hold in it is lost, and a new one takes its
+// place for the locks taken from then on.
 type Session struct {
 	client *client.Client
 	locks  *queue.Session
@@ -35,16 +34,16 @@ type Session struct {
 	closeErr  error
 }
 
-// Connect establishes a session with one of the servers, given as host:port or
-// host (port 2181). It returns when the session stands and every credential is
-// accepted, or with an error that names the servers: the arguments' fault, a
-// refused credential, or ctx's end with the last cause. After an error nothing
-// is left behind here, and at most a session without nodes at the servers. While ctx lives it goes on trying; the session, once it stands,
-// does not depend on ctx.
+// Connect establishes a session with one of the servers, given as host:port or host (port
+// 2181). It returns when the session stands and every credential is accepted, or with an error
+// that names the servers: the arguments' fault, a refused credential, or ctx's end with the
+// last cause. After an error nothing is left behind here, and at most a session without nodes
+// at the servers. While ctx lives it goes on trying; the session, once it stands, does not
+// depend on ctx.
 //
-// The servers may negotiate another timeout than the one asked for; see
-// [Session.Timeout]. A session outlives a lost connection by that time, and so
-// do its locks: a crashed holder blocks the others for that long.
+// The servers may negotiate another timeout than the one asked for; see [Session.Timeout]. A
+// session outlives a lost connection by that time, and so do its locks: a crashed holder blocks
+// the others for that long.
 func Connect(ctx context.Context, servers []string, timeout time.Duration, opts ...SessionOption) (*Session, error) {
 	fail := func(err error) (*Session, error) {
 		return nil, wrap("connect", strings.Join(servers, ","), err)
@@ -119,13 +118,12 @@ func checkServers(servers []string, timeout time.Duration) error {
 	return nil
 }
 
-// Conn returns the session's connection, for the caller's own reads and writes
-// and for fenced Multi writes (see [Hold.Check]). Do not close it: use
-// [Session.Close].
+// Conn returns the session's connection, for the caller's own reads and writes and for fenced
+// Multi writes (see [Hold.Check]). Do not close it: use [Session.Close].
 func (s *Session) Conn() *zk.Conn { return s.client.Conn }
 
-// ID returns the ZooKeeper session's id, 0 while there is none because the last
-// one has expired.
+// ID returns the ZooKeeper session's id, 0 while there is none because the last one has
+// expired.
 func (s *Session) ID() int64 { return s.client.ID() }
 
 // Timeout returns the session timeout as negotiated with the server.
@@ -134,16 +132,15 @@ func (s *Session) Timeout() time.Duration { return s.client.Timeout() }
 // Done returns a channel that is closed by Close.
 func (s *Session) Done() <-chan struct{} { return s.client.Context().Done() }
 
-// Close ends the session: its holds end as released ([ErrReleased]; their Lost
-// channels stay open), its waiters get [ErrClosed], the server deletes its
-// nodes, and when Close returns no goroutine, timer or socket is left. It takes a
-// round trip, and a few seconds at most if no server answers. Calling it again
-// returns the first call's result.
+// Close ends the session: its holds end as released ([ErrReleased]; their Lost channels stay
+// open), its waiters get [ErrClosed], the server deletes its nodes, and when Close returns no
+// goroutine, timer or socket is left. It takes a round trip, and a few seconds at most if no
+// server answers. Calling it again returns the first call's result.
 //
-// The error says that no server has confirmed the end: everything is cleaned up
-// here all the same, but the session's nodes may stay until its timeout. Or it
-// says that the client did not end, as can happen while the caller's own requests
-// over [Session.Conn] are under way: then goroutines of it may be left too.
+// The error says that no server has confirmed the end: everything is cleaned up here all the
+// same, but the session's nodes may stay until its timeout. Or it says that the client did not
+// end, as can happen while the caller's own requests over [Session.Conn] are under way: then
+// goroutines of it may be left too.
 func (s *Session) Close() error {
 	s.closeOnce.Do(func() {
 		tell := s.locks.Close()

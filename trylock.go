@@ -10,18 +10,16 @@ import (
 	"github.com/zklock/zklock/internal/client"
 )
 
-// TryLock takes the lock if nobody holds it or waits for it, and reports whether
-// it did, as sync.Mutex.TryLock does. It is false on any failure too: at once
-// while there is no connection, and at the latest after a third of the session
-// timeout. A false one leaves no node behind and, unless it lost a race or ran out
-// of time, has written none.
+// TryLock takes the lock if nobody holds it or waits for it, and reports whether it did, as
+// sync.Mutex.TryLock does. It is false on any failure too: at once while there is no
+// connection, and at the latest after a third of the session timeout. A false one leaves no
+// node behind and, unless it lost a race or ran out of time, has written none.
 func (l *Locker) TryLock() bool { return l.tryLock(l.tryUntil()) == nil }
 
-// TryLockFor is [Locker.LockContext] that gives up after d: it returns false and
-// no error when the time is up, and an error when ctx ended or something failed.
-// With d <= 0 it tries once, without waiting for another owner, but for a
-// connection as long as ctx lives. A false one leaves the lock as it was and no
-// node behind.
+// TryLockFor is [Locker.LockContext] that gives up after d: it returns false and no error when
+// the time is up, and an error when ctx ended or something failed. With d <= 0 it tries once,
+// without waiting for another owner, but for a connection as long as ctx lives. A false one
+// leaves the lock as it was and no node behind.
 func (l *Locker) TryLockFor(ctx context.Context, d time.Duration) (bool, error) {
 	return tryFor(ctx, d, l)
 }
@@ -53,8 +51,8 @@ func (s *side) tryTake(ctx context.Context) (*Hold, error) {
 	return s.gate.tryTake(ctx)
 }
 
-// tryFor asks for l and waits for d at most, or not at all if d leaves no time to wait.
-// It is false without an error when the time is up.
+// tryFor asks for l and waits for d at most, or not at all if d leaves no time to wait. It is
+// false without an error when the time is up.
 func tryFor(ctx context.Context, d time.Duration, l asked) (bool, error) {
 	var err error
 	switch {
@@ -73,12 +71,12 @@ func tryFor(ctx context.Context, d time.Duration, l asked) (bool, error) {
 	return err == nil, err
 }
 
-// timeIsUp reports whether err of a try says no more than that the lock was not to
-// be had in time: in the time given, not in ctx's.
+// timeIsUp reports whether err of a try says no more than that the lock was not to be had in
+// time: in the time given, not in ctx's.
 func timeIsUp(ctx context.Context, err error) bool {
 	return errors.Is(err, errTimeIsUp) || ctx.Err() == nil && errors.Is(err, ErrLocked)
 }
 
-// errTimeIsUp is why the ctx of a try ends after the time given, whatever the cause of
-// the caller's ctx.
+// errTimeIsUp is why the ctx of a try ends after the time given, whatever the cause of the
+// caller's ctx.
 var errTimeIsUp = errors.New("zklock: the time is up")

@@ -9,8 +9,8 @@ const (
 	most  = time.Second
 )
 
-// Before returns how long to wait before that try: nothing at first, since most faults
-// show as a lost connection, whose return is waited for.
+// Before returns how long to wait before that try: nothing at first, since most faults show as
+// a lost connection, whose return is waited for.
 func Before(try int) time.Duration {
 	if try <= 0 {
 		return 0

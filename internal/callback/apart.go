@@ -1,8 +1,8 @@
 package callback
 
-// Apart runs f, which calls code of the user, in a goroutine of its own and returns
-// when that has ended, be it by runtime.Goexit: the caller is a goroutine that is
-// needed on. A panic of f ends the process, as in any goroutine.
+// Apart runs f, which calls code of the user, in a goroutine of its own and returns when that
+// has ended, be it by runtime.Goexit: the caller is a goroutine that is needed on. A panic of f
+// ends the process, as in any goroutine.
 func Apart(f func()) {
 	ended := make(chan struct{})
 	go func() {

@@ -25,8 +25,8 @@ func Later[T any](request func() (T, error)) *Call[T] {
 	return &Call[T]{request: request, Done: make(chan struct{})}
 }
 
-// Send runs request in a goroutine of its own, since go-zookeeper's calls take
-// no context and may block until Close.
+// Send runs request in a goroutine of its own, since go-zookeeper's calls take no context and
+// may block until Close.
 func Send[T any](c *Client, request func() (T, error)) *Call[T] {
 	call := Later(request)
 	call.Send(c)
@@ -49,8 +49,8 @@ func (call *Call[T]) fulfil() {
 	close(call.Done)
 }
 
-// SendUnder is Send for a caller that waits at once, until done. Without an end to be
-// prompt at it needs no goroutine.
+// SendUnder is Send for a caller that waits at once, until done. Without an end to be prompt at
+// it needs no goroutine.
 func SendUnder[T any](done <-chan struct{}, c *Client, request func() (T, error)) *Call[T] {
 	if done != nil {
 		return Send(c, request)
@@ -88,8 +88,8 @@ func (call *Call[T]) WaitOn(ctx context.Context, l *wire.Link) (T, error) {
 	}
 }
 
-// Leave counts a request whose call waits for the answer no more among what calls have
-// left behind: see MakeRoom.
+// Leave counts a request whose call waits for the answer no more among what calls have left
+// behind: see MakeRoom.
 func (call *Call[T]) Leave(c *Client) { c.CleanUp(func() { <-call.Done }) }
 
 // Content is what a node says.
@@ -106,17 +106,16 @@ func (c *Client) Children(path string) *Call[[]string] {
 	})
 }
 
-// MaxFrame is the longest request that a server takes by default (jute.maxbuffer); a
-// longer one gets the connection cut.
+// MaxFrame is the longest request that a server takes by default (jute.maxbuffer); a longer one
+// gets the connection cut.
 const MaxFrame = 0xfffff
 
-// maxBatch bounds the paths in one request, in bytes: a server cuts the connection
-// at a request longer than MaxFrame. A request that deletes nodes names as many others
-// beside them.
+// maxBatch bounds the paths in one request, in bytes: a server cuts the connection at a request
+// longer than MaxFrame. A request that deletes nodes names as many others beside them.
 const maxBatch = 256 << 10
 
-// Batches splits items so that the paths of each part fit one request; size returns
-// how long those of an item are.
+// Batches splits items so that the paths of each part fit one request; size returns how long
+// those of an item are.
 func Batches[T any](items []T, size func(T) int) (parts [][]T) {
 	total := maxBatch
 	for _, item := range items {

@@ -5,8 +5,7 @@ import (
 	"sync"
 )
 
-// maxUnclean bounds the calls whose ctx has ended and whose nodes are not known to
-// be gone yet.
+// maxUnclean bounds the calls whose ctx has ended and whose nodes are not known to be gone yet.
 const maxUnclean = 64
 
 // cleanups counts those.
@@ -16,8 +15,8 @@ type cleanups struct {
 	fewer chan struct{} // closed when there is room again; nil if nobody waits
 }
 
-// CleanUp finishes in the background what a call has left behind. The next calls wait
-// when too much of that is under way: see MakeRoom.
+// CleanUp finishes in the background what a call has left behind. The next calls wait when too
+// much of that is under way: see MakeRoom.
 func (c *Client) CleanUp(finish func()) {
 	c.cleanups.add(1)
 	if !c.Spawn(func() {
@@ -50,9 +49,8 @@ func (u *cleanups) full() <-chan struct{} {
 	return u.fewer
 }
 
-// MakeRoom waits until few enough nodes of ended calls are left, so that a caller
-// that polls a server which hangs, or is slower than the polling, does not pile up
-// work without bound.
+// MakeRoom waits until few enough nodes of ended calls are left, so that a caller that polls a
+// server which hangs, or is slower than the polling, does not pile up work without bound.
 func (c *Client) MakeRoom(ctx context.Context) error {
 	for {
 		fewer := c.cleanups.full()

@@ -83,8 +83,8 @@ func New(timeout time.Duration, clock *clock.Clock, o Options) *Client {
 // Observe has o told of the connections, and of what is seen over them.
 func (c *Client) Observe(o Observer) { c.observer = o }
 
-// Connect establishes a session with one of the servers, as long as ctx lives. After an
-// error the client is closed.
+// Connect establishes a session with one of the servers, as long as ctx lives. After an error
+// the client is closed.
 func (c *Client) Connect(ctx context.Context, servers []string, credentials []Credential) error {
 	conn, events, err := zk.Connect(servers, c.Timeout(),
 		zk.WithDialer(c.dialer.Connect),

@@ -24,10 +24,10 @@ func (c *Client) Shut() {
 	c.cancel(errClosing)
 }
 
-// Close ends the session, and gives the server so long to answer the requests under way,
-// ahead of the end; without patience it asks none. When it returns no goroutine, timer or
-// socket is left. Its error says that no server has confirmed the end, or that
-// go-zookeeper did not end. Calling it again returns the first call's result.
+// Close ends the session, and gives the server so long to answer the requests under way, ahead
+// of the end; without patience it asks none. When it returns no goroutine, timer or socket is
+// left. Its error says that no server has confirmed the end, or that go-zookeeper did not end.
+// Calling it again returns the first call's result.
 func (c *Client) Close(patience time.Duration) error {
 	c.closeOnce.Do(func() {
 		c.Shut()
@@ -46,8 +46,8 @@ func (c *Client) hangUp(patience time.Duration) error {
 	c.mu.Lock()
 	l, id := c.link, c.id
 	c.mu.Unlock()
-	// A request that is queued while the client closes may be answered twice,
-	// which wedges the client: ours end before.
+	// A request that is queued while the client closes may be answered twice, which wedges the
+	// client: ours end before.
 	answered := make(chan struct{})
 	go func() {
 		c.work.Wait()
@@ -78,8 +78,8 @@ func (c *Client) hangUp(patience time.Duration) error {
 	return nil
 }
 
-// ends waits for go-zookeeper's last goroutine, and reports whether it has ended: requests
-// that the caller made over Conn may have wedged it.
+// ends waits for go-zookeeper's last goroutine, and reports whether it has ended: requests that
+// the caller made over Conn may have wedged it.
 func (c *Client) ends() bool {
 	late := time.After(clientPatience)
 	for {

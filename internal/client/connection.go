@@ -14,9 +14,9 @@ import (
 // AnySession makes Await take whatever session there is.
 const AnySession = 0
 
-// Await returns the connection, as soon as there is one that carries that ZooKeeper
-// session. Its errors are ctx's, ErrClosed, and ErrSessionOver when another session has
-// taken that one's place.
+// Await returns the connection, as soon as there is one that carries that ZooKeeper session.
+// Its errors are ctx's, ErrClosed, and ErrSessionOver when another session has taken that one's
+// place.
 func (c *Client) Await(ctx context.Context, id int64) (*wire.Link, error) {
 	for {
 		c.mu.Lock()
@@ -88,9 +88,9 @@ func (c *connections) Watches(op int32, path []byte) bool { return c.watches.arm
 
 func (c *connections) Spawn(f func()) bool { return c.life.Spawn(f) }
 
-// Connected tells the observer before anybody has the connection, so that no reply of a
-// new session is ever judged as one of the old; and when watches can be set over it, since
-// the observer has some set anew.
+// Connected tells the observer before anybody has the connection, so that no reply of a new
+// session is ever judged as one of the old; and when watches can be set over it, since the
+// observer has some set anew.
 func (c *connections) Connected(l *wire.Link, timeout time.Duration) {
 	if c.Closed() {
 		return
@@ -111,8 +111,8 @@ func (c *connections) Connected(l *wire.Link, timeout time.Duration) {
 	c.observer.Disconnected(l)
 }
 
-// publish gives everybody the connection, if there is one and it was not given up as the
-// answer came. It reports whether it does.
+// publish gives everybody the connection, if there is one and it was not given up as the answer
+// came. It reports whether it does.
 func (c *Client) publish(l *wire.Link, id int64) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -159,9 +159,9 @@ func (c *connections) Failed(cause error) {
 	c.failure = cause
 }
 
-// notify takes go-zookeeper's events. It is called from its own goroutines, also under
-// its locks, and so neither blocks nor calls it. The observer is told that a node is gone
-// before who waits for that goes on.
+// notify takes go-zookeeper's events. It is called from its own goroutines, also under its
+// locks, and so neither blocks nor calls it. The observer is told that a node is gone before
+// who waits for that goes on.
 func (c *Client) notify(event zk.Event) {
 	switch event.Type {
 	case zk.EventNodeDeleted:

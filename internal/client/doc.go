@@ -1,13 +1,13 @@
-// Package client is a ZooKeeper session that goes on, whatever becomes of its connections.
-// On top of go-zookeeper it has requests that end with a context ([Send]), tries that are
-// repeated while there is hope ([Client.Retry]), reads that are new enough to decide
-// something ([Client.CatchUp]), watches and lists that many share ([Client.Watch],
-// [Client.JoinList]), missing parents ([Parents]), a log that nobody waits for ([Journal]),
-// and an end that leaves nothing behind ([Client.Close]).
+// Package client is a ZooKeeper session that goes on, whatever becomes of its connections. On
+// top of go-zookeeper it has requests that end with a context ([Send]), tries that are repeated
+// while there is hope ([Client.Retry]), reads that are new enough to decide something
+// ([Client.CatchUp]), watches and lists that many share ([Client.Watch], [Client.JoinList]),
+// missing parents ([Parents]), a log that nobody waits for ([Journal]), and an end that leaves
+// nothing behind ([Client.Close]).
 //
-// A [Client] tells its [Observer] of connections, and of what is seen over them. Nothing
-// here knows what a lock is. The observer may call the client under a mutex of its own;
-// no mutex of the client is held while the observer is called.
+// A [Client] tells its [Observer] of connections, and of what is seen over them. Nothing here
+// knows what a lock is. The observer may call the client under a mutex of its own; no mutex of
+// the client is held while the observer is called.
 package client
 
 import (
@@ -17,16 +17,16 @@ import (
 	"github.com/zklock/zklock/internal/wire"
 )
 
-// Observer is told of a client's connections, and of what is seen over them. It is called
-// by go-zookeeper's goroutines too: it neither blocks nor makes requests that it waits for.
+// Observer is told of a client's connections, and of what is seen over them. It is called by
+// go-zookeeper's goroutines too: it neither blocks nor makes requests that it waits for.
 type Observer interface {
 	// Left is wire.Session's.
 	Left() (timeout, left time.Duration)
 	// Asks takes that a connect request is about to be sent.
 	Asks(at clock.Instant)
-	// Connected takes a connection before anybody has it, with the timeout that the
-	// server grants. Its ID is 0 if the ZooKeeper session has expired. Watches can be set
-	// over it from then on.
+	// Connected takes a connection before anybody has it, with the timeout that the server
+	// grants. Its ID is 0 if the ZooKeeper session has expired. Watches can be set over it from
+	// then on.
 	Connected(l *wire.Link, timeout time.Duration)
 	// Disconnected takes the end of a connection when nobody is given it any more.
 	Disconnected(l *wire.Link)
@@ -41,6 +41,6 @@ type Observer interface {
 	Read(path string, data []byte)
 }
 
-// Of returns the client of a *zklock.Session. Package zklock sets it, since that cannot
-// be imported here: it is for packages beside it, as membership.
+// Of returns the client of a *zklock.Session. Package zklock sets it, since that cannot be
+// imported here: it is for packages beside it, as membership.
 var Of func(session any) *Client

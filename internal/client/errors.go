@@ -10,8 +10,8 @@ var (
 	// ErrClosed says that the session was closed.
 	ErrClosed = errors.New("zklock: session is closed")
 
-	// ErrSessionOver says that the ZooKeeper session asked for is no more, and its nodes
-	// with it.
+	// ErrSessionOver says that the ZooKeeper session asked for is no more, and its nodes with
+	// it.
 	ErrSessionOver = errors.New("zklock: the ZooKeeper session has ended")
 
 	// ErrStale says that what was read cannot be trusted with a decision: the connection
@@ -27,8 +27,8 @@ type Final string
 
 func (f Final) Error() string { return string(f) }
 
-// Answers reports whether err is a server's answer of that kind. The end of a ctx may
-// have the same as its cause: an errgroup's ctx has what another goroutine was told.
+// Answers reports whether err is a server's answer of that kind. The end of a ctx may have the
+// same as its cause: an errgroup's ctx has what another goroutine was told.
 func Answers(err, kind error) bool {
 	return errors.Is(err, kind) && !looksEnded(err)
 }
@@ -52,8 +52,8 @@ func Ended(ctx context.Context) error {
 	return fmt.Errorf("%w: %w", err, cause)
 }
 
-// because is fmt.Errorf("%s: %w") that does not call the cause's Error before somebody
-// reads the text: a user's error is not asked for it under a mutex of ours.
+// because is fmt.Errorf("%s: %w") that does not call the cause's Error before somebody reads
+// the text: a user's error is not asked for it under a mutex of ours.
 type because struct {
 	what  string
 	cause error

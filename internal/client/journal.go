@@ -9,9 +9,9 @@ import (
 	"github.com/zklock/zklock/internal/callback"
 )
 
-// Journal writes to the user's logger in a goroutine of its own: a handler may be
-// slow, may panic, and may end its goroutine (runtime.Goexit), none of which may
-// happen under a lock of ours or to a goroutine of the client.
+// Journal writes to the user's logger in a goroutine of its own: a handler may be slow, may
+// panic, and may end its goroutine (runtime.Goexit), none of which may happen under a lock of
+// ours or to a goroutine of the client.
 type Journal struct {
 	logger *slog.Logger
 	lines  callback.Serial
@@ -22,8 +22,8 @@ type Journal struct {
 	dropped int // lines, since the last one that was not
 }
 
-// mostLines bounds the lines that wait for a handler that does not return, as on a pipe
-// that nobody reads.
+// mostLines bounds the lines that wait for a handler that does not return, as on a pipe that
+// nobody reads.
 const mostLines = 1000
 
 func (j *Journal) Debug(message string, args ...any) { j.write(slog.LevelDebug, message, args) }
@@ -31,8 +31,8 @@ func (j *Journal) Info(message string, args ...any)  { j.write(slog.LevelInfo, m
 func (j *Journal) Warn(message string, args ...any)  { j.write(slog.LevelWarn, message, args) }
 func (j *Journal) Error(message string, args ...any) { j.write(slog.LevelError, message, args) }
 
-// Printf takes go-zookeeper's messages, from goroutines that are not to ask a user's error
-// for its text.
+// Printf takes go-zookeeper's messages, from goroutines that are not to ask a user's error for
+// its text.
 func (j *Journal) Printf(format string, args ...any) {
 	j.add(func() { j.logger.Debug(fmt.Sprintf("zk: "+format, args...)) })
 }

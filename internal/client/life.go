@@ -24,8 +24,8 @@ func newLife() *life {
 // Context ends when the client is closed.
 func (l *life) Context() context.Context { return l.ctx }
 
-// Spawn runs f in a goroutine that Close waits for. It reports whether it does: a client
-// that is closed runs nothing.
+// Spawn runs f in a goroutine that Close waits for. It reports whether it does: a client that
+// is closed runs nothing.
 func (l *life) Spawn(f func()) bool {
 	if !l.Begin() {
 		return false
@@ -37,8 +37,8 @@ func (l *life) Spawn(f func()) bool {
 	return true
 }
 
-// Begin makes Close wait for the caller's End. It reports whether it does: once the
-// client is closed, the connection must not be used.
+// Begin makes Close wait for the caller's End. It reports whether it does: once the client is
+// closed, the connection must not be used.
 func (l *life) Begin() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()

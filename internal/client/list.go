@@ -17,13 +17,13 @@ type List struct {
 	Names []string
 }
 
-// CatchUp returns the connection when it can be read by to decide something: what it
-// shows from then on is as new as all that this session has been told before. A
-// connection may have been made to a server that lags: go-zookeeper keeps it from going
-// back behind the last reply, but not behind the last event. Once a write that a
-// majority has committed was answered there, the server has applied what was committed
-// before. The first create or proof on a connection is such a write; if there is none
-// yet, one is made that changes nothing. It blocks while go-zookeeper does: see Send.
+// CatchUp returns the connection when it can be read by to decide something: what it shows from
+// then on is as new as all that this session has been told before. A connection may have been
+// made to a server that lags: go-zookeeper keeps it from going back behind the last reply, but
+// not behind the last event. Once a write that a majority has committed was answered there, the
+// server has applied what was committed before. The first create or proof on a connection is
+// such a write; if there is none yet, one is made that changes nothing. It blocks while
+// go-zookeeper does: see Send.
 func (c *Client) CatchUp(path string) (*wire.Link, error) {
 	l := c.Current()
 	if l == nil {
@@ -59,8 +59,8 @@ func (c *Client) List(dir string) (*List, error) {
 	return c.ListOver(l, dir)
 }
 
-// ListOver lists the children of dir over l, behind whatever has gone out there, and
-// blocks while go-zookeeper does: see Send. A node that does not exist has none.
+// ListOver lists the children of dir over l, behind whatever has gone out there, and blocks
+// while go-zookeeper does: see Send. A node that does not exist has none.
 func (c *Client) ListOver(l *wire.Link, dir string) (*List, error) {
 	names, _, err := c.Conn.Children(dir)
 	if errors.Is(err, zk.ErrNoAuth) {
@@ -76,10 +76,10 @@ func (c *Client) ListOver(l *wire.Link, dir string) (*List, error) {
 	return &List{Link: l, Names: names}, nil
 }
 
-// FreshList lists the children of dir as they were at some instant of this call: the sync
-// that goes ahead of it, over the same connection, makes the server catch up first. A
-// leader that was deposed and does not know it yet answers that alone: the list may
-// refuse a try for a lock, and never grants one.
+// FreshList lists the children of dir as they were at some instant of this call: the sync that
+// goes ahead of it, over the same connection, makes the server catch up first. A leader that
+// was deposed and does not know it yet answers that alone: the list may refuse a try for a
+// lock, and never grants one.
 func (c *Client) FreshList(ctx context.Context, dir string) (*List, error) {
 	l, err := c.Await(ctx, AnySession)
 	if err != nil {
@@ -104,9 +104,8 @@ func (c *Client) FreshList(ctx context.Context, dir string) (*List, error) {
 	return listed.Wait(ctx)
 }
 
-// lists are the reads that several callers share, by node: one is under way at a time,
-// and who comes meanwhile shares the next, since the first may show the children as they
-// were before.
+// lists are the reads that several callers share, by node: one is under way at a time, and who
+// comes meanwhile shares the next, since the first may show the children as they were before.
 type lists struct {
 	client *Client
 
@@ -140,8 +139,8 @@ func (ls *lists) read(dir string) *Call[*List] {
 	})
 }
 
-// begin sends a list. A client that is closed refuses it, and nobody is to join that one.
-// ls.mu is held.
+// begin sends a list. A client that is closed refuses it, and nobody is to join that one. ls.mu
+// is held.
 func (ls *lists) begin(dir string, read *Call[*List]) *Call[*List] {
 	ls.reads[dir] = &sharedList{underWay: read}
 	read.Send(ls.client)

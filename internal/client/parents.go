@@ -13,10 +13,10 @@ import (
 	"github.com/zklock/zklock/internal/wire"
 )
 
-// The parents of locks are containers, which the server removes when they have been
-// left empty. A server that does not know them may hang up on who asks for one, with
-// a word or without, and so cost everybody in the session the connection. It is asked
-// twice, since a connection may be lost by chance, and then no more.
+// The parents of locks are containers, which the server removes when they have been left empty.
+// A server that does not know them may hang up on who asks for one, with a word or without, and
+// so cost everybody in the session the connection. It is asked twice, since a connection may be
+// lost by chance, and then no more.
 
 // containers is what a client knows of its servers' containers.
 type containers struct {
@@ -50,13 +50,13 @@ func (cs *containers) are(state containerState) bool {
 	return cs.state == state
 }
 
-// DoubtsContainers reports whether who asks for a container again may lose the connection
-// once more.
+// DoubtsContainers reports whether who asks for a container again may lose the connection once
+// more.
 func (c *Client) DoubtsContainers() bool { return c.containers.are(doubted) }
 
-// Parents are a path that a call has found missing, from when that is being made. A
-// server removes a container that has become empty, and keeps one that never had a
-// child: a call that ends without a node there leaves the path.
+// Parents are a path that a call has found missing, from when that is being made. A server
+// removes a container that has become empty, and keeps one that never had a child: a call that
+// ends without a node there leaves the path.
 type Parents struct {
 	client  *Client
 	dir     string
@@ -65,14 +65,14 @@ type Parents struct {
 	ours    string          // the last of them if it was made here, once made is done
 }
 
-// Parents returns those of nodes in dir. Any version says that what is written there is
-// no reason to keep them.
+// Parents returns those of nodes in dir. Any version says that what is written there is no
+// reason to keep them.
 func (c *Client) Parents(dir string, version int32) *Parents {
 	return &Parents{client: c, dir: dir, version: version}
 }
 
-// Make creates dir and what is missing above it. When ctx ends it goes on in the
-// background, until it is known whether there are containers.
+// Make creates dir and what is missing above it. When ctx ends it goes on in the background,
+// until it is known whether there are containers.
 func (p *Parents) Make(ctx context.Context, acl []zk.ACL) error {
 	WaitsFor(ctx, "the parents to be made")
 	c := p.client
@@ -97,9 +97,8 @@ func (p *Parents) Make(ctx context.Context, acl []zk.ACL) error {
 	return err
 }
 
-// Leave deletes the last of the path that was made here, in the background, if nobody is
-// there and nobody has written anything to it; those above it have had a child, which
-// it was.
+// Leave deletes the last of the path that was made here, in the background, if nobody is there
+// and nobody has written anything to it; those above it have had a child, which it was.
 func (p *Parents) Leave() {
 	c, made := p.client, p.made
 	if made == nil {
@@ -147,8 +146,8 @@ func (cs *containers) makeParent(dir string, acl []zk.ACL) error {
 // errNoContainers says that it is known that there are no containers.
 var errNoContainers = fmt.Errorf("no containers: %w", zk.ErrAPIError)
 
-// make asks for a container. Before a server has answered one that asks, the others
-// wait: what is queued behind it would cost the next connection.
+// make asks for a container. Before a server has answered one that asks, the others wait: what
+// is queued behind it would cost the next connection.
 func (cs *containers) make(dir string, acl []zk.ACL) error {
 	if cs.are(served) {
 		return cs.ask(dir, acl)
@@ -198,8 +197,8 @@ func (cs *containers) doubt(l *wire.Link, cause error) {
 	}
 }
 
-// hungUp reports whether it was the server that ended the connection: we have not, and
-// it was not silent.
+// hungUp reports whether it was the server that ended the connection: we have not, and it was
+// not silent.
 func hungUp(cause error) bool {
 	var late net.Error
 	return !errors.Is(cause, net.ErrClosed) && !(errors.As(cause, &late) && late.Timeout())

@@ -8,8 +8,8 @@ import (
 	"github.com/go-zookeeper/zk"
 )
 
-// refusals are the answers with which a server says that the same request will
-// not fare better next time.
+// refusals are the answers with which a server says that the same request will not fare better
+// next time.
 var refusals = []error{
 	zk.ErrNoAuth, zk.ErrAuthFailed, zk.ErrInvalidACL, zk.ErrNoChildrenForEphemerals,
 	zk.ErrBadArguments, zk.ErrAPIError, zk.ErrInvalidPath, zk.ErrShortBuffer,
@@ -18,9 +18,9 @@ var refusals = []error{
 // unnamed is how go-zookeeper reports an error code that it has no name for.
 const unnamed = "unknown error: "
 
-// Refused reports whether a request was refused for good. Any other error leaves
-// hope: the connection or the session broke, which go-zookeeper also reports as raw
-// network errors, or the server was busy.
+// Refused reports whether a request was refused for good. Any other error leaves hope: the
+// connection or the session broke, which go-zookeeper also reports as raw network errors, or
+// the server was busy.
 func Refused(err error) bool {
 	if err == nil {
 		return false

@@ -10,8 +10,8 @@ import (
 	"github.com/zklock/zklock/internal/backoff"
 )
 
-// Retry calls f until it succeeds, with pauses. It gives up when ctx ends, when another
-// try does not fare better, and when f says so by Permanent.
+// Retry calls f until it succeeds, with pauses. It gives up when ctx ends, when another try
+// does not fare better, and when f says so by Permanent.
 func (c *Client) Retry(ctx context.Context, f func() error) error {
 	return c.RetryAfter(ctx, Pause, f)
 }
@@ -68,8 +68,7 @@ func (c *Client) Persist(ctx context.Context, f func() error) error {
 // endings are our own reasons to give a request up.
 var endings = []error{ErrClosed, context.Canceled, context.DeadlineExceeded}
 
-// Transient reports whether err leaves hope that the same request fares better next
-// time.
+// Transient reports whether err leaves hope that the same request fares better next time.
 func Transient(err error) bool {
 	if final := Final(""); errors.As(err, &final) {
 		return false
@@ -77,8 +76,7 @@ func Transient(err error) bool {
 	return !Refused(err) && !slices.ContainsFunc(endings, func(ending error) bool { return errors.Is(err, ending) })
 }
 
-// Sleep waits for d, or for the end of ctx or the session, of which it returns the
-// reason.
+// Sleep waits for d, or for the end of ctx or the session, of which it returns the reason.
 func (c *Client) Sleep(ctx context.Context, d time.Duration) error {
 	timer := time.NewTimer(d)
 	defer timer.Stop()

@@ -7,10 +7,10 @@ import (
 	"time"
 )
 
-// Watchdog watches over a call for a lock that may wait for ever. If the call does not
-// get as far as the queue, it says so in the log, and why: whoever calls Lock has no
-// error to look at. To stand in the queue is what a lock is for, and no matter for
-// the log. It goes down to where the call waits as the call's ctx.
+// Watchdog watches over a call for a lock that may wait for ever. If the call does not get as
+// far as the queue, it says so in the log, and why: whoever calls Lock has no error to look at.
+// To stand in the queue is what a lock is for, and no matter for the log. It goes down to where
+// the call waits as the call's ctx.
 type Watchdog struct {
 	context.Context
 	client *Client
@@ -28,8 +28,8 @@ const (
 	stallsPause = 50 * time.Millisecond // between looks at the calls, at least
 )
 
-// stalls are the calls under way that may wait for ever. One timer does for all of them:
-// a lock that is to be had takes less time than it takes to set one.
+// stalls are the calls under way that may wait for ever. One timer does for all of them: a lock
+// that is to be had takes less time than it takes to set one.
 type stalls struct {
 	client *Client
 
@@ -61,8 +61,8 @@ func (st *stalls) connected() {
 	delete(st.told, noConnection)
 }
 
-// WatchOver returns ctx with a watchdog over a call for the lock on path, until its
-// End is called; nil over a call with a deadline, which has its error.
+// WatchOver returns ctx with a watchdog over a call for the lock on path, until its End is
+// called; nil over a call with a deadline, which has its error.
 func (c *Client) WatchOver(ctx context.Context, path string) (context.Context, *Watchdog) {
 	if _, limited := ctx.Deadline(); limited {
 		return ctx, nil
@@ -78,8 +78,8 @@ func (c *Client) WatchOver(ctx context.Context, path string) (context.Context, *
 	return v, v
 }
 
-// note changes what is known of the call under ctx, if there is a Watchdog over it. It
-// calls no method of ctx: it may run in the background, when the call is over.
+// note changes what is known of the call under ctx, if there is a Watchdog over it. It calls no
+// method of ctx: it may run in the background, when the call is over.
 func note(ctx context.Context, change func(*Watchdog)) {
 	if v, kept := ctx.(*Watchdog); kept {
 		v.mu.Lock()
@@ -124,8 +124,8 @@ func (st *stalls) find() {
 	}
 }
 
-// look tells the call if it has been getting nowhere for long enough, and returns in how
-// long to look again: not at all if it was told. The mutex of stalls is held.
+// look tells the call if it has been getting nowhere for long enough, and returns in how long
+// to look again: not at all if it was told. The mutex of stalls is held.
 func (v *Watchdog) look(st *stalls) time.Duration {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -142,8 +142,8 @@ func (v *Watchdog) look(st *stalls) time.Duration {
 	return 0
 }
 
-// tell logs what the call waits for, unless another one has told the same and has
-// not got into the queue since. The mutex of stalls and v's are held.
+// tell logs what the call waits for, unless another one has told the same and has not got into
+// the queue since. The mutex of stalls and v's are held.
 func (v *Watchdog) tell(st *stalls) bool {
 	about, cause := v.path, any("it waits for "+v.step)
 	if st.client.Current() == nil {

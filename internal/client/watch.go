@@ -11,10 +11,10 @@ import (
 	"github.com/zklock/zklock/internal/wire"
 )
 
-// Watch is a watch on one node, shared by all who wait for that node over one
-// connection: a caller that polls must not add one each time. go-zookeeper knows
-// nothing of it but its event: it cannot remove a watch, and would have one more of
-// each node that is watched after each reconnect. The link asks for it: see arming.
+// Watch is a watch on one node, shared by all who wait for that node over one connection: a
+// caller that polls must not add one each time. go-zookeeper knows nothing of it but its event:
+// it cannot remove a watch, and would have one more of each node that is watched after each
+// reconnect. The link asks for it: see arming.
 type Watch struct {
 	Link  *wire.Link
 	Armed chan struct{} // closed when the server has answered; the next fields stand then
@@ -131,8 +131,8 @@ func (w *Watch) Refusal() error {
 	return fmt.Errorf("a node in the lock's queue cannot be watched: %w", w.Err)
 }
 
-// Watch returns the watch on a node's data, or on its children, and sets it if there is
-// none. The events of all watches of a connection come in the order of the changes.
+// Watch returns the watch on a node's data, or on its children, and sets it if there is none.
+// The events of all watches of a connection come in the order of the changes.
 func (c *Client) Watch(key WatchKey) *Watch {
 	ws := &c.watches
 	ws.mu.Lock()
@@ -151,8 +151,8 @@ func (c *Client) Watch(key WatchKey) *Watch {
 	return w
 }
 
-// arm asks for the data, never for existence: that would leave a watch on a node
-// that is gone, for ever.
+// arm asks for the data, never for existence: that would leave a watch on a node that is gone,
+// for ever.
 func (c *Client) arm(key WatchKey, w *Watch) {
 	var err error
 	if key.Children {

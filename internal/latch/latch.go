@@ -3,8 +3,8 @@ package latch
 
 import "sync"
 
-// Latch is a channel that closes once, made when somebody asks for it: most locks are
-// released before anybody does.
+// Latch is a channel that closes once, made when somebody asks for it: most locks are released
+// before anybody does.
 type Latch struct {
 	mu     sync.Mutex // guards the fields below; the lowest: nothing is locked under it
 	ch     chan struct{}

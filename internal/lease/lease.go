@@ -1,19 +1,18 @@
-// Package lease says until when a server cannot have ended a session, and so until
-// when its holds are sure to be its own. It is arithmetic: it reads no clock, asks no
-// server and has no mutex. docs/design.md says why it is sound.
+// Package lease says until when a server cannot have ended a session, and so until when its
+// holds are sure to be its own. It is arithmetic: it reads no clock, asks no server and has no
+// mutex. docs/design.md says why it is sound.
 //
 // It rests on two facts.
 //
-// A committed write sent at t0 proves that the leader had the session open at
-// some moment after t0. It does not restart the leader's countdown: that begins
-// anew when the server of the connection relays a touch, up to half a tick after
-// the request that caused it. A request that was answered half a tick before t0
-// has had its touch relayed ahead of the write, on the same stream, and so the
-// countdown began when that request was sent, or later.
+// A committed write sent at t0 proves that the leader had the session open at some moment after
+// t0. It does not restart the leader's countdown: that begins anew when the server of the
+// connection relays a touch, up to half a tick after the request that caused it. A request that
+// was answered half a tick before t0 has had its touch relayed ahead of the write, on the same
+// stream, and so the countdown began when that request was sent, or later.
 //
-// Assumed: a tick is at most half the session timeout (the server's own limit
-// unless minSessionTimeout lowers it), the leader pings its followers every half
-// tick, and clocks drift by less than 1 %.
+// Assumed: a tick is at most half the session timeout (the server's own limit unless
+// minSessionTimeout lowers it), the leader pings its followers every half tick, and clocks
+// drift by less than 1 %.
 package lease
 
 import (
@@ -39,35 +38,35 @@ const (
 
 func part(of time.Duration, p float64) time.Duration { return time.Duration(float64(of) * p) }
 
-// Relay returns how long the touch of an answered request takes to the leader at most,
-// in a session of that timeout.
+// Relay returns how long the touch of an answered request takes to the leader at most, in a
+// session of that timeout.
 func Relay(timeout time.Duration) time.Duration { return part(timeout, relayPart) }
 
 // TooLate returns how much a lease has left when no server is in time any more.
 func TooLate(timeout time.Duration) time.Duration { return part(timeout, tooLatePart) }
 
-// End returns until when a session of that timeout is safe, by a write that
-// was begun at proof and has been committed since, and by a request sent at touch
-// that had been answered by RelayedBy(proof, timeout).
+// End returns until when a session of that timeout is safe, by a write that was begun at proof
+// and has been committed since, and by a request sent at touch that had been answered by
+// RelayedBy(proof, timeout).
 func End(proof, touch clock.Instant, timeout time.Duration) clock.Instant {
 	byProof, byTouch := proof.Add(part(timeout, proofPart)), touch.Add(part(timeout, touchPart))
 	return clock.Earlier(byProof, byTouch)
 }
 
-// GrantedEnd returns until when a session is safe by the answer to a connect request that
-// was sent at connected, and that has granted that timeout.
+// GrantedEnd returns until when a session is safe by the answer to a connect request that was
+// sent at connected, and that has granted that timeout.
 func GrantedEnd(connected clock.Instant, timeout time.Duration) clock.Instant {
 	return connected.Add(part(timeout, touchPart))
 }
 
-// RelayedBy returns the time by which a request must have been answered for its
-// touch to be ahead of a write begun at proof.
+// RelayedBy returns the time by which a request must have been answered for its touch to be
+// ahead of a write begun at proof.
 func RelayedBy(proof clock.Instant, timeout time.Duration) clock.Instant {
 	return proof.Add(-part(timeout, relayPart))
 }
 
-// Lease is until when one incarnation of a session is sure to live. Its end may be read at
-// any time; everything else is for one goroutine at a time.
+// Lease is until when one incarnation of a session is sure to live. Its end may be read at any
+// time; everything else is for one goroutine at a time.
 type Lease struct {
 	end     atomic.Pointer[clock.Instant]
 	begun   clock.Instant // when the last proof that succeeded was begun
@@ -82,8 +81,8 @@ type Terms struct {
 	Unheard bool          // a connect request without an answer may yet be carried out
 }
 
-// Proof is a committed write: when it was begun, and when the newest request was sent
-// whose touch is ahead of it, unless there was a pause.
+// Proof is a committed write: when it was begun, and when the newest request was sent whose
+// touch is ahead of it, unless there was a pause.
 type Proof struct{ Begun, Touched clock.Instant }
 
 // Prove extends the lease by a proof that was answered now, and was quick or not, over a
@@ -96,8 +95,8 @@ func (l *Lease) Prove(p Proof, quick bool, now clock.Instant, relay *Relays, in 
 	l.begun, l.proved = p.Begun, now
 }
 
-// safeUntil returns until when a session is safe by a proof that was begun then, and by
-// the touch that is ahead of it.
+// safeUntil returns until when a session is safe by a proof that was begun then, and by the
+// touch that is ahead of it.
 func (in Terms) safeUntil(begun, touch clock.Instant) clock.Instant {
 	end := End(begun, touch, in.Timeout)
 	if in.Unheard {
@@ -106,9 +105,9 @@ func (in Terms) safeUntil(begun, touch clock.Instant) clock.Instant {
 	return end
 }
 
-// NextProof returns how long it is until the next proof. While the lease is short, as it
-// is after a quiet time, that is begun as soon as it can make a touch sure. The relay is
-// that of the connection, nil if there is none.
+// NextProof returns how long it is until the next proof. While the lease is short, as it is
+// after a quiet time, that is begun as soon as it can make a touch sure. The relay is that of
+// the connection, nil if there is none.
 func (l *Lease) NextProof(now clock.Instant, relay *Relays, in Terms) time.Duration {
 	pause := in.Interval() - now.Most(l.proved)
 	if relay != nil && l.Left(now)-pause < part(in.Timeout, relayPart) {
@@ -117,16 +116,16 @@ func (l *Lease) NextProof(now clock.Instant, relay *Relays, in Terms) time.Durat
 	return pause
 }
 
-// Lasts reports whether the lease runs until the next proof, and leaves time for that
-// unless a proof could do no more: the last one was made just now, and not doubted.
+// Lasts reports whether the lease runs until the next proof, and leaves time for that unless a
+// proof could do no more: the last one was made just now, and not doubted.
 func (l *Lease) Lasts(now clock.Instant, in Terms) bool {
 	left := l.Left(now) - in.Interval()
 	best := l.begun.Least(l.doubted) >= 0 && now.Most(l.proved) < in.Interval()
 	return left > part(in.Timeout, sparePart) || left > 0 && best
 }
 
-// Interval returns the time from proof to proof, half of the usual while less may have
-// been granted than is known.
+// Interval returns the time from proof to proof, half of the usual while less may have been
+// granted than is known.
 func (in Terms) Interval() time.Duration {
 	if in.Unheard {
 		return part(in.Timeout, intervalPart/2)
@@ -134,8 +133,8 @@ func (in Terms) Interval() time.Duration {
 	return part(in.Timeout, intervalPart)
 }
 
-// Look returns how often the clocks are to be looked at while something is held: timers
-// stand still while the machine sleeps.
+// Look returns how often the clocks are to be looked at while something is held: timers stand
+// still while the machine sleeps.
 func (in Terms) Look() time.Duration {
 	if in.Unheard { // the session may be as short, and what it has beyond the lease
 		return part(in.Timeout, lookPart*leastGrant)
@@ -158,8 +157,8 @@ func (l *Lease) Shorten(end clock.Instant) {
 	}
 }
 
-// RunsAt reports whether the lease still runs at now, by the monotonic clock, which
-// stops while the machine sleeps, and by the wall clock.
+// RunsAt reports whether the lease still runs at now, by the monotonic clock, which stops while
+// the machine sleeps, and by the wall clock.
 func (l *Lease) RunsAt(now clock.Instant) bool { return l.Left(now) > 0 }
 
 // Left returns for how long the lease runs on, by the clock that says less.
@@ -171,12 +170,12 @@ func (l *Lease) Left(now clock.Instant) time.Duration {
 	return -now.Most(*end)
 }
 
-// begins reports whether a proof begins a lease by itself. A leader that goes on after
-// a pause also ends the sessions that seem overdue, and may commit a write just before
-// that. So a write that was not quick has to be followed by another, begun when the
-// leader has had time to catch up. If that one is slow too, it may have met a pause of
-// its own: it makes sure of the first one's touches only, as it would while a lease
-// runs. One that comes much later, or after that, is a first one again.
+// begins reports whether a proof begins a lease by itself. A leader that goes on after a pause
+// also ends the sessions that seem overdue, and may commit a write just before that. So a write
+// that was not quick has to be followed by another, begun when the leader has had time to catch
+// up. If that one is slow too, it may have met a pause of its own: it makes sure of the first
+// one's touches only, as it would while a lease runs. One that comes much later, or after that,
+// is a first one again.
 func (l *Lease) begins(begun, answered clock.Instant, quick bool, timeout time.Duration) bool {
 	switch {
 	case begun.Least(l.doubted) < 0:

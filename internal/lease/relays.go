@@ -6,11 +6,11 @@ import (
 	"github.com/zklock/zklock/internal/clock"
 )
 
-// Relays tells which touch of a connection is sure to have reached the leader. A
-// proof alone does not: a leader that was paused finds the proof in its buffers
-// before it asks for the touches of that time. Another one does, that was begun
-// when the leader, which the first has found running, has had time to catch up: if
-// there was a pause between the two, the first one's touches were relayed before.
+// Relays tells which touch of a connection is sure to have reached the leader. A proof alone
+// does not: a leader that was paused finds the proof in its buffers before it asks for the
+// touches of that time. Another one does, that was begun when the leader, which the first has
+// found running, has had time to catch up: if there was a pause between the two, the first
+// one's touches were relayed before.
 type Relays struct {
 	sure clock.Instant // when a request was sent whose touch has reached the leader
 	next clock.Instant // the same, once a proof is committed that was begun when ripe
@@ -20,8 +20,8 @@ type Relays struct {
 // NewRelays begins with the connect request, which touches the leader itself.
 func NewRelays(connected clock.Instant) Relays { return Relays{sure: connected, next: connected} }
 
-// proved takes a proof, with the touch that is ahead of it unless there was a
-// pause, and returns the one that is sure.
+// proved takes a proof, with the touch that is ahead of it unless there was a pause, and
+// returns the one that is sure.
 func (r *Relays) proved(p Proof, answered clock.Instant, timeout time.Duration) (sure clock.Instant) {
 	if p.Begun.Least(r.ripe) >= 0 {
 		r.sure, r.next = r.next, p.Touched
@@ -30,8 +30,8 @@ func (r *Relays) proved(p Proof, answered clock.Instant, timeout time.Duration) 
 	return r.sure
 }
 
-// Follows reports whether a proof comes so shortly after another that the leader was not
-// paused meanwhile.
+// Follows reports whether a proof comes so shortly after another that the leader was not paused
+// meanwhile.
 func (r *Relays) Follows(p Proof, answered clock.Instant, timeout time.Duration) bool {
 	return p.Begun.Least(r.ripe) >= 0 && answered.Most(r.ripe) < part(timeout, relayPart)
 }

@@ -10,8 +10,8 @@ type Speed struct {
 	lastProof    time.Duration // what the answer to the last one took, or to the connect request before the first
 }
 
-// NewSpeed begins with what the answer to the connect request has taken: a proof takes a
-// round trip too. It is no measure of what is quick, since a pause may have been in it.
+// NewSpeed begins with what the answer to the connect request has taken: a proof takes a round
+// trip too. It is no measure of what is quick, since a pause may have been in it.
 func NewSpeed(handshake time.Duration) Speed { return Speed{lastProof: handshake} }
 
 // Answered notes what an answer has taken.
@@ -24,9 +24,9 @@ func (s *Speed) Answered(took time.Duration) {
 // RoundTrip returns how long the fastest answer has taken, 0 before the first.
 func (s *Speed) RoundTrip() time.Duration { return s.fastest }
 
-// Proved notes what a proof has taken, and reports whether it was quick: no longer than
-// proofs on this connection take. That is known when one has followed another, since a
-// pause of the leader is not in both, or when one was quick by any measure.
+// Proved notes what a proof has taken, and reports whether it was quick: no longer than proofs
+// on this connection take. That is known when one has followed another, since a pause of the
+// leader is not in both, or when one was quick by any measure.
 func (s *Speed) Proved(took, timeout time.Duration, followed bool) (quick bool) {
 	s.lastProof = took
 	least, most := part(timeout, quickPart), 2*s.fastest
@@ -40,9 +40,9 @@ func (s *Speed) Proved(took, timeout time.Duration, followed bool) (quick bool) 
 	return took <= most+least
 }
 
-// Patience returns how long a proof may take until its server is given up, so that
-// another can be found in what the lease has left; 0 if nothing is to be saved. A server
-// that answers, if slowly, keeps the session better than the way to another one.
+// Patience returns how long a proof may take until its server is given up, so that another can
+// be found in what the lease has left; 0 if nothing is to be saved. A server that answers, if
+// slowly, keeps the session better than the way to another one.
 func (s *Speed) Patience(timeout, left time.Duration) time.Duration {
 	limit := part(timeout, relayPart)
 	if left == 0 {

@@ -6,8 +6,8 @@ import (
 	"github.com/zklock/zklock/internal/clock"
 )
 
-// Touches remembers when the requests of one connection were sent, for as long as
-// it takes until they count.
+// Touches remembers when the requests of one connection were sent, for as long as it takes
+// until they count.
 type Touches struct {
 	timeout time.Duration // of the session, as the connection's server said
 	settled clock.Instant // when the newest that counts was sent
@@ -21,8 +21,8 @@ func NewTouches(connected clock.Instant, timeout time.Duration) Touches {
 	return Touches{settled: connected, timeout: timeout}
 }
 
-// Add notes a request. Those that follow each other closely are not all kept: an
-// older touch only makes the lease shorter.
+// Add notes a request. Those that follow each other closely are not all kept: an older touch
+// only makes the lease shorter.
 func (t *Touches) Add(sent, answered clock.Instant) {
 	t.Newest(RelayedBy(answered, t.timeout)) // what counts by now for any later proof
 	if n := len(t.recent); n > 0 && sent.Least(t.recent[n-1].sent) < part(t.timeout, grainPart) {
@@ -31,8 +31,8 @@ func (t *Touches) Add(sent, answered clock.Instant) {
 	t.recent = append(t.recent, touch{sent, answered})
 }
 
-// Newest returns when the newest request that was answered by that time was sent.
-// Calls come in the order of their times.
+// Newest returns when the newest request that was answered by that time was sent. Calls come in
+// the order of their times.
 func (t *Touches) Newest(by clock.Instant) clock.Instant {
 	counted := 0
 	for _, r := range t.recent {

@@ -10,16 +10,16 @@ import (
 	"github.com/zklock/zklock/internal/wire"
 )
 
-// contender is one place in a lock's queue, from before the create of its node
-// until that is known to be gone. It is in its session's live set for that time.
+// contender is one place in a lock's queue, from before the create of its node until that is
+// known to be gone. It is in its session's live set for that time.
 type contender struct {
 	queue       *Queue
 	incarnation *incarnation // that it was created in
 	id          string       // the UUID in its nodes' names
 	entry       entry        // creates them
 
-	// Known once the create's reply, or a list after it, has told. A semaphore's
-	// permits have a node each; of everything else there is only the first.
+	// Known once the create's reply, or a list after it, has told. A semaphore's permits have a
+	// node each; of everything else there is only the first.
 	node     string
 	nodes    []string
 	sequence int32
@@ -49,12 +49,12 @@ type contender struct {
 	succession *succession   // nil if c was neither handed the lock nor has handed it on
 }
 
-// selfWatchDelay is how long a hold, or a place in the queue, goes without a watch on
-// its own node, so that a short one need not pay for it.
+// selfWatchDelay is how long a hold, or a place in the queue, goes without a watch on its own
+// node, so that a short one need not pay for it.
 const selfWatchDelay = 20 * time.Millisecond
 
-// newContender makes a contender of incarnation inc, which it joins before its create
-// is sent, so that every list knows its node.
+// newContender makes a contender of incarnation inc, which it joins before its create is sent,
+// so that every list knows its node.
 func (q *Queue) newContender(inc *incarnation, enter func(id string) entry) *contender {
 	s := q.session
 	s.mu.Lock()
@@ -86,8 +86,7 @@ func (s *Session) forget(c *contender) {
 	delete(s.live, c.id)
 }
 
-// created takes the name and czxid that the server gave the node. The session's mu
-// is held.
+// created takes the name and czxid that the server gave the node. The session's mu is held.
 func (c *contender) created(nodes []string, czxid int64) {
 	c.node, c.nodes, c.token = nodes[0], nodes, czxid
 	if c.entry.token != 0 {
@@ -103,8 +102,8 @@ func (c *contender) created(nodes []string, czxid int64) {
 	c.addToIndex()
 }
 
-// lose ends the contender, and its hold as lost: its node is gone or worth
-// nothing. The session's mu is held.
+// lose ends the contender, and its hold as lost: its node is gone or worth nothing. The
+// session's mu is held.
 func (c *contender) lose(cause error) { c.markLost(cause)() }
 
 // markLost is lose that leaves the rest, beyond the end itself, to its caller.
@@ -129,8 +128,8 @@ func (c *contender) markLost(cause error) (rest func()) {
 	}
 }
 
-// close ends the contender with its session, and its hold as released. It reports whether
-// there was one. The session's mu is held.
+// close ends the contender with its session, and its hold as released. It reports whether there
+// was one. The session's mu is held.
 func (c *contender) close() (wasHeld bool) {
 	isEnded, wasHeld := c.end(client.ErrClosed, released)
 	if isEnded {
@@ -139,8 +138,8 @@ func (c *contender) close() (wasHeld bool) {
 	return wasHeld
 }
 
-// end ends the contender, unless it has ended, and its hold as that says. The session's
-// mu is held.
+// end ends the contender, unless it has ended, and its hold as that says. The session's mu is
+// held.
 func (c *contender) end(cause error, hold int32) (isEnded, wasHeld bool) {
 	if !c.become(ended) {
 		return false, false
@@ -176,8 +175,8 @@ func (c *contender) abandon() {
 	c.become(abandoned)
 }
 
-// leave gives the place up: the node is deleted in the background. It may be
-// called more than once.
+// leave gives the place up: the node is deleted in the background. It may be called more than
+// once.
 func (c *contender) leave() *deletion {
 	c.queue.session.mu.Lock()
 	defer c.queue.session.mu.Unlock()
@@ -197,10 +196,9 @@ func (c *contender) leaveLocked() *deletion {
 	return c.leaving
 }
 
-// grant turns the place at the head of the queue, which seen has shown, into a
-// hold, unless the place was lost or ctx has ended. The lease's clock is read
-// last. If seen is no longer the connection, what happened between the two may
-// have gone unseen: client.ErrStale.
+// grant turns the place at the head of the queue, which seen has shown, into a hold, unless the
+// place was lost or ctx has ended. The lease's clock is read last. If seen is no longer the
+// connection, what happened between the two may have gone unseen: client.ErrStale.
 func (c *contender) grant(ctx context.Context, seen *wire.Link) (*Hold, error) {
 	if err := c.secure(ctx); err != nil {
 		return nil, err
@@ -230,8 +228,8 @@ func (c *contender) possess() *Hold {
 	return c.hold
 }
 
-// newHold begins a possession of c's node, one for each of its owners. The
-// session's mu is held.
+// newHold begins a possession of c's node, one for each of its owners. The session's mu is
+// held.
 func (c *contender) newHold() *Hold {
 	c.hold = c.queue.options.NewHold()
 	c.hold.contender = c
@@ -244,8 +242,8 @@ func (c *contender) newHold() *Hold {
 	return c.hold
 }
 
-// watchSelfLater sets the watch on c's own node unless c is gone soon. The session's
-// mu is held.
+// watchSelfLater sets the watch on c's own node unless c is gone soon. The session's mu is
+// held.
 func (c *contender) watchSelfLater() {
 	if c.selfWatch == nil && c.state < ended {
 		c.selfWatch = time.AfterFunc(selfWatchDelay, c.watchSelfByTimer)
@@ -260,16 +258,15 @@ func (c *contender) watchSelfByTimer() {
 	c.watchSelf()
 }
 
-// watchSelf sets watches on the contender's own nodes: what they find goes to lose
-// and onData. The session's mu is held.
+// watchSelf sets watches on the contender's own nodes: what they find goes to lose and onData.
+// The session's mu is held.
 func (c *contender) watchSelf() {
 	for _, node := range c.nodes {
 		c.queue.session.client.Watch(client.WatchKey{Path: node})
 	}
 }
 
-// onData takes the data of c's node, which may have the mark. The session's mu is
-// held.
+// onData takes the data of c's node, which may have the mark. The session's mu is held.
 func (c *contender) onData(data []byte) {
 	if c.revoked || string(data) != recipe.RevokeMark {
 		return

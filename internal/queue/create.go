@@ -34,11 +34,11 @@ func (q *Queue) sequential(id string) entry {
 	}
 }
 
-// create makes a contender of incarnation inc. It sends the create and, right behind its
-// frame, a list of the queue, so that an uncontended acquire takes one round trip. The
-// list is nil if it could not be had so, or if others of this session are in line
-// already. After an error the node, if there is one, is being deleted. No method of ctx,
-// which may be a user's and panic, is called while nobody sees to the node.
+// create makes a contender of incarnation inc. It sends the create and, right behind its frame,
+// a list of the queue, so that an uncontended acquire takes one round trip. The list is nil if
+// it could not be had so, or if others of this session are in line already. After an error the
+// node, if there is one, is being deleted. No method of ctx, which may be a user's and panic,
+// is called while nobody sees to the node.
 func (q *Queue) create(ctx context.Context, inc *incarnation, enter func(id string) entry) (*contender, *listing, error) {
 	done := ctx.Done()
 	s, c := q.session, q.newContender(inc, enter)
@@ -101,8 +101,8 @@ func (q *Queue) createGranted(ctx context.Context, inc *incarnation, enter func(
 	return c.grant(ctx, c.carrier)
 }
 
-// settle finds out what became of the create, until ctx is done. It keeps the node if
-// that is one of the contender's session, and sees to the deletion of any other.
+// settle finds out what became of the create, until ctx is done. It keeps the node if that is
+// one of the contender's session, and sees to the deletion of any other.
 func (c *contender) settle(ctx context.Context, done <-chan struct{}, seen *wire.Tap, created *client.Call[[]string]) error {
 	s := c.queue.session
 	carrier, replied, zxid := seen.Fate()
@@ -133,9 +133,8 @@ func (c *contender) settle(ctx context.Context, done <-chan struct{}, seen *wire
 	}
 }
 
-// adopt makes node the contender's own. One that was queued for one session and
-// executed in the next is not: go-zookeeper replaces an expired session without
-// telling its callers.
+// adopt makes node the contender's own. One that was queued for one session and executed in the
+// next is not: go-zookeeper replaces an expired session without telling its callers.
 func (c *contender) adopt(carrier *wire.Link, nodes []string, czxid int64) error {
 	s := c.queue.session
 	if carrier.ID != c.incarnation.id {
@@ -156,8 +155,7 @@ func (c *contender) adopt(carrier *wire.Link, nodes []string, czxid int64) error
 // errNotThere says that a create whose reply was lost has left no node.
 var errNotThere = errors.New("zklock: the create had no effect")
 
-// search looks for the node of a create that carrier took but did not answer,
-// and adopts it.
+// search looks for the node of a create that carrier took but did not answer, and adopts it.
 func (c *contender) search(carrier *wire.Link) error {
 	s := c.queue.session
 	found := false
@@ -193,8 +191,8 @@ func describeSearch(err error) error {
 }
 
 // find lists the queue as it is after everything that went before: see client.CatchUp. The
-// session has moved to the connection's server, so that the create is committed ahead
-// of whatever is written there, or not at all.
+// session has moved to the connection's server, so that the create is committed ahead of
+// whatever is written there, or not at all.
 func (c *contender) find() (nodes []string, stat *zk.Stat, err error) {
 	conn, dir := c.queue.session.client.Conn, c.queue.dir
 	if _, err := c.queue.session.client.CatchUp(dir); err != nil {

@@ -15,8 +15,8 @@ import (
 	"github.com/zklock/zklock/internal/wire"
 )
 
-// deletion is the delete of a contender's nodes, which goes on until they are gone
-// or their session is.
+// deletion is the delete of a contender's nodes, which goes on until they are gone or their
+// session is.
 type deletion struct {
 	contender *contender
 
@@ -33,8 +33,8 @@ type batch struct {
 	sent     latch.Latch   // given when the last request has been written, or is over
 }
 
-// deleteLater deletes c's nodes in the background. Those of a contender that has handed
-// the lock on may wait for others: nobody else is next. The session's mu is held.
+// deleteLater deletes c's nodes in the background. Those of a contender that has handed the
+// lock on may wait for others: nobody else is next. The session's mu is held.
 func (s *Session) deleteLater(c *contender) *deletion {
 	r := &deletion{contender: c, done: make(chan struct{})}
 	if c.incarnation.id != s.id || s.closed {
@@ -49,8 +49,8 @@ func (s *Session) deleteLater(c *contender) *deletion {
 		}
 		return r
 	}
-	// The delete of a lock that is free now must not wait, and those before it in
-	// the queue must not stay behind it.
+	// The delete of a lock that is free now must not wait, and those before it in the queue
+	// must not stay behind it.
 	r.batch = s.takeDeletions()
 	s.client.Spawn(func() { s.carryOut(r.batch) })
 	return r
@@ -86,8 +86,8 @@ func (s *Session) deleteWaiting() {
 	}
 }
 
-// carryOut deletes a batch's nodes. Its requests go out behind those of the batch before,
-// which may check a node that this one deletes, and may have what is ahead in the queue.
+// carryOut deletes a batch's nodes. Its requests go out behind those of the batch before, which
+// may check a node that this one deletes, and may have what is ahead in the queue.
 func (s *Session) carryOut(b *batch) {
 	if before := b.before; before != nil && before.link != nil {
 		select {
@@ -131,8 +131,8 @@ func nodesOf(batch []*deletion) (nodes []string) {
 	return nodes
 }
 
-// deleteNodes tries until the nodes of a batch are known to be gone. It deletes exactly
-// those: their names will not come again.
+// deleteNodes tries until the nodes of a batch are known to be gone. It deletes exactly those:
+// their names will not come again.
 func (s *Session) deleteNodes(batch []*deletion) error {
 	last, nodes := batch[len(batch)-1].contender, nodesOf(batch)
 	err := s.client.Retry(s.client.Context(), func() error {
@@ -157,10 +157,10 @@ func (s *Session) deleteNodes(batch []*deletion) error {
 	return err
 }
 
-// deleteTogether deletes the nodes of a batch in one transaction, while those who have
-// the locks that went on from there have their nodes. One whose node somebody else has
-// deleted, unseen since it was not watched yet, loses its hold before the node goes that
-// kept others from the lock.
+// deleteTogether deletes the nodes of a batch in one transaction, while those who have the
+// locks that went on from there have their nodes. One whose node somebody else has deleted,
+// unseen since it was not watched yet, loses its hold before the node goes that kept others
+// from the lock.
 func (s *Session) deleteTogether(batch []*deletion) error {
 	reviewed := false
 	for nodes := nodesOf(batch); len(nodes) > 0; {
@@ -203,18 +203,18 @@ func (s *Session) holders(batch []*deletion) (holders []*contender) {
 	return holders
 }
 
-// resetCounter deletes the nodes together with their parent, if nobody else is
-// there, so that the parent is made anew with its counter at zero. The check ahead, of
-// what is to go, tells this from the delete that follows if it is refused: the nodes'
-// delete has been sent with that one.
+// resetCounter deletes the nodes together with their parent, if nobody else is there, so that
+// the parent is made anew with its counter at zero. The check ahead, of what is to go, tells
+// this from the delete that follows if it is refused: the nodes' delete has been sent with that
+// one.
 func (s *Session) resetCounter(nodes []string, dir string) error {
 	ops := append([]any{&zk.CheckVersionRequest{Path: dir, Version: -1}}, deletes(nodes)...)
 	_, err := s.client.Conn.Multi(append(ops, &zk.DeleteRequest{Path: dir, Version: -1})...)
 	return err
 }
 
-// startAfresh deletes the path, once nobody is there, so that it is made anew with its
-// counter at zero. Its error says why that will never be.
+// startAfresh deletes the path, once nobody is there, so that it is made anew with its counter
+// at zero. Its error says why that will never be.
 func (q *Queue) startAfresh(ctx context.Context) error {
 	never := func(reason string, err error) error {
 		return fmt.Errorf("%w, and starts afresh with the path only: %s: %w", recipe.ErrUnordered, reason, err)
@@ -247,9 +247,9 @@ func deletes(nodes []string) []any {
 	return ops
 }
 
-// review looks at the queue for holders to whom the lock went from a node that is
-// gone. If it was not us who deleted that, the queue may be another one since, whose
-// numbers began anew, and the lock somebody else's: the holder loses it then.
+// review looks at the queue for holders to whom the lock went from a node that is gone. If it
+// was not us who deleted that, the queue may be another one since, whose numbers began anew,
+// and the lock somebody else's: the holder loses it then.
 func (s *Session) review(holders []*contender) error {
 	for _, c := range holders {
 		for c != nil {
@@ -263,10 +263,10 @@ func (s *Session) review(holders []*contender) error {
 	return nil
 }
 
-// reviewed ends the hold of whoever has the lock that was c's if view, which was read
-// while c had it or later, does not show c at the head of the queue, but for nodes that
-// are being deleted here, or was refused. A view without c says nothing if c has left
-// meanwhile: reviewed returns whom the lock has gone to then, and nil otherwise.
+// reviewed ends the hold of whoever has the lock that was c's if view, which was read while c
+// had it or later, does not show c at the head of the queue, but for nodes that are being
+// deleted here, or was refused. A view without c says nothing if c has left meanwhile: reviewed
+// returns whom the lock has gone to then, and nil otherwise.
 func (s *Session) reviewed(c *contender, view *listing, refusal error) *contender {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -293,8 +293,8 @@ func (s *Session) reviewed(c *contender, view *listing, refusal error) *contende
 	return nil
 }
 
-// sweep deletes those of the listed children that are ours and that nobody here
-// knows: the results of creates that were executed late.
+// sweep deletes those of the listed children that are ours and that nobody here knows: the
+// results of creates that were executed late.
 func (s *Session) sweep(l *wire.Link, dir string, names []string) {
 	var strays map[string][]string
 	s.mu.Lock()
@@ -317,12 +317,12 @@ func (s *Session) sweep(l *wire.Link, dir string, names []string) {
 // errLeftBehind says that nothing is in the way but nodes that this session is deleting.
 var errLeftBehind = errors.New("zklock: nodes of this session that nobody wants any more are still there")
 
-// mostTries bounds how often a try looks again for the end of those: a server may refuse
-// their delete.
+// mostTries bounds how often a try looks again for the end of those: a server may refuse their
+// delete.
 const mostTries = 5
 
-// wanted returns those of the listed children that somebody has, or waits for: all but
-// what calls of this session have left, which is being deleted.
+// wanted returns those of the listed children that somebody has, or waits for: all but what
+// calls of this session have left, which is being deleted.
 func (s *Session) wanted(names []string) []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -332,8 +332,8 @@ func (s *Session) wanted(names []string) []string {
 	})
 }
 
-// discard deletes the nodes that a create of that id in l's session has left,
-// unless a live contender knows them.
+// discard deletes the nodes that a create of that id in l's session has left, unless a live
+// contender knows them.
 func (s *Session) discard(l *wire.Link, id string, nodes []string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

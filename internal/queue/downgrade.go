@@ -11,15 +11,15 @@ import (
 )
 
 // downgradeRequest is the entry of a read node with the sequence of a writer's node, as
-// Curator's downgrade has it: not sequential, and in the queue where the writer
-// is. The check makes sure that the writer's node is still there.
+// Curator's downgrade has it: not sequential, and in the queue where the writer is. The check
+// makes sure that the writer's node is still there.
 func (q *Queue) downgradeRequest(writer *contender) func(id string) entry {
 	return func(id string) entry {
 		node := recipe.Join(q.dir, recipe.Downgraded(id, writer.sequence))
 		return entry{
 			key: wire.Request{Op: wire.OpCreate, Path: node},
-			// Writers that queue already have nodes older than this one, and are
-			// to have the larger tokens.
+			// Writers that queue already have nodes older than this one, and are to have the
+			// larger tokens.
 			token: writer.token,
 			create: func(conn *zk.Conn) ([]string, error) {
 				_, err := conn.Multi(
@@ -31,8 +31,8 @@ func (q *Queue) downgradeRequest(writer *contender) func(id string) entry {
 	}
 }
 
-// Downgrade takes the lock for reading while it is held for writing by w, whose
-// release then lets in other readers, and no writer.
+// Downgrade takes the lock for reading while it is held for writing by w, whose release then
+// lets in other readers, and no writer.
 func (q *Queue) Downgrade(ctx context.Context, w *Hold, call Call) (*Hold, error) {
 	ctx, dog := q.session.client.WatchOver(ctx, q.path)
 	defer dog.End()

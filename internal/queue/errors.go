@@ -24,8 +24,8 @@ var (
 	errLeaseOver   = errors.New("zklock: the session could not be proved alive in time")
 )
 
-// TimedOut adds to the error of a call that had to stand in the queue that the
-// lock is taken, if ctx's deadline ended it.
+// TimedOut adds to the error of a call that had to stand in the queue that the lock is taken,
+// if ctx's deadline ended it.
 func TimedOut(ctx context.Context, err error) error {
 	if errors.Is(ctx.Err(), context.DeadlineExceeded) && errors.Is(err, context.DeadlineExceeded) {
 		return fmt.Errorf("%w: %w", ErrLocked, err)

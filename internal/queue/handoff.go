@@ -16,10 +16,9 @@ import (
 	"github.com/zklock/zklock/internal/recipe"
 )
 
-// handoff lets the owners inside one process share a node, one after the other
-// (lock cohorting: Dice, Marathe and Shavit, 2012). While nobody else queues, they
-// may go on as they like; otherwise limit of them share a turn. The session's mu guards
-// what changes of it.
+// handoff lets the owners inside one process share a node, one after the other (lock cohorting:
+// Dice, Marathe and Shavit, 2012). While nobody else queues, they may go on as they like;
+// otherwise limit of them share a turn. The session's mu guards what changes of it.
 type handoff struct {
 	queue     *Queue
 	limit     int           // owners that share a turn
@@ -45,8 +44,8 @@ const (
 	others
 )
 
-// NewHandoff returns what stands in q for owners of whom limit share a turn, and keeps the
-// node of the last one for so long.
+// NewHandoff returns what stands in q for owners of whom limit share a turn, and keeps the node
+// of the last one for so long.
 func NewHandoff(q *Queue, limit int, retention time.Duration) Source {
 	q.handoff = &handoff{queue: q, limit: limit, retention: retention}
 	return q.handoff
@@ -176,8 +175,8 @@ func (t *handoff) callNext() {
 
 func (t *handoff) pop() *member { return t.waiting.Remove(t.waiting.Front()).(*member) }
 
-// resume takes the lock by the node that was kept, which is given up instead for whoever
-// of this session queues: the watch is about to tell. s.mu is held.
+// resume takes the lock by the node that was kept, which is given up instead for whoever of
+// this session queues: the watch is about to tell. s.mu is held.
 func (t *handoff) resume() *Hold {
 	switch {
 	case t.idle.IsZero() || !t.node.incarnation.RunsAt(t.queue.session.client.Clock.Now()):
@@ -191,8 +190,8 @@ func (t *handoff) resume() *Hold {
 	return t.node.newHold()
 }
 
-// passOn gives the node of c, whose owner leaves, to the next owner or keeps it
-// for one, and reports whether it did: else the node has to go. A node whose token or check somebody has
+// passOn gives the node of c, whose owner leaves, to the next owner or keeps it for one, and
+// reports whether it did: else the node has to go. A node whose token or check somebody has
 // asked for belongs to that owner alone. s.mu is held.
 func (t *handoff) passOn(c *contender) bool {
 	now := c.queue.session.client.Clock.Now()
@@ -220,9 +219,9 @@ func (t *handoff) passOn(c *contender) bool {
 	return false
 }
 
-// seesNobody reports whether nobody has been seen to wait behind c: in this session, which
-// the watch would tell of later, and elsewhere, by c's last list until the queue is
-// watched. s.mu is held.
+// seesNobody reports whether nobody has been seen to wait behind c: in this session, which the
+// watch would tell of later, and elsewhere, by c's last list until the queue is watched. s.mu
+// is held.
 func (t *handoff) seesNobody(c *contender) bool {
 	return !t.queue.inLineLocked() && (t.contention == alone || t.contention == unknown && c.alone)
 }
@@ -274,8 +273,8 @@ func (t *handoff) startWatching() {
 	}
 }
 
-// watchQueue finds out whether others queue behind c, until one does or the
-// handoff has another node. A node that is merely kept is given up then.
+// watchQueue finds out whether others queue behind c, until one does or the handoff has another
+// node. A node that is merely kept is given up then.
 func (t *handoff) watchQueue(c *contender) {
 	s := c.queue.session
 	for {
@@ -307,8 +306,8 @@ func (t *handoff) has(c *contender) bool {
 	return t.node == c
 }
 
-// seen takes what a watch on c's queue has found, and reports whether there is more to
-// look for.
+// seen takes what a watch on c's queue has found, and reports whether there is more to look
+// for.
 func (t *handoff) seen(c *contender, w *client.Watch) bool {
 	s := c.queue.session
 	s.mu.Lock()
@@ -324,13 +323,13 @@ func (t *handoff) seen(c *contender, w *client.Watch) bool {
 	if t.contention == others && !t.idle.IsZero() {
 		c.leaveLocked()
 	}
-	// In contention there is no more to learn: a list for every newcomer would be
-	// a herd of one.
+	// In contention there is no more to learn: a list for every newcomer would be a herd of
+	// one.
 	return t.contention != others && (w.Err == nil || client.Transient(w.Err))
 }
 
-// contentionOf returns which contention the contender of that name has among the children
-// that the watch has seen.
+// contentionOf returns which contention the contender of that name has among the children that
+// the watch has seen.
 func contentionOf(w *client.Watch, node string) contention {
 	switch {
 	case w.Err != nil:
@@ -343,8 +342,8 @@ func contentionOf(w *client.Watch, node string) contention {
 	return alone
 }
 
-// othersAmong reports whether names, a queue's children, are of any contender but the one
-// of that name.
+// othersAmong reports whether names, a queue's children, are of any contender but the one of
+// that name.
 func othersAmong(names []string, node string) bool {
 	return slices.ContainsFunc(names, func(name string) bool {
 		_, contends := recipe.Parse(name)

@@ -13,8 +13,8 @@ import (
 	"github.com/zklock/zklock/internal/latch"
 )
 
-// Hold is one possession of a lock, from the grant until it is released or lost. Its
-// methods may be called by any goroutine, but for those of the zero Hold.
+// Hold is one possession of a lock, from the grant until it is released or lost. Its methods
+// may be called by any goroutine, but for those of the zero Hold.
 type Hold struct {
 	// Of is what the hold is a part of: see Options.
 	Of any
@@ -71,8 +71,8 @@ func (h *Hold) Reentry() error {
 // Closed reports whether the hold has ended with its session.
 func (h *Hold) Closed() bool { return h.contender.whyGone() == client.ErrClosed }
 
-// Valid reports whether the lock is held, and reads the clock to do so. A hold that was
-// found not to be is lost.
+// Valid reports whether the lock is held, and reads the clock to do so. A hold that was found
+// not to be is lost.
 func (h *Hold) Valid() bool {
 	if h.Err() != nil {
 		return false
@@ -94,9 +94,9 @@ func (h *Hold) Token() int64 {
 	return h.contender.token
 }
 
-// Expose keeps the node from being shared with another owner, and, if it may be
-// checked from now on, from outliving the hold: nobody else of the session is to have
-// the lock while a check of it succeeds. It reports whether the hold has not ended.
+// Expose keeps the node from being shared with another owner, and, if it may be checked from
+// now on, from outliving the hold: nobody else of the session is to have the lock while a check
+// of it succeeds. It reports whether the hold has not ended.
 func (h *Hold) Expose(checked bool) bool {
 	s := h.contender.queue.session
 	s.mu.Lock()
@@ -112,8 +112,8 @@ func (h *Hold) Expose(checked bool) bool {
 // Node returns the full path of the hold's node; of several permits, the first's.
 func (h *Hold) Node() string { return h.contender.node }
 
-// Check returns a request that succeeds only while the hold's node exists; never if the
-// hold has ended.
+// Check returns a request that succeeds only while the hold's node exists; never if the hold
+// has ended.
 func (h *Hold) Check() *zk.CheckVersionRequest {
 	check := h.contender.check()
 	if !h.Expose(true) { // another owner may have the same node by now
@@ -131,8 +131,7 @@ func (h *Hold) Confirm(ctx context.Context) error {
 	return c.queue.session.client.Persist(ctx, func() error { return c.prove(ctx) })
 }
 
-// Revoked returns a channel that is closed when another client has asked for the lock
-// back.
+// Revoked returns a channel that is closed when another client has asked for the lock back.
 func (h *Hold) Revoked() <-chan struct{} {
 	s := h.contender.queue.session
 	s.mu.Lock()
@@ -146,8 +145,8 @@ func (h *Hold) Revoked() <-chan struct{} {
 // History returns what is told of the hold, nil if nothing is.
 func (h *Hold) History() History { return h.history }
 
-// Release ends the hold as leave does, and returns when its node is known to be gone, or
-// ctx ends. It returns ErrLost of a hold that was lost.
+// Release ends the hold as leave does, and returns when its node is known to be gone, or ctx
+// ends. It returns ErrLost of a hold that was lost.
 func (h *Hold) Release(ctx context.Context, then func()) error {
 	r, err := h.leave(then)
 	if r == nil {
@@ -164,11 +163,10 @@ func (h *Hold) Release(ctx context.Context, then func()) error {
 	}
 }
 
-// leave ends the hold, calls then unless that is nil, and hands the node on or to the
-// deletes, in this order and under the mutex that grants: nobody is to see the next hold,
-// or what the owner had besides this one, while this one lives. The deletion is nil if
-// there is none to wait for: the hold was lost, or ended with its session, or its node
-// went on to another owner.
+// leave ends the hold, calls then unless that is nil, and hands the node on or to the deletes,
+// in this order and under the mutex that grants: nobody is to see the next hold, or what the
+// owner had besides this one, while this one lives. The deletion is nil if there is none to
+// wait for: the hold was lost, or ended with its session, or its node went on to another owner.
 func (h *Hold) leave(then func()) (*deletion, error) {
 	r, first := h.giveBack(then)
 	if h.IsLost() {
@@ -180,8 +178,8 @@ func (h *Hold) leave(then func()) (*deletion, error) {
 	return r, nil
 }
 
-// Leave ends the hold, calls then unless that is nil, and has the node deleted, in this
-// order. It waits for nothing.
+// Leave ends the hold, calls then unless that is nil, and has the node deleted, in this order.
+// It waits for nothing.
 func (h *Hold) Leave(then func()) { h.leave(then) }
 
 // giveBack is what leave does under the mutex.
@@ -200,10 +198,9 @@ func (h *Hold) giveBack(then func()) (r *deletion, first bool) {
 	return c.leaving, first
 }
 
-// SendRelease gives the lock back without waiting for ZooKeeper: it returns when
-// the delete has been written to the connection, behind which every later
-// request of this session stands, when it has to wait for a connection, or when
-// ctx ends. It calls then as leave does.
+// SendRelease gives the lock back without waiting for ZooKeeper: it returns when the delete has
+// been written to the connection, behind which every later request of this session stands, when
+// it has to wait for a connection, or when ctx ends. It calls then as leave does.
 func (h *Hold) SendRelease(ctx context.Context, then func()) {
 	r, _ := h.leave(then)
 	if r == nil || r.batch == nil || r.batch.link == nil || !r.batch.link.Serving() {
@@ -216,8 +213,8 @@ func (h *Hold) SendRelease(ctx context.Context, then func()) {
 	}
 }
 
-// end closes what has to be closed, and reports whether that ended the hold. The session's mu is
-// held.
+// end closes what has to be closed, and reports whether that ended the hold. The session's mu
+// is held.
 func (h *Hold) end(state int32) bool {
 	if !h.state.CompareAndSwap(held, state) {
 		return false
@@ -234,9 +231,9 @@ func (h *Hold) end(state int32) bool {
 	return true
 }
 
-// WhenEnded calls f with the cause when the hold ends, or at once if it has, unless
-// stop is called before. f is called under locks of the session, so that nothing
-// comes between the end and f.
+// WhenEnded calls f with the cause when the hold ends, or at once if it has, unless stop is
+// called before. f is called under locks of the session, so that nothing comes between the end
+// and f.
 func (h *Hold) WhenEnded(f func(cause error)) (stop func()) {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -10,9 +10,9 @@ import (
 	"github.com/zklock/zklock/internal/recipe"
 )
 
-// identities hands out the UUIDs of one session's nodes. They share a random
-// prefix, so that any list shows which nodes are ours: one that belongs to no
-// live contender is the late result of a create whose reply was lost.
+// identities hands out the UUIDs of one session's nodes. They share a random prefix, so that
+// any list shows which nodes are ours: one that belongs to no live contender is the late result
+// of a create whose reply was lost.
 type identities struct {
 	prefix string
 	issued atomic.Uint64

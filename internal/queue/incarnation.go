@@ -9,9 +9,9 @@ import (
 	"github.com/zklock/zklock/internal/wire"
 )
 
-// An incarnation is a stretch of one ZooKeeper session within which whatever is held
-// stays held. Every contender belongs to one and ends with it.
-// There are two reasons for an end: the session did, or the lease.
+// An incarnation is a stretch of one ZooKeeper session within which whatever is held stays
+// held. Every contender belongs to one and ends with it. There are two reasons for an end: the
+// session did, or the lease.
 type incarnation struct {
 	id int64 // of its ZooKeeper session
 	lease.Lease
@@ -36,16 +36,16 @@ func (s *Session) await(ctx context.Context) (*incarnation, *wire.Link, error) {
 	}
 }
 
-// connected takes the answer to a connect request: id 0 says that the session has
-// expired. It runs before the client gives anybody the connection.
+// connected takes the answer to a connect request: id 0 says that the session has expired. It
+// runs before the client gives anybody the connection.
 func (s *Session) connected(l *wire.Link, timeout time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.closed {
 		return
 	}
-	// Some servers (ClickHouse Keeper) replace a session without saying that the
-	// old one has expired: only the id tells.
+	// Some servers (ClickHouse Keeper) replace a session without saying that the old one has
+	// expired: only the id tells.
 	if l.ID != s.id {
 		s.endIncarnation(client.ErrSessionOver)
 		s.shortest, s.unheard = timeout, lease.Unheard{}
@@ -67,8 +67,8 @@ func (s *Session) connected(l *wire.Link, timeout time.Duration) {
 	}
 	for _, c := range s.live {
 		if c.hold != nil || c.turn != nil {
-			// The watches have gone with the connection before. A proof goes ahead of
-			// the next, however many they are.
+			// The watches have gone with the connection before. A proof goes ahead of the next,
+			// however many they are.
 			c.watchSelfLater()
 		}
 	}
@@ -110,8 +110,8 @@ func (s *Session) disconnected(l *wire.Link) {
 	}
 }
 
-// tellHolders notes an event in the history of every hold, and reports whether there
-// is one. s.mu is held.
+// tellHolders notes an event in the history of every hold, and reports whether there is one.
+// s.mu is held.
 func (s *Session) tellHolders(note func(History) bool) (held bool) {
 	for _, c := range s.live {
 		if c.hold != nil && c.hold.Err() == nil {

@@ -33,8 +33,8 @@ func (s *Session) beginProof() proof {
 	return p
 }
 
-// proven extends the lease by a proof that was committed. One that was begun on
-// another connection says nothing of the touches of this one.
+// proven extends the lease by a proof that was committed. One that was begun on another
+// connection says nothing of the touches of this one.
 func (s *Session) proven(p proof) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -48,16 +48,15 @@ func (s *Session) proven(p proof) {
 		return
 	}
 	s.incarnation.Prove(p.Proof, quick, now, &s.relays, s.terms(now))
-	// Who asks for a container again may lose this connection too: that is one
-	// suspension.
+	// Who asks for a container again may lose this connection too: that is one suspension.
 	if s.incarnation.suspended && !s.client.DoubtsContainers() {
 		s.incarnation.suspended = false
 		s.tellHolders(History.Resumed)
 	}
 }
 
-// protect puts c, a hold or a contender at the head of the queue, under the lease:
-// it is proved from now on, and ends when the lease does. s.mu is held.
+// protect puts c, a hold or a contender at the head of the queue, under the lease: it is proved
+// from now on, and ends when the lease does. s.mu is held.
 func (s *Session) protect(c *contender, now clock.Instant) {
 	s.protected[c.id] = c
 	if s.expiry == nil {
@@ -71,8 +70,8 @@ func (s *Session) protect(c *contender, now clock.Instant) {
 // unprotect takes c out of the lease. s.mu is held.
 func (s *Session) unprotect(c *contender) { delete(s.protected, c.id) }
 
-// look ends the incarnation if its lease is over at now, and otherwise looks again later.
-// s.mu is held.
+// look ends the incarnation if its lease is over at now, and otherwise looks again later. s.mu
+// is held.
 func (s *Session) look(now clock.Instant) {
 	s.stopLooking() // the timer was set again if its run had to wait
 	switch {
@@ -84,8 +83,8 @@ func (s *Session) look(now clock.Instant) {
 	}
 }
 
-// lookLater looks at inc's lease when it ends, by what is left of it now, and soon in
-// any case: timers stand still while the machine sleeps. s.mu is held.
+// lookLater looks at inc's lease when it ends, by what is left of it now, and soon in any case:
+// timers stand still while the machine sleeps. s.mu is held.
 func (s *Session) lookLater(inc *incarnation, now clock.Instant) {
 	s.expiry = time.AfterFunc(min(inc.Left(now), s.terms(now).Look()), s.lookByTimer)
 }
@@ -105,8 +104,8 @@ func (s *Session) stopLooking() {
 	}
 }
 
-// expire ends the incarnation inc if its lease is over, and begins another: the session
-// may live, but whatever was held is no longer sure. s.mu is held.
+// expire ends the incarnation inc if its lease is over, and begins another: the session may
+// live, but whatever was held is no longer sure. s.mu is held.
 func (s *Session) expire(inc *incarnation, now clock.Instant) {
 	if s.incarnation != inc || inc.RunsAt(now) {
 		return
@@ -115,8 +114,8 @@ func (s *Session) expire(inc *incarnation, now clock.Instant) {
 	s.incarnation = &incarnation{id: inc.id}
 }
 
-// keepProving proves the protected nodes each interval, and at once on a new
-// connection. It ends when there is nothing to prove.
+// keepProving proves the protected nodes each interval, and at once on a new connection. It
+// ends when there is nothing to prove.
 func (s *Session) keepProving() {
 	var last *wire.Link // that a proof was tried on
 	for {
@@ -162,8 +161,8 @@ func (s *Session) keepProving() {
 	}
 }
 
-// proveProtected proves all that is protected, in as many requests as it takes,
-// and reports whether none of them came to nothing.
+// proveProtected proves all that is protected, in as many requests as it takes, and reports
+// whether none of them came to nothing.
 func (s *Session) proveProtected() bool {
 	s.mu.Lock()
 	protected := slices.Collect(maps.Values(s.protected))
@@ -176,13 +175,12 @@ func (s *Session) proveProtected() bool {
 	return true
 }
 
-// prove sends a write that changes nothing: checks of the contenders' nodes,
-// which the leader answers and a majority commits. A node that is missing, or that
-// an ACL hides, ends its contender; the session is proved all the same. A server
-// that leaves it unanswered hangs: its connection is cut, so that another one can
-// be found while the lease lasts, which the client itself would try much later. A
-// proof ends with the connection that it was begun on: the client may still send it
-// over the next one, where it proves nothing.
+// prove sends a write that changes nothing: checks of the contenders' nodes, which the leader
+// answers and a majority commits. A node that is missing, or that an ACL hides, ends its
+// contender; the session is proved all the same. A server that leaves it unanswered hangs: its
+// connection is cut, so that another one can be found while the lease lasts, which the client
+// itself would try much later. A proof ends with the connection that it was begun on: the
+// client may still send it over the next one, where it proves nothing.
 func (s *Session) prove(ctx context.Context, contenders []*contender) error {
 	p := s.beginProof()
 	if p.link == nil {
@@ -237,8 +235,8 @@ func (s *Session) refused(contenders []*contender, responses []zk.MultiResponse)
 	}
 }
 
-// secure puts c under the lease, with a proof of its own if the lease has run
-// out, as it does in a session that holds nothing, or would before the next proof.
+// secure puts c under the lease, with a proof of its own if the lease has run out, as it does
+// in a session that holds nothing, or would before the next proof.
 func (c *contender) secure(ctx context.Context) error {
 	s := c.queue.session
 	var pause time.Duration // ahead of the next proof: what the last one is worth is to be seen at once
@@ -270,8 +268,8 @@ func (c *contender) secure(ctx context.Context) error {
 	}
 }
 
-// beginLease proves c, for the sake of the lease of all: one contender at a time
-// does, and who waited for another has what that has come to.
+// beginLease proves c, for the sake of the lease of all: one contender at a time does, and who
+// waited for another has what that has come to.
 func (c *contender) beginLease(ctx context.Context) error {
 	s := c.queue.session
 	select {

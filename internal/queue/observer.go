@@ -15,8 +15,8 @@ func (o *observer) session() *Session { return (*Session)(o) }
 
 func (o *observer) Left() (timeout, left time.Duration) { return o.session().left() }
 
-// Asks shortens the lease, as far as a server may shorten the session whose answer is
-// never heard.
+// Asks shortens the lease, as far as a server may shorten the session whose answer is never
+// heard.
 func (o *observer) Asks(at clock.Instant) {
 	s := o.session()
 	s.mu.Lock()

@@ -12,8 +12,8 @@ import (
 // listing is the queue as one list of the path's children showed it.
 type listing struct {
 	*client.List
-	// early says that the list was sent before our create was answered: that
-	// our node is missing proves nothing then.
+	// early says that the list was sent before our create was answered: that our node is
+	// missing proves nothing then.
 	early bool
 }
 

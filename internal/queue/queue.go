@@ -60,9 +60,8 @@ func (q *Queue) Client() *client.Client { return q.session.client }
 // Path returns the lock's path.
 func (q *Queue) Path() string { return q.path }
 
-// Acquire enters the queue and waits for its head. A place that is lost while
-// waiting is taken anew, at the tail. After an error no node is left, or it is
-// being deleted in the background.
+// Acquire enters the queue and waits for its head. A place that is lost while waiting is taken
+// anew, at the tail. After an error no node is left, or it is being deleted in the background.
 func (q *Queue) Acquire(ctx context.Context, call Call) (*Hold, error) {
 	ctx, dog := q.session.client.WatchOver(ctx, q.path)
 	defer dog.End()
@@ -83,8 +82,8 @@ func (q *Queue) Acquire(ctx context.Context, call Call) (*Hold, error) {
 	return h, err
 }
 
-// stand enters the queue and has wait make a hold of the place. A place that has not
-// become one is left, however that ended: a function of the trace may panic.
+// stand enters the queue and has wait make a hold of the place. A place that has not become one
+// is left, however that ended: a function of the trace may panic.
 func (q *Queue) stand(
 	ctx context.Context, call Call, wait func(*contender, context.Context, *listing) (*Hold, error),
 ) (h *Hold, left *deletion, err error) {
@@ -102,8 +101,8 @@ func (q *Queue) stand(
 	return h, nil, err
 }
 
-// Try takes the lock if nobody is in its way, and otherwise returns ErrLocked,
-// without a write if it can.
+// Try takes the lock if nobody is in its way, and otherwise returns ErrLocked, without a write
+// if it can.
 func (q *Queue) Try(ctx context.Context, call Call) (*Hold, error) {
 	ctx, dog := q.session.client.WatchOver(ctx, q.path)
 	defer dog.End()

@@ -13,8 +13,8 @@ import (
 	"github.com/zklock/zklock/internal/wire"
 )
 
-// Semaphore is Curator's InterProcessSemaphoreV2: a queue for the turn to take permits,
-// whose holder alone looks at those that are out, each of which has a node.
+// Semaphore is Curator's InterProcessSemaphoreV2: a queue for the turn to take permits, whose
+// holder alone looks at those that are out, each of which has a node.
 type Semaphore struct {
 	size    int
 	turns   *Queue // whose head may take permits
@@ -37,8 +37,8 @@ func NewSemaphore(s *Session, path string, size int, o Options) *Semaphore {
 // Dir returns the path that the permits' nodes are in.
 func (s *Semaphore) Dir() string { return s.permits.dir }
 
-// Acquire takes n permits, all or none, and waits until they are free and everybody who
-// asked before has theirs.
+// Acquire takes n permits, all or none, and waits until they are free and everybody who asked
+// before has theirs.
 func (s *Semaphore) Acquire(ctx context.Context, n int, call Call) (*Hold, error) {
 	return s.acquire(ctx, n, call, s.turns.Acquire, s.wait)
 }
@@ -77,9 +77,9 @@ func (s *Semaphore) acquire(
 	return h, err
 }
 
-// take takes n permits while turn is held, as soon as they are free, and gives the turn
-// back. If a fault keeps it from that, it tries again in the same turn, which a place
-// behind others would follow.
+// take takes n permits while turn is held, as soon as they are free, and gives the turn back.
+// If a fault keeps it from that, it tries again in the same turn, which a place behind others
+// would follow.
 func (s *Semaphore) take(
 	ctx context.Context, turn *Hold, n int, wait func(context.Context, *Hold, *client.Watch) error,
 ) (h *Hold, err error) {
@@ -148,8 +148,8 @@ func (s *Semaphore) wait(ctx context.Context, turn *Hold, out *client.Watch) err
 	}
 }
 
-// out reads and watches the permits that are out, of which turn's holder is
-// the only one to add any, and makes sure that all mean the same size.
+// out reads and watches the permits that are out, of which turn's holder is the only one to add
+// any, and makes sure that all mean the same size.
 func (s *Semaphore) out(ctx context.Context, turn *Hold, above *client.Parents) (w *client.Watch, err error) {
 	err = s.permits.retry(ctx, func() error {
 		for {
@@ -214,8 +214,8 @@ func (s *Semaphore) sizeSaid() *client.Call[client.Content] {
 	})
 }
 
-// agree compares the size that the leases' node says with ours, and sets it while
-// no permit is out. The node of a semaphore that Curator made says nothing.
+// agree compares the size that the leases' node says with ours, and sets it while no permit is
+// out. The node of a semaphore that Curator made says nothing.
 func (s *Semaphore) agree(ctx context.Context, turn *Hold, said client.Content, out int) error {
 	ours := fmt.Sprintf("size=%d", s.size)
 	switch {

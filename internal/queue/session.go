@@ -11,14 +11,14 @@ import (
 	"github.com/zklock/zklock/internal/wire"
 )
 
-// Session is what a session has in queues: its contenders, and the lease under which some
-// of them hold. It observes its client.
+// Session is what a session has in queues: its contenders, and the lease under which some of
+// them hold. It observes its client.
 type Session struct {
 	client *client.Client
 	ids    *identities
 
-	// mu is the mutex that grants. It guards the fields below, and what says so of a
-	// contender, a hold and a handoff. The client's and the log's are taken under it.
+	// mu is the mutex that grants. It guards the fields below, and what says so of a contender,
+	// a hold and a handoff. The client's and the log's are taken under it.
 	mu          sync.Mutex
 	closed      bool
 	link        *wire.Link    // nil while disconnected
@@ -60,8 +60,8 @@ func NewSession(c *client.Client) *Session {
 // Client returns the session's client.
 func (s *Session) Client() *client.Client { return s.client }
 
-// Close ends all holds as released, and everybody's wait with client.ErrClosed. It returns
-// what tells the traces of those holds, in the order of the calls.
+// Close ends all holds as released, and everybody's wait with client.ErrClosed. It returns what
+// tells the traces of those holds, in the order of the calls.
 func (s *Session) Close() (tell []func()) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -76,8 +76,8 @@ func (s *Session) Close() (tell []func()) {
 	return tell
 }
 
-// ours reports whether a node's name is one of this session's, and returns the contender
-// that it belongs to; nil if that lives no more. s.mu is held.
+// ours reports whether a node's name is one of this session's, and returns the contender that
+// it belongs to; nil if that lives no more. s.mu is held.
 func (s *Session) ours(name string) (c *contender, isOurs bool) {
 	id, isOurs := s.ids.of(name)
 	return s.live[id], isOurs

@@ -14,8 +14,8 @@ const (
 	leaving                // its nodes are being deleted
 )
 
-// transitions are the states that may follow each. What the create has come to may be
-// known only when the contender has ended: it stays so, and leaves.
+// transitions are the states that may follow each. What the create has come to may be known
+// only when the contender has ended: it stays so, and leaves.
 var transitions = [...][]state{
 	creating:  {abandoned, waiting, ended, leaving},
 	abandoned: {ended, leaving},

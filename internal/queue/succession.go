@@ -8,16 +8,15 @@ import (
 	"github.com/zklock/zklock/internal/recipe"
 )
 
-// Succession hands a lock from one contender to the next within a session, still
-// in the order of the queue, without waiting for ZooKeeper. It is sound since the
-// node ahead, held and not yet deleted, is there while its successor is judged:
-// the list that showed the two as neighbours, or the sequences that follow each
-// other, leave no room for anybody in between. It is for exclusive locks only: a
-// writer may leave a reader in its place.
+// Succession hands a lock from one contender to the next within a session, still in the order
+// of the queue, without waiting for ZooKeeper. It is sound since the node ahead, held and not
+// yet deleted, is there while its successor is judged: the list that showed the two as
+// neighbours, or the sequences that follow each other, leave no room for anybody in between. It
+// is for exclusive locks only: a writer may leave a reader in its place.
 
-// succession is what all contenders have in common that have handed a lock from one to
-// the next: who has it. None of them knows the next one by itself, so that an old hold
-// keeps no later ones in memory.
+// succession is what all contenders have in common that have handed a lock from one to the
+// next: who has it. None of them knows the next one by itself, so that an old hold keeps no
+// later ones in memory.
 type succession struct{ holder *contender } // nil if the lock is lost, or free
 
 // holder returns who has the lock that c has had, or nil. The session's mu is held.
@@ -34,15 +33,15 @@ type indexKey struct {
 	sequence int32
 }
 
-// index are the contenders of a session that may be followed, and how many each
-// queue has of them and of those whose node is not known yet.
+// index are the contenders of a session that may be followed, and how many each queue has of
+// them and of those whose node is not known yet.
 type index struct {
 	at     map[indexKey]*contender
 	length map[string]int
 }
 
-// countIn counts c from before its create is sent, so that of many newcomers one
-// asks for a list. The session's mu is held.
+// countIn counts c from before its create is sent, so that of many newcomers one asks for a
+// list. The session's mu is held.
 func (c *contender) countIn() {
 	if c.queue.kind == recipe.Exclusive && c.entry.queues {
 		c.counted = true
@@ -62,8 +61,8 @@ func (c *contender) countOut() {
 	}
 }
 
-// addToIndex adds c, whose node is known now, to those that may be followed. The
-// session's mu is held.
+// addToIndex adds c, whose node is known now, to those that may be followed. The session's mu
+// is held.
 func (c *contender) addToIndex() {
 	if c.queue.kind != recipe.Exclusive || c.state >= ended || !c.entry.queues {
 		return
@@ -71,8 +70,8 @@ func (c *contender) addToIndex() {
 	c.queue.session.index.at[indexKey{c.queue.dir, c.sequence}] = c
 }
 
-// removeFromIndex takes c out of the line. Who followed it and was not handed the lock
-// looks at the queue again. The session's mu is held.
+// removeFromIndex takes c out of the line. Who followed it and was not handed the lock looks at
+// the queue again. The session's mu is held.
 func (c *contender) removeFromIndex() {
 	c.countOut()
 	if c.holder() == c {
@@ -88,8 +87,8 @@ func (c *contender) removeFromIndex() {
 	}
 }
 
-// inLine reports whether other contenders of this session stand in q, so that a
-// newcomer is likely to come right behind one of them and needs no list.
+// inLine reports whether other contenders of this session stand in q, so that a newcomer is
+// likely to come right behind one of them and needs no list.
 func (q *Queue) inLine() bool {
 	q.session.mu.Lock()
 	defer q.session.mu.Unlock()
@@ -98,9 +97,9 @@ func (q *Queue) inLine() bool {
 
 func (q *Queue) inLineLocked() bool { return q.session.index.length[q.dir] > 1 }
 
-// followNext makes c the successor of the contender of this session, if there is
-// one, that has the sequence before its own. Both nodes were made over the
-// connection that still stands: what one may have missed is left to a list.
+// followNext makes c the successor of the contender of this session, if there is one, that has
+// the sequence before its own. Both nodes were made over the connection that still stands: what
+// one may have missed is left to a list.
 func (c *contender) followNext() <-chan struct{} {
 	s := c.queue.session
 	s.mu.Lock()
@@ -112,8 +111,8 @@ func (c *contender) followNext() <-chan struct{} {
 	return c.followLocked(recipe.Succession{SameConnection: s.link != nil && ahead.carrier == s.link && c.carrier == s.link}, ahead)
 }
 
-// followSoon is followNext that gives the contender ahead a chance to be known: the
-// creates' answers come in order, the goroutines that wait for them go on in any.
+// followSoon is followNext that gives the contender ahead a chance to be known: the creates'
+// answers come in order, the goroutines that wait for them go on in any.
 func (c *contender) followSoon() <-chan struct{} {
 	if turn := c.followNext(); turn != nil {
 		return turn
@@ -122,8 +121,8 @@ func (c *contender) followSoon() <-chan struct{} {
 	return c.followNext()
 }
 
-// follow makes c the successor of the contender that its list shows right ahead,
-// if that is one of this session's.
+// follow makes c the successor of the contender that its list shows right ahead, if that is one
+// of this session's.
 func (c *contender) follow(nearest recipe.Node) <-chan struct{} {
 	s := c.queue.session
 	s.mu.Lock()
@@ -135,8 +134,8 @@ func (c *contender) follow(nearest recipe.Node) <-chan struct{} {
 	return c.followLocked(recipe.Succession{Listed: true}, ahead)
 }
 
-// followLocked returns a channel that closes when c was handed the lock or has to
-// look at the queue again; nil if c cannot follow. The session's mu is held.
+// followLocked returns a channel that closes when c was handed the lock or has to look at the
+// queue again; nil if c cannot follow. The session's mu is held.
 func (c *contender) followLocked(seen recipe.Succession, ahead *contender) <-chan struct{} {
 	seen.Ahead, seen.Self = ahead.listed(), c.listed()
 	if ahead.incarnation != c.incarnation || c.state != waiting || !seen.Allowed() {
@@ -156,8 +155,8 @@ func (c *contender) wake() {
 	}
 }
 
-// handOver grants the lock, which c held until now, to its successor, unless it cannot,
-// or a check of c's node is to fail first. The session's mu is held.
+// handOver grants the lock, which c held until now, to its successor, unless it cannot, or a
+// check of c's node is to fail first. The session's mu is held.
 func (c *contender) handOver() {
 	next := c.successor
 	if c.checked || next == nil || next.state != waiting || next.turn == nil {
@@ -178,8 +177,8 @@ func (c *contender) handOver() {
 	next.succession, c.succession.holder = c.succession, next
 }
 
-// awaitTurn waits until c was handed the lock; nil without a hold when c has to
-// look at the queue instead.
+// awaitTurn waits until c was handed the lock; nil without a hold when c has to look at the
+// queue instead.
 func (c *contender) awaitTurn(ctx context.Context, turn <-chan struct{}) (*Hold, error) {
 	client.Queues(ctx, true)
 	defer client.Queues(ctx, false)
@@ -193,8 +192,8 @@ func (c *contender) awaitTurn(ctx context.Context, turn <-chan struct{}) (*Hold,
 	return c.handed(ctx)
 }
 
-// handed returns the hold that c was handed, if it was and ctx goes on. It may be
-// lost already: its owner has yet to hear of it.
+// handed returns the hold that c was handed, if it was and ctx goes on. It may be lost already:
+// its owner has yet to hear of it.
 func (c *contender) handed(ctx context.Context) (*Hold, error) {
 	over := ctx.Err() != nil // which may be a user's code
 	h, err := c.handedHold()

@@ -2,16 +2,16 @@ package queue
 
 // Call is told of one call for a lock.
 type Call interface {
-	// Enqueued is told of a place in the queue, behind so many others; of -1 if no list
-	// came with its node.
+	// Enqueued is told of a place in the queue, behind so many others; of -1 if no list came
+	// with its node.
 	Enqueued(node string, token int64, ahead int)
 	// Acquired is told that h has begun, and from then on its history.
 	Acquired(h *Hold)
 }
 
-// History is told of a hold. What the first four note is told by Tell, one at a time: they
-// are called under the mutex that grants, and report whether the caller has to see to it
-// that Tell is called.
+// History is told of a hold. What the first four note is told by Tell, one at a time: they are
+// called under the mutex that grants, and report whether the caller has to see to it that Tell
+// is called.
 type History interface {
 	Released() bool
 	Lost(cause error) bool
@@ -34,9 +34,9 @@ func enqueued(call Call, c *contender, view *listing) {
 	call.Enqueued(c.node, c.token, ahead)
 }
 
-// acquired tells that h has begun. The turn of a semaphore has no history, since it is not
-// what the caller asked for. If the call does not return, the caller never has h, which is
-// given back.
+// acquired tells that h has begun. The turn of a semaphore has no history, since it is not what
+// the caller asked for. If the call does not return, the caller never has h, which is given
+// back.
 func acquired(call Call, h *Hold) {
 	if call == nil || h.history == nil {
 		return

@@ -46,14 +46,13 @@ func (c *contender) wait(ctx context.Context, view *listing) (*Hold, error) {
 	}
 }
 
-// farAway is the round trip from which on it pays to send requests ahead of their
-// need. Nearer than that, the server's work for them costs the others more than
-// the waiter gains.
+// farAway is the round trip from which on it pays to send requests ahead of their need. Nearer
+// than that, the server's work for them costs the others more than the waiter gains.
 const farAway = time.Millisecond
 
-// waitBehind watches the nearest contender ahead, and what else bears on c's turn,
-// until one of them changes. If that alone proves that the lock is c's, it returns
-// the hold; without one and without an error the queue has to be listed again.
+// waitBehind watches the nearest contender ahead, and what else bears on c's turn, until one of
+// them changes. If that alone proves that the lock is c's, it returns the hold; without one and
+// without an error the queue has to be listed again.
 func (c *contender) waitBehind(ctx context.Context, at place) (*Hold, error) {
 	if turn := c.follow(at.Nearest); turn != nil {
 		return c.awaitTurn(ctx, turn)
@@ -70,8 +69,8 @@ func (c *contender) waitBehind(ctx context.Context, at place) (*Hold, error) {
 		}
 	case far:
 		own = s.client.Watch(client.WatchKey{Path: c.node})
-		// When the last but one goes, the list is renewed while the nearest still
-		// holds the lock, so that its release needs none.
+		// When the last but one goes, the list is renewed while the nearest still holds the
+		// lock, so that its release needs none.
 		early = s.client.Watch(client.WatchKey{Path: recipe.Join(dir, at.Before.Name)})
 	default:
 		s.mu.Lock()
@@ -113,8 +112,8 @@ func (c *contender) waitBehind(ctx context.Context, at place) (*Hold, error) {
 	return c.grant(ctx, at.link)
 }
 
-// succeeds reports whether the end of the only contender ahead proves, without
-// another list, that c is at the head of the queue.
+// succeeds reports whether the end of the only contender ahead proves, without another list,
+// that c is at the head of the queue.
 func (c *contender) succeeds(at place, own, next *client.Watch) bool {
 	return recipe.Wakeup{
 		Self:           c.queue.kind,

@@ -1,8 +1,8 @@
-// Package recipe is the order of waiting: what the nodes of a lock are called, who has to
-// wait for whom, and what the end of a node proves. It is ZooKeeper's recipe for locks and
-// for shared locks (https://zookeeper.apache.org/doc/current/recipes.html#sc_recipes_Locks),
-// with the names of Curator. It has no state, no clock and no I/O: everything is said by
-// the names of nodes and by what the caller has seen.
+// Package recipe is the order of waiting: what the nodes of a lock are called, who has to wait
+// for whom, and what the end of a node proves. It is ZooKeeper's recipe for locks and for
+// shared locks (https://zookeeper.apache.org/doc/current/recipes.html#sc_recipes_Locks), with
+// the names of Curator. It has no state, no clock and no I/O: everything is said by the names
+// of nodes and by what the caller has seen.
 package recipe
 
 import (
@@ -32,8 +32,8 @@ func (k Kind) String() string {
 	return names[k]
 }
 
-// markers are what a contender's name carries before its sequence: Curator's,
-// one for each kind of lock node in that order, then kazoo's.
+// markers are what a contender's name carries before its sequence: Curator's, one for each kind
+// of lock node in that order, then kazoo's.
 var markers = []struct {
 	text string
 	kind Kind
@@ -48,8 +48,8 @@ var markers = []struct {
 // permitMarker stands where a permit's name has its marker. Permits do not queue.
 const permitMarker = "-lease-"
 
-// The two nodes below the path of a semaphore: the queue of those who want permits, and
-// the permits that are out.
+// The two nodes below the path of a semaphore: the queue of those who want permits, and the
+// permits that are out.
 const (
 	Turns   = "locks"
 	Permits = "leases"
@@ -63,14 +63,13 @@ func Stem(id string, k Kind) string {
 	return Prefix + id + markers[k].text
 }
 
-// Blocks reports whether a contender of kind k that is ahead keeps one of kind other
-// waiting. Readers share the lock with readers.
+// Blocks reports whether a contender of kind k that is ahead keeps one of kind other waiting.
+// Readers share the lock with readers.
 func (k Kind) Blocks(other Kind) bool { return k != Read || other != Read }
 
-// The server formats a sequence with %010d and counts it in 32 bits. At the top
-// the number sticks and repeats, and negative ones follow (ZOOKEEPER-2944), so
-// order means nothing from orderEnd on. resetFrom leaves room to start the
-// counter afresh before that.
+// The server formats a sequence with %010d and counts it in 32 bits. At the top the number
+// sticks and repeats, and negative ones follow (ZOOKEEPER-2944), so order means nothing from
+// orderEnd on. resetFrom leaves room to start the counter afresh before that.
 const (
 	sequenceDigits = 10
 	orderEnd       = 1<<31 - 1<<16
@@ -116,15 +115,15 @@ func IsPermit(name string) bool {
 	return marker > 0 && (strings.HasSuffix(name[:marker], permitMarker) || strings.HasSuffix(name[:marker], permitMarker+"-"))
 }
 
-// Unordered reports whether n's place in the queue means nothing: its sequence is too
-// near the end of the counter, or beyond.
+// Unordered reports whether n's place in the queue means nothing: its sequence is too near the
+// end of the counter, or beyond.
 func (n Node) Unordered() bool { return n.Sequence >= orderEnd || n.Sequence < 0 }
 
 // NearTheEnd reports whether the counter should start afresh, as soon as nobody queues.
 func (n Node) NearTheEnd() bool { return n.Sequence >= resetFrom || n.Sequence < 0 }
 
-// Downgraded returns the name of the reader that a writer with that sequence becomes. It
-// keeps the writer's place.
+// Downgraded returns the name of the reader that a writer with that sequence becomes. It keeps
+// the writer's place.
 func Downgraded(id string, writer int32) string {
 	return fmt.Sprintf("%s%0*d", Stem(id, Read), sequenceDigits, writer)
 }

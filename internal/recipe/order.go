@@ -10,8 +10,8 @@ var (
 	// ErrMissing says that the list does not show the contender's own node.
 	ErrMissing = errors.New("zklock: the lock node is not in the list")
 
-	// ErrUnordered says that the sequence counter is at its end, where the
-	// numbers no longer tell who came first.
+	// ErrUnordered says that the sequence counter is at its end, where the numbers no longer
+	// tell who came first.
 	ErrUnordered = errors.New("zklock: the sequence counter is at its end")
 
 	// ErrTwice says that somebody has made a node with the number of ours.
@@ -25,8 +25,8 @@ type Position struct {
 	Before  Node // the last but one
 }
 
-// Locate returns where self stands among names, the children of the lock's path. Only
-// those ahead that block it count; a child that is no lock node is ignored.
+// Locate returns where self stands among names, the children of the lock's path. Only those
+// ahead that block it count; a child that is no lock node is ignored.
 func Locate(names []string, self Node) (Position, error) {
 	if self.Unordered() {
 		return Position{}, ErrUnordered
@@ -80,8 +80,8 @@ type Waiting struct {
 	Holds bool
 }
 
-// Queue returns the lock nodes among names in the order of their sequences. Of a
-// writer that downgrades there are two with the same.
+// Queue returns the lock nodes among names in the order of their sequences. Of a writer that
+// downgrades there are two with the same.
 func Queue(names []string) []Waiting {
 	queue := make([]Waiting, 0, len(names))
 	for _, name := range names {

@@ -6,8 +6,8 @@ import (
 	"unicode/utf8"
 )
 
-// CheckPath applies ZooKeeper's rules for paths (PathUtils.validatePath), so
-// that a bad one is refused before anything is sent.
+// CheckPath applies ZooKeeper's rules for paths (PathUtils.validatePath), so that a bad one is
+// refused before anything is sent.
 func CheckPath(path string) error {
 	switch {
 	case path == "":
@@ -37,8 +37,8 @@ func CheckPath(path string) error {
 	return nil
 }
 
-// refused reports whether ZooKeeper refuses r in a path. The server judges UTF-16
-// units: a character above U+FFFF is a pair from the refused surrogate range.
+// refused reports whether ZooKeeper refuses r in a path. The server judges UTF-16 units: a
+// character above U+FFFF is a pair from the refused surrogate range.
 func refused(r rune) bool {
 	switch {
 	case r <= 0x1f, r >= 0x7f && r <= 0x9f:

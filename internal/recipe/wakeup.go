@@ -6,8 +6,8 @@ type Wakeup struct {
 	Position Position // by its last list
 	Deleted  bool     // the nearest one ahead is gone, as an event or a refused watch told
 
-	// SameSession says that the waiter's session may own that node too. False also if
-	// the node was gone before it could be watched.
+	// SameSession says that the waiter's session may own that node too. False also if the node
+	// was gone before it could be watched.
 	SameSession bool
 
 	// OwnWatched says that a watch on the waiter's own node stands and has not fired.
@@ -18,16 +18,16 @@ type Wakeup struct {
 	SameConnection bool
 }
 
-// Proves reports whether the wake-up alone, without another list, shows that the lock is
-// the waiter's.
+// Proves reports whether the wake-up alone, without another list, shows that the lock is the
+// waiter's.
 func (w Wakeup) Proves() bool {
 	return w.Deleted &&
 		// Further ahead, somebody else may hold the lock.
 		w.Position.Ahead == 1 &&
 		// A downgrade leaves a reader with its writer's sequence.
 		(w.Position.Nearest.Kind != Write || w.Self == Read) &&
-		// The end of a session that has both nodes deletes them in any order, but
-		// both before anything is answered.
+		// The end of a session that has both nodes deletes them in any order, but both before
+		// anything is answered.
 		!w.SameSession &&
 		// Without a watch on the own node, its deletion would have gone unseen.
 		w.OwnWatched &&

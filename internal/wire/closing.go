@@ -10,10 +10,10 @@ import (
 	"github.com/go-zookeeper/zk"
 )
 
-// closingConn is the last connection that the client gets when its session is closed
-// and no server can be asked: it answers by itself. For the answer to its last
-// request the client waits a second, unless its loop comes past that request after
-// it was queued, and nothing tells when that is. A connection meets it for certain.
+// closingConn is the last connection that the client gets when its session is closed and no
+// server can be asked: it answers by itself. For the answer to its last request the client
+// waits a second, unless its loop comes past that request after it was queued, and nothing
+// tells when that is. A connection meets it for certain.
 type closingConn struct {
 	mu      sync.Mutex // guards greeted and answers; nothing is locked under it
 	greeted bool
@@ -44,8 +44,8 @@ func (f *closingConn) Write(frame []byte) (int, error) {
 	return len(frame), nil
 }
 
-// greet answers the connect request with the session that it names, or with any: an
-// answer without one would have the client connect again.
+// greet answers the connect request with the session that it names, or with any: an answer
+// without one would have the client connect again.
 func (f *closingConn) greet(frame []byte) {
 	const timeoutAt, idAt, passwordAt = 16, 20, 28
 	f.greeted = true

@@ -18,8 +18,8 @@ import (
 	"github.com/zklock/zklock/internal/clock"
 )
 
-// minDialTime is the least that a dial or a handshake gets: a session timeout of
-// a second would leave no server the time to answer.
+// minDialTime is the least that a dial or a handshake gets: a session timeout of a second would
+// leave no server the time to answer.
 const minDialTime = 250 * time.Millisecond
 
 // Dialer makes the connections of a session.
@@ -56,8 +56,8 @@ func NewDialer(ctx context.Context, s Session, o Options) *Dialer {
 	return &Dialer{Options: o, session: s, ctx: ctx, stopped: make(chan struct{})}
 }
 
-// Connect is what go-zookeeper calls for each connection, until the session is
-// closed: then it gets a closingConn.
+// Connect is what go-zookeeper calls for each connection, until the session is closed: then it
+// gets a closingConn.
 func (d *Dialer) Connect(network, address string, timeout time.Duration) (net.Conn, error) {
 	l, err := d.link(network, address, timeout)
 	switch {
@@ -106,13 +106,12 @@ func (d *Dialer) link(network, address string, timeout time.Duration) (*Link, er
 // errNoConnection says that the dialer has returned nothing.
 var errNoConnection = errors.New("zklock: the dialer has returned neither a connection nor an error")
 
-// errNoReturn says that the dialer, or a function of the TLS configuration, has
-// ended its goroutine.
+// errNoReturn says that the dialer, or a function of the TLS configuration, has ended its
+// goroutine.
 var errNoReturn = errors.New("zklock: the dialer has ended its goroutine instead of returning")
 
-// handshakeLimit is the whole session timeout if there is no session to save, since
-// to cut off a handshake that is to make one would leave a session on the servers
-// each time.
+// handshakeLimit is the whole session timeout if there is no session to save, since to cut off
+// a handshake that is to make one would leave a session on the servers each time.
 func (d *Dialer) handshakeLimit() time.Duration {
 	if d.session.ID() == 0 {
 		timeout, _ := d.session.Left()
@@ -121,12 +120,12 @@ func (d *Dialer) handshakeLimit() time.Duration {
 	return d.patience()
 }
 
-// patience returns how long the next dial or handshake has: an eighth of the session
-// timeout, so that a server that does not answer leaves time to find another one
-// while the session lives. When all servers have used that up it is doubled, up to the
-// session timeout: a server may be slow to tell that the session has expired. While
-// there are holds to be saved it is no more than a third of what their lease has left,
-// and however many servers do not answer, there is time for one that does.
+// patience returns how long the next dial or handshake has: an eighth of the session timeout,
+// so that a server that does not answer leaves time to find another one while the session
+// lives. When all servers have used that up it is doubled, up to the session timeout: a server
+// may be slow to tell that the session has expired. While there are holds to be saved it is no
+// more than a third of what their lease has left, and however many servers do not answer, there
+// is time for one that does.
 func (d *Dialer) patience() time.Duration {
 	timeout, left := d.session.Left()
 	patience := max(timeout/8<<min(d.rounds(d.slow.Load()), 3), minDialTime)
@@ -141,9 +140,9 @@ func (d *Dialer) rounds(n int64) int64 {
 	return n / int64(max(d.Hosts.Len(), 1))
 }
 
-// timedOut notes a dial or a handshake that has used up its time. One that was broken
-// off earlier says nothing of how long a server takes: something in between may accept
-// connections for a server that is away, and close them at once.
+// timedOut notes a dial or a handshake that has used up its time. One that was broken off
+// earlier says nothing of how long a server takes: something in between may accept connections
+// for a server that is away, and close them at once.
 func (d *Dialer) timedOut() { d.slow.Add(1) }
 
 // served notes that a server has served a request.
@@ -180,9 +179,9 @@ func (d *Dialer) open(ctx context.Context, network, address string) (net.Conn, e
 	return secureConn{secure}, nil
 }
 
-// secureConn closes what is below it at once. TLS would have its farewell written
-// before, for which a server that hangs leaves no room: that waits for the deadline of
-// the connection, which may have none.
+// secureConn closes what is below it at once. TLS would have its farewell written before, for
+// which a server that hangs leaves no room: that waits for the deadline of the connection,
+// which may have none.
 type secureConn struct{ *tls.Conn }
 
 func (c secureConn) Close() error { return c.NetConn().Close() }
@@ -199,10 +198,9 @@ func (d *Dialer) raw(ctx context.Context, network, address string) (net.Conn, er
 	return conn, err
 }
 
-// pause waits longer from round to round of the servers, and not for long while there
-// are holds to be saved. It is done here since
-// go-zookeeper calls the host provider under a lock, and reads an answer to a
-// login that failed as a connection that worked.
+// pause waits longer from round to round of the servers, and not for long while there are holds
+// to be saved. It is done here since go-zookeeper calls the host provider under a lock, and
+// reads an answer to a login that failed as a connection that worked.
 func (d *Dialer) pause() error {
 	round := d.rounds(d.dials.Add(1) - 1)
 	if round == 0 {
@@ -236,9 +234,9 @@ func (d *Dialer) Cut() {
 // dialLimit is what go-zookeeper gives a dial at most.
 const dialLimit = time.Second
 
-// Stop brings go-zookeeper's dial loop to where it is given a closingConn, which
-// answers whatever the client asks from then on. It waits for a dialer of the
-// user's own that is under way.
+// Stop brings go-zookeeper's dial loop to where it is given a closingConn, which answers
+// whatever the client asks from then on. It waits for a dialer of the user's own that is under
+// way.
 func (d *Dialer) Stop() {
 	d.Cut()
 	select {
@@ -247,7 +245,7 @@ func (d *Dialer) Stop() {
 	}
 }
 
-// Watches returns the number of the newest connection that carried a session, and that
-// of the oldest one whose watches the client has set again over each one since: what was
-// watched over an earlier one may have changed without an event.
+// Watches returns the number of the newest connection that carried a session, and that of the
+// oldest one whose watches the client has set again over each one since: what was watched over
+// an earlier one may have changed without an event.
 func (d *Dialer) Watches() (connection, standing int64) { return d.rewatch.standing() }

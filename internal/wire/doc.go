@@ -1,12 +1,12 @@
-// Package wire makes the connections that go-zookeeper speaks over, and reads along what
-// passes there. go-zookeeper tells neither when a request's frame went out, nor on which
-// connection, nor what the reply's header said, nor when a server was silent for too
-// long; a lock's safety depends on each of these.
+// Package wire makes the connections that go-zookeeper speaks over, and reads along what passes
+// there. go-zookeeper tells neither when a request's frame went out, nor on which connection,
+// nor what the reply's header said, nor when a server was silent for too long; a lock's safety
+// depends on each of these.
 //
-// A [Dialer] makes one connection after the other, each a [Link], and tells its [Session]
-// when one stands and when it has ended. A [Tap] follows one request out, and its reply
-// back. Nothing here knows what a lock is. The session is called with no mutex held; only
-// who ends the same link once more waits meanwhile.
+// A [Dialer] makes one connection after the other, each a [Link], and tells its [Session] when
+// one stands and when it has ended. A [Tap] follows one request out, and its reply back.
+// Nothing here knows what a lock is. The session is called with no mutex held; only who ends
+// the same link once more waits meanwhile.
 package wire
 
 import (
@@ -15,20 +15,19 @@ import (
 	"github.com/zklock/zklock/internal/clock"
 )
 
-// Session is what the connections of a Dialer are for. Its methods are called by
-// go-zookeeper's goroutines, also under the client's locks: they neither block nor call
-// the client.
+// Session is what the connections of a Dialer are for. Its methods are called by go-zookeeper's
+// goroutines, also under the client's locks: they neither block nor call the client.
 type Session interface {
 	// ID returns the ZooKeeper session that the client goes on with, 0 if it makes one.
 	ID() int64
-	// Left returns the session timeout to reckon with, and how much the lease has left:
-	// none if nothing is under it, or if no server could answer in that time.
+	// Left returns the session timeout to reckon with, and how much the lease has left: none if
+	// nothing is under it, or if no server could answer in that time.
 	Left() (timeout, left time.Duration)
 	// Asks takes that a connect request is about to be sent on a link, at that instant.
 	Asks(at clock.Instant)
-	// Connected takes the answer to a connect request, before the client has it: the
-	// session that the link carries, by its ID (0 says that the session has expired), and
-	// the timeout that the server grants.
+	// Connected takes the answer to a connect request, before the client has it: the session
+	// that the link carries, by its ID (0 says that the session has expired), and the timeout
+	// that the server grants.
 	Connected(l *Link, timeout time.Duration)
 	// Disconnected takes the end of a link, once.
 	Disconnected(l *Link, cause error)
@@ -36,8 +35,8 @@ type Session interface {
 	Failed(cause error)
 	// Watches reports whether a read of that path is to leave a watch.
 	Watches(op int32, path []byte) bool
-	// Spawn runs f in a goroutine that the session's end waits for. It reports whether
-	// it does: a session that is closed runs nothing.
+	// Spawn runs f in a goroutine that the session's end waits for. It reports whether it does:
+	// a session that is closed runs nothing.
 	Spawn(f func()) bool
 }
 

@@ -18,8 +18,8 @@ const (
 	OpCloseSession    = -11
 )
 
-// writes are the operations that a majority commits before they are answered without
-// error. So is a multi that fails, whose answer as a whole has none.
+// writes are the operations that a majority commits before they are answered without error. So
+// is a multi that fails, whose answer as a whole has none.
 var writes = []int32{OpCreate, OpDelete, OpSetData, OpSetACL, OpMulti, OpCreateContainer}
 
 // Transaction ids that are not a request's.
@@ -28,9 +28,8 @@ const (
 	xidPing  = -2
 )
 
-// frameHead is as much of a frame as anything here needs: its length, then a
-// reply's xid, zxid and error code, or, in the answer to a connect, protocol
-// version, timeout and session id.
+// frameHead is as much of a frame as anything here needs: its length, then a reply's xid, zxid
+// and error code, or, in the answer to a connect, protocol version, timeout and session id.
 const frameHead = 4 + 16
 
 // frameReader finds the frames in a stream that somebody else reads.
@@ -40,8 +39,8 @@ type frameReader struct {
 	body   int // bytes still to pass before the frame's end
 }
 
-// feed takes the next bytes of the stream and calls onFrame with the head of each
-// frame that they complete. Half a reply says nothing.
+// feed takes the next bytes of the stream and calls onFrame with the head of each frame that
+// they complete. Half a reply says nothing.
 func (r *frameReader) feed(p []byte, onFrame func(head []byte)) {
 	for len(p) > 0 {
 		if r.filled < frameHead {
@@ -64,8 +63,8 @@ func (r *frameReader) feed(p []byte, onFrame func(head []byte)) {
 	}
 }
 
-// Request is what a request is recognised by: its operation and the path that its body
-// begins with; of a multi, those of its first operation.
+// Request is what a request is recognised by: its operation and the path that its body begins
+// with; of a multi, those of its first operation.
 type Request struct {
 	Op   int32
 	Path string

@@ -8,13 +8,13 @@ import (
 	"github.com/zklock/zklock/internal/lease"
 )
 
-// announcePart is what a server that serves nobody needs to say so, as a part of the
-// session timeout.
+// announcePart is what a server that serves nobody needs to say so, as a part of the session
+// timeout.
 const announcePart = 1.0 / 64
 
-// ask sends the connect request. If there are holds to be saved it sends its length
-// ahead, which is all that a server reads that serves nobody, as in an election: it
-// hangs up then, and cannot carry out what it has not got.
+// ask sends the connect request. If there are holds to be saved it sends its length ahead,
+// which is all that a server reads that serves nobody, as in an election: it hangs up then, and
+// cannot carry out what it has not got.
 func (l *Link) ask(p []byte) (n int, err error) {
 	l.dialer.rewatch.asked(p)
 	if timeout, left := l.dialer.session.Left(); left > 0 {
@@ -27,16 +27,16 @@ func (l *Link) ask(p []byte) (n int, err error) {
 	l.Asked = l.dialer.Clock.Now()
 	l.dialer.session.Asks(l.Asked)
 	l.limit = l.dialer.handshakeLimit()
-	// Unanswered, go-zookeeper's handshake blocks for minutes: between header
-	// and body it clears its own deadline. Ours stands until the handshake is over.
+	// Unanswered, go-zookeeper's handshake blocks for minutes: between header and body it
+	// clears its own deadline. Ours stands until the handshake is over.
 	l.bearSilence(l.limit)
 	more, err := l.Conn.Write(p[n:])
 	return n + more, err
 }
 
-// announce writes the beginning of a frame, and returns an error if the server hangs
-// up within that time. That is not left to a deadline: a user's connection may have
-// none. Whoever reads next waits for the read that was begun.
+// announce writes the beginning of a frame, and returns an error if the server hangs up within
+// that time. That is not left to a deadline: a user's connection may have none. Whoever reads
+// next waits for the read that was begun.
 func (l *Link) announce(beginning []byte, within time.Duration) (int, error) {
 	l.bearSilence(l.dialer.patience())
 	n, err := l.Conn.Write(beginning)

@@ -6,8 +6,8 @@ import (
 	"github.com/zklock/zklock/internal/callback"
 )
 
-// hosts hands out the servers in turn. Names are resolved by each dial, under
-// its time limit; zk.DNSHostProvider resolves them once and without one.
+// hosts hands out the servers in turn. Names are resolved by each dial, under its time limit;
+// zk.DNSHostProvider resolves them once and without one.
 type hosts struct {
 	servers []string
 	next    int
@@ -26,9 +26,9 @@ func (h *hosts) Next() (server string, retryStart bool) {
 	return server, false
 }
 
-// steadyHosts keeps go-zookeeper's dial loop from sleeping between the rounds of the
-// servers, where nothing wakes it: it pauses in the dialer. The provider is the
-// user's: its functions are called apart.
+// steadyHosts keeps go-zookeeper's dial loop from sleeping between the rounds of the servers,
+// where nothing wakes it: it pauses in the dialer. The provider is the user's: its functions
+// are called apart.
 type steadyHosts struct{ zk.HostProvider }
 
 func (h steadyHosts) Len() (n int) {

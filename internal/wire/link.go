@@ -19,8 +19,8 @@ import (
 	"github.com/zklock/zklock/internal/lease"
 )
 
-// Link is one connection to a server, from its dial to its end. It reads along
-// what passes, and tells its session of the handshake and of the end.
+// Link is one connection to a server, from its dial to its end. It reads along what passes, and
+// tells its session of the handshake and of the end.
 type Link struct {
 	net.Conn
 	dialer *Dialer
@@ -28,8 +28,8 @@ type Link struct {
 	frames frameReader
 
 	// ID is the ZooKeeper session that the connection carries, and Asked when the connect
-	// request was sent, which touches the leader itself. Both are set before the session
-	// is told of the handshake.
+	// request was sent, which touches the leader itself. Both are set before the session is
+	// told of the handshake.
 	ID    int64
 	Asked clock.Instant
 	limit time.Duration // from then on, for its answer
@@ -60,8 +60,8 @@ func (l *Link) Down() <-chan struct{} { return l.down }
 // Serving reports whether a request was answered without error.
 func (l *Link) Serving() bool { return l.serving.Load() }
 
-// CaughtUp reports whether the server has applied a write that was sent here, and so
-// everything that the session was told before.
+// CaughtUp reports whether the server has applied a write that was sent here, and so everything
+// that the session was told before.
 func (l *Link) CaughtUp() bool { return l.caughtUp.Load() }
 
 // inFlight is a request that was sent and not answered yet.
@@ -89,8 +89,8 @@ func (l *Link) SetDeadline(t time.Time) error {
 	return errors.Join(l.SetReadDeadline(t), l.SetWriteDeadline(t))
 }
 
-// SetReadDeadline ends the connection at t. The deadlines of one that a user's dialer
-// has made may be none, and may not say so.
+// SetReadDeadline ends the connection at t. The deadlines of one that a user's dialer has made
+// may be none, and may not say so.
 func (l *Link) SetReadDeadline(t time.Time) error {
 	switch {
 	case !l.connected.Load():
@@ -188,15 +188,14 @@ func (l *Link) Write(p []byte) (int, error) {
 	if err != nil {
 		l.end(err)
 		if op == OpSetAuth || l.dialer.ctx.Err() != nil {
-			// go-zookeeper reports a failed write twice to a channel with room for
-			// one, and hangs if nobody reads there: while it sends the credentials
-			// anew (zk PR#163), and when it closes. The reader's error alone ends
-			// the connection as well.
+			// go-zookeeper reports a failed write twice to a channel with room for one, and
+			// hangs if nobody reads there: while it sends the credentials anew (zk PR#163), and
+			// when it closes. The reader's error alone ends the connection as well.
 			l.Close()
 			return len(p), nil
 		}
-		// go-zookeeper gives it to whoever made the request. It may be any error, and is
-		// not to be taken for the end of a ctx.
+		// go-zookeeper gives it to whoever made the request. It may be any error, and is not to
+		// be taken for the end of a ctx.
 		err = zk.ErrConnectionClosed
 	}
 	return n, err
@@ -290,8 +289,8 @@ func (l *Link) Close() error {
 	return l.Conn.Close()
 }
 
-// end tells the session that the connection is of no more use, and reports whether
-// nobody had before.
+// end tells the session that the connection is of no more use, and reports whether nobody had
+// before.
 func (l *Link) end(cause error) (first bool) {
 	l.endOnce.Do(func() {
 		first = true

@@ -5,10 +5,10 @@ import (
 	"sync"
 )
 
-// rewatch reads along how go-zookeeper sets its watches again over a new connection:
-// it only logs it if that fails, and it names the last transaction that it has seen
-// when it gets to it, which may be one of the new connection already. What changed
-// before that, while there was no connection, is not told then.
+// rewatch reads along how go-zookeeper sets its watches again over a new connection: it only
+// logs it if that fails, and it names the last transaction that it has seen when it gets to it,
+// which may be one of the new connection already. What changed before that, while there was no
+// connection, is not told then.
 type rewatch struct {
 	mu         sync.Mutex // guards the fields below; nothing is locked under it
 	connection int64      // counts those that carried a session
@@ -40,9 +40,9 @@ func (r *rewatch) connected() {
 	r.under, r.failed, r.whole = xidEvent, false, false // an xid that no request has
 }
 
-// FullRequest is the length from which on another request may follow: go-zookeeper
-// begins one when a path would make this one longer than 128 KiB. Assumed: no path
-// that is watched is longer than the difference.
+// FullRequest is the length from which on another request may follow: go-zookeeper begins one
+// when a path would make this one longer than 128 KiB. Assumed: no path that is watched is
+// longer than the difference.
 const FullRequest = 120 << 10
 
 // sent takes a request to set watches again. The next one follows its answer.
@@ -68,8 +68,7 @@ func (r *rewatch) answered(xid, code int32) {
 	r.whole = !r.more
 }
 
-// stands reports whether the watches of the connection before stand on this one.
-// r.mu is held.
+// stands reports whether the watches of the connection before stand on this one. r.mu is held.
 func (r *rewatch) stands() bool { return r.whole && !r.failed }
 
 // standing returns the number of the newest connection, and that of the oldest one whose

@@ -5,8 +5,8 @@ import (
 	"sync"
 )
 
-// A Tap follows one request through the wire: go-zookeeper tells neither when
-// its frame went out, nor on which connection, nor the zxid of its reply.
+// A Tap follows one request through the wire: go-zookeeper tells neither when its frame went
+// out, nor on which connection, nor the zxid of its reply.
 type Tap struct {
 	request Request
 	sent    func() // called when the frame has been written, or writing it failed
@@ -17,8 +17,8 @@ type Tap struct {
 	zxid    int64
 }
 
-// Fate returns the connection that carried the request (nil: none), whether a
-// reply to it was read there, and that reply's zxid.
+// Fate returns the connection that carried the request (nil: none), whether a reply to it was
+// read there, and that reply's zxid.
 func (t *Tap) Fate() (l *Link, replied bool, zxid int64) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -44,8 +44,8 @@ type Taps struct {
 	waiting map[Request][]*Tap // in the order in which they were added
 }
 
-// Add makes the next frame of that request report to the tap, and call sent, which
-// must not block, as soon as it has gone out.
+// Add makes the next frame of that request report to the tap, and call sent, which must not
+// block, as soon as it has gone out.
 func (ts *Taps) Add(r Request, sent func()) *Tap {
 	t := &Tap{request: r, sent: sent}
 	ts.mu.Lock()
