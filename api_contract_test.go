@@ -15,8 +15,8 @@ import (
 	"github.com/zklock/zklock"
 )
 
-// A ctx may be cancelled with any cause: errgroup cancels with its first error, which
-// may be that a deadline passed, or one of ours, elsewhere.
+// A ctx may be cancelled with any cause: errgroup cancels with its first error, which may be
+// that a deadline passed, or one of ours, elsewhere.
 func TestACauseThatIsADeadlineOrAnErrorOfOursIsNotTakenForTheCallsOwn(t *testing.T) {
 	elsewhere := &zklock.Error{Op: "lock", Path: "/other", Err: errors.Join(zklock.ErrLocked, context.DeadlineExceeded)}
 	for name, cause := range map[string]error{
@@ -78,8 +78,8 @@ func TestWhoReleasedItsHoldIsNotToldThatTheSessionIsClosed(t *testing.T) {
 	})
 }
 
-// The hold that a call waits with for an owner that has lost the lock is no owner's:
-// there is nothing to retain.
+// The hold that a call waits with for an owner that has lost the lock is no owner's: there is
+// nothing to retain.
 func TestACallThatFailsRetainsNoNode(t *testing.T) {
 	inBubble(t, func(t *testing.T, b *bubble) {
 		s := b.session("mine")

@@ -29,8 +29,7 @@ var lockerCalls = map[string]call{
 	"HoldCount":     func(sc *scene) string { return strconv.Itoa(sc.mine.lock.HoldCount()) },
 }
 
-// Who has the lock: the caller, another goroutine of its process, or another
-// process.
+// Who has the lock: the caller, another goroutine of its process, or another process.
 var (
 	free    = state{before: func(*scene) {}}
 	mine    = state{before: func(sc *scene) { sc.mine.lock.Lock() }}

@@ -16,9 +16,9 @@ import (
 	"github.com/zklock/zklock/zktest"
 )
 
-// A statesTable says what each call comes to in each state that it may meet: it has
-// a row for each call and a column for each state. Each cell is played in a world
-// of its own, in virtual time. It says
+// A statesTable says what each call comes to in each state that it may meet: it has a row for
+// each call and a column for each state. Each cell is played in a world of its own, in virtual
+// time. It says
 //
 //	ok, true, nil, 2, ...  what the call returns
 //	locked, lost, ...      which errors its error is, with a + between two
@@ -277,8 +277,7 @@ func (table statesTable) run(t *testing.T) {
 	}
 }
 
-// requireClearError checks that the call's error, if there is one, says what failed
-// and where.
+// requireClearError checks that the call's error, if there is one, says what failed and where.
 func (sc *scene) requireClearError() {
 	if sc.err == nil {
 		return

@@ -243,8 +243,8 @@ func TestALockOfAClosedSessionIsRefused(t *testing.T) {
 	})
 }
 
-// requireRefused checks that every call that takes the lock fails, with an error
-// that check accepts.
+// requireRefused checks that every call that takes the lock fails, with an error that check
+// accepts.
 func requireRefused(t *testing.T, l *zklock.Locker, check func(err error)) {
 	t.Helper()
 	check(panicOf(t, l.Lock))

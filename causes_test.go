@@ -16,8 +16,8 @@ import (
 	"github.com/zklock/zklock/zktest"
 )
 
-// causes are what the ctx of an errgroup ends with when another of its goroutines was
-// told so by a server.
+// causes are what the ctx of an errgroup ends with when another of its goroutines was told so
+// by a server.
 var causes = []error{zk.ErrNoNode, zk.ErrNoAuth, zk.ErrAuthFailed, zklock.ErrLocked}
 
 // misled are calls that ask a server, or may, and what they return if it answers.
@@ -96,8 +96,8 @@ func TestTheCauseOfACtxIsToldAndNotTakenForAnAnswerOfTheServer(t *testing.T) {
 	}
 }
 
-// A tunnel may report the end of its own deadline, by which go-zookeeper limits each
-// write, as that of a ctx.
+// A tunnel may report the end of its own deadline, by which go-zookeeper limits each write, as
+// that of a ctx.
 func TestTheErrorOfAConnectionIsNotTakenForTheEndOfACtx(t *testing.T) {
 	reconnects(t)
 	for _, cause := range []error{context.DeadlineExceeded, context.Canceled} {

@@ -18,8 +18,8 @@ const (
 	sleeping     = clockSession / 4
 )
 
-// A machine that sleeps finds its wall clock ahead of what its timers have lived
-// through. Two holders are cut off at the same time, and one of them then sleeps.
+// A machine that sleeps finds its wall clock ahead of what its timers have lived through. Two
+// holders are cut off at the same time, and one of them then sleeps.
 func TestAHoldEndsEarlierByTheTimeThatItsMachineSlept(t *testing.T) {
 	at := newSite(t)
 	var sleeper, awake clock.Clock

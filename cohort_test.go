@@ -16,8 +16,8 @@ import (
 	"github.com/zklock/zklock/zktest"
 )
 
-// bubble is where a test runs in virtual time: after synctest.Wait everything has
-// happened that needs no time.
+// bubble is where a test runs in virtual time: after synctest.Wait everything has happened that
+// needs no time.
 type bubble struct {
 	t      *testing.T
 	server *zktest.Server
@@ -58,8 +58,7 @@ type grant struct {
 	err error
 }
 
-// ask has one more goroutine acquire the lock, and returns when it waits for it or
-// has it.
+// ask has one more goroutine acquire the lock, and returns when it waits for it or has it.
 func (b *bubble) ask(ctx context.Context, who string, l *zklock.Locker, granted chan<- grant) {
 	go func() {
 		h, err := l.Acquire(ctx)
@@ -225,8 +224,8 @@ func TestAnOldHandleDoesNotFreeTheNewOwner(t *testing.T) {
 	})
 }
 
-// A handle that was released must not vouch for its user's writes because another
-// owner has the same node.
+// A handle that was released must not vouch for its user's writes because another owner has the
+// same node.
 func TestAReleasedHandlesCheckNeverPasses(t *testing.T) {
 	inBubble(t, func(t *testing.T, b *bubble) {
 		s := b.session("cohort")
@@ -331,8 +330,8 @@ func TestCloseSendsTheMembersOfACohortAway(t *testing.T) {
 	})
 }
 
-// A hold that is lost before its cohort hears of it is not the cohort's, and so
-// nobody would have called the next member.
+// A hold that is lost before its cohort hears of it is not the cohort's, and so nobody would
+// have called the next member.
 func TestACohortGoesOnWhenAHoldIsLostBeforeItIsReturned(t *testing.T) {
 	inBubble(t, func(t *testing.T, b *bubble) {
 		operator := b.session("operator")

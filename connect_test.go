@@ -215,8 +215,8 @@ func (l *lockedBuffer) String() string {
 	return l.b.String()
 }
 
-// The credentials are the last that Connect waits for, and closing the connection
-// would wait for an answer too.
+// The credentials are the last that Connect waits for, and closing the connection would wait
+// for an answer too.
 func TestConnectEndsWithItsContextWhileItLogsIn(t *testing.T) {
 	inBubble(t, func(t *testing.T, b *bubble) {
 		const limit = time.Second

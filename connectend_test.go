@@ -77,8 +77,8 @@ func dialNobody(string, string, time.Duration) (net.Conn, error) {
 	return near, nil
 }
 
-// slowHosts asks the client to pause ahead of each dial, as zk.DNSHostProvider does
-// ahead of each round.
+// slowHosts asks the client to pause ahead of each dial, as zk.DNSHostProvider does ahead of
+// each round.
 type slowHosts struct{ addr string }
 
 func (h *slowHosts) Init(addrs []string) error { h.addr = addrs[0]; return nil }
@@ -115,8 +115,8 @@ func requirePrompt(t *testing.T, limit time.Duration, connect func(context.Conte
 	synctest.Wait()
 }
 
-// The client waits a second for an answer to its last request if nobody is there any
-// more to give one.
+// The client waits a second for an answer to its last request if nobody is there any more to
+// give one.
 func TestConnectToARefusedPortReturnsWhenItsContextEnds(t *testing.T) {
 	inBubble(t, func(t *testing.T, b *bubble) {
 		b.server.Refuse(true)
@@ -167,8 +167,8 @@ func TestConnectWaitsForADialerThatIsUnderWayAndForNothingElse(t *testing.T) {
 	})
 }
 
-// A dial that uses up its time fails as if a ctx's deadline had passed, and one in TLS
-// with that very error.
+// A dial that uses up its time fails as if a ctx's deadline had passed, and one in TLS with
+// that very error.
 func TestConnectThatIsCancelledDoesNotSayThatADeadlineHasPassed(t *testing.T) {
 	for _, failure := range []error{os.ErrDeadlineExceeded, context.DeadlineExceeded, dialTooLate()} {
 		inBubble(t, func(t *testing.T, b *bubble) {
@@ -189,8 +189,8 @@ func dialTooLate() error {
 	return err
 }
 
-// A server hangs up behind its refusal: who waits for its answer to the session's end
-// may wait for nothing.
+// A server hangs up behind its refusal: who waits for its answer to the session's end may wait
+// for nothing.
 func TestConnectDoesNotWaitForAServerThatHasRefusedItsCredentials(t *testing.T) {
 	inBubble(t, func(t *testing.T, b *bubble) {
 		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond)

@@ -12,8 +12,7 @@ import (
 	"github.com/zklock/zklock/internal/faultproxy"
 )
 
-// reconnects skips a test whose sessions reconnect with watches set, under the
-// race detector.
+// reconnects skips a test whose sessions reconnect with watches set, under the race detector.
 func reconnects(t *testing.T) {
 	t.Helper()
 	if raceEnabled {
@@ -247,8 +246,8 @@ func TestAServerRestartKeepsAHolderAndAWaiter(t *testing.T) {
 	at.requireHeld(receive(t, got, "the waiter's turn"), waiters)
 }
 
-// Both nodes of a session go in one transaction, and the server tells of them in
-// any order: the end of the holder's must not pass for the waiter's turn.
+// Both nodes of a session go in one transaction, and the server tells of them in any order: the
+// end of the holder's must not pass for the waiter's turn.
 func TestAWaiterBehindItsOwnSessionsHolderGetsNoFalseHold(t *testing.T) {
 	ensemble := apachezk.Run(t, func(c *apachezk.Config) { c.Servers = 3 })
 	near, far := ensemble.Server(0), ensemble.Server(1)

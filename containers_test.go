@@ -20,8 +20,8 @@ import (
 	"github.com/zklock/zklock/zktest"
 )
 
-// containerless is a session with a server that does not know containers, in which
-// a lock is held whatever else goes on.
+// containerless is a session with a server that does not know containers, in which a lock is
+// held whatever else goes on.
 type containerless struct {
 	*bubble
 	*zklock.Session
@@ -36,8 +36,8 @@ func (w *containerless) dial(network, address string, timeout time.Duration) (ne
 	return late{conn, w}, err
 }
 
-// late is a connection that a request for a container takes its time to go out on,
-// so that a proof is answered ahead of it.
+// late is a connection that a request for a container takes its time to go out on, so that a
+// proof is answered ahead of it.
 type late struct {
 	net.Conn
 	of *containerless
@@ -83,8 +83,8 @@ func withoutContainers(t *testing.T, answered bool, f func(t *testing.T, w *cont
 	})
 }
 
-// requireLost checks how many connections have been lost, and that all other holds
-// were suspended once at most and the log says why, once.
+// requireLost checks how many connections have been lost, and that all other holds were
+// suspended once at most and the log says why, once.
 func (w *containerless) requireLost(t *testing.T, connections int32) {
 	t.Helper()
 	time.Sleep(w.Timeout())
@@ -206,8 +206,8 @@ func TestAMemberJoinsAMissingPathOnAServerWithoutContainers(t *testing.T) {
 	}
 }
 
-// A connection that is lost once by chance, or by a server that does not answer at
-// all, says nothing of containers.
+// A connection that is lost once by chance, or by a server that does not answer at all, says
+// nothing of containers.
 func TestALostConnectionIsNoWordAgainstContainers(t *testing.T) {
 	for name, lose := range map[string]func(*zktest.Server){
 		"one request": func(s *zktest.Server) { s.DropRequest(zktest.OpCreateContainer) },

@@ -103,8 +103,8 @@ func TestDoReleasesWhenItsContextEndsMeanwhile(t *testing.T) {
 	at.awaitQueue(0)
 }
 
-// The server answers nothing: each call ends with its context all the same, and
-// what it asked for is undone when the answers come.
+// The server answers nothing: each call ends with its context all the same, and what it asked
+// for is undone when the answers come.
 func TestCallsEndWithTheirContextsWhileTheServerHangs(t *testing.T) {
 	at := newSite(t)
 	at.makeParent()

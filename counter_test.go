@@ -15,9 +15,8 @@ import (
 	"github.com/zklock/zklock/zktest"
 )
 
-// A server counts the children of a path in 32 bits, and at the end its numbers
-// no longer tell who came first. It takes two thousand million locks to get
-// there on a real one.
+// A server counts the children of a path in 32 bits, and at the end its numbers no longer tell
+// who came first. It takes two thousand million locks to get there on a real one.
 func TestTheLockOutlivesTheEndOfTheSequenceCounter(t *testing.T) {
 	const nearEnd = math.MaxInt32 - 1<<16
 	for name, next := range map[string]int32{
@@ -57,8 +56,8 @@ func TestContendersAtTheEndOfTheCounterExcludeEachOther(t *testing.T) {
 	requireExclusion(t, []*zklock.Locker{at.stranger(), at.stranger(), at.stranger()}, 4, 10)
 }
 
-// While the end is near, the release that empties the queue starts the counter
-// anew, long before numbers repeat.
+// While the end is near, the release that empties the queue starts the counter anew, long
+// before numbers repeat.
 func TestTheCounterStartsAnewInTime(t *testing.T) {
 	server := zktest.NewServer(t)
 	at := siteAt(t, server.Addr())
@@ -73,8 +72,8 @@ func TestTheCounterStartsAnewInTime(t *testing.T) {
 	require.Greater(t, l.Held().Token(), token)
 }
 
-// Near the end a release tries to delete the path too. If that is refused, the delete of
-// the node alone goes out later, and Unlock waits for that.
+// Near the end a release tries to delete the path too. If that is refused, the delete of the
+// node alone goes out later, and Unlock waits for that.
 func TestUnlockNearTheEndOfACounterThatCannotStartAfreshLeavesTheLockFree(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := &bubble{t, zktest.NewServer(t, zktest.WithLatency(time.Millisecond, time.Millisecond)), "/lock"}
@@ -94,8 +93,8 @@ func TestUnlockNearTheEndOfACounterThatCannotStartAfreshLeavesTheLockFree(t *tes
 	})
 }
 
-// At the end of its counter a path has to be made anew. Where that cannot be, nobody
-// gets the lock any more, and everybody is told why.
+// At the end of its counter a path has to be made anew. Where that cannot be, nobody gets the
+// lock any more, and everybody is told why.
 func TestTheEndOfACounterThatCannotStartAfreshIsAnError(t *testing.T) {
 	const open, closed = zk.PermAll, zk.PermRead | zk.PermCreate
 	cases := map[string]struct {
@@ -139,8 +138,8 @@ func TestTheEndOfACounterThatCannotStartAfreshIsAnError(t *testing.T) {
 	}
 }
 
-// A node that somebody has made by hand may have the number of a contender, which says
-// nothing about the counter: the contender takes another place.
+// A node that somebody has made by hand may have the number of a contender, which says nothing
+// about the counter: the contender takes another place.
 func TestANodeWithTheNumberOfAContenderIsNotTheEndOfTheCounter(t *testing.T) {
 	inBubble(t, func(t *testing.T, b *bubble) {
 		s := b.session("a")

@@ -18,13 +18,12 @@ import (
 	"github.com/zklock/zklock/zktest"
 )
 
-// Every public call that takes a context, and every one that has a time limit of
-// its own, returns when that ends, whatever keeps it from going on: in virtual time
-// at that very instant. Each call meets each obstacle ahead of each of the requests
-// that it sends, and while it waits.
+// Every public call that takes a context, and every one that has a time limit of its own,
+// returns when that ends, whatever keeps it from going on: in virtual time at that very
+// instant. Each call meets each obstacle ahead of each of the requests that it sends, and while
+// it waits.
 
-// obstacles are what keeps the caller's session from going on, from the moment of
-// strike.
+// obstacles are what keeps the caller's session from going on, from the moment of strike.
 var obstacles = map[string]func(*hindered){
 	"disconnected": func(w *hindered) {
 		w.server.Refuse(true)
@@ -119,8 +118,8 @@ func (w *wire) pass() (stalled bool) {
 	return w.stalled
 }
 
-// wireConn is a connection whose writes block once the wire is stalled: they go
-// into a pipe that nobody reads.
+// wireConn is a connection whose writes block once the wire is stalled: they go into a pipe
+// that nobody reads.
 type wireConn struct {
 	net.Conn
 	wire      *wire
@@ -150,8 +149,8 @@ func (c *wireConn) Close() error {
 	return c.Conn.Close()
 }
 
-// timely is a call and what has to be done ahead of it. The name of each begins
-// with the method that it makes.
+// timely is a call and what has to be done ahead of it. The name of each begins with the method
+// that it makes.
 type timely struct {
 	before func(*hindered)
 	call   func(w *hindered, ctx context.Context)
@@ -288,8 +287,7 @@ func (c timely) sweep(t *testing.T, options []zklock.Option, strike func(*hinder
 	}
 }
 
-// play makes the call, and tells whether it sends fewer frames than the obstacle
-// lets pass.
+// play makes the call, and tells whether it sends fewer frames than the obstacle lets pass.
 func (w *hindered) play(c timely, strike func(*hindered), frames int) (last bool) {
 	w.place = w.server.Client("mine")
 	w.wire = &wire{dial: w.place.Dial}

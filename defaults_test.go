@@ -14,8 +14,8 @@ import (
 	"github.com/zklock/zklock"
 )
 
-// defaults are the options of the locks of all tests: none of them weakens a
-// promise. A test that gives such an option itself has its own way.
+// defaults are the options of the locks of all tests: none of them weakens a promise. A test
+// that gives such an option itself has its own way.
 var defaults optionNames
 
 func init() {

@@ -87,8 +87,8 @@ func TestADowngradeLetsInTheReadersBehindIt(t *testing.T) {
 	at.awaitQueue(0)
 }
 
-// Inside a process too: a goroutine of the same RWLocker reads with the owner
-// that has stopped writing, and one that writes waits for it.
+// Inside a process too: a goroutine of the same RWLocker reads with the owner that has stopped
+// writing, and one that writes waits for it.
 func TestADowngradeHoldsBetweenGoroutinesOfOneRWLocker(t *testing.T) {
 	at := newSite(t)
 	l := at.rw(at.session())
@@ -133,8 +133,8 @@ func TestAWriterMayReadForAWhile(t *testing.T) {
 	at.awaitQueue(0)
 }
 
-// Contenders of other libraries behind a downgrade: a writer of Curator's waits
-// for the reader that is left, and so does zk.Lock.
+// Contenders of other libraries behind a downgrade: a writer of Curator's waits for the reader
+// that is left, and so does zk.Lock.
 func TestADowngradeKeepsForeignContendersWaiting(t *testing.T) {
 	at := newSite(t)
 	l := at.rw(at.session())
@@ -278,8 +278,8 @@ func TestTheLossOfTheWriteHoldUnderADowngrade(t *testing.T) {
 	at.awaitQueue(0)
 }
 
-// The writer's node is deleted while its reader's is on the way: there is nothing
-// left to read on, and somebody else may be writing.
+// The writer's node is deleted while its reader's is on the way: there is nothing left to read
+// on, and somebody else may be writing.
 func TestADowngradeNeedsItsWritersNode(t *testing.T) {
 	server := zktest.NewServer(t)
 	at := siteAt(t, server.Addr())

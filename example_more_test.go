@@ -14,8 +14,8 @@ import (
 	"github.com/zklock/zklock/zktest"
 )
 
-// exampleSession connects to a server of its own, and returns how to expire the
-// session and how to end all that.
+// exampleSession connects to a server of its own, and returns how to expire the session and how
+// to end all that.
 func exampleSession() (session *zklock.Session, expire, stop func()) {
 	server, err := zktest.Start() // stands for your ZooKeeper
 	if err != nil {
@@ -33,8 +33,8 @@ func exampleSession() (session *zklock.Session, expire, stop func()) {
 	return session, expire, stop
 }
 
-// Readers share the lock; a writer that has written may go on reading, and lets no
-// other writer in between.
+// Readers share the lock; a writer that has written may go on reading, and lets no other writer
+// in between.
 func ExampleRWLocker() {
 	session, _, stop := exampleSession()
 	defer stop()
@@ -100,8 +100,8 @@ func ExampleSemaphore() {
 	// another big job runs
 }
 
-// Two accounts are locked as one. The order in which they are named does not
-// matter: transfers in opposite directions never wait for each other for ever.
+// Two accounts are locked as one. The order in which they are named does not matter: transfers
+// in opposite directions never wait for each other for ever.
 func ExampleMultiLocker() {
 	session, _, stop := exampleSession()
 	defer stop()
@@ -132,8 +132,8 @@ func ExampleMultiLocker() {
 	// Output: ann has 50 and bob has 150
 }
 
-// Writes that go in one transaction with the hold's check happen while the lock is
-// held, or not at all: a holder that was paused and is too late is refused.
+// Writes that go in one transaction with the hold's check happen while the lock is held, or not
+// at all: a holder that was paused and is too late is refused.
 func ExampleHold_Check() {
 	session, expire, stop := exampleSession()
 	defer stop()
@@ -175,8 +175,8 @@ func ExampleHold_Check() {
 	// the balance is 70
 }
 
-// store stands for a database outside of ZooKeeper, which refuses a write that
-// comes with a smaller token than one before.
+// store stands for a database outside of ZooKeeper, which refuses a write that comes with a
+// smaller token than one before.
 type store struct {
 	mu     sync.Mutex
 	newest int64
@@ -193,8 +193,8 @@ func (s *store) write(token int64, value string) error {
 	return nil
 }
 
-// A store that compares tokens is safe from a holder that does not know yet that it
-// has lost the lock.
+// A store that compares tokens is safe from a holder that does not know yet that it has lost
+// the lock.
 func ExampleHold_Token() {
 	session, expire, stop := exampleSession()
 	defer stop()

@@ -122,8 +122,8 @@ func ExampleLocker_Do() {
 	// zklock: do /locks/migration: lock was lost; it ended with: half done
 }
 
-// exampleLock makes a lock and a server for it, and returns how to expire the
-// lock's session and how to end all that.
+// exampleLock makes a lock and a server for it, and returns how to expire the lock's session
+// and how to end all that.
 func exampleLock(path string) (mu *zklock.Locker, expire, stop func()) {
 	server, err := zktest.Start()
 	if err != nil {

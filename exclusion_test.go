@@ -76,8 +76,8 @@ var ways = []func(l *zklock.Locker, r *room) error{
 	},
 }
 
-// requireExclusion has visitors goroutines for each of the lockers enter a room,
-// each several times and by another of the ways.
+// requireExclusion has visitors goroutines for each of the lockers enter a room, each several
+// times and by another of the ways.
 func requireExclusion(t *testing.T, lockers []*zklock.Locker, visitors, visits int) {
 	t.Helper()
 	var (

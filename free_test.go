@@ -7,9 +7,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// A lock that went from one goroutine to the next leaves nodes behind that are deleted
-// in the background. What its session asks for after the last Unlock stands behind their
-// deletes.
+// A lock that went from one goroutine to the next leaves nodes behind that are deleted in the
+// background. What its session asks for after the last Unlock stands behind their deletes.
 func TestALockThatAllHaveUnlockedIsFreeToItsSessionAtOnce(t *testing.T) {
 	const rounds, goroutines = 500, 8
 	inBubble(t, func(t *testing.T, b *bubble) {

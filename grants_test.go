@@ -24,8 +24,8 @@ func (b *bubble) wipe(conn *zk.Conn) {
 	require.NoError(b.t, conn.Delete(b.path, -1))
 }
 
-// The queue that is made anew counts from zero, so that a newcomer may have the number
-// after that of a holder whose node went with the old one, unseen.
+// The queue that is made anew counts from zero, so that a newcomer may have the number after
+// that of a holder whose node went with the old one, unseen.
 func TestALockIsNotHandedOnFromAQueueThatWasDeletedToTheNext(t *testing.T) {
 	for name, onwards := range map[string]bool{"to one": false, "from one to another": true} {
 		t.Run(name, func(t *testing.T) {
@@ -74,8 +74,8 @@ func TestASuccessorWhoseQueueIsDeletedLosesTheLockAtOnce(t *testing.T) {
 	})
 }
 
-// The node that a lock went on from is gone: whether it is another queue's by now is to
-// be seen, but no reply comes.
+// The node that a lock went on from is gone: whether it is another queue's by now is to be
+// seen, but no reply comes.
 func TestAReviewOfTheQueueWithoutAReplyIsMadeAgainAndCostsNoHold(t *testing.T) {
 	if raceEnabled {
 		t.Skip("go-zookeeper has a data race where it sets its watches again")
@@ -98,8 +98,8 @@ func TestAReviewOfTheQueueWithoutAReplyIsMadeAgainAndCostsNoHold(t *testing.T) {
 	})
 }
 
-// Where the sequence counter is to start afresh, a release deletes the path too if
-// nobody is there.
+// Where the sequence counter is to start afresh, a release deletes the path too if nobody is
+// there.
 func TestASuccessorWhoseNodeIsDeletedNearTheCountersEndLosesTheLockAtOnce(t *testing.T) {
 	inBubble(t, func(t *testing.T, b *bubble) {
 		l, operator := b.locker(b.session("here")), b.session("operator")
@@ -131,8 +131,8 @@ func (b *bubble) requireNode(granted <-chan grant) {
 	}
 }
 
-// While the connection is away the lock goes on inside the session, and the node of
-// the one before is still there when the write comes.
+// While the connection is away the lock goes on inside the session, and the node of the one
+// before is still there when the write comes.
 func TestACheckFailsOnceTheLockWentToAnotherOfTheSession(t *testing.T) {
 	inBubble(t, func(t *testing.T, b *bubble) {
 		s := b.session("here")

@@ -12,8 +12,8 @@ import (
 	"github.com/zklock/zklock/zktest"
 )
 
-// Who waits for an owner that has lost the lock goes on when that gives its share
-// in the gate back, and is not to see its hold alive.
+// Who waits for an owner that has lost the lock goes on when that gives its share in the gate
+// back, and is not to see its hold alive.
 func TestAShareInTheGateIsGivenBackWhenTheHoldHasEnded(t *testing.T) {
 	server := zktest.NewServer(t)
 	s, err := Connect(t.Context(), []string{server.Addr()}, 20*time.Second)

@@ -14,8 +14,7 @@ import (
 	"github.com/zklock/zklock/zktest"
 )
 
-// turn is one possession of a lock, of which nobody is to see the next one while it
-// lives.
+// turn is one possession of a lock, of which nobody is to see the next one while it lives.
 type turn struct {
 	holds    []*zklock.Hold
 	contexts []context.Context
@@ -149,8 +148,8 @@ func goroutines(l *relay, lock owned) func() {
 	}
 }
 
-// The goroutines run in parallel here, more of them than there are processors, so
-// that one is stopped now and then between any two of its steps.
+// The goroutines run in parallel here, more of them than there are processors, so that one is
+// stopped now and then between any two of its steps.
 func TestNobodySeesALockBeforeItsLastHoldHasEnded(t *testing.T) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(8))
 	for name, way := range waysToGoOn {

@@ -23,12 +23,12 @@ import (
 )
 
 const (
-	// patience is how long a test waits for what has to happen; only a failing
-	// one waits that long.
+	// patience is how long a test waits for what has to happen; only a failing one waits that
+	// long.
 	patience = 30 * time.Second
 
-	// prompt bounds, on a machine that may be busy, what must not wait for the end of
-	// a session. How soon calls return is judged in virtual time.
+	// prompt bounds, on a machine that may be busy, what must not wait for the end of a
+	// session. How soon calls return is judged in virtual time.
 	prompt = longSession / 2
 
 	// aWhile is how long a test watches for what must not happen.
@@ -81,8 +81,8 @@ func newSite(t testing.TB) *site {
 	return siteAt(t, sharedServer(t).Addr())
 }
 
-// sites counts the sites. A test's name would be no good path: errors, which are
-// looked into, quote it.
+// sites counts the sites. A test's name would be no good path: errors, which are looked into,
+// quote it.
 var sites atomic.Int64
 
 func siteAt(t testing.TB, addr string) *site {
@@ -118,8 +118,8 @@ func dial(t testing.TB, addr string) *zk.Conn {
 	return conn
 }
 
-// impatient is a connection that fails if its handshake is not answered soon. A
-// server that is starting may never do that, and go-zookeeper waits for minutes.
+// impatient is a connection that fails if its handshake is not answered soon. A server that is
+// starting may never do that, and go-zookeeper waits for minutes.
 type impatient struct {
 	net.Conn
 	answered atomic.Bool
@@ -220,8 +220,8 @@ func (at *site) awaitQueue(n int) []string {
 	return queue
 }
 
-// childWrites returns how often children of the site's path, which has to exist,
-// were created or deleted.
+// childWrites returns how often children of the site's path, which has to exist, were created
+// or deleted.
 func (at *site) childWrites() int {
 	at.t.Helper()
 	_, stat, err := at.conn.Get(at.path)
@@ -249,8 +249,8 @@ func (at *site) kill(s *zklock.Session) {
 	at.killVia(at.addr, s)
 }
 
-// killVia ends s's session through the server at addr. The session cannot
-// reconnect until it has ended: it might take its place back.
+// killVia ends s's session through the server at addr. The session cannot reconnect until it
+// has ended: it might take its place back.
 func (at *site) killVia(addr string, s *zklock.Session) {
 	at.t.Helper()
 	at.proxy.Refuse(true)
@@ -374,9 +374,9 @@ func within(t testing.TB, d time.Duration) context.Context {
 	return ctx
 }
 
-// givenTime makes a call with ever longer deadlines, until one has let it get as far
-// as its error says. On a busy machine that may take many times as long as on
-// another. Whatever the deadline, the call has to heed it.
+// givenTime makes a call with ever longer deadlines, until one has let it get as far as its
+// error says. On a busy machine that may take many times as long as on another. Whatever the
+// deadline, the call has to heed it.
 func givenTime(t testing.TB, far func(error) bool, call func(context.Context) error) {
 	t.Helper()
 	for limit := 4 * aWhile; ; limit *= 2 {

@@ -160,8 +160,8 @@ func TestAFencedWriteIsRefusedAfterTheLoss(t *testing.T) {
 	require.True(t, errors.Is(err, zk.ErrNoNode) || errors.Is(err, zk.ErrBadVersion), "after a release too, though another owner has the node: %v", err)
 }
 
-// A panic, or the end of a goroutine, that stayed inside Do during an outage would
-// be seen by nobody.
+// A panic, or the end of a goroutine, that stayed inside Do during an outage would be seen by
+// nobody.
 func TestWhatEndsTheFunctionOfDoDoesNotWaitForAConnection(t *testing.T) {
 	for name, end := range map[string]func(){
 		"a panic":                 func() { panic("the job broke") },

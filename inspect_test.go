@@ -171,8 +171,8 @@ func TestInspectSaysWhatItCannotSee(t *testing.T) {
 	require.ErrorIs(t, err, zklock.ErrClosed)
 }
 
-// A list and one read for each node, sent together: the time is that of two
-// requests, however long the queue.
+// A list and one read for each node, sent together: the time is that of two requests, however
+// long the queue.
 func TestInspectReadsALongQueueWithinThreeRoundTrips(t *testing.T) {
 	const waiters = 500
 	inFarBubble(t, func(t *testing.T, b *bubble) {

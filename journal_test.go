@@ -12,8 +12,8 @@ import (
 	"github.com/zklock/zklock"
 )
 
-// stuckHandler is a log handler whose first message takes until it is let go, as on a
-// pipe that nobody reads.
+// stuckHandler is a log handler whose first message takes until it is let go, as on a pipe that
+// nobody reads.
 type stuckHandler struct {
 	slog.Handler
 	goOn    chan struct{}

@@ -19,16 +19,16 @@ import (
 	"github.com/zklock/zklock/internal/apachezk"
 )
 
-// slowToApply has a server read before it applies a commit, and apply one commit at a
-// time: under many reads it lags, by minutes if they go on.
+// slowToApply has a server read before it applies a commit, and apply one commit at a time:
+// under many reads it lags, by minutes if they go on.
 var slowToApply = []string{
 	"-Dzookeeper.commitProcessor.maxCommitBatchSize=1",
 	"-Dzookeeper.commitProcessor.numWorkerThreads=1",
 	"-Dzookeeper.maxGetChildrenResponseCacheSize=0",
 }
 
-// laggard has a server lag until stop is called. The writes that it is behind go in
-// at another one.
+// laggard has a server lag until stop is called. The writes that it is behind go in at another
+// one.
 func laggard(t *testing.T, server, other *apachezk.Server, path string) (stop func()) {
 	var over atomic.Bool
 	repeat := func(conn *zk.Conn, request func(*zk.Conn) error) {
@@ -66,8 +66,8 @@ func crowdedNode(t *testing.T, conn *zk.Conn, path string) {
 	}
 }
 
-// mover dials from, until its connection is to send a list of a path that ends in
-// /leases: then it loses that, and dials to.
+// mover dials from, until its connection is to send a list of a path that ends in /leases: then
+// it loses that, and dials to.
 type mover struct {
 	from, to string
 	moved    atomic.Bool
@@ -91,8 +91,8 @@ type moving struct {
 	held []byte // a proof
 }
 
-// Write has a list that is to be sent at the same time as a proof sent first: they come
-// from different goroutines, and either may be.
+// Write has a list that is to be sent at the same time as a proof sent first: they come from
+// different goroutines, and either may be.
 func (c *moving) Write(p []byte) (int, error) {
 	const opGetChildren2, opMulti = 12, 14
 	var op uint32
@@ -126,8 +126,8 @@ func (c *moving) letGo() {
 	c.held = []byte{}
 }
 
-// An event gives the turn, the connection breaks, and the next server does not know
-// yet what the last one in turn has taken.
+// An event gives the turn, the connection breaks, and the next server does not know yet what
+// the last one in turn has taken.
 func TestPermitsAreNotOversoldBehindAServerThatLags(t *testing.T) {
 	reconnects(t)
 	ensemble := apachezk.Run(t, func(c *apachezk.Config) { c.Servers, c.JVM = 3, slowToApply })

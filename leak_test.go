@@ -15,8 +15,8 @@ import (
 	"github.com/zklock/zklock/internal/faultproxy"
 )
 
-// abandoned is how many goroutines the work may take, at any time, that calls
-// have left behind when their contexts ended.
+// abandoned is how many goroutines the work may take, at any time, that calls have left behind
+// when their contexts ended.
 const abandoned = 300
 
 // heapNoise is what the heap may grow by without anything being kept.
@@ -45,8 +45,8 @@ func (at *site) measure() footprint {
 	return f
 }
 
-// requireSteady checks that many rounds keep no more than a few did. After round
-// and quiet, whatever it began has to end.
+// requireSteady checks that many rounds keep no more than a few did. After round and quiet,
+// whatever it began has to end.
 func (at *site) requireSteady(few, many int, round func(), quiet func()) {
 	at.t.Helper()
 	repeat := func(n int) footprint {

@@ -94,8 +94,8 @@ func TestAMultiLockerHoldsAllItsLocksOrNone(t *testing.T) {
 	require.ErrorIs(t, m.LockContext(done()), context.Canceled)
 }
 
-// In virtual time: each lock is freed when the wait for it has taken a part of the
-// limit; limits for each of them would add up.
+// In virtual time: each lock is freed when the wait for it has taken a part of the limit;
+// limits for each of them would add up.
 func TestAMultiLockersLocksComeFromOneLimit(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const limit = time.Second

@@ -43,8 +43,8 @@ func TestAParentThatExistsStaysAsItIs(t *testing.T) {
 	require.Equal(t, acl, got)
 }
 
-// The server removes idle containers while the lock is taken and given back, so
-// that some creates and lists find no parent.
+// The server removes idle containers while the lock is taken and given back, so that some
+// creates and lists find no parent.
 func TestTheLockOutlivesTheRemovalOfItsParent(t *testing.T) {
 	at := newSite(t)
 	top := at.path

@@ -11,8 +11,8 @@ import (
 	"github.com/zklock/zklock"
 )
 
-// Whoever looks at a queue once in a while, as a dashboard does, adds nothing to the
-// work that waits for a server that hangs.
+// Whoever looks at a queue once in a while, as a dashboard does, adds nothing to the work that
+// waits for a server that hangs.
 func TestLookingAtAQueueAgainAndAgainPilesUpNothingWhileTheServerHangs(t *testing.T) {
 	for name, poll := range map[string]func(ctx context.Context, s *zklock.Session, node string) error{
 		"Inspect": func(ctx context.Context, s *zklock.Session, node string) error {

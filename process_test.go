@@ -23,15 +23,15 @@ import (
 // childJob is the environment variable that makes the test binary a child.
 const childJob = "ZKLOCK_TEST_CHILD"
 
-// job is what a child process does: it increments the number in a file, once in
-// each section, and reports "wrote <number>".
+// job is what a child process does: it increments the number in a file, once in each section,
+// and reports "wrote <number>".
 type job struct {
 	Addr, Path, File string
 	Timeout          time.Duration
 	Sections         int
 	Options          optionNames
-	// StayIn is the section, counted from 1, in which the child reports that it
-	// is staying and waits to be killed.
+	// StayIn is the section, counted from 1, in which the child reports that it is staying and
+	// waits to be killed.
 	StayIn int
 }
 
@@ -135,8 +135,8 @@ func startChild(t *testing.T, j job) *child {
 
 func (c *child) kill() { _ = c.cmd.Process.Kill() } // an error says that it has ended
 
-// awaitStaying waits until the child holds the lock to be killed, and returns
-// the numbers that it wrote before.
+// awaitStaying waits until the child holds the lock to be killed, and returns the numbers that
+// it wrote before.
 func (c *child) awaitStaying(t *testing.T) (wrote []int) {
 	t.Helper()
 	for {

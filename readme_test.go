@@ -75,9 +75,8 @@ l.Luck()
 	assert.ErrorContains(t, compile(t, snippetsOf("broken.md", "```go\nimport \"no/such\"\n```\n")), "broken.md:2:")
 }
 
-// snippet is a block of Go in a Markdown file: a file, declarations, or the body
-// of a function whose signature stands in an HTML comment above the block, which
-// readers do not see.
+// snippet is a block of Go in a Markdown file: a file, declarations, or the body of a function
+// whose signature stands in an HTML comment above the block, which readers do not see.
 type snippet struct {
 	file      string
 	line      int // of the first line of code
@@ -152,8 +151,8 @@ func parse(source string) (*ast.File, error) {
 	return parser.ParseFile(token.NewFileSet(), "", source, parser.SkipObjectResolution)
 }
 
-// compile compiles each snippet as a package of this module, which exists in the
-// go command's overlay only.
+// compile compiles each snippet as a package of this module, which exists in the go command's
+// overlay only.
 func compile(t *testing.T, snippets []snippet) error {
 	root, err := os.Getwd()
 	require.NoError(t, err)

@@ -227,8 +227,8 @@ func (at *site) create(path string, flags, perms int32) {
 	require.NoError(at.t, err)
 }
 
-// anyChild tells whether the path has children, as its stat says that nobody may
-// be forbidden to read.
+// anyChild tells whether the path has children, as its stat says that nobody may be forbidden
+// to read.
 func (at *site) anyChild() bool {
 	at.t.Helper()
 	exists, stat, err := at.conn.Exists(at.path)
@@ -236,8 +236,8 @@ func (at *site) anyChild() bool {
 	return exists && stat.NumChildren > 0
 }
 
-// One lock's node that cannot be proved, since its own ACL hides it, is no matter
-// of the others in its session.
+// One lock's node that cannot be proved, since its own ACL hides it, is no matter of the others
+// in its session.
 func TestANodeThatItsACLHidesCostsOnlyItsOwnHold(t *testing.T) {
 	at := newSite(t)
 	s := at.sessionVia(at.proxy.Addr(), 8*time.Second)
@@ -254,8 +254,8 @@ func TestANodeThatItsACLHidesCostsOnlyItsOwnHold(t *testing.T) {
 	eventually(t, "every node to be deleted", func() bool { return !at.anyChild() })
 }
 
-// The last but one of those ahead is worth a watch from far away, and no error of
-// that watch may end in lists without a pause.
+// The last but one of those ahead is worth a watch from far away, and no error of that watch
+// may end in lists without a pause.
 func TestAnyPredecessorThatCannotBeReadEndsTheWaitFromFarAway(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const delay = 2 * time.Millisecond

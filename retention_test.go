@@ -47,8 +47,8 @@ func TestARetainedLockIsTakenAgainWithoutARequest(t *testing.T) {
 	})
 }
 
-// What the watch on the queue will tell takes a round trip, in which the lock may be
-// given back: whoever stands in line by then is not passed.
+// What the watch on the queue will tell takes a round trip, in which the lock may be given
+// back: whoever stands in line by then is not passed.
 func TestALockIsNotRetainedPastOneWhoWaits(t *testing.T) {
 	for name, c := range map[string]struct {
 		session string        // of the one who waits
@@ -211,8 +211,8 @@ func TestARetainedNodeGoesWithItsSession(t *testing.T) {
 	})
 }
 
-// Cut off, the owner may take its lock again as long as its lease lasts, and not a
-// moment longer: by then somebody else may have it.
+// Cut off, the owner may take its lock again as long as its lease lasts, and not a moment
+// longer: by then somebody else may have it.
 func TestARetainedLockIsNotTakenAgainWithoutALease(t *testing.T) {
 	reconnects(t)
 	inBubble(t, func(t *testing.T, b *bubble) {
@@ -245,8 +245,8 @@ func TestARetainedLockIsNotTakenAgainWithoutALease(t *testing.T) {
 	})
 }
 
-// Nobody uses the path any more, and a watch that is never told of anything stays
-// for as long as the session.
+// Nobody uses the path any more, and a watch that is never told of anything stays for as long
+// as the session.
 func TestALockThatIsKeptNoLongerLeavesNoWatch(t *testing.T) {
 	inBubble(t, func(t *testing.T, b *bubble) {
 		s := b.session("worker")

@@ -46,8 +46,8 @@ func TestAHolderIsAskedForItsLock(t *testing.T) {
 	}
 }
 
-// Who never looks at Revoked before is told all the same, and so is one who was
-// asked while it still waited.
+// Who never looks at Revoked before is told all the same, and so is one who was asked while it
+// still waited.
 func TestAMarkFromBeforeTheHoldIsHeeded(t *testing.T) {
 	at := newSite(t)
 	for name, ask := range at.revocations() {

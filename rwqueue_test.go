@@ -81,8 +81,7 @@ func TestAReaderWatchesOnlyTheNearestWriterAhead(t *testing.T) {
 	at.awaitQueue(0)
 }
 
-// When the nearest writer gives up while an older one is still there, a reader
-// must not get in.
+// When the nearest writer gives up while an older one is still there, a reader must not get in.
 func TestAReaderLooksAgainWhenTheNearestWriterGoesBeforeAnOlderOne(t *testing.T) {
 	at := newSite(t)
 	older := at.rw(at.session())

@@ -181,8 +181,7 @@ func (a *authority) pair(name string) (cert, key []byte) {
 		pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: der})
 }
 
-// client returns how a client that trusts the authority introduces itself as one of
-// that name.
+// client returns how a client that trusts the authority introduces itself as one of that name.
 func (a *authority) client(name string) *tls.Config {
 	a.t.Helper()
 	pair, err := tls.X509KeyPair(a.pair(name))
@@ -196,8 +195,8 @@ func (a *authority) pool() *x509.CertPool {
 	return pool
 }
 
-// secureServer starts a ZooKeeper that speaks TLS with those whom the authority
-// knows, and returns where.
+// secureServer starts a ZooKeeper that speaks TLS with those whom the authority knows, and
+// returns where.
 func secureServer(t *testing.T, a *authority) string {
 	t.Helper()
 	dir := t.TempDir()

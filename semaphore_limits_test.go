@@ -73,8 +73,7 @@ func (c *stuckConn) Close() error {
 	return c.Conn.Close()
 }
 
-// Who gives up waiting for permits gives its turn back, which must not wait for
-// the connection.
+// Who gives up waiting for permits gives its turn back, which must not wait for the connection.
 func TestAWaiterForPermitsEndsWithItsContextThoughNothingCanBeWritten(t *testing.T) {
 	inBubble(t, func(t *testing.T, b *bubble) {
 		var stuck atomic.Bool

@@ -310,8 +310,8 @@ func TestASemaphoreHasCuratorsLayout(t *testing.T) {
 	require.NoError(t, h.Release(t.Context()))
 }
 
-// Those in line watch the one ahead of them; only the first looks at the leases,
-// and so a release wakes one of them.
+// Those in line watch the one ahead of them; only the first looks at the leases, and so a
+// release wakes one of them.
 func TestOnlyTheHeadOfTheLineWatchesThePermits(t *testing.T) {
 	const waiters = 6
 	server := zktest.NewServer(t)
@@ -349,8 +349,8 @@ func TestALostReplyToTheTakingOfPermitsLeavesNoneBehind(t *testing.T) {
 	require.Empty(t, at.leases())
 }
 
-// A turn that ends between the look at the leases and the taking takes nothing:
-// the transaction checks it.
+// A turn that ends between the look at the leases and the taking takes nothing: the transaction
+// checks it.
 func TestPermitsAreTakenOnlyWithTheTurn(t *testing.T) {
 	server := zktest.NewServer(t)
 	at := siteAt(t, server.Addr())

@@ -12,9 +12,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// stage is the program that runs the documented code: each snippet is a function
-// there, named by its page and its number on it, or stands there as it is if it
-// declares things.
+// stage is the program that runs the documented code: each snippet is a function there, named
+// by its page and its number on it, or stands there as it is if it declares things.
 const stage = `package main
 
 import (
@@ -105,8 +104,8 @@ func total(session *zklock.Session, want string) {
 }
 `
 
-// onStage returns the snippet's Go file of the stage, with a function of that name
-// unless it declares things.
+// onStage returns the snippet's Go file of the stage, with a function of that name unless it
+// declares things.
 func (s snippet) onStage(t *testing.T, name string) string {
 	t.Helper()
 	s.code = strings.Replace(s.code, `[]string{"zk1:2181", "zk2:2181", "zk3:2181"}`, "servers", 1)

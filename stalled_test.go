@@ -14,8 +14,8 @@ import (
 	"github.com/zklock/zklock/zktest"
 )
 
-// plug is a way to a server that can be stopped up: what is written fills the
-// socket's buffers, and then writes block.
+// plug is a way to a server that can be stopped up: what is written fills the socket's buffers,
+// and then writes block.
 type plug struct {
 	addr string
 	mu   sync.Mutex // held while it is stopped up

@@ -16,8 +16,8 @@ import (
 	"github.com/zklock/zklock/internal/faultproxy"
 )
 
-// sticky is a dialer on whose connections requests get stuck, so that others
-// queue behind them inside of go-zookeeper.
+// sticky is a dialer on whose connections requests get stuck, so that others queue behind them
+// inside of go-zookeeper.
 type sticky struct {
 	mu     sync.Mutex
 	snares map[int32]*snare // by the operation that they are for
@@ -86,8 +86,8 @@ const (
 	children = "github.com/go-zookeeper/zk.(*Conn).Children"
 )
 
-// awaitRequests waits until n goroutines wait in such a function, for which they
-// have to have put their request in the client's queue.
+// awaitRequests waits until n goroutines wait in such a function, for which they have to have
+// put their request in the client's queue.
 func awaitRequests(t *testing.T, function string, n int) {
 	t.Helper()
 	stacks := make([]byte, 1<<20)
@@ -107,8 +107,8 @@ func awaitRequests(t *testing.T, function string, n int) {
 	})
 }
 
-// The session ends after the create of the lock node and before the list, which
-// is executed in the next session then, and shows a queue with nobody ahead.
+// The session ends after the create of the lock node and before the list, which is executed in
+// the next session then, and shows a queue with nobody ahead.
 func TestASessionThatEndsBetweenCreateAndListGivesNoFalseHold(t *testing.T) {
 	at := newSite(t)
 	at.makeParent()
@@ -141,8 +141,8 @@ func TestASessionThatEndsBetweenCreateAndListGivesNoFalseHold(t *testing.T) {
 	}
 }
 
-// go-zookeeper replaces an expired session without telling its callers, and sends
-// to the new one what was queued for the old one.
+// go-zookeeper replaces an expired session without telling its callers, and sends to the new
+// one what was queued for the old one.
 func TestACreateThatIsExecutedInTheNextSessionLeavesNoNode(t *testing.T) {
 	at := newSite(t)
 	at.makeParent()

@@ -27,8 +27,8 @@ func (c timeless) SetDeadline(time.Time) error      { return c.says }
 func (c timeless) SetReadDeadline(time.Time) error  { return c.says }
 func (c timeless) SetWriteDeadline(time.Time) error { return c.says }
 
-// withoutDeadlines runs f in virtual time with a session, one of its locks, and a
-// server, over connections without deadlines.
+// withoutDeadlines runs f in virtual time with a session, one of its locks, and a server, over
+// connections without deadlines.
 func withoutDeadlines(t *testing.T, f func(t *testing.T, server *zktest.Server, s *zklock.Session, l *zklock.Locker)) {
 	t.Helper()
 	for name, says := range map[string]error{"told": errors.ErrUnsupported, "untold": nil} {

@@ -203,8 +203,8 @@ func TestACallThatHasEndedBeforeItBeganIsNotTold(t *testing.T) {
 	})
 }
 
-// The lock was lost, and ZooKeeper grants it to another goroutine, which has to
-// wait for the owner that has not unlocked yet.
+// The lock was lost, and ZooKeeper grants it to another goroutine, which has to wait for the
+// owner that has not unlocked yet.
 func TestACallThatEndsWhileALostOwnerLingersHasAHoldAndFails(t *testing.T) {
 	inBubble(t, func(t *testing.T, b *bubble) {
 		c := &caller{bubble: b, session: b.session("caller")}

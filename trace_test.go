@@ -64,8 +64,8 @@ func (l *tale) next(t *testing.T, want string) []told {
 
 type callKey struct{}
 
-// requireHistory checks that the events are those of one call and one hold that
-// was granted on a node of path.
+// requireHistory checks that the events are those of one call and one hold that was granted on
+// a node of path.
 func requireHistory(t *testing.T, path string, events []told) {
 	t.Helper()
 	var began time.Time

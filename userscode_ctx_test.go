@@ -17,8 +17,8 @@ import (
 	"github.com/zklock/zklock/zktest"
 )
 
-// hasty is a context that is over and does not say why, as one is that has a Done of
-// its own, and of which Err was forgotten.
+// hasty is a context that is over and does not say why, as one is that has a Done of its own,
+// and of which Err was forgotten.
 type hasty struct {
 	context.Context
 	done chan struct{}
@@ -94,8 +94,8 @@ func TestTheMethodsOfAContextMayAskTheSession(t *testing.T) {
 	}
 }
 
-// recycled is a context that its owner uses for something else when the call is over, as
-// some web frameworks do.
+// recycled is a context that its owner uses for something else when the call is over, as some
+// web frameworks do.
 type recycled struct {
 	context.Context
 	over atomic.Bool
@@ -141,8 +141,8 @@ func TestWhatACallLeavesToTheBackgroundDoesNotUseItsContext(t *testing.T) {
 	}
 }
 
-// fragile is a context of which one call by the goroutine that made it panics.
-// What the context package does with it is done by others.
+// fragile is a context of which one call by the goroutine that made it panics. What the context
+// package does with it is done by others.
 type fragile struct {
 	context.Context
 	by    int64

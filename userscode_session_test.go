@@ -67,8 +67,8 @@ type usersHandler struct {
 func (h usersHandler) Enabled(context.Context, slog.Level) bool        { h.enabled(); return true }
 func (h usersHandler) Handle(ctx context.Context, r slog.Record) error { h.handle(); return nil }
 
-// background are the functions of the user that run on the session's goroutines,
-// each in a session and a trace that calls it.
+// background are the functions of the user that run on the session's goroutines, each in a
+// session and a trace that calls it.
 var background = []string{
 	"dial", "next", "size", "connected", "enabled", "handle", "suspended", "resumed", "lost",
 }

@@ -25,8 +25,7 @@ var endings = map[string]func(){
 	"exits":  runtime.Goexit,
 }
 
-// failing is a function of the user of which one call, counted from 1, does not
-// return.
+// failing is a function of the user of which one call, counted from 1, does not return.
 type failing struct {
 	call  int64
 	end   func()
@@ -50,8 +49,8 @@ var positions = map[string]func(*zklock.Trace, func(zklock.TraceInfo)){
 // use takes a lock, under ctx if it can, and gives it back.
 type use func(ctx context.Context) error
 
-// kind is a lock that its users take in one way; take makes it, and a stranger's
-// hold that it has to wait for.
+// kind is a lock that its users take in one way; take makes it, and a stranger's hold that it
+// has to wait for.
 type kind func(b *bubble, s, stranger *zklock.Session, opts ...zklock.Option) (use, *zklock.Hold)
 
 func had(ok bool, err error) error {
@@ -190,8 +189,8 @@ func kinds() map[string]kind {
 	return all
 }
 
-// worker uses a lock until that succeeds, also after a function of the user has
-// ended its call, on the same goroutine.
+// worker uses a lock until that succeeds, also after a function of the user has ended its call,
+// on the same goroutine.
 type worker struct {
 	use     use
 	done    bool
@@ -251,8 +250,8 @@ func TestAFunctionOfATraceThatDoesNotReturnLeavesNothingBehind(t *testing.T) {
 	}
 }
 
-// requireUsable has three goroutines use a lock of that kind at once while a
-// stranger has it for some time.
+// requireUsable has three goroutines use a lock of that kind at once while a stranger has it
+// for some time.
 func requireUsable(t *testing.T, b *bubble, kind kind, trace *zklock.Trace) {
 	s, stranger := b.session("owner"), b.session("stranger")
 	use, held := kind(b, s, stranger, zklock.WithTrace(trace))

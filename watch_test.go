@@ -10,8 +10,8 @@ import (
 	"github.com/zklock/zklock/zktest"
 )
 
-// The client cannot forget a watch: it would have one more of each node that stays as
-// it is, and is watched anew, after each reconnect. What it has it sets again then.
+// The client cannot forget a watch: it would have one more of each node that stays as it is,
+// and is watched anew, after each reconnect. What it has it sets again then.
 func TestTheClientRemembersNoWatchThroughReconnects(t *testing.T) {
 	inBubble(t, func(t *testing.T, b *bubble) {
 		s, granted := b.session("owner"), make(chan grant, 2)

@@ -52,8 +52,7 @@ func (w *watchful) begin(path string) {
 	}()
 }
 
-// requireTold checks how often the log has told, after so long, that a call gets
-// nowhere.
+// requireTold checks how often the log has told, after so long, that a call gets nowhere.
 func (w *watchful) requireTold(t *testing.T, after time.Duration, times int) {
 	t.Helper()
 	time.Sleep(after)
@@ -88,8 +87,8 @@ func TestALockWithoutAConnectionIsToldOnceForAll(t *testing.T) {
 	})
 }
 
-// The client gives each connection up that does not answer, so that the call is
-// told to have no connection, or what it asks for there.
+// The client gives each connection up that does not answer, so that the call is told to have no
+// connection, or what it asks for there.
 func TestALockWhoseServerDoesNotAnswerIsTold(t *testing.T) {
 	for op, says := range map[zktest.Op]string{
 		zktest.OpCreate: "the answer to its create; the last try: ", zktest.OpCreateContainer: "the parents to be made",

@@ -14,8 +14,8 @@ import (
 	"github.com/zklock/zklock/zktest"
 )
 
-// Who is between two looks at its session while that closes asks for a list of a
-// closed session, and shares it with others.
+// Who is between two looks at its session while that closes asks for a list of a closed
+// session, and shares it with others.
 func TestNobodyWaitsForAListOfAClosedSession(t *testing.T) {
 	for name, underWay := range map[string]bool{"idle": false, "while a list is under way": true} {
 		t.Run(name, func(t *testing.T) {

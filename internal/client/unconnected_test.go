@@ -15,8 +15,8 @@ import (
 	"github.com/zklock/zklock/internal/wire"
 )
 
-// unconnected returns a client without go-zookeeper, for calls of what that calls. Its
-// dialer's connections are scripted.
+// unconnected returns a client without go-zookeeper, for calls of what that calls. Its dialer's
+// connections are scripted.
 func unconnected(t *testing.T, logger *slog.Logger) *Client {
 	t.Helper()
 	dial := func(string, string, time.Duration) (net.Conn, error) {
@@ -50,8 +50,8 @@ func (c *scripted) Read(p []byte) (n int, err error) {
 	return n, nil
 }
 
-// connectedTo returns a connection of c that carries a ZooKeeper session, and ends with
-// err when it is read.
+// connectedTo returns a connection of c that carries a ZooKeeper session, and ends with err
+// when it is read.
 func (c *Client) connectedTo(t *testing.T, err error) *wire.Link {
 	t.Helper()
 	conn, dialed := c.dialer.Connect("tcp", "nowhere:2181", time.Second)

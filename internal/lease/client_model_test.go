@@ -211,8 +211,8 @@ func (w *world) passes() {
 	}
 }
 
-// canonical makes worlds equal that behave alike. The zero world is one in which nothing
-// can go wrong any more.
+// canonical makes worlds equal that behave alike. The zero world is one in which nothing can go
+// wrong any more.
 func (sc *scope) canonical(w *world) {
 	proof := &w.requests[theProof]
 	runs := w.end+sc.drift > 0

@@ -60,8 +60,8 @@ var scopes = []struct {
 	},
 }
 
-// countsLonger makes what a proof counts from its start longer, and nothing else. A
-// touch ends the lease in time then: that term is a spare.
+// countsLonger makes what a proof counts from its start longer, and nothing else. A touch ends
+// the lease in time then: that term is a spare.
 func countsLonger(p *Proof, _ *bool, l *Lease, r *Relays) {
 	if p.Begun.Least(r.ripe) >= 0 && p.Begun.Least(l.doubted) >= 0 {
 		p.Begun = p.Begun.Add(timeout / 2)

@@ -41,8 +41,8 @@ func TestALeaseNeverOutlivesTheServersCountdown(t *testing.T) {
 		}
 		sent := at("sent", 0, timeout)
 		answered := at("answered", sent, sent+timeout)
-		// The server sees the request between the two, and relays its touch
-		// within half a tick: the leader's countdown begins no earlier than sent.
+		// The server sees the request between the two, and relays its touch within half a tick:
+		// the leader's countdown begins no earlier than sent.
 		relayed := at("relayed", sent, answered+tick/2)
 		begun := at("begun", answered, answered+2*timeout)
 		if relayed > begun {
@@ -195,8 +195,8 @@ func TestWhatIsLeftOfALeaseIsTooLittleWhileAProofCouldMakeItLonger(t *testing.T)
 	}
 }
 
-// A leader may be paused behind the first proof, which was slow for another reason, and go
-// on with the second: the touches of that time have not been relayed.
+// A leader may be paused behind the first proof, which was slow for another reason, and go on
+// with the second: the touches of that time have not been relayed.
 func TestASlowProofThatFollowsAnotherMakesSureOfItsTouchesOnly(t *testing.T) {
 	const timeout = 1000 * time.Millisecond
 	connected := new(clock.Clock).Now()

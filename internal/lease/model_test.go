@@ -6,9 +6,9 @@ import (
 	"github.com/zklock/zklock/internal/clock"
 )
 
-// The model is a session at a follower of a leader, in steps of a 32nd of its timeout.
-// What a lease comes to is decided by the package's own code; the model is what
-// ZooKeeper promises, and what a client does in between:
+// The model is a session at a follower of a leader, in steps of a 32nd of its timeout. What a
+// lease comes to is decided by the package's own code; the model is what ZooKeeper promises,
+// and what a client does in between:
 //
 //   - The leader pings each half tick. The follower answers with the touches since its
 //     last answer, on the stream that carries the writes: the countdown begins anew.
@@ -41,8 +41,8 @@ type scope struct {
 	drift   int16 // what the client's clock may have lost while its lease lasted
 	keeps   bool  // that a hold is lost is wrong too
 
-	// What a mutant takes away: it has the lease take what is true for what would
-	// satisfy a condition.
+	// What a mutant takes away: it has the lease take what is true for what would satisfy a
+	// condition.
 	answered func(by clock.Instant) clock.Instant // when a touch that counts is answered at the latest
 	proved   func(p *Proof, quick *bool, l *Lease, r *Relays)
 	began    func(l *Lease, r *Relays)
@@ -196,8 +196,8 @@ func (sc *scope) pings(all []move, m move) []move {
 	return append(all, m)
 }
 
-// catchesUp has a leader that was paused ping and end the sessions that are overdue, or
-// not yet.
+// catchesUp has a leader that was paused ping and end the sessions that are overdue, or not
+// yet.
 func (sc *scope) catchesUp(all []move, m move) []move {
 	w := &m.to
 	if w.resumed == 0 {

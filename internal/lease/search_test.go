@@ -63,8 +63,8 @@ func (sc scope) whole() *scope {
 	return &sc
 }
 
-// check explores a scope breadth first. It returns the shortest way to a lease that
-// outlives its session, in words, and how many states there are otherwise.
+// check explores a scope breadth first. It returns the shortest way to a lease that outlives
+// its session, in words, and how many states there are otherwise.
 func (sc scope) check() (states int, trace string) {
 	whole := sc.whole()
 	known := map[world]struct{}{}

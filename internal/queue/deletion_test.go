@@ -17,8 +17,8 @@ import (
 	"github.com/zklock/zklock/zktest"
 )
 
-// inLine has so many contenders of the session line up for the lock at path. Each sends
-// its hold when it has one; the first does so at once.
+// inLine has so many contenders of the session line up for the lock at path. Each sends its
+// hold when it has one; the first does so at once.
 func inLine(t *testing.T, s *Session, path string, n int) <-chan *Hold {
 	t.Helper()
 	l := lockAt(s, path)
@@ -101,9 +101,8 @@ func TestAReviewOfTheQueueEndsTheHoldOfOneThatDoesNotLeadItAndNoOther(t *testing
 	}
 }
 
-// longLines makes locks with two contenders each. The paths of a few are as much as a
-// server takes in one request. It returns the holds of the first, and where the others'
-// come.
+// longLines makes locks with two contenders each. The paths of a few are as much as a server
+// takes in one request. It returns the holds of the first, and where the others' come.
 func longLines(t *testing.T, s *Session, n int) (granted []<-chan *Hold, first []*Hold) {
 	t.Helper()
 	for i := range n {
@@ -155,8 +154,8 @@ func TestUnlockReturnsWhenItsOwnDeleteHasBeenSent(t *testing.T) {
 	})
 }
 
-// The lock goes from one to the next, whose nodes are both gone, while the answer is on
-// its way that the one's is.
+// The lock goes from one to the next, whose nodes are both gone, while the answer is on its way
+// that the one's is.
 func TestWhomALockWentOnToIsCheckedBeforeTheNodeGoesThatKeepsOthersFromIt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, server := connected(t)

@@ -8,8 +8,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Between the hand-over inside a session and the moment when the next owner's
-// goroutine runs, the hold may be lost.
+// Between the hand-over inside a session and the moment when the next owner's goroutine runs,
+// the hold may be lost.
 func TestAHoldThatIsLostOnTheWayToItsNextOwnerIsNotReturned(t *testing.T) {
 	for kind, shared := range map[string]bool{"a node each": false, "a shared node": true} {
 		for how, lose := range map[string]func(*contender){

@@ -10,8 +10,8 @@ import (
 	"github.com/zklock/zklock/internal/recipe"
 )
 
-// A handoff that takes this for not knowing would keep its node past those that its list
-// has shown. The event may come with the list, which no test can have it do each time.
+// A handoff that takes this for not knowing would keep its node past those that its list has
+// shown. The event may come with the list, which no test can have it do each time.
 func TestACohortThatHasSeenOthersKnowsThemWhenOneMoreComes(t *testing.T) {
 	node := func(sequence int) string {
 		return fmt.Sprintf("%s%010d", recipe.Stem("8a0e0000-0000-4000-8000-000000000000", recipe.Exclusive), sequence)

@@ -17,8 +17,8 @@ import (
 	"github.com/zklock/zklock/zktest"
 )
 
-// A run of the timer that waits for the session's mutex goes on after whoever has
-// that sets the timer anew.
+// A run of the timer that waits for the session's mutex goes on after whoever has that sets the
+// timer anew.
 func TestTheLeaseIsLookedAtByOneTimer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, _ := connected(t)

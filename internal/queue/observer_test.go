@@ -15,8 +15,8 @@ import (
 	"github.com/zklock/zklock/zktest"
 )
 
-// slow is an observer whose goroutine has to wait for its turn on the processor: behind
-// what it is told of a connection, and ahead of what it is told of a node's end.
+// slow is an observer whose goroutine has to wait for its turn on the processor: behind what it
+// is told of a connection, and ahead of what it is told of a node's end.
 type slow struct {
 	client.Observer
 	connected, deleted time.Duration

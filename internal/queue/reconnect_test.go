@@ -28,8 +28,8 @@ import (
 
 const reconnectTimeout = 10 * time.Second
 
-// reconnecting runs f with a session whose connections wrap makes, by their numbers,
-// of those to a server.
+// reconnecting runs f with a session whose connections wrap makes, by their numbers, of those
+// to a server.
 func reconnecting(t *testing.T, wrap func(n int32, conn net.Conn) net.Conn, f func(t *testing.T, server *zktest.Server, s *Session, c *clock.Clock)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
@@ -58,8 +58,8 @@ func (s *Session) leaseLeft() time.Duration {
 	return s.incarnation.Left(s.client.Clock.Now())
 }
 
-// belated is a connection on which what comes first is read when it is closed, as if it
-// had come at the same time.
+// belated is a connection on which what comes first is read when it is closed, as if it had
+// come at the same time.
 type belated struct {
 	net.Conn
 	over  chan struct{}
@@ -179,8 +179,8 @@ func TestALeaseThatIsOverWhenAConnectRequestGoesOutIsOverAtOnce(t *testing.T) {
 	})
 }
 
-// What a session may have beyond a lease that a connect request has shortened is less
-// than the time from look to look.
+// What a session may have beyond a lease that a connect request has shortened is less than the
+// time from look to look.
 func TestALeaseThatAConnectRequestShortensIsLookedAtMoreOftenFromThenOn(t *testing.T) {
 	reconnecting(t, straight, func(t *testing.T, server *zktest.Server, s *Session, c *clock.Clock) {
 		h := hold(t, s)
@@ -223,8 +223,8 @@ func (c clogged) Close() error {
 	return c.Conn.Close()
 }
 
-// clogging is reconnecting with a first connection on which what is sent once clog was
-// called waits inside of go-zookeeper, for the next.
+// clogging is reconnecting with a first connection on which what is sent once clog was called
+// waits inside of go-zookeeper, for the next.
 func clogging(t *testing.T, f func(t *testing.T, server *zktest.Server, s *Session, clog func())) {
 	t.Helper()
 	var stuck atomic.Bool
@@ -243,8 +243,8 @@ func clogging(t *testing.T, f func(t *testing.T, server *zktest.Server, s *Sessi
 	})
 }
 
-// A proof waits inside of go-zookeeper when its connection is given up. The client
-// sends it over the next one, whose server hangs.
+// A proof waits inside of go-zookeeper when its connection is given up. The client sends it
+// over the next one, whose server hangs.
 func TestAServerThatHangsWithAProofOfTheConnectionBeforeIsLeftInTime(t *testing.T) {
 	clogging(t, func(t *testing.T, server *zktest.Server, s *Session, clog func()) {
 		h := hold(t, s)
@@ -315,8 +315,7 @@ func TestAllRequestsThatSetWatchesAgainButTheLastAreFull(t *testing.T) {
 	}
 }
 
-// The watches on its nodes are set again a moment after the session is told of the
-// connection.
+// The watches on its nodes are set again a moment after the session is told of the connection.
 func TestAWishForTheLockIsHeardOverAConnectionThatIsSlowToBeTaken(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := zktest.NewServer(t)

@@ -15,9 +15,8 @@ import (
 	"github.com/zklock/zklock/zktest"
 )
 
-// A contender that was counted for ever would cost each later one a request, and
-// the session memory for each path. (go-zookeeper has a data race of its own at a
-// reconnect.)
+// A contender that was counted for ever would cost each later one a request, and the session
+// memory for each path. (go-zookeeper has a data race of its own at a reconnect.)
 func TestNothingIsCountedOfContendersThatAreGone(t *testing.T) {
 	const timeout = 20 * time.Second
 	onNodes := zktest.OnPath("/lock/")

@@ -14,8 +14,8 @@ import (
 
 var wide = flag.Bool("recipe.wide", false, "check the larger scopes, which takes hours and much memory")
 
-// check explores a scope breadth first. It returns the shortest way to a state that
-// breaks something, in words, and how many states there are otherwise.
+// check explores a scope breadth first. It returns the shortest way to a state that breaks
+// something, in words, and how many states there are otherwise.
 func (sc scope) check() (states int, trace string) {
 	type origin struct {
 		from int32

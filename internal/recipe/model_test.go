@@ -6,9 +6,9 @@ import (
 	"slices"
 )
 
-// The model is a small ensemble with a few clients, whose every next step is tried. What
-// the package decides is decided by its own code; the model is what ZooKeeper promises
-// and what a client does in between:
+// The model is a small ensemble with a few clients, whose every next step is tried. What the
+// package decides is decided by its own code; the model is what ZooKeeper promises and what a
+// client does in between:
 //
 //   - Transactions have one order. A session's server has applied a part of them, and
 //     what it answers and tells is of that part, in order. How long a message is under
@@ -19,8 +19,8 @@ import (
 //   - A session that has ended has lost its holds before (the lease sees to that), but
 //     its waiters know nothing of it.
 //
-// A node is a bit: contender i's own is 1<<i, and 1<<(most+i) is the reader that it has
-// become by a downgrade.
+// A node is a bit: contender i's own is 1<<i, and 1<<(most+i) is the reader that it has become
+// by a downgrade.
 const (
 	most     = 4 // contenders
 	sessions = 3
@@ -42,8 +42,8 @@ type scope struct {
 	counter int64 // its first number
 	budget  budget
 
-	// What a mutant takes away: a field of a Wakeup or a Succession is set to what
-	// satisfies its condition, whatever is true.
+	// What a mutant takes away: a field of a Wakeup or a Succession is set to what satisfies
+	// its condition, whatever is true.
 	wakeup     func(*Wakeup)
 	succession func(*Succession)
 	locate     func([]string, Node) (Position, error)
@@ -463,8 +463,8 @@ func (sc *scope) holderSteps(s state, i int, add adder) {
 	add(true, to, "", "%d gives the lock back", i)
 }
 
-// succeed deletes the node of i, which has handed its lock on, in a transaction that
-// checks the node of whom it went to.
+// succeed deletes the node of i, which has handed its lock on, in a transaction that checks the
+// node of whom it went to.
 func (sc *scope) succeed(s state, i int, add adder) {
 	to, next := s, int(s.actors[i].other)
 	if s.actors[next].phase == holding && !s.committed().has(s.own(next)) {

@@ -98,8 +98,8 @@ func TestWatchesStandIfTheServerHasConfirmedAllOfThemInTime(t *testing.T) {
 	}
 }
 
-// Who has waited for a connection asks which watches stand, and would be told of the
-// connection before.
+// Who has waited for a connection asks which watches stand, and would be told of the connection
+// before.
 func TestAConnectionIsCountedBeforeAnybodyHasIt(t *testing.T) {
 	ours, theirs := net.Pipe()
 	t.Cleanup(func() { ours.Close(); theirs.Close() })
