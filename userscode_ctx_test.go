@@ -57,6 +57,7 @@ type asking struct {
 	context.Context
 	t       *testing.T
 	session *zklock.Session
+	other   *zklock.Hold // in the same session
 }
 
 func (c asking) Done() <-chan struct{} { c.ask(); return c.Context.Done() }
@@ -68,6 +69,7 @@ func (c asking) ask() {
 	var answered atomic.Bool
 	go func() {
 		c.session.ID()
+		c.other.Token() // under the mutex that grants
 		answered.Store(true)
 	}()
 	for range 1_000_000 {
@@ -88,7 +90,11 @@ func TestTheMethodsOfAContextMayAskTheSession(t *testing.T) {
 				require.NoError(t, held.Release(t.Context()))
 				ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 				defer cancel()
-				require.NoError(t, use(asking{ctx, t, s}))
+				other, err := zklock.New(s, "/other")
+				require.NoError(t, err)
+				h, err := other.Acquire(ctx)
+				require.NoError(t, err)
+				require.NoError(t, use(asking{ctx, t, s, h}))
 			})
 		})
 	}

@@ -23,6 +23,8 @@ func (e inquisitive) Unwrap() error   { e.ask(""); return nil }
 
 func (e inquisitive) ask(answer string) string {
 	e.c.ID()
+	_, v := e.c.WatchOver(context.Background(), "/another")
+	v.End()
 	return answer
 }
 
