@@ -131,11 +131,11 @@ func (c *connections) Disconnected(l *wire.Link, cause error) {
 	if !(*Client)(c).retract(l, cause) {
 		return
 	}
-	if byServer {
-		c.containers.doubt(l, cause)
-	}
 	c.watches.disconnect(l)
 	c.observer.Disconnected(l)
+	if byServer { // now that no proof over it resumes a hold any more
+		c.containers.doubt(l, cause)
+	}
 }
 
 // retract reports whether l was the connection that everybody had.

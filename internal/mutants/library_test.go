@@ -161,6 +161,9 @@ var ofTheLibrary = []judged{
 		{"internal/queue/keeper.go", "if doubted > 0 { //", "if pause = max(pause, doubted); false { //"},
 		{"internal/queue/keeper.go", "pause = min(backoff.Before(try), interval)", "_, pause = interval, backoff.Before(try)"},
 	}}, "internal/sim.TestAProofAfterManyThatFailedIsInTime"},
+	{mutant{"containers are given up before the lost connection is told of", []edit{
+		{"internal/client/connection.go", "\tc.watches.disconnect(l)\n\tc.observer.Disconnected(l)\n\tif byServer { //", "\tif byServer {\n\t\tc.containers.doubt(l, cause)\n\t}\n\tc.watches.disconnect(l)\n\tc.observer.Disconnected(l)\n\tif false { //"},
+	}}, "internal/client.TestContainersAreInDoubtUntilTheObserverKnowsThatTheConnectionIsLost"},
 	{mutant{"a counter that cannot start afresh is waited for", []edit{
 		{"internal/queue/queue.go", "min(try, 5)), q.startAfresh(ctx)", "min(try, 5)), func() error { q.startAfresh(ctx); return nil }()"},
 	}}, "TestTheEndOfACounterThatCannotStartAfreshIsAnError"},
