@@ -23,6 +23,9 @@ type line struct {
 	exclusive int      // of one that was no reader's
 	turns     int      // how many went
 	passed    []string // who went after one that came later
+	// gone are the nodes that went: a session deletes once more what a list shows that it
+	// asked for before the delete.
+	gone map[string]bool
 }
 
 var contender = regexp.MustCompile(`(-lock-|__lock__|__WRIT__|__READ__)(\d{10})$`)
@@ -41,6 +44,13 @@ func (l *line) note(op int32, frame []byte) {
 	shared := string(m[1]) == "__READ__"
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	if l.gone[string(name)] {
+		return
+	}
+	if l.gone == nil {
+		l.gone = make(map[string]bool)
+	}
+	l.gone[string(name)] = true
 	l.turns++
 	if number < l.exclusive || !shared && number < l.latest {
 		l.passed = append(l.passed, fmt.Sprintf("%s after number %d", name, l.latest))
