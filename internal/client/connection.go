@@ -45,11 +45,11 @@ func (c *Client) Current() *wire.Link {
 	return c.link
 }
 
-// Change returns the connection, and a channel that is closed when it has changed.
-func (c *Client) Change() (*wire.Link, <-chan struct{}) {
+// Changed returns a channel that is closed when the connection has changed.
+func (c *Client) Changed() <-chan struct{} {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.link, c.changed
+	return c.changed
 }
 
 // ID returns the ZooKeeper session's id, 0 while there is none because the last one has

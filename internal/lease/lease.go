@@ -38,10 +38,6 @@ const (
 
 func part(of time.Duration, p float64) time.Duration { return time.Duration(float64(of) * p) }
 
-// Relay returns how long the touch of an answered request takes to the leader at most, in a
-// session of that timeout.
-func Relay(timeout time.Duration) time.Duration { return part(timeout, relayPart) }
-
 // TooLate returns how much a lease has left when no server is in time any more.
 func TooLate(timeout time.Duration) time.Duration { return part(timeout, tooLatePart) }
 

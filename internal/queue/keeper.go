@@ -125,7 +125,7 @@ func (s *Session) keepProving() {
 			s.mu.Unlock()
 			return
 		}
-		_, changed := s.client.Change()
+		changed := s.client.Changed()
 		l, over := s.link, s.over
 		now := s.client.Clock.Now()
 		var relays *lease.Relays

@@ -34,9 +34,6 @@ func NewSemaphore(s *Session, path string, size int, o Options) *Semaphore {
 	return &Semaphore{size: size, turns: turns, permits: permits}
 }
 
-// Dir returns the path that the permits' nodes are in.
-func (s *Semaphore) Dir() string { return s.permits.dir }
-
 // Acquire takes n permits, all or none, and waits until they are free and everybody who asked
 // before has theirs.
 func (s *Semaphore) Acquire(ctx context.Context, n int, call Call) (*Hold, error) {

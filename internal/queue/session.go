@@ -57,9 +57,6 @@ func NewSession(c *client.Client) *Session {
 	return s
 }
 
-// Client returns the session's client.
-func (s *Session) Client() *client.Client { return s.client }
-
 // Close ends all holds as released, and everybody's wait with client.ErrClosed. It returns what
 // tells the traces of those holds, in the order of the calls.
 func (s *Session) Close() (tell []func()) {
