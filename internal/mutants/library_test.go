@@ -443,16 +443,16 @@ var ofTheLibrary = []judged{
 		{"internal/queue/handoff.go", "t.contention == unknown && c.alone)", "t.contention == unknown)"},
 	}}, "TestALockIsNotRetainedPastOneWhoWaits"},
 	{mutant{"a lock is retained past the others of its session", []edit{
-		{"internal/queue/handoff.go", "!t.queue.inLineLocked() && (t.contention", "(t.contention"},
+		{"internal/queue/handoff.go", "!c.othersInLineLocked() && (t.contention", "(t.contention"},
 	}}, "TestALockIsNotRetainedPastOneWhoWaits"},
 	{mutant{"a retained lock is taken again past the others of its session", []edit{
-		{"internal/queue/handoff.go", "case t.queue.inLineLocked():", "case false:"},
+		{"internal/queue/handoff.go", "case t.node.othersInLineLocked():", "case false:"},
 	}}, "TestARetainedLockIsNotTakenAgainPastOneOfItsSessionWhoWaits"},
 	{mutant{"a handoff forgets whom it has seen when one more comes", []edit{
 		{"internal/queue/handoff.go", "case w.Err != nil:\n\t\treturn unknown\n\tcase othersAmong", "case w.Err != nil || w.HasFired():\n\t\treturn unknown\n\tcase othersAmong"},
 	}}, "internal/queue.TestACohortThatHasSeenOthersKnowsThemWhenOneMoreComes"},
 	{mutant{"a handoff hears of the others of its session from the queue", []edit{
-		{"internal/queue/handoff.go", "(t.contention != alone || t.queue.inLineLocked())", "t.contention != alone"},
+		{"internal/queue/handoff.go", "(t.contention != alone || c.othersInLineLocked())", "t.contention != alone"},
 	}}, "TestACohortEndsItsTurnForAnotherOfItsSession"},
 }
 

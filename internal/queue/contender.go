@@ -25,7 +25,6 @@ type contender struct {
 	sequence int32
 	token    int64      // the node's czxid, or the token of the writer that it stands beside
 	carrier  *wire.Link // that has shown the node
-	counted  bool       // by its session's index
 	behind   bool       // others have kept its caller waiting, whose goroutine alone looks at this
 	alone    bool       // its last list has shown nobody else
 
@@ -44,6 +43,7 @@ type contender struct {
 	checked bool     // the owner has asked for the check
 
 	// Guarded by the session's mu; see succession.go.
+	line       *line         // that counts c; nil if none does
 	successor  *contender    // stands right behind, in this session
 	turn       chan struct{} // what c waits for as a successor
 	succession *succession   // nil if c was neither handed the lock nor has handed it on

@@ -44,7 +44,7 @@ func (q *Queue) create(ctx context.Context, inc *incarnation, enter func(id stri
 	s, c := q.session, q.newContender(inc, enter)
 	sent := func() {}
 	var listed *client.Call[*client.List]
-	if c.entry.queues && !q.inLine() {
+	if c.entry.queues && !c.othersInLine() {
 		listed = client.Later(func() (*client.List, error) { return s.client.ListOver(s.client.Current(), q.dir) })
 		sent = func() { listed.Send(s.client) }
 	}

@@ -181,7 +181,7 @@ func (t *handoff) resume() *Hold {
 	switch {
 	case t.idle.IsZero() || !t.node.incarnation.RunsAt(t.queue.session.client.Clock.Now()):
 		return nil
-	case t.queue.inLineLocked():
+	case t.node.othersInLineLocked():
 		t.node.leaveLocked()
 		return nil
 	}
@@ -201,7 +201,7 @@ func (t *handoff) passOn(c *contender) bool {
 	t.startWatching()
 	switch {
 	case t.waiting.Len() > 0:
-		if t.owners >= t.limit && (t.contention != alone || t.queue.inLineLocked()) {
+		if t.owners >= t.limit && (t.contention != alone || c.othersInLineLocked()) {
 			return false
 		}
 		t.owners++
@@ -223,7 +223,7 @@ func (t *handoff) passOn(c *contender) bool {
 // watch would tell of later, and elsewhere, by c's last list until the queue is watched. s.mu
 // is held.
 func (t *handoff) seesNobody(c *contender) bool {
-	return !t.queue.inLineLocked() && (t.contention == alone || t.contention == unknown && c.alone)
+	return !c.othersInLineLocked() && (t.contention == alone || t.contention == unknown && c.alone)
 }
 
 // expire gives up the node c if it was kept for long enough.

@@ -3,7 +3,6 @@ package queue
 import (
 	"context"
 	"math"
-	"slices"
 	"sync"
 	"sync/atomic"
 
@@ -26,11 +25,14 @@ type Hold struct {
 	history   History
 
 	mu    sync.Mutex // guards atEnd; taken under the mutex that grants
-	atEnd []*endFunc
+	atEnd *endFunc   // a list, since most holds have none, and a hand-off feels each byte
 }
 
 // endFunc is what is to be called when a hold ends.
-type endFunc struct{ f func(cause error) }
+type endFunc struct {
+	f    func(cause error)
+	next *endFunc
+}
 
 // What a Hold's state may be. It changes once, from held to one of the others.
 const (
@@ -224,8 +226,8 @@ func (h *Hold) end(state int32) bool {
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	for _, c := range h.atEnd {
-		c.f(h.Err())
+	for e := h.atEnd; e != nil; e = e.next {
+		e.f(h.Err())
 	}
 	h.atEnd = nil
 	return true
@@ -241,11 +243,16 @@ func (h *Hold) WhenEnded(f func(cause error)) (stop func()) {
 		f(err)
 		return func() {}
 	}
-	c := &endFunc{f}
-	h.atEnd = append(h.atEnd, c)
+	added := &endFunc{f, h.atEnd}
+	h.atEnd = added
 	return func() {
 		h.mu.Lock()
 		defer h.mu.Unlock()
-		h.atEnd = slices.DeleteFunc(h.atEnd, func(other *endFunc) bool { return other == c })
+		for e := &h.atEnd; *e != nil; e = &(*e).next {
+			if *e == added {
+				*e = added.next
+				return
+			}
+		}
 	}
 }

@@ -49,7 +49,7 @@ func NewSession(c *client.Client) *Session {
 		ids:       newIdentities(),
 		over:      make(chan struct{}),
 		live:      make(map[string]*contender),
-		index:     index{at: make(map[indexKey]*contender), length: make(map[string]int)},
+		index:     index{at: make(map[indexKey]*contender), lines: make(map[string]*line)},
 		protected: make(map[string]*contender),
 		beginner:  make(chan struct{}, 1),
 	}

@@ -36,29 +36,35 @@ type indexKey struct {
 // index are the contenders of a session that may be followed, and how many each queue has of
 // them and of those whose node is not known yet.
 type index struct {
-	at     map[indexKey]*contender
-	length map[string]int
+	at    map[indexKey]*contender
+	lines map[string]*line
 }
+
+// line is how many contenders of a session stand in one queue.
+type line struct{ length int }
 
 // countIn counts c from before its create is sent, so that of many newcomers one asks for a
 // list. The session's mu is held.
 func (c *contender) countIn() {
 	if c.queue.kind == recipe.Exclusive && c.entry.queues {
-		c.counted = true
-		c.queue.session.index.length[c.queue.dir]++
+		lines, dir := c.queue.session.index.lines, c.queue.dir
+		if c.line = lines[dir]; c.line == nil {
+			c.line = new(line)
+			lines[dir] = c.line
+		}
+		c.line.length++
 	}
 }
 
 // countOut undoes countIn, once. The session's mu is held.
 func (c *contender) countOut() {
-	if !c.counted {
+	if c.line == nil {
 		return
 	}
-	c.counted = false
-	length, dir := c.queue.session.index.length, c.queue.dir
-	if length[dir]--; length[dir] == 0 {
-		delete(length, dir)
+	if c.line.length--; c.line.length == 0 {
+		delete(c.queue.session.index.lines, c.queue.dir)
 	}
+	c.line = nil
 }
 
 // addToIndex adds c, whose node is known now, to those that may be followed. The session's mu
@@ -87,15 +93,15 @@ func (c *contender) removeFromIndex() {
 	}
 }
 
-// inLine reports whether other contenders of this session stand in q, so that a newcomer is
-// likely to come right behind one of them and needs no list.
-func (q *Queue) inLine() bool {
-	q.session.mu.Lock()
-	defer q.session.mu.Unlock()
-	return q.inLineLocked()
+// othersInLine reports whether other contenders of this session stand in c's queue, so that a
+// newcomer is likely to come right behind one of them and needs no list.
+func (c *contender) othersInLine() bool {
+	c.queue.session.mu.Lock()
+	defer c.queue.session.mu.Unlock()
+	return c.othersInLineLocked()
 }
 
-func (q *Queue) inLineLocked() bool { return q.session.index.length[q.dir] > 1 }
+func (c *contender) othersInLineLocked() bool { return c.line != nil && c.line.length > 1 }
 
 // followNext makes c the successor of the contender of this session, if there is one, that has
 // the sequence before its own. Both nodes were made over the connection that still stands: what

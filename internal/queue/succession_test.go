@@ -58,7 +58,7 @@ func TestNothingIsCountedOfContendersThatAreGone(t *testing.T) {
 				time.Sleep(10 * timeout)
 				s.mu.Lock()
 				defer s.mu.Unlock()
-				require.Empty(t, s.index.length)
+				require.Empty(t, s.index.lines)
 				require.Empty(t, s.index.at)
 				require.Empty(t, s.live)
 				require.Empty(t, s.protected)
