@@ -2,6 +2,7 @@ package client
 
 import (
 	"context"
+	"crypto/rand"
 	"time"
 
 	"github.com/go-zookeeper/zk"
@@ -85,6 +86,24 @@ func (c *connections) Left() (timeout, left time.Duration) { return c.observer.L
 func (c *connections) Asks(at clock.Instant) { c.observer.Asks(at) }
 
 func (c *connections) Watches(op int32, path []byte) bool { return c.watches.arming(op, path) }
+
+// KeepsWatches has go-zookeeper watch a node of that session that nobody creates, so that it
+// always asks for its watches again: then an answer can wait until it has.
+func (c *connections) KeepsWatches(l *wire.Link) {
+	if c.keepsWatches.Swap(l.ID) == l.ID {
+		return
+	}
+	c.Spawn(func() {
+		if _, _, _, err := c.Conn.ExistsW(neverCreated + rand.Text()); err == nil {
+			c.dialer.KeepsWatches(l.ID)
+			return
+		}
+		c.keepsWatches.CompareAndSwap(l.ID, 0)
+	})
+}
+
+// neverCreated begins the path of a node that nobody creates.
+const neverCreated = "/zookeeper/zklock-"
 
 func (c *connections) Spawn(f func()) bool { return c.life.Spawn(f) }
 

@@ -30,6 +30,9 @@ type Dialer struct {
 	session Session
 	ctx     context.Context // ends when the session is closed
 	rewatch rewatch
+
+	keepsWatches atomic.Int64 // the session of which go-zookeeper has a watch that never fires
+
 	// Since a server last served a request.
 	dials atomic.Int64 // begun
 	slow  atomic.Int64 // dials and handshakes that have used up their time
@@ -49,6 +52,10 @@ type Options struct {
 	Log   Log
 	Clock *clock.Clock
 }
+
+// KeepsWatches tells that go-zookeeper has a watch of that session that never fires, and so
+// sets its watches again over each connection to come.
+func (d *Dialer) KeepsWatches(session int64) { d.keepsWatches.Store(session) }
 
 // NewDialer returns a dialer for a session that is closed when ctx ends.
 func NewDialer(ctx context.Context, s Session, o Options) *Dialer {

@@ -6,9 +6,11 @@ import "encoding/binary"
 const (
 	OpCreate          = 1
 	OpDelete          = 2
+	OpExists          = 3
 	OpGetData         = 4
 	OpSetData         = 5
 	OpSetACL          = 7
+	OpGetChildren     = 8
 	OpSync            = 9
 	OpGetChildren2    = 12
 	OpMulti           = 14
@@ -21,6 +23,9 @@ const (
 // writes are the operations that a majority commits before they are answered without error. So
 // is a multi that fails, whose answer as a whole has none.
 var writes = []int32{OpCreate, OpDelete, OpSetData, OpSetACL, OpMulti, OpCreateContainer}
+
+// watching are the operations by which go-zookeeper sets a watch, if their last byte says so.
+var watching = []int32{OpExists, OpGetData, OpGetChildren, OpGetChildren2}
 
 // Transaction ids that are not a request's.
 const (

@@ -68,6 +68,9 @@ func (l *Link) greet(head []byte) {
 	l.speed = lease.NewSpeed(l.dialer.Clock.Now().Least(l.Asked))
 	if l.ID != 0 {
 		l.dialer.rewatch.connected() // before anybody can have the connection: see Watches
+		if l.dialer.keepsWatches.Load() == l.ID {
+			l.early = new(early)
+		}
 	}
 	l.dialer.session.Connected(l, timeout)
 	if l.ID != 0 { // go-zookeeper dials anew if the session has expired

@@ -41,6 +41,8 @@ type Link struct {
 	// CatchingUp has a value while a write is made for CaughtUp: one does for all.
 	CatchingUp chan struct{}
 
+	early *early // nil if go-zookeeper sets no watches again over this connection
+
 	silence *time.Timer // runs giveUp
 	hangUp  chan error  // has a value when announce, which may go on, has read whether the server hangs up
 
@@ -150,6 +152,8 @@ func (l *Link) onFrame(head []byte) {
 	if xid == xidEvent {
 		return
 	}
+	zxid := int64(binary.BigEndian.Uint64(head[8:]))
+	l.early.heard(zxid, l.down)
 	l.dialer.rewatch.answered(xid, code)
 	r, known := l.answered(xid)
 	if known && code == 0 && !l.serving.Swap(true) {
@@ -159,7 +163,7 @@ func (l *Link) onFrame(head []byte) {
 		l.caughtUp.Store(true)
 	}
 	if r.tap != nil {
-		r.tap.reply(int64(binary.BigEndian.Uint64(head[8:])))
+		r.tap.reply(zxid)
 	}
 }
 
@@ -170,7 +174,10 @@ func (l *Link) Write(p []byte) (int, error) {
 	}
 	first, path := request(p)
 	op := int32(binary.BigEndian.Uint32(p[8:]))
-	if (op == OpGetData || op == OpGetChildren2) && l.dialer.session.Watches(op, path) {
+	switch {
+	case slices.Contains(watching, op) && p[len(p)-1] != 0:
+		l.dialer.session.KeepsWatches(l)
+	case (op == OpGetData || op == OpGetChildren2) && l.dialer.session.Watches(op, path):
 		p = slices.Clone(p)
 		p[len(p)-1] = 1 // a read's last field says whether to watch
 	}
@@ -179,6 +186,7 @@ func (l *Link) Write(p []byte) (int, error) {
 		l.follow(int32(binary.BigEndian.Uint32(p[4:])), op, t)
 	}
 	if op == OpSetWatches {
+		l.early.asked()
 		l.dialer.rewatch.sent(p)
 	}
 	n, err := l.Conn.Write(p)

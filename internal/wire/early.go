@@ -1,0 +1,43 @@
+package wire
+
+import (
+	"time"
+
+	"github.com/zklock/zklock/internal/latch"
+)
+
+// early holds the first answer over a connection back until go-zookeeper has asked for its
+// watches to be set again. The request names the last transaction that was seen, which is read
+// without a lock while an answer would change it: a data race, and a newer transaction than the
+// watches have been told of.
+type early struct {
+	set latch.Latch
+}
+
+// longestWait is for a go-zookeeper that asks for no watches, though it should.
+const longestWait = time.Second
+
+// asked takes that the watches are asked for.
+func (e *early) asked() {
+	if e != nil {
+		e.set.Close()
+	}
+}
+
+// heard takes an answer, before go-zookeeper does, and waits.
+func (e *early) heard(zxid int64, down <-chan struct{}) {
+	if e == nil || zxid <= 0 { // a login, which comes first
+		return
+	}
+	if latch.IsClosed(e.set.Done()) {
+		return
+	}
+	late := time.NewTimer(longestWait)
+	defer late.Stop()
+	select {
+	case <-e.set.Done():
+	case <-down:
+	case <-late.C:
+		e.set.Close()
+	}
+}

@@ -1,0 +1,42 @@
+package wire
+
+import (
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+func TestTheFirstAnswerWaitsUntilTheWatchesAreAskedFor(t *testing.T) {
+	for name, c := range map[string]struct {
+		zxid  int64
+		until func(e *early, down chan struct{})
+		want  time.Duration
+	}{
+		"asked for":              {7, func(e *early, _ chan struct{}) { e.asked() }, time.Millisecond},
+		"the connection is down": {7, func(_ *early, down chan struct{}) { close(down) }, time.Millisecond},
+		"never asked for":        {7, func(*early, chan struct{}) {}, longestWait},
+		"a login's answer":       {0, func(*early, chan struct{}) {}, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				e, down, begun := new(early), make(chan struct{}), time.Now()
+				go func() {
+					time.Sleep(time.Millisecond)
+					c.until(e, down)
+				}()
+				e.heard(c.zxid, down)
+				require.Equal(t, c.want, time.Since(begun))
+				time.Sleep(longestWait)
+				e.asked()
+				begun = time.Now()
+				e.heard(c.zxid, down)
+				require.Zero(t, time.Since(begun), "later ones do not wait")
+			})
+		})
+	}
+	var none *early
+	none.asked()
+	none.heard(7, nil)
+}
