@@ -10,6 +10,7 @@ import (
 	"github.com/zklock/zklock"
 	"github.com/zklock/zklock/internal/apachezk"
 	"github.com/zklock/zklock/internal/faultproxy"
+	"github.com/zklock/zklock/zktest"
 )
 
 // reconnects skips a test whose sessions reconnect with watches set, under the race detector.
@@ -275,4 +276,38 @@ func TestAWaiterBehindItsOwnSessionsHolderGetsNoFalseHold(t *testing.T) {
 		receive(t, holder.Lost(), "the loss")
 		require.NoError(t, h.Release(within(t, patience)))
 	}
+}
+
+// A server may take a while to refuse a credential that has run out, at each connect anew.
+func TestWaitersAddNoRequestsWithEachConnectionThatDoesNotLogIn(t *testing.T) {
+	inBubble(t, func(t *testing.T, b *bubble) {
+		const waiters = 5
+		s, err := zklock.Connect(t.Context(), []string{b.server.PipeAddr()}, longSession,
+			zklock.WithDialer(b.server.Dial), login("ann"))
+		require.NoError(t, err)
+		defer s.Close()
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		granted := make(chan grant, 2+waiters)
+		others := b.locker(b.session("others"))
+		for range 2 { // so that nobody of s is next, and its session need not be proved
+			b.ask(ctx, "other", others, granted)
+		}
+		l := b.locker(s)
+		for range waiters {
+			b.ask(ctx, "waiter", l, granted)
+		}
+		time.Sleep(time.Second)
+		reads := b.server.Requests()[zktest.OpGetData]
+		b.server.CutSession(s.ID())
+		for range 50 {
+			refused := b.server.HoldReply(zktest.OpAuth, zktest.OnSession(s.ID()))
+			<-refused.Struck()
+			time.Sleep(100 * time.Millisecond)
+			b.server.CutSession(s.ID())
+			refused.Release()
+		}
+		time.Sleep(time.Minute)
+		require.LessOrEqual(t, b.server.Requests()[zktest.OpGetData]-reads, 2*waiters)
+	})
 }

@@ -319,6 +319,9 @@ var ofTheLibrary = []judged{
 	{mutant{"after a reconnect the watches go ahead of the proof", []edit{
 		{"internal/queue/incarnation.go", "c.watchSelfLater()", "c.watchSelf()"},
 	}}, "TestAfterAReconnectAProofGoesAheadOfTheWatches"},
+	{mutant{"watches are asked for while a connection logs in", []edit{
+		{"internal/queue/contender.go", "l != nil && !l.Serving()", "l != nil && false"},
+	}}, "TestWaitersAddNoRequestsWithEachConnectionThatDoesNotLogIn"},
 	{mutant{"a grant leaves no time for the next proof", []edit{
 		{"internal/lease/lease.go", "left > part(in.Timeout, sparePart) ||", "left > 0 ||"},
 	}}, "internal/sim.TestAGrantLeavesTimeForTheNextProof"},

@@ -255,6 +255,12 @@ func (c *contender) watchSelfByTimer() {
 	c.queue.session.mu.Lock()
 	defer c.queue.session.mu.Unlock()
 	c.selfWatch = nil // the watch ends with its connection, and with a change of the data
+	if l := c.queue.session.link; l != nil && !l.Serving() {
+		// While it logs in nothing goes out. If that comes to nothing, what was asked for waits
+		// for the next connection, with what is asked for there.
+		c.watchSelfLater()
+		return
+	}
 	c.watchSelf()
 }
 
