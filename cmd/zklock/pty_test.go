@@ -1,6 +1,7 @@
 package main_test
 
 import (
+	"errors"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -27,12 +28,23 @@ const prompt = "READY> "
 // newConsole starts a shell that has zklock in its path, the site's servers, and the
 // site's path in $P and this executable in $T.
 func newConsole(at *site) *console {
+	at.t.Helper()
+	shell := exec.Command("bash", "--norc", "--noprofile", "--noediting", "-i")
+	c := newConsoleOf(at, shell, &syscall.SysProcAttr{Setsid: true, Setctty: true})
+	c.expect(prompt)
+	return c
+}
+
+// newConsoleOf is newConsole for another shell, which has yet to say something.
+func newConsoleOf(at *site, shell *exec.Cmd, attr *syscall.SysProcAttr) *console {
 	t := at.t
 	t.Helper()
-	shell := exec.Command("bash", "--norc", "--noprofile", "--noediting", "-i")
 	shell.Env = append(os.Environ(), "TERM=xterm", "HISTFILE=", "PS1="+prompt, "P="+at.path, "T="+os.Args[0],
 		"ZKLOCK_SERVERS="+at.addr, "PATH="+filepath.Dir(zklockBinary)+":"+os.Getenv("PATH"))
-	f, err := pty.StartWithSize(shell, &pty.Winsize{Rows: 24, Cols: 100})
+	f, err := pty.StartWithAttrs(shell, &pty.Winsize{Rows: 24, Cols: 100}, attr)
+	if errors.Is(err, syscall.EPERM) {
+		t.Skipf("it takes root to make a container: %v", err)
+	}
 	require.NoError(t, err)
 	// So that Close ends a Read: pty has made the descriptor a blocking one.
 	require.NoError(t, unix.SetNonblock(int(f.Fd()), true))
@@ -59,7 +71,6 @@ func newConsole(at *site) *console {
 			t.Logf("the terminal shows:\n%s", c.said)
 		}
 	})
-	c.expect(prompt)
 	return c
 }
 

@@ -47,6 +47,9 @@ var ofTheCommand = []struct {
 	{mutant{"the number of a group of which nothing is left is signalled", []edit{
 		{job + "/group.go", "if !g.void {", "if true {"},
 	}}, job, "TestAnotherGroupWithTheNumberOfTheCommandsIsNotSignalled"},
+	{mutant{"the keys of a container's terminal are for all that run in it", []edit{
+		{job + "/master.go", "case m.group == 1:", "case false:"},
+	}}, command, "TestAKeyInAContainerReachesNobodyButTheJob"},
 	{mutant{"the delete of a node with children is tried for ever", []edit{
 		{cli + "/break.go", "errors.Is(err, zk.ErrNotEmpty) || ", ""},
 	}}, cli, "TestANodeThatHasChildrenIsNotTriedForEver"},

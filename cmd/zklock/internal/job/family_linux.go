@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -67,19 +68,21 @@ func procIsOurs() bool {
 func isStopped(pid int) bool { return procIsOurs() && readProcess(pid).state == 'T' }
 
 // isAlone reports whether a process is known to be the only one of its group.
-func isAlone(pid int) bool {
+func isAlone(pid int) bool { return slices.Equal(members(pid), []int{pid}) }
+
+// members returns the processes of a group that have not ended, as far as they can be known.
+func members(group int) (pids []int) {
 	if !procIsOurs() {
-		return false
+		return nil
 	}
 	all, _ := filepath.Glob("/proc/[0-9]*")
-	found := 0
 	for _, dir := range all {
-		other, _ := strconv.Atoi(filepath.Base(dir))
-		if p := readProcess(other); p.group == pid && !p.over() {
-			found++
+		pid, _ := strconv.Atoi(filepath.Base(dir))
+		if p := readProcess(pid); p.group == group && !p.over() {
+			pids = append(pids, pid)
 		}
 	}
-	return found == 1 && readProcess(pid).group == pid
+	return pids
 }
 
 // process is what the kernel shows of one; the zero one, if it shows nothing.

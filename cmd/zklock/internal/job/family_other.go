@@ -12,3 +12,4 @@ func children(int) (pids []int, known bool)              { return nil, false }
 func hasUnreaped() bool                                  { return false }
 func isStopped(int) bool                                 { return false }
 func isAlone(int) bool                                   { return false }
+func members(int) (pids []int)                           { return nil }

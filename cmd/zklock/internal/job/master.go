@@ -98,7 +98,13 @@ func (m *Master) awaitGoing(lost <-chan struct{}) error {
 // signal does to the job that the front is part of what the terminal would do. The
 // kernel discards a stop where there is no shell that could continue it.
 func (m *Master) signal(sig syscall.Signal) {
-	if m.group != 0 && !m.Died() {
+	switch {
+	case m.group == 0 || m.Died():
+	case m.group == 1: // a container's first; -1 is everybody
+		for _, pid := range members(m.group) {
+			_ = unix.Kill(pid, sig)
+		}
+	default:
 		_ = unix.Kill(-m.group, sig)
 	}
 }
