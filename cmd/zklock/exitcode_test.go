@@ -8,6 +8,9 @@ import (
 
 	"github.com/go-zookeeper/zk"
 	"github.com/stretchr/testify/require"
+
+	"github.com/zklock/zklock/internal/faultproxy"
+	"github.com/zklock/zklock/internal/protocol"
 )
 
 func TestTheExitCodeIsTheCommands(t *testing.T) {
@@ -130,6 +133,36 @@ func TestServersThatCannotBeReachedEndTheWait(t *testing.T) {
 		p := at.run(append(flags, "--", "true")...)
 		require.Equal(t, 69, p.exit(), name)
 		require.Contains(t, p.stderr.String(), "zklock: connect 127.0.0.1:", name)
+	}
+}
+
+func TestServersThatGoAwayWhileTheyAreAskedEndTheWait(t *testing.T) {
+	t.Parallel()
+	for name, asked := range map[string]struct {
+		op   int32
+		args []string
+	}{
+		"status": {protocol.OpGetChildren2, []string{"status"}},
+		"revoke": {protocol.OpSetData, []string{"revoke"}},
+		"break":  {protocol.OpMulti, []string{"break", "--node", lockName + "0000000000", "--yes"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			at := newSite(t)
+			at.create(zk.WorldACL(zk.PermAll))
+			at.contend(lockName, "host=a pid=1", zk.WorldACL(zk.PermAll))
+			link := faultproxy.Run(t, at.addr)
+			lost := link.DropRequest(asked.op)
+			p := at.zklock(append(asked.args, "--servers", link.Addr(), "--session-timeout", "4s", at.path)...)
+			select {
+			case <-lost:
+			case <-p.exited:
+			}
+			link.Refuse(true)
+			link.Cut()
+			require.Equal(t, 69, p.exit())
+			require.Len(t, at.queue(), 1)
+		})
 	}
 }
 

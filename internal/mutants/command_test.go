@@ -50,6 +50,9 @@ var ofTheCommand = []struct {
 	{mutant{"the keys of a container's terminal are for all that run in it", []edit{
 		{job + "/master.go", "case m.group == 1:", "case false:"},
 	}}, command, "TestAKeyInAContainerReachesNobodyButTheJob"},
+	{mutant{"revoke waits for ever for servers that have gone", []edit{
+		{cli + "/revoke.go", "ask(ctx, session, c.Node)", "zklock.Revoke(ctx, session, c.Node)"},
+	}}, command, "TestServersThatGoAwayWhileTheyAreAskedEndTheWait"},
 	{mutant{"the delete of a node with children is tried for ever", []edit{
 		{cli + "/break.go", "errors.Is(err, zk.ErrNotEmpty) || ", ""},
 	}}, cli, "TestANodeThatHasChildrenIsNotTriedForEver"},

@@ -51,7 +51,7 @@ func revoke(ctx context.Context, session *zklock.Session, out io.Writer, path, n
 	}
 	for _, c := range asked {
 		node := v.printableNode(c.Node)
-		switch err := zklock.Revoke(ctx, session, c.Node); {
+		switch err := ask(ctx, session, c.Node); {
 		case err == nil:
 			fmt.Fprintf(out, "asked %s for %s\n", describe(c).who(), node)
 		case errors.Is(err, zk.ErrNoNode):
@@ -61,6 +61,13 @@ func revoke(ctx context.Context, session *zklock.Session, out io.Writer, path, n
 		}
 	}
 	return nil
+}
+
+// ask asks for one node. It gives up when a session that is lost would end.
+func ask(ctx context.Context, session *zklock.Session, node string) error {
+	ctx, cancel := context.WithTimeout(ctx, session.Timeout())
+	defer cancel()
+	return zklock.Revoke(ctx, session, node)
 }
 
 // nobody says that there is no such node, or no holder.
