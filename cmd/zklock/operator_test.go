@@ -136,3 +136,13 @@ func TestBreakAsksAtATerminalAndAgainIfTheNodeHasBecomeTheHolder(t *testing.T) {
 	require.Equal(t, 76, waiter.exit())
 	require.NotContains(t, strings.ReplaceAll(c.said.String(), "zklock break", ""), "--yes", "nobody is told to say it again")
 }
+
+func TestAMessageInJSONSaysWhatWasChosen(t *testing.T) {
+	t.Parallel()
+	at := newSite(t)
+	p := at.run("--log-format", "json", "--on-revoke", "term", "--", "sh", "-c", "echo in; exec sleep 1000")
+	p.line()
+	require.Equal(t, 0, at.zklock("revoke", at.path).exit())
+	require.Equal(t, 128+15, p.exit())
+	require.Contains(t, p.stderr.String(), `"on_revoke":"term"`)
+}

@@ -53,6 +53,9 @@ var ofTheCommand = []struct {
 	{mutant{"revoke waits for ever for servers that have gone", []edit{
 		{cli + "/revoke.go", "ask(ctx, session, c.Node)", "zklock.Revoke(ctx, session, c.Node)"},
 	}}, command, "TestServersThatGoAwayWhileTheyAreAskedEndTheWait"},
+	{mutant{"a message in JSON has nothing of what was chosen", []edit{
+		{cli + "/run.go", `"on_revoke", r.onRevoke.value)`, `"on_revoke", r.onRevoke)`},
+	}}, command, "TestAMessageInJSONSaysWhatWasChosen"},
 	{mutant{"the delete of a node with children is tried for ever", []edit{
 		{cli + "/break.go", "errors.Is(err, zk.ErrNotEmpty) || ", ""},
 	}}, cli, "TestANodeThatHasChildrenIsNotTriedForEver"},

@@ -272,7 +272,7 @@ func (r *run) heedRevocation(hold *zklock.Hold, signals chan<- os.Signal) {
 		case <-hold.Context().Done():
 			return
 		}
-		r.log.Warn("somebody asks for the lock back", "node", hold.Node(), "on_revoke", r.onRevoke)
+		r.log.Warn("somebody asks for the lock back", "node", hold.Node(), "on_revoke", r.onRevoke.value)
 		if r.onRevoke.value == "term" {
 			signals <- syscall.SIGTERM
 		}
