@@ -41,8 +41,6 @@ type owners interface {
 	reenter() (owner bool, err error)
 	// own makes the calling goroutine an owner by what take gets.
 	own(ctx context.Context, take func(*side, context.Context) (*Hold, error)) error
-	// full reports whether nobody can become an owner as things are.
-	full() bool
 	// yield undoes one lock of the calling goroutine. It returns the hold, nil if the caller is
 	// no owner; whether that was the outermost lock; and the owner's share in the gate, which
 	// goes back when the hold has ended.

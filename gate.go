@@ -3,6 +3,7 @@ package zklock
 import (
 	"context"
 	"math"
+	"sync/atomic"
 
 	"golang.org/x/sync/semaphore"
 
@@ -16,13 +17,45 @@ import (
 type gate struct {
 	queue  *queue.Queue
 	from   queue.Source
-	trace  *Trace              // nil without WithTrace
-	shares *semaphore.Weighted // of readers and writers in common
-	share  int64               // that an owner takes of them
+	trace  *Trace  // nil without WithTrace
+	shares *shares // of readers and writers in common
+	share  int64   // that an owner takes of them
 }
 
 // allShares is what an exclusive owner takes; a reader takes one.
 const allShares = math.MaxInt64
+
+// shares are what the owners in one process have of a lock, be it lost or not.
+type shares struct {
+	*semaphore.Weighted
+	taken atomic.Int64
+}
+
+func newShares() *shares { return &shares{Weighted: semaphore.NewWeighted(allShares)} }
+
+func (s *shares) Acquire(ctx context.Context, n int64) error {
+	err := s.Weighted.Acquire(ctx, n)
+	if err == nil {
+		s.taken.Add(n)
+	}
+	return err
+}
+
+func (s *shares) TryAcquire(n int64) bool {
+	taken := s.Weighted.TryAcquire(n)
+	if taken {
+		s.taken.Add(n)
+	}
+	return taken
+}
+
+func (s *shares) Release(n int64) {
+	s.taken.Add(-n)
+	s.Weighted.Release(n)
+}
+
+// lack reports whether n are not to be had.
+func (s *shares) lack(n int64) bool { return s.taken.Load() > allShares-n }
 
 // attempt begins a call under ctx.
 func (g *gate) attempt(ctx context.Context) *attempt {
@@ -72,9 +105,12 @@ func (g *gate) enter(ctx context.Context, h *Hold) (entered bool) {
 	return confirmed && h.Err() == nil
 }
 
-// tryTake is take without waiting for another owner.
+// tryTake is take without waiting for another owner, here or elsewhere.
 func (g *gate) tryTake(ctx context.Context) (*Hold, error) {
 	a := g.attempt(ctx)
+	if g.shares.lack(g.share) && g.queue.Client().Context().Err() == nil {
+		return nil, a.failed(ErrLocked)
+	}
 	got, err := g.from.Try(ctx, a)
 	if err != nil {
 		return nil, a.failed(err)

@@ -7,7 +7,6 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-	"golang.org/x/sync/semaphore"
 
 	"github.com/zklock/zklock/zktest"
 )
@@ -24,7 +23,7 @@ func TestAShareInTheGateIsGivenBackWhenTheHoldHasEnded(t *testing.T) {
 	rw, err := NewRW(s, "/rw")
 	require.NoError(t, err)
 	ended := 0
-	watch := func(h *Hold, shares *semaphore.Weighted) {
+	watch := func(h *Hold, shares *shares) {
 		h.hold.WhenEnded(func(error) {
 			ended++
 			assert.False(t, shares.TryAcquire(allShares))

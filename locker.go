@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"sync"
 
-	"golang.org/x/sync/semaphore"
-
 	"github.com/zklock/zklock/internal/client"
 	"github.com/zklock/zklock/internal/goid"
 	"github.com/zklock/zklock/internal/queue"
@@ -44,7 +42,7 @@ func New(s *Session, path string, opts ...Option) (*Locker, error) {
 }
 
 func newLocker(q *queue.Queue, o *options) *Locker {
-	l := &Locker{side: side{gate: gate{q, q, o.trace, semaphore.NewWeighted(allShares), allShares}}}
+	l := &Locker{side: side{gate: gate{q, q, o.trace, newShares(), allShares}}}
 	l.owners, l.ownerless = l, o.ownerless
 	return l
 }

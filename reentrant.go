@@ -56,8 +56,6 @@ func (l *Locker) own(ctx context.Context, take func(*side, context.Context) (*Ho
 	return nil
 }
 
-func (o *ownership) full() bool { return o.owner.Load() != nobody }
-
 // yield undoes one lock of the calling goroutine; after the outermost there is no owner.
 func (o *ownership) yield() (h *Hold, outermost bool, share int64) {
 	h, outermost = o.yieldIf(o.hold.Load())

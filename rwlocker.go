@@ -223,8 +223,6 @@ func (r *rlocker) own(ctx context.Context, take func(*side, context.Context) (*H
 	return err
 }
 
-func (r *rlocker) full() bool { return false }
-
 func (r *rlocker) yield() (h *Hold, outermost bool, share int64) {
 	mine, outermost := r.readers.yield(r.self())
 	if mine == nil {

@@ -43,14 +43,6 @@ func (s *side) tryLock(deadline time.Time) error {
 // try is wait without waiting for another owner.
 func (s *side) try(ctx context.Context) error { return s.lockBy(ctx, (*side).tryTake) }
 
-// tryTake is take without waiting for another owner, here or elsewhere.
-func (s *side) tryTake(ctx context.Context) (*Hold, error) {
-	if s.owners.full() && s.queue.Client().Context().Err() == nil {
-		return nil, s.attempt(ctx).failed(ErrLocked)
-	}
-	return s.gate.tryTake(ctx)
-}
-
 // tryFor asks for l and waits for d at most, or not at all if d leaves no time to wait. It is
 // false without an error when the time is up.
 func tryFor(ctx context.Context, d time.Duration, l asked) (bool, error) {

@@ -145,3 +145,63 @@ func TestAMemberIsToldThatTheLockIsTakenIfItsCohortStandsInTheQueue(t *testing.T
 		})
 	}
 }
+
+func TestATryBesideAnOwnerThatHasLostTheLockWritesNothing(t *testing.T) {
+	owners := map[string]struct {
+		own func(*zklock.Locker, *zklock.RWLocker, func(lost <-chan struct{}))
+		try func(*zklock.Locker, *zklock.RWLocker) bool
+	}{
+		"an owner": {
+			func(l *zklock.Locker, _ *zklock.RWLocker, during func(<-chan struct{})) {
+				l.Lock()
+				defer l.Unlock()
+				during(l.Lost())
+			},
+			func(l *zklock.Locker, _ *zklock.RWLocker) bool { return l.TryLock() },
+		},
+		"a Do": {
+			func(l *zklock.Locker, _ *zklock.RWLocker, during func(<-chan struct{})) {
+				_ = l.Do(context.Background(), func(ctx context.Context) error {
+					during(zklock.HoldFrom(ctx).Lost())
+					return nil
+				})
+			},
+			func(l *zklock.Locker, _ *zklock.RWLocker) bool { return l.TryLock() },
+		},
+		"a reader, of a writer": {
+			func(_ *zklock.Locker, rw *zklock.RWLocker, during func(<-chan struct{})) {
+				rw.RLock()
+				defer rw.RUnlock()
+				during(rw.RLost())
+			},
+			func(_ *zklock.Locker, rw *zklock.RWLocker) bool { return rw.TryLock() },
+		},
+		"a writer, of a reader": {
+			func(_ *zklock.Locker, rw *zklock.RWLocker, during func(<-chan struct{})) {
+				rw.Lock()
+				defer rw.Unlock()
+				during(rw.Lost())
+			},
+			func(_ *zklock.Locker, rw *zklock.RWLocker) bool { return rw.TryRLock() },
+		},
+	}
+	for name, c := range owners {
+		t.Run(name, func(t *testing.T) {
+			inFarBubble(t, func(t *testing.T, b *bubble) {
+				s := b.session("here")
+				l, rw := b.locker(s), b.rw(s)
+				c.own(l, rw, func(lost <-chan struct{}) {
+					require.True(t, b.server.ExpireSession(s.ID()))
+					<-lost
+					time.Sleep(longSession) // there is another session by now
+					written := b.server.Requests()[zktest.OpCreate]
+					tried := make(chan bool)
+					go func() { tried <- c.try(l, rw) }()
+					require.False(t, <-tried)
+					require.Equal(t, written, b.server.Requests()[zktest.OpCreate])
+				})
+				require.True(t, c.try(l, rw), "it has unlocked")
+			})
+		})
+	}
+}

@@ -87,6 +87,27 @@ func TestALockWithoutAConnectionIsToldOnceForAll(t *testing.T) {
 	})
 }
 
+func TestALockThatWaitsForAHandoffWithoutAConnectionIsTold(t *testing.T) {
+	reconnects(t)
+	watching(t, func(t *testing.T, w *watchful) {
+		l := must(zklock.New(w.Session, "/lock", zklock.WithHandoff(2)))
+		w.server.Refuse(true)
+		w.place.Cut()
+		go func() {
+			ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
+			defer cancel()
+			_ = l.LockContext(ctx)
+		}()
+		synctest.Wait()
+		go func() { // which waits for what the first one asks for
+			defer func() { _ = recover() }()
+			l.Lock()
+		}()
+		w.requireTold(t, notYet, 0)
+		w.requireTold(t, byNow, 1)
+	})
+}
+
 // The client gives each connection up that does not answer, so that the call is told to have no
 // connection, or what it asks for there.
 func TestALockWhoseServerDoesNotAnswerIsTold(t *testing.T) {

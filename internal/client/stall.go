@@ -62,11 +62,17 @@ func (st *stalls) connected() {
 }
 
 // WatchOver returns ctx with a watchdog over a call for the lock on path, until its End is
-// called; nil over a call with a deadline, which has its error.
+// called; nil over a call with a deadline, which has its error, and one that has a watchdog.
 func (c *Client) WatchOver(ctx context.Context, path string) (context.Context, *Watchdog) {
-	if _, limited := ctx.Deadline(); limited {
+	_, limited := ctx.Deadline()
+	if _, kept := ctx.(*Watchdog); limited || kept {
 		return ctx, nil
 	}
+	return c.WatchOverAll(ctx, path)
+}
+
+// WatchOverAll is WatchOver for a call that others wait for, who may have no deadline.
+func (c *Client) WatchOverAll(ctx context.Context, path string) (context.Context, *Watchdog) {
 	v := &Watchdog{Context: ctx, client: c, path: path, since: time.Now()}
 	st := &c.stalls
 	st.mu.Lock()

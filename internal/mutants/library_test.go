@@ -133,6 +133,12 @@ var ofTheLibrary = []judged{
 	{mutant{"who stands in the queue is told to get nowhere", []edit{
 		{"internal/client/stall.go", "case v.queued:", "case false:"},
 	}}, "TestWhoStandsInTheQueueIsNotTold"},
+	{mutant{"a call that has a deadline does not tell what those behind it in a handoff wait for", []edit{
+		{"internal/queue/handoff.go", "if t.limit > 1 {", "if false {"},
+	}}, "TestALockThatWaitsForAHandoffWithoutAConnectionIsTold"},
+	{mutant{"a try goes to the servers while an owner in the process has lost the lock", []edit{
+		{"gate.go", "return s.taken.Load() > allShares-n", "return false"},
+	}}, "TestATryBesideAnOwnerThatHasLostTheLockWritesNothing"},
 	{mutant{"every call tells that there is no connection", []edit{
 		{"internal/client/stall.go", "other != nil && !other.stands()", "other != nil && false"},
 	}}, "TestALockWithoutAConnectionIsToldOnceForAll"},
