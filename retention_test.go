@@ -272,3 +272,26 @@ func TestCohortsExcludeEachOther(t *testing.T) {
 	}, len(ways), 10)
 	eventually(t, "all but retained nodes to go", func() bool { return len(at.queue()) <= 1 })
 }
+
+func TestReleasingAgainIsDoneWhateverBecomesOfTheNodeThatOthersHaveHadSince(t *testing.T) {
+	inBubble(t, func(t *testing.T, b *bubble) {
+		l := b.locker(b.session("owner"), zklock.WithRetention(kept))
+		h, err := l.Acquire(t.Context())
+		require.NoError(t, err)
+		require.NoError(t, h.Release(t.Context()))
+		synctest.Wait()
+		require.Equal(t, 1, b.queue(), "the node is kept")
+		b.server.Freeze()
+		time.Sleep(10 * time.Millisecond)
+		next, err := l.Acquire(t.Context())
+		require.NoError(t, err)
+		next.Check() // whose node is not kept
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		require.ErrorIs(t, next.Release(ctx), context.DeadlineExceeded)
+		again, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		require.NoError(t, h.Release(again), "released for good, long ago")
+		b.server.Thaw()
+	})
+}

@@ -154,7 +154,8 @@ func (m *Member) Update(ctx context.Context, data []byte) error {
 
 // Leave takes the member off the list and returns when ZooKeeper has confirmed it.
 // If ctx ends first, its error is returned and the delete goes on in the
-// background. Leaving again, or after the session was closed, returns nil.
+// background. Leaving again returns nil, or once more the server's refusal of the
+// delete; after the session was closed it returns nil.
 func (m *Member) Leave(ctx context.Context) error {
 	m.leave()
 	select {
@@ -165,6 +166,9 @@ func (m *Member) Leave(ctx context.Context) error {
 		case <-ctx.Done():
 			return wrap("leave", m.path, ended(ctx))
 		}
+	}
+	if isClosed(m.session) { // the node goes with it, whatever kept it
+		return nil
 	}
 	return wrap("leave", m.path, m.leaveErr)
 }

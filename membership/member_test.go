@@ -248,3 +248,19 @@ func TestBadArgumentsAreRefused(t *testing.T) {
 		require.ErrorContains(t, join(t, s, "one").Update(t.Context(), make([]byte, 1<<20)), "bytes of data")
 	})
 }
+
+func TestLeavingAgainTellsOfTheRefusalUntilTheSessionIsClosed(t *testing.T) {
+	inBubble(t, func(t *testing.T, server *zktest.Server) {
+		s := connect(t, server)
+		m := join(t, s, "a")
+		_, err := s.Conn().SetACL(path, zk.WorldACL(zk.PermRead), -1)
+		require.NoError(t, err)
+		for range 2 {
+			require.ErrorIs(t, m.Leave(t.Context()), zk.ErrNoAuth)
+		}
+		require.True(t, m.State().Registered)
+		require.NoError(t, s.Close())
+		require.NoError(t, m.Leave(t.Context()))
+		require.Empty(t, server.Children(path))
+	})
+}

@@ -33,7 +33,7 @@ func WithACL(acl []zk.ACL) Option {
 
 // WithLogger has a member log its registrations, and its leaving, to logger at Info,
 // and the loss of a registration at Warn; and a Watch at Warn that a member may not be
-// read. It is called as WithNotify's function is, but a Watch waits for it.
+// read. It is called as WithNotify's function is, but a Watch waits for it until that ends.
 func WithLogger(logger *slog.Logger) Option {
 	return func(o *options) { o.log = logger }
 }

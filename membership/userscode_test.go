@@ -5,10 +5,13 @@ import (
 	"log/slog"
 	"runtime"
 	"testing"
+	"testing/synctest"
 	"time"
 
+	"github.com/go-zookeeper/zk"
 	"github.com/stretchr/testify/require"
 
+	"github.com/zklock/zklock"
 	"github.com/zklock/zklock/membership"
 	"github.com/zklock/zklock/zktest"
 )
@@ -68,6 +71,35 @@ func TestAMemberDoesNotWaitForUsersCode(t *testing.T) {
 				require.Equal(t, 2, m.State().Registrations)
 				close(goOn)
 				require.NoError(t, m.Leave(t.Context()))
+			})
+		})
+	}
+}
+
+func TestAWatchEndsThoughItsLoggerDoesNotReturn(t *testing.T) {
+	for name, end := range map[string]func(cancel context.CancelFunc, s *zklock.Session){
+		"by its context": func(cancel context.CancelFunc, _ *zklock.Session) { cancel() },
+		"by its session": func(_ context.CancelFunc, s *zklock.Session) { s.Close() },
+	} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, func(t *testing.T, server *zktest.Server) {
+				s := connect(t, server)
+				theirs := connect(t, server)
+				join(t, theirs, "seen")
+				for _, hidden := range []string{"/a", "/b"} {
+					_, err := theirs.Conn().Create(path+hidden, nil, zk.FlagEphemeral, zk.WorldACL(zk.PermWrite))
+					require.NoError(t, err)
+				}
+				goOn := make(chan struct{})
+				defer close(goOn)
+				seen := watch(t, s, membership.WithLogger(slog.New(calls{slog.DiscardHandler, func() { <-goOn }})))
+				synctest.Wait()
+				end(seen.cancel, s)
+				select {
+				case <-seen.ended:
+				case <-time.After(50 * time.Millisecond):
+					require.Fail(t, "it waits for the logger")
+				}
 			})
 		})
 	}

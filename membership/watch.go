@@ -160,7 +160,7 @@ func (w *watcher) readAbsent(ctx context.Context, doubt time.Duration) ([]Peer, 
 // that may not be read. Of those it is doubted whether that is still so.
 func (w *watcher) readEach(ctx context.Context, names []string, doubt time.Duration) ([]*sight, error) {
 	nodes, refused := make([]*sight, len(names)), make([]error, len(names))
-	reads, ctx := errgroup.WithContext(ctx)
+	reads, under := errgroup.WithContext(ctx)
 	reads.SetLimit(readsAtOnce)
 	for i, name := range names {
 		if w.hidden[name] && doubt == 0 {
@@ -168,7 +168,7 @@ func (w *watcher) readEach(ctx context.Context, names []string, doubt time.Durat
 			continue
 		}
 		reads.Go(func() error {
-			node, err := look(ctx, w.session, view{join(w.path, name), data}, doubt)
+			node, err := look(under, w.session, view{join(w.path, name), data}, doubt)
 			switch {
 			case err == nil:
 				nodes[i] = node
@@ -183,25 +183,42 @@ func (w *watcher) readEach(ctx context.Context, names []string, doubt time.Durat
 	if err := reads.Wait(); err != nil {
 		return nil, err
 	}
-	w.hide(names, refused)
-	return nodes, nil
+	return nodes, w.hide(ctx, names, refused)
 }
 
 // hide notes which of the named children could not be read.
-func (w *watcher) hide(names []string, refused []error) {
+func (w *watcher) hide(ctx context.Context, names []string, refused []error) error {
 	hidden := make(map[string]bool)
 	for i, name := range names {
 		if refused[i] == nil {
 			continue
 		}
 		hidden[name] = true
-		if !w.hidden[name] {
-			callback.Apart(func() {
-				w.options.log.Warn("membership: a member may not be read", "node", join(w.path, name), "error", refused[i])
-			})
+		if w.hidden[name] {
+			continue
+		}
+		if err := w.warn(ctx, join(w.path, name), refused[i]); err != nil {
+			return err
 		}
 	}
 	w.hidden = hidden
+	return nil
+}
+
+// warn logs that a member may not be read, and waits for the user's logger as long as the Watch
+// goes on.
+func (w *watcher) warn(ctx context.Context, node string, refusal error) error {
+	logged := callback.Begin(func() {
+		w.options.log.Warn("membership: a member may not be read", "node", node, "error", refusal)
+	})
+	select {
+	case <-logged:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-w.session.Done():
+		return zklock.ErrClosed
+	}
 }
 
 // await returns when there may be something new, and reports whether the watches

@@ -209,6 +209,15 @@ var ofTheLibrary = []judged{
 	{mutant{"Unlock waits for the first of the deletes that go ahead", []edit{
 		{"internal/queue/deletion.go", "last := b.requests[len(b.requests)-1]", "last := b.requests[0]"},
 	}}, "internal/queue.TestUnlockReturnsWhenItsOwnDeleteHasBeenSent"},
+	{mutant{"a hold that was released waits for a later owner's delete", []edit{
+		{"internal/queue/hold.go", "return h.deletion, first", "return c.leaving, first"},
+	}}, "TestReleasingAgainIsDoneWhateverBecomesOfTheNodeThatOthersHaveHadSince"},
+	{mutant{"a Watch waits for a logger that does not return", []edit{
+		{"membership/watch.go", "select {\n\tcase <-logged:", "<-logged\n\tselect {\n\tcase <-logged:"},
+	}}, "membership.TestAWatchEndsThoughItsLoggerDoesNotReturn"},
+	{mutant{"a member of a closed session has not left", []edit{
+		{"membership/member.go", "if isClosed(m.session) { // the node goes with it", "if false { // the node goes with it"},
+	}}, "membership.TestLeavingAgainTellsOfTheRefusalUntilTheSessionIsClosed"},
 	{mutant{"each hold knows the next", []edit{
 		{"internal/queue/succession.go", "next.succession, c.succession.holder = c.succession, next", "c.succession.holder = next"},
 	}}, "TestAnOldHoldKeepsNoLaterOnesInMemory"},

@@ -197,7 +197,7 @@ var all = []mutant{
 	{"the next hold begins before the last one has ended", []edit{
 		{"internal/queue/hold.go", "import (\n", "import (\n\t\"runtime\"\n"},
 		{"internal/queue/hold.go", "first = h.end(released)\n", "first = h.Err() == nil\n"},
-		{"internal/queue/hold.go", "\treturn c.leaving, first\n", "\truntime.Gosched()\n\th.end(released)\n\treturn c.leaving, first\n"},
+		{"internal/queue/hold.go", "\treturn h.deletion, first\n", "\truntime.Gosched()\n\th.end(released)\n\treturn h.deletion, first\n"},
 	}},
 	{"a place is kept when the trace panics", []edit{
 		{"internal/queue/queue.go", "if h == nil {\n\t\t\tleft = c.leave()", "if h == nil && err != nil {\n\t\t\tleft = c.leave()"},

@@ -23,6 +23,7 @@ type Hold struct {
 	lost      latch.Latch
 	revoked   latch.Latch
 	history   History
+	deletion  *deletion // by its release, nil if a later owner of the node may have one; guarded by the mutex that grants
 
 	mu    sync.Mutex // guards atEnd; taken under the mutex that grants
 	atEnd *endFunc   // a list, since most holds have none, and a hand-off feels each byte
@@ -195,9 +196,9 @@ func (h *Hold) giveBack(then func()) (r *deletion, first bool) {
 		then()
 	}
 	if first && (c.handoff == nil || !c.handoff.passOn(c)) {
-		c.leaveLocked()
+		h.deletion = c.leaveLocked()
 	}
-	return c.leaving, first
+	return h.deletion, first
 }
 
 // SendRelease gives the lock back without waiting for ZooKeeper: it returns when the delete has
