@@ -13,8 +13,12 @@ func (s *Server) Addr() string {
 			panic("zktest: " + err.Error())
 		}
 		s.listener = l
-		s.e.workers.Add(1)
-		go s.listen(l)
+		if s.e.closed {
+			l.Close() // it is an address still, and nobody is there
+		} else {
+			s.e.workers.Add(1)
+			go s.listen(l)
+		}
 	}
 	return s.listener.Addr().String()
 }

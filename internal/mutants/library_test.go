@@ -218,6 +218,9 @@ var ofTheLibrary = []judged{
 	{mutant{"a member of a closed session has not left", []edit{
 		{"membership/member.go", "if isClosed(m.session) { // the node goes with it", "if false { // the node goes with it"},
 	}}, "membership.TestLeavingAgainTellsOfTheRefusalUntilTheSessionIsClosed"},
+	{mutant{"a closed server listens", []edit{
+		{"zktest/listen.go", "if s.e.closed {", "if false {"},
+	}}, "zktest.TestNobodyListensAtTheAddressOfAClosedServer"},
 	{mutant{"each hold knows the next", []edit{
 		{"internal/queue/succession.go", "next.succession, c.succession.holder = c.succession, next", "c.succession.holder = next"},
 	}}, "TestAnOldHoldKeepsNoLaterOnesInMemory"},
