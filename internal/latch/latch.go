@@ -6,20 +6,18 @@ import "sync"
 // Latch is a channel that closes once, made when somebody asks for it: most locks are released
 // before anybody does.
 type Latch struct {
-	mu     sync.Mutex // guards the fields below; the lowest: nothing is locked under it
-	ch     chan struct{}
-	closed bool
+	mu sync.Mutex // guards ch; the lowest: nothing is locked under it
+	ch chan struct{}
 }
 
 // Close closes the channel, once.
 func (l *Latch) Close() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.closed {
-		return
-	}
-	l.closed = true
-	if l.ch != nil {
+	switch {
+	case l.ch == nil:
+		l.ch = Closed
+	case !IsClosed(l.ch):
 		close(l.ch)
 	}
 }
@@ -29,9 +27,6 @@ func (l *Latch) Done() <-chan struct{} {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.ch == nil {
-		if l.closed {
-			return Closed
-		}
 		l.ch = make(chan struct{})
 	}
 	return l.ch
