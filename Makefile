@@ -5,11 +5,11 @@ STATICCHECK = go run honnef.co/go/tools/cmd/staticcheck@v0.8.2
 # Only a test that hangs takes that long; a busy machine needs ten minutes for some.
 GO_TEST = go test -timeout 30m
 
-# What the benchmark measures and what the command is built with are kept from the
-# library's users by modules of their own. Each is tested with the versions in its own
-# go.mod; go.work is for working on them together.
-MODULES = . bench cmd/zklock zklockprom zklockotel
-TESTED = cmd/zklock zklockprom zklockotel
+# What the benchmark measures, what the command is built with and what the larger tests
+# need are kept from the library's users by modules of their own. Each is tested with the
+# versions in its own go.mod; go.work is for working on them together.
+MODULES = . test bench cmd/zklock zklockprom zklockotel
+TESTED = test cmd/zklock zklockprom zklockotel
 export GOWORK = off
 
 .PHONY: help
@@ -29,7 +29,7 @@ test: zookeeper ## every test, on a real ZooKeeper too (installs Debian's packag
 options: zookeeper ## the lock's tests with WithHandoff on every Locker, with WithRetention, and with both
 	@for options in handoff retention handoff,retention; do \
 		echo "-zklock.options=$$options"; \
-		$(GO_TEST) -count 1 . -args -zklock.options=$$options || exit; \
+		(cd test && $(GO_TEST) -count 1 ./lock -args -zklock.options=$$options) || exit; \
 	done
 
 .PHONY: race
@@ -40,7 +40,9 @@ race: zookeeper ## every test under the race detector
 .PHONY: cover
 cover: zookeeper ## every test, then the coverage of each function and in total (cover.out)
 	$(GO_TEST) -coverpkg=./... -coverprofile=cover.out ./...
-	go tool cover -func=cover.out
+	cd test && $(GO_TEST) -coverpkg=github.com/zklock/zklock/... -coverprofile=../cover.test.out ./...
+	@tail -n +2 cover.test.out >>cover.out && rm cover.test.out
+	cd test && go tool cover -func=../cover.out
 
 .PHONY: bench
 bench: zookeeper ## zklock beside its peers, into docs/benchmarks.md; SMOKE=1 a minute, ENSEMBLE=3 servers, BENCH_ARGS=-h for more (these write no page)
@@ -56,7 +58,7 @@ bench-test: zookeeper ## the tests of the benchmark itself, and a minute of it, 
 
 .PHONY: soak
 soak: zookeeper ## processes with locks, with and without options, on three servers under random faults, for DURATION (10m); SEED=n for the same kind of faults
-	go test ./internal/nemesis -run '^TestSoak$$' -v -count 1 -timeout 0 -soak $(or $(DURATION),10m) $(if $(SEED),-seed $(SEED))
+	cd test && go test ./nemesis -run '^TestSoak$$' -v -count 1 -timeout 0 -soak $(or $(DURATION),10m) $(if $(SEED),-seed $(SEED))
 
 .PHONY: lint
 lint: ## formatting, go vet, staticcheck, a tidy go.mod, a whole go.work.sum

@@ -2,9 +2,7 @@ package zklock_test
 
 import (
 	"context"
-	"fmt"
 	"runtime"
-	"strings"
 	"testing"
 	"time"
 
@@ -31,12 +29,7 @@ type footprint struct {
 // measure returns the footprint when all that was abandoned is done.
 func (at *site) measure() footprint {
 	at.t.Helper()
-	var f footprint
-	answer, err := sharedServer(at.t).FourLetter("wchs")
-	require.NoError(at.t, err)
-	_, total, _ := strings.Cut(answer, "Total watches:")
-	_, err = fmt.Sscan(total, &f.watches)
-	require.NoError(at.t, err, answer)
+	f := footprint{watches: at.watches()}
 	runtime.GC()
 	runtime.GC()
 	var stats runtime.MemStats
@@ -63,12 +56,6 @@ func (at *site) requireSteady(few, many int, round func(), quiet func()) {
 	at.t.Logf("after %d rounds %+v, after %d more %+v", few, before, many, after)
 	require.Less(at.t, after.heap, before.heap+heapNoise)
 	require.LessOrEqual(at.t, after.watches, before.watches+1)
-}
-
-// direct connects without the site's proxy, which has goroutines of its own.
-func (at *site) direct() *zklock.Session {
-	at.t.Helper()
-	return at.sessionVia(at.addr, longSession)
 }
 
 func TestPollingAHeldLockLeavesNothingBehind(t *testing.T) {

@@ -2,8 +2,6 @@ package membership_test
 
 import (
 	"context"
-	"fmt"
-	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -11,60 +9,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/zklock/zklock"
-	"github.com/zklock/zklock/internal/apachezk"
 	"github.com/zklock/zklock/membership"
 	"github.com/zklock/zklock/zktest"
 )
-
-func TestASessionIsClosedWhileMembersComeAndGoAndAreWatched(t *testing.T) {
-	ensemble := apachezk.Run(t)
-	for round := range 40 {
-		s, err := zklock.Connect(t.Context(), ensemble.Addrs(), 10*time.Second)
-		require.NoError(t, err)
-		dir := fmt.Sprintf("/close/%d/servers", round)
-		ctx, cancel := context.WithTimeout(t.Context(), patience)
-		defer cancel()
-		var users sync.WaitGroup
-		use := func(f func() error) {
-			for range 4 {
-				users.Go(func() {
-					for ctx.Err() == nil {
-						if err := f(); err != nil {
-							require.ErrorIs(t, err, zklock.ErrClosed)
-							return
-						}
-					}
-				})
-			}
-		}
-		started := make(chan struct{}, 1)
-		use(func() error {
-			m, err := membership.Join(ctx, s, dir, []byte("one"))
-			if err == nil {
-				err = m.Update(ctx, []byte("two"))
-			}
-			select {
-			case started <- struct{}{}:
-			default:
-			}
-			return err
-		})
-		use(func() error {
-			for _, err := range membership.Watch(ctx, s, dir) {
-				if err != nil {
-					return err
-				}
-			}
-			return nil
-		})
-		if round%2 == 0 {
-			<-started // the others are closed while the path is made
-		}
-		require.NoError(t, s.Close(), "round %d", round)
-		users.Wait()
-		require.NoError(t, ctx.Err())
-	}
-}
 
 func TestAnAnswerThatComesWhileTheSessionIsClosedIsReadByNobody(t *testing.T) {
 	server := zktest.NewServer(t)

@@ -9,7 +9,6 @@ import (
 	"github.com/go-zookeeper/zk"
 	"github.com/stretchr/testify/require"
 
-	"github.com/zklock/zklock/internal/apachezk"
 	"github.com/zklock/zklock/zktest"
 )
 
@@ -107,14 +106,6 @@ func TestALostRequestLeavesNothing(t *testing.T) {
 		require.NoError(t, err)
 		require.False(t, exists)
 	})
-}
-
-func TestASessionIsKilledByWhoeverComputesItsPassword(t *testing.T) {
-	s := zktest.NewServer(t)
-	w := dialWire(t, net.DialTimeout, s.Addr(), time.Second, nil)
-	require.NoError(t, apachezk.KillSession(t.Context(), s.Addr(), w.session))
-	w.closed(t)
-	require.Empty(t, s.Sessions())
 }
 
 func TestAServerWithoutContainersHangsUpWithAnAnswerOrWithout(t *testing.T) {

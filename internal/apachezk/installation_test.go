@@ -8,15 +8,6 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func requireInstallation(t *testing.T) Installation {
-	t.Helper()
-	installation, err := Find()
-	if err != nil {
-		t.Skipf("needs a real ZooKeeper: %v", err)
-	}
-	return installation
-}
-
 func TestFindSaysHowToInstallJava(t *testing.T) {
 	t.Setenv("JAVA_HOME", "")
 	t.Setenv("PATH", t.TempDir())
@@ -61,28 +52,4 @@ func TestFindListsTheJarsOfARelease(t *testing.T) {
 			require.ElementsMatch(t, want, found)
 		})
 	}
-}
-
-// A release is imitated by links to the jars of the installation at hand.
-func TestServersRunFromZooKeeperHome(t *testing.T) {
-	installation := requireInstallation(t)
-	home := t.TempDir()
-	require.NoError(t, os.Mkdir(filepath.Join(home, "lib"), 0o755))
-	for _, jar := range installation.Classpath {
-		name := filepath.Base(jar)
-		if name == "zookeeper.jar" {
-			name = "zookeeper-3.jar"
-		}
-		real, err := filepath.EvalSymlinks(jar)
-		require.NoError(t, err)
-		require.NoError(t, os.Symlink(real, filepath.Join(home, "lib", name)))
-	}
-	t.Setenv("ZOOKEEPER_HOME", home)
-
-	found, err := Find()
-	require.NoError(t, err)
-	require.Contains(t, found.Classpath[len(found.Classpath)-1], home)
-	mode, err := Run(t).Server(0).Mode(t.Context())
-	require.NoError(t, err)
-	require.Equal(t, "standalone", mode)
 }

@@ -1,16 +1,10 @@
 package faultproxy
 
 import (
-	"context"
 	"net"
-	"slices"
 	"testing"
-	"time"
 
-	"github.com/go-zookeeper/zk"
 	"github.com/stretchr/testify/require"
-
-	"github.com/zklock/zklock/internal/apachezk"
 )
 
 // through connects as one server to another by the mesh.
@@ -85,40 +79,4 @@ func TestAServerThatDoesNotListenRefuses(t *testing.T) {
 	require.NotEqual(t, nowhere, m.Route(1, 2, addr))
 	require.NoError(t, listener.Close())
 	require.Equal(t, nowhere, m.Route(1, 2, addr))
-}
-
-func TestALeaderCutOffFromTheOtherServersIsReplacedAndComesBack(t *testing.T) {
-	m := newMesh(t)
-	e := apachezk.Run(t, func(c *apachezk.Config) { c.Servers = 3; c.SyncLimit = 4; c.Route = m.Route })
-	old, err := e.Leader(t.Context())
-	require.NoError(t, err)
-	var others []int
-	for _, s := range e.Servers() {
-		if s != old {
-			others = append(others, s.ID())
-		}
-	}
-
-	m.Partition([]int{old.ID()}, others)
-
-	ctx, cancel := context.WithTimeout(t.Context(), 2*patience)
-	defer cancel()
-	var leader *apachezk.Server
-	require.Eventually(t, func() bool {
-		leader, err = e.Leader(ctx)
-		return err == nil && slices.Contains(others, leader.ID())
-	}, patience, 10*time.Millisecond)
-	require.NoError(t, leader.Await(ctx))
-	_, err = connect(t, leader.Addr()).Create("/without", nil, zk.FlagPersistent, zk.WorldACL(zk.PermAll))
-	require.NoError(t, err)
-	require.Eventually(t, func() bool {
-		_, err := old.Mode(ctx)
-		return err != nil
-	}, patience, 10*time.Millisecond, "without a majority it serves nobody")
-
-	m.Heal()
-	require.NoError(t, old.Await(ctx))
-	exists, _, err := connect(t, old.Addr()).Exists("/without")
-	require.NoError(t, err)
-	require.True(t, exists)
 }

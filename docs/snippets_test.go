@@ -1,0 +1,153 @@
+package docs_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// stage is the program that runs the documented code: each snippet is a function there, named
+// by its page and its number on it, or stands there as it is if it declares things.
+const stage = `package main
+
+import (
+	"context"
+	"errors"
+	"log"
+	"time"
+
+	"github.com/go-zookeeper/zk"
+
+	"github.com/zklock/zklock"
+	"github.com/zklock/zklock/zktest"
+)
+
+var servers []string
+
+func main() {
+	log.SetFlags(0)
+	server, err := zktest.Start()
+	check("start", err)
+	defer server.Close()
+	servers = []string{server.Addr()}
+	ctx, stop := context.WithTimeout(context.Background(), time.Minute)
+	defer stop()
+	session, err := zklock.Connect(ctx, servers, 10*time.Second)
+	check("connect", err)
+	defer session.Close()
+	mu, err := zklock.New(session, "/locks/readme")
+	check("new", err)
+	for _, path := range []string{"/ledger", "/ledger/total"} {
+		_, err := session.Conn().Create(path, nil, 0, zk.WorldACL(zk.PermAll))
+		check(path, err)
+	}
+
+	check("README1", README1(ctx))
+	check("README2", README2(ctx, mu))
+	check("README4", README4(ctx, session, mu, []byte("from README")))
+	total(session, "from README")
+
+	ledger, err := Open(session) // migration1
+	check("migration1", err)
+	ledger.Post("an entry")
+	check("migration2", migration2(ctx, servers))
+	total(session, "")
+	check("migration3", migration3(ctx, session, []byte("from migration")))
+	total(session, "from migration")
+	worked := false
+	check("migration4", migration4(ctx, session, func(context.Context) error { worked = true; return nil }))
+	if !worked {
+		log.Fatal("migration4 has not done its job")
+	}
+
+	vault, err := zktest.Start()
+	check("start", err)
+	defer vault.Close()
+	guarded, err := operations1(ctx, []string{vault.Addr()}, "secret")
+	check("operations1", err)
+	check("operations1", guarded.LockContext(ctx))
+	guarded.Unlock()
+	outside, err := zklock.Connect(ctx, []string{vault.Addr()}, 10*time.Second)
+	check("connect", err)
+	defer outside.Close()
+	stranger, err := zklock.New(outside, "/locks/ledger")
+	check("stranger", err)
+	if err := stranger.LockContext(ctx); !errors.Is(err, zk.ErrNoAuth) {
+		log.Fatalf("operations1 lets a stranger in: %v", err)
+	}
+
+	// The last, since it loses its session.
+	entries := make(chan string, 1)
+	entries <- "an entry"
+	err = README3(mu, entries, func(string) { server.ExpireSession(session.ID()) })
+	if !errors.Is(err, zklock.ErrLost) {
+		log.Fatalf("README3 ended with %v", err)
+	}
+}
+
+func check(what string, err error) {
+	if err != nil {
+		log.Fatalf("%s: %v", what, err)
+	}
+}
+
+func total(session *zklock.Session, want string) {
+	if got, _, err := session.Conn().Get("/ledger/total"); string(got) != want || err != nil {
+		log.Fatalf("the total is %q, %v, and not %q", got, err, want)
+	}
+}
+`
+
+// onStage returns the snippet's Go file of the stage, with a function of that name unless it
+// declares things.
+func (s snippet) onStage(t *testing.T, name string) string {
+	t.Helper()
+	s.code = strings.Replace(s.code, `[]string{"zk1:2181", "zk2:2181", "zk3:2181"}`, "servers", 1)
+	source, err := s.source()
+	require.NoError(t, err)
+	source = strings.Replace(source, "package snippet", "package main", 1)
+	if s.signature != "func()" {
+		source = strings.Replace(source, "func _(", "func "+name+"(", 1)
+	}
+	if strings.HasSuffix(s.signature, ") error") {
+		source = strings.Replace(source, "panic(0)", "return nil", 1)
+	}
+	return source
+}
+
+func TestDocumentedCodeDoesWhatItsPagesSay(t *testing.T) {
+	root, err := filepath.Abs("..")
+	require.NoError(t, err)
+	temporary := t.TempDir()
+	replace := make(map[string]string)
+	add := func(name, source string) {
+		file := filepath.Join(temporary, name+".go")
+		require.NoError(t, os.WriteFile(file, []byte(source), 0o644))
+		replace[filepath.Join(root, "internal", "stage", name+".go")] = file
+	}
+	add("main", stage)
+	for _, file := range withSnippets(t) {
+		for i, s := range snippetsOf(file, page(t, file)) {
+			name := fmt.Sprintf("%s%d", strings.TrimSuffix(filepath.Base(file), ".md"), i+1)
+			require.Contains(t, stage, name, "%s:%d is not run", file, s.line)
+			add(name, s.onStage(t, name))
+		}
+	}
+	overlay, err := json.Marshal(map[string]any{"Replace": replace})
+	require.NoError(t, err)
+	file := filepath.Join(temporary, "overlay.json")
+	require.NoError(t, os.WriteFile(file, overlay, 0o644))
+	program := filepath.Join(temporary, "stage")
+	build := exec.CommandContext(t.Context(), "go", "build", "-overlay="+file, "-o", program, "./internal/stage")
+	build.Dir = root
+	out, err := build.CombinedOutput()
+	require.NoError(t, err, "%s", out)
+	out, err = exec.CommandContext(t.Context(), program).CombinedOutput()
+	require.NoError(t, err, "%s", out)
+}

@@ -1,0 +1,159 @@
+package zklock
+
+import (
+	"context"
+	"reflect"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/zklock/zklock/internal/client"
+	"github.com/zklock/zklock/internal/latch"
+	"github.com/zklock/zklock/zktest"
+)
+
+// One of the locks is held all along, the other comes and goes.
+func TestAskingAMultiLockerForItsLossLeavesNothingAtALongHold(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		server := zktest.NewServer(t)
+		s, err := Connect(t.Context(), []string{server.PipeAddr()}, 10*time.Second, WithDialer(server.Dial))
+		require.NoError(t, err)
+		defer s.Close()
+		var parts []*Locker
+		for _, path := range []string{"/a", "/b"} {
+			l, err := New(s, path)
+			require.NoError(t, err)
+			parts = append(parts, l)
+		}
+		m := NewMulti(parts...)
+		parts[0].Lock()
+		defer parts[0].Unlock()
+		for range 100 {
+			m.Lock()
+			require.False(t, latch.IsClosed(m.Lost()))
+			m.Unlock()
+		}
+		first := reflect.ValueOf(&parts[0].Held().hold).Elem().FieldByName("atEnd")
+		require.True(t, first.IsNil() || first.Elem().FieldByName("next").IsNil(), "of one round at most")
+
+		m.Lock()
+		lost := m.Lost()
+		time.Sleep(time.Second) // until the nodes are watched
+		require.NoError(t, s.Conn().Delete(parts[0].Held().Node(), -1))
+		synctest.Wait()
+		require.True(t, latch.IsClosed(lost), "the newest one stands")
+		m.Unlock()
+	})
+}
+
+// Who waits for an owner that has lost the lock goes on when that gives its share in the gate
+// back, and is not to see its hold alive.
+func TestAShareInTheGateIsGivenBackWhenTheHoldHasEnded(t *testing.T) {
+	server := zktest.NewServer(t)
+	s, err := Connect(t.Context(), []string{server.Addr()}, 20*time.Second)
+	require.NoError(t, err)
+	defer s.Close()
+	l, err := New(s, "/lock")
+	require.NoError(t, err)
+	rw, err := NewRW(s, "/rw")
+	require.NoError(t, err)
+	ended := 0
+	watch := func(h *Hold, shares *shares) {
+		h.hold.WhenEnded(func(error) {
+			ended++
+			assert.False(t, shares.TryAcquire(allShares))
+		})
+	}
+	ways := []func(){
+		func() { l.Lock(); watch(l.Held(), l.shares); l.Unlock() },
+		func() { l.Lock(); watch(l.Held(), l.shares); assert.NoError(t, l.UnlockContext(t.Context())) },
+		func() {
+			assert.NoError(t, l.Do(t.Context(), func(ctx context.Context) error { watch(HoldFrom(ctx), l.shares); return nil }))
+		},
+		func() {
+			defer func() { assert.Equal(t, "fn", recover()) }()
+			_ = l.Do(t.Context(), func(ctx context.Context) error { watch(HoldFrom(ctx), l.shares); panic("fn") })
+		},
+		func() { rw.Lock(); watch(rw.Held(), rw.write.shares); rw.Unlock() },
+		func() { rw.RLock(); watch(rw.RHeld(), rw.write.shares); rw.RUnlock() },
+		func() {
+			rw.RLock()
+			watch(rw.RHeld(), rw.write.shares)
+			assert.NoError(t, rw.RUnlockContext(t.Context()))
+		},
+	}
+	for _, way := range ways {
+		way()
+		require.True(t, l.shares.TryAcquire(allShares))
+		l.shares.Release(allShares)
+		require.True(t, rw.write.shares.TryAcquire(allShares))
+		rw.write.shares.Release(allShares)
+	}
+	require.Equal(t, len(ways), ended)
+}
+
+// Between the two looks of a second Unlock at the lock, the first one gives it back and
+// somebody else takes it.
+func TestASecondUnlockWithoutOwnerGivesNobodyElsesHoldBack(t *testing.T) {
+	server := zktest.NewServer(t)
+	s, err := Connect(t.Context(), []string{server.Addr()}, 20*time.Second)
+	require.NoError(t, err)
+	defer s.Close()
+	l, err := New(s, "/lock", WithoutOwner())
+	require.NoError(t, err)
+	l.Lock()
+	seen := l.hold.Load()
+	l.Unlock()
+	l.Lock()
+	h, _ := l.yieldIf(seen)
+	require.Nil(t, h)
+	require.True(t, l.Held().Valid())
+	l.Unlock()
+	h, _ = l.yieldIf(seen)
+	require.Nil(t, h)
+}
+
+func TestTheTimeGivenToATryIsToldApartFromItsCtxs(t *testing.T) {
+	canceled, cancel := context.WithCancel(t.Context())
+	cancel()
+	expired, cancel := context.WithTimeout(t.Context(), 0)
+	defer cancel()
+	given, cancel := context.WithTimeoutCause(t.Context(), 0, errTimeIsUp)
+	defer cancel()
+	for name, c := range map[string]struct {
+		ctx  context.Context
+		err  error
+		isUp bool
+	}{
+		"the time given":                           {t.Context(), client.Ended(given), true},
+		"the time given, and ctx ends meanwhile":   {canceled, client.Ended(given), true},
+		"ctx is cancelled by a deadline elsewhere": {canceled, context.DeadlineExceeded, false},
+		"ctx's own deadline":                       {expired, context.DeadlineExceeded, false},
+		"ctx is cancelled":                         {canceled, context.Canceled, false},
+		"the lock is taken":                        {t.Context(), ErrLocked, true},
+		"the lock is taken, and ctx is cancelled":  {canceled, ErrLocked, false},
+	} {
+		if got := timeIsUp(c.ctx, c.err); got != c.isUp {
+			t.Errorf("%s: %v", name, got)
+		}
+	}
+}
+
+func BenchmarkReentry(b *testing.B) {
+	server := zktest.NewServer(b)
+	s, err := Connect(context.Background(), []string{server.Addr()}, 10*time.Second)
+	require.NoError(b, err)
+	defer s.Close()
+	l, err := New(s, "/reentry")
+	require.NoError(b, err)
+	l.Lock()
+	defer l.Unlock()
+	b.ReportAllocs()
+	for b.Loop() {
+		l.Lock()
+		l.Unlock() //lint:ignore SA2001 the pair is what is measured
+	}
+}

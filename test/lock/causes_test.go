@@ -1,0 +1,197 @@
+package lock_test
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/go-zookeeper/zk"
+	"github.com/stretchr/testify/require"
+
+	"github.com/zklock/zklock"
+	"github.com/zklock/zklock/membership"
+	"github.com/zklock/zklock/zktest"
+)
+
+// causes are what the ctx of an errgroup ends with when another of its goroutines was told so
+// by a server.
+var causes = []error{zk.ErrNoNode, zk.ErrNoAuth, zk.ErrAuthFailed, zklock.ErrLocked}
+
+// misled are calls that ask a server, or may, and what they return if it answers.
+var misled = map[string]struct {
+	before func(*hindered)
+	call   func(w *hindered, ctx context.Context) error
+}{
+	"Inspect": {lockedByThem, func(w *hindered, ctx context.Context) error {
+		found, err := zklock.Inspect(ctx, w.mine.Session, statesPath)
+		if err == nil {
+			require.Len(w.t, found, 1)
+		}
+		return err
+	}},
+	"Revoke": {
+		func(w *hindered) { w.theirs.hold = must(w.theirs.lock.Acquire(w.ctx)) },
+		func(w *hindered, ctx context.Context) error {
+			return zklock.Revoke(ctx, w.mine.Session, w.theirs.hold.Node())
+		},
+	},
+	"RLockContext, writing": {
+		func(w *hindered) { w.mine.rw.Lock() },
+		func(w *hindered, ctx context.Context) error { return w.mine.rw.RLockContext(ctx) },
+	},
+	"LockContext": {nil, func(w *hindered, ctx context.Context) error { return w.mine.lock.LockContext(ctx) }},
+	"Acquire of a Semaphore": {nil, func(w *hindered, ctx context.Context) error {
+		_, err := w.mine.sem.Acquire(ctx, 1)
+		return err
+	}},
+	"Connect": {nil, func(w *hindered, ctx context.Context) error {
+		s, err := zklock.Connect(ctx, []string{w.server.PipeAddr()}, statesTime, zklock.WithDialer(w.place.Dial), login("ann"))
+		if err == nil {
+			s.Close()
+		}
+		return err
+	}},
+	"Join": {nil, func(w *hindered, ctx context.Context) error {
+		_, err := membership.Join(ctx, w.mine.Session, "/servers", nil)
+		return err
+	}},
+	"Leave": {joined, func(w *hindered, ctx context.Context) error { return w.member.Leave(ctx) }},
+}
+
+func TestTheCauseOfACtxIsToldAndNotTakenForAnAnswerOfTheServer(t *testing.T) {
+	for name, c := range misled {
+		for _, cause := range causes {
+			t.Run(fmt.Sprintf("%s/%v", name, cause), func(t *testing.T) {
+				for end, over := time.Duration(0), false; !over; end += time.Millisecond / 2 {
+					synctest.Test(t, func(t *testing.T) {
+						server := zktest.NewServer(t, zktest.WithLatency(time.Millisecond, time.Millisecond))
+						w := &hindered{scene: &scene{t: t, server: server, ctx: t.Context()}, place: server.Client("mine")}
+						w.mine, w.theirs = w.actorVia(w.place.Dial), w.actor("theirs")
+						defer func() {
+							for _, f := range w.atEnd {
+								f()
+							}
+						}()
+						if c.before != nil {
+							c.before(w)
+						}
+						ctx, cancel := context.WithCancelCause(w.ctx)
+						time.AfterFunc(end, func() { cancel(cause) })
+						err := c.call(w, ctx)
+						if over = err == nil && ctx.Err() == nil; err == nil {
+							return
+						}
+						require.ErrorIs(t, err, context.Canceled)
+						require.ErrorIs(t, err, cause)
+						require.NotErrorIs(t, err, zklock.ErrLost)
+						require.NotContains(t, err.Error(), "ACL")
+						require.NotContains(t, err.Error(), "refused")
+					})
+				}
+			})
+		}
+	}
+}
+
+// A tunnel may report the end of its own deadline, by which go-zookeeper limits each write, as
+// that of a ctx.
+func TestTheErrorOfAConnectionIsNotTakenForTheEndOfACtx(t *testing.T) {
+	reconnects(t)
+	for _, cause := range []error{context.DeadlineExceeded, context.Canceled} {
+		for frames, last := 0, false; !last; frames++ {
+			synctest.Test(t, func(t *testing.T) {
+				b := &bubble{t, zktest.NewServer(t), "/lock"}
+				w := &wire{dial: b.server.Dial}
+				w.arm(1<<30, nil)
+				s, err := zklock.Connect(t.Context(), []string{b.server.PipeAddr()}, longSession,
+					zklock.WithDialer(func(network, address string, timeout time.Duration) (net.Conn, error) {
+						conn, err := w.connect(network, address, timeout)
+						return &tunnel{conn, w, cause}, err
+					}))
+				require.NoError(t, err)
+				defer s.Close()
+				l := b.locker(s)
+				w.arm(frames, nil)
+				require.NoError(t, l.LockContext(t.Context()))
+				require.NoError(t, l.UnlockContext(t.Context()))
+				time.Sleep(time.Second)
+				require.Zero(t, b.queue())
+				last = w.remain()
+			})
+		}
+	}
+}
+
+// tunnel is a connection of which one write fails with an error of its own.
+type tunnel struct {
+	net.Conn
+	wire  *wire
+	cause error
+}
+
+func (c *tunnel) Write(frame []byte) (int, error) {
+	c.wire.mu.Lock()
+	due := c.wire.frames == 0
+	c.wire.mu.Unlock()
+	if due {
+		c.wire.pass()
+		return 0, fmt.Errorf("the tunnel is closed: %w", c.cause)
+	}
+	return c.Conn.Write(frame)
+}
+
+// hookedCtx is a context with code of the user in it.
+type hookedCtx struct {
+	context.Context
+	hook func()
+}
+
+func (c hookedCtx) Err() error {
+	c.hook()
+	return c.Context.Err()
+}
+
+func TestTheLockIsHeldByAnotherUntilTheMomentOfItsHandover(t *testing.T) {
+	inBubble(t, func(t *testing.T, b *bubble) {
+		l := b.locker(b.session("mine"), zklock.WithHandoff(4))
+		for range 5000 {
+			h, err := l.Acquire(t.Context())
+			require.NoError(t, err)
+			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+			released := begin(func() error {
+				time.Sleep(time.Second) // when the waiter's time is up
+				return h.Release(context.Background())
+			})
+			next, err := l.Acquire(ctx)
+			cancel()
+			require.NoError(t, <-released)
+			if err == nil {
+				require.NoError(t, next.Release(t.Context()))
+				continue
+			}
+			require.ErrorIs(t, err, context.DeadlineExceeded)
+			require.ErrorIs(t, err, zklock.ErrLocked)
+		}
+	})
+}
+
+func TestAMultiLockerThatIsLockedOnceMoreAsItsSessionIsClosedIsNotLost(t *testing.T) {
+	inBubble(t, func(t *testing.T, b *bubble) {
+		mine, other := b.session("mine"), b.session("other")
+		first, second := must(zklock.New(mine, "/a")), must(zklock.New(other, "/b"))
+		m := zklock.NewMulti(first, second)
+		m.Lock()
+		asked := 0
+		ctx := hookedCtx{t.Context(), func() {
+			if asked++; asked == 2 { // the first is locked once more, and the second asked for
+				require.NoError(t, mine.Close())
+			}
+		}}
+		err := m.LockContext(ctx)
+		require.ErrorIs(t, err, zklock.ErrClosed)
+		require.NotErrorIs(t, err, zklock.ErrLost)
+	})
+}

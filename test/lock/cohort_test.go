@@ -1,0 +1,358 @@
+package lock_test
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/go-zookeeper/zk"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/zklock/zklock"
+	"github.com/zklock/zklock/zktest"
+)
+
+// bubble is where a test runs in virtual time: after synctest.Wait everything has happened that
+// needs no time.
+type bubble struct {
+	t      *testing.T
+	server *zktest.Server
+	path   string
+}
+
+func inBubble(t *testing.T, f func(t *testing.T, b *bubble)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		f(t, &bubble{t, zktest.NewServer(t), "/lock"})
+	})
+}
+
+// session connects from a place of that name.
+func (b *bubble) session(place string) *zklock.Session {
+	b.t.Helper()
+	s, err := zklock.Connect(b.t.Context(), []string{b.server.PipeAddr()}, longSession,
+		zklock.WithDialer(b.server.Client(place).Dial))
+	require.NoError(b.t, err)
+	b.t.Cleanup(func() { s.Close() })
+	return s
+}
+
+func (b *bubble) locker(s *zklock.Session, opts ...zklock.Option) *zklock.Locker {
+	b.t.Helper()
+	l, err := zklock.New(s, b.path, opts...)
+	require.NoError(b.t, err)
+	return l
+}
+
+// queue returns how many lock nodes there are.
+func (b *bubble) queue() int { return len(b.server.Children(b.path)) }
+
+// grant is a hold, or an error, of one who asked for the lock.
+type grant struct {
+	who string
+	*zklock.Hold
+	err error
+}
+
+// ask has one more goroutine acquire the lock, and returns when it waits for it or has it.
+func (b *bubble) ask(ctx context.Context, who string, l *zklock.Locker, granted chan<- grant) {
+	go func() {
+		h, err := l.Acquire(ctx)
+		granted <- grant{who, h, err}
+	}()
+	synctest.Wait()
+}
+
+// next returns what was granted, which must be one hold.
+func (b *bubble) next(granted <-chan grant) grant {
+	b.t.Helper()
+	synctest.Wait()
+	require.Len(b.t, granted, 1, "one at a time")
+	g := <-granted
+	require.NoError(b.t, g.err)
+	require.NoError(b.t, g.Hold.Err())
+	return g
+}
+
+func TestACohortSharesATurnUpToItsBound(t *testing.T) {
+	inBubble(t, func(t *testing.T, b *bubble) {
+		granted := make(chan grant, 20)
+		for _, who := range []string{"a", "b", "c", "d"} {
+			if who == "b" { // the cohort comes second
+				l := b.locker(b.session("cohort"), zklock.WithHandoff(3))
+				for range 8 {
+					b.ask(t.Context(), "-", l, granted)
+				}
+				require.Equal(t, 2, b.queue(), "one node for all of them")
+			}
+			b.ask(t.Context(), who, b.locker(b.session(who)), granted)
+		}
+		order := ""
+		for range 12 {
+			g := b.next(granted)
+			order += g.who
+			require.NoError(t, g.Release(t.Context()))
+		}
+		require.Equal(t, "a---bcd-----", order, "the last five are alone, and have no bound")
+		require.Zero(t, b.queue())
+	})
+}
+
+// Of those that queue in its own session a cohort knows before the queue tells.
+func TestACohortEndsItsTurnForAnotherOfItsSession(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		far := zktest.NewServer(t, zktest.WithLatency(5*time.Millisecond, 5*time.Millisecond))
+		b := &bubble{t, far, "/lock"}
+		s := b.session("here")
+		l := b.locker(s, zklock.WithHandoff(2))
+		granted := make(chan grant, 6)
+		for range 5 {
+			b.ask(t.Context(), "-", l, granted)
+		}
+		first := <-granted
+		require.NoError(t, first.Release(t.Context()))
+		time.Sleep(time.Second) // it knows that it is alone
+		b.ask(t.Context(), "other", b.locker(s), granted)
+		order := ""
+		for range 5 {
+			g := <-granted
+			order += g.who
+			go g.Release(t.Context())
+		}
+		require.Equal(t, "-other---", order)
+	})
+}
+
+// Whoever comes while a cohort is alone, far beyond its bound, has the next turn.
+func TestACohortThatIsNoLongerAloneEndsItsTurn(t *testing.T) {
+	inBubble(t, func(t *testing.T, b *bubble) {
+		granted := make(chan grant, 20)
+		l := b.locker(b.session("cohort"), zklock.WithHandoff(2))
+		for range 6 {
+			b.ask(t.Context(), "-", l, granted)
+		}
+		other := b.locker(b.session("other"))
+		order := ""
+		for i := range 7 {
+			g := b.next(granted)
+			if order += g.who; i == 3 {
+				b.ask(t.Context(), "o", other, granted)
+			}
+			require.NoError(t, g.Release(t.Context()))
+		}
+		require.Equal(t, "----o--", order)
+	})
+}
+
+func TestACohortThatIsAloneNeedsNoRequests(t *testing.T) {
+	inBubble(t, func(t *testing.T, b *bubble) {
+		const owners = 50
+		l := b.locker(b.session("cohort"), zklock.WithHandoff(2))
+		granted := make(chan grant, owners)
+		for range owners {
+			b.ask(t.Context(), "-", l, granted)
+		}
+		require.Equal(t, 1, b.queue())
+		first := b.next(granted)
+		require.NoError(t, first.Release(t.Context()))
+		second := b.next(granted) // by now the queue is watched
+		before := b.server.Requests()
+		require.NoError(t, second.Release(t.Context()))
+		for range owners - 2 {
+			g := b.next(granted)
+			require.Equal(t, first.Node(), g.Node())
+			require.Equal(t, before, b.server.Requests())
+			require.NoError(t, g.Release(t.Context()))
+		}
+		require.Zero(t, b.queue())
+	})
+}
+
+func TestAnOwnerThatAskedForItsTokenOrCheckKeepsItsNode(t *testing.T) {
+	for name, ask := range map[string]func(*zklock.Hold){
+		"Token": func(h *zklock.Hold) { h.Token() },
+		"Check": func(h *zklock.Hold) { h.Check() },
+	} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, func(t *testing.T, b *bubble) {
+				l := b.locker(b.session("cohort"), zklock.WithHandoff(10), zklock.WithRetention(time.Minute))
+				granted := make(chan grant, 3)
+				for range 3 {
+					b.ask(t.Context(), "-", l, granted)
+				}
+				first := b.next(granted)
+				require.NoError(t, first.Release(t.Context()))
+				second := b.next(granted)
+				require.Equal(t, first.Node(), second.Node())
+				ask(second.Hold)
+				require.NoError(t, second.Release(t.Context()))
+				third := b.next(granted)
+				require.NotEqual(t, second.Node(), third.Node())
+				require.Greater(t, third.Token(), second.Token())
+				require.NoError(t, third.Release(t.Context()))
+				require.Zero(t, b.queue(), "nor is it retained")
+			})
+		})
+	}
+}
+
+func TestAnOldHandleDoesNotFreeTheNewOwner(t *testing.T) {
+	inBubble(t, func(t *testing.T, b *bubble) {
+		l := b.locker(b.session("cohort"), zklock.WithHandoff(10))
+		granted := make(chan grant, 2)
+		b.ask(t.Context(), "-", l, granted)
+		b.ask(t.Context(), "-", l, granted)
+		old := b.next(granted)
+		ctx := old.Context()
+		require.NoError(t, old.Release(t.Context()))
+		owner := b.next(granted)
+		require.Equal(t, old.Node(), owner.Node())
+		for range 3 {
+			require.NoError(t, old.Release(t.Context()), "again")
+		}
+		require.ErrorIs(t, old.Hold.Err(), zklock.ErrReleased)
+		require.ErrorIs(t, context.Cause(ctx), zklock.ErrReleased)
+		require.False(t, old.Valid())
+		require.False(t, isClosed(old.Lost()))
+		require.True(t, owner.Valid())
+		require.False(t, b.locker(b.session("other")).TryLock())
+		require.NoError(t, owner.Release(t.Context()))
+	})
+}
+
+// A handle that was released must not vouch for its user's writes because another owner has the
+// same node.
+func TestAReleasedHandlesCheckNeverPasses(t *testing.T) {
+	inBubble(t, func(t *testing.T, b *bubble) {
+		s := b.session("cohort")
+		l := b.locker(s, zklock.WithHandoff(10))
+		granted := make(chan grant, 2)
+		b.ask(t.Context(), "-", l, granted)
+		b.ask(t.Context(), "-", l, granted)
+		old := b.next(granted)
+		require.NoError(t, old.Release(t.Context()))
+		owner := b.next(granted)
+		_, err := s.Conn().Multi(old.Check(), &zk.CreateRequest{Path: "/stale", Acl: zk.WorldACL(zk.PermAll)})
+		require.Error(t, err, "a stale user's write happened while another owner holds the lock")
+		require.NoError(t, owner.Release(t.Context()))
+	})
+}
+
+func TestTheLossOfACohortsNodeIsItsOwnersLossAlone(t *testing.T) {
+	for name, lose := range map[string]func(b *bubble, s *zklock.Session, node string){
+		"the session ends": func(b *bubble, s *zklock.Session, _ string) { require.True(b.t, b.server.ExpireSession(s.ID())) },
+		"the node is deleted": func(b *bubble, s *zklock.Session, node string) {
+			require.NoError(b.t, s.Conn().Delete(node, -1))
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, func(t *testing.T, b *bubble) {
+				s := b.session("cohort")
+				l := b.locker(s, zklock.WithHandoff(10), zklock.WithRetention(time.Minute))
+				granted := make(chan grant, 4)
+				for range 4 {
+					b.ask(t.Context(), "-", l, granted)
+				}
+				g := b.next(granted)
+				require.NoError(t, g.Release(t.Context()))
+				lost := b.next(granted)
+				lose(b, s, lost.Node())
+				<-lost.Lost()
+				require.ErrorIs(t, lost.Release(t.Context()), zklock.ErrLost)
+				time.Sleep(time.Second) // until the session is connected again
+				next := b.next(granted)
+				require.NotEqual(t, lost.Node(), next.Node())
+				require.NoError(t, next.Release(t.Context()))
+				last := b.next(granted)
+				require.Equal(t, next.Node(), last.Node())
+				require.NoError(t, last.Release(t.Context()))
+			})
+		})
+	}
+}
+
+func TestAMemberThatGivesUpLeavesTheCohortGoing(t *testing.T) {
+	inBubble(t, func(t *testing.T, b *bubble) {
+		holder := b.locker(b.session("holder"))
+		held, err := holder.Acquire(t.Context())
+		require.NoError(t, err)
+		l := b.locker(b.session("cohort"), zklock.WithHandoff(10))
+		granted := make(chan grant, 4)
+		fetching, giveUpFetching := context.WithCancel(t.Context())
+		waiting, giveUpWaiting := context.WithCancel(t.Context())
+		b.ask(fetching, "fetching", l, granted)
+		b.ask(waiting, "waiting", l, granted)
+		b.ask(t.Context(), "staying", l, granted)
+		for _, giveUp := range []struct {
+			who    string
+			cancel func()
+		}{{"waiting", giveUpWaiting}, {"fetching", giveUpFetching}} {
+			giveUp.cancel()
+			synctest.Wait()
+			require.Len(t, granted, 1)
+			g := <-granted
+			require.Equal(t, giveUp.who, g.who)
+			require.ErrorIs(t, g.err, context.Canceled)
+		}
+		require.Equal(t, 2, b.queue(), "the last one has taken over the place, at the tail")
+		require.NoError(t, held.Release(t.Context()))
+		g := b.next(granted)
+		require.Equal(t, "staying", g.who)
+		require.NoError(t, g.Release(t.Context()))
+		require.Zero(t, b.queue())
+	})
+}
+
+func TestCloseSendsTheMembersOfACohortAway(t *testing.T) {
+	inBubble(t, func(t *testing.T, b *bubble) {
+		s := b.session("cohort")
+		l := b.locker(s, zklock.WithHandoff(10))
+		granted := make(chan grant, 3)
+		for range 3 {
+			b.ask(t.Context(), "-", l, granted)
+		}
+		h := b.next(granted)
+		_, err := l.TryAcquire(t.Context())
+		require.ErrorIs(t, err, zklock.ErrLocked)
+		require.NoError(t, s.Close())
+		for range 2 {
+			require.ErrorIs(t, (<-granted).err, zklock.ErrClosed)
+		}
+		require.ErrorIs(t, h.Hold.Err(), zklock.ErrReleased)
+		require.NoError(t, h.Release(t.Context()))
+		require.Zero(t, b.queue())
+		_, err = l.Acquire(t.Context())
+		require.True(t, errors.Is(err, zklock.ErrClosed))
+	})
+}
+
+// A hold that is lost before its cohort hears of it is not the cohort's, and so nobody would
+// have called the next member.
+func TestACohortGoesOnWhenAHoldIsLostBeforeItIsReturned(t *testing.T) {
+	inBubble(t, func(t *testing.T, b *bubble) {
+		operator := b.session("operator")
+		var deleted sync.Once
+		l := b.locker(b.session("cohort"), zklock.WithHandoff(4), zklock.WithTrace(&zklock.Trace{
+			Acquired: func(i zklock.TraceInfo) {
+				deleted.Do(func() {
+					assert.NoError(t, operator.Conn().Delete(i.Node, -1))
+					time.Sleep(time.Second) // until the session knows
+				})
+			},
+		}))
+		granted := make(chan grant, 2)
+		b.ask(t.Context(), "first", l, granted)
+		b.ask(t.Context(), "second", l, granted)
+		first := <-granted
+		require.Equal(t, "first", first.who)
+		require.ErrorIs(t, first.Release(t.Context()), zklock.ErrLost)
+		second := b.next(granted)
+		require.Equal(t, "second", second.who)
+		require.NoError(t, second.Release(t.Context()))
+		require.Zero(t, b.queue())
+	})
+}

@@ -1,0 +1,234 @@
+package lock_test
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net"
+	"os"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/go-zookeeper/zk"
+	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
+
+	"github.com/zklock/zklock"
+	"github.com/zklock/zklock/zktest"
+)
+
+// unreachable are the ways in which Connect finds no session.
+var unreachable = map[string]func(b *bubble) []zklock.SessionOption{
+	"refused": func(b *bubble) []zklock.SessionOption {
+		b.server.Refuse(true)
+		return []zklock.SessionOption{zklock.WithDialer(b.server.Dial)}
+	},
+	"refused, with credentials": func(b *bubble) []zklock.SessionOption {
+		b.server.Refuse(true)
+		return []zklock.SessionOption{zklock.WithDialer(b.server.Dial), login("ann"), login("bob")}
+	},
+	"refused, by a provider that wants a pause": func(b *bubble) []zklock.SessionOption {
+		b.server.Refuse(true)
+		return []zklock.SessionOption{zklock.WithDialer(b.server.Dial), zklock.WithHostProvider(new(slowHosts))}
+	},
+	"no answer to the handshake": func(b *bubble) []zklock.SessionOption {
+		return []zklock.SessionOption{zklock.WithDialer(dialNobody)}
+	},
+	"a handshake that cannot be sent": func(b *bubble) []zklock.SessionOption {
+		w := &wire{dial: b.server.Dial}
+		w.stall()
+		return []zklock.SessionOption{zklock.WithDialer(w.connect)}
+	},
+	"no answer to the login": func(b *bubble) []zklock.SessionOption {
+		b.server.HoldReply(zktest.OpAuth)
+		return []zklock.SessionOption{zklock.WithDialer(b.server.Dial), login("ann")}
+	},
+	"a login that cannot be sent": func(b *bubble) []zklock.SessionOption {
+		w := &wire{dial: b.server.Dial}
+		w.arm(1, w.stall)
+		return []zklock.SessionOption{zklock.WithDialer(w.connect), login("ann")}
+	},
+	"cut off while it logs in": func(b *bubble) []zklock.SessionOption {
+		w := &wire{dial: b.server.Dial}
+		w.arm(1, func() {
+			b.server.Refuse(true)
+			b.server.Cut()
+		})
+		return []zklock.SessionOption{zklock.WithDialer(w.connect), login("ann"), login("bob")}
+	},
+	"cut off again and again": func(b *bubble) []zklock.SessionOption {
+		return []zklock.SessionOption{zklock.WithDialer(func(network, address string, timeout time.Duration) (net.Conn, error) {
+			conn, err := b.server.Dial(network, address, timeout)
+			if err == nil {
+				conn.Close()
+			}
+			return conn, err
+		})}
+	},
+}
+
+// dialNobody makes a connection to a server that reads and never answers.
+func dialNobody(string, string, time.Duration) (net.Conn, error) {
+	near, far := net.Pipe()
+	go func() { _, _ = io.Copy(io.Discard, far) }()
+	return near, nil
+}
+
+// slowHosts asks the client to pause ahead of each dial, as zk.DNSHostProvider does ahead of
+// each round.
+type slowHosts struct{ addr string }
+
+func (h *slowHosts) Init(addrs []string) error { h.addr = addrs[0]; return nil }
+func (h *slowHosts) Len() int                  { return 1 }
+func (h *slowHosts) Connected()                {}
+func (h *slowHosts) Next() (string, bool)      { return h.addr, true }
+
+func TestConnectReturnsWhenItsContextEndsAndLeavesNothing(t *testing.T) {
+	for name, obstacle := range unreachable {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, func(t *testing.T, b *bubble) {
+				for i := range 300 {
+					b.server.Refuse(false)
+					options := obstacle(b)
+					limit := time.Duration(i+1) * 7 * time.Millisecond
+					requirePrompt(t, limit, func(ctx context.Context) error {
+						_, err := zklock.Connect(ctx, []string{b.server.PipeAddr()}, longSession, options...)
+						return err
+					})
+				}
+			})
+		})
+	}
+}
+
+// requirePrompt checks that connect fails at the very end of its ctx.
+func requirePrompt(t *testing.T, limit time.Duration, connect func(context.Context) error) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), limit)
+	defer cancel()
+	began := time.Now()
+	require.ErrorIs(t, connect(ctx), context.DeadlineExceeded)
+	require.Equal(t, limit, time.Since(began))
+	synctest.Wait()
+}
+
+// The client waits a second for an answer to its last request if nobody is there any more to
+// give one.
+func TestConnectToARefusedPortReturnsWhenItsContextEnds(t *testing.T) {
+	inBubble(t, func(t *testing.T, b *bubble) {
+		b.server.Refuse(true)
+		for range 2000 {
+			requirePrompt(t, 30*time.Millisecond, func(ctx context.Context) error {
+				_, err := zklock.Connect(ctx, []string{b.server.PipeAddr()}, longSession, zklock.WithDialer(b.server.Dial))
+				return err
+			})
+		}
+	})
+}
+
+func TestConnectToARealPortThatRefusesReturnsWhenItsContextEnds(t *testing.T) {
+	defer goleak.VerifyNone(t, goleak.IgnoreCurrent())
+	refusing := listen(t)
+	refusing.Close()
+	late := 0
+	for range 200 {
+		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Millisecond)
+		began := time.Now()
+		_, err := zklock.Connect(ctx, []string{refusing.Addr().String()}, longSession)
+		cancel()
+		require.ErrorIs(t, err, context.DeadlineExceeded)
+		if time.Since(began) > 900*time.Millisecond { // the client's second
+			late++
+		}
+	}
+	require.LessOrEqual(t, late, 1, "but for a machine that stalls")
+}
+
+// Only a dialer of the user's own, which knows no context, is waited for.
+func TestConnectWaitsForADialerThatIsUnderWayAndForNothingElse(t *testing.T) {
+	inBubble(t, func(t *testing.T, b *bubble) {
+		var dialling atomic.Int32
+		ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+		defer cancel()
+		began := time.Now()
+		_, err := zklock.Connect(ctx, []string{b.server.PipeAddr()}, longSession,
+			zklock.WithDialer(func(_, _ string, timeout time.Duration) (net.Conn, error) {
+				dialling.Add(1)
+				defer dialling.Add(-1)
+				time.Sleep(timeout)
+				return nil, os.ErrDeadlineExceeded
+			}))
+		require.ErrorIs(t, err, context.DeadlineExceeded)
+		require.Zero(t, dialling.Load())
+		require.Equal(t, time.Second, time.Since(began))
+	})
+}
+
+// A dial that uses up its time fails as if a ctx's deadline had passed, and one in TLS with
+// that very error.
+func TestConnectThatIsCancelledDoesNotSayThatADeadlineHasPassed(t *testing.T) {
+	for _, failure := range []error{os.ErrDeadlineExceeded, context.DeadlineExceeded, dialTooLate()} {
+		inBubble(t, func(t *testing.T, b *bubble) {
+			ctx, cancel := context.WithCancel(t.Context())
+			time.AfterFunc(time.Second, cancel)
+			_, err := zklock.Connect(ctx, []string{b.server.PipeAddr()}, longSession,
+				zklock.WithDialer(func(string, string, time.Duration) (net.Conn, error) { return nil, failure }))
+			require.ErrorIs(t, err, context.Canceled)
+			require.NotErrorIs(t, err, context.DeadlineExceeded)
+			require.ErrorContains(t, err, failure.Error())
+		})
+	}
+}
+
+// dialTooLate returns the error of the net package's dialer when its time is up.
+func dialTooLate() error {
+	_, err := net.DialTimeout("tcp", "127.0.0.1:1", time.Nanosecond)
+	return err
+}
+
+// A server hangs up behind its refusal: who waits for its answer to the session's end may wait
+// for nothing.
+func TestConnectDoesNotWaitForAServerThatHasRefusedItsCredentials(t *testing.T) {
+	inBubble(t, func(t *testing.T, b *bubble) {
+		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond)
+		defer cancel()
+		began := time.Now()
+		_, err := zklock.Connect(ctx, []string{b.server.PipeAddr()}, longSession, zklock.WithAuth("nonsense", nil),
+			zklock.WithDialer(func(network, address string, timeout time.Duration) (net.Conn, error) {
+				conn, err := b.server.Dial(network, address, timeout)
+				return &unheardEnd{Conn: conn, closed: make(chan struct{})}, err
+			}))
+		require.ErrorIs(t, err, zk.ErrAuthFailed)
+		require.Zero(t, time.Since(began))
+	})
+}
+
+// unheardEnd is a connection on which the server's end of it is not heard.
+type unheardEnd struct {
+	net.Conn
+	closed chan struct{}
+	once   sync.Once
+}
+
+func (c *unheardEnd) Read(p []byte) (int, error) {
+	n, err := c.Conn.Read(p)
+	if errors.Is(err, io.EOF) {
+		<-c.closed
+	}
+	return n, err
+}
+
+func (c *unheardEnd) Write(p []byte) (int, error) {
+	if n, err := c.Conn.Write(p); err == nil {
+		return n, nil
+	}
+	return len(p), nil
+}
+
+func (c *unheardEnd) Close() error {
+	c.once.Do(func() { close(c.closed) })
+	return c.Conn.Close()
+}

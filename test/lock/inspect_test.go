@@ -1,0 +1,329 @@
+package lock_test
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"testing"
+	"time"
+
+	"github.com/go-zookeeper/zk"
+	"github.com/stretchr/testify/require"
+
+	"github.com/zklock/zklock"
+	"github.com/zklock/zklock/zktest"
+)
+
+func (at *site) inspect(s *zklock.Session) []zklock.Contender {
+	at.t.Helper()
+	found, err := zklock.Inspect(within(at.t, patience), s, at.path)
+	require.NoError(at.t, err)
+	return found
+}
+
+// nodesOf returns the nodes of contenders, and heldOf whether they hold the lock.
+func nodesOf(found []zklock.Contender) (nodes []string) {
+	for _, c := range found {
+		nodes = append(nodes, c.Node)
+	}
+	return nodes
+}
+
+func heldOf(found []zklock.Contender) (held []bool) {
+	for _, c := range found {
+		held = append(held, c.Held)
+	}
+	return held
+}
+
+func TestInspectTellsWhoHoldsALockAndWhoWaits(t *testing.T) {
+	at := newSite(t)
+	observer := at.session()
+	require.Empty(t, at.inspect(observer), "a path that does not exist")
+	before := time.Now().Add(-time.Minute)
+	sessions := []*zklock.Session{at.session(), at.session(), at.session()}
+	l := at.locker(sessions[0])
+	l.Lock()
+	var waiting []<-chan *zklock.Hold
+	for i, s := range sessions[1:] {
+		waiting = append(waiting, at.begin(at.locker(s, zklock.WithData(fmt.Append(nil, "waiter ", i+1))).Acquire))
+		at.awaitQueue(i + 2)
+	}
+	found := at.inspect(observer)
+	require.Equal(t, at.queue(), nodesOf(found))
+	require.Equal(t, []bool{true, false, false}, heldOf(found))
+	require.Equal(t, l.Held().Node(), found[0].Node)
+	require.Equal(t, l.Held().Token(), found[0].Token)
+	host, err := os.Hostname()
+	require.NoError(t, err)
+	require.Contains(t, string(found[0].Data), fmt.Sprintf("host=%s pid=%d", host, os.Getpid()))
+	require.Equal(t, "waiter 2", string(found[2].Data))
+	for i, c := range found {
+		require.Equal(t, zklock.Exclusive, c.Kind)
+		require.Equal(t, sessions[i].ID(), c.Session)
+		require.WithinRange(t, c.Created, before, time.Now().Add(time.Minute))
+	}
+	l.Unlock()
+	for _, w := range waiting {
+		require.NoError(t, receive(t, w, "a waiter's turn").Release(t.Context()))
+	}
+}
+
+func TestInspectTellsReadersFromWriters(t *testing.T) {
+	at := newSite(t)
+	s := at.session()
+	var granted []<-chan *zklock.Hold
+	for i, kind := range "RRWR" {
+		l := at.rw(s)
+		acquire := l.RAcquire
+		if kind == 'W' {
+			acquire = l.Acquire
+		}
+		granted = append(granted, at.begin(acquire))
+		at.awaitQueue(i + 1)
+	}
+	waiting := at.acquire(s)
+	at.awaitQueue(5)
+	found := at.inspect(s)
+	require.Equal(t, []bool{true, true, false, false, false}, heldOf(found))
+	var kinds []string
+	for _, c := range found {
+		kinds = append(kinds, c.Kind.String())
+	}
+	require.Equal(t, []string{"read", "read", "write", "read", "exclusive"}, kinds)
+	for _, g := range append(granted, waiting) {
+		require.NoError(t, receive(t, g, "its turn").Release(t.Context()))
+	}
+	at.awaitQueue(0)
+	require.Empty(t, at.inspect(s), "a path that nobody uses")
+}
+
+func TestInspectTellsThePermitsThatAreOutAndWhoIsInLine(t *testing.T) {
+	at := newSite(t)
+	s := at.session()
+	sem := at.semaphore(s, 2)
+	h := take(t, sem, 2)
+	waiting := at.permits(sem, 1)
+	at.awaitLine(1)
+	found := at.inspect(at.session())
+	require.Equal(t, []bool{true, true, false}, heldOf(found))
+	require.Equal(t, zklock.Permit, found[0].Kind)
+	require.Equal(t, zklock.Permit, found[1].Kind)
+	require.Equal(t, zklock.Exclusive, found[2].Kind)
+	require.Contains(t, nodesOf(found), h.Node())
+	require.Equal(t, at.path+"/locks/"+at.childrenOf(at.path + "/locks")[0], found[2].Node)
+	for _, c := range found {
+		require.Equal(t, s.ID(), c.Session)
+	}
+	require.NoError(t, h.Release(t.Context()))
+	h = receive(t, waiting, "a permit")
+
+	// The server removes the node of a line in which nobody stands.
+	eventually(t, "the empty line to be removed", func() bool {
+		exists, _, err := at.conn.Exists(at.path + "/locks")
+		require.NoError(t, err)
+		return !exists
+	})
+	found = at.inspect(s)
+	require.Equal(t, []string{h.Node()}, nodesOf(found), "the permit is still out")
+	require.NoError(t, h.Release(t.Context()))
+}
+
+func TestInspectKnowsOtherLibrariesNodesAndIgnoresTheRest(t *testing.T) {
+	at := newSite(t)
+	at.makeParent()
+	const id = "8a0e00000000400080000000000000"
+	for _, name := range []string{
+		"_c_8a0e0000-0000-4000-8000-000000000000-lock-", // Curator
+		"_c_" + id + "00-lock-",                         // zk.Lock
+		id + "01__lock__",                               // kazoo
+		id + "02__rlock__",                              // kazoo
+		"config", "lock-",                               // somebody's else
+	} {
+		_, err := at.conn.Create(at.path+"/"+name, []byte(name), zk.FlagEphemeralSequential, zk.WorldACL(zk.PermAll))
+		require.NoError(t, err)
+	}
+	found := at.inspect(at.session())
+	require.Len(t, found, 4)
+	require.Equal(t, []bool{true, false, false, false}, heldOf(found))
+	require.Equal(t, zklock.Read, found[3].Kind)
+	for _, c := range found {
+		require.Equal(t, at.conn.SessionID(), c.Session)
+		require.NotEmpty(t, c.Data)
+	}
+}
+
+func TestInspectSaysWhatItCannotSee(t *testing.T) {
+	at := newSite(t)
+	s := at.session()
+	_, err := zklock.Inspect(done(), s, at.path)
+	require.ErrorIs(t, err, context.Canceled)
+	_, err = zklock.Inspect(t.Context(), nil, at.path)
+	require.ErrorContains(t, err, "session is nil")
+	_, err = zklock.Inspect(t.Context(), s, "relative")
+	require.ErrorContains(t, err, "relative")
+	at.create(at.path, zk.FlagPersistent, zk.PermAll&^zk.PermRead)
+	_, err = zklock.Inspect(t.Context(), s, at.path)
+	require.ErrorIs(t, err, zk.ErrNoAuth)
+	require.ErrorContains(t, err, at.path)
+	require.NoError(t, s.Close())
+	_, err = zklock.Inspect(t.Context(), s, at.path)
+	require.ErrorIs(t, err, zklock.ErrClosed)
+}
+
+// A list and one read for each node, sent together: the time is that of two requests, however
+// long the queue.
+func TestInspectReadsALongQueueWithinThreeRoundTrips(t *testing.T) {
+	const waiters = 500
+	inFarBubble(t, func(t *testing.T, b *bubble) {
+		s := b.session("observer")
+		_, err := s.Conn().Create(b.path, nil, zk.FlagPersistent, zk.WorldACL(zk.PermAll))
+		require.NoError(t, err)
+		for i := range waiters {
+			_, err := s.Conn().Create(b.path+"/_c_8a0e0000-0000-4000-8000-000000000000-lock-", fmt.Append(nil, i),
+				zk.FlagEphemeralSequential, zk.WorldACL(zk.PermAll))
+			require.NoError(t, err)
+		}
+		began := time.Now()
+		_, _, err = s.Conn().Exists("/")
+		require.NoError(t, err)
+		trip := time.Since(began)
+		began = time.Now()
+		found, err := zklock.Inspect(t.Context(), s, b.path)
+		took := time.Since(began)
+		require.NoError(t, err)
+		require.Len(t, found, waiters)
+		require.Equal(t, "499", string(found[waiters-1].Data))
+		t.Logf("%d contenders in %v, %.2f round trips of %v", waiters, took, float64(took)/float64(trip), trip)
+		require.Less(t, took, 3*trip)
+	})
+}
+
+// Whoever stops writing and reads on has two nodes in one place of the queue.
+func TestInspectTellsThatADowngradedWriterHoldsBothLocks(t *testing.T) {
+	at := newSite(t)
+	s := at.session()
+	l := at.rw(s)
+	l.Lock()
+	l.RLock()
+	waiting := at.begin(at.rw(at.session()).RAcquire)
+	at.awaitQueue(3)
+	found := at.inspect(s)
+	require.Equal(t, []bool{true, true, false}, heldOf(found))
+	require.ElementsMatch(t, []zklock.Kind{zklock.Write, zklock.Read}, []zklock.Kind{found[0].Kind, found[1].Kind})
+	l.Unlock()
+	l.RUnlock()
+	require.NoError(t, receive(t, waiting, "the reader's turn").Release(t.Context()))
+}
+
+// inspectWhile inspects a lock and calls do ahead of a read.
+func (at *site) inspectWhile(server *zktest.Server, read zktest.Op, node string, do func()) []zklock.Contender {
+	at.t.Helper()
+	observer := at.session()
+	reading := server.HoldRequest(read, zktest.OnSession(observer.ID()), zktest.OnPath(node))
+	inspected := make(chan []zklock.Contender, 1)
+	go func() {
+		found, _ := zklock.Inspect(within(at.t, patience), observer, at.path)
+		inspected <- found
+	}()
+	receive(at.t, reading.Struck(), "the read")
+	do()
+	reading.Release()
+	return receive(at.t, inspected, "the queue")
+}
+
+func TestInspectTellsWhoHasTheLockThatGoesOnMeanwhile(t *testing.T) {
+	server := zktest.NewServer(t)
+	at := siteAt(t, server.Addr())
+	first := at.locker(at.session())
+	first.Lock()
+	var waiting []<-chan *zklock.Hold
+	for i := range 2 {
+		waiting = append(waiting, at.begin(at.locker(at.session()).Acquire))
+		at.awaitQueue(i + 2)
+	}
+	found := at.inspectWhile(server, zktest.OpGetData, first.Held().Node(), func() {
+		require.NoError(t, first.UnlockContext(t.Context()))
+	})
+	require.Equal(t, at.queue(), nodesOf(found))
+	require.Equal(t, []bool{true, false}, heldOf(found))
+	for _, w := range waiting {
+		require.NoError(t, receive(t, w, "a waiter's turn").Release(t.Context()))
+	}
+}
+
+func TestInspectTellsOfTheReaderThatAWriterHasBecomeMeanwhile(t *testing.T) {
+	server := zktest.NewServer(t)
+	at := siteAt(t, server.Addr())
+	l := at.rw(at.session())
+	l.Lock()
+	waiting := at.begin(at.rw(at.session()).Acquire)
+	at.awaitQueue(2)
+	found := at.inspectWhile(server, zktest.OpGetData, l.Held().Node(), func() {
+		l.RLock()
+		require.NoError(t, l.UnlockContext(t.Context()))
+	})
+	require.Equal(t, at.queue(), nodesOf(found))
+	require.Equal(t, []bool{true, false}, heldOf(found))
+	require.Equal(t, zklock.Read, found[0].Kind)
+	l.RUnlock()
+	require.NoError(t, receive(t, waiting, "the writer's turn").Release(t.Context()))
+}
+
+func TestInspectTellsOfThePermitsThatSomebodyInLineHasTakenMeanwhile(t *testing.T) {
+	server := zktest.NewServer(t)
+	for _, read := range []zktest.Op{zktest.OpGetChildren2, zktest.OpGetData} { // of the line, and of who is in it
+		at := siteAt(t, server.Addr())
+		sem := at.semaphore(at.session(), 1)
+		h := take(t, sem, 1)
+		at.awaitLine(0)
+		waiting := at.permits(sem, 1)
+		at.awaitLine(1)
+		node := at.path + "/locks"
+		if read == zktest.OpGetData {
+			node += "/" + at.childrenOf(node)[0]
+		}
+		found := at.inspectWhile(server, read, node, func() {
+			require.NoError(t, h.Release(t.Context()))
+			h = receive(t, waiting, "a permit")
+			at.awaitLine(0)
+		})
+		require.Equal(t, []string{h.Node()}, nodesOf(found), "%v", read)
+		require.NoError(t, h.Release(t.Context()))
+	}
+}
+
+// A lock below another one may have the name of a semaphore's node.
+func TestInspectTellsALockWithAChildNamedLeasesFromASemaphore(t *testing.T) {
+	at := newSite(t)
+	s := at.session()
+	outer := at.locker(s)
+	top := at.path
+	at.path += "/leases"
+	at.locker(s).Lock()
+	at.path = top
+	require.Empty(t, at.inspect(s), "nobody has the outer lock")
+	outer.Lock()
+	found := at.inspect(s)
+	require.Equal(t, []string{outer.Held().Node()}, nodesOf(found))
+	require.Equal(t, []bool{true}, heldOf(found))
+	require.Equal(t, zklock.Exclusive, found[0].Kind)
+}
+
+func TestInspectShowsANodeThatMayNotBeRead(t *testing.T) {
+	at := newSite(t)
+	at.makeParent()
+	holder, owner := at.session(), at.session()
+	at.locker(holder).Lock()
+	node, err := owner.Conn().Create(at.path+"/_c_00000000-0000-4000-8000-000000000000-lock-", []byte("secret"),
+		zk.FlagEphemeral|zk.FlagSequence, zk.WorldACL(zk.PermWrite))
+	require.NoError(t, err)
+	_, stat, err := owner.Conn().Exists(node)
+	require.NoError(t, err)
+	found := at.inspect(at.session())
+	require.Len(t, found, 2)
+	require.NotEmpty(t, found[0].Data, "the others are shown as they are")
+	require.Equal(t, zklock.Contender{
+		Node: node, Kind: zklock.Exclusive, Session: owner.ID(), Token: stat.Czxid, Created: time.UnixMilli(stat.Ctime),
+	}, found[1])
+}

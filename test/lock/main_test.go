@@ -1,0 +1,23 @@
+package lock_test
+
+import (
+	"os"
+	"testing"
+
+	"go.uber.org/goleak"
+)
+
+func TestMain(m *testing.M) {
+	if job := os.Getenv(childJob); job != "" {
+		os.Exit(runChild(job))
+	}
+	goleak.VerifyTestMain(suite{m})
+}
+
+// suite stops the shared server when all tests have run, before goleak looks.
+type suite struct{ *testing.M }
+
+func (s suite) Run() int {
+	defer stopSharedServer()
+	return s.M.Run()
+}

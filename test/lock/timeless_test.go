@@ -1,0 +1,165 @@
+package lock_test
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"io"
+	"net"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/zklock/zklock"
+	"github.com/zklock/zklock/zktest"
+)
+
+// timeless is a connection without deadlines, as those of a tunnel are. Some say so.
+type timeless struct {
+	net.Conn
+	says error
+}
+
+func (c timeless) SetDeadline(time.Time) error      { return c.says }
+func (c timeless) SetReadDeadline(time.Time) error  { return c.says }
+func (c timeless) SetWriteDeadline(time.Time) error { return c.says }
+
+// withoutDeadlines runs f in virtual time with a session, one of its locks, and a server, over
+// connections without deadlines.
+func withoutDeadlines(t *testing.T, f func(t *testing.T, server *zktest.Server, s *zklock.Session, l *zklock.Locker)) {
+	t.Helper()
+	for name, says := range map[string]error{"told": errors.ErrUnsupported, "untold": nil} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				server := zktest.NewServer(t)
+				s, err := zklock.Connect(t.Context(), []string{server.PipeAddr()}, longSession,
+					zklock.WithDialer(func(network, addr string, limit time.Duration) (net.Conn, error) {
+						conn, err := server.Dial(network, addr, limit)
+						if err != nil {
+							return nil, err
+						}
+						return timeless{conn, says}, nil
+					}))
+				require.NoError(t, err)
+				defer s.Close()
+				l, err := zklock.New(s, "/lock")
+				require.NoError(t, err)
+				f(t, server, s, l)
+			})
+		})
+	}
+}
+
+func TestAHoldOutlivesAReconnectWithoutDeadlines(t *testing.T) {
+	withoutDeadlines(t, func(t *testing.T, server *zktest.Server, _ *zklock.Session, l *zklock.Locker) {
+		h, err := l.Acquire(t.Context())
+		require.NoError(t, err)
+		server.Cut()
+		time.Sleep(2 * longSession)
+		require.NoError(t, h.Release(t.Context()))
+	})
+}
+
+func TestAHandshakeWithoutDeadlinesIsGivenUp(t *testing.T) {
+	withoutDeadlines(t, func(t *testing.T, server *zktest.Server, _ *zklock.Session, l *zklock.Locker) {
+		server.HoldReply(zktest.OpConnect)
+		server.Cut()
+		time.Sleep(longSession / 2)
+		ctx, cancel := context.WithTimeout(t.Context(), longSession)
+		defer cancel()
+		require.NoError(t, l.LockContext(ctx))
+		l.Unlock()
+	})
+}
+
+func TestAHalfOpenConnectionWithoutDeadlinesIsGivenUp(t *testing.T) {
+	withoutDeadlines(t, func(t *testing.T, server *zktest.Server, s *zklock.Session, _ *zklock.Locker) {
+		before := server.Requests()[zktest.OpConnect]
+		server.HoldReply(zktest.OpExists)
+		go s.Conn().Exists("/")
+		time.Sleep(2 * longSession)
+		require.Greater(t, server.Requests()[zktest.OpConnect], before)
+	})
+}
+
+func TestClosingDuringAHandshakeWithoutDeadlinesLeavesNothing(t *testing.T) {
+	withoutDeadlines(t, func(t *testing.T, server *zktest.Server, s *zklock.Session, l *zklock.Locker) {
+		_, err := l.Acquire(t.Context())
+		require.NoError(t, err)
+		held := server.HoldReply(zktest.OpConnect)
+		server.Cut()
+		<-held.Struck()
+		start := time.Now()
+		require.Error(t, s.Close())
+		require.Less(t, time.Since(start), longSession)
+	})
+}
+
+// secureTunnel is a way to a server, in TLS and without deadlines.
+type secureTunnel struct {
+	server *zktest.Server
+	config *tls.Config
+	clog   atomic.Bool   // the first connection passes on no more than what comes next
+	first  atomic.Bool   // it was made
+	over   chan struct{} // closed when it ends
+}
+
+func (w *secureTunnel) dial(network, addr string, limit time.Duration) (net.Conn, error) {
+	far, err := w.server.Dial(network, addr, limit)
+	if err != nil {
+		return nil, err
+	}
+	ours, theirs := net.Pipe()
+	near, first := tls.Server(theirs, w.config), !w.first.Swap(true)
+	go func() {
+		defer ours.Close()
+		_, _ = io.Copy(near, far)
+	}()
+	go func() {
+		defer far.Close()
+		frame := make([]byte, 4096)
+		for {
+			n, err := near.Read(frame)
+			if err != nil {
+				return
+			}
+			if first && w.clog.Load() {
+				<-w.over
+				return
+			}
+			if _, err := far.Write(frame[:n]); err != nil {
+				return
+			}
+		}
+	}()
+	return timeless{ours, nil}, nil
+}
+
+// A farewell by TLS would wait for whoever does not read any more.
+func TestAHoldOutlivesATunnelThatHangs(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a := newAuthority(t, "ours")
+		pair, err := tls.X509KeyPair(a.pair("server"))
+		require.NoError(t, err)
+		server := zktest.NewServer(t)
+		way := &secureTunnel{server: server, config: &tls.Config{Certificates: []tls.Certificate{pair}}, over: make(chan struct{})}
+		config := a.client("ann")
+		config.ServerName = "127.0.0.1"
+		s, err := zklock.Connect(t.Context(), []string{server.PipeAddr()}, longSession, zklock.WithDialer(way.dial), zklock.WithTLS(config))
+		require.NoError(t, err)
+		defer s.Close()
+		defer close(way.over)
+		l, err := zklock.New(s, "/lock")
+		require.NoError(t, err)
+		h, err := l.Acquire(t.Context())
+		require.NoError(t, err)
+		time.Sleep(longSession * 7 / 20) // a ping has just been sent, and is not what waits next
+		way.clog.Store(true)
+		time.Sleep(2 * longSession)
+		require.NoError(t, h.Err())
+		require.NoError(t, h.Release(t.Context()))
+	})
+}

@@ -1,0 +1,7 @@
+//go:build race
+
+package membership_test
+
+// raceEnabled skips the tests that reconnect with watches set: go-zookeeper
+// reads its lastZxid without a lock then, while the receiving goroutine writes it.
+const raceEnabled = true

@@ -1,0 +1,528 @@
+package mutants
+
+import (
+	"errors"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// judged is a mutant that a named test finds.
+type judged struct {
+	mutant
+	test string
+}
+
+// ofTheLibrary are mutants that a test of the library finds, in virtual time, since
+// the simulation does not have what they take: stalled sockets, ports that refuse
+// for ever, servers without containers, a log that is read; or has it too rarely.
+var ofTheLibrary = []judged{
+	{mutant{"each hold is proved by a request of its own", []edit{
+		{"internal/queue/keeper.go", "return len(c.node) })", "return 1 << 30 })"},
+	}}, "test/nemesis.TestASessionProvesEachEighthOfItsTimeoutHoweverMuchItHolds"},
+	{mutant{"a session proves twice as often as it has to", []edit{
+		{"internal/lease/lease.go", "return part(in.Timeout, intervalPart)", "return part(in.Timeout, intervalPart/2)"},
+	}}, "test/nemesis.TestASessionProvesEachEighthOfItsTimeoutHoweverMuchItHolds"},
+	{mutant{"a member's path is refused as a lock's", []edit{
+		{"membership/options.go", "return nil, errors.Unwrap(err)", "return nil, err"},
+	}}, "membership.TestBadArgumentsAreRefused"},
+	{mutant{"a member takes what it has seen for what a write without an answer has left", []edit{
+		{"membership/keep.go", "case m.unsure || ", "case "},
+	}}, "membership.TestAnUpdateBehindOneWithoutAnAnswerIsConfirmedByTheServer"},
+	{mutant{"messages that nobody reads pile up", []edit{
+		{"internal/client/journal.go", "j.lines.Len() >= mostLines", "false"},
+	}}, "TestMessagesThatNobodyReadsDoNotPileUp"},
+	{mutant{"it is not told that messages are missing", []edit{
+		{"internal/client/journal.go", "log, dropped := j.logger, j.dropped; dropped > 0", "log, dropped := j.logger, j.dropped; false"},
+	}}, "TestMessagesThatNobodyReadsDoNotPileUp"},
+	{mutant{"a look at a queue that was given up does not count", []edit{
+		{"inspect.go", "listed.Leave(s.client)\n", ""},
+	}}, "TestLookingAtAQueueAgainAndAgainPilesUpNothingWhileTheServerHangs/Inspect"},
+	{mutant{"a wish for a lock that was given up does not count", []edit{
+		{"revoke.go", "written.Leave(s.client)\n", ""},
+	}}, "TestLookingAtAQueueAgainAndAgainPilesUpNothingWhileTheServerHangs/Revoke"},
+	{mutant{"who has the lock is told by a list alone", []edit{
+		{"inspect.go", "if found, err = s.read(ctx, found)", "markHolders(found)\n\t\tif found, err = s.read(ctx, found)"},
+		{"inspect.go", "markHolders(found)\n\tif slices", "if slices"},
+	}}, "TestInspectTellsWhoHasTheLockThatGoesOnMeanwhile"},
+	{mutant{"a writer that has gone is taken to have left nobody", []edit{
+		{"inspect.go", "look < mostLooks && writersIn", "look < 1 && writersIn"},
+	}}, "TestInspectTellsOfTheReaderThatAWriterHasBecomeMeanwhile"},
+	{mutant{"who has left the line is taken to have no permits", []edit{
+		{"inspect.go", "look < mostLooks && waitersIn", "look < 1 && waitersIn"},
+	}}, "TestInspectTellsOfThePermitsThatSomebodyInLineHasTakenMeanwhile"},
+	{mutant{"permits are listed ahead of the line", []edit{
+		{"inspect.go", "inLine, err := s.names(ctx, s.client.Children(locks))", "out, err := s.names(ctx, s.client.Children(leases))"},
+		{"inspect.go", "\t\tout, err := s.names(ctx, s.client.Children(leases))\n\t\tif err != nil {\n\t\t\treturn nil, err\n\t\t}\n\t\tfound = nil", "\t\tinLine, err := s.names(ctx, s.client.Children(locks))\n\t\tif err != nil {\n\t\t\treturn nil, err\n\t\t}\n\t\tfound = nil"},
+	}}, "TestInspectTellsOfThePermitsThatSomebodyInLineHasTakenMeanwhile"},
+	{mutant{"who looks at the permits when its time is up forgets that it has waited for them", []edit{
+		{"internal/queue/semaphore.go", "turn.contender.behind = true\n", ""},
+	}}, "TestAWaiterForPermitsSaysThatTheyAreTakenAlsoIfItsTimeIsUpWhileItLooks"},
+	{mutant{"who has come to its turn at a semaphore forgets that it has waited for it", []edit{
+		{"internal/queue/wait.go", "c.behind = true\n\t\t\th, err", "h, err"},
+	}}, "TestAWaiterForPermitsSaysThatTheyAreTakenAlsoIfItsTimeIsUpWhileItLooks"},
+	{mutant{"a try is refused for what its own session has left", []edit{
+		{"internal/queue/queue.go", "recipe.AnyBlocks(q.session.wanted(view.Names), q.kind)", "true"},
+	}}, "TestATryIsNotRefusedForWhatItsOwnSessionHasLeft"},
+	{mutant{"a node that is left as soon as it is known counts as wanted", []edit{
+		{"internal/queue/contender.go", "c.become(abandoned)\n", ""},
+	}}, "TestATryIsNotRefusedForWhatItsOwnSessionHasLeft"},
+	{mutant{"a try waits for the end of a node that cannot be deleted", []edit{
+		{"internal/queue/queue.go", "again > mostTries ||", ""},
+	}}, "TestATryDoesNotWaitForANodeThatItsSessionCannotDelete"},
+	{mutant{"a try for permits is refused for those that its own session has left", []edit{
+		{"internal/queue/semaphore.go", "len(session.wanted(out.Names))+n", "len(out.Names)+n"},
+	}}, "TestATryForPermitsIsNotRefusedForWhatItsOwnSessionHasLeft"},
+	{mutant{"a member says that the lock is taken though its handoff has not reached the queue", []edit{
+		{"internal/queue/handoff.go", "case !queued:", "case !queued && false:"},
+	}}, "TestAMemberIsToldThatTheLockIsTakenIfItsCohortStandsInTheQueue"},
+	{mutant{"without an owner a reader gives the newest hold back, though one is lost", []edit{
+		{"rwlocker.go", "return r.hold.Err() != nil", "return false"},
+	}}, "TestWithoutOwnerAReaderThatHasLostTheLockGivesNobodyElsesHoldBack"},
+	{mutant{"without an owner a reader is told of the newest hold's loss", []edit{
+		{"rwlocker.go", "return held[0]", "return held[len(held)-1]"},
+	}}, "TestWithoutOwnerAReaderIsToldOfTheLossThoughAnotherHasUnlockedMeanwhile"},
+	{mutant{"a MultiLocker's way out waits without its ctx", []edit{
+		{"multi.go", "l.unlock(ctx)", "l.unlock(context.Background())"},
+	}}, "TestEveryCallReturnsWhenItsContextEnds/plain/MultiLocker.LockContext_last"},
+	{mutant{"a MultiLocker leaves its callbacks at a long hold", []edit{
+		{"multi.go", "for _, stop := range m.stop {\n\t\tstop()\n\t}", ""},
+	}}, ".TestAskingAMultiLockerForItsLossLeavesNothingAtALongHold"},
+	{mutant{"the client is closed before it is answered", []edit{
+		{"internal/client/close.go", "c.dialer.Stop()", "c.dialer.Cut()"},
+	}}, "TestConnectReturnsWhenItsContextEndsAndLeavesNothing"},
+	{mutant{"the client sleeps at a host provider's word", []edit{
+		{"internal/wire/hosts.go", "server, _ = h.HostProvider.Next() })\n\treturn server, false", "server, retryStart = h.HostProvider.Next() })\n\treturn server, retryStart"},
+	}}, "TestConnectReturnsWhenItsContextEndsAndLeavesNothing"},
+	{mutant{"a writer that asks for reading does not wait for what it has left behind", []edit{
+		{"internal/queue/downgrade.go", "if err := q.session.client.MakeRoom(ctx); err != nil {", "if err := error(nil); err != nil {"},
+	}}, "TestAWriterThatPollsForReadingWhileTheServerHangsPilesUpNothing"},
+	{mutant{"Connect waits for the answer to a login", []edit{
+		{"internal/client/client.go", "c.Close(0) // no server", "c.Close(RequestPatience) // no server"},
+	}}, "TestConnectReturnsWhenItsContextEndsAndLeavesNothing"},
+	{mutant{"Connect waits for a server that has refused its credentials", []edit{
+		{"internal/client/client.go", "c.Close(0) // no server", "c.Close(map[bool]time.Duration{true: RequestPatience}[ctx.Err() == nil]) // no server"},
+	}}, "TestConnectDoesNotWaitForAServerThatHasRefusedItsCredentials"},
+	{mutant{"Connect passes on that a dial's time was up", []edit{
+		{"internal/client/client.go", "case looksEnded(failure):", "case false:"},
+	}}, "TestConnectThatIsCancelledDoesNotSayThatADeadlineHasPassed"},
+	{mutant{"containers are asked for until they are had", []edit{
+		{"internal/client/parents.go", "case cs.state == doubted:", "case false:"},
+	}}, "TestALockBelowAMissingPathOnAServerWithoutContainersSuspendsTheOthersOnce"},
+	{mutant{"an answer that there are no containers is forgotten", []edit{
+		{"internal/client/parents.go", "case Unimplemented(err):", "case false:"},
+	}}, "TestALockBelowAMissingPathOnAServerWithoutContainersSuspendsTheOthersOnce"},
+	{mutant{"a hold is resumed while containers are in doubt", []edit{
+		{"internal/queue/keeper.go", "&& !s.client.DoubtsContainers()", ""},
+	}}, "TestALockBelowAMissingPathOnAServerWithoutContainersSuspendsTheOthersOnce"},
+	{mutant{"containers are asked for side by side from the start", []edit{
+		{"internal/client/parents.go", "if cs.are(served) {", "if !cs.are(refused) {"},
+	}}, "TestManyLocksBelowMissingPathsWithoutContainersSuspendTheOthersOnce"},
+	{mutant{"a doubt about containers is left with its caller", []edit{
+		{"internal/client/parents.go", "return struct{}{}, c.Persist(c.ctx, func() error {", "return struct{}{}, c.Persist(ctx, func() error {"},
+	}}, "TestADoubtAboutContainersIsSettledWhenItsCallerHasLeft"},
+	{mutant{"one lost connection speaks against containers", []edit{
+		{"internal/client/parents.go", "default:\n\t\tcs.state = doubted", "default:\n\t\tcs.refuse(cause)"},
+	}}, "TestALostConnectionIsNoWordAgainstContainers"},
+	{mutant{"a connection that we cut speaks against containers", []edit{
+		{"internal/client/connection.go", "if byServer {", "if _ = byServer; true {"},
+	}}, "TestALostConnectionIsNoWordAgainstContainers"},
+	{mutant{"who stands in the queue is told to get nowhere", []edit{
+		{"internal/client/stall.go", "case v.queued:", "case false:"},
+	}}, "TestWhoStandsInTheQueueIsNotTold"},
+	{mutant{"a call that has a deadline does not tell what those behind it in a handoff wait for", []edit{
+		{"internal/queue/handoff.go", "if t.limit > 1 {", "if false {"},
+	}}, "TestALockThatWaitsForAHandoffWithoutAConnectionIsTold"},
+	{mutant{"a try goes to the servers while an owner in the process has lost the lock", []edit{
+		{"gate.go", "return s.taken.Load() > allShares-n", "return false"},
+	}}, "TestATryBesideAnOwnerThatHasLostTheLockWritesNothing"},
+	{mutant{"every call tells that there is no connection", []edit{
+		{"internal/client/stall.go", "other != nil && !other.stands()", "other != nil && false"},
+	}}, "TestALockWithoutAConnectionIsToldOnceForAll"},
+	{mutant{"a call that was told, and stands in the queue by now, speaks for the others", []edit{
+		{"internal/client/stall.go", "other != nil && !other.stands()", "other != nil"},
+	}}, "TestACallThatHasGotIntoTheQueueKeepsNoOtherFromBeingTold"},
+	{mutant{"a call that gets nowhere is told again and again", []edit{
+		{"internal/client/stall.go", "case !v.tell(st):", "default:\n\t\tclear(st.told)\n\t\tv.tell(st)"},
+	}}, "TestALockWhoseServerDoesNotAnswerIsTold"},
+	{mutant{"connect requests without an answer are kept for ever", []edit{
+		{"internal/lease/unheard.go", "u.Any(now, timeout) //", "//"},
+	}}, "internal/lease.TestConnectRequestsWithoutAnAnswerAreForgottenInTime"},
+	{mutant{"a pause between tries outlives the session", []edit{
+		{"internal/client/retry.go", "case <-c.ctx.Done():\n\t\treturn ErrClosed\n", ""},
+	}}, "TestALockThatIsTriedAgainAndAgainEndsWithItsSession"},
+	{mutant{"nobody looks whether a successor's node is there", []edit{
+		{"internal/queue/deletion.go", "checks(holders)...", "checks(nil)..."},
+	}}, "test/sim.TestASuccessorWhoseNodeIsGoneLosesTheLockBeforeTheNextIsGranted"},
+	{mutant{"several locks are had without a look at the clock", []edit{
+		{"multi.go", "!h.Valid()", "h.Err() != nil"},
+	}}, "test/sim.TestSeveralLocksOfTwoSessionsAreHadWhileBothLeasesRun"},
+	{mutant{"deletes overtake each other", []edit{
+		{"internal/queue/deletion.go", "before := b.before; before != nil && before.link != nil", "before := b.before; false"},
+	}}, "TestALockThatAllHaveUnlockedIsFreeToItsSessionAtOnce"},
+	{mutant{"a proof that follows one in doubt comes as late as after a failure", []edit{
+		{"internal/queue/keeper.go", "if doubted > 0 { //", "if pause = max(pause, doubted); false { //"},
+		{"internal/queue/keeper.go", "pause = min(backoff.Before(try), interval)", "_, pause = interval, backoff.Before(try)"},
+	}}, "test/sim.TestAProofAfterManyThatFailedIsInTime"},
+	{mutant{"containers are given up before the lost connection is told of", []edit{
+		{"internal/client/connection.go", "\tc.watches.disconnect(l)\n\tc.observer.Disconnected(l)\n\tif byServer { //", "\tif byServer {\n\t\tc.containers.doubt(l, cause)\n\t}\n\tc.watches.disconnect(l)\n\tc.observer.Disconnected(l)\n\tif false { //"},
+	}}, "internal/client.TestContainersAreInDoubtUntilTheObserverKnowsThatTheConnectionIsLost"},
+	{mutant{"a counter that cannot start afresh is waited for", []edit{
+		{"internal/queue/queue.go", "min(try, 5)), q.startAfresh(ctx)", "min(try, 5)), func() error { q.startAfresh(ctx); return nil }()"},
+	}}, "TestTheEndOfACounterThatCannotStartAfreshIsAnError"},
+	{mutant{"a number that is there twice is the end of the counter", []edit{
+		{"internal/recipe/order.go", "return at, ErrTwice", "return at, ErrUnordered"},
+	}}, "TestANodeWithTheNumberOfAContenderIsNotTheEndOfTheCounter"},
+	{mutant{"who joins does not wait for the members that earlier calls have left behind", []edit{
+		{"membership/member.go", "client.Of(s).CleanUp(m.awaitEnd)", "_ = m.awaitEnd"},
+	}}, "membership.TestJoiningAgainAndAgainWithoutAServerDoesNotPileUpWork"},
+	{mutant{"a lock that came from a node that is gone is not looked at again", []edit{
+		{"internal/queue/deletion.go", "if !reviewed {", "if reviewed {"},
+	}}, "TestALockIsNotHandedOnFromAQueueThatWasDeletedToTheNext"},
+	{mutant{"a lock that has gone on meanwhile is not looked at again", []edit{
+		{"internal/queue/deletion.go", "holder := c.holder()\n\tswitch", "holder := c\n\tswitch"},
+	}}, "TestALockIsNotHandedOnFromAQueueThatWasDeletedToTheNext"},
+	{mutant{"the counter starts afresh without a look at the successor", []edit{
+		{"internal/queue/deletion.go", "len(s.holders(batch)) == 0 && s.resetCounter", "s.resetCounter"},
+	}}, "TestASuccessorWhoseNodeIsDeletedNearTheCountersEndLosesTheLockAtOnce"},
+	{mutant{"a review of a lock that is free by now does not end", []edit{
+		{"internal/queue/deletion.go", "case holder == nil:\n\t\treturn nil", "case holder == nil:\n\t\treturn c"},
+	}}, "internal/queue.TestAReviewOfTheQueueEndsTheHoldOfOneThatDoesNotLeadItAndNoOther"},
+	{mutant{"a review goes on for as long as the lock does", []edit{
+		{"internal/queue/deletion.go", "case err == nil && at.Ahead == 0:\n", "case holder != c:\n\t\treturn holder\n\tcase err == nil && at.Ahead == 0:\n"},
+	}}, "internal/queue.TestAReviewOfTheQueueEndsTheHoldOfOneThatDoesNotLeadItAndNoOther"},
+	{mutant{"a node of ours that is gone since the list was made is in the way", []edit{
+		{"internal/queue/deletion.go", "(other == nil || other.state == leaving)", "other != nil && other.state == leaving"},
+	}}, "internal/queue.TestAReviewOfTheQueueEndsTheHoldOfOneThatDoesNotLeadItAndNoOther"},
+	{mutant{"a review without a reply takes the lock away", []edit{
+		{"internal/queue/deletion.go", "if err != nil && client.Transient(err) {\n\t\t\t\treturn err", "if false {\n\t\t\t\treturn err"},
+	}}, "TestAReviewOfTheQueueWithoutAReplyIsMadeAgainAndCostsNoHold"},
+	{mutant{"whom a lock went on to is not checked", []edit{
+		{"internal/queue/deletion.go", "responses[first:first+1])", "responses[first:first+1])\n\t\t\tbatch = nil"},
+	}}, "internal/queue.TestWhomALockWentOnToIsCheckedBeforeTheNodeGoesThatKeepsOthersFromIt"},
+	{mutant{"all that waits to be deleted is one request", []edit{
+		{"internal/queue/deletion.go", "client.Batches(s.deletions, (*deletion).size)", "client.Batches(s.deletions, func(*deletion) int { return 1 })"},
+	}}, "internal/queue.TestDeletesOfLongPathsAreRequestsThatAServerTakes"},
+	{mutant{"Unlock waits for the first of the deletes that go ahead", []edit{
+		{"internal/queue/deletion.go", "last := b.requests[len(b.requests)-1]", "last := b.requests[0]"},
+	}}, "internal/queue.TestUnlockReturnsWhenItsOwnDeleteHasBeenSent"},
+	{mutant{"a hold that was released waits for a later owner's delete", []edit{
+		{"internal/queue/hold.go", "return h.deletion, first", "return c.leaving, first"},
+	}}, "TestReleasingAgainIsDoneWhateverBecomesOfTheNodeThatOthersHaveHadSince"},
+	{mutant{"a Watch waits for a logger that does not return", []edit{
+		{"membership/watch.go", "select {\n\tcase <-logged:", "<-logged\n\tselect {\n\tcase <-logged:"},
+	}}, "membership.TestAWatchEndsThoughItsLoggerDoesNotReturn"},
+	{mutant{"a member of a closed session has not left", []edit{
+		{"membership/member.go", "if isClosed(m.session) { // the node goes with it", "if false { // the node goes with it"},
+	}}, "membership.TestLeavingAgainTellsOfTheRefusalUntilTheSessionIsClosed"},
+	{mutant{"a closed server listens", []edit{
+		{"zktest/listen.go", "if s.e.closed {", "if false {"},
+	}}, "zktest.TestNobodyListensAtTheAddressOfAClosedServer"},
+	{mutant{"each hold knows the next", []edit{
+		{"internal/queue/succession.go", "next.succession, c.succession.holder = c.succession, next", "c.succession.holder = next"},
+	}}, "TestAnOldHoldKeepsNoLaterOnesInMemory"},
+	{mutant{"an Unlock takes whatever hold there is", []edit{
+		{"reentrant.go", "!o.hold.CompareAndSwap(h, nil)", "h = o.hold.Swap(nil); h == nil"},
+	}}, ".TestASecondUnlockWithoutOwnerGivesNobodyElsesHoldBack"},
+	{mutant{"nobody is told that a member's session is closed", []edit{
+		{"membership/keep.go", "m.sessionClosed()\n", ""},
+	}}, "membership.TestAMemberOfAClosedSessionIsNotRegistered"},
+	{mutant{"an answer by another connection is believed", []edit{
+		{"internal/client/list.go", "case err == nil, errors.Is(err, zk.ErrNoNode):", "case err == nil:"},
+	}}, "internal/client.TestAnAnswerByAnotherConnectionCatchesNobodyUp"},
+	{mutant{"a connection that is gone is caught up on", []edit{
+		{"internal/client/list.go", "<-l.CatchingUp }()\n\tif c.Current() != l {", "<-l.CatchingUp }()\n\tif false {"},
+	}}, "internal/client.TestNobodyCatchesUpOnAConnectionThatIsGone"},
+	{mutant{"a lock is handed over though its node may be checked", []edit{
+		{"internal/queue/succession.go", "if c.checked || next == nil", "if next == nil"},
+	}}, "TestACheckFailsOnceTheLockWentToAnotherOfTheSession"},
+	{mutant{"permits are adopted though some of them are gone", []edit{
+		{"internal/queue/create.go", "if len(nodes) < c.entry.nodes {", "if false {"},
+	}}, "TestAHoldHasAllItsPermitsOrIsNone"},
+	{mutant{"permits are given up for lost when the first of them is gone", []edit{
+		{"internal/queue/create.go", "err = client.ErrStale // of several", "err = errNotThere // of several"},
+	}}, "TestPermitsThatArePartlyDeletedWhileTheyAreLookedForDoNotStay"},
+	{mutant{"a turn is given up when the permits cannot be taken at once", []edit{
+		{"internal/queue/semaphore.go", "turn.Err() != nil {\n\t\t\treturn client.Permanent(err)\n\t\t}\n\t\treturn describe", "true {\n\t\t\treturn client.Permanent(err)\n\t\t}\n\t\treturn describe"},
+	}}, "TestPermitsThatCannotBeTakenAtOnceKeepTheirTurn"},
+	{mutant{"a permit's number has no sign", []edit{
+		{"internal/recipe/name.go", "|| strings.HasSuffix(name[:marker], permitMarker+\"-\"))", ")"},
+	}}, "TestPermitsAtTheEndOfTheCounterAreSeenAndAskedFor"},
+	{mutant{"a node is watched once", []edit{
+		{"internal/queue/contender.go", "c.selfWatch = nil //", "//"},
+	}}, "TestADeletionAfterARevocationIsSeenByTheOneThatWaited"},
+	{mutant{"a negative number has ten digits", []edit{
+		{"internal/recipe/name.go", "strings.TrimPrefix(number, \"-\")", "digits"},
+	}}, "TestANodeOfAnyNegativeNumberIsInTheWay"},
+	{mutant{"a wall clock that is set back makes up for a sleep", []edit{
+		{"internal/clock/clock.go", "k.slept += max(lead-k.lead, 0)", "k.slept = lead"},
+	}}, "internal/lease.TestAWallClockThatIsSetBackDoesNotMakeUpForALaterSleep"},
+	{mutant{"what a pause took is what proofs take", []edit{
+		{"internal/lease/speed.go", "if s.usual {", "if true {"},
+	}}, "internal/lease.TestAProofThatMayHaveWaitedForAPausedLeaderMakesTheNextOneNoQuicker"},
+	{mutant{"a MultiLocker that nobody has made may be unlocked", []edit{
+		{"multi.go", "range m.made() {\n\t\tif l.Held() == nil {", "range m.lockers {\n\t\tif l.Held() == nil {"},
+	}}, "TestAMultiLockerThatNewMultiHasNotMadeSaysSo"},
+	{mutant{"what a proof that follows another took is what proofs take", []edit{
+		{"internal/lease/speed.go", "|| s.fastestProof == 0", "|| !s.usual"},
+	}}, "internal/lease.TestAPauseInAProofThatFollowsAnotherMakesTheNextOneNoQuicker"},
+	{mutant{"the cause of a ctx is taken for an answer of the server", []edit{
+		{"internal/client/errors.go", " && !looksEnded(err)", ""},
+	}}, "TestTheCauseOfACtxIsToldAndNotTakenForAnAnswerOfTheServer"},
+	{mutant{"a member does not tell why its ctx has ended", []edit{
+		{"membership/member.go", "return ended(ctx)", "return ctx.Err()"},
+	}}, "TestTheCauseOfACtxIsToldAndNotTakenForAnAnswerOfTheServer"},
+	{mutant{"the error of a connection is passed on", []edit{
+		{"internal/wire/link.go", "err = zk.ErrConnectionClosed", "_ = zk.ErrConnectionClosed"},
+	}}, "TestTheErrorOfAConnectionIsNotTakenForTheEndOfACtx"},
+	{mutant{"a member whose time is up as its turn comes is told nothing of the lock", []edit{
+		{"internal/queue/handoff.go", "return nil, TimedOut(ctx, client.Ended(ctx))", "return nil, client.Ended(ctx)"},
+	}}, "TestTheLockIsHeldByAnotherUntilTheMomentOfItsHandover"},
+	{mutant{"whatever ends the hold of a MultiLocker's owner is a loss", []edit{
+		{"multi.go", "return over\n", "return ErrLost\n"},
+	}}, "TestAMultiLockerThatIsLockedOnceMoreAsItsSessionIsClosedIsNotLost"},
+	{mutant{"a look that comes late leaves the timer that was set", []edit{
+		{"internal/queue/keeper.go", "s.stopLooking() // the timer", "s.expiry = nil // the timer"},
+	}}, "internal/queue.TestTheLeaseIsLookedAtByOneTimer"},
+	{mutant{"a proof that is taken late takes back what a newer one has proved", []edit{
+		{"internal/lease/lease.go", "if in.Unheard {\n\t\tend = clock", "if false {\n\t\tend = clock"},
+		{"internal/lease/lease.go", "l.begun, l.proved = p.Begun, now\n", "if in.Unheard {\n\t\tl.Shorten(UnheardEnd(p.Begun, in.Timeout))\n\t}\n\tl.begun, l.proved = p.Begun, now\n"},
+	}}, "internal/queue.TestAProofThatIsTakenLateLeavesTheLeaseToANewerOne"},
+	{mutant{"a proof counts from its answer", []edit{
+		{"internal/queue/keeper.go", "s.incarnation.Prove(", "p.Begun = now\n\ts.incarnation.Prove("},
+	}}, "internal/queue.TestAProofThatIsTakenLateLeavesTheLeaseToANewerOne"},
+	{mutant{"a connect request leaves the end of the lease to the timer", []edit{
+		{"internal/queue/observer.go", "s.look(s.client.Clock.Now()) //", "//"},
+	}}, "internal/queue.TestALeaseThatIsOverWhenAConnectRequestGoesOutIsOverAtOnce"},
+	{mutant{"a connect request leaves the next look where it is", []edit{
+		{"internal/queue/observer.go", "s.look(s.client.Clock.Now()) //", "s.expire(s.incarnation, s.client.Clock.Now()) //"},
+	}}, "internal/queue.TestALeaseThatAConnectRequestShortensIsLookedAtMoreOftenFromThenOn"},
+	{mutant{"an answer is taken before the user's watches are asked for", []edit{
+		{"internal/wire/link.go", "l.early.heard(zxid, l.down)", "_ = l.early"},
+	}}, "internal/client.TestTheUsersWatchesAreSetAgainBeforeAnAnswerOverTheNewConnectionIsTaken"},
+	{mutant{"a connection is counted when everybody has it", []edit{
+		{"internal/wire/handshake.go", "l.dialer.rewatch.connected() //", "//"},
+		{"internal/wire/handshake.go", "l.dialer.session.Connected(l, timeout)\n", "l.dialer.session.Connected(l, timeout)\n\tl.dialer.rewatch.connected()\n"},
+	}}, "internal/wire.TestAConnectionIsCountedBeforeAnybodyHasIt"},
+	{mutant{"a user's own request for a container puts containers in doubt", []edit{
+		{"internal/client/parents.go", "case cs.asked == 0:", "case false:"},
+	}}, "TestAUsersOwnRequestForAContainerSaysNothingOfWhatTheSessionMayAskFor"},
+	{mutant{"a proof is waited for on whatever connection", []edit{
+		{"internal/queue/keeper.go", "}).WaitOn(ctx, p.link)", "}).Wait(ctx)"},
+	}}, "internal/queue.TestAServerThatHangsWithAProofOfTheConnectionBeforeIsLeftInTime"},
+	{mutant{"a semaphore's size is read on whatever connection", []edit{
+		{"internal/queue/semaphore.go", "case err == nil && session.client.Current() != l:", "case err == nil && l == nil:"},
+	}}, "internal/queue.TestASemaphoresSizeCountsOnTheConnectionOnWhichItIsAsNewAsHasToBe"},
+	{mutant{"a request to set watches again is the last if it is a little short of full", []edit{
+		{"internal/wire/rewatch.go", "FullRequest = 120 << 10", "FullRequest = 127 << 10"},
+	}}, "internal/queue.TestAllRequestsThatSetWatchesAgainButTheLastAreFull"},
+	{mutant{"a user's error is asked for its text under the session's mutex", []edit{
+		{"internal/client/stall.go", "because{\"there is no connection\", st.client.lastFailure()}", "because{\"there is no connection\", st.client.lastFailure()}.Error()"},
+	}}, "internal/client.TestAUsersErrorMayCallTheSessionThatLogsIt"},
+	{mutant{"a user's error is asked for what it is under the session's mutex", []edit{
+		{"internal/client/connection.go", "byServer := hungUp(cause) // which calls methods of a user's error\n", "c.mu.Lock()\n\tbyServer := hungUp(cause)\n\tc.mu.Unlock()\n"},
+	}}, "internal/client.TestAUsersErrorMayCallTheSessionThatLogsIt"},
+	{mutant{"who serves nobody is waited for until it says so", []edit{
+		{"internal/wire/handshake.go", "case <-late.C:\n\t\tl.hangUp = hangUp\n", ""},
+	}}, "TestAHoldOutlivesAReconnectWithoutDeadlines"},
+	{mutant{"a handshake has no limit but the connection's own", []edit{
+		{"internal/wire/handshake.go", "l.bearSilence(l.limit)\n", "l.Conn.SetDeadline(time.Now().Add(l.limit))\n"},
+	}}, "TestAHandshakeWithoutDeadlinesIsGivenUp"},
+	{mutant{"silence has no limit but the connection's own", []edit{
+		{"internal/wire/link.go", "l.bearSilence(time.Until(t))", "return l.Conn.SetReadDeadline(t)"},
+	}}, "TestAHalfOpenConnectionWithoutDeadlinesIsGivenUp"},
+	{mutant{"after a reconnect the watches go ahead of the proof", []edit{
+		{"internal/queue/incarnation.go", "c.watchSelfLater()", "c.watchSelf()"},
+	}}, "TestAfterAReconnectAProofGoesAheadOfTheWatches"},
+	{mutant{"watches are asked for while a connection logs in", []edit{
+		{"internal/queue/contender.go", "l != nil && !l.Serving()", "l != nil && false"},
+	}}, "TestWaitersAddNoRequestsWithEachConnectionThatDoesNotLogIn"},
+	{mutant{"a grant leaves no time for the next proof", []edit{
+		{"internal/lease/lease.go", "left > part(in.Timeout, sparePart) ||", "left > 0 ||"},
+	}}, "test/sim.TestAGrantLeavesTimeForTheNextProof"},
+	{mutant{"who is so slow that a proof leaves no time for the next gets no lock", []edit{
+		{"internal/lease/lease.go", "left > 0 && best", "false && best"},
+	}}, "test/sim.TestASlowServerGetsAClientBackWhoseSessionHasExpired"},
+	{mutant{"a grant waits out a doubt, and makes no proof then", []edit{
+		{"internal/lease/lease.go", "best := l.begun.Least(l.doubted) >= 0 && now.Most(l.proved) < in.Interval()", "best := l.Doubted(now) <= 0"},
+	}}, "test/sim.TestAGrantLeavesTimeForTheNextProofWhileAConnectRequestIsUnheard"},
+	{mutant{"a slow proof that follows another begins a lease by itself", []edit{
+		{"internal/lease/lease.go", "return quick\n", "return true\n"},
+	}}, "internal/lease.TestASlowProofThatFollowsAnotherMakesSureOfItsTouchesOnly"},
+	{mutant{"a doubt is over once and for all", []edit{
+		{"internal/lease/lease.go", "\t\tl.doubted = clock.Instant{}\n", ""},
+	}}, "internal/lease.TestWhatIsLeftOfALeaseIsTooLittleWhileAProofCouldMakeItLonger"},
+	{mutant{"a proof that was begun in doubt is the best that is to be had", []edit{
+		{"internal/lease/lease.go", "best := l.begun.Least(l.doubted) >= 0", "best := l.Doubted(now) <= 0"},
+	}}, "internal/lease.TestWhatIsLeftOfALeaseIsTooLittleWhileAProofCouldMakeItLonger"},
+	{mutant{"a proof of long ago is the best that is to be had", []edit{
+		{"internal/lease/lease.go", " && now.Most(l.proved) < in.Interval()", ""},
+	}}, "test/sim.TestAGrantAfterAWaitLeavesTimeForTheNextProof"},
+	{mutant{"a server that is slow all the time is taken for one that hangs", []edit{
+		{"internal/lease/speed.go", "max(left/2, min(2*s.lastProof, left))", "left/2"},
+	}}, "test/sim.TestAHoldOutlivesServersThatAreSlowAllTheTime"},
+	{mutant{"the first proof over a connection has half of what the lease has left, however far the server", []edit{
+		{"internal/wire/handshake.go", "lease.NewSpeed(l.dialer.Clock.Now().Least(l.Asked))", "lease.NewSpeed(0)"},
+	}}, "test/sim.TestF19AHungServerCostsNoHoldWhileAnotherAnswersFromFarAway"},
+	{mutant{"each hold's node is seen to before the next hold is lost", []edit{
+		{"internal/queue/incarnation.go", "rest = append(rest, c.markLost(cause))", "c.lose(cause)"},
+	}}, "internal/queue.TestAllHoldsAreLostBeforeTheirNodesAreSeenTo"},
+	{mutant{"a context that does not say why it has ended is a success", []edit{
+		{"internal/client/errors.go", "return context.Canceled\n", "return nil\n"},
+	}}, "TestACallWhoseContextDoesNotSayWhyItHasEndedIsNoSuccess/Locker,_hand-off,_LockContext"},
+	{mutant{"a context is asked under the session's lock before a grant", []edit{
+		{"internal/queue/contender.go", "if s.link != seen {", "if ctx.Err() != nil || s.link != seen {"},
+	}}, "TestTheMethodsOfAContextMayAskTheSession"},
+	{mutant{"a context is asked under the session's lock before a lock is taken over", []edit{
+		{"internal/queue/succession.go", "over := ctx.Err() != nil //", "c.queue.session.mu.Lock()\n\tover := ctx.Err() != nil\n\tc.queue.session.mu.Unlock() //"},
+	}}, "TestTheMethodsOfAContextMayAskTheSession"},
+	{mutant{"the end of a hold calls methods of its parent context", []edit{
+		{"hold.go", "ctx, end := context.WithCancelCause(between)", "_ = between\n\tctx, end := context.WithCancelCause(context.WithValue(parent, holdKey{}, h))"},
+	}}, "TestTheMethodsOfAContextMayAskTheSession"},
+	{mutant{"a hold that began without a connection is not told of the next one's loss", []edit{
+		{"internal/queue/incarnation.go", "if s.incarnation != nil {\n\t\ts.incarnation.suspended = s.tell", "if s.incarnation != nil && !s.incarnation.suspended {\n\t\ts.incarnation.suspended = s.tell"},
+	}}, "TestAHoldThatBeganWithoutAConnectionIsToldOfTheLossOfTheNext"},
+	{mutant{"a hold is suspended twice", []edit{
+		{"trace.go", "if !h.cut.IsZero() {\n\t\treturn false\n\t}\n\th.cut", "h.cut"},
+	}}, "TestAHoldThatBeganWithoutAConnectionIsToldOfTheLossOfTheNext"},
+	{mutant{"a path is left that a call has made for nothing", []edit{
+		{"internal/queue/queue.go", "above.Leave()", "_ = above"},
+	}}, "TestACallThatEndsWhileItsPathIsMadeLeavesNoPath/a_lock"},
+	{mutant{"the path of permits is left that a call has made for nothing", []edit{
+		{"internal/queue/semaphore.go", "above.Leave()", "_ = above"},
+	}}, "TestACallThatEndsWhileItsPathIsMadeLeavesNoPath/a_semaphore"},
+	{mutant{"a path is taken back that somebody has written to", []edit{
+		{"internal/client/parents.go", "c.Conn.Delete(p.ours, p.version)", "c.Conn.Delete(p.ours, -1)"},
+	}}, "TestAPathThatSomebodyElseUsesIsNotTakenBack"},
+	{mutant{"a path is taken back that somebody has made anew", []edit{
+		{"internal/client/parents.go", "p.ours = \"\"", "_ = p.ours"},
+	}}, "TestAPathThatSomebodyElseUsesIsNotTakenBack/since_it_was_made_anew"},
+	{mutant{"a path that was made in part is left", []edit{
+		{"internal/client/parents.go", "p.ours = dir", "if p.ours = \"\"; dir == p.dir {\n\t\t\t\tp.ours = dir\n\t\t\t}"},
+	}}, "TestAPathThatCannotBeMadeWholeIsTakenBack"},
+	{mutant{"a path is left that a member has made for nothing", []edit{
+		{"membership/keep.go", "m.leavePath()", "_ = m.leavePath"},
+	}}, "membership.TestAJoinThatEndsWhileItsPathIsMadeLeavesNoPath"},
+	{mutant{"what goes on in the background uses its call's context", []edit{
+		{"internal/client/stall.go", "v, kept := ctx.(*Watchdog)", "v, kept := ctx.Value(0).(*Watchdog)"},
+	}}, "TestWhatACallLeavesToTheBackgroundDoesNotUseItsContext"},
+	{mutant{"the client's goroutines ask a user's error for its text", []edit{
+		{"internal/client/journal.go", "j.add(func() { j.logger.Debug(fmt.Sprintf(\"zk: \"+format, args...)) })", "j.Debug(fmt.Sprintf(\"zk: \"+format, args...))"},
+	}}, "TestAnErrorThatEndsTheGoroutineThatReadsItCostsTheSessionNothing"},
+	{mutant{"a context is asked while its create is on its way", []edit{
+		{"internal/queue/create.go", "case <-done:\n\t\tc.abandon()\n\t\ts.client.CleanUp(func() {\n\t\t\t<-created.Done", "case <-ctx.Done():\n\t\ts.client.CleanUp(func() {\n\t\t\t<-created.Done"},
+	}}, "TestAContextThatPanicsCostsNobodyTheLock"},
+	{mutant{"a context that panics keeps a turn at the permits", []edit{
+		{"internal/queue/semaphore.go", "\tdefer func() {\n\t\tturn.SendRelease(ctx, nil)\n\t\treleased = true\n\t}()\n", "\treleased = true\n\tdefer func() {\n\t\tif h != nil || err != nil {\n\t\t\tturn.SendRelease(ctx, nil)\n\t\t}\n\t}()\n"},
+	}}, "TestAContextThatPanicsCostsNobodyTheLock"},
+	{mutant{"a context that panics as the turn is given back keeps the permits", []edit{
+		{"internal/queue/semaphore.go", "if !released && h != nil {", "if !released && h != nil && err != nil {"},
+	}}, "TestAContextThatPanicsCostsNobodyTheLock"},
+	{mutant{"a context that panics keeps a node that is granted at once", []edit{
+		{"internal/queue/create.go", "if h == nil {", "if err != nil {"},
+	}}, "TestAContextThatPanicsCostsNobodyTheLock"},
+	{mutant{"a context that panics keeps the hold of who waits for an owner here", []edit{
+		{"gate.go", "confirmed := h.hold.Confirm(held) == nil\n\tdetach()\n", "confirmed := h.hold.Confirm(held) == nil\n"},
+	}}, "TestAContextThatPanicsCostsNobodyTheLockOfALatecomer"},
+	{mutant{"a context that panics keeps Connect's session", []edit{
+		{"internal/client/client.go", "if !stands {", "if !stands && ctx.Err() != nil {"},
+	}}, "TestAContextThatPanicsLeavesNoSession"},
+	{mutant{"a context that panics keeps a member", []edit{
+		{"membership/member.go", "joined := false", "joined := true"},
+	}}, "TestAContextThatPanicsLeavesNoMember"},
+	{mutant{"a member waits for the user's functions", []edit{
+		{"membership/state.go", "m.telling.Go(m.news.Run)", "done := make(chan struct{})\n\t\tgo func() { defer close(done); m.news.Run() }()\n\t\t<-done"},
+	}}, "membership.TestAMemberDoesNotWaitForUsersCode"},
+	{mutant{"the client remembers every watch", []edit{
+		{"internal/client/watch.go", "w.Data, w.Stat, err = c.Conn.Get(key.Path)", "w.Data, w.Stat, _, err = c.Conn.GetW(key.Path)"},
+	}}, "TestTheClientRemembersNoWatchThroughReconnects"},
+	{mutant{"the link asks for no watch", []edit{
+		{"internal/wire/link.go", "p[len(p)-1] = 1 //", "_ = p //"},
+	}}, "TestTheClientRemembersNoWatchThroughReconnects"},
+	{mutant{"several locks are kept when the trace of one panics", []edit{
+		{"multi.go", "if taken < len(m.lockers) {", "if p := recover(); p != nil {\n\t\t\tpanic(p)\n\t\t}\n\t\tif taken < len(m.lockers) {"},
+	}}, "TestAFunctionOfATraceThatDoesNotReturnLeavesNothingBehind/MultiLocker,_Lock,_Acquired_panics,_2"},
+	{mutant{"a connection that was given up is taken for the session's", []edit{
+		{"internal/client/connection.go", "l == nil || latch.IsClosed(l.Down())", "l == nil"},
+	}}, "internal/queue.TestAConnectionThatIsGivenUpAsItIsAnsweredIsNone"},
+	{mutant{"watches can be set over a connection only after the session was told of it", []edit{
+		{"internal/client/connection.go", "c.watches.connect(l)\n\tc.observer.Connected(l, timeout)", "c.observer.Connected(l, timeout)\n\tc.watches.connect(l)"},
+	}}, "internal/queue.TestAWishForTheLockIsHeardOverAConnectionThatIsSlowToBeTaken"},
+	{mutant{"who finds a node gone goes on before its hold is over", []edit{
+		{"internal/client/watch.go", "c.observer.Deleted(key.Path)", "defer c.observer.Deleted(key.Path)"},
+	}}, "internal/queue.TestAHoldWhoseNodeIsDeletedIsOverBeforeTheSessionHasTheLockAgain"},
+	{mutant{"who hears that a node is gone goes on before its hold is over", []edit{
+		{"internal/client/connection.go", "c.observer.Deleted(event.Path)", "defer c.observer.Deleted(event.Path)"},
+	}}, "internal/client.TestTheObserverKnowsThatANodeIsGoneBeforeItsWatchEnds"},
+	{mutant{"TLS takes its leave of a server that hangs", []edit{
+		{"internal/wire/dial.go", "return secureConn{secure}, nil", "return secure, nil"},
+	}}, "TestAHoldOutlivesATunnelThatHangs"},
+	{mutant{"Unlock near the counter's end waits for the wrong delete", []edit{
+		{"internal/queue/deletion.go", "ops := append([]any{&zk.CheckVersionRequest{Path: dir, Version: -1}}, deletes(nodes)...)", "ops := deletes(nodes)"},
+	}}, "TestUnlockNearTheEndOfACounterThatCannotStartAfreshLeavesTheLockFree"},
+	{mutant{"a lock that was waited for is retained unseen", []edit{
+		{"internal/queue/handoff.go", "t.contention == unknown && c.alone)", "t.contention == unknown)"},
+	}}, "TestALockIsNotRetainedPastOneWhoWaits"},
+	{mutant{"a lock is retained past the others of its session", []edit{
+		{"internal/queue/handoff.go", "!c.othersInLineLocked() && (t.contention", "(t.contention"},
+	}}, "TestALockIsNotRetainedPastOneWhoWaits"},
+	{mutant{"a retained lock is taken again past the others of its session", []edit{
+		{"internal/queue/handoff.go", "case t.node.othersInLineLocked():", "case false:"},
+	}}, "TestARetainedLockIsNotTakenAgainPastOneOfItsSessionWhoWaits"},
+	{mutant{"a handoff forgets whom it has seen when one more comes", []edit{
+		{"internal/queue/handoff.go", "case w.Err != nil:\n\t\treturn unknown\n\tcase othersAmong", "case w.Err != nil || w.HasFired():\n\t\treturn unknown\n\tcase othersAmong"},
+	}}, "internal/queue.TestACohortThatHasSeenOthersKnowsThemWhenOneMoreComes"},
+	{mutant{"a handoff hears of the others of its session from the queue", []edit{
+		{"internal/queue/handoff.go", "(t.contention != alone || c.othersInLineLocked())", "t.contention != alone"},
+	}}, "TestACohortEndsItsTurnForAnotherOfItsSession"},
+}
+
+func TestTheTestsOfTheLibraryFindEveryMutant(t *testing.T) {
+	if testing.Short() {
+		t.Skip("builds the library's tests")
+	}
+	mutants := map[string][]mutant{} // by the package whose test finds them
+	for _, m := range ofTheLibrary {
+		of, _ := m.place()
+		mutants[of] = append(mutants[of], m.mutant)
+	}
+	built := map[string]binaries{}
+	for of, m := range mutants {
+		built[of] = combine(t, of, m)
+	}
+	tested := map[string]bool{}
+	for _, m := range ofTheLibrary {
+		of, test := m.place()
+		run := func(m mutant) ([]byte, error) {
+			return built[of].of(t, m, "-test.run", "^"+strings.ReplaceAll(test, "/", "$/^")+"$", "-test.timeout", "2m").CombinedOutput()
+		}
+		t.Run(m.name, func(t *testing.T) {
+			t.Parallel()
+			out, err := run(m.mutant)
+			var exit *exec.ExitError
+			require.True(t, errors.As(err, &exit), "%s did not notice (%v): %s", test, err, out)
+			require.Contains(t, string(out), "--- FAIL: "+strings.Split(test, "/")[0])
+		})
+		if tested[m.test] {
+			continue
+		}
+		tested[m.test] = true
+		t.Run("none for "+m.test, func(t *testing.T) {
+			t.Parallel()
+			out, err := run(mutant{})
+			require.NoError(t, err, "%s", out)
+		})
+	}
+}
+
+// place returns the directory of the package whose test finds the mutant, test/lock if none is
+// named, and the test.
+func (m judged) place() (of, test string) {
+	if dot := strings.Index(m.test, ".Test"); dot >= 0 {
+		return filepath.Join(root, m.test[:dot]), m.test[dot+1:]
+	}
+	return filepath.Join(root, "test/lock"), m.test
+}

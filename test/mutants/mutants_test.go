@@ -1,0 +1,120 @@
+package mutants
+
+import (
+	"bytes"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+var (
+	seeds  = flag.Int("seeds", 30_000, "how many programs may be simulated until a mutant has to be found")
+	rounds = flag.Int("rounds", 1, "how often each mutant has to be found, by other programs each time")
+)
+
+const (
+	root       = "../.." // the directory of the library
+	simulation = root + "/test/sim"
+)
+
+func TestTheSimulationFindsEveryMutant(t *testing.T) {
+	if testing.Short() {
+		t.Skip("simulates thousands of programs")
+	}
+	for name := range focus {
+		require.True(t, slices.ContainsFunc(all, func(m mutant) bool { return m.name == name }), "%s is no mutant", name)
+	}
+	b := combine(t, simulation, all)
+	table := make([]string, len(all))
+	t.Run("mutants", func(t *testing.T) {
+		for i, m := range all {
+			t.Run(m.name, func(t *testing.T) {
+				t.Parallel()
+				for round := range *rounds {
+					start := time.Now()
+					found := m.hunt(t, b, round)
+					table[i] += fmt.Sprintf("%-55s %s, %v\n", m.name, found, time.Since(start).Round(time.Second))
+				}
+			})
+		}
+	})
+	t.Logf("mutant, seeds until it was found, what gave it away:\n%s", strings.Join(table, ""))
+}
+
+// A change of the library may take the place away that a mutant is to change.
+func TestTheMutantsChangeTextsThatOccurOnce(t *testing.T) {
+	for _, m := range all {
+		t.Run(m.name, func(t *testing.T) { m.texts(t) })
+	}
+	for _, m := range ofTheLibrary {
+		t.Run(m.name, func(t *testing.T) { m.texts(t) })
+	}
+	for _, m := range ofTheCommand {
+		t.Run(m.name, func(t *testing.T) { m.texts(t) })
+	}
+}
+
+// texts returns the files that have changed, by their names from the root.
+func (m mutant) texts(t *testing.T) map[string]string {
+	t.Helper()
+	texts := map[string]string{}
+	for _, c := range m.changes {
+		text, changed := texts[c.file]
+		if !changed {
+			original, err := os.ReadFile(filepath.Join(root, c.file))
+			require.NoError(t, err)
+			text = string(original)
+		}
+		require.Equal(t, 1, strings.Count(text, c.old), "%s must have this text once:\n%s", c.file, c.old)
+		texts[c.file] = strings.Replace(text, c.old, c.new, 1)
+	}
+	return texts
+}
+
+// limit is for the hunt of one mutant, on a machine that may be busy.
+const limit = 9 * time.Minute
+
+var (
+	verdict   = regexp.MustCompile(`seed \d+: (.*)`)
+	simulated = regexp.MustCompile(`(\d+) seeds in`)
+)
+
+// hunt simulates until a promise is broken, and tells when and which.
+// One processor is enough: mutants are hunted side by side.
+func (m mutant) hunt(t *testing.T, b binaries, round int) string {
+	var of string
+	if kind, rare := focus[m.name]; rare {
+		of = kind.String()
+	}
+	cmd := b.of(t, m, "-test.run", "^TestSimulation$", "-test.v", "-test.timeout", limit.String(), "-test.cpu", "1",
+		"-seeds", fmt.Sprint(*seeds), "-first", fmt.Sprint(1+round**seeds), "-focus", of)
+	out, err := cmd.CombinedOutput()
+	var exit *exec.ExitError
+	require.True(t, err == nil || errors.As(err, &exit), "%v", err)
+	if err == nil {
+		t.Errorf("%d programs did not notice", *seeds)
+		return "NOT FOUND"
+	}
+	if bytes.Contains(out, []byte("panic: test timed out")) {
+		t.Errorf("no program noticed within %v", limit)
+		return "TOO SLOW"
+	}
+	reason, count := "crashed", "?"
+	if m := verdict.FindSubmatch(out); m != nil {
+		reason = string(m[1])
+	}
+	if m := simulated.FindSubmatch(out); m != nil {
+		count = string(m[1])
+	}
+	return fmt.Sprintf("%6s  %s", count, reason)
+}

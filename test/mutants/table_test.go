@@ -1,0 +1,211 @@
+package mutants
+
+import "github.com/zklock/zklock/test/sim"
+
+// mutant is the lock with a safeguard missing.
+type mutant struct {
+	name    string
+	changes []edit
+}
+
+// edit replaces a text that occurs once in a file.
+type edit struct{ file, old, new string }
+
+// focus is the kind of fault that gives a mutant away, where few programs have it, and
+// few of those at the moment that counts.
+var focus = map[string]sim.FaultKind{
+	"permits are counted before the server has caught up":             sim.ListBehindLag,
+	"a list decides before the server has caught up":                  sim.ListBehindLag,
+	"recovery without the committed write":                            sim.LostBehindLag,
+	"a grant without the own node in the list":                        sim.DeleteUnlisted,
+	"the sequence's end is ignored":                                   sim.EndOfCounter,
+	"a proof is trusted after a quiet gap":                            sim.QuietGap,
+	"a proof makes its own touches sure":                              sim.LateTouches,
+	"the clocks are looked at when the lease should be over":          sim.Sleep,
+	"the wall clock does not count":                                   sim.Sleep,
+	"answered pings extend the lease":                                 sim.CutOffPair,
+	"no proofs":                                                       sim.CutOffPair,
+	"a handshake counts from the next proof on":                       sim.LoseHandshake,
+	"a proof outweighs a handshake without an answer":                 sim.LoseHandshake,
+	"a handshake without an answer is forgotten after half a timeout": sim.LoseHandshake,
+	"any answer is one to all handshakes":                             sim.LoseHandshake,
+	"a server that has not been heard grants all of the timeout":      sim.LoseHandshake,
+	"a create's result is adopted whatever its session":               sim.ExpireAtLogin,
+	"wake without a list behind a node of the own session":            sim.ExpireInLine,
+	"no session-id comparison":                                        sim.ReplaceSession,
+}
+
+var all = []mutant{
+	{"a create's result is adopted whatever its session", []edit{
+		{"internal/queue/create.go", "if carrier.ID != c.incarnation.id {", "if false {"},
+	}},
+	{"a list decides before the server has caught up", []edit{
+		{"internal/client/list.go", "if l.CaughtUp() {\n\t\treturn l, nil\n\t}\n\tl.CatchingUp", "if true {\n\t\treturn l, nil\n\t}\n\tl.CatchingUp"},
+	}},
+	{"permits are counted before the server has caught up", []edit{
+		{"internal/client/watch.go", "if _, err = c.CatchUp(key.Path); err == nil {", "if true {"},
+	}},
+	{"recovery without the committed write", []edit{
+		{"internal/queue/create.go", "if _, err := c.queue.session.client.CatchUp(dir); err != nil {", "if err := error(nil); err != nil {"},
+	}},
+	{"ExistsW instead of GetW", []edit{
+		{"internal/client/watch.go", "w.Data, w.Stat, err = c.Conn.Get(key.Path)", "_, w.Stat, _, err = c.Conn.ExistsW(key.Path)"},
+	}},
+	{"no list after a reconnect", []edit{
+		{"internal/queue/wait.go", "case <-at.link.Down():\n\t\treturn nil, nil\n", ""},
+		{"internal/client/watch.go", "\tw.fire(false)\n\t}\n\tclear", "\t_ = w\n\t}\n\tclear"},
+	}},
+	{"wake without a list behind a writer", []edit{
+		{"internal/recipe/wakeup.go", "(w.Position.Nearest.Kind != Write || w.Self == Read) &&", ""},
+	}},
+	{"wake without a list behind a node of the own session", []edit{
+		{"internal/queue/wait.go", "next.IsArmed() && next.Stat.EphemeralOwner != c.incarnation.id", "next.IsArmed()"},
+	}},
+	{"release by prefix", []edit{
+		{"internal/queue/deletion.go", "if err := s.deleteTogether(batch); !errors.Is(err, zk.ErrNoNode) {", `names, _, err := s.client.Conn.Children(last.queue.dir)
+		for _, name := range names {
+			if _, ours := s.ids.of(name); ours && err == nil {
+				err = s.client.Conn.Delete(recipe.Join(last.queue.dir, name), -1)
+			}
+		}
+		if !errors.Is(err, zk.ErrNoNode) {`},
+	}},
+	{"a lost create is not looked for", []edit{
+		{"internal/queue/create.go", "case created.Err == nil:\n\t\treturn c.adopt(carrier, created.Value, zxid)\n\t}", "case created.Err == nil:\n\t\treturn c.adopt(carrier, created.Value, zxid)\n\t}\n\tif true {\n\t\ts.forget(c)\n\t\treturn created.Err\n\t}"},
+	}},
+	{"a delete is tried once", []edit{
+		{"internal/queue/deletion.go", "if err := s.deleteTogether(batch); !errors.Is(err, zk.ErrNoNode) {\n\t\t\treturn err", "if err := s.deleteTogether(batch); !errors.Is(err, zk.ErrNoNode) {\n\t\t\treturn client.Permanent(err)"},
+	}},
+	{"no deadline", []edit{
+		{"internal/lease/lease.go", "proof.Add(part(timeout, proofPart)), touch.Add(part(timeout, touchPart))", "proof.Add(100*timeout), touch.Add(100*timeout)"},
+	}},
+	{"the sequence's end is ignored", []edit{
+		{"internal/recipe/name.go", "return n.Sequence >= orderEnd || n.Sequence < 0 }", "return false }"},
+	}},
+	{"a lost hold's node is left to the session", []edit{
+		{"internal/queue/contender.go", "c.leaveLocked() // the session may live, and the node with it", ""},
+	}},
+	{"the token is the sequence", []edit{
+		{"internal/queue/hold.go", "return h.contender.token", "return int64(h.contender.sequence)"},
+	}},
+	{"a grant without the own node in the list", []edit{
+		{"internal/recipe/order.go", "listed := false", "listed := true"},
+	}},
+	{"answered pings extend the lease", []edit{
+		{"internal/queue/keeper.go", "if !s.proving {", "if false {"},
+		{"internal/wire/link.go", "r, known := l.answered(xid)", "l.dialer.session.Asks(clock.Instant{})\n\tr, known := l.answered(xid)"},
+		{"internal/queue/observer.go", "if s.id == 0 {", `if inc := s.incarnation; inc != nil && at.IsZero() {
+		now := s.client.Clock.Now()
+		inc.Extend(now.Add(s.shortest*3/5), now)
+		return
+	}
+	if s.id == 0 {`},
+	}},
+	{"a proof is trusted after a quiet gap", []edit{
+		{"internal/lease/lease.go", "return clock.Earlier(byProof, byTouch)", "_ = byTouch\n\treturn byProof"},
+	}},
+	{"a proof makes its own touches sure", []edit{
+		{"internal/lease/lease.go", "l.Extend(in.safeUntil(p.Begun, relay.proved(p, now, in.Timeout)), now)\n", `sure := relay.proved(p, now, in.Timeout)
+	if in.Held {
+		sure = p.Touched
+	}
+	l.Extend(in.safeUntil(p.Begun, sure), now)
+`},
+	}},
+	{"the clocks are looked at when the lease should be over", []edit{
+		{"internal/queue/keeper.go", "min(inc.Left(now), s.terms(now).Look())", "inc.Left(now)"},
+	}},
+	{"the wall clock does not count", []edit{
+		{"internal/lease/lease.go", "return -now.Most(*end)", "return -now.Least(*end)"},
+	}},
+	{"a handshake counts when it is answered", []edit{
+		{"internal/queue/observer.go", "if s.id == 0 {", "if true {"},
+	}},
+	{"a handshake counts from the next proof on", []edit{
+		{"internal/queue/observer.go", "s.incarnation.Shorten(lease.UnheardEnd(at, s.shortest))", "_ = at"},
+	}},
+	{"a proof outweighs a handshake without an answer", []edit{
+		{"internal/lease/lease.go", "if in.Unheard {\n\t\tend = clock", "if false {\n\t\tend = clock"},
+	}},
+	{"a handshake without an answer is forgotten after half a timeout", []edit{
+		{"internal/lease/unheard.go", "> requestLife*timeout", "> timeout/2"},
+	}},
+	{"any answer is one to all handshakes", []edit{
+		{"internal/lease/unheard.go", "u.sent = u.sent[:n-1]", "u.sent = nil"},
+	}},
+	{"a server that has not been heard grants all of the timeout", []edit{
+		{"internal/lease/unheard.go", "leastGrant  = 1.0 / 4", "leastGrant  = 1.0"},
+	}},
+	{"no session-id comparison", []edit{
+		{"internal/queue/incarnation.go", "if l.ID != s.id {", "if l.ID == 0 || s.id == 0 {"},
+	}},
+	{"succession to a contender that is not the next", []edit{
+		{"internal/queue/succession.go", "c.sequence - 1}", "c.sequence - 2}"},
+		{"internal/recipe/succession.go", "s.SameConnection && s.Ahead.Sequence == s.Self.Sequence-1", "s.SameConnection"},
+	}},
+	{"a retained node is not given up", []edit{
+		{"internal/queue/handoff.go", "if t.contention == others && !t.idle.IsZero() {", "if false {"},
+	}},
+	{"no proofs", []edit{
+		{"internal/queue/keeper.go", "if !s.proving {", "if false {"},
+	}},
+	{"TryLock does not try", []edit{
+		{"trylock.go", "{ return l.tryLock(l.tryUntil()) == nil }", "{ return false && l.tryLock(l.tryUntil()) == nil }"},
+	}},
+	{"a try finds every queue taken", []edit{
+		{"internal/queue/queue.go", "\t\tif recipe.AnyBlocks(view.Names, q.kind) {", "\t\tif _, _ = view, recipe.AnyBlocks; true {"},
+	}},
+	{"TryLockFor does not wait", []edit{
+		{"trylock.go", "err = l.ask(timed, \"try\", (*side).wait)", "_, err = timed, ErrLocked"},
+	}},
+	{"TryLockFor waits too long", []edit{
+		{"trylock.go", "context.WithTimeoutCause(ctx, d, errTimeIsUp)", "context.WithTimeoutCause(ctx, d+time.Second, errTimeIsUp)"},
+	}},
+	{"a lock that is given back was lost", []edit{
+		{"context.go", "err = h.hold.Release(ctx, func", "err = ErrLost\n\t\th.hold.Release(ctx, func"},
+	}},
+	{"a lost lock is given back", []edit{
+		{"internal/queue/hold.go", "return nil, ErrLost", "return nil, nil"},
+	}},
+	{"a release is not waited for", []edit{
+		{"internal/queue/hold.go", "case <-r.done:\n\t\treturn r.err\n\tcase <-ctx.Done():\n\t\treturn client.Ended(ctx)", "case <-ctx.Done():\n\t\treturn client.Ended(ctx)\n\tdefault:\n\t\treturn nil"},
+	}},
+	{"a hold that has ended is valid", []edit{
+		{"internal/queue/hold.go", "if h.Err() != nil {\n\t\treturn false\n\t}\n\tinc,", "inc,"},
+		{"internal/queue/hold.go", "s.expire(inc, now)\n\treturn h.Err() == nil", "s.expire(inc, now)\n\treturn true"},
+	}},
+	{"Valid ends half a timeout early", []edit{
+		{"internal/queue/hold.go", "if inc.RunsAt(now) {\n\t\treturn true", "if inc.RunsAt(now.Add(h.contender.queue.session.client.Timeout() / 2)) {\n\t\treturn true"},
+		{"internal/queue/hold.go", "return h.Err() == nil // a proof", "return false // a proof"},
+	}},
+	{"a check of the path instead of the node", []edit{
+		{"internal/queue/hold.go", "check := h.contender.check()", "check := &zk.CheckVersionRequest{Path: h.contender.queue.dir, Version: -1}"},
+	}},
+	{"the owner's first lock does not count", []edit{
+		{"reentrant.go", "return l.depth", "return l.depth - 1"},
+	}},
+	{"Inspect tells another token", []edit{
+		{"inspect.go", "n.Stat.Czxid", "n.Stat.Czxid + 1"},
+	}},
+	{"who is asked for the lock is not told", []edit{
+		{"internal/queue/contender.go", "\t\tc.hold.revoked.Close()\n\t}\n\tif c.handoff", "\t\t_ = c\n\t}\n\tif c.handoff"},
+		{"internal/queue/contender.go", "\t\tc.hold.revoked.Close()\n\t}\n\treturn", "\t\t_ = c\n\t}\n\treturn"},
+	}},
+	{"a hold is created asked for", []edit{
+		{"internal/queue/contender.go", "if c.revoked {", "if true {"},
+	}},
+	{"the next hold begins before the last one has ended", []edit{
+		{"internal/queue/hold.go", "import (\n", "import (\n\t\"runtime\"\n"},
+		{"internal/queue/hold.go", "first = h.end(released)\n", "first = h.Err() == nil\n"},
+		{"internal/queue/hold.go", "\treturn h.deletion, first\n", "\truntime.Gosched()\n\th.end(released)\n\treturn h.deletion, first\n"},
+	}},
+	{"a place is kept when the trace panics", []edit{
+		{"internal/queue/queue.go", "if h == nil {\n\t\t\tleft = c.leave()", "if h == nil && err != nil {\n\t\t\tleft = c.leave()"},
+	}},
+	{"a hold is kept when the trace panics", []edit{
+		{"internal/queue/trace.go", "if !told {", "if !told && h == nil {"},
+	}},
+	{"a handoff waits for ever when the trace panics", []edit{
+		{"internal/queue/handoff.go", "defer func() { t.fetched(h) }() // also if a function of the trace panics\n\treturn acquire(ctx, call)", "h, err = acquire(ctx, call)\n\tt.fetched(h)\n\treturn h, err"},
+	}},
+}
