@@ -23,6 +23,8 @@ demo: $(if $(APACHE),zookeeper) ## eight processes and one counter, without the 
 .PHONY: test
 test: zookeeper ## every test, on a real ZooKeeper too (installs Debian's package if there is none)
 	$(GO_TEST) ./...
+	$(GO_TEST) ./internal/recipe -run NoSchedule -recipe.full
+	$(GO_TEST) ./internal/lease -run NoSchedule -lease.full
 	@for module in $(TESTED); do (cd $$module && $(GO_TEST) ./...) || exit; done
 
 .PHONY: options

@@ -1,10 +1,15 @@
 package internal_test
 
 import (
+	"encoding/json"
 	"go/ast"
 	"go/parser"
 	"go/token"
+	"io/fs"
+	"os"
+	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -104,4 +109,54 @@ func TestEveryMutexSaysWhatItGuards(t *testing.T) {
 func isMutex(x ast.Expr) bool {
 	selector, ok := x.(*ast.SelectorExpr)
 	return ok && strings.HasSuffix(selector.Sel.Name, "Mutex")
+}
+
+// What the larger tests need is required by the module of their own, and not by the library's
+// users.
+func TestTheLibraryRequiresLittle(t *testing.T) {
+	out, err := exec.Command("go", "mod", "edit", "-json", "../go.mod").Output()
+	require.NoError(t, err)
+	var file struct {
+		Require []struct {
+			Path     string
+			Indirect bool
+		}
+	}
+	require.NoError(t, json.Unmarshal(out, &file))
+	var direct []string
+	for _, r := range file.Require {
+		if !r.Indirect {
+			direct = append(direct, r.Path)
+		}
+	}
+	require.ElementsMatch(t, []string{
+		"github.com/go-zookeeper/zk", "golang.org/x/sync", "github.com/petermattis/goid",
+		"github.com/stretchr/testify", "go.uber.org/goleak",
+	}, direct)
+}
+
+// What is tested on Apache ZooKeeper is tested in the module test: the library's own tests need
+// no Java.
+func TestNoTestOfThisModuleStartsAServer(t *testing.T) {
+	starts := regexp.MustCompile(`\bapachezk\.(?:Run|Start)\(`)
+	tests := 0
+	require.NoError(t, filepath.WalkDir("..", func(path string, d fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return err
+		case d.IsDir() && path != "..":
+			if _, err := os.Stat(filepath.Join(path, "go.mod")); err == nil || strings.HasPrefix(d.Name(), ".") {
+				return fs.SkipDir
+			}
+		case strings.HasSuffix(path, "_test.go"):
+			tests++
+			text, err := os.ReadFile(path)
+			if starts.Match(text) {
+				t.Errorf("%s starts a server", path)
+			}
+			return err
+		}
+		return nil
+	}))
+	require.Greater(t, tests, 30, "the tests are found")
 }

@@ -12,7 +12,10 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-var wide = flag.Bool("recipe.wide", false, "check the larger scopes, which takes hours and much memory")
+var (
+	full = flag.Bool("recipe.full", false, "check all of each scope, which takes half a minute")
+	wide = flag.Bool("recipe.wide", false, "check the larger scopes, which takes hours and much memory")
+)
 
 // check explores a scope breadth first. It returns the shortest way to a state that breaks
 // something, in words, and how many states there are otherwise.
@@ -108,9 +111,17 @@ var scopes = []struct {
 	}, budget{1, 1, 1, 1, 1}},
 }
 
+// parts are what is explored of the largest scopes without -recipe.full.
+var parts = map[string]budget{
+	"a writer that downgrades, a writer and a reader": {deletes: 1},
+}
+
 func TestNoScheduleOfASmallScopeBreaksTheRecipe(t *testing.T) {
 	for _, sc := range scopes {
 		t.Run(sc.name, func(t *testing.T) {
+			if part, large := parts[sc.name]; large && !*full {
+				sc.budget = part
+			}
 			if *wide {
 				sc.budget = sc.wide
 			}
