@@ -31,7 +31,7 @@ var (
 	codeSpan   = regexp.MustCompile("`([^`\n]+)`")
 	identifier = regexp.MustCompile(`^[A-Za-z]\w\w+(?:\.\w+)*(?:\(\))?$|^[A-Za-z]\w*(?:\.\w+)+(?:\(\))?$`)
 	goFile     = regexp.MustCompile(`[\w/]*\w\.go\b`)
-	directory  = regexp.MustCompile(`\binternal/\w+(?:/\w+)*`)
+	directory  = regexp.MustCompile(`\b(?:internal|test)/\w+(?:/\w+)*`)
 )
 
 func TestTheNamesThatTheDesignUsesAreTheLibrarys(t *testing.T) {

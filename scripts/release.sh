@@ -10,7 +10,7 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 
 core=github.com/zklock/zklock
-modules=(cmd/zklock zklockprom zklockotel)
+modules=(cmd/zklock zklockprom zklockotel) # nobody requires test and bench
 
 tag=
 if [ "${1:-}" = --tag ]; then
