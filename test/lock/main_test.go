@@ -1,3 +1,4 @@
+// Package lock_test has what the locks promise, in memory, in virtual time, and on a real server.
 package lock_test
 
 import (

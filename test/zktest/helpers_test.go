@@ -6,8 +6,6 @@ import (
 
 	"github.com/go-zookeeper/zk"
 	"github.com/stretchr/testify/require"
-
-	"github.com/zklock/zklock/zktest"
 )
 
 var open = zk.WorldACL(zk.PermAll)
@@ -29,11 +27,6 @@ func connectFor(t testing.TB, timeout time.Duration, dial zk.Dialer, addrs ...st
 		}
 	}
 	return c
-}
-
-func client(t testing.TB, s *zktest.Server) *zk.Conn {
-	t.Helper()
-	return connect(t, s.Dial, s.PipeAddr())
 }
 
 type silent struct{}

@@ -1,3 +1,4 @@
+// Package zktest_test asks zktest and Apache ZooKeeper the same, down to the frames.
 package zktest_test
 
 import (
