@@ -35,9 +35,9 @@ options: zookeeper ## the lock's tests with WithHandoff on every Locker, with Wi
 	done
 
 .PHONY: race
-race: zookeeper ## every test under the race detector
-	$(GO_TEST) -race ./...
-	@for module in $(TESTED); do (cd $$module && $(GO_TEST) -race ./...) || exit; done
+race: zookeeper ## the tests of -short under the race detector
+	$(GO_TEST) -race -short ./...
+	@for module in $(TESTED); do (cd $$module && $(GO_TEST) -race -short ./...) || exit; done
 
 .PHONY: cover
 cover: zookeeper ## every test, then the coverage of each function and in total (cover.out)

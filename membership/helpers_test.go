@@ -31,15 +31,6 @@ func inBubble(t *testing.T, test func(t *testing.T, server *zktest.Server)) {
 	synctest.Test(t, func(t *testing.T) { test(t, zktest.NewServer(t)) })
 }
 
-// reconnecting is inBubble for tests that reconnect with watches set.
-func reconnecting(t *testing.T, test func(t *testing.T, server *zktest.Server)) {
-	t.Helper()
-	if raceEnabled {
-		t.Skip("go-zookeeper has a data race where it sets its watches again")
-	}
-	inBubble(t, test)
-}
-
 // connect opens a session of server through memory, until the test ends.
 func connect(t *testing.T, server *zktest.Server, opts ...zklock.SessionOption) *zklock.Session {
 	t.Helper()

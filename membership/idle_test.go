@@ -88,7 +88,7 @@ func TestWhatIsReadAfterAChangeIsWhatIsNew(t *testing.T) {
 }
 
 func TestAfterAReconnectTheMembersAreNotReadAgainIfTheirWatchesStand(t *testing.T) {
-	reconnecting(t, func(t *testing.T, server *zktest.Server) {
+	inBubble(t, func(t *testing.T, server *zktest.Server) {
 		const n = 6000 // whose watches take more than one request
 		writer := connect(t, server).Conn()
 		crowd(t, writer, n)

@@ -55,7 +55,7 @@ func made(server *zktest.Server) *atomic.Int32 {
 }
 
 func TestACreateThatArrivesAfterLeaveHasReturnedLeavesNoNode(t *testing.T) {
-	reconnecting(t, func(t *testing.T, server *zktest.Server) {
+	inBubble(t, func(t *testing.T, server *zktest.Server) {
 		client := &line{server: server}
 		s := connect(t, server, zklock.WithDialer(client.dial))
 		require.NoError(t, join(t, s, "first").Leave(t.Context())) // makes the path
@@ -92,7 +92,7 @@ func TestACreateThatIsExecutedInTheNextSessionLeavesNoNode(t *testing.T) {
 
 // What the member saw last is not what the server has: that is the update without an answer.
 func TestAnUpdateBehindOneWithoutAnAnswerIsConfirmedByTheServer(t *testing.T) {
-	reconnecting(t, func(t *testing.T, server *zktest.Server) {
+	inBubble(t, func(t *testing.T, server *zktest.Server) {
 		place := server.Client("the member's")
 		s := connect(t, server, zklock.WithDialer(place.Dial))
 		m := join(t, s, "idle")

@@ -103,7 +103,7 @@ func TestALostReplyToTheCreateMakesOneMember(t *testing.T) {
 }
 
 func TestALostReplyToTheDeleteIsNoError(t *testing.T) {
-	reconnecting(t, func(t *testing.T, server *zktest.Server) {
+	inBubble(t, func(t *testing.T, server *zktest.Server) {
 		m := join(t, connect(t, server), "one")
 		fault := server.DropReply(zktest.OpDelete)
 		require.NoError(t, m.Leave(t.Context()))
@@ -152,7 +152,7 @@ func TestAnUpdateIsSeenAndKeptThroughTheNextRegistration(t *testing.T) {
 }
 
 func TestALostReplyToAnUpdateIsNoError(t *testing.T) {
-	reconnecting(t, func(t *testing.T, server *zktest.Server) {
+	inBubble(t, func(t *testing.T, server *zktest.Server) {
 		m := join(t, connect(t, server), "starting")
 		fault := server.DropReply(zktest.OpSetData)
 		require.NoError(t, m.Update(t.Context(), []byte("ready")))
@@ -162,7 +162,7 @@ func TestALostReplyToAnUpdateIsNoError(t *testing.T) {
 }
 
 func TestCallsReturnWhenTheirContextEnds(t *testing.T) {
-	reconnecting(t, func(t *testing.T, server *zktest.Server) {
+	inBubble(t, func(t *testing.T, server *zktest.Server) {
 		s := connect(t, server)
 		m := join(t, s, "one")
 		server.Freeze()
@@ -193,7 +193,7 @@ func TestCallsReturnWhenTheirContextEnds(t *testing.T) {
 }
 
 func TestAnAbandonedJoinLeavesNoMember(t *testing.T) {
-	reconnecting(t, func(t *testing.T, server *zktest.Server) {
+	inBubble(t, func(t *testing.T, server *zktest.Server) {
 		s := connect(t, server)
 		join(t, s, "first")
 		held := server.HoldReply(zktest.OpCreate, zktest.OnPath(path+"/member-"))

@@ -28,7 +28,7 @@ type churn struct {
 
 func TestTheLastListIsTheTruthWhateverHappened(t *testing.T) {
 	for seed := range uint64(150) {
-		reconnecting(t, func(t *testing.T, _ *zktest.Server) {
+		inBubble(t, func(t *testing.T, _ *zktest.Server) {
 			c := &churn{
 				t: t, dice: rand.New(rand.NewPCG(seed, 0)),
 				ensemble: zktest.NewEnsemble(t, 3, zktest.WithSeed(int64(seed)), zktest.WithLatency(0, 20*time.Millisecond)),

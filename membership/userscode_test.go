@@ -36,7 +36,7 @@ func TestAMemberGoesOnBehindUsersCodeThatEndsItsGoroutine(t *testing.T) {
 		"logger": membership.WithLogger(slog.New(exits{slog.DiscardHandler})),
 	} {
 		t.Run(name, func(t *testing.T) {
-			reconnecting(t, func(t *testing.T, server *zktest.Server) {
+			inBubble(t, func(t *testing.T, server *zktest.Server) {
 				s := connect(t, server)
 				m := join(t, s, "hello", opt)
 				require.True(t, server.ExpireSession(s.ID()))
@@ -58,7 +58,7 @@ func TestAMemberDoesNotWaitForUsersCode(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			reconnecting(t, func(t *testing.T, server *zktest.Server) {
+			inBubble(t, func(t *testing.T, server *zktest.Server) {
 				s := connect(t, server)
 				goOn := make(chan struct{})
 				ctx, cancel := context.WithTimeout(t.Context(), timeout)

@@ -120,7 +120,7 @@ func TestAWatchOutlivesItsSession(t *testing.T) {
 }
 
 func TestAWatchOutlivesItsConnections(t *testing.T) {
-	reconnecting(t, func(t *testing.T, server *zktest.Server) {
+	inBubble(t, func(t *testing.T, server *zktest.Server) {
 		seen := watch(t, connect(t, server, zklock.WithDialer(server.Client("watching").Dial)))
 		s := connect(t, server)
 		var want []string
@@ -134,7 +134,7 @@ func TestAWatchOutlivesItsConnections(t *testing.T) {
 }
 
 func TestAWatchOutlivesAServerThatHangs(t *testing.T) {
-	reconnecting(t, func(t *testing.T, server *zktest.Server) {
+	inBubble(t, func(t *testing.T, server *zktest.Server) {
 		ensemble := zktest.NewEnsemble(t, 3)
 		s, err := zklock.Connect(t.Context(), ensemble.PipeAddrs(), timeout, zklock.WithDialer(ensemble.Dial))
 		require.NoError(t, err)
@@ -168,7 +168,7 @@ func (d deaf) Write(p []byte) (int, error) {
 }
 
 func TestAChangeShowsWithinTheIntervalIfTheWatchesAreLost(t *testing.T) {
-	reconnecting(t, func(t *testing.T, server *zktest.Server) {
+	inBubble(t, func(t *testing.T, server *zktest.Server) {
 		var swallowed atomic.Int64
 		place := server.Client("watching")
 		watching := connect(t, server, zklock.WithDialer(func(network, addr string, d time.Duration) (net.Conn, error) {
@@ -246,7 +246,7 @@ func TestMembersThatComeAndGoAreForgotten(t *testing.T) {
 }
 
 func TestPollingAServerThatHangsDoesNotPileUpWork(t *testing.T) {
-	reconnecting(t, func(t *testing.T, server *zktest.Server) {
+	inBubble(t, func(t *testing.T, server *zktest.Server) {
 		s := connect(t, server)
 		join(t, s, "a")
 		watch(t, s).await(t, "a")

@@ -1,5 +1,3 @@
-//go:build !race
-
 package queue
 
 import (
@@ -23,8 +21,6 @@ import (
 	"github.com/zklock/zklock/internal/wire"
 	"github.com/zklock/zklock/zktest"
 )
-
-// (go-zookeeper has a data race of its own at a reconnect.)
 
 const reconnectTimeout = 10 * time.Second
 

@@ -1,5 +1,3 @@
-//go:build !race
-
 package queue
 
 import (
@@ -16,7 +14,7 @@ import (
 )
 
 // A contender that was counted for ever would cost each later one a request, and the session
-// memory for each path. (go-zookeeper has a data race of its own at a reconnect.)
+// memory for each path.
 func TestNothingIsCountedOfContendersThatAreGone(t *testing.T) {
 	const timeout = 20 * time.Second
 	onNodes := zktest.OnPath("/lock/")

@@ -19,9 +19,6 @@ func TestTheTestsBesideTheLibraryPassOnARealServer(t *testing.T) {
 		left = slices.AppendSeq(left, maps.Keys(exempt[option]))
 	}
 	args := []string{"test", "-count=1", "-run=^Test", "-skip=^(" + strings.Join(left, "|") + ")$"}
-	if raceEnabled {
-		args = append(args, "-race")
-	}
 	args = append(args, ".", "-args", "-zklock.server="+sharedServer(t).Addr())
 	if len(defaults) > 0 {
 		args = append(args, "-zklock.options="+strings.Join(defaults, ","))

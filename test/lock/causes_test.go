@@ -99,7 +99,6 @@ func TestTheCauseOfACtxIsToldAndNotTakenForAnAnswerOfTheServer(t *testing.T) {
 // A tunnel may report the end of its own deadline, by which go-zookeeper limits each write, as
 // that of a ctx.
 func TestTheErrorOfAConnectionIsNotTakenForTheEndOfACtx(t *testing.T) {
-	reconnects(t)
 	for _, cause := range []error{context.DeadlineExceeded, context.Canceled} {
 		for frames, last := 0, false; !last; frames++ {
 			synctest.Test(t, func(t *testing.T) {

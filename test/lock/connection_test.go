@@ -13,14 +13,6 @@ import (
 	"github.com/zklock/zklock/zktest"
 )
 
-// reconnects skips a test whose sessions reconnect with watches set, under the race detector.
-func reconnects(t *testing.T) {
-	t.Helper()
-	if raceEnabled {
-		t.Skip("go-zookeeper has a data race of its own at a reconnect")
-	}
-}
-
 // takes are the calls that take a free lock.
 var takes = map[string]func(ctx context.Context, l *zklock.Locker) (*zklock.Hold, error){
 	"LockContext": func(ctx context.Context, l *zklock.Locker) (*zklock.Hold, error) {
@@ -69,7 +61,6 @@ func TestALostCreateRequestIsSentAgain(t *testing.T) {
 }
 
 func TestALostCreateReplyOfAWaiterLeavesOneNode(t *testing.T) {
-	reconnects(t)
 	at := newSite(t)
 	holder, s := at.stranger(), at.session()
 	holder.Lock()
@@ -148,7 +139,6 @@ func TestALostDeleteReplyIsNoError(t *testing.T) {
 
 // A connection that breaks is replaced, and the holds live on.
 func TestAHoldOutlivesItsConnection(t *testing.T) {
-	reconnects(t)
 	at := newSite(t)
 	s := at.session()
 	l := at.locker(s)
@@ -173,7 +163,6 @@ func TestAHoldOutlivesItsConnection(t *testing.T) {
 }
 
 func TestAHoldWhoseNodeIsDeletedWhileItIsDisconnectedIsLost(t *testing.T) {
-	reconnects(t)
 	at := newSite(t)
 	l := at.stranger()
 	l.Lock()
@@ -187,7 +176,6 @@ func TestAHoldWhoseNodeIsDeletedWhileItIsDisconnectedIsLost(t *testing.T) {
 }
 
 func TestAWaiterWhosePredecessorLeavesWhileItIsDisconnectedGetsTheLock(t *testing.T) {
-	reconnects(t)
 	at := newSite(t)
 	holder := at.locker(at.sessionVia(at.addr, longSession))
 	s := at.session()
@@ -203,7 +191,6 @@ func TestAWaiterWhosePredecessorLeavesWhileItIsDisconnectedGetsTheLock(t *testin
 }
 
 func TestUnlockWhileDisconnectedReturnsAndDeletesLater(t *testing.T) {
-	reconnects(t)
 	at := newSite(t)
 	l, next := at.stranger(zklock.WithoutOwner()), at.locker(at.sessionVia(at.addr, longSession))
 	l.Lock()
@@ -223,7 +210,6 @@ func TestUnlockWhileDisconnectedReturnsAndDeletesLater(t *testing.T) {
 }
 
 func TestAServerRestartKeepsAHolderAndAWaiter(t *testing.T) {
-	reconnects(t)
 	server := apachezk.Run(t).Server(0)
 	at := siteAt(t, server.Addr())
 	const timeout = 2 * time.Minute // a busy machine may take long to restart it

@@ -47,7 +47,6 @@ func (b *bubble) lists(do func()) int {
 }
 
 func TestACrowdThatEntersAtOnceSharesItsLists(t *testing.T) {
-	reconnects(t)
 	const n = 200
 	inFarBubble(t, func(t *testing.T, b *bubble) {
 		held, err := b.locker(b.session("holder")).Acquire(t.Context())
@@ -66,7 +65,6 @@ func TestACrowdThatEntersAtOnceSharesItsLists(t *testing.T) {
 
 // None follows another of its session, so that each has to look at the queue.
 func TestACrowdThatReconnectsSharesItsLists(t *testing.T) {
-	reconnects(t)
 	const n = 100
 	inFarBubble(t, func(t *testing.T, b *bubble) {
 		held, err := b.locker(b.session("holder")).Acquire(t.Context())
@@ -111,7 +109,6 @@ func TestACrowdBeginsTheLeaseByOneProofAtATime(t *testing.T) {
 
 // Third in its queue a contender is not under the lease yet.
 func TestACrowdWhoseTurnsComeTogetherBeginsTheLeaseOnce(t *testing.T) {
-	reconnects(t)
 	const n = 200
 	inFarBubble(t, func(t *testing.T, b *bubble) {
 		ctx, leave := context.WithCancel(t.Context())

@@ -255,7 +255,6 @@ func loseByAnother(w *hindered) {
 }
 
 func TestEveryCallReturnsWhenItsContextEnds(t *testing.T) {
-	reconnects(t)
 	for name, options := range map[string][]zklock.Option{
 		"plain": nil, "handoff": {zklock.WithHandoff(4)}, "retention": {zklock.WithRetention(time.Minute)},
 	} {

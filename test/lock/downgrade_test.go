@@ -307,9 +307,6 @@ func (at *site) requireNodes(nodes ...string) {
 
 // Lost replies while a reader's node is put beside its writer's.
 func TestADowngradeSurvivesALostReply(t *testing.T) {
-	if raceEnabled {
-		t.Skip("reconnects with watches set")
-	}
 	server := zktest.NewServer(t)
 	at := siteAt(t, server.Addr())
 	l := at.rw(at.sessionVia(server.Addr(), longSession))

@@ -77,9 +77,6 @@ func TestASuccessorWhoseQueueIsDeletedLosesTheLockAtOnce(t *testing.T) {
 // The node that a lock went on from is gone: whether it is another queue's by now is to be
 // seen, but no reply comes.
 func TestAReviewOfTheQueueWithoutAReplyIsMadeAgainAndCostsNoHold(t *testing.T) {
-	if raceEnabled {
-		t.Skip("go-zookeeper has a data race where it sets its watches again")
-	}
 	inBubble(t, func(t *testing.T, b *bubble) {
 		s, operator := b.session("here"), b.session("operator")
 		l := b.locker(s)

@@ -214,7 +214,6 @@ func TestARetainedNodeGoesWithItsSession(t *testing.T) {
 // Cut off, the owner may take its lock again as long as its lease lasts, and not a moment
 // longer: by then somebody else may have it.
 func TestARetainedLockIsNotTakenAgainWithoutALease(t *testing.T) {
-	reconnects(t)
 	inBubble(t, func(t *testing.T, b *bubble) {
 		s := b.session("owner")
 		l, node := b.retained(s)

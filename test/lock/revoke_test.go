@@ -142,9 +142,6 @@ func TestOtherDataOnANodeIsNoRevocation(t *testing.T) {
 
 // The wish is written while the holder is cut off, and heard when it is back.
 func TestAWishFromAnOutageIsHeard(t *testing.T) {
-	if raceEnabled {
-		t.Skip("reconnects with watches set")
-	}
 	server := zktest.NewServer(t)
 	at := siteAt(t, server.Addr())
 	h, err := at.stranger().Acquire(t.Context())

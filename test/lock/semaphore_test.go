@@ -334,9 +334,6 @@ func TestOnlyTheHeadOfTheLineWatchesThePermits(t *testing.T) {
 
 // The transaction that takes the permits is committed, and its reply is lost.
 func TestALostReplyToTheTakingOfPermitsLeavesNoneBehind(t *testing.T) {
-	if raceEnabled {
-		t.Skip("reconnects with watches set")
-	}
 	at := newSite(t)
 	sem := at.semaphore(at.session(), 3)
 	require.NoError(t, take(t, sem, 1).Release(t.Context())) // says the size

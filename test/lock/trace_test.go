@@ -276,9 +276,6 @@ func TestAPlaceThatWasLostIsToldByTheNextOne(t *testing.T) {
 }
 
 func TestASuspensionIsToldBeforeItsEndAndTheLossLast(t *testing.T) {
-	if raceEnabled {
-		t.Skip("reconnects with watches set")
-	}
 	inBubble(t, func(t *testing.T, b *bubble) {
 		var tale tale
 		ctx := context.WithValue(t.Context(), callKey{}, "the call")
@@ -315,9 +312,6 @@ func TestASuspensionIsToldBeforeItsEndAndTheLossLast(t *testing.T) {
 
 // A hold that is handed over while there is no connection has not been suspended.
 func TestOnlyWhatWasSuspendedIsResumed(t *testing.T) {
-	if raceEnabled {
-		t.Skip("reconnects with watches set")
-	}
 	inBubble(t, func(t *testing.T, b *bubble) {
 		var first, second tale
 		s := b.session("owner")
@@ -341,9 +335,6 @@ func TestOnlyWhatWasSuspendedIsResumed(t *testing.T) {
 
 // The other hold has not been confirmed since the connection before.
 func TestAHoldThatBeganWithoutAConnectionIsToldOfTheLossOfTheNext(t *testing.T) {
-	if raceEnabled {
-		t.Skip("reconnects with watches set")
-	}
 	inBubble(t, func(t *testing.T, b *bubble) {
 		var first, second tale
 		s := b.session("owner")

@@ -119,9 +119,6 @@ func (b *bubble) throughLossAndReconnects(f func(), position string) {
 }
 
 func TestASessionGoesOnBehindUsersCodeThatEndsItsGoroutine(t *testing.T) {
-	if raceEnabled {
-		t.Skip("reconnects with watches set")
-	}
 	for _, position := range background {
 		for call := range int64(3) {
 			t.Run(fmt.Sprintf("%s, %d", position, 1+call), func(t *testing.T) {
@@ -137,9 +134,6 @@ func TestASessionGoesOnBehindUsersCodeThatEndsItsGoroutine(t *testing.T) {
 
 // A panic there is the program's, and no library's to swallow.
 func TestAPanicOnTheSessionsGoroutinesEndsTheProcess(t *testing.T) {
-	if raceEnabled {
-		t.Skip("reconnects with watches set")
-	}
 	const child = "ZKLOCK_TEST_PANIC"
 	if position := os.Getenv(child); position != "" {
 		inBubble(t, func(_ *testing.T, b *bubble) {
@@ -194,9 +188,6 @@ type exiting struct{}
 func (exiting) Error() string { runtime.Goexit(); return "" }
 
 func TestAnErrorThatEndsTheGoroutineThatReadsItCostsTheSessionNothing(t *testing.T) {
-	if raceEnabled {
-		t.Skip("reconnects with watches set")
-	}
 	inBubble(t, func(t *testing.T, b *bubble) {
 		var fails atomic.Int64
 		s, err := zklock.Connect(t.Context(), []string{b.server.PipeAddr()}, longSession,

@@ -304,9 +304,6 @@ func TestAFunctionInDoThatDoesNotReturnGivesTheLockBack(t *testing.T) {
 }
 
 func TestTheTraceGoesOnBehindAFunctionThatDoesNotReturn(t *testing.T) {
-	if raceEnabled {
-		t.Skip("reconnects with watches set")
-	}
 	through := func(b *bubble, trace *zklock.Trace) {
 		elsewhere(func() {
 			defer func() { _ = recover() }()

@@ -66,7 +66,6 @@ const (
 )
 
 func TestALockWithoutAConnectionIsToldOnceForAll(t *testing.T) {
-	reconnects(t)
 	watching(t, func(t *testing.T, w *watchful) {
 		w.server.Refuse(true)
 		w.place.Cut()
@@ -88,7 +87,6 @@ func TestALockWithoutAConnectionIsToldOnceForAll(t *testing.T) {
 }
 
 func TestALockThatWaitsForAHandoffWithoutAConnectionIsTold(t *testing.T) {
-	reconnects(t)
 	watching(t, func(t *testing.T, w *watchful) {
 		l := must(zklock.New(w.Session, "/lock", zklock.WithHandoff(2)))
 		w.server.Refuse(true)
@@ -131,7 +129,6 @@ func TestALockWhoseServerDoesNotAnswerIsTold(t *testing.T) {
 }
 
 func TestWhoStandsInTheQueueIsNotTold(t *testing.T) {
-	reconnects(t)
 	watching(t, func(t *testing.T, w *watchful) {
 		w.theirs.lock.Lock()
 		must(w.theirs.sem.Acquire(w.ctx, 2))
@@ -197,7 +194,6 @@ func TestALockThatIsTriedAgainAndAgainEndsWithItsSession(t *testing.T) {
 }
 
 func TestACallThatHasGotIntoTheQueueKeepsNoOtherFromBeingTold(t *testing.T) {
-	reconnects(t)
 	watching(t, func(t *testing.T, w *watchful) {
 		w.theirs.lock.Lock()
 		const tries = 18 // more than fit the time until it is told

@@ -32,9 +32,6 @@ func received(t *testing.T, server *apachezk.Server) int {
 }
 
 func TestARealServerIsAskedForLittleWhileNothingChangesAndAfterAReconnect(t *testing.T) {
-	if raceEnabled {
-		t.Skip("go-zookeeper has a data race where it sets its watches again")
-	}
 	const members = 500
 	ensemble := apachezk.Run(t)
 	session := func(dial zk.Dialer) *zklock.Session {

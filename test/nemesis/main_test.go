@@ -1,8 +1,6 @@
 package nemesis
 
 import (
-	"runtime/debug"
-	"slices"
 	"testing"
 	"time"
 
@@ -26,15 +24,6 @@ func breaksServers(t *testing.T) {
 	if testing.Short() {
 		t.Skip("starts an ensemble and breaks it: left out by -short")
 	}
-	if underRaceDetector() {
-		// It reads its lastZxid without a lock, while the receiving goroutine writes it.
-		t.Skip("reconnects with watches set, where go-zookeeper has a race of its own")
-	}
-}
-
-func underRaceDetector() bool {
-	build, _ := debug.ReadBuildInfo()
-	return slices.Contains(build.Settings, debug.BuildSetting{Key: "-race", Value: "true"})
 }
 
 // receive returns what comes from c.

@@ -1,7 +1,3 @@
-//go:build !race
-
-// The race detector stops at a race of go-zookeeper's own: lastZxid at a reconnect.
-
 package sim
 
 import (
