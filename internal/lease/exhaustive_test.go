@@ -78,6 +78,9 @@ var parts = map[string]budget{
 }
 
 func TestNoScheduleOfASmallScopeHasALeaseOutliveItsSession(t *testing.T) {
+	if testing.Short() {
+		t.Skip("explores millions of states")
+	}
 	for _, sc := range scopes {
 		t.Run(sc.name, func(t *testing.T) {
 			if part, large := parts[sc.name]; large && !*full {
@@ -139,6 +142,9 @@ var terms = map[string]scope{
 }
 
 func TestEachTermTakenAwayHasACounterexample(t *testing.T) {
+	if testing.Short() {
+		t.Skip("explores millions of states")
+	}
 	for name, sc := range terms {
 		t.Run(name, func(t *testing.T) {
 			states, trace := sc.check()

@@ -117,6 +117,9 @@ var parts = map[string]budget{
 }
 
 func TestNoScheduleOfASmallScopeBreaksTheRecipe(t *testing.T) {
+	if testing.Short() {
+		t.Skip("explores millions of states")
+	}
 	for _, sc := range scopes {
 		t.Run(sc.name, func(t *testing.T) {
 			if part, large := parts[sc.name]; large && !*full {
@@ -134,6 +137,9 @@ func TestNoScheduleOfASmallScopeBreaksTheRecipe(t *testing.T) {
 }
 
 func TestEachConditionTakenAwayHasACounterexample(t *testing.T) {
+	if testing.Short() {
+		t.Skip("explores millions of states")
+	}
 	writers := []actor{{Write, 0, true}, {Write, 1, false}}
 	for name, sc := range map[string]scope{
 		"a wake-up by any change": {
