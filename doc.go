@@ -5,14 +5,16 @@
 //	...
 //	mu, err := zklock.New(session, "/locks/ledger")
 //	...
-//	mu.Lock()
+//	if err := mu.LockContext(ctx); err != nil {
+//		return err
+//	}
 //	defer mu.Unlock()
 //
 // It is Java's Lock interface in Go's terms: [Locker.Lock], [Locker.LockContext]
 // (lockInterruptibly: cancellation replaces interruption), [Locker.TryLock],
 // [Locker.TryLockFor] (tryLock with a timeout) and [Locker.Unlock], which make a [Locker] a
-// sync.Locker. [Locker.Acquire] gives the same lock as a handle, a [Hold], for whoever does not
-// want a goroutine to own it.
+// sync.Locker. [Locker.Acquire] returns the same lock as a value, a [Hold], which any goroutine
+// may use.
 //
 // # What is promised
 //
@@ -23,12 +25,12 @@
 //   - First come, first served, in the order in which the lock nodes were
 //     created, over all processes. A release wakes those whose turn it is, and at
 //     most one waiter more; readers behind the same writer count as one.
-//   - No orphan. However a call ends, its lock node does not outlive its owner's
-//     interest; a crashed owner's node goes with its session.
+//   - No orphans. However a call ends, its lock node is deleted as soon as nobody
+//     waits with it or holds it; a crashed owner's node goes with its session.
 //   - The context wins. A call with a context returns within 50 ms of its end,
-//     whatever the network does, and one that has ended already never acquires.
-//     Only [Connect] waits for code of your own, a dialer ([WithDialer]) or a log
-//     handler ([WithLogger]).
+//     whatever the network does, and one whose context has ended already never
+//     acquires. Only [Connect] waits for code of your own, a dialer
+//     ([WithDialer]) or a log handler ([WithLogger]).
 //   - Nothing leaks. After [Session.Close] no goroutine, timer or socket is left.
 //   - Loud. Lock never returns without holding; misuse panics with a clear text;
 //     errors say what, where and why, and match this package's sentinels.
@@ -38,41 +40,63 @@
 //   - The process was paused as a whole, so that no timer of it ran. [Hold.Valid]
 //     is false on its first call after the pause.
 //   - An operator deleted the lock's node.
-//   - The servers' leader was paused for more than 0.4 of the session timeout,
-//     and ends a session as it goes on, just after it granted that a lock; after a
-//     shorter pause, only if the client's server hangs or is cut off in that very
-//     moment. Only a session that held nothing else can come to that, and it is
-//     noticed unless the lock was asked for in the last moments of the pause: some
-//     10 ms at a timeout of 2 s, 40 ms at 10 s.
+//   - The servers' leader was paused, and a session that held nothing else asked
+//     for the lock in the last moments of that pause. The README says how long
+//     these are.
 //
-// The fencing token and [Hold.Check] keep a late write from doing harm in all three.
+// In all three, [Hold.Token] and [Hold.Check] keep a late write from doing harm.
 //
 // # When a lock is lost
 //
-// A lost connection is not a lost lock: the session is carried on to another server, and the
-// hold with it. It is lost when the server has ended the session, when the session cannot be
-// proved alive in time, and when somebody else deletes its node. Then [Hold.Lost] closes,
-// contexts made by [Locker.Do] and [Hold.Context] are cancelled with the cause [ErrLost], and
-// the hold stays lost: until its owner's outermost Unlock, nested calls report ErrLost (Lock
-// panics with it), and no other goroutine of the process gets the lock through the same Locker,
-// except as a handle ([Locker.Acquire], [Locker.TryAcquire]).
+// A lost connection is not a lost lock: the session goes on at another server, and its holds
+// with it. A hold is lost when
 //
-// The proof of life is a committed write that changes nothing, sent each eighth of the session
-// timeout while a lock is held, kept or next to be granted, and at no other time. Answered
-// pings prove nothing: a server that is cut off from its leader answers them while the leader
-// counts the session down. See docs/design.md for the arithmetic and its assumptions: the
-// servers' tick is at most half of the session timeout, their leader pings its followers each
-// half tick, none of them grants a session less than a quarter of what another has granted it,
-// and clocks drift by less than 1 %.
+//   - no server has confirmed the session in time: a hold ends after about 0.45
+//     to 0.6 of the session timeout without a server that answers;
+//   - the servers have ended the session;
+//   - somebody else has deleted its node.
+//
+// Then [Hold.Lost] closes, and contexts made by [Locker.Do] and [Hold.Context] are cancelled
+// with the cause [ErrLost]. The hold stays lost. Until its owner's outermost Unlock, nested
+// calls report ErrLost (Lock panics with it), and no other goroutine of the process gets the
+// lock through the same Locker, except as a value ([Locker.Acquire], [Locker.TryAcquire]).
+//
+// When Lost and another channel are ready, select picks one at random. Look at [Hold.Valid]
+// before each step:
+//
+//	for {
+//		select {
+//		case <-hold.Lost():
+//			return zklock.ErrLost
+//		case job := <-jobs:
+//			if !hold.Valid() {
+//				return zklock.ErrLost
+//			}
+//			do(job)
+//		}
+//	}
+//
+// A session is proved alive by a committed write that changes nothing, sent each eighth of the
+// session timeout while a lock is held, kept or next to be granted, and at no other time. A
+// ping that is answered proves nothing: a server that is cut off from its leader answers pings
+// while the leader counts the session down. This assumes that the servers' tick is at most half
+// of the session timeout, that their leader pings its followers each half tick, that none of
+// them grants a session less than a quarter of what another has granted it, and that clocks
+// drift by less than 1 %. See docs/design.md for the arithmetic.
 //
 // # Things to know
 //
-// Lock panics in goroutines that still wait when the session is closed; use LockContext for a
-// graceful end. [Locker.Lost] speaks of the goroutine that calls it: take h := l.Held() before
-// handing the channel to another. The goroutines that an owner starts are not owners. A
-// goroutine that exits without Unlock keeps the lock. sync.Cond works with a Locker that is
-// locked once. A nested Lock checks whether the hold is known to be lost, not the clock.
-//
-// Unlock sends its delete and does not wait for the answer: a process that exits at that moment
-// may leave the node until its session ends. Close the session, or use [Locker.UnlockContext].
+//   - [Session.Close] makes every goroutine that still waits in Lock panic, which
+//     ends the process. Stop those goroutines first, or use LockContext, which
+//     returns [ErrClosed].
+//   - [Locker.Lost], [Locker.Held] and [Locker.HoldCount] answer for the goroutine
+//     that calls them. For another goroutine take h := l.Held() first and hand it h.
+//   - A goroutine that an owner starts is not an owner. A goroutine that exits
+//     without Unlock keeps the lock.
+//   - A nested Lock checks whether the hold is known to be lost; it does not look
+//     at the clock, as [Hold.Valid] does.
+//   - sync.Cond works with a Locker that is locked once.
+//   - Unlock sends its delete and does not wait for the answer: if the process
+//     exits at that moment, the node may stay until the session ends. Close the
+//     session, or use [Locker.UnlockContext].
 package zklock

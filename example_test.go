@@ -74,33 +74,46 @@ func ExampleLocker_LockContext() {
 	// Grace writes the report
 }
 
-// A long task selects on Lost, and stops when it is no longer the only one.
-func ExampleLocker_Lost() {
+// A long task waits for Lost, and looks at Valid before each step: when a job and Lost are both
+// ready, select picks one at random.
+func ExampleHold_Lost() {
 	mu, expire, stop := exampleLock("/locks/worker")
 	defer stop()
-	jobs := make(chan string)
-	go func() {
-		jobs <- "the first job"
-		jobs <- "the second job"
-		expire() // as after a long time without a connection
-	}()
+	hold, err := mu.Acquire(context.Background())
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer hold.Release(context.Background()) // ErrLost after a loss
 
-	mu.Lock()
-	defer mu.Unlock() // quiet after a loss
-	lost := mu.Lost()
-	for {
-		select {
-		case job := <-jobs:
-			fmt.Println("doing", job)
-		case <-lost:
-			fmt.Println("stopping: the lock is lost")
-			return
+	jobs := make(chan string, 20)
+	for n := range cap(jobs) {
+		jobs <- fmt.Sprint("job ", n+1)
+	}
+	do := func(job string) {
+		fmt.Println("doing", job)
+		if job == "job 2" {
+			expire() // as after a long time without a connection
+			<-hold.Lost()
 		}
 	}
+	work := func() error {
+		for {
+			select {
+			case <-hold.Lost():
+				return zklock.ErrLost
+			case job := <-jobs:
+				if !hold.Valid() {
+					return zklock.ErrLost
+				}
+				do(job)
+			}
+		}
+	}
+	fmt.Println(work())
 	// Output:
-	// doing the first job
-	// doing the second job
-	// stopping: the lock is lost
+	// doing job 1
+	// doing job 2
+	// zklock: lock was lost
 }
 
 // Do gives its function a context that ends when the lock is lost.

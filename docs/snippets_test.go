@@ -41,17 +41,16 @@ func main() {
 	session, err := zklock.Connect(ctx, servers, 10*time.Second)
 	check("connect", err)
 	defer session.Close()
-	mu, err := zklock.New(session, "/locks/readme")
+	lost := make(chan struct{})
+	mu, err := zklock.New(session, "/locks/readme", zklock.WithTrace(&zklock.Trace{Lost: func(zklock.TraceInfo) { close(lost) }}))
 	check("new", err)
 	for _, path := range []string{"/ledger", "/ledger/total"} {
 		_, err := session.Conn().Create(path, nil, 0, zk.WorldACL(zk.PermAll))
 		check(path, err)
 	}
 
-	check("README1", README1(ctx))
+	README1()
 	check("README2", README2(ctx, mu))
-	check("README4", README4(ctx, session, mu, []byte("from README")))
-	total(session, "from README")
 
 	ledger, err := Open(session) // migration1
 	check("migration1", err)
@@ -83,11 +82,18 @@ func main() {
 	}
 
 	// The last, since it loses its session.
-	entries := make(chan string, 1)
-	entries <- "an entry"
-	err = README3(mu, entries, func(string) { server.ExpireSession(session.ID()) })
-	if !errors.Is(err, zklock.ErrLost) {
-		log.Fatalf("README3 ended with %v", err)
+	entries := make(chan string, 20)
+	for range cap(entries) {
+		entries <- "an entry"
+	}
+	posted := 0
+	err = README3(ctx, mu, entries, func(string) {
+		posted++
+		server.ExpireSession(session.ID())
+		<-lost // while the other entries wait
+	})
+	if !errors.Is(err, zklock.ErrLost) || posted != 1 {
+		log.Fatalf("README3 ended with %v after %d entries", err, posted)
 	}
 }
 
@@ -105,10 +111,11 @@ func total(session *zklock.Session, want string) {
 `
 
 // onStage returns the snippet's Go file of the stage, with a function of that name unless it
-// declares things.
+// declares things. The main function of a whole program has that name too.
 func (s snippet) onStage(t *testing.T, name string) string {
 	t.Helper()
-	s.code = strings.Replace(s.code, `[]string{"zk1:2181", "zk2:2181", "zk3:2181"}`, "servers", 1)
+	s.code = strings.Replace(s.code, `[]string{"localhost:2181"}`, "servers", 1)
+	s.code = strings.Replace(s.code, "func main() {", "func "+name+"() {", 1)
 	source, err := s.source()
 	require.NoError(t, err)
 	source = strings.Replace(source, "package snippet", "package main", 1)

@@ -39,7 +39,7 @@ func (c *connection) flags(cmd *cobra.Command) {
 	flags := cmd.Flags()
 	flags.StringVar(&c.servers, "servers", "", "the ZooKeeper servers, as `host:port,...` (default $"+serversVariable+")")
 	c.timeout = duration{Duration: defaultTimeout}
-	flags.Var(&c.timeout, "session-timeout", "how long a lost connection, or a crash, keeps the lock; also the time to connect")
+	flags.Var(&c.timeout, "session-timeout", "how long a crash keeps the lock from others; a lock is lost after 0.45 to 0.6 of it without a server; also the time to connect")
 	c.tls.flags(flags)
 	flags.StringVar(&c.authFile, "auth-file", "", "`file` of credentials, one scheme:credentials a line (default $"+authVariable+", one)")
 	c.modeCheck = oneOf("on", "off")
