@@ -80,6 +80,10 @@ func main() {
 	if err := stranger.LockContext(ctx); !errors.Is(err, zk.ErrNoAuth) {
 		log.Fatalf("operations1 lets a stranger in: %v", err)
 	}
+	neighbour, err := zklock.New(outside, "/locks/of another team")
+	check("neighbour", err)
+	check("operations1 keeps other teams out of /locks", neighbour.LockContext(ctx))
+	neighbour.Unlock()
 
 	// The last, since it loses its session.
 	entries := make(chan string, 20)

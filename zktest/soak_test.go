@@ -54,7 +54,7 @@ func mishap(rng *rand.Rand, e *zktest.Ensemble, place *zktest.Client) (undo func
 		place.Block(zktest.Direction(rng.IntN(2)), s)
 		return func() { place.Unblock() }
 	case 5:
-		s.Lag(time.Duration(rng.IntN(int(time.Second))))
+		s.Lag(time.Duration(rng.Int64N(int64(time.Second))))
 		return func() { s.Lag(0) }
 	case 6:
 		s.Cut()
@@ -101,9 +101,9 @@ func soak(t *testing.T, seed int64) {
 	}
 	for range 10 {
 		undo := mishap(rng, e, place)
-		time.Sleep(time.Duration(rng.IntN(int(3 * time.Second))))
+		time.Sleep(time.Duration(rng.Int64N(int64(3 * time.Second))))
 		undo()
-		time.Sleep(time.Duration(rng.IntN(int(time.Second))))
+		time.Sleep(time.Duration(rng.Int64N(int64(time.Second))))
 	}
 	close(done)
 	time.Sleep(20 * time.Second)
