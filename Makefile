@@ -73,6 +73,17 @@ lint: ## formatting, go vet, staticcheck, a tidy go.mod, a whole go.work.sum
 	@sums=$$(cksum <go.work.sum); GOWORK= go list -m all >/dev/null || exit; \
 	if [ "$$sums" != "$$(cksum <go.work.sum)" ]; then echo "go.work.sum was not complete: commit what the go command has added"; exit 1; fi
 
+.PHONY: platforms
+platforms: ## build what docs/support.md says builds, for other systems and processors
+	@for platform in windows/amd64 darwin/arm64 freebsd/amd64 netbsd/amd64 openbsd/amd64 linux/386 linux/arm linux/arm64 linux/s390x; do \
+		echo "build: $$platform"; export CGO_ENABLED=0 GOOS=$${platform%/*} GOARCH=$${platform#*/}; \
+		go build . ./membership ./zktest || exit; \
+		for module in zklockprom zklockotel $$([ $$GOOS = windows ] || echo cmd/zklock); do (cd $$module && go build -o /dev/null .) || exit; done; \
+	done
+	@for module in $(MODULES); do \
+		echo "vet: linux/386 $$module"; (cd $$module && CGO_ENABLED=0 GOARCH=386 go vet ./...) || exit; \
+	done
+
 .PHONY: release
 release: ## prove in a clone that VERSION=v0.1.0 of every module can be had by version; TAG=1 makes the tags
 	@scripts/release.sh $(if $(TAG),--tag) $(or $(VERSION),v0.1.0)

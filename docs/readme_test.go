@@ -104,18 +104,20 @@ func snippetsOf(file, text string) []snippet {
 
 // imports are the packages that a snippet may use without saying so.
 var imports = map[string]string{
-	"context": "context",
-	"errors":  "errors",
-	"fmt":     "fmt",
-	"log":     "log",
-	"os":      "os",
-	"slog":    "log/slog",
-	"sync":    "sync",
-	"testing": "testing",
-	"time":    "time",
-	"tls":     "crypto/tls",
-	"zk":      "github.com/go-zookeeper/zk",
-	"zklock":  "github.com/zklock/zklock",
+	"context":  "context",
+	"errors":   "errors",
+	"fmt":      "fmt",
+	"log":      "log",
+	"os":       "os",
+	"slog":     "log/slog",
+	"sync":     "sync",
+	"synctest": "testing/synctest",
+	"testing":  "testing",
+	"time":     "time",
+	"tls":      "crypto/tls",
+	"zk":       "github.com/go-zookeeper/zk",
+	"zklock":   "github.com/zklock/zklock",
+	"zktest":   "github.com/zklock/zklock/zktest",
 }
 
 // source makes a Go file of the snippet.

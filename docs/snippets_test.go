@@ -20,6 +20,7 @@ import (
 	"context"
 	"errors"
 	"log"
+	"testing"
 	"time"
 
 	"github.com/go-zookeeper/zk"
@@ -63,6 +64,20 @@ func main() {
 	check("migration4", migration4(ctx, session, func(context.Context) error { worked = true; return nil }))
 	if !worked {
 		log.Fatal("migration4 has not done its job")
+	}
+
+	check("lost1", lost1(ctx, mu, func(context.Context) error { return nil }))
+	check("lost2", lost2(ctx, session, mu, []byte("from lost")))
+	total(session, "from lost")
+
+	testing.Init()
+	every := func(string, string) (bool, error) { return true, nil }
+	if !testing.RunTests(every, []testing.InternalTest{
+		{Name: "testing1", F: TestASecondProcessIsTurnedAway},
+		{Name: "testing2", F: TestTheWorkStopsWhenTheLockIsLost},
+		{Name: "testing3", F: TestAHoldEndsInAnOutage},
+	}) {
+		log.Fatal("a test of testing.md fails")
 	}
 
 	vault, err := zktest.Start()

@@ -70,6 +70,8 @@ done
 echo "go install $core/cmd/zklock@$version"
 (cd "$temporary" && go install "$core/cmd/zklock@$version")
 "$GOBIN/zklock" --version
+echo "the command for each platform"
+scripts/binaries.sh "$version" "$temporary/dist"
 
 mkdir "$temporary/user"
 cd "$temporary/user"
