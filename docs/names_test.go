@@ -138,7 +138,7 @@ func typeName(x ast.Expr) string {
 }
 
 func TestTheFilesThatThePagesNameAreThere(t *testing.T) {
-	for _, name := range []string{"design.md", "faults.md", "operations.md", "costs.md", "../CONTRIBUTING.md", "../README.md", "../CHANGELOG.md"} {
+	for _, name := range []string{"design.md", "faults.md", "operations.md", "costs.md", "support.md", "../CONTRIBUTING.md", "../README.md", "../CHANGELOG.md"} {
 		text := page(t, name)
 		for _, file := range goFile.FindAllString(text, -1) {
 			assert.True(t, stands(t, file), "%s speaks of %s", name, file)
