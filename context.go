@@ -12,8 +12,8 @@ import (
 // background). A ctx that has ended already never acquires. If the deadline passed while the
 // caller stood in the queue, the error is [ErrLocked] as well as context.DeadlineExceeded.
 //
-// What cannot be ridden out is returned as an [*Error]: [ErrClosed], a refusal of the server,
-// or [ErrLost] if the caller holds the lock already but has lost it.
+// What no further try can mend is returned as an [*Error]: [ErrClosed], a refusal of the
+// server, or [ErrLost] if the caller holds the lock already but has lost it.
 func (l *Locker) LockContext(ctx context.Context) error {
 	return l.ask(ctx, "lock", (*side).lock)
 }

@@ -34,8 +34,9 @@ func holdOf(h *queue.Hold) *Hold {
 	return h.Of.(*Hold)
 }
 
-// Lost returns a channel that is closed when the lock is lost, and never by its release: a long
-// task selects on it.
+// Lost returns a channel that is closed when the lock is lost, and never by its release. A long
+// task waits for it, and looks at [Hold.Valid] before each step: when several channels are
+// ready, select picks one at random.
 func (h *Hold) Lost() <-chan struct{} { return h.hold.Lost() }
 
 // Context returns a context that lives as long as the hold: it is cancelled with the cause
@@ -48,10 +49,10 @@ func (h *Hold) Context() context.Context {
 // Err returns nil while the lock is held, and then [ErrLost] or [ErrReleased].
 func (h *Hold) Err() error { return h.hold.Err() }
 
-// Valid reports whether the lock is held, and reads the clock to do so: it is false on the
-// first call after a pause of the process that was too long, before any timer has run. A hold
-// that was found so is lost. It does not ask ZooKeeper: it is true after an operator has
-// deleted the node until the news arrives.
+// Valid reports whether the lock is held. It reads the clock, so that it is false on the first
+// call after a pause of the process that was too long, before any timer has run; the hold is
+// lost then. It does not ask ZooKeeper: after an operator has deleted the node it is true until
+// the session has heard of that.
 func (h *Hold) Valid() bool { return h.hold.Valid() }
 
 // Token returns the hold's fencing token, the zxid of the transaction that created its node; a

@@ -17,8 +17,8 @@ import (
 // and so do Curator's InterProcessMutex and zk.Lock.
 //
 // A hold that was lost stays lost until its owner's outermost Unlock, and until then no other
-// goroutine gets the lock through this Locker: inside a process it is at least as strong as a
-// mutex. Acquire and TryAcquire do not wait for that Unlock. The goroutines that an owner
+// goroutine gets the lock through this Locker, so that two goroutines of a process never both
+// believe that they own it. Acquire and TryAcquire do not wait for that Unlock. The goroutines that an owner
 // starts are not owners, and an owner that ends without Unlock keeps the lock.
 type Locker struct {
 	side
@@ -50,8 +50,8 @@ func newLocker(q *queue.Queue, o *options) *Locker {
 // Path returns the lock's path.
 func (l *Locker) Path() string { return l.queue.Path() }
 
-// Lock takes the lock, waiting for as long as it takes: it rides out lost connections and
-// expired sessions. It never returns without holding the lock, and panics if it can never
+// Lock takes the lock and waits for as long as that takes, over lost connections and
+// expired sessions too. It never returns without holding the lock, and panics if it can never
 // succeed: the session is closed (also while Lock waits; use [Locker.LockContext] for a
 // graceful end), the server refuses the path, or the caller holds the lock already but has lost
 // it.
@@ -76,8 +76,8 @@ func (l *Locker) lockSlow() { must(l.LockContext(context.Background())) }
 // that exits at once should use [Locker.UnlockContext] instead, or close its session.
 //
 // It panics if the calling goroutine does not own the lock, and leaves the lock as it is then.
-// After a loss it does nothing on the network and is quiet: [Locker.Lost] and UnlockContext
-// tell.
+// After a loss it does nothing on the network and does not panic: [Locker.Lost] and
+// UnlockContext tell of the loss.
 func (l *Locker) Unlock() {
 	if self := goid.Fast(); self != nobody && l.ownedBy(self) && l.depth > 1 {
 		l.depth--

@@ -56,22 +56,22 @@ func WithTLS(config *tls.Config) SessionOption {
 	return func(o *sessionOptions) { o.TLS = config }
 }
 
-// WithDialer makes connections by dial, which keeps to its time limit of a second at most. It
-// is not told of the end of a ctx: [Connect] and [Session.Close] wait until it returns. It is
-// called in a goroutine of its own, as the functions of a TLS configuration are: its panic ends
-// the process, and runtime.Goexit in it is a dial that failed. The methods of its connections
-// must do neither.
+// WithDialer makes connections by dial. dial must return within the time limit that it is
+// given, a second at most: it has no ctx, and [Connect] and [Session.Close] wait until it
+// returns. It is called in a goroutine of its own, as the functions of a TLS configuration are:
+// if it panics the process ends, and runtime.Goexit in it counts as a dial that failed. The
+// methods of its connections must not panic, nor call runtime.Goexit.
 func WithDialer(dial zk.Dialer) SessionOption {
 	return func(o *sessionOptions) { o.Dialer = dial }
 }
 
-// WithLogger sends what the session has to tell to logger: a new or lost session, a lost lock,
+// WithLogger sends the session's messages to logger: a new or lost session, a lost lock,
 // and a call that gets nowhere (see [Locker.Lock]) at Info and Warn, a node that cannot be
 // deleted at Error, the client's own messages at Debug. Without it nothing is logged. One
 // goroutine calls the handler, for one message after the other; no lock waits for it, but
 // [Session.Close] does, and [Connect] that fails. While a thousand messages wait for it, others
-// are dropped, and it is told how many. Its panic ends the process, and runtime.Goexit in it
-// that message. It must not close the session.
+// are dropped, and it is told how many. If it panics the process ends; runtime.Goexit in it
+// ends that message only. It must not close the session.
 func WithLogger(logger *slog.Logger) SessionOption {
 	return func(o *sessionOptions) { o.Logger = logger }
 }
@@ -183,15 +183,15 @@ func WithData(data []byte) Option {
 	return func(o *options) { o.data = slices.Clone(data) }
 }
 
-// WithTrace has trace's functions called as the lock goes.
+// WithTrace has trace's functions called when something happens to the lock.
 func WithTrace(trace *Trace) Option {
 	return func(o *options) { o.trace = trace }
 }
 
 // WithHandoff lets up to n owners of one [Locker], one after the other, share a turn: the lock
 // goes between goroutines of the process without ZooKeeper, at the speed of memory, before it
-// is the others' turn. While nobody else queues there is no limit. It relaxes the order of the
-// queue by that much.
+// is the others' turn. While nobody else queues there is no limit. So up to n-1 owners of this
+// process may be served ahead of others that asked before them.
 //
 // Each owner has a [Hold] of its own, whose Release, when the node goes on to the next, needs
 // no confirmation of ZooKeeper. One that asked for its Token or Check does not share its node

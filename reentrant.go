@@ -88,8 +88,8 @@ func (o *ownership) misuse() error {
 	return fmt.Errorf("no goroutine owns it (the caller is goroutine %d): %w", self, ErrNotHeld)
 }
 
-// Held returns the calling goroutine's hold, nil if it has none. Hand that to other goroutines
-// rather than the Locker, whose methods speak of their caller.
+// Held returns the calling goroutine's hold, nil if it has none. Give other goroutines this
+// hold: the Locker's own methods answer for the goroutine that calls them.
 func (l *Locker) Held() *Hold {
 	if owner := l.owner.Load(); owner == anyone || owner == goid.Get() {
 		return l.hold.Load()
@@ -98,8 +98,8 @@ func (l *Locker) Held() *Hold {
 }
 
 // Lost returns the channel that closes when the calling goroutine's hold is lost (see
-// [Hold.Lost]), or a closed one if it has no hold. It belongs to that goroutine: another one
-// gets it through Held.
+// [Hold.Lost]), or a closed one if it has no hold. Another goroutine gets that channel from the
+// owner, by Held.
 func (l *Locker) Lost() <-chan struct{} { return lostOf(l.Held()) }
 
 // lostOf returns the channel that closes when h is lost, a closed one if there is no hold.

@@ -13,7 +13,8 @@ import (
 
 // Revoke asks the owner of a lock node, a full path as [Inspect] or [Hold.Node] tell it, to
 // give the lock back: it replaces the node's data by Curator's mark. It returns when that is
-// written: asking is not taking, the owner decides. A node that is gone is zk.ErrNoNode.
+// written. The owner decides whether and when it gives the lock back. A node that is gone is
+// zk.ErrNoNode.
 func Revoke(ctx context.Context, s *Session, node string) error {
 	if s == nil {
 		return wrap("revoke", node, errors.New("the session is nil: make one with Connect"))

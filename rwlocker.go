@@ -11,19 +11,19 @@ import (
 )
 
 // RWLocker is a reader/writer lock that holds across machines: any number of readers, or one
-// writer. It is fair: who asks first is served first, and readers that ask after a writer wait
-// for it, so that neither starves.
+// writer. It is fair: requests are served in their order, and readers that ask after a writer
+// wait for it, so that neither starves.
 //
 // Both sides are owned by goroutines and reentrant, as a [Locker]. The owner of the write lock
 // may take the read lock too, and then drop the write lock without letting another writer in
-// between (downgrade). The other way round would wait for itself: an owner of the read lock
+// between (downgrade). The opposite (upgrade) would wait for itself: an owner of the read lock
 // that asks for the write lock gets [ErrUpgrade].
 //
 // With [WithoutOwner] it has the rules of sync.RWMutex: neither side is reentrant, any
-// goroutine may unlock, there is no downgrade, and who asks for a lock that it keeps itself
-// from getting waits for ever. Which reader it is that unlocks, nobody knows: RUnlock gives
-// back what was lost first, and then the newest hold. RHeld and RLost speak of the oldest, be
-// it lost or not.
+// goroutine may unlock, and there is no downgrade. A goroutine that has one side and asks for
+// the other waits for itself, for ever. RUnlock cannot know which reader calls it: it gives
+// back a hold that was lost if there is one, and else the newest. RHeld and RLost answer for
+// the oldest hold, lost or not.
 //
 // The nodes are those of Curator's InterProcessReadWriteLock, so that both exclude each other.
 // A Locker, or zk.Lock, on the same path counts as a writer; Curator's InterProcessMutex does

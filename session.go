@@ -19,8 +19,8 @@ import (
 	"github.com/zklock/zklock/internal/wire"
 )
 
-// Session is a ZooKeeper session with everything that hangs on it: the locks it holds and waits
-// for, their watches, and the deletes still to be done. Make one per process with [Connect] and
+// Session is a ZooKeeper session with everything that belongs to it: the locks that it holds
+// and waits for, their watches, and the deletes still to be done. Make one per process with [Connect] and
 // share it; all its methods may be called from any goroutine.
 //
 // A connection that breaks is replaced, on another server if need be, and the session lives on.
@@ -35,11 +35,11 @@ type Session struct {
 }
 
 // Connect establishes a session with one of the servers, given as host:port or host (port
-// 2181). It returns when the session stands and every credential is accepted, or with an error
-// that names the servers: the arguments' fault, a refused credential, or ctx's end with the
-// last cause. After an error nothing is left behind here, and at most a session without nodes
-// at the servers. While ctx lives it goes on trying; the session, once it stands, does not
-// depend on ctx.
+// 2181). It returns when the session is established and every credential is accepted, or with an error
+// that names the servers: a bad argument, a refused credential, or the end of ctx with the
+// cause of the last failed attempt. After an error nothing is left behind here, and at most a
+// session without nodes at the servers. It tries until ctx ends; once the session is
+// established it does not depend on ctx.
 //
 // The servers may negotiate another timeout than the one asked for; see [Session.Timeout]. They
 // keep a session without a connection for that long: a crashed holder blocks the others until

@@ -8,8 +8,8 @@ import (
 	"github.com/zklock/zklock/internal/queue"
 )
 
-// Trace is a set of functions that a lock calls as it goes, as net/http/httptrace.ClientTrace
-// is for requests. Any of them may be nil. They are called from several goroutines, some of
+// Trace is a set of functions that a lock calls when something happens to it, as
+// net/http/httptrace.ClientTrace is for requests. Any of them may be nil. They are called from several goroutines, some of
 // them on the lock's own path: they must be quick, and must neither call back into the lock nor
 // close the session.
 //
@@ -22,10 +22,10 @@ import (
 // (TryLock), where it shares one ([WithHandoff], [WithRetention]), and for the reader of a
 // downgrade. A hold that began with Acquired goes on with
 //
-//	Suspended and Resumed, in turns
+//	Suspended and Resumed, one after the other, as often as the connection is lost
 //	Released or Lost, once
 //
-// in this order and one at a time, from any goroutine. What is told of two holds is in no
+// in this order and one at a time, from any goroutine. The events of different holds are in no
 // order: the next one's Acquired may come before the last one's Released.
 //
 // A call that gets the lock while this process has an owner that lost it, and has not unlocked

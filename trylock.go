@@ -12,14 +12,14 @@ import (
 
 // TryLock takes the lock if nobody holds it or waits for it, and reports whether it did, as
 // sync.Mutex.TryLock does. It is false on any failure too: at once while there is no
-// connection, and at the latest after a third of the session timeout. A false one leaves no
-// node behind and, unless it lost a race or ran out of time, has written none.
+// connection, and at the latest after a third of the session timeout. When it is false no node
+// is left behind and, unless it lost a race or ran out of time, none was written.
 func (l *Locker) TryLock() bool { return l.tryLock(l.tryUntil()) == nil }
 
 // TryLockFor is [Locker.LockContext] that gives up after d: it returns false and no error when
 // the time is up, and an error when ctx ended or something failed. With d <= 0 it tries once,
-// without waiting for another owner, but for a connection as long as ctx lives. A false one
-// leaves the lock as it was and no node behind.
+// without waiting for another owner, but for a connection as long as ctx lives. When it is
+// false the lock is as it was, and no node is left behind.
 func (l *Locker) TryLockFor(ctx context.Context, d time.Duration) (bool, error) {
 	return tryFor(ctx, d, l)
 }

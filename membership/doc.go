@@ -9,7 +9,7 @@
 //
 // A member is an ephemeral child of the path. It goes with [Member.Leave], with
 // [zklock.Session.Close], and, when its process dies or is cut off, with its
-// ZooKeeper session, after the session's timeout. A member that is not dead after
+// ZooKeeper session, after the session's timeout. A member whose process still lives
 // all registers itself again, in the session that has taken the old one's place.
 //
 // A list is knowledge of the past: a server on it may just have died, and one that
