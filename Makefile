@@ -83,6 +83,9 @@ platforms: ## build what docs/support.md says builds, for other systems and proc
 	@for module in $(MODULES); do \
 		echo "vet: linux/386 $$module"; (cd $$module && CGO_ENABLED=0 GOARCH=386 go vet ./...) || exit; \
 	done
+	@for module in . zklockprom zklockotel; do \
+		echo "vet: windows/amd64 $$module"; (cd $$module && CGO_ENABLED=0 GOOS=windows go vet ./...) || exit; \
+	done
 
 .PHONY: release
 release: ## prove in a clone that VERSION=v0.1.0 of every module can be had by version; TAG=1 makes the tags

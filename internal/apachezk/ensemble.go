@@ -1,3 +1,5 @@
+//go:build unix
+
 // Package apachezk runs Apache ZooKeeper servers for tests and demonstrations:
 // a standalone server or an ensemble on the ports of the loopback interface,
 // with the data in a temporary directory. Servers can be killed, paused and

@@ -1,3 +1,5 @@
+//go:build unix
+
 package apachezk
 
 import (
@@ -41,14 +43,6 @@ func ask(ctx context.Context, addr, cmd string) (string, error) {
 	}
 	answer, err := io.ReadAll(conn)
 	return string(answer), orCause(ctx, err)
-}
-
-// orCause replaces an error by the end of ctx, if that is what led to it.
-func orCause(ctx context.Context, err error) error {
-	if err != nil && ctx.Err() != nil {
-		return context.Cause(ctx)
-	}
-	return err
 }
 
 // Mode returns what the server says it is: "standalone", "leader",

@@ -199,3 +199,11 @@ func sessionPassword(id int64) [16]byte {
 	}
 	return password
 }
+
+// orCause replaces an error by the end of ctx, if that is what led to it.
+func orCause(ctx context.Context, err error) error {
+	if err != nil && ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	return err
+}

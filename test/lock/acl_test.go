@@ -1,4 +1,4 @@
-package docs_test
+package lock_test
 
 import (
 	"testing"
