@@ -64,3 +64,22 @@ func TestTheWorkspaceNeedsNoNewerGoThanTheLibrary(t *testing.T) {
 	require.NotEmpty(t, work)
 	assert.Equal(t, module, work)
 }
+
+func TestTheTextsThatTheQuestionsQuoteAreTheLibrarys(t *testing.T) {
+	code := sources(t, false, false, "..", "../internal/client", "../internal/queue", "../internal/recipe")
+	quoted := between(t, page(t, "faq.md"), "## Other texts", "## Without an error")
+	// What differs from call to call, and what others say.
+	varies := regexp.MustCompile(`\d+|"[^"]*"|/[\w/]*|zk1:2181|\.\.\.|context deadline exceeded|zk: not authenticated`)
+	found := 0
+	for _, bold := range regexp.MustCompile("(?s)\\*\\*`.+?\\*\\*").FindAllString(quoted, -1) {
+		for _, span := range codeSpan.FindAllStringSubmatch(strings.ReplaceAll(bold, "\n", " "), -1) {
+			for _, text := range varies.Split(span[1], -1) {
+				if text = strings.Trim(text, " ,:"); len(text) >= 10 {
+					assert.Contains(t, code, text, "faq.md quotes it")
+					found++
+				}
+			}
+		}
+	}
+	assert.Greater(t, found, 12)
+}
