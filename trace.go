@@ -28,21 +28,21 @@ import (
 // in this order and one at a time, from any goroutine. The events of different holds are in no
 // order: the next one's Acquired may come before the last one's Released.
 //
-// A call that gets the lock while this process has an owner that lost it, and has not unlocked
-// yet, waits for that owner with a hold of its own. If that is Lost, the call is told from
-// Enqueued on once more; if the call ends, it is told both Released and Failed, and so is a try
-// that meets such an owner.
+// A goroutine of this process may have lost the lock and not have unlocked yet. A call that
+// gets the lock then waits for that Unlock, with a hold of its own. If that hold is Lost, the
+// events of the call begin again with Enqueued. If the call ends meanwhile, Released and Failed
+// are both told; so are they of a try that meets such an owner.
 //
-// A function that panics, or ends its goroutine by runtime.Goexit, keeps nothing from being
+// If a function panics, or ends its goroutine by runtime.Goexit, the lock's own work is still
 // done. Enqueued, Acquired and Failed are run by the goroutine of the call, which panics with
-// them: its place in the queue is left, or the lock given back and told as Released. Nothing
-// more is told of that call. Released is run by the goroutine that gives the lock back or
-// closes the session, unless another function is being told of the hold then; the lock goes on,
-// and the session is closed, all the same. The others are run by goroutines of the session,
-// where a panic ends the process, or by the call's behind Acquired.
+// them: its place in the queue is left, or the lock is given back and Released is told; no
+// further event of that call is told. Released is run by the goroutine that gives the lock back
+// or closes the session, unless another event of the hold is being told then; the lock goes to
+// the next, and the session is closed, all the same. The others are run by goroutines of the
+// session, where a panic ends the process, or by the call's goroutine after Acquired.
 //
-// A call that does not get as far as the lock is not told: one whose context has ended before,
-// one of the lock's owner, one that is [ErrUpgrade], and TryLock while there is no connection.
+// Nothing is told of a call whose context has ended already, of one by the lock's owner, of one
+// that returns [ErrUpgrade], and of TryLock while there is no connection.
 type Trace struct {
 	// Enqueued: the lock node was created; the wait for the lock begins.
 	Enqueued func(TraceInfo)

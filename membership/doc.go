@@ -10,10 +10,10 @@
 // A member is an ephemeral child of the path. It goes with [Member.Leave], with
 // [zklock.Session.Close], and, when its process dies or is cut off, with its
 // ZooKeeper session, after the session's timeout. A member whose process still lives
-// all registers itself again, in the session that has taken the old one's place.
+// registers itself again, in the session that has taken the old one's place.
 //
-// A list is knowledge of the past: a server on it may just have died, and one that
-// is missing may be cut off from ZooKeeper only. What must have one owner at a time
+// A list says what was so a moment ago: a server on it may just have died, and one that
+// is missing may only be cut off from ZooKeeper. What must have one owner at a time
 // needs a lock.
 //
 // # Costs
@@ -21,7 +21,7 @@
 // [Join] sends a create, and a read that leaves a watch. [Watch] sends a list, and a
 // read for each member that it has not seen yet. While nothing changes, a process that
 // watches asks each session timeout whether the path has changed (see [WithInterval]),
-// in case that its watch was lost; a member's own is relied on. After a reconnect the
+// in case its watch was lost; a member relies on its own watch. After a reconnect the
 // client sets its watches again, and only logs it if that fails: where the server has
 // not confirmed it, everything is read again at the next interval. The page on costs
 // in the repository says what a change costs.
