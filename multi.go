@@ -105,7 +105,7 @@ func (m *MultiLocker) all(ctx context.Context, take func(*Locker) error) error {
 			return nil
 		}
 		nested := m.HoldCount() > 1
-		m.unlock(ctx, m.lockers)
+		m.undo(ctx, m.lockers)
 		if nested {
 			return over
 		}
@@ -118,7 +118,7 @@ func (m *MultiLocker) each(ctx context.Context, take func(*Locker) error) error 
 	taken := 0
 	defer func() {
 		if taken < len(m.lockers) {
-			m.unlock(ctx, m.lockers[:taken])
+			m.undo(ctx, m.lockers[:taken])
 		}
 	}()
 	for _, l := range m.made() {
@@ -130,9 +130,15 @@ func (m *MultiLocker) each(ctx context.Context, take func(*Locker) error) error 
 	return nil
 }
 
-// unlock gives back what was taken, and waits no longer than ctx for the deletes to be sent.
-func (m *MultiLocker) unlock(ctx context.Context, taken []*Locker) {
-	backwards(taken, func(l *Locker) { l.unlock(ctx) })
+// undo gives back what was taken for nothing, and waits no longer than ctx for the deletes to
+// be sent.
+func (m *MultiLocker) undo(ctx context.Context, taken []*Locker) {
+	backwards(taken, func(l *Locker) {
+		if l.HoldCount() == 1 {
+			l.Held().hold.Disown()
+		}
+		l.unlock(ctx)
+	})
 }
 
 // backwards calls unlock for one lock after the other, the last one first, and for the others
@@ -148,7 +154,7 @@ func backwards(lockers []*Locker, unlock func(*Locker)) {
 // as it is, if the calling goroutine does not own them all.
 func (m *MultiLocker) Unlock() {
 	must(m.fail("unlock", m.owned()))
-	m.unlock(context.Background(), m.lockers)
+	backwards(m.lockers, func(l *Locker) { l.unlock(context.Background()) })
 }
 
 // UnlockContext is Unlock with confirmation and errors, as [Locker.UnlockContext]. It goes on

@@ -107,6 +107,7 @@ type options struct {
 	ownerless bool
 	handoff   int
 	retention time.Duration
+	minHold   time.Duration
 }
 
 func newOptions(path string, opts []Option) (*options, error) {
@@ -123,6 +124,13 @@ func newOptions(path string, opts []Option) (*options, error) {
 	if o.retention < 0 {
 		return nil, fmt.Errorf("WithRetention(%v): it must not be negative", o.retention)
 	}
+	if o.minHold < 0 {
+		return nil, fmt.Errorf("WithMinHold(%v): it must not be negative", o.minHold)
+	}
+	if o.minHold > 0 && (o.handoff > 1 || o.retention > 0) {
+		return nil, errors.New("WithMinHold keeps the lock from everybody, also in this process: " +
+			"it does not go with WithHandoff or WithRetention, which hand it on here")
+	}
 	if string(o.data) == recipe.RevokeMark {
 		return nil, fmt.Errorf("WithData(%q): this is what asks a holder for its lock back: see Revoke", o.data)
 	}
@@ -131,7 +139,7 @@ func newOptions(path string, opts []Option) (*options, error) {
 
 // queue returns what the queue of a lock on path has to know.
 func (o *options) queue(path string) queue.Options {
-	made := queue.Options{Data: o.data, ACL: o.acl, NewHold: newHold}
+	made := queue.Options{Data: o.data, ACL: o.acl, MinHold: o.minHold, NewHold: newHold}
 	if o.trace != nil {
 		made.NewHistory = func(node string, token int64) queue.History { return newHistory(o.trace, path, node, token) }
 	}
@@ -209,6 +217,25 @@ func WithHandoff(n int) Option {
 // the next one. It is for a Locker, and has no effect on other locks.
 func WithRetention(d time.Duration) Option {
 	return func(o *options) { o.retention = d }
+}
+
+// WithMinHold keeps the lock from everybody for d after each grant at least, however short the
+// hold. It is for work that is to be done once although several ask for the lock at about the
+// same time: a job that the clocks of several machines start, and that takes less time than
+// those differ. Who does not wait then (TryLock) finds the lock taken.
+//
+// A hold ends as without it. Unlock, UnlockContext and Release return at once, and the node is
+// deleted in the background when d is over, by the monotonic clock; until then nobody has the
+// lock, neither its last owner, who has to wait as any other, nor anybody else of this process.
+// [Inspect] shows the node as the holder's. A hold that was lost leaves its node, if that is
+// there, for as long. A call that fails, and a MultiLocker that cannot have all its locks, leave
+// nothing.
+//
+// The session has to live that long: [Session.Close] ends it early, and so does the end of the
+// session when the process has ended. It is for every kind of lock, and an error together with
+// WithHandoff above 1 or WithRetention.
+func WithMinHold(d time.Duration) Option {
+	return func(o *options) { o.minHold = d }
 }
 
 // WithoutOwner gives a [Locker] the rules of sync.Mutex instead of those of Java's

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/zklock/zklock/internal/client"
+	"github.com/zklock/zklock/internal/clock"
 	"github.com/zklock/zklock/internal/latch"
 	"github.com/zklock/zklock/internal/recipe"
 	"github.com/zklock/zklock/internal/wire"
@@ -32,11 +33,14 @@ type contender struct {
 
 	// Guarded by the session's mu.
 	state     state
-	cause     error     // why it has ended, if it did so before it left
-	hold      *Hold     // the newest; nil if there was none
-	leaving   *deletion // once left
-	revoked   bool      // somebody has asked for the lock back
+	cause     error         // why it has ended, if it did so before it left
+	hold      *Hold         // the newest; nil if there was none
+	granted   clock.Instant // when the newest hold began, if its queue has a minimum
+	unused    bool          // nobody has come to use the lock: its nodes need not stay
+	leaving   *deletion     // once left
+	revoked   bool          // somebody has asked for the lock back
 	selfWatch *time.Timer
+	rest      *time.Timer // of the queue's minimum, while it lingers
 
 	handoff *handoff // whose node this is; nil for most
 	exposed bool     // the owner has asked for the token or the check
@@ -132,7 +136,7 @@ func (c *contender) markLost(cause error) (rest func()) {
 // was one. The session's mu is held.
 func (c *contender) close() (wasHeld bool) {
 	isEnded, wasHeld := c.end(client.ErrClosed, released)
-	if isEnded {
+	if isEnded || c.state == lingering {
 		c.retire()
 	}
 	return wasHeld
@@ -156,8 +160,10 @@ func (c *contender) retire() {
 		c.handoff.drop(c)
 	}
 	c.queue.session.unprotect(c)
-	if c.selfWatch != nil {
-		c.selfWatch.Stop()
+	for _, t := range []*time.Timer{c.selfWatch, c.rest} {
+		if t != nil {
+			t.Stop()
+		}
 	}
 }
 
@@ -175,18 +181,26 @@ func (c *contender) abandon() {
 	c.become(abandoned)
 }
 
-// leave gives the place up: the node is deleted in the background. It may be called more than
-// once.
+// leave gives up a place that its call has come to nothing with: the node is deleted in the
+// background. It may be called more than once.
 func (c *contender) leave() *deletion {
 	c.queue.session.mu.Lock()
 	defer c.queue.session.mu.Unlock()
+	c.unused = true
 	return c.leaveLocked()
 }
 
-// leaveLocked is leave under the session's mu.
+// leaveLocked ends the hold, if there is one, and has the nodes deleted: later, and without a
+// deletion for now, if they have to stay. The session's mu is held.
 func (c *contender) leaveLocked() *deletion {
-	if c.state == holding {
+	held := c.state == holding
+	if held {
 		c.hold.end(released)
+	}
+	if c.linger() {
+		return nil
+	}
+	if held {
 		c.handOver()
 	}
 	if c.become(leaving) {
@@ -194,6 +208,44 @@ func (c *contender) leaveLocked() *deletion {
 		c.leaving = c.queue.session.deleteLater(c)
 	}
 	return c.leaving
+}
+
+// linger keeps the nodes of c, whose hold has ended, if they are to stay, and reports whether
+// they are. Nobody is next meanwhile, in this session either. Neither the lease nor a loss ends
+// that: nobody acts on these nodes. The session's mu is held.
+func (c *contender) linger() bool {
+	left := c.remaining()
+	if left <= 0 || c.state != lingering && !c.become(lingering) {
+		return false
+	}
+	c.retire()
+	c.rest = time.AfterFunc(left, c.leaveByTimer)
+	return true
+}
+
+// remaining returns how much of its queue's minimum is left to c's nodes. The session's mu is
+// held.
+func (c *contender) remaining() time.Duration {
+	s, least := c.queue.session, c.queue.options.MinHold
+	if least == 0 || c.hold == nil || c.unused || s.closed {
+		return 0
+	}
+	return least - s.client.Clock.Now().Least(c.granted)
+}
+
+// leaveByTimer ends the lingering, unless the timer is ahead of the clock.
+func (c *contender) leaveByTimer() {
+	c.queue.session.mu.Lock()
+	defer c.queue.session.mu.Unlock()
+	c.leaveLocked()
+}
+
+// disown notes that nobody has come to use the lock. The session's mu is held.
+func (c *contender) disown() {
+	c.unused = true
+	if c.state == lingering {
+		c.leaveLocked()
+	}
 }
 
 // grant turns the place at the head of the queue, which seen has shown, into a hold, unless the
@@ -233,6 +285,9 @@ func (c *contender) possess() *Hold {
 func (c *contender) newHold() *Hold {
 	c.hold = c.queue.options.NewHold()
 	c.hold.contender = c
+	if c.queue.options.MinHold > 0 {
+		c.granted = c.queue.session.client.Clock.Now()
+	}
 	if newHistory := c.queue.options.NewHistory; newHistory != nil {
 		c.hold.history = newHistory(c.node, c.token)
 	}

@@ -169,7 +169,8 @@ func (h *Hold) Release(ctx context.Context, then func()) error {
 // leave ends the hold, calls then unless that is nil, and hands the node on or to the deletes,
 // in this order and under the mutex that grants: nobody is to see the next hold, or what the
 // owner had besides this one, while this one lives. The deletion is nil if there is none to
-// wait for: the hold was lost, or ended with its session, or its node went on to another owner.
+// wait for: the hold was lost, or ended with its session, or its node went on to another owner,
+// or stays for the queue's minimum.
 func (h *Hold) leave(then func()) (*deletion, error) {
 	r, first := h.giveBack(then)
 	if h.IsLost() {
@@ -181,9 +182,21 @@ func (h *Hold) leave(then func()) (*deletion, error) {
 	return r, nil
 }
 
-// Leave ends the hold, calls then unless that is nil, and has the node deleted, in this order.
-// It waits for nothing.
-func (h *Hold) Leave(then func()) { h.leave(then) }
+// Leave gives back a hold that nobody has come to use: it ends the hold, calls then unless that
+// is nil, and has the node deleted, in this order. It waits for nothing.
+func (h *Hold) Leave(then func()) {
+	h.Disown()
+	h.leave(then)
+}
+
+// Disown says that nobody has come to use the lock, so that its node need not stay for the
+// queue's minimum.
+func (h *Hold) Disown() {
+	s := h.contender.queue.session
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	h.contender.disown()
+}
 
 // giveBack is what leave does under the mutex.
 func (h *Hold) giveBack(then func()) (r *deletion, first bool) {

@@ -27,6 +27,8 @@ type Queue struct {
 type Options struct {
 	Data []byte // of the nodes
 	ACL  []zk.ACL
+	// MinHold is how long a node stays after its grant at least, though its hold has ended.
+	MinHold time.Duration
 	// NewHold returns a hold that has not begun, as a part of something of the user's.
 	NewHold func() *Hold
 	// NewHistory returns what is told of the hold of that node; nil if nothing is.

@@ -24,11 +24,12 @@ type Semaphore struct {
 // errSizes says that contenders disagree about a semaphore's size.
 const errSizes = client.Final("the sizes differ")
 
-// NewSemaphore returns the semaphore of that size on path. Of the turns nothing is told.
+// NewSemaphore returns the semaphore of that size on path. Of the turns nothing is told, and
+// they last no longer than it takes.
 func NewSemaphore(s *Session, path string, size int, o Options) *Semaphore {
 	permits := New(s, path, recipe.Exclusive, o)
 	permits.dir = recipe.Join(path, recipe.Permits)
-	o.NewHistory = nil
+	o.NewHistory, o.MinHold = nil, 0
 	turns := New(s, path, recipe.Exclusive, o)
 	turns.dir = recipe.Join(path, recipe.Turns)
 	return &Semaphore{size: size, turns: turns, permits: permits}

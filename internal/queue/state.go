@@ -11,6 +11,7 @@ const (
 	waiting                // it has its nodes
 	holding                // it has the lock, for an owner or for one to come
 	ended                  // it was lost, or closed with its session: see cause
+	lingering              // its hold has ended, and its nodes stay for the rest of the queue's minimum
 	leaving                // its nodes are being deleted
 )
 
@@ -20,8 +21,9 @@ var transitions = [...][]state{
 	creating:  {abandoned, waiting, ended, leaving},
 	abandoned: {ended, leaving},
 	waiting:   {holding, ended, leaving},
-	holding:   {ended, leaving},
-	ended:     {leaving},
+	holding:   {ended, lingering, leaving},
+	ended:     {lingering, leaving},
+	lingering: {leaving},
 	leaving:   {},
 }
 

@@ -236,6 +236,36 @@ var ofTheLibrary = []judged{
 	{mutant{"a connection that is gone is caught up on", []edit{
 		{"internal/client/list.go", "<-l.CatchingUp }()\n\tif c.Current() != l {", "<-l.CatchingUp }()\n\tif false {"},
 	}}, "internal/client.TestNobodyCatchesUpOnAConnectionThatIsGone"},
+	{mutant{"a lock of a least length is handed over within its session", []edit{
+		{"internal/queue/contender.go", "\tif c.linger() {\n\t\treturn nil\n\t}\n\tif held {\n\t\tc.handOver()\n\t}", "\tif held {\n\t\tc.handOver()\n\t}\n\tif c.linger() {\n\t\treturn nil\n\t}"},
+	}}, "TestALockIsNotHandedOnInsideASessionBeforeItsMinimum"},
+	{mutant{"a hold's least length is what the wall clock says", []edit{
+		{"internal/queue/contender.go", "Clock.Now().Least(c.granted)", "Clock.Now().Most(c.granted)"},
+	}}, "TestAWallClockThatIsSetForwardDoesNotShortenTheMinimum"},
+	{mutant{"a node that is to stay is taken for one that is being deleted", []edit{
+		{"internal/queue/deletion.go", "c.state == leaving || c.state == abandoned", "c.state == leaving || c.state == lingering || c.state == abandoned"},
+	}}, "TestAMinHoldKeepsTheLockFromEverybodyThoughUnlockReturnsAtOnce"},
+	{mutant{"a lost hold's node does not stay for its least length", []edit{
+		{"internal/queue/state.go", "ended:     {lingering, leaving}", "ended:     {leaving}"},
+	}}, "TestALeaseThatIsOverDoesNotEndTheMinimum"},
+	{mutant{"the node of a place that came to nothing stays for its least length", []edit{
+		{"internal/queue/contender.go", "\tc.unused = true\n\treturn c.leaveLocked()", "\treturn c.leaveLocked()"},
+	}}, "TestACallThatFailsLeavesNothingForTheMinimum"},
+	{mutant{"the node of a hold that nobody has used stays for its least length", []edit{
+		{"internal/queue/hold.go", "\th.Disown()\n", ""},
+	}}, "TestACallThatFailsLeavesNothingForTheMinimum"},
+	{mutant{"the locks of a MultiLocker that cannot have all stay for their least length", []edit{
+		{"multi.go", "\t\t\tl.Held().hold.Disown()\n", ""},
+	}}, "TestACallThatFailsLeavesNothingForTheMinimum"},
+	{mutant{"the node of a hold that nobody has used stays once it was lost", []edit{
+		{"internal/queue/contender.go", "\tif c.state == lingering {\n\t\tc.leaveLocked()\n\t}", ""},
+	}}, "TestAHoldThatNobodyHasComeToUseDoesNotLastWhenItIsLost"},
+	{mutant{"a turn at a semaphore stays for its least length", []edit{
+		{"internal/queue/semaphore.go", "o.NewHistory, o.MinHold = nil, 0", "o.NewHistory = nil"},
+	}}, "TestEveryKindOfLockHasAMinimum"},
+	{mutant{"the timer of a node that stays outlives its session", []edit{
+		{"internal/queue/contender.go", "if isEnded || c.state == lingering {", "if isEnded {"},
+	}}, "TestASessionThatIsClosedDuringAMinHoldLeavesNoTimer"},
 	{mutant{"a lock is handed over though its node may be checked", []edit{
 		{"internal/queue/succession.go", "if c.checked || next == nil", "if next == nil"},
 	}}, "TestACheckFailsOnceTheLockWentToAnotherOfTheSession"},

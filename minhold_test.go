@@ -1,0 +1,357 @@
+package zklock_test
+
+import (
+	"context"
+	"runtime"
+	"testing"
+	"testing/synctest"
+	"time"
+	"weak"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/zklock/zklock"
+	"github.com/zklock/zklock/internal/clock"
+	"github.com/zklock/zklock/zktest"
+)
+
+// minimum is how long a lock is kept from everybody in these tests.
+const minimum = 30 * time.Second
+
+// requireFreeAt has the lock asked for by acquire, and it is granted when d has passed since
+// began, to the moment, or up to slack later.
+func (b *bubble) requireFreeAt(began time.Time, d, slack time.Duration, acquire func(context.Context) (*zklock.Hold, error)) {
+	b.t.Helper()
+	h, err := acquire(b.t.Context())
+	require.NoError(b.t, err)
+	passed := time.Since(began)
+	require.GreaterOrEqual(b.t, passed, d)
+	require.LessOrEqual(b.t, passed, d+slack)
+	require.NoError(b.t, h.Release(b.t.Context()))
+}
+
+func TestAMinHoldKeepsTheLockFromEverybodyThoughUnlockReturnsAtOnce(t *testing.T) {
+	inBubble(t, func(t *testing.T, b *bubble) {
+		s := b.session("owner")
+		l, other := b.locker(s, zklock.WithMinHold(minimum)), b.locker(b.session("other"))
+		for name, unlock := range map[string]func(){
+			"Unlock":        l.Unlock,
+			"UnlockContext": func() { require.NoError(t, l.UnlockContext(t.Context())) },
+			"Release": func() {
+				h := l.Held()
+				require.NoError(t, h.Release(t.Context()))
+				require.NoError(t, h.Release(t.Context()))
+				l.Unlock()
+			},
+		} {
+			l.Lock()
+			began, h := time.Now(), l.Held()
+			time.Sleep(10 * time.Millisecond)
+			unlock()
+			require.Equal(t, 10*time.Millisecond, time.Since(began), name)
+			require.ErrorIs(t, h.Err(), zklock.ErrReleased, name)
+			require.ErrorIs(t, context.Cause(h.Context()), zklock.ErrReleased, name)
+			require.False(t, isClosed(h.Lost()), name)
+
+			require.False(t, other.TryLock(), name)
+			require.False(t, l.TryLock(), name+": nor has its last owner it")
+			require.False(t, b.locker(s).TryLock(), name+": nor another Locker of the session")
+			require.Equal(t, 10*time.Millisecond, time.Since(began), name+": which a try says at once")
+			require.ErrorIs(t, l.LockContext(within(t, time.Second)), zklock.ErrLocked, name)
+			synctest.Wait()
+			found, err := zklock.Inspect(t.Context(), s, b.path)
+			require.NoError(t, err)
+			require.Len(t, found, 1, name)
+			require.True(t, found[0].Held, name)
+
+			granted := make(chan grant, 3)
+			b.ask(t.Context(), "first", b.locker(s), granted)
+			b.ask(t.Context(), "second", other, granted)
+			time.Sleep(time.Until(began.Add(minimum - time.Nanosecond)))
+			synctest.Wait()
+			require.Empty(t, granted, name)
+			time.Sleep(time.Nanosecond)
+			for _, who := range []string{"first", "second"} {
+				g := b.next(granted)
+				require.Equal(t, who, g.who, name)
+				require.Equal(t, minimum, time.Since(began), name)
+				require.NoError(t, g.Release(t.Context()))
+			}
+			require.Zero(t, b.queue(), name)
+		}
+	})
+}
+
+func TestAHoldLongerThanItsMinimumIsGivenBackAtOnce(t *testing.T) {
+	inBubble(t, func(t *testing.T, b *bubble) {
+		l := b.locker(b.session("owner"), zklock.WithMinHold(minimum))
+		l.Lock()
+		time.Sleep(minimum)
+		l.Unlock()
+		synctest.Wait()
+		require.Zero(t, b.queue())
+	})
+}
+
+func TestAFunctionThatFailsKeepsItsLockForTheMinimum(t *testing.T) {
+	inBubble(t, func(t *testing.T, b *bubble) {
+		l := b.locker(b.session("owner"), zklock.WithMinHold(minimum))
+		began := time.Now()
+		require.Panics(t, func() {
+			_ = l.Do(t.Context(), func(context.Context) error { panic("the job has failed") })
+		})
+		b.requireFreeAt(began, minimum, 0, b.locker(b.session("other")).Acquire)
+	})
+}
+
+// Within one session a lock is handed on without ZooKeeper.
+func TestALockIsNotHandedOnInsideASessionBeforeItsMinimum(t *testing.T) {
+	inBubble(t, func(t *testing.T, b *bubble) {
+		l := b.locker(b.session("owner"), zklock.WithMinHold(minimum))
+		l.Lock()
+		began := time.Now()
+		granted := make(chan grant, 3)
+		for range 3 {
+			b.ask(t.Context(), "waiter", l, granted)
+		}
+		l.Unlock()
+		for i := range 3 {
+			g := <-granted
+			require.NoError(t, g.err)
+			require.Equal(t, time.Duration(i+1)*minimum, time.Since(began))
+			g.Release(t.Context())
+		}
+	})
+}
+
+func TestEveryKindOfLockHasAMinimum(t *testing.T) {
+	inBubble(t, func(t *testing.T, b *bubble) {
+		short, other := zklock.WithMinHold(minimum), b.session("other")
+		rw, err := zklock.NewRW(b.session("owner"), "/rw", short)
+		require.NoError(t, err)
+		others, err := zklock.NewRW(other, "/rw")
+		require.NoError(t, err)
+		began := time.Now()
+		rw.RLock()
+		rw.RUnlock()
+		require.True(t, others.TryRLock(), "readers share")
+		others.RUnlock()
+		b.requireFreeAt(began, minimum, 0, others.Acquire)
+
+		began = time.Now()
+		rw.Lock()
+		rw.RLock() // who goes on reading
+		rw.Unlock()
+		b.requireFreeAt(began, minimum, 0, others.RAcquire)
+		rw.RUnlock()
+		b.requireFreeAt(began, minimum, 0, others.Acquire)
+
+		sem, err := zklock.NewSemaphore(b.session("sem"), "/sem", 3, short)
+		require.NoError(t, err)
+		began = time.Now()
+		h, err := sem.Acquire(t.Context(), 2)
+		require.NoError(t, err)
+		require.NoError(t, h.Release(t.Context()))
+		synctest.Wait()
+		require.Empty(t, b.server.Children("/sem/locks"), "the turn is for the next")
+		require.Len(t, b.server.Children("/sem/leases"), 2)
+		_, err = sem.TryAcquire(t.Context(), 2)
+		require.ErrorIs(t, err, zklock.ErrLocked)
+		b.requireFreeAt(began, minimum, 0, func(ctx context.Context) (*zklock.Hold, error) { return sem.Acquire(ctx, 2) })
+	})
+}
+
+func TestTheMinimumEndsWithTheSession(t *testing.T) {
+	for name, end := range map[string]func(t *testing.T, b *bubble, s *zklock.Session){
+		"that is closed": func(t *testing.T, _ *bubble, s *zklock.Session) { require.NoError(t, s.Close()) },
+		"that expires":   func(t *testing.T, b *bubble, s *zklock.Session) { require.True(t, b.server.ExpireSession(s.ID())) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, func(t *testing.T, b *bubble) {
+				s := b.session("owner")
+				l := b.locker(s, zklock.WithMinHold(minimum))
+				l.Lock()
+				l.Unlock()
+				began := time.Now()
+				end(t, b, s)
+				b.requireFreeAt(began, 0, 0, b.locker(b.session("other")).Acquire)
+			})
+		})
+	}
+}
+
+// The session lives on, and with it the node: nobody acts on it, and what ends with the lease
+// is what somebody acts on.
+func TestALeaseThatIsOverDoesNotEndTheMinimum(t *testing.T) {
+	reconnects(t)
+	for name, held := range map[string]bool{"of a hold that was released": false, "of a hold that was lost": true} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, func(t *testing.T, b *bubble) {
+				s := b.session("owner")
+				l := b.locker(s, zklock.WithMinHold(10*longSession))
+				l.Lock()
+				began, h := time.Now(), l.Held()
+				if !held {
+					l.Unlock()
+				}
+				beside, err := zklock.New(s, "/beside")
+				require.NoError(t, err)
+				beside.Lock()
+				id, client := s.ID(), b.server.Client("owner")
+				client.Block(zktest.ToServer)
+				client.Block(zktest.ToClient)
+				<-beside.Lost()
+				require.Equal(t, held, isClosed(h.Lost()))
+				client.Unblock()
+				time.Sleep(longSession)
+				require.Equal(t, id, s.ID())
+				if held {
+					require.ErrorIs(t, l.UnlockContext(t.Context()), zklock.ErrLost)
+				}
+				b.requireFreeAt(began, 10*longSession, time.Second, b.locker(b.session("other")).Acquire)
+			})
+		})
+	}
+}
+
+// What has passed at least is what the clock says that nobody sets.
+func TestAWallClockThatIsSetForwardDoesNotShortenTheMinimum(t *testing.T) {
+	inBubble(t, func(t *testing.T, b *bubble) {
+		var c clock.Clock
+		s, err := zklock.Connect(clock.With(t.Context(), &c), []string{b.server.PipeAddr()}, longSession, zklock.WithDialer(b.server.Dial))
+		require.NoError(t, err)
+		defer s.Close()
+		l := b.locker(s, zklock.WithMinHold(minimum))
+		l.Lock()
+		began := time.Now()
+		c.Step(time.Hour)
+		l.Unlock()
+		b.requireFreeAt(began, minimum, 0, b.locker(b.session("other")).Acquire)
+	})
+}
+
+// Nobody has come to use the lock: there is nothing that is not to be done again.
+func TestACallThatFailsLeavesNothingForTheMinimum(t *testing.T) {
+	short := zklock.WithMinHold(minimum)
+	for name, fail := range map[string]func(t *testing.T, b *bubble, s *zklock.Session){
+		"a MultiLocker that cannot have all": func(t *testing.T, b *bubble, s *zklock.Session) {
+			taken, err := zklock.New(b.session("other"), "/taken")
+			require.NoError(t, err)
+			taken.Lock()
+			second, err := zklock.New(s, "/taken")
+			require.NoError(t, err)
+			m := zklock.NewMulti(b.locker(s, short), second)
+			require.False(t, m.TryLock())
+			require.ErrorIs(t, m.LockContext(within(t, time.Second)), zklock.ErrLocked)
+		},
+		"a trace that panics": func(t *testing.T, b *bubble, s *zklock.Session) {
+			l := b.locker(s, short, zklock.WithTrace(&zklock.Trace{Acquired: func(zklock.TraceInfo) { panic("the trace") }}))
+			require.Panics(t, l.Lock)
+		},
+		"a wait for an owner here that has lost the lock": func(t *testing.T, b *bubble, s *zklock.Session) {
+			l := b.locker(s, short)
+			l.Lock()
+			require.NoError(t, b.session("operator").Conn().Delete(l.Held().Node(), -1))
+			<-l.Lost()
+			elsewhere(func() { require.ErrorIs(t, l.LockContext(within(t, time.Second)), context.DeadlineExceeded) })
+			l.Unlock()
+		},
+		"a ctx that ends as the lock is handed over": func(t *testing.T, b *bubble, s *zklock.Session) {
+			before, l := b.locker(s), b.locker(s, short)
+			for range 100 {
+				before.Lock()
+				ctx, cancel := context.WithCancel(t.Context())
+				granted := make(chan grant, 1)
+				b.ask(ctx, "waiter", l, granted)
+				go cancel()
+				before.Unlock()
+				if g := <-granted; g.err == nil {
+					require.NoError(t, g.Release(t.Context()))
+					time.Sleep(minimum)
+				}
+				synctest.Wait()
+				require.Zero(t, b.queue())
+			}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, func(t *testing.T, b *bubble) {
+				fail(t, b, b.session("owner"))
+				synctest.Wait()
+				require.Zero(t, b.queue())
+			})
+		})
+	}
+}
+
+// The hold that the goroutine was granted while it waited for the loser here, and that it never
+// had, is lost too.
+func TestAHoldThatNobodyHasComeToUseDoesNotLastWhenItIsLost(t *testing.T) {
+	reconnects(t)
+	inBubble(t, func(t *testing.T, b *bubble) {
+		const long = 10 * longSession
+		s := b.session("owner")
+		l := b.locker(s, zklock.WithMinHold(long))
+		beside, err := zklock.New(s, "/beside")
+		require.NoError(t, err)
+		beside.Lock()
+		l.Lock()
+		require.NoError(t, b.session("operator").Conn().Delete(l.Held().Node(), -1))
+		<-l.Lost()
+		began, has := time.Now(), make(chan time.Duration)
+		go func() {
+			l.Lock()
+			has <- time.Since(began)
+			l.Unlock()
+		}()
+		time.Sleep(time.Second)
+		id, client := s.ID(), b.server.Client("owner")
+		client.Block(zktest.ToServer)
+		client.Block(zktest.ToClient)
+		<-beside.Lost() // its lease is over, its session is not
+		client.Unblock()
+		time.Sleep(longSession)
+		require.Equal(t, id, s.ID())
+		l.Unlock()
+		require.Less(t, <-has, 3*longSession)
+	})
+}
+
+func TestASessionThatIsClosedDuringAMinHoldLeavesNoTimer(t *testing.T) {
+	inBubble(t, func(t *testing.T, b *bubble) {
+		s, err := zklock.Connect(t.Context(), []string{b.server.PipeAddr()}, longSession, zklock.WithDialer(b.server.Dial))
+		require.NoError(t, err)
+		h, err := b.locker(s, zklock.WithMinHold(minimum)).Acquire(t.Context())
+		require.NoError(t, err)
+		require.NoError(t, h.Release(t.Context()))
+		require.NoError(t, s.Close())
+		kept := weak.Make(h)
+		h, s = nil, nil
+		for range 2 {
+			runtime.GC()
+		}
+		require.Nil(t, kept.Value(), "a timer knows it")
+	})
+}
+
+func TestAMinHoldThatMakesNoSenseIsRefused(t *testing.T) {
+	inBubble(t, func(t *testing.T, b *bubble) {
+		s := b.session("owner")
+		for want, opts := range map[string][]zklock.Option{
+			"WithMinHold(-1s): it must not be negative": {zklock.WithMinHold(-time.Second)},
+			"does not go with WithHandoff":              {zklock.WithMinHold(minimum), zklock.WithHandoff(2)},
+			"or WithRetention":                          {zklock.WithRetention(minimum), zklock.WithMinHold(minimum)},
+		} {
+			_, err := zklock.New(s, b.path, opts...)
+			require.ErrorContains(t, err, want)
+			_, err = zklock.NewRW(s, b.path, opts...)
+			require.ErrorContains(t, err, want)
+			_, err = zklock.NewSemaphore(s, b.path, 2, opts...)
+			require.ErrorContains(t, err, want)
+		}
+		_, err := zklock.New(s, b.path, zklock.WithMinHold(0), zklock.WithHandoff(2), zklock.WithRetention(minimum))
+		require.NoError(t, err)
+		_, err = zklock.New(s, b.path, zklock.WithMinHold(minimum), zklock.WithHandoff(1))
+		require.NoError(t, err)
+	})
+}
