@@ -32,7 +32,8 @@ type Contender struct {
 	Session int64     // that owns the node
 	Token   int64     // the node's czxid: the fencing token of a hold, but for a downgraded reader
 	Created time.Time // by the server's clock
-	Data    []byte    // host, process id and start time, unless WithData or Revoke replaced them; nil if this session may not read it
+	Data    []byte    // host, process id and start time, unless WithData replaced them; nil if this session may not read it
+	Revoked bool      // somebody has asked for the lock back; Curator's Revoker leaves no Data
 }
 
 // Inspect returns who holds the lock on path and who waits for it, in the order of the queue,
@@ -211,8 +212,8 @@ func (s *Session) read(ctx context.Context, found []Contender) ([]Contender, err
 		if err != nil {
 			return nil, err
 		}
-		c.Session, c.Token, c.Data = n.Stat.EphemeralOwner, n.Stat.Czxid, n.Data
-		c.Created = time.UnixMilli(n.Stat.Ctime)
+		c.Session, c.Token, c.Created = n.Stat.EphemeralOwner, n.Stat.Czxid, time.UnixMilli(n.Stat.Ctime)
+		c.Data, c.Revoked = recipe.Revocation(n.Data)
 		there = append(there, c)
 	}
 	return there, nil

@@ -131,7 +131,7 @@ func newOptions(path string, opts []Option) (*options, error) {
 		return nil, errors.New("WithMinHold keeps the lock from everybody, also in this process: " +
 			"it does not go with WithHandoff or WithRetention, which hand it on here")
 	}
-	if string(o.data) == recipe.RevokeMark {
+	if _, asks := recipe.Revocation(o.data); asks {
 		return nil, fmt.Errorf("WithData(%q): this is what asks a holder for its lock back: see Revoke", o.data)
 	}
 	return o, o.tooLong(path)

@@ -8,33 +8,71 @@ import (
 	"github.com/go-zookeeper/zk"
 
 	"github.com/zklock/zklock/internal/client"
+	"github.com/zklock/zklock/internal/queue"
 	"github.com/zklock/zklock/internal/recipe"
 )
 
-// Revoke asks the owner of a lock node, a full path as [Inspect] or [Hold.Node] tell it, to
-// give the lock back: it replaces the node's data by Curator's mark. It returns when that is
-// written. The owner decides whether and when it gives the lock back. A node that is gone is
-// zk.ErrNoNode.
-func Revoke(ctx context.Context, s *Session, node string) error {
+// Revoke asks for a lock back: all who hold the one on path, or the owner of one node, if path is
+// that of a node as [Inspect] or [Hold.Node] tell it. It writes Curator's mark on the nodes; what
+// a node of this library says of its owner stays, and any other's is replaced. It returns when
+// that is written. The owners decide whether and when they give the lock back. A node that is
+// gone, and a lock that nobody holds, is zk.ErrNoNode.
+func Revoke(ctx context.Context, s *Session, path string) error {
 	if s == nil {
-		return wrap("revoke", node, errors.New("the session is nil: make one with Connect"))
+		return wrap("revoke", path, errors.New("the session is nil: make one with Connect"))
 	}
-	if err := recipe.CheckPath(node); err != nil {
-		return wrap("revoke", node, err)
-	}
-	name := recipe.Base(node)
-	if _, ok := recipe.Parse(name); !ok && !recipe.IsPermit(name) {
-		return wrap("revoke", node, fmt.Errorf("%q is not the name of a lock node", name))
+	if err := recipe.CheckPath(path); err != nil {
+		return wrap("revoke", path, err)
 	}
 	if ctx.Err() != nil {
-		return wrap("revoke", node, client.Ended(ctx))
+		return wrap("revoke", path, client.Ended(ctx))
 	}
+	name, ask := recipe.Base(path), s.revokeHolders
+	if _, contends := recipe.Parse(name); contends || recipe.IsPermit(name) {
+		ask = s.revoke
+	}
+	return wrap("revoke", path, ask(ctx, path))
+}
+
+// revokeHolders asks all who hold the lock on path. Who has given it back meanwhile need not be
+// asked.
+func (s *Session) revokeHolders(ctx context.Context, path string) error {
+	found, err := Inspect(ctx, s, path)
+	if err != nil {
+		return errors.Unwrap(err)
+	}
+	asked := 0
+	for _, c := range found {
+		if !c.Held {
+			continue
+		}
+		switch err := s.revoke(ctx, c.Node); {
+		case err == nil:
+			asked++
+		case !errors.Is(err, zk.ErrNoNode):
+			return fmt.Errorf("%s: %w", c.Node, err)
+		}
+	}
+	if asked == 0 {
+		return fmt.Errorf("nobody holds it: %w", zk.ErrNoNode)
+	}
+	return nil
+}
+
+// revoke writes the mark on a node.
+func (s *Session) revoke(ctx context.Context, node string) error {
 	gone := false
 	err := s.client.Persist(ctx, func() error {
 		if err := s.client.MakeRoom(ctx); err != nil {
 			return err
 		}
-		written := client.Send(s.client, func() (*zk.Stat, error) { return s.client.Conn.Set(node, []byte(recipe.RevokeMark), -1) })
+		written := client.Send(s.client, func() (*zk.Stat, error) {
+			mark, err := s.mark(node)
+			if err != nil {
+				return nil, err
+			}
+			return s.client.Conn.Set(node, mark, -1)
+		})
 		_, err := written.Wait(ctx)
 		if gone = client.Answers(err, zk.ErrNoNode); gone {
 			return nil
@@ -45,9 +83,23 @@ func Revoke(ctx context.Context, s *Session, node string) error {
 		return err
 	})
 	if gone {
-		err = zk.ErrNoNode
+		return zk.ErrNoNode
 	}
-	return wrap("revoke", node, err)
+	return err
+}
+
+// mark returns what asks for the lock of a node: with what it says already, if its owner heeds
+// that and it may be read.
+func (s *Session) mark(node string) ([]byte, error) {
+	if !queue.Ours(recipe.Base(node)) {
+		return recipe.Revoked(nil), nil
+	}
+	said, _, err := s.client.Conn.Get(node)
+	if err != nil && !errors.Is(err, zk.ErrNoAuth) {
+		return nil, err
+	}
+	rest, _ := recipe.Revocation(said) // which fits with the mark, since it fitted with an ACL
+	return recipe.Revoked(rest), nil
 }
 
 // Revoked returns a channel that is closed when another client has asked for the lock back,

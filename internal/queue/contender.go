@@ -329,7 +329,7 @@ func (c *contender) watchSelf() {
 
 // onData takes the data of c's node, which may have the mark. The session's mu is held.
 func (c *contender) onData(data []byte) {
-	if c.revoked || string(data) != recipe.RevokeMark {
+	if _, asked := recipe.Revocation(data); !asked || c.revoked {
 		return
 	}
 	c.revoked = true

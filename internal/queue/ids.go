@@ -47,6 +47,14 @@ func appendHex(to []byte, n uint64, digits int) []byte {
 	return to
 }
 
+// Ours reports whether a node's name is one that this library gives, in whatever session: its
+// UUID has the form of next's, which one in a thousand million random ones has.
+func Ours(name string) bool {
+	const counter = uuidLength - len("8000-000000000000")
+	id, ok := strings.CutPrefix(name, recipe.Prefix)
+	return ok && len(id) > uuidLength && strings.HasPrefix(id[counter:], "8000-0000")
+}
+
 // of returns the UUID in a node's name, if it is one of this session's.
 func (i *identities) of(name string) (id string, ours bool) {
 	rest, ok := strings.CutPrefix(name, recipe.Prefix)

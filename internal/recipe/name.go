@@ -127,6 +127,3 @@ func (n Node) NearTheEnd() bool { return n.Sequence >= resetFrom || n.Sequence <
 func Downgraded(id string, writer int32) string {
 	return fmt.Sprintf("%s%0*d", Stem(id, Read), sequenceDigits, writer)
 }
-
-// RevokeMark is what Curator's Revoker writes on a node to ask for its lock back.
-const RevokeMark = "__REVOKE__"

@@ -1,7 +1,10 @@
 package lock_test
 
 import (
+	"bytes"
 	"context"
+	"fmt"
+	"os"
 	"testing"
 
 	"github.com/go-zookeeper/zk"
@@ -120,12 +123,125 @@ func TestEachPermitOfAHoldCanBeAskedFor(t *testing.T) {
 	}
 }
 
+func TestAllWhoHoldALockAreAskedForIt(t *testing.T) {
+	for kind, c := range map[string]struct {
+		holders  int
+		take, by func(at *site) func(context.Context) (*zklock.Hold, error) // by one who waits behind them
+	}{
+		"exclusive": {1, exclusively, exclusively},
+		"readers": {3, func(at *site) func(context.Context) (*zklock.Hold, error) {
+			return at.rw(at.session()).RAcquire
+		}, exclusively},
+		"permits": {3, permit, permit},
+	} {
+		t.Run(kind, func(t *testing.T) {
+			at := newSite(t)
+			s := at.session()
+			holds := make([]*zklock.Hold, c.holders)
+			for i := range holds {
+				var err error
+				holds[i], err = c.take(at)(t.Context())
+				require.NoError(t, err)
+			}
+			waiting := at.begin(c.by(at))
+			look := func() []zklock.Contender {
+				found, err := zklock.Inspect(t.Context(), s, at.path)
+				require.NoError(t, err)
+				return found
+			}
+			eventually(t, "one to wait", func() bool { return len(look()) == c.holders+1 })
+			require.NoError(t, zklock.Revoke(t.Context(), s, at.path))
+			for _, found := range look() {
+				require.Equal(t, found.Held, found.Revoked, "who waits is not asked")
+			}
+			for _, h := range holds {
+				receive(t, h.Revoked(), "the wish to be heard")
+				require.NoError(t, h.Release(t.Context()))
+			}
+			require.NoError(t, receive(t, waiting, "the lock").Release(t.Context()))
+		})
+	}
+}
+
+func exclusively(at *site) func(context.Context) (*zklock.Hold, error) { return at.stranger().Acquire }
+
+func permit(at *site) func(context.Context) (*zklock.Hold, error) {
+	sem := at.semaphore(at.session(), 3)
+	return func(ctx context.Context) (*zklock.Hold, error) { return sem.Acquire(ctx, 1) }
+}
+
+func TestARequestLeavesWhatANodeSaysOfItsOwner(t *testing.T) {
+	at := newSite(t)
+	s := at.session()
+	see := func() zklock.Contender {
+		found, err := zklock.Inspect(t.Context(), s, at.path)
+		require.NoError(t, err)
+		require.Len(t, found, 1)
+		return found[0]
+	}
+	longest := bytes.Repeat([]byte("x"), 1<<20)
+	for { // so that the mark beside it has to be counted too
+		if _, err := zklock.New(s, at.path, zklock.WithData(longest)); err == nil {
+			break
+		}
+		longest = longest[1:]
+	}
+	for name, said := range map[string][]byte{
+		"who it is":            []byte("host=db1 pid=7"),
+		"nothing":              nil,
+		"a mark behind blanks": []byte("  __REVOKE__ "),
+		"as much as fits":      longest,
+	} {
+		h, err := at.stranger(zklock.WithData(said)).Acquire(t.Context())
+		require.NoError(t, err)
+		require.False(t, see().Revoked, name)
+		for range 2 {
+			require.NoError(t, zklock.Revoke(t.Context(), s, h.Node()))
+			receive(t, h.Revoked(), "the wish to be heard: "+name)
+			require.True(t, bytes.Equal(said, see().Data), name)
+			require.True(t, see().Revoked, name)
+		}
+		require.NoError(t, h.Release(t.Context()))
+	}
+	h, err := at.stranger().Acquire(t.Context())
+	require.NoError(t, err)
+	before := see()
+	require.Contains(t, string(before.Data), fmt.Sprintf("pid=%d", os.Getpid()))
+	require.NoError(t, zklock.Revoke(t.Context(), s, at.path))
+	require.Equal(t, before.Data, see().Data)
+	_, err = at.conn.Set(h.Node(), []byte("__REVOKE__"), -1) // Curator's Revoker
+	require.NoError(t, err)
+	require.Empty(t, see().Data)
+	require.True(t, see().Revoked)
+	require.NoError(t, h.Release(t.Context()))
+}
+
+// Curator compares the whole, and other clients do not heed it at all.
+func TestSomebodyElsesNodeGetsCuratorsMarkAndNothingElse(t *testing.T) {
+	at := newSite(t)
+	s := at.session()
+	h, err := at.locker(s).Acquire(t.Context()) // makes the path
+	require.NoError(t, err)
+	require.NoError(t, h.Release(t.Context()))
+	for _, name := range []string{
+		"_c_0d1d7ae4-4a5e-4c1b-8000-3c5fd0a8e0b1-lock-", "_c_0d1d7ae44a5e4c1b9f3d3c5fd0a8e0b1-lock-", "0d1d7ae44a5e4c1b9f3d3c5fd0a8e0b1__lock__",
+	} {
+		node, err := at.conn.Create(at.path+"/"+name, []byte("10.0.0.1"), zk.FlagEphemeralSequential, zk.WorldACL(zk.PermAll))
+		require.NoError(t, err)
+		require.NoError(t, zklock.Revoke(t.Context(), s, node))
+		data, _, err := at.conn.Get(node)
+		require.NoError(t, err)
+		require.Equal(t, "__REVOKE__", string(data))
+		require.NoError(t, at.conn.Delete(node, -1))
+	}
+}
+
 func TestOtherDataOnANodeIsNoRevocation(t *testing.T) {
 	at := newSite(t)
 	h, err := at.stranger().Acquire(t.Context())
 	require.NoError(t, err)
 	revoked := h.Revoked()
-	for _, data := range []string{"", "x", "__REVOKE__ ", "__REVOKE"} {
+	for _, data := range []string{"", "x", "__REVOKE__ ", "__REVOKE", "__REVOKE__x", " __REVOKE__"} {
 		_, err := at.conn.Set(h.Node(), []byte(data), -1)
 		require.NoError(t, err)
 	}
@@ -164,8 +280,10 @@ func TestRevokeSaysWhatItCannotAskFor(t *testing.T) {
 	require.ErrorIs(t, zklock.Revoke(done(), s, h.Node()), context.Canceled)
 	require.ErrorContains(t, zklock.Revoke(t.Context(), nil, h.Node()), "session is nil")
 	require.ErrorContains(t, zklock.Revoke(t.Context(), s, "relative"), "relative")
-	require.ErrorContains(t, zklock.Revoke(t.Context(), s, at.path), "not the name of a lock node")
 	require.NoError(t, h.Release(t.Context()))
+	err = zklock.Revoke(t.Context(), s, at.path)
+	require.ErrorIs(t, err, zk.ErrNoNode)
+	require.ErrorContains(t, err, at.path+": nobody holds it")
 	err = zklock.Revoke(t.Context(), s, h.Node())
 	require.ErrorIs(t, err, zk.ErrNoNode)
 	require.ErrorContains(t, err, h.Node())

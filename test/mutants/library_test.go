@@ -266,6 +266,15 @@ var ofTheLibrary = []judged{
 	{mutant{"the timer of a node that stays outlives its session", []edit{
 		{"internal/queue/contender.go", "if isEnded || c.state == lingering {", "if isEnded {"},
 	}}, "TestASessionThatIsClosedDuringAMinHoldLeavesNoTimer"},
+	{mutant{"somebody else's node gets more than Curator's mark", []edit{
+		{"revoke.go", "if !queue.Ours(recipe.Base(node)) {", "if queue.Ours(\"\") {"},
+	}}, "TestSomebodyElsesNodeGetsCuratorsMarkAndNothingElse"},
+	{mutant{"a second request to give back is put ahead of the first", []edit{
+		{"revoke.go", "rest, _ := recipe.Revocation(said)", "rest := said"},
+	}}, "TestARequestLeavesWhatANodeSaysOfItsOwner"},
+	{mutant{"who waits for a lock is asked for it", []edit{
+		{"revoke.go", "\t\tif !c.Held {\n\t\t\tcontinue\n\t\t}\n", ""},
+	}}, "TestAllWhoHoldALockAreAskedForIt"},
 	{mutant{"a lock is handed over though its node may be checked", []edit{
 		{"internal/queue/succession.go", "if c.checked || next == nil", "if next == nil"},
 	}}, "TestACheckFailsOnceTheLockWentToAnotherOfTheSession"},
