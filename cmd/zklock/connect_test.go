@@ -11,6 +11,8 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -128,6 +130,58 @@ func TestTheConnectionIsEncryptedAndBothSidesProveWhoTheyAre(t *testing.T) {
 	require.Equal(t, 69, run("--tls"), "the authority is unknown")
 	require.Equal(t, 69, run(trusting...), "we have no certificate")
 	require.Equal(t, 69, run(append(mine, "--tls-ca", a.file)...), "the server's name is another")
+}
+
+func TestServersThatDoNotAnswerAreNamedWhileOthersAreTried(t *testing.T) {
+	t.Parallel()
+	at := newSite(t)
+	silent := silentServer(t)
+	p := at.run("--servers", "127.0.0.1:1,"+silent, "--connect-timeout", "1m", "--", "true")
+	eventually(t, "the servers to be named", func() bool { return strings.Contains(p.stderr.String(), "\n") })
+	require.Regexp(t, `no server answers yet, trying on.* servers="127\.0\.0\.1:1 \((no answer yet|.*connection refused)\), `+silent+` \(no answer yet\)"`, p.stderr.String())
+	select {
+	case <-p.exited:
+		require.Fail(t, "it has given up")
+	default:
+	}
+	p.signal(syscall.SIGTERM)
+	require.Equal(t, 128+15, p.exit())
+}
+
+func TestTheNodesAreForWhomTheAccessListNames(t *testing.T) {
+	t.Parallel()
+	_, hash, _ := strings.Cut(zk.DigestACL(zk.PermAll, "zoe", "s3cret")[0].ID, ":")
+	for list, want := range map[string]struct {
+		acl   []zk.ACL
+		warns bool
+	}{
+		"":        {zk.WorldACL(zk.PermAll), true},
+		"open":    {zk.WorldACL(zk.PermAll), false},
+		"creator": {zk.DigestACL(zk.PermAll, "zoe", "s3cret"), false},
+		"digest:zoe:" + hash + ":cdrwa,ip:10.0.0.0/8:r": {
+			append(zk.DigestACL(zk.PermAll, "zoe", "s3cret"), zk.ACL{Scheme: "ip", ID: "10.0.0.0/8", Perms: zk.PermRead}), false,
+		},
+	} {
+		at := newSite(t)
+		args := []string{"--", "cat"}
+		if list != "" {
+			args = append([]string{"--acl", list}, args...)
+		}
+		cmd := at.command(at.runArgs(args...)...)
+		cmd.Env = append(cmd.Env, "ZKLOCK_AUTH=digest:zoe:s3cret")
+		p := at.start(cmd)
+		require.NoError(t, at.conn.AddAuth("digest", []byte("zoe:s3cret")))
+		at.awaitQueue(1)
+		node, _ := at.node()
+		for _, path := range []string{node, at.path} {
+			acl, _, err := at.conn.GetACL(path)
+			require.NoError(t, err)
+			require.Equal(t, want.acl, acl, "%s of %s", list, path)
+		}
+		p.stdin.Close()
+		require.Equal(t, 0, p.exit())
+		require.Equal(t, want.warns, strings.Contains(p.stderr.String(), "the lock's nodes stay open to everybody"), list)
+	}
 }
 
 func TestAFileOfCredentialsThatOthersMayUseIsRefused(t *testing.T) {

@@ -52,13 +52,14 @@ func TestTheDocumentationKnowsEveryCommandAndFlag(t *testing.T) {
 			return
 		}
 		assert.Contains(t, text, c.CommandPath())
+		require.NoError(t, c.ParseFlags(nil)) // which adds those of the commands above
 		c.Flags().VisitAll(func(f *pflag.Flag) {
 			if f.Hidden {
 				return
 			}
 			known[f.Name] = true
 			switch f.Name {
-			case "apache", "listen": // for development; their help is enough
+			case "apache", "listen", "help": // for development; their help is enough
 			default:
 				assert.Contains(t, text, "--"+f.Name, c.CommandPath())
 			}
@@ -73,6 +74,31 @@ func TestTheDocumentationKnowsEveryCommandAndFlag(t *testing.T) {
 	for _, m := range regexp.MustCompile(`--([a-z][a-z-]+)`).FindAllStringSubmatch(ours, -1) {
 		assert.True(t, known[m[1]], "there is no flag --%s", m[1])
 	}
+}
+
+func TestAShortFlagMeansTheSameEverywhere(t *testing.T) {
+	meaning := make(map[string]string)
+	var visit func(*cobra.Command)
+	visit = func(c *cobra.Command) {
+		c.InitDefaultHelpFlag()
+		c.InitDefaultVersionFlag()
+		require.NoError(t, c.ParseFlags(nil)) // which adds those of the commands above
+		c.Flags().VisitAll(func(f *pflag.Flag) {
+			if f.Shorthand == "" {
+				return
+			}
+			if known := meaning[f.Shorthand]; known != "" {
+				require.Equal(t, known, f.Name, "-%s of %s", f.Shorthand, c.CommandPath())
+			}
+			meaning[f.Shorthand] = f.Name
+		})
+		require.NotNil(t, c.Flags().Lookup("verbose"), c.CommandPath())
+		for _, sub := range c.Commands() {
+			visit(sub)
+		}
+	}
+	visit(cli.New())
+	require.Equal(t, "verbose", meaning["v"])
 }
 
 func TestTheDocumentationAndTheHelpTellTheSameExitCodes(t *testing.T) {

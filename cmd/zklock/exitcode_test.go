@@ -79,8 +79,15 @@ func TestAWrongCommandLineIsExplained(t *testing.T) {
 		"run /p//q -- true":                        `"/p//q" has an empty node name`,
 		"run --limit 0 /p -- true":                 "--limit 0: it must be at least 1",
 		"run --limit x /p -- true":                 `"x"`,
-		"run --limit 2 -s /p -- true":              "[exclusive shared limit]",
-		"run -n -w 1 /p -- true":                   "[nonblock timeout]",
+		"run --limit 2 -s /p -- true":              "--shared and --limit exclude each other",
+		"run -n -w 1 /p -- true":                   "--nonblock and --timeout exclude each other",
+		"run -x -s /p -- true":                     "--exclusive and --shared exclude each other",
+		"run -q -v /p -- true":                     "--quiet and --verbose exclude each other",
+		"run --acl creator /p -- true":             "--acl creator: it is for who has credentials",
+		"run --acl world:anyone /p -- true":        `"world:anyone": it has no three parts`,
+		"run --acl world:anyone:rx /p -- true":     "'x' is none of the permissions",
+		"run --hold-at-least -1s /p -- true":       `"-1s" is negative`,
+		"ls p":                                     `PATH "p": it must start with /`,
 		"run -w soon /p -- true":                   `"soon" is not a time`,
 		"run -w -1s /p -- true":                    `"-1s" is negative`,
 		"run -E 256 /p -- true":                    "--conflict-exit-code 256: it must be from 0 to 255",
@@ -127,6 +134,7 @@ func TestServersThatCannotBeReachedEndTheWait(t *testing.T) {
 	at := newSite(t)
 	for name, flags := range map[string][]string{
 		"within the time to wait":       {"--servers=127.0.0.1:1", "-w", "300ms"},
+		"within the time to connect":    {"--servers=127.0.0.1:1", "--connect-timeout", "300ms"},
 		"within the session timeout":    {"--servers=127.0.0.1:1", "--session-timeout", "300ms"},
 		"a server that does not answer": {"--servers=" + silentServer(t), "--timeout=0.3"},
 	} {
@@ -188,7 +196,14 @@ func TestATakenLockIsAConflict(t *testing.T) {
 		p := at.conflict(append(c.flags, "--", "echo", "it must not run")...)
 		require.Equal(t, c.code, p.exit(), "%v", c.flags)
 		require.Empty(t, p.rest())
+		if c.code == 0 { // which is what was asked for
+			require.Empty(t, p.stderr.String(), "%v", c.flags)
+			continue
+		}
 		require.Contains(t, p.stderr.String(), at.path+": lock is held by another", "%v", c.flags)
+		q := at.conflict(append(c.flags, "--quiet", "--", "echo", "it must not run")...)
+		require.Equal(t, c.code, q.exit(), "%v", c.flags)
+		require.Empty(t, q.stderr.String(), "%v", c.flags)
 	}
 	at.awaitQueue(1)
 	holder.stdin.Close()

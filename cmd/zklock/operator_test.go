@@ -1,7 +1,7 @@
 package main_test
 
 import (
-	"path"
+	"fmt"
 	"strings"
 	"syscall"
 	"testing"
@@ -26,7 +26,7 @@ func TestRevokeAsksAndTheCommandGoesOn(t *testing.T) {
 	eventually(t, "the holder to say so", func() bool {
 		return strings.Contains(p.stderr.String(), "somebody asks for the lock back")
 	})
-	require.Contains(t, at.zklock("status", at.path).rest()[1], "(asked to give it back)")
+	require.Contains(t, at.zklock("status", at.path).rest()[1], fmt.Sprintf(" pid %d (asked to give it back) ", p.cmd.Process.Pid))
 	p.say("on")
 	require.Equal(t, "got on", p.line())
 	require.Equal(t, 3, p.exit())
@@ -52,7 +52,10 @@ func TestOneNodeCanBeRevoked(t *testing.T) {
 	none := at.zklock("revoke", "--node", "none", at.path)
 	require.Equal(t, 1, none.exit())
 	require.Contains(t, none.stderr.String(), `--node "none"`)
-	require.Equal(t, 0, at.zklock("revoke", "--node", path.Base(node), at.path).exit())
+	part := at.zklock("revoke", "--node", "_c_", at.path)
+	require.Equal(t, 1, part.exit())
+	require.Contains(t, part.stderr.String(), `--node "_c_": 2 nodes of `+at.path+` have that in their name`)
+	require.Equal(t, 0, at.zklock("revoke", "--node", node[len(node)-10:], at.path).exit())
 	require.Equal(t, 128+15, first.exit())
 	at.awaitQueue(1)
 	require.Equal(t, 0, at.zklock("revoke", at.path).exit(), "all that hold it")
@@ -70,7 +73,12 @@ func TestBreakSaysWhatItWouldDoAndWithYesDoesIt(t *testing.T) {
 	none := at.zklock("break", at.path, "--node", "none", "--yes")
 	require.Equal(t, 1, none.exit())
 
-	dry := at.zklock("break", at.path, "--node", path.Base(node))
+	both := at.zklock("break", at.path, "--node", "_c_", "--yes")
+	require.Equal(t, 1, both.exit())
+	require.Contains(t, both.stderr.String(), "2 nodes of "+at.path)
+	require.Len(t, at.queue(), 2)
+
+	dry := at.zklock("break", at.path, "--node", node[len(node)-10:])
 	said := strings.Join(dry.rest(), "\n")
 	require.Contains(t, said, node)
 	require.Contains(t, said, "holds "+at.path)

@@ -64,7 +64,7 @@ func TestASignalEndsAWatchOnATerminalThatIsStopped(t *testing.T) {
 	c := newConsole(at)
 	file := filepath.Join(t.TempDir(), "pid")
 	c.enter(`sh -c 'echo $$ >` + file + `; exec zklock status --watch $P'`)
-	c.expect("is free.")
+	c.expect("does not exist: ")
 	text, err := os.ReadFile(file)
 	require.NoError(t, err)
 	pid := pidIn(t, string(text))

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/go-zookeeper/zk"
 	"github.com/stretchr/testify/require"
 
 	"github.com/zklock/zklock/internal/faultproxy"
@@ -18,11 +19,13 @@ import (
 // shown is a line of status --format json.
 type shown struct {
 	Path       string
+	State      string
 	Contenders []struct {
-		Node, Kind, Session, Data, Host, PID, Start string
-		Held, Revoked                               bool
-		Token                                       int64
-		Created                                     time.Time
+		Node, Kind, Session, Data, Host, Start string
+		PID                                    int
+		Held, Revoked                          bool
+		Token                                  int64
+		Created                                time.Time
 	}
 }
 
@@ -36,6 +39,7 @@ func parse(t *testing.T, line string) shown {
 func TestStatusSaysWhoHoldsTheLockAndWhoWaits(t *testing.T) {
 	t.Parallel()
 	at := newSite(t)
+	require.Equal(t, 0, at.run("--", "true").exit())
 	free := at.zklock("status", at.path)
 	require.Equal(t, []string{at.path + " is free."}, free.rest())
 
@@ -64,10 +68,79 @@ func TestStatusSaysWhoHoldsTheLockAndWhoWaits(t *testing.T) {
 	require.Equal(t, "exclusive", c.Kind)
 	require.Equal(t, stat.Czxid, c.Token)
 	require.Equal(t, host, c.Host)
-	require.Equal(t, fmt.Sprint(holder.cmd.Process.Pid), c.PID)
+	require.Equal(t, holder.cmd.Process.Pid, c.PID)
 	require.WithinDuration(t, time.Now(), c.Created, time.Minute)
 	require.False(t, s.Contenders[1].Held)
 	require.Equal(t, "say\x1b[2Jhi", s.Contenders[1].Data)
+}
+
+func TestStatusSaysWhatAPathIsThatNobodyUsesAsALock(t *testing.T) {
+	t.Parallel()
+	at := newSite(t)
+	state := func(path string) (said, json string) {
+		p := at.zklock("status", path)
+		require.Equal(t, 0, p.exit())
+		return p.rest()[0], parse(t, at.zklock("status", "--format", "json", path).rest()[0]).State
+	}
+	said, json := state(at.path)
+	require.Contains(t, said, at.path+" does not exist: ")
+	require.Equal(t, "missing", json)
+	at.create(zk.WorldACL(zk.PermAll))
+	said, json = state(at.path)
+	require.Equal(t, at.path+" is free.", said)
+	require.Equal(t, "free", json)
+	said, json = state(path.Dir(at.path))
+	require.Contains(t, said, path.Dir(at.path)+" is no lock: ")
+	require.Equal(t, "no lock", json)
+	require.Equal(t, 0, at.run("--limit", "2", "--", "true").exit())
+	_, json = state(at.path)
+	require.Equal(t, "free", json)
+}
+
+func TestLsListsTheLocksBelowAPath(t *testing.T) {
+	t.Parallel()
+	at := newSite(t)
+	none := at.zklock("ls", at.path)
+	require.Equal(t, []string{"Nobody holds a lock at or below " + at.path + ", or waits for one."}, none.rest())
+	require.Equal(t, 0, none.exit())
+	top := at.path
+	on := func(path string, flags ...string) *process {
+		defer func() { at.path = top }()
+		at.path = path
+		return at.holder(flags...)
+	}
+	on(top)
+	readers := []*process{on(top+"/a/b", "--shared"), on(top+"/a/b", "--shared")}
+	on(top+"/limited", "--limit", "2", "--data", "say\x1b[2Jhi")
+	for range 2 {
+		at.contender()
+	}
+	at.awaitQueue(3 + 2) // with what is below it
+	lines := at.zklock("ls", top).rest()
+	require.Len(t, lines, 4)
+	host, err := os.Hostname()
+	require.NoError(t, err)
+	require.Equal(t, strings.Fields("PATH KIND HOLDER WAITERS AGE"), strings.Fields(lines[0]))
+	require.Regexp(t, `^`+top+` +exclusive +`+regexp.QuoteMeta(host)+` pid \d+ +2 +\d+s$`, lines[1])
+	require.Regexp(t, fmt.Sprintf(`^%s/a/b +read +%s pid %d and 1 more +0 +\d+s$`, top, regexp.QuoteMeta(host), readers[0].cmd.Process.Pid), lines[2])
+	require.Regexp(t, `^`+top+`/limited +permit +say\\x1b\[2Jhi +0 +\d+s$`, lines[3])
+
+	var listed struct {
+		Prefix string
+		Locks  []struct {
+			Path, Kind string
+			Holders    []struct{ PID int }
+			Waiters    int
+			Age        float64 `json:"age_seconds"`
+		}
+	}
+	require.NoError(t, json.Unmarshal([]byte(at.zklock("ls", "--format", "json", top+"/a").rest()[0]), &listed))
+	require.Equal(t, top+"/a", listed.Prefix)
+	require.Len(t, listed.Locks, 1)
+	require.Equal(t, top+"/a/b", listed.Locks[0].Path)
+	require.Len(t, listed.Locks[0].Holders, 2)
+	require.Equal(t, readers[1].cmd.Process.Pid, listed.Locks[0].Holders[1].PID)
+	require.Positive(t, listed.Locks[0].Age)
 }
 
 func TestStatusShowsTheHoldersOfALimit(t *testing.T) {
@@ -127,11 +200,10 @@ func TestAWatchOutlivesItsSession(t *testing.T) {
 	at := newSite(t)
 	link := faultproxy.Run(t, at.addr)
 	w := at.zklock("status", "--watch", "--servers", link.Addr(), at.path)
-	require.Equal(t, at.path+" is free.", w.line())
+	require.Contains(t, w.line(), at.path+" does not exist: ")
 	reconnect(t, link)
 	at.run("--", "cat")
-	require.Empty(t, w.line())
-	require.Contains(t, w.line(), "STATE")
+	eventually(t, "the holder to be shown", func() bool { return strings.Contains(w.line(), "STATE") })
 	require.Contains(t, w.line(), "holds")
 }
 
@@ -141,7 +213,7 @@ func TestAWatchOnATerminalIsKeptInPlace(t *testing.T) {
 	c := newConsole(at)
 	c.enter("zklock status --watch $P")
 	c.expect("\x1b[2J\x1b[H" + at.path + " as of ")
-	c.expect(at.path + " is free.\x1b[K")
+	c.expect(at.path + " does not exist: ")
 	holder := at.run("--", "cat")
 	c.expect("\x1b[H" + at.path)
 	c.expect("holds  exclusive")

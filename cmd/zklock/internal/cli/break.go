@@ -52,7 +52,7 @@ meanwhile it asks again, or, where there is nobody to ask, ends with 75.`,
 			})
 		},
 	}
-	cmd.Flags().StringVar(&node, "node", "", "the `node` to delete, as status shows it")
+	cmd.Flags().StringVar(&node, "node", "", "the `node` to delete, as status shows it, or a part of its name that no other has")
 	cmd.Flags().BoolVar(&yes, "yes", false, "do it")
 	c.flags(cmd)
 	return cmd
@@ -82,18 +82,20 @@ func (b *breaking) run(ctx context.Context) error {
 	var agreed agreement
 	var shown int32 // version of the node's data
 	for first := true; ; first = false {
+		if first {
+			if err := b.name(ctx); err != nil {
+				return err
+			}
+		}
 		v, at, stat, err := b.find(ctx)
 		switch {
 		case err != nil:
 			return err
-		case at < 0 && first:
-			return nobody(b.path, b.node)
 		case at < 0:
 			fmt.Fprintf(b.out, "%s is gone already\n", printable(b.node, longestName))
 			return nil
 		}
 		target := v.found[at]
-		b.node = target.Node
 		now := agreement{target.Token, target.Held}
 		if now != agreed || stat.Version != shown {
 			if err := b.show(v, at); err != nil {
@@ -117,22 +119,32 @@ func (b *breaking) run(ctx context.Context) error {
 	}
 }
 
+// name makes the node that was named by a part of it a full path.
+func (b *breaking) name(ctx context.Context) error {
+	v, err := look(ctx, b.session, b.path)
+	if err != nil {
+		return err
+	}
+	c, err := v.one(b.node)
+	b.node = c.Node
+	return err
+}
+
 // find looks at the lock, and returns where the node stands in it, negative if it
 // does not, and its stat from before that.
 func (b *breaking) find(ctx context.Context) (v view, at int, stat *zk.Stat, err error) {
 	index := func() int {
-		return slices.IndexFunc(v.found, func(c zklock.Contender) bool { return named(c, b.node) })
+		return slices.IndexFunc(v.found, func(c zklock.Contender) bool { return c.Node == b.node })
 	}
 	if v, err = look(ctx, b.session, b.path); err != nil || index() < 0 {
 		return v, -1, nil, err
 	}
-	node := v.found[index()].Node
 	stat, err = request(ctx, b.session, func(conn *zk.Conn) (*zk.Stat, error) {
-		_, stat, err := conn.Exists(node)
+		_, stat, err := conn.Exists(b.node)
 		return stat, err
 	})
 	if err != nil {
-		return v, -1, nil, failed(node, err)
+		return v, -1, nil, failed(b.node, err)
 	}
 	v, err = look(ctx, b.session, b.path)
 	return v, index(), stat, err

@@ -28,10 +28,11 @@ const (
 type connection struct {
 	servers   string
 	timeout   duration // of the session
+	connect   duration // to reach a server
 	tls       tlsFiles
 	authFile  string
 	modeCheck *choice // of that file
-	verbosity int
+	loggedIn  bool    // there are credentials
 	logFormat *choice
 }
 
@@ -39,18 +40,18 @@ func (c *connection) flags(cmd *cobra.Command) {
 	flags := cmd.Flags()
 	flags.StringVar(&c.servers, "servers", "", "the ZooKeeper servers, as `host:port,...` (default $"+serversVariable+")")
 	c.timeout = duration{Duration: defaultTimeout}
-	flags.Var(&c.timeout, "session-timeout", "how long a crash keeps the lock from others; a lock is lost after 0.45 to 0.6 of it without a server; also the time to connect")
+	flags.Var(&c.timeout, "session-timeout", "how long a crash keeps the lock from others; a lock is lost after 0.45 to 0.6 of it without a server")
+	flags.Var(&c.connect, "connect-timeout", "how long to try to reach a server (default the session timeout)")
 	c.tls.flags(flags)
 	flags.StringVar(&c.authFile, "auth-file", "", "`file` of credentials, one scheme:credentials a line (default $"+authVariable+", one)")
 	c.modeCheck = oneOf("on", "off")
 	c.modeCheck.add(cmd, modeCheckFlag, "whether to refuse an --auth-file that others may read or write")
-	flags.CountVarP(&c.verbosity, "verbose", "v", "tell what happens; twice: in detail")
 	c.logFormat = oneOf("text", "json")
 	c.logFormat.add(cmd, logFormatFlag, "how to write messages to standard error")
 }
 
 func (c *connection) logger(cmd *cobra.Command) *slog.Logger {
-	return newLogger(cmd.ErrOrStderr(), c.logFormat.value, c.verbosity)
+	return newLogger(cmd.ErrOrStderr(), c.logFormat.value, verbosity(cmd))
 }
 
 // check returns what is wrong with the flags, before any server is asked.
@@ -66,6 +67,7 @@ func (c *connection) check() ([]string, []zklock.SessionOption, error) {
 	if err != nil {
 		return nil, nil, err
 	}
+	c.loggedIn = len(logins) > 0
 	options, err := c.tls.options()
 	return servers, append(options, logins...), err
 }
@@ -88,15 +90,25 @@ func (c *connection) serverList() ([]string, error) {
 	return servers, nil
 }
 
+// identified reports whether the servers know us by more than our address. check has found out.
+func (c *connection) identified() bool { return c.loggedIn || c.tls.cert != "" }
+
 // open connects, and gives up at the session's timeout or when ctx ends.
 func (c *connection) open(ctx context.Context, log *slog.Logger) (*zklock.Session, error) {
 	servers, options, err := c.check()
 	if err != nil {
 		return nil, err
 	}
-	ctx, cancel := context.WithTimeout(ctx, c.timeout.Duration)
+	limit := c.timeout.Duration
+	if c.connect.set {
+		limit = c.connect.Duration
+	}
+	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
-	session, err := zklock.Connect(ctx, servers, c.timeout.Duration, append(options, zklock.WithLogger(log))...)
+	reached := newReached(servers, log)
+	defer reached.tellIfLate(ctx, log)()
+	options = append(options, zklock.WithLogger(slog.New(reached)))
+	session, err := zklock.Connect(ctx, servers, c.timeout.Duration, options...)
 	if err != nil {
 		return nil, classify(err)
 	}

@@ -76,6 +76,15 @@ func (d *duration) String() string {
 	return d.Duration.String()
 }
 
+// notTogether returns what is wrong if more than one of the flags is given.
+func notTogether(cmd *cobra.Command, names ...string) error {
+	given := slices.DeleteFunc(names, func(name string) bool { return !cmd.Flags().Changed(name) })
+	if len(given) < 2 {
+		return nil
+	}
+	return usage("--%s and --%s exclude each other: give one of them", given[0], given[1])
+}
+
 // onePath takes a PATH as the only argument.
 func onePath(_ *cobra.Command, args []string) error {
 	if len(args) != 1 {

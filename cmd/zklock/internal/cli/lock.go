@@ -21,6 +21,7 @@ type lockFlags struct {
 	nonblock          bool
 	wait              duration
 	data              string
+	acl               accessList
 }
 
 func (l *lockFlags) flags(cmd *cobra.Command) {
@@ -31,15 +32,14 @@ func (l *lockFlags) flags(cmd *cobra.Command) {
 	flags.BoolVarP(&l.nonblock, "nonblock", "n", false, "do not wait if somebody else has the lock, or waits for it")
 	flags.VarP(&l.wait, "timeout", "w", "wait for the lock no longer than this, connecting included")
 	flags.StringVar(&l.data, "data", "", "what the lock's node says about its owner (default host, process id and start)")
-	cmd.MarkFlagsMutuallyExclusive("exclusive", "shared", "limit")
-	cmd.MarkFlagsMutuallyExclusive("nonblock", "timeout")
+	l.acl.flag(flags)
 }
 
 func (l *lockFlags) check(cmd *cobra.Command) error {
 	if cmd.Flags().Changed("limit") && l.limit < 1 {
 		return usage("--limit %d: it must be at least 1", l.limit)
 	}
-	return nil
+	return cmp.Or(notTogether(cmd, "exclusive", "shared", "limit"), notTogether(cmd, "nonblock", "timeout"))
 }
 
 // try reports whether not to wait at all.
@@ -53,6 +53,7 @@ type lock struct {
 // on returns the lock that the flags describe.
 func (l *lockFlags) on(session *zklock.Session, path string, options ...zklock.Option) (lock, error) {
 	options = append(options, zklock.WithData([]byte(cmp.Or(l.data, whoWeAre()))))
+	options = append(options, l.acl.options()...)
 	switch {
 	case l.limit > 0:
 		s, err := zklock.NewSemaphore(session, path, l.limit, options...)

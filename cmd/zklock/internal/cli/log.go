@@ -9,9 +9,22 @@ import (
 	"sync"
 	"syscall"
 	"time"
+
+	"github.com/spf13/cobra"
 )
 
 const logFormatFlag = "log-format"
+
+const verboseFlag = "verbose"
+
+// verbosity returns how often -v was given, which every command takes.
+func verbosity(cmd *cobra.Command) int {
+	times, err := cmd.Flags().GetCount(verboseFlag)
+	if err != nil {
+		panic(err) // the root has it
+	}
+	return times
+}
 
 // newLogger writes warnings to w, and more with each step of verbosity.
 func newLogger(w io.Writer, format string, verbosity int) *slog.Logger {

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"slices"
 
 	"github.com/go-zookeeper/zk"
 	"github.com/spf13/cobra"
@@ -32,7 +31,7 @@ under zklock run goes on, unless it was started with --on-revoke=term.`,
 			})
 		},
 	}
-	cmd.Flags().StringVar(&node, "node", "", "the `node` to ask for, as status shows it (default all that hold the lock)")
+	cmd.Flags().StringVar(&node, "node", "", "the `node` to ask for, as status shows it, or a part of its name that no other has (default all that hold the lock)")
 	c.flags(cmd)
 	return cmd
 }
@@ -43,9 +42,14 @@ func revoke(ctx context.Context, session *zklock.Session, out io.Writer, path, n
 	if err != nil {
 		return err
 	}
-	asked := slices.DeleteFunc(v.found, func(c zklock.Contender) bool {
-		return node == "" && !c.Held || node != "" && !named(c, node)
-	})
+	asked, _ := v.held()
+	if node != "" {
+		one, err := v.one(node)
+		if err != nil {
+			return err
+		}
+		asked = []zklock.Contender{one}
+	}
 	if len(asked) == 0 {
 		return nobody(path, node)
 	}

@@ -40,7 +40,9 @@ The servers are given by --servers or $ZKLOCK_SERVERS.`,
 		SilenceUsage:  true,
 		SilenceErrors: true,
 	}
-	root.AddCommand(newRun(), newStatus(), newRevoke(), newBreak(), newDemo(), newDemoWorker(), newServer())
+	root.Flags().Bool("version", false, "write the version")
+	root.PersistentFlags().CountP(verboseFlag, "v", "tell what happens; twice: in detail")
+	root.AddCommand(newRun(), newList(), newStatus(), newRevoke(), newBreak(), newDemo(), newDemoWorker(), newServer())
 	return root
 }
 

@@ -26,6 +26,8 @@ type run struct {
 	lockFlags
 	lossFlags
 	conflictCode int
+	quiet        bool
+	atLeast      duration // for which the lock is kept
 	onRevoke     *choice
 	front        int // in the keeper, the descriptor of the front
 
@@ -36,7 +38,7 @@ type run struct {
 
 const frontFlag = "front"
 
-const runLong = `Run takes the lock on PATH, waiting for its turn, runs the command, and gives the lock
+const runText = `Run takes the lock on PATH, waiting for its turn, runs the command, and gives the lock
 back when nothing of the command is left. The command is executed as it is, by no shell,
 with our standard input, output and error, in a process group of its own, which has the
 terminal if we are alone in the foreground. Signals are passed on to it. While we are
@@ -46,21 +48,16 @@ The command finds in its environment ZKLOCK_PATH, ZKLOCK_NODE (the lock's node),
 ZKLOCK_TOKEN (the fencing token: a number that grows with each holder) and
 ZKLOCK_SESSION.
 
-If the lock is lost, the command is sent SIGTERM, and all that is left of it SIGKILL
-after --kill-after.
+With --hold-at-least the lock is kept for that long from when we had it, and we stay for as
+long: a command that several machines start at about the same time, with --nonblock, runs
+once though it takes less time than their clocks differ. A signal that comes when the
+command has ended gives the lock back at once; the exit code stays the command's.
 
-The exit code is the command's, or 128 plus the number of the signal that ended it, or
-one of these:
-  64   the command line, or what it names, is wrong
-  69   no server could be reached in time
-  75   somebody else has the lock (--nonblock), or had it until --timeout
-  76   the lock was lost before the command had ended
-  77   the credentials, or the permissions of the path
-  126  the command cannot be executed
-  127  the command does not exist`
+If the lock is lost, the command is sent SIGTERM, and all that is left of it SIGKILL
+after --kill-after.`
 
 const runExample = `  zklock run /locks/backup -- pg_dump -f /backup/db.sql db
-  zklock run --nonblock /locks/report -- ./report.sh
+  zklock run --nonblock -E 0 --hold-at-least 30s /locks/report -- ./report.sh
   zklock run --timeout 30s --shared /locks/index -- ./search.sh
   zklock run --limit 4 /locks/encoders -- ffmpeg -i in.mov out.mp4`
 
@@ -69,11 +66,13 @@ func newRun() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "run [flags] PATH -- COMMAND [ARG...]",
 		Short:   "Run a command while holding a lock",
-		Long:    runLong,
+		Long:    runText + exitCodes(runExits),
 		Example: runExample,
 		Args:    r.arguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			r.log = r.logger(cmd)
+			if r.log = r.logger(cmd); r.quiet {
+				r.log = slog.New(slog.DiscardHandler)
+			}
 			if r.front == 0 {
 				return r.start()
 			}
@@ -83,11 +82,13 @@ func newRun() *cobra.Command {
 	cmd.Flags().IntVar(&r.front, frontFlag, 0, "how the process that keeps the lock finds the one that has started it")
 	_ = cmd.Flags().MarkHidden(frontFlag)
 	r.lockFlags.flags(cmd)
-	cmd.Flags().IntVarP(&r.conflictCode, "conflict-exit-code", "E", exitConflict, "exit `code` when the lock was not to be had")
+	r.connection.flags(cmd)
+	cmd.Flags().IntVarP(&r.conflictCode, "conflict-exit-code", "E", exitConflict, "exit `code` when the lock was not to be had; with 0, nothing is said of it")
+	cmd.Flags().BoolVarP(&r.quiet, "quiet", "q", false, "say nothing of a lock that was not to be had, and give no warnings")
+	cmd.Flags().Var(&r.atLeast, "hold-at-least", "keep the lock, and stay, for this long from when we had it, however short the command")
 	r.lossFlags.flags(cmd)
 	r.onRevoke = oneOf("ignore", "term")
 	r.onRevoke.add(cmd, "on-revoke", "what to do with the command when somebody asks for the lock back")
-	r.connection.flags(cmd)
 	return cmd
 }
 
@@ -109,7 +110,7 @@ func (r *run) arguments(cmd *cobra.Command, args []string) error {
 			return usage("--%s %d: it must be from 0 to 255", f.name, f.code)
 		}
 	}
-	if err := r.lockFlags.check(cmd); err != nil {
+	if err := cmp.Or(r.lockFlags.check(cmd), notTogether(cmd, "quiet", verboseFlag)); err != nil {
 		return err
 	}
 	return checkPath(r.path)
@@ -187,10 +188,11 @@ func (r *run) keep(ctx context.Context) error {
 	if err != nil {
 		master.Failed(err)
 		if codeOf(err) == exitConflict {
-			return withCode(r.conflictCode, err)
+			return r.conflict(err)
 		}
 		return err
 	}
+	granted := time.Now()
 	r.heedRevocation(hold, master.Signals)
 	result, err := job.Run(job.Command{
 		Path: executable, Args: r.argv, Env: environment(session, hold, r.path),
@@ -198,6 +200,9 @@ func (r *run) keep(ctx context.Context) error {
 		Ending: r.ending(), KillAfter: r.grace(session.Timeout()), Orphaned: r.ending(),
 	}, master, r.log)
 	lost := errors.Is(err, job.ErrLost) || result.Ended || r.ending() != 0 && !hold.Valid()
+	if err == nil && !lost {
+		r.outlast(ctx, hold, granted, master.Signals)
+	}
 	r.leave(ctx, session, hold, master.Signals)
 	switch {
 	case master.Died():
@@ -208,6 +213,35 @@ func (r *run) keep(ctx context.Context) error {
 		return err
 	}
 	return exitWith(result.ExitCode())
+}
+
+// conflict is how run ends when somebody else has the lock. Who has asked for 0 does not take that
+// for a failure.
+func (r *run) conflict(err error) error {
+	if !r.quiet && r.conflictCode != 0 {
+		return withCode(r.conflictCode, err)
+	}
+	r.log.Info("the lock was not to be had", "error", err)
+	return exitWith(r.conflictCode)
+}
+
+// outlast returns when the lock was held for as long as it has to be, at a signal, or when it is
+// lost.
+func (r *run) outlast(ctx context.Context, hold *zklock.Hold, granted time.Time, signals <-chan os.Signal) {
+	left := r.atLeast.Duration - time.Since(granted)
+	if left <= 0 {
+		return
+	}
+	r.log.Info("the command has ended: the lock is kept", "for", left)
+	ctx, stop := interruptible(ctx, signals)
+	defer stop()
+	timer := time.NewTimer(left)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-ctx.Done():
+	case <-hold.Context().Done():
+	}
 }
 
 // enter connects and takes the lock. A signal ends the wait.
@@ -221,6 +255,13 @@ func (r *run) enter(ctx context.Context, signals <-chan os.Signal) (*zklock.Sess
 	session, err := r.open(ctx, r.log)
 	if err != nil {
 		return nil, nil, cmp.Or(stop(), err)
+	}
+	if r.acl.needsCredentials() && !r.identified() {
+		session.Close()
+		return nil, nil, cmp.Or(stop(), usage("--acl %s: it is for who has credentials, and there are none: give --auth-file or $%s", r.acl.text, authVariable))
+	}
+	if r.loggedIn && r.acl.text == "" {
+		r.log.Warn("there are credentials, and the lock's nodes stay open to everybody: give --acl creator, or --acl open if that is meant")
 	}
 	asked := time.Now()
 	hold, err := r.await(ctx, session)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"net"
 
 	"github.com/spf13/cobra"
@@ -25,7 +26,7 @@ development and tests: it keeps nothing on a disk and protects nothing.`,
 		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			err := untilSignal(cmd.Context(), func(ctx context.Context) error {
-				return serve(ctx, ctxWriter{ctx, cmd.OutOrStdout()}, listen)
+				return serve(ctx, ctxWriter{ctx, cmd.OutOrStdout()}, listen, newLogger(cmd.ErrOrStderr(), "text", verbosity(cmd)))
 			})
 			var interrupted *job.Interrupted
 			if errors.As(err, &interrupted) {
@@ -39,7 +40,7 @@ development and tests: it keeps nothing on a disk and protects nothing.`,
 }
 
 // serve runs a server on the address until ctx ends.
-func serve(ctx context.Context, out io.Writer, address string) error {
+func serve(ctx context.Context, out io.Writer, address string, log *slog.Logger) error {
 	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", address)
 	if err != nil {
 		return withCode(exitFailure, fmt.Errorf("--listen: %w", err))
@@ -60,6 +61,7 @@ func serve(ctx context.Context, out io.Writer, address string) error {
 		if err != nil {
 			return withCode(exitFailure, err)
 		}
+		log.Info("a client has connected", "from", client.RemoteAddr())
 		go forward(client, server)
 	}
 }

@@ -154,4 +154,4 @@ func watchDir(conn *zk.Conn, dir string) (<-chan zk.Event, error) {
 }
 
 // same reports whether two views differ in nothing but the time.
-func same(a, b view) bool { return reflect.DeepEqual(a.found, b.found) }
+func same(a, b view) bool { return a.state == b.state && reflect.DeepEqual(a.found, b.found) }

@@ -1,18 +1,23 @@
 package cli
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"path"
+	"slices"
+	"strconv"
 	"strings"
 	"text/tabwriter"
 	"time"
 	"unicode/utf8"
 
+	"github.com/go-zookeeper/zk"
+
 	"github.com/zklock/zklock"
+	"github.com/zklock/zklock/internal/recipe"
 )
 
 // view is who held a lock and who waited for it at a moment.
@@ -20,14 +25,44 @@ type view struct {
 	path  string
 	at    time.Time
 	found []zklock.Contender
+	state string // one of those below
 }
+
+// What a path may be.
+const (
+	stateHeld    = "held"
+	stateFree    = "free"    // nobody holds the lock or waits for it
+	stateMissing = "missing" // likewise, and nothing is there
+	stateNoLock  = "no lock" // something else is there
+)
 
 // look inspects the lock. It gives up when a session that is lost would end.
 func look(ctx context.Context, session *zklock.Session, path string) (view, error) {
 	ctx, cancel := context.WithTimeout(ctx, session.Timeout())
 	defer cancel()
 	found, err := zklock.Inspect(ctx, session, path)
-	return view{path, time.Now(), found}, classify(err)
+	v := view{path, time.Now(), found, stateHeld}
+	if err == nil && len(found) == 0 {
+		v.state, err = stateOf(ctx, session, path)
+	}
+	return v, classify(err)
+}
+
+// stateOf returns what a path is that nobody uses as a lock.
+func stateOf(ctx context.Context, session *zklock.Session, path string) (string, error) {
+	names, err := request(ctx, session, func(conn *zk.Conn) ([]string, error) {
+		names, _, err := conn.Children(path)
+		return names, err
+	})
+	switch {
+	case errors.Is(err, zk.ErrNoNode):
+		return stateMissing, nil
+	case err != nil:
+		return "", &zklock.Error{Op: "inspect", Path: path, Err: err}
+	case len(names) > 0 && !mayBeLock(names) && !slices.Contains(names, recipe.Turns):
+		return stateNoLock, nil
+	}
+	return stateFree, nil
 }
 
 // writeJSON writes the view as one line.
@@ -38,14 +73,22 @@ func (v view) writeJSON(to io.Writer) error {
 	}
 	return json.NewEncoder(plainWriter{to}).Encode(struct {
 		Path       string      `json:"path"`
+		State      string      `json:"state"`
 		Contenders []contender `json:"contenders"`
-	}{v.path, shown})
+	}{v.path, v.state, shown})
+}
+
+// unused says of each state what a path is that nobody uses as a lock.
+var unused = map[string]string{
+	stateFree:    "is free.",
+	stateMissing: "does not exist: no lock of this path has been used, or not lately.",
+	stateNoLock:  "is no lock: none of its children is a node of one. zklock ls lists the locks below a path.",
 }
 
 // writeTable writes the view for people, holders first.
 func (v view) writeTable(to io.Writer) error {
 	if len(v.found) == 0 {
-		_, err := fmt.Fprintf(to, "%s is free.\n", v.path)
+		_, err := fmt.Fprintln(to, v.path, unused[v.state])
 		return err
 	}
 	var b strings.Builder
@@ -85,22 +128,18 @@ type contender struct {
 
 	// From the data, where zklock wrote it.
 	Host  string `json:"host,omitempty"`
-	PID   string `json:"pid,omitempty"`
+	PID   int    `json:"pid,omitempty"`
 	Start string `json:"start,omitempty"`
 
-	// Revoked says that somebody has asked for the lock back, which overwrites
-	// what the data said.
+	// Revoked says that somebody has asked for the lock back.
 	Revoked bool `json:"revoked,omitempty"`
 }
-
-// revokeMark is what Revoke writes.
-var revokeMark = []byte("__REVOKE__")
 
 func describe(c zklock.Contender) contender {
 	shown := contender{
 		Node: c.Node, Kind: c.Kind.String(), Held: c.Held,
 		Session: sessionName(c.Session), Token: c.Token, Created: c.Created,
-		Data: string(c.Data), Revoked: bytes.Equal(c.Data, revokeMark),
+		Data: string(c.Data), Revoked: c.Revoked,
 	}
 	if !utf8.Valid(c.Data) {
 		shown.DataBase64 = c.Data
@@ -111,13 +150,13 @@ func describe(c zklock.Contender) contender {
 
 // owner reads what zklock writes on a lock node unless it is told otherwise:
 // host=... pid=... start=...
-func owner(data string) (host, pid, start string) {
+func owner(data string) (host string, pid int, start string) {
 	for field := range strings.FieldsSeq(data) {
 		switch key, value, _ := strings.Cut(field, "="); key {
 		case "host":
 			host = value
 		case "pid":
-			pid = value
+			pid, _ = strconv.Atoi(value) // anybody may have written it
 		case "start":
 			start = value
 		}
@@ -127,15 +166,19 @@ func owner(data string) (host, pid, start string) {
 
 // who is the contender's host and process, or else what its node says, printable.
 func (c contender) who() string {
+	who := "-" // it says nothing, or may not be read
 	switch {
+	case c.Host != "" && c.PID != 0:
+		who = printable(fmt.Sprintf("%s pid %d", c.Host, c.PID), longestOwner)
+	case c.Data != "":
+		who = printable(c.Data, longestOwner)
 	case c.Revoked:
 		return "(asked to give it back)"
-	case c.Host != "" && c.PID != "":
-		return printable(c.Host+" pid "+c.PID, longestOwner)
-	case c.Data == "":
-		return "-" // it says nothing, or may not be read
 	}
-	return printable(c.Data, longestOwner)
+	if c.Revoked {
+		who += " (asked to give it back)"
+	}
+	return who
 }
 
 // printableNode cuts the name alone of a node below the lock's path.
@@ -146,7 +189,29 @@ func (v view) printableNode(node string) string {
 	return printable(node, longestName)
 }
 
-// named reports whether name, a full path or the last part of one, is the node's.
-func named(c zklock.Contender, name string) bool {
-	return c.Node == name || path.Base(c.Node) == name
+// named returns the contenders that name may mean: the one whose node it is, as a full path or
+// its last part, or else those whose node's last part contains it.
+func (v view) named(name string) (found []zklock.Contender) {
+	for _, c := range v.found {
+		switch last := path.Base(c.Node); {
+		case c.Node == name || last == name:
+			return []zklock.Contender{c}
+		case strings.Contains(last, name):
+			found = append(found, c)
+		}
+	}
+	return found
+}
+
+// one returns the contender that name means.
+func (v view) one(name string) (zklock.Contender, error) {
+	found := v.named(name)
+	switch len(found) {
+	case 0:
+		return zklock.Contender{}, nobody(v.path, name)
+	case 1:
+		return found[0], nil
+	}
+	return zklock.Contender{}, withCode(exitFailure, fmt.Errorf("--node %q: %d nodes of %s have that in their name; give more of it, as zklock status %s shows it",
+		name, len(found), v.path, v.path))
 }

@@ -3,6 +3,7 @@ package main
 import (
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -28,4 +29,24 @@ func pages(t *testing.T, dir string) map[string]string {
 		found[e.Name()] = string(text)
 	}
 	return found
+}
+
+func TestAPageSaysHowItsCommandEndsAndWhatItReads(t *testing.T) {
+	for name, page := range pages(t, "../../man") {
+		if name != "zklock.1" {
+			require.Contains(t, page, "\n.SH EXIT STATUS\n", name)
+		}
+		switch name {
+		case "zklock.1", "zklock-demo.1", "zklock-server.1":
+			continue
+		}
+		for _, said := range []string{"\n.SH ENVIRONMENT\n", "ZKLOCK_SERVERS", "ZKLOCK_AUTH", "\n.SH FILES\n", "chmod 600"} {
+			require.Contains(t, page, said, name)
+		}
+	}
+	run := pages(t, "../../man")["zklock-run.1"]
+	for _, said := range []string{"ZKLOCK_PATH", "ZKLOCK_NODE", "ZKLOCK_TOKEN", "ZKLOCK_SESSION", "\n\\fB126\\fP\n"} {
+		require.Contains(t, run, said)
+	}
+	require.Equal(t, 1, strings.Count(run, "the command cannot be executed"), "the exit codes stand in one place")
 }

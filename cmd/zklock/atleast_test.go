@@ -1,0 +1,79 @@
+package main_test
+
+import (
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// keeper runs a command with a lock that is kept for an hour, and returns when the command is
+// over.
+func (at *site) keeper(args ...string) *process {
+	at.t.Helper()
+	p := at.run(append([]string{"-v", "--hold-at-least", "1h"}, args...)...)
+	require.Equal(at.t, "ran", p.line())
+	eventually(at.t, "the command to end", func() bool { return strings.Contains(p.stderr.String(), "the command has ended: the lock is kept") })
+	return p
+}
+
+// Whoever comes while the lock is kept finds it taken, also when the command is over.
+func TestAJobThatIsShorterThanTheClocksDifferRunsOnce(t *testing.T) {
+	t.Parallel()
+	at := newSite(t)
+	skipping := []string{"--nonblock", "-E", "0", "--hold-at-least", "1h", "--", "sh", "-c"}
+	first := at.keeper(append(skipping, "echo ran; exit 3")...)
+	for _, after := range []time.Duration{0, 100 * time.Millisecond} {
+		time.Sleep(after)
+		late := at.run(append(skipping, "echo ran")...)
+		require.Equal(t, 0, late.exit())
+		require.Empty(t, late.rest())
+		require.Empty(t, late.stderr.String(), "cron sends mail for what is said")
+	}
+	require.True(t, alive(first.cmd.Process.Pid))
+	require.Contains(t, at.zklock("status", at.path).rest()[1], "holds  exclusive")
+	first.signal(syscall.SIGTERM)
+	require.Equal(t, 3, first.exit(), "the command's")
+	require.Empty(t, at.queue(), "the signal gives it back")
+}
+
+func TestTheLockIsKeptForAsLongAsItWasAskedFor(t *testing.T) {
+	t.Parallel()
+	at := newSite(t)
+	for _, flags := range [][]string{nil, {"--shared"}, {"--limit", "2"}} {
+		began := time.Now()
+		require.Equal(t, 0, at.run(append(flags, "--hold-at-least", "700ms", "--", "true")...).exit())
+		require.GreaterOrEqual(t, time.Since(began), 700*time.Millisecond)
+	}
+	// One that takes longer pays nothing, nor does one that has not run.
+	require.Equal(t, 0, at.run("--hold-at-least", "0.1", "--", "sleep", "0.2").exit())
+	require.Equal(t, 127, at.run("--hold-at-least", "1h", "--", "no-such-command").exit())
+}
+
+func TestALockThatIsLostWhileItIsKeptLeavesTheExitCode(t *testing.T) {
+	t.Parallel()
+	at := newSite(t)
+	p := at.keeper("--", "sh", "-c", "echo ran; exit 4")
+	node, _ := at.node()
+	require.NoError(t, at.conn.Delete(node, -1))
+	require.Equal(t, 4, p.exit())
+}
+
+func TestALockIsNotKeptForOneThatWasKilled(t *testing.T) {
+	t.Parallel()
+	at := newSite(t)
+	p := at.keeper("--", "echo", "ran")
+	p.signal(syscall.SIGKILL)
+	at.awaitQueue(0)
+}
+
+func TestARequestToGiveBackEndsTheWaitIfItEndsTheCommand(t *testing.T) {
+	t.Parallel()
+	at := newSite(t)
+	p := at.keeper("--on-revoke", "term", "--", "echo", "ran")
+	require.Equal(t, 0, at.zklock("revoke", at.path).exit())
+	require.Equal(t, 0, p.exit())
+	require.Empty(t, at.queue())
+}

@@ -1,0 +1,192 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"path"
+	"slices"
+	"strings"
+	"sync"
+	"text/tabwriter"
+
+	"github.com/go-zookeeper/zk"
+	"github.com/spf13/cobra"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/zklock/zklock"
+	"github.com/zklock/zklock/internal/recipe"
+)
+
+func newList() *cobra.Command {
+	var c connection
+	format := oneOf("table", "json")
+	cmd := &cobra.Command{
+		Use:   "ls [flags] PREFIX",
+		Short: "List the locks below a path",
+		Long: `Ls lists the locks at and below PREFIX that somebody holds or waits for: what kind each is,
+who holds it, how many wait, and for how long the first node has been there, which for a
+holder includes the wait.`,
+		Example: `  zklock ls /
+  zklock ls --format json /locks`,
+		Args: onePath,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return c.onSession(cmd, func(ctx context.Context, session *zklock.Session, out io.Writer) error {
+				found, err := list(ctx, session, args[0])
+				if err != nil {
+					return err
+				}
+				write := writeLocks
+				if format.value == "json" {
+					write = writeLocksJSON
+				}
+				return withCode(exitFailure, write(out, args[0], found))
+			})
+		},
+	}
+	format.add(cmd, "format", "a table for people, or a line of JSON")
+	c.flags(cmd)
+	return cmd
+}
+
+// sideBySide is how many requests of a list are under way at a time.
+const sideBySide = 16
+
+// list returns the locks at and below prefix, in the order of their paths.
+func list(ctx context.Context, session *zklock.Session, prefix string) ([]view, error) {
+	var (
+		mu    sync.Mutex
+		found []view
+	)
+	for level := []string{prefix}; len(level) > 0; {
+		var below []string
+		group, ctx := errgroup.WithContext(ctx)
+		group.SetLimit(sideBySide)
+		for _, dir := range level {
+			group.Go(func() error {
+				names, err := childrenOf(ctx, session, dir)
+				if err != nil {
+					return err
+				}
+				v := view{path: dir}
+				if mayBeLock(names) {
+					if v, err = look(ctx, session, dir); err != nil {
+						return err
+					}
+				}
+				mu.Lock()
+				defer mu.Unlock()
+				if len(v.found) > 0 {
+					found = append(found, v)
+				}
+				below = append(below, within(dir, names)...)
+				return nil
+			})
+		}
+		if err := group.Wait(); err != nil {
+			return nil, err
+		}
+		level = below
+	}
+	slices.SortFunc(found, func(a, b view) int { return strings.Compare(a.path, b.path) })
+	return found, nil
+}
+
+// childrenOf lists dir; nothing if it is gone, or may not be read.
+func childrenOf(ctx context.Context, session *zklock.Session, dir string) ([]string, error) {
+	names, err := request(ctx, session, func(conn *zk.Conn) ([]string, error) {
+		names, _, err := conn.Children(dir)
+		return names, err
+	})
+	if errors.Is(err, zk.ErrNoNode) || errors.Is(err, zk.ErrNoAuth) {
+		return nil, nil
+	}
+	if err != nil {
+		err = classify(&zklock.Error{Op: "list", Path: dir, Err: err})
+	}
+	return names, err
+}
+
+// mayBeLock reports whether a path with these children may be a lock.
+func mayBeLock(names []string) bool {
+	return slices.ContainsFunc(names, func(name string) bool {
+		_, contends := recipe.Parse(name)
+		return contends || name == recipe.Permits
+	})
+}
+
+// within returns the paths of dir's children that may be locks, or have some below them.
+func within(dir string, names []string) (paths []string) {
+	semaphore := slices.Contains(names, recipe.Permits)
+	for _, name := range names {
+		_, contends := recipe.Parse(name)
+		switch {
+		case contends, recipe.IsPermit(name), semaphore && (name == recipe.Permits || name == recipe.Turns), dir == "/" && name == "zookeeper":
+		default:
+			paths = append(paths, path.Join(dir, name))
+		}
+	}
+	return paths
+}
+
+// held splits a lock's contenders.
+func (v view) held() (holders, waiters []zklock.Contender) {
+	for _, c := range v.found {
+		if c.Held {
+			holders = append(holders, c)
+		} else {
+			waiters = append(waiters, c)
+		}
+	}
+	return holders, waiters
+}
+
+func writeLocks(to io.Writer, prefix string, locks []view) error {
+	if len(locks) == 0 {
+		_, err := fmt.Fprintf(to, "Nobody holds a lock at or below %s, or waits for one.\n", prefix)
+		return err
+	}
+	var b strings.Builder
+	t := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(t, "PATH\tKIND\tHOLDER\tWAITERS\tAGE")
+	for _, v := range locks {
+		holders, waiters := v.held()
+		holder := "-"
+		if len(holders) > 0 {
+			holder = describe(holders[0]).who()
+		}
+		if more := len(holders) - 1; more > 0 {
+			holder += fmt.Sprintf(" and %d more", more)
+		}
+		first := v.found[0]
+		fmt.Fprintf(t, "%s\t%s\t%s\t%d\t%s\n", printable(v.path, longestName), first.Kind, holder, len(waiters), v.age(first.Created))
+	}
+	t.Flush()
+	_, err := io.WriteString(to, b.String())
+	return err
+}
+
+func writeLocksJSON(to io.Writer, prefix string, locks []view) error {
+	type lock struct {
+		Path    string      `json:"path"`
+		Kind    string      `json:"kind"`
+		Holders []contender `json:"holders"`
+		Waiters int         `json:"waiters"`
+		Age     float64     `json:"age_seconds"`
+	}
+	shown := make([]lock, len(locks))
+	for i, v := range locks {
+		holders, waiters := v.held()
+		first := v.found[0]
+		shown[i] = lock{v.path, first.Kind.String(), make([]contender, len(holders)), len(waiters), max(v.at.Sub(first.Created), 0).Seconds()}
+		for j, c := range holders {
+			shown[i].Holders[j] = describe(c)
+		}
+	}
+	return json.NewEncoder(plainWriter{to}).Encode(struct {
+		Prefix string `json:"prefix"`
+		Locks  []lock `json:"locks"`
+	}{prefix, shown})
+}

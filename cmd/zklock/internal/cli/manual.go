@@ -1,0 +1,92 @@
+package cli
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+)
+
+// Section is a part of a manual page that cobra does not write.
+type Section struct {
+	Title   string
+	Entries []Entry
+}
+
+// Entry is a term and what is said of it.
+type Entry struct{ Term, Text string }
+
+// exitCodesBegin the part of a command's help that its manual page has as a section.
+const exitCodesBegin = "\n\nThe exit code is the command's, or 128 plus the number of the signal that ended it, or\none of these:\n"
+
+// exitCodes is what a command's help says of its exit codes.
+func exitCodes(codes []Entry) string {
+	var b strings.Builder
+	b.WriteString(exitCodesBegin)
+	for _, c := range codes {
+		fmt.Fprintf(&b, "  %-4s %s\n", c.Term, c.Text)
+	}
+	return strings.TrimSuffix(b.String(), "\n")
+}
+
+// runExits are the exit codes of run, beside the command's.
+var runExits = []Entry{
+	{"64", "the command line, or what it names, is wrong"},
+	{"69", "no server could be reached in time"},
+	{"75", "somebody else has the lock (--nonblock), or had it until --timeout"},
+	{"76", "the lock was lost before the command had ended"},
+	{"77", "the credentials, or the permissions of the path"},
+	{"126", "the command cannot be executed"},
+	{"127", "the command does not exist"},
+}
+
+// exits are those of the other commands.
+var exits = []Entry{
+	{"0", "it did what it was asked"},
+	{"1", "it could not"},
+	{"64", "the command line, or what it names, is wrong"},
+	{"69", "no server could be reached in time"},
+	{"77", "the credentials, or the permissions of the path"},
+	{"128+N", "signal N ended it"},
+}
+
+// given are the variables that all commands read which connect.
+var given = []Entry{
+	{"ZKLOCK_SERVERS", "the servers, as host:port,..., unless --servers names them"},
+	{"ZKLOCK_AUTH", "credentials, as scheme:credentials, such as digest:user:password, unless --auth-file has them"},
+}
+
+// set are the variables that the command of run finds.
+var set = []Entry{
+	{"ZKLOCK_PATH", "set for the command: the lock's path"},
+	{"ZKLOCK_NODE", "set for the command: the lock's node"},
+	{"ZKLOCK_TOKEN", "set for the command: the fencing token, a number that grows with each holder"},
+	{"ZKLOCK_SESSION", "set for the command: the ZooKeeper session, as ZooKeeper's own tools write it"},
+}
+
+// files are those that all commands read which connect.
+var files = []Entry{
+	{"--auth-file FILE", "credentials, one scheme:credentials a line; nobody but the owner may read or write it (chmod 600), or, of a file of another owner, its group read it"},
+	{"--tls-ca, --tls-cert, --tls-key FILE", "PEM: the authorities to trust, our certificate, and its key"},
+}
+
+// Manual returns the sections of a command's manual page, and its description without what they
+// say.
+func Manual(cmd *cobra.Command) (description string, sections []Section) {
+	description, _, _ = strings.Cut(cmd.Long, exitCodesBegin)
+	switch cmd.Name() {
+	case "run":
+		codes := append([]Entry{{"0-255", "the command's, or 128 plus the number of the signal that ended it; otherwise one of these"}}, runExits...)
+		return description, []Section{{"EXIT STATUS", codes}, {"ENVIRONMENT", slices.Concat(given, set)}, {"FILES", files}}
+	case "ls", "status", "revoke", "break":
+		codes := exits
+		if cmd.Name() == "break" {
+			codes = append(slices.Clip(exits), Entry{"75", "the node has become the holder meanwhile, and --yes was said to less"})
+		}
+		return description, []Section{{"EXIT STATUS", codes}, {"ENVIRONMENT", given}, {"FILES", files}}
+	case "zklock":
+		return description, []Section{{"ENVIRONMENT", given}}
+	}
+	return description, []Section{{"EXIT STATUS", exits}}
+}

@@ -1,0 +1,96 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/go-zookeeper/zk"
+)
+
+// reached is a log's handler that notes which servers cannot be reached, for whoever waits for
+// a connection.
+type reached struct {
+	slog.Handler
+	servers []string
+
+	mu  sync.Mutex
+	why map[string]error // by the server
+}
+
+// late is after what time whoever waits is told which servers do not answer.
+const late = 2 * time.Second
+
+// newReached returns a handler that passes on what it gets to log.
+func newReached(servers []string, log *slog.Logger) *reached {
+	return &reached{Handler: log.Handler(), servers: zk.FormatServers(servers), why: make(map[string]error)}
+}
+
+func (r *reached) Enabled(context.Context, slog.Level) bool { return true }
+
+func (r *reached) Handle(ctx context.Context, record slog.Record) error {
+	if record.Message == "zklock: dial failed" {
+		r.note(record)
+	}
+	if !r.Handler.Enabled(ctx, record.Level) {
+		return nil
+	}
+	return r.Handler.Handle(ctx, record)
+}
+
+func (r *reached) note(record slog.Record) {
+	var server string
+	var why error
+	record.Attrs(func(a slog.Attr) bool {
+		switch value := a.Value.Any().(type) {
+		case string:
+			server = value
+		case error:
+			why = value
+		}
+		return true
+	})
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.why[server] = why
+}
+
+// tellIfLate logs, if that takes long, which servers are tried, until stop is called or ctx
+// ends.
+func (r *reached) tellIfLate(ctx context.Context, log *slog.Logger) (stop func()) {
+	timer := time.AfterFunc(late, func() {
+		if ctx.Err() == nil {
+			log.Warn("no server answers yet, trying on", "servers", r.String())
+		}
+	})
+	return func() { timer.Stop() }
+}
+
+// String names the servers, each with what is wrong.
+func (r *reached) String() string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	said := make([]string, len(r.servers))
+	for i, server := range r.servers {
+		why := "no answer yet"
+		if err := r.why[server]; err != nil {
+			why = reason(err)
+		}
+		said[i] = fmt.Sprintf("%s (%s)", server, why)
+	}
+	return strings.Join(said, ", ")
+}
+
+// reason is why a dial failed, without the address.
+func reason(err error) string {
+	var op *net.OpError
+	if errors.As(err, &op) {
+		err = op.Err
+	}
+	return err.Error()
+}
