@@ -23,11 +23,11 @@ func (at *site) keeper(args ...string) *process {
 func TestAJobThatIsShorterThanTheClocksDifferRunsOnce(t *testing.T) {
 	t.Parallel()
 	at := newSite(t)
-	skipping := []string{"--nonblock", "-E", "0", "--hold-at-least", "1h", "--", "sh", "-c"}
-	first := at.keeper(append(skipping, "echo ran; exit 3")...)
-	for _, after := range []time.Duration{0, 100 * time.Millisecond} {
-		time.Sleep(after)
-		late := at.run(append(skipping, "echo ran")...)
+	skipping := []string{"--nonblock", "-E", "0", "--hold-at-least", "1h", "--", "sh", "-c", "sleep 0.01; echo ran; exit 3"}
+	first := at.keeper(skipping...)
+	for _, after := range []time.Duration{800 * time.Millisecond, 700 * time.Millisecond} {
+		time.Sleep(after) // by which its clock differs
+		late := at.run(skipping...)
 		require.Equal(t, 0, late.exit())
 		require.Empty(t, late.rest())
 		require.Empty(t, late.stderr.String(), "cron sends mail for what is said")
