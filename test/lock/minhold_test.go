@@ -1,4 +1,4 @@
-package zklock_test
+package lock_test
 
 import (
 	"context"
@@ -183,7 +183,6 @@ func TestTheMinimumEndsWithTheSession(t *testing.T) {
 // The session lives on, and with it the node: nobody acts on it, and what ends with the lease
 // is what somebody acts on.
 func TestALeaseThatIsOverDoesNotEndTheMinimum(t *testing.T) {
-	reconnects(t)
 	for name, held := range map[string]bool{"of a hold that was released": false, "of a hold that was lost": true} {
 		t.Run(name, func(t *testing.T) {
 			inBubble(t, func(t *testing.T, b *bubble) {
@@ -287,7 +286,6 @@ func TestACallThatFailsLeavesNothingForTheMinimum(t *testing.T) {
 // The hold that the goroutine was granted while it waited for the loser here, and that it never
 // had, is lost too.
 func TestAHoldThatNobodyHasComeToUseDoesNotLastWhenItIsLost(t *testing.T) {
-	reconnects(t)
 	inBubble(t, func(t *testing.T, b *bubble) {
 		const long = 10 * longSession
 		s := b.session("owner")
