@@ -7,8 +7,22 @@ import (
 	"github.com/go-zookeeper/zk"
 	"github.com/stretchr/testify/require"
 
+	"github.com/zklock/zklock"
 	"github.com/zklock/zklock/zktest"
 )
+
+func TestAPartOfANamesEndGoesAheadOfOneInItsMiddle(t *testing.T) {
+	const first, second, third = "/p/_c_fb961020-8000-000000000002-lock-0000000001", "/p/_c_0c-lock-0000000002", "/p/leases/_c_1c-lease-0000000002"
+	v := view{path: "/p", found: []zklock.Contender{{Node: first}, {Node: second}, {Node: third}}}
+	for name, want := range map[string]string{
+		first: first, "_c_0c-lock-0000000002": second, third: third, "0001": first, "fb961": first, "lock-0000000002": second,
+		"1c": third, "lease": third, "": "", "lock": "", "0000000002": "", "/p": "", "/q/_c_0c-lock-0000000002": "", "none": "",
+	} {
+		c, err := v.one(name)
+		require.Equal(t, want, c.Node, name)
+		require.Equal(t, want == "", err != nil, name)
+	}
+}
 
 func TestAWatchThatFindsItsPathCreatedMeanwhileSeesItsChildren(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -190,14 +190,21 @@ func (v view) printableNode(node string) string {
 }
 
 // named returns the contenders that name may mean: the one whose node it is, as a full path or
-// its last part, or else those whose node's last part contains it.
+// its last part; or else those whose node ends with it, which digits often stand for; or else
+// those whose node has it anywhere in its last part.
 func (v view) named(name string) (found []zklock.Contender) {
-	for _, c := range v.found {
-		switch last := path.Base(c.Node); {
-		case c.Node == name || last == name:
-			return []zklock.Contender{c}
-		case strings.Contains(last, name):
-			found = append(found, c)
+	for _, means := range []func(last, name string) bool{
+		func(last, name string) bool { return last == path.Base(name) },
+		strings.HasSuffix,
+		strings.Contains,
+	} {
+		for _, c := range v.found {
+			if (c.Node == name || !strings.Contains(name, "/")) && means(path.Base(c.Node), name) {
+				found = append(found, c)
+			}
+		}
+		if len(found) > 0 {
+			break
 		}
 	}
 	return found
