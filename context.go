@@ -20,7 +20,7 @@ func (l *Locker) LockContext(ctx context.Context) error {
 
 // UnlockContext is [Locker.Unlock] that waits for ZooKeeper's confirmation and reports instead
 // of panicking: [ErrNotHeld] if the calling goroutine does not own the lock, which stays as it
-// is then, and [ErrLost] if the lock was lost. When ctx ends first, or has ended already, its
+// is then, and [ErrLost] with its cause if the lock was lost. When ctx ends first, or has ended already, its
 // error is returned; the lock is released all the same, in the background.
 func (l *Locker) UnlockContext(ctx context.Context) error {
 	return l.unlockContext(ctx)
@@ -108,7 +108,7 @@ func (s *side) unlockContext(ctx context.Context) error {
 	case outermost:
 		err = h.hold.Release(ctx, func() { s.shares.Release(share) })
 	case h.hold.IsLost():
-		err = ErrLost
+		err = h.hold.Err()
 	}
 	return s.fail("unlock", err)
 }

@@ -57,7 +57,7 @@
 //   - somebody else has deleted its node.
 //
 // Then [Hold.Lost] closes, and contexts made by [Locker.Do] and [Hold.Context] are cancelled
-// with the cause [ErrLost]. The hold stays lost. Until its owner's outermost Unlock, nested
+// with the cause [ErrLost], which says why, as [Hold.Err] does. The hold stays lost. Until its owner's outermost Unlock, nested
 // calls report ErrLost (Lock panics with it), and no other goroutine of the process gets the
 // lock through the same Locker, except as a value ([Locker.Acquire], [Locker.TryAcquire]).
 //

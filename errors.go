@@ -16,7 +16,8 @@ var (
 	ErrLocked = queue.ErrLocked
 
 	// ErrLost says that a hold ended without its owner's release: the ZooKeeper session ended,
-	// or could not be proved alive in time, or somebody deleted the lock node.
+	// or could not be proved alive in time, or somebody deleted the lock node. The errors that
+	// are ErrLost, by errors.Is, wrap the cause and say it.
 	ErrLost = queue.ErrLost
 
 	// ErrNotHeld says that the caller does not hold the lock.

@@ -132,7 +132,7 @@ func ExampleLocker_Do() {
 	// Output:
 	// migrating, the lock is ours: true
 	// lost: true
-	// zklock: do /locks/migration: lock was lost; it ended with: half done
+	// zklock: do /locks/migration: lock was lost: the ZooKeeper session has ended; the function returned: half done
 }
 
 // exampleLock makes a lock and a server for it, and returns how to expire the lock's session

@@ -39,14 +39,15 @@ func holdOf(h *queue.Hold) *Hold {
 // ready, select picks one at random.
 func (h *Hold) Lost() <-chan struct{} { return h.hold.Lost() }
 
-// Context returns a context that lives as long as the hold: it is cancelled with the cause
-// [ErrLost] or [ErrReleased]. [HoldFrom] finds the hold in it.
+// Context returns a context that lives as long as the hold: it is cancelled with what
+// [Hold.Err] returns as its cause. [HoldFrom] finds the hold in it.
 func (h *Hold) Context() context.Context {
 	h.ctxOnce.Do(func() { h.ctx, _ = h.under(context.Background()) })
 	return h.ctx
 }
 
-// Err returns nil while the lock is held, and then [ErrLost] or [ErrReleased].
+// Err returns nil while the lock is held, and then [ErrReleased], or an error that is [ErrLost]
+// and says why. It is the same value each time, and costs as little as a read of the memory.
 func (h *Hold) Err() error { return h.hold.Err() }
 
 // Valid reports whether the lock is held. It reads the clock, so that it is false on the first
@@ -76,7 +77,7 @@ func (h *Hold) Check() *zk.CheckVersionRequest { return h.hold.Check() }
 // Release gives the lock back and returns when ZooKeeper has confirmed it. When ctx ends first,
 // or has ended already, its error is returned and the delete goes on in the background until
 // the node is gone or the session is. Calling Release again returns nil again, and so does it
-// after [Session.Close]; of a hold that was lost it returns [ErrLost].
+// after [Session.Close]; of a hold that was lost it returns [ErrLost] with its cause.
 func (h *Hold) Release(ctx context.Context) error {
 	return wrap("release", h.hold.Path(), h.hold.Release(ctx, nil))
 }

@@ -89,9 +89,10 @@ func (l *Locker) Unlock() {
 // Do runs fn while it holds the lock: it takes it as [Locker.LockContext] does, and when fn
 // returns it releases it as [Locker.UnlockContext] does. When fn panics, or ends the goroutine
 // by runtime.Goexit, it releases it as [Locker.Unlock] does. fn's context is a child of ctx
-// that is cancelled when the hold ends, with the cause [ErrLost], or [ErrReleased] if that was
-// by [Session.Close]; [HoldFrom] finds the hold in it. Do returns fn's error; if the lock was
-// lost meanwhile, the error is ErrLost too, even if fn returned nil.
+// that is cancelled when the hold ends, with what [Hold.Err] returns as its cause: [ErrLost],
+// or [ErrReleased] if that was by [Session.Close]; [HoldFrom] finds the hold in it. Do returns
+// fn's error; if the lock was lost meanwhile, the error is ErrLost too, with its cause, even if
+// fn returned nil.
 //
 // The lock belongs to the call, not to the goroutine: it is not reentrant, and locking l inside
 // fn waits for ever.
@@ -112,9 +113,9 @@ func (l *Locker) Do(ctx context.Context, fn func(ctx context.Context) error) (er
 		}
 		released := h.hold.Release(ctx, l.leave)
 		switch {
-		case released == ErrLost && err != nil: // not ctx's cause, which may be another lock's
-			err = l.fail("do", fmt.Errorf("%w; it ended with: %w", ErrLost, err))
-		case released == ErrLost, err == nil && ctx.Err() == nil:
+		case h.hold.IsLost() && err != nil:
+			err = l.fail("do", fmt.Errorf("%w; the function returned: %w", released, err))
+		case h.hold.IsLost(), err == nil && ctx.Err() == nil:
 			err = l.fail("do", released)
 		}
 	}()

@@ -34,6 +34,7 @@ type contender struct {
 	// Guarded by the session's mu.
 	state     state
 	cause     error         // why it has ended, if it did so before it left
+	loss      *loss         // of its hold, and never changed once that is lost: it is read without the mutex then
 	hold      *Hold         // the newest; nil if there was none
 	granted   clock.Instant // when the newest hold began, if its queue has a minimum
 	unused    bool          // nobody has come to use the lock: its nodes need not stay
@@ -149,6 +150,9 @@ func (c *contender) end(cause error, hold int32) (isEnded, wasHeld bool) {
 		return false, false
 	}
 	c.cause = cause
+	if hold == lost && c.hold != nil {
+		c.loss = &loss{cause}
+	}
 	c.gone.Close()
 	return true, c.hold != nil && c.hold.end(hold)
 }

@@ -94,7 +94,7 @@ func TestAReviewOfTheQueueEndsTheHoldOfOneThatDoesNotLeadItAndNoOther(t *testing
 					require.Same(t, holder.contender, again)
 				}
 				if c.leave < 2 {
-					require.Equal(t, c.lost, holder.Err() == ErrLost, "%v", holder.Err())
+					require.Equal(t, c.lost, errors.Is(holder.Err(), ErrLost), "%v", holder.Err())
 				}
 			})
 		})

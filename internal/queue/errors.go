@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/go-zookeeper/zk"
 
@@ -23,6 +24,15 @@ var (
 	errNodeDeleted = errors.New("zklock: the lock node was deleted by someone else")
 	errLeaseOver   = errors.New("zklock: the session could not be proved alive in time")
 )
+
+// loss is how a hold ended that was lost: ErrLost, and why.
+type loss struct{ cause error }
+
+func (l *loss) Error() string {
+	return ErrLost.Error() + ": " + strings.TrimPrefix(l.cause.Error(), "zklock: ")
+}
+
+func (l *loss) Unwrap() []error { return []error{ErrLost, l.cause} }
 
 // TimedOut adds to the error of a call that had to stand in the queue that the lock is taken,
 // if ctx's deadline ended it.

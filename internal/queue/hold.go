@@ -51,11 +51,12 @@ func (h *Hold) IsHeld() bool { return h.state.Load() == held }
 // IsLost reports whether the hold was lost.
 func (h *Hold) IsLost() bool { return h.state.Load() == lost }
 
-// Err returns nil while the lock is held, and then ErrLost or ErrReleased.
+// Err returns nil while the lock is held, and then ErrReleased, or ErrLost with its cause, which
+// is the same value each time.
 func (h *Hold) Err() error {
 	switch h.state.Load() {
 	case lost:
-		return ErrLost
+		return h.contender.loss
 	case released:
 		return ErrReleased
 	}
@@ -149,7 +150,7 @@ func (h *Hold) Revoked() <-chan struct{} {
 func (h *Hold) History() History { return h.history }
 
 // Release ends the hold as leave does, and returns when its node is known to be gone, or ctx
-// ends. It returns ErrLost of a hold that was lost.
+// ends. Of a hold that was lost it returns what Err does.
 func (h *Hold) Release(ctx context.Context, then func()) error {
 	r, err := h.leave(then)
 	if r == nil {
@@ -174,7 +175,7 @@ func (h *Hold) Release(ctx context.Context, then func()) error {
 func (h *Hold) leave(then func()) (*deletion, error) {
 	r, first := h.giveBack(then)
 	if h.IsLost() {
-		return nil, ErrLost
+		return nil, h.Err()
 	}
 	if first && h.history != nil && h.history.Released() {
 		h.history.Tell()

@@ -65,6 +65,6 @@ func TestAHoldWhoseNodeIsDeletedIsOverBeforeTheSessionHasTheLockAgain(t *testing
 		}))
 		require.NoError(t, err)
 		require.NoError(t, writing.Err())
-		require.Equal(t, ErrLost, reading.Err())
+		require.ErrorIs(t, reading.Err(), ErrLost)
 	})
 }

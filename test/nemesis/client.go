@@ -154,7 +154,7 @@ func (c *client) hold(ops []*Op, holds []*zklock.Hold, release func() error, wor
 	err := release()
 	freed := Now()
 	for i, o := range ops {
-		if holds[i].Err() != zklock.ErrLost {
+		if !errors.Is(holds[i].Err(), zklock.ErrLost) {
 			o.Freed = freed
 		} else if o.Lost == 0 {
 			o.Lost = freed
