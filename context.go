@@ -66,7 +66,7 @@ func (s *side) fail(op string, err error) error {
 	if err == nil {
 		return nil
 	}
-	return wrap(s.prefix+op, s.queue.Path(), err)
+	return wrap(s.prefix+op, s.queue.Path(), s.queue.Client().Explain(err))
 }
 
 // lock is wait, but under a ctx that has ended it locks nothing, not even once more.

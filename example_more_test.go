@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"log"
+	"net/http"
+	"net/http/httptest"
 	"sync"
 	"time"
 
@@ -222,6 +224,45 @@ func ExampleHold_Token() {
 	// the next holder: <nil>
 	// the stale one: a later holder has written already
 	// the report is new
+}
+
+// A service is ready when locks can be taken.
+func ExampleSession_Ping() {
+	session, _, stop := exampleSession()
+	defer stop()
+
+	ready := func(w http.ResponseWriter, r *http.Request) {
+		ctx, cancel := context.WithTimeout(r.Context(), 2*time.Second)
+		defer cancel()
+		if err := session.Ping(ctx); err != nil {
+			http.Error(w, err.Error(), http.StatusServiceUnavailable)
+		}
+	}
+	answer := httptest.NewRecorder()
+	ready(answer, httptest.NewRequest("GET", "/ready", nil))
+	fmt.Println(answer.Code)
+	// Output: 200
+}
+
+// A session tells when its connections come and go.
+func ExampleWithSessionTrace() {
+	server, err := zktest.Start()
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer server.Close()
+	session, err := zklock.Connect(context.Background(), []string{server.Addr()}, 10*time.Second,
+		zklock.WithSessionTrace(&zklock.SessionTrace{
+			Connected:    func(i zklock.SessionTraceInfo) { fmt.Println("connected, number", i.Connection) },
+			Disconnected: func(i zklock.SessionTraceInfo) { fmt.Println("disconnected:", i.Err) },
+		}))
+	if err != nil {
+		log.Fatal(err)
+	}
+	session.Close()
+	// Output:
+	// connected, number 1
+	// disconnected: zklock: session is closed
 }
 
 // Who needs a lock that another holds may ask for it. The holder decides.

@@ -79,7 +79,7 @@ func (h *Hold) Check() *zk.CheckVersionRequest { return h.hold.Check() }
 // the node is gone or the session is. Calling Release again returns nil again, and so does it
 // after [Session.Close]; of a hold that was lost it returns [ErrLost] with its cause.
 func (h *Hold) Release(ctx context.Context) error {
-	return wrap("release", h.hold.Path(), h.hold.Release(ctx, nil))
+	return wrap("release", h.hold.Path(), h.hold.Client().Explain(h.hold.Release(ctx, nil)))
 }
 
 // under returns a child of parent that carries the hold and ends with it, and what takes it out

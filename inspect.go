@@ -56,7 +56,7 @@ func Inspect(ctx context.Context, s *Session, path string) ([]Contender, error) 
 		found, err = s.inspect(ctx, path)
 		return err
 	})
-	return found, wrap("inspect", path, err)
+	return found, wrap("inspect", path, s.client.Explain(err))
 }
 
 // mostLooks bounds how often a queue is looked at in which writers come and go.

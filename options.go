@@ -65,7 +65,7 @@ func WithDialer(dial zk.Dialer) SessionOption {
 	return func(o *sessionOptions) { o.Dialer = dial }
 }
 
-// WithLogger sends the session's messages to logger: a new or lost session, a lost lock,
+// WithLogger sends the session's messages to logger: a new or lost session, an outage, a lost lock,
 // and a call that gets nowhere (see [Locker.Lock]) at Info and Warn, a node that cannot be
 // deleted at Error, the client's own messages at Debug. Without it nothing is logged. One
 // goroutine calls the handler, for one message after the other; no lock waits for it, but

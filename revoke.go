@@ -85,7 +85,7 @@ func (s *Session) revoke(ctx context.Context, node string) error {
 	if gone {
 		return zk.ErrNoNode
 	}
-	return err
+	return s.client.Explain(err)
 }
 
 // mark returns what asks for the lock of a node: with what it says already, if its owner heeds

@@ -60,7 +60,7 @@ func (s *Semaphore) Path() string { return s.path }
 // size may be changed: the next Acquire sets it.
 func (s *Semaphore) Acquire(ctx context.Context, n int) (*Hold, error) {
 	h, err := s.acquire(ctx, n, s.queue.Acquire)
-	return h, wrap("acquire", s.path, err)
+	return h, wrap("acquire", s.path, s.queue.Client().Explain(err))
 }
 
 // TryAcquire is Acquire without the wait: it returns [ErrLocked] if the permits are not free,
@@ -68,7 +68,7 @@ func (s *Semaphore) Acquire(ctx context.Context, n int) (*Hold, error) {
 // long as ctx lives.
 func (s *Semaphore) TryAcquire(ctx context.Context, n int) (*Hold, error) {
 	h, err := s.acquire(ctx, n, s.queue.Try)
-	return h, wrap("try", s.path, err)
+	return h, wrap("try", s.path, s.queue.Client().Explain(err))
 }
 
 func (s *Semaphore) acquire(

@@ -130,8 +130,9 @@ func (s *Session) ID() int64 { return s.client.ID() }
 // Timeout returns the session timeout as negotiated with the server.
 func (s *Session) Timeout() time.Duration { return s.client.Timeout() }
 
-// Done returns a channel that is closed by Close.
-func (s *Session) Done() <-chan struct{} { return s.client.Context().Done() }
+// Closed returns a channel that is closed by Close. It says nothing of the locks: see
+// [Hold.Lost].
+func (s *Session) Closed() <-chan struct{} { return s.client.Context().Done() }
 
 // Close ends the session: its holds end as released ([ErrReleased]; their Lost channels stay
 // open), its waiters get [ErrClosed], the server deletes its nodes, and when Close returns no
@@ -145,11 +146,11 @@ func (s *Session) Done() <-chan struct{} { return s.client.Context().Done() }
 func (s *Session) Close() error {
 	s.closeOnce.Do(func() {
 		tell := s.locks.Close()
-		s.client.Shut()
+		tell = append([]func(){s.client.Shut()}, tell...) // which is run last
 		id := s.client.ID()
 		// However the traces end, be it by a panic, the session is to be closed.
 		defer func() {
-			s.closeErr = wrap("close", fmt.Sprintf("session %#x", id), s.client.Close(client.RequestPatience))
+			s.closeErr = wrap("close", sessionName(id), s.client.Close(client.RequestPatience))
 		}()
 		for _, f := range tell {
 			defer f()
@@ -157,6 +158,9 @@ func (s *Session) Close() error {
 	})
 	return s.closeErr
 }
+
+// sessionName is a session in errors.
+func sessionName(id int64) string { return "session " + client.Hex(id) }
 
 func init() {
 	client.Of = func(session any) *client.Client { return session.(*Session).client }

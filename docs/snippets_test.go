@@ -100,6 +100,8 @@ func main() {
 	check("operations1 keeps other teams out of /locks", neighbour.LockContext(ctx))
 	neighbour.Unlock()
 
+	check("operations2", operations2(ctx, session))
+
 	// The last, since it loses its session.
 	entries := make(chan string, 20)
 	for range cap(entries) {

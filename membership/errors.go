@@ -32,13 +32,13 @@ func pause(ctx context.Context, s *zklock.Session, d time.Duration) {
 	defer cancel()
 	select {
 	case <-ctx.Done():
-	case <-s.Done():
+	case <-s.Closed():
 	}
 }
 
 func isClosed(s *zklock.Session) bool {
 	select {
-	case <-s.Done():
+	case <-s.Closed():
 		return true
 	default:
 		return false

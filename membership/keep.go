@@ -37,7 +37,7 @@ func (m *Member) keep() {
 		case <-doubting.C:
 			doubt = m.options.interval
 		case <-m.ctx.Done():
-		case <-m.session.Done():
+		case <-m.session.Closed():
 			m.sessionClosed()
 			return
 		}

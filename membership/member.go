@@ -102,7 +102,7 @@ func Join(ctx context.Context, s *zklock.Session, path string, data []byte, opts
 func (m *Member) awaitEnd() {
 	select {
 	case <-m.done:
-	case <-m.session.Done():
+	case <-m.session.Closed():
 	}
 }
 
@@ -195,7 +195,7 @@ func (m *Member) await(ctx context.Context, number int) error {
 				return zklock.ErrClosed
 			}
 			return errLeft
-		case <-m.session.Done():
+		case <-m.session.Closed():
 			return zklock.ErrClosed
 		}
 	}

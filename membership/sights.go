@@ -90,7 +90,7 @@ func look(ctx context.Context, s *zklock.Session, v view, doubt time.Duration) (
 		case <-g.ready:
 		case <-ctx.Done():
 			return nil, ctx.Err()
-		case <-s.Done():
+		case <-s.Closed():
 			return nil, zklock.ErrClosed
 		}
 		if g.err != nil || isNew || doubt == 0 {
@@ -175,7 +175,7 @@ func (all *sights) stands(ctx context.Context, s *zklock.Session, v view, g *sig
 		return r.Val.(reading).version(v.of) == g.version(v.of), nil
 	case <-ctx.Done():
 		return false, ctx.Err()
-	case <-s.Done():
+	case <-s.Closed():
 		return false, zklock.ErrClosed
 	}
 }

@@ -216,7 +216,7 @@ func (w *watcher) warn(ctx context.Context, node string, refusal error) error {
 		return nil
 	case <-ctx.Done():
 		return ctx.Err()
-	case <-w.session.Done():
+	case <-w.session.Closed():
 		return zklock.ErrClosed
 	}
 }
@@ -227,7 +227,7 @@ func (w *watcher) await(ctx context.Context, alarms []alarm) (doubt bool) {
 	receive := func(c any) reflect.SelectCase {
 		return reflect.SelectCase{Dir: reflect.SelectRecv, Chan: reflect.ValueOf(c)}
 	}
-	cases := []reflect.SelectCase{receive(w.doubting.C), receive(ctx.Done()), receive(w.session.Done())}
+	cases := []reflect.SelectCase{receive(w.doubting.C), receive(ctx.Done()), receive(w.session.Closed())}
 	for _, a := range alarms[:min(len(alarms), maxAlarms)] {
 		cases = append(cases, receive(a))
 	}

@@ -25,13 +25,13 @@ func Example() {
 		log.Fatal(err)
 	}
 	defer zookeeper.Close()
-	session, err := zklock.Connect(context.Background(), []string{zookeeper.Addr()}, 10*time.Second)
+	metrics, registry := zklockprom.New(), prometheus.NewRegistry()
+	registry.MustRegister(metrics)
+	session, err := zklock.Connect(context.Background(), []string{zookeeper.Addr()}, 10*time.Second,
+		zklock.WithSessionTrace(metrics.SessionTrace()))
 	if err != nil {
 		log.Fatal(err)
 	}
-
-	metrics, registry := zklockprom.New(), prometheus.NewRegistry()
-	registry.MustRegister(metrics)
 	mu, err := zklock.New(session, "/locks/ledger", zklock.WithTrace(metrics.Trace()))
 	if err != nil {
 		log.Fatal(err)
@@ -57,6 +57,7 @@ func Example() {
 		}
 	}
 	// Output:
+	// zklock_connected 0
 	// zklock_errors_total{path="/locks/ledger",reason="locked"} 1
 	// zklock_held{path="/locks/ledger"} 0
 	// zklock_hold_seconds_count{path="/locks/ledger"} 2
@@ -65,4 +66,4 @@ func Example() {
 	// zklock_wait_seconds_count{path="/locks/ledger"} 2
 }
 
-var shown = regexp.MustCompile(`^zklock_(\w+_total|held|(wait|hold)_seconds_count)\{`)
+var shown = regexp.MustCompile(`^zklock_((errors|lost|suspended)_total|held|connected|(wait|hold)_seconds_count)[{ ]`)

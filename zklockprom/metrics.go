@@ -12,6 +12,10 @@ type Metrics struct {
 	waits, holds, ahead *prometheus.HistogramVec
 	held                *prometheus.GaugeVec
 	lost, cut, errors   *prometheus.CounterVec
+
+	// Of sessions, and without a label: they have no value before SessionTrace is called.
+	connected           *prometheus.GaugeVec
+	reconnects, expired *prometheus.CounterVec
 }
 
 var _ prometheus.Collector = (*Metrics)(nil)
@@ -34,6 +38,12 @@ var (
 //	zklock_suspended_total    counter: holds whose connection was lost
 //	zklock_errors_total       counter: calls that ended without the lock, by reason
 //
+// and, of the sessions that have its SessionTrace, without the label path:
+//
+//	zklock_connected               gauge: sessions that have a connection
+//	zklock_reconnects_total        counter: connections in place of lost ones
+//	zklock_sessions_expired_total  counter: ZooKeeper sessions that the servers ended
+//
 // The reasons are timeout, canceled, locked (a try), closed (the session), denied
 // (by an ACL), lost and other.
 func New() *Metrics {
@@ -53,11 +63,21 @@ func New() *Metrics {
 		lost:   counter("zklock_lost_total", "Holds that ended without their owner's release."),
 		cut:    counter("zklock_suspended_total", "Holds whose connection was lost."),
 		errors: counter("zklock_errors_total", "Calls that ended without the lock.", "reason"),
+
+		connected: prometheus.NewGaugeVec(prometheus.GaugeOpts{
+			Name: "zklock_connected", Help: "Sessions of this process that have a connection.",
+		}, nil),
+		reconnects: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "zklock_reconnects_total", Help: "Connections of sessions in place of lost ones.",
+		}, nil),
+		expired: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "zklock_sessions_expired_total", Help: "ZooKeeper sessions that the servers have ended.",
+		}, nil),
 	}
 }
 
 func (m *Metrics) collectors() []prometheus.Collector {
-	return []prometheus.Collector{m.waits, m.holds, m.ahead, m.held, m.lost, m.cut, m.errors}
+	return []prometheus.Collector{m.waits, m.holds, m.ahead, m.held, m.lost, m.cut, m.errors, m.connected, m.reconnects, m.expired}
 }
 
 // Describe is of prometheus.Collector.
@@ -87,6 +107,22 @@ func (m *Metrics) Trace() *zklock.Trace {
 			m.lost.WithLabelValues(i.Path).Inc()
 			m.ended(i)
 		},
+	}
+}
+
+// SessionTrace returns the trace that feeds the metrics of sessions; give it to each session by
+// zklock.WithSessionTrace.
+func (m *Metrics) SessionTrace() *zklock.SessionTrace {
+	connected, reconnects, expired := m.connected.WithLabelValues(), m.reconnects.WithLabelValues(), m.expired.WithLabelValues()
+	return &zklock.SessionTrace{
+		Connected: func(i zklock.SessionTraceInfo) {
+			connected.Inc()
+			if i.Connection > 1 {
+				reconnects.Inc()
+			}
+		},
+		Disconnected: func(zklock.SessionTraceInfo) { connected.Dec() },
+		Expired:      func(zklock.SessionTraceInfo) { expired.Inc() },
 	}
 }
 

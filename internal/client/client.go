@@ -35,13 +35,15 @@ type Client struct {
 	lists      lists
 	containers containers
 	stalls     stalls
+	outage     outage
 	cleanups   cleanups
 
-	mu      sync.Mutex    // guards the fields below; nothing is locked under it
+	mu      sync.Mutex // guards the fields below; that of the trace's events is locked under it
+	trace   tracer
 	changed chan struct{} // closed and replaced at each change of them, and by Close
 	link    *wire.Link    // nil while disconnected
 	id      int64         // of the ZooKeeper session; 0 when it has expired
-	failure error         // of the last attempt to connect
+	failure error         // of the last attempt to connect, or to log in
 
 	closeOnce sync.Once
 	closeErr  error
@@ -53,6 +55,7 @@ type Options struct {
 	Dialer zk.Dialer // nil: the net package's
 	Hosts  zk.HostProvider
 	Logger *slog.Logger
+	Trace  Trace
 
 	PersistentParents bool // containers are not asked for
 }
@@ -76,6 +79,8 @@ func New(timeout time.Duration, clock *clock.Clock, o Options) *Client {
 	c.lists.init(c)
 	c.containers.init(c, o.PersistentParents)
 	c.stalls.init(c)
+	c.outage.client = c
+	c.trace = tracer{Trace: o.Trace, disconnected: time.Now()}
 	c.dialer = wire.NewDialer(c.ctx, (*connections)(c), wire.Options{
 		Dial: o.Dialer, TLS: o.TLS, Hosts: o.Hosts, Log: c.Log, Clock: clock,
 	})
@@ -98,6 +103,7 @@ func (c *Client) Connect(ctx context.Context, servers []string, credentials []Cr
 		return err
 	}
 	c.Conn, c.events = conn, events
+	c.outage.begin()
 	stands := false
 	defer func() {
 		if !stands {
@@ -122,14 +128,7 @@ func (c *Client) establish(ctx context.Context, credentials []Credential) error 
 		case err == nil, errors.Is(err, zk.ErrAuthFailed):
 			return err
 		case ctx.Err() != nil:
-			switch failure := c.lastFailure(); {
-			case failure == nil:
-			case looksEnded(failure): // a dial that has used up its time
-				return fmt.Errorf("%w (last cause: %v)", Ended(ctx), failure)
-			default:
-				return fmt.Errorf("%w (last cause: %w)", Ended(ctx), failure)
-			}
-			return Ended(ctx)
+			return c.Explain(Ended(ctx))
 		case !Transient(err):
 			return err
 		}

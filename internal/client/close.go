@@ -14,14 +14,18 @@ const (
 	clientPatience  = 2 * time.Second // twice what go-zookeeper allows itself
 )
 
-// Shut has nothing begin any more: whatever waits for the client ends.
-func (c *Client) Shut() {
+// Shut has nothing begin any more: whatever waits for the client ends. It returns what tells
+// the rest of the session's trace, the first time.
+func (c *Client) Shut() (tell func()) {
 	c.life.end()
 	c.stalls.stop()
+	c.outage.stop()
 	c.mu.Lock()
+	tell = c.trace.close()
 	c.broadcast()
 	c.mu.Unlock()
 	c.cancel(errClosing)
+	return tell
 }
 
 // Close ends the session, and gives the server so long to answer the requests under way, ahead
@@ -30,9 +34,10 @@ func (c *Client) Shut() {
 // Calling it again returns the first call's result.
 func (c *Client) Close(patience time.Duration) error {
 	c.closeOnce.Do(func() {
-		c.Shut()
+		defer c.Shut()() // when all else is done: it may panic
 		defer func() {
 			c.work.Wait()
+			c.trace.work.Wait()
 			c.Log.close()
 		}()
 		if c.Conn != nil {

@@ -76,6 +76,14 @@ func (c *Client) lastFailure() error {
 	return c.failure
 }
 
+// unserved reports whether there is no connection, or none that logs in, and the last cause of
+// that, if there is one.
+func (c *Client) unserved() (cause error, is bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.failure, c.link == nil || c.failure != nil
+}
+
 // connections is the client as its connections see it: see wire.Session.
 type connections Client
 
@@ -136,11 +144,18 @@ func (c *Client) publish(l *wire.Link, id int64) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	defer c.broadcast()
+	if c.id != 0 && c.id != id {
+		c.trace.expire(c.id)
+	}
 	c.id = id
 	if l == nil || latch.IsClosed(l.Down()) {
 		return false
 	}
-	c.link, c.failure = l, nil
+	c.link = l
+	c.trace.connect(l)
+	if c.failure != wire.ErrRefused { // of that the login has yet to come
+		c.failure = nil
+	}
 	return true
 }
 
@@ -150,6 +165,7 @@ func (c *connections) Disconnected(l *wire.Link, cause error) {
 	if !(*Client)(c).retract(l, cause) {
 		return
 	}
+	c.outage.begin()
 	c.watches.disconnect(l)
 	c.observer.Disconnected(l)
 	if byServer { // now that no proof over it resumes a hold any more
@@ -164,6 +180,7 @@ func (c *Client) retract(l *wire.Link, cause error) bool {
 	had := c.link == l
 	if had {
 		c.link = nil
+		c.trace.disconnect(cause)
 		c.broadcast()
 	}
 	if c.link == nil {
@@ -172,9 +189,22 @@ func (c *Client) retract(l *wire.Link, cause error) bool {
 	return had
 }
 
+// Served ends what kept the session from being served.
+func (c *connections) Served(l *wire.Link) {
+	c.outage.end(l)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.link == l {
+		c.failure = nil
+	}
+}
+
 func (c *connections) Failed(cause error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	if _, waits := cause.(wire.Unanswered); waits && c.failure == wire.ErrRefused {
+		return // a server that answers may refuse the login again
+	}
 	c.failure = cause
 }
 

@@ -18,6 +18,8 @@ var (
 	// changed while it was under way.
 	ErrStale = errors.New("zklock: the connection changed")
 
+	errReplaced = errors.New("zklock: another connection has taken its place")
+
 	// errClosing ends a client's ctx: ErrClosed may be the cause of a caller's, too.
 	errClosing = errors.New("zklock: session is being closed")
 )
@@ -38,6 +40,9 @@ func looksEnded(err error) bool {
 	return errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded)
 }
 
+// Hex writes the id of a ZooKeeper session as ZooKeeper does.
+func Hex(session int64) string { return fmt.Sprintf("%#x", uint64(session)) }
+
 // Ended returns why ctx is over, with its cause where that says more.
 func Ended(ctx context.Context) error {
 	err, cause := ctx.Err(), context.Cause(ctx)
@@ -50,6 +55,46 @@ func Ended(ctx context.Context) error {
 		return err
 	}
 	return fmt.Errorf("%w: %w", err, cause)
+}
+
+// Explain adds to the error of a call whose ctx has ended, while no server serves the session,
+// the last cause of that.
+func (c *Client) Explain(err error) error {
+	if !looksEnded(err) {
+		return err
+	}
+	return c.unservedError(err, true)
+}
+
+// Unserved adds to what comes of it the last cause of that no server serves the session, if
+// none does. The cause is to be read, and is not wrapped.
+func (c *Client) Unserved(err error) error { return c.unservedError(err, false) }
+
+func (c *Client) unservedError(err error, wraps bool) error {
+	if cause, is := c.unserved(); is && cause != nil {
+		return unserved{err, cause, wraps}
+	}
+	return err
+}
+
+// unserved is an error and why no server served the session then. Like because, it calls no
+// method of a user's error before somebody asks.
+type unserved struct {
+	err, cause error
+	wraps      bool // the cause too
+}
+
+func (u unserved) Error() string {
+	return fmt.Sprintf("%v (no connection, last cause: %v)", u.err, u.cause)
+}
+
+// Unwrap leaves out a cause that may be taken for the end of a ctx, as of a dial that has used
+// up its time.
+func (u unserved) Unwrap() []error {
+	if !u.wraps || looksEnded(u.cause) {
+		return []error{u.err}
+	}
+	return []error{u.err, u.cause}
 }
 
 // because is fmt.Errorf("%s: %w") that does not call the cause's Error before somebody reads

@@ -126,6 +126,9 @@ func (h *Hold) Check() *zk.CheckVersionRequest {
 	return check
 }
 
+// Client returns the client of the hold's session.
+func (h *Hold) Client() *client.Client { return h.contender.queue.session.client }
+
 // Path returns the lock's path.
 func (h *Hold) Path() string { return h.contender.queue.path }
 

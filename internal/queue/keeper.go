@@ -110,7 +110,7 @@ func (s *Session) expire(inc *incarnation, now clock.Instant) {
 	if s.incarnation != inc || inc.RunsAt(now) {
 		return
 	}
-	s.endIncarnation(errLeaseOver)
+	s.endIncarnation(s.client.Unserved(errLeaseOver))
 	s.incarnation = &incarnation{id: inc.id}
 }
 

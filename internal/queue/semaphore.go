@@ -35,6 +35,9 @@ func NewSemaphore(s *Session, path string, size int, o Options) *Semaphore {
 	return &Semaphore{size: size, turns: turns, permits: permits}
 }
 
+// Client returns the client of the semaphore's session.
+func (s *Semaphore) Client() *client.Client { return s.turns.Client() }
+
 // Acquire takes n permits, all or none, and waits until they are free and everybody who asked
 // before has theirs.
 func (s *Semaphore) Acquire(ctx context.Context, n int, call Call) (*Hold, error) {

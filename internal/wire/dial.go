@@ -98,8 +98,8 @@ func (d *Dialer) link(network, address string, timeout time.Duration) (*Link, er
 		d.session.Failed(err)
 		return nil, err
 	}
-	d.session.Failed(fmt.Errorf("%s has not answered the connect request", address))
-	l := newLink(d, conn)
+	d.session.Failed(Unanswered(address))
+	l := newLink(d, conn, address)
 	d.mu.Lock()
 	previous := d.latest
 	d.latest = l
@@ -108,6 +108,13 @@ func (d *Dialer) link(network, address string, timeout time.Duration) (*Link, er
 		previous.Close() // go-zookeeper leaves it open when the session had expired
 	}
 	return l, nil
+}
+
+// Unanswered says that a server, by its address, has not answered the connect request yet.
+type Unanswered string
+
+func (address Unanswered) Error() string {
+	return fmt.Sprintf("%s has not answered the connect request", string(address))
 }
 
 // errNoConnection says that the dialer has returned nothing.

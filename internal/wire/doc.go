@@ -31,6 +31,8 @@ type Session interface {
 	Connected(l *Link, timeout time.Duration)
 	// Disconnected takes the end of a link, once.
 	Disconnected(l *Link, cause error)
+	// Served takes that a request was answered over l, once: any login is over.
+	Served(l *Link)
 	// Failed takes why there is no link yet.
 	Failed(cause error)
 	// Watches reports whether a read of that path is to leave a watch.

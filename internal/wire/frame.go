@@ -33,6 +33,9 @@ const (
 	xidPing  = -2
 )
 
+// authFailed is the error code in the answer to a login that is refused.
+const authFailed = -115
+
 // frameHead is as much of a frame as anything here needs: its length, then a reply's xid, zxid
 // and error code, or, in the answer to a connect, protocol version, timeout and session id.
 const frameHead = 4 + 16

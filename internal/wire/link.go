@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"encoding/binary"
 	"errors"
+	"fmt"
 	"math"
 	"net"
 	"os"
@@ -27,6 +28,8 @@ type Link struct {
 	in     *bufio.Reader
 	frames frameReader
 
+	Server string // as it was dialled
+
 	// ID is the ZooKeeper session that the connection carries, and Asked when the connect
 	// request was sent, which touches the leader itself. Both are set before the session is
 	// told of the handshake.
@@ -36,6 +39,7 @@ type Link struct {
 
 	connected atomic.Bool // the answer to the connect request was read whole
 	serving   atomic.Bool // a request was answered without error: any login is over
+	refused   atomic.Bool // a login was
 	caughtUp  atomic.Bool
 
 	// CatchingUp has a value while a write is made for CaughtUp: one does for all.
@@ -74,10 +78,11 @@ type inFlight struct {
 }
 
 // newLink takes over conn.
-func newLink(d *Dialer, conn net.Conn) *Link {
+func newLink(d *Dialer, conn net.Conn, server string) *Link {
 	l := &Link{
 		Conn:       conn,
 		dialer:     d,
+		Server:     server,
 		in:         bufio.NewReader(conn),
 		CatchingUp: make(chan struct{}, 1),
 		pending:    make(map[int32]inFlight),
@@ -155,9 +160,13 @@ func (l *Link) onFrame(head []byte) {
 	zxid := int64(binary.BigEndian.Uint64(head[8:]))
 	l.early.heard(zxid, l.down)
 	l.dialer.rewatch.answered(xid, code)
+	if code == authFailed {
+		l.refused.Store(true)
+	}
 	r, known := l.answered(xid)
 	if known && code == 0 && !l.serving.Swap(true) {
 		l.dialer.served()
+		l.dialer.session.Served(l)
 	}
 	if known && code == 0 && slices.Contains(writes, r.op) {
 		l.caughtUp.Store(true)
@@ -284,6 +293,9 @@ func (l *Link) Patience(timeout, left time.Duration) time.Duration {
 	return l.speed.Patience(timeout, left)
 }
 
+// ErrRefused is why a connection ends over which the session may not log in.
+var ErrRefused = fmt.Errorf("the server refuses the session's credentials: %w", zk.ErrAuthFailed)
+
 // CutOff ends the connection to a server that does not answer.
 func (l *Link) CutOff() {
 	if l.end(net.ErrClosed) {
@@ -304,6 +316,9 @@ func (l *Link) end(cause error) (first bool) {
 		first = true
 		close(l.down)
 		l.silence.Stop()
+		if l.refused.Load() { // the server hangs up behind that
+			cause = ErrRefused
+		}
 		l.dialer.session.Disconnected(l, cause)
 	})
 	return first

@@ -20,6 +20,7 @@ func (nobody) Left() (timeout, left time.Duration) { return time.Second, 0 }
 func (nobody) Asks(clock.Instant)                  {}
 func (nobody) Connected(*Link, time.Duration)      {}
 func (nobody) Disconnected(*Link, error)           {}
+func (nobody) Served(*Link)                        {}
 func (nobody) Failed(error)                        {}
 func (nobody) Watches(int32, []byte) bool          { return false }
 func (nobody) KeepsWatches(*Link)                  {}
@@ -111,6 +112,6 @@ func TestAConnectionIsCountedBeforeAnybodyHasIt(t *testing.T) {
 	head := make([]byte, frameHead)
 	binary.BigEndian.PutUint32(head[8:], 10_000)
 	binary.BigEndian.PutUint64(head[12:], 1)
-	newLink(d, ours).greet(head)
+	newLink(d, ours, "").greet(head)
 	require.EqualValues(t, 1, counted)
 }

@@ -78,7 +78,8 @@ func TestWhatTheCallsOfAHoldComeTo(t *testing.T) {
 var sessionCalls = map[string]call{
 	"ID":      func(sc *scene) string { return fmt.Sprint(sc.mine.ID() != 0) },
 	"Timeout": func(sc *scene) string { return fmt.Sprint(sc.mine.Timeout() > 0) },
-	"Done":    func(sc *scene) string { return openOr(sc.mine.Done()) },
+	"Closed":  func(sc *scene) string { return openOr(sc.mine.Closed()) },
+	"Ping":    func(sc *scene) string { return sc.says(sc.mine.Ping(sc.ctx)) },
 	"New": func(sc *scene) string {
 		_, err := zklock.New(sc.mine.Session, statesPath)
 		return sc.says(err)
@@ -118,11 +119,12 @@ func TestWhatTheCallsOfASessionComeTo(t *testing.T) {
 		call         | connected | expired | closed | cut off | cut off, closed | cut off, deadline | ctx over
 		ID           | true      | true    | true   | true    | true            | true              | true
 		Timeout      | true      | true    | true   | true    | true            | true              | true
-		Done         | open      | open    | closed | open    | open            | open              | open
+		Closed       | open      | open    | closed | open    | open            | open              | open
 		New          | ok        | ok      | closed | ok      | ok              | ok                | ok
 		NewRW        | ok        | ok      | closed | ok      | ok              | ok                | ok
 		NewSemaphore | ok        | ok      | closed | ok      | ok              | ok                | ok
 		Inspect      | 1         | 1       | closed | waits   | closed          | deadline          | canceled
 		Revoke       | ok        | ok      | closed | waits   | closed          | deadline          | canceled
+		Ping         | ok        | ok      | closed | waits   | closed          | deadline          | canceled
 	`}.run(t)
 }

@@ -46,7 +46,7 @@ func TestANewSessionTakesThePlaceOfAnExpiredOne(t *testing.T) {
 	require.NoError(t, l.LockContext(within(t, patience)))
 	require.NotEqual(t, first, s.ID())
 	at.requireHeld(l.Held(), s)
-	require.False(t, isClosed(s.Done()))
+	require.False(t, isClosed(s.Closed()))
 }
 
 func TestConnectPassesOverServersThatDoNotServe(t *testing.T) {

@@ -216,7 +216,8 @@ var timelyCalls = map[string]timely{
 	"MultiLocker.TryLock last":      {lastByThem, func(w *hindered, _ context.Context) { w.mine.multi.TryLock() }},
 	"MultiLocker.UnlockContext":     {func(w *hindered) { w.mine.multi.Lock() }, func(w *hindered, ctx context.Context) { _ = w.mine.multi.UnlockContext(ctx) }},
 
-	"Inspect": {lockedByThem, func(w *hindered, ctx context.Context) { _, _ = zklock.Inspect(ctx, w.mine.Session, statesPath) }},
+	"Session.Ping": {nil, func(w *hindered, ctx context.Context) { _ = w.mine.Ping(ctx) }},
+	"Inspect":      {lockedByThem, func(w *hindered, ctx context.Context) { _, _ = zklock.Inspect(ctx, w.mine.Session, statesPath) }},
 	"Revoke": {lockedByThem, func(w *hindered, ctx context.Context) {
 		_ = zklock.Revoke(ctx, w.mine.Session, w.server.Nodes()[len(w.server.Nodes())-1].Path)
 	}},

@@ -183,7 +183,7 @@ func TestCloseReleasesHoldsAndSendsWaitersAway(t *testing.T) {
 		require.ErrorIs(t, err, zklock.ErrClosed, call)
 		require.ErrorContains(t, err, at.path, call)
 	}
-	require.True(t, isClosed(s.Done()))
+	require.True(t, isClosed(s.Closed()))
 	require.ErrorIs(t, h.Err(), zklock.ErrReleased)
 	require.False(t, isClosed(lost), "closing is no loss")
 	require.NoError(t, h.Release(t.Context()))

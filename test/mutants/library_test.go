@@ -20,6 +20,49 @@ type judged struct {
 // the simulation does not have what they take: stalled sockets, ports that refuse
 // for ever, servers without containers, a log that is read; or has it too rarely.
 var ofTheLibrary = []judged{
+	{mutant{"a loss does not say why", []edit{
+		{"internal/queue/hold.go", "return h.contender.loss", "return ErrLost"},
+	}}, "TestALossSaysWhyInEveryError"},
+	{mutant{"a loss is another value each time", []edit{
+		{"internal/queue/hold.go", "return h.contender.loss", "return &loss{h.contender.loss.cause}"},
+	}}, "TestTheErrorOfALossIsTheSameEachTimeAndCostsNothing"},
+	{mutant{"a connection ends an outage before it has logged in", []edit{
+		{"internal/client/connection.go", "c.stalls.connected()\n", "c.stalls.connected()\n\t\tc.outage.end(l)\n"},
+	}}, "TestASessionWhoseLoginsAreRefusedIsToldToHaveNoConnection"},
+	{mutant{"a refused login is told as a hang-up", []edit{
+		{"internal/wire/link.go", "if l.refused.Load() {", "if false {"},
+	}}, "TestASessionWhoseLoginsAreRefusedIsToldToHaveNoConnection"},
+	{mutant{"a server that accepts the session is taken to accept its login", []edit{
+		{"internal/client/connection.go", "if c.failure != wire.ErrRefused {", "if true {"},
+	}}, "TestASessionWhoseLoginsAreRefusedIsToldToHaveNoConnection"},
+	{mutant{"a dial forgets that logins are refused", []edit{
+		{"internal/client/connection.go", "waits && c.failure == wire.ErrRefused", "waits && false"},
+	}}, "TestASessionWhoseLoginsAreRefusedIsToldToHaveNoConnection"},
+	{mutant{"who waits gives up by the last cause of the connection", []edit{
+		{"internal/client/errors.go", "return c.unservedError(err, false)", "return c.unservedError(err, true)"},
+	}}, "TestRefusedLoginsAreNoReasonForAWaiterToGiveUp"},
+	{mutant{"the last cause of the connection passes for the end of a ctx", []edit{
+		{"internal/client/errors.go", "if !u.wraps || looksEnded(u.cause) {", "if !u.wraps {"},
+	}}, "TestACallThatEndsWhileThereIsNoConnectionSaysWhyThereIsNone"},
+	{mutant{"a call tells the cause of a connection that was lost before", []edit{
+		{"internal/client/connection.go", "return c.failure, c.link == nil || c.failure != nil", "return io.EOF, true"},
+		{"internal/client/connection.go", "\"crypto/rand\"\n", "\"crypto/rand\"\n\t\"io\"\n"},
+	}}, "TestACallThatEndsOverAConnectionSaysNothingOfEarlierOnes"},
+	{mutant{"Ping is a read", []edit{
+		{"ping.go", "responses, err := s.client.Conn.Multi(&zk.CheckVersionRequest{Path: \"/\", Version: -1})", "responses, _, err := s.client.Conn.Children(\"/zookeeper\")"},
+	}}, "TestPingFailsWhileTheServerIsCutOffFromItsLeader"},
+	{mutant{"Ping needs a permission", []edit{
+		{"ping.go", "answered && errors.Is(err, zk.ErrNoAuth)", "answered && errors.Is(err, zk.ErrNoNode)"},
+	}}, "TestPingNeedsNoPermission"},
+	{mutant{"the session's trace is not told of Close", []edit{
+		{"internal/client/trace.go", "t.connected && disconnected != nil {", "t.connected && disconnected != nil && false {"},
+	}}, "TestTheSessionTraceTellsOfTheConnectionsInOrder"},
+	{mutant{"a session that has been replaced is not told to have expired", []edit{
+		{"internal/client/connection.go", "if c.id != 0 && c.id != id {", "if false {"},
+	}}, "TestTheSessionTraceTellsOfTheConnectionsInOrder"},
+	{mutant{"Close of a session waits for its trace before it asks the server", []edit{
+		{"internal/client/close.go", "\t\tc.work.Wait()\n\t\tclose(answered)", "\t\tc.work.Wait()\n\t\tc.trace.work.Wait()\n\t\tclose(answered)"},
+	}}, "TestASessionTraceThatTakesItsTimeIsToldInOrder"},
 	{mutant{"each hold is proved by a request of its own", []edit{
 		{"internal/queue/keeper.go", "return len(c.node) })", "return 1 << 30 })"},
 	}}, "test/nemesis.TestASessionProvesEachEighthOfItsTimeoutHoweverMuchItHolds"},

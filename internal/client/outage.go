@@ -1,0 +1,74 @@
+package client
+
+import (
+	"sync"
+	"time"
+
+	"github.com/zklock/zklock/internal/latch"
+	"github.com/zklock/zklock/internal/wire"
+)
+
+// outage is a time in which no server serves the session: there is no connection, or none that
+// gets beyond the login. The log is told when it has lasted, and when that one is over.
+type outage struct {
+	client *Client
+
+	mu      sync.Mutex // guards the fields below; the client's and the log's are locked under it
+	since   time.Time  // zero while there is none
+	told    bool
+	timer   *time.Timer // runs tell
+	stopped bool
+}
+
+// loginPause is how long a connection that serves nobody yet is left to log in.
+const loginPause = time.Second
+
+// begin begins an outage, unless there is one.
+func (o *outage) begin() {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.stopped || !o.since.IsZero() {
+		return
+	}
+	o.since, o.told = time.Now(), false
+	o.timer = time.AfterFunc(o.client.stalls.patience(), o.tell)
+}
+
+// tell tells of an outage that has lasted.
+func (o *outage) tell() {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	switch {
+	case o.stopped || o.since.IsZero():
+	case o.client.Current() != nil:
+		o.timer = time.AfterFunc(loginPause, o.tell)
+	default:
+		o.told = true
+		o.client.Log.Warn("zklock: no connection", "session", Hex(o.client.ID()),
+			"lasted", time.Since(o.since), "cause", o.client.lastFailure())
+	}
+}
+
+// end ends the outage, since a server has served a request over l.
+func (o *outage) end(l *wire.Link) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.since.IsZero() || latch.IsClosed(l.Down()) {
+		return
+	}
+	o.timer.Stop()
+	if o.told {
+		o.client.Log.Info("zklock: connected again", "session", Hex(l.ID), "server", l.Server, "lasted", time.Since(o.since))
+	}
+	o.since = time.Time{}
+}
+
+// stop has nothing told any more.
+func (o *outage) stop() {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.stopped = true
+	if o.timer != nil {
+		o.timer.Stop()
+	}
+}

@@ -1,0 +1,324 @@
+package lock_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/binary"
+	"errors"
+	"log/slog"
+	"net"
+	"os"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/go-zookeeper/zk"
+	"github.com/stretchr/testify/require"
+
+	"github.com/zklock/zklock"
+	"github.com/zklock/zklock/zktest"
+)
+
+// informed returns the option that has the log written to the buffer from Info on.
+func informed(log *lockedBuffer) zklock.SessionOption {
+	return zklock.WithLogger(slog.New(slog.NewTextHandler(log, &slog.HandlerOptions{Level: slog.LevelInfo})))
+}
+
+// requireOutages checks how many outages, and ends of them, the log has told.
+func requireOutages(t *testing.T, log *lockedBuffer, begun, ended int) {
+	t.Helper()
+	synctest.Wait()
+	text := log.String()
+	require.Equal(t, begun, strings.Count(text, `level=WARN msg="zklock: no connection"`), text)
+	require.Equal(t, ended, strings.Count(text, `level=INFO msg="zklock: connected again"`), text)
+}
+
+func TestAnOutageThatLastsIsToldOnceAndSoIsItsEnd(t *testing.T) {
+	inBubble(t, func(t *testing.T, b *bubble) {
+		var log lockedBuffer
+		place := b.server.Client("mine")
+		s, err := zklock.Connect(t.Context(), []string{b.server.PipeAddr()}, 10*time.Second, zklock.WithDialer(place.Dial), informed(&log))
+		require.NoError(t, err)
+		defer s.Close()
+		time.Sleep(time.Hour)
+		for round := range 2 {
+			b.server.Refuse(true)
+			place.Cut()
+			time.Sleep(notYet)
+			requireOutages(t, &log, round, round)
+			time.Sleep(byNow)
+			requireOutages(t, &log, round+1, round)
+			require.Contains(t, log.String(), "connection refused")
+			time.Sleep(time.Hour)
+			requireOutages(t, &log, round+1, round)
+			b.server.Refuse(false)
+			time.Sleep(time.Minute)
+			requireOutages(t, &log, round+1, round+1)
+		}
+		for range 3 { // short ones
+			b.server.Refuse(true)
+			place.Cut()
+			time.Sleep(5 * time.Second)
+			b.server.Refuse(false)
+			time.Sleep(time.Minute)
+		}
+		requireOutages(t, &log, 2, 2)
+	})
+}
+
+func TestAConnectThatGetsNowhereIsTold(t *testing.T) {
+	inBubble(t, func(t *testing.T, b *bubble) {
+		var log lockedBuffer
+		b.server.Refuse(true)
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		_, err := zklock.Connect(ctx, []string{b.server.PipeAddr()}, 10*time.Second, zklock.WithDialer(b.server.Dial), informed(&log))
+		require.ErrorIs(t, err, context.DeadlineExceeded)
+		requireOutages(t, &log, 1, 0)
+	})
+}
+
+const opSetAuth = 100
+
+// loginSpoiler makes the logins over its connections bad ones.
+type loginSpoiler struct {
+	dial  zk.Dialer
+	spoil atomic.Bool
+}
+
+type spoiledConn struct {
+	net.Conn
+	of *loginSpoiler
+}
+
+func (s *loginSpoiler) connect(network, address string, timeout time.Duration) (net.Conn, error) {
+	conn, err := s.dial(network, address, timeout)
+	if err != nil {
+		return nil, err
+	}
+	return spoiledConn{conn, s}, nil
+}
+
+func (c spoiledConn) Write(p []byte) (int, error) {
+	if c.of.spoil.Load() && len(p) > 12 && binary.BigEndian.Uint32(p[8:]) == opSetAuth {
+		p = bytes.Replace(p, []byte("digest"), []byte("nobody"), 1)
+	}
+	return c.Conn.Write(p)
+}
+
+// A session whose logins are refused gets one connection after the other.
+func TestASessionWhoseLoginsAreRefusedIsToldToHaveNoConnection(t *testing.T) {
+	inBubble(t, func(t *testing.T, b *bubble) {
+		var log lockedBuffer
+		spoiler := &loginSpoiler{dial: b.server.Dial}
+		s, err := zklock.Connect(t.Context(), []string{b.server.PipeAddr()}, 10*time.Second,
+			zklock.WithDialer(spoiler.connect), login("ann"), informed(&log))
+		require.NoError(t, err)
+		defer s.Close()
+		time.Sleep(time.Minute)
+		spoiler.spoil.Store(true)
+		b.server.CutSession(s.ID())
+		time.Sleep(time.Minute)
+		requireOutages(t, &log, 1, 0)
+		require.Contains(t, log.String(), "the server refuses the session's credentials: zk: client authentication failed")
+
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		err = b.locker(s).LockContext(ctx)
+		require.ErrorIs(t, err, context.DeadlineExceeded)
+		require.ErrorIs(t, err, zk.ErrAuthFailed)
+
+		silent := b.server.HoldReply(zktest.OpAuth)
+		<-silent.Struck()
+		late, cancel := context.WithTimeout(t.Context(), time.Millisecond)
+		defer cancel()
+		require.ErrorIs(t, b.locker(s).LockContext(late), zk.ErrAuthFailed, "the next answer has yet to come")
+		silent.Release()
+
+		spoiler.spoil.Store(false)
+		time.Sleep(time.Minute)
+		requireOutages(t, &log, 1, 1)
+		require.NoError(t, b.locker(s).LockContext(t.Context()))
+	})
+}
+
+// What is lost with the connection is lost, and who waits goes on waiting.
+func TestRefusedLoginsAreNoReasonForAWaiterToGiveUp(t *testing.T) {
+	inBubble(t, func(t *testing.T, b *bubble) {
+		spoiler := &loginSpoiler{dial: b.server.Dial}
+		s := must(zklock.Connect(t.Context(), []string{b.server.PipeAddr()}, 10*time.Second, zklock.WithDialer(spoiler.connect), login("ann")))
+		defer s.Close()
+		h := must(must(zklock.New(s, "/mine")).Acquire(t.Context()))
+		theirs := must(b.locker(b.session("theirs")).Acquire(t.Context()))
+		granted := make(chan grant, 1)
+		b.ask(t.Context(), "waiter", b.locker(s), granted)
+		spoiler.spoil.Store(true)
+		b.server.CutSession(s.ID())
+		<-h.Lost()
+		require.NotErrorIs(t, h.Err(), zk.ErrAuthFailed, "it is read, and nothing is decided by it")
+		require.ErrorContains(t, h.Err(), "the server refuses the session's credentials")
+		time.Sleep(time.Minute)
+		require.Empty(t, granted)
+		spoiler.spoil.Store(false)
+		require.NoError(t, theirs.Release(t.Context()))
+		time.Sleep(time.Minute)
+		b.next(granted)
+	})
+}
+
+// ending are calls that end with their ctx while there is no connection.
+var ending = map[string]func(ctx context.Context, s *zklock.Session, h *zklock.Hold) error{
+	"LockContext": func(ctx context.Context, s *zklock.Session, _ *zklock.Hold) error {
+		return must(zklock.New(s, "/a")).LockContext(ctx)
+	},
+	"TryLockFor": func(ctx context.Context, s *zklock.Session, _ *zklock.Hold) error {
+		return errOf(must(zklock.New(s, "/a")).TryLockFor(ctx, time.Hour))
+	},
+	"Acquire": func(ctx context.Context, s *zklock.Session, _ *zklock.Hold) error {
+		return errOf(must(zklock.New(s, "/a")).Acquire(ctx))
+	},
+	"TryAcquire": func(ctx context.Context, s *zklock.Session, _ *zklock.Hold) error {
+		return errOf(must(zklock.New(s, "/a")).TryAcquire(ctx))
+	},
+	"Do": func(ctx context.Context, s *zklock.Session, _ *zklock.Hold) error {
+		return must(zklock.New(s, "/a")).Do(ctx, nil)
+	},
+	"RLockContext": func(ctx context.Context, s *zklock.Session, _ *zklock.Hold) error {
+		return must(zklock.NewRW(s, "/a")).RLockContext(ctx)
+	},
+	"several": func(ctx context.Context, s *zklock.Session, _ *zklock.Hold) error {
+		return zklock.NewMulti(must(zklock.New(s, "/a"))).LockContext(ctx)
+	},
+	"permits": func(ctx context.Context, s *zklock.Session, _ *zklock.Hold) error {
+		return errOf(must(zklock.NewSemaphore(s, "/a", 1)).Acquire(ctx, 1))
+	},
+	"a permit tried": func(ctx context.Context, s *zklock.Session, _ *zklock.Hold) error {
+		return errOf(must(zklock.NewSemaphore(s, "/a", 1)).TryAcquire(ctx, 1))
+	},
+	"Inspect": func(ctx context.Context, s *zklock.Session, _ *zklock.Hold) error {
+		return errOf(zklock.Inspect(ctx, s, "/a"))
+	},
+	"Revoke": func(ctx context.Context, s *zklock.Session, h *zklock.Hold) error {
+		return zklock.Revoke(ctx, s, h.Node())
+	},
+	"Release": func(ctx context.Context, _ *zklock.Session, h *zklock.Hold) error { return h.Release(ctx) },
+	"Ping":    func(ctx context.Context, s *zklock.Session, _ *zklock.Hold) error { return s.Ping(ctx) },
+}
+
+func errOf[T any](_ T, err error) error { return err }
+
+func TestACallThatEndsWhileThereIsNoConnectionSaysWhyThereIsNone(t *testing.T) {
+	for name, call := range ending {
+		for _, failure := range []error{errors.New("no route"), os.ErrDeadlineExceeded, dialTooLate()} {
+			inBubble(t, func(t *testing.T, b *bubble) {
+				var fails atomic.Bool
+				s := must(zklock.Connect(t.Context(), []string{b.server.PipeAddr()}, longSession,
+					zklock.WithDialer(func(network, address string, timeout time.Duration) (net.Conn, error) {
+						if fails.Load() {
+							return nil, failure
+						}
+						return b.server.Dial(network, address, timeout)
+					})))
+				defer s.Close()
+				h := must(b.locker(s).Acquire(t.Context()))
+				fails.Store(true)
+				b.server.Cut()
+				time.Sleep(time.Second)
+				ctx, cancel := context.WithCancel(t.Context())
+				time.AfterFunc(time.Second, cancel)
+				err := call(ctx, s, h)
+				require.ErrorIs(t, err, context.Canceled, name)
+				require.NotErrorIs(t, err, context.DeadlineExceeded, name)
+				require.ErrorContains(t, err, "no connection, last cause: "+failure.Error(), name)
+				fails.Store(false)
+			})
+		}
+	}
+}
+
+func TestACallThatEndsOverAConnectionSaysNothingOfEarlierOnes(t *testing.T) {
+	inBubble(t, func(t *testing.T, b *bubble) {
+		s := b.session("mine")
+		b.locker(b.session("theirs")).Lock()
+		b.server.CutSession(s.ID())
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		require.NotContains(t, b.locker(s).LockContext(ctx).Error(), "no connection")
+	})
+}
+
+func TestALossForWantOfAConnectionSaysWhyThereWasNone(t *testing.T) {
+	inBubble(t, func(t *testing.T, b *bubble) {
+		place := b.server.Client("mine")
+		s := b.session("mine")
+		h := must(b.locker(s).Acquire(t.Context()))
+		b.server.Refuse(true)
+		place.Cut()
+		<-h.Lost()
+		require.ErrorIs(t, h.Err(), zklock.ErrLost)
+		require.ErrorContains(t, h.Err(), "could not be proved alive in time (no connection, last cause: ")
+		require.ErrorContains(t, h.Err(), "connection refused")
+		b.server.Refuse(false)
+	})
+}
+
+func TestPingFailsWhileTheServerIsCutOffFromItsLeader(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		e := zktest.NewEnsemble(t, 3)
+		leader := e.Leader()
+		follower := e.Server(0)
+		if follower == leader {
+			follower = e.Server(1)
+		}
+		s := must(zklock.Connect(t.Context(), []string{follower.PipeAddr()}, longSession, zklock.WithDialer(e.Dial)))
+		defer s.Close()
+		ping := func() error {
+			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+			defer cancel()
+			return s.Ping(ctx)
+		}
+		require.NoError(t, ping())
+		e.Block(follower, leader)
+		e.Block(leader, follower)
+		err := ping()
+		require.ErrorIs(t, err, context.DeadlineExceeded)
+		require.ErrorContains(t, err, "zklock: ping session 0x")
+		e.Heal()
+		time.Sleep(time.Minute)
+		require.NoError(t, ping())
+		s.Close()
+		require.ErrorIs(t, ping(), zklock.ErrClosed)
+	})
+}
+
+func TestPingNeedsNoPermission(t *testing.T) {
+	inBubble(t, func(t *testing.T, b *bubble) {
+		s := b.session("mine")
+		_, err := s.Conn().SetACL("/", zk.DigestACL(zk.PermAll, "ann", "ann"), -1)
+		require.NoError(t, err)
+		require.NoError(t, s.Ping(t.Context()))
+	})
+}
+
+func TestPingOfARealServerNeedsNoPermissionAndMakesNothing(t *testing.T) {
+	at := newSite(t)
+	s := at.session()
+	before, stat, err := at.conn.Children("/")
+	require.NoError(t, err)
+	acl, _, err := at.conn.GetACL("/")
+	require.NoError(t, err)
+	require.NoError(t, s.Ping(within(t, patience)))
+	_, err = at.conn.SetACL("/", append(zk.WorldACL(zk.PermAll&^zk.PermRead), zk.DigestACL(zk.PermAll, "ann", "ann")...), -1)
+	require.NoError(t, err)
+	pinged := s.Ping(within(t, patience))
+	require.NoError(t, at.conn.AddAuth("digest", []byte("ann:ann")))
+	_, err = at.conn.SetACL("/", acl, -1)
+	require.NoError(t, err)
+	require.NoError(t, pinged)
+	after, now, err := at.conn.Children("/")
+	require.NoError(t, err)
+	require.ElementsMatch(t, before, after)
+	require.Equal(t, stat.Version, now.Version)
+}
