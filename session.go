@@ -34,12 +34,13 @@ type Session struct {
 	closeErr  error
 }
 
-// Connect establishes a session with one of the servers, given as host:port or host (port
-// 2181). It returns when the session is established and every credential is accepted, or with an error
-// that names the servers: a bad argument, a refused credential, or the end of ctx with the
-// cause of the last failed attempt. After an error nothing is left behind here, and at most a
-// session without nodes at the servers. It tries until ctx ends; once the session is
-// established it does not depend on ctx.
+// Connect establishes a session with one of the servers, each given as host:port or host (port
+// 2181), an IPv6 address in brackets; what is neither is refused at once. It returns when the
+// session is established and every credential is accepted, or with an error that names the
+// servers: a bad argument, a refused credential, or the end of ctx with the cause of the last
+// failed attempt. After an error nothing is left behind here, and at most a session without
+// nodes at the servers. It tries until ctx ends; once the session is established it does not
+// depend on ctx.
 //
 // The servers may negotiate another timeout than the one asked for; see [Session.Timeout]. They
 // keep a session without a connection for that long: a crashed holder blocks the others until
@@ -49,7 +50,10 @@ func Connect(ctx context.Context, servers []string, timeout time.Duration, opts 
 	fail := func(err error) (*Session, error) {
 		return nil, wrap("connect", strings.Join(servers, ","), err)
 	}
-	if err := checkServers(servers, timeout); err != nil {
+	if err := checkServers(servers); err != nil {
+		return fail(err)
+	}
+	if err := checkTimeout(timeout); err != nil {
 		return fail(err)
 	}
 	options := sessionOptions{Options: client.Options{Logger: slog.New(slog.DiscardHandler), Hosts: wire.NewHosts()}}
@@ -100,21 +104,14 @@ func newQueue(s *Session, path string, kind recipe.Kind, opts []Option) (*queue.
 	return queue.New(s.locks, path, kind, o.queue(path)), o, nil
 }
 
-func checkServers(servers []string, timeout time.Duration) error {
+func checkTimeout(timeout time.Duration) error {
 	switch {
-	case len(servers) == 0:
-		return errors.New("the server list is empty: name at least one as host:port")
 	case timeout <= 0:
 		return fmt.Errorf("session timeout %v: it must be positive", timeout)
 	case timeout < time.Millisecond:
 		return fmt.Errorf("session timeout %v: ZooKeeper counts in milliseconds, it must be at least one", timeout)
 	case timeout > math.MaxInt32*time.Millisecond:
 		return fmt.Errorf("session timeout %v: ZooKeeper counts milliseconds in 32 bits", timeout)
-	}
-	for _, server := range servers {
-		if strings.TrimSpace(server) == "" {
-			return fmt.Errorf("server %q: it must be host:port", server)
-		}
 	}
 	return nil
 }

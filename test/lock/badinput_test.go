@@ -181,7 +181,6 @@ func TestConnectEndsWithItsContextAndNamesServersAndCause(t *testing.T) {
 		},
 		"hanging": {server: hanging.Addr().String(), cause: "has not answered the connect request"},
 		"not TLS": {server: sharedServer(t).Addr(), cause: "EOF", options: []zklock.SessionOption{zklock.WithTLS(new(tls.Config))}},
-		"no port": {server: "127.0.0.1:99999", cause: "invalid port"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			defer goleak.VerifyNone(t, goleak.IgnoreCurrent())

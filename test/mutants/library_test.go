@@ -20,6 +20,9 @@ type judged struct {
 // the simulation does not have what they take: stalled sockets, ports that refuse
 // for ever, servers without containers, a log that is read; or has it too rarely.
 var ofTheLibrary = []judged{
+	{mutant{"servers are dialled whatever they look like", []edit{
+		{"servers.go", "if err := checkServer(server); err != nil {", "if err := checkServer(server); err != nil && false {"},
+	}}, "TestServersThatCouldOnlyBeDialledInVainAreRefusedAtOnce"},
 	{mutant{"a loss does not say why", []edit{
 		{"internal/queue/hold.go", "return h.contender.loss", "return ErrLost"},
 	}}, "TestALossSaysWhyInEveryError"},
@@ -150,7 +153,7 @@ var ofTheLibrary = []judged{
 		{"internal/client/client.go", "c.Close(0) // no server", "c.Close(map[bool]time.Duration{true: RequestPatience}[ctx.Err() == nil]) // no server"},
 	}}, "TestConnectDoesNotWaitForAServerThatHasRefusedItsCredentials"},
 	{mutant{"Connect passes on that a dial's time was up", []edit{
-		{"internal/client/client.go", "case looksEnded(failure):", "case false:"},
+		{"internal/client/errors.go", "if !u.wraps || looksEnded(u.cause) {", "if !u.wraps {"},
 	}}, "TestConnectThatIsCancelledDoesNotSayThatADeadlineHasPassed"},
 	{mutant{"containers are asked for until they are had", []edit{
 		{"internal/client/parents.go", "case cs.state == doubted:", "case false:"},

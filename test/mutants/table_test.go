@@ -165,7 +165,7 @@ var all = []mutant{
 		{"context.go", "err = h.hold.Release(ctx, func", "err = ErrLost\n\t\th.hold.Release(ctx, func"},
 	}},
 	{"a lost lock is given back", []edit{
-		{"internal/queue/hold.go", "return nil, ErrLost", "return nil, nil"},
+		{"internal/queue/hold.go", "return nil, h.Err()", "return nil, nil"},
 	}},
 	{"a release is not waited for", []edit{
 		{"internal/queue/hold.go", "case <-r.done:\n\t\treturn r.err\n\tcase <-ctx.Done():\n\t\treturn client.Ended(ctx)", "case <-ctx.Done():\n\t\treturn client.Ended(ctx)\n\tdefault:\n\t\treturn nil"},
