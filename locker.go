@@ -28,7 +28,8 @@ type Locker struct {
 var _ sync.Locker = (*Locker)(nil)
 
 // New returns a lock on path, which it does not create yet. Its errors name the bad argument: a
-// nil or closed session, a path that ZooKeeper would refuse, an option's value.
+// nil or closed session, a path that ZooKeeper would refuse, the root or one below /zookeeper,
+// an option's value.
 func New(s *Session, path string, opts ...Option) (*Locker, error) {
 	q, o, err := newQueue(s, path, recipe.Exclusive, opts)
 	if err != nil {

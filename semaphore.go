@@ -18,12 +18,19 @@ import (
 // <path>/leases, one for each permit that is out. Curator takes several permits one by one:
 // beside an Acquire of many here, two of them can wait for each other's permits for ever.
 type Semaphore struct {
+	_     noCopy
 	path  string
 	size  int
 	queue *queue.Semaphore
 	trace *Trace // nil without WithTrace
 	most  int    // permits that one request can create
 }
+
+// noCopy has go vet object to a copy of what it is a field of.
+type noCopy struct{}
+
+func (*noCopy) Lock()   {}
+func (*noCopy) Unlock() {}
 
 // maxPermits is how many nodes one transaction creates at most.
 const maxPermits = 1000

@@ -79,7 +79,7 @@ func (m *Member) change(edit func(*State) (slog.Level, string)) {
 	if message == "" {
 		return
 	}
-	attrs := []any{"node", m.node, "session", state.Session, "registrations", state.Registrations}
+	attrs := []any{"node", m.node, "session", client.Hex(state.Session), "registrations", state.Registrations}
 	if state.Err != nil {
 		attrs = append(attrs, "cause", state.Err)
 	}

@@ -20,11 +20,18 @@ const (
 // Client is a place in the network that connections come from: a machine, as far as faults are concerned. Programs
 // under test connect with its Dial.
 type Client struct {
+	_    noCopy
 	e    *Ensemble
 	name string
 	cut  [2][]bool // by direction and server
 	lag  [2]span   // by direction
 }
+
+// noCopy has go vet object to a copy of what it is a field of.
+type noCopy struct{}
+
+func (*noCopy) Lock()   {}
+func (*noCopy) Unlock() {}
 
 // Client returns the place of that name, and makes it when it is first asked for. Connections made by TCP, and by the
 // Dial of a server or an ensemble, come from the place named "".

@@ -8,6 +8,7 @@ import (
 // Fault is something that shall happen to the next request that it meets. Of several that could meet the same request,
 // the one set up first does.
 type Fault struct {
+	_       noCopy
 	e       *Ensemble
 	kind    faultKind
 	op      Op

@@ -8,6 +8,7 @@ import (
 
 // Server is one ZooKeeper server: alone, or a member of an Ensemble. Its methods may be called from any goroutine.
 type Server struct {
+	_        noCopy
 	e        *Ensemble
 	index    int
 	listener net.Listener

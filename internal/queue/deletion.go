@@ -114,7 +114,7 @@ func (s *Session) finish(requests [][]*deletion) {
 			continue
 		}
 		if err != nil {
-			s.client.Log.Error("zklock: lock nodes cannot be deleted", "nodes", nodesOf(some), "session", some[0].contender.incarnation.id, "error", err)
+			s.client.Log.Error("zklock: lock nodes cannot be deleted", "nodes", nodesOf(some), "session", client.Hex(some[0].contender.incarnation.id), "error", err)
 		}
 		for _, r := range some {
 			s.forget(r.contender)
@@ -220,9 +220,6 @@ func (q *Queue) startAfresh(ctx context.Context) error {
 		return fmt.Errorf("%w, and starts afresh with the path only: %s: %w", recipe.ErrUnordered, reason, err)
 	}
 	s := q.session
-	if q.dir == "/" {
-		return never("the root cannot be deleted", zk.ErrBadArguments)
-	}
 	_, err := client.Send(s.client, func() (struct{}, error) { return struct{}{}, s.client.Conn.Delete(q.dir, -1) }).Wait(ctx)
 	switch {
 	case client.Answers(err, zk.ErrNoAuth):

@@ -58,7 +58,7 @@ func (s *Session) connected(l *wire.Link, timeout time.Duration) {
 	s.link, s.relays = l, lease.NewRelays(l.Asked)
 	if s.incarnation == nil {
 		s.incarnation = &incarnation{id: l.ID}
-		s.client.Log.Info("zklock: session established", "session", l.ID, "timeout", timeout)
+		s.client.Log.Info("zklock: session established", "session", client.Hex(l.ID), "timeout", timeout)
 	}
 	if timeout < s.shortest {
 		s.shortest = timeout
@@ -80,7 +80,7 @@ func (s *Session) endIncarnation(cause error) {
 		return
 	}
 	inc := s.incarnation
-	s.client.Log.Warn("zklock: session lost", "session", inc.id, "cause", cause)
+	s.client.Log.Warn("zklock: session lost", "session", client.Hex(inc.id), "cause", cause)
 	s.incarnation = nil
 	close(s.over)
 	s.over = make(chan struct{})

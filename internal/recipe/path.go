@@ -1,13 +1,15 @@
 package recipe
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 	"unicode/utf8"
 )
 
 // CheckPath applies ZooKeeper's rules for paths (PathUtils.validatePath), so that a bad one is
-// refused before anything is sent.
+// refused before anything is sent. It also refuses the root, which could never be made anew, and
+// what is ZooKeeper's own.
 func CheckPath(path string) error {
 	switch {
 	case path == "":
@@ -15,7 +17,9 @@ func CheckPath(path string) error {
 	case path[0] != '/':
 		return fmt.Errorf("zklock: path %q is relative: it must start with /", path)
 	case path == "/":
-		return nil
+		return errors.New("zklock: path \"/\" is the root: it must name a node below it")
+	case path == reserved, strings.HasPrefix(path, reserved+"/"):
+		return fmt.Errorf("zklock: path %q is in %s, which ZooKeeper keeps for itself", path, reserved)
 	case strings.HasSuffix(path, "/"):
 		return fmt.Errorf("zklock: path %q must not end with /", path)
 	case !utf8.ValidString(path):
@@ -36,6 +40,9 @@ func CheckPath(path string) error {
 	}
 	return nil
 }
+
+// reserved is the node that holds what ZooKeeper keeps for itself.
+const reserved = "/zookeeper"
 
 // refused reports whether ZooKeeper refuses r in a path. The server judges UTF-16 units: a
 // character above U+FFFF is a pair from the refused surrogate range.

@@ -38,6 +38,9 @@ func TestBadPathsAreRefused(t *testing.T) {
 		{"/\uf8ff", `"/\uf8ff"`, "U+F8FF"},
 		{"/\ufff0", `"/\ufff0"`, "U+FFF0"},
 		{"/\U0001f512", `"/🔒"`, "U+1F512"},
+		{"/", `"/"`, "is the root"},
+		{"/zookeeper", `"/zookeeper"`, "which ZooKeeper keeps for itself"},
+		{"/zookeeper/locks", `"/zookeeper/locks"`, "which ZooKeeper keeps for itself"},
 		{"/a\xffb", `"/a\xffb"`, "not valid UTF-8"},
 	} {
 		l, err := zklock.New(s, c.path)
@@ -73,7 +76,7 @@ func TestABadPathsErrorNamesTheCallAndThePath(t *testing.T) {
 func TestPathsThatZooKeeperAcceptsAreAccepted(t *testing.T) {
 	at := newSite(t)
 	s, top := at.session(), at.path
-	for _, name := range []string{"a b", "...", ".a", "a.", "\u00a0", "\ud7ff", "\uf900", "\uffef", "ünïcode", "%00", "-lock-0000000000"} {
+	for _, name := range []string{"a b", "...", ".a", "a.", "\u00a0", "\ud7ff", "\uf900", "\uffef", "ünïcode", "%00", "-lock-0000000000", "zookeeper"} {
 		at.path = top + "/" + name
 		l := at.locker(s)
 		require.NoError(t, l.LockContext(within(t, patience)), name)

@@ -106,7 +106,6 @@ func TestTheEndOfACounterThatCannotStartAfreshIsAnError(t *testing.T) {
 	}{
 		"a child of somebody else's": {"/above/lock", open, "/above/lock/config", zk.ErrNotEmpty, `has the child "config"`},
 		"an ACL":                     {"/above/lock", closed, "", zk.ErrNoAuth, "the ACL of /above does not let this session delete /above/lock"},
-		"the root":                   {"/", open, "", zk.ErrBadArguments, "the root cannot be deleted"},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -202,7 +202,7 @@ func (at *site) queue() []string {
 	names = slices.DeleteFunc(names, func(name string) bool { return !contenderName.MatchString(name) })
 	slices.SortFunc(names, func(a, b string) int { return cmp.Compare(sequenceOf(a), sequenceOf(b)) })
 	for i, name := range names {
-		names[i] = strings.TrimSuffix(at.path, "/") + "/" + name
+		names[i] = at.path + "/" + name
 	}
 	return names
 }

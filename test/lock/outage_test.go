@@ -51,6 +51,9 @@ func TestAnOutageThatLastsIsToldOnceAndSoIsItsEnd(t *testing.T) {
 			time.Sleep(byNow)
 			requireOutages(t, &log, round+1, round)
 			require.Contains(t, log.String(), "connection refused")
+			for _, line := range strings.Split(strings.TrimSpace(log.String()), "\n") {
+				require.Regexp(t, `\ssession=0x[1-9a-f]`, line, "as ZooKeeper writes it")
+			}
 			time.Sleep(time.Hour)
 			requireOutages(t, &log, round+1, round)
 			b.server.Refuse(false)

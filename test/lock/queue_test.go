@@ -144,17 +144,3 @@ func TestZkLockExcludesUsAndWeIt(t *testing.T) {
 	require.NoError(t, receive(t, theyGot, "zk.Lock's turn"))
 	require.NoError(t, theirs.Unlock())
 }
-
-func TestTheRootCanBeLocked(t *testing.T) {
-	at := newSite(t)
-	at.path = "/"
-	s := at.session()
-	l, other := at.locker(s), at.stranger()
-	l.Lock()
-	at.requireHeld(l.Held(), s)
-	require.False(t, other.TryLock())
-	got := lockElsewhere(other)
-	at.awaitQueue(2)
-	l.Unlock()
-	require.NoError(t, receive(t, got, "the other's turn"))
-}

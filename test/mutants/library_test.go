@@ -20,6 +20,12 @@ type judged struct {
 // the simulation does not have what they take: stalled sockets, ports that refuse
 // for ever, servers without containers, a log that is read; or has it too rarely.
 var ofTheLibrary = []judged{
+	{mutant{"what is ZooKeeper's own is taken for a lock's path", []edit{
+		{"internal/recipe/path.go", "case path == reserved, strings.HasPrefix(path, reserved+\"/\"):", "case path == reserved && strings.HasPrefix(path, \"//\"):"},
+	}}, "TestBadPathsAreRefused"},
+	{mutant{"the log writes a session in decimal", []edit{
+		{"internal/client/errors.go", "fmt.Sprintf(\"%#x\", uint64(session))", "fmt.Sprint(session)"},
+	}}, "TestAnOutageThatLastsIsToldOnceAndSoIsItsEnd"},
 	{mutant{"servers are dialled whatever they look like", []edit{
 		{"servers.go", "if err := checkServer(server); err != nil {", "if err := checkServer(server); err != nil && false {"},
 	}}, "TestServersThatCouldOnlyBeDialledInVainAreRefusedAtOnce"},
