@@ -57,9 +57,10 @@
 //   - somebody else has deleted its node.
 //
 // Then [Hold.Lost] closes, and contexts made by [Locker.Do] and [Hold.Context] are cancelled
-// with the cause [ErrLost], which says why, as [Hold.Err] does. The hold stays lost. Until its owner's outermost Unlock, nested
-// calls report ErrLost (Lock panics with it), and no other goroutine of the process gets the
-// lock through the same Locker, except as a value ([Locker.Acquire], [Locker.TryAcquire]).
+// with the cause [ErrLost], which says why, as [Hold.Err] does. The hold stays lost. Until its
+// owner's outermost Unlock, nested calls report ErrLost (Lock panics with it), and no other
+// goroutine of the process gets the lock through the same Locker, except as a value
+// ([Locker.Acquire], [Locker.TryAcquire]).
 //
 // When Lost and another channel are ready, select picks one at random. Look at [Hold.Valid]
 // before each step:

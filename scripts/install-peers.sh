@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Installs what zklock is tested with and measured beside, from Debian's packages:
-# Curator with a Java compiler, kazoo, etcd and Redis. Does nothing if all are there.
+# Curator with a Java compiler, kazoo, etcd, Redis and promtool. Does nothing if all are there.
 # Where it cannot install them, the tests and the benchmark say what they skip.
 set -euo pipefail
 
@@ -17,6 +17,7 @@ need default-jdk-headless "${JAVA_HOME:-/usr}/bin/javac"
 need libcurator-recipes-java /usr/share/java/curator-recipes.jar
 need python3-kazoo /usr/lib/python3/dist-packages/kazoo
 need etcd-server /usr/bin/etcd /usr/local/bin/etcd
+need prometheus /usr/bin/promtool /usr/local/bin/promtool
 need redis-server /usr/bin/redis-server /usr/local/bin/redis-server
 
 if [ ${#missing[@]} -eq 0 ]; then
