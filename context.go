@@ -15,7 +15,7 @@ import (
 // What no further try can mend is returned as an [*Error]: [ErrClosed], a refusal of the
 // server, or [ErrLost] if the caller holds the lock already but has lost it.
 func (l *Locker) LockContext(ctx context.Context) error {
-	return l.ask(ctx, "lock", (*side).lock)
+	return l.exclusive().ask(ctx, "lock", (*side).lock)
 }
 
 // UnlockContext is [Locker.Unlock] that waits for ZooKeeper's confirmation and reports instead
@@ -23,7 +23,7 @@ func (l *Locker) LockContext(ctx context.Context) error {
 // is then, and [ErrLost] with its cause if the lock was lost. When ctx ends first, or has ended
 // already, its error is returned; the lock is released all the same, in the background.
 func (l *Locker) UnlockContext(ctx context.Context) error {
-	return l.unlockContext(ctx)
+	return l.exclusive().unlockContext(ctx)
 }
 
 // side is a lock that goroutines own: a Locker, which is also the write side of an RWLocker, or
@@ -51,6 +51,8 @@ type owners interface {
 
 // asked is what can be asked for in each way: a side, or all those of a MultiLocker.
 type asked interface {
+	// made returns what is wrong with it if no constructor has made it.
+	made(op string) error
 	// ask locks in that way; its error is that of op.
 	ask(ctx context.Context, op string, by way) error
 	// fail makes err, unless it is nil, the error of op.
@@ -60,7 +62,12 @@ type asked interface {
 // way is how one side is asked for: lock, wait or try.
 type way func(*side, context.Context) error
 
-func (s *side) ask(ctx context.Context, op string, by way) error { return s.fail(op, by(s, ctx)) }
+func (s *side) ask(ctx context.Context, op string, by way) error {
+	if err := s.made(op); err != nil {
+		return err
+	}
+	return s.fail(op, by(s, ctx))
+}
 
 func (s *side) fail(op string, err error) error {
 	if err == nil {
@@ -90,6 +97,7 @@ func (s *side) lockBy(ctx context.Context, take func(*side, context.Context) (*H
 
 // unlock gives back what one lock took, without ZooKeeper's confirmation.
 func (s *side) unlock(ctx context.Context) {
+	must(s.made("unlock"))
 	h, outermost, share := s.owners.yield()
 	switch {
 	case h == nil:
@@ -100,6 +108,9 @@ func (s *side) unlock(ctx context.Context) {
 }
 
 func (s *side) unlockContext(ctx context.Context) error {
+	if err := s.made("unlock"); err != nil {
+		return err
+	}
 	h, outermost, share := s.owners.yield()
 	var err error
 	switch {
@@ -115,19 +126,15 @@ func (s *side) unlockContext(ctx context.Context) error {
 
 // handle takes the lock by get for whoever has the Hold.
 func (s *side) handle(
-	ctx context.Context, op string, get func(context.Context, queue.Call) (*queue.Hold, error),
+	ctx context.Context, op string, get func(queue.Source, context.Context, queue.Call) (*queue.Hold, error),
 ) (*Hold, error) {
+	if err := s.made(op); err != nil {
+		return nil, err
+	}
 	if ctx.Err() != nil {
 		return nil, s.fail(op, client.Ended(ctx))
 	}
 	a := s.attempt(ctx)
-	h, err := get(ctx, a)
+	h, err := get(s.from, ctx, a)
 	return holdOf(h), s.fail(op, a.failed(err))
-}
-
-// must panics with what a call cannot return.
-func must(err error) {
-	if err != nil {
-		panic(err)
-	}
 }

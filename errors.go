@@ -39,7 +39,7 @@ var (
 // an argument only the text says.
 type Error struct {
 	Op   string // "connect", "lock", "unlock", ...
-	Path string // the lock's path; the servers for "connect", the session for "close" and "ping"
+	Path string // the lock's path; the servers for "connect", the session for "close" and "ping"; "" of a value that is none
 	Err  error
 }
 

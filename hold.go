@@ -37,24 +37,36 @@ func holdOf(h *queue.Hold) *Hold {
 // Lost returns a channel that is closed when the lock is lost, and never by its release. A long
 // task waits for it, and looks at [Hold.Valid] before each step: when several channels are
 // ready, select picks one at random.
-func (h *Hold) Lost() <-chan struct{} { return h.hold.Lost() }
+func (h *Hold) Lost() <-chan struct{} {
+	must(h.made("lost"))
+	return h.hold.Lost()
+}
 
 // Context returns a context that lives as long as the hold: it is cancelled with what
 // [Hold.Err] returns as its cause. [HoldFrom] finds the hold in it.
 func (h *Hold) Context() context.Context {
+	must(h.made("context"))
 	h.ctxOnce.Do(func() { h.ctx, _ = h.under(context.Background()) })
 	return h.ctx
 }
 
 // Err returns nil while the lock is held, and then [ErrReleased], or an error that is [ErrLost]
 // and says why. It is the same value each time, and costs as little as a read of the memory.
-func (h *Hold) Err() error { return h.hold.Err() }
+func (h *Hold) Err() error {
+	if err := h.made("err"); err != nil {
+		return err
+	}
+	return h.hold.Err()
+}
 
 // Valid reports whether the lock is held. It reads the clock, so that it is false on the first
 // call after a pause of the process that was too long, before any timer has run; the hold is
 // lost then. It does not ask ZooKeeper: after an operator has deleted the node it is true until
 // the session has heard of that.
-func (h *Hold) Valid() bool { return h.hold.Valid() }
+func (h *Hold) Valid() bool {
+	must(h.made("valid"))
+	return h.hold.Valid()
+}
 
 // Token returns the hold's fencing token, the zxid of the transaction that created its node; a
 // downgraded read lock goes on with its writer's. A later hold of the same path has a larger
@@ -63,22 +75,34 @@ func (h *Hold) Valid() bool { return h.hold.Valid() }
 // refuses a token below the largest it has seen is safe from a holder that was paused and does
 // not know yet that its lock is lost. Ask for it while the lock is held: with [WithHandoff] or
 // [WithRetention] the next owner may have the same one otherwise.
-func (h *Hold) Token() int64 { return h.hold.Token() }
+func (h *Hold) Token() int64 {
+	must(h.made("token"))
+	return h.hold.Token()
+}
 
 // Node returns the full path of the hold's node; of several permits, the first's.
-func (h *Hold) Node() string { return h.hold.Node() }
+func (h *Hold) Node() string {
+	must(h.made("node"))
+	return h.hold.Node()
+}
 
 // Check returns a request that succeeds only while the hold's node exists. Put first in a Multi
 // of [Session.Conn], it makes the other operations happen while this hold exists or not at all.
 // Of several permits it checks the first one's node. Asked for when the hold has ended, it
 // never succeeds.
-func (h *Hold) Check() *zk.CheckVersionRequest { return h.hold.Check() }
+func (h *Hold) Check() *zk.CheckVersionRequest {
+	must(h.made("check"))
+	return h.hold.Check()
+}
 
 // Release gives the lock back and returns when ZooKeeper has confirmed it. When ctx ends first,
 // or has ended already, its error is returned and the delete goes on in the background until
 // the node is gone or the session is. Calling Release again returns nil again, and so does it
 // after [Session.Close]; of a hold that was lost it returns [ErrLost] with its cause.
 func (h *Hold) Release(ctx context.Context) error {
+	if err := h.made("release"); err != nil {
+		return err
+	}
 	return wrap("release", h.hold.Path(), h.hold.Client().Explain(h.hold.Release(ctx, nil)))
 }
 

@@ -45,8 +45,8 @@ type Contender struct {
 // semaphore it costs two lists more. The answer is of the moment, and may be from a server that
 // lags behind. It needs the permission to read the path, and takes no part in the lock.
 func Inspect(ctx context.Context, s *Session, path string) ([]Contender, error) {
-	if s == nil {
-		return nil, wrap("inspect", path, errors.New("the session is nil: make one with Connect"))
+	if err := s.made(); err != nil {
+		return nil, wrap("inspect", path, err)
 	}
 	if err := recipe.CheckPath(path); err != nil {
 		return nil, wrap("inspect", path, err)

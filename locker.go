@@ -2,6 +2,7 @@ package zklock
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 
@@ -49,7 +50,18 @@ func newLocker(q *queue.Queue, o *options) *Locker {
 }
 
 // Path returns the lock's path.
-func (l *Locker) Path() string { return l.queue.Path() }
+func (l *Locker) Path() string {
+	must(l.exclusive().made("path"))
+	return l.queue.Path()
+}
+
+// exclusive returns the side that the lock is, nil of none.
+func (l *Locker) exclusive() *side {
+	if l == nil {
+		return nil
+	}
+	return &l.side
+}
 
 // Lock takes the lock and waits for as long as that takes, over lost connections and
 // expired sessions too. It never returns without holding the lock, and panics if it can never
@@ -62,7 +74,7 @@ func (l *Locker) Path() string { return l.queue.Path() }
 // call without a deadline.
 func (l *Locker) Lock() {
 	// A re-entry is inline down to the two loads that it needs.
-	if self := goid.Fast(); self != nobody && l.ownedBy(self) && l.hold.Load().hold.IsHeld() {
+	if self := goid.Fast(); l != nil && self != nobody && l.ownedBy(self) && l.hold.Load().hold.IsHeld() {
 		l.depth++
 		return
 	}
@@ -80,11 +92,11 @@ func (l *Locker) lockSlow() { must(l.LockContext(context.Background())) }
 // After a loss it does nothing on the network and does not panic: [Locker.Lost] and
 // UnlockContext tell of the loss.
 func (l *Locker) Unlock() {
-	if self := goid.Fast(); self != nobody && l.ownedBy(self) && l.depth > 1 {
+	if self := goid.Fast(); l != nil && self != nobody && l.ownedBy(self) && l.depth > 1 {
 		l.depth--
 		return
 	}
-	l.unlock(context.Background())
+	l.exclusive().unlock(context.Background())
 }
 
 // Do runs fn while it holds the lock: it takes it as [Locker.LockContext] does, and when fn
@@ -98,7 +110,12 @@ func (l *Locker) Unlock() {
 // The lock belongs to the call, not to the goroutine: it is not reentrant, and locking l inside
 // fn waits for ever.
 func (l *Locker) Do(ctx context.Context, fn func(ctx context.Context) error) (err error) {
-	if ctx.Err() != nil {
+	switch err := l.exclusive().made("do"); {
+	case err != nil:
+		return err
+	case fn == nil:
+		return l.fail("do", errors.New("the function is nil"))
+	case ctx.Err() != nil:
 		return l.fail("do", client.Ended(ctx))
 	}
 	h, err := l.take(ctx)
@@ -130,12 +147,12 @@ func (l *Locker) Do(ctx context.Context, fn func(ctx context.Context) error) (er
 // Acquire takes the lock for whoever has the [Hold] that it returns. It waits as
 // [Locker.LockContext] does. Handles are not reentrant, and may be passed to other goroutines.
 func (l *Locker) Acquire(ctx context.Context) (*Hold, error) {
-	return l.handle(ctx, "acquire", l.from.Acquire)
+	return l.exclusive().handle(ctx, "acquire", queue.Source.Acquire)
 }
 
 // TryAcquire is Acquire without the wait: it returns [ErrLocked] if somebody else holds the
 // lock or waits for it, which costs no write unless it lost a race. While there is no
 // connection it waits for one, as long as ctx lives.
 func (l *Locker) TryAcquire(ctx context.Context) (*Hold, error) {
-	return l.handle(ctx, "try", l.from.Try)
+	return l.exclusive().handle(ctx, "try", queue.Source.Try)
 }

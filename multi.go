@@ -30,8 +30,11 @@ var _ sync.Locker = (*MultiLocker)(nil)
 // order. It panics if there is none, one is nil, or two have the same path, which would wait
 // for each other.
 func NewMulti(lockers ...*Locker) *MultiLocker {
-	if len(lockers) == 0 || slices.Contains(lockers, nil) {
-		panic("zklock: NewMulti needs at least one Locker, and none of them nil")
+	if len(lockers) == 0 {
+		panic("zklock: NewMulti needs at least one Locker")
+	}
+	for _, l := range lockers {
+		must(l.exclusive().made("new multi"))
 	}
 	m := &MultiLocker{lockers: slices.Clone(lockers)}
 	slices.SortFunc(m.lockers, func(a, b *Locker) int { return strings.Compare(a.Path(), b.Path()) })
@@ -41,14 +44,6 @@ func NewMulti(lockers ...*Locker) *MultiLocker {
 		}
 	}
 	return m
-}
-
-// made returns the locks, in the order of their paths.
-func (m *MultiLocker) made() []*Locker {
-	if len(m.lockers) == 0 {
-		panic("zklock: a MultiLocker is made by NewMulti")
-	}
-	return m.lockers
 }
 
 // Lock takes all the locks, as [Locker.Lock] does each. If it panics, none is held that was not
@@ -64,7 +59,8 @@ func (m *MultiLocker) LockContext(ctx context.Context) error {
 // TryLock takes all the locks if all are free, within the time that [Locker.TryLock] has for
 // one.
 func (m *MultiLocker) TryLock() bool {
-	deadline := m.made()[0].tryUntil()
+	must(m.made("try"))
+	deadline := m.lockers[0].tryUntil()
 	for _, l := range m.lockers[1:] {
 		if other := l.tryUntil(); other.Before(deadline) {
 			deadline = other
@@ -82,6 +78,9 @@ func (m *MultiLocker) TryLockFor(ctx context.Context, d time.Duration) (bool, er
 
 // ask asks for each of the locks, whose errors name it.
 func (m *MultiLocker) ask(ctx context.Context, op string, by way) error {
+	if err := m.made(op); err != nil {
+		return err
+	}
 	return m.fail(op, m.all(ctx, func(l *Locker) error { return l.ask(ctx, op, by) }))
 }
 
@@ -121,7 +120,7 @@ func (m *MultiLocker) each(ctx context.Context, take func(*Locker) error) error 
 			m.undo(ctx, m.lockers[:taken])
 		}
 	}()
-	for _, l := range m.made() {
+	for _, l := range m.lockers {
 		if err := take(l); err != nil {
 			return err
 		}
@@ -153,6 +152,7 @@ func backwards(lockers []*Locker, unlock func(*Locker)) {
 // Unlock gives back what one Lock took, as [Locker.Unlock] does each. It panics, and leaves all
 // as it is, if the calling goroutine does not own them all.
 func (m *MultiLocker) Unlock() {
+	must(m.made("unlock"))
 	must(m.fail("unlock", m.owned()))
 	backwards(m.lockers, func(l *Locker) { l.unlock(context.Background()) })
 }
@@ -161,6 +161,9 @@ func (m *MultiLocker) Unlock() {
 // past errors and returns all of them; [ErrNotHeld], and all stays as it is, if the caller does
 // not own them all.
 func (m *MultiLocker) UnlockContext(ctx context.Context) error {
+	if err := m.made("unlock"); err != nil {
+		return err
+	}
 	err := m.owned()
 	if err == nil {
 		var errs []error
@@ -171,7 +174,7 @@ func (m *MultiLocker) UnlockContext(ctx context.Context) error {
 }
 
 func (m *MultiLocker) owned() error {
-	for _, l := range m.made() {
+	for _, l := range m.lockers {
 		if l.Held() == nil {
 			return fmt.Errorf("%s: %w", l.Path(), l.misuse())
 		}
@@ -197,7 +200,8 @@ func (m *MultiLocker) err() error {
 // HoldCount returns how often the calling goroutine has locked the locks without unlocking
 // them.
 func (m *MultiLocker) HoldCount() int {
-	count := m.made()[0].HoldCount()
+	must(m.made("hold count"))
+	count := m.lockers[0].HoldCount()
 	for _, l := range m.lockers[1:] {
 		count = min(count, l.HoldCount())
 	}
@@ -207,8 +211,9 @@ func (m *MultiLocker) HoldCount() int {
 // Lost returns a channel that is closed when any of the calling goroutine's holds is lost, or a
 // closed one if it does not hold all the locks.
 func (m *MultiLocker) Lost() <-chan struct{} {
+	must(m.made("lost"))
 	holds := make([]*Hold, len(m.lockers))
-	for i, l := range m.made() {
+	for i, l := range m.lockers {
 		if holds[i] = l.Held(); holds[i] == nil {
 			return latch.Closed
 		}

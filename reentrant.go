@@ -91,6 +91,7 @@ func (o *ownership) misuse() error {
 // Held returns the calling goroutine's hold, nil if it has none. Give other goroutines this
 // hold: the Locker's own methods answer for the goroutine that calls them.
 func (l *Locker) Held() *Hold {
+	must(l.exclusive().made("held"))
 	if owner := l.owner.Load(); owner == anyone || owner == goid.Get() {
 		return l.hold.Load()
 	}
@@ -113,6 +114,7 @@ func lostOf(h *Hold) <-chan struct{} {
 // HoldCount returns how often the calling goroutine has locked the lock without unlocking it,
 // be it lost or not.
 func (l *Locker) HoldCount() int {
+	must(l.exclusive().made("hold count"))
 	switch l.owner.Load() {
 	case anyone:
 		return 1

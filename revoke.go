@@ -18,8 +18,8 @@ import (
 // that is written. The owners decide whether and when they give the lock back. A node that is
 // gone, and a lock that nobody holds, is zk.ErrNoNode.
 func Revoke(ctx context.Context, s *Session, path string) error {
-	if s == nil {
-		return wrap("revoke", path, errors.New("the session is nil: make one with Connect"))
+	if err := s.made(); err != nil {
+		return wrap("revoke", path, err)
 	}
 	if err := recipe.CheckPath(path); err != nil {
 		return wrap("revoke", path, err)
@@ -105,4 +105,7 @@ func (s *Session) mark(node string) ([]byte, error) {
 // Revoked returns a channel that is closed when another client has asked for the lock back,
 // with [Revoke] or Curator's Revoker, also if that was before the hold began. The holder
 // decides whether and when to release it.
-func (h *Hold) Revoked() <-chan struct{} { return h.hold.Revoked() }
+func (h *Hold) Revoked() <-chan struct{} {
+	must(h.made("revoked"))
+	return h.hold.Revoked()
+}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/zklock/zklock/internal/goid"
+	"github.com/zklock/zklock/internal/queue"
 	"github.com/zklock/zklock/internal/recipe"
 )
 
@@ -48,11 +49,30 @@ func NewRW(s *Session, path string, opts ...Option) (*RWLocker, error) {
 }
 
 // Path returns the lock's path.
-func (l *RWLocker) Path() string { return l.write.Path() }
+func (l *RWLocker) Path() string { return l.writes().Path() }
+
+// writes returns the write side, nil of none.
+func (l *RWLocker) writes() *Locker {
+	if l == nil {
+		return nil
+	}
+	return l.write
+}
+
+// reads returns the read side, nil of none.
+func (l *RWLocker) reads() *side {
+	if l == nil {
+		return nil
+	}
+	return &l.read
+}
 
 // upgrading returns ErrUpgrade, as the error of op, if the calling goroutine may read and not
 // write.
 func (l *RWLocker) upgrading(op string) error {
+	if l.writes() == nil {
+		return nil // whose own answer says so
+	}
 	if !l.write.ownerless && l.readers.of(goid.Get()) != nil && l.write.Held() == nil {
 		return l.write.fail(op, ErrUpgrade)
 	}
@@ -63,7 +83,7 @@ func (l *RWLocker) upgrading(op string) error {
 // the calling goroutine holds it for reading only.
 func (l *RWLocker) Lock() {
 	must(l.upgrading("lock"))
-	l.write.Lock()
+	l.writes().Lock()
 }
 
 // LockContext takes the lock for writing, as [Locker.LockContext] does; [ErrUpgrade] if the
@@ -72,12 +92,12 @@ func (l *RWLocker) LockContext(ctx context.Context) error {
 	if err := l.upgrading("lock"); err != nil {
 		return err
 	}
-	return l.write.LockContext(ctx)
+	return l.writes().LockContext(ctx)
 }
 
 // TryLock takes the lock for writing if it is free, as [Locker.TryLock] does; false also if the
 // calling goroutine holds it for reading only.
-func (l *RWLocker) TryLock() bool { return l.upgrading("try") == nil && l.write.TryLock() }
+func (l *RWLocker) TryLock() bool { return l.upgrading("try") == nil && l.writes().TryLock() }
 
 // TryLockFor is [Locker.TryLockFor] for writing; [ErrUpgrade] if the calling goroutine holds
 // the lock for reading only.
@@ -85,18 +105,18 @@ func (l *RWLocker) TryLockFor(ctx context.Context, d time.Duration) (bool, error
 	if err := l.upgrading("try"); err != nil {
 		return false, err
 	}
-	return l.write.TryLockFor(ctx, d)
+	return l.writes().TryLockFor(ctx, d)
 }
 
 // Unlock gives back what one Lock took, as [Locker.Unlock] does. A read lock that the goroutine
 // took meanwhile stays.
 func (l *RWLocker) Unlock() {
-	l.write.Unlock()
+	l.writes().Unlock()
 }
 
 // UnlockContext is Unlock with confirmation and errors, as [Locker.UnlockContext].
 func (l *RWLocker) UnlockContext(ctx context.Context) error {
-	return l.write.UnlockContext(ctx)
+	return l.writes().UnlockContext(ctx)
 }
 
 // writer is the write lock as its owner has it.
@@ -117,13 +137,14 @@ func (w *writer) yield() (h *Hold, outermost bool, share int64) {
 
 // Lost returns the channel that closes when the calling goroutine's hold for writing is lost, a
 // closed one if it has none.
-func (l *RWLocker) Lost() <-chan struct{} { return l.write.Lost() }
+func (l *RWLocker) Lost() <-chan struct{} { return l.writes().Lost() }
 
 // Held returns the calling goroutine's hold for writing, nil if it has none.
-func (l *RWLocker) Held() *Hold { return l.write.Held() }
+func (l *RWLocker) Held() *Hold { return l.writes().Held() }
 
 // RHeld returns the calling goroutine's hold for reading, nil if it has none.
 func (l *RWLocker) RHeld() *Hold {
+	must(l.reads().made("held"))
 	if r := l.readers.of((*rlocker)(l).self()); r != nil {
 		return r.hold
 	}
@@ -131,10 +152,10 @@ func (l *RWLocker) RHeld() *Hold {
 }
 
 // Acquire takes the lock for writing as a handle, as [Locker.Acquire] does.
-func (l *RWLocker) Acquire(ctx context.Context) (*Hold, error) { return l.write.Acquire(ctx) }
+func (l *RWLocker) Acquire(ctx context.Context) (*Hold, error) { return l.writes().Acquire(ctx) }
 
 // TryAcquire is [Locker.TryAcquire] for writing.
-func (l *RWLocker) TryAcquire(ctx context.Context) (*Hold, error) { return l.write.TryAcquire(ctx) }
+func (l *RWLocker) TryAcquire(ctx context.Context) (*Hold, error) { return l.writes().TryAcquire(ctx) }
 
 // RLocker returns a sync.Locker whose Lock and Unlock are RLock and RUnlock.
 func (l *RWLocker) RLocker() sync.Locker { return (*rlocker)(l) }
@@ -144,24 +165,24 @@ func (l *RWLocker) RLock() { must(l.RLockContext(context.Background())) }
 
 // RLockContext takes the lock for reading, as [Locker.LockContext] does.
 func (l *RWLocker) RLockContext(ctx context.Context) error {
-	return l.read.ask(ctx, "lock", (*side).lock)
+	return l.reads().ask(ctx, "lock", (*side).lock)
 }
 
 // TryRLock takes the lock for reading if no writer holds it or waits for it, as
 // [Locker.TryLock] does.
-func (l *RWLocker) TryRLock() bool { return l.read.tryLock(l.read.tryUntil()) == nil }
+func (l *RWLocker) TryRLock() bool { return l.reads().tryOnce() }
 
 // TryRLockFor is [Locker.TryLockFor] for reading.
 func (l *RWLocker) TryRLockFor(ctx context.Context, d time.Duration) (bool, error) {
-	return tryFor(ctx, d, &l.read)
+	return tryFor(ctx, d, l.reads())
 }
 
 // RUnlock gives back what one RLock took, as [Locker.Unlock] does. It panics if the calling
 // goroutine does not hold the lock for reading.
-func (l *RWLocker) RUnlock() { l.read.unlock(context.Background()) }
+func (l *RWLocker) RUnlock() { l.reads().unlock(context.Background()) }
 
 // RUnlockContext is RUnlock with confirmation and errors, as [Locker.UnlockContext].
-func (l *RWLocker) RUnlockContext(ctx context.Context) error { return l.read.unlockContext(ctx) }
+func (l *RWLocker) RUnlockContext(ctx context.Context) error { return l.reads().unlockContext(ctx) }
 
 // RLost returns the channel that closes when the calling goroutine's hold for reading is lost,
 // a closed one if it has none.
@@ -169,13 +190,13 @@ func (l *RWLocker) RLost() <-chan struct{} { return lostOf(l.RHeld()) }
 
 // RAcquire takes the lock for reading as a handle, as [Locker.Acquire] does.
 func (l *RWLocker) RAcquire(ctx context.Context) (*Hold, error) {
-	return l.read.handle(ctx, "acquire", l.read.from.Acquire)
+	return l.reads().handle(ctx, "acquire", queue.Source.Acquire)
 }
 
 // TryRAcquire is [Locker.TryAcquire] for reading: [ErrLocked] if a writer holds the lock or
 // waits for it.
 func (l *RWLocker) TryRAcquire(ctx context.Context) (*Hold, error) {
-	return l.read.handle(ctx, "try", l.read.from.Try)
+	return l.reads().handle(ctx, "try", queue.Source.Try)
 }
 
 // rlocker is an RWLocker as its readers own it.

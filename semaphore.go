@@ -56,7 +56,10 @@ func NewSemaphore(s *Session, path string, size int, opts ...Option) (*Semaphore
 }
 
 // Path returns the semaphore's path.
-func (s *Semaphore) Path() string { return s.path }
+func (s *Semaphore) Path() string {
+	must(s.made("path"))
+	return s.path
+}
 
 // Acquire takes n permits, all or none, and waits until they are free and everybody who asked
 // before has theirs. The [Hold] stands for all n: it is lost when one of them is. When ctx ends
@@ -66,21 +69,28 @@ func (s *Semaphore) Path() string { return s.path }
 // and so is a size that differs from that of the permits that are out. While none is out the
 // size may be changed: the next Acquire sets it.
 func (s *Semaphore) Acquire(ctx context.Context, n int) (*Hold, error) {
-	h, err := s.acquire(ctx, n, s.queue.Acquire)
-	return h, wrap("acquire", s.path, s.queue.Client().Explain(err))
+	return s.acquire(ctx, "acquire", n, (*queue.Semaphore).Acquire)
 }
 
 // TryAcquire is Acquire without the wait: it returns [ErrLocked] if the permits are not free,
 // or if somebody else is in line for permits. While there is no connection it waits for one, as
 // long as ctx lives.
 func (s *Semaphore) TryAcquire(ctx context.Context, n int) (*Hold, error) {
-	h, err := s.acquire(ctx, n, s.queue.Try)
-	return h, wrap("try", s.path, s.queue.Client().Explain(err))
+	return s.acquire(ctx, "try", n, (*queue.Semaphore).Try)
 }
 
-func (s *Semaphore) acquire(
-	ctx context.Context, n int, take func(context.Context, int, queue.Call) (*queue.Hold, error),
-) (*Hold, error) {
+// permitsBy is how permits are taken: with a wait or without.
+type permitsBy func(*queue.Semaphore, context.Context, int, queue.Call) (*queue.Hold, error)
+
+func (s *Semaphore) acquire(ctx context.Context, op string, n int, by permitsBy) (*Hold, error) {
+	if err := s.made(op); err != nil {
+		return nil, err
+	}
+	h, err := s.take(ctx, n, by)
+	return h, wrap(op, s.path, s.queue.Client().Explain(err))
+}
+
+func (s *Semaphore) take(ctx context.Context, n int, by permitsBy) (*Hold, error) {
 	switch {
 	case n < 1 || n > s.size:
 		return nil, fmt.Errorf("%d permits: it must be from 1 to the semaphore's size, %d", n, s.size)
@@ -90,6 +100,6 @@ func (s *Semaphore) acquire(
 		return nil, client.Ended(ctx)
 	}
 	a := newAttempt(ctx, s.trace, s.path)
-	h, err := take(ctx, n, a)
+	h, err := by(s.queue, ctx, n, a)
 	return holdOf(h), a.failed(err)
 }

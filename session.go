@@ -2,7 +2,6 @@ package zklock
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"log/slog"
 	"math"
@@ -80,8 +79,8 @@ func newSession(timeout time.Duration, clock *clock.Clock, options sessionOption
 
 // checkNew returns the options of a lock on path, or what is wrong with the arguments.
 func checkNew(s *Session, path string, opts []Option) (*options, error) {
-	if s == nil {
-		return nil, wrap("new", path, errors.New("the session is nil: make one with Connect"))
+	if err := s.made(); err != nil {
+		return nil, wrap("new", path, err)
 	}
 	if err := recipe.CheckPath(path); err != nil {
 		return nil, wrap("new", path, err)
@@ -118,18 +117,18 @@ func checkTimeout(timeout time.Duration) error {
 
 // Conn returns the session's connection, for the caller's own reads and writes and for fenced
 // Multi writes (see [Hold.Check]). Do not close it: use [Session.Close].
-func (s *Session) Conn() *zk.Conn { return s.client.Conn }
+func (s *Session) Conn() *zk.Conn { return s.must("conn").client.Conn }
 
 // ID returns the ZooKeeper session's id, 0 while there is none because the last one has
 // expired.
-func (s *Session) ID() int64 { return s.client.ID() }
+func (s *Session) ID() int64 { return s.must("id").client.ID() }
 
 // Timeout returns the session timeout as negotiated with the server.
-func (s *Session) Timeout() time.Duration { return s.client.Timeout() }
+func (s *Session) Timeout() time.Duration { return s.must("timeout").client.Timeout() }
 
 // Closed returns a channel that is closed by Close. It says nothing of the locks: see
 // [Hold.Lost].
-func (s *Session) Closed() <-chan struct{} { return s.client.Context().Done() }
+func (s *Session) Closed() <-chan struct{} { return s.must("closed").client.Context().Done() }
 
 // Close ends the session: its holds end as released ([ErrReleased]; their Lost channels stay
 // open), its waiters get [ErrClosed], the server deletes its nodes, and when Close returns no
@@ -141,6 +140,9 @@ func (s *Session) Closed() <-chan struct{} { return s.client.Context().Done() }
 // end, as can happen while the caller's own requests over [Session.Conn] are under way: then
 // goroutines of it may be left too.
 func (s *Session) Close() error {
+	if err := s.made(); err != nil {
+		return wrap("close", "", err)
+	}
 	s.closeOnce.Do(func() {
 		tell := s.locks.Close()
 		tell = append([]func(){s.client.Shut()}, tell...) // which is run last

@@ -14,14 +14,19 @@ import (
 // sync.Mutex.TryLock does. It is false on any failure too: at once while there is no
 // connection, and at the latest after a third of the session timeout. When it is false no node
 // is left behind and, unless it lost a race or ran out of time, none was written.
-func (l *Locker) TryLock() bool { return l.tryLock(l.tryUntil()) == nil }
+func (l *Locker) TryLock() bool { return l.exclusive().tryOnce() }
 
 // TryLockFor is [Locker.LockContext] that gives up after d: it returns false and no error when
 // the time is up, and an error when ctx ended or something failed. With d <= 0 it tries once,
 // without waiting for another owner, but for a connection as long as ctx lives. When it is
 // false the lock is as it was, and no node is left behind.
 func (l *Locker) TryLockFor(ctx context.Context, d time.Duration) (bool, error) {
-	return tryFor(ctx, d, l)
+	return tryFor(ctx, d, l.exclusive())
+}
+
+func (s *side) tryOnce() bool {
+	must(s.made("try"))
+	return s.tryLock(s.tryUntil()) == nil
 }
 
 // tryUntil returns when a try that begins now has to be over.
@@ -46,8 +51,9 @@ func (s *side) try(ctx context.Context) error { return s.lockBy(ctx, (*side).try
 // tryFor asks for l and waits for d at most, or not at all if d leaves no time to wait. It is
 // false without an error when the time is up.
 func tryFor(ctx context.Context, d time.Duration, l asked) (bool, error) {
-	var err error
+	err := l.made("try")
 	switch {
+	case err != nil:
 	case ctx.Err() != nil:
 		return false, l.fail("try", client.Ended(ctx))
 	case d <= 0:

@@ -106,24 +106,6 @@ func TestATryOfAClosedSessionsLockSaysSoWhoeverOwnsIt(t *testing.T) {
 	})
 }
 
-func TestAMultiLockerThatNewMultiHasNotMadeSaysSo(t *testing.T) {
-	m := new(zklock.MultiLocker)
-	for name, use := range map[string]func(){
-		"Lock":          m.Lock,
-		"LockContext":   func() { m.LockContext(t.Context()) },
-		"TryLock":       func() { m.TryLock() },
-		"TryLockFor":    func() { m.TryLockFor(t.Context(), time.Second) },
-		"Unlock":        m.Unlock,
-		"UnlockContext": func() { m.UnlockContext(t.Context()) },
-		"Lost":          func() { m.Lost() },
-		"HoldCount":     func() { m.HoldCount() },
-	} {
-		t.Run(name, func(t *testing.T) {
-			require.PanicsWithValue(t, "zklock: a MultiLocker is made by NewMulti", use)
-		})
-	}
-}
-
 func TestANilTLSConfigDoesNotSendInTheClear(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		first := make(chan byte, 1)

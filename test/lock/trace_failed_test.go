@@ -82,7 +82,7 @@ var failures = map[string]struct {
 		return err
 	}},
 	"Do, in time": {"enqueued failed", context.DeadlineExceeded, func(ctx context.Context, c *caller) error {
-		return c.mutex().Do(ctx, nil)
+		return c.mutex().Do(ctx, func(context.Context) error { panic("it ran") })
 	}},
 	"TryLock": {"failed", zklock.ErrLocked, func(_ context.Context, c *caller) error {
 		require.False(c.t, c.mutex().TryLock())

@@ -569,6 +569,12 @@ var ofTheLibrary = []judged{
 	{mutant{"a handoff hears of the others of its session from the queue", []edit{
 		{"internal/queue/handoff.go", "(t.contention != alone || c.othersInLineLocked())", "t.contention != alone"},
 	}}, "TestACohortEndsItsTurnForAnotherOfItsSession"},
+	{mutant{"a zero value passes for a lock", []edit{
+		{"misuse.go", "s != nil && s.queue != nil {\n\t\treturn nil\n\t}\n\treturn wrap(op, \"\", unmade(\"lock\"", "s != nil {\n\t\treturn nil\n\t}\n\treturn wrap(op, \"\", unmade(\"lock\""},
+	}}, "TestEveryMethodOfAValueThatNoConstructorMadeSaysSo"},
+	{mutant{"the fast path of Unlock takes any pointer", []edit{
+		{"locker.go", "l != nil && self != nobody && l.ownedBy(self) && l.depth", "self != nobody && l.ownedBy(self) && l.depth"},
+	}}, "TestEveryMethodOfAValueThatNoConstructorMadeSaysSo"},
 }
 
 func TestTheTestsOfTheLibraryFindEveryMutant(t *testing.T) {
