@@ -13,7 +13,8 @@ import (
 // caller stood in the queue, the error is [ErrLocked] as well as context.DeadlineExceeded.
 //
 // What no further try can mend is returned as an [*Error]: [ErrClosed], a refusal of the
-// server, or [ErrLost] if the caller holds the lock already but has lost it.
+// server, [ErrLost] if the caller holds the lock already but has lost it, or [ErrDeadlock] at
+// once if ctx carries a hold of this lock, from [Locker.Do] or [Hold.Context].
 func (l *Locker) LockContext(ctx context.Context) error {
 	return l.exclusive().ask(ctx, "lock", (*side).lock)
 }
@@ -59,7 +60,7 @@ type asked interface {
 	fail(op string, err error) error
 }
 
-// way is how one side is asked for: lock, wait or try.
+// way is how one side is asked for: lock, wait or tryNow.
 type way func(*side, context.Context) error
 
 func (s *side) ask(ctx context.Context, op string, by way) error {
@@ -126,7 +127,7 @@ func (s *side) unlockContext(ctx context.Context) error {
 
 // handle takes the lock by get for whoever has the Hold.
 func (s *side) handle(
-	ctx context.Context, op string, get func(queue.Source, context.Context, queue.Call) (*queue.Hold, error),
+	ctx context.Context, op string, get func(*gate, context.Context, queue.Call) (*queue.Hold, error),
 ) (*Hold, error) {
 	if err := s.made(op); err != nil {
 		return nil, err
@@ -135,6 +136,6 @@ func (s *side) handle(
 		return nil, s.fail(op, client.Ended(ctx))
 	}
 	a := s.attempt(ctx)
-	h, err := get(s.from, ctx, a)
+	h, err := get(&s.gate, ctx, a)
 	return holdOf(h), s.fail(op, a.failed(err))
 }

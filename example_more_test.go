@@ -310,3 +310,27 @@ func ExampleRevoke() {
 	// rebuilding can wait
 	// the urgent task has it
 }
+
+// Do of a MultiLocker holds all the locks while its function runs. A call inside that asks for
+// one of them again, under the function's context, is told that it would wait for itself.
+func ExampleMultiLocker_Do() {
+	session, _, stop := exampleSession()
+	defer stop()
+	from, err := zklock.New(session, "/accounts/ann")
+	if err != nil {
+		log.Fatal(err)
+	}
+	to, err := zklock.New(session, "/accounts/bob")
+	if err != nil {
+		log.Fatal(err)
+	}
+
+	err = zklock.NewMulti(from, to).Do(context.Background(), func(ctx context.Context) error {
+		fmt.Println("moving the money")
+		return from.LockContext(ctx)
+	})
+	fmt.Println("would wait for itself:", errors.Is(err, zklock.ErrDeadlock))
+	// Output:
+	// moving the money
+	// would wait for itself: true
+}

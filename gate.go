@@ -2,6 +2,7 @@ package zklock
 
 import (
 	"context"
+	"fmt"
 	"math"
 	"sync/atomic"
 
@@ -9,6 +10,7 @@ import (
 
 	"github.com/zklock/zklock/internal/client"
 	"github.com/zklock/zklock/internal/queue"
+	"github.com/zklock/zklock/internal/recipe"
 )
 
 // gate is how the owners in one process get a lock: from its queue, and then a share in what
@@ -62,11 +64,38 @@ func (g *gate) attempt(ctx context.Context) *attempt {
 	return newAttempt(ctx, g.trace, g.queue.Path())
 }
 
+// acquire waits for the lock, but not for a hold that ctx carries: that would never end.
+func (g *gate) acquire(ctx context.Context, call queue.Call) (*queue.Hold, error) {
+	if err := g.deadlock(ctx); err != nil {
+		return nil, err
+	}
+	return g.from.Acquire(ctx, call)
+}
+
+// try does not wait for another owner.
+func (g *gate) try(ctx context.Context, call queue.Call) (*queue.Hold, error) {
+	return g.from.Try(ctx, call)
+}
+
+// deadlock returns ErrDeadlock if a hold that ctx carries keeps a call under it from the lock.
+func (g *gate) deadlock(ctx context.Context) error {
+	for c := carriedBy(ctx); c != nil; c = c.outer {
+		switch {
+		case !c.hold.hold.Blocks(g.queue):
+		case c.hold.hold.Kind() == recipe.Read:
+			return fmt.Errorf("%w: %w", ErrDeadlock, ErrUpgrade)
+		default:
+			return ErrDeadlock
+		}
+	}
+	return nil
+}
+
 // take waits for the lock, and for an owner that has lost it.
 func (g *gate) take(ctx context.Context) (*Hold, error) {
 	a := g.attempt(ctx)
 	for {
-		got, err := g.from.Acquire(ctx, a)
+		got, err := g.acquire(ctx, a)
 		if err != nil {
 			return nil, a.failed(err)
 		}
@@ -111,7 +140,7 @@ func (g *gate) tryTake(ctx context.Context) (*Hold, error) {
 	if g.shares.lack(g.share) && g.queue.Client().Context().Err() == nil {
 		return nil, a.failed(ErrLocked)
 	}
-	got, err := g.from.Try(ctx, a)
+	got, err := g.try(ctx, a)
 	if err != nil {
 		return nil, a.failed(err)
 	}

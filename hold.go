@@ -110,17 +110,34 @@ func (h *Hold) Release(ctx context.Context) error {
 // of parent afterwards. It is a grandchild, since a child that ends calls methods of its
 // parent's, which may be the user's.
 func (h *Hold) under(parent context.Context) (ctx context.Context, detach func()) {
-	between, detach := context.WithCancel(context.WithValue(parent, holdKey{}, h))
+	between, leave := context.WithCancel(context.WithValue(parent, holdKey{}, &carried{h, carriedBy(parent)}))
 	ctx, end := context.WithCancelCause(between)
-	h.hold.WhenEnded(end)
-	return ctx, detach
+	stop := h.hold.WhenEnded(end)
+	return ctx, func() {
+		stop()
+		leave()
+	}
 }
 
 type holdKey struct{}
 
+// carried is a hold that a context carries, and those that its parents do.
+type carried struct {
+	hold  *Hold
+	outer *carried
+}
+
+// carriedBy returns the innermost hold of ctx, nil if it carries none.
+func carriedBy(ctx context.Context) *carried {
+	c, _ := ctx.Value(holdKey{}).(*carried)
+	return c
+}
+
 // HoldFrom returns the hold behind the context that [Locker.Do] gives to its function, or
-// behind [Hold.Context]; nil if there is none.
+// behind [Hold.Context]; of several the innermost, and nil if there is none.
 func HoldFrom(ctx context.Context) *Hold {
-	h, _ := ctx.Value(holdKey{}).(*Hold)
-	return h
+	if c := carriedBy(ctx); c != nil {
+		return c.hold
+	}
+	return nil
 }

@@ -2,11 +2,8 @@ package zklock
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"sync"
 
-	"github.com/zklock/zklock/internal/client"
 	"github.com/zklock/zklock/internal/goid"
 	"github.com/zklock/zklock/internal/queue"
 	"github.com/zklock/zklock/internal/recipe"
@@ -99,60 +96,16 @@ func (l *Locker) Unlock() {
 	l.exclusive().unlock(context.Background())
 }
 
-// Do runs fn while it holds the lock: it takes it as [Locker.LockContext] does, and when fn
-// returns it releases it as [Locker.UnlockContext] does. When fn panics, or ends the goroutine
-// by runtime.Goexit, it releases it as [Locker.Unlock] does. fn's context is a child of ctx
-// that is cancelled when the hold ends, with what [Hold.Err] returns as its cause: [ErrLost],
-// or [ErrReleased] if that was by [Session.Close]; [HoldFrom] finds the hold in it. Do returns
-// fn's error; if the lock was lost meanwhile, the error is ErrLost too, with its cause, even if
-// fn returned nil.
-//
-// The lock belongs to the call, not to the goroutine: it is not reentrant, and locking l inside
-// fn waits for ever.
-func (l *Locker) Do(ctx context.Context, fn func(ctx context.Context) error) (err error) {
-	switch err := l.exclusive().made("do"); {
-	case err != nil:
-		return err
-	case fn == nil:
-		return l.fail("do", errors.New("the function is nil"))
-	case ctx.Err() != nil:
-		return l.fail("do", client.Ended(ctx))
-	}
-	h, err := l.take(ctx)
-	if err != nil {
-		return l.fail("do", err)
-	}
-	returned, detach := false, func() {}
-	defer func() {
-		defer detach()
-		if !returned { // a panic is not to wait for ZooKeeper
-			h.hold.SendRelease(ctx, l.leave)
-			return
-		}
-		released := h.hold.Release(ctx, l.leave)
-		switch {
-		case h.hold.IsLost() && err != nil:
-			err = l.fail("do", fmt.Errorf("%w; the function returned: %w", released, err))
-		case h.hold.IsLost(), err == nil && ctx.Err() == nil:
-			err = l.fail("do", released)
-		}
-	}()
-	var held context.Context
-	held, detach = h.under(ctx)
-	err = fn(held)
-	returned = true
-	return err
-}
-
 // Acquire takes the lock for whoever has the [Hold] that it returns. It waits as
-// [Locker.LockContext] does. Handles are not reentrant, and may be passed to other goroutines.
+// [Locker.LockContext] does, and under a ctx that carries a hold of the same lock it returns
+// [ErrDeadlock]. Handles are not reentrant, and may be passed to other goroutines.
 func (l *Locker) Acquire(ctx context.Context) (*Hold, error) {
-	return l.exclusive().handle(ctx, "acquire", queue.Source.Acquire)
+	return l.exclusive().handle(ctx, "acquire", (*gate).acquire)
 }
 
 // TryAcquire is Acquire without the wait: it returns [ErrLocked] if somebody else holds the
 // lock or waits for it, which costs no write unless it lost a race. While there is no
 // connection it waits for one, as long as ctx lives.
 func (l *Locker) TryAcquire(ctx context.Context) (*Hold, error) {
-	return l.exclusive().handle(ctx, "try", queue.Source.Try)
+	return l.exclusive().handle(ctx, "try", (*gate).try)
 }

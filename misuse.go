@@ -53,6 +53,13 @@ func (h *Hold) made(op string) error {
 	return wrap(op, "", fmt.Errorf("the Hold is nil or a zero value: %w", ErrNotHeld))
 }
 
+func (h *MultiHold) made(op string) error {
+	if h != nil && len(h.holds) > 0 {
+		return nil
+	}
+	return wrap(op, "", fmt.Errorf("the MultiHold is nil or a zero value: %w", ErrNotHeld))
+}
+
 // must panics with what a call cannot return.
 func must(err error) {
 	if err != nil {

@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/zklock/zklock/internal/client"
 	"github.com/zklock/zklock/internal/latch"
 )
 
@@ -50,9 +51,17 @@ func NewMulti(lockers ...*Locker) *MultiLocker {
 // held before.
 func (m *MultiLocker) Lock() { must(m.LockContext(context.Background())) }
 
-// LockContext takes all the locks under one ctx, as [Locker.LockContext] does each. After an
-// error none is held that was not held before.
+// LockContext takes all the locks under one ctx, as [Locker.LockContext] does each. When one of
+// them is lost while it waits for the others, it gives back those that it has and starts over,
+// at the ends of the queues; but if the caller has held that one before, it returns [ErrLost].
+// After an error none is held that was not held before.
 func (m *MultiLocker) LockContext(ctx context.Context) error {
+	if err := m.made("lock"); err != nil {
+		return err
+	}
+	if err := m.deadlock(ctx, "lock", true); err != nil {
+		return err
+	}
 	return m.ask(ctx, "lock", (*side).lock)
 }
 
@@ -68,7 +77,7 @@ func (m *MultiLocker) TryLock() bool {
 	}
 	ctx, cancel := context.WithDeadline(context.Background(), deadline)
 	defer cancel()
-	return m.all(ctx, func(l *Locker) error { return l.tryLock(deadline) }) == nil
+	return m.own(ctx, func(_ context.Context, l *Locker) error { return l.tryLock(deadline) }) == nil
 }
 
 // TryLockFor takes all the locks within d, as [Locker.TryLockFor] does each.
@@ -81,7 +90,7 @@ func (m *MultiLocker) ask(ctx context.Context, op string, by way) error {
 	if err := m.made(op); err != nil {
 		return err
 	}
-	return m.fail(op, m.all(ctx, func(l *Locker) error { return l.ask(ctx, op, by) }))
+	return m.fail(op, m.own(ctx, func(ctx context.Context, l *Locker) error { return l.ask(ctx, op, by) }))
 }
 
 func (m *MultiLocker) fail(op string, err error) error {
@@ -91,62 +100,88 @@ func (m *MultiLocker) fail(op string, err error) error {
 	return wrap(op, m.paths(), err)
 }
 
-// all calls take for one lock after the other until it holds all of them, and starts over if
-// one was lost while the others were waited for. What was held before this call stays lost, as
-// in a Locker.
-func (m *MultiLocker) all(ctx context.Context, take func(*Locker) error) error {
-	for {
-		if err := m.each(ctx, take); err != nil {
-			return err
-		}
-		over := m.err()
-		if over == nil {
-			return nil
-		}
-		nested := m.HoldCount() > 1
-		m.undo(ctx, m.lockers)
-		if nested {
-			return over
-		}
-	}
-}
-
-// each calls take for one lock after the other, and unlocks those taken if one fails, or
-// panics.
-func (m *MultiLocker) each(ctx context.Context, take func(*Locker) error) error {
-	taken := 0
-	defer func() {
-		if taken < len(m.lockers) {
-			m.undo(ctx, m.lockers[:taken])
-		}
-	}()
+// deadlock returns ErrDeadlock, as the error of op, if a hold that ctx carries keeps a call
+// under it from one of the locks, but for those that the caller reenters.
+func (m *MultiLocker) deadlock(ctx context.Context, op string, reenters bool) error {
 	for _, l := range m.lockers {
-		if err := take(l); err != nil {
-			return err
+		if err := l.deadlock(ctx); err != nil && !(reenters && l.Held() != nil) {
+			return l.fail(op, err)
 		}
-		taken++
 	}
 	return nil
 }
 
-// undo gives back what was taken for nothing, and waits no longer than ctx for the deletes to
-// be sent.
-func (m *MultiLocker) undo(ctx context.Context, taken []*Locker) {
-	backwards(taken, func(l *Locker) {
-		if l.HoldCount() == 1 {
-			l.Held().hold.Disown()
-		}
-		l.unlock(ctx)
+// own makes the calling goroutine the owner of all the locks, of each by take. What was held
+// before this call stays lost, as in a Locker.
+func (m *MultiLocker) own(ctx context.Context, take func(context.Context, *Locker) error) error {
+	_, err := m.all(ctx, taking{
+		take: func(ctx context.Context, l *Locker) (*Hold, error) { err := take(ctx, l); return l.Held(), err },
+		give: func(l *Locker, h *Hold) {
+			if l.HoldCount() == 1 {
+				h.hold.Disown()
+			}
+			l.unlock(ctx)
+		},
 	})
+	return err
 }
 
-// backwards calls unlock for one lock after the other, the last one first, and for the others
-// too if one panics.
-func backwards(lockers []*Locker, unlock func(*Locker)) {
-	if last := len(lockers) - 1; last >= 0 {
-		defer backwards(lockers[:last], unlock)
-		unlock(lockers[last])
+// taking is a way to take the locks one by one: as their owner, as handles, or for Do.
+type taking struct {
+	take func(context.Context, *Locker) (*Hold, error)
+	// give gives back what was taken for nothing. For its delete to be sent it waits as long as
+	// the caller's ctx lives.
+	give func(*Locker, *Hold)
+}
+
+// next takes l, as long as the others are held.
+func (by taking) next(ctx context.Context, l *Locker, others []*Hold) (*Hold, error) {
+	ctx, detach := while(others, ctx)
+	defer detach()
+	return by.take(ctx, l)
+}
+
+// all takes one lock after the other until it holds all of them, and starts over when one is
+// lost while the others are waited for.
+func (m *MultiLocker) all(ctx context.Context, by taking) ([]*Hold, error) {
+	for {
+		holds, err := m.each(ctx, by)
+		if err != errLostMeanwhile {
+			return holds, err
+		}
 	}
+}
+
+// errLostMeanwhile has all start over.
+var errLostMeanwhile = errors.New("zklock: one of the locks was lost while the others were waited for")
+
+// each takes one lock after the other, and gives back those taken if that fails, panics, or one
+// of them ends meanwhile.
+func (m *MultiLocker) each(ctx context.Context, by taking) (_ []*Hold, err error) {
+	var holds []*Hold
+	complete := false
+	defer func() {
+		if !complete {
+			last := len(holds)
+			backwards(m.lockers[:last], func(l *Locker) { last--; by.give(l, holds[last]) })
+		}
+	}()
+	for _, l := range m.lockers {
+		h, err := by.next(ctx, l, holds)
+		switch {
+		case err != nil && ended(holds) == nil:
+			return nil, err
+		case err != nil && ctx.Err() != nil:
+			return nil, client.Ended(ctx)
+		case err != nil || h == nil: // WithoutOwner, somebody else has unlocked it
+			return nil, errLostMeanwhile
+		}
+		holds = append(holds, h)
+	}
+	if complete = valid(holds); !complete {
+		return nil, errLostMeanwhile
+	}
+	return holds, nil
 }
 
 // Unlock gives back what one Lock took, as [Locker.Unlock] does each. It panics, and leaves all
@@ -177,21 +212,6 @@ func (m *MultiLocker) owned() error {
 	for _, l := range m.lockers {
 		if l.Held() == nil {
 			return fmt.Errorf("%s: %w", l.Path(), l.misuse())
-		}
-	}
-	return nil
-}
-
-// err returns why the calling goroutine does not hold all the locks, nil if it does. It reads
-// the clock: the locks may be of several sessions, whose leases end apart.
-func (m *MultiLocker) err() error {
-	for _, l := range m.lockers {
-		h := l.Held()
-		if h == nil {
-			return ErrNotHeld
-		}
-		if !h.Valid() {
-			return h.hold.Reentry()
 		}
 	}
 	return nil

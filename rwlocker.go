@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/zklock/zklock/internal/goid"
-	"github.com/zklock/zklock/internal/queue"
 	"github.com/zklock/zklock/internal/recipe"
 )
 
@@ -190,13 +189,13 @@ func (l *RWLocker) RLost() <-chan struct{} { return lostOf(l.RHeld()) }
 
 // RAcquire takes the lock for reading as a handle, as [Locker.Acquire] does.
 func (l *RWLocker) RAcquire(ctx context.Context) (*Hold, error) {
-	return l.reads().handle(ctx, "acquire", queue.Source.Acquire)
+	return l.reads().handle(ctx, "acquire", (*gate).acquire)
 }
 
 // TryRAcquire is [Locker.TryAcquire] for reading: [ErrLocked] if a writer holds the lock or
 // waits for it.
 func (l *RWLocker) TryRAcquire(ctx context.Context) (*Hold, error) {
-	return l.reads().handle(ctx, "try", queue.Source.Try)
+	return l.reads().handle(ctx, "try", (*gate).try)
 }
 
 // rlocker is an RWLocker as its readers own it.

@@ -63,24 +63,42 @@ func (s *Semaphore) Path() string {
 
 // Acquire takes n permits, all or none, and waits until they are free and everybody who asked
 // before has theirs. The [Hold] stands for all n: it is lost when one of them is. When ctx ends
-// first, Acquire returns its error, and no permit is taken.
+// first, Acquire returns its error, and no permit is taken. It returns [ErrDeadlock] at once if
+// ctx carries permits (see [Semaphore.Do]) that it would wait for.
 //
 // An n below 1, above the size, above 1,000, or above what fits a request of 1 MiB is an error,
 // and so is a size that differs from that of the permits that are out. While none is out the
 // size may be changed: the next Acquire sets it.
 func (s *Semaphore) Acquire(ctx context.Context, n int) (*Hold, error) {
-	return s.acquire(ctx, "acquire", n, (*queue.Semaphore).Acquire)
+	return s.acquire(ctx, "acquire", n, (*Semaphore).wait)
 }
 
 // TryAcquire is Acquire without the wait: it returns [ErrLocked] if the permits are not free,
 // or if somebody else is in line for permits. While there is no connection it waits for one, as
 // long as ctx lives.
 func (s *Semaphore) TryAcquire(ctx context.Context, n int) (*Hold, error) {
-	return s.acquire(ctx, "try", n, (*queue.Semaphore).Try)
+	return s.acquire(ctx, "try", n, (*Semaphore).try)
 }
 
-// permitsBy is how permits are taken: with a wait or without.
-type permitsBy func(*queue.Semaphore, context.Context, int, queue.Call) (*queue.Hold, error)
+// permitsBy is how permits are taken: by wait or try.
+type permitsBy func(*Semaphore, context.Context, int, queue.Call) (*queue.Hold, error)
+
+// wait waits for permits, but not for those that ctx carries: that would never end.
+func (s *Semaphore) wait(ctx context.Context, n int, call queue.Call) (*queue.Hold, error) {
+	carried := 0
+	for c := carriedBy(ctx); c != nil; c = c.outer {
+		carried += c.hold.hold.PermitsOf(s.queue)
+	}
+	if carried > 0 && carried+n > s.size {
+		return nil, fmt.Errorf("it carries %d of the %d permits: %w", carried, s.size, ErrDeadlock)
+	}
+	return s.queue.Acquire(ctx, n, call)
+}
+
+// try does not wait for anybody else's.
+func (s *Semaphore) try(ctx context.Context, n int, call queue.Call) (*queue.Hold, error) {
+	return s.queue.Try(ctx, n, call)
+}
 
 func (s *Semaphore) acquire(ctx context.Context, op string, n int, by permitsBy) (*Hold, error) {
 	if err := s.made(op); err != nil {
@@ -100,6 +118,6 @@ func (s *Semaphore) take(ctx context.Context, n int, by permitsBy) (*Hold, error
 		return nil, client.Ended(ctx)
 	}
 	a := newAttempt(ctx, s.trace, s.path)
-	h, err := by(s.queue, ctx, n, a)
+	h, err := by(s, ctx, n, a)
 	return holdOf(h), a.failed(err)
 }

@@ -45,8 +45,8 @@ func (s *side) tryLock(deadline time.Time) error {
 	return s.owners.own(ctx, (*side).tryTake)
 }
 
-// try is wait without waiting for another owner.
-func (s *side) try(ctx context.Context) error { return s.lockBy(ctx, (*side).tryTake) }
+// tryNow is wait without waiting for another owner.
+func (s *side) tryNow(ctx context.Context) error { return s.lockBy(ctx, (*side).tryTake) }
 
 // tryFor asks for l and waits for d at most, or not at all if d leaves no time to wait. It is
 // false without an error when the time is up.
@@ -57,7 +57,7 @@ func tryFor(ctx context.Context, d time.Duration, l asked) (bool, error) {
 	case ctx.Err() != nil:
 		return false, l.fail("try", client.Ended(ctx))
 	case d <= 0:
-		err = l.ask(ctx, "try", (*side).try)
+		err = l.ask(ctx, "try", (*side).tryNow)
 	default:
 		timed, cancel := context.WithTimeoutCause(ctx, d, errTimeIsUp)
 		defer cancel()

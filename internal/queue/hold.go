@@ -10,6 +10,7 @@ import (
 
 	"github.com/zklock/zklock/internal/client"
 	"github.com/zklock/zklock/internal/latch"
+	"github.com/zklock/zklock/internal/recipe"
 )
 
 // Hold is one possession of a lock, from the grant until it is released or lost. Its methods
@@ -131,6 +132,29 @@ func (h *Hold) Client() *client.Client { return h.contender.queue.session.client
 
 // Path returns the lock's path.
 func (h *Hold) Path() string { return h.contender.queue.path }
+
+// Kind returns what the hold has of its lock.
+func (h *Hold) Kind() recipe.Kind { return h.contender.queue.kind }
+
+// Blocks reports whether the hold, as long as it lasts, keeps whoever queues in q from the
+// lock. Of queues in another session it is not known whether they are of the same ensemble.
+func (h *Hold) Blocks(q *Queue) bool {
+	return h.sharesQueue(q) && h.Kind().Blocks(q.kind)
+}
+
+// PermitsOf returns how many permits of s the hold has.
+func (h *Hold) PermitsOf(s *Semaphore) int {
+	if !h.sharesQueue(s.permits) {
+		return 0
+	}
+	return len(h.contender.nodes)
+}
+
+// sharesQueue reports whether the hold lives and its nodes stand among those of q.
+func (h *Hold) sharesQueue(q *Queue) bool {
+	own := h.contender.queue
+	return h.IsHeld() && own.session == q.session && own.dir == q.dir
+}
 
 // Confirm proves the hold once more.
 func (h *Hold) Confirm(ctx context.Context) error {

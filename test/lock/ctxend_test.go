@@ -50,6 +50,7 @@ type hindered struct {
 	until   time.Time // when the call has to be over
 	member  *membership.Member
 	closing sync.WaitGroup
+	release func(context.Context) error
 }
 
 // wire is the dialer of the caller's session.
@@ -162,6 +163,8 @@ func readByThem(w *hindered)    { w.theirs.rw.RLock() }
 func writtenByThem(w *hindered) { w.theirs.rw.Lock() }
 func permitsByThem(w *hindered) { must(w.theirs.sem.Acquire(w.ctx, 2)) }
 
+func nothing(context.Context) error { return nil }
+
 func (w *hindered) left() time.Duration { return time.Until(w.until) }
 
 var timelyCalls = map[string]timely{
@@ -184,6 +187,8 @@ var timelyCalls = map[string]timely{
 
 	"RWLocker.LockContext":           {nil, func(w *hindered, ctx context.Context) { _ = w.mine.rw.LockContext(ctx) }},
 	"RWLocker.LockContext behind":    {readByThem, func(w *hindered, ctx context.Context) { _ = w.mine.rw.LockContext(ctx) }},
+	"RWLocker.Do":                    {nil, func(w *hindered, ctx context.Context) { _ = w.mine.rw.Do(ctx, nothing) }},
+	"RWLocker.RDo":                   {nil, func(w *hindered, ctx context.Context) { _ = w.mine.rw.RDo(ctx, nothing) }},
 	"RWLocker.TryLockFor":            {nil, func(w *hindered, _ context.Context) { _, _ = w.mine.rw.TryLockFor(w.ctx, w.left()) }},
 	"RWLocker.TryLock":               {nil, func(w *hindered, _ context.Context) { w.mine.rw.TryLock() }},
 	"RWLocker.UnlockContext":         {func(w *hindered) { w.mine.rw.Lock() }, func(w *hindered, ctx context.Context) { _ = w.mine.rw.UnlockContext(ctx) }},
@@ -204,10 +209,14 @@ var timelyCalls = map[string]timely{
 		permitsByThem,
 		func(w *hindered, ctx context.Context) { _, _ = w.mine.sem.Acquire(ctx, 2) },
 	},
+	"Semaphore.Do":         {nil, func(w *hindered, ctx context.Context) { _ = w.mine.sem.Do(ctx, 2, nothing) }},
 	"Semaphore.TryAcquire": {nil, func(w *hindered, ctx context.Context) { _, _ = w.mine.sem.TryAcquire(ctx, 2) }},
 
 	"MultiLocker.LockContext":       {nil, func(w *hindered, ctx context.Context) { _ = w.mine.multi.LockContext(ctx) }},
 	"MultiLocker.LockContext last":  {lastByThem, func(w *hindered, ctx context.Context) { _ = w.mine.multi.LockContext(ctx) }},
+	"MultiLocker.Do":                {nil, func(w *hindered, ctx context.Context) { _ = w.mine.multi.Do(ctx, nothing) }},
+	"MultiLocker.Acquire":           {nil, func(w *hindered, ctx context.Context) { _, _ = w.mine.multi.Acquire(ctx) }},
+	"MultiLocker.Acquire last":      {lastByThem, func(w *hindered, ctx context.Context) { _, _ = w.mine.multi.Acquire(ctx) }},
 	"MultiLocker.TryLockFor 0":      {nil, func(w *hindered, ctx context.Context) { _, _ = w.mine.multi.TryLockFor(ctx, 0) }},
 	"MultiLocker.TryLockFor 0 last": {lastByThem, func(w *hindered, ctx context.Context) { _, _ = w.mine.multi.TryLockFor(ctx, 0) }},
 	"MultiLocker.TryLockFor":        {nil, func(w *hindered, _ context.Context) { _, _ = w.mine.multi.TryLockFor(w.ctx, w.left()) }},
@@ -215,6 +224,14 @@ var timelyCalls = map[string]timely{
 	"MultiLocker.TryLock":           {nil, func(w *hindered, _ context.Context) { w.mine.multi.TryLock() }},
 	"MultiLocker.TryLock last":      {lastByThem, func(w *hindered, _ context.Context) { w.mine.multi.TryLock() }},
 	"MultiLocker.UnlockContext":     {func(w *hindered) { w.mine.multi.Lock() }, func(w *hindered, ctx context.Context) { _ = w.mine.multi.UnlockContext(ctx) }},
+
+	"MultiHold.Release": {
+		func(w *hindered) {
+			h := must(w.mine.multi.Acquire(w.ctx))
+			w.release = h.Release
+		},
+		func(w *hindered, ctx context.Context) { _ = w.release(ctx) },
+	},
 
 	"Session.Ping": {nil, func(w *hindered, ctx context.Context) { _ = w.mine.Ping(ctx) }},
 	"Inspect":      {lockedByThem, func(w *hindered, ctx context.Context) { _, _ = zklock.Inspect(ctx, w.mine.Session, statesPath) }},
@@ -340,7 +357,7 @@ func (w *hindered) end() {
 // contextual are the types whose methods the table is to have.
 var contextual = []any{
 	(*zklock.Locker)(nil), (*zklock.RWLocker)(nil), (*zklock.Semaphore)(nil), (*zklock.MultiLocker)(nil),
-	(*zklock.Hold)(nil), (*zklock.Session)(nil), (*membership.Member)(nil),
+	(*zklock.Hold)(nil), (*zklock.MultiHold)(nil), (*zklock.Session)(nil), (*membership.Member)(nil),
 }
 
 func TestEveryMethodWithAContextIsInTheTable(t *testing.T) {

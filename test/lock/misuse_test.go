@@ -25,7 +25,7 @@ func TestEveryMethodOfAValueThatNoConstructorMadeSaysSo(t *testing.T) {
 		"make it with NewSemaphore": {(*zklock.Semaphore)(nil), new(zklock.Semaphore)},
 		"make it with NewMulti":     {(*zklock.MultiLocker)(nil), new(zklock.MultiLocker)},
 		"make it with Connect":      {(*zklock.Session)(nil), new(zklock.Session)},
-		"not held by the caller":    {(*zklock.Hold)(nil), new(zklock.Hold)},
+		"not held by the caller":    {(*zklock.Hold)(nil), new(zklock.Hold), (*zklock.MultiHold)(nil), new(zklock.MultiHold)},
 	} {
 		for _, v := range values {
 			of := reflect.ValueOf(v)

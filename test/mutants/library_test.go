@@ -569,6 +569,21 @@ var ofTheLibrary = []judged{
 	{mutant{"a handoff hears of the others of its session from the queue", []edit{
 		{"internal/queue/handoff.go", "(t.contention != alone || c.othersInLineLocked())", "t.contention != alone"},
 	}}, "TestACohortEndsItsTurnForAnotherOfItsSession"},
+	{mutant{"a hold that the context carries is waited for", []edit{
+		{"gate.go", "if err := g.deadlock(ctx); err != nil {", "if err := error(nil); err != nil {"},
+	}}, "TestACallThatWouldWaitForTheHoldOfItsContextIsRefusedAtOnce"},
+	{mutant{"of the holds that a context carries the innermost counts", []edit{
+		{"gate.go", "c != nil; c = c.outer {", "c != nil; c = nil {"},
+	}}, "TestACallThatWouldWaitForTheHoldOfItsContextIsRefusedAtOnce"},
+	{mutant{"a hold that has ended keeps its context from the lock", []edit{
+		{"internal/queue/hold.go", "h.IsHeld() && own.session", "own.session"},
+	}}, "TestACallThatWouldWaitForTheHoldOfItsContextIsRefusedAtOnce"},
+	{mutant{"the permits that a context carries do not count", []edit{
+		{"semaphore.go", "carried > 0 && carried+n > s.size", "false"},
+	}}, "TestPermitsOfTheContextCountAgainstTheSizeOfASemaphore"},
+	{mutant{"a MultiLocker waits on for the others without a lock that was lost", []edit{
+		{"multi.go", "ctx, detach := while(others, ctx)", "detach := func() {}"},
+	}}, "TestAMultiLockerStartsOverWhenALockIsLostWhileItWaitsForAnother"},
 	{mutant{"a zero value passes for a lock", []edit{
 		{"misuse.go", "s != nil && s.queue != nil {\n\t\treturn nil\n\t}\n\treturn wrap(op, \"\", unmade(\"lock\"", "s != nil {\n\t\treturn nil\n\t}\n\treturn wrap(op, \"\", unmade(\"lock\""},
 	}}, "TestEveryMethodOfAValueThatNoConstructorMadeSaysSo"},

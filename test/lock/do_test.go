@@ -1,0 +1,265 @@
+package lock_test
+
+import (
+	"context"
+	"errors"
+	"path"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/zklock/zklock"
+)
+
+// doers are the calls that run a function while they hold something, all of it on the bubble's
+// path and on the same session.
+func doers(b *bubble, s *zklock.Session) map[string]func(context.Context, func(context.Context) error) error {
+	rw, read := must(zklock.NewRW(s, "/rw")), must(zklock.NewRW(s, "/read"))
+	sem := must(zklock.NewSemaphore(s, "/permits", 3))
+	multi := zklock.NewMulti(must(zklock.New(s, "/multi/a")), must(zklock.New(s, "/multi/b")))
+	return map[string]func(context.Context, func(context.Context) error) error{
+		"Locker":       b.locker(s).Do,
+		"RWLocker":     rw.Do,
+		"RWLocker.RDo": read.RDo,
+		"Semaphore": func(ctx context.Context, f func(context.Context) error) error {
+			return sem.Do(ctx, 2, f)
+		},
+		"MultiLocker": multi.Do,
+	}
+}
+
+func forEachWay(t *testing.T, f func(*testing.T, *bubble, *zklock.Session, func(context.Context, func(context.Context) error) error)) {
+	for _, name := range []string{"Locker", "RWLocker", "RWLocker.RDo", "Semaphore", "MultiLocker"} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, func(t *testing.T, b *bubble) {
+				s := b.session("mine")
+				f(t, b, s, doers(b, s)[name])
+			})
+		})
+	}
+}
+
+func TestEachDoHoldsWhileItsFunctionRunsAndReturnsItsError(t *testing.T) {
+	forEachWay(t, func(t *testing.T, b *bubble, s *zklock.Session, do func(context.Context, func(context.Context) error) error) {
+		broken := errors.New("the job broke")
+		var h *zklock.Hold
+		var held context.Context
+		require.ErrorIs(t, do(t.Context(), func(ctx context.Context) error {
+			h, held = zklock.HoldFrom(ctx), ctx
+			require.True(t, h.Valid())
+			require.Contains(t, b.server.Children(path.Dir(h.Node())), path.Base(h.Node()))
+			return broken
+		}), broken)
+		require.ErrorIs(t, h.Err(), zklock.ErrReleased)
+		require.ErrorIs(t, context.Cause(held), zklock.ErrReleased)
+		require.NotContains(t, b.server.Children(path.Dir(h.Node())), path.Base(h.Node()), "the release was confirmed")
+	})
+}
+
+func TestEachDoReleasesWhenItsFunctionPanics(t *testing.T) {
+	forEachWay(t, func(t *testing.T, b *bubble, s *zklock.Session, do func(context.Context, func(context.Context) error) error) {
+		require.PanicsWithValue(t, "the job broke", func() {
+			_ = do(t.Context(), func(context.Context) error { panic("the job broke") })
+		})
+		require.NoError(t, do(t.Context(), nothing))
+		require.ErrorContains(t, do(t.Context(), nil), "the function is nil")
+		require.ErrorIs(t, do(done(), nothing), context.Canceled)
+	})
+}
+
+func TestEachDoTellsOfALoss(t *testing.T) {
+	forEachWay(t, func(t *testing.T, b *bubble, s *zklock.Session, do func(context.Context, func(context.Context) error) error) {
+		require.ErrorIs(t, do(t.Context(), func(ctx context.Context) error {
+			b.server.ExpireSession(s.ID())
+			<-ctx.Done()
+			require.ErrorIs(t, context.Cause(ctx), zklock.ErrLost)
+			return nil
+		}), zklock.ErrLost)
+	})
+}
+
+// What a lock excludes, it excludes also from the calls under the context of its Do: they would
+// wait for ever.
+func TestACallThatWouldWaitForTheHoldOfItsContextIsRefusedAtOnce(t *testing.T) {
+	inBubble(t, func(t *testing.T, b *bubble) {
+		s := b.session("mine")
+		l, again := b.locker(s), b.locker(s)
+		within := must(zklock.New(s, "/within"))
+		multi := zklock.NewMulti(must(zklock.New(s, "/a")), l)
+		require.NoError(t, l.Do(aMinute(t), func(ctx context.Context) error {
+			return within.Do(ctx, func(ctx context.Context) error {
+				began := time.Now()
+				for name, err := range map[string]error{
+					"LockContext": l.LockContext(ctx), "another Locker": again.LockContext(ctx),
+					"Acquire": errOf(l.Acquire(ctx)), "Do": l.Do(ctx, nothing),
+					"TryLockFor":          errOf(l.TryLockFor(ctx, time.Hour)),
+					"MultiLocker":         multi.LockContext(ctx),
+					"MultiLocker.Acquire": errOf(multi.Acquire(ctx)), "MultiLocker.Do": multi.Do(ctx, nothing),
+				} {
+					require.ErrorIs(t, err, zklock.ErrDeadlock, name)
+					require.ErrorContains(t, err, b.path, name)
+				}
+				require.Equal(t, began, time.Now())
+				require.ErrorIs(t, errOf(l.TryAcquire(ctx)), zklock.ErrLocked, "it does not wait")
+				return nil
+			})
+		}))
+		require.NoError(t, l.LockContext(aMinute(t)))
+		ctx := l.Held().Context()
+		require.NoError(t, l.LockContext(ctx), "that is reentry")
+		require.NoError(t, multi.LockContext(ctx))
+		multi.Unlock()
+		l.Unlock()
+		l.Unlock()
+		require.NotErrorIs(t, l.LockContext(ctx), zklock.ErrDeadlock, "the hold has ended")
+		require.NoError(t, l.LockContext(context.WithoutCancel(ctx)), "and its values say nothing any more")
+		l.Unlock()
+	})
+}
+
+func TestAReaderIsRefusedWhatItKeepsItselfFrom(t *testing.T) {
+	inBubble(t, func(t *testing.T, b *bubble) {
+		rw := must(zklock.NewRW(b.session("mine"), b.path))
+		require.NoError(t, rw.RDo(aMinute(t), func(ctx context.Context) error {
+			err := rw.LockContext(ctx)
+			require.ErrorIs(t, err, zklock.ErrDeadlock)
+			require.ErrorIs(t, err, zklock.ErrUpgrade)
+			require.NoError(t, rw.RDo(ctx, nothing), "readers share the lock")
+			return nil
+		}))
+		require.NoError(t, rw.Do(aMinute(t), func(ctx context.Context) error {
+			require.ErrorIs(t, rw.RLockContext(ctx), zklock.ErrDeadlock)
+			require.ErrorIs(t, errOf(rw.RAcquire(ctx)), zklock.ErrDeadlock)
+			return nil
+		}))
+		rw.RLock()
+		require.ErrorIs(t, rw.Do(aMinute(t), nothing), zklock.ErrUpgrade)
+		rw.RUnlock()
+	})
+}
+
+func TestPermitsOfTheContextCountAgainstTheSizeOfASemaphore(t *testing.T) {
+	inBubble(t, func(t *testing.T, b *bubble) {
+		s := b.session("mine")
+		sem, other := must(zklock.NewSemaphore(s, b.path, 3)), must(zklock.NewSemaphore(s, "/other", 3))
+		require.NoError(t, sem.Do(aMinute(t), 1, func(ctx context.Context) error {
+			return sem.Do(ctx, 1, func(ctx context.Context) error {
+				require.NoError(t, other.Do(ctx, 3, nothing))
+				require.NoError(t, sem.Do(ctx, 1, nothing), "three of three")
+				require.ErrorIs(t, sem.Do(ctx, 2, nothing), zklock.ErrDeadlock)
+				require.ErrorIs(t, errOf(sem.Acquire(ctx, 2)), zklock.ErrDeadlock)
+				require.ErrorIs(t, errOf(sem.TryAcquire(ctx, 2)), zklock.ErrLocked)
+				return nil
+			})
+		}))
+	})
+}
+
+func TestAMultiHoldStandsForAllItsLocks(t *testing.T) {
+	inBubble(t, func(t *testing.T, b *bubble) {
+		mine, other := b.session("mine"), b.session("other")
+		m := zklock.NewMulti(must(zklock.New(mine, "/b")), must(zklock.New(other, "/a")))
+		h, err := m.Acquire(t.Context())
+		require.NoError(t, err)
+		require.Len(t, h.Holds(), 2)
+		require.Regexp(t, "^/a/", h.Holds()[0].Node())
+		require.True(t, h.Valid())
+		require.NoError(t, h.Err())
+		require.False(t, m.TryLock(), "it is no goroutine's")
+		require.NoError(t, h.Release(t.Context()))
+		require.ErrorIs(t, h.Err(), zklock.ErrReleased)
+		require.False(t, isClosed(h.Lost()))
+		require.ErrorIs(t, context.Cause(h.Context()), zklock.ErrReleased)
+
+		h, err = m.Acquire(t.Context())
+		require.NoError(t, err)
+		ctx := h.Context()
+		b.server.ExpireSession(mine.ID())
+		<-h.Lost()
+		require.ErrorIs(t, h.Err(), zklock.ErrLost)
+		require.ErrorContains(t, h.Err(), "/b")
+		require.False(t, h.Valid())
+		require.ErrorIs(t, context.Cause(ctx), zklock.ErrLost)
+		require.True(t, h.Holds()[0].Valid(), "the other one stays until Release")
+		require.ErrorIs(t, h.Release(t.Context()), zklock.ErrLost)
+		require.ErrorIs(t, h.Holds()[0].Err(), zklock.ErrReleased)
+	})
+}
+
+func TestAMultiLockerStartsOverWhenALockIsLostWhileItWaitsForAnother(t *testing.T) {
+	for name, take := range map[string]func(*zklock.MultiLocker, context.Context) error{
+		"LockContext": func(m *zklock.MultiLocker, ctx context.Context) error {
+			err := m.LockContext(ctx)
+			if err == nil {
+				m.Unlock()
+			}
+			return err
+		},
+		"Acquire": func(m *zklock.MultiLocker, ctx context.Context) error {
+			h, err := m.Acquire(ctx)
+			if err == nil {
+				err = h.Release(ctx)
+			}
+			return err
+		},
+		"Do": func(m *zklock.MultiLocker, ctx context.Context) error { return m.Do(ctx, nothing) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, func(t *testing.T, b *bubble) {
+				first, second, theirs := b.session("first"), b.session("second"), b.session("theirs")
+				blocker := must(must(zklock.New(theirs, "/b")).Acquire(t.Context()))
+				m := zklock.NewMulti(must(zklock.New(first, "/a")), must(zklock.New(second, "/b")))
+				taken := begin(func() error { return take(m, t.Context()) })
+				time.Sleep(time.Second)
+				before, behind := b.server.Children("/a"), b.server.Children("/b")
+				require.Len(t, before, 1)
+				require.Len(t, behind, 2)
+				b.server.ExpireSession(first.ID())
+				time.Sleep(time.Minute)
+				require.Len(t, b.server.Children("/a"), 1)
+				require.NotEqual(t, before, b.server.Children("/a"), "it holds the first lock again")
+				require.NotEqual(t, behind, b.server.Children("/b"), "and waits anew for the second")
+				require.NoError(t, blocker.Release(t.Context()))
+				require.NoError(t, <-taken)
+				synctest.Wait()
+				require.Empty(t, b.server.Children("/a"))
+				require.Empty(t, b.server.Children("/b"))
+			})
+		})
+	}
+}
+
+func TestAMultiLockerWhoseLockIsLostAsItsContextEndsSaysThatItEnded(t *testing.T) {
+	inBubble(t, func(t *testing.T, b *bubble) {
+		first, second := b.session("first"), b.session("second")
+		defer must(must(zklock.New(b.session("theirs"), "/b")).Acquire(t.Context())).Release(t.Context())
+		m := zklock.NewMulti(must(zklock.New(first, "/a")), must(zklock.New(second, "/b")))
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		time.AfterFunc(time.Second, func() { b.server.ExpireSession(first.ID()) })
+		require.ErrorIs(t, m.LockContext(ctx), context.DeadlineExceeded)
+	})
+}
+
+func TestAMultiLockerThatIsLockedOnceMoreFailsWhenALockOfItsIsLostWhileItWaits(t *testing.T) {
+	inBubble(t, func(t *testing.T, b *bubble) {
+		first, second := b.session("first"), b.session("second")
+		defer must(must(zklock.New(b.session("theirs"), "/b")).Acquire(t.Context())).Release(t.Context())
+		a := must(zklock.New(first, "/a"))
+		m := zklock.NewMulti(a, must(zklock.New(second, "/b")))
+		a.Lock()
+		time.AfterFunc(time.Second, func() { b.server.ExpireSession(first.ID()) })
+		require.ErrorIs(t, m.LockContext(t.Context()), zklock.ErrLost)
+		require.Equal(t, 1, a.HoldCount())
+		a.Unlock()
+	})
+}
+
+// aMinute bounds what is not to wait at all.
+func aMinute(t *testing.T) context.Context {
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	t.Cleanup(cancel)
+	return ctx
+}
