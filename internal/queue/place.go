@@ -52,6 +52,9 @@ func (c *contender) place(ctx context.Context, view *listing) (place, error) {
 		}
 		p, err := view.placeOf(c)
 		c.alone = err == nil && !othersAmong(view.Names, recipe.Base(c.node))
+		if err == nil {
+			err = c.queue.mixed(ctx, view.Names)
+		}
 		if !errors.Is(err, client.ErrStale) {
 			return p, err
 		}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"math/rand/v2"
+	"sync/atomic"
 	"time"
 
 	"github.com/go-zookeeper/zk"
@@ -20,7 +21,8 @@ type Queue struct {
 	path    string // of the lock
 	dir     string // of the nodes: the lock's path, but for a semaphore
 	kind    recipe.Kind
-	handoff *handoff // that stands in it; nil for most
+	handoff *handoff     // that stands in it; nil for most
+	looked  *atomic.Bool // for a semaphore or a lock where there should be none: see mixed
 }
 
 // Options are what the user of a queue wants of it.
@@ -46,7 +48,7 @@ type Source interface {
 
 // New returns the queue for a lock on path, of which no node is made yet.
 func New(s *Session, path string, kind recipe.Kind, o Options) *Queue {
-	return &Queue{session: s, options: o, path: path, dir: path, kind: kind}
+	return &Queue{session: s, options: o, path: path, dir: path, kind: kind, looked: new(atomic.Bool)}
 }
 
 // Of returns the queue of that kind for the same lock.

@@ -193,6 +193,9 @@ func (s *Semaphore) look(ctx context.Context, turn *Hold) (*client.Watch, error)
 		return nil, err
 	}
 	session.sweep(w.Link, dir, w.Names)
+	if err := s.mixed(ctx, w.Names); err != nil {
+		return nil, err
+	}
 	return w, s.agree(ctx, turn, said, len(w.Names))
 }
 

@@ -31,8 +31,7 @@ func TestMorePermitsThanARequestCanCreateAreRefused(t *testing.T) {
 			at := newSite(t)
 			at.path += c.below
 			s := at.session()
-			held, err := at.locker(s).Acquire(t.Context())
-			require.NoError(t, err)
+			held := must(must(zklock.New(s, at.path+"-lock")).Acquire(t.Context()))
 			sem := at.semaphore(s, size, zklock.WithData(make([]byte, c.data)))
 			_, err = sem.Acquire(within(t, patience), size)
 			require.ErrorContains(t, err, at.path)

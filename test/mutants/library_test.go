@@ -584,6 +584,15 @@ var ofTheLibrary = []judged{
 	{mutant{"a MultiLocker waits on for the others without a lock that was lost", []edit{
 		{"multi.go", "ctx, detach := while(others, ctx)", "detach := func() {}"},
 	}}, "TestAMultiLockerStartsOverWhenALockIsLostWhileItWaitsForAnother"},
+	{mutant{"a lock is granted where a semaphore is in use", []edit{
+		{"internal/queue/mixed.go", "if slices.ContainsFunc(names, recipe.IsPermit) {", "if false {"},
+	}}, "TestALockWhereASemaphoreIsInUseIsRefused"},
+	{mutant{"a semaphore does not look for locks on its path", []edit{
+		{"internal/queue/mixed.go", "if isLock(s.permits.names(ctx, s.permits.path)) {", "if false {"},
+	}}, "TestASemaphoreWhereALockIsInUseIsRefused"},
+	{mutant{"a lock among the permits counts as one", []edit{
+		{"internal/queue/mixed.go", "if isLock(out) {", "if false {"},
+	}}, "TestASemaphoreWhereALockIsInUseIsRefused"},
 	{mutant{"a zero value passes for a lock", []edit{
 		{"misuse.go", "s != nil && s.queue != nil {\n\t\treturn nil\n\t}\n\treturn wrap(op, \"\", unmade(\"lock\"", "s != nil {\n\t\treturn nil\n\t}\n\treturn wrap(op, \"\", unmade(\"lock\""},
 	}}, "TestEveryMethodOfAValueThatNoConstructorMadeSaysSo"},

@@ -1,0 +1,71 @@
+package queue
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/zklock/zklock/internal/client"
+	"github.com/zklock/zklock/internal/recipe"
+)
+
+// A lock and a semaphore on one path do not see each other's nodes, and a lock in one of the
+// two queues of a semaphore passes for a contender there. Who comes to such a path while the
+// other is in use is refused. It is noticed by what is listed anyway; who lists nothing, since
+// the lock was handed over inside the process, notices nothing.
+const errMixed = client.Final("each needs a path of its own")
+
+// mixed returns an error if a semaphore is in use where q's lock is, whose children are names.
+func (q *Queue) mixed(ctx context.Context, names []string) error {
+	if q.dir != q.path { // a semaphore's own
+		return nil
+	}
+	base := recipe.Base(q.path)
+	permits := recipe.Join(q.path, recipe.Permits)
+	switch {
+	case slices.Contains(names, recipe.Permits):
+		names = q.names(ctx, permits)
+	case base == recipe.Permits:
+		permits = q.path
+	case base == recipe.Turns && !q.looked.Load():
+		permits = recipe.Join(recipe.Parent(q.path), recipe.Permits)
+		names = q.names(ctx, permits)
+	default:
+		return nil
+	}
+	if slices.ContainsFunc(names, recipe.IsPermit) {
+		return fmt.Errorf("%s is used by a semaphore, whose permits are in %s: %w", q.path, permits, errMixed)
+	}
+	q.looked.Store(true)
+	return nil
+}
+
+// names lists dir to look for what should not be there: that it may not be read is no reason to
+// fail.
+func (q *Queue) names(ctx context.Context, dir string) []string {
+	list, err := q.session.client.JoinList(dir).Wait(ctx)
+	if err != nil {
+		return nil
+	}
+	return list.Names
+}
+
+// mixed returns an error if a lock is in use on the semaphore's path, or among the permits that
+// are out. The path is looked at once, since that is a request more.
+func (s *Semaphore) mixed(ctx context.Context, out []string) error {
+	if isLock(out) {
+		return fmt.Errorf("a lock is in use at %s, among the permits: %w", s.permits.dir, errMixed)
+	}
+	if s.permits.looked.Load() {
+		return nil
+	}
+	if isLock(s.permits.names(ctx, s.permits.path)) {
+		return fmt.Errorf("a lock is in use at %s: %w", s.permits.path, errMixed)
+	}
+	s.permits.looked.Store(true)
+	return nil
+}
+
+func isLock(names []string) bool {
+	return slices.ContainsFunc(names, func(name string) bool { _, ok := recipe.Parse(name); return ok })
+}
