@@ -53,7 +53,7 @@ func Inspect(ctx context.Context, s *Session, path string) ([]Contender, error) 
 	}
 	var found []Contender
 	err := s.client.Persist(ctx, func() (err error) {
-		found, err = s.inspect(ctx, path)
+		found, err = s.inspect(ctx, s.client.Below(path))
 		return err
 	})
 	return found, wrap("inspect", path, s.client.Explain(err))

@@ -46,7 +46,7 @@ func newLocker(q *queue.Queue, o *options) *Locker {
 	return l
 }
 
-// Path returns the lock's path.
+// Path returns the lock's path, with the session's chroot if there is one: see [Connect].
 func (l *Locker) Path() string {
 	must(l.exclusive().made("path"))
 	return l.queue.Path()

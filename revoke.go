@@ -16,7 +16,8 @@ import (
 // that of a node as [Inspect] or [Hold.Node] tell it. It writes Curator's mark on the nodes; what
 // a node of this library says of its owner stays, and any other's is replaced. It returns when
 // that is written. The owners decide whether and when they give the lock back. A node that is
-// gone, and a lock that nobody holds, is zk.ErrNoNode.
+// gone, and a lock that nobody holds, is zk.ErrNoNode. The path of a lock is below the session's
+// chroot (see [Connect]), that of a node is whole.
 func Revoke(ctx context.Context, s *Session, path string) error {
 	if err := s.made(); err != nil {
 		return wrap("revoke", path, err)
@@ -27,6 +28,7 @@ func Revoke(ctx context.Context, s *Session, path string) error {
 	if ctx.Err() != nil {
 		return wrap("revoke", path, client.Ended(ctx))
 	}
+	// A node is told whole, whoever tells of it.
 	name, ask := recipe.Base(path), s.revokeHolders
 	if _, contends := recipe.Parse(name); contends || recipe.IsPermit(name) {
 		ask = s.revoke

@@ -47,7 +47,7 @@ func NewRW(s *Session, path string, opts ...Option) (*RWLocker, error) {
 	return l, nil
 }
 
-// Path returns the lock's path.
+// Path returns the lock's path, as [Locker.Path] does.
 func (l *RWLocker) Path() string { return l.writes().Path() }
 
 // writes returns the write side, nil of none.

@@ -49,19 +49,19 @@ func NewSemaphore(s *Session, path string, size int, opts ...Option) (*Semaphore
 	if size < 1 {
 		return nil, wrap("new", path, fmt.Errorf("size %d: it must be at least 1", size))
 	}
-	o, err := checkNew(s, path, opts)
+	o, whole, err := checkNew(s, path, opts)
 	if err != nil {
 		return nil, err
 	}
-	permits := recipe.Join(path, recipe.Permits)
+	permits := recipe.Join(whole, recipe.Permits)
 	if err := o.tooLong(permits); err != nil {
 		return nil, wrap("new", path, err)
 	}
 	most := min(maxPermits, client.MaxFrame/o.createSize(permits))
-	return &Semaphore{path: path, size: size, queue: queue.NewSemaphore(s.locks, path, size, o.queue(path)), trace: o.trace, most: most}, nil
+	return &Semaphore{path: whole, size: size, queue: queue.NewSemaphore(s.locks, whole, size, o.queue(whole)), trace: o.trace, most: most}, nil
 }
 
-// Path returns the semaphore's path.
+// Path returns the semaphore's path, with the session's chroot if there is one.
 func (s *Semaphore) Path() string {
 	must(s.made("path"))
 	return s.path

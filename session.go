@@ -45,17 +45,28 @@ type Session struct {
 // keep a session without a connection for that long: a crashed holder blocks the others until
 // then. A hold ends earlier, after about 0.45 to 0.6 of the timeout without a server that
 // answers, so that its owner knows before anybody else can have the lock.
+//
+// The last server may carry a chroot for the whole list, as in zk1:2181,zk2:2181/app: the paths
+// that the session's locks and members, [Inspect] and [Revoke] are given are below it. It is
+// created when the first of them is, as every missing parent is: with the access list of that
+// one ([WithACL]), and as a container unless [WithPersistentParents] says otherwise. What is
+// told of nodes is whole: [Hold.Node], [Contender], errors, traces and the log, and so are the paths of
+// [Session.Conn].
 func Connect(ctx context.Context, servers []string, timeout time.Duration, opts ...SessionOption) (*Session, error) {
 	fail := func(err error) (*Session, error) {
 		return nil, wrap("connect", strings.Join(servers, ","), err)
 	}
-	if err := checkServers(servers); err != nil {
+	addresses, chroot, err := splitChroot(servers)
+	if err == nil {
+		err = checkServers(addresses)
+	}
+	if err == nil {
+		err = checkTimeout(timeout)
+	}
+	if err != nil {
 		return fail(err)
 	}
-	if err := checkTimeout(timeout); err != nil {
-		return fail(err)
-	}
-	options := sessionOptions{Options: client.Options{Logger: slog.New(slog.DiscardHandler), Hosts: wire.NewHosts()}}
+	options := sessionOptions{Options: client.Options{Chroot: chroot, Logger: slog.New(slog.DiscardHandler), Hosts: wire.NewHosts()}}
 	for _, apply := range opts {
 		apply(&options)
 	}
@@ -66,7 +77,7 @@ func Connect(ctx context.Context, servers []string, timeout time.Duration, opts 
 		return fail(client.Ended(ctx))
 	}
 	s := newSession(timeout, clock.Of(ctx), options)
-	if err := s.client.Connect(ctx, servers, options.credentials); err != nil {
+	if err := s.client.Connect(ctx, addresses, options.credentials); err != nil {
 		return fail(err)
 	}
 	return s, nil
@@ -77,30 +88,32 @@ func newSession(timeout time.Duration, clock *clock.Clock, options sessionOption
 	return &Session{client: c, locks: queue.NewSession(c)}
 }
 
-// checkNew returns the options of a lock on path, or what is wrong with the arguments.
-func checkNew(s *Session, path string, opts []Option) (*options, error) {
+// checkNew returns the options of a lock on path, and the whole of that, or what is wrong with
+// the arguments.
+func checkNew(s *Session, path string, opts []Option) (*options, string, error) {
 	if err := s.made(); err != nil {
-		return nil, wrap("new", path, err)
+		return nil, "", wrap("new", path, err)
 	}
 	if err := recipe.CheckPath(path); err != nil {
-		return nil, wrap("new", path, err)
+		return nil, "", wrap("new", path, err)
 	}
-	o, err := newOptions(path, opts)
+	whole := s.client.Below(path)
+	o, err := newOptions(whole, opts)
 	if err != nil {
-		return nil, wrap("new", path, err)
+		return nil, "", wrap("new", path, err)
 	}
 	if s.client.Context().Err() != nil {
-		return nil, wrap("new", path, ErrClosed)
+		return nil, "", wrap("new", path, ErrClosed)
 	}
-	return o, nil
+	return o, whole, nil
 }
 
 func newQueue(s *Session, path string, kind recipe.Kind, opts []Option) (*queue.Queue, *options, error) {
-	o, err := checkNew(s, path, opts)
+	o, whole, err := checkNew(s, path, opts)
 	if err != nil {
 		return nil, nil, err
 	}
-	return queue.New(s.locks, path, kind, o.queue(path)), o, nil
+	return queue.New(s.locks, whole, kind, o.queue(whole)), o, nil
 }
 
 func checkTimeout(timeout time.Duration) error {
@@ -115,7 +128,7 @@ func checkTimeout(timeout time.Duration) error {
 	return nil
 }
 
-// Conn returns the session's connection, for the caller's own reads and writes and for fenced
+// Conn returns the session's connection, whose paths are whole (see [Connect]), for the caller's own reads and writes and for fenced
 // Multi writes (see [Hold.Check]). Do not close it: use [Session.Close].
 func (s *Session) Conn() *zk.Conn { return s.must("conn").client.Conn }
 

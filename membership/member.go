@@ -74,6 +74,7 @@ func Join(ctx context.Context, s *zklock.Session, path string, data []byte, opts
 	if err != nil {
 		return nil, wrap("join", path, err)
 	}
+	path = client.Of(s).Below(path)
 	if err := client.Of(s).MakeRoom(ctx); err != nil {
 		return nil, wrap("join", path, err)
 	}

@@ -24,6 +24,8 @@ type Client struct {
 	Clock *clock.Clock
 	Log   *Journal
 
+	chroot string // that all paths of the session's users are below; "" for none
+
 	observer Observer
 	dialer   *wire.Dialer
 	events   <-chan zk.Event // closed when the client's last goroutine has ended
@@ -51,6 +53,7 @@ type Client struct {
 
 // Options are what a user may choose of a client.
 type Options struct {
+	Chroot string // that all paths of the session's users are below
 	TLS    *tls.Config
 	Dialer zk.Dialer // nil: the net package's
 	Hosts  zk.HostProvider
@@ -72,6 +75,7 @@ func New(timeout time.Duration, clock *clock.Clock, o Options) *Client {
 		life:    newLife(),
 		Clock:   clock,
 		Log:     &Journal{logger: o.Logger},
+		chroot:  o.Chroot,
 		changed: make(chan struct{}),
 	}
 	c.timeout.Store(int64(timeout))
@@ -85,6 +89,14 @@ func New(timeout time.Duration, clock *clock.Clock, o Options) *Client {
 		Dial: o.Dialer, TLS: o.TLS, Hosts: o.Hosts, Log: c.Log, Clock: clock,
 	})
 	return c
+}
+
+// Below returns the whole path of a node that the session's user calls path.
+func (c *Client) Below(path string) string {
+	if c.chroot != "" && path == "/" {
+		return c.chroot
+	}
+	return c.chroot + path
 }
 
 // Observe has o told of the connections, and of what is seen over them.

@@ -33,7 +33,7 @@ func TestMorePermitsThanARequestCanCreateAreRefused(t *testing.T) {
 			s := at.session()
 			held := must(must(zklock.New(s, at.path+"-lock")).Acquire(t.Context()))
 			sem := at.semaphore(s, size, zklock.WithData(make([]byte, c.data)))
-			_, err = sem.Acquire(within(t, patience), size)
+			_, err := sem.Acquire(within(t, patience), size)
 			require.ErrorContains(t, err, at.path)
 			says := regexp.MustCompile(`1000 permits: one call can take (\d+) at most`).FindStringSubmatch(err.Error())
 			require.NotNil(t, says, err)

@@ -593,6 +593,15 @@ var ofTheLibrary = []judged{
 	{mutant{"a lock among the permits counts as one", []edit{
 		{"internal/queue/mixed.go", "if isLock(out) {", "if false {"},
 	}}, "TestASemaphoreWhereALockIsInUseIsRefused"},
+	{mutant{"a member's path is not below the chroot", []edit{
+		{"membership/member.go", "path = client.Of(s).Below(path)\n", ""},
+	}}, "TestAllPathsOfASessionWithAChrootAreBelowIt"},
+	{mutant{"what is inspected is not below the chroot", []edit{
+		{"inspect.go", "s.inspect(ctx, s.client.Below(path))", "s.inspect(ctx, path)"},
+	}}, "TestAllPathsOfASessionWithAChrootAreBelowIt"},
+	{mutant{"any server may carry the chroot", []edit{
+		{"chroot.go", "case i < len(servers)-1:", "case false:"},
+	}}, "TestOnlyTheLastServerMayCarryAChroot"},
 	{mutant{"a zero value passes for a lock", []edit{
 		{"misuse.go", "s != nil && s.queue != nil {\n\t\treturn nil\n\t}\n\treturn wrap(op, \"\", unmade(\"lock\"", "s != nil {\n\t\treturn nil\n\t}\n\treturn wrap(op, \"\", unmade(\"lock\""},
 	}}, "TestEveryMethodOfAValueThatNoConstructorMadeSaysSo"},

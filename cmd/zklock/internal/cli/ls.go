@@ -17,6 +17,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/zklock/zklock"
+	"github.com/zklock/zklock/internal/client"
 	"github.com/zklock/zklock/internal/recipe"
 )
 
@@ -97,7 +98,7 @@ func list(ctx context.Context, session *zklock.Session, prefix string) ([]view, 
 // childrenOf lists dir; nothing if it is gone, or may not be read.
 func childrenOf(ctx context.Context, session *zklock.Session, dir string) ([]string, error) {
 	names, err := request(ctx, session, func(conn *zk.Conn) ([]string, error) {
-		names, _, err := conn.Children(dir)
+		names, _, err := conn.Children(client.Of(session).Below(dir))
 		return names, err
 	})
 	if errors.Is(err, zk.ErrNoNode) || errors.Is(err, zk.ErrNoAuth) {

@@ -53,7 +53,7 @@ var exits = []Entry{
 
 // given are the variables that all commands read which connect.
 var given = []Entry{
-	{"ZKLOCK_SERVERS", "the servers, as host:port,..., unless --servers names them"},
+	{"ZKLOCK_SERVERS", "the servers, as host:port,... or host:port,.../chroot, unless --servers names them"},
 	{"ZKLOCK_AUTH", "credentials, as scheme:credentials, such as digest:user:password, unless --auth-file has them"},
 }
 

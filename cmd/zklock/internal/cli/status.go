@@ -16,6 +16,7 @@ import (
 
 	"github.com/zklock/zklock"
 	"github.com/zklock/zklock/cmd/zklock/internal/job"
+	"github.com/zklock/zklock/internal/client"
 )
 
 // status is one use of the status command.
@@ -122,7 +123,7 @@ func (s *status) follow(ctx context.Context, session *zklock.Session) error {
 // announces each new watch: what happened before that may have gone unnoticed.
 func watchChildren(ctx context.Context, session *zklock.Session, dir string, changed chan<- struct{}) {
 	for ctx.Err() == nil {
-		event, err := request(ctx, session, func(conn *zk.Conn) (<-chan zk.Event, error) { return watchDir(conn, dir) })
+		event, err := request(ctx, session, func(conn *zk.Conn) (<-chan zk.Event, error) { return watchDir(conn, client.Of(session).Below(dir)) })
 		select {
 		case changed <- struct{}{}:
 		default:

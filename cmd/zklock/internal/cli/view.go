@@ -17,6 +17,7 @@ import (
 	"github.com/go-zookeeper/zk"
 
 	"github.com/zklock/zklock"
+	"github.com/zklock/zklock/internal/client"
 	"github.com/zklock/zklock/internal/recipe"
 )
 
@@ -51,7 +52,7 @@ func look(ctx context.Context, session *zklock.Session, path string) (view, erro
 // stateOf returns what a path is that nobody uses as a lock.
 func stateOf(ctx context.Context, session *zklock.Session, path string) (string, error) {
 	names, err := request(ctx, session, func(conn *zk.Conn) ([]string, error) {
-		names, _, err := conn.Children(path)
+		names, _, err := conn.Children(client.Of(session).Below(path))
 		return names, err
 	})
 	switch {

@@ -1,0 +1,91 @@
+package lock_test
+
+import (
+	"errors"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/zklock/zklock"
+	"github.com/zklock/zklock/membership"
+)
+
+// chrooted connects with a chroot.
+func (b *bubble) chrooted(chroot string) *zklock.Session {
+	b.t.Helper()
+	s := must(zklock.Connect(b.t.Context(), []string{b.server.PipeAddr() + chroot}, longSession,
+		zklock.WithDialer(b.server.Client("chrooted").Dial)))
+	b.t.Cleanup(func() { s.Close() })
+	return s
+}
+
+func TestAllPathsOfASessionWithAChrootAreBelowIt(t *testing.T) {
+	inBubble(t, func(t *testing.T, b *bubble) {
+		s, whole := b.chrooted("/deep/app"), b.session("whole")
+		l, same := must(zklock.New(s, "/lock")), must(zklock.New(whole, "/deep/app/lock"))
+		require.Equal(t, "/deep/app/lock", l.Path())
+		h := must(l.Acquire(t.Context()))
+		require.Regexp(t, "^/deep/app/lock/", h.Node())
+		require.False(t, same.TryLock(), "it is the same lock")
+		_, err := l.TryAcquire(t.Context())
+		var e *zklock.Error
+		require.ErrorAs(t, err, &e)
+		require.Equal(t, "/deep/app/lock", e.Path)
+		require.Len(t, must(s.Conn().Multi(h.Check())), 1, "the connection's paths are whole")
+
+		found := must(zklock.Inspect(t.Context(), s, "/lock"))
+		require.Len(t, found, 1)
+		require.Equal(t, h.Node(), found[0].Node)
+		require.NoError(t, zklock.Revoke(t.Context(), s, "/lock"))
+		<-h.Revoked()
+		require.NoError(t, zklock.Revoke(t.Context(), s, h.Node()), "a node is told whole")
+		require.NoError(t, h.Release(t.Context()))
+
+		rw := must(must(zklock.NewRW(s, "/rw")).RAcquire(t.Context()))
+		require.Regexp(t, "^/deep/app/rw/", rw.Node())
+		sem := must(zklock.NewSemaphore(s, "/sem", 2))
+		require.Equal(t, "/deep/app/sem", sem.Path())
+		permit := must(sem.Acquire(t.Context(), 1))
+		require.Regexp(t, "^/deep/app/sem/leases/", permit.Node())
+		require.Len(t, must(zklock.Inspect(t.Context(), s, "/sem")), 1)
+
+		member := must(membership.Join(t.Context(), s, "/servers", []byte("data")))
+		require.Contains(t, b.server.Children("/deep/app/servers"), member.ID())
+		for peers, err := range membership.Watch(t.Context(), s, "/servers") {
+			require.NoError(t, err)
+			require.Len(t, peers, 1)
+			break
+		}
+		require.Equal(t, []string{"deep"}, without(b.server.Children("/"), "zookeeper"))
+	})
+}
+
+func without(names []string, name string) (others []string) {
+	for _, n := range names {
+		if n != name {
+			others = append(others, n)
+		}
+	}
+	return others
+}
+
+func TestOnlyTheLastServerMayCarryAChroot(t *testing.T) {
+	for name, c := range map[string]struct {
+		servers []string
+		says    string
+	}{
+		"first":    {[]string{"zk1:2181/app", "zk2:2181"}, `server "zk1:2181/app": only the last one may carry a path`},
+		"relative": {[]string{"zk1:2181/app/../b"}, "relative names are not allowed"},
+		"slash":    {[]string{"zk1:2181/app/"}, "must not end with /"},
+		"alone":    {[]string{"/app"}, "it must be host:port"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, err := zklock.Connect(done(), c.servers, longSession)
+			require.ErrorContains(t, err, c.says)
+			require.False(t, errors.Is(err, done().Err()), "it is refused ahead of everything")
+		})
+	}
+	inBubble(t, func(t *testing.T, b *bubble) {
+		require.Equal(t, "/lock", must(zklock.New(b.chrooted("/"), "/lock")).Path(), "a slash alone is none")
+	})
+}
