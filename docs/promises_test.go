@@ -48,7 +48,8 @@ func TestTheQuestionsExplainEverySentinel(t *testing.T) {
 	exported := regexp.MustCompile(`(?m)^\t(Err\w+) +=`).FindAllStringSubmatch(page(t, "../errors.go"), -1)
 	texts := map[string]error{
 		"ErrLocked": zklock.ErrLocked, "ErrLost": zklock.ErrLost, "ErrNotHeld": zklock.ErrNotHeld,
-		"ErrReleased": zklock.ErrReleased, "ErrUpgrade": zklock.ErrUpgrade, "ErrClosed": zklock.ErrClosed,
+		"ErrReleased": zklock.ErrReleased, "ErrUpgrade": zklock.ErrUpgrade,
+		"ErrDeadlock": zklock.ErrDeadlock, "ErrClosed": zklock.ErrClosed,
 	}
 	require.Len(t, exported, len(texts), "every sentinel is here")
 	for _, m := range exported {
