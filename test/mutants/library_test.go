@@ -210,7 +210,7 @@ var ofTheLibrary = []judged{
 		{"internal/queue/deletion.go", "checks(holders)...", "checks(nil)..."},
 	}}, "test/sim.TestASuccessorWhoseNodeIsGoneLosesTheLockBeforeTheNextIsGranted"},
 	{mutant{"several locks are had without a look at the clock", []edit{
-		{"multi.go", "!h.Valid()", "h.Err() != nil"},
+		{"multihold.go", "!h.Valid()", "h.Err() != nil"},
 	}}, "test/sim.TestSeveralLocksOfTwoSessionsAreHadWhileBothLeasesRun"},
 	{mutant{"deletes overtake each other", []edit{
 		{"internal/queue/deletion.go", "before := b.before; before != nil && before.link != nil", "before := b.before; false"},
@@ -307,7 +307,7 @@ var ofTheLibrary = []judged{
 		{"internal/queue/hold.go", "\th.Disown()\n", ""},
 	}}, "TestACallThatFailsLeavesNothingForTheMinimum"},
 	{mutant{"the locks of a MultiLocker that cannot have all stay for their least length", []edit{
-		{"multi.go", "\t\t\tl.Held().hold.Disown()\n", ""},
+		{"multi.go", "\t\t\th.hold.Disown()\n", ""},
 	}}, "TestACallThatFailsLeavesNothingForTheMinimum"},
 	{mutant{"the node of a hold that nobody has used stays once it was lost", []edit{
 		{"internal/queue/contender.go", "\tif c.state == lingering {\n\t\tc.leaveLocked()\n\t}", ""},
@@ -355,8 +355,8 @@ var ofTheLibrary = []judged{
 		{"internal/lease/speed.go", "if s.usual {", "if true {"},
 	}}, "internal/lease.TestAProofThatMayHaveWaitedForAPausedLeaderMakesTheNextOneNoQuicker"},
 	{mutant{"a MultiLocker that nobody has made may be unlocked", []edit{
-		{"multi.go", "range m.made() {\n\t\tif l.Held() == nil {", "range m.lockers {\n\t\tif l.Held() == nil {"},
-	}}, "TestAMultiLockerThatNewMultiHasNotMadeSaysSo"},
+		{"misuse.go", "m != nil && len(m.lockers) > 0", "m != nil"},
+	}}, "TestEveryMethodOfAValueThatNoConstructorMadeSaysSo"},
 	{mutant{"what a proof that follows another took is what proofs take", []edit{
 		{"internal/lease/speed.go", "|| s.fastestProof == 0", "|| !s.usual"},
 	}}, "internal/lease.TestAPauseInAProofThatFollowsAnotherMakesTheNextOneNoQuicker"},
@@ -373,7 +373,7 @@ var ofTheLibrary = []judged{
 		{"internal/queue/handoff.go", "return nil, TimedOut(ctx, client.Ended(ctx))", "return nil, client.Ended(ctx)"},
 	}}, "TestTheLockIsHeldByAnotherUntilTheMomentOfItsHandover"},
 	{mutant{"whatever ends the hold of a MultiLocker's owner is a loss", []edit{
-		{"multi.go", "return over\n", "return ErrLost\n"},
+		{"multi.go", "return nil, errLostMeanwhile\n\t}\n\treturn holds", "return nil, ErrLost\n\t}\n\treturn holds"},
 	}}, "TestAMultiLockerThatIsLockedOnceMoreAsItsSessionIsClosedIsNotLost"},
 	{mutant{"a look that comes late leaves the timer that was set", []edit{
 		{"internal/queue/keeper.go", "s.stopLooking() // the timer", "s.expiry = nil // the timer"},
@@ -534,7 +534,7 @@ var ofTheLibrary = []judged{
 		{"internal/wire/link.go", "p[len(p)-1] = 1 //", "_ = p //"},
 	}}, "TestTheClientRemembersNoWatchThroughReconnects"},
 	{mutant{"several locks are kept when the trace of one panics", []edit{
-		{"multi.go", "if taken < len(m.lockers) {", "if p := recover(); p != nil {\n\t\t\tpanic(p)\n\t\t}\n\t\tif taken < len(m.lockers) {"},
+		{"multi.go", "if !complete {\n\t\t\tlast", "if p := recover(); p != nil {\n\t\t\tpanic(p)\n\t\t}\n\t\tif !complete {\n\t\t\tlast"},
 	}}, "TestAFunctionOfATraceThatDoesNotReturnLeavesNothingBehind/MultiLocker,_Lock,_Acquired_panics,_2"},
 	{mutant{"a connection that was given up is taken for the session's", []edit{
 		{"internal/client/connection.go", "l == nil || latch.IsClosed(l.Down())", "l == nil"},
