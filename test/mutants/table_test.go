@@ -150,7 +150,7 @@ var all = []mutant{
 		{"internal/queue/keeper.go", "if !s.proving {", "if false {"},
 	}},
 	{"TryLock does not try", []edit{
-		{"trylock.go", "{ return l.tryLock(l.tryUntil()) == nil }", "{ return false && l.tryLock(l.tryUntil()) == nil }"},
+		{"trylock.go", "return s.tryLock(s.tryUntil()) == nil", "return false && s.tryLock(s.tryUntil()) == nil"},
 	}},
 	{"a try finds every queue taken", []edit{
 		{"internal/queue/queue.go", "\t\tif recipe.AnyBlocks(view.Names, q.kind) {", "\t\tif _, _ = view, recipe.AnyBlocks; true {"},
