@@ -2,10 +2,14 @@ package zklock
 
 import (
 	"context"
+	"errors"
+	"fmt"
+	"slices"
 	"sync"
 
 	"github.com/go-zookeeper/zk"
 
+	"github.com/zklock/zklock/internal/latch"
 	"github.com/zklock/zklock/internal/queue"
 )
 
@@ -140,4 +144,148 @@ func HoldFrom(ctx context.Context) *Hold {
 		return c.hold
 	}
 	return nil
+}
+
+// MultiHold is one possession of all the locks of a [MultiLocker], until it is released or one
+// of them is lost. Like a [Hold] it belongs to whoever has the value.
+type MultiHold struct {
+	holds []*Hold // in the order of the paths
+	lost  latch.Latch
+
+	ctx     context.Context
+	ctxOnce sync.Once
+}
+
+// Holds returns the hold of each lock, in the order of their paths: for their tokens and checks.
+func (h *MultiHold) Holds() []*Hold {
+	must(h.made("holds"))
+	return slices.Clone(h.holds)
+}
+
+// Lost returns a channel that is closed when any of the locks is lost, and never by a release.
+// The others stay held until Release.
+func (h *MultiHold) Lost() <-chan struct{} {
+	must(h.made("lost"))
+	return h.lost.Done()
+}
+
+// Context returns a context that lives as long as all of the holds, as [Hold.Context] of one.
+func (h *MultiHold) Context() context.Context {
+	must(h.made("context"))
+	h.ctxOnce.Do(func() { h.ctx, _ = h.section().under(context.Background()) })
+	return h.ctx
+}
+
+// Err returns nil while all the locks are held, then [ErrLost] if one was lost, and otherwise
+// [ErrReleased].
+func (h *MultiHold) Err() error {
+	if err := h.made("err"); err != nil {
+		return err
+	}
+	if err := h.section().lost(); err != nil {
+		return err
+	}
+	return ended(h.holds)
+}
+
+// Valid reports whether all the locks are held, by the clock, as [Hold.Valid] of one.
+func (h *MultiHold) Valid() bool {
+	must(h.made("valid"))
+	return valid(h.holds)
+}
+
+// Release gives all the locks back, the last one first, as [Hold.Release] does with each. It
+// goes on past errors and returns all of them.
+func (h *MultiHold) Release(ctx context.Context) error {
+	if err := h.made("release"); err != nil {
+		return err
+	}
+	var errs []error
+	backwards(h.holds, func(part *Hold) { errs = append(errs, part.Release(ctx)) })
+	return errors.Join(errs...)
+}
+
+// section returns the holds as those of a Do, without shares in a gate.
+func (h *MultiHold) section() section {
+	s := make(section, len(h.holds))
+	for i, part := range h.holds {
+		s[i].hold = part
+	}
+	return s
+}
+
+// section is what Do holds while its function runs, in the order in which it was taken.
+type section []possession
+
+type possession struct {
+	hold  *Hold
+	leave func() // gives the owner's share in the gate back; nil of none
+}
+
+// run calls fn, and then gives back what is held. fail makes an error of it that of the call.
+func (s section) run(ctx context.Context, fn func(context.Context) error, fail func(error) error) (err error) {
+	returned, detach := false, func() {}
+	defer func() {
+		defer func() { detach() }()
+		if !returned { // a panic is not to wait for ZooKeeper
+			s.send(ctx)
+			return
+		}
+		released := s.release(ctx)
+		switch lost := s.lost(); {
+		case lost != nil && err != nil: // not ctx's cause, which may be another lock's
+			err = fail(fmt.Errorf("%w; the function returned: %w", lost, err))
+		case lost != nil:
+			err = fail(lost)
+		case err == nil && ctx.Err() == nil:
+			err = fail(released)
+		}
+	}()
+	var held context.Context
+	held, detach = s.under(ctx)
+	err = fn(held)
+	returned = true
+	return err
+}
+
+// under returns a child of ctx that carries all that is held and ends with the first of it.
+func (s section) under(ctx context.Context) (held context.Context, detach func()) {
+	held, detach = s[0].hold.under(ctx)
+	for _, p := range s[1:] {
+		held, _ = p.hold.under(held)
+	}
+	return held, detach
+}
+
+// send gives all back without waiting for ZooKeeper.
+func (s section) send(ctx context.Context) {
+	backwards(s, func(p possession) { p.hold.hold.SendRelease(ctx, p.leave) })
+}
+
+// release gives all back and waits for the confirmations.
+func (s section) release(ctx context.Context) error {
+	var errs []error
+	backwards(s, func(p possession) { errs = append(errs, p.hold.hold.Release(ctx, p.leave)) })
+	return errors.Join(errs...)
+}
+
+// lost returns that something was lost, and of several what; nil if nothing was.
+func (s section) lost() error {
+	i := slices.IndexFunc(s, func(p possession) bool { return p.hold.hold.IsLost() })
+	switch {
+	case i < 0:
+		return nil
+	case len(s) == 1:
+		return s[i].hold.Err()
+	}
+	return fmt.Errorf("%s: %w", s[i].hold.hold.Path(), s[i].hold.Err())
+}
+
+// backwards calls f for one after the other, the last one first, and for the others too if one
+// panics.
+func backwards[T any](all []T, f func(T)) {
+	if last := len(all) - 1; last >= 0 {
+		defer backwards(all[:last], f)
+		f(all[last])
+	}
 }

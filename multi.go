@@ -270,3 +270,104 @@ func (m *MultiLocker) paths() string {
 	}
 	return strings.Join(paths, ",")
 }
+
+// Acquire takes all the locks for whoever has the [MultiHold] that it returns, as
+// [Locker.Acquire] does with each, and starts over as [MultiLocker.LockContext] does. After an
+// error none is held.
+func (m *MultiLocker) Acquire(ctx context.Context) (*MultiHold, error) {
+	if err := m.made("acquire"); err != nil {
+		return nil, err
+	}
+	if ctx.Err() != nil {
+		return nil, m.fail("acquire", client.Ended(ctx))
+	}
+	if err := m.deadlock(ctx, "acquire", false); err != nil {
+		return nil, err
+	}
+	holds, err := m.all(ctx, taking{
+		take: func(ctx context.Context, l *Locker) (*Hold, error) { return l.Acquire(ctx) },
+		give: func(_ *Locker, h *Hold) {
+			h.hold.Disown()
+			h.hold.SendRelease(ctx, nil)
+		},
+	})
+	if err != nil {
+		return nil, m.fail("acquire", err)
+	}
+	h := &MultiHold{holds: holds}
+	for _, part := range holds {
+		part.hold.WhenEnded(func(cause error) {
+			if errors.Is(cause, ErrLost) {
+				h.lost.Close()
+			}
+		})
+	}
+	return h, nil
+}
+
+// ended returns how the first of the holds that has ended did, nil if none has.
+func ended(holds []*Hold) error {
+	for _, h := range holds {
+		if err := h.Err(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// valid reports whether all are held. It reads the clock: the locks may be of several sessions,
+// whose leases end apart.
+func valid(holds []*Hold) bool {
+	for _, h := range holds {
+		if !h.Valid() {
+			return false
+		}
+	}
+	return true
+}
+
+// whileHeld is a ctx that ends with the first of the holds too. No goroutine calls a method of
+// the caller's ctx, which may panic, as one of package context would.
+type whileHeld struct {
+	context.Context
+	holds []*Hold
+	done  latch.Latch
+}
+
+// while returns a child of ctx that ends with the first of the holds, and what takes it out of
+// both.
+func while(holds []*Hold, ctx context.Context) (held context.Context, detach func()) {
+	if len(holds) == 0 {
+		return ctx, func() {}
+	}
+	w, done := &whileHeld{Context: ctx, holds: holds}, ctx.Done()
+	var stop []func()
+	for _, h := range holds {
+		stop = append(stop, h.hold.WhenEnded(func(error) { w.done.Close() }))
+	}
+	detached, over := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(over)
+		select {
+		case <-done:
+			w.done.Close()
+		case <-detached:
+		}
+	}()
+	return w, func() {
+		for _, f := range stop {
+			f()
+		}
+		close(detached)
+		<-over
+	}
+}
+
+func (w *whileHeld) Done() <-chan struct{} { return w.done.Done() }
+
+func (w *whileHeld) Err() error {
+	if ended(w.holds) != nil {
+		return context.Canceled
+	}
+	return w.Context.Err()
+}

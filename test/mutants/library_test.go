@@ -27,7 +27,7 @@ var ofTheLibrary = []judged{
 		{"internal/client/errors.go", "fmt.Sprintf(\"%#x\", uint64(session))", "fmt.Sprint(session)"},
 	}}, "TestAnOutageThatLastsIsToldOnceAndSoIsItsEnd"},
 	{mutant{"servers are dialled whatever they look like", []edit{
-		{"servers.go", "if err := checkServer(server); err != nil {", "if err := checkServer(server); err != nil && false {"},
+		{"internal/client/servers.go", "if err := checkServer(server); err != nil {", "if err := checkServer(server); err != nil && false {"},
 	}}, "TestServersThatCouldOnlyBeDialledInVainAreRefusedAtOnce"},
 	{mutant{"a loss does not say why", []edit{
 		{"internal/queue/hold.go", "return h.contender.loss", "return ErrLost"},
@@ -58,10 +58,10 @@ var ofTheLibrary = []judged{
 		{"internal/client/connection.go", "\"crypto/rand\"\n", "\"crypto/rand\"\n\t\"io\"\n"},
 	}}, "TestACallThatEndsOverAConnectionSaysNothingOfEarlierOnes"},
 	{mutant{"Ping is a read", []edit{
-		{"ping.go", "responses, err := s.client.Conn.Multi(&zk.CheckVersionRequest{Path: \"/\", Version: -1})", "responses, _, err := s.client.Conn.Children(\"/zookeeper\")"},
+		{"session.go", "responses, err := s.client.Conn.Multi(&zk.CheckVersionRequest{Path: \"/\", Version: -1})", "responses, _, err := s.client.Conn.Children(\"/zookeeper\")"},
 	}}, "TestPingFailsWhileTheServerIsCutOffFromItsLeader"},
 	{mutant{"Ping needs a permission", []edit{
-		{"ping.go", "answered && errors.Is(err, zk.ErrNoAuth)", "answered && errors.Is(err, zk.ErrNoNode)"},
+		{"session.go", "answered && errors.Is(err, zk.ErrNoAuth)", "answered && errors.Is(err, zk.ErrNoNode)"},
 	}}, "TestPingNeedsNoPermission"},
 	{mutant{"the session's trace is not told of Close", []edit{
 		{"internal/client/trace.go", "t.connected && disconnected != nil {", "t.connected && disconnected != nil && false {"},
@@ -210,7 +210,7 @@ var ofTheLibrary = []judged{
 		{"internal/queue/deletion.go", "checks(holders)...", "checks(nil)..."},
 	}}, "test/sim.TestASuccessorWhoseNodeIsGoneLosesTheLockBeforeTheNextIsGranted"},
 	{mutant{"several locks are had without a look at the clock", []edit{
-		{"multihold.go", "!h.Valid()", "h.Err() != nil"},
+		{"multi.go", "!h.Valid()", "h.Err() != nil"},
 	}}, "test/sim.TestSeveralLocksOfTwoSessionsAreHadWhileBothLeasesRun"},
 	{mutant{"deletes overtake each other", []edit{
 		{"internal/queue/deletion.go", "before := b.before; before != nil && before.link != nil", "before := b.before; false"},
@@ -307,7 +307,7 @@ var ofTheLibrary = []judged{
 		{"internal/queue/hold.go", "\th.Disown()\n", ""},
 	}}, "TestACallThatFailsLeavesNothingForTheMinimum"},
 	{mutant{"the locks of a MultiLocker that cannot have all stay for their least length", []edit{
-		{"multi.go", "\t\t\th.hold.Disown()\n", ""},
+		{"multi.go", "\t\t\t\th.hold.Disown()\n", ""},
 	}}, "TestACallThatFailsLeavesNothingForTheMinimum"},
 	{mutant{"the node of a hold that nobody has used stays once it was lost", []edit{
 		{"internal/queue/contender.go", "\tif c.state == lingering {\n\t\tc.leaveLocked()\n\t}", ""},
@@ -355,7 +355,7 @@ var ofTheLibrary = []judged{
 		{"internal/lease/speed.go", "if s.usual {", "if true {"},
 	}}, "internal/lease.TestAProofThatMayHaveWaitedForAPausedLeaderMakesTheNextOneNoQuicker"},
 	{mutant{"a MultiLocker that nobody has made may be unlocked", []edit{
-		{"misuse.go", "m != nil && len(m.lockers) > 0", "m != nil"},
+		{"errors.go", "m != nil && len(m.lockers) > 0", "m != nil"},
 	}}, "TestEveryMethodOfAValueThatNoConstructorMadeSaysSo"},
 	{mutant{"what a proof that follows another took is what proofs take", []edit{
 		{"internal/lease/speed.go", "|| s.fastestProof == 0", "|| !s.usual"},
@@ -600,10 +600,10 @@ var ofTheLibrary = []judged{
 		{"inspect.go", "s.inspect(ctx, s.client.Below(path))", "s.inspect(ctx, path)"},
 	}}, "TestAllPathsOfASessionWithAChrootAreBelowIt"},
 	{mutant{"any server may carry the chroot", []edit{
-		{"chroot.go", "case i < len(servers)-1:", "case false:"},
+		{"internal/client/servers.go", "case i < len(servers)-1:", "case false:"},
 	}}, "TestOnlyTheLastServerMayCarryAChroot"},
 	{mutant{"a zero value passes for a lock", []edit{
-		{"misuse.go", "s != nil && s.queue != nil {\n\t\treturn nil\n\t}\n\treturn wrap(op, \"\", unmade(\"lock\"", "s != nil {\n\t\treturn nil\n\t}\n\treturn wrap(op, \"\", unmade(\"lock\""},
+		{"errors.go", "s != nil && s.queue != nil {\n\t\treturn nil\n\t}\n\treturn wrap(op, \"\", unmade(\"lock\"", "s != nil {\n\t\treturn nil\n\t}\n\treturn wrap(op, \"\", unmade(\"lock\""},
 	}}, "TestEveryMethodOfAValueThatNoConstructorMadeSaysSo"},
 	{mutant{"the fast path of Unlock takes any pointer", []edit{
 		{"locker.go", "l != nil && self != nobody && l.ownedBy(self) && l.depth", "self != nobody && l.ownedBy(self) && l.depth"},

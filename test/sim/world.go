@@ -2,12 +2,14 @@ package sim
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
 	"sync"
 	"time"
 
+	"github.com/zklock/zklock"
 	"github.com/zklock/zklock/zktest"
 )
 
@@ -132,18 +134,31 @@ func duration(sections []Section) time.Duration {
 	return d
 }
 
+func (l *lock) lockAndUnlock(ctx context.Context) error {
+	h, err := l.handles(Section{Permits: permits}).Acquire(ctx)
+	if err != nil {
+		return err
+	}
+	return h.Release(ctx)
+}
+
 // calm checks that every machine finds back into its session and gets its locks.
 func (w *world) calm() bool {
 	ctx, cancel := context.WithTimeout(w.ctx, calmly)
 	defer cancel()
 	for _, m := range w.machines {
-		for _, l := range m.current().locks {
+		inc := m.current()
+		if err := inc.session.Ping(ctx); err != nil {
+			w.checker.fail("liveness", "%s has no connection %v after the last fault: %v", m.name, calmly, err)
+			return false
+		}
+		for _, l := range inc.locks {
 			if l == nil || l.several != nil {
 				continue
 			}
-			h, err := l.handles(Section{Permits: permits}).Acquire(ctx)
-			if err == nil {
-				err = h.Release(ctx)
+			err := l.lockAndUnlock(ctx)
+			if errors.Is(err, zklock.ErrLost) { // a node that was kept, and went unseen in a fault
+				err = l.lockAndUnlock(ctx)
 			}
 			if err != nil {
 				w.checker.fail("liveness", "%s cannot lock and unlock %s within %v after the last fault: %v", m.name, l.spec.Path, calmly, err)

@@ -1,4 +1,4 @@
-package zklock
+package client
 
 import (
 	"errors"
@@ -7,10 +7,12 @@ import (
 	"strconv"
 	"strings"
 	"unicode"
+
+	"github.com/zklock/zklock/internal/recipe"
 )
 
-// checkServers refuses what could only be dialled in vain.
-func checkServers(servers []string) error {
+// CheckServers refuses what could only be dialled in vain.
+func CheckServers(servers []string) error {
 	if len(servers) == 0 {
 		return errors.New("the server list is empty: name at least one as host:port")
 	}
@@ -50,4 +52,27 @@ func checkServer(server string) error {
 		return fmt.Errorf("port %q is not a number from 1 to 65535", port)
 	}
 	return nil
+}
+
+// SplitChroot takes the chroot off the last server, which may carry one for the whole list, as
+// in the connection strings of ZooKeeper's other clients: zk1:2181,zk2:2181/app.
+func SplitChroot(servers []string) (addresses []string, chroot string, err error) {
+	addresses = make([]string, len(servers))
+	for i, server := range servers {
+		address, path, found := strings.Cut(server, "/")
+		addresses[i] = address
+		switch {
+		case strings.Contains(server, "://"):
+			addresses[i] = server // which CheckServers refuses
+		case !found:
+		case i < len(servers)-1:
+			return nil, "", fmt.Errorf("server %q: only the last one may carry a path, for the whole list", server)
+		case path != "":
+			chroot = "/" + path
+		}
+	}
+	if chroot != "" {
+		err = recipe.CheckPath(chroot)
+	}
+	return addresses, chroot, err
 }
