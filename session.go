@@ -185,6 +185,9 @@ func init() {
 // again if one breaks, as long as ctx lives: give it a deadline. The error is ctx's, with the
 // last cause of the connection if there is none, or [ErrClosed].
 func (s *Session) Ping(ctx context.Context) error {
+	if err := s.made(); err != nil {
+		return wrap("ping", "", err)
+	}
 	err := s.client.Persist(ctx, func() error { return s.ping(ctx) })
 	return wrap("ping", sessionName(s.ID()), s.client.Explain(err))
 }

@@ -77,7 +77,7 @@ func TestOnlyTheLastServerMayCarryAChroot(t *testing.T) {
 		"first":    {[]string{"zk1:2181/app", "zk2:2181"}, `server "zk1:2181/app": only the last one may carry a path`},
 		"relative": {[]string{"zk1:2181/app/../b"}, "relative names are not allowed"},
 		"slash":    {[]string{"zk1:2181/app/"}, "must not end with /"},
-		"alone":    {[]string{"/app"}, "it must be host:port"},
+		"alone":    {[]string{"/app"}, "it is empty"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := zklock.Connect(done(), c.servers, longSession)
