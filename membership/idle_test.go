@@ -159,6 +159,26 @@ func TestALongListOfOthersIsReadOnceASecondToo(t *testing.T) {
 	})
 }
 
+func TestAChangeOfALongListShowsWithinASecond(t *testing.T) {
+	inBubble(t, func(t *testing.T, server *zktest.Server) {
+		writer := connect(t, server).Conn()
+		crowd(t, writer, 0)
+		for i := range 2000 {
+			_, err := writer.Create(fmt.Sprintf("%s/settings-%d", path, i), nil, 0, everybody)
+			require.NoError(t, err)
+		}
+		seen := watch(t, connect(t, server))
+		seen.await(t)
+		time.Sleep(time.Minute) // the next change follows no other
+		enlist(t, writer, 0)
+		seen.await(t, "0")
+		start := time.Now()
+		require.NoError(t, writer.Delete(path+"/member-0", -1))
+		seen.await(t)
+		require.Less(t, time.Since(start), 3*time.Second/2)
+	})
+}
+
 func TestAMemberThatMayNotBeReadIsMissingAndTheOthersAreThere(t *testing.T) {
 	inBubble(t, func(t *testing.T, server *zktest.Server) {
 		s := connect(t, server)

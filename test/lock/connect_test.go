@@ -248,3 +248,16 @@ func TestAServerThatIsSlowToReachIsReachedInTheEnd(t *testing.T) {
 		require.NoError(t, s.Close())
 	})
 }
+
+func TestADialerHasASecondAtMost(t *testing.T) {
+	server := zktest.NewServer(t, zktest.WithSessionTimeouts(time.Second, time.Hour))
+	var given atomic.Int64
+	dial := func(network, address string, limit time.Duration) (net.Conn, error) {
+		given.Store(int64(limit))
+		return server.Dial(network, address, limit)
+	}
+	s, err := zklock.Connect(within(t, patience), []string{server.PipeAddr()}, time.Hour, zklock.WithDialer(dial))
+	require.NoError(t, err)
+	defer s.Close()
+	require.LessOrEqual(t, time.Duration(given.Load()), time.Second)
+}

@@ -270,6 +270,39 @@ func TestInspectTellsOfTheReaderThatAWriterHasBecomeMeanwhile(t *testing.T) {
 	require.NoError(t, receive(t, waiting, "the writer's turn").Release(t.Context()))
 }
 
+func TestInspectLooksThreeTimesAtMost(t *testing.T) {
+	server := zktest.NewServer(t)
+	at := siteAt(t, server.Addr())
+	at.makeParent()
+	operator, observer := at.session(), at.session()
+	var writers []string
+	for i := range 5 {
+		node, err := operator.Conn().Create(fmt.Sprintf("%s/_c_%d-__WRIT__%010d", at.path, i, i), nil, 0, zk.WorldACL(zk.PermAll))
+		require.NoError(t, err)
+		writers = append(writers, node)
+	}
+	before := server.Requests()[zktest.OpGetChildren2]
+	listing := func() *zktest.Fault {
+		return server.HoldReply(zktest.OpGetChildren2, zktest.OnSession(observer.ID()))
+	}
+	next := listing()
+	inspected := begin(func() error {
+		_, err := zklock.Inspect(within(t, patience), observer, at.path)
+		return err
+	})
+	for look := range 3 { // in each of which a writer goes between list and read
+		list := next
+		receive(t, list.Struck(), "the list")
+		require.NoError(t, operator.Conn().Delete(writers[look], -1))
+		if look < 2 {
+			next = listing()
+		}
+		list.Release()
+	}
+	require.NoError(t, receive(t, inspected, "the queue"))
+	require.Equal(t, before+3, server.Requests()[zktest.OpGetChildren2])
+}
+
 func TestInspectTellsOfThePermitsThatSomebodyInLineHasTakenMeanwhile(t *testing.T) {
 	server := zktest.NewServer(t)
 	for _, read := range []zktest.Op{zktest.OpGetChildren2, zktest.OpGetData} { // of the line, and of who is in it

@@ -152,7 +152,9 @@ func TestMultiLockersNeverWaitForEachOther(t *testing.T) {
 	} {
 		work.Go(func() {
 			for range rounds {
-				m.Lock()
+				if m.LockContext(t.Context()) != nil {
+					return
+				}
 				r.visit()
 				m.Unlock()
 			}

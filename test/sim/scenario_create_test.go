@@ -10,6 +10,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/go-zookeeper/zk"
 	"github.com/stretchr/testify/require"
 
 	"github.com/zklock/zklock"
@@ -138,6 +139,26 @@ func TestF07ACreateThatArrivesByAnOldServerMakesNoNode(t *testing.T) {
 		require.NoError(t, a.give(h))
 		s.empty(0)
 	}, zktest.WithServerLatency(time.Millisecond, time.Millisecond))
+}
+
+// The search for the node of a lost create may be refused, by an ACL that keeps its
+// caller from the list. The node stays then until a list shows it.
+func TestF07ANodeThatNoCallKnowsOfIsDeletedWhenAListShowsIt(t *testing.T) {
+	play(t, 1, func(s *stage) {
+		a, operator := s.enter("a"), s.enter("operator")
+		require.NoError(s, a.give(a.mustTake()))
+		mayRead := func(acl []zk.ACL) {
+			_, err := operator.Conn().SetACL(path, acl, -1)
+			require.NoError(s, err)
+		}
+		mayRead(zk.WorldACL(zk.PermAll &^ zk.PermRead))
+		s.DropReply(zktest.OpCreate, zktest.OnPath(path+"/"))
+		require.ErrorIs(s, a.LockContext(context.Background()), zk.ErrNoAuth)
+		require.Len(s, s.checker.nodes(), 1)
+		mayRead(zk.WorldACL(zk.PermAll))
+		require.NoError(s, a.give(a.mustTake()))
+		s.empty(0)
+	})
 }
 
 func TestF08ACallWhoseCtxEndsReturnsAtOnceAndLeavesNoNode(t *testing.T) {

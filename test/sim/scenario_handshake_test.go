@@ -49,6 +49,30 @@ func TestAHandshakeWhoseAnswerIsLostMayHaveShortenedTheSession(t *testing.T) {
 	}
 }
 
+// A server that grants less than the one before it shortens the session, and from then
+// on a proof is worth less, too.
+func TestF28TheLeaseFollowsATimeoutThatShrinksAtAReconnect(t *testing.T) {
+	for _, part := range []float64{0.3, 0.5, 0.75} {
+		play(t, 3, func(s *stage) {
+			a, b := s.enter("a"), s.enter("b")
+			h := a.mustTake()
+			waiting := b.waits(context.Background())
+			mine, others := a.server()
+			granting(part, others...)
+			mine.Refuse(true)
+			a.place.Cut()
+			time.Sleep(2 * timeout)
+			require.NoError(s, h.Err())
+			a.cutOff()
+			cut := time.Now()
+			<-h.Lost()
+			require.LessOrEqual(s, time.Since(cut), time.Duration(part*float64(timeout))*3/5)
+			require.NoError(s, b.give(<-waiting)) // the checker has seen that a was told first
+			a.place.Unblock()
+		}, fineTicks...)
+	}
+}
+
 // A server that hangs reads the handshake when it goes on, though its client has
 // found another server since.
 func TestAHandshakeMayBeCarriedOutLongAfterItsClientHasLeft(t *testing.T) {

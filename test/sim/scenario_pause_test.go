@@ -139,6 +139,18 @@ func TestF22ALockAskedForInAPauseIsNotGrantedByASessionThatEndsIfAnotherPauseWas
 	require.Positive(t, ended, "no schedule came near")
 }
 
+func TestF12TheFirstLookOfAHolderThatWasStoppedSaysThatTheLockIsLost(t *testing.T) {
+	play(t, 1, func(s *stage) {
+		a := s.enter("a")
+		h := a.mustTake()
+		require.True(s, h.Valid())
+		a.sleep(3 * timeout / 4) // no timer of it has run yet
+		require.False(s, h.Valid())
+		require.ErrorIs(s, h.Err(), zklock.ErrLost)
+		require.ErrorIs(s, a.give(h), zklock.ErrLost)
+	})
+}
+
 // A hold whose proofs go unanswered is lost while the leader, which might end every
 // session as soon as it goes on, is still paused.
 func TestF22AHoldIsLostBeforeAPausedLeaderGoesOn(t *testing.T) {

@@ -74,6 +74,24 @@ func TestF37CloseWhileDisconnectedIsQuickAndLeavesNothing(t *testing.T) {
 	})
 }
 
+func TestF37CloseDoesNotWaitForARequestThatNobodyAnswers(t *testing.T) {
+	const timeout = time.Minute // after which the client itself gives the server up
+	play(t, 1, func(s *stage) {
+		a := s.enterFor("a", s.PipeAddrs(), timeout)
+		require.NoError(s, a.give(a.mustTake()))
+		create := s.HoldReply(zktest.OpCreate, zktest.OnClient(a.place))
+		waiting := make(chan error)
+		go func() { waiting <- a.LockContext(context.Background()) }()
+		<-create.Struck()
+		start := time.Now()
+		require.Error(s, a.Session.Close(), "nobody has confirmed it")
+		require.Less(s, time.Since(start), 3*time.Second)
+		require.ErrorIs(s, <-waiting, zklock.ErrClosed)
+		create.Release()
+		s.empty(timeout + tick)
+	}, zktest.WithSessionTimeouts(timeout, timeout))
+}
+
 // A successor within the session has no watch on its own node at first. One that was
 // handed the lock though an operator has deleted its node loses it before anybody
 // else can have it.

@@ -55,7 +55,7 @@ func TestF17APredecessorThatGoesBetweenListAndWatchIsNoticed(t *testing.T) {
 		require.NoError(t, a.give(held))
 		require.Empty(t, waiting)
 		watch.Release()
-		got := <-waiting
+		got := s.granted(waiting)
 		require.Equal(t, lists, s.Requests()[zktest.OpGetChildren2], "that there is nothing to watch says enough")
 		require.NoError(t, b.give(got))
 		time.Sleep(time.Second)
@@ -97,7 +97,7 @@ func TestF18APredecessorThatGoesWhileTheWaiterIsDisconnectedIsNoticed(t *testing
 		require.NoError(t, a.give(held))
 		time.Sleep(timeout / 4)
 		b.place.Unblock()
-		require.NoError(t, b.give(<-waiting))
+		require.NoError(t, b.give(s.granted(waiting)))
 	})
 }
 

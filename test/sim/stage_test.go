@@ -173,6 +173,18 @@ func (p *player) waitsBy(ctx context.Context, take func(context.Context) (*zkloc
 	return result
 }
 
+// granted returns the hold that comes by the channel.
+func (s *stage) granted(result <-chan *zklock.Hold) *zklock.Hold {
+	s.Helper()
+	select {
+	case h := <-result:
+		return h
+	case <-time.After(anAge):
+		require.Fail(s, "the lock was not granted")
+		return nil
+	}
+}
+
 // server returns the server that the player is connected to, and the others.
 func (p *player) server() (mine *zktest.Server, others []*zktest.Server) {
 	for _, s := range p.stage.Sessions() {
