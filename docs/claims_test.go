@@ -146,7 +146,7 @@ func TestTheTestsThatThePageOfClaimsNamesFindTheirMutants(t *testing.T) {
 	proved, _ := claims(t)
 	require.Greater(t, len(proved), 30)
 	for _, c := range proved {
-		assert.Contains(t, tests, "\nfunc "+c.test+"(")
+		assert.True(t, strings.Contains(tests, "\nfunc "+c.test+"("), "there is no test %s", c.test)
 		assert.Contains(t, finders[c.mutant], c.test, "the tables of test/mutants say which tests find %q", c.mutant)
 	}
 }
