@@ -729,11 +729,8 @@ var ofTheLibrary = []judged{
 		{"internal/client/watch.go", "w.fire(err == zk.ErrNoNode)", "if err != zk.ErrNoNode {\n\t\t\tw.fire(false)\n\t\t}"},
 	}}, "test/sim.TestF17APredecessorThatGoesBetweenListAndWatchIsNoticed"},
 	{mutant{"a release is told as the loss of several locks", []edit{
-		{"multihold.go", "if errors.Is(cause, ErrLost) {", "if cause != nil {"},
+		{"multi.go", "if errors.Is(cause, ErrLost) {\n\t\t\t\th.lost.Close()", "if cause != nil {\n\t\t\t\th.lost.Close()"},
 	}}, "TestAMultiHoldStandsForAllItsLocks"},
-	{mutant{"what is no server is dialled", []edit{
-		{"servers.go", "if err := checkServer(server); err != nil {", "if err := checkServer(server); err != nil && len(servers) == 0 {"},
-	}}, "TestServersThatCouldOnlyBeDialledInVainAreRefusedAtOnce"},
 }
 
 // besides are tests that find a mutant of the tables too: docs/faults.md and
