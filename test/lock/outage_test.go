@@ -186,7 +186,7 @@ var ending = map[string]func(ctx context.Context, s *zklock.Session, h *zklock.H
 		return errOf(must(zklock.New(s, "/a")).TryAcquire(ctx))
 	},
 	"Do": func(ctx context.Context, s *zklock.Session, _ *zklock.Hold) error {
-		return must(zklock.New(s, "/a")).Do(ctx, nil)
+		return must(zklock.New(s, "/a")).Do(ctx, func(context.Context) error { return nil })
 	},
 	"RLockContext": func(ctx context.Context, s *zklock.Session, _ *zklock.Hold) error {
 		return must(zklock.NewRW(s, "/a")).RLockContext(ctx)

@@ -19,7 +19,6 @@ func TestServersThatCouldOnlyBeDialledInVainAreRefusedAtOnce(t *testing.T) {
 		"zk1:2181,zk2:2181": "these are several",
 		"zk1,zk2":           "these are several",
 		"zk://zk1:2181":     "it is no URL",
-		"zk1:2181/app":      "it has a path",
 		" zk1:2181":         "it has a blank",
 		"zk1:2181\n":        "it has a blank",
 		"zk1: 2181":         "it has a blank",

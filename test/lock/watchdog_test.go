@@ -131,10 +131,11 @@ func TestALockWhoseServerDoesNotAnswerIsTold(t *testing.T) {
 func TestWhoStandsInTheQueueIsNotTold(t *testing.T) {
 	watching(t, func(t *testing.T, w *watchful) {
 		w.theirs.lock.Lock()
-		must(w.theirs.sem.Acquire(w.ctx, 2))
+		theirs := must(zklock.NewSemaphore(w.theirs.Session, "/permits", 2))
+		must(theirs.Acquire(w.ctx, 2))
 		w.begin(statesPath)
 		w.begin(statesPath) // right behind, in the same session
-		sem := must(zklock.NewSemaphore(w.Session, statesPath, 2))
+		sem := must(zklock.NewSemaphore(w.Session, "/permits", 2))
 		go func() { _, _ = sem.Acquire(context.Background(), 1) }()
 		go func() { _, _ = sem.Acquire(context.Background(), 1) }()
 		w.requireTold(t, time.Hour, 0)
