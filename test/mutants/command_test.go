@@ -59,6 +59,21 @@ var ofTheCommand = []struct {
 	{mutant{"the delete of a node with children is tried for ever", []edit{
 		{cli + "/break.go", "errors.Is(err, zk.ErrNotEmpty) || ", ""},
 	}}, cli, "TestANodeThatHasChildrenIsNotTriedForEver"},
+	{mutant{"ls takes the root for a lock", []edit{
+		{cli + "/ls.go", `place{{prefix, prefix != "/"}}`, "place{{prefix, true}}"},
+	}}, cli, "TestLsListsWhatIsBelowPathsWithTheNamesOfASemaphoresNodes"},
+	{mutant{"ls takes two paths below the root for a semaphore's nodes", []edit{
+		{cli + "/ls.go", `dir != "/" && slices.Contains`, "slices.Contains"},
+	}}, cli, "TestLsListsWhatIsBelowPathsWithTheNamesOfASemaphoresNodes"},
+	{mutant{"ls takes whatever has the names of a semaphore's nodes for them", []edit{
+		{cli + "/ls.go", "places = append(", "if part {\ncontinue\n}\nplaces = append("},
+	}}, cli, "TestLsListsWhatIsBelowPathsWithTheNamesOfASemaphoresNodes"},
+	{mutant{"ls takes the line of a semaphore for a lock", []edit{
+		{cli + "/ls.go", "!part})", "!part || true})"},
+	}}, cli, "TestLsListsWhatIsBelowPathsWithTheNamesOfASemaphoresNodes"},
+	{mutant{"the server with the chroot is never heard of", []edit{
+		{cli + "/reached.go", "servers = addresses", "_ = addresses"},
+	}}, cli, "TestServersThatCannotBeReachedAreNamedWithoutTheirChroot"},
 }
 
 func TestTheTestsOfTheCommandFindEveryMutant(t *testing.T) {

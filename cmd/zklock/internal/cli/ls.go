@@ -61,19 +61,19 @@ func list(ctx context.Context, session *zklock.Session, prefix string) ([]view, 
 		mu    sync.Mutex
 		found []view
 	)
-	for level := []string{prefix}; len(level) > 0; {
-		var below []string
+	for level := []place{{prefix, prefix != "/"}}; len(level) > 0; {
+		var below []place
 		group, ctx := errgroup.WithContext(ctx)
 		group.SetLimit(sideBySide)
-		for _, dir := range level {
+		for _, at := range level {
 			group.Go(func() error {
-				names, err := childrenOf(ctx, session, dir)
+				names, err := childrenOf(ctx, session, at.path)
 				if err != nil {
 					return err
 				}
-				v := view{path: dir}
-				if mayBeLock(names) {
-					if v, err = look(ctx, session, dir); err != nil {
+				var v view
+				if at.mayBeLock && mayBeLock(names) {
+					if v, err = look(ctx, session, at.path); err != nil {
 						return err
 					}
 				}
@@ -82,7 +82,7 @@ func list(ctx context.Context, session *zklock.Session, prefix string) ([]view, 
 				if len(v.found) > 0 {
 					found = append(found, v)
 				}
-				below = append(below, within(dir, names)...)
+				below = append(below, within(at.path, names)...)
 				return nil
 			})
 		}
@@ -118,18 +118,25 @@ func mayBeLock(names []string) bool {
 	})
 }
 
-// within returns the paths of dir's children that may be locks, or have some below them.
-func within(dir string, names []string) (paths []string) {
-	semaphore := slices.Contains(names, recipe.Permits)
+// place is a path that may be a lock, or have some below it.
+type place struct {
+	path      string
+	mayBeLock bool
+}
+
+// within returns dir's children but for the nodes of locks. The line of a semaphore and its
+// permits are no locks; but paths may have these names without being a semaphore's.
+func within(dir string, names []string) (places []place) {
+	semaphore := dir != "/" && slices.Contains(names, recipe.Permits)
 	for _, name := range names {
 		_, contends := recipe.Parse(name)
-		switch {
-		case contends, recipe.IsPermit(name), semaphore && (name == recipe.Permits || name == recipe.Turns), dir == "/" && name == "zookeeper":
-		default:
-			paths = append(paths, path.Join(dir, name))
+		if contends || recipe.IsPermit(name) || dir == "/" && name == "zookeeper" {
+			continue
 		}
+		part := semaphore && (name == recipe.Permits || name == recipe.Turns)
+		places = append(places, place{path.Join(dir, name), !part})
 	}
-	return paths
+	return places
 }
 
 // held splits a lock's contenders.

@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"github.com/go-zookeeper/zk"
+
+	"github.com/zklock/zklock/internal/client"
 )
 
 // reached is a log's handler that notes which servers cannot be reached, for whoever waits for
@@ -28,6 +30,9 @@ const late = 2 * time.Second
 
 // newReached returns a handler that passes on what it gets to log.
 func newReached(servers []string, log *slog.Logger) *reached {
+	if addresses, _, err := client.SplitChroot(servers); err == nil {
+		servers = addresses // as they are dialled
+	}
 	return &reached{Handler: log.Handler(), servers: zk.FormatServers(servers), why: make(map[string]error)}
 }
 

@@ -1,0 +1,38 @@
+package cli
+
+import (
+	"testing"
+
+	"github.com/go-zookeeper/zk"
+	"github.com/stretchr/testify/require"
+
+	"github.com/zklock/zklock"
+	"github.com/zklock/zklock/zktest"
+)
+
+// Paths may be called as the two nodes of a semaphore are.
+func TestLsListsWhatIsBelowPathsWithTheNamesOfASemaphoresNodes(t *testing.T) {
+	session := connect(t, zktest.NewServer(t))
+	held := []string{"/app/leases/db", "/app/locks/db", "/leases/db", "/locks", "/locks/db"}
+	for _, path := range held {
+		l, err := zklock.New(session, path)
+		require.NoError(t, err)
+		_, err = l.Acquire(t.Context())
+		require.NoError(t, err)
+	}
+	permits, err := zklock.NewSemaphore(session, "/permits", 1)
+	require.NoError(t, err)
+	_, err = permits.Acquire(t.Context(), 1)
+	require.NoError(t, err)
+
+	_, err = session.Conn().Create("/permits/locks/_c_next-lock-0000000009", nil, zk.FlagEphemeral, zk.WorldACL(zk.PermAll))
+	require.NoError(t, err)
+
+	found, err := list(t.Context(), session, "/")
+	require.NoError(t, err)
+	var paths []string
+	for _, v := range found {
+		paths = append(paths, v.path)
+	}
+	require.Equal(t, append(held, "/permits"), paths)
+}
