@@ -24,12 +24,9 @@ func (e *early) asked() {
 	}
 }
 
-// heard takes an answer, before go-zookeeper does, and waits.
-func (e *early) heard(zxid int64, down <-chan struct{}) {
-	if e == nil || zxid <= 0 { // a login, which comes first
-		return
-	}
-	if latch.IsClosed(e.set.Done()) {
+// heard takes the answer to a request, before go-zookeeper does, and waits.
+func (e *early) heard(down <-chan struct{}) {
+	if e == nil || latch.IsClosed(e.set.Done()) {
 		return
 	}
 	late := time.NewTimer(longestWait)

@@ -10,14 +10,12 @@ import (
 
 func TestTheFirstAnswerWaitsUntilTheWatchesAreAskedFor(t *testing.T) {
 	for name, c := range map[string]struct {
-		zxid  int64
 		until func(e *early, down chan struct{})
 		want  time.Duration
 	}{
-		"asked for":              {7, func(e *early, _ chan struct{}) { e.asked() }, time.Millisecond},
-		"the connection is down": {7, func(_ *early, down chan struct{}) { close(down) }, time.Millisecond},
-		"never asked for":        {7, func(*early, chan struct{}) {}, longestWait},
-		"a login's answer":       {0, func(*early, chan struct{}) {}, 0},
+		"asked for":              {func(e *early, _ chan struct{}) { e.asked() }, time.Millisecond},
+		"the connection is down": {func(_ *early, down chan struct{}) { close(down) }, time.Millisecond},
+		"never asked for":        {func(*early, chan struct{}) {}, longestWait},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -26,17 +24,17 @@ func TestTheFirstAnswerWaitsUntilTheWatchesAreAskedFor(t *testing.T) {
 					time.Sleep(time.Millisecond)
 					c.until(e, down)
 				}()
-				e.heard(c.zxid, down)
+				e.heard(down)
 				require.Equal(t, c.want, time.Since(begun))
 				time.Sleep(longestWait)
 				e.asked()
 				begun = time.Now()
-				e.heard(c.zxid, down)
+				e.heard(down)
 				require.Zero(t, time.Since(begun), "later ones do not wait")
 			})
 		})
 	}
 	var none *early
 	none.asked()
-	none.heard(7, nil)
+	none.heard(nil)
 }

@@ -157,13 +157,14 @@ func (l *Link) onFrame(head []byte) {
 	if xid == xidEvent {
 		return
 	}
-	zxid := int64(binary.BigEndian.Uint64(head[8:]))
-	l.early.heard(zxid, l.down)
+	r, known := l.answered(xid)
+	if known && xid != xidPing { // a login is not, and comes first
+		l.early.heard(l.down)
+	}
 	l.dialer.rewatch.answered(xid, code)
 	if code == authFailed {
 		l.refused.Store(true)
 	}
-	r, known := l.answered(xid)
 	if known && code == 0 && !l.serving.Swap(true) {
 		l.dialer.served()
 		l.dialer.session.Served(l)
@@ -172,7 +173,7 @@ func (l *Link) onFrame(head []byte) {
 		l.caughtUp.Store(true)
 	}
 	if r.tap != nil {
-		r.tap.reply(zxid)
+		r.tap.reply(int64(binary.BigEndian.Uint64(head[8:])))
 	}
 }
 

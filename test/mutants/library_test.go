@@ -393,7 +393,7 @@ var ofTheLibrary = []judged{
 		{"internal/queue/observer.go", "s.look(s.client.Clock.Now()) //", "s.expire(s.incarnation, s.client.Clock.Now()) //"},
 	}}, "internal/queue.TestALeaseThatAConnectRequestShortensIsLookedAtMoreOftenFromThenOn"},
 	{mutant{"an answer is taken before the user's watches are asked for", []edit{
-		{"internal/wire/link.go", "l.early.heard(zxid, l.down)", "_ = l.early"},
+		{"internal/wire/link.go", "l.early.heard(l.down)", "_ = l.early"},
 	}}, "internal/client.TestTheUsersWatchesAreSetAgainBeforeAnAnswerOverTheNewConnectionIsTaken"},
 	{mutant{"a connection is counted when everybody has it", []edit{
 		{"internal/wire/handshake.go", "l.dialer.rewatch.connected() //", "//"},
