@@ -203,7 +203,7 @@ func TestAnErrorThatEndsTheGoroutineThatReadsItCostsTheSessionNothing(t *testing
 		fails.Store(2)
 		b.server.Cut()
 		time.Sleep(longSession)
-		require.NoError(t, l.UnlockContext(t.Context()))
+		require.True(t, l.UnlockContext(t.Context()) == nil) // without a look at its text
 		require.NoError(t, s.Close())
 	})
 }

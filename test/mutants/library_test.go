@@ -540,9 +540,6 @@ var ofTheLibrary = []judged{
 	{mutant{"a connection that was given up is taken for the session's", []edit{
 		{"internal/client/connection.go", "l == nil || latch.IsClosed(l.Down())", "l == nil"},
 	}}, "internal/queue.TestAConnectionThatIsGivenUpAsItIsAnsweredIsNone"},
-	{mutant{"watches can be set over a connection only after the session was told of it", []edit{
-		{"internal/client/connection.go", "c.watches.connect(l)\n\tc.observer.Connected(l, timeout)", "c.observer.Connected(l, timeout)\n\tc.watches.connect(l)"},
-	}}, "internal/queue.TestAWishForTheLockIsHeardOverAConnectionThatIsSlowToBeTaken"},
 	{mutant{"who finds a node gone goes on before its hold is over", []edit{
 		{"internal/client/watch.go", "c.observer.Deleted(key.Path)", "defer c.observer.Deleted(key.Path)"},
 	}}, "internal/queue.TestAHoldWhoseNodeIsDeletedIsOverBeforeTheSessionHasTheLockAgain"},
