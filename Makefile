@@ -62,6 +62,11 @@ bench-test: zookeeper ## the tests of the benchmark itself, and a minute of it, 
 soak: zookeeper ## processes with locks, with and without options, on three servers under random faults, for DURATION (10m); SEED=n for the same kind of faults
 	cd test && go test ./nemesis -run '^TestSoak$$' -v -count 1 -timeout 0 -soak $(or $(DURATION),10m) $(if $(SEED),-seed $(SEED))
 
+.PHONY: mutants
+mutants: ## judge generated mutants of what has changed since REF (main); ALL=1 of everything, into docs/mutants.md; MUTANT_ARGS='-rooms internal/lease -again' for more
+	go test ./internal/mutants -run '^TestCampaign$$' -v -count 1 -timeout 0 -campaign \
+		$(if $(ALL),-report,-changed $(or $(REF),main)) $(MUTANT_ARGS)
+
 .PHONY: lint
 lint: ## formatting, go vet, staticcheck, a tidy go.mod, a whole go.work.sum
 	@unformatted=$$($(GOFUMPT) -l .) || exit; \

@@ -33,7 +33,18 @@ import (
 )
 
 var chosenMutant, _ = strconv.Atoi(os.Getenv("` + chosen + `"))
+
+// Mutants that do not listen to a channel any more.
+func neverReceived[T any](<-chan T) <-chan T { return nil }
+func neverSent[T any](chan<- T) chan<- T     { return nil }
 `
+
+func (l *loaded) chooser() string {
+	for _, s := range l.sources {
+		return fmt.Sprintf(chooser, s.file.Name.Name)
+	}
+	panic("a package without files")
+}
 
 // binaries are the tests of one package, with mutants.
 type binaries struct {
@@ -134,8 +145,14 @@ type variant struct {
 
 func parse(t *testing.T, text string) *source {
 	t.Helper()
-	s := &source{text: text, positions: token.NewFileSet(), functions: map[string]*function{}}
-	file, err := parser.ParseFile(s.positions, "", text, 0)
+	return parseInto(t, token.NewFileSet(), "", text)
+}
+
+// parseInto is parse for a file whose positions are to be told from those of others.
+func parseInto(t *testing.T, positions *token.FileSet, name, text string) *source {
+	t.Helper()
+	s := &source{text: text, positions: positions, functions: map[string]*function{}}
+	file, err := parser.ParseFile(positions, name, text, 0)
 	require.NoError(t, err)
 	s.file = file
 	for _, d := range file.Decls {
@@ -224,15 +241,18 @@ func (s *source) combined() string {
 	text := ""
 	for _, key := range slices.Sorted(maps.Keys(s.functions)) {
 		f := s.functions[key]
-		for i, v := range f.variants {
-			name := fmt.Sprintf("%s_mutant%d", f.Name.Name, v.mutant)
-			if i == 0 {
-				f.nameParameters(at)
-			}
-			at(f.Body.Lbrace+1, fmt.Sprintf(" if chosenMutant == %d { %s }; ", v.mutant, f.call(name)))
+		if len(f.variants) == 0 {
+			continue
+		}
+		f.nameParameters(at)
+		cases := ""
+		for _, v := range f.variants {
+			name := variantOf(f.Name.Name, v.mutant)
+			cases += fmt.Sprintf(" case %d: %s;", v.mutant, f.call(name))
 			before := len(f.part(f.Pos(), f.Name.Pos()))
 			text += "\n" + v.text[:before] + name + v.text[before+len(f.Name.Name):] + "\n"
 		}
+		at(f.Body.Lbrace+1, " switch chosenMutant {"+cases+" }; ")
 	}
 	combined := s.text
 	for _, offset := range slices.Backward(slices.Sorted(maps.Keys(insert))) {
@@ -241,16 +261,27 @@ func (s *source) combined() string {
 	return combined + text
 }
 
+// variantOf is what a function is called in a mutant.
+func variantOf(function string, mutant int) string {
+	return fmt.Sprintf("%s_mutant%d", function, mutant)
+}
+
 // nameParameters gives the function's parameters names where they have none.
 func (f *function) nameParameters(at func(token.Pos, string)) {
 	for i, field := range f.parameters() {
 		if len(field.Names) == 0 {
-			name := fmt.Sprintf("unnamed%d", i)
-			at(field.Type.Pos(), name+" ")
-			field.Names = []*ast.Ident{{Name: name}}
+			at(field.Type.Pos(), unnamed(i, 0)+" ")
+		}
+		for n, name := range field.Names {
+			if name.Name == "_" {
+				at(name.Pos(), unnamed(i, n))
+			}
 		}
 	}
 }
+
+// unnamed is the name for the nth parameter of a field; a "_" follows it that was there.
+func unnamed(field, n int) string { return fmt.Sprintf("unnamed%d_%d", field, n) }
 
 // parameters are the function's parameters, behind its receiver.
 func (f *function) parameters() []*ast.Field {
@@ -260,23 +291,49 @@ func (f *function) parameters() []*ast.Field {
 	return slices.Concat(f.Recv.List, f.Type.Params.List)
 }
 
-// call is the statement that has a mutant's function do the work.
-func (f *function) call(name string) string {
-	var args []string
-	for _, field := range f.Type.Params.List {
-		for _, n := range field.Names {
-			args = append(args, n.Name)
+// arguments are the names of the function's parameters, its receiver's first.
+func (f *function) arguments() (args []string) {
+	for i, field := range f.parameters() {
+		if len(field.Names) == 0 {
+			args = append(args, unnamed(i, 0))
+		}
+		for n, name := range field.Names {
+			if name.Name == "_" {
+				args = append(args, unnamed(i, n)+"_")
+			} else {
+				args = append(args, name.Name)
+			}
 		}
 		if _, variadic := field.Type.(*ast.Ellipsis); variadic {
 			args[len(args)-1] += "..."
 		}
 	}
+	return args
+}
+
+// call is the statement that has a mutant's function do the work.
+func (f *function) call(name string) string {
+	args := f.arguments()
 	if f.Recv != nil {
-		name = f.Recv.List[0].Names[0].Name + "." + name
+		name, args = args[0]+"."+name, args[1:]
 	}
-	call := fmt.Sprintf("%s(%s)", name, strings.Join(args, ", "))
+	call := fmt.Sprintf("%s%s(%s)", name, f.typeArguments(), strings.Join(args, ", "))
 	if f.Type.Results == nil {
 		return call + "; return"
 	}
 	return "return " + call
+}
+
+// typeArguments are those of a generic function.
+func (f *function) typeArguments() string {
+	if f.Type.TypeParams == nil {
+		return ""
+	}
+	var names []string
+	for _, field := range f.Type.TypeParams.List {
+		for _, name := range field.Names {
+			names = append(names, name.Name)
+		}
+	}
+	return "[" + strings.Join(names, ", ") + "]"
 }

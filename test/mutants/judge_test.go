@@ -1,0 +1,132 @@
+package mutants
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+)
+
+// verdicts
+const (
+	killed    = "killed"
+	survived  = "survived"
+	unreached = "not covered" // by any test
+)
+
+// outcome is what the tests say of a mutant.
+type outcome struct {
+	Verdict string
+	By      string  `json:",omitempty"` // the test that has killed it
+	Hung    bool    `json:",omitempty"` // by not ending
+	Seconds float64 // that it took
+}
+
+// bench is what judges mutants.
+type bench struct {
+	reach    *reach
+	tests    map[string]*tests // with all mutants, by package
+	slowest  time.Duration     // tests that take longer are left out
+	programs int               // to simulate
+}
+
+// hearing is tests of one package that are run together.
+type hearing struct {
+	*tests
+	names []string
+	usual float64 // seconds that they take
+	args  []string
+}
+
+// firstPrograms are simulated before the tests that take longer than a second.
+const firstPrograms = 300
+
+// judge has the tests that reach the mutant judge it, the quick ones first, until one fails.
+func (b *bench) judge(g *generated, path string) outcome {
+	began := time.Now()
+	o := outcome{Verdict: survived}
+	by := b.reach.of(path, g.anchor)
+	if len(by) == 0 {
+		o.Verdict = unreached
+	}
+	for _, h := range b.hearings(by) {
+		if name, hung, failed := h.finds(g.number); failed {
+			o = outcome{Verdict: killed, By: h.of + "." + name, Hung: hung}
+			break
+		}
+	}
+	o.Seconds = time.Since(began).Seconds()
+	return o
+}
+
+// hearings divides tests by how long they take, and by package.
+func (b *bench) hearings(by []*reaching) (all []*hearing) {
+	limits := []float64{0.1, 1, mostUsualTime.Seconds()}
+	simulates := slices.ContainsFunc(by, func(r *reaching) bool { return r.Name == simulating })
+	from := 0.0
+	for i, to := range limits {
+		if i == len(limits)-1 && simulates {
+			all = append(all, b.simulation(1, min(b.programs, firstPrograms)))
+		}
+		for _, of := range judges {
+			if h := b.hearing(of, from, min(to, b.slowest.Seconds()), by); len(h.names) > 0 {
+				all = append(all, h)
+			}
+		}
+		from = to
+	}
+	if simulates && b.programs > firstPrograms {
+		all = append(all, b.simulation(1+firstPrograms, b.programs-firstPrograms))
+	}
+	return all
+}
+
+// hearing is those tests of a package that take so long.
+func (b *bench) hearing(of string, from, to float64, by []*reaching) *hearing {
+	h := &hearing{tests: b.tests[of]}
+	for _, r := range by {
+		if r.Of == of && r.Name != simulating && r.Seconds >= from && r.Seconds < to {
+			h.names = append(h.names, r.Name)
+			h.usual += r.Seconds
+		}
+	}
+	return h
+}
+
+func (b *bench) simulation(first, programs int) *hearing {
+	return &hearing{
+		tests: b.tests[simulator], names: []string{simulating}, usual: float64(programs) / 50,
+		args: []string{"-test.cpu=1", fmt.Sprintf("-first=%d", first), fmt.Sprintf("-seeds=%d", programs)},
+	}
+}
+
+var (
+	failure = regexp.MustCompile(`(?m)^\s*--- FAIL: (\w+)`)
+	running = regexp.MustCompile(`running tests:\s+(\w+)`)
+)
+
+// finds reports whether a test fails with the mutant, and which. A test that has failed has to
+// do so once more, unless it plays in virtual time alone; one that hangs, with more time.
+func (h *hearing) finds(mutant int) (name string, hung, failed bool) {
+	limit := 4*time.Duration(h.usual*float64(time.Second)) + 10*time.Second
+	r := h.run(mutant, limit, append(h.args, only(h.names...), "-test.failfast")...)
+	if r.passed {
+		return "", false, false
+	}
+	name = strings.Join(h.names[:1], "")
+	for _, pattern := range []*regexp.Regexp{running, failure} {
+		if m := pattern.FindStringSubmatch(r.output); m != nil {
+			name = m[1]
+		}
+	}
+	if len(h.args) > 0 && !r.hung {
+		return name, false, true
+	}
+	again := h.names
+	if slices.Contains(h.names, name) {
+		again = []string{name}
+	}
+	r = h.run(mutant, 3*limit, append(h.args, only(again...))...)
+	return name, r.hung, !r.passed
+}

@@ -1,0 +1,112 @@
+package mutants
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// score counts the mutants of a room.
+type score struct{ generated, killed, unreached, survived, explained, open int }
+
+func (s *score) add(verdict string, explained bool) {
+	s.generated++
+	switch {
+	case verdict == killed:
+		s.killed++
+		return
+	case verdict == unreached:
+		s.unreached++
+	case verdict == survived:
+		s.survived++
+	default:
+		s.open++
+		return
+	}
+	if explained {
+		s.explained++
+	}
+}
+
+// percent is how many of those that could be killed are.
+func (s *score) percent() float64 {
+	return 100 * float64(s.killed) / float64(max(s.generated-s.open-s.explained, 1))
+}
+
+func (s *score) row(name string) string {
+	return fmt.Sprintf("| %s | %d | %d | %d | %d | %d | %.1f %% |\n", name, s.generated-s.open, s.killed, s.survived, s.unreached, s.explained, s.percent())
+}
+
+const page = "docs/mutants.md"
+
+// writeReport writes the page about the campaign.
+func writeReport(t *testing.T, all []*generated, rs *results, explained map[string]string) {
+	t.Helper()
+	scores, total := map[string]*score{}, new(score)
+	var alive, unexplained strings.Builder
+	for _, g := range all {
+		r, _ := rs.known(g)
+		reason := explained[g.key()]
+		if reason == "" && g.logs {
+			reason = "log: the statement does nothing else"
+		}
+		if scores[g.room] == nil {
+			scores[g.room] = new(score)
+		}
+		scores[g.room].add(r.Verdict, reason != "")
+		total.add(r.Verdict, reason != "")
+		if r.Verdict != survived && r.Verdict != unreached {
+			continue
+		}
+		if reason == "" {
+			fmt.Fprintf(&unexplained, "- %s, %s\n", inCode(g.String()), r.Verdict)
+		} else {
+			fmt.Fprintf(&alive, "- %s: %s\n", inCode(g.String()), reason)
+		}
+	}
+	var rows strings.Builder
+	for _, r := range rooms {
+		rows.WriteString(scores[r.directory].row("`" + r.directory + "`"))
+	}
+	rows.WriteString(total.row("all"))
+	commit, err := exec.Command("git", "rev-parse", "--short", "HEAD").Output()
+	require.NoError(t, err)
+	text := fmt.Sprintf(pageText, time.Now().Format("2 January 2006"), strings.TrimSpace(string(commit)),
+		*programs, rows.String(), orNone(unexplained.String()), orNone(alive.String()))
+	require.NoError(t, os.WriteFile(filepath.Join(root, page), []byte(text), 0o644))
+}
+
+func inCode(text string) string { return "`" + strings.ReplaceAll(text, "`", "'") + "`" }
+
+func orNone(list string) string {
+	if list == "" {
+		return "None.\n"
+	}
+	return list
+}
+
+const pageText = `# Mutants
+
+What the tests are worth: a mutant is the lock with one thing changed, and a good test fails with it. ` + "`make mutants ALL=1`" + `
+makes all that a few operators make of the rooms that carry the promises, has the tests that reach each of them judge it,
+and writes this page. [CONTRIBUTING.md](../CONTRIBUTING.md#mutants) says how to run it for a change of one's own.
+
+Run on %s at commit %s. Judged by the tests that need no server, and by up to %d programs of the simulation.
+*Explained* are those of the survivors, and of those that no test reaches, that no test can or need find. The score is of
+all others.
+
+| room | mutants | killed | survived | not covered | explained | score |
+|---|---|---|---|---|---|---|
+%s
+## Alive, and not explained
+
+%s
+## Alive, and why
+
+%s`

@@ -1,0 +1,74 @@
+package mutants
+
+import (
+	"bufio"
+	"crypto/sha256"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// result is what became of a mutant, a line of a file that is only ever appended to.
+type result struct {
+	Key, Hash string // which one it is, and its text's hash
+	Line      int
+	outcome
+	Programs int // that may have been simulated
+}
+
+// results are those of all campaigns, the last of each mutant.
+type results struct {
+	mu   sync.Mutex
+	file *os.File
+	of   map[string]result // by key
+}
+
+// readResults opens the file, and reads what is there.
+func readResults(t *testing.T, name string) *results {
+	t.Helper()
+	rs := &results{of: map[string]result{}}
+	text, err := os.ReadFile(name)
+	require.True(t, err == nil || errors.Is(err, fs.ErrNotExist), "%v", err)
+	for lines := bufio.NewScanner(strings.NewReader(string(text))); lines.Scan(); {
+		var r result
+		if json.Unmarshal(lines.Bytes(), &r) == nil { // the last line of a campaign that was killed may be torn
+			rs.of[r.Key] = r
+		}
+	}
+	rs.file, err = os.OpenFile(name, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	require.NoError(t, err)
+	t.Cleanup(func() { rs.file.Close() })
+	return rs
+}
+
+// known returns the result of a mutant whose function is what it was.
+func (rs *results) known(g *generated) (result, bool) {
+	rs.mu.Lock()
+	defer rs.mu.Unlock()
+	r, ok := rs.of[g.key()]
+	return r, ok && r.Hash == g.hash()
+}
+
+func (rs *results) add(t *testing.T, g *generated, o outcome, programs int) {
+	rs.mu.Lock()
+	defer rs.mu.Unlock()
+	r := result{Key: g.key(), Hash: g.hash(), Line: g.line, outcome: o, Programs: programs}
+	rs.of[r.Key] = r
+	line, err := json.Marshal(r)
+	require.NoError(t, err)
+	_, err = rs.file.Write(append(line, '\n'))
+	require.NoError(t, err)
+}
+
+// hash is that of the function as it is in the mutant.
+func (g *generated) hash() string {
+	sum := sha256.Sum256([]byte(g.text))
+	return fmt.Sprintf("%x", sum[:6])
+}

@@ -1,0 +1,36 @@
+package mutants
+
+import "slices"
+
+// room is a package that carries promises, and which of its files do; all if none is named.
+type room struct {
+	directory string
+	files     []string
+}
+
+// rooms are what generated mutants change.
+var rooms = []room{
+	{directory: "internal/recipe"},
+	{directory: "internal/lease"},
+	{directory: "internal/queue"},
+	{directory: "internal/client"},
+	{directory: "internal/wire"},
+	{directory: ".", files: []string{
+		"context.go", "gate.go", "hold.go", "locker.go", "multi.go", "reentrant.go", "rwlocker.go", "semaphore.go", "trylock.go",
+	}},
+}
+
+func (r room) has(file string) bool { return len(r.files) == 0 || slices.Contains(r.files, file) }
+
+// judges are the packages whose tests judge generated mutants, the quick ones first. Tests that
+// need a server of their own are left out: see withoutServers.
+var judges = []string{
+	"internal/recipe", "internal/lease", "internal/wire", "internal/client", "internal/queue",
+	".", "membership", "internal/nemesis", simulator,
+}
+
+// simulator is the package that has TestSimulation.
+const simulator = "internal/sim"
+
+// withoutServers has the tests find no Apache ZooKeeper, so that those skip which need one.
+const withoutServers = "ZOOKEEPER_HOME=/nonexistent"
