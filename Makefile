@@ -63,7 +63,7 @@ soak: zookeeper ## processes with locks, with and without options, on three serv
 	cd test && go test ./nemesis -run '^TestSoak$$' -v -count 1 -timeout 0 -soak $(or $(DURATION),10m) $(if $(SEED),-seed $(SEED))
 
 .PHONY: mutants
-mutants: ## judge generated mutants of what has changed since REF (main); ALL=1 of everything, into docs/mutants.md; MUTANT_ARGS='-rooms internal/lease -again' for more
+mutants: ## judge generated mutants of what has changed since REF (main); ALL=1 of everything, into docs/mutants.md; MUTANT_ARGS=... as in CONTRIBUTING.md
 	go test ./internal/mutants -run '^TestCampaign$$' -v -count 1 -timeout 0 -campaign \
 		$(if $(ALL),-report,-changed $(or $(REF),main)) $(MUTANT_ARGS)
 

@@ -38,13 +38,14 @@ func TestCampaign(t *testing.T) {
 	all := p.generate(t)
 	rs := readResults(t, *kept)
 	selected := choose(t, all)
+	e := effort{Programs: *programs, Slowest: *slowest}
 	todo := slices.DeleteFunc(slices.Clone(selected), func(g *generated) bool {
 		r, known := rs.known(g)
-		return known && (r.Verdict == killed || !*again)
+		return known && (r.Verdict == killed || r.covers(e) && !*again)
 	})
 	tell("%d mutants, %d of them chosen, %d to be judged", len(all), len(selected), len(todo))
 	if len(todo) > 0 {
-		judgeAll(t, p, todo, rs)
+		judgeAll(t, p, todo, e, rs)
 	}
 	explained := explanations(t)
 	var alive []string
@@ -88,9 +89,9 @@ func choose(t *testing.T, all []*generated) []*generated {
 }
 
 // judgeAll judges mutants side by side, and adds to the results.
-func judgeAll(t *testing.T, p *packages, todo []*generated, rs *results) {
+func judgeAll(t *testing.T, p *packages, todo []*generated, e effort, rs *results) {
 	t.Helper()
-	b := &bench{reach: measure(t, p), slowest: *slowest, programs: *programs, tests: map[string]*tests{}}
+	b := &bench{reach: measure(t, p), effort: e, tests: map[string]*tests{}}
 	paths := map[string]string{} // of the rooms, by their directories
 	for _, l := range p.rooms {
 		paths[l.directory] = l.path
@@ -105,7 +106,7 @@ func judgeAll(t *testing.T, p *packages, todo []*generated, rs *results) {
 	inParallel(len(todo), func(i int) {
 		g := todo[i]
 		o := b.judge(g, paths[g.room])
-		rs.add(t, g, o, *programs)
+		rs.add(t, g, o, e)
 		seconds[i] = o.Seconds
 		if o.Verdict != killed {
 			alive.Add(1)

@@ -6,6 +6,9 @@
 // binary. Each old text must occur exactly once, so that the table stays true as
 // the code changes.
 //
+// Beside the tables, which somebody has written, TestCampaign makes mutants by operators on
+// the syntax tree of the rooms: see CONTRIBUTING.md.
+//
 // A mutant that joins a list which was sent before it asked is not among them. It
 // costs a place in the queue, which the simulation does not judge: a test of the
 // library's, TestAListThatIsSharedIsNoOlderThanTheCallForIt, finds it.

@@ -25,10 +25,9 @@ type outcome struct {
 
 // bench is what judges mutants.
 type bench struct {
-	reach    *reach
-	tests    map[string]*tests // with all mutants, by package
-	slowest  time.Duration     // tests that take longer are left out
-	programs int               // to simulate
+	effort
+	reach *reach
+	tests map[string]*tests // with all mutants, by package
 }
 
 // hearing is tests of one package that are run together.
@@ -67,17 +66,17 @@ func (b *bench) hearings(by []*reaching) (all []*hearing) {
 	from := 0.0
 	for i, to := range limits {
 		if i == len(limits)-1 && simulates {
-			all = append(all, b.simulation(1, min(b.programs, firstPrograms)))
+			all = append(all, b.simulation(1, min(b.Programs, firstPrograms)))
 		}
 		for _, of := range judges {
-			if h := b.hearing(of, from, min(to, b.slowest.Seconds()), by); len(h.names) > 0 {
+			if h := b.hearing(of, from, min(to, b.Slowest.Seconds()), by); len(h.names) > 0 {
 				all = append(all, h)
 			}
 		}
 		from = to
 	}
-	if simulates && b.programs > firstPrograms {
-		all = append(all, b.simulation(1+firstPrograms, b.programs-firstPrograms))
+	if simulates && b.Programs > firstPrograms {
+		all = append(all, b.simulation(1+firstPrograms, b.Programs-firstPrograms))
 	}
 	return all
 }

@@ -5,6 +5,7 @@ import (
 	"go/constant"
 	"go/token"
 	"go/types"
+	"strings"
 )
 
 // moved are comparisons with their boundaries moved.
@@ -90,7 +91,7 @@ func (s *site) tenths(n ast.Node, c *types.Const) []change {
 // isAmount reports whether a constant is a number or a duration of ours.
 func isAmount(c *types.Const) bool {
 	if b, ok := c.Type().(*types.Basic); ok {
-		return b.Info()&types.IsNumeric != 0 && c.Pkg().Name() != "zk"
+		return b.Info()&types.IsNumeric != 0 && !strings.HasSuffix(c.Pkg().Path(), "go-zookeeper/zk")
 	}
 	return typeName(c.Type()) == "Duration" && c.Pkg().Path() != "time"
 }

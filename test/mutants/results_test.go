@@ -11,6 +11,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 )
@@ -20,7 +21,18 @@ type result struct {
 	Key, Hash string // which one it is, and its text's hash
 	Line      int
 	outcome
-	Programs int // that may have been simulated
+	effort
+}
+
+// effort is how much a mutant was worth.
+type effort struct {
+	Programs int           // that the simulation may have run
+	Slowest  time.Duration // of the tests
+}
+
+// covers reports whether nothing is left to be tried by another effort.
+func (e effort) covers(other effort) bool {
+	return e.Programs >= other.Programs && e.Slowest >= other.Slowest
 }
 
 // results are those of all campaigns, the last of each mutant.
@@ -56,10 +68,10 @@ func (rs *results) known(g *generated) (result, bool) {
 	return r, ok && r.Hash == g.hash()
 }
 
-func (rs *results) add(t *testing.T, g *generated, o outcome, programs int) {
+func (rs *results) add(t *testing.T, g *generated, o outcome, e effort) {
 	rs.mu.Lock()
 	defer rs.mu.Unlock()
-	r := result{Key: g.key(), Hash: g.hash(), Line: g.line, outcome: o, Programs: programs}
+	r := result{Key: g.key(), Hash: g.hash(), Line: g.line, outcome: o, effort: e}
 	rs.of[r.Key] = r
 	line, err := json.Marshal(r)
 	require.NoError(t, err)
