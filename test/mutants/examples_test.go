@@ -48,78 +48,80 @@ func do(int) error { return nil }
 func length(d time.Duration, p float64) time.Duration { return d }
 `
 
+var examples = []struct {
+	name, operator, code string
+	want                 []string // old → new
+}{
+	{"a condition is negated", "not", `func f() { if a == b { do(1) } }`, []string{"a == b → !(a == b)"}},
+	{"a negation is taken away", "not", `func f() { for !a { do(1) } }`, []string{"!a → a"}},
+	{
+		"each case of a switch without a tag is a condition", "never", `func f() { switch { case a: do(1); case b, c: do(2) } }`,
+		[]string{"a → false && (a)", "b → false && (b)", "c → false && (c)"},
+	},
+	{"a case of a switch with a tag is none", "never", `func f() { switch x { case 1: do(1) } }`, nil},
+	{"a condition always holds", "always", `func f() { if a { do(1) } }`, []string{"a → true || (a)"}},
+	{"a loop that never ends is no mutant", "always", `func f() { for a { do(1) } }`, nil},
+	{"an operand of && is dropped", "left", `func f() bool { return a && b }`, []string{"a → (true || (a))"}},
+	{"an operand of || is dropped", "right", `func f() bool { return a || b }`, []string{"b → (false && (b))"}},
+	{"a call is left out", "remove", `func f(n int) { do(n) }`, []string{"do(n) → { _ = n; }"}},
+	{
+		"so is what is deferred, sent, counted, or begun", "remove", `func f() { defer do(1); in <- 1; x++; go do(2) }`,
+		[]string{"defer do(1) → {}", "in <- 1 → {}", "x++ → {}", "go do(2) → {}"},
+	},
+	{"and what is assigned, but not declared", "remove", `func f() { n := 1; s.n = n; _ = n }`, []string{"s.n = n → { _ = n; }"}},
+	{
+		"and the way out of a loop or a function", "remove", `func f() { for a { if b { continue }; if c { return } } }`,
+		[]string{"continue → {}", "return → {}"},
+	},
+	{"a mutex is left alone", "remove", `func f() { mu.Lock(); defer mu.Unlock() }`, nil},
+	{"what is inside a condition or a clause is no statement", "remove", `func f() { if err := do(1); err != nil { select { case in <- 1: } } }`, nil},
+	{
+		"a select does not hear a channel", "deaf", `func f() { select { case <-in: case n := <-out: do(n); case in <- 1: } }`,
+		[]string{"in → neverReceived(in)", "out → neverReceived(out)", "in → neverSent(in)"},
+	},
+	{
+		"a case is left out of a switch", "clause", `func f() { switch x { case 1: do(1); default: do(2) } }`,
+		[]string{"case 1: do(1) → nothing", "default: do(2) → nothing"},
+	},
+	{"what is reported is the opposite", "opposite", `func f() (bool, int) { return a && b, 1 }`, []string{"a && b → !(a && b)"}},
+	{"an error is none", "no-error", `func f() (int, error) { if a { return 0, none }; return 1, nil }`, []string{"none → nil"}},
+	{"true is false", "flip", `func f() bool { s.on = false; return true }`, []string{"false → true", "true → false"}},
+	{"a boundary is moved", "bound", `func f() bool { return x < y || x >= 2 }`, []string{"x < y → x <= y", "x >= 2 → x > 2"}},
+	{
+		"a sum is a difference, and least is most", "inverse", `func f() int { return min(x, 2) + y }`,
+		[]string{"min(x, 2) + y → min(x, 2) - y", "min → max"},
+	},
+	{"a text is no sum", "inverse", `func f(t string) string { return t + t }`, nil},
+	{"a number is one more", "one-more", `func f() int { return x / 8 }`, []string{"8 → (8 + 1)"}},
+	{
+		"a constant is larger by a tenth", "tenth-more", `func f() { length(patience, part) }`,
+		[]string{"patience → (patience * 11 / 10)", "part → (part * 11 / 10)"},
+	},
+	{"a small one is smaller by one", "tenth-less", `func f() int { return digits }`, []string{"digits → (digits - 1)"}},
+	{"a name for something is no amount", "tenth-more", `func f() state { return holding }`, nil},
+	{
+		"each argument of a request is another one", "request", `func f() { conn.Create("/a", nil, 3, nil); conn.Delete("/b", -1) }`,
+		[]string{
+			`"/a" → ("/a") + "-"`, "nil → []byte{1}", "3 → (3)^zk.FlagEphemeral", "3 → (3)^zk.FlagSequence", "nil → zk.WorldACL(zk.PermRead)",
+			`"/b" → ("/b") + "-"`, "-1 → 0",
+		},
+	},
+	{
+		"each operation of a transaction is left out", "request", `func f() { conn.Multi(x, y) }`,
+		[]string{"conn.Multi(x, y) → conn.Multi(y)", "conn.Multi(x, y) → conn.Multi(x)"},
+	},
+	{
+		"the first or the last of a list of operations", "request", `func f(ops []any) { conn.Multi(ops...) }`,
+		[]string{"ops → (ops)[1:]", "ops → (ops)[:len(ops)-1]"},
+	},
+	{
+		"each field of an operation is another one", "request", `func f() any { return DeleteRequest{Path: "/a", Version: int32(x)} }`,
+		[]string{`"/a" → ("/a") + "-"`, "int32(x) → -1"},
+	},
+}
+
 func TestOperatorsMakeMutants(t *testing.T) {
-	for _, e := range []struct {
-		name, operator, code string
-		want                 []string // old → new
-	}{
-		{"a condition is negated", "not", `func f() { if a == b { do(1) } }`, []string{"a == b → !(a == b)"}},
-		{"a negation is taken away", "not", `func f() { for !a { do(1) } }`, []string{"!a → a"}},
-		{
-			"each case of a switch without a tag is a condition", "never", `func f() { switch { case a: do(1); case b, c: do(2) } }`,
-			[]string{"a → false && (a)", "b → false && (b)", "c → false && (c)"},
-		},
-		{"a case of a switch with a tag is none", "never", `func f() { switch x { case 1: do(1) } }`, nil},
-		{"a condition always holds", "always", `func f() { if a { do(1) } }`, []string{"a → true || (a)"}},
-		{"a loop that never ends is no mutant", "always", `func f() { for a { do(1) } }`, nil},
-		{"an operand of && is dropped", "left", `func f() bool { return a && b }`, []string{"a → (true || (a))"}},
-		{"an operand of || is dropped", "right", `func f() bool { return a || b }`, []string{"b → (false && (b))"}},
-		{"a call is left out", "remove", `func f(n int) { do(n) }`, []string{"do(n) → { _ = n; }"}},
-		{
-			"so is what is deferred, sent, counted, or begun", "remove", `func f() { defer do(1); in <- 1; x++; go do(2) }`,
-			[]string{"defer do(1) → {}", "in <- 1 → {}", "x++ → {}", "go do(2) → {}"},
-		},
-		{"and what is assigned, but not declared", "remove", `func f() { n := 1; s.n = n; _ = n }`, []string{"s.n = n → { _ = n; }"}},
-		{
-			"and the way out of a loop or a function", "remove", `func f() { for a { if b { continue }; if c { return } } }`,
-			[]string{"continue → {}", "return → {}"},
-		},
-		{"a mutex is left alone", "remove", `func f() { mu.Lock(); defer mu.Unlock() }`, nil},
-		{"what is inside a condition or a clause is no statement", "remove", `func f() { if err := do(1); err != nil { select { case in <- 1: } } }`, nil},
-		{
-			"a select does not hear a channel", "deaf", `func f() { select { case <-in: case n := <-out: do(n); case in <- 1: } }`,
-			[]string{"in → neverReceived(in)", "out → neverReceived(out)", "in → neverSent(in)"},
-		},
-		{
-			"a case is left out of a switch", "clause", `func f() { switch x { case 1: do(1); default: do(2) } }`,
-			[]string{"case 1: do(1) → nothing", "default: do(2) → nothing"},
-		},
-		{"what is reported is the opposite", "opposite", `func f() (bool, int) { return a && b, 1 }`, []string{"a && b → !(a && b)"}},
-		{"an error is none", "no-error", `func f() (int, error) { if a { return 0, none }; return 1, nil }`, []string{"none → nil"}},
-		{"true is false", "flip", `func f() bool { s.on = false; return true }`, []string{"false → true", "true → false"}},
-		{"a boundary is moved", "bound", `func f() bool { return x < y || x >= 2 }`, []string{"x < y → x <= y", "x >= 2 → x > 2"}},
-		{
-			"a sum is a difference, and least is most", "inverse", `func f() int { return min(x, 2) + y }`,
-			[]string{"min(x, 2) + y → min(x, 2) - y", "min → max"},
-		},
-		{"a text is no sum", "inverse", `func f(t string) string { return t + t }`, nil},
-		{"a number is one more", "one-more", `func f() int { return x / 8 }`, []string{"8 → (8 + 1)"}},
-		{
-			"a constant is larger by a tenth", "tenth-more", `func f() { length(patience, part) }`,
-			[]string{"patience → (patience * 11 / 10)", "part → (part * 11 / 10)"},
-		},
-		{"a small one is smaller by one", "tenth-less", `func f() int { return digits }`, []string{"digits → (digits - 1)"}},
-		{"a name for something is no amount", "tenth-more", `func f() state { return holding }`, nil},
-		{
-			"each argument of a request is another one", "request", `func f() { conn.Create("/a", nil, 3, nil); conn.Delete("/b", -1) }`,
-			[]string{
-				`"/a" → ("/a") + "-"`, "nil → []byte{1}", "3 → (3)^zk.FlagEphemeral", "3 → (3)^zk.FlagSequence", "nil → zk.WorldACL(zk.PermRead)",
-				`"/b" → ("/b") + "-"`, "-1 → 0",
-			},
-		},
-		{
-			"each operation of a transaction is left out", "request", `func f() { conn.Multi(x, y) }`,
-			[]string{"conn.Multi(x, y) → conn.Multi(y)", "conn.Multi(x, y) → conn.Multi(x)"},
-		},
-		{
-			"the first or the last of a list of operations", "request", `func f(ops []any) { conn.Multi(ops...) }`,
-			[]string{"ops → (ops)[1:]", "ops → (ops)[:len(ops)-1]"},
-		},
-		{
-			"each field of an operation is another one", "request", `func f() any { return DeleteRequest{Path: "/a", Version: int32(x)} }`,
-			[]string{`"/a" → ("/a") + "-"`, "int32(x) → -1"},
-		},
-	} {
+	for _, e := range examples {
 		t.Run(e.name, func(t *testing.T) {
 			var got []string
 			for _, g := range mutantsOf(t, e.code) {

@@ -49,7 +49,7 @@ func (b *bench) judge(g *generated, path string) outcome {
 	if len(by) == 0 {
 		o.Verdict = unreached
 	}
-	for _, h := range b.hearings(by) {
+	for _, h := range b.hearings(g.room, by) {
 		if name, hung, failed := h.finds(g.number); failed {
 			o = outcome{Verdict: killed, By: h.of + "." + name, Hung: hung}
 			break
@@ -59,22 +59,28 @@ func (b *bench) judge(g *generated, path string) outcome {
 	return o
 }
 
-// hearings divides tests by how long they take, and by package.
-func (b *bench) hearings(by []*reaching) (all []*hearing) {
-	limits := []float64{0.1, 1, mostUsualTime.Seconds()}
+// hearings divides tests by how long they take, and by package. Those of the mutant's own room
+// are all heard, and before the simulation: the exhaustive checks find at once what they find.
+func (b *bench) hearings(room string, by []*reaching) []*hearing {
+	const quick, usual = 0.1, 1 // seconds
+	most := mostUsualTime.Seconds()
 	simulates := slices.ContainsFunc(by, func(r *reaching) bool { return r.Name == simulating })
-	from := 0.0
-	for i, to := range limits {
-		if i == len(limits)-1 && simulates {
-			all = append(all, b.simulation(1, min(b.Programs, firstPrograms)))
-		}
-		for _, of := range judges {
-			if h := b.hearing(of, from, min(to, b.Slowest.Seconds()), by); len(h.names) > 0 {
+	var all []*hearing
+	hear := func(from, to float64, of ...string) {
+		for _, of := range of {
+			if h := b.hearing(of, from, to, by); len(h.names) > 0 {
 				all = append(all, h)
 			}
 		}
-		from = to
 	}
+	hear(0, quick, judges...)
+	hear(quick, usual, judges...)
+	hear(usual, most, room)
+	if simulates {
+		all = append(all, b.simulation(1, min(b.Programs, firstPrograms)))
+	}
+	others := slices.DeleteFunc(slices.Clone(judges), func(of string) bool { return of == room })
+	hear(usual, min(most, b.Slowest.Seconds()), others...)
 	if simulates && b.Programs > firstPrograms {
 		all = append(all, b.simulation(1+firstPrograms, b.Programs-firstPrograms))
 	}
