@@ -76,7 +76,7 @@ func (b *bench) hearings(room string, by []*reaching) []*hearing {
 	hear(0, quick, judges...)
 	hear(quick, usual, judges...)
 	hear(usual, most, room)
-	if simulates {
+	if simulates && b.Programs > 0 {
 		all = append(all, b.simulation(1, min(b.Programs, firstPrograms)))
 	}
 	others := slices.DeleteFunc(slices.Clone(judges), func(of string) bool { return of == room })
