@@ -54,7 +54,10 @@ func (b *tests) run(mutant int, limit time.Duration, args ...string) run {
 	cmd := exec.CommandContext(ctx, "sh", args...)
 	cmd.WaitDelay = time.Second
 	cmd.Dir = b.directory()
-	cmd.Env = append(os.Environ(), withoutServers, fmt.Sprintf("%s=%d", chosen, mutant))
+	cmd.Env = append(os.Environ(), fmt.Sprintf("%s=%d", chosen, mutant))
+	if !*servers {
+		cmd.Env = append(cmd.Env, withoutServers)
+	}
 	out := new(tail)
 	cmd.Stdout, cmd.Stderr = out, out
 	began := time.Now()

@@ -26,6 +26,7 @@ var (
 	again    = flag.Bool("again", false, "judge those that have survived, or that no test had reached, once more")
 	programs = flag.Int("programs", 3000, "how many programs the simulation may run for a mutant")
 	slowest  = flag.Duration("slowest", mostUsualTime, "leave out tests that take longer than that, and than a second, unless they are of the mutant's own package")
+	servers  = flag.Bool("servers", false, "have the tests judge, too, that need an Apache ZooKeeper")
 	kept     = flag.String("results", "campaign.jsonl", "where results are kept: a campaign goes on where the last one has ended")
 	written  = flag.Bool("report", false, "write docs/mutants.md by the results of a campaign over everything")
 )
@@ -38,7 +39,7 @@ func TestCampaign(t *testing.T) {
 	all := p.generate(t)
 	rs := readResults(t, *kept)
 	selected := choose(t, all)
-	e := effort{Programs: *programs, Slowest: *slowest}
+	e := effort{Programs: *programs, Slowest: *slowest, Servers: *servers}
 	todo := slices.DeleteFunc(slices.Clone(selected), func(g *generated) bool {
 		r, known := rs.known(g)
 		return known && (r.Verdict == killed || r.covers(e) && !*again)

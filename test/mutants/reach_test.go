@@ -22,6 +22,7 @@ import (
 // reach says which statements of the rooms each test runs.
 type reach struct {
 	Program string // a hash of the module's sources
+	Servers bool
 	Blocks  []block
 	Tests   []*reaching
 }
@@ -49,9 +50,9 @@ const (
 // measure runs each test alone, and keeps what has come out as long as no source changes.
 func measure(t *testing.T, p *packages) *reach {
 	t.Helper()
-	r := &reach{Program: hashOfSources(t)}
+	r := &reach{Program: hashOfSources(t), Servers: *servers}
 	kept := new(reach)
-	if text, err := os.ReadFile(reachFile); err == nil && json.Unmarshal(text, kept) == nil && kept.Program == r.Program {
+	if text, err := os.ReadFile(reachFile); err == nil && json.Unmarshal(text, kept) == nil && kept.Program == r.Program && (kept.Servers || !r.Servers) {
 		return kept
 	}
 	tell("measuring which tests reach what")

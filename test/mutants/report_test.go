@@ -78,8 +78,15 @@ func writeReport(t *testing.T, all []*generated, rs *results, explained map[stri
 	commit, err := exec.Command("git", "rev-parse", "--short", "HEAD").Output()
 	require.NoError(t, err)
 	text := fmt.Sprintf(pageText, time.Now().Format("2 January 2006"), strings.TrimSpace(string(commit)),
-		total.generated-total.open, total.generated, *programs, rows.String(), orNone(unexplained.String()), orNone(alive.String()))
+		total.generated-total.open, total.generated, withServers(), *programs, rows.String(), orNone(unexplained.String()), orNone(alive.String()))
 	require.NoError(t, os.WriteFile(filepath.Join(root, page), []byte(text), 0o644))
+}
+
+func withServers() string {
+	if *servers {
+		return "all tests"
+	}
+	return "the tests that need no server"
 }
 
 func inCode(text string) string { return "`" + strings.ReplaceAll(text, "`", "'") + "`" }
@@ -97,7 +104,7 @@ What the tests are worth: a mutant is the lock with one thing changed, and a goo
 makes all that a few operators make of the rooms that carry the promises, has the tests that reach each of them judge it,
 and writes this page. [CONTRIBUTING.md](../CONTRIBUTING.md#mutants) says how to run it for a change of one's own.
 
-Run on %s at commit %s; %d of %d have been judged yet, by the tests that need no server and by up to %d programs of the simulation.
+Run on %s at commit %s; %d of %d have been judged yet, by %s and by up to %d programs of the simulation.
 *Explained* are those of the survivors, and of those that no test reaches, that no test can or need find. The score is of
 all others.
 

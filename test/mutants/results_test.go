@@ -28,11 +28,12 @@ type result struct {
 type effort struct {
 	Programs int           // that the simulation may have run
 	Slowest  time.Duration // of the tests
+	Servers  bool          // tests had them
 }
 
 // covers reports whether nothing is left to be tried by another effort.
 func (e effort) covers(other effort) bool {
-	return e.Programs >= other.Programs && e.Slowest >= other.Slowest
+	return e.Programs >= other.Programs && e.Slowest >= other.Slowest && (e.Servers || !other.Servers)
 }
 
 // results are those of all campaigns, the last of each mutant.

@@ -22,8 +22,7 @@ var rooms = []room{
 
 func (r room) has(file string) bool { return len(r.files) == 0 || slices.Contains(r.files, file) }
 
-// judges are the packages whose tests judge generated mutants, the quick ones first. Tests that
-// need a server of their own are left out: see withoutServers.
+// judges are the packages whose tests judge generated mutants, the quick ones first.
 var judges = []string{
 	"internal/recipe", "internal/lease", "internal/wire", "internal/client", "internal/queue",
 	".", "membership", "internal/nemesis", simulator,
