@@ -64,7 +64,7 @@ soak: zookeeper ## processes with locks, with and without options, on three serv
 
 .PHONY: mutants
 mutants: ## judge generated mutants of what has changed since REF (main); ALL=1 of everything, into docs/mutants.md; MUTANT_ARGS=... as in CONTRIBUTING.md
-	go test ./internal/mutants -run '^TestCampaign$$' -v -count 1 -timeout 0 -campaign \
+	cd test && go test ./mutants -run '^TestCampaign$$' -v -count 1 -timeout 0 -campaign \
 		$(if $(ALL),-report,-changed $(or $(REF),main)) $(MUTANT_ARGS)
 
 .PHONY: lint

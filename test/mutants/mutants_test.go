@@ -24,7 +24,7 @@ var (
 
 const (
 	root       = "../.." // the directory of the library
-	simulation = root + "/test/sim"
+	simulation = root + "/" + simulator
 )
 
 func TestTheSimulationFindsEveryMutant(t *testing.T) {

@@ -25,11 +25,11 @@ func (r room) has(file string) bool { return len(r.files) == 0 || slices.Contain
 // judges are the packages whose tests judge generated mutants, the quick ones first.
 var judges = []string{
 	"internal/recipe", "internal/lease", "internal/wire", "internal/client", "internal/queue",
-	".", "membership", "internal/nemesis", simulator,
+	".", "membership", "test/membership", "test/lock", "test/nemesis", simulator,
 }
 
 // simulator is the package that has TestSimulation.
-const simulator = "internal/sim"
+const simulator = "test/sim"
 
 // withoutServers has the tests find no Apache ZooKeeper, so that those skip which need one.
 const withoutServers = "ZOOKEEPER_HOME=/nonexistent"
