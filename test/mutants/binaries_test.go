@@ -35,10 +35,10 @@ func (b *tests) directory() string { return filepath.Join(root, b.of) }
 
 // run is what became of tests.
 type run struct {
-	passed  bool
-	hung    bool
-	output  string
-	seconds float64
+	passed, hung bool
+	output       string
+	took         time.Duration
+	work         time.Duration // of a processor, which is the same on a busy machine
 }
 
 // memory is what a test may have, in KiB: a mutant may ask for more and more.
@@ -62,7 +62,10 @@ func (b *tests) run(mutant int, limit time.Duration, args ...string) run {
 	cmd.Stdout, cmd.Stderr = out, out
 	began := time.Now()
 	err := cmd.Run()
-	r := run{passed: err == nil, output: out.String(), seconds: time.Since(began).Seconds()}
+	r := run{passed: err == nil, output: out.String(), took: time.Since(began)}
+	if cmd.ProcessState != nil {
+		r.work = cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()
+	}
 	r.hung = !r.passed && (ctx.Err() != nil || strings.Contains(r.output, "panic: test timed out"))
 	return r
 }

@@ -25,7 +25,7 @@ var (
 	chance   = flag.Uint64("mutant-seed", 0, "which ones a sample has; by the clock if 0")
 	again    = flag.Bool("again", false, "judge those that have survived, or that no test had reached, once more")
 	programs = flag.Int("programs", 3000, "how many programs the simulation may run for a mutant")
-	slowest  = flag.Duration("slowest", mostUsualTime, "leave out tests that take longer than that, and than a second, unless they are of the mutant's own package")
+	slowest  = flag.Duration("slowest", mostUsualTime, "leave out tests that take a processor longer than that, and than a second, unless they are of the mutant's own package")
 	servers  = flag.Bool("servers", false, "have the tests judge, too, that need an Apache ZooKeeper")
 	kept     = flag.String("results", "campaign.jsonl", "where results are kept: a campaign goes on where the last one has ended")
 	written  = flag.Bool("report", false, "write docs/mutants.md by the results of a campaign over everything")

@@ -34,7 +34,7 @@ type bench struct {
 type hearing struct {
 	*tests
 	names []string
-	usual float64 // seconds that they take
+	usual time.Duration // that they take
 	args  []string
 }
 
@@ -59,14 +59,13 @@ func (b *bench) judge(g *generated, path string) outcome {
 	return o
 }
 
-// hearings divides tests by how long they take, and by package. Those of the mutant's own room
+// hearings divides tests by how much work they are, and by package. Those of the mutant's own room
 // are all heard, and before the simulation: the exhaustive checks find at once what they find.
 func (b *bench) hearings(room string, by []*reaching) []*hearing {
-	const quick, usual = 0.1, 1 // seconds
-	most := mostUsualTime.Seconds()
+	const quick, usual = 100 * time.Millisecond, time.Second
 	simulates := slices.ContainsFunc(by, func(r *reaching) bool { return r.Name == simulating })
 	var all []*hearing
-	hear := func(from, to float64, of ...string) {
+	hear := func(from, to time.Duration, of ...string) {
 		for _, of := range of {
 			if h := b.hearing(of, from, to, by); len(h.names) > 0 {
 				all = append(all, h)
@@ -75,25 +74,25 @@ func (b *bench) hearings(room string, by []*reaching) []*hearing {
 	}
 	hear(0, quick, judges...)
 	hear(quick, usual, judges...)
-	hear(usual, most, room)
+	hear(usual, mostUsualTime, room)
 	if simulates && b.Programs > 0 {
 		all = append(all, b.simulation(1, min(b.Programs, firstPrograms)))
 	}
 	others := slices.DeleteFunc(slices.Clone(judges), func(of string) bool { return of == room })
-	hear(usual, min(most, b.Slowest.Seconds()), others...)
+	hear(usual, b.Slowest, others...)
 	if simulates && b.Programs > firstPrograms {
 		all = append(all, b.simulation(1+firstPrograms, b.Programs-firstPrograms))
 	}
 	return all
 }
 
-// hearing is those tests of a package that take so long.
-func (b *bench) hearing(of string, from, to float64, by []*reaching) *hearing {
+// hearing is those tests of a package that are so much work.
+func (b *bench) hearing(of string, from, to time.Duration, by []*reaching) *hearing {
 	h := &hearing{tests: b.tests[of]}
 	for _, r := range by {
-		if r.Of == of && r.Name != simulating && r.Seconds >= from && r.Seconds < to {
+		if r.Of == of && r.Name != simulating && r.Work >= from && r.Work < to {
 			h.names = append(h.names, r.Name)
-			h.usual += r.Seconds
+			h.usual += r.Took
 		}
 	}
 	return h
@@ -101,7 +100,7 @@ func (b *bench) hearing(of string, from, to float64, by []*reaching) *hearing {
 
 func (b *bench) simulation(first, programs int) *hearing {
 	return &hearing{
-		tests: b.tests[simulator], names: []string{simulating}, usual: float64(programs) / 50,
+		tests: b.tests[simulator], names: []string{simulating}, usual: time.Duration(programs) * time.Second / 50,
 		args: []string{"-test.cpu=1", fmt.Sprintf("-first=%d", first), fmt.Sprintf("-seeds=%d", programs)},
 	}
 }
@@ -114,7 +113,7 @@ var (
 // finds reports whether a test fails with the mutant, and which. A test that has failed has to
 // do so once more, unless it plays in virtual time alone; one that hangs, with more time.
 func (h *hearing) finds(mutant int) (name string, hung, failed bool) {
-	limit := 4*time.Duration(h.usual*float64(time.Second)) + 10*time.Second
+	limit := 4*h.usual + 10*time.Second
 	r := h.run(mutant, limit, append(h.args, only(h.names...), "-test.failfast")...)
 	if r.passed {
 		return "", false, false

@@ -35,9 +35,9 @@ type block struct {
 
 // reaching is a test, and which blocks it runs.
 type reaching struct {
-	Of, Name string
-	Seconds  float64
-	Blocks   map[int]bool
+	Of, Name   string
+	Took, Work time.Duration // see run
+	Blocks     map[int]bool
 }
 
 const (
@@ -95,7 +95,7 @@ func (r *reach) try(t *testing.T, b *tests, name string, index map[block]int) *r
 	}
 	reachMutex.Lock()
 	defer reachMutex.Unlock()
-	return &reaching{Of: b.of, Name: name, Seconds: ran.seconds, Blocks: r.profile(t, profile, index)}
+	return &reaching{Of: b.of, Name: name, Took: ran.took, Work: ran.work, Blocks: r.profile(t, profile, index)}
 }
 
 // profile reads a coverage profile.
@@ -128,7 +128,7 @@ func (r *reach) of(path string, pos token.Position) (tests []*reaching) {
 			tests = append(tests, r.reaching(i)...)
 		}
 	}
-	slices.SortStableFunc(tests, func(a, b *reaching) int { return cmp.Compare(a.Seconds, b.Seconds) })
+	slices.SortStableFunc(tests, func(a, b *reaching) int { return cmp.Compare(a.Work, b.Work) })
 	return slices.Compact(tests)
 }
 
