@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"regexp"
 	"slices"
-	"strings"
 	"time"
 )
 
@@ -59,8 +58,9 @@ func (b *bench) judge(g *generated, path string) outcome {
 	return o
 }
 
-// hearings divides tests by how much work they are, and by package. Those of the mutant's own room
-// are all heard, and before the simulation: the exhaustive checks find at once what they find.
+// hearings divides tests by how much work they are, and by package. Those of the mutant's own
+// room are all heard, and before the simulation: an exhaustive check is soon through with what
+// it finds.
 func (b *bench) hearings(room string, by []*reaching) []*hearing {
 	const quick, usual = 100 * time.Millisecond, time.Second
 	simulates := slices.ContainsFunc(by, func(r *reaching) bool { return r.Name == simulating })
@@ -106,31 +106,40 @@ func (b *bench) simulation(first, programs int) *hearing {
 }
 
 var (
-	failure = regexp.MustCompile(`(?m)^\s*--- FAIL: (\w+)`)
+	failure = regexp.MustCompile(`(?m)^--- FAIL: (\w+)`)
 	running = regexp.MustCompile(`running tests:\s+(\w+)`)
 )
 
-// finds reports whether a test fails with the mutant, and which. A test that has failed has to
-// do so once more, unless it plays in virtual time alone; one that hangs, with more time.
+// finds reports whether a test fails with the mutant, and which. One that does not fail twice is
+// heard no more.
 func (h *hearing) finds(mutant int) (name string, hung, failed bool) {
-	limit := 4*h.usual + 10*time.Second
-	r := h.run(mutant, limit, append(h.args, only(h.names...), "-test.failfast")...)
-	if r.passed {
-		return "", false, false
+	for names := h.names; len(names) > 0; {
+		suspect, r := h.try(mutant, names, 4*h.usual+10*time.Second)
+		if r.passed {
+			return "", false, false
+		}
+		if h.virtual() && !r.hung {
+			return suspect, false, true
+		}
+		if _, r = h.try(mutant, []string{suspect}, 12*h.usual+30*time.Second); !r.passed {
+			return suspect, r.hung, true
+		}
+		names = slices.DeleteFunc(slices.Clone(names), func(n string) bool { return n == suspect })
 	}
-	name = strings.Join(h.names[:1], "")
-	for _, pattern := range []*regexp.Regexp{running, failure} {
-		if m := pattern.FindStringSubmatch(r.output); m != nil {
-			name = m[1]
+	return "", false, false
+}
+
+// virtual reports whether no busy machine can make these tests fail.
+func (h *hearing) virtual() bool { return h.names[0] == simulating }
+
+// try runs tests, and returns the one of them that has failed or hangs; the first if none says
+// so.
+func (h *hearing) try(mutant int, names []string, limit time.Duration) (suspect string, r run) {
+	r = h.run(mutant, limit, append(slices.Clone(h.args), only(names...), "-test.failfast")...)
+	for _, pattern := range []*regexp.Regexp{failure, running} {
+		if m := pattern.FindStringSubmatch(r.output); m != nil && slices.Contains(names, m[1]) {
+			return m[1], r
 		}
 	}
-	if len(h.args) > 0 && !r.hung {
-		return name, false, true
-	}
-	again := h.names
-	if slices.Contains(h.names, name) {
-		again = []string{name}
-	}
-	r = h.run(mutant, 3*limit, append(h.args, only(again...))...)
-	return name, r.hung, !r.passed
+	return names[0], r
 }
