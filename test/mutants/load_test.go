@@ -72,13 +72,12 @@ func load(t *testing.T, rooms []room) *packages {
 
 func (p *packages) read(t *testing.T, r room, importPath string, names []string) *loaded {
 	t.Helper()
+	require.Subset(t, names, r.files)
 	l := &loaded{room: r, path: importPath, sources: map[string]*source{}}
-	texts := map[string]string{}
 	for _, name := range names {
 		file := path.Join(r.directory, name)
 		text, err := os.ReadFile(filepath.Join(root, file))
 		require.NoError(t, err)
-		texts[file] = string(text)
 		l.sources[file] = parseInto(t, p.positions, file, string(text))
 	}
 	info, problems := p.check(l.path, l.asts())
