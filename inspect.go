@@ -51,12 +51,18 @@ func Inspect(ctx context.Context, s *Session, path string) ([]Contender, error) 
 	if err := recipe.CheckPath(path); err != nil {
 		return nil, wrap("inspect", path, err)
 	}
-	var found []Contender
-	err := s.client.Persist(ctx, func() (err error) {
-		found, err = s.inspect(ctx, s.client.Below(path))
+	path = s.client.Below(path)
+	found, err := s.look(ctx, path)
+	return found, wrap("inspect", path, err)
+}
+
+// look is Inspect of a whole path.
+func (s *Session) look(ctx context.Context, path string) (found []Contender, err error) {
+	err = s.client.Persist(ctx, func() (err error) {
+		found, err = s.inspect(ctx, path)
 		return err
 	})
-	return found, wrap("inspect", path, s.client.Explain(err))
+	return found, s.client.Explain(err)
 }
 
 // mostLooks bounds how often a queue is looked at in which writers come and go.

@@ -25,23 +25,23 @@ func Revoke(ctx context.Context, s *Session, path string) error {
 	if err := recipe.CheckPath(path); err != nil {
 		return wrap("revoke", path, err)
 	}
+	// A node is told whole, whoever tells of it.
+	name, ask := recipe.Base(path), s.revoke
+	if _, contends := recipe.Parse(name); !contends && !recipe.IsPermit(name) {
+		path, ask = s.client.Below(path), s.revokeHolders
+	}
 	if ctx.Err() != nil {
 		return wrap("revoke", path, client.Ended(ctx))
-	}
-	// A node is told whole, whoever tells of it.
-	name, ask := recipe.Base(path), s.revokeHolders
-	if _, contends := recipe.Parse(name); contends || recipe.IsPermit(name) {
-		ask = s.revoke
 	}
 	return wrap("revoke", path, ask(ctx, path))
 }
 
-// revokeHolders asks all who hold the lock on path. Who has given it back meanwhile need not be
+// revokeHolders asks all who hold the lock on path, which is whole. Who has given it back meanwhile need not be
 // asked.
 func (s *Session) revokeHolders(ctx context.Context, path string) error {
-	found, err := Inspect(ctx, s, path)
+	found, err := s.look(ctx, path)
 	if err != nil {
-		return errors.Unwrap(err)
+		return err
 	}
 	asked := 0
 	for _, c := range found {

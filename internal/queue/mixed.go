@@ -22,16 +22,20 @@ func (q *Queue) mixed(ctx context.Context, names []string) error {
 	}
 	base := recipe.Base(q.path)
 	permits := recipe.Join(q.path, recipe.Permits)
+	var err error
 	switch {
 	case slices.Contains(names, recipe.Permits):
-		names = q.names(ctx, permits)
+		names, err = q.names(ctx, permits)
 	case base == recipe.Permits:
 		permits = q.path
 	case base == recipe.Turns && !q.looked.Load():
 		permits = recipe.Join(recipe.Parent(q.path), recipe.Permits)
-		names = q.names(ctx, permits)
+		names, err = q.names(ctx, permits)
 	default:
 		return nil
+	}
+	if err != nil {
+		return err
 	}
 	if slices.ContainsFunc(names, recipe.IsPermit) {
 		return fmt.Errorf("%s is used by a semaphore, whose permits are in %s: %w", q.path, permits, errMixed)
@@ -42,12 +46,19 @@ func (q *Queue) mixed(ctx context.Context, names []string) error {
 
 // names lists dir to look for what should not be there: that it may not be read is no reason to
 // fail.
-func (q *Queue) names(ctx context.Context, dir string) []string {
-	list, err := q.session.client.JoinList(dir).Wait(ctx)
-	if err != nil {
-		return nil
-	}
-	return list.Names
+func (q *Queue) names(ctx context.Context, dir string) (names []string, err error) {
+	c := q.session.client
+	err = c.Persist(ctx, func() error {
+		list, err := c.JoinList(dir).Wait(ctx)
+		switch {
+		case err == nil:
+			names = list.Names
+		case client.Refused(err):
+			return nil
+		}
+		return err
+	})
+	return names, err
 }
 
 // mixed returns an error if a lock is in use on the semaphore's path, or among the permits that
@@ -59,7 +70,11 @@ func (s *Semaphore) mixed(ctx context.Context, out []string) error {
 	if s.permits.looked.Load() {
 		return nil
 	}
-	if isLock(s.permits.names(ctx, s.permits.path)) {
+	names, err := s.permits.names(ctx, s.permits.path)
+	if err != nil {
+		return err
+	}
+	if isLock(names) {
 		return fmt.Errorf("a lock is in use at %s: %w", s.permits.path, errMixed)
 	}
 	s.permits.looked.Store(true)

@@ -85,34 +85,38 @@ type Node struct {
 
 // Parse reads the name of a lock node; false if it is not one, or one of a permit.
 func Parse(name string) (Node, bool) {
-	if len(name) < sequenceDigits {
-		return Node{}, false
-	}
-	stem, digits := name[:len(name)-sequenceDigits], name[len(name)-sequenceDigits:]
 	for _, m := range markers {
-		number := digits // with the sign, if there is one and that leaves room for it
-		if !strings.HasSuffix(stem, m.text) {
-			if !strings.HasSuffix(stem, m.text+"-") {
-				continue
-			}
-			number = "-" + digits
+		if sequence, ok := sequenceAfter(m.text, name); ok {
+			return Node{Name: name, Kind: m.kind, Sequence: sequence}, true
 		}
-		if strings.Trim(strings.TrimPrefix(number, "-"), "0123456789") != "" {
-			return Node{}, false
-		}
-		sequence, err := strconv.ParseInt(number, 10, 32)
-		if err != nil {
-			return Node{}, false
-		}
-		return Node{Name: name, Kind: m.kind, Sequence: int32(sequence)}, true
 	}
 	return Node{}, false
 }
 
-// IsPermit reports whether name is that of a permit's node, whose number may have a sign.
+// IsPermit reports whether name is that of a permit's node.
 func IsPermit(name string) bool {
-	marker := len(name) - sequenceDigits
-	return marker > 0 && (strings.HasSuffix(name[:marker], permitMarker) || strings.HasSuffix(name[:marker], permitMarker+"-"))
+	_, ok := sequenceAfter(permitMarker, name)
+	return ok
+}
+
+// sequenceAfter reads the sequence that follows marker at the end of name; false if none does.
+func sequenceAfter(marker, name string) (sequence int32, ok bool) {
+	if len(name) < sequenceDigits {
+		return 0, false
+	}
+	stem, digits := name[:len(name)-sequenceDigits], name[len(name)-sequenceDigits:]
+	number := digits // with the sign, if there is one and that leaves room for it
+	if !strings.HasSuffix(stem, marker) {
+		if !strings.HasSuffix(stem, marker+"-") {
+			return 0, false
+		}
+		number = "-" + digits
+	}
+	if strings.Trim(strings.TrimPrefix(number, "-"), "0123456789") != "" {
+		return 0, false
+	}
+	n, err := strconv.ParseInt(number, 10, 32)
+	return int32(n), err == nil
 }
 
 // Unordered reports whether n's place in the queue means nothing: its sequence is too near the

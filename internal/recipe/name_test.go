@@ -45,6 +45,7 @@ func TestWhatIsNoLockNodeIsIgnored(t *testing.T) {
 	require.True(t, IsPermit(Stem(id, Permit)+"-000000001"))
 	require.False(t, IsPermit(Stem(id, Exclusive)+"0000000000"))
 	require.False(t, IsPermit("-lease-"))
+	require.False(t, IsPermit("car-lease-2024-03-01"), "a day is no number")
 }
 
 func TestTheEndOfTheCounterIsKnownBeforeItComes(t *testing.T) {

@@ -89,3 +89,16 @@ func TestOnlyTheLastServerMayCarryAChroot(t *testing.T) {
 		require.Equal(t, "/lock", must(zklock.New(b.chrooted("/"), "/lock")).Path(), "a slash alone is none")
 	})
 }
+
+func TestErrorsOfInspectAndRevokeNameTheWholePath(t *testing.T) {
+	inBubble(t, func(t *testing.T, b *bubble) {
+		s := b.chrooted("/app")
+		for name, err := range map[string]error{
+			"Inspect": errOf(zklock.Inspect(done(), s, "/lock")), "Revoke": zklock.Revoke(t.Context(), s, "/lock"),
+		} {
+			var e *zklock.Error
+			require.ErrorAs(t, err, &e, name)
+			require.Equal(t, "/app/lock", e.Path, name)
+		}
+	})
+}

@@ -2,12 +2,14 @@ package lock_test
 
 import (
 	"context"
+	"errors"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/zklock/zklock"
+	"github.com/zklock/zklock/zktest"
 )
 
 // asksFor are the calls that queue for a lock on path, all of which a semaphore there refuses.
@@ -77,4 +79,50 @@ func TestALockAboveOtherLocksThatAreCalledAsASemaphoresQueuesIsGranted(t *testin
 			defer l.Unlock()
 		}
 	})
+}
+
+// A look that came to nothing is no look.
+func TestALookForALockOrASemaphoreIsTakenUntilItIsAnswered(t *testing.T) {
+	for name, fault := range map[string]func(*zktest.Server, zktest.Op, ...zktest.Filter) *zktest.Fault{
+		"the ctx ends": (*zktest.Server).HoldReply, "the connection ends": (*zktest.Server).DropReply,
+	} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, func(t *testing.T, b *bubble) {
+				theirs, mine := b.session("theirs"), b.session("mine")
+				// hindered asks while the list of that node, ahead of which those of others are
+				// made, is not answered, and asks again if that has failed.
+				hindered := func(ask func(context.Context) error, node string, ahead ...string) error {
+					for _, other := range ahead { // whose names begin likewise
+						passes := b.server.HoldReply(zktest.OpGetChildren2, zktest.OnPath(other), zktest.OnSession(mine.ID()))
+						go func() {
+							<-passes.Struck()
+							passes.Release()
+						}()
+					}
+					meets := fault(b.server, zktest.OpGetChildren2, zktest.OnPath(node), zktest.OnSession(mine.ID()))
+					ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+					defer cancel()
+					err := ask(ctx)
+					<-meets.Struck()
+					meets.Release()
+					if errors.Is(err, context.DeadlineExceeded) {
+						err = ask(aMinute(t))
+					}
+					return err
+				}
+				sem := must(zklock.NewSemaphore(theirs, "/x", 2))
+				permit := must(sem.Acquire(t.Context(), 1))
+				turn := must(zklock.New(mine, "/x/locks"))
+				require.ErrorContains(t, hindered(turn.LockContext, "/x/leases"), "is used by a semaphore")
+				require.NoError(t, permit.Release(t.Context()))
+
+				l := must(zklock.New(theirs, "/x"))
+				require.NoError(t, l.LockContext(aMinute(t)))
+				mySem := must(zklock.NewSemaphore(mine, "/x", 2))
+				acquire := func(ctx context.Context) error { return errOf(mySem.Acquire(ctx, 1)) }
+				require.ErrorContains(t, hindered(acquire, "/x", "/x/locks", "/x/leases"), "a lock is in use at /x")
+				l.Unlock()
+			})
+		})
+	}
 }

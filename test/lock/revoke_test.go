@@ -290,3 +290,18 @@ func TestRevokeSaysWhatItCannotAskFor(t *testing.T) {
 	require.NoError(t, s.Close())
 	require.ErrorIs(t, zklock.Revoke(t.Context(), s, h.Node()), zklock.ErrClosed)
 }
+
+// Who names its locks by days has ten characters there, and "lease" means more than a permit.
+func TestALockWhoseNameEndsAsAPermitsButForTheNumberIsALock(t *testing.T) {
+	inBubble(t, func(t *testing.T, b *bubble) {
+		s := b.session("mine")
+		l := must(zklock.New(s, "/cars/leases/renew-lease-2024-03-01"))
+		h := must(l.Acquire(t.Context()))
+		require.NoError(t, zklock.Revoke(t.Context(), s, l.Path()))
+		receive(t, h.Revoked(), "the holder to be asked")
+		cars := must(zklock.New(s, "/cars"))
+		require.NoError(t, cars.LockContext(aMinute(t)), "no semaphore is in use there")
+		cars.Unlock()
+		require.Empty(t, must(zklock.Inspect(t.Context(), s, "/cars")))
+	})
+}

@@ -340,8 +340,8 @@ var ofTheLibrary = []judged{
 	{mutant{"a turn is given up when the permits cannot be taken at once", []edit{
 		{"internal/queue/semaphore.go", "turn.Err() != nil {\n\t\t\treturn client.Permanent(err)\n\t\t}\n\t\treturn describe", "true {\n\t\t\treturn client.Permanent(err)\n\t\t}\n\t\treturn describe"},
 	}}, "TestPermitsThatCannotBeTakenAtOnceKeepTheirTurn"},
-	{mutant{"a permit's number has no sign", []edit{
-		{"internal/recipe/name.go", "|| strings.HasSuffix(name[:marker], permitMarker+\"-\"))", ")"},
+	{mutant{"a number has no sign", []edit{
+		{"internal/recipe/name.go", "if !strings.HasSuffix(stem, marker+\"-\") {", "if true {"},
 	}}, "TestPermitsAtTheEndOfTheCounterAreSeenAndAskedFor"},
 	{mutant{"a node is watched once", []edit{
 		{"internal/queue/contender.go", "c.selfWatch = nil //", "//"},
@@ -586,16 +586,26 @@ var ofTheLibrary = []judged{
 		{"internal/queue/mixed.go", "if slices.ContainsFunc(names, recipe.IsPermit) {", "if false {"},
 	}}, "TestALockWhereASemaphoreIsInUseIsRefused"},
 	{mutant{"a semaphore does not look for locks on its path", []edit{
-		{"internal/queue/mixed.go", "if isLock(s.permits.names(ctx, s.permits.path)) {", "if false {"},
+		{"internal/queue/mixed.go", "if isLock(names) {", "if isLock(nil) {"},
 	}}, "TestASemaphoreWhereALockIsInUseIsRefused"},
 	{mutant{"a lock among the permits counts as one", []edit{
 		{"internal/queue/mixed.go", "if isLock(out) {", "if false {"},
 	}}, "TestASemaphoreWhereALockIsInUseIsRefused"},
+	{mutant{"a look for a lock or a semaphore that came to nothing is one", []edit{
+		{"internal/queue/mixed.go", "return names, err", "return names, nil"},
+		{"internal/queue/mixed.go", "case client.Refused(err):", "default:"},
+	}}, "TestALookForALockOrASemaphoreIsTakenUntilItIsAnswered"},
+	{mutant{"a permit is known by its marker alone", []edit{
+		{
+			"internal/recipe/name.go", "_, ok := sequenceAfter(permitMarker, name)\n\treturn ok",
+			"at := len(name) - sequenceDigits\n\treturn at > 0 && strings.HasSuffix(name[:at], permitMarker)",
+		},
+	}}, "TestALockWhoseNameEndsAsAPermitsButForTheNumberIsALock"},
 	{mutant{"a member's path is not below the chroot", []edit{
 		{"membership/member.go", "path = client.Of(s).Below(path)\n", ""},
 	}}, "TestAllPathsOfASessionWithAChrootAreBelowIt"},
 	{mutant{"what is inspected is not below the chroot", []edit{
-		{"inspect.go", "s.inspect(ctx, s.client.Below(path))", "s.inspect(ctx, path)"},
+		{"inspect.go", "path = s.client.Below(path)\n", ""},
 	}}, "TestAllPathsOfASessionWithAChrootAreBelowIt"},
 	{mutant{"any server may carry the chroot", []edit{
 		{"internal/client/servers.go", "case i < len(servers)-1:", "case false:"},
