@@ -586,7 +586,7 @@ var ofTheLibrary = []judged{
 		{"internal/queue/mixed.go", "if slices.ContainsFunc(names, recipe.IsPermit) {", "if false {"},
 	}}, "TestALockWhereASemaphoreIsInUseIsRefused"},
 	{mutant{"a semaphore does not look for locks on its path", []edit{
-		{"internal/queue/mixed.go", "if isLock(names) {", "if isLock(nil) {"},
+		{"internal/queue/mixed.go", "if isLock(names) {", "if isLock(names[:0]) {"},
 	}}, "TestASemaphoreWhereALockIsInUseIsRefused"},
 	{mutant{"a lock among the permits counts as one", []edit{
 		{"internal/queue/mixed.go", "if isLock(out) {", "if false {"},
