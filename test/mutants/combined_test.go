@@ -261,9 +261,10 @@ func (s *source) combined() string {
 	return combined + text
 }
 
-// variantOf is what a function is called in a mutant.
+// variantOf is what a function is called in a mutant: never exported, since tests look at all
+// exported methods.
 func variantOf(function string, mutant int) string {
-	return fmt.Sprintf("%s_mutant%d", function, mutant)
+	return fmt.Sprintf("mutated%s_mutant%d", function, mutant)
 }
 
 // nameParameters gives the function's parameters names where they have none.
