@@ -7,6 +7,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/go-zookeeper/zk"
 	"github.com/stretchr/testify/require"
@@ -365,4 +367,24 @@ func TestPermitsAreTakenOnlyWithTheTurn(t *testing.T) {
 	require.NoError(t, other.Release(t.Context()))
 	require.NoError(t, receive(t, late, "the permit").Release(t.Context()))
 	at.awaitLeases(0)
+}
+
+// The answer that the node is gone is no reason to ask again until the node's watch tells.
+func TestATurnWhoseNodeIsGoneWhenTheSizeIsToBeSetIsLostAtOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const delay = 100 * time.Microsecond
+		b := &bubble{t, zktest.NewServer(t, zktest.WithLatency(delay, delay)), "/sem"}
+		s, operator := b.session("here"), b.session("operator")
+		sem := must(zklock.NewSemaphore(s, b.path, 1))
+		read := b.server.HoldRequest(zktest.OpGetData, zktest.OnPath(b.path+"/leases"))
+		got := begin(func() error { return errOf(sem.Acquire(t.Context(), 1)) })
+		<-read.Struck()
+		turns := b.server.Children(b.path + "/locks")
+		require.Len(t, turns, 1)
+		require.NoError(t, operator.Conn().Delete(b.path+"/locks/"+turns[0], -1))
+		before := b.server.Requests()[zktest.OpMulti]
+		read.Release()
+		require.NoError(t, <-got)
+		require.LessOrEqual(t, b.server.Requests()[zktest.OpMulti]-before, 8)
+	})
 }

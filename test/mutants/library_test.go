@@ -395,6 +395,9 @@ var ofTheLibrary = []judged{
 	{mutant{"an answer is taken before the user's watches are asked for", []edit{
 		{"internal/wire/link.go", "l.early.heard(l.down)", "_ = l.early"},
 	}}, "internal/client.TestTheUsersWatchesAreSetAgainBeforeAnAnswerOverTheNewConnectionIsTaken"},
+	{mutant{"a turn whose node is gone is not looked at when the size is to be set", []edit{
+		{"internal/queue/semaphore.go", "_ = turn.Confirm(ctx)", "_ = turn"},
+	}}, "TestATurnWhoseNodeIsGoneWhenTheSizeIsToBeSetIsLostAtOnce"},
 	{mutant{"a connection is counted when everybody has it", []edit{
 		{"internal/wire/handshake.go", "l.dialer.rewatch.connected() //", "//"},
 		{"internal/wire/handshake.go", "l.dialer.session.Connected(l, timeout)\n", "l.dialer.session.Connected(l, timeout)\n\tl.dialer.rewatch.connected()\n"},
