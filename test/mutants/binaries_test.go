@@ -41,16 +41,21 @@ type run struct {
 	work         time.Duration // of a processor, which is the same on a busy machine
 }
 
-// memory is what a test may have, in KiB: a mutant may ask for more and more.
-const memory = 12 << 20
+// limits are what tests may use up: a mutant may ask for more and more, or never end.
+type limits struct{ took, work time.Duration }
+
+// times are limits that are so many times as wide.
+func (l limits) times(n time.Duration) limits { return limits{n * l.took, n * l.work} }
+
+const memory = 12 << 20 // that tests may have, in KiB
 
 // run runs tests with a mutant, none if its number is 0. A binary that does not end by itself
-// within the limit hangs.
-func (b *tests) run(mutant int, limit time.Duration, args ...string) run {
-	ctx, cancel := context.WithTimeout(context.Background(), limit+10*time.Second)
+// within the limits hangs.
+func (b *tests) run(mutant int, l limits, args ...string) run {
+	ctx, cancel := context.WithTimeout(context.Background(), l.took+10*time.Second)
 	defer cancel()
-	shell := fmt.Sprintf(`ulimit -v %d; exec "$0" "$@"`, memory)
-	args = append([]string{"-c", shell, b.binary, "-test.timeout", limit.String()}, args...)
+	shell := fmt.Sprintf(`ulimit -v %d; ulimit -t %d; exec "$0" "$@"`, memory, int(l.work.Seconds())+1)
+	args = append([]string{"-c", shell, b.binary, "-test.timeout", l.took.String()}, args...)
 	cmd := exec.CommandContext(ctx, "sh", args...)
 	cmd.WaitDelay = time.Second
 	cmd.Dir = b.directory()
@@ -66,7 +71,8 @@ func (b *tests) run(mutant int, limit time.Duration, args ...string) run {
 	if cmd.ProcessState != nil {
 		r.work = cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()
 	}
-	r.hung = !r.passed && (ctx.Err() != nil || strings.Contains(r.output, "panic: test timed out"))
+	ended := err != nil && strings.Contains(err.Error(), "killed") || strings.Contains(r.output, "panic: test timed out")
+	r.hung = ended && !r.passed
 	return r
 }
 

@@ -33,7 +33,7 @@ type bench struct {
 type hearing struct {
 	*tests
 	names []string
-	usual time.Duration // that they take
+	usual limits // what they take
 	args  []string
 }
 
@@ -92,36 +92,44 @@ func (b *bench) hearing(of string, from, to time.Duration, by []*reaching) *hear
 	for _, r := range by {
 		if r.Of == of && r.Name != simulating && r.Work >= from && r.Work < to {
 			h.names = append(h.names, r.Name)
-			h.usual += r.Took
+			h.usual.took += r.Took
+			h.usual.work += r.Work
 		}
 	}
 	return h
 }
 
 func (b *bench) simulation(first, programs int) *hearing {
+	took := time.Duration(programs) * time.Second / 50
 	return &hearing{
-		tests: b.tests[simulator], names: []string{simulating}, usual: time.Duration(programs) * time.Second / 50,
+		tests: b.tests[simulator], names: []string{simulating}, usual: limits{4 * took, took},
 		args: []string{"-test.cpu=1", fmt.Sprintf("-first=%d", first), fmt.Sprintf("-seeds=%d", programs)},
 	}
 }
 
-var (
-	failure = regexp.MustCompile(`(?m)^--- FAIL: (\w+)`)
-	running = regexp.MustCompile(`running tests:\s+(\w+)`)
-)
+// suspects find the test in the output that has failed or hangs.
+var suspects = []*regexp.Regexp{
+	regexp.MustCompile(`(?m)^--- FAIL: (\w+)`),
+	regexp.MustCompile(`running tests:\s+(\w+)`),
+	regexp.MustCompile(`(?m)^=== RUN +(\w+)$`),
+}
+
+// patience is beside what tests usually take.
+var patience = limits{10 * time.Second, 5 * time.Second}
 
 // finds reports whether a test fails with the mutant, and which. One that does not fail twice is
 // heard no more.
 func (h *hearing) finds(mutant int) (name string, hung, failed bool) {
+	most := limits{4*h.usual.took + patience.took, 4*h.usual.work + patience.work}
 	for names := h.names; len(names) > 0; {
-		suspect, r := h.try(mutant, names, 4*h.usual+10*time.Second)
+		suspect, r := h.try(mutant, names, most)
 		if r.passed {
 			return "", false, false
 		}
 		if h.virtual() && !r.hung {
 			return suspect, false, true
 		}
-		if _, r = h.try(mutant, []string{suspect}, 12*h.usual+30*time.Second); !r.passed {
+		if _, r = h.try(mutant, []string{suspect}, most.times(2)); !r.passed {
 			return suspect, r.hung, true
 		}
 		names = slices.DeleteFunc(slices.Clone(names), func(n string) bool { return n == suspect })
@@ -134,11 +142,13 @@ func (h *hearing) virtual() bool { return h.names[0] == simulating }
 
 // try runs tests, and returns the one of them that has failed or hangs; the first if none says
 // so.
-func (h *hearing) try(mutant int, names []string, limit time.Duration) (suspect string, r run) {
-	r = h.run(mutant, limit, append(slices.Clone(h.args), only(names...), "-test.failfast")...)
-	for _, pattern := range []*regexp.Regexp{failure, running} {
-		if m := pattern.FindStringSubmatch(r.output); m != nil && slices.Contains(names, m[1]) {
-			return m[1], r
+func (h *hearing) try(mutant int, names []string, most limits) (suspect string, r run) {
+	r = h.run(mutant, most, append(slices.Clone(h.args), only(names...), "-test.failfast", "-test.v")...)
+	for _, pattern := range suspects {
+		for _, m := range slices.Backward(pattern.FindAllStringSubmatch(r.output, -1)) { // the last has begun last
+			if slices.Contains(names, m[1]) {
+				return m[1], r
+			}
 		}
 	}
 	return names[0], r

@@ -63,7 +63,7 @@ func measure(t *testing.T, p *packages) *reach {
 	index := map[block]int{}
 	for _, of := range judges {
 		b := build(t, of, "-cover", "-covermode=set", "-coverpkg="+strings.Join(paths, ","))
-		names := strings.Fields(b.run(0, time.Minute, "-test.list=.").output)
+		names := strings.Fields(b.run(0, usualLimits, "-test.list=.").output)
 		found := make([]*reaching, len(names))
 		inParallel(len(names), func(i int) { found[i] = r.try(t, b, names[i], index) })
 		r.Tests = append(r.Tests, slices.DeleteFunc(found, func(f *reaching) bool { return f == nil })...)
@@ -73,6 +73,8 @@ func measure(t *testing.T, p *packages) *reach {
 	require.NoError(t, os.WriteFile(reachFile, text, 0o600))
 	return r
 }
+
+var usualLimits = limits{mostUsualTime, mostUsualTime}
 
 var reachMutex sync.Mutex // guards a reach and its index while it is measured
 
@@ -86,7 +88,7 @@ func (r *reach) try(t *testing.T, b *tests, name string, index map[block]int) *r
 	if name == simulating {
 		args = append(args, fmt.Sprintf("-seeds=%d", seedsForReach))
 	}
-	ran := b.run(0, mostUsualTime, args...)
+	ran := b.run(0, usualLimits, args...)
 	if !ran.passed {
 		tell("%s.%s judges nothing, since it fails without a mutant:\n%s", b.of, name, ran.output)
 	}
