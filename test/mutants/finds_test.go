@@ -65,3 +65,11 @@ func speaking(t *testing.T, script string) *hearing {
 	require.NoError(t, os.WriteFile(binary, []byte("#!/bin/sh\n"+script+"\n"), 0o700))
 	return &hearing{tests: &tests{of: ".", binary: binary}, names: []string{"TestA", "TestB"}}
 }
+
+func TestTestsThatUseUpTheirTimeHang(t *testing.T) {
+	h := speaking(t, `echo "=== RUN   TestA"; echo "=== RUN   TestB"; while :; do :; done`)
+	name, r := h.try(1, h.names, limits{took: time.Minute})
+	require.Equal(t, "TestB", name)
+	require.True(t, r.hung)
+	require.Less(t, r.work, 10*time.Second)
+}
