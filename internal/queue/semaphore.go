@@ -237,7 +237,7 @@ func (s *Semaphore) agree(ctx context.Context, turn *Hold, said client.Content, 
 		return set, err
 	}).Wait(ctx)
 	if client.Answers(err, zk.ErrNoNode) {
-		_ = turn.Confirm(ctx) // it is the turn's node that is gone, or the leases' one
+		_ = turn.contender.prove(ctx) // it is the turn's node that is gone, or the leases' one
 	}
 	return err
 }

@@ -396,7 +396,7 @@ var ofTheLibrary = []judged{
 		{"internal/wire/link.go", "l.early.heard(l.down)", "_ = l.early"},
 	}}, "internal/client.TestTheUsersWatchesAreSetAgainBeforeAnAnswerOverTheNewConnectionIsTaken"},
 	{mutant{"a turn whose node is gone is not looked at when the size is to be set", []edit{
-		{"internal/queue/semaphore.go", "_ = turn.Confirm(ctx)", "_ = turn"},
+		{"internal/queue/semaphore.go", "_ = turn.contender.prove(ctx)", "_ = turn"},
 	}}, "TestATurnWhoseNodeIsGoneWhenTheSizeIsToBeSetIsLostAtOnce"},
 	{mutant{"a connection is counted when everybody has it", []edit{
 		{"internal/wire/handshake.go", "l.dialer.rewatch.connected() //", "//"},
