@@ -19,6 +19,7 @@ import (
 
 var (
 	seeds  = flag.Int("seeds", 30_000, "how many programs may be simulated until a mutant has to be found")
+	pairs  = flag.Bool("pairs", false, "judge each test that docs/faults.md or docs/claims.md names for a mutant, though another one finds it")
 	rounds = flag.Int("rounds", 1, "how often each mutant has to be found, by other programs each time")
 )
 
