@@ -71,7 +71,7 @@ func (b *tests) run(mutant int, l limits, args ...string) run {
 	if cmd.ProcessState != nil {
 		r.work = cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()
 	}
-	ended := err != nil && strings.Contains(err.Error(), "killed") || strings.Contains(r.output, "panic: test timed out")
+	ended := err != nil && strings.HasPrefix(err.Error(), "signal: ") || strings.Contains(r.output, "panic: test timed out")
 	r.hung = ended && !r.passed
 	return r
 }
