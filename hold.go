@@ -84,7 +84,8 @@ func (h *Hold) Token() int64 {
 	return h.hold.Token()
 }
 
-// Node returns the full path of the hold's node, with the session's chroot if there is one; of several permits, the first's.
+// Node returns the full path of the hold's node, with the session's chroot if there is one; of
+// several permits, the first's.
 func (h *Hold) Node() string {
 	must(h.made("node"))
 	return h.hold.Node()

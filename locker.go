@@ -16,8 +16,8 @@ import (
 //
 // A hold that was lost stays lost until its owner's outermost Unlock, and until then no other
 // goroutine gets the lock through this Locker, so that two goroutines of a process never both
-// believe that they own it. Acquire and TryAcquire do not wait for that Unlock. The goroutines that an owner
-// starts are not owners, and an owner that ends without Unlock keeps the lock.
+// believe that they own it. Acquire and TryAcquire do not wait for that Unlock. The goroutines
+// that an owner starts are not owners, and an owner that ends without Unlock keeps the lock.
 type Locker struct {
 	side
 	ownership

@@ -36,8 +36,8 @@ func Revoke(ctx context.Context, s *Session, path string) error {
 	return wrap("revoke", path, ask(ctx, path))
 }
 
-// revokeHolders asks all who hold the lock on path, which is whole. Who has given it back meanwhile need not be
-// asked.
+// revokeHolders asks all who hold the lock on path, which is whole. Who has given it back
+// meanwhile need not be asked.
 func (s *Session) revokeHolders(ctx context.Context, path string) error {
 	found, err := s.look(ctx, path)
 	if err != nil {

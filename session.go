@@ -20,8 +20,8 @@ import (
 )
 
 // Session is a ZooKeeper session with everything that belongs to it: the locks that it holds
-// and waits for, their watches, and the deletes still to be done. Make one per process with [Connect] and
-// share it; all its methods may be called from any goroutine.
+// and waits for, their watches, and the deletes still to be done. Make one per process with
+// [Connect] and share it; all its methods may be called from any goroutine.
 //
 // A connection that breaks is replaced, on another server if need be, and the session lives on.
 // When the server has ended the session, every hold in it is lost, and a new one takes its
@@ -51,8 +51,8 @@ type Session struct {
 // that the session's locks and members, [Inspect] and [Revoke] are given are below it. It is
 // created when the first of them is, as every missing parent is: with the access list of that
 // one ([WithACL]), and as a container unless [WithPersistentParents] says otherwise. What is
-// told of nodes is whole: [Hold.Node], [Contender], errors, traces and the log, and so are the paths of
-// [Session.Conn].
+// told of nodes is whole: [Hold.Node], [Contender], errors, traces and the log, and so are the
+// paths of [Session.Conn].
 func Connect(ctx context.Context, servers []string, timeout time.Duration, opts ...SessionOption) (*Session, error) {
 	fail := func(err error) (*Session, error) {
 		return nil, wrap("connect", strings.Join(servers, ","), err)
@@ -129,8 +129,9 @@ func checkTimeout(timeout time.Duration) error {
 	return nil
 }
 
-// Conn returns the session's connection, whose paths are whole (see [Connect]), for the caller's own reads and writes and for fenced
-// Multi writes (see [Hold.Check]). Do not close it: use [Session.Close].
+// Conn returns the session's connection, whose paths are whole (see [Connect]), for the
+// caller's own reads and writes and for fenced Multi writes (see [Hold.Check]). Do not close
+// it: use [Session.Close].
 func (s *Session) Conn() *zk.Conn { return s.must("conn").client.Conn }
 
 // ID returns the ZooKeeper session's id, 0 while there is none because the last one has

@@ -10,9 +10,9 @@ import (
 )
 
 // Trace is a set of functions that a lock calls when something happens to it, as
-// net/http/httptrace.ClientTrace is for requests. Any of them may be nil. They are called from several goroutines, some of
-// them on the lock's own path: they must be quick, and must neither call back into the lock nor
-// close the session.
+// net/http/httptrace.ClientTrace is for requests. Any of them may be nil. They are called from
+// several goroutines, some of them on the lock's own path: they must be quick, and must neither
+// call back into the lock nor close the session.
 //
 // A call for the lock is told in this order, by the goroutine that made it:
 //
@@ -32,7 +32,7 @@ import (
 // A goroutine of this process may have lost the lock and not have unlocked yet. A call that
 // gets the lock then waits for that Unlock, with a hold of its own. If that hold is Lost, the
 // events of the call begin again with Enqueued. If the call ends meanwhile, Released and Failed
-// are both told; so are they of a try that meets such an owner.
+// are both told. A try that finds such an owner has no hold: of it Failed alone is told.
 //
 // If a function panics, or ends its goroutine by runtime.Goexit, the lock's own work is still
 // done. Enqueued, Acquired and Failed are run by the goroutine of the call, which panics with

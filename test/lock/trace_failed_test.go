@@ -220,6 +220,21 @@ func TestACallThatEndsWhileALostOwnerLingersHasAHoldAndFails(t *testing.T) {
 	})
 }
 
+func TestATryThatFindsALostOwnerLingeringFailsWithoutAHold(t *testing.T) {
+	inBubble(t, func(t *testing.T, b *bubble) {
+		c := &caller{bubble: b, session: b.session("caller")}
+		l := c.mutex()
+		l.Lock()
+		require.True(t, b.server.ExpireSession(c.session.ID()))
+		<-l.Lost()
+		time.Sleep(longSession) // there is another session by now
+		c.tale.next(t, "enqueued acquired suspended lost")
+		elsewhere(func() { require.False(t, l.TryLock()) })
+		require.ErrorIs(t, c.tale.next(t, "failed")[0].Err, zklock.ErrLocked)
+		l.Unlock()
+	})
+}
+
 // Time is up, and the lock is handed to the waiter, at the same instant.
 func TestAHoldThatIsNotAcquiredIsNotReleased(t *testing.T) {
 	inBubble(t, func(t *testing.T, b *bubble) {
