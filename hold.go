@@ -124,6 +124,15 @@ func (h *Hold) under(parent context.Context) (ctx context.Context, detach func()
 	}
 }
 
+// closeIfLost closes lost when the hold is lost, unless stop is called before.
+func (h *Hold) closeIfLost(lost *latch.Latch) (stop func()) {
+	return h.hold.WhenEnded(func(cause error) {
+		if errors.Is(cause, ErrLost) {
+			lost.Close()
+		}
+	})
+}
+
 type holdKey struct{}
 
 // carried is a hold that a context carries, and those that its parents do.

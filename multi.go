@@ -255,11 +255,7 @@ func (m *MultiLocker) lostWith(holds []*Hold) {
 	lost := new(latch.Latch)
 	m.of, m.lost, m.stop = holds, lost, nil
 	for _, h := range holds {
-		m.stop = append(m.stop, h.hold.WhenEnded(func(cause error) {
-			if errors.Is(cause, ErrLost) {
-				lost.Close()
-			}
-		}))
+		m.stop = append(m.stop, h.closeIfLost(lost))
 	}
 }
 
@@ -296,11 +292,7 @@ func (m *MultiLocker) Acquire(ctx context.Context) (*MultiHold, error) {
 	}
 	h := &MultiHold{holds: holds}
 	for _, part := range holds {
-		part.hold.WhenEnded(func(cause error) {
-			if errors.Is(cause, ErrLost) {
-				h.lost.Close()
-			}
-		})
+		part.closeIfLost(&h.lost)
 	}
 	return h, nil
 }

@@ -739,7 +739,7 @@ var ofTheLibrary = []judged{
 		{"internal/client/watch.go", "w.fire(err == zk.ErrNoNode)", "if err != zk.ErrNoNode {\n\t\t\tw.fire(false)\n\t\t}"},
 	}}, "test/sim.TestF17APredecessorThatGoesBetweenListAndWatchIsNoticed"},
 	{mutant{"a release is told as the loss of several locks", []edit{
-		{"multi.go", "if errors.Is(cause, ErrLost) {\n\t\t\t\th.lost.Close()", "if cause != nil {\n\t\t\t\th.lost.Close()"},
+		{"hold.go", "if errors.Is(cause, ErrLost) {\n\t\t\tlost.Close()", "if cause != nil {\n\t\t\tlost.Close()"},
 	}}, "TestAMultiHoldStandsForAllItsLocks"},
 }
 
