@@ -67,6 +67,10 @@ mutants: ## judge generated mutants of what has changed since REF (main); ALL=1 
 	cd test && go test ./mutants -run '^TestCampaign$$' -v -count 1 -timeout 0 -campaign \
 		$(if $(ALL),-report,-changed $(or $(REF),main)) $(MUTANT_ARGS)
 
+.PHONY: reach
+reach: ## which ways of the recipe and the queue PROGRAMS (5000) of the simulation go, into docs/simulation.md
+	cd test && go test ./mutants -run '^TestTheSimulationGoesEachWay$$' -v -count 1 -timeout 0 -branches $(or $(PROGRAMS),5000)
+
 .PHONY: lint
 lint: ## formatting, go vet, staticcheck, a tidy go.mod, a whole go.work.sum
 	@unformatted=$$($(GOFUMPT) -l .) || exit; \

@@ -8,11 +8,16 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// explanations reads why no test finds some mutants, by their keys: each line of
-// equivalent.txt is a key and, behind a colon, the reason.
+// explanations reads why no test finds some mutants, by their keys.
 func explanations(t *testing.T) map[string]string {
 	t.Helper()
-	text, err := os.ReadFile("equivalent.txt")
+	return explanationsIn(t, "equivalent.txt")
+}
+
+// explanationsIn reads a file each of whose lines is a key and, behind a colon, a reason.
+func explanationsIn(t *testing.T, file string) map[string]string {
+	t.Helper()
+	text, err := os.ReadFile(file)
 	require.NoError(t, err)
 	reasons := map[string]string{}
 	for _, line := range strings.Split(string(text), "\n") {

@@ -106,11 +106,8 @@ func (r *reach) profile(t *testing.T, file string, index map[block]int) map[int]
 	require.NoError(t, err)
 	reached := map[int]bool{}
 	for lines := bufio.NewScanner(strings.NewReader(string(text))); lines.Scan(); {
-		line := lines.Text()
-		colon := strings.LastIndex(line, ":")
-		b, count := block{File: line[:colon]}, 0
-		n, _ := fmt.Sscanf(line[colon:], ":%d.%d,%d.%d %d %d", &b.FromLine, &b.FromColumn, &b.ToLine, &b.ToColumn, new(int), &count)
-		if n < 6 || count == 0 {
+		b, count, ok := parseBlock(lines.Text())
+		if !ok || count == 0 {
 			continue
 		}
 		if _, known := index[b]; !known {
@@ -120,6 +117,14 @@ func (r *reach) profile(t *testing.T, file string, index map[block]int) map[int]
 		reached[index[b]] = true
 	}
 	return reached
+}
+
+// parseBlock reads a line of a coverage profile: a block, and how often it has run.
+func parseBlock(line string) (b block, count int, ok bool) {
+	colon := strings.LastIndex(line, ":")
+	b.File = line[:max(colon, 0)]
+	n, _ := fmt.Sscanf(line[max(colon, 0):], ":%d.%d,%d.%d %d %d", &b.FromLine, &b.FromColumn, &b.ToLine, &b.ToColumn, new(int), &count)
+	return b, count, n == 6
 }
 
 // of returns the tests that run the statement at pos, the quick ones first.
