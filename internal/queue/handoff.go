@@ -197,10 +197,10 @@ func (t *handoff) resume() *Hold {
 
 // passOn gives the node of c, whose owner leaves, to the next owner or keeps it for one, and
 // reports whether it did: else the node has to go. A node whose token or check somebody has
-// asked for belongs to that owner alone. s.mu is held.
+// asked for belongs to that owner alone. Whether the lease runs is for the next owner to find
+// out, who looks in any case. s.mu is held.
 func (t *handoff) passOn(c *contender) bool {
-	now := c.queue.session.client.Clock.Now()
-	if t.node != c || c.state != holding || c.revoked || c.exposed || !c.incarnation.RunsAt(now) {
+	if t.node != c || c.state != holding || c.revoked || c.exposed {
 		return false
 	}
 	t.startWatching()
@@ -215,7 +215,7 @@ func (t *handoff) passOn(c *contender) bool {
 		close(next.called)
 		return true
 	case t.retention > 0 && t.seesNobody(c):
-		t.idle = now
+		t.idle = c.queue.session.client.Clock.Now()
 		if t.expiry == nil {
 			t.expiry = time.AfterFunc(t.retention, func() { t.expire(c) })
 		}
