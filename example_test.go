@@ -121,18 +121,19 @@ func ExampleLocker_Do() {
 	mu, expire, stop := exampleLock("/locks/migration")
 	defer stop()
 
+	halfDone := errors.New("half done")
 	err := mu.Do(context.Background(), func(ctx context.Context) error {
 		fmt.Println("migrating, the lock is ours:", zklock.HoldFrom(ctx).Valid())
 		expire()
 		<-ctx.Done()
-		return errors.New("half done")
+		return halfDone
 	})
 	fmt.Println("lost:", errors.Is(err, zklock.ErrLost))
-	fmt.Println(err)
+	fmt.Println("the function's own error:", errors.Is(err, halfDone))
 	// Output:
 	// migrating, the lock is ours: true
 	// lost: true
-	// zklock: do /locks/migration: lock was lost: the ZooKeeper session has ended; the function returned: half done
+	// the function's own error: true
 }
 
 // exampleLock makes a lock and a server for it, and returns how to expire the lock's session

@@ -21,7 +21,7 @@ var (
 	// ErrReleased is how a hold ends when its owner releases it or closes its session.
 	ErrReleased = errors.New("zklock: lock was released")
 
-	errNodeDeleted = errors.New("zklock: the lock node was deleted by someone else")
+	errNodeDeleted = errors.New("zklock: the lock node was deleted, or went with its session")
 	errLeaseOver   = errors.New("zklock: the session could not be proved alive in time")
 )
 

@@ -25,7 +25,7 @@ var losses = map[string]struct {
 		func(b *bubble, _ *zklock.Session, node string) {
 			require.NoError(b.t, b.session("operator").Conn().Delete(node, -1))
 		},
-		"lock was lost: the lock node was deleted by someone else", nil,
+		"lock was lost: the lock node was deleted, or went with its session", nil,
 	},
 	"no server answers": {
 		func(b *bubble, _ *zklock.Session, _ string) { b.server.Freeze() },
