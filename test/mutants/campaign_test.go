@@ -3,7 +3,6 @@ package mutants
 import (
 	"flag"
 	"fmt"
-	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -58,6 +57,7 @@ func TestCampaign(t *testing.T) {
 	tell("%d of %d are alive, and nobody has said why:\n%s", len(alive), len(selected), strings.Join(alive, "\n"))
 	if *written {
 		writeReport(t, all, rs, explained)
+		writeKills(t, all, rs)
 	}
 	if *sample > 0 {
 		require.Empty(t, alive)
@@ -77,14 +77,7 @@ func choose(t *testing.T, all []*generated) []*generated {
 		selected = slices.DeleteFunc(selected, func(g *generated) bool { return !g.in(lines) })
 	}
 	if n := *sample; n > 0 {
-		seed := *chance
-		if seed == 0 {
-			seed = uint64(time.Now().UnixNano())
-		}
-		tell("the same sample again: -sample %d -mutant-seed %d", n, seed)
-		random := rand.New(rand.NewPCG(seed, 0))
-		random.Shuffle(len(selected), func(i, j int) { selected[i], selected[j] = selected[j], selected[i] })
-		selected = selected[:min(n, len(selected))]
+		selected = bySeed(selected, n)
 	}
 	return selected
 }

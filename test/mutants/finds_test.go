@@ -10,14 +10,14 @@ import (
 )
 
 func TestAMutantIsKilledByATestThatFailsTwice(t *testing.T) {
-	name, hung, failed := speaking(t, `echo "--- FAIL: TestB (0.01s)"; exit 1`).finds(1)
+	name, hung, failed := speaking(t, mutated+`echo "--- FAIL: TestB (0.01s)"; exit 1`).finds(1)
 	require.Equal(t, "TestB", name)
 	require.True(t, failed)
 	require.False(t, hung)
 }
 
 func TestATestThatFailsOnceIsHeardNoMoreAndTheOthersAre(t *testing.T) {
-	name, _, failed := speaking(t, `
+	name, _, failed := speaking(t, mutated+`
 case "$*" in
 *"(TestA|TestB)"*) echo "--- FAIL: TestA (0.01s)"; exit 1 ;;
 *"(TestA)"*) exit 0 ;;
@@ -32,8 +32,13 @@ func TestAMutantThatFailsNoTestTwiceIsAlive(t *testing.T) {
 	require.False(t, failed)
 }
 
+func TestATestThatFailsWithoutTheMutantAsWellKillsNothing(t *testing.T) {
+	_, _, failed := speaking(t, `case "$*" in *"(TestA)"*) exit 0 ;; *) echo "--- FAIL: TestB (0.01s)"; exit 1 ;; esac`).finds(1)
+	require.False(t, failed)
+}
+
 func TestAMutantIsKilledByATestThatHangsTwice(t *testing.T) {
-	name, hung, failed := speaking(t, `printf "panic: test timed out after 14s\n\trunning tests:\n\t\tTestB (14s)\n"; exit 2`).finds(1)
+	name, hung, failed := speaking(t, mutated+`printf "panic: test timed out after 14s\n\trunning tests:\n\t\tTestB (14s)\n"; exit 2`).finds(1)
 	require.Equal(t, "TestB", name)
 	require.True(t, hung)
 	require.True(t, failed)
@@ -57,6 +62,9 @@ func TestTheTestsOfItsOwnPackageJudgeAMutantAheadOfTheSimulation(t *testing.T) {
 	}
 	require.Equal(t, []string{"Quick", "Usual", "Exhaustive", simulating, "Slow", simulating}, heard)
 }
+
+// mutated begins the script of tests that pass without a mutant.
+const mutated = `[ "$` + chosen + `" = 0 ] && exit 0; `
 
 // speaking is two tests whose binary is a script.
 func speaking(t *testing.T, script string) *hearing {

@@ -117,8 +117,8 @@ var suspects = []*regexp.Regexp{
 // patience is beside what tests usually take.
 var patience = limits{10 * time.Second, 5 * time.Second}
 
-// finds reports whether a test fails with the mutant, and which. One that does not fail twice is
-// heard no more.
+// finds reports whether a test fails with the mutant, and which. One that does not fail twice,
+// or fails without the mutant as well, is heard no more.
 func (h *hearing) finds(mutant int) (name string, hung, failed bool) {
 	most := limits{4*h.usual.took + patience.took, 4*h.usual.work + patience.work}
 	for names := h.names; len(names) > 0; {
@@ -129,8 +129,11 @@ func (h *hearing) finds(mutant int) (name string, hung, failed bool) {
 		if h.virtual() && !r.hung {
 			return suspect, false, true
 		}
-		if _, r = h.try(mutant, []string{suspect}, most.times(2)); !r.passed {
-			return suspect, r.hung, true
+		alone := []string{suspect}
+		if _, r = h.try(mutant, alone, most.times(2)); !r.passed {
+			if _, without := h.try(0, alone, most.times(2)); without.passed {
+				return suspect, r.hung, true
+			}
 		}
 		names = slices.DeleteFunc(slices.Clone(names), func(n string) bool { return n == suspect })
 	}
