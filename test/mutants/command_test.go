@@ -53,6 +53,12 @@ var ofTheCommand = []struct {
 	{mutant{"revoke waits for ever for servers that have gone", []edit{
 		{cli + "/revoke.go", "ask(ctx, session, c.Node)", "zklock.Revoke(ctx, session, c.Node)"},
 	}}, command, "TestServersThatGoAwayWhileTheyAreAskedEndTheWait"},
+	{mutant{"a command fails with the connection that it asks over", []edit{
+		{cli + "/connect.go", "errors.Is(err, lost) }) {", "errors.Is(err, lost) && false }) {"},
+	}}, cli, "TestAConnectionThatIsLostOnTheWayIsNoFailureOfACommand"},
+	{mutant{"ls fails at a part of a path that may not be read", []edit{
+		{cli + "/ls.go", "if err != nil && !errors.Is(err, zk.ErrNoAuth) {", "if err != nil {"},
+	}}, cli, "TestLsGoesOnPastAPathThatMayNotBeRead"},
 	{mutant{"a message in JSON has nothing of what was chosen", []edit{
 		{cli + "/run.go", `"on_revoke", r.onRevoke.value)`, `"on_revoke", r.onRevoke)`},
 	}}, command, "TestAMessageInJSONSaysWhatWasChosen"},

@@ -4,10 +4,12 @@ import (
 	"context"
 	"crypto/tls"
 	"crypto/x509"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
@@ -132,32 +134,25 @@ func (c *connection) onSession(cmd *cobra.Command, f func(ctx context.Context, s
 // sessionName is how ZooKeeper's own tools and logs write a session's id.
 func sessionName(id int64) string { return fmt.Sprintf("%#x", uint64(id)) }
 
-// request returns what f does with the session's connection. It gives up when ctx
-// ends, or when a session that is lost would; the session's Close waits for f.
+// request returns what f does with the session's connection, over another one if that is lost.
+// It gives up when ctx ends, or when a session that is lost would; the session's Close waits
+// for f.
 func request[T any](ctx context.Context, session *zklock.Session, f func(*zk.Conn) (T, error)) (value T, err error) {
 	c := client.Of(session)
-	if !c.Begin() {
-		return value, zklock.ErrClosed
-	}
-	type answer struct {
-		value T
-		err   error
-	}
-	answered := make(chan answer, 1)
-	go func() {
-		defer c.End()
-		value, err := f(session.Conn())
-		answered <- answer{value, err}
-	}()
 	ctx, cancel := context.WithTimeout(ctx, session.Timeout())
 	defer cancel()
-	select {
-	case a := <-answered:
-		return a.value, a.err
-	case <-ctx.Done():
-		return value, ctx.Err()
-	}
+	err = c.Persist(ctx, func() (err error) {
+		value, err = client.Send(c, func() (T, error) { return f(session.Conn()) }).Wait(ctx)
+		if slices.ContainsFunc(interrupted, func(lost error) bool { return errors.Is(err, lost) }) {
+			return err
+		}
+		return client.Permanent(err)
+	})
+	return value, c.Explain(err)
 }
+
+// interrupted are how a request ends whose connection, or session, is lost.
+var interrupted = []error{zk.ErrConnectionClosed, zk.ErrSessionExpired, zk.ErrSessionMoved}
 
 // tlsFiles are the flags of an encrypted connection. Each of them implies one.
 type tlsFiles struct {

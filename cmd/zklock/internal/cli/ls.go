@@ -73,7 +73,8 @@ func list(ctx context.Context, session *zklock.Session, prefix string) ([]view, 
 				}
 				var v view
 				if at.mayBeLock && mayBeLock(names) {
-					if v, err = look(ctx, session, at.path); err != nil {
+					v, err = look(ctx, session, at.path)
+					if err != nil && !errors.Is(err, zk.ErrNoAuth) { // of a part of it
 						return err
 					}
 				}

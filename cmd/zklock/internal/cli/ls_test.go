@@ -36,3 +36,18 @@ func TestLsListsWhatIsBelowPathsWithTheNamesOfASemaphoresNodes(t *testing.T) {
 	}
 	require.Equal(t, append(held, "/permits"), paths)
 }
+
+func TestLsGoesOnPastAPathThatMayNotBeRead(t *testing.T) {
+	server := zktest.NewServer(t)
+	session := connect(t, server)
+	l, err := zklock.New(session, "/app/lock")
+	require.NoError(t, err)
+	_, err = l.Acquire(t.Context())
+	require.NoError(t, err)
+	_, err = session.Conn().Create("/app/leases", nil, zk.FlagPersistent, zk.DigestACL(zk.PermAll, "some", "body"))
+	require.NoError(t, err)
+	found, err := list(t.Context(), session, "/")
+	require.NoError(t, err, "exit code %d", codeOf(err))
+	require.Len(t, found, 1)
+	require.Equal(t, "/app/lock", found[0].path)
+}
