@@ -51,7 +51,7 @@ func (s *Session) revokeHolders(ctx context.Context, path string) error {
 		switch err := s.revoke(ctx, c.Node); {
 		case err == nil:
 			asked++
-		case !errors.Is(err, zk.ErrNoNode):
+		case !client.Answers(err, zk.ErrNoNode):
 			return fmt.Errorf("%s: %w", c.Node, err)
 		}
 	}

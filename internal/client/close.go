@@ -51,14 +51,18 @@ func (c *Client) hangUp(patience time.Duration) error {
 	c.mu.Lock()
 	l, id := c.link, c.id
 	c.mu.Unlock()
+	connected := l != nil && patience > 0
 	// A request that is queued while the client closes may be answered twice, which wedges the
-	// client: ours end before.
+	// client: ours end before. And it asks for no watches any more, for which the last answer
+	// would wait.
 	answered := make(chan struct{})
 	go func() {
 		c.work.Wait()
+		if connected {
+			l.AwaitWatches()
+		}
 		close(answered)
 	}()
-	connected := l != nil && patience > 0
 	if connected {
 		select {
 		case <-answered:

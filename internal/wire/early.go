@@ -24,8 +24,8 @@ func (e *early) asked() {
 	}
 }
 
-// heard takes the answer to a request, before go-zookeeper does, and waits.
-func (e *early) heard(down <-chan struct{}) {
+// wait returns when the watches are asked for, or will not be.
+func (e *early) wait(down <-chan struct{}) {
 	if e == nil || latch.IsClosed(e.set.Done()) {
 		return
 	}

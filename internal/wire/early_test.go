@@ -24,17 +24,17 @@ func TestTheFirstAnswerWaitsUntilTheWatchesAreAskedFor(t *testing.T) {
 					time.Sleep(time.Millisecond)
 					c.until(e, down)
 				}()
-				e.heard(down)
+				e.wait(down)
 				require.Equal(t, c.want, time.Since(begun))
 				time.Sleep(longestWait)
 				e.asked()
 				begun = time.Now()
-				e.heard(down)
+				e.wait(down)
 				require.Zero(t, time.Since(begun), "later ones do not wait")
 			})
 		})
 	}
 	var none *early
 	none.asked()
-	none.heard(nil)
+	none.wait(nil)
 }

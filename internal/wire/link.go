@@ -70,6 +70,10 @@ func (l *Link) Serving() bool { return l.serving.Load() }
 // that the session was told before.
 func (l *Link) CaughtUp() bool { return l.caughtUp.Load() }
 
+// AwaitWatches returns when go-zookeeper has asked for its watches to be set again, if it does,
+// or the connection has ended.
+func (l *Link) AwaitWatches() { l.early.wait(l.down) }
+
 // inFlight is a request that was sent and not answered yet.
 type inFlight struct {
 	op   int32
@@ -159,7 +163,7 @@ func (l *Link) onFrame(head []byte) {
 	}
 	r, known := l.answered(xid)
 	if known && xid != xidPing { // a login is not, and comes first
-		l.early.heard(l.down)
+		l.AwaitWatches()
 	}
 	l.dialer.rewatch.answered(xid, code)
 	if code == authFailed {

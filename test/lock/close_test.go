@@ -28,3 +28,37 @@ func TestCloseIsHeardByAFarServerThoughAProofIsUnderWay(t *testing.T) {
 		require.Zero(t, b.queue())
 	})
 }
+
+// lateHosts is a provider of one server whose Connected is the test's.
+type lateHosts struct {
+	server    string
+	connected func()
+}
+
+func (h *lateHosts) Init([]string) error  { return nil }
+func (h *lateHosts) Len() int             { return 1 }
+func (h *lateHosts) Next() (string, bool) { return h.server, false }
+func (h *lateHosts) Connected()           { h.connected() }
+
+// A client that is closed asks for no watches any more, or does: that is left to chance. So it
+// is tried often.
+func TestCloseRightBehindAReconnectIsHeard(t *testing.T) {
+	for range 20 {
+		inBubble(t, func(t *testing.T, b *bubble) {
+			hosts := &lateHosts{b.server.PipeAddr(), func() {}}
+			s := must(zklock.Connect(t.Context(), []string{hosts.server}, longSession,
+				zklock.WithDialer(b.server.Dial), zklock.WithHostProvider(hosts)))
+			_, _, _, err := s.Conn().ExistsW("/watched")
+			require.NoError(t, err)
+			synctest.Wait()
+			up := make(chan struct{})
+			hosts.connected = func() {
+				close(up)
+				time.Sleep(time.Millisecond)
+			}
+			b.server.Cut()
+			<-up
+			require.NoError(t, s.Close())
+		})
+	}
+}

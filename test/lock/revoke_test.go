@@ -305,3 +305,20 @@ func TestALockWhoseNameEndsAsAPermitsButForTheNumberIsALock(t *testing.T) {
 		require.Empty(t, must(zklock.Inspect(t.Context(), s, "/cars")))
 	})
 }
+
+func TestARevokeWhoseContextEndsForAMissingNodeElsewhereSaysSo(t *testing.T) {
+	inBubble(t, func(t *testing.T, b *bubble) {
+		rw := must(zklock.NewRW(b.session("holder"), b.path))
+		must(rw.RAcquire(t.Context()))
+		other := must(rw.RAcquire(t.Context()))
+		s := b.session("operator")
+		ctx, end := context.WithCancelCause(t.Context())
+		asking := b.server.HoldRequest(zktest.OpSetData, zktest.OnPath(other.Node()))
+		defer asking.Release()
+		done := make(chan error)
+		go func() { done <- zklock.Revoke(ctx, s, b.path) }()
+		<-asking.Struck()
+		end(fmt.Errorf("another call: %w", zk.ErrNoNode))
+		require.ErrorIs(t, <-done, context.Canceled)
+	})
+}

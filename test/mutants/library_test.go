@@ -393,8 +393,14 @@ var ofTheLibrary = []judged{
 		{"internal/queue/observer.go", "s.look(s.client.Clock.Now()) //", "s.expire(s.incarnation, s.client.Clock.Now()) //"},
 	}}, "internal/queue.TestALeaseThatAConnectRequestShortensIsLookedAtMoreOftenFromThenOn"},
 	{mutant{"an answer is taken before the user's watches are asked for", []edit{
-		{"internal/wire/link.go", "l.early.heard(l.down)", "_ = l.early"},
+		{"internal/wire/link.go", "\t\tl.AwaitWatches()\n", ""},
 	}}, "internal/client.TestTheUsersWatchesAreSetAgainBeforeAnAnswerOverTheNewConnectionIsTaken"},
+	{mutant{"a client is closed before its watches are asked for", []edit{
+		{"internal/client/close.go", "l.AwaitWatches()", "_ = l"},
+	}}, "TestCloseRightBehindAReconnectIsHeard"},
+	{mutant{"why a ctx has ended is taken for a server's answer to Revoke", []edit{
+		{"revoke.go", "case !client.Answers(err, zk.ErrNoNode):", "case !errors.Is(err, zk.ErrNoNode):"},
+	}}, "TestARevokeWhoseContextEndsForAMissingNodeElsewhereSaysSo"},
 	{mutant{"a turn whose node is gone is not looked at when the size is to be set", []edit{
 		{"internal/queue/semaphore.go", "_ = turn.contender.prove(ctx)", "_ = turn"},
 	}}, "TestATurnWhoseNodeIsGoneWhenTheSizeIsToBeSetIsLostAtOnce"},
