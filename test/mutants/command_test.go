@@ -56,6 +56,9 @@ var ofTheCommand = []struct {
 	{mutant{"a command fails with the connection that it asks over", []edit{
 		{cli + "/connect.go", "errors.Is(err, lost) }) {", "errors.Is(err, lost) && false }) {"},
 	}}, cli, "TestAConnectionThatIsLostOnTheWayIsNoFailureOfACommand"},
+	{mutant{"a node below a chroot is shown by its whole path", []edit{
+		{cli + "/view.go", "client.Of(session).Below(path), time.Now()", "path, time.Now()"},
+	}}, cli, "TestANodeBelowAChrootIsShownByItsName"},
 	{mutant{"ls fails at a part of a path that may not be read", []edit{
 		{cli + "/ls.go", "if err != nil && !errors.Is(err, zk.ErrNoAuth) {", "if err != nil {"},
 	}}, cli, "TestLsGoesOnPastAPathThatMayNotBeRead"},

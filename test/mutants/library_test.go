@@ -71,7 +71,7 @@ var ofTheLibrary = []judged{
 		{"internal/client/connection.go", "if c.id != 0 && c.id != id {", "if false {"},
 	}}, "TestTheSessionTraceTellsOfTheConnectionsInOrder"},
 	{mutant{"Close of a session waits for its trace before it asks the server", []edit{
-		{"internal/client/close.go", "\t\tc.work.Wait()\n\t\tclose(answered)", "\t\tc.work.Wait()\n\t\tc.trace.work.Wait()\n\t\tclose(answered)"},
+		{"internal/client/close.go", "\t\tc.work.Wait()\n\t\tif connected", "\t\tc.work.Wait()\n\t\tc.trace.work.Wait()\n\t\tif connected"},
 	}}, "TestASessionTraceThatTakesItsTimeIsToldInOrder"},
 	{mutant{"each hold is proved by a request of its own", []edit{
 		{"internal/queue/keeper.go", "return len(c.node) })", "return 1 << 30 })"},

@@ -1,8 +1,10 @@
 package cli
 
 import (
+	"strings"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/go-zookeeper/zk"
 	"github.com/stretchr/testify/require"
@@ -42,4 +44,25 @@ func TestAWatchThatFindsItsPathCreatedMeanwhileSeesItsChildren(t *testing.T) {
 		synctest.Wait()
 		require.Len(t, changed, 1)
 	})
+}
+
+func TestANodeBelowAChrootIsShownByItsName(t *testing.T) {
+	server := zktest.NewServer(t)
+	session, err := zklock.Connect(t.Context(), []string{server.PipeAddr() + "/app"}, 10*time.Second, zklock.WithDialer(server.Dial))
+	require.NoError(t, err)
+	t.Cleanup(func() { session.Close() })
+	path := "/" + strings.Repeat("long", 30)
+	l, err := zklock.New(session, path)
+	require.NoError(t, err)
+	h, err := l.Acquire(t.Context())
+	require.NoError(t, err)
+	v, err := look(t.Context(), session, path)
+	require.NoError(t, err)
+	var table strings.Builder
+	require.NoError(t, v.writeTable(&table))
+	fields := strings.Fields(table.String())
+	shown := fields[len(fields)-1]
+	require.Equal(t, strings.TrimPrefix(h.Node(), "/app"+path+"/"), shown)
+	require.Len(t, v.named(shown), 1)
+	require.Equal(t, h.Node(), v.printableNode(h.Node()))
 }

@@ -24,6 +24,7 @@ import (
 // view is who held a lock and who waited for it at a moment.
 type view struct {
 	path  string
+	whole string // with the session's chroot, as the nodes are told
 	at    time.Time
 	found []zklock.Contender
 	state string // one of those below
@@ -42,7 +43,7 @@ func look(ctx context.Context, session *zklock.Session, path string) (view, erro
 	ctx, cancel := context.WithTimeout(ctx, session.Timeout())
 	defer cancel()
 	found, err := zklock.Inspect(ctx, session, path)
-	v := view{path, time.Now(), found, stateHeld}
+	v := view{path, client.Of(session).Below(path), time.Now(), found, stateHeld}
 	if err == nil && len(found) == 0 {
 		v.state, err = stateOf(ctx, session, path)
 	}
@@ -101,7 +102,7 @@ func (v view) writeTable(to io.Writer) error {
 			state = "holds"
 		}
 		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%d\t%s\t%s\n",
-			state, c.Kind, c.who(), v.age(c.Created), c.Token, c.Session, strings.TrimPrefix(v.printableNode(c.Node), v.path+"/"))
+			state, c.Kind, c.who(), v.age(c.Created), c.Token, c.Session, strings.TrimPrefix(v.printableNode(c.Node), v.whole+"/"))
 	}
 	t.Flush()
 	_, err := io.WriteString(to, b.String())
@@ -184,8 +185,8 @@ func (c contender) who() string {
 
 // printableNode cuts the name alone of a node below the lock's path.
 func (v view) printableNode(node string) string {
-	if name, ok := strings.CutPrefix(node, v.path+"/"); ok {
-		return v.path + "/" + printable(name, longestName)
+	if name, ok := strings.CutPrefix(node, v.whole+"/"); ok {
+		return v.whole + "/" + printable(name, longestName)
 	}
 	return printable(node, longestName)
 }
