@@ -34,7 +34,7 @@ func TestTheNamesOfEveryClientAreRead(t *testing.T) {
 
 func TestWhatIsNoLockNodeIsIgnored(t *testing.T) {
 	for _, name := range []string{
-		"", "-", "lock", "members", "0000000000", "x-lock-1", "x-lock-000000000a", "x-lock-9999999999", "x-lock--00000000a",
+		"", "-", "lock", "members", "nine-char", "0000000000", "x-lock-1", "x-lock-000000000a", "x-lock-9999999999", "x-lock--00000000a",
 		"zzz-0000000000", Stem(id, Permit) + "0000000000", "x-lock-+000000001", "ünïcode-lock-٠٠٠٠٠٠٠٠٠٠",
 	} {
 		_, ok := Parse(name)
@@ -56,5 +56,13 @@ func TestTheEndOfTheCounterIsKnownBeforeItComes(t *testing.T) {
 		n := Node{Sequence: sequence}
 		require.Equal(t, want.near, n.NearTheEnd(), sequence)
 		require.Equal(t, want.unordered, n.Unordered(), sequence)
+	}
+}
+
+func TestAKindIsCalledByItsName(t *testing.T) {
+	for k, want := range map[Kind]string{
+		Exclusive: "exclusive", Write: "write", Read: "read", Permit: "permit", -1: "Kind(-1)", Permit + 1: "Kind(4)",
+	} {
+		require.Equal(t, want, k.String())
 	}
 }

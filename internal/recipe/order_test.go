@@ -30,6 +30,39 @@ func TestAContenderWaitsForThoseAheadThatBlockIt(t *testing.T) {
 	}
 }
 
+// A server lists children in any order.
+func TestTheTwoNearestAheadAreFoundInWhateverOrderTheyAreListed(t *testing.T) {
+	contender := func(sequence int) (n Node) {
+		if sequence >= 0 {
+			n = Node{name(Exclusive, sequence), Exclusive, int32(sequence)}
+		}
+		return n
+	}
+	for ahead := range 5 {
+		names := []string{name(Exclusive, 9)}
+		for sequence := range ahead + 1 {
+			names = append(names, contender(sequence).Name)
+		}
+		permute(names, 0, func(listed []string) {
+			at, err := Locate(listed, contender(ahead))
+			require.NoError(t, err)
+			require.Equal(t, Position{Ahead: ahead, Nearest: contender(ahead - 1), Before: contender(ahead - 2)}, at, listed)
+		})
+	}
+}
+
+// permute shows all orders of what is in s from there on.
+func permute(s []string, from int, show func([]string)) {
+	if from == len(s) {
+		show(s)
+	}
+	for i := from; i < len(s); i++ {
+		s[from], s[i] = s[i], s[from]
+		permute(s, from+1, show)
+		s[from], s[i] = s[i], s[from]
+	}
+}
+
 func TestAListThatCannotPlaceAContenderSaysWhy(t *testing.T) {
 	self := Node{name(Write, 3), Write, 3}
 	_, err := Locate([]string{name(Write, 2)}, self)
@@ -61,4 +94,10 @@ func TestTheQueueShowsWhoHoldsTheLock(t *testing.T) {
 	// A writer that downgrades has two nodes for a moment.
 	require.ElementsMatch(t, []string{name(Write, 2), name(Read, 2)}, held)
 	require.Equal(t, int32(7), queue[4].Sequence)
+}
+
+func TestReadersAtTheHeadOfTheQueueShareTheLock(t *testing.T) {
+	for _, w := range Queue([]string{name(Read, 1), name(Read, 2), name(Write, 3), name(Read, 4)}) {
+		require.Equal(t, w.Sequence < 3, w.Holds, w.Name)
+	}
 }
