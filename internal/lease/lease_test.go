@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/assert"
@@ -57,30 +58,6 @@ func TestALeaseNeverOutlivesTheServersCountdown(t *testing.T) {
 	}
 }
 
-func TestATouchCountsOnceItWasAnsweredInTime(t *testing.T) {
-	start := new(clock.Clock).Now()
-	at := func(ms int) clock.Instant { return start.Add(time.Duration(ms) * time.Millisecond) }
-	log := Touches{timeout: 400 * time.Millisecond}
-	log.Add(at(0), at(5))
-	log.Add(at(10), at(90))
-	log.Add(at(20), at(95))
-
-	assert.True(t, log.Newest(at(4)).IsZero(), "nothing was answered yet")
-	assert.Equal(t, at(0), log.Newest(at(89)))
-	assert.Equal(t, at(20), log.Newest(at(95)), "answered by then, sent at 20")
-	assert.Equal(t, at(20), log.Newest(at(500)), "what counted once counts on")
-}
-
-func TestTouchesAreFewHoweverManyRequests(t *testing.T) {
-	start := new(clock.Clock).Now()
-	log := Touches{timeout: time.Second}
-	for i := range 100_000 {
-		sent := start.Add(time.Duration(i) * time.Millisecond)
-		log.Add(sent, sent)
-	}
-	assert.LessOrEqual(t, len(log.recent), 17, "a quarter of the timeout, by its 64th parts")
-}
-
 func TestALeaseEndsByWhicheverClockSaysLater(t *testing.T) {
 	var c clock.Clock
 	var l Lease
@@ -110,42 +87,6 @@ func TestAWallClockThatIsSetBackDoesNotMakeUpForALaterSleep(t *testing.T) {
 	c.Step(-time.Hour)
 	c.Now() // any look at it tells
 	c.Step(time.Minute)
-	assert.False(t, l.RunsAt(c.Now()))
-}
-
-func TestAProofThatMayHaveWaitedForAPausedLeaderMakesTheNextOneNoQuicker(t *testing.T) {
-	const timeout, paused = 2 * time.Second, 400 * time.Millisecond
-	s := Speed{fastest: time.Millisecond}
-	assert.False(t, s.Proved(paused, timeout, false))
-	assert.False(t, s.Proved(2*paused, timeout, false))
-	assert.False(t, s.Proved(paused, timeout, true), "what proofs take on this connection, as it seems now")
-	assert.True(t, s.Proved(2*paused, timeout, false))
-}
-
-func TestAPauseInAProofThatFollowsAnotherMakesTheNextOneNoQuicker(t *testing.T) {
-	const timeout, usual, paused = 2 * time.Second, 10 * time.Millisecond, 400 * time.Millisecond
-	s := Speed{fastest: time.Millisecond}
-	s.Proved(usual, timeout, false)
-	s.Proved(paused, timeout, false) // begun too soon to follow the first
-	s.Proved(paused, timeout, true)
-	assert.False(t, s.Proved(paused, timeout, false))
-	assert.True(t, s.Proved(4*usual, timeout, false))
-}
-
-func TestAHandshakeTellsHowLongTheFirstProofMayTakeAndNotWhatIsQuick(t *testing.T) {
-	const timeout, left, roundTrip = 2 * time.Second, 150 * time.Millisecond, 100 * time.Millisecond
-	s := NewSpeed(roundTrip)
-	assert.Equal(t, left, s.Patience(timeout, left))
-	assert.False(t, s.Proved(roundTrip, timeout, false))
-}
-
-func TestOfTwoEndsTheLeaseHasTheOneThatIsFurtherAway(t *testing.T) {
-	var c clock.Clock
-	var l Lease
-	l.Extend(c.Now().Add(time.Minute), c.Now())
-	c.Step(-time.Hour)
-	l.Extend(c.Now().Add(2*time.Minute), c.Now())
-	c.Step(3 * time.Minute)
 	assert.False(t, l.RunsAt(c.Now()))
 }
 
@@ -211,26 +152,117 @@ func TestASlowProofThatFollowsAnotherMakesSureOfItsTouchesOnly(t *testing.T) {
 	assert.Equal(t, at(350+950), *l.end.Load())
 }
 
-func TestConnectRequestsWithoutAnAnswerAreForgottenInTime(t *testing.T) {
-	const timeout = 10 * time.Second
-	var u Unheard
-	now := new(clock.Clock).Now()
-	for range 100_000 {
-		now = now.Add(time.Second)
-		u.Sent(now, timeout)
-		assert.LessOrEqual(t, len(u.sent), requestLife*int(timeout/time.Second)+2)
-	}
-	assert.True(t, u.Any(now.Add(requestLife*timeout), timeout))
-	assert.False(t, u.Any(now.Add(requestLife*timeout+1), timeout))
+// asleep returns when a machine begins to sleep, and when it wakes so much later: at the same
+// moment, by the clock that stops meanwhile.
+func asleep(t *testing.T, long time.Duration) (before, after clock.Instant) {
+	t.Helper()
+	synctest.Test(t, func(*testing.T) {
+		var c clock.Clock
+		before = c.Now()
+		c.Step(long)
+		after = c.Now()
+	})
+	return before, after
 }
 
-func TestAnAnswerIsThatToTheNewestConnectRequest(t *testing.T) {
-	var u Unheard
+func TestOfTwoEndsTheLeaseHasTheOneThatIsFurtherAway(t *testing.T) {
+	before, now := asleep(t, 10*time.Second)
+	for end, later := range map[time.Duration]bool{55 * time.Second: false, 65 * time.Second: true} {
+		var l Lease
+		l.Extend(before.Add(time.Minute), now)
+		l.Extend(before.Add(end), now)
+		assert.Equal(t, later, l.RunsAt(before.Add(time.Minute)), end)
+		assert.True(t, l.RunsAt(before.Add(time.Minute-1)))
+	}
+}
+
+func TestALeaseIsNeverMadeLongerByWhatShortensIt(t *testing.T) {
+	var l Lease
 	now := new(clock.Clock).Now()
-	u.Heard()
-	u.Sent(now, time.Second)
-	u.Sent(now.Add(7*time.Second), time.Second)
-	u.Heard()
-	assert.True(t, u.Any(now, time.Second))
-	assert.False(t, u.Any(now.Add(9*time.Second), time.Second))
+	l.Shorten(now.Add(time.Hour))
+	assert.False(t, l.RunsAt(now), "one that has not begun")
+	l.Extend(now.Add(time.Minute), now)
+	l.Shorten(now.Add(time.Hour))
+	assert.True(t, l.RunsAt(now.Add(time.Minute-1)))
+	assert.False(t, l.RunsAt(now.Add(time.Minute)))
+}
+
+func TestAnAnswerToAConnectRequestIsWorthA20thLessThanTheTimeout(t *testing.T) {
+	now := new(clock.Clock).Now()
+	assert.Equal(t, now.Add(1520*ms), GrantedEnd(now, 1600*ms), "it has reached the leader, and clocks drift")
+}
+
+// A tick is half of the timeout at most.
+func TestATouchIsRelayedHalfATickAfterTheAnswerAtTheLatest(t *testing.T) {
+	now := new(clock.Clock).Now()
+	assert.Equal(t, now.Add(-400*ms), RelayedBy(now, 1600*ms))
+}
+
+// The session may be as short as a quarter of the timeout: looks at the clocks are four times as
+// close, and a proof, which counts for 19/80 of the timeout from then on, has an interval that
+// leaves time for it.
+func TestProofsAndLooksAreCloserWhileAServerMayHaveGrantedLess(t *testing.T) {
+	known, unheard := Terms{Timeout: 1600 * ms}, Terms{Timeout: 1600 * ms, Unheard: true}
+	assert.Equal(t, 200*ms, known.Interval(), "an eighth")
+	assert.Equal(t, 100*ms, unheard.Interval(), "a 16th")
+	assert.Equal(t, 50*ms, known.Look(), "a 32nd, which is less than what the session has beyond the lease")
+	assert.Equal(t, known.Look()/4, unheard.Look())
+}
+
+// A lease is short if it has less than a quarter of the timeout beyond the next proof. That
+// comes an eighth after the last one, or sooner then, as soon as it makes a touch sure.
+func TestTheNextProofIsDueAnIntervalAfterTheLastOrEarlierWhileTheLeaseIsShort(t *testing.T) {
+	in, now := Terms{Timeout: 1600 * ms}, new(clock.Clock).Now()
+	ripe := &Relays{ripe: now.Add(50 * ms)}
+	for name, c := range map[string]struct {
+		left  time.Duration
+		ago   time.Duration // that the last proof was answered
+		relay *Relays
+		due   time.Duration
+	}{
+		"a long lease":                       {550 * ms, 50 * ms, ripe, 150 * ms},
+		"a short one":                        {550*ms - 1, 50 * ms, ripe, 50 * ms},
+		"a short one without a connection":   {300 * ms, 50 * ms, nil, 150 * ms},
+		"a long one, when the interval ends": {550 * ms, 200 * ms, ripe, 0},
+		"a short one, long after the last":   {100 * ms, 300 * ms, ripe, -100 * ms},
+	} {
+		t.Run(name, func(t *testing.T) {
+			l := Lease{proved: now.Add(-c.ago)}
+			l.Extend(now.Add(c.left), now)
+			assert.Equal(t, c.due, l.NextProof(now, c.relay, in))
+		})
+	}
+	before, now := asleep(t, 80*ms)
+	l := Lease{proved: before}
+	assert.Equal(t, 120*ms, l.NextProof(now, nil, in), "the session's time has gone on while the machine slept")
+}
+
+// A proof takes a 20th of the timeout or less, and that may be half of what is left. No more is
+// to be had right after one that counted.
+func TestALeaseLastsIfItLeavesTimeForAProofUnlessNoneCouldMakeItLonger(t *testing.T) {
+	in, now := Terms{Timeout: 1600 * ms}, new(clock.Clock).Now()
+	before, woken := asleep(t, time.Second)
+	long, ago := now.Add(-time.Hour), func(d time.Duration) clock.Instant { return now.Add(-d) }
+	for name, c := range map[string]struct {
+		l    *Lease
+		now  clock.Instant
+		left time.Duration // of which the next proof comes in 200 ms
+		want bool
+	}{
+		"a tenth":                        {&Lease{proved: long}, now, 360 * ms, false},
+		"more than that":                 {&Lease{proved: long}, now, 360*ms + 1, true},
+		"less, right after the last one": {&Lease{proved: now}, now, 200*ms + 1, true},
+		"nothing":                        {&Lease{proved: now}, now, 200 * ms, false},
+		"less, just before the next one": {&Lease{proved: ago(200*ms - 1)}, now, 250 * ms, true},
+		"less, when the next one is due": {&Lease{proved: ago(200 * ms)}, now, 250 * ms, false},
+		"less, after one begun in doubt": {&Lease{proved: now, begun: ago(1), doubted: now}, now, 250 * ms, false},
+		"less, after one begun later":    {&Lease{proved: now, begun: now, doubted: now}, now, 250 * ms, true},
+		"less, after a sleep in doubt":   {&Lease{proved: woken, begun: woken, doubted: before.Add(1)}, woken, 250 * ms, false},
+		"less, after a sleep since then": {&Lease{proved: before}, woken, 250 * ms, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c.l.Extend(c.now.Add(c.left), c.now)
+			assert.Equal(t, c.want, c.l.Lasts(c.now, in))
+		})
+	}
 }

@@ -1,0 +1,97 @@
+package lease
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+)
+
+func TestAProofThatMayHaveWaitedForAPausedLeaderMakesTheNextOneNoQuicker(t *testing.T) {
+	const timeout, paused = 2 * time.Second, 400 * time.Millisecond
+	s := Speed{fastest: time.Millisecond}
+	assert.False(t, s.Proved(paused, timeout, false))
+	assert.False(t, s.Proved(2*paused, timeout, false))
+	assert.False(t, s.Proved(paused, timeout, true), "what proofs take on this connection, as it seems now")
+	assert.True(t, s.Proved(2*paused, timeout, false))
+}
+
+func TestAPauseInAProofThatFollowsAnotherMakesTheNextOneNoQuicker(t *testing.T) {
+	const timeout, usual, paused = 2 * time.Second, 10 * time.Millisecond, 400 * time.Millisecond
+	s := Speed{fastest: time.Millisecond}
+	s.Proved(usual, timeout, false)
+	s.Proved(paused, timeout, false) // begun too soon to follow the first
+	s.Proved(paused, timeout, true)
+	assert.False(t, s.Proved(paused, timeout, false))
+	assert.True(t, s.Proved(4*usual, timeout, false))
+}
+
+func TestAHandshakeTellsHowLongTheFirstProofMayTakeAndNotWhatIsQuick(t *testing.T) {
+	const timeout, left, roundTrip = 2 * time.Second, 150 * time.Millisecond, 100 * time.Millisecond
+	s := NewSpeed(roundTrip)
+	assert.Equal(t, left, s.Patience(timeout, left))
+	assert.False(t, s.Proved(roundTrip, timeout, false))
+}
+
+func TestAWriteIsQuickWithinTwoRoundTripsAndA256thOfTheTimeout(t *testing.T) {
+	const timeout, roundTrip = 2560 * time.Millisecond, 25 * time.Millisecond
+	for took, quick := range map[time.Duration]bool{
+		2*roundTrip + 10*time.Millisecond:     true,
+		2*roundTrip + 10*time.Millisecond + 1: false,
+	} {
+		s := Speed{fastest: roundTrip}
+		assert.Equal(t, quick, s.Proved(took, timeout, false), took)
+	}
+}
+
+// A write that a pause may have delayed is no measure. One that was no slower than a 256th of
+// the timeout is, as is one that follows another.
+func TestAWriteIsQuickWithinFourTimesTheFastestAndA256thOfTheTimeout(t *testing.T) {
+	const timeout, fastest = 2560 * time.Millisecond, 10 * time.Millisecond
+	for took, quick := range map[time.Duration]bool{
+		4*fastest + 10*time.Millisecond:     true,
+		4*fastest + 10*time.Millisecond + 1: false,
+	} {
+		s := Speed{fastest: time.Millisecond}
+		assert.False(t, s.Proved(400*time.Millisecond, timeout, false))
+		assert.True(t, s.Proved(fastest, timeout, false))
+		assert.Equal(t, quick, s.Proved(took, timeout, false), took)
+	}
+	s := Speed{fastest: time.Millisecond}
+	assert.False(t, s.Proved(fastest+10*time.Millisecond, timeout, false), "slower than that")
+	assert.False(t, s.Proved(fastest+10*time.Millisecond, timeout, false), "so that it is no measure")
+}
+
+func TestARoundTripIsWhatTheFastestAnswerHasTaken(t *testing.T) {
+	var s Speed
+	assert.Zero(t, s.RoundTrip(), "none yet")
+	for _, took := range []time.Duration{5, 3, 4} {
+		s.Answered(took * time.Millisecond)
+	}
+	assert.Equal(t, 3*time.Millisecond, s.RoundTrip())
+	s.Answered(0) // by a clock that is too coarse to tell
+	s.Answered(time.Millisecond)
+	assert.Equal(t, time.Duration(1), s.RoundTrip(), "an answer all the same")
+}
+
+// A server has a quarter of the timeout, and half of what the lease has left so that the other
+// half is there to find another. It has twice what the last proof took, while the lease lasts:
+// one that is slow all the time keeps the session.
+func TestAServerThatIsSlowAllTheTimeIsGivenMoreTimeThanOneThatHangs(t *testing.T) {
+	const timeout = 1600 * time.Millisecond
+	for _, c := range []struct{ lastProof, left, patience int }{
+		{1, 0, 400}, // nothing is to be saved
+		{300, 0, 400},
+		{1, 960, 400},
+		{1, 600, 300},
+		{100, 600, 300},
+		{160, 600, 320},
+		{190, 200, 200},
+		{300, 960, 400},
+	} {
+		var s Speed
+		s.Proved(time.Duration(c.lastProof)*time.Millisecond, timeout, false)
+		patience := s.Patience(timeout, time.Duration(c.left)*time.Millisecond)
+		assert.Equal(t, time.Duration(c.patience)*time.Millisecond, patience, "%+v", c)
+	}
+}

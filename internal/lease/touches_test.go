@@ -1,0 +1,60 @@
+package lease
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+
+	"github.com/zklock/zklock/internal/clock"
+)
+
+func TestATouchCountsOnceItWasAnsweredInTime(t *testing.T) {
+	start := new(clock.Clock).Now()
+	at := func(ms int) clock.Instant { return start.Add(time.Duration(ms) * time.Millisecond) }
+	log := Touches{timeout: 400 * time.Millisecond}
+	log.Add(at(0), at(5))
+	log.Add(at(10), at(90))
+	log.Add(at(20), at(95))
+
+	assert.True(t, log.Newest(at(4)).IsZero(), "nothing was answered yet")
+	assert.Equal(t, at(0), log.Newest(at(90).Add(-1)))
+	assert.Equal(t, at(10), log.Newest(at(90)))
+	assert.Equal(t, at(20), log.Newest(at(95)), "answered by then, sent at 20")
+	assert.Equal(t, at(20), log.Newest(at(500)), "what counted once counts on")
+}
+
+// All that is kept may be needed for a quarter of the timeout, in which its touches are relayed.
+func TestTouchesAreFewHoweverManyRequestsAndCostA64thOfTheTimeoutAtMost(t *testing.T) {
+	const timeout = 6400 * time.Millisecond
+	start := new(clock.Clock).Now()
+	log := NewTouches(start, timeout)
+	for i := range 100_000 {
+		sent := start.Add(time.Duration(i) * time.Millisecond)
+		log.Add(sent, sent)
+		by := RelayedBy(sent, timeout)
+		assert.LessOrEqual(t, len(log.recent), 17)
+		if by.Least(start) > 0 && !assert.Less(t, by.Least(log.Newest(by)), timeout/64) {
+			return
+		}
+	}
+}
+
+func TestOfTwoRequestsAtOnceTheOlderIsKept(t *testing.T) {
+	start := new(clock.Clock).Now()
+	log := NewTouches(start, 400*time.Millisecond)
+	first := start.Add(time.Second)
+	log.Add(first, first)
+	log.Add(first.Add(1), first.Add(1))
+	assert.Equal(t, first, log.Newest(first.Add(1)))
+}
+
+func TestAnAnswerThatComesLateDoesNotMakeAnOlderTouchTheNewest(t *testing.T) {
+	start := new(clock.Clock).Now()
+	log := NewTouches(start, 400*time.Millisecond)
+	newer := start.Add(1)
+	log.Add(newer, newer)
+	assert.Equal(t, newer, log.Newest(newer))
+	log.Add(start, newer.Add(time.Second))
+	assert.Equal(t, newer, log.Newest(newer.Add(time.Second)))
+}
