@@ -13,6 +13,8 @@ import (
 	"github.com/zklock/zklock/internal/clock"
 )
 
+const ms = time.Millisecond
+
 func TestTheLeaseEndsByTheEarlierOfProofAndTouch(t *testing.T) {
 	const timeout = 10 * time.Second
 	now := new(clock.Clock).Now()

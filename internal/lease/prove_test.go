@@ -9,7 +9,7 @@ import (
 	"github.com/zklock/zklock/internal/clock"
 )
 
-// exchange of a proof, in time from the connect on.
+// written is a proof that was committed, in time from the connect on.
 type written struct {
 	touched, begun, answered time.Duration
 	quick                    bool
@@ -25,8 +25,6 @@ func after(in Terms, proofs ...written) (l *Lease, connected clock.Instant) {
 	}
 	return l, connected
 }
-
-const ms = time.Millisecond
 
 // By the connect alone a lease of 1600 ms ends at 1520, and by a proof begun at 1300 at 2260.
 func TestAProofBeginsALeaseByItselfIfTheLeaderWasSurelyNotPaused(t *testing.T) {
@@ -52,8 +50,8 @@ func TestAProofBeginsALeaseByItselfIfTheLeaderWasSurelyNotPaused(t *testing.T) {
 	}
 }
 
-// While a lease runs, its next proof makes sure of the touches. It would be no quicker to trust
-// in one that a pause may have delayed.
+// While something is held, or the lease is long, there is a proof before and after: the touches
+// are made sure, which costs nothing then.
 func TestAQuickProofBeginsNoLeaseWhileOneRuns(t *testing.T) {
 	const timeout = 1600 * ms
 	quick := written{900 * ms, 1300 * ms, 1310 * ms, true}

@@ -12,12 +12,12 @@ import (
 // The first of two proofs may have been found by a leader that was paused, ahead of the touches.
 // The other one was begun a 16th of the timeout after the answer to the first, or later.
 func TestATouchIsSureByASecondProofForWhichTheLeaderHadTimeToCatchUp(t *testing.T) {
-	const timeout = 1600 * time.Millisecond
+	const timeout = 1600 * ms
 	connected := new(clock.Clock).Now()
 	touched, answered := connected.Add(time.Second), connected.Add(2*time.Second)
 	for later, sure := range map[time.Duration]clock.Instant{
-		100*time.Millisecond - 1: connected,
-		100 * time.Millisecond:   touched,
+		100*ms - 1: connected,
+		100 * ms:   touched,
 	} {
 		r, begun := NewRelays(connected), answered.Add(later)
 		assert.Equal(t, connected, r.proved(Proof{answered, touched}, answered, timeout), "by the first alone")
@@ -26,8 +26,8 @@ func TestATouchIsSureByASecondProofForWhichTheLeaderHadTimeToCatchUp(t *testing.
 }
 
 func TestALeaderDoesNotCatchUpWhileTheMachineSleeps(t *testing.T) {
-	const timeout = 1600 * time.Millisecond
-	answered, begun := asleep(t, 200*time.Millisecond)
+	const timeout = 1600 * ms
+	answered, begun := asleep(t, 200*ms)
 	connected := answered.Add(-time.Second)
 	r := NewRelays(connected)
 	r.proved(Proof{answered, answered}, answered, timeout)
@@ -38,7 +38,7 @@ func TestALeaderDoesNotCatchUpWhileTheMachineSleeps(t *testing.T) {
 // A proof follows another if it was begun when a leader that was paused behind that one has
 // caught up, and was answered before it could have been paused for long again.
 func TestAProofFollowsAnotherIfNoPauseCanBeInBoth(t *testing.T) {
-	const timeout = 1600 * time.Millisecond
+	const timeout = 1600 * ms
 	first := new(clock.Clock).Now()
 	r := NewRelays(first)
 	r.proved(Proof{first, first}, first, timeout)
@@ -46,20 +46,20 @@ func TestAProofFollowsAnotherIfNoPauseCanBeInBoth(t *testing.T) {
 		begun, answered time.Duration
 		follows         bool
 	}{
-		{100*time.Millisecond - 1, 100 * time.Millisecond, false},
-		{100 * time.Millisecond, 100 * time.Millisecond, true},
-		{100 * time.Millisecond, 500*time.Millisecond - 1, true},
-		{499 * time.Millisecond, 500 * time.Millisecond, false},
+		{100*ms - 1, 100 * ms, false},
+		{100 * ms, 100 * ms, true},
+		{100 * ms, 500*ms - 1, true},
+		{499 * ms, 500 * ms, false},
 	} {
 		assert.Equal(t, c.follows, r.Follows(Proof{Begun: first.Add(c.begun)}, first.Add(c.answered), timeout), "%+v", c)
 	}
 }
 
 func TestAProofThatComesAfterASleepOfTheMachineFollowsNone(t *testing.T) {
-	const timeout = 1600 * time.Millisecond
+	const timeout = 1600 * ms
 	first, later := asleep(t, time.Second)
 	r := NewRelays(first)
 	r.proved(Proof{first, first}, first, timeout)
-	later = later.Add(100 * time.Millisecond)
+	later = later.Add(100 * ms)
 	assert.False(t, r.Follows(Proof{Begun: later}, later, timeout))
 }
