@@ -208,4 +208,20 @@ var all = []mutant{
 	{"a handoff waits for ever when the trace panics", []edit{
 		{"internal/queue/handoff.go", "defer func() { t.fetched(h) }() // also if a function of the trace panics\n\treturn acquire(ctx, call)", "h, err = acquire(ctx, call)\n\tt.fetched(h)\n\treturn h, err"},
 	}},
+	{"a node goes before its minimum is over", []edit{
+		{"internal/queue/contender.go", "return least - s.client.Clock.Now().Least(c.granted)", "return least/2 - s.client.Clock.Now().Least(c.granted)"},
+	}},
+	{"a lock is handed on before its minimum is over", []edit{
+		{"internal/queue/contender.go", "if c.linger() {\n\t\treturn nil\n\t}\n\tif held {\n\t\tc.handOver()\n\t}", "if held {\n\t\tc.handOver()\n\t}\n\tif c.linger() {\n\t\treturn nil\n\t}"},
+	}},
+	{"readers without an owner give the oldest hold back", []edit{
+		{"rwlocker.go", "i = len(held) - 1", "i = 0"},
+	}},
+	{"a writer that reads gives its share back at a nested Unlock", []edit{
+		{"rwlocker.go", "outermost && r != nil && r.share == 0", "r != nil && r.share == 0"},
+	}},
+	{"several locks are had though one was lost meanwhile", []edit{
+		{"multi.go", "while(others, ctx)", "while(nil, ctx)"},
+		{"multi.go", "complete = valid(holds)", "complete = true"},
+	}},
 }

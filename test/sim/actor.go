@@ -63,7 +63,14 @@ func (v *visit) within(c *claim, s Section) {
 	if s.looks() && !v.outer.includes(c) {
 		v.askZooKeeper(c)
 	}
-	for _, in := range s.Inner {
+	v.nested(c, s.Inner)
+	v.pause(s.Hold)
+	v.observe(c, s)
+}
+
+// nested are sections within c.
+func (v *visit) nested(c *claim, sections []Section) {
+	for _, in := range sections {
 		v.pause(in.Pause)
 		next := &visit{actor: v.actor, inc: v.inc, lock: v.inc.locks[in.Locker]}
 		if next.lock == v.lock {
@@ -71,8 +78,6 @@ func (v *visit) within(c *claim, s Section) {
 		}
 		next.section(in)
 	}
-	v.pause(s.Hold)
-	v.observe(c, s)
 }
 
 // innermost returns what the owner of c took last: c itself, unless c was only
@@ -87,14 +92,19 @@ func (v *visit) innermost(c *claim) *claim {
 // downgrade goes on reading when the write lock is given back.
 func (v *visit) downgrade(c *claim, s Section) {
 	read := Section{Read: true, Take: LockContext, Leave: s.Leave, Hold: s.Hold / 2, Limit: s.Limit, Cancel: s.Cancel, Fence: true}
-	inner := &visit{actor: v.actor, inc: v.inc, lock: v.lock, outer: c}
+	inner := &visit{actor: v.actor, inc: v.inc, lock: v.lock, outer: v.innermost(c)}
 	got := inner.take(read)
 	v.leave(c, s)
-	if got != nil && got != c {
-		v.pause(read.Hold)
-		inner.outer = nil
-		inner.leave(got, read)
+	if got == nil {
+		return
 	}
+	if c.depth == 0 {
+		v.world.checker.alone(got)
+	}
+	inner.outer = v.outer
+	inner.nested(got, s.Reading)
+	v.pause(read.Hold)
+	inner.leave(got, read)
 }
 
 // take takes the lock in the way of s; nil if that came to nothing.

@@ -141,7 +141,7 @@ func (c *call) gave(err error) {
 	case err == nil && c.waits:
 		c.confirmed()
 	case err == nil:
-	case errors.Is(err, zklock.ErrLost) && c.claim.isLost():
+	case errors.Is(err, zklock.ErrLost) && (c.claim.isLost() || c.claim.any):
 	default:
 		c.broke("P7", "cannot give the lock back: %v", err)
 	}
@@ -149,6 +149,9 @@ func (c *call) gave(err error) {
 
 // confirmed judges the nil of a call that waits for ZooKeeper's confirmation.
 func (c *call) confirmed() {
+	if c.claim.any {
+		return
+	}
 	if c.lost {
 		c.broke("P7", "returned nil for a lock that was lost")
 	}

@@ -3,6 +3,7 @@ package sim
 import (
 	"fmt"
 	"sync"
+	"time"
 
 	"github.com/zklock/zklock/zktest"
 )
@@ -22,15 +23,18 @@ type checker struct {
 	moments moments
 	calm    bool // no fault has struck yet
 	tree    nodes
-	claims  map[*claim]struct{} // that nobody has given back
-	last    map[string]*claim   // by path, the one that was given back last
-	excused map[string]excuse   // nodes that a fault takes from their owner
-	expired map[int64]bool      // sessions that the server has ended
-	doomed  map[int64]bool      // sessions that a fault ends before their time
-	handed  map[string]bool     // nodes whose owner has given them back
-	gone    map[string]*node    // contenders that are no more
-	passed  map[string]string   // nodes that another of their session went past, which may not be granted any more
-	tokens  map[string]*highest // of each path
+	claims  map[*claim]struct{}  // that nobody has given back
+	resting map[*claim]struct{}  // that were given back before their minimum was over
+	begun   map[string]time.Time // when the newest hold by a node began
+	lost    map[string]time.Time // when the hold by a node was lost
+	last    map[string]*claim    // by path, the one that was given back last
+	excused map[string]excuse    // nodes that a fault takes from their owner
+	expired map[int64]bool       // sessions that the server has ended
+	doomed  map[int64]bool       // sessions that a fault ends before their time
+	handed  map[string]bool      // nodes whose owner has given them back
+	gone    map[string]*node     // contenders that are no more
+	passed  map[string]string    // nodes that another of their session went past, which may not be granted any more
+	tokens  map[string]*highest  // of each path
 }
 
 // excuse is why the owner of a node could not know that it is gone.
@@ -52,6 +56,9 @@ func newChecker(log *timeline, stats *Stats) *checker {
 		moments: make(moments),
 		tree:    make(nodes),
 		claims:  make(map[*claim]struct{}),
+		resting: make(map[*claim]struct{}),
+		begun:   make(map[string]time.Time),
+		lost:    make(map[string]time.Time),
 		last:    make(map[string]*claim),
 		excused: make(map[string]excuse),
 		expired: make(map[int64]bool),
@@ -168,6 +175,9 @@ func (ck *checker) returned(c *claim) {
 			ck.last[c.path] = c
 			ck.handed[c.node] = true
 			close(c.over)
+			if ck.rests(c) {
+				ck.resting[c] = struct{}{}
+			}
 		}
 	}
 }
@@ -183,6 +193,33 @@ func (ck *checker) closing(inc *incarnation) {
 			ck.handed[c.node] = true
 		}
 	}
+}
+
+// begins takes the moment at which a hold by that node begins.
+func (ck *checker) begins(node string) {
+	ck.mu.Lock()
+	defer ck.mu.Unlock()
+	ck.begun[node] = time.Now()
+}
+
+// ends takes the moment at which the hold by that node is lost.
+func (ck *checker) ends(node string) {
+	ck.mu.Lock()
+	defer ck.mu.Unlock()
+	ck.lost[node] = time.Now()
+}
+
+// rests reports whether c's node is there and has to stay for its minimum, whatever has
+// become of c. ck.mu is held.
+func (ck *checker) rests(c *claim) bool {
+	return c.least > 0 && ck.tree[c.node] != nil && time.Since(ck.begun[c.node]) < c.least
+}
+
+// alone takes the moment at which c's owner has given back the write lock beside it.
+func (ck *checker) alone(c *claim) {
+	ck.mu.Lock()
+	defer ck.mu.Unlock()
+	c.beside = nil
 }
 
 // moved takes the moment at which c's owner begins to hold by another node, too.
@@ -207,14 +244,14 @@ func (ck *checker) isCalm() bool {
 	return ck.calm
 }
 
-// keeps reports whether c's node is there although c was given back, and its session
-// is still the one that c's machine has.
+// keeps reports whether c's node is there although c was given back and its minimum is over,
+// and its session is still the one that c's machine has.
 func (ck *checker) keeps(c *claim) bool {
 	ck.mu.Lock()
 	defer ck.mu.Unlock()
 	n := ck.tree[c.node]
 	_, held := ck.claims[c]
-	return !held && n != nil && n.owner == c.inc.session.ID()
+	return !held && n != nil && c.inc.owns(n.owner) && !ck.rests(c)
 }
 
 // holds reports whether somebody holds a lock by a node of that session.

@@ -16,13 +16,15 @@ type claim struct {
 	token  int64  // 0 if nobody asked for it
 	read   bool
 	units  int             // permits, of a semaphore
+	least  time.Duration   // for which its node stays
 	told   <-chan struct{} // closed by a loss; nil for another library's lock, which does not tell
 	hold   *zklock.Hold    // nil for another library's
 	inc    *incarnation    // nil for another library's
 	lock   *lock           // that made its goroutine the owner; nil for a handle
 	beside *claim          // the write lock of the same owner
 	more   []*claim        // the other locks of a MultiLocker
-	early  bool            // was had before another lock of a MultiLocker was waited for
+	early  bool            // its hold was had before: it waited for another lock of a MultiLocker, or is any reader's
+	any    bool            // one of several readers without an owner: which of their holds it gives back is open
 	since  time.Time
 	depth  int           // how often its goroutine has locked it
 	over   chan struct{} // closed when given back
@@ -33,6 +35,7 @@ func (v *visit) claim(s Section, h *zklock.Hold) *claim {
 	c := &claim{
 		who: v.name, path: v.lock.spec.Path, node: h.Node(), read: s.Read,
 		told: h.Lost(), hold: h, inc: v.inc, depth: 1, over: make(chan struct{}),
+		least: v.lock.spec.MinHold,
 	}
 	if v.lock.permits != nil {
 		c.units = s.Permits
@@ -53,6 +56,9 @@ func (v *visit) owned(s Section) *claim {
 		}
 		c := v.claim(s, h)
 		c.lock, c.path = v.lock, dirOf(h.Node())
+		if s.Read && v.lock.spec.Ownerless {
+			c.any, c.early = true, true
+		}
 		if first == nil {
 			first = c
 			continue
@@ -85,7 +91,14 @@ func (c *claim) side(read bool) *claim {
 // believed reports whether the owner has no way to know that it does not hold the
 // lock: it was not told of a loss, and has not closed its session.
 func (c *claim) believed() bool {
-	return c.told == nil || !c.lost() && !c.inc.closing.Load() && (c.hold == nil || !errors.Is(c.hold.Err(), zklock.ErrReleased))
+	return c.told == nil || !c.lost() && !c.inc.closing.Load() && !c.released()
+}
+
+// released reports whether the library has ended c as released. The hold that all readers without
+// an owner look at has to last for as long as any of them reads.
+func (c *claim) released() bool {
+	reads := c.any && isOpen(c.over)
+	return !reads && c.hold != nil && errors.Is(c.hold.Err(), zklock.ErrReleased)
 }
 
 // lost reports whether the owner was told that the lock is lost.
@@ -138,7 +151,9 @@ func (v *visit) observe(c *claim, s Section) {
 func (v *visit) askZooKeeper(c *claim) {
 	v.judgeInspect()
 	v.world.work.Go(func() { v.judgeCheck(c) })
-	v.world.work.Go(func() { v.judgeRevoke(c) })
+	if !c.any { // another reader may have asked
+		v.world.work.Go(func() { v.judgeRevoke(c) })
+	}
 }
 
 func (v *visit) judgeValid(c *claim) {

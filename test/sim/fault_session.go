@@ -9,7 +9,8 @@ import (
 )
 
 func (w *world) expire(f Fault) func() {
-	if id := w.machines[f.Machine].id(); id != 0 {
+	ids := w.machines[f.Machine].ids()
+	if id := ids[f.Server%len(ids)]; id != 0 {
 		w.checker.doom(id)
 		w.ensemble.ExpireSession(id)
 	}
@@ -72,12 +73,16 @@ func (w *world) sleep(f Fault) func() {
 	if !d.one(4) {
 		cutOff(m.place)
 	}
-	nap, id := d.span(0, 3*m.spec.Timeout/4), m.id()
-	if w.ensemble.AgeSession(id, 0)-nap < m.spec.Timeout/16 {
-		w.checker.doom(id)
+	nap, ids := d.span(0, 3*m.spec.Timeout/4), m.ids()
+	for _, id := range ids {
+		if w.ensemble.AgeSession(id, 0)-nap < m.spec.Timeout/16 {
+			w.checker.doom(id)
+		}
 	}
 	m.clock.Step(nap)
-	w.ensemble.AgeSession(id, nap)
+	for _, id := range ids {
+		w.ensemble.AgeSession(id, nap)
+	}
 	w.later(m.spec.Timeout, func() { m.place.Unblock() })
 	return nil
 }

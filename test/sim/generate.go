@@ -57,6 +57,7 @@ func (d dice) lockers(p *Program) []LockerSpec {
 	mixed := d.one(2)
 	several := d.one(8)
 	shared := d.one(3)
+	rests := d.one(4)
 	var lockers []LockerSpec
 	for m := range p.Machines {
 		for _, path := range used {
@@ -65,20 +66,46 @@ func (d dice) lockers(p *Program) []LockerSpec {
 				if mixed && d.IntN(3) > 0 {
 					l.Kind = ReadWrite
 				} else if shared {
-					l.Handoff = d.IntN(4)
-					l.Retention = d.retention()
+					d.share(&l)
+				}
+				if rests {
+					d.rest(&l)
 				}
 				lockers = append(lockers, l)
 			}
 		}
 		if mixed && d.one(2) {
-			lockers = append(lockers, LockerSpec{Machine: m, Kind: Permits, Path: permitsPath})
+			l := LockerSpec{Machine: m, Kind: Permits, Path: permitsPath}
+			if rests {
+				d.rest(&l)
+			}
+			lockers = append(lockers, l)
 		}
 		if several {
-			lockers = append(lockers, LockerSpec{Machine: m, Kind: Several, Path: paths[0]})
+			l := LockerSpec{Machine: m, Kind: Several, Path: paths[0], Apart: d.one(2)}
+			if shared {
+				d.share(&l)
+			}
+			if rests {
+				d.rest(&l)
+			}
+			lockers = append(lockers, l)
 		}
 	}
 	return lockers
+}
+
+// share has owners of l in one process pass a node on.
+func (d dice) share(l *LockerSpec) {
+	l.Handoff = d.IntN(4)
+	l.Retention = d.retention()
+}
+
+// rest gives most locks a minimum, from which no node is handed on.
+func (d dice) rest(l *LockerSpec) {
+	if !l.shares() && !d.one(3) {
+		l.MinHold = d.short(longestRest)
+	}
 }
 
 // retention draws for how long a node is kept: not at all, for a while, or for
@@ -103,7 +130,7 @@ func (d dice) actor(p *Program, machine int) Actor {
 	}
 	for range 3 + d.IntN(7) {
 		s := d.section(p, lockers[d.IntN(len(lockers))])
-		s.Inner = d.inner(p, s, lockers, 0)
+		d.fill(p, &s, lockers, 0)
 		a.Sections = append(a.Sections, s)
 	}
 	return a
@@ -139,7 +166,7 @@ func (d dice) suit(s *Section, l LockerSpec) {
 		s.Take = Acquire + Take(d.IntN(4)/3)
 	case l.Kind == ReadWrite:
 		s.Read = d.one(2)
-		if s.Take == Do || s.Read && l.Ownerless { // whose Lost channel would be any reader's
+		if s.Take == Do {
 			s.Take = Acquire
 		}
 		s.Downgrade = !s.Read && !l.Ownerless && !s.Take.handle() && d.one(3)
@@ -164,6 +191,14 @@ func (d dice) limit(s *Section) {
 	}
 }
 
+// fill draws the sections within s.
+func (d dice) fill(p *Program, s *Section, lockers []int, depth int) {
+	s.Inner = d.inner(p, *s, lockers, depth)
+	if s.Downgrade {
+		s.Reading = d.inner(p, *s, lockers, depth)
+	}
+}
+
 // inner draws the sections within s: the same lock again, where it is reentrant,
 // or a lock on a later path, so that no program deadlocks by itself.
 func (d dice) inner(p *Program, s Section, lockers []int, depth int) []Section {
@@ -181,13 +216,12 @@ func (d dice) inner(p *Program, s Section, lockers []int, depth int) []Section {
 		in := d.section(p, next)
 		in.Pause, in.Hold = in.Pause/4, in.Hold/4
 		if again {
-			in.Downgrade = false
 			in.Leave = min(in.Leave, UnlockDone)
 			if in.Take >= Do {
 				in.Take = LockContext
 			}
 		}
-		in.Inner = d.inner(p, in, lockers, depth+1)
+		d.fill(p, &in, lockers, depth+1)
 		inner = append(inner, in)
 	}
 	return inner

@@ -20,7 +20,10 @@ func (ck *checker) granted(c *claim) {
 func (ck *checker) grantedLocked(c *claim) {
 	ck.stats.Grants.Add(1)
 	ck.log.note(c.who, "holds %s by %s", c.path, base(c.node))
-	units := c.units
+	if at, lost := ck.lost[c.node]; lost && !c.any && at.Before(time.Now()) {
+		ck.failLocked("P1", "%s got %s by %s, which was lost %v ago", c.who, c.path, base(c.node), time.Since(at))
+	}
+	units := c.units + ck.judgeRests(c)
 	for other := range ck.claims {
 		held := other.believed() && !ck.excuses(other) && !ck.excuses(c)
 		if held && c.conflicts(other) {
@@ -46,6 +49,23 @@ func (ck *checker) grantedLocked(c *claim) {
 	if c.told != nil {
 		go ck.follow(c)
 	}
+}
+
+// judgeRests checks that no minimum keeps c from its lock, and returns how many permits are kept
+// by those that are over. ck.mu is held.
+func (ck *checker) judgeRests(c *claim) (units int) {
+	for other := range ck.resting {
+		switch {
+		case !ck.rests(other):
+			delete(ck.resting, other)
+			continue
+		case c.conflicts(other):
+			ck.failLocked("P1", "%s got %s while the minimum of %s keeps %s", c.who, c.path, other.who, base(other.node))
+		case other.path == c.path:
+			units += other.units
+		}
+	}
+	return units
 }
 
 // judgeNode checks that a grant rests on a node that is, or was, first in the
@@ -190,6 +210,7 @@ func (ck *checker) judgeDelete(txn zktest.Txn, change zktest.Change) {
 		ck.excused[change.Path] = bySession
 		return
 	}
+	ck.judgeEarly(txn, change)
 	for c := range ck.claims {
 		switch {
 		case c.node != change.Path || c.told == nil || !c.believed():
@@ -197,6 +218,21 @@ func (ck *checker) judgeDelete(txn zktest.Txn, change zktest.Change) {
 			ck.failLocked("P1", "session %#x deleted %s while %s holds %s by it", txn.Session, base(change.Path), c.who, c.path)
 		default:
 			ck.failLocked("P2", "the session of %s ended while it believes to hold %s by %s", c.who, c.path, base(change.Path))
+		}
+	}
+}
+
+// judgeEarly checks that no session deletes a node of its own before that has stayed for its
+// minimum, unless it is closed.
+func (ck *checker) judgeEarly(txn zktest.Txn, change zktest.Change) {
+	if change.Cause == zktest.CauseExpiry || txn.Session != ck.tree[change.Path].owner {
+		return
+	}
+	for _, claims := range []map[*claim]struct{}{ck.claims, ck.resting} {
+		for c := range claims {
+			if c.node == change.Path && ck.rests(c) && !c.inc.closing.Load() {
+				ck.failLocked("P1", "%s of %s is deleted %v before its minimum is over", base(c.node), c.who, c.least-time.Since(ck.begun[c.node]))
+			}
 		}
 	}
 }

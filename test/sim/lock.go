@@ -37,9 +37,9 @@ type lock struct {
 }
 
 // newLock makes the lock of a spec. A MultiLocker is made of Lockers of its own.
-func newLock(s *zklock.Session, spec LockerSpec) (l *lock, err error) {
+func (inc *incarnation) newLock(ck *checker, spec LockerSpec) (l *lock, err error) {
 	l = &lock{spec: spec}
-	opts := []zklock.Option{zklock.WithTrace(panicky)}
+	s, opts := inc.session, []zklock.Option{zklock.WithTrace(panicky(ck)), zklock.WithMinHold(spec.MinHold)}
 	if spec.Ownerless {
 		opts = append(opts, zklock.WithoutOwner())
 	}
@@ -59,6 +59,9 @@ func newLock(s *zklock.Session, spec LockerSpec) (l *lock, err error) {
 	case Several:
 		for _, path := range paths {
 			err = errors.Join(err, l.addMutex(s, path, opts))
+			if spec.Apart {
+				s = inc.second
+			}
 		}
 		if err == nil {
 			l.several = zklock.NewMulti(l.mutexes...)
@@ -67,8 +70,17 @@ func newLock(s *zklock.Session, spec LockerSpec) (l *lock, err error) {
 	return l, err
 }
 
-// panicky is a trace whose functions panic where the section of the call says so.
-var panicky = &zklock.Trace{Enqueued: panicsAt(Enqueued), Acquired: panicsAt(Acquired), Failed: panicsAt(Failed)}
+// panicky is a trace that tells the checker of holds, and whose functions panic where the
+// section of the call says so.
+func panicky(ck *checker) *zklock.Trace {
+	acquired := panicsAt(Acquired)
+	return &zklock.Trace{
+		Enqueued: panicsAt(Enqueued),
+		Acquired: func(i zklock.TraceInfo) { ck.begins(i.Node); acquired(i) },
+		Failed:   panicsAt(Failed),
+		Lost:     func(i zklock.TraceInfo) { ck.ends(i.Node) },
+	}
+}
 
 // panicsIn is the key of a section's Panics in the ctx of its call.
 type panicsIn struct{}

@@ -7,6 +7,7 @@ import (
 	"io"
 	"log/slog"
 	"net"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -38,8 +39,21 @@ type machine struct {
 // incarnation is one session of a machine, with its Lockers.
 type incarnation struct {
 	session *zklock.Session
-	locks   []*lock     // by the program's number; nil for other machines'
-	closing atomic.Bool // Close has been called
+	second  *zklock.Session // for a MultiLocker of two sessions; nil if there is none
+	locks   []*lock         // by the program's number; nil for other machines'
+	closing atomic.Bool     // Close has been called
+}
+
+func (inc *incarnation) sessions() []*zklock.Session {
+	if inc.second == nil {
+		return []*zklock.Session{inc.session}
+	}
+	return []*zklock.Session{inc.session, inc.second}
+}
+
+// owns reports whether the session of that id is the incarnation's.
+func (inc *incarnation) owns(id int64) bool {
+	return slices.ContainsFunc(inc.sessions(), func(s *zklock.Session) bool { return s.ID() == id })
 }
 
 func newMachine(w *world, i int) *machine {
@@ -51,8 +65,37 @@ func newMachine(w *world, i int) *machine {
 	}
 }
 
-// open connects, however long it takes, unless the world ends first.
-func (m *machine) open(index int) error {
+// open connects, and makes the machine's locks, unless the world ends first.
+func (m *machine) open(index int) (err error) {
+	own := func(l LockerSpec) bool { return l.Machine == index }
+	inc := new(incarnation)
+	if inc.session, err = m.connect(); err != nil {
+		return err
+	}
+	if slices.ContainsFunc(m.world.program.Lockers, func(l LockerSpec) bool { return own(l) && l.Apart }) {
+		if inc.second, err = m.connect(); err != nil {
+			inc.session.Close()
+			return err
+		}
+	}
+	for _, spec := range m.world.program.Lockers {
+		var l *lock
+		if own(spec) {
+			if l, err = inc.newLock(m.world.checker, spec); err != nil {
+				return err
+			}
+		}
+		inc.locks = append(inc.locks, l)
+	}
+	m.mu.Lock()
+	m.latest = inc
+	close(m.opened)
+	m.mu.Unlock()
+	return nil
+}
+
+// connect connects, however long it takes, unless the world ends first.
+func (m *machine) connect() (*zklock.Session, error) {
 	for m.world.ctx.Err() == nil {
 		ctx, cancel := context.WithTimeout(m.world.ctx, 10*time.Second)
 		start := time.Now()
@@ -61,27 +104,12 @@ func (m *machine) open(index int) error {
 			m.world.checker.fail("P5", "Connect of %s returned after %v", m.name, time.Since(start))
 		}
 		cancel()
-		if err != nil {
-			m.world.log.note(m.name, "Connect: %v", err)
-			continue
+		if err == nil {
+			return s, nil
 		}
-		inc := &incarnation{session: s}
-		for _, spec := range m.world.program.Lockers {
-			var l *lock
-			if spec.Machine == index {
-				if l, err = newLock(s, spec); err != nil {
-					return err
-				}
-			}
-			inc.locks = append(inc.locks, l)
-		}
-		m.mu.Lock()
-		m.latest = inc
-		close(m.opened)
-		m.mu.Unlock()
-		return nil
+		m.world.log.note(m.name, "Connect: %v", err)
 	}
-	return m.world.ctx.Err()
+	return nil, m.world.ctx.Err()
 }
 
 func (m *machine) options() []zklock.SessionOption {
@@ -142,9 +170,16 @@ func (m *machine) close(calm bool) bool {
 		return false
 	}
 	m.world.checker.closing(inc)
-	start, id := time.Now(), inc.session.ID()
+	for _, s := range inc.sessions() {
+		m.closeSession(s, calm)
+	}
+	return true
+}
+
+func (m *machine) closeSession(s *zklock.Session, calm bool) {
+	start, id := time.Now(), s.ID()
 	m.world.log.note(m.name, "Close")
-	err := inc.session.Close()
+	err := s.Close()
 	m.world.log.note(m.name, "Close returned %v", err)
 	if took := time.Since(start); took > 3*time.Second {
 		m.world.checker.fail("P6", "Close of %s took %v", m.name, took)
@@ -152,17 +187,22 @@ func (m *machine) close(calm bool) bool {
 	if calm && err != nil && !m.world.checker.isExpired(id) {
 		m.world.checker.fail("P6", "Close of %s without any fault: %v", m.name, err)
 	}
-	return true
 }
 
-// id returns the id of the machine's ZooKeeper session, 0 if it has none.
-func (m *machine) id() int64 {
+// id returns the id of the machine's ZooKeeper session, the first of two, 0 if it has none.
+func (m *machine) id() int64 { return m.ids()[0] }
+
+// ids returns the id of each of the machine's sessions, a 0 if it has none.
+func (m *machine) ids() (ids []int64) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.latest == nil {
-		return 0
+		return []int64{0}
 	}
-	return m.latest.session.ID()
+	for _, s := range m.latest.sessions() {
+		ids = append(ids, s.ID())
+	}
+	return ids
 }
 
 // accepting makes a dialer go by way of something that accepts connections for

@@ -62,6 +62,8 @@ type LockerSpec struct {
 	Ownerless bool
 	Handoff   int           // of a Locker: as WithHandoff
 	Retention time.Duration // of a Locker: as WithRetention
+	MinHold   time.Duration // as WithMinHold
+	Apart     bool          // of a MultiLocker: its last lock is of another session
 }
 
 // shares reports whether owners in one process pass a node on.
@@ -103,6 +105,7 @@ type Section struct {
 	Inner     []Section // while holding
 	Fence     bool      // ask for the fencing token, which keeps the node from being shared
 	Downgrade bool      // of an RWLocker: go on reading when the write lock is given back
+	Reading   []Section // while reading on
 	Leave     Leave
 	Panics    Position // the function of the trace that panics when the lock is taken
 }
@@ -216,6 +219,9 @@ const (
 
 // longestTicks is the longest session timeout.
 const longestTicks = 40
+
+// longestRest is the longest minimum of a hold.
+const longestRest = 2 * time.Second
 
 // faultTime is how long faults go on.
 const faultTime = 8 * time.Second

@@ -123,13 +123,36 @@ func (w *world) patience() time.Duration {
 	for _, a := range w.program.Actors {
 		limit += duration(a.Sections)
 	}
-	return limit
+	return limit + w.program.rest()
+}
+
+// rest is how long all the minimums take at most, one after the other: those of the
+// sections, and of the crowds that faults bring.
+func (p *Program) rest() time.Duration {
+	longest := time.Duration(0)
+	for _, l := range p.Lockers {
+		longest = max(longest, l.MinHold)
+	}
+	sections := 0
+	for _, a := range p.Actors {
+		sections += count(a.Sections)
+	}
+	const crowd = 3
+	return time.Duration(sections+crowd*len(p.Faults)*len(p.Lockers)) * longest
+}
+
+// count counts sections, and those within them.
+func count(sections []Section) (n int) {
+	for _, s := range sections {
+		n += 1 + count(s.Inner) + count(s.Reading)
+	}
+	return n
 }
 
 func duration(sections []Section) time.Duration {
 	var d time.Duration
 	for _, s := range sections {
-		d += s.Pause + s.Hold + duration(s.Inner)
+		d += s.Pause + s.Hold + duration(s.Inner) + duration(s.Reading)
 	}
 	return d
 }
@@ -144,13 +167,15 @@ func (l *lock) lockAndUnlock(ctx context.Context) error {
 
 // calm checks that every machine finds back into its session and gets its locks.
 func (w *world) calm() bool {
-	ctx, cancel := context.WithTimeout(w.ctx, calmly)
+	ctx, cancel := context.WithTimeout(w.ctx, calmly+time.Duration(2*len(w.program.Lockers))*longestRest)
 	defer cancel()
 	for _, m := range w.machines {
 		inc := m.current()
-		if err := inc.session.Ping(ctx); err != nil {
-			w.checker.fail("liveness", "%s has no connection %v after the last fault: %v", m.name, calmly, err)
-			return false
+		for _, s := range inc.sessions() {
+			if err := s.Ping(ctx); err != nil {
+				w.checker.fail("liveness", "%s has no connection %v after the last fault: %v", m.name, calmly, err)
+				return false
+			}
 		}
 		for _, l := range inc.locks {
 			if l == nil || l.several != nil {
@@ -174,7 +199,7 @@ func (w *world) calm() bool {
 func (w *world) tidy() bool {
 	limit := 5 * time.Second
 	for _, l := range w.program.Lockers {
-		limit = max(limit, 5*time.Second+l.Retention)
+		limit = max(limit, 5*time.Second+l.Retention, 5*time.Second+l.MinHold)
 	}
 	for _, m := range w.machines {
 		limit += m.spec.Timeout
@@ -193,12 +218,16 @@ func (w *world) tidy() bool {
 // left tells what is left of lock nodes and watches.
 func (w *world) left() string {
 	var left []string
+	sessions := 0
+	for _, m := range w.machines {
+		sessions += len(m.ids())
+	}
 	for _, path := range w.checker.nodes() {
 		left = append(left, "node "+path)
 	}
 	for i, s := range w.ensemble.Servers() {
 		for path, n := range s.Watches() {
-			if n <= len(w.machines) && (path == permitsPath+"/leases" || slices.Contains(paths, path)) {
+			if n <= sessions && (path == permitsPath+"/leases" || slices.Contains(paths, path)) {
 				continue // a session may go on watching who comes
 			}
 			left = append(left, fmt.Sprintf("%d watches on %s at server %d", n, path, i))
