@@ -117,10 +117,10 @@ func (m *MultiLocker) own(ctx context.Context, take func(context.Context, *Locke
 	_, err := m.all(ctx, taking{
 		take: func(ctx context.Context, l *Locker) (*Hold, error) { err := take(ctx, l); return l.Held(), err },
 		give: func(l *Locker, h *Hold) {
-			if l.HoldCount() == 1 {
+			if _, outermost := l.yieldIf(h); outermost { // WithoutOwner, somebody else may have unlocked it
 				h.hold.Disown()
+				h.hold.SendRelease(ctx, l.leave)
 			}
-			l.unlock(ctx)
 		},
 	})
 	return err

@@ -257,6 +257,39 @@ func TestAMultiLockerThatIsLockedOnceMoreFailsWhenALockOfItsIsLostWhileItWaits(t
 	})
 }
 
+// Without an owner anybody may unlock a lock that a MultiLocker has taken while it waits for the next.
+func TestAMultiLockerGivesNobodyElsesHoldBack(t *testing.T) {
+	for name, others := range map[string]int{"it is free since": 0, "another has locked it since": 1} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, func(t *testing.T, b *bubble) {
+				s := b.session("owner")
+				blocker := must(must(zklock.New(b.session("theirs"), "/b")).Acquire(t.Context()))
+				a := must(zklock.New(s, "/a", zklock.WithoutOwner()))
+				m := zklock.NewMulti(a, must(zklock.New(s, "/b", zklock.WithoutOwner())))
+				taken := begin(func() error { return m.LockContext(t.Context()) })
+				synctest.Wait()
+				locked := make(chan *zklock.Hold, others)
+				for range others {
+					go func() {
+						a.Lock()
+						locked <- a.Held()
+					}()
+				}
+				synctest.Wait()
+				a.Unlock()
+				time.Sleep(time.Second)
+				for range others {
+					require.NoError(t, (<-locked).Err())
+					a.Unlock()
+				}
+				require.NoError(t, blocker.Release(t.Context()))
+				require.NoError(t, <-taken)
+				m.Unlock()
+			})
+		})
+	}
+}
+
 // aMinute bounds what is not to wait at all.
 func aMinute(t *testing.T) context.Context {
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)

@@ -139,7 +139,7 @@ var ofTheLibrary = []judged{
 		{"rwlocker.go", "return held[0]", "return held[len(held)-1]"},
 	}}, "TestWithoutOwnerAReaderIsToldOfTheLossThoughAnotherHasUnlockedMeanwhile"},
 	{mutant{"a MultiLocker's way out waits without its ctx", []edit{
-		{"multi.go", "l.unlock(ctx)", "l.unlock(context.Background())"},
+		{"multi.go", "h.hold.SendRelease(ctx, l.leave)", "h.hold.SendRelease(context.Background(), l.leave)"},
 	}}, "TestEveryCallReturnsWhenItsContextEnds/plain/MultiLocker.LockContext_last"},
 	{mutant{"a MultiLocker leaves its callbacks at a long hold", []edit{
 		{"multi.go", "for _, stop := range m.stop {\n\t\tstop()\n\t}", ""},
@@ -591,6 +591,9 @@ var ofTheLibrary = []judged{
 	{mutant{"a MultiLocker waits on for the others without a lock that was lost", []edit{
 		{"multi.go", "ctx, detach := while(others, ctx)", "detach := func() {}"},
 	}}, "TestAMultiLockerStartsOverWhenALockIsLostWhileItWaitsForAnother"},
+	{mutant{"a MultiLocker gives back what somebody else has unlocked", []edit{
+		{"multi.go", "l.yieldIf(h); outermost {", "l.yieldIf(h); outermost || true {"},
+	}}, "TestAMultiLockerGivesNobodyElsesHoldBack"},
 	{mutant{"a lock is granted where a semaphore is in use", []edit{
 		{"internal/queue/mixed.go", "if slices.ContainsFunc(names, recipe.IsPermit) {", "if false {"},
 	}}, "TestALockWhereASemaphoreIsInUseIsRefused"},
