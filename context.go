@@ -197,13 +197,10 @@ func (m *MultiLocker) Do(ctx context.Context, fn func(ctx context.Context) error
 		return err
 	}
 	fail := func(err error) error { return m.fail("do", err) }
-	switch {
-	case fn == nil:
+	if fn == nil {
 		return fail(errNoFunction)
-	case ctx.Err() != nil:
-		return fail(client.Ended(ctx))
 	}
-	if err := m.deadlock(ctx, "do", false); err != nil {
+	if err := m.hopeless(ctx, "do", false); err != nil {
 		return err
 	}
 	holds, err := m.all(ctx, taking{

@@ -182,8 +182,21 @@ func (h *MultiHold) Lost() <-chan struct{} {
 // Context returns a context that lives as long as all of the holds, as [Hold.Context] of one.
 func (h *MultiHold) Context() context.Context {
 	must(h.made("context"))
-	h.ctxOnce.Do(func() { h.ctx, _ = h.section().under(context.Background()) })
+	h.ctxOnce.Do(func() {
+		parent := context.Background()
+		if err := h.Err(); err != nil { // which of several ends counts, it says
+			parent = over(err)
+		}
+		h.ctx, _ = h.section().under(parent)
+	})
 	return h.ctx
+}
+
+// over returns a context that has ended with that cause.
+func over(cause error) context.Context {
+	ctx, end := context.WithCancelCause(context.Background())
+	end(cause)
+	return ctx
 }
 
 // Err returns nil while all the locks are held, then [ErrLost] if one was lost, and otherwise

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/zklock/zklock/internal/client"
+	"github.com/zklock/zklock/internal/goid"
 	"github.com/zklock/zklock/internal/latch"
 )
 
@@ -53,13 +54,13 @@ func (m *MultiLocker) Lock() { must(m.LockContext(context.Background())) }
 
 // LockContext takes all the locks under one ctx, as [Locker.LockContext] does each. When one of
 // them is lost while it waits for the others, it gives back those that it has and starts over,
-// at the ends of the queues; but if the caller has held that one before, it returns [ErrLost].
-// After an error none is held that was not held before.
+// at the ends of the queues; but if the caller has held that one before, it returns [ErrLost] at
+// once. After an error none is held that was not held before.
 func (m *MultiLocker) LockContext(ctx context.Context) error {
 	if err := m.made("lock"); err != nil {
 		return err
 	}
-	if err := m.deadlock(ctx, "lock", true); err != nil {
+	if err := m.hopeless(ctx, "lock", true); err != nil {
 		return err
 	}
 	return m.ask(ctx, "lock", (*side).lock)
@@ -100,9 +101,13 @@ func (m *MultiLocker) fail(op string, err error) error {
 	return wrap(op, m.paths(), err)
 }
 
-// deadlock returns ErrDeadlock, as the error of op, if a hold that ctx carries keeps a call
-// under it from one of the locks, but for those that the caller reenters.
-func (m *MultiLocker) deadlock(ctx context.Context, op string, reenters bool) error {
+// hopeless returns why a call under ctx cannot succeed, as the error of op: ctx has ended, or a
+// hold that it carries keeps the call from one of the locks, but for those that the caller
+// reenters.
+func (m *MultiLocker) hopeless(ctx context.Context, op string, reenters bool) error {
+	if ctx.Err() != nil {
+		return m.fail(op, client.Ended(ctx))
+	}
 	for _, l := range m.lockers {
 		if err := l.deadlock(ctx); err != nil && !(reenters && l.Held() != nil) {
 			return l.fail(op, err)
@@ -111,11 +116,17 @@ func (m *MultiLocker) deadlock(ctx context.Context, op string, reenters bool) er
 	return nil
 }
 
-// own makes the calling goroutine the owner of all the locks, of each by take. What was held
-// before this call stays lost, as in a Locker.
+// own makes the calling goroutine the owner of all the locks, of each by take.
 func (m *MultiLocker) own(ctx context.Context, take func(context.Context, *Locker) error) error {
+	var before []*Locker
+	for _, l := range m.lockers {
+		if l.ownedBy(goid.Get()) {
+			before = append(before, l)
+		}
+	}
 	_, err := m.all(ctx, taking{
-		take: func(ctx context.Context, l *Locker) (*Hold, error) { err := take(ctx, l); return l.Held(), err },
+		before: before,
+		take:   func(ctx context.Context, l *Locker) (*Hold, error) { err := take(ctx, l); return l.Held(), err },
 		give: func(l *Locker, h *Hold) {
 			if _, outermost := l.yieldIf(h); outermost { // WithoutOwner, somebody else may have unlocked it
 				h.hold.Disown()
@@ -128,7 +139,10 @@ func (m *MultiLocker) own(ctx context.Context, take func(context.Context, *Locke
 
 // taking is a way to take the locks one by one: as their owner, as handles, or for Do.
 type taking struct {
-	take func(context.Context, *Locker) (*Hold, error)
+	// before are the locks that the caller owns already. One that was lost stays lost, as for a
+	// Locker: then no other is waited for.
+	before []*Locker
+	take   func(context.Context, *Locker) (*Hold, error)
 	// give gives back what was taken for nothing. For its delete to be sent it waits as long as
 	// the caller's ctx lives.
 	give func(*Locker, *Hold)
@@ -141,10 +155,24 @@ func (by taking) next(ctx context.Context, l *Locker, others []*Hold) (*Hold, er
 	return by.take(ctx, l)
 }
 
+// held are the holds of the locks that the caller owned before.
+func (by taking) held() (holds []*Hold) {
+	for _, l := range by.before {
+		holds = append(holds, l.Held())
+	}
+	return holds
+}
+
 // all takes one lock after the other until it holds all of them, and starts over when one is
 // lost while the others are waited for.
 func (m *MultiLocker) all(ctx context.Context, by taking) ([]*Hold, error) {
 	for {
+		for i, h := range by.held() {
+			if h.Err() != nil {
+				_, err := by.take(ctx, by.before[i]) // which says so
+				return nil, err
+			}
+		}
 		holds, err := m.each(ctx, by)
 		if err != errLostMeanwhile {
 			return holds, err
@@ -166,17 +194,18 @@ func (m *MultiLocker) each(ctx context.Context, by taking) (_ []*Hold, err error
 			backwards(m.lockers[:last], func(l *Locker) { last--; by.give(l, holds[last]) })
 		}
 	}()
+	needed := by.held()
 	for _, l := range m.lockers {
-		h, err := by.next(ctx, l, holds)
+		h, err := by.next(ctx, l, needed)
 		switch {
-		case err != nil && ended(holds) == nil:
+		case err != nil && ended(needed) == nil:
 			return nil, err
 		case err != nil && ctx.Err() != nil:
 			return nil, client.Ended(ctx)
 		case err != nil || h == nil: // WithoutOwner, somebody else has unlocked it
 			return nil, errLostMeanwhile
 		}
-		holds = append(holds, h)
+		holds, needed = append(holds, h), append(needed, h)
 	}
 	if complete = valid(holds); !complete {
 		return nil, errLostMeanwhile
@@ -274,10 +303,7 @@ func (m *MultiLocker) Acquire(ctx context.Context) (*MultiHold, error) {
 	if err := m.made("acquire"); err != nil {
 		return nil, err
 	}
-	if ctx.Err() != nil {
-		return nil, m.fail("acquire", client.Ended(ctx))
-	}
-	if err := m.deadlock(ctx, "acquire", false); err != nil {
+	if err := m.hopeless(ctx, "acquire", false); err != nil {
 		return nil, err
 	}
 	holds, err := m.all(ctx, taking{

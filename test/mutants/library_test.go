@@ -376,6 +376,16 @@ var ofTheLibrary = []judged{
 	{mutant{"whatever ends the hold of a MultiLocker's owner is a loss", []edit{
 		{"multi.go", "return nil, errLostMeanwhile\n\t}\n\treturn holds", "return nil, ErrLost\n\t}\n\treturn holds"},
 	}}, "TestAMultiLockerThatIsLockedOnceMoreAsItsSessionIsClosedIsNotLost"},
+	{mutant{"a MultiLocker asks what a ctx carries before it asks whether that has ended", []edit{
+		{"multi.go", "\tif ctx.Err() != nil {\n\t\treturn m.fail(op, client.Ended(ctx))\n\t}\n\tfor", "\tfor"},
+	}}, "TestTheEndOfAContextOutweighsTheHoldsThatItCarriesForAMultiLockerToo"},
+	{mutant{"the context of a MultiHold ends as the first of its holds has", []edit{
+		{"hold.go", "if err := h.Err(); err != nil { // which", "if err := h.Err(); err != nil && false { // which"},
+	}}, "TestTheContextOfAMultiHoldThatHasEndedTellsOfTheLoss"},
+	{mutant{"a MultiLocker finds that its caller's lock is lost when it comes to it", []edit{
+		{"multi.go", "for i, h := range by.held() {\n\t\t\tif h.Err() != nil {", "for i, h := range by.held() {\n\t\t\tif h.Err() != nil && false {"},
+		{"multi.go", "needed := by.held()", "var needed []*Hold"},
+	}}, "TestAMultiLockerWaitsForNothingWhenTheCallersOwnLockIsLost"},
 	{mutant{"a look that comes late leaves the timer that was set", []edit{
 		{"internal/queue/keeper.go", "s.stopLooking() // the timer", "s.expiry = nil // the timer"},
 	}}, "internal/queue.TestTheLeaseIsLookedAtByOneTimer"},

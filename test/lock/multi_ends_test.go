@@ -1,0 +1,132 @@
+package lock_test
+
+import (
+	"context"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/zklock/zklock"
+)
+
+func TestTheEndOfAContextOutweighsTheHoldsThatItCarriesForAMultiLockerToo(t *testing.T) {
+	inBubble(t, func(t *testing.T, b *bubble) {
+		l := b.locker(b.session("mine"))
+		multi := zklock.NewMulti(l)
+		require.NoError(t, l.Do(t.Context(), func(ctx context.Context) error {
+			ctx, cancel := context.WithCancel(ctx)
+			cancel()
+			for name, err := range map[string]error{
+				"Locker": l.LockContext(ctx), "LockContext": multi.LockContext(ctx), "TryLockFor": errOf(multi.TryLockFor(ctx, time.Hour)),
+				"Acquire": errOf(multi.Acquire(ctx)), "Do": multi.Do(ctx, nothing),
+			} {
+				require.ErrorIs(t, err, context.Canceled, name)
+				require.NotErrorIs(t, err, zklock.ErrDeadlock, name)
+				require.ErrorContains(t, err, b.path, name)
+			}
+			return nil
+		}))
+	})
+}
+
+// Whichever of its locks is lost, and whenever its context is first asked for.
+func TestTheContextOfAMultiHoldThatHasEndedTellsOfTheLoss(t *testing.T) {
+	inBubble(t, func(t *testing.T, b *bubble) {
+		lockers := (&site{t: t, path: b.path}).lockers(b.session("mine"), 3)
+		other := b.session("theirs")
+		for i := range lockers {
+			h := must(zklock.NewMulti(lockers...).Acquire(t.Context()))
+			lost := h.Holds()[i]
+			require.NoError(t, other.Conn().Delete(lost.Node(), -1))
+			<-h.Lost()
+			require.ErrorIs(t, h.Release(t.Context()), zklock.ErrLost)
+			require.Error(t, h.Context().Err())
+			require.ErrorIs(t, context.Cause(h.Context()), zklock.ErrLost, "lock %d", i)
+			require.NotErrorIs(t, context.Cause(h.Context()), zklock.ErrReleased)
+		}
+		h := must(zklock.NewMulti(lockers...).Acquire(t.Context()))
+		require.NoError(t, h.Release(t.Context()))
+		require.ErrorIs(t, context.Cause(h.Context()), zklock.ErrReleased)
+		require.Equal(t, lockers[2].Path(), zklock.HoldFrom(h.Context()).Node()[:len(lockers[2].Path())])
+	})
+}
+
+// What the caller has held before, and has lost, no wait for another lock brings back.
+func TestAMultiLockerWaitsForNothingWhenTheCallersOwnLockIsLost(t *testing.T) {
+	for name, mine := range map[string]int{"the first lock": 0, "one behind that which is waited for": 1, "the last one": 2} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, func(t *testing.T, b *bubble) {
+				at := &site{t: t, path: b.path}
+				lockers, theirs := at.lockers(b.session("mine"), 3), at.lockers(b.session("theirs"), 3)
+				waitedFor := map[int]int{0: 1, 1: 0, 2: 1}[mine]
+				theirs[waitedFor].Lock()
+				multi := zklock.NewMulti(lockers...)
+				var err error
+				nodes, ended := make(chan string, 1), make(chan struct{})
+				go func() {
+					defer close(ended)
+					lockers[mine].Lock()
+					defer lockers[mine].Unlock()
+					nodes <- lockers[mine].Held().Node()
+					err = multi.LockContext(context.Background())
+				}()
+				node := <-nodes
+				synctest.Wait()
+				require.Len(t, b.server.Children(at.part(waitedFor)), 2)
+				require.NoError(t, b.session("operator").Conn().Delete(node, -1))
+				time.Sleep(longSession / 2) // by then the session has heard of it
+				select {
+				case <-ended:
+				default:
+					t.Error("it waits for another's lock")
+				}
+				theirs[waitedFor].Unlock()
+				<-ended
+				require.ErrorIs(t, err, zklock.ErrLost)
+				require.ErrorContains(t, err, at.part(mine))
+			})
+		})
+	}
+}
+
+// The lock that it starts over with is another's by then.
+func TestAMultiLockerThatStartsOverTellsOfTheCallersLossAtOnce(t *testing.T) {
+	inBubble(t, func(t *testing.T, b *bubble) {
+		at := &site{t: t, path: b.path}
+		mine, theirs := at.lockers(b.session("mine"), 3), at.lockers(b.session("theirs"), 3)
+		theirs[2].Lock()
+		var err error
+		nodes, ended := make(chan string, 1), make(chan struct{})
+		go func() {
+			defer close(ended)
+			mine[1].Lock()
+			defer mine[1].Unlock()
+			nodes <- mine[1].Held().Node()
+			err = zklock.NewMulti(mine...).LockContext(context.Background())
+		}()
+		node := <-nodes
+		synctest.Wait() // it has the first two
+		unlock, unlocked := make(chan struct{}), make(chan struct{})
+		go func() {
+			defer close(unlocked)
+			theirs[0].Lock()
+			<-unlock
+			theirs[0].Unlock()
+		}()
+		synctest.Wait()
+		require.NoError(t, b.session("operator").Conn().Delete(node, -1))
+		time.Sleep(longSession / 2) // by then the session has heard of it
+		select {
+		case <-ended:
+		default:
+			t.Error("it waits for another's lock")
+		}
+		close(unlock)
+		<-unlocked
+		theirs[2].Unlock()
+		<-ended
+		require.ErrorIs(t, err, zklock.ErrLost)
+	})
+}
