@@ -161,6 +161,9 @@ func (m *Member) withdraw() {
 			return
 		case client.Refused(err):
 			m.leaveErr = err
+			m.mu.Lock()
+			defer m.mu.Unlock()
+			m.kept = true
 			return
 		}
 		failures++

@@ -40,6 +40,7 @@ type Member struct {
 	written int           // the newest data that was in place
 	changed chan struct{} // closed and replaced when there was an attempt
 	state   State
+	kept    bool // the server has refused the delete, and nobody sees to the node any more
 
 	// The member's goroutine's own.
 	zxid      int64  // of the registration, 0 before the first
@@ -47,8 +48,8 @@ type Member struct {
 	unsure    bool   // a write of the data had no answer: what was seen before it may be out of date
 }
 
-// errLeft says that the member has left.
-var errLeft = errors.New("membership: the member has left")
+// ErrLeft says that the member has left.
+var ErrLeft = errors.New("membership: the member has left")
 
 // maxData keeps a member's create below the longest request that a server takes by
 // default (jute.maxbuffer, 0xfffff bytes); a longer one gets the connection cut.
@@ -123,12 +124,17 @@ func checkData(data []byte) error {
 func (m *Member) ID() string { return m.node[strings.LastIndexByte(m.node, '/')+1:] }
 
 // State returns how the member stands. After the session's Close it is registered no
-// more: Err is [zklock.ErrClosed] unless the member has left before.
+// more: Err is [zklock.ErrClosed] unless the member has left before. One whose delete the
+// server has refused stays registered until its ZooKeeper session ends.
 func (m *Member) State() State {
+	session := m.session.ID()
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if isClosed(m.session) { // its goroutine may not have noticed yet
+	switch {
+	case isClosed(m.session): // its goroutine may not have noticed yet
 		return m.state.closed()
+	case m.kept && m.state.Session != session: // with which the node has gone
+		return State{Registrations: m.state.Registrations, Err: ErrLeft}
 	}
 	return m.state
 }
@@ -136,7 +142,7 @@ func (m *Member) State() State {
 // Update changes the member's data and returns when ZooKeeper has confirmed it, or
 // a later update. If it fails because ctx has ended, the new data will be written
 // all the same as soon as that is possible. The member owns its data: what others
-// write to its node is undone.
+// write to its node is undone. One that has left has none: the error is [ErrLeft].
 func (m *Member) Update(ctx context.Context, data []byte) error {
 	if err := checkData(data); err != nil {
 		return wrap("update", m.path, err)
@@ -156,7 +162,7 @@ func (m *Member) Update(ctx context.Context, data []byte) error {
 // Leave takes the member off the list and returns when ZooKeeper has confirmed it.
 // If ctx ends first, its error is returned and the delete goes on in the
 // background. Leaving again returns nil, or once more the server's refusal of the
-// delete; after the session was closed it returns nil.
+// delete; after the session was closed, or has ended, it returns nil.
 func (m *Member) Leave(ctx context.Context) error {
 	m.leave()
 	select {
@@ -168,7 +174,7 @@ func (m *Member) Leave(ctx context.Context) error {
 			return wrap("leave", m.path, ended(ctx))
 		}
 	}
-	if isClosed(m.session) { // the node goes with it, whatever kept it
+	if isClosed(m.session) || m.State().Err == ErrLeft { // the node goes with it, whatever kept it
 		return nil
 	}
 	return wrap("leave", m.path, m.leaveErr)
@@ -195,7 +201,7 @@ func (m *Member) await(ctx context.Context, number int) error {
 			if isClosed(m.session) { // which makes the member leave
 				return zklock.ErrClosed
 			}
-			return errLeft
+			return ErrLeft
 		case <-m.session.Closed():
 			return zklock.ErrClosed
 		}

@@ -264,3 +264,31 @@ func TestLeavingAgainTellsOfTheRefusalUntilTheSessionIsClosed(t *testing.T) {
 		require.Empty(t, server.Children(path))
 	})
 }
+
+func TestAnUpdateOfAMemberThatHasLeftSaysSo(t *testing.T) {
+	inBubble(t, func(t *testing.T, server *zktest.Server) {
+		m := join(t, connect(t, server), "a")
+		require.NoError(t, m.Leave(t.Context()))
+		err := m.Update(t.Context(), nil)
+		require.ErrorIs(t, err, membership.ErrLeft)
+		require.ErrorContains(t, err, "update "+path)
+		require.Equal(t, membership.State{Registrations: 1, Err: membership.ErrLeft}, m.State())
+	})
+}
+
+// Nobody sees to the node any more, but it is there as long as its session.
+func TestAMemberThatTheServerKeptOnTheListIsRegisteredAsLongAsItsSession(t *testing.T) {
+	inBubble(t, func(t *testing.T, server *zktest.Server) {
+		s := connect(t, server)
+		m := join(t, s, "a")
+		_, err := s.Conn().SetACL(path, zk.WorldACL(zk.PermRead), -1)
+		require.NoError(t, err)
+		require.ErrorIs(t, m.Leave(t.Context()), zk.ErrNoAuth)
+		require.Equal(t, membership.State{Registered: true, Session: owner(server, m), Registrations: 1}, m.State())
+		server.ExpireSession(s.ID())
+		eventually(t, "the next session", func() bool { return s.ID() != m.State().Session && s.ID() != 0 })
+		require.Empty(t, server.Children(path))
+		require.Equal(t, membership.State{Registrations: 1, Err: membership.ErrLeft}, m.State())
+		require.NoError(t, m.Leave(t.Context()), "it is off the list")
+	})
+}

@@ -46,14 +46,14 @@ func (m *Member) unregistered(cause error) {
 // left notes that the node was deleted, and will not come again.
 func (m *Member) left() {
 	m.change(func(s *State) (level slog.Level, message string) {
-		*s = State{Registrations: s.Registrations, Err: errLeft}
+		*s = State{Registrations: s.Registrations, Err: ErrLeft}
 		return slog.LevelInfo, "membership: left"
 	})
 }
 
 // closed returns what becomes of the state with the session's Close.
 func (s State) closed() State {
-	if s.Err == errLeft {
+	if s.Err == ErrLeft {
 		return s
 	}
 	return State{Registrations: s.Registrations, Err: zklock.ErrClosed}

@@ -269,7 +269,7 @@ var ofTheLibrary = []judged{
 		{"membership/watch.go", "select {\n\tcase <-logged:", "<-logged\n\tselect {\n\tcase <-logged:"},
 	}}, "membership.TestAWatchEndsThoughItsLoggerDoesNotReturn"},
 	{mutant{"a member of a closed session has not left", []edit{
-		{"membership/member.go", "if isClosed(m.session) { // the node goes with it", "if false { // the node goes with it"},
+		{"membership/member.go", "if isClosed(m.session) || m.State().Err == ErrLeft { // the node goes with it", "if false { // the node goes with it"},
 	}}, "membership.TestLeavingAgainTellsOfTheRefusalUntilTheSessionIsClosed"},
 	{mutant{"a closed server listens", []edit{
 		{"zktest/listen.go", "if s.e.closed {", "if false {"},
@@ -386,6 +386,9 @@ var ofTheLibrary = []judged{
 		{"multi.go", "for i, h := range by.held() {\n\t\t\tif h.Err() != nil {", "for i, h := range by.held() {\n\t\t\tif h.Err() != nil && false {"},
 		{"multi.go", "needed := by.held()", "var needed []*Hold"},
 	}}, "TestAMultiLockerWaitsForNothingWhenTheCallersOwnLockIsLost"},
+	{mutant{"a member that could not leave is registered though its session is gone", []edit{
+		{"membership/keep.go", "m.kept = true", "m.kept = false"},
+	}}, "membership.TestAMemberThatTheServerKeptOnTheListIsRegisteredAsLongAsItsSession"},
 	{mutant{"a look that comes late leaves the timer that was set", []edit{
 		{"internal/queue/keeper.go", "s.stopLooking() // the timer", "s.expiry = nil // the timer"},
 	}}, "internal/queue.TestTheLeaseIsLookedAtByOneTimer"},
