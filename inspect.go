@@ -187,20 +187,23 @@ func present(names []string, err error) ([]string, error) {
 	return names, err
 }
 
-// getIfAllowed reads a node, or if the session may not, its stat alone, which needs no
-// permission: somebody's access list must not hide the queue.
+// getIfAllowed sends for content.
 func (s *Session) getIfAllowed(path string) *client.Call[client.Content] {
-	return client.Send(s.client, func() (client.Content, error) {
-		data, stat, err := s.client.Conn.Get(path)
-		if !errors.Is(err, zk.ErrNoAuth) {
-			return client.Content{Data: data, Stat: stat}, err
-		}
-		there, stat, err := s.client.Conn.Exists(path)
-		if err == nil && !there {
-			err = zk.ErrNoNode
-		}
-		return client.Content{Stat: stat}, err
-	})
+	return client.Send(s.client, func() (client.Content, error) { return s.content(path) })
+}
+
+// content reads a node, or if the session may not, its stat alone, which needs no permission:
+// somebody's access list must not hide the queue.
+func (s *Session) content(path string) (client.Content, error) {
+	data, stat, err := s.client.Conn.Get(path)
+	if !errors.Is(err, zk.ErrNoAuth) {
+		return client.Content{Data: data, Stat: stat}, err
+	}
+	there, stat, err := s.client.Conn.Exists(path)
+	if err == nil && !there {
+		err = zk.ErrNoNode
+	}
+	return client.Content{Stat: stat}, err
 }
 
 // read fills in what the nodes say, and drops those that have gone.

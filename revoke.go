@@ -17,7 +17,8 @@ import (
 // a node of this library says of its owner stays, and any other's is replaced. It returns when
 // that is written. The owners decide whether and when they give the lock back. A node that is
 // gone, and a lock that nobody holds, is zk.ErrNoNode. The path of a lock is below the session's
-// chroot (see [Connect]), that of a node is whole.
+// chroot (see [Connect]), that of a node is whole. A lock may be called as nodes are: what is
+// there decides.
 func Revoke(ctx context.Context, s *Session, path string) error {
 	if err := s.made(); err != nil {
 		return wrap("revoke", path, err)
@@ -25,15 +26,23 @@ func Revoke(ctx context.Context, s *Session, path string) error {
 	if err := recipe.CheckPath(path); err != nil {
 		return wrap("revoke", path, err)
 	}
-	// A node is told whole, whoever tells of it.
-	name, ask := recipe.Base(path), s.revoke
-	if _, contends := recipe.Parse(name); !contends && !recipe.IsPermit(name) {
-		path, ask = s.client.Below(path), s.revokeHolders
-	}
-	if ctx.Err() != nil {
+	lock, name := s.client.Below(path), recipe.Base(path)
+	_, contends := recipe.Parse(name)
+	switch {
+	case ctx.Err() != nil:
 		return wrap("revoke", path, client.Ended(ctx))
+	case !contends && !recipe.IsPermit(name):
+		return wrap("revoke", lock, s.revokeHolders(ctx, lock))
 	}
-	return wrap("revoke", path, ask(ctx, path))
+	// A node is told whole, whoever tells of it. Without one, a lock may be called as nodes are.
+	err := s.revoke(ctx, path)
+	if err != zk.ErrNoNode {
+		return wrap("revoke", path, err)
+	}
+	if held := s.revokeHolders(ctx, lock); !client.Answers(held, zk.ErrNoNode) {
+		return wrap("revoke", lock, held)
+	}
+	return wrap("revoke", path, err)
 }
 
 // revokeHolders asks all who hold the lock on path, which is whole. Who has given it back
@@ -91,16 +100,18 @@ func (s *Session) revoke(ctx context.Context, node string) error {
 }
 
 // mark returns what asks for the lock of a node: with what it says already, if its owner heeds
-// that and it may be read.
+// that and it may be read. A path that is not ephemeral is no node of an owner's.
 func (s *Session) mark(node string) ([]byte, error) {
-	if !queue.Ours(recipe.Base(node)) {
+	said, err := s.content(node)
+	switch {
+	case err != nil:
+		return nil, err
+	case said.Stat.EphemeralOwner == 0:
+		return nil, zk.ErrNoNode
+	case !queue.Ours(recipe.Base(node)):
 		return recipe.Revoked(nil), nil
 	}
-	said, _, err := s.client.Conn.Get(node)
-	if err != nil && !errors.Is(err, zk.ErrNoAuth) {
-		return nil, err
-	}
-	rest, _ := recipe.Revocation(said) // which fits with the mark, since it fitted with an ACL
+	rest, _ := recipe.Revocation(said.Data) // which fits with the mark, since it fitted with an ACL
 	return recipe.Revoked(rest), nil
 }
 

@@ -118,8 +118,8 @@ func (l *leader) age(id int64, d time.Duration) (left time.Duration) {
 
 // scheduleReaper keeps a timer while there is anything to reap.
 func (l *leader) scheduleReaper() {
-	if l.reaper == nil && len(l.srv.tree.reapable) > 0 {
-		l.reaper = l.srv.e.after(l.srv.e.containerInterval, l.reap)
+	if interval := l.srv.e.containerInterval; interval > 0 && l.reaper == nil && len(l.srv.tree.reapable) > 0 {
+		l.reaper = l.srv.e.after(interval, l.reap)
 	}
 }
 

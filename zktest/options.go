@@ -68,7 +68,8 @@ func WithSyncLimit(ticks int) Option { return func(s *settings) { s.syncLimit = 
 // WithElectionTime sets how long a server looks around before it follows or leads, by default 200 ms.
 func WithElectionTime(d time.Duration) Option { return func(s *settings) { s.electionTime = d } }
 
-// WithContainerInterval sets how often empty containers and outlived nodes are looked for, by default a minute.
+// WithContainerInterval sets how often empty containers and outlived nodes are looked for, by default a minute; 0, or less, is
+// never.
 func WithContainerInterval(d time.Duration) Option {
 	return func(s *settings) { s.containerInterval = d }
 }

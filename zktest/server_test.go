@@ -123,3 +123,21 @@ func TestAServerWithoutContainersHangsUpWithAnAnswerOrWithout(t *testing.T) {
 		})
 	}
 }
+
+func TestAServerThatIsToldToLookForContainersNeverKeepsThem(t *testing.T) {
+	for _, never := range []time.Duration{0, -time.Second} {
+		synctest.Test(t, func(t *testing.T) {
+			s := zktest.NewServer(t, zktest.WithContainerInterval(never))
+			c := client(t, s)
+			_, err := c.CreateContainer("/a", nil, zk.FlagContainer, open)
+			require.NoError(t, err)
+			_, err = c.Create("/a/b", nil, zk.FlagPersistent, open)
+			require.NoError(t, err)
+			require.NoError(t, c.Delete("/a/b", -1))
+			time.Sleep(time.Hour)
+			exists, _, err := c.Exists("/a")
+			require.NoError(t, err)
+			require.True(t, exists)
+		})
+	}
+}

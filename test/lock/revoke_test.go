@@ -322,3 +322,39 @@ func TestARevokeWhoseContextEndsForAMissingNodeElsewhereSaysSo(t *testing.T) {
 		require.ErrorIs(t, <-done, context.Canceled)
 	})
 }
+
+// What is there decides: nodes of a queue are ephemeral, and a lock's path is not.
+func TestALockWhoseNameIsThatOfANodeIsALock(t *testing.T) {
+	inBubble(t, func(t *testing.T, b *bubble) {
+		for name, s := range map[string]*zklock.Session{"whole": b.session("mine"), "below a chroot": b.chrooted("/app")} {
+			for _, path := range []string{"/job-lock-0000000042", "/jobs/_c_x-__READ__0000000007", "/leases/x-lease-0000000000"} {
+				l := must(zklock.New(s, path))
+				require.ErrorIs(t, zklock.Revoke(t.Context(), s, path), zk.ErrNoNode, "%s: nobody holds it", name)
+				h := must(l.Acquire(t.Context()))
+				require.NoError(t, zklock.Revoke(t.Context(), s, path), name)
+				receive(t, h.Revoked(), "the holder to be asked")
+				require.NoError(t, h.Release(t.Context()))
+
+				h = must(l.Acquire(t.Context()))
+				require.NoError(t, zklock.Revoke(t.Context(), s, h.Node()), "a node of it is a node")
+				receive(t, h.Revoked(), "the holder to be asked")
+				require.NoError(t, h.Release(t.Context()))
+			}
+		}
+	})
+}
+
+// A lock's path is a container, of whose owner the server tells nothing.
+func TestALockWhoseNameIsThatOfANodeIsALockOnARealServer(t *testing.T) {
+	at := newSite(t)
+	at.path += "/job-lock-0000000042"
+	h, err := at.stranger().Acquire(t.Context())
+	require.NoError(t, err)
+	require.NoError(t, zklock.Revoke(t.Context(), at.session(), at.path))
+	receive(t, h.Revoked(), "the holder to be asked")
+	data, stat, err := at.conn.Get(at.path)
+	require.NoError(t, err)
+	require.Empty(t, data, "the path is not marked")
+	require.Zero(t, stat.EphemeralOwner)
+	require.NoError(t, h.Release(t.Context()))
+}

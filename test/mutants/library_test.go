@@ -320,10 +320,10 @@ var ofTheLibrary = []judged{
 		{"internal/queue/contender.go", "if isEnded || c.state == lingering {", "if isEnded {"},
 	}}, "TestASessionThatIsClosedDuringAMinHoldLeavesNoTimer"},
 	{mutant{"somebody else's node gets more than Curator's mark", []edit{
-		{"revoke.go", "if !queue.Ours(recipe.Base(node)) {", "if queue.Ours(\"\") {"},
+		{"revoke.go", "case !queue.Ours(recipe.Base(node)):", "case queue.Ours(\"\"):"},
 	}}, "TestSomebodyElsesNodeGetsCuratorsMarkAndNothingElse"},
 	{mutant{"a second request to give back is put ahead of the first", []edit{
-		{"revoke.go", "rest, _ := recipe.Revocation(said)", "rest := said"},
+		{"revoke.go", "rest, _ := recipe.Revocation(said.Data)", "rest := said.Data"},
 	}}, "TestARequestLeavesWhatANodeSaysOfItsOwner"},
 	{mutant{"who waits for a lock is asked for it", []edit{
 		{"revoke.go", "\t\tif !c.Held {\n\t\t\tcontinue\n\t\t}\n", ""},
@@ -389,6 +389,12 @@ var ofTheLibrary = []judged{
 	{mutant{"a member that could not leave is registered though its session is gone", []edit{
 		{"membership/keep.go", "m.kept = true", "m.kept = false"},
 	}}, "membership.TestAMemberThatTheServerKeptOnTheListIsRegisteredAsLongAsItsSession"},
+	{mutant{"a lock that is called as nodes are is asked for as one of them", []edit{
+		{"revoke.go", "\tcase said.Stat.EphemeralOwner == 0:\n\t\treturn nil, zk.ErrNoNode\n", ""},
+	}}, "TestALockWhoseNameIsThatOfANodeIsALock"},
+	{mutant{"containers that are never to be looked for are looked for all the time", []edit{
+		{"zktest/leader.go", "interval > 0 && l.reaper", "l.reaper"},
+	}}, "zktest.TestAServerThatIsToldToLookForContainersNeverKeepsThem"},
 	{mutant{"a look that comes late leaves the timer that was set", []edit{
 		{"internal/queue/keeper.go", "s.stopLooking() // the timer", "s.expiry = nil // the timer"},
 	}}, "internal/queue.TestTheLeaseIsLookedAtByOneTimer"},
