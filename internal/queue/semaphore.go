@@ -228,8 +228,9 @@ func (s *Semaphore) agree(ctx context.Context, turn *Hold, said client.Content, 
 	case out > 0 && len(said.Data) > 0:
 		return fmt.Errorf("this contender says %s, and the permits that are out were taken with %s: %w", ours, said.Data, errSizes)
 	}
+	check := turn.Check() // before which nobody else has the turn: this write may come when ctx has ended
 	_, err := client.Send(s.permits.session.client, func() ([]zk.MultiResponse, error) {
-		set, err := s.permits.session.client.Conn.Multi(turn.contender.check(),
+		set, err := s.permits.session.client.Conn.Multi(check,
 			&zk.SetDataRequest{Path: s.permits.dir, Data: []byte(ours), Version: said.Stat.Version})
 		if errors.Is(err, zk.ErrNoAuth) {
 			err = fmt.Errorf("the ACL of %s does not let this session write the semaphore's size there: %w", s.permits.dir, err)

@@ -395,6 +395,9 @@ var ofTheLibrary = []judged{
 	{mutant{"containers that are never to be looked for are looked for all the time", []edit{
 		{"zktest/leader.go", "interval > 0 && l.reaper", "l.reaper"},
 	}}, "zktest.TestAServerThatIsToldToLookForContainersNeverKeepsThem"},
+	{mutant{"a turn is handed over while its write of the size is under way", []edit{
+		{"internal/queue/semaphore.go", "check := turn.Check()", "check := turn.contender.check()"},
+	}}, "internal/queue.TestATurnInWhichTheSizeIsWrittenIsOverWhenItsNodeIsGone"},
 	{mutant{"a look that comes late leaves the timer that was set", []edit{
 		{"internal/queue/keeper.go", "s.stopLooking() // the timer", "s.expiry = nil // the timer"},
 	}}, "internal/queue.TestTheLeaseIsLookedAtByOneTimer"},
