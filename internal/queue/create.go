@@ -179,6 +179,9 @@ func (c *contender) search(carrier *wire.Link) error {
 	if !found {
 		s.forget(c)
 	}
+	if client.Refused(err) { // whoever waits may have gone
+		s.client.Log.Error("zklock: a lock node may be left", "path", c.queue.dir, "session", client.Hex(carrier.ID), "error", err)
+	}
 	return err
 }
 
@@ -187,7 +190,7 @@ func describeSearch(err error) error {
 	if client.Transient(err) {
 		return err
 	}
-	return fmt.Errorf("looking for the node of a create whose reply was lost: %w", err)
+	return fmt.Errorf("looking for the node of a create whose reply was lost, which blocks the others until the session ends or lists them: %w", err)
 }
 
 // find lists the queue as it is after everything that went before: see client.CatchUp. The

@@ -398,6 +398,9 @@ var ofTheLibrary = []judged{
 	{mutant{"a turn is handed over while its write of the size is under way", []edit{
 		{"internal/queue/semaphore.go", "check := turn.Check()", "check := turn.contender.check()"},
 	}}, "internal/queue.TestATurnInWhichTheSizeIsWrittenIsOverWhenItsNodeIsGone"},
+	{mutant{"nobody is told of a node that may be left", []edit{
+		{"internal/queue/create.go", "if client.Refused(err) { // whoever", "if false { // whoever"},
+	}}, "TestANodeThatMayBeLeftSinceTheQueueMayNotBeListedIsToldOf"},
 	{mutant{"a look that comes late leaves the timer that was set", []edit{
 		{"internal/queue/keeper.go", "s.stopLooking() // the timer", "s.expiry = nil // the timer"},
 	}}, "internal/queue.TestTheLeaseIsLookedAtByOneTimer"},
