@@ -63,7 +63,11 @@ func (t *tracer) ended(cause error) Event {
 	return e
 }
 
+// expire takes the end of a session, whose Connected was told unless no connection of it stood.
 func (t *tracer) expire(session int64) {
+	if session != t.connection.Session {
+		return
+	}
 	t.note(t.Expired, Event{Session: session, Connection: t.connection.Connection, Time: time.Now(), Since: t.began, Err: ErrSessionOver})
 }
 

@@ -401,6 +401,9 @@ var ofTheLibrary = []judged{
 	{mutant{"nobody is told of a node that may be left", []edit{
 		{"internal/queue/create.go", "if client.Refused(err) { // whoever", "if false { // whoever"},
 	}}, "TestANodeThatMayBeLeftSinceTheQueueMayNotBeListedIsToldOf"},
+	{mutant{"the end of a session is told that nobody was told of", []edit{
+		{"internal/client/trace.go", "if session != t.connection.Session {\n\t\treturn", "if session != t.connection.Session && false {\n\t\treturn"},
+	}}, "internal/client.TestTheEndOfASessionThatNobodyWasToldOfIsNotTold"},
 	{mutant{"a look that comes late leaves the timer that was set", []edit{
 		{"internal/queue/keeper.go", "s.stopLooking() // the timer", "s.expiry = nil // the timer"},
 	}}, "internal/queue.TestTheLeaseIsLookedAtByOneTimer"},
