@@ -97,11 +97,11 @@ func (l *list) lists() int {
 	return len(l.all)
 }
 
-// forget drops all lists but the first.
+// forget drops all lists but the newest.
 func (l *list) forget() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.all = slices.Clone(l.all[:1])
+	l.all = slices.Clone(l.all[len(l.all)-1:])
 }
 
 // await waits until the newest list has these members, in this order.

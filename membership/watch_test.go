@@ -234,10 +234,12 @@ func TestMembersThatComeAndGoAreForgotten(t *testing.T) {
 		seen := watch(t, connect(t, server))
 		heap := func(members int) uint64 {
 			for range members {
-				require.NoError(t, join(t, s, "briefly").Leave(t.Context()))
+				m := join(t, s, "briefly")
+				seen.await(t, "briefly")
+				require.NoError(t, m.Leave(t.Context()))
+				seen.await(t)
+				seen.forget()
 			}
-			seen.await(t)
-			seen.forget()
 			return heapInUse()
 		}
 		before := heap(100)

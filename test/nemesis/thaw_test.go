@@ -52,7 +52,7 @@ type thaws struct {
 
 func (th *thaws) trial() {
 	t := th.t
-	g := newGroup(t, th.cluster, th.asked)
+	g := newGroup(t, th.cluster, th.asked, shortTimeout)
 	nodes := watchNodes(t, g)
 	pauseFor(rand.N(shortTimeout / 3))
 	length := 3*shortTimeout/5 + rand.N(3*shortTimeout/5)
