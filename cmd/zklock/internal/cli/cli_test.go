@@ -15,9 +15,10 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-func connect(t *testing.T, server *zktest.Server) *zklock.Session {
+func connect(t *testing.T, server *zktest.Server, options ...zklock.SessionOption) *zklock.Session {
 	t.Helper()
-	session, err := zklock.Connect(t.Context(), []string{server.PipeAddr()}, 10*time.Second, zklock.WithDialer(server.Dial))
+	options = append(options, zklock.WithDialer(server.Dial))
+	session, err := zklock.Connect(t.Context(), []string{server.PipeAddr()}, 10*time.Second, options...)
 	require.NoError(t, err)
 	t.Cleanup(func() { session.Close() })
 	return session

@@ -35,9 +35,12 @@ holder includes the wait.`,
 		Args: onePath,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return c.onSession(cmd, func(ctx context.Context, session *zklock.Session, out io.Writer) error {
-				found, err := list(ctx, session, args[0])
+				found, hidden, err := list(ctx, session, args[0])
 				if err != nil {
 					return err
+				}
+				if len(hidden) > 0 {
+					c.logger(cmd).Warn("paths may not be read: the locks there are not shown", "paths", len(hidden), "first", hidden[0])
 				}
 				write := writeLocks
 				if format.value == "json" {
@@ -55,12 +58,10 @@ holder includes the wait.`,
 // sideBySide is how many requests of a list are under way at a time.
 const sideBySide = 16
 
-// list returns the locks at and below prefix, in the order of their paths.
-func list(ctx context.Context, session *zklock.Session, prefix string) ([]view, error) {
-	var (
-		mu    sync.Mutex
-		found []view
-	)
+// list returns the locks at and below prefix, in the order of their paths, and the paths below it
+// that may not be read.
+func list(ctx context.Context, session *zklock.Session, prefix string) (found []view, hidden []string, err error) {
+	var mu sync.Mutex
 	for level := []place{{prefix, prefix != "/"}}; len(level) > 0; {
 		var below []place
 		group, ctx := errgroup.WithContext(ctx)
@@ -68,6 +69,12 @@ func list(ctx context.Context, session *zklock.Session, prefix string) ([]view, 
 		for _, at := range level {
 			group.Go(func() error {
 				names, err := childrenOf(ctx, session, at.path)
+				if errors.Is(err, zk.ErrNoAuth) && at.path != prefix {
+					mu.Lock()
+					defer mu.Unlock()
+					hidden = append(hidden, at.path)
+					return nil
+				}
 				if err != nil {
 					return err
 				}
@@ -88,21 +95,22 @@ func list(ctx context.Context, session *zklock.Session, prefix string) ([]view, 
 			})
 		}
 		if err := group.Wait(); err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 		level = below
 	}
+	slices.Sort(hidden)
 	slices.SortFunc(found, func(a, b view) int { return strings.Compare(a.path, b.path) })
-	return found, nil
+	return found, hidden, nil
 }
 
-// childrenOf lists dir; nothing if it is gone, or may not be read.
+// childrenOf lists dir; nothing if it is gone.
 func childrenOf(ctx context.Context, session *zklock.Session, dir string) ([]string, error) {
 	names, err := request(ctx, session, func(conn *zk.Conn) ([]string, error) {
 		names, _, err := conn.Children(client.Of(session).Below(dir))
 		return names, err
 	})
-	if errors.Is(err, zk.ErrNoNode) || errors.Is(err, zk.ErrNoAuth) {
+	if errors.Is(err, zk.ErrNoNode) {
 		return nil, nil
 	}
 	if err != nil {

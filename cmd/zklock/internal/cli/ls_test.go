@@ -28,8 +28,9 @@ func TestLsListsWhatIsBelowPathsWithTheNamesOfASemaphoresNodes(t *testing.T) {
 	_, err = session.Conn().Create("/permits/locks/_c_next-lock-0000000009", nil, zk.FlagEphemeral, zk.WorldACL(zk.PermAll))
 	require.NoError(t, err)
 
-	found, err := list(t.Context(), session, "/")
+	found, hidden, err := list(t.Context(), session, "/")
 	require.NoError(t, err)
+	require.Empty(t, hidden)
 	var paths []string
 	for _, v := range found {
 		paths = append(paths, v.path)
@@ -46,8 +47,29 @@ func TestLsGoesOnPastAPathThatMayNotBeRead(t *testing.T) {
 	require.NoError(t, err)
 	_, err = session.Conn().Create("/app/leases", nil, zk.FlagPersistent, zk.DigestACL(zk.PermAll, "some", "body"))
 	require.NoError(t, err)
-	found, err := list(t.Context(), session, "/")
+	found, hidden, err := list(t.Context(), session, "/")
 	require.NoError(t, err, "exit code %d", codeOf(err))
 	require.Len(t, found, 1)
 	require.Equal(t, "/app/lock", found[0].path)
+	require.Equal(t, []string{"/app/leases"}, hidden)
+}
+
+func TestLsSaysWhichPathsMayNotBeRead(t *testing.T) {
+	server := zktest.NewServer(t)
+	theirs, ours := connect(t, server, zklock.WithAuth("digest", []byte("ann:secret"))), connect(t, server)
+	_, err := theirs.Conn().Create("/locks", nil, 0, zk.WorldACL(zk.PermAll))
+	require.NoError(t, err)
+	for path, acl := range map[string][]zk.ACL{"/locks/hidden": zk.AuthACL(zk.PermAll), "/locks/open": zk.WorldACL(zk.PermAll)} {
+		l, err := zklock.New(theirs, path, zklock.WithACL(acl))
+		require.NoError(t, err)
+		_, err = l.Acquire(t.Context())
+		require.NoError(t, err)
+	}
+	found, hidden, err := list(t.Context(), ours, "/locks")
+	require.NoError(t, err)
+	require.Len(t, found, 1)
+	require.Equal(t, []string{"/locks/hidden"}, hidden)
+	_, _, err = list(t.Context(), ours, "/locks/hidden")
+	require.ErrorIs(t, err, zk.ErrNoAuth)
+	require.Equal(t, exitRefused, codeOf(err))
 }
