@@ -65,6 +65,9 @@ func (c *connection) check() ([]string, []zklock.SessionOption, error) {
 	if c.timeout.Duration < time.Millisecond {
 		return nil, nil, usage("--session-timeout %v: ZooKeeper counts in milliseconds, it must be at least one", c.timeout.Duration)
 	}
+	if c.connect.set && c.connect.Duration == 0 {
+		return nil, nil, usage("--connect-timeout 0: no server is reached in no time; give a longer one, or leave it out")
+	}
 	logins, err := credentials(c.authFile, c.modeCheck.value == "on")
 	if err != nil {
 		return nil, nil, err

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -9,6 +10,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 )
 
 // choice is a flag's value that is one of a few words.
@@ -74,6 +76,24 @@ func (d *duration) String() string {
 		return ""
 	}
 	return d.Duration.String()
+}
+
+// inOurWords returns what is wrong with a flag. The flags that are numbers, or on or off, say it in
+// the words of Go's parser.
+func inOurWords(err error) error {
+	var flag *pflag.InvalidValueError
+	var parsed *strconv.NumError
+	if !errors.As(err, &flag) || !errors.As(err, &parsed) {
+		return err
+	}
+	rule := "a whole number"
+	switch {
+	case parsed.Func == "ParseBool":
+		rule = "true or false"
+	case errors.Is(parsed, strconv.ErrRange):
+		rule = "a smaller number"
+	}
+	return usage("--%s %q: it must be %s", flag.GetFlag().Name, flag.GetValue(), rule)
 }
 
 // notTogether returns what is wrong if more than one of the flags is given.

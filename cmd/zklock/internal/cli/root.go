@@ -40,6 +40,7 @@ The servers are given by --servers or $ZKLOCK_SERVERS.`,
 		SilenceUsage:  true,
 		SilenceErrors: true,
 	}
+	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return inOurWords(err) })
 	root.Flags().Bool("version", false, "write the version")
 	root.PersistentFlags().CountP(verboseFlag, "v", "tell what happens; twice: in detail")
 	root.AddCommand(newRun(), newList(), newStatus(), newRevoke(), newBreak(), newDemo(), newDemoWorker(), newServer())
