@@ -67,7 +67,7 @@ var set = []Entry{
 
 // files are those that all commands read which connect.
 var files = []Entry{
-	{"--auth-file FILE", "credentials, one scheme:credentials a line; nobody but the owner may read or write it (chmod 600), or, of a file of another owner, its group read it"},
+	{"--auth-file FILE", "credentials, one scheme:credentials a line. Only its owner may read or write it (chmod 600); if that is another user, such as root, its group may read it"},
 	{"--tls-ca, --tls-cert, --tls-key FILE", "PEM: the authorities to trust, our certificate, and its key"},
 }
 
@@ -82,11 +82,12 @@ func Manual(cmd *cobra.Command) (description string, sections []Section) {
 	case "ls", "status", "revoke", "break":
 		codes := exits
 		if cmd.Name() == "break" {
-			codes = append(slices.Clip(exits), Entry{"75", "the node has become the holder meanwhile, and --yes was said to less"})
+			codes = append(slices.Clip(exits), Entry{"75", "the node has become the holder since it was shown, and there is nobody to ask again"})
 		}
 		return description, []Section{{"EXIT STATUS", codes}, {"ENVIRONMENT", given}, {"FILES", files}}
 	case "zklock":
-		return description, []Section{{"ENVIRONMENT", given}}
+		codes := append(slices.Clip(exits), Entry{"others", "of zklock run: its page has them"})
+		return description, []Section{{"EXIT STATUS", codes}, {"ENVIRONMENT", given}, {"FILES", files}}
 	}
 	return description, []Section{{"EXIT STATUS", exits}}
 }
