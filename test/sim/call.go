@@ -160,7 +160,7 @@ func (c *call) confirmed() {
 	}
 	for _, part := range c.claim.parts() {
 		shared := c.lock.spec.shares() && part.token == 0
-		if !shared && c.world.checker.keeps(part) {
+		if !shared && c.world.checker.keeps(part, c.since) {
 			c.broke("P4", "returned nil, and %s is there", base(part.node))
 		}
 	}

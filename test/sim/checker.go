@@ -211,8 +211,11 @@ func (ck *checker) ends(node string) {
 
 // rests reports whether c's node is there and has to stay for its minimum, whatever has
 // become of c. ck.mu is held.
-func (ck *checker) rests(c *claim) bool {
-	return c.least > 0 && ck.tree[c.node] != nil && time.Since(ck.begun[c.node]) < c.least
+func (ck *checker) rests(c *claim) bool { return ck.tree[c.node] != nil && ck.early(c, time.Now()) }
+
+// early reports whether then the minimum of c's node was not over. ck.mu is held.
+func (ck *checker) early(c *claim, then time.Time) bool {
+	return c.least > 0 && then.Sub(ck.begun[c.node]) < c.least
 }
 
 // alone takes the moment at which c's owner has given back the write lock beside it.
@@ -244,14 +247,14 @@ func (ck *checker) isCalm() bool {
 	return ck.calm
 }
 
-// keeps reports whether c's node is there although c was given back and its minimum is over,
-// and its session is still the one that c's machine has.
-func (ck *checker) keeps(c *claim) bool {
+// keeps reports whether c's node is there although c was given back by a call that began when
+// its minimum was over, and its session is still the one that c's machine has.
+func (ck *checker) keeps(c *claim, began time.Time) bool {
 	ck.mu.Lock()
 	defer ck.mu.Unlock()
 	n := ck.tree[c.node]
 	_, held := ck.claims[c]
-	return !held && n != nil && c.inc.owns(n.owner) && !ck.rests(c)
+	return !held && n != nil && c.inc.owns(n.owner) && !ck.early(c, began)
 }
 
 // holds reports whether somebody holds a lock by a node of that session.
