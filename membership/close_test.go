@@ -2,6 +2,7 @@ package membership_test
 
 import (
 	"context"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -70,4 +71,27 @@ func TestAMemberWhoseUserIsBusyKnowsThatItsSessionIsClosed(t *testing.T) {
 		require.NoError(t, s.Close())
 		require.Equal(t, membership.State{Registrations: 2, Err: zklock.ErrClosed}, m.State())
 	})
+}
+
+// Close waits for go-zookeeper to ask for its watches, no longer than for a request. The race detector judges it, which a
+// bubble's clock would hide it from.
+func TestTheEndOfASessionThatIsLoggingInAgainRacesWithNothing(t *testing.T) {
+	server := zktest.NewServer(t)
+	s, err := zklock.Connect(t.Context(), []string{server.Addr()}, 10*time.Second, zklock.WithAuth("digest", []byte("user:password")))
+	require.NoError(t, err)
+	join(t, s, "one")
+	eventually(t, "a watch that is there for ever", func() bool {
+		for node := range server.Watches() {
+			if strings.HasPrefix(node, "/zookeeper/") {
+				return true
+			}
+		}
+		return false
+	})
+	require.NoError(t, s.Ping(t.Context()))
+	held := server.HoldRequest(zktest.OpAuth)
+	server.Cut()
+	<-held.Struck()
+	require.ErrorContains(t, s.Close(), "no server confirmed it")
+	held.Release()
 }

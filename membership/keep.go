@@ -2,6 +2,7 @@ package membership
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"time"
@@ -153,6 +154,7 @@ func (m *Member) create(content []byte) error {
 // create that an earlier connection carried has been executed before this write, or
 // is refused since the session has moved.
 func (m *Member) withdraw() {
+	session := m.session.ID() // of the last create, whose node need not have been seen
 	for failures := 0; ; {
 		err := order(m.session, func(conn *zk.Conn) error { return conn.Delete(m.node, -1) })
 		switch {
@@ -163,7 +165,7 @@ func (m *Member) withdraw() {
 			m.leaveErr = err
 			m.mu.Lock()
 			defer m.mu.Unlock()
-			m.kept = true
+			m.kept, m.keptIn = true, cmp.Or(m.state.Session, session)
 			return
 		}
 		failures++

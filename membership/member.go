@@ -40,7 +40,8 @@ type Member struct {
 	written int           // the newest data that was in place
 	changed chan struct{} // closed and replaced when there was an attempt
 	state   State
-	kept    bool // the server has refused the delete, and nobody sees to the node any more
+	kept    bool  // the server has refused the delete, and nobody sees to the node any more
+	keptIn  int64 // the session that it is in, if there is one
 
 	// The member's goroutine's own.
 	zxid      int64  // of the registration, 0 before the first
@@ -133,7 +134,7 @@ func (m *Member) State() State {
 	switch {
 	case isClosed(m.session): // its goroutine may not have noticed yet
 		return m.state.closed()
-	case m.kept && m.state.Session != session: // with which the node has gone
+	case m.kept && m.keptIn != session: // with which the node has gone
 		return State{Registrations: m.state.Registrations, Err: ErrLeft}
 	}
 	return m.state
@@ -195,16 +196,16 @@ func (m *Member) await(ctx context.Context, number int) error {
 		}
 		select {
 		case <-changed:
+			continue
 		case <-ctx.Done():
 			return ended(ctx)
 		case <-m.ctx.Done():
-			if isClosed(m.session) { // which makes the member leave
-				return zklock.ErrClosed
-			}
-			return ErrLeft
 		case <-m.session.Closed():
+		}
+		if isClosed(m.session) && m.State().Err != ErrLeft { // which makes the member leave
 			return zklock.ErrClosed
 		}
+		return ErrLeft
 	}
 }
 

@@ -276,6 +276,17 @@ func TestAnUpdateOfAMemberThatHasLeftSaysSo(t *testing.T) {
 	})
 }
 
+func TestAnUpdateOfAMemberThatHasLeftSaysSoAfterTheEndOfItsSessionToo(t *testing.T) {
+	inBubble(t, func(t *testing.T, server *zktest.Server) {
+		s := connect(t, server)
+		gone, m := join(t, s, "a"), join(t, s, "b")
+		require.NoError(t, gone.Leave(t.Context()))
+		require.NoError(t, s.Close())
+		require.ErrorIs(t, gone.Update(t.Context(), nil), membership.ErrLeft)
+		require.ErrorIs(t, m.Update(t.Context(), nil), zklock.ErrClosed)
+	})
+}
+
 // Nobody sees to the node any more, but it is there as long as its session.
 func TestAMemberThatTheServerKeptOnTheListIsRegisteredAsLongAsItsSession(t *testing.T) {
 	inBubble(t, func(t *testing.T, server *zktest.Server) {
@@ -288,6 +299,31 @@ func TestAMemberThatTheServerKeptOnTheListIsRegisteredAsLongAsItsSession(t *test
 		server.ExpireSession(s.ID())
 		eventually(t, "the next session", func() bool { return s.ID() != m.State().Session && s.ID() != 0 })
 		require.Empty(t, server.Children(path))
+		require.Equal(t, membership.State{Registrations: 1, Err: membership.ErrLeft}, m.State())
+		require.NoError(t, m.Leave(t.Context()), "it is off the list")
+	})
+}
+
+// The member is off the list as far as it knows: its node has been made anew, and the answer is on its way.
+func TestAMemberThatTheServerKeepsOnTheListUnseenHasNotLeft(t *testing.T) {
+	inBubble(t, func(t *testing.T, server *zktest.Server) {
+		s, operator := connect(t, server), connect(t, server)
+		m := join(t, s, "a")
+		_, err := operator.Conn().SetACL(path, zk.WorldACL(zk.PermAll&^zk.PermDelete), -1)
+		require.NoError(t, err)
+		held := server.HoldReply(zktest.OpCreate, zktest.OnPath(path+"/member-"))
+		require.True(t, server.ExpireSession(s.ID()))
+		<-held.Struck()
+		left := make(chan error, 1)
+		go func() { left <- m.Leave(t.Context()) }()
+		synctest.Wait()
+		held.Release()
+		require.ErrorIs(t, <-left, zk.ErrNoAuth)
+		require.Equal(t, s.ID(), owner(server, m), "it is on the list")
+		require.NotErrorIs(t, m.State().Err, membership.ErrLeft)
+		last := s.ID()
+		require.True(t, server.ExpireSession(last))
+		eventually(t, "the next session", func() bool { return s.ID() != last && s.ID() != 0 })
 		require.Equal(t, membership.State{Registrations: 1, Err: membership.ErrLeft}, m.State())
 		require.NoError(t, m.Leave(t.Context()), "it is off the list")
 	})

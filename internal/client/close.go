@@ -58,7 +58,7 @@ func (c *Client) hangUp(patience time.Duration) error {
 	answered := make(chan struct{})
 	go func() {
 		c.work.Wait()
-		if connected {
+		if l != nil {
 			l.AwaitWatches()
 		}
 		close(answered)

@@ -387,8 +387,14 @@ var ofTheLibrary = []judged{
 		{"multi.go", "needed := by.held()", "var needed []*Hold"},
 	}}, "TestAMultiLockerWaitsForNothingWhenTheCallersOwnLockIsLost"},
 	{mutant{"a member that could not leave is registered though its session is gone", []edit{
-		{"membership/keep.go", "m.kept = true", "m.kept = false"},
+		{"membership/keep.go", "m.kept, m.keptIn = true, ", "m.kept, m.keptIn = false, "},
 	}}, "membership.TestAMemberThatTheServerKeptOnTheListIsRegisteredAsLongAsItsSession"},
+	{mutant{"a member whose node has not been seen is not kept by the server", []edit{
+		{"membership/keep.go", "cmp.Or(m.state.Session, session)", "cmp.Or(m.state.Session, 0*session)"},
+	}}, "membership.TestAMemberThatTheServerKeepsOnTheListUnseenHasNotLeft"},
+	{mutant{"a member that has left is told of its session's Close", []edit{
+		{"membership/member.go", "if isClosed(m.session) && m.State().Err != ErrLeft {", "if isClosed(m.session) {"},
+	}}, "membership.TestAnUpdateOfAMemberThatHasLeftSaysSoAfterTheEndOfItsSessionToo"},
 	{mutant{"a lock that is called as nodes are is asked for as one of them", []edit{
 		{"revoke.go", "\tcase said.Stat.EphemeralOwner == 0:\n\t\treturn nil, zk.ErrNoNode\n", ""},
 	}}, "TestALockWhoseNameIsThatOfANodeIsALock"},
