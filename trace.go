@@ -43,7 +43,7 @@ import (
 // session, where a panic ends the process, or by the call's goroutine after Acquired.
 //
 // Nothing is told of a call whose context has ended already, of one by the lock's owner, of one
-// that returns [ErrUpgrade], and of TryLock while there is no connection.
+// that returns [ErrUpgrade] and not [ErrDeadlock], and of TryLock while there is no connection.
 type Trace struct {
 	// Enqueued: the lock node was created; the wait for the lock begins.
 	Enqueued func(TraceInfo)

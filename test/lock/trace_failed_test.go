@@ -120,6 +120,14 @@ var failures = map[string]struct {
 		c.tale.next(c.t, "enqueued acquired suspended lost")
 		return l.RLockContext(ctx)
 	}},
+	"upgrade, under a reader's context": {"failed", zklock.ErrUpgrade, func(ctx context.Context, c *caller) error {
+		c.path = "/own"
+		l := c.rwlocker()
+		h, err := l.RAcquire(ctx)
+		require.NoError(c.t, err)
+		c.tale.next(c.t, "enqueued acquired")
+		return l.LockContext(h.Context())
+	}},
 	"cohort, in time": {"failed", zklock.ErrLocked, func(ctx context.Context, c *caller) error {
 		_, err := c.cohort().Acquire(ctx)
 		return err
