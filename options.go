@@ -224,11 +224,11 @@ func WithRetention(d time.Duration) Option {
 // same time: a job that the clocks of several machines start, and that takes less time than
 // those differ. Who does not wait then (TryLock) finds the lock taken.
 //
-// A hold ends as without it. Unlock, UnlockContext and Release return at once, also under a
-// context that has ended, and the node is deleted in the background when d is over, by the
-// monotonic clock; until then nobody has the lock, neither its last owner, who has to wait as
-// any other, nor anybody else of this process. Meanwhile [Inspect] shows the node as the
-// holder's, and the hold's Check succeeds. A hold that was lost leaves its node, if that is
+// A hold ends as without it. Unlock, UnlockContext and Release return at once, and the node is
+// deleted in the background when d is over, by the monotonic clock; until then nobody has the
+// lock, neither its last owner, who has to wait as any other, nor anybody else of this process.
+// Those calls return nil under a context that has ended, too. Meanwhile [Inspect] shows the node
+// as the holder's, and the hold's Check succeeds. A hold that was lost leaves its node, if that is
 // there, for as long. A call that fails, and a MultiLocker that cannot have all its locks, leave
 // nothing.
 //
