@@ -58,7 +58,7 @@ func (ck *checker) judgeRests(c *claim) (units int) {
 		switch {
 		case !ck.rests(other):
 			delete(ck.resting, other)
-		case ck.excuses(c):
+		case ck.excuses(c), ck.excuses(other):
 		case c.conflicts(other):
 			ck.failLocked("P1", "%s got %s while the minimum of %s keeps %s", c.who, c.path, other.who, base(other.node))
 		case other.path == c.path:
