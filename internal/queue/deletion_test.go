@@ -133,6 +133,20 @@ func TestDeletesOfLongPathsAreRequestsThatAServerTakes(t *testing.T) {
 	})
 }
 
+// Revoke writes on the nodes of holders.
+func TestANodeThatSomebodyHasWrittenOnIsDeletedAsAnyOther(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, server := connected(t)
+		h := hold(t, s)
+		_, err := connect(t, server).client.Conn.Set(h.Node(), []byte("said"), -1)
+		require.NoError(t, err)
+		require.NoError(t, h.Err(), "nor does a proof fail by that")
+		time.Sleep(sessionTimeout)
+		require.NoError(t, h.Release(t.Context(), nil))
+		require.Empty(t, server.Children("/lock"))
+	})
+}
+
 // Those that have waited for others go ahead, in as many requests as it takes.
 func TestUnlockReturnsWhenItsOwnDeleteHasBeenSent(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"testing"
 
+	"github.com/go-zookeeper/zk"
 	"github.com/stretchr/testify/require"
 
 	"github.com/zklock/zklock/internal/client"
@@ -19,14 +20,18 @@ func TestACohortThatHasSeenOthersKnowsThemWhenOneMoreComes(t *testing.T) {
 	for _, c := range []struct {
 		fired bool
 		names []string
+		err   error
 		want  contention
 	}{
-		{false, []string{node(1)}, alone},
-		{false, []string{node(1), node(2)}, others},
-		{true, []string{node(1)}, unknown},
-		{true, []string{node(1), node(2)}, others},
+		{false, []string{node(1)}, nil, alone},
+		{false, []string{node(1), "config"}, nil, alone},
+		{false, []string{node(1), node(2)}, nil, others},
+		{true, []string{node(1)}, nil, unknown},
+		{true, []string{node(1), node(2)}, nil, others},
+		{false, nil, zk.ErrNoAuth, unknown},
+		{true, []string{node(1), node(2)}, zk.ErrConnectionClosed, unknown}, // of the connection before
 	} {
-		w := &client.Watch{Names: c.names, Fired: make(chan struct{})}
+		w := &client.Watch{Names: c.names, Err: c.err, Fired: make(chan struct{})}
 		if c.fired {
 			close(w.Fired)
 		}

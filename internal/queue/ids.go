@@ -2,7 +2,7 @@ package queue
 
 import (
 	"crypto/rand"
-	"encoding/binary"
+	"encoding/hex"
 	"fmt"
 	"strings"
 	"sync/atomic"
@@ -24,28 +24,13 @@ const uuidLength = 36
 func newIdentities() *identities {
 	var random [8]byte
 	rand.Read(random[:]) // never fails since Go 1.24
-	n := binary.BigEndian.Uint64(random[:])
-	return &identities{prefix: fmt.Sprintf("%08x-%04x-4%03x-", n>>32, n>>16&0xffff, n&0xfff)}
+	digits := hex.EncodeToString(random[:])
+	return &identities{prefix: digits[:8] + "-" + digits[8:12] + "-4" + digits[12:15] + "-"}
 }
 
-// next returns a UUID that this session has not used yet.
-func (i *identities) next() string {
-	n := i.issued.Add(1)
-	id := make([]byte, 0, uuidLength)
-	id = append(id, i.prefix...)
-	id = append(id, '8')
-	id = appendHex(id, n>>48, 3)
-	id = append(id, '-')
-	return string(appendHex(id, n, 12))
-}
-
-// appendHex appends the lowest digits of n.
-func appendHex(to []byte, n uint64, digits int) []byte {
-	for shift := 4 * (digits - 1); shift >= 0; shift -= 4 {
-		to = append(to, "0123456789abcdef"[n>>shift&0xf])
-	}
-	return to
-}
+// next returns a UUID that this session has not used yet: no session needs more than twelve
+// digits.
+func (i *identities) next() string { return fmt.Sprintf("%s8000-%012x", i.prefix, i.issued.Add(1)) }
 
 // Ours reports whether a node's name is one that this library gives, in whatever session: its
 // UUID has the form of next's, which one in a thousand million random ones has.

@@ -1,0 +1,70 @@
+package queue
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/go-zookeeper/zk"
+	"github.com/stretchr/testify/require"
+
+	"github.com/zklock/zklock/internal/client"
+)
+
+func TestALossSaysThatItIsOneAndWhy(t *testing.T) {
+	err := &loss{errNodeDeleted}
+	require.EqualError(t, err, "zklock: lock was lost: the lock node was deleted by someone else")
+	require.ErrorIs(t, err, ErrLost)
+	require.ErrorIs(t, err, errNodeDeleted)
+}
+
+// Only time that is up makes a wait fail because the lock is taken: who gives it up knows why.
+func TestOnlyAWaitThatADeadlineEndedSaysThatTheLockIsTaken(t *testing.T) {
+	late, stop := context.WithDeadline(context.Background(), time.Unix(0, 0))
+	defer stop()
+	given, up := context.WithCancel(context.Background())
+	up()
+	for _, c := range []struct {
+		ctx   context.Context
+		err   error
+		taken bool
+	}{
+		{late, client.Ended(late), true},
+		{late, zk.ErrNoAuth, false},
+		{given, client.Ended(given), false},
+		{given, context.DeadlineExceeded, false},
+		{context.Background(), nil, false},
+	} {
+		err := TimedOut(c.ctx, c.err)
+		require.Equal(t, c.taken, errors.Is(err, ErrLocked), "%v", err)
+		require.ErrorIs(t, err, c.err)
+	}
+}
+
+func TestARefusalOfALockNodeSaysWhatToChange(t *testing.T) {
+	for _, c := range []struct {
+		refused error
+		advice  string
+	}{
+		{zk.ErrNoChildrenForEphemerals, "/locks/ledger or a node above it is an ephemeral node"},
+		{zk.ErrNoAuth, "the ACL of /locks/ledger, or of the node above it, does not let this session create"},
+		{zk.ErrInvalidACL, "the server refuses the lock's ACL"},
+	} {
+		err := describe("/locks/ledger", c.refused)
+		require.ErrorIs(t, err, c.refused)
+		require.ErrorContains(t, err, c.advice)
+	}
+	for _, err := range []error{nil, zk.ErrConnectionClosed, fmt.Errorf("a dialer's: %w", errors.ErrUnsupported)} {
+		require.Equal(t, err, describe("/locks/ledger", err), "nothing is to be said of others")
+	}
+}
+
+// A search that is to go on is not what the caller hears of.
+func TestAnAnswerThatEndsASearchSaysThatItWasOne(t *testing.T) {
+	err := describeSearch(zk.ErrNoAuth)
+	require.ErrorIs(t, err, zk.ErrNoAuth)
+	require.ErrorContains(t, err, "looking for the node of a create whose reply was lost")
+	require.Equal(t, zk.ErrConnectionClosed, describeSearch(zk.ErrConnectionClosed))
+}
