@@ -133,16 +133,22 @@ func TestDeletesOfLongPathsAreRequestsThatAServerTakes(t *testing.T) {
 	})
 }
 
-// Revoke writes on the nodes of holders.
-func TestANodeThatSomebodyHasWrittenOnIsDeletedAsAnyOther(t *testing.T) {
+// Revoke writes on the nodes of holders, Curator's Revoker on those of waiters too.
+func TestNodesThatSomebodyHasWrittenOnAreDeletedAsAllOthers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, server := connected(t)
-		h := hold(t, s)
-		_, err := connect(t, server).client.Conn.Set(h.Node(), []byte("said"), -1)
-		require.NoError(t, err)
-		require.NoError(t, h.Err(), "nor does a proof fail by that")
-		time.Sleep(sessionTimeout)
-		require.NoError(t, h.Release(t.Context(), nil))
+		granted := inLine(t, s, "/lock", 3)
+		other := connect(t, server).client.Conn
+		for _, name := range server.Children("/lock") {
+			_, err := other.Set("/lock/"+name, []byte("said"), -1)
+			require.NoError(t, err)
+		}
+		time.Sleep(sessionTimeout) // proofs go out
+		second := goOn(<-granted, granted)
+		synctest.Wait()
+		require.Len(t, server.Children("/lock"), 2, "with the one that has the lock now checked")
+		last := goOn(second, granted)
+		require.NoError(t, last.Release(t.Context(), nil))
 		require.Empty(t, server.Children("/lock"))
 	})
 }

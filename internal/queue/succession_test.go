@@ -64,3 +64,30 @@ func TestNothingIsCountedOfContendersThatAreGone(t *testing.T) {
 		})
 	}
 }
+
+// A newcomer that is alone in its session asks for a list at once; one that is not need not.
+func TestAContenderKnowsWhetherOthersOfItsSessionStandInItsQueue(t *testing.T) {
+	s := &Session{index: index{lines: map[string]*line{}}}
+	in := func(dir string, k recipe.Kind, queues bool) *contender {
+		c := &contender{queue: &Queue{session: s, dir: dir, kind: k}, entry: entry{queues: queues}}
+		c.countIn()
+		return c
+	}
+	first := in("/lock", recipe.Exclusive, true)
+	in("/other", recipe.Exclusive, true)
+	in("/lock", recipe.Read, true)       // is never handed a lock
+	in("/lock", recipe.Exclusive, false) // has no place in the queue
+	require.False(t, first.othersInLineLocked())
+	second := in("/lock", recipe.Exclusive, true)
+	require.True(t, first.othersInLineLocked())
+	require.True(t, second.othersInLineLocked())
+	for range 2 { // as often as something ends it
+		second.countOut()
+		require.False(t, first.othersInLineLocked())
+		require.False(t, second.othersInLineLocked(), "it has left")
+		require.Contains(t, s.index.lines, "/lock")
+	}
+	first.countOut()
+	require.NotContains(t, s.index.lines, "/lock")
+	require.Contains(t, s.index.lines, "/other")
+}

@@ -1,0 +1,43 @@
+package queue
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/zklock/zklock/internal/client"
+	"github.com/zklock/zklock/internal/recipe"
+	"github.com/zklock/zklock/internal/wire"
+)
+
+// A list proves that a node is gone only if it was taken after the create, and in its session.
+func TestAListSaysWhereAContenderStandsOrWhetherToAskForAnother(t *testing.T) {
+	const first, ours, reader = "x-lock-0000000001", "y-lock-0000000002", "z-__READ__0000000002"
+	for name, c := range map[string]struct {
+		names   []string
+		session int64 // whose connection carried the list
+		early   bool  // it was sent ahead of the create
+		ahead   int
+		err     error
+	}{
+		"it leads":                       {names: []string{ours}, session: 1},
+		"another one is ahead":           {names: []string{ours, first}, session: 1, ahead: 1},
+		"the list is early, and has it":  {names: []string{ours, first}, session: 1, early: true, ahead: 1},
+		"the list is early":              {names: []string{first}, session: 1, early: true, ahead: 1, err: client.ErrStale},
+		"its node is gone":               {names: []string{first}, session: 1, ahead: 1, err: errNodeDeleted},
+		"the list is a later session's":  {names: []string{first}, session: 2, err: client.ErrStale},
+		"another one has the same place": {names: []string{ours, reader}, session: 1, err: recipe.ErrTwice},
+	} {
+		t.Run(name, func(t *testing.T) {
+			contender := &contender{
+				queue: &Queue{kind: recipe.Exclusive}, incarnation: &incarnation{id: 1}, node: "/lock/" + ours, sequence: 2,
+			}
+			link := &wire.Link{ID: c.session}
+			view := &listing{List: &client.List{Link: link, Names: c.names}, early: c.early}
+			at, err := view.placeOf(contender)
+			require.ErrorIs(t, err, c.err)
+			require.Equal(t, c.ahead, at.Ahead)
+			require.Same(t, link, at.link)
+		})
+	}
+}

@@ -1,0 +1,49 @@
+package queue
+
+import (
+	"testing"
+	"testing/synctest"
+
+	"github.com/stretchr/testify/require"
+)
+
+// calls notes the holds that a call was told of.
+type calls struct {
+	told []*Hold
+	then func()
+}
+
+func (c *calls) Enqueued(string, int64, int) {}
+
+func (c *calls) Acquired(h *Hold) {
+	c.told = append(c.told, h)
+	c.then()
+}
+
+// untold is a history with nobody to tell.
+type untold struct{}
+
+func (untold) Released() bool  { return false }
+func (untold) Lost(error) bool { return false }
+func (untold) Suspended() bool { return false }
+func (untold) Resumed() bool   { return false }
+func (untold) Tell()           {}
+
+func TestACallIsToldOfTheHoldThatItAskedForAndOfNoTurn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, server := connected(t)
+		h, call := hold(t, s), &calls{then: func() {}}
+		acquired(call, h)
+		require.Empty(t, call.told, "a turn at the permits has no history")
+		h.history = untold{}
+		acquired(nil, h)
+		acquired(call, h)
+		require.Equal(t, []*Hold{h}, call.told)
+		require.NoError(t, h.Err(), "its caller has it")
+		call.then = func() { panic("the user's") }
+		require.Panics(t, func() { acquired(call, h) })
+		synctest.Wait()
+		require.ErrorIs(t, h.Err(), ErrReleased, "its caller never gets it")
+		require.Empty(t, server.Children("/lock"))
+	})
+}
