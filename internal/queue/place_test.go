@@ -10,6 +10,16 @@ import (
 	"github.com/zklock/zklock/internal/wire"
 )
 
+// contenderOf returns a contender of session 1 that has that node.
+func contenderOf(node string, sequence int32) *contender {
+	return &contender{queue: &Queue{kind: recipe.Exclusive}, incarnation: &incarnation{id: 1}, node: node, sequence: sequence}
+}
+
+// listingOf returns a list of session 1 that was taken after the create.
+func listingOf(names ...string) *listing {
+	return &listing{List: &client.List{Link: &wire.Link{ID: 1}, Names: names}}
+}
+
 // A list proves that a node is gone only if it was taken after the create, and in its session.
 func TestAListSaysWhereAContenderStandsOrWhetherToAskForAnother(t *testing.T) {
 	const first, ours, reader = "x-lock-0000000001", "y-lock-0000000002", "z-__READ__0000000002"
@@ -29,15 +39,12 @@ func TestAListSaysWhereAContenderStandsOrWhetherToAskForAnother(t *testing.T) {
 		"another one has the same place": {names: []string{ours, reader}, session: 1, err: recipe.ErrTwice},
 	} {
 		t.Run(name, func(t *testing.T) {
-			contender := &contender{
-				queue: &Queue{kind: recipe.Exclusive}, incarnation: &incarnation{id: 1}, node: "/lock/" + ours, sequence: 2,
-			}
-			link := &wire.Link{ID: c.session}
-			view := &listing{List: &client.List{Link: link, Names: c.names}, early: c.early}
-			at, err := view.placeOf(contender)
+			view := listingOf(c.names...)
+			view.Link.ID, view.early = c.session, c.early
+			at, err := view.placeOf(contenderOf("/lock/"+ours, 2))
 			require.ErrorIs(t, err, c.err)
 			require.Equal(t, c.ahead, at.Ahead)
-			require.Same(t, link, at.link)
+			require.Same(t, view.Link, at.link)
 		})
 	}
 }

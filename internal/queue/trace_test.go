@@ -7,13 +7,14 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// calls notes the holds that a call was told of.
+// calls notes what a call was told of.
 type calls struct {
-	told []*Hold
-	then func()
+	ahead []int
+	told  []*Hold
+	then  func()
 }
 
-func (c *calls) Enqueued(string, int64, int) {}
+func (c *calls) Enqueued(_ string, _ int64, ahead int) { c.ahead = append(c.ahead, ahead) }
 
 func (c *calls) Acquired(h *Hold) {
 	c.told = append(c.told, h)
@@ -46,4 +47,15 @@ func TestACallIsToldOfTheHoldThatItAskedForAndOfNoTurn(t *testing.T) {
 		require.ErrorIs(t, h.Err(), ErrReleased, "its caller never gets it")
 		require.Empty(t, server.Children("/lock"))
 	})
+}
+
+func TestACallIsToldHowManyAreAheadIfAListHasShownIt(t *testing.T) {
+	const first, ours = "x-lock-0000000001", "y-lock-0000000002"
+	c, call := contenderOf("/lock/"+ours, 2), new(calls)
+	enqueued(nil, c, nil)
+	enqueued(call, c, nil)
+	enqueued(call, c, listingOf(first, ours))
+	enqueued(call, c, listingOf(ours))
+	enqueued(call, c, listingOf(first)) // an early one
+	require.Equal(t, []int{-1, 1, 0, -1}, call.ahead)
 }
