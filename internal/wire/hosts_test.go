@@ -3,6 +3,7 @@ package wire
 import (
 	"testing"
 
+	"github.com/go-zookeeper/zk"
 	"github.com/stretchr/testify/require"
 )
 
@@ -18,4 +19,22 @@ func TestServersAreHandedOutInTurnWithNoPauseBetweenTheRounds(t *testing.T) {
 			h.Connected()
 		}
 	}
+}
+
+// users is a provider of the user's.
+type users struct {
+	zk.HostProvider
+	connected int
+}
+
+func (*users) Next() (server string, retryStart bool) { return "a", true }
+func (h *users) Connected()                           { h.connected++ }
+
+func TestTheUsersProviderIsToldOfConnectionsAndItsPausesAreNotKept(t *testing.T) {
+	h := new(users)
+	server, pauses := steadyHosts{h}.Next()
+	require.Equal(t, "a", server)
+	require.False(t, pauses)
+	steadyHosts{h}.Connected()
+	require.Equal(t, 1, h.connected)
 }

@@ -51,11 +51,12 @@ func (c reconnect) pass(r *rewatch) {
 	r.asked(ask)
 	r.connected()
 	for i, zxid := range c.requests {
-		frame := make([]byte, 100)
+		frame := make([]byte, FullRequest-1)
 		if i < c.full {
 			frame = make([]byte, FullRequest)
 		}
-		binary.BigEndian.PutUint32(frame[4:], uint32(i))
+		xid := int32(i + 1)
+		binary.BigEndian.PutUint32(frame[4:], uint32(xid))
 		binary.BigEndian.PutUint64(frame[12:], uint64(zxid))
 		r.sent(frame)
 		code, last := int32(0), i == len(c.requests)-1
@@ -63,10 +64,12 @@ func (c reconnect) pass(r *rewatch) {
 			code = c.code
 		}
 		if !last || !c.unheard {
-			r.answered(int32(i), code)
+			r.answered(xid, code)
 		}
 		r.answered(1000, 0) // to another request
 	}
+	r.answered(0, 0)
+	r.answered(xidPing, 0)
 }
 
 func TestWatchesStandIfTheServerHasConfirmedAllOfThemInTime(t *testing.T) {
