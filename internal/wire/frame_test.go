@@ -43,7 +43,6 @@ func TestEachFrameIsToldOfByItsLastByteHoweverTheStreamComes(t *testing.T) {
 }
 
 func TestARequestIsKnownByItsOperationAndItsPathOrThoseOfTheFirstInAMulti(t *testing.T) {
-	number := func(n int32) []byte { return binary.BigEndian.AppendUint32(nil, uint32(n)) }
 	join := func(parts ...[]byte) (frame []byte) {
 		for _, p := range parts {
 			frame = append(frame, p...)
