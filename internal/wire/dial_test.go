@@ -2,6 +2,9 @@ package wire
 
 import (
 	"context"
+	"errors"
+	"net"
+	"os"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -9,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/zklock/zklock/internal/backoff"
+	"github.com/zklock/zklock/internal/clock"
 )
 
 // pressed is a session with a timeout, of which a lease has something left.
@@ -92,5 +96,91 @@ func TestAClosedSessionPausesForNoServer(t *testing.T) {
 		require.EqualValues(t, 1, time.Since(begun))
 		d.served()
 		require.ErrorIs(t, d.pause(), context.Canceled)
+	})
+}
+
+// pipes is a dialer of connections that are open at the other end until they are closed here.
+type pipes struct {
+	dialed func()
+	others []net.Conn
+}
+
+func (p *pipes) dial(string, string, time.Duration) (net.Conn, error) {
+	if p.dialed != nil {
+		p.dialed()
+	}
+	ours, other := net.Pipe()
+	p.others = append(p.others, other)
+	return ours, nil
+}
+
+// isOpen reports whether the nth connection is.
+func (p *pipes) isOpen(n int) bool {
+	_ = p.others[n].SetReadDeadline(time.Now().Add(1))
+	_, err := p.others[n].Read(make([]byte, 1))
+	return errors.Is(err, os.ErrDeadlineExceeded)
+}
+
+func TestOnlyTheNewestConnectionIsOpenAndNoneOfAClosedSession(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, end := context.WithCancel(t.Context())
+		s, p := pressed{id: 1, timeout: 8000 * ms}, new(pipes)
+		d := NewDialer(ctx, s, Options{Hosts: NewHosts(), Dial: p.dial, Log: s, Clock: new(clock.Clock)})
+		require.NoError(t, d.Hosts.Init([]string{"a", "b", "c", "d"}))
+		d.Cut() // there is none
+		for n := range 2 {
+			_, err := d.Connect("tcp", "a", time.Second)
+			require.NoError(t, err)
+			require.True(t, p.isOpen(n))
+		}
+		require.False(t, p.isOpen(0))
+		p.dialed = end // while the third is made
+		conn, err := d.Connect("tcp", "a", time.Second)
+		require.NoError(t, err)
+		require.IsType(t, new(closingConn), conn)
+		require.False(t, p.isOpen(2))
+		conn, err = d.Connect("tcp", "a", time.Second)
+		require.NoError(t, err)
+		require.IsType(t, new(closingConn), conn)
+	})
+}
+
+func TestTheEndOfASessionCutsItsConnectionAndWaitsForTheClientsDialButNotForEver(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, end := context.WithCancel(t.Context())
+		s, p := pressed{id: 1, timeout: 8000 * ms}, new(pipes)
+		d := NewDialer(ctx, s, Options{Hosts: NewHosts(), Dial: p.dial, Log: s, Clock: new(clock.Clock)})
+		require.NoError(t, d.Hosts.Init([]string{"a", "b", "c"}))
+		_, err := d.Connect("tcp", "a", time.Second)
+		require.NoError(t, err)
+		end()
+		begun := time.Now()
+		d.Stop()
+		require.False(t, p.isOpen(0))
+		require.Greater(t, time.Since(begun), dialLimit, "a dial may take as long")
+		require.Less(t, time.Since(begun), 2*dialLimit)
+		time.AfterFunc(ms, func() { _, _ = d.Connect("tcp", "a", time.Second) })
+		begun = time.Now()
+		d.Stop()
+		require.Equal(t, ms, time.Since(begun))
+	})
+}
+
+func TestADialEndsInTimeAndAFailureIsTold(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		refused := errors.New("refused")
+		var limits []time.Duration
+		s := pressed{id: 1, timeout: 8000 * ms}
+		d := NewDialer(t.Context(), s, Options{Hosts: NewHosts(), Log: s, Dial: func(_, _ string, limit time.Duration) (net.Conn, error) {
+			limits = append(limits, limit)
+			return nil, refused
+		}})
+		require.NoError(t, d.Hosts.Init([]string{"a", "b", "c"}))
+		for _, asked := range []time.Duration{500 * ms, 5000 * ms} {
+			conn, err := d.Connect("tcp", "a", asked)
+			require.Nil(t, conn)
+			require.ErrorIs(t, err, refused)
+		}
+		require.Equal(t, []time.Duration{500 * ms, 1000 * ms}, limits, "what go-zookeeper gives it, and an eighth of the timeout at most")
 	})
 }
