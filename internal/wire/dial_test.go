@@ -169,21 +169,48 @@ func TestTheEndOfASessionCutsItsConnectionAndWaitsForTheClientsDialButNotForEver
 	})
 }
 
-func TestADialEndsInTimeAndAFailureIsTold(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		refused := errors.New("refused")
-		var limits []time.Duration
-		s := pressed{id: 1, timeout: 8000 * ms}
-		d := NewDialer(t.Context(), s, Options{Hosts: NewHosts(), Log: s, Dial: func(_, _ string, limit time.Duration) (net.Conn, error) {
-			limits = append(limits, limit)
-			return nil, refused
-		}})
-		require.NoError(t, d.Hosts.Init([]string{"a", "b", "c"}))
-		for _, asked := range []time.Duration{500 * ms, 5000 * ms} {
-			conn, err := d.Connect("tcp", "a", asked)
-			require.Nil(t, conn)
-			require.ErrorIs(t, err, refused)
-		}
-		require.Equal(t, []time.Duration{500 * ms, 1000 * ms}, limits, "what go-zookeeper gives it, and an eighth of the timeout at most")
-	})
+// failing is a session that hears why it has no connection.
+type failing struct {
+	pressed
+	heard []error
+}
+
+func (s *failing) Failed(err error) { s.heard = append(s.heard, err) }
+
+// Something in between may refuse connections for a server that is away.
+func TestADialHasItsTimeAndCountsAsSlowOnlyIfItHasUsedThatUp(t *testing.T) {
+	refused := errors.New("refused")
+	for name, c := range map[string]struct {
+		asked, limit time.Duration
+		late         bool
+		err          error
+		slow         int64
+	}{
+		"refused, in what go-zookeeper gives":      {500 * ms, 500 * ms, false, refused, 0},
+		"refused, in an eighth of the timeout":     {5000 * ms, 1000 * ms, false, refused, 0},
+		"refused when the time is up":              {500 * ms, 500 * ms, true, refused, 1},
+		"neither a connection nor an error is had": {500 * ms, 500 * ms, false, errNoConnection, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s := &failing{pressed: pressed{id: 1, timeout: 8000 * ms}}
+				d := NewDialer(t.Context(), s, Options{Hosts: NewHosts(), Log: s, Dial: func(_, _ string, limit time.Duration) (net.Conn, error) {
+					require.Equal(t, c.limit, limit)
+					if c.late {
+						time.Sleep(limit + 1)
+					}
+					if c.err == errNoConnection {
+						return nil, nil
+					}
+					return nil, c.err
+				}})
+				require.NoError(t, d.Hosts.Init([]string{"a", "b", "c"}))
+				conn, err := d.Connect("tcp", "a", c.asked)
+				require.Nil(t, conn)
+				require.ErrorIs(t, err, c.err)
+				require.Equal(t, []error{c.err}, s.heard)
+				require.Equal(t, c.slow, d.slow.Load())
+			})
+		})
+	}
 }
