@@ -109,7 +109,7 @@ func (m *MultiLocker) hopeless(ctx context.Context, op string, reenters bool) er
 		return m.fail(op, client.Ended(ctx))
 	}
 	for _, l := range m.lockers {
-		if err := l.deadlock(ctx); err != nil && !(reenters && l.Held() != nil) {
+		if err := l.deadlock(ctx); err != nil && !(reenters && l.ownedBy(goid.Get())) {
 			return l.fail(op, err)
 		}
 	}

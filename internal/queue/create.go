@@ -112,7 +112,7 @@ func (c *contender) settle(ctx context.Context, done <-chan struct{}, seen *wire
 		if created.Err == nil {
 			return client.ErrStale
 		}
-		return created.Err
+		return describe(c.queue.dir, created.Err)
 	case created.Err == nil:
 		return c.adopt(carrier, created.Value, zxid)
 	}

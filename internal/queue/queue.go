@@ -177,7 +177,7 @@ func (q *Queue) enter(ctx context.Context) (c *contender, view *listing, err err
 		c, view, err = q.enterOnce(ctx, above)
 		return err
 	})
-	return c, view, describe(q.dir, err)
+	return c, view, err
 }
 
 // enterOnce is one try to create a contender, or more if a parent is missing.
@@ -195,7 +195,7 @@ func (q *Queue) enterOnce(ctx context.Context, above *client.Parents) (*contende
 		}
 		c, view, err := q.create(ctx, inc, q.sequential)
 		if client.Answers(err, zk.ErrNoNode) {
-			err = above.Make(ctx, q.options.ACL)
+			err = describe(q.dir, above.Make(ctx, q.options.ACL))
 			if err == nil {
 				continue
 			}

@@ -112,7 +112,7 @@ func (s *Semaphore) take(
 		if h, err = s.create(ctx, turn, n); turn.Err() != nil {
 			return client.Permanent(err)
 		}
-		return describe(s.permits.dir, err)
+		return err
 	})
 	return h, err
 }

@@ -130,3 +130,20 @@ func TestAMultiLockerThatStartsOverTellsOfTheCallersLossAtOnce(t *testing.T) {
 		require.ErrorIs(t, err, zklock.ErrLost)
 	})
 }
+
+// A lock without an owner is not reentrant: who asks for it under its own hold waits for himself,
+// and is not to wait for the other locks before.
+func TestAMultiLockerUnderAHoldOfALockWithoutAnOwnerIsADeadlockAtOnce(t *testing.T) {
+	inBubble(t, func(t *testing.T, b *bubble) {
+		at := &site{t: t, path: b.path}
+		lockers := at.lockers(b.session("mine"), 2, zklock.WithoutOwner())
+		theirs := at.lockers(b.session("theirs"), 1)[0]
+		theirs.Lock()
+		lockers[1].Lock()
+		ctx, cancel := context.WithTimeout(lockers[1].Held().Context(), time.Second)
+		defer cancel()
+		require.ErrorIs(t, zklock.NewMulti(lockers...).LockContext(ctx), zklock.ErrDeadlock)
+		lockers[1].Unlock()
+		theirs.Unlock()
+	})
+}

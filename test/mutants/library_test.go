@@ -404,6 +404,12 @@ var ofTheLibrary = []judged{
 	{mutant{"a turn is handed over while its write of the size is under way", []edit{
 		{"internal/queue/semaphore.go", "check := turn.Check()", "check := turn.contender.check()"},
 	}}, "internal/queue.TestATurnInWhichTheSizeIsWrittenIsOverWhenItsNodeIsGone"},
+	{mutant{"a list that is refused passes for a create that is", []edit{
+		{"internal/queue/queue.go", "	return c, view, err\n}\n\n// enterOnce", "	return c, view, describe(q.dir, err)\n}\n\n// enterOnce"},
+	}}, "TestANodeThatMayBeLeftSinceTheQueueMayNotBeListedIsToldOf"},
+	{mutant{"a MultiLocker takes a lock without an owner for reentrant", []edit{
+		{"multi.go", "!(reenters && l.ownedBy(goid.Get()))", "!(reenters && l.Held() != nil)"},
+	}}, "TestAMultiLockerUnderAHoldOfALockWithoutAnOwnerIsADeadlockAtOnce"},
 	{mutant{"nobody is told of a node that may be left", []edit{
 		{"internal/queue/create.go", "if client.Refused(err) { // whoever", "if false { // whoever"},
 	}}, "TestANodeThatMayBeLeftSinceTheQueueMayNotBeListedIsToldOf"},
