@@ -71,7 +71,7 @@ var ofTheLibrary = []judged{
 		{"internal/client/connection.go", "if c.id != 0 && c.id != id {", "if false {"},
 	}}, "TestTheSessionTraceTellsOfTheConnectionsInOrder"},
 	{mutant{"Close of a session waits for its trace before it asks the server", []edit{
-		{"internal/client/close.go", "\t\tc.work.Wait()\n\t\tif connected", "\t\tc.work.Wait()\n\t\tc.trace.work.Wait()\n\t\tif connected"},
+		{"internal/client/close.go", "\t\tc.work.Wait()\n\t\tif l != nil", "\t\tc.work.Wait()\n\t\tc.trace.work.Wait()\n\t\tif l != nil"},
 	}}, "TestASessionTraceThatTakesItsTimeIsToldInOrder"},
 	{mutant{"each hold is proved by a request of its own", []edit{
 		{"internal/queue/keeper.go", "return len(c.node) })", "return 1 << 30 })"},
@@ -338,7 +338,7 @@ var ofTheLibrary = []judged{
 		{"internal/queue/create.go", "err = client.ErrStale // of several", "err = errNotThere // of several"},
 	}}, "TestPermitsThatArePartlyDeletedWhileTheyAreLookedForDoNotStay"},
 	{mutant{"a turn is given up when the permits cannot be taken at once", []edit{
-		{"internal/queue/semaphore.go", "turn.Err() != nil {\n\t\t\treturn client.Permanent(err)\n\t\t}\n\t\treturn describe", "true {\n\t\t\treturn client.Permanent(err)\n\t\t}\n\t\treturn describe"},
+		{"internal/queue/semaphore.go", "turn.Err() != nil {\n\t\t\treturn client.Permanent(err)", "true {\n\t\t\treturn client.Permanent(err)"},
 	}}, "TestPermitsThatCannotBeTakenAtOnceKeepTheirTurn"},
 	{mutant{"a number has no sign", []edit{
 		{"internal/recipe/name.go", "if !strings.HasSuffix(stem, marker+\"-\") {", "if true {"},
