@@ -174,7 +174,7 @@ func (l *RWLocker) RDo(ctx context.Context, fn func(ctx context.Context) error) 
 // Do runs fn while it holds n permits, as [Locker.Do] does with a lock. Inside fn, Acquire and
 // Do return [ErrDeadlock] if the permits that their context carries, and those asked for, are
 // more than the semaphore's size. If they are not, but others in line ask for more than is
-// left, the one waits behind the other: take all permits at once.
+// left, the one waits behind the other: take them all by one call.
 func (s *Semaphore) Do(ctx context.Context, n int, fn func(ctx context.Context) error) error {
 	if err := s.made("do"); err != nil {
 		return err
