@@ -164,12 +164,12 @@ func (ck *checker) wasFirst(n *node) bool {
 }
 
 // followed reports whether n's owner was handed the lock, or n itself, by another of
-// its session.
+// its session, who may have been a MultiLocker that did not get all its locks.
 func (ck *checker) followed(n *node) bool {
 	if ck.handed[n.path] {
 		return true
 	}
-	for path := range ck.handed {
+	for path := range ck.begun {
 		other := ck.nodeLocked(path)
 		if other != nil && other.owner == n.owner && dirOf(path) == dirOf(n.path) && other.sequence < n.sequence &&
 			(slices.Contains(n.behind, path) || ck.excused[path] == unseen) {
