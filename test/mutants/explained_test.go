@@ -1,7 +1,10 @@
 package mutants
 
 import (
+	"io/fs"
 	"os"
+	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -40,4 +43,38 @@ func TestTheMutantsThatAreExplainedAreGenerated(t *testing.T) {
 	for key := range explanations(t) {
 		require.True(t, known[key], "equivalent.txt names a mutant that is not there: %s", key)
 	}
+}
+
+func TestTheWaysThatAreExplainedAreThere(t *testing.T) {
+	known := map[string]bool{}
+	for _, w := range load(t, deciding).ways(counted{}) {
+		require.False(t, known[w.key()], "two ways are called %s", w.key())
+		known[w.key()] = true
+	}
+	tests := namesOfTests(t)
+	for key, reason := range explanationsIn(t, "untaken.txt") {
+		require.True(t, known[key], "untaken.txt names a way that is not there: %s", key)
+		for _, name := range testName.FindAllString(reason, -1) {
+			require.True(t, tests[name], "untaken.txt names a test that is not there: %s", name)
+		}
+	}
+}
+
+var testName = regexp.MustCompile(`\bTest\w+`)
+
+// namesOfTests are those of all tests in the repository.
+func namesOfTests(t *testing.T) map[string]bool {
+	t.Helper()
+	names := map[string]bool{}
+	require.NoError(t, filepath.WalkDir(root, func(path string, _ fs.DirEntry, err error) error {
+		if err != nil || !strings.HasSuffix(path, "_test.go") {
+			return err
+		}
+		text, err := os.ReadFile(path)
+		for _, declared := range regexp.MustCompile(`(?m)^func (Test\w+)\(`).FindAllSubmatch(text, -1) {
+			names[string(declared[1])] = true
+		}
+		return err
+	}))
+	return names
 }
