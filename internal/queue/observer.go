@@ -25,10 +25,8 @@ func (o *observer) Asks(at clock.Instant) {
 		return // a request for a new session is of no matter to the old
 	}
 	s.unheard.Sent(at, s.shortest)
-	if s.incarnation != nil {
-		s.incarnation.Shorten(lease.UnheardEnd(at, s.shortest))
-		s.look(s.client.Clock.Now()) // the next looks are closer
-	}
+	s.incarnation.Shorten(lease.UnheardEnd(at, s.shortest))
+	s.look(s.client.Clock.Now()) // the next looks are closer
 }
 
 func (o *observer) Connected(l *wire.Link, timeout time.Duration) { o.session().connected(l, timeout) }

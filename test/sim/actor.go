@@ -270,6 +270,9 @@ func (w *world) ask(m *machine, sections ...Section) {
 		}
 		for n, s := range sections {
 			s.Locker, s.Read = i, l.rw != nil && n == 1
+			if s.Downgrade = s.Downgrade && l.rw != nil && !l.spec.Ownerless; s.Downgrade {
+				s.Take = LockContext
+			}
 			a := &actor{world: w, machine: m, name: fmt.Sprintf("%s/c%d.%d", m.name, i, n)}
 			w.work.Go(func() { (&visit{actor: a, inc: inc, lock: l}).section(s) })
 		}

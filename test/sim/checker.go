@@ -35,6 +35,7 @@ type checker struct {
 	gone    map[string]*node     // contenders that are no more
 	passed  map[string]string    // nodes that another of their session went past, which may not be granted any more
 	tokens  map[string]*highest  // of each path
+	asked   map[string]bool      // contenders that somebody may have asked for their lock
 }
 
 // excuse is why the owner of a node could not know that it is gone.
@@ -67,6 +68,7 @@ func newChecker(log *timeline, stats *Stats) *checker {
 		gone:    make(map[string]*node),
 		passed:  make(map[string]string),
 		tokens:  make(map[string]*highest),
+		asked:   make(map[string]bool),
 	}
 }
 
@@ -216,6 +218,20 @@ func (ck *checker) rests(c *claim) bool { return ck.tree[c.node] != nil && ck.ea
 // early reports whether then the minimum of c's node was not over. ck.mu is held.
 func (ck *checker) early(c *claim, then time.Time) bool {
 	return c.least > 0 && then.Sub(ck.begun[c.node]) < c.least
+}
+
+// asks announces that somebody may ask for the lock of a node.
+func (ck *checker) asks(node string) {
+	ck.mu.Lock()
+	defer ck.mu.Unlock()
+	ck.asked[contenderOf(node)] = true
+}
+
+// isAsked reports whether somebody may have asked for the lock of a node.
+func (ck *checker) isAsked(node string) bool {
+	ck.mu.Lock()
+	defer ck.mu.Unlock()
+	return ck.asked[contenderOf(node)]
 }
 
 // alone takes the moment at which c's owner has given back the write lock beside it.

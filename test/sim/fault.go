@@ -48,6 +48,11 @@ const (
 	LateTouches
 	LoseHandshake
 	RestartBehindProxy
+	WriteOnNodes
+	DeleteMidway
+	DeleteBeforeList
+	ArriveLate
+	GrantLess
 	faultKinds
 )
 
@@ -95,6 +100,11 @@ var faultTable = [faultKinds]struct {
 	Sleep:              {"machine sleeps", 4, (*world).sleep},
 	SetClock:           {"machine's clock is set", 1, (*world).setClock},
 	LateTouches:        {"leader paused, then a follower's touches lost", 9, (*world).lateTouches},
+	WriteOnNodes:       {"somebody writes on lock nodes", 3, (*world).writeOnNodes},
+	DeleteMidway:       {"operator deletes a node in the middle of a downgrade or a turn", 3, (*world).deleteMidway},
+	DeleteBeforeList:   {"operator deletes a node between an event and the list", 3, (*world).deleteBeforeList},
+	ArriveLate:         {"requests arrive late by an old server", 3, (*world).arriveLate},
+	GrantLess:          {"server grants less than the others", 3, (*world).grantLess},
 }
 
 func (k FaultKind) String() string { return faultTable[k].name }

@@ -52,18 +52,29 @@ func (w *world) freeze(f Fault) func() {
 	return s.Thaw
 }
 
-// pauseLeader stops the leader for no longer than its followers wait for it.
+// pauseLeader stops the leader for no longer than its followers wait for it. A machine, which
+// may hold nothing, asks for its locks meanwhile, unless the pause is so long that it could not
+// know in time what its session is worth.
 func (w *world) pauseLeader(f Fault) func() {
 	leader := w.ensemble.Leader()
 	if leader == nil {
 		return nil
 	}
+	m, d, lasts := w.machines[f.Machine], w.dice(f), min(f.For, w.followersWait())
 	leader.Freeze()
+	if lasts < 2*m.timeout()/5 {
+		w.later(d.span(0, lasts), func() { w.ask(m, Section{Take: Acquire, Permits: 1, Hold: d.short(time.Second)}) })
+	}
 	w.work.Go(func() {
-		time.Sleep(min(f.For, time.Duration(w.program.Cluster.SyncLimit)*w.program.Cluster.Tick))
+		time.Sleep(lasts)
 		leader.Thaw()
 	})
 	return nil
+}
+
+// followersWait is for how long they do for their leader.
+func (w *world) followersWait() time.Duration {
+	return time.Duration(w.program.Cluster.SyncLimit) * w.program.Cluster.Tick
 }
 
 func (w *world) stop(f Fault) func() {

@@ -175,11 +175,9 @@ func readAlong(ctx context.Context, s *zklock.Session) {
 // carries the handshake out after the machine has gone elsewhere.
 func (w *world) loseHandshake(f Fault) func() {
 	m, mean := w.machines[f.Machine], w.ensemble.Server(f.Server)
-	tick, chance := w.program.Cluster.Tick, int(f.For/time.Millisecond)
-	part := time.Duration(3+chance%5) * m.spec.Timeout / 10
-	mean.SetSessionTimeouts(2*tick, max(2*tick, part))
+	end := w.beMean(mean, f)
 	handshake := []zktest.Filter{zktest.OnClient(m.place), zktest.OnServer(mean)}
-	late := chance%2 == 1
+	late := int(f.For/time.Millisecond)%2 == 1
 	unheard := (*zktest.Ensemble).HoldReply
 	if late {
 		unheard = (*zktest.Ensemble).HoldRequest
@@ -199,7 +197,7 @@ func (w *world) loseHandshake(f Fault) func() {
 		time.Sleep(m.spec.Timeout)
 		held.Release()
 		m.place.Unblock()
-		mean.SetSessionTimeouts(2*tick, longestTicks*tick)
+		end()
 	})
 	return nil
 }

@@ -263,7 +263,9 @@ func (d dice) faults(p *Program, focus FaultKind) []Fault {
 		weights[EndOfCounter] = 0
 	}
 	if p.Cluster.Servers == 1 {
-		weights[QuietGap], weights[ListBehindLag], weights[LateTouches] = 0, 0, 0
+		for _, kind := range []FaultKind{QuietGap, ListBehindLag, LateTouches, ArriveLate} {
+			weights[kind] = 0
+		}
 	}
 	if focus != AllKinds && weights[focus] > 0 {
 		weights[focus] = sum(weights)
@@ -299,7 +301,10 @@ func (d dice) prepare(p *Program, f Fault) {
 		m.Timeout = time.Duration(3+d.IntN(6)) * p.Cluster.Tick
 	case ListBehindLag:
 		p.addSemaphores()
-	case LoseHandshake: // no server grants less than a quarter of what another does
+	case DeleteMidway:
+		p.addSemaphores()
+		p.addReadWrite(f.Machine)
+	case LoseHandshake, GrantLess: // no server grants less than a quarter of what another does
 		m.Timeout = time.Duration(leastTicks+d.IntN(4)) * p.Cluster.Tick
 		for i := range p.Machines {
 			p.Machines[i].Timeout = min(p.Machines[i].Timeout, m.Timeout)
@@ -315,6 +320,11 @@ func (p *Program) addSemaphores() {
 			p.Lockers = append(p.Lockers, LockerSpec{Machine: m, Kind: Permits, Path: permitsPath})
 		}
 	}
+}
+
+// addReadWrite gives a machine a lock that can be downgraded.
+func (p *Program) addReadWrite(m int) {
+	p.Lockers = append(p.Lockers, LockerSpec{Machine: m, Kind: ReadWrite, Path: paths[0]})
 }
 
 // dice is where a program's chance comes from.

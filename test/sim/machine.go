@@ -192,6 +192,16 @@ func (m *machine) closeSession(s *zklock.Session, calm bool) {
 // id returns the id of the machine's ZooKeeper session, the first of two, 0 if it has none.
 func (m *machine) id() int64 { return m.ids()[0] }
 
+// timeout is that of the machine's session as it was granted last, 0 if it has none.
+func (m *machine) timeout() time.Duration {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.latest == nil {
+		return 0
+	}
+	return m.latest.session.Timeout()
+}
+
 // ids returns the id of each of the machine's sessions, a 0 if it has none.
 func (m *machine) ids() (ids []int64) {
 	m.mu.Lock()
