@@ -83,6 +83,20 @@ const simulationPage = `# What the simulation reaches
 Where the recipe and the queue decide something, and whether %d programs of the simulation (` + "`make reach`" + `) have gone each way
 there. Last measured on %s.
 
+Some situations come about rarely unless somebody makes them. These are drawn as a kind of fault
+(` + "`go test ./sim -run 'TestSimulation$' -focus KIND`" + `, in ` + "`test`" + `), or a named test forces them:
+
+| situation | the simulation's fault | test |
+|---|---|---|
+| servers of one ensemble grant different timeouts | "server grants less than the others", "handshake's answer lost, then cut off" | sim ` + "`TestF28TheLeaseFollowsATimeoutThatShrinksAtAReconnect`" + ` |
+| requests are held back, and come late by an old server | "requests arrive late by an old server", "request held" | sim ` + "`TestF07ACreateThatArrivesByAnOldServerMakesNoNode`, `TestAHandshakeMayBeCarriedOutLongAfterItsClientHasLeft`" + ` |
+| an operator deletes a node in the middle of a downgrade, or of a turn at the permits | "operator deletes a node in the middle of a downgrade or a turn" | ` + "`TestPermitsAreTakenOnlyWithTheTurn`" + ` |
+| an operator deletes a node between an event and the list | "operator deletes a node between an event and the list", "operator deletes a node before its owner sees it in a list" | sim ` + "`TestAWaiterWhoseNodeGoesAheadOfItsPredecessorsWatchTakesANewPlace`" + ` |
+| two give back one lock without an owner at once | not drawn: each of them may find what a third has locked since | ` + "`TestWithoutOwnerOfTwoUnlocksAtOnceOnePanics`, `TestASecondUnlockWithoutOwnerGivesNobodyElsesHoldBack`" + ` |
+| the leader is paused just before the first lock of a session | "leader paused" | sim ` + "`TestF22ALockAskedForWhileTheLeaderIsPausedIsNotGrantedByASessionThatEnds`" + ` |
+| a wake-up comes when the watch on the own node has fired | "somebody writes on lock nodes" | ` + "`TestAWakeupProvesTheLockOnlyWithAllThatItTakes`" + ` |
+| a lock could go on within a session, but for one condition | "operator deletes the nodes of a machine that is cut off", "session expires with several in line", "connection cut" | ` + "`TestOneContenderMayHandItsLockToAnotherOnlyIfNobodyCanBeBetweenThem`" + `, sim ` + "`TestASuccessorWhoseNodeIsGoneLosesTheLockBeforeTheNextIsGranted`" + ` |
+
 | file | ways | taken | the rarest |
 |---|---|---|---|
 %s
