@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/zklock/zklock/test/sim"
 )
 
 // explanations reads why no test finds some mutants, by their keys.
@@ -57,6 +59,19 @@ func TestTheWaysThatAreExplainedAreThere(t *testing.T) {
 		for _, name := range testName.FindAllString(reason, -1) {
 			require.True(t, tests[name], "untaken.txt names a test that is not there: %s", name)
 		}
+	}
+}
+
+func TestThePageOfTheSimulationNamesFaultsAndTestsThatAreThere(t *testing.T) {
+	faults, tests := map[string]bool{}, namesOfTests(t)
+	for kind := range sim.AllKinds {
+		faults[kind.String()] = true
+	}
+	for _, fault := range regexp.MustCompile(`"([^"]+)"`).FindAllStringSubmatch(simulationPage, -1) {
+		require.True(t, faults[fault[1]], "no kind of fault is called %s", fault[1])
+	}
+	for _, name := range testName.FindAllString(simulationPage, -1) {
+		require.True(t, tests[name], "no test is called %s", name)
 	}
 }
 
