@@ -33,6 +33,8 @@ var focus = map[string]sim.FaultKind{
 	"a create's result is adopted whatever its session":               sim.ExpireAtLogin,
 	"wake without a list behind a node of the own session":            sim.ExpireInLine,
 	"no session-id comparison":                                        sim.ReplaceSession,
+	"a downgrade goes on without its writer's node":                   sim.DeleteMidway,
+	"permits are taken when the turn is over":                         sim.DeleteMidway,
 }
 
 var all = []mutant{
@@ -219,6 +221,12 @@ var all = []mutant{
 	}},
 	{"a writer that reads gives its share back at a nested Unlock", []edit{
 		{"rwlocker.go", "outermost && r != nil && r.share == 0", "r != nil && r.share == 0"},
+	}},
+	{"a downgrade goes on without its writer's node", []edit{
+		{"internal/queue/downgrade.go", ",\n\t\t\t\t\t&zk.CheckVersionRequest{Path: writer.node, Version: -1})", ")"},
+	}},
+	{"permits are taken when the turn is over", []edit{
+		{"internal/queue/semaphore.go", "ops = append(ops, check) //", "_ = check //"},
 	}},
 	{"several locks are had though one was lost meanwhile", []edit{
 		{"multi.go", "while(others, ctx)", "while(nil, ctx)"},
