@@ -1,6 +1,7 @@
 package client
 
 import (
+	"fmt"
 	"log/slog"
 	"testing"
 	"testing/synctest"
@@ -50,4 +51,223 @@ func TestTheObserverKnowsThatANodeIsGoneBeforeItsWatchEnds(t *testing.T) {
 			})
 		})
 	}
+}
+
+// standing returns watches over l on the data and on the children of two nodes, by key.
+func standing(l *wire.Link) (*watches, map[WatchKey]*Watch) {
+	ws, at := new(watches), make(map[WatchKey]*Watch)
+	ws.init()
+	ws.connect(l)
+	for _, key := range []WatchKey{{"/a", false}, {"/a", true}, {"/b", false}, {"/b", true}} {
+		at[key] = &Watch{Link: l, Armed: make(chan struct{}), Fired: make(chan struct{})}
+		ws.at[key] = at[key]
+	}
+	return ws, at
+}
+
+// ended returns the keys of the watches that have, and whether with their node.
+func ended(at map[WatchKey]*Watch) map[WatchKey]bool {
+	over := make(map[WatchKey]bool)
+	for key, w := range at {
+		if w.HasFired() {
+			over[key] = w.Deleted
+		}
+	}
+	return over
+}
+
+func TestWatchesEndWithTheirConnectionAndWithNoOther(t *testing.T) {
+	l := new(wire.Link)
+	ws, at := standing(l)
+	ws.disconnect(new(wire.Link))
+	require.Empty(t, ended(at))
+	require.Len(t, ws.at, 4)
+	require.Same(t, l, ws.link)
+	ws.disconnect(l)
+	require.Equal(t, map[WatchKey]bool{{"/a", false}: false, {"/a", true}: false, {"/b", false}: false, {"/b", true}: false}, ended(at),
+		"whether the nodes are there nobody knows")
+	require.Empty(t, ws.at)
+	require.Nil(t, ws.link)
+}
+
+func TestAnEventEndsTheWatchesOfWhatHasChangedAndNoOther(t *testing.T) {
+	for _, tc := range []struct {
+		event zk.EventType
+		ends  map[WatchKey]bool
+		told  []string
+	}{
+		{zk.EventNodeDeleted, map[WatchKey]bool{{"/a", false}: true, {"/a", true}: true}, []string{"deleted /a"}},
+		{zk.EventNodeDataChanged, map[WatchKey]bool{{"/a", false}: false}, []string{"changed /a"}},
+		{zk.EventNodeChildrenChanged, map[WatchKey]bool{{"/a", true}: false}, nil},
+		{zk.EventNodeCreated, map[WatchKey]bool{}, nil},
+	} {
+		t.Run(tc.event.String(), func(t *testing.T) {
+			c, o := unconnected(t, slog.New(slog.DiscardHandler)), new(recorder)
+			c.Observe(o)
+			ws, at := standing(new(wire.Link))
+			c.watches.at = ws.at
+			for range 2 { // the second time there is none any more
+				c.notify(zk.Event{Type: tc.event, Path: "/a"})
+				require.Equal(t, tc.ends, ended(at))
+				require.Len(t, c.watches.at, len(at)-len(tc.ends))
+				require.Equal(t, tc.told, o.all())
+			}
+		})
+	}
+}
+
+func TestAReadLeavesAWatchIfItIsTheOneThatIsToSetIt(t *testing.T) {
+	ws, at := standing(new(wire.Link))
+	delete(ws.at, WatchKey{"/b", true})
+	close(at[WatchKey{"/b", false}].Armed)
+	require.True(t, ws.arming(wire.OpGetData, []byte("/a")))
+	require.True(t, ws.arming(wire.OpGetChildren2, []byte("/a")))
+	require.False(t, ws.arming(wire.OpGetData, []byte("/b")), "it is set")
+	require.False(t, ws.arming(wire.OpGetChildren2, []byte("/b")), "nobody watches these")
+	require.False(t, ws.arming(wire.OpGetData, []byte("/c")))
+}
+
+func TestAWatchStandsWhenItsReadWasAnsweredOverItsConnection(t *testing.T) {
+	l, key := new(wire.Link), WatchKey{"/a", false}
+	for name, tc := range map[string]struct {
+		answer        error
+		reconnected   bool
+		err           error
+		late, refused bool
+	}{
+		"the node is there":              {},
+		"another connection by now":      {reconnected: true, err: zk.ErrConnectionClosed},
+		"no node":                        {answer: zk.ErrNoNode, err: zk.ErrNoNode, late: true},
+		"no node, another connection":    {answer: zk.ErrNoNode, reconnected: true, err: zk.ErrNoNode, late: true},
+		"the connection ends":            {answer: zk.ErrConnectionClosed, err: zk.ErrConnectionClosed},
+		"it may not be read":             {answer: zk.ErrNoAuth, err: zk.ErrNoAuth, refused: true},
+		"the session's credential fails": {answer: zk.ErrAuthFailed, err: zk.ErrAuthFailed, refused: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			ws, at := standing(l)
+			w := at[key]
+			w.Err = tc.answer // as nobody may read it yet
+			require.False(t, w.IsArmed() || w.CameLate() || w.Refusal() != nil, "nothing is known before the answer")
+			w.Err = nil
+			require.False(t, w.IsArmed())
+			if tc.reconnected {
+				ws.link = new(wire.Link)
+			}
+			require.Equal(t, tc.err, ws.armed(key, w, tc.answer))
+			require.Equal(t, tc.err, w.Err)
+			require.Equal(t, tc.err == nil, w.IsArmed())
+			require.Equal(t, tc.err != nil, w.HasFired())
+			require.Equal(t, tc.err == nil, ws.at[key] == w, "who comes next shares it")
+			require.Equal(t, tc.late, w.CameLate())
+			require.Equal(t, tc.late, w.Deleted)
+			if !tc.refused {
+				require.NoError(t, w.Refusal())
+				return
+			}
+			require.ErrorIs(t, w.Refusal(), tc.err)
+			require.ErrorContains(t, w.Refusal(), "a node in the lock's queue cannot be watched: ")
+		})
+	}
+}
+
+func TestAWatchThatCannotBeSetDoesNotEndTheNextOne(t *testing.T) {
+	l, key := new(wire.Link), WatchKey{"/a", false}
+	ws, at := standing(l)
+	first := at[key]
+	next := &Watch{Link: l, Armed: make(chan struct{}), Fired: make(chan struct{})}
+	ws.at[key] = next
+	require.ErrorIs(t, ws.armed(key, first, zk.ErrNoNode), zk.ErrNoNode)
+	require.True(t, first.Deleted)
+	require.Same(t, next, ws.at[key])
+	require.False(t, next.HasFired())
+}
+
+func TestAWatchThatHasFiredStaysAsItIs(t *testing.T) {
+	w := &Watch{Armed: make(chan struct{}), Fired: make(chan struct{})}
+	w.fire(false)
+	w.fire(true)
+	require.False(t, w.Deleted)
+	require.Nil(t, (*Watch)(nil).End())
+	require.True(t, w.End() == w.Fired)
+}
+
+func TestWithoutAConnectionOrASessionThereIsNoWatch(t *testing.T) {
+	for name, make := range map[string]func(c *Client){
+		"no connection":      func(*Client) {},
+		"the session closes": func(c *Client) { c.watches.connect(new(wire.Link)); c.life.end() },
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := unconnected(t, slog.New(slog.DiscardHandler))
+			make(c)
+			w := c.Watch(WatchKey{"/a", false})
+			require.ErrorIs(t, w.Err, zk.ErrConnectionClosed)
+			require.True(t, w.HasFired())
+			require.False(t, w.IsArmed() || w.Deleted || w.CameLate())
+			require.Empty(t, c.watches.at, "the next call tries again")
+		})
+	}
+}
+
+func TestAWatchShowsWhatItWatchesAndIsShared(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		server, o := zktest.NewServer(t), new(recorder)
+		c := connectTold(t, server, server.Dial, o)
+		other := connect(t, server, server.Dial)
+		for path, data := range map[string]string{"/lock": "", "/gone": ""} {
+			_, err := other.Conn.Create(path, []byte(data), 0, zk.WorldACL(zk.PermAll))
+			require.NoError(t, err)
+		}
+		for i := range 2 {
+			_, err := other.Conn.Create(fmt.Sprintf("/lock/%d", i), []byte("says"), 0, zk.WorldACL(zk.PermAll))
+			require.NoError(t, err)
+		}
+		require.NoError(t, other.Conn.Delete("/gone", -1))
+		o.all()
+
+		data := c.Watch(WatchKey{Path: "/lock/0"})
+		children := c.Watch(WatchKey{Path: "/lock", Children: true})
+		require.Same(t, data, c.Watch(WatchKey{Path: "/lock/0"}))
+		require.NotSame(t, children, c.Watch(WatchKey{Path: "/lock"}))
+		<-data.Armed
+		<-children.Armed
+		synctest.Wait()
+		require.NoError(t, data.Err)
+		require.NoError(t, children.Err)
+		require.Equal(t, "says", string(data.Data))
+		require.EqualValues(t, 4, data.Stat.DataLength)
+		require.ElementsMatch(t, []string{"0", "1"}, children.Names)
+		require.EqualValues(t, 2, children.Stat.NumChildren)
+		require.Equal(t, 1, server.Requests()[zktest.OpMulti], "the children are as new as what the session was told")
+		require.ElementsMatch(t, []string{`read /lock/0 "says"`, `read /lock ""`, `read /lock ""`}, o.all())
+
+		gone := c.Watch(WatchKey{Path: "/gone"})
+		missing := c.Watch(WatchKey{Path: "/gone", Children: true})
+		synctest.Wait()
+		require.True(t, gone.CameLate())
+		require.True(t, missing.CameLate())
+		require.Equal(t, []string{"deleted /gone", "deleted /gone"}, o.all(), "nothing was read")
+		require.Len(t, server.Watches(), 2, "no node that is not there is watched")
+
+		_, err := other.Conn.Set("/lock/0", nil, -1)
+		require.NoError(t, err)
+		require.NoError(t, other.Conn.Delete("/lock/1", -1))
+		synctest.Wait()
+		require.True(t, data.HasFired() && children.HasFired())
+		require.False(t, data.Deleted || children.Deleted)
+		require.NotSame(t, data, c.Watch(WatchKey{Path: "/lock/0"}), "a watch fires once")
+	})
+}
+
+func TestTheChildrenAreNotWatchedOverAConnectionThatDoesNotCatchUp(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		server := zktest.NewServer(t)
+		c := connect(t, server, server.Dial)
+		server.DropRequest(zktest.OpMulti)
+		w := c.Watch(WatchKey{Path: "/", Children: true})
+		<-w.Armed
+		<-w.Fired
+		require.Error(t, w.Err)
+		require.False(t, w.Deleted)
+		require.Zero(t, server.Requests()[zktest.OpGetChildren2])
+	})
 }
