@@ -2,11 +2,10 @@ package membership
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"time"
 
 	"github.com/zklock/zklock"
+	"github.com/zklock/zklock/internal/client"
 )
 
 func wrap(op, path string, err error) error {
@@ -18,13 +17,7 @@ func wrap(op, path string, err error) error {
 
 // ended returns why ctx is over, with its cause where that says more. The cause may be
 // any error, as one of a server: it is for callers of the package alone.
-func ended(ctx context.Context) error {
-	err, cause := ctx.Err(), context.Cause(ctx)
-	if cause == nil || errors.Is(err, cause) {
-		return err
-	}
-	return fmt.Errorf("%w: %w", err, cause)
-}
+func ended(ctx context.Context) error { return client.Ended(ctx) }
 
 // pause waits so long, or until ctx ends or the session is closed.
 func pause(ctx context.Context, s *zklock.Session, d time.Duration) {

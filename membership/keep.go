@@ -19,6 +19,7 @@ import (
 func (m *Member) keep() {
 	defer close(m.done)
 	defer m.telling.Wait()
+	defer close(m.off)
 	defer m.leave()
 	doubting := time.NewTicker(m.options.interval)
 	defer doubting.Stop()

@@ -24,7 +24,8 @@ type Member struct {
 
 	ctx   context.Context // ends with Leave
 	leave context.CancelFunc
-	done  chan struct{} // closed when the member is off the list, or cannot be taken off
+	off   chan struct{} // closed when the member is off the list, or cannot be taken off
+	done  chan struct{} // likewise, and its user has been told
 
 	updated  chan struct{} // has an element when wanted has grown
 	leaveErr error         // once done is closed
@@ -82,7 +83,7 @@ func Join(ctx context.Context, s *zklock.Session, path string, data []byte, opts
 	}
 	m := &Member{
 		session: s, path: path, node: join(path, memberPrefix+strings.ToLower(rand.Text())), options: o,
-		done: make(chan struct{}), updated: make(chan struct{}, 1),
+		off: make(chan struct{}), done: make(chan struct{}), updated: make(chan struct{}, 1),
 		data: slices.Clone(data), wanted: 1, changed: make(chan struct{}), leavePath: func() {},
 	}
 	m.ctx, m.leave = context.WithCancel(context.Background())
@@ -101,10 +102,11 @@ func Join(ctx context.Context, s *zklock.Session, path string, data []byte, opts
 	return m, nil
 }
 
-// awaitEnd returns when the member is off the list, or its session is closed.
+// awaitEnd returns when the member is off the list, whether its user has been told or not, or its
+// session is closed.
 func (m *Member) awaitEnd() {
 	select {
-	case <-m.done:
+	case <-m.off:
 	case <-m.session.Closed():
 	}
 }

@@ -85,6 +85,9 @@ func sightsOf(s *zklock.Session) *sights {
 func look(ctx context.Context, s *zklock.Session, v view, doubt time.Duration) (*sight, error) {
 	all := sightsOf(s)
 	for {
+		if ctx.Err() != nil { // one of many reads that were to follow each other
+			return nil, ctx.Err()
+		}
 		g, isNew := all.get(s, v)
 		select {
 		case <-g.ready:

@@ -59,7 +59,8 @@ func Watch(ctx context.Context, s *zklock.Session, path string, opts ...Option) 
 			yield(nil, wrap("watch", path, err))
 			return
 		}
-		w := &watcher{session: s, path: client.Of(s).Below(path), options: o, doubting: time.NewTicker(o.interval)}
+		path := client.Of(s).Below(path)
+		w := &watcher{session: s, path: path, options: o, doubting: time.NewTicker(o.interval)}
 		defer w.doubting.Stop()
 		err = w.run(ctx, func(peers []Peer) bool { return yield(peers, nil) })
 		if err != nil && ctx.Err() == nil {

@@ -574,6 +574,16 @@ var ofTheLibrary = []judged{
 	{mutant{"a context that panics keeps a member", []edit{
 		{"membership/member.go", "joined := false", "joined := true"},
 	}}, "TestAContextThatPanicsLeavesNoMember"},
+	{mutant{"who clears up behind a Join waits for the user's functions", []edit{
+		{"membership/member.go", "case <-m.off:", "case <-m.done:"},
+	}}, "membership.TestMembersWhoseUserIsBusyKeepNobodyFromALock"},
+	{mutant{"a Watch that has ended reads on", []edit{
+		{"membership/sights.go", "if ctx.Err() != nil { // one of many", "if false { // one of many"},
+	}}, "membership.TestAWatchThatHasEndedReadsNoMoreMembers"},
+	{mutant{"the error of a Watch names the path below the chroot", []edit{
+		{"membership/watch.go", "\t\tpath := client.Of(s).Below(path)\n", ""},
+		{"membership/watch.go", "path: path, options", "path: client.Of(s).Below(path), options"},
+	}}, "membership.TestTheErrorOfAWatchNamesTheWholePath"},
 	{mutant{"a member waits for the user's functions", []edit{
 		{"membership/state.go", "m.telling.Go(m.news.Run)", "done := make(chan struct{})\n\t\tgo func() { defer close(done); m.news.Run() }()\n\t\t<-done"},
 	}}, "membership.TestAMemberDoesNotWaitForUsersCode"},
