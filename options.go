@@ -199,7 +199,9 @@ func WithTrace(trace *Trace) Option {
 // WithHandoff lets up to n owners of one [Locker], one after the other, share a turn: the lock
 // goes between goroutines of the process without ZooKeeper, at the speed of memory, before it
 // is the others' turn. While nobody else queues there is no limit. So up to n-1 owners of this
-// process may be served ahead of others that asked before them.
+// process may be served ahead of others that asked before them, besides those that are served
+// before the process has heard of the others: for as long as a message takes, or it is without
+// a connection.
 //
 // Each owner has a [Hold] of its own, whose Release, when the node goes on to the next, needs
 // no confirmation of ZooKeeper. One that asked for its Token or Check does not share its node
@@ -209,9 +211,10 @@ func WithHandoff(n int) Option {
 }
 
 // WithRetention keeps the lock's node for up to d after the last Unlock, as long as nobody else
-// queues, so that taking the lock again costs no round trip. For that time another process's
-// TryLock may see the lock as taken, and a crash then blocks the others until the session ends.
-// While the node is kept it is proved as if it were held.
+// queues, as far as this process has heard: see [WithHandoff]. So taking the lock again costs no
+// round trip. For that time another process's TryLock may see the lock as taken, and a crash
+// then blocks the others until the session ends. While the node is kept it is proved as if it
+// were held.
 //
 // As with [WithHandoff], an owner that asked for its Token or Check does not leave its node to
 // the next one. It is for a Locker, and has no effect on other locks.

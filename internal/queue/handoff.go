@@ -39,7 +39,7 @@ type handoff struct {
 type contention int
 
 const (
-	unknown contention = iota // the watch on the queue is not set yet
+	unknown contention = iota // the watch on the queue is not set yet, or anew
 	alone
 	others
 )
@@ -180,13 +180,13 @@ func (t *handoff) callNext() {
 
 func (t *handoff) pop() *member { return t.waiting.Remove(t.waiting.Front()).(*member) }
 
-// resume takes the lock by the node that was kept, which is given up instead for whoever of
-// this session queues: the watch is about to tell. s.mu is held.
+// resume takes the lock by the node that was kept, which is given up instead for whoever
+// queues: the watch is about to tell. s.mu is held.
 func (t *handoff) resume() *Hold {
 	switch {
 	case t.idle.IsZero() || !t.node.incarnation.RunsAt(t.queue.session.client.Clock.Now()):
 		return nil
-	case t.node.othersInLineLocked():
+	case !t.seesNobody(t.node):
 		t.node.leaveLocked()
 		return nil
 	}
@@ -299,16 +299,25 @@ func (t *handoff) watchQueue(c *contender) {
 		case <-s.client.Context().Done():
 			return
 		}
-		if !t.has(c) {
+		if !t.watchEnded(c, w) {
 			return
 		}
 	}
 }
 
-func (t *handoff) has(c *contender) bool {
+// watchEnded takes the end of a watch on c's queue, and reports whether there is more to look for. A
+// change is likely that somebody has come: who, the next watch tells a round trip later. The end
+// of the connection tells nothing of the queue.
+func (t *handoff) watchEnded(c *contender, w *client.Watch) bool {
 	t.queue.session.mu.Lock()
 	defer t.queue.session.mu.Unlock()
-	return t.node == c
+	if t.node != c {
+		return false
+	}
+	if w.IsArmed() && !latch.IsClosed(w.Link.Down()) {
+		t.contention, c.alone = unknown, false
+	}
+	return true
 }
 
 // seen takes what a watch on c's queue has found, and reports whether there is more to look

@@ -3,6 +3,7 @@ package lock_test
 import (
 	"context"
 	"errors"
+	"slices"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -13,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/zklock/zklock"
+	"github.com/zklock/zklock/internal/latch"
 	"github.com/zklock/zklock/zktest"
 )
 
@@ -145,6 +147,46 @@ func TestACohortThatIsNoLongerAloneEndsItsTurn(t *testing.T) {
 			require.NoError(t, g.Release(t.Context()))
 		}
 		require.Equal(t, "----o--", order)
+	})
+}
+
+// The new list takes a round trip, in which many may have been served.
+func TestACohortEndsItsTurnWhenTheQueueChanges(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const latency, bound = 5 * time.Millisecond, 2
+		b := &bubble{t, zktest.NewServer(t, zktest.WithLatency(latency, latency)), "/lock"}
+		l, other := b.locker(b.session("cohort"), zklock.WithHandoff(bound)), b.locker(b.session("other"))
+		var served []time.Time // guarded by l
+		over, owners := make(chan struct{}), sync.WaitGroup{}
+		for range 2 * bound {
+			owners.Go(func() {
+				for !latch.IsClosed(over) {
+					l.Lock()
+					served = append(served, time.Now())
+					if len(served) <= bound { // it finds out that it is alone
+						time.Sleep(20 * latency)
+					}
+					time.Sleep(latency / 50)
+					l.Unlock()
+				}
+			})
+		}
+		time.Sleep(time.Second)
+		var came time.Time
+		b.server.Observe(func(txn zktest.Txn) {
+			for _, c := range txn.Changes {
+				if c.Kind == zktest.NodeCreated && came.IsZero() {
+					came = time.Now()
+				}
+			}
+		})
+		h, err := other.Acquire(t.Context())
+		require.NoError(t, err)
+		since := slices.DeleteFunc(slices.Clone(served), func(at time.Time) bool { return !at.After(came.Add(latency)) })
+		close(over)
+		require.NoError(t, h.Release(t.Context()))
+		owners.Wait()
+		require.LessOrEqual(t, len(since), bound, "the process has been told of one who waits")
 	})
 }
 

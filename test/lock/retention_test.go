@@ -118,6 +118,40 @@ func TestARetainedLockIsNotTakenAgainPastOneOfItsSessionWhoWaits(t *testing.T) {
 	}
 }
 
+// What has changed takes a round trip to read.
+func TestARetainedLockIsNotTakenAgainWhenTheQueueHasChanged(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const latency = 5 * time.Millisecond
+		b := &bubble{t, zktest.NewServer(t, zktest.WithLatency(latency, latency)), "/lock"}
+		other := b.locker(b.session("other"))
+		l, _ := b.retained(b.session("owner"))
+		time.Sleep(time.Second) // it knows that it is alone
+		granted := make(chan grant, 1)
+		b.ask(t.Context(), "other", other, granted)
+		time.Sleep(2*latency + latency/2) // the create is there, and the event is told
+		require.Equal(t, 2, b.queue())
+		require.False(t, l.TryLock(), "it would pass the one who waits")
+		require.NoError(t, (<-granted).Release(t.Context()))
+	})
+}
+
+func TestARetainedLockIsTakenAgainWithoutAConnection(t *testing.T) {
+	inBubble(t, func(t *testing.T, b *bubble) {
+		l, node := b.retained(b.session("owner"))
+		time.Sleep(time.Second)
+		place := b.server.Client("owner")
+		place.Block(zktest.ToServer)
+		place.Cut()
+		synctest.Wait()
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		require.NoError(t, l.LockContext(ctx))
+		require.Equal(t, node, l.Held().Node())
+		place.Unblock()
+		require.NoError(t, l.UnlockContext(t.Context()))
+	})
+}
+
 func TestARetainedNodeIsGivenUpAtOnceWhenAnotherQueues(t *testing.T) {
 	inBubble(t, func(t *testing.T, b *bubble) {
 		s := b.session("owner")

@@ -618,11 +618,20 @@ var ofTheLibrary = []judged{
 		{"internal/queue/handoff.go", "!c.othersInLineLocked() && (t.contention", "(t.contention"},
 	}}, "TestALockIsNotRetainedPastOneWhoWaits"},
 	{mutant{"a retained lock is taken again past the others of its session", []edit{
-		{"internal/queue/handoff.go", "case t.node.othersInLineLocked():", "case false:"},
+		{"internal/queue/handoff.go", "case !t.seesNobody(t.node):", "case false:"},
 	}}, "TestARetainedLockIsNotTakenAgainPastOneOfItsSessionWhoWaits"},
 	{mutant{"a handoff forgets whom it has seen when one more comes", []edit{
 		{"internal/queue/handoff.go", "case w.Err != nil:\n\t\treturn unknown\n\tcase othersAmong", "case w.Err != nil || w.HasFired():\n\t\treturn unknown\n\tcase othersAmong"},
 	}}, "internal/queue.TestACohortThatHasSeenOthersKnowsThemWhenOneMoreComes"},
+	{mutant{"a handoff counts itself alone until the queue is watched anew", []edit{
+		{"internal/queue/handoff.go", "t.contention, c.alone = unknown, false", "_ = c"},
+	}}, "TestACohortEndsItsTurnWhenTheQueueChanges"},
+	{mutant{"a retained lock is taken again by a list from before the queue changed", []edit{
+		{"internal/queue/handoff.go", "t.contention, c.alone = unknown, false", "t.contention = unknown"},
+	}}, "TestARetainedLockIsNotTakenAgainWhenTheQueueHasChanged"},
+	{mutant{"the end of a connection passes for a change of the queue", []edit{
+		{"internal/queue/handoff.go", "w.IsArmed() && !latch.IsClosed(w.Link.Down())", "w.IsArmed()"},
+	}}, "TestARetainedLockIsTakenAgainWithoutAConnection"},
 	{mutant{"a handoff hears of the others of its session from the queue", []edit{
 		{"internal/queue/handoff.go", "(t.contention != alone || c.othersInLineLocked())", "t.contention != alone"},
 	}}, "TestACohortEndsItsTurnForAnotherOfItsSession"},
