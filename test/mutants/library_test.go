@@ -439,7 +439,7 @@ var ofTheLibrary = []judged{
 		{"internal/client/close.go", "l.AwaitWatches()", "_ = l"},
 	}}, "TestCloseRightBehindAReconnectIsHeard"},
 	{mutant{"why a ctx has ended is taken for a server's answer to Revoke", []edit{
-		{"revoke.go", "case !client.Answers(err, zk.ErrNoNode):", "case !errors.Is(err, zk.ErrNoNode):"},
+		{"internal/client/errors.go", "return errors.Is(err, kind) && !looksEnded(err)", "return errors.Is(err, kind)"},
 	}}, "TestARevokeWhoseContextEndsForAMissingNodeElsewhereSaysSo"},
 	{mutant{"a turn whose node is gone is not looked at when the size is to be set", []edit{
 		{"internal/queue/semaphore.go", "_ = turn.contender.prove(ctx)", "_ = turn"},
