@@ -1,0 +1,116 @@
+package client
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+
+	"github.com/stretchr/testify/require"
+)
+
+// book is a log handler that keeps what it is told.
+type book struct {
+	mu    sync.Mutex // guards lines
+	lines []string
+	slow  chan struct{} // each line waits for a value, if this is not nil
+}
+
+func (b *book) Enabled(context.Context, slog.Level) bool { return true }
+func (b *book) WithAttrs([]slog.Attr) slog.Handler       { return b }
+func (b *book) WithGroup(string) slog.Handler            { return b }
+
+func (b *book) Handle(_ context.Context, r slog.Record) error {
+	if b.slow != nil {
+		<-b.slow
+	}
+	line := r.Level.String() + " " + r.Message
+	r.Attrs(func(a slog.Attr) bool {
+		line += " " + a.String()
+		return true
+	})
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.lines = append(b.lines, line)
+	return nil
+}
+
+// all returns the lines since the last call.
+func (b *book) all() []string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	lines := b.lines
+	b.lines = nil
+	return lines
+}
+
+func TestTheLogIsWrittenInOrderAndWholeWhenItIsClosed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := &book{slow: make(chan struct{})}
+		j := &Journal{logger: slog.New(b)}
+		j.Debug("a", "of", 1)
+		j.Info("b")
+		j.Warn("c")
+		j.Error("d", "of", 2)
+		j.Printf("from %s", "go-zookeeper")
+		closed := make(chan struct{})
+		go func() { j.close(); close(closed) }()
+		synctest.Wait()
+		j.Error("what comes later is not written")
+		for range 5 {
+			select {
+			case <-closed:
+				require.Fail(t, "it is closed before all is written")
+			default:
+			}
+			b.slow <- struct{}{}
+		}
+		<-closed
+		require.Equal(t, []string{"DEBUG a of=1", "INFO b", "WARN c", "ERROR d of=2", "DEBUG zk: from go-zookeeper"}, b.all())
+	})
+}
+
+func TestALogThatIsNotReadDropsWhatDoesNotFitAndSaysHowMuch(t *testing.T) {
+	const fits = 1 + 1000 // one is being written
+	for name, closes := range map[string]bool{"before the next line": false, "at the end": true} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				b := &book{slow: make(chan struct{})}
+				j := &Journal{logger: slog.New(b)}
+				j.Info("0")
+				synctest.Wait()
+				var want []string
+				for i := range fits + 5 {
+					if i > 0 {
+						j.Info(fmt.Sprint(i))
+					}
+					if i < fits {
+						want = append(want, fmt.Sprint("INFO ", i))
+					}
+				}
+				for range fits {
+					b.slow <- struct{}{}
+				}
+				synctest.Wait()
+				close(b.slow)
+				want = append(want, "WARN zklock: messages were dropped dropped=5")
+				if !closes {
+					j.Info("next")
+					j.Info("and one more")
+					want = append(want, "INFO next", "INFO and one more")
+				}
+				j.close()
+				require.Equal(t, want, b.all())
+			})
+		})
+	}
+}
+
+// warnings returns those of the lines since the last call.
+func (b *book) warnings() []string {
+	return slices.DeleteFunc(b.all(), func(line string) bool { return !strings.HasPrefix(line, "WARN ") })
+}

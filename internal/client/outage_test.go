@@ -1,0 +1,98 @@
+package client
+
+import (
+	"errors"
+	"log/slog"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"github.com/zklock/zklock/internal/wire"
+)
+
+func TestAnOutageIsToldWhenItHasLastedAndOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := new(book)
+		c := unconnected(t, slog.New(b))
+		c.timeout.Store(int64(16 * time.Second))
+		c.id = 0xabc
+		(*connections)(c).Failed(errors.New("nobody is there"))
+		c.outage.begin()
+		time.Sleep(4 * time.Second)
+		c.outage.begin() // it goes on
+		time.Sleep(12*time.Second - 1)
+		synctest.Wait()
+		require.Empty(t, b.all())
+		time.Sleep(1)
+		synctest.Wait()
+		require.Equal(t, []string{"WARN zklock: no connection session=0xabc lasted=16s cause=nobody is there"}, b.all())
+		time.Sleep(time.Hour)
+		synctest.Wait()
+		require.Empty(t, b.all())
+
+		l := &wire.Link{ID: 0xdef, Server: "zk1:2181"}
+		c.outage.end(l)
+		c.outage.end(l)
+		synctest.Wait()
+		require.Equal(t, []string{"INFO zklock: connected again session=0xdef server=zk1:2181 lasted=1h0m16s"}, b.all())
+
+		c.outage.begin()
+		time.Sleep(10 * time.Second)
+		c.outage.end(l)
+		time.Sleep(time.Hour)
+		synctest.Wait()
+		require.Empty(t, b.all(), "a short one is not told, nor its end")
+
+		c.timeout.Store(int64(time.Second))
+		c.outage.begin()
+		time.Sleep(10 * time.Second)
+		synctest.Wait()
+		require.Equal(t, []string{"WARN zklock: no connection session=0xabc lasted=10s cause=nobody is there"}, b.all(), "ten seconds at least")
+	})
+}
+
+func TestAnOutageLastsUntilAServerServes(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := new(book)
+		c := unconnected(t, slog.New(b))
+		c.outage.begin()
+		l := c.connectedTo(t, errors.New("hung up"))
+		require.True(t, l == c.Current())
+		time.Sleep(11*time.Second - 1)
+		_, err := l.Read(make([]byte, 1))
+		require.Error(t, err)
+		synctest.Wait()
+		require.Empty(t, b.warnings(), "it may be about to log in")
+		time.Sleep(1)
+		synctest.Wait()
+		require.Equal(t, []string{"WARN zklock: no connection session=0x1 lasted=11s cause=hung up"}, b.warnings())
+		c.outage.end(l)
+		require.False(t, c.outage.since.IsZero(), "what is told of a connection that is down comes late")
+	})
+}
+
+func TestNoOutageIsToldOfAClosedSession(t *testing.T) {
+	for name, late := range map[string]bool{"that has one": false, "that would have one": true} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				b := new(book)
+				c := unconnected(t, slog.New(b))
+				if late {
+					c.outage.stop()
+				}
+				c.outage.begin()
+				time.Sleep(time.Second)
+				c.outage.stop()
+				if late {
+					require.Nil(t, c.outage.timer)
+				} else {
+					c.outage.tell() // as a timer that has just fired
+				}
+				time.Sleep(time.Hour)
+				synctest.Wait()
+				require.Empty(t, b.all())
+			})
+		})
+	}
+}
