@@ -1,7 +1,6 @@
 package client
 
 import (
-	"encoding/binary"
 	"errors"
 	"log/slog"
 	"testing"
@@ -32,10 +31,8 @@ func TestContainersAreInDoubtUntilTheObserverKnowsThatTheConnectionIsLost(t *tes
 	c.containers.asked = 1
 	for range 2 {
 		l := c.connectedTo(t, errors.New("hung up"))
-		request := make([]byte, 100)
-		binary.BigEndian.PutUint32(request[8:], wire.OpCreateContainer)
-		_, _ = l.Write(request)
-		_, _ = l.Read(request)
+		_, _ = l.Write(containerRequest())
+		_, _ = l.Read(make([]byte, 1))
 	}
 	require.Equal(t, []bool{false, true}, doubted)
 	require.True(t, c.containers.are(refused))

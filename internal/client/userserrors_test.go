@@ -2,14 +2,11 @@ package client
 
 import (
 	"context"
-	"encoding/binary"
 	"log/slog"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
-
-	"github.com/zklock/zklock/internal/wire"
 )
 
 // inquisitive is code of a user that calls the session back.
@@ -68,10 +65,8 @@ func TestAUsersErrorMayCallTheSessionThatLogsIt(t *testing.T) {
 			c.containers.asked = 1
 			for range 2 {
 				l := c.connectedTo(t, err)
-				request := make([]byte, 100)
-				binary.BigEndian.PutUint32(request[8:], wire.OpCreateContainer)
-				_, _ = l.Write(request)
-				_, _ = l.Read(request)
+				_, _ = l.Write(containerRequest())
+				_, _ = l.Read(make([]byte, 1))
 			}
 		}, "the connection was lost twice on the request for one: a user's error"},
 	} {
