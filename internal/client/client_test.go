@@ -1,10 +1,14 @@
 package client
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"log/slog"
+	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/go-zookeeper/zk"
@@ -78,4 +82,131 @@ func connectTold(t *testing.T, server *zktest.Server, dial zk.Dialer, o Observer
 	require.NoError(t, c.Connect(t.Context(), []string{server.PipeAddr()}, nil))
 	t.Cleanup(func() { c.Close(RequestPatience) })
 	return c
+}
+
+func TestAPathIsBelowTheChroot(t *testing.T) {
+	c := New(time.Second, nil, Options{})
+	require.Equal(t, "/", c.Below("/"))
+	require.Equal(t, "/a", c.Below("/a"))
+	c = New(time.Second, nil, Options{Chroot: "/app"})
+	require.Equal(t, "/app", c.Below("/"))
+	require.Equal(t, "/app/a", c.Below("/a"))
+}
+
+// new returns a client that is not connected, and what connects it to the server.
+func connecting(server *zktest.Server, o Options) (c *Client, establish func(ctx context.Context, credentials ...Credential) error) {
+	o.Hosts, o.Dialer = wire.NewHosts(), server.Dial
+	if o.Logger == nil {
+		o.Logger = slog.New(slog.DiscardHandler)
+	}
+	c = New(20*time.Second, new(clock.Clock), o)
+	c.Observe(nobody{})
+	return c, func(ctx context.Context, credentials ...Credential) error {
+		return c.Connect(ctx, []string{server.PipeAddr()}, credentials)
+	}
+}
+
+func TestAClientThatCannotBeMadeIsClosed(t *testing.T) {
+	c := New(20*time.Second, new(clock.Clock), Options{Logger: slog.New(slog.DiscardHandler), Hosts: wire.NewHosts()})
+	require.Error(t, c.Connect(t.Context(), nil, nil))
+	require.True(t, c.Closed())
+	require.ErrorIs(t, c.Context().Err(), context.Canceled)
+}
+
+func TestAClientThatFindsNoServerSaysWhyAndIsClosed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		server, b := zktest.NewServer(t), new(book)
+		server.Refuse(true)
+		c, establish := connecting(server, Options{Logger: slog.New(b)})
+		ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+		defer cancel()
+		began := time.Now()
+		err := establish(ctx)
+		require.ErrorIs(t, err, context.DeadlineExceeded)
+		require.ErrorContains(t, err, "no connection, last cause")
+		require.Equal(t, 30*time.Second, time.Since(began))
+		require.True(t, c.Closed())
+		synctest.Wait()
+		require.Len(t, b.warnings(), 1, "an outage has begun with the first try")
+	})
+}
+
+func TestATraceTellsHowLongTheFirstConnectionWasWaitedFor(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		server, h := zktest.NewServer(t), &history{began: time.Now()}
+		server.Refuse(true)
+		c, establish := connecting(server, Options{Trace: h.trace()})
+		go func() { time.Sleep(time.Second); server.Refuse(false) }()
+		require.NoError(t, establish(t.Context()))
+		c.Close(RequestPatience)
+		require.Len(t, h.told, 2)
+		first := h.told[0].(happened)
+		require.Equal(t, "connected", first.what)
+		require.Zero(t, first.from)
+		require.GreaterOrEqual(t, first.to, time.Second)
+	})
+}
+
+func TestASessionLogsInBeforeItStands(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		server := zktest.NewServer(t)
+		c, establish := connecting(server, Options{})
+		lost := server.DropRequest(zktest.OpAuth) // it tries again
+		require.NoError(t, establish(t.Context(), Credential{"digest", []byte("a:1")}, Credential{"digest", []byte("b:2")}))
+		<-lost.Struck()
+		defer c.Close(RequestPatience)
+		require.False(t, c.Closed())
+		for path, who := range map[string]string{"/a": "a:1", "/b": "b:2"} {
+			user, password, _ := strings.Cut(who, ":")
+			_, err := c.Conn.Create(path, nil, 0, zk.DigestACL(zk.PermAll, user, password))
+			require.NoError(t, err)
+			_, _, err = c.Conn.Get(path)
+			require.NoError(t, err, "it is %s", user)
+		}
+	})
+}
+
+func TestACredentialThatIsRefusedEndsTheClient(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		server := zktest.NewServer(t)
+		c, establish := connecting(server, Options{})
+		began := time.Now()
+		err := establish(t.Context(), Credential{"digest", []byte("a:1")}, Credential{"unheard", nil})
+		require.ErrorIs(t, err, zk.ErrAuthFailed)
+		require.ErrorContains(t, err, `credentials of scheme "unheard" were refused: `)
+		require.Zero(t, time.Since(began))
+		require.True(t, c.Closed())
+	})
+}
+
+func TestALoginIsWaitedForNoLongerThanItsCallLives(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		server := zktest.NewServer(t)
+		c, establish := connecting(server, Options{})
+		held := server.HoldReply(zktest.OpAuth)
+		defer held.Release()
+		for cause, want := range map[error]error{nil: context.DeadlineExceeded, zk.ErrAuthFailed: zk.ErrAuthFailed} {
+			ctx, cancel := context.WithTimeoutCause(t.Context(), time.Second, cause)
+			defer cancel()
+			if c.Closed() {
+				c, establish = connecting(server, Options{})
+			}
+			err := establish(ctx, Credential{"digest", []byte("a:1")})
+			require.ErrorIs(t, err, context.DeadlineExceeded)
+			require.ErrorIs(t, err, want)
+			require.NotContains(t, err.Error(), "were refused", "the caller's cause is no answer")
+			require.True(t, c.Closed())
+			held = server.HoldReply(zktest.OpAuth)
+		}
+	})
+}
+
+func TestAClientThatIsClosedMeanwhileIsNotEstablished(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		server := zktest.NewServer(t)
+		c, establish := connecting(server, Options{})
+		c.life.end()
+		require.ErrorIs(t, establish(t.Context()), ErrClosed)
+		require.True(t, errors.Is(c.Context().Err(), context.Canceled))
+	})
 }

@@ -1,7 +1,10 @@
 package client
 
 import (
+	"errors"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/go-zookeeper/zk"
 	"github.com/stretchr/testify/require"
@@ -21,4 +24,96 @@ func TestTheEndOfASessionThatNobodyWasToldOfIsNotTold(t *testing.T) {
 	tr.expire(3)
 	tr.work.Wait()
 	require.Equal(t, []int64{1, 3}, expired)
+}
+
+// history is what a Trace was told, by times since the beginning.
+type history struct {
+	began time.Time
+	told  []any
+}
+
+func (h *history) trace() Trace {
+	note := func(what string) func(Event) {
+		return func(e Event) {
+			h.told = append(h.told, happened{what, e.Session, e.Server, e.Connection, e.Since.Sub(h.began), e.Time.Sub(h.began), e.Err})
+		}
+	}
+	return Trace{Connected: note("connected"), Disconnected: note("disconnected"), Expired: note("expired")}
+}
+
+type happened struct {
+	what       string
+	session    int64
+	server     string
+	connection int
+	from, to   time.Duration
+	err        error
+}
+
+func TestATraceTellsOfEachConnectionAndSessionFromWhenItLastedAndWhyItEnded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h, why := &history{began: time.Now()}, errors.New("why")
+		tr := tracer{Trace: h.trace(), disconnected: time.Now()}
+		at := func(do func()) {
+			time.Sleep(time.Second)
+			do()
+			tr.work.Wait()
+		}
+		at(func() { tr.connect(&wire.Link{ID: 1, Server: "a"}) })
+		at(func() { tr.disconnect(why) })
+		at(func() { tr.disconnect(why) })
+		at(func() { tr.connect(&wire.Link{ID: 1, Server: "b"}) })
+		at(func() { tr.connect(&wire.Link{ID: 1, Server: "c"}) })
+		at(func() { tr.expire(1) })
+		at(func() { tr.connect(&wire.Link{ID: 2, Server: "d"}) })
+		at(func() { tr.expire(1) })
+		at(func() { tr.expire(2) })
+		at(func() { tr.close()() })
+		at(func() { tr.close()(); tr.connect(&wire.Link{ID: 3}); tr.disconnect(why); tr.expire(3) })
+		const s = time.Second
+		require.Equal(t, []any{
+			happened{"connected", 1, "a", 1, 0, 1 * s, nil},
+			happened{"disconnected", 1, "a", 1, 1 * s, 2 * s, why},
+			happened{"connected", 1, "b", 2, 2 * s, 4 * s, nil},
+			happened{"disconnected", 1, "b", 2, 4 * s, 5 * s, errReplaced},
+			happened{"connected", 1, "c", 3, 5 * s, 5 * s, nil},
+			happened{"expired", 1, "", 3, 1 * s, 6 * s, ErrSessionOver},
+			happened{"disconnected", 1, "c", 3, 5 * s, 7 * s, errReplaced},
+			happened{"connected", 2, "d", 4, 7 * s, 7 * s, nil},
+			happened{"expired", 2, "", 4, 7 * s, 9 * s, ErrSessionOver},
+			happened{"disconnected", 2, "d", 4, 7 * s, 10 * s, ErrClosed},
+		}, h.told)
+	})
+}
+
+func TestTheEndOfATraceHasNothingToTellWithoutAConnectionOrAListener(t *testing.T) {
+	h := new(history)
+	tr := tracer{Trace: h.trace()}
+	tr.close()()
+	require.Empty(t, h.told)
+	deaf := tracer{}
+	deaf.connect(&wire.Link{ID: 1})
+	deaf.expire(1)
+	deaf.close()()
+	deaf.close()()
+	deaf.work.Wait()
+	require.True(t, deaf.closed)
+}
+
+// Who closes the session waits for a function of the user, but does not call the next one
+// beside it.
+func TestTheEndIsToldBehindWhatIsBeingTold(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h, slow := new(history), make(chan struct{})
+		trace := h.trace()
+		trace.Connected = func(Event) { <-slow }
+		tr := tracer{Trace: trace}
+		tr.connect(&wire.Link{ID: 1})
+		synctest.Wait()
+		tr.close()()
+		require.Empty(t, h.told)
+		close(slow)
+		tr.work.Wait()
+		require.Len(t, h.told, 1)
+	})
 }

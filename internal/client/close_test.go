@@ -1,0 +1,184 @@
+package client
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/go-zookeeper/zk"
+	"github.com/stretchr/testify/require"
+
+	"github.com/zklock/zklock/internal/latch"
+	"github.com/zklock/zklock/zktest"
+)
+
+func TestTheEndOfASessionIsConfirmedAndNothingIsLeft(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		server, o := zktest.NewServer(t), new(recorder)
+		c := connectTold(t, server, server.Dial, o)
+		require.Len(t, server.Sessions(), 1)
+		l := c.Current()
+		began := time.Now()
+		for range 2 {
+			require.NoError(t, c.Close(RequestPatience))
+		}
+		require.Zero(t, time.Since(began))
+		require.Empty(t, server.Sessions())
+		require.True(t, latch.IsClosed(l.Down()))
+		require.Nil(t, c.Current())
+		require.Equal(t, errClosing, context.Cause(c.Context()))
+		_, err := c.Await(t.Context(), AnySession)
+		require.ErrorIs(t, err, ErrClosed)
+	})
+}
+
+func TestTheEndWaitsForRequestsUnderWayAndNotForEver(t *testing.T) {
+	for name, answered := range map[string]bool{"one that is answered": true, "one that is not": false} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				server := zktest.NewServer(t)
+				c := connect(t, server, server.Dial)
+				held := server.HoldReply(zktest.OpExists)
+				call := Send(c, func() (bool, error) { exists, _, err := c.Conn.Exists("/"); return exists, err })
+				<-held.Struck()
+				began := time.Now()
+				if answered {
+					time.AfterFunc(time.Second-1, held.Release)
+					require.NoError(t, c.Close(time.Second))
+					require.Equal(t, time.Second-1, time.Since(began))
+					exists, err := call.Wait(t.Context())
+					require.NoError(t, err)
+					require.True(t, exists)
+					return
+				}
+				err := c.Close(time.Second)
+				require.EqualError(t, err, "no server confirmed it: its nodes may stay for its timeout of 10s")
+				require.True(t, errors.Is(c.Close(time.Hour), err), "the first call's result")
+				require.Equal(t, time.Second, time.Since(began))
+				_, err = call.Wait(t.Context())
+				require.Error(t, err)
+				held.Release()
+			})
+		})
+	}
+}
+
+func TestWithoutPatienceOrAConnectionNoServerIsAsked(t *testing.T) {
+	for name, tc := range map[string]struct {
+		patience time.Duration
+		lose     func(server *zktest.Server, c *Client)
+		says     string
+	}{
+		"without patience":     {0, func(*zktest.Server, *Client) {}, "no server confirmed it: "},
+		"without a connection": {time.Second, func(server *zktest.Server, _ *Client) { server.Refuse(true); server.Cut() }, "no server confirmed it: "},
+		"without a session": {time.Second, func(server *zktest.Server, c *Client) {
+			server.Refuse(true)
+			server.Cut()
+			synctest.Wait()
+			c.id = 0
+		}, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				server := zktest.NewServer(t)
+				c := connect(t, server, server.Dial)
+				held := server.HoldReply(zktest.OpExists)
+				Send(c, func() (bool, error) { exists, _, err := c.Conn.Exists("/"); return exists, err })
+				synctest.Wait()
+				tc.lose(server, c)
+				synctest.Wait()
+				began := time.Now()
+				err := c.Close(tc.patience)
+				require.Less(t, time.Since(began), time.Second)
+				if tc.says == "" {
+					require.NoError(t, err, "there is nothing that could stay")
+				} else {
+					require.ErrorContains(t, err, tc.says)
+				}
+				require.Zero(t, server.Requests()[zktest.OpCloseSession])
+				held.Release()
+			})
+		})
+	}
+}
+
+func TestAnEndThatIsNotAnsweredIsNotConfirmed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		server := zktest.NewServer(t)
+		c := connect(t, server, server.Dial)
+		server.DropReply(zktest.OpCloseSession)
+		require.ErrorContains(t, c.Close(RequestPatience), "no server confirmed it: ")
+	})
+}
+
+// Requests that a user has made over the connection may wedge go-zookeeper.
+func TestAClientThatDoesNotEndIsNotWaitedForForEver(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := unconnected(t, slog.New(slog.DiscardHandler))
+		events := make(chan zk.Event, 1)
+		c.events = events
+		events <- zk.Event{}
+		began := time.Now()
+		require.False(t, c.ends())
+		require.Equal(t, 2*time.Second, time.Since(began), "twice what go-zookeeper allows itself")
+		time.AfterFunc(time.Second, func() { close(events) })
+		events <- zk.Event{}
+		require.True(t, c.ends())
+		require.Equal(t, 3*time.Second, time.Since(began))
+
+		server := zktest.NewServer(t)
+		c = connect(t, server, server.Dial)
+		c.events = make(chan zk.Event)
+		require.EqualError(t, c.Close(RequestPatience), "the client did not end")
+	})
+}
+
+func TestTheEndWaitsForWhatRunsInTheSessionAndWhatIsToldOfIt(t *testing.T) {
+	for name, begin := range map[string]func(c *Client, until <-chan struct{}){
+		"a goroutine": func(c *Client, until <-chan struct{}) { c.Spawn(func() { <-until }) },
+		"the trace": func(c *Client, until <-chan struct{}) {
+			c.trace.note(func(Event) { <-until }, Event{})
+		},
+		"the log": func(c *Client, until <-chan struct{}) { c.Log.add(func() { <-until }) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				c := unconnected(t, slog.New(slog.DiscardHandler))
+				until, closed := make(chan struct{}), make(chan error, 1)
+				begin(c, until)
+				go func() { closed <- c.Close(RequestPatience) }()
+				time.Sleep(time.Hour)
+				require.Empty(t, closed)
+				close(until)
+				require.NoError(t, <-closed)
+			})
+		})
+	}
+}
+
+func TestAClosedSessionLooksAtNothingAndTellsOfItsLastConnection(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c, h := unconnected(t, slog.New(slog.DiscardHandler)), new(history)
+		c.trace.Trace = h.trace()
+		c.outage.begin()
+		_, v := c.WatchOver(t.Context(), "/lock")
+		l := c.connectedTo(t, errors.New("hung up"))
+		c.trace.work.Wait()
+		var tell func()
+		require.True(t, c.changes(func() { tell = c.Shut() }))
+		c.trace.work.Wait()
+		require.Len(t, h.told, 1)
+		tell()
+		require.Len(t, h.told, 2)
+		require.ErrorIs(t, h.told[1].(happened).err, ErrClosed)
+		require.True(t, c.outage.stopped && c.stalls.stopped && c.Closed())
+		require.Equal(t, errClosing, context.Cause(c.Context()))
+		require.ErrorIs(t, Ended(c.Context()), ErrClosed)
+		_, err := l.Read(make([]byte, 1))
+		require.Error(t, err)
+		v.End()
+	})
+}

@@ -1,0 +1,288 @@
+package client
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/zklock/zklock/internal/latch"
+	"github.com/zklock/zklock/internal/wire"
+	"github.com/zklock/zklock/zktest"
+)
+
+func TestAConnectionIsWaitedForAsLongAsItsSessionMayGetOne(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := unconnected(t, slog.New(slog.DiscardHandler))
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		_, err := c.Await(ctx, AnySession)
+		require.ErrorIs(t, err, context.DeadlineExceeded)
+		_, err = c.Await(t.Context(), 1)
+		require.ErrorIs(t, err, ErrSessionOver)
+
+		l := &wire.Link{ID: 1}
+		c.id = 1
+		for _, id := range []int64{AnySession, 1} {
+			c.link = nil
+			go func() {
+				for range 2 { // the first one brings nothing
+					synctest.Wait()
+					c.mu.Lock()
+					c.broadcast()
+					c.mu.Unlock()
+				}
+				synctest.Wait()
+				c.publish(l, 1)
+			}()
+			got, err := c.Await(t.Context(), id)
+			require.NoError(t, err)
+			require.True(t, got == l)
+			got, err = c.Await(t.Context(), id)
+			require.NoError(t, err)
+			require.True(t, got == l)
+		}
+		_, err = c.Await(t.Context(), 2)
+		require.ErrorIs(t, err, ErrSessionOver, "whoever has a connection")
+		c.link = nil
+		go func() { synctest.Wait(); c.Shut() }()
+		_, err = c.Await(t.Context(), 1)
+		require.ErrorIs(t, err, ErrClosed)
+		c.link = l
+		_, err = c.Await(t.Context(), 1)
+		require.ErrorIs(t, err, ErrClosed, "it is not to be used any more")
+	})
+}
+
+// changes reports whether whoever waits for a change is woken by it.
+func (c *Client) changes(by func()) bool {
+	before := c.Changed()
+	by()
+	return latch.IsClosed(before) && !latch.IsClosed(c.Changed())
+}
+
+func TestAConnectionIsToldOfBeforeItIsHadAndEndsForAllAtOnce(t *testing.T) {
+	c, o := unconnected(t, slog.New(slog.DiscardHandler)), new(recorder)
+	h := new(history)
+	c.trace.Trace = h.trace()
+	c.Observe(o)
+	c.stalls.told[noConnection] = new(Watchdog)
+	(*connections)(c).Failed(errors.New("earlier"))
+	var l *wire.Link
+	require.True(t, c.changes(func() { l = c.connectedTo(t, errors.New("hung up")) }))
+	require.Equal(t, []string{"connected in 0x1 for 10s"}, o.all())
+	require.True(t, l == c.Current() && l == c.watches.link)
+	require.EqualValues(t, 1, c.ID())
+	require.EqualValues(t, 1, (*connections)(c).ID())
+	require.NoError(t, c.lastFailure())
+	require.Empty(t, c.stalls.told, "the next lack of a connection is told again")
+
+	(*connections)(c).Disconnected(new(wire.Link), errors.New("another"))
+	require.True(t, l == c.Current())
+	require.NoError(t, c.lastFailure(), "it is of no matter while there is a connection")
+	require.True(t, c.changes(func() { _, _ = l.Read(make([]byte, 1)) }))
+	require.Equal(t, []string{"disconnected from 0x1"}, o.all())
+	require.Nil(t, c.Current())
+	require.Nil(t, c.watches.link)
+	require.False(t, c.outage.since.IsZero())
+	require.EqualError(t, c.lastFailure(), "hung up")
+	require.EqualValues(t, 1, c.ID(), "the session goes on")
+	(*connections)(c).Disconnected(l, errors.New("late"))
+	require.Empty(t, o.all())
+	require.EqualError(t, c.lastFailure(), "late")
+	c.outage.stop()
+	c.trace.work.Wait()
+	require.Len(t, h.told, 2)
+	require.EqualError(t, h.told[1].(happened).err, "hung up")
+}
+
+func TestTheTimeoutIsWhatTheServerGrants(t *testing.T) {
+	c := unconnected(t, slog.New(slog.DiscardHandler))
+	require.Equal(t, 10*time.Second, c.Timeout())
+	(*connections)(c).Connected(&wire.Link{ID: 1}, 4*time.Second)
+	require.Equal(t, 4*time.Second, c.Timeout())
+	(*connections)(c).Connected(new(wire.Link), 0)
+	require.Equal(t, 4*time.Second, c.Timeout(), "a session that has expired was granted none")
+}
+
+func TestASessionThatHasEndedIsToldOfOnce(t *testing.T) {
+	c, o, h := unconnected(t, slog.New(slog.DiscardHandler)), new(recorder), new(history)
+	c.trace.Trace = h.trace()
+	c.Observe(o)
+	con := (*connections)(c)
+	expired := func() (n int) {
+		c.trace.work.Wait()
+		for _, e := range h.told {
+			if e.(happened).what == "expired" {
+				n++
+			}
+		}
+		return n
+	}
+	first, again := &wire.Link{ID: 1}, &wire.Link{ID: 1}
+	con.Connected(first, time.Second)
+	con.Disconnected(first, errLost)
+	con.Connected(again, time.Second)
+	require.Zero(t, expired(), "it goes on")
+	con.Disconnected(again, errLost)
+	o.all()
+	require.True(t, c.changes(func() { con.Connected(new(wire.Link), 0) }))
+	require.Equal(t, []string{"connected in 0x0 for 0s"}, o.all())
+	require.Equal(t, 1, expired())
+	require.Zero(t, c.ID())
+	require.Nil(t, c.Current())
+	require.Nil(t, c.watches.link)
+	con.Connected(&wire.Link{ID: 2}, time.Second)
+	require.Equal(t, 1, expired())
+	require.EqualValues(t, 2, c.ID())
+	con.Connected(&wire.Link{ID: 3}, time.Second)
+	require.Equal(t, 2, expired(), "nobody has said so, but there is another one")
+	c.outage.stop()
+}
+
+var errLost = errors.New("lost")
+
+func TestAConnectionThatIsLostWhileItIsToldOfIsNobodys(t *testing.T) {
+	for name, lost := range map[string]bool{"it is lost": true, "the session is closed": false} {
+		t.Run(name, func(t *testing.T) {
+			c, o := unconnected(t, slog.New(slog.DiscardHandler)), new(recorder)
+			l := c.connectedTo(t, errors.New("hung up"))
+			_, err := l.Read(make([]byte, 1))
+			require.Error(t, err)
+			require.Nil(t, c.Current())
+			c.outage.stop()
+			c.Observe(o)
+			c.id = 0
+			if !lost {
+				l = &wire.Link{ID: 1}
+				c.life.end()
+			}
+			c.stalls.told[noConnection] = new(Watchdog)
+			(*connections)(c).Connected(l, time.Second)
+			require.Nil(t, c.Current())
+			require.Nil(t, c.watches.link)
+			require.Len(t, c.stalls.told, 1)
+			if lost {
+				require.Equal(t, []string{"connected in 0x1 for 1s", "disconnected from 0x1"}, o.all())
+				require.EqualValues(t, 1, c.ID(), "the session is known")
+			} else {
+				require.Empty(t, o.all())
+			}
+		})
+	}
+}
+
+func TestTheLastFailureIsThatOfTheLoginUntilAServerServes(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c, why := unconnected(t, slog.New(slog.DiscardHandler)), errors.New("why")
+		con := (*connections)(c)
+		con.Failed(why)
+		con.Failed(wire.Unanswered("a"))
+		require.Equal(t, wire.Unanswered("a"), c.lastFailure())
+		con.Failed(wire.ErrRefused)
+		con.Failed(wire.Unanswered("b"))
+		require.Equal(t, wire.ErrRefused, c.lastFailure(), "a server that answers may refuse the login again")
+		c.outage.begin()
+		l := &wire.Link{ID: 1}
+		con.Connected(l, time.Second)
+		require.Equal(t, wire.ErrRefused, c.lastFailure(), "the login has yet to come")
+		cause, is := c.unserved()
+		require.True(t, is)
+		require.Equal(t, wire.ErrRefused, cause)
+		con.Served(new(wire.Link))
+		require.Equal(t, wire.ErrRefused, c.lastFailure(), "another connection's")
+		con.Served(l)
+		require.NoError(t, c.lastFailure())
+		require.True(t, c.outage.since.IsZero())
+		_, is = c.unserved()
+		require.False(t, is)
+		con.Failed(wire.ErrRefused)
+		con.Failed(why)
+		require.Equal(t, why, c.lastFailure())
+	})
+}
+
+func TestAHangUpOnARequestForAContainerIsToldApartFromSilence(t *testing.T) {
+	for name, tc := range map[string]struct {
+		cause error
+		state containerState
+	}{
+		"the server hangs up": {errors.New("hung up"), doubted},
+		"it is silent":        {context.DeadlineExceeded, untried},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := unconnected(t, slog.New(slog.DiscardHandler))
+			l := c.connectedTo(t, tc.cause)
+			_, err := l.Write(containerRequest())
+			require.NoError(t, err)
+			c.containers.asked = 1
+			_, err = l.Read(make([]byte, 1))
+			require.Error(t, err)
+			require.True(t, c.containers.are(tc.state))
+			c.outage.stop()
+		})
+	}
+}
+
+// kept returns how many watches of nodes that nobody creates a server has.
+func kept(server *zktest.Server) (n int) {
+	for path, watches := range server.Watches() {
+		if strings.HasPrefix(path, neverCreated) {
+			n += watches
+		}
+	}
+	return n
+}
+
+func TestASessionWithAUsersWatchKeepsOneThatNeverFires(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		server := zktest.NewServer(t)
+		c := connect(t, server, server.Dial)
+		watch := func() {
+			_, _, _, err := c.Conn.ExistsW("/some")
+			require.NoError(t, err)
+			synctest.Wait()
+		}
+		require.Zero(t, kept(server))
+		lost := server.DropRequest(zktest.OpExists, zktest.OnPath(neverCreated))
+		_, _, _, _ = c.Conn.ExistsW("/some") //nolint:dogsled // only the request counts
+		<-lost.Struck()
+		synctest.Wait()
+		require.Zero(t, c.keepsWatches.Load())
+		for range 2 {
+			watch()
+			require.Equal(t, 1, kept(server), "one is enough")
+			require.Equal(t, c.ID(), c.keepsWatches.Load())
+		}
+		server.CutSession(c.ID())
+		synctest.Wait()
+		watch()
+		require.Equal(t, 1, kept(server), "it lasts as long as the session")
+		first := c.ID()
+		server.ExpireSession(first)
+		time.Sleep(time.Minute)
+		require.NotEqual(t, first, c.ID())
+		watch()
+		require.Equal(t, 1, kept(server))
+		require.Equal(t, c.ID(), c.keepsWatches.Load())
+	})
+}
+
+func TestWhatTheWireAsksForTheObserverIsAsked(t *testing.T) {
+	c := unconnected(t, slog.New(slog.DiscardHandler))
+	timeout, _ := (*connections)(c).Left()
+	require.Equal(t, 20*time.Second, timeout)
+	c.watches.at[WatchKey{Path: "/a"}] = &Watch{Armed: make(chan struct{})}
+	require.True(t, (*connections)(c).Watches(wire.OpGetData, []byte("/a")))
+	require.False(t, (*connections)(c).Watches(wire.OpGetData, []byte("/b")))
+	ran := make(chan struct{})
+	require.True(t, (*connections)(c).Spawn(func() { close(ran) }))
+	<-ran
+	c.life.end()
+	require.False(t, (*connections)(c).Spawn(func() { require.Fail(t, "it runs") }))
+}
