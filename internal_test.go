@@ -157,3 +157,22 @@ func BenchmarkReentry(b *testing.B) {
 		l.Unlock() //lint:ignore SA2001 the pair is what is measured
 	}
 }
+
+// once is a lock that notes under which ctx it was asked for.
+type once struct{ under context.Context }
+
+func (*once) made(string) error              { return nil }
+func (*once) fail(_ string, err error) error { return err }
+func (o *once) ask(ctx context.Context, _ string, _ way) error {
+	o.under = ctx
+	return ctx.Err()
+}
+
+// A timer that ran on for as long as the try could have waited would be one more for each try.
+func TestATryThatIsOverLeavesNoTimer(t *testing.T) {
+	l := new(once)
+	locked, err := tryFor(t.Context(), time.Hour, l)
+	require.NoError(t, err)
+	require.True(t, locked)
+	require.ErrorIs(t, l.under.Err(), context.Canceled)
+}
