@@ -3,7 +3,6 @@ package client
 import (
 	"context"
 	"crypto/tls"
-	"errors"
 	"fmt"
 	"log/slog"
 	"sync"
@@ -137,8 +136,8 @@ func (c *Client) establish(ctx context.Context, credentials []Credential) error 
 			err = c.logIn(ctx, credentials)
 		}
 		switch {
-		case err == nil, errors.Is(err, zk.ErrAuthFailed):
-			return err
+		case err == nil:
+			return nil
 		case ctx.Err() != nil:
 			return c.Explain(Ended(ctx))
 		case !Transient(err):
