@@ -216,8 +216,13 @@ func (ck *checker) ends(node string) {
 func (ck *checker) rests(c *claim) bool { return ck.tree[c.node] != nil && ck.early(c, time.Now()) }
 
 // early reports whether then the minimum of c's node was not over. ck.mu is held.
+// Permits are granted by their create: their call gives the turn back before it returns.
 func (ck *checker) early(c *claim, then time.Time) bool {
-	return c.least > 0 && then.Sub(ck.begun[c.node]) < c.least
+	began := ck.begun[c.node]
+	if n := ck.nodeLocked(c.node); c.units > 0 && n != nil {
+		began = n.since
+	}
+	return c.least > 0 && then.Sub(began) < c.least
 }
 
 // asks announces that somebody may ask for the lock of a node.

@@ -16,6 +16,7 @@ type node struct {
 	path    string
 	owner   int64 // session
 	created int64 // zxid
+	since   time.Time
 
 	queues   bool // it is a contender
 	reads    bool // for reading only
@@ -31,7 +32,7 @@ func (ns nodes) apply(txn zktest.Txn, c zktest.Change) {
 	case c.Kind == zktest.NodeDeleted:
 		delete(ns, c.Path)
 	case c.Kind == zktest.NodeCreated && c.Owner != 0:
-		n := &node{path: c.Path, owner: c.Owner, created: txn.Zxid}
+		n := &node{path: c.Path, owner: c.Owner, created: txn.Zxid, since: time.Now()}
 		n.sequence, n.queues = contender(c.Path)
 		n.reads = strings.Contains(base(c.Path), "-__READ__")
 		ns[c.Path] = n
