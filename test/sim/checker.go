@@ -212,31 +212,14 @@ func (ck *checker) ends(node string) {
 }
 
 // rests reports whether c's node is there and has to stay for its minimum, whatever has
-// become of c. ck.mu is held.
-func (ck *checker) rests(c *claim) bool { return ck.tree[c.node] != nil && ck.early(c, time.Now()) }
-
-// early reports whether then the minimum of c's node was not over. ck.mu is held.
-// Permits are granted by their create: their call gives the turn back before it returns.
-func (ck *checker) early(c *claim, then time.Time) bool {
-	began := ck.begun[c.node]
-	if n := ck.nodeLocked(c.node); c.units > 0 && n != nil {
+// become of c. Permits are granted by their create: their call gives the turn back before it
+// returns. ck.mu is held.
+func (ck *checker) rests(c *claim) bool {
+	n, began := ck.tree[c.node], ck.begun[c.node]
+	if n != nil && c.units > 0 {
 		began = n.since
 	}
-	return c.least > 0 && then.Sub(began) < c.least
-}
-
-// asks announces that somebody may ask for the lock of a node.
-func (ck *checker) asks(node string) {
-	ck.mu.Lock()
-	defer ck.mu.Unlock()
-	ck.asked[contenderOf(node)] = true
-}
-
-// isAsked reports whether somebody may have asked for the lock of a node.
-func (ck *checker) isAsked(node string) bool {
-	ck.mu.Lock()
-	defer ck.mu.Unlock()
-	return ck.asked[contenderOf(node)]
+	return n != nil && time.Since(began) < c.least
 }
 
 // alone takes the moment at which c's owner has given back the write lock beside it.
@@ -275,7 +258,7 @@ func (ck *checker) keeps(c *claim, began time.Time) bool {
 	defer ck.mu.Unlock()
 	n := ck.tree[c.node]
 	_, held := ck.claims[c]
-	return !held && n != nil && c.inc.owns(n.owner) && !ck.early(c, began)
+	return !held && n != nil && c.inc.owns(n.owner) && began.Sub(ck.begun[c.node]) >= c.least
 }
 
 // holds reports whether somebody holds a lock by a node of that session.
