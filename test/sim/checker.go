@@ -222,6 +222,20 @@ func (ck *checker) rests(c *claim) bool {
 	return n != nil && time.Since(began) < c.least
 }
 
+// asks announces that somebody may ask for the lock of a node.
+func (ck *checker) asks(node string) {
+	ck.mu.Lock()
+	defer ck.mu.Unlock()
+	ck.asked[contenderOf(node)] = true
+}
+
+// isAsked reports whether somebody may have asked for the lock of a node.
+func (ck *checker) isAsked(node string) bool {
+	ck.mu.Lock()
+	defer ck.mu.Unlock()
+	return ck.asked[contenderOf(node)]
+}
+
 // alone takes the moment at which c's owner has given back the write lock beside it.
 func (ck *checker) alone(c *claim) {
 	ck.mu.Lock()
