@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"net"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -12,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/zklock/zklock/internal/latch"
+	"github.com/zklock/zklock/internal/wire"
 	"github.com/zklock/zklock/zktest"
 )
 
@@ -67,42 +69,92 @@ func TestTheEndWaitsForRequestsUnderWayAndNotForEver(t *testing.T) {
 }
 
 func TestWithoutPatienceOrAConnectionNoServerIsAsked(t *testing.T) {
+	lose := func(server *zktest.Server, _ *Client) { server.Refuse(true); server.Cut(); synctest.Wait() }
 	for name, tc := range map[string]struct {
 		patience time.Duration
 		lose     func(server *zktest.Server, c *Client)
+		asks     bool // something of the server, meanwhile
 		says     string
 	}{
-		"without patience":     {0, func(*zktest.Server, *Client) {}, "no server confirmed it: "},
-		"without a connection": {time.Second, func(server *zktest.Server, _ *Client) { server.Refuse(true); server.Cut() }, "no server confirmed it: "},
+		"without patience":                         {0, func(*zktest.Server, *Client) {}, false, "no server confirmed it: "},
+		"without patience, a request is under way": {0, func(*zktest.Server, *Client) {}, true, "no server confirmed it: "},
+		"without a connection":                     {time.Second, lose, false, "no server confirmed it: "},
+		"without a connection, a request waits":    {time.Second, lose, true, "no server confirmed it: "},
 		"without a session": {time.Second, func(server *zktest.Server, c *Client) {
-			server.Refuse(true)
-			server.Cut()
-			synctest.Wait()
+			lose(server, c)
 			c.id = 0
-		}, ""},
+		}, false, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				server := zktest.NewServer(t)
-				c := connect(t, server, server.Dial)
-				held := server.HoldReply(zktest.OpExists)
-				Send(c, func() (bool, error) { exists, _, err := c.Conn.Exists("/"); return exists, err })
-				synctest.Wait()
-				tc.lose(server, c)
-				synctest.Wait()
-				began := time.Now()
-				err := c.Close(tc.patience)
-				require.Less(t, time.Since(began), time.Second)
-				if tc.says == "" {
-					require.NoError(t, err, "there is nothing that could stay")
-				} else {
-					require.ErrorContains(t, err, tc.says)
-				}
-				require.Zero(t, server.Requests()[zktest.OpCloseSession])
-				held.Release()
-			})
+			for range 4 { // a select takes any of two that are ready
+				synctest.Test(t, func(t *testing.T) {
+					server := zktest.NewServer(t)
+					c := connect(t, server, server.Dial)
+					tc.lose(server, c)
+					if tc.asks {
+						held := server.HoldReply(zktest.OpExists)
+						defer held.Release()
+						Send(c, func() (bool, error) { exists, _, err := c.Conn.Exists("/"); return exists, err })
+						synctest.Wait()
+					}
+					began := time.Now()
+					err := c.Close(tc.patience)
+					require.Less(t, time.Since(began), 500*time.Millisecond)
+					if tc.says == "" {
+						require.NoError(t, err, "there is nothing that could stay")
+					} else {
+						require.ErrorContains(t, err, tc.says)
+					}
+					require.Zero(t, server.Requests()[zktest.OpCloseSession])
+				})
+			}
 		})
 	}
+}
+
+// A request that is queued while go-zookeeper closes may wedge it.
+func TestGoZookeeperIsClosedWhenNobodyUsesItAnyMore(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		server := zktest.NewServer(t)
+		c := connect(t, server, server.Dial)
+		until, closed := make(chan struct{}), make(chan error, 1)
+		c.Spawn(func() { <-until })
+		go func() { closed <- c.Close(time.Second) }()
+		time.Sleep(time.Minute)
+		for len(c.events) > 0 {
+			_, open := <-c.events
+			require.True(t, open)
+		}
+		select {
+		case _, open := <-c.events:
+			require.True(t, open)
+		default:
+		}
+		close(until)
+		require.ErrorContains(t, <-closed, "no server confirmed it: ")
+	})
+}
+
+func TestNoConnectionIsLeftThatGoZookeeperHasForgotten(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		server := zktest.NewServer(t)
+		c := connect(t, server, server.Dial)
+		conn, err := server.Dial("tcp", "", time.Second)
+		require.NoError(t, err)
+		refusing := false
+		c.dialer.Dial = func(string, string, time.Duration) (net.Conn, error) {
+			if refusing {
+				return nil, errors.New("refused")
+			}
+			refusing = true
+			return conn, nil
+		}
+		forgotten, err := c.dialer.Connect("tcp", "", time.Second)
+		require.NoError(t, err)
+		synctest.Wait()
+		require.Error(t, c.Close(RequestPatience))
+		require.True(t, latch.IsClosed(forgotten.(*wire.Link).Down()))
+	})
 }
 
 func TestAnEndThatIsNotAnsweredIsNotConfirmed(t *testing.T) {

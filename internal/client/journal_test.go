@@ -76,7 +76,10 @@ func TestTheLogIsWrittenInOrderAndWholeWhenItIsClosed(t *testing.T) {
 
 func TestALogThatIsNotReadDropsWhatDoesNotFitAndSaysHowMuch(t *testing.T) {
 	const fits = 1 + 1000 // one is being written
-	for name, closes := range map[string]bool{"before the next line": false, "at the end": true} {
+	for name, tc := range map[string]struct {
+		more   int
+		closes bool
+	}{"before the next line": {1, false}, "at the end": {5, true}} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				b := &book{slow: make(chan struct{})}
@@ -84,7 +87,7 @@ func TestALogThatIsNotReadDropsWhatDoesNotFitAndSaysHowMuch(t *testing.T) {
 				j.Info("0")
 				synctest.Wait()
 				var want []string
-				for i := range fits + 5 {
+				for i := range fits + tc.more {
 					if i > 0 {
 						j.Info(fmt.Sprint(i))
 					}
@@ -97,8 +100,8 @@ func TestALogThatIsNotReadDropsWhatDoesNotFitAndSaysHowMuch(t *testing.T) {
 				}
 				synctest.Wait()
 				close(b.slow)
-				want = append(want, "WARN zklock: messages were dropped dropped=5")
-				if !closes {
+				want = append(want, fmt.Sprint("WARN zklock: messages were dropped dropped=", tc.more))
+				if !tc.closes {
 					j.Info("next")
 					j.Info("and one more")
 					want = append(want, "INFO next", "INFO and one more")

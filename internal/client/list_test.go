@@ -168,10 +168,11 @@ func TestAConnectionCatchesUpByOneWriteForAll(t *testing.T) {
 				synctest.Wait()
 				held.Release()
 				asked.Wait()
-				_, err := s.CatchUp(path)
-				require.NoError(t, err)
-				require.Equal(t, 1, server.Requests()[zktest.OpMulti])
 				require.Empty(t, s.Current().CatchingUp)
+				s.Current().CatchingUp <- struct{}{}
+				_, err := s.CatchUp(path)
+				require.NoError(t, err, "it waits for nobody any more")
+				require.Equal(t, 1, server.Requests()[zktest.OpMulti])
 			})
 		})
 	}

@@ -43,6 +43,14 @@ func TestAnOutageIsToldWhenItHasLastedAndOnce(t *testing.T) {
 		time.Sleep(time.Hour)
 		synctest.Wait()
 		require.Empty(t, b.all(), "a short one is not told, nor its end")
+		c.outage.tell() // by a timer that has fired just before
+		for range 2 {
+			c.outage.begin()
+			time.Sleep(9 * time.Second)
+			c.outage.end(l)
+		}
+		synctest.Wait()
+		require.Empty(t, b.all(), "nor are two")
 
 		c.timeout.Store(int64(time.Second))
 		c.outage.begin()
@@ -87,6 +95,7 @@ func TestNoOutageIsToldOfAClosedSession(t *testing.T) {
 				if late {
 					require.Nil(t, c.outage.timer)
 				} else {
+					require.False(t, c.outage.timer.Stop(), "it is stopped")
 					c.outage.tell() // as a timer that has just fired
 				}
 				time.Sleep(time.Hour)

@@ -22,9 +22,6 @@ const unnamed = "unknown error: "
 // connection or the session broke, which go-zookeeper also reports as raw network errors, or
 // the server was busy.
 func Refused(err error) bool {
-	if err == nil {
-		return false
-	}
 	if slices.ContainsFunc(refusals, func(refusal error) bool { return errors.Is(err, refusal) }) {
 		return true
 	}

@@ -211,6 +211,7 @@ func TestAClosedSessionWatchesOverNothing(t *testing.T) {
 		c, b := stalling(t)
 		_, v = c.WatchOver(t.Context(), "/lock")
 		c.stalls.stop()
+		require.False(t, c.stalls.timer.Stop(), "it is stopped")
 		time.Sleep(time.Hour)
 		synctest.Wait()
 		require.Empty(t, b.all())
