@@ -152,8 +152,12 @@ func TestNoConnectionIsLeftThatGoZookeeperHasForgotten(t *testing.T) {
 		forgotten, err := c.dialer.Connect("tcp", "", time.Second)
 		require.NoError(t, err)
 		synctest.Wait()
+		l := forgotten.(*wire.Link)
+		c.mu.Lock()
+		c.link = l
+		c.mu.Unlock()
 		require.Error(t, c.Close(RequestPatience))
-		require.True(t, latch.IsClosed(forgotten.(*wire.Link).Down()))
+		require.True(t, latch.IsClosed(l.Down()))
 	})
 }
 

@@ -70,18 +70,12 @@ func (c *Client) broadcast() {
 	c.changed = make(chan struct{})
 }
 
+// lastFailure returns the last cause of that there is no connection, or none that logs in; nil
+// if there is one, or no cause is known.
 func (c *Client) lastFailure() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.failure
-}
-
-// unserved reports whether there is no connection, or none that logs in, and the last cause of
-// that, if there is one.
-func (c *Client) unserved() (cause error, is bool) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.failure, c.link == nil || c.failure != nil
 }
 
 // connections is the client as its connections see it: see wire.Session.

@@ -11,6 +11,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/zklock/zklock/internal/clock"
 	"github.com/zklock/zklock/internal/latch"
 	"github.com/zklock/zklock/internal/wire"
 	"github.com/zklock/zklock/zktest"
@@ -191,16 +192,11 @@ func TestTheLastFailureIsThatOfTheLoginUntilAServerServes(t *testing.T) {
 		l := &wire.Link{ID: 1}
 		con.Connected(l, time.Second)
 		require.Equal(t, wire.ErrRefused, c.lastFailure(), "the login has yet to come")
-		cause, is := c.unserved()
-		require.True(t, is)
-		require.Equal(t, wire.ErrRefused, cause)
 		con.Served(new(wire.Link))
 		require.Equal(t, wire.ErrRefused, c.lastFailure(), "another connection's")
 		con.Served(l)
 		require.NoError(t, c.lastFailure())
 		require.True(t, c.outage.since.IsZero())
-		_, is = c.unserved()
-		require.False(t, is)
 		con.Failed(wire.ErrRefused)
 		con.Failed(why)
 		require.Equal(t, why, c.lastFailure())
@@ -273,8 +269,21 @@ func TestASessionWithAUsersWatchKeepsOneThatNeverFires(t *testing.T) {
 	})
 }
 
+// asked is an observer that notes when a connect request was sent.
+type asked struct {
+	nobody
+	at *[]clock.Instant
+}
+
+func (o asked) Asks(at clock.Instant) { *o.at = append(*o.at, at) }
+
 func TestWhatTheWireAsksForTheObserverIsAsked(t *testing.T) {
 	c := unconnected(t, slog.New(slog.DiscardHandler))
+	var at []clock.Instant
+	c.Observe(asked{at: &at})
+	now := c.Clock.Now()
+	(*connections)(c).Asks(now)
+	require.Equal(t, []clock.Instant{now}, at)
 	timeout, _ := (*connections)(c).Left()
 	require.Equal(t, 20*time.Second, timeout)
 	c.watches.at[WatchKey{Path: "/a"}] = &Watch{Armed: make(chan struct{})}

@@ -71,7 +71,7 @@ func (c *Client) Explain(err error) error {
 func (c *Client) Unserved(err error) error { return c.unservedError(err, false) }
 
 func (c *Client) unservedError(err error, wraps bool) error {
-	if cause, is := c.unserved(); is && cause != nil {
+	if cause := c.lastFailure(); cause != nil {
 		return unserved{err, cause, wraps}
 	}
 	return err

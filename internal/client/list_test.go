@@ -333,3 +333,10 @@ func TestAFreshListEndsWithItsCallWhateverItWaitsFor(t *testing.T) {
 		held.Release()
 	})
 }
+
+// The session may be closed just when a list was begun: that one is in nobody's books.
+func TestAListThatNobodyMayJoinEndsAlone(t *testing.T) {
+	c := unconnected(t, slog.New(slog.DiscardHandler))
+	c.lists.listed("/lock")
+	require.Empty(t, c.lists.reads)
+}

@@ -134,6 +134,54 @@ func TestParentsThatCannotBeMadeSayWhy(t *testing.T) {
 	})
 }
 
+func TestParentsThatSomebodyElseHasMadeMeanwhileAreLeftToHim(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		server := zktest.NewServer(t)
+		c := connect(t, server, server.Dial)
+		other := connect(t, server, server.Dial)
+		first := server.HoldReply(zktest.OpCreateContainer, zktest.OnPath("/a/b")) // there is no parent yet
+		again := server.HoldRequest(zktest.OpCreateContainer, zktest.OnPath("/a/b"))
+		p, made := c.Parents("/a/b", -1), make(chan error, 1)
+		go func() { made <- p.Make(t.Context(), open) }()
+		<-first.Struck()
+		first.Release()
+		<-again.Struck()
+		_, err := other.Conn.Create("/a/b", nil, 0, open)
+		require.NoError(t, err)
+		again.Release()
+		require.NoError(t, <-made)
+		require.NoError(t, other.Conn.Delete("/a/b", -1))
+		p.Leave()
+		c.work.Wait()
+		require.Equal(t, []string{"/a"}, paths(server))
+	})
+}
+
+func TestParentsThatCannotBeMadeWholeAreTakenBack(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		server := zktest.NewServer(t)
+		c := connect(t, server, server.Dial)
+		p := c.Parents("/a/b", -1)
+		require.ErrorIs(t, p.Make(t.Context(), zk.WorldACL(zk.PermAll&^zk.PermCreate)), zk.ErrNoAuth)
+		require.Equal(t, []string{"/a"}, paths(server))
+		p.Leave()
+		c.work.Wait()
+		require.Empty(t, paths(server))
+	})
+}
+
+func TestAnyAnswerToARequestForAContainerSaysThatTheyAreKnown(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		server := zktest.NewServer(t)
+		for path, answer := range map[string]error{"/closed": zk.ErrNodeExists, "/no/parent": zk.ErrNoNode, "/closed/a": zk.ErrNoAuth, "/new": nil} {
+			c := connect(t, server, server.Dial)
+			_, _ = c.Conn.Create("/closed", nil, 0, zk.WorldACL(zk.PermAll&^zk.PermCreate))
+			require.Equal(t, answer, c.containers.ask(path, open))
+			require.True(t, c.containers.are(served), path)
+		}
+	})
+}
+
 func TestTheRootIsNotLookedForBelowAnother(t *testing.T) {
 	var asked []string
 	create := func(dir string) error { asked = append(asked, dir); return zk.ErrNoNode }

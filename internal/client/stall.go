@@ -17,7 +17,7 @@ type Watchdog struct {
 	path   string
 
 	mu     sync.Mutex // guards the fields below; the client's and the log's are locked under it
-	since  time.Time  // of the call, or since it left the queue
+	since  time.Time  // of the call, or since it got into the queue or left it
 	queued bool       // it stands in the queue
 	step   string     // what it waits for otherwise
 	err    error      // of its last try
@@ -103,10 +103,7 @@ func FailedTry(ctx context.Context, err error) { note(ctx, func(v *Watchdog) { v
 // Queues notes whether it stands in the queue.
 func Queues(ctx context.Context, queued bool) {
 	note(ctx, func(v *Watchdog) {
-		v.queued, v.err = queued, nil
-		if !queued {
-			v.since = time.Now()
-		}
+		v.queued, v.since, v.err = queued, time.Now(), nil
 	})
 }
 

@@ -69,7 +69,12 @@ func TestATraceTellsOfEachConnectionAndSessionFromWhenItLastedAndWhyItEnded(t *t
 		at(func() { tr.expire(1) })
 		at(func() { tr.expire(2) })
 		at(func() { tr.close()() })
-		at(func() { tr.close()(); tr.connect(&wire.Link{ID: 3}); tr.disconnect(why); tr.expire(3) })
+		at(func() {
+			tr.connect(&wire.Link{ID: 3})
+			tr.close()()
+			tr.disconnect(why)
+			tr.expire(3)
+		})
 		const s = time.Second
 		require.Equal(t, []any{
 			happened{"connected", 1, "a", 1, 0, 1 * s, nil},
