@@ -352,6 +352,19 @@ func TestContainersAreDoubtedByAHangUpOnARequestForOneOfOurs(t *testing.T) {
 	}
 }
 
+// Two requests for one may be under way, once a server was known to have them.
+func TestThatThereAreNoContainersIsToldOnce(t *testing.T) {
+	b := new(book)
+	c := unconnected(t, slog.New(b))
+	for range 2 {
+		c.containers.mu.Lock()
+		c.containers.refuse(zk.ErrAPIError)
+		c.containers.mu.Unlock()
+	}
+	c.Log.close()
+	require.Len(t, b.warnings(), 1)
+}
+
 func TestAServerHangsUpIfItWasNeitherSilentNorCutOff(t *testing.T) {
 	for _, err := range []error{io.EOF, errors.New("reset by peer"), zk.ErrConnectionClosed, &net.OpError{Err: errors.New("reset")}} {
 		require.True(t, hungUp(err), "%v", err)
