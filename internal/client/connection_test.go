@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"net"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -267,6 +269,37 @@ func TestASessionWithAUsersWatchKeepsOneThatNeverFires(t *testing.T) {
 		require.Equal(t, 1, kept(server))
 		require.Equal(t, c.ID(), c.keepsWatches.Load())
 	})
+}
+
+// Else an answer over the next connection may come before go-zookeeper has asked for its
+// watches, and what changed before that is not told.
+func TestTheFirstAnswerWaitsForTheWatchesOfASessionThatKeepsOne(t *testing.T) {
+	for name, watches := range map[string]bool{"with a watch": true, "without one": false} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				server := zktest.NewServer(t)
+				c := connect(t, server, server.Dial)
+				if watches {
+					_, _, _, err := c.Conn.ExistsW("/some")
+					require.NoError(t, err)
+				}
+				synctest.Wait()
+				ours, theirs := net.Pipe()
+				defer theirs.Close()
+				var dials atomic.Int32
+				c.dialer.Dial = func(string, string, time.Duration) (net.Conn, error) {
+					if dials.Add(1) > 1 {
+						return nil, errors.New("refused")
+					}
+					return &scripted{Conn: ours}, nil
+				}
+				l := c.connectedIn(t, c.ID(), errors.New("hung up")) // which asks for no watches
+				began := time.Now()
+				l.AwaitWatches()
+				require.Equal(t, watches, time.Since(began) > 0)
+			})
+		})
+	}
 }
 
 // asked is an observer that notes when a connect request was sent.

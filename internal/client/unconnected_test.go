@@ -54,13 +54,19 @@ func (c *scripted) Read(p []byte) (n int, err error) {
 // when it is read.
 func (c *Client) connectedTo(t *testing.T, err error) *wire.Link {
 	t.Helper()
+	return c.connectedIn(t, 1, err)
+}
+
+// connectedIn is connectedTo for that ZooKeeper session.
+func (c *Client) connectedIn(t *testing.T, session int64, err error) *wire.Link {
+	t.Helper()
 	conn, dialed := c.dialer.Connect("tcp", "nowhere:2181", time.Second)
 	require.NoError(t, dialed)
 	l := conn.(*wire.Link)
 	hello := make([]byte, 41)
 	binary.BigEndian.PutUint32(hello, uint32(len(hello)-4))
 	binary.BigEndian.PutUint32(hello[8:], 10_000)
-	binary.BigEndian.PutUint64(hello[12:], 1)
+	binary.BigEndian.PutUint64(hello[12:], uint64(session))
 	script := l.Conn.(*scripted)
 	script.says, script.then = hello, err
 	_, wrote := l.Write(make([]byte, 48)) // the connect request
