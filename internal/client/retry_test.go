@@ -30,6 +30,7 @@ func TestAnErrorThatAnotherTryMayMendIsTransient(t *testing.T) {
 		require.False(t, Transient(err), "%v", err)
 	}
 	require.EqualError(t, Final("no"), "no")
+	require.NoError(t, Permanent(nil))
 }
 
 func TestTheFirstTryAgainIsMadeAtOnceAndTheOthersLaterAndLater(t *testing.T) {
