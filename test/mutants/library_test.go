@@ -56,7 +56,7 @@ var ofTheLibrary = []judged{
 		{"internal/client/errors.go", "if !u.wraps || looksEnded(u.cause) {", "if !u.wraps {"},
 	}}, "TestACallThatEndsWhileThereIsNoConnectionSaysWhyThereIsNone"},
 	{mutant{"a call tells the cause of a connection that was lost before", []edit{
-		{"internal/client/connection.go", "return c.failure, c.link == nil || c.failure != nil", "return io.EOF, true"},
+		{"internal/client/connection.go", "return c.failure\n", "return io.EOF\n"},
 		{"internal/client/connection.go", "\"crypto/rand\"\n", "\"crypto/rand\"\n\t\"io\"\n"},
 	}}, "TestACallThatEndsOverAConnectionSaysNothingOfEarlierOnes"},
 	{mutant{"Ping is a read", []edit{
