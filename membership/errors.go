@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"github.com/zklock/zklock"
-	"github.com/zklock/zklock/internal/client"
 )
 
 func wrap(op, path string, err error) error {
@@ -14,10 +13,6 @@ func wrap(op, path string, err error) error {
 	}
 	return &zklock.Error{Op: op, Path: path, Err: err}
 }
-
-// ended returns why ctx is over, with its cause where that says more. The cause may be
-// any error, as one of a server: it is for callers of the package alone.
-func ended(ctx context.Context) error { return client.Ended(ctx) }
 
 // pause waits so long, or until ctx ends or the session is closed.
 func pause(ctx context.Context, s *zklock.Session, d time.Duration) {

@@ -72,7 +72,7 @@ func Join(ctx context.Context, s *zklock.Session, path string, data []byte, opts
 		err = checkData(data)
 	}
 	if err == nil && ctx.Err() != nil {
-		err = ended(ctx)
+		err = client.Ended(ctx)
 	}
 	if err != nil {
 		return nil, wrap("join", path, err)
@@ -174,7 +174,7 @@ func (m *Member) Leave(ctx context.Context) error {
 		select {
 		case <-m.done:
 		case <-ctx.Done():
-			return wrap("leave", m.path, ended(ctx))
+			return wrap("leave", m.path, client.Ended(ctx))
 		}
 	}
 	if isClosed(m.session) || m.State().Err == ErrLeft { // the node goes with it, whatever kept it
@@ -200,7 +200,7 @@ func (m *Member) await(ctx context.Context, number int) error {
 		case <-changed:
 			continue
 		case <-ctx.Done():
-			return ended(ctx)
+			return client.Ended(ctx)
 		case <-m.ctx.Done():
 		case <-m.session.Closed():
 		}

@@ -366,7 +366,7 @@ var ofTheLibrary = []judged{
 		{"internal/client/errors.go", " && !looksEnded(err)", ""},
 	}}, "TestTheCauseOfACtxIsToldAndNotTakenForAnAnswerOfTheServer"},
 	{mutant{"a member does not tell why its ctx has ended", []edit{
-		{"membership/member.go", "return ended(ctx)", "return ctx.Err()"},
+		{"membership/member.go", "return client.Ended(ctx)", "return ctx.Err()"},
 	}}, "TestTheCauseOfACtxIsToldAndNotTakenForAnAnswerOfTheServer"},
 	{mutant{"the error of a connection is passed on", []edit{
 		{"internal/wire/link.go", "err = zk.ErrConnectionClosed", "_ = zk.ErrConnectionClosed"},
