@@ -180,8 +180,8 @@ func TestAClientThatDoesNotEndIsNotWaitedForForEver(t *testing.T) {
 		began := time.Now()
 		require.False(t, c.ends())
 		require.Equal(t, 2*time.Second, time.Since(began), "twice what go-zookeeper allows itself")
-		time.AfterFunc(time.Second, func() { close(events) })
 		events <- zk.Event{}
+		time.AfterFunc(time.Second, func() { close(events) })
 		require.True(t, c.ends())
 		require.Equal(t, 3*time.Second, time.Since(began))
 

@@ -34,6 +34,7 @@ func paths(server *zktest.Server) (all []string) {
 func logged(t *testing.T, server *zktest.Server) (*Client, *book) {
 	b := new(book)
 	c := connect(t, server, server.Dial)
+	synctest.Wait() // until nobody reads it
 	c.Log.logger = slog.New(b)
 	return c, b
 }
