@@ -96,11 +96,9 @@ func (c *connections) KeepsWatches(l *wire.Link) {
 		return
 	}
 	c.Spawn(func() {
-		if _, _, _, err := c.Conn.ExistsW(neverCreated + rand.Text()); err == nil {
-			c.dialer.KeepsWatches(l.ID)
-			return
+		if _, _, _, err := c.Conn.ExistsW(neverCreated + rand.Text()); err != nil {
+			c.keepsWatches.CompareAndSwap(l.ID, 0)
 		}
-		c.keepsWatches.CompareAndSwap(l.ID, 0)
 	})
 }
 

@@ -274,16 +274,28 @@ func TestASessionWithAUsersWatchKeepsOneThatNeverFires(t *testing.T) {
 // Else an answer over the next connection may come before go-zookeeper has asked for its
 // watches, and what changed before that is not told.
 func TestTheFirstAnswerWaitsForTheWatchesOfASessionThatKeepsOne(t *testing.T) {
-	for name, watches := range map[string]bool{"with a watch": true, "without one": false} {
+	for name, tc := range map[string]struct{ watches, loses bool }{
+		"with a watch":                          {watches: true},
+		"with a watch, the one to keep is lost": {watches: true, loses: true},
+		"without one":                           {},
+	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				server := zktest.NewServer(t)
 				c := connect(t, server, server.Dial)
-				if watches {
+				if tc.loses {
+					server.HoldReply(zktest.OpExists, zktest.OnPath(neverCreated))
+				}
+				if tc.watches {
 					_, _, _, err := c.Conn.ExistsW("/some")
 					require.NoError(t, err)
 				}
 				synctest.Wait()
+				if tc.loses {
+					server.CutSession(c.ID())
+					time.Sleep(time.Second)
+					require.Zero(t, kept(server))
+				}
 				ours, theirs := net.Pipe()
 				defer theirs.Close()
 				var dials atomic.Int32
@@ -296,7 +308,7 @@ func TestTheFirstAnswerWaitsForTheWatchesOfASessionThatKeepsOne(t *testing.T) {
 				l := c.connectedIn(t, c.ID(), errors.New("hung up")) // which asks for no watches
 				began := time.Now()
 				l.AwaitWatches()
-				require.Equal(t, watches, time.Since(began) > 0)
+				require.Equal(t, tc.watches, time.Since(began) > 0)
 			})
 		})
 	}

@@ -31,7 +31,7 @@ type Dialer struct {
 	ctx     context.Context // ends when the session is closed
 	rewatch rewatch
 
-	keepsWatches atomic.Int64 // the session of which go-zookeeper has a watch that never fires
+	watched atomic.Int64 // the session in which go-zookeeper has set a watch: see early
 
 	// Since a server last served a request.
 	dials atomic.Int64 // begun
@@ -52,10 +52,6 @@ type Options struct {
 	Log   Log
 	Clock *clock.Clock
 }
-
-// KeepsWatches tells that go-zookeeper has a watch of that session that never fires, and so
-// sets its watches again over each connection to come.
-func (d *Dialer) KeepsWatches(session int64) { d.keepsWatches.Store(session) }
 
 // NewDialer returns a dialer for a session that is closed when ctx ends.
 func NewDialer(ctx context.Context, s Session, o Options) *Dialer {

@@ -14,7 +14,8 @@ type early struct {
 	set latch.Latch
 }
 
-// longestWait is for a go-zookeeper that asks for no watches, though it should.
+// longestWait is for a go-zookeeper that asks for no watches: all that were set have fired, and
+// the connection went before the one that never fires (Session.KeepsWatches) was set.
 const longestWait = time.Second
 
 // asked takes that the watches are asked for.

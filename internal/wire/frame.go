@@ -36,6 +36,9 @@ const (
 // authFailed is the error code in the answer to a login that is refused.
 const authFailed = -115
 
+// noNode is the error code in the answer to a request about a node that does not exist.
+const noNode = -101
+
 // frameHead is as much of a frame as anything here needs: its length, then a reply's xid, zxid
 // and error code, or, in the answer to a connect, protocol version, timeout and session id.
 const frameHead = 4 + 16

@@ -68,7 +68,7 @@ func (l *Link) greet(head []byte) {
 	l.speed = lease.NewSpeed(l.dialer.Clock.Now().Least(l.Asked))
 	if l.ID != 0 {
 		l.dialer.rewatch.connected() // before anybody can have the connection: see Watches
-		if l.dialer.keepsWatches.Load() == l.ID {
+		if l.dialer.watched.Load() == l.ID {
 			l.early = new(early)
 		}
 	}

@@ -79,6 +79,8 @@ type inFlight struct {
 	op   int32
 	sent clock.Instant
 	tap  *Tap // nil: nobody follows it
+
+	watch bool // go-zookeeper is to keep a watch if the answer grants it
 }
 
 // newLink takes over conn.
@@ -165,6 +167,9 @@ func (l *Link) onFrame(head []byte) {
 	if known && xid != xidPing { // a login is not, and comes first
 		l.AwaitWatches()
 	}
+	if r.watch && (code == 0 || r.op == OpExists && code == noNode) {
+		l.dialer.watched.Store(l.ID)
+	}
 	l.dialer.rewatch.answered(xid, code)
 	if code == authFailed {
 		l.refused.Store(true)
@@ -188,8 +193,9 @@ func (l *Link) Write(p []byte) (int, error) {
 	}
 	first, path := request(p)
 	op := int32(binary.BigEndian.Uint32(p[8:]))
+	watch := slices.Contains(watching, op) && p[len(p)-1] != 0
 	switch {
-	case slices.Contains(watching, op) && p[len(p)-1] != 0:
+	case watch:
 		l.dialer.session.KeepsWatches(l)
 	case (op == OpGetData || op == OpGetChildren2) && l.dialer.session.Watches(op, path):
 		p = slices.Clone(p)
@@ -197,7 +203,7 @@ func (l *Link) Write(p []byte) (int, error) {
 	}
 	t := l.dialer.Taps.take(first, path)
 	if op != OpSetAuth { // which a server answers without touching the session
-		l.follow(int32(binary.BigEndian.Uint32(p[4:])), op, t)
+		l.follow(int32(binary.BigEndian.Uint32(p[4:])), inFlight{op: op, tap: t, watch: watch})
 	}
 	if op == OpSetWatches {
 		l.early.asked()
@@ -224,9 +230,9 @@ func (l *Link) Write(p []byte) (int, error) {
 }
 
 // follow notes that a request goes out.
-func (l *Link) follow(xid, op int32, t *Tap) {
-	if t != nil {
-		t.written(l)
+func (l *Link) follow(xid int32, r inFlight) {
+	if r.tap != nil {
+		r.tap.written(l)
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -234,7 +240,8 @@ func (l *Link) follow(xid, op int32, t *Tap) {
 		l.pings = append(l.pings, l.dialer.Clock.Now())
 		return
 	}
-	l.pending[xid] = inFlight{op, l.dialer.Clock.Now(), t}
+	r.sent = l.dialer.Clock.Now()
+	l.pending[xid] = r
 }
 
 // Awaits reports whether a request of that operation has not been answered.

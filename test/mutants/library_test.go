@@ -436,6 +436,9 @@ var ofTheLibrary = []judged{
 	{mutant{"an answer is taken before the user's watches are asked for", []edit{
 		{"internal/wire/link.go", "\t\tl.AwaitWatches()\n", ""},
 	}}, "internal/client.TestTheUsersWatchesAreSetAgainBeforeAnAnswerOverTheNewConnectionIsTaken"},
+	{mutant{"that go-zookeeper has watches is not noted", []edit{
+		{"internal/wire/link.go", "if r.watch && (code == 0 || r.op == OpExists && code == noNode) {", "if false {"},
+	}}, "internal/client.TestTheFirstAnswerWaitsForTheWatchesOfASessionThatKeepsOne"},
 	{mutant{"a client is closed before its watches are asked for", []edit{
 		{"internal/client/close.go", "l.AwaitWatches()", "_ = l"},
 	}}, "TestCloseRightBehindAReconnectIsHeard"},
