@@ -269,6 +269,7 @@ func (w *world) ask(m *machine, sections ...Section) {
 			continue
 		}
 		for n, s := range sections {
+			w.asked.Add(int64(s.Hold))
 			s.Locker, s.Read = i, l.rw != nil && n == 1
 			if s.Downgrade = s.Downgrade && l.rw != nil && !l.spec.Ownerless; s.Downgrade {
 				s.Take = LockContext

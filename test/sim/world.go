@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/zklock/zklock"
@@ -26,6 +27,7 @@ type world struct {
 	cancel     context.CancelFunc
 	background sync.WaitGroup
 	work       sync.WaitGroup // actors, and sessions being closed and opened
+	asked      atomic.Int64   // how long those who came by faults are to hold locks, in all
 }
 
 func simulate(p *Program, stats *Stats, log *timeline) *Failure {
@@ -117,9 +119,9 @@ func (w *world) finish() bool {
 }
 
 // patience is how long all the sections take at most, one after the other, with
-// every session expiring first.
+// every session expiring first. Those that faults bring are among them.
 func (w *world) patience() time.Duration {
-	limit := time.Minute
+	limit := time.Minute + time.Duration(w.asked.Load())
 	for _, a := range w.program.Actors {
 		limit += duration(a.Sections)
 	}
