@@ -2,6 +2,7 @@ package recipe
 
 import (
 	"fmt"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -61,6 +62,51 @@ func permute(s []string, from int, show func([]string)) {
 		permute(s, from+1, show)
 		s[from], s[i] = s[i], s[from]
 	}
+}
+
+// A release may wake somebody whose turn it is not: the next writer, while others read. That one counts too.
+func TestAReleaseWakesOneMoreAtMostAndTwoAmongReadersAndWriters(t *testing.T) {
+	const longest = 6
+	for most, kinds := range map[int][]Kind{1: {Exclusive}, 2: {Exclusive, Write, Read}} {
+		var check func(queue []Node, names []string)
+		check = func(queue []Node, names []string) {
+			for i := range queue {
+				require.LessOrEqual(t, len(wokenToo(t, queue, names, i)), most, "%v goes of %v", queue[i].Name, names)
+			}
+			if len(queue) == longest {
+				return
+			}
+			for _, k := range kinds {
+				n := Node{name(k, len(queue)), k, int32(len(queue))}
+				check(append(slices.Clone(queue), n), append(slices.Clone(names), n.Name))
+			}
+		}
+		check(nil, nil)
+	}
+}
+
+// wokenToo returns whom the end of the ith in the queue wakes though it is not their turn: one of the readers that
+// wait for the same writer stands for all. None if the ith gives up.
+func wokenToo(t *testing.T, queue []Node, names []string, i int) map[Node]bool {
+	t.Helper()
+	goes, woken := queue[i], make(map[Node]bool)
+	if at, err := Locate(names, goes); err != nil || at.Ahead > 0 {
+		return nil
+	}
+	rest := slices.Delete(slices.Clone(names), i, i+1)
+	for _, n := range queue[i+1:] {
+		at, err := Locate(names, n)
+		require.NoError(t, err)
+		left, err := Locate(rest, n)
+		require.NoError(t, err)
+		if (at.Nearest == goes || at.Before == goes) && left.Ahead > 0 {
+			if n.Kind == Read {
+				n = left.Nearest
+			}
+			woken[n] = true
+		}
+	}
+	return woken
 }
 
 func TestAListThatCannotPlaceAContenderSaysWhy(t *testing.T) {

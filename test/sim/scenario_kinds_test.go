@@ -111,6 +111,37 @@ func TestReadersBehindTheSameWriterAreWokenOnce(t *testing.T) {
 	}
 }
 
+// Readers and writers may wait for the same node, one of them ahead of time.
+func TestAReleaseAmongReadersAndWritersWakesTwoMoreAtMost(t *testing.T) {
+	for _, scene := range []struct {
+		queue  string // R reads, W writes
+		leaves int
+	}{{"WRWRWR", 0}, {"RRWWWW", 1}, {"WRRWRW", 0}} { // whom the turn comes to sends no list
+		play(t, 1, func(s *stage) {
+			var granted []<-chan *zklock.Hold
+			for i, kind := range scene.queue {
+				p := s.enter(fmt.Sprint(string(kind), i))
+				acquire := p.readWrite().Acquire
+				if kind == 'R' {
+					acquire = p.readWrite().RAcquire
+				}
+				granted = append(granted, p.waitsBy(context.Background(), acquire))
+			}
+			time.Sleep(time.Second)
+			before := s.Requests()
+			require.NoError(s, (<-granted[scene.leaves]).Release(context.Background()))
+			time.Sleep(time.Second)
+			lists := s.Requests()[zktest.OpGetChildren2] - before[zktest.OpGetChildren2]
+			require.LessOrEqual(s, lists, 2, scene)
+			for i, hold := range granted {
+				if i != scene.leaves {
+					require.NoError(s, (<-hold).Release(context.Background()))
+				}
+			}
+		}, zktest.WithLatency(2*time.Millisecond, 2*time.Millisecond)) // far away: see farAway
+	}
+}
+
 // A machine may sleep while a MultiLocker waits for the last of its locks. The first may
 // be of another session: the grant of the last has not looked at its lease, and no timer has.
 func TestSeveralLocksOfTwoSessionsAreHadWhileBothLeasesRun(t *testing.T) {
