@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/zklock/zklock"
+	"github.com/zklock/zklock/internal/client"
 )
 
 func wrap(op, path string, err error) error {
@@ -12,6 +13,11 @@ func wrap(op, path string, err error) error {
 		return err
 	}
 	return &zklock.Error{Op: op, Path: path, Err: err}
+}
+
+// explained is wrap for a call whose ctx may have ended since no server serves the session.
+func explained(s *zklock.Session, op, path string, err error) error {
+	return wrap(op, path, client.Of(s).Explain(err))
 }
 
 // pause waits so long, or until ctx ends or the session is closed.

@@ -79,7 +79,7 @@ func Join(ctx context.Context, s *zklock.Session, path string, data []byte, opts
 	}
 	path = client.Of(s).Below(path)
 	if err := client.Of(s).MakeRoom(ctx); err != nil {
-		return nil, wrap("join", path, err)
+		return nil, explained(s, "join", path, err)
 	}
 	m := &Member{
 		session: s, path: path, node: join(path, memberPrefix+strings.ToLower(rand.Text())), options: o,
@@ -96,7 +96,7 @@ func Join(ctx context.Context, s *zklock.Session, path string, data []byte, opts
 		}
 	}()
 	if err := m.await(ctx, 1); err != nil {
-		return nil, wrap("join", path, err)
+		return nil, explained(s, "join", path, err)
 	}
 	joined = true
 	return m, nil
@@ -159,7 +159,7 @@ func (m *Member) Update(ctx context.Context, data []byte) error {
 	case m.updated <- struct{}{}:
 	default:
 	}
-	return wrap("update", m.path, m.await(ctx, number))
+	return explained(m.session, "update", m.path, m.await(ctx, number))
 }
 
 // Leave takes the member off the list and returns when ZooKeeper has confirmed it.
@@ -174,7 +174,7 @@ func (m *Member) Leave(ctx context.Context) error {
 		select {
 		case <-m.done:
 		case <-ctx.Done():
-			return wrap("leave", m.path, client.Ended(ctx))
+			return explained(m.session, "leave", m.path, client.Ended(ctx))
 		}
 	}
 	if isClosed(m.session) || m.State().Err == ErrLeft { // the node goes with it, whatever kept it

@@ -192,6 +192,31 @@ func TestCallsReturnWhenTheirContextEnds(t *testing.T) {
 	})
 }
 
+func TestACallThatEndsWhileThereIsNoConnectionSaysWhyThereIsNone(t *testing.T) {
+	inBubble(t, func(t *testing.T, server *zktest.Server) {
+		s := connect(t, server)
+		m := join(t, s, "one")
+		server.Refuse(true)
+		server.Cut()
+		for name, call := range map[string]func(context.Context) error{
+			"join": func(ctx context.Context) error {
+				_, err := membership.Join(ctx, s, path, nil)
+				return err
+			},
+			"update": func(ctx context.Context) error { return m.Update(ctx, []byte("new")) },
+		} {
+			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+			err := call(ctx)
+			require.ErrorIs(t, err, context.DeadlineExceeded, name)
+			require.ErrorContains(t, err, "zklock: "+name+" "+path+": context deadline exceeded (no connection, last cause: ")
+			cancel()
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		require.ErrorContains(t, m.Leave(ctx), "(no connection, last cause: ")
+	})
+}
+
 func TestAnAbandonedJoinLeavesNoMember(t *testing.T) {
 	inBubble(t, func(t *testing.T, server *zktest.Server) {
 		s := connect(t, server)

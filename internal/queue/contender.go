@@ -333,9 +333,13 @@ func (c *contender) watchSelf() {
 
 // onData takes the data of c's node, which may have the mark. The session's mu is held.
 func (c *contender) onData(data []byte) {
-	if _, asked := recipe.Revocation(data); !asked || c.revoked {
-		return
+	if _, asked := recipe.Revocation(data); asked && !c.revoked {
+		c.revoke()
 	}
+}
+
+// revoke notes that somebody has asked for the lock back. The session's mu is held.
+func (c *contender) revoke() {
 	c.revoked = true
 	if c.hold != nil {
 		c.hold.revoked.Close()

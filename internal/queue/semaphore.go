@@ -246,7 +246,21 @@ func (s *Semaphore) agree(ctx context.Context, turn *Hold, said client.Content, 
 // create makes n permits in one transaction, if turn is still held.
 func (s *Semaphore) create(ctx context.Context, turn *Hold, n int) (*Hold, error) {
 	check := turn.contender.check()
-	return s.permits.createGranted(ctx, turn.contender.incarnation, func(id string) entry { return s.entry(id, check, n) })
+	h, err := s.permits.createGranted(ctx, turn.contender.incarnation, func(id string) entry { return s.entry(id, check, n) })
+	if err == nil {
+		h.heed(turn)
+	}
+	return h, err
+}
+
+// heed takes over that somebody has asked for the permits back while their owner stood in line.
+func (h *Hold) heed(turn *Hold) {
+	s := turn.contender.queue.session
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if turn.contender.revoked {
+		h.contender.revoke()
+	}
 }
 
 func (s *Semaphore) entry(id string, check *zk.CheckVersionRequest, n int) entry {

@@ -6,8 +6,10 @@ import (
 	"fmt"
 	"os"
 	"testing"
+	"time"
 
 	"github.com/go-zookeeper/zk"
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/zklock/zklock"
@@ -121,6 +123,32 @@ func TestEachPermitOfAHoldCanBeAskedFor(t *testing.T) {
 		require.NoError(t, h.Release(t.Context()))
 		at.awaitLeases(0)
 	}
+}
+
+// The place in the line has a node of its own, which Inspect shows.
+func TestAMarkFromTheLineForPermitsIsHeeded(t *testing.T) {
+	inBubble(t, func(t *testing.T, b *bubble) {
+		s := b.session("an operator")
+		semaphore := func(name string) *zklock.Semaphore { return must(zklock.NewSemaphore(b.session(name), "/s", 1)) }
+		out := must(semaphore("holder").Acquire(t.Context(), 1))
+		var waiting []<-chan *zklock.Hold
+		for _, name := range []string{"has the turn", "is behind", "is asked for nothing"} {
+			waiting = append(waiting, begin(func() *zklock.Hold { return must(semaphore(name).Acquire(t.Context(), 1)) }))
+			time.Sleep(time.Second)
+		}
+		line := must(zklock.Inspect(t.Context(), s, "/s"))[1:]
+		require.Len(t, line, 3)
+		for _, c := range line[:2] {
+			require.NoError(t, zklock.Revoke(t.Context(), s, c.Node))
+		}
+		for i, asked := range []bool{true, true, false} {
+			require.NoError(t, out.Release(t.Context()))
+			out = <-waiting[i]
+			revoked := out.Revoked()
+			time.Sleep(time.Second)
+			assert.Equal(t, asked, isClosed(revoked))
+		}
+	})
 }
 
 func TestAllWhoHoldALockAreAskedForIt(t *testing.T) {

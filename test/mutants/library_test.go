@@ -368,6 +368,13 @@ var ofTheLibrary = []judged{
 	{mutant{"a member does not tell why its ctx has ended", []edit{
 		{"membership/member.go", "return client.Ended(ctx)", "return ctx.Err()"},
 	}}, "TestTheCauseOfACtxIsToldAndNotTakenForAnAnswerOfTheServer"},
+	{mutant{"a member's call does not tell why no server serves the session", []edit{
+		{"membership/errors.go", "return wrap(op, path, client.Of(s).Explain(err))", "return wrap(op, path, err)"},
+		{"membership/errors.go", "\t\"github.com/zklock/zklock/internal/client\"\n", ""},
+	}}, "membership.TestACallThatEndsWhileThereIsNoConnectionSaysWhyThereIsNone"},
+	{mutant{"who is asked for permits while in line is not told", []edit{
+		{"internal/queue/semaphore.go", "if turn.contender.revoked {", "if false {"},
+	}}, "TestAMarkFromTheLineForPermitsIsHeeded"},
 	{mutant{"the error of a connection is passed on", []edit{
 		{"internal/wire/link.go", "err = zk.ErrConnectionClosed", "_ = zk.ErrConnectionClosed"},
 	}}, "TestTheErrorOfAConnectionIsNotTakenForTheEndOfACtx"},
