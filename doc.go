@@ -31,7 +31,8 @@
 //   - The context wins. A call with a context returns within 50 ms of its end,
 //     whatever the network does, and one whose context has ended already never
 //     acquires. Only [Connect] waits for code of your own, a dialer
-//     ([WithDialer]), a log handler ([WithLogger]) or a [SessionTrace].
+//     ([WithDialer]), a log handler ([WithLogger]) or a [SessionTrace]; and a
+//     call for the functions of its [Trace].
 //   - Nothing leaks. After [Session.Close] no goroutine, timer or socket is left.
 //   - Loud. Lock never returns without holding; misuse panics with a clear text;
 //     errors say what, where and why, and match this package's sentinels.

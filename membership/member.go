@@ -124,12 +124,16 @@ func checkData(data []byte) error {
 
 // ID returns the name of the member's node, which is its [Peer.ID]. It stays the
 // same when the member registers again.
-func (m *Member) ID() string { return m.node[strings.LastIndexByte(m.node, '/')+1:] }
+func (m *Member) ID() string {
+	m.mustBeMade("id")
+	return m.node[strings.LastIndexByte(m.node, '/')+1:]
+}
 
 // State returns how the member stands. After the session's Close it is registered no
 // more: Err is [zklock.ErrClosed] unless the member has left before. One whose delete the
 // server has refused stays registered until its ZooKeeper session ends.
 func (m *Member) State() State {
+	m.mustBeMade("state")
 	session := m.session.ID()
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -147,6 +151,9 @@ func (m *Member) State() State {
 // all the same as soon as that is possible. The member owns its data: what others
 // write to its node is undone. One that has left has none: the error is [ErrLeft].
 func (m *Member) Update(ctx context.Context, data []byte) error {
+	if err := m.made("update"); err != nil {
+		return err
+	}
 	if err := checkData(data); err != nil {
 		return wrap("update", m.path, err)
 	}
@@ -167,6 +174,9 @@ func (m *Member) Update(ctx context.Context, data []byte) error {
 // background. Leaving again returns nil, or once more the server's refusal of the
 // delete; after the session was closed, or has ended, it returns nil.
 func (m *Member) Leave(ctx context.Context) error {
+	if err := m.made("leave"); err != nil {
+		return err
+	}
 	m.leave()
 	select {
 	case <-m.done:

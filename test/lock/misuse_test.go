@@ -10,12 +10,14 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/zklock/zklock"
+	"github.com/zklock/zklock/membership"
 )
 
 func TestEveryMethodOfAValueThatNoConstructorMadeSaysSo(t *testing.T) {
 	args := map[reflect.Type]any{
 		reflect.TypeFor[context.Context]():             t.Context(),
 		reflect.TypeFor[int]():                         1,
+		reflect.TypeFor[[]byte]():                      []byte("data"),
 		reflect.TypeFor[time.Duration]():               time.Second,
 		reflect.TypeFor[func(context.Context) error](): func(context.Context) error { panic("it ran") },
 	}
@@ -25,6 +27,7 @@ func TestEveryMethodOfAValueThatNoConstructorMadeSaysSo(t *testing.T) {
 		"make it with NewSemaphore": {(*zklock.Semaphore)(nil), new(zklock.Semaphore)},
 		"make it with NewMulti":     {(*zklock.MultiLocker)(nil), new(zklock.MultiLocker)},
 		"make it with Connect":      {(*zklock.Session)(nil), new(zklock.Session)},
+		"make it with Join":         {(*membership.Member)(nil), new(membership.Member)},
 		"not held by the caller":    {(*zklock.Hold)(nil), new(zklock.Hold), (*zklock.MultiHold)(nil), new(zklock.MultiHold)},
 	} {
 		for _, v := range values {

@@ -698,9 +698,15 @@ var ofTheLibrary = []judged{
 	{mutant{"the fast path of Unlock takes any pointer", []edit{
 		{"locker.go", "l != nil && self != nobody && l.ownedBy(self) && l.depth", "self != nobody && l.ownedBy(self) && l.depth"},
 	}}, "TestEveryMethodOfAValueThatNoConstructorMadeSaysSo"},
+	{mutant{"a member that Join has not made may be asked", []edit{
+		{"membership/errors.go", "m != nil && m.session != nil", "m != nil"},
+	}}, "TestEveryMethodOfAValueThatNoConstructorMadeSaysSo"},
 	{mutant{"all wait for the first in the queue", []edit{
 		{"internal/recipe/order.go", "case at.Ahead == 0 || other.Sequence > at.Nearest.Sequence:", "case at.Ahead == 0 || other.Sequence < at.Nearest.Sequence:"},
 	}}, "test/sim.TestAReleaseWakesWhoIsNextAndAtMostOneMore"},
+	{mutant{"of readers and writers all wait for the first", []edit{
+		{"internal/recipe/order.go", "case at.Ahead == 0 || other.Sequence > at.Nearest.Sequence:", "case at.Ahead == 0 || other.Sequence < at.Nearest.Sequence:"},
+	}}, "test/sim.TestAReleaseAmongReadersAndWritersWakesTwoMoreAtMost"},
 	{mutant{"a create that has come to nothing ends its call", []edit{
 		{"internal/queue/create.go", "return client.Permanent(errNotThere)", "return client.Permanent(client.Final(\"there is no node\"))"},
 	}}, "test/sim.TestF03ACreateThatWasNeverSentLeavesOneNode"},
