@@ -96,9 +96,13 @@ func (c *connections) KeepsWatches(l *wire.Link) {
 		return
 	}
 	c.Spawn(func() {
-		if _, _, _, err := c.Conn.ExistsW(neverCreated + rand.Text()); err != nil {
-			c.keepsWatches.CompareAndSwap(l.ID, 0)
-		}
+		_ = (*Client)(c).Retry(c.ctx, func() error {
+			if _, err := (*Client)(c).Await(c.ctx, l.ID); err != nil {
+				return Permanent(err)
+			}
+			_, _, _, err := c.Conn.ExistsW(neverCreated + rand.Text())
+			return err
+		})
 	})
 }
 

@@ -11,12 +11,17 @@ import (
 // without a lock while an answer would change it: a data race, and a newer transaction than the
 // watches have been told of.
 type early struct {
-	set latch.Latch
+	limit time.Duration // for a wait
+	set   latch.Latch
 }
 
 // longestWait is for a go-zookeeper that asks for no watches: all that were set have fired, and
-// the connection went before the one that never fires (Session.KeepsWatches) was set.
-const longestWait = time.Second
+// the connection went before the one that never fires (Session.KeepsWatches) was set. Close is
+// to be heard behind it.
+const longestWait = time.Second / 2
+
+// newEarly leaves an answer that is awaited no longer than that its time: it may be a proof's.
+func newEarly(patience time.Duration) *early { return &early{limit: min(longestWait, patience/4)} }
 
 // asked takes that the watches are asked for.
 func (e *early) asked() {
@@ -30,7 +35,7 @@ func (e *early) wait(down <-chan struct{}) {
 	if e == nil || latch.IsClosed(e.set.Done()) {
 		return
 	}
-	late := time.NewTimer(longestWait)
+	late := time.NewTimer(e.limit)
 	defer late.Stop()
 	select {
 	case <-e.set.Done():

@@ -19,7 +19,7 @@ func TestTheFirstAnswerWaitsUntilTheWatchesAreAskedFor(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				e, down, begun := new(early), make(chan struct{}), time.Now()
+				e, down, begun := newEarly(time.Hour), make(chan struct{}), time.Now()
 				go func() {
 					time.Sleep(time.Millisecond)
 					c.until(e, down)
@@ -32,6 +32,7 @@ func TestTheFirstAnswerWaitsUntilTheWatchesAreAskedFor(t *testing.T) {
 			})
 		})
 	}
+	require.Equal(t, time.Second/4, newEarly(time.Second).limit, "a proof's answer is to be in time")
 	var none *early
 	none.asked()
 	none.wait(nil)

@@ -69,7 +69,8 @@ func (l *Link) greet(head []byte) {
 	if l.ID != 0 {
 		l.dialer.rewatch.connected() // before anybody can have the connection: see Watches
 		if l.dialer.watched.Load() == l.ID {
-			l.early = new(early)
+			_, left := l.dialer.session.Left()
+			l.early = newEarly(l.Patience(timeout, left))
 		}
 	}
 	l.dialer.session.Connected(l, timeout)

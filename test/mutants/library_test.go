@@ -446,6 +446,15 @@ var ofTheLibrary = []judged{
 	{mutant{"that go-zookeeper has watches is not noted", []edit{
 		{"internal/wire/link.go", "if r.watch && (code == 0 || r.op == OpExists && code == noNode) {", "if false {"},
 	}}, "internal/client.TestTheFirstAnswerWaitsForTheWatchesOfASessionThatKeepsOne"},
+	{mutant{"an answer that waits for watches may be too late for a lock", []edit{
+		{"internal/wire/early.go", "min(longestWait, patience/4)", "longestWait"},
+	}}, "TestAConnectionOverWhichNoWatchesAreSetAgainServesInTime"},
+	{mutant{"an answer that waits for watches may be too late for Close", []edit{
+		{"internal/wire/early.go", "min(longestWait, patience/4)", "patience / 4"},
+	}}, "TestAConnectionOverWhichNoWatchesAreSetAgainServesInTime"},
+	{mutant{"a watch that never fires is given up with the connection that was to set it", []edit{
+		{"internal/client/connection.go", "ExistsW(neverCreated + rand.Text())\n\t\t\treturn err", "ExistsW(neverCreated + rand.Text())\n\t\t\treturn Permanent(err)"},
+	}}, "internal/client.TestASessionWithAUsersWatchKeepsOneThatNeverFires"},
 	{mutant{"a client is closed before its watches are asked for", []edit{
 		{"internal/client/close.go", "l.AwaitWatches()", "_ = l"},
 	}}, "TestCloseRightBehindAReconnectIsHeard"},
