@@ -2,6 +2,7 @@ package sim
 
 import (
 	"fmt"
+	"strings"
 	"sync"
 	"time"
 
@@ -227,13 +228,16 @@ func (ck *checker) asks(node string) {
 	ck.mu.Lock()
 	defer ck.mu.Unlock()
 	ck.asked[contenderOf(node)] = true
+	if strings.HasSuffix(dirOf(node), "/locks") {
+		ck.asked[lineOf(node)] = true
+	}
 }
 
 // isAsked reports whether somebody may have asked for the lock of a node.
 func (ck *checker) isAsked(node string) bool {
 	ck.mu.Lock()
 	defer ck.mu.Unlock()
-	return ck.asked[contenderOf(node)]
+	return ck.asked[contenderOf(node)] || strings.HasSuffix(dirOf(node), "/leases") && ck.asked[lineOf(node)]
 }
 
 // alone takes the moment at which c's owner has given back the write lock beside it.

@@ -81,6 +81,14 @@ func dirOf(path string) string { return path[:strings.LastIndexByte(path, '/')] 
 // contenderOf returns the path of a node without its sequence.
 func contenderOf(path string) string { return path[:max(0, len(path)-sequenceDigits)] }
 
+// lineOf returns what a session's permits have in common with the turns by which they were taken, whose
+// marks they take over: the semaphore's path, and the beginning of their ids.
+func lineOf(path string) string {
+	const prefix = len("_c_00000000-0000-0000-0000-") // the same for all nodes of a session
+	name := base(path)
+	return dirOf(dirOf(path)) + "/" + name[:min(len(name), prefix)]
+}
+
 // base returns the last name in a node's path.
 func base(path string) string { return path[strings.LastIndexByte(path, '/')+1:] }
 
