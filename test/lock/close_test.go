@@ -58,7 +58,9 @@ func TestCloseRightBehindAReconnectIsHeard(t *testing.T) {
 			}
 			b.server.Cut()
 			<-up
+			began := time.Now()
 			require.NoError(t, s.Close())
+			require.Less(t, time.Since(began), 100*time.Millisecond, "not after a wait for watches that nobody asks for")
 		})
 	}
 }
