@@ -118,7 +118,6 @@ func (g *gate) enter(ctx context.Context, h *Hold) (entered bool) {
 	var leave func()
 	defer func() { // also if a context of the user's panics
 		if !entered {
-			h.hold.Expose(false) // nobody has owned it: there is nothing to retain
 			h.hold.Leave(leave)
 		}
 	}()
@@ -146,7 +145,6 @@ func (g *gate) tryTake(ctx context.Context) (*Hold, error) {
 	}
 	h := holdOf(got)
 	if !g.shares.TryAcquire(g.share) {
-		h.hold.Expose(false)
 		h.hold.Leave(nil)
 		return nil, a.failed(ErrLocked)
 	}

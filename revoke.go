@@ -15,7 +15,7 @@ import (
 // that of a node as [Inspect] or [Hold.Node] tell it. It writes Curator's mark on the nodes; what
 // a node of this library says of its owner stays, and any other's is replaced. It returns when
 // that is written. The owners decide whether and when they give the lock back. A node that is
-// gone, and a lock that nobody holds, is zk.ErrNoNode. The path of a lock is below the session's
+// gone, and a lock that nobody holds, or for long enough to be asked, is zk.ErrNoNode. The path of a lock is below the session's
 // chroot (see [Connect]), that of a node is whole. A lock may be called as nodes are: what is
 // there decides.
 func Revoke(ctx context.Context, s *Session, path string) error {
@@ -45,28 +45,35 @@ func Revoke(ctx context.Context, s *Session, path string) error {
 }
 
 // revokeHolders asks all who hold the lock on path, which is whole. Who has given it back
-// meanwhile need not be asked.
+// meanwhile need not be asked; if that are all, others may have it by now.
 func (s *Session) revokeHolders(ctx context.Context, path string) error {
-	found, err := s.look(ctx, path)
-	if err != nil {
-		return err
-	}
-	asked := 0
-	for _, c := range found {
-		if !c.Held {
-			continue
+	for looks := 1; ; looks++ {
+		found, err := s.look(ctx, path)
+		if err != nil {
+			return err
 		}
-		switch err := s.revoke(ctx, c.Node); {
-		case err == nil:
-			asked++
-		case !client.Answers(err, zk.ErrNoNode):
-			return fmt.Errorf("%s: %w", c.Node, err)
+		held, asked := 0, 0
+		for _, c := range found {
+			if !c.Held {
+				continue
+			}
+			held++
+			switch err := s.revoke(ctx, c.Node); {
+			case err == nil:
+				asked++
+			case !client.Answers(err, zk.ErrNoNode):
+				return fmt.Errorf("%s: %w", c.Node, err)
+			}
+		}
+		switch {
+		case asked > 0:
+			return nil
+		case held == 0:
+			return fmt.Errorf("nobody holds it: %w", zk.ErrNoNode)
+		case looks == mostLooks:
+			return fmt.Errorf("nobody holds it for long enough to be asked: %w", zk.ErrNoNode)
 		}
 	}
-	if asked == 0 {
-		return fmt.Errorf("nobody holds it: %w", zk.ErrNoNode)
-	}
-	return nil
 }
 
 // revoke writes the mark on a node.

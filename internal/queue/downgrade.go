@@ -48,6 +48,9 @@ func (q *Queue) Downgrade(ctx context.Context, w *Hold, call Call) (*Hold, error
 		if client.Answers(err, zk.ErrNoNode) {
 			return client.Permanent(ErrLost)
 		}
+		if err == nil {
+			h.heed(w)
+		}
 		return err
 	})
 	if err == nil {

@@ -88,10 +88,10 @@ func (t *handoff) Acquire(ctx context.Context, call Call) (*Hold, error) {
 	case m.hold == nil:
 		return t.fetch(ctx, call, t.queue.Acquire)
 	case latch.IsClosed(done):
-		m.hold.Leave(nil)
+		m.hold.leave(nil)
 		return nil, TimedOut(ctx, client.Ended(ctx))
 	case !m.hold.Valid():
-		m.hold.Leave(nil)
+		m.hold.leave(nil)
 		return t.Acquire(ctx, call)
 	}
 	acquired(call, m.hold)
@@ -103,7 +103,7 @@ func (t *handoff) Try(ctx context.Context, call Call) (*Hold, error) {
 	s := t.queue.session
 	s.mu.Lock()
 	h := t.resume()
-	busy := h == nil && (t.node != nil || t.fetching)
+	busy := h == nil && !s.closed && (t.node != nil || t.fetching)
 	t.fetching = t.fetching || h == nil && !busy
 	s.mu.Unlock()
 	switch {
@@ -129,7 +129,7 @@ func (t *handoff) quit(ctx context.Context, m *member, place *list.Element) erro
 	s.mu.Unlock()
 	switch {
 	case m.hold != nil:
-		m.hold.Leave(nil)
+		m.hold.leave(nil)
 	case !queued:
 		return client.Ended(ctx)
 	}
@@ -197,10 +197,10 @@ func (t *handoff) resume() *Hold {
 
 // passOn gives the node of c, whose owner leaves, to the next owner or keeps it for one, and
 // reports whether it did: else the node has to go. A node whose token or check somebody has
-// asked for belongs to that owner alone. Whether the lease runs is for the next owner to find
-// out, who looks in any case. s.mu is held.
+// asked for belongs to that owner alone, and what nobody has come to use is not kept. Whether
+// the lease runs is for the next owner to find out, who looks in any case. s.mu is held.
 func (t *handoff) passOn(c *contender) bool {
-	if t.node != c || c.state != holding || c.revoked || c.exposed {
+	if t.node != c || c.state != holding || c.revoked || c.exposed || c.unused {
 		return false
 	}
 	t.startWatching()

@@ -217,8 +217,8 @@ func (h *Hold) Leave(then func()) {
 	h.leave(then)
 }
 
-// Disown says that nobody has come to use the lock, so that its node need not stay for the
-// queue's minimum.
+// Disown says that nobody has come to use the lock, so that its node need not stay: neither for
+// the queue's minimum nor for a handoff.
 func (h *Hold) Disown() {
 	s := h.contender.queue.session
 	s.mu.Lock()

@@ -253,12 +253,13 @@ func (s *Semaphore) create(ctx context.Context, turn *Hold, n int) (*Hold, error
 	return h, err
 }
 
-// heed takes over that somebody has asked for the permits back while their owner stood in line.
-func (h *Hold) heed(turn *Hold) {
-	s := turn.contender.queue.session
+// heed takes over that somebody has asked for what its owner had before: its turn, or the lock
+// for writing.
+func (h *Hold) heed(before *Hold) {
+	s := before.contender.queue.session
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if turn.contender.revoked {
+	if before.contender.revoked {
 		h.contender.revoke()
 	}
 }

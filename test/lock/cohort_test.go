@@ -398,3 +398,20 @@ func TestACohortGoesOnWhenAHoldIsLostBeforeItIsReturned(t *testing.T) {
 		require.Zero(t, b.queue())
 	})
 }
+
+func TestATryOfAClosedSessionSaysSoThoughOthersHaveWaitedInItsCohort(t *testing.T) {
+	inBubble(t, func(t *testing.T, b *bubble) {
+		s := b.session("mine")
+		l := b.locker(s, zklock.WithHandoff(3))
+		granted := make(chan grant, 100)
+		for range cap(granted) { // each of which may hear of the end before its turn to fetch the lock
+			b.ask(t.Context(), "", l, granted)
+		}
+		require.NoError(t, s.Close())
+		synctest.Wait()
+		_, err := l.TryAcquire(t.Context())
+		require.ErrorIs(t, err, zklock.ErrClosed)
+		_, err = l.TryLockFor(t.Context(), 0)
+		require.ErrorIs(t, err, zklock.ErrClosed)
+	})
+}

@@ -278,6 +278,32 @@ func TestARetainedLockIsNotTakenAgainWithoutALease(t *testing.T) {
 	})
 }
 
+// Nobody has come to use it: a try that has failed leaves no node.
+func TestALockThatAMultiLockerHasTakenInVainIsNotRetained(t *testing.T) {
+	soon := func(t *testing.T) context.Context { return within(t, time.Second) }
+	for name, call := range map[string]func(*testing.T, *zklock.MultiLocker) bool{
+		"lock":    func(t *testing.T, m *zklock.MultiLocker) bool { return m.LockContext(soon(t)) == nil },
+		"try":     func(_ *testing.T, m *zklock.MultiLocker) bool { return m.TryLock() },
+		"acquire": func(t *testing.T, m *zklock.MultiLocker) bool { _, err := m.Acquire(soon(t)); return err == nil },
+		"do": func(t *testing.T, m *zklock.MultiLocker) bool {
+			return m.Do(soon(t), func(context.Context) error { return nil }) == nil
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, func(t *testing.T, b *bubble) {
+				s, other := b.session("mine"), b.session("other")
+				first := must(zklock.New(s, "/a", zklock.WithRetention(kept)))
+				last := must(zklock.New(s, "/b", zklock.WithRetention(kept)))
+				must(zklock.New(other, "/b")).Lock()
+				require.False(t, call(t, zklock.NewMulti(first, last)))
+				synctest.Wait()
+				require.Empty(t, b.server.Children("/a"))
+				require.True(t, must(zklock.New(other, "/a")).TryLock())
+			})
+		})
+	}
+}
+
 // Nobody uses the path any more, and a watch that is never told of anything stays for as long
 // as the session.
 func TestALockThatIsKeptNoLongerLeavesNoWatch(t *testing.T) {

@@ -113,6 +113,18 @@ func TestAReaderLeftByADowngradeIsAskedForItsLock(t *testing.T) {
 	at.awaitQueue(0)
 }
 
+func TestAWriterWhoIsAskedForTheLockLeavesAReaderWhoIs(t *testing.T) {
+	inBubble(t, func(t *testing.T, b *bubble) {
+		rw := b.rw(b.session("mine"))
+		rw.Lock()
+		require.NoError(t, zklock.Revoke(t.Context(), b.session("other"), b.path))
+		<-rw.Held().Revoked()
+		rw.RLock()
+		rw.Unlock()
+		require.True(t, isClosed(rw.RHeld().Revoked()), "it is the same lock")
+	})
+}
+
 func TestEachPermitOfAHoldCanBeAskedFor(t *testing.T) {
 	at := newSite(t)
 	sem := at.semaphore(at.session(), 3)
@@ -189,6 +201,25 @@ func TestAllWhoHoldALockAreAskedForIt(t *testing.T) {
 			require.NoError(t, receive(t, waiting, "the lock").Release(t.Context()))
 		})
 	}
+}
+
+// Between the look at the queue and the wish the lock may go to somebody else.
+func TestAWishForALockThatGoesOnMeanwhileIsForItsNextHolder(t *testing.T) {
+	inBubble(t, func(t *testing.T, b *bubble) {
+		granted := make(chan grant, 2)
+		for _, who := range []string{"first", "second"} {
+			b.ask(t.Context(), who, b.locker(b.session(who)), granted)
+		}
+		first, s := b.next(granted), b.session("operator")
+		wish := b.server.HoldRequest(zktest.OpSetData, zktest.OnSession(s.ID()))
+		asked := begin(func() error { return zklock.Revoke(t.Context(), s, b.path) })
+		<-wish.Struck()
+		require.NoError(t, first.Release(t.Context()))
+		second := b.next(granted)
+		wish.Release()
+		require.NoError(t, <-asked)
+		<-second.Revoked()
+	})
 }
 
 func exclusively(at *site) func(context.Context) (*zklock.Hold, error) { return at.stranger().Acquire }

@@ -317,6 +317,18 @@ var ofTheLibrary = []judged{
 	{mutant{"a turn at a semaphore stays for its least length", []edit{
 		{"internal/queue/semaphore.go", "o.NewHistory, o.MinHold = nil, 0", "o.NewHistory = nil"},
 	}}, "TestEveryKindOfLockHasAMinimum"},
+	{mutant{"a lock that nobody has come to use is kept for an owner to come", []edit{
+		{"internal/queue/handoff.go", "c.exposed || c.unused {", "c.exposed {"},
+	}}, "TestALockThatAMultiLockerHasTakenInVainIsNotRetained"},
+	{mutant{"who waits for its turn in a closed session is in the way of a try", []edit{
+		{"internal/queue/handoff.go", "busy := h == nil && !s.closed && ", "busy := h == nil && "},
+	}}, "TestATryOfAClosedSessionSaysSoThoughOthersHaveWaitedInItsCohort"},
+	{mutant{"a downgrade forgets that the writer was asked for the lock", []edit{
+		{"internal/queue/downgrade.go", "h.heed(w)", "_ = h"},
+	}}, "TestAWriterWhoIsAskedForTheLockLeavesAReaderWhoIs"},
+	{mutant{"who has a lock is looked for once when it is asked for", []edit{
+		{"revoke.go", "case looks == mostLooks:", "default:"},
+	}}, "TestAWishForALockThatGoesOnMeanwhileIsForItsNextHolder"},
 	{mutant{"the timer of a node that stays outlives its session", []edit{
 		{"internal/queue/contender.go", "if isEnded || c.state == lingering {", "if isEnded {"},
 	}}, "TestASessionThatIsClosedDuringAMinHoldLeavesNoTimer"},
