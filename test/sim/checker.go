@@ -228,6 +228,9 @@ func (ck *checker) asks(node string) {
 	ck.mu.Lock()
 	defer ck.mu.Unlock()
 	ck.asked[contenderOf(node)] = true
+	if strings.Contains(base(node), "-__WRIT__") {
+		ck.asked[placeOf(node)] = true
+	}
 	if strings.HasSuffix(dirOf(node), "/locks") {
 		ck.asked[lineOf(node)] = true
 	}
@@ -237,7 +240,13 @@ func (ck *checker) asks(node string) {
 func (ck *checker) isAsked(node string) bool {
 	ck.mu.Lock()
 	defer ck.mu.Unlock()
-	return ck.asked[contenderOf(node)] || strings.HasSuffix(dirOf(node), "/leases") && ck.asked[lineOf(node)]
+	switch {
+	case ck.asked[contenderOf(node)]:
+		return true
+	case strings.Contains(base(node), "-__READ__"):
+		return ck.asked[placeOf(node)]
+	}
+	return strings.HasSuffix(dirOf(node), "/leases") && ck.asked[lineOf(node)]
 }
 
 // alone takes the moment at which c's owner has given back the write lock beside it.

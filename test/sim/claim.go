@@ -213,6 +213,7 @@ func (v *visit) judgeRevoke(c *claim) {
 	}
 	ctx, end := v.limited(20*time.Millisecond, false)
 	defer end()
+	checker.asks(c.node)
 	if err := zklock.Revoke(ctx, v.inc.session, c.node); err != nil {
 		return
 	}

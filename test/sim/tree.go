@@ -89,6 +89,10 @@ func lineOf(path string) string {
 	return dirOf(dirOf(path)) + "/" + name[:min(len(name), prefix)]
 }
 
+// placeOf returns what a writer's node has in common with that of the reader which it becomes, and which takes
+// over its mark: the lock's path, and the sequence.
+func placeOf(path string) string { return dirOf(path) + "/" + path[max(0, len(path)-sequenceDigits):] }
+
 // base returns the last name in a node's path.
 func base(path string) string { return path[strings.LastIndexByte(path, '/')+1:] }
 
