@@ -339,7 +339,7 @@ var ofTheLibrary = []judged{
 		{"revoke.go", "rest, _ := recipe.Revocation(said.Data)", "rest := said.Data"},
 	}}, "TestARequestLeavesWhatANodeSaysOfItsOwner"},
 	{mutant{"who waits for a lock is asked for it", []edit{
-		{"revoke.go", "\t\tif !c.Held {\n\t\t\tcontinue\n\t\t}\n", ""},
+		{"revoke.go", "if !c.Held {", "if false {"},
 	}}, "TestAllWhoHoldALockAreAskedForIt"},
 	{mutant{"a lock is handed over though its node may be checked", []edit{
 		{"internal/queue/succession.go", "if c.checked || next == nil", "if next == nil"},
@@ -385,7 +385,7 @@ var ofTheLibrary = []judged{
 		{"membership/errors.go", "\t\"github.com/zklock/zklock/internal/client\"\n", ""},
 	}}, "membership.TestACallThatEndsWhileThereIsNoConnectionSaysWhyThereIsNone"},
 	{mutant{"who is asked for permits while in line is not told", []edit{
-		{"internal/queue/semaphore.go", "if turn.contender.revoked {", "if false {"},
+		{"internal/queue/semaphore.go", "if before.contender.revoked {", "if false {"},
 	}}, "TestAMarkFromTheLineForPermitsIsHeeded"},
 	{mutant{"the error of a connection is passed on", []edit{
 		{"internal/wire/link.go", "err = zk.ErrConnectionClosed", "_ = zk.ErrConnectionClosed"},
