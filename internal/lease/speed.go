@@ -7,12 +7,13 @@ type Speed struct {
 	fastest      time.Duration // answer to any request so far; 0 before the first
 	fastestProof time.Duration // answer to a proof so far; 0 before the first
 	usual        bool          // that is what proofs take, and not a pause
-	lastProof    time.Duration // what the answer to the last one took, or to the connect request before the first
+	lastProof    time.Duration // what the answer to the last one took, or, before the first, by that to the connect request
 }
 
-// NewSpeed begins with what the answer to the connect request has taken: a proof takes a round
-// trip too. It is no measure of what is quick, since a pause may have been in it.
-func NewSpeed(handshake time.Duration) Speed { return Speed{lastProof: handshake} }
+// NewSpeed begins with what the first proof is to take by the answer to the connect request: a
+// round trip too, and one for each login ahead of it. It is no measure of what is quick, since a
+// pause may have been in that.
+func NewSpeed(first time.Duration) Speed { return Speed{lastProof: first} }
 
 // Answered notes what an answer has taken.
 func (s *Speed) Answered(took time.Duration) {

@@ -33,6 +33,8 @@ type Dialer struct {
 
 	watched atomic.Int64 // the session in which go-zookeeper has set a watch: see early
 
+	logins atomic.Int64 // the most that one connection has carried: go-zookeeper repeats them over the next
+
 	// Since a server last served a request.
 	dials atomic.Int64 // begun
 	slow  atomic.Int64 // dials and handshakes that have used up their time

@@ -65,7 +65,8 @@ func (l *Link) greet(head []byte) {
 	l.ID = int64(binary.BigEndian.Uint64(head[12:]))
 	timeout := time.Duration(binary.BigEndian.Uint32(head[8:])) * time.Millisecond
 	l.touches = lease.NewTouches(l.Asked, timeout)
-	l.speed = lease.NewSpeed(l.dialer.Clock.Now().Least(l.Asked))
+	roundTrips := time.Duration(1 + l.dialer.logins.Load()) // of the first proof: the logins go ahead, one behind the other
+	l.speed = lease.NewSpeed(roundTrips * l.dialer.Clock.Now().Least(l.Asked))
 	if l.ID != 0 {
 		l.dialer.rewatch.connected() // before anybody can have the connection: see Watches
 		if l.dialer.watched.Load() == l.ID {

@@ -45,6 +45,8 @@ type Link struct {
 	// CatchingUp has a value while a write is made for CaughtUp: one does for all.
 	CatchingUp chan struct{}
 
+	logins int64 // written; for Write alone
+
 	early *early // nil if go-zookeeper sets no watches again over this connection
 
 	silence *time.Timer // runs giveUp
@@ -202,7 +204,10 @@ func (l *Link) Write(p []byte) (int, error) {
 		p[len(p)-1] = 1 // a read's last field says whether to watch
 	}
 	t := l.dialer.Taps.take(first, path)
-	if op != OpSetAuth { // which a server answers without touching the session
+	if op == OpSetAuth { // which a server answers without touching the session
+		l.logins++
+		l.dialer.logins.Store(max(l.logins, l.dialer.logins.Load()))
+	} else {
 		l.follow(int32(binary.BigEndian.Uint32(p[4:])), inFlight{op: op, tap: t, watch: watch})
 	}
 	if op == OpSetWatches {

@@ -3,6 +3,7 @@ package lock_test
 import (
 	"context"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -296,4 +297,26 @@ func TestWaitersAddNoRequestsWithEachConnectionThatDoesNotLogIn(t *testing.T) {
 		time.Sleep(time.Minute)
 		require.LessOrEqual(t, b.server.Requests()[zktest.OpGetData]-reads, 2*waiters)
 	})
+}
+
+// A connect request without an answer leaves the lease short, in which the next connection has to
+// be made, logged in and proved: the server is slow for that, and does not hang.
+func TestAHoldOutlivesAConnectionWhoseLoginsGoAheadOfItsProof(t *testing.T) {
+	const timeout, way, proofs = time.Second, 15 * time.Millisecond, 100 * time.Millisecond
+	for offset := time.Duration(0); offset < proofs; offset += proofs / 20 {
+		synctest.Test(t, func(t *testing.T) {
+			server := zktest.NewServer(t, zktest.WithLatency(way, way))
+			s, err := zklock.Connect(t.Context(), []string{server.PipeAddr()}, timeout, zklock.WithDialer(server.Dial), login("ann"))
+			require.NoError(t, err)
+			defer s.Close()
+			h := must(must(zklock.New(s, "/l")).Acquire(t.Context()))
+			time.Sleep(2 * timeout)
+			server.DropRequest(zktest.OpConnect)
+			server.CutSession(s.ID())
+			time.Sleep(2*timeout + offset)
+			server.CutSession(s.ID())
+			time.Sleep(timeout)
+			require.NoError(t, h.Err(), offset)
+		})
+	}
 }
