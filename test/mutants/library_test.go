@@ -538,7 +538,7 @@ var ofTheLibrary = []judged{
 		{"internal/lease/speed.go", "max(left/2, min(2*s.lastProof, left))", "left/2"},
 	}}, "test/sim.TestAHoldOutlivesServersThatAreSlowAllTheTime"},
 	{mutant{"the first proof over a connection has half of what the lease has left, however far the server", []edit{
-		{"internal/wire/handshake.go", "lease.NewSpeed(roundTrips * l.dialer.Clock.Now().Least(l.Asked))", "lease.NewSpeed(0)"},
+		{"internal/wire/handshake.go", "lease.NewSpeed(roundTrips * l.dialer.Clock.Now().Least(l.Asked))", "lease.NewSpeed(roundTrips * 0)"},
 	}}, "test/sim.TestF19AHungServerCostsNoHoldWhileAnotherAnswersFromFarAway"},
 	{mutant{"the first proof over a connection has no time for the logins ahead of it", []edit{
 		{"internal/wire/handshake.go", "1 + l.dialer.logins.Load()", "1"},
