@@ -81,6 +81,7 @@ func (ck *checker) judgeNode(c *claim) {
 		case !c.believed():
 		case n == nil || !ck.excuses(c) || time.Since(n.gone) > c.patience():
 			ck.failLocked("P7", "%s got %s by %s, which does not exist", c.who, c.path, base(c.node))
+		case c.units > 0 && time.Since(n.gone) == 0: // the answer to its create may be as old
 		case ck.excused[c.node] == unseen && !c.early && !ck.followed(n):
 			ck.failLocked("P7", "%s got %s by %s, which was gone before the connection was made", c.who, c.path, base(c.node))
 		case ck.excused[c.node] == bySession && !ck.wasFirst(n):
