@@ -78,7 +78,7 @@ func writeReport(t *testing.T, all []*generated, rs *results, explained map[stri
 	commit, err := exec.Command("git", "rev-parse", "--short", "HEAD").Output()
 	require.NoError(t, err)
 	text := fmt.Sprintf(pageText, time.Now().Format("2 January 2006"), strings.TrimSpace(string(commit)),
-		total.generated-total.open, total.generated, withServers(), *programs, rows.String(), orNone(unexplained.String()), orNone(alive.String()))
+		total.generated-total.open, total.generated, withServers(), *programs, *slowest, rows.String(), orNone(unexplained.String()), orNone(alive.String()))
 	require.NoError(t, os.WriteFile(filepath.Join(root, page), []byte(text), 0o644))
 }
 
@@ -105,6 +105,7 @@ makes all that a few operators make of the rooms that carry the promises, has th
 and writes this page. [CONTRIBUTING.md](../CONTRIBUTING.md#mutants) says how to run it for a change of one's own.
 
 Run on %s at commit %s; %d of %d have been judged yet, by %s and by up to %d programs of the simulation.
+Tests that take a processor longer than %v were left out.
 *Explained* are those of the survivors, and of those that no test reaches, that no test can or need find. The score is of
 all others.
 
