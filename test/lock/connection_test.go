@@ -286,14 +286,19 @@ func TestWaitersAddNoRequestsWithEachConnectionThatDoesNotLogIn(t *testing.T) {
 		}
 		time.Sleep(time.Second)
 		reads := b.server.Requests()[zktest.OpGetData]
+		refuse := func() *zktest.Fault { return b.server.HoldReply(zktest.OpAuth, zktest.OnSession(s.ID())) }
+		refused := refuse()
 		b.server.CutSession(s.ID())
 		for range 50 {
-			refused := b.server.HoldReply(zktest.OpAuth, zktest.OnSession(s.ID()))
 			<-refused.Struck()
 			time.Sleep(100 * time.Millisecond)
+			next := refuse()
 			b.server.CutSession(s.ID())
 			refused.Release()
+			refused = next
 		}
+		<-refused.Struck()
+		refused.Release()
 		time.Sleep(time.Minute)
 		require.LessOrEqual(t, b.server.Requests()[zktest.OpGetData]-reads, 2*waiters)
 	})
