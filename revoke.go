@@ -52,18 +52,9 @@ func (s *Session) revokeHolders(ctx context.Context, path string) error {
 		if err != nil {
 			return err
 		}
-		held, asked := 0, 0
-		for _, c := range found {
-			if !c.Held {
-				continue
-			}
-			held++
-			switch err := s.revoke(ctx, c.Node); {
-			case err == nil:
-				asked++
-			case !client.Answers(err, zk.ErrNoNode):
-				return fmt.Errorf("%s: %w", c.Node, err)
-			}
+		held, asked, err := s.askHolders(ctx, found)
+		if err != nil {
+			return err
 		}
 		switch {
 		case asked > 0:
@@ -74,6 +65,24 @@ func (s *Session) revokeHolders(ctx context.Context, path string) error {
 			return fmt.Errorf("nobody holds it for long enough to be asked: %w", zk.ErrNoNode)
 		}
 	}
+}
+
+// askHolders writes the mark on the nodes of those found that hold the lock, and counts them and
+// those that were still there.
+func (s *Session) askHolders(ctx context.Context, found []Contender) (held, asked int, err error) {
+	for _, c := range found {
+		if !c.Held {
+			continue
+		}
+		held++
+		switch err := s.revoke(ctx, c.Node); {
+		case err == nil:
+			asked++
+		case !client.Answers(err, zk.ErrNoNode):
+			return held, asked, fmt.Errorf("%s: %w", c.Node, err)
+		}
+	}
+	return held, asked, nil
 }
 
 // revoke writes the mark on a node.

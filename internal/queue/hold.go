@@ -95,14 +95,14 @@ func (h *Hold) Valid() bool {
 
 // Token returns the fencing token, and keeps the node from being shared with another owner.
 func (h *Hold) Token() int64 {
-	h.Expose(false)
+	h.expose(false)
 	return h.contender.token
 }
 
-// Expose keeps the node from being shared with another owner, and, if it may be checked from
+// expose keeps the node from being shared with another owner, and, if it may be checked from
 // now on, from outliving the hold: nobody else of the session is to have the lock while a check
 // of it succeeds. It reports whether the hold has not ended.
-func (h *Hold) Expose(checked bool) bool {
+func (h *Hold) expose(checked bool) bool {
 	s := h.contender.queue.session
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -121,7 +121,7 @@ func (h *Hold) Node() string { return h.contender.node }
 // has ended.
 func (h *Hold) Check() *zk.CheckVersionRequest {
 	check := h.contender.check()
-	if !h.Expose(true) { // another owner may have the same node by now
+	if !h.expose(true) { // another owner may have the same node by now
 		check.Version = math.MinInt32 // which no node has
 	}
 	return check

@@ -800,7 +800,7 @@ var ofTheLibrary = []judged{
 		{"rwlocker.go", "if !l.write.ownerless && l.readers", "if false && l.readers"},
 	}}, "test/sim.TestF38AnUpgradeIsRefusedInsteadOfWaitingForItself"},
 	{mutant{"the check of a hold that has ended passes", []edit{
-		{"internal/queue/hold.go", "if !h.Expose(true) {", "if !h.Expose(true) && false {"},
+		{"internal/queue/hold.go", "if !h.expose(true) {", "if !h.expose(true) && false {"},
 	}}, "TestAReleasedHandlesCheckNeverPasses"},
 	{mutant{"a release is told as a loss", []edit{
 		{"internal/queue/hold.go", "if state == lost {\n", "if true {\n"},
