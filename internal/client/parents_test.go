@@ -315,7 +315,7 @@ func TestAnAnswerThatIsLostSaysNothingOfContainersAndNoAnswerBringsThemBack(t *t
 // containerRequest is a request for a container, as far as a connection reads along.
 func containerRequest() []byte {
 	request := make([]byte, 100)
-	binary.BigEndian.PutUint32(request[8:], wire.OpCreateContainer)
+	binary.BigEndian.PutUint32(request[8:], uint32(wire.OpCreateContainer))
 	return request
 }
 

@@ -279,7 +279,7 @@ type noted struct {
 }
 
 func (c noted) Write(p []byte) (int, error) {
-	if len(p) >= 12 && binary.BigEndian.Uint32(p[8:]) == wire.OpSetWatches {
+	if len(p) >= 12 && int32(binary.BigEndian.Uint32(p[8:])) == wire.OpSetWatches {
 		*c.lengths = append(*c.lengths, len(p))
 	}
 	return c.Conn.Write(p)

@@ -4,20 +4,20 @@ import "encoding/binary"
 
 // Operation codes of ZooKeeper's protocol that the library looks for.
 const (
-	OpCreate          = 1
-	OpDelete          = 2
-	OpExists          = 3
-	OpGetData         = 4
-	OpSetData         = 5
-	OpSetACL          = 7
-	OpGetChildren     = 8
-	OpSync            = 9
-	OpGetChildren2    = 12
-	OpMulti           = 14
-	OpCreateContainer = 19
-	OpSetAuth         = 100
-	OpSetWatches      = 101
-	OpCloseSession    = -11
+	OpCreate          int32 = 1
+	OpDelete          int32 = 2
+	OpExists          int32 = 3
+	OpGetData         int32 = 4
+	OpSetData         int32 = 5
+	OpSetACL          int32 = 7
+	OpGetChildren     int32 = 8
+	OpSync            int32 = 9
+	OpGetChildren2    int32 = 12
+	OpMulti           int32 = 14
+	OpCreateContainer int32 = 19
+	OpSetAuth         int32 = 100
+	OpSetWatches      int32 = 101
+	OpCloseSession    int32 = -11
 )
 
 // writes are the operations that a majority commits before they are answered without error. So

@@ -19,7 +19,8 @@ import (
 var (
 	campaign = flag.Bool("campaign", false, "judge generated mutants: all, or those that the other flags choose")
 	changed  = flag.String("changed", "", "judge the mutants of what has changed since this commit")
-	inRooms  = flag.String("rooms", "", "judge the mutants of these directories, with commas between them")
+	inRooms  = flag.String("rooms", "", "judge the mutants of these directories or files, with commas between them")
+	by       = flag.String("by", "", "have only the tests of these packages judge, with commas between them")
 	sample   = flag.Int("sample", 0, "judge so many mutants, by chance")
 	chance   = flag.Uint64("mutant-seed", 0, "which ones a sample has; by the clock if 0")
 	again    = flag.Bool("again", false, "judge those that have survived, or that no test had reached, once more")
@@ -38,7 +39,7 @@ func TestCampaign(t *testing.T) {
 	all := p.generate(t)
 	rs := readResults(t, *kept)
 	selected := choose(t, all)
-	e := effort{Programs: *programs, Slowest: *slowest, Servers: *servers}
+	e := effort{Programs: *programs, Slowest: *slowest, Servers: *servers, Judges: *by}
 	todo := slices.DeleteFunc(slices.Clone(selected), func(g *generated) bool {
 		r, known := rs.known(g)
 		return known && (r.Verdict == killed || r.covers(e) && !*again)
@@ -70,7 +71,7 @@ func choose(t *testing.T, all []*generated) []*generated {
 	selected := slices.Clone(all)
 	if *inRooms != "" {
 		rooms := strings.Split(*inRooms, ",")
-		selected = slices.DeleteFunc(selected, func(g *generated) bool { return !slices.Contains(rooms, g.room) })
+		selected = slices.DeleteFunc(selected, func(g *generated) bool { return !slices.Contains(rooms, g.room) && !slices.Contains(rooms, g.file) })
 	}
 	if *changed != "" {
 		lines := changedSince(t, *changed)
@@ -91,7 +92,7 @@ func judgeAll(t *testing.T, p *packages, todo []*generated, e effort, rs *result
 		paths[l.directory] = l.path
 	}
 	flag := "-overlay=" + overlay(t, p.combined(todo))
-	for _, of := range judges {
+	for _, of := range judging() {
 		b.tests[of] = build(t, of, flag)
 	}
 	tell("judging")

@@ -72,13 +72,13 @@ func (b *bench) hearings(room string, by []*reaching) []*hearing {
 			}
 		}
 	}
-	hear(0, quick, judges...)
-	hear(quick, usual, judges...)
+	hear(0, quick, judging()...)
+	hear(quick, usual, judging()...)
 	hear(usual, mostUsualTime, room)
 	if simulates && b.Programs > 0 {
 		all = append(all, b.simulation(1, min(b.Programs, firstPrograms)))
 	}
-	others := slices.DeleteFunc(slices.Clone(judges), func(of string) bool { return of == room })
+	others := slices.DeleteFunc(slices.Clone(judging()), func(of string) bool { return of == room })
 	hear(usual, b.Slowest, others...)
 	if simulates && b.Programs > firstPrograms {
 		all = append(all, b.simulation(1+firstPrograms, b.Programs-firstPrograms))

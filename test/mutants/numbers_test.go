@@ -88,10 +88,11 @@ func (s *site) tenths(n ast.Node, c *types.Const) []change {
 	return []change{{"tenth-more", n, "(" + s.text(n) + more}, {"tenth-less", n, "(" + s.text(n) + less}}
 }
 
-// isAmount reports whether a constant is a number or a duration of ours.
+// isAmount reports whether a constant is a number or a duration of ours. A number with a type
+// of its own is a name.
 func isAmount(c *types.Const) bool {
 	if b, ok := c.Type().(*types.Basic); ok {
-		return b.Info()&types.IsNumeric != 0 && !strings.HasSuffix(c.Pkg().Path(), "go-zookeeper/zk")
+		return b.Info()&types.IsNumeric != 0 && b.Info()&types.IsUntyped != 0 && !strings.HasSuffix(c.Pkg().Path(), "go-zookeeper/zk")
 	}
 	return typeName(c.Type()) == "Duration" && c.Pkg().Path() != "time"
 }

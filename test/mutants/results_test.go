@@ -29,11 +29,12 @@ type effort struct {
 	Programs int           // that the simulation may have run
 	Slowest  time.Duration // of the tests
 	Servers  bool          // tests had them
+	Judges   string        `json:",omitempty"` // the packages whose tests judge; all if it is empty
 }
 
 // covers reports whether nothing is left to be tried by another effort.
 func (e effort) covers(other effort) bool {
-	return e.Programs >= other.Programs && e.Slowest >= other.Slowest && (e.Servers || !other.Servers)
+	return e.Programs >= other.Programs && e.Slowest >= other.Slowest && (e.Servers || !other.Servers) && (e.Judges == "" || e.Judges == other.Judges)
 }
 
 // results are those of all campaigns, the last of each mutant.

@@ -1,6 +1,9 @@
 package mutants
 
-import "slices"
+import (
+	"slices"
+	"strings"
+)
 
 // room is a package that carries promises, and which of its files do; all if none is named.
 type room struct {
@@ -26,6 +29,14 @@ func (r room) has(file string) bool { return len(r.files) == 0 || slices.Contain
 var judges = []string{
 	"internal/recipe", "internal/lease", "internal/wire", "internal/client", "internal/queue",
 	".", "membership", "test/membership", "test/lock", "test/nemesis", simulator,
+}
+
+// judging are the judges that the flags choose.
+func judging() []string {
+	if *by == "" {
+		return judges
+	}
+	return strings.Split(*by, ",")
 }
 
 // simulator is the package that has TestSimulation.
