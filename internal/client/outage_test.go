@@ -21,14 +21,11 @@ func TestAnOutageIsToldWhenItHasLastedAndOnce(t *testing.T) {
 		c.outage.begin()
 		time.Sleep(4 * time.Second)
 		c.outage.begin() // it goes on
-		time.Sleep(12*time.Second - 1)
-		synctest.Wait()
+		pass(12*time.Second - 1)
 		require.Empty(t, b.all())
-		time.Sleep(time.Nanosecond)
-		synctest.Wait()
+		pass(time.Nanosecond)
 		require.Equal(t, []string{"WARN zklock: no connection session=0xabc lasted=16s cause=nobody is there"}, b.all())
-		time.Sleep(time.Hour)
-		synctest.Wait()
+		pass(time.Hour)
 		require.Empty(t, b.all())
 
 		l := &wire.Link{ID: 0xdef, Server: "zk1:2181"}
@@ -40,8 +37,7 @@ func TestAnOutageIsToldWhenItHasLastedAndOnce(t *testing.T) {
 		c.outage.begin()
 		time.Sleep(10 * time.Second)
 		c.outage.end(l)
-		time.Sleep(time.Hour)
-		synctest.Wait()
+		pass(time.Hour)
 		require.Empty(t, b.all(), "a short one is not told, nor its end")
 		c.outage.tell() // by a timer that has fired just before
 		for range 2 {
@@ -54,8 +50,7 @@ func TestAnOutageIsToldWhenItHasLastedAndOnce(t *testing.T) {
 
 		c.timeout.Store(int64(time.Second))
 		c.outage.begin()
-		time.Sleep(10 * time.Second)
-		synctest.Wait()
+		pass(10 * time.Second)
 		require.Equal(t, []string{"WARN zklock: no connection session=0xabc lasted=10s cause=nobody is there"}, b.all(), "ten seconds at least")
 	})
 }
@@ -72,8 +67,7 @@ func TestAnOutageLastsUntilAServerServes(t *testing.T) {
 		require.Error(t, err)
 		synctest.Wait()
 		require.Empty(t, b.warnings(), "it may be about to log in")
-		time.Sleep(time.Nanosecond)
-		synctest.Wait()
+		pass(time.Nanosecond)
 		require.Equal(t, []string{"WARN zklock: no connection session=0x1 lasted=11s cause=hung up"}, b.warnings())
 		c.outage.end(l)
 		require.False(t, c.outage.since.IsZero(), "what is told of a connection that is down comes late")
@@ -98,8 +92,7 @@ func TestNoOutageIsToldOfAClosedSession(t *testing.T) {
 					require.False(t, c.outage.timer.Stop(), "it is stopped")
 					c.outage.tell() // as a timer that has just fired
 				}
-				time.Sleep(time.Hour)
-				synctest.Wait()
+				pass(time.Hour)
 				require.Empty(t, b.all())
 			})
 		})

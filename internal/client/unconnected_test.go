@@ -7,6 +7,7 @@ import (
 	"net"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -78,3 +79,9 @@ func (c *Client) connectedIn(t *testing.T, session int64, err error) *wire.Link 
 
 // whatHangs is how long a test waits for what does not take long, unless it hangs.
 const whatHangs = 10 * time.Second
+
+// pass lets so much virtual time pass, and waits until all that was due is done.
+func pass(d time.Duration) {
+	time.Sleep(d)
+	synctest.Wait()
+}
