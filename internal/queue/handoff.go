@@ -67,7 +67,7 @@ func (t *handoff) Acquire(ctx context.Context, call Call) (*Hold, error) {
 		return h, nil
 	}
 	// Without a turn to share, each owner has its own place in the queue.
-	if t.limit == 1 || t.node == nil && !t.fetching && t.waiting.Len() == 0 {
+	if t.limit == 1 || t.node == nil && !t.fetching {
 		t.fetching = true
 		s.mu.Unlock()
 		return t.fetch(ctx, call, t.queue.Acquire)
@@ -83,15 +83,11 @@ func (t *handoff) Acquire(ctx context.Context, call Call) (*Hold, error) {
 		return nil, t.quit(ctx, m, place)
 	}
 	switch {
-	case m.hold == nil && latch.IsClosed(done):
+	case latch.IsClosed(done):
 		return nil, t.quit(ctx, m, place)
 	case m.hold == nil:
 		return t.fetch(ctx, call, t.queue.Acquire)
-	case latch.IsClosed(done):
-		m.hold.leave(nil)
-		return nil, TimedOut(ctx, client.Ended(ctx))
 	case !m.hold.Valid():
-		m.hold.leave(nil)
 		return t.Acquire(ctx, call)
 	}
 	acquired(call, m.hold)
@@ -102,17 +98,17 @@ func (t *handoff) Acquire(ctx context.Context, call Call) (*Hold, error) {
 func (t *handoff) Try(ctx context.Context, call Call) (*Hold, error) {
 	s := t.queue.session
 	s.mu.Lock()
-	h := t.resume()
-	busy := h == nil && !s.closed && (t.node != nil || t.fetching)
-	t.fetching = t.fetching || h == nil && !busy
-	s.mu.Unlock()
-	switch {
-	case h != nil:
+	if h := t.resume(); h != nil {
+		s.mu.Unlock()
 		acquired(call, h)
 		return h, nil
-	case busy:
+	}
+	if !s.closed && (t.node != nil || t.fetching) {
+		s.mu.Unlock()
 		return nil, ErrLocked
 	}
+	t.fetching = true
+	s.mu.Unlock()
 	return t.fetch(ctx, call, t.queue.Try)
 }
 
@@ -155,27 +151,27 @@ func (t *handoff) fetched(h *Hold) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	t.fetching = false
-	if h != nil && h.Err() == nil {
-		t.vacate() // of a node that was deleted unnoticed
-		t.node, t.owners, t.contention, t.watching = h.contender, 1, unknown, false
-		h.contender.handoff = t
-		if t.retention > 0 {
-			t.startWatching()
-		}
+	if h == nil || h.Err() != nil { // lost by now, and no handoff's any more
+		t.callNext()
+		return
 	}
-	t.callNext() // the hold may be lost by now, and no handoff's any more
+	t.vacate() // of a node that was deleted unnoticed
+	t.node, t.owners, t.contention, t.watching = h.contender, 1, unknown, false
+	h.contender.handoff = t
+	if t.retention > 0 {
+		t.startWatching()
+	}
 }
 
-// callNext has the first of those who wait fetch the lock. s.mu is held.
+// callNext has the first of those who wait fetch the lock, which the handoff neither has
+// nor fetches for them yet. s.mu is held.
 func (t *handoff) callNext() {
-	switch {
-	case t.node != nil || t.fetching:
-	case t.waiting.Len() > 0:
-		t.fetching = true
-		close(t.pop().called)
-	default:
+	if t.waiting.Len() == 0 {
 		t.queued = false
+		return
 	}
+	t.fetching = true
+	close(t.pop().called)
 }
 
 func (t *handoff) pop() *member { return t.waiting.Remove(t.waiting.Front()).(*member) }
@@ -200,12 +196,12 @@ func (t *handoff) resume() *Hold {
 // asked for belongs to that owner alone, and what nobody has come to use is not kept. Whether
 // the lease runs is for the next owner to find out, who looks in any case. s.mu is held.
 func (t *handoff) passOn(c *contender) bool {
-	if t.node != c || c.state != holding || c.revoked || c.exposed || c.unused {
+	if t.node != c || c.revoked || c.exposed || c.unused {
 		return false
 	}
-	t.startWatching()
 	switch {
 	case t.waiting.Len() > 0:
+		t.startWatching()
 		if t.owners >= t.limit && (t.contention != alone || c.othersInLineLocked()) {
 			return false
 		}
@@ -217,7 +213,7 @@ func (t *handoff) passOn(c *contender) bool {
 	case t.retention > 0 && t.seesNobody(c):
 		t.idle = c.queue.session.client.Clock.Now()
 		if t.expiry == nil {
-			t.expiry = time.AfterFunc(t.retention, func() { t.expire(c) })
+			t.expiry = time.AfterFunc(t.retention, t.expire)
 		}
 		return true
 	}
@@ -231,23 +227,20 @@ func (t *handoff) seesNobody(c *contender) bool {
 	return !c.othersInLineLocked() && (t.contention == alone || t.contention == unknown && c.alone)
 }
 
-// expire gives up the node c if it was kept for long enough.
-func (t *handoff) expire(c *contender) {
-	c.queue.session.mu.Lock()
-	defer c.queue.session.mu.Unlock()
-	if t.node != c {
-		return
-	}
+// expire gives up the node if it was kept for long enough, whichever its timer was set for.
+func (t *handoff) expire() {
+	s := t.queue.session
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	t.expiry = nil
 	if t.idle.IsZero() {
 		return
 	}
-	left := t.retention - c.queue.session.client.Clock.Now().Least(t.idle)
-	if left <= 0 {
-		c.leaveLocked()
-		return
+	if left := t.retention - s.client.Clock.Now().Least(t.idle); left > 0 {
+		t.expiry = time.AfterFunc(left, t.expire)
+	} else {
+		t.node.leaveLocked()
 	}
-	t.expiry = time.AfterFunc(left, func() { t.expire(c) })
 }
 
 // drop ends the handoff's use of c, which is lost or left. s.mu is held.
@@ -288,16 +281,15 @@ func (t *handoff) watchQueue(c *contender) {
 		}
 		w := s.client.Watch(client.WatchKey{Path: c.queue.dir, Children: true})
 		<-w.Armed
-		if w.Err != nil && !errors.Is(w.Err, zk.ErrNoNode) && s.client.Sleep(s.client.Context(), backoff.First) != nil {
-			return
-		}
 		if !t.seen(c, w) {
 			return
+		}
+		if w.Err != nil {
+			s.client.Sleep(s.client.Context(), backoff.First)
 		}
 		select {
 		case <-w.Fired:
 		case <-s.client.Context().Done():
-			return
 		}
 		if !t.watchEnded(c, w) {
 			return
@@ -326,11 +318,10 @@ func (t *handoff) seen(c *contender, w *client.Watch) bool {
 	s := c.queue.session
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if t.node != c {
-		return false
-	}
 	if errors.Is(w.Err, zk.ErrNoNode) {
 		c.lose(errNodeDeleted) // with the whole path
+	}
+	if t.node != c {
 		return false
 	}
 	t.contention = contentionOf(w, recipe.Base(c.node))
@@ -339,7 +330,7 @@ func (t *handoff) seen(c *contender, w *client.Watch) bool {
 	}
 	// In contention there is no more to learn: a list for every newcomer would be a herd of
 	// one.
-	return t.contention != others && (w.Err == nil || client.Transient(w.Err))
+	return t.contention != others && !client.Refused(w.Err)
 }
 
 // contentionOf returns which contention the contender of that name has among the children that

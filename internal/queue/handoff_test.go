@@ -1,40 +1,474 @@
 package queue
 
 import (
-	"fmt"
+	"bytes"
+	"context"
+	"log/slog"
+	"runtime"
+	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 
-	"github.com/go-zookeeper/zk"
 	"github.com/stretchr/testify/require"
 
 	"github.com/zklock/zklock/internal/client"
+	"github.com/zklock/zklock/internal/clock"
+	"github.com/zklock/zklock/internal/latch"
 	"github.com/zklock/zklock/internal/recipe"
+	"github.com/zklock/zklock/zktest"
 )
 
-// A handoff that takes this for not knowing would keep its node past those that its list has
-// shown. The event may come with the list, which no test can have it do each time.
-func TestACohortThatHasSeenOthersKnowsThemWhenOneMoreComes(t *testing.T) {
-	node := func(sequence int) string {
-		return fmt.Sprintf("%s%010d", recipe.Stem("8a0e0000-0000-4000-8000-000000000000", recipe.Exclusive), sequence)
+// share returns what stands in the queue of /lock for owners in s.
+func share(s *Session, limit int, retention time.Duration) *handoff {
+	return NewHandoff(lockAt(s, "/lock"), limit, retention).(*handoff)
+}
+
+// outcome is what a call for a lock has come to.
+type outcome struct {
+	hold *Hold
+	err  error
+}
+
+// ask has a call for a lock made, which gets as far as it can at once.
+func ask(ctx context.Context, acquire func(context.Context, Call) (*Hold, error)) <-chan outcome {
+	came := make(chan outcome, 1)
+	go func() {
+		h, err := acquire(ctx, nil)
+		came <- outcome{h, err}
+	}()
+	synctest.Wait()
+	return came
+}
+
+// granted returns the hold that a call has got without any time passing.
+func granted(t *testing.T, came <-chan outcome) *Hold {
+	t.Helper()
+	synctest.Wait()
+	select {
+	case o := <-came:
+		require.NoError(t, o.err)
+		require.True(t, o.hold.Valid())
+		return o.hold
+	default:
+		require.FailNow(t, "the call waits")
+		return nil
 	}
-	for _, c := range []struct {
-		fired bool
-		names []string
-		err   error
-		want  contention
-	}{
-		{false, []string{node(1)}, nil, alone},
-		{false, []string{node(1), "config"}, nil, alone},
-		{false, []string{node(1), node(2)}, nil, others},
-		{true, []string{node(1)}, nil, unknown},
-		{true, []string{node(1), node(2)}, nil, others},
-		{false, nil, zk.ErrNoAuth, unknown},
-		{true, []string{node(1), node(2)}, zk.ErrConnectionClosed, unknown}, // of the connection before
+}
+
+// lock takes the lock.
+func lock(t *testing.T, l Source) *Hold {
+	t.Helper()
+	return granted(t, ask(t.Context(), l.Acquire))
+}
+
+// timed is a ctx whose time is up when up is closed.
+type timed struct {
+	context.Context
+	up chan struct{}
+}
+
+func (c timed) Done() <-chan struct{} { return c.up }
+
+func (c timed) Err() error {
+	if latch.IsClosed(c.up) {
+		return context.DeadlineExceeded
+	}
+	return nil
+}
+
+// The one whose turn it is may have both before it goes on.
+func TestAMemberWhoseTimeIsUpAsItsTurnComesIsToldSoAndTheNextHasTheTurn(t *testing.T) {
+	handOn := func(h *Hold) { _, _ = h.leave(nil) }
+	lose := func(h *Hold) {
+		h.contender.queue.session.mu.Lock()
+		defer h.contender.queue.session.mu.Unlock()
+		h.contender.lose(errNodeDeleted)
+	}
+	for name, turn := range map[string]func(*Hold){
+		"it is handed the lock":             handOn,
+		"it is to fetch the lock":           lose,
+		"what it was handed is lost by now": func(h *Hold) { handOn(h); lose(h) },
 	} {
-		w := &client.Watch{Names: c.names, Err: c.err, Fired: make(chan struct{})}
-		if c.fired {
-			close(w.Fired)
+		for order, up := range map[string]bool{"time, turn": true, "turn, time": false} {
+			t.Run(name+": "+order, func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1)) // who is woken runs when this one waits
+					s, server := connected(t)
+					l := share(s, 10, 0)
+					h := lock(t, l)
+					ctx := timed{t.Context(), make(chan struct{})}
+					first, second, third := ask(ctx, l.Acquire), ask(t.Context(), l.Acquire), ask(t.Context(), l.Acquire)
+					if up {
+						close(ctx.up)
+						turn(h)
+					} else {
+						turn(h)
+						close(ctx.up)
+					}
+					o := <-first
+					require.ErrorIs(t, o.err, ErrLocked)
+					require.ErrorIs(t, o.err, context.DeadlineExceeded)
+					h = granted(t, second)
+					require.Empty(t, third)
+					require.Equal(t, []string{recipe.Base(h.Node())}, server.Children("/lock"), "the third waits for the second's node")
+					require.NoError(t, h.Release(t.Context(), nil))
+					require.NoError(t, granted(t, third).Release(t.Context(), nil))
+					require.Empty(t, server.Children("/lock"))
+				})
+			})
 		}
-		require.Equal(t, c.want, contentionOf(w, node(1)), "%+v", c)
+	}
+}
+
+func TestAMemberWhoseTimeIsUpAsItsTurnComesLeavesALockThatIsToBeHad(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
+		s, server := connected(t)
+		l := share(s, 10, 0)
+		h := lock(t, l)
+		ctx := timed{t.Context(), make(chan struct{})}
+		waits := ask(ctx, l.Acquire)
+		s.mu.Lock()
+		h.contender.lose(errNodeDeleted)
+		s.mu.Unlock()
+		close(ctx.up)
+		require.ErrorIs(t, (<-waits).err, context.DeadlineExceeded)
+		require.NoError(t, lock(t, l).Release(t.Context(), nil))
+		require.Empty(t, server.Children("/lock"))
+	})
+}
+
+func TestAMemberHasTheNextTurnIfTheOneThatFetchesTheLockComesToNothing(t *testing.T) {
+	loses := func(s *Session, _ context.CancelFunc) Call {
+		return &calls{then: func() {
+			s.mu.Lock()
+			defer s.mu.Unlock()
+			for _, c := range s.live {
+				c.lose(errNodeDeleted)
+			}
+		}}
+	}
+	for name, c := range map[string]struct {
+		call  func(s *Session, giveUp context.CancelFunc) Call
+		fails bool // it has no hold, or a lost one
+	}{
+		"it is lost before it is returned": {call: loses},
+		"its ctx ends": {call: func(_ *Session, giveUp context.CancelFunc) Call {
+			return enqueuing(giveUp)
+		}, fails: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s, server := connected(t)
+				l := share(s, 10, 0)
+				l.queue.options.NewHistory = func(string, int64) History { return untold{} }
+				server.Freeze()
+				ctx, giveUp := context.WithCancel(t.Context())
+				defer giveUp()
+				first := make(chan outcome, 1)
+				go func() {
+					h, err := l.Acquire(ctx, c.call(s, giveUp))
+					first <- outcome{h, err}
+				}()
+				synctest.Wait()
+				second, third := ask(t.Context(), l.Acquire), ask(t.Context(), l.Acquire)
+				server.Thaw()
+				o := <-first
+				require.Equal(t, c.fails, o.err != nil, "%v", o.err)
+				if !c.fails {
+					require.ErrorIs(t, o.hold.Err(), ErrLost)
+				}
+				h := granted(t, second)
+				require.Empty(t, third)
+				require.NoError(t, h.Release(t.Context(), nil))
+				require.NoError(t, granted(t, third).Release(t.Context(), nil))
+				require.Empty(t, server.Children("/lock"))
+			})
+		})
+	}
+}
+
+func TestAMemberThatGivesUpHasNoTurn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, server := connected(t)
+		l := share(s, 10, 0)
+		h := lock(t, l)
+		ctx, giveUp := context.WithCancel(t.Context())
+		gone, stays := ask(ctx, l.Acquire), ask(t.Context(), l.Acquire)
+		giveUp()
+		require.ErrorIs(t, (<-gone).err, context.Canceled)
+		require.NoError(t, h.Release(t.Context(), nil))
+		require.NoError(t, granted(t, stays).Release(t.Context(), nil))
+		require.Empty(t, server.Children("/lock"))
+	})
+}
+
+// What has been so of a turn before is no matter of this one.
+func TestAMemberIsToldThatTheLockIsTakenIfItsHandoffHasGotAsFarAsTheQueue(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, server := connected(t)
+		other := connect(t, server)
+		l := share(s, 10, 0)
+		late := func() error {
+			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+			defer cancel()
+			came := ask(ctx, l.Acquire)
+			return (<-came).err
+		}
+		elsewhere := lock(t, lockAt(other, "/lock"))
+		fetches := ask(t.Context(), l.Acquire)
+		require.ErrorIs(t, late(), ErrLocked, "it stands in the queue")
+		require.NoError(t, elsewhere.Release(t.Context(), nil))
+		h := granted(t, fetches)
+		require.ErrorIs(t, late(), ErrLocked, "it has the lock")
+		require.NoError(t, h.Release(t.Context(), nil))
+		server.Freeze()
+		fetches = ask(t.Context(), l.Acquire)
+		err := late()
+		require.ErrorIs(t, err, context.DeadlineExceeded)
+		require.NotErrorIs(t, err, ErrLocked, "nobody is known to have it")
+		server.Thaw()
+		require.NoError(t, granted(t, fetches).Release(t.Context(), nil))
+	})
+}
+
+// A function of the trace may take its time.
+func TestTheEndOfASessionIsToldToAHandoffsCallersThoughTheOneThatFetchesHangs(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, _ := connected(t)
+		l := share(s, 10, 0)
+		goesOn, fetches := make(chan struct{}), make(chan error)
+		go func() {
+			_, err := l.Acquire(t.Context(), enqueuing(func() { <-goesOn }))
+			fetches <- err
+		}()
+		synctest.Wait()
+		members := []<-chan outcome{ask(t.Context(), l.Acquire), ask(t.Context(), l.Acquire)}
+		_, err := l.Try(t.Context(), nil)
+		require.ErrorIs(t, err, ErrLocked)
+		s.end()
+		for _, m := range members {
+			synctest.Wait()
+			require.Len(t, m, 1)
+			require.ErrorIs(t, (<-m).err, client.ErrClosed)
+		}
+		_, err = l.Try(t.Context(), nil)
+		require.ErrorIs(t, err, client.ErrClosed)
+		close(goesOn)
+		require.ErrorIs(t, <-fetches, client.ErrClosed)
+	})
+}
+
+func TestATryAsksNoServerWhileItsHandoffHasTheLockOrFetchesIt(t *testing.T) {
+	for name, busy := range map[string]func(t *testing.T, server *zktest.Server, l Source) <-chan outcome{
+		"it has the lock": func(t *testing.T, server *zktest.Server, l Source) <-chan outcome {
+			had := make(chan outcome, 1)
+			had <- outcome{hold: lock(t, l)}
+			server.Freeze()
+			return had
+		},
+		"a call fetches it": func(t *testing.T, server *zktest.Server, l Source) <-chan outcome {
+			server.Freeze()
+			return ask(t.Context(), l.Acquire)
+		},
+		"a try fetches it": func(t *testing.T, server *zktest.Server, l Source) <-chan outcome {
+			server.Freeze()
+			return ask(t.Context(), l.Try)
+		},
+		"the next fetches it": func(t *testing.T, server *zktest.Server, l Source) <-chan outcome {
+			h := lock(t, l)
+			next := ask(t.Context(), l.Acquire)
+			server.Freeze()
+			h.Token()
+			_, _ = h.leave(nil)
+			synctest.Wait()
+			return next
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s, server := connected(t)
+				l := share(s, 10, 0)
+				has := busy(t, server, l)
+				began := time.Now()
+				for range 2 {
+					ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+					_, err := l.Try(ctx, nil)
+					cancel()
+					require.ErrorIs(t, err, ErrLocked)
+					require.Zero(t, time.Since(began))
+				}
+				waits := ask(t.Context(), l.Acquire)
+				server.Thaw()
+				h := granted(t, has)
+				require.Empty(t, waits)
+				require.Len(t, server.Children("/lock"), 1, "who waits for a handoff stands in no queue")
+				require.NoError(t, h.Release(t.Context(), nil))
+				require.NoError(t, granted(t, waits).Release(t.Context(), nil))
+				require.Empty(t, server.Children("/lock"))
+			})
+		})
+	}
+}
+
+// However long a turn has been while nobody else queued.
+func TestAHandoffThatIsNotAloneSharesATurnUpToItsLimit(t *testing.T) {
+	for name, c := range map[string]struct {
+		limit  int
+		before int // owners that the turn has had
+		ours   int // that have the lock before the one who has come then
+	}{
+		"a node each":              {limit: 1, before: 1, ours: 0},
+		"a turn of three":          {limit: 3, before: 1, ours: 2},
+		"a turn of three, in use":  {limit: 3, before: 2, ours: 1},
+		"a turn of three, is over": {limit: 3, before: 5, ours: 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s, server := connected(t)
+				l := share(s, c.limit, time.Hour)
+				h := lock(t, l)
+				for range c.before - 1 {
+					require.NoError(t, h.Release(t.Context(), nil))
+					h = lock(t, l)
+				}
+				elsewhere := ask(t.Context(), lockAt(connect(t, server), "/lock").Acquire)
+				var members []<-chan outcome
+				for range 4 {
+					members = append(members, ask(t.Context(), l.Acquire))
+				}
+				for range c.ours {
+					_, _ = h.leave(nil)
+					h = granted(t, members[0])
+					members = members[1:]
+				}
+				_, _ = h.leave(nil)
+				require.NoError(t, granted(t, elsewhere).Release(t.Context(), nil))
+				for _, m := range members {
+					require.NoError(t, granted(t, m).Release(t.Context(), nil))
+				}
+			})
+		})
+	}
+}
+
+func TestAHandoffThatIsAloneSharesItsTurnWithoutALimit(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, _ := connected(t)
+		l := share(s, 2, 0)
+		h := lock(t, l)
+		node := h.Node()
+		for range 10 {
+			next := ask(t.Context(), l.Acquire)
+			_, _ = h.leave(nil)
+			h = granted(t, next)
+			require.Equal(t, node, h.Node())
+		}
+	})
+}
+
+// Of those the queue tells a round trip later.
+func TestAHandoffKnowsThoseOfItsOwnSessionBeforeTheQueueTells(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const latency = time.Millisecond
+		s := connect(t, zktest.NewServer(t, zktest.WithLatency(latency, latency)))
+		l := share(s, 2, time.Hour)
+		h, err := l.Acquire(t.Context(), nil)
+		require.NoError(t, err)
+		time.Sleep(3 * latency) // the queue is watched
+		for range 2 {
+			require.NoError(t, h.Release(t.Context(), nil))
+			h = lock(t, l)
+		}
+		beside, member := ask(t.Context(), lockAt(s, "/lock").Acquire), ask(t.Context(), l.Acquire)
+		_, _ = h.leave(nil)
+		o := <-beside
+		require.NoError(t, o.err)
+		require.Empty(t, member)
+		require.NoError(t, o.hold.Release(t.Context(), nil))
+		require.NoError(t, (<-member).err)
+	})
+}
+
+func TestOwnersWhoShareNoTurnHaveTheLockInTheOrderOfTheQueue(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, server := connected(t)
+		l := share(s, 1, time.Hour)
+		h := lock(t, l)
+		second := ask(t.Context(), l.Acquire)
+		elsewhere := ask(t.Context(), lockAt(connect(t, server), "/lock").Acquire)
+		require.NoError(t, h.Release(t.Context(), nil))
+		h = granted(t, second)
+		require.Empty(t, elsewhere)
+		require.NoError(t, h.Release(t.Context(), nil))
+		require.NoError(t, granted(t, elsewhere).Release(t.Context(), nil))
+		require.Empty(t, server.Children("/lock"))
+	})
+}
+
+func TestACallIsToldOfALockThatItGetsByANodeThatIsThere(t *testing.T) {
+	for name, get := range map[string]func(l *handoff, h *Hold, call Call) (*Hold, error){
+		"a call, the node was kept": func(l *handoff, h *Hold, call Call) (*Hold, error) {
+			_, _ = h.leave(nil)
+			return l.Acquire(context.Background(), call)
+		},
+		"a try, the node was kept": func(l *handoff, h *Hold, call Call) (*Hold, error) {
+			_, _ = h.leave(nil)
+			return l.Try(context.Background(), call)
+		},
+		"a call that has waited": func(l *handoff, h *Hold, call Call) (*Hold, error) {
+			time.AfterFunc(time.Second, func() { _, _ = h.leave(nil) })
+			return l.Acquire(context.Background(), call)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s, _ := connected(t)
+				l := share(s, 10, time.Hour)
+				l.queue.options.NewHistory = func(string, int64) History { return untold{} }
+				before, call := lock(t, l), &calls{then: func() {}}
+				h, err := get(l, before, call)
+				require.NoError(t, err)
+				require.Equal(t, before.Node(), h.Node())
+				require.Equal(t, []*Hold{h}, call.told)
+				require.Empty(t, call.ahead, "it has taken no place in the queue")
+			})
+		})
+	}
+}
+
+// Those who wait for it may have no deadline, and so nothing but the log.
+func TestACallThatOthersWaitForIsLoggedWhateverItsDeadlineUntilItIsOver(t *testing.T) {
+	for name, c := range map[string]struct {
+		limit int
+		stuck bool
+		told  int
+	}{
+		"others wait for it":           {limit: 2, stuck: true, told: 1},
+		"nobody else does":             {limit: 1, stuck: true},
+		"it has the lock, and is over": {limit: 2},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				server := zktest.NewServer(t)
+				var log bytes.Buffer
+				s := connectBy(t, server, new(clock.Clock), sessionTimeout,
+					client.Options{Dialer: server.Dial, Logger: slog.New(slog.NewTextHandler(&log, nil))})
+				l := share(s, c.limit, 0)
+				if c.stuck {
+					server.Freeze()
+				}
+				ctx, cancel := context.WithTimeout(t.Context(), 3*sessionTimeout)
+				defer cancel()
+				came := ask(ctx, l.Acquire)
+				time.Sleep(2 * sessionTimeout)
+				synctest.Wait()
+				server.Thaw()
+				<-came
+				s.end()
+				require.Equal(t, c.told, strings.Count(log.String(), "gets nowhere"), log.String())
+			})
+		})
 	}
 }

@@ -321,7 +321,7 @@ var ofTheLibrary = []judged{
 		{"internal/queue/handoff.go", "c.exposed || c.unused {", "c.exposed {"},
 	}}, "TestALockThatAMultiLockerHasTakenInVainIsNotRetained"},
 	{mutant{"who waits for its turn in a closed session is in the way of a try", []edit{
-		{"internal/queue/handoff.go", "busy := h == nil && !s.closed && ", "busy := h == nil && "},
+		{"internal/queue/handoff.go", "if !s.closed && (t.node != nil || t.fetching) {", "if t.node != nil || t.fetching {"},
 	}}, "TestATryOfAClosedSessionSaysSoThoughOthersHaveWaitedInItsCohort"},
 	{mutant{"a downgrade forgets that the writer was asked for the lock", []edit{
 		{"internal/queue/downgrade.go", "h.heed(w)", "_ = h"},
@@ -391,7 +391,7 @@ var ofTheLibrary = []judged{
 		{"internal/wire/link.go", "err = zk.ErrConnectionClosed", "_ = zk.ErrConnectionClosed"},
 	}}, "TestTheErrorOfAConnectionIsNotTakenForTheEndOfACtx"},
 	{mutant{"a member whose time is up as its turn comes is told nothing of the lock", []edit{
-		{"internal/queue/handoff.go", "return nil, TimedOut(ctx, client.Ended(ctx))", "return nil, client.Ended(ctx)"},
+		{"internal/queue/handoff.go", "return TimedOut(ctx, client.Ended(ctx))", "return client.Ended(ctx)"},
 	}}, "TestTheLockIsHeldByAnotherUntilTheMomentOfItsHandover"},
 	{mutant{"whatever ends the hold of a MultiLocker's owner is a loss", []edit{
 		{"multi.go", "return nil, errLostMeanwhile\n\t}\n\treturn holds", "return nil, ErrLost\n\t}\n\treturn holds"},
@@ -664,6 +664,12 @@ var ofTheLibrary = []judged{
 	{mutant{"a retained lock is taken again by a list from before the queue changed", []edit{
 		{"internal/queue/handoff.go", "t.contention, c.alone = unknown, false", "t.contention = unknown"},
 	}}, "TestARetainedLockIsNotTakenAgainWhenTheQueueHasChanged"},
+	{mutant{"a lock is had twice, since the node before it was kept", []edit{
+		{"internal/queue/handoff.go", "t.vacate() // of a node", "// of a node"},
+	}}, "internal/queue.TestALockThatHasAnOwnerIsNotHadByAnotherForANodeThatWasKept"},
+	{mutant{"a lock that is handed to a member whose time is up is taken", []edit{
+		{"internal/queue/handoff.go", "case latch.IsClosed(done):\n\t\treturn nil, t.quit(ctx, m, place)\n", ""},
+	}}, "internal/queue.TestAMemberWhoseTimeIsUpAsItsTurnComesIsToldSoAndTheNextHasTheTurn"},
 	{mutant{"the end of a connection passes for a change of the queue", []edit{
 		{"internal/queue/handoff.go", "w.IsArmed() && !latch.IsClosed(w.Link.Down())", "w.IsArmed()"},
 	}}, "TestARetainedLockIsTakenAgainWithoutAConnection"},
