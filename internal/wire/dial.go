@@ -175,9 +175,9 @@ func (d *Dialer) open(ctx context.Context, network, address string) (net.Conn, e
 		}
 	}()
 	config := d.TLS
-	if config.ServerName == "" && !config.InsecureSkipVerify {
+	if config.ServerName == "" { // also for a verification of the user's own
 		host, _, err := net.SplitHostPort(address)
-		if err != nil {
+		if err != nil && !config.InsecureSkipVerify {
 			return nil, err
 		}
 		config = config.Clone()

@@ -640,6 +640,9 @@ var ofTheLibrary = []judged{
 	{mutant{"who hears that a node is gone goes on before its hold is over", []edit{
 		{"internal/client/connection.go", "c.observer.Deleted(event.Path)", "defer c.observer.Deleted(event.Path)"},
 	}}, "internal/client.TestTheObserverKnowsThatANodeIsGoneBeforeItsWatchEnds"},
+	{mutant{"a verification of the user's own does not learn the server's name", []edit{
+		{"internal/wire/dial.go", "if config.ServerName == \"\" {", "if config.ServerName == \"\" && !config.InsecureSkipVerify {"},
+	}}, "internal/wire.TestAServerHasToBeWhomItWasDialledAsUnlessTheUserSaysOtherwise"},
 	{mutant{"TLS takes its leave of a server that hangs", []edit{
 		{"internal/wire/dial.go", "return secureConn{secure}, nil", "return secure, nil"},
 	}}, "TestAHoldOutlivesATunnelThatHangs"},
