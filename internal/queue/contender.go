@@ -34,7 +34,7 @@ type contender struct {
 	// Guarded by the session's mu.
 	state     state
 	cause     error         // why it has ended, if it did so before it left
-	loss      *loss         // of its hold, and never changed once that is lost: it is read without the mutex then
+	loss      *loss         // likewise, of its hold: read without the mutex once that is lost
 	hold      *Hold         // the newest; nil if there was none
 	granted   clock.Instant // when the newest hold began, if its queue has a minimum
 	unused    bool          // nobody has come to use the lock: its nodes need not stay
@@ -97,9 +97,8 @@ func (c *contender) created(nodes []string, czxid int64) {
 	if c.entry.token != 0 {
 		c.token = c.entry.token
 	}
-	if parsed, ok := recipe.Parse(recipe.Base(c.node)); ok {
-		c.sequence = parsed.Sequence
-	}
+	parsed, _ := recipe.Parse(recipe.Base(c.node)) // a permit's name has no sequence that counts
+	c.sequence = parsed.Sequence
 	c.become(waiting)
 	if t := c.queue.handoff; t != nil {
 		t.queued = true
@@ -113,10 +112,7 @@ func (c *contender) lose(cause error) { c.markLost(cause)() }
 
 // markLost is lose that leaves the rest, beyond the end itself, to its caller.
 func (c *contender) markLost(cause error) (rest func()) {
-	isEnded, isLost := c.end(cause, lost)
-	if !isEnded {
-		return func() {}
-	}
+	isLost := c.end(cause, lost)
 	return func() {
 		s := c.queue.session
 		if isLost {
@@ -136,28 +132,24 @@ func (c *contender) markLost(cause error) (rest func()) {
 // close ends the contender with its session, and its hold as released. It reports whether there
 // was one. The session's mu is held.
 func (c *contender) close() (wasHeld bool) {
-	isEnded, wasHeld := c.end(client.ErrClosed, released)
-	if isEnded || c.state == lingering {
-		c.retire()
-	}
+	wasHeld = c.end(client.ErrClosed, released)
+	c.retire()
 	return wasHeld
 }
 
-// end ends the contender, unless it has ended, and its hold as that says. The session's mu is
-// held.
-func (c *contender) end(cause error, hold int32) (isEnded, wasHeld bool) {
+// end ends the contender, unless it has ended, and its hold as that says. It reports whether
+// there was one. The session's mu is held.
+func (c *contender) end(cause error, hold int32) (wasHeld bool) {
 	if !c.become(ended) {
-		return false, false
+		return false
 	}
-	c.cause = cause
-	if hold == lost && c.hold != nil {
-		c.loss = &loss{cause}
-	}
+	c.cause, c.loss = cause, &loss{cause}
 	c.gone.Close()
-	return true, c.hold != nil && c.hold.end(hold)
+	return c.hold != nil && c.hold.end(hold)
 }
 
-// retire takes c out of everything but the live set. The session's mu is held.
+// retire takes c out of everything but the live set. It may be called more than once. The
+// session's mu is held.
 func (c *contender) retire() {
 	c.removeFromIndex()
 	if c.handoff != nil {
@@ -231,7 +223,7 @@ func (c *contender) linger() bool {
 // held.
 func (c *contender) remaining() time.Duration {
 	s, least := c.queue.session, c.queue.options.MinHold
-	if least == 0 || c.hold == nil || c.unused || s.closed {
+	if least == 0 || c.unused || s.closed {
 		return 0
 	}
 	return least - s.client.Clock.Now().Least(c.granted)
@@ -333,12 +325,13 @@ func (c *contender) watchSelf() {
 
 // onData takes the data of c's node, which may have the mark. The session's mu is held.
 func (c *contender) onData(data []byte) {
-	if _, asked := recipe.Revocation(data); asked && !c.revoked {
+	if _, asked := recipe.Revocation(data); asked {
 		c.revoke()
 	}
 }
 
-// revoke notes that somebody has asked for the lock back. The session's mu is held.
+// revoke notes that somebody has asked for the lock back. It may be called more than once. The
+// session's mu is held.
 func (c *contender) revoke() {
 	c.revoked = true
 	if c.hold != nil {

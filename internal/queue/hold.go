@@ -163,15 +163,7 @@ func (h *Hold) Confirm(ctx context.Context) error {
 }
 
 // Revoked returns a channel that is closed when another client has asked for the lock back.
-func (h *Hold) Revoked() <-chan struct{} {
-	s := h.contender.queue.session
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if h.Err() == nil {
-		h.contender.watchSelf()
-	}
-	return h.revoked.Done()
-}
+func (h *Hold) Revoked() <-chan struct{} { return h.revoked.Done() }
 
 // History returns what is told of the hold, nil if nothing is.
 func (h *Hold) History() History { return h.history }

@@ -19,19 +19,18 @@ type incarnation struct {
 	suspended bool // no connection since the last proof, and something is held; guarded by the session's mu
 }
 
-// await returns the current incarnation and the connection that carries it, as soon as there is
-// one. Its errors are ctx's and client.ErrClosed.
-func (s *Session) await(ctx context.Context) (*incarnation, *wire.Link, error) {
+// await returns the current incarnation, as soon as there is a connection. Its errors are ctx's
+// and client.ErrClosed.
+func (s *Session) await(ctx context.Context) (*incarnation, error) {
 	for {
-		l, err := s.client.Await(ctx, client.AnySession)
-		if err != nil {
-			return nil, nil, err
+		if _, err := s.client.Await(ctx, client.AnySession); err != nil {
+			return nil, err
 		}
 		s.mu.Lock()
-		inc, carries := s.incarnation, s.link == l
+		inc := s.incarnation
 		s.mu.Unlock()
-		if inc != nil && carries {
-			return inc, l, nil
+		if inc != nil { // the session has not expired since
+			return inc, nil
 		}
 	}
 }
@@ -41,9 +40,6 @@ func (s *Session) await(ctx context.Context) (*incarnation, *wire.Link, error) {
 func (s *Session) connected(l *wire.Link, timeout time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.closed {
-		return
-	}
 	// Some servers (ClickHouse Keeper) replace a session without saying that the old one has
 	// expired: only the id tells.
 	if l.ID != s.id {

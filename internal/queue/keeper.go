@@ -149,14 +149,12 @@ func (s *Session) keepProving() {
 				s.client.Sleep(s.client.Context(), backoff.First)
 			}
 		default:
-			timer := time.NewTimer(pause)
 			select {
-			case <-timer.C:
+			case <-time.After(pause):
 			case <-changed:
 			case <-over:
 			case <-s.client.Context().Done():
 			}
-			timer.Stop()
 		}
 	}
 }

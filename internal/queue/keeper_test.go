@@ -91,3 +91,40 @@ func TestAllHoldsAreLostBeforeTheirNodesAreSeenTo(t *testing.T) {
 		require.Zero(t, early)
 	})
 }
+
+// A look at the lease may come when nothing is held, or when nobody knows yet which session is
+// the next.
+func TestALookAtTheLeaseEndsNothingThatItDoesNotCover(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, server := connected(t)
+		hold(t, connect(t, server))
+		asking(t, connect(t, server), "/lock")
+		asking(t, s, "/lock") // which nothing proves
+		time.Sleep(10 * sessionTimeout)
+		queue := server.Children("/lock")
+		server.CutSession(s.client.ID()) // the next connection is looked at
+		time.Sleep(time.Second)
+		require.ElementsMatch(t, queue, server.Children("/lock"))
+
+		unheard := server.HoldRequest(zktest.OpConnect)
+		defer unheard.Release()
+		server.ExpireSession(s.client.ID())
+		<-unheard.Struck()
+		require.NotPanics(t, s.lookByTimer)
+	})
+}
+
+// A goroutine that was late may find the answer to a proof when the lease is over that it would
+// have extended.
+func TestAProofThatIsAnsweredWhenTheLeaseIsOverBringsNoHoldBack(t *testing.T) {
+	reconnecting(t, straight, func(t *testing.T, server *zktest.Server, s *Session, c *clock.Clock) {
+		h := hold(t, s)
+		said := server.HoldReply(zktest.OpMulti)
+		<-said.Struck()
+		over := s.leaseLeft()
+		c.Step(over) // before anybody looks
+		said.Release()
+		synctest.Wait()
+		require.ErrorIs(t, h.Err(), ErrLost)
+	})
+}

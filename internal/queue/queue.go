@@ -186,7 +186,7 @@ func (q *Queue) enterOnce(ctx context.Context, above *client.Parents) (*contende
 		if ctx.Err() != nil {
 			return nil, nil, client.Ended(ctx)
 		}
-		inc, _, err := q.session.await(ctx)
+		inc, err := q.session.await(ctx)
 		if err == nil {
 			err = q.session.client.MakeRoom(ctx)
 		}

@@ -116,7 +116,7 @@ func TestAProofThatIsTakenLateLeavesTheLeaseToANewerOne(t *testing.T) {
 	}
 	reconnecting(t, away, func(t *testing.T, server *zktest.Server, s *Session, _ *clock.Clock) {
 		server.Cut()
-		_, _, err := s.await(t.Context())
+		_, err := s.await(t.Context())
 		require.NoError(t, err)
 		time.Sleep(reconnectTimeout / 4)
 		const lasts = reconnectTimeout / 4 * 19 / 20 // while a connect request is unanswered

@@ -2,6 +2,7 @@ package queue
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"testing"
 	"testing/synctest"
@@ -48,6 +49,29 @@ func TestATurnInWhichTheSizeIsWrittenIsOverWhenItsNodeIsGone(t *testing.T) {
 			}
 			go (<-granted).Release(context.Background(), nil)
 			synctest.Wait()
+		})
+	}
+}
+
+// The user asks whether the lock is taken: a server that hangs says nothing of that.
+func TestOnlyACallThatHadToWaitForPermitsSaysThatTheyAreTaken(t *testing.T) {
+	for name, taken := range map[string]bool{"the permits are out": true, "the server hangs": false} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s, server := connected(t)
+				sem := NewSemaphore(s, "/sem", 1, defaults())
+				h, err := sem.Acquire(t.Context(), 1, nil)
+				require.NoError(t, err)
+				if !taken {
+					require.NoError(t, h.Release(t.Context(), nil))
+					defer server.HoldRequest(zktest.OpMulti, zktest.OnPath(sem.permits.dir)).Release()
+				}
+				ctx, stop := context.WithTimeout(t.Context(), sessionTimeout/10)
+				defer stop()
+				_, err = sem.Acquire(ctx, 1, nil)
+				require.ErrorIs(t, err, context.DeadlineExceeded)
+				require.Equal(t, taken, errors.Is(err, ErrLocked), "%v", err)
+			})
 		})
 	}
 }

@@ -6,9 +6,11 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/go-zookeeper/zk"
 	"github.com/stretchr/testify/require"
 
 	"github.com/zklock/zklock/internal/client"
+	"github.com/zklock/zklock/internal/recipe"
 	"github.com/zklock/zklock/zktest"
 )
 
@@ -105,11 +107,45 @@ func TestTheEndOfASessionEndsItsHoldsAndWaitsAndLeavesNoTimer(t *testing.T) {
 		s.mu.Unlock()
 		require.NotNil(t, looks)
 		s.Close()
+		require.Nil(t, s.expiry)
+		require.False(t, looks.Stop(), "nothing is left to be looked at")
 		synctest.Wait()
 		require.ErrorIs(t, <-refused, client.ErrClosed)
 		require.Error(t, h.Err())
 		require.Empty(t, s.live)
-		require.Nil(t, s.expiry)
-		require.False(t, looks.Stop(), "nothing is left to be looked at")
+	})
+}
+
+// Nothing proves the session of one that waits behind two: its lease is over by then.
+func TestAWaiterWhoseTurnComesAfterALongTimeProvesItsSession(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		server := zktest.NewServer(t)
+		first := hold(t, connect(t, server))
+		second, _ := asking(t, connect(t, server), "/lock")
+		third, _ := asking(t, connect(t, server), "/lock")
+		time.Sleep(10 * sessionTimeout)
+		go first.Release(t.Context(), nil)
+		go (<-second).Release(t.Context(), nil)
+		time.Sleep(time.Second)
+		require.Len(t, third, 1)
+		require.True(t, (<-third).Valid())
+	})
+}
+
+// It would be asked for again and again, for ever.
+func TestAWaitBehindANodeThatMayNotBeReadFails(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		server := zktest.NewServer(t, zktest.WithLatency(time.Millisecond, time.Millisecond))
+		first := connect(t, server)
+		hold(t, first).Release(t.Context(), nil) // the path is everybody's
+		secret := defaults()
+		secret.ACL = zk.DigestACL(zk.PermAll, "first", "secret")
+		require.NoError(t, first.client.Conn.AddAuth("digest", []byte("first:secret")))
+		_, err := New(first, "/lock", recipe.Exclusive, secret).Acquire(t.Context(), nil)
+		require.NoError(t, err)
+		ctx, stop := context.WithTimeout(t.Context(), time.Second)
+		defer stop()
+		_, err = lockAt(connect(t, server), "/lock").Acquire(ctx, nil)
+		require.ErrorIs(t, err, zk.ErrNoAuth)
 	})
 }

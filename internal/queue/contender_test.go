@@ -1,0 +1,284 @@
+package queue
+
+import (
+	"context"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/zklock/zklock/internal/client"
+	"github.com/zklock/zklock/internal/clock"
+	"github.com/zklock/zklock/internal/latch"
+	"github.com/zklock/zklock/internal/recipe"
+	"github.com/zklock/zklock/zktest"
+)
+
+// Between the look at what there is and the create a goroutine may be paused.
+func TestAPlaceThatIsTakenWhenItsIncarnationIsOverGrantsNothingAndIsLeft(t *testing.T) {
+	for name, tc := range map[string]struct {
+		end  func(s *Session, inc *incarnation)
+		want error
+	}{
+		"the lease has ended": {func(s *Session, inc *incarnation) {
+			s.mu.Lock()
+			defer s.mu.Unlock()
+			now := s.client.Clock.Now()
+			inc.Shorten(now)
+			s.expire(inc, now)
+		}, client.ErrSessionOver},
+		"the session is closed": {func(s *Session, _ *incarnation) { s.Close() }, client.ErrClosed},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s, server := connected(t)
+				q := lockAt(s, "/lock")
+				require.NoError(t, hold(t, s).Release(t.Context(), nil)) // there is the path
+				ctx, stop := context.WithTimeout(t.Context(), sessionTimeout)
+				defer stop()
+				inc, err := s.await(ctx)
+				require.NoError(t, err)
+				tc.end(s, inc)
+				c, view, err := q.create(ctx, inc, q.sequential)
+				require.NoError(t, err)
+				h, err := c.wait(ctx, view)
+				require.ErrorIs(t, err, tc.want)
+				require.Nil(t, h)
+				c.leave()
+				s.end()
+				require.Empty(t, server.Children("/lock"))
+			})
+		})
+	}
+}
+
+// thoughtful is a context whose Err does something before it answers.
+type thoughtful struct {
+	context.Context
+	think func()
+}
+
+func (c thoughtful) Err() error {
+	c.think()
+	return c.Context.Err()
+}
+
+// ways are those in which a session gets a lock by a grant, and where its nodes stand.
+var ways = map[string]struct {
+	dir  string
+	take func(ctx context.Context, s *Session) (*Hold, error)
+}{
+	"a wait": {"/lock", func(ctx context.Context, s *Session) (*Hold, error) { return lockAt(s, "/lock").Acquire(ctx, nil) }},
+	"a try":  {"/lock", func(ctx context.Context, s *Session) (*Hold, error) { return lockAt(s, "/lock").Try(ctx, nil) }},
+	"permits": {"/sem/leases", func(ctx context.Context, s *Session) (*Hold, error) {
+		return NewSemaphore(s, "/sem", 2, defaults()).Acquire(ctx, 2, nil)
+	}},
+}
+
+// atTheGrant calls f once in the ctx of a call, when the grant of its node in dir is the next
+// thing.
+func atTheGrant(s *Session, dir string, f func()) func() {
+	done := false
+	return func() {
+		s.mu.Lock()
+		granted := false
+		for _, c := range s.protected {
+			granted = granted || c.queue.dir == dir && c.state == waiting
+		}
+		s.mu.Unlock()
+		if granted && !done {
+			done = true
+			f()
+		}
+	}
+}
+
+// The machine may sleep just before the lock is granted.
+func TestALockIsGrantedUnderALeaseThatRuns(t *testing.T) {
+	for name, way := range ways {
+		t.Run(name, func(t *testing.T) {
+			reconnecting(t, straight, func(t *testing.T, _ *zktest.Server, s *Session, c *clock.Clock) {
+				slept := false
+				h, err := way.take(thoughtful{t.Context(), atTheGrant(s, way.dir, func() {
+					slept = true
+					c.Step(reconnectTimeout)
+				})}, s)
+				require.True(t, slept)
+				require.NoError(t, err)
+				require.True(t, h.Valid(), "a call that returns success holds the lock at that moment")
+			})
+		})
+	}
+}
+
+func TestACallWhoseContextEndsJustBeforeTheGrantHasNoLock(t *testing.T) {
+	for name, way := range ways {
+		t.Run(name, func(t *testing.T) {
+			reconnecting(t, straight, func(t *testing.T, server *zktest.Server, s *Session, _ *clock.Clock) {
+				ctx, cancel := context.WithCancel(t.Context())
+				h, err := way.take(thoughtful{ctx, atTheGrant(s, way.dir, cancel)}, s)
+				require.ErrorIs(t, err, context.Canceled)
+				require.Nil(t, h)
+				synctest.Wait()
+				require.Empty(t, server.Children(way.dir))
+			})
+		})
+	}
+}
+
+// The user has never seen that hold: what is told of a hold must not be told of this one later.
+func TestALockThatIsHandedToACallThatEndsIsReleased(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, server := connected(t)
+		var made []*Hold
+		o := defaults()
+		o.NewHold = func() *Hold {
+			made = append(made, new(Hold))
+			return made[len(made)-1]
+		}
+		q := New(s, "/lock", recipe.Exclusive, o)
+		first, err := q.Acquire(t.Context(), nil)
+		require.NoError(t, err)
+		ctx, cancel := context.WithCancel(t.Context())
+		ended := make(chan error)
+		go func() {
+			_, err := q.Acquire(ctx, nil)
+			ended <- err
+		}()
+		synctest.Wait()
+		require.NoError(t, first.Release(t.Context(), cancel)) // just before the next one has it
+		require.ErrorIs(t, <-ended, context.Canceled)
+		synctest.Wait()
+		require.Len(t, made, 2)
+		require.ErrorIs(t, made[1].Err(), ErrReleased)
+		require.Empty(t, server.Children("/lock"))
+	})
+}
+
+// leastHeld takes a lock whose node stays for so long.
+func leastHeld(t *testing.T, s *Session, least time.Duration) *Hold {
+	t.Helper()
+	o := defaults()
+	o.MinHold = least
+	h, err := New(s, "/lock", recipe.Exclusive, o).Acquire(t.Context(), nil)
+	require.NoError(t, err)
+	return h
+}
+
+func TestANodeStaysForItsMinimumToTheNanosecond(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const least = 10 * time.Second
+		s, server := connected(t)
+		h := leastHeld(t, s, least)
+		time.Sleep(least - 1)
+		require.NoError(t, h.Release(t.Context(), nil))
+		synctest.Wait()
+		require.Len(t, server.Children("/lock"), 1)
+		time.Sleep(1)
+		synctest.Wait()
+		require.Empty(t, server.Children("/lock"))
+	})
+}
+
+// Nobody acts on such a node, which no lease covers.
+func TestANodeStaysForItsMinimumThoughTheLeaseOfOthersEnds(t *testing.T) {
+	reconnecting(t, straight, func(t *testing.T, server *zktest.Server, s *Session, c *clock.Clock) {
+		const least = 10 * reconnectTimeout
+		h := leastHeld(t, s, least)
+		other, err := lockAt(s, "/other").Acquire(t.Context(), nil)
+		require.NoError(t, err)
+		require.NoError(t, h.Release(t.Context(), nil))
+		c.Step(reconnectTimeout) // the machine slept
+		require.False(t, other.Valid())
+		time.Sleep(least - 1)
+		synctest.Wait()
+		require.Empty(t, server.Children("/other"))
+		require.Len(t, server.Children("/lock"), 1)
+		time.Sleep(1)
+		synctest.Wait()
+		require.Empty(t, server.Children("/lock"))
+	})
+}
+
+func TestNoNodeIsWaitedForWhenItsSessionIsClosed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, server := connected(t)
+		h := leastHeld(t, s, time.Hour)
+		require.NoError(t, connect(t, server).client.Conn.Delete(h.Node(), -1))
+		said := server.HoldReply(zktest.OpMulti)
+		go h.Confirm(t.Context())
+		<-said.Struck()
+		s.Close()
+		said.Release() // that the node is gone
+		synctest.Wait()
+		require.ErrorIs(t, h.Err(), ErrReleased)
+		require.Nil(t, h.contender.rest, "Close leaves no timer")
+	})
+}
+
+// Curator's Revoker asks those who wait too.
+func TestAHoldThatWasAskedForBeforeItBeganSaysSo(t *testing.T) {
+	for name, together := range map[string]bool{"behind its own session": true, "behind another one": false} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s, server := connected(t)
+				first := hold(t, s)
+				if !together {
+					s = connect(t, server)
+				}
+				granted, _ := asking(t, s, "/lock")
+				for _, name := range server.Children("/lock") {
+					if node := "/lock/" + name; node != first.Node() {
+						_, err := s.client.Conn.Set(node, []byte(recipe.RevokeMark), -1)
+						require.NoError(t, err)
+					}
+				}
+				time.Sleep(time.Second)
+				go first.Release(t.Context(), nil)
+				h := <-granted
+				require.True(t, latch.IsClosed(h.Revoked()))
+			})
+		})
+	}
+}
+
+// watchesItself reports whether a session asks for that node of its own from now on, until stop
+// is called.
+func watchesItself(server *zktest.Server, node string) (asked func() bool, stop func()) {
+	f := server.HoldRequest(zktest.OpGetData, zktest.OnPath(node))
+	return func() bool {
+		synctest.Wait()
+		return latch.IsClosed(f.Struck())
+	}, f.Release
+}
+
+func TestAHoldThatIsShortPaysForNoWatch(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, server := connected(t)
+		h := hold(t, s)
+		asked, stop := watchesItself(server, h.Node())
+		defer stop()
+		time.Sleep(selfWatchDelay - 1)
+		require.False(t, asked())
+		time.Sleep(1)
+		require.True(t, asked())
+	})
+}
+
+func TestANodeThatIsBeingDeletedIsNotWatchedOverTheNextConnection(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, server := connected(t)
+		h := hold(t, s)
+		hung := server.HoldRequest(zktest.OpDelete, zktest.OnPath(h.Node()))
+		go h.Release(t.Context(), nil)
+		<-hung.Struck()
+		asked, stop := watchesItself(server, h.Node())
+		defer stop()
+		server.CutSession(s.client.ID())
+		hung.Release()
+		time.Sleep(sessionTimeout)
+		require.Empty(t, server.Children("/lock"))
+		require.False(t, asked())
+	})
+}

@@ -1,0 +1,221 @@
+package queue
+
+import (
+	"context"
+	"net"
+	"runtime"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+	"weak"
+
+	"github.com/go-zookeeper/zk"
+	"github.com/stretchr/testify/require"
+
+	"github.com/zklock/zklock/internal/clock"
+	"github.com/zklock/zklock/internal/recipe"
+	"github.com/zklock/zklock/zktest"
+)
+
+// Nobody else is to have the lock while the last owner's check may succeed. The token alone
+// keeps nobody waiting.
+func TestALockWhoseCheckWasAskedForGoesOnWhenItsNodeIsGone(t *testing.T) {
+	for name, tc := range map[string]struct {
+		ask    func(*Hold)
+		handed bool
+	}{
+		"nothing was asked for":    {func(*Hold) {}, true},
+		"the token":                {func(h *Hold) { h.Token() }, true},
+		"the check":                {func(h *Hold) { h.Check() }, false},
+		"the check, and the token": {func(h *Hold) { h.Check(); h.Token() }, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s, server := connected(t)
+				granted := inLine(t, s, "/lock", 2)
+				first := <-granted
+				tc.ask(first)
+				held := []*zktest.Fault{
+					server.HoldRequest(zktest.OpDelete, zktest.OnPath(first.Node())), server.HoldRequest(zktest.OpMulti, zktest.OnPath(first.Node())),
+				}
+				go first.Release(t.Context(), nil)
+				synctest.Wait()
+				require.Equal(t, tc.handed, len(granted) == 1)
+				for _, f := range held {
+					f.Release()
+				}
+				<-granted
+			})
+		})
+	}
+}
+
+// What has become of the node is known already: a ctx that has ended changes nothing of that.
+func TestAReleaseThatIsOverSaysEachTimeWhatHasBecomeOfTheNode(t *testing.T) {
+	for name, tc := range map[string]struct {
+		perms int32
+		want  error
+	}{
+		"it is gone":           {zk.PermAll, nil},
+		"it cannot be deleted": {zk.PermAll &^ zk.PermDelete, zk.ErrNoAuth},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s, _ := connected(t)
+				_, err := s.client.Conn.Create("/lock", nil, zk.FlagPersistent, zk.WorldACL(tc.perms))
+				require.NoError(t, err)
+				h := hold(t, s)
+				require.ErrorIs(t, h.Release(t.Context(), nil), tc.want)
+				ended, cancel := context.WithCancel(t.Context())
+				cancel()
+				for range 30 { // a select picks at random
+					require.ErrorIs(t, h.Release(ended, nil), tc.want)
+				}
+			})
+		})
+	}
+}
+
+// A delete that waits for another connection is not waited for: it goes out there, if there is
+// ever one.
+func TestUnlockReturnsWhenTheConnectionEndsThatItsDeleteWasToGoOver(t *testing.T) {
+	var stuck atomic.Bool
+	onlyOnce := func(n int32, conn net.Conn) net.Conn {
+		if n == 1 {
+			return clog(conn, &stuck)
+		}
+		conn.Close()
+		return hangUp(0)
+	}
+	reconnecting(t, onlyOnce, func(t *testing.T, _ *zktest.Server, s *Session, _ *clock.Clock) {
+		h := hold(t, s)
+		stuck.Store(true)
+		go s.client.Conn.Get("/") // which blocks the others
+		synctest.Wait()
+		returned := false
+		go func() {
+			h.SendRelease(context.Background(), nil)
+			returned = true
+		}()
+		synctest.Wait()
+		require.False(t, returned)
+		s.client.Current().Close()
+		synctest.Wait()
+		require.True(t, returned)
+	})
+}
+
+func TestWhatIsCalledAtTheEndOfAHoldIsCalledOnceUnlessItWasStopped(t *testing.T) {
+	for stopped := range 3 {
+		synctest.Test(t, func(t *testing.T) {
+			s, _ := connected(t)
+			h := hold(t, s)
+			var called [3]int
+			var stops [3]func()
+			for i := range called {
+				stops[i] = h.WhenEnded(func(err error) {
+					require.ErrorIs(t, err, ErrReleased)
+					called[i]++
+				})
+			}
+			want := [3]int{1, 1, 1}
+			want[stopped] = 0
+			stops[stopped]()
+			stops[stopped]() // as often as one likes
+			require.NoError(t, h.Release(t.Context(), nil))
+			for _, stop := range stops {
+				stop()
+			}
+			require.Equal(t, want, called)
+		})
+	}
+}
+
+// A user may keep a hold for long after its end.
+func TestAHoldThatHasEndedKeepsInMemoryNeitherWhatItHasCalledNorWhoCameNext(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, _ := connected(t)
+		granted := inLine(t, s, "/lock", 2)
+		h := <-granted
+		h.Check() // it is not handed on: the next one looks at the queue again
+		what := func() weak.Pointer[[1 << 10]byte] {
+			called := new([1 << 10]byte)
+			h.WhenEnded(func(error) { called[0]++ })
+			return weak.Make(called)
+		}()
+		require.NoError(t, h.Release(t.Context(), nil))
+		who := func() weak.Pointer[contender] {
+			next := <-granted
+			require.NoError(t, next.Release(t.Context(), nil))
+			return weak.Make(next.contender)
+		}()
+		synctest.Wait()
+		require.NoError(t, hold(t, s).Release(t.Context(), nil)) // so that the session's last delete is another one
+		time.Sleep(time.Second)
+		runtime.GC()
+		require.True(t, what.Value() == nil, "what it has called")
+		require.True(t, who.Value() == nil, "who came next")
+		runtime.KeepAlive(h)
+	})
+}
+
+// told is a history that notes what it is told, and has nobody to tell it to.
+type told struct {
+	untold
+	released int
+}
+
+func (h *told) Released() bool {
+	h.released++
+	return true
+}
+
+func TestAHoldIsToldReleasedOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, _ := connected(t)
+		history := new(told)
+		o := defaults()
+		o.NewHistory = func(string, int64) History { return history }
+		h, err := New(s, "/lock", recipe.Exclusive, o).Acquire(t.Context(), nil)
+		require.NoError(t, err)
+		require.NoError(t, h.Release(t.Context(), nil))
+		require.NoError(t, h.Release(t.Context(), nil))
+		h.SendRelease(t.Context(), nil)
+		require.Equal(t, 1, history.released)
+	})
+}
+
+// Of a lock in another session it is not known whether it is of the same ensemble.
+func TestAHoldBlocksThoseOfItsOwnSessionThatQueueWhereItIs(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, server := connected(t)
+		other := connect(t, server)
+		h := hold(t, s)
+		require.True(t, h.Blocks(lockAt(s, "/lock")))
+		require.False(t, h.Blocks(lockAt(s, "/other")))
+		require.False(t, h.Blocks(lockAt(other, "/lock")))
+		require.NoError(t, h.Release(t.Context(), nil))
+		require.False(t, h.Blocks(lockAt(s, "/lock")), "it has ended")
+
+		permits, err := NewSemaphore(s, "/sem", 3, defaults()).Acquire(t.Context(), 2, nil)
+		require.NoError(t, err)
+		require.Equal(t, 2, permits.PermitsOf(NewSemaphore(s, "/sem", 3, defaults())))
+		require.Zero(t, permits.PermitsOf(NewSemaphore(s, "/sem2", 3, defaults())))
+		require.Zero(t, permits.PermitsOf(NewSemaphore(other, "/sem", 3, defaults())))
+	})
+}
+
+// Its watch, or the next proof, would find that a moment later.
+func TestAHoldWhoseNodeIsGoneIsLostWhenItIsConfirmed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, server := connected(t)
+		operator := connect(t, server)
+		h := hold(t, s)
+		require.NoError(t, h.Confirm(t.Context()))
+		require.NoError(t, h.Err())
+		require.NoError(t, operator.client.Conn.Delete(h.Node(), -1))
+		require.NoError(t, h.Confirm(t.Context()))
+		require.ErrorIs(t, h.Err(), ErrLost)
+	})
+}

@@ -1,0 +1,56 @@
+package queue
+
+import (
+	"bytes"
+	"log/slog"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/zklock/zklock/internal/client"
+	"github.com/zklock/zklock/internal/clock"
+	"github.com/zklock/zklock/zktest"
+)
+
+// The connection that is found may be that of a session that has expired since. In virtual time
+// nothing would come while this looks again and again.
+func TestWhoComesBetweenTwoIncarnationsHasTheNext(t *testing.T) {
+	s, _ := connected(t)
+	s.mu.Lock()
+	next := s.incarnation
+	s.incarnation = nil
+	s.mu.Unlock()
+	time.AfterFunc(10*time.Millisecond, func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.incarnation = next
+	})
+	inc, err := s.await(t.Context())
+	require.NoError(t, err)
+	require.Same(t, next, inc)
+}
+
+func TestTheLogTellsOfEachSessionOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		server := zktest.NewServer(t)
+		var log bytes.Buffer // a handler writes one line at a time
+		s := connectBy(t, server, new(clock.Clock), sessionTimeout,
+			client.Options{Dialer: server.Dial, Logger: slog.New(slog.NewTextHandler(&log, nil))})
+		first := s.client.ID()
+		server.Cut()
+		time.Sleep(sessionTimeout)
+		server.ExpireSession(first)
+		time.Sleep(sessionTimeout)
+		second := s.client.ID()
+		s.end()
+		require.NotEqual(t, first, second)
+		require.Equal(t, 2, strings.Count(log.String(), "session established"))
+		require.Equal(t, 1, strings.Count(log.String(), "session lost"))
+		for _, id := range []int64{first, second} {
+			require.Equal(t, 1, strings.Count(log.String(), `session established" session=`+client.Hex(id)), log.String())
+		}
+	})
+}
