@@ -201,6 +201,15 @@ func TestANodeStaysForItsMinimumThoughTheLeaseOfOthersEnds(t *testing.T) {
 	})
 }
 
+func TestANodeThatNobodyHasComeToUseDoesNotStay(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, server := connected(t)
+		leastHeld(t, s, time.Hour).Leave(nil)
+		synctest.Wait()
+		require.Empty(t, server.Children("/lock"))
+	})
+}
+
 func TestNoNodeIsWaitedForWhenItsSessionIsClosed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, server := connected(t)
@@ -219,25 +228,33 @@ func TestNoNodeIsWaitedForWhenItsSessionIsClosed(t *testing.T) {
 
 // Curator's Revoker asks those who wait too.
 func TestAHoldThatWasAskedForBeforeItBeganSaysSo(t *testing.T) {
-	for name, together := range map[string]bool{"behind its own session": true, "behind another one": false} {
+	for name, tc := range map[string]struct {
+		together bool // they are of one session
+		said     string
+		asked    bool
+	}{
+		"behind its own session": {true, recipe.RevokeMark, true},
+		"behind another one":     {false, recipe.RevokeMark, true},
+		"something else is said": {false, "said", false},
+	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				s, server := connected(t)
 				first := hold(t, s)
-				if !together {
+				if !tc.together {
 					s = connect(t, server)
 				}
 				granted, _ := asking(t, s, "/lock")
 				for _, name := range server.Children("/lock") {
 					if node := "/lock/" + name; node != first.Node() {
-						_, err := s.client.Conn.Set(node, []byte(recipe.RevokeMark), -1)
+						_, err := s.client.Conn.Set(node, []byte(tc.said), -1)
 						require.NoError(t, err)
 					}
 				}
 				time.Sleep(time.Second)
 				go first.Release(t.Context(), nil)
 				h := <-granted
-				require.True(t, latch.IsClosed(h.Revoked()))
+				require.Equal(t, tc.asked, latch.IsClosed(h.Revoked()))
 			})
 		})
 	}
@@ -270,6 +287,7 @@ func TestANodeThatIsBeingDeletedIsNotWatchedOverTheNextConnection(t *testing.T) 
 	synctest.Test(t, func(t *testing.T) {
 		s, server := connected(t)
 		h := hold(t, s)
+		time.Sleep(time.Second)
 		hung := server.HoldRequest(zktest.OpDelete, zktest.OnPath(h.Node()))
 		go h.Release(t.Context(), nil)
 		<-hung.Struck()

@@ -45,10 +45,7 @@ func (q *Queue) Downgrade(ctx context.Context, w *Hold, call Call) (*Hold, error
 			return err
 		}
 		h, err = q.createGranted(ctx, w.contender.incarnation, q.downgradeRequest(w.contender))
-		if client.Answers(err, zk.ErrNoNode) {
-			return client.Permanent(ErrLost)
-		}
-		if err == nil {
+		if err == nil { // after zk.ErrNoNode the writer's loss is about to be known
 			h.heed(w)
 		}
 		return err

@@ -160,29 +160,73 @@ func TestAHoldThatHasEndedKeepsInMemoryNeitherWhatItHasCalledNorWhoCameNext(t *t
 	})
 }
 
-// told is a history that notes what it is told, and has nobody to tell it to.
+// told is a history that counts what it is told; busy, somebody else sees to it that Tell is
+// called.
 type told struct {
 	untold
-	released int
+	busy               bool
+	released, lost, on int
 }
 
 func (h *told) Released() bool {
 	h.released++
-	return true
+	return !h.busy
 }
 
-func TestAHoldIsToldReleasedOnce(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s, _ := connected(t)
-		history := new(told)
-		o := defaults()
-		o.NewHistory = func(string, int64) History { return history }
-		h, err := New(s, "/lock", recipe.Exclusive, o).Acquire(t.Context(), nil)
-		require.NoError(t, err)
-		require.NoError(t, h.Release(t.Context(), nil))
-		require.NoError(t, h.Release(t.Context(), nil))
-		h.SendRelease(t.Context(), nil)
-		require.Equal(t, 1, history.released)
+func (h *told) Lost(error) bool {
+	h.lost++
+	return !h.busy
+}
+
+func (h *told) Tell() { h.on++ }
+
+func TestTheEndOfAHoldIsToldOnce(t *testing.T) {
+	for _, busy := range []bool{false, true} {
+		for name, tc := range map[string]struct {
+			end  func(t *testing.T, h *Hold)
+			want told
+		}{
+			"released": {func(t *testing.T, h *Hold) { require.NoError(t, h.Release(t.Context(), nil)) }, told{released: 1}},
+			"lost": {func(t *testing.T, h *Hold) {
+				s := h.contender.queue.session
+				require.NoError(t, s.client.Conn.Delete(h.Node(), -1))
+				<-h.Lost()
+			}, told{lost: 1}},
+		} {
+			t.Run(name, func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					s, _ := connected(t)
+					history := &told{busy: busy}
+					o := defaults()
+					o.NewHistory = func(string, int64) History { return history }
+					h, err := New(s, "/lock", recipe.Exclusive, o).Acquire(t.Context(), nil)
+					require.NoError(t, err)
+					tc.end(t, h)
+					_ = h.Release(t.Context(), nil)
+					h.SendRelease(t.Context(), nil)
+					synctest.Wait()
+					if tc.want.busy = busy; !busy {
+						tc.want.on = 1
+					}
+					require.Equal(t, tc.want, *history)
+				})
+			})
+		}
+	}
+}
+
+// Its node goes, which would be a reason too.
+func TestALossHasOneReason(t *testing.T) {
+	reconnecting(t, straight, func(t *testing.T, server *zktest.Server, s *Session, c *clock.Clock) {
+		h := hold(t, s)
+		time.Sleep(time.Second) // the node is watched
+		c.Step(reconnectTimeout)
+		require.False(t, h.Valid())
+		why := h.Err()
+		synctest.Wait()
+		require.Empty(t, server.Children("/lock"))
+		require.ErrorIs(t, why, errLeaseOver)
+		require.Same(t, why, h.Err())
 	})
 }
 

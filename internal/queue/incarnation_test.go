@@ -2,6 +2,7 @@ package queue
 
 import (
 	"bytes"
+	"context"
 	"log/slog"
 	"strings"
 	"testing"
@@ -31,6 +32,35 @@ func TestWhoComesBetweenTwoIncarnationsHasTheNext(t *testing.T) {
 	inc, err := s.await(t.Context())
 	require.NoError(t, err)
 	require.Same(t, next, inc)
+}
+
+func TestWhoComesWhileThereIsNoConnectionWaitsAsLongAsItsContext(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, server := connected(t)
+		server.Refuse(true)
+		server.Cut()
+		synctest.Wait()
+		ctx, stop := context.WithTimeout(t.Context(), time.Second)
+		defer stop()
+		_, err := s.await(ctx)
+		require.ErrorIs(t, err, context.DeadlineExceeded)
+	})
+}
+
+// Each look at a lease that nobody needs any more would find it over.
+func TestTheEndOfALeaseIsToldOnceHoweverLongTheServersAreAway(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		server := zktest.NewServer(t)
+		hold(t, connect(t, server))
+		var log bytes.Buffer // a handler writes one line at a time
+		s := connectBy(t, server, new(clock.Clock), sessionTimeout,
+			client.Options{Dialer: server.Dial, Logger: slog.New(slog.NewTextHandler(&log, nil))})
+		asking(t, s, "/lock")
+		server.Freeze()
+		time.Sleep(10 * sessionTimeout)
+		s.end()
+		require.Equal(t, 1, strings.Count(log.String(), "session lost"))
+	})
 }
 
 func TestTheLogTellsOfEachSessionOnce(t *testing.T) {
