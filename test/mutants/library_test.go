@@ -330,7 +330,7 @@ var ofTheLibrary = []judged{
 		{"revoke.go", "case looks == mostLooks:", "default:"},
 	}}, "TestAWishForALockThatGoesOnMeanwhileIsForItsNextHolder"},
 	{mutant{"the timer of a node that stays outlives its session", []edit{
-		{"internal/queue/contender.go", "if isEnded || c.state == lingering {", "if isEnded {"},
+		{"internal/queue/contender.go", "c.retire()\n\treturn wasHeld", "if c.state == ended {\n\t\tc.retire()\n\t}\n\treturn wasHeld"},
 	}}, "TestASessionThatIsClosedDuringAMinHoldLeavesNoTimer"},
 	{mutant{"somebody else's node gets more than Curator's mark", []edit{
 		{"revoke.go", "case !queue.Ours(recipe.Base(node)):", "case queue.Ours(\"\"):"},
