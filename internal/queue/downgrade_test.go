@@ -14,6 +14,7 @@ import (
 
 	"github.com/zklock/zklock/internal/client"
 	"github.com/zklock/zklock/internal/clock"
+	"github.com/zklock/zklock/internal/latch"
 	"github.com/zklock/zklock/internal/recipe"
 	"github.com/zklock/zklock/zktest"
 )
@@ -38,8 +39,10 @@ func TestTheNodeOfADowngradeIsAsTheUserWantsNodes(t *testing.T) {
 		w, readers := writing(t, s, o)
 		_, err = s.client.Conn.Set(w.Node(), []byte(recipe.RevokeMark), -1)
 		require.NoError(t, err)
+		time.Sleep(time.Second) // the mark is seen
 		r, err := readers.Downgrade(t.Context(), w, nil)
 		require.NoError(t, err)
+		require.True(t, latch.IsClosed(r.Revoked()))
 		for _, node := range server.Nodes() {
 			if node.Path == r.Node() {
 				require.Equal(t, o.Data, node.Data)
