@@ -46,6 +46,7 @@ type Change struct {
 	Kind    Kind
 	Path    string // of a node
 	Owner   int64  // session that owns an ephemeral node
+	Data    []byte // of a node that was created, or whose data was set; not to be changed
 	Session int64  // session created or closed
 	Cause   Cause
 }
@@ -73,7 +74,7 @@ func (e *Ensemble) committed(by *Server, t *txn) {
 			continue
 		}
 		if kind, changes := changeKind(a.op); changes && t.code == ok {
-			report.Changes = append(report.Changes, Change{Kind: kind, Path: a.path, Owner: a.owner, Cause: t.cause})
+			report.Changes = append(report.Changes, Change{Kind: kind, Path: a.path, Owner: a.owner, Data: a.data, Cause: t.cause})
 		}
 	}
 	switch _, known := by.sessions[t.session]; {

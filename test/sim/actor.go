@@ -112,15 +112,16 @@ func (v *visit) take(s Section) *claim {
 	ctx, call, end := v.begin(s)
 	defer end()
 	if s.Take.handle() {
-		acquire := v.lock.handles(s).Acquire
-		if s.Take == TryAcquire {
-			acquire = v.lock.handles(s).TryAcquire
-		}
-		h, err := got(func() (*zklock.Hold, error) { return acquire(ctx) })
+		var release func(context.Context) error
+		holds, err := got(func() (holds []*zklock.Hold, err error) {
+			release, holds, err = v.lock.acquire(ctx, s)
+			return holds, err
+		})
 		if call.took(err == nil, err); err != nil {
 			return nil
 		}
-		c := v.claim(s, h)
+		c := v.claim(s, holds...)
+		c.release = release
 		v.world.checker.granted(c)
 		return c
 	}
@@ -149,7 +150,7 @@ func (v *visit) become(s Section) *claim {
 		own.depth++
 		return own
 	}
-	c := v.owned(s)
+	c := v.claim(s, v.lock.held(s)...)
 	if c == nil {
 		v.world.checker.fail("P7", "%s of %s succeeded and %s holds nothing", s.Take, v.lock.spec.Path, v.name)
 		return nil
@@ -164,7 +165,7 @@ func (v *visit) do(s Section) {
 	ctx, call, end := v.begin(s)
 	defer end()
 	ran := false
-	err := v.runs(ctx, func(ctx context.Context) error {
+	err := v.runs(ctx, s, func(ctx context.Context) error {
 		ran = true
 		call.took(true, nil)
 		h := zklock.HoldFrom(ctx)
@@ -173,11 +174,11 @@ func (v *visit) do(s Section) {
 			return nil
 		}
 		c := v.claim(s, h)
-		c.lock = v.lock
 		v.world.checker.granted(c)
 		defer v.world.checker.returned(c)
 		v.within(c, s)
-		if told := errors.Is(context.Cause(ctx), zklock.ErrLost); told && !c.lost() || c.lost() && ctx.Err() == nil {
+		told := errors.Is(context.Cause(ctx), zklock.ErrLost)
+		if told && !c.lost() && v.lock.several == nil || c.lost() && ctx.Err() == nil {
 			v.world.checker.fail("P2", "%s: Do's ctx and its Lost channel disagree: cause %v", v.name, context.Cause(ctx))
 		}
 		call.claim, call.lost, call.waits = c, c.isLost(), true
@@ -201,7 +202,7 @@ func (v *visit) leave(c *claim, s Section) {
 	give := func() error {
 		switch {
 		case s.Take.handle():
-			return c.hold.Release(ctx)
+			return c.release(ctx)
 		case call.waits:
 			return v.lock.facade(s).UnlockContext(ctx)
 		}
@@ -217,8 +218,8 @@ func (v *visit) leave(c *claim, s Section) {
 }
 
 // runs is Do of the visit's lock, with what it panics with as its error.
-func (v *visit) runs(ctx context.Context, fn func(context.Context) error) error {
-	_, err := got(func() (struct{}, error) { return struct{}{}, v.lock.mutexes[0].Do(ctx, fn) })
+func (v *visit) runs(ctx context.Context, s Section, fn func(context.Context) error) error {
+	_, err := got(func() (struct{}, error) { return struct{}{}, v.lock.do(ctx, s, fn) })
 	return err
 }
 

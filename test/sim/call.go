@@ -14,6 +14,10 @@ type call struct {
 	section *Section // nil: gives back
 	claim   *claim   // what is given back
 	lost    bool     // which was lost before the call
+	closed  bool     // the session was, before the call
+	alone   bool     // no other call for the lock was under way
+	begun   int64    // calls for the lock, with this one
+	held    []string // nodes by which the trace was told of a hold
 	waits   bool     // for ZooKeeper's confirmation
 	what    string
 	ctx     context.Context
@@ -33,9 +37,18 @@ func (v *visit) begin(s Section) (context.Context, *call, func()) {
 	ctx, end := v.limited(s.Limit, s.Cancel)
 	if s.Panics != Nowhere {
 		v.note("%v panics", s.Panics)
-		ctx = context.WithValue(ctx, panicsIn{}, s.Panics)
 	}
-	return ctx, &call{visit: v, section: &s, what: s.Take.String() + side, ctx: ctx, limit: s.Limit, since: time.Now()}, end
+	c := &call{
+		visit: v, section: &s, closed: v.inc.closed.Load(),
+		what: s.Take.String() + side, ctx: ctx, limit: s.Limit, since: time.Now(),
+	}
+	begun, ended := v.lock.called()
+	c.alone = begun == ended
+	for _, one := range v.lock.all() {
+		one.begun.Add(1)
+	}
+	c.begun, _ = v.lock.called()
+	return context.WithValue(ctx, inCall{}, c), c, end
 }
 
 // beginLeave is begin for giving c back in the way of s.
@@ -73,12 +86,20 @@ func (v *visit) note(format string, args ...any) { v.world.log.note(v.name, form
 
 // took judges how an attempt to take the lock ended.
 func (c *call) took(success bool, err error) {
+	defer func() {
+		for _, one := range c.lock.all() {
+			one.ended.Add(1)
+		}
+	}()
 	if c.world.ctx.Err() != nil {
 		return
 	}
 	elapsed := time.Since(c.since)
 	if success {
 		c.note("%s succeeded after %v", c.what, elapsed)
+		if c.closed {
+			c.broke("P1", "succeeded though its session was closed")
+		}
 		if c.limit < 0 || c.limit > 0 && elapsed > c.limit {
 			c.broke("P5", "succeeded %v after its ctx had ended", elapsed-c.limit)
 		}
@@ -89,7 +110,14 @@ func (c *call) took(success bool, err error) {
 	}
 	c.note("%s failed after %v: %v", c.what, elapsed, err)
 	c.punctual(elapsed)
+	if c.world.checker.isCalm() {
+		time.AfterFunc(300*time.Millisecond, c.judgeLeft)
+	}
 	switch {
+	case c.closed && c.section.Take != TryLock && !errors.Is(err, zklock.ErrClosed):
+		if !c.excused(err) && !errors.Is(err, zklock.ErrLost) && !c.upgrades() {
+			c.broke("P7", "does not say that its session is closed: %v", err)
+		}
 	case err == nil, c.section.Take == TryAcquire && errors.Is(err, zklock.ErrLocked):
 		c.refused(elapsed)
 	case c.excused(err):
@@ -115,9 +143,25 @@ func (c *call) refused(elapsed time.Duration) {
 			c.broke("P7", "gave up after %v of %v", elapsed, s.For)
 		}
 	case s.Take == TryLock && elapsed >= c.machine.spec.Timeout/3, c.upgrades():
-	case c.lock.permits != nil, c.lock.spec.shares(): // ... whose owners stand in line without a node
+	case !c.wasAlone(): // owners of a handoff stand in line without a node
 	case checker.isCalm() && !checker.contended(c.lock, c.since):
 		c.broke("P7", "failed before any fault, and nobody was there")
+	}
+}
+
+// wasAlone reports whether nobody else has asked for the lock in its process meanwhile.
+func (c *call) wasAlone() bool {
+	begun, _ := c.lock.called()
+	return c.alone && begun == c.begun
+}
+
+// judgeLeft checks that the call, which has failed before any fault, leaves nothing of what it has
+// had meanwhile, whatever is to stay of what somebody has come to use.
+func (c *call) judgeLeft() {
+	for _, node := range c.held {
+		if c.world.checker.isCalm() && c.world.checker.existed(node, time.Now()) && !c.world.checker.used(node) {
+			c.broke("P4", "failed and leaves %s", base(node))
+		}
 	}
 }
 
@@ -141,7 +185,7 @@ func (c *call) gave(err error) {
 	case err == nil && c.waits:
 		c.confirmed()
 	case err == nil:
-	case errors.Is(err, zklock.ErrLost) && (c.claim.isLost() || c.claim.any):
+	case errors.Is(err, zklock.ErrLost) && (c.claim.isLost() || c.claim.any || c.section != nil && c.lock.several != nil):
 	default:
 		c.broke("P7", "cannot give the lock back: %v", err)
 	}
@@ -159,8 +203,7 @@ func (c *call) confirmed() {
 		return
 	}
 	for _, part := range c.claim.parts() {
-		shared := c.lock.spec.shares() && part.token == 0
-		if !shared && c.world.checker.keeps(part, c.since) {
+		if !part.shared && c.world.checker.keeps(part, c.since) {
 			c.broke("P4", "returned nil, and %s is there", base(part.node))
 		}
 	}

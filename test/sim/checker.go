@@ -2,7 +2,6 @@ package sim
 
 import (
 	"fmt"
-	"strings"
 	"sync"
 	"time"
 
@@ -36,7 +35,6 @@ type checker struct {
 	gone    map[string]*node     // contenders that are no more
 	passed  map[string]string    // nodes that another of their session went past, which may not be granted any more
 	tokens  map[string]*highest  // of each path
-	asked   map[string]bool      // contenders that somebody may have asked for their lock
 }
 
 // excuse is why the owner of a node could not know that it is gone.
@@ -69,7 +67,6 @@ func newChecker(log *timeline, stats *Stats) *checker {
 		gone:    make(map[string]*node),
 		passed:  make(map[string]string),
 		tokens:  make(map[string]*highest),
-		asked:   make(map[string]bool),
 	}
 }
 
@@ -122,6 +119,9 @@ func (ck *checker) observe(txn zktest.Txn) {
 		}
 		ck.moments.reach(change)
 		ck.tree.apply(txn, change)
+		if n := ck.tree[change.Path]; n != nil && change.Kind == zktest.DataSet && isMark(change.Data) {
+			ck.asks(n)
+		}
 		ck.log.note("zookeeper", "%v", committed{txn, change})
 	}
 }
@@ -223,32 +223,6 @@ func (ck *checker) rests(c *claim) bool {
 	return n != nil && time.Since(began) < c.least
 }
 
-// asks announces that somebody may ask for the lock of a node.
-func (ck *checker) asks(node string) {
-	ck.mu.Lock()
-	defer ck.mu.Unlock()
-	ck.asked[contenderOf(node)] = true
-	if strings.Contains(base(node), "-__WRIT__") {
-		ck.asked[placeOf(node)] = true
-	}
-	if strings.HasSuffix(dirOf(node), "/locks") {
-		ck.asked[lineOf(node)] = true
-	}
-}
-
-// isAsked reports whether somebody may have asked for the lock of a node.
-func (ck *checker) isAsked(node string) bool {
-	ck.mu.Lock()
-	defer ck.mu.Unlock()
-	switch {
-	case ck.asked[contenderOf(node)]:
-		return true
-	case strings.Contains(base(node), "-__READ__"):
-		return ck.asked[placeOf(node)]
-	}
-	return strings.HasSuffix(dirOf(node), "/leases") && ck.asked[lineOf(node)]
-}
-
 // alone takes the moment at which c's owner has given back the write lock beside it.
 func (ck *checker) alone(c *claim) {
 	ck.mu.Lock()
@@ -298,6 +272,14 @@ func (ck *checker) holds(session int64) bool {
 		}
 	}
 	return false
+}
+
+// used reports whether somebody has come to hold by a node.
+func (ck *checker) used(node string) bool {
+	ck.mu.Lock()
+	defer ck.mu.Unlock()
+	n := ck.nodeLocked(node)
+	return n != nil && n.used
 }
 
 // isExpired reports whether the server has ended the session.

@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"context"
 	"errors"
 	"time"
 
@@ -17,46 +18,43 @@ type claim struct {
 	read   bool
 	units  int             // permits, of a semaphore
 	least  time.Duration   // for which its node stays
+	shared bool            // its node may go on to another owner
 	told   <-chan struct{} // closed by a loss; nil for another library's lock, which does not tell
 	hold   *zklock.Hold    // nil for another library's
-	inc    *incarnation    // nil for another library's
-	lock   *lock           // that made its goroutine the owner; nil for a handle
-	beside *claim          // the write lock of the same owner
-	more   []*claim        // the other locks of a MultiLocker
-	early  bool            // its hold was had before: it waited for another lock of a MultiLocker, or is any reader's
-	any    bool            // one of several readers without an owner: which of their holds it gives back is open
-	since  time.Time
-	depth  int           // how often its goroutine has locked it
-	over   chan struct{} // closed when given back
+	// release gives back a handle.
+	release func(context.Context) error
+	inc     *incarnation // nil for another library's
+	lock    *lock        // that made its goroutine the owner; nil for a handle
+	beside  *claim       // the write lock of the same owner
+	more    []*claim     // the other locks of a MultiLocker
+	early   bool         // its hold was had before: it waited for another lock of a MultiLocker, or is any reader's
+	any     bool         // one of several readers without an owner: which of their holds it gives back is open
+	since   time.Time
+	depth   int           // how often its goroutine has locked it
+	over    chan struct{} // closed when given back
 }
 
-// claim makes a claim by a handle.
-func (v *visit) claim(s Section, h *zklock.Hold) *claim {
-	c := &claim{
-		who: v.name, path: v.lock.spec.Path, node: h.Node(), read: s.Read,
-		told: h.Lost(), hold: h, inc: v.inc, depth: 1, over: make(chan struct{}),
-		least: v.lock.spec.MinHold,
-	}
-	if v.lock.permits != nil {
-		c.units = s.Permits
-	}
-	if s.Fence {
-		c.token = h.Token()
-	}
-	return c
-}
-
-// owned makes the claim of the calling goroutine, which has become the owner; nil
-// if it has not.
-func (v *visit) owned(s Section) *claim {
+// claim makes the claim of who has taken the lock in the way of s, by these holds: of a
+// MultiLocker those of several of its locks. It is nil if one is missing.
+func (v *visit) claim(s Section, holds ...*zklock.Hold) *claim {
 	var first *claim
-	for _, h := range v.lock.held(s) {
+	for _, h := range holds {
 		if h == nil {
 			return nil
 		}
-		c := v.claim(s, h)
-		c.lock, c.path = v.lock, dirOf(h.Node())
-		if s.Read && v.lock.spec.Ownerless {
+		of := v.lock.part(h)
+		c := &claim{
+			who: v.name, path: of.spec.Path, node: h.Node(), read: s.Read,
+			told: h.Lost(), hold: h, inc: v.inc, depth: 1, over: make(chan struct{}),
+			least: of.spec.MinHold, shared: of.mutex != nil && of.spec.handsOn() && !s.Fence, units: s.Permits,
+		}
+		if s.Fence {
+			c.token = h.Token()
+		}
+		if !s.Take.handle() {
+			c.lock = of
+		}
+		if s.Read && of.spec.Ownerless && s.Take < Do {
 			c.any, c.early = true, true
 		}
 		if first == nil {
@@ -151,9 +149,12 @@ func (v *visit) observe(c *claim, s Section) {
 func (v *visit) askZooKeeper(c *claim) {
 	v.judgeInspect()
 	v.world.work.Go(func() { v.judgeCheck(c) })
-	if !c.any { // another reader may have asked
-		v.world.work.Go(func() { v.judgeRevoke(c) })
+	for _, part := range c.parts() {
+		v.judgeRevoked(part)
 	}
+	v.world.work.Go(func() {
+		v.revoke([]string{c.node, v.lock.part(c.hold).spec.Path}[time.Since(v.world.log.start)/time.Millisecond%2], 20*time.Millisecond)
+	})
 }
 
 func (v *visit) judgeValid(c *claim) {
@@ -205,25 +206,9 @@ func (v *visit) judgeCheck(c *claim) {
 	}
 }
 
-// judgeRevoke asks for the lock back.
-func (v *visit) judgeRevoke(c *claim) {
-	checker := v.world.checker
-	if !isOpen(c.hold.Revoked()) && !checker.isAsked(c.node) {
-		checker.fail("P7", "%s: nobody asked for %s back", v.name, base(c.node))
-	}
-	ctx, end := v.limited(20*time.Millisecond, false)
-	defer end()
-	checker.asks(c.node)
-	if err := zklock.Revoke(ctx, v.inc.session, c.node); err != nil {
-		return
-	}
-	select {
-	case <-c.hold.Revoked():
-	case <-c.over:
-	case <-v.world.ctx.Done():
-	case <-time.After(c.patience()):
-		if checker.isCalm() && c.hold.Err() == nil {
-			checker.fail("liveness", "%s is not told that %s was asked for", v.name, base(c.node))
-		}
+// judgeRevoked checks that somebody has asked for the lock of c if c says so.
+func (v *visit) judgeRevoked(c *claim) {
+	if !isOpen(c.hold.Revoked()) && !v.world.checker.mayBeAsked(c) && c.hold.Err() == nil {
+		v.world.checker.fail("P7", "%s: nobody asked for %s back", v.name, base(c.node))
 	}
 }

@@ -14,7 +14,6 @@ func (w *world) writeOnNodes(f Fault) func() {
 	slices.Sort(nodes)
 	w.operate(func(o *operator) (err error) {
 		for _, node := range nodes {
-			w.checker.asks(node)
 			if _, err = o.conn.Set(node, []byte(written[d.IntN(len(written))]), -1); err != nil {
 				w.log.note("operator", "%s: %v", base(node), err)
 			}

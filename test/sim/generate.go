@@ -55,44 +55,53 @@ func (d dice) cluster() Cluster {
 func (d dice) lockers(p *Program) []LockerSpec {
 	used := paths[:1+d.IntN(8)/6]
 	mixed := d.one(2)
-	several := d.one(8)
-	shared := d.one(3)
-	rests := d.one(4)
+	several := d.one(6)
+	options := d.options()
 	var lockers []LockerSpec
+	add := func(l LockerSpec) int {
+		for _, option := range options {
+			option(&l)
+		}
+		lockers = append(lockers, l)
+		return len(lockers) - 1
+	}
 	for m := range p.Machines {
 		for _, path := range used {
 			for range 1 + d.IntN(4)/3 {
 				l := LockerSpec{Machine: m, Path: path, Ownerless: d.one(6)}
 				if mixed && d.IntN(3) > 0 {
 					l.Kind = ReadWrite
-				} else if shared {
-					d.share(&l)
 				}
-				if rests {
-					d.rest(&l)
-				}
-				lockers = append(lockers, l)
+				add(l)
 			}
 		}
 		if mixed && d.one(2) {
-			l := LockerSpec{Machine: m, Kind: Permits, Path: permitsPath}
-			if rests {
-				d.rest(&l)
-			}
-			lockers = append(lockers, l)
+			add(LockerSpec{Machine: m, Kind: Permits, Path: permitsPath})
 		}
 		if several {
-			l := LockerSpec{Machine: m, Kind: Several, Path: paths[0], Apart: d.one(2)}
-			if shared {
-				d.share(&l)
-			}
-			if rests {
-				d.rest(&l)
+			l := LockerSpec{Machine: m, Kind: Several, Path: paths[0], Ownerless: d.one(4)}
+			apart := d.one(2)
+			for i, path := range paths {
+				l.Of = append(l.Of, add(LockerSpec{Machine: m, Path: path, Ownerless: l.Ownerless, Apart: apart && i > 0}))
 			}
 			lockers = append(lockers, l)
 		}
 	}
 	return lockers
+}
+
+// options draws which options the locks of a program may have.
+func (d dice) options() (options []func(*LockerSpec)) {
+	if d.one(3) {
+		options = append(options, d.share)
+	}
+	if d.one(4) {
+		options = append(options, d.rest)
+	}
+	if d.one(4) {
+		options = append(options, d.dress)
+	}
+	return options
 }
 
 // share has owners of l in one process pass a node on.
@@ -103,9 +112,15 @@ func (d dice) share(l *LockerSpec) {
 
 // rest gives most locks a minimum, from which no node is handed on.
 func (d dice) rest(l *LockerSpec) {
-	if !l.shares() && !d.one(3) {
+	if !l.handsOn() && !d.one(3) {
 		l.MinHold = d.short(longestRest)
 	}
+}
+
+// dress draws what the nodes say, and who may write on them: of a semaphore everybody has to.
+func (d dice) dress(l *LockerSpec) {
+	l.Data = []string{"", "owner", "__REVOKE__D"}[d.IntN(3)]
+	l.Guarded = l.Kind != Permits && d.one(2)
 }
 
 // retention draws for how long a node is kept: not at all, for a while, or for
@@ -144,7 +159,7 @@ func (d dice) section(p *Program, locker int) Section {
 		Hold:   d.short(3 * time.Second),
 		Leave:  Leave(d.weighted([]int{6, 3, 1, 1, 2})),
 	}
-	s.Fence = !p.Lockers[locker].shares() || d.one(4)
+	s.Fence = !p.shares(p.Lockers[locker]) || d.one(4)
 	d.suit(&s, p.Lockers[locker])
 	if s.Take.limited() {
 		d.limit(&s)
@@ -163,15 +178,12 @@ func (d dice) suit(s *Section, l LockerSpec) {
 	switch {
 	case l.Kind == Permits:
 		s.Permits = 1 + d.IntN(permits)
-		s.Take = Acquire + Take(d.IntN(4)/3)
+		s.Take = []Take{Do, Acquire, Acquire, TryAcquire}[d.IntN(4)]
 	case l.Kind == ReadWrite:
 		s.Read = d.one(2)
-		if s.Take == Do {
-			s.Take = Acquire
-		}
-		s.Downgrade = !s.Read && !l.Ownerless && !s.Take.handle() && d.one(3)
-	case l.Kind == Several && s.Take >= Do:
-		s.Take = LockContext
+		s.Downgrade = !s.Read && !l.Ownerless && s.Take < Do && d.one(3)
+	case l.Kind == Several && s.Take == TryAcquire:
+		s.Take = Acquire
 	}
 	if s.Leave == UnlockElsewhere && !s.Take.handle() && !l.Ownerless {
 		s.Leave = Unlock

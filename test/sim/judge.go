@@ -43,8 +43,14 @@ func (ck *checker) grantedLocked(c *claim) {
 		ck.failLocked("P1", "%s got %d of %s, of which %d are out now", c.who, c.units, c.path, units)
 	}
 	ck.claims[c] = struct{}{}
+	if n := ck.tree[c.node]; n != nil {
+		n.used = true
+	}
 	c.since = time.Now()
 	ck.judgeNode(c)
+	if c.hold != nil && ck.isAsked(c) {
+		ck.heeds(c)
+	}
 	delete(ck.handed, c.node)
 	if c.told != nil {
 		go ck.follow(c)

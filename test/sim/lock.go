@@ -5,7 +5,10 @@ import (
 	"errors"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
+
+	"github.com/go-zookeeper/zk"
 
 	"github.com/zklock/zklock"
 )
@@ -29,45 +32,65 @@ type handles interface {
 // lock is one lock of an incarnation, by its spec. What its kind does not have
 // is nil.
 type lock struct {
-	spec    LockerSpec
-	mutexes []*zklock.Locker // of a MultiLocker several, otherwise one
-	rw      *zklock.RWLocker
-	permits *zklock.Semaphore
-	several *zklock.MultiLocker
+	spec         LockerSpec
+	mutex        *zklock.Locker
+	rw           *zklock.RWLocker
+	permits      *zklock.Semaphore
+	several      *zklock.MultiLocker
+	parts        []*lock      // of a MultiLocker
+	begun, ended atomic.Int64 // calls for it, or for what it is a part of
 }
 
-// newLock makes the lock of a spec. A MultiLocker is made of Lockers of its own.
+// newLock makes the lock of a spec.
 func (inc *incarnation) newLock(ck *checker, spec LockerSpec) (l *lock, err error) {
 	l = &lock{spec: spec}
-	s, opts := inc.session, []zklock.Option{zklock.WithTrace(panicky(ck)), zklock.WithMinHold(spec.MinHold)}
-	if spec.Ownerless {
-		opts = append(opts, zklock.WithoutOwner())
+	s := inc.session
+	if spec.Apart {
+		s = inc.second
 	}
-	if spec.Handoff > 1 {
-		opts = append(opts, zklock.WithHandoff(spec.Handoff))
-	}
-	if spec.Retention > 0 {
-		opts = append(opts, zklock.WithRetention(spec.Retention))
-	}
-	switch spec.Kind {
+	switch opts := spec.options(ck); spec.Kind {
 	case Mutex:
-		err = l.addMutex(s, spec.Path, opts)
+		l.mutex, err = zklock.New(s, spec.Path, opts...)
 	case ReadWrite:
 		l.rw, err = zklock.NewRW(s, spec.Path, opts...)
 	case Permits:
 		l.permits, err = zklock.NewSemaphore(s, spec.Path, permits, opts...)
 	case Several:
-		for _, path := range paths {
-			err = errors.Join(err, l.addMutex(s, path, opts))
-			if spec.Apart {
-				s = inc.second
-			}
+		var all []*zklock.Locker
+		for _, i := range spec.Of {
+			l.parts, all = append(l.parts, inc.locks[i]), append(all, inc.locks[i].mutex)
 		}
-		if err == nil {
-			l.several = zklock.NewMulti(l.mutexes...)
-		}
+		l.several = zklock.NewMulti(all...)
 	}
 	return l, err
+}
+
+func (l LockerSpec) options(ck *checker) []zklock.Option {
+	opts := []zklock.Option{zklock.WithTrace(panicky(ck)), zklock.WithMinHold(l.MinHold), zklock.WithRetention(l.Retention)}
+	if l.Ownerless {
+		opts = append(opts, zklock.WithoutOwner())
+	}
+	if l.Handoff > 1 {
+		opts = append(opts, zklock.WithHandoff(l.Handoff))
+	}
+	if l.Data != "" {
+		opts = append(opts, zklock.WithData([]byte(l.Data)))
+	}
+	if l.Guarded {
+		opts = append(opts, zklock.WithACL(append(zk.DigestACL(zk.PermAll, "user", "secret"),
+			zk.WorldACL(zk.PermRead|zk.PermCreate|zk.PermDelete)...)))
+	}
+	return opts
+}
+
+// part returns which of a MultiLocker's locks h is of; l itself if it is none.
+func (l *lock) part(h *zklock.Hold) *lock {
+	for _, part := range l.parts {
+		if within(h.Node(), part.spec.Path) {
+			return part
+		}
+	}
+	return l
 }
 
 // panicky is a trace that tells the checker of holds, and whose functions panic where the
@@ -76,9 +99,15 @@ func panicky(ck *checker) *zklock.Trace {
 	acquired := panicsAt(Acquired)
 	return &zklock.Trace{
 		Enqueued: panicsAt(Enqueued),
-		Acquired: func(i zklock.TraceInfo) { ck.begins(i.Node); acquired(i) },
-		Failed:   panicsAt(Failed),
-		Lost:     func(i zklock.TraceInfo) { ck.ends(i.Node) },
+		Acquired: func(i zklock.TraceInfo) {
+			ck.begins(i.Node)
+			if c, ok := i.Context.Value(inCall{}).(*call); ok {
+				c.held = append(c.held, i.Node)
+			}
+			acquired(i)
+		},
+		Failed: panicsAt(Failed),
+		Lost:   func(i zklock.TraceInfo) { ck.ends(i.Node) },
 
 		Released:  func(i zklock.TraceInfo) { ck.log.note("trace", "released: %s", i.Node) },
 		Suspended: func(i zklock.TraceInfo) { ck.log.note("trace", "suspended: %s", i.Node) },
@@ -86,12 +115,12 @@ func panicky(ck *checker) *zklock.Trace {
 	}
 }
 
-// panicsIn is the key of a section's Panics in the ctx of its call.
-type panicsIn struct{}
+// inCall is the key of a call in its ctx.
+type inCall struct{}
 
 func panicsAt(p Position) func(zklock.TraceInfo) {
 	return func(i zklock.TraceInfo) {
-		if i.Context.Value(panicsIn{}) == p {
+		if c, ok := i.Context.Value(inCall{}).(*call); ok && c.section.Panics == p {
 			panic(errPanic)
 		}
 	}
@@ -100,19 +129,13 @@ func panicsAt(p Position) func(zklock.TraceInfo) {
 // errPanic is what a function of the trace panics with.
 var errPanic = errors.New("the trace panics")
 
-func (l *lock) addMutex(s *zklock.Session, path string, opts []zklock.Option) error {
-	one, err := zklock.New(s, path, opts...)
-	l.mutexes = append(l.mutexes, one)
-	return err
-}
-
 // facade is the side of the lock that s takes, for its goroutine.
 func (l *lock) facade(s Section) facade {
 	switch {
 	case l.several != nil:
 		return l.several
-	case l.mutexes != nil:
-		return l.mutexes[0]
+	case l.mutex != nil:
+		return l.mutex
 	case s.Read:
 		return reader{l.rw}
 	}
@@ -122,8 +145,8 @@ func (l *lock) facade(s Section) facade {
 // handles is the side of the lock that s takes, as a handle.
 func (l *lock) handles(s Section) handles {
 	switch {
-	case l.mutexes != nil:
-		return l.mutexes[0]
+	case l.mutex != nil:
+		return l.mutex
 	case l.permits != nil:
 		return some{l.permits, s.Permits}
 	case s.Read:
@@ -144,12 +167,58 @@ func (l *lock) held(s Section) []*zklock.Hold {
 		return []*zklock.Hold{l.rw.RHeld()}
 	case l.rw != nil:
 		return []*zklock.Hold{l.rw.Held()}
+	case l.mutex != nil:
+		return []*zklock.Hold{l.mutex.Held()}
 	}
 	var holds []*zklock.Hold
-	for _, one := range l.mutexes {
-		holds = append(holds, one.Held())
+	for _, part := range l.parts {
+		holds = append(holds, part.mutex.Held())
 	}
 	return holds
+}
+
+// all are the lock and those that it is made of.
+func (l *lock) all() []*lock { return append([]*lock{l}, l.parts...) }
+
+// called returns how many calls have begun for the lock, or for one that it is made of or a part
+// of, and how many of them have ended.
+func (l *lock) called() (begun, ended int64) {
+	for _, one := range l.all() {
+		begun, ended = begun+one.begun.Load(), ended+one.ended.Load()
+	}
+	return begun, ended
+}
+
+// acquire takes the lock in the way of s, as a handle.
+func (l *lock) acquire(ctx context.Context, s Section) (release func(context.Context) error, holds []*zklock.Hold, err error) {
+	if l.several != nil {
+		h, err := l.several.Acquire(ctx)
+		if err != nil {
+			return nil, nil, err
+		}
+		return h.Release, h.Holds(), nil
+	}
+	acquire := l.handles(s).Acquire
+	if s.Take == TryAcquire {
+		acquire = l.handles(s).TryAcquire
+	}
+	h, err := acquire(ctx)
+	return h.Release, []*zklock.Hold{h}, err
+}
+
+// do is Do of the side of the lock that s takes.
+func (l *lock) do(ctx context.Context, s Section, fn func(context.Context) error) error {
+	switch {
+	case l.several != nil:
+		return l.several.Do(ctx, fn)
+	case l.mutex != nil:
+		return l.mutex.Do(ctx, fn)
+	case l.permits != nil:
+		return l.permits.Do(ctx, s.Permits, fn)
+	case s.Read:
+		return l.rw.RDo(ctx, fn)
+	}
+	return l.rw.Do(ctx, fn)
 }
 
 // reader is the reading side of an RWLocker.

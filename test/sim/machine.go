@@ -42,6 +42,7 @@ type incarnation struct {
 	second  *zklock.Session // for a MultiLocker of two sessions; nil if there is none
 	locks   []*lock         // by the program's number; nil for other machines'
 	closing atomic.Bool     // Close has been called
+	closed  atomic.Bool     // ... and has returned
 }
 
 func (inc *incarnation) sessions() []*zklock.Session {
@@ -173,6 +174,7 @@ func (m *machine) close(calm bool) bool {
 	for _, s := range inc.sessions() {
 		m.closeSession(s, calm)
 	}
+	inc.closed.Store(true)
 	return true
 }
 

@@ -2,6 +2,7 @@ package sim
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/zklock/zklock/zktest"
@@ -60,14 +61,24 @@ type LockerSpec struct {
 	Kind      LockKind
 	Path      string
 	Ownerless bool
-	Handoff   int           // of a Locker: as WithHandoff
-	Retention time.Duration // of a Locker: as WithRetention
+	Handoff   int           // as WithHandoff
+	Retention time.Duration // as WithRetention
 	MinHold   time.Duration // as WithMinHold
-	Apart     bool          // of a MultiLocker: its last lock is of another session
+	Data      string        // as WithData; "" without
+	Guarded   bool          // as WithACL: only a session that logs in may write on its nodes
+	Apart     bool          // it is of another session of its machine
+	Of        []int         // a MultiLocker's Lockers, each of which is used alone, too
 }
 
-// shares reports whether owners in one process pass a node on.
-func (l LockerSpec) shares() bool { return l.Handoff > 1 || l.Retention > 0 }
+// handsOn reports whether the lock has the options by which a Locker hands a node on.
+func (l LockerSpec) handsOn() bool { return l.Handoff > 1 || l.Retention > 0 }
+
+// shares reports whether owners of the lock in one process pass a node on. Other locks than
+// Lockers do not, whatever their options.
+func (p *Program) shares(l LockerSpec) bool {
+	return l.Kind == Mutex && l.handsOn() ||
+		slices.ContainsFunc(l.Of, func(i int) bool { return p.shares(p.Lockers[i]) })
+}
 
 // LockKind is what the lock is.
 type LockKind int
@@ -77,7 +88,7 @@ const (
 	Mutex LockKind = iota
 	ReadWrite
 	Permits
-	Several // Mutexes on all paths as one
+	Several // Lockers on all paths as one
 )
 
 func (k LockKind) String() string {

@@ -22,6 +22,11 @@ type node struct {
 	reads    bool // for reading only
 	sequence int64
 
+	used   bool      // somebody has come to hold by it
+	before []*node   // what its owner had before: a reader's writer, the turn of permits or those that it may be
+	asked  time.Time // when somebody has asked for its lock last
+	first  bool      // nobody was ahead then
+
 	gone   time.Time // when it was deleted
 	behind []string  // whom it was behind then
 }
@@ -35,8 +40,21 @@ func (ns nodes) apply(txn zktest.Txn, c zktest.Change) {
 		n := &node{path: c.Path, owner: c.Owner, created: txn.Zxid, since: time.Now()}
 		n.sequence, n.queues = contender(c.Path)
 		n.reads = strings.Contains(base(c.Path), "-__READ__")
+		n.before = ns.before(n)
 		ns[c.Path] = n
 	}
+}
+
+// before returns what the owner of n, which is new, had before it.
+func (ns nodes) before(n *node) (before []*node) {
+	for _, other := range ns {
+		downgrades := n.reads && !other.reads && other.sequence == n.sequence && dirOf(other.path) == dirOf(n.path)
+		takes := dirOf(n.path) == dirOf(dirOf(other.path))+"/leases" && strings.HasSuffix(dirOf(other.path), "/locks")
+		if other.queues && other.owner == n.owner && (downgrades || takes) {
+			before = append(before, other)
+		}
+	}
+	return before
 }
 
 // ahead returns the contenders that keep n waiting.
@@ -81,18 +99,6 @@ func dirOf(path string) string { return path[:strings.LastIndexByte(path, '/')] 
 // contenderOf returns the path of a node without its sequence.
 func contenderOf(path string) string { return path[:max(0, len(path)-sequenceDigits)] }
 
-// lineOf returns what a session's permits have in common with the turns by which they were taken, whose
-// marks they take over: the semaphore's path, and the beginning of their ids.
-func lineOf(path string) string {
-	const prefix = len("_c_00000000-0000-0000-0000-") // the same for all nodes of a session
-	name := base(path)
-	return dirOf(dirOf(path)) + "/" + name[:min(len(name), prefix)]
-}
-
-// placeOf returns what a writer's node has in common with that of the reader which it becomes, and which takes
-// over its mark: the lock's path, and the sequence.
-func placeOf(path string) string { return dirOf(path) + "/" + path[max(0, len(path)-sequenceDigits):] }
-
 // base returns the last name in a node's path.
 func base(path string) string { return path[strings.LastIndexByte(path, '/')+1:] }
 
@@ -127,19 +133,7 @@ func (ck *checker) nodesOf(session int64) []string {
 
 // contended reports whether anybody had a node of l since then.
 func (ck *checker) contended(l *lock, since time.Time) bool {
-	ck.mu.Lock()
-	defer ck.mu.Unlock()
-	for path := range ck.tree {
-		if l.covers(path) {
-			return true
-		}
-	}
-	for path, n := range ck.gone {
-		if l.covers(path) && !n.gone.Before(since) {
-			return true
-		}
-	}
-	return false
+	return ck.any(func(n *node) bool { return l.covers(n.path) && (n.gone.IsZero() || !n.gone.Before(since)) })
 }
 
 // node returns a node that there is, or was; nil if there never was.
