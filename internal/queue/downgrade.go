@@ -13,8 +13,8 @@ import (
 // downgradeRequest is the entry of a read node with the sequence of a writer's node, as
 // Curator's downgrade has it: not sequential, and in the queue where the writer is. The check
 // makes sure that the writer's node is still there.
-func (q *Queue) downgradeRequest(writer *contender) func(id string) entry {
-	return func(id string) entry {
+func (q *Queue) downgradeRequest(writer *contender) func(string, *zk.CheckVersionRequest) entry {
+	return func(id string, check *zk.CheckVersionRequest) entry {
 		node := recipe.Join(q.dir, recipe.Downgraded(id, writer.sequence))
 		return entry{
 			key: wire.Request{Op: wire.OpCreate, Path: node},
@@ -23,8 +23,7 @@ func (q *Queue) downgradeRequest(writer *contender) func(id string) entry {
 			token: writer.token,
 			create: func(conn *zk.Conn) ([]string, error) {
 				_, err := conn.Multi(
-					&zk.CreateRequest{Path: node, Data: q.options.Data, Acl: q.options.ACL, Flags: zk.FlagEphemeral},
-					&zk.CheckVersionRequest{Path: writer.node, Version: -1})
+					&zk.CreateRequest{Path: node, Data: q.options.Data, Acl: q.options.ACL, Flags: zk.FlagEphemeral}, check)
 				return []string{node}, err
 			},
 		}
@@ -44,11 +43,8 @@ func (q *Queue) Downgrade(ctx context.Context, w *Hold, call Call) (*Hold, error
 		if err := q.session.client.MakeRoom(ctx); err != nil {
 			return err
 		}
-		h, err = q.createGranted(ctx, w.contender.incarnation, q.downgradeRequest(w.contender))
-		if err == nil { // after zk.ErrNoNode the writer's loss is about to be known
-			h.heed(w)
-		}
-		return err
+		h, err = q.goOn(ctx, w, q.downgradeRequest(w.contender))
+		return err // after zk.ErrNoNode the writer's loss is about to be known
 	})
 	if err == nil {
 		acquired(call, h)

@@ -245,23 +245,7 @@ func (s *Semaphore) agree(ctx context.Context, turn *Hold, said client.Content, 
 
 // create makes n permits in one transaction, if turn is still held.
 func (s *Semaphore) create(ctx context.Context, turn *Hold, n int) (*Hold, error) {
-	check := turn.contender.check()
-	h, err := s.permits.createGranted(ctx, turn.contender.incarnation, func(id string) entry { return s.entry(id, check, n) })
-	if err == nil {
-		h.heed(turn)
-	}
-	return h, err
-}
-
-// heed takes over that somebody has asked for what its owner had before: its turn, or the lock
-// for writing.
-func (h *Hold) heed(before *Hold) {
-	s := before.contender.queue.session
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if before.contender.revoked {
-		h.contender.revoke()
-	}
+	return s.permits.goOn(ctx, turn, func(id string, check *zk.CheckVersionRequest) entry { return s.entry(id, check, n) })
 }
 
 func (s *Semaphore) entry(id string, check *zk.CheckVersionRequest, n int) entry {
