@@ -41,8 +41,8 @@ type Contender struct {
 // line. A path that does not exist, or that nobody uses, gives none.
 //
 // It costs a list and one read for each node, sent together, and both again if a writer of an
-// [RWLocker] goes in between, or somebody in line for permits, three times at most. Of a
-// semaphore it costs two lists more. The answer is of the moment, and may be from a server that
+// [RWLocker] goes in between, or somebody in line for permits, or everybody, three times at most.
+// Of a semaphore it costs two lists more. The answer is of the moment, and may be from a server that
 // lags behind. It needs the permission to read the path, and takes no part in the lock.
 func Inspect(ctx context.Context, s *Session, path string) ([]Contender, error) {
 	if err := s.made(); err != nil {
@@ -65,7 +65,7 @@ func (s *Session) look(ctx context.Context, path string) (found []Contender, err
 	return found, s.client.Explain(err)
 }
 
-// mostLooks bounds how often a queue is looked at in which writers come and go.
+// mostLooks bounds how often a queue is looked at in which all come and go, or writers do.
 const mostLooks = 3
 
 func (s *Session) inspect(ctx context.Context, path string) (found []Contender, err error) {
@@ -73,12 +73,12 @@ func (s *Session) inspect(ctx context.Context, path string) (found []Contender, 
 	if err := s.client.MakeRoom(ctx); err != nil {
 		return nil, err
 	}
-	for look, writers := 0, -1; look < mostLooks && writersIn(found) != writers; look++ {
+	for look, writers, all := 0, -1, 0; look < mostLooks && (writersIn(found) != writers || len(found) == 0 && all > 0); look++ {
 		if names, err = s.names(ctx, s.client.Children(path)); err != nil {
 			return nil, err
 		}
 		found = inQueue(path, names)
-		writers = writersIn(found)
+		writers, all = writersIn(found), len(found)
 		if found, err = s.read(ctx, found); err != nil {
 			return nil, err
 		}
@@ -134,7 +134,7 @@ func inQueue(path string, names []string) []Contender {
 // inspectSemaphore lists the line ahead of the permits, and both again if somebody in line has
 // gone since: the permits that it has taken may be in neither.
 func (s *Session) inspectSemaphore(ctx context.Context, locks, leases string) (found []Contender, err error) {
-	for look, waiters := 0, -1; look < mostLooks && waitersIn(found) != waiters; look++ {
+	for look, waiters, all := 0, -1, 0; look < mostLooks && (waitersIn(found) != waiters || len(found) == 0 && all > 0); look++ {
 		inLine, err := s.names(ctx, s.client.Children(locks))
 		if err != nil {
 			return nil, err
@@ -151,8 +151,9 @@ func (s *Session) inspectSemaphore(ctx context.Context, locks, leases string) (f
 		}
 		// The first in line has the turn to take permits, not one of them.
 		line := inQueue(locks, inLine)
-		waiters = len(line)
-		if found, err = s.read(ctx, append(found, line...)); err != nil {
+		found = append(found, line...)
+		waiters, all = len(line), len(found)
+		if found, err = s.read(ctx, found); err != nil {
 			return nil, err
 		}
 	}

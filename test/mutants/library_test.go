@@ -102,11 +102,21 @@ var ofTheLibrary = []judged{
 		{"inspect.go", "if found, err = s.read(ctx, found)", "markHolders(found)\n\t\tif found, err = s.read(ctx, found)"},
 		{"inspect.go", "markHolders(found)\n\tif slices", "if slices"},
 	}}, "TestInspectTellsWhoHasTheLockThatGoesOnMeanwhile"},
+	{mutant{"a queue in which all have gone is taken to be empty", []edit{
+		{"inspect.go", "(writersIn(found) != writers || len(found) == 0 && all > 0)", "writersIn(found) != writers"},
+		{"inspect.go", "writers, all := 0, -1, 0", "writers, _ := 0, -1, 0"},
+		{"inspect.go", "writers, all = writersIn(found), len(found)", "writers = writersIn(found)"},
+	}}, "test/sim.TestRevokeAsksWhoHasComeBetweenItsListAndWhatItReads"},
+	{mutant{"permits that have all gone are taken to be out no more", []edit{
+		{"inspect.go", "(waitersIn(found) != waiters || len(found) == 0 && all > 0)", "waitersIn(found) != waiters"},
+		{"inspect.go", "waiters, all := 0, -1, 0", "waiters, _ := 0, -1, 0"},
+		{"inspect.go", "waiters, all = len(line), len(found)", "waiters = len(line)"},
+	}}, "test/sim.TestRevokeAsksWhoHasTakenPermitsBetweenItsListAndWhatItReads"},
 	{mutant{"a writer that has gone is taken to have left nobody", []edit{
-		{"inspect.go", "look < mostLooks && writersIn", "look < 1 && writersIn"},
+		{"inspect.go", "look < mostLooks && (writersIn", "look < 1 && (writersIn"},
 	}}, "TestInspectTellsOfTheReaderThatAWriterHasBecomeMeanwhile"},
 	{mutant{"who has left the line is taken to have no permits", []edit{
-		{"inspect.go", "look < mostLooks && waitersIn", "look < 1 && waitersIn"},
+		{"inspect.go", "look < mostLooks && (waitersIn", "look < 1 && (waitersIn"},
 	}}, "TestInspectTellsOfThePermitsThatSomebodyInLineHasTakenMeanwhile"},
 	{mutant{"permits are listed ahead of the line", []edit{
 		{"inspect.go", "inLine, err := s.names(ctx, s.client.Children(locks))", "out, err := s.names(ctx, s.client.Children(leases))"},
@@ -324,7 +334,7 @@ var ofTheLibrary = []judged{
 		{"internal/queue/handoff.go", "if !s.closed && (t.node != nil || t.fetching) {", "if t.node != nil || t.fetching {"},
 	}}, "TestATryOfAClosedSessionSaysSoThoughOthersHaveWaitedInItsCohort"},
 	{mutant{"a downgrade forgets that the writer was asked for the lock", []edit{
-		{"internal/queue/downgrade.go", "h.heed(w)", "_ = h"},
+		{"internal/queue/goon.go", "h.heed(before)", "_ = h"},
 	}}, "TestAWriterWhoIsAskedForTheLockLeavesAReaderWhoIs"},
 	{mutant{"who has a lock is looked for once when it is asked for", []edit{
 		{"revoke.go", "case looks == mostLooks:", "default:"},
@@ -385,7 +395,7 @@ var ofTheLibrary = []judged{
 		{"membership/errors.go", "\t\"github.com/zklock/zklock/internal/client\"\n", ""},
 	}}, "membership.TestACallThatEndsWhileThereIsNoConnectionSaysWhyThereIsNone"},
 	{mutant{"who is asked for permits while in line is not told", []edit{
-		{"internal/queue/semaphore.go", "if before.contender.revoked {", "if false {"},
+		{"internal/queue/goon.go", "if before.contender.revoked {", "if false {"},
 	}}, "TestAMarkFromTheLineForPermitsIsHeeded"},
 	{mutant{"the error of a connection is passed on", []edit{
 		{"internal/wire/link.go", "err = zk.ErrConnectionClosed", "_ = zk.ErrConnectionClosed"},
@@ -815,7 +825,7 @@ var ofTheLibrary = []judged{
 		{"internal/queue/hold.go", "if state == lost {\n", "if true {\n"},
 	}}, "TestAHoldCrossesGoroutinesAndIsReleasedOnce"},
 	{mutant{"a queue is looked at until nobody comes or goes", []edit{
-		{"inspect.go", "look < mostLooks && writersIn", "writersIn"},
+		{"inspect.go", "look < mostLooks && (writersIn", "(writersIn"},
 	}}, "TestInspectLooksThreeTimesAtMost"},
 	{mutant{"a lost hold is taken once more under its owner", []edit{
 		{"reentrant.go", "Reentry(); err != nil {", "Reentry(); err != nil && false {"},

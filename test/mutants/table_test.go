@@ -35,6 +35,12 @@ var focus = map[string]sim.FaultKind{
 	"no session-id comparison":                                        sim.ReplaceSession,
 	"a downgrade goes on without its writer's node":                   sim.DeleteMidway,
 	"permits are taken when the turn is over":                         sim.DeleteMidway,
+	"who goes on is not told what it was asked for":                   sim.AskBack,
+	"who goes on is not told of a mark that it has not heard of":      sim.AskBack,
+	"Revoke of a lock looks once":                                     sim.AskBack,
+	"Revoke of a lock asks nobody":                                    sim.AskBack,
+	"Revoke of a node that is gone says that it is asked":             sim.AskBack,
+	"a try of a closed lock finds it taken":                           sim.CloseSession,
 }
 
 var all = []mutant{
@@ -223,10 +229,41 @@ var all = []mutant{
 		{"rwlocker.go", "outermost && r != nil && r.share == 0", "r != nil && r.share == 0"},
 	}},
 	{"a downgrade goes on without its writer's node", []edit{
-		{"internal/queue/downgrade.go", ",\n\t\t\t\t\t&zk.CheckVersionRequest{Path: writer.node, Version: -1})", ")"},
+		{"internal/queue/downgrade.go", "Flags: zk.FlagEphemeral}, check)", "Flags: zk.FlagEphemeral})\n\t\t\t\t_ = check"},
 	}},
 	{"permits are taken when the turn is over", []edit{
 		{"internal/queue/semaphore.go", "ops = append(ops, check) //", "_ = check //"},
+	}},
+	{"what nobody has come to use stays for its minimum", []edit{
+		{"internal/queue/contender.go", "c.hold == nil || c.unused || s.closed", "c.hold == nil || s.closed"},
+	}},
+	{"what nobody has come to use is retained", []edit{
+		{"internal/queue/handoff.go", "c.exposed || c.unused {", "c.exposed {"},
+	}},
+	{"a try finds a lock of its own process taken", []edit{
+		{"internal/queue/handoff.go", "h := t.resume()\n\tbusy :=", "h := (*Hold)(nil)\n\tbusy :="},
+	}},
+	{"a try finds permits taken", []edit{
+		{"internal/queue/semaphore.go", "len(session.wanted(out.Names))+n > s.size", "true"},
+	}},
+	{"a try of a closed lock finds it taken", []edit{
+		{"internal/queue/handoff.go", "busy := h == nil && !s.closed && ", "busy := h == nil && "},
+		{"gate.go", "&& g.queue.Client().Context().Err() == nil", ""},
+	}},
+	{"who goes on is not told what it was asked for", []edit{
+		{"internal/queue/goon.go", "h.heed(before)", "_ = h"},
+	}},
+	{"who goes on is not told of a mark that it has not heard of", []edit{
+		{"internal/queue/goon.go", "if !c.revoked {", "if false {"},
+	}},
+	{"Revoke of a lock looks once", []edit{
+		{"revoke.go", "case looks == mostLooks:", "default:"},
+	}},
+	{"Revoke of a lock asks nobody", []edit{
+		{"revoke.go", "switch err := s.revoke(ctx, c.Node); {", "switch err := error(nil); {"},
+	}},
+	{"Revoke of a node that is gone says that it is asked", []edit{
+		{"revoke.go", "if gone {\n\t\treturn zk.ErrNoNode\n\t}", "_ = gone"},
 	}},
 	{"several locks are had though one was lost meanwhile", []edit{
 		{"multi.go", "while(others, ctx)", "while(nil, ctx)"},

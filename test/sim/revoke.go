@@ -176,12 +176,12 @@ func (ck *checker) stood(of string, since time.Time) bool {
 	for again := true; again && gone < many; {
 		again = false
 		for _, n := range ck.tree {
-			if dirOf(n.path) == of && !n.since.After(until) {
+			if dirOf(n.path) == of && n.since.Before(until) {
 				return true
 			}
 		}
 		for _, n := range ck.gone {
-			if dirOf(n.path) == of && !n.since.After(until) && n.gone.After(until) {
+			if dirOf(n.path) == of && n.since.Before(until) && n.gone.After(until) {
 				until, again = n.gone, true
 			}
 		}

@@ -42,3 +42,41 @@ func TestPermitsHearWhatWasAskedForInLineUnheard(t *testing.T) {
 		require.NoError(t, h.Release(context.Background()))
 	})
 }
+
+// Whom the list shows has gone when it is read, and somebody who has come meanwhile has the lock.
+func TestRevokeAsksWhoHasComeBetweenItsListAndWhatItReads(t *testing.T) {
+	play(t, 1, func(s *stage) {
+		a, b, operator := s.enter("a"), s.enter("b"), s.enter("operator")
+		first := a.mustTake()
+		read := s.HoldRequest(zktest.OpGetData, zktest.OnClient(operator.place))
+		revoked := make(chan error, 1)
+		go func() { revoked <- zklock.Revoke(context.Background(), operator.Session, path) }()
+		<-read.Struck()
+		waiting := b.waits(context.Background())
+		require.NoError(t, a.give(first))
+		second := s.granted(waiting)
+		read.Release()
+		require.NoError(t, <-revoked)
+		<-second.Revoked()
+		require.NoError(t, b.give(second))
+	})
+}
+
+func TestRevokeAsksWhoHasTakenPermitsBetweenItsListAndWhatItReads(t *testing.T) {
+	play(t, 1, func(s *stage) {
+		a, b, operator := s.enter("a"), s.enter("b"), s.enter("operator")
+		first, err := takes(a.semaphore())(context.Background())
+		require.NoError(t, err)
+		read := s.HoldRequest(zktest.OpGetData, zktest.OnClient(operator.place))
+		revoked := make(chan error, 1)
+		go func() { revoked <- zklock.Revoke(context.Background(), operator.Session, permitsPath) }()
+		<-read.Struck()
+		require.NoError(t, first.Release(context.Background()))
+		second, err := takes(b.semaphore())(context.Background())
+		require.NoError(t, err)
+		read.Release()
+		require.NoError(t, <-revoked)
+		<-second.Revoked()
+		require.NoError(t, second.Release(context.Background()))
+	})
+}
