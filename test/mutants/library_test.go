@@ -330,6 +330,9 @@ var ofTheLibrary = []judged{
 	{mutant{"a lock that nobody has come to use is kept for an owner to come", []edit{
 		{"internal/queue/handoff.go", "c.exposed || c.unused {", "c.exposed {"},
 	}}, "TestALockThatAMultiLockerHasTakenInVainIsNotRetained"},
+	{mutant{"an owner that has not unlocked is in the way of a try of a closed session", []edit{
+		{"gate.go", "&& g.queue.Client().Context().Err() == nil", ""},
+	}}, "TestATryOfAClosedSessionsLockSaysSoWhoeverOwnsIt"},
 	{mutant{"who waits for its turn in a closed session is in the way of a try", []edit{
 		{"internal/queue/handoff.go", "if !s.closed && (t.node != nil || t.fetching) {", "if t.node != nil || t.fetching {"},
 	}}, "TestATryOfAClosedSessionSaysSoThoughOthersHaveWaitedInItsCohort"},

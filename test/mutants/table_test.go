@@ -40,7 +40,7 @@ var focus = map[string]sim.FaultKind{
 	"Revoke of a lock looks once":                                     sim.AskBack,
 	"Revoke of a lock asks nobody":                                    sim.AskBack,
 	"Revoke of a node that is gone says that it is asked":             sim.AskBack,
-	"a try of a closed lock finds it taken":                           sim.CloseSession,
+	"a try of a closed session says that its time is up":              sim.CloseSession,
 }
 
 var all = []mutant{
@@ -244,11 +244,10 @@ var all = []mutant{
 		{"internal/queue/handoff.go", "h := t.resume()\n\tbusy :=", "h := (*Hold)(nil)\n\tbusy :="},
 	}},
 	{"a try finds permits taken", []edit{
-		{"internal/queue/semaphore.go", "len(session.wanted(out.Names))+n > s.size", "true"},
+		{"internal/queue/semaphore.go", "again, session := 0, s.permits.session\n", "again, session := 0, s.permits.session\n\tif session != nil {\n\t\treturn nil, ErrLocked\n\t}\n"},
 	}},
-	{"a try of a closed lock finds it taken", []edit{
-		{"internal/queue/handoff.go", "busy := h == nil && !s.closed && ", "busy := h == nil && "},
-		{"gate.go", "&& g.queue.Client().Context().Err() == nil", ""},
+	{"a try of a closed session says that its time is up", []edit{
+		{"trylock.go", "return errors.Is(err, errTimeIsUp) ||", "return errors.Is(err, errTimeIsUp) || errors.Is(err, ErrClosed) ||"},
 	}},
 	{"who goes on is not told what it was asked for", []edit{
 		{"internal/queue/goon.go", "h.heed(before)", "_ = h"},

@@ -17,11 +17,14 @@ type actor struct {
 }
 
 func (a *actor) run(sections []Section) {
+	var inc *incarnation
 	for _, s := range sections {
 		if !a.pause(s.Pause) {
 			return
 		}
-		inc := a.machine.current()
+		if !s.Stale || inc == nil {
+			inc = a.machine.current()
+		}
 		if inc == nil {
 			return
 		}

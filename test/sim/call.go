@@ -115,7 +115,7 @@ func (c *call) took(success bool, err error) {
 	}
 	switch {
 	case c.closed && c.section.Take != TryLock && !errors.Is(err, zklock.ErrClosed):
-		if !c.excused(err) && !errors.Is(err, zklock.ErrLost) && !c.upgrades() {
+		if !c.excused(err) && !errors.Is(err, zklock.ErrLost) && !errors.Is(err, errPanic) && !c.upgrades() {
 			c.broke("P7", "does not say that its session is closed: %v", err)
 		}
 	case err == nil, c.section.Take == TryAcquire && errors.Is(err, zklock.ErrLocked):

@@ -279,7 +279,7 @@ func (ck *checker) used(node string) bool {
 	ck.mu.Lock()
 	defer ck.mu.Unlock()
 	n := ck.nodeLocked(node)
-	return n != nil && n.used
+	return n != nil && n.of != nil
 }
 
 // isExpired reports whether the server has ended the session.

@@ -24,6 +24,7 @@ type claim struct {
 	// release gives back a handle.
 	release func(context.Context) error
 	inc     *incarnation // nil for another library's
+	of      *lock        // nil for another library's
 	lock    *lock        // that made its goroutine the owner; nil for a handle
 	beside  *claim       // the write lock of the same owner
 	more    []*claim     // the other locks of a MultiLocker
@@ -45,7 +46,7 @@ func (v *visit) claim(s Section, holds ...*zklock.Hold) *claim {
 		of := v.lock.part(h)
 		c := &claim{
 			who: v.name, path: of.spec.Path, node: h.Node(), read: s.Read,
-			told: h.Lost(), hold: h, inc: v.inc, depth: 1, over: make(chan struct{}),
+			told: h.Lost(), hold: h, inc: v.inc, of: of, depth: 1, over: make(chan struct{}),
 			least: of.spec.MinHold, shared: of.mutex != nil && of.spec.handsOn() && !s.Fence, units: s.Permits,
 		}
 		if s.Fence {

@@ -145,6 +145,7 @@ func (d dice) actor(p *Program, machine int) Actor {
 	}
 	for range 3 + d.IntN(7) {
 		s := d.section(p, lockers[d.IntN(len(lockers))])
+		s.Stale = d.one(8)
 		d.fill(p, &s, lockers, 0)
 		a.Sections = append(a.Sections, s)
 	}

@@ -44,7 +44,7 @@ func (ck *checker) grantedLocked(c *claim) {
 	}
 	ck.claims[c] = struct{}{}
 	if n := ck.tree[c.node]; n != nil {
-		n.used = true
+		n.of = c.of
 	}
 	c.since = time.Now()
 	ck.judgeNode(c)

@@ -106,6 +106,7 @@ type Actor struct {
 type Section struct {
 	Locker    int
 	Pause     time.Duration // before
+	Stale     bool          // by the session that the last one had, be it closed or not
 	Take      Take
 	Read      bool          // of an RWLocker
 	Permits   int           // of a Semaphore

@@ -9,6 +9,7 @@ import (
 	"github.com/go-zookeeper/zk"
 
 	"github.com/zklock/zklock"
+	"github.com/zklock/zklock/zktest"
 )
 
 // askBack has a machine ask for locks back, those of a path or that of a node, most often while
@@ -30,11 +31,24 @@ func (w *world) askBack(f Fault) func() {
 			if nodes := w.checker.nodesBelow(of); len(nodes) > 0 && d.one(2) {
 				of = nodes[d.IntN(len(nodes))]
 			}
+			if d.one(2) {
+				w.readLate(m, d.short(100*time.Millisecond))
+			}
 			v.revoke(of, []time.Duration{0, 20 * time.Millisecond, -1}[d.weighted([]int{8, 2, 1})])
 			v.pause(d.short(500 * time.Millisecond))
 		}
 	})
 	return nil
+}
+
+// readLate has the next read of a machine come late.
+func (w *world) readLate(m *machine, late time.Duration) {
+	held := w.ensemble.HoldRequest(zktest.OpGetData, zktest.OnClient(m.place))
+	w.work.Go(func() {
+		closesWithin(faultTime/16, held.Struck())
+		pause(w.ctx, late)
+		held.Release()
+	})
 }
 
 // revoke asks for locks back, those of a path or that of a node, and judges the answer.

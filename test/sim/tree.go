@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -22,7 +23,7 @@ type node struct {
 	reads    bool // for reading only
 	sequence int64
 
-	used   bool      // somebody has come to hold by it
+	of     *lock     // by which somebody has come to hold by it, nil if nobody has
 	before []*node   // what its owner had before: a reader's writer, the turn of permits or those that it may be
 	asked  time.Time // when somebody has asked for its lock last
 	first  bool      // nobody was ahead then
@@ -131,9 +132,13 @@ func (ck *checker) nodesOf(session int64) []string {
 	return paths
 }
 
-// contended reports whether anybody had a node of l since then.
+// contended reports whether anybody had a node of l since then, but for one that l keeps for
+// an owner to come, or has left.
 func (ck *checker) contended(l *lock, since time.Time) bool {
-	return ck.any(func(n *node) bool { return l.covers(n.path) && (n.gone.IsZero() || !n.gone.Before(since)) })
+	return ck.any(func(n *node) bool {
+		own := n.of != nil && slices.Contains(l.all(), n.of) && n.of.spec.MinHold == 0 && ck.handed[n.path]
+		return l.covers(n.path) && !own && (n.gone.IsZero() || !n.gone.Before(since))
+	})
 }
 
 // node returns a node that there is, or was; nil if there never was.
