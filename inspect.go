@@ -151,9 +151,8 @@ func (s *Session) inspectSemaphore(ctx context.Context, locks, leases string) (f
 		}
 		// The first in line has the turn to take permits, not one of them.
 		line := inQueue(locks, inLine)
-		found = append(found, line...)
-		waiters, all = len(line), len(found)
-		if found, err = s.read(ctx, found); err != nil {
+		waiters, all = len(line), len(found)+len(line)
+		if found, err = s.read(ctx, append(found, line...)); err != nil {
 			return nil, err
 		}
 	}

@@ -110,7 +110,7 @@ var ofTheLibrary = []judged{
 	{mutant{"permits that have all gone are taken to be out no more", []edit{
 		{"inspect.go", "(waitersIn(found) != waiters || len(found) == 0 && all > 0)", "waitersIn(found) != waiters"},
 		{"inspect.go", "waiters, all := 0, -1, 0", "waiters, _ := 0, -1, 0"},
-		{"inspect.go", "waiters, all = len(line), len(found)", "waiters = len(line)"},
+		{"inspect.go", "waiters, all = len(line), len(found)+len(line)", "waiters = len(line)"},
 	}}, "test/sim.TestRevokeAsksWhoHasTakenPermitsBetweenItsListAndWhatItReads"},
 	{mutant{"a writer that has gone is taken to have left nobody", []edit{
 		{"inspect.go", "look < mostLooks && (writersIn", "look < 1 && (writersIn"},

@@ -241,7 +241,7 @@ var all = []mutant{
 		{"internal/queue/handoff.go", "c.exposed || c.unused {", "c.exposed {"},
 	}},
 	{"a try finds a lock of its own process taken", []edit{
-		{"internal/queue/handoff.go", "h := t.resume()\n\tbusy :=", "h := (*Hold)(nil)\n\tbusy :="},
+		{"internal/queue/handoff.go", "func (t *handoff) Try(ctx context.Context, call Call) (*Hold, error) {\n\ts := t.queue.session\n\ts.mu.Lock()\n\tif h := t.resume(); h != nil {", "func (t *handoff) Try(ctx context.Context, call Call) (*Hold, error) {\n\ts := t.queue.session\n\ts.mu.Lock()\n\tif h := (*Hold)(nil); h != nil {"},
 	}},
 	{"a try finds permits taken", []edit{
 		{"internal/queue/semaphore.go", "again, session := 0, s.permits.session\n", "again, session := 0, s.permits.session\n\tif session != nil {\n\t\treturn nil, ErrLocked\n\t}\n"},
