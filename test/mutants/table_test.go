@@ -235,7 +235,7 @@ var all = []mutant{
 		{"internal/queue/semaphore.go", "ops = append(ops, check) //", "_ = check //"},
 	}},
 	{"what nobody has come to use stays for its minimum", []edit{
-		{"internal/queue/contender.go", "c.hold == nil || c.unused || s.closed", "c.hold == nil || s.closed"},
+		{"internal/queue/contender.go", "least == 0 || c.unused || s.closed", "least == 0 || c.hold == nil || s.closed"},
 	}},
 	{"what nobody has come to use is retained", []edit{
 		{"internal/queue/handoff.go", "c.exposed || c.unused {", "c.exposed {"},
