@@ -245,7 +245,7 @@ func (s *Semaphore) agree(ctx context.Context, turn *Hold, said client.Content, 
 
 // create makes n permits in one transaction, if turn is still held.
 func (s *Semaphore) create(ctx context.Context, turn *Hold, n int) (*Hold, error) {
-	return s.permits.goOn(ctx, turn, func(id string, check *zk.CheckVersionRequest) entry { return s.entry(id, check, n) })
+	return s.permits.convert(ctx, turn, func(id string, check *zk.CheckVersionRequest) entry { return s.entry(id, check, n) })
 }
 
 func (s *Semaphore) entry(id string, check *zk.CheckVersionRequest, n int) entry {

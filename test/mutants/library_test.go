@@ -337,7 +337,7 @@ var ofTheLibrary = []judged{
 		{"internal/queue/handoff.go", "if !s.closed && (t.node != nil || t.fetching) {", "if t.node != nil || t.fetching {"},
 	}}, "TestATryOfAClosedSessionSaysSoThoughOthersHaveWaitedInItsCohort"},
 	{mutant{"a downgrade forgets that the writer was asked for the lock", []edit{
-		{"internal/queue/goon.go", "h.heed(before)", "_ = h"},
+		{"internal/queue/convert.go", "h.heed(before)", "_ = h"},
 	}}, "TestAWriterWhoIsAskedForTheLockLeavesAReaderWhoIs"},
 	{mutant{"who has a lock is looked for once when it is asked for", []edit{
 		{"revoke.go", "case looks == mostLooks:", "default:"},
@@ -398,7 +398,7 @@ var ofTheLibrary = []judged{
 		{"membership/errors.go", "\t\"github.com/zklock/zklock/internal/client\"\n", ""},
 	}}, "membership.TestACallThatEndsWhileThereIsNoConnectionSaysWhyThereIsNone"},
 	{mutant{"who is asked for permits while in line is not told", []edit{
-		{"internal/queue/goon.go", "if before.contender.revoked {", "if false {"},
+		{"internal/queue/convert.go", "if before.contender.revoked {", "if false {"},
 	}}, "TestAMarkFromTheLineForPermitsIsHeeded"},
 	{mutant{"the error of a connection is passed on", []edit{
 		{"internal/wire/link.go", "err = zk.ErrConnectionClosed", "_ = zk.ErrConnectionClosed"},

@@ -250,10 +250,10 @@ var all = []mutant{
 		{"trylock.go", "return errors.Is(err, errTimeIsUp) ||", "return errors.Is(err, errTimeIsUp) || errors.Is(err, ErrClosed) ||"},
 	}},
 	{"who goes on is not told what it was asked for", []edit{
-		{"internal/queue/goon.go", "h.heed(before)", "_ = h"},
+		{"internal/queue/convert.go", "h.heed(before)", "_ = h"},
 	}},
 	{"who goes on is not told of a mark that it has not heard of", []edit{
-		{"internal/queue/goon.go", "if !c.revoked {", "if false {"},
+		{"internal/queue/convert.go", "if !c.revoked {", "if false {"},
 	}},
 	{"Revoke of a lock looks once", []edit{
 		{"revoke.go", "case looks == mostLooks:", "default:"},

@@ -8,10 +8,10 @@ import (
 	"github.com/zklock/zklock/internal/client"
 )
 
-// goOn makes the hold by which the owner of before goes on: from writing to reading, or from its
-// turn to permits. The entry's create has the check, that of before's node. Who has asked the
-// owner for what it had has asked for this too. The check fails if that may have been unheard of.
-func (q *Queue) goOn(ctx context.Context, before *Hold, enter func(id string, check *zk.CheckVersionRequest) entry) (*Hold, error) {
+// convert makes the hold by which the owner of before goes on: from writing to reading, or from
+// its turn to permits. The entry's create has the check, that of before's node. Who has asked the
+// owner for what it had has asked for this too: the check fails if that may be unheard of.
+func (q *Queue) convert(ctx context.Context, before *Hold, enter func(id string, check *zk.CheckVersionRequest) entry) (*Hold, error) {
 	c := before.contender
 	for {
 		check := c.checkUnasked()
