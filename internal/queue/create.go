@@ -70,9 +70,9 @@ func (q *Queue) create(ctx context.Context, inc *incarnation, enter func(id stri
 	if err := c.settle(ctx, done, seen, created); err != nil {
 		return nil, nil, err
 	}
-	if carrier, replied, _ := seen.Fate(); replied && carrier == write.link {
-		s.proven(write)
-	}
+	// If another connection has carried the create, or its answer was lost, the one that the
+	// write was begun on is gone, and it proves nothing.
+	s.proven(write)
 	if listed == nil {
 		return c, nil, nil
 	}
@@ -107,14 +107,11 @@ func (c *contender) settle(ctx context.Context, done <-chan struct{}, seen *wire
 	s := c.queue.session
 	carrier, replied, zxid := seen.Fate()
 	switch {
-	case carrier == nil, created.Err != nil && replied:
-		s.forget(c) // unsent or refused: there is no node
-		if created.Err == nil {
-			return client.ErrStale
-		}
-		return describe(c.queue.dir, created.Err)
 	case created.Err == nil:
 		return c.adopt(carrier, created.Value, zxid)
+	case carrier == nil, replied:
+		s.forget(c) // unsent or refused: there is no node
+		return describe(c.queue.dir, created.Err)
 	}
 	// The search goes on when ctx has ended, to delete what it finds.
 	search := client.Send(s.client, func() (struct{}, error) { return struct{}{}, c.search(carrier) })
@@ -137,13 +134,12 @@ func (c *contender) settle(ctx context.Context, done <-chan struct{}, seen *wire
 // next is not: go-zookeeper replaces an expired session without telling its callers.
 func (c *contender) adopt(carrier *wire.Link, nodes []string, czxid int64) error {
 	s := c.queue.session
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	if carrier.ID != c.incarnation.id {
-		s.forget(c)
 		s.discard(carrier, c.id, nodes)
 		return client.ErrSessionOver
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
 	c.carrier = carrier
 	c.created(nodes, czxid)
 	if len(nodes) < c.entry.nodes {
@@ -168,8 +164,8 @@ func (c *contender) search(carrier *wire.Link) error {
 		switch {
 		case s.client.Current() != l:
 			return client.ErrStale // another server may have answered a part
-		case errors.Is(err, errNotThere), err == nil && stat.EphemeralOwner != carrier.ID:
-			return client.Permanent(errNotThere)
+		case errors.Is(err, errNotThere):
+			return client.Permanent(err)
 		case err != nil:
 			return describeSearch(err)
 		}
@@ -206,7 +202,7 @@ func (c *contender) find() (nodes []string, stat *zk.Stat, err error) {
 		return nil, nil, err
 	}
 	for _, name := range names {
-		if id, ours := c.queue.session.ids.of(name); ours && id == c.id {
+		if id, _ := c.queue.session.ids.of(name); id == c.id {
 			nodes = append(nodes, recipe.Join(dir, name))
 		}
 	}

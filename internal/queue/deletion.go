@@ -139,7 +139,7 @@ func (s *Session) deleteNodes(batch []*deletion) error {
 		if _, err := s.client.Await(s.client.Context(), last.incarnation.id); err != nil {
 			return nil // expired, or closed: the server deletes them
 		}
-		if last.listed().NearTheEnd() && last.queue.dir != "/" && len(s.holders(batch)) == 0 && s.resetCounter(nodes, last.queue.dir) == nil {
+		if last.listed().NearTheEnd() && len(s.holders(batch)) == 0 && s.resetCounter(nodes, last.queue.dir) == nil {
 			return nil
 		}
 		if err := s.deleteTogether(batch); !errors.Is(err, zk.ErrNoNode) {
@@ -151,7 +151,7 @@ func (s *Session) deleteNodes(batch []*deletion) error {
 	case errors.Is(err, client.ErrClosed):
 		return nil
 	case errors.Is(err, zk.ErrNoAuth):
-		return fmt.Errorf("the ACL of %s does not let this session delete %s, which blocks the others until the session ends: %w",
+		err = fmt.Errorf("the ACL of %s does not let this session delete %s, which blocks the others until the session ends: %w",
 			last.queue.dir, strings.Join(nodes, ", "), err)
 	}
 	return err
@@ -171,7 +171,7 @@ func (s *Session) deleteTogether(batch []*deletion) error {
 		responses, err := s.client.Conn.Multi(append(deletes(nodes), checks(holders)...)...)
 		first := slices.IndexFunc(responses, func(r zk.MultiResponse) bool { return r.Error != nil })
 		switch {
-		case err == nil || first < 0:
+		case first < 0:
 			return err
 		case first >= len(nodes): // who has lost the lock now, or has handed it on meanwhile
 			lost := first - len(nodes)
@@ -293,19 +293,14 @@ func (s *Session) reviewed(c *contender, view *listing, refusal error) *contende
 // sweep deletes those of the listed children that are ours and that nobody here knows: the
 // results of creates that were executed late.
 func (s *Session) sweep(l *wire.Link, dir string, names []string) {
-	var strays map[string][]string
 	s.mu.Lock()
+	defer s.mu.Unlock()
+	strays := map[string][]string{}
 	for _, name := range names {
-		id, ours := s.ids.of(name)
-		if !ours || s.live[id] != nil {
-			continue
+		if id, ours := s.ids.of(name); ours && s.live[id] == nil {
+			strays[id] = append(strays[id], recipe.Join(dir, name))
 		}
-		if strays == nil {
-			strays = make(map[string][]string)
-		}
-		strays[id] = append(strays[id], recipe.Join(dir, name))
 	}
-	s.mu.Unlock()
 	for id, nodes := range strays {
 		s.discard(l, id, nodes)
 	}
@@ -329,14 +324,9 @@ func (s *Session) wanted(names []string) []string {
 	})
 }
 
-// discard deletes the nodes that a create of that id in l's session has left, unless a live
-// contender knows them.
+// discard deletes the nodes that a create of that id in l's session has left, for whose
+// contender they are of no use. s.mu is held.
 func (s *Session) discard(l *wire.Link, id string, nodes []string) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.live[id] != nil || s.closed {
-		return
-	}
 	stray := s.register(&Queue{session: s, dir: recipe.Parent(nodes[0])}, &incarnation{id: l.ID}, id)
 	stray.created(nodes, 0)
 	stray.leaveLocked()

@@ -79,7 +79,7 @@ var all = []mutant{
 		if !errors.Is(err, zk.ErrNoNode) {`},
 	}},
 	{"a lost create is not looked for", []edit{
-		{"internal/queue/create.go", "case created.Err == nil:\n\t\treturn c.adopt(carrier, created.Value, zxid)\n\t}", "case created.Err == nil:\n\t\treturn c.adopt(carrier, created.Value, zxid)\n\t}\n\tif true {\n\t\ts.forget(c)\n\t\treturn created.Err\n\t}"},
+		{"internal/queue/create.go", "case carrier == nil, replied:", "case true:"},
 	}},
 	{"a delete is tried once", []edit{
 		{"internal/queue/deletion.go", "if err := s.deleteTogether(batch); !errors.Is(err, zk.ErrNoNode) {\n\t\t\treturn err", "if err := s.deleteTogether(batch); !errors.Is(err, zk.ErrNoNode) {\n\t\t\treturn client.Permanent(err)"},
