@@ -1,0 +1,213 @@
+package queue
+
+import (
+	"bytes"
+	"context"
+	"log/slog"
+	"runtime"
+	"testing"
+	"testing/synctest"
+	"time"
+	"weak"
+
+	"github.com/go-zookeeper/zk"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/zklock/zklock/internal/client"
+	"github.com/zklock/zklock/internal/clock"
+	"github.com/zklock/zklock/internal/recipe"
+	"github.com/zklock/zklock/zktest"
+)
+
+// connectTold returns a session of the server, and its log, which is to be read behind
+// synctest.Wait.
+func connectTold(t *testing.T, server *zktest.Server) (*Session, *bytes.Buffer) {
+	t.Helper()
+	log := new(bytes.Buffer) // a handler writes one line at a time
+	return connectBy(t, server, new(clock.Clock), sessionTimeout,
+		client.Options{Dialer: server.Dial, Logger: slog.New(slog.NewTextHandler(log, nil))}), log
+}
+
+// unreadable is everybody's leave to do everything but list and read.
+func unreadable() []zk.ACL { return zk.WorldACL(zk.PermAll &^ zk.PermRead) }
+
+func TestADowngradeListsNothing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, server := connected(t)
+		writing := New(s, "/lock", recipe.Write, defaults())
+		w, err := writing.Acquire(t.Context(), nil)
+		require.NoError(t, err)
+		before := server.Requests()[zktest.OpGetChildren2]
+		_, err = writing.Of(recipe.Read).Downgrade(t.Context(), w, nil)
+		require.NoError(t, err)
+		synctest.Wait()
+		require.Equal(t, before, server.Requests()[zktest.OpGetChildren2])
+	})
+}
+
+// It is a round trip to the next server until it is known whether there is a node.
+func TestATryIsNotRefusedForTheNodeOfACallThatHasEnded(t *testing.T) {
+	for name, inTime := range map[string]bool{"while its create was under way": true, "while its node was looked for": false} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				server := zktest.NewServer(t, zktest.WithLatency(time.Millisecond, time.Millisecond))
+				s := connect(t, server)
+				require.NoError(t, hold(t, s).Release(t.Context(), nil)) // the path is there
+				ctx, leave := context.WithCancel(t.Context())
+				defer leave()
+				unanswered := server.HoldReply(zktest.OpCreate, zktest.OnPath("/lock/"))
+				ended := make(chan error)
+				go func() {
+					_, err := lockAt(s, "/lock").Acquire(ctx, nil)
+					ended <- err
+				}()
+				<-unanswered.Struck()
+				if inTime {
+					leave()
+					require.ErrorIs(t, <-ended, context.Canceled)
+				}
+				server.Cut()
+				if !inTime {
+					synctest.Wait()
+					leave()
+					require.ErrorIs(t, <-ended, context.Canceled)
+				}
+				h, err := lockAt(s, "/lock").Try(t.Context(), nil)
+				require.NoError(t, err)
+				require.Equal(t, []string{recipe.Base(h.Node())}, server.Children("/lock"))
+			})
+		})
+	}
+}
+
+// nodes notes the nodes that a call is told of.
+type nodes []string
+
+func (n *nodes) Enqueued(node string, _ int64, _ int) { *n = append(*n, node) }
+func (*nodes) Acquired(*Hold)                         {}
+
+// The create waits inside of go-zookeeper, which sends it when it has a new session.
+func TestACreateThatTheNextSessionCarriesOutIsNoPlaceInTheQueueAndLeavesNoNode(t *testing.T) {
+	for name, goesOn := range map[string]bool{"the call goes on": true, "the call has ended": false} {
+		t.Run(name, func(t *testing.T) {
+			clogging(t, func(t *testing.T, server *zktest.Server, s *Session, clog func()) {
+				require.NoError(t, hold(t, s).Release(t.Context(), nil))
+				clog()
+				ctx, leave := context.WithCancel(t.Context())
+				defer leave()
+				var told nodes
+				got := make(chan *Hold)
+				go func() {
+					h, err := lockAt(s, "/lock").Acquire(ctx, &told)
+					assert.Equal(t, goesOn, err == nil, "%v", err)
+					got <- h
+				}()
+				synctest.Wait()
+				if !goesOn {
+					leave()
+					<-got
+				}
+				creates := server.Requests()[zktest.OpCreate]
+				l := s.client.Current()
+				server.ExpireSession(l.ID)
+				l.Close()
+				if goesOn {
+					h := <-got
+					require.Equal(t, nodes{h.Node()}, told)
+					require.NoError(t, h.Release(t.Context(), nil))
+				}
+				time.Sleep(reconnectTimeout)
+				require.Greater(t, server.Requests()[zktest.OpCreate], creates)
+				require.Empty(t, server.Children("/lock"))
+			})
+		})
+	}
+}
+
+// What a caller waits for then is in the log too: it may have gone.
+func TestOnlyASearchThatIsRefusedSaysThatANodeMayBeLeft(t *testing.T) {
+	for name, c := range map[string]struct {
+		lose    func(*zktest.Server, zktest.Op, ...zktest.Filter) *zktest.Fault
+		refused bool
+	}{
+		"there is a node":     {lose: (*zktest.Server).DropReply},
+		"there is none":       {lose: (*zktest.Server).DropRequest},
+		"the list is refused": {lose: (*zktest.Server).DropReply, refused: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				server := zktest.NewServer(t)
+				s, log := connectTold(t, server)
+				writing := New(s, "/lock", recipe.Write, defaults())
+				w, err := writing.Acquire(t.Context(), nil)
+				require.NoError(t, err)
+				if c.refused {
+					_, err := s.client.Conn.SetACL("/lock", unreadable(), -1)
+					require.NoError(t, err)
+				}
+				c.lose(server, zktest.OpMulti, zktest.OnPath("/lock/"))
+				r, err := writing.Of(recipe.Read).Downgrade(t.Context(), w, nil)
+				synctest.Wait()
+				require.Len(t, server.Children("/lock"), 2)
+				if c.refused {
+					require.ErrorIs(t, err, zk.ErrNoAuth)
+					require.ErrorContains(t, err, "looking for the node of a create")
+					require.Contains(t, log.String(), "a lock node may be left")
+					return
+				}
+				require.NoError(t, err)
+				require.NoError(t, r.Err())
+				require.NotContains(t, log.String(), "a lock node may be left")
+			})
+		})
+	}
+}
+
+// It may have gone over another connection than the create, to a server that lags.
+func TestAListThatWasSentAlongWithACreateDoesNotProveThatItsNodeIsGone(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, _ := connected(t)
+		require.NoError(t, hold(t, s).Release(t.Context(), nil))
+		q := lockAt(s, "/lock")
+		inc, _, err := s.await(t.Context())
+		require.NoError(t, err)
+		c, view, err := q.create(t.Context(), inc, q.sequential)
+		require.NoError(t, err)
+		defer c.leave()
+		view.Names = nil
+		_, err = view.placeOf(c)
+		require.ErrorIs(t, err, client.ErrStale)
+	})
+}
+
+// A session may live for years.
+func TestWhatIsNeverSentIsNotKeptInMemory(t *testing.T) {
+	for name, use := range map[string]func(t *testing.T, server *zktest.Server, s *Session, q *Queue){
+		"a create that is too long": func(t *testing.T, _ *zktest.Server, _ *Session, q *Queue) {
+			q.options.Data = make([]byte, 2<<20)
+			_, err := q.Acquire(t.Context(), nil)
+			require.ErrorIs(t, err, zk.ErrShortBuffer)
+		},
+		"a delete in a session that is over": func(t *testing.T, server *zktest.Server, s *Session, q *Queue) {
+			h, err := q.Acquire(t.Context(), nil)
+			require.NoError(t, err)
+			server.ExpireSession(s.client.ID())
+			<-h.Lost()
+			time.Sleep(sessionTimeout)
+			require.Zero(t, server.Requests()[zktest.OpDelete], "the node has gone with the session")
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s, server := connected(t)
+				q := weak.Make(lockAt(s, "/used"))
+				use(t, server, s, q.Value())
+				require.NoError(t, hold(t, s).Release(t.Context(), nil))
+				synctest.Wait()
+				runtime.GC()
+				require.Nil(t, q.Value())
+			})
+		})
+	}
+}
