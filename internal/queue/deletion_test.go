@@ -5,11 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"path"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"github.com/go-zookeeper/zk"
 	"github.com/stretchr/testify/require"
 
 	"github.com/zklock/zklock/internal/client"
@@ -58,14 +60,19 @@ func TestAReviewOfTheQueueEndsTheHoldOfOneThatDoesNotLeadItAndNoOther(t *testing
 		"a node ahead is gone by now":             {names: func(a, b, c string) []string { return []string{a, b, c} }},
 		"somebody else is ahead":                  {names: func(_, b, c string) []string { return []string{"x-lock-0000000000", b, c} }, lost: true},
 		"somebody else is ahead, and it has left": {leave: 1, names: func(_, b, c string) []string { return []string{"x-lock-0000000000", b, c} }, lost: true},
-		"its node is not there":                   {names: func(_, _, c string) []string { return []string{c} }, lost: true},
-		"the list is refused":                     {refusal: hidden, lost: true},
+		"another of its session is ahead": {names: func(_, b, c string) []string {
+			return []string{strings.TrimSuffix(c, "0000000002") + "0000000000", b}
+		}, lost: true},
+		"the lock is free by now, and somebody else's": {leave: 2, names: func(_, b, _ string) []string { return []string{"x-lock-0000000000", b} }},
+		"its node is not there":                        {names: func(_, _, c string) []string { return []string{c} }, lost: true},
+		"the list is refused":                          {refusal: hidden, lost: true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				s, server := connected(t)
 				granted := inLine(t, s, "/lock", 3)
-				first := <-granted
+				first, names := <-granted, server.Children("/lock")
+				third := names[slices.IndexFunc(names, func(name string) bool { return strings.HasSuffix(name, "-0000000002") })]
 				holds := []*Hold{goOn(first, granted)}
 				synctest.Wait()
 				require.Nil(t, s.live[first.contender.id], "it is forgotten")
@@ -81,10 +88,6 @@ func TestAReviewOfTheQueueEndsTheHoldOfOneThatDoesNotLeadItAndNoOther(t *testing
 				}
 				view := &listing{List: &client.List{Link: s.client.Current()}}
 				if c.names != nil {
-					third := "another-lock-0000000002"
-					if len(holds) > 1 {
-						third = path.Base(holds[1].Node())
-					}
 					view.Names = c.names(path.Base(first.Node()), path.Base(holds[0].Node()), third)
 				}
 				holder := holds[len(holds)-1]
@@ -95,6 +98,7 @@ func TestAReviewOfTheQueueEndsTheHoldOfOneThatDoesNotLeadItAndNoOther(t *testing
 				}
 				if c.leave < 2 {
 					require.Equal(t, c.lost, errors.Is(holder.Err(), ErrLost), "%v", holder.Err())
+					require.True(t, c.refusal == nil || errors.Is(holder.Err(), c.refusal), "it is said why")
 				}
 			})
 		})
@@ -203,5 +207,297 @@ func TestWhomALockWentOnToIsCheckedBeforeTheNodeGoesThatKeepsOthersFromIt(t *tes
 		refused.Release()
 		require.NotNil(t, <-elsewhere)
 		require.ErrorIs(t, third.Err(), ErrLost)
+	})
+}
+
+func TestUnlockDoesNotWaitForTheAnswerToItsDelete(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, server := connected(t)
+		h := hold(t, s)
+		unanswered := server.HoldReply(zktest.OpDelete, zktest.OnPath(h.Node()))
+		defer unanswered.Release()
+		before := time.Now()
+		h.SendRelease(t.Context(), nil)
+		require.Equal(t, before, time.Now())
+		<-unanswered.Struck()
+	})
+}
+
+func TestADeleteDoesNotWaitForThoseThatWereBegunOnAConnectionThatIsGone(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, server := connected(t)
+		last, err := lockAt(s, "/last").Acquire(t.Context(), nil)
+		require.NoError(t, err)
+		granted, holds := longLines(t, s, 10)
+		alone := server.HoldReply(zktest.OpMulti, zktest.OnPath(holds[0].Node()))
+		for i, h := range holds {
+			goOn(h, granted[i])
+			synctest.Wait()
+		}
+		lost := server.DropReply(zktest.OpMulti, zktest.OnPath(holds[1].Node())) // the first request of two
+		alone.Release()
+		<-lost.Struck()
+		unanswered := server.HoldReply(zktest.OpMulti, zktest.OnPath(holds[1].Node()))
+		<-unanswered.Struck()
+		go last.Release(context.Background(), nil)
+		synctest.Wait()
+		require.Empty(t, server.Children("/last"))
+		unanswered.Release()
+	})
+}
+
+// That node has gone with its session, and the others have not.
+func TestANodeOfASessionThatIsOverKeepsNoOtherFromBeingDeleted(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const least = 5 * time.Second
+		s, server := connected(t)
+		o := defaults()
+		o.MinHold = least
+		h, err := New(s, "/lingers", recipe.Exclusive, o).Acquire(t.Context(), nil)
+		require.NoError(t, err)
+		lingers := time.Now().Add(least)
+		require.NoError(t, h.Release(t.Context(), nil))
+		server.ExpireSession(s.client.ID())
+		require.NoError(t, hold(t, s).Release(t.Context(), nil)) // there is a new one
+		granted := inLine(t, s, "/lock", 3)
+		first := <-granted
+		time.Sleep(time.Until(lingers) - time.Millisecond)
+		unanswered := server.HoldReply(zktest.OpMulti, zktest.OnPath(first.Node()))
+		third := goOn(goOn(first, granted), granted)
+		time.Sleep(2 * time.Millisecond)
+		unanswered.Release()
+		require.NoError(t, third.Release(t.Context(), nil))
+		synctest.Wait()
+		require.Empty(t, server.Children("/lock"))
+	})
+}
+
+// busy has a delete of s under way until the function that it returns is called. Those of locks
+// that go on to another contender of s wait meanwhile.
+func busy(t *testing.T, s *Session, server *zktest.Server) (done func()) {
+	t.Helper()
+	granted := inLine(t, s, "/busy", 2)
+	first := <-granted
+	unanswered := server.HoldReply(zktest.OpMulti, zktest.OnPath(first.Node()))
+	goOn(first, granted)
+	<-unanswered.Struck()
+	return unanswered.Release
+}
+
+func TestThoseThatHandTheLockOnWhileADeleteIsUnderWayAreDeletedByOneRequest(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, server := connected(t)
+		granted := inLine(t, s, "/lock", 10)
+		h := <-granted
+		done := busy(t, s, server)
+		before := server.Requests()
+		for range 9 {
+			h = goOn(h, granted)
+		}
+		synctest.Wait()
+		done()
+		synctest.Wait()
+		after := server.Requests()
+		require.Equal(t, 1, after[zktest.OpMulti]-before[zktest.OpMulti])
+		require.Equal(t, before[zktest.OpDelete], after[zktest.OpDelete])
+		require.Equal(t, []string{path.Base(h.Node())}, server.Children("/lock"))
+	})
+}
+
+func TestNodesThatAnOperatorDeletesAheadOfUsMakeTheQueueBeLookedAtOnce(t *testing.T) {
+	for deleted := 1; deleted <= 2; deleted++ {
+		synctest.Test(t, func(t *testing.T) {
+			s, server := connected(t)
+			operator := connect(t, server).client.Conn
+			granted := inLine(t, s, "/lock", 3)
+			first := <-granted
+			done := busy(t, s, server)
+			second := goOn(first, granted)
+			third := goOn(second, granted)
+			for _, h := range []*Hold{first, second}[:deleted] {
+				require.NoError(t, operator.Delete(h.Node(), -1))
+			}
+			before := server.Requests()
+			done()
+			synctest.Wait()
+			after := server.Requests()
+			require.Equal(t, 1, after[zktest.OpGetChildren2]-before[zktest.OpGetChildren2])
+			require.Equal(t, 2, after[zktest.OpMulti]-before[zktest.OpMulti])
+			require.NoError(t, third.Err())
+			require.Equal(t, []string{path.Base(third.Node())}, server.Children("/lock"))
+		})
+	}
+}
+
+// The lock may be somebody else's by then.
+func TestAHoldIsLostIfTheQueueCannotBeLookedAtWhenANodeIsGoneThatItWentOnFrom(t *testing.T) {
+	for name, disturb := range map[string]func(t *testing.T, s *Session, server *zktest.Server, operator *zk.Conn){
+		"the connection is lost": func(_ *testing.T, s *Session, server *zktest.Server, _ *zk.Conn) {
+			server.DropReply(zktest.OpGetChildren2, zktest.OnSession(s.client.ID()))
+		},
+		"the list is refused": func(t *testing.T, _ *Session, _ *zktest.Server, operator *zk.Conn) {
+			_, err := operator.SetACL("/lock", unreadable(), -1)
+			require.NoError(t, err)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s, server := connected(t)
+				operator := connect(t, server).client.Conn
+				granted := inLine(t, s, "/lock", 2)
+				first := <-granted
+				late := server.HoldRequest(zktest.OpMulti, zktest.OnPath(first.Node()))
+				second := goOn(first, granted)
+				<-late.Struck()
+				require.NoError(t, operator.Delete(first.Node(), -1))
+				_, err := operator.Create("/lock/x-lock-0000000000", nil, zk.FlagPersistent, zk.WorldACL(zk.PermAll))
+				require.NoError(t, err)
+				disturb(t, s, server, operator)
+				late.Release()
+				time.Sleep(sessionTimeout)
+				require.ErrorIs(t, second.Err(), ErrLost)
+			})
+		})
+	}
+}
+
+func TestADeleteThatIsLostOnItsWayIsSentAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, server := connected(t)
+		granted := inLine(t, s, "/lock", 2)
+		first := <-granted
+		server.DropRequest(zktest.OpMulti, zktest.OnPath(first.Node()))
+		second := goOn(first, granted)
+		time.Sleep(sessionTimeout)
+		require.NoError(t, second.Err())
+		require.Equal(t, []string{path.Base(second.Node())}, server.Children("/lock"))
+		server.DropRequest(zktest.OpDelete, zktest.OnPath(second.Node()))
+		require.NoError(t, second.Release(t.Context(), nil))
+		require.Empty(t, server.Children("/lock"))
+	})
+}
+
+func TestTheLogTellsOfNodesThatCannotBeDeletedAndOfNoOthers(t *testing.T) {
+	const said = "lock nodes cannot be deleted"
+	synctest.Test(t, func(t *testing.T) {
+		server := zktest.NewServer(t)
+		s, log := connectTold(t, server)
+		require.NoError(t, hold(t, s).Release(t.Context(), nil))
+		synctest.Wait()
+		require.NotContains(t, log.String(), said)
+
+		granted := inLine(t, s, "/lock", 2)
+		_, err := s.client.Conn.SetACL("/lock", zk.WorldACL(zk.PermAll&^zk.PermDelete), -1)
+		require.NoError(t, err)
+		first := <-granted
+		second := goOn(first, granted)
+		synctest.Wait()
+		require.Equal(t, 1, strings.Count(log.String(), said))
+		require.Contains(t, log.String(), first.Node())
+
+		err = second.Release(t.Context(), nil)
+		require.ErrorIs(t, err, zk.ErrNoAuth)
+		require.ErrorContains(t, err, "the ACL of /lock does not let this session delete "+second.Node())
+		synctest.Wait()
+		require.Equal(t, 2, strings.Count(log.String(), said))
+	})
+}
+
+// The node goes with the session.
+func TestAReleaseThatCloseEndsHasComeToItsEnd(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		server := zktest.NewServer(t)
+		s, log := connectTold(t, server)
+		h := hold(t, s)
+		server.HoldRequest(zktest.OpDelete, zktest.OnPath(h.Node()))
+		released := make(chan error)
+		go func() { released <- h.Release(context.Background(), nil) }()
+		synctest.Wait()
+		go s.end()
+		require.NoError(t, <-released)
+		synctest.Wait()
+		require.NotContains(t, log.String(), "level=ERROR")
+	})
+}
+
+func TestACounterStartsAfreshThoughSomebodyHasWrittenOnThePath(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, server := connected(t)
+		there := func() bool {
+			is, _, err := s.client.Conn.Exists("/lock")
+			require.NoError(t, err)
+			return is
+		}
+		h := hold(t, s)
+		_, err := s.client.Conn.Set("/lock", []byte("said"), -1)
+		require.NoError(t, err)
+		require.NoError(t, h.Release(t.Context(), nil))
+		require.True(t, there())
+		server.SetSequence("/lock", 1<<31-1<<20)
+		require.NoError(t, hold(t, s).Release(t.Context(), nil))
+		require.False(t, there(), "near the end")
+
+		_, err = s.client.Conn.Create("/lock", nil, zk.FlagPersistent, zk.WorldACL(zk.PermAll))
+		require.NoError(t, err)
+		_, err = s.client.Conn.Set("/lock", []byte("said"), -1)
+		require.NoError(t, err)
+		require.NoError(t, lockAt(s, "/lock").startAfresh(t.Context()))
+		require.False(t, there(), "at its end")
+	})
+}
+
+func TestAPathThatIsMadeAnewHasStartedAfreshWhateverIsThere(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, server := connected(t)
+		other := connect(t, server).client.Conn
+		create := func(path string) {
+			_, err := other.Create(path, nil, zk.FlagPersistent, zk.WorldACL(zk.PermAll))
+			require.NoError(t, err)
+		}
+		create("/lock")
+		late := server.HoldReply(zktest.OpDelete, zktest.OnPath("/lock"))
+		done := make(chan error)
+		go func() { done <- lockAt(s, "/lock").startAfresh(t.Context()) }()
+		<-late.Struck()
+		create("/lock")
+		create("/lock/config")
+		late.Release()
+		require.NoError(t, <-done)
+	})
+}
+
+// A list may be older than the end of what it shows.
+func TestNobodyWantsWhatCallsHaveLeft(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, server := connected(t)
+		h := hold(t, s)
+		names := server.Children("/lock")
+		require.Equal(t, names, s.wanted(names))
+		late := server.HoldRequest(zktest.OpDelete, zktest.OnPath(h.Node()))
+		h.SendRelease(t.Context(), nil)
+		require.Empty(t, s.wanted(names), "its node is being deleted")
+		late.Release()
+		synctest.Wait()
+		require.Empty(t, s.wanted(names), "its node is gone")
+		require.NotEmpty(t, s.wanted([]string{"x-lock-0000000000"}), "somebody else's")
+	})
+}
+
+func TestAllNodesOfEndedCallsThatAListShowsAreDeleted(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, server := connected(t)
+		h := hold(t, s)
+		for range 3 {
+			stem := recipe.Stem(s.ids.next(), recipe.Exclusive)
+			for range 2 {
+				_, err := s.client.Conn.Create("/lock/"+stem, nil, zk.FlagEphemeralSequential, zk.WorldACL(zk.PermAll))
+				require.NoError(t, err)
+			}
+		}
+		_, err := s.client.List("/lock")
+		require.NoError(t, err)
+		synctest.Wait()
+		require.Equal(t, []string{path.Base(h.Node())}, server.Children("/lock"))
+		require.NoError(t, h.Err())
 	})
 }
