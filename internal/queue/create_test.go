@@ -38,6 +38,7 @@ func TestADowngradeListsNothing(t *testing.T) {
 		writing := New(s, "/lock", recipe.Write, defaults())
 		w, err := writing.Acquire(t.Context(), nil)
 		require.NoError(t, err)
+		synctest.Wait()
 		before := server.Requests()[zktest.OpGetChildren2]
 		_, err = writing.Of(recipe.Read).Downgrade(t.Context(), w, nil)
 		require.NoError(t, err)
@@ -142,6 +143,7 @@ func TestOnlyASearchThatIsRefusedSaysThatANodeMayBeLeft(t *testing.T) {
 				writing := New(s, "/lock", recipe.Write, defaults())
 				w, err := writing.Acquire(t.Context(), nil)
 				require.NoError(t, err)
+				synctest.Wait() // it is proved
 				if c.refused {
 					_, err := s.client.Conn.SetACL("/lock", unreadable(), -1)
 					require.NoError(t, err)

@@ -487,6 +487,7 @@ func TestAllNodesOfEndedCallsThatAListShowsAreDeleted(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, server := connected(t)
 		h := hold(t, s)
+		synctest.Wait() // it has listed the queue
 		for range 3 {
 			stem := recipe.Stem(s.ids.next(), recipe.Exclusive)
 			for range 2 {
