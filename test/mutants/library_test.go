@@ -754,13 +754,13 @@ var ofTheLibrary = []judged{
 		{"internal/recipe/order.go", "case at.Ahead == 0 || other.Sequence > at.Nearest.Sequence:", "case at.Ahead == 0 || other.Sequence < at.Nearest.Sequence:"},
 	}}, "test/sim.TestAReleaseAmongReadersAndWritersWakesTwoMoreAtMost"},
 	{mutant{"a create that has come to nothing ends its call", []edit{
-		{"internal/queue/create.go", "return client.Permanent(errNotThere)", "return client.Permanent(client.Final(\"there is no node\"))"},
+		{"internal/queue/create.go", "case errors.Is(err, errNotThere):\n\t\t\treturn client.Permanent(err)", "case errors.Is(err, errNotThere):\n\t\t\treturn client.Permanent(client.Final(\"there is no node\"))"},
 	}}, "test/sim.TestF03ACreateThatWasNeverSentLeavesOneNode"},
 	{mutant{"the node of a call that has ended during its create stays", []edit{
 		{"internal/queue/create.go", "c.settle(s.client.Context(), s.client.Context().Done(), seen, created) == nil {", "c.settle(s.client.Context(), s.client.Context().Done(), seen, created) == nil && false {"},
 	}}, "test/sim.TestF08ACallWhoseCtxEndsReturnsAtOnceAndLeavesNoNode"},
 	{mutant{"a node that no call knows of stays", []edit{
-		{"internal/queue/deletion.go", "if !ours || s.live[id] != nil {", "if true || !ours || s.live[id] != nil {"},
+		{"internal/queue/deletion.go", "ours && s.live[id] == nil {", "false && ours && s.live[id] == nil {"},
 	}}, "test/sim.TestF07ANodeThatNoCallKnowsOfIsDeletedWhenAListShowsIt"},
 	{mutant{"a lock node outlives its session", []edit{
 		{"internal/queue/create.go", "zk.FlagEphemeralSequential", "zk.FlagSequence"},
