@@ -79,7 +79,7 @@ var all = []mutant{
 		if !errors.Is(err, zk.ErrNoNode) {`},
 	}},
 	{"a lost create is not looked for", []edit{
-		{"internal/queue/create.go", "case carrier == nil, replied:", "case true:"},
+		{"internal/queue/create.go", "case carrier == nil, replied:", "case true, carrier == nil, replied:"},
 	}},
 	{"a delete is tried once", []edit{
 		{"internal/queue/deletion.go", "if err := s.deleteTogether(batch); !errors.Is(err, zk.ErrNoNode) {\n\t\t\treturn err", "if err := s.deleteTogether(batch); !errors.Is(err, zk.ErrNoNode) {\n\t\t\treturn client.Permanent(err)"},
