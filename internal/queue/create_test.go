@@ -172,7 +172,7 @@ func TestAListThatWasSentAlongWithACreateDoesNotProveThatItsNodeIsGone(t *testin
 		s, _ := connected(t)
 		require.NoError(t, hold(t, s).Release(t.Context(), nil))
 		q := lockAt(s, "/lock")
-		inc, _, err := s.await(t.Context())
+		inc, err := s.await(t.Context())
 		require.NoError(t, err)
 		c, view, err := q.create(t.Context(), inc, q.sequential)
 		require.NoError(t, err)
