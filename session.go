@@ -35,7 +35,7 @@ type Session struct {
 }
 
 // Connect establishes a session with one of the servers, each given as host:port or host (port
-// 2181), an IPv6 address in brackets; what is neither is refused at once. It returns when the
+// 2181), an IPv6 address as [host]:port; what is neither is refused at once. It returns when the
 // session is established and every credential is accepted, or with an error that names the
 // servers: a bad argument, a refused credential, or the end of ctx with the cause of the last
 // failed attempt. After an error nothing is left behind here, and at most a session without

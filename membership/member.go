@@ -210,14 +210,16 @@ func (m *Member) await(ctx context.Context, number int) error {
 		case <-changed:
 			continue
 		case <-ctx.Done():
-			return client.Ended(ctx)
 		case <-m.ctx.Done():
 		case <-m.session.Closed():
 		}
-		if isClosed(m.session) && m.State().Err != ErrLeft { // which makes the member leave
+		switch {
+		case isClosed(m.session) && m.State().Err != ErrLeft: // which makes the member leave
 			return zklock.ErrClosed
+		case isClosed(m.session), m.ctx.Err() != nil:
+			return ErrLeft
 		}
-		return ErrLeft
+		return client.Ended(ctx)
 	}
 }
 

@@ -298,6 +298,11 @@ func TestAnUpdateOfAMemberThatHasLeftSaysSo(t *testing.T) {
 		require.ErrorIs(t, err, membership.ErrLeft)
 		require.ErrorContains(t, err, "update "+path)
 		require.Equal(t, membership.State{Registrations: 1, Err: membership.ErrLeft}, m.State())
+		ended, cancel := context.WithCancel(t.Context())
+		cancel()
+		for range 50 {
+			require.ErrorIs(t, m.Update(ended, nil), membership.ErrLeft, "more than that its ctx has ended")
+		}
 	})
 }
 
