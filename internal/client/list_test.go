@@ -230,6 +230,13 @@ func TestAListIsWorthSomethingOverTheConnectionThatItWasAskedOver(t *testing.T) 
 		_, err = s.ListOver(l, "/secret")
 		require.ErrorIs(t, err, zk.ErrNoAuth)
 		require.ErrorContains(t, err, "the ACL of /secret does not let this session list its children: ")
+		s.mu.Lock()
+		s.link = nil // it has ended just now
+		s.mu.Unlock()
+		for _, over := range []*wire.Link{l, nil} {
+			_, err = s.ListOver(over, "/lock")
+			require.ErrorIs(t, err, ErrStale)
+		}
 		server.DropRequest(zktest.OpGetChildren2)
 		_, err = s.ListOver(l, "/lock")
 		require.ErrorIs(t, err, zk.ErrConnectionClosed)

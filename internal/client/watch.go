@@ -123,9 +123,10 @@ func (w *Watch) IsArmed() bool { return latch.IsClosed(w.Armed) && w.Err == nil 
 // CameLate reports whether the node was gone before it could be watched.
 func (w *Watch) CameLate() bool { return latch.IsClosed(w.Armed) && errors.Is(w.Err, zk.ErrNoNode) }
 
-// Refusal returns why a watch cannot be had, if trying again would not help.
+// Refusal returns why a watch cannot be had, if trying again would not help. That there is no
+// such node is none.
 func (w *Watch) Refusal() error {
-	if !latch.IsClosed(w.Armed) || w.Err == nil || errors.Is(w.Err, zk.ErrNoNode) || Transient(w.Err) {
+	if !latch.IsClosed(w.Armed) || Transient(w.Err) {
 		return nil
 	}
 	return fmt.Errorf("a node in the lock's queue cannot be watched: %w", w.Err)

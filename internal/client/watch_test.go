@@ -125,6 +125,11 @@ func TestAReadLeavesAWatchIfItIsTheOneThatIsToSetIt(t *testing.T) {
 	require.False(t, ws.arming(wire.OpGetData, []byte("/b")), "it is set")
 	require.False(t, ws.arming(wire.OpGetChildren2, []byte("/b")), "nobody watches these")
 	require.False(t, ws.arming(wire.OpGetData, []byte("/c")))
+	ws.at[WatchKey{"/d", true}], ws.at[WatchKey{"/e", false}] = at[WatchKey{"/a", true}], at[WatchKey{"/a", false}]
+	require.True(t, ws.arming(wire.OpGetChildren2, []byte("/d")))
+	require.False(t, ws.arming(wire.OpGetData, []byte("/d")))
+	require.True(t, ws.arming(wire.OpGetData, []byte("/e")))
+	require.False(t, ws.arming(wire.OpGetChildren2, []byte("/e")))
 }
 
 func TestAWatchStandsWhenItsReadWasAnsweredOverItsConnection(t *testing.T) {

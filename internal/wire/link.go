@@ -180,7 +180,7 @@ func (l *Link) onFrame(head []byte) {
 		l.dialer.served()
 		l.dialer.session.Served(l)
 	}
-	if known && code == 0 && slices.Contains(writes, r.op) {
+	if code == 0 && slices.Contains(writes, r.op) {
 		l.caughtUp.Store(true)
 	}
 	if r.tap != nil {

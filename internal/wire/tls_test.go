@@ -5,10 +5,12 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"errors"
+	"io"
 	"net"
 	"net/http"
 	"net/http/httptest"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -32,17 +34,17 @@ func TestAServerHasToBeWhomItWasDialledAsUnlessTheUserSaysOtherwise(t *testing.T
 		address string
 		dial    error
 		asked   string // the server that was asked for; "" for none
-		fails   bool
+		fails   string // why; "" if it does not
 	}{
-		"as it was dialled":             {&tls.Config{RootCAs: roots}, "example.com:2281", nil, "example.com", false},
-		"somebody else":                 {&tls.Config{RootCAs: roots}, "zk1:2281", nil, "zk1", true},
-		"whom nobody vouches for":       {&tls.Config{}, "example.com:2281", nil, "example.com", true},
-		"by the name that the user has": {&tls.Config{RootCAs: roots, ServerName: "example.com"}, "zk1:2281", nil, "example.com", false},
-		"whoever it is":                 {&tls.Config{InsecureSkipVerify: true}, "zk1:2281", nil, "zk1", false},
-		"whoever it is, without a port": {&tls.Config{InsecureSkipVerify: true}, "zk1", nil, "", false},
-		"whoever it is, by a name":      {&tls.Config{InsecureSkipVerify: true, ServerName: "any"}, "zk1:2281", nil, "any", false},
-		"an address without a port":     {&tls.Config{RootCAs: roots}, "example.com", nil, "", true},
-		"nobody":                        {&tls.Config{RootCAs: roots}, "example.com:2281", refused, "", true},
+		"as it was dialled":             {&tls.Config{RootCAs: roots}, "example.com:2281", nil, "example.com", ""},
+		"somebody else":                 {&tls.Config{RootCAs: roots}, "zk1:2281", nil, "zk1", "not zk1"},
+		"whom nobody vouches for":       {&tls.Config{}, "example.com:2281", nil, "example.com", "unknown authority"},
+		"by the name that the user has": {&tls.Config{RootCAs: roots, ServerName: "example.com"}, "zk1:2281", nil, "example.com", ""},
+		"whoever it is":                 {&tls.Config{InsecureSkipVerify: true}, "zk1:2281", nil, "zk1", ""},
+		"whoever it is, without a port": {&tls.Config{InsecureSkipVerify: true}, "zk1", nil, "", ""},
+		"whoever it is, by a name":      {&tls.Config{InsecureSkipVerify: true, ServerName: "any"}, "zk1:2281", nil, "any", ""},
+		"an address without a port":     {&tls.Config{RootCAs: roots}, "example.com", nil, "", "missing port in address"},
+		"nobody":                        {&tls.Config{RootCAs: roots}, "example.com:2281", refused, "", "refused"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			asked, closed := "", make(chan struct{})
@@ -57,7 +59,7 @@ func TestAServerHasToBeWhomItWasDialledAsUnlessTheUserSaysOtherwise(t *testing.T
 						asked = hello.ServerName
 						return &own, nil
 					}})
-					_, _ = server.Read(make([]byte, 1)) // until the other end is closed
+					_, _ = io.Copy(server, server) // until the other end is closed
 					_ = theirs.Close()
 				}()
 				return ours, nil
@@ -69,10 +71,14 @@ func TestAServerHasToBeWhomItWasDialledAsUnlessTheUserSaysOtherwise(t *testing.T
 			defer cancel()
 			conn, err := d.open(ctx, "tcp", tc.address)
 			require.Equal(t, name, tc.config.ServerName, "the user's configuration stays as it is")
-			require.Equal(t, tc.fails, err != nil, "%v", err)
-			if tc.fails {
+			if tc.fails != "" {
+				require.ErrorContains(t, err, tc.fails)
 				require.Nil(t, conn)
 			} else {
+				require.NoError(t, err)
+				_, err = conn.Write([]byte("echo"))
+				require.NoError(t, err)
+				reads(t, conn, []byte("echo"))
 				require.NoError(t, conn.Close())
 			}
 			if tc.dial != nil {
@@ -83,6 +89,33 @@ func TestAServerHasToBeWhomItWasDialledAsUnlessTheUserSaysOtherwise(t *testing.T
 			require.Equal(t, tc.asked, asked)
 		})
 	}
+}
+
+// The time that a dial has is for both.
+func TestAServerThatDoesNotAnswerTheHandshakeOfTLSIsLeftInTime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, end := context.WithCancel(t.Context())
+		defer end()
+		s, p := &failing{pressed: pressed{id: 1, timeout: 8000 * ms}}, new(pipes)
+		d := NewDialer(ctx, s, Options{Hosts: NewHosts(), Log: s, Clock: new(clock.Clock), Dial: p.dial, TLS: &tls.Config{InsecureSkipVerify: true}})
+		require.NoError(t, d.Hosts.Init([]string{"a"}))
+		begun := time.Now()
+		_, err := d.Connect("tcp", "a:2281", 500*ms)
+		require.ErrorIs(t, err, context.DeadlineExceeded)
+		require.Equal(t, 500*ms, time.Since(begun))
+		require.False(t, p.isOpen(0))
+		require.EqualValues(t, 1, d.slow.Load())
+		require.Equal(t, []error{err}, s.heard)
+
+		d.served()
+		time.AfterFunc(100*ms, end)
+		begun = time.Now()
+		conn, err := d.Connect("tcp", "a:2281", 500*ms)
+		require.NoError(t, err)
+		require.IsType(t, new(closingConn), conn)
+		require.Equal(t, 100*ms, time.Since(begun), "the session's end does not wait for it")
+		require.False(t, p.isOpen(1))
+	})
 }
 
 // Nobody reads at the other end: a farewell would wait there.

@@ -1,0 +1,208 @@
+package wire
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net"
+	"os"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/zklock/zklock/internal/clock"
+)
+
+// A server that serves nobody reads no more than the length, and hangs up.
+func TestAConnectRequestWaitsBehindItsLengthWhileALeaseRunsAndForNoLongerThanItCanAfford(t *testing.T) {
+	for name, tc := range map[string]struct{ left, waits time.Duration }{
+		"no lease":      {},
+		"a long lease":  {left: 8000 * ms, waits: 125 * ms},
+		"a short lease": {left: 800 * ms, waits: 50 * ms},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				a := &audience{pressed: pressed{id: 1, timeout: 8000 * ms, left: tc.left}}
+				l := plugged(t, a).dialed()
+				began := time.Now()
+				n, err := l.Write(ask)
+				require.NoError(t, err)
+				require.Equal(t, len(ask), n)
+				require.Equal(t, tc.waits, time.Since(began))
+				require.Equal(t, l.dialer.Clock.Now(), l.Asked, "the length alone asks for nothing")
+				require.Equal(t, l.Asked, a.asked)
+				synctest.Wait()
+				if tc.left > 0 {
+					require.Equal(t, ask[:4], <-l.got)
+					require.Equal(t, ask[4:], <-l.got)
+				} else {
+					require.Equal(t, ask, <-l.got)
+				}
+				l.listen()
+				l.says(hello(1))
+				require.Equal(t, []string{"asks", "connected to 1 for 8s"}, a.all())
+			})
+		})
+	}
+}
+
+func TestAServerThatHangsUpBehindTheLengthIsAskedForNothing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a := &audience{pressed: pressed{id: 1, timeout: 8000 * ms, left: 8000 * ms}}
+		l := plugged(t, a).dialed()
+		time.AfterFunc(ms, func() { l.server.Close() })
+		began := time.Now()
+		_, err := l.Write(ask)
+		require.ErrorIs(t, err, io.EOF)
+		require.Equal(t, ms, time.Since(began))
+		require.Equal(t, []string{"ended"}, a.all())
+		require.ErrorIs(t, a.cause, io.EOF)
+		require.Len(t, l.got, 1)
+		require.True(t, l.Asked.IsZero())
+	})
+}
+
+// The read that was begun for that has the error, and a connection may tell it once.
+func TestAServerThatHangsUpBehindTheRequestIsHeard(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a := &audience{pressed: pressed{id: 1, timeout: 8000 * ms, left: 8000 * ms}}
+		l, gone := plugged(t, a).dialed(), errors.New("gone")
+		l.conn.read = make(chan error)
+		_, err := l.Write(ask)
+		require.NoError(t, err)
+		l.listen()
+		synctest.Wait()
+		require.Empty(t, l.over)
+		l.conn.read <- gone
+		require.ErrorIs(t, <-l.over, gone)
+		require.ErrorIs(t, a.cause, gone)
+	})
+}
+
+func TestARequestThatCannotBeWrittenIsNotSent(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l, gone := plugged(t, &audience{pressed: pressed{id: 1, timeout: 8000 * ms}}).dialed(), errors.New("gone")
+		l.conn.write = gone
+		_, err := l.Write(ask)
+		require.ErrorIs(t, err, gone)
+	})
+}
+
+// The client clears its own deadlines in the middle of its handshake.
+func TestAServerThatDoesNotAnswerTheConnectRequestIsGivenUpAndOnlyThenCountsAsSlow(t *testing.T) {
+	for name, tc := range map[string]struct {
+		session int64
+		hangsUp time.Duration // from the request on; 0: never
+		expires bool          // the server answers, that there is no such session
+		limit   time.Duration
+		slow    int64
+	}{
+		"an eighth of the timeout, to go on":           {session: 1, limit: 1000 * ms, slow: 1},
+		"the whole timeout, to make a session":         {session: 0, limit: 8000 * ms, slow: 1},
+		"it hangs up earlier":                          {session: 1, hangsUp: 999 * ms, limit: 999 * ms},
+		"it says that the session is over and no more": {session: 1, expires: true, limit: 1000 * ms, slow: 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				a := &audience{pressed: pressed{id: tc.session, timeout: 8000 * ms}}
+				p := plugged(t, a)
+				l := p.dialed()
+				began := time.Now()
+				require.NoError(t, l.SetWriteDeadline(began.Add(ms)))
+				require.Zero(t, l.conn.deadline)
+				_, err := l.Write(ask)
+				require.NoError(t, err)
+				require.NoError(t, l.SetReadDeadline(began.Add(ms)))
+				require.NoError(t, l.SetReadDeadline(time.Time{}))
+				l.listen()
+				if tc.hangsUp > 0 {
+					p.Clock.Step(time.Hour) // the machine sleeps
+					time.AfterFunc(tc.hangsUp, func() { l.server.Close() })
+				}
+				if tc.expires {
+					l.says(hello(0))
+					connection, _ := p.Watches()
+					require.Zero(t, connection, "no session is on it")
+				}
+				<-l.over
+				require.Equal(t, tc.limit, time.Since(began))
+				require.False(t, l.isUp())
+				require.Equal(t, tc.slow, p.slow.Load())
+				require.Equal(t, tc.hangsUp == 0, errors.Is(a.cause, os.ErrDeadlineExceeded), "%v", a.cause)
+				told := a.all()
+				require.Equal(t, "ended", told[len(told)-1])
+				require.NotContains(t, told[:len(told)-1], "ended")
+			})
+		})
+	}
+}
+
+func TestAConnectionThatCarriesASessionHasNoLimitOfTheHandshakes(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a := &audience{pressed: pressed{id: 1, timeout: 8000 * ms}}
+		p := plugged(t, a)
+		l := p.greeted(1, ms)
+		time.Sleep(time.Hour)
+		require.True(t, l.isUp())
+		l.server.Close()
+		<-l.over
+		require.Zero(t, p.slow.Load(), "it has answered long ago")
+	})
+}
+
+// The half of its number that is where another answer has its error code says nothing.
+func TestASessionMayHaveAnyNumber(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a := &audience{pressed: pressed{id: 1, timeout: 8000 * ms}}
+		code := int32(authFailed)
+		l := plugged(t, a).greeted(1<<32|int64(uint32(code)), ms)
+		l.server.Close()
+		<-l.over
+		require.ErrorIs(t, a.cause, io.EOF)
+	})
+}
+
+// The logins go ahead of it, one behind the other: as many as the client has ever made.
+func TestTheFirstProofIsGivenTwiceARoundTripAndOneMoreForEachLogin(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := plugged(t, &audience{pressed: pressed{id: 1, timeout: 8000 * ms}})
+		for _, tc := range []struct {
+			logins int32         // over this connection
+			trips  time.Duration // for a proof over it
+		}{{2, 1}, {1, 3}, {0, 3}, {3, 3}, {0, 4}} {
+			l := p.dialed()
+			_, err := l.Write(ask)
+			require.NoError(t, err)
+			l.listen()
+			time.Sleep(100 * ms)
+			p.Clock.Step(time.Hour) // the machine sleeps, which is no time of the server's
+			l.says(hello(1))
+			require.Equal(t, tc.trips*200*ms, l.Patience(8000*ms, tc.trips*300*ms))
+			require.Equal(t, l.Asked, l.BeginProof(8000*ms).Touched)
+			for xid := range tc.logins {
+				l.sends(xid, OpSetAuth)
+			}
+		}
+	})
+}
+
+// sleepless is a session that is closed, and runs nothing.
+type sleepless struct{ *audience }
+
+func (sleepless) Spawn(func()) bool { return false }
+
+func TestAClosedSessionConnectsToNobody(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a := &audience{pressed: pressed{id: 1, timeout: 8000 * ms, left: 8000 * ms}}
+		ours, theirs := net.Pipe()
+		go func() { _, _ = io.Copy(io.Discard, theirs) }()
+		defer theirs.Close()
+		l := newLink(NewDialer(context.Background(), sleepless{a}, Options{Hosts: NewHosts(), Clock: new(clock.Clock), Log: a}), ours, "a")
+		_, err := l.Write(ask)
+		require.ErrorIs(t, err, net.ErrClosed)
+		require.Equal(t, []string{"ended"}, a.all())
+		l.Close()
+	})
+}

@@ -1,0 +1,415 @@
+package wire
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net"
+	"os"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/go-zookeeper/zk"
+	"github.com/stretchr/testify/require"
+)
+
+// lively returns a session that goes on.
+func lively() *audience { return &audience{pressed: pressed{id: 1, timeout: 8000 * ms}} }
+
+func TestAServerThatSaysNothingUntilTheClientsDeadlineLosesTheConnection(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a := lively()
+		l := plugged(t, a).greeted(1, ms)
+		require.NoError(t, l.SetReadDeadline(time.Now().Add(1000*ms)))
+		require.NoError(t, l.SetReadDeadline(time.Time{}))
+		time.Sleep(time.Hour)
+		require.True(t, l.isUp(), "there is none any more")
+		began := time.Now()
+		for range 3 {
+			require.NoError(t, l.SetReadDeadline(time.Now().Add(1000*ms)))
+			time.Sleep(900 * ms)
+		}
+		require.True(t, l.isUp())
+		<-l.over
+		require.Equal(t, 2800*ms, time.Since(began))
+		require.False(t, l.isUp())
+		require.ErrorIs(t, a.cause, os.ErrDeadlineExceeded)
+	})
+}
+
+func TestTheDeadlineForWritingIsTheConnectionsOwn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := plugged(t, lively()).greeted(1, ms)
+		at := time.Now().Add(1000 * ms)
+		require.NoError(t, l.SetWriteDeadline(at))
+		require.Equal(t, at, l.conn.deadline)
+		l.conn.refusal = errors.New("unsupported")
+		require.ErrorIs(t, l.SetDeadline(at.Add(ms)), l.conn.refusal)
+		require.Equal(t, at.Add(ms), l.conn.deadline)
+		<-l.over
+		require.Equal(t, at.Add(ms), time.Now(), "for reading likewise")
+	})
+}
+
+// The timer would keep it in memory.
+func TestNoTimerRunsForAConnectionThatHasEnded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := plugged(t, lively()).greeted(1, ms)
+		require.NoError(t, l.SetReadDeadline(time.Now().Add(time.Hour)))
+		require.NoError(t, l.Close())
+		require.False(t, l.silence.Stop())
+		require.NoError(t, l.SetReadDeadline(time.Now().Add(time.Hour)))
+		require.False(t, l.silence.Stop())
+	})
+}
+
+func TestAServerIsToldOfAsSilentOnceAndNotIfTheConnectionHadEnded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a := lively()
+		p := plugged(t, a)
+		l := p.greeted(1, ms)
+		a.all()
+		l.CutOff()
+		require.Equal(t, []string{"ended", "warns"}, a.all())
+		require.ErrorIs(t, a.cause, net.ErrClosed)
+		require.False(t, l.isUp())
+		<-l.over
+		l.CutOff()
+		require.Empty(t, a.all())
+		l = p.greeted(1, ms)
+		l.Close()
+		a.all()
+		l.CutOff()
+		require.Empty(t, a.all())
+	})
+}
+
+// A create's last byte says what kind of node is made.
+func TestARequestReachesTheServerAsItIsButForAReadThatTheSessionWatches(t *testing.T) {
+	for name, tc := range map[string]struct {
+		op      int32
+		watched bool // by the session
+		flag    byte
+		reaches byte
+		kept    bool // the session hears that go-zookeeper watches
+	}{
+		"the data":                           {op: OpGetData},
+		"the data, watched":                  {op: OpGetData, watched: true, reaches: 1},
+		"the data, go-zookeeper's watch":     {op: OpGetData, flag: 1, reaches: 1, kept: true},
+		"both":                               {op: OpGetData, watched: true, flag: 1, reaches: 1, kept: true},
+		"the children":                       {op: OpGetChildren2},
+		"the children, watched":              {op: OpGetChildren2, watched: true, reaches: 1},
+		"the children, go-zookeeper's watch": {op: OpGetChildren2, flag: 1, reaches: 1, kept: true},
+		"their names, go-zookeeper's watch":  {op: OpGetChildren, flag: 1, reaches: 1, kept: true},
+		"existence":                          {op: OpExists, watched: true},
+		"existence, go-zookeeper's watch":    {op: OpExists, watched: true, flag: 1, reaches: 1, kept: true},
+		"a create":                           {op: OpCreate, watched: true},
+		"a create of an ephemeral node":      {op: OpCreate, watched: true, flag: 1, reaches: 1},
+		"a delete":                           {op: OpDelete, watched: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				a := lively()
+				l := plugged(t, a).greeted(1, ms)
+				a.all()
+				a.watches = tc.watched
+				frame := framed(number(7), number(tc.op), at("/lock", tc.flag))
+				n, err := l.Write(frame)
+				require.NoError(t, err)
+				require.Equal(t, len(frame), n)
+				require.Equal(t, framed(number(7), number(tc.op), at("/lock", tc.reaches)), <-l.got)
+				require.Equal(t, framed(number(7), number(tc.op), at("/lock", tc.flag)), frame, "it is the client's")
+				require.Equal(t, tc.kept, len(a.all()) > 0)
+			})
+		})
+	}
+}
+
+// go-zookeeper hangs if nobody reads the error of a write while it logs in or closes. It gives
+// any other to the caller, to whom the user's own could look like the end of his ctx.
+func TestAWriteThatFailsEndsTheConnectionWhoeverHearsOfIt(t *testing.T) {
+	for name, tc := range map[string]struct {
+		op     int32
+		closed bool
+		err    error
+	}{
+		"a request":                      {OpCreate, false, zk.ErrConnectionClosed},
+		"a login":                        {OpSetAuth, false, nil},
+		"a request of a session's end":   {OpCloseSession, true, nil},
+		"a login as the session is over": {OpSetAuth, true, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				a := lively()
+				p := plugged(t, a)
+				ctx, end := context.WithCancel(t.Context())
+				defer end()
+				p.ctx = ctx
+				l := p.greeted(1, ms)
+				a.all()
+				l.conn.write = context.DeadlineExceeded
+				if tc.closed {
+					end()
+				}
+				sent := false
+				tap := p.Taps.Add(Request{tc.op, "/lock"}, func() { sent = true })
+				frame := framed(number(7), number(tc.op), at("/lock", 0))
+				n, err := l.Write(frame)
+				require.True(t, err == tc.err, "%v", err)
+				require.True(t, sent)
+				if tc.op != OpSetAuth {
+					carrier, _, _ := tap.Fate()
+					require.True(t, carrier == l.Link, "it may have reached the server")
+				}
+				require.Equal(t, []string{"ended"}, a.all())
+				require.Equal(t, context.DeadlineExceeded, a.cause)
+				if tc.err == nil {
+					require.Equal(t, len(frame), n)
+					require.Error(t, <-l.over, "the client learns it by reading")
+				}
+			})
+		})
+	}
+}
+
+func TestASessionIsServedByTheFirstAnswerWithoutErrorToARequest(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a := lively()
+		p := plugged(t, a)
+		l := p.greeted(1, ms)
+		p.timedOut()
+		a.all()
+		serves := func(want bool) {
+			t.Helper()
+			require.Equal(t, want, l.Serving())
+			require.Equal(t, want, p.slow.Load() == 0)
+		}
+		l.sends(1, OpSetAuth)
+		l.says(answer(1, 0))
+		serves(false)
+		l.says(answer(xidPing, 0)) // nobody has asked
+		serves(false)
+		l.sends(2, OpGetData)
+		l.says(answer(2, noNode))
+		serves(false)
+		require.Empty(t, a.all())
+		l.sends(3, OpGetData)
+		l.says(answer(3, 0))
+		serves(true)
+		require.Equal(t, []string{"served"}, a.all())
+		l.sends(4, OpGetData)
+		l.says(answer(4, 0))
+		serves(true)
+		require.Empty(t, a.all())
+	})
+}
+
+func TestARefusedLoginIsWhyTheConnectionEnds(t *testing.T) {
+	for code, refused := range map[int32]bool{authFailed: true, authFailed - 1: false, authFailed + 1: false, 0: false} {
+		synctest.Test(t, func(t *testing.T) {
+			a := lively()
+			l := plugged(t, a).greeted(1, ms)
+			l.sends(1, OpSetAuth)
+			l.says(answer(1, code))
+			l.server.Close()
+			<-l.over
+			require.Equal(t, refused, errors.Is(a.cause, ErrRefused), code)
+			require.Equal(t, !refused, errors.Is(a.cause, io.EOF), code)
+		})
+	}
+}
+
+func TestAWriteThatWasAnsweredCatchesTheConnectionUp(t *testing.T) {
+	for _, tc := range []struct {
+		op, code int32
+		caught   bool
+	}{
+		{OpCreate, 0, true},
+		{OpDelete, 0, true},
+		{OpSetData, 0, true},
+		{OpSetACL, 0, true},
+		{OpMulti, 0, true},
+		{OpCreateContainer, 0, true},
+		{OpCreate, noNode, false}, // which the server may have said by itself
+		{OpGetData, 0, false},
+		{OpGetChildren2, 0, false},
+		{OpExists, 0, false},
+		{OpSync, 0, false}, // a leader that was deposed answers that alone
+		{OpSetWatches, 0, false},
+		{OpSetAuth, 0, false},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			l := plugged(t, lively()).greeted(1, ms)
+			l.sends(1, tc.op)
+			l.says(answer(2, 0)) // to nothing
+			require.False(t, l.CaughtUp())
+			l.says(answer(1, tc.code))
+			require.Equal(t, tc.caught, l.CaughtUp(), tc)
+		})
+	}
+}
+
+func TestARequestIsAwaitedUntilItIsAnswered(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := plugged(t, lively()).greeted(1, ms)
+		l.sends(1, OpGetData)
+		require.True(t, l.Awaits(OpGetData))
+		require.False(t, l.Awaits(OpCreateContainer))
+		l.sends(2, OpCreateContainer)
+		l.sends(xidPing, opPing)
+		l.says(answer(1, 0))
+		l.says(answer(xidPing, 0))
+		require.False(t, l.Awaits(OpGetData))
+		require.True(t, l.Awaits(OpCreateContainer))
+		l.says(answer(2, noNode))
+		require.False(t, l.Awaits(OpCreateContainer))
+		require.False(t, l.Awaits(opPing))
+	})
+}
+
+// A server answers a login without telling the leader of the session.
+func TestARequestThatWasAnsweredLongEnoughAgoHasTouchedTheSession(t *testing.T) {
+	for name, tc := range map[string]struct {
+		xid, op int32
+		touches bool
+	}{
+		"a request": {1, OpGetData, true},
+		"a ping":    {xidPing, opPing, true},
+		"a login":   {1, OpSetAuth, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				l := plugged(t, lively()).greeted(1, ms)
+				time.Sleep(1000 * ms)
+				sent := l.dialer.Clock.Now()
+				l.sends(tc.xid, tc.op)
+				time.Sleep(10 * ms)
+				l.says(answer(tc.xid, 0))
+				time.Sleep(2000*ms - 1) // the ticks that a touch takes to the leader
+				require.Equal(t, l.Asked, l.BeginProof(8000*ms).Touched)
+				time.Sleep(1)
+				want := l.Asked
+				if tc.touches {
+					want = sent
+				}
+				p := l.BeginProof(8000 * ms)
+				require.Equal(t, want, p.Touched)
+				require.Equal(t, l.dialer.Clock.Now(), p.Begun)
+			})
+		})
+	}
+}
+
+func TestTheFastestAnswerIsTheRoundTripAndPingsAreAnsweredInTheirOrder(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := plugged(t, lively())
+		l := p.greeted(1, 5*ms)
+		require.Zero(t, l.RoundTrip(), "a pause may be in the handshake")
+		l.sends(xidPing, opPing)
+		time.Sleep(30 * ms)
+		l.sends(xidPing, opPing)
+		time.Sleep(10 * ms)
+		l.says(answer(xidPing, 0))
+		require.Equal(t, 40*ms, l.RoundTrip())
+		time.Sleep(10 * ms)
+		l.says(answer(xidPing, 0))
+		require.Equal(t, 20*ms, l.RoundTrip())
+		l.sends(1, OpGetData)
+		p.Clock.Step(time.Hour) // the machine sleeps
+		time.Sleep(10 * ms)
+		l.says(answer(1, 0))
+		require.Equal(t, 10*ms, l.RoundTrip())
+		require.True(t, l.Proved(10*ms, 8000*ms, false))
+		require.False(t, l.Proved(1000*ms, 8000*ms, false))
+	})
+}
+
+// go-zookeeper asks for its watches with the last transaction that it has seen. An answer of the
+// new connection before that would hide what the watches have missed.
+func TestTheFirstAnswerBehindAReconnectWaitsUntilGoZookeeperHasAskedForItsWatches(t *testing.T) {
+	for name, tc := range map[string]struct {
+		op, code int32
+		flag     byte
+		session  int64 // of the next connection
+		waits    bool
+	}{
+		"the data is watched":                             {OpGetData, 0, 1, 1, true},
+		"the children are watched":                        {OpGetChildren2, 0, 1, 1, true},
+		"a node is watched":                               {OpExists, 0, 1, 1, true},
+		"a node that is not there is watched":             {OpExists, noNode, 1, 1, true},
+		"nobody watches":                                  {OpGetData, 0, 0, 1, false},
+		"the session watches, not go-zookeeper":           {OpGetData, 0, 0, 1, false},
+		"the data of no node is watched":                  {OpGetData, noNode, 1, 1, false},
+		"a node whose watch is refused":                   {OpExists, -102, 1, 1, false},
+		"a node is created":                               {OpCreate, 0, 1, 1, false},
+		"the data, the answer is an error without a name": {OpGetData, 1, 1, 1, false},
+		"it is another session's":                         {OpGetData, 0, 1, 2, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				p := plugged(t, lively())
+				l := p.greeted(1, ms)
+				_, _ = l.Write(framed(number(1), number(tc.op), at("/lock", tc.flag)))
+				synctest.Wait()
+				l.says(answer(1, tc.code))
+				for _, asks := range []bool{false, true} {
+					l = p.greeted(tc.session, ms)
+					l.sends(xidPing, opPing)
+					l.sends(1, OpSetAuth)
+					l.sends(2, OpGetData)
+					began := time.Now()
+					if asks {
+						time.AfterFunc(10*ms, func() { _, _ = l.Write(framed(number(3), number(OpSetWatches), long(0))) })
+					}
+					for _, frame := range [][]byte{answer(xidEvent, 0), answer(xidPing, 0), answer(1, 0)} {
+						l.says(frame)
+						<-l.heard
+						require.Zero(t, time.Since(began), "it is no answer of the session's")
+					}
+					l.says(answer(2, 0))
+					<-l.heard
+					want := time.Duration(0)
+					switch {
+					case tc.waits && asks:
+						want = 10 * ms
+					case tc.waits:
+						want = longestWait
+					}
+					require.Equal(t, want, time.Since(began))
+					began = time.Now()
+					l.AwaitWatches()
+					require.Zero(t, time.Since(began))
+					time.Sleep(10 * ms)
+				}
+			})
+		})
+	}
+}
+
+// The watches would count as set again.
+func TestAnEventIsNoAnswer(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := plugged(t, lively())
+		p.greeted(1, ms)
+		l := p.greeted(1, ms)
+		l.says(answer(xidEvent, 0))
+		connection, standing := p.Watches()
+		require.EqualValues(t, 2, connection)
+		require.EqualValues(t, 2, standing)
+	})
+}
+
+func TestAConnectionEndsOnceAndTellsWhyAtFirst(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a := lively()
+		l := plugged(t, a).greeted(1, ms)
+		a.all()
+		l.server.Close()
+		<-l.over
+		l.Close()
+		l.giveUp()
+		require.Equal(t, []string{"ended"}, a.all())
+		require.ErrorIs(t, a.cause, io.EOF)
+	})
+}
