@@ -271,6 +271,20 @@ func TestASessionWithAUsersWatchKeepsOneThatNeverFires(t *testing.T) {
 	})
 }
 
+func TestAWatchThatNeverFiresIsOfTheSessionThatItIsFor(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		server := zktest.NewServer(t)
+		c := connect(t, server, server.Dial)
+		first := c.ID()
+		lost := server.DropRequest(zktest.OpExists, zktest.OnPath(neverCreated))
+		go func() { <-lost.Struck(); server.ExpireSession(first) }()
+		_, _, _, _ = c.Conn.ExistsW("/some") //nolint:dogsled // only the request counts
+		time.Sleep(time.Minute)
+		require.NotEqual(t, first, c.ID())
+		require.Zero(t, kept(server), "the next one has no watch yet that it would be for")
+	})
+}
+
 // Else an answer over the next connection may come before go-zookeeper has asked for its
 // watches, and what changed before that is not told.
 func TestTheFirstAnswerWaitsForTheWatchesOfASessionThatKeepsOne(t *testing.T) {

@@ -81,13 +81,36 @@ func TestAServerThatHangsUpBehindTheRequestIsHeard(t *testing.T) {
 	})
 }
 
-func TestARequestThatCannotBeWrittenIsNotSent(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		l, gone := plugged(t, &audience{pressed: pressed{id: 1, timeout: 8000 * ms}}).dialed(), errors.New("gone")
-		l.conn.write = gone
-		_, err := l.Write(ask)
-		require.ErrorIs(t, err, gone)
-	})
+func TestAConnectRequestThatCannotBeWrittenFailsAtOnce(t *testing.T) {
+	for left, told := range map[time.Duration]string{0: "asks", 8000 * ms: "ended"} {
+		synctest.Test(t, func(t *testing.T) {
+			a := &audience{pressed: pressed{id: 1, timeout: 8000 * ms, left: left}}
+			l, gone := plugged(t, a).dialed(), errors.New("gone")
+			l.conn.write = gone
+			began := time.Now()
+			_, err := l.Write(ask)
+			require.ErrorIs(t, err, gone)
+			require.Zero(t, time.Since(began))
+			require.Equal(t, []string{told}, a.all(), "behind a length that was not written nothing is asked for")
+		})
+	}
+}
+
+func TestAServerThatReadsNothingIsGivenUp(t *testing.T) {
+	for left, limit := range map[time.Duration]time.Duration{0: 1000 * ms, 2400 * ms: 800 * ms} {
+		synctest.Test(t, func(t *testing.T) {
+			a := &audience{pressed: pressed{id: 1, timeout: 8000 * ms, left: left}}
+			p := plugged(t, a)
+			p.deaf = true
+			l := p.dialed()
+			began := time.Now()
+			_, err := l.Write(ask)
+			require.Error(t, err)
+			require.Equal(t, limit, time.Since(began))
+			require.ErrorIs(t, a.cause, os.ErrDeadlineExceeded)
+			require.False(t, l.isUp())
+		})
+	}
 }
 
 // The client clears its own deadlines in the middle of its handshake.

@@ -231,6 +231,9 @@ func TestAMultiLockerThatCannotTakeOneLockKeepsNone(t *testing.T) {
 	require.False(t, m.TryLock())
 	_, err = m.TryLockFor(t.Context(), time.Hour)
 	require.ErrorIs(t, err, zk.ErrNoAuth)
+	hold, err := m.Acquire(t.Context())
+	require.ErrorIs(t, err, zk.ErrNoAuth)
+	require.Nil(t, hold)
 	for _, l := range lockers {
 		require.Nil(t, l.Held())
 	}

@@ -51,6 +51,13 @@ func TestMorePermitsThanARequestCanCreateAreRefused(t *testing.T) {
 	}
 }
 
+func TestAThousandPermitsAreTheMostForOneCall(t *testing.T) {
+	at := newSite(t)
+	_, err := at.semaphore(at.session(), 2000).Acquire(within(t, patience), 1001)
+	require.ErrorContains(t, err, "1001 permits: one call can take 1000 at most")
+	require.Empty(t, at.leases())
+}
+
 // stuckConn is a connection whose send buffer is full while stuck is set.
 type stuckConn struct {
 	net.Conn
