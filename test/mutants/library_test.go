@@ -426,7 +426,7 @@ var ofTheLibrary = []judged{
 		{"membership/keep.go", "cmp.Or(m.state.Session, session)", "cmp.Or(m.state.Session, 0*session)"},
 	}}, "membership.TestAMemberThatTheServerKeepsOnTheListUnseenHasNotLeft"},
 	{mutant{"a member that has left is told of its session's Close", []edit{
-		{"membership/member.go", "if isClosed(m.session) && m.State().Err != ErrLeft {", "if isClosed(m.session) {"},
+		{"membership/member.go", "case isClosed(m.session) && m.State().Err != ErrLeft:", "case isClosed(m.session):"},
 	}}, "membership.TestAnUpdateOfAMemberThatHasLeftSaysSoAfterTheEndOfItsSessionToo"},
 	{mutant{"a lock that is called as nodes are is asked for as one of them", []edit{
 		{"revoke.go", "\tcase said.Stat.EphemeralOwner == 0:\n\t\treturn nil, zk.ErrNoNode\n", ""},
