@@ -79,9 +79,19 @@ func (g *gate) try(ctx context.Context, call queue.Call) (*queue.Hold, error) {
 
 // deadlock returns ErrDeadlock if a hold that ctx carries keeps a call under it from the lock.
 func (g *gate) deadlock(ctx context.Context) error {
+	return waitsFor(ctx, func(h *Hold) bool { return h.hold.Blocks(g.queue) })
+}
+
+// shut is deadlock for an owner, who waits for the share of one that has lost the lock, too.
+func (g *gate) shut(ctx context.Context) error {
+	return waitsFor(ctx, func(h *Hold) bool { return h.shares == g.shares && h.hold.Excludes(g.queue) })
+}
+
+// waitsFor returns ErrDeadlock if one of the holds that ctx carries is in the way.
+func waitsFor(ctx context.Context, inTheWay func(*Hold) bool) error {
 	for c := carriedBy(ctx); c != nil; c = c.outer {
 		switch {
-		case !c.hold.hold.Blocks(g.queue):
+		case !inTheWay(c.hold):
 		case c.hold.hold.Kind() == recipe.Read:
 			return fmt.Errorf("%w: %w", ErrDeadlock, ErrUpgrade)
 		default:
@@ -94,6 +104,9 @@ func (g *gate) deadlock(ctx context.Context) error {
 // take waits for the lock, and for an owner that has lost it.
 func (g *gate) take(ctx context.Context) (*Hold, error) {
 	a := g.attempt(ctx)
+	if err := g.shut(ctx); err != nil {
+		return nil, a.failed(err)
+	}
 	for {
 		got, err := g.acquire(ctx, a)
 		if err != nil {
@@ -101,6 +114,7 @@ func (g *gate) take(ctx context.Context) (*Hold, error) {
 		}
 		h := holdOf(got)
 		if g.shares.TryAcquire(g.share) || g.enter(ctx, h) {
+			h.shares = g.shares
 			return h, nil
 		}
 		switch {
@@ -148,6 +162,7 @@ func (g *gate) tryTake(ctx context.Context) (*Hold, error) {
 		h.hold.Leave(nil)
 		return nil, a.failed(ErrLocked)
 	}
+	h.shares = g.shares
 	return h, nil
 }
 

@@ -17,7 +17,8 @@ import (
 // whoever has the value and may cross goroutines; its methods may be called from several at
 // once.
 type Hold struct {
-	hold queue.Hold
+	hold   queue.Hold
+	shares *shares // of which its owner has some until it gives the hold back; nil of a handle
 
 	ctx     context.Context
 	ctxOnce sync.Once

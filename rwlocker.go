@@ -232,7 +232,9 @@ func (r *rlocker) own(ctx context.Context, take func(*side, context.Context) (*H
 		a := r.read.attempt(ctx)
 		h, err := r.read.queue.Downgrade(ctx, &w.hold, a)
 		if err == nil {
-			r.readers.add(self, holdOf(h), 0)
+			reads := holdOf(h)
+			reads.shares = r.read.shares
+			r.readers.add(self, reads, 0)
 		}
 		return a.failed(err)
 	}

@@ -25,6 +25,7 @@ type Hold struct {
 	revoked   latch.Latch
 	history   History
 	deletion  *deletion // by its release, nil if a later owner of the node may have one; guarded by the mutex that grants
+	left      bool      // its owner has given it back, be it lost or not; guarded likewise
 
 	mu    sync.Mutex // guards atEnd; taken under the mutex that grants
 	atEnd *endFunc   // a list, since most holds have none, and a hand-off feels each byte
@@ -142,6 +143,15 @@ func (h *Hold) Blocks(q *Queue) bool {
 	return h.sharesQueue(q) && h.Kind().Blocks(q.kind)
 }
 
+// Excludes reports whether the hold's owner keeps whoever queues in q from what both share in
+// this process: until it gives back the hold, though that was lost.
+func (h *Hold) Excludes(q *Queue) bool {
+	s := h.contender.queue.session
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return (h.IsHeld() || h.IsLost() && !h.left) && h.Kind().Blocks(q.kind)
+}
+
 // PermitsOf returns how many permits of s the hold has.
 func (h *Hold) PermitsOf(s *Semaphore) int {
 	if !h.sharesQueue(s.permits) {
@@ -225,6 +235,7 @@ func (h *Hold) giveBack(then func()) (r *deletion, first bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	first = h.end(released)
+	h.left = true
 	if then != nil {
 		then()
 	}

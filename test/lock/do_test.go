@@ -119,6 +119,62 @@ func TestACallThatWouldWaitForTheHoldOfItsContextIsRefusedAtOnce(t *testing.T) {
 	})
 }
 
+// What was lost in a Do stays its own until that returns, and a context may outlive the loss.
+func TestACallThatWouldWaitForALostHoldOfItsContextIsRefusedAtOnce(t *testing.T) {
+	for name, c := range map[string]struct {
+		enter func(*zklock.RWLocker, context.Context, func(context.Context) error) error
+		kind  error // of the refusal of a writer
+		reads bool
+	}{
+		"Do":  {(*zklock.RWLocker).Do, zklock.ErrDeadlock, false},
+		"RDo": {(*zklock.RWLocker).RDo, zklock.ErrUpgrade, true},
+		"Held": {func(rw *zklock.RWLocker, ctx context.Context, f func(context.Context) error) (err error) {
+			rw.Lock()
+			held := rw.Held()
+			elsewhere(func() { _ = f(held.Context()) })
+			return rw.UnlockContext(ctx)
+		}, zklock.ErrDeadlock, false},
+		"the reader of a downgrade": {func(rw *zklock.RWLocker, ctx context.Context, f func(context.Context) error) (err error) {
+			rw.Lock()
+			rw.RLock()
+			rw.Unlock()
+			held := rw.RHeld()
+			elsewhere(func() { _ = f(held.Context()) })
+			return rw.RUnlockContext(ctx)
+		}, zklock.ErrUpgrade, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, func(t *testing.T, b *bubble) {
+				s := b.session("mine")
+				rw, other := b.rw(s), b.rw(s)
+				var outlives context.Context
+				require.ErrorIs(t, c.enter(rw, aMinute(t), func(ctx context.Context) error {
+					b.server.ExpireSession(s.ID())
+					<-ctx.Done()
+					outlives = context.WithoutCancel(ctx)
+					waits, cancel := context.WithTimeout(outlives, time.Minute)
+					defer cancel()
+					began := time.Now()
+					for _, err := range []error{rw.LockContext(waits), rw.Do(waits, nothing), errOf(rw.TryLockFor(waits, time.Hour))} {
+						require.ErrorIs(t, err, zklock.ErrDeadlock)
+						require.ErrorIs(t, err, c.kind)
+					}
+					if !c.reads {
+						require.ErrorIs(t, rw.RLockContext(waits), zklock.ErrDeadlock)
+					}
+					require.Equal(t, began, time.Now())
+					if c.reads {
+						require.NoError(t, rw.RDo(waits, nothing), "readers share the lock")
+					}
+					require.NoError(t, other.Do(waits, nothing), "another RWLocker waits for nobody's Unlock")
+					return must(rw.Acquire(waits)).Release(waits) // nor does a handle
+				}), zklock.ErrLost)
+				require.NoError(t, rw.Do(outlives, nothing), "it was given back")
+			})
+		})
+	}
+}
+
 func TestAReaderIsRefusedWhatItKeepsItselfFrom(t *testing.T) {
 	inBubble(t, func(t *testing.T, b *bubble) {
 		rw := must(zklock.NewRW(b.session("mine"), b.path))

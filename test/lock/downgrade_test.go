@@ -299,6 +299,22 @@ func TestADowngradeNeedsItsWritersNode(t *testing.T) {
 	require.NoError(t, other.Release(t.Context()))
 }
 
+func TestADowngradeThatFindsNoWriterIsTheWritersLossAndSaysWhy(t *testing.T) {
+	inBubble(t, func(t *testing.T, b *bubble) {
+		rw := b.rw(b.session("mine"))
+		rw.Lock()
+		require.NoError(t, b.session("an operator").Conn().Delete(rw.Held().Node(), -1)) // it is not watched yet
+		err := rw.RLockContext(t.Context())
+		require.ErrorIs(t, err, zklock.ErrLost)
+		require.ErrorContains(t, err, "the lock node was deleted")
+		require.True(t, isClosed(rw.Lost()))
+		require.ErrorIs(t, err, rw.Held().Err())
+		rw.Unlock()
+		require.NoError(t, rw.RLockContext(t.Context()))
+		rw.RUnlock()
+	})
+}
+
 // requireNodes checks that the lock nodes come down to those named.
 func (at *site) requireNodes(nodes ...string) {
 	at.t.Helper()

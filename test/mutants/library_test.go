@@ -31,6 +31,15 @@ var ofTheLibrary = []judged{
 	{mutant{"servers are dialled whatever they look like", []edit{
 		{"internal/client/servers.go", "if err := checkServer(server); err != nil {", "if err := checkServer(server); err != nil && false {"},
 	}}, "TestServersThatCouldOnlyBeDialledInVainAreRefusedAtOnce"},
+	{mutant{"an owner waits for a lost hold that its context carries", []edit{
+		{"gate.go", "if err := g.shut(ctx); err != nil {", "if err := g.shut(ctx); err != nil && false {"},
+	}}, "TestACallThatWouldWaitForALostHoldOfItsContextIsRefusedAtOnce"},
+	{mutant{"a lost hold that was given back is still waited for", []edit{
+		{"internal/queue/hold.go", "h.IsLost() && !h.left", "h.IsLost()"},
+	}}, "TestACallThatWouldWaitForALostHoldOfItsContextIsRefusedAtOnce"},
+	{mutant{"a downgrade that finds no writer fails before the writer's loss is known", []edit{
+		{"internal/queue/downgrade.go", "return err // after", "if client.Answers(err, zk.ErrNoNode) {\n\t\t\treturn client.Permanent(ErrLost)\n\t\t}\n\t\treturn err // after"},
+	}}, "TestADowngradeThatFindsNoWriterIsTheWritersLossAndSaysWhy"},
 	{mutant{"a loss does not say why", []edit{
 		{"internal/queue/hold.go", "return h.contender.loss", "return ErrLost"},
 	}}, "TestALossSaysWhyInEveryError"},
