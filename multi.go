@@ -129,8 +129,7 @@ func (m *MultiLocker) own(ctx context.Context, take func(context.Context, *Locke
 		take:   func(ctx context.Context, l *Locker) (*Hold, error) { err := take(ctx, l); return l.Held(), err },
 		give: func(l *Locker, h *Hold) {
 			if _, outermost := l.yieldIf(h); outermost { // WithoutOwner, somebody else may have unlocked it
-				h.hold.Disown()
-				h.hold.SendRelease(ctx, l.leave)
+				h.hold.Decline(ctx, l.leave)
 			}
 		},
 	})
@@ -308,10 +307,7 @@ func (m *MultiLocker) Acquire(ctx context.Context) (*MultiHold, error) {
 	}
 	holds, err := m.all(ctx, taking{
 		take: func(ctx context.Context, l *Locker) (*Hold, error) { return l.Acquire(ctx) },
-		give: func(_ *Locker, h *Hold) {
-			h.hold.Disown()
-			h.hold.SendRelease(ctx, nil)
-		},
+		give: func(_ *Locker, h *Hold) { h.hold.Decline(ctx, nil) },
 	})
 	if err != nil {
 		return nil, m.fail("acquire", err)

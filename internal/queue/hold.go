@@ -215,13 +215,13 @@ func (h *Hold) leave(then func()) (*deletion, error) {
 // Leave gives back a hold that nobody has come to use: it ends the hold, calls then unless that
 // is nil, and has the node deleted, in this order. It waits for nothing.
 func (h *Hold) Leave(then func()) {
-	h.Disown()
+	h.disown()
 	h.leave(then)
 }
 
-// Disown says that nobody has come to use the lock, so that its node need not stay: neither for
+// disown says that nobody has come to use the lock, so that its node need not stay: neither for
 // the queue's minimum nor for a handoff.
-func (h *Hold) Disown() {
+func (h *Hold) disown() {
 	s := h.contender.queue.session
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -258,6 +258,12 @@ func (h *Hold) SendRelease(ctx context.Context, then func()) {
 	case <-r.batch.link.Down():
 	case <-ctx.Done():
 	}
+}
+
+// Decline is SendRelease of a lock that nobody has come to use.
+func (h *Hold) Decline(ctx context.Context, then func()) {
+	h.disown()
+	h.SendRelease(ctx, then)
 }
 
 // end closes what has to be closed, and reports whether that ended the hold. The session's mu

@@ -325,10 +325,10 @@ var ofTheLibrary = []judged{
 		{"internal/queue/contender.go", "\tc.unused = true\n\treturn c.leaveLocked()", "\treturn c.leaveLocked()"},
 	}}, "TestACallThatFailsLeavesNothingForTheMinimum"},
 	{mutant{"the node of a hold that nobody has used stays for its least length", []edit{
-		{"internal/queue/hold.go", "\th.Disown()\n", ""},
+		{"internal/queue/hold.go", "\th.disown()\n\th.leave(then)", "\th.leave(then)"},
 	}}, "TestACallThatFailsLeavesNothingForTheMinimum"},
 	{mutant{"the locks of a MultiLocker that cannot have all stay for their least length", []edit{
-		{"multi.go", "\t\t\t\th.hold.Disown()\n", ""},
+		{"multi.go", "\t\t\t\th.hold.Decline(ctx, l.leave)", "\t\t\t\th.hold.SendRelease(ctx, l.leave)"},
 	}}, "TestACallThatFailsLeavesNothingForTheMinimum"},
 	{mutant{"the node of a hold that nobody has used stays once it was lost", []edit{
 		{"internal/queue/contender.go", "\tif c.state == lingering {\n\t\tc.leaveLocked()\n\t}", ""},
