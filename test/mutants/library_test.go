@@ -159,7 +159,7 @@ var ofTheLibrary = []judged{
 		{"rwlocker.go", "return held[0]", "return held[len(held)-1]"},
 	}}, "TestWithoutOwnerAReaderIsToldOfTheLossThoughAnotherHasUnlockedMeanwhile"},
 	{mutant{"a MultiLocker's way out waits without its ctx", []edit{
-		{"multi.go", "h.hold.SendRelease(ctx, l.leave)", "h.hold.SendRelease(context.Background(), l.leave)"},
+		{"multi.go", "h.hold.Decline(ctx, l.leave)", "h.hold.Decline(context.Background(), l.leave)"},
 	}}, "TestEveryCallReturnsWhenItsContextEnds/plain/MultiLocker.LockContext_last"},
 	{mutant{"a MultiLocker leaves its callbacks at a long hold", []edit{
 		{"multi.go", "for _, stop := range m.stop {\n\t\tstop()\n\t}", ""},
