@@ -322,6 +322,6 @@ func TestPingOfARealServerNeedsNoPermissionAndMakesNothing(t *testing.T) {
 	require.NoError(t, pinged)
 	after, now, err := at.conn.Children("/")
 	require.NoError(t, err)
-	require.ElementsMatch(t, before, after)
+	require.Subset(t, before, after) // the server removes empty containers meanwhile
 	require.Equal(t, stat.Version, now.Version)
 }
