@@ -40,7 +40,6 @@ type contender struct {
 	unused    bool          // nobody has come to use the lock: its nodes need not stay
 	leaving   *deletion     // once left
 	revoked   bool          // somebody has asked for the lock back
-	version   int32         // of what the node says, as convert has read it last; it begins with 0
 	selfWatch *time.Timer
 	rest      *time.Timer // of the queue's minimum, while it lingers
 

@@ -10,23 +10,41 @@ import (
 
 // convert makes the hold by which the owner of before goes on: from writing to reading, or from
 // its turn to permits. The entry's create has the check, that of before's node. Who has asked the
-// owner for what it had has asked for this too: the check fails if that may be unheard of.
+// owner for what it had has asked for this too: the check fails if that may be unheard of. Then
+// what the node says is read behind the create of the next try, since it may change all the time.
 func (q *Queue) convert(ctx context.Context, before *Hold, enter func(id string, check *zk.CheckVersionRequest) entry) (*Hold, error) {
 	c := before.contender
-	for {
-		check := c.checkUnasked()
-		h, err := q.createGranted(ctx, c.incarnation, func(id string) entry { return enter(id, check) })
-		switch {
-		case err == nil:
-			h.heed(before)
-			return h, nil
-		case !client.Answers(err, zk.ErrBadVersion):
-			return nil, err
+	h, err := q.createGranted(ctx, before, c.checkUnasked(), enter, nil)
+	if client.Answers(err, zk.ErrBadVersion) {
+		h, err = q.createGranted(ctx, before, c.check(), enter, c.read)
+	}
+	return h, err
+}
+
+// createGranted makes a hold at once of an entry that takes no place in the queue, when listen,
+// unless that is nil, has returned.
+func (q *Queue) createGranted(
+	ctx context.Context, before *Hold, check *zk.CheckVersionRequest,
+	enter func(id string, check *zk.CheckVersionRequest) entry, listen func(context.Context) error,
+) (h *Hold, err error) {
+	c, _, err := q.create(ctx, before.contender.incarnation, func(id string) entry { return enter(id, check) })
+	if err != nil {
+		return nil, err
+	}
+	defer func() {
+		if h == nil {
+			c.leave()
 		}
-		if err := c.read(ctx); err != nil {
+	}()
+	if listen != nil {
+		if err := listen(ctx); err != nil {
 			return nil, err
 		}
 	}
+	if h, err = c.grant(ctx, c.carrier); err == nil {
+		h.heed(before)
+	}
+	return h, err
 }
 
 // heed takes over that somebody has asked for what its owner had before: its turn, or the lock
@@ -41,13 +59,13 @@ func (h *Hold) heed(before *Hold) {
 }
 
 // checkUnasked is a check that fails, unless it is known that somebody has asked for the lock,
-// also if the node may say so by now.
+// also if anything was written on the node: it may say so by now.
 func (c *contender) checkUnasked() *zk.CheckVersionRequest {
 	check := c.check()
 	c.queue.session.mu.Lock()
 	defer c.queue.session.mu.Unlock()
 	if !c.revoked {
-		check.Version = c.version
+		check.Version = 0
 	}
 	return check
 }
@@ -66,7 +84,6 @@ func (c *contender) read(ctx context.Context) error {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	c.version = content.Stat.Version
 	c.onData(content.Data)
 	return nil
 }

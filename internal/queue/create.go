@@ -87,20 +87,6 @@ func (q *Queue) create(ctx context.Context, inc *incarnation, enter func(id stri
 	return c, &listing{List: listed.Value, early: true}, nil
 }
 
-// createGranted makes a hold at once of an entry that takes no place in the queue.
-func (q *Queue) createGranted(ctx context.Context, inc *incarnation, enter func(id string) entry) (h *Hold, err error) {
-	c, _, err := q.create(ctx, inc, enter)
-	if err != nil {
-		return nil, err
-	}
-	defer func() {
-		if h == nil {
-			c.leave()
-		}
-	}()
-	return c.grant(ctx, c.carrier)
-}
-
 // settle finds out what became of the create, until ctx is done. It keeps the node if that is
 // one of the contender's session, and sees to the deletion of any other.
 func (c *contender) settle(ctx context.Context, done <-chan struct{}, seen *wire.Tap, created *client.Call[[]string]) error {

@@ -348,6 +348,13 @@ var ofTheLibrary = []judged{
 	{mutant{"a downgrade forgets that the writer was asked for the lock", []edit{
 		{"internal/queue/convert.go", "h.heed(before)", "_ = h"},
 	}}, "TestAWriterWhoIsAskedForTheLockLeavesAReaderWhoIs"},
+	{mutant{"who goes on waits until nobody writes on its node", []edit{
+		{"internal/queue/convert.go", "if client.Answers(err, zk.ErrBadVersion) {", "for client.Answers(err, zk.ErrBadVersion) {"},
+		{"internal/queue/convert.go", "c.check(), enter, c.read)", "c.checkUnasked(), enter, c.read)"},
+	}}, "TestWhoGoesOnDoesNotWaitUntilNobodyWritesOnItsNode"},
+	{mutant{"who goes on does not hear of a mark behind other data", []edit{
+		{"internal/queue/convert.go", "if listen != nil {", "if false {"},
+	}}, "TestWhoGoesOnHearsOfAMarkThatFollowsOtherData"},
 	{mutant{"who has a lock is looked for once when it is asked for", []edit{
 		{"revoke.go", "case looks == mostLooks:", "default:"},
 	}}, "TestAWishForALockThatGoesOnMeanwhileIsForItsNextHolder"},
@@ -620,7 +627,7 @@ var ofTheLibrary = []judged{
 		{"internal/queue/semaphore.go", "if !released && h != nil {", "if !released && h != nil && err != nil {"},
 	}}, "TestAContextThatPanicsCostsNobodyTheLock"},
 	{mutant{"a context that panics keeps a node that is granted at once", []edit{
-		{"internal/queue/create.go", "if h == nil {", "if err != nil {"},
+		{"internal/queue/convert.go", "if h == nil {", "if err != nil {"},
 	}}, "TestAContextThatPanicsCostsNobodyTheLock"},
 	{mutant{"a context that panics keeps the hold of who waits for an owner here", []edit{
 		{"gate.go", "confirmed := h.hold.Confirm(held) == nil\n\tdetach()\n", "confirmed := h.hold.Confirm(held) == nil\n"},
