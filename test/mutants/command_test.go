@@ -26,6 +26,9 @@ var ofTheCommand = []struct {
 	{mutant{"a killed keeper's command has all the time that it wants", []edit{
 		{job + "/front.go", "KillAfter: n.KillAfter", "KillAfter: time.Hour"},
 	}}, command, "TestAKilledKeepersCommandIsGoneBeforeTheServerGivesTheLockAway"},
+	{mutant{"a signal at the keeper's beginning is a loss", []edit{
+		{job + "/front.go", "slices.Contains(Ending, os.Signal(sig))", "slices.Contains(Ending, os.Signal(sig)) && false"},
+	}}, job, "TestASignalThatEndsAKeeperAtItsBeginningIsNoLoss"},
 	{mutant{"what a killed keeper has not told of goes on", []edit{
 		{job + "/front.go", "n.Running && command.id == 0", "false"},
 	}}, job, "TestACommandWhoseKeeperDiedBeforeItCouldTellIsEnded"},

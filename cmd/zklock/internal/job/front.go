@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"os/signal"
+	"slices"
 	"syscall"
 	"time"
 
@@ -68,6 +69,9 @@ func (f *Front) Run() (code int, err error) {
 				_ = unix.Kill(keeper, unix.SIGCONT) // nobody else looks after the lock
 			default:
 				<-said.over
+				if sig := status.Signal(); !said.Running && slices.Contains(Ending, os.Signal(sig)) {
+					return bySignal + int(sig), nil // before it knew to heed none: it was meant for us as well
+				}
 				if said.Running || !status.Exited() {
 					f.end(said.commandState, others, changes, signals)
 					return 0, &KeeperError{status}

@@ -20,17 +20,19 @@ import (
 const roleVariable = "ZKLOCK_TEST_ROLE"
 
 func TestMain(m *testing.M) {
-	switch os.Getenv(roleVariable) {
-	case "front":
-		os.Setenv(roleVariable, "keeper")
+	switch role := os.Getenv(roleVariable); role {
+	case "front", "front of a newborn":
+		os.Setenv(roleVariable, map[string]string{"front": "keeper", "front of a newborn": "newborn"}[role])
 		f := &Front{
 			Args:   func(descriptor int) []string { return []string{os.Args[0], strconv.Itoa(descriptor)} },
 			Ending: syscall.SIGTERM, Log: slog.New(slog.DiscardHandler),
 		}
-		_, err := f.Run()
-		fmt.Println(err)
+		code, err := f.Run()
+		fmt.Println(code, err)
 	case "keeper":
 		fmt.Println(dieUntold())
+	case "newborn": // it gets a signal that is meant for all, and does not know yet to heed none
+		fmt.Println(unix.Kill(unix.Getpid(), unix.SIGTERM))
 	case "stranger":
 		pid, _ := strconv.Atoi(os.Args[1])
 		fmt.Println(isStopped(pid), isAlone(pid))
@@ -69,7 +71,16 @@ func TestACommandWhoseKeeperDiedBeforeItCouldTellIsEnded(t *testing.T) {
 	front.WaitDelay = 10 * time.Second // the command has our end of the pipe too
 	said, err := front.Output()
 	require.NoError(t, err)
-	require.Equal(t, "the process that held the lock was killed by SIGKILL\n", string(said))
+	require.Equal(t, "0 the process that held the lock was killed by SIGKILL\n", string(said))
+}
+
+// A service manager sends its signal to each process, the newest too.
+func TestASignalThatEndsAKeeperAtItsBeginningIsNoLoss(t *testing.T) {
+	front := exec.CommandContext(t.Context(), os.Args[0])
+	front.Env = append(os.Environ(), roleVariable+"=front of a newborn")
+	said, err := front.Output()
+	require.NoError(t, err)
+	require.Equal(t, "143 <nil>\n", string(said))
 }
 
 // foundAgain leaves its process group empty, and at a line of input founds one that has
