@@ -99,9 +99,8 @@ func (c *contender) created(nodes []string, czxid int64) {
 	}
 	parsed, _ := recipe.Parse(recipe.Base(c.node)) // a permit's name has no sequence that counts
 	c.sequence = parsed.Sequence
-	c.become(waiting)
-	if t := c.queue.handoff; t != nil {
-		t.queued = true
+	if c.become(waiting) && c.queue.handoff != nil { // otherwise its call has ended, or is about to
+		c.queue.handoff.queued = true
 	}
 	c.addToIndex()
 }

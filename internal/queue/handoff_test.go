@@ -233,6 +233,31 @@ func TestAMemberIsToldThatTheLockIsTakenIfItsHandoffHasGotAsFarAsTheQueue(t *tes
 	})
 }
 
+func TestAMemberIsNotToldThatTheLockIsTakenForWhatACallBeforeHasLeft(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, server := connected(t)
+		l := share(s, 10, 0)
+		late := func() error {
+			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+			defer cancel()
+			return (<-ask(ctx, l.Acquire)).err
+		}
+		require.NoError(t, lock(t, l).Release(t.Context(), nil)) // the path is there
+		create := server.HoldReply(zktest.OpCreate)
+		require.ErrorIs(t, late(), context.DeadlineExceeded)
+		create.Release()
+		synctest.Wait()
+		require.Empty(t, server.Children("/lock"))
+		server.Freeze()
+		fetches := ask(t.Context(), l.Acquire)
+		err := late()
+		require.ErrorIs(t, err, context.DeadlineExceeded)
+		require.NotErrorIs(t, err, ErrLocked, "nobody is known to have it")
+		server.Thaw()
+		require.NoError(t, granted(t, fetches).Release(t.Context(), nil))
+	})
+}
+
 // A function of the trace may take its time.
 func TestTheEndOfASessionIsToldToAHandoffsCallersThoughTheOneThatFetchesHangs(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
