@@ -119,7 +119,7 @@ func (ck *checker) observe(txn zktest.Txn) {
 		}
 		ck.moments.reach(change)
 		ck.tree.apply(txn, change)
-		if n := ck.tree[change.Path]; n != nil && change.Kind == zktest.DataSet && isMark(change.Data) {
+		if n := ck.tree[change.Path]; n != nil && change.Kind == zktest.DataSet && n.marked {
 			ck.asks(n)
 		}
 		ck.log.note("zookeeper", "%v", committed{txn, change})

@@ -135,8 +135,21 @@ func (ck *checker) isAsked(c *claim) bool {
 		if contenderOf(n.path) != contenderOf(c.node) {
 			continue
 		}
-		ahead := len(n.before) > 0 && !slices.ContainsFunc(n.before, func(b *node) bool { return b.asked.IsZero() || !b.asked.Before(n.since) })
-		if ahead || !n.asked.IsZero() {
+		ahead := len(n.before) > 0 && !slices.ContainsFunc(n.before, func(b *node) bool { return !b.marked || !b.asked.Before(n.since) })
+		if ahead || n.marked {
+			return true
+		}
+	}
+	return false
+}
+
+// isMarked reports whether what asks for the lock of c can be read still. Nobody need hear of a
+// mark that was written over: a watch tells that there was a change, and not what it was. ck.mu is
+// held.
+func (ck *checker) isMarked(c *claim) bool {
+	for _, n := range ck.tree {
+		says := n.marked || slices.ContainsFunc(n.before, func(b *node) bool { return b.marked })
+		if says && contenderOf(n.path) == contenderOf(c.node) {
 			return true
 		}
 	}
@@ -159,7 +172,7 @@ func (ck *checker) heeds(c *claim) {
 func (ck *checker) judgeHeeded(c *claim, revoked <-chan struct{}) {
 	ck.mu.Lock()
 	defer ck.mu.Unlock()
-	if _, held := ck.claims[c]; held && isOpen(revoked) && c.hold.Err() == nil && ck.tree[c.node] != nil {
+	if _, held := ck.claims[c]; held && isOpen(revoked) && c.hold.Err() == nil && ck.isMarked(c) {
 		ck.failLocked("P7", "%s is not told that %s was asked for", c.who, base(c.node))
 	}
 }

@@ -27,6 +27,7 @@ type node struct {
 	before []*node   // what its owner had before: a reader's writer, the turn of permits or those that it may be
 	asked  time.Time // when somebody has asked for its lock last
 	first  bool      // nobody was ahead then
+	marked bool      // it says so still
 
 	gone   time.Time // when it was deleted
 	behind []string  // whom it was behind then
@@ -43,6 +44,8 @@ func (ns nodes) apply(txn zktest.Txn, c zktest.Change) {
 		n.reads = strings.Contains(base(c.Path), "-__READ__")
 		n.before = ns.before(n)
 		ns[c.Path] = n
+	case c.Kind == zktest.DataSet && ns[c.Path] != nil:
+		ns[c.Path].marked = isMark(c.Data)
 	}
 }
 
