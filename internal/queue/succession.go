@@ -173,10 +173,8 @@ func (c *contender) handOver() {
 	if s.incarnation != c.incarnation || next.incarnation != c.incarnation || !c.incarnation.RunsAt(now) {
 		return
 	}
-	c.successor = nil
 	s.protect(next, now)
-	next.possess()
-	next.wake()
+	next.possess() // and is told when c retires
 	if c.succession == nil {
 		c.succession = new(succession)
 	}
@@ -191,7 +189,7 @@ func (c *contender) awaitTurn(ctx context.Context, turn <-chan struct{}) (*Hold,
 	select {
 	case <-turn:
 	case <-c.gone.Done():
-		return nil, c.whyGone()
+		return nil, nil
 	case <-ctx.Done():
 		return nil, client.Ended(ctx)
 	}
@@ -201,15 +199,9 @@ func (c *contender) awaitTurn(ctx context.Context, turn <-chan struct{}) (*Hold,
 // handed returns the hold that c was handed, if it was and ctx goes on. It may be lost already:
 // its owner has yet to hear of it.
 func (c *contender) handed(ctx context.Context) (*Hold, error) {
-	over := ctx.Err() != nil // which may be a user's code
-	h, err := c.handedHold()
-	if over && (h != nil || err != nil) {
+	if ctx.Err() != nil { // which may be a user's code
 		return nil, client.Ended(ctx)
 	}
-	return h, err
-}
-
-func (c *contender) handedHold() (*Hold, error) {
 	s := c.queue.session
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -20,10 +20,7 @@ func (c *contender) wait(ctx context.Context, view *listing) (*Hold, error) {
 		}
 	}
 	for {
-		h, err := c.handed(ctx)
-		if h != nil || err != nil {
-			return h, err
-		}
+		var h *Hold
 		at, err := c.place(ctx, view)
 		view = nil
 		switch {
@@ -88,15 +85,12 @@ func (c *contender) waitBehind(ctx context.Context, at place) (*Hold, error) {
 	case <-at.link.Down():
 		return nil, nil
 	case <-c.gone.Done():
-		return nil, c.whyGone()
+		return nil, nil // who lists the queue asks why
 	case <-ctx.Done():
 		return nil, client.Ended(ctx)
 	}
-	if err := next.Refusal(); err != nil {
+	if err := next.Refusal(); err != nil || at.Ahead > 1 {
 		return nil, err
-	}
-	if at.Ahead > 1 {
-		return nil, c.whyGone()
 	}
 	select { // the answer is on its way if it is not there yet
 	case <-own.Armed:
@@ -105,9 +99,8 @@ func (c *contender) waitBehind(ctx context.Context, at place) (*Hold, error) {
 	case <-ctx.Done():
 		return nil, client.Ended(ctx)
 	}
-	// A select picks at random: if our own node went too, that comes first.
-	if err := c.whyGone(); err != nil || !c.succeeds(at, own, next) {
-		return nil, err
+	if !c.succeeds(at, own, next) {
+		return nil, nil
 	}
 	return c.grant(ctx, at.link)
 }
