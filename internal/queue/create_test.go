@@ -180,6 +180,9 @@ func TestAListThatWasSentAlongWithACreateDoesNotProveThatItsNodeIsGone(t *testin
 		view.Names = nil
 		_, err = view.placeOf(c)
 		require.ErrorIs(t, err, client.ErrStale)
+		h, err := c.grantFirst(t.Context(), view)
+		require.NoError(t, err, "another list shows it")
+		require.Same(t, c, h.contender)
 	})
 }
 

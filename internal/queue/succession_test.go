@@ -2,6 +2,7 @@ package queue
 
 import (
 	"context"
+	"fmt"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -9,7 +10,9 @@ import (
 	"github.com/go-zookeeper/zk"
 	"github.com/stretchr/testify/require"
 
+	"github.com/zklock/zklock/internal/clock"
 	"github.com/zklock/zklock/internal/recipe"
+	"github.com/zklock/zklock/internal/wire"
 	"github.com/zklock/zklock/zktest"
 )
 
@@ -90,4 +93,127 @@ func TestAContenderKnowsWhetherOthersOfItsSessionStandInItsQueue(t *testing.T) {
 	first.countOut()
 	require.NotContains(t, s.index.lines, "/lock")
 	require.Contains(t, s.index.lines, "/other")
+}
+
+// standIn returns a contender of s that stands in the queue of /lock by itself.
+func standIn(s *Session, sequence int32, carrier *wire.Link) *contender {
+	return &contender{
+		queue: lockAt(s, "/lock"), incarnation: s.incarnation, state: waiting, entry: entry{queues: true},
+		node: fmt.Sprintf("/lock/x-lock-%010d", sequence), sequence: sequence, carrier: carrier,
+	}
+}
+
+// An answer over another connection may hide one of them, or who came between.
+func TestAContenderFollowsTheOneOfItsSessionThatIsKnownToBeRightAhead(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, _ := connected(t)
+		l, other := s.client.Current(), new(wire.Link)
+		for name, tc := range map[string]struct {
+			standing, ahead, self *wire.Link
+			sequence              int32
+			follows               bool
+		}{
+			"over the connection that stands":  {l, l, l, 7, true},
+			"there is none":                    {nil, nil, nil, 7, false},
+			"the one ahead is of another one":  {l, other, l, 7, false},
+			"it is of another one itself":      {l, l, other, 7, false},
+			"both are of another one":          {l, other, other, 7, false},
+			"there may be somebody in between": {l, l, l, 6, false},
+		} {
+			s.mu.Lock()
+			s.link = tc.standing
+			ahead, c := standIn(s, tc.sequence, tc.ahead), standIn(s, 8, tc.self)
+			ahead.addToIndex()
+			s.mu.Unlock()
+			require.Equal(t, tc.follows, c.followNext() != nil, name)
+			s.mu.Lock()
+			require.Equal(t, tc.follows, ahead.successor == c, name)
+			ahead.removeFromIndex()
+			s.link = l
+			s.mu.Unlock()
+		}
+	})
+}
+
+// The path may have been made anew, with its numbers.
+func TestAContenderFollowsTheOneThatAListHasShownByItsName(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, _ := connected(t)
+		ahead, c := standIn(s, 3, nil), standIn(s, 8, nil)
+		s.mu.Lock()
+		ahead.addToIndex()
+		s.mu.Unlock()
+		nearest := ahead.listed()
+		require.NotNil(t, c.follow(nearest))
+		for _, stranger := range []recipe.Node{
+			{Name: "y-lock-0000000003", Kind: recipe.Exclusive, Sequence: 3},
+			{Name: "x-lock-0000000004", Kind: recipe.Exclusive, Sequence: 4},
+		} {
+			require.Nil(t, standIn(s, 8, nil).follow(stranger))
+		}
+	})
+}
+
+// Nobody would ever wake who followed any other.
+func TestOnlyThoseThatHandALockOnMayBeFollowed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, _ := connected(t)
+		for name, tc := range map[string]struct {
+			is  func(*contender)
+			may bool
+		}{
+			"it waits":               {func(*contender) {}, true},
+			"it is to leave":         {func(c *contender) { c.state = abandoned }, true},
+			"it holds":               {func(c *contender) { c.state = holding }, true},
+			"it has ended":           {func(c *contender) { c.state = ended }, false},
+			"it is being deleted":    {func(c *contender) { c.state = leaving }, false},
+			"it reads":               {func(c *contender) { c.queue.kind = recipe.Read }, false},
+			"it has no place itself": {func(c *contender) { c.entry.queues = false }, false},
+		} {
+			c := standIn(s, 3, nil)
+			tc.is(c)
+			s.mu.Lock()
+			c.addToIndex()
+			require.Equal(t, tc.may, len(s.index.at) == 1, name)
+			clear(s.index.at)
+			s.mu.Unlock()
+		}
+	})
+}
+
+// A path that is made anew gives the same numbers again.
+func TestAContenderThatGoesTakesNobodyElseOutOfTheLine(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, _ := connected(t)
+		old, next := standIn(s, 3, nil), standIn(s, 3, nil)
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		next.addToIndex()
+		old.removeFromIndex()
+		require.Len(t, s.index.at, 1)
+		next.removeFromIndex()
+		require.Empty(t, s.index.at)
+	})
+}
+
+// The machine may have slept since the last look at the lease.
+func TestALockIsNotHandedOnUnderALeaseThatIsOver(t *testing.T) {
+	reconnecting(t, straight, func(t *testing.T, server *zktest.Server, s *Session, c *clock.Clock) {
+		var made []*Hold
+		o := defaults()
+		o.NewHold = func() *Hold {
+			made = append(made, new(Hold))
+			return made[len(made)-1]
+		}
+		q := New(s, "/lock", recipe.Exclusive, o)
+		first := lock(t, q)
+		came := ask(t.Context(), q.Acquire)
+		c.Step(reconnectTimeout)
+		go first.Release(t.Context(), nil)
+		o2 := <-came
+		require.NoError(t, o2.err)
+		require.True(t, o2.hold.Valid())
+		require.Len(t, made, 2, "nobody is told of a loss of what nobody had")
+		require.NoError(t, o2.hold.Release(t.Context(), nil))
+	})
 }

@@ -2,6 +2,7 @@ package queue
 
 import (
 	"context"
+	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -11,6 +12,7 @@ import (
 
 	"github.com/zklock/zklock/internal/client"
 	"github.com/zklock/zklock/internal/recipe"
+	"github.com/zklock/zklock/internal/wire"
 	"github.com/zklock/zklock/zktest"
 )
 
@@ -67,30 +69,192 @@ func TestAContenderThatIsFarAwayListsTheQueueBeforeItsTurnHasCome(t *testing.T) 
 	}
 }
 
-// Who waits behind another contender of its own session watches no node ahead.
-func TestAWaiterWhoseNodeIsDeletedLinesUpAgainAtOnce(t *testing.T) {
-	for name, own := range map[string]bool{"behind its own session": true, "behind another one": false} {
+// standings are where a contender of s may wait for the lock. line fills the queue ahead of it,
+// and returns who holds the lock.
+var standings = map[string]struct {
+	latency time.Duration // each way
+	line    func(t *testing.T, s *Session, server *zktest.Server) *Hold
+}{
+	// Who waits behind another contender of its own session watches no node ahead.
+	"behind its own session": {0, func(t *testing.T, s *Session, _ *zktest.Server) *Hold { return hold(t, s) }},
+	"behind another one":     {0, behind(1)},
+	"behind two":             {0, behind(2)},
+	"far away, behind two":   {time.Millisecond, behind(2)},
+}
+
+func behind(n int) func(t *testing.T, s *Session, server *zktest.Server) *Hold {
+	return func(t *testing.T, s *Session, server *zktest.Server) *Hold {
+		first := hold(t, connect(t, server))
+		for range n - 1 {
+			asking(t, connect(t, server), "/lock")
+		}
+		return first
+	}
+}
+
+// inEach runs f with a session that is to wait in each of the standings, behind h.
+func inEach(t *testing.T, f func(t *testing.T, server *zktest.Server, s *Session, h *Hold)) {
+	t.Helper()
+	for name, way := range standings {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				server := zktest.NewServer(t, zktest.WithLatency(way.latency, way.latency))
+				s := connect(t, server)
+				f(t, server, s, way.line(t, s, server))
+			})
+		})
+	}
+}
+
+// last returns the node at the end of the queue.
+func last(server *zktest.Server) string {
+	return "/lock/" + slices.MaxFunc(server.Children("/lock"), func(a, b string) int {
+		one, _ := recipe.Parse(a)
+		other, _ := recipe.Parse(b)
+		return int(one.Sequence - other.Sequence)
+	})
+}
+
+func TestAWaiterWhosePlaceIsLostLinesUpAgainAtOnce(t *testing.T) {
+	for name, deleted := range map[string]bool{"its node is deleted": true, "its lease is over": false} {
+		t.Run(name, func(t *testing.T) {
+			inEach(t, func(t *testing.T, server *zktest.Server, s *Session, h *Hold) {
+				asking(t, s, "/lock")
+				node, before := last(server), len(server.Children("/lock"))
+				if deleted {
+					require.NoError(t, connect(t, server).client.Conn.Delete(node, -1))
+				} else {
+					s.mu.Lock()
+					c, now := s.contenderAt(node), s.client.Clock.Now()
+					c.incarnation.Shorten(now)
+					s.expire(c.incarnation, now)
+					s.mu.Unlock()
+				}
+				time.Sleep(time.Second)
+				require.NotContains(t, server.Children("/lock"), recipe.Base(node))
+				if deleted || h.IsHeld() {
+					require.Len(t, server.Children("/lock"), before)
+					require.NoError(t, h.Err())
+				}
+			})
+		})
+	}
+}
+
+func TestAWaiterThatGivesUpSaysThatTheLockIsTakenAndListsNothing(t *testing.T) {
+	inEach(t, func(t *testing.T, server *zktest.Server, s *Session, _ *Hold) {
+		ctx, stop := context.WithTimeout(t.Context(), sessionTimeout/2)
+		defer stop()
+		came := ask(ctx, lockAt(s, "/lock").Acquire)
+		time.Sleep(time.Second)
+		synctest.Wait()
+		lists, before := server.Requests()[zktest.OpGetChildren2], len(server.Children("/lock"))
+		o := <-came
+		require.ErrorIs(t, o.err, ErrLocked)
+		require.ErrorIs(t, o.err, context.DeadlineExceeded)
+		time.Sleep(time.Second)
+		require.Equal(t, lists, server.Requests()[zktest.OpGetChildren2])
+		require.Len(t, server.Children("/lock"), before-1)
+	})
+}
+
+// What keeps others waiting is not asked for twice.
+func TestALockThatComesAsTheOneAheadGoesIsGrantedWithoutAList(t *testing.T) {
+	for _, name := range []string{"behind its own session", "behind another one"} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				s, server := connected(t)
-				other := connect(t, server)
-				first, _ := asking(t, s, "/lock")
-				if !own {
-					s = other
-				}
-				asking(t, s, "/lock")
-				h := <-first
-				var waits string
-				for _, name := range server.Children("/lock") {
-					if path := "/lock/" + name; path != h.contender.node {
-						waits = name
-						require.NoError(t, other.client.Conn.Delete(path, -1))
-					}
-				}
+				h := standings[name].line(t, s, server)
+				came := ask(t.Context(), lockAt(s, "/lock").Acquire)
 				time.Sleep(time.Second)
-				require.Len(t, server.Children("/lock"), 2)
-				require.NotContains(t, server.Children("/lock"), waits)
-				require.NoError(t, h.Err())
+				lists := server.Requests()[zktest.OpGetChildren2]
+				require.NoError(t, h.Release(t.Context(), nil))
+				granted(t, came)
+				require.Equal(t, lists, server.Requests()[zktest.OpGetChildren2])
+			})
+		})
+	}
+}
+
+// It has waited its time: what fails is the connection, and not its place.
+func TestAPlaceWhoseConnectionChangesAtTheGrantIsKept(t *testing.T) {
+	for _, name := range []string{"a wait", "a try"} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s, server := connected(t)
+				var nodes []string
+				h, err := ways[name].take(thoughtful{t.Context(), atTheGrant(s, "/lock", func() {
+					nodes = server.Children("/lock")
+					server.Cut()
+					time.Sleep(sessionTimeout / 4)
+				})}, s)
+				require.NoError(t, err)
+				require.Equal(t, nodes, []string{recipe.Base(h.Node())})
+			})
+		})
+	}
+}
+
+// Somebody else may have the lock, and the queue says so.
+func TestAQueueThatMayNotBeListedRefusesTheLock(t *testing.T) {
+	for _, name := range []string{"a wait", "a try"} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s, server := connected(t)
+				h := hold(t, s)
+				_, err := s.client.Conn.SetACL("/lock", unreadable(), -1)
+				require.NoError(t, err)
+				_, err = ways[name].take(t.Context(), connect(t, server))
+				require.ErrorIs(t, err, zk.ErrNoAuth)
+				synctest.Wait()
+				require.Equal(t, []string{recipe.Base(h.Node())}, server.Children("/lock"))
+			})
+		})
+	}
+}
+
+// Events of one connection come in the order of the changes. All that decides must have come
+// over it, or the end of the one ahead proves nothing.
+func TestTheEndOfTheOneAheadGrantsTheLockByWatchesThatStoodOverOneConnection(t *testing.T) {
+	closed := func() chan struct{} {
+		c := make(chan struct{})
+		close(c)
+		return c
+	}
+	type seen struct {
+		at        place
+		own, next *client.Watch
+	}
+	for name, tc := range map[string]struct {
+		change func(*seen)
+		proves bool
+	}{
+		"both watches stood":                      {func(*seen) {}, true},
+		"the node ahead is another session's":     {func(w *seen) { w.next.Stat.EphemeralOwner = 2 }, true},
+		"the node ahead is its own session's":     {func(w *seen) { w.next.Stat.EphemeralOwner = 1 }, false},
+		"the node ahead has only changed":         {func(w *seen) { w.next.Deleted = false }, false},
+		"whose node it was is not known":          {func(w *seen) { w.next.Armed, w.next.Stat = make(chan struct{}), nil }, false},
+		"the node ahead was gone before":          {func(w *seen) { w.next.Err, w.next.Stat = zk.ErrNoNode, nil }, true},
+		"its own watch is not set":                {func(w *seen) { w.own.Armed = make(chan struct{}) }, false},
+		"its own node has changed too":            {func(w *seen) { w.own.Fired = closed() }, false},
+		"its own watch is of another connection":  {func(w *seen) { w.own.Link = new(wire.Link) }, false},
+		"the other watch is of another one":       {func(w *seen) { w.next.Link = new(wire.Link) }, false},
+		"the list is of another connection":       {func(w *seen) { w.at.link = new(wire.Link) }, false},
+		"the connection of all three has changed": {func(w *seen) { l := new(wire.Link); w.at.link, w.own.Link, w.next.Link = l, l, l }, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s, _ := connected(t)
+				c := contenderOf("/lock/x-lock-0000000001", 1)
+				c.queue.session = s
+				l := s.client.Current()
+				w := &seen{
+					at:   place{recipe.Position{Ahead: 1, Nearest: recipe.Node{Kind: recipe.Exclusive}}, l},
+					own:  &client.Watch{Link: l, Armed: closed(), Fired: make(chan struct{}), Stat: &zk.Stat{EphemeralOwner: 1}},
+					next: &client.Watch{Link: l, Armed: closed(), Fired: closed(), Deleted: true, Stat: &zk.Stat{EphemeralOwner: 3}},
+				}
+				tc.change(w)
+				require.Equal(t, tc.proves, c.succeeds(w.at, w.own, w.next))
 			})
 		})
 	}
