@@ -6,11 +6,13 @@ import (
 	"fmt"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/go-zookeeper/zk"
 	"github.com/stretchr/testify/require"
 
 	"github.com/zklock/zklock/internal/client"
+	"github.com/zklock/zklock/internal/recipe"
 	"github.com/zklock/zklock/zktest"
 )
 
@@ -71,6 +73,293 @@ func TestOnlyACallThatHadToWaitForPermitsSaysThatTheyAreTaken(t *testing.T) {
 				_, err = sem.Acquire(ctx, 1, nil)
 				require.ErrorIs(t, err, context.DeadlineExceeded)
 				require.Equal(t, taken, errors.Is(err, ErrLocked), "%v", err)
+			})
+		})
+	}
+}
+
+// permits takes n of a semaphore's, without a wait.
+func permits(t *testing.T, s *Session, size, n int) *Hold {
+	t.Helper()
+	sem := NewSemaphore(s, "/sem", size, defaults())
+	return granted(t, ask(t.Context(), func(ctx context.Context, _ Call) (*Hold, error) { return sem.Acquire(ctx, n, nil) }))
+}
+
+// forPermits makes a call that waits for one of a semaphore of size 1.
+func forPermits(ctx context.Context, s *Session) <-chan outcome {
+	sem := NewSemaphore(s, "/sem", 1, defaults())
+	return ask(ctx, func(ctx context.Context, _ Call) (*Hold, error) { return sem.Acquire(ctx, 1, nil) })
+}
+
+// The node of a semaphore that Curator made says nothing.
+func TestTheSizeIsSetByWhoeverHasTheTurnUnlessPermitsOfAnotherSizeAreOut(t *testing.T) {
+	everybody := zk.WorldACL(zk.PermAll)
+	for name, tc := range map[string]struct {
+		said    string
+		out     int
+		written int32 // how often, since it was read
+		acl     []zk.ACL
+		says    string // the node, in the end
+		err     error
+		text    string
+	}{
+		"it is the same":                    {said: "size=2", out: 2, acl: everybody, says: "size=2"},
+		"it was another one":                {said: "size=3", acl: everybody, says: "size=2"},
+		"it is another one":                 {said: "size=3", out: 1, acl: everybody, says: "size=3", err: errSizes, text: "size=2, and the permits that are out were taken with size=3"},
+		"something short is said":           {said: "3", out: 1, acl: everybody, says: "3", err: errSizes},
+		"nothing is said, and one is out":   {out: 1, acl: everybody, says: "size=2"},
+		"somebody has written it meanwhile": {said: "size=3", written: 1, acl: everybody, says: "size=3", err: zk.ErrBadVersion},
+		"it may not be written": {
+			said: "size=3", acl: zk.WorldACL(zk.PermAll &^ zk.PermWrite), says: "size=3", err: zk.ErrNoAuth,
+			text: "the ACL of /sem/leases does not let this session write the semaphore's size there",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s, server := connected(t)
+				sem := NewSemaphore(s, "/sem", 2, defaults())
+				turn := lock(t, sem.turns)
+				_, err := s.client.Conn.Create(sem.permits.dir, []byte(tc.said), zk.FlagPersistent, tc.acl)
+				require.NoError(t, err)
+				for range tc.written {
+					_, err := s.client.Conn.Set(sem.permits.dir, []byte(tc.said), -1)
+					require.NoError(t, err)
+				}
+				synctest.Wait()
+				before := server.Requests()[zktest.OpMulti]
+				err = sem.agree(t.Context(), turn, client.Content{Data: []byte(tc.said), Stat: new(zk.Stat)}, tc.out)
+				require.ErrorIs(t, err, tc.err)
+				if tc.text != "" {
+					require.ErrorContains(t, err, tc.text)
+				}
+				require.LessOrEqual(t, server.Requests()[zktest.OpMulti], before+1)
+				data, _, err := s.client.Conn.Get(sem.permits.dir)
+				require.NoError(t, err)
+				require.Equal(t, tc.says, string(data))
+			})
+		})
+	}
+}
+
+func TestThePermitsSayWhatTheirOwnerWantsThemTo(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, _ := connected(t)
+		o := defaults()
+		o.Data = []byte("mine")
+		h, err := NewSemaphore(s, "/sem", 2, o).Acquire(t.Context(), 2, nil)
+		require.NoError(t, err)
+		require.Len(t, h.contender.nodes, 2)
+		for _, node := range h.contender.nodes {
+			data, _, err := s.client.Conn.Get(node)
+			require.NoError(t, err)
+			require.Equal(t, o.Data, data)
+		}
+	})
+}
+
+// It is the list that does not come, or its connection, at each step.
+func TestNobodyTakesPermitsWithoutAListOfThoseThatAreOut(t *testing.T) {
+	for name, fail := range map[string]func(server *zktest.Server){
+		"the size is lost":            func(server *zktest.Server) { server.DropReply(zktest.OpGetData, zktest.OnPath("/sem/leases")) },
+		"the list is lost":            func(server *zktest.Server) { server.DropReply(zktest.OpGetChildren2, zktest.OnPath("/sem/leases")) },
+		"the list is lost on its way": func(server *zktest.Server) { server.DropRequest(zktest.OpGetChildren2, zktest.OnPath("/sem/leases")) },
+		"the list hangs": func(server *zktest.Server) {
+			f := server.HoldRequest(zktest.OpGetChildren2, zktest.OnPath("/sem/leases"))
+			go func() {
+				<-f.Struck()
+				time.Sleep(time.Second)
+				server.Cut()
+				f.Release()
+			}()
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s, server := connected(t)
+				h := permits(t, connect(t, server), 1, 1)
+				fail(server)
+				came := forPermits(t.Context(), s)
+				time.Sleep(sessionTimeout)
+				require.Empty(t, came)
+				require.Len(t, server.Children("/sem/leases"), 1)
+				require.NoError(t, h.Release(t.Context(), nil))
+				require.True(t, (<-came).hold.Valid())
+			})
+		})
+	}
+}
+
+// Its create was executed when its call had ended.
+func TestAPermitThatNobodyHereKnowsIsDeletedByWhoeverOfItsSessionSeesIt(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, server := connected(t)
+		require.NoError(t, permits(t, s, 1, 1).Release(t.Context(), nil))
+		_, err := s.client.Conn.Create("/sem/leases/"+recipe.Stem(s.ids.next(), recipe.Permit), nil, zk.FlagEphemeralSequential, zk.WorldACL(zk.PermAll))
+		require.NoError(t, err)
+		require.Len(t, server.Children("/sem/leases"), 1)
+		permits(t, s, 1, 1)
+	})
+}
+
+func TestATryForPermitsWaitsForNothingButTheEndOfWhatItsSessionHasLeft(t *testing.T) {
+	for name, tc := range map[string]struct {
+		others int // have that many permits of two
+		waits  bool
+	}{
+		"others have the permits": {others: 2},
+		"others have one of them": {others: 1},
+		"what it has left stays":  {waits: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s, server := connected(t)
+				other := connect(t, server)
+				if tc.others > 0 {
+					permits(t, other, 2, tc.others)
+				}
+				if tc.waits { // its nodes cannot be deleted
+					left := permits(t, s, 2, 2)
+					_, err := s.client.Conn.SetACL("/sem/leases", zk.WorldACL(zk.PermAll&^zk.PermDelete), -1)
+					require.NoError(t, err)
+					left.Leave(nil)
+				}
+				ctx, stop := context.WithTimeout(t.Context(), sessionTimeout)
+				defer stop()
+				began := time.Now()
+				_, err := NewSemaphore(s, "/sem", 2, defaults()).Try(ctx, 2, nil)
+				require.ErrorIs(t, err, ErrLocked)
+				require.NotErrorIs(t, err, context.DeadlineExceeded)
+				require.Equal(t, tc.waits, time.Since(began) > 0)
+				synctest.Wait()
+				require.Empty(t, server.Children("/sem/locks"))
+			})
+		})
+	}
+}
+
+// panicky is a context whose Done panics when it is said so.
+type panicky struct {
+	context.Context
+	now func() bool
+}
+
+func (c panicky) Done() <-chan struct{} {
+	if c.now() {
+		panic("user")
+	}
+	return c.Context.Done()
+}
+
+func TestAContextThatPanicsWhenTheTurnIsGivenBackLeavesNeitherPermitsNorATurn(t *testing.T) {
+	for name, size := range map[string]int{"with permits": 2, "without": 1} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s, server := connected(t)
+				h := permits(t, connect(t, server), size, 1)
+				given := func() bool {
+					s.mu.Lock()
+					defer s.mu.Unlock()
+					for _, c := range s.live {
+						if c.state == leaving && recipe.Parent(c.node) == "/sem/locks" {
+							return true
+						}
+					}
+					return false
+				}
+				sem := NewSemaphore(s, "/sem", size, defaults())
+				require.PanicsWithValue(t, "user", func() { sem.Try(panicky{t.Context(), given}, 1, nil) })
+				synctest.Wait()
+				require.Equal(t, []string{recipe.Base(h.Node())}, server.Children("/sem/leases"))
+				require.Empty(t, server.Children("/sem/locks"))
+			})
+		})
+	}
+}
+
+func TestWhoWaitsForPermitsAndLosesItsTurnLinesUpAgain(t *testing.T) {
+	for name, late := range map[string]bool{"while it waits": false, "as it takes them": true} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s, server := connected(t)
+				other := connect(t, server)
+				h := permits(t, other, 1, 1)
+				came := forPermits(t.Context(), s)
+				time.Sleep(time.Second)
+				turns := server.Children("/sem/locks")
+				require.Len(t, turns, 1)
+				lose := func() { require.NoError(t, other.client.Conn.Delete("/sem/locks/"+turns[0], -1)) }
+				if late {
+					taking := server.HoldRequest(zktest.OpMulti, zktest.OnPath("/sem/leases/"))
+					go h.Release(t.Context(), nil)
+					<-taking.Struck()
+					lose()
+					taking.Release()
+					time.Sleep(time.Second)
+					granted(t, came)
+					return
+				}
+				lose()
+				time.Sleep(time.Second)
+				require.Len(t, server.Children("/sem/locks"), 1)
+				require.NotEqual(t, turns, server.Children("/sem/locks"))
+				require.NoError(t, h.Release(t.Context(), nil))
+				granted(t, came)
+			})
+		})
+	}
+}
+
+func TestAWaitForPermitsEndsWithItsCallOrItsSessionAndListsNothingMore(t *testing.T) {
+	for name, tc := range map[string]struct {
+		end  func(s *Session, cancel func())
+		want error
+	}{
+		"the call is cancelled": {func(_ *Session, cancel func()) { cancel() }, context.Canceled},
+		"the session is closed": {func(s *Session, _ func()) { s.end() }, client.ErrClosed},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s, server := connected(t)
+				permits(t, connect(t, server), 1, 1)
+				ctx, cancel := context.WithCancel(t.Context())
+				defer cancel()
+				came := forPermits(ctx, s)
+				lists := server.Requests()[zktest.OpGetChildren2]
+				tc.end(s, cancel)
+				require.ErrorIs(t, (<-came).err, tc.want)
+				synctest.Wait()
+				require.Equal(t, lists, server.Requests()[zktest.OpGetChildren2])
+				require.Empty(t, server.Children("/sem/locks"))
+			})
+		})
+	}
+}
+
+func TestASemaphoreSaysWhichACLKeepsItFromItsPermits(t *testing.T) {
+	for name, tc := range map[string]struct {
+		path string
+		acl  int32
+		text string
+	}{
+		"the leases may not be read": {"/sem/leases", zk.PermAll &^ zk.PermRead, "the ACL of /sem/leases does not let this session read it"},
+		"the leases may not be made": {"/sem", zk.PermAll &^ zk.PermCreate, "does not let this session create a lock node there"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s, server := connected(t)
+				require.NoError(t, permits(t, s, 1, 1).Release(t.Context(), nil))
+				if tc.path == "/sem" {
+					require.NoError(t, s.client.Conn.Delete("/sem/leases", -1))
+				}
+				_, err := s.client.Conn.SetACL(tc.path, zk.WorldACL(tc.acl), -1)
+				require.NoError(t, err)
+				ctx, stop := context.WithTimeout(t.Context(), sessionTimeout)
+				defer stop()
+				_, err = NewSemaphore(s, "/sem", 1, defaults()).Acquire(ctx, 1, nil)
+				require.ErrorIs(t, err, zk.ErrNoAuth)
+				require.ErrorContains(t, err, tc.text)
+				synctest.Wait()
+				require.Empty(t, server.Children("/sem/locks"))
 			})
 		})
 	}
