@@ -1,8 +1,11 @@
 package queue
 
 import (
+	"context"
 	"log/slog"
+	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/go-zookeeper/zk"
@@ -62,4 +65,186 @@ func hold(t *testing.T, s *Session) *Hold {
 	h, err := lockAt(s, "/lock").Acquire(t.Context(), nil)
 	require.NoError(t, err)
 	return h
+}
+
+// full leaves the session of s as much to clean up as it bears, until clean is called.
+func full(t *testing.T, s *Session) (clean func()) {
+	t.Helper()
+	cleaned := make(chan struct{})
+	for s.client.MakeRoom(overCtx(t)) == nil {
+		s.client.CleanUp(func() { <-cleaned })
+	}
+	return sync.OnceFunc(func() { close(cleaned) })
+}
+
+// Who tries again and again on a server that hangs would pile up what has yet to be cleaned up.
+func TestACallWaitsWhileTooMuchIsLeftByCallsBefore(t *testing.T) {
+	for name, way := range ways {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s, server := connected(t)
+				clean := full(t, s)
+				defer clean()
+				came := ask(t.Context(), func(ctx context.Context, _ Call) (*Hold, error) { return way.take(ctx, s) })
+				time.Sleep(time.Second)
+				require.Empty(t, came)
+				require.Zero(t, server.Requests()[zktest.OpCreate])
+				clean()
+				granted(t, came)
+			})
+		})
+	}
+}
+
+func TestWhatACallHasLeftIsCountedUntilItIsGone(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, server := connected(t)
+		hold(t, connect(t, server))
+		held := server.HoldRequest(zktest.OpDelete, zktest.OnPath("/lock/"))
+		calls := 0
+		for ; s.client.MakeRoom(overCtx(t)) == nil && calls < 1000; calls++ {
+			ctx, cancel := context.WithCancel(t.Context())
+			came := ask(ctx, lockAt(s, "/lock").Acquire)
+			cancel()
+			require.ErrorIs(t, (<-came).err, context.Canceled)
+			synctest.Wait()
+		}
+		require.Less(t, calls, 100)
+		held.Release()
+		synctest.Wait()
+		require.NoError(t, s.client.MakeRoom(overCtx(t)))
+		require.Len(t, server.Children("/lock"), 1)
+	})
+}
+
+func TestACallThatIsOverOrWhoseSessionIsCreatesNothing(t *testing.T) {
+	for name, way := range ways {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s, server := connected(t)
+				h, err := way.take(t.Context(), s)
+				require.NoError(t, err)
+				require.NoError(t, h.Release(t.Context(), nil))
+				synctest.Wait()
+				before := server.Zxid()
+				_, err = way.take(overCtx(t), s)
+				require.ErrorIs(t, err, context.Canceled)
+				synctest.Wait()
+				require.Equal(t, before, server.Zxid())
+				s.end()
+				before = server.Zxid()
+				_, err = way.take(t.Context(), s)
+				require.ErrorIs(t, err, client.ErrClosed)
+				require.Equal(t, before, server.Zxid())
+			})
+		})
+	}
+}
+
+func TestAPathThatMayNotBeMadeRefusesTheCall(t *testing.T) {
+	for name, way := range ways {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s, _ := connected(t)
+				_, err := s.client.Conn.SetACL("/", zk.WorldACL(zk.PermAll&^zk.PermCreate), -1)
+				require.NoError(t, err)
+				ctx, stop := context.WithTimeout(t.Context(), sessionTimeout)
+				defer stop()
+				_, err = way.take(ctx, s)
+				require.ErrorIs(t, err, zk.ErrNoAuth)
+			})
+		})
+	}
+}
+
+func TestATryThatSomebodyElseIsAheadOfAfterItsLookIsRefused(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, server := connected(t)
+		other := connect(t, server)
+		require.NoError(t, hold(t, other).Release(t.Context(), nil))
+		late := server.HoldRequest(zktest.OpCreate, zktest.OnSession(s.client.ID()))
+		ctx, stop := context.WithTimeout(t.Context(), sessionTimeout/4)
+		defer stop()
+		came := ask(ctx, lockAt(s, "/lock").Try)
+		<-late.Struck()
+		h := hold(t, other)
+		late.Release()
+		o := <-came
+		require.ErrorIs(t, o.err, ErrLocked)
+		require.NotErrorIs(t, o.err, context.DeadlineExceeded)
+		synctest.Wait()
+		require.Equal(t, []string{recipe.Base(h.Node())}, server.Children("/lock"))
+	})
+}
+
+// Contenders that leave at the same time keep each other from it.
+func TestACounterIsStartedAfreshAfterPausesOfLessThanASecond(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, _ := connected(t)
+		const tries = 40
+		began := time.Now()
+		left := tries
+		require.NoError(t, lockAt(s, "/lock").retry(t.Context(), func() error {
+			if left--; left > 0 {
+				return recipe.ErrUnordered
+			}
+			return nil
+		}))
+		require.Less(t, time.Since(began), tries*time.Second)
+		require.Greater(t, time.Since(began), time.Second)
+	})
+}
+
+// Where to wait is what a lock is for, and no matter for the log. Behind that it is.
+func TestTheLogTellsOfACallThatGetsNowhereWhenItStandsInTheQueueNoMore(t *testing.T) {
+	for name, tc := range map[string]struct {
+		dir string
+		own bool
+	}{
+		"behind its own session": {"/lock", true},
+		"behind another one":     {"/lock", false},
+		"for permits":            {"/sem/leases", false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				server := zktest.NewServer(t)
+				s, log := connectTold(t, server)
+				first := s
+				if !tc.own {
+					first = connect(t, server)
+				}
+				take := ways["a wait"].take
+				if tc.dir != "/lock" {
+					take = func(ctx context.Context, s *Session) (*Hold, error) {
+						return NewSemaphore(s, "/sem", 1, defaults()).Acquire(ctx, 1, nil)
+					}
+				}
+				_, err := take(t.Context(), first)
+				require.NoError(t, err)
+				ask(t.Context(), func(ctx context.Context, _ Call) (*Hold, error) { return take(ctx, s) })
+				time.Sleep(10 * sessionTimeout)
+				require.NotContains(t, log.String(), "gets nowhere")
+				server.Refuse(true)
+				server.Cut()
+				time.Sleep(10 * sessionTimeout)
+				require.Contains(t, log.String(), "gets nowhere")
+			})
+		})
+	}
+}
+
+// A call has ended when its lock is had.
+func TestTheLogTellsOfNoCallThatHasItsLock(t *testing.T) {
+	for name, way := range ways {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s, log := connectTold(t, zktest.NewServer(t))
+				_, err := way.take(t.Context(), s)
+				require.NoError(t, err)
+				time.Sleep(10 * sessionTimeout)
+				s.end()
+				require.NotContains(t, log.String(), "gets nowhere")
+			})
+		})
+	}
 }
