@@ -125,12 +125,14 @@ func TestAContenderFollowsTheOneOfItsSessionThatIsKnownToBeRightAhead(t *testing
 			ahead, c := standIn(s, tc.sequence, tc.ahead), standIn(s, 8, tc.self)
 			ahead.addToIndex()
 			s.mu.Unlock()
-			require.Equal(t, tc.follows, c.followNext() != nil, name)
+			turn := c.followNext()
 			s.mu.Lock()
-			require.Equal(t, tc.follows, ahead.successor == c, name)
+			follows := ahead.successor == c
 			ahead.removeFromIndex()
 			s.link = l
 			s.mu.Unlock()
+			require.Equal(t, tc.follows, turn != nil, name)
+			require.Equal(t, tc.follows, follows, name)
 		}
 	})
 }
@@ -174,9 +176,10 @@ func TestOnlyThoseThatHandALockOnMayBeFollowed(t *testing.T) {
 			tc.is(c)
 			s.mu.Lock()
 			c.addToIndex()
-			require.Equal(t, tc.may, len(s.index.at) == 1, name)
+			may := len(s.index.at) == 1
 			clear(s.index.at)
 			s.mu.Unlock()
+			require.Equal(t, tc.may, may, name)
 		}
 	})
 }
