@@ -189,6 +189,30 @@ func TestNobodyTakesPermitsWithoutAListOfThoseThatAreOut(t *testing.T) {
 	}
 }
 
+// Somebody changes the ACL between the two reads, of which one is answered then.
+func TestNobodyTakesPermitsByTheSizeAloneIfTheListIsRefused(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, server := connected(t)
+		other := connect(t, server)
+		permits(t, other, 1, 1)
+		allow := func(acl []zk.ACL) {
+			_, err := other.client.Conn.SetACL("/sem/leases", acl, -1)
+			require.NoError(t, err)
+		}
+		allow(unreadable())
+		size := server.HoldRequest(zktest.OpGetData, zktest.OnPath("/sem/leases"))
+		came := forPermits(t.Context(), s)
+		<-size.Struck()
+		allow(zk.WorldACL(zk.PermAll))
+		size.Release()
+		time.Sleep(time.Second)
+		require.Len(t, server.Children("/sem/leases"), 1)
+		if len(came) > 0 { // the list was refused
+			require.ErrorIs(t, (<-came).err, zk.ErrNoAuth)
+		}
+	})
+}
+
 // Its create was executed when its call had ended.
 func TestAPermitThatNobodyHereKnowsIsDeletedByWhoeverOfItsSessionSeesIt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
