@@ -67,14 +67,15 @@ func hold(t *testing.T, s *Session) *Hold {
 	return h
 }
 
-// full leaves the session of s as much to clean up as it bears, until clean is called.
-func full(t *testing.T, s *Session) (clean func()) {
+// full leaves the session of s as much to clean up as it bears, and returns what each one of
+// that waits for.
+func full(t *testing.T, s *Session) (cleaned chan struct{}) {
 	t.Helper()
-	cleaned := make(chan struct{})
+	cleaned = make(chan struct{})
 	for s.client.MakeRoom(overCtx(t)) == nil {
 		s.client.CleanUp(func() { <-cleaned })
 	}
-	return sync.OnceFunc(func() { close(cleaned) })
+	return cleaned
 }
 
 // Who tries again and again on a server that hangs would pile up what has yet to be cleaned up.
@@ -83,9 +84,14 @@ func TestACallWaitsWhileTooMuchIsLeftByCallsBefore(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				s, server := connected(t)
-				clean := full(t, s)
+				cleaned := full(t, s)
+				clean := sync.OnceFunc(func() { close(cleaned) })
 				defer clean()
-				came := ask(t.Context(), func(ctx context.Context, _ Call) (*Hold, error) { return way.take(ctx, s) })
+				ctx, cancel := context.WithCancel(t.Context())
+				take := func(ctx context.Context, _ Call) (*Hold, error) { return way.take(ctx, s) }
+				ends, came := ask(ctx, take), ask(t.Context(), take)
+				cancel()
+				require.ErrorIs(t, (<-ends).err, context.Canceled)
 				time.Sleep(time.Second)
 				require.Empty(t, came)
 				require.Zero(t, server.Requests()[zktest.OpCreate])
@@ -100,21 +106,42 @@ func TestWhatACallHasLeftIsCountedUntilItIsGone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, server := connected(t)
 		hold(t, connect(t, server))
-		held := server.HoldRequest(zktest.OpDelete, zktest.OnPath("/lock/"))
-		calls := 0
-		for ; s.client.MakeRoom(overCtx(t)) == nil && calls < 1000; calls++ {
-			ctx, cancel := context.WithCancel(t.Context())
-			came := ask(ctx, lockAt(s, "/lock").Acquire)
-			cancel()
-			require.ErrorIs(t, (<-came).err, context.Canceled)
-			synctest.Wait()
-		}
-		require.Less(t, calls, 100)
-		held.Release()
+		cleaned := full(t, s)
+		defer close(cleaned)
+		cleaned <- struct{}{}
+		synctest.Wait()
+		hung := server.HoldRequest(zktest.OpDelete, zktest.OnPath("/lock/"))
+		ctx, cancel := context.WithCancel(t.Context())
+		came := ask(ctx, lockAt(s, "/lock").Acquire)
+		cancel()
+		require.ErrorIs(t, (<-came).err, context.Canceled)
+		synctest.Wait()
+		require.Error(t, s.client.MakeRoom(overCtx(t)))
+		hung.Release()
 		synctest.Wait()
 		require.NoError(t, s.client.MakeRoom(overCtx(t)))
 		require.Len(t, server.Children("/lock"), 1)
 	})
+}
+
+func TestACallThatEndsWithoutAConnectionCreatesNothing(t *testing.T) {
+	for name, way := range ways {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s, server := connected(t)
+				server.Refuse(true)
+				server.Cut()
+				synctest.Wait()
+				ctx, stop := context.WithTimeout(t.Context(), time.Second)
+				defer stop()
+				_, err := way.take(ctx, s)
+				require.ErrorIs(t, err, context.DeadlineExceeded)
+				server.Refuse(false)
+				time.Sleep(sessionTimeout)
+				require.Zero(t, server.Requests()[zktest.OpCreate])
+			})
+		})
+	}
 }
 
 func TestACallThatIsOverOrWhoseSessionIsCreatesNothing(t *testing.T) {

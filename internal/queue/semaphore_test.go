@@ -333,7 +333,7 @@ func TestWhoWaitsForPermitsAndLosesItsTurnLinesUpAgain(t *testing.T) {
 	}
 }
 
-func TestAWaitForPermitsEndsWithItsCallOrItsSessionAndListsNothingMore(t *testing.T) {
+func TestAWaitForPermitsEndsWithItsCallOrItsSessionAndReadsNothingMore(t *testing.T) {
 	for name, tc := range map[string]struct {
 		end  func(s *Session, cancel func())
 		want error
@@ -348,11 +348,13 @@ func TestAWaitForPermitsEndsWithItsCallOrItsSessionAndListsNothingMore(t *testin
 				ctx, cancel := context.WithCancel(t.Context())
 				defer cancel()
 				came := forPermits(ctx, s)
-				lists := server.Requests()[zktest.OpGetChildren2]
+				before := server.Requests()
 				tc.end(s, cancel)
 				require.ErrorIs(t, (<-came).err, tc.want)
 				synctest.Wait()
-				require.Equal(t, lists, server.Requests()[zktest.OpGetChildren2])
+				for _, read := range []zktest.Op{zktest.OpGetChildren2, zktest.OpGetData} {
+					require.Equal(t, before[read], server.Requests()[read])
+				}
 				require.Empty(t, server.Children("/sem/locks"))
 			})
 		})

@@ -158,22 +158,38 @@ func TestAWaiterThatGivesUpSaysThatTheLockIsTakenAndListsNothing(t *testing.T) {
 	})
 }
 
-// What keeps others waiting is not asked for twice.
 func TestALockThatComesAsTheOneAheadGoesIsGrantedWithoutAList(t *testing.T) {
-	for _, name := range []string{"behind its own session", "behind another one"} {
+	for name, lists := range map[string]int{"behind its own session": 0, "behind another one": 1} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				s, server := connected(t)
 				h := standings[name].line(t, s, server)
+				before := server.Requests()[zktest.OpGetChildren2]
 				came := ask(t.Context(), lockAt(s, "/lock").Acquire)
 				time.Sleep(time.Second)
-				lists := server.Requests()[zktest.OpGetChildren2]
 				require.NoError(t, h.Release(t.Context(), nil))
 				granted(t, came)
-				require.Equal(t, lists, server.Requests()[zktest.OpGetChildren2])
+				require.Equal(t, before+lists, server.Requests()[zktest.OpGetChildren2])
 			})
 		})
 	}
+}
+
+// The one ahead may have had its check asked for, so that it does not hand the lock over.
+func TestAWaiterThatIsNotHandedTheLockSaysThatItIsTakenIfItsTimeIsUpThen(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, server := connected(t)
+		h := hold(t, s)
+		h.Check()
+		ctx, stop := context.WithTimeout(t.Context(), time.Second)
+		defer stop()
+		came := ask(ctx, lockAt(s, "/lock").Acquire)
+		defer server.HoldRequest(zktest.OpGetChildren2, zktest.OnSession(s.client.ID())).Release()
+		require.NoError(t, h.Release(t.Context(), nil))
+		o := <-came
+		require.ErrorIs(t, o.err, ErrLocked)
+		require.ErrorIs(t, o.err, context.DeadlineExceeded)
+	})
 }
 
 // It has waited its time: what fails is the connection, and not its place.
@@ -258,6 +274,50 @@ func TestTheEndOfTheOneAheadGrantsTheLockByWatchesThatStoodOverOneConnection(t *
 			})
 		})
 	}
+}
+
+// It would be asked for again and again, until a proof of it fails.
+func TestAWaiterThatMayNotReadItsOwnNodeFails(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		server := zktest.NewServer(t, zktest.WithLatency(time.Millisecond, time.Millisecond))
+		hold(t, connect(t, server))
+		s := connect(t, server)
+		_, err := lockAt(s, "/other").Acquire(t.Context(), nil) // the lease runs
+		require.NoError(t, err)
+		o := defaults()
+		o.ACL = unreadable()
+		_, err = New(s, "/lock", recipe.Exclusive, o).Acquire(t.Context(), nil)
+		require.ErrorIs(t, err, zk.ErrNoAuth)
+		require.ErrorContains(t, err, "cannot be watched")
+		time.Sleep(time.Second)
+		require.Len(t, server.Children("/lock"), 1)
+	})
+}
+
+func TestAWaiterThatGivesUpAsTheOneAheadGoesListsNothing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, server := connected(t)
+		h := hold(t, connect(t, server))
+		_, err := lockAt(s, "/other").Acquire(t.Context(), nil) // the lease runs
+		require.NoError(t, err)
+		<-s.client.Watch(client.WatchKey{Path: h.Node()}).Armed
+		own := server.HoldRequest(zktest.OpGetData, zktest.OnSession(s.client.ID()))
+		ctx, cancel := context.WithCancel(t.Context())
+		came := ask(ctx, lockAt(s, "/lock").Acquire)
+		<-own.Struck()
+		lists := server.Requests()[zktest.OpGetChildren2]
+		h.Release(t.Context(), nil)
+		synctest.Wait()
+		require.Empty(t, came, "its own node may be gone too")
+		cancel()
+		synctest.Wait()
+		require.Len(t, came, 1)
+		require.ErrorIs(t, (<-came).err, context.Canceled)
+		own.Release()
+		synctest.Wait()
+		require.Equal(t, lists, server.Requests()[zktest.OpGetChildren2])
+		require.Empty(t, server.Children("/lock"))
+	})
 }
 
 func TestTheEndOfASessionEndsItsHoldsAndWaitsAndLeavesNoTimer(t *testing.T) {
