@@ -585,7 +585,7 @@ var ofTheLibrary = []judged{
 		{"internal/queue/contender.go", "if s.link != seen {", "if ctx.Err() != nil || s.link != seen {"},
 	}}, "TestTheMethodsOfAContextMayAskTheSession"},
 	{mutant{"a context is asked under the session's lock before a lock is taken over", []edit{
-		{"internal/queue/succession.go", "over := ctx.Err() != nil //", "c.queue.session.mu.Lock()\n\tover := ctx.Err() != nil\n\tc.queue.session.mu.Unlock() //"},
+		{"internal/queue/succession.go", "if ctx.Err() != nil { //", "c.queue.session.mu.Lock()\n\tover := ctx.Err() != nil\n\tc.queue.session.mu.Unlock()\n\tif over { //"},
 	}}, "TestTheMethodsOfAContextMayAskTheSession"},
 	{mutant{"the end of a hold calls methods of its parent context", []edit{
 		{"hold.go", "ctx, end := context.WithCancelCause(between)", "_ = between\n\tctx, end := context.WithCancelCause(context.WithValue(parent, holdKey{}, h))"},
@@ -880,7 +880,7 @@ var ofTheLibrary = []judged{
 		{"internal/queue/trace.go", "call.Enqueued(c.node, c.token, ahead)", "if ahead < 0 {\n\t\tcall.Enqueued(c.node, c.token, ahead)\n\t}"},
 	}}, "TestTheTraceTellsOfACallAndItsHold"},
 	{mutant{"every wake-up lists the queue", []edit{
-		{"internal/queue/wait.go", "err != nil || !c.succeeds(at, own, next) {", "err != nil || !c.succeeds(at, own, next) || true {"},
+		{"internal/queue/wait.go", "if !c.succeeds(at, own, next) {", "if !c.succeeds(at, own, next) || true {"},
 	}}, "test/sim.TestReadersBehindTheSameWriterAreWokenOnce"},
 	{mutant{"a dialer has as long as the session timeout leaves", []edit{
 		{"internal/wire/dial.go", "min(timeout, d.patience())", "d.patience()"},
