@@ -205,9 +205,6 @@ func (c *contender) handed(ctx context.Context) (*Hold, error) {
 	s := c.queue.session
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if c.hold == nil {
-		return nil, nil
-	}
 	s.expire(c.incarnation, s.client.Clock.Now())
 	if c.cause != nil {
 		return nil, c.cause

@@ -3,6 +3,7 @@ package queue
 import (
 	"context"
 	"fmt"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -218,5 +219,69 @@ func TestALockIsNotHandedOnUnderALeaseThatIsOver(t *testing.T) {
 		require.True(t, o2.hold.Valid())
 		require.Len(t, made, 2, "nobody is told of a loss of what nobody had")
 		require.NoError(t, o2.hold.Release(t.Context(), nil))
+	})
+}
+
+func TestALockThatIsHandedOnIsProvedUntilItIsGivenBack(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, server := connected(t)
+		first := hold(t, s)
+		second := ask(t.Context(), lockAt(s, "/lock").Acquire)
+		require.NoError(t, first.Release(t.Context(), nil))
+		h := granted(t, second)
+		time.Sleep(10 * sessionTimeout)
+		require.True(t, h.Valid())
+		require.NoError(t, h.Release(t.Context(), nil))
+		synctest.Wait()
+		proofs := server.Requests()[zktest.OpMulti]
+		time.Sleep(10 * sessionTimeout)
+		require.Equal(t, proofs, server.Requests()[zktest.OpMulti])
+		require.Empty(t, server.Children("/lock"))
+	})
+}
+
+func TestALockIsNotHandedToACallThatHasGivenUp(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, server := connected(t)
+		first := hold(t, s)
+		ctx, cancel := context.WithCancel(t.Context())
+		second := ask(ctx, lockAt(s, "/lock").Acquire)
+		cancel()
+		require.ErrorIs(t, (<-second).err, context.Canceled)
+		require.NoError(t, first.Release(t.Context(), nil))
+		synctest.Wait()
+		proofs := server.Requests()[zktest.OpMulti]
+		time.Sleep(10 * sessionTimeout)
+		require.Equal(t, proofs, server.Requests()[zktest.OpMulti], "nothing is held")
+		require.Empty(t, server.Children("/lock"))
+	})
+}
+
+// overdue is a context whose Err says that it has ended before its Done does.
+type overdue struct {
+	context.Context
+	over *atomic.Bool
+}
+
+func (c overdue) Err() error {
+	if c.over.Load() {
+		return context.Canceled
+	}
+	return c.Context.Err()
+}
+
+func TestALockThatIsHandedToACallWhoseContextHasEndedIsFreeWithoutAList(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, server := connected(t)
+		h := hold(t, s)
+		ctx := overdue{t.Context(), new(atomic.Bool)}
+		came := ask(ctx, lockAt(s, "/lock").Acquire)
+		lists := server.Requests()[zktest.OpGetChildren2]
+		ctx.over.Store(true)
+		require.NoError(t, h.Release(t.Context(), nil))
+		require.ErrorIs(t, (<-came).err, context.Canceled)
+		synctest.Wait()
+		require.Equal(t, lists, server.Requests()[zktest.OpGetChildren2])
+		require.Empty(t, server.Children("/lock"))
 	})
 }
