@@ -164,6 +164,7 @@ func TestALockThatComesAsTheOneAheadGoesIsGrantedWithoutAList(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				s, server := connected(t)
 				h := standings[name].line(t, s, server)
+				synctest.Wait()
 				before := server.Requests()[zktest.OpGetChildren2]
 				came := ask(t.Context(), lockAt(s, "/lock").Acquire)
 				time.Sleep(time.Second)
