@@ -207,7 +207,7 @@ func TestATryThatSomebodyElseIsAheadOfAfterItsLookIsRefused(t *testing.T) {
 // Contenders that leave at the same time keep each other from it.
 func TestACounterIsStartedAfreshAfterPausesOfLessThanASecond(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s, _ := connected(t)
+		s, log := connectTold(t, zktest.NewServer(t))
 		const tries = 40
 		began := time.Now()
 		left := tries
@@ -219,6 +219,7 @@ func TestACounterIsStartedAfreshAfterPausesOfLessThanASecond(t *testing.T) {
 		}))
 		require.Less(t, time.Since(began), tries*time.Second)
 		require.Greater(t, time.Since(began), time.Second)
+		require.Contains(t, log.String(), "the sequence counter is at its end, starting it afresh")
 	})
 }
 

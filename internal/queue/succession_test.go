@@ -138,6 +138,23 @@ func TestAContenderFollowsTheOneOfItsSessionThatIsKnownToBeRightAhead(t *testing
 	})
 }
 
+// It would take the place of another successor, whom nobody wakes then.
+func TestAContenderThatHasEndedFollowsNobody(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, _ := connected(t)
+		l := s.client.Current()
+		ahead, next, late := standIn(s, 6, l), standIn(s, 7, l), standIn(s, 7, l)
+		late.state = ended
+		s.mu.Lock()
+		ahead.addToIndex()
+		s.mu.Unlock()
+		require.NotNil(t, next.followNext())
+		require.Nil(t, late.followNext())
+		require.Nil(t, late.follow(ahead.listed()))
+		require.Same(t, next, ahead.successor)
+	})
+}
+
 // The path may have been made anew, with its numbers.
 func TestAContenderFollowsTheOneThatAListHasShownByItsName(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
