@@ -193,6 +193,20 @@ func TestAWaiterThatIsNotHandedTheLockSaysThatItIsTakenIfItsTimeIsUpThen(t *test
 	})
 }
 
+// It is the server that hangs.
+func TestACallThatHasStoodBehindNobodyDoesNotSayThatTheLockIsTaken(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, server := connected(t)
+		require.NoError(t, hold(t, s).Release(t.Context(), nil))
+		defer server.HoldRequest(zktest.OpGetChildren2).Release()
+		ctx, stop := context.WithTimeout(t.Context(), time.Second)
+		defer stop()
+		_, err := lockAt(s, "/lock").Acquire(ctx, nil)
+		require.ErrorIs(t, err, context.DeadlineExceeded)
+		require.NotErrorIs(t, err, ErrLocked)
+	})
+}
+
 // It has waited its time: what fails is the connection, and not its place.
 func TestAPlaceWhoseConnectionChangesAtTheGrantIsKept(t *testing.T) {
 	for _, name := range []string{"a wait", "a try"} {
