@@ -75,18 +75,13 @@ func (s *Session) endIncarnation(cause error) {
 	if s.incarnation == nil {
 		return
 	}
-	inc := s.incarnation
-	s.client.Log.Warn("zklock: session lost", "session", client.Hex(inc.id), "cause", cause)
+	s.client.Log.Warn("zklock: session lost", "session", client.Hex(s.incarnation.id), "cause", cause)
 	s.incarnation = nil
-	close(s.over)
-	s.over = make(chan struct{})
 	s.stopLooking()
-	// Of many, the last is to be told in time too.
+	// Of many, the last is to be told in time too. Those of earlier incarnations have ended.
 	var rest []func()
 	for _, c := range s.live {
-		if c.incarnation == inc {
-			rest = append(rest, c.markLost(cause))
-		}
+		rest = append(rest, c.markLost(cause))
 	}
 	for _, f := range rest {
 		f()

@@ -115,7 +115,8 @@ func (s *Session) expire(inc *incarnation, now clock.Instant) {
 }
 
 // keepProving proves the protected nodes each interval, and at once on a new connection. It
-// ends when there is nothing to prove.
+// ends when it finds nothing to prove, as it does after Close: the end of a client is a change
+// of its connection.
 func (s *Session) keepProving() {
 	var last *wire.Link // that a proof was tried on
 	for {
@@ -126,23 +127,14 @@ func (s *Session) keepProving() {
 			return
 		}
 		changed := s.client.Changed()
-		l, over := s.link, s.over
-		now := s.client.Clock.Now()
-		var relays *lease.Relays
-		if l != nil {
-			relays = &s.relays
-		}
+		l, now := s.link, s.client.Clock.Now()
 		in := s.terms(now)
-		pause := min(s.incarnation.NextProof(now, relays, in), in.Look()) // the machine may sleep meanwhile
+		pause := min(s.incarnation.NextProof(now, &s.relays, in), in.Look()) // the machine may sleep meanwhile
 		s.mu.Unlock()
 
 		switch {
 		case l == nil:
-			select {
-			case <-changed:
-			case <-over:
-			case <-s.client.Context().Done():
-			}
+			<-changed
 		case l != last || pause <= 0:
 			last = l
 			if !s.proveProtected() {
@@ -152,8 +144,6 @@ func (s *Session) keepProving() {
 			select {
 			case <-time.After(pause):
 			case <-changed:
-			case <-over:
-			case <-s.client.Context().Done():
 			}
 		}
 	}
@@ -258,7 +248,7 @@ func (c *contender) secure(ctx context.Context) error {
 		}
 		pause = min(backoff.Before(try), interval)
 		if err := c.beginLease(ctx); err != nil {
-			if ctx.Err() != nil || !client.Transient(err) {
+			if !client.Transient(err) {
 				return err
 			}
 			client.FailedTry(ctx, err)

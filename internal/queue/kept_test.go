@@ -438,26 +438,35 @@ func TestACohortThatHasSeenOthersKnowsThemWhenOneMoreComes(t *testing.T) {
 	}
 }
 
-// throttled is a connection to a server that refuses lists while it has too much to do.
-type throttled struct {
+// refusing is a connection to a server that answers requests of one kind with a code, while
+// that is not 0, and nothing else.
+type refusing struct {
 	net.Conn
-	busy *atomic.Bool
+	op   int32
+	code *atomic.Int32
 
-	mu     sync.Mutex // guards lists
-	lists  map[uint32]bool
+	mu     sync.Mutex // guards asked
+	asked  map[uint32]bool
 	answer []byte // what is left of one
 }
 
-func (c *throttled) Write(p []byte) (int, error) {
-	if len(p) >= 12 && binary.BigEndian.Uint32(p[8:]) == uint32(wire.OpGetChildren2) {
+// throttled is the code of a server that has too much to do.
+const throttled = -127
+
+func refuse(conn net.Conn, op int32, code *atomic.Int32) *refusing {
+	return &refusing{Conn: conn, op: op, code: code, asked: make(map[uint32]bool)}
+}
+
+func (c *refusing) Write(p []byte) (int, error) {
+	if len(p) >= 12 && int32(binary.BigEndian.Uint32(p[8:])) == c.op {
 		c.mu.Lock()
-		c.lists[binary.BigEndian.Uint32(p[4:])] = true
+		c.asked[binary.BigEndian.Uint32(p[4:])] = true
 		c.mu.Unlock()
 	}
 	return c.Conn.Write(p)
 }
 
-func (c *throttled) Read(p []byte) (int, error) {
+func (c *refusing) Read(p []byte) (int, error) {
 	if len(c.answer) == 0 {
 		head := make([]byte, 4)
 		if _, err := io.ReadFull(c.Conn, head); err != nil {
@@ -468,10 +477,8 @@ func (c *throttled) Read(p []byte) (int, error) {
 			return 0, err
 		}
 		c.mu.Lock()
-		if c.lists[binary.BigEndian.Uint32(c.answer[4:])] && c.busy.Load() {
-			const throttledOp = -127
-			refusal := int32(throttledOp)
-			binary.BigEndian.PutUint32(c.answer[16:], uint32(refusal))
+		if code := c.code.Load(); code != 0 && c.asked[binary.BigEndian.Uint32(c.answer[4:])] {
+			binary.BigEndian.PutUint32(c.answer[16:], uint32(code))
 		}
 		c.mu.Unlock()
 	}
@@ -484,11 +491,11 @@ func TestAServerThatHasTooMuchToDoIsNotAskedForTheQueueWithoutAPause(t *testing.
 	synctest.Test(t, func(t *testing.T) {
 		const latency = time.Millisecond
 		server := zktest.NewServer(t, zktest.WithLatency(latency, latency))
-		var busy atomic.Bool
+		var code atomic.Int32
 		s := connectBy(t, server, new(clock.Clock), sessionTimeout, client.Options{
 			Dialer: func(network, addr string, timeout time.Duration) (net.Conn, error) {
 				conn, err := server.Dial(network, addr, timeout)
-				return &throttled{Conn: conn, busy: &busy, lists: make(map[uint32]bool)}, err
+				return refuse(conn, wire.OpGetChildren2, &code), err
 			},
 		})
 		other := connect(t, server)
@@ -496,7 +503,7 @@ func TestAServerThatHasTooMuchToDoIsNotAskedForTheQueueWithoutAPause(t *testing.
 		h, err := l.Acquire(t.Context(), nil)
 		require.NoError(t, err)
 		time.Sleep(10 * latency)
-		busy.Store(true)
+		code.Store(throttled)
 		_, err = other.client.Conn.Create("/lock/config", nil, 0, zk.WorldACL(zk.PermAll))
 		require.NoError(t, err)
 		before := server.Requests()[zktest.OpGetChildren2]
@@ -504,7 +511,7 @@ func TestAServerThatHasTooMuchToDoIsNotAskedForTheQueueWithoutAPause(t *testing.
 		lists := server.Requests()[zktest.OpGetChildren2] - before
 		require.Greater(t, lists, 40)
 		require.LessOrEqual(t, lists, 50)
-		busy.Store(false)
+		code.Store(0)
 		time.Sleep(2 * backoff.First)
 		require.NoError(t, h.Release(t.Context(), nil))
 		require.Len(t, server.Children("/lock"), 2, "it is known again that nobody queues")

@@ -21,10 +21,9 @@ type Session struct {
 	// a hold and a handoff. The client's and the log's are taken under it.
 	mu          sync.Mutex
 	closed      bool
-	link        *wire.Link    // nil while disconnected
-	id          int64         // of the ZooKeeper session; 0 when it has expired
-	incarnation *incarnation  // nil when it has ended and no new one has begun
-	over        chan struct{} // closed and replaced when an incarnation ends
+	link        *wire.Link   // nil while disconnected
+	id          int64        // of the ZooKeeper session; 0 when it has expired
+	incarnation *incarnation // nil when it has ended and no new one has begun
 	live        map[string]*contender
 	index       index
 
@@ -47,7 +46,6 @@ func NewSession(c *client.Client) *Session {
 	s := &Session{
 		client:    c,
 		ids:       newIdentities(),
-		over:      make(chan struct{}),
 		live:      make(map[string]*contender),
 		index:     index{at: make(map[indexKey]*contender), lines: make(map[string]*line)},
 		protected: make(map[string]*contender),
