@@ -1,0 +1,525 @@
+package queue
+
+import (
+	"context"
+	"encoding/binary"
+	"fmt"
+	"net"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/go-zookeeper/zk"
+	"github.com/stretchr/testify/require"
+
+	"github.com/zklock/zklock/internal/backoff"
+	"github.com/zklock/zklock/internal/client"
+	"github.com/zklock/zklock/internal/clock"
+	"github.com/zklock/zklock/internal/lease"
+	"github.com/zklock/zklock/internal/recipe"
+	"github.com/zklock/zklock/internal/wire"
+	"github.com/zklock/zklock/zktest"
+)
+
+// proofs are when a session has sent its proofs, and the code that they are answered with, 0
+// for none.
+type proofs struct {
+	code atomic.Int32
+
+	mu sync.Mutex // guards at
+	at []time.Time
+}
+
+// since returns when proofs were sent from a time on, reckoned from that.
+func (p *proofs) since(from time.Time) (after []time.Duration) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, at := range p.at {
+		if !at.Before(from) {
+			after = append(after, at.Sub(from))
+		}
+	}
+	return after
+}
+
+// proofNoting is a connection that notes when proofs are sent over it.
+type proofNoting struct {
+	net.Conn
+	proofs *proofs
+}
+
+func (c proofNoting) Write(p []byte) (int, error) {
+	if len(p) >= 12 && int32(binary.BigEndian.Uint32(p[8:])) == wire.OpMulti {
+		c.proofs.mu.Lock()
+		c.proofs.at = append(c.proofs.at, time.Now())
+		c.proofs.mu.Unlock()
+	}
+	return c.Conn.Write(p)
+}
+
+// roundTrip is that to the server of proving.
+const roundTrip = 2 * time.Millisecond
+
+// proving runs f with a session of that timeout, and its proofs.
+func proving(t *testing.T, timeout time.Duration, f func(t *testing.T, server *zktest.Server, s *Session, p *proofs)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		server := zktest.NewServer(t, zktest.WithLatency(roundTrip/2, roundTrip/2))
+		p := new(proofs)
+		s := connectBy(t, server, new(clock.Clock), timeout, client.Options{
+			Dialer: func(network, addr string, timeout time.Duration) (net.Conn, error) {
+				conn, err := server.Dial(network, addr, timeout)
+				if err != nil {
+					return nil, err
+				}
+				return proofNoting{refuse(conn, wire.OpMulti, &p.code), p}, nil
+			},
+		})
+		f(t, server, s, p)
+	})
+}
+
+// heads returns contenders at the head of a queue each, whose session has not been proved for
+// longer than its lease lasts.
+func heads(t *testing.T, s *Session, n int) []*contender {
+	t.Helper()
+	inc, err := s.await(t.Context())
+	require.NoError(t, err)
+	all := make([]*contender, n)
+	for i := range all {
+		q := lockAt(s, fmt.Sprintf("/lock%d", i))
+		h, err := q.Acquire(t.Context(), nil) // there is the path
+		require.NoError(t, err)
+		require.NoError(t, h.Release(t.Context(), nil))
+		all[i], _, err = q.create(t.Context(), inc, q.sequential)
+		require.NoError(t, err)
+		t.Cleanup(func() { all[i].leave() })
+	}
+	time.Sleep(s.client.Timeout() + time.Millisecond)
+	synctest.Wait()
+	require.LessOrEqual(t, s.leaseLeft(), time.Duration(0))
+	return all
+}
+
+// securing has a contender put under the lease.
+func securing(ctx context.Context, c *contender) <-chan error {
+	done := make(chan error, 1)
+	go func() { done <- c.secure(ctx) }()
+	return done
+}
+
+// secured reports whether the lease runs and c stands under it.
+func (c *contender) secured() bool {
+	s := c.queue.session
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.protected[c.id] == c && c.incarnation == s.incarnation && c.incarnation.RunsAt(s.client.Clock.Now())
+}
+
+// reconnect cuts a session's connection, and waits for the next.
+func reconnect(t *testing.T, server *zktest.Server, s *Session) {
+	t.Helper()
+	before := s.client.Current()
+	server.Cut()
+	<-before.Down()
+	_, err := s.await(t.Context())
+	require.NoError(t, err)
+}
+
+// A refusal that names no node says nothing of one.
+func TestAProofThatIsRefusedExtendsNothingAndIsRepeatedAfterAPause(t *testing.T) {
+	for name, code := range map[string]int32{"too much to do": throttled, "a node is missing": -101, "not allowed": -102} {
+		t.Run(name, func(t *testing.T) {
+			proving(t, reconnectTimeout, func(t *testing.T, _ *zktest.Server, s *Session, p *proofs) {
+				h := hold(t, s)
+				time.Sleep(reconnectTimeout)
+				p.code.Store(code)
+				began, left := time.Now(), s.leaseLeft()
+				<-h.Lost()
+				require.LessOrEqual(t, time.Since(began), left)
+				tries := p.since(began)
+				require.Greater(t, len(tries), 10)
+				for i := range 10 {
+					require.Equal(t, backoff.First+roundTrip, tries[i+1]-tries[i])
+				}
+				p.code.Store(0)
+			})
+		})
+	}
+}
+
+func TestAGrantIsProvedAgainUntilTheServerHasTimeForThat(t *testing.T) {
+	const timeout = 4 * time.Second
+	proving(t, timeout, func(t *testing.T, _ *zktest.Server, s *Session, p *proofs) {
+		c := heads(t, s, 1)[0]
+		p.code.Store(throttled)
+		began := time.Now()
+		done := securing(t.Context(), c)
+		time.Sleep(timeout / 2)
+		require.False(t, c.secured())
+		at := p.since(began)
+		var pauses []time.Duration
+		for i := range at[1:] {
+			pauses = append(pauses, at[i+1]-at[i]-roundTrip)
+		}
+		const first = backoff.First
+		require.Equal(t, []time.Duration{0, first, 2 * first, 4 * first, 8 * first, 16 * first, timeout / 8, timeout / 8}, pauses)
+		p.code.Store(0)
+		require.NoError(t, <-done)
+		require.True(t, c.secured())
+	})
+}
+
+func TestAGrantThatMayNotBeProvedIsNone(t *testing.T) {
+	proving(t, reconnectTimeout, func(t *testing.T, _ *zktest.Server, s *Session, p *proofs) {
+		c := heads(t, s, 1)[0]
+		p.code.Store(-102)
+		began := time.Now()
+		require.ErrorIs(t, c.secure(t.Context()), zk.ErrNoAuth)
+		require.Equal(t, []time.Duration{0}, p.since(began))
+		require.False(t, c.secured())
+		p.code.Store(0)
+	})
+}
+
+// The leader may have been paused, and have found the proof ahead of the session's end. What
+// the first proof is worth is seen as soon as the next one can tell.
+func TestASlowProofGrantsNothingUntilAnotherHasFollowedItInTime(t *testing.T) {
+	const slow, doubt = time.Second, reconnectTimeout / 16
+	for name, patience := range map[string]time.Duration{"all wait": time.Hour, "one ends meanwhile": slow + doubt/2} {
+		t.Run(name, func(t *testing.T) {
+			proving(t, reconnectTimeout, func(t *testing.T, server *zktest.Server, s *Session, p *proofs) {
+				all := heads(t, s, 6)
+				first := server.HoldReply(zktest.OpMulti)
+				began := time.Now()
+				ctx, cancel := context.WithTimeout(t.Context(), patience)
+				defer cancel()
+				impatient := securing(ctx, all[0])
+				<-first.Struck()
+				var done []<-chan error
+				for _, c := range all[1:] {
+					done = append(done, securing(t.Context(), c))
+				}
+				short, end := context.WithTimeout(t.Context(), slow/2)
+				defer end()
+				require.ErrorIs(t, all[0].secure(short), context.DeadlineExceeded)
+				require.Less(t, time.Since(began), slow, "who waits for another's proof ends with his ctx")
+				s.mu.Lock()
+				all[5].lose(errNodeDeleted)
+				s.mu.Unlock()
+				time.Sleep(time.Until(began.Add(slow)))
+				first.Release()
+				time.Sleep(roundTrip)
+				synctest.Wait()
+				for _, c := range all {
+					require.False(t, c.secured())
+				}
+				if patience < time.Hour {
+					require.ErrorIs(t, <-impatient, context.DeadlineExceeded)
+					require.Equal(t, patience, time.Since(began))
+				} else {
+					require.NoError(t, <-impatient)
+				}
+				for i, c := range all[1:5] {
+					require.NoError(t, <-done[i])
+					require.True(t, c.secured())
+				}
+				require.ErrorIs(t, <-done[4], errNodeDeleted)
+				require.False(t, all[5].secured())
+				require.Equal(t, slow+doubt+roundTrip, time.Since(began))
+				synctest.Wait()
+				require.Equal(t, []time.Duration{0, slow + doubt, slow + doubt + roundTrip}, p.since(began), "two for all, and the first of those that go on")
+			})
+		})
+	}
+}
+
+func TestOneProofBeginsTheLeaseForAllWhoComeMeanwhile(t *testing.T) {
+	proving(t, reconnectTimeout, func(t *testing.T, _ *zktest.Server, s *Session, p *proofs) {
+		began := time.Now().Add(reconnectTimeout)
+		var done []<-chan error
+		for _, c := range heads(t, s, 5) {
+			began = time.Now()
+			done = append(done, securing(t.Context(), c))
+		}
+		for _, d := range done {
+			require.NoError(t, <-d)
+		}
+		synctest.Wait()
+		require.Equal(t, []time.Duration{0, roundTrip}, p.since(began), "one for all, and the first of those that go on")
+	})
+}
+
+// A node may be deleted just before its turn.
+func TestWhoHasLostItsPlaceIsNeitherGrantedTheLockNorProved(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, _ := connected(t)
+		h := hold(t, s)
+		other, err := lockAt(s, "/other").Acquire(t.Context(), nil)
+		require.NoError(t, err)
+		c := other.contender
+		s.mu.Lock()
+		c.lose(errNodeDeleted)
+		s.mu.Unlock()
+		require.ErrorIs(t, c.secure(t.Context()), errNodeDeleted)
+		require.NoError(t, h.Release(t.Context(), nil))
+		time.Sleep(sessionTimeout)
+		require.Zero(t, running("keepProving"))
+	})
+}
+
+func TestOneGoroutineProvesAllHoldsAsLongAsThereIsOne(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, server := connected(t)
+		var holds []*Hold
+		for i := range 5 {
+			h, err := lockAt(s, fmt.Sprintf("/lock%d", i)).Acquire(t.Context(), nil)
+			require.NoError(t, err)
+			holds = append(holds, h)
+		}
+		for _, h := range holds {
+			require.Equal(t, 1, running("keepProving"))
+			require.NoError(t, h.Release(t.Context(), nil))
+		}
+		time.Sleep(sessionTimeout / 8)
+		require.Zero(t, running("keepProving"))
+		before := server.Requests()[zktest.OpMulti]
+		time.Sleep(2 * sessionTimeout)
+		require.Equal(t, before, server.Requests()[zktest.OpMulti])
+		require.NoError(t, hold(t, s).Release(t.Context(), nil))
+	})
+}
+
+func TestANewConnectionIsProvedAtOnceWheneverItComes(t *testing.T) {
+	for _, away := range []time.Duration{0, 17 * time.Millisecond, 777 * time.Millisecond} {
+		proving(t, reconnectTimeout, func(t *testing.T, server *zktest.Server, s *Session, p *proofs) {
+			h := hold(t, s)
+			time.Sleep(time.Second)
+			unheard := server.HoldReply(zktest.OpConnect)
+			server.Cut()
+			<-unheard.Struck()
+			time.Sleep(away)
+			began := time.Now()
+			unheard.Release()
+			_, err := s.client.Await(t.Context(), client.AnySession)
+			require.NoError(t, err)
+			came := time.Since(began)
+			time.Sleep(10 * time.Millisecond)
+			require.Equal(t, []time.Duration{came}, p.since(began))
+			require.NoError(t, h.Err())
+		})
+	}
+}
+
+// Its write may have been carried out over the connection before, or over this one ahead of
+// whatever that has to tell.
+func TestAProofThatWasBegunOverAnotherConnectionProvesNothing(t *testing.T) {
+	reconnecting(t, straight, func(t *testing.T, server *zktest.Server, s *Session, _ *clock.Clock) {
+		time.Sleep(reconnectTimeout)
+		before := s.beginProof()
+		server.Refuse(true)
+		server.Cut()
+		synctest.Wait()
+		without := s.beginProof()
+		require.NotPanics(t, func() { s.proven(without) })
+		require.ErrorIs(t, s.prove(t.Context(), nil), zk.ErrConnectionClosed)
+		server.Refuse(false)
+		_, err := s.await(t.Context())
+		require.NoError(t, err)
+		for _, p := range []proof{before, without} {
+			s.proven(p)
+			require.LessOrEqual(t, s.leaseLeft(), time.Duration(0))
+		}
+		s.proven(s.beginProof())
+		require.Greater(t, s.leaseLeft(), time.Duration(0))
+	})
+}
+
+// The next connection may be there before the end of the last one is told, or say that the
+// session is over.
+func TestTheEndOfAnEarlierConnectionEndsNothing(t *testing.T) {
+	reconnecting(t, straight, func(t *testing.T, server *zktest.Server, s *Session, _ *clock.Clock) {
+		h := hold(t, s)
+		first := s.client.Current()
+		server.Cut()
+		time.Sleep(time.Second)
+		s.disconnected(first)
+		require.NotNil(t, s.beginProof().link)
+		time.Sleep(2 * reconnectTimeout)
+		require.NoError(t, h.Err(), "proofs go on")
+
+		p := s.beginProof()
+		s.connected(new(wire.Link), 0)
+		require.ErrorIs(t, h.Err(), ErrLost)
+		require.NotPanics(t, func() { s.proven(p) })
+		require.NotPanics(t, func() { s.disconnected(p.link) })
+	})
+}
+
+// swings is a history that counts how often a hold was suspended and resumed.
+type swings struct {
+	untold
+	suspended, resumed int
+}
+
+func (h *swings) Suspended() bool {
+	h.suspended++
+	return false
+}
+
+func (h *swings) Resumed() bool {
+	h.resumed++
+	return false
+}
+
+func TestAHoldIsSuspendedAndResumedOnceForEachConnectionThatIsLost(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, server := connected(t)
+		o := defaults()
+		var history swings
+		o.NewHistory = func(string, int64) History { return &history }
+		h, err := New(s, "/lock", recipe.Exclusive, o).Acquire(t.Context(), nil)
+		require.NoError(t, err)
+		for i := range 3 {
+			time.Sleep(sessionTimeout)
+			require.Equal(t, i, history.suspended)
+			require.Equal(t, i, history.resumed)
+			server.Cut()
+		}
+		require.NoError(t, h.Release(t.Context(), nil))
+	})
+}
+
+// While the machine sleeps only the wall clock goes on.
+func TestAProofThatTheMachineSleptThroughIsNotQuick(t *testing.T) {
+	reconnecting(t, straight, func(t *testing.T, _ *zktest.Server, s *Session, c *clock.Clock) {
+		time.Sleep(reconnectTimeout)
+		p := s.beginProof()
+		c.Step(reconnectTimeout / 10)
+		s.proven(p)
+		require.LessOrEqual(t, s.leaseLeft(), time.Duration(0))
+	})
+}
+
+// A leader that was paused finds it ahead of the touches of that time.
+func TestASingleProofMakesNoTouchSureWhileSomethingIsHeld(t *testing.T) {
+	for name, held := range map[string]bool{"nothing is held": false, "one lock is": true} {
+		t.Run(name, func(t *testing.T) {
+			reconnecting(t, straight, func(t *testing.T, _ *zktest.Server, s *Session, _ *clock.Clock) {
+				const short = reconnectTimeout / 8
+				time.Sleep(2 * reconnectTimeout)
+				s.mu.Lock()
+				now := s.client.Clock.Now()
+				s.incarnation.Extend(now.Add(short), now)
+				if held {
+					s.protected["a hold"] = new(contender)
+				}
+				s.mu.Unlock()
+				s.proven(s.beginProof())
+				require.Equal(t, held, s.leaseLeft() == short)
+				s.mu.Lock()
+				delete(s.protected, "a hold")
+				s.mu.Unlock()
+			})
+		})
+	}
+}
+
+// Each of these is given time that is taken from those who look for another server.
+func TestTheClientIsToldWhatTheLeaseOfAHoldHasLeft(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, _ := connected(t)
+		told := func() time.Duration {
+			timeout, left := s.left()
+			require.Equal(t, s.client.Timeout(), timeout)
+			return left
+		}
+		h := hold(t, s)
+		require.Equal(t, s.leaseLeft(), told())
+		require.NoError(t, h.Release(t.Context(), nil))
+		require.NotZero(t, s.leaseLeft())
+		require.Zero(t, told(), "there is nothing to save")
+		h = hold(t, s)
+		time.Sleep(time.Second + 1)
+		tooLate := lease.TooLate(s.client.Timeout())
+		s.mu.Lock()
+		s.incarnation.Shorten(s.client.Clock.Now().Add(tooLate))
+		s.mu.Unlock()
+		require.Equal(t, tooLate, told())
+		time.Sleep(time.Nanosecond)
+		require.Zero(t, told(), "no server is in time")
+		require.NoError(t, h.Err())
+	})
+}
+
+// The leader counts down what the last server has granted, and any may yet grant that again.
+func TestALeaseIsNoLongerThanTheShortestTimeoutThatWasGranted(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, server := connected(t)
+		long := s.client.Timeout()
+		short := long / 4
+		h := hold(t, s)
+		for _, granted := range []time.Duration{short, long} {
+			server.SetSessionTimeouts(granted, granted)
+			proofs := server.HoldRequest(zktest.OpMulti)
+			reconnect(t, server, s)
+			require.Equal(t, granted, s.client.Timeout())
+			require.LessOrEqual(t, s.leaseLeft(), short*19/20)
+			require.NoError(t, h.Err())
+			proofs.Release()
+			time.Sleep(short)
+			require.LessOrEqual(t, s.leaseLeft(), short*19/20)
+			timeout, _ := s.left()
+			require.Equal(t, short, timeout)
+		}
+	})
+}
+
+// Timers stand still while the machine sleeps: what is left of it is seen at the next look.
+func TestALeaseIsLookedAtAsOftenAsItsTimeoutAsks(t *testing.T) {
+	const short = 4 * time.Second
+	for name, begin := range map[string]func(t *testing.T, server *zktest.Server, s *Session) *Hold{
+		"another session": func(t *testing.T, server *zktest.Server, s *Session) *Hold {
+			before := hold(t, s)
+			server.ExpireSession(s.client.ID())
+			<-before.Lost()
+			return hold(t, s)
+		},
+		"another connection": func(t *testing.T, server *zktest.Server, s *Session) *Hold {
+			h := hold(t, s)
+			reconnect(t, server, s)
+			return h
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				server := zktest.NewServer(t)
+				c := new(clock.Clock)
+				s := connectBy(t, server, c, sessionTimeout, client.Options{Dialer: server.Dial})
+				server.SetSessionTimeouts(short, short)
+				h := begin(t, server, s)
+				require.Equal(t, short, s.client.Timeout())
+				c.Step(sessionTimeout)
+				began := time.Now()
+				<-h.Lost()
+				require.LessOrEqual(t, time.Since(began), short/32)
+			})
+		})
+	}
+}
+
+// As in a backup of the queue.
+func TestANodeOfTheSameNameElsewhereIsNoMatterOfAHold(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, _ := connected(t)
+		h := hold(t, s)
+		o := (*observer)(s)
+		o.Deleted("/backup/" + recipe.Base(h.Node()))
+		require.NoError(t, h.Err())
+		o.Deleted("/backup/" + s.ids.next())
+		o.Deleted(h.Node())
+		require.ErrorIs(t, h.Err(), ErrLost)
+	})
+}
