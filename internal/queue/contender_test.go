@@ -247,8 +247,11 @@ func TestAHoldThatWasAskedForBeforeItBeganSaysSo(t *testing.T) {
 				granted, _ := asking(t, s, "/lock")
 				for _, name := range server.Children("/lock") {
 					if node := "/lock/" + name; node != first.Node() {
-						_, err := s.client.Conn.Set(node, []byte(tc.said), -1)
-						require.NoError(t, err)
+						for _, said := range []string{"something else", tc.said} {
+							time.Sleep(time.Second)
+							_, err := s.client.Conn.Set(node, []byte(said), -1)
+							require.NoError(t, err)
+						}
 					}
 				}
 				time.Sleep(time.Second)

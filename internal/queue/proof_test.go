@@ -1,9 +1,11 @@
 package queue
 
 import (
+	"bytes"
 	"context"
 	"encoding/binary"
 	"fmt"
+	"log/slog"
 	"net"
 	"sync"
 	"sync/atomic"
@@ -23,10 +25,11 @@ import (
 	"github.com/zklock/zklock/zktest"
 )
 
-// proofs are when a session has sent its proofs, and the code that they are answered with, 0
-// for none.
+// proofs are when a session has sent its proofs, the code that they are answered with, 0 for
+// none, and what the session's log says when that has ended.
 type proofs struct {
 	code atomic.Int32
+	log  bytes.Buffer // a handler writes one line at a time
 
 	mu sync.Mutex // guards at
 	at []time.Time
@@ -69,6 +72,7 @@ func proving(t *testing.T, timeout time.Duration, f func(t *testing.T, server *z
 		server := zktest.NewServer(t, zktest.WithLatency(roundTrip/2, roundTrip/2))
 		p := new(proofs)
 		s := connectBy(t, server, new(clock.Clock), timeout, client.Options{
+			Logger: slog.New(slog.NewTextHandler(&p.log, nil)),
 			Dialer: func(network, addr string, timeout time.Duration) (net.Conn, error) {
 				conn, err := server.Dial(network, addr, timeout)
 				if err != nil {
@@ -181,6 +185,23 @@ func TestAGrantThatMayNotBeProvedIsNone(t *testing.T) {
 		require.Equal(t, []time.Duration{0}, p.since(began))
 		require.False(t, c.secured())
 		p.code.Store(0)
+	})
+}
+
+// Whoever calls Lock has no error to look at.
+func TestTheLogSaysWhyAGrantCannotBeProved(t *testing.T) {
+	proving(t, reconnectTimeout, func(t *testing.T, _ *zktest.Server, s *Session, p *proofs) {
+		c := heads(t, s, 1)[0]
+		p.code.Store(throttled)
+		ctx, dog := s.client.WatchOver(t.Context(), c.queue.path)
+		done := securing(ctx, c)
+		time.Sleep(2 * reconnectTimeout)
+		p.code.Store(0)
+		require.NoError(t, <-done)
+		dog.End()
+		c.leave()
+		s.end()
+		require.Contains(t, p.log.String(), "it waits for a write that proves the session alive; the last try: unknown error: -127")
 	})
 }
 
@@ -508,6 +529,23 @@ func TestALeaseIsLookedAtAsOftenAsItsTimeoutAsks(t *testing.T) {
 			})
 		})
 	}
+}
+
+// A goroutine may be paused just before its lock is granted.
+func TestAPlaceThatIsLostJustBeforeItsGrantTakesNoHoldOfTheNextLeaseWithIt(t *testing.T) {
+	reconnecting(t, straight, func(t *testing.T, _ *zktest.Server, s *Session, c *clock.Clock) {
+		var other *Hold
+		h, err := lockAt(s, "/lock").Acquire(thoughtful{t.Context(), atTheGrant(s, "/lock", func() {
+			c.Step(reconnectTimeout) // the machine slept
+			s.lookByTimer()
+			var err error
+			other, err = lockAt(s, "/other").Acquire(t.Context(), nil)
+			require.NoError(t, err)
+		})}, nil)
+		require.NoError(t, err)
+		require.True(t, h.Valid())
+		require.NoError(t, other.Err())
+	})
 }
 
 // As in a backup of the queue.
