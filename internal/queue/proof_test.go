@@ -368,6 +368,10 @@ func TestAProofThatWasBegunOverAnotherConnectionProvesNothing(t *testing.T) {
 		without := s.beginProof()
 		require.NotPanics(t, func() { s.proven(without) })
 		require.ErrorIs(t, s.prove(t.Context(), nil), zk.ErrConnectionClosed)
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		c := &contender{queue: lockAt(s, "/lock"), incarnation: s.incarnation}
+		require.ErrorIs(t, c.prove(ctx), context.DeadlineExceeded, "it waits for a connection")
 		server.Refuse(false)
 		_, err := s.await(t.Context())
 		require.NoError(t, err)
