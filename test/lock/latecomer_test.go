@@ -2,6 +2,7 @@ package lock_test
 
 import (
 	"context"
+	"errors"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -26,18 +27,19 @@ func (b *bubble) lose(h *zklock.Hold) {
 }
 
 // latecomer locks l under ctx, in a goroutine of its own, behind the caller, who has lost it.
-func (b *bubble) latecomer(ctx context.Context, l *zklock.Locker, then func()) (ended <-chan error) {
+func (b *bubble) latecomer(ctx context.Context, l *zklock.Locker, then func()) <-chan error {
 	b.t.Helper()
 	l.Lock()
 	b.lose(l.Held())
-	ended = begin(func() error {
-		err := l.LockContext(ctx)
-		if err == nil {
+	ended := make(chan error, 1)
+	go func() {
+		err := errors.New("the test has failed")
+		defer func() { ended <- err }()
+		if err = l.LockContext(ctx); err == nil {
+			defer l.Unlock()
 			then()
-			l.Unlock()
 		}
-		return err
-	})
+	}()
 	time.Sleep(time.Second)
 	require.Equal(b.t, 1, b.queue(), "it waits for the owner alone")
 	require.Empty(b.t, ended)
@@ -67,7 +69,7 @@ func TestALatecomerThatGivesUpLeavesNothing(t *testing.T) {
 		l := b.locker(b.session("here"))
 		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 		defer cancel()
-		ended := b.latecomer(ctx, l, nil)
+		ended := b.latecomer(ctx, l, func() {})
 		err := <-ended
 		require.ErrorIs(t, err, context.DeadlineExceeded)
 		require.ErrorIs(t, err, zklock.ErrLocked, "it was in the queue")
@@ -84,7 +86,7 @@ func TestALatecomerIsToldOnceThatTheSessionIsClosed(t *testing.T) {
 		var told atomic.Int32
 		s := b.session("here")
 		l := b.locker(s, zklock.WithTrace(&zklock.Trace{Failed: func(zklock.TraceInfo) { told.Add(1) }}))
-		ended := b.latecomer(t.Context(), l, nil)
+		ended := b.latecomer(t.Context(), l, func() {})
 		require.NoError(t, s.Close())
 		require.ErrorIs(t, <-ended, zklock.ErrClosed)
 		require.EqualValues(t, 1, told.Load())
@@ -98,7 +100,7 @@ func TestALatecomerHasTheLockOnlyWhenTheServerSaysSo(t *testing.T) {
 		s := b.session("here")
 		l := b.locker(s)
 		ctx, cancel := context.WithCancel(t.Context())
-		ended := b.latecomer(ctx, l, nil)
+		ended := b.latecomer(ctx, l, func() {})
 		b.server.Client("here").Block(zktest.ToClient)
 		stranger := b.locker(b.session("there"))
 		require.NoError(t, b.session("there").Conn().Delete(b.path+"/"+b.server.Children(b.path)[0], -1))

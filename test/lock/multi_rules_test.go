@@ -1,0 +1,280 @@
+package lock_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/go-zookeeper/zk"
+	"github.com/stretchr/testify/require"
+
+	"github.com/zklock/zklock"
+	"github.com/zklock/zklock/internal/goid"
+	"github.com/zklock/zklock/zktest"
+)
+
+// What an owner may count on, of one lock and of several.
+
+func TestOnlyTheOwnerUndoesItsLocksAndALossIsNeverLockedOnceMore(t *testing.T) {
+	inBubble(t, func(t *testing.T, b *bubble) {
+		s := b.session("here")
+		l := b.locker(s)
+		require.ErrorContains(t, l.UnlockContext(t.Context()), "no goroutine owns it")
+		for range 3 {
+			l.Lock()
+		}
+		owner := goid.Get()
+		elsewhere(func() {
+			err := panicOf(t, l.Unlock)
+			require.ErrorIs(t, err, zklock.ErrNotHeld)
+			require.Regexp(t, `goroutine \d+ owns it`, err.Error())
+			require.ErrorIs(t, l.UnlockContext(t.Context()), zklock.ErrNotHeld)
+		})
+		require.Equal(t, owner, goid.Get())
+		require.Equal(t, 3, l.HoldCount())
+		b.lose(l.Held())
+		require.ErrorIs(t, lock(l), zklock.ErrLost)
+		require.ErrorIs(t, l.UnlockContext(t.Context()), zklock.ErrLost)
+		require.Equal(t, 2, l.HoldCount(), "what failed has locked nothing once more")
+		l.Unlock()
+		l.Unlock()
+		require.Zero(t, l.HoldCount())
+
+		l.Lock()
+		l.Lock()
+		require.NoError(t, s.Close())
+		require.ErrorIs(t, lock(l), zklock.ErrClosed)
+		require.NoError(t, l.UnlockContext(t.Context()), "nothing was lost")
+		require.Equal(t, 1, l.HoldCount())
+		require.NoError(t, l.UnlockContext(t.Context()))
+	})
+}
+
+// Its errors are told once, and those of its function as they are.
+func TestDoSaysOnceWhatHasFailed(t *testing.T) {
+	inBubble(t, func(t *testing.T, b *bubble) {
+		s := b.session("here")
+		_, err := s.Conn().Create(b.path, nil, zk.FlagPersistent, zk.WorldACL(zk.PermAll&^zk.PermDelete))
+		require.NoError(t, err)
+		broken := errors.New("the job broke")
+		require.ErrorIs(t, b.locker(s).Do(t.Context(), nothing), zk.ErrNoAuth, "the release was refused")
+		free := must(zklock.New(s, "/free"))
+		require.Equal(t, broken, free.Do(t.Context(), func(context.Context) error { return broken }))
+		err = free.Do(t.Context(), func(ctx context.Context) error { b.lose(zklock.HoldFrom(ctx)); return nil })
+		require.ErrorIs(t, err, zklock.ErrLost)
+		require.NotContains(t, err.Error(), "the function returned")
+		require.Equal(t, 1, strings.Count(err.Error(), "/free: "), err)
+		err = free.Do(t.Context(), func(ctx context.Context) error { b.lose(zklock.HoldFrom(ctx)); return broken })
+		require.ErrorIs(t, err, zklock.ErrLost)
+		require.ErrorIs(t, err, broken)
+	})
+}
+
+func TestADeadlockIsAnUpgradeForReadersAlone(t *testing.T) {
+	inBubble(t, func(t *testing.T, b *bubble) {
+		s := b.session("here")
+		l, rw := b.locker(s), must(zklock.NewRW(s, "/rw"))
+		ctx, cancel := context.WithCancel(must(l.Acquire(t.Context())).Context())
+		require.ErrorIs(t, l.LockContext(ctx), zklock.ErrDeadlock)
+		require.NotErrorIs(t, l.LockContext(ctx), zklock.ErrUpgrade)
+		reading := must(rw.RAcquire(ctx)).Context()
+		require.ErrorIs(t, rw.LockContext(reading), zklock.ErrUpgrade)
+		require.ErrorIs(t, rw.LockContext(reading), zklock.ErrDeadlock)
+		cancel()
+		for _, err := range []error{l.LockContext(ctx), errOf(l.Acquire(ctx)), l.Do(ctx, nothing)} {
+			require.ErrorIs(t, err, context.Canceled)
+			require.NotErrorIs(t, err, zklock.ErrDeadlock, "the end of the context outweighs what it carries")
+		}
+	})
+}
+
+func TestAMultiLockerIsOwnedByWhoOwnsAllItsLocks(t *testing.T) {
+	inBubble(t, func(t *testing.T, b *bubble) {
+		parts := (&site{t: t, path: b.path}).lockers(b.session("here"), 3)
+		m := zklock.NewMulti(parts...)
+		for missing := range parts {
+			for i, l := range parts {
+				if i != missing {
+					l.Lock()
+				}
+			}
+			require.True(t, isClosed(m.Lost()))
+			require.Zero(t, m.HoldCount())
+			require.ErrorIs(t, panicOf(t, m.Unlock), zklock.ErrNotHeld)
+			require.ErrorIs(t, m.UnlockContext(t.Context()), zklock.ErrNotHeld)
+			for i, l := range parts {
+				if i != missing {
+					require.Equal(t, 1, l.HoldCount(), "it leaves all as it is")
+					l.Unlock()
+				}
+			}
+		}
+		for _, more := range parts {
+			m.Lock()
+			more.Lock()
+			require.Equal(t, 1, m.HoldCount())
+			require.False(t, isClosed(m.Lost()))
+			require.Equal(t, m.Lost(), m.Lost(), "one channel, however often it is asked for")
+			more.Unlock()
+			m.Unlock()
+		}
+	})
+}
+
+func TestNewMultiRefusesNoneAndTwoOfOnePath(t *testing.T) {
+	inBubble(t, func(t *testing.T, b *bubble) {
+		s := b.session("here")
+		other := must(zklock.New(s, "/other"))
+		require.PanicsWithValue(t, "zklock: NewMulti needs at least one Locker", func() { zklock.NewMulti() })
+		require.PanicsWithValue(t, `zklock: NewMulti: path "/lock" is given twice`, func() { zklock.NewMulti(b.locker(s), other, b.locker(s)) })
+	})
+}
+
+func TestATryOfAMultiLockerEndsWithTheShortestOfItsLocksTries(t *testing.T) {
+	for name, paths := range map[string][]string{"first": {"/1", "/2", "/3"}, "between": {"/2", "/1", "/3"}, "last": {"/3", "/2", "/1"}} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, func(t *testing.T, b *bubble) {
+				var parts []*zklock.Locker
+				for i, timeout := range []time.Duration{longSession / 2, longSession, 2 * longSession} {
+					s, err := zklock.Connect(t.Context(), []string{b.server.PipeAddr()}, timeout, zklock.WithDialer(b.server.Client("here").Dial))
+					require.NoError(t, err)
+					t.Cleanup(func() { s.Close() })
+					parts = append(parts, must(zklock.New(s, paths[i])))
+				}
+				b.server.Client("here").Block(zktest.ToClient)
+				began := time.Now()
+				require.False(t, zklock.NewMulti(parts...).TryLock())
+				require.LessOrEqual(t, time.Since(began), longSession/2/3, "a third of the shortest session timeout")
+			})
+		})
+	}
+}
+
+
+// Only LockContext is reentrant.
+func TestAHandleOfAMultiLockerThatItsCallersContextKeepsItFromIsRefusedBeforeAnyWait(t *testing.T) {
+	inBubble(t, func(t *testing.T, b *bubble) {
+		at := &site{t: t, path: b.path}
+		parts := at.lockers(b.session("here"), 2)
+		theirs := at.lockers(b.session("there"), 1)[0]
+		elsewhere(theirs.Lock)
+		parts[1].Lock()
+		defer parts[1].Unlock()
+		ctx, cancel := context.WithTimeout(parts[1].Held().Context(), time.Minute)
+		defer cancel()
+		m, began := zklock.NewMulti(parts...), time.Now()
+		require.ErrorIs(t, errOf(m.Acquire(ctx)), zklock.ErrDeadlock)
+		require.ErrorIs(t, m.Do(ctx, nothing), zklock.ErrDeadlock)
+		require.Equal(t, began, time.Now())
+		require.ErrorIs(t, m.LockContext(ctx), context.DeadlineExceeded)
+	})
+}
+
+func TestAMultiHoldEndsWithAnyOfItsHolds(t *testing.T) {
+	inBubble(t, func(t *testing.T, b *bubble) {
+		m := zklock.NewMulti((&site{t: t, path: b.path}).lockers(b.session("here"), 3)...)
+		for i := range 3 {
+			h := must(m.Acquire(t.Context()))
+			require.NoError(t, h.Err())
+			require.NoError(t, h.Holds()[i].Release(t.Context()))
+			require.ErrorIs(t, h.Err(), zklock.ErrReleased)
+			require.False(t, h.Valid())
+			require.NoError(t, h.Release(t.Context()))
+		}
+	})
+}
+
+// lifetime is a context that ends at the very moment in which a hold is lost.
+type lifetime struct {
+	context.Context
+	hold *zklock.Hold
+}
+
+func (l lifetime) Done() <-chan struct{} { return l.hold.Lost() }
+
+func (l lifetime) Err() error {
+	if l.hold.Err() != nil {
+		return context.Canceled
+	}
+	return nil
+}
+
+func TestAMultiLockerIsNotLockedWhenItsContextEndsAsTheCallersLockIsLost(t *testing.T) {
+	inBubble(t, func(t *testing.T, b *bubble) {
+		at := &site{t: t, path: b.path}
+		parts := at.lockers(b.session("here"), 2)
+		theirs := at.lockers(b.session("there"), 2)[1]
+		theirs.Lock()
+		var err error
+		holds, ended := make(chan *zklock.Hold, 1), make(chan struct{})
+		go func() {
+			defer close(ended)
+			parts[0].Lock()
+			defer parts[0].Unlock()
+			holds <- parts[0].Held()
+			err = zklock.NewMulti(parts...).LockContext(lifetime{t.Context(), parts[0].Held()})
+			require.Nil(t, parts[1].Held())
+		}()
+		synctest.Wait()
+		b.lose(<-holds)
+		<-ended
+		require.ErrorIs(t, err, context.Canceled)
+		theirs.Unlock()
+		time.Sleep(time.Second)
+		require.Empty(t, b.server.Children(at.part(1)))
+	})
+}
+
+// Whether it is locked then, or not.
+func TestAMultiLockerWhoseContextEndsInTheMomentOfAGrantHoldsAllOrNone(t *testing.T) {
+	for last := range 2 {
+		inBubble(t, func(t *testing.T, b *bubble) {
+			ctx, cancel := context.WithCancel(t.Context())
+			at, s := &site{t: t, path: b.path}, b.session("here")
+			var parts []*zklock.Locker
+			for i := range 2 {
+				trace := &zklock.Trace{Acquired: func(zklock.TraceInfo) {
+					if i == last {
+						cancel()
+					}
+				}}
+				parts = append(parts, must(zklock.New(s, at.part(i), zklock.WithTrace(trace))))
+			}
+			m := zklock.NewMulti(parts...)
+			if err := m.LockContext(ctx); err == nil {
+				require.Equal(t, 1, m.HoldCount())
+				m.Unlock()
+			} else {
+				require.ErrorIs(t, err, context.Canceled)
+			}
+			time.Sleep(time.Second)
+			for i, l := range parts {
+				require.Zero(t, l.HoldCount())
+				require.Empty(t, b.server.Children(at.part(i)))
+			}
+		})
+	}
+}
+
+// Without an owner, what is held may be another's.
+func TestAMultiLockerThatLosesALockGivesBackNoneOfThoseThatItWaitsFor(t *testing.T) {
+	inBubble(t, func(t *testing.T, b *bubble) {
+		at := &site{t: t, path: b.path}
+		parts := at.lockers(b.session("here"), 2, zklock.WithoutOwner())
+		elsewhere(parts[1].Lock)
+		others := parts[1].Held()
+		m := zklock.NewMulti(parts...)
+		ended := begin(func() error { return m.LockContext(t.Context()) })
+		synctest.Wait()
+		b.lose(parts[0].Held())
+		time.Sleep(time.Second)
+		require.NoError(t, others.Err())
+		require.Empty(t, ended)
+		parts[1].Unlock()
+		require.NoError(t, <-ended)
+		m.Unlock()
+	})
+}
