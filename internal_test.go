@@ -114,6 +114,88 @@ func TestASecondUnlockWithoutOwnerGivesNobodyElsesHoldBack(t *testing.T) {
 	l.Unlock()
 	h, _ = l.yieldIf(seen)
 	require.Nil(t, h)
+	l.owner.Store(anyone) // the first one is not at its end
+	h, outermost := l.yieldIf(nil)
+	require.Nil(t, h)
+	require.False(t, outermost)
+	require.Equal(t, anyone, l.owner.Load(), "it may be the next one's by now")
+}
+
+// Each goroutine that has read once would be remembered for ever.
+func TestNothingIsKeptOfReadersThatHaveUnlocked(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		server := zktest.NewServer(t)
+		s, err := Connect(t.Context(), []string{server.PipeAddr()}, 10*time.Second, WithDialer(server.Dial))
+		require.NoError(t, err)
+		defer s.Close()
+		rw, err := NewRW(s, "/rw")
+		require.NoError(t, err)
+		for range 3 {
+			go func() {
+				rw.RLock()
+				rw.RUnlock() //lint:ignore SA2001 it has read
+			}()
+		}
+		synctest.Wait()
+		require.Empty(t, rw.readers.owners)
+	})
+}
+
+// Whoever waits under it asks Done in one place and Err in another.
+func TestAContextThatEndsWithAHoldOrItsParentSaysSoInBothWays(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		server := zktest.NewServer(t)
+		s, err := Connect(t.Context(), []string{server.PipeAddr()}, 10*time.Second, WithDialer(server.Dial))
+		require.NoError(t, err)
+		defer s.Close()
+		l, err := New(s, "/lock")
+		require.NoError(t, err)
+		for name, byHold := range map[string]bool{"the hold": true, "the parent": false} {
+			h, err := l.Acquire(t.Context())
+			require.NoError(t, err)
+			parent, cancel := context.WithCancel(t.Context())
+			ctx, detach := while([]*Hold{h}, parent)
+			require.NoError(t, ctx.Err())
+			require.False(t, latch.IsClosed(ctx.Done()))
+			end := func() { assert.NoError(t, h.Release(t.Context())) }
+			if !byHold {
+				defer end()
+				end = cancel
+			}
+			end()
+			synctest.Wait()
+			require.ErrorIs(t, ctx.Err(), context.Canceled, name)
+			require.True(t, latch.IsClosed(ctx.Done()), name)
+			detach()
+			cancel()
+		}
+	})
+}
+
+// Without an owner, somebody else may unlock a lock before the MultiLocker has looked at its hold.
+func TestAMultiLockerStartsOverIfALockThatItTookIsNobodys(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		server := zktest.NewServer(t)
+		s, err := Connect(t.Context(), []string{server.PipeAddr()}, 10*time.Second, WithDialer(server.Dial))
+		require.NoError(t, err)
+		defer s.Close()
+		l, err := New(s, "/lock", WithoutOwner())
+		require.NoError(t, err)
+		taken := 0
+		holds, err := NewMulti(l).all(t.Context(), taking{
+			take: func(ctx context.Context, l *Locker) (*Hold, error) {
+				assert.NoError(t, l.LockContext(ctx))
+				if taken++; taken == 1 {
+					l.Unlock()
+				}
+				return l.Held(), nil
+			},
+		})
+		require.NoError(t, err)
+		require.Equal(t, 2, taken)
+		require.True(t, valid(holds))
+		l.Unlock()
+	})
 }
 
 func TestTheTimeGivenToATryIsToldApartFromItsCtxs(t *testing.T) {

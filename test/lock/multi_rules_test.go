@@ -278,3 +278,28 @@ func TestAMultiLockerThatLosesALockGivesBackNoneOfThoseThatItWaitsFor(t *testing
 		m.Unlock()
 	})
 }
+
+// By the time that it gives up, its lock may have been unlocked, and locked, by others.
+func TestAMultiLockerThatStartsOverGivesNobodyElsesLockBack(t *testing.T) {
+	inBubble(t, func(t *testing.T, b *bubble) {
+		s := b.session("here")
+		blocker := must(must(zklock.New(b.session("there"), "/b")).Acquire(t.Context()))
+		first := must(zklock.New(s, "/a", zklock.WithoutOwner()))
+		second := must(zklock.New(s, "/b", zklock.WithTrace(&zklock.Trace{Failed: func(zklock.TraceInfo) { time.Sleep(time.Minute) }})))
+		ended := begin(func() error { return zklock.NewMulti(first, second).LockContext(aMinute(t)) })
+		synctest.Wait()
+		first.Unlock()
+		first.Lock()
+		others := first.Held()
+		time.Sleep(2 * time.Minute)
+		require.ErrorIs(t, <-ended, context.DeadlineExceeded)
+		require.NoError(t, others.Err())
+		require.False(t, first.TryLock())
+		b.lose(others)
+		require.False(t, first.TryLock(), "nor its share")
+		first.Unlock()
+		require.True(t, first.TryLock())
+		first.Unlock()
+		require.NoError(t, blocker.Release(t.Context()))
+	})
+}
