@@ -117,10 +117,7 @@ func (g *gate) take(ctx context.Context) (*Hold, error) {
 			h.shares = g.shares
 			return h, nil
 		}
-		switch {
-		case h.hold.Closed():
-			return nil, a.failed(ErrClosed)
-		case ctx.Err() != nil:
+		if ctx.Err() != nil {
 			return nil, a.failed(queue.TimedOut(ctx, client.Ended(ctx)))
 		}
 	}

@@ -71,7 +71,7 @@ func (l *Locker) exclusive() *side {
 // call without a deadline.
 func (l *Locker) Lock() {
 	// A re-entry is inline down to the two loads that it needs.
-	if self := goid.Fast(); l != nil && self != nobody && l.ownedBy(self) && l.hold.Load().hold.IsHeld() {
+	if l != nil && l.ownedBy(goid.Fast()) && l.hold.Load().hold.IsHeld() {
 		l.depth++
 		return
 	}
@@ -89,7 +89,7 @@ func (l *Locker) lockSlow() { must(l.LockContext(context.Background())) }
 // After a loss it does nothing on the network and does not panic: [Locker.Lost] and
 // UnlockContext tell of the loss.
 func (l *Locker) Unlock() {
-	if self := goid.Fast(); l != nil && self != nobody && l.ownedBy(self) && l.depth > 1 {
+	if l != nil && l.ownedBy(goid.Fast()) && l.depth > 1 {
 		l.depth--
 		return
 	}

@@ -88,9 +88,6 @@ func (m *MultiLocker) TryLockFor(ctx context.Context, d time.Duration) (bool, er
 
 // ask asks for each of the locks, whose errors name it.
 func (m *MultiLocker) ask(ctx context.Context, op string, by way) error {
-	if err := m.made(op); err != nil {
-		return err
-	}
 	return m.fail(op, m.own(ctx, func(ctx context.Context, l *Locker) error { return l.ask(ctx, op, by) }))
 }
 

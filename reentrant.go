@@ -9,7 +9,7 @@ import (
 	"github.com/zklock/zklock/internal/latch"
 )
 
-// Owners that are not a goroutine's id, which is positive.
+// Owners that are not a goroutine's id, which is positive, nor goid.Unknown.
 const (
 	nobody int64 = 0
 	anyone int64 = -1 // WithoutOwner: locked, by whomever

@@ -72,7 +72,7 @@ func (l *RWLocker) upgrading(op string) error {
 	if l.writes() == nil {
 		return nil // whose own answer says so
 	}
-	if !l.write.ownerless && l.readers.of(goid.Get()) != nil && l.write.Held() == nil {
+	if l.readers.of(goid.Get()) != nil && l.write.Held() == nil {
 		return l.write.fail(op, ErrUpgrade)
 	}
 	return nil
@@ -127,7 +127,7 @@ type writer struct {
 // yield leaves a reader's share to an owner that goes on reading.
 func (w *writer) yield() (h *Hold, outermost bool, share int64) {
 	h, outermost, share = w.ownership.yield()
-	if r := w.readers.of(goid.Get()); outermost && r != nil && r.share == 0 {
+	if r := w.readers.of(goid.Get()); outermost && r != nil {
 		r.share = 1
 		share -= r.share
 	}

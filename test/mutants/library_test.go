@@ -761,7 +761,7 @@ var ofTheLibrary = []judged{
 		{"errors.go", "s != nil && s.queue != nil {\n\t\treturn nil\n\t}\n\treturn wrap(op, \"\", unmade(\"lock\"", "s != nil {\n\t\treturn nil\n\t}\n\treturn wrap(op, \"\", unmade(\"lock\""},
 	}}, "TestEveryMethodOfAValueThatNoConstructorMadeSaysSo"},
 	{mutant{"the fast path of Unlock takes any pointer", []edit{
-		{"locker.go", "l != nil && self != nobody && l.ownedBy(self) && l.depth", "self != nobody && l.ownedBy(self) && l.depth"},
+		{"locker.go", "l != nil && l.ownedBy(goid.Fast()) && l.depth", "l.ownedBy(goid.Fast()) && l.depth"},
 	}}, "TestEveryMethodOfAValueThatNoConstructorMadeSaysSo"},
 	{mutant{"a member that Join has not made may be asked", []edit{
 		{"membership/errors.go", "m != nil && m.session != nil", "m != nil"},
@@ -838,7 +838,7 @@ var ofTheLibrary = []judged{
 		{"locker.go", "must(l.LockContext(context.Background()))", "_ = l.LockContext(context.Background())"},
 	}}, "TestALockOfAClosedSessionIsRefused"},
 	{mutant{"a reader may ask to write", []edit{
-		{"rwlocker.go", "if !l.write.ownerless && l.readers", "if false && l.readers"},
+		{"rwlocker.go", "if l.readers", "if false && l.readers"},
 	}}, "test/sim.TestF38AnUpgradeIsRefusedInsteadOfWaitingForItself"},
 	{mutant{"the check of a hold that has ended passes", []edit{
 		{"internal/queue/hold.go", "if !h.expose(true) {", "if !h.expose(true) && false {"},

@@ -226,7 +226,7 @@ var all = []mutant{
 		{"rwlocker.go", "i = len(held) - 1", "i = 0"},
 	}},
 	{"a writer that reads gives its share back at a nested Unlock", []edit{
-		{"rwlocker.go", "outermost && r != nil && r.share == 0", "r != nil && r.share == 0"},
+		{"rwlocker.go", "outermost && r != nil {", "r != nil {"},
 	}},
 	{"a downgrade goes on without its writer's node", []edit{
 		{"internal/queue/downgrade.go", "Flags: zk.FlagEphemeral}, check)", "Flags: zk.FlagEphemeral})\n\t\t\t\t_ = check"},
