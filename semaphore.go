@@ -95,7 +95,7 @@ func (s *Semaphore) wait(ctx context.Context, n int, call queue.Call) (*queue.Ho
 	for c := carriedBy(ctx); c != nil; c = c.outer {
 		carried += c.hold.hold.PermitsOf(s.queue)
 	}
-	if carried > 0 && carried+n > s.size {
+	if carried+n > s.size {
 		return nil, fmt.Errorf("it carries %d of the %d permits: %w", carried, s.size, ErrDeadlock)
 	}
 	return s.queue.Acquire(ctx, n, call)

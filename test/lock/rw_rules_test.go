@@ -1,6 +1,10 @@
 package lock_test
 
 import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -86,5 +90,59 @@ func TestPermitsThatNoCallCanTakeAreRefusedAtOnce(t *testing.T) {
 		for n, sem := range map[int]*zklock.Semaphore{1: few, 2: few, 1000: many} {
 			require.NoError(t, sem.Do(aMinute(t), n, nothing))
 		}
+	})
+}
+
+func TestPermitsOfAContextCountEachAndItsEndOutweighsThem(t *testing.T) {
+	inBubble(t, func(t *testing.T, b *bubble) {
+		sem := b.semaphore(b.session("here"), 3)
+		require.NoError(t, sem.Do(aMinute(t), 1, func(ctx context.Context) error {
+			require.NoError(t, sem.Do(ctx, 2, nothing))
+			require.ErrorIs(t, errOf(sem.Acquire(ctx, 3)), zklock.ErrDeadlock)
+			ctx, cancel := context.WithCancel(ctx)
+			cancel()
+			for _, err := range []error{errOf(sem.Acquire(ctx, 3)), errOf(sem.TryAcquire(ctx, 3)), sem.Do(ctx, 3, nothing)} {
+				require.ErrorIs(t, err, context.Canceled)
+				require.NotErrorIs(t, err, zklock.ErrDeadlock)
+			}
+			return nil
+		}))
+		for _, size := range []int{0, -1} {
+			_, err := zklock.NewSemaphore(b.session("here"), b.path, size)
+			require.ErrorContains(t, err, "it must be at least 1")
+		}
+	})
+}
+
+func TestACallTakesAsManyPermitsAsARequestHasRoomForAndSaysHowMany(t *testing.T) {
+	inBubble(t, func(t *testing.T, b *bubble) {
+		sem := must(zklock.NewSemaphore(b.session("here"), "/"+strings.Repeat("long", 2000), 1000))
+		var asked, most int
+		_, err := fmt.Sscanf(errors.Unwrap(errOf(sem.Acquire(aMinute(t), 1000))).Error(), "%d permits: one call can take %d at most", &asked, &most)
+		require.NoError(t, err)
+		require.Equal(t, 1000, asked)
+		require.NoError(t, sem.Do(aMinute(t), most, nothing))
+		require.ErrorContains(t, errOf(sem.Acquire(aMinute(t), most+1)), "one call can take")
+	})
+}
+
+func TestATryEndsAtOnceWithoutAConnectionAndElseWithinAThirdOfTheSessionTimeout(t *testing.T) {
+	inBubble(t, func(t *testing.T, b *bubble) {
+		s := b.session("here")
+		l, rw := b.locker(s), must(zklock.NewRW(s, "/rw"))
+		for _, try := range []func() bool{l.TryLock, rw.TryLock, rw.TryRLock} {
+			b.server.Client("here").Block(zktest.ToClient)
+			began := time.Now()
+			require.False(t, try())
+			require.LessOrEqual(t, time.Since(began), longSession/3)
+			b.server.Client("here").Unblock()
+			time.Sleep(longSession)
+		}
+		b.cutFor(time.Second)
+		began := time.Now()
+		for _, try := range []func() bool{l.TryLock, rw.TryLock, rw.TryRLock} {
+			require.False(t, try())
+		}
+		require.Equal(t, began, time.Now())
 	})
 }
