@@ -146,3 +146,28 @@ func TestATryEndsAtOnceWithoutAConnectionAndElseWithinAThirdOfTheSessionTimeout(
 		require.Equal(t, began, time.Now())
 	})
 }
+
+func TestATryForATimeTakesNoMoreOfItAndAsksNothingOfItsContextOnceItHasTheLock(t *testing.T) {
+	inBubble(t, func(t *testing.T, b *bubble) {
+		l := b.locker(b.session("here"))
+		for _, d := range []time.Duration{0, 1, time.Hour} {
+			ok, err := l.TryLockFor(done(), d)
+			require.False(t, ok)
+			require.ErrorIs(t, err, context.Canceled)
+			_, err = new(zklock.Locker).TryLockFor(done(), d)
+			require.ErrorContains(t, err, "make it with New")
+		}
+		for _, d := range []time.Duration{0, time.Hour} {
+			ok, err := l.TryLockFor(hookedCtx{t.Context(), func() { require.Zero(t, l.HoldCount()) }}, d)
+			require.NoError(t, err)
+			require.True(t, ok)
+			l.Unlock()
+		}
+		b.cutFor(time.Second)
+		began := time.Now()
+		ok, err := l.TryLockFor(t.Context(), 1)
+		require.NoError(t, err)
+		require.False(t, ok)
+		require.Equal(t, began.Add(1), time.Now())
+	})
+}
