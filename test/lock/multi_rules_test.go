@@ -153,7 +153,6 @@ func TestATryOfAMultiLockerEndsWithTheShortestOfItsLocksTries(t *testing.T) {
 	}
 }
 
-
 // Only LockContext is reentrant.
 func TestAHandleOfAMultiLockerThatItsCallersContextKeepsItFromIsRefusedBeforeAnyWait(t *testing.T) {
 	inBubble(t, func(t *testing.T, b *bubble) {

@@ -721,7 +721,7 @@ var ofTheLibrary = []judged{
 		{"internal/queue/hold.go", "h.IsHeld() && own.session", "own.session"},
 	}}, "TestACallThatWouldWaitForTheHoldOfItsContextIsRefusedAtOnce"},
 	{mutant{"the permits that a context carries do not count", []edit{
-		{"semaphore.go", "carried > 0 && carried+n > s.size", "false"},
+		{"semaphore.go", "carried+n > s.size", "false"},
 	}}, "TestPermitsOfTheContextCountAgainstTheSizeOfASemaphore"},
 	{mutant{"a MultiLocker waits on for the others without a lock that was lost", []edit{
 		{"multi.go", "ctx, detach := while(others, ctx)", "detach := func() {}"},
