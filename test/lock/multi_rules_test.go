@@ -232,6 +232,7 @@ func TestAMultiLockerWhoseContextEndsInTheMomentOfAGrantHoldsAllOrNone(t *testin
 	for last := range 2 {
 		inBubble(t, func(t *testing.T, b *bubble) {
 			ctx, cancel := context.WithCancel(t.Context())
+			defer cancel()
 			at, s := &site{t: t, path: b.path}, b.session("here")
 			var parts []*zklock.Locker
 			for i := range 2 {
