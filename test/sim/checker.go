@@ -32,6 +32,7 @@ type checker struct {
 	expired map[int64]bool       // sessions that the server has ended
 	doomed  map[int64]bool       // sessions that a fault ends before their time
 	handed  map[string]bool      // nodes whose owner has given them back
+	between map[string]bool      // likewise, together with others: one after the other, in the library
 	gone    map[string]*node     // contenders that are no more
 	passed  map[string]string    // nodes that another of their session went past, which may not be granted any more
 	tokens  map[string]*highest  // of each path
@@ -64,6 +65,7 @@ func newChecker(log *timeline, stats *Stats) *checker {
 		expired: make(map[int64]bool),
 		doomed:  make(map[int64]bool),
 		handed:  make(map[string]bool),
+		between: make(map[string]bool),
 		gone:    make(map[string]*node),
 		passed:  make(map[string]string),
 		tokens:  make(map[string]*highest),
@@ -172,11 +174,12 @@ func (ck *checker) ended(c *claim) bool {
 func (ck *checker) returned(c *claim) {
 	ck.mu.Lock()
 	defer ck.mu.Unlock()
+	together := len(c.parts()) > 1
 	for _, c := range c.parts() {
 		if _, held := ck.claims[c]; held {
 			delete(ck.claims, c)
 			ck.last[c.path] = c
-			ck.handed[c.node] = true
+			ck.handed[c.node], ck.between[c.node] = true, together
 			close(c.over)
 			if ck.rests(c) {
 				ck.resting[c] = struct{}{}

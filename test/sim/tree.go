@@ -139,7 +139,7 @@ func (ck *checker) nodesOf(session int64) []string {
 // an owner to come, or has left.
 func (ck *checker) contended(l *lock, since time.Time) bool {
 	return ck.any(func(n *node) bool {
-		own := n.of != nil && slices.Contains(l.all(), n.of) && n.of.spec.MinHold == 0 && ck.handed[n.path]
+		own := n.of != nil && slices.Contains(l.all(), n.of) && n.of.spec.MinHold == 0 && ck.handed[n.path] && !ck.between[n.path]
 		return l.covers(n.path) && !own && (n.gone.IsZero() || !n.gone.Before(since))
 	})
 }
