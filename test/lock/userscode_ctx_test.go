@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/assert"
@@ -98,6 +99,24 @@ func TestTheMethodsOfAContextMayAskTheSession(t *testing.T) {
 			})
 		})
 	}
+	t.Run("of who is handed the lock", func(t *testing.T) {
+		inBubble(t, func(t *testing.T, b *bubble) {
+			s := b.session("owner")
+			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+			defer cancel()
+			l := must(zklock.New(s, "/handed"))
+			h, err := l.Acquire(ctx)
+			require.NoError(t, err)
+			next := make(chan error, 1)
+			go func() {
+				_, err := l.Acquire(asking{ctx, t, s, h})
+				next <- err
+			}()
+			synctest.Wait()
+			require.NoError(t, h.Release(ctx))
+			require.NoError(t, <-next)
+		})
+	})
 }
 
 // recycled is a context that its owner uses for something else when the call is over, as some

@@ -154,7 +154,7 @@ var ofTheLibrary = []judged{
 	}}, "TestAMemberIsToldThatTheLockIsTakenIfItsCohortStandsInTheQueue"},
 	{mutant{"a member says that the lock is taken since a call before has left a node", []edit{
 		{"internal/queue/contender.go", "c.become(waiting) && c.queue.handoff", "c.become(waiting); c.queue.handoff"},
-	}}, "TestAMemberIsNotToldThatTheLockIsTakenForWhatACallBeforeHasLeft"},
+	}}, "internal/queue.TestAMemberIsNotToldThatTheLockIsTakenForWhatACallBeforeHasLeft"},
 	{mutant{"without an owner a reader gives the newest hold back, though one is lost", []edit{
 		{"rwlocker.go", "return r.hold.Err() != nil", "return false"},
 	}}, "TestWithoutOwnerAReaderThatHasLostTheLockGivesNobodyElsesHoldBack"},
