@@ -118,8 +118,11 @@ func (h *Hold) Release(ctx context.Context) error {
 func (h *Hold) under(parent context.Context) (ctx context.Context, detach func()) {
 	between, leave := context.WithCancel(context.WithValue(parent, holdKey{}, &carried{h, carriedBy(parent)}))
 	ctx, end := context.WithCancelCause(between)
-	h.hold.WhenEnded(end)
-	return ctx, leave
+	stop := h.hold.WhenEnded(end)
+	return ctx, func() {
+		stop()
+		leave()
+	}
 }
 
 // closeIfLost closes lost when the hold is lost, unless stop is called before.

@@ -97,6 +97,29 @@ func TestAShareInTheGateIsGivenBackWhenTheHoldHasEnded(t *testing.T) {
 
 // Between the two looks of a second Unlock at the lock, the first one gives it back and
 // somebody else takes it.
+func TestWhoHasWaitedForAnOwnerThatLostTheLockKeepsNothingOfItsContext(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		server := zktest.NewServer(t)
+		s, err := Connect(t.Context(), []string{server.PipeAddr()}, 10*time.Second, WithDialer(server.Dial))
+		require.NoError(t, err)
+		defer s.Close()
+		l, err := New(s, "/lock")
+		require.NoError(t, err)
+		l.Lock()
+		time.Sleep(time.Second) // until the node is watched
+		require.NoError(t, s.Conn().Delete(l.Held().Node(), -1))
+		kept := make(chan bool)
+		go func() {
+			l.Lock()
+			defer l.Unlock()
+			kept <- !reflect.ValueOf(&l.Held().hold).Elem().FieldByName("atEnd").IsNil()
+		}()
+		synctest.Wait()
+		l.Unlock()
+		require.False(t, <-kept)
+	})
+}
+
 func TestASecondUnlockWithoutOwnerGivesNobodyElsesHoldBack(t *testing.T) {
 	server := zktest.NewServer(t)
 	s, err := Connect(t.Context(), []string{server.Addr()}, 20*time.Second)

@@ -68,14 +68,11 @@ func (h *Hold) Err() error {
 // Reentry returns why the hold's owner cannot lock once more, nil if it can.
 func (h *Hold) Reentry() error {
 	err := h.Err()
-	if err == ErrReleased && h.Closed() {
+	if err == ErrReleased && h.contender.whyGone() == client.ErrClosed {
 		return client.ErrClosed
 	}
 	return err
 }
-
-// Closed reports whether the hold has ended with its session.
-func (h *Hold) Closed() bool { return h.contender.whyGone() == client.ErrClosed }
 
 // Valid reports whether the lock is held, and reads the clock to do so. A hold that was found
 // not to be is lost.
