@@ -95,8 +95,6 @@ func TestAShareInTheGateIsGivenBackWhenTheHoldHasEnded(t *testing.T) {
 	require.Equal(t, len(ways), ended)
 }
 
-// Between the two looks of a second Unlock at the lock, the first one gives it back and
-// somebody else takes it.
 func TestWhoHasWaitedForAnOwnerThatLostTheLockKeepsNothingOfItsContext(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := zktest.NewServer(t)
@@ -120,6 +118,8 @@ func TestWhoHasWaitedForAnOwnerThatLostTheLockKeepsNothingOfItsContext(t *testin
 	})
 }
 
+// Between the two looks of a second Unlock at the lock, the first one gives it back and
+// somebody else takes it.
 func TestASecondUnlockWithoutOwnerGivesNobodyElsesHoldBack(t *testing.T) {
 	server := zktest.NewServer(t)
 	s, err := Connect(t.Context(), []string{server.Addr()}, 20*time.Second)
