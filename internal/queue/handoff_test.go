@@ -204,32 +204,40 @@ func TestAMemberThatGivesUpHasNoTurn(t *testing.T) {
 	})
 }
 
+// gaveUp returns what a call is told that waits for a second at most.
+func gaveUp(t *testing.T, l Source) error {
+	ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+	defer cancel()
+	return (<-ask(ctx, l.Acquire)).err
+}
+
+// requireThatNobodyIsKnownToHaveIt has a member give up while another one fetches the lock from
+// a server that is silent.
+func requireThatNobodyIsKnownToHaveIt(t *testing.T, server *zktest.Server, l Source) {
+	t.Helper()
+	server.Freeze()
+	fetches := ask(t.Context(), l.Acquire)
+	err := gaveUp(t, l)
+	require.ErrorIs(t, err, context.DeadlineExceeded)
+	require.NotErrorIs(t, err, ErrLocked, "nobody is known to have it")
+	server.Thaw()
+	require.NoError(t, granted(t, fetches).Release(t.Context(), nil))
+}
+
 // What has been so of a turn before is no matter of this one.
 func TestAMemberIsToldThatTheLockIsTakenIfItsHandoffHasGotAsFarAsTheQueue(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, server := connected(t)
 		other := connect(t, server)
 		l := share(s, 10, 0)
-		late := func() error {
-			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
-			defer cancel()
-			came := ask(ctx, l.Acquire)
-			return (<-came).err
-		}
 		elsewhere := lock(t, lockAt(other, "/lock"))
 		fetches := ask(t.Context(), l.Acquire)
-		require.ErrorIs(t, late(), ErrLocked, "it stands in the queue")
+		require.ErrorIs(t, gaveUp(t, l), ErrLocked, "it stands in the queue")
 		require.NoError(t, elsewhere.Release(t.Context(), nil))
 		h := granted(t, fetches)
-		require.ErrorIs(t, late(), ErrLocked, "it has the lock")
+		require.ErrorIs(t, gaveUp(t, l), ErrLocked, "it has the lock")
 		require.NoError(t, h.Release(t.Context(), nil))
-		server.Freeze()
-		fetches = ask(t.Context(), l.Acquire)
-		err := late()
-		require.ErrorIs(t, err, context.DeadlineExceeded)
-		require.NotErrorIs(t, err, ErrLocked, "nobody is known to have it")
-		server.Thaw()
-		require.NoError(t, granted(t, fetches).Release(t.Context(), nil))
+		requireThatNobodyIsKnownToHaveIt(t, server, l)
 	})
 }
 
@@ -237,24 +245,13 @@ func TestAMemberIsNotToldThatTheLockIsTakenForWhatACallBeforeHasLeft(t *testing.
 	synctest.Test(t, func(t *testing.T) {
 		s, server := connected(t)
 		l := share(s, 10, 0)
-		late := func() error {
-			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
-			defer cancel()
-			return (<-ask(ctx, l.Acquire)).err
-		}
 		require.NoError(t, lock(t, l).Release(t.Context(), nil)) // the path is there
 		create := server.HoldReply(zktest.OpCreate)
-		require.ErrorIs(t, late(), context.DeadlineExceeded)
+		require.ErrorIs(t, gaveUp(t, l), context.DeadlineExceeded)
 		create.Release()
 		synctest.Wait()
 		require.Empty(t, server.Children("/lock"))
-		server.Freeze()
-		fetches := ask(t.Context(), l.Acquire)
-		err := late()
-		require.ErrorIs(t, err, context.DeadlineExceeded)
-		require.NotErrorIs(t, err, ErrLocked, "nobody is known to have it")
-		server.Thaw()
-		require.NoError(t, granted(t, fetches).Release(t.Context(), nil))
+		requireThatNobodyIsKnownToHaveIt(t, server, l)
 	})
 }
 
