@@ -180,17 +180,17 @@ func TestAContextThatEndsWithAHoldOrItsParentSaysSoInBothWays(t *testing.T) {
 			ctx, detach := while([]*Hold{h}, parent)
 			require.NoError(t, ctx.Err())
 			require.False(t, latch.IsClosed(ctx.Done()))
-			end := func() { assert.NoError(t, h.Release(t.Context())) }
-			if !byHold {
-				defer end()
-				end = cancel
+			if byHold {
+				require.NoError(t, h.Release(t.Context()))
+			} else {
+				cancel()
 			}
-			end()
 			synctest.Wait()
 			require.ErrorIs(t, ctx.Err(), context.Canceled, name)
 			require.True(t, latch.IsClosed(ctx.Done()), name)
 			detach()
 			cancel()
+			require.NoError(t, h.Release(t.Context()), "once more, or now")
 		}
 	})
 }
