@@ -47,7 +47,10 @@ func (v *visit) claim(s Section, holds ...*zklock.Hold) *claim {
 		c := &claim{
 			who: v.name, path: of.spec.Path, node: h.Node(), read: s.Read,
 			told: h.Lost(), hold: h, inc: v.inc, of: of, depth: 1, over: make(chan struct{}),
-			least: of.spec.MinHold, shared: of.mutex != nil && of.spec.handsOn() && !s.Fence, units: s.Permits,
+			least: of.spec.MinHold, shared: of.mutex != nil && of.spec.handsOn() && !s.Fence,
+		}
+		if of.permits != nil { // sections that faults bring ask for permits of any lock
+			c.units = s.Permits
 		}
 		if s.Fence {
 			c.token = h.Token()
