@@ -179,6 +179,9 @@ func (v *visit) do(s Section) {
 		c := v.claim(s, h)
 		v.world.checker.granted(c)
 		defer v.world.checker.returned(c)
+		if v.lock.several != nil { // fn's context tells of the last hold only
+			defer v.world.checker.returnedTogether(call.held)
+		}
 		v.within(c, s)
 		told := errors.Is(context.Cause(ctx), zklock.ErrLost)
 		if told && !c.lost() && v.lock.several == nil || c.lost() && ctx.Err() == nil {

@@ -188,6 +188,15 @@ func (ck *checker) returned(c *claim) {
 	}
 }
 
+// returnedTogether takes the moment at which the owner of several nodes begins to give them back.
+func (ck *checker) returnedTogether(nodes []string) {
+	ck.mu.Lock()
+	defer ck.mu.Unlock()
+	for _, node := range nodes {
+		ck.handed[node], ck.between[node] = true, true
+	}
+}
+
 // closing takes the moment at which a session's Close is called, which gives
 // everything back.
 func (ck *checker) closing(inc *incarnation) {
