@@ -179,13 +179,22 @@ func (ck *checker) returned(c *claim) {
 		if _, held := ck.claims[c]; held {
 			delete(ck.claims, c)
 			ck.last[c.path] = c
-			ck.handed[c.node], ck.between[c.node] = true, together
+			if n := ck.nodeLocked(c.node); !c.any || n == nil || !ck.claimed(n) { // the trace tells which of several
+				ck.handed[c.node], ck.between[c.node] = true, together
+			}
 			close(c.over)
 			if ck.rests(c) {
 				ck.resting[c] = struct{}{}
 			}
 		}
 	}
+}
+
+// released takes that a hold has been given back.
+func (ck *checker) released(node string) {
+	ck.mu.Lock()
+	defer ck.mu.Unlock()
+	ck.handed[node] = true
 }
 
 // returnedTogether takes the moment at which the owner of several nodes begins to give them back.

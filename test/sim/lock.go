@@ -109,7 +109,10 @@ func panicky(ck *checker) *zklock.Trace {
 		Failed: panicsAt(Failed),
 		Lost:   func(i zklock.TraceInfo) { ck.ends(i.Node) },
 
-		Released:  func(i zklock.TraceInfo) { ck.log.note("trace", "released: %s", i.Node) },
+		Released: func(i zklock.TraceInfo) {
+			ck.log.note("trace", "released: %s", i.Node)
+			ck.released(i.Node)
+		},
 		Suspended: func(i zklock.TraceInfo) { ck.log.note("trace", "suspended: %s", i.Node) },
 		Resumed:   func(i zklock.TraceInfo) { ck.log.note("trace", "resumed: %s", i.Node) },
 	}
