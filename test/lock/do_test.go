@@ -71,12 +71,16 @@ func TestEachDoReleasesWhenItsFunctionPanics(t *testing.T) {
 
 func TestEachDoTellsOfALoss(t *testing.T) {
 	forEachWay(t, func(t *testing.T, b *bubble, s *zklock.Session, do func(context.Context, func(context.Context) error) error) {
-		require.ErrorIs(t, do(t.Context(), func(ctx context.Context) error {
-			b.server.ExpireSession(s.ID())
-			<-ctx.Done()
-			require.ErrorIs(t, context.Cause(ctx), zklock.ErrLost)
-			return nil
-		}), zklock.ErrLost)
+		outer, cancel := context.WithCancel(t.Context())
+		for _, then := range []func(){func() {}, cancel} {
+			require.ErrorIs(t, do(outer, func(ctx context.Context) error {
+				b.server.ExpireSession(s.ID())
+				<-ctx.Done()
+				require.ErrorIs(t, context.Cause(ctx), zklock.ErrLost)
+				then()
+				return nil
+			}), zklock.ErrLost)
+		}
 	})
 }
 
@@ -130,6 +134,12 @@ func TestACallThatWouldWaitForALostHoldOfItsContextIsRefusedAtOnce(t *testing.T)
 		"RDo": {(*zklock.RWLocker).RDo, zklock.ErrUpgrade, true},
 		"Held": {func(rw *zklock.RWLocker, ctx context.Context, f func(context.Context) error) (err error) {
 			rw.Lock()
+			held := rw.Held()
+			elsewhere(func() { _ = f(held.Context()) })
+			return rw.UnlockContext(ctx)
+		}, zklock.ErrDeadlock, false},
+		"a try": {func(rw *zklock.RWLocker, ctx context.Context, f func(context.Context) error) (err error) {
+			require.True(t, rw.TryLock())
 			held := rw.Held()
 			elsewhere(func() { _ = f(held.Context()) })
 			return rw.UnlockContext(ctx)

@@ -113,6 +113,24 @@ func TestALatecomerHasTheLockOnlyWhenTheServerSaysSo(t *testing.T) {
 	})
 }
 
+func TestALatecomerIsNotGivenANodeThatWasDeletedBeforeAnythingWatchedIt(t *testing.T) {
+	inBubble(t, func(t *testing.T, b *bubble) {
+		l, operator := b.locker(b.session("here")), b.session("operator")
+		l.Lock()
+		b.lose(l.Held())
+		taken := begin(func() string {
+			l.Lock()
+			defer l.Unlock()
+			return l.Held().Node()
+		})
+		synctest.Wait()
+		deleted := b.path + "/" + b.server.Children(b.path)[0]
+		require.NoError(t, operator.Conn().Delete(deleted, -1))
+		l.Unlock()
+		require.NotEqual(t, deleted, <-taken)
+	})
+}
+
 // alien is a context that package context does not know: each child of it costs a goroutine.
 type alien struct {
 	context.Context

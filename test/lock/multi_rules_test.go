@@ -134,20 +134,22 @@ func TestNewMultiRefusesNoneAndTwoOfOnePath(t *testing.T) {
 }
 
 func TestATryOfAMultiLockerEndsWithTheShortestOfItsLocksTries(t *testing.T) {
+	const shortest = 3 * time.Second
 	for name, paths := range map[string][]string{"first": {"/1", "/2", "/3"}, "between": {"/2", "/1", "/3"}, "last": {"/3", "/2", "/1"}} {
 		t.Run(name, func(t *testing.T) {
 			inBubble(t, func(t *testing.T, b *bubble) {
 				var parts []*zklock.Locker
-				for i, timeout := range []time.Duration{longSession / 2, longSession, 2 * longSession} {
+				for i, timeout := range []time.Duration{shortest, 2 * shortest, 3 * shortest} {
 					s, err := zklock.Connect(t.Context(), []string{b.server.PipeAddr()}, timeout, zklock.WithDialer(b.server.Client("here").Dial))
 					require.NoError(t, err)
+					require.Equal(t, timeout, s.Timeout())
 					t.Cleanup(func() { s.Close() })
 					parts = append(parts, must(zklock.New(s, paths[i])))
 				}
 				b.server.Client("here").Block(zktest.ToClient)
 				began := time.Now()
 				require.False(t, zklock.NewMulti(parts...).TryLock())
-				require.Equal(t, longSession/2/3, time.Since(began), "a third of the shortest session timeout")
+				require.Equal(t, shortest/3, time.Since(began), "a third of the shortest session timeout")
 			})
 		})
 	}

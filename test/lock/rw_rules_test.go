@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 	"testing"
 	"time"
 
@@ -75,6 +74,30 @@ func TestWhoeverReadsOnAfterADowngradeKeepsWritersOutUntilItsLastUnlock(t *testi
 	})
 }
 
+func TestAWriterThatHasReadMeanwhileKeepsReadersOutUntilItsOwnLastUnlock(t *testing.T) {
+	inBubble(t, func(t *testing.T, b *bubble) {
+		rw := b.rw(b.session("here"))
+		try := func() bool {
+			return <-begin(func() bool {
+				ok := rw.TryRLock()
+				if ok {
+					rw.RUnlock()
+				}
+				return ok
+			})
+		}
+		rw.Lock()
+		rw.Lock()
+		rw.RLock()
+		require.NoError(t, rw.UnlockContext(t.Context()))
+		rw.RUnlock()
+		b.lose(rw.Held())
+		require.False(t, try())
+		require.ErrorIs(t, rw.UnlockContext(t.Context()), zklock.ErrLost)
+		require.True(t, try())
+	})
+}
+
 func TestPermitsThatNoCallCanTakeAreRefusedAtOnce(t *testing.T) {
 	inBubble(t, func(t *testing.T, b *bubble) {
 		few, many := b.semaphore(b.session("here"), 2), must(zklock.NewSemaphore(b.session("here"), "/many", 2000))
@@ -116,11 +139,13 @@ func TestPermitsOfAContextCountEachAndItsEndOutweighsThem(t *testing.T) {
 
 func TestACallTakesAsManyPermitsAsARequestHasRoomForAndSaysHowMany(t *testing.T) {
 	inBubble(t, func(t *testing.T, b *bubble) {
-		sem := must(zklock.NewSemaphore(b.session("here"), "/"+strings.Repeat("long", 2000), 1000))
+		const data = 8000
+		sem := b.semaphore(b.session("here"), 1000, zklock.WithData(make([]byte, data)))
 		var asked, most int
 		_, err := fmt.Sscanf(errors.Unwrap(errOf(sem.Acquire(aMinute(t), 1000))).Error(), "%d permits: one call can take %d at most", &asked, &most)
 		require.NoError(t, err)
 		require.Equal(t, 1000, asked)
+		require.Less(t, most*data, 1<<20, "what a server takes")
 		require.NoError(t, sem.Do(aMinute(t), most, nothing))
 		require.ErrorContains(t, errOf(sem.Acquire(aMinute(t), most+1)), "one call can take")
 	})
