@@ -17,6 +17,7 @@ import (
 	"github.com/zklock/zklock/internal/client"
 	"github.com/zklock/zklock/internal/clock"
 	"github.com/zklock/zklock/internal/recipe"
+	"github.com/zklock/zklock/internal/wire"
 	"github.com/zklock/zklock/zktest"
 )
 
@@ -164,6 +165,44 @@ func TestOnlyASearchThatIsRefusedSaysThatANodeMayBeLeft(t *testing.T) {
 			})
 		})
 	}
+}
+
+// Nothing would be known of its end until it is watched, or proved.
+func TestAPermitThatIsDeletedWhileItIsLookedForIsTakenAnew(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, server := connected(t)
+		require.NoError(t, permits(t, s, 1, 1).Release(t.Context(), nil))
+		server.DropReply(zktest.OpMulti, zktest.OnPath("/sem/leases/"))
+		look := server.HoldRequest(zktest.OpExists, zktest.OnPath("/sem/leases/"))
+		came := forPermits(t.Context(), s)
+		<-look.Struck()
+		nodes := server.Children("/sem/leases")
+		require.Len(t, nodes, 1)
+		require.NoError(t, connect(t, server).client.Conn.Delete("/sem/leases/"+nodes[0], -1))
+		look.Release()
+		h := (<-came).hold
+		require.True(t, h.Valid())
+		require.Equal(t, []string{recipe.Base(h.Node())}, server.Children("/sem/leases"))
+	})
+}
+
+// A resource would refuse a holder that has no token.
+func TestANodeThatWasFoundIsNoHoldUntilTheServerHasToldItsToken(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		server := zktest.NewServer(t)
+		s, code := connectRefused(t, server, wire.OpExists)
+		require.NoError(t, hold(t, s).Release(t.Context(), nil))
+		server.DropReply(zktest.OpCreate, zktest.OnPath("/lock/"))
+		code.Store(throttled)
+		came := ask(t.Context(), lockAt(s, "/lock").Acquire)
+		time.Sleep(sessionTimeout / 4)
+		require.Empty(t, came)
+		code.Store(0)
+		h := (<-came).hold
+		_, stat, err := s.client.Conn.Get(h.Node())
+		require.NoError(t, err)
+		require.Equal(t, stat.Czxid, h.Token())
+	})
 }
 
 // It may have gone over another connection than the create, to a server that lags.

@@ -457,6 +457,19 @@ func refuse(conn net.Conn, op int32, code *atomic.Int32) *refusing {
 	return &refusing{Conn: conn, op: op, code: code, asked: make(map[uint32]bool)}
 }
 
+// connectRefused returns a session of the server, and what its requests of that kind are
+// answered with.
+func connectRefused(t *testing.T, server *zktest.Server, op int32) (*Session, *atomic.Int32) {
+	t.Helper()
+	code := new(atomic.Int32)
+	return connectBy(t, server, new(clock.Clock), sessionTimeout, client.Options{
+		Dialer: func(network, addr string, timeout time.Duration) (net.Conn, error) {
+			conn, err := server.Dial(network, addr, timeout)
+			return refuse(conn, op, code), err
+		},
+	}), code
+}
+
 func (c *refusing) Write(p []byte) (int, error) {
 	if len(p) >= 12 && int32(binary.BigEndian.Uint32(p[8:])) == c.op {
 		c.mu.Lock()
@@ -491,13 +504,7 @@ func TestAServerThatHasTooMuchToDoIsNotAskedForTheQueueWithoutAPause(t *testing.
 	synctest.Test(t, func(t *testing.T) {
 		const latency = time.Millisecond
 		server := zktest.NewServer(t, zktest.WithLatency(latency, latency))
-		var code atomic.Int32
-		s := connectBy(t, server, new(clock.Clock), sessionTimeout, client.Options{
-			Dialer: func(network, addr string, timeout time.Duration) (net.Conn, error) {
-				conn, err := server.Dial(network, addr, timeout)
-				return refuse(conn, wire.OpGetChildren2, &code), err
-			},
-		})
+		s, code := connectRefused(t, server, wire.OpGetChildren2)
 		other := connect(t, server)
 		l := share(s, 1, time.Hour)
 		h, err := l.Acquire(t.Context(), nil)

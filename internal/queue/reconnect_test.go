@@ -1,6 +1,7 @@
 package queue
 
 import (
+	"context"
 	"encoding/binary"
 	"fmt"
 	"io"
@@ -268,6 +269,21 @@ func TestASemaphoresSizeCountsOnTheConnectionOnWhichItIsAsNewAsHasToBe(t *testin
 		synctest.Wait()
 		s.client.Current().Close()
 		_, err = size.Wait(t.Context())
+		require.ErrorIs(t, err, client.ErrStale)
+	})
+}
+
+// A connection that comes later answers the list all the same.
+func TestASemaphoresSizeIsNotKnownWithoutAConnection(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, server := connected(t)
+		require.NoError(t, permits(t, s, 1, 1).Release(t.Context(), nil))
+		server.Refuse(true)
+		server.Cut()
+		synctest.Wait()
+		ctx, stop := context.WithTimeout(t.Context(), time.Second)
+		defer stop()
+		_, err := NewSemaphore(s, "/sem", 1, defaults()).sizeSaid().Wait(ctx)
 		require.ErrorIs(t, err, client.ErrStale)
 	})
 }

@@ -333,6 +333,32 @@ func TestWhoWaitsForPermitsAndLosesItsTurnLinesUpAgain(t *testing.T) {
 	}
 }
 
+// It is in the middle of a look at those that are out, since their number has changed.
+func TestACallThatHasWaitedForPermitsSaysThatTheyAreTakenThoughItsTurnIsLost(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, server := connected(t)
+		other := connect(t, server)
+		permits(t, other, 2, 1)
+		h := permits(t, other, 2, 1)
+		ctx, stop := context.WithTimeout(t.Context(), time.Second)
+		defer stop()
+		came := ask(ctx, func(ctx context.Context, _ Call) (*Hold, error) {
+			return NewSemaphore(s, "/sem", 2, defaults()).Acquire(ctx, 2, nil)
+		})
+		time.Sleep(2 * selfWatchDelay)
+		list := server.HoldReply(zktest.OpGetChildren2, zktest.OnPath("/sem/leases"))
+		defer list.Release()
+		require.NoError(t, h.Release(t.Context(), nil))
+		<-list.Struck()
+		s.mu.Lock()
+		s.contenderAt("/sem/locks/" + server.Children("/sem/locks")[0]).lose(errNodeDeleted)
+		s.mu.Unlock()
+		o := <-came
+		require.ErrorIs(t, o.err, context.DeadlineExceeded)
+		require.ErrorIs(t, o.err, ErrLocked)
+	})
+}
+
 func TestAWaitForPermitsEndsWithItsCallOrItsSessionAndReadsNothingMore(t *testing.T) {
 	for name, tc := range map[string]struct {
 		end  func(s *Session, cancel func())
