@@ -117,13 +117,16 @@ func TestALookAtTheLeaseEndsNothingThatItDoesNotCover(t *testing.T) {
 // A goroutine that was late may find the answer to a proof when the lease is over that it would
 // have extended.
 func TestAProofThatIsAnsweredWhenTheLeaseIsOverBringsNoHoldBack(t *testing.T) {
-	reconnecting(t, straight, func(t *testing.T, server *zktest.Server, s *Session, c *clock.Clock) {
+	synctest.Test(t, func(t *testing.T) {
+		server := zktest.NewServer(t, zktest.WithLatency(roundTrip/2, roundTrip/2))
+		c := new(clock.Clock)
+		s := connectBy(t, server, c, reconnectTimeout, client.Options{Dialer: server.Dial})
 		h := hold(t, s)
 		said := server.HoldReply(zktest.OpMulti)
 		<-said.Struck()
-		over := s.leaseLeft()
-		c.Step(over) // before anybody looks
+		c.Step(s.leaseLeft()) // before anybody looks
 		said.Release()
+		time.Sleep(roundTrip)
 		synctest.Wait()
 		require.ErrorIs(t, h.Err(), ErrLost)
 	})
