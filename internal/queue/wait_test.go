@@ -226,6 +226,35 @@ func TestAPlaceWhoseConnectionChangesAtTheGrantIsKept(t *testing.T) {
 	}
 }
 
+// The list that has shown it at the head is of the connection before, and nobody has looked since.
+func TestAPlaceThatHasGoneAsItsConnectionChangedAtTheGrantIsNoHold(t *testing.T) {
+	for _, name := range []string{"a wait", "a try"} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s, server := connected(t)
+				other := connect(t, server)
+				var unproved *zktest.Fault
+				var h *Hold
+				ctx := thoughtful{t.Context(), atTheGrant(s, "/lock", func() {
+					node := last(server)
+					unproved = server.HoldRequest(zktest.OpMulti, zktest.OnSession(s.client.ID()))
+					reconnect(t, server, s)
+					require.NoError(t, other.client.Conn.Delete(node, -1))
+					h = hold(t, other)
+				})}
+				came := ask(ctx, func(ctx context.Context, _ Call) (*Hold, error) { return ways[name].take(ctx, s) })
+				time.Sleep(time.Second)
+				synctest.Wait()
+				require.NoError(t, h.Err())
+				require.Empty(t, came, "another has the lock")
+				require.NoError(t, h.Release(t.Context(), nil))
+				unproved.Release()
+				granted(t, came)
+			})
+		})
+	}
+}
+
 // Somebody else may have the lock, and the queue says so.
 func TestAQueueThatMayNotBeListedRefusesTheLock(t *testing.T) {
 	for _, name := range []string{"a wait", "a try"} {
