@@ -444,6 +444,7 @@ func TestAHoldIsSuspendedAndResumedOnceForEachConnectionThatIsLost(t *testing.T)
 		require.NoError(t, err)
 		for i := range 3 {
 			time.Sleep(sessionTimeout)
+			synctest.Wait()
 			require.Equal(t, i, history.suspended)
 			require.Equal(t, i, history.resumed)
 			server.Cut()

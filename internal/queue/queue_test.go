@@ -221,6 +221,7 @@ func TestACounterIsStartedAfreshAfterPausesOfLessThanASecond(t *testing.T) {
 		}))
 		require.Less(t, time.Since(began), tries*time.Second)
 		require.Greater(t, time.Since(began), time.Second)
+		synctest.Wait()
 		require.Contains(t, log.String(), "the sequence counter is at its end, starting it afresh")
 	})
 }
