@@ -89,6 +89,13 @@ func TestWhatAnErrorIsBecauseOfIsToBeFoundInIt(t *testing.T) {
 	require.Equal(t, "0xffffffffffffffff", Hex(-1))
 }
 
+// overBy is a context that has ended with that cause.
+func overBy(t *testing.T, cause error) context.Context {
+	ctx, cancel := context.WithCancelCause(t.Context())
+	cancel(cause)
+	return ctx
+}
+
 func TestARefusalIsKnownByItsCode(t *testing.T) {
 	for _, err := range []error{
 		zk.ErrNoAuth, zk.ErrAuthFailed, zk.ErrInvalidACL, zk.ErrNoChildrenForEphemerals, zk.ErrBadArguments, zk.ErrAPIError,
@@ -100,6 +107,7 @@ func TestARefusalIsKnownByItsCode(t *testing.T) {
 	for _, err := range []error{
 		nil, zk.ErrNoNode, zk.ErrConnectionClosed, zk.ErrSessionExpired, zk.ErrNodeExists, errors.New("reset by peer"),
 		errors.New(unnamed + "-4"), errors.New(unnamed + "-7"), errors.New(unnamed + "-127"),
+		Ended(overBy(t, zk.ErrNoAuth)),
 	} {
 		require.False(t, Refused(err), "%v", err)
 	}

@@ -20,8 +20,11 @@ const unnamed = "unknown error: "
 
 // Refused reports whether a request was refused for good. Any other error leaves hope: the
 // connection or the session broke, which go-zookeeper also reports as raw network errors, or
-// the server was busy.
+// the server was busy. The end of a ctx is no refusal, whatever its cause.
 func Refused(err error) bool {
+	if looksEnded(err) {
+		return false
+	}
 	if slices.ContainsFunc(refusals, func(refusal error) bool { return errors.Is(err, refusal) }) {
 		return true
 	}
