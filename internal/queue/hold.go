@@ -25,7 +25,7 @@ type Hold struct {
 	revoked   latch.Latch
 	history   History
 	deletion  *deletion // by its release, nil if a later owner of the node may have one; guarded by the mutex that grants
-	left      bool      // its owner has given it back, be it lost or not; guarded likewise
+	left      bool      // its owner has given back what it had besides; guarded likewise
 
 	mu    sync.Mutex // guards atEnd; taken under the mutex that grants
 	atEnd *endFunc   // a list, since most holds have none, and a hand-off feels each byte
@@ -141,12 +141,12 @@ func (h *Hold) Blocks(q *Queue) bool {
 }
 
 // Excludes reports whether the hold's owner keeps whoever queues in q from what both share in
-// this process: until it gives back the hold, though that was lost.
+// this process: until it gives that back, though the hold was lost, or released before.
 func (h *Hold) Excludes(q *Queue) bool {
 	s := h.contender.queue.session
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return (h.IsHeld() || h.IsLost() && !h.left) && h.Kind().Blocks(q.kind)
+	return !h.left && !s.closed && h.Kind().Blocks(q.kind)
 }
 
 // PermitsOf returns how many permits of s the hold has.
@@ -178,6 +178,7 @@ func (h *Hold) History() History { return h.history }
 // Release ends the hold as leave does, and returns when its node is known to be gone, or ctx
 // ends. Of a hold that was lost it returns what Err does.
 func (h *Hold) Release(ctx context.Context, then func()) error {
+	h.Valid() // the machine may have slept, and no timer have run since
 	r, err := h.leave(then)
 	if r == nil {
 		return err
@@ -232,9 +233,9 @@ func (h *Hold) giveBack(then func()) (r *deletion, first bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	first = h.end(released)
-	h.left = true
 	if then != nil {
 		then()
+		h.left = true
 	}
 	if first && (c.handoff == nil || !c.handoff.passOn(c)) {
 		h.deletion = c.leaveLocked()

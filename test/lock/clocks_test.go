@@ -11,6 +11,7 @@ import (
 	"github.com/zklock/zklock"
 	"github.com/zklock/zklock/internal/clock"
 	"github.com/zklock/zklock/internal/faultproxy"
+	"github.com/zklock/zklock/zktest"
 )
 
 const (
@@ -41,6 +42,42 @@ func TestAWallClockThatIsSetBackKeepsNoHoldAlive(t *testing.T) {
 	c.Step(-time.Hour)
 	receive(t, h.Lost(), "the end of the hold")
 	at.proxy.Thaw(faultproxy.ClientToServer)
+}
+
+// No timer has run when a machine wakes up, and the first thing that its program does is to give back.
+func TestALossInASleepIsToldByTheReleaseThatFollowsIt(t *testing.T) {
+	for name, give := range map[string]func(l *zklock.Locker, sleep func()) error{
+		"Do": func(l *zklock.Locker, sleep func()) error {
+			return l.Do(context.Background(), func(context.Context) error { sleep(); return nil })
+		},
+		"UnlockContext": func(l *zklock.Locker, sleep func()) error {
+			l.Lock()
+			sleep()
+			return l.UnlockContext(context.Background())
+		},
+		"Release": func(l *zklock.Locker, sleep func()) error {
+			h := must(l.Acquire(context.Background()))
+			sleep()
+			return h.Release(context.Background())
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, func(t *testing.T, b *bubble) {
+				var c clock.Clock
+				machine := b.server.Client("sleeper")
+				s := must(zklock.Connect(clock.With(t.Context(), &c), []string{b.server.PipeAddr()}, longSession, zklock.WithDialer(machine.Dial)))
+				t.Cleanup(func() { s.Close() })
+				other := b.locker(b.session("other"))
+				require.ErrorIs(t, give(b.locker(s), func() {
+					machine.Block(zktest.ToClient)
+					b.server.ExpireSession(s.ID())
+					<-begin(func() error { return other.Do(context.Background(), nothing) })
+					c.Step(2 * longSession)
+					machine.Unblock()
+				}), zklock.ErrLost)
+			})
+		})
+	}
 }
 
 // holder has a lock of its own, on a machine that c is the clock of.

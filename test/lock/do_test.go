@@ -185,6 +185,25 @@ func TestACallThatWouldWaitForALostHoldOfItsContextIsRefusedAtOnce(t *testing.T)
 	}
 }
 
+// Until Do returns, its caller keeps what it has of the lock besides the hold.
+func TestACallInADoWhoseHoldWasReleasedIsRefusedAtOnceUntilTheDoReturns(t *testing.T) {
+	inBubble(t, func(t *testing.T, b *bubble) {
+		l, other := b.locker(b.session("mine")), b.locker(b.session("theirs"))
+		var outlives context.Context
+		require.NoError(t, l.Do(aMinute(t), func(ctx context.Context) error {
+			require.NoError(t, zklock.HoldFrom(ctx).Release(t.Context()))
+			outlives = context.WithoutCancel(ctx)
+			began := time.Now()
+			require.ErrorIs(t, l.LockContext(outlives), zklock.ErrDeadlock)
+			require.ErrorIs(t, l.Do(outlives, nothing), zklock.ErrDeadlock)
+			require.Equal(t, began, time.Now())
+			require.NoError(t, must(l.Acquire(outlives)).Release(outlives), "a handle shares nothing")
+			return other.Do(outlives, nothing)
+		}))
+		require.NoError(t, l.Do(outlives, nothing))
+	})
+}
+
 func TestAReaderIsRefusedWhatItKeepsItselfFrom(t *testing.T) {
 	inBubble(t, func(t *testing.T, b *bubble) {
 		rw := must(zklock.NewRW(b.session("mine"), b.path))
