@@ -201,7 +201,8 @@ func WithTrace(trace *Trace) Option {
 // is the others' turn. While nobody else queues there is no limit. So up to n-1 owners of this
 // process may be served ahead of others that asked before them, besides those that are served
 // before the process has heard of the others: for as long as a message takes, or it is without
-// a connection.
+// a connection. The place in the queue of a caller that gives up goes to the next one that
+// waits, so that it may be n.
 //
 // Each owner has a [Hold] of its own, whose Release, when the node goes on to the next, needs
 // no confirmation of ZooKeeper. One that asked for its Token or Check does not share its node

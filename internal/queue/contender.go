@@ -181,6 +181,11 @@ func (c *contender) abandon() {
 func (c *contender) leave() *deletion {
 	c.queue.session.mu.Lock()
 	defer c.queue.session.mu.Unlock()
+	return c.giveUp()
+}
+
+// giveUp is leave for whoever has the session's mu.
+func (c *contender) giveUp() *deletion {
 	c.unused = true
 	return c.leaveLocked()
 }

@@ -25,7 +25,8 @@ type handoff struct {
 	retention time.Duration // for which the node of the last one is kept
 
 	node       *contender    // the handoff's place at the head of the queue, nil if it has none
-	fetching   bool          // a member fetches the lock for the handoff
+	fetching   bool          // a member fetches the lock for the handoff, or is called to
+	place      *contender    // in the queue, of the one before it, who gave up; nil if none is left
 	queued     bool          // one has come as far as the queue, since others wait for it
 	waiting    list.List     // of *member
 	owners     int           // that the turn has had
@@ -163,11 +164,48 @@ func (t *handoff) fetched(h *Hold) {
 	}
 }
 
+// keepPlace keeps the place of a member that gives up for the next one of those who wait, and
+// reports whether it did. If each began at the tail, members with a deadline might never come
+// as far as the head.
+func (t *handoff) keepPlace(c *contender, done <-chan struct{}) bool {
+	if t == nil || !latch.IsClosed(done) {
+		return false
+	}
+	s := t.queue.session
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if t.waiting.Len() == 0 {
+		return false
+	}
+	t.place = c
+	return true
+}
+
+// takePlace returns the place that the member before has left, nil if there is none.
+func (t *handoff) takePlace() *contender {
+	if t == nil {
+		return nil
+	}
+	s := t.queue.session
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return t.takePlaceLocked()
+}
+
+func (t *handoff) takePlaceLocked() *contender {
+	c := t.place
+	t.place = nil
+	return c
+}
+
 // callNext has the first of those who wait fetch the lock, which the handoff neither has
 // nor fetches for them yet. s.mu is held.
 func (t *handoff) callNext() {
 	if t.waiting.Len() == 0 {
 		t.queued = false
+		if c := t.takePlaceLocked(); c != nil {
+			c.giveUp()
+		}
 		return
 	}
 	t.fetching = true

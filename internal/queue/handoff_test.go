@@ -189,6 +189,184 @@ func TestAMemberHasTheNextTurnIfTheOneThatFetchesTheLockComesToNothing(t *testin
 	}
 }
 
+// rival has asked for /lock in a session of its own, behind whoever stands there.
+func rival(t *testing.T, server *zktest.Server) <-chan outcome {
+	t.Helper()
+	return ask(t.Context(), lockAt(connect(t, server), "/lock").Acquire)
+}
+
+// onlyNode returns the node of a session that has one.
+func (s *Session) onlyNode() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, c := range s.live {
+		return c.node
+	}
+	return ""
+}
+
+func TestThePlaceOfAMemberThatGivesUpInTheQueueGoesToTheNextOne(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, server := connected(t)
+		h := granted(t, rival(t, server))
+		l := share(s, 10, 0)
+		ctx, giveUp := context.WithCancel(t.Context())
+		first, second := ask(ctx, l.Acquire), ask(t.Context(), l.Acquire)
+		place := s.onlyNode()
+		behind := rival(t, server)
+		giveUp()
+		require.ErrorIs(t, (<-first).err, context.Canceled)
+		require.NoError(t, h.Release(t.Context(), nil))
+		h = granted(t, second)
+		require.Equal(t, place, h.Node())
+		require.Empty(t, behind)
+		require.NoError(t, h.Release(t.Context(), nil))
+		require.NoError(t, granted(t, behind).Release(t.Context(), nil))
+		require.Empty(t, server.Children("/lock"))
+		listed := server.Requests()[zktest.OpGetChildren2]
+		require.NoError(t, lock(t, l).Release(t.Context(), nil))
+		require.Equal(t, listed+1, server.Requests()[zktest.OpGetChildren2], "of the place nothing is known any more")
+	})
+}
+
+// Another Locker of the session hands it the lock as it gives up.
+func TestALockThatIsHandedToAMemberThatGivesUpGoesToTheNextOneAndElseAtOnce(t *testing.T) {
+	for name, next := range map[string]bool{"one waits": true, "none waits": false} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s, server := connected(t)
+				h := hold(t, s)
+				l := share(s, 10, 0)
+				l.queue.options.MinHold = time.Minute
+				ctx := timed{t.Context(), make(chan struct{})}
+				first, second := ask(ctx, l.Acquire), ask(ctx, l.Acquire)
+				if next {
+					second = ask(t.Context(), l.Acquire)
+				}
+				s.mu.Lock()
+				close(ctx.up)
+				s.mu.Unlock()
+				_, err := h.leave(nil)
+				require.NoError(t, err)
+				require.Error(t, (<-first).err)
+				if next {
+					granted(t, second).Leave(nil)
+				}
+				synctest.Wait()
+				require.Empty(t, server.Children("/lock"))
+			})
+		})
+	}
+}
+
+// Each has a place of its own, and leaves that.
+func TestOwnersWhoShareNoTurnLeaveNothingWhenTheyGiveUpAtOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, server := connected(t)
+		h := granted(t, rival(t, server))
+		l := share(s, 1, time.Hour)
+		ctx, giveUp := context.WithCancel(t.Context())
+		var asked []<-chan outcome
+		for range 20 {
+			asked = append(asked, ask(ctx, l.Acquire))
+		}
+		giveUp()
+		for _, came := range asked {
+			require.Error(t, (<-came).err)
+		}
+		synctest.Wait()
+		require.Equal(t, []string{recipe.Base(h.Node())}, server.Children("/lock"))
+	})
+}
+
+func TestThePlaceOfAMemberThatGivesUpIsLeftIfNobodyComesToTakeIt(t *testing.T) {
+	for name, members := range map[string]int{"none waits": 1, "the next one gives up too": 2} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s, server := connected(t)
+				h := granted(t, rival(t, server))
+				l := share(s, 10, 0)
+				ctx, giveUp := context.WithCancel(t.Context())
+				var asked []<-chan outcome
+				for range members {
+					asked = append(asked, ask(ctx, l.Acquire))
+				}
+				giveUp()
+				for _, came := range asked {
+					require.ErrorIs(t, (<-came).err, context.Canceled)
+				}
+				synctest.Wait()
+				require.Equal(t, []string{recipe.Base(h.Node())}, server.Children("/lock"))
+				require.NoError(t, h.Release(t.Context(), nil))
+				require.NoError(t, lock(t, l).Release(t.Context(), nil))
+			})
+		})
+	}
+}
+
+func TestAPlaceThatIsWorthNothingIsNotTheNextMembers(t *testing.T) {
+	for name, end := range map[string]func(s *Session, server *zktest.Server, place string, giveUp func()){
+		"an operator has deleted it": func(s *Session, server *zktest.Server, place string, giveUp func()) {
+			_ = s.client.Conn.Delete(place, -1)
+			giveUp()
+		},
+		"it was lost as its call gave up": func(s *Session, _ *zktest.Server, _ string, giveUp func()) {
+			s.mu.Lock()
+			defer s.mu.Unlock()
+			giveUp()
+			for _, c := range s.live {
+				c.lose(errNodeDeleted)
+			}
+		},
+		"its session has expired": func(s *Session, server *zktest.Server, _ string, giveUp func()) {
+			giveUp()
+			server.ExpireSession(s.client.Current().ID)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s, server := connected(t)
+				h := granted(t, rival(t, server))
+				l := share(s, 10, 0)
+				ctx, giveUp := context.WithCancel(t.Context())
+				first, second := ask(ctx, l.Acquire), ask(t.Context(), l.Acquire)
+				place := s.onlyNode()
+				end(s, server, place, giveUp)
+				require.Error(t, (<-first).err)
+				time.Sleep(time.Second)
+				require.NoError(t, h.Release(t.Context(), nil))
+				h = granted(t, second)
+				require.NotEqual(t, place, h.Node())
+				require.NoError(t, h.Release(t.Context(), nil))
+				require.Empty(t, server.Children("/lock"))
+			})
+		})
+	}
+}
+
+// What went wrong with one call, as in a function of its trace, is not to go on with the next.
+func TestThePlaceOfAMemberThatWantsItNoMoreThoughItsContextGoesOnIsLeft(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, server := connected(t)
+		h := granted(t, rival(t, server))
+		l := share(s, 10, 0)
+		var second <-chan outcome
+		place := ""
+		require.Panics(t, func() {
+			_, _ = l.Acquire(t.Context(), enqueuing(func() {
+				second = ask(t.Context(), l.Acquire)
+				place = s.onlyNode()
+				panic("the user's")
+			}))
+		})
+		synctest.Wait()
+		require.Len(t, server.Children("/lock"), 2)
+		require.NotContains(t, server.Children("/lock"), recipe.Base(place))
+		require.NoError(t, h.Release(t.Context(), nil))
+		require.NoError(t, granted(t, second).Release(t.Context(), nil))
+	})
+}
+
 func TestAMemberThatGivesUpHasNoTurn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, server := connected(t)

@@ -86,17 +86,21 @@ func (q *Queue) Acquire(ctx context.Context, call Call) (*Hold, error) {
 	return h, err
 }
 
-// stand enters the queue and has wait make a hold of the place. A place that has not become one
-// is left, however that ended: a function of the trace may panic.
+// stand enters the queue, or takes a place there that its handoff has, and has wait make a hold
+// of the place. One that has not become a hold is left, however that ended, unless the handoff
+// keeps it: a function of the trace may panic.
 func (q *Queue) stand(
 	ctx context.Context, call Call, wait func(*contender, context.Context, *listing) (*Hold, error),
 ) (h *Hold, left *deletion, err error) {
-	c, view, err := q.enter(ctx)
-	if err != nil {
-		return nil, nil, err
+	done, c := ctx.Done(), q.handoff.takePlace()
+	var view *listing
+	if c == nil {
+		if c, view, err = q.enter(ctx); err != nil {
+			return nil, nil, err
+		}
 	}
 	defer func() {
-		if h == nil {
+		if h == nil && !q.handoff.keepPlace(c, done) {
 			left = c.leave()
 		}
 	}()

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -415,5 +416,53 @@ func TestATryOfAClosedSessionSaysSoThoughOthersHaveWaitedInItsCohort(t *testing.
 		require.ErrorIs(t, err, zklock.ErrClosed)
 		_, err = l.TryLockFor(t.Context(), 0)
 		require.ErrorIs(t, err, zklock.ErrClosed)
+	})
+}
+
+// Two others hold the lock in turns, members ask more often than they are served, and one long hold makes them all wait.
+func TestMembersWithADeadlineAreServedAgainAfterALongHold(t *testing.T) {
+	inBubble(t, func(t *testing.T, b *bubble) {
+		const deadline, usual = 2 * time.Second, 500 * time.Millisecond
+		ctx, stop := context.WithCancel(t.Context())
+		var running sync.WaitGroup
+		defer running.Wait()
+		defer stop()
+		holds := make(chan time.Duration, 1)
+		for range 2 {
+			other := b.locker(b.session("other"))
+			running.Go(func() {
+				for ctx.Err() == nil {
+					_ = other.Do(ctx, func(context.Context) error {
+						held := usual
+						select {
+						case held = <-holds:
+						default:
+						}
+						time.Sleep(held)
+						return nil
+					})
+				}
+			})
+		}
+		l := b.locker(b.session("ours"), zklock.WithHandoff(8))
+		var served atomic.Int64
+		ask := func(during time.Duration) int64 {
+			before := served.Load()
+			for end := time.Now().Add(during); time.Now().Before(end); time.Sleep(deadline / 13) {
+				running.Go(func() {
+					ctx, cancel := context.WithTimeout(ctx, deadline)
+					defer cancel()
+					if h, err := l.Acquire(ctx); err == nil {
+						served.Add(1)
+						_ = h.Release(ctx)
+					}
+				})
+			}
+			return served.Load() - before
+		}
+		ask(time.Minute)
+		holds <- 2 * deadline
+		ask(3 * deadline)
+		require.Greater(t, ask(time.Minute), int64(300), "of 390")
 	})
 }

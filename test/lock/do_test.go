@@ -188,7 +188,8 @@ func TestACallThatWouldWaitForALostHoldOfItsContextIsRefusedAtOnce(t *testing.T)
 // Until Do returns, its caller keeps what it has of the lock besides the hold.
 func TestACallInADoWhoseHoldWasReleasedIsRefusedAtOnceUntilTheDoReturns(t *testing.T) {
 	inBubble(t, func(t *testing.T, b *bubble) {
-		l, other := b.locker(b.session("mine")), b.locker(b.session("theirs"))
+		s := b.session("mine")
+		l, other := b.locker(s), b.locker(b.session("theirs"))
 		var outlives context.Context
 		require.NoError(t, l.Do(aMinute(t), func(ctx context.Context) error {
 			require.NoError(t, zklock.HoldFrom(ctx).Release(t.Context()))
@@ -200,7 +201,11 @@ func TestACallInADoWhoseHoldWasReleasedIsRefusedAtOnceUntilTheDoReturns(t *testi
 			require.NoError(t, must(l.Acquire(outlives)).Release(outlives), "a handle shares nothing")
 			return other.Do(outlives, nothing)
 		}))
-		require.NoError(t, l.Do(outlives, nothing))
+		require.NoError(t, l.Do(outlives, func(ctx context.Context) error {
+			require.NoError(t, s.Close())
+			require.ErrorIs(t, l.LockContext(context.WithoutCancel(ctx)), zklock.ErrClosed, "and nothing is waited for any more")
+			return nil
+		}))
 	})
 }
 

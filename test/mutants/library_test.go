@@ -35,7 +35,7 @@ var ofTheLibrary = []judged{
 		{"gate.go", "if err := g.shut(ctx); err != nil {", "if err := g.shut(ctx); err != nil && false {"},
 	}}, "TestACallThatWouldWaitForALostHoldOfItsContextIsRefusedAtOnce"},
 	{mutant{"a lost hold that was given back is still waited for", []edit{
-		{"internal/queue/hold.go", "h.IsLost() && !h.left", "h.IsLost()"},
+		{"internal/queue/hold.go", "!h.left && !s.closed", "!s.closed"},
 	}}, "TestACallThatWouldWaitForALostHoldOfItsContextIsRefusedAtOnce"},
 	{mutant{"a downgrade that finds no writer fails before the writer's loss is known", []edit{
 		{"internal/queue/downgrade.go", "return err // after", "if client.Answers(err, zk.ErrNoNode) {\n\t\t\treturn client.Permanent(ErrLost)\n\t\t}\n\t\treturn err // after"},
@@ -149,6 +149,24 @@ var ofTheLibrary = []judged{
 	{mutant{"a try for permits is refused for those that its own session has left", []edit{
 		{"internal/queue/semaphore.go", "len(session.wanted(out.Names))+n", "len(out.Names)+n"},
 	}}, "TestATryForPermitsIsNotRefusedForWhatItsOwnSessionHasLeft"},
+	{mutant{"the place of a member that gives up is nobody's", []edit{
+		{"internal/queue/handoff.go", "	t.place = c\n	return true", "	return false"},
+	}}, "TestMembersWithADeadlineAreServedAgainAfterALongHold"},
+	{mutant{"a release asks no clock whether the lease has run out", []edit{
+		{"internal/queue/hold.go", "	h.Valid() // the machine", "	// the machine"},
+	}}, "TestALossInASleepIsToldByTheReleaseThatFollowsIt"},
+	{mutant{"a call does not know that it would wait for the share of a hold that was released early", []edit{
+		{"internal/queue/hold.go", "return !h.left && !s.closed", "return (h.IsHeld() || h.IsLost() && !h.left)"},
+	}}, "TestACallInADoWhoseHoldWasReleasedIsRefusedAtOnceUntilTheDoReturns"},
+	{mutant{"the cause of a ctx is taken for a refusal", []edit{
+		{"internal/client/refused.go", "if looksEnded(err) {", "if false {"},
+	}}, "internal/queue.TestALookForTheOtherKindIsTakenOnceAndEndsWithItsCall"},
+	{mutant{"a try of several locks has the time of the first one's session", []edit{
+		{"multi.go", "other.Before(deadline)", "false"},
+	}}, "TestATryOfAMultiLockerEndsWithTheShortestOfItsLocksTries"},
+	{mutant{"a caller that waited for an owner is given a node that was deleted meanwhile", []edit{
+		{"gate.go", "return confirmed && h.Err() == nil", "return confirmed"},
+	}}, "TestALatecomerIsNotGivenANodeThatWasDeletedBeforeAnythingWatchedIt"},
 	{mutant{"a member says that the lock is taken though its handoff has not reached the queue", []edit{
 		{"internal/queue/handoff.go", "case !queued:", "case !queued && false:"},
 	}}, "TestAMemberIsToldThatTheLockIsTakenIfItsCohortStandsInTheQueue"},
