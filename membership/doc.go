@@ -10,7 +10,8 @@
 // A member is an ephemeral child of the path. It goes with [Member.Leave], with
 // [zklock.Session.Close], and, when its process dies or is cut off, with its
 // ZooKeeper session, after the session's timeout. A member whose process still lives
-// registers itself again, in the session that has taken the old one's place.
+// registers itself again, in the session that has taken the old one's place. Of a member,
+// only a call of [WithNotify]'s function or of its logger may outlive the session's Close.
 //
 // A list says what was so a moment ago: a server on it may just have died, and one that
 // is missing may only be cut off from ZooKeeper. What must have one owner at a time

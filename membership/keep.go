@@ -17,8 +17,7 @@ import (
 // keep is the member's goroutine: it sees to it that the node is there, until the
 // member leaves.
 func (m *Member) keep() {
-	defer close(m.done)
-	defer m.telling.Wait()
+	defer m.tell(func() { close(m.done) })
 	defer close(m.off)
 	defer m.leave()
 	doubting := time.NewTicker(m.options.interval)
@@ -26,7 +25,7 @@ func (m *Member) keep() {
 	for doubt, failures := time.Duration(0), 0; m.ctx.Err() == nil; {
 		var alarm <-chan zk.Event
 		var again <-chan time.Time
-		if g, err := m.attempt(doubt); err == nil {
+		if g := m.attempt(doubt); g != nil {
 			doubt, failures, alarm = 0, 0, g.changed
 		} else {
 			failures++
@@ -50,26 +49,40 @@ func (m *Member) keep() {
 	}
 }
 
-// attempt puts the node right once, and notes how that went.
-func (m *Member) attempt(doubt time.Duration) (*sight, error) {
+// attempt puts the node right once, and notes how that went. It returns the node if that is in
+// place.
+func (m *Member) attempt(doubt time.Duration) *sight {
 	m.mu.Lock()
-	content, number := m.data, m.wanted
+	content, number := m.data, m.number
 	m.mu.Unlock()
 	g, err := m.settle(content, doubt)
 	if errors.Is(err, zklock.ErrClosed) {
-		return nil, err
+		return nil
 	}
-	if err == nil {
+	if g != nil {
 		m.registered(g)
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.tried, m.err = number, err
-	if err == nil {
-		m.written = number
+	switch {
+	case err == nil:
+		m.placed, m.written = content, number
+	case client.Refused(err):
+		m.takeBack(number, err)
 	}
 	m.broadcast()
-	return g, err
+	return g
+}
+
+// takeBack notes that the data of that number was refused: the member has again what was in place
+// last, unless somebody has changed it meanwhile. m.mu is held.
+func (m *Member) takeBack(number int, refusal error) {
+	if number > m.refused {
+		m.refused, m.refusal = number, refusal
+	}
+	if m.number == number && m.written > 0 {
+		m.data, m.number = m.placed, m.written
+	}
 }
 
 // errUnsettled says that the node changed as often as it was put right.
@@ -77,7 +90,8 @@ var errUnsettled = errors.New("membership: the member's node keeps changing")
 
 // settle looks at the node, does what is missing, and looks again until nothing
 // is. So a request whose answer was lost does no harm, whether it was executed or
-// not, and neither does one that was executed in the session's successor.
+// not, and neither does one that was executed in the session's successor. A node that is
+// in place is returned also if its data may not be written.
 func (m *Member) settle(content []byte, doubt time.Duration) (*sight, error) {
 	if m.zxid == 0 { // there is no node yet, unless its create's answer was lost
 		if err := m.create(content); err != nil && !overtaken(err) {
@@ -96,8 +110,10 @@ func (m *Member) settle(content []byte, doubt time.Duration) (*sight, error) {
 		case g.stat.EphemeralOwner != m.session.ID():
 			m.unregistered(errOutlived)
 			err = order(m.session, func(conn *zk.Conn) error { return conn.Delete(m.node, g.stat.Version) })
-		case m.unsure || !bytes.Equal(g.data, content):
-			err = m.write(content, g.stat.Version)
+		case m.unsure == g.stat.Czxid || !bytes.Equal(g.data, content):
+			if err = m.write(content, g.stat); client.Refused(err) {
+				return g, err
+			}
 		default:
 			return g, nil
 		}
@@ -122,17 +138,17 @@ func overtaken(err error) bool {
 	return errors.Is(err, zk.ErrNodeExists) || errors.Is(err, zk.ErrNoNode) || errors.Is(err, zk.ErrBadVersion)
 }
 
-// write gives the node the data, if it is of that version.
-func (m *Member) write(content []byte, version int32) error {
+// write gives the node the data, if it is as seen.
+func (m *Member) write(content []byte, seen *zk.Stat) error {
 	err := order(m.session, func(conn *zk.Conn) error {
-		_, err := conn.Set(m.node, content, version)
+		_, err := conn.Set(m.node, content, seen.Version)
 		return err
 	})
 	switch {
-	case err == nil:
-		m.unsure = false
-	case !overtaken(err) && !client.Refused(err):
-		m.unsure = true
+	case err == nil, client.Refused(err):
+		m.unsure = 0
+	case !overtaken(err):
+		m.unsure = seen.Czxid
 	}
 	return err
 }

@@ -30,14 +30,14 @@ type Member struct {
 	updated  chan struct{} // has an element when wanted has grown
 	leaveErr error         // once done is closed
 
-	news    callback.Serial // of its state
-	telling sync.WaitGroup
+	news callback.Serial // of its state
 
 	mu      sync.Mutex
 	data    []byte        // that the node is to have
+	number  int           // of that data
 	wanted  int           // counts what data was
-	tried   int           // the data that the last attempt was about
-	err     error         // of the last attempt
+	refused int           // the newest data that the server has refused
+	refusal error         // of that
 	written int           // the newest data that was in place
 	changed chan struct{} // closed and replaced when there was an attempt
 	state   State
@@ -47,7 +47,8 @@ type Member struct {
 	// The member's goroutine's own.
 	zxid      int64  // of the registration, 0 before the first
 	leavePath func() // takes the path back if it was made for nothing
-	unsure    bool   // a write of the data had no answer: what was seen before it may be out of date
+	placed    []byte // the data that was in place last
+	unsure    int64  // the node whose last write had no answer, 0 if none: what was seen of it may be out of date
 }
 
 // ErrLeft says that the member has left.
@@ -84,10 +85,13 @@ func Join(ctx context.Context, s *zklock.Session, path string, data []byte, opts
 	m := &Member{
 		session: s, path: path, node: join(path, memberPrefix+strings.ToLower(rand.Text())), options: o,
 		off: make(chan struct{}), done: make(chan struct{}), updated: make(chan struct{}, 1),
-		data: slices.Clone(data), wanted: 1, changed: make(chan struct{}), leavePath: func() {},
+		data: slices.Clone(data), number: 1, wanted: 1, changed: make(chan struct{}), leavePath: func() {},
 	}
 	m.ctx, m.leave = context.WithCancel(context.Background())
-	go m.keep()
+	if !client.Of(s).Spawn(m.keep) {
+		m.leave()
+		return nil, wrap("join", path, zklock.ErrClosed)
+	}
 	joined := false
 	defer func() { // also if a context of the user's panics
 		if !joined {
@@ -147,9 +151,11 @@ func (m *Member) State() State {
 }
 
 // Update changes the member's data and returns when ZooKeeper has confirmed it, or
-// a later update. If it fails because ctx has ended, the new data will be written
-// all the same as soon as that is possible. The member owns its data: what others
-// write to its node is undone. One that has left has none: the error is [ErrLeft].
+// a later update. If ZooKeeper refuses it, as the access list of the node may, the
+// member stays as it was. If it fails because ctx has ended, the new data will be
+// written all the same as soon as that is possible, unless ZooKeeper refuses that. The
+// member owns its data: what others write to its node is undone, where it may write
+// there. One that has left has none: the error is [ErrLeft].
 func (m *Member) Update(ctx context.Context, data []byte) error {
 	if err := m.made("update"); err != nil {
 		return err
@@ -160,7 +166,8 @@ func (m *Member) Update(ctx context.Context, data []byte) error {
 	m.mu.Lock()
 	m.data = slices.Clone(data)
 	m.wanted++
-	number := m.wanted
+	m.number = m.wanted
+	number := m.number
 	m.mu.Unlock()
 	select {
 	case m.updated <- struct{}{}:
@@ -198,13 +205,13 @@ func (m *Member) Leave(ctx context.Context) error {
 func (m *Member) await(ctx context.Context, number int) error {
 	for {
 		m.mu.Lock()
-		changed, err, tried, written := m.changed, m.err, m.tried, m.written
+		changed, refused, refusal, written := m.changed, m.refused, m.refusal, m.written
 		m.mu.Unlock()
 		switch {
 		case written >= number:
 			return nil
-		case tried >= number && client.Refused(err):
-			return err
+		case refused >= number:
+			return refusal
 		}
 		select {
 		case <-changed:

@@ -40,7 +40,8 @@ func WithLogger(logger *slog.Logger) Option {
 
 // WithNotify has notify called with each new state of a member, in order and one
 // at a time, in goroutines of its own: its panic ends the process. It may take its
-// time, but for the member's Leave, which waits for it, and which it must not call.
+// time, but for the member's Leave, which waits for it, and which it must not call. The
+// session's Close does not wait for it.
 func WithNotify(notify func(State)) Option {
 	return func(o *options) { o.notify = notify }
 }

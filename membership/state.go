@@ -87,10 +87,10 @@ func (m *Member) change(edit func(*State) (slog.Level, string)) {
 	m.tell(func() { m.options.notify(state) })
 }
 
-// tell has f called, which is the user's and may take its time: the member does not
-// wait for it before it leaves.
+// tell has f called behind what it was given before, which is the user's and may take its
+// time: neither the member's goroutine nor the session's Close waits for it.
 func (m *Member) tell(f func()) {
 	if m.news.Add(f) {
-		m.telling.Go(m.news.Run)
+		go m.news.Run()
 	}
 }
