@@ -2,6 +2,7 @@ package membership_test
 
 import (
 	"context"
+	"runtime"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -70,6 +71,18 @@ func TestAMemberWhoseUserIsBusyKnowsThatItsSessionIsClosed(t *testing.T) {
 		synctest.Wait()
 		require.NoError(t, s.Close())
 		require.Equal(t, membership.State{Registrations: 2, Err: zklock.ErrClosed}, m.State())
+	})
+}
+
+func TestOfAMemberOnlyItsUsersFunctionOutlivesItsSession(t *testing.T) {
+	inBubble(t, func(t *testing.T, server *zktest.Server) {
+		s := connect(t, server)
+		busy := make(chan struct{})
+		defer close(busy)
+		join(t, s, "one", membership.WithNotify(func(membership.State) { <-busy }))
+		require.NoError(t, s.Close())
+		stacks := make([]byte, 1<<20)
+		require.NotContains(t, string(stacks[:runtime.Stack(stacks, true)]), "membership.(*Member).keep")
 	})
 }
 

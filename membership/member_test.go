@@ -161,6 +161,61 @@ func TestALostReplyToAnUpdateIsNoError(t *testing.T) {
 	})
 }
 
+// unwritable is the access list of a node whose data nobody may write.
+var unwritable = membership.WithACL(zk.WorldACL(zk.PermAll &^ zk.PermWrite))
+
+func TestAnUpdateThatIsRefusedLeavesTheMemberAsItWas(t *testing.T) {
+	inBubble(t, func(t *testing.T, server *zktest.Server) {
+		s := connect(t, server)
+		m := join(t, s, "old", unwritable)
+		for sent := range 2 {
+			require.ErrorIs(t, m.Update(t.Context(), []byte("new")), zk.ErrNoAuth)
+			time.Sleep(time.Minute)
+			require.Equal(t, sent+1, server.Requests()[zktest.OpSetData], "it is asked for once")
+		}
+		require.Equal(t, membership.State{Registered: true, Session: s.ID(), Registrations: 1}, m.State())
+		require.True(t, server.ExpireSession(s.ID()))
+		time.Sleep(timeout)
+		require.Equal(t, 2, m.State().Registrations)
+		watch(t, s).await(t, "old")
+		_, err := s.Conn().SetACL(path+"/"+m.ID(), everybody, -1)
+		require.NoError(t, err)
+		require.NoError(t, m.Update(t.Context(), []byte("new")))
+		watch(t, s).await(t, "new")
+	})
+}
+
+func TestWhatAMemberMayNotUndoIsTriedAgainEachInterval(t *testing.T) {
+	inBubble(t, func(t *testing.T, server *zktest.Server) {
+		s, operator := connect(t, server), connect(t, server, zklock.WithAuth("digest", []byte("operator:secret")))
+		theirs := append(zk.WorldACL(zk.PermAll&^zk.PermWrite), zk.DigestACL(zk.PermAll, "operator", "secret")...)
+		m := join(t, s, "ours", membership.WithACL(theirs))
+		_, err := operator.Conn().Set(path+"/"+m.ID(), []byte("theirs"), -1)
+		require.NoError(t, err)
+		time.Sleep(10*timeout + timeout/2)
+		require.Equal(t, 1+1+10, server.Requests()[zktest.OpSetData], "the operator's, one at once, and one an interval")
+		require.Equal(t, membership.State{Registered: true, Session: s.ID(), Registrations: 1}, m.State())
+		_, err = operator.Conn().SetACL(path+"/"+m.ID(), everybody, -1)
+		require.NoError(t, err)
+		watch(t, s).await(t, "ours")
+	})
+}
+
+// The create of the next session has done what the write had no answer for.
+func TestAWriteWithoutAnAnswerIsForgottenWithItsNode(t *testing.T) {
+	inBubble(t, func(t *testing.T, server *zktest.Server) {
+		s := connect(t, server)
+		m := join(t, s, "old", unwritable)
+		fault := server.DropReply(zktest.OpSetData)
+		updated := make(chan error, 1)
+		go func() { updated <- m.Update(t.Context(), []byte("new")) }()
+		<-fault.Struck()
+		require.True(t, server.ExpireSession(s.ID()))
+		require.NoError(t, <-updated)
+		require.Equal(t, membership.State{Registered: true, Session: owner(server, m), Registrations: 2}, m.State())
+	})
+}
+
 func TestCallsReturnWhenTheirContextEnds(t *testing.T) {
 	inBubble(t, func(t *testing.T, server *zktest.Server) {
 		s := connect(t, server)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"log/slog"
 	"runtime"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -61,6 +62,8 @@ func TestAMemberDoesNotWaitForUsersCode(t *testing.T) {
 			inBubble(t, func(t *testing.T, server *zktest.Server) {
 				s := connect(t, server)
 				goOn := make(chan struct{})
+				end := sync.OnceFunc(func() { close(goOn) })
+				defer end()
 				ctx, cancel := context.WithTimeout(t.Context(), timeout)
 				defer cancel()
 				m, err := membership.Join(ctx, s, path, nil, opt(func() { <-goOn }))
@@ -69,7 +72,7 @@ func TestAMemberDoesNotWaitForUsersCode(t *testing.T) {
 				require.True(t, server.ExpireSession(s.ID()))
 				time.Sleep(timeout)
 				require.Equal(t, 2, m.State().Registrations)
-				close(goOn)
+				end()
 				require.NoError(t, m.Leave(t.Context()))
 			})
 		})

@@ -93,7 +93,7 @@ var ofTheLibrary = []judged{
 		{"membership/options.go", "return nil, errors.Unwrap(err)", "return nil, err"},
 	}}, "membership.TestBadArgumentsAreRefused"},
 	{mutant{"a member takes what it has seen for what a write without an answer has left", []edit{
-		{"membership/keep.go", "case m.unsure || ", "case "},
+		{"membership/keep.go", "case m.unsure == g.stat.Czxid || ", "case "},
 	}}, "membership.TestAnUpdateBehindOneWithoutAnAnswerIsConfirmedByTheServer"},
 	{mutant{"messages that nobody reads pile up", []edit{
 		{"internal/client/journal.go", "j.lines.Len() >= mostLines", "false"},
@@ -669,8 +669,18 @@ var ofTheLibrary = []judged{
 		{"membership/watch.go", "\t\tpath := client.Of(s).Below(path)\n", ""},
 		{"membership/watch.go", "path: path, options", "path: client.Of(s).Below(path), options"},
 	}}, "membership.TestTheErrorOfAWatchNamesTheWholePath"},
+	{mutant{"an update that was refused is asked for again", []edit{
+		{"membership/keep.go", "m.data, m.number = m.placed, m.written", "_ = m.placed"},
+	}}, "membership.TestAnUpdateThatIsRefusedLeavesTheMemberAsItWas"},
+	{mutant{"a write without an answer is remembered when its node has gone", []edit{
+		{"membership/keep.go", "case m.unsure == g.stat.Czxid || ", "case m.unsure != 0 || "},
+	}}, "membership.TestAWriteWithoutAnAnswerIsForgottenWithItsNode"},
+	{mutant{"Close of a session leaves its members' goroutines to the user's functions", []edit{
+		{"membership/keep.go", "defer m.tell(func() { close(m.done) })", "told := make(chan struct{})\n\tdefer close(m.done)\n\tdefer func() { m.tell(func() { close(told) }); <-told }()"},
+		{"membership/member.go", "if !client.Of(s).Spawn(m.keep) {", "go m.keep()\n\tif false {"},
+	}}, "membership.TestOfAMemberOnlyItsUsersFunctionOutlivesItsSession"},
 	{mutant{"a member waits for the user's functions", []edit{
-		{"membership/state.go", "m.telling.Go(m.news.Run)", "done := make(chan struct{})\n\t\tgo func() { defer close(done); m.news.Run() }()\n\t\t<-done"},
+		{"membership/state.go", "go m.news.Run()", "done := make(chan struct{})\n\t\tgo func() { defer close(done); m.news.Run() }()\n\t\t<-done"},
 	}}, "membership.TestAMemberDoesNotWaitForUsersCode"},
 	{mutant{"the client remembers every watch", []edit{
 		{"internal/client/watch.go", "w.Data, w.Stat, err = c.Conn.Get(key.Path)", "w.Data, w.Stat, _, err = c.Conn.GetW(key.Path)"},
