@@ -112,6 +112,7 @@ func TestAWrongCommandLineIsExplained(t *testing.T) {
 		"status p":                                 `PATH "p": it must start with /`,
 		"status --format xml /p":                   `"xml" is none of its values: table, json`,
 		"break /p":                                 "--node is empty",
+		"revoke --node= /p":                        "--node is empty",
 		"server x":                                 `there are arguments (["x"])`,
 		"no-such-command":                          `"no-such-command"`,
 	} {

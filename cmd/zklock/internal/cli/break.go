@@ -40,8 +40,8 @@ meanwhile it asks again, or, where there is nobody to ask, ends with 75.`,
 		Example: `  zklock break /locks/backup --node _c_1f0c-lock-0000000042 --yes`,
 		Args:    onePath,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if node == "" {
-				return usage("--node is empty: name the node to delete, as zklock status %s shows it", args[0])
+			if err := checkNode(node, "delete", args[0]); err != nil {
+				return err
 			}
 			return c.onSession(cmd, func(ctx context.Context, session *zklock.Session, out io.Writer) error {
 				b := breaking{

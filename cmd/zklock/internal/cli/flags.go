@@ -122,6 +122,14 @@ func checkPath(path string) error {
 	return nil
 }
 
+// checkNode finds a --node that names none.
+func checkNode(node, purpose, path string) error {
+	if node == "" {
+		return usage("--node is empty: name the node to %s, as zklock status %s shows it", purpose, path)
+	}
+	return nil
+}
+
 func noArguments(_ *cobra.Command, args []string) error {
 	if len(args) > 0 {
 		return usage("there are arguments (%q): it takes none", args)
