@@ -37,7 +37,7 @@ func (s *Server) Nodes() []Node {
 	return nodes
 }
 
-// Children returns the names below path in their order, nil if there is no such node.
+// Children returns the names below path in their order, nil if there are none or no such node.
 func (s *Server) Children(path string) []string {
 	var names []string
 	s.e.do(func() {
