@@ -40,8 +40,8 @@ type Contender struct {
 // holders first. Of a semaphore it returns the permits that are out, and then the contenders in
 // line. A path that does not exist, or that nobody uses, gives none.
 //
-// It costs a list and one read for each node, sent together, and both again if a writer of an
-// [RWLocker] goes in between, or somebody in line for permits, or everybody, three times at most.
+// It costs a list and one read for each node, 500 of them sent together, and both again if a writer
+// of an [RWLocker] goes in between, or somebody in line for permits, or everybody, three times at most.
 // Of a semaphore it costs two lists more. The answer is of the moment, and may be from a server that
 // lags behind. It needs the permission to read the path, and takes no part in the lock.
 func Inspect(ctx context.Context, s *Session, path string) ([]Contender, error) {
@@ -206,24 +206,33 @@ func (s *Session) content(path string) (client.Content, error) {
 	return client.Content{Stat: stat}, err
 }
 
+// readsAtOnce is how many nodes are read at the same time. It bounds, too, what a call that ends
+// leaves under way.
+const readsAtOnce = 500
+
 // read fills in what the nodes say, and drops those that have gone.
 func (s *Session) read(ctx context.Context, found []Contender) ([]Contender, error) {
-	reads := make([]*client.Call[client.Content], len(found))
-	for i, c := range found {
-		reads[i] = s.getIfAllowed(c.Node)
-	}
 	there := found[:0]
-	for i, c := range found {
-		n, err := reads[i].Wait(ctx)
-		if client.Answers(err, zk.ErrNoNode) {
-			continue
+	for some := range slices.Chunk(found, readsAtOnce) {
+		if ctx.Err() != nil {
+			return nil, client.Ended(ctx)
 		}
-		if err != nil {
-			return nil, err
+		reads := make([]*client.Call[client.Content], len(some))
+		for i, c := range some {
+			reads[i] = s.getIfAllowed(c.Node)
 		}
-		c.Session, c.Token, c.Created = n.Stat.EphemeralOwner, n.Stat.Czxid, time.UnixMilli(n.Stat.Ctime)
-		c.Data, c.Revoked = recipe.Revocation(n.Data)
-		there = append(there, c)
+		for i, c := range some {
+			n, err := reads[i].Wait(ctx)
+			if client.Answers(err, zk.ErrNoNode) {
+				continue
+			}
+			if err != nil {
+				return nil, err
+			}
+			c.Session, c.Token, c.Created = n.Stat.EphemeralOwner, n.Stat.Czxid, time.UnixMilli(n.Stat.Ctime)
+			c.Data, c.Revoked = recipe.Revocation(n.Data)
+			there = append(there, c)
+		}
 	}
 	return there, nil
 }

@@ -90,11 +90,26 @@ func Queue(names []string) []Waiting {
 		}
 	}
 	slices.SortFunc(queue, func(a, b Waiting) int { return cmp.Compare(a.Sequence, b.Sequence) })
+	var ahead front
 	for i := range queue {
 		n := &queue[i]
-		n.Holds = !slices.ContainsFunc(queue[:i], func(ahead Waiting) bool {
-			return ahead.Sequence < n.Sequence && ahead.Kind.Blocks(n.Kind)
-		})
+		n.Holds = !ahead.blocks(n.Node)
+		ahead.add(n.Node)
 	}
 	return queue
+}
+
+// front is what matters of those ahead: the first of each kind. If that one does not block, no
+// later one of its kind does. So it does not matter how long the queue is.
+type front []Node
+
+func (f front) blocks(n Node) bool {
+	return slices.ContainsFunc(f, func(ahead Node) bool { return ahead.Sequence < n.Sequence && ahead.Kind.Blocks(n.Kind) })
+}
+
+// add adds n, which is not ahead of those that were added before.
+func (f *front) add(n Node) {
+	if !slices.ContainsFunc(*f, func(ahead Node) bool { return ahead.Kind == n.Kind }) {
+		*f = append(*f, n)
+	}
 }
