@@ -147,3 +147,47 @@ func TestReadersAtTheHeadOfTheQueueShareTheLock(t *testing.T) {
 		require.Equal(t, w.Sequence < 3, w.Holds, w.Name)
 	}
 }
+
+// holdsPlainly says by the recipe alone whether n has the lock: nobody ahead of it blocks it.
+func holdsPlainly(queue []Waiting, n Waiting) bool {
+	return !slices.ContainsFunc(queue, func(other Waiting) bool {
+		return other.Sequence < n.Sequence && other.Kind.Blocks(n.Kind)
+	})
+}
+
+func TestTheHoldersOfEverySmallQueueAreThoseThatNobodyAheadBlocks(t *testing.T) {
+	const longest = 4
+	queues := 0
+	var check func(names []string)
+	check = func(names []string) {
+		queue := Queue(names)
+		queues++
+		require.Len(t, queue, len(names))
+		for i, n := range queue {
+			require.True(t, i == 0 || queue[i-1].Sequence <= n.Sequence, names)
+			if n.Holds != holdsPlainly(queue, n) {
+				require.Fail(t, "it is not so", "%s of %v", n.Name, names)
+			}
+		}
+		if len(names) == longest {
+			return
+		}
+		for _, k := range []Kind{Exclusive, Write, Read} {
+			for sequence := range longest - 1 { // so that some have the same
+				check(append(slices.Clone(names), name(k, sequence)))
+			}
+		}
+	}
+	check(nil)
+	t.Logf("%d queues", queues)
+}
+
+func TestEachOfALongQueueIsComparedWithOneOfEachKind(t *testing.T) {
+	var ahead front
+	for sequence := range 1000 {
+		for _, k := range []Kind{Read, Read, Write, Exclusive} {
+			ahead.add(Node{Kind: k, Sequence: int32(sequence)})
+		}
+	}
+	require.Equal(t, front{{Kind: Read}, {Kind: Write}, {Kind: Exclusive}}, ahead)
+}

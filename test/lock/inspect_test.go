@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/go-zookeeper/zk"
@@ -171,21 +172,29 @@ func TestInspectSaysWhatItCannotSee(t *testing.T) {
 	require.ErrorIs(t, err, zklock.ErrClosed)
 }
 
+// fill makes a queue of so many nodes, which say their number.
+func (b *bubble) fill(s *zklock.Session, nodes int) {
+	b.t.Helper()
+	made := []any{&zk.CreateRequest{Path: b.path, Acl: zk.WorldACL(zk.PermAll)}}
+	for i := range nodes {
+		made = append(made, &zk.CreateRequest{
+			Path: b.path + "/_c_8a0e0000-0000-4000-8000-000000000000-lock-", Data: fmt.Append(nil, i),
+			Flags: zk.FlagEphemeralSequential, Acl: zk.WorldACL(zk.PermAll),
+		})
+	}
+	_, err := s.Conn().Multi(made...)
+	require.NoError(b.t, err)
+}
+
 // A list and one read for each node, sent together: the time is that of two requests, however
-// long the queue.
+// long the queue, up to 500.
 func TestInspectReadsALongQueueWithinThreeRoundTrips(t *testing.T) {
 	const waiters = 500
 	inFarBubble(t, func(t *testing.T, b *bubble) {
 		s := b.session("observer")
-		_, err := s.Conn().Create(b.path, nil, zk.FlagPersistent, zk.WorldACL(zk.PermAll))
-		require.NoError(t, err)
-		for i := range waiters {
-			_, err := s.Conn().Create(b.path+"/_c_8a0e0000-0000-4000-8000-000000000000-lock-", fmt.Append(nil, i),
-				zk.FlagEphemeralSequential, zk.WorldACL(zk.PermAll))
-			require.NoError(t, err)
-		}
+		b.fill(s, waiters)
 		began := time.Now()
-		_, _, err = s.Conn().Exists("/")
+		_, _, err := s.Conn().Exists("/")
 		require.NoError(t, err)
 		trip := time.Since(began)
 		began = time.Now()
@@ -197,6 +206,30 @@ func TestInspectReadsALongQueueWithinThreeRoundTrips(t *testing.T) {
 		t.Logf("%d contenders in %v, %.2f round trips of %v", waiters, took, float64(took)/float64(trip), trip)
 		require.Less(t, took, 3*trip)
 	})
+}
+
+// The end of the context is not told by an answer: Inspect has to look, ahead of each 500 reads.
+func TestInspectBeginsNoReadsWhenItsContextHasEnded(t *testing.T) {
+	for after, reads := range map[zktest.Op]int{zktest.OpGetChildren2: 0, zktest.OpGetData: 500} {
+		t.Run(after.String(), func(t *testing.T) {
+			inBubble(t, func(t *testing.T, b *bubble) {
+				s := b.session("observer")
+				b.fill(s, 501)
+				before := b.server.Requests()
+				ended, cancel := context.WithCancel(t.Context())
+				defer cancel()
+				ctx := hookedCtx{ended, func() {
+					if b.server.Requests()[after] > before[after] {
+						cancel()
+					}
+				}}
+				_, err := zklock.Inspect(ctx, s, b.path)
+				require.ErrorIs(t, err, context.Canceled)
+				synctest.Wait()
+				require.Equal(t, reads, b.server.Requests()[zktest.OpGetData]-before[zktest.OpGetData])
+			})
+		})
+	}
 }
 
 // Whoever stops writing and reads on has two nodes in one place of the queue.
