@@ -43,7 +43,9 @@ import (
 // session, where a panic ends the process, or by the call's goroutine after Acquired.
 //
 // Nothing is told of a call whose context has ended already, of one by the lock's owner, of one
-// that returns [ErrUpgrade] and not [ErrDeadlock], and of TryLock while there is no connection.
+// that returns [ErrUpgrade] and not [ErrDeadlock], and of TryLock while there is no connection;
+// nor of a call with a nil function or a number of permits out of range, and of a [MultiLocker]'s
+// that returns ErrDeadlock before it asks for a lock.
 type Trace struct {
 	// Enqueued: the lock node was created; the wait for the lock begins.
 	Enqueued func(TraceInfo)
