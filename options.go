@@ -112,8 +112,8 @@ type options struct {
 
 func newOptions(path string, opts []Option) (*options, error) {
 	o := &options{acl: zk.WorldACL(zk.PermAll), data: whoAmI(), handoff: 1}
-	for _, apply := range opts {
-		apply(o)
+	if err := client.Apply(o, opts); err != nil {
+		return nil, err
 	}
 	if len(o.acl) == 0 {
 		return nil, errors.New("WithACL: the list is empty: nobody could use the lock")

@@ -68,8 +68,8 @@ func Connect(ctx context.Context, servers []string, timeout time.Duration, opts 
 		return fail(err)
 	}
 	options := sessionOptions{Options: client.Options{Chroot: chroot, Logger: slog.New(slog.DiscardHandler), Hosts: wire.NewHosts()}}
-	for _, apply := range opts {
-		apply(&options)
+	if err := client.Apply(&options, opts); err != nil {
+		return fail(err)
 	}
 	if err := options.check(); err != nil {
 		return fail(err)

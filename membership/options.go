@@ -10,6 +10,7 @@ import (
 	"github.com/go-zookeeper/zk"
 
 	"github.com/zklock/zklock"
+	"github.com/zklock/zklock/internal/client"
 )
 
 // Option changes how [Join] or [Watch] works.
@@ -63,8 +64,8 @@ func newOptions(s *zklock.Session, path string, opts []Option) (*options, error)
 		notify:   func(State) {},
 		interval: s.Timeout(),
 	}
-	for _, apply := range opts {
-		apply(o)
+	if err := client.Apply(o, opts); err != nil {
+		return nil, err
 	}
 	switch {
 	case len(o.acl) == 0:
