@@ -35,6 +35,11 @@ func (c *caller) cohort() *zklock.Locker {
 	return l
 }
 
+// traced returns a semaphore of two permits.
+func (c *caller) traced() *zklock.Semaphore {
+	return c.semaphore(c.session, 2, zklock.WithTrace(c.tale.trace()))
+}
+
 // permits returns a semaphore whose permit another has.
 func (c *caller) permits() *zklock.Semaphore {
 	c.path = "/semaphore"
@@ -209,6 +214,53 @@ func TestACallThatHasEndedBeforeItBeganIsNotTold(t *testing.T) {
 		require.ErrorIs(t, err, context.Canceled)
 		c.tale.next(t, "")
 	})
+}
+
+func TestACallThatAsksForNothingIsNotTold(t *testing.T) {
+	run := func(context.Context) error { panic("it ran") }
+	for name, call := range map[string]func(ctx context.Context, c *caller) []error{
+		"no function": func(ctx context.Context, c *caller) []error {
+			return []error{
+				c.mutex().Do(ctx, nil), c.rwlocker().RDo(ctx, nil), c.traced().Do(ctx, 1, nil), zklock.NewMulti(c.mutex()).Do(ctx, nil),
+			}
+		},
+		"permits out of range": func(ctx context.Context, c *caller) []error {
+			sem := c.traced()
+			_, none := sem.Acquire(ctx, 0)
+			_, more := sem.Acquire(ctx, 3)
+			_, tried := sem.TryAcquire(ctx, 3)
+			return []error{none, more, tried, sem.Do(ctx, 3, run)}
+		},
+		"a MultiLocker that would wait for itself": func(ctx context.Context, c *caller) []error {
+			l := c.mutex()
+			h, err := l.Acquire(ctx)
+			require.NoError(c.t, err)
+			c.tale.next(c.t, "enqueued acquired")
+			m, ctx := zklock.NewMulti(l), h.Context()
+			_, handle := m.Acquire(ctx)
+			refused := []error{m.LockContext(ctx), handle, m.Do(ctx, run)}
+			for _, err := range refused {
+				require.ErrorIs(c.t, err, zklock.ErrDeadlock)
+			}
+			return refused
+		},
+		"an upgrade": func(ctx context.Context, c *caller) []error {
+			l := c.rwlocker()
+			l.RLock()
+			c.tale.next(c.t, "enqueued acquired")
+			return []error{l.LockContext(ctx), l.Do(ctx, run)}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, func(t *testing.T, b *bubble) {
+				c := &caller{bubble: b, session: b.session("caller")}
+				for _, err := range call(t.Context(), c) {
+					require.Error(t, err)
+				}
+				c.tale.next(t, "")
+			})
+		})
+	}
 }
 
 // The lock was lost, and ZooKeeper grants it to another goroutine, which has to wait for the
