@@ -13,6 +13,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/zklock/zklock"
+	"github.com/zklock/zklock/membership"
 )
 
 func TestBadPathsAreRefused(t *testing.T) {
@@ -115,6 +116,28 @@ func TestBadArgumentsOfNewAreRefused(t *testing.T) {
 				require.ErrorContains(t, err, says)
 			}
 		})
+	}
+}
+
+func TestANilOptionIsRefused(t *testing.T) {
+	s := newSite(t).session()
+	data, parents := zklock.WithData(nil), zklock.WithPersistentParents()
+	for says, call := range map[string]func() error{
+		"new /lock: option 1 is nil": func() error { _, err := zklock.New(s, "/lock", nil); return err },
+		"new /rw: option 2 is nil":   func() error { _, err := zklock.NewRW(s, "/rw", data, nil); return err },
+		"new /sem: option 1 is nil":  func() error { _, err := zklock.NewSemaphore(s, "/sem", 1, nil, data); return err },
+		"connect a: option 2 is nil": func() error {
+			_, err := zklock.Connect(t.Context(), []string{"a"}, time.Second, parents, nil)
+			return err
+		},
+		"join /list: option 1 is nil": func() error { _, err := membership.Join(t.Context(), s, "/list", nil, nil); return err },
+		"watch /list: option 1 is nil": func() (err error) {
+			for _, err = range membership.Watch(t.Context(), s, "/list", nil) {
+			}
+			return err
+		},
+	} {
+		t.Run(says, func(t *testing.T) { require.EqualError(t, call(), "zklock: "+says) })
 	}
 }
 
