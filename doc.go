@@ -23,9 +23,11 @@
 //   - Lost before handed over. If a hold ends without its owner's release, its
 //     lost channel closes before ZooKeeper can grant the lock to anyone else.
 //   - First come, first served, in the order in which the lock nodes were
-//     created, over all processes. A release wakes those whose turn it is, and at
-//     most one waiter more; among readers and writers at most two, and readers
-//     behind the same writer count as one.
+//     created, over all processes. A waiter starts over at the tail when its
+//     session has ended; and also when no server has answered for as long as
+//     ends a hold, if its session holds a lock or is next for one. A release
+//     wakes those whose turn it is, and at most one waiter more; among readers
+//     and writers at most two, and readers behind the same writer count as one.
 //   - No orphans. However a call ends, its lock node is deleted as soon as nobody
 //     waits with it or holds it; a crashed owner's node goes with its session.
 //   - The context wins. A call with a context returns within 50 ms of its end,
@@ -55,8 +57,10 @@
 // A lost connection is not a lost lock: the session goes on at another server, and its holds
 // with it. A hold is lost when
 //
-//   - no server has confirmed the session in time: a hold ends after about 0.45
-//     to 0.6 of the session timeout without a server that answers;
+//   - no server has confirmed the session in time: without a server that answers
+//     a hold usually ends after 0.45 to 0.6 of the session timeout, and at worst
+//     after about 0.17, if servers answer quickly otherwise: see
+//     docs/operations.md;
 //   - the servers have ended the session;
 //   - somebody else has deleted its node.
 //
@@ -64,7 +68,8 @@
 // with the cause [ErrLost], which says why, as [Hold.Err] does. The hold stays lost. Until its
 // owner's outermost Unlock, nested calls report ErrLost (Lock panics with it), and no other
 // goroutine of the process gets the lock through the same Locker, except as a value
-// ([Locker.Acquire], [Locker.TryAcquire]).
+// ([Locker.Acquire], [Locker.TryAcquire]). One that waits for that Unlock may have the lock in
+// ZooKeeper already, so that other processes wait too: stop when Lost closes.
 //
 // When Lost and another channel are ready, select picks one at random. Look at [Hold.Valid]
 // before each step:
@@ -101,7 +106,7 @@
 //   - A nested Lock checks whether the hold is known to be lost; it does not look
 //     at the clock, as [Hold.Valid] does.
 //   - sync.Cond works with a Locker that is locked once.
-//   - Unlock sends its delete and does not wait for the answer: if the process
-//     exits at that moment, the node may stay until the session ends. Close the
-//     session, or use [Locker.UnlockContext].
+//   - Unlock does not wait for the answer to its delete: if the process exits at
+//     that moment, the node may stay until the session ends. Close the session,
+//     or use [Locker.UnlockContext].
 package zklock

@@ -78,8 +78,9 @@ func (h *Hold) Valid() bool {
 // one, also after the path itself was deleted and made again; those that share the lock
 // (readers, permits) have different ones in no particular order. A store outside ZooKeeper that
 // refuses a token below the largest it has seen is safe from a holder that was paused and does
-// not know yet that its lock is lost. Ask for it while the lock is held: with [WithHandoff] or
-// [WithRetention] the next owner may have the same one otherwise.
+// not know yet that its lock is lost; of those that share the lock it refuses valid ones, too.
+// Ask for it while the lock is held: with [WithHandoff] or [WithRetention] the next owner may
+// have the same one otherwise.
 func (h *Hold) Token() int64 {
 	must(h.made("token"))
 	return h.hold.Token()
@@ -93,7 +94,9 @@ func (h *Hold) Node() string {
 }
 
 // Check returns a request that succeeds only while the hold's node exists. Put first in a Multi
-// of [Session.Conn], it makes the other operations happen while this hold exists or not at all.
+// of [Session.Conn], it makes the other operations happen while that node exists or not at all.
+// The node may outlast a hold that was lost for want of an answer, and a check that was asked
+// for before then succeeds. That does no harm: while the node is there nobody else has the lock.
 // Of several permits it checks the first one's node. Asked for when the hold has ended, it
 // never succeeds.
 func (h *Hold) Check() *zk.CheckVersionRequest {

@@ -37,8 +37,9 @@ type Contender struct {
 }
 
 // Inspect returns who holds the lock on path and who waits for it, in the order of the queue,
-// holders first. Of a semaphore it returns the permits that are out, and then the contenders in
-// line. A path that does not exist, or that nobody uses, gives none.
+// holders first. Of a semaphore it returns the permits that are out, but no foreign child that
+// takes one (see [Semaphore]), and then the contenders in line. A path that does not exist, or
+// that nobody uses, gives none.
 //
 // It costs a list and one read for each node, 500 of them sent together, and both again if a writer
 // of an [RWLocker] goes in between, or somebody in line for permits, or everybody, three times at most.

@@ -16,8 +16,10 @@ import (
 //
 // A hold that was lost stays lost until its owner's outermost Unlock, and until then no other
 // goroutine gets the lock through this Locker, so that two goroutines of a process never both
-// believe that they own it. Acquire and TryAcquire do not wait for that Unlock. The goroutines
-// that an owner starts are not owners, and an owner that ends without Unlock keeps the lock.
+// believe that they own it. One that waits for that Unlock may have the lock in ZooKeeper
+// already, and other processes wait with it: an owner has to stop when Lost closes. Acquire and
+// TryAcquire do not wait for that Unlock. The goroutines that an owner starts are not owners,
+// and an owner that ends without Unlock keeps the lock.
 type Locker struct {
 	side
 	ownership
@@ -81,8 +83,9 @@ func (l *Locker) Lock() {
 func (l *Locker) lockSlow() { must(l.LockContext(context.Background())) }
 
 // Unlock gives back what one Lock took. With the outermost one the lock is free for the next:
-// Unlock returns when its delete has been sent, or handed to the session's background work
-// while disconnected, so that for a moment others may still see the lock as taken. A process
+// Unlock returns when its delete has been sent. It leaves the delete to the background while
+// disconnected, and when the lock goes on to a caller of the same session. So for a moment
+// others may still see the lock as taken. A process
 // that exits at once should use [Locker.UnlockContext] instead, or close its session.
 //
 // It panics if the calling goroutine does not own the lock, and leaves the lock as it is then.

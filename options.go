@@ -211,11 +211,12 @@ func WithHandoff(n int) Option {
 	return func(o *options) { o.handoff = n }
 }
 
-// WithRetention keeps the lock's node for up to d after the last Unlock, as long as nobody else
-// queues, as far as this process has heard: see [WithHandoff]. So taking the lock again costs no
-// round trip. For that time another process's TryLock may see the lock as taken, and a crash
-// then blocks the others until the session ends. While the node is kept it is proved as if it
-// were held.
+// WithRetention keeps the lock's node for up to d after the last Unlock, until somebody else
+// queues, as far as this process has heard: see [WithHandoff]. Once it has heard of somebody
+// behind a node, that node is not kept, though they may have given up since. So taking the lock
+// again costs no round trip. For that time another process's TryLock may see the lock as taken,
+// and a crash then blocks the others until the session ends. While the node is kept it is proved
+// as if it were held.
 //
 // As with [WithHandoff], an owner that asked for its Token or Check does not leave its node to
 // the next one. It is for a Locker, and has no effect on other locks.

@@ -15,7 +15,8 @@ import (
 //
 // The nodes are those of Curator's InterProcessSemaphoreV2, so that both count the same
 // permits: a lock below <path>/locks, whose holder alone looks at the leases below
-// <path>/leases, one for each permit that is out. Curator takes several permits one by one:
+// <path>/leases, one for each permit that is out. Any other child there takes a permit too, as
+// in Curator, and [Inspect] does not show it. Curator takes several permits one by one:
 // beside an Acquire of many here, two of them can wait for each other's permits for ever.
 //
 // A semaphore and a lock need paths of their own. A lock is refused while permits are out where

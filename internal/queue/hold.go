@@ -244,8 +244,9 @@ func (h *Hold) giveBack(then func()) (r *deletion, first bool) {
 }
 
 // SendRelease gives the lock back without waiting for ZooKeeper: it returns when the delete has
-// been written to the connection, behind which every later request of this session stands, when
-// it has to wait for a connection, or when ctx ends. It calls then as leave does.
+// been written to the connection, behind which every later request of this session stands, or
+// when ctx ends; at once if the delete has to wait for a connection, or may wait since the lock
+// went on within the session. It calls then as leave does.
 func (h *Hold) SendRelease(ctx context.Context, then func()) {
 	r, _ := h.leave(then)
 	if r == nil || r.batch == nil || r.batch.link == nil || !r.batch.link.Serving() {

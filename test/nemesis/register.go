@@ -77,7 +77,7 @@ func LostUpdates(updates []Update, final map[string]int) []Violation {
 }
 
 // fenced increments the register that the lock protects, in a write that happens
-// while the hold exists or not at all. The read may be any server's: whoever holds
+// while the hold's node exists or not at all. The read may be any server's: whoever holds
 // the lock has seen the end of the hold before, and all that was written under it.
 func (c *client) fenced(h *zklock.Hold) {
 	register := registerOf(pathOf(h))

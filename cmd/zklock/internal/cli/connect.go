@@ -42,7 +42,7 @@ func (c *connection) flags(cmd *cobra.Command) {
 	flags := cmd.Flags()
 	flags.StringVar(&c.servers, "servers", "", "the ZooKeeper servers, as `host:port,...`, the last one with a chroot if all paths are below one: host:port/app (default $"+serversVariable+")")
 	c.timeout = duration{Duration: defaultTimeout}
-	flags.Var(&c.timeout, "session-timeout", "how long a crash keeps the lock from others; a lock is lost after 0.45 to 0.6 of it without a server")
+	flags.Var(&c.timeout, "session-timeout", "how long a crash keeps the lock from others; without a server a lock is usually lost after 0.45 to 0.6 of it")
 	flags.Var(&c.connect, "connect-timeout", "how long to try to reach a server (default the session timeout)")
 	c.tls.flags(flags)
 	flags.StringVar(&c.authFile, "auth-file", "", "`file` of credentials, one scheme:credentials a line (default $"+authVariable+", one)")
