@@ -32,7 +32,7 @@ func connectBy(t *testing.T, server *zktest.Server, c *clock.Clock, timeout time
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
-	hung := time.AfterFunc(2*time.Hour, func() { panic("the test does not end") }) // a bubble with a ticking session never does
+	hung := time.AfterFunc(2*time.Hour, func() { panic("hung: the test does not end") }) // a bubble with a ticking session never does
 	t.Cleanup(func() { hung.Stop() })
 	o.Hosts = wire.NewHosts()
 	s := NewSession(client.New(timeout, c, o))

@@ -30,7 +30,7 @@ type bubble struct {
 func inBubble(t *testing.T, f func(t *testing.T, b *bubble)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
-		hung := time.AfterFunc(24*time.Hour, func() { panic("the test does not end") }) // a bubble with a ticking session never does
+		hung := time.AfterFunc(24*time.Hour, func() { panic("hung: the test does not end") }) // a bubble with a ticking session never does
 		t.Cleanup(func() { hung.Stop() })
 		f(t, &bubble{t, zktest.NewServer(t), "/lock"})
 	})

@@ -167,6 +167,12 @@ var ofTheLibrary = []judged{
 	{mutant{"a caller that waited for an owner is given a node that was deleted meanwhile", []edit{
 		{"gate.go", "return confirmed && h.Err() == nil", "return confirmed"},
 	}}, "TestALatecomerIsNotGivenANodeThatWasDeletedBeforeAnythingWatchedIt"},
+	{mutant{"Inspect begins reads though its ctx has ended", []edit{
+		{"inspect.go", "if ctx.Err() != nil {\n\t\t\treturn nil, client.Ended(ctx)\n\t\t}\n\t\treads", "reads"},
+	}}, "TestInspectBeginsNoReadsWhenItsContextHasEnded"},
+	{mutant{"each of a queue is compared with all ahead", []edit{
+		{"internal/recipe/order.go", "if !slices.ContainsFunc(*f, func(ahead Node) bool { return ahead.Kind == n.Kind }) {", "{"},
+	}}, "internal/recipe.TestEachOfALongQueueIsComparedWithOneOfEachKind"},
 	{mutant{"a member says that the lock is taken though its handoff has not reached the queue", []edit{
 		{"internal/queue/handoff.go", "case !queued:", "case !queued && false:"},
 	}}, "TestAMemberIsToldThatTheLockIsTakenIfItsCohortStandsInTheQueue"},

@@ -208,7 +208,7 @@ var all = []mutant{
 		{"internal/queue/hold.go", "\treturn h.deletion, first\n", "\truntime.Gosched()\n\th.end(released)\n\treturn h.deletion, first\n"},
 	}},
 	{"a place is kept when the trace panics", []edit{
-		{"internal/queue/queue.go", "if h == nil {\n\t\t\tleft = c.leave()", "if h == nil && err != nil {\n\t\t\tleft = c.leave()"},
+		{"internal/queue/queue.go", "if h == nil && !q", "if h == nil && err != nil && !q"},
 	}},
 	{"a hold is kept when the trace panics", []edit{
 		{"internal/queue/trace.go", "if !told {", "if !told && h == nil {"},
