@@ -716,22 +716,22 @@ var ofTheLibrary = []judged{
 		{"internal/queue/deletion.go", "ops := append([]any{&zk.CheckVersionRequest{Path: dir, Version: -1}}, deletes(nodes)...)", "ops := deletes(nodes)"},
 	}}, "TestUnlockNearTheEndOfACounterThatCannotStartAfreshLeavesTheLockFree"},
 	{mutant{"a lock that was waited for is retained unseen", []edit{
-		{"internal/queue/handoff.go", "t.contention == unknown && c.alone)", "t.contention == unknown)"},
+		{"internal/queue/contention.go", "t.contention == unknown && c.alone)", "t.contention == unknown)"},
 	}}, "TestALockIsNotRetainedPastOneWhoWaits"},
 	{mutant{"a lock is retained past the others of its session", []edit{
-		{"internal/queue/handoff.go", "!c.othersInLineLocked() && (t.contention", "(t.contention"},
+		{"internal/queue/contention.go", "!c.othersInLineLocked() && (t.contention", "(t.contention"},
 	}}, "TestALockIsNotRetainedPastOneWhoWaits"},
 	{mutant{"a retained lock is taken again past the others of its session", []edit{
 		{"internal/queue/handoff.go", "case !t.seesNobody(t.node):", "case false:"},
 	}}, "TestARetainedLockIsNotTakenAgainPastOneOfItsSessionWhoWaits"},
 	{mutant{"a handoff forgets whom it has seen when one more comes", []edit{
-		{"internal/queue/handoff.go", "case w.Err != nil:\n\t\treturn unknown\n\tcase othersAmong", "case w.Err != nil || w.HasFired():\n\t\treturn unknown\n\tcase othersAmong"},
+		{"internal/queue/contention.go", "case w.Err != nil:\n\t\treturn unknown\n\tcase othersAmong", "case w.Err != nil || w.HasFired():\n\t\treturn unknown\n\tcase othersAmong"},
 	}}, "internal/queue.TestACohortThatHasSeenOthersKnowsThemWhenOneMoreComes"},
 	{mutant{"a handoff counts itself alone until the queue is watched anew", []edit{
-		{"internal/queue/handoff.go", "t.contention, c.alone = unknown, false", "_ = c"},
+		{"internal/queue/contention.go", "t.contention, c.alone = unknown, false", "_ = c"},
 	}}, "TestACohortEndsItsTurnWhenTheQueueChanges"},
 	{mutant{"a retained lock is taken again by a list from before the queue changed", []edit{
-		{"internal/queue/handoff.go", "t.contention, c.alone = unknown, false", "t.contention = unknown"},
+		{"internal/queue/contention.go", "t.contention, c.alone = unknown, false", "t.contention = unknown"},
 	}}, "TestARetainedLockIsNotTakenAgainWhenTheQueueHasChanged"},
 	{mutant{"a lock is had twice, since the node before it was kept", []edit{
 		{"internal/queue/handoff.go", "t.vacate() // of a node", "// of a node"},
@@ -740,7 +740,7 @@ var ofTheLibrary = []judged{
 		{"internal/queue/handoff.go", "case latch.IsClosed(done):\n\t\treturn nil, t.quit(ctx, m, place)\n", ""},
 	}}, "internal/queue.TestAMemberWhoseTimeIsUpAsItsTurnComesIsToldSoAndTheNextHasTheTurn"},
 	{mutant{"the end of a connection passes for a change of the queue", []edit{
-		{"internal/queue/handoff.go", "w.IsArmed() && !latch.IsClosed(w.Link.Down())", "w.IsArmed()"},
+		{"internal/queue/contention.go", "w.IsArmed() && !latch.IsClosed(w.Link.Down())", "w.IsArmed()"},
 	}}, "TestARetainedLockIsTakenAgainWithoutAConnection"},
 	{mutant{"a handoff hears of the others of its session from the queue", []edit{
 		{"internal/queue/handoff.go", "(t.contention != alone || c.othersInLineLocked())", "t.contention != alone"},

@@ -152,7 +152,7 @@ var all = []mutant{
 		{"internal/recipe/succession.go", "s.SameConnection && s.Ahead.Sequence == s.Self.Sequence-1", "s.SameConnection"},
 	}},
 	{"a retained node is not given up", []edit{
-		{"internal/queue/handoff.go", "if t.contention == others && !t.idle.IsZero() {", "if false {"},
+		{"internal/queue/contention.go", "if t.contention == others && !t.idle.IsZero() {", "if false {"},
 	}},
 	{"no proofs", []edit{
 		{"internal/queue/keeper.go", "if !s.proving {", "if false {"},
