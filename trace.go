@@ -47,7 +47,8 @@ import (
 // nor of a call with a nil function or a number of permits out of range, and of a [MultiLocker]'s
 // that returns ErrDeadlock before it asks for a lock.
 type Trace struct {
-	// Enqueued: the lock node was created; the wait for the lock begins.
+	// Enqueued: the lock node was created, or taken over from a caller that gave up
+	// ([WithHandoff]); the wait for the lock begins.
 	Enqueued func(TraceInfo)
 	// Acquired: the lock is held.
 	Acquired func(TraceInfo)

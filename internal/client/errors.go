@@ -32,11 +32,11 @@ func (f Final) Error() string { return string(f) }
 // Answers reports whether err is a server's answer of that kind. The end of a ctx may have the
 // same as its cause: an errgroup's ctx has what another goroutine was told.
 func Answers(err, kind error) bool {
-	return errors.Is(err, kind) && !looksEnded(err)
+	return errors.Is(err, kind) && !LooksEnded(err)
 }
 
-// looksEnded reports whether err may be taken for the end of a ctx.
-func looksEnded(err error) bool {
+// LooksEnded reports whether err may be taken for the end of a ctx.
+func LooksEnded(err error) bool {
 	return errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded)
 }
 
@@ -60,7 +60,7 @@ func Ended(ctx context.Context) error {
 // Explain adds to the error of a call whose ctx has ended, while no server serves the session,
 // the last cause of that.
 func (c *Client) Explain(err error) error {
-	if !looksEnded(err) {
+	if !LooksEnded(err) {
 		return err
 	}
 	return c.unservedError(err, true)
@@ -91,7 +91,7 @@ func (u unserved) Error() string {
 // Unwrap leaves out a cause that may be taken for the end of a ctx, as of a dial that has used
 // up its time.
 func (u unserved) Unwrap() []error {
-	if !u.wraps || looksEnded(u.cause) {
+	if !u.wraps || LooksEnded(u.cause) {
 		return []error{u.err}
 	}
 	return []error{u.err, u.cause}

@@ -22,7 +22,7 @@ const unnamed = "unknown error: "
 // connection or the session broke, which go-zookeeper also reports as raw network errors, or
 // the server was busy. The end of a ctx is no refusal, whatever its cause.
 func Refused(err error) bool {
-	if looksEnded(err) {
+	if LooksEnded(err) {
 		return false
 	}
 	if slices.ContainsFunc(refusals, func(refusal error) bool { return errors.Is(err, refusal) }) {

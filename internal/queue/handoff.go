@@ -149,17 +149,18 @@ func (t *handoff) fetched(h *Hold) {
 	}
 }
 
-// keepPlace keeps the place of a member that gives up for the next one of those who wait, and
-// reports whether it did. If each began at the tail, members with a deadline might never come
-// as far as the head.
-func (t *handoff) keepPlace(c *contender, done <-chan struct{}) bool {
-	if t == nil || !latch.IsClosed(done) {
+// keepPlace keeps the place of a member for the next one of those who wait, if it has only given
+// up, by the error of its call, and reports whether it did. If each began at the tail, members
+// with a deadline might never come as far as the head. Who was asked to give the lock back is
+// done with it.
+func (t *handoff) keepPlace(c *contender, err error) bool {
+	if t == nil || !client.LooksEnded(err) {
 		return false
 	}
 	s := t.queue.session
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if t.waiting.Len() == 0 {
+	if t.waiting.Len() == 0 || c.state >= ended || c.revoked {
 		return false
 	}
 	t.place = c

@@ -304,6 +304,31 @@ func TestThePlaceOfAMemberThatGivesUpIsLeftIfNobodyComesToTakeIt(t *testing.T) {
 	}
 }
 
+// Any other error is for the call to retry, and a place that has ended is nobody's.
+func TestOnlyAPlaceThatStandsAndWhoseCallHasGivenUpIsKept(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, server := connected(t)
+		granted(t, rival(t, server))
+		l := share(s, 10, 0)
+		ctx, giveUp := context.WithCancel(t.Context())
+		first, second := ask(ctx, l.Acquire), ask(ctx, l.Acquire)
+		var c *contender
+		for _, c = range s.live {
+		}
+		for _, err := range []error{nil, errNodeDeleted, recipe.ErrUnordered, client.ErrSessionOver} {
+			require.False(t, l.keepPlace(c, err), "%v", err)
+		}
+		s.mu.Lock()
+		c.end(errNodeDeleted, lost)
+		s.mu.Unlock()
+		require.False(t, l.keepPlace(c, context.Canceled))
+		giveUp()
+		for _, came := range []<-chan outcome{first, second} {
+			require.ErrorIs(t, (<-came).err, context.Canceled)
+		}
+	})
+}
+
 func TestAPlaceThatIsWorthNothingIsNotTheNextMembers(t *testing.T) {
 	for name, end := range map[string]func(s *Session, server *zktest.Server, place string, giveUp func()){
 		"an operator has deleted it": func(s *Session, server *zktest.Server, place string, giveUp func()) {
@@ -317,6 +342,14 @@ func TestAPlaceThatIsWorthNothingIsNotTheNextMembers(t *testing.T) {
 			for _, c := range s.live {
 				c.lose(errNodeDeleted)
 			}
+		},
+		"somebody has asked for it back": func(s *Session, _ *zktest.Server, _ string, giveUp func()) {
+			s.mu.Lock()
+			defer s.mu.Unlock()
+			for _, c := range s.live {
+				c.revoke()
+			}
+			giveUp()
 		},
 		"its session has expired": func(s *Session, server *zktest.Server, _ string, giveUp func()) {
 			giveUp()
@@ -332,11 +365,12 @@ func TestAPlaceThatIsWorthNothingIsNotTheNextMembers(t *testing.T) {
 				first, second := ask(ctx, l.Acquire), ask(t.Context(), l.Acquire)
 				place := s.onlyNode()
 				end(s, server, place, giveUp)
-				require.Error(t, (<-first).err)
+				require.ErrorIs(t, (<-first).err, context.Canceled)
 				time.Sleep(time.Second)
 				require.NoError(t, h.Release(t.Context(), nil))
 				h = granted(t, second)
 				require.NotEqual(t, place, h.Node())
+				require.False(t, latch.IsClosed(h.Revoked()))
 				require.NoError(t, h.Release(t.Context(), nil))
 				require.Empty(t, server.Children("/lock"))
 			})

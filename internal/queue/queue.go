@@ -92,7 +92,7 @@ func (q *Queue) Acquire(ctx context.Context, call Call) (*Hold, error) {
 func (q *Queue) stand(
 	ctx context.Context, call Call, wait func(*contender, context.Context, *listing) (*Hold, error),
 ) (h *Hold, left *deletion, err error) {
-	done, c := ctx.Done(), q.handoff.takePlace()
+	c := q.handoff.takePlace()
 	var view *listing
 	if c == nil {
 		if c, view, err = q.enter(ctx); err != nil {
@@ -100,7 +100,7 @@ func (q *Queue) stand(
 		}
 	}
 	defer func() {
-		if h == nil && !q.handoff.keepPlace(c, done) {
+		if h == nil && !q.handoff.keepPlace(c, err) {
 			left = c.leave()
 		}
 	}()

@@ -62,7 +62,7 @@ var ofTheLibrary = []judged{
 		{"internal/client/errors.go", "return c.unservedError(err, false)", "return c.unservedError(err, true)"},
 	}}, "TestRefusedLoginsAreNoReasonForAWaiterToGiveUp"},
 	{mutant{"the last cause of the connection passes for the end of a ctx", []edit{
-		{"internal/client/errors.go", "if !u.wraps || looksEnded(u.cause) {", "if !u.wraps {"},
+		{"internal/client/errors.go", "if !u.wraps || LooksEnded(u.cause) {", "if !u.wraps {"},
 	}}, "TestACallThatEndsWhileThereIsNoConnectionSaysWhyThereIsNone"},
 	{mutant{"a call tells the cause of a connection that was lost before", []edit{
 		{"internal/client/connection.go", "return c.failure\n", "return io.EOF\n"},
@@ -159,7 +159,7 @@ var ofTheLibrary = []judged{
 		{"internal/queue/hold.go", "return !h.left && !s.closed", "return (h.IsHeld() || h.IsLost() && !h.left)"},
 	}}, "TestACallInADoWhoseHoldWasReleasedIsRefusedAtOnceUntilTheDoReturns"},
 	{mutant{"the cause of a ctx is taken for a refusal", []edit{
-		{"internal/client/refused.go", "if looksEnded(err) {", "if false {"},
+		{"internal/client/refused.go", "if LooksEnded(err) {", "if false {"},
 	}}, "internal/queue.TestALookForTheOtherKindIsTakenOnceAndEndsWithItsCall"},
 	{mutant{"a try of several locks has the time of the first one's session", []edit{
 		{"multi.go", "other.Before(deadline)", "false"},
@@ -207,7 +207,7 @@ var ofTheLibrary = []judged{
 		{"internal/client/client.go", "c.Close(0) // no server", "c.Close(map[bool]time.Duration{true: RequestPatience}[ctx.Err() == nil]) // no server"},
 	}}, "TestConnectDoesNotWaitForAServerThatHasRefusedItsCredentials"},
 	{mutant{"Connect passes on that a dial's time was up", []edit{
-		{"internal/client/errors.go", "if !u.wraps || looksEnded(u.cause) {", "if !u.wraps {"},
+		{"internal/client/errors.go", "if !u.wraps || LooksEnded(u.cause) {", "if !u.wraps {"},
 	}}, "TestConnectThatIsCancelledDoesNotSayThatADeadlineHasPassed"},
 	{mutant{"containers are asked for until they are had", []edit{
 		{"internal/client/parents.go", "case cs.state == doubted:", "case false:"},
@@ -431,7 +431,7 @@ var ofTheLibrary = []judged{
 		{"internal/lease/speed.go", "|| s.fastestProof == 0", "|| !s.usual"},
 	}}, "internal/lease.TestAPauseInAProofThatFollowsAnotherMakesTheNextOneNoQuicker"},
 	{mutant{"the cause of a ctx is taken for an answer of the server", []edit{
-		{"internal/client/errors.go", " && !looksEnded(err)", ""},
+		{"internal/client/errors.go", " && !LooksEnded(err)", ""},
 	}}, "TestTheCauseOfACtxIsToldAndNotTakenForAnAnswerOfTheServer"},
 	{mutant{"a member does not tell why its ctx has ended", []edit{
 		{"membership/member.go", "return client.Ended(ctx)", "return ctx.Err()"},
@@ -527,7 +527,7 @@ var ofTheLibrary = []judged{
 		{"internal/client/close.go", "l.AwaitWatches()", "_ = l"},
 	}}, "TestCloseRightBehindAReconnectIsHeard"},
 	{mutant{"why a ctx has ended is taken for a server's answer to Revoke", []edit{
-		{"internal/client/errors.go", "return errors.Is(err, kind) && !looksEnded(err)", "return errors.Is(err, kind)"},
+		{"internal/client/errors.go", "return errors.Is(err, kind) && !LooksEnded(err)", "return errors.Is(err, kind)"},
 	}}, "TestARevokeWhoseContextEndsForAMissingNodeElsewhereSaysSo"},
 	{mutant{"a turn whose node is gone is not looked at when the size is to be set", []edit{
 		{"internal/queue/semaphore.go", "_ = turn.contender.prove(ctx)", "_ = turn"},
