@@ -212,7 +212,7 @@ var operations = map[string]func(b *bench) cost{
 		c := b.measure(func() { require.NoError(b.t, m.Leave(b.t.Context())) })
 		return cost{c.requests, "-"}
 	},
-	"2 processes watch 3 members for a session timeout": func(b *bench) cost {
+	"2 processes watch 3 members of a third for a session timeout": func(b *bench) cost {
 		b.watched(3, 2)
 		time.Sleep(b.one.Timeout() / 2) // to between two looks
 		c := b.measure(func() { time.Sleep(b.one.Timeout()) })

@@ -21,8 +21,10 @@
 //
 // [Join] sends a create, and a read that leaves a watch. [Watch] sends a list, and a
 // read for each member that it has not seen yet. While nothing changes, a process that
-// watches asks each session timeout whether the path has changed (see [WithInterval]),
-// in case its watch was lost; a member relies on its own watch. After a reconnect the
+// watches asks each session timeout whether the path and about four of the members have
+// changed (see [WithInterval]), and a member whether its node has, in case a watch was
+// lost: the server drops the watch of a node that changes while the session may not read
+// it. After a reconnect the
 // client sets its watches again, and only logs it if that fails: where the server has
 // not confirmed it, everything is read again at the next interval. The page on costs
 // in the repository says what a change costs.

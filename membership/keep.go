@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"slices"
 	"time"
 
 	"github.com/go-zookeeper/zk"
@@ -17,7 +18,11 @@ import (
 // keep is the member's goroutine: it sees to it that the node is there, until the
 // member leaves.
 func (m *Member) keep() {
-	defer m.tell(func() { close(m.done) })
+	defer func() { // behind the functions of the user
+		if m.news.Add(func() { close(m.done) }) {
+			m.news.Run()
+		}
+	}()
 	defer close(m.off)
 	defer m.leave()
 	doubting := time.NewTicker(m.options.interval)
@@ -53,9 +58,9 @@ func (m *Member) keep() {
 // place.
 func (m *Member) attempt(doubt time.Duration) *sight {
 	m.mu.Lock()
-	content, number := m.data, m.number
+	u := m.wants[len(m.wants)-1]
 	m.mu.Unlock()
-	g, err := m.settle(content, doubt)
+	g, err := m.settle(u, doubt)
 	if errors.Is(err, zklock.ErrClosed) {
 		return nil
 	}
@@ -66,22 +71,27 @@ func (m *Member) attempt(doubt time.Duration) *sight {
 	defer m.mu.Unlock()
 	switch {
 	case err == nil:
-		m.placed, m.written = content, number
+		m.place(u)
 	case client.Refused(err):
-		m.takeBack(number, err)
+		m.takeBack(u, err)
 	}
 	m.broadcast()
 	return g
 }
 
-// takeBack notes that the data of that number was refused: the member has again what was in place
-// last, unless somebody has changed it meanwhile. m.mu is held.
-func (m *Member) takeBack(number int, refusal error) {
-	if number > m.refused {
-		m.refused, m.refusal = number, refusal
-	}
-	if m.number == number && m.written > 0 {
-		m.data, m.number = m.placed, m.written
+// place notes that u is in place: what is older is wanted no more. m.mu is held.
+func (m *Member) place(u *update) {
+	m.written = u.number
+	m.wants = slices.DeleteFunc(m.wants, func(v *update) bool { return v.number <= u.number })
+	m.wants = slices.Insert(m.wants, 0, u)
+}
+
+// takeBack notes that u was refused, which may be for its data: the newest of the others is
+// wanted. What was in place last is wanted for ever. m.mu is held.
+func (m *Member) takeBack(u *update, refusal error) {
+	u.refusal = refusal
+	if m.drop(u) {
+		m.wake()
 	}
 }
 
@@ -92,14 +102,16 @@ var errUnsettled = errors.New("membership: the member's node keeps changing")
 // is. So a request whose answer was lost does no harm, whether it was executed or
 // not, and neither does one that was executed in the session's successor. A node that is
 // in place is returned also if its data may not be written.
-func (m *Member) settle(content []byte, doubt time.Duration) (*sight, error) {
+func (m *Member) settle(u *update, doubt time.Duration) (*sight, error) {
+	content, node := u.data, view{m.node, data}
 	if m.zxid == 0 { // there is no node yet, unless its create's answer was lost
 		if err := m.create(content); err != nil && !overtaken(err) {
 			return nil, err
 		}
 	}
 	for range 10 {
-		g, err := look(m.ctx, m.session, view{m.node, data}, doubt)
+		g, err := look(m.ctx, m.session, node, doubt)
+		unsure := err == nil && m.unsure == g.stat.Czxid
 		switch {
 		case errors.Is(err, zk.ErrNoNode):
 			m.unregistered(errGone)
@@ -110,8 +122,12 @@ func (m *Member) settle(content []byte, doubt time.Duration) (*sight, error) {
 		case g.stat.EphemeralOwner != m.session.ID():
 			m.unregistered(errOutlived)
 			err = order(m.session, func(conn *zk.Conn) error { return conn.Delete(m.node, g.stat.Version) })
-		case m.unsure == g.stat.Czxid || !bytes.Equal(g.data, content):
-			if err = m.write(content, g.stat); client.Refused(err) {
+		case unsure || !bytes.Equal(g.data, content):
+			err = m.write(u, g.stat)
+			switch refused := client.Refused(err); {
+			case refused && unsure: // the write before may have been executed
+				err = zk.ErrBadVersion
+			case refused:
 				return g, err
 			}
 		default:
@@ -120,6 +136,7 @@ func (m *Member) settle(content []byte, doubt time.Duration) (*sight, error) {
 		if err != nil && !overtaken(err) {
 			return nil, err
 		}
+		sightsOf(m.session).drop(node, g) // it is out of date, also if there was no event: see stands
 	}
 	return nil, errUnsettled
 }
@@ -138,14 +155,19 @@ func overtaken(err error) bool {
 	return errors.Is(err, zk.ErrNodeExists) || errors.Is(err, zk.ErrNoNode) || errors.Is(err, zk.ErrBadVersion)
 }
 
-// write gives the node the data, if it is as seen.
-func (m *Member) write(content []byte, seen *zk.Stat) error {
+// write gives the node u's data, if it is as seen.
+func (m *Member) write(u *update, seen *zk.Stat) error {
 	err := order(m.session, func(conn *zk.Conn) error {
-		_, err := conn.Set(m.node, content, seen.Version)
+		_, err := conn.Set(m.node, u.data, seen.Version)
 		return err
 	})
 	switch {
-	case err == nil, client.Refused(err):
+	case err == nil: // though it may not be readable any more
+		m.unsure = 0
+		m.mu.Lock()
+		defer m.mu.Unlock()
+		m.place(u)
+	case client.Refused(err):
 		m.unsure = 0
 	case !overtaken(err):
 		m.unsure = seen.Czxid

@@ -27,18 +27,16 @@ type Member struct {
 	off   chan struct{} // closed when the member is off the list, or cannot be taken off
 	done  chan struct{} // likewise, and its user has been told
 
-	updated  chan struct{} // has an element when wanted has grown
+	updated  chan struct{} // has an element when there is something new to write
 	leaveErr error         // once done is closed
 
 	news callback.Serial // of its state
 
 	mu      sync.Mutex
-	data    []byte        // that the node is to have
-	number  int           // of that data
-	wanted  int           // counts what data was
-	refused int           // the newest data that the server has refused
-	refusal error         // of that
-	written int           // the newest data that was in place
+	updates int           // how many there were
+	wants   []*update     // the newest last, which the node is to have; first what was in place last, if anything was
+	written int           // the newest update that was in place
+	alone   *update       // the newest update that nobody waits for any more
 	changed chan struct{} // closed and replaced when there was an attempt
 	state   State
 	kept    bool  // the server has refused the delete, and nobody sees to the node any more
@@ -47,8 +45,14 @@ type Member struct {
 	// The member's goroutine's own.
 	zxid      int64  // of the registration, 0 before the first
 	leavePath func() // takes the path back if it was made for nothing
-	placed    []byte // the data that was in place last
 	unsure    int64  // the node whose last write had no answer, 0 if none: what was seen of it may be out of date
+}
+
+// update is data that the node is to have, unless a newer one is in place.
+type update struct {
+	data    []byte
+	number  int
+	refusal error // guarded by the member's mu
 }
 
 // ErrLeft says that the member has left.
@@ -85,8 +89,9 @@ func Join(ctx context.Context, s *zklock.Session, path string, data []byte, opts
 	m := &Member{
 		session: s, path: path, node: join(path, memberPrefix+strings.ToLower(rand.Text())), options: o,
 		off: make(chan struct{}), done: make(chan struct{}), updated: make(chan struct{}, 1),
-		data: slices.Clone(data), number: 1, wanted: 1, changed: make(chan struct{}), leavePath: func() {},
+		changed: make(chan struct{}), leavePath: func() {},
 	}
+	first := m.want(data)
 	m.ctx, m.leave = context.WithCancel(context.Background())
 	if !client.Of(s).Spawn(m.keep) {
 		m.leave()
@@ -99,7 +104,7 @@ func Join(ctx context.Context, s *zklock.Session, path string, data []byte, opts
 			client.Of(s).CleanUp(m.awaitEnd)
 		}
 	}()
-	if err := m.await(ctx, 1); err != nil {
+	if err := m.await(ctx, first); err != nil {
 		return nil, explained(s, "join", path, err)
 	}
 	joined = true
@@ -151,10 +156,10 @@ func (m *Member) State() State {
 }
 
 // Update changes the member's data and returns when ZooKeeper has confirmed it, or
-// a later update. If ZooKeeper refuses it, as the access list of the node may, the
-// member stays as it was. If it fails because ctx has ended, the new data will be
-// written all the same as soon as that is possible, unless ZooKeeper refuses that. The
-// member owns its data: what others write to its node is undone, where it may write
+// a later update. If ZooKeeper refuses it, as the access list of the node or a quota may,
+// the member stays as it was, and the update before it is written if that waits. If it
+// fails because ctx has ended, the new data will be written all the same as soon as that
+// is possible, unless ZooKeeper refuses that or there is a later update. The member owns its data: what others write to its node is undone, where it may write
 // there. One that has left has none: the error is [ErrLeft].
 func (m *Member) Update(ctx context.Context, data []byte) error {
 	if err := m.made("update"); err != nil {
@@ -163,17 +168,48 @@ func (m *Member) Update(ctx context.Context, data []byte) error {
 	if err := checkData(data); err != nil {
 		return wrap("update", m.path, err)
 	}
+	u := m.want(data)
+	defer m.stopWaiting(u)
+	m.wake()
+	return explained(m.session, "update", m.path, m.await(ctx, u))
+}
+
+// want notes that the node is to have that data.
+func (m *Member) want(data []byte) *update {
 	m.mu.Lock()
-	m.data = slices.Clone(data)
-	m.wanted++
-	m.number = m.wanted
-	number := m.number
-	m.mu.Unlock()
+	defer m.mu.Unlock()
+	m.updates++
+	u := &update{data: slices.Clone(data), number: m.updates}
+	m.wants = append(m.wants, u)
+	return u
+}
+
+// stopWaiting notes that nobody waits for u any more. Of those updates only the newest is kept, or
+// they would pile up while there is no server.
+func (m *Member) stopWaiting(u *update) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.alone == nil || m.alone.number < u.number {
+		m.alone, u = u, m.alone
+	}
+	m.drop(u)
+}
+
+// drop reports whether u was wanted besides what was in place last. m.mu is held.
+func (m *Member) drop(u *update) bool {
+	i := slices.Index(m.wants, u)
+	if i > 0 {
+		m.wants = slices.Delete(m.wants, i, i+1)
+	}
+	return i > 0
+}
+
+// wake has the member's goroutine look whether there is something to write.
+func (m *Member) wake() {
 	select {
 	case m.updated <- struct{}{}:
 	default:
 	}
-	return explained(m.session, "update", m.path, m.await(ctx, number))
 }
 
 // Leave takes the member off the list and returns when ZooKeeper has confirmed it.
@@ -200,17 +236,16 @@ func (m *Member) Leave(ctx context.Context) error {
 	return wrap("leave", m.path, m.leaveErr)
 }
 
-// await returns when the data of that number, or later one, is in place, or with
-// the reason why it will not be.
-func (m *Member) await(ctx context.Context, number int) error {
+// await returns when u, or a later one, is in place, or with the reason why it will not be.
+func (m *Member) await(ctx context.Context, u *update) error {
 	for {
 		m.mu.Lock()
-		changed, refused, refusal, written := m.changed, m.refused, m.refusal, m.written
+		changed, refusal, written := m.changed, u.refusal, m.written
 		m.mu.Unlock()
 		switch {
-		case written >= number:
+		case written >= u.number:
 			return nil
-		case refused >= number:
+		case refusal != nil:
 			return refusal
 		}
 		select {

@@ -21,6 +21,7 @@ type options struct {
 	log      *slog.Logger
 	notify   func(State)
 	interval time.Duration
+	users    bool // one of the functions is the user's
 }
 
 // WithACL sets the access list of the member's node and of the parents that Join
@@ -36,7 +37,7 @@ func WithACL(acl []zk.ACL) Option {
 // and the loss of a registration at Warn; and a Watch at Warn that a member may not be
 // read. It is called as WithNotify's function is, but a Watch waits for it until that ends.
 func WithLogger(logger *slog.Logger) Option {
-	return func(o *options) { o.log = logger }
+	return func(o *options) { o.log, o.users = logger, true }
 }
 
 // WithNotify has notify called with each new state of a member, in order and one
@@ -44,11 +45,11 @@ func WithLogger(logger *slog.Logger) Option {
 // time, but for the member's Leave, which waits for it, and which it must not call. The
 // session's Close does not wait for it.
 func WithNotify(notify func(State)) Option {
-	return func(o *options) { o.notify = notify }
+	return func(o *options) { o.notify, o.users = notify, true }
 }
 
-// WithInterval sets how often it is made sure that no watch was lost, and tried
-// again to read the members that may not be read. The default is the session timeout.
+// WithInterval sets how often it is made sure that no watch was lost, of a long list's
+// members that of a few, and tried again to read the members that may not be read. The default is the session timeout.
 func WithInterval(d time.Duration) Option {
 	return func(o *options) { o.interval = d }
 }

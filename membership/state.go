@@ -79,6 +79,9 @@ func (m *Member) change(edit func(*State) (slog.Level, string)) {
 	if message == "" {
 		return
 	}
+	if !m.options.users {
+		return // nor is a goroutine begun, which Close would not wait for
+	}
 	attrs := []any{"node", m.node, "session", client.Hex(state.Session), "registrations", state.Registrations}
 	if state.Err != nil {
 		attrs = append(attrs, "cause", state.Err)
