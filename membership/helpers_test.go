@@ -142,4 +142,11 @@ func owner(server *zktest.Server, m *membership.Member) int64 {
 	return 0
 }
 
+// allow changes the access list of m's node.
+func allow(t *testing.T, s *zklock.Session, m *membership.Member, acl []zk.ACL) {
+	t.Helper()
+	_, err := s.Conn().SetACL(path+"/"+m.ID(), acl, -1)
+	require.NoError(t, err)
+}
+
 var everybody = zk.WorldACL(zk.PermAll)

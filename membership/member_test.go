@@ -185,6 +185,139 @@ func TestAnUpdateThatIsRefusedLeavesTheMemberAsItWas(t *testing.T) {
 	})
 }
 
+// update begins an Update, and returns what it will return.
+func update(t *testing.T, ctx context.Context, m *membership.Member, text string) <-chan error {
+	result := make(chan error, 1)
+	go func() { result <- m.Update(ctx, []byte(text)) }()
+	synctest.Wait()
+	return result
+}
+
+// The refusal was for the data, as that of a quota is: here, by an access list that lasts as long as the update.
+func TestBehindAnUpdateThatIsRefusedTheOneBeforeItIsWritten(t *testing.T) {
+	for name, ended := range map[string]bool{"its call waits": false, "its call has ended": true} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, func(t *testing.T, server *zktest.Server) {
+				s, operator := connect(t, server), connect(t, server)
+				m := join(t, s, "old")
+				busy := server.HoldReply(zktest.OpSetData)
+				update(t, t.Context(), m, "busy")
+				<-busy.Struck()
+				ctx, end := context.WithCancel(t.Context())
+				defer end()
+				update(t, ctx, m, "older")
+				before := update(t, ctx, m, "before")
+				if ended {
+					end()
+					require.ErrorIs(t, <-before, context.Canceled)
+				}
+				last := update(t, t.Context(), m, "refused")
+				allow(t, operator, m, zk.WorldACL(zk.PermAll&^zk.PermWrite))
+				refused := server.HoldReply(zktest.OpSetData)
+				busy.Release()
+				<-refused.Struck()
+				allow(t, operator, m, everybody)
+				refused.Release()
+				require.ErrorIs(t, <-last, zk.ErrNoAuth)
+				if !ended {
+					require.NoError(t, <-before)
+				}
+				time.Sleep(timeout)
+				watch(t, s).await(t, "before")
+				require.Equal(t, 3, server.Requests()[zktest.OpSetData])
+			})
+		})
+	}
+}
+
+func TestUpdatesWhoseCallsHaveEndedDoNotPileUp(t *testing.T) {
+	inBubble(t, func(t *testing.T, server *zktest.Server) {
+		s, operator := connect(t, server), connect(t, server)
+		m := join(t, s, "old")
+		busy := server.HoldReply(zktest.OpSetData)
+		update(t, t.Context(), m, "busy")
+		<-busy.Struck()
+		allow(t, operator, m, zk.WorldACL(zk.PermAll&^zk.PermWrite))
+		ended, cancel := context.WithCancel(t.Context())
+		cancel()
+		for range 100 {
+			require.ErrorIs(t, m.Update(ended, []byte("new")), context.Canceled)
+		}
+		busy.Release()
+		time.Sleep(timeout)
+		require.Equal(t, 2, server.Requests()[zktest.OpSetData])
+	})
+}
+
+// What a member may not do any more it may have done already.
+func TestAnUpdateIsNotRefusedIfItIsInPlace(t *testing.T) {
+	for name, c := range map[string]struct {
+		lose func(*zktest.Server) *zktest.Fault
+		err  error
+		text string
+	}{
+		"its answer is lost":  {func(s *zktest.Server) *zktest.Fault { return s.DropReply(zktest.OpSetData) }, nil, "new"},
+		"it was not executed": {func(s *zktest.Server) *zktest.Fault { return s.DropRequest(zktest.OpSetData) }, zk.ErrNoAuth, "old"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, func(t *testing.T, server *zktest.Server) {
+				s, operator := connect(t, server), connect(t, server)
+				m := join(t, s, "old")
+				fault := c.lose(server)
+				server.Refuse(true)
+				updated := update(t, t.Context(), m, "new")
+				<-fault.Struck()
+				allow(t, operator, m, zk.WorldACL(zk.PermAll&^zk.PermWrite))
+				server.Refuse(false)
+				require.ErrorIs(t, <-updated, c.err)
+				time.Sleep(3 * timeout)
+				watch(t, s).await(t, c.text)
+			})
+		})
+	}
+}
+
+// The server uses up the watch of who may not read the node, and says nothing.
+func TestAMemberThatMayNotReadItsNodeWritesItOnce(t *testing.T) {
+	inBubble(t, func(t *testing.T, server *zktest.Server) {
+		s, operator := connect(t, server), connect(t, server)
+		m := join(t, s, "old")
+		allow(t, operator, m, zk.WorldACL(zk.PermAll&^zk.PermRead))
+		require.NoError(t, m.Update(t.Context(), []byte("new")), "it is in place")
+		require.ErrorIs(t, m.Update(t.Context(), []byte("newer")), zk.ErrNoAuth)
+		time.Sleep(10 * timeout)
+		require.Equal(t, 1, server.Requests()[zktest.OpSetData])
+		require.True(t, m.State().Registered)
+		allow(t, operator, m, everybody)
+		watch(t, s).await(t, "new")
+		require.NoError(t, m.Update(t.Context(), []byte("newest")))
+		watch(t, s).await(t, "newest")
+	})
+}
+
+func TestWhatOthersWriteWhileAMemberMayNotReadItsNodeIsUndone(t *testing.T) {
+	for name, next := range map[string]func(t *testing.T, m *membership.Member) string{
+		"within an interval": func(*testing.T, *membership.Member) string { return "ours" },
+		"by an update": func(t *testing.T, m *membership.Member) string {
+			require.NoError(t, m.Update(t.Context(), []byte("new")))
+			return "new"
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, func(t *testing.T, server *zktest.Server) {
+				s, operator := connect(t, server), connect(t, server)
+				m := join(t, s, "ours")
+				allow(t, operator, m, zk.WorldACL(zk.PermAll&^zk.PermRead))
+				_, err := operator.Conn().Set(path+"/"+m.ID(), []byte("theirs"), -1)
+				require.NoError(t, err)
+				allow(t, operator, m, everybody)
+				text := next(t, m)
+				watch(t, operator).await(t, text)
+			})
+		})
+	}
+}
+
 func TestWhatAMemberMayNotUndoIsTriedAgainEachInterval(t *testing.T) {
 	inBubble(t, func(t *testing.T, server *zktest.Server) {
 		s, operator := connect(t, server), connect(t, server, zklock.WithAuth("digest", []byte("operator:secret")))

@@ -93,7 +93,7 @@ var ofTheLibrary = []judged{
 		{"membership/options.go", "return nil, errors.Unwrap(err)", "return nil, err"},
 	}}, "membership.TestBadArgumentsAreRefused"},
 	{mutant{"a member takes what it has seen for what a write without an answer has left", []edit{
-		{"membership/keep.go", "case m.unsure == g.stat.Czxid || ", "case "},
+		{"membership/keep.go", "case unsure || !bytes", "case !bytes"},
 	}}, "membership.TestAnUpdateBehindOneWithoutAnAnswerIsConfirmedByTheServer"},
 	{mutant{"messages that nobody reads pile up", []edit{
 		{"internal/client/journal.go", "j.lines.Len() >= mostLines", "false"},
@@ -675,14 +675,30 @@ var ofTheLibrary = []judged{
 		{"membership/watch.go", "\t\tpath := client.Of(s).Below(path)\n", ""},
 		{"membership/watch.go", "path: path, options", "path: client.Of(s).Below(path), options"},
 	}}, "membership.TestTheErrorOfAWatchNamesTheWholePath"},
+	{mutant{"a watch that the server has used up without an event stands", []edit{
+		{"membership/sights.go", "rand.IntN(len(all.of)+1) > asked", "rand.IntN(len(all.of)+1) >= 0"},
+	}}, "membership.TestAWatchShowsWhatAMemberBecameWhileItMightNotBeRead"},
+	{mutant{"what was seen of a node counts after a write", []edit{
+		{"membership/keep.go", "sightsOf(m.session).drop(node, g)", "_ = node"},
+	}}, "membership.TestAMemberThatMayNotReadItsNodeWritesItOnce"},
+	{mutant{"a refusal is believed though the write before had no answer", []edit{
+		{"membership/keep.go", "case refused && unsure:", "case false && unsure:"},
+	}}, "membership.TestAnUpdateIsNotRefusedIfItIsInPlace"},
+	{mutant{"an update that is refused keeps the one before it waiting", []edit{
+		{"membership/keep.go", "if m.drop(u) {\n\t\tm.wake()\n\t}", "m.drop(u)"},
+	}}, "membership.TestBehindAnUpdateThatIsRefusedTheOneBeforeItIsWritten"},
+	{mutant{"updates that nobody waits for pile up", []edit{
+		{"membership/member.go", "defer m.stopWaiting(u)\n", ""},
+	}}, "membership.TestUpdatesWhoseCallsHaveEndedDoNotPileUp"},
 	{mutant{"an update that was refused is asked for again", []edit{
-		{"membership/keep.go", "m.data, m.number = m.placed, m.written", "_ = m.placed"},
+		{"membership/keep.go", "if m.drop(u) {", "if false {"},
 	}}, "membership.TestAnUpdateThatIsRefusedLeavesTheMemberAsItWas"},
 	{mutant{"a write without an answer is remembered when its node has gone", []edit{
-		{"membership/keep.go", "case m.unsure == g.stat.Czxid || ", "case m.unsure != 0 || "},
+		{"membership/keep.go", "m.unsure == g.stat.Czxid", "m.unsure != 0"},
 	}}, "membership.TestAWriteWithoutAnAnswerIsForgottenWithItsNode"},
 	{mutant{"Close of a session leaves its members' goroutines to the user's functions", []edit{
-		{"membership/keep.go", "defer m.tell(func() { close(m.done) })", "told := make(chan struct{})\n\tdefer close(m.done)\n\tdefer func() { m.tell(func() { close(told) }); <-told }()"},
+		{"membership/keep.go", "defer func() { // behind", "told := make(chan struct{})\n\tdefer close(m.done)\n\tdefer func() { m.tell(func() { close(told) }); <-told }()\n\t_ = func() { // behind"},
+		{"membership/keep.go", "m.news.Run()\n\t\t}\n\t}()", "m.news.Run()\n\t\t}\n\t}"},
 		{"membership/member.go", "if !client.Of(s).Spawn(m.keep) {", "go m.keep()\n\tif false {"},
 	}}, "membership.TestOfAMemberOnlyItsUsersFunctionOutlivesItsSession"},
 	{mutant{"a member waits for the user's functions", []edit{
