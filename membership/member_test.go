@@ -345,6 +345,7 @@ func TestAWriteWithoutAnAnswerIsForgottenWithItsNode(t *testing.T) {
 		<-fault.Struck()
 		require.True(t, server.ExpireSession(s.ID()))
 		require.NoError(t, <-updated)
+		require.Equal(t, 1, server.Requests()[zktest.OpSetData])
 		require.Equal(t, membership.State{Registered: true, Session: owner(server, m), Registrations: 2}, m.State())
 	})
 }
