@@ -24,10 +24,9 @@
 // watches asks each session timeout whether the path and about four of the members have
 // changed (see [WithInterval]), and a member whether its node has, in case a watch was
 // lost: the server drops the watch of a node that changes while the session may not read
-// it. After a reconnect the
-// client sets its watches again, and only logs it if that fails: where the server has
-// not confirmed it, everything is read again at the next interval. The page on costs
-// in the repository says what a change costs.
+// it. After a reconnect the client sets its watches again, and only logs it if that
+// fails: where the server has not confirmed it, everything is read again at the next
+// interval. The page on costs in the repository says what a change costs.
 //
 // Watches are shared by all who use the same session and stay when a Watch ends,
 // because the client cannot remove one, until the node changes or somebody watches it
