@@ -167,6 +167,9 @@ var ofTheLibrary = []judged{
 	{mutant{"a caller that waited for an owner is given a node that was deleted meanwhile", []edit{
 		{"gate.go", "return confirmed && h.Err() == nil", "return confirmed"},
 	}}, "TestALatecomerIsNotGivenANodeThatWasDeletedBeforeAnythingWatchedIt"},
+	{mutant{"who goes on is not told of a mark that it has not heard of", []edit{
+		{"internal/queue/convert.go", "if !c.revoked {", "if false {"},
+	}}, "TestWhoGoesOnHearsOfAMarkThatFollowsOtherData"},
 	{mutant{"Inspect begins reads though its ctx has ended", []edit{
 		{"inspect.go", "if ctx.Err() != nil {\n\t\t\treturn nil, client.Ended(ctx)\n\t\t}\n\t\treads", "reads"},
 	}}, "TestInspectBeginsNoReadsWhenItsContextHasEnded"},

@@ -36,7 +36,6 @@ var focus = map[string]sim.FaultKind{
 	"a downgrade goes on without its writer's node":                   sim.DeleteMidway,
 	"permits are taken when the turn is over":                         sim.DeleteMidway,
 	"who goes on is not told what it was asked for":                   sim.AskBack,
-	"who goes on is not told of a mark that it has not heard of":      sim.AskBack,
 	"Revoke of a lock looks once":                                     sim.AskBack,
 	"Revoke of a lock asks nobody":                                    sim.AskBack,
 	"Revoke of a node that is gone says that it is asked":             sim.AskBack,
@@ -237,9 +236,6 @@ var all = []mutant{
 	{"what nobody has come to use stays for its minimum", []edit{
 		{"internal/queue/contender.go", "least == 0 || c.unused || s.closed", "least == 0 || c.hold == nil || s.closed"},
 	}},
-	{"what nobody has come to use is retained", []edit{
-		{"internal/queue/handoff.go", "c.exposed || c.unused {", "c.exposed {"},
-	}},
 	{"a try finds a lock of its own process taken", []edit{
 		{"internal/queue/handoff.go", "func (t *handoff) Try(ctx context.Context, call Call) (*Hold, error) {\n\ts := t.queue.session\n\ts.mu.Lock()\n\tif h := t.resume(); h != nil {", "func (t *handoff) Try(ctx context.Context, call Call) (*Hold, error) {\n\ts := t.queue.session\n\ts.mu.Lock()\n\tif h := (*Hold)(nil); h != nil {"},
 	}},
@@ -251,9 +247,6 @@ var all = []mutant{
 	}},
 	{"who goes on is not told what it was asked for", []edit{
 		{"internal/queue/convert.go", "h.heed(before)", "_ = h"},
-	}},
-	{"who goes on is not told of a mark that it has not heard of", []edit{
-		{"internal/queue/convert.go", "if !c.revoked {", "if false {"},
 	}},
 	{"Revoke of a lock looks once", []edit{
 		{"revoke.go", "case looks == mostLooks:", "default:"},
