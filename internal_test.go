@@ -15,13 +15,20 @@ import (
 	"github.com/zklock/zklock/zktest"
 )
 
+// piped returns a session with a server of its own, for a bubble.
+func piped(t *testing.T) *Session {
+	t.Helper()
+	server := zktest.NewServer(t)
+	s, err := Connect(t.Context(), []string{server.PipeAddr()}, 10*time.Second, WithDialer(server.Dial))
+	require.NoError(t, err)
+	t.Cleanup(func() { s.Close() })
+	return s
+}
+
 // One of the locks is held all along, the other comes and goes.
 func TestAskingAMultiLockerForItsLossLeavesNothingAtALongHold(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		server := zktest.NewServer(t)
-		s, err := Connect(t.Context(), []string{server.PipeAddr()}, 10*time.Second, WithDialer(server.Dial))
-		require.NoError(t, err)
-		defer s.Close()
+		s := piped(t)
 		var parts []*Locker
 		for _, path := range []string{"/a", "/b"} {
 			l, err := New(s, path)
@@ -97,10 +104,7 @@ func TestAShareInTheGateIsGivenBackWhenTheHoldHasEnded(t *testing.T) {
 
 func TestWhoHasWaitedForAnOwnerThatLostTheLockKeepsNothingOfItsContext(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		server := zktest.NewServer(t)
-		s, err := Connect(t.Context(), []string{server.PipeAddr()}, 10*time.Second, WithDialer(server.Dial))
-		require.NoError(t, err)
-		defer s.Close()
+		s := piped(t)
 		l, err := New(s, "/lock")
 		require.NoError(t, err)
 		l.Lock()
@@ -147,10 +151,7 @@ func TestASecondUnlockWithoutOwnerGivesNobodyElsesHoldBack(t *testing.T) {
 // Each goroutine that has read once would be remembered for ever.
 func TestNothingIsKeptOfReadersThatHaveUnlocked(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		server := zktest.NewServer(t)
-		s, err := Connect(t.Context(), []string{server.PipeAddr()}, 10*time.Second, WithDialer(server.Dial))
-		require.NoError(t, err)
-		defer s.Close()
+		s := piped(t)
 		rw, err := NewRW(s, "/rw")
 		require.NoError(t, err)
 		for range 3 {
@@ -167,10 +168,7 @@ func TestNothingIsKeptOfReadersThatHaveUnlocked(t *testing.T) {
 // Whoever waits under it asks Done in one place and Err in another.
 func TestAContextThatEndsWithAHoldOrItsParentSaysSoInBothWays(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		server := zktest.NewServer(t)
-		s, err := Connect(t.Context(), []string{server.PipeAddr()}, 10*time.Second, WithDialer(server.Dial))
-		require.NoError(t, err)
-		defer s.Close()
+		s := piped(t)
 		l, err := New(s, "/lock")
 		require.NoError(t, err)
 		for name, byHold := range map[string]bool{"the hold": true, "the parent": false} {
@@ -198,10 +196,7 @@ func TestAContextThatEndsWithAHoldOrItsParentSaysSoInBothWays(t *testing.T) {
 // Without an owner, somebody else may unlock a lock before the MultiLocker has looked at its hold.
 func TestAMultiLockerStartsOverIfALockThatItTookIsNobodys(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		server := zktest.NewServer(t)
-		s, err := Connect(t.Context(), []string{server.PipeAddr()}, 10*time.Second, WithDialer(server.Dial))
-		require.NoError(t, err)
-		defer s.Close()
+		s := piped(t)
 		l, err := New(s, "/lock", WithoutOwner())
 		require.NoError(t, err)
 		taken := 0

@@ -85,8 +85,8 @@ func (l *Locker) lockSlow() { must(l.LockContext(context.Background())) }
 // Unlock gives back what one Lock took. With the outermost one the lock is free for the next:
 // Unlock returns when its delete has been sent. It leaves the delete to the background while
 // disconnected, and when the lock goes on to a caller of the same session. So for a moment
-// others may still see the lock as taken. A process
-// that exits at once should use [Locker.UnlockContext] instead, or close its session.
+// others may still see the lock as taken. A process that exits at once should use
+// [Locker.UnlockContext] instead, or close its session.
 //
 // It panics if the calling goroutine does not own the lock, and leaves the lock as it is then.
 // After a loss it does nothing on the network and does not panic: [Locker.Lost] and

@@ -76,11 +76,8 @@ func (m *Member) change(edit func(*State) (slog.Level, string)) {
 	level, message := edit(&m.state)
 	state := m.state
 	m.mu.Unlock()
-	if message == "" {
-		return
-	}
-	if !m.options.users {
-		return // nor is a goroutine begun, which Close would not wait for
+	if message == "" || !m.options.users {
+		return // and no goroutine is begun, which Close would not wait for
 	}
 	attrs := []any{"node", m.node, "session", client.Hex(state.Session), "registrations", state.Registrations}
 	if state.Err != nil {

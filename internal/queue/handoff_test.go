@@ -195,6 +195,14 @@ func rival(t *testing.T, server *zktest.Server) <-chan outcome {
 	return ask(t.Context(), lockAt(connect(t, server), "/lock").Acquire)
 }
 
+// behindRival returns what stands in the queue of /lock for owners in s, and the hold of a rival, who has the lock.
+func behindRival(t *testing.T, limit int, retention time.Duration) (s *Session, server *zktest.Server, h *Hold, l *handoff) {
+	t.Helper()
+	s, server = connected(t)
+	h = granted(t, rival(t, server))
+	return s, server, h, share(s, limit, retention)
+}
+
 // onlyNode returns the node of a session that has one.
 func (s *Session) onlyNode() string {
 	s.mu.Lock()
@@ -207,9 +215,7 @@ func (s *Session) onlyNode() string {
 
 func TestThePlaceOfAMemberThatGivesUpInTheQueueGoesToTheNextOne(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s, server := connected(t)
-		h := granted(t, rival(t, server))
-		l := share(s, 10, 0)
+		s, server, h, l := behindRival(t, 10, 0)
 		ctx, giveUp := context.WithCancel(t.Context())
 		first, second := ask(ctx, l.Acquire), ask(t.Context(), l.Acquire)
 		place := s.onlyNode()
@@ -262,9 +268,7 @@ func TestALockThatIsHandedToAMemberThatGivesUpGoesToTheNextOneAndElseAtOnce(t *t
 // Each has a place of its own, and leaves that.
 func TestOwnersWhoShareNoTurnLeaveNothingWhenTheyGiveUpAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s, server := connected(t)
-		h := granted(t, rival(t, server))
-		l := share(s, 1, time.Hour)
+		_, server, h, l := behindRival(t, 1, time.Hour)
 		ctx, giveUp := context.WithCancel(t.Context())
 		var asked []<-chan outcome
 		for range 20 {
@@ -283,9 +287,7 @@ func TestThePlaceOfAMemberThatGivesUpIsLeftIfNobodyComesToTakeIt(t *testing.T) {
 	for name, members := range map[string]int{"none waits": 1, "the next one gives up too": 2} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				s, server := connected(t)
-				h := granted(t, rival(t, server))
-				l := share(s, 10, 0)
+				_, server, h, l := behindRival(t, 10, 0)
 				ctx, giveUp := context.WithCancel(t.Context())
 				var asked []<-chan outcome
 				for range members {
@@ -358,9 +360,7 @@ func TestAPlaceThatIsWorthNothingIsNotTheNextMembers(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				s, server := connected(t)
-				h := granted(t, rival(t, server))
-				l := share(s, 10, 0)
+				s, server, h, l := behindRival(t, 10, 0)
 				ctx, giveUp := context.WithCancel(t.Context())
 				first, second := ask(ctx, l.Acquire), ask(t.Context(), l.Acquire)
 				place := s.onlyNode()
@@ -381,9 +381,7 @@ func TestAPlaceThatIsWorthNothingIsNotTheNextMembers(t *testing.T) {
 // What went wrong with one call, as in a function of its trace, is not to go on with the next.
 func TestThePlaceOfAMemberThatWantsItNoMoreThoughItsContextGoesOnIsLeft(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s, server := connected(t)
-		h := granted(t, rival(t, server))
-		l := share(s, 10, 0)
+		s, server, h, l := behindRival(t, 10, 0)
 		var second <-chan outcome
 		place := ""
 		require.Panics(t, func() {
