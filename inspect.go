@@ -66,23 +66,17 @@ func (s *Session) look(ctx context.Context, path string) (found []Contender, err
 	return found, s.client.Explain(err)
 }
 
-// mostLooks bounds how often a queue is looked at in which all come and go, or writers do.
-const mostLooks = 3
-
-func (s *Session) inspect(ctx context.Context, path string) (found []Contender, err error) {
-	var names []string
+func (s *Session) inspect(ctx context.Context, path string) ([]Contender, error) {
 	if err := s.client.MakeRoom(ctx); err != nil {
 		return nil, err
 	}
-	for look, writers, all := 0, -1, 0; look < mostLooks && (writersIn(found) != writers || len(found) == 0 && all > 0); look++ {
-		if names, err = s.names(ctx, s.client.Children(path)); err != nil {
-			return nil, err
-		}
-		found = inQueue(path, names)
-		writers, all = writersIn(found), len(found)
-		if found, err = s.read(ctx, found); err != nil {
-			return nil, err
-		}
+	var names []string
+	found, err := s.settled(ctx, Contender.writes, func() (queue []Contender, err error) {
+		names, err = s.names(ctx, s.client.Children(path))
+		return inQueue(path, names), err
+	})
+	if err != nil {
+		return nil, err
 	}
 	markHolders(found)
 	if slices.Contains(names, recipe.Permits) { // locks may have been reaped, being empty
@@ -95,16 +89,41 @@ func (s *Session) inspect(ctx context.Context, path string) (found []Contender, 
 	return found, nil
 }
 
-// writersIn counts the writers of a read/write lock. One that has gone since it was listed may
-// have left a reader in its place, which the list does not show.
-func writersIn(found []Contender) (n int) {
-	for _, c := range found {
-		if c.Kind == Write {
+// mostLooks bounds how often a queue is looked at whose nodes come and go meanwhile.
+const mostLooks = 3
+
+// settled lists contenders and reads their nodes; and both again if one has gone in between that
+// may have left another in its place, which the list does not show, or if all have.
+func (s *Session) settled(ctx context.Context, leavesAnother func(Contender) bool, list func() ([]Contender, error)) (found []Contender, err error) {
+	for range mostLooks {
+		if found, err = list(); err != nil {
+			return nil, err
+		}
+		listed, leaving := len(found), count(found, leavesAnother)
+		if found, err = s.read(ctx, found); err != nil {
+			return nil, err
+		}
+		if count(found, leavesAnother) == leaving && (len(found) > 0 || listed == 0) {
+			break
+		}
+	}
+	return found, nil
+}
+
+func count(among []Contender, is func(Contender) bool) (n int) {
+	for _, c := range among {
+		if is(c) {
 			n++
 		}
 	}
 	return n
 }
+
+// writes reports whether c is a writer of a read/write lock, which may leave a reader in its place.
+func (c Contender) writes() bool { return c.Kind == Write }
+
+// waits reports whether c is in line for permits, and may leave those that it has taken.
+func (c Contender) waits() bool { return !c.Held }
 
 // markHolders notes who of a queue has the lock. Those that went while the queue was read are
 // in nobody's way, and newcomers stand behind all of it.
@@ -132,10 +151,9 @@ func inQueue(path string, names []string) []Contender {
 	return found
 }
 
-// inspectSemaphore lists the line ahead of the permits, and both again if somebody in line has
-// gone since: the permits that it has taken may be in neither.
-func (s *Session) inspectSemaphore(ctx context.Context, locks, leases string) (found []Contender, err error) {
-	for look, waiters, all := 0, -1, 0; look < mostLooks && (waitersIn(found) != waiters || len(found) == 0 && all > 0); look++ {
+// inspectSemaphore lists the line ahead of the permits.
+func (s *Session) inspectSemaphore(ctx context.Context, locks, leases string) ([]Contender, error) {
+	return s.settled(ctx, Contender.waits, func() ([]Contender, error) {
 		inLine, err := s.names(ctx, s.client.Children(locks))
 		if err != nil {
 			return nil, err
@@ -144,30 +162,15 @@ func (s *Session) inspectSemaphore(ctx context.Context, locks, leases string) (f
 		if err != nil {
 			return nil, err
 		}
-		found = nil
+		var found []Contender
 		for _, name := range out {
 			if recipe.IsPermit(name) {
 				found = append(found, Contender{Node: recipe.Join(leases, name), Kind: Permit, Held: true})
 			}
 		}
 		// The first in line has the turn to take permits, not one of them.
-		line := inQueue(locks, inLine)
-		waiters, all = len(line), len(found)+len(line)
-		if found, err = s.read(ctx, append(found, line...)); err != nil {
-			return nil, err
-		}
-	}
-	return found, nil
-}
-
-// waitersIn counts those who hold nothing.
-func waitersIn(found []Contender) (n int) {
-	for _, c := range found {
-		if !c.Held {
-			n++
-		}
-	}
-	return n
+		return append(found, inQueue(locks, inLine)...), nil
+	})
 }
 
 // names returns the children that were asked for. What is read after them comes from a server
@@ -223,17 +226,20 @@ func (s *Session) read(ctx context.Context, found []Contender) ([]Contender, err
 			reads[i] = s.getIfAllowed(c.Node)
 		}
 		for i, c := range some {
-			n, err := reads[i].Wait(ctx)
-			if client.Answers(err, zk.ErrNoNode) {
-				continue
-			}
-			if err != nil {
+			switch n, err := reads[i].Wait(ctx); {
+			case err == nil:
+				there = append(there, c.as(n))
+			case !client.Answers(err, zk.ErrNoNode):
 				return nil, err
 			}
-			c.Session, c.Token, c.Created = n.Stat.EphemeralOwner, n.Stat.Czxid, time.UnixMilli(n.Stat.Ctime)
-			c.Data, c.Revoked = recipe.Revocation(n.Data)
-			there = append(there, c)
 		}
 	}
 	return there, nil
+}
+
+// as returns c as its node says.
+func (c Contender) as(n client.Content) Contender {
+	c.Session, c.Token, c.Created = n.Stat.EphemeralOwner, n.Stat.Czxid, time.UnixMilli(n.Stat.Ctime)
+	c.Data, c.Revoked = recipe.Revocation(n.Data)
+	return c
 }
