@@ -122,3 +122,30 @@ func TestASessionIsClosedWhileMembersComeAndGoAndAreWatched(t *testing.T) {
 		require.NoError(t, ctx.Err())
 	}
 }
+
+func TestAQuotaRefusesAnUpdateAndTheMemberStaysAsItWas(t *testing.T) {
+	ensemble := apachezk.Run(t, func(c *apachezk.Config) { c.Settings = map[string]string{"enforceQuota": "true"} })
+	s, err := zklock.Connect(t.Context(), ensemble.Addrs(), 10*time.Second)
+	require.NoError(t, err)
+	t.Cleanup(func() { s.Close() })
+	m, err := membership.Join(t.Context(), s, path, []byte("old"))
+	require.NoError(t, err)
+	for _, node := range []struct{ name, data string }{
+		{"/app", ""},
+		{path, ""},
+		{path + "/zookeeper_limits", "count=-1,bytes=-1=;byteHardLimit=10;countHardLimit=-1"},
+		{path + "/zookeeper_stats", "count=2,bytes=3"},
+	} {
+		_, err := s.Conn().Create("/zookeeper/quota"+node.name, []byte(node.data), zk.FlagPersistent, zk.WorldACL(zk.PermAll))
+		require.NoError(t, err, node.name)
+	}
+	require.ErrorContains(t, m.Update(t.Context(), []byte("longer than ten bytes")), "-125") // quota exceeded
+	require.NoError(t, m.State().Err)
+	seen := watch(t, s)
+	shows := func(data string) {
+		eventually(t, data, func() bool { return len(seen.latest()) == 1 && string(seen.latest()[0].Data) == data })
+	}
+	shows("old")
+	require.NoError(t, m.Update(t.Context(), []byte("new")))
+	shows("new")
+}
