@@ -16,6 +16,7 @@ import (
 	"github.com/zklock/zklock/internal/clock"
 	"github.com/zklock/zklock/internal/latch"
 	"github.com/zklock/zklock/internal/recipe"
+	"github.com/zklock/zklock/internal/wire"
 	"github.com/zklock/zklock/zktest"
 )
 
@@ -37,9 +38,8 @@ func TestTheNodeOfADowngradeIsAsTheUserWantsNodes(t *testing.T) {
 		_, err := s.client.Conn.Create("/lock", nil, zk.FlagPersistent, zk.WorldACL(zk.PermAll))
 		require.NoError(t, err)
 		w, readers := writing(t, s, o)
-		_, err = s.client.Conn.Set(w.Node(), []byte(recipe.RevokeMark), -1)
-		require.NoError(t, err)
-		time.Sleep(time.Second) // the mark is seen
+		say(t, w, recipe.RevokeMark)
+		<-w.Revoked()
 		r, err := readers.Downgrade(t.Context(), w, nil)
 		require.NoError(t, err)
 		require.True(t, latch.IsClosed(r.Revoked()))
@@ -47,10 +47,117 @@ func TestTheNodeOfADowngradeIsAsTheUserWantsNodes(t *testing.T) {
 			if node.Path == r.Node() {
 				require.Equal(t, o.Data, node.Data)
 				require.Equal(t, []zktest.ACL{{Perms: zk.PermRead | zk.PermWrite, Scheme: "world", ID: "anyone"}}, node.ACL)
+				require.Equal(t, s.client.ID(), node.Stat.EphemeralOwner, "it goes with its session")
 				return
 			}
 		}
 		require.Fail(t, "there is no node of the reader")
+	})
+}
+
+// Writers that queue already have nodes older than the reader's.
+func TestTheReaderOfADowngradeHasTheTokenOfItsWriter(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, _ := connected(t)
+		var told []int64
+		o := defaults()
+		o.NewHistory = func(_ string, token int64) History {
+			told = append(told, token)
+			return untold{}
+		}
+		w, readers := writing(t, s, o)
+		r, err := readers.Downgrade(t.Context(), w, nil)
+		require.NoError(t, err)
+		require.Equal(t, w.Token(), r.Token())
+		require.Equal(t, []int64{w.Token(), w.Token()}, told)
+	})
+}
+
+// downgraded has a downgrade of w made.
+func downgraded(ctx context.Context, readers *Queue, w *Hold) <-chan outcome {
+	return ask(ctx, func(ctx context.Context, call Call) (*Hold, error) { return readers.Downgrade(ctx, w, call) })
+}
+
+// say writes on the node of a writer, who hears of it a moment later.
+func say(t *testing.T, w *Hold, what string) {
+	t.Helper()
+	_, err := w.Client().Conn.Set(w.Node(), []byte(what), -1)
+	require.NoError(t, err)
+}
+
+func TestADowngradeThatKnowsOfTheWishForItsLockIsOneRequest(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, server := connected(t)
+		w, readers := writing(t, s, defaults())
+		say(t, w, recipe.RevokeMark)
+		<-w.Revoked()
+		synctest.Wait()
+		before := server.Requests()
+		_, err := readers.Downgrade(t.Context(), w, nil)
+		require.NoError(t, err)
+		after := server.Requests()
+		require.Equal(t, before[zktest.OpMulti]+1, after[zktest.OpMulti])
+		require.Equal(t, before[zktest.OpGetData], after[zktest.OpGetData])
+	})
+}
+
+func TestADowngradeThatEndsJustBeforeTheGrantLeavesAWriterThatWasAskedForItsLock(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, server := connected(t)
+		w, readers := writing(t, s, defaults())
+		say(t, w, recipe.RevokeMark)
+		<-w.Revoked()
+		ctx, cancel := context.WithCancel(t.Context())
+		r, err := readers.Downgrade(thoughtful{ctx, atTheGrant(s, "/lock", cancel)}, w, nil)
+		require.ErrorIs(t, err, context.Canceled)
+		require.Nil(t, r)
+		synctest.Wait()
+		require.NoError(t, w.Err())
+		require.Equal(t, []string{recipe.Base(w.Node())}, server.Children("/lock"))
+	})
+}
+
+// What is said there may be the wish for the lock.
+func TestADowngradeReadsOnWithoutALockUntilItIsKnownWhatTheNodeSays(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		server := zktest.NewServer(t)
+		s, code := connectRefused(t, server, wire.OpGetData)
+		w, readers := writing(t, s, defaults())
+		say(t, w, recipe.RevokeMark)
+		code.Store(throttled)
+		came := downgraded(t.Context(), readers, w)
+		time.Sleep(sessionTimeout / 4)
+		require.Empty(t, came)
+		code.Store(0)
+		o := <-came
+		require.NoError(t, o.err)
+		require.True(t, latch.IsClosed(o.hold.Revoked()))
+		synctest.Wait()
+		require.ElementsMatch(t, []string{recipe.Base(w.Node()), recipe.Base(o.hold.Node())}, server.Children("/lock"))
+	})
+}
+
+func TestWhatADowngradeHasAskedItsNodeIsCountedAmongWhatCallsHaveLeftUntilItIsAnswered(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, server := connected(t)
+		w, readers := writing(t, s, defaults())
+		say(t, w, "at work")
+		cleaned := full(t, s)
+		defer close(cleaned)
+		cleaned <- struct{}{}
+		synctest.Wait()
+		hung := server.HoldReply(zktest.OpGetData, zktest.OnPath(w.Node()))
+		ctx, cancel := context.WithCancel(t.Context())
+		came := downgraded(ctx, readers, w)
+		<-hung.Struck()
+		require.NoError(t, s.client.MakeRoom(overCtx(t)))
+		cancel()
+		require.ErrorIs(t, (<-came).err, context.Canceled)
+		require.Error(t, s.client.MakeRoom(overCtx(t)))
+		hung.Release()
+		synctest.Wait()
+		require.NoError(t, s.client.MakeRoom(overCtx(t)))
+		require.Equal(t, []string{recipe.Base(w.Node())}, server.Children("/lock"))
 	})
 }
 
@@ -71,12 +178,9 @@ func TestADowngradeWaitsWhileTooMuchIsLeftByCallsBefore(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, server := connected(t)
 		w, readers := writing(t, s, defaults())
-		cleaned := make(chan struct{})
+		cleaned := full(t, s)
 		clean := sync.OnceFunc(func() { close(cleaned) })
 		defer clean()
-		for s.client.MakeRoom(overCtx(t)) == nil {
-			s.client.CleanUp(func() { <-cleaned })
-		}
 		nodes := func() int32 {
 			synctest.Wait()
 			return server.Nodes()[0].Stat.Cversion // of /lock
