@@ -15,6 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/zklock/zklock/internal/client"
+	"github.com/zklock/zklock/internal/clock"
 	"github.com/zklock/zklock/internal/recipe"
 	"github.com/zklock/zklock/zktest"
 )
@@ -302,6 +303,42 @@ func TestThoseThatHandTheLockOnWhileADeleteIsUnderWayAreDeletedByOneRequest(t *t
 		require.Equal(t, before[zktest.OpDelete], after[zktest.OpDelete])
 		require.Equal(t, []string{path.Base(h.Node())}, server.Children("/lock"))
 	})
+}
+
+func TestANodeThatCannotBeDeletedKeepsNoOtherOfItsRequestFromThat(t *testing.T) {
+	for refused := range 2 {
+		synctest.Test(t, func(t *testing.T) {
+			server := zktest.NewServer(t)
+			owner := server.Client("owner")
+			s := connectBy(t, server, new(clock.Clock), sessionTimeout, client.Options{Dialer: owner.Dial})
+			var granted [2]<-chan *Hold
+			var first, next [2]*Hold
+			for i := range granted {
+				granted[i] = inLine(t, s, fmt.Sprintf("/lock%d", i), 2)
+				first[i] = <-granted[i]
+			}
+			_, err := s.client.Conn.SetACL(path.Dir(first[refused].Node()), zk.WorldACL(zk.PermAll&^zk.PermDelete), -1)
+			require.NoError(t, err)
+			done := busy(t, s, server)
+			for i, h := range first {
+				next[i] = goOn(h, granted[i])
+			}
+			synctest.Wait()
+			owner.Delay(zktest.ToClient, time.Millisecond, time.Millisecond) // so that time passes if it is tried for ever
+			done()
+			time.Sleep(time.Second)
+			for i, h := range next {
+				left := []string{path.Base(h.Node())}
+				if i == refused {
+					left = append(left, path.Base(first[i].Node()))
+				}
+				require.ElementsMatch(t, left, server.Children(path.Dir(h.Node())))
+				require.NoError(t, h.Err())
+			}
+			require.ErrorIs(t, first[refused].Release(t.Context(), nil), zk.ErrNoAuth)
+			require.NoError(t, first[1-refused].Release(t.Context(), nil))
+		})
+	}
 }
 
 func TestNodesThatAnOperatorDeletesAheadOfUsMakeTheQueueBeLookedAtOnce(t *testing.T) {

@@ -306,17 +306,20 @@ func TestThePlaceOfAMemberThatGivesUpIsLeftIfNobodyComesToTakeIt(t *testing.T) {
 	}
 }
 
-// Any other error is for the call to retry, and a place that has ended is nobody's.
-func TestOnlyAPlaceThatStandsAndWhoseCallHasGivenUpIsKept(t *testing.T) {
+// Any other error is for the call to retry, a place that has ended is nobody's, and one is kept
+// at a time: of owners who share no turn several may give up at once.
+func TestOnlyAPlaceThatStandsIsWaitedForAndWhoseCallHasGivenUpIsKept(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, server := connected(t)
 		granted(t, rival(t, server))
 		l := share(s, 10, 0)
 		ctx, giveUp := context.WithCancel(t.Context())
-		first, second := ask(ctx, l.Acquire), ask(ctx, l.Acquire)
+		first := ask(ctx, l.Acquire)
 		var c *contender
 		for _, c = range s.live {
 		}
+		require.False(t, l.keepPlace(c, context.Canceled), "nobody waits")
+		second := ask(ctx, l.Acquire)
 		for _, err := range []error{nil, errNodeDeleted, recipe.ErrUnordered, client.ErrSessionOver} {
 			require.False(t, l.keepPlace(c, err), "%v", err)
 		}

@@ -106,6 +106,27 @@ func TestUnlockReturnsWhenTheConnectionEndsThatItsDeleteWasToGoOver(t *testing.T
 	})
 }
 
+// go-zookeeper sends nothing else before.
+func TestUnlockDoesNotWaitForALogin(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, server := connected(t)
+		require.NoError(t, s.client.Conn.AddAuth("digest", []byte("owner:secret")))
+		h := hold(t, s)
+		login := server.HoldReply(zktest.OpAuth)
+		server.Cut()
+		<-login.Struck()
+		synctest.Wait()
+		require.True(t, s.client.Current() != nil)
+		began := time.Now()
+		h.SendRelease(t.Context(), nil)
+		require.Zero(t, time.Since(began))
+		require.Len(t, server.Children("/lock"), 1)
+		login.Release()
+		synctest.Wait()
+		require.Empty(t, server.Children("/lock"))
+	})
+}
+
 func TestWhatIsCalledAtTheEndOfAHoldIsCalledOnceUnlessItWasStopped(t *testing.T) {
 	for stopped := range 3 {
 		synctest.Test(t, func(t *testing.T) {
