@@ -31,6 +31,9 @@ func TestTheLeaseIsLookedAtByOneTimer(t *testing.T) {
 			return s.expiry
 		}
 		before := looking()
+		_, err = lockAt(s, "/other").Acquire(t.Context(), nil)
+		require.NoError(t, err)
+		require.Same(t, before, looking())
 		s.lookByTimer()
 		require.True(t, looking() == before || !before.Stop(), "two timers look at the lease")
 	})

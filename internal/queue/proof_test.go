@@ -155,6 +155,26 @@ func TestAProofThatIsRefusedExtendsNothingAndIsRepeatedAfterAPause(t *testing.T)
 	}
 }
 
+// The others stand in the same request, which is refused as a whole.
+func TestAProofEndsTheHoldWhoseNodeItDoesNotFindAndNoOther(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, server := connected(t)
+		operator := connect(t, server)
+		var holds []*Hold
+		var all []*contender
+		for _, path := range []string{"/first", "/second", "/third"} {
+			h := lock(t, lockAt(s, path))
+			holds, all = append(holds, h), append(all, h.contender)
+		}
+		gone := holds[1]
+		require.NoError(t, operator.client.Conn.Delete(gone.Node(), -1)) // which nobody watches yet
+		require.NoError(t, s.prove(t.Context(), all))
+		for _, h := range holds {
+			require.Equal(t, h == gone, h.IsLost(), h.Node())
+		}
+	})
+}
+
 func TestAGrantIsProvedAgainUntilTheServerHasTimeForThat(t *testing.T) {
 	const timeout = 4 * time.Second
 	proving(t, timeout, func(t *testing.T, _ *zktest.Server, s *Session, p *proofs) {
@@ -564,6 +584,7 @@ func TestALeaseIsLookedAtAsOftenAsItsTimeoutAsks(t *testing.T) {
 				server.SetSessionTimeouts(short, short)
 				h := begin(t, server, s)
 				require.Equal(t, short, s.client.Timeout())
+				server.Freeze() // who proves waits for an answer
 				c.Step(sessionTimeout)
 				began := time.Now()
 				<-h.Lost()

@@ -176,6 +176,24 @@ func TestALeaseThatIsOverWhenAConnectRequestGoesOutIsOverAtOnce(t *testing.T) {
 	})
 }
 
+// A server may have carried it out, and have granted a quarter of what the session had.
+func TestALeaseIsShortWhileAConnectRequestIsUnanswered(t *testing.T) {
+	reconnecting(t, straight, func(t *testing.T, server *zktest.Server, s *Session, _ *clock.Clock) {
+		const short = reconnectTimeout / 4 * 19 / 20
+		h := hold(t, s)
+		time.Sleep(time.Second)
+		require.Greater(t, s.leaseLeft(), short)
+		unheard := server.HoldReply(zktest.OpConnect)
+		server.Cut()
+		<-unheard.Struck()
+		require.Equal(t, short, s.leaseLeft())
+		unheard.Release()
+		time.Sleep(reconnectTimeout)
+		require.Greater(t, s.leaseLeft(), short, "it is answered")
+		require.NoError(t, h.Err())
+	})
+}
+
 // What a session may have beyond a lease that a connect request has shortened is less than the
 // time from look to look.
 func TestALeaseThatAConnectRequestShortensIsLookedAtMoreOftenFromThenOn(t *testing.T) {

@@ -333,7 +333,34 @@ func TestWhoWaitsForPermitsAndLosesItsTurnLinesUpAgain(t *testing.T) {
 	}
 }
 
-// It is in the middle of a look at those that are out, since their number has changed.
+// loseTurn has the turn of s end in the middle of a look at the permits that are out, since their
+// number changes by the release of h.
+func loseTurn(t *testing.T, server *zktest.Server, s *Session, h *Hold) (list *zktest.Fault) {
+	t.Helper()
+	time.Sleep(2 * selfWatchDelay)
+	list = server.HoldReply(zktest.OpGetChildren2, zktest.OnPath("/sem/leases"))
+	require.NoError(t, h.Release(t.Context(), nil))
+	<-list.Struck()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.contenderAt("/sem/locks/" + server.Children("/sem/locks")[0]).lose(errNodeDeleted)
+	return list
+}
+
+func TestWhoLosesItsTurnAndTheConnectionWithItLinesUpAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, server := connected(t)
+		other := connect(t, server)
+		h := permits(t, other, 1, 1)
+		came := forPermits(t.Context(), s)
+		list := loseTurn(t, server, s, h)
+		server.CutSession(s.client.ID())
+		list.Release()
+		time.Sleep(time.Second)
+		granted(t, came)
+	})
+}
+
 func TestACallThatHasWaitedForPermitsSaysThatTheyAreTakenThoughItsTurnIsLost(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, server := connected(t)
@@ -345,14 +372,7 @@ func TestACallThatHasWaitedForPermitsSaysThatTheyAreTakenThoughItsTurnIsLost(t *
 		came := ask(ctx, func(ctx context.Context, _ Call) (*Hold, error) {
 			return NewSemaphore(s, "/sem", 2, defaults()).Acquire(ctx, 2, nil)
 		})
-		time.Sleep(2 * selfWatchDelay)
-		list := server.HoldReply(zktest.OpGetChildren2, zktest.OnPath("/sem/leases"))
-		defer list.Release()
-		require.NoError(t, h.Release(t.Context(), nil))
-		<-list.Struck()
-		s.mu.Lock()
-		s.contenderAt("/sem/locks/" + server.Children("/sem/locks")[0]).lose(errNodeDeleted)
-		s.mu.Unlock()
+		defer loseTurn(t, server, s, h).Release()
 		o := <-came
 		require.ErrorIs(t, o.err, context.DeadlineExceeded)
 		require.ErrorIs(t, o.err, ErrLocked)
@@ -385,6 +405,23 @@ func TestAWaitForPermitsEndsWithItsCallOrItsSessionAndReadsNothingMore(t *testin
 			})
 		})
 	}
+}
+
+func TestACallForPermitsThatEndsWaitsForNoList(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, server := connected(t)
+		require.NoError(t, permits(t, s, 1, 1).Release(t.Context(), nil))
+		list := server.HoldReply(zktest.OpGetChildren2, zktest.OnPath("/sem/leases"))
+		defer list.Release()
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		came := forPermits(ctx, s)
+		<-list.Struck()
+		cancel()
+		synctest.Wait()
+		require.Len(t, came, 1)
+		require.ErrorIs(t, (<-came).err, context.Canceled)
+	})
 }
 
 func TestASemaphoreSaysWhichACLKeepsItFromItsPermits(t *testing.T) {

@@ -219,24 +219,31 @@ func TestAContenderThatGoesTakesNobodyElseOutOfTheLine(t *testing.T) {
 
 // The machine may have slept since the last look at the lease.
 func TestALockIsNotHandedOnUnderALeaseThatIsOver(t *testing.T) {
-	reconnecting(t, straight, func(t *testing.T, server *zktest.Server, s *Session, c *clock.Clock) {
-		var made []*Hold
-		o := defaults()
-		o.NewHold = func() *Hold {
-			made = append(made, new(Hold))
-			return made[len(made)-1]
-		}
-		q := New(s, "/lock", recipe.Exclusive, o)
-		first := lock(t, q)
-		came := ask(t.Context(), q.Acquire)
-		c.Step(reconnectTimeout)
-		go first.Release(t.Context(), nil)
-		o2 := <-came
-		require.NoError(t, o2.err)
-		require.True(t, o2.hold.Valid())
-		require.Len(t, made, 2, "nobody is told of a loss of what nobody had")
-		require.NoError(t, o2.hold.Release(t.Context(), nil))
-	})
+	for name, giveBack := range map[string]func(context.Context, *Hold){
+		"who has it looks at the lease": func(ctx context.Context, h *Hold) { h.Release(ctx, nil) },
+		"who has it does not":           func(ctx context.Context, h *Hold) { h.SendRelease(ctx, nil) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			reconnecting(t, straight, func(t *testing.T, server *zktest.Server, s *Session, c *clock.Clock) {
+				var made []*Hold
+				o := defaults()
+				o.NewHold = func() *Hold {
+					made = append(made, new(Hold))
+					return made[len(made)-1]
+				}
+				q := New(s, "/lock", recipe.Exclusive, o)
+				first := lock(t, q)
+				came := ask(t.Context(), q.Acquire)
+				c.Step(reconnectTimeout)
+				go giveBack(t.Context(), first)
+				next := <-came
+				require.NoError(t, next.err)
+				require.True(t, next.hold.Valid())
+				require.Len(t, made, 2, "nobody is told of a loss of what nobody had")
+				require.NoError(t, next.hold.Release(t.Context(), nil))
+			})
+		})
+	}
 }
 
 func TestALockThatIsHandedOnIsProvedUntilItIsGivenBack(t *testing.T) {

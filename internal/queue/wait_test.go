@@ -41,8 +41,8 @@ func TestAContenderThatIsFarAwayListsTheQueueBeforeItsTurnHasCome(t *testing.T) 
 		latency time.Duration // each way
 		lists   [2]int        // when the last but one has gone, and when the turn has come
 	}{
-		"far":  {time.Millisecond, [2]int{1, 0}},
-		"near": {100 * time.Microsecond, [2]int{0, 1}},
+		"far":  {farAway / 2, [2]int{1, 0}},
+		"near": {farAway/2 - time.Microsecond, [2]int{0, 1}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -320,6 +320,24 @@ func TestTheEndOfTheOneAheadGrantsTheLockByWatchesThatStoodOverOneConnection(t *
 	}
 }
 
+// Somebody may have asked its owner for the lock.
+func TestAChangeOfTheNodeAheadIsNoGrant(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, server := connected(t)
+		other := connect(t, server)
+		h := hold(t, other)
+		came := ask(t.Context(), lockAt(s, "/lock").Acquire)
+		for range 2 {
+			_, err := other.client.Conn.Set(h.Node(), []byte("news"), -1)
+			require.NoError(t, err)
+			synctest.Wait()
+			require.Empty(t, came)
+		}
+		require.NoError(t, h.Release(t.Context(), nil))
+		granted(t, came)
+	})
+}
+
 // It would be asked for again and again, until a proof of it fails.
 func TestAWaiterThatMayNotReadItsOwnNodeFails(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -338,30 +356,41 @@ func TestAWaiterThatMayNotReadItsOwnNodeFails(t *testing.T) {
 	})
 }
 
-func TestAWaiterThatGivesUpAsTheOneAheadGoesListsNothing(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s, server := connected(t)
-		h := hold(t, connect(t, server))
-		_, err := lockAt(s, "/other").Acquire(t.Context(), nil) // the lease runs
-		require.NoError(t, err)
-		<-s.client.Watch(client.WatchKey{Path: h.Node()}).Armed
-		own := server.HoldRequest(zktest.OpGetData, zktest.OnSession(s.client.ID()))
-		ctx, cancel := context.WithCancel(t.Context())
-		came := ask(ctx, lockAt(s, "/lock").Acquire)
-		<-own.Struck()
-		lists := server.Requests()[zktest.OpGetChildren2]
-		h.Release(t.Context(), nil)
-		synctest.Wait()
-		require.Empty(t, came, "its own node may be gone too")
-		cancel()
-		synctest.Wait()
-		require.Len(t, came, 1)
-		require.ErrorIs(t, (<-came).err, context.Canceled)
-		own.Release()
-		synctest.Wait()
-		require.Equal(t, lists, server.Requests()[zktest.OpGetChildren2])
-		require.Empty(t, server.Children("/lock"))
-	})
+func TestAWaitThatEndsAsTheOneAheadGoesListsNothing(t *testing.T) {
+	for name, tc := range map[string]struct {
+		end  func(s *Session, cancel func())
+		want error
+	}{
+		"the call is cancelled": {func(_ *Session, cancel func()) { cancel() }, context.Canceled},
+		"the session is closed": {func(s *Session, _ func()) { s.Close() }, client.ErrClosed},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s, server := connected(t)
+				h := hold(t, connect(t, server))
+				_, err := lockAt(s, "/other").Acquire(t.Context(), nil) // the lease runs
+				require.NoError(t, err)
+				<-s.client.Watch(client.WatchKey{Path: h.Node()}).Armed
+				own := server.HoldRequest(zktest.OpGetData, zktest.OnSession(s.client.ID()))
+				ctx, cancel := context.WithCancel(t.Context())
+				defer cancel()
+				came := ask(ctx, lockAt(s, "/lock").Acquire)
+				<-own.Struck()
+				lists := server.Requests()[zktest.OpGetChildren2]
+				h.Release(t.Context(), nil)
+				synctest.Wait()
+				require.Empty(t, came, "its own node may be gone too")
+				tc.end(s, cancel)
+				synctest.Wait()
+				require.Len(t, came, 1)
+				require.ErrorIs(t, (<-came).err, tc.want)
+				own.Release()
+				s.end()
+				require.Equal(t, lists, server.Requests()[zktest.OpGetChildren2])
+				require.Empty(t, server.Children("/lock"))
+			})
+		})
+	}
 }
 
 func TestTheEndOfASessionEndsItsHoldsAndWaitsAndLeavesNoTimer(t *testing.T) {
@@ -415,5 +444,43 @@ func TestAWaitBehindANodeThatMayNotBeReadFails(t *testing.T) {
 		defer stop()
 		_, err = lockAt(connect(t, server), "/lock").Acquire(ctx, nil)
 		require.ErrorIs(t, err, zk.ErrNoAuth)
+	})
+}
+
+// Nothing would end a hold that it is granted then. Whoever is ahead may have the lock for long.
+func TestAWaiterThatMayNotBeProvedFailsBeforeItsTurn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		server := zktest.NewServer(t, zktest.WithLatency(time.Millisecond, time.Millisecond))
+		h := hold(t, connect(t, server))
+		between, leave := context.WithCancel(t.Context())
+		ask(between, lockAt(connect(t, server), "/lock").Acquire)
+		s, code := connectRefused(t, server, wire.OpMulti)
+		_, refused := asking(t, s, "/lock")
+		code.Store(-102)
+		time.Sleep(sessionTimeout) // its lease is over
+		leave()
+		time.Sleep(time.Second)
+		require.Len(t, refused, 1)
+		require.ErrorIs(t, <-refused, zk.ErrNoAuth)
+		require.NoError(t, h.Err())
+		code.Store(0)
+	})
+}
+
+// The server has no part in it.
+func TestALockGoesOnWithinASessionToWhomAListHasShownNext(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, server := connected(t)
+		first := hold(t, s)
+		between, leave := context.WithCancel(t.Context())
+		ask(between, lockAt(connect(t, server), "/lock").Acquire)
+		came := ask(t.Context(), lockAt(s, "/lock").Acquire)
+		leave()
+		synctest.Wait()
+		require.Len(t, server.Children("/lock"), 2)
+		server.Freeze()
+		go first.Release(t.Context(), nil)
+		granted(t, came)
+		server.Thaw()
 	})
 }
