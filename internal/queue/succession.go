@@ -165,7 +165,7 @@ func (c *contender) wake() {
 // check of c's node is to fail first. The session's mu is held.
 func (c *contender) handOver() {
 	next := c.successor
-	if c.checked || next == nil || next.state != waiting || next.turn == nil {
+	if c.checked || next == nil || next.state != waiting {
 		return
 	}
 	s := c.queue.session
