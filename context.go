@@ -14,8 +14,9 @@ import (
 // caller stood in the queue, the error is [ErrLocked] as well as context.DeadlineExceeded.
 //
 // What no further try can mend is returned as an [*Error]: [ErrClosed], a refusal of the
-// server, [ErrLost] if the caller holds the lock already but has lost it, or [ErrDeadlock] at
-// once if ctx carries a hold of this lock, from [Locker.Do] or [Hold.Context].
+// server, [ErrLost] if the caller owns the lock already but has lost it, [ErrReleased] if it has
+// released it by [Hold.Release] and not by Unlock, or [ErrDeadlock] at once if ctx carries a hold
+// of this lock, from [Locker.Do] or [Hold.Context].
 func (l *Locker) LockContext(ctx context.Context) error {
 	return l.exclusive().ask(ctx, "lock", (*side).lock)
 }
@@ -157,7 +158,7 @@ func (l *Locker) Do(ctx context.Context, fn func(ctx context.Context) error) err
 }
 
 // Do runs fn while it holds the lock for writing, as [Locker.Do] does; [ErrUpgrade] if the
-// calling goroutine, or ctx, holds it for reading.
+// calling goroutine holds it for reading only, or ctx carries a hold for reading.
 func (l *RWLocker) Do(ctx context.Context, fn func(ctx context.Context) error) error {
 	if err := l.upgrading("do"); err != nil {
 		return err

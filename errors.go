@@ -54,7 +54,7 @@ func (e *Error) Error() string {
 	if e.Path != "" {
 		what += " " + e.Path
 	}
-	return fmt.Sprintf("zklock: %s: %s", what, strings.ReplaceAll(e.Err.Error(), "zklock: ", ""))
+	return fmt.Sprintf("zklock: %s: %s", what, strings.ReplaceAll(fmt.Sprint(e.Err), "zklock: ", ""))
 }
 
 func (e *Error) Unwrap() error { return e.Err }

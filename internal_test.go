@@ -2,6 +2,7 @@ package zklock
 
 import (
 	"context"
+	"errors"
 	"reflect"
 	"testing"
 	"testing/synctest"
@@ -38,9 +39,12 @@ func TestAskingAMultiLockerForItsLossLeavesNothingAtALongHold(t *testing.T) {
 		m := NewMulti(parts...)
 		parts[0].Lock()
 		defer parts[0].Unlock()
-		for range 100 {
+		for range 20 {
 			m.Lock()
-			require.False(t, latch.IsClosed(m.Lost()))
+			lost := m.Lost()
+			require.False(t, latch.IsClosed(lost))
+			require.NoError(t, s.Conn().Delete(parts[1].Held().Node(), -1))
+			<-lost
 			m.Unlock()
 		}
 		first := reflect.ValueOf(&parts[0].Held().hold).Elem().FieldByName("atEnd")
@@ -216,12 +220,19 @@ func TestAMultiLockerStartsOverIfALockThatItTookIsNobodys(t *testing.T) {
 	})
 }
 
+func TestAnErrorThatHasNoCauseHasAText(t *testing.T) {
+	require.Equal(t, "zklock: lock /a: <nil>", (&Error{Op: "lock", Path: "/a"}).Error())
+}
+
 func TestTheTimeGivenToATryIsToldApartFromItsCtxs(t *testing.T) {
 	canceled, cancel := context.WithCancel(t.Context())
 	cancel()
 	expired, cancel := context.WithTimeout(t.Context(), 0)
 	defer cancel()
-	given, cancel := context.WithTimeoutCause(t.Context(), 0, errTimeIsUp)
+	up, anothers := errors.New("the time is up"), errors.New("the time is up")
+	stopped, stop := context.WithCancelCause(t.Context())
+	stop(anothers)
+	given, cancel := context.WithTimeoutCause(t.Context(), 0, up)
 	defer cancel()
 	for name, c := range map[string]struct {
 		ctx  context.Context
@@ -233,10 +244,11 @@ func TestTheTimeGivenToATryIsToldApartFromItsCtxs(t *testing.T) {
 		"ctx is cancelled by a deadline elsewhere": {canceled, context.DeadlineExceeded, false},
 		"ctx's own deadline":                       {expired, context.DeadlineExceeded, false},
 		"ctx is cancelled":                         {canceled, context.Canceled, false},
+		"the time of another try is why ctx ends":  {stopped, client.Ended(stopped), false},
 		"the lock is taken":                        {t.Context(), ErrLocked, true},
 		"the lock is taken, and ctx is cancelled":  {canceled, ErrLocked, false},
 	} {
-		if got := timeIsUp(c.ctx, c.err); got != c.isUp {
+		if got := timeIsUp(c.ctx, c.err, up); got != c.isUp {
 			t.Errorf("%s: %v", name, got)
 		}
 	}

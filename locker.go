@@ -65,8 +65,8 @@ func (l *Locker) exclusive() *side {
 // Lock takes the lock and waits for as long as that takes, over lost connections and
 // expired sessions too. It never returns without holding the lock, and panics if it can never
 // succeed: the session is closed (also while Lock waits; use [Locker.LockContext] for a
-// graceful end), the server refuses the path, or the caller holds the lock already but has lost
-// it.
+// graceful end), the server refuses the path, or the caller owns the lock already and its hold
+// has ended: it was lost, or released by [Hold.Release] and not by Unlock.
 //
 // If it does not get as far as the queue for 10 s, or for the session timeout if that is
 // longer, it says so in the session's log at Warn, once, with what it waits for; so does any

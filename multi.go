@@ -29,8 +29,8 @@ var _ sync.Locker = (*MultiLocker)(nil)
 
 // NewMulti makes lockers one. They are taken in the order of their paths, so that two
 // MultiLockers with some of the same never wait for each other, and released in the reverse
-// order. It panics if there is none, one is nil, or two have the same path, which would wait
-// for each other.
+// order. It panics if there is none, one is nil, or two have the same path: on one ensemble they
+// would wait for each other.
 func NewMulti(lockers ...*Locker) *MultiLocker {
 	if len(lockers) == 0 {
 		panic("zklock: NewMulti needs at least one Locker")
@@ -271,17 +271,28 @@ func (m *MultiLocker) Lost() <-chan struct{} {
 	return m.lost.Done()
 }
 
-// lostWith makes lost stand for holds. What it left at those before, some of which may be held
-// for long, it takes back. m.mu is held.
+// lostWith makes lost stand for holds. If some of those before go on, and none was lost, the same
+// channel stands for them too. What it left at the others it takes back, or it would pile up at
+// those that are held for long. m.mu is held.
 func (m *MultiLocker) lostWith(holds []*Hold) {
-	for _, stop := range m.stop {
-		stop()
+	lasts := func(h *Hold) bool { return slices.Contains(holds, h) }
+	wasLost := func(h *Hold) bool { return h.hold.IsLost() }
+	same := slices.ContainsFunc(m.of, lasts) && !slices.ContainsFunc(m.of, wasLost)
+	if !same {
+		m.lost = new(latch.Latch)
 	}
-	lost := new(latch.Latch)
-	m.of, m.lost, m.stop = holds, lost, nil
-	for _, h := range holds {
-		m.stop = append(m.stop, h.closeIfLost(lost))
+	stop := make([]func(), len(holds))
+	for i, h := range holds {
+		if same && m.of[i] == h {
+			stop[i] = m.stop[i]
+			continue
+		}
+		if m.of != nil {
+			m.stop[i]()
+		}
+		stop[i] = h.closeIfLost(m.lost)
 	}
+	m.of, m.stop = holds, stop
 }
 
 func (m *MultiLocker) paths() string {

@@ -204,8 +204,8 @@ func WithTrace(trace *Trace) Option {
 // a connection. The place in the queue of a caller that gives up goes to the next one that
 // waits, so that it may be n.
 //
-// Each owner has a [Hold] of its own, whose Release, when the node goes on to the next, needs
-// no confirmation of ZooKeeper. One that asked for its Token or Check does not share its node
+// Each owner has a [Hold] of its own. When the node goes on to the next, UnlockContext and Release
+// need no confirmation of ZooKeeper, and return nil under a context that has ended, too. One that asked for its Token or Check does not share its node
 // with those after it. It is for a Locker, and has no effect on other locks.
 func WithHandoff(n int) Option {
 	return func(o *options) { o.handoff = n }
@@ -218,8 +218,8 @@ func WithHandoff(n int) Option {
 // and a crash then blocks the others until the session ends. While the node is kept it is proved
 // as if it were held.
 //
-// As with [WithHandoff], an owner that asked for its Token or Check does not leave its node to
-// the next one. It is for a Locker, and has no effect on other locks.
+// As with [WithHandoff], UnlockContext and Release need no confirmation while the node is kept, and
+// an owner that asked for its Token or Check does not leave its node to the next one. It is for a Locker, and has no effect on other locks.
 func WithRetention(d time.Duration) Option {
 	return func(o *options) { o.retention = d }
 }
@@ -233,9 +233,9 @@ func WithRetention(d time.Duration) Option {
 // deleted in the background when d is over, by the monotonic clock; until then nobody has the
 // lock, neither its last owner, who has to wait as any other, nor anybody else of this process.
 // Those calls return nil under a context that has ended, too. Meanwhile [Inspect] shows the node
-// as the holder's, and the hold's Check succeeds. A hold that was lost leaves its node, if that is
-// there, for as long. A call that fails, and a MultiLocker that cannot have all its locks, leave
-// nothing.
+// as the holder's, a Check that was asked for during the hold succeeds, and [Revoke] marks the
+// node, which nobody heeds. A hold that was lost leaves its node, if that is there, for as long. A
+// call that fails, and a MultiLocker that cannot have all its locks, leave nothing.
 //
 // The session has to live that long: [Session.Close] ends it early, and so does the end of the
 // session when the process has ended. It is for every kind of lock, and an error together with

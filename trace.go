@@ -83,7 +83,8 @@ type TraceInfo struct {
 	// queue came with its node, as when others of its session are in line.
 	Ahead int
 
-	// Context is that of the call that asked for the lock, for its values. It may have ended.
+	// Context is that of the call that asked for the lock, or a child of it, for its values. It
+	// may have ended.
 	Context context.Context
 }
 
@@ -97,6 +98,9 @@ type attempt struct {
 func newAttempt(ctx context.Context, trace *Trace, path string) *attempt {
 	if trace == nil {
 		return nil
+	}
+	if w, ok := ctx.(*whileHeld); ok { // which is of no use beyond the wait
+		ctx = w.Context
 	}
 	return &attempt{trace, TraceInfo{Path: path, Context: ctx, Since: time.Now()}}
 }

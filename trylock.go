@@ -51,6 +51,7 @@ func (s *side) tryNow(ctx context.Context) error { return s.lockBy(ctx, (*side).
 // tryFor asks for l and waits for d at most, or not at all if d leaves no time to wait. It is
 // false without an error when the time is up.
 func tryFor(ctx context.Context, d time.Duration, l asked) (bool, error) {
+	up := errors.New("zklock: the time is up") // one of each call's own: another's may be why ctx ends
 	err := l.made("try")
 	switch {
 	case err != nil:
@@ -59,22 +60,18 @@ func tryFor(ctx context.Context, d time.Duration, l asked) (bool, error) {
 	case d <= 0:
 		err = l.ask(ctx, "try", (*side).tryNow)
 	default:
-		timed, cancel := context.WithTimeoutCause(ctx, d, errTimeIsUp)
+		timed, cancel := context.WithTimeoutCause(ctx, d, up)
 		defer cancel()
 		err = l.ask(timed, "try", (*side).wait)
 	}
-	if err != nil && timeIsUp(ctx, err) {
+	if err != nil && timeIsUp(ctx, err, up) {
 		return false, nil
 	}
 	return err == nil, err
 }
 
 // timeIsUp reports whether err of a try says no more than that the lock was not to be had in
-// time: in the time given, not in ctx's.
-func timeIsUp(ctx context.Context, err error) bool {
-	return errors.Is(err, errTimeIsUp) || ctx.Err() == nil && errors.Is(err, ErrLocked)
+// time: in the time given, which ends with up, not in ctx's.
+func timeIsUp(ctx context.Context, err, up error) bool {
+	return errors.Is(err, up) || ctx.Err() == nil && errors.Is(err, ErrLocked)
 }
-
-// errTimeIsUp is why the ctx of a try ends after the time given, whatever the cause of the
-// caller's ctx.
-var errTimeIsUp = errors.New("zklock: the time is up")

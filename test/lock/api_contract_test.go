@@ -15,6 +15,19 @@ import (
 	"github.com/zklock/zklock"
 )
 
+// "The first failure stops all": what a trace is told becomes the cause of the others' ctx.
+func TestTheTimeOfAnotherTryIsNotTakenForTheCallsOwn(t *testing.T) {
+	inBubble(t, func(t *testing.T, b *bubble) {
+		b.locker(b.session("theirs")).Lock()
+		ctx, cancel := context.WithCancelCause(t.Context())
+		l := b.locker(b.session("mine"), zklock.WithTrace(&zklock.Trace{Failed: func(i zklock.TraceInfo) { cancel(i.Err) }}))
+		go l.TryLockFor(t.Context(), time.Second)
+		ok, err := l.TryLockFor(ctx, time.Hour)
+		require.False(t, ok)
+		require.ErrorIs(t, err, context.Canceled)
+	})
+}
+
 // A ctx may be cancelled with any cause: errgroup cancels with its first error, which may be
 // that a deadline passed, or one of ours, elsewhere.
 func TestACauseThatIsADeadlineOrAnErrorOfOursIsNotTakenForTheCallsOwn(t *testing.T) {

@@ -91,6 +91,28 @@ func TestADeadlockIsAnUpgradeForReadersAlone(t *testing.T) {
 	})
 }
 
+func TestAMultiLockersChannelTellsOfALossAsLongAsAnyOfItsHoldsLasts(t *testing.T) {
+	inBubble(t, func(t *testing.T, b *bubble) {
+		parts := (&site{t: t, path: b.path}).lockers(b.session("here"), 2)
+		m := zklock.NewMulti(parts...)
+		m.Lock()
+		before := m.Lost()
+		for range 2 {
+			parts[1].Unlock()
+			parts[1].Lock()
+			require.False(t, isClosed(m.Lost()))
+		}
+		require.NoError(t, b.session("operator").Conn().Delete(parts[0].Held().Node(), -1))
+		<-m.Lost()
+		require.True(t, isClosed(before))
+
+		parts[0].Unlock()
+		parts[0].Lock()
+		require.False(t, isClosed(m.Lost()), "what it has held since is held")
+		m.Unlock()
+	})
+}
+
 func TestAMultiLockerIsOwnedByWhoOwnsAllItsLocks(t *testing.T) {
 	inBubble(t, func(t *testing.T, b *bubble) {
 		parts := (&site{t: t, path: b.path}).lockers(b.session("here"), 3)

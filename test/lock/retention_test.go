@@ -27,6 +27,37 @@ func (b *bubble) retained(s *zklock.Session) (l *zklock.Locker, node string) {
 	return l, node
 }
 
+func TestWhatNeedsNoConfirmationIsGivenBackUnderAContextThatHasEnded(t *testing.T) {
+	over, cancel := context.WithCancel(t.Context())
+	cancel()
+	for name, c := range map[string]struct {
+		option zklock.Option
+		waits  bool // another owner, here
+	}{
+		"the node is kept": {zklock.WithRetention(kept), false},
+		"the node goes on": {zklock.WithHandoff(8), true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, func(t *testing.T, b *bubble) {
+				l := b.locker(b.session("owner"), c.option)
+				l.Lock()
+				next := make(chan *zklock.Hold, 1)
+				if c.waits {
+					go func() {
+						h, _ := l.Acquire(t.Context())
+						next <- h
+					}()
+					synctest.Wait()
+				}
+				require.NoError(t, l.UnlockContext(over))
+				if c.waits {
+					require.NoError(t, (<-next).Release(t.Context()))
+				}
+			})
+		})
+	}
+}
+
 func TestARetainedLockIsTakenAgainWithoutARequest(t *testing.T) {
 	inBubble(t, func(t *testing.T, b *bubble) {
 		l, node := b.retained(b.session("owner"))

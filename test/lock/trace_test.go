@@ -412,3 +412,22 @@ func TestLocksKnowTheirPaths(t *testing.T) {
 		}
 	})
 }
+
+func TestATraceOfAMultiLockersCallHasTheContextOfTheCall(t *testing.T) {
+	inBubble(t, func(t *testing.T, b *bubble) {
+		var l tale
+		s := b.session("owner")
+		lockers := (&site{t: t, path: b.path}).lockers(s, 1)
+		last, err := zklock.New(s, b.path+"/last", zklock.WithTrace(l.trace()))
+		require.NoError(t, err)
+		ctx, cancel := context.WithCancel(t.Context())
+		h, err := zklock.NewMulti(append(lockers, last)...).Acquire(ctx)
+		require.NoError(t, err)
+		require.NoError(t, h.Release(t.Context()))
+		cancel()
+		for _, e := range l.next(t, "enqueued acquired released") {
+			require.Error(t, e.Context.Err())
+			require.True(t, isClosed(e.Context.Done()), "it ends with the call's")
+		}
+	})
+}

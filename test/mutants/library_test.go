@@ -185,7 +185,7 @@ var ofTheLibrary = []judged{
 		{"multi.go", "h.hold.Decline(ctx, l.leave)", "h.hold.Decline(context.Background(), l.leave)"},
 	}}, "TestEveryCallReturnsWhenItsContextEnds/plain/MultiLocker.LockContext_last"},
 	{mutant{"a MultiLocker leaves its callbacks at a long hold", []edit{
-		{"multi.go", "for _, stop := range m.stop {\n\t\tstop()\n\t}", ""},
+		{"multi.go", "if m.of != nil {\n\t\t\tm.stop[i]()\n\t\t}", ""},
 	}}, ".TestAskingAMultiLockerForItsLossLeavesNothingAtALongHold"},
 	{mutant{"the client is closed before it is answered", []edit{
 		{"internal/client/close.go", "c.dialer.Stop()", "c.dialer.Cut()"},
@@ -448,6 +448,18 @@ var ofTheLibrary = []judged{
 	{mutant{"whatever ends the hold of a MultiLocker's owner is a loss", []edit{
 		{"multi.go", "return nil, errLostMeanwhile\n\t}\n\treturn holds", "return nil, ErrLost\n\t}\n\treturn holds"},
 	}}, "TestAMultiLockerThatIsLockedOnceMoreAsItsSessionIsClosedIsNotLost"},
+	{mutant{"a channel of a MultiLocker stands for the last of its holds alone", []edit{
+		{"multi.go", "same := slices.ContainsFunc(m.of, lasts) &&", "same := false && slices.ContainsFunc(m.of, lasts) &&"},
+	}}, "TestAMultiLockersChannelTellsOfALossAsLongAsAnyOfItsHoldsLasts"},
+	{mutant{"a channel of a MultiLocker that tells of a loss stands for what follows", []edit{
+		{"multi.go", " && !slices.ContainsFunc(m.of, wasLost)", "; _ = wasLost"},
+	}}, "TestAMultiLockersChannelTellsOfALossAsLongAsAnyOfItsHoldsLasts"},
+	{mutant{"a trace has the context that ends with a MultiLocker's wait", []edit{
+		{"trace.go", "ctx.(*whileHeld); ok {", "ctx.(*whileHeld); ok && false {"},
+	}}, "TestATraceOfAMultiLockersCallHasTheContextOfTheCall"},
+	{mutant{"all tries end by the same error", []edit{
+		{"trylock.go", "up := errors.New(\"zklock: the time is up\")", "up := errLostMeanwhile"},
+	}}, "TestTheTimeOfAnotherTryIsNotTakenForTheCallsOwn"},
 	{mutant{"a MultiLocker asks what a ctx carries before it asks whether that has ended", []edit{
 		{"multi.go", "\tif ctx.Err() != nil {\n\t\treturn m.fail(op, client.Ended(ctx))\n\t}\n\tfor", "\tfor"},
 	}}, "TestTheEndOfAContextOutweighsTheHoldsThatItCarriesForAMultiLockerToo"},

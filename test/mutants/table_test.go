@@ -166,7 +166,7 @@ var all = []mutant{
 		{"trylock.go", "err = l.ask(timed, \"try\", (*side).wait)", "_, err = timed, ErrLocked"},
 	}},
 	{"TryLockFor waits too long", []edit{
-		{"trylock.go", "context.WithTimeoutCause(ctx, d, errTimeIsUp)", "context.WithTimeoutCause(ctx, d+time.Second, errTimeIsUp)"},
+		{"trylock.go", "context.WithTimeoutCause(ctx, d, up)", "context.WithTimeoutCause(ctx, d+time.Second, up)"},
 	}},
 	{"a lock that is given back was lost", []edit{
 		{"context.go", "err = h.hold.Release(ctx, func", "err = ErrLost\n\t\th.hold.Release(ctx, func"},
@@ -243,7 +243,7 @@ var all = []mutant{
 		{"internal/queue/semaphore.go", "again, session := 0, s.permits.session\n", "again, session := 0, s.permits.session\n\tif session != nil {\n\t\treturn nil, ErrLocked\n\t}\n"},
 	}},
 	{"a try of a closed session says that its time is up", []edit{
-		{"trylock.go", "return errors.Is(err, errTimeIsUp) ||", "return errors.Is(err, errTimeIsUp) || errors.Is(err, ErrClosed) ||"},
+		{"trylock.go", "return errors.Is(err, up) ||", "return errors.Is(err, up) || errors.Is(err, ErrClosed) ||"},
 	}},
 	{"who goes on is not told what it was asked for", []edit{
 		{"internal/queue/convert.go", "h.heed(before)", "_ = h"},
