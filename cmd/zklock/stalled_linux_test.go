@@ -3,6 +3,7 @@ package main_test
 import (
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"syscall"
@@ -46,16 +47,26 @@ func TestASignalEndsACommandWhoseOutputNobodyReads(t *testing.T) {
 				at := newSite(t)
 				at.create(zk.WorldACL(zk.PermAll))
 				at.contend(lockName, "host=a pid=1", zk.WorldACL(zk.PermAll))
-				cmd := at.command(append(args, at.path)...)
-				cmd.Stdout = fullPipe(t)
-				p := at.start(cmd)
-				eventually(t, "the pipe to hold it up", func() bool { return writes(p.cmd.Process.Pid) })
-				p.signal(sig)
-				require.Equal(t, 128+int(sig), p.exit())
+				endUnread(t, at.command(append(args, at.path)...), sig)
 				require.Len(t, at.queue(), 1, "nothing was deleted that was not shown")
 			})
 		}
 	}
+}
+
+func TestASignalEndsADemonstrationWhoseOutputNobodyReads(t *testing.T) {
+	t.Parallel()
+	endUnread(t, exec.Command(zklockBinary, "demo"), syscall.SIGTERM)
+}
+
+// endUnread tells that the signal ends the command while it waits for somebody to read.
+func endUnread(t *testing.T, cmd *exec.Cmd, sig syscall.Signal) {
+	t.Helper()
+	cmd.Stdout = fullPipe(t)
+	p := startProcess(t, cmd)
+	eventually(t, "the pipe to hold it up", func() bool { return writes(p.cmd.Process.Pid) })
+	p.signal(sig)
+	require.Equal(t, 128+int(sig), p.exit())
 }
 
 func TestASignalEndsAWatchOnATerminalThatIsStopped(t *testing.T) {

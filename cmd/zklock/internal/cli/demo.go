@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	"golang.org/x/term"
 
 	"github.com/zklock/zklock/cmd/zklock/internal/demo"
 	"github.com/zklock/zklock/cmd/zklock/internal/job"
@@ -33,9 +34,10 @@ with it, and kills one of them while it holds the lock. It needs no servers: unl
 				return withCode(exitFailure, err)
 			}
 			options.Worker = []string{self, workerCommand}
+			options.Terminal = term.IsTerminal(int(os.Stdout.Fd()))
 			options.Servers = strings.FieldsFunc(servers, func(r rune) bool { return r == ',' || r == ' ' })
 			return untilSignal(cmd.Context(), func(ctx context.Context) error {
-				return demoError(demo.Run(ctx, os.Stdout, options))
+				return demoError(demo.Run(ctx, ctxWriter{ctx, os.Stdout}, options))
 			})
 		},
 	}

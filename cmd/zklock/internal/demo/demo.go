@@ -5,6 +5,7 @@ package demo
 
 import (
 	"context"
+	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -34,15 +35,14 @@ type Options struct {
 
 	Servers []string // of a ZooKeeper to use, instead of one in memory
 	Apache  bool     // start an Apache ZooKeeper, instead of one in memory
+
+	Terminal bool // the progress is shown in place
 }
 
 // Run demonstrates the lock, and tells on out what happens. The error says that
 // something failed, or that the lock did.
-func Run(ctx context.Context, out *os.File, o Options) error {
-	return demonstrate(ctx, newScreen(out), o)
-}
-
-func demonstrate(ctx context.Context, s *screen, o Options) error {
+func Run(ctx context.Context, out io.Writer, o Options) error {
+	s := &screen{out: out, terminal: o.Terminal}
 	dir, err := os.MkdirTemp("", "zklock-demo-")
 	if err != nil {
 		return err

@@ -49,7 +49,7 @@ func TestDemoInMemory(t *testing.T) { demonstrated(t, false) }
 
 func demonstrated(t *testing.T, apache bool) {
 	var out strings.Builder
-	require.NoError(t, demonstrate(t.Context(), &screen{out: &out}, Options{Worker: workerCommand(t), Apache: apache}))
+	require.NoError(t, Run(t.Context(), &out, Options{Worker: workerCommand(t), Apache: apache}))
 	t.Log(out.String())
 	assert.Contains(t, out.String(), "is killed there (kill -9)")
 	assert.Contains(t, out.String(), "The lock moved on")

@@ -3,7 +3,6 @@ package demo
 import (
 	"fmt"
 	"io"
-	"os"
 	"slices"
 	"strings"
 	"text/tabwriter"
@@ -17,11 +16,6 @@ type screen struct {
 	terminal bool
 	shown    bool // a progress line stands at the cursor
 	last     time.Time
-}
-
-func newScreen(f *os.File) *screen {
-	info, err := f.Stat()
-	return &screen{out: f, terminal: err == nil && info.Mode()&os.ModeCharDevice != 0}
 }
 
 func (s *screen) say(format string, args ...any) {
