@@ -148,6 +148,17 @@ func TestAKilledKeeperIsALostLock(t *testing.T) {
 	}
 }
 
+func TestAKeeperThatIsKilledWhileItWaitsHasLostNoLock(t *testing.T) {
+	t.Parallel()
+	at := newSite(t)
+	at.holder()
+	p := at.contender()
+	at.awaitQueue(2)
+	killKeeper(p)
+	require.Equal(t, 128+9, p.exit())
+	require.Equal(t, "zklock: interrupted by SIGKILL\n", p.stderr.String())
+}
+
 // keeper returns the process that zklock run has holding the lock.
 func keeper(p *process) int {
 	p.t.Helper()

@@ -46,6 +46,9 @@ func TestASignalEndsTheWaitForTheLock(t *testing.T) {
 		}
 		p := at.run("--", "echo", "it must not run")
 		at.awaitQueue(2)
+		for _, other := range []syscall.Signal{syscall.SIGUSR1, syscall.SIGUSR2, syscall.SIGALRM, syscall.SIGWINCH, syscall.SIGCONT} {
+			p.signal(other) // which are for the command
+		}
 		p.signal(sig)
 		require.Equal(t, 128+int(sig), p.exit())
 		require.Equal(t, "zklock: interrupted by "+unix.SignalName(sig)+"\n", p.stderr.String())

@@ -165,7 +165,10 @@ func (r *run) start() error {
 	}
 	code, err := front.Run()
 	var killed *job.KeeperError
+	var interrupted *job.Interrupted
 	switch {
+	case errors.As(err, &interrupted):
+		return err
 	case errors.As(err, &killed):
 		return withCode(r.exitCode, fmt.Errorf("run %s: the lock was lost: %w", r.path, err))
 	case err != nil:

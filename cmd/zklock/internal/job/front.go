@@ -10,7 +10,6 @@ import (
 	"os"
 	"os/exec"
 	"os/signal"
-	"slices"
 	"syscall"
 	"time"
 
@@ -40,14 +39,15 @@ func (e *KeeperError) Error() string {
 }
 
 // Run starts the keeper, passes signals on to it, and returns its exit code. An
-// error other than a [*KeeperError] says that there was no keeper. It is the last
-// thing that its process does.
+// [*Interrupted] says that the keeper was killed before there was a command; any other
+// error than a [*KeeperError], that there was no keeper. It is the last thing that its
+// process does.
 func (f *Front) Run() (code int, err error) {
 	changes := make(chan os.Signal, 1)
 	signal.Notify(changes, syscall.SIGCHLD)
 	defer signal.Stop(changes)
 	signals := make(chan os.Signal, 16)
-	Catch(signals, Ending)
+	Catch(signals, passed) // before there can be a command
 	defer signal.Stop(signals)
 	others, _ := children(os.Getpid()) // of a shell that has become this process by exec
 	adoptOrphans()                     // to end what a killed keeper leaves
@@ -56,7 +56,7 @@ func (f *Front) Run() (code int, err error) {
 		return 0, err
 	}
 	defer conn.Close()
-	said := receive(conn, func() { Catch(signals, passed) })
+	said := receive(conn)
 	for {
 		select {
 		case sig := <-signals:
@@ -69,8 +69,8 @@ func (f *Front) Run() (code int, err error) {
 				_ = unix.Kill(keeper, unix.SIGCONT) // nobody else looks after the lock
 			default:
 				<-said.over
-				if sig := status.Signal(); !said.Running && slices.Contains(Ending, os.Signal(sig)) {
-					return bySignal + int(sig), nil // before it knew to heed none: it was meant for us as well
+				if status.Signaled() && !said.began { // perhaps by what was meant for us as well, before it knew to heed none
+					return 0, &Interrupted{status.Signal()}
 				}
 				if said.Running || !status.Exited() {
 					f.end(said.commandState, others, changes, signals)
@@ -139,19 +139,18 @@ type commandState struct {
 // report is what the keeper has said last until it died.
 type report struct {
 	commandState
-	over chan struct{} // closed when the keeper is dead
+	began bool          // there has been a command
+	over  chan struct{} // closed when the keeper is dead
 }
 
-// receive listens to the keeper. started is called when there is a command.
-func receive(conn io.Reader, started func()) *report {
+// receive listens to the keeper.
+func receive(conn io.Reader) *report {
 	r := &report{over: make(chan struct{})}
 	go func() {
 		defer close(r.over)
 		var n commandState
 		for binary.Read(conn, binary.NativeEndian, &n) == nil {
-			if r.commandState = n; n.Group != 0 {
-				started()
-			}
+			r.commandState, r.began = n, r.began || n.Running
 		}
 	}()
 	return r

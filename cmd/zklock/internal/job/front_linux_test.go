@@ -1,12 +1,14 @@
 package job
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"log/slog"
 	"os"
 	"os/exec"
 	"strconv"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -21,8 +23,8 @@ const roleVariable = "ZKLOCK_TEST_ROLE"
 
 func TestMain(m *testing.M) {
 	switch role := os.Getenv(roleVariable); role {
-	case "front", "front of a newborn":
-		os.Setenv(roleVariable, map[string]string{"front": "keeper", "front of a newborn": "newborn"}[role])
+	case "front of a keeper", "front of a newborn", "front of a sender":
+		os.Setenv(roleVariable, strings.TrimPrefix(role, "front of a "))
 		f := &Front{
 			Args:   func(descriptor int) []string { return []string{os.Args[0], strconv.Itoa(descriptor)} },
 			Ending: syscall.SIGTERM, Log: slog.New(slog.DiscardHandler),
@@ -33,6 +35,8 @@ func TestMain(m *testing.M) {
 		fmt.Println(dieUntold())
 	case "newborn": // it gets a signal that is meant for all, and does not know yet to heed none
 		fmt.Println(unix.Kill(unix.Getpid(), unix.SIGTERM))
+	case "sender":
+		fmt.Println(beSignalled())
 	case "stranger":
 		pid, _ := strconv.Atoi(os.Args[1])
 		fmt.Println(isStopped(pid), isAlone(pid))
@@ -41,6 +45,20 @@ func TestMain(m *testing.M) {
 	default:
 		os.Exit(m.Run())
 	}
+}
+
+// beSignalled is a keeper that has its front signalled before it has told anything.
+func beSignalled() (string, error) {
+	descriptor, err := strconv.Atoi(os.Args[1])
+	if err != nil {
+		return "", err
+	}
+	master, err := OpenMaster(descriptor)
+	if err != nil {
+		return "", err
+	}
+	err = unix.Kill(unix.Getppid(), unix.SIGUSR1)
+	return name((<-master.Signals).(syscall.Signal)), err
 }
 
 // dieUntold is a keeper that is killed when it has started a command, and has not
@@ -66,21 +84,29 @@ func dieUntold() error {
 }
 
 func TestACommandWhoseKeeperDiedBeforeItCouldTellIsEnded(t *testing.T) {
-	front := exec.CommandContext(t.Context(), os.Args[0])
-	front.Env = append(os.Environ(), roleVariable+"=front")
-	front.WaitDelay = 10 * time.Second // the command has our end of the pipe too
-	said, err := front.Output()
-	require.NoError(t, err)
-	require.Equal(t, "0 the process that held the lock was killed by SIGKILL\n", string(said))
+	require.Equal(t, "0 the process that held the lock was killed by SIGKILL\n", frontOf(t, "keeper"))
 }
 
 // A service manager sends its signal to each process, the newest too.
 func TestASignalThatEndsAKeeperAtItsBeginningIsNoLoss(t *testing.T) {
-	front := exec.CommandContext(t.Context(), os.Args[0])
-	front.Env = append(os.Environ(), roleVariable+"=front of a newborn")
-	said, err := front.Output()
-	require.NoError(t, err)
-	require.Equal(t, "143 <nil>\n", string(said))
+	require.Equal(t, "0 interrupted by SIGTERM\n", frontOf(t, "newborn"))
+}
+
+// The command's first act may be to signal zklock, which has not heard of it yet.
+func TestASignalIsPassedOnBeforeTheFrontHasHeardOfTheCommand(t *testing.T) {
+	require.Equal(t, "SIGUSR1 <nil>\n0 <nil>\n", frontOf(t, "sender"))
+}
+
+// frontOf returns what a front says, and its keeper of that role.
+func frontOf(t *testing.T, keeper string) string {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	defer cancel()
+	front := exec.CommandContext(ctx, os.Args[0])
+	front.Env = append(os.Environ(), roleVariable+"=front of a "+keeper)
+	front.WaitDelay = 10 * time.Second // a command has our end of the pipe too
+	said, _ := front.Output()
+	return string(said)
 }
 
 // foundAgain leaves its process group empty, and at a line of input founds one that has

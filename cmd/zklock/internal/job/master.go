@@ -40,7 +40,6 @@ func OpenMaster(descriptor int) (*Master, error) {
 	}
 	m.group, _ = unix.Getpgid(m.pid) // of one that has died: its end is about to be heard of
 	heedNone := make(chan os.Signal, 1)
-	Catch(heedNone, Ending)
 	Catch(heedNone, passed)
 	Catch(heedNone, keyboard)
 	signal.Ignore(syscall.SIGTTOU) // to give the terminal, and to write to it, from the background

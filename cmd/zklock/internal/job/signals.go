@@ -15,9 +15,9 @@ import (
 // Ending are the signals by which a process is asked to end.
 var Ending = []os.Signal{syscall.SIGHUP, syscall.SIGINT, syscall.SIGQUIT, syscall.SIGTERM}
 
-// passed are those that mean the command as well, beside the ending ones, once it
-// runs.
-var passed = []os.Signal{syscall.SIGUSR1, syscall.SIGUSR2, syscall.SIGALRM, syscall.SIGWINCH, syscall.SIGCONT}
+// passed are those that are passed on to the command. Before it runs those that do not
+// end the wait mean nobody.
+var passed = append(slices.Clip(Ending), syscall.SIGUSR1, syscall.SIGUSR2, syscall.SIGALRM, syscall.SIGWINCH, syscall.SIGCONT)
 
 // keyboard are those by which a terminal stops a job. The front does not catch
 // them: what they do to it depends on whether there is a shell that could continue
