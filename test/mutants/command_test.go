@@ -27,8 +27,20 @@ var ofTheCommand = []struct {
 		{job + "/front.go", "KillAfter: n.KillAfter", "KillAfter: time.Hour"},
 	}}, command, "TestAKilledKeepersCommandIsGoneBeforeTheServerGivesTheLockAway"},
 	{mutant{"a signal at the keeper's beginning is a loss", []edit{
-		{job + "/front.go", "slices.Contains(Ending, os.Signal(sig))", "slices.Contains(Ending, os.Signal(sig)) && false"},
+		{job + "/front.go", "status.Signaled() && !said.began", "false"},
 	}}, job, "TestASignalThatEndsAKeeperAtItsBeginningIsNoLoss"},
+	{mutant{"a keeper that is killed while it waits has failed", []edit{
+		{cli + "/run.go", "errors.As(err, &interrupted)", "errors.As(err, &interrupted) && false"},
+	}}, command, "TestAKeeperThatIsKilledWhileItWaitsHasLostNoLock"},
+	{mutant{"a signal that comes before the front has heard of the command is lost", []edit{
+		{job + "/front.go", "Catch(signals, passed)", "Catch(signals, Ending)"},
+	}}, job, "TestASignalIsPassedOnBeforeTheFrontHasHeardOfTheCommand"},
+	{mutant{"a signal that is for the command ends the wait", []edit{
+		{job + "/signals.go", "slices.Contains(Ending, sig)", "slices.Contains(passed, sig)"},
+	}}, command, "TestASignalEndsTheWaitForTheLock"},
+	{mutant{"a demonstration waits for ever for who does not read it", []edit{
+		{cli + "/demo.go", "ctxWriter{ctx, os.Stdout}", "os.Stdout"},
+	}}, command, "TestASignalEndsADemonstrationWhoseOutputNobodyReads"},
 	{mutant{"what a killed keeper has not told of goes on", []edit{
 		{job + "/front.go", "n.Running && command.id == 0", "false"},
 	}}, job, "TestACommandWhoseKeeperDiedBeforeItCouldTellIsEnded"},
