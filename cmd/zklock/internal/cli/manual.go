@@ -60,7 +60,7 @@ var given = []Entry{
 // set are the variables that the command of run finds.
 var set = []Entry{
 	{"ZKLOCK_PATH", "set for the command: the lock's path"},
-	{"ZKLOCK_NODE", "set for the command: the lock's node"},
+	{"ZKLOCK_NODE", "set for the command: the lock's node, as a whole path, with the servers' chroot if there is one"},
 	{"ZKLOCK_TOKEN", "set for the command: the fencing token, a number that grows with each holder"},
 	{"ZKLOCK_SESSION", "set for the command: the ZooKeeper session, as ZooKeeper's own tools write it"},
 }
@@ -85,6 +85,8 @@ func Manual(cmd *cobra.Command) (description string, sections []Section) {
 			codes = append(slices.Clip(exits), Entry{"75", "the node has become the holder since it was shown, and there is nobody to ask again"})
 		}
 		return description, []Section{{"EXIT STATUS", codes}, {"ENVIRONMENT", given}, {"FILES", files}}
+	case "server":
+		return description, []Section{{"EXIT STATUS", append([]Entry{{"0", "a signal has ended it, as is meant"}}, exits[1:3]...)}}
 	case "zklock":
 		codes := append(slices.Clip(exits), Entry{"others", "of zklock run: its page has them"})
 		return description, []Section{{"EXIT STATUS", codes}, {"ENVIRONMENT", given}, {"FILES", files}}
