@@ -45,5 +45,6 @@ func TestAPageSaysHowItsCommandEndsAndWhatItReads(t *testing.T) {
 	for _, said := range []string{"ZKLOCK_PATH", "ZKLOCK_NODE", "ZKLOCK_TOKEN", "ZKLOCK_SESSION", "\n\\fB126\\fP\n"} {
 		require.Contains(t, run, said)
 	}
+	require.NotContains(t, pages(t, "../../man")["zklock-server.1"], "128+N", "a signal is how it is meant to end")
 	require.Equal(t, 1, strings.Count(run, "the command cannot be executed"), "the exit codes stand in one place")
 }
