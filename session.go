@@ -148,8 +148,8 @@ func (s *Session) Closed() <-chan struct{} { return s.must("closed").client.Cont
 
 // Close ends the session: its holds end as released ([ErrReleased]; their Lost channels stay
 // open), its waiters get [ErrClosed], the server deletes its nodes, and when Close returns no
-// goroutine, timer or socket is left. Only a function of the caller's that a member calls
-// (package membership) may still be running. It takes a round trip, and a few seconds at most
+// goroutine, timer or socket is left. Only a function of the caller's that package
+// membership calls may still be running. It takes a round trip, and a few seconds at most
 // if no server answers. Calling it again returns the first call's result.
 //
 // The error says that no server has confirmed the end: everything is cleaned up here all the

@@ -10,8 +10,9 @@
 // A member is an ephemeral child of the path. It goes with [Member.Leave], with
 // [zklock.Session.Close], and, when its process dies or is cut off, with its
 // ZooKeeper session, after the session's timeout. A member whose process still lives
-// registers itself again, in the session that has taken the old one's place. Of a member,
-// only a call of [WithNotify]'s function or of its logger may outlive the session's Close.
+// registers itself again, in the session that has taken the old one's place. Only a call of
+// [WithNotify]'s function or of a logger, a member's or a Watch's, may outlive the session's
+// Close.
 //
 // A list says what was so a moment ago: a server on it may just have died, and one that
 // is missing may only be cut off from ZooKeeper. What must have one owner at a time
@@ -21,12 +22,13 @@
 //
 // [Join] sends a create, and a read that leaves a watch. [Watch] sends a list, and a
 // read for each member that it has not seen yet. While nothing changes, a process that
-// watches asks each session timeout whether the path and about four of the members have
-// changed (see [WithInterval]), and a member whether its node has, in case a watch was
-// lost: the server drops the watch of a node that changes while the session may not read
-// it. After a reconnect the client sets its watches again, and only logs it if that
-// fails: where the server has not confirmed it, everything is read again at the next
-// interval. The page on costs in the repository says what a change costs.
+// watches asks each session timeout whether the path and four of the members, each in its
+// turn, have changed (see [WithInterval]), and a member whether its node has, in case a
+// watch was lost: the server drops the watch of a node that changes while the session may
+// not read it. They ask twice at most, however many watch the same. After a reconnect the
+// client sets its watches again, and only logs it if that fails: where the server has not
+// confirmed it, everything is read again at the next interval. The page on costs in the
+// repository says what a change costs.
 //
 // Watches are shared by all who use the same session and stay when a Watch ends,
 // because the client cannot remove one, until the node changes or somebody watches it

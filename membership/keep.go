@@ -15,19 +15,29 @@ import (
 	"github.com/zklock/zklock/internal/client"
 )
 
-// keep is the member's goroutine: it sees to it that the node is there, until the
-// member leaves.
+// keep is the member's goroutine.
 func (m *Member) keep() {
-	defer func() { // behind the functions of the user
-		if m.news.Add(func() { close(m.done) }) {
-			m.news.Run()
-		}
-	}()
-	defer close(m.off)
-	defer m.leave()
+	m.stay()
+	session := cmp.Or(m.state.Session, m.session.ID()) // of the last create, whose node need not have been seen
+	m.withdraw()
+	if m.zxid == 0 {
+		m.leavePath()
+	}
+	m.leave()
+	close(m.off)
+	if m.news.Add(func() { close(m.done) }) { // behind the functions of the user
+		m.news.Run()
+	}
+	if m.leaveErr != nil && m.zxid != 0 { // without a registration nobody has the member, and such may be many
+		m.outlast(session)
+	}
+}
+
+// stay sees to it that the node is there, until the member leaves or its session is closed.
+func (m *Member) stay() {
 	doubting := time.NewTicker(m.options.interval)
 	defer doubting.Stop()
-	for doubt, failures := time.Duration(0), 0; m.ctx.Err() == nil; {
+	for doubt, failures := time.Duration(0), 0; m.ctx.Err() == nil && !isClosed(m.session); {
 		var alarm <-chan zk.Event
 		var again <-chan time.Time
 		if g := m.attempt(doubt); g != nil {
@@ -44,22 +54,14 @@ func (m *Member) keep() {
 			doubt = m.options.interval
 		case <-m.ctx.Done():
 		case <-m.session.Closed():
-			m.sessionClosed()
-			return
 		}
-	}
-	m.withdraw()
-	if m.zxid == 0 {
-		m.leavePath()
 	}
 }
 
 // attempt puts the node right once, and notes how that went. It returns the node if that is in
 // place.
 func (m *Member) attempt(doubt time.Duration) *sight {
-	m.mu.Lock()
-	u := m.wants[len(m.wants)-1]
-	m.mu.Unlock()
+	u := m.wanted()
 	g, err := m.settle(u, doubt)
 	if errors.Is(err, zklock.ErrClosed) {
 		return nil
@@ -79,18 +81,28 @@ func (m *Member) attempt(doubt time.Duration) *sight {
 	return g
 }
 
+// wanted returns what the node is to have.
+func (m *Member) wanted() *update {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if n := len(m.wants); n > 0 {
+		return m.wants[n-1]
+	}
+	return m.placed
+}
+
 // place notes that u is in place: what is older is wanted no more. m.mu is held.
 func (m *Member) place(u *update) {
-	m.written = u.number
+	m.placed = u
 	m.wants = slices.DeleteFunc(m.wants, func(v *update) bool { return v.number <= u.number })
-	m.wants = slices.Insert(m.wants, 0, u)
 }
 
 // takeBack notes that u was refused, which may be for its data: the newest of the others is
-// wanted. What was in place last is wanted for ever. m.mu is held.
+// wanted, if there is any. m.mu is held.
 func (m *Member) takeBack(u *update, refusal error) {
 	u.refusal = refusal
-	if m.drop(u) {
+	if i := slices.Index(m.wants, u); i >= 0 && m.placed != nil {
+		m.wants = slices.Delete(m.wants, i, i+1)
 		m.wake()
 	}
 }
@@ -189,25 +201,43 @@ func (m *Member) create(content []byte) error {
 	return err
 }
 
-// withdraw deletes the node, for as long as it takes. That there is none is final: a
-// create that an earlier connection carried has been executed before this write, or
-// is refused since the session has moved.
+// withdraw deletes the node, for as long as it takes, unless the session is closed. That there is
+// none is final: a create that an earlier connection carried has been executed before this write,
+// or is refused since the session has moved.
 func (m *Member) withdraw() {
-	session := m.session.ID() // of the last create, whose node need not have been seen
 	for failures := 0; ; {
 		err := order(m.session, func(conn *zk.Conn) error { return conn.Delete(m.node, -1) })
 		switch {
-		case err == nil, errors.Is(err, zk.ErrNoNode), isClosed(m.session):
+		case err == nil, errors.Is(err, zk.ErrNoNode):
 			m.left()
+			return
+		case isClosed(m.session):
+			m.sessionClosed()
 			return
 		case client.Refused(err):
 			m.leaveErr = err
-			m.mu.Lock()
-			defer m.mu.Unlock()
-			m.kept, m.keptIn = true, cmp.Or(m.state.Session, session)
 			return
 		}
 		failures++
 		pause(context.Background(), m.session, backoff.Before(failures))
+	}
+}
+
+// outlast returns when the node, which the server keeps on the list, has gone with its session.
+func (m *Member) outlast(session int64) {
+	for {
+		changed := client.Of(m.session).Changed()
+		switch {
+		case isClosed(m.session):
+			m.sessionClosed()
+			return
+		case m.session.ID() != session:
+			m.left()
+			return
+		}
+		select {
+		case <-changed:
+		case <-m.session.Closed():
+		}
 	}
 }

@@ -34,13 +34,10 @@ type Member struct {
 
 	mu      sync.Mutex
 	updates int           // how many there were
-	wants   []*update     // the newest last, which the node is to have; first what was in place last, if anything was
-	written int           // the newest update that was in place
-	alone   *update       // the newest update that nobody waits for any more
+	placed  *update       // what was in place last, nil before the first
+	wants   []*update     // those after it, the newest last, which the node is to have
 	changed chan struct{} // closed and replaced when there was an attempt
 	state   State
-	kept    bool  // the server has refused the delete, and nobody sees to the node any more
-	keptIn  int64 // the session that it is in, if there is one
 
 	// The member's goroutine's own.
 	zxid      int64  // of the registration, 0 before the first
@@ -50,9 +47,12 @@ type Member struct {
 
 // update is data that the node is to have, unless a newer one is in place.
 type update struct {
-	data    []byte
-	number  int
-	refusal error // guarded by the member's mu
+	data   []byte
+	number int
+
+	// Guarded by the member's mu.
+	refusal error
+	alone   bool // nobody waits for it any more
 }
 
 // ErrLeft says that the member has left.
@@ -143,14 +143,10 @@ func (m *Member) ID() string {
 // server has refused stays registered until its ZooKeeper session ends.
 func (m *Member) State() State {
 	m.mustBeMade("state")
-	session := m.session.ID()
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	switch {
-	case isClosed(m.session): // its goroutine may not have noticed yet
+	if isClosed(m.session) { // its goroutine may not have noticed yet
 		return m.state.closed()
-	case m.kept && m.keptIn != session: // with which the node has gone
-		return State{Registrations: m.state.Registrations, Err: ErrLeft}
 	}
 	return m.state
 }
@@ -185,24 +181,19 @@ func (m *Member) want(data []byte) *update {
 	return u
 }
 
-// stopWaiting notes that nobody waits for u any more. Of those updates only the newest is kept, or
-// they would pile up while there is no server.
+// stopWaiting notes that nobody waits for u any more. Of those that are wanted only the newest is
+// kept, or they would pile up while there is no server.
 func (m *Member) stopWaiting(u *update) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if m.alone == nil || m.alone.number < u.number {
-		m.alone, u = u, m.alone
+	u.alone = true
+	newest := u
+	for _, v := range m.wants {
+		if v.alone {
+			newest = v
+		}
 	}
-	m.drop(u)
-}
-
-// drop reports whether u was wanted besides what was in place last. m.mu is held.
-func (m *Member) drop(u *update) bool {
-	i := slices.Index(m.wants, u)
-	if i > 0 {
-		m.wants = slices.Delete(m.wants, i, i+1)
-	}
-	return i > 0
+	m.wants = slices.DeleteFunc(m.wants, func(v *update) bool { return v.alone && v != newest })
 }
 
 // wake has the member's goroutine look whether there is something to write.
@@ -241,10 +232,11 @@ func (m *Member) Leave(ctx context.Context) error {
 func (m *Member) await(ctx context.Context, u *update) error {
 	for {
 		m.mu.Lock()
-		changed, refusal, written := m.changed, u.refusal, m.written
+		changed, refusal := m.changed, u.refusal
+		placed := m.placed != nil && m.placed.number >= u.number
 		m.mu.Unlock()
 		switch {
-		case written >= u.number:
+		case placed:
 			return nil
 		case refusal != nil:
 			return refusal

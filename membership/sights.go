@@ -2,7 +2,6 @@ package membership
 
 import (
 	"context"
-	"math/rand/v2"
 	"runtime"
 	"strconv"
 	"sync"
@@ -82,7 +81,7 @@ func sightsOf(s *zklock.Session) *sights {
 
 // look returns the view as it is, with a watch that stands: the watch's event comes
 // ahead of the answer to any read that shows a change. With doubt, which is how often
-// the caller doubts, or 0, it makes sure of a watch that is not new.
+// the caller doubts the server, or 0, it makes sure of a watch that is not new.
 func look(ctx context.Context, s *zklock.Session, v view, doubt time.Duration) (*sight, error) {
 	all := sightsOf(s)
 	for {
@@ -152,22 +151,17 @@ func (all *sights) drop(v view, g *sight) {
 	}
 }
 
-// asked is how many members' watches a watcher makes sure of in an interval, on average.
-const asked = 4
-
 // stands reports whether g's watch stands. The client's watches must, and the server must
-// not have used it up without an event, as it does if the node may not be read then. The
-// path is asked for twice an interval at most, however many watch it. To ask for each
-// member would cost a read for each: of many, some are asked for, whichever.
+// not have used it up without an event, as it does if the node may not be read then. It is
+// asked twice an interval at most, however many watch the node.
 func (all *sights) stands(ctx context.Context, s *zklock.Session, v view, g *sight, interval time.Duration) (bool, error) {
 	if _, standing := client.Of(s).Watches(); g.connection < standing {
 		return false, nil
 	}
 	all.mu.Lock()
 	fresh := time.Since(g.confirmed) < interval/2
-	passed := v.of == data && rand.IntN(len(all.of)+1) > asked
 	all.mu.Unlock()
-	if fresh || passed {
+	if fresh {
 		return true, nil
 	}
 	answer := all.checks.DoChan(strconv.Itoa(int(v.of))+v.path, func() (any, error) {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"iter"
+	"math"
 	"reflect"
 	"slices"
 	"time"
@@ -25,11 +26,17 @@ const (
 	// than 65536 cases. What goes beyond is left to the interval.
 	maxAlarms = 60000
 
-	// A watcher reads a list of n nodes once in n times perMember, and once in
+	// A watcher reads a list of n nodes once in n times perChild, and once in
 	// maxRest, while changes follow each other: of a thousand servers that watch each
 	// other while they are restarted, each reads the list once a second.
-	perMember = time.Millisecond
-	maxRest   = time.Second
+	perChild = time.Millisecond
+	maxRest  = time.Second
+
+	// asked is how many members' watches are made sure of in an interval.
+	asked = 4
+
+	// undoubted is a doubt of the client alone.
+	undoubted = time.Duration(math.MaxInt64)
 
 	// gather is for the events that come right behind the first: who leaves makes one
 	// for its node and one for the list.
@@ -40,9 +47,9 @@ const (
 // came, went, or changed its data. Each list is complete, in the order of
 // [Peer.Zxid], and the caller's to keep. Changes that come while the loop's body
 // runs, or close together, show in one list: the last list is always the truth,
-// those between need not be. A change shows at once, but one that follows another
-// waits up to a millisecond for each member of the list, and a second at most, for
-// those that follow it.
+// those between need not be. A change shows at once, but one that follows another, be it
+// of a child that is no member, waits up to a millisecond for each child of the path, and
+// a second at most, for those that follow it.
 //
 // Every ephemeral child of the path that the session may read is a member, whoever
 // created it. A path that does not exist has no members yet. Watch survives lost
@@ -60,7 +67,7 @@ func Watch(ctx context.Context, s *zklock.Session, path string, opts ...Option) 
 			return
 		}
 		path := client.Of(s).Below(path)
-		w := &watcher{session: s, path: path, options: o, doubting: time.NewTicker(o.interval)}
+		w := &watcher{session: s, path: path, options: o, doubting: time.NewTicker(o.interval), list: new(sight)}
 		defer w.doubting.Stop()
 		err = w.run(ctx, func(peers []Peer) bool { return yield(peers, nil) })
 		if err != nil && ctx.Err() == nil {
@@ -76,7 +83,7 @@ type watcher struct {
 	options  *options
 	doubting *time.Ticker    // when the watches are not to be relied on
 	hidden   map[string]bool // the children that may not be read
-	children int             // in the newest list, members or not
+	list     *sight          // the newest, for which they were tried
 }
 
 // alarm is how a watch tells that what it stands for has changed.
@@ -98,8 +105,8 @@ func (w *watcher) run(ctx context.Context, yield func([]Peer) bool) error {
 			continue
 		}
 		changed := first || !slices.EqualFunc(peers, last, Peer.same)
-		if changed || doubt == 0 {
-			rested = time.Now().Add(min(time.Duration(w.children)*perMember, maxRest))
+		if !first && (changed || doubt == 0) {
+			rested = time.Now().Add(min(time.Duration(len(w.list.names))*perChild, maxRest))
 		}
 		if changed {
 			last, first = slices.Clone(peers), false
@@ -124,11 +131,11 @@ func (w *watcher) read(ctx context.Context, doubt time.Duration) ([]Peer, []alar
 	if err != nil {
 		return nil, nil, err
 	}
-	w.children = len(list.names)
-	nodes, err := w.readEach(ctx, list.names, doubt)
+	nodes, err := w.readEach(ctx, list, doubt)
 	if err != nil {
 		return nil, nil, err
 	}
+	w.list = list
 	var peers []Peer
 	alarms := []alarm{list.changed}
 	for i, node := range nodes {
@@ -157,19 +164,27 @@ func (w *watcher) readAbsent(ctx context.Context, doubt time.Duration) ([]Peer, 
 	return nil, []alarm{node.changed}, nil
 }
 
-// readEach reads the named members; nil stands for one that has gone meanwhile, or
-// that may not be read. Of those it is doubted whether that is still so.
-func (w *watcher) readEach(ctx context.Context, names []string, doubt time.Duration) ([]*sight, error) {
+// readEach reads the members on the list; nil stands for one that has gone meanwhile, or
+// that may not be read. Of those it is doubted whether that is still so, also if there is a
+// new list: a name that is on both may be another node's. To doubt the server for each of the
+// others would cost a request for each: of many, some have their turn, in an interval the same
+// ones for all who watch the path.
+func (w *watcher) readEach(ctx context.Context, list *sight, doubt time.Duration) ([]*sight, error) {
+	names, turn := list.names, asked*uint64(time.Now().UnixNano()/int64(w.options.interval))
 	nodes, refused := make([]*sight, len(names)), make([]error, len(names))
 	reads, under := errgroup.WithContext(ctx)
 	reads.SetLimit(readsAtOnce)
 	for i, name := range names {
-		if w.hidden[name] && doubt == 0 {
+		if w.hidden[name] && doubt == 0 && list == w.list {
 			refused[i] = zk.ErrNoAuth
 			continue
 		}
+		each := doubt
+		if doubt != 0 && (turn+uint64(i))%uint64(len(names)) >= asked {
+			each = undoubted
+		}
 		reads.Go(func() error {
-			node, err := look(under, w.session, view{join(w.path, name), data}, doubt)
+			node, err := look(under, w.session, view{join(w.path, name), data}, each)
 			switch {
 			case err == nil:
 				nodes[i] = node
