@@ -41,7 +41,7 @@ func TestAMemberOfAClosedSessionIsNotRegistered(t *testing.T) {
 	inBubble(t, func(t *testing.T, server *zktest.Server) {
 		s := connect(t, server)
 		var states []membership.State
-		m := join(t, s, "one", membership.WithNotify(func(state membership.State) { states = append(states, state) }))
+		m := join(t, s, "one", notes(&states))
 		gone := join(t, s, "two")
 		require.NoError(t, gone.Leave(t.Context()))
 		left := gone.State()

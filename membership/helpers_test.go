@@ -149,4 +149,9 @@ func allow(t *testing.T, s *zklock.Session, m *membership.Member, acl []zk.ACL) 
 	require.NoError(t, err)
 }
 
+// notes keeps the states that a member tells of.
+func notes(states *[]membership.State) membership.Option {
+	return membership.WithNotify(func(state membership.State) { *states = append(*states, state) })
+}
+
 var everybody = zk.WorldACL(zk.PermAll)

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"log/slog"
+	"slices"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -195,7 +196,14 @@ func update(t *testing.T, ctx context.Context, m *membership.Member, text string
 
 // The refusal was for the data, as that of a quota is: here, by an access list that lasts as long as the update.
 func TestBehindAnUpdateThatIsRefusedTheOneBeforeItIsWritten(t *testing.T) {
-	for name, ended := range map[string]bool{"its call waits": false, "its call has ended": true} {
+	for name, c := range map[string]struct {
+		ended   bool
+		refused int
+	}{
+		"its call waits":                 {false, 1},
+		"its call has ended":             {true, 1},
+		"its call has ended, behind two": {true, 2},
+	} {
 		t.Run(name, func(t *testing.T) {
 			inBubble(t, func(t *testing.T, server *zktest.Server) {
 				s, operator := connect(t, server), connect(t, server)
@@ -207,24 +215,34 @@ func TestBehindAnUpdateThatIsRefusedTheOneBeforeItIsWritten(t *testing.T) {
 				defer end()
 				update(t, ctx, m, "older")
 				before := update(t, ctx, m, "before")
-				if ended {
+				if c.ended {
 					end()
 					require.ErrorIs(t, <-before, context.Canceled)
 				}
-				last := update(t, t.Context(), m, "refused")
+				var later []<-chan error
+				for range c.refused {
+					later = append(later, update(t, t.Context(), m, "refused"))
+				}
 				allow(t, operator, m, zk.WorldACL(zk.PermAll&^zk.PermWrite))
-				refused := server.HoldReply(zktest.OpSetData)
+				held := server.HoldReply(zktest.OpSetData)
 				busy.Release()
-				<-refused.Struck()
-				allow(t, operator, m, everybody)
-				refused.Release()
-				require.ErrorIs(t, <-last, zk.ErrNoAuth)
-				if !ended {
+				for i, last := range slices.Backward(later) {
+					<-held.Struck()
+					refused := held
+					if i > 0 {
+						held = server.HoldReply(zktest.OpSetData)
+					} else {
+						allow(t, operator, m, everybody)
+					}
+					refused.Release()
+					require.ErrorIs(t, <-last, zk.ErrNoAuth)
+				}
+				if !c.ended {
 					require.NoError(t, <-before)
 				}
 				time.Sleep(timeout)
 				watch(t, s).await(t, "before")
-				require.Equal(t, 3, server.Requests()[zktest.OpSetData])
+				require.Equal(t, 2+c.refused, server.Requests()[zktest.OpSetData])
 			})
 		})
 	}
@@ -466,7 +484,8 @@ func TestBadArgumentsAreRefused(t *testing.T) {
 func TestLeavingAgainTellsOfTheRefusalUntilTheSessionIsClosed(t *testing.T) {
 	inBubble(t, func(t *testing.T, server *zktest.Server) {
 		s := connect(t, server)
-		m := join(t, s, "a")
+		var states []membership.State
+		m := join(t, s, "a", notes(&states))
 		_, err := s.Conn().SetACL(path, zk.WorldACL(zk.PermRead), -1)
 		require.NoError(t, err)
 		for range 2 {
@@ -476,6 +495,9 @@ func TestLeavingAgainTellsOfTheRefusalUntilTheSessionIsClosed(t *testing.T) {
 		require.NoError(t, s.Close())
 		require.NoError(t, m.Leave(t.Context()))
 		require.Empty(t, server.Children(path))
+		synctest.Wait()
+		require.Equal(t, membership.State{Registrations: 1, Err: zklock.ErrClosed}, m.State())
+		require.Equal(t, m.State(), states[len(states)-1])
 	})
 }
 
@@ -510,15 +532,21 @@ func TestAnUpdateOfAMemberThatHasLeftSaysSoAfterTheEndOfItsSessionToo(t *testing
 func TestAMemberThatTheServerKeptOnTheListIsRegisteredAsLongAsItsSession(t *testing.T) {
 	inBubble(t, func(t *testing.T, server *zktest.Server) {
 		s := connect(t, server)
-		m := join(t, s, "a")
+		var states []membership.State
+		m := join(t, s, "a", notes(&states))
 		_, err := s.Conn().SetACL(path, zk.WorldACL(zk.PermRead), -1)
 		require.NoError(t, err)
 		require.ErrorIs(t, m.Leave(t.Context()), zk.ErrNoAuth)
+		synctest.Wait()
 		require.Equal(t, membership.State{Registered: true, Session: owner(server, m), Registrations: 1}, m.State())
+		server.Cut() // which is no end of the session
+		time.Sleep(timeout / 2)
+		require.True(t, m.State().Registered)
 		server.ExpireSession(s.ID())
-		eventually(t, "the next session", func() bool { return s.ID() != m.State().Session && s.ID() != 0 })
+		time.Sleep(timeout / 2)
 		require.Empty(t, server.Children(path))
 		require.Equal(t, membership.State{Registrations: 1, Err: membership.ErrLeft}, m.State())
+		require.Equal(t, m.State(), states[len(states)-1])
 		require.NoError(t, m.Leave(t.Context()), "it is off the list")
 	})
 }
@@ -539,10 +567,10 @@ func TestAMemberThatTheServerKeepsOnTheListUnseenHasNotLeft(t *testing.T) {
 		held.Release()
 		require.ErrorIs(t, <-left, zk.ErrNoAuth)
 		require.Equal(t, s.ID(), owner(server, m), "it is on the list")
+		synctest.Wait()
 		require.NotErrorIs(t, m.State().Err, membership.ErrLeft)
-		last := s.ID()
-		require.True(t, server.ExpireSession(last))
-		eventually(t, "the next session", func() bool { return s.ID() != last && s.ID() != 0 })
+		require.True(t, server.ExpireSession(s.ID()))
+		time.Sleep(timeout)
 		require.Equal(t, membership.State{Registrations: 1, Err: membership.ErrLeft}, m.State())
 		require.NoError(t, m.Leave(t.Context()), "it is off the list")
 	})

@@ -7,6 +7,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/go-zookeeper/zk"
 	"github.com/stretchr/testify/require"
 
 	"github.com/zklock/zklock/membership"
@@ -15,6 +16,21 @@ import (
 
 // abandoned bounds the work that calls have left behind when their contexts ended.
 const abandoned = 300
+
+func TestJoiningAgainAndAgainWhereNobodyMayDoesNotPileUpWork(t *testing.T) {
+	inBubble(t, func(t *testing.T, server *zktest.Server) {
+		s := connect(t, server)
+		_, err := s.Conn().Create("/closed", nil, 0, zk.WorldACL(zk.PermRead))
+		require.NoError(t, err)
+		before := runtime.NumGoroutine()
+		for range 100 {
+			_, err := membership.Join(t.Context(), s, "/closed", nil)
+			require.ErrorIs(t, err, zk.ErrNoAuth)
+		}
+		synctest.Wait()
+		require.Less(t, runtime.NumGoroutine(), before+20)
+	})
+}
 
 func TestJoiningAgainAndAgainWithoutAServerDoesNotPileUpWork(t *testing.T) {
 	inBubble(t, func(t *testing.T, server *zktest.Server) {

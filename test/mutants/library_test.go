@@ -324,7 +324,7 @@ var ofTheLibrary = []judged{
 		{"reentrant.go", "!o.hold.CompareAndSwap(h, nil)", "h = o.hold.Swap(nil); h == nil"},
 	}}, ".TestASecondUnlockWithoutOwnerGivesNobodyElsesHoldBack"},
 	{mutant{"nobody is told that a member's session is closed", []edit{
-		{"membership/keep.go", "m.sessionClosed()\n", ""},
+		{"membership/keep.go", "m.sessionClosed()\n\t\t\treturn\n\t\tcase client.Refused(err):", "return\n\t\tcase client.Refused(err):"},
 	}}, "membership.TestAMemberOfAClosedSessionIsNotRegistered"},
 	{mutant{"an answer by another connection is believed", []edit{
 		{"internal/client/list.go", "case err == nil, errors.Is(err, zk.ErrNoNode):", "case err == nil:"},
@@ -471,10 +471,19 @@ var ofTheLibrary = []judged{
 		{"multi.go", "needed := by.held()", "var needed []*Hold"},
 	}}, "TestAMultiLockerWaitsForNothingWhenTheCallersOwnLockIsLost"},
 	{mutant{"a member that could not leave is registered though its session is gone", []edit{
-		{"membership/keep.go", "m.kept, m.keptIn = true, ", "m.kept, m.keptIn = false, "},
+		{"membership/keep.go", "m.leaveErr != nil && m.zxid != 0", "false"},
 	}}, "membership.TestAMemberThatTheServerKeptOnTheListIsRegisteredAsLongAsItsSession"},
+	{mutant{"a member that could not leave is gone with its connection", []edit{
+		{"membership/keep.go", "case m.session.ID() != session:\n\t\t\tm.left()", "case client.Of(m.session).Current() == nil:\n\t\t\tm.left()"},
+	}}, "membership.TestAMemberThatTheServerKeptOnTheListIsRegisteredAsLongAsItsSession"},
+	{mutant{"a member that could not leave is not told that its session is closed", []edit{
+		{"membership/keep.go", "m.sessionClosed()\n\t\t\treturn\n\t\tcase m.session.ID()", "return\n\t\tcase m.session.ID()"},
+	}}, "membership.TestLeavingAgainTellsOfTheRefusalUntilTheSessionIsClosed"},
+	{mutant{"what Join has not made waits for the end of its session", []edit{
+		{"membership/keep.go", "m.leaveErr != nil && m.zxid != 0", "m.leaveErr != nil"},
+	}}, "membership.TestJoiningAgainAndAgainWhereNobodyMayDoesNotPileUpWork"},
 	{mutant{"a member whose node has not been seen is not kept by the server", []edit{
-		{"membership/keep.go", "cmp.Or(m.state.Session, session)", "cmp.Or(m.state.Session, 0*session)"},
+		{"membership/keep.go", "cmp.Or(m.state.Session, m.session.ID())", "cmp.Or(m.state.Session, 0*m.session.ID())"},
 	}}, "membership.TestAMemberThatTheServerKeepsOnTheListUnseenHasNotLeft"},
 	{mutant{"a member that has left is told of its session's Close", []edit{
 		{"membership/member.go", "case isClosed(m.session) && m.State().Err != ErrLeft:", "case isClosed(m.session):"},
@@ -684,8 +693,30 @@ var ofTheLibrary = []judged{
 		{"membership/watch.go", "path: path, options", "path: client.Of(s).Below(path), options"},
 	}}, "membership.TestTheErrorOfAWatchNamesTheWholePath"},
 	{mutant{"a watch that the server has used up without an event stands", []edit{
-		{"membership/sights.go", "rand.IntN(len(all.of)+1) > asked", "rand.IntN(len(all.of)+1) >= 0"},
+		{"membership/sights.go", "if fresh {", "if fresh || v.of == data {"},
 	}}, "membership.TestAWatchShowsWhatAMemberBecameWhileItMightNotBeRead"},
+	{mutant{"of all that a session has seen some are made sure of", []edit{
+		{"membership/watch.go", "%uint64(len(names)) >= asked", "%uint64(len(sightsOf(w.session).of)) >= asked"},
+	}}, "membership.TestAWatchShowsWhatAMemberBecameWhileItMightNotBeRead"},
+	{mutant{"the same members are made sure of each time", []edit{
+		{"membership/watch.go", "(turn+uint64(i))%", "(0*turn+uint64(i))%"},
+	}}, "membership.TestAWatchShowsWhatAMemberBecameWhileItMightNotBeRead"},
+	{mutant{"all members are made sure of", []edit{
+		{"membership/watch.go", "each = undoubted", "each = doubt"},
+	}}, "membership.TestWatchingAListThatDoesNotChangeCostsAFewSmallReadsAnInterval"},
+	{mutant{"each Watch makes sure of other members", []edit{
+		{"membership/watch.go", "\"math\"\n", "\"math\"\n\t\"math/rand/v2\"\n"},
+		{"membership/watch.go", "uint64(time.Now().UnixNano()/int64(w.options.interval))", "uint64(rand.IntN(1e6))"},
+	}}, "membership.TestWatchingAListThatDoesNotChangeCostsAFewSmallReadsAnInterval"},
+	{mutant{"a member relies on its watch", []edit{
+		{"membership/keep.go", "doubt = m.options.interval", "doubt = undoubted"},
+	}}, "membership.TestAMemberMakesSureOfItsNodeEachIntervalWhateverItsProcessWatches"},
+	{mutant{"a name that might not be read is not tried with a new list", []edit{
+		{"membership/watch.go", "doubt == 0 && list == w.list", "doubt == 0"},
+	}}, "membership.TestAMemberThatComesUnderTheNameOfOneThatMightNotBeReadShowsAtOnce"},
+	{mutant{"names that may not be read are tried at each change", []edit{
+		{"membership/watch.go", "doubt == 0 && list == w.list", "false && list == w.list"},
+	}}, "membership.TestAMemberThatMayNotBeReadIsMissingAndTheOthersAreThere"},
 	{mutant{"what was seen of a node counts after a write", []edit{
 		{"membership/keep.go", "sightsOf(m.session).drop(node, g)", "_ = node"},
 	}}, "membership.TestAMemberThatMayNotReadItsNodeWritesItOnce"},
@@ -693,20 +724,25 @@ var ofTheLibrary = []judged{
 		{"membership/keep.go", "case refused && unsure:", "case false && unsure:"},
 	}}, "membership.TestAnUpdateIsNotRefusedIfItIsInPlace"},
 	{mutant{"an update that is refused keeps the one before it waiting", []edit{
-		{"membership/keep.go", "if m.drop(u) {\n\t\tm.wake()\n\t}", "m.drop(u)"},
+		{"membership/keep.go", "\t\tm.wake()\n", ""},
 	}}, "membership.TestBehindAnUpdateThatIsRefusedTheOneBeforeItIsWritten"},
 	{mutant{"updates that nobody waits for pile up", []edit{
 		{"membership/member.go", "defer m.stopWaiting(u)\n", ""},
 	}}, "membership.TestUpdatesWhoseCallsHaveEndedDoNotPileUp"},
+	{mutant{"an update that was refused keeps an older one from being written", []edit{
+		{"membership/member.go", "if v.alone {", "if v.alone && v.number > u.number {"},
+	}}, "membership.TestBehindAnUpdateThatIsRefusedTheOneBeforeItIsWritten"},
+	{mutant{"a member whose Join is refused goes on with nothing to write", []edit{
+		{"membership/keep.go", "i >= 0 && m.placed != nil {", "i >= 0 {"},
+	}}, "membership.TestJoiningAgainAndAgainWhereNobodyMayDoesNotPileUpWork"},
 	{mutant{"an update that was refused is asked for again", []edit{
-		{"membership/keep.go", "if m.drop(u) {", "if false {"},
+		{"membership/keep.go", "i >= 0 && m.placed != nil {", "false && i >= 0 {"},
 	}}, "membership.TestAnUpdateThatIsRefusedLeavesTheMemberAsItWas"},
 	{mutant{"a write without an answer is remembered when its node has gone", []edit{
 		{"membership/keep.go", "m.unsure == g.stat.Czxid", "m.unsure != 0"},
 	}}, "membership.TestAWriteWithoutAnAnswerIsForgottenWithItsNode"},
 	{mutant{"Close of a session leaves its members' goroutines to the user's functions", []edit{
-		{"membership/keep.go", "defer func() { // behind", "told := make(chan struct{})\n\tdefer close(m.done)\n\tdefer func() { m.tell(func() { close(told) }); <-told }()\n\t_ = func() { // behind"},
-		{"membership/keep.go", "m.news.Run()\n\t\t}\n\t}()", "m.news.Run()\n\t\t}\n\t}"},
+		{"membership/keep.go", "if m.news.Add(func() { close(m.done) }) { // behind", "told := make(chan struct{})\n\tm.tell(func() { close(told) })\n\t<-told\n\tif m.news.Add(func() { close(m.done) }) { // behind"},
 		{"membership/member.go", "if !client.Of(s).Spawn(m.keep) {", "go m.keep()\n\tif false {"},
 	}}, "membership.TestOfAMemberOnlyItsUsersFunctionOutlivesItsSession"},
 	{mutant{"a member waits for the user's functions", []edit{
@@ -920,8 +956,11 @@ var ofTheLibrary = []judged{
 		{"membership/watch.go", "if w.await(ctx, alarms) {", "if w.await(ctx, alarms) && false {"},
 	}}, "membership.TestAChangeShowsWithinTheIntervalIfTheWatchesAreLost"},
 	{mutant{"a Watch rests for as long as its list is", []edit{
-		{"membership/watch.go", "min(time.Duration(w.children)*perMember, maxRest)", "time.Duration(w.children) * perMember"},
-	}}, "membership.TestAChangeOfALongListShowsWithinASecond"},
+		{"membership/watch.go", "min(time.Duration(len(w.list.names))*perChild, maxRest)", "time.Duration(len(w.list.names)) * perChild"},
+	}}, "membership.TestAChangeOfALongListShowsAtOnceAndTheNextWithinASecond"},
+	{mutant{"a Watch rests behind its first list", []edit{
+		{"membership/watch.go", "if !first && (changed || doubt == 0) {", "if changed || doubt == 0 {"},
+	}}, "membership.TestAChangeOfALongListShowsAtOnceAndTheNextWithinASecond"},
 	{mutant{"several locks are taken in the order in which they are given", []edit{
 		{"multi.go", "slices.SortFunc(m.lockers, func(a, b *Locker) int { return strings.Compare(a.Path(), b.Path()) })", "_ = strings.Compare"},
 	}}, "TestMultiLockersNeverWaitForEachOther"},
