@@ -25,7 +25,7 @@
 // watches asks each session timeout whether the path and four of the members, each in its
 // turn, have changed (see [WithInterval]), and a member whether its node has, in case a
 // watch was lost: the server drops the watch of a node that changes while the session may
-// not read it. They ask twice at most, however many watch the same. After a reconnect the
+// not read it. However many watch the same, they ask twice at most. After a reconnect the
 // client sets its watches again, and only logs it if that fails: where the server has not
 // confirmed it, everything is read again at the next interval. The page on costs in the
 // repository says what a change costs.
