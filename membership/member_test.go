@@ -544,6 +544,7 @@ func TestAMemberThatTheServerKeptOnTheListIsRegisteredAsLongAsItsSession(t *test
 		require.True(t, m.State().Registered)
 		server.ExpireSession(s.ID())
 		time.Sleep(timeout / 2)
+		synctest.Wait()
 		require.Empty(t, server.Children(path))
 		require.Equal(t, membership.State{Registrations: 1, Err: membership.ErrLeft}, m.State())
 		require.Equal(t, m.State(), states[len(states)-1])

@@ -35,7 +35,7 @@ const (
 	// asked is how many members' watches are made sure of in an interval.
 	asked = 4
 
-	// undoubted is a doubt of the client alone.
+	// undoubted, as a doubt, is one of the client's watches alone: the server is asked nothing.
 	undoubted = time.Duration(math.MaxInt64)
 
 	// gather is for the events that come right behind the first: who leaves makes one
