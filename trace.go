@@ -106,7 +106,7 @@ func newAttempt(ctx context.Context, trace *Trace, path string) *attempt {
 }
 
 // Enqueued tells of a place in the queue.
-func (a *attempt) Enqueued(node string, token int64, ahead int) {
+func (a *attempt) Enqueued(node string, token int64, ahead func() int) {
 	if a == nil {
 		return
 	}
@@ -115,7 +115,7 @@ func (a *attempt) Enqueued(node string, token int64, ahead int) {
 		return
 	}
 	info := a.info
-	info.Time, info.Ahead = time.Now(), ahead
+	info.Time, info.Ahead = time.Now(), ahead()
 	a.trace.Enqueued(info)
 }
 

@@ -8,6 +8,7 @@ import (
 
 	"github.com/go-zookeeper/zk"
 
+	"github.com/zklock/zklock/internal/recipe"
 	"github.com/zklock/zklock/internal/wire"
 )
 
@@ -15,6 +16,16 @@ import (
 type List struct {
 	Link  *wire.Link // that carried it
 	Names []string
+
+	once  sync.Once
+	nodes []recipe.Node
+}
+
+// Nodes returns the lock nodes among the children. Of all who share the list, one reads them: of
+// thousands who wait, each would take as long as there are children.
+func (l *List) Nodes() []recipe.Node {
+	l.once.Do(func() { l.nodes = recipe.Nodes(l.Names) })
+	return l.nodes
 }
 
 // CatchUp returns the connection when it can be read by to decide something: what it shows from

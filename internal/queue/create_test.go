@@ -86,7 +86,7 @@ func TestATryIsNotRefusedForTheNodeOfACallThatHasEnded(t *testing.T) {
 // nodes notes the nodes that a call is told of.
 type nodes []string
 
-func (n *nodes) Enqueued(node string, _ int64, _ int) { *n = append(*n, node) }
+func (n *nodes) Enqueued(node string, _ int64, _ func() int) { *n = append(*n, node) }
 func (*nodes) Acquired(*Hold)                         {}
 
 // The create waits inside of go-zookeeper, which sends it when it has a new session.

@@ -48,7 +48,7 @@ func connectSlowly(t *testing.T, server *zktest.Server, o slow) *Session {
 // enqueuing calls itself when a call stands in the queue.
 type enqueuing func()
 
-func (f enqueuing) Enqueued(string, int64, int) { f() }
+func (f enqueuing) Enqueued(string, int64, func() int) { f() }
 func (enqueuing) Acquired(*Hold)                {}
 
 // Here the news is not on its way from another machine.

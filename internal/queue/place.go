@@ -70,7 +70,7 @@ func (v *listing) placeOf(c *contender) (place, error) {
 		return p, client.ErrStale
 	}
 	var err error
-	p.Position, err = recipe.Locate(v.Names, c.listed())
+	p.Position, err = recipe.Locate(v.Nodes(), c.listed())
 	switch {
 	case !errors.Is(err, recipe.ErrMissing):
 		return p, err

@@ -2,9 +2,9 @@ package queue
 
 // Call is told of one call for a lock.
 type Call interface {
-	// Enqueued is told of a place in the queue, behind so many others; of -1 if no list came
-	// with its node.
-	Enqueued(node string, token int64, ahead int)
+	// Enqueued is told of a place in the queue. ahead counts the others, who may be many; -1 if
+	// no list came with its node.
+	Enqueued(node string, token int64, ahead func() int)
 	// Acquired is told that h has begun, and from then on its history.
 	Acquired(h *Hold)
 }
@@ -25,13 +25,14 @@ func enqueued(call Call, c *contender, view *listing) {
 	if call == nil {
 		return
 	}
-	ahead := -1
-	if view != nil {
-		if at, err := view.placeOf(c); err == nil {
-			ahead = at.Ahead
+	call.Enqueued(c.node, c.token, func() int {
+		if view != nil {
+			if at, err := view.placeOf(c); err == nil {
+				return at.Ahead
+			}
 		}
-	}
-	call.Enqueued(c.node, c.token, ahead)
+		return -1
+	})
 }
 
 // acquired tells that h has begun. The turn of a semaphore has no history, since it is not what

@@ -166,8 +166,8 @@ func TestEachConditionTakenAwayHasACounterexample(t *testing.T) {
 			actors: exclusive(0), budget: budget{reconnects: 1}, behindhand: true,
 		},
 		"numbers at the counter's end": {
-			actors: exclusive(0, 1, 2), counter: math.MaxInt32 - 1, locate: func(names []string, self Node) (Position, error) {
-				at, err := locate(names, self)
+			actors: exclusive(0, 1, 2), counter: math.MaxInt32 - 1, locate: func(nodes []Node, self Node) (Position, error) {
+				at, err := locate(nodes, self)
 				if errors.Is(err, ErrTwice) {
 					err = nil
 				}

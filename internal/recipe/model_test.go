@@ -46,7 +46,7 @@ type scope struct {
 	// its condition, whatever is true.
 	wakeup     func(*Wakeup)
 	succession func(*Succession)
-	locate     func([]string, Node) (Position, error)
+	locate     func([]Node, Node) (Position, error)
 	keeps      bool // the watches of a connection that has gone count
 	behindhand bool // a new connection is read by at once
 	follows    bool // contenders of one session hand the lock on
@@ -359,7 +359,7 @@ func (sc *scope) list(s state, i int, there nodes, add adder) {
 	if sc.locate != nil {
 		find = sc.locate
 	}
-	at, err := find(shown, sc.node(&s, i))
+	at, err := find(Nodes(shown), sc.node(&s, i))
 	to := s
 	to.servers[a.session].answered = s.servers[a.session].applied
 	switch {

@@ -25,25 +25,32 @@ type Position struct {
 	Before  Node // the last but one
 }
 
-// Locate returns where self stands among names, the children of the lock's path. Only those
-// ahead that block it count; a child that is no lock node is ignored.
-func Locate(names []string, self Node) (Position, error) {
+// Nodes returns the lock nodes among names, the children of a lock's path, as they are listed.
+func Nodes(names []string) []Node {
+	nodes := make([]Node, 0, len(names))
+	for _, name := range names {
+		if n, ok := Parse(name); ok {
+			nodes = append(nodes, n)
+		}
+	}
+	return nodes
+}
+
+// Locate returns where self stands among the listed nodes. Only those ahead that block it count.
+func Locate(nodes []Node, self Node) (Position, error) {
 	if self.Unordered() {
 		return Position{}, ErrUnordered
 	}
-	return locate(names, self)
+	return locate(nodes, self)
 }
 
-func locate(names []string, self Node) (at Position, err error) {
+func locate(nodes []Node, self Node) (at Position, err error) {
 	listed := false
-	for _, name := range names {
-		if name == self.Name {
-			listed = true
-			continue
-		}
-		other, ok := Parse(name)
+	for _, other := range nodes {
 		switch {
-		case !ok || !other.Kind.Blocks(self.Kind):
+		case other.Name == self.Name:
+			listed = true
+		case !other.Kind.Blocks(self.Kind):
 		case other.Sequence == self.Sequence:
 			return at, ErrTwice
 		case other.Sequence < self.Sequence:
@@ -83,18 +90,13 @@ type Waiting struct {
 // Queue returns the lock nodes among names in the order of their sequences. Of a writer that
 // downgrades there are two with the same.
 func Queue(names []string) []Waiting {
-	queue := make([]Waiting, 0, len(names))
-	for _, name := range names {
-		if n, ok := Parse(name); ok {
-			queue = append(queue, Waiting{Node: n})
-		}
-	}
-	slices.SortFunc(queue, func(a, b Waiting) int { return cmp.Compare(a.Sequence, b.Sequence) })
+	nodes := Nodes(names)
+	slices.SortFunc(nodes, func(a, b Node) int { return cmp.Compare(a.Sequence, b.Sequence) })
 	var ahead front
-	for i := range queue {
-		n := &queue[i]
-		n.Holds = !ahead.blocks(n.Node)
-		ahead.add(n.Node)
+	queue := make([]Waiting, len(nodes))
+	for i, n := range nodes {
+		queue[i] = Waiting{Node: n, Holds: !ahead.blocks(n)}
+		ahead.add(n)
 	}
 	return queue
 }

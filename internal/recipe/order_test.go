@@ -23,7 +23,7 @@ func TestAContenderWaitsForThoseAheadThatBlockIt(t *testing.T) {
 		{Node{name(Read, 5), Read, 5}, 1, 2, 0},
 		{Node{name(Exclusive, 9), Exclusive, 9}, 4, 5, 4},
 	} {
-		at, err := Locate(names, want.self)
+		at, err := Locate(Nodes(names), want.self)
 		require.NoError(t, err)
 		require.Equal(t, want.ahead, at.Ahead, want.self)
 		require.Equal(t, want.nearest, at.Nearest.Sequence, want.self)
@@ -45,7 +45,7 @@ func TestTheTwoNearestAheadAreFoundInWhateverOrderTheyAreListed(t *testing.T) {
 			names = append(names, contender(sequence).Name)
 		}
 		permute(names, 0, func(listed []string) {
-			at, err := Locate(listed, contender(ahead))
+			at, err := Locate(Nodes(listed), contender(ahead))
 			require.NoError(t, err)
 			require.Equal(t, Position{Ahead: ahead, Nearest: contender(ahead - 1), Before: contender(ahead - 2)}, at, listed)
 		})
@@ -90,14 +90,14 @@ func TestAReleaseWakesOneMoreAtMostAndTwoAmongReadersAndWriters(t *testing.T) {
 func wokenToo(t *testing.T, queue []Node, names []string, i int) map[Node]bool {
 	t.Helper()
 	goes, woken := queue[i], make(map[Node]bool)
-	if at, err := Locate(names, goes); err != nil || at.Ahead > 0 {
+	if at, err := Locate(Nodes(names), goes); err != nil || at.Ahead > 0 {
 		return nil
 	}
 	rest := slices.Delete(slices.Clone(names), i, i+1)
 	for _, n := range queue[i+1:] {
-		at, err := Locate(names, n)
+		at, err := Locate(Nodes(names), n)
 		require.NoError(t, err)
-		left, err := Locate(rest, n)
+		left, err := Locate(Nodes(rest), n)
 		require.NoError(t, err)
 		if (at.Nearest == goes || at.Before == goes) && left.Ahead > 0 {
 			if n.Kind == Read {
@@ -111,12 +111,12 @@ func wokenToo(t *testing.T, queue []Node, names []string, i int) map[Node]bool {
 
 func TestAListThatCannotPlaceAContenderSaysWhy(t *testing.T) {
 	self := Node{name(Write, 3), Write, 3}
-	_, err := Locate([]string{name(Write, 2)}, self)
+	_, err := Locate(Nodes([]string{name(Write, 2)}), self)
 	require.ErrorIs(t, err, ErrMissing)
-	_, err = Locate([]string{self.Name, name(Read, 3)}, self)
+	_, err = Locate(Nodes([]string{self.Name, name(Read, 3)}), self)
 	require.ErrorIs(t, err, ErrTwice)
 	self.Sequence = orderEnd
-	_, err = Locate([]string{self.Name}, self)
+	_, err = Locate(Nodes([]string{self.Name}), self)
 	require.ErrorIs(t, err, ErrUnordered)
 }
 

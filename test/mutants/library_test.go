@@ -903,7 +903,7 @@ var ofTheLibrary = []judged{
 		{"internal/queue/contender.go", "c.newHold()\n\t\tc.watchSelfLater()", "c.newHold()"},
 	}}, "test/sim.TestF29AnOperatorsDeleteReachesTheHolder"},
 	{mutant{"a child that is no lock node is in the way", []edit{
-		{"internal/recipe/order.go", "case !ok || !other.Kind.Blocks(self.Kind):", "case ok && !other.Kind.Blocks(self.Kind):"},
+		{"internal/recipe/order.go", "if n, ok := Parse(name); ok {", "if n, _ := Parse(name); true {"},
 	}}, "test/sim.TestF32ForeignAndMalformedChildrenAreIgnored"},
 	{mutant{"half a reply is one", []edit{
 		{"internal/wire/frame.go", "if r.body == 0 {\n", "if true {\n"},
@@ -974,7 +974,7 @@ var ofTheLibrary = []judged{
 		{"internal/client/close.go", "case <-time.After(patience):", "case <-time.After(1000 * patience):"},
 	}}, "test/sim.TestF37CloseDoesNotWaitForARequestThatNobodyAnswers"},
 	{mutant{"a place that a list has shown is not told of", []edit{
-		{"internal/queue/trace.go", "call.Enqueued(c.node, c.token, ahead)", "if ahead < 0 {\n\t\tcall.Enqueued(c.node, c.token, ahead)\n\t}"},
+		{"internal/queue/trace.go", "\tcall.Enqueued(", "\tif view != nil {\n\t\treturn\n\t}\n\tcall.Enqueued("},
 	}}, "TestTheTraceTellsOfACallAndItsHold"},
 	{mutant{"every wake-up lists the queue", []edit{
 		{"internal/queue/wait.go", "if !c.succeeds(at, own, next) {", "if !c.succeeds(at, own, next) || true {"},
