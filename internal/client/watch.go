@@ -38,7 +38,21 @@ type watches struct {
 	mu   sync.Mutex // guards the fields below, and how a watch ends; life's is locked under it
 	link *wire.Link // nil while disconnected
 	at   map[WatchKey]*Watch
+
+	asking  int       // goroutines that ask for watches
+	unasked []unasked // beyond mostAsking
 }
+
+// unasked is a watch that is to be asked for.
+type unasked struct {
+	key   WatchKey
+	watch *Watch
+}
+
+// mostAsking bounds how many watches are asked for at the same time. After a reconnect they may
+// be of thousands of nodes, and a proof of the session that goes behind so many reads has to be
+// answered in time all the same.
+const mostAsking = 500
 
 func (ws *watches) init() { ws.at = make(map[WatchKey]*Watch) }
 
@@ -56,6 +70,10 @@ func (ws *watches) disconnect(l *wire.Link) {
 		return
 	}
 	ws.link = nil
+	for _, u := range ws.unasked {
+		ws.settle(u.key, u.watch, zk.ErrConnectionClosed)
+	}
+	ws.unasked = nil
 	for _, w := range ws.at {
 		w.fire(false)
 	}
@@ -87,6 +105,12 @@ func (ws *watches) armed(key WatchKey, w *Watch, err error) error {
 	if err == nil && ws.link != w.Link {
 		err = zk.ErrConnectionClosed
 	}
+	ws.settle(key, w, err)
+	return err
+}
+
+// settle is armed with what that means for the watch. ws.mu is held.
+func (ws *watches) settle(key WatchKey, w *Watch, err error) {
 	w.Err = err
 	close(w.Armed)
 	if err != nil {
@@ -95,7 +119,36 @@ func (ws *watches) armed(key WatchKey, w *Watch, err error) error {
 		}
 		w.fire(err == zk.ErrNoNode)
 	}
-	return err
+}
+
+// ask has the watch asked for, now or as soon as others have been. It is false when c is closed.
+// ws.mu is held.
+func (ws *watches) ask(c *Client, u unasked) bool {
+	if ws.asking == mostAsking {
+		ws.unasked = append(ws.unasked, u)
+		return true
+	}
+	ok := c.Spawn(func() {
+		for more := true; more; u, more = ws.next() {
+			c.arm(u.key, u.watch)
+		}
+	})
+	if ok {
+		ws.asking++
+	}
+	return ok
+}
+
+// next returns what its caller is to ask for; false if that is nothing any more.
+func (ws *watches) next() (u unasked, more bool) {
+	ws.mu.Lock()
+	defer ws.mu.Unlock()
+	if len(ws.unasked) == 0 {
+		ws.asking--
+		return u, false
+	}
+	u, ws.unasked = ws.unasked[0], ws.unasked[1:]
+	return u, true
 }
 
 // fire ends the watch. The mutex of watches is held.
@@ -142,7 +195,7 @@ func (c *Client) Watch(key WatchKey) *Watch {
 		return w
 	}
 	w := &Watch{Link: ws.link, Armed: make(chan struct{}), Fired: make(chan struct{})}
-	if ws.link == nil || !c.Spawn(func() { c.arm(key, w) }) {
+	if ws.link == nil || !ws.ask(c, unasked{key, w}) {
 		w.Err = zk.ErrConnectionClosed
 		close(w.Armed)
 		w.fire(false)

@@ -53,6 +53,45 @@ func TestTheObserverKnowsThatANodeIsGoneBeforeItsWatchEnds(t *testing.T) {
 	}
 }
 
+// A proof that goes behind the reads after a reconnect is to be answered in time.
+func TestOfManyWatchesSomeAreAskedForAtATimeAndNoneOverAnotherConnection(t *testing.T) {
+	for name, cut := range map[string]bool{"over one connection": false, "the connection ends meanwhile": true} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				server := zktest.NewServer(t)
+				far := server.Client("far")
+				c := New(20*time.Second, new(clock.Clock), Options{Logger: slog.New(slog.DiscardHandler), Hosts: wire.NewHosts(), Dialer: far.Dial})
+				c.Observe(nobody{})
+				require.NoError(t, c.Connect(t.Context(), []string{server.PipeAddr()}, nil))
+				defer c.Close(RequestPatience)
+				reads := func() int { return server.Requests()[zktest.OpGetData] }
+				before := reads()
+				far.Delay(zktest.ToClient, time.Second, time.Second)
+				watched := make([]*Watch, mostAsking+100)
+				for i := range watched {
+					watched[i] = c.Watch(WatchKey{Path: fmt.Sprintf("/missing-%d", i)})
+				}
+				synctest.Wait()
+				require.Equal(t, mostAsking, reads()-before)
+				if cut {
+					far.Cut()
+				}
+				for _, w := range watched {
+					<-w.Armed
+					<-w.Fired
+					require.Equal(t, !cut, w.CameLate())
+				}
+				time.Sleep(10 * time.Second)
+				if cut {
+					require.Equal(t, mostAsking, reads()-before)
+				}
+				synctest.Wait()
+				require.Zero(t, c.watches.asking, "no goroutine is left")
+			})
+		})
+	}
+}
+
 // standing returns watches over l on the data and on the children of two nodes, by key.
 func standing(l *wire.Link) (*watches, map[WatchKey]*Watch) {
 	ws, at := new(watches), make(map[WatchKey]*Watch)

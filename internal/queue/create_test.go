@@ -87,7 +87,7 @@ func TestATryIsNotRefusedForTheNodeOfACallThatHasEnded(t *testing.T) {
 type nodes []string
 
 func (n *nodes) Enqueued(node string, _ int64, _ func() int) { *n = append(*n, node) }
-func (*nodes) Acquired(*Hold)                         {}
+func (*nodes) Acquired(*Hold)                                {}
 
 // The create waits inside of go-zookeeper, which sends it when it has a new session.
 func TestACreateThatTheNextSessionCarriesOutIsNoPlaceInTheQueueAndLeavesNoNode(t *testing.T) {

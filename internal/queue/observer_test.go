@@ -49,7 +49,7 @@ func connectSlowly(t *testing.T, server *zktest.Server, o slow) *Session {
 type enqueuing func()
 
 func (f enqueuing) Enqueued(string, int64, func() int) { f() }
-func (enqueuing) Acquired(*Hold)                {}
+func (enqueuing) Acquired(*Hold)                       {}
 
 // Here the news is not on its way from another machine.
 func TestAHoldWhoseNodeIsDeletedIsOverBeforeTheSessionHasTheLockAgain(t *testing.T) {

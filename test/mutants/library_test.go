@@ -460,6 +460,13 @@ var ofTheLibrary = []judged{
 	{mutant{"all tries end by the same error", []edit{
 		{"trylock.go", "up := errors.New(\"zklock: the time is up\")", "up := errLostMeanwhile"},
 	}}, "TestTheTimeOfAnotherTryIsNotTakenForTheCallsOwn"},
+	{mutant{"all watches are asked for at once", []edit{
+		{"internal/client/watch.go", "if ws.asking == mostAsking {", "if ws.asking < 0 {"},
+	}}, "internal/client.TestOfManyWatchesSomeAreAskedForAtATimeAndNoneOverAnotherConnection"},
+	{mutant{"watches that are yet to be asked for outlive their connection", []edit{
+		{"internal/client/watch.go", "ws.unasked = nil", ""},
+		{"internal/client/watch.go", "ws.settle(u.key, u.watch, zk.ErrConnectionClosed)", "_ = u"},
+	}}, "internal/client.TestOfManyWatchesSomeAreAskedForAtATimeAndNoneOverAnotherConnection"},
 	{mutant{"a MultiLocker asks what a ctx carries before it asks whether that has ended", []edit{
 		{"multi.go", "\tif ctx.Err() != nil {\n\t\treturn m.fail(op, client.Ended(ctx))\n\t}\n\tfor", "\tfor"},
 	}}, "TestTheEndOfAContextOutweighsTheHoldsThatItCarriesForAMultiLockerToo"},
