@@ -272,27 +272,21 @@ func (m *MultiLocker) Lost() <-chan struct{} {
 }
 
 // lostWith makes lost stand for holds. If some of those before go on, and none was lost, the same
-// channel stands for them too. What it left at the others it takes back, or it would pile up at
-// those that are held for long. m.mu is held.
+// channel stands for them too. What it left at those before, some of which may be held for long,
+// it takes back. m.mu is held.
 func (m *MultiLocker) lostWith(holds []*Hold) {
 	lasts := func(h *Hold) bool { return slices.Contains(holds, h) }
 	wasLost := func(h *Hold) bool { return h.hold.IsLost() }
-	same := slices.ContainsFunc(m.of, lasts) && !slices.ContainsFunc(m.of, wasLost)
-	if !same {
+	if !slices.ContainsFunc(m.of, lasts) || slices.ContainsFunc(m.of, wasLost) {
 		m.lost = new(latch.Latch)
 	}
-	stop := make([]func(), len(holds))
-	for i, h := range holds {
-		if same && m.of[i] == h {
-			stop[i] = m.stop[i]
-			continue
-		}
-		if m.of != nil {
-			m.stop[i]()
-		}
-		stop[i] = h.closeIfLost(m.lost)
+	for _, stop := range m.stop {
+		stop()
 	}
-	m.of, m.stop = holds, stop
+	m.of, m.stop = holds, nil
+	for _, h := range holds {
+		m.stop = append(m.stop, h.closeIfLost(m.lost))
+	}
 }
 
 func (m *MultiLocker) paths() string {

@@ -108,7 +108,13 @@ func TestAMultiLockersChannelTellsOfALossAsLongAsAnyOfItsHoldsLasts(t *testing.T
 
 		parts[0].Unlock()
 		parts[0].Lock()
-		require.False(t, isClosed(m.Lost()), "what it has held since is held")
+		released := m.Lost()
+		require.False(t, isClosed(released), "what it has held since is held")
+		m.Unlock()
+		m.Lock()
+		require.NoError(t, b.session("operator").Conn().Delete(parts[0].Held().Node(), -1))
+		<-m.Lost()
+		require.False(t, isClosed(released), "of those that were released none was lost")
 		m.Unlock()
 	})
 }
