@@ -22,13 +22,13 @@
 //
 // [Join] sends a create, and a read that leaves a watch. [Watch] sends a list, and a
 // read for each member that it has not seen yet. While nothing changes, a process that
-// watches asks each session timeout whether the path and four of the members, each in its
-// turn, have changed (see [WithInterval]), and a member whether its node has, in case a
-// watch was lost: the server drops the watch of a node that changes while the session may
-// not read it. However many watch the same, they ask twice at most. After a reconnect the
-// client sets its watches again, and only logs it if that fails: where the server has not
-// confirmed it, everything is read again at the next interval. The page on costs in the
-// repository says what a change costs.
+// watches asks each session timeout whether the path, four of the members and one of the
+// other children, each in its turn, have changed (see [WithInterval]), and a member whether
+// its node has, in case a watch was lost: the server drops the watch of a node that changes
+// while the session may not read it. However many watch the same, they ask twice at most in
+// the shortest of their intervals. After a reconnect the client sets its watches again, and
+// only logs it if that fails: where the server has not confirmed it, everything is read
+// again at the next interval. The page on costs in the repository says what a change costs.
 //
 // Watches are shared by all who use the same session and stay when a Watch ends,
 // because the client cannot remove one, until the node changes or somebody watches it

@@ -38,9 +38,8 @@ func explained(s *zklock.Session, op, path string, err error) error {
 
 // pause waits so long, or until ctx ends or the session is closed.
 func pause(ctx context.Context, s *zklock.Session, d time.Duration) {
-	ctx, cancel := context.WithTimeout(ctx, d)
-	defer cancel()
 	select {
+	case <-time.After(d):
 	case <-ctx.Done():
 	case <-s.Closed():
 	}

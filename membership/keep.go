@@ -115,9 +115,9 @@ var errUnsettled = errors.New("membership: the member's node keeps changing")
 // not, and neither does one that was executed in the session's successor. A node that is
 // in place is returned also if its data may not be written.
 func (m *Member) settle(u *update, doubt time.Duration) (*sight, error) {
-	content, node := u.data, view{m.node, data}
+	node := view{m.node, data}
 	if m.zxid == 0 { // there is no node yet, unless its create's answer was lost
-		if err := m.create(content); err != nil && !overtaken(err) {
+		if err := m.create(u); err != nil && !overtaken(err) {
 			return nil, err
 		}
 	}
@@ -127,14 +127,14 @@ func (m *Member) settle(u *update, doubt time.Duration) (*sight, error) {
 		switch {
 		case errors.Is(err, zk.ErrNoNode):
 			m.unregistered(errGone)
-			if err = m.create(content); client.Refused(err) {
+			if err = m.create(u); client.Refused(err) {
 				m.unregistered(err)
 			}
 		case err != nil:
 		case g.stat.EphemeralOwner != m.session.ID():
 			m.unregistered(errOutlived)
 			err = order(m.session, func(conn *zk.Conn) error { return conn.Delete(m.node, g.stat.Version) })
-		case unsure || !bytes.Equal(g.data, content):
+		case unsure || !u.sent || !bytes.Equal(g.data, u.data):
 			err = m.write(u, g.stat)
 			switch refused := client.Refused(err); {
 			case refused && unsure: // the write before may have been executed
@@ -169,6 +169,7 @@ func overtaken(err error) bool {
 
 // write gives the node u's data, if it is as seen.
 func (m *Member) write(u *update, seen *zk.Stat) error {
+	u.sent = true
 	err := order(m.session, func(conn *zk.Conn) error {
 		_, err := conn.Set(m.node, u.data, seen.Version)
 		return err
@@ -187,10 +188,11 @@ func (m *Member) write(u *update, seen *zk.Stat) error {
 	return err
 }
 
-// create creates the node, and the parents if they are missing.
-func (m *Member) create(content []byte) error {
+// create creates the node with u's data, and the parents if they are missing.
+func (m *Member) create(u *update) error {
+	u.sent = true
 	err := order(m.session, func(conn *zk.Conn) error {
-		_, err := conn.Create(m.node, content, zk.FlagEphemeral, m.options.acl)
+		_, err := conn.Create(m.node, u.data, zk.FlagEphemeral, m.options.acl)
 		return err
 	})
 	if errors.Is(err, zk.ErrNoNode) {

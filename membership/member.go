@@ -49,6 +49,7 @@ type Member struct {
 type update struct {
 	data   []byte
 	number int
+	sent   bool // by a create or a write: what was in place before confirms nothing; the member's goroutine's own
 
 	// Guarded by the member's mu.
 	refusal error
@@ -152,7 +153,7 @@ func (m *Member) State() State {
 }
 
 // Update changes the member's data and returns when ZooKeeper has confirmed it, or
-// a later update. If ZooKeeper refuses it, as the access list of the node or a quota may,
+// a later update; it writes what is in place already, too. If ZooKeeper refuses it, as the access list of the node or a quota may,
 // the member stays as it was, and the update before it is written if that waits. If it
 // fails because ctx has ended, the new data will be written all the same as soon as that
 // is possible, unless ZooKeeper refuses that or there is a later update. The member owns

@@ -3,6 +3,7 @@ package membership
 import (
 	"context"
 	"runtime"
+	"slices"
 	"strconv"
 	"sync"
 	"time"
@@ -12,6 +13,7 @@ import (
 
 	"github.com/zklock/zklock"
 	"github.com/zklock/zklock/internal/client"
+	"github.com/zklock/zklock/internal/latch"
 )
 
 // sight is a reading together with the watch that says when it is out of date.
@@ -23,6 +25,7 @@ type sight struct {
 	err        error
 	connection int64     // that it was read over, or an earlier one
 	confirmed  time.Time // when the server last showed the same; guarded by the sights' mu
+	turned     time.Time // of a list, also of the one before: when some of the children had their turn; likewise
 }
 
 // over reports whether the sight is of no more use.
@@ -85,14 +88,14 @@ func sightsOf(s *zklock.Session) *sights {
 func look(ctx context.Context, s *zklock.Session, v view, doubt time.Duration) (*sight, error) {
 	all := sightsOf(s)
 	for {
-		if ctx.Err() != nil { // one of many reads that were to follow each other
-			return nil, ctx.Err()
+		if latch.IsClosed(ctx.Done()) { // one of many reads that were to follow each other
+			return nil, client.Ended(ctx)
 		}
 		g, isNew := all.get(s, v)
 		select {
 		case <-g.ready:
 		case <-ctx.Done():
-			return nil, ctx.Err()
+			return nil, client.Ended(ctx)
 		case <-s.Closed():
 			return nil, zklock.ErrClosed
 		}
@@ -112,11 +115,15 @@ func (all *sights) get(s *zklock.Session, v view) (g *sight, isNew bool) {
 	connection, _ := client.Of(s).Watches()
 	all.mu.Lock()
 	defer all.mu.Unlock()
-	if known := all.of[v]; known != nil && !known.over() {
+	known := all.of[v]
+	if known != nil && !known.over() {
 		return known, false
 	}
 	all.sweep()
 	g = &sight{ready: make(chan struct{}), connection: connection, confirmed: time.Now()}
+	if known != nil {
+		g.turned = known.turned
+	}
 	all.of[v] = g
 	// The call takes no context; whoever asks next joins it instead of adding one.
 	go func() {
@@ -151,6 +158,39 @@ func (all *sights) drop(v view, g *sight) {
 	}
 }
 
+// turn returns which children of the path, whose list it is, are to be made sure of by who doubts
+// the server that often: of the members, and of the others, those that were not for the longest.
+// However many watch the path, there are two turns an interval at most, of the shortest.
+func (all *sights) turn(path string, list *sight, interval time.Duration) map[string]bool {
+	all.mu.Lock()
+	defer all.mu.Unlock()
+	if time.Since(list.turned) < interval/2 {
+		return nil
+	}
+	list.turned = time.Now()
+	type child struct {
+		name string
+		*sight
+	}
+	var seen []child
+	for _, name := range list.names {
+		if g := all.of[view{join(path, name), data}]; g != nil && latch.IsClosed(g.ready) && !g.over() {
+			seen = append(seen, child{name, g})
+		}
+	}
+	slices.SortFunc(seen, func(a, b child) int { return a.confirmed.Compare(b.confirmed) })
+	due, members, others := make(map[string]bool), asked, askedOthers
+	for _, c := range seen {
+		left := &members
+		if c.stat.EphemeralOwner == 0 {
+			left = &others
+		}
+		due[c.name] = *left > 0
+		*left--
+	}
+	return due
+}
+
 // stands reports whether g's watch stands. The client's watches must, and the server must
 // not have used it up without an event, as it does if the node may not be read then. It is
 // asked twice an interval at most, however many watch the node.
@@ -177,7 +217,7 @@ func (all *sights) stands(ctx context.Context, s *zklock.Session, v view, g *sig
 		g.confirmed = time.Now()
 		return r.Val.(reading).version(v.of) == g.version(v.of), nil
 	case <-ctx.Done():
-		return false, ctx.Err()
+		return false, client.Ended(ctx)
 	case <-s.Closed():
 		return false, zklock.ErrClosed
 	}

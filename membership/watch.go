@@ -16,6 +16,7 @@ import (
 	"github.com/zklock/zklock/internal/backoff"
 	"github.com/zklock/zklock/internal/callback"
 	"github.com/zklock/zklock/internal/client"
+	"github.com/zklock/zklock/internal/latch"
 )
 
 const (
@@ -32,8 +33,10 @@ const (
 	perChild = time.Millisecond
 	maxRest  = time.Second
 
-	// asked is how many members' watches are made sure of in an interval.
-	asked = 4
+	// asked is how many members' watches are made sure of in an interval, and askedOthers how many
+	// of the other children's: a member may come under the name of one.
+	asked       = 4
+	askedOthers = 1
 
 	// undoubted, as a doubt, is one of the client's watches alone: the server is asked nothing.
 	undoubted = time.Duration(math.MaxInt64)
@@ -52,9 +55,9 @@ const (
 // a second at most, for those that follow it.
 //
 // Every ephemeral child of the path that the session may read is a member, whoever
-// created it. A path that does not exist has no members yet. Watch survives lost
-// connections and expired sessions: while there is no connection, the list stays as
-// it is.
+// created it; one that is forbidden to it later shows as it was until it changes. A path
+// that does not exist has no members yet. Watch survives lost connections and expired
+// sessions: while there is no connection, the list stays as it is.
 //
 // The sequence ends when ctx does. It yields an error and ends if it cannot go on:
 // a bad argument, a path that the session may not read (zk.ErrNoAuth), a closed
@@ -70,7 +73,7 @@ func Watch(ctx context.Context, s *zklock.Session, path string, opts ...Option) 
 		w := &watcher{session: s, path: path, options: o, doubting: time.NewTicker(o.interval), list: new(sight)}
 		defer w.doubting.Stop()
 		err = w.run(ctx, func(peers []Peer) bool { return yield(peers, nil) })
-		if err != nil && ctx.Err() == nil {
+		if err != nil && !latch.IsClosed(ctx.Done()) {
 			yield(nil, wrap("watch", path, err))
 		}
 	}
@@ -97,7 +100,7 @@ func (w *watcher) run(ctx context.Context, yield func([]Peer) bool) error {
 	for first, failures := true, 0; ; {
 		peers, alarms, err := w.read(ctx, doubt)
 		switch {
-		case ctx.Err() != nil || client.Refused(err) || errors.Is(err, zklock.ErrClosed):
+		case latch.IsClosed(ctx.Done()) || client.Refused(err) || errors.Is(err, zklock.ErrClosed):
 			return err
 		case err != nil:
 			failures++
@@ -167,12 +170,15 @@ func (w *watcher) readAbsent(ctx context.Context, doubt time.Duration) ([]Peer, 
 // readEach reads the members on the list; nil stands for one that has gone meanwhile, or
 // that may not be read. Of those it is doubted whether that is still so, also if there is a
 // new list: a name that is on both may be another node's. To doubt the server for each of the
-// others would cost a request for each: of many, some have their turn, in an interval the same
-// ones for all who watch the path.
+// others would cost a request for each: some have their turn.
 func (w *watcher) readEach(ctx context.Context, list *sight, doubt time.Duration) ([]*sight, error) {
-	names, turn := list.names, asked*uint64(time.Now().UnixNano()/int64(w.options.interval))
+	names := list.names
+	var due map[string]bool
+	if doubt != 0 {
+		due = sightsOf(w.session).turn(w.path, list, doubt)
+	}
 	nodes, refused := make([]*sight, len(names)), make([]error, len(names))
-	reads, under := errgroup.WithContext(ctx)
+	var reads errgroup.Group
 	reads.SetLimit(readsAtOnce)
 	for i, name := range names {
 		if w.hidden[name] && doubt == 0 && list == w.list {
@@ -180,11 +186,11 @@ func (w *watcher) readEach(ctx context.Context, list *sight, doubt time.Duration
 			continue
 		}
 		each := doubt
-		if doubt != 0 && (turn+uint64(i))%uint64(len(names)) >= asked {
+		if doubt != 0 && !due[name] {
 			each = undoubted
 		}
 		reads.Go(func() error {
-			node, err := look(under, w.session, view{join(w.path, name), data}, each)
+			node, err := look(ctx, w.session, view{join(w.path, name), data}, each)
 			switch {
 			case err == nil:
 				nodes[i] = node
@@ -231,7 +237,7 @@ func (w *watcher) warn(ctx context.Context, node string, refusal error) error {
 	case <-logged:
 		return nil
 	case <-ctx.Done():
-		return ctx.Err()
+		return client.Ended(ctx)
 	case <-w.session.Closed():
 		return zklock.ErrClosed
 	}
@@ -247,6 +253,13 @@ func (w *watcher) await(ctx context.Context, alarms []alarm) (doubt bool) {
 	for _, a := range alarms[:min(len(alarms), maxAlarms)] {
 		cases = append(cases, receive(a))
 	}
-	chosen, _, _ := reflect.Select(cases)
-	return chosen == 0
+	if chosen, _, _ := reflect.Select(cases); chosen == 0 {
+		return true
+	}
+	select { // or many alarms hide for long that the interval is over
+	case <-w.doubting.C:
+		return true
+	default:
+		return false
+	}
 }
