@@ -149,6 +149,27 @@ func allow(t *testing.T, s *zklock.Session, m *membership.Member, acl []zk.ACL) 
 	require.NoError(t, err)
 }
 
+// unseen has do change a node of which no watch tells then: the server uses up those of who may not
+// read it, and says nothing (CVE-2024-23944).
+func unseen(t *testing.T, conn *zk.Conn, name string, do func(node string) error) {
+	t.Helper()
+	node := path + "/" + name
+	_, err := conn.SetACL(node, zk.WorldACL(zk.PermAll&^zk.PermRead), -1)
+	require.NoError(t, err)
+	require.NoError(t, do(node))
+	_, err = conn.SetACL(node, everybody, -1)
+	require.NoError(t, err)
+}
+
+// writeUnseen has a node say text, unseen.
+func writeUnseen(t *testing.T, conn *zk.Conn, name, text string) {
+	t.Helper()
+	unseen(t, conn, name, func(node string) error {
+		_, err := conn.Set(node, []byte(text), -1)
+		return err
+	})
+}
+
 // notes keeps the states that a member tells of.
 func notes(states *[]membership.State) membership.Option {
 	return membership.WithNotify(func(state membership.State) { *states = append(*states, state) })

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"log/slog"
 	"maps"
+	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -33,6 +34,15 @@ func enlist(t *testing.T, conn *zk.Conn, i int) {
 	t.Helper()
 	_, err := conn.Create(fmt.Sprintf("%s/member-%d", path, i), fmt.Append(nil, i), zk.FlagEphemeral, everybody)
 	require.NoError(t, err)
+}
+
+// settings makes n nodes beside the members.
+func settings(t *testing.T, conn *zk.Conn, n int) {
+	t.Helper()
+	for i := range n {
+		_, err := conn.Create(fmt.Sprintf("%s/settings-%d", path, i), nil, 0, everybody)
+		require.NoError(t, err)
+	}
 }
 
 // look has s see n more nodes, above the list, which conn makes.
@@ -64,22 +74,26 @@ func reads(server *zktest.Server) func() map[zktest.Op]int {
 }
 
 func TestWatchingAListThatDoesNotChangeCostsAFewSmallReadsAnInterval(t *testing.T) {
-	inBubble(t, func(t *testing.T, server *zktest.Server) {
-		crowd(t, connect(t, server).Conn(), 99)
-		s := connect(t, server)
-		for range 10 {
-			seen := watch(t, s, membership.WithInterval(3*time.Second))
-			eventually(t, "the list", func() bool { return len(seen.latest()) == 99 })
-			time.Sleep(300 * time.Millisecond)
-		}
-		since := reads(server)
-		time.Sleep(30 * time.Second)
-		n := since()
-		require.Zero(t, n[zktest.OpGetData])
-		require.Zero(t, n[zktest.OpGetChildren2])
-		require.LessOrEqual(t, n[zktest.OpExists], 100, "for all who watch, two an interval for the list and for each of four members")
-		require.GreaterOrEqual(t, n[zktest.OpExists], 50)
-	})
+	for name, more := range map[string]time.Duration{"one interval": 0, "intervals of their own": 50 * time.Millisecond} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, func(t *testing.T, server *zktest.Server) {
+				crowd(t, connect(t, server).Conn(), 99)
+				s := connect(t, server)
+				for i := range time.Duration(10) {
+					seen := watch(t, s, membership.WithInterval(3*time.Second+i*more))
+					eventually(t, "the list", func() bool { return len(seen.latest()) == 99 })
+					time.Sleep(300 * time.Millisecond)
+				}
+				since := reads(server)
+				time.Sleep(30 * time.Second)
+				n := since()
+				require.Zero(t, n[zktest.OpGetData])
+				require.Zero(t, n[zktest.OpGetChildren2])
+				require.LessOrEqual(t, n[zktest.OpExists], 100, "for all who watch, two an interval for the list and for each of four members")
+				require.GreaterOrEqual(t, n[zktest.OpExists], 50)
+			})
+		})
+	}
 }
 
 func TestWhatIsReadAfterAChangeIsWhatIsNew(t *testing.T) {
@@ -158,10 +172,7 @@ func TestALongListOfOthersIsReadOnceASecondToo(t *testing.T) {
 	inBubble(t, func(t *testing.T, server *zktest.Server) {
 		writer := connect(t, server).Conn()
 		crowd(t, writer, 0)
-		for i := range 1000 {
-			_, err := writer.Create(fmt.Sprintf("%s/settings-%d", path, i), nil, 0, everybody)
-			require.NoError(t, err)
-		}
+		settings(t, writer, 1000)
 		seen := watch(t, connect(t, server))
 		seen.await(t)
 		since, start := reads(server), time.Now()
@@ -179,10 +190,7 @@ func TestAChangeOfALongListShowsAtOnceAndTheNextWithinASecond(t *testing.T) {
 	inBubble(t, func(t *testing.T, server *zktest.Server) {
 		writer := connect(t, server).Conn()
 		crowd(t, writer, 0)
-		for i := range 2000 {
-			_, err := writer.Create(fmt.Sprintf("%s/settings-%d", path, i), nil, 0, everybody)
-			require.NoError(t, err)
-		}
+		settings(t, writer, 2000)
 		seen := watch(t, connect(t, server))
 		seen.await(t)
 		start := time.Now()
@@ -227,33 +235,70 @@ func TestAMemberThatMayNotBeReadIsMissingAndTheOthersAreThere(t *testing.T) {
 	})
 }
 
-// The server uses up the watch of who may not read the node at its change, and says nothing (CVE-2024-23944).
 func TestAWatchShowsWhatAMemberBecameWhileItMightNotBeRead(t *testing.T) {
-	for name, others := range map[string]int{"of few": 0, "of many": 30} {
+	for name, c := range map[string]struct{ members, others int }{
+		"of few": {1, 0}, "of many": {31, 0}, "among others": {1, 100},
+	} {
 		t.Run(name, func(t *testing.T) {
 			inBubble(t, func(t *testing.T, server *zktest.Server) {
-				s := connect(t, server, zklock.WithAuth("digest", []byte("user:secret")))
-				crowd(t, s.Conn(), others)
-				m := join(t, s, "old")
-				watching := connect(t, server)
-				look(t, watching, s.Conn(), 100)
+				conn, watching := connect(t, server).Conn(), connect(t, server)
+				crowd(t, conn, c.members)
+				settings(t, conn, c.others)
+				look(t, watching, conn, 100)
 				seen := watch(t, watching, membership.WithInterval(100*time.Millisecond))
-				text := func() string {
-					if len(seen.latest()) != others+1 {
-						return ""
-					}
-					return string(seen.latest()[others].Data)
-				}
-				eventually(t, "the list", func() bool { return text() == "old" })
-				allow(t, s, m, zk.DigestACL(zk.PermAll, "user", "secret"))
-				require.NoError(t, m.Update(t.Context(), []byte("new")))
-				allow(t, s, m, everybody)
+				eventually(t, "the list", func() bool { return len(seen.latest()) == c.members })
+				last := c.members - 1
+				writeUnseen(t, conn, fmt.Sprintf("member-%d", last), "new")
 				start := time.Now()
-				eventually(t, "what is new", func() bool { return text() == "new" })
-				require.LessOrEqual(t, time.Since(start), time.Duration(others/4+2)*100*time.Millisecond, "each has its turn")
+				eventually(t, "what is new", func() bool { return string(seen.latest()[last].Data) == "new" })
+				require.LessOrEqual(t, time.Since(start), time.Duration(last/4+2)*100*time.Millisecond, "each has its turn")
 			})
 		})
 	}
+}
+
+// Each list comes late, and with an alarm of each member that is busy.
+func TestEachMemberHasItsTurnHoweverBusyTheOthersAndTheLoopsBody(t *testing.T) {
+	inBubble(t, func(t *testing.T, server *zktest.Server) {
+		const busy, quiet = 30, 8
+		conn := connect(t, server).Conn()
+		crowd(t, conn, busy+quiet)
+		lists := 0
+		for peers, err := range membership.Watch(t.Context(), connect(t, server), path) {
+			require.NoError(t, err)
+			if lists++; lists == 3 {
+				require.Equal(t, slices.Repeat([]string{"new"}, quiet), textsOf(peers[busy:]))
+				return
+			}
+			for i := range busy + quiet {
+				name := fmt.Sprintf("member-%d", i)
+				if i < busy {
+					_, err := conn.Set(path+"/"+name, fmt.Append(nil, lists), -1)
+					require.NoError(t, err)
+				} else if lists == 1 {
+					writeUnseen(t, conn, name, "new")
+				}
+			}
+			time.Sleep(2 * timeout)
+		}
+	})
+}
+
+func TestWatchesOfABusyListShareItsTurns(t *testing.T) {
+	inBubble(t, func(t *testing.T, server *zktest.Server) {
+		conn, s := connect(t, server).Conn(), connect(t, server)
+		crowd(t, conn, 99)
+		for range 10 {
+			watch(t, s, membership.WithInterval(3*time.Second))
+			time.Sleep(300 * time.Millisecond)
+		}
+		since := reads(server)
+		for i := range 30 {
+			enlist(t, conn, 99+i)
+			time.Sleep(100 * time.Millisecond)
+		}
+		require.LessOrEqual(t, since()[zktest.OpExists], 8)
+	})
 }
 
 func TestAMemberMakesSureOfItsNodeEachIntervalWhateverItsProcessWatches(t *testing.T) {
@@ -281,5 +326,21 @@ func TestAMemberThatComesUnderTheNameOfOneThatMightNotBeReadShowsAtOnce(t *testi
 		_, err = operator.Multi(&zk.DeleteRequest{Path: create.Path, Version: -1}, create)
 		require.NoError(t, err)
 		seen.await(t, "0", "new")
+	})
+}
+
+func TestAMemberThatComesUnseenUnderTheNameOfAnotherNodeShows(t *testing.T) {
+	inBubble(t, func(t *testing.T, server *zktest.Server) {
+		conn := connect(t, server).Conn()
+		crowd(t, conn, 0)
+		settings(t, conn, 2)
+		seen := watch(t, connect(t, server))
+		seen.await(t)
+		unseen(t, conn, "settings-1", func(node string) error {
+			_, err := conn.Multi(&zk.DeleteRequest{Path: node, Version: -1},
+				&zk.CreateRequest{Path: node, Data: []byte("new"), Flags: zk.FlagEphemeral, Acl: zk.WorldACL(zk.PermAdmin)})
+			return err
+		})
+		seen.await(t, "new")
 	})
 }

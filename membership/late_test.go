@@ -90,35 +90,6 @@ func TestACreateThatIsExecutedInTheNextSessionLeavesNoNode(t *testing.T) {
 	})
 }
 
-// What the member saw last is not what the server has: that is the update without an answer.
-func TestAnUpdateBehindOneWithoutAnAnswerIsConfirmedByTheServer(t *testing.T) {
-	inBubble(t, func(t *testing.T, server *zktest.Server) {
-		place := server.Client("the member's")
-		s := connect(t, server, zklock.WithDialer(place.Dial))
-		m := join(t, s, "idle")
-		place.Block(zktest.ToClient)
-		update := func(text string) <-chan error {
-			result := make(chan error, 1)
-			go func() { result <- m.Update(context.WithoutCancel(t.Context()), []byte(text)) }()
-			return result
-		}
-		update("busy")
-		synctest.Wait()
-		server.Refuse(true)
-		place.Cut()
-		synctest.Wait()
-		place.Unblock()
-		idle := update("idle")
-		synctest.Wait()
-		require.Empty(t, idle, "there is no server to confirm it")
-		server.Refuse(false)
-		require.NoError(t, <-idle)
-		data, _, err := s.Conn().Get(path + "/" + m.ID())
-		require.NoError(t, err)
-		require.Equal(t, "idle", string(data))
-	})
-}
-
 func TestARegistrationThatIsUnderWayWhenLeaveGivesUpLeavesNoNode(t *testing.T) {
 	inBubble(t, func(t *testing.T, server *zktest.Server) {
 		s := connect(t, server)

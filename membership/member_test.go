@@ -162,6 +162,20 @@ func TestALostReplyToAnUpdateIsNoError(t *testing.T) {
 	})
 }
 
+func TestAnUpdateToWhatIsInPlaceIsConfirmedByTheServerToo(t *testing.T) {
+	inBubble(t, func(t *testing.T, server *zktest.Server) {
+		m := join(t, connect(t, server), "one")
+		require.Zero(t, server.Requests()[zktest.OpSetData], "what Join has created is not written too")
+		server.DropRequest(zktest.OpSetData)
+		server.Refuse(true)
+		updated := update(t, t.Context(), m, "one")
+		time.Sleep(timeout / 2)
+		require.Empty(t, updated, "there is no server to confirm it")
+		server.Refuse(false)
+		require.NoError(t, <-updated)
+	})
+}
+
 // unwritable is the access list of a node whose data nobody may write.
 var unwritable = membership.WithACL(zk.WorldACL(zk.PermAll &^ zk.PermWrite))
 
@@ -325,10 +339,7 @@ func TestWhatOthersWriteWhileAMemberMayNotReadItsNodeIsUndone(t *testing.T) {
 			inBubble(t, func(t *testing.T, server *zktest.Server) {
 				s, operator := connect(t, server), connect(t, server)
 				m := join(t, s, "ours")
-				allow(t, operator, m, zk.WorldACL(zk.PermAll&^zk.PermRead))
-				_, err := operator.Conn().Set(path+"/"+m.ID(), []byte("theirs"), -1)
-				require.NoError(t, err)
-				allow(t, operator, m, everybody)
+				writeUnseen(t, operator.Conn(), m.ID(), "theirs")
 				text := next(t, m)
 				watch(t, operator).await(t, text)
 			})

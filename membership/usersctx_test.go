@@ -27,11 +27,19 @@ func TestACallWhoseContextDoesNotSayThatItHasEndedFails(t *testing.T) {
 		ended, cancel := context.WithCancel(t.Context())
 		cancel()
 		ctx := silent{ended}
+		watched, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		for range membership.Watch(silent{watched}, s, path) {
+			cancel()
+		}
 		server.Freeze()
 		_, err := membership.Join(ctx, s, path, nil)
 		require.ErrorIs(t, err, context.Canceled)
 		require.ErrorIs(t, m.Update(ctx, []byte("two")), context.Canceled)
 		require.ErrorIs(t, m.Leave(ctx), context.Canceled)
+		for range membership.Watch(ctx, s, path) {
+			require.Fail(t, "nobody can know the members")
+		}
 	})
 }
 

@@ -93,8 +93,8 @@ var ofTheLibrary = []judged{
 		{"membership/options.go", "return nil, errors.Unwrap(err)", "return nil, err"},
 	}}, "membership.TestBadArgumentsAreRefused"},
 	{mutant{"a member takes what it has seen for what a write without an answer has left", []edit{
-		{"membership/keep.go", "case unsure || !bytes", "case !bytes"},
-	}}, "membership.TestAnUpdateBehindOneWithoutAnAnswerIsConfirmedByTheServer"},
+		{"membership/keep.go", "case unsure || !u.sent", "case !u.sent"},
+	}}, "membership.TestAnUpdateToWhatIsInPlaceIsConfirmedByTheServerToo"},
 	{mutant{"messages that nobody reads pile up", []edit{
 		{"internal/client/journal.go", "j.lines.Len() >= mostLines", "false"},
 	}}, "TestMessagesThatNobodyReadsDoNotPileUp"},
@@ -693,7 +693,7 @@ var ofTheLibrary = []judged{
 		{"membership/member.go", "case <-m.off:", "case <-m.done:"},
 	}}, "membership.TestMembersWhoseUserIsBusyKeepNobodyFromALock"},
 	{mutant{"a Watch that has ended reads on", []edit{
-		{"membership/sights.go", "if ctx.Err() != nil { // one of many", "if false { // one of many"},
+		{"membership/sights.go", "if latch.IsClosed(ctx.Done()) { // one of many", "if false { // one of many"},
 	}}, "membership.TestAWatchThatHasEndedReadsNoMoreMembers"},
 	{mutant{"the error of a Watch names the path below the chroot", []edit{
 		{"membership/watch.go", "\t\tpath := client.Of(s).Below(path)\n", ""},
@@ -702,19 +702,39 @@ var ofTheLibrary = []judged{
 	{mutant{"a watch that the server has used up without an event stands", []edit{
 		{"membership/sights.go", "if fresh {", "if fresh || v.of == data {"},
 	}}, "membership.TestAWatchShowsWhatAMemberBecameWhileItMightNotBeRead"},
-	{mutant{"of all that a session has seen some are made sure of", []edit{
-		{"membership/watch.go", "%uint64(len(names)) >= asked", "%uint64(len(sightsOf(w.session).of)) >= asked"},
-	}}, "membership.TestAWatchShowsWhatAMemberBecameWhileItMightNotBeRead"},
 	{mutant{"the same members are made sure of each time", []edit{
-		{"membership/watch.go", "(turn+uint64(i))%", "(0*turn+uint64(i))%"},
+		{"membership/sights.go", "return a.confirmed.Compare(b.confirmed)", "return 0 * a.confirmed.Compare(b.confirmed)"},
+	}}, "membership.TestEachMemberHasItsTurnHoweverBusyTheOthersAndTheLoopsBody"},
+	{mutant{"children that are no members take the turns of those", []edit{
+		{"membership/sights.go", "if c.stat.EphemeralOwner == 0 {", "if left == nil {"},
 	}}, "membership.TestAWatchShowsWhatAMemberBecameWhileItMightNotBeRead"},
+	{mutant{"children that are no members are never made sure of", []edit{
+		{"membership/watch.go", "askedOthers = 1", "askedOthers = 0"},
+	}}, "membership.TestAMemberThatComesUnseenUnderTheNameOfAnotherNodeShows"},
+	{mutant{"many alarms hide that the interval is over", []edit{
+		{"membership/watch.go", "case <-w.doubting.C:\n", "case <-alarm(nil):\n"},
+	}}, "membership.TestEachMemberHasItsTurnHoweverBusyTheOthersAndTheLoopsBody"},
 	{mutant{"all members are made sure of", []edit{
 		{"membership/watch.go", "each = undoubted", "each = doubt"},
 	}}, "membership.TestWatchingAListThatDoesNotChangeCostsAFewSmallReadsAnInterval"},
 	{mutant{"each Watch makes sure of other members", []edit{
-		{"membership/watch.go", "\"math\"\n", "\"math\"\n\t\"math/rand/v2\"\n"},
-		{"membership/watch.go", "uint64(time.Now().UnixNano()/int64(w.options.interval))", "uint64(rand.IntN(1e6))"},
+		{"membership/sights.go", "if time.Since(list.turned) < interval/2 {", "if false {"},
 	}}, "membership.TestWatchingAListThatDoesNotChangeCostsAFewSmallReadsAnInterval"},
+	{mutant{"a new list has its members made sure of at once", []edit{
+		{"membership/sights.go", "g.turned = known.turned", "_ = known.turned"},
+	}}, "membership.TestWatchesOfABusyListShareItsTurns"},
+	{mutant{"an update is confirmed by what was in place before", []edit{
+		{"membership/keep.go", "unsure || !u.sent ||", "unsure ||"},
+	}}, "membership.TestAnUpdateToWhatIsInPlaceIsConfirmedByTheServerToo"},
+	{mutant{"what Join has created is written too", []edit{
+		{"membership/keep.go", "func (m *Member) create(u *update) error {\n\tu.sent = true\n", "func (m *Member) create(u *update) error {\n"},
+	}}, "membership.TestAnUpdateToWhatIsInPlaceIsConfirmedByTheServerToo"},
+	{mutant{"a Watch believes a ctx that does not say that it has ended", []edit{
+		{"membership/sights.go", "// one of many reads that were to follow each other\n\t\t\treturn nil, client.Ended(ctx)", "// one of many reads\n\t\t\treturn nil, ctx.Err()"},
+	}}, "membership.TestACallWhoseContextDoesNotSayThatItHasEndedFails"},
+	{mutant{"a Watch waits by a context of its own", []edit{
+		{"membership/errors.go", "\tselect {\n\tcase <-time.After(d):\n", "\tctx, cancel := context.WithTimeout(ctx, d)\n\tdefer cancel()\n\tselect {\n"},
+	}}, "membership.TestACallWhoseContextDoesNotSayThatItHasEndedFails"},
 	{mutant{"a member relies on its watch", []edit{
 		{"membership/keep.go", "doubt = m.options.interval", "doubt = undoubted"},
 	}}, "membership.TestAMemberMakesSureOfItsNodeEachIntervalWhateverItsProcessWatches"},
