@@ -153,8 +153,9 @@ func (m *Member) State() State {
 }
 
 // Update changes the member's data and returns when ZooKeeper has confirmed it, or
-// a later update; it writes what is in place already, too. If ZooKeeper refuses it, as the access list of the node or a quota may,
-// the member stays as it was, and the update before it is written if that waits. If it
+// a later update; it writes what is in place already, too. If ZooKeeper refuses it, as the
+// access list of the node or a quota may, the member stays as it was, and the update
+// before it is written if that waits. If it
 // fails because ctx has ended, the new data will be written all the same as soon as that
 // is possible, unless ZooKeeper refuses that or there is a later update. The member owns
 // its data: what others write to its node is undone, where it may write there. One that
