@@ -155,11 +155,10 @@ func (m *Member) State() State {
 // Update changes the member's data and returns when ZooKeeper has confirmed it, or
 // a later update; it writes what is in place already, too. If ZooKeeper refuses it, as the
 // access list of the node or a quota may, the member stays as it was, and the update
-// before it is written if that waits. If it
-// fails because ctx has ended, the new data will be written all the same as soon as that
-// is possible, unless ZooKeeper refuses that or there is a later update. The member owns
-// its data: what others write to its node is undone, where it may write there. One that
-// has left has none: the error is [ErrLeft].
+// before it is written if that waits. If it fails because ctx has ended, the new data will
+// be written all the same as soon as that is possible, unless ZooKeeper refuses that or
+// there is a later update. The member owns its data: what others write to its node is
+// undone, where it may write there. One that has left has none: the error is [ErrLeft].
 func (m *Member) Update(ctx context.Context, data []byte) error {
 	if err := m.made("update"); err != nil {
 		return err
