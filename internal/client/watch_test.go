@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/zklock/zklock/internal/clock"
+	"github.com/zklock/zklock/internal/latch"
 	"github.com/zklock/zklock/internal/wire"
 	"github.com/zklock/zklock/zktest"
 )
@@ -90,6 +91,13 @@ func TestOfManyWatchesSomeAreAskedForAtATimeAndNoneOverAnotherConnection(t *test
 			})
 		})
 	}
+}
+
+func TestAWatchThatCannotBeAskedForHasEnded(t *testing.T) {
+	w := unconnected(t, slog.New(slog.DiscardHandler)).Watch(WatchKey{Path: "/node"})
+	require.True(t, latch.IsClosed(w.Armed))
+	require.True(t, w.HasFired())
+	require.ErrorIs(t, w.Err, zk.ErrConnectionClosed)
 }
 
 // standing returns watches over l on the data and on the children of two nodes, by key.
