@@ -105,7 +105,8 @@ func frontOf(t *testing.T, keeper string) string {
 	front := exec.CommandContext(ctx, os.Args[0])
 	front.Env = append(os.Environ(), roleVariable+"=front of a "+keeper)
 	front.WaitDelay = 10 * time.Second // a command has our end of the pipe too
-	said, _ := front.Output()
+	said, err := front.Output()
+	require.NoError(t, err, "what it says is %q", said) // also if a command outlives it
 	return string(said)
 }
 
