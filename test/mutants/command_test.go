@@ -38,9 +38,6 @@ var ofTheCommand = []struct {
 	{mutant{"a signal that is for the command ends the wait", []edit{
 		{job + "/signals.go", "slices.Contains(Ending, sig)", "slices.Contains(passed, sig)"},
 	}}, command, "TestASignalEndsTheWaitForTheLock"},
-	{mutant{"a demonstration waits for ever for who does not read it", []edit{
-		{cli + "/demo.go", "ctxWriter{ctx, os.Stdout}", "os.Stdout"},
-	}}, command, "TestASignalEndsADemonstrationWhoseOutputNobodyReads"},
 	{mutant{"what a killed keeper has not told of goes on", []edit{
 		{job + "/front.go", "n.Running && command.id == 0", "false"},
 	}}, job, "TestACommandWhoseKeeperDiedBeforeItCouldTellIsEnded"},
