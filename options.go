@@ -205,8 +205,9 @@ func WithTrace(trace *Trace) Option {
 // waits, so that it may be n.
 //
 // Each owner has a [Hold] of its own. When the node goes on to the next, UnlockContext and Release
-// need no confirmation of ZooKeeper, and return nil under a context that has ended, too. One that asked for its Token or Check does not share its node
-// with those after it. It is for a Locker, and has no effect on other locks.
+// need no confirmation of ZooKeeper, and return nil under a context that has ended, too. One that
+// asked for its Token or Check does not share its node with those after it. It is for a Locker, and
+// has no effect on other locks.
 func WithHandoff(n int) Option {
 	return func(o *options) { o.handoff = n }
 }
@@ -219,7 +220,8 @@ func WithHandoff(n int) Option {
 // as if it were held.
 //
 // As with [WithHandoff], UnlockContext and Release need no confirmation while the node is kept, and
-// an owner that asked for its Token or Check does not leave its node to the next one. It is for a Locker, and has no effect on other locks.
+// an owner that asked for its Token or Check does not leave its node to the next one. It is for a
+// Locker, and has no effect on other locks.
 func WithRetention(d time.Duration) Option {
 	return func(o *options) { o.retention = d }
 }

@@ -196,9 +196,7 @@ func (c *Client) Watch(key WatchKey) *Watch {
 	}
 	w := &Watch{Link: ws.link, Armed: make(chan struct{}), Fired: make(chan struct{})}
 	if ws.link == nil || !ws.ask(c, unasked{key, w}) {
-		w.Err = zk.ErrConnectionClosed
-		close(w.Armed)
-		w.fire(false)
+		ws.settle(key, w, zk.ErrConnectionClosed)
 		return w
 	}
 	ws.at[key] = w
