@@ -208,6 +208,14 @@ func update(t *testing.T, ctx context.Context, m *membership.Member, text string
 	return result
 }
 
+// busied has m wait for the answer to an update, which comes when the fault is released.
+func busied(t *testing.T, server *zktest.Server, m *membership.Member) *zktest.Fault {
+	answer := server.HoldReply(zktest.OpSetData)
+	update(t, t.Context(), m, "busy")
+	<-answer.Struck()
+	return answer
+}
+
 // The refusal was for the data, as that of a quota is: here, by an access list that lasts as long as the update.
 func TestBehindAnUpdateThatIsRefusedTheOneBeforeItIsWritten(t *testing.T) {
 	for name, c := range map[string]struct {
@@ -222,9 +230,7 @@ func TestBehindAnUpdateThatIsRefusedTheOneBeforeItIsWritten(t *testing.T) {
 			inBubble(t, func(t *testing.T, server *zktest.Server) {
 				s, operator := connect(t, server), connect(t, server)
 				m := join(t, s, "old")
-				busy := server.HoldReply(zktest.OpSetData)
-				update(t, t.Context(), m, "busy")
-				<-busy.Struck()
+				busy := busied(t, server, m)
 				ctx, end := context.WithCancel(t.Context())
 				defer end()
 				update(t, ctx, m, "older")
@@ -266,9 +272,7 @@ func TestUpdatesWhoseCallsHaveEndedDoNotPileUp(t *testing.T) {
 	inBubble(t, func(t *testing.T, server *zktest.Server) {
 		s, operator := connect(t, server), connect(t, server)
 		m := join(t, s, "old")
-		busy := server.HoldReply(zktest.OpSetData)
-		update(t, t.Context(), m, "busy")
-		<-busy.Struck()
+		busy := busied(t, server, m)
 		allow(t, operator, m, zk.WorldACL(zk.PermAll&^zk.PermWrite))
 		ended, cancel := context.WithCancel(t.Context())
 		cancel()

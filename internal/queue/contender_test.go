@@ -127,17 +127,22 @@ func TestACallWhoseContextEndsJustBeforeTheGrantHasNoLock(t *testing.T) {
 	}
 }
 
+// recorded returns an exclusive queue, and all holds that it makes.
+func recorded(s *Session) (*Queue, *[]*Hold) {
+	o, made := defaults(), new([]*Hold)
+	o.NewHold = func() *Hold {
+		h := new(Hold)
+		*made = append(*made, h)
+		return h
+	}
+	return New(s, "/lock", recipe.Exclusive, o), made
+}
+
 // The user has never seen that hold: what is told of a hold must not be told of this one later.
 func TestALockThatIsHandedToACallThatEndsIsReleased(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, server := connected(t)
-		var made []*Hold
-		o := defaults()
-		o.NewHold = func() *Hold {
-			made = append(made, new(Hold))
-			return made[len(made)-1]
-		}
-		q := New(s, "/lock", recipe.Exclusive, o)
+		q, made := recorded(s)
 		first, err := q.Acquire(t.Context(), nil)
 		require.NoError(t, err)
 		ctx, cancel := context.WithCancel(t.Context())
@@ -150,8 +155,8 @@ func TestALockThatIsHandedToACallThatEndsIsReleased(t *testing.T) {
 		require.NoError(t, first.Release(t.Context(), cancel)) // just before the next one has it
 		require.ErrorIs(t, <-ended, context.Canceled)
 		synctest.Wait()
-		require.Len(t, made, 2)
-		require.ErrorIs(t, made[1].Err(), ErrReleased)
+		require.Len(t, *made, 2)
+		require.ErrorIs(t, (*made)[1].Err(), ErrReleased)
 		require.Empty(t, server.Children("/lock"))
 	})
 }

@@ -225,13 +225,7 @@ func TestALockIsNotHandedOnUnderALeaseThatIsOver(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			reconnecting(t, straight, func(t *testing.T, server *zktest.Server, s *Session, c *clock.Clock) {
-				var made []*Hold
-				o := defaults()
-				o.NewHold = func() *Hold {
-					made = append(made, new(Hold))
-					return made[len(made)-1]
-				}
-				q := New(s, "/lock", recipe.Exclusive, o)
+				q, made := recorded(s)
 				first := lock(t, q)
 				came := ask(t.Context(), q.Acquire)
 				c.Step(reconnectTimeout)
@@ -239,7 +233,7 @@ func TestALockIsNotHandedOnUnderALeaseThatIsOver(t *testing.T) {
 				next := <-came
 				require.NoError(t, next.err)
 				require.True(t, next.hold.Valid())
-				require.Len(t, made, 2, "nobody is told of a loss of what nobody had")
+				require.Len(t, *made, 2, "nobody is told of a loss of what nobody had")
 				require.NoError(t, next.hold.Release(t.Context(), nil))
 			})
 		})
