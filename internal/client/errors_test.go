@@ -115,4 +115,8 @@ func TestARefusalIsKnownByItsCode(t *testing.T) {
 	for _, err := range []error{nil, zk.ErrAPIError, errors.New("-6"), errors.New(unnamed + "-61")} {
 		require.False(t, Unimplemented(err), "%v", err)
 	}
+	require.True(t, OverQuota(fmt.Errorf("wrapped: %w", errors.New(unnamed+"-125"))))
+	for _, err := range []error{nil, zk.ErrNoAuth, errors.New("-125"), errors.New(unnamed + "-12")} {
+		require.False(t, OverQuota(err), "%v", err)
+	}
 }

@@ -38,6 +38,12 @@ func Unimplemented(err error) bool {
 	return ok && code == "-6"
 }
 
+// OverQuota reports whether the server refused a write for the quota of a path.
+func OverQuota(err error) bool {
+	code, ok := unnamedCode(err)
+	return ok && code == "-125"
+}
+
 // unnamedCode returns the code in an error that go-zookeeper has no name for.
 func unnamedCode(err error) (code string, ok bool) {
 	if err == nil {

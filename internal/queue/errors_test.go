@@ -52,6 +52,7 @@ func TestARefusalOfALockNodeSaysWhatToChange(t *testing.T) {
 		{zk.ErrNoChildrenForEphemerals, "/locks/ledger or a node above it is an ephemeral node"},
 		{zk.ErrNoAuth, "the ACL of /locks/ledger, or of the node above it, does not let this session create"},
 		{zk.ErrInvalidACL, "the server refuses the lock's ACL"},
+		{errors.New("unknown error: -125"), "the quota of /locks/ledger, or of a node above it, does not allow another lock node"},
 	} {
 		err := describe("/locks/ledger", c.refused)
 		require.ErrorIs(t, err, c.refused)

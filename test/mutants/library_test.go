@@ -205,6 +205,9 @@ var ofTheLibrary = []judged{
 	{mutant{"Connect passes on that a dial's time was up", []edit{
 		{"internal/client/errors.go", "if !u.wraps || LooksEnded(u.cause) {", "if !u.wraps {"},
 	}}, "TestConnectThatIsCancelledDoesNotSayThatADeadlineHasPassed"},
+	{mutant{"who is refused for a quota hears a number", []edit{
+		{"internal/queue/errors.go", "case client.OverQuota(err):", "case false:"},
+	}}, "TestAQuotaRefusesAContenderAndLeavesTheHolderAlone"},
 	{mutant{"containers are asked for until they are had", []edit{
 		{"internal/client/parents.go", "case cs.state == doubted:", "case false:"},
 	}}, "TestALockBelowAMissingPathOnAServerWithoutContainersSuspendsTheOthersOnce"},
