@@ -321,16 +321,6 @@ func (m *MultiLocker) Acquire(ctx context.Context) (*MultiHold, error) {
 	return h, nil
 }
 
-// ended returns how the first of the holds that has ended did, nil if none has.
-func ended(holds []*Hold) error {
-	for _, h := range holds {
-		if err := h.Err(); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
 // valid reports whether all are held. It reads the clock: the locks may be of several sessions,
 // whose leases end apart.
 func valid(holds []*Hold) bool {
@@ -340,50 +330,4 @@ func valid(holds []*Hold) bool {
 		}
 	}
 	return true
-}
-
-// whileHeld is a ctx that ends with the first of the holds too. No goroutine calls a method of
-// the caller's ctx, which may panic, as one of package context would.
-type whileHeld struct {
-	context.Context
-	holds []*Hold
-	done  latch.Latch
-}
-
-// while returns a child of ctx that ends with the first of the holds, and what takes it out of
-// both.
-func while(holds []*Hold, ctx context.Context) (held context.Context, detach func()) {
-	if len(holds) == 0 {
-		return ctx, func() {}
-	}
-	w, done := &whileHeld{Context: ctx, holds: holds}, ctx.Done()
-	var stop []func()
-	for _, h := range holds {
-		stop = append(stop, h.hold.WhenEnded(func(error) { w.done.Close() }))
-	}
-	detached, over := make(chan struct{}), make(chan struct{})
-	go func() {
-		defer close(over)
-		select {
-		case <-done:
-			w.done.Close()
-		case <-detached:
-		}
-	}()
-	return w, func() {
-		for _, f := range stop {
-			f()
-		}
-		close(detached)
-		<-over
-	}
-}
-
-func (w *whileHeld) Done() <-chan struct{} { return w.done.Done() }
-
-func (w *whileHeld) Err() error {
-	if ended(w.holds) != nil {
-		return context.Canceled
-	}
-	return w.Context.Err()
 }

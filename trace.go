@@ -99,10 +99,7 @@ func newAttempt(ctx context.Context, trace *Trace, path string) *attempt {
 	if trace == nil {
 		return nil
 	}
-	if w, ok := ctx.(*whileHeld); ok { // which is of no use beyond the wait
-		ctx = w.Context
-	}
-	return &attempt{trace, TraceInfo{Path: path, Context: ctx, Since: time.Now()}}
+	return &attempt{trace, TraceInfo{Path: path, Context: outside(ctx), Since: time.Now()}}
 }
 
 // Enqueued tells of a place in the queue.

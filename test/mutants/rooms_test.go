@@ -19,7 +19,7 @@ var rooms = []room{
 	{directory: "internal/client"},
 	{directory: "internal/wire"},
 	{directory: ".", files: []string{
-		"context.go", "gate.go", "hold.go", "locker.go", "multi.go", "reentrant.go", "rwlocker.go", "semaphore.go", "trylock.go",
+		"context.go", "gate.go", "hold.go", "locker.go", "multi.go", "reentrant.go", "rwlocker.go", "semaphore.go", "trylock.go", "while.go",
 	}},
 }
 
