@@ -20,6 +20,7 @@ func (c *Client) Shut() (tell func()) {
 	c.life.end()
 	c.stalls.stop()
 	c.outage.stop()
+	c.watches.stop()
 	c.mu.Lock()
 	tell = c.trace.close()
 	c.broadcast()

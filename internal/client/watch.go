@@ -4,9 +4,11 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"time"
 
 	"github.com/go-zookeeper/zk"
 
+	"github.com/zklock/zklock/internal/backoff"
 	"github.com/zklock/zklock/internal/latch"
 	"github.com/zklock/zklock/internal/wire"
 )
@@ -39,8 +41,9 @@ type watches struct {
 	link *wire.Link // nil while disconnected
 	at   map[WatchKey]*Watch
 
-	asking  int       // goroutines that ask for watches
-	unasked []unasked // beyond mostAsking
+	asking  int         // goroutines that ask for watches
+	unasked []unasked   // beyond mostAsking
+	recheck *time.Timer // while there are any
 }
 
 // unasked is a watch that is to be asked for.
@@ -70,14 +73,19 @@ func (ws *watches) disconnect(l *wire.Link) {
 		return
 	}
 	ws.link = nil
-	for _, u := range ws.unasked {
-		ws.settle(u.key, u.watch, zk.ErrConnectionClosed)
-	}
-	ws.unasked = nil
+	ws.dismiss()
 	for _, w := range ws.at {
 		w.fire(false)
 	}
 	clear(ws.at)
+}
+
+// dismiss ends the watches that were not asked for yet. ws.mu is held.
+func (ws *watches) dismiss() {
+	for _, u := range ws.unasked {
+		ws.settle(u.key, u.watch, zk.ErrConnectionClosed)
+	}
+	ws.unasked = nil
 }
 
 // fire ends the watch of that key, if there is one.
@@ -124,7 +132,7 @@ func (ws *watches) settle(key WatchKey, w *Watch, err error) {
 // ask has the watch asked for, now or as soon as others have been. It is false when c is closed.
 // ws.mu is held.
 func (ws *watches) ask(c *Client, u unasked) bool {
-	if ws.asking == mostAsking {
+	if ws.asking == mostAsking && !c.Closed() {
 		ws.unasked = append(ws.unasked, u)
 		return true
 	}
@@ -200,19 +208,17 @@ func (c *Client) Watch(key WatchKey) *Watch {
 		return w
 	}
 	ws.at[key] = w
+	ws.recheckLater(c)
 	return w
 }
 
-// arm asks for the data, never for existence: that would leave a watch on a node that is gone,
-// for ever.
+// arm asks for the watch until the server has answered for good, or the connection has ended: a
+// server that is busy may refuse a read once. It asks for the data, never for existence: that
+// would leave a watch on a node that is gone, for ever.
 func (c *Client) arm(key WatchKey, w *Watch) {
-	var err error
-	if key.Children {
-		if _, err = c.CatchUp(key.Path); err == nil {
-			w.Names, w.Stat, err = c.Conn.Children(key.Path)
-		}
-	} else {
-		w.Data, w.Stat, err = c.Conn.Get(key.Path)
+	err := c.askFor(key, w)
+	for try := 1; err != nil && leavesHope(err) && c.pause(w.Link, backoff.Before(try)); try++ {
+		err = c.askFor(key, w)
 	}
 	if errors.Is(err, zk.ErrNoNode) {
 		c.observer.Deleted(key.Path)
@@ -220,4 +226,37 @@ func (c *Client) arm(key WatchKey, w *Watch) {
 	if c.watches.armed(key, w, err) == nil {
 		c.observer.Read(key.Path, w.Data)
 	}
+}
+
+func (c *Client) askFor(key WatchKey, w *Watch) error {
+	if key.Children {
+		if _, err := c.CatchUp(key.Path); err != nil {
+			return err
+		}
+	}
+	return c.readInto(w, key)
+}
+
+// readInto reads what is watched.
+func (c *Client) readInto(w *Watch, key WatchKey) (err error) {
+	if key.Children {
+		w.Names, w.Stat, err = c.Conn.Children(key.Path)
+	} else {
+		w.Data, w.Stat, err = c.Conn.Get(key.Path)
+	}
+	return err
+}
+
+// leavesHope reports whether the next read of a node may fare better than one that has failed.
+func leavesHope(err error) bool { return Transient(err) && !errors.Is(err, zk.ErrNoNode) }
+
+// pause waits, and reports whether l still stands then, and the client.
+func (c *Client) pause(l *wire.Link, d time.Duration) bool {
+	select {
+	case <-time.After(d):
+		return true
+	case <-l.Down():
+	case <-c.ctx.Done():
+	}
+	return false
 }

@@ -6,7 +6,6 @@ import (
 
 	"github.com/go-zookeeper/zk"
 
-	"github.com/zklock/zklock/internal/backoff"
 	"github.com/zklock/zklock/internal/client"
 	"github.com/zklock/zklock/internal/latch"
 	"github.com/zklock/zklock/internal/recipe"
@@ -47,9 +46,6 @@ func (t *handoff) watchQueue(c *contender) {
 		<-w.Armed
 		if !t.seen(c, w) {
 			return
-		}
-		if w.Err != nil {
-			s.client.Sleep(s.client.Context(), backoff.First)
 		}
 		select {
 		case <-w.Fired:
@@ -94,13 +90,15 @@ func (t *handoff) seen(c *contender, w *client.Watch) bool {
 	}
 	// In contention there is no more to learn: a list for every newcomer would be a herd of
 	// one.
-	return t.contention != others && !client.Refused(w.Err)
+	return t.contention != others
 }
 
 // contentionOf returns which contention the contender of that name has among the children that
 // the watch has seen.
 func contentionOf(w *client.Watch, node string) contention {
 	switch {
+	case client.Refused(w.Err):
+		return others // for all that is known from now on
 	case w.Err != nil:
 		return unknown
 	case othersAmong(w.Names, node):

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/go-zookeeper/zk"
 
@@ -21,7 +22,7 @@ type deletion struct {
 	contender *contender
 
 	batch *batch        // that the delete is in, once it may not wait any more
-	done  chan struct{} // closed when the nodes are gone, or cannot be deleted
+	done  chan struct{} // closed when the nodes are gone, or cannot be deleted for now
 	err   error         // why it cannot be, once done
 }
 
@@ -115,11 +116,27 @@ func (s *Session) finish(requests [][]*deletion) {
 		}
 		if err != nil {
 			s.client.Log.Error("zklock: lock nodes cannot be deleted", "nodes", nodesOf(some), "session", client.Hex(some[0].contender.incarnation.id), "error", err)
+			s.client.Spawn(func() { s.deleteYet(some) })
 		}
 		for _, r := range some {
-			s.forget(r.contender)
+			if err == nil {
+				s.forget(r.contender)
+			}
 			r.err = err
 			close(r.done)
+		}
+	}
+}
+
+// deleteYet goes on with deletes that were refused: an operator may change the ACL, and a server
+// may have erred.
+func (s *Session) deleteYet(some []*deletion) {
+	for pause := time.Second; s.client.Sleep(s.client.Context(), pause) == nil; pause = min(2*pause, time.Minute) {
+		if s.deleteNodes(some) == nil {
+			for _, r := range some {
+				s.forget(r.contender)
+			}
+			return
 		}
 	}
 }

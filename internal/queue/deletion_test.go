@@ -440,6 +440,36 @@ func TestTheLogTellsOfNodesThatCannotBeDeletedAndOfNoOthers(t *testing.T) {
 	})
 }
 
+// An operator may give back what he has taken, and a server may have erred.
+func TestANodeWhoseDeleteWasRefusedIsDeletedAsSoonAsTheServerLetsIt(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		server := zktest.NewServer(t)
+		s, log := connectTold(t, server)
+		operator := connect(t, server).client.Conn
+		h := hold(t, s)
+		allow := func(perms int32) {
+			_, err := operator.SetACL("/lock", zk.WorldACL(perms), -1)
+			require.NoError(t, err)
+		}
+		allow(zk.PermAll &^ zk.PermDelete)
+		require.ErrorIs(t, h.Release(t.Context(), nil), zk.ErrNoAuth)
+		before := server.Requests()[zktest.OpDelete]
+		for range 60 {
+			time.Sleep(time.Minute)
+			_, err := s.client.List("/lock")
+			require.NoError(t, err)
+		}
+		require.InDelta(t, 60, server.Requests()[zktest.OpDelete]-before, 10)
+		require.Equal(t, 1, strings.Count(log.String(), "lock nodes cannot be deleted"))
+		allow(zk.PermAll)
+		time.Sleep(time.Minute)
+		require.Empty(t, server.Children("/lock"))
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		require.Empty(t, s.live)
+	})
+}
+
 // The node goes with the session.
 func TestAReleaseThatCloseEndsHasComeToItsEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

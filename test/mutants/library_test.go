@@ -208,6 +208,27 @@ var ofTheLibrary = []judged{
 	{mutant{"who is refused for a quota hears a number", []edit{
 		{"internal/queue/errors.go", "case client.OverQuota(err):", "case false:"},
 	}}, "TestAQuotaRefusesAContenderAndLeavesTheHolderAlone"},
+	{mutant{"a watch is relied on for ever", []edit{
+		{"internal/client/watch.go", "\tws.recheckLater(c)\n", ""},
+	}}, "TestAWaiterIsNextThoughItMayNotReadTheNodeAheadAnyMore"},
+	{mutant{"who may no longer read the queue learns that from an event only", []edit{
+		{"internal/client/recheck.go", "err != nil && leavesHope(err) {", "err != nil {"},
+	}}, "TestAWaiterThatMayNoLongerReadTheQueueStopsNobodyBehindIt"},
+	{mutant{"a recheck sees other data only", []edit{
+		{"internal/client/recheck.go", "return w.Stat.Pzxid == before.Stat.Pzxid", "return w.Stat.Mzxid == before.Stat.Mzxid"},
+	}}, "internal/client.TestAWatchOfWhichTheServerDoesNotTellEndsWithinAMinute"},
+	{mutant{"a watch that was refused once is never set", []edit{
+		{"internal/client/watch.go", "c.pause(w.Link, backoff.Before(try))", "false"},
+	}}, "internal/queue.TestAHoldIsAskedBackThoughItsWatchWasRefusedOnce"},
+	{mutant{"Close has watches asked for that wait for their turn", []edit{
+		{"internal/client/recheck.go", "\tws.dismiss()\n", ""},
+	}}, "internal/client.TestCloseAsksForNoWatchesThatWaitForTheirTurn"},
+	{mutant{"a lock is retained unseen by who may not read its queue", []edit{
+		{"internal/queue/contention.go", "\t\treturn others // for all", "\t\treturn unknown // for all"},
+	}}, "internal/queue.TestACohortThatHasSeenOthersKnowsThemWhenOneMoreComes"},
+	{mutant{"a delete that was refused is not tried again", []edit{
+		{"internal/queue/deletion.go", "\t\t\ts.client.Spawn(func() { s.deleteYet(some) })\n", ""},
+	}}, "internal/queue.TestANodeWhoseDeleteWasRefusedIsDeletedAsSoonAsTheServerLetsIt"},
 	{mutant{"containers are asked for until they are had", []edit{
 		{"internal/client/parents.go", "case cs.state == doubted:", "case false:"},
 	}}, "TestALockBelowAMissingPathOnAServerWithoutContainersSuspendsTheOthersOnce"},
@@ -464,7 +485,7 @@ var ofTheLibrary = []judged{
 		{"trylock.go", "up := errors.New(\"zklock: the time is up\")", "up := errLostMeanwhile"},
 	}}, "TestTheTimeOfAnotherTryIsNotTakenForTheCallsOwn"},
 	{mutant{"all watches are asked for at once", []edit{
-		{"internal/client/watch.go", "if ws.asking == mostAsking {", "if ws.asking < 0 {"},
+		{"internal/client/watch.go", "if ws.asking == mostAsking && !c.Closed() {", "if ws.asking < 0 {"},
 	}}, "internal/client.TestOfManyWatchesSomeAreAskedForAtATimeAndNoneOverAnotherConnection"},
 	{mutant{"watches that are yet to be asked for outlive their connection", []edit{
 		{"internal/client/watch.go", "ws.unasked = nil", ""},

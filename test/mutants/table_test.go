@@ -50,7 +50,7 @@ var all = []mutant{
 		{"internal/client/list.go", "if l.CaughtUp() {\n\t\treturn l, nil\n\t}\n\tl.CatchingUp", "if true {\n\t\treturn l, nil\n\t}\n\tl.CatchingUp"},
 	}},
 	{"permits are counted before the server has caught up", []edit{
-		{"internal/client/watch.go", "if _, err = c.CatchUp(key.Path); err == nil {", "if true {"},
+		{"internal/client/watch.go", "if _, err := c.CatchUp(key.Path); err != nil {", "if err := error(nil); err != nil {"},
 	}},
 	{"recovery without the committed write", []edit{
 		{"internal/queue/create.go", "if _, err := c.queue.session.client.CatchUp(dir); err != nil {", "if err := error(nil); err != nil {"},

@@ -1,0 +1,99 @@
+package client
+
+import (
+	"errors"
+	"time"
+
+	"github.com/go-zookeeper/zk"
+)
+
+// trust is how long a watch is relied on without a look at its node. ZooKeeper tells a session
+// nothing of a node that it may no longer read (CVE-2024-23944), and servers have lost watches.
+const trust = time.Minute
+
+// recheckLater has the watches rechecked. ws.mu is held.
+func (ws *watches) recheckLater(c *Client) {
+	if ws.recheck == nil {
+		ws.recheck = time.AfterFunc(trust, func() { c.Spawn(c.recheck) })
+	}
+}
+
+// stop has no more watches asked for, and none rechecked. The client is closed.
+func (ws *watches) stop() {
+	ws.mu.Lock()
+	defer ws.mu.Unlock()
+	ws.dismiss()
+	if ws.recheck != nil {
+		ws.recheck.Stop()
+	}
+}
+
+// recheck looks at what is watched, one node after the other: however many there are, each other
+// request waits for one of these at most.
+func (c *Client) recheck() {
+	for key, w := range c.watches.standing() {
+		c.look(key, w)
+	}
+	ws := &c.watches
+	ws.mu.Lock()
+	defer ws.mu.Unlock()
+	if c.Closed() {
+		return
+	}
+	ws.recheck = nil
+	if len(ws.at) > 0 {
+		ws.recheckLater(c)
+	}
+}
+
+// standing returns the watches that the server has.
+func (ws *watches) standing() map[WatchKey]*Watch {
+	ws.mu.Lock()
+	defer ws.mu.Unlock()
+	armed := make(map[WatchKey]*Watch, len(ws.at))
+	for key, w := range ws.at {
+		if w.IsArmed() {
+			armed[key] = w
+		}
+	}
+	return armed
+}
+
+// look reads what w watches, and ends w if that has changed unheard, or may not be read: whoever
+// waits for w asks again then.
+func (c *Client) look(key WatchKey, w *Watch) {
+	if w.HasFired() || c.Closed() {
+		return
+	}
+	now := new(Watch)
+	err := c.readInto(now, key)
+	if err == nil && now.shows(w, key) || err != nil && leavesHope(err) {
+		return
+	}
+	if errors.Is(err, zk.ErrNoNode) {
+		c.observer.Deleted(key.Path)
+	}
+	if c.watches.end(key, w) {
+		c.observer.Changed(key.Path)
+	}
+}
+
+// shows reports whether w and before have read the same.
+func (w *Watch) shows(before *Watch, key WatchKey) bool {
+	if key.Children {
+		return w.Stat.Pzxid == before.Stat.Pzxid
+	}
+	return w.Stat.Mzxid == before.Stat.Mzxid
+}
+
+// end ends w, unless it has ended.
+func (ws *watches) end(key WatchKey, w *Watch) bool {
+	ws.mu.Lock()
+	defer ws.mu.Unlock()
+	if ws.at[key] != w {
+		return false
+	}
+	delete(ws.at, key)
+	w.fire(false)
+	return true
+}
