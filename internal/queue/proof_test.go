@@ -127,7 +127,9 @@ func reconnect(t *testing.T, server *zktest.Server, s *Session) {
 	t.Helper()
 	before := s.client.Current()
 	server.Cut()
-	<-before.Down()
+	for changed := s.client.Changed(); s.client.Current() == before; changed = s.client.Changed() {
+		<-changed
+	}
 	_, err := s.await(t.Context())
 	require.NoError(t, err)
 }
