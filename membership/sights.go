@@ -129,7 +129,7 @@ func (all *sights) get(s *zklock.Session, v view) (g *sight, isNew bool) {
 	go func() {
 		g.reading, g.err = request(s, v.watch)
 		close(g.ready)
-		if g.err != nil || v.of == existence && g.stat != nil {
+		if g.err != nil {
 			all.drop(v, g)
 		}
 	}()

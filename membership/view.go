@@ -1,6 +1,8 @@
 package membership
 
 import (
+	"errors"
+
 	"github.com/go-zookeeper/zk"
 )
 
@@ -15,31 +17,30 @@ type aspect uint8
 const (
 	children aspect = iota
 	data
-	existence
 )
 
 // reading is what one read of a view showed.
 type reading struct {
 	names []string // of the children
 	data  []byte
-	stat  *zk.Stat // nil if the node's existence was asked for and it is not there
+	stat  *zk.Stat // nil of a node that is not there, which has no children
 	// changed is closed, after an event perhaps, when what was read has changed or
 	// the watch has ended with its session. Without a watch it is nil.
 	changed <-chan zk.Event
 }
 
-// watch reads the view and leaves a watch on it.
+// watch reads the view and leaves a watch on it; for children, also on a node that is not there.
 func (v view) watch(conn *zk.Conn) (r reading, err error) {
-	switch v.of {
-	case children:
-		r.names, r.stat, r.changed, err = conn.ChildrenW(v.path)
-	case data:
+	if v.of == data {
 		r.data, r.stat, r.changed, err = conn.GetW(v.path)
-	case existence:
-		var there bool
-		if there, r.stat, r.changed, err = conn.ExistsW(v.path); !there {
-			r.stat = nil
+		return r, err
+	}
+	for there := true; there; { // it may be made between the two
+		r.names, r.stat, r.changed, err = conn.ChildrenW(v.path)
+		if !errors.Is(err, zk.ErrNoNode) {
+			break
 		}
+		there, _, r.changed, err = conn.ExistsW(v.path)
 	}
 	return r, err
 }
@@ -60,8 +61,6 @@ func (r reading) version(of aspect) int64 {
 		return 0
 	case of == children:
 		return r.stat.Pzxid
-	case of == data:
-		return r.stat.Mzxid
 	}
-	return r.stat.Czxid
+	return r.stat.Mzxid
 }

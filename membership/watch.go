@@ -128,9 +128,6 @@ func (w *watcher) run(ctx context.Context, yield func([]Peer) bool) error {
 // read returns the members, and what gives the alarm when they change.
 func (w *watcher) read(ctx context.Context, doubt time.Duration) ([]Peer, []alarm, error) {
 	list, err := look(ctx, w.session, view{w.path, children}, doubt)
-	if errors.Is(err, zk.ErrNoNode) {
-		return w.readAbsent(ctx, doubt)
-	}
 	if err != nil {
 		return nil, nil, err
 	}
@@ -150,21 +147,6 @@ func (w *watcher) read(ctx context.Context, doubt time.Duration) ([]Peer, []alar
 	}
 	slices.SortFunc(peers, byAge)
 	return peers, alarms, nil
-}
-
-// errThere says that a path which was missing is there now.
-var errThere = errors.New("membership: the path has been created")
-
-// readAbsent is read for a path that is not there.
-func (w *watcher) readAbsent(ctx context.Context, doubt time.Duration) ([]Peer, []alarm, error) {
-	node, err := look(ctx, w.session, view{w.path, existence}, doubt)
-	switch {
-	case err != nil:
-		return nil, nil, err
-	case node.stat != nil:
-		return nil, nil, errThere
-	}
-	return nil, []alarm{node.changed}, nil
 }
 
 // readEach reads the members on the list; nil stands for one that has gone meanwhile, or
