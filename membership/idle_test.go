@@ -96,6 +96,22 @@ func TestWatchingAListThatDoesNotChangeCostsAFewSmallReadsAnInterval(t *testing.
 	}
 }
 
+func TestWatchesOfAPathThatIsNotThereAskTwiceAnIntervalAtMost(t *testing.T) {
+	inBubble(t, func(t *testing.T, server *zktest.Server) {
+		s := connect(t, server)
+		for range 10 {
+			watch(t, s, membership.WithInterval(3*time.Second)).await(t)
+			time.Sleep(300 * time.Millisecond)
+		}
+		since := reads(server)
+		time.Sleep(30 * time.Second)
+		n := since()
+		require.Zero(t, n[zktest.OpGetChildren2])
+		require.LessOrEqual(t, n[zktest.OpExists], 20)
+		require.GreaterOrEqual(t, n[zktest.OpExists], 10)
+	})
+}
+
 func TestWhatIsReadAfterAChangeIsWhatIsNew(t *testing.T) {
 	inBubble(t, func(t *testing.T, server *zktest.Server) {
 		writer := connect(t, server).Conn()

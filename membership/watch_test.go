@@ -57,6 +57,17 @@ func TestAWatchWaitsForAPathThatIsNotThere(t *testing.T) {
 	})
 }
 
+func TestAPathThatIsMadeWhileAWatchLooksForItIsSeen(t *testing.T) {
+	inBubble(t, func(t *testing.T, server *zktest.Server) {
+		held := server.HoldReply(zktest.OpGetChildren2, zktest.OnPath(path))
+		seen := watch(t, connect(t, server), membership.WithInterval(time.Hour))
+		<-held.Struck()
+		join(t, connect(t, server), "a")
+		held.Release()
+		seen.await(t, "a")
+	})
+}
+
 func TestEveryEphemeralChildIsAMember(t *testing.T) {
 	inBubble(t, func(t *testing.T, server *zktest.Server) {
 		s := connect(t, server)

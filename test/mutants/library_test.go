@@ -747,6 +747,12 @@ var ofTheLibrary = []judged{
 	{mutant{"a new list has its members made sure of at once", []edit{
 		{"membership/sights.go", "g.turned = known.turned", "_ = known.turned"},
 	}}, "membership.TestWatchesOfABusyListShareItsTurns"},
+	{mutant{"each Watch looks by itself whether a path is there", []edit{
+		{"membership/sights.go", "if g.err != nil {\n\t\t\tall.drop", "if g.err != nil || g.stat == nil {\n\t\t\tall.drop"},
+	}}, "membership.TestWatchesOfAPathThatIsNotThereAskTwiceAnIntervalAtMost"},
+	{mutant{"a path that is made meanwhile is taken for missing", []edit{
+		{"membership/view.go", "for there := true; there; {", "for there := true; there; there = false {"},
+	}}, "membership.TestAPathThatIsMadeWhileAWatchLooksForItIsSeen"},
 	{mutant{"an update is confirmed by what was in place before", []edit{
 		{"membership/keep.go", "unsure || !u.sent ||", "unsure ||"},
 	}}, "membership.TestAnUpdateToWhatIsInPlaceIsConfirmedByTheServerToo"},
