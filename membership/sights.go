@@ -2,6 +2,7 @@ package membership
 
 import (
 	"context"
+	"maps"
 	"runtime"
 	"slices"
 	"strconv"
@@ -25,7 +26,7 @@ type sight struct {
 	err        error
 	connection int64     // that it was read over, or an earlier one
 	confirmed  time.Time // when the server last showed the same; guarded by the sights' mu
-	turned     time.Time // of a list, also of the one before: when some of the children had their turn; likewise
+	waiting    time.Time // since when it waits for its turn; likewise
 }
 
 // over reports whether the sight is of no more use.
@@ -52,7 +53,14 @@ type sights struct {
 
 	mu      sync.Mutex
 	of      map[view]*sight
-	sweepAt int // how many there may be before those that are over are dropped
+	turns   map[string]turn // of the children of a path
+	sweepAt int             // how many sights there may be before those that are over are dropped
+}
+
+// turn is when some of a list's children last had their turn.
+type turn struct {
+	at       time.Time
+	interval time.Duration // of the Watch that gave it
 }
 
 // bySession has the sights of each session that is still used by anybody. Nothing
@@ -72,7 +80,7 @@ func sightsOf(s *zklock.Session) *sights {
 	if bySession.of == nil {
 		bySession.of = make(map[weak.Pointer[zklock.Session]]*sights)
 	}
-	all := &sights{of: make(map[view]*sight)}
+	all := &sights{of: make(map[view]*sight), turns: make(map[string]turn)}
 	bySession.of[key] = all
 	runtime.AddCleanup(s, func(key weak.Pointer[zklock.Session]) {
 		bySession.mu.Lock()
@@ -115,15 +123,12 @@ func (all *sights) get(s *zklock.Session, v view) (g *sight, isNew bool) {
 	connection, _ := client.Of(s).Watches()
 	all.mu.Lock()
 	defer all.mu.Unlock()
-	known := all.of[v]
-	if known != nil && !known.over() {
+	if known := all.of[v]; known != nil && !known.over() {
 		return known, false
 	}
 	all.sweep()
-	g = &sight{ready: make(chan struct{}), connection: connection, confirmed: time.Now()}
-	if known != nil {
-		g.turned = known.turned
-	}
+	now := time.Now()
+	g = &sight{ready: make(chan struct{}), connection: connection, confirmed: now, waiting: now}
 	all.of[v] = g
 	// The call takes no context; whoever asks next joins it instead of adding one.
 	go func() {
@@ -136,17 +141,14 @@ func (all *sights) get(s *zklock.Session, v view) (g *sight, isNew bool) {
 	return g, true
 }
 
-// sweep drops the sights that are over, once there are enough of them to make it
-// worth while. all.mu is held.
+// sweep drops the sights that are over, and the turns that keep nobody waiting, once there
+// are enough of them to make it worth while. all.mu is held.
 func (all *sights) sweep() {
 	if len(all.of) < all.sweepAt {
 		return
 	}
-	for v, g := range all.of {
-		if g.over() {
-			delete(all.of, v)
-		}
-	}
+	maps.DeleteFunc(all.of, func(_ view, g *sight) bool { return g.over() })
+	maps.DeleteFunc(all.turns, func(_ string, t turn) bool { return time.Since(t.at) >= t.interval/2 })
 	all.sweepAt = 2*len(all.of) + 16
 }
 
@@ -159,15 +161,16 @@ func (all *sights) drop(v view, g *sight) {
 }
 
 // turn returns which children of the path, whose list it is, are to be made sure of by who doubts
-// the server that often: of the members, and of the others, those that were not for the longest.
+// the server that often: of the members, and of the others, those that wait for the longest.
 // However many watch the path, there are two turns an interval at most, of the shortest.
 func (all *sights) turn(path string, list *sight, interval time.Duration) map[string]bool {
 	all.mu.Lock()
 	defer all.mu.Unlock()
-	if time.Since(list.turned) < interval/2 {
+	now := time.Now()
+	if now.Sub(all.turns[path].at) < interval/2 {
 		return nil
 	}
-	list.turned = time.Now()
+	all.turns[path] = turn{now, interval}
 	type child struct {
 		name string
 		*sight
@@ -178,15 +181,16 @@ func (all *sights) turn(path string, list *sight, interval time.Duration) map[st
 			seen = append(seen, child{name, g})
 		}
 	}
-	slices.SortFunc(seen, func(a, b child) int { return a.confirmed.Compare(b.confirmed) })
+	slices.SortFunc(seen, func(a, b child) int { return a.waiting.Compare(b.waiting) })
 	due, members, others := make(map[string]bool), asked, askedOthers
 	for _, c := range seen {
 		left := &members
 		if c.stat.EphemeralOwner == 0 {
 			left = &others
 		}
-		due[c.name] = *left > 0
-		*left--
+		if *left--; *left >= 0 {
+			due[c.name], c.waiting = true, now
+		}
 	}
 	return due
 }
@@ -209,6 +213,9 @@ func (all *sights) stands(ctx context.Context, s *zklock.Session, v view, g *sig
 	})
 	select {
 	case r := <-answer:
+		if client.Refused(r.Err) { // as ZooKeeper 3.9.2 does if the node may not be read: a read will tell
+			return false, nil
+		}
 		if r.Err != nil {
 			return false, r.Err
 		}

@@ -55,9 +55,11 @@ const (
 // a second at most, for those that follow it.
 //
 // Every ephemeral child of the path that the session may read is a member, whoever
-// created it; one that is forbidden to it later shows as it was until it changes. A path
-// that does not exist has no members yet. Watch survives lost connections and expired
-// sessions: while there is no connection, the list stays as it is.
+// created it. One that is forbidden to it later shows as it was until it changes, or until
+// its turn (see [WithInterval]) if the server does not let the session ask whether it has,
+// as from ZooKeeper 3.9.2 on; then it is missing. A path that does not exist has no members
+// yet. Watch survives lost connections and expired sessions: while there is no connection,
+// the list stays as it is.
 //
 // The sequence ends when ctx does. It yields an error and ends if it cannot go on:
 // a bad argument, a path that the session may not read (zk.ErrNoAuth), a closed
