@@ -1,7 +1,9 @@
 package membership_test
 
 import (
+	"bytes"
 	"context"
+	"net"
 	"slices"
 	"strings"
 	"sync"
@@ -47,6 +49,32 @@ func join(t *testing.T, s *zklock.Session, text string, opts ...membership.Optio
 	m, err := membership.Join(t.Context(), s, path, []byte(text), opts...)
 	require.NoError(t, err)
 	return m
+}
+
+// strict is a connection to a ZooKeeper 3.9.2 or later, which refuses exists of a node that nobody may read.
+type strict struct {
+	net.Conn
+	server *zktest.Server
+}
+
+// Write asks for the data instead, which every version refuses.
+func (c strict) Write(p []byte) (int, error) {
+	const opExists, opGetData = 3, 4
+	for _, node := range c.server.Nodes() {
+		if node.ACL[0].Perms&zk.PermRead == 0 && bytes.HasPrefix(p[8:], append([]byte{0, 0, 0, opExists, 0, 0, 0, byte(len(node.Path))}, node.Path...)) {
+			p = slices.Clone(p)
+			p[11] = opGetData
+		}
+	}
+	return c.Conn.Write(p)
+}
+
+// strictly makes connections that are strict.
+func strictly(server *zktest.Server) zklock.SessionOption {
+	return zklock.WithDialer(func(network, addr string, d time.Duration) (net.Conn, error) {
+		conn, err := server.Dial(network, addr, d)
+		return strict{conn, server}, err
+	})
 }
 
 // list is what a Watch has yielded.
@@ -153,11 +181,21 @@ func allow(t *testing.T, s *zklock.Session, m *membership.Member, acl []zk.ACL) 
 // read it, and says nothing (CVE-2024-23944).
 func unseen(t *testing.T, conn *zk.Conn, name string, do func(node string) error) {
 	t.Helper()
-	node := path + "/" + name
-	_, err := conn.SetACL(node, zk.WorldACL(zk.PermAll&^zk.PermRead), -1)
+	forbid(t, conn, name)
+	require.NoError(t, do(path+"/"+name))
+	permit(t, conn, name)
+}
+
+// forbid lets nobody read a node, and permit everybody.
+func forbid(t *testing.T, conn *zk.Conn, name string) {
+	t.Helper()
+	_, err := conn.SetACL(path+"/"+name, zk.WorldACL(zk.PermAll&^zk.PermRead), -1)
 	require.NoError(t, err)
-	require.NoError(t, do(node))
-	_, err = conn.SetACL(node, everybody, -1)
+}
+
+func permit(t *testing.T, conn *zk.Conn, name string) {
+	t.Helper()
+	_, err := conn.SetACL(path+"/"+name, everybody, -1)
 	require.NoError(t, err)
 }
 

@@ -251,6 +251,76 @@ func TestAMemberThatMayNotBeReadIsMissingAndTheOthersAreThere(t *testing.T) {
 	})
 }
 
+func TestAMemberThatMayNotBeReadAnyMoreShowsAsItWasUntilTheServerTells(t *testing.T) {
+	for name, c := range map[string]struct {
+		exists  func(*zktest.Server) zklock.SessionOption
+		changes bool
+	}{
+		"that it has changed":                 {func(s *zktest.Server) zklock.SessionOption { return zklock.WithDialer(s.Dial) }, true},
+		"that it may not be asked for either": {strictly, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, func(t *testing.T, server *zktest.Server) {
+				conn := connect(t, server).Conn()
+				crowd(t, conn, 2)
+				seen := watch(t, connect(t, server, c.exists(server)))
+				seen.await(t, "0", "1")
+				forbid(t, conn, "member-0")
+				if c.changes {
+					time.Sleep(3 * timeout)
+					require.Equal(t, 1, seen.lists())
+					_, err := conn.Set(path+"/member-0", []byte("new"), -1)
+					require.NoError(t, err)
+				}
+				time.Sleep(timeout + time.Millisecond)
+				require.Equal(t, []string{"1"}, textsOf(seen.latest()))
+				enlist(t, conn, 2)
+				time.Sleep(3 * timeout)
+				require.Equal(t, []string{"1", "2"}, textsOf(seen.latest()))
+				require.Equal(t, 3, seen.lists(), "it stays missing")
+				permit(t, conn, "member-0")
+				time.Sleep(timeout + time.Millisecond)
+				require.Len(t, seen.latest(), 3)
+			})
+		})
+	}
+}
+
+func TestMembersThatMayNotBeReadAnyMoreTakeNoTurns(t *testing.T) {
+	inBubble(t, func(t *testing.T, server *zktest.Server) {
+		conn := connect(t, server).Conn()
+		crowd(t, conn, 5)
+		seen := watch(t, connect(t, server, strictly(server)))
+		eventually(t, "the list", func() bool { return len(seen.latest()) == 5 })
+		for i := range 4 {
+			forbid(t, conn, fmt.Sprintf("member-%d", i))
+		}
+		time.Sleep(3 * timeout)
+		writeUnseen(t, conn, "member-4", "new")
+		time.Sleep(3 * timeout)
+		require.Equal(t, []string{"new"}, textsOf(seen.latest()))
+	})
+}
+
+func TestTheTurnOfSomeMembersIsOverThoughTheConnectionBreaksInIt(t *testing.T) {
+	inBubble(t, func(t *testing.T, server *zktest.Server) {
+		conn, place := connect(t, server).Conn(), server.Client("watching")
+		crowd(t, conn, 4)
+		seen := watch(t, connect(t, server, zklock.WithDialer(place.Dial)))
+		seen.await(t, "0", "1", "2", "3")
+		enlist(t, conn, 4)
+		seen.await(t, "0", "1", "2", "3", "4")
+		writeUnseen(t, conn, "member-4", "new")
+		asked := server.HoldRequest(zktest.OpExists, zktest.OnPath(path+"/member-"))
+		<-asked.Struck()
+		synctest.Wait()
+		place.Cut()
+		asked.Release()
+		time.Sleep(timeout + timeout/4)
+		require.Equal(t, []string{"0", "1", "2", "3", "new"}, textsOf(seen.latest()))
+	})
+}
+
 func TestAWatchShowsWhatAMemberBecameWhileItMightNotBeRead(t *testing.T) {
 	for name, c := range map[string]struct{ members, others int }{
 		"of few": {1, 0}, "of many": {31, 0}, "among others": {1, 100},
@@ -301,20 +371,27 @@ func TestEachMemberHasItsTurnHoweverBusyTheOthersAndTheLoopsBody(t *testing.T) {
 }
 
 func TestWatchesOfABusyListShareItsTurns(t *testing.T) {
-	inBubble(t, func(t *testing.T, server *zktest.Server) {
-		conn, s := connect(t, server).Conn(), connect(t, server)
-		crowd(t, conn, 99)
-		for range 10 {
-			watch(t, s, membership.WithInterval(3*time.Second))
-			time.Sleep(300 * time.Millisecond)
-		}
-		since := reads(server)
-		for i := range 30 {
-			enlist(t, conn, 99+i)
-			time.Sleep(100 * time.Millisecond)
-		}
-		require.LessOrEqual(t, since()[zktest.OpExists], 8)
-	})
+	for name, lost := range map[string]bool{"each list is read": false, "the answers are lost": true} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, func(t *testing.T, server *zktest.Server) {
+				conn, s := connect(t, server).Conn(), connect(t, server)
+				crowd(t, conn, 99)
+				for range 10 {
+					watch(t, s, membership.WithInterval(3*time.Second))
+					time.Sleep(300 * time.Millisecond)
+				}
+				since := reads(server)
+				for i := range 30 {
+					if lost {
+						server.DropReply(zktest.OpGetChildren2)
+					}
+					enlist(t, conn, 99+i)
+					time.Sleep(100 * time.Millisecond)
+				}
+				require.LessOrEqual(t, since()[zktest.OpExists], 8)
+			})
+		})
+	}
 }
 
 func TestAMemberMakesSureOfItsNodeEachIntervalWhateverItsProcessWatches(t *testing.T) {

@@ -258,6 +258,28 @@ func TestMembersThatComeAndGoAreForgotten(t *testing.T) {
 	})
 }
 
+func TestListsThatComeAndGoAreForgotten(t *testing.T) {
+	inBubble(t, func(t *testing.T, server *zktest.Server) {
+		s, conn, n := connect(t, server), connect(t, server).Conn(), 0
+		heap := func(lists int) uint64 {
+			for range lists {
+				n++
+				node := fmt.Sprint("/servers-", n)
+				_, err := conn.Create(node, nil, 0, everybody)
+				require.NoError(t, err)
+				for range membership.Watch(t.Context(), s, node, membership.WithInterval(time.Millisecond)) {
+					break
+				}
+				require.NoError(t, conn.Delete(node, -1))
+				time.Sleep(time.Millisecond)
+			}
+			return heapInUse()
+		}
+		before := heap(100)
+		require.Less(t, heap(3000), before+128<<10)
+	})
+}
+
 func TestPollingAServerThatHangsDoesNotPileUpWork(t *testing.T) {
 	inBubble(t, func(t *testing.T, server *zktest.Server) {
 		s := connect(t, server)

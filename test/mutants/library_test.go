@@ -727,7 +727,7 @@ var ofTheLibrary = []judged{
 		{"membership/sights.go", "if fresh {", "if fresh || v.of == data {"},
 	}}, "membership.TestAWatchShowsWhatAMemberBecameWhileItMightNotBeRead"},
 	{mutant{"the same members are made sure of each time", []edit{
-		{"membership/sights.go", "return a.confirmed.Compare(b.confirmed)", "return 0 * a.confirmed.Compare(b.confirmed)"},
+		{"membership/sights.go", "return a.waiting.Compare(b.waiting)", "return 0 * a.waiting.Compare(b.waiting)"},
 	}}, "membership.TestEachMemberHasItsTurnHoweverBusyTheOthersAndTheLoopsBody"},
 	{mutant{"children that are no members take the turns of those", []edit{
 		{"membership/sights.go", "if c.stat.EphemeralOwner == 0 {", "if left == nil {"},
@@ -742,11 +742,29 @@ var ofTheLibrary = []judged{
 		{"membership/watch.go", "each = undoubted", "each = doubt"},
 	}}, "membership.TestWatchingAListThatDoesNotChangeCostsAFewSmallReadsAnInterval"},
 	{mutant{"each Watch makes sure of other members", []edit{
-		{"membership/sights.go", "if time.Since(list.turned) < interval/2 {", "if false {"},
+		{"membership/sights.go", "if now.Sub(all.turns[path].at) < interval/2 {", "if false {"},
 	}}, "membership.TestWatchingAListThatDoesNotChangeCostsAFewSmallReadsAnInterval"},
 	{mutant{"a new list has its members made sure of at once", []edit{
-		{"membership/sights.go", "g.turned = known.turned", "_ = known.turned"},
-	}}, "membership.TestWatchesOfABusyListShareItsTurns"},
+		{"membership/sights.go", "all.of[v] = g\n", "all.of[v] = g\n\tdelete(all.turns, v.path)\n"},
+	}}, "membership.TestWatchesOfABusyListShareItsTurns/each_list_is_read"},
+	{mutant{"a list that was lost has its members made sure of at once", []edit{
+		{"membership/sights.go", "if g.err != nil {\n\t\t\tall.drop", "if g.err != nil {\n\t\t\tall.mu.Lock()\n\t\t\tdelete(all.turns, v.path)\n\t\t\tall.mu.Unlock()\n\t\t\tall.drop"},
+	}}, "membership.TestWatchesOfABusyListShareItsTurns/the_answers_are_lost"},
+	{mutant{"the turns of lists that have gone are kept", []edit{
+		{"membership/sights.go", "time.Since(t.at) >= t.interval/2 })", "t.interval < 0 })"},
+	}}, "membership.TestListsThatComeAndGoAreForgotten"},
+	{mutant{"members whose connection has broken have the next turn too", []edit{
+		{"membership/sights.go", "due[c.name], c.waiting = true, now", "due[c.name] = true"},
+		{"membership/sights.go", "g.confirmed = time.Now()", "g.confirmed, g.waiting = time.Now(), time.Now()"},
+	}}, "membership.TestTheTurnOfSomeMembersIsOverThoughTheConnectionBreaksInIt"},
+	{mutant{"a member that may not be asked for shows whenever the list has changed", []edit{
+		{"membership/sights.go", "if client.Refused(r.Err) { //", "if client.Refused(r.Err) && false { //"},
+	}}, "membership.TestAMemberThatMayNotBeReadAnyMoreShowsAsItWasUntilTheServerTells"},
+	{mutant{"members that may not be asked for have every turn", []edit{
+		{"membership/sights.go", "if client.Refused(r.Err) { //", "if client.Refused(r.Err) && false { //"},
+		{"membership/sights.go", "due[c.name], c.waiting = true, now", "due[c.name] = true"},
+		{"membership/sights.go", "g.confirmed = time.Now()", "g.confirmed, g.waiting = time.Now(), time.Now()"},
+	}}, "membership.TestMembersThatMayNotBeReadAnyMoreTakeNoTurns"},
 	{mutant{"each Watch looks by itself whether a path is there", []edit{
 		{"membership/sights.go", "if g.err != nil {\n\t\t\tall.drop", "if g.err != nil || g.stat == nil {\n\t\t\tall.drop"},
 	}}, "membership.TestWatchesOfAPathThatIsNotThereAskTwiceAnIntervalAtMost"},
