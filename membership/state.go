@@ -62,21 +62,20 @@ func (s State) closed() State {
 // sessionClosed notes that the server deletes the node, with its session.
 func (m *Member) sessionClosed() {
 	m.change(func(s *State) (level slog.Level, message string) {
-		if *s = s.closed(); s.Registrations == 0 {
-			return 0, ""
-		}
+		*s = s.closed()
 		return slog.LevelInfo, "membership: session closed"
 	})
 }
 
-// change lets edit change the state, and tells everybody if it gives a message.
-// Only the member's own goroutine calls it, and so the order is right.
+// change lets edit change the state, and tells everybody if it gives a message. Of a
+// member that was never registered, since its Join failed, nobody hears. Only the
+// member's own goroutine calls it, and so the order is right.
 func (m *Member) change(edit func(*State) (slog.Level, string)) {
 	m.mu.Lock()
 	level, message := edit(&m.state)
 	state := m.state
 	m.mu.Unlock()
-	if message == "" || !m.options.users {
+	if message == "" || state.Registrations == 0 || !m.options.users {
 		return // and no goroutine is begun, which Close would not wait for
 	}
 	attrs := []any{"node", m.node, "session", client.Hex(state.Session), "registrations", state.Registrations}
