@@ -351,11 +351,16 @@ func TestWhatOthersWriteWhileAMemberMayNotReadItsNodeIsUndone(t *testing.T) {
 	}
 }
 
+// What a member has with that access list, only a session with the operator's auth may write.
+var (
+	operatorsAuth = zklock.WithAuth("digest", []byte("operator:secret"))
+	operatorsACL  = membership.WithACL(append(zk.WorldACL(zk.PermAll&^zk.PermWrite), zk.DigestACL(zk.PermAll, "operator", "secret")...))
+)
+
 func TestWhatAMemberMayNotUndoIsTriedAgainEachInterval(t *testing.T) {
 	inBubble(t, func(t *testing.T, server *zktest.Server) {
-		s, operator := connect(t, server), connect(t, server, zklock.WithAuth("digest", []byte("operator:secret")))
-		theirs := append(zk.WorldACL(zk.PermAll&^zk.PermWrite), zk.DigestACL(zk.PermAll, "operator", "secret")...)
-		m := join(t, s, "ours", membership.WithACL(theirs))
+		s, operator := connect(t, server), connect(t, server, operatorsAuth)
+		m := join(t, s, "ours", operatorsACL)
 		_, err := operator.Conn().Set(path+"/"+m.ID(), []byte("theirs"), -1)
 		require.NoError(t, err)
 		time.Sleep(10*timeout + timeout/2)
@@ -470,6 +475,36 @@ func TestARefusalIsAnError(t *testing.T) {
 		require.ErrorIs(t, err, zk.ErrNoAuth)
 		require.ErrorContains(t, err, "watch /unreadable")
 	})
+}
+
+func TestOfAJoinThatFailsNobodyHears(t *testing.T) {
+	for name, fail := range map[string]func(*testing.T, *zktest.Server) context.Context{
+		"it is refused": func(t *testing.T, server *zktest.Server) context.Context {
+			_, err := connect(t, server).Conn().Create("/app", nil, 0, zk.WorldACL(zk.PermRead))
+			require.NoError(t, err)
+			return t.Context()
+		},
+		"its ctx ends": func(t *testing.T, server *zktest.Server) context.Context {
+			server.Freeze()
+			time.AfterFunc(2*time.Second, server.Thaw)
+			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+			t.Cleanup(cancel)
+			return ctx
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, func(t *testing.T, server *zktest.Server) {
+				var states []membership.State
+				var log bytes.Buffer
+				s := connect(t, server)
+				_, err := membership.Join(fail(t, server), s, path, nil, notes(&states), membership.WithLogger(slog.New(slog.NewTextHandler(&log, nil))))
+				require.Error(t, err)
+				time.Sleep(time.Minute)
+				require.Empty(t, states)
+				require.Empty(t, log.String())
+			})
+		})
+	}
 }
 
 func TestBadArgumentsAreRefused(t *testing.T) {

@@ -81,21 +81,32 @@ func TestAWatchThatHasEndedReadsNoMoreMembers(t *testing.T) {
 	})
 }
 
-// A Join that fails tells of it too, and may leave what waits for that.
+// A Join may fail when its member has been seen, and leave what waits for that to be told: others write to the node, and
+// the member may not.
 func TestMembersWhoseUserIsBusyKeepNobodyFromALock(t *testing.T) {
 	inBubble(t, func(t *testing.T, server *zktest.Server) {
-		s := connect(t, server)
+		s, operator := connect(t, server), connect(t, server, operatorsAuth)
 		goOn := make(chan struct{})
 		defer close(goOn)
 		mu, err := zklock.New(s, "/lock")
 		require.NoError(t, err)
 		ctx, cancel := context.WithTimeout(t.Context(), timeout)
 		defer cancel()
+		join(t, s, "first") // makes the path
 		for range 100 {
-			_, err := membership.Join(ctx, s, path, nil,
-				membership.WithNotify(func(membership.State) { <-goOn }),
-				membership.WithACL([]zk.ACL{{Perms: zk.PermAll, Scheme: "auth"}}))
-			require.ErrorIs(t, err, zk.ErrInvalidACL)
+			created := server.HoldReply(zktest.OpCreate, zktest.OnPath(path+"/member-"))
+			go func() {
+				select {
+				case <-created.Struck():
+				case <-ctx.Done():
+				}
+				for _, name := range server.Children(path) {
+					operator.Conn().Set(path+"/"+name, []byte("theirs"), -1)
+				}
+				created.Release()
+			}()
+			_, err := membership.Join(ctx, s, path, nil, operatorsACL, membership.WithNotify(func(membership.State) { <-goOn }))
+			require.ErrorIs(t, err, zk.ErrNoAuth)
 		}
 		require.NoError(t, mu.LockContext(ctx))
 		require.NoError(t, mu.UnlockContext(ctx))

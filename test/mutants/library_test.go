@@ -771,6 +771,9 @@ var ofTheLibrary = []judged{
 	{mutant{"a path that is made meanwhile is taken for missing", []edit{
 		{"membership/view.go", "for there := true; there; {", "for there := true; there; there = false {"},
 	}}, "membership.TestAPathThatIsMadeWhileAWatchLooksForItIsSeen"},
+	{mutant{"a Join that fails tells of the end of its member", []edit{
+		{"membership/state.go", "state.Registrations == 0 || !m.options.users", "!m.options.users"},
+	}}, "membership.TestOfAJoinThatFailsNobodyHears"},
 	{mutant{"an update is confirmed by what was in place before", []edit{
 		{"membership/keep.go", "unsure || !u.sent ||", "unsure ||"},
 	}}, "membership.TestAnUpdateToWhatIsInPlaceIsConfirmedByTheServerToo"},
