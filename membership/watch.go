@@ -163,25 +163,26 @@ func (w *watcher) readEach(ctx context.Context, list *sight, doubt time.Duration
 	}
 	nodes, refused := make([]*sight, len(names)), make([]error, len(names))
 	var reads errgroup.Group
-	reads.SetLimit(readsAtOnce)
-	for i, name := range names {
-		if w.hidden[name] && doubt == 0 && list == w.list {
-			refused[i] = zk.ErrNoAuth
-			continue
-		}
-		each := doubt
-		if doubt != 0 && !due[name] {
-			each = undoubted
-		}
+	for first := range min(readsAtOnce, len(names)) {
 		reads.Go(func() error {
-			node, err := look(ctx, w.session, view{join(w.path, name), data}, each)
-			switch {
-			case err == nil:
-				nodes[i] = node
-			case client.Refused(err):
-				refused[i] = err
-			case !errors.Is(err, zk.ErrNoNode):
-				return err
+			for i := first; i < len(names); i += readsAtOnce {
+				if w.hidden[names[i]] && doubt == 0 && list == w.list {
+					refused[i] = zk.ErrNoAuth
+					continue
+				}
+				each := doubt
+				if doubt != 0 && !due[names[i]] {
+					each = undoubted
+				}
+				node, err := look(ctx, w.session, view{join(w.path, names[i]), data}, each)
+				switch {
+				case err == nil:
+					nodes[i] = node
+				case client.Refused(err):
+					refused[i] = err
+				case !errors.Is(err, zk.ErrNoNode):
+					return err // nothing is tried for the rest, of which there may be thousands
+				}
 			}
 			return nil
 		})
