@@ -3,6 +3,7 @@ package membership_test
 import (
 	"context"
 	"fmt"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -78,6 +79,37 @@ func TestAWatchThatHasEndedReadsNoMoreMembers(t *testing.T) {
 		held.Release()
 		time.Sleep(time.Second)
 		require.Equal(t, before, server.Requests()[zktest.OpGetData])
+	})
+}
+
+// counted is a context that counts how often it is asked whether it has ended.
+type counted struct {
+	context.Context
+	n *atomic.Int32
+}
+
+func (c counted) Done() <-chan struct{} {
+	c.n.Add(1)
+	return c.Context.Done()
+}
+
+func TestAWatchThatHasEndedTriesNothingForTheMembersThatAreLeft(t *testing.T) {
+	inBubble(t, func(t *testing.T, server *zktest.Server) {
+		conn, s := connect(t, server).Conn(), connect(t, server)
+		crowd(t, conn, 500)
+		held := server.HoldReply(zktest.OpGetData, zktest.OnSession(s.ID()))
+		defer held.Release()
+		ctx, cancel := context.WithCancel(t.Context())
+		asked := new(atomic.Int32)
+		go func() {
+			<-held.Struck()
+			asked.Store(0)
+			cancel()
+		}()
+		for range membership.Watch(counted{ctx, asked}, s, path) {
+			require.Fail(t, "nobody can know the members")
+		}
+		require.Less(t, asked.Load(), int32(200))
 	})
 }
 

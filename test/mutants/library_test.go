@@ -774,6 +774,9 @@ var ofTheLibrary = []judged{
 	{mutant{"a Join that fails tells of the end of its member", []edit{
 		{"membership/state.go", "state.Registrations == 0 || !m.options.users", "!m.options.users"},
 	}}, "membership.TestOfAJoinThatFailsNobodyHears"},
+	{mutant{"a Watch that has ended tries for each of the other members", []edit{
+		{"membership/watch.go", "return err // nothing is tried", "defer func() { _ = err }() // nothing is tried"},
+	}}, "membership.TestAWatchThatHasEndedTriesNothingForTheMembersThatAreLeft"},
 	{mutant{"an update is confirmed by what was in place before", []edit{
 		{"membership/keep.go", "unsure || !u.sent ||", "unsure ||"},
 	}}, "membership.TestAnUpdateToWhatIsInPlaceIsConfirmedByTheServerToo"},
