@@ -96,7 +96,7 @@ func sightsOf(s *zklock.Session) *sights {
 func look(ctx context.Context, s *zklock.Session, v view, doubt time.Duration) (*sight, error) {
 	all := sightsOf(s)
 	for {
-		if latch.IsClosed(ctx.Done()) { // one of many reads that were to follow each other
+		if latch.IsClosed(ctx.Done()) { // nothing is asked for any more
 			return nil, client.Ended(ctx)
 		}
 		g, isNew := all.get(s, v)
