@@ -716,9 +716,9 @@ var ofTheLibrary = []judged{
 	{mutant{"who clears up behind a Join waits for the user's functions", []edit{
 		{"membership/member.go", "case <-m.off:", "case <-m.done:"},
 	}}, "membership.TestMembersWhoseUserIsBusyKeepNobodyFromALock"},
-	{mutant{"a Watch that has ended reads on", []edit{
-		{"membership/sights.go", "if latch.IsClosed(ctx.Done()) { // one of many", "if false { // one of many"},
-	}}, "membership.TestAWatchThatHasEndedReadsNoMoreMembers"},
+	{mutant{"a Watch that has ended asks once more", []edit{
+		{"membership/sights.go", "if latch.IsClosed(ctx.Done()) { // nothing", "if false { // nothing"},
+	}}, "membership.TestAWatchWhoseContextHasEndedAsksForNothing"},
 	{mutant{"the error of a Watch names the path below the chroot", []edit{
 		{"membership/watch.go", "\t\tpath := client.Of(s).Below(path)\n", ""},
 		{"membership/watch.go", "path: path, options", "path: client.Of(s).Below(path), options"},
@@ -776,7 +776,7 @@ var ofTheLibrary = []judged{
 	}}, "membership.TestOfAJoinThatFailsNobodyHears"},
 	{mutant{"a Watch that has ended tries for each of the other members", []edit{
 		{"membership/watch.go", "return err // nothing is tried", "defer func() { _ = err }() // nothing is tried"},
-	}}, "membership.TestAWatchThatHasEndedTriesNothingForTheMembersThatAreLeft"},
+	}}, "membership.TestAWatchThatHasEndedReadsNoMoreMembers"},
 	{mutant{"an update is confirmed by what was in place before", []edit{
 		{"membership/keep.go", "unsure || !u.sent ||", "unsure ||"},
 	}}, "membership.TestAnUpdateToWhatIsInPlaceIsConfirmedByTheServerToo"},
@@ -784,7 +784,7 @@ var ofTheLibrary = []judged{
 		{"membership/keep.go", "func (m *Member) create(u *update) error {\n\tu.sent = true\n", "func (m *Member) create(u *update) error {\n"},
 	}}, "membership.TestAnUpdateToWhatIsInPlaceIsConfirmedByTheServerToo"},
 	{mutant{"a Watch believes a ctx that does not say that it has ended", []edit{
-		{"membership/sights.go", "// one of many reads that were to follow each other\n\t\t\treturn nil, client.Ended(ctx)", "// one of many reads\n\t\t\treturn nil, ctx.Err()"},
+		{"membership/sights.go", "// nothing is asked for any more\n\t\t\treturn nil, client.Ended(ctx)", "// nothing is asked for\n\t\t\treturn nil, ctx.Err()"},
 	}}, "membership.TestACallWhoseContextDoesNotSayThatItHasEndedFails"},
 	{mutant{"a Watch waits by a context of its own", []edit{
 		{"membership/errors.go", "\tselect {\n\tcase <-time.After(d):\n", "\tctx, cancel := context.WithTimeout(ctx, d)\n\tdefer cancel()\n\tselect {\n"},
