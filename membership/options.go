@@ -50,8 +50,8 @@ func WithNotify(notify func(State)) Option {
 
 // WithInterval sets how often it is made sure that no watch was lost, of a long list's
 // members that of four at a time, in turn. Watches of a path share the turns. As often, and
-// when the list has changed, it is tried again to read the members that may not be read. The
-// default is the session timeout.
+// when the list has changed, each Watch tries again to read the members that may not be
+// read. The default is the session timeout.
 func WithInterval(d time.Duration) Option {
 	return func(o *options) { o.interval = d }
 }
