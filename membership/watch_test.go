@@ -276,7 +276,7 @@ func TestListsThatComeAndGoAreForgotten(t *testing.T) {
 			return heapInUse()
 		}
 		before := heap(100)
-		require.Less(t, heap(3000), before+128<<10)
+		require.Less(t, heap(1500), before+64<<10)
 	})
 }
 
