@@ -219,6 +219,7 @@ func TestNoNodeIsWaitedForWhenItsSessionIsClosed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, server := connected(t)
 		h := leastHeld(t, s, time.Hour)
+		synctest.Wait() // the first proof is through
 		require.NoError(t, connect(t, server).client.Conn.Delete(h.Node(), -1))
 		said := server.HoldReply(zktest.OpMulti)
 		go h.Confirm(t.Context())
