@@ -371,6 +371,7 @@ func TestAWaitThatEndsAsTheOneAheadGoesListsNothing(t *testing.T) {
 				_, err := lockAt(s, "/other").Acquire(t.Context(), nil) // the lease runs
 				require.NoError(t, err)
 				<-s.client.Watch(client.WatchKey{Path: h.Node()}).Armed
+				synctest.Wait() // the list behind a create that found no path may be late
 				own := server.HoldRequest(zktest.OpGetData, zktest.OnSession(s.client.ID()))
 				ctx, cancel := context.WithCancel(t.Context())
 				defer cancel()
