@@ -237,6 +237,7 @@ func TestAPlaceThatHasGoneAsItsConnectionChangedAtTheGrantIsNoHold(t *testing.T)
 				var h *Hold
 				ctx := thoughtful{t.Context(), atTheGrant(s, "/lock", func() {
 					node := last(server)
+					time.Sleep(time.Nanosecond) // the first proof is through, and not what is held
 					unproved = server.HoldRequest(zktest.OpMulti, zktest.OnSession(s.client.ID()))
 					reconnect(t, server, s)
 					require.NoError(t, other.client.Conn.Delete(node, -1))
