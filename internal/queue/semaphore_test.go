@@ -291,7 +291,9 @@ func TestAContextThatPanicsWhenTheTurnIsGivenBackLeavesNeitherPermitsNorATurn(t 
 					return false
 				}
 				sem := NewSemaphore(s, "/sem", size, defaults())
+				unanswered := server.HoldReply(zktest.OpDelete, zktest.OnPath("/sem/locks/")) // it leaves until then
 				require.PanicsWithValue(t, "user", func() { sem.Try(panicky{t.Context(), given}, 1, nil) })
+				unanswered.Release()
 				synctest.Wait()
 				require.Equal(t, []string{recipe.Base(h.Node())}, server.Children("/sem/leases"))
 				require.Empty(t, server.Children("/sem/locks"))
