@@ -326,6 +326,7 @@ func TestAllRequestsThatSetWatchesAgainButTheLastAreFull(t *testing.T) {
 			var lengths []int
 			note := func(_ int32, conn net.Conn) net.Conn { return noted{conn, &lengths} }
 			reconnecting(t, note, func(t *testing.T, server *zktest.Server, s *Session, _ *clock.Clock) {
+				synctest.Wait() // go-zookeeper has looked for watches of a connection before
 				for i := range much / length {
 					_, _, _, err := s.client.Conn.ExistsW(fmt.Sprintf("/%0*d", length-1, i))
 					require.NoError(t, err)
