@@ -213,3 +213,18 @@ func TestAGrandchildThatStaysBehindKeepsTheTerminalUntilItEnds(t *testing.T) {
 	c.expect(prompt)
 	require.Empty(t, at.queue())
 }
+
+// What timeout runs is in a process group of its own.
+func TestTheKeysReachWhatIsLeftOfACommandWhenItsGroupIsGone(t *testing.T) {
+	at, c := onTerminal(t)
+	c.enter(`zklock run -v $P -- sh -c 'timeout 1000 sh -c "echo i\"\"n; exec sleep 1000" & read x'`)
+	c.expect("in\r\n")
+	command := c.foreground()
+	c.enter("")
+	c.expect("its process group has not")
+	eventually(t, "the terminal to change hands", func() bool { return c.foreground() != command })
+	c.stopAndGoOn(1)
+	c.key(ctrlC)
+	c.expect(prompt)
+	require.Empty(t, at.queue())
+}

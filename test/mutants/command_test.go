@@ -44,6 +44,9 @@ var ofTheCommand = []struct {
 	{mutant{"the terminal is left to a job of a shell that was killed with it", []edit{
 		{job + "/supervisor.go", " && !s.tty.isAbandoned()", ""},
 	}}, command, "TestAScriptHasTheTerminalAfterAShellInItWasKilledWithItsJob"},
+	{mutant{"the terminal stays with a group that is gone while the rest is waited for", []edit{
+		{job + "/supervisor.go", "s.group.ended && s.tty.isAbandoned()", "false"},
+	}}, command, "TestTheKeysReachWhatIsLeftOfACommandWhenItsGroupIsGone"},
 	{mutant{"a process of another namespace is taken for the front", []edit{
 		{job + "/family_linux.go", "procIsOurs() && readProcess(pid).state", "readProcess(pid).state"},
 	}}, job, "TestAProcessOfAnotherNamespaceIsNotTakenForOneOfOurs"},

@@ -49,6 +49,9 @@ func (s *supervisor) watch(changes <-chan os.Signal) {
 			s.group.kill()
 		case <-s.poll.C:
 			s.follow()
+			if s.group.ended && s.tty.isAbandoned() {
+				s.leaveTerminal() // for the keys to reach somebody while we wait for the rest
+			}
 			if s.killing {
 				s.group.kill() // what was not seen the first time
 			}
