@@ -173,14 +173,21 @@ func TestTheRestOfAPipelineStopsAndEndsWithTheCommand(t *testing.T) {
 }
 
 func TestAKilledCommandsTerminalModesAreUndone(t *testing.T) {
-	at, c := onTerminal(t)
-	c.enter(`zklock run --on-lost kill $P -- sh -c 'stty -echo -icanon; echo "in"; exec sleep 1000'`)
-	c.expect("in\r\n")
-	at.killSession()
-	c.expect("the lock was lost")
-	c.expect(prompt)
-	c.enter(`stty -a | tr ';' '\n' | grep -c -- '-icanon'`)
-	c.expect("\n0\r\n")
+	for act, lose := range map[string]func(*site){
+		":":             (*site).killSession,
+		"kill -9 $PPID": func(*site) {}, // the keeper
+	} {
+		t.Run(act, func(t *testing.T) {
+			at, c := onTerminal(t)
+			c.enter(`zklock run --on-lost kill $P -- sh -c 'stty -echo -icanon; echo "in"; ` + act + `; exec sleep 1000'`)
+			c.expect("in\r\n")
+			lose(at)
+			c.expect("the lock was lost")
+			c.expect(prompt)
+			c.enter(`stty -a | tr ';' '\n' | grep -c -- '-icanon'`)
+			c.expect("\n0\r\n")
+		})
+	}
 }
 
 // A shell gives the terminal to each of its jobs.

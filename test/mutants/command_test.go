@@ -47,11 +47,17 @@ var ofTheCommand = []struct {
 	{mutant{"the terminal stays with a group that is gone while the rest is waited for", []edit{
 		{job + "/supervisor.go", "s.group.ended && s.tty.isAbandoned()", "false"},
 	}}, command, "TestTheKeysReachWhatIsLeftOfACommandWhenItsGroupIsGone"},
+	{mutant{"a killed keeper's terminal modes are those that its command has set", []edit{
+		{job + "/front.go", "f.end(said.commandState, tty,", "f.end(said.commandState, openTerminal(unix.Getpgrp()),"},
+	}}, command, "TestAKilledCommandsTerminalModesAreUndone"},
+	{mutant{"a command whose end was told with its keeper's is waited for", []edit{
+		{job + "/front.go", "s.reap() //", "//"},
+	}}, job, "TestACommandThatEndsWithItsKeeperIsNotWaitedFor"},
 	{mutant{"a process of another namespace is taken for the front", []edit{
 		{job + "/family_linux.go", "procIsOurs() && readProcess(pid).state", "readProcess(pid).state"},
 	}}, job, "TestAProcessOfAnotherNamespaceIsNotTakenForOneOfOurs"},
 	{mutant{"other children are ended with a killed keeper's command", []edit{
-		{job + "/front.go", ", others: others", ""},
+		{job + "/front.go", ", others: others,", ","},
 	}}, command, "TestAKilledKeeperCostsNobodyHisLifeButTheCommand"},
 	{mutant{"a command that exits with 130 is taken for one that a key has ended", []edit{
 		{job + "/front.go", "if said.Interrupted {", "if true {"},

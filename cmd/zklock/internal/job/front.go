@@ -49,6 +49,8 @@ func (f *Front) Run() (code int, err error) {
 	signals := make(chan os.Signal, 16)
 	Catch(signals, passed) // before there can be a command
 	defer signal.Stop(signals)
+	tty := openTerminal(unix.Getpgrp()) // before the command can change its modes
+	defer tty.close()
 	others, _ := children(os.Getpid()) // of a shell that has become this process by exec
 	adoptOrphans()                     // to end what a killed keeper leaves
 	keeper, conn, err := f.start()
@@ -73,11 +75,11 @@ func (f *Front) Run() (code int, err error) {
 					return 0, &Interrupted{status.Signal()}
 				}
 				if said.Running || !status.Exited() {
-					f.end(said.commandState, others, changes, signals)
+					f.end(said.commandState, tty, others, changes, signals)
 					return 0, &KeeperError{status}
 				}
 				if said.Interrupted {
-					interrupted(status.ExitStatus())
+					interrupted(tty, status.ExitStatus())
 				}
 				return status.ExitStatus(), nil
 			}
@@ -87,9 +89,7 @@ func (f *Front) Run() (code int, err error) {
 
 // interrupted ends this process by the key that has ended the keeper, if it was one, as
 // a shell expects it that runs a script: it goes on with the next line otherwise.
-func interrupted(code int) {
-	tty := openTerminal(unix.Getpgrp())
-	defer tty.close()
+func interrupted(tty *terminal, code int) {
 	if code == bySignal+int(syscall.SIGINT) && tty.ours() && !signal.Ignored(syscall.SIGINT) {
 		signal.Reset(syscall.SIGINT)
 		_ = unix.Kill(unix.Getpid(), unix.SIGINT)
@@ -171,9 +171,12 @@ func wait(child int) (status syscall.WaitStatus, changed bool) {
 	}
 }
 
+// killed is the status of a command that is not seen to end otherwise.
+const killed = syscall.WaitStatus(syscall.SIGKILL)
+
 // end ends the command of a keeper that has died, as after any loss.
-func (f *Front) end(n commandState, others []int, changes <-chan os.Signal, signals chan os.Signal) {
-	command := &group{id: int(n.Group), others: others}
+func (f *Front) end(n commandState, tty *terminal, others []int, changes <-chan os.Signal, signals chan os.Signal) {
+	command := &group{id: int(n.Group), others: others, status: killed}
 	if n.Running && command.id == 0 { // the keeper died before it could tell
 		left, _ := command.children()
 		for _, pid := range left {
@@ -187,8 +190,6 @@ func (f *Front) end(n commandState, others []int, changes <-chan os.Signal, sign
 	signal.Ignore(syscall.SIGTTOU)                         // to take the terminal from the background
 	lost := make(chan struct{})
 	close(lost)
-	tty := openTerminal(unix.Getpgrp())
-	defer tty.close()
 	if tty != nil {
 		tty.lent = true // perhaps: the keeper knew
 	}
@@ -196,6 +197,7 @@ func (f *Front) end(n commandState, others []int, changes <-chan os.Signal, sign
 		command: Command{Lost: lost, Ending: f.Ending, KillAfter: n.KillAfter, Valid: func() bool { return false }},
 		group:   command, tty: tty, master: new(Master), signals: signals, log: f.Log,
 	}
+	s.reap() // the signal that told of the keeper may have told of the command too
 	s.watch(changes)
 	s.leaveTerminal()
 }

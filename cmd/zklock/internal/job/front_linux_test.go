@@ -97,6 +97,24 @@ func TestASignalIsPassedOnBeforeTheFrontHasHeardOfTheCommand(t *testing.T) {
 	require.Equal(t, "SIGUSR1 <nil>\n0 <nil>\n", frontOf(t, "sender"))
 }
 
+// One signal may tell of both.
+func TestACommandThatEndsWithItsKeeperIsNotWaitedFor(t *testing.T) {
+	command, err := start(Command{Path: "/bin/true", Args: []string{"true"}, Valid: func() bool { return true }}, nil)
+	require.NoError(t, err)
+	require.NoError(t, unix.Waitid(unix.P_PID, command.id, nil, unix.WEXITED|unix.WNOWAIT, nil))
+	f := &Front{Ending: syscall.SIGKILL, Log: slog.New(slog.DiscardHandler)}
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		f.end(commandState{Running: true, Group: int32(command.id)}, nil, nil, nil, nil)
+	}()
+	select {
+	case <-ended:
+	case <-time.After(5 * time.Second):
+		require.Fail(t, "nobody looks whether it has ended")
+	}
+}
+
 // frontOf returns what a front says, and its keeper of that role.
 func frontOf(t *testing.T, keeper string) string {
 	t.Helper()
