@@ -46,15 +46,18 @@ func TestACommandThatCannotBeRunTakesNoLock(t *testing.T) {
 		code    int
 		says    string
 	}{
-		"no such name":     {"no-such-command", 127, `"no-such-command": executable file not found in $PATH`},
-		"no such file":     {dir + "/none", 127, "no such file"},
-		"not executable":   {file("plain", "echo", 0o644), 126, "permission denied"},
-		"a directory":      {dir, 126, "directory"},
-		"no interpreter":   {file("script", "echo\n", 0o755), 126, "#!/bin/sh"},
-		"lost interpreter": {file("lost", "#!/none\n", 0o755), 127, "no such file"},
+		"no such name":           {"no-such-command", 127, `"no-such-command": executable file not found in $PATH`},
+		"no such file":           {dir + "/none", 127, "no such file"},
+		"not executable":         {file("plain", "echo", 0o644), 126, "permission denied"},
+		"a directory":            {dir, 126, "directory"},
+		"no interpreter":         {file("script", "echo\n", 0o755), 126, "#!/bin/sh"},
+		"not executable in PATH": {"plain", 126, dir + "/plain: permission denied"},
+		"lost interpreter":       {file("lost", "#!/none\n", 0o755), 127, "no such file"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			p := at.run("--", c.command)
+			cmd := at.command(at.runArgs("--", c.command)...)
+			cmd.Env = append(cmd.Env, "PATH="+dir)
+			p := at.start(cmd)
 			require.Equal(t, c.code, p.exit())
 			require.Contains(t, p.stderr.String(), "zklock: cannot run")
 			require.Contains(t, p.stderr.String(), c.says)

@@ -53,6 +53,12 @@ var ofTheCommand = []struct {
 	{mutant{"a command whose end was told with its keeper's is waited for", []edit{
 		{job + "/front.go", "s.reap() //", "//"},
 	}}, job, "TestACommandThatEndsWithItsKeeperIsNotWaitedFor"},
+	{mutant{"a file of PATH that cannot be executed is not found", []edit{
+		{job + "/job.go", "refused = cmp.Or(", "_ = cmp.Or("},
+	}}, command, "TestACommandThatCannotBeRunTakesNoLock"},
+	{mutant{"without PATH no command is found", []edit{
+		{job + "/job.go", "if !set {", "if !set && false {"},
+	}}, job, "TestACommandIsFoundByTheRulesOfExecvp"},
 	{mutant{"a process of another namespace is taken for the front", []edit{
 		{job + "/family_linux.go", "procIsOurs() && readProcess(pid).state", "readProcess(pid).state"},
 	}}, job, "TestAProcessOfAnotherNamespaceIsNotTakenForOneOfOurs"},

@@ -8,7 +8,6 @@ import (
 	"io"
 	"log/slog"
 	"os"
-	"os/exec"
 	"os/signal"
 	"syscall"
 	"time"
@@ -101,7 +100,7 @@ func interrupted(tty *terminal, code int) {
 func (f *Front) start() (keeper int, conn *os.File, err error) {
 	executable, err := os.Executable()
 	if err != nil { // there is no /proc
-		executable, err = exec.LookPath(os.Args[0])
+		executable, err = Find(os.Args[0])
 	}
 	if err != nil {
 		return 0, nil, err

@@ -12,6 +12,7 @@
 package job
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -20,6 +21,7 @@ import (
 	"os/exec"
 	"os/signal"
 	"runtime"
+	"strings"
 	"syscall"
 	"time"
 )
@@ -127,17 +129,42 @@ func (e *ExecError) ExitCode() int {
 	return notExecutable
 }
 
-// Find returns the file that name stands for, by the rules of PATH. Its error is an
+// defaultPath is where commands are looked for if there is no PATH.
+const defaultPath = "/bin:/usr/bin"
+
+// Find returns the file that name stands for, by the rules of execvp: what cannot be
+// executed is passed over, and told of only if nothing else has the name. Its error is an
 // [*ExecError].
 func Find(name string) (string, error) {
-	path, err := exec.LookPath(name)
-	if err == nil {
-		return path, nil
+	if strings.Contains(name, "/") {
+		if err := check(name); err != nil {
+			return "", &ExecError{Name: name, Err: err}
+		}
+		return name, nil
 	}
-	// What LookPath wraps its reason in repeats the name.
+	path, set := os.LookupEnv("PATH")
+	if !set {
+		path = defaultPath
+	}
+	var refused error
+	for dir := range strings.SplitSeq(path, ":") {
+		file := cmp.Or(dir, ".") + "/" + name
+		switch err := check(file); {
+		case err == nil:
+			return file, nil
+		case name != "" && (errors.Is(err, fs.ErrPermission) || errors.Is(err, syscall.EISDIR)):
+			refused = cmp.Or(refused, fmt.Errorf("%s: %w", file, err))
+		}
+	}
+	return "", &ExecError{Name: name, Err: cmp.Or(refused, exec.ErrNotFound)}
+}
+
+// check returns why a file cannot be executed.
+func check(file string) error {
+	_, err := exec.LookPath(file) // nowhere else: it has a slash
 	var lookup *exec.Error
 	if errors.As(err, &lookup) {
-		err = lookup.Err
+		return lookup.Err // without the name, which is told anyway
 	}
-	return "", &ExecError{Name: name, Err: err}
+	return err
 }
