@@ -38,6 +38,19 @@ func TestATimeIsWrittenWithAUnitOrInSeconds(t *testing.T) {
 	}
 }
 
+func TestAFlagThatSaysNoMoreThanItsDefaultExcludesNoOther(t *testing.T) {
+	for flags, right := range map[string]bool{
+		"--shared=false --exclusive": true, "--shared --exclusive=false": true, "--shared=false --limit 2": true,
+		"-n=false -w 1": true, "-q=false -v": true, "-n -w 0": false, "-s=true -x": false,
+	} {
+		run, _, err := New().Find([]string{"run"})
+		require.NoError(t, err)
+		require.NoError(t, run.ParseFlags(append(strings.Fields(flags), "/p", "--", "true")))
+		err = run.ValidateArgs(run.Flags().Args())
+		require.Equal(t, right, err == nil, "%s: %v", flags, err)
+	}
+}
+
 func TestLinesAreCutToTheScreen(t *testing.T) {
 	lines := []string{"one", "zwölf", "three", "four"}
 	require.Equal(t, lines, fit(lines, 80, 4))

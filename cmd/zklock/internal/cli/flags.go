@@ -96,9 +96,13 @@ func inOurWords(err error) error {
 	return usage("--%s %q: it must be %s", flag.GetFlag().Name, flag.GetValue(), rule)
 }
 
-// notTogether returns what is wrong if more than one of the flags is given.
+// notTogether returns what is wrong if more than one of the flags says something else than its
+// default.
 func notTogether(cmd *cobra.Command, names ...string) error {
-	given := slices.DeleteFunc(names, func(name string) bool { return !cmd.Flags().Changed(name) })
+	given := slices.DeleteFunc(names, func(name string) bool {
+		f := cmd.Flag(name)
+		return f.Value.String() == f.DefValue
+	})
 	if len(given) < 2 {
 		return nil
 	}
