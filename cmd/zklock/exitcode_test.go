@@ -118,6 +118,8 @@ func TestAWrongCommandLineIsExplained(t *testing.T) {
 		"revoke --node= /p":                        "--node is empty",
 		"server x":                                 `there are arguments (["x"])`,
 		"no-such-command":                          `"no-such-command"`,
+		"help no-such-command":                     `"no-such-command"`,
+		"-- run /p -- true":                        `no command of zklock before the -- (["run" "/p" "--" "true"] behind it)`,
 	} {
 		p := at.zklock(strings.Fields(line)...)
 		require.Equal(t, 64, p.exit(), "zklock %s: %s", line, p.stderr)

@@ -59,6 +59,15 @@ var ofTheCommand = []struct {
 	{mutant{"without PATH no command is found", []edit{
 		{job + "/job.go", "if !set {", "if !set && false {"},
 	}}, job, "TestACommandIsFoundByTheRulesOfExecvp"},
+	{mutant{"a flag that says its default excludes others", []edit{
+		{cli + "/flags.go", "return f.Value.String() == f.DefValue", "return !f.Changed"},
+	}}, cli, "TestAFlagThatSaysNoMoreThanItsDefaultExcludesNoOther"},
+	{mutant{"a command line behind a -- is passed over", []edit{
+		{cli + "/root.go", "len(args) > 0 {", "false {"},
+	}}, command, "TestAWrongCommandLineIsExplained"},
+	{mutant{"help of what there is not is no mistake", []edit{
+		{cli + "/root.go", "_, _, err := root.Find(args)\n\t\treturn err", "return nil"},
+	}}, command, "TestAWrongCommandLineIsExplained"},
 	{mutant{"a process of another namespace is taken for the front", []edit{
 		{job + "/family_linux.go", "procIsOurs() && readProcess(pid).state", "readProcess(pid).state"},
 	}}, job, "TestAProcessOfAnotherNamespaceIsNotTakenForOneOfOurs"},

@@ -39,11 +39,23 @@ The servers are given by --servers or $ZKLOCK_SERVERS.`,
 		Version:       version(),
 		SilenceUsage:  true,
 		SilenceErrors: true,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) > 0 {
+				return usage("there is no command of zklock before the -- (%q behind it): write zklock run [flags] PATH -- COMMAND [ARG...]", args)
+			}
+			return cmd.Help()
+		},
 	}
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return inOurWords(err) })
 	root.Flags().Bool("version", false, "write the version")
 	root.PersistentFlags().CountP(verboseFlag, "v", "tell what happens; twice: in detail")
 	root.AddCommand(newRun(), newList(), newStatus(), newRevoke(), newBreak(), newDemo(), newDemoWorker(), newServer())
+	root.InitDefaultHelpCmd()
+	help, _, _ := root.Find([]string{"help"})
+	help.Args = func(_ *cobra.Command, args []string) error {
+		_, _, err := root.Find(args)
+		return err
+	}
 	return root
 }
 
