@@ -69,8 +69,9 @@ func TestACommandThatCannotBeRunTakesNoLock(t *testing.T) {
 func TestAWrongCommandLineIsExplained(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	empty := filepath.Join(dir, "empty")
-	require.NoError(t, os.WriteFile(empty, []byte("nonsense\n"), 0o600))
+	wrong, empty := filepath.Join(dir, "wrong"), filepath.Join(dir, "empty")
+	require.NoError(t, os.WriteFile(wrong, []byte("nonsense\n"), 0o600))
+	require.NoError(t, os.WriteFile(empty, []byte("\n"), 0o600))
 	at := newSite(t)
 	for line, says := range map[string]string{
 		"run":                                      "there is no --",
@@ -104,9 +105,12 @@ func TestAWrongCommandLineIsExplained(t *testing.T) {
 		"run --session-timeout 0 /p -- true":       "--session-timeout 0s",
 		"run --servers a,,b /p -- true":            `--servers "a,,b": there is an empty server`,
 		"run --auth-file /none /p -- true":         "--auth-file: open /none",
-		"run --auth-file " + empty + " /p -- true": "line 1: it must be scheme:credentials",
+		"run --auth-file " + wrong + " /p -- true": "line 1: it must be scheme:credentials",
+		"run --auth-file " + empty + " /p -- true": "--auth-file " + empty + ": there are no credentials in it",
+		"run --auth-file= /p -- true":              `"--auth-file" flag: it is empty, and must name a file`,
+		"run --tls-ca= /p -- true":                 `"--tls-ca" flag: it is empty, and must name a file`,
 		"run --tls-ca /none /p -- true":            "--tls-ca: open /none",
-		"run --tls-ca " + empty + " /p -- true":    "there is no certificate in it",
+		"run --tls-ca " + wrong + " /p -- true":    "there is no certificate in it",
 		"run --tls-cert a /p -- true":              `--tls-cert "a", --tls-key "": give both or none`,
 		"run --tls-cert a --tls-key b /p -- true":  "--tls-cert a, --tls-key b: open a",
 		"run --no-such-flag /p -- true":            "--no-such-flag",

@@ -68,6 +68,12 @@ var ofTheCommand = []struct {
 	{mutant{"help of what there is not is no mistake", []edit{
 		{cli + "/root.go", "_, _, err := root.Find(args)\n\t\treturn err", "return nil"},
 	}}, command, "TestAWrongCommandLineIsExplained"},
+	{mutant{"a file without credentials is as good as none", []edit{
+		{cli + "/auth.go", `file != "" && len(options) == 0`, "false"},
+	}}, command, "TestAWrongCommandLineIsExplained"},
+	{mutant{"an empty name of a file is as good as none", []edit{
+		{cli + "/flags.go", "if text == \"\" {\n\t\treturn errors.New(\"it is empty", "if false {\n\t\treturn errors.New(\"it is empty"},
+	}}, command, "TestAWrongCommandLineIsExplained"},
 	{mutant{"a process of another namespace is taken for the front", []edit{
 		{job + "/family_linux.go", "procIsOurs() && readProcess(pid).state", "readProcess(pid).state"},
 	}}, job, "TestAProcessOfAnotherNamespaceIsNotTakenForOneOfOurs"},

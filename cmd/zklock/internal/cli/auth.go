@@ -36,6 +36,9 @@ func credentials(file string, checkMode bool) ([]zklock.SessionOption, error) {
 		}
 		options = append(options, zklock.WithAuth(scheme, []byte(secret)))
 	}
+	if file != "" && len(options) == 0 {
+		return nil, usage("%s: there are no credentials in it: it must have a line such as digest:user:password", from)
+	}
 	return options, nil
 }
 

@@ -78,6 +78,21 @@ func (d *duration) String() string {
 	return d.Duration.String()
 }
 
+// fileName is a flag's value that names a file. An empty one, as of a variable that is not
+// set, is not taken for the lack of the flag.
+type fileName string
+
+func (f *fileName) Set(text string) error {
+	if text == "" {
+		return errors.New("it is empty, and must name a file")
+	}
+	*f = fileName(text)
+	return nil
+}
+
+func (f *fileName) Type() string   { return "string" }
+func (f *fileName) String() string { return string(*f) }
+
 // inOurWords returns what is wrong with a flag. The flags that are numbers, or on or off, say it in
 // the words of Go's parser.
 func inOurWords(err error) error {
