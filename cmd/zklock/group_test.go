@@ -1,6 +1,7 @@
 package main_test
 
 import (
+	"fmt"
 	"os/exec"
 	"strconv"
 	"strings"
@@ -204,15 +205,31 @@ func TestAKilledKeepersCommandIsGoneBeforeTheServerGivesTheLockAway(t *testing.T
 
 func TestAKilledKeeperCostsNobodyHisLifeButTheCommand(t *testing.T) {
 	t.Parallel()
-	at := newSite(t)
-	cmd := at.command()
-	shell := exec.Command("sh", append([]string{"-c", `sleep 1000 </dev/null >/dev/null 2>&1 & echo $!; exec "$0" "$@"`, zklockBinary}, at.runArgs(as("announce")...)...)...)
-	shell.Env = cmd.Env
-	p := at.start(shell)
-	other := p.pid()
-	t.Cleanup(func() { _ = syscall.Kill(other, syscall.SIGKILL) })
-	p.line()
-	killKeeper(p)
-	require.Equal(t, 76, p.exit())
-	require.True(t, alive(other), "the shell's, before it became zklock")
+	for name, orphaned := range map[string]bool{"a child": false, "a grandchild that loses its parent": true} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			at := newSite(t)
+			const job = `sh -c 'sleep 1000 >/dev/null 2>&1 & echo $! $$; exec >/dev/null 2>&1; wait' </dev/null & `
+			shell := exec.Command("sh", append([]string{"-c", job + `read x; exec "$0" "$@"`, zklockBinary}, at.runArgs(append([]string{"--kill-after", "100ms"}, as("announce")...)...)...)...)
+			shell.Env = at.command().Env
+			p := at.start(shell)
+			var child, grandchild int
+			_, err := fmt.Sscan(p.line(), &grandchild, &child)
+			require.NoError(t, err)
+			t.Cleanup(func() {
+				_ = syscall.Kill(child, syscall.SIGKILL)
+				_ = syscall.Kill(grandchild, syscall.SIGKILL)
+			})
+			p.say("")
+			p.line()
+			if orphaned {
+				require.NoError(t, syscall.Kill(child, syscall.SIGKILL))
+				eventually(t, "its end", func() bool { return !alive(child) })
+			}
+			killKeeper(p)
+			require.Equal(t, 76, p.exit())
+			require.Equal(t, !orphaned, alive(child), "the shell's, before it became zklock")
+			require.True(t, alive(grandchild), "the same")
+		})
+	}
 }

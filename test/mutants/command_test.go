@@ -80,6 +80,9 @@ var ofTheCommand = []struct {
 	{mutant{"other children are ended with a killed keeper's command", []edit{
 		{job + "/front.go", ", others: others,", ","},
 	}}, command, "TestAKilledKeeperCostsNobodyHisLifeButTheCommand"},
+	{mutant{"other grandchildren are ended with a killed keeper's command", []edit{
+		{job + "/front.go", "others := new(group).family()", "others, _ := children(os.Getpid())"},
+	}}, command, "TestAKilledKeeperCostsNobodyHisLifeButTheCommand"},
 	{mutant{"a command that exits with 130 is taken for one that a key has ended", []edit{
 		{job + "/front.go", "if said.Interrupted {", "if true {"},
 	}}, command, "TestACommandThatExitsAsIfByCtrlCDoesNotEndTheScriptItIsIn"},

@@ -50,8 +50,8 @@ func (f *Front) Run() (code int, err error) {
 	defer signal.Stop(signals)
 	tty := openTerminal(unix.Getpgrp()) // before the command can change its modes
 	defer tty.close()
-	others, _ := children(os.Getpid()) // of a shell that has become this process by exec
-	adoptOrphans()                     // to end what a killed keeper leaves
+	others := new(group).family() // of a shell that has become this process by exec
+	adoptOrphans()                // to end what a killed keeper leaves
 	keeper, conn, err := f.start()
 	if err != nil {
 		return 0, err

@@ -19,7 +19,7 @@ type group struct {
 	ended  bool
 	status syscall.WaitStatus // of the leader, once it has ended
 	void   bool               // nothing of it is left: the number may be another group's by now
-	others []int              // our children that are not the command's
+	others []int              // what descends from us and is not the command's
 }
 
 // start runs the command as the leader of a new process group, in the foreground
