@@ -52,7 +52,7 @@ meanwhile it asks again, or, where there is nobody to ask, ends with 75.`,
 			})
 		},
 	}
-	cmd.Flags().StringVar(&node, "node", "", "the `node` to delete, as status shows it, or a part of its name that no other has")
+	cmd.Flags().StringVar(&node, "node", "", "the `node` to delete, as status shows it, or what its name alone ends with or, if none does, contains")
 	cmd.Flags().BoolVar(&yes, "yes", false, "do it")
 	c.flags(cmd)
 	return cmd

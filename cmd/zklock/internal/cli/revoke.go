@@ -36,7 +36,7 @@ under zklock run goes on, unless it was started with --on-revoke=term.`,
 			})
 		},
 	}
-	cmd.Flags().StringVar(&node, "node", "", "the `node` to ask for, as status shows it, or a part of its name that no other has (default all that hold the lock)")
+	cmd.Flags().StringVar(&node, "node", "", "the `node` to ask for, as status shows it, or what its name alone ends with or, if none does, contains (default all that hold the lock)")
 	c.flags(cmd)
 	return cmd
 }
