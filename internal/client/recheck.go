@@ -29,7 +29,7 @@ func (ws *watches) stop() {
 }
 
 // recheck looks at what is watched, one node after the other: however many there are, each other
-// request waits for one of these at most.
+// request waits for one of these at most. The next time is a while after the last of them.
 func (c *Client) recheck() {
 	for key, w := range c.watches.standing() {
 		c.look(key, w)

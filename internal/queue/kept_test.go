@@ -536,6 +536,7 @@ func TestAHoldIsAskedBackThoughItsWatchWasRefusedOnce(t *testing.T) {
 		time.Sleep(2 * selfWatchDelay)
 		code.Store(0)
 		time.Sleep(time.Second)
+		require.Greater(t, server.Requests()[zktest.OpGetData], 1, "the one that was refused has left no watch")
 		_, err := connect(t, server).client.Conn.Set(h.Node(), []byte(recipe.RevokeMark), -1)
 		require.NoError(t, err)
 		synctest.Wait()
