@@ -9,6 +9,7 @@ import (
 	"github.com/go-zookeeper/zk"
 	"github.com/stretchr/testify/require"
 
+	"github.com/zklock/zklock/internal/wire"
 	"github.com/zklock/zklock/zktest"
 )
 
@@ -102,7 +103,22 @@ func TestWhatIsWatchedIsReadOnceAMinuteAsLongAsItIsWatched(t *testing.T) {
 		time.Sleep(trust + time.Second)
 		require.True(t, w.IsArmed())
 		require.Equal(t, before[0]+2, reads()[0], "watches are rechecked again")
+		time.Sleep(trust)
+		require.Equal(t, before[0]+3, reads()[0])
 	})
+}
+
+func TestARecheckEndsTheWatchThatItHasLookedAtAndNoOther(t *testing.T) {
+	ws, at := standing(new(wire.Link))
+	require.Empty(t, ws.standing(), "none is set yet")
+	key := WatchKey{Path: "/a"}
+	close(at[key].Armed)
+	require.Equal(t, map[WatchKey]*Watch{key: at[key]}, ws.standing())
+	require.False(t, ws.end(key, new(Watch)), "another one stands for it by now")
+	require.Empty(t, ended(at))
+	require.True(t, ws.end(key, at[key]))
+	require.Equal(t, map[WatchKey]bool{key: false}, ended(at))
+	require.NotContains(t, ws.at, key)
 }
 
 // A recheck of thousands of nodes is no matter of those who have a request to make.
@@ -123,6 +139,7 @@ func TestARecheckReadsOneNodeAfterTheOther(t *testing.T) {
 		time.Sleep(nodes/2*roundTrip + roundTrip/4)
 		require.InDelta(t, nodes/2, server.Requests()[zktest.OpGetData]-before, 1)
 		require.NoError(t, c.Close(RequestPatience), "which ends the recheck")
+		require.False(t, c.watches.recheck.Stop(), "no timer is left")
 		time.Sleep(time.Hour)
 		require.InDelta(t, nodes/2, server.Requests()[zktest.OpGetData]-before, 2)
 	})

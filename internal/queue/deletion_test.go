@@ -464,6 +464,7 @@ func TestANodeWhoseDeleteWasRefusedIsDeletedAsSoonAsTheServerLetsIt(t *testing.T
 		allow(zk.PermAll)
 		time.Sleep(time.Minute)
 		require.Empty(t, server.Children("/lock"))
+		require.Zero(t, running("deleteYet"))
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		require.Empty(t, s.live)

@@ -544,6 +544,51 @@ func TestAHoldIsAskedBackThoughItsWatchWasRefusedOnce(t *testing.T) {
 	})
 }
 
+// What a server that is busy does not answer has not changed.
+func TestAWatchOutlivesARecheckThatIsRefused(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		server := zktest.NewServer(t)
+		s, code := connectRefused(t, server, wire.OpGetData)
+		h := hold(t, s)
+		time.Sleep(time.Second)
+		w := s.client.Watch(client.WatchKey{Path: h.Node()})
+		code.Store(throttled)
+		time.Sleep(time.Hour)
+		require.False(t, w.HasFired())
+		code.Store(0)
+	})
+}
+
+// It may be about to ask once more.
+func TestCloseDoesNotWaitForAWatchThatIsRefused(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		server := zktest.NewServer(t)
+		s, code := connectRefused(t, server, wire.OpGetData)
+		code.Store(throttled)
+		s.client.Watch(client.WatchKey{Path: "/lock"})
+		time.Sleep(10 * time.Second)
+		began := time.Now()
+		s.end()
+		require.Zero(t, time.Since(began))
+	})
+}
+
+// Until the server has caught up, what it shows of a queue says nothing.
+func TestAQueueIsNotWatchedAheadOfTheWriteThatTheServerHasToHaveApplied(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		server := zktest.NewServer(t)
+		require.NoError(t, hold(t, connect(t, server)).Release(t.Context(), nil))
+		s, code := connectRefused(t, server, wire.OpMulti)
+		code.Store(throttled)
+		w := s.client.Watch(client.WatchKey{Path: "/lock", Children: true})
+		time.Sleep(time.Second)
+		require.False(t, w.IsArmed())
+		code.Store(0)
+		time.Sleep(2 * time.Second)
+		require.True(t, w.IsArmed())
+	})
+}
+
 func TestTheEndOfASessionDoesNotWaitForAChangeOfAQueue(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, server := connected(t)
