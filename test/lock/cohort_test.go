@@ -37,10 +37,10 @@ func inBubble(t *testing.T, f func(t *testing.T, b *bubble)) {
 }
 
 // session connects from a place of that name.
-func (b *bubble) session(place string) *zklock.Session {
+func (b *bubble) session(place string, opts ...zklock.SessionOption) *zklock.Session {
 	b.t.Helper()
 	s, err := zklock.Connect(b.t.Context(), []string{b.server.PipeAddr()}, longSession,
-		zklock.WithDialer(b.server.Client(place).Dial))
+		append(opts, zklock.WithDialer(b.server.Client(place).Dial))...)
 	require.NoError(b.t, err)
 	b.t.Cleanup(func() { s.Close() })
 	return s

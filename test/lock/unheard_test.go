@@ -24,11 +24,7 @@ func (b *bubble) hide(conn *zk.Conn, path string) {
 // insider returns a session that logs in.
 func (b *bubble) insider() *zklock.Session {
 	b.t.Helper()
-	s, err := zklock.Connect(b.t.Context(), []string{b.server.PipeAddr()}, longSession,
-		zklock.WithDialer(b.server.Client("insider").Dial), zklock.WithAuth("digest", []byte("in:side")))
-	require.NoError(b.t, err)
-	b.t.Cleanup(func() { s.Close() })
-	return s
+	return b.session("insider", zklock.WithAuth("digest", []byte("in:side")))
 }
 
 // ZooKeeper tells a session nothing of a node that it may not read.
