@@ -115,8 +115,8 @@ func (s *Session) finish(requests [][]*deletion) {
 			continue
 		}
 		if err != nil {
-			s.client.Log.Error("zklock: lock nodes cannot be deleted", "nodes", nodesOf(some), "session", client.Hex(some[0].contender.incarnation.id), "error", err)
-			s.client.Spawn(func() { s.deleteYet(some) })
+			s.client.Log.Error("zklock: lock nodes cannot be deleted", "nodes", some[0].contender.nodes, "session", client.Hex(some[0].contender.incarnation.id), "error", err)
+			s.client.Spawn(func() { s.deleteYet(some[0]) })
 		}
 		for _, r := range some {
 			if err == nil {
@@ -128,14 +128,13 @@ func (s *Session) finish(requests [][]*deletion) {
 	}
 }
 
-// deleteYet goes on with deletes that were refused: an operator may change the ACL, and a server
-// may have erred.
-func (s *Session) deleteYet(some []*deletion) {
+// deleteYet goes on with a deletion that was refused: an operator may change the ACL, and a
+// server may have erred.
+func (s *Session) deleteYet(r *deletion) {
 	for pause := time.Second; s.client.Sleep(s.client.Context(), pause) == nil; pause = min(2*pause, time.Minute) {
-		if s.deleteNodes(some) == nil {
-			for _, r := range some {
-				s.forget(r.contender)
-			}
+		if s.deleteNodes([]*deletion{r}) == nil {
+			s.client.Log.Info("zklock: lock nodes are gone that could not be deleted", "nodes", r.contender.nodes, "session", client.Hex(r.contender.incarnation.id))
+			s.forget(r.contender)
 			return
 		}
 	}

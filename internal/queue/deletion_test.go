@@ -465,6 +465,7 @@ func TestANodeWhoseDeleteWasRefusedIsDeletedAsSoonAsTheServerLetsIt(t *testing.T
 		time.Sleep(time.Minute)
 		require.Empty(t, server.Children("/lock"))
 		require.Zero(t, running("deleteYet"))
+		require.Equal(t, 1, strings.Count(log.String(), "lock nodes are gone that could not be deleted"))
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		require.Empty(t, s.live)

@@ -227,7 +227,7 @@ var ofTheLibrary = []judged{
 		{"internal/queue/contention.go", "\t\treturn others // for all", "\t\treturn unknown // for all"},
 	}}, "internal/queue.TestACohortThatHasSeenOthersKnowsThemWhenOneMoreComes"},
 	{mutant{"a delete that was refused is not tried again", []edit{
-		{"internal/queue/deletion.go", "\t\t\ts.client.Spawn(func() { s.deleteYet(some) })\n", ""},
+		{"internal/queue/deletion.go", "\t\t\ts.client.Spawn(func() { s.deleteYet(some[0]) })\n", ""},
 	}}, "internal/queue.TestANodeWhoseDeleteWasRefusedIsDeletedAsSoonAsTheServerLetsIt"},
 	{mutant{"containers are asked for until they are had", []edit{
 		{"internal/client/parents.go", "case cs.state == doubted:", "case false:"},
