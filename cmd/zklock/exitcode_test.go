@@ -123,6 +123,7 @@ func TestAWrongCommandLineIsExplained(t *testing.T) {
 		"server x":                                 `there are arguments (["x"])`,
 		"no-such-command":                          `"no-such-command"`,
 		"help no-such-command":                     `"no-such-command"`,
+		"completion no-such-shell":                 `"no-such-shell"`,
 		"-- run /p -- true":                        `no command of zklock before the -- (["run" "/p" "--" "true"] behind it)`,
 	} {
 		p := at.zklock(strings.Fields(line)...)

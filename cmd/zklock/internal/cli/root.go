@@ -56,6 +56,10 @@ The servers are given by --servers or $ZKLOCK_SERVERS.`,
 		_, _, err := root.Find(args)
 		return err
 	}
+	root.InitDefaultCompletionCmd()
+	completion, _, _ := root.Find([]string{"completion"})
+	completion.Args = cobra.NoArgs // which cobra asks of runnable commands only
+	completion.RunE = func(cmd *cobra.Command, _ []string) error { return cmd.Help() }
 	return root
 }
 
