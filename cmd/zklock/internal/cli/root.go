@@ -16,6 +16,7 @@ func Main(args []string) int {
 	stderr := newAsyncWriter(os.Stderr)
 	defer stderr.close()
 	root := New()
+	knowShells(root)
 	root.SetArgs(args)
 	root.SetErr(stderr)
 	cmd, err := root.ExecuteContextC(context.Background())
@@ -56,11 +57,16 @@ The servers are given by --servers or $ZKLOCK_SERVERS.`,
 		_, _, err := root.Find(args)
 		return err
 	}
+	return root
+}
+
+// knowShells refuses to complete for a shell that cobra does not know: by itself it shows the
+// help, and all is well. It has no manual page, so that New leaves it to cobra.
+func knowShells(root *cobra.Command) {
 	root.InitDefaultCompletionCmd()
 	completion, _, _ := root.Find([]string{"completion"})
-	completion.Args = cobra.NoArgs // which cobra asks of runnable commands only
-	completion.RunE = func(cmd *cobra.Command, _ []string) error { return cmd.Help() }
-	return root
+	completion.Args = cobra.NoArgs
+	completion.RunE = func(cmd *cobra.Command, _ []string) error { return cmd.Help() } // or Args is not asked
 }
 
 func version() string {
