@@ -129,7 +129,7 @@ func (s *side) unlockContext(ctx context.Context) error {
 
 // handle takes the lock by get for whoever has the Hold.
 func (s *side) handle(
-	ctx context.Context, op string, get func(*gate, context.Context, queue.Call) (*queue.Hold, error),
+	ctx context.Context, op string, get func(*gate, context.Context, *attempt) (*queue.Hold, error),
 ) (*Hold, error) {
 	if err := s.made(op); err != nil {
 		return nil, err
@@ -202,7 +202,7 @@ func (m *MultiLocker) Do(ctx context.Context, fn func(ctx context.Context) error
 	if fn == nil {
 		return fail(errNoFunction)
 	}
-	if err := m.hopeless(ctx, "do", false); err != nil {
+	if err := m.hopeless(ctx, "do", (*Locker).barred); err != nil {
 		return err
 	}
 	holds, err := m.all(ctx, taking{

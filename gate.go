@@ -1,6 +1,7 @@
 package zklock
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math"
@@ -65,16 +66,24 @@ func (g *gate) attempt(ctx context.Context) *attempt {
 }
 
 // acquire waits for the lock, but not for a hold that ctx carries: that would never end.
-func (g *gate) acquire(ctx context.Context, call queue.Call) (*queue.Hold, error) {
+func (g *gate) acquire(ctx context.Context, a *attempt) (*queue.Hold, error) {
 	if err := g.deadlock(ctx); err != nil {
 		return nil, err
 	}
-	return g.from.Acquire(ctx, call)
+	for {
+		if h, err := g.from.Acquire(ctx, a); err != nil || a.keeps(h) {
+			return h, err
+		}
+	}
 }
 
 // try does not wait for another owner.
-func (g *gate) try(ctx context.Context, call queue.Call) (*queue.Hold, error) {
-	return g.from.Try(ctx, call)
+func (g *gate) try(ctx context.Context, a *attempt) (*queue.Hold, error) {
+	for {
+		if h, err := g.from.Try(ctx, a); err != nil || a.keeps(h) {
+			return h, err
+		}
+	}
 }
 
 // deadlock returns ErrDeadlock if a hold that ctx carries keeps a call under it from the lock.
@@ -86,6 +95,9 @@ func (g *gate) deadlock(ctx context.Context) error {
 func (g *gate) shut(ctx context.Context) error {
 	return waitsFor(ctx, func(h *Hold) bool { return h.shares == g.shares && h.hold.Excludes(g.queue) })
 }
+
+// barred is why nobody can come to own the lock under ctx.
+func (g *gate) barred(ctx context.Context) error { return cmp.Or(g.shut(ctx), g.deadlock(ctx)) }
 
 // waitsFor returns ErrDeadlock if one of the holds that ctx carries is in the way.
 func waitsFor(ctx context.Context, inTheWay func(*Hold) bool) error {

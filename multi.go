@@ -60,7 +60,7 @@ func (m *MultiLocker) LockContext(ctx context.Context) error {
 	if err := m.made("lock"); err != nil {
 		return err
 	}
-	if err := m.hopeless(ctx, "lock", true); err != nil {
+	if err := m.hopeless(ctx, "lock", (*Locker).barsOthers); err != nil {
 		return err
 	}
 	return m.ask(ctx, "lock", (*side).lock)
@@ -83,6 +83,11 @@ func (m *MultiLocker) TryLock() bool {
 
 // TryLockFor takes all the locks within d, as [Locker.TryLockFor] does each.
 func (m *MultiLocker) TryLockFor(ctx context.Context, d time.Duration) (bool, error) {
+	if m.made("try") == nil && d > 0 {
+		if err := m.hopeless(ctx, "try", (*Locker).barsOthers); err != nil {
+			return false, err
+		}
+	}
 	return tryFor(ctx, d, m)
 }
 
@@ -98,19 +103,26 @@ func (m *MultiLocker) fail(op string, err error) error {
 	return wrap(op, m.paths(), err)
 }
 
-// hopeless returns why a call under ctx cannot succeed, as the error of op: ctx has ended, or a
-// hold that it carries keeps the call from one of the locks, but for those that the caller
-// reenters.
-func (m *MultiLocker) hopeless(ctx context.Context, op string, reenters bool) error {
+// hopeless returns why a call under ctx cannot succeed, as the error of op: ctx has ended, or
+// what it carries bars the call from one of the locks.
+func (m *MultiLocker) hopeless(ctx context.Context, op string, bars func(*Locker, context.Context) error) error {
 	if ctx.Err() != nil {
 		return m.fail(op, client.Ended(ctx))
 	}
 	for _, l := range m.lockers {
-		if err := l.deadlock(ctx); err != nil && !(reenters && l.ownedBy(goid.Get())) {
+		if err := bars(l, ctx); err != nil {
 			return l.fail(op, err)
 		}
 	}
 	return nil
+}
+
+// barsOthers is barred for who may own the lock already.
+func (l *Locker) barsOthers(ctx context.Context) error {
+	if l.ownedBy(goid.Get()) {
+		return nil
+	}
+	return l.barred(ctx)
 }
 
 // own makes the calling goroutine the owner of all the locks, of each by take.
@@ -304,7 +316,7 @@ func (m *MultiLocker) Acquire(ctx context.Context) (*MultiHold, error) {
 	if err := m.made("acquire"); err != nil {
 		return nil, err
 	}
-	if err := m.hopeless(ctx, "acquire", false); err != nil {
+	if err := m.hopeless(ctx, "acquire", (*Locker).deadlock); err != nil {
 		return nil, err
 	}
 	holds, err := m.all(ctx, taking{

@@ -30,8 +30,9 @@ import (
 // order: the next one's Acquired may come before the last one's Released.
 //
 // A goroutine of this process may have lost the lock and not have unlocked yet. A call that
-// gets the lock then waits for that Unlock, with a hold of its own. If that hold is Lost, the
-// events of the call begin again with Enqueued. If the call ends meanwhile, Released and Failed
+// gets the lock then waits for that Unlock, with a hold of its own. If that hold is Lost, or one
+// while Acquired is being told, the events of the call begin again with Enqueued; a downgrade is
+// told Failed then. If the call ends meanwhile, Released and Failed
 // are both told. A try that finds such an owner has no hold: of it Failed alone is told.
 //
 // If a function panics, or ends its goroutine by runtime.Goexit, the lock's own work is still
@@ -53,7 +54,8 @@ type Trace struct {
 	// Acquired: the lock is held.
 	Acquired func(TraceInfo)
 	// Failed: the call ends without the lock, with Err: its context ended, it was a try and the
-	// lock is taken, a server refused it, or the session was closed.
+	// lock is taken, a server refused it, or the session was closed; or, of a [MultiLocker]'s that
+	// starts over, another of its locks was lost, as Err says.
 	Failed func(TraceInfo)
 	// Released: the owner gave the lock back; the delete is under way.
 	Released func(TraceInfo)
@@ -121,6 +123,16 @@ func (a *attempt) Acquired(h *queue.Hold) {
 	if a != nil {
 		h.History().(*history).begin(a.info)
 	}
+}
+
+// keeps reports whether h, of which the call has been told, is still held: a function of the
+// trace may take longer than the lease. If not, h is given back.
+func (a *attempt) keeps(h *queue.Hold) bool {
+	if a == nil || h.Valid() {
+		return true
+	}
+	h.Leave(nil)
+	return false
 }
 
 // failed tells of err, unless it is nil, and returns it.

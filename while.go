@@ -46,11 +46,19 @@ func while(holds []*Hold, ctx context.Context) (held context.Context, detach fun
 func (w *whileHeld) Done() <-chan struct{} { return w.done.Done() }
 
 func (w *whileHeld) Err() error {
-	if ended(w.holds) != nil {
-		return context.Canceled
+	if err := ended(w.holds); err != nil {
+		return without{err}
 	}
 	return w.Context.Err()
 }
+
+// without is how a whileHeld ends with one of its holds.
+type without struct{ loss error }
+
+func (e without) Error() string {
+	return context.Canceled.Error() + ": another of the locks is held no more: " + e.loss.Error()
+}
+func (e without) Unwrap() []error { return []error{context.Canceled, e.loss} }
 
 // outside returns ctx as the caller of a MultiLocker gave it: what outlives the wait cannot use
 // a whileHeld.

@@ -14,10 +14,10 @@ var reasons = []struct {
 	err  error
 	name string
 }{
+	{zklock.ErrLost, "lost"}, // also what a MultiLocker starts over for
 	{context.DeadlineExceeded, "timeout"},
 	{context.Canceled, "canceled"},
 	{zklock.ErrLocked, "locked"},
-	{zklock.ErrLost, "lost"},
 	{zklock.ErrClosed, "closed"},
 	{zk.ErrNoAuth, "denied"},
 	{zk.ErrAuthFailed, "denied"},

@@ -190,6 +190,8 @@ func TestACallInADoWhoseHoldWasReleasedIsRefusedAtOnceUntilTheDoReturns(t *testi
 	inBubble(t, func(t *testing.T, b *bubble) {
 		s := b.session("mine")
 		l, other := b.locker(s), b.locker(b.session("theirs"))
+		taken := must(zklock.New(s, "/a")) // which a MultiLocker takes first
+		require.NoError(t, must(must(zklock.New(b.session("its owner"), "/a")).Acquire(t.Context())).Err())
 		var outlives context.Context
 		require.NoError(t, l.Do(aMinute(t), func(ctx context.Context) error {
 			require.NoError(t, zklock.HoldFrom(ctx).Release(t.Context()))
@@ -197,6 +199,9 @@ func TestACallInADoWhoseHoldWasReleasedIsRefusedAtOnceUntilTheDoReturns(t *testi
 			began := time.Now()
 			require.ErrorIs(t, l.LockContext(outlives), zklock.ErrDeadlock)
 			require.ErrorIs(t, l.Do(outlives, nothing), zklock.ErrDeadlock)
+			several := zklock.NewMulti(taken, l)
+			require.ErrorIs(t, several.LockContext(outlives), zklock.ErrDeadlock)
+			require.ErrorIs(t, several.Do(outlives, nothing), zklock.ErrDeadlock)
 			require.Equal(t, began, time.Now())
 			require.NoError(t, must(l.Acquire(outlives)).Release(outlives), "a handle shares nothing")
 			return other.Do(outlives, nothing)

@@ -3,6 +3,7 @@ package lock_test
 import (
 	"context"
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -306,6 +307,27 @@ func TestAMultiLockerThatLosesALockGivesBackNoneOfThoseThatItWaitsFor(t *testing
 		parts[1].Unlock()
 		require.NoError(t, <-ended)
 		m.Unlock()
+	})
+}
+
+// The call goes on, and what its trace is told says why one of the locks was asked for in vain.
+func TestAMultiLockerThatStartsOverTellsTheTraceOfTheLockThatItLost(t *testing.T) {
+	inBubble(t, func(t *testing.T, b *bubble) {
+		at := &site{t: t, path: b.path}
+		theirs := at.lockers(b.session("there"), 2)[1]
+		theirs.Lock()
+		var tale tale
+		parts := at.lockers(b.session("here"), 2, zklock.WithTrace(tale.trace()), zklock.WithoutOwner())
+		ended := begin(func() error { return zklock.NewMulti(parts...).LockContext(t.Context()) })
+		tale.next(t, "enqueued acquired enqueued")
+		b.lose(parts[0].Held())
+		time.Sleep(time.Second)
+		theirs.Unlock()
+		require.NoError(t, <-ended)
+		i := slices.IndexFunc(tale.take(), func(e told) bool {
+			return e.what == "failed" && e.Path == parts[1].Path() && errors.Is(e.Err, zklock.ErrLost) && errors.Is(e.Err, context.Canceled)
+		})
+		require.GreaterOrEqual(t, i, 0)
 	})
 }
 

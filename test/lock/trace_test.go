@@ -371,18 +371,81 @@ func TestAHoldIsToldToHaveBegunBeforeItsEnd(t *testing.T) {
 		var tale tale
 		s := b.session("owner")
 		trace := tale.trace()
-		acquired := trace.Acquired
+		acquired, first := trace.Acquired, true
 		trace.Acquired = func(i zklock.TraceInfo) {
-			require.True(t, b.server.ExpireSession(s.ID()))
-			time.Sleep(longSession)
+			if first {
+				require.True(t, b.server.ExpireSession(s.ID()))
+				time.Sleep(longSession)
+			}
+			first = false
 			acquired(i)
 		}
 		l := b.locker(s, zklock.WithTrace(trace))
 		l.Lock()
-		<-l.Lost()
-		tale.next(t, "enqueued acquired suspended lost")
+		tale.next(t, "enqueued acquired suspended lost enqueued acquired")
 		l.Unlock()
 	})
+}
+
+// A function of the trace may take longer than the lease: who exports spans waits for a network.
+func TestACallWhoseLockIsLostWhileItsTraceIsToldGetsItAgain(t *testing.T) {
+	const kept, lost = "enqueued acquired suspended lost enqueued acquired", "enqueued acquired acquired suspended lost suspended lost failed"
+	for name, c := range map[string]struct {
+		tale string
+		take func(ctx context.Context, b *bubble, s *zklock.Session, traced zklock.Option) (*zklock.Hold, error)
+	}{
+		"LockContext": {kept, func(ctx context.Context, b *bubble, s *zklock.Session, traced zklock.Option) (*zklock.Hold, error) {
+			l := b.locker(s, traced)
+			err := l.LockContext(ctx)
+			return l.Held(), err
+		}},
+		"TryLock": {kept, func(ctx context.Context, b *bubble, s *zklock.Session, traced zklock.Option) (*zklock.Hold, error) {
+			l := b.locker(s, traced)
+			_, err := l.TryLockFor(ctx, 0)
+			return l.Held(), err
+		}},
+		"Acquire": {kept, func(ctx context.Context, b *bubble, s *zklock.Session, traced zklock.Option) (*zklock.Hold, error) {
+			return b.locker(s, traced).Acquire(ctx)
+		}},
+		"TryAcquire": {kept, func(ctx context.Context, b *bubble, s *zklock.Session, traced zklock.Option) (*zklock.Hold, error) {
+			return b.locker(s, traced, zklock.WithHandoff(2)).TryAcquire(ctx)
+		}},
+		"permits": {kept, func(ctx context.Context, b *bubble, s *zklock.Session, traced zklock.Option) (*zklock.Hold, error) {
+			return b.semaphore(s, 2, traced).Acquire(ctx, 2)
+		}},
+		"downgrade": {lost, func(ctx context.Context, b *bubble, s *zklock.Session, traced zklock.Option) (*zklock.Hold, error) {
+			l := b.rw(s, traced)
+			l.Lock()
+			return l.RHeld(), l.RLockContext(ctx)
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, func(t *testing.T, b *bubble) {
+				var tale tale
+				s := b.session("owner")
+				trace := tale.trace()
+				acquired, expires := trace.Acquired, 1
+				if name == "downgrade" {
+					expires = 2 // the first is the writer's
+				}
+				trace.Acquired = func(i zklock.TraceInfo) {
+					acquired(i)
+					if expires--; expires == 0 {
+						require.True(t, b.server.ExpireSession(s.ID()))
+						time.Sleep(longSession)
+					}
+				}
+				h, err := c.take(aMinute(t), b, s, zklock.WithTrace(trace))
+				if c.tale == lost {
+					require.ErrorIs(t, err, zklock.ErrLost)
+				} else {
+					require.NoError(t, err)
+					require.True(t, h.Valid())
+				}
+				tale.next(t, c.tale)
+			})
+		})
+	}
 }
 
 func TestALockWithoutATracePaysNothingForIt(t *testing.T) {

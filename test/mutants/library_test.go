@@ -532,8 +532,32 @@ var ofTheLibrary = []judged{
 		{"internal/queue/queue.go", "	return c, view, err\n}\n\n// enterOnce", "	return c, view, describe(q.dir, err)\n}\n\n// enterOnce"},
 	}}, "TestANodeThatMayBeLeftSinceTheQueueMayNotBeListedIsToldOf"},
 	{mutant{"a MultiLocker takes a lock without an owner for reentrant", []edit{
-		{"multi.go", "!(reenters && l.ownedBy(goid.Get()))", "!(reenters && l.Held() != nil)"},
+		{"multi.go", "if l.ownedBy(goid.Get()) {\n\t\treturn nil", "if l.Held() != nil {\n\t\treturn nil"},
 	}}, "TestAMultiLockerUnderAHoldOfALockWithoutAnOwnerIsADeadlockAtOnce"},
+	{mutant{"a call returns with a hold that was lost while its trace was told", []edit{
+		{"trace.go", "if a == nil || h.Valid() {", "if true {"},
+	}}, "TestACallWhoseLockIsLostWhileItsTraceIsToldGetsItAgain"},
+	{mutant{"a downgrade returns with a hold that was lost while its trace was told", []edit{
+		{"rwlocker.go", "if err == nil && !a.keeps(h) {", "if err == nil && false {"},
+	}}, "TestACallWhoseLockIsLostWhileItsTraceIsToldGetsItAgain"},
+	{mutant{"permits that were lost while the trace was told are returned", []edit{
+		{"semaphore.go", "err != nil || a.keeps(h)", "true"},
+	}}, "TestACallWhoseLockIsLostWhileItsTraceIsToldGetsItAgain"},
+	{mutant{"a MultiLocker with a limit waits for its caller's own hold", []edit{
+		{"multi.go", "if m.made(\"try\") == nil && d > 0 {", "if false {"},
+	}}, "TestAMultiLockerUnderAHoldOfALockWithoutAnOwnerIsADeadlockAtOnce"},
+	{mutant{"a try of a MultiLocker is refused for its caller's own hold", []edit{
+		{"multi.go", "if m.made(\"try\") == nil && d > 0 {", "if m.made(\"try\") == nil {"},
+	}}, "TestAMultiLockerUnderAHoldOfALockWithoutAnOwnerIsADeadlockAtOnce"},
+	{mutant{"a MultiLocker's Do waits for the owner that runs it", []edit{
+		{"context.go", "(*Locker).barred)", "(*Locker).deadlock)"},
+	}}, "TestACallInADoWhoseHoldWasReleasedIsRefusedAtOnceUntilTheDoReturns"},
+	{mutant{"a MultiLocker waits for the owner that it runs under", []edit{
+		{"multi.go", "return l.barred(ctx)", "return l.deadlock(ctx)"},
+	}}, "TestACallInADoWhoseHoldWasReleasedIsRefusedAtOnceUntilTheDoReturns"},
+	{mutant{"what a MultiLocker starts over for is not told to the trace", []edit{
+		{"while.go", "return without{err}", "return context.Canceled"},
+	}}, "TestAMultiLockerThatStartsOverTellsTheTraceOfTheLockThatItLost"},
 	{mutant{"nobody is told of a node that may be left", []edit{
 		{"internal/queue/create.go", "if client.Refused(err) { // whoever", "if false { // whoever"},
 	}}, "TestANodeThatMayBeLeftSinceTheQueueMayNotBeListedIsToldOf"},
