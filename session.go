@@ -186,7 +186,7 @@ func init() {
 // changes nothing: locks can be taken then. It is for readiness probes. A server that is up but
 // cut off from its leader fails it. While there is no connection it waits for one, and it tries
 // again if one breaks, as long as ctx lives: give it a deadline. The error is ctx's, with the
-// last cause of the connection if there is none, or [ErrClosed].
+// last cause of the connection if there is none, [ErrClosed], or a server's refusal.
 func (s *Session) Ping(ctx context.Context) error {
 	if err := s.made(); err != nil {
 		return wrap("ping", "", err)

@@ -57,11 +57,12 @@ func Ended(ctx context.Context) error {
 	return fmt.Errorf("%w: %w", err, cause)
 }
 
-// Explain adds to the error of a call whose ctx has ended, while no server serves the session,
-// the last cause of that.
+// Explain adds to the error of a call what may be known of it: whose ctx has ended, while no
+// server serves the session, the last cause of that; what was refused by a bare number, the
+// number's meaning.
 func (c *Client) Explain(err error) error {
 	if !LooksEnded(err) {
-		return err
+		return withMeaning(err)
 	}
 	return c.unservedError(err, true)
 }

@@ -89,6 +89,19 @@ func TestWhatAnErrorIsBecauseOfIsToBeFoundInIt(t *testing.T) {
 	require.Equal(t, "0xffffffffffffffff", Hex(-1))
 }
 
+func TestARefusalByABareNumberSaysWhatItMeans(t *testing.T) {
+	for code, says := range map[string]string{"-124": "demand credentials", "-120": "ephemeral nodes", "-1": "failed"} {
+		refusal := errors.New(unnamed + code)
+		err := new(Client).Explain(fmt.Errorf("create: %w", refusal))
+		require.ErrorIs(t, err, refusal)
+		require.ErrorContains(t, err, "create: unknown error: "+code+" (")
+		require.ErrorContains(t, err, says)
+	}
+	for _, err := range []error{nil, zk.ErrNoAuth, errors.New(unnamed + "-12"), errors.New("-1")} {
+		require.Equal(t, err, new(Client).Explain(err))
+	}
+}
+
 // overBy is a context that has ended with that cause.
 func overBy(t *testing.T, cause error) context.Context {
 	ctx, cancel := context.WithCancelCause(t.Context())

@@ -2,6 +2,7 @@ package client
 
 import (
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 
@@ -17,6 +18,22 @@ var refusals = []error{
 
 // unnamed is how go-zookeeper reports an error code that it has no name for.
 const unnamed = "unknown error: "
+
+// meanings are those of the codes that a user may meet and that say nothing as numbers.
+var meanings = map[string]string{
+	"-1":   "the server has failed at it",
+	"-5":   "the server cannot read it, or has failed at it",
+	"-120": "the servers keep this session local, and let it make no ephemeral nodes: set localSessionsUpgradingEnabled",
+	"-124": "the servers demand credentials that this session does not have",
+}
+
+// withMeaning adds to a refusal what its code means.
+func withMeaning(err error) error {
+	if code, unnamed := unnamedCode(err); unnamed && meanings[code] != "" {
+		return fmt.Errorf("%w (%s)", err, meanings[code])
+	}
+	return err
+}
 
 // Refused reports whether a request was refused for good. Any other error leaves hope: the
 // connection or the session broke, which go-zookeeper also reports as raw network errors, or

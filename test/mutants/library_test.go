@@ -534,6 +534,9 @@ var ofTheLibrary = []judged{
 	{mutant{"a MultiLocker takes a lock without an owner for reentrant", []edit{
 		{"multi.go", "if l.ownedBy(goid.Get()) {\n\t\treturn nil", "if l.Held() != nil {\n\t\treturn nil"},
 	}}, "TestAMultiLockerUnderAHoldOfALockWithoutAnOwnerIsADeadlockAtOnce"},
+	{mutant{"a refusal by a bare number is left without its meaning", []edit{
+		{"internal/client/errors.go", "return withMeaning(err)", "return err"},
+	}}, "internal/client.TestARefusalByABareNumberSaysWhatItMeans"},
 	{mutant{"a call returns with a hold that was lost while its trace was told", []edit{
 		{"trace.go", "if a == nil || h.Valid() {", "if true {"},
 	}}, "TestACallWhoseLockIsLostWhileItsTraceIsToldGetsItAgain"},
