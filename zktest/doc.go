@@ -27,9 +27,9 @@
 //
 // Sessions: ExpireSession, AgeSession, CutSession, JumpClock. Servers: Freeze and Thaw, Stop and Restart, Refuse, Cut, Lag. Between
 // servers: Partition, Block, Heal. Between clients and servers: the methods of Client, a place that connections come
-// from. Single requests: DropRequest, DropReply, HoldRequest, HoldReply. Nodes: SetSequence. Everything left to chance
-// comes from the seed of WithSeed; the order in which goroutines run does not, so a seed narrows a run down without
-// pinning it.
+// from. Single requests: DropRequest, DropReply, HoldRequest, HoldReply, RefuseRequest. Nodes: SetSequence. Everything left
+// to chance comes from the seed of WithSeed; the order in which goroutines run does not, so a seed narrows a run down
+// without pinning it.
 //
 // Nodes, Children, Watches, Sessions and Requests show what is there; Observe reports every committed transaction before
 // any client can see it.

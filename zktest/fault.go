@@ -16,6 +16,7 @@ type Fault struct {
 	session int64
 	client  *Client
 	server  *Server
+	code    code // with which to refuse
 	held    *lane
 	struck  chan struct{}
 	over    bool
@@ -28,6 +29,7 @@ const (
 	dropReply
 	holdRequest
 	holdReply
+	refuseRequest
 )
 
 // Filter narrows down which request a Fault meets.
@@ -63,6 +65,13 @@ func (e *Ensemble) HoldRequest(op Op, filters ...Filter) *Fault {
 // HoldReply executes the next request of that kind, and keeps the reply and what follows it on its way until Release.
 func (e *Ensemble) HoldReply(op Op, filters ...Filter) *Fault { return e.fault(holdReply, op, filters) }
 
+// RefuseRequest answers the next request of that kind with an error code, one of KeeperException.Code as -127
+// (THROTTLEDOP), and does not execute it. The answer goes out in its turn, the connection stays, and the session has been
+// heard of. Handshakes (OpConnect) and credentials (OpAuth) are not refused so.
+func (e *Ensemble) RefuseRequest(op Op, errorCode int32, filters ...Filter) *Fault {
+	return e.fault(refuseRequest, op, append(filters, func(f *Fault) { f.code = code(errorCode) }))
+}
+
 // DropRequest is Ensemble.DropRequest for requests that come in at this server.
 func (s *Server) DropRequest(op Op, filters ...Filter) *Fault {
 	return s.e.DropRequest(op, append(filters, OnServer(s))...)
@@ -81,6 +90,11 @@ func (s *Server) HoldRequest(op Op, filters ...Filter) *Fault {
 // HoldReply is Ensemble.HoldReply for requests that come in at this server.
 func (s *Server) HoldReply(op Op, filters ...Filter) *Fault {
 	return s.e.HoldReply(op, append(filters, OnServer(s))...)
+}
+
+// RefuseRequest is Ensemble.RefuseRequest for requests that come in at this server.
+func (s *Server) RefuseRequest(op Op, errorCode int32, filters ...Filter) *Fault {
+	return s.e.RefuseRequest(op, errorCode, append(filters, OnServer(s))...)
 }
 
 func (e *Ensemble) fault(kind faultKind, op Op, filters []Filter) *Fault {
@@ -109,6 +123,7 @@ func (f *Fault) Release() {
 
 func (f *Fault) meets(q *request) bool {
 	return f.op == q.op &&
+		(f.kind != refuseRequest || q.op != OpConnect && q.op != OpAuth) &&
 		(f.session == 0 || f.session == q.session) &&
 		(f.client == nil || f.client == q.conn.client) &&
 		(f.server == nil || f.server == q.conn.srv) &&

@@ -41,6 +41,8 @@ func (c *conn) request(frame []byte) {
 	}
 	c.pending = append(c.pending, q)
 	switch {
+	case q.fault != nil && q.fault.kind == refuseRequest:
+		q.finish(q.fault.code, nil)
 	case err != nil:
 		q.finish(marshallingError, nil)
 	case c.srv.waits(q):

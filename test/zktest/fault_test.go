@@ -73,6 +73,42 @@ func TestAFaultMeetsOnlyTheRequestItIsMeantFor(t *testing.T) {
 	})
 }
 
+func TestARequestIsRefusedInItsTurnAndNotExecuted(t *testing.T) {
+	aloneInBubble(t, func(t *testing.T, s *zktest.Server) {
+		a := at(t, s)
+		for _, refuse := range []func(zktest.Op, int32, ...zktest.Filter) *zktest.Fault{s.RefuseRequest, s.Ensemble().RefuseRequest} {
+			f := refuse(zktest.OpCreate, -127, zktest.OnPath("/busy"))
+			other := a.send(t, opCreate, create("/other", 0))
+			refused := a.send(t, opCreate, create("/busy", 0))
+			read := a.send(t, opExists, packet{}.string("/busy").byte(0))
+			for _, want := range []struct{ xid, code int32 }{{other, 0}, {refused, -127}, {read, noNode}} {
+				r, err := a.next()
+				require.NoError(t, err)
+				require.Equal(t, want, struct{ xid, code int32 }{r.xid, r.code})
+			}
+			<-f.Struck()
+			require.Zero(t, a.call(t, int32(zktest.OpDelete), packet{}.string("/other").int32(-1)).code)
+		}
+		require.Zero(t, a.call(t, opCreate, create("/busy", 0)).code, "the next one is executed")
+		require.Equal(t, 7, s.Requests()[zktest.OpCreate]+s.Requests()[zktest.OpDelete])
+	})
+}
+
+func TestHandshakesAndCredentialsAreNotRefused(t *testing.T) {
+	aloneInBubble(t, func(t *testing.T, s *zktest.Server) {
+		connect, auth := s.RefuseRequest(zktest.OpConnect, -1), s.RefuseRequest(zktest.OpAuth, -1)
+		a := at(t, s)
+		require.Zero(t, a.call(t, int32(zktest.OpAuth), packet{}.int32(0).string("digest").string("user:secret")).code)
+		for _, f := range []*zktest.Fault{connect, auth} {
+			select {
+			case <-f.Struck():
+				t.Error("it has struck")
+			default:
+			}
+		}
+	})
+}
+
 func TestAFaultThatIsReleasedBeforeItStrikesDoesNotStrike(t *testing.T) {
 	aloneInBubble(t, func(t *testing.T, s *zktest.Server) {
 		s.DropReply(zktest.OpExists).Release()
