@@ -96,6 +96,8 @@ Some situations come about rarely unless somebody makes them. These are drawn as
 | the leader is paused just before the first lock of a session | "leader paused" | sim ` + "`TestF22ALockAskedForWhileTheLeaderIsPausedIsNotGrantedByASessionThatEnds`" + ` |
 | a wake-up comes when the watch on the own node has fired | "somebody writes on lock nodes" | ` + "`TestAWakeupProvesTheLockOnlyWithAllThatItTakes`" + ` |
 | a lock could go on within a session, but for one condition | "operator deletes the nodes of a machine that is cut off", "session expires with several in line", "connection cut" | ` + "`TestOneContenderMayHandItsLockToAnotherOnlyIfNobodyCanBeBetweenThem`" + `, sim ` + "`TestASuccessorWhoseNodeIsGoneLosesTheLockBeforeTheNextIsGranted`" + ` |
+| ZooKeeper does not tell of a change, since the access list kept that from the session meanwhile | "operator takes permissions away" | sim ` + "`TestOperatorsAndServersThatRefuseAreHeardOfAndEverybodyGoesOn`" + `, ` + "`TestAWaiterThatMayNoLongerReadTheQueueStopsNobodyBehindIt`" + ` |
+| a server refuses single requests | "request refused", "requests refused for a while", "watches refused, then locks asked back" | sim ` + "`TestOperatorsAndServersThatRefuseAreHeardOfAndEverybodyGoesOn`" + `, ` + "`TestANodeWhoseDeleteWasRefusedIsDeletedAsSoonAsTheServerLetsIt`" + ` |
 
 | file | ways | taken | the rarest |
 |---|---|---|---|

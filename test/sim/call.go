@@ -209,9 +209,9 @@ func (c *call) confirmed() {
 	}
 }
 
-// excused reports whether err is the end of the call's ctx or of its session.
+// excused reports whether err is the end of the call's ctx or of its session, or a refusal.
 func (c *call) excused(err error) bool {
-	return c.limit != 0 && c.ctx.Err() != nil && errors.Is(err, c.ctx.Err()) ||
+	return c.refusedInSpell(err) || c.limit != 0 && c.ctx.Err() != nil && errors.Is(err, c.ctx.Err()) ||
 		c.inc.closing.Load() && (errors.Is(err, zklock.ErrClosed) || errors.Is(err, zklock.ErrReleased))
 }
 

@@ -36,6 +36,8 @@ type checker struct {
 	gone    map[string]*node     // contenders that are no more
 	passed  map[string]string    // nodes that another of their session went past, which may not be granted any more
 	tokens  map[string]*highest  // of each path
+	spells  []*spell             // in which servers refuse
+	lists   map[string]*list     // of nodes, that operators change
 }
 
 // excuse is why the owner of a node could not know that it is gone.
@@ -69,6 +71,7 @@ func newChecker(log *timeline, stats *Stats) *checker {
 		gone:    make(map[string]*node),
 		passed:  make(map[string]string),
 		tokens:  make(map[string]*highest),
+		lists:   make(map[string]*list),
 	}
 }
 

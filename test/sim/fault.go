@@ -54,6 +54,10 @@ const (
 	ArriveLate
 	GrantLess
 	AskBack
+	Withdraw
+	RefuseOne
+	RefuseMany
+	RefuseWatch
 	faultKinds
 )
 
@@ -107,6 +111,10 @@ var faultTable = [faultKinds]struct {
 	ArriveLate:         {"requests arrive late by an old server", 3, (*world).arriveLate},
 	GrantLess:          {"server grants less than the others", 3, (*world).grantLess},
 	AskBack:            {"locks are asked back", 8, (*world).askBack},
+	Withdraw:           {"operator takes permissions away", 6, (*world).withdraw},
+	RefuseOne:          {"request refused", 4, (*world).refuseOne},
+	RefuseMany:         {"requests refused for a while", 4, (*world).refuseMany},
+	RefuseWatch:        {"watches refused, then locks asked back", 3, (*world).refuseWatch},
 }
 
 func (k FaultKind) String() string { return faultTable[k].name }

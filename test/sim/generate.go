@@ -314,6 +314,10 @@ func (d dice) prepare(p *Program, f Fault) {
 		m.Timeout = time.Duration(3+d.IntN(6)) * p.Cluster.Tick
 	case ListBehindLag:
 		p.addSemaphores()
+	case Withdraw:
+		if d.one(2) {
+			p.addSemaphores()
+		}
 	case DeleteMidway:
 		p.addSemaphores()
 		p.addReadWrite(f.Machine)
@@ -359,6 +363,9 @@ func (d dice) span(shortest, longest time.Duration) time.Duration {
 func (d dice) short(longest time.Duration) time.Duration {
 	return d.span(0, longest>>d.IntN(7))
 }
+
+// among draws one of the list.
+func (d dice) among(list []string) string { return list[d.IntN(len(list))] }
 
 // weighted draws an index by the weights.
 func (d dice) weighted(weights []int) int {

@@ -85,7 +85,7 @@ func (ck *checker) judgeNode(c *claim) {
 		n = ck.gone[c.node]
 		switch {
 		case !c.believed():
-		case n == nil || !ck.excuses(c) || time.Since(n.gone) > c.patience():
+		case n == nil || !ck.excuses(c) || time.Since(n.gone) > c.patience() && !ck.deafens(c):
 			ck.failLocked("P7", "%s got %s by %s, which does not exist", c.who, c.path, base(c.node))
 		case c.units > 0 && time.Since(n.gone) == 0: // the answer to its create may be as old
 		case ck.excused[c.node] == unseen && !c.early && !ck.followed(n):
@@ -179,7 +179,7 @@ func (ck *checker) followed(n *node) bool {
 	for path := range ck.begun {
 		other := ck.nodeLocked(path)
 		if other != nil && other.owner == n.owner && dirOf(path) == dirOf(n.path) && other.sequence < n.sequence &&
-			(slices.Contains(n.behind, path) || ck.excused[path] == unseen) {
+			(slices.Contains(n.behind, path) || ck.excused[path] != none) {
 			return true
 		}
 	}

@@ -24,6 +24,7 @@ type machine struct {
 	world   *world
 	spec    Machine
 	name    string
+	index   int
 	place   *zktest.Client
 	clock   clock.Clock
 	dials   atomic.Int64 // connections made
@@ -57,10 +58,13 @@ func (inc *incarnation) owns(id int64) bool {
 	return slices.ContainsFunc(inc.sessions(), func(s *zklock.Session) bool { return s.ID() == id })
 }
 
+// nameOf is the name of a machine.
+func nameOf(machine int) string { return fmt.Sprintf("m%d", machine) }
+
 func newMachine(w *world, i int) *machine {
-	name := fmt.Sprintf("m%d", i)
+	name := nameOf(i)
 	return &machine{
-		world: w, spec: w.program.Machines[i], name: name,
+		world: w, spec: w.program.Machines[i], name: name, index: i,
 		place:  w.ensemble.Client(name),
 		opened: make(chan struct{}),
 	}
@@ -116,7 +120,7 @@ func (m *machine) connect() (*zklock.Session, error) {
 func (m *machine) options() []zklock.SessionOption {
 	opts := []zklock.SessionOption{
 		zklock.WithDialer(m.dial),
-		zklock.WithLogger(slog.New(&logTo{m.world.log, m.name})),
+		zklock.WithLogger(slog.New(&logTo{m.world.log, m.name, m.hasLeft})),
 	}
 	if m.spec.Auth {
 		opts = append(opts, zklock.WithAuth("digest", []byte("user:secret")))

@@ -172,7 +172,14 @@ func (ck *checker) heeds(c *claim) {
 func (ck *checker) judgeHeeded(c *claim, revoked <-chan struct{}) {
 	ck.mu.Lock()
 	defer ck.mu.Unlock()
-	if _, held := ck.claims[c]; held && isOpen(revoked) && c.hold.Err() == nil && ck.isMarked(c) {
+	if _, held := ck.claims[c]; !held || !isOpen(revoked) {
+		return
+	}
+	if left := ck.recoveryLocked(func(s *spell) bool { return s.bears(c) }); left > 0 {
+		time.AfterFunc(left, func() { ck.judgeHeeded(c, revoked) })
+		return
+	}
+	if c.hold.Err() == nil && ck.isMarked(c) && !ck.deafens(c) {
 		ck.failLocked("P7", "%s is not told that %s was asked for", c.who, base(c.node))
 	}
 }

@@ -64,8 +64,9 @@ func (c committed) String() string {
 
 // logTo is a slog.Handler that writes into the timeline.
 type logTo struct {
-	log *timeline
-	who string
+	log  *timeline
+	who  string
+	left func(session string) // told that a node may be left in that session
 }
 
 func (l *logTo) Enabled(_ context.Context, level slog.Level) bool { return level >= slog.LevelInfo }
@@ -74,6 +75,14 @@ func (l *logTo) WithGroup(string) slog.Handler                    { return l }
 
 func (l *logTo) Handle(_ context.Context, r slog.Record) error {
 	l.log.note(l.who, "log: %s%v", r.Message, attrs(r))
+	if r.Message == "zklock: a lock node may be left" {
+		r.Attrs(func(a slog.Attr) bool {
+			if a.Key == "session" {
+				l.left(a.Value.String())
+			}
+			return true
+		})
+	}
 	return nil
 }
 

@@ -27,7 +27,9 @@ type world struct {
 	cancel     context.CancelFunc
 	background sync.WaitGroup
 	work       sync.WaitGroup // actors, and sessions being closed and opened
-	asked      atomic.Int64   // how long those who came by faults are to hold locks, in all
+	strays     chan stray
+	over       chan struct{} // closed when the last fault is
+	asked      atomic.Int64  // how long those who came by faults are to hold locks, in all
 }
 
 func simulate(p *Program, stats *Stats, log *timeline) *Failure {
@@ -35,7 +37,10 @@ func simulate(p *Program, stats *Stats, log *timeline) *Failure {
 	if err != nil {
 		return &Failure{Promise: "setup", Text: err.Error()}
 	}
-	w := &world{program: p, stats: stats, log: log, checker: newChecker(log, stats), ensemble: ensemble}
+	w := &world{
+		program: p, stats: stats, log: log, checker: newChecker(log, stats), ensemble: ensemble,
+		strays: make(chan stray, mostStrays), over: make(chan struct{}),
+	}
 	w.ctx, w.cancel = context.WithCancel(context.Background())
 	defer w.end()
 	w.checker.calm = true
@@ -48,7 +53,10 @@ func simulate(p *Program, stats *Stats, log *timeline) *Failure {
 	}
 	w.start()
 	w.background.Go(w.drift)
-	if w.injectFaults() && w.finish() && w.tidy() && w.calm() && w.tidy() {
+	w.work.Go(w.endStrays)
+	struck := w.injectFaults()
+	close(w.over)
+	if struck && w.finish() && w.tidy() && w.calm() && w.tidy() {
 		w.closeAll()
 	}
 	return w.checker.verdict()
@@ -121,7 +129,7 @@ func (w *world) finish() bool {
 // patience is how long all the sections take at most, one after the other, with
 // every session expiring first. Those that faults bring are among them.
 func (w *world) patience() time.Duration {
-	limit := time.Minute + time.Duration(w.asked.Load())
+	limit := time.Minute + time.Duration(w.asked.Load()) + w.checker.recovery()
 	for _, a := range w.program.Actors {
 		limit += duration(a.Sections)
 	}
@@ -169,7 +177,7 @@ func (l *lock) lockAndUnlock(ctx context.Context) error {
 
 // calm checks that every machine finds back into its session and gets its locks.
 func (w *world) calm() bool {
-	ctx, cancel := context.WithTimeout(w.ctx, calmly+time.Duration(2*len(w.program.Lockers))*longestRest)
+	ctx, cancel := context.WithTimeout(w.ctx, w.checker.recovery()+calmly+time.Duration(2*len(w.program.Lockers))*longestRest)
 	defer cancel()
 	for _, m := range w.machines {
 		inc := m.current()
@@ -199,7 +207,7 @@ func (w *world) calm() bool {
 // tidy checks that the queues and the servers' watches are empty while the
 // sessions are still open.
 func (w *world) tidy() bool {
-	limit := 5 * time.Second
+	limit := 5*time.Second + w.checker.recovery()
 	for _, l := range w.program.Lockers {
 		limit = max(limit, 5*time.Second+l.Retention, 5*time.Second+l.MinHold)
 	}
