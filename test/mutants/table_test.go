@@ -261,4 +261,13 @@ var all = []mutant{
 		{"multi.go", "while(others, ctx)", "while(nil, ctx)"},
 		{"multi.go", "complete = valid(holds)", "complete = true"},
 	}},
+	{"what was not told of a queue is never looked for", []edit{
+		{"internal/client/watch.go", "\tws.recheckLater(c)\n", ""},
+	}},
+	{"a hold's watch that a busy server refuses is never set", []edit{
+		{"internal/client/watch.go", "c.pause(w.Link, backoff.Before(try))", "false"},
+	}},
+	{"a node whose delete a server refuses stays", []edit{
+		{"internal/queue/deletion.go", "\t\t\ts.client.Spawn(func() { s.deleteYet(some) })\n", ""},
+	}},
 }
