@@ -73,6 +73,11 @@ func (c *Client) look(key WatchKey, w *Watch) {
 	if errors.Is(err, zk.ErrNoNode) {
 		c.observer.Deleted(key.Path)
 	}
+	c.EndWatch(key, w)
+}
+
+// EndWatch ends a watch that has missed a change.
+func (c *Client) EndWatch(key WatchKey, w *Watch) {
 	if c.watches.end(key, w) {
 		c.observer.Changed(key.Path)
 	}

@@ -49,6 +49,12 @@ func Refused(err error) bool {
 	return ok && code != "-4" && code != "-7" && code != "-127" // connection loss, operation timeout, throttled
 }
 
+// erred reports whether the server has failed at a request, for a reason of its own.
+func erred(err error) bool {
+	code, ok := unnamedCode(err)
+	return ok && (code == "-1" || code == "-5")
+}
+
 // Unimplemented reports whether the server said that it does not know the operation.
 func Unimplemented(err error) bool {
 	code, ok := unnamedCode(err)

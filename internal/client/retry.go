@@ -55,6 +55,13 @@ func Permanent(err error) error {
 
 type permanent struct{ error }
 
+// Persevere calls f, with pauses of a second at first and a minute at most, until it is done or
+// the client is closed.
+func (c *Client) Persevere(f func() (done bool)) {
+	for pause := time.Second; c.Sleep(c.ctx, pause) == nil && !f(); pause = min(2*pause, time.Minute) {
+	}
+}
+
 // Persist is Retry on a connection.
 func (c *Client) Persist(ctx context.Context, f func() error) error {
 	return c.Retry(ctx, func() error {

@@ -213,7 +213,7 @@ func (c *Client) Watch(key WatchKey) *Watch {
 }
 
 // arm asks for the watch until the server has answered for good, or the connection has ended: a
-// server that is busy may refuse a read once. It asks for the data, never for existence: that
+// server that is busy, or has erred, may refuse a read once. It asks for the data, never for existence: that
 // would leave a watch on a node that is gone, for ever.
 func (c *Client) arm(key WatchKey, w *Watch) {
 	err := c.askFor(key, w)
@@ -248,7 +248,9 @@ func (c *Client) readInto(w *Watch, key WatchKey) (err error) {
 }
 
 // leavesHope reports whether the next read of a node may fare better than one that has failed.
-func leavesHope(err error) bool { return Transient(err) && !errors.Is(err, zk.ErrNoNode) }
+func leavesHope(err error) bool {
+	return erred(err) || Transient(err) && !errors.Is(err, zk.ErrNoNode)
+}
 
 // pause waits, and reports whether l still stands then, and the client.
 func (c *Client) pause(l *wire.Link, d time.Duration) bool {

@@ -163,8 +163,21 @@ func (c *contender) search(carrier *wire.Link) error {
 	}
 	if client.Refused(err) { // whoever waits may have gone
 		s.client.Log.Error("zklock: a lock node may be left", "path", c.queue.dir, "session", client.Hex(carrier.ID), "error", err)
+		s.client.Spawn(func() { s.listYet(c.queue.dir, carrier.ID) })
 	}
 	return err
+}
+
+// listYet goes on with a list that was refused, in which a node may show that no call knows of:
+// see sweep.
+func (s *Session) listYet(dir string, session int64) {
+	s.client.Persevere(func() bool {
+		if _, err := s.client.Await(s.client.Context(), session); err != nil {
+			return true // the node has gone with the session
+		}
+		_, err := s.client.List(dir)
+		return err == nil
+	})
 }
 
 // describeSearch says of a refusal what was refused.

@@ -157,6 +157,11 @@ func TestOnlyASearchThatIsRefusedSaysThatANodeMayBeLeft(t *testing.T) {
 					require.ErrorIs(t, err, zk.ErrNoAuth)
 					require.ErrorContains(t, err, "looking for the node of a create")
 					require.Contains(t, log.String(), "a lock node may be left")
+					_, err = s.client.Conn.SetACL("/lock", zk.WorldACL(zk.PermAll), -1)
+					require.NoError(t, err)
+					time.Sleep(time.Minute)
+					require.Len(t, server.Children("/lock"), 1, "it was looked for again")
+					require.Zero(t, running("listYet"))
 					return
 				}
 				require.NoError(t, err)

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/go-zookeeper/zk"
 
@@ -131,13 +130,11 @@ func (s *Session) finish(requests [][]*deletion) {
 // deleteYet goes on with a deletion that was refused: an operator may change the ACL, and a
 // server may have erred.
 func (s *Session) deleteYet(r *deletion) {
-	for pause := time.Second; s.client.Sleep(s.client.Context(), pause) == nil; pause = min(2*pause, time.Minute) {
-		if s.deleteNodes([]*deletion{r}) == nil {
-			s.client.Log.Info("zklock: lock nodes are gone that could not be deleted", "nodes", r.contender.nodes, "session", client.Hex(r.contender.incarnation.id))
-			s.forget(r.contender)
-			return
-		}
+	s.client.Persevere(func() bool { return s.deleteNodes([]*deletion{r}) == nil })
+	if !s.client.Closed() {
+		s.client.Log.Info("zklock: lock nodes are gone that could not be deleted", "nodes", r.contender.nodes, "session", client.Hex(r.contender.incarnation.id))
 	}
+	s.forget(r.contender)
 }
 
 func nodesOf(batch []*deletion) (nodes []string) {

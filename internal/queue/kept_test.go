@@ -526,22 +526,24 @@ func TestAServerThatHasTooMuchToDoIsNotAskedForTheQueueWithoutAPause(t *testing.
 	})
 }
 
-// The read that is to leave the watch on its node is refused by a server that is busy.
+// The read that is to leave the watch on its node is refused by a server that is busy, or has
+// erred.
 func TestAHoldIsAskedBackThoughItsWatchWasRefusedOnce(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		server := zktest.NewServer(t)
-		s, code := connectRefused(t, server, wire.OpGetData)
-		h := hold(t, s)
-		code.Store(throttled)
-		time.Sleep(2 * selfWatchDelay)
-		code.Store(0)
-		time.Sleep(time.Second)
-		require.Greater(t, server.Requests()[zktest.OpGetData], 1, "the one that was refused has left no watch")
-		_, err := connect(t, server).client.Conn.Set(h.Node(), []byte(recipe.RevokeMark), -1)
-		require.NoError(t, err)
-		synctest.Wait()
-		require.True(t, latch.IsClosed(h.Revoked()))
-	})
+	for _, code := range []int32{throttled, -1, -5} {
+		t.Run(fmt.Sprint(code), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				server := zktest.NewServer(t)
+				refused := server.RefuseRequest(zktest.OpGetData, code)
+				h := hold(t, connect(t, server))
+				<-refused.Struck()
+				time.Sleep(time.Second)
+				_, err := connect(t, server).client.Conn.Set(h.Node(), []byte(recipe.RevokeMark), -1)
+				require.NoError(t, err)
+				synctest.Wait()
+				require.True(t, latch.IsClosed(h.Revoked()))
+			})
+		})
+	}
 }
 
 // What a server that is busy does not answer has not changed.

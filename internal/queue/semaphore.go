@@ -179,7 +179,8 @@ func (s *Semaphore) look(ctx context.Context, turn *Hold) (*client.Watch, error)
 	session, dir := s.permits.session, s.permits.dir
 	client.WaitsFor(ctx, "a list of the permits")
 	size := s.sizeSaid()
-	w := session.client.Watch(client.WatchKey{Path: dir, Children: true})
+	key := client.WatchKey{Path: dir, Children: true}
+	w := session.client.Watch(key)
 	select {
 	case <-w.Armed:
 	case <-ctx.Done():
@@ -191,6 +192,10 @@ func (s *Semaphore) look(ctx context.Context, turn *Hold) (*client.Watch, error)
 	}
 	if err != nil {
 		return nil, err
+	}
+	if said.Stat.Pzxid > w.Stat.Pzxid && !w.HasFired() { // of which ZooKeeper has not told: see trust
+		session.client.EndWatch(key, w)
+		return nil, client.ErrStale
 	}
 	session.sweep(w.Link, dir, w.Names)
 	if err := s.mixed(ctx, w.Names); err != nil {

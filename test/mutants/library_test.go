@@ -534,6 +534,15 @@ var ofTheLibrary = []judged{
 	{mutant{"a MultiLocker takes a lock without an owner for reentrant", []edit{
 		{"multi.go", "if l.ownedBy(goid.Get()) {\n\t\treturn nil", "if l.Held() != nil {\n\t\treturn nil"},
 	}}, "TestAMultiLockerUnderAHoldOfALockWithoutAnOwnerIsADeadlockAtOnce"},
+	{mutant{"permits that came while they could not be read do not count", []edit{
+		{"internal/queue/semaphore.go", "said.Stat.Pzxid > w.Stat.Pzxid && !w.HasFired()", "false"},
+	}}, "test/sim.TestPermitsAreNotOversoldByWhoMightNotReadThemForAMoment"},
+	{mutant{"a watch that a server fails to set once is never set", []edit{
+		{"internal/client/watch.go", "return erred(err) || ", "return "},
+	}}, "internal/queue.TestAHoldIsAskedBackThoughItsWatchWasRefusedOnce"},
+	{mutant{"a node whose search was refused is not looked for again", []edit{
+		{"internal/queue/create.go", "\t\ts.client.Spawn(func() { s.listYet(c.queue.dir, carrier.ID) })\n", ""},
+	}}, "internal/queue.TestOnlyASearchThatIsRefusedSaysThatANodeMayBeLeft"},
 	{mutant{"a refusal by a bare number is left without its meaning", []edit{
 		{"internal/client/errors.go", "return withMeaning(err)", "return err"},
 	}}, "internal/client.TestARefusalByABareNumberSaysWhatItMeans"},

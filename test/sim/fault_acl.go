@@ -69,7 +69,7 @@ func (w *world) changeLists(nodes []string, to []zk.ACL, perms int32) (end func(
 	w.work.Go(func() {
 		taken := w.checker.take(nodes)
 		for _, l := range taken {
-			s := &spell{of: l.node, code: noAuth, tail: tailOf(perms)}
+			s := &spell{of: l.node, code: noAuth, tail: tailOf(perms), deaf: true}
 			w.checker.begin(s)
 			defer w.checker.end(s)
 		}

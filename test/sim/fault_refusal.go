@@ -57,9 +57,8 @@ func (w *world) refuseMany(f Fault) func() {
 // until the function that it returns is called.
 func (w *world) refuses(f Fault, op zktest.Op, code int32, again func() bool) (end func()) {
 	m := w.machines[f.Machine]
-	s := &spell{by: m.name, code: int(code), tail: unasked}
-	s.deaf = op == zktest.OpGetData && code != throttled
-	if op == zktest.OpDelete || op == zktest.OpMulti {
+	s := &spell{by: m.name, code: int(code), tail: unasked, deaf: op == zktest.OpGetData}
+	if op == zktest.OpDelete || op == zktest.OpMulti || op == zktest.OpGetChildren2 {
 		s.tail = undeleted
 	}
 	w.checker.begin(s)

@@ -24,7 +24,6 @@ type machine struct {
 	world   *world
 	spec    Machine
 	name    string
-	index   int
 	place   *zktest.Client
 	clock   clock.Clock
 	dials   atomic.Int64 // connections made
@@ -64,7 +63,7 @@ func nameOf(machine int) string { return fmt.Sprintf("m%d", machine) }
 func newMachine(w *world, i int) *machine {
 	name := nameOf(i)
 	return &machine{
-		world: w, spec: w.program.Machines[i], name: name, index: i,
+		world: w, spec: w.program.Machines[i], name: name,
 		place:  w.ensemble.Client(name),
 		opened: make(chan struct{}),
 	}
@@ -120,7 +119,7 @@ func (m *machine) connect() (*zklock.Session, error) {
 func (m *machine) options() []zklock.SessionOption {
 	opts := []zklock.SessionOption{
 		zklock.WithDialer(m.dial),
-		zklock.WithLogger(slog.New(&logTo{m.world.log, m.name, m.hasLeft})),
+		zklock.WithLogger(slog.New(&logTo{m.world.log, m.name})),
 	}
 	if m.spec.Auth {
 		opts = append(opts, zklock.WithAuth("digest", []byte("user:secret")))

@@ -179,7 +179,7 @@ func (ck *checker) judgeHeeded(c *claim, revoked <-chan struct{}) {
 		time.AfterFunc(left, func() { ck.judgeHeeded(c, revoked) })
 		return
 	}
-	if c.hold.Err() == nil && ck.isMarked(c) && !ck.deafens(c) {
+	if c.hold.Err() == nil && ck.isMarked(c) {
 		ck.failLocked("P7", "%s is not told that %s was asked for", c.who, base(c.node))
 	}
 }

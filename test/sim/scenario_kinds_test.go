@@ -7,6 +7,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/go-zookeeper/zk"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
@@ -273,6 +274,34 @@ func (s *stage) allCaughtUp() {
 		server.Lag(0)
 		server.Refuse(false)
 	}
+}
+
+// ZooKeeper does not tell of permits that have come while the session might not read them.
+func TestPermitsAreNotOversoldByWhoMightNotReadThemForAMoment(t *testing.T) {
+	play(t, 1, func(s *stage) {
+		a, b := s.enter("a"), s.enter("b")
+		operator := s.enter("operator", zklock.WithAuth("digest", []byte("operator:key")))
+		hidden := append(zk.DigestACL(zk.PermAll, "operator", "key"), zk.WorldACL(zk.PermAll&^zk.PermRead)...)
+		const leases = permitsPath + "/leases"
+
+		taking := s.HoldRequest(zktest.OpMulti, zktest.OnClient(a.place), zktest.OnPath(leases+"/"))
+		first := a.waitsBy(context.Background(), takes(a.semaphore()))
+		<-taking.Struck()
+		_, err := operator.Conn().SetACL(leases, hidden, -1)
+		require.NoError(t, err)
+		taking.Release()
+		held := s.granted(first)
+		_, err = operator.Conn().SetACL(leases, zk.WorldACL(zk.PermAll), -1)
+		require.NoError(t, err)
+		require.NoError(t, held.Release(context.Background()))
+
+		held = s.granted(b.waitsBy(context.Background(), takes(b.semaphore())))
+		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+		defer cancel()
+		_, err = a.semaphore().Acquire(ctx, 1)
+		require.ErrorIs(t, err, zklock.ErrLocked, "two permits of one are out")
+		require.NoError(t, held.Release(context.Background()))
+	})
 }
 
 // go-zookeeper keeps the zxid of the last reply, not of the last event, and so it may

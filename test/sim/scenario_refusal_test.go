@@ -38,7 +38,7 @@ func TestOperatorsAndServersThatRefuseAreHeardOfAndEverybodyGoesOn(t *testing.T)
 		told string
 	}{
 		{Withdraw, 1, "the ACL of /a does not let this session"},
-		{RefuseOne, 4, "failed after .*: unknown error: -"},
+		{RefuseOne, 7, "failed after .*: unknown error: -"},
 		{RefuseMany, 3, "failed after .*: unknown error: -"},
 		{RefuseWatch, 1, "refuses getData of m0 with -127(.|\n)* data set /a/_c_"},
 	} {

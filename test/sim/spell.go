@@ -17,7 +17,7 @@ type spell struct {
 	code  int           // of the errors
 	tail  time.Duration // for which its consequences last at most
 	until time.Time     // when it ended; zero while it goes on
-	deaf  bool          // it ends watches for good: the library takes such an answer for final
+	deaf  bool          // it keeps watches from being set, or from being heard of
 }
 
 // The codes of refusals, as ZooKeeper numbers them.
@@ -34,8 +34,8 @@ const (
 	// unheard is how long a change may go unheard of which the server has not told: all that is
 	// watched is read once a minute.
 	unheard = time.Minute + 2*time.Second
-	// undeleted is how long a node stays whose delete was refused: the pauses between the tries
-	// get as long as the spells have lasted.
+	// undeleted is how long a node stays whose delete was refused, or the list that shows it: the
+	// pauses between the tries get as long as the spells have lasted.
 	undeleted = 2 * faultTime
 	// unasked is how long a request waits that was refused for now.
 	unasked = 2 * time.Second
@@ -69,12 +69,10 @@ func (s *spell) bears(c *claim) bool {
 	return c.of != nil && s.allows(c.path, nameOf(c.of.spec.Machine), time.Time{})
 }
 
-// deafens reports whether c may not hear of what becomes of its node: a watch on it was refused
-// for good, or what changed was not told. ck.mu is held.
+// deafens reports whether c may not have heard yet of what has become of its node, since that was
+// not told, or the watch was refused. ck.mu is held.
 func (ck *checker) deafens(c *claim) bool {
-	return slices.ContainsFunc(ck.spells, func(s *spell) bool {
-		return s.bears(c) && (s.deaf || s.code == noAuth && s.left() > 0)
-	})
+	return ck.recoveryLocked(func(s *spell) bool { return s.deaf && s.bears(c) }) > 0
 }
 
 // left returns for how long the consequences of the spell may go on.

@@ -64,9 +64,8 @@ func (c committed) String() string {
 
 // logTo is a slog.Handler that writes into the timeline.
 type logTo struct {
-	log  *timeline
-	who  string
-	left func(session string) // told that a node may be left in that session
+	log *timeline
+	who string
 }
 
 func (l *logTo) Enabled(_ context.Context, level slog.Level) bool { return level >= slog.LevelInfo }
@@ -75,14 +74,6 @@ func (l *logTo) WithGroup(string) slog.Handler                    { return l }
 
 func (l *logTo) Handle(_ context.Context, r slog.Record) error {
 	l.log.note(l.who, "log: %s%v", r.Message, attrs(r))
-	if r.Message == "zklock: a lock node may be left" {
-		r.Attrs(func(a slog.Attr) bool {
-			if a.Key == "session" {
-				l.left(a.Value.String())
-			}
-			return true
-		})
-	}
 	return nil
 }
 

@@ -27,9 +27,7 @@ type world struct {
 	cancel     context.CancelFunc
 	background sync.WaitGroup
 	work       sync.WaitGroup // actors, and sessions being closed and opened
-	strays     chan stray
-	over       chan struct{} // closed when the last fault is
-	asked      atomic.Int64  // how long those who came by faults are to hold locks, in all
+	asked      atomic.Int64   // how long those who came by faults are to hold locks, in all
 }
 
 func simulate(p *Program, stats *Stats, log *timeline) *Failure {
@@ -37,10 +35,7 @@ func simulate(p *Program, stats *Stats, log *timeline) *Failure {
 	if err != nil {
 		return &Failure{Promise: "setup", Text: err.Error()}
 	}
-	w := &world{
-		program: p, stats: stats, log: log, checker: newChecker(log, stats), ensemble: ensemble,
-		strays: make(chan stray, mostStrays), over: make(chan struct{}),
-	}
+	w := &world{program: p, stats: stats, log: log, checker: newChecker(log, stats), ensemble: ensemble}
 	w.ctx, w.cancel = context.WithCancel(context.Background())
 	defer w.end()
 	w.checker.calm = true
@@ -53,10 +48,7 @@ func simulate(p *Program, stats *Stats, log *timeline) *Failure {
 	}
 	w.start()
 	w.background.Go(w.drift)
-	w.work.Go(w.endStrays)
-	struck := w.injectFaults()
-	close(w.over)
-	if struck && w.finish() && w.tidy() && w.calm() && w.tidy() {
+	if w.injectFaults() && w.finish() && w.tidy() && w.calm() && w.tidy() {
 		w.closeAll()
 	}
 	return w.checker.verdict()
