@@ -70,20 +70,12 @@ func (g *gate) acquire(ctx context.Context, a *attempt) (*queue.Hold, error) {
 	if err := g.deadlock(ctx); err != nil {
 		return nil, err
 	}
-	for {
-		if h, err := g.from.Acquire(ctx, a); err != nil || a.keeps(h) {
-			return h, err
-		}
-	}
+	return a.keep(ctx, g.from.Acquire)
 }
 
 // try does not wait for another owner.
 func (g *gate) try(ctx context.Context, a *attempt) (*queue.Hold, error) {
-	for {
-		if h, err := g.from.Try(ctx, a); err != nil || a.keeps(h) {
-			return h, err
-		}
-	}
+	return a.keep(ctx, g.from.Try)
 }
 
 // deadlock returns ErrDeadlock if a hold that ctx carries keeps a call under it from the lock.

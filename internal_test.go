@@ -291,9 +291,38 @@ func (o *once) ask(ctx context.Context, _ string, _ way) error {
 
 // A timer that ran on for as long as the try could have waited would be one more for each try.
 func TestATryThatIsOverLeavesNoTimer(t *testing.T) {
-	l := new(once)
-	locked, err := tryFor(t.Context(), time.Hour, l)
-	require.NoError(t, err)
-	require.True(t, locked)
-	require.ErrorIs(t, l.under.Err(), context.Canceled)
+	synctest.Test(t, func(t *testing.T) {
+		l := new(once)
+		locked, err := tryFor(t.Context(), time.Hour, l)
+		require.NoError(t, err)
+		require.True(t, locked)
+		time.Sleep(2 * time.Hour)
+		require.NoError(t, l.under.Err())
+	})
+}
+
+// Whichever of two ends comes first is the one that counts, also afterwards.
+func TestATimeThatIsUpIsToldFromTheEndOfTheCallersContext(t *testing.T) {
+	up := errors.New("the time is up")
+	for name, c := range map[string]struct {
+		cancelled time.Duration
+		isUp      bool
+	}{"up": {time.Hour, true}, "cancelled": {time.Second, false}} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				ctx, cancel := context.WithTimeout(t.Context(), c.cancelled)
+				defer cancel()
+				timed, detach := within(ctx, time.Minute, up)
+				defer detach()
+				deadline, _ := timed.Deadline()
+				require.Equal(t, min(c.cancelled, time.Minute), time.Until(deadline))
+				<-timed.Done()
+				for range 2 {
+					require.ErrorIs(t, timed.Err(), context.DeadlineExceeded)
+					require.Equal(t, c.isUp, errors.Is(client.Ended(timed), up))
+					time.Sleep(2 * time.Hour)
+				}
+			})
+		})
+	}
 }

@@ -231,8 +231,9 @@ func (r *rlocker) own(ctx context.Context, take func(*side, context.Context) (*H
 	if w := r.write.Held(); w != nil && self != anyone {
 		a := r.read.attempt(ctx)
 		h, err := r.read.queue.Downgrade(ctx, &w.hold, a)
-		if err == nil && !a.keeps(h) {
-			err = h.Err()
+		if err == nil && a != nil && !h.Valid() { // see keep
+			h.Leave(nil)
+			err = h.Reentry()
 		}
 		if err == nil {
 			reads := holdOf(h)

@@ -88,10 +88,10 @@ func (s *Semaphore) TryAcquire(ctx context.Context, n int) (*Hold, error) {
 }
 
 // permitsBy is how permits are taken: by wait or try.
-type permitsBy func(*Semaphore, context.Context, int, *attempt) (*queue.Hold, error)
+type permitsBy func(*Semaphore, context.Context, int, queue.Call) (*queue.Hold, error)
 
 // wait waits for permits, but not for those that ctx carries: that would never end.
-func (s *Semaphore) wait(ctx context.Context, n int, a *attempt) (*queue.Hold, error) {
+func (s *Semaphore) wait(ctx context.Context, n int, call queue.Call) (*queue.Hold, error) {
 	carried := 0
 	for c := carriedBy(ctx); c != nil; c = c.outer {
 		carried += c.hold.hold.PermitsOf(s.queue)
@@ -99,12 +99,12 @@ func (s *Semaphore) wait(ctx context.Context, n int, a *attempt) (*queue.Hold, e
 	if carried+n > s.size {
 		return nil, fmt.Errorf("it carries %d of the %d permits: %w", carried, s.size, ErrDeadlock)
 	}
-	return s.queue.Acquire(ctx, n, a)
+	return s.queue.Acquire(ctx, n, call)
 }
 
 // try does not wait for anybody else's.
-func (s *Semaphore) try(ctx context.Context, n int, a *attempt) (*queue.Hold, error) {
-	return s.queue.Try(ctx, n, a)
+func (s *Semaphore) try(ctx context.Context, n int, call queue.Call) (*queue.Hold, error) {
+	return s.queue.Try(ctx, n, call)
 }
 
 func (s *Semaphore) acquire(ctx context.Context, op string, n int, by permitsBy) (*Hold, error) {
@@ -125,9 +125,6 @@ func (s *Semaphore) take(ctx context.Context, n int, by permitsBy) (*Hold, error
 		return nil, client.Ended(ctx)
 	}
 	a := newAttempt(ctx, s.trace, s.path)
-	for {
-		if h, err := by(s, ctx, n, a); err != nil || a.keeps(h) {
-			return holdOf(h), a.failed(err)
-		}
-	}
+	h, err := a.keep(ctx, func(ctx context.Context, a queue.Call) (*queue.Hold, error) { return by(s, ctx, n, a) })
+	return holdOf(h), a.failed(err)
 }

@@ -125,14 +125,19 @@ func (a *attempt) Acquired(h *queue.Hold) {
 	}
 }
 
-// keeps reports whether h, of which the call has been told, is still held: a function of the
-// trace may take longer than the lease. If not, h is given back.
-func (a *attempt) keeps(h *queue.Hold) bool {
-	if a == nil || h.Valid() {
-		return true
+// keep gets a hold that is still held when the call has been told of it: a function of the trace
+// may take longer than the lease.
+func (a *attempt) keep(ctx context.Context, get func(context.Context, queue.Call) (*queue.Hold, error)) (*queue.Hold, error) {
+	for {
+		h, err := get(ctx, a)
+		if a == nil || err != nil || h.Valid() {
+			return h, err
+		}
+		h.Leave(nil)
+		if ctx.Err() != nil {
+			return nil, client.Ended(ctx)
+		}
 	}
-	h.Leave(nil)
-	return false
 }
 
 // failed tells of err, unless it is nil, and returns it.

@@ -60,8 +60,8 @@ func tryFor(ctx context.Context, d time.Duration, l asked) (bool, error) {
 	case d <= 0:
 		err = l.ask(ctx, "try", (*side).tryNow)
 	default:
-		timed, cancel := context.WithTimeoutCause(ctx, d, up)
-		defer cancel()
+		timed, detach := within(ctx, d, up)
+		defer detach()
 		err = l.ask(timed, "try", (*side).wait)
 	}
 	if err != nil && timeIsUp(ctx, err, up) {

@@ -2,28 +2,29 @@ package zklock
 
 import (
 	"context"
+	"fmt"
+	"sync/atomic"
+	"time"
 
 	"github.com/zklock/zklock/internal/latch"
 )
 
-// whileHeld is a ctx that ends with the first of the holds too. No goroutine calls a method of
-// the caller's ctx, which may panic, as one of package context would.
-type whileHeld struct {
+// limited is a caller's ctx that may end earlier. No goroutine calls a method of the caller's
+// ctx, which may panic, or have another use when the call is over, as one of package context
+// would.
+type limited struct {
 	context.Context
-	holds []*Hold
-	done  latch.Latch
+	early    func() error // why it has ended before the caller's, nil if it has not
+	deadline time.Time    // if it has one of its own, and the caller's none before
+	done     latch.Latch
 }
 
-// while returns a child of ctx that ends with the first of the holds, and what takes it out of
-// both.
-func while(holds []*Hold, ctx context.Context) (held context.Context, detach func()) {
-	if len(holds) == 0 {
-		return ctx, func() {}
-	}
-	w, done := &whileHeld{Context: ctx, holds: holds}, ctx.Done()
-	var stop []func()
-	for _, h := range holds {
-		stop = append(stop, h.hold.WhenEnded(func(error) { w.done.Close() }))
+// limit returns a child of ctx that ends with it, or when done is closed and early says why, and
+// what takes it out of ctx.
+func limit(ctx context.Context, early func() error) (w *limited, detach func()) {
+	w, done := &limited{Context: ctx, early: early}, ctx.Done()
+	if done == nil {
+		return w, func() {}
 	}
 	detached, over := make(chan struct{}), make(chan struct{})
 	go func() {
@@ -35,38 +36,100 @@ func while(holds []*Hold, ctx context.Context) (held context.Context, detach fun
 		}
 	}()
 	return w, func() {
-		for _, f := range stop {
-			f()
-		}
 		close(detached)
 		<-over
 	}
 }
 
-func (w *whileHeld) Done() <-chan struct{} { return w.done.Done() }
+func (w *limited) Done() <-chan struct{} { return w.done.Done() }
 
-func (w *whileHeld) Err() error {
-	if err := ended(w.holds); err != nil {
-		return without{err}
+func (w *limited) Err() error {
+	if err := w.early(); err != nil {
+		return err
 	}
 	return w.Context.Err()
 }
 
-// without is how a whileHeld ends with one of its holds.
+func (w *limited) Deadline() (deadline time.Time, ok bool) {
+	if w.deadline.IsZero() {
+		return w.Context.Deadline()
+	}
+	return w.deadline, true
+}
+
+// within returns a child of ctx that ends after d, with up, and what takes it out of ctx.
+func within(ctx context.Context, d time.Duration, up error) (timed context.Context, detach func()) {
+	var expired atomic.Bool
+	done, err := ctx.Done(), fmt.Errorf("%w: %w", context.DeadlineExceeded, up)
+	w, leave := limit(ctx, func() error {
+		if expired.Load() {
+			return err
+		}
+		return nil
+	})
+	if w.deadline = time.Now().Add(d); isSooner(ctx, w.deadline) {
+		w.deadline = time.Time{}
+	}
+	timer := time.AfterFunc(d, func() {
+		if !latch.IsClosed(done) { // it was first
+			expired.Store(true)
+			w.done.Close()
+		}
+	})
+	return w, func() {
+		timer.Stop()
+		leave()
+	}
+}
+
+// isSooner reports whether ctx has a deadline before t.
+func isSooner(ctx context.Context, t time.Time) bool {
+	deadline, ok := ctx.Deadline()
+	return ok && deadline.Before(t)
+}
+
+// while returns a child of ctx that ends with the first of the holds, and what takes it out of
+// both.
+func while(holds []*Hold, ctx context.Context) (held context.Context, detach func()) {
+	if len(holds) == 0 {
+		return ctx, func() {}
+	}
+	w, leave := limit(ctx, func() error {
+		if err := ended(holds); err != nil {
+			return without{err}
+		}
+		return nil
+	})
+	var stop []func()
+	for _, h := range holds {
+		stop = append(stop, h.hold.WhenEnded(func(error) { w.done.Close() }))
+	}
+	return w, func() {
+		for _, f := range stop {
+			f()
+		}
+		leave()
+	}
+}
+
+// without is how a MultiLocker's ctx ends with one of its holds.
 type without struct{ loss error }
 
 func (e without) Error() string {
 	return context.Canceled.Error() + ": another of the locks is held no more: " + e.loss.Error()
 }
+
 func (e without) Unwrap() []error { return []error{context.Canceled, e.loss} }
 
-// outside returns ctx as the caller of a MultiLocker gave it: what outlives the wait cannot use
-// a whileHeld.
+// outside returns ctx as the caller gave it: what outlives the wait cannot use a limited one.
 func outside(ctx context.Context) context.Context {
-	if w, ok := ctx.(*whileHeld); ok {
-		return w.Context
+	for {
+		w, ok := ctx.(*limited)
+		if !ok {
+			return ctx
+		}
+		ctx = w.Context
 	}
-	return ctx
 }
 
 // ended returns how the first of the holds that has ended did, nil if none has.

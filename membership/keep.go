@@ -208,9 +208,9 @@ func (m *Member) create(u *update) error {
 // or is refused since the session has moved.
 func (m *Member) withdraw() {
 	for failures := 0; ; {
-		err := order(m.session, func(conn *zk.Conn) error { return conn.Delete(m.node, -1) })
+		err := m.delete()
 		switch {
-		case err == nil, errors.Is(err, zk.ErrNoNode):
+		case err == nil:
 			m.left()
 			return
 		case isClosed(m.session):
@@ -225,9 +225,10 @@ func (m *Member) withdraw() {
 	}
 }
 
-// outlast returns when the node, which the server keeps on the list, has gone with its session.
+// outlast returns when the node, which the server did not let us delete, has gone: an operator may
+// change the ACL, and it goes with its session.
 func (m *Member) outlast(session int64) {
-	for {
+	for wait := time.Second; ; wait = min(2*wait, time.Minute) {
 		changed := client.Of(m.session).Changed()
 		switch {
 		case isClosed(m.session):
@@ -240,6 +241,20 @@ func (m *Member) outlast(session int64) {
 		select {
 		case <-changed:
 		case <-m.session.Closed():
+		case <-time.After(wait):
+			if m.delete() == nil {
+				m.left()
+				return
+			}
 		}
 	}
+}
+
+// delete deletes the node, if there is one.
+func (m *Member) delete() error {
+	err := order(m.session, func(conn *zk.Conn) error { return conn.Delete(m.node, -1) })
+	if errors.Is(err, zk.ErrNoNode) {
+		return nil
+	}
+	return err
 }

@@ -141,7 +141,7 @@ func (m *Member) ID() string {
 
 // State returns how the member stands. After the session's Close it is registered no
 // more: Err is [zklock.ErrClosed] unless the member has left before. One whose delete the
-// server has refused stays registered until its ZooKeeper session ends.
+// server has refused stays registered until that succeeds, or its ZooKeeper session ends.
 func (m *Member) State() State {
 	m.mustBeMade("state")
 	m.mu.Lock()
@@ -207,8 +207,9 @@ func (m *Member) wake() {
 
 // Leave takes the member off the list and returns when ZooKeeper has confirmed it.
 // If ctx ends first, its error is returned and the delete goes on in the
-// background. Leaving again returns nil, or once more the server's refusal of the
-// delete; after the session was closed, or has ended, it returns nil.
+// background. It goes on, too, if the server refuses it, at least once a minute.
+// Leaving again returns nil, or once more that refusal; after the delete has succeeded, or
+// the session was closed or has ended, it returns nil.
 func (m *Member) Leave(ctx context.Context) error {
 	if err := m.made("leave"); err != nil {
 		return err
@@ -226,7 +227,7 @@ func (m *Member) Leave(ctx context.Context) error {
 	if isClosed(m.session) || m.State().Err == ErrLeft { // the node goes with it, whatever kept it
 		return nil
 	}
-	return wrap("leave", m.path, m.leaveErr)
+	return explained(m.session, "leave", m.path, m.leaveErr)
 }
 
 // await returns when u, or a later one, is in place, or with the reason why it will not be.

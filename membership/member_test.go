@@ -3,6 +3,7 @@ package membership_test
 import (
 	"bytes"
 	"context"
+	"fmt"
 	"log/slog"
 	"slices"
 	"sync"
@@ -600,6 +601,47 @@ func TestAMemberThatTheServerKeptOnTheListIsRegisteredAsLongAsItsSession(t *test
 		require.Equal(t, m.State(), states[len(states)-1])
 		require.NoError(t, m.Leave(t.Context()), "it is off the list")
 	})
+}
+
+// Whatever the operator took away, the user has left.
+func TestAMemberThatMayNotLeaveLeavesAsSoonAsItMay(t *testing.T) {
+	inBubble(t, func(t *testing.T, server *zktest.Server) {
+		s, operator := connect(t, server), connect(t, server)
+		m := join(t, s, "a")
+		_, err := operator.Conn().SetACL(path, zk.WorldACL(zk.PermAll&^zk.PermDelete), -1)
+		require.NoError(t, err)
+		require.ErrorIs(t, m.Leave(t.Context()), zk.ErrNoAuth)
+		before := server.Requests()[zktest.OpDelete]
+		time.Sleep(time.Hour)
+		require.Equal(t, []string{m.ID()}, server.Children(path))
+		require.InDelta(t, 60, server.Requests()[zktest.OpDelete]-before, 10)
+		_, err = operator.Conn().SetACL(path, everybody, -1)
+		require.NoError(t, err)
+		time.Sleep(time.Minute)
+		require.Empty(t, server.Children(path))
+		require.Equal(t, membership.State{Registrations: 1, Err: membership.ErrLeft}, m.State())
+		require.NoError(t, m.Leave(t.Context()))
+	})
+}
+
+// It says nothing of the member.
+func TestAServerThatErrsOnceIsAskedAgain(t *testing.T) {
+	for _, code := range []int32{-1, -5, -127} {
+		t.Run(fmt.Sprint(code), func(t *testing.T) {
+			inBubble(t, func(t *testing.T, server *zktest.Server) {
+				refused := server.RefuseRequest(zktest.OpCreate, code)
+				m := join(t, connect(t, server), "a")
+				<-refused.Struck()
+				refused = server.RefuseRequest(zktest.OpGetData, code)
+				watch(t, connect(t, server), membership.WithInterval(time.Hour)).await(t, "a")
+				<-refused.Struck()
+				refused = server.RefuseRequest(zktest.OpDelete, code)
+				require.NoError(t, m.Leave(t.Context()))
+				<-refused.Struck()
+				require.Empty(t, server.Children(path))
+			})
+		})
+	}
 }
 
 // The member is off the list as far as it knows: its node has been made anew, and the answer is on its way.

@@ -90,7 +90,7 @@ func TestWhatAnErrorIsBecauseOfIsToBeFoundInIt(t *testing.T) {
 }
 
 func TestARefusalByABareNumberSaysWhatItMeans(t *testing.T) {
-	for code, says := range map[string]string{"-124": "demand credentials", "-120": "ephemeral nodes", "-1": "failed"} {
+	for code, says := range map[string]string{"-124": "demand credentials", "-120": "ephemeral nodes"} {
 		refusal := errors.New(unnamed + code)
 		err := new(Client).Explain(fmt.Errorf("create: %w", refusal))
 		require.ErrorIs(t, err, refusal)
@@ -119,7 +119,8 @@ func TestARefusalIsKnownByItsCode(t *testing.T) {
 	}
 	for _, err := range []error{
 		nil, zk.ErrNoNode, zk.ErrConnectionClosed, zk.ErrSessionExpired, zk.ErrNodeExists, errors.New("reset by peer"),
-		errors.New(unnamed + "-4"), errors.New(unnamed + "-7"), errors.New(unnamed + "-127"),
+		errors.New(unnamed + "-1"), errors.New(unnamed + "-2"), errors.New(unnamed + "-3"), errors.New(unnamed + "-4"),
+		errors.New(unnamed + "-5"), errors.New(unnamed + "-7"), errors.New(unnamed + "-127"),
 		Ended(overBy(t, zk.ErrNoAuth)),
 	} {
 		require.False(t, Refused(err), "%v", err)

@@ -21,8 +21,6 @@ const unnamed = "unknown error: "
 
 // meanings are those of the codes that a user may meet and that say nothing as numbers.
 var meanings = map[string]string{
-	"-1":   "the server has failed at it",
-	"-5":   "the server cannot read it, or has failed at it",
 	"-120": "the servers keep this session local, and let it make no ephemeral nodes: set localSessionsUpgradingEnabled",
 	"-124": "the servers demand credentials that this session does not have",
 }
@@ -35,9 +33,23 @@ func withMeaning(err error) error {
 	return err
 }
 
+// mishaps are the codes of a server that has erred: a system error, inconsistencies, a lost
+// connection, a failure at the request's bytes or anywhere on its way, a timeout. They say nothing
+// of whether the request was executed.
+var mishaps = []string{"-1", "-2", "-3", "-4", "-5", "-7"}
+
+// throttled is the code of a server that is too busy. It has not executed the request.
+const throttled = "-127"
+
+// Mishap reports whether a server has erred, so that it cannot be told what became of the request.
+func Mishap(err error) bool {
+	code, ok := unnamedCode(err)
+	return ok && slices.Contains(mishaps, code)
+}
+
 // Refused reports whether a request was refused for good. Any other error leaves hope: the
 // connection or the session broke, which go-zookeeper also reports as raw network errors, or
-// the server was busy. The end of a ctx is no refusal, whatever its cause.
+// it was busy or has erred. The end of a ctx is no refusal, whatever its cause.
 func Refused(err error) bool {
 	if LooksEnded(err) {
 		return false
@@ -45,14 +57,8 @@ func Refused(err error) bool {
 	if slices.ContainsFunc(refusals, func(refusal error) bool { return errors.Is(err, refusal) }) {
 		return true
 	}
-	code, ok := unnamedCode(err)
-	return ok && code != "-4" && code != "-7" && code != "-127" // connection loss, operation timeout, throttled
-}
-
-// erred reports whether the server has failed at a request, for a reason of its own.
-func erred(err error) bool {
-	code, ok := unnamedCode(err)
-	return ok && (code == "-1" || code == "-5")
+	code, unnamed := unnamedCode(err)
+	return unnamed && code != throttled && !slices.Contains(mishaps, code)
 }
 
 // Unimplemented reports whether the server said that it does not know the operation.

@@ -248,9 +248,7 @@ func (c *Client) readInto(w *Watch, key WatchKey) (err error) {
 }
 
 // leavesHope reports whether the next read of a node may fare better than one that has failed.
-func leavesHope(err error) bool {
-	return erred(err) || Transient(err) && !errors.Is(err, zk.ErrNoNode)
-}
+func leavesHope(err error) bool { return Transient(err) && !errors.Is(err, zk.ErrNoNode) }
 
 // pause waits, and reports whether l still stands then, and the client.
 func (c *Client) pause(l *wire.Link, d time.Duration) bool {

@@ -95,7 +95,7 @@ func (c *contender) settle(ctx context.Context, done <-chan struct{}, seen *wire
 	switch {
 	case created.Err == nil:
 		return c.adopt(carrier, created.Value, zxid)
-	case carrier == nil, replied:
+	case carrier == nil, replied && !client.Mishap(created.Err):
 		s.forget(c) // unsent or refused: there is no node
 		return describe(c.queue.dir, created.Err)
 	}

@@ -210,6 +210,44 @@ func TestANodeThatWasFoundIsNoHoldUntilTheServerHasToldItsToken(t *testing.T) {
 	})
 }
 
+// A server that fails on the way back from a write has carried it out. Its caller may have gone
+// when that is known.
+func TestANodeThatTheServerMadeAndErredAtIsFound(t *testing.T) {
+	for name, gone := range map[string]bool{"for who waits": false, "for who has gone": true} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				server := zktest.NewServer(t)
+				s, code := connectRefused(t, server, wire.OpMulti)
+				require.NoError(t, (<-forPermits(t.Context(), s)).hold.Release(t.Context(), nil))
+				turn := server.HoldReply(zktest.OpGetData, zktest.OnPath("/sem/leases"))
+				ctx, cancel := context.WithCancel(t.Context())
+				defer cancel()
+				came := forPermits(ctx, s)
+				<-turn.Struck()
+				made := server.HoldReply(zktest.OpMulti, zktest.OnPath("/sem/leases/"))
+				code.Store(-5)
+				turn.Release()
+				<-made.Struck()
+				require.Len(t, server.Children("/sem/leases"), 1)
+				if gone {
+					cancel()
+					require.ErrorIs(t, (<-came).err, context.Canceled)
+				}
+				made.Release()
+				synctest.Wait()
+				code.Store(0)
+				if !gone {
+					h := (<-came).hold
+					require.True(t, h.Valid())
+					require.NoError(t, h.Release(t.Context(), nil))
+				}
+				synctest.Wait()
+				require.Empty(t, server.Children("/sem/leases"))
+			})
+		})
+	}
+}
+
 // The answer to its create has come, and the list hangs.
 func TestACallThatEndsWhileItsFirstListIsUnderWayWaitsForNoAnswer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -131,7 +131,7 @@ func (s *Session) finish(requests [][]*deletion) {
 // server may have erred.
 func (s *Session) deleteYet(r *deletion) {
 	s.client.Persevere(func() bool { return s.deleteNodes([]*deletion{r}) == nil })
-	if !s.client.Closed() {
+	if !s.client.Closed() { // which may not be confirmed yet
 		s.client.Log.Info("zklock: lock nodes are gone that could not be deleted", "nodes", r.contender.nodes, "session", client.Hex(r.contender.incarnation.id))
 	}
 	s.forget(r.contender)

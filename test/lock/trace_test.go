@@ -387,6 +387,51 @@ func TestAHoldIsToldToHaveBegunBeforeItsEnd(t *testing.T) {
 	})
 }
 
+// An owner that gave it back would hear that it was released.
+func TestADowngradeWhoseSessionIsClosedWhileItsTraceIsToldSaysSo(t *testing.T) {
+	inBubble(t, func(t *testing.T, b *bubble) {
+		s := b.session("owner")
+		var closed <-chan error
+		grants := 0
+		l := b.rw(s, zklock.WithTrace(&zklock.Trace{Acquired: func(zklock.TraceInfo) {
+			if grants++; grants == 2 {
+				closed = begin(s.Close)
+				<-s.Closed()
+			}
+		}}))
+		l.Lock()
+		require.ErrorIs(t, l.RLockContext(t.Context()), zklock.ErrClosed)
+		require.NoError(t, <-closed)
+	})
+}
+
+// Owners that share a node might hand it to a call whose ctx has ended.
+func TestACallWhoseLockAndTimeEndWhileItsTraceIsToldGetsNoOther(t *testing.T) {
+	inBubble(t, func(t *testing.T, b *bubble) {
+		s := b.session("owner")
+		ctx, cancel := context.WithCancel(t.Context())
+		var l *zklock.Locker
+		trace := &zklock.Trace{}
+		l = b.locker(s, zklock.WithTrace(trace), zklock.WithRetention(time.Hour))
+		grants := 0
+		trace.Acquired = func(zklock.TraceInfo) {
+			if grants++; grants > 1 {
+				return
+			}
+			require.True(t, b.server.ExpireSession(s.ID()))
+			cancel()
+			time.Sleep(longSession)
+			elsewhere(func() {
+				l.Lock()
+				l.Unlock()
+			})
+		}
+		h, err := l.Acquire(ctx)
+		require.ErrorIs(t, err, context.Canceled)
+		require.Nil(t, h)
+	})
+}
+
 // A function of the trace may take longer than the lease: who exports spans waits for a network.
 func TestACallWhoseLockIsLostWhileItsTraceIsToldGetsItAgain(t *testing.T) {
 	const kept, lost = "enqueued acquired suspended lost enqueued acquired", "enqueued acquired acquired suspended lost suspended lost failed"

@@ -166,6 +166,45 @@ func TestWhatACallLeavesToTheBackgroundDoesNotUseItsContext(t *testing.T) {
 	}
 }
 
+// ownOnly is a context of which nobody but the goroutine that made it may call a method.
+type ownOnly struct {
+	context.Context
+	owner int64
+	calls *atomic.Int64 // of others
+}
+
+func (c ownOnly) note() {
+	if goid.Get() != c.owner {
+		c.calls.Add(1)
+	}
+}
+
+func (c ownOnly) Deadline() (time.Time, bool) { c.note(); return c.Context.Deadline() }
+func (c ownOnly) Done() <-chan struct{}       { c.note(); return c.Context.Done() }
+func (c ownOnly) Err() error                  { c.note(); return c.Context.Err() }
+func (c ownOnly) Value(key any) any           { c.note(); return c.Context.Value(key) }
+
+// The timer of package context would ask it for a value, when the call has returned perhaps.
+func TestATryForATimeCallsNoMethodOfItsContextElsewhere(t *testing.T) {
+	inBubble(t, func(t *testing.T, b *bubble) {
+		theirs, s := b.session("theirs"), b.session("mine")
+		b.locker(theirs).Lock()
+		for name, try := range map[string]func(context.Context, time.Duration) (bool, error){
+			"Locker": b.locker(s).TryLockFor, "handoff": b.locker(s, zklock.WithHandoff(2)).TryLockFor,
+			"writer": b.rw(s).TryLockFor, "reader": b.rw(s).TryRLockFor, "several": zklock.NewMulti(b.locker(s)).TryLockFor,
+		} {
+			for _, d := range []time.Duration{0, time.Second} {
+				ctx := ownOnly{within(t, time.Minute), goid.Get(), new(atomic.Int64)}
+				locked, err := try(ctx, d)
+				require.NoError(t, err, name)
+				require.False(t, locked, name)
+				synctest.Wait()
+				require.Zero(t, ctx.calls.Load(), name)
+			}
+		}
+	})
+}
+
 // fragile is a context of which one call by the goroutine that made it panics. What the context
 // package does with it is done by others.
 type fragile struct {

@@ -479,7 +479,7 @@ var ofTheLibrary = []judged{
 		{"multi.go", " || slices.ContainsFunc(m.of, wasLost)", " && wasLost != nil"},
 	}}, "TestAMultiLockersChannelTellsOfALossAsLongAsAnyOfItsHoldsLasts"},
 	{mutant{"a trace has the context that ends with a MultiLocker's wait", []edit{
-		{"while.go", "ctx.(*whileHeld); ok {", "ctx.(*whileHeld); ok && false {"},
+		{"while.go", "w, ok := ctx.(*limited)\n\t\tif !ok {", "w, ok := ctx.(*limited)\n\t\tif true || !ok {"},
 	}}, "TestATraceOfAMultiLockersCallHasTheContextOfTheCall"},
 	{mutant{"all tries end by the same error", []edit{
 		{"trylock.go", "up := errors.New(\"zklock: the time is up\")", "up := errLostMeanwhile"},
