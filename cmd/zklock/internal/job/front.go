@@ -196,7 +196,7 @@ func (f *Front) end(n commandState, tty *terminal, others []int, changes <-chan 
 		command: Command{Lost: lost, Ending: f.Ending, KillAfter: n.KillAfter, Valid: func() bool { return false }},
 		group:   command, tty: tty, master: new(Master), signals: signals, log: f.Log,
 	}
-	s.reap() // the signal that told of the keeper may have told of the command too
-	s.watch(changes)
+	s.reap()             // the signal that told of the keeper may have told of the command too
+	_ = s.watch(changes) // it has been started
 	s.leaveTerminal()
 }

@@ -77,7 +77,7 @@ func dieUntold() error {
 		return err
 	}
 	master.tell(commandState{Running: true, KillAfter: time.Hour})
-	if _, err = start(Command{Path: sleep, Args: []string{"sleep", "1000"}, Valid: func() bool { return true }}, nil); err != nil {
+	if _, err = execute(Command{Path: sleep, Args: []string{"sleep", "1000"}, Valid: func() bool { return true }}, nil); err != nil {
 		return err
 	}
 	return unix.Kill(unix.Getpid(), unix.SIGKILL)
@@ -99,14 +99,14 @@ func TestASignalIsPassedOnBeforeTheFrontHasHeardOfTheCommand(t *testing.T) {
 
 // One signal may tell of both.
 func TestACommandThatEndsWithItsKeeperIsNotWaitedFor(t *testing.T) {
-	command, err := start(Command{Path: "/bin/true", Args: []string{"true"}, Valid: func() bool { return true }}, nil)
+	command, err := execute(Command{Path: "/bin/true", Args: []string{"true"}, Valid: func() bool { return true }}, nil)
 	require.NoError(t, err)
-	require.NoError(t, unix.Waitid(unix.P_PID, command.id, nil, unix.WEXITED|unix.WNOWAIT, nil))
+	require.NoError(t, unix.Waitid(unix.P_PID, command, nil, unix.WEXITED|unix.WNOWAIT, nil))
 	f := &Front{Ending: syscall.SIGKILL, Log: slog.New(slog.DiscardHandler)}
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
-		f.end(commandState{Running: true, Group: int32(command.id)}, nil, nil, nil, nil)
+		f.end(commandState{Running: true, Group: int32(command)}, nil, nil, nil, nil)
 	}()
 	select {
 	case <-ended:

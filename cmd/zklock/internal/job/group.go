@@ -6,6 +6,8 @@ import (
 	"errors"
 	"os"
 	"os/signal"
+	"runtime"
+	"runtime/debug"
 	"slices"
 	"syscall"
 
@@ -15,16 +17,37 @@ import (
 // group is the process group of a command, and what has left it. While one of its
 // processes lives its number is not given to another.
 type group struct {
-	id     int // of the group, and of the process that leads it
+	id     int // of the group, and of the process that leads it; 0 until that has been started
 	ended  bool
 	status syscall.WaitStatus // of the leader, once it has ended
-	void   bool               // nothing of it is left: the number may be another group's by now
+	void   bool               // nothing of it is left, or it has not been started: the number is not the group's
 	others []int              // what descends from us and is not the command's
 }
 
-// start runs the command as the leader of a new process group, in the foreground
-// of tty if that is ours to give.
-func start(c Command, tty *terminal) (*group, error) {
+// begun is what has come of the start of a command.
+type begun struct {
+	id  int // of its process group
+	err error
+}
+
+// start starts the command on a thread that it keeps until over is closed: the kernel counts
+// the death of that thread as ours.
+func start(c Command, tty *terminal, over <-chan struct{}) <-chan begun {
+	told := make(chan begun, 1)
+	go func() {
+		runtime.LockOSThread()
+		defer runtime.UnlockOSThread()
+		id, err := execute(c, tty)
+		told <- begun{id, err}
+		<-over
+	}()
+	return told
+}
+
+// execute runs the command as the leader of a new process group, in the foreground
+// of tty if that is ours to give. It returns when execve does, for which a file server, or
+// a scanner of viruses, may take any time.
+func execute(c Command, tty *terminal) (id int, err error) {
 	attr := &syscall.SysProcAttr{Setpgid: true}
 	foreground := tty.offered()
 	if foreground {
@@ -34,10 +57,11 @@ func start(c Command, tty *terminal) (*group, error) {
 	adoptOrphans()
 	ignoreTTOU := lendTTOU()
 	defer ignoreTTOU()
+	defer spareThread()()
 	if !c.Valid() { // as late as possible
-		return nil, ErrLost
+		return 0, ErrLost
 	}
-	id, err := syscall.ForkExec(c.Path, c.Args, &syscall.ProcAttr{
+	id, err = syscall.ForkExec(c.Path, c.Args, &syscall.ProcAttr{
 		Env:   c.Env,
 		Files: []uintptr{0, 1, 2},
 		Sys:   attr,
@@ -47,12 +71,21 @@ func start(c Command, tty *terminal) (*group, error) {
 		if foreground {
 			tty.take()
 		}
-		return nil, &ExecError{Name: c.Args[0], Err: err}
+		return 0, &ExecError{Name: c.Args[0], Err: err}
 	}
 	if foreground {
 		tty.lent = true
 	}
-	return &group{id: id}, nil
+	return id, nil
+}
+
+// spareThread has the others run while this thread waits for execve, until goOn is called: Go
+// does not take its processor from it, and the garbage collector would wait for it with all others
+// stopped.
+func spareThread() (goOn func()) {
+	runtime.GOMAXPROCS(runtime.GOMAXPROCS(0) + 1)
+	percent := debug.SetGCPercent(-1)
+	return func() { debug.SetGCPercent(percent) }
 }
 
 // signal sends sig to every process of the group, and to those of its session that
@@ -84,7 +117,7 @@ func (g *group) sendGroup(sig syscall.Signal) {
 // it, and those that we have adopted.
 func (g *group) strays() (pids []int) {
 	all, known := g.children()
-	if !known && !g.ended {
+	if !known && !g.ended && !g.void {
 		all = []int{g.id}
 	}
 	for _, pid := range all {

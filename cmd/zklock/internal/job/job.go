@@ -20,7 +20,6 @@ import (
 	"os"
 	"os/exec"
 	"os/signal"
-	"runtime"
 	"strings"
 	"syscall"
 	"time"
@@ -76,8 +75,6 @@ func Run(c Command, master *Master, log *slog.Logger) (Result, error) {
 	if err := master.awaitGoing(c.Lost); err != nil {
 		return Result{}, err
 	}
-	runtime.LockOSThread() // the kernel counts the death of this thread as ours
-	defer runtime.UnlockOSThread()
 	tty := openTerminal(master.group)
 	defer tty.close()
 	changes := make(chan os.Signal, 1)
@@ -85,14 +82,14 @@ func Run(c Command, master *Master, log *slog.Logger) (Result, error) {
 	defer signal.Stop(changes)
 
 	master.tell(commandState{Running: true, KillAfter: c.KillAfter})
-	g, err := start(c, tty)
-	if err != nil {
+	over := make(chan struct{})
+	defer close(over)
+	g := &group{void: true}
+	s := &supervisor{command: c, group: g, begun: start(c, tty, over), tty: tty, master: master, signals: master.Signals, log: log}
+	if err := s.watch(changes); err != nil {
 		master.tell(commandState{})
 		return Result{}, err
 	}
-	master.tell(commandState{Running: true, KillAfter: c.KillAfter, Group: int32(g.id)})
-	s := &supervisor{command: c, group: g, tty: tty, master: master, signals: master.Signals, log: log}
-	s.watch(changes)
 	s.leaveTerminal()
 	master.tell(commandState{Interrupted: g.status.Signaled() && g.status.Signal() == syscall.SIGINT})
 	return Result{Status: g.status, Ended: s.ending}, nil

@@ -17,6 +17,7 @@ const stopGrace = 100 * time.Millisecond
 type supervisor struct {
 	command Command
 	group   *group
+	begun   <-chan begun // nil once the group has been started
 	tty     *terminal
 	master  *Master
 	signals <-chan os.Signal
@@ -29,16 +30,21 @@ type supervisor struct {
 	poll    *time.Ticker     // when to look at what nobody reports
 }
 
-// watch returns when nothing is left of the command.
-func (s *supervisor) watch(changes <-chan os.Signal) {
+// watch returns when nothing is left of the command, or why it could not be started.
+func (s *supervisor) watch(changes <-chan os.Signal) error {
 	lost := s.command.Lost
 	s.poll = time.NewTicker(pollInterval)
 	defer s.poll.Stop()
 	for !s.group.gone(s.ending) {
 		select {
+		case b := <-s.begun:
+			if b.err != nil {
+				return b.err
+			}
+			s.begin(b.id)
 		case <-changes:
 			s.reap()
-		case sig := <-s.signals:
+		case sig := <-s.heard():
 			s.pass(sig.(syscall.Signal))
 		case <-lost:
 			lost = nil
@@ -57,10 +63,34 @@ func (s *supervisor) watch(changes <-chan os.Signal) {
 			}
 		}
 	}
+	return nil
 }
 
-// reap acts on what has happened to the group's processes.
+// begin takes over the group that has been started.
+func (s *supervisor) begin(id int) {
+	s.begun = nil
+	s.group.id, s.group.void = id, false
+	s.master.tell(commandState{Running: true, KillAfter: s.command.KillAfter, Group: int32(id)})
+	if s.killing {
+		s.group.kill()
+	}
+	s.reap()
+}
+
+// heard returns where signals come from: nowhere while there is nobody to send them to.
+func (s *supervisor) heard() <-chan os.Signal {
+	if s.begun != nil && len(s.group.family()) == 0 {
+		return nil
+	}
+	return s.signals
+}
+
+// reap acts on what has happened to the group's processes. One that cannot be executed
+// is reaped by those who start it.
 func (s *supervisor) reap() {
+	if s.begun != nil {
+		return
+	}
 	ended := s.group.ended
 	switch event := s.group.reap(); {
 	case event == 0 || s.ending:
@@ -79,7 +109,7 @@ func (s *supervisor) reap() {
 // on, as part of a job.
 func (s *supervisor) follow() {
 	switch stopped := s.master.stopped(); {
-	case s.ending:
+	case s.ending, s.begun != nil:
 	case stopped && !s.halted:
 		s.group.signal(syscall.SIGTSTP)
 		s.halt()
@@ -164,7 +194,9 @@ func (s *supervisor) resume() {
 	if !s.command.Valid() {
 		s.end()
 	}
-	s.tty.offer(s.group.id)
+	if s.begun == nil {
+		s.tty.offer(s.group.id)
+	}
 	s.group.signal(syscall.SIGCONT)
 }
 
@@ -175,7 +207,7 @@ func (s *supervisor) end() {
 	}
 	s.ending = true
 	s.log.Warn("ending the command", "signal", name(s.command.Ending), "group", s.group.id, "kill_after", s.command.KillAfter)
-	if s.command.Ending == syscall.SIGKILL {
+	if s.command.Ending == syscall.SIGKILL || s.begun != nil { // nothing has run, and perhaps nobody would hear
 		s.killing = true
 		s.group.kill()
 		return
