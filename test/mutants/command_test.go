@@ -128,6 +128,21 @@ var ofTheCommand = []struct {
 	{mutant{"the server with the chroot is never heard of", []edit{
 		{cli + "/reached.go", "servers = addresses", "_ = addresses"},
 	}}, cli, "TestServersThatCannotBeReachedAreNamedWithoutTheirChroot"},
+	{mutant{"a loss that comes before there is a command is told to nobody", []edit{
+		{job + "/supervisor.go", " || s.begun != nil { // nothing", " { // nothing"},
+	}}, job, "TestWhatComesBeforeThereIsACommandWaitsForIt"},
+	{mutant{"what waits for execve keeps the only processor", []edit{
+		{job + "/group.go", "runtime.GOMAXPROCS(0) + 1", "runtime.GOMAXPROCS(0)"},
+	}}, command, "TestWhoeverWaitsForExecveLeavesAProcessorToTheOthers"},
+	{mutant{"the garbage collector waits for execve", []edit{
+		{job + "/group.go", "debug.SetGCPercent(-1)", "debug.SetGCPercent(1)"},
+	}}, command, "TestWhoeverWaitsForExecveLeavesAProcessorToTheOthers"},
+	{mutant{"a process that cannot be executed is taken for a command that has ended", []edit{
+		{job + "/supervisor.go", "func (s *supervisor) reap() {\n\tif s.begun != nil {", "func (s *supervisor) reap() {\n\tif false {"},
+	}}, job, "TestACommandThatCannotBeExecutedIsNotTakenForOneThatHasEnded"},
+	{mutant{"a signal that comes before there is a command is lost", []edit{
+		{job + "/supervisor.go", "s.begun != nil && len(", "false && len("},
+	}}, job, "TestWhatComesBeforeThereIsACommandWaitsForIt"},
 }
 
 func TestTheTestsOfTheCommandFindEveryMutant(t *testing.T) {

@@ -10,8 +10,10 @@ import (
 	"path/filepath"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
 )
 
 func TestACommandThatHasLostItsRightIsNotStarted(t *testing.T) {
@@ -27,6 +29,60 @@ func TestACommandThatHasLostItsRightIsNotStarted(t *testing.T) {
 	require.ErrorIs(t, err, ErrLost)
 	_, err = os.Stat(dir)
 	require.ErrorIs(t, err, fs.ErrNotExist)
+}
+
+// watched has a supervisor look around many times that has not heard yet what has come of its
+// command's start, tells it, and returns how its watch ends.
+func watched(t *testing.T, s *supervisor, told begun) error {
+	t.Helper()
+	start, changes, ended := make(chan begun), make(chan os.Signal), make(chan error, 1)
+	s.begun, s.master, s.log = start, new(Master), slog.New(slog.DiscardHandler)
+	go func() { ended <- s.watch(changes) }()
+	late := time.After(5 * time.Second)
+	for n := 0; ; n++ {
+		begin := start
+		if n < 20 {
+			begin = nil
+		}
+		select {
+		case changes <- syscall.SIGCHLD:
+		case begin <- told:
+			start = nil
+		case err := <-ended:
+			return err
+		case <-late:
+			require.Fail(t, "it is not over")
+		}
+	}
+}
+
+func TestACommandThatCannotBeExecutedIsNotTakenForOneThatHasEnded(t *testing.T) {
+	s := &supervisor{group: &group{void: true}}
+	require.ErrorIs(t, watched(t, s, begun{err: syscall.ENOENT}), syscall.ENOENT)
+}
+
+func TestWhatComesBeforeThereIsACommandWaitsForIt(t *testing.T) {
+	lost, signals := make(chan struct{}), make(chan os.Signal, 1)
+	close(lost)
+	signals <- syscall.SIGHUP
+	sleep, err := Find("sleep")
+	require.NoError(t, err)
+	for name, c := range map[string]struct {
+		s    supervisor
+		ends syscall.Signal
+	}{
+		"a loss":   {supervisor{command: Command{Lost: lost, Ending: syscall.SIGTERM, KillAfter: time.Hour}}, syscall.SIGKILL},
+		"a signal": {supervisor{signals: signals}, syscall.SIGHUP},
+	} {
+		t.Run(name, func(t *testing.T) {
+			id, err := execute(Command{Path: sleep, Args: []string{"sleep", "1000"}, Valid: func() bool { return true }}, nil)
+			require.NoError(t, err)
+			defer unix.Kill(id, unix.SIGKILL)
+			c.s.group = &group{void: true, others: []int{id}} // nobody sees it yet
+			require.NoError(t, watched(t, &c.s, begun{id: id}))
+			require.Equal(t, c.ends, c.s.group.status.Signal())
+		})
+	}
 }
 
 func TestACommandIsFoundByTheRulesOfExecvp(t *testing.T) {
