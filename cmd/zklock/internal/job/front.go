@@ -52,36 +52,50 @@ func (f *Front) Run() (code int, err error) {
 	defer tty.close()
 	others := new(group).family() // of a shell that has become this process by exec
 	adoptOrphans()                // to end what a killed keeper leaves
-	keeper, conn, err := f.start()
+	conn, started, err := f.start()
 	if err != nil {
 		return 0, err
 	}
 	defer conn.Close()
 	said := receive(conn)
+	starting := &group{void: true, others: others} // the keeper, until it has been started
+	var keeper int
 	for {
 		select {
+		case b := <-started:
+			if b.err != nil {
+				return 0, b.err
+			}
+			keeper, starting = b.id, nil
 		case sig := <-signals:
 			_, _ = conn.Write([]byte{byte(sig.(syscall.Signal))}) // a keeper that is gone is noticed below
-		case <-changes:
-			status, changed := wait(keeper)
-			switch {
-			case !changed:
-			case status.Stopped():
-				_ = unix.Kill(keeper, unix.SIGCONT) // nobody else looks after the lock
-			default:
-				<-said.over
-				if status.Signaled() && !said.began { // perhaps by what was meant for us as well, before it knew to heed none
-					return 0, &Interrupted{status.Signal()}
-				}
-				if said.Running || !status.Exited() {
-					f.end(said.commandState, tty, others, changes, signals)
-					return 0, &KeeperError{status}
-				}
-				if said.Interrupted {
-					interrupted(tty, status.ExitStatus())
-				}
-				return status.ExitStatus(), nil
+			if starting != nil && Ends(sig) {
+				starting.signal(sig.(syscall.Signal))
 			}
+		case <-changes:
+		}
+		if starting != nil {
+			starting.signal(syscall.SIGCONT) // it may have been stopped
+			continue
+		}
+		status, changed := wait(keeper)
+		switch {
+		case !changed:
+		case status.Stopped():
+			_ = unix.Kill(keeper, unix.SIGCONT) // nobody else looks after the lock
+		default:
+			<-said.over
+			if status.Signaled() && !said.began { // perhaps by what was meant for us as well, before it knew to heed none
+				return 0, &Interrupted{status.Signal()}
+			}
+			if said.Running || !status.Exited() {
+				f.end(said.commandState, tty, others, changes, signals)
+				return 0, &KeeperError{status}
+			}
+			if said.Interrupted {
+				interrupted(tty, status.ExitStatus())
+			}
+			return status.ExitStatus(), nil
 		}
 	}
 }
@@ -97,31 +111,34 @@ func interrupted(tty *terminal, code int) {
 }
 
 // start starts the keeper, and returns the connection to it.
-func (f *Front) start() (keeper int, conn *os.File, err error) {
+func (f *Front) start() (conn *os.File, started <-chan begun, err error) {
 	executable, err := os.Executable()
 	if err != nil { // there is no /proc
 		executable, err = Find(os.Args[0])
 	}
 	if err != nil {
-		return 0, nil, err
+		return nil, nil, err
 	}
 	pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM, 0)
 	if err != nil {
-		return 0, nil, os.NewSyscallError("socketpair", err)
+		return nil, nil, os.NewSyscallError("socketpair", err)
 	}
 	unix.CloseOnExec(pair[0])
-	defer unix.Close(pair[1])
-	keeper, err = syscall.ForkExec(executable, f.Args(pair[1]), &syscall.ProcAttr{
-		Env:   os.Environ(),
-		Files: []uintptr{0, 1, 2},
-		Sys:   &syscall.SysProcAttr{Setpgid: true},
-	})
-	if err != nil {
-		unix.Close(pair[0])
-		return 0, nil, fmt.Errorf("start %s: %w", executable, err)
-	}
 	_ = unix.SetNonblock(pair[0], true) // for Close to end a Read
-	return keeper, os.NewFile(uintptr(pair[0]), "keeper"), nil
+	started = start(func() (keeper int, err error) {
+		defer unix.Close(pair[1])
+		defer spareThread()()
+		keeper, err = syscall.ForkExec(executable, f.Args(pair[1]), &syscall.ProcAttr{
+			Env:   os.Environ(),
+			Files: []uintptr{0, 1, 2},
+			Sys:   &syscall.SysProcAttr{Setpgid: true},
+		})
+		if err != nil {
+			err = fmt.Errorf("start %s: %w", executable, err)
+		}
+		return keeper, err
+	}, nil)
+	return os.NewFile(uintptr(pair[0]), "keeper"), started, nil
 }
 
 // commandState is what the keeper tells of the command.

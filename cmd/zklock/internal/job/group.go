@@ -24,20 +24,20 @@ type group struct {
 	others []int              // what descends from us and is not the command's
 }
 
-// begun is what has come of the start of a command.
+// begun is what has come of the start of a process.
 type begun struct {
-	id  int // of its process group
+	id  int // of it, and of its group
 	err error
 }
 
-// start starts the command on a thread that it keeps until over is closed: the kernel counts
-// the death of that thread as ours.
-func start(c Command, tty *terminal, over <-chan struct{}) <-chan begun {
+// start has execute start a process, and tells what has come of it. Its thread is kept until over
+// is closed, for good if that is nil: the kernel counts the death of that thread as ours.
+func start(execute func() (id int, err error), over <-chan struct{}) <-chan begun {
 	told := make(chan begun, 1)
 	go func() {
 		runtime.LockOSThread()
 		defer runtime.UnlockOSThread()
-		id, err := execute(c, tty)
+		id, err := execute()
 		told <- begun{id, err}
 		<-over
 	}()

@@ -84,15 +84,15 @@ func Run(c Command, master *Master, log *slog.Logger) (Result, error) {
 	master.tell(commandState{Running: true, KillAfter: c.KillAfter})
 	over := make(chan struct{})
 	defer close(over)
-	g := &group{void: true}
-	s := &supervisor{command: c, group: g, begun: start(c, tty, over), tty: tty, master: master, signals: master.Signals, log: log}
+	begun := start(func() (int, error) { return execute(c, tty) }, over)
+	s := &supervisor{command: c, group: &group{void: true}, begun: begun, tty: tty, master: master, signals: master.Signals, log: log}
 	if err := s.watch(changes); err != nil {
 		master.tell(commandState{})
 		return Result{}, err
 	}
 	s.leaveTerminal()
-	master.tell(commandState{Interrupted: g.status.Signaled() && g.status.Signal() == syscall.SIGINT})
-	return Result{Status: g.status, Ended: s.ending}, nil
+	master.tell(commandState{Interrupted: s.group.status.Signaled() && s.group.status.Signal() == syscall.SIGINT})
+	return Result{Status: s.group.status, Ended: s.ending}, nil
 }
 
 // The exit codes of a shell for a command that cannot be run.
