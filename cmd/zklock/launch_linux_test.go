@@ -1,8 +1,12 @@
 package main_test
 
 import (
+	"bytes"
+	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
+	"strconv"
 	"syscall"
 	"testing"
 	"time"
@@ -11,13 +15,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// slowTool returns a command that makes the file that is its argument, and whose execve takes
-// until goOn is called, as on a file server that does not answer: somebody has a lease on it.
-func slowTool(t *testing.T) (tool string, awaitExec, goOn func()) {
+// slow makes the execve of the file take until goOn is called, as on a file server that does
+// not answer: somebody has a lease on it.
+func slow(t *testing.T, path string) (awaitExec, goOn func()) {
 	t.Helper()
-	tool = filepath.Join(t.TempDir(), "tool")
-	require.NoError(t, os.WriteFile(tool, []byte("#!/bin/sh\n: >$1\n"), 0o755))
-	file, err := os.Open(tool)
+	file, err := os.Open(path)
 	require.NoError(t, err)
 	t.Cleanup(func() { file.Close() })
 	lease := func() int {
@@ -28,8 +30,16 @@ func slowTool(t *testing.T) (tool string, awaitExec, goOn func()) {
 	if _, err := unix.FcntlInt(file.Fd(), unix.F_SETLEASE, unix.F_WRLCK); err != nil {
 		t.Skipf("the file system has no leases: %v", err)
 	}
-	awaitExec = func() { eventually(t, "somebody executes it", func() bool { return lease() != unix.F_WRLCK }) }
-	return tool, awaitExec, func() { file.Close() }
+	return func() { eventually(t, "somebody executes it", func() bool { return lease() != unix.F_WRLCK }) }, func() { file.Close() }
+}
+
+// slowTool returns a command that makes the file that is its argument, and is slow.
+func slowTool(t *testing.T) (tool string, awaitExec, goOn func()) {
+	t.Helper()
+	tool = filepath.Join(t.TempDir(), "tool")
+	require.NoError(t, os.WriteFile(tool, []byte("#!/bin/sh\n: >$1\n"), 0o755))
+	awaitExec, goOn = slow(t, tool)
+	return tool, awaitExec, goOn
 }
 
 func TestACommandThatIsNotExecutedYetHeedsALossAndSignals(t *testing.T) {
@@ -104,6 +114,48 @@ func TestACommandThatIsNotExecutedYetEndsWithEitherProcess(t *testing.T) {
 			kill(at, p)
 			goOn()
 			require.NoFileExists(t, made)
+		})
+	}
+}
+
+func TestAKeeperThatIsNotExecutedYetIsLookedAfter(t *testing.T) {
+	for name, c := range map[string]struct {
+		sent syscall.Signal // to the keeper
+		code int
+	}{
+		"it is killed":          {syscall.SIGKILL, 137},
+		"it is stopped":         {syscall.SIGSTOP, 0},
+		"a signal to the first": {0, 143},
+	} {
+		t.Run(name, func(t *testing.T) {
+			at := newSite(t)
+			path := filepath.Join(t.TempDir(), "zklock")
+			require.NoError(t, os.Link(zklockBinary, path))
+			executable, err := os.Open(path)
+			require.NoError(t, err)
+			defer executable.Close()
+			require.NoError(t, os.Remove(path)) // the keeper is another
+			require.NoError(t, os.WriteFile(path, []byte("#!/bin/sh\nexec "+zklockBinary+` "$@"`), 0o755))
+			awaitExec, goOn := slow(t, path)
+			front := at.command(at.runArgs("--", "true")...)
+			front.Path, front.ExtraFiles = "/proc/self/fd/3", []*os.File{executable}
+			p := at.start(front)
+			awaitExec()
+			out, err := exec.Command("pgrep", "-P", strconv.Itoa(p.cmd.Process.Pid)).Output()
+			require.NoError(t, err)
+			newborn := pidIn(t, string(out))
+			require.NoError(t, syscall.Kill(newborn, c.sent))
+			switch c.sent {
+			case 0:
+				p.signal(syscall.SIGTERM)
+			case syscall.SIGSTOP:
+				eventually(t, "the stop", func() bool {
+					status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", newborn))
+					return err == nil && !bytes.Contains(status, []byte("ShdPnd:\t0000000000040000"))
+				})
+				goOn()
+			}
+			require.Equal(t, c.code, p.exit())
 		})
 	}
 }

@@ -143,6 +143,12 @@ var ofTheCommand = []struct {
 	{mutant{"a signal that comes before there is a command is lost", []edit{
 		{job + "/supervisor.go", "s.begun != nil && len(", "false && len("},
 	}}, job, "TestWhatComesBeforeThereIsACommandWaitsForIt"},
+	{mutant{"a keeper that is stopped before it is executed stays so", []edit{
+		{job + "/front.go", "starting.signal(syscall.SIGCONT)", "_ = starting"},
+	}}, command, "TestAKeeperThatIsNotExecutedYetIsLookedAfter"},
+	{mutant{"a signal to end is left to a keeper that is not executed yet", []edit{
+		{job + "/front.go", "starting != nil && Ends(sig)", "false"},
+	}}, command, "TestAKeeperThatIsNotExecutedYetIsLookedAfter"},
 }
 
 func TestTheTestsOfTheCommandFindEveryMutant(t *testing.T) {
