@@ -2,12 +2,17 @@ package job
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
+	"io"
+	"io/fs"
+	"math"
 	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"syscall"
 
 	"golang.org/x/sys/unix"
@@ -17,9 +22,58 @@ import (
 // thread that starts it ends, which must therefore be kept.
 func dieWithParent(attr *syscall.SysProcAttr, sig syscall.Signal) { attr.Pdeathsig = sig }
 
+// lists are the files that list our children. They are opened while there are descriptors.
+var lists struct {
+	sync.Mutex
+	files []*os.File
+}
+
 // adoptOrphans makes this process the parent of those of its descendants whose own
-// has ended: it learns of their end, and none of them gets away.
-func adoptOrphans() { _ = unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) }
+// has ended: it learns of their end, and none of them gets away. Its first thread gets them.
+func adoptOrphans() error {
+	_ = unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+	lists.Lock()
+	defer lists.Unlock()
+	if len(lists.files) > 0 {
+		return nil
+	}
+	return list(os.Getpid())
+}
+
+// listChildren has children know those that this thread starts.
+func listChildren() error {
+	if unix.Gettid() == os.Getpid() {
+		return nil // adoptOrphans has
+	}
+	lists.Lock()
+	defer lists.Unlock()
+	return list(unix.Gettid())
+}
+
+// list opens the list of a thread's children, if there are such lists.
+func list(thread int) error {
+	file, err := os.Open(fmt.Sprintf("/proc/self/task/%d/children", thread))
+	if err == nil {
+		lists.files = append(lists.files, file)
+	}
+	if tells(err) {
+		return nil
+	}
+	return err
+}
+
+// listsChildren reports whether there are lists of our children.
+func listsChildren() bool {
+	lists.Lock()
+	defer lists.Unlock()
+	return len(lists.files) > 0 && procIsOurs()
+}
+
+// tells reports whether /proc says what there is, be it by an error: no such process, or none
+// that we may see. By any other, as without a descriptor, it could not be looked at.
+func tells(err error) bool {
+	return err == nil || errors.Is(err, unix.ENOENT) || errors.Is(err, unix.ESRCH) || errors.Is(err, fs.ErrPermission)
+}
 
 // hideFromKillall gives this process another name than the front's: who stops or
 // kills every zklock by name means those, and one that is left can end the command.
@@ -27,26 +81,44 @@ func hideFromKillall() {
 	_ = os.WriteFile("/proc/self/comm", []byte("lock-keeper"), 0) // else both of them are found
 }
 
-// children returns the child processes of a process that have not ended, and
-// reports whether they can be known.
+// children returns the child processes of a process that have not ended, and reports
+// whether they are known to be all.
 func children(pid int) (pids []int, known bool) {
 	if !procIsOurs() {
 		return nil, false
 	}
-	lists, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/children", pid))
-	for _, list := range lists {
-		text, err := os.ReadFile(list)
-		if err != nil {
-			continue // the thread has ended
-		}
-		for field := range strings.FieldsSeq(string(text)) {
-			child, err := strconv.Atoi(field)
-			if err == nil && !readProcess(child).over() {
-				pids = append(pids, child)
-			}
+	text, known := listed(pid)
+	for field := range strings.FieldsSeq(text) {
+		child, err := strconv.Atoi(field)
+		if p, _ := readProcess(child); err == nil && !p.over() {
+			pids = append(pids, child)
 		}
 	}
-	return pids, len(lists) > 0 || pid != os.Getpid()
+	return pids, known
+}
+
+// listed is what is written in the lists of a process's children.
+func listed(pid int) (text string, known bool) {
+	add := func(list []byte, err error) {
+		text += string(list)
+		known = known && tells(err)
+	}
+	if pid == os.Getpid() {
+		lists.Lock()
+		defer lists.Unlock()
+		known = len(lists.files) > 0
+		for _, file := range lists.files {
+			add(io.ReadAll(io.NewSectionReader(file, 0, math.MaxInt64)))
+		}
+		return text, known
+	}
+	dir := fmt.Sprintf("/proc/%d/task", pid)
+	threads, err := os.ReadDir(dir)
+	known = tells(err)
+	for _, thread := range threads {
+		add(os.ReadFile(filepath.Join(dir, thread.Name(), "children")))
+	}
+	return text, known
 }
 
 // hasUnreaped reports whether a child of this process has ended and was not waited
@@ -64,8 +136,14 @@ func procIsOurs() bool {
 	return err == nil && self == strconv.Itoa(os.Getpid())
 }
 
-// isStopped reports whether a process is seen to be stopped.
-func isStopped(pid int) bool { return procIsOurs() && readProcess(pid).state == 'T' }
+// isStopped reports whether a process is stopped, and whether it could be looked at.
+func isStopped(pid int) (stopped, known bool) {
+	if !procIsOurs() {
+		return false, true
+	}
+	p, err := readProcess(pid)
+	return p.state == 'T', tells(err)
+}
 
 // isAlone reports whether a process is known to be the only one of its group.
 func isAlone(pid int) bool { return slices.Equal(members(pid), []int{pid}) }
@@ -78,7 +156,7 @@ func members(group int) (pids []int) {
 	all, _ := filepath.Glob("/proc/[0-9]*")
 	for _, dir := range all {
 		pid, _ := strconv.Atoi(filepath.Base(dir))
-		if p := readProcess(pid); p.group == group && !p.over() {
+		if p, _ := readProcess(pid); p.group == group && !p.over() {
 			pids = append(pids, pid)
 		}
 	}
@@ -92,16 +170,16 @@ type process struct {
 	threads int
 }
 
-func readProcess(pid int) (p process) {
+func readProcess(pid int) (p process, err error) {
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if err != nil {
-		return p
+		return p, err
 	}
 	fields := bytes.Fields(text[bytes.LastIndexByte(text, ')')+1:])
 	p.state = fields[0][0]
 	p.group, _ = strconv.Atoi(string(fields[2]))
 	p.threads, _ = strconv.Atoi(string(fields[17]))
-	return p
+	return p, nil
 }
 
 // over reports whether nothing of the process runs any more. One whose first thread

@@ -6,10 +6,12 @@ import "syscall"
 
 // Linux alone has these.
 func dieWithParent(*syscall.SysProcAttr, syscall.Signal) {}
-func adoptOrphans()                                      {}
+func adoptOrphans() error                                { return nil }
+func listChildren() error                                { return nil }
 func hideFromKillall()                                   {}
+func listsChildren() bool                                { return false }
 func children(int) (pids []int, known bool)              { return nil, false }
 func hasUnreaped() bool                                  { return false }
-func isStopped(int) bool                                 { return false }
+func isStopped(int) (stopped, known bool)                { return false, true }
 func isAlone(int) bool                                   { return false }
 func members(int) (pids []int)                           { return nil }

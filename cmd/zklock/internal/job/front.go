@@ -50,8 +50,10 @@ func (f *Front) Run() (code int, err error) {
 	defer signal.Stop(signals)
 	tty := openTerminal(unix.Getpgrp()) // before the command can change its modes
 	defer tty.close()
-	others := new(group).family() // of a shell that has become this process by exec
-	adoptOrphans()                // to end what a killed keeper leaves
+	if err := adoptOrphans(); err != nil { // to end what a killed keeper leaves
+		return 0, err
+	}
+	others, _ := new(group).family() // of a shell that has become this process by exec
 	conn, started, err := f.start()
 	if err != nil {
 		return 0, err
@@ -128,6 +130,9 @@ func (f *Front) start() (conn *os.File, started <-chan begun, err error) {
 	started = start(func() (keeper int, err error) {
 		defer unix.Close(pair[1])
 		defer spareThread()()
+		if err := listChildren(); err != nil {
+			return 0, err
+		}
 		keeper, err = syscall.ForkExec(executable, f.Args(pair[1]), &syscall.ProcAttr{
 			Env:   os.Environ(),
 			Files: []uintptr{0, 1, 2},

@@ -1,6 +1,7 @@
 package job
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -39,7 +40,8 @@ func TestMain(m *testing.M) {
 		fmt.Println(beSignalled())
 	case "stranger":
 		pid, _ := strconv.Atoi(os.Args[1])
-		fmt.Println(isStopped(pid), isAlone(pid))
+		stopped, _ := isStopped(pid)
+		fmt.Println(stopped, isAlone(pid))
 	case "founder":
 		fmt.Println(foundAgain())
 	default:
@@ -77,7 +79,7 @@ func dieUntold() error {
 		return err
 	}
 	master.tell(commandState{Running: true, KillAfter: time.Hour})
-	if _, err = execute(Command{Path: sleep, Args: []string{"sleep", "1000"}, Valid: func() bool { return true }}, nil); err != nil {
+	if _, err = started(Command{Path: sleep, Args: []string{"sleep", "1000"}}); err != nil {
 		return err
 	}
 	return unix.Kill(unix.Getpid(), unix.SIGKILL)
@@ -99,7 +101,7 @@ func TestASignalIsPassedOnBeforeTheFrontHasHeardOfTheCommand(t *testing.T) {
 
 // One signal may tell of both.
 func TestACommandThatEndsWithItsKeeperIsNotWaitedFor(t *testing.T) {
-	command, err := execute(Command{Path: "/bin/true", Args: []string{"true"}, Valid: func() bool { return true }}, nil)
+	command, err := started(Command{Path: "/bin/true", Args: []string{"true"}})
 	require.NoError(t, err)
 	require.NoError(t, unix.Waitid(unix.P_PID, command, nil, unix.WEXITED|unix.WNOWAIT, nil))
 	f := &Front{Ending: syscall.SIGKILL, Log: slog.New(slog.DiscardHandler)}
@@ -175,20 +177,30 @@ func TestAnotherGroupWithTheNumberOfTheCommandsIsNotSignalled(t *testing.T) {
 	require.NoError(t, founder.Wait())
 }
 
-func TestAProcessOfAnotherNamespaceIsNotTakenForOneOfOurs(t *testing.T) {
+// stoppedProcess returns one that is the only one of its group.
+func stoppedProcess(t *testing.T) *os.Process {
+	t.Helper()
 	sleep := exec.CommandContext(t.Context(), "sleep", "1000")
 	sleep.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	require.NoError(t, sleep.Start())
-	defer sleep.Wait()
-	defer sleep.Process.Kill()
+	t.Cleanup(func() {
+		_ = sleep.Process.Kill()
+		_ = sleep.Wait()
+	})
 	require.NoError(t, sleep.Process.Signal(syscall.SIGSTOP))
 	var status syscall.WaitStatus
 	_, err := syscall.Wait4(sleep.Process.Pid, &status, syscall.WUNTRACED, nil)
 	require.NoError(t, err)
-	require.True(t, isStopped(sleep.Process.Pid))
-	require.True(t, isAlone(sleep.Process.Pid))
+	return sleep.Process
+}
 
-	stranger := exec.CommandContext(t.Context(), os.Args[0], strconv.Itoa(sleep.Process.Pid))
+func TestAProcessOfAnotherNamespaceIsNotTakenForOneOfOurs(t *testing.T) {
+	sleep := stoppedProcess(t)
+	stopped, _ := isStopped(sleep.Pid)
+	require.True(t, stopped)
+	require.True(t, isAlone(sleep.Pid))
+
+	stranger := exec.CommandContext(t.Context(), os.Args[0], strconv.Itoa(sleep.Pid))
 	stranger.Env = append(os.Environ(), roleVariable+"=stranger")
 	stranger.SysProcAttr = &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWPID}
 	said, err := stranger.Output()
@@ -197,4 +209,37 @@ func TestAProcessOfAnotherNamespaceIsNotTakenForOneOfOurs(t *testing.T) {
 	}
 	require.NoError(t, err)
 	require.Equal(t, "false false\n", string(said))
+}
+
+// withoutDescriptors calls f while this process can open no file.
+func withoutDescriptors(t *testing.T, f func()) {
+	t.Helper()
+	var files unix.Rlimit
+	require.NoError(t, unix.Getrlimit(unix.RLIMIT_NOFILE, &files))
+	require.NoError(t, unix.Setrlimit(unix.RLIMIT_NOFILE, &unix.Rlimit{Max: files.Max}))
+	defer unix.Setrlimit(unix.RLIMIT_NOFILE, &files)
+	f()
+}
+
+func TestAProcessThatCannotBeLookedAtIsNotTakenForGone(t *testing.T) {
+	require.NoError(t, adoptOrphans())
+	daemon := exec.CommandContext(t.Context(), "sleep", "1000")
+	daemon.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+	b := <-start(func() (int, error) { return 0, cmp.Or(listChildren(), daemon.Start()) }, nil)
+	require.NoError(t, b.err)
+	defer daemon.Wait()
+	defer daemon.Process.Kill()
+	command := &group{ended: true, void: true}
+	require.True(t, command.gone(false))                                    // it is in a session of its own
+	withoutDescriptors(t, func() { require.False(t, command.gone(false)) }) // it may have a child that is not
+}
+
+func TestAFrontThatCannotBeLookedAtIsAsItWas(t *testing.T) {
+	front := stoppedProcess(t)
+	master := &Master{pid: front.Pid}
+	require.True(t, master.stopped())
+	withoutDescriptors(t, func() { require.True(t, master.stopped()) })
+	require.NoError(t, front.Kill())
+	require.NoError(t, unix.Waitid(unix.P_PID, front.Pid, nil, unix.WEXITED|unix.WNOWAIT, nil))
+	require.False(t, master.stopped())
 }

@@ -3,6 +3,7 @@
 package job
 
 import (
+	"cmp"
 	"errors"
 	"os"
 	"os/signal"
@@ -54,7 +55,9 @@ func execute(c Command, tty *terminal) (id int, err error) {
 		attr.Foreground, attr.Ctty = true, tty.fd
 	}
 	dieWithParent(attr, c.Orphaned)
-	adoptOrphans()
+	if err := cmp.Or(adoptOrphans(), listChildren()); err != nil {
+		return 0, &ExecError{Name: c.Args[0], Err: err}
+	}
 	ignoreTTOU := lendTTOU()
 	defer ignoreTTOU()
 	defer spareThread()()
@@ -131,19 +134,21 @@ func (g *group) strays() (pids []int) {
 // kill ends every process that is left of the command, wherever it is now.
 func (g *group) kill() {
 	g.sendGroup(unix.SIGKILL)
-	for _, pid := range g.family() {
+	family, _ := g.family()
+	for _, pid := range family {
 		_ = unix.Kill(pid, unix.SIGKILL)
 	}
 }
 
-// family returns what descends from this process and is the command's.
-func (g *group) family() (pids []int) {
-	pids, _ = g.children()
+// family returns what descends from this process and is the command's, and reports whether
+// that is known to be all.
+func (g *group) family() (pids []int, all bool) {
+	pids, all = g.children()
 	for next := pids; len(next) > 0; next = next[1:] {
-		of, _ := children(next[0])
-		pids, next = append(pids, of...), append(next, of...)
+		of, known := children(next[0])
+		pids, next, all = append(pids, of...), append(next, of...), all && known
 	}
-	return pids
+	return pids, all
 }
 
 // children returns those of the command that are this process's.
@@ -194,15 +199,16 @@ func (g *group) gone(everything bool) bool {
 		return false
 	}
 	g.void = g.void || errors.Is(unix.Kill(-g.id, 0), unix.ESRCH)
-	if _, known := children(os.Getpid()); !known {
+	if !listsChildren() {
 		return g.void
 	}
-	for _, pid := range g.family() {
+	family, all := g.family()
+	for _, pid := range family {
 		if _, err := unix.Getsid(pid); err == nil && (everything || inOurSession(pid)) {
 			return false
 		}
 	}
-	return !hasUnreaped() // whom a parent leaves behind that ends during the search is not found
+	return all && !hasUnreaped() // whom a parent leaves behind that ends during the search is not found
 }
 
 // inOurSession reports whether the process is in the session of this one.

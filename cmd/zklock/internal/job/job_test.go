@@ -31,6 +31,13 @@ func TestACommandThatHasLostItsRightIsNotStarted(t *testing.T) {
 	require.ErrorIs(t, err, fs.ErrNotExist)
 }
 
+// started returns the group of a command that goes on.
+func started(c Command) (group int, err error) {
+	c.Valid = func() bool { return true }
+	b := <-start(func() (int, error) { return execute(c, nil) }, nil)
+	return b.id, b.err
+}
+
 // watched has a supervisor look around many times that has not heard yet what has come of its
 // command's start, tells it, and returns how its watch ends.
 func watched(t *testing.T, s *supervisor, told begun) error {
@@ -75,7 +82,7 @@ func TestWhatComesBeforeThereIsACommandWaitsForIt(t *testing.T) {
 		"a signal": {supervisor{signals: signals}, syscall.SIGHUP},
 	} {
 		t.Run(name, func(t *testing.T) {
-			id, err := execute(Command{Path: sleep, Args: []string{"sleep", "1000"}, Valid: func() bool { return true }}, nil)
+			id, err := started(Command{Path: sleep, Args: []string{"sleep", "1000"}})
 			require.NoError(t, err)
 			defer unix.Kill(id, unix.SIGKILL)
 			c.s.group = &group{void: true, others: []int{id}} // nobody sees it yet

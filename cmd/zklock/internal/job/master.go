@@ -19,10 +19,11 @@ import (
 type Master struct {
 	Signals chan os.Signal // that it passes on; SIGKILL when it has died
 
-	pid   int
-	group int // its process group, which is the job of the shell
-	conn  *os.File
-	died  atomic.Bool
+	pid    int
+	group  int // its process group, which is the job of the shell
+	conn   *os.File
+	died   atomic.Bool
+	halted bool // when it could be looked at last
 }
 
 // OpenMaster finds the front behind the descriptor. From then on this process, its
@@ -75,7 +76,15 @@ func (m *Master) Failed(err error) {
 }
 
 // stopped reports whether the front is seen to be stopped.
-func (m *Master) stopped() bool { return m.pid != 0 && !m.Died() && isStopped(m.pid) }
+func (m *Master) stopped() bool {
+	if m.pid == 0 || m.Died() {
+		return false
+	}
+	if stopped, known := isStopped(m.pid); known {
+		m.halted = stopped
+	}
+	return m.halted
+}
 
 // awaitGoing returns when the front is not seen to be stopped, and the command, which
 // is part of the same job, may be started. Its error says why it is not to be any more.

@@ -79,7 +79,7 @@ func (s *supervisor) begin(id int) {
 
 // heard returns where signals come from: nowhere while there is nobody to send them to.
 func (s *supervisor) heard() <-chan os.Signal {
-	if s.begun != nil && len(s.group.family()) == 0 {
+	if family, _ := s.group.family(); s.begun != nil && len(family) == 0 {
 		return nil
 	}
 	return s.signals
