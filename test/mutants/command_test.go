@@ -149,6 +149,22 @@ var ofTheCommand = []struct {
 	{mutant{"a signal to end is left to a keeper that is not executed yet", []edit{
 		{job + "/front.go", "starting != nil && Ends(sig)", "false"},
 	}}, command, "TestAKeeperThatIsNotExecutedYetIsLookedAfter"},
+	{mutant{"a process that cannot be looked at is taken for gone", []edit{
+		{job + "/family_linux.go", "return err == nil || errors.Is(err, unix.ENOENT)", "return true || errors.Is(err, unix.ENOENT)"},
+	}}, job, "TestAProcessThatCannotBeLookedAtIsNotTakenForGone"},
+	{mutant{"what a process that cannot be looked at has started is taken for gone", []edit{
+		{job + "/group.go", "return all && !hasUnreaped()", "return (all || true) && !hasUnreaped()"},
+	}}, job, "TestAProcessThatCannotBeLookedAtIsNotTakenForGone"},
+	{mutant{"a front that cannot be looked at goes on", []edit{
+		{job + "/master.go", "stopped, known := isStopped(m.pid); known {", "stopped, _ := isStopped(m.pid); true {"},
+	}}, job, "TestAFrontThatCannotBeLookedAtIsAsItWas"},
+	{mutant{"without a descriptor our children are not known", []edit{
+		{job + "/family_linux.go", "if pid == os.Getpid() {", "if false {"},
+	}}, command, "TestAKeeperWithoutADescriptorKillsAJobAfterALoss"},
+	{mutant{"without a descriptor our children are taken for gone", []edit{
+		{job + "/family_linux.go", "if pid == os.Getpid() {", "if false {"},
+		{job + "/family_linux.go", "return err == nil || errors.Is(err, unix.ENOENT)", "return true || errors.Is(err, unix.ENOENT)"},
+	}}, command, "TestAKeeperWithoutADescriptorKeepsTheLockForAJob"},
 }
 
 func TestTheTestsOfTheCommandFindEveryMutant(t *testing.T) {
