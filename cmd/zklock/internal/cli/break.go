@@ -6,14 +6,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"path"
 	"slices"
 	"strings"
 
 	"github.com/go-zookeeper/zk"
 	"github.com/spf13/cobra"
-	"golang.org/x/term"
 
 	"github.com/zklock/zklock"
 	"github.com/zklock/zklock/internal/client"
@@ -29,7 +27,7 @@ func newBreak() *cobra.Command {
 		Use:   "break [flags] PATH --node NODE --yes",
 		Short: "Delete a node of a lock, whoever holds it",
 		Long: `Break deletes one node of the lock on PATH, as status shows it. If the node holds the
-lock, the next in line has it at once, and the holder learns of it only afterwards: for
+lock alone, the next in line has it at once, and the holder learns of it only afterwards: for
 that moment both may believe that they hold it. Make sure that the holder is dead or
 does no harm; a node whose process is gone goes by itself when its session ends. Ask
 with zklock revoke first.
@@ -38,7 +36,7 @@ Without --yes, break says what it would do, and asks if it is on a terminal; els
 does nothing. It deletes only what it has shown: if the node has become the holder
 meanwhile it asks again, or, where there is nobody to ask, ends with 75.`,
 		Example: `  zklock break /locks/backup --node _c_1f0c-lock-0000000042 --yes`,
-		Args:    onePath,
+		Args:    oneLock,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := checkNode(node, "delete", args[0]); err != nil {
 				return err
@@ -154,7 +152,10 @@ func (b *breaking) find(ctx context.Context) (v view, at int, stat *zk.Stat, err
 func (b *breaking) show(v view, at int) error {
 	c := describe(v.found[at])
 	role, effect := "waits for", "It loses its place in the queue."
-	if c.Held {
+	switch held, _ := v.held(); {
+	case c.Held && len(held) > 1:
+		role, effect = "holds", "Others hold it too; until this holder notices, it may act beside whoever has the lock next."
+	case c.Held:
 		role, effect = "holds", "The next in line has the lock at once; until the holder notices, both may act."
 	}
 	_, err := fmt.Fprintf(b.out, "%s (%s, session %s, token %d, since %s) %s %s.\n%s\n",
@@ -224,7 +225,7 @@ func failed(node string, err error) error {
 // are none.
 func asking(in io.Reader, out io.Writer) func(ctx context.Context, question string) (yes bool, err error) {
 	for _, f := range []any{in, out} {
-		if f, ok := f.(*os.File); !ok || !term.IsTerminal(int(f.Fd())) {
+		if terminal(f) == nil {
 			return nil
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"math"
 	"os"
 	"slices"
 	"strings"
@@ -65,6 +66,9 @@ func (c *connection) check() ([]string, []zklock.SessionOption, error) {
 	if c.timeout.Duration < time.Millisecond {
 		return nil, nil, usage("--session-timeout %v: ZooKeeper counts in milliseconds, it must be at least one", c.timeout.Duration)
 	}
+	if c.timeout.Duration > math.MaxInt32*time.Millisecond {
+		return nil, nil, usage("--session-timeout %v: ZooKeeper counts milliseconds in 32 bits", c.timeout.Duration)
+	}
 	if c.connect.set && c.connect.Duration == 0 {
 		return nil, nil, usage("--connect-timeout 0: no server is reached in no time; give a longer one, or leave it out")
 	}
@@ -92,7 +96,19 @@ func (c *connection) serverList() ([]string, error) {
 			return nil, usage("%s %q: there is an empty server in it; write host:port,host:port", from, text)
 		}
 	}
-	return servers, nil
+	return servers, checkServers(from, servers)
+}
+
+// checkServers returns what is wrong with the list before anybody dials.
+func checkServers(from string, servers []string) error {
+	addresses, _, err := client.SplitChroot(servers)
+	if err == nil {
+		err = client.CheckServers(addresses)
+	}
+	if err != nil {
+		return usage("%s: %w", from, err)
+	}
+	return nil
 }
 
 // identified reports whether the servers know us by more than our address. check has found out.

@@ -36,6 +36,11 @@ with it, and kills one of them while it holds the lock. It needs no servers: unl
 			options.Worker = []string{self, workerCommand}
 			options.Terminal = term.IsTerminal(int(os.Stdout.Fd()))
 			options.Servers = strings.FieldsFunc(servers, func(r rune) bool { return r == ',' || r == ' ' })
+			if len(options.Servers) > 0 {
+				if err := checkServers("--servers", options.Servers); err != nil {
+					return err
+				}
+			}
 			return untilSignal(cmd.Context(), func(ctx context.Context) error {
 				return demoError(demo.Run(ctx, ctxWriter{ctx, os.Stdout}, options))
 			})

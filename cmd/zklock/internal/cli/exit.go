@@ -11,12 +11,13 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/zklock/zklock"
+	"github.com/zklock/zklock/internal/client"
 )
 
 // The exit codes, which are those of sysexits.h where it has one that fits.
 // Those of a command that was run are its own.
 const (
-	exitFailure     = 1  // of a command other than run: it could not do what it was asked
+	exitFailure     = 1  // it could not do what it was asked
 	exitUsage       = 64 // EX_USAGE: the arguments, or what they name, are wrong
 	exitUnreachable = 69 // EX_UNAVAILABLE: no server could be reached in time
 	exitConflict    = 75 // EX_TEMPFAIL: somebody else has the lock
@@ -78,8 +79,18 @@ func classify(err error) error {
 		return withCode(exitRefused, err)
 	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, zklock.ErrLost):
 		return withCode(exitUnreachable, err)
+	case named(err):
+		return withCode(exitUsage, err)
 	}
-	return withCode(exitUsage, err)
+	return withCode(exitFailure, err)
+}
+
+// named reports whether what was named is to blame: a path that can be no lock, or is one of
+// another kind, or a list of permissions that the servers refuse.
+func named(err error) bool {
+	var another client.Final
+	return errors.As(err, &another) || errors.Is(err, zk.ErrNoChildrenForEphemerals) ||
+		errors.Is(err, zk.ErrInvalidPath) || errors.Is(err, zk.ErrInvalidACL)
 }
 
 // codeOf returns the exit code of an error. Those without one come from cobra,

@@ -11,6 +11,8 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+
+	"github.com/zklock/zklock/internal/recipe"
 )
 
 // choice is a flag's value that is one of a few words.
@@ -129,14 +131,19 @@ func onePath(_ *cobra.Command, args []string) error {
 	if len(args) != 1 {
 		return usage("there are %d arguments (%q): name one PATH, such as /locks/backup", len(args), args)
 	}
-	return checkPath(args[0])
+	if !strings.HasPrefix(args[0], "/") {
+		return usage("PATH %q: it must start with /, as in /locks/backup", args[0])
+	}
+	return nil
 }
 
-// checkPath finds the mistakes that are seen without a server; the library has the
-// whole rule.
-func checkPath(path string) error {
-	if !strings.HasPrefix(path, "/") {
-		return usage("PATH %q: it must start with /, as in /locks/backup", path)
+// oneLock takes the PATH of a lock as the only argument.
+func oneLock(cmd *cobra.Command, args []string) error {
+	if err := onePath(cmd, args); err != nil {
+		return err
+	}
+	if err := recipe.CheckPath(args[0]); err != nil {
+		return withCode(exitUsage, err)
 	}
 	return nil
 }

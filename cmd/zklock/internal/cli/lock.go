@@ -92,7 +92,7 @@ func whoWeAre() string {
 func (l *lockFlags) take(ctx context.Context, session *zklock.Session, path string, options ...zklock.Option) (*zklock.Hold, error) {
 	k, err := l.on(session, path, options...)
 	if err != nil {
-		return nil, classify(err)
+		return nil, withCode(exitUsage, err) // no server was asked
 	}
 	if l.try() {
 		ctx, cancel := context.WithTimeout(ctx, session.Timeout()) // for a lost connection to come back

@@ -32,6 +32,7 @@ func exitCodes(codes []Entry) string {
 
 // runExits are the exit codes of run, beside the command's.
 var runExits = []Entry{
+	{"1", "anything else has failed, such as a quota that is used up"},
 	{"64", "the command line, or what it names, is wrong"},
 	{"69", "no server could be reached in time"},
 	{"75", "somebody else has the lock (--nonblock), or had it until --timeout"},

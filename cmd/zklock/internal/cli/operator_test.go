@@ -142,7 +142,7 @@ func TestANodeThatHasChildrenIsNotTriedForEver(t *testing.T) {
 	defer cancel()
 	err := q.run(ctx)
 	require.ErrorIs(t, err, zk.ErrNotEmpty)
-	require.Equal(t, exitUsage, codeOf(err))
+	require.Equal(t, exitFailure, codeOf(err))
 	require.NotContains(t, q.out.String(), "deleted")
 }
 

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/zklock/zklock"
+	"github.com/zklock/zklock/internal/client"
 )
 
 func newRevoke() *cobra.Command {
@@ -24,7 +25,7 @@ func newRevoke() *cobra.Command {
 writing Curator's mark on the node. Asking is not taking: the owner decides. A command
 under zklock run goes on, unless it was started with --on-revoke=term.`,
 		Example: `  zklock revoke /locks/backup`,
-		Args:    onePath,
+		Args:    oneLock,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if cmd.Flags().Changed("node") { // be it by a variable that is not set
 				if err := checkNode(node, "ask for", args[0]); err != nil {
@@ -58,6 +59,7 @@ func revoke(ctx context.Context, session *zklock.Session, out io.Writer, path, n
 	if len(asked) == 0 {
 		return nobody(path, node)
 	}
+	var refused []error
 	for _, c := range asked {
 		node := v.printableNode(c.Node)
 		switch err := ask(ctx, session, c.Node); {
@@ -65,11 +67,13 @@ func revoke(ctx context.Context, session *zklock.Session, out io.Writer, path, n
 			fmt.Fprintf(out, "asked %s for %s\n", describe(c).who(), node)
 		case errors.Is(err, zk.ErrNoNode):
 			fmt.Fprintf(out, "%s is gone already\n", node)
+		case client.Refused(err):
+			refused = append(refused, classify(err))
 		default:
-			return classify(err)
+			return errors.Join(append(refused, classify(err))...)
 		}
 	}
-	return nil
+	return errors.Join(refused...)
 }
 
 // ask asks for one node. It gives up when a session that is lost would end.

@@ -6,8 +6,10 @@ import (
 	"errors"
 	"os"
 	"runtime/debug"
+	"sync/atomic"
 
 	"github.com/spf13/cobra"
+	"golang.org/x/term"
 )
 
 // Main runs the command line and returns the exit code.
@@ -19,12 +21,43 @@ func Main(args []string) int {
 	knowShells(root)
 	root.SetArgs(args)
 	root.SetErr(stderr)
+	stdout := &output{File: os.Stdout}
+	root.SetOut(stdout)
 	cmd, err := root.ExecuteContextC(context.Background())
+	if failed := stdout.failed.Load(); failed != nil && !errors.As(err, new(coder)) { // cobra does not tell, or takes it for a wrong command line
+		err = withCode(exitFailure, *failed)
+	}
 	var quiet *silent
 	if err != nil && !errors.As(err, &quiet) {
 		report(stderr, cmd, err)
 	}
 	return codeOf(err)
+}
+
+// output is a file that remembers why it could not be written.
+type output struct {
+	*os.File
+	failed atomic.Pointer[error]
+}
+
+func (o *output) Write(p []byte) (int, error) {
+	n, err := o.File.Write(p)
+	if err != nil {
+		o.failed.Store(&err)
+	}
+	return n, err
+}
+
+// terminal returns the file behind what is read or written, if that is a terminal.
+func terminal(stream any) *os.File {
+	f, isFile := stream.(*os.File)
+	if o, isOutput := stream.(*output); isOutput {
+		f, isFile = o.File, true
+	}
+	if !isFile || !term.IsTerminal(int(f.Fd())) {
+		return nil
+	}
+	return f
 }
 
 // New returns the command and all that is below it.

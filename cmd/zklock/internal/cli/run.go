@@ -73,7 +73,7 @@ func newRun() *cobra.Command {
 			if r.log = r.logger(cmd); r.quiet {
 				r.log = slog.New(slog.DiscardHandler)
 			}
-			if r.front == 0 {
+			if !cmd.Flags().Changed(frontFlag) {
 				return r.start()
 			}
 			return r.keep(cmd.Context())
@@ -113,7 +113,7 @@ func (r *run) arguments(cmd *cobra.Command, args []string) error {
 	if err := cmp.Or(r.lockFlags.check(cmd), notTogether(cmd, "quiet", verboseFlag)); err != nil {
 		return err
 	}
-	return checkPath(r.path)
+	return oneLock(cmd, args[:1])
 }
 
 // lossFlags say what becomes of the command when the lock is lost.
@@ -181,7 +181,7 @@ func (r *run) start() error {
 func (r *run) keep(ctx context.Context) error {
 	master, err := job.OpenMaster(r.front)
 	if err != nil {
-		return withCode(exitUsage, err)
+		return withCode(exitUsage, fmt.Errorf("--%s is not for you: %w", frontFlag, err))
 	}
 	executable, err := job.Find(r.argv[0])
 	if err != nil {

@@ -22,11 +22,10 @@ type screen struct {
 }
 
 func newScreen(s *status) *screen {
-	f, ok := s.stdout.(*os.File)
-	if !ok || s.format.value != "table" || !term.IsTerminal(int(f.Fd())) {
-		f = nil
+	if s.format.value != "table" {
+		return &screen{status: s}
 	}
-	return &screen{status: s, terminal: f}
+	return &screen{status: s, terminal: terminal(s.stdout)}
 }
 
 // show shows v, or, if it failed because no server could be reached, the last view

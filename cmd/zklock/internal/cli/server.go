@@ -41,6 +41,9 @@ development and tests: it keeps nothing on a disk and protects nothing.`,
 
 // serve runs a server on the address until ctx ends.
 func serve(ctx context.Context, out io.Writer, address string, log *slog.Logger) error {
+	if err := checkListen(ctx, address); err != nil {
+		return err
+	}
 	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", address)
 	if err != nil {
 		return withCode(exitFailure, fmt.Errorf("--listen: %w", err))
@@ -64,6 +67,18 @@ func serve(ctx context.Context, out io.Writer, address string, log *slog.Logger)
 		log.Info("a client has connected", "from", client.RemoteAddr())
 		go forward(client, server)
 	}
+}
+
+// checkListen finds what is no address at all.
+func checkListen(ctx context.Context, address string) error {
+	_, port, err := net.SplitHostPort(address)
+	if err == nil {
+		_, err = net.DefaultResolver.LookupPort(ctx, "tcp", port)
+	}
+	if err != nil && ctx.Err() == nil {
+		return usage("--listen %q: it must be host:port or :port: %w", address, err)
+	}
+	return nil
 }
 
 // forward carries one client's connection to the server.

@@ -41,7 +41,7 @@ the wait, the fencing token, the ZooKeeper session, and the node.`,
 		Example: `  zklock status /locks/backup
   zklock status --watch /locks/backup
   zklock status --format json /locks/backup`,
-		Args: onePath,
+		Args: oneLock,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			s.path, s.stdout = args[0], cmd.OutOrStdout()
 			err := s.onSession(cmd, s.run)

@@ -75,6 +75,12 @@ func tells(err error) bool {
 	return err == nil || errors.Is(err, unix.ENOENT) || errors.Is(err, unix.ESRCH) || errors.Is(err, fs.ErrPermission)
 }
 
+// isOfParent reports whether a descriptor is a socket that our parent has made.
+func isOfParent(descriptor int) bool {
+	peer, err := unix.GetsockoptUcred(descriptor, unix.SOL_SOCKET, unix.SO_PEERCRED)
+	return err == nil && int(peer.Pid) == unix.Getppid()
+}
+
 // hideFromKillall gives this process another name than the front's: who stops or
 // kills every zklock by name means those, and one that is left can end the command.
 func hideFromKillall() {

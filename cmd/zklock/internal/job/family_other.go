@@ -2,7 +2,11 @@
 
 package job
 
-import "syscall"
+import (
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
 
 // Linux alone has these.
 func dieWithParent(*syscall.SysProcAttr, syscall.Signal) {}
@@ -15,3 +19,9 @@ func hasUnreaped() bool                                  { return false }
 func isStopped(int) (stopped, known bool)                { return false, true }
 func isAlone(int) bool                                   { return false }
 func members(int) (pids []int)                           { return nil }
+
+// isOfParent reports whether a descriptor is a socket: whose, only Linux tells.
+func isOfParent(descriptor int) bool {
+	_, err := unix.GetsockoptInt(descriptor, unix.SOL_SOCKET, unix.SO_TYPE)
+	return err == nil
+}

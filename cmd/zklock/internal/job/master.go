@@ -5,6 +5,7 @@ package job
 import (
 	"encoding/binary"
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"os/signal"
@@ -30,6 +31,9 @@ type Master struct {
 // keeper, gets the signals of the front and heeds none of its own: those that are
 // meant for the whole lot, as a service manager's, would come twice.
 func OpenMaster(descriptor int) (*Master, error) {
+	if !isOfParent(descriptor) {
+		return nil, fmt.Errorf("descriptor %d is no socket of the process that has started this one", descriptor)
+	}
 	unix.CloseOnExec(descriptor)
 	if err := unix.SetNonblock(descriptor, true); err != nil {
 		return nil, os.NewSyscallError("fcntl", err)
