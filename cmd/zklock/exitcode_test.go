@@ -2,6 +2,7 @@ package main_test
 
 import (
 	"os"
+	"path"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -120,6 +121,14 @@ func TestAWrongCommandLineIsExplained(t *testing.T) {
 		"status --format xml /p":                   `"xml" is none of its values: table, json`,
 		"break /p":                                 "--node is empty",
 		"revoke --node= /p":                        "--node is empty",
+		"server --listen bogus":                    `--listen "bogus": it must be host:port`,
+		"server --listen :99999":                   "invalid port",
+		"server --listen=":                         "missing port",
+		"run --front=0 /p -- true":                 "descriptor 0 is no socket of the process",
+		"run --front=-1 /p -- true":                "descriptor -1 is no socket of the process",
+		"run --session-timeout 9999h /p -- true":   "ZooKeeper counts milliseconds in 32 bits",
+		"run --servers a:b /p -- true":             `server "a:b": port "b" is not a number`,
+		"status /p//q":                             `"/p//q" has an empty node name`,
 		"server x":                                 `there are arguments (["x"])`,
 		"no-such-command":                          `"no-such-command"`,
 		"help no-such-command":                     `"no-such-command"`,
@@ -252,4 +261,34 @@ func TestARefusedLoginIsSaidToBeOne(t *testing.T) {
 
 	status := at.zklock("status", at.path)
 	require.Equal(t, 77, status.exit(), "who may not read is told so")
+}
+
+func TestWhatTheServersRefuseIsNoWrongCommandLine(t *testing.T) {
+	t.Parallel()
+	at := newSite(t)
+	at.create(zk.WorldACL(zk.PermAll))
+	node := at.path + "/_c_46dd068b-196d-4603-8000-000000000003-lock-0000000005"
+	for _, path := range []string{node, node + "/child"} {
+		_, err := at.conn.Create(path, nil, 0, zk.WorldACL(zk.PermAll))
+		require.NoError(t, err)
+	}
+	require.Equal(t, 1, at.zklock("break", at.path, "--node", "0005", "--yes").exit())
+}
+
+func TestTheQuotaOfAPathIsNoWrongCommandLine(t *testing.T) {
+	t.Parallel()
+	at := newSiteWith(t, map[string]string{"enforceQuota": "true"})
+	at.create(zk.WorldACL(zk.PermAll))
+	quota := "/zookeeper/quota" + at.path
+	for _, node := range []struct{ path, data string }{
+		{path.Dir(quota), ""},
+		{quota, ""},
+		{quota + "/zookeeper_limits", "count=-1,bytes=-1=;byteHardLimit=-1;countHardLimit=1"},
+		{quota + "/zookeeper_stats", "count=1,bytes=0"},
+	} {
+		_, err := at.conn.Create(node.path, []byte(node.data), 0, zk.WorldACL(zk.PermAll))
+		require.NoError(t, err)
+	}
+	p := at.run("--", "true")
+	require.Equal(t, 1, p.exit(), "%s", p.stderr)
 }

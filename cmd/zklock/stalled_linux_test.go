@@ -98,3 +98,18 @@ func writes(pid int) bool {
 	}
 	return false
 }
+
+func TestAnAnswerThatCannotBeWrittenIsAFailure(t *testing.T) {
+	full, err := os.OpenFile("/dev/full", os.O_WRONLY, 0)
+	require.NoError(t, err)
+	defer full.Close()
+	for _, line := range []string{"ls --help", "help run", "--version", "completion bash", "completion zsh", "completion fish"} {
+		cmd := exec.Command(zklockBinary, strings.Fields(line)...)
+		cmd.Stdout = full
+		said := new(strings.Builder)
+		cmd.Stderr = said
+		_ = cmd.Run()
+		require.Equal(t, 1, cmd.ProcessState.ExitCode(), line)
+		require.Contains(t, said.String(), "no space left on device", line)
+	}
+}

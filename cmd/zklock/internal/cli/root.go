@@ -18,11 +18,11 @@ func Main(args []string) int {
 	stderr := newAsyncWriter(os.Stderr)
 	defer stderr.close()
 	root := New()
+	stdout := &output{File: os.Stdout}
+	root.SetOut(stdout) // before cobra's completion takes it
 	knowShells(root)
 	root.SetArgs(args)
 	root.SetErr(stderr)
-	stdout := &output{File: os.Stdout}
-	root.SetOut(stdout)
 	cmd, err := root.ExecuteContextC(context.Background())
 	if failed := stdout.failed.Load(); failed != nil && !errors.As(err, new(coder)) { // cobra does not tell, or takes it for a wrong command line
 		err = withCode(exitFailure, *failed)
