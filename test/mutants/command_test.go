@@ -21,7 +21,7 @@ var ofTheCommand = []struct {
 	of, test string
 }{
 	{mutant{"a process that is born during the search for it keeps no lock", []edit{
-		{job + "/group.go", "return !hasUnreaped()", "return true"},
+		{job + "/group.go", "return all && !hasUnreaped()", "return all"},
 	}}, command, "TestTheLockIsKeptWhileEachProcessLeavesItsWorkToTheNext"},
 	{mutant{"a killed keeper's command has all the time that it wants", []edit{
 		{job + "/front.go", "KillAfter: n.KillAfter", "KillAfter: time.Hour"},
@@ -51,7 +51,7 @@ var ofTheCommand = []struct {
 		{job + "/front.go", "f.end(said.commandState, tty,", "f.end(said.commandState, openTerminal(unix.Getpgrp()),"},
 	}}, command, "TestAKilledCommandsTerminalModesAreUndone"},
 	{mutant{"a command whose end was told with its keeper's is waited for", []edit{
-		{job + "/front.go", "s.reap() //", "//"},
+		{job + "/front.go", "s.reap()             //", "//"},
 	}}, job, "TestACommandThatEndsWithItsKeeperIsNotWaitedFor"},
 	{mutant{"a file of PATH that cannot be executed is not found", []edit{
 		{job + "/job.go", "refused = cmp.Or(", "_ = cmp.Or("},
@@ -75,13 +75,13 @@ var ofTheCommand = []struct {
 		{cli + "/flags.go", "if text == \"\" {\n\t\treturn errors.New(\"it is empty", "if false {\n\t\treturn errors.New(\"it is empty"},
 	}}, command, "TestAWrongCommandLineIsExplained"},
 	{mutant{"a process of another namespace is taken for the front", []edit{
-		{job + "/family_linux.go", "procIsOurs() && readProcess(pid).state", "readProcess(pid).state"},
+		{job + "/family_linux.go", "if !procIsOurs() {\n\t\treturn false, true", "if false {\n\t\treturn false, true"},
 	}}, job, "TestAProcessOfAnotherNamespaceIsNotTakenForOneOfOurs"},
 	{mutant{"other children are ended with a killed keeper's command", []edit{
 		{job + "/front.go", ", others: others,", ","},
 	}}, command, "TestAKilledKeeperCostsNobodyHisLifeButTheCommand"},
 	{mutant{"other grandchildren are ended with a killed keeper's command", []edit{
-		{job + "/front.go", "others := new(group).family()", "others, _ := children(os.Getpid())"},
+		{job + "/front.go", "others, _ := new(group).family()", "others, _ := children(os.Getpid())"},
 	}}, command, "TestAKilledKeeperCostsNobodyHisLifeButTheCommand"},
 	{mutant{"a command that exits with 130 is taken for one that a key has ended", []edit{
 		{job + "/front.go", "if said.Interrupted {", "if true {"},

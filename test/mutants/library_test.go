@@ -538,7 +538,7 @@ var ofTheLibrary = []judged{
 		{"internal/queue/semaphore.go", "said.Stat.Pzxid > w.Stat.Pzxid && !w.HasFired()", "false"},
 	}}, "test/sim.TestPermitsAreNotOversoldByWhoMightNotReadThemForAMoment"},
 	{mutant{"a watch that a server fails to set once is never set", []edit{
-		{"internal/client/watch.go", "return erred(err) || ", "return "},
+		{"internal/client/refused.go", " && !slices.Contains(mishaps, code)", ""},
 	}}, "internal/queue.TestAHoldIsAskedBackThoughItsWatchWasRefusedOnce"},
 	{mutant{"a node whose search was refused is not looked for again", []edit{
 		{"internal/queue/create.go", "\t\ts.client.Spawn(func() { s.listYet(c.queue.dir, carrier.ID) })\n", ""},
@@ -547,14 +547,32 @@ var ofTheLibrary = []judged{
 		{"internal/client/errors.go", "return withMeaning(err)", "return err"},
 	}}, "internal/client.TestARefusalByABareNumberSaysWhatItMeans"},
 	{mutant{"a call returns with a hold that was lost while its trace was told", []edit{
-		{"trace.go", "if a == nil || h.Valid() {", "if true {"},
+		{"trace.go", "if a == nil || err != nil || h.Valid() {", "if true {"},
 	}}, "TestACallWhoseLockIsLostWhileItsTraceIsToldGetsItAgain"},
 	{mutant{"a downgrade returns with a hold that was lost while its trace was told", []edit{
-		{"rwlocker.go", "if err == nil && !a.keeps(h) {", "if err == nil && false {"},
+		{"rwlocker.go", "a != nil && !h.Valid() {", "false {"},
 	}}, "TestACallWhoseLockIsLostWhileItsTraceIsToldGetsItAgain"},
 	{mutant{"permits that were lost while the trace was told are returned", []edit{
-		{"semaphore.go", "err != nil || a.keeps(h)", "true"},
+		{"semaphore.go", "a.keep(ctx, func(ctx context.Context, a queue.Call) (*queue.Hold, error) { return by(s, ctx, n, a) })", "by(s, ctx, n, a)"},
 	}}, "TestACallWhoseLockIsLostWhileItsTraceIsToldGetsItAgain"},
+	{mutant{"a member that might not leave stays", []edit{
+		{"membership/keep.go", "\t\tcase <-time.After(wait):", "\t\tcase <-(chan time.Time)(nil):"},
+	}}, "membership.TestAMemberThatMayNotLeaveLeavesAsSoonAsItMay"},
+	{mutant{"a lock that was lost while its trace was told is had again when the time is up", []edit{
+		{"trace.go", "if ctx.Err() != nil {\n\t\t\treturn nil, client.Ended(ctx)", "if false {\n\t\t\treturn nil, client.Ended(ctx)"},
+	}}, "TestACallWhoseLockAndTimeEndWhileItsTraceIsToldGetsNoOther"},
+	{mutant{"a downgrade whose session is closed says that its user has released", []edit{
+		{"rwlocker.go", "\t\t\terr = h.Reentry()", "\t\t\terr = h.Err()"},
+	}}, "TestADowngradeWhoseSessionIsClosedWhileItsTraceIsToldSaysSo"},
+	{mutant{"package context looks after the time of a try", []edit{
+		{"trylock.go", "within(ctx, d, up)", "context.WithTimeoutCause(ctx, d, up)"},
+	}}, "TestATryForATimeCallsNoMethodOfItsContextElsewhere"},
+	{mutant{"a time that is up later hides the end of the caller's context", []edit{
+		{"while.go", "if !latch.IsClosed(done) { // it was first", "if done != nil {"},
+	}}, ".TestATimeThatIsUpIsToldFromTheEndOfTheCallersContext"},
+	{mutant{"a node that the server made, and erred at, is forgotten", []edit{
+		{"internal/queue/create.go", "replied && !client.Mishap(created.Err):", "replied:"},
+	}}, "internal/queue.TestANodeThatTheServerMadeAndErredAtIsFound"},
 	{mutant{"a MultiLocker with a limit waits for its caller's own hold", []edit{
 		{"multi.go", "if m.made(\"try\") == nil && d > 0 {", "if false {"},
 	}}, "TestAMultiLockerUnderAHoldOfALockWithoutAnOwnerIsADeadlockAtOnce"},

@@ -78,7 +78,7 @@ var all = []mutant{
 		if !errors.Is(err, zk.ErrNoNode) {`},
 	}},
 	{"a lost create is not looked for", []edit{
-		{"internal/queue/create.go", "case carrier == nil, replied:", "case true, carrier == nil, replied:"},
+		{"internal/queue/create.go", "case carrier == nil, replied &&", "case true, carrier == nil, replied &&"},
 	}},
 	{"a delete is tried once", []edit{
 		{"internal/queue/deletion.go", "if err := s.deleteTogether(batch); !errors.Is(err, zk.ErrNoNode) {\n\t\t\treturn err", "if err := s.deleteTogether(batch); !errors.Is(err, zk.ErrNoNode) {\n\t\t\treturn client.Permanent(err)"},
@@ -166,7 +166,7 @@ var all = []mutant{
 		{"trylock.go", "err = l.ask(timed, \"try\", (*side).wait)", "_, err = timed, ErrLocked"},
 	}},
 	{"TryLockFor waits too long", []edit{
-		{"trylock.go", "context.WithTimeoutCause(ctx, d, up)", "context.WithTimeoutCause(ctx, d+time.Second, up)"},
+		{"trylock.go", "within(ctx, d, up)", "within(ctx, d+time.Second, up)"},
 	}},
 	{"a lock that is given back was lost", []edit{
 		{"context.go", "err = h.hold.Release(ctx, func", "err = ErrLost\n\t\th.hold.Release(ctx, func"},

@@ -38,8 +38,8 @@ func TestOperatorsAndServersThatRefuseAreHeardOfAndEverybodyGoesOn(t *testing.T)
 		told string
 	}{
 		{Withdraw, 1, "the ACL of /a does not let this session"},
-		{RefuseOne, 7, "failed after .*: unknown error: -"},
-		{RefuseMany, 3, "failed after .*: unknown error: -"},
+		{RefuseOne, 4, "refuses .* of m0 with -"},
+		{RefuseMany, 3, "refuses .* of m0 with -"},
 		{RefuseWatch, 1, "refuses getData of m0 with -127(.|\n)* data set /a/_c_"},
 	} {
 		t.Run(tc.kind.String(), func(t *testing.T) {
@@ -59,17 +59,18 @@ func TestARefusalExcusesACallInItsSpellOnly(t *testing.T) {
 	c := &call{since: began, visit: &visit{
 		actor: &actor{world: w, machine: &machine{name: "m0"}}, lock: &lock{spec: LockerSpec{Path: "/a"}},
 	}}
-	erred, forbidden := errors.New("unknown error: -1"), fmt.Errorf("list: %w", zk.ErrNoAuth)
+	full, forbidden := errors.New("unknown error: -125"), fmt.Errorf("list: %w", zk.ErrNoAuth)
 	for name, tc := range map[string]struct {
 		spell spell
 		err   error
 		want  bool
 	}{
-		"by its machine":        {spell{by: "m0", code: systemError}, erred, true},
-		"by another":            {spell{by: "m1", code: systemError}, erred, false},
-		"another error":         {spell{by: "m0", code: marshalling}, erred, false},
-		"none of a server's":    {spell{by: "m0", code: systemError}, context.Canceled, false},
+		"by its machine":        {spell{by: "m0", code: overQuota}, full, true},
+		"by another":            {spell{by: "m1", code: overQuota}, full, false},
+		"another error":         {spell{by: "m0", code: noAuth}, full, false},
+		"none of a server's":    {spell{by: "m0", code: overQuota}, context.Canceled, false},
 		"for now":               {spell{by: "m0", code: throttled}, errors.New("unknown error: -127"), false},
+		"by mischance":          {spell{by: "m0", code: systemError}, errors.New("unknown error: -1"), false},
 		"of its lock":           {spell{of: "/a", code: noAuth}, forbidden, true},
 		"of a node there":       {spell{of: "/a/_c_x-lock-0000000001", code: noAuth}, forbidden, true},
 		"of another":            {spell{of: "/ab", code: noAuth}, forbidden, false},

@@ -100,10 +100,10 @@ func (ck *checker) recoveryLocked(which func(*spell) bool) (longest time.Duratio
 }
 
 // refusedInSpell reports whether err is what a server has answered in a spell: of c's lock, by c's
-// machine, since c began. That it has too much to do is no reason for a call to fail.
+// machine, since c began. That it has erred, or has too much to do, is no reason for a call to fail.
 func (c *call) refusedInSpell(err error) bool {
 	code := codeOf(err)
-	if code == 0 || code == throttled {
+	if code != noAuth && code != overQuota {
 		return false
 	}
 	ck := c.world.checker
