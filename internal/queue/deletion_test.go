@@ -472,6 +472,24 @@ func TestANodeWhoseDeleteWasRefusedIsDeletedAsSoonAsTheServerLetsIt(t *testing.T
 	})
 }
 
+// Nobody knows what becomes of it when its session is closed without a connection.
+func TestANodeThatMayBeThereStillIsNotLoggedAsGone(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		server := zktest.NewServer(t)
+		s, log := connectTold(t, server)
+		h := hold(t, s)
+		_, err := s.client.Conn.SetACL("/lock", zk.WorldACL(zk.PermAll&^zk.PermDelete), -1)
+		require.NoError(t, err)
+		require.ErrorIs(t, h.Release(t.Context(), nil), zk.ErrNoAuth)
+		server.Refuse(true)
+		server.Cut()
+		time.Sleep(2 * time.Second) // it is being tried again
+		s.end()
+		require.Zero(t, running("deleteYet"))
+		require.NotContains(t, log.String(), "are gone")
+	})
+}
+
 // The node goes with the session.
 func TestAReleaseThatCloseEndsHasComeToItsEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
