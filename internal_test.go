@@ -301,6 +301,16 @@ func TestATryThatIsOverLeavesNoTimer(t *testing.T) {
 	})
 }
 
+func TestATimeIsADeadlineForWhoHasNone(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		timed, detach := within(t.Context(), time.Minute, errors.New("the time is up"))
+		defer detach()
+		deadline, ok := timed.Deadline()
+		require.True(t, ok)
+		require.Equal(t, time.Minute, time.Until(deadline))
+	})
+}
+
 // Whichever of two ends comes first is the one that counts, also afterwards.
 func TestATimeThatIsUpIsToldFromTheEndOfTheCallersContext(t *testing.T) {
 	up := errors.New("the time is up")
@@ -314,7 +324,8 @@ func TestATimeThatIsUpIsToldFromTheEndOfTheCallersContext(t *testing.T) {
 				defer cancel()
 				timed, detach := within(ctx, time.Minute, up)
 				defer detach()
-				deadline, _ := timed.Deadline()
+				deadline, ok := timed.Deadline()
+				require.True(t, ok)
 				require.Equal(t, min(c.cancelled, time.Minute), time.Until(deadline))
 				<-timed.Done()
 				for range 2 {

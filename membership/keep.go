@@ -228,7 +228,10 @@ func (m *Member) withdraw() {
 // outlast returns when the node, which the server did not let us delete, has gone: an operator may
 // change the ACL, and it goes with its session.
 func (m *Member) outlast(session int64) {
-	for wait := time.Second; ; wait = min(2*wait, time.Minute) {
+	wait := time.Second
+	again := time.NewTimer(wait)
+	defer again.Stop()
+	for {
 		changed := client.Of(m.session).Changed()
 		switch {
 		case isClosed(m.session):
@@ -241,11 +244,13 @@ func (m *Member) outlast(session int64) {
 		select {
 		case <-changed:
 		case <-m.session.Closed():
-		case <-time.After(wait):
+		case <-again.C:
 			if m.delete() == nil {
 				m.left()
 				return
 			}
+			wait = min(2*wait, time.Minute)
+			again.Reset(wait)
 		}
 	}
 }

@@ -118,6 +118,73 @@ func TestACommandThatIsNotExecutedYetEndsWithEitherProcess(t *testing.T) {
 	}
 }
 
+// unborn returns what the keeper of a command that is not executed yet has forked.
+func unborn(t *testing.T, p *process) (keeper, newborn int) {
+	t.Helper()
+	child := func(of int) int {
+		out, err := exec.Command("pgrep", "-P", strconv.Itoa(of)).Output()
+		require.NoError(t, err)
+		return pidIn(t, string(out))
+	}
+	keeper = child(p.cmd.Process.Pid)
+	return keeper, child(keeper)
+}
+
+// It has the terminal already, and nobody else would continue it.
+func TestACommandThatIsStoppedBeforeItIsExecutedGoesOn(t *testing.T) {
+	at := newSite(t)
+	tool, awaitExec, goOn := slowTool(t)
+	made := filepath.Join(t.TempDir(), "made")
+	p := at.run("--", tool, made)
+	awaitExec()
+	_, newborn := unborn(t, p)
+	stop(t, newborn)
+	goOn()
+	require.Zero(t, p.exit())
+	require.FileExists(t, made)
+}
+
+// stop returns when the process has been stopped, be it continued since.
+func stop(t *testing.T, pid int) {
+	t.Helper()
+	require.NoError(t, syscall.Kill(pid, syscall.SIGSTOP))
+	eventually(t, "the stop", func() bool {
+		status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
+		return err == nil && !bytes.Contains(status, []byte("ShdPnd:\t0000000000040000"))
+	})
+}
+
+// Until it is executed the command has the keeper's end of the connection to the first.
+func TestTheFirstProcessDoesNotWaitForACommandThatIsNotExecutedYet(t *testing.T) {
+	for name, c := range map[string]struct {
+		flag    string
+		forLoss func(p *process, newborn int)
+	}{
+		"that is stopped":            {"--on-lost=term", func(_ *process, newborn int) { stop(t, newborn) }},
+		"that outlives the lock":     {"--on-lost=ignore", func(p *process, _ int) { p.signal(syscall.SIGTERM) }},
+		"that is told to end anyhow": {"--on-lost=term", func(*process, int) {}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			at := newSite(t)
+			tool, awaitExec, _ := slowTool(t)
+			made := filepath.Join(t.TempDir(), "made")
+			p := at.run(c.flag, "--", tool, made)
+			awaitExec()
+			keeper, newborn := unborn(t, p)
+			if c.flag == "--on-lost=term" {
+				c.forLoss(p, newborn)
+			}
+			require.NoError(t, syscall.Kill(keeper, syscall.SIGKILL))
+			if c.flag == "--on-lost=ignore" {
+				eventually(t, "the end of the keeper", func() bool { return syscall.Kill(keeper, 0) != nil })
+				c.forLoss(p, newborn)
+			}
+			require.Equal(t, 76, p.exit())
+			require.NoFileExists(t, made)
+		})
+	}
+}
+
 func TestAKeeperThatIsNotExecutedYetIsLookedAfter(t *testing.T) {
 	for name, c := range map[string]struct {
 		sent syscall.Signal // to the keeper
@@ -144,16 +211,14 @@ func TestAKeeperThatIsNotExecutedYetIsLookedAfter(t *testing.T) {
 			out, err := exec.Command("pgrep", "-P", strconv.Itoa(p.cmd.Process.Pid)).Output()
 			require.NoError(t, err)
 			newborn := pidIn(t, string(out))
-			require.NoError(t, syscall.Kill(newborn, c.sent))
 			switch c.sent {
 			case 0:
 				p.signal(syscall.SIGTERM)
 			case syscall.SIGSTOP:
-				eventually(t, "the stop", func() bool {
-					status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", newborn))
-					return err == nil && !bytes.Contains(status, []byte("ShdPnd:\t0000000000040000"))
-				})
+				stop(t, newborn)
 				goOn()
+			default:
+				require.NoError(t, syscall.Kill(newborn, c.sent))
 			}
 			require.Equal(t, c.code, p.exit())
 		})

@@ -33,7 +33,7 @@ type containerState int
 const (
 	untried containerState = iota
 	served                 // the newest request for one was answered
-	doubted                // a server hung up on it; the next will tell
+	doubted                // a server hung up on it, or erred; the next will tell
 	refused                // parents are made persistent
 )
 
@@ -178,6 +178,8 @@ func (cs *containers) ask(dir string, acl []zk.ACL) error {
 	case cs.state == refused:
 	case err == nil, errors.Is(err, zk.ErrNodeExists), errors.Is(err, zk.ErrNoNode), Refused(err):
 		cs.state = served
+	case Mishap(err):
+		cs.suspect(because{"the request for one has failed twice", err})
 	}
 	return err
 }
@@ -190,9 +192,16 @@ func (cs *containers) doubt(l *wire.Link, cause error) {
 	switch {
 	case cs.state == refused || !l.Awaits(wire.OpCreateContainer):
 	case cs.asked == 0: // the request was made over Conn
-	case cs.state == doubted:
-		cs.refuse(because{"the connection was lost twice on the request for one", cause})
 	default:
+		cs.suspect(because{"the connection was lost twice on the request for one", cause})
+	}
+}
+
+// suspect takes what may be chance, once. cs.mu is held.
+func (cs *containers) suspect(cause error) {
+	if cs.state == doubted {
+		cs.refuse(cause)
+	} else {
 		cs.state = doubted
 	}
 }

@@ -172,6 +172,24 @@ func TestOnlyASearchThatIsRefusedSaysThatANodeMayBeLeft(t *testing.T) {
 	}
 }
 
+// The node went with its session.
+func TestANodeIsNotLookedForWhenItsSessionHasEnded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		server := zktest.NewServer(t)
+		s := connect(t, server)
+		require.NoError(t, hold(t, s).Release(t.Context(), nil))
+		_, err := s.client.Conn.SetACL("/lock", unreadable(), -1)
+		require.NoError(t, err)
+		server.DropReply(zktest.OpCreate, zktest.OnPath("/lock/"))
+		_, err = lockAt(s, "/lock").Acquire(t.Context(), nil)
+		require.ErrorIs(t, err, zk.ErrNoAuth)
+		require.NotZero(t, running("listYet"))
+		require.True(t, server.ExpireSession(s.id))
+		time.Sleep(2 * time.Minute)
+		require.Zero(t, running("listYet"))
+	})
+}
+
 // Nothing would be known of its end until it is watched, or proved.
 func TestAPermitThatIsDeletedWhileItIsLookedForIsTakenAnew(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

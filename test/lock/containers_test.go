@@ -128,6 +128,23 @@ func TestALockBelowAMissingPathOnAServerWithoutContainersSuspendsTheOthersOnce(t
 	}
 }
 
+// Once may be chance.
+func TestAServerThatErrsTwiceAtContainersIsAskedForNoMore(t *testing.T) {
+	for _, code := range []int32{-1, -5, -7} {
+		for errs, asked := range []int{1, 2, 2, 2} {
+			inBubble(t, func(t *testing.T, b *bubble) {
+				for range errs {
+					b.server.RefuseRequest(zktest.OpCreateContainer, code)
+				}
+				l, err := zklock.New(b.session("owner"), "/missing")
+				require.NoError(t, err)
+				require.NoError(t, l.LockContext(aMinute(t)))
+				require.Equal(t, asked, b.server.Requests()[zktest.OpCreateContainer], "%d times, %d", errs, code)
+			})
+		}
+	}
+}
+
 func TestWithPersistentParentsNoContainerIsAskedFor(t *testing.T) {
 	withoutContainers(t, false, func(t *testing.T, w *containerless) {
 		w.lockAt(t, "/a/b/c/lock")

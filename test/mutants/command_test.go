@@ -141,11 +141,17 @@ var ofTheCommand = []struct {
 		{job + "/supervisor.go", "func (s *supervisor) reap() {\n\tif s.begun != nil {", "func (s *supervisor) reap() {\n\tif false {"},
 	}}, job, "TestACommandThatCannotBeExecutedIsNotTakenForOneThatHasEnded"},
 	{mutant{"a signal that comes before there is a command is lost", []edit{
-		{job + "/supervisor.go", "s.begun != nil && len(", "false && len("},
+		{job + "/supervisor.go", "family, _ := s.group.family(); len(", "family, _ := s.group.family(); false && len("},
 	}}, job, "TestWhatComesBeforeThereIsACommandWaitsForIt"},
 	{mutant{"a keeper that is stopped before it is executed stays so", []edit{
 		{job + "/front.go", "starting.signal(syscall.SIGCONT)", "_ = starting"},
 	}}, command, "TestAKeeperThatIsNotExecutedYetIsLookedAfter"},
+	{mutant{"a command that is stopped before its execve is left so", []edit{
+		{job + "/supervisor.go", "s.group.signal(syscall.SIGCONT) // stopped before", "// stopped before"},
+	}}, command, "TestACommandThatIsStoppedBeforeItIsExecutedGoesOn"},
+	{mutant{"the front listens to a command that is not executed yet", []edit{
+		{job + "/front.go", "\t\t\tnoMore(conn)\n", ""},
+	}}, command, "TestTheFirstProcessDoesNotWaitForACommandThatIsNotExecutedYet"},
 	{mutant{"a signal to end is left to a keeper that is not executed yet", []edit{
 		{job + "/front.go", "starting != nil && Ends(sig)", "false"},
 	}}, command, "TestAKeeperThatIsNotExecutedYetIsLookedAfter"},

@@ -230,7 +230,7 @@ var ofTheLibrary = []judged{
 		{"internal/queue/deletion.go", "\t\t\ts.client.Spawn(func() { s.deleteYet(some[0]) })\n", ""},
 	}}, "internal/queue.TestANodeWhoseDeleteWasRefusedIsDeletedAsSoonAsTheServerLetsIt"},
 	{mutant{"containers are asked for until they are had", []edit{
-		{"internal/client/parents.go", "case cs.state == doubted:", "case false:"},
+		{"internal/client/parents.go", "if cs.state == doubted {", "if false {"},
 	}}, "TestALockBelowAMissingPathOnAServerWithoutContainersSuspendsTheOthersOnce"},
 	{mutant{"an answer that there are no containers is forgotten", []edit{
 		{"internal/client/parents.go", "case Unimplemented(err):", "case false:"},
@@ -245,7 +245,7 @@ var ofTheLibrary = []judged{
 		{"internal/client/parents.go", "return struct{}{}, c.Persist(c.ctx, func() error {", "return struct{}{}, c.Persist(ctx, func() error {"},
 	}}, "TestADoubtAboutContainersIsSettledWhenItsCallerHasLeft"},
 	{mutant{"one lost connection speaks against containers", []edit{
-		{"internal/client/parents.go", "default:\n\t\tcs.state = doubted", "default:\n\t\tcs.refuse(cause)"},
+		{"internal/client/parents.go", "if cs.state == doubted {", "if true {"},
 	}}, "TestALostConnectionIsNoWordAgainstContainers"},
 	{mutant{"a connection that we cut speaks against containers", []edit{
 		{"internal/client/connection.go", "if byServer {", "if _ = byServer; true {"},
@@ -555,8 +555,11 @@ var ofTheLibrary = []judged{
 	{mutant{"permits that were lost while the trace was told are returned", []edit{
 		{"semaphore.go", "a.keep(ctx, func(ctx context.Context, a queue.Call) (*queue.Hold, error) { return by(s, ctx, n, a) })", "by(s, ctx, n, a)"},
 	}}, "TestACallWhoseLockIsLostWhileItsTraceIsToldGetsItAgain"},
+	{mutant{"a server that errs at containers is asked for them for ever", []edit{
+		{"internal/client/parents.go", "case Mishap(err):", "case false:"},
+	}}, "TestAServerThatErrsTwiceAtContainersIsAskedForNoMore"},
 	{mutant{"a member that might not leave stays", []edit{
-		{"membership/keep.go", "\t\tcase <-time.After(wait):", "\t\tcase <-(chan time.Time)(nil):"},
+		{"membership/keep.go", "\t\tcase <-again.C:", "\t\tcase <-(chan time.Time)(nil):"},
 	}}, "membership.TestAMemberThatMayNotLeaveLeavesAsSoonAsItMay"},
 	{mutant{"a lock that was lost while its trace was told is had again when the time is up", []edit{
 		{"trace.go", "if ctx.Err() != nil {\n\t\t\treturn nil, client.Ended(ctx)", "if false {\n\t\t\treturn nil, client.Ended(ctx)"},

@@ -42,7 +42,7 @@ with it, and kills one of them while it holds the lock. It needs no servers: unl
 				}
 			}
 			return untilSignal(cmd.Context(), func(ctx context.Context) error {
-				return demoError(demo.Run(ctx, ctxWriter{ctx, os.Stdout}, options))
+				return demoError(demo.Run(ctx, ctxWriter{ctx, cmd.OutOrStdout()}, options))
 			})
 		},
 	}

@@ -86,6 +86,7 @@ func (f *Front) Run() (code int, err error) {
 		case status.Stopped():
 			_ = unix.Kill(keeper, unix.SIGCONT) // nobody else looks after the lock
 		default:
+			noMore(conn)
 			<-said.over
 			if status.Signaled() && !said.began { // perhaps by what was meant for us as well, before it knew to heed none
 				return 0, &Interrupted{status.Signal()}
@@ -99,6 +100,14 @@ func (f *Front) Run() (code int, err error) {
 			}
 			return status.ExitStatus(), nil
 		}
+	}
+}
+
+// noMore ends what is read from the keeper with what it has said: a command that is not executed
+// yet has its end of the connection too.
+func noMore(conn *os.File) {
+	if raw, err := conn.SyscallConn(); err == nil {
+		_ = raw.Control(func(fd uintptr) { _ = unix.Shutdown(int(fd), unix.SHUT_RD) })
 	}
 }
 

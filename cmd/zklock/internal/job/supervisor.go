@@ -79,7 +79,10 @@ func (s *supervisor) begin(id int) {
 
 // heard returns where signals come from: nowhere while there is nobody to send them to.
 func (s *supervisor) heard() <-chan os.Signal {
-	if family, _ := s.group.family(); s.begun != nil && len(family) == 0 {
+	if s.begun == nil {
+		return s.signals
+	}
+	if family, _ := s.group.family(); len(family) == 0 {
 		return nil
 	}
 	return s.signals
@@ -109,7 +112,9 @@ func (s *supervisor) reap() {
 // on, as part of a job.
 func (s *supervisor) follow() {
 	switch stopped := s.master.stopped(); {
-	case s.ending, s.begun != nil:
+	case s.ending:
+	case s.begun != nil:
+		s.group.signal(syscall.SIGCONT) // stopped before its execve, it would never come there
 	case stopped && !s.halted:
 		s.group.signal(syscall.SIGTSTP)
 		s.halt()
