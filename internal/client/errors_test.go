@@ -89,6 +89,18 @@ func TestWhatAnErrorIsBecauseOfIsToBeFoundInIt(t *testing.T) {
 	require.Equal(t, "0xffffffffffffffff", Hex(-1))
 }
 
+// dumb is an error that nobody may ask for its text.
+type dumb struct{ error }
+
+func TestAUsersErrorIsNotAskedForItsTextToKnowARefusal(t *testing.T) {
+	for _, err := range []error{dumb{}, fmt.Errorf("wrapped: %w", zk.ErrNoAuth), unserved{zk.ErrNoNode, dumb{}, true}, because{"no luck", dumb{}}} {
+		require.NotPanics(t, func() {
+			Refused(err)
+			require.True(t, err == new(Client).Explain(err))
+		})
+	}
+}
+
 func TestARefusalByABareNumberSaysWhatItMeans(t *testing.T) {
 	for code, says := range map[string]string{"-124": "demand credentials", "-120": "ephemeral nodes"} {
 		refusal := errors.New(unnamed + code)

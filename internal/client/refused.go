@@ -3,6 +3,7 @@ package client
 import (
 	"errors"
 	"fmt"
+	"reflect"
 	"slices"
 	"strings"
 
@@ -73,13 +74,17 @@ func OverQuota(err error) bool {
 	return ok && code == "-125"
 }
 
-// unnamedCode returns the code in an error that go-zookeeper has no name for.
+// textual is the type of go-zookeeper's errors that have no name.
+var textual = reflect.TypeOf(fmt.Errorf("%v", 0))
+
+// unnamedCode returns the code in an error that go-zookeeper has no name for. It asks no user's
+// error for its text, such as a dialer's, which may end the goroutine.
 func unnamedCode(err error) (code string, ok bool) {
-	if err == nil {
-		return "", false
-	}
-	for inner := errors.Unwrap(err); inner != nil; inner = errors.Unwrap(err) {
+	for inner := err; inner != nil; inner = errors.Unwrap(inner) {
 		err = inner
+	}
+	if reflect.TypeOf(err) != textual {
+		return "", false
 	}
 	return strings.CutPrefix(err.Error(), unnamed)
 }
