@@ -193,7 +193,7 @@ func (s *Semaphore) look(ctx context.Context, turn *Hold) (*client.Watch, error)
 	if err != nil {
 		return nil, err
 	}
-	if said.Stat.Pzxid > w.Stat.Pzxid && !w.HasFired() { // of which ZooKeeper has not told: see trust
+	if said.Stat.Pzxid > w.Stat.Pzxid { // of which ZooKeeper may not have told: see trust
 		session.client.EndWatch(key, w)
 		return nil, client.ErrStale
 	}

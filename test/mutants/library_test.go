@@ -535,8 +535,11 @@ var ofTheLibrary = []judged{
 		{"multi.go", "if l.ownedBy(goid.Get()) {\n\t\treturn nil", "if l.Held() != nil {\n\t\treturn nil"},
 	}}, "TestAMultiLockerUnderAHoldOfALockWithoutAnOwnerIsADeadlockAtOnce"},
 	{mutant{"permits that came while they could not be read do not count", []edit{
-		{"internal/queue/semaphore.go", "said.Stat.Pzxid > w.Stat.Pzxid && !w.HasFired()", "false"},
+		{"internal/queue/semaphore.go", "if said.Stat.Pzxid > w.Stat.Pzxid {", "if false {"},
 	}}, "test/sim.TestPermitsAreNotOversoldByWhoMightNotReadThemForAMoment"},
+	{mutant{"the list of a watch that has ended is believed", []edit{
+		{"internal/queue/semaphore.go", "if said.Stat.Pzxid > w.Stat.Pzxid {", "if said.Stat.Pzxid > w.Stat.Pzxid && !w.HasFired() {"},
+	}}, "test/sim.TestPermitsAreNotOversoldByWhoLooksAsTheWatchesAreRechecked"},
 	{mutant{"a watch that a server fails to set once is never set", []edit{
 		{"internal/client/refused.go", " && !slices.Contains(mishaps, code)", ""},
 	}}, "internal/queue.TestAHoldIsAskedBackThoughItsWatchWasRefusedOnce"},

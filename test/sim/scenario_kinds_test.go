@@ -276,6 +276,53 @@ func (s *stage) allCaughtUp() {
 	}
 }
 
+// The recheck ends the watch on the permits while the size is on its way: what the watch has read
+// is a minute old.
+func TestPermitsAreNotOversoldByWhoLooksAsTheWatchesAreRechecked(t *testing.T) {
+	for early := 60 * time.Millisecond; early <= 130*time.Millisecond; early += 10 * time.Millisecond {
+		t.Run(early.String(), func(t *testing.T) {
+			play(t, 1, func(s *stage) {
+				const leases, delay = "/two/leases", 20 * time.Millisecond
+				ctx, key := context.Background(), zklock.WithAuth("digest", []byte("operator:key"))
+				a, b, c, operator := s.enter("a"), s.enter("b"), s.enter("c", key), s.enter("operator", key)
+				two := func(p *player) *zklock.Semaphore {
+					sem, err := zklock.NewSemaphore(p.Session, "/two", 2)
+					require.NoError(s, err)
+					return sem
+				}
+				for _, way := range []zktest.Direction{zktest.ToServer, zktest.ToClient} {
+					a.place.Delay(way, delay, delay)
+				}
+				ofB, err := two(b).Acquire(ctx, 1)
+				require.NoError(s, err)
+				listed := s.HoldReply(zktest.OpGetChildren2, zktest.OnClient(a.place), zktest.OnPath(leases))
+				tried := make(chan error, 1)
+				go func() { _, err := two(a).TryAcquire(ctx, 2); tried <- err }()
+				<-listed.Struck()
+				rechecked := time.Now().Add(time.Minute - delay)
+				listed.Release()
+				require.ErrorIs(s, <-tried, zklock.ErrLocked)
+
+				hidden := append(zk.DigestACL(zk.PermAll, "operator", "key"), zk.WorldACL(zk.PermAll&^zk.PermRead)...)
+				_, err = operator.Conn().SetACL(leases, hidden, -1)
+				require.NoError(s, err)
+				ofC, err := two(c).Acquire(ctx, 1)
+				require.NoError(s, err)
+				_, err = operator.Conn().SetACL(leases, zk.WorldACL(zk.PermAll), -1)
+				require.NoError(s, err)
+
+				time.Sleep(time.Until(rechecked.Add(-early)))
+				bounded, cancel := context.WithTimeout(ctx, time.Second)
+				defer cancel()
+				_, err = two(a).Acquire(bounded, 1)
+				require.ErrorIs(s, err, zklock.ErrLocked, "three permits of two are out")
+				require.NoError(s, ofB.Release(ctx))
+				require.NoError(s, ofC.Release(ctx))
+			})
+		})
+	}
+}
+
 // ZooKeeper does not tell of permits that have come while the session might not read them.
 func TestPermitsAreNotOversoldByWhoMightNotReadThemForAMoment(t *testing.T) {
 	play(t, 1, func(s *stage) {
