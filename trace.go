@@ -32,8 +32,8 @@ import (
 // A goroutine of this process may have lost the lock and not have unlocked yet. A call that
 // gets the lock then waits for that Unlock, with a hold of its own. If that hold is Lost, or one
 // while Acquired is being told, the events of the call begin again with Enqueued; a downgrade is
-// told Failed then. If the call ends meanwhile, Released and Failed
-// are both told. A try that finds such an owner has no hold: of it Failed alone is told.
+// told Failed then. If the call ends meanwhile, Released and Failed are both told. A try that
+// finds such an owner has no hold: of it Failed alone is told.
 //
 // If a function panics, or ends its goroutine by runtime.Goexit, the lock's own work is still
 // done. Enqueued, Acquired and Failed are run by the goroutine of the call, which panics with

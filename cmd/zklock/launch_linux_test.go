@@ -118,16 +118,12 @@ func TestACommandThatIsNotExecutedYetEndsWithEitherProcess(t *testing.T) {
 	}
 }
 
-// unborn returns what the keeper of a command that is not executed yet has forked.
-func unborn(t *testing.T, p *process) (keeper, newborn int) {
+// childOf returns the only child of a process, be it executed yet or not.
+func childOf(t *testing.T, pid int) int {
 	t.Helper()
-	child := func(of int) int {
-		out, err := exec.Command("pgrep", "-P", strconv.Itoa(of)).Output()
-		require.NoError(t, err)
-		return pidIn(t, string(out))
-	}
-	keeper = child(p.cmd.Process.Pid)
-	return keeper, child(keeper)
+	out, err := exec.Command("pgrep", "-P", strconv.Itoa(pid)).Output()
+	require.NoError(t, err)
+	return pidIn(t, string(out))
 }
 
 // It has the terminal already, and nobody else would continue it.
@@ -137,8 +133,7 @@ func TestACommandThatIsStoppedBeforeItIsExecutedGoesOn(t *testing.T) {
 	made := filepath.Join(t.TempDir(), "made")
 	p := at.run("--", tool, made)
 	awaitExec()
-	_, newborn := unborn(t, p)
-	stop(t, newborn)
+	stop(t, childOf(t, keeper(p)))
 	goOn()
 	require.Zero(t, p.exit())
 	require.FileExists(t, made)
@@ -170,7 +165,8 @@ func TestTheFirstProcessDoesNotWaitForACommandThatIsNotExecutedYet(t *testing.T)
 			made := filepath.Join(t.TempDir(), "made")
 			p := at.run(c.flag, "--", tool, made)
 			awaitExec()
-			keeper, newborn := unborn(t, p)
+			keeper := keeper(p)
+			newborn := childOf(t, keeper)
 			if c.flag == "--on-lost=term" {
 				c.forLoss(p, newborn)
 			}
@@ -208,9 +204,7 @@ func TestAKeeperThatIsNotExecutedYetIsLookedAfter(t *testing.T) {
 			front.Path, front.ExtraFiles = "/proc/self/fd/3", []*os.File{executable}
 			p := at.start(front)
 			awaitExec()
-			out, err := exec.Command("pgrep", "-P", strconv.Itoa(p.cmd.Process.Pid)).Output()
-			require.NoError(t, err)
-			newborn := pidIn(t, string(out))
+			newborn := childOf(t, p.cmd.Process.Pid)
 			switch c.sent {
 			case 0:
 				p.signal(syscall.SIGTERM)

@@ -28,7 +28,7 @@ var meanings = map[string]string{
 
 // withMeaning adds to a refusal what its code means.
 func withMeaning(err error) error {
-	if code, unnamed := unnamedCode(err); unnamed && meanings[code] != "" {
+	if code, ok := unnamedCode(err); ok && meanings[code] != "" {
 		return fmt.Errorf("%w (%s)", err, meanings[code])
 	}
 	return err
@@ -58,8 +58,8 @@ func Refused(err error) bool {
 	if slices.ContainsFunc(refusals, func(refusal error) bool { return errors.Is(err, refusal) }) {
 		return true
 	}
-	code, unnamed := unnamedCode(err)
-	return unnamed && code != throttled && !slices.Contains(mishaps, code)
+	code, ok := unnamedCode(err)
+	return ok && code != throttled && !slices.Contains(mishaps, code)
 }
 
 // Unimplemented reports whether the server said that it does not know the operation.

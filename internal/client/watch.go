@@ -213,8 +213,8 @@ func (c *Client) Watch(key WatchKey) *Watch {
 }
 
 // arm asks for the watch until the server has answered for good, or the connection has ended: a
-// server that is busy, or has erred, may refuse a read once. It asks for the data, never for existence: that
-// would leave a watch on a node that is gone, for ever.
+// server that is busy, or has erred, may refuse a read once. It asks for the data, never for
+// existence: that would leave a watch on a node that is gone, for ever.
 func (c *Client) arm(key WatchKey, w *Watch) {
 	err := c.askFor(key, w)
 	for try := 1; err != nil && leavesHope(err) && c.pause(w.Link, backoff.Before(try)); try++ {

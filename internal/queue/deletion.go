@@ -127,8 +127,7 @@ func (s *Session) finish(requests [][]*deletion) {
 	}
 }
 
-// deleteYet goes on with a deletion that was refused: an operator may change the ACL, and a
-// server may have erred.
+// deleteYet goes on with a deletion that was refused: an operator may change the ACL.
 func (s *Session) deleteYet(r *deletion) {
 	s.client.Persevere(func() bool { return s.deleteNodes([]*deletion{r}) == nil })
 	if !s.client.Closed() { // which may not be confirmed yet
