@@ -195,12 +195,28 @@ func (s *Session) deleteTogether(batch []*deletion) error {
 				}
 				reviewed = true
 			}
-			nodes = slices.Delete(nodes, first, first+1)
+			nodes = s.remaining(slices.Delete(nodes, first, first+1))
 		default:
 			return err
 		}
 	}
 	return nil
+}
+
+// remaining returns those of the nodes that are not known to be gone. If the answer to their
+// delete was lost, none of them is there, and to hear that one by one takes a round trip each.
+func (s *Session) remaining(nodes []string) []string {
+	gone := make(map[string]*client.Call[bool], len(nodes))
+	for _, node := range nodes {
+		gone[node] = client.Send(s.client, func() (bool, error) {
+			there, _, err := s.client.Conn.Exists(node)
+			return !there, err
+		})
+	}
+	return slices.DeleteFunc(nodes, func(node string) bool {
+		gone, err := gone[node].Wait(s.client.Context())
+		return gone && err == nil
+	})
 }
 
 // holders returns who has the locks that went on from the contenders of a batch.

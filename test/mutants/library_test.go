@@ -302,6 +302,12 @@ var ofTheLibrary = []judged{
 	{mutant{"a lock that came from a node that is gone is not looked at again", []edit{
 		{"internal/queue/deletion.go", "if !reviewed {", "if reviewed {"},
 	}}, "TestALockIsNotHandedOnFromAQueueThatWasDeletedToTheNext"},
+	{mutant{"nodes that are gone are heard of one by one", []edit{
+		{"internal/queue/deletion.go", "return gone && err == nil", "return gone && err == nil && false"},
+	}}, "internal/queue.TestDeletesOfManyNodesWhoseAnswerIsLostAreMadeSureOfByOneMoreTransaction"},
+	{mutant{"with a node that is gone all others of its request are left", []edit{
+		{"internal/queue/deletion.go", "return gone && err == nil", "return gone || true || err == nil"},
+	}}, "internal/queue.TestNodesThatAreGoneKeepNoOtherOfTheirRequestFromBeingDeleted"},
 	{mutant{"a lock that has gone on meanwhile is not looked at again", []edit{
 		{"internal/queue/deletion.go", "holder := c.holder()\n\tswitch", "holder := c\n\tswitch"},
 	}}, "TestALockIsNotHandedOnFromAQueueThatWasDeletedToTheNext"},

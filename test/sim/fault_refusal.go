@@ -58,7 +58,7 @@ func (w *world) refuseMany(f Fault) func() {
 func (w *world) refuses(f Fault, op zktest.Op, code int32, again func() bool) (end func()) {
 	m := w.machines[f.Machine]
 	s := &spell{by: m.name, code: int(code), tail: unasked, deaf: op == zktest.OpGetData}
-	if op == zktest.OpDelete || op == zktest.OpMulti || op == zktest.OpGetChildren2 {
+	if op == zktest.OpMulti && code == overQuota { // all else is asked again like a busy server
 		s.tail = undeleted
 	}
 	w.checker.begin(s)
