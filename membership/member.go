@@ -65,7 +65,7 @@ const maxData = 0xfffff - 64<<10
 
 // Join puts a member with that data on the list at path, which it creates if need
 // be, and returns when ZooKeeper has confirmed it. After an error there is no
-// member: if ctx ended, its node is being deleted in the background. It waits when
+// member: if there is a node, it is being deleted in the background. It waits when
 // too much of that is under way.
 //
 // The member stays until [Member.Leave] or the session's Close, and does not depend

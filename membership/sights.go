@@ -222,7 +222,7 @@ func (all *sights) stands(ctx context.Context, s *zklock.Session, v view, g *sig
 		all.mu.Lock()
 		defer all.mu.Unlock()
 		g.confirmed = time.Now()
-		return r.Val.(reading).version(v.of) == g.version(v.of), nil
+		return r.Val.(reading).shows(g.reading, v.of), nil
 	case <-ctx.Done():
 		return false, client.Ended(ctx)
 	case <-s.Closed():

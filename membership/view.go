@@ -4,6 +4,8 @@ import (
 	"errors"
 
 	"github.com/go-zookeeper/zk"
+
+	"github.com/zklock/zklock/internal/client"
 )
 
 // view is something of a node that can be read and watched.
@@ -54,13 +56,13 @@ func (v view) check(conn *zk.Conn) (r reading, err error) {
 	return r, err
 }
 
-// version is a number that is another one after each change of the aspect.
-func (r reading) version(of aspect) int64 {
+// shows reports whether r and other have read the same of the aspect.
+func (r reading) shows(other reading, of aspect) bool {
 	switch {
-	case r.stat == nil:
-		return 0
+	case r.stat == nil || other.stat == nil:
+		return r.stat == other.stat
 	case of == children:
-		return r.stat.Pzxid
+		return client.GenerationOf(r.stat) == client.GenerationOf(other.stat)
 	}
-	return r.stat.Mzxid
+	return r.stat.Mzxid == other.stat.Mzxid
 }

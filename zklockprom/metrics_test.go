@@ -188,7 +188,7 @@ func TestTheQueueIsReadAtEachScrape(t *testing.T) {
 # HELP zklock_queue_age_seconds How old the state is that the others tell: 0 if it was read for this scrape.
 # TYPE zklock_queue_age_seconds gauge
 zklock_queue_age_seconds{path="/locks/ledger"} 0
-# HELP zklock_queue_holders Holds of the lock, by all processes.
+# HELP zklock_queue_holders Holds of the lock, by all processes; permits of a semaphore.
 # TYPE zklock_queue_holders gauge
 zklock_queue_holders{path="/locks/ledger"} 1
 # HELP zklock_queue_position How many wait ahead of this session's first waiter; missing if none waits.

@@ -27,7 +27,7 @@ type queue struct {
 // longer than that or 0:
 //
 //	zklock_queue_readable     gauge: 1, or 0 if the queue could not be read in time
-//	zklock_queue_holders      gauge: holds of the lock, by all processes
+//	zklock_queue_holders      gauge: holds of the lock, by all processes; permits of a semaphore
 //	zklock_queue_waiters      gauge: contenders that wait, of all processes
 //	zklock_queue_position     gauge: how many wait ahead of the session's first waiter
 //	zklock_queue_age_seconds  gauge: how old that is
@@ -90,7 +90,7 @@ func newLine(path string) *line {
 	return &line{
 		path:     path,
 		readable: describe("zklock_queue_readable", "Whether the queue could be read, 1 or 0."),
-		holders:  describe("zklock_queue_holders", "Holds of the lock, by all processes."),
+		holders:  describe("zklock_queue_holders", "Holds of the lock, by all processes; permits of a semaphore."),
 		waiters:  describe("zklock_queue_waiters", "Contenders that wait for the lock, of all processes."),
 		position: describe("zklock_queue_position", "How many wait ahead of this session's first waiter; missing if none waits."),
 		age:      describe("zklock_queue_age_seconds", "How old the state is that the others tell: 0 if it was read for this scrape."),

@@ -16,9 +16,25 @@ import (
 type List struct {
 	Link  *wire.Link // that carried it
 	Names []string
+	Czxid int64 // of the node itself; 0 if it does not exist
 
 	once  sync.Once
 	nodes []recipe.Node
+}
+
+// Generation is another one after each change of a node's children. Their zxid alone is not: once
+// the sequence counter is at its end, a create leaves that as it is (ZooKeeper's DataTree).
+type Generation struct {
+	zxid     int64
+	children int32
+}
+
+// GenerationOf returns that of the children of the node that has this stat.
+func GenerationOf(stat *zk.Stat) Generation { return Generation{stat.Pzxid, stat.NumChildren} }
+
+// Before reports whether g is older than other.
+func (g Generation) Before(other Generation) bool {
+	return g.zxid < other.zxid || g.zxid == other.zxid && g.children < other.children
 }
 
 // Nodes returns the lock nodes among the children. Of all who share the list, one reads them: of
@@ -73,7 +89,7 @@ func (c *Client) List(dir string) (*List, error) {
 // ListOver lists the children of dir over l, behind whatever has gone out there, and blocks
 // while go-zookeeper does: see Send. A node that does not exist has none.
 func (c *Client) ListOver(l *wire.Link, dir string) (*List, error) {
-	names, _, err := c.Conn.Children(dir)
+	names, stat, err := c.Conn.Children(dir)
 	if errors.Is(err, zk.ErrNoAuth) {
 		return nil, fmt.Errorf("the ACL of %s does not let this session list its children: %w", dir, err)
 	}
@@ -84,7 +100,7 @@ func (c *Client) ListOver(l *wire.Link, dir string) (*List, error) {
 		return nil, ErrStale
 	}
 	c.observer.Listed(l, dir, names)
-	return &List{Link: l, Names: names}, nil
+	return &List{Link: l, Names: names, Czxid: stat.Czxid}, nil
 }
 
 // FreshList lists the children of dir as they were at some instant of this call: the sync that

@@ -86,7 +86,7 @@ func (c *Client) EndWatch(key WatchKey, w *Watch) {
 // shows reports whether w and before have read the same.
 func (w *Watch) shows(before *Watch, key WatchKey) bool {
 	if key.Children {
-		return w.Stat.Pzxid == before.Stat.Pzxid
+		return GenerationOf(w.Stat) == GenerationOf(before.Stat)
 	}
 	return w.Stat.Mzxid == before.Stat.Mzxid
 }

@@ -13,16 +13,6 @@ import (
 // Retry calls f until it succeeds, with pauses. It gives up when ctx ends, when another try
 // does not fare better, and when f says so by Permanent.
 func (c *Client) Retry(ctx context.Context, f func() error) error {
-	return c.RetryAfter(ctx, Pause, f)
-}
-
-// Pause is how long Retry waits after a try that has failed.
-func Pause(try int, _ error) (time.Duration, error) { return backoff.Before(try), nil }
-
-// RetryAfter is Retry with other pauses. An error of pause ends it too.
-func (c *Client) RetryAfter(
-	ctx context.Context, pause func(try int, failure error) (time.Duration, error), f func() error,
-) error {
 	for try := 0; ; try++ {
 		failure := f()
 		if p, is := failure.(permanent); is {
@@ -35,11 +25,7 @@ func (c *Client) RetryAfter(
 			return fmt.Errorf("%w (after %v)", Ended(ctx), failure)
 		}
 		FailedTry(ctx, failure)
-		d, err := pause(try, failure)
-		if err == nil {
-			err = c.Sleep(ctx, d)
-		}
-		if err != nil {
+		if err := c.Sleep(ctx, backoff.Before(try)); err != nil {
 			return err
 		}
 	}

@@ -33,14 +33,6 @@ func TestAnErrorThatAnotherTryMayMendIsTransient(t *testing.T) {
 	require.NoError(t, Permanent(nil))
 }
 
-func TestTheFirstTryAgainIsMadeAtOnceAndTheOthersLaterAndLater(t *testing.T) {
-	for try := range 5 {
-		d, err := Pause(try, zk.ErrConnectionClosed)
-		require.NoError(t, err)
-		require.Equal(t, backoff.Before(try), d)
-	}
-}
-
 func TestATryIsRepeatedWithPausesUntilItSucceeds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := unconnected(t, slog.New(slog.DiscardHandler))
@@ -57,25 +49,19 @@ func TestATryIsRepeatedWithPausesUntilItSucceeds(t *testing.T) {
 	})
 }
 
-func TestAPauseIsToldOfTheTryThatHasFailedAndMayEndThem(t *testing.T) {
+func TestTheLogMaySayWhatATryHasFailedWith(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := unconnected(t, slog.New(slog.DiscardHandler))
 		ctx, v := c.WatchOver(t.Context(), "/lock")
 		defer v.End()
-		enough := errors.New("enough")
-		began, tries := time.Now(), 0
-		var told []string
-		err := c.RetryAfter(ctx, func(try int, failure error) (time.Duration, error) {
-			told = append(told, fmt.Sprint(try, " ", failure))
-			if try == 2 {
-				return time.Hour, enough
+		enough, tries := errors.New("enough"), 0
+		require.ErrorIs(t, c.Retry(ctx, func() error {
+			if tries++; tries == 3 {
+				return Permanent(enough)
 			}
-			return time.Minute, nil
-		}, func() error { tries++; return fmt.Errorf("failure %d", tries) })
-		require.ErrorIs(t, err, enough)
-		require.Equal(t, []string{"0 failure 1", "1 failure 2", "2 failure 3"}, told)
-		require.Equal(t, 2*time.Minute, time.Since(began))
-		require.EqualError(t, v.err, "failure 3", "what the log may say of the call")
+			return fmt.Errorf("failure %d", tries)
+		}), enough)
+		require.EqualError(t, v.err, "failure 2")
 	})
 }
 
@@ -123,8 +109,7 @@ func TestAPauseEndsWithItsCallAndWithTheSession(t *testing.T) {
 		time.AfterFunc(time.Second, func() { c.cancel(errClosing) })
 		require.ErrorIs(t, c.Sleep(t.Context(), time.Minute), ErrClosed)
 		require.Equal(t, time.Minute+2*time.Second, time.Since(began))
-		require.ErrorIs(t, c.RetryAfter(t.Context(), func(int, error) (time.Duration, error) { return time.Minute, nil },
-			func() error { return zk.ErrConnectionClosed }), ErrClosed)
+		require.ErrorIs(t, c.Retry(t.Context(), func() error { return zk.ErrConnectionClosed }), ErrClosed)
 	})
 }
 

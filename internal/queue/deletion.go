@@ -1,7 +1,6 @@
 package queue
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -146,13 +145,10 @@ func nodesOf(batch []*deletion) (nodes []string) {
 // deleteNodes tries until the nodes of a batch are known to be gone. It deletes exactly those:
 // their names will not come again.
 func (s *Session) deleteNodes(batch []*deletion) error {
-	last, nodes := batch[len(batch)-1].contender, nodesOf(batch)
+	last := batch[len(batch)-1].contender
 	err := s.client.Retry(s.client.Context(), func() error {
 		if _, err := s.client.Await(s.client.Context(), last.incarnation.id); err != nil {
 			return nil // expired, or closed: the server deletes them
-		}
-		if last.listed().NearTheEnd() && len(s.holders(batch)) == 0 && s.resetCounter(nodes, last.queue.dir) == nil {
-			return nil
 		}
 		if err := s.deleteTogether(batch); !errors.Is(err, zk.ErrNoNode) {
 			return err
@@ -164,7 +160,7 @@ func (s *Session) deleteNodes(batch []*deletion) error {
 		return nil
 	case errors.Is(err, zk.ErrNoAuth):
 		err = fmt.Errorf("the ACL of %s does not let this session delete %s, which blocks the others until the session ends: %w",
-			last.queue.dir, strings.Join(nodes, ", "), err)
+			last.queue.dir, strings.Join(nodesOf(batch), ", "), err)
 	}
 	return err
 }
@@ -206,18 +202,26 @@ func (s *Session) deleteTogether(batch []*deletion) error {
 // remaining returns those of the nodes that are not known to be gone. If the answer to their
 // delete was lost, none of them is there, and to hear that one by one takes a round trip each.
 func (s *Session) remaining(nodes []string) []string {
-	gone := make(map[string]*client.Call[bool], len(nodes))
-	for _, node := range nodes {
-		gone[node] = client.Send(s.client, func() (bool, error) {
-			there, _, err := s.client.Conn.Exists(node)
-			return !there, err
-		})
+	remaining := nodes[:0]
+	for some := range slices.Chunk(nodes, mostAsking) {
+		asked := make([]*client.Call[bool], len(some))
+		for i, node := range some {
+			asked[i] = client.Send(s.client, func() (bool, error) {
+				there, _, err := s.client.Conn.Exists(node)
+				return there, err
+			})
+		}
+		for i, node := range some {
+			if there, err := asked[i].Wait(s.client.Context()); there || err != nil {
+				remaining = append(remaining, node)
+			}
+		}
 	}
-	return slices.DeleteFunc(nodes, func(node string) bool {
-		gone, err := gone[node].Wait(s.client.Context())
-		return gone && err == nil
-	})
+	return remaining
 }
+
+// mostAsking bounds how many nodes are asked for at the same time: a proof would have to wait.
+const mostAsking = 500
 
 // holders returns who has the locks that went on from the contenders of a batch.
 func (s *Session) holders(batch []*deletion) (holders []*contender) {
@@ -229,39 +233,6 @@ func (s *Session) holders(batch []*deletion) (holders []*contender) {
 		}
 	}
 	return holders
-}
-
-// resetCounter deletes the nodes together with their parent, if nobody else is there, so that
-// the parent is made anew with its counter at zero. The check ahead, of what is to go, tells
-// this from the delete that follows if it is refused: the nodes' delete has been sent with that
-// one.
-func (s *Session) resetCounter(nodes []string, dir string) error {
-	ops := append([]any{&zk.CheckVersionRequest{Path: dir, Version: -1}}, deletes(nodes)...)
-	_, err := s.client.Conn.Multi(append(ops, &zk.DeleteRequest{Path: dir, Version: -1})...)
-	return err
-}
-
-// startAfresh deletes the path, once nobody is there, so that it is made anew with its counter
-// at zero. Its error says why that will never be.
-func (q *Queue) startAfresh(ctx context.Context) error {
-	never := func(reason string, err error) error {
-		return fmt.Errorf("%w, and starts afresh with the path only: %s: %w", recipe.ErrUnordered, reason, err)
-	}
-	s := q.session
-	_, err := client.Send(s.client, func() (struct{}, error) { return struct{}{}, s.client.Conn.Delete(q.dir, -1) }).Wait(ctx)
-	switch {
-	case client.Answers(err, zk.ErrNoAuth):
-		return never(fmt.Sprintf("the ACL of %s does not let this session delete %s", recipe.Parent(q.dir), q.dir), err)
-	case !errors.Is(err, zk.ErrNotEmpty):
-		return nil
-	}
-	names, _ := s.client.Children(q.dir).Wait(ctx)
-	for _, name := range names { // contenders leave in time
-		if _, contends := recipe.Parse(name); !contends {
-			return never(fmt.Sprintf("%s has the child %q, which is no lock node", q.dir, name), err)
-		}
-	}
-	return nil
 }
 
 func deletes(nodes []string) []any {

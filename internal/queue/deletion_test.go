@@ -545,52 +545,6 @@ func TestAReleaseThatCloseEndsHasComeToItsEnd(t *testing.T) {
 	})
 }
 
-func TestACounterStartsAfreshThoughSomebodyHasWrittenOnThePath(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s, server := connected(t)
-		there := func() bool {
-			is, _, err := s.client.Conn.Exists("/lock")
-			require.NoError(t, err)
-			return is
-		}
-		h := hold(t, s)
-		_, err := s.client.Conn.Set("/lock", []byte("said"), -1)
-		require.NoError(t, err)
-		require.NoError(t, h.Release(t.Context(), nil))
-		require.True(t, there())
-		server.SetSequence("/lock", 1<<31-1<<20)
-		require.NoError(t, hold(t, s).Release(t.Context(), nil))
-		require.False(t, there(), "near the end")
-
-		_, err = s.client.Conn.Create("/lock", nil, zk.FlagPersistent, zk.WorldACL(zk.PermAll))
-		require.NoError(t, err)
-		_, err = s.client.Conn.Set("/lock", []byte("said"), -1)
-		require.NoError(t, err)
-		require.NoError(t, lockAt(s, "/lock").startAfresh(t.Context()))
-		require.False(t, there(), "at its end")
-	})
-}
-
-func TestAPathThatIsMadeAnewHasStartedAfreshWhateverIsThere(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s, server := connected(t)
-		other := connect(t, server).client.Conn
-		create := func(path string) {
-			_, err := other.Create(path, nil, zk.FlagPersistent, zk.WorldACL(zk.PermAll))
-			require.NoError(t, err)
-		}
-		create("/lock")
-		late := server.HoldReply(zktest.OpDelete, zktest.OnPath("/lock"))
-		done := make(chan error)
-		go func() { done <- lockAt(s, "/lock").startAfresh(t.Context()) }()
-		<-late.Struck()
-		create("/lock")
-		create("/lock/config")
-		late.Release()
-		require.NoError(t, <-done)
-	})
-}
-
 // A list may be older than the end of what it shows.
 func TestNobodyWantsWhatCallsHaveLeft(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

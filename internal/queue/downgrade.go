@@ -36,7 +36,7 @@ func (q *Queue) Downgrade(ctx context.Context, w *Hold, call Call) (*Hold, error
 	ctx, dog := q.session.client.WatchOver(ctx, q.path)
 	defer dog.End()
 	var h *Hold
-	err := q.retry(ctx, func() (err error) {
+	err := q.session.client.Retry(ctx, func() (err error) {
 		if err := w.Reentry(); err != nil {
 			return client.Permanent(err)
 		}

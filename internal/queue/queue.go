@@ -3,13 +3,11 @@ package queue
 import (
 	"context"
 	"errors"
-	"math/rand/v2"
 	"sync/atomic"
 	"time"
 
 	"github.com/go-zookeeper/zk"
 
-	"github.com/zklock/zklock/internal/backoff"
 	"github.com/zklock/zklock/internal/client"
 	"github.com/zklock/zklock/internal/recipe"
 )
@@ -71,9 +69,15 @@ func (q *Queue) Acquire(ctx context.Context, call Call) (*Hold, error) {
 	defer dog.End()
 	var h *Hold
 	var left *deletion // of the last place
-	err := q.retry(ctx, func() (err error) {
-		if h, left, err = q.stand(ctx, call, (*contender).wait); left == nil {
+	err := q.session.client.Retry(ctx, func() (err error) {
+		h, left, err = q.stand(ctx, call, (*contender).wait)
+		switch {
+		case left == nil:
 			return client.Permanent(err)
+		case errors.Is(err, recipe.ErrUnordered):
+			if never := q.awaitRenewal(ctx, left); never != nil {
+				return client.Permanent(never)
+			}
 		}
 		return err
 	})
@@ -116,7 +120,7 @@ func (q *Queue) Try(ctx context.Context, call Call) (*Hold, error) {
 	defer dog.End()
 	var h *Hold
 	again := 0
-	err := q.retry(ctx, func() error {
+	err := q.session.client.Retry(ctx, func() error {
 		view, err := q.session.client.FreshList(ctx, q.dir)
 		if err != nil {
 			return err
@@ -127,8 +131,15 @@ func (q *Queue) Try(ctx context.Context, call Call) (*Hold, error) {
 			}
 			return errLeftBehind
 		}
-		if h, _, err = q.stand(ctx, call, (*contender).grantFirst); errors.Is(err, ErrLocked) {
+		var left *deletion
+		h, left, err = q.stand(ctx, call, (*contender).grantFirst)
+		switch {
+		case errors.Is(err, ErrLocked):
 			return client.Permanent(err)
+		case errors.Is(err, recipe.ErrUnordered):
+			if _, never := q.renew(ctx, left); never != nil {
+				return client.Permanent(never)
+			}
 		}
 		return err
 	})
@@ -156,18 +167,6 @@ func (c *contender) grantFirst(ctx context.Context, view *listing) (*Hold, error
 	}
 }
 
-// retry is the client's Retry that starts a sequence counter afresh which is at its end.
-func (q *Queue) retry(ctx context.Context, f func() error) error {
-	return q.session.client.RetryAfter(ctx, func(try int, failure error) (time.Duration, error) {
-		if !errors.Is(failure, recipe.ErrUnordered) {
-			return client.Pause(try, failure)
-		}
-		q.session.client.Log.Warn("zklock: the sequence counter is at its end, starting it afresh", "path", q.dir)
-		// Contenders that leave at the same time keep each other from resetting it.
-		return rand.N(backoff.First << min(try, 5)), q.startAfresh(ctx)
-	}, f)
-}
-
 // enter creates a contender, with the list that was read along, if any.
 func (q *Queue) enter(ctx context.Context) (c *contender, view *listing, err error) {
 	s := q.session
@@ -177,7 +176,7 @@ func (q *Queue) enter(ctx context.Context) (c *contender, view *listing, err err
 			above.Leave()
 		}
 	}()
-	err = q.retry(ctx, func() (err error) {
+	err = s.client.Retry(ctx, func() (err error) {
 		c, view, err = q.enterOnce(ctx, above)
 		return err
 	})

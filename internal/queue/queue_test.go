@@ -206,26 +206,6 @@ func TestATryThatSomebodyElseIsAheadOfAfterItsLookIsRefused(t *testing.T) {
 	})
 }
 
-// Contenders that leave at the same time keep each other from it.
-func TestACounterIsStartedAfreshAfterPausesOfLessThanASecond(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s, log := connectTold(t, zktest.NewServer(t))
-		const tries = 40
-		began := time.Now()
-		left := tries
-		require.NoError(t, lockAt(s, "/lock").retry(t.Context(), func() error {
-			if left--; left > 0 {
-				return recipe.ErrUnordered
-			}
-			return nil
-		}))
-		require.Less(t, time.Since(began), tries*time.Second)
-		require.Greater(t, time.Since(began), time.Second)
-		synctest.Wait()
-		require.Contains(t, log.String(), "the sequence counter is at its end, starting it afresh")
-	})
-}
-
 // Where to wait is what a lock is for, and no matter for the log. Behind that it is.
 func TestTheLogTellsOfACallThatGetsNowhereWhenItStandsInTheQueueNoMore(t *testing.T) {
 	for name, tc := range map[string]struct {

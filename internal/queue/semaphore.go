@@ -62,7 +62,7 @@ func (s *Semaphore) acquire(
 	wait func(context.Context, *Hold, *client.Watch) error,
 ) (*Hold, error) {
 	var h *Hold
-	err := s.turns.retry(ctx, func() error {
+	err := s.turns.session.client.Retry(ctx, func() error {
 		turn, err := enter(ctx, call)
 		if err != nil {
 			return client.Permanent(err)
@@ -105,7 +105,7 @@ func (s *Semaphore) take(
 			err = TimedOut(ctx, err)
 		}
 	}()
-	err = s.permits.retry(ctx, func() (err error) {
+	err = s.permits.session.client.Retry(ctx, func() (err error) {
 		if err := s.awaitRoom(ctx, turn, n, above, wait); err != nil {
 			return client.Permanent(err)
 		}
@@ -152,7 +152,7 @@ func (s *Semaphore) wait(ctx context.Context, turn *Hold, out *client.Watch) err
 // out reads and watches the permits that are out, of which turn's holder is the only one to add
 // any, and makes sure that all mean the same size.
 func (s *Semaphore) out(ctx context.Context, turn *Hold, above *client.Parents) (w *client.Watch, err error) {
-	err = s.permits.retry(ctx, func() error {
+	err = s.permits.session.client.Retry(ctx, func() error {
 		for {
 			if _, err := s.permits.session.client.Await(ctx, turn.contender.incarnation.id); err != nil {
 				return client.Permanent(err)
@@ -193,7 +193,7 @@ func (s *Semaphore) look(ctx context.Context, turn *Hold) (*client.Watch, error)
 	if err != nil {
 		return nil, err
 	}
-	if said.Stat.Pzxid > w.Stat.Pzxid { // of which ZooKeeper may not have told: see trust
+	if client.GenerationOf(w.Stat).Before(client.GenerationOf(said.Stat)) { // of which ZooKeeper may not have told: see trust
 		session.client.EndWatch(key, w)
 		return nil, client.ErrStale
 	}

@@ -69,11 +69,10 @@ func (k Kind) Blocks(other Kind) bool { return k != Read || other != Read }
 
 // The server formats a sequence with %010d and counts it in 32 bits. At the top the number
 // sticks and repeats, and negative ones follow (ZOOKEEPER-2944), so order means nothing from
-// orderEnd on. resetFrom leaves room to start the counter afresh before that.
+// orderEnd on.
 const (
 	sequenceDigits = 10
 	orderEnd       = 1<<31 - 1<<16
-	resetFrom      = 1<<31 - 1<<24
 )
 
 // Node is a lock node, as a list of the lock's children shows it.
@@ -122,9 +121,6 @@ func sequenceAfter(marker, name string) (sequence int32, ok bool) {
 // Unordered reports whether n's place in the queue means nothing: its sequence is too near the
 // end of the counter, or beyond.
 func (n Node) Unordered() bool { return n.Sequence >= orderEnd || n.Sequence < 0 }
-
-// NearTheEnd reports whether the counter should start afresh, as soon as nobody queues.
-func (n Node) NearTheEnd() bool { return n.Sequence >= resetFrom || n.Sequence < 0 }
 
 // Downgraded returns the name of the reader that a writer with that sequence becomes. It keeps
 // the writer's place.

@@ -6,7 +6,6 @@ import (
 	"strings"
 	"testing"
 	"testing/synctest"
-	"time"
 
 	"github.com/go-zookeeper/zk"
 	"github.com/stretchr/testify/require"
@@ -56,43 +55,6 @@ func TestContendersAtTheEndOfTheCounterExcludeEachOther(t *testing.T) {
 	requireExclusion(t, []*zklock.Locker{at.stranger(), at.stranger(), at.stranger()}, 4, 10)
 }
 
-// While the end is near, the release that empties the queue starts the counter anew, long
-// before numbers repeat.
-func TestTheCounterStartsAnewInTime(t *testing.T) {
-	server := zktest.NewServer(t)
-	at := siteAt(t, server.Addr())
-	at.makeParent()
-	l := at.stranger()
-	server.SetSequence(at.path, math.MaxInt32-1<<24+10)
-	require.NoError(t, l.LockContext(within(t, patience)))
-	token := l.Held().Token()
-	require.NoError(t, l.UnlockContext(t.Context()))
-	require.NoError(t, l.LockContext(within(t, patience)))
-	require.Equal(t, "0000000000", sequenceOf(l.Held().Node()))
-	require.Greater(t, l.Held().Token(), token)
-}
-
-// Near the end a release tries to delete the path too. If that is refused, the delete of the
-// node alone goes out later, and Unlock waits for that.
-func TestUnlockNearTheEndOfACounterThatCannotStartAfreshLeavesTheLockFree(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		b := &bubble{t, zktest.NewServer(t, zktest.WithLatency(time.Millisecond, time.Millisecond)), "/lock"}
-		s := b.session("here")
-		for _, node := range []string{b.path, b.path + "/config"} {
-			_, err := s.Conn().Create(node, nil, 0, zk.WorldACL(zk.PermAll))
-			require.NoError(t, err)
-		}
-		b.server.SetSequence(b.path, math.MaxInt32-1<<24+10)
-		l := b.locker(s)
-		l.Lock()
-		require.Equal(t, 1, l.HoldCount())
-		l.Unlock()
-		left, _, err := s.Conn().Children(b.path)
-		require.NoError(t, err)
-		require.Equal(t, []string{"config"}, left)
-	})
-}
-
 // At the end of its counter a path has to be made anew. Where that cannot be, nobody gets the
 // lock any more, and everybody is told why.
 func TestTheEndOfACounterThatCannotStartAfreshIsAnError(t *testing.T) {
@@ -105,7 +67,7 @@ func TestTheEndOfACounterThatCannotStartAfreshIsAnError(t *testing.T) {
 		says  string
 	}{
 		"a child of somebody else's": {"/above/lock", open, "/above/lock/config", zk.ErrNotEmpty, `has the child "config"`},
-		"an ACL":                     {"/above/lock", closed, "", zk.ErrNoAuth, "the ACL of /above does not let this session delete /above/lock"},
+		"an ACL":                     {"/above/lock", closed, "", zk.ErrNoAuth, "the ACL of /above does not let this session delete /above/lock and make it again"},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -123,7 +85,11 @@ func TestTheEndOfACounterThatCannotStartAfreshIsAnError(t *testing.T) {
 				b.server.SetSequence(c.path, math.MaxInt32-1)
 				b.path = c.path
 				for call, take := range takes {
-					_, err := take(within(t, patience), b.locker(s))
+					_, err := take(t.Context(), b.locker(s))
+					if call == "TryLockFor" && c.perms == closed { // one with more rights may come in its time
+						require.NoError(t, err)
+						continue
+					}
 					require.ErrorIs(t, err, c.want, call)
 					require.ErrorContains(t, err, "the sequence counter is at its end", call)
 					require.ErrorContains(t, err, c.says, call)

@@ -95,27 +95,6 @@ func TestAReviewOfTheQueueWithoutAReplyIsMadeAgainAndCostsNoHold(t *testing.T) {
 	})
 }
 
-// Where the sequence counter is to start afresh, a release deletes the path too if nobody is
-// there.
-func TestASuccessorWhoseNodeIsDeletedNearTheCountersEndLosesTheLockAtOnce(t *testing.T) {
-	inBubble(t, func(t *testing.T, b *bubble) {
-		l, operator := b.locker(b.session("here")), b.session("operator")
-		require.NoError(t, l.Do(t.Context(), func(context.Context) error { return nil }))
-		b.server.SetSequence(b.path, 1<<31-1<<20)
-		first, err := l.Acquire(t.Context())
-		require.NoError(t, err)
-		granted := make(chan grant, 1)
-		b.ask(t.Context(), "here", l, granted)
-		for _, name := range b.server.Children(b.path) {
-			if node := b.path + "/" + name; node != first.Node() {
-				require.NoError(t, operator.Conn().Delete(node, -1))
-			}
-		}
-		go first.Release(t.Context())
-		b.requireNode(granted)
-	})
-}
-
 // requireNode requires that what is granted is lost unless its node is there.
 func (b *bubble) requireNode(granted <-chan grant) {
 	b.t.Helper()

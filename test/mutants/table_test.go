@@ -51,7 +51,7 @@ var all = []mutant{
 	}},
 	{"permits are counted before the server has caught up", []edit{
 		{"internal/client/watch.go", "if _, err := c.CatchUp(key.Path); err != nil {", "if err := error(nil); err != nil {"},
-		{"internal/queue/semaphore.go", "if said.Stat.Pzxid > w.Stat.Pzxid {", "if false {"}, // which would notice
+		{"internal/queue/semaphore.go", "if client.GenerationOf(w.Stat).Before(client.GenerationOf(said.Stat)) {", "if false {"}, // which would notice
 	}},
 	{"recovery without the committed write", []edit{
 		{"internal/queue/create.go", "if _, err := c.queue.session.client.CatchUp(dir); err != nil {", "if err := error(nil); err != nil {"},

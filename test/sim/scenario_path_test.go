@@ -30,7 +30,7 @@ func TestF30ThePathGoesBetweenTwoLocksAndTokensGoOnRising(t *testing.T) {
 }
 
 func TestF31TheEndOfTheCounterGrantsNobodyTwiceAndHeals(t *testing.T) {
-	for _, next := range []int32{1<<31 - 1<<24 - 5, 1<<31 - 1<<16 - 5, 2147483600, 1<<31 - 3} {
+	for _, next := range []int32{1<<31 - 1<<16 - 5, 2147483600, 1<<31 - 3} {
 		play(t, 1, func(s *stage) {
 			a := s.enter("a")
 			require.NoError(t, a.give(a.mustTake()))

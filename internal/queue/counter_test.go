@@ -1,0 +1,242 @@
+package queue
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/go-zookeeper/zk"
+	"github.com/stretchr/testify/require"
+
+	"github.com/zklock/zklock/internal/recipe"
+	"github.com/zklock/zklock/zktest"
+)
+
+// atItsEnd makes the path of a lock, whose counter is at its end, by someone who has every right.
+func atItsEnd(t *testing.T, server *zktest.Server, data string, acl []zk.ACL) *zk.Conn {
+	t.Helper()
+	owner := connect(t, server).client.Conn
+	require.NoError(t, owner.AddAuth("digest", []byte("owner:key")))
+	_, err := owner.Create("/lock", []byte(data), zk.FlagPersistent, acl)
+	require.NoError(t, err)
+	server.SetSequence("/lock", math.MaxInt32-1)
+	return owner
+}
+
+// They kept each other from it for ever, with more and more nodes: each made another one before
+// the others had left.
+func TestACrowdAtTheEndOfTheCounterStaysAwayUntilItBeginsAnew(t *testing.T) {
+	for _, sessions := range []int{1, 4} {
+		synctest.Test(t, func(t *testing.T) {
+			server := zktest.NewServer(t, zktest.WithLatency(5*time.Millisecond, 5*time.Millisecond))
+			atItsEnd(t, server, "", zk.WorldACL(zk.PermAll))
+			const n = 100
+			had := make(chan error, n)
+			before := server.Requests()[zktest.OpCreate]
+			for range sessions {
+				s := connect(t, server)
+				for range n / sessions {
+					go func() {
+						h, err := lockAt(s, "/lock").Acquire(t.Context(), nil)
+						if err == nil {
+							err = h.Release(t.Context(), nil)
+						}
+						had <- err
+					}()
+				}
+			}
+			for range n {
+				require.NoError(t, <-had)
+			}
+			require.LessOrEqual(t, server.Requests()[zktest.OpCreate]-before, 3*n, "a place each at the end, and one after it, for which the path may be missing")
+			require.Empty(t, server.Children("/lock"))
+		})
+	}
+}
+
+func TestAPathWhoseCounterBeginsAnewSaysWhatItSaidAndHasItsACL(t *testing.T) {
+	acl := append(zk.DigestACL(zk.PermAll, "owner", "key"), zk.WorldACL(zk.PermAll)...)
+	for name, enter := range map[string]func(q *Queue) (*Hold, error){
+		"by one that waits": func(q *Queue) (*Hold, error) { return q.Acquire(context.Background(), nil) },
+		"by one that tries": func(q *Queue) (*Hold, error) { return q.Try(context.Background(), nil) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s, server := connected(t)
+				owner := atItsEnd(t, server, "the team's", acl)
+				h, err := enter(lockAt(s, "/lock"))
+				require.NoError(t, err)
+				require.True(t, strings.HasSuffix(h.Node(), "0000000000"), h.Node())
+				data, _, err := owner.Get("/lock")
+				require.NoError(t, err)
+				require.Equal(t, "the team's", string(data))
+				got, _, err := owner.GetACL("/lock")
+				require.NoError(t, err)
+				require.Equal(t, acl, got)
+			})
+		})
+	}
+}
+
+// The server is to remove it when nobody is there any more.
+func TestAContainerWhoseCounterBeginsAnewIsAContainerAfterwards(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, server := connected(t)
+		require.NoError(t, hold(t, s).Release(t.Context(), nil))
+		server.SetSequence("/lock", math.MaxInt32-1)
+		before := server.Requests()[zktest.OpCreateContainer]
+		h := hold(t, s)
+		require.True(t, strings.HasSuffix(h.Node(), "0000000000"), h.Node())
+		require.Equal(t, 1, server.Requests()[zktest.OpCreateContainer]-before)
+	})
+}
+
+// By then the server has removed it if it is a container, or somebody with more rights has made
+// it anew.
+func TestWhoMayNotMakeThePathAnewWaitsForOthersWhoMay(t *testing.T) {
+	hidden := append(zk.DigestACL(zk.PermAll, "owner", "key"), zk.WorldACL(zk.PermAll&^zk.PermAdmin)...)
+	for name, other := range map[string]func(t *testing.T, owner *Session, server *zktest.Server){
+		"one with more rights": func(t *testing.T, owner *Session, _ *zktest.Server) {
+			require.NoError(t, hold(t, owner).Release(t.Context(), nil))
+		},
+		"the server": func(t *testing.T, owner *Session, _ *zktest.Server) {
+			require.NoError(t, owner.client.Conn.Delete("/lock", -1))
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s, server := connected(t)
+				atItsEnd(t, server, "", hidden)
+				owner := connect(t, server)
+				require.NoError(t, owner.client.Conn.AddAuth("digest", []byte("owner:key")))
+				came := ask(t.Context(), lockAt(s, "/lock").Acquire)
+				time.Sleep(time.Minute)
+				other(t, owner, server)
+				h := (<-came).hold
+				require.NotNil(t, h)
+				require.Regexp(t, "-000000000[01]$", h.Node())
+			})
+		})
+	}
+}
+
+// Nobody would have the right to what it was.
+func TestAPathWhoseACLIsHiddenIsNotMadeAnew(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, server := connected(t)
+		acl := append(zk.DigestACL(zk.PermAll, "owner", "key"), zk.WorldACL(zk.PermAll&^zk.PermAdmin)...)
+		owner := atItsEnd(t, server, "", acl)
+		for _, enter := range []func(context.Context, Call) (*Hold, error){lockAt(s, "/lock").Acquire, lockAt(s, "/lock").Try} {
+			_, err := enter(t.Context(), nil)
+			require.ErrorIs(t, err, recipe.ErrUnordered)
+			require.ErrorIs(t, err, zk.ErrNoAuth)
+			require.ErrorContains(t, err, "the ACL of /lock hides a digest from this session, which has no ADMIN there")
+		}
+		got, _, err := owner.GetACL("/lock")
+		require.NoError(t, err)
+		require.Equal(t, acl, got)
+	})
+}
+
+// Those who have a number that counts are there, and may be for long.
+func TestWhoWaitsForTheCounterToBeginAnewHasOnePlaceThatAllSee(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		server := zktest.NewServer(t)
+		first, log := connectTold(t, server)
+		h := hold(t, first)
+		server.SetSequence("/lock", math.MaxInt32-1)
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		givesUp, waits := ask(ctx, lockAt(connect(t, server), "/lock").Acquire), ask(t.Context(), lockAt(first, "/lock").Acquire)
+		_, err := lockAt(first, "/lock").Try(t.Context(), nil)
+		require.ErrorIs(t, err, ErrLocked)
+		time.Sleep(time.Second)
+		before := server.Requests()[zktest.OpCreate]
+		time.Sleep(time.Hour)
+		require.Equal(t, before, server.Requests()[zktest.OpCreate])
+		require.Len(t, server.Children("/lock"), 3)
+		cancel()
+		require.ErrorIs(t, (<-givesUp).err, context.Canceled)
+		require.NoError(t, h.Release(t.Context(), nil))
+		next := (<-waits).hold
+		require.Equal(t, 1, strings.Count(log.String(), "the sequence counter is at its end, starting it afresh"))
+		require.True(t, strings.HasSuffix(next.Node(), "0000000000"), next.Node())
+		require.Greater(t, next.Token(), h.Token())
+	})
+}
+
+// Whoever has made it, and whoever is there since.
+func TestAPathThatSomebodyHasMadeAnewIsEnteredAtOnce(t *testing.T) {
+	for name, remake := range map[string]func(*zk.Conn) error{
+		"it is there": func(conn *zk.Conn) error {
+			_, err := conn.Create("/lock", nil, zk.FlagPersistent, zk.WorldACL(zk.PermAll))
+			return err
+		},
+		"it is missing": func(*zk.Conn) error { return nil },
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s, server := connected(t)
+				owner := atItsEnd(t, server, "", zk.WorldACL(zk.PermAll))
+				left := server.HoldReply(zktest.OpDelete, zktest.OnSession(s.client.ID()))
+				came := ask(t.Context(), lockAt(s, "/lock").Acquire)
+				<-left.Struck()
+				require.NoError(t, owner.Delete("/lock", -1))
+				require.NoError(t, remake(owner))
+				if name == "it is there" {
+					_, err := owner.Create("/lock/config", nil, zk.FlagPersistent, zk.WorldACL(zk.PermAll))
+					require.NoError(t, err)
+				}
+				left.Release()
+				require.Regexp(t, "-000000000[01]$", granted(t, came).Node())
+			})
+		})
+	}
+}
+
+// The numbers of permits mean nothing, so that their counter stays at its end. Their list is as
+// old as its pzxid says until then: a create does not change that any more.
+func TestPermitsAreNotOversoldAtTheEndOfTheirCounter(t *testing.T) {
+	for _, next := range []int32{5, math.MaxInt32} {
+		t.Run(fmt.Sprint("next is ", next), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s, server := connected(t)
+				other := connect(t, server)
+				require.NoError(t, other.client.Conn.AddAuth("digest", []byte("owner:key")))
+				permits(t, other, 2, 1)
+				server.SetSequence("/sem/leases", next)
+				acquire := func(s *Session, n int) error {
+					ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+					defer cancel()
+					_, err := NewSemaphore(s, "/sem", 2, defaults()).Acquire(ctx, n, nil)
+					return err
+				}
+				require.ErrorIs(t, acquire(s, 2), ErrLocked) // and its watch on the permits stands
+				allow := func(acl []zk.ACL) {
+					_, err := other.client.Conn.SetACL("/sem/leases", acl, -1)
+					require.NoError(t, err)
+				}
+				allow(zk.DigestACL(zk.PermAll, "owner", "key"))
+				require.NoError(t, acquire(other, 1)) // of which ZooKeeper does not tell s
+				allow(zk.WorldACL(zk.PermAll))
+				require.ErrorIs(t, acquire(s, 1), ErrLocked)
+				require.Len(t, server.Children("/sem/leases"), 2)
+			})
+		})
+	}
+}
+
+// It is kept while nobody queues, and those have left the queue who wait for it to be empty.
+func TestANodeThatIsKeptDoesNotKeepTheCounterFromBeginningAnew(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, server := connected(t)
+		node := kept(t, share(s, 1, 24*time.Hour), server)
+		server.SetSequence("/lock", math.MaxInt32-1)
+		h := (<-ask(t.Context(), lockAt(connect(t, server), "/lock").Acquire)).hold
+		require.NotEqual(t, node, h.Node())
+	})
+}
