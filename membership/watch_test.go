@@ -3,6 +3,7 @@ package membership_test
 import (
 	"context"
 	"fmt"
+	"math"
 	"net"
 	"runtime"
 	"slices"
@@ -203,6 +204,25 @@ func TestAChangeShowsWithinTheIntervalIfTheWatchesAreLost(t *testing.T) {
 		join(t, s, "c")
 		seen.await(t, "A", "b", "c")
 		require.Less(t, time.Since(start), time.Second, "the watches stand again")
+	})
+}
+
+// A create leaves pzxid as it is from then on, by which a server tells whether a watch that is set
+// again has missed a change.
+func TestAMemberThatJoinsAtTheEndOfTheCounterIsShown(t *testing.T) {
+	inBubble(t, func(t *testing.T, server *zktest.Server) {
+		place := server.Client("watching")
+		watching := connect(t, server, zklock.WithDialer(place.Dial))
+		s := connect(t, server)
+		join(t, s, "a")
+		server.SetSequence(path, math.MaxInt32)
+		seen := watch(t, watching, membership.WithInterval(5*time.Second))
+		seen.await(t, "a")
+		place.Block(zktest.ToServer)
+		place.Cut()
+		join(t, s, "b")
+		place.Unblock()
+		seen.await(t, "a", "b")
 	})
 }
 

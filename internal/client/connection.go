@@ -198,8 +198,10 @@ func (c *connections) Served(l *wire.Link) {
 func (c *connections) Failed(cause error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if _, waits := cause.(wire.Unanswered); waits && c.failure == wire.ErrRefused {
-		return // a server that answers may refuse the login again
+	if _, waits := cause.(wire.Unanswered); waits {
+		if _, foreign := c.failure.(wire.Foreign); foreign || c.failure == wire.ErrRefused {
+			return // a server that answers may answer the same again
+		}
 	}
 	c.failure = cause
 }

@@ -2,6 +2,7 @@ package queue
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -85,7 +86,7 @@ func (q *Queue) renew(ctx context.Context, left *deletion) (renewed bool, err er
 	default:
 		err = q.onlyContenders(view.Names)
 	}
-	if err == nil || client.LooksEnded(err) {
+	if err == nil || client.LooksEnded(err) || errors.Is(err, client.ErrClosed) {
 		return false, err
 	}
 	client.FailedTry(ctx, err)

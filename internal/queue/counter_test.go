@@ -163,14 +163,15 @@ func TestWhoWaitsForTheCounterToBeginAnewHasOnePlaceThatAllSee(t *testing.T) {
 		require.ErrorIs(t, (<-givesUp).err, context.Canceled)
 		require.NoError(t, h.Release(t.Context(), nil))
 		next := (<-waits).hold
+		synctest.Wait()
 		require.Equal(t, 1, strings.Count(log.String(), "the sequence counter is at its end, starting it afresh"))
 		require.True(t, strings.HasSuffix(next.Node(), "0000000000"), next.Node())
 		require.Greater(t, next.Token(), h.Token())
 	})
 }
 
-// Whoever has made it, and whoever is there since.
-func TestAPathThatSomebodyHasMadeAnewIsEnteredAtOnce(t *testing.T) {
+// Nobody has to leave it first.
+func TestAPathThatSomebodyHasMadeAnewIsEnteredWhoeverIsThere(t *testing.T) {
 	for name, remake := range map[string]func(*zk.Conn) error{
 		"it is there": func(conn *zk.Conn) error {
 			_, err := conn.Create("/lock", nil, zk.FlagPersistent, zk.WorldACL(zk.PermAll))
@@ -192,7 +193,7 @@ func TestAPathThatSomebodyHasMadeAnewIsEnteredAtOnce(t *testing.T) {
 					require.NoError(t, err)
 				}
 				left.Release()
-				require.Regexp(t, "-000000000[01]$", granted(t, came).Node())
+				require.Regexp(t, "-000000000[01]$", (<-came).hold.Node())
 			})
 		})
 	}
@@ -239,4 +240,36 @@ func TestANodeThatIsKeptDoesNotKeepTheCounterFromBeginningAnew(t *testing.T) {
 		h := (<-ask(t.Context(), lockAt(connect(t, server), "/lock").Acquire)).hold
 		require.NotEqual(t, node, h.Node())
 	})
+}
+
+// It counts as ahead of all others: other libraries go by it.
+func TestANegativeNumberDoesNotKeepOthersFromTheLock(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, server := connected(t)
+		first := hold(t, s)
+		server.SetSequence("/lock", math.MinInt32)
+		last := ask(t.Context(), lockAt(connect(t, server), "/lock").Acquire)
+		server.SetSequence("/lock", 1)
+		next := ask(t.Context(), lockAt(connect(t, server), "/lock").Acquire)
+		time.Sleep(time.Minute)
+		require.NoError(t, first.Release(t.Context(), nil))
+		require.NoError(t, (<-next).hold.Release(t.Context(), nil))
+		require.NotNil(t, (<-last).hold)
+	})
+}
+
+// Its list overtook the delete, and the next node was there when the next list was made.
+func TestOneThatTriesAtTheEndOfTheCounterGivesItsOwnNodeTimeToGo(t *testing.T) {
+	for range 20 {
+		synctest.Test(t, func(t *testing.T) {
+			server := zktest.NewServer(t, zktest.WithLatency(time.Millisecond, time.Millisecond))
+			s := connect(t, server)
+			atItsEnd(t, server, "", zk.WorldACL(zk.PermAll))
+			before := server.Requests()[zktest.OpCreate]
+			h, err := lockAt(s, "/lock").Try(t.Context(), nil)
+			require.NoError(t, err)
+			require.Regexp(t, "-0000000000$", h.Node())
+			require.LessOrEqual(t, server.Requests()[zktest.OpCreate]-before, 3, "the path was missing")
+		})
+	}
 }

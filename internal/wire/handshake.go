@@ -2,6 +2,7 @@ package wire
 
 import (
 	"encoding/binary"
+	"fmt"
 	"net"
 	"time"
 
@@ -58,6 +59,28 @@ func (l *Link) announce(beginning []byte, within time.Duration) (int, error) {
 		l.hangUp = hangUp
 	}
 	return n, err
+}
+
+// longestAnswer bounds the answer to the connect request. go-zookeeper makes room for as much as
+// its first bytes say, and those of an HTTP server are a gigabyte.
+const longestAnswer = 1 << 10
+
+// Foreign is how a server has begun its answer to the connect request that speaks another
+// protocol.
+type Foreign struct{ Server, Beginning string }
+
+func (f Foreign) Error() string {
+	return fmt.Sprintf("%s is no ZooKeeper server: its answer to the connect request begins with %q", f.Server, f.Beginning)
+}
+
+// recognise returns an error if the answer to the connect request, which has yet to be read, is
+// no ZooKeeper server's.
+func (l *Link) recognise() error {
+	length, err := l.in.Peek(4)
+	if err != nil || binary.BigEndian.Uint32(length) <= longestAnswer {
+		return nil // an error is the read's
+	}
+	return Foreign{l.Server, string(length)}
 }
 
 // greet takes the answer to the connect request.

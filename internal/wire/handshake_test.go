@@ -175,6 +175,31 @@ func TestAConnectionThatCarriesASessionHasNoLimitOfTheHandshakes(t *testing.T) {
 	})
 }
 
+// go-zookeeper made room for as much as the first bytes say, a gigabyte each time.
+func TestAServerOfAnotherProtocolIsNotReadFrom(t *testing.T) {
+	for says, foreign := range map[string]bool{
+		"HTTP/1.1 400 Bad Request\r\n": true, "\x15\x03\x03\x00\x02\x02\x0a": true, "\x00\x00\x04\x01": true, "\x00\x00\x04\x00": false,
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			a := &audience{pressed: pressed{id: 1, timeout: 8000 * ms}}
+			l := plugged(t, a).dialed()
+			_, err := l.Write(ask)
+			require.NoError(t, err)
+			go l.server.Write([]byte(says))
+			n, err := l.Read(make([]byte, 4))
+			if !foreign {
+				require.NoError(t, err)
+				require.Equal(t, 4, n)
+				return
+			}
+			require.Zero(t, n)
+			require.Equal(t, Foreign{"a:2181", says[:4]}, err)
+			require.Equal(t, err, a.cause)
+			require.ErrorContains(t, err, "a:2181 is no ZooKeeper server: its answer to the connect request begins with ")
+		})
+	}
+}
+
 // The half of its number that is where another answer has its error code says nothing.
 func TestASessionMayHaveAnyNumber(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -142,6 +142,9 @@ func (l *Link) Read(p []byte) (n int, err error) {
 	if l.hangUp != nil {
 		err, l.hangUp = <-l.hangUp, nil
 	}
+	if err == nil && !l.connected.Load() && l.frames.filled == 0 {
+		err = l.recognise()
+	}
 	if err == nil {
 		n, err = l.in.Read(p)
 	}

@@ -195,8 +195,9 @@ func TestBadArgumentsOfConnectAreRefused(t *testing.T) {
 }
 
 func TestConnectEndsWithItsContextAndNamesServersAndCause(t *testing.T) {
-	refusing, hanging := listen(t), listen(t)
+	refusing, hanging, foreign := listen(t), listen(t), listen(t)
 	refusing.Close()
+	go answer(foreign, "HTTP/1.1 400 Bad Request\r\n\r\n")
 	for name, c := range map[string]struct {
 		server, cause string
 		options       []zklock.SessionOption
@@ -205,8 +206,9 @@ func TestConnectEndsWithItsContextAndNamesServersAndCause(t *testing.T) {
 		"unresolvable": {
 			server: "no-such-host.invalid:2181", cause: "lookup ",
 		},
-		"hanging": {server: hanging.Addr().String(), cause: "has not answered the connect request"},
-		"not TLS": {server: sharedServer(t).Addr(), cause: "EOF", options: []zklock.SessionOption{zklock.WithTLS(new(tls.Config))}},
+		"hanging":             {server: hanging.Addr().String(), cause: "has not answered the connect request"},
+		"of another protocol": {server: foreign.Addr().String(), cause: `is no ZooKeeper server: its answer to the connect request begins with "HTTP"`},
+		"not TLS":             {server: sharedServer(t).Addr(), cause: "EOF", options: []zklock.SessionOption{zklock.WithTLS(new(tls.Config))}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			defer goleak.VerifyNone(t, goleak.IgnoreCurrent())
@@ -224,6 +226,19 @@ func TestConnectEndsWithItsContextAndNamesServersAndCause(t *testing.T) {
 	}
 	_, err := zklock.Connect(done(), []string{hanging.Addr().String()}, time.Second)
 	require.ErrorIs(t, err, context.Canceled)
+}
+
+// answer says the same to all who connect.
+func answer(l net.Listener, with string) {
+	for {
+		conn, err := l.Accept()
+		if err != nil {
+			return
+		}
+		_, _ = conn.Read(make([]byte, 1024))
+		_, _ = conn.Write([]byte(with))
+		conn.Close()
+	}
 }
 
 // listen returns a listener whose connections nobody serves.

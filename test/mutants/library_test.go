@@ -56,7 +56,7 @@ var ofTheLibrary = []judged{
 		{"internal/client/connection.go", "if c.failure != wire.ErrRefused {", "if true {"},
 	}}, "TestASessionWhoseLoginsAreRefusedIsToldToHaveNoConnection"},
 	{mutant{"a dial forgets that logins are refused", []edit{
-		{"internal/client/connection.go", "waits && c.failure == wire.ErrRefused", "waits && false"},
+		{"internal/client/connection.go", "foreign || c.failure == wire.ErrRefused", "foreign"},
 	}}, "TestASessionWhoseLoginsAreRefusedIsToldToHaveNoConnection"},
 	{mutant{"who waits gives up by the last cause of the connection", []edit{
 		{"internal/client/errors.go", "return c.unservedError(err, false)", "return c.unservedError(err, true)"},
@@ -291,7 +291,7 @@ var ofTheLibrary = []judged{
 		{"internal/client/connection.go", "\tc.watches.disconnect(l)\n\tc.observer.Disconnected(l)\n\tif byServer { //", "\tif byServer {\n\t\tc.containers.doubt(l, cause)\n\t}\n\tc.watches.disconnect(l)\n\tc.observer.Disconnected(l)\n\tif false { //"},
 	}}, "internal/client.TestContainersAreInDoubtUntilTheObserverKnowsThatTheConnectionIsLost"},
 	{mutant{"a counter that cannot start afresh is waited for", []edit{
-		{"internal/queue/counter.go", "default:\n\t\treturn false, fmt.Errorf(", "default:\n\t\treturn false, q.session.client.Sleep(ctx, 0*time.Hour)\n\t\t_ = fmt.Errorf("},
+		{"internal/queue/counter.go", "if client.Transient(err) {", "if true {"},
 	}}, "TestTheEndOfACounterThatCannotStartAfreshIsAnError"},
 	{mutant{"a number that is there twice is the end of the counter", []edit{
 		{"internal/recipe/order.go", "return at, ErrTwice", "return at, ErrUnordered"},
@@ -916,6 +916,43 @@ var ofTheLibrary = []judged{
 	{mutant{"TLS takes its leave of a server that hangs", []edit{
 		{"internal/wire/dial.go", "return secureConn{secure}, nil", "return secure, nil"},
 	}}, "TestAHoldOutlivesATunnelThatHangs"},
+	{mutant{"who tries at the counter's end looks before its own node is gone", []edit{
+		{"internal/queue/counter.go", "case <-left.done:", "case <-latch.Closed:"},
+		{"internal/queue/counter.go", "internal/client\"\n", "internal/client\"\n\t\"github.com/zklock/zklock/internal/latch\"\n"},
+	}}, "internal/queue.TestOneThatTriesAtTheEndOfTheCounterGivesItsOwnNodeTimeToGo"},
+	{mutant{"a server of another protocol is read from", []edit{
+		{"internal/wire/link.go", "		err = l.recognise()\n", ""},
+	}}, "internal/wire.TestAServerOfAnotherProtocolIsNotReadFrom"},
+	{mutant{"that a server is of another protocol is forgotten with the next dial", []edit{
+		{"internal/client/connection.go", "foreign || c.failure == wire.ErrRefused", "!foreign && c.failure == wire.ErrRefused"},
+	}}, "internal/client.TestTheLastFailureIsThatOfTheLoginUntilAServerServes"},
+	{mutant{"who comes at the counter's end leaves while others have the lock", []edit{
+		{"internal/queue/counter.go", "return !n.Unordered() })", "return false && !n.Unordered() })"},
+	}}, "internal/queue.TestWhoWaitsForTheCounterToBeginAnewHasOnePlaceThatAllSee"},
+	{mutant{"a negative number blocks those ahead of whom it is", []edit{
+		{"internal/queue/counter.go", "if c.sequence < 0 {", "if false {"},
+	}}, "internal/queue.TestANegativeNumberDoesNotKeepOthersFromTheLock"},
+	{mutant{"who may not make the path anew does not wait for others", []edit{
+		{"internal/queue/counter.go", "time.Since(begun) < reaped", "begun.IsZero()"},
+	}}, "internal/queue.TestWhoMayNotMakeThePathAnewWaitsForOthersWhoMay"},
+	{mutant{"a path whose counter begins anew loses what it says", []edit{
+		{"internal/queue/counter.go", "if len(data) > 0 || !slices.Equal(acl, q.options.ACL) {", "if false {"},
+	}}, "internal/queue.TestAPathWhoseCounterBeginsAnewSaysWhatItSaidAndHasItsACL"},
+	{mutant{"a path is made anew with an ACL that names nobody", []edit{
+		{"internal/queue/counter.go", "if slices.ContainsFunc(acl, masked) {", "if false {"},
+	}}, "internal/queue.TestAPathWhoseACLIsHiddenIsNotMadeAnew"},
+	{mutant{"a path that somebody has made anew has to be empty", []edit{
+		{"internal/queue/counter.go", "case view.Czxid == 0, view.Czxid > left.contender.token:", "case view.Czxid == 0:"},
+	}}, "internal/queue.TestAPathThatSomebodyHasMadeAnewIsEnteredWhoeverIsThere"},
+	{mutant{"who comes at the counter's end comes back at once", []edit{
+		{"internal/queue/counter.go", "if renewed || !mayBe {", "if renewed || !mayBe || begun.IsZero() == false {"},
+	}}, "internal/queue.TestACrowdAtTheEndOfTheCounterStaysAwayUntilItBeginsAnew"},
+	{mutant{"permits at the end of their counter are known by pzxid alone", []edit{
+		{"internal/client/list.go", "|| g.zxid == other.zxid && g.children < other.children", ""},
+	}}, "internal/queue.TestPermitsAreNotOversoldAtTheEndOfTheirCounter"},
+	{mutant{"members at the end of the counter are known by pzxid alone", []edit{
+		{"internal/client/list.go", "Generation{stat.Pzxid, stat.NumChildren}", "Generation{stat.Pzxid, 0}"},
+	}}, "membership.TestAMemberThatJoinsAtTheEndOfTheCounterIsShown"},
 	{mutant{"a lock that was waited for is retained unseen", []edit{
 		{"internal/queue/contention.go", "t.contention == unknown && c.alone)", "t.contention == unknown)"},
 	}}, "TestALockIsNotRetainedPastOneWhoWaits"},
