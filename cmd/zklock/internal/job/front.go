@@ -159,7 +159,7 @@ func (f *Front) start() (conn *os.File, started <-chan begun, err error) {
 type commandState struct {
 	Running   bool          // there is one, or is about to be
 	KillAfter time.Duration // see [Command]
-	Group     int32         // its process group; 0 if it may not have been started
+	Group     int32         // its process group; 0 if it may not have been started, or is gone
 
 	// Interrupted says that SIGINT has ended it, or the wait for the right to run. One that
 	// exits with the same code has dealt with the key by itself.
@@ -206,18 +206,12 @@ const killed = syscall.WaitStatus(syscall.SIGKILL)
 
 // end ends the command of a keeper that has died, as after any loss.
 func (f *Front) end(n commandState, tty *terminal, others []int, changes <-chan os.Signal, signals chan os.Signal) {
-	command := &group{id: int(n.Group), others: others, status: killed}
-	if n.Running && command.id == 0 { // the keeper died before it could tell
-		left, _ := command.children()
-		for _, pid := range left {
-			command.id, _ = unix.Getpgid(pid) // 0 if it has just ended
-		}
-	}
-	if command.id == 0 {
+	if !n.Running {
 		return
 	}
-	command.ended = unix.Kill(command.id, 0) == unix.ESRCH // the keeper has seen it
-	signal.Ignore(syscall.SIGTTOU)                         // to take the terminal from the background
+	command := &group{id: int(n.Group), void: n.Group == 0, others: others, status: killed}
+	command.ended = command.void || unix.Kill(command.id, 0) == unix.ESRCH // the keeper has seen it
+	signal.Ignore(syscall.SIGTTOU)                                         // to take the terminal from the background
 	lost := make(chan struct{})
 	close(lost)
 	if tty != nil {

@@ -74,7 +74,7 @@ func execute(c Command, tty *terminal) (id int, err error) {
 		if foreground {
 			tty.take()
 		}
-		return 0, &ExecError{Name: c.Args[0], Err: err}
+		return 0, &ExecError{Name: c.Args[0], Err: explained(c.Path, err)}
 	}
 	if foreground {
 		tty.lent = true

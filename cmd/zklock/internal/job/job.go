@@ -81,11 +81,11 @@ func Run(c Command, master *Master, log *slog.Logger) (Result, error) {
 	signal.Notify(changes, syscall.SIGCHLD)
 	defer signal.Stop(changes)
 
-	master.tell(commandState{Running: true, KillAfter: c.KillAfter})
+	s := &supervisor{command: c, group: &group{void: true}, tty: tty, master: master, signals: master.Signals, log: log}
+	s.tell()
 	over := make(chan struct{})
 	defer close(over)
-	begun := start(func() (int, error) { return execute(c, tty) }, over)
-	s := &supervisor{command: c, group: &group{void: true}, begun: begun, tty: tty, master: master, signals: master.Signals, log: log}
+	s.begun = start(func() (int, error) { return execute(c, tty) }, over)
 	if err := s.watch(changes); err != nil {
 		master.tell(commandState{})
 		return Result{}, err
@@ -108,14 +108,22 @@ type ExecError struct {
 }
 
 func (e *ExecError) Error() string {
-	var errno syscall.Errno
-	if errors.As(e.Err, &errno) && errno == syscall.ENOEXEC {
-		return fmt.Sprintf("cannot run %q: %v: a script needs a first line that names its interpreter, such as #!/bin/sh", e.Name, e.Err)
-	}
 	return fmt.Sprintf("cannot run %q: %v", e.Name, e.Err)
 }
 
 func (e *ExecError) Unwrap() error { return e.Err }
+
+// explained is why the kernel does not execute a file that was found, and what may be done about it.
+func explained(path string, err error) error {
+	_, missing := os.Stat(path)
+	switch {
+	case errors.Is(err, syscall.ENOEXEC):
+		return fmt.Errorf("%w: a script needs a first line that names its interpreter, such as #!/bin/sh", err)
+	case errors.Is(err, syscall.ENOENT) && missing == nil:
+		return fmt.Errorf("%w: the file exists, and its interpreter does not: what the first line of a script names, or a program's loader", err)
+	}
+	return err
+}
 
 // ExitCode is what a shell would exit with: 127 if the command does not exist, 126
 // if it exists and cannot be executed.

@@ -35,7 +35,7 @@ func (s *supervisor) watch(changes <-chan os.Signal) error {
 	lost := s.command.Lost
 	s.poll = time.NewTicker(pollInterval)
 	defer s.poll.Stop()
-	for !s.group.gone(s.ending) {
+	for !s.gone() {
 		select {
 		case b := <-s.begun:
 			if b.err != nil {
@@ -66,11 +66,30 @@ func (s *supervisor) watch(changes <-chan os.Signal) error {
 	return nil
 }
 
+// gone reports whether nothing is left of the command.
+func (s *supervisor) gone() bool {
+	void := s.group.void
+	gone := s.group.gone(s.ending)
+	if s.group.void != void {
+		s.tell()
+	}
+	return gone
+}
+
+// tell has the front know what to end if this process dies: no group that has another's number.
+func (s *supervisor) tell() {
+	n := commandState{Running: true, KillAfter: s.command.KillAfter}
+	if !s.group.void {
+		n.Group = int32(s.group.id)
+	}
+	s.master.tell(n)
+}
+
 // begin takes over the group that has been started.
 func (s *supervisor) begin(id int) {
 	s.begun = nil
 	s.group.id, s.group.void = id, false
-	s.master.tell(commandState{Running: true, KillAfter: s.command.KillAfter, Group: int32(id)})
+	s.tell()
 	if s.killing {
 		s.group.kill()
 	}
@@ -103,9 +122,19 @@ func (s *supervisor) reap() {
 	default:
 		s.stopped(event)
 	}
-	if !ended && s.group.ended && !s.group.gone(s.ending) {
-		s.log.Info("the command has ended and its process group has not: the lock is kept", "group", s.group.id)
+	if !ended && s.group.ended && !s.gone() {
+		s.tellOfRest()
 	}
+}
+
+// tellOfRest tells what is left of a command that has ended.
+func (s *supervisor) tellOfRest() {
+	if !s.group.void {
+		s.log.Info("the command has ended and its process group has not: the lock is kept", "group", s.group.id)
+		return
+	}
+	left, _ := s.group.family()
+	s.log.Info("the command has ended and what it has started has not: the lock is kept", "processes", left)
 }
 
 // follow keeps the group in step with the front: that is what is stopped, and goes
