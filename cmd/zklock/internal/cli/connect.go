@@ -106,7 +106,7 @@ func checkServers(from string, servers []string) error {
 		err = client.CheckServers(addresses)
 	}
 	if err != nil {
-		return usage("%s: %w", from, err)
+		return usage("%s: %s", from, unnamed(err))
 	}
 	return nil
 }

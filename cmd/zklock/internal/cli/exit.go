@@ -113,9 +113,12 @@ func fromLibrary(err error) bool {
 	return errors.As(err, &e)
 }
 
+// unnamed is what an error says, without our name in front, which report writes.
+func unnamed(err error) string { return strings.TrimPrefix(err.Error(), "zklock: ") }
+
 // report tells people, or a program that reads JSON, why a command has failed.
 func report(to io.Writer, cmd *cobra.Command, err error) {
-	text := strings.TrimPrefix(err.Error(), "zklock: ")
+	text := unnamed(err)
 	if f := cmd.Flag(logFormatFlag); f != nil && f.Value.String() == "json" {
 		newLogger(to, "json", 0).Error(text, "exit_code", codeOf(err))
 		return

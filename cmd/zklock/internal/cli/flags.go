@@ -53,18 +53,21 @@ type duration struct {
 	set bool
 }
 
-// longest is the longest time that a number of seconds may be.
+// longest is the longest time that may be given, in either way.
 const longest = 100 * 365 * 24 * time.Hour
 
 func (d *duration) Set(text string) error {
 	value, err := time.ParseDuration(text)
-	if seconds, isNumber := strconv.ParseFloat(text, 64); isNumber == nil && math.Abs(seconds) <= longest.Seconds() {
+	seconds, notNumber := strconv.ParseFloat(text, 64)
+	if notNumber == nil && math.Abs(seconds) <= longest.Seconds() {
 		value, err = time.Duration(seconds*float64(time.Second)), nil
 	}
-	if err != nil {
+	switch {
+	case value > longest, notNumber == nil && seconds > longest.Seconds():
+		return fmt.Errorf("%q is too long: a time is at most 100 years, which are %.0f seconds", text, longest.Seconds())
+	case err != nil:
 		return fmt.Errorf("%q is not a time: write one such as 1m30s, or a number of seconds", text)
-	}
-	if value < 0 {
+	case value < 0:
 		return fmt.Errorf("%q is negative: a time is 0 or more", text)
 	}
 	d.Duration, d.set = value, true

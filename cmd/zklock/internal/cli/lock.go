@@ -39,6 +39,9 @@ func (l *lockFlags) check(cmd *cobra.Command) error {
 	if cmd.Flags().Changed("limit") && l.limit < 1 {
 		return usage("--limit %d: it must be at least 1", l.limit)
 	}
+	if cmd.Flags().Changed("exclusive") && !l.exclusive && !l.shared && l.limit == 0 {
+		return usage("--exclusive=false: without --shared or --limit a lock is exclusive; give one of them")
+	}
 	return cmp.Or(notTogether(cmd, "exclusive", "shared", "limit"), notTogether(cmd, "nonblock", "timeout"))
 }
 

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"path"
 	"slices"
 	"strconv"
@@ -52,8 +53,9 @@ func look(ctx context.Context, session *zklock.Session, path string) (view, erro
 
 // stateOf returns what a path is that nobody uses as a lock.
 func stateOf(ctx context.Context, session *zklock.Session, path string) (string, error) {
-	names, err := request(ctx, session, func(conn *zk.Conn) ([]string, error) {
-		names, _, err := conn.Children(client.Of(session).Below(path))
+	var stat *zk.Stat
+	names, err := request(ctx, session, func(conn *zk.Conn) (names []string, err error) {
+		names, stat, err = conn.Children(client.Of(session).Below(path))
 		return names, err
 	})
 	switch {
@@ -61,10 +63,17 @@ func stateOf(ctx context.Context, session *zklock.Session, path string) (string,
 		return stateMissing, nil
 	case err != nil:
 		return "", &zklock.Error{Op: "inspect", Path: path, Err: err}
-	case len(names) > 0 && !mayBeLock(names) && !slices.Contains(names, recipe.Turns):
+	case isEphemeral(stat), len(names) > 0 && !mayBeLock(names) && !slices.Contains(names, recipe.Turns):
 		return stateNoLock, nil
 	}
 	return stateFree, nil
+}
+
+// isEphemeral reports whether a node goes with its session, and can have no children. Containers,
+// and nodes with a time to live, have numbers where others have their session.
+func isEphemeral(stat *zk.Stat) bool {
+	owner := stat.EphemeralOwner
+	return owner != 0 && owner != math.MinInt64 && uint64(owner)>>56 != 0xff
 }
 
 // writeJSON writes the view as one line.
@@ -84,7 +93,7 @@ func (v view) writeJSON(to io.Writer) error {
 var unused = map[string]string{
 	stateFree:    "is free.",
 	stateMissing: "does not exist: no lock of this path has been used, or not lately.",
-	stateNoLock:  "is no lock: none of its children is a node of one. zklock ls lists the locks below a path.",
+	stateNoLock:  "is no lock: something else is there. zklock ls lists the locks below a path.",
 }
 
 // writeTable writes the view for people, holders first.
