@@ -1,6 +1,7 @@
 package main_test
 
 import (
+	"fmt"
 	"strings"
 	"syscall"
 	"testing"
@@ -25,9 +26,10 @@ func TestAKeeperWithoutADescriptorKeepsTheLockForAJob(t *testing.T) {
 	p.say("")
 	eventually(t, "the shell to end", func() bool {
 		said := p.stderr.String()
-		return strings.Contains(said, "its process group has not") || strings.Contains(said, "given back")
+		return strings.Contains(said, "and what it has started has not") || strings.Contains(said, "given back")
 	})
 	require.NotContains(t, p.stderr.String(), "given back")
+	require.Contains(t, p.stderr.String(), fmt.Sprintf("processes=[%d]", job), "the shell's group is gone")
 	require.NoError(t, syscall.Kill(job, syscall.SIGKILL))
 	require.Equal(t, 3, p.exit())
 }

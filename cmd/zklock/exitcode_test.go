@@ -53,7 +53,7 @@ func TestACommandThatCannotBeRunTakesNoLock(t *testing.T) {
 		"a directory":            {dir, 126, "directory"},
 		"no interpreter":         {file("script", "echo\n", 0o755), 126, "#!/bin/sh"},
 		"not executable in PATH": {"plain", 126, dir + "/plain: permission denied"},
-		"lost interpreter":       {file("lost", "#!/none\n", 0o755), 127, "no such file"},
+		"lost interpreter":       {file("lost", "#!/none\n", 0o755), 127, "no such file or directory: the file exists, and its interpreter does not"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			cmd := at.command(at.runArgs("--", c.command)...)
@@ -83,6 +83,8 @@ func TestAWrongCommandLineIsExplained(t *testing.T) {
 		"run p -- true":                            `PATH "p": it must start with /`,
 		"run /p//q -- true":                        `"/p//q" has an empty node name`,
 		"run --limit 0 /p -- true":                 "--limit 0: it must be at least 1",
+		"run --exclusive=false /p -- true":         "--exclusive=false: without --shared or --limit a lock is exclusive",
+		"run --exclusive=0 -s=0 /p -- true":        "--exclusive=false: without --shared or --limit a lock is exclusive",
 		"run --limit x /p -- true":                 `--limit "x": it must be a whole number`,
 		"run -E 99999999999999999999 /p -- true":   "it must be a smaller number",
 		"run -n=perhaps /p -- true":                `--nonblock "perhaps": it must be true or false`,
@@ -98,6 +100,8 @@ func TestAWrongCommandLineIsExplained(t *testing.T) {
 		"ls p":                                     `PATH "p": it must start with /`,
 		"run -w soon /p -- true":                   `"soon" is not a time`,
 		"run -w -1s /p -- true":                    `"-1s" is negative`,
+		"run -w 3153600001 /p -- true":             `"3153600001" is too long: a time is at most 100 years`,
+		"run -w 876001h /p -- true":                `"876001h" is too long: a time is at most 100 years`,
 		"run -E 256 /p -- true":                    "--conflict-exit-code 256: it must be from 0 to 255",
 		"run --lost-exit-code -1 /p -- true":       "--lost-exit-code -1: it must be from 0 to 255",
 		"run --on-lost panic /p -- true":           `"panic" is none of its values: term, kill, ignore`,
@@ -105,6 +109,7 @@ func TestAWrongCommandLineIsExplained(t *testing.T) {
 		"run --log-format xml /p -- true":          `"xml" is none of its values: text, json`,
 		"run --session-timeout 0 /p -- true":       "--session-timeout 0s",
 		"run --servers a,,b /p -- true":            `--servers "a,,b": there is an empty server`,
+		"run --servers a:1/app/ /p -- true":        `zklock: --servers: path "/app/" must not end with /`,
 		"run --auth-file /none /p -- true":         "--auth-file: open /none",
 		"run --auth-file " + wrong + " /p -- true": "line 1: it must be scheme:credentials",
 		"run --auth-file " + empty + " /p -- true": "--auth-file " + empty + ": there are no credentials in it",

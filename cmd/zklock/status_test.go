@@ -95,6 +95,11 @@ func TestStatusSaysWhatAPathIsThatNobodyUsesAsALock(t *testing.T) {
 	require.Equal(t, 0, at.run("--limit", "2", "--", "true").exit())
 	_, json = state(at.path)
 	require.Equal(t, "free", json)
+	node, err := at.conn.Create(at.path+"-member", nil, zk.FlagEphemeral, zk.WorldACL(zk.PermAll))
+	require.NoError(t, err)
+	said, json = state(node)
+	require.Contains(t, said, node+" is no lock: ")
+	require.Equal(t, "no lock", json, "it can have no children")
 }
 
 func TestLsListsTheLocksBelowAPath(t *testing.T) {

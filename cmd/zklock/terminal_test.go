@@ -228,7 +228,7 @@ func TestTheKeysReachWhatIsLeftOfACommandWhenItsGroupIsGone(t *testing.T) {
 	c.expect("in\r\n")
 	command := c.foreground()
 	c.enter("")
-	c.expect("its process group has not")
+	c.expect("and what it has started has not")
 	eventually(t, "the terminal to change hands", func() bool { return c.foreground() != command })
 	c.stopAndGoOn(1)
 	c.key(ctrlC)

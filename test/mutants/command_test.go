@@ -39,7 +39,7 @@ var ofTheCommand = []struct {
 		{job + "/signals.go", "slices.Contains(Ending, sig)", "slices.Contains(passed, sig)"},
 	}}, command, "TestASignalEndsTheWaitForTheLock"},
 	{mutant{"what a killed keeper has not told of goes on", []edit{
-		{job + "/front.go", "n.Running && command.id == 0", "false"},
+		{job + "/front.go", "if !n.Running {", "if n.Group == 0 {"},
 	}}, job, "TestACommandWhoseKeeperDiedBeforeItCouldTellIsEnded"},
 	{mutant{"the terminal is left to a job of a shell that was killed with it", []edit{
 		{job + "/supervisor.go", " && !s.tty.isAbandoned()", ""},
@@ -155,6 +155,33 @@ var ofTheCommand = []struct {
 	{mutant{"a signal to end is left to a keeper that is not executed yet", []edit{
 		{job + "/front.go", "starting != nil && Ends(sig)", "false"},
 	}}, command, "TestAKeeperThatIsNotExecutedYetIsLookedAfter"},
+	{mutant{"a front is not told that the group is gone", []edit{
+		{job + "/supervisor.go", "s.group.void != void {", "s.group.void != void && false {"},
+	}}, job, "TestAFrontThatIsLeftAloneEndsWhatIsLeftAndNoGroupThatIsGone"},
+	{mutant{"a group that is gone is said to keep the lock", []edit{
+		{job + "/supervisor.go", "if !s.group.void {\n\t\ts.log", "if true {\n\t\ts.log"},
+	}}, command, "TestTheKeysReachWhatIsLeftOfACommandWhenItsGroupIsGone"},
+	{mutant{"a file whose interpreter is missing is said to be missing", []edit{
+		{job + "/job.go", "&& missing == nil", "&& missing == nil && false"},
+	}}, command, "TestACommandThatCannotBeRunTakesNoLock"},
+	{mutant{"a node that goes with its session is said to be a lock", []edit{
+		{cli + "/view.go", "case isEphemeral(stat), ", "case isEphemeral(stat) && false, "},
+	}}, cli, "TestAPathThatGoesWithASessionIsNoLock"},
+	{mutant{"a container is taken for a node that goes with its session", []edit{
+		{cli + "/view.go", " && owner != math.MinInt64", " && owner != math.MaxInt64"},
+	}}, cli, "TestAPathThatGoesWithASessionIsNoLock"},
+	{mutant{"a node with a time to live is taken for one that goes with its session", []edit{
+		{cli + "/view.go", ">>56 != 0xff", ">>56 != 0x100"},
+	}}, cli, "TestAPathThatGoesWithASessionIsNoLock"},
+	{mutant{"a lock that is not to be exclusive is", []edit{
+		{cli + "/lock.go", "Changed(\"exclusive\") &&", "Changed(\"exclusive\") && false &&"},
+	}}, cli, "TestAFlagThatSaysNoMoreThanItsDefaultExcludesNoOther"},
+	{mutant{"a time that is too long is said to be none", []edit{
+		{cli + "/flags.go", "case value > longest, notNumber == nil && seconds > longest.Seconds():", "case false:"},
+	}}, cli, "TestATimeIsWrittenWithAUnitOrInSeconds"},
+	{mutant{"what is wrong with the servers has our name twice", []edit{
+		{cli + "/connect.go", "unnamed(err))", "err)"},
+	}}, command, "TestAWrongCommandLineIsExplained"},
 	{mutant{"a process that cannot be looked at is taken for gone", []edit{
 		{job + "/family_linux.go", "return err == nil || errors.Is(err, unix.ENOENT)", "return true || errors.Is(err, unix.ENOENT)"},
 	}}, job, "TestAProcessThatCannotBeLookedAtIsNotTakenForGone"},

@@ -27,6 +27,7 @@ func connect(t *testing.T, server *zktest.Server, options ...zklock.SessionOptio
 func TestATimeIsWrittenWithAUnitOrInSeconds(t *testing.T) {
 	for text, want := range map[string]time.Duration{
 		"0": 0, "5": 5 * time.Second, ".25": 250 * time.Millisecond, "1m30s": 90 * time.Second, "20ms": 20 * time.Millisecond,
+		"3153600000": longest, "876000h": longest,
 	} {
 		var d duration
 		require.NoError(t, d.Set(text))
@@ -36,12 +37,15 @@ func TestATimeIsWrittenWithAUnitOrInSeconds(t *testing.T) {
 	for _, text := range []string{"", "soon", "-1", "-1ms", "5 s", "NaN", "inf", "1e300"} {
 		require.Error(t, new(duration).Set(text), text)
 	}
+	for _, text := range []string{"3153600001", "876001h", "inf"} {
+		require.ErrorContains(t, new(duration).Set(text), "at most 100 years", text)
+	}
 }
 
 func TestAFlagThatSaysNoMoreThanItsDefaultExcludesNoOther(t *testing.T) {
 	for flags, right := range map[string]bool{
 		"--shared=false --exclusive": true, "--shared --exclusive=false": true, "--shared=false --limit 2": true,
-		"-n=false -w 1": true, "-q=false -v": true, "-n -w 0": false, "-s=true -x": false,
+		"--limit 2 --exclusive=false": true, "-n=false -w 1": true, "-q=false -v": true, "-n -w 0": false, "-s=true -x": false, "--exclusive=false": false, "-x=0 -s=0": false,
 	} {
 		run, _, err := New().Find([]string{"run"})
 		require.NoError(t, err)

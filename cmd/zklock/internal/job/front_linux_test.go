@@ -3,6 +3,7 @@ package job
 import (
 	"cmp"
 	"context"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -14,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
 )
@@ -104,17 +106,53 @@ func TestACommandThatEndsWithItsKeeperIsNotWaitedFor(t *testing.T) {
 	command, err := started(Command{Path: "/bin/true", Args: []string{"true"}})
 	require.NoError(t, err)
 	require.NoError(t, unix.Waitid(unix.P_PID, command, nil, unix.WEXITED|unix.WNOWAIT, nil))
-	f := &Front{Ending: syscall.SIGKILL, Log: slog.New(slog.DiscardHandler)}
+	endBy(t, syscall.SIGKILL, commandState{Running: true, Group: int32(command)})
+}
+
+// endBy has a front end by sig what its keeper has told of.
+func endBy(t *testing.T, sig syscall.Signal, told commandState) {
+	t.Helper()
+	f := &Front{Ending: sig, Log: slog.New(slog.DiscardHandler)}
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
-		f.end(commandState{Running: true, Group: int32(command)}, nil, nil, nil, nil)
+		f.end(told, nil, nil, nil, nil)
 	}()
 	select {
 	case <-ended:
 	case <-time.After(5 * time.Second):
 		require.Fail(t, "nobody looks whether it has ended")
 	}
+}
+
+// The number of a group that is gone may be given to somebody else's.
+func TestAFrontThatIsLeftAloneEndsWhatIsLeftAndNoGroupThatIsGone(t *testing.T) {
+	pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
+	require.NoError(t, err)
+	require.NoError(t, unix.SetNonblock(pair[0], true)) // for the deadline
+	front, keeper := os.NewFile(uintptr(pair[0]), "front"), os.NewFile(uintptr(pair[1]), "keeper")
+	defer front.Close()
+	require.NoError(t, front.SetDeadline(time.Now().Add(5*time.Second)))
+	defer (&group{void: true}).kill()
+	master := &Master{Signals: make(chan os.Signal), conn: keeper}
+	go func() {
+		defer keeper.Close()
+		_, err := Run(Command{
+			Path: "/bin/sh", Args: []string{"sh", "-c", "timeout 1000 sleep 1000 >/dev/null 2>&1 &"}, // in a group of its own
+			Env: os.Environ(), Valid: func() bool { return true }, KillAfter: time.Hour,
+		}, master, slog.New(slog.DiscardHandler))
+		assert.NoError(t, err)
+	}()
+	told := func() (n commandState) {
+		assert.NoError(t, binary.Read(front, binary.NativeEndian, &n))
+		return n
+	}
+	gone := commandState{Running: true, KillAfter: time.Hour}
+	require.Equal(t, gone, told(), "it has not been started")
+	require.NotZero(t, told().Group)
+	require.Equal(t, gone, told())
+	endBy(t, syscall.SIGTERM, gone)
+	require.Equal(t, commandState{}, told())
 }
 
 // frontOf returns what a front says, and its keeper of that role.
