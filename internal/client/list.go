@@ -14,9 +14,10 @@ import (
 
 // List is what a node's children were.
 type List struct {
-	Link  *wire.Link // that carried it
-	Names []string
-	Czxid int64 // of the node itself; 0 if it does not exist
+	Link    *wire.Link // that carried it
+	Names   []string
+	Missing bool // there is no node
+	Czxid   int64
 
 	once  sync.Once
 	nodes []recipe.Node
@@ -100,7 +101,7 @@ func (c *Client) ListOver(l *wire.Link, dir string) (*List, error) {
 		return nil, ErrStale
 	}
 	c.observer.Listed(l, dir, names)
-	return &List{Link: l, Names: names, Czxid: stat.Czxid}, nil
+	return &List{Link: l, Names: names, Missing: err != nil, Czxid: stat.Czxid}, nil
 }
 
 // FreshList lists the children of dir as they were at some instant of this call: the sync that

@@ -79,7 +79,7 @@ func (q *Queue) renew(ctx context.Context, left *deletion) (renewed bool, err er
 	view, err := c.JoinList(q.dir).Wait(ctx)
 	switch {
 	case err != nil:
-	case view.Czxid == 0, view.Czxid > left.contender.token:
+	case view.Missing, view.Czxid > left.contender.token:
 		return true, nil
 	case len(view.Names) == 0:
 		_, err = client.Send(c, func() (struct{}, error) { return struct{}{}, q.remake() }).Wait(ctx)

@@ -12,6 +12,7 @@ import (
 	"github.com/go-zookeeper/zk"
 	"github.com/stretchr/testify/require"
 
+	"github.com/zklock/zklock/internal/latch"
 	"github.com/zklock/zklock/internal/recipe"
 	"github.com/zklock/zklock/zktest"
 )
@@ -270,6 +271,29 @@ func TestOneThatTriesAtTheEndOfTheCounterGivesItsOwnNodeTimeToGo(t *testing.T) {
 			require.NoError(t, err)
 			require.Regexp(t, "-0000000000$", h.Node())
 			require.LessOrEqual(t, server.Requests()[zktest.OpCreate]-before, 3, "the path was missing")
+		})
+	}
+}
+
+func TestWhoGivesUpAtTheEndOfTheCounterReturnsAtOnceWhateverIsUnderWay(t *testing.T) {
+	for _, op := range []zktest.Op{zktest.OpDelete, zktest.OpGetACL, zktest.OpGetData, zktest.OpMulti} {
+		t.Run(fmt.Sprint(op), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s, server := connected(t)
+				require.NoError(t, hold(t, s).Release(t.Context(), nil))
+				server.SetSequence("/lock", math.MaxInt32-1)
+				hung := server.HoldRequest(op, zktest.OnSession(s.client.ID()))
+				ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+				defer cancel()
+				began := time.Now()
+				_, err := lockAt(s, "/lock").Acquire(ctx, nil)
+				require.ErrorIs(t, err, context.DeadlineExceeded)
+				require.Equal(t, time.Second, time.Since(began))
+				require.True(t, latch.IsClosed(hung.Struck()))
+				hung.Release()
+				synctest.Wait()
+				require.Empty(t, server.Children("/lock"))
+			})
 		})
 	}
 }

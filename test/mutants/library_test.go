@@ -942,7 +942,7 @@ var ofTheLibrary = []judged{
 		{"internal/queue/counter.go", "if slices.ContainsFunc(acl, masked) {", "if false {"},
 	}}, "internal/queue.TestAPathWhoseACLIsHiddenIsNotMadeAnew"},
 	{mutant{"a path that somebody has made anew has to be empty", []edit{
-		{"internal/queue/counter.go", "case view.Czxid == 0, view.Czxid > left.contender.token:", "case view.Czxid == 0:"},
+		{"internal/queue/counter.go", "case view.Missing, view.Czxid > left.contender.token:", "case view.Missing:"},
 	}}, "internal/queue.TestAPathThatSomebodyHasMadeAnewIsEnteredWhoeverIsThere"},
 	{mutant{"who comes at the counter's end comes back at once", []edit{
 		{"internal/queue/counter.go", "if renewed || !mayBe {", "if renewed || !mayBe || begun.IsZero() == false {"},

@@ -2,6 +2,7 @@ package zktest_test
 
 import (
 	"bufio"
+	"context"
 	"fmt"
 	"math"
 	"net"
@@ -13,7 +14,9 @@ import (
 
 	"github.com/go-zookeeper/zk"
 	"github.com/stretchr/testify/require"
+	"golang.org/x/sync/errgroup"
 
+	"github.com/zklock/zklock"
 	"github.com/zklock/zklock/internal/apachezk"
 	"github.com/zklock/zklock/zktest"
 )
@@ -94,4 +97,39 @@ func TestOverlappingCreatesGetNegativeNumbersAtTheEndOfTheCounter(t *testing.T) 
 		r := w.call(t, opCreate, create("/end/5:", 2))
 		require.Equal(t, "/end/5:2147483647", r.string())
 	})
+}
+
+// The library against the original: everybody gets the lock, and the path is what it was.
+func TestACounterOfApacheZooKeeperBeginsAnew(t *testing.T) {
+	server := endOfCounterServer(t)
+	acl := append(zk.DigestACL(zk.PermAll, "owner", "key"), zk.WorldACL(zk.PermAll)...)
+	var lockers []*zklock.Locker
+	var owner *zk.Conn
+	for range 3 {
+		s, err := zklock.Connect(t.Context(), []string{server}, 10*time.Second)
+		require.NoError(t, err)
+		defer s.Close()
+		l, err := zklock.New(s, "/end", zklock.WithoutOwner())
+		require.NoError(t, err)
+		lockers, owner = append(lockers, l), s.Conn()
+	}
+	_, err := owner.Set("/end", []byte("the team's"), -1)
+	require.NoError(t, err)
+	_, err = owner.SetACL("/end", acl, -1)
+	require.NoError(t, err)
+	var callers errgroup.Group
+	for i := range 60 {
+		callers.Go(func() error { return lockers[i%len(lockers)].Do(t.Context(), func(context.Context) error { return nil }) })
+	}
+	require.NoError(t, callers.Wait())
+	h, err := lockers[0].Acquire(t.Context())
+	require.NoError(t, err)
+	require.Regexp(t, "-00000000..$", h.Node())
+	data, _, err := owner.Get("/end")
+	require.NoError(t, err)
+	require.Equal(t, "the team's", string(data))
+	got, _, err := owner.GetACL("/end")
+	require.NoError(t, err)
+	require.Equal(t, acl, got)
+	require.NoError(t, h.Release(t.Context()))
 }
