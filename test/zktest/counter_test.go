@@ -119,7 +119,9 @@ func TestACounterOfApacheZooKeeperBeginsAnew(t *testing.T) {
 	require.NoError(t, err)
 	var callers errgroup.Group
 	for i := range 60 {
-		callers.Go(func() error { return lockers[i%len(lockers)].Do(t.Context(), func(context.Context) error { return nil }) })
+		callers.Go(func() error {
+			return lockers[i%len(lockers)].Do(t.Context(), func(context.Context) error { return nil })
+		})
 	}
 	require.NoError(t, callers.Wait())
 	h, err := lockers[0].Acquire(t.Context())
