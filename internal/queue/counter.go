@@ -2,7 +2,6 @@ package queue
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -17,7 +16,37 @@ import (
 
 // A path whose sequence counter is at its end has to be made anew, which takes that nobody is
 // there. So contenders whose number does not count stay until all others have gone, who are to
-// see that somebody waits, and then stay away until the path is another one.
+// see that somebody waits, and then stay away until the path is another one, with all who ask for
+// it later in their session.
+
+// spend notes that the counter was at its end when c's node was made.
+func (q *Queue) spend(c *contender) {
+	s := q.session
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.spent[q.dir] == 0 {
+		s.client.Log.Warn("zklock: the sequence counter is at its end, starting it afresh", "path", q.dir)
+	}
+	s.spent[q.dir] = max(s.spent[q.dir], c.token)
+}
+
+// spentAt returns the czxid of the last node that was made while the counter was at its end, if
+// that is known to be so.
+func (q *Queue) spentAt() (czxid int64, known bool) {
+	q.session.mu.Lock()
+	defer q.session.mu.Unlock()
+	czxid, known = q.session.spent[q.dir]
+	return czxid, known
+}
+
+// renewed notes that the path has been made anew since the node of that czxid was.
+func (q *Queue) renewed(czxid int64) {
+	q.session.mu.Lock()
+	defer q.session.mu.Unlock()
+	if q.session.spent[q.dir] == czxid {
+		delete(q.session.spent, q.dir)
+	}
+}
 
 // outwait returns ErrUnordered when nobody is in the queue any more whose number counts. One
 // with a negative number leaves at once: it is ahead of them.
@@ -29,10 +58,10 @@ func (c *contender) outwait(ctx context.Context) error {
 	defer client.Queues(ctx, false)
 	for try := 1; ; try++ {
 		view, err := c.relist(ctx)
-		if err != nil {
+		switch {
+		case err != nil:
 			return err
-		}
-		if !slices.ContainsFunc(view.Nodes(), func(n recipe.Node) bool { return !n.Unordered() }) {
+		case !anyCounts(view.List):
 			return recipe.ErrUnordered
 		}
 		c.behind = true
@@ -42,58 +71,67 @@ func (c *contender) outwait(ctx context.Context) error {
 	}
 }
 
+// anyCounts reports whether one of the lock nodes has a number that counts.
+func anyCounts(view *client.List) bool {
+	return slices.ContainsFunc(view.Nodes(), func(n recipe.Node) bool { return !n.Unordered() })
+}
+
 // reaped is by when a server has removed a container that is empty: it looks once a minute.
 const reaped = 2 * time.Minute
 
-// awaitRenewal returns when the path has been made anew since left's node was made there. Its
-// error says why that will never be, or that ctx has ended. What this session may not do, one
-// with more rights may, or the server.
-func (q *Queue) awaitRenewal(ctx context.Context, left *deletion) error {
-	c := q.session.client
-	c.Log.Warn("zklock: the sequence counter is at its end, starting it afresh", "path", q.dir)
+// awaitRenewal returns when a path whose counter is at its end has been made anew. Its error says
+// why that will never be, or that ctx has ended. What this session may not do, one with more
+// rights may, or the server.
+func (q *Queue) awaitRenewal(ctx context.Context) error {
 	for try, begun := 1, time.Now(); ; try++ {
-		renewed, err := q.renew(ctx, left)
-		mayBe := err == nil || client.Answers(err, zk.ErrNoAuth) && time.Since(begun) < reaped
-		if renewed || !mayBe {
+		err := q.renew(ctx)
+		switch {
+		case err == nil:
+			return nil
+		case client.Answers(err, zk.ErrNoAuth) && time.Since(begun) < reaped:
+		case !client.Transient(err):
 			return err
 		}
-		if err := c.Sleep(ctx, backoff.Before(try)); err != nil {
+		client.FailedTry(ctx, err)
+		if err := q.session.client.Sleep(ctx, backoff.Before(try)); err != nil {
 			return err
 		}
 	}
 }
 
-// renew makes the path anew if nobody is there, and reports whether that has been done since
-// left's node was made.
-func (q *Queue) renew(ctx context.Context, left *deletion) (renewed bool, err error) {
+// renew makes a path anew whose counter is at its end, unless somebody else has. It returns
+// ErrLocked if some are there whose numbers count, and errLeftBehind while others leave.
+func (q *Queue) renew(ctx context.Context) error {
+	spent, known := q.spentAt()
+	if !known {
+		return nil
+	}
 	c := q.session.client
 	client.WaitsFor(ctx, "nobody to be in the queue, whose sequence counter is at its end")
-	select {
-	case <-left.done:
-	case <-ctx.Done():
-		return false, client.Ended(ctx)
-	}
 	if _, err := c.Await(ctx, client.AnySession); err != nil {
-		return false, err
+		return err
 	}
 	view, err := c.JoinList(q.dir).Wait(ctx)
 	switch {
 	case err != nil:
-	case view.Missing, view.Czxid > left.contender.token:
-		return true, nil
+		return err
+	case view.Missing, view.Czxid > spent:
+		q.renewed(spent)
+		return nil
 	case len(view.Names) == 0:
 		_, err = client.Send(c, func() (struct{}, error) { return struct{}{}, q.remake() }).Wait(ctx)
 	default:
 		err = q.onlyContenders(view.Names)
 	}
-	if err == nil || client.LooksEnded(err) || errors.Is(err, client.ErrClosed) {
-		return false, err
+	switch {
+	case err != nil && !client.Transient(err) && !client.LooksEnded(err):
+		return fmt.Errorf("%w, and starts afresh with the path only: %w", recipe.ErrUnordered, err)
+	case err != nil || len(view.Names) == 0:
+		return err
+	case anyCounts(view):
+		return ErrLocked
 	}
-	client.FailedTry(ctx, err)
-	if client.Transient(err) {
-		return false, nil
-	}
-	return false, fmt.Errorf("%w, and starts afresh with the path only: %w", recipe.ErrUnordered, err)
+	return errLeftBehind
 }
 
 const errForeign = client.Final("which is no lock node")
@@ -109,26 +147,24 @@ func (q *Queue) onlyContenders(names []string) error {
 	return nil
 }
 
-// remake deletes the path, and makes it anew if it has data, or an ACL, that it would not have
-// from us: otherwise it may be a container, which whoever comes next makes.
+// remake deletes the path and makes it again in one transaction, with what it says and its ACL.
+// A container is none afterwards: the server does not tell which it was.
 func (q *Queue) remake() error {
 	conn := q.session.client.Conn
 	acl, _, err := conn.GetACL(q.dir)
 	if err != nil {
 		return err
 	}
+	if slices.ContainsFunc(acl, masked) {
+		return fmt.Errorf("the ACL of %s hides a digest from this session, which has no ADMIN there: %w", q.dir, zk.ErrNoAuth)
+	}
 	data, stat, err := conn.Get(q.dir)
 	if err != nil {
 		return err
 	}
-	ops := []any{&zk.DeleteRequest{Path: q.dir, Version: stat.Version}}
-	if len(data) > 0 || !slices.Equal(acl, q.options.ACL) {
-		if slices.ContainsFunc(acl, masked) {
-			return fmt.Errorf("the ACL of %s hides a digest from this session, which has no ADMIN there: %w", q.dir, zk.ErrNoAuth)
-		}
-		ops = append(ops, &zk.CreateRequest{Path: q.dir, Data: data, Acl: acl})
-	}
-	_, err = conn.Multi(ops...)
+	_, err = conn.Multi(
+		&zk.DeleteRequest{Path: q.dir, Version: stat.Version},
+		&zk.CreateRequest{Path: q.dir, Data: data, Acl: acl})
 	if client.Answers(err, zk.ErrNoAuth) {
 		return fmt.Errorf("the ACL of %s does not let this session delete %s and make it again: %w", recipe.Parent(q.dir), q.dir, err)
 	}

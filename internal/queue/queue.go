@@ -70,14 +70,8 @@ func (q *Queue) Acquire(ctx context.Context, call Call) (*Hold, error) {
 	var h *Hold
 	var left *deletion // of the last place
 	err := q.session.client.Retry(ctx, func() (err error) {
-		h, left, err = q.stand(ctx, call, (*contender).wait)
-		switch {
-		case left == nil:
+		if h, left, err = q.stand(ctx, call, (*contender).wait); left == nil {
 			return client.Permanent(err)
-		case errors.Is(err, recipe.ErrUnordered):
-			if never := q.awaitRenewal(ctx, left); never != nil {
-				return client.Permanent(never)
-			}
 		}
 		return err
 	})
@@ -99,11 +93,17 @@ func (q *Queue) stand(
 	c := q.handoff.takePlace()
 	var view *listing
 	if c == nil {
-		if c, view, err = q.enter(ctx); err != nil {
+		if err = q.awaitRenewal(ctx); err == nil {
+			c, view, err = q.enter(ctx)
+		}
+		if err != nil {
 			return nil, nil, err
 		}
 	}
 	defer func() {
+		if client.Answers(err, recipe.ErrUnordered) {
+			q.spend(c)
+		}
 		if h == nil && !q.handoff.keepPlace(c, err) {
 			left = c.leave()
 		}
@@ -121,25 +121,17 @@ func (q *Queue) Try(ctx context.Context, call Call) (*Hold, error) {
 	var h *Hold
 	again := 0
 	err := q.session.client.Retry(ctx, func() error {
-		view, err := q.session.client.FreshList(ctx, q.dir)
-		if err != nil {
-			return err
+		err := q.inTheWay(ctx)
+		if err == nil {
+			h, _, err = q.stand(ctx, call, (*contender).grantFirst)
 		}
-		if recipe.AnyBlocks(view.Names, q.kind) {
-			if again++; again > mostTries || recipe.AnyBlocks(q.session.wanted(view.Names), q.kind) {
-				return client.Permanent(ErrLocked)
+		if errors.Is(err, errLeftBehind) {
+			if again++; again > mostTries {
+				err = ErrLocked
 			}
-			return errLeftBehind
 		}
-		var left *deletion
-		h, left, err = q.stand(ctx, call, (*contender).grantFirst)
-		switch {
-		case errors.Is(err, ErrLocked):
+		if errors.Is(err, ErrLocked) {
 			return client.Permanent(err)
-		case errors.Is(err, recipe.ErrUnordered):
-			if _, never := q.renew(ctx, left); never != nil {
-				return client.Permanent(never)
-			}
 		}
 		return err
 	})
@@ -147,6 +139,21 @@ func (q *Queue) Try(ctx context.Context, call Call) (*Hold, error) {
 		acquired(call, h)
 	}
 	return h, err
+}
+
+// inTheWay returns ErrLocked if somebody is in a newcomer's way, and errLeftBehind if only nodes
+// are of which nobody wants anything any more.
+func (q *Queue) inTheWay(ctx context.Context) error {
+	view, err := q.session.client.FreshList(ctx, q.dir)
+	switch {
+	case err != nil:
+		return err
+	case recipe.AnyBlocks(q.session.wanted(view.Names), q.kind):
+		return ErrLocked
+	case recipe.AnyBlocks(view.Names, q.kind):
+		return errLeftBehind
+	}
+	return q.renew(ctx)
 }
 
 // grantFirst grants c the lock if nobody is ahead, from view on if that is not nil.

@@ -26,6 +26,7 @@ type Session struct {
 	incarnation *incarnation // nil when it has ended and no new one has begun
 	live        map[string]*contender
 	index       index
+	spent       map[string]int64 // see spend
 
 	deletions []*deletion // that wait to be carried out together
 	taken     *batch      // the last that were taken from these
@@ -48,6 +49,7 @@ func NewSession(c *client.Client) *Session {
 		ids:       newIdentities(),
 		live:      make(map[string]*contender),
 		index:     index{at: make(map[indexKey]*contender), lines: make(map[string]*line)},
+		spent:     make(map[string]int64),
 		protected: make(map[string]*contender),
 		beginner:  make(chan struct{}, 1),
 	}

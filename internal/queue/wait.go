@@ -24,7 +24,7 @@ func (c *contender) wait(ctx context.Context, view *listing) (*Hold, error) {
 		at, err := c.place(ctx, view)
 		view = nil
 		switch {
-		case errors.Is(err, recipe.ErrUnordered):
+		case client.Answers(err, recipe.ErrUnordered):
 			err = c.outwait(ctx)
 		case err != nil:
 		case at.Ahead == 0:

@@ -95,7 +95,7 @@ func Queue(names []string) []Waiting {
 	var ahead front
 	queue := make([]Waiting, len(nodes))
 	for i, n := range nodes {
-		queue[i] = Waiting{Node: n, Holds: !ahead.blocks(n)}
+		queue[i] = Waiting{Node: n, Holds: !n.Unordered() && !ahead.blocks(n)}
 		ahead.add(n)
 	}
 	return queue

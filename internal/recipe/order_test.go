@@ -142,6 +142,12 @@ func TestTheQueueShowsWhoHoldsTheLock(t *testing.T) {
 	require.Equal(t, int32(7), queue[4].Sequence)
 }
 
+func TestAPlaceWhoseNumberDoesNotCountHoldsNothing(t *testing.T) {
+	for _, w := range Queue([]string{name(Read, 1), name(Read, orderEnd), name(Read, 2147483647)}) {
+		require.Equal(t, w.Sequence == 1, w.Holds, w.Name)
+	}
+}
+
 func TestReadersAtTheHeadOfTheQueueShareTheLock(t *testing.T) {
 	for _, w := range Queue([]string{name(Read, 1), name(Read, 2), name(Write, 3), name(Read, 4)}) {
 		require.Equal(t, w.Sequence < 3, w.Holds, w.Name)

@@ -137,7 +137,7 @@ var ofTheLibrary = []judged{
 		{"internal/queue/contender.go", "c.become(abandoned)\n", ""},
 	}}, "TestATryIsNotRefusedForWhatItsOwnSessionHasLeft"},
 	{mutant{"a try waits for the end of a node that cannot be deleted", []edit{
-		{"internal/queue/queue.go", "again > mostTries ||", ""},
+		{"internal/queue/queue.go", "if again++; again > mostTries {", "if again++; false {"},
 	}}, "TestATryDoesNotWaitForANodeThatItsSessionCannotDelete"},
 	{mutant{"a try for permits is refused for those that its own session has left", []edit{
 		{"internal/queue/semaphore.go", "len(session.wanted(out.Names))+n", "len(out.Names)+n"},
@@ -291,7 +291,7 @@ var ofTheLibrary = []judged{
 		{"internal/client/connection.go", "\tc.watches.disconnect(l)\n\tc.observer.Disconnected(l)\n\tif byServer { //", "\tif byServer {\n\t\tc.containers.doubt(l, cause)\n\t}\n\tc.watches.disconnect(l)\n\tc.observer.Disconnected(l)\n\tif false { //"},
 	}}, "internal/client.TestContainersAreInDoubtUntilTheObserverKnowsThatTheConnectionIsLost"},
 	{mutant{"a counter that cannot start afresh is waited for", []edit{
-		{"internal/queue/counter.go", "if client.Transient(err) {", "if true {"},
+		{"internal/queue/counter.go", "case !client.Transient(err):", "case err == ErrLost:"},
 	}}, "TestTheEndOfACounterThatCannotStartAfreshIsAnError"},
 	{mutant{"a number that is there twice is the end of the counter", []edit{
 		{"internal/recipe/order.go", "return at, ErrTwice", "return at, ErrUnordered"},
@@ -916,10 +916,18 @@ var ofTheLibrary = []judged{
 	{mutant{"TLS takes its leave of a server that hangs", []edit{
 		{"internal/wire/dial.go", "return secureConn{secure}, nil", "return secure, nil"},
 	}}, "TestAHoldOutlivesATunnelThatHangs"},
-	{mutant{"who tries at the counter's end looks before its own node is gone", []edit{
-		{"internal/queue/counter.go", "case <-left.done:", "case <-latch.Closed:"},
-		{"internal/queue/counter.go", "internal/client\"\n", "internal/client\"\n\t\"github.com/zklock/zklock/internal/latch\"\n"},
-	}}, "internal/queue.TestOneThatTriesAtTheEndOfTheCounterGivesItsOwnNodeTimeToGo"},
+	{mutant{"who comes again at the counter's end makes another node", []edit{
+		{"internal/queue/counter.go", "	return errLeftBehind\n", "	return nil\n"},
+	}}, "internal/queue.TestCallersWithADeadlineDoNotKeepTheCounterAtItsEnd"},
+	{mutant{"who tries at the counter's end does not look at the counter", []edit{
+		{"internal/queue/queue.go", "return q.renew(ctx)", "return nil"},
+	}}, "internal/queue.TestOneThatTriesToReadAtTheEndOfTheCounterDoesNotWaitForReaders"},
+	{mutant{"the cause of a ctx is the end of a counter", []edit{
+		{"internal/queue/queue.go", "if client.Answers(err, recipe.ErrUnordered) {", "if errors.Is(err, recipe.ErrUnordered) {"},
+	}}, "internal/queue.TestTheCauseOfACtxIsNotTakenForTheEndOfACounter"},
+	{mutant{"a place whose number does not count is shown to hold", []edit{
+		{"internal/recipe/order.go", "Holds: !n.Unordered() && !ahead.blocks(n)", "Holds: !ahead.blocks(n)"},
+	}}, "internal/recipe.TestAPlaceWhoseNumberDoesNotCountHoldsNothing"},
 	{mutant{"a server of another protocol is read from", []edit{
 		{"internal/wire/link.go", "		err = l.recognise()\n", ""},
 	}}, "internal/wire.TestAServerOfAnotherProtocolIsNotReadFrom"},
@@ -936,16 +944,16 @@ var ofTheLibrary = []judged{
 		{"internal/queue/counter.go", "time.Since(begun) < reaped", "begun.IsZero()"},
 	}}, "internal/queue.TestWhoMayNotMakeThePathAnewWaitsForOthersWhoMay"},
 	{mutant{"a path whose counter begins anew loses what it says", []edit{
-		{"internal/queue/counter.go", "if len(data) > 0 || !slices.Equal(acl, q.options.ACL) {", "if false {"},
+		{"internal/queue/counter.go", "Data: data, Acl: acl}", "Data: data[:0], Acl: acl}"},
 	}}, "internal/queue.TestAPathWhoseCounterBeginsAnewSaysWhatItSaidAndHasItsACL"},
 	{mutant{"a path is made anew with an ACL that names nobody", []edit{
 		{"internal/queue/counter.go", "if slices.ContainsFunc(acl, masked) {", "if false {"},
 	}}, "internal/queue.TestAPathWhoseACLIsHiddenIsNotMadeAnew"},
 	{mutant{"a path that somebody has made anew has to be empty", []edit{
-		{"internal/queue/counter.go", "case view.Missing, view.Czxid > left.contender.token:", "case view.Missing:"},
+		{"internal/queue/counter.go", "case view.Missing, view.Czxid > spent:", "case view.Missing:"},
 	}}, "internal/queue.TestAPathThatSomebodyHasMadeAnewIsEnteredWhoeverIsThere"},
 	{mutant{"who comes at the counter's end comes back at once", []edit{
-		{"internal/queue/counter.go", "if renewed || !mayBe {", "if renewed || !mayBe || begun.IsZero() == false {"},
+		{"internal/queue/counter.go", "case err == nil:\n\t\t\treturn nil\n", "case err == nil, client.Transient(err):\n\t\t\treturn nil\n"},
 	}}, "internal/queue.TestACrowdAtTheEndOfTheCounterStaysAwayUntilItBeginsAnew"},
 	{mutant{"permits at the end of their counter are known by pzxid alone", []edit{
 		{"internal/client/list.go", "|| g.zxid == other.zxid && g.children < other.children", ""},
