@@ -297,8 +297,9 @@ func TestCallersWithADeadlineDoNotKeepTheCounterAtItsEnd(t *testing.T) {
 		server.SetSequence("/lock", math.MaxInt32-1)
 		ctx, stop := context.WithCancel(t.Context())
 		var callers sync.WaitGroup
+		sessions := []*Session{first, connect(t, server), connect(t, server)}
 		for i := range 200 {
-			s := []*Session{first, connect(t, server)}[min(i%100, 1)]
+			s := sessions[i%len(sessions)]
 			callers.Go(func() {
 				time.Sleep(time.Duration(i) * 5 * time.Millisecond)
 				for ctx.Err() == nil {
