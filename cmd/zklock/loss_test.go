@@ -104,6 +104,35 @@ func TestADaemonOfTheCommandEndsWithALostLock(t *testing.T) {
 	require.False(t, alive(daemon))
 }
 
+// The command is ended with its keeper, before the first process has looked at it.
+func TestADaemonOfTheCommandEndsWithAKilledKeeper(t *testing.T) {
+	t.Parallel()
+	at := newSite(t)
+	p := at.run("--kill-after", "100ms", "--", "setsid", "-w", "sh", "-c", "echo $$; exec sleep 1000 >/dev/null 2>&1")
+	daemon := p.pid()
+	t.Cleanup(func() { _ = syscall.Kill(daemon, syscall.SIGKILL) })
+	killKeeper(p)
+	require.Equal(t, 76, p.exit())
+	require.False(t, alive(daemon))
+}
+
+func TestALostLockIsNotSaidToBeKept(t *testing.T) {
+	t.Parallel()
+	for name, lose := range map[string]func(*site, *process){
+		"the session has ended": func(at *site, _ *process) { at.killSession() },
+		"the keeper is killed":  func(_ *site, p *process) { killKeeper(p) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			at := newSite(t)
+			p := at.run("-v", "--kill-after", "100ms", "--", "sh", "-c", `(trap "" TERM; exec sh -c 'echo $$; exec sleep 1000 >/dev/null 2>&1' &); exec sleep 1000`)
+			p.pid()
+			lose(at, p)
+			require.Equal(t, 76, p.exit())
+			require.NotContains(t, p.stderr.String(), "the lock is kept")
+		})
+	}
+}
+
 func TestAZombieKeepsNoLockAndNobodyFromEnding(t *testing.T) {
 	t.Parallel()
 	for name, lose := range map[string]bool{"when the command ends": false, "when the lock is lost": true} {

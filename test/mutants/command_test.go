@@ -53,6 +53,12 @@ var ofTheCommand = []struct {
 	{mutant{"a command whose end was told with its keeper's is waited for", []edit{
 		{job + "/front.go", "s.reap()             //", "//"},
 	}}, job, "TestACommandThatEndsWithItsKeeperIsNotWaitedFor"},
+	{mutant{"a command that ends with its keeper has ended by itself", []edit{
+		{job + "/front.go", "\ts.end()              //", "\t//"},
+	}}, command, "TestADaemonOfTheCommandEndsWithAKilledKeeper"},
+	{mutant{"what a lost lock's command leaves is said to keep it", []edit{
+		{job + "/supervisor.go", "!s.gone() && !s.ending {", "!s.gone() {"},
+	}}, command, "TestALostLockIsNotSaidToBeKept"},
 	{mutant{"a file of PATH that cannot be executed is not found", []edit{
 		{job + "/job.go", "refused = cmp.Or(", "_ = cmp.Or("},
 	}}, command, "TestACommandThatCannotBeRunTakesNoLock"},

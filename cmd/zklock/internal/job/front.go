@@ -212,15 +212,14 @@ func (f *Front) end(n commandState, tty *terminal, others []int, changes <-chan 
 	command := &group{id: int(n.Group), void: n.Group == 0, others: others, status: killed}
 	command.ended = command.void || unix.Kill(command.id, 0) == unix.ESRCH // the keeper has seen it
 	signal.Ignore(syscall.SIGTTOU)                                         // to take the terminal from the background
-	lost := make(chan struct{})
-	close(lost)
 	if tty != nil {
 		tty.lent = true // perhaps: the keeper knew
 	}
 	s := &supervisor{
-		command: Command{Lost: lost, Ending: f.Ending, KillAfter: n.KillAfter, Valid: func() bool { return false }},
+		command: Command{Ending: f.Ending, KillAfter: n.KillAfter, Valid: func() bool { return false }},
 		group:   command, tty: tty, master: new(Master), signals: signals, log: f.Log,
 	}
+	s.end()              // before it is seen to have ended with the keeper: it is no end of its own
 	s.reap()             // the signal that told of the keeper may have told of the command too
 	_ = s.watch(changes) // it has been started
 	s.leaveTerminal()

@@ -122,12 +122,12 @@ func (s *supervisor) reap() {
 	default:
 		s.stopped(event)
 	}
-	if !ended && s.group.ended && !s.gone() {
+	if !ended && s.group.ended && !s.gone() && !s.ending {
 		s.tellOfRest()
 	}
 }
 
-// tellOfRest tells what is left of a command that has ended.
+// tellOfRest tells what is left of a command that has ended by itself.
 func (s *supervisor) tellOfRest() {
 	if !s.group.void {
 		s.log.Info("the command has ended and its process group has not: the lock is kept", "group", s.group.id)
