@@ -68,17 +68,21 @@ func TestACommandThatIsNotExecutedYetHeedsALossAndSignals(t *testing.T) {
 
 // Go's runtime takes the processor from no thread that forks, and its collector waits for it.
 func TestWhoeverWaitsForExecveLeavesAProcessorToTheOthers(t *testing.T) {
-	at := newSite(t)
-	tool, awaitExec, _ := slowTool(t)
-	t.Setenv("GOMAXPROCS", "1")
-	t.Setenv("GOGC", "1") // garbage is collected all the time
-	p := at.run("--", tool, filepath.Join(t.TempDir(), "made"))
-	awaitExec()
-	at.killSession()
-	select {
-	case <-p.exited:
-	case <-time.After(patience / 3): // longer than --kill-after
-		require.Fail(t, "waiting for the end")
+	for name, always := range map[string]string{"GOGC": "1", "GOMEMLIMIT": "1MiB"} { // garbage is collected all the time
+		t.Run(name, func(t *testing.T) {
+			at := newSite(t)
+			tool, awaitExec, _ := slowTool(t)
+			t.Setenv("GOMAXPROCS", "1")
+			t.Setenv(name, always)
+			p := at.run("--", tool, filepath.Join(t.TempDir(), "made"))
+			awaitExec()
+			at.killSession()
+			select {
+			case <-p.exited:
+			case <-time.After(patience / 3): // longer than --kill-after
+				require.Fail(t, "waiting for the end")
+			}
+		})
 	}
 }
 

@@ -5,6 +5,7 @@ package job
 import (
 	"cmp"
 	"errors"
+	"math"
 	"os"
 	"os/signal"
 	"runtime"
@@ -87,8 +88,12 @@ func execute(c Command, tty *terminal) (id int, err error) {
 // stopped.
 func spareThread() (goOn func()) {
 	runtime.GOMAXPROCS(runtime.GOMAXPROCS(0) + 1)
-	percent := debug.SetGCPercent(-1)
-	return func() { debug.SetGCPercent(percent) }
+	limit := debug.SetMemoryLimit(math.MaxInt64)
+	percent := debug.SetGCPercent(-1) // the second, since it waits for a collection that has begun
+	return func() {
+		debug.SetMemoryLimit(limit)
+		debug.SetGCPercent(percent)
+	}
 }
 
 // signal sends sig to every process of the group, and to those of its session that
