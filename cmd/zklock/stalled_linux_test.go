@@ -69,6 +69,36 @@ func endUnread(t *testing.T, cmd *exec.Cmd, sig syscall.Signal) {
 	require.Equal(t, 128+int(sig), p.exit())
 }
 
+// Go's runtime writes a trace first.
+func TestASignalThatAbortsEitherProcessEndsTheCommandWhileNobodyReadsErrors(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		aborted func(p *process) int
+		code    int
+	}{
+		"the first":  {func(p *process) int { return p.cmd.Process.Pid }, -1},
+		"the second": {keeper, 76},
+	} {
+		for _, sig := range []syscall.Signal{syscall.SIGABRT, syscall.SIGSEGV} {
+			t.Run(name+" "+sig.String(), func(t *testing.T) {
+				t.Parallel()
+				at := newSite(t)
+				cmd := at.command(at.runArgs("--", "sh", "-c", "echo $$; exec sleep 1000 2>/dev/null")...)
+				cmd.Stderr = fullPipe(t)
+				p := at.start(cmd)
+				command, aborted := p.pid(), c.aborted(p)
+				t.Cleanup(func() {
+					_ = syscall.Kill(command, syscall.SIGKILL)
+					_ = syscall.Kill(aborted, syscall.SIGKILL)
+				})
+				require.NoError(t, syscall.Kill(aborted, sig))
+				require.Equal(t, c.code, p.exit())
+				eventually(t, "the end of the command", func() bool { return !alive(command) })
+			})
+		}
+	}
+}
+
 func TestASignalEndsAWatchOnATerminalThatIsStopped(t *testing.T) {
 	t.Parallel()
 	at := newSite(t)

@@ -35,6 +35,12 @@ var ofTheCommand = []struct {
 	{mutant{"a signal that comes before the front has heard of the command is lost", []edit{
 		{job + "/front.go", "Catch(signals, passed)", "Catch(signals, Ending)"},
 	}}, job, "TestASignalIsPassedOnBeforeTheFrontHasHeardOfTheCommand"},
+	{mutant{"the first process writes a trace before it dies", []edit{
+		{job + "/front.go", "\tdieAtOnce()\n", ""},
+	}}, command, "TestASignalThatAbortsEitherProcessEndsTheCommandWhileNobodyReadsErrors"},
+	{mutant{"the second process writes a trace before it dies", []edit{
+		{job + "/master.go", "\tdieAtOnce()\n", ""},
+	}}, command, "TestASignalThatAbortsEitherProcessEndsTheCommandWhileNobodyReadsErrors"},
 	{mutant{"a signal that is for the command ends the wait", []edit{
 		{job + "/signals.go", "slices.Contains(Ending, sig)", "slices.Contains(passed, sig)"},
 	}}, command, "TestASignalEndsTheWaitForTheLock"},

@@ -42,6 +42,7 @@ func (e *KeeperError) Error() string {
 // error than a [*KeeperError], that there was no keeper. It is the last thing that its
 // process does.
 func (f *Front) Run() (code int, err error) {
+	dieAtOnce()
 	changes := make(chan os.Signal, 1)
 	signal.Notify(changes, syscall.SIGCHLD)
 	defer signal.Stop(changes)

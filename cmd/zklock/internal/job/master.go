@@ -44,6 +44,7 @@ func OpenMaster(descriptor int) (*Master, error) {
 		conn:    os.NewFile(uintptr(descriptor), "front"),
 	}
 	m.group, _ = unix.Getpgid(m.pid) // of one that has died: its end is about to be heard of
+	dieAtOnce()
 	heedNone := make(chan os.Signal, 1)
 	Catch(heedNone, passed)
 	Catch(heedNone, keyboard)

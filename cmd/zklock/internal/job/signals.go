@@ -34,6 +34,20 @@ func Catch(c chan<- os.Signal, signals []os.Signal) {
 	}
 }
 
+// fatal are those for which Go's runtime writes a trace before it ends the process: for ever, while
+// nobody reads our standard error.
+var fatal = []os.Signal{syscall.SIGABRT, syscall.SIGBUS, syscall.SIGFPE, syscall.SIGILL, syscall.SIGSEGV, syscall.SIGSYS, syscall.SIGTRAP}
+
+// dieAtOnce has a fatal signal that is sent to this process kill it, for the other one to see it.
+func dieAtOnce() {
+	c := make(chan os.Signal, 1)
+	signal.Notify(c, fatal...)
+	go func() {
+		<-c
+		_ = unix.Kill(unix.Getpid(), unix.SIGKILL)
+	}()
+}
+
 // Interrupted is an error that says that a signal asked this process to end.
 type Interrupted struct{ Signal syscall.Signal }
 
