@@ -83,6 +83,9 @@ var ofTheCommand = []struct {
 	{mutant{"a file without credentials is as good as none", []edit{
 		{cli + "/auth.go", `file != "" && len(options) == 0`, "false"},
 	}}, command, "TestAWrongCommandLineIsExplained"},
+	{mutant{"a time that is too long for Go is none", []edit{
+		{cli + "/flags.go", "err != nil && inUnits", "false && inUnits"},
+	}}, command, "TestAWrongCommandLineIsExplained"},
 	{mutant{"an empty name of a file is as good as none", []edit{
 		{cli + "/flags.go", "if text == \"\" {\n\t\treturn errors.New(\"it is empty", "if false {\n\t\treturn errors.New(\"it is empty"},
 	}}, command, "TestAWrongCommandLineIsExplained"},

@@ -55,8 +55,13 @@ func access(entry string) (zk.ACL, error) {
 	}
 	scheme, rest, _ := strings.Cut(entry, ":")
 	at := strings.LastIndexByte(rest, ':')
-	if scheme == "" || at < 0 || at == len(rest)-1 {
+	switch {
+	case at < 0:
 		return zk.ACL{}, wrong("it has no three parts")
+	case scheme == "":
+		return zk.ACL{}, wrong("it has no scheme")
+	case at == len(rest)-1:
+		return zk.ACL{}, wrong("it has no permissions")
 	}
 	var perms int32
 	for _, letter := range rest[at+1:] {

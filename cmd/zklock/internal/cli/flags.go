@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -56,19 +57,23 @@ type duration struct {
 // longest is the longest time that may be given, in either way.
 const longest = 100 * 365 * 24 * time.Hour
 
+// inUnits is what has the form of a time with units, be it too long for a time.Duration.
+var inUnits = regexp.MustCompile(`^[-+]?((\d+\.?\d*|\.\d+)([nuµμm]?s|m|h))+$`)
+
 func (d *duration) Set(text string) error {
 	value, err := time.ParseDuration(text)
-	seconds, notNumber := strconv.ParseFloat(text, 64)
+	seconds, notNumber := strconv.ParseFloat(text, 64) // infinite if it is too large
 	if notNumber == nil && math.Abs(seconds) <= longest.Seconds() {
 		value, err = time.Duration(seconds*float64(time.Second)), nil
 	}
+	overflows := err != nil && inUnits.MatchString(text)
 	switch {
-	case value > longest, notNumber == nil && seconds > longest.Seconds():
+	case value < 0, seconds < 0, overflows && text[0] == '-':
+		return fmt.Errorf("%q is negative: a time is 0 or more", text)
+	case value > longest, seconds > longest.Seconds(), overflows:
 		return fmt.Errorf("%q is too long: a time is at most 100 years, which are %.0f seconds", text, longest.Seconds())
 	case err != nil:
 		return fmt.Errorf("%q is not a time: write one such as 1m30s, or a number of seconds", text)
-	case value < 0:
-		return fmt.Errorf("%q is negative: a time is 0 or more", text)
 	}
 	d.Duration, d.set = value, true
 	return nil
