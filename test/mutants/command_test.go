@@ -85,7 +85,7 @@ var ofTheCommand = []struct {
 	}}, command, "TestAWrongCommandLineIsExplained"},
 	{mutant{"a time that is too long for Go is none", []edit{
 		{cli + "/flags.go", "err != nil && inUnits", "false && inUnits"},
-	}}, command, "TestAWrongCommandLineIsExplained"},
+	}}, cli, "TestATimeIsWrittenWithAUnitOrInSeconds"},
 	{mutant{"an empty name of a file is as good as none", []edit{
 		{cli + "/flags.go", "if text == \"\" {\n\t\treturn errors.New(\"it is empty", "if false {\n\t\treturn errors.New(\"it is empty"},
 	}}, command, "TestAWrongCommandLineIsExplained"},
@@ -195,7 +195,7 @@ var ofTheCommand = []struct {
 		{cli + "/lock.go", "Changed(\"exclusive\") &&", "Changed(\"exclusive\") && false &&"},
 	}}, cli, "TestAFlagThatSaysNoMoreThanItsDefaultExcludesNoOther"},
 	{mutant{"a time that is too long is said to be none", []edit{
-		{cli + "/flags.go", "case value > longest, notNumber == nil && seconds > longest.Seconds():", "case false:"},
+		{cli + "/flags.go", "case value > longest, seconds > longest.Seconds(), overflows:", "case false:"},
 	}}, cli, "TestATimeIsWrittenWithAUnitOrInSeconds"},
 	{mutant{"what is wrong with the servers has our name twice", []edit{
 		{cli + "/connect.go", "unnamed(err))", "err)"},
