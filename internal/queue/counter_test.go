@@ -98,12 +98,14 @@ func TestWhoMayNotMakeThePathAnewWaitsForOthersWhoMay(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				s, server := connected(t)
+				server := zktest.NewServer(t)
+				s, log := connectTold(t, server)
 				atItsEnd(t, server, "", hidden)
 				owner := connect(t, server)
 				require.NoError(t, owner.client.Conn.AddAuth("digest", []byte("owner:key")))
 				came := ask(t.Context(), lockAt(s, "/lock").Acquire)
 				time.Sleep(time.Minute)
+				require.Contains(t, log.String(), "it waits for nobody to be in the queue, whose sequence counter is at its end; the last try: ")
 				other(t, owner, server)
 				h := (<-came).hold
 				require.NotNil(t, h)
@@ -119,8 +121,10 @@ func TestAPathWhoseACLIsHiddenIsNotMadeAnew(t *testing.T) {
 		s, server := connected(t)
 		acl := append(zk.DigestACL(zk.PermAll, "owner", "key"), zk.WorldACL(zk.PermAll&^zk.PermAdmin)...)
 		owner := atItsEnd(t, server, "", acl)
-		for _, enter := range []func(context.Context, Call) (*Hold, error){lockAt(s, "/lock").Acquire, lockAt(s, "/lock").Try} {
+		for i, enter := range []func(context.Context, Call) (*Hold, error){lockAt(s, "/lock").Acquire, lockAt(s, "/lock").Try} {
+			began := time.Now()
 			_, err := enter(t.Context(), nil)
+			require.InDelta(t, []time.Duration{reaped, 0}[i], time.Since(began), float64(time.Second))
 			require.ErrorIs(t, err, recipe.ErrUnordered)
 			require.ErrorIs(t, err, zk.ErrNoAuth)
 			require.ErrorContains(t, err, "the ACL of /lock hides a digest from this session, which has no ADMIN there")
@@ -149,6 +153,13 @@ func TestWhoWaitsForTheCounterToBeginAnewHasOnePlaceThatAllSee(t *testing.T) {
 		time.Sleep(time.Hour)
 		require.Equal(t, before, server.Requests()[zktest.OpCreate])
 		require.Len(t, server.Children("/lock"), 4)
+		synctest.Wait()
+		require.NotContains(t, log.String(), "gets nowhere", "it has a place in the queue")
+		brief, stop := context.WithTimeout(t.Context(), time.Minute)
+		defer stop()
+		_, err = lockAt(first, "/lock").Acquire(brief, nil)
+		require.ErrorIs(t, err, ErrLocked)
+		require.ErrorIs(t, err, context.DeadlineExceeded)
 		cancel()
 		require.ErrorIs(t, (<-givesUp).err, context.Canceled)
 		require.ErrorIs(t, (<-later).err, context.Canceled)
@@ -355,4 +366,26 @@ func TestTheCauseOfACtxIsNotTakenForTheEndOfACounter(t *testing.T) {
 		synctest.Wait()
 		require.NotContains(t, log.String(), "counter")
 	})
+}
+
+func TestAPathIsMadeAnewThoughARequestForItIsLost(t *testing.T) {
+	for _, op := range []zktest.Op{zktest.OpGetACL, zktest.OpGetData, zktest.OpMulti} {
+		t.Run(fmt.Sprint(op), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s, server := connected(t)
+				atItsEnd(t, server, "the team's", zk.WorldACL(zk.PermAll))
+				_, err := lockAt(s, "/other").Acquire(t.Context(), nil) // a write, behind which a list needs none
+				require.NoError(t, err)
+				lost := server.DropRequest(op, zktest.OnSession(s.client.ID()), zktest.OnPath("/lock"))
+				before := server.Requests()[zktest.OpCreate]
+				h := hold(t, s)
+				require.True(t, latch.IsClosed(lost.Struck()))
+				require.Regexp(t, "-0000000000$", h.Node())
+				require.Equal(t, 2, server.Requests()[zktest.OpCreate]-before)
+				data, _, err := s.client.Conn.Get("/lock")
+				require.NoError(t, err)
+				require.Equal(t, "the team's", string(data))
+			})
+		})
+	}
 }

@@ -170,7 +170,6 @@ func (s *Session) deleteNodes(batch []*deletion) error {
 // unseen since it was not watched yet, loses its hold before the node goes that kept others
 // from the lock.
 func (s *Session) deleteTogether(batch []*deletion) error {
-	reviewed := false
 	for nodes := nodesOf(batch); len(nodes) > 0; {
 		holders := s.holders(batch)
 		if len(nodes) == 1 && len(holders) == 0 {
@@ -185,11 +184,8 @@ func (s *Session) deleteTogether(batch []*deletion) error {
 			lost := first - len(nodes)
 			s.refused(holders[lost:lost+1], responses[first:first+1])
 		case errors.Is(responses[first].Error, zk.ErrNoNode):
-			if !reviewed {
-				if err := s.review(holders); err != nil {
-					return err
-				}
-				reviewed = true
+			if err := s.review(holders); err != nil {
+				return err
 			}
 			nodes = s.remaining(slices.Delete(nodes, first, first+1))
 		default:

@@ -433,6 +433,7 @@ func TestDeletesOfManyNodesWhoseAnswerIsLostAreMadeSureOfByOneMoreTransaction(t 
 func TestNodesThatAreGoneKeepNoOtherOfTheirRequestFromBeingDeleted(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, server := connected(t)
+		server.DropReply(zktest.OpExists, zktest.OnPath("/sem/leases/")) // it is not known which
 		operator := connect(t, server).client.Conn
 		h := permits(t, s, 9, 9)
 		late := server.HoldRequest(zktest.OpMulti, zktest.OnPath("/sem/leases/"))
@@ -444,11 +445,9 @@ func TestNodesThatAreGoneKeepNoOtherOfTheirRequestFromBeingDeleted(t *testing.T)
 				require.NoError(t, operator.Delete("/sem/leases/"+name, -1))
 			}
 		}
-		before := server.Requests()[zktest.OpMulti]
 		late.Release()
 		require.NoError(t, <-released)
 		require.Empty(t, server.Children("/sem/leases"))
-		require.LessOrEqual(t, server.Requests()[zktest.OpMulti]-before, 2)
 	})
 }
 
