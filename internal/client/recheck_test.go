@@ -152,7 +152,7 @@ func TestCloseAsksForNoWatchesThatWaitForTheirTurn(t *testing.T) {
 		server := zktest.NewServer(t, zktest.WithLatency(roundTrip/2, roundTrip/2))
 		c := connect(t, server, server.Dial)
 		var asked []*Watch
-		for i := range 10 * mostAsking {
+		for i := range 10 * MostAsking {
 			asked = append(asked, c.Watch(WatchKey{Path: fmt.Sprintf("/missing-%d", i)}))
 		}
 		began := time.Now()
@@ -163,7 +163,7 @@ func TestCloseAsksForNoWatchesThatWaitForTheirTurn(t *testing.T) {
 		require.Zero(t, time.Since(began))
 		require.NoError(t, c.Close(RequestPatience))
 		require.LessOrEqual(t, time.Since(began), 3*roundTrip)
-		require.Equal(t, mostAsking, server.Requests()[zktest.OpGetData])
+		require.Equal(t, MostAsking, server.Requests()[zktest.OpGetData])
 		for _, w := range asked {
 			require.True(t, w.HasFired())
 			<-w.Armed

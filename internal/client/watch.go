@@ -42,7 +42,7 @@ type watches struct {
 	at   map[WatchKey]*Watch
 
 	asking  int         // goroutines that ask for watches
-	unasked []unasked   // beyond mostAsking
+	unasked []unasked   // beyond MostAsking
 	recheck *time.Timer // while there are any
 }
 
@@ -52,10 +52,10 @@ type unasked struct {
 	watch *Watch
 }
 
-// mostAsking bounds how many watches are asked for at the same time. After a reconnect they may
-// be of thousands of nodes, and a proof of the session that goes behind so many reads has to be
+// MostAsking bounds how many nodes are read at the same time, as for watches. After a reconnect
+// they may be thousands, and a proof of the session that goes behind so many reads has to be
 // answered in time all the same.
-const mostAsking = 500
+const MostAsking = 500
 
 func (ws *watches) init() { ws.at = make(map[WatchKey]*Watch) }
 
@@ -132,7 +132,7 @@ func (ws *watches) settle(key WatchKey, w *Watch, err error) {
 // ask has the watch asked for, now or as soon as others have been. It is false when c is closed.
 // ws.mu is held.
 func (ws *watches) ask(c *Client, u unasked) bool {
-	if ws.asking == mostAsking && !c.Closed() {
+	if ws.asking == MostAsking && !c.Closed() {
 		ws.unasked = append(ws.unasked, u)
 		return true
 	}

@@ -68,12 +68,12 @@ func TestOfManyWatchesSomeAreAskedForAtATimeAndNoneOverAnotherConnection(t *test
 				reads := func() int { return server.Requests()[zktest.OpGetData] }
 				before := reads()
 				far.Delay(zktest.ToClient, time.Second, time.Second)
-				watched := make([]*Watch, mostAsking+100)
+				watched := make([]*Watch, MostAsking+100)
 				for i := range watched {
 					watched[i] = c.Watch(WatchKey{Path: fmt.Sprintf("/missing-%d", i)})
 				}
 				synctest.Wait()
-				require.Equal(t, mostAsking, reads()-before)
+				require.Equal(t, MostAsking, reads()-before)
 				if cut {
 					far.Cut()
 				}
@@ -84,7 +84,7 @@ func TestOfManyWatchesSomeAreAskedForAtATimeAndNoneOverAnotherConnection(t *test
 				}
 				time.Sleep(10 * time.Second)
 				if cut {
-					require.Equal(t, mostAsking, reads()-before)
+					require.Equal(t, MostAsking, reads()-before)
 				}
 				synctest.Wait()
 				require.Zero(t, c.watches.asking, "no goroutine is left")

@@ -199,7 +199,7 @@ func (s *Session) deleteTogether(batch []*deletion) error {
 // delete was lost, none of them is there, and to hear that one by one takes a round trip each.
 func (s *Session) remaining(nodes []string) []string {
 	remaining := nodes[:0]
-	for some := range slices.Chunk(nodes, mostAsking) {
+	for some := range slices.Chunk(nodes, client.MostAsking) {
 		asked := make([]*client.Call[bool], len(some))
 		for i, node := range some {
 			asked[i] = client.Send(s.client, func() (bool, error) {
@@ -215,9 +215,6 @@ func (s *Session) remaining(nodes []string) []string {
 	}
 	return remaining
 }
-
-// mostAsking bounds how many nodes are asked for at the same time: a proof would have to wait.
-const mostAsking = 500
 
 // holders returns who has the locks that went on from the contenders of a batch.
 func (s *Session) holders(batch []*deletion) (holders []*contender) {

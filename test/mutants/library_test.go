@@ -488,7 +488,7 @@ var ofTheLibrary = []judged{
 		{"trylock.go", "up := errors.New(\"zklock: the time is up\")", "up := errLostMeanwhile"},
 	}}, "TestTheTimeOfAnotherTryIsNotTakenForTheCallsOwn"},
 	{mutant{"all watches are asked for at once", []edit{
-		{"internal/client/watch.go", "if ws.asking == mostAsking && !c.Closed() {", "if ws.asking < 0 {"},
+		{"internal/client/watch.go", "if ws.asking == MostAsking && !c.Closed() {", "if ws.asking < 0 {"},
 	}}, "internal/client.TestOfManyWatchesSomeAreAskedForAtATimeAndNoneOverAnotherConnection"},
 	{mutant{"watches that are yet to be asked for outlive their connection", []edit{
 		{"internal/client/watch.go", "ws.unasked = nil", ""},
