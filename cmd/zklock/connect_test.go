@@ -10,6 +10,7 @@ import (
 	"math/big"
 	"net"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"syscall"
@@ -216,6 +217,46 @@ func TestAFileOfCredentialsThatOthersMayUseIsRefused(t *testing.T) {
 	wrong := at.zklock("status", at.path, "--auth-file-mode-check=maybe")
 	require.Equal(t, 64, wrong.exit())
 	require.Contains(t, wrong.stderr.String(), "on, off")
+}
+
+func TestAFileThatIsAPipeWithNothingInItHoldsNobodyUp(t *testing.T) {
+	t.Parallel()
+	for _, flag := range []string{"--auth-file", "--tls-ca", "--tls-cert"} {
+		for name, args := range map[string][]string{
+			"status":        {"status", "/p"},
+			"run":           {"run", "/p", "--", "true"},
+			"run that ends": {"run", "-w", "1s", "/p", "--", "true"},
+		} {
+			t.Run(flag+" of "+name, func(t *testing.T) {
+				t.Parallel()
+				pipe := filepath.Join(t.TempDir(), "pipe")
+				require.NoError(t, syscall.Mkfifo(pipe, 0o600))
+				files := []string{args[0], "--servers", "127.0.0.1:1", flag, pipe}
+				if flag == "--tls-cert" {
+					files = append(files, "--tls-key", pipe)
+				}
+				p := startProcess(t, exec.Command(zklockBinary, append(files, args[1:]...)...))
+				opened := make(chan *os.File, 1)
+				go func() {
+					writer, _ := os.OpenFile(pipe, os.O_WRONLY, 0) // when somebody reads
+					opened <- writer
+				}()
+				select {
+				case writer := <-opened:
+					defer writer.Close()
+				case <-p.exited:
+					require.Fail(t, p.stderr.String())
+				}
+				if args[1] == "-w" {
+					require.Equal(t, 69, p.exit(), "%s", p.stderr)
+					require.Contains(t, p.stderr.String(), "reading the files that the flags name")
+					return
+				}
+				p.signal(syscall.SIGTERM)
+				require.Equal(t, 128+int(syscall.SIGTERM), p.exit(), "%s", p.stderr)
+			})
+		}
+	}
 }
 
 func TestAFileOfCredentialsThatRootHasMadeForAGroupIsTaken(t *testing.T) {

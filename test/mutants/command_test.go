@@ -119,6 +119,9 @@ var ofTheCommand = []struct {
 	{mutant{"a command fails with the connection that it asks over", []edit{
 		{cli + "/connect.go", "errors.Is(err, lost) }) {", "errors.Is(err, lost) && false }) {"},
 	}}, cli, "TestAConnectionThatIsLostOnTheWayIsNoFailureOfACommand"},
+	{mutant{"no signal is heard while a file of the flags is read", []edit{
+		{cli + "/connect.go", "await(ctx, c.options)", "await(context.WithoutCancel(ctx), c.options)"},
+	}}, command, "TestAFileThatIsAPipeWithNothingInItHoldsNobodyUp/--auth-file_of_status"},
 	{mutant{"a node below a chroot is shown by its whole path", []edit{
 		{cli + "/view.go", "client.Of(session).Below(path), time.Now()", "path, time.Now()"},
 	}}, cli, "TestANodeBelowAChrootIsShownByItsName"},

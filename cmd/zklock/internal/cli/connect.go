@@ -57,28 +57,33 @@ func (c *connection) logger(cmd *cobra.Command) *slog.Logger {
 	return newLogger(cmd.ErrOrStderr(), c.logFormat.value, verbosity(cmd))
 }
 
-// check returns what is wrong with the flags, before any server is asked.
-func (c *connection) check() ([]string, []zklock.SessionOption, error) {
+// check returns the servers, or what is wrong with the flags.
+func (c *connection) check() ([]string, error) {
 	servers, err := c.serverList()
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	if c.timeout.Duration < time.Millisecond {
-		return nil, nil, usage("--session-timeout %v: ZooKeeper counts in milliseconds, it must be at least one", c.timeout.Duration)
+		return nil, usage("--session-timeout %v: ZooKeeper counts in milliseconds, it must be at least one", c.timeout.Duration)
 	}
 	if c.timeout.Duration > math.MaxInt32*time.Millisecond {
-		return nil, nil, usage("--session-timeout %v: ZooKeeper counts milliseconds in 32 bits", c.timeout.Duration)
+		return nil, usage("--session-timeout %v: ZooKeeper counts milliseconds in 32 bits", c.timeout.Duration)
 	}
 	if c.connect.set && c.connect.Duration == 0 {
-		return nil, nil, usage("--connect-timeout 0: no server is reached in no time; give a longer one, or leave it out")
+		return nil, usage("--connect-timeout 0: no server is reached in no time; give a longer one, or leave it out")
 	}
+	return servers, nil
+}
+
+// options are what the files say that the flags name.
+func (c *connection) options() ([]zklock.SessionOption, error) {
 	logins, err := credentials(c.authFile, c.modeCheck.value == "on")
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	c.loggedIn = len(logins) > 0
 	options, err := c.tls.options()
-	return servers, append(options, logins...), err
+	return append(options, logins...), err
 }
 
 func (c *connection) serverList() ([]string, error) {
@@ -111,13 +116,20 @@ func checkServers(from string, servers []string) error {
 	return nil
 }
 
-// identified reports whether the servers know us by more than our address. check has found out.
+// identified reports whether the servers know us by more than our address. options has found out.
 func (c *connection) identified() bool { return c.loggedIn || c.tls.cert != "" }
 
 // open connects, and gives up at the session's timeout or when ctx ends.
 func (c *connection) open(ctx context.Context, log *slog.Logger) (*zklock.Session, error) {
-	servers, options, err := c.check()
+	servers, err := c.check()
 	if err != nil {
+		return nil, err
+	}
+	options, err := await(ctx, c.options)
+	switch {
+	case err != nil && ctx.Err() != nil:
+		return nil, classify(fmt.Errorf("reading the files that the flags name: %w", err))
+	case err != nil:
 		return nil, err
 	}
 	limit := c.timeout.Duration

@@ -46,16 +46,27 @@ type ctxWriter struct {
 }
 
 func (w ctxWriter) Write(p []byte) (int, error) {
-	written := make(chan error, 1)
-	go func(p []byte) {
-		_, err := w.to.Write(p)
-		written <- err
-	}(bytes.Clone(p)) // ours for as long as it takes
+	p = bytes.Clone(p) // ours for as long as it takes
+	return await(w.ctx, func() (int, error) { return w.to.Write(p) })
+}
+
+// await returns what f does, or ctx's cause if that ends first: a pipe waits for whoever has its
+// other end.
+func await[T any](ctx context.Context, f func() (T, error)) (T, error) {
+	type result struct {
+		value T
+		err   error
+	}
+	done := make(chan result, 1)
+	go func() {
+		value, err := f()
+		done <- result{value, err}
+	}()
 	select {
-	case err := <-written:
-		return len(p), err
-	case <-w.ctx.Done():
-		return 0, context.Cause(w.ctx)
+	case r := <-done:
+		return r.value, r.err
+	case <-ctx.Done():
+		return *new(T), context.Cause(ctx)
 	}
 }
 
