@@ -83,20 +83,14 @@ const reaped = 2 * time.Minute
 // why that will never be, or that ctx has ended. What this session may not do, one with more
 // rights may, or the server.
 func (q *Queue) awaitRenewal(ctx context.Context) error {
-	for try, begun := 1, time.Now(); ; try++ {
+	begun := time.Now()
+	return q.session.client.Retry(ctx, func() error {
 		err := q.renew(ctx)
-		switch {
-		case err == nil:
-			return nil
-		case client.Answers(err, zk.ErrNoAuth) && time.Since(begun) < reaped:
-		case !client.Transient(err):
-			return err
+		if client.Answers(err, zk.ErrNoAuth) && time.Since(begun) < reaped {
+			return fmt.Errorf("not yet: %v", err) // no refusal, so that it is tried again
 		}
-		client.FailedTry(ctx, err)
-		if err := q.session.client.Sleep(ctx, backoff.Before(try)); err != nil {
-			return err
-		}
-	}
+		return err
+	})
 }
 
 // renew makes a path anew whose counter is at its end, unless somebody else has. It returns

@@ -291,7 +291,7 @@ var ofTheLibrary = []judged{
 		{"internal/client/connection.go", "\tc.watches.disconnect(l)\n\tc.observer.Disconnected(l)\n\tif byServer { //", "\tif byServer {\n\t\tc.containers.doubt(l, cause)\n\t}\n\tc.watches.disconnect(l)\n\tc.observer.Disconnected(l)\n\tif false { //"},
 	}}, "internal/client.TestContainersAreInDoubtUntilTheObserverKnowsThatTheConnectionIsLost"},
 	{mutant{"a counter that cannot start afresh is waited for", []edit{
-		{"internal/queue/counter.go", "case !client.Transient(err):", "case err == ErrLost:"},
+		{"internal/queue/counter.go", "client.Answers(err, zk.ErrNoAuth) && time.Since(begun) < reaped", "err != nil && !begun.IsZero()"},
 	}}, "TestTheEndOfACounterThatCannotStartAfreshIsAnError"},
 	{mutant{"a number that is there twice is the end of the counter", []edit{
 		{"internal/recipe/order.go", "return at, ErrTwice", "return at, ErrUnordered"},
@@ -953,7 +953,7 @@ var ofTheLibrary = []judged{
 		{"internal/queue/counter.go", "case view.Missing, view.Czxid > spent:", "case view.Missing:"},
 	}}, "internal/queue.TestAPathThatSomebodyHasMadeAnewIsEnteredWhoeverIsThere"},
 	{mutant{"who comes at the counter's end comes back at once", []edit{
-		{"internal/queue/counter.go", "case err == nil:\n\t\t\treturn nil\n", "case err == nil, client.Transient(err):\n\t\t\treturn nil\n"},
+		{"internal/queue/counter.go", "\t\treturn err\n\t})\n}\n\n// renew", "\t\tif client.Transient(err) {\n\t\t\treturn nil\n\t\t}\n\t\treturn err\n\t})\n}\n\n// renew"},
 	}}, "internal/queue.TestACrowdAtTheEndOfTheCounterStaysAwayUntilItBeginsAnew"},
 	{mutant{"permits at the end of their counter are known by pzxid alone", []edit{
 		{"internal/client/list.go", "|| g.zxid == other.zxid && g.children < other.children", ""},
