@@ -24,7 +24,8 @@ const (
 
 func (k Kind) String() string { return recipe.Kind(k).String() }
 
-// Contender is a node in a lock's queue, or a permit of a semaphore.
+// Contender is a node in a lock's queue, or a permit of a semaphore. Of one that this session may not
+// read, a server from ZooKeeper 3.9.2 on tells neither Session nor Token nor Created, which are zero then.
 type Contender struct {
 	Node    string // full path
 	Kind    Kind
@@ -196,15 +197,18 @@ func (s *Session) getIfAllowed(path string) *client.Call[client.Content] {
 	return client.Send(s.client, func() (client.Content, error) { return s.content(path) })
 }
 
-// content reads a node, or if the session may not, its stat alone, which needs no permission:
-// somebody's access list must not hide the queue.
+// content reads a node, or if the session may not, its stat alone, or that it is there: somebody's
+// access list must not hide the queue. From ZooKeeper 3.9.2 on the stat needs the permission too.
 func (s *Session) content(path string) (client.Content, error) {
 	data, stat, err := s.client.Conn.Get(path)
 	if !errors.Is(err, zk.ErrNoAuth) {
 		return client.Content{Data: data, Stat: stat}, err
 	}
 	there, stat, err := s.client.Conn.Exists(path)
-	if err == nil && !there {
+	switch {
+	case errors.Is(err, zk.ErrNoAuth):
+		return client.Content{}, nil
+	case err == nil && !there:
 		err = zk.ErrNoNode
 	}
 	return client.Content{Stat: stat}, err
@@ -239,7 +243,9 @@ func (s *Session) read(ctx context.Context, found []Contender) ([]Contender, err
 
 // as returns c as its node says.
 func (c Contender) as(n client.Content) Contender {
-	c.Session, c.Token, c.Created = n.Stat.EphemeralOwner, n.Stat.Czxid, time.UnixMilli(n.Stat.Ctime)
+	if n.Stat != nil {
+		c.Session, c.Token, c.Created = n.Stat.EphemeralOwner, n.Stat.Czxid, time.UnixMilli(n.Stat.Ctime)
+	}
 	c.Data, c.Revoked = recipe.Revocation(n.Data)
 	return c
 }

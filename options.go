@@ -134,7 +134,7 @@ func newOptions(path string, opts []Option) (*options, error) {
 	if _, asks := recipe.Revocation(o.data); asks {
 		return nil, fmt.Errorf("WithData(%q): this is what asks a holder for its lock back: see Revoke", o.data)
 	}
-	return o, o.tooLong(path)
+	return o, o.checkCreate(path)
 }
 
 // queue returns what the queue of a lock on path has to know.
@@ -146,24 +146,12 @@ func (o *options) queue(path string) queue.Options {
 	return made
 }
 
-// tooLong returns an error if the create of a node below dir is too long a request.
-func (o *options) tooLong(dir string) error {
-	if size := o.createSize(dir); size > client.MaxFrame {
-		return fmt.Errorf("WithData: with %d bytes of data the lock node's create takes %d bytes, and ZooKeeper accepts %d (1 MiB)",
-			len(o.data), size, client.MaxFrame)
+// checkCreate returns an error if the create of a node below dir is too long a request.
+func (o *options) checkCreate(dir string) error {
+	if err := client.CheckCreate(dir, o.data, o.acl); err != nil {
+		return fmt.Errorf("WithData, WithACL: %w", err)
 	}
 	return nil
-}
-
-// createSize returns how long the create of a node below dir may be, in bytes, with a check of
-// another node there.
-func (o *options) createSize(dir string) int {
-	const overhead = 192 // headers, the nodes' names, the flags
-	size := overhead + 2*len(dir) + len(o.data)
-	for _, a := range o.acl {
-		size += 12 + len(a.Scheme) + len(a.ID)
-	}
-	return size
 }
 
 // whoAmI is a lock node's data unless WithData replaces it.

@@ -2,6 +2,7 @@ package zklock
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/go-zookeeper/zk"
@@ -16,7 +17,8 @@ import (
 // a node of this library says of its owner stays, and any other's is replaced. It returns when
 // that is written. The owners decide whether and when they give the lock back. The error is
 // zk.ErrNoNode for a node that is gone, and for a lock that nobody holds, or nobody for long
-// enough to be asked. The path of a lock is below the session's chroot (see [Connect]), that of
+// enough to be asked. Of several holders all are asked that this session may ask; its error names
+// the others. The path of a lock is below the session's chroot (see [Connect]), that of
 // a node is whole. A lock may be called as nodes are: what is there decides.
 func Revoke(ctx context.Context, s *Session, path string) error {
 	if err := s.made(); err != nil {
@@ -70,6 +72,7 @@ func (s *Session) revokeHolders(ctx context.Context, path string) error {
 // askHolders writes the mark on the nodes of those found that hold the lock, and counts them and
 // those that were still there.
 func (s *Session) askHolders(ctx context.Context, found []Contender) (held, asked int, err error) {
+	var refused []error // which is no matter of the other holders
 	for _, c := range found {
 		if !c.Held {
 			continue
@@ -78,11 +81,14 @@ func (s *Session) askHolders(ctx context.Context, found []Contender) (held, aske
 		switch err := s.revoke(ctx, c.Node); {
 		case err == nil:
 			asked++
-		case !client.Answers(err, zk.ErrNoNode):
+		case client.Answers(err, zk.ErrNoNode):
+		case client.Refused(err):
+			refused = append(refused, fmt.Errorf("%s: %w", c.Node, err))
+		default:
 			return held, asked, fmt.Errorf("%s: %w", c.Node, err)
 		}
 	}
-	return held, asked, nil
+	return held, asked, errors.Join(refused...)
 }
 
 // revoke writes the mark on a node.
@@ -121,7 +127,7 @@ func (s *Session) mark(node string) ([]byte, error) {
 	switch {
 	case err != nil:
 		return nil, err
-	case said.Stat.EphemeralOwner == 0:
+	case said.Stat != nil && said.Stat.EphemeralOwner == 0:
 		return nil, zk.ErrNoNode
 	case !queue.Ours(recipe.Base(node)):
 		return recipe.Revoked(nil), nil

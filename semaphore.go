@@ -55,10 +55,10 @@ func NewSemaphore(s *Session, path string, size int, opts ...Option) (*Semaphore
 		return nil, err
 	}
 	permits := recipe.Join(whole, recipe.Permits)
-	if err := o.tooLong(permits); err != nil {
+	if err := o.checkCreate(permits); err != nil {
 		return nil, wrap("new", path, err)
 	}
-	most := min(maxPermits, client.MaxFrame/o.createSize(permits))
+	most := min(maxPermits, client.MaxFrame/client.CreateSize(permits, o.data, o.acl))
 	return &Semaphore{path: whole, size: size, queue: queue.NewSemaphore(s.locks, whole, size, o.queue(whole)), trace: o.trace, most: most}, nil
 }
 

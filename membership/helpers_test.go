@@ -1,9 +1,7 @@
 package membership_test
 
 import (
-	"bytes"
 	"context"
-	"net"
 	"slices"
 	"strings"
 	"sync"
@@ -28,9 +26,9 @@ const (
 )
 
 // inBubble runs test in virtual time, with a server of its own.
-func inBubble(t *testing.T, test func(t *testing.T, server *zktest.Server)) {
+func inBubble(t *testing.T, test func(t *testing.T, server *zktest.Server), opts ...zktest.Option) {
 	t.Helper()
-	synctest.Test(t, func(t *testing.T) { test(t, zktest.NewServer(t)) })
+	synctest.Test(t, func(t *testing.T) { test(t, zktest.NewServer(t, opts...)) })
 }
 
 // connect opens a session of server through memory, until the test ends.
@@ -49,32 +47,6 @@ func join(t *testing.T, s *zklock.Session, text string, opts ...membership.Optio
 	m, err := membership.Join(t.Context(), s, path, []byte(text), opts...)
 	require.NoError(t, err)
 	return m
-}
-
-// strict is a connection to a ZooKeeper 3.9.2 or later, which refuses exists of a node that nobody may read.
-type strict struct {
-	net.Conn
-	server *zktest.Server
-}
-
-// Write asks for the data instead, which every version refuses.
-func (c strict) Write(p []byte) (int, error) {
-	const opExists, opGetData = 3, 4
-	for _, node := range c.server.Nodes() {
-		if node.ACL[0].Perms&zk.PermRead == 0 && bytes.HasPrefix(p[8:], append([]byte{0, 0, 0, opExists, 0, 0, 0, byte(len(node.Path))}, node.Path...)) {
-			p = slices.Clone(p)
-			p[11] = opGetData
-		}
-	}
-	return c.Conn.Write(p)
-}
-
-// strictly makes connections that are strict.
-func strictly(server *zktest.Server) zklock.SessionOption {
-	return zklock.WithDialer(func(network, addr string, d time.Duration) (net.Conn, error) {
-		conn, err := server.Dial(network, addr, d)
-		return strict{conn, server}, err
-	})
 }
 
 // list is what a Watch has yielded.

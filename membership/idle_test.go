@@ -253,17 +253,17 @@ func TestAMemberThatMayNotBeReadIsMissingAndTheOthersAreThere(t *testing.T) {
 
 func TestAMemberThatMayNotBeReadAnyMoreShowsAsItWasUntilTheServerTells(t *testing.T) {
 	for name, c := range map[string]struct {
-		exists  func(*zktest.Server) zklock.SessionOption
+		server  []zktest.Option
 		changes bool
 	}{
-		"that it has changed":                 {func(s *zktest.Server) zklock.SessionOption { return zklock.WithDialer(s.Dial) }, true},
-		"that it may not be asked for either": {strictly, false},
+		"that it has changed":                 {nil, true},
+		"that it may not be asked for either": {[]zktest.Option{zktest.WithGuardedExists()}, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			inBubble(t, func(t *testing.T, server *zktest.Server) {
 				conn := connect(t, server).Conn()
 				crowd(t, conn, 2)
-				seen := watch(t, connect(t, server, c.exists(server)))
+				seen := watch(t, connect(t, server))
 				seen.await(t, "0", "1")
 				forbid(t, conn, "member-0")
 				if c.changes {
@@ -281,7 +281,7 @@ func TestAMemberThatMayNotBeReadAnyMoreShowsAsItWasUntilTheServerTells(t *testin
 				permit(t, conn, "member-0")
 				time.Sleep(timeout + time.Millisecond)
 				require.Len(t, seen.latest(), 3)
-			})
+			}, c.server...)
 		})
 	}
 }
@@ -290,7 +290,7 @@ func TestMembersThatMayNotBeReadAnyMoreTakeNoTurns(t *testing.T) {
 	inBubble(t, func(t *testing.T, server *zktest.Server) {
 		conn := connect(t, server).Conn()
 		crowd(t, conn, 5)
-		seen := watch(t, connect(t, server, strictly(server)))
+		seen := watch(t, connect(t, server))
 		eventually(t, "the list", func() bool { return len(seen.latest()) == 5 })
 		for i := range 4 {
 			forbid(t, conn, fmt.Sprintf("member-%d", i))
@@ -299,7 +299,7 @@ func TestMembersThatMayNotBeReadAnyMoreTakeNoTurns(t *testing.T) {
 		writeUnseen(t, conn, "member-4", "new")
 		time.Sleep(3 * timeout)
 		require.Equal(t, []string{"new"}, textsOf(seen.latest()))
-	})
+	}, zktest.WithGuardedExists())
 }
 
 func TestTheTurnOfSomeMembersIsOverThoughTheConnectionBreaksInIt(t *testing.T) {

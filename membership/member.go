@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/rand"
 	"errors"
-	"fmt"
 	"slices"
 	"strings"
 	"sync"
@@ -59,10 +58,6 @@ type update struct {
 // ErrLeft says that the member has left.
 var ErrLeft = errors.New("membership: the member has left")
 
-// maxData keeps a member's create below the longest request that a server takes by
-// default (jute.maxbuffer, 0xfffff bytes); a longer one gets the connection cut.
-const maxData = 0xfffff - 64<<10
-
 // Join puts a member with that data on the list at path, which it creates if need
 // be, and returns when ZooKeeper has confirmed it. After an error there is no
 // member: if there is a node, it is being deleted in the background. It waits when
@@ -75,7 +70,7 @@ const maxData = 0xfffff - 64<<10
 func Join(ctx context.Context, s *zklock.Session, path string, data []byte, opts ...Option) (*Member, error) {
 	o, err := newOptions(s, path, opts)
 	if err == nil {
-		err = checkData(data)
+		err = client.CheckCreate(path, data, o.acl)
 	}
 	if err == nil && ctx.Err() != nil {
 		err = client.Ended(ctx)
@@ -125,13 +120,6 @@ func (m *Member) awaitEnd() {
 // a name is never used by two members.
 const memberPrefix = "member-"
 
-func checkData(data []byte) error {
-	if len(data) > maxData {
-		return fmt.Errorf("%d bytes of data: a member can have %d", len(data), maxData)
-	}
-	return nil
-}
-
 // ID returns the name of the member's node, which is its [Peer.ID]. It stays the
 // same when the member registers again.
 func (m *Member) ID() string {
@@ -163,7 +151,7 @@ func (m *Member) Update(ctx context.Context, data []byte) error {
 	if err := m.made("update"); err != nil {
 		return err
 	}
-	if err := checkData(data); err != nil {
+	if err := client.CheckCreate(m.path, data, m.options.acl); err != nil { // it may have to register again
 		return wrap("update", m.path, err)
 	}
 	u := m.want(data)

@@ -521,6 +521,7 @@ func TestBadArgumentsAreRefused(t *testing.T) {
 		refuse("must start with /", s, "servers", nil)
 		refuse("bytes of data", s, path, make([]byte, 1<<20))
 		refuse("WithACL", s, path, nil, membership.WithACL(nil))
+		refuse("access list of 90000 entries", s, path, nil, membership.WithACL(slices.Repeat(zk.WorldACL(zk.PermAll), 90000)))
 		refuse("WithLogger", s, path, nil, membership.WithLogger(nil))
 		refuse("WithNotify", s, path, nil, membership.WithNotify(nil))
 		refuse("WithInterval", s, path, nil, membership.WithInterval(0))

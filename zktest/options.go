@@ -18,6 +18,7 @@ type settings struct {
 	noContainers           bool // createContainer is not known
 	noContainersSaid       bool // and answered, before the connection goes
 	ttlNodes               bool
+	guardedExists          bool
 	maxFrame               int
 }
 
@@ -83,6 +84,9 @@ func WithoutContainers(answered bool) Option {
 // WithTTLNodes allows nodes with a TTL, which ZooKeeper refuses with Unimplemented unless it is told to allow them
 // (zookeeper.extendedTypesEnabled).
 func WithTTLNodes() Option { return func(s *settings) { s.ttlNodes = true } }
+
+// WithGuardedExists has exists need the permission to read its node, as it does from ZooKeeper 3.9.2 on.
+func WithGuardedExists() Option { return func(s *settings) { s.guardedExists = true } }
 
 // WithMaxBuffer sets the largest frame a client may send, by default 0xfffff bytes (jute.maxbuffer). The connection
 // that sends a larger one is closed.

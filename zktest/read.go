@@ -51,17 +51,16 @@ func (s *Server) readNode(q *request) (code, func(*encoder)) {
 	if n == nil {
 		return noNode, nil
 	}
-	needs := permRead
-	switch q.op {
-	case OpExists:
-		return ok, func(e *encoder) { e.stat(n.stat()) }
-	case OpGetACL:
+	needs, forAll := permRead, q.op == OpExists && !s.e.guardedExists
+	if q.op == OpGetACL {
 		needs |= permAdmin
 	}
-	if !permitted(n.acl, needs, q.who) {
+	if !forAll && !permitted(n.acl, needs, q.who) {
 		return noAuth, nil
 	}
 	switch q.op {
+	case OpExists:
+		return ok, func(e *encoder) { e.stat(n.stat()) }
 	case OpGetData:
 		if q.watch {
 			s.watches.data.add(q.path, q.conn, oneShot)

@@ -105,26 +105,3 @@ func (c *Client) Children(path string) *Call[[]string] {
 		return names, err
 	})
 }
-
-// MaxFrame is the longest request that a server takes by default (jute.maxbuffer); a longer one
-// gets the connection cut.
-const MaxFrame = 0xfffff
-
-// maxBatch bounds the paths in one request, in bytes: a server cuts the connection at a request
-// longer than MaxFrame. A request that deletes nodes names as many others beside them.
-const maxBatch = 256 << 10
-
-// Batches splits items so that the paths of each part fit one request; size returns how long
-// those of an item are.
-func Batches[T any](items []T, size func(T) int) (parts [][]T) {
-	total := maxBatch
-	for _, item := range items {
-		more := size(item)
-		if total += more; total > maxBatch {
-			parts, total = append(parts, nil), more
-		}
-		last := len(parts) - 1
-		parts[last] = append(parts[last], item)
-	}
-	return parts
-}

@@ -105,6 +105,7 @@ func TestWhoMayNotMakeThePathAnewWaitsForOthersWhoMay(t *testing.T) {
 				require.NoError(t, owner.client.Conn.AddAuth("digest", []byte("owner:key")))
 				came := ask(t.Context(), lockAt(s, "/lock").Acquire)
 				time.Sleep(time.Minute)
+				synctest.Wait() // for whoever writes the log
 				require.Contains(t, log.String(), "it waits for nobody to be in the queue, whose sequence counter is at its end; the last try: ")
 				other(t, owner, server)
 				h := (<-came).hold

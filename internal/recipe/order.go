@@ -20,7 +20,7 @@ var (
 
 // Position is where a contender stands in its queue.
 type Position struct {
-	Ahead   int  // how many have to go before it may have the lock
+	Ahead   int  // how many are ahead that block it
 	Nearest Node // the last of those
 	Before  Node // the last but one
 }
@@ -71,6 +71,20 @@ func (at *Position) add(other Node) {
 		at.Before = other
 	}
 	at.Ahead++
+}
+
+// InTheWay returns how many of the listed nodes have to go before one of kind k at that position may
+// have the lock: a reader waits also for the readers for whom the writer ahead of it does.
+func (at Position) InTheWay(nodes []Node, k Kind) (n int) {
+	if at.Ahead == 0 {
+		return 0
+	}
+	for _, other := range nodes {
+		if other.Sequence < at.Nearest.Sequence && (other.Kind.Blocks(k) || other.Kind.Blocks(at.Nearest.Kind)) {
+			n++
+		}
+	}
+	return n + 1
 }
 
 // AnyBlocks reports whether one of names is in the way of a newcomer of kind k.

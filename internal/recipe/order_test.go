@@ -14,18 +14,19 @@ func TestAContenderWaitsForThoseAheadThatBlockIt(t *testing.T) {
 	names := []string{name(Read, 4), "config", name(Write, 2), name(Read, 5), name(Read, 1), name(Exclusive, 9), name(Permit, 0)}
 	for _, want := range []struct {
 		self            Node
-		ahead           int
+		ahead, inTheWay int
 		nearest, before int32
 	}{
-		{Node{name(Read, 1), Read, 1}, 0, 0, 0},
-		{Node{name(Write, 2), Write, 2}, 1, 1, 0},
-		{Node{name(Read, 4), Read, 4}, 1, 2, 0},
-		{Node{name(Read, 5), Read, 5}, 1, 2, 0},
-		{Node{name(Exclusive, 9), Exclusive, 9}, 4, 5, 4},
+		{Node{name(Read, 1), Read, 1}, 0, 0, 0, 0},
+		{Node{name(Write, 2), Write, 2}, 1, 1, 1, 0},
+		{Node{name(Read, 4), Read, 4}, 1, 2, 2, 0},
+		{Node{name(Read, 5), Read, 5}, 1, 2, 2, 0},
+		{Node{name(Exclusive, 9), Exclusive, 9}, 4, 4, 5, 4},
 	} {
 		at, err := Locate(Nodes(names), want.self)
 		require.NoError(t, err)
 		require.Equal(t, want.ahead, at.Ahead, want.self)
+		require.Equal(t, want.inTheWay, at.InTheWay(Nodes(names), want.self.Kind), want.self)
 		require.Equal(t, want.nearest, at.Nearest.Sequence, want.self)
 		require.Equal(t, want.before, at.Before.Sequence, want.self)
 	}

@@ -27,12 +27,12 @@ type bubble struct {
 	path   string
 }
 
-func inBubble(t *testing.T, f func(t *testing.T, b *bubble)) {
+func inBubble(t *testing.T, f func(t *testing.T, b *bubble), opts ...zktest.Option) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		hung := time.AfterFunc(24*time.Hour, func() { panic("hung: the test does not end") }) // a bubble with a ticking session never does
 		t.Cleanup(func() { hung.Stop() })
-		f(t, &bubble{t, zktest.NewServer(t), "/lock"})
+		f(t, &bubble{t, zktest.NewServer(t, opts...), "/lock"})
 	})
 }
 

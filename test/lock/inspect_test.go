@@ -377,6 +377,28 @@ func TestInspectTellsALockWithAChildNamedLeasesFromASemaphore(t *testing.T) {
 	require.Equal(t, zklock.Exclusive, found[0].Kind)
 }
 
+// From ZooKeeper 3.9.2 on a server does not even show the stat of such a node (ZOOKEEPER-2590).
+func TestANodeThatMayNotBeLookedAtHidesNoOthersAndCanBeAskedForItsLock(t *testing.T) {
+	inBubble(t, func(t *testing.T, b *bubble) {
+		operator, owner := b.session("operator"), b.session("owner", zklock.WithAuth("digest", []byte("owner:key")))
+		_, err := operator.Conn().Create(b.path, nil, 0, zk.WorldACL(zk.PermAll))
+		require.NoError(t, err)
+		closed := append(zk.WorldACL(zk.PermWrite|zk.PermDelete), zk.DigestACL(zk.PermAll, "owner", "key")...)
+		first, err := b.rw(owner, zklock.WithACL(closed)).RAcquire(t.Context())
+		require.NoError(t, err)
+		second, err := b.rw(b.session("second")).RAcquire(t.Context())
+		require.NoError(t, err)
+		found, err := zklock.Inspect(t.Context(), operator, b.path)
+		require.NoError(t, err)
+		require.Equal(t, zklock.Contender{Node: first.Node(), Kind: zklock.Read, Held: true}, found[0])
+		require.Equal(t, second.Token(), found[1].Token)
+		require.NoError(t, zklock.Revoke(t.Context(), operator, b.path))
+		time.Sleep(time.Second)
+		require.True(t, isClosed(first.Revoked()))
+		require.True(t, isClosed(second.Revoked()))
+	}, zktest.WithGuardedExists())
+}
+
 func TestInspectShowsANodeThatMayNotBeRead(t *testing.T) {
 	at := newSite(t)
 	at.makeParent()

@@ -98,6 +98,26 @@ func TestAMarkFromBeforeIsHeededByASuccessorOfTheSameSession(t *testing.T) {
 	require.NoError(t, h.Release(t.Context()))
 }
 
+func TestAHolderThatMayNotBeAskedKeepsNobodyFromAskingTheOthers(t *testing.T) {
+	inBubble(t, func(t *testing.T, b *bubble) {
+		_, err := b.session("operator").Conn().Create(b.path, nil, 0, zk.WorldACL(zk.PermAll))
+		require.NoError(t, err)
+		var holds []*zklock.Hold
+		for i, perms := range []int32{zk.PermAll, zk.PermRead | zk.PermDelete, zk.PermAll} {
+			h, err := b.rw(b.session(fmt.Sprint(i)), zklock.WithACL(zk.WorldACL(perms))).RAcquire(t.Context())
+			require.NoError(t, err)
+			holds = append(holds, h)
+		}
+		err = zklock.Revoke(t.Context(), b.session("other"), b.path)
+		require.ErrorIs(t, err, zk.ErrNoAuth)
+		require.ErrorContains(t, err, holds[1].Node())
+		time.Sleep(time.Second)
+		for i, h := range holds {
+			require.Equal(t, i != 1, isClosed(h.Revoked()))
+		}
+	})
+}
+
 func TestAReaderLeftByADowngradeIsAskedForItsLock(t *testing.T) {
 	at := newSite(t)
 	s := at.session()

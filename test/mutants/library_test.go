@@ -523,7 +523,7 @@ var ofTheLibrary = []judged{
 		{"membership/member.go", "case isClosed(m.session) && m.State().Err != ErrLeft:", "case isClosed(m.session):"},
 	}}, "membership.TestAnUpdateOfAMemberThatHasLeftSaysSoAfterTheEndOfItsSessionToo"},
 	{mutant{"a lock that is called as nodes are is asked for as one of them", []edit{
-		{"revoke.go", "\tcase said.Stat.EphemeralOwner == 0:\n\t\treturn nil, zk.ErrNoNode\n", ""},
+		{"revoke.go", "\tcase said.Stat != nil && said.Stat.EphemeralOwner == 0:\n\t\treturn nil, zk.ErrNoNode\n", ""},
 	}}, "TestALockWhoseNameIsThatOfANodeIsALock"},
 	{mutant{"containers that are never to be looked for are looked for all the time", []edit{
 		{"zktest/leader.go", "interval > 0 && l.reaper", "l.reaper"},
@@ -937,6 +937,18 @@ var ofTheLibrary = []judged{
 	{mutant{"who comes at the counter's end leaves while others have the lock", []edit{
 		{"internal/queue/counter.go", "return !n.Unordered() })", "return false && !n.Unordered() })"},
 	}}, "internal/queue.TestWhoWaitsForTheCounterToBeginAnewHasOnePlaceThatAllSee"},
+	{mutant{"a node that may not be looked at hides the queue", []edit{
+		{"inspect.go", "return client.Content{}, nil", "return client.Content{}, err"},
+	}}, "test/lock.TestANodeThatMayNotBeLookedAtHidesNoOthersAndCanBeAskedForItsLock"},
+	{mutant{"who may not ask one holder asks no other", []edit{
+		{"revoke.go", "case client.Refused(err):", "case client.Refused(err) && false:"},
+	}}, "test/lock.TestAHolderThatMayNotBeAskedKeepsNobodyFromAskingTheOthers"},
+	{mutant{"a reader is not told of the readers ahead of its writer", []edit{
+		{"internal/recipe/order.go", "(other.Kind.Blocks(k) || other.Kind.Blocks(at.Nearest.Kind))", "other.Kind.Blocks(k)"},
+	}}, "internal/recipe.TestAContenderWaitsForThoseAheadThatBlockIt"},
+	{mutant{"a member's access list may be as long as it likes", []edit{
+		{"membership/member.go", "client.CheckCreate(path, data, o.acl)", "client.CheckCreate(path, data, nil)"},
+	}}, "membership.TestBadArgumentsAreRefused"},
 	{mutant{"a negative number blocks those ahead of whom it is", []edit{
 		{"internal/queue/counter.go", "if c.sequence < 0 {", "if false {"},
 	}}, "internal/queue.TestANegativeNumberDoesNotKeepOthersFromTheLock"},

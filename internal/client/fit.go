@@ -1,0 +1,50 @@
+package client
+
+import (
+	"fmt"
+
+	"github.com/go-zookeeper/zk"
+)
+
+// MaxFrame is the longest request that a server takes by default (jute.maxbuffer); a longer one
+// gets the connection cut.
+const MaxFrame = 0xfffff
+
+// CreateSize returns how long the create of a node below dir may be, in bytes, with a check of
+// another node there.
+func CreateSize(dir string, data []byte, acl []zk.ACL) int {
+	const overhead = 192 // headers, the nodes' names, the flags
+	size := overhead + 2*len(dir) + len(data)
+	for _, a := range acl {
+		size += 12 + len(a.Scheme) + len(a.ID)
+	}
+	return size
+}
+
+// CheckCreate returns an error if such a create is longer than MaxFrame.
+func CheckCreate(dir string, data []byte, acl []zk.ACL) error {
+	if size := CreateSize(dir, data, acl); size > MaxFrame {
+		return fmt.Errorf("with %d bytes of data and an access list of %d entries a node's create takes %d bytes, and ZooKeeper accepts %d (1 MiB)",
+			len(data), len(acl), size, MaxFrame)
+	}
+	return nil
+}
+
+// maxBatch bounds the paths in one request, in bytes: a server cuts the connection at a request
+// longer than MaxFrame. A request that deletes nodes names as many others beside them.
+const maxBatch = 256 << 10
+
+// Batches splits items so that the paths of each part fit one request; size returns how long
+// those of an item are.
+func Batches[T any](items []T, size func(T) int) (parts [][]T) {
+	total := maxBatch
+	for _, item := range items {
+		more := size(item)
+		if total += more; total > maxBatch {
+			parts, total = append(parts, nil), more
+		}
+		last := len(parts) - 1
+		parts[last] = append(parts[last], item)
+	}
+	return parts
+}
