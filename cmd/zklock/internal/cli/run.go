@@ -228,11 +228,11 @@ func (r *run) conflict(err error) error {
 	return exitWith(r.conflictCode)
 }
 
-// outlast returns when the lock was held for as long as it has to be, at a signal, or when it is
-// lost.
+// outlast returns when the lock was held for as long as it has to be, at a signal, when somebody
+// asks for it back who is to have it, or when it is lost.
 func (r *run) outlast(ctx context.Context, hold *zklock.Hold, granted time.Time, signals <-chan os.Signal) {
 	left := r.atLeast.Duration - time.Since(granted)
-	if left <= 0 {
+	if left <= 0 || r.isAsked(hold) {
 		return
 	}
 	r.log.Info("the command has ended: the lock is kept", "for", left)
@@ -321,6 +321,17 @@ func (r *run) heedRevocation(hold *zklock.Hold, signals chan<- os.Signal) {
 			signals <- syscall.SIGTERM
 		}
 	}()
+}
+
+// isAsked reports whether somebody has asked for the lock back, and is to have it. That stays so: a
+// later request writes the same mark, and is not heard of.
+func (r *run) isAsked(hold *zklock.Hold) bool {
+	select {
+	case <-hold.Revoked():
+		return r.onRevoke.value == "term"
+	default:
+		return false
+	}
 }
 
 // environment is the command's: ours, and what it may want to know of the lock.
