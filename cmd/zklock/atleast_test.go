@@ -15,7 +15,7 @@ func (at *site) keeper(args ...string) *process {
 	at.t.Helper()
 	p := at.run(append([]string{"-v", "--hold-at-least", "1h"}, args...)...)
 	require.Equal(at.t, "ran", p.line())
-	eventually(at.t, "the command to end", func() bool { return strings.Contains(p.stderr.String(), "the command has ended: the lock is kept") })
+	p.awaitMessage("the command has ended: the lock is kept")
 	return p
 }
 
@@ -76,4 +76,23 @@ func TestARequestToGiveBackEndsTheWaitIfItEndsTheCommand(t *testing.T) {
 	require.Equal(t, 0, at.zklock("revoke", at.path).exit())
 	require.Equal(t, 0, p.exit())
 	require.Empty(t, at.queue())
+}
+
+func TestALockThatWasAskedForWhileTheCommandRanIsKeptOnlyIfRequestsAreIgnored(t *testing.T) {
+	t.Parallel()
+	for does, kept := range map[string]bool{"term": false, "ignore": true} {
+		at := newSite(t)
+		p := at.run("-v", "--hold-at-least", "1h", "--on-revoke", does, "--", "sh", "-c", "trap exit TERM; echo in; read x")
+		p.line()
+		require.Equal(t, 0, at.zklock("revoke", at.path).exit())
+		p.awaitMessage("somebody asks for the lock back")
+		p.stdin.Close()
+		if kept {
+			p.awaitMessage("the command has ended: the lock is kept")
+			p.signal(syscall.SIGTERM)
+		}
+		p.exit()
+		require.Equal(t, kept, strings.Contains(p.stderr.String(), "the lock is kept"), does)
+		require.Empty(t, at.queue())
+	}
 }

@@ -259,6 +259,12 @@ func (p *process) rest() []string {
 	return lines
 }
 
+// awaitMessage returns when that was written to standard error.
+func (p *process) awaitMessage(part string) {
+	p.t.Helper()
+	eventually(p.t, "the message "+part, func() bool { return strings.Contains(p.stderr.String(), part) })
+}
+
 func (p *process) signal(sig syscall.Signal) {
 	p.t.Helper()
 	require.NoError(p.t, p.cmd.Process.Signal(sig))

@@ -222,6 +222,12 @@ var ofTheCommand = []struct {
 		{job + "/family_linux.go", "if pid == os.Getpid() {", "if false {"},
 		{job + "/family_linux.go", "return err == nil || errors.Is(err, unix.ENOENT)", "return true || errors.Is(err, unix.ENOENT)"},
 	}}, command, "TestAKeeperWithoutADescriptorKeepsTheLockForAJob"},
+	{mutant{"a lock that was asked for while the command ran is kept when it has ended", []edit{
+		{cli + "/run.go", "|| r.isAsked(hold) {", "{"},
+	}}, command, "TestALockThatWasAskedForWhileTheCommandRanIsKeptOnlyIfRequestsAreIgnored"},
+	{mutant{"a request that is ignored keeps a lock from being kept", []edit{
+		{cli + "/run.go", "return r.onRevoke.value == \"term\"", "return true"},
+	}}, command, "TestALockThatWasAskedForWhileTheCommandRanIsKeptOnlyIfRequestsAreIgnored"},
 }
 
 func TestTheTestsOfTheCommandFindEveryMutant(t *testing.T) {
