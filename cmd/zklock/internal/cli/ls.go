@@ -28,7 +28,7 @@ func newList() *cobra.Command {
 		Use:   "ls [flags] PREFIX",
 		Short: "List the locks below a path",
 		Long: `Ls lists the locks at and below PREFIX that somebody holds or waits for: what kind each is,
-who holds it, how many wait, and for how long the first node has been there, which for a
+who holds it, how many wait, and for how long the oldest node has been there, which for a
 holder includes the wait.`,
 		Example: `  zklock ls /
   zklock ls --format json /locks`,
@@ -177,8 +177,7 @@ func writeLocks(to io.Writer, prefix string, locks []view) error {
 		if more := len(holders) - 1; more > 0 {
 			holder += fmt.Sprintf(" and %d more", more)
 		}
-		first := v.found[0]
-		fmt.Fprintf(t, "%s\t%s\t%s\t%d\t%s\n", printable(v.path, longestName), first.Kind, holder, len(waiters), v.age(first.Created))
+		fmt.Fprintf(t, "%s\t%s\t%s\t%d\t%s\n", printable(v.path, longestName), v.found[0].Kind, holder, len(waiters), v.age(v.first()))
 	}
 	t.Flush()
 	_, err := io.WriteString(to, b.String())
@@ -196,8 +195,7 @@ func writeLocksJSON(to io.Writer, prefix string, locks []view) error {
 	shown := make([]lock, len(locks))
 	for i, v := range locks {
 		holders, waiters := v.held()
-		first := v.found[0]
-		shown[i] = lock{v.path, first.Kind.String(), make([]contender, len(holders)), len(waiters), max(v.at.Sub(first.Created), 0).Seconds()}
+		shown[i] = lock{v.path, v.found[0].Kind.String(), make([]contender, len(holders)), len(waiters), v.since(v.first()).Seconds()}
 		for j, c := range holders {
 			shown[i].Holders[j] = describe(c)
 		}

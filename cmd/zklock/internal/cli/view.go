@@ -110,18 +110,44 @@ func (v view) writeTable(to io.Writer) error {
 		if c.Held {
 			state = "holds"
 		}
-		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%d\t%s\t%s\n",
-			state, c.Kind, c.who(), v.age(c.Created), c.Token, c.Session, strings.TrimPrefix(v.printableNode(c.Node), v.whole+"/"))
+		token, session := strconv.FormatInt(c.Token, 10), c.Session
+		if c.Token == 0 { // which the servers do not tell of a node that may not be read
+			token, session = "-", "-"
+		}
+		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%s\t%s\n",
+			state, c.Kind, c.who(), v.age(c.Created), token, session, strings.TrimPrefix(v.printableNode(c.Node), v.whole+"/"))
 	}
 	t.Flush()
 	_, err := io.WriteString(to, b.String())
 	return err
 }
 
-// age is how long ago the node was created, by the server's clock then and ours
-// now.
+// age is how long ago the node was created, by the server's clock then and ours now, "-" if that
+// is not known.
 func (v view) age(created time.Time) string {
-	return max(v.at.Sub(created), 0).Round(time.Second).String()
+	if created.IsZero() {
+		return "-"
+	}
+	return v.since(created).Round(time.Second).String()
+}
+
+// since is age as a number, 0 if it is not known.
+func (v view) since(created time.Time) time.Duration {
+	if created.IsZero() {
+		return 0
+	}
+	return max(v.at.Sub(created), 0)
+}
+
+// first returns when the oldest node was created, of those of which that is known. Permits are in
+// no order.
+func (v view) first() (oldest time.Time) {
+	for _, c := range v.found {
+		if oldest.IsZero() || !c.Created.IsZero() && c.Created.Before(oldest) {
+			oldest = c.Created
+		}
+	}
+	return oldest
 }
 
 // contender is what is shown of one.
