@@ -228,6 +228,21 @@ var ofTheCommand = []struct {
 	{mutant{"a request that is ignored keeps a lock from being kept", []edit{
 		{cli + "/run.go", "return r.onRevoke.value == \"term\"", "return true"},
 	}}, command, "TestALockThatWasAskedForWhileTheCommandRanIsKeptOnlyIfRequestsAreIgnored"},
+	{mutant{"the age of a lock is that of the node that happens to be listed first", []edit{
+		{cli + "/view.go", "oldest.IsZero() || !c.Created.IsZero() && c.Created.Before(oldest)", "oldest.IsZero()"},
+	}}, cli, "TestTheAgeOfALockIsThatOfItsOldestNode"},
+	{mutant{"a node of which nobody knows when it was created is the oldest", []edit{
+		{cli + "/view.go", "!c.Created.IsZero() && c.Created", "c.Created"},
+	}}, cli, "TestTheAgeOfALockIsThatOfItsOldestNode"},
+	{mutant{"a lock of which nobody knows how old it is, is as old as can be", []edit{
+		{cli + "/view.go", "if created.IsZero() {\n\t\treturn 0", "if false {\n\t\treturn 0"},
+	}}, cli, "TestTheAgeOfALockIsThatOfItsOldestNode"},
+	{mutant{"a node of which nobody knows when it was created is shown as new", []edit{
+		{cli + "/view.go", "if created.IsZero() {\n\t\treturn \"-\"", "if false {\n\t\treturn \"-\""},
+	}}, cli, "TestWhatTheServersDoNotTellOfANodeIsShownAsUnknown"},
+	{mutant{"a token that the servers do not tell is shown as 0", []edit{
+		{cli + "/view.go", "if c.Token == 0 {", "if false {"},
+	}}, cli, "TestWhatTheServersDoNotTellOfANodeIsShownAsUnknown"},
 }
 
 func TestTheTestsOfTheCommandFindEveryMutant(t *testing.T) {

@@ -1,7 +1,10 @@
 package cli
 
 import (
+	"fmt"
+	"strings"
 	"testing"
+	"time"
 
 	"github.com/go-zookeeper/zk"
 	"github.com/stretchr/testify/require"
@@ -72,4 +75,31 @@ func TestLsSaysWhichPathsMayNotBeRead(t *testing.T) {
 	_, _, err = list(t.Context(), ours, "/locks/hidden")
 	require.ErrorIs(t, err, zk.ErrNoAuth)
 	require.Equal(t, exitRefused, codeOf(err))
+}
+
+// Permits are in no order, and servers may not tell when a node was created.
+func TestTheAgeOfALockIsThatOfItsOldestNode(t *testing.T) {
+	at := time.Unix(1000, 0)
+	created := func(ago time.Duration) zklock.Contender { return zklock.Contender{Created: at.Add(-ago)} }
+	for name, c := range map[string]struct {
+		found   []zklock.Contender
+		table   string
+		seconds float64
+	}{
+		"in order":      {[]zklock.Contender{created(3 * time.Second), created(time.Second)}, "3s", 3},
+		"in none":       {[]zklock.Contender{created(time.Second), created(3 * time.Second), created(2 * time.Second)}, "3s", 3},
+		"some unknown":  {[]zklock.Contender{{}, created(3 * time.Second), {}}, "3s", 3},
+		"none known":    {[]zklock.Contender{{}, {}}, "-", 0},
+		"to be created": {[]zklock.Contender{created(-time.Second)}, "0s", 0}, // the clocks differ
+	} {
+		t.Run(name, func(t *testing.T) {
+			locks := []view{{path: "/p", at: at, found: c.found}}
+			var table, line strings.Builder
+			require.NoError(t, writeLocks(&table, "/", locks))
+			fields := strings.Fields(table.String())
+			require.Equal(t, c.table, fields[len(fields)-1])
+			require.NoError(t, writeLocksJSON(&line, "/", locks))
+			require.Contains(t, line.String(), fmt.Sprintf(`"age_seconds":%v}`, c.seconds))
+		})
+	}
 }

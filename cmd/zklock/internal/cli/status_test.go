@@ -82,3 +82,11 @@ func TestANodeBelowAChrootIsShownByItsName(t *testing.T) {
 	require.Len(t, v.named(shown), 1)
 	require.Equal(t, h.Node(), v.printableNode(h.Node()))
 }
+
+func TestWhatTheServersDoNotTellOfANodeIsShownAsUnknown(t *testing.T) {
+	v := view{path: "/p", whole: "/p", at: time.Unix(1000, 0), found: []zklock.Contender{{Node: "/p/x-lock-0000000001", Held: true}}}
+	var table strings.Builder
+	require.NoError(t, v.writeTable(&table))
+	_, shown, _ := strings.Cut(table.String(), "\n")
+	require.Equal(t, strings.Fields("holds exclusive - - - - x-lock-0000000001"), strings.Fields(shown))
+}
