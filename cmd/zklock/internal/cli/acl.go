@@ -77,6 +77,9 @@ func access(entry string) (zk.ACL, error) {
 func (a *accessList) Type() string   { return "list" }
 func (a *accessList) String() string { return a.text }
 
+// isList reports whether the list is one that the user has written, which may keep ourselves out.
+func (a *accessList) isList() bool { return a.list != nil && a.text != creatorOnly }
+
 // needsCredentials reports whether the list names whoever is logged in.
 func (a *accessList) needsCredentials() bool {
 	for _, entry := range a.list {

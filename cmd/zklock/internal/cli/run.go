@@ -14,6 +14,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/go-zookeeper/zk"
 	"github.com/spf13/cobra"
 
 	"github.com/zklock/zklock"
@@ -268,6 +269,9 @@ func (r *run) enter(ctx context.Context, signals <-chan os.Signal) (*zklock.Sess
 	}
 	asked := time.Now()
 	hold, err := r.await(ctx, session)
+	if err == nil && r.acl.isList() {
+		err = r.checkReadable(ctx, session, hold)
+	}
 	if err = cmp.Or(stop(), err); err != nil {
 		session.Close() // and with it a hold that came as the signal did
 		return nil, nil, err
@@ -288,6 +292,19 @@ func (r *run) await(ctx context.Context, session *zklock.Session) (*zklock.Hold,
 	defer reported.Wait()
 	defer stop()
 	return r.take(ctx, session, r.path, p.option())
+}
+
+// checkReadable returns an error if --acl does not let us read the lock's node. Who may not has lost
+// the lock at the first proof of it, when the command runs. Of anything else the hold tells.
+func (r *run) checkReadable(ctx context.Context, session *zklock.Session, hold *zklock.Hold) error {
+	_, err := request(ctx, session, func(conn *zk.Conn) ([]byte, error) {
+		data, _, err := conn.Get(hold.Node())
+		return data, err
+	})
+	if !errors.Is(err, zk.ErrNoAuth) {
+		return nil
+	}
+	return withCode(exitRefused, fmt.Errorf("run %s: --acl %s does not let us read the lock's node, so that the lock could not be kept", r.path, r.acl.text))
 }
 
 // leave gives the lock back. If no server can be reached it gives up when the
