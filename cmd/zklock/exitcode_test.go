@@ -270,6 +270,25 @@ func TestARefusedLoginIsSaidToBeOne(t *testing.T) {
 	require.Equal(t, 77, status.exit(), "who may not read is told so")
 }
 
+func TestAnAccessListThatKeepsUsOutIsRefusedBeforeTheCommandIsStarted(t *testing.T) {
+	t.Parallel()
+	for _, list := range []string{"digest:u:h:cdrwa", "world:anyone:cdwa"} {
+		for _, exists := range []bool{true, false} { // one is open; the other gets the list too
+			at := newSite(t)
+			if exists {
+				at.create(zk.WorldACL(zk.PermAll))
+			}
+			p := at.run("--acl", list, "--", "echo", "ran")
+			require.Equal(t, 77, p.exit(), list)
+			require.Empty(t, p.rest())
+			if exists {
+				require.Contains(t, p.stderr.String(), "--acl "+list+" does not let us read the lock's node")
+				require.Empty(t, at.queue())
+			}
+		}
+	}
+}
+
 func TestWhatTheServersRefuseIsNoWrongCommandLine(t *testing.T) {
 	t.Parallel()
 	at := newSite(t)

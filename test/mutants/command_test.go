@@ -243,6 +243,9 @@ var ofTheCommand = []struct {
 	{mutant{"a token that the servers do not tell is shown as 0", []edit{
 		{cli + "/view.go", "if c.Token == 0 {", "if false {"},
 	}}, cli, "TestWhatTheServersDoNotTellOfANodeIsShownAsUnknown"},
+	{mutant{"a command is started with a lock whose node may not be read", []edit{
+		{cli + "/run.go", "err == nil && r.acl.isList() {", "false {"},
+	}}, command, "TestAnAccessListThatKeepsUsOutIsRefusedBeforeTheCommandIsStarted"},
 }
 
 func TestTheTestsOfTheCommandFindEveryMutant(t *testing.T) {
