@@ -9,6 +9,9 @@ import (
 	"github.com/zklock/zklock"
 )
 
+// denied is the reason that an alert looks at.
+const denied = "denied"
+
 // reasons are tried in turn: an error may match several.
 var reasons = []struct {
 	err  error
@@ -19,8 +22,8 @@ var reasons = []struct {
 	{context.Canceled, "canceled"},
 	{zklock.ErrLocked, "locked"},
 	{zklock.ErrClosed, "closed"},
-	{zk.ErrNoAuth, "denied"},
-	{zk.ErrAuthFailed, "denied"},
+	{zk.ErrNoAuth, denied},
+	{zk.ErrAuthFailed, denied},
 }
 
 // reason names err in few words, so that it makes few time series.

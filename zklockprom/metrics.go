@@ -45,7 +45,8 @@ var (
 //	zklock_sessions_expired_total  counter: ZooKeeper sessions that the servers ended
 //
 // The reasons are timeout, canceled, locked (a try), closed (the session), denied
-// (by an ACL), lost and other.
+// (by an ACL), lost and other. The label path is the whole path, with the session's chroot if
+// there is one.
 func New() *Metrics {
 	histogram := func(name, help string, buckets []float64) *prometheus.HistogramVec {
 		return prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: name, Help: help, Buckets: buckets}, []string{"path"})
@@ -100,7 +101,7 @@ func (m *Metrics) Trace() *zklock.Trace {
 	return &zklock.Trace{
 		Enqueued:  m.enqueued,
 		Acquired:  m.acquired,
-		Failed:    func(i zklock.TraceInfo) { m.errors.WithLabelValues(i.Path, reason(i.Err)).Inc() },
+		Failed:    m.failed,
 		Released:  m.ended,
 		Suspended: func(i zklock.TraceInfo) { m.cut.WithLabelValues(i.Path).Inc() },
 		Lost: func(i zklock.TraceInfo) {
@@ -126,7 +127,17 @@ func (m *Metrics) SessionTrace() *zklock.SessionTrace {
 	}
 }
 
+// show has a path's series that alerts look at begin with 0, as early as the path is known, which
+// is when a call for the lock is first told of: of one that begins with 1, Prometheus sees no increase.
+func (m *Metrics) show(path string) {
+	m.waits.WithLabelValues(path)
+	m.holds.WithLabelValues(path)
+	m.lost.WithLabelValues(path)
+	m.errors.WithLabelValues(path, denied)
+}
+
 func (m *Metrics) enqueued(i zklock.TraceInfo) {
+	m.show(i.Path)
 	if i.Ahead >= 0 {
 		m.ahead.WithLabelValues(i.Path).Observe(float64(i.Ahead))
 	}
@@ -135,7 +146,11 @@ func (m *Metrics) enqueued(i zklock.TraceInfo) {
 func (m *Metrics) acquired(i zklock.TraceInfo) {
 	m.waits.WithLabelValues(i.Path).Observe(seconds(i))
 	m.held.WithLabelValues(i.Path).Inc()
-	m.lost.WithLabelValues(i.Path) // shows as 0 from now on, so that its rate is known
+}
+
+func (m *Metrics) failed(i zklock.TraceInfo) {
+	m.show(i.Path)
+	m.errors.WithLabelValues(i.Path, reason(i.Err)).Inc()
 }
 
 func (m *Metrics) ended(i zklock.TraceInfo) {

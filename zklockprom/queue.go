@@ -36,14 +36,15 @@ type queue struct {
 // read has readable alone.
 //
 // It costs a list and a read per contender: one process needs to have it, not all.
-// A registry takes several, each with paths of its own.
+// A registry takes several, each with paths of its own. The paths are below the session's chroot,
+// if there is one; the label path has it, as in Metrics.
 func NewQueue(s *zklock.Session, timeout time.Duration, paths ...string) prometheus.Collector {
 	if timeout <= 0 || timeout > maxScrape {
 		timeout = maxScrape
 	}
 	q := &queue{session: s, timeout: timeout}
 	for _, path := range slices.Compact(slices.Sorted(slices.Values(paths))) { // a repeated one would fail the scrape
-		q.lines = append(q.lines, newLine(path))
+		q.lines = append(q.lines, newLine(s, path))
 	}
 	return q
 }
@@ -66,10 +67,10 @@ func (q *queue) Collect(metrics chan<- prometheus.Metric) {
 	reads.Wait()
 }
 
-// line is the queue of one path. The path is in its descriptions, so that a registry
+// line is the queue of one path. The whole path is in its descriptions, so that a registry
 // takes several collectors, and finds a path that two of them have at once.
 type line struct {
-	path                                      string
+	path                                      string // below the session's chroot
 	readable, holders, waiters, position, age *prometheus.Desc
 
 	mu   sync.Mutex
@@ -83,9 +84,13 @@ type state struct {
 	position         int // of the session's first waiter; negative if none waits
 }
 
-func newLine(path string) *line {
+func newLine(s *zklock.Session, path string) *line {
+	whole := path
+	if l, err := zklock.New(s, path); err == nil { // else it can never be read
+		whole = l.Path()
+	}
 	describe := func(name, help string) *prometheus.Desc {
-		return prometheus.NewDesc(name, help, nil, prometheus.Labels{"path": path})
+		return prometheus.NewDesc(name, help, nil, prometheus.Labels{"path": whole})
 	}
 	return &line{
 		path:     path,
