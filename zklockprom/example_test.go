@@ -58,6 +58,7 @@ func Example() {
 	}
 	// Output:
 	// zklock_connected 0
+	// zklock_errors_total{path="/locks/ledger",reason="denied"} 0
 	// zklock_errors_total{path="/locks/ledger",reason="locked"} 1
 	// zklock_held{path="/locks/ledger"} 0
 	// zklock_hold_seconds_count{path="/locks/ledger"} 2

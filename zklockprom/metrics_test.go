@@ -24,14 +24,15 @@ type bench struct {
 	*testing.T
 	server  *zktest.Server
 	metrics *zklockprom.Metrics
+	chroot  string // of its sessions
 }
 
 func inBubble(t *testing.T, test func(b *bench)) {
-	synctest.Test(t, func(t *testing.T) { test(&bench{t, zktest.NewServer(t), zklockprom.New()}) })
+	synctest.Test(t, func(t *testing.T) { test(&bench{T: t, server: zktest.NewServer(t), metrics: zklockprom.New()}) })
 }
 
 func (b *bench) session() *zklock.Session {
-	s, err := zklock.Connect(b.Context(), []string{b.server.PipeAddr()}, 4*time.Second,
+	s, err := zklock.Connect(b.Context(), []string{b.server.PipeAddr() + b.chroot}, 4*time.Second,
 		zklock.WithDialer(b.server.Client(b.Name()).Dial))
 	require.NoError(b, err)
 	b.Cleanup(func() { s.Close() })
@@ -49,6 +50,21 @@ func (b *bench) requireMetrics(of prometheus.Collector, want string, names ...st
 	b.Helper()
 	synctest.Wait()
 	require.NoError(b, testutil.CollectAndCompare(of, strings.NewReader(want), names...))
+}
+
+// scrape returns the gauges and counters of the registry that have a path, by name
+// and path.
+func scrape(t *testing.T, registry *prometheus.Registry) map[string]float64 {
+	t.Helper()
+	families, err := registry.Gather()
+	require.NoError(t, err)
+	values := make(map[string]float64)
+	for _, f := range families {
+		for _, m := range f.GetMetric() {
+			values[f.GetName()+" "+m.GetLabel()[0].GetValue()] = m.GetGauge().GetValue() + m.GetCounter().GetValue()
+		}
+	}
+	return values
 }
 
 func TestWaitsAndHoldsAreMeasured(t *testing.T) {
@@ -146,10 +162,36 @@ func TestCallsThatFailAreCountedByTheirReason(t *testing.T) {
 zklock_errors_total{path="/denied",reason="denied"} 1
 zklock_errors_total{path="/locks/ledger",reason="canceled"} 1
 zklock_errors_total{path="/locks/ledger",reason="closed"} 1
+zklock_errors_total{path="/locks/ledger",reason="denied"} 0
 zklock_errors_total{path="/locks/ledger",reason="locked"} 1
 zklock_errors_total{path="/locks/ledger",reason="timeout"} 1
 `, "zklock_errors_total")
 	})
+}
+
+func TestWhatAlertsLookAtIsThereFromTheFirstCallOn(t *testing.T) {
+	for name, call := range map[string]func(b *bench, l *zklock.Locker){
+		"it waits": func(b *bench, l *zklock.Locker) { b.take(l) },
+		"it fails": func(b *bench, l *zklock.Locker) {
+			_, err := l.TryAcquire(b.Context())
+			require.ErrorIs(b, err, zklock.ErrLocked)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, func(b *bench) {
+				registry := prometheus.NewRegistry()
+				registry.MustRegister(b.metrics)
+				others, err := zklock.New(b.session(), path)
+				require.NoError(t, err)
+				others.Lock()
+				call(b, b.locker(b.session()))
+				values := scrape(t, registry)
+				for _, name := range []string{"zklock_wait_seconds", "zklock_hold_seconds", "zklock_lost_total", "zklock_errors_total"} {
+					require.Contains(t, values, name+" "+path)
+				}
+			})
+		})
+	}
 }
 
 func TestASemaphoreIsMeasuredUnderItsPath(t *testing.T) {
@@ -163,6 +205,7 @@ func TestASemaphoreIsMeasuredUnderItsPath(t *testing.T) {
 		b.requireMetrics(b.metrics, `
 # HELP zklock_errors_total Calls that ended without the lock.
 # TYPE zklock_errors_total counter
+zklock_errors_total{path="/locks/ledger",reason="denied"} 0
 zklock_errors_total{path="/locks/ledger",reason="locked"} 1
 # HELP zklock_held Holds of this process.
 # TYPE zklock_held gauge

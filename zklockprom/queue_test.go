@@ -26,21 +26,6 @@ func manyPaths(n int) (paths []string) {
 	return paths
 }
 
-// scrape returns the gauges and counters of the registry that have a path, by name
-// and path.
-func scrape(t *testing.T, registry *prometheus.Registry) map[string]float64 {
-	t.Helper()
-	families, err := registry.Gather()
-	require.NoError(t, err)
-	values := make(map[string]float64)
-	for _, f := range families {
-		for _, m := range f.GetMetric() {
-			values[f.GetName()+" "+m.GetLabel()[0].GetValue()] = m.GetGauge().GetValue() + m.GetCounter().GetValue()
-		}
-	}
-	return values
-}
-
 func TestAScrapeInAnOutageIsQuickAndHasTheLastKnownState(t *testing.T) {
 	inBubble(t, func(b *bench) {
 		s := b.session()
@@ -109,6 +94,27 @@ zklock_queue_waiters{path="/c"} 0
 `), "zklock_queue_waiters"))
 		require.Error(t, registry.Register(zklockprom.NewQueue(s, time.Second, "/d", "/a")),
 			"a path twice is found at once, not by each scrape")
+	})
+}
+
+func TestALockBelowAChrootHasItsWholePathInAllMetrics(t *testing.T) {
+	inBubble(t, func(b *bench) {
+		registry := prometheus.NewRegistry()
+		registry.MustRegister(b.metrics)
+		want := make(map[string]bool)
+		for _, b.chroot = range []string{"/a", "/b"} {
+			s := b.session()
+			b.locker(s).Lock()
+			require.NoError(t, registry.Register(zklockprom.NewQueue(s, time.Second, path)), "another lock than below the other chroot")
+			want["zklock_held "+b.chroot+path], want["zklock_queue_holders "+b.chroot+path] = true, true
+		}
+		got := make(map[string]bool)
+		for series, value := range scrape(t, registry) {
+			if value == 1 && (strings.HasPrefix(series, "zklock_held ") || strings.HasPrefix(series, "zklock_queue_holders ")) {
+				got[series] = true
+			}
+		}
+		require.Equal(t, want, got)
 	})
 }
 
