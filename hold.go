@@ -75,10 +75,11 @@ func (h *Hold) Valid() bool {
 
 // Token returns the hold's fencing token, the zxid of the transaction that created its node; a
 // downgraded read lock goes on with its writer's. A later hold of the same path has a larger
-// one, also after the path itself was deleted and made again; those that share the lock
-// (readers, permits) have different ones in no particular order. A store outside ZooKeeper that
-// refuses a token below the largest it has seen is safe from a holder that was paused and does
-// not know yet that its lock is lost; of those that share the lock it refuses valid ones, too.
+// one, also after the path itself was deleted and made again, as long as the servers keep their
+// data; those that share the lock (readers, permits) have different ones in no particular
+// order. A store outside ZooKeeper that refuses a token below the largest it has seen is safe
+// from a holder that was paused and does not know yet that its lock is lost; of those that
+// share the lock it refuses valid ones, too.
 // Ask for it while the lock is held: with [WithHandoff] or [WithRetention] the next owner may
 // have the same one otherwise.
 func (h *Hold) Token() int64 {

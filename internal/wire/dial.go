@@ -30,6 +30,7 @@ type Dialer struct {
 	session Session
 	ctx     context.Context // ends when the session is closed
 	rewatch rewatch
+	behind  behind
 
 	watched atomic.Int64 // the session in which go-zookeeper has set a watch: see early
 

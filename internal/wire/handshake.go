@@ -24,6 +24,9 @@ func (l *Link) ask(p []byte) (n int, err error) {
 			l.end(err)
 			return n, err
 		}
+	} else if names(p) && l.dialer.behind.due(l.dialer.Clock.Now(), timeout, l.dialer.Hosts.Len()) {
+		l.unnamed = true
+		p = unnamed(p)
 	}
 	l.Asked = l.dialer.Clock.Now()
 	l.dialer.session.Asks(l.Asked)
@@ -86,6 +89,14 @@ func (l *Link) recognise() error {
 // greet takes the answer to the connect request.
 func (l *Link) greet(head []byte) {
 	l.ID = int64(binary.BigEndian.Uint64(head[12:]))
+	if l.unnamed && l.ID != 0 {
+		l.dialer.behind.lives()
+		return
+	}
+	l.dialer.behind.answered()
+	if l.unnamed {
+		l.dialer.Log.Warn("zklock: the servers may have lost their data", "server", l.Server)
+	}
 	timeout := time.Duration(binary.BigEndian.Uint32(head[8:])) * time.Millisecond
 	l.touches = lease.NewTouches(l.Asked, timeout)
 	roundTrips := time.Duration(1 + l.dialer.logins.Load()) // of the first proof: the logins go ahead, one behind the other

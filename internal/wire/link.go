@@ -45,7 +45,8 @@ type Link struct {
 	// CatchingUp has a value while a write is made for CaughtUp: one does for all.
 	CatchingUp chan struct{}
 
-	logins int64 // written; for Write alone
+	logins  int64 // written; for Write alone
+	unnamed bool  // the connect request named no transaction: see behind
 
 	early *early // nil if go-zookeeper sets no watches again over this connection
 
@@ -149,13 +150,26 @@ func (l *Link) Read(p []byte) (n int, err error) {
 		n, err = l.in.Read(p)
 	}
 	l.frames.feed(p[:n], l.onFrame)
+	if l.unnamed && l.ID != 0 {
+		n, err = 0, errBehind
+	}
 	if err != nil {
-		if !l.connected.Load() && l.dialer.Clock.Now().Least(l.Asked) >= l.limit {
-			l.dialer.timedOut()
+		if !l.connected.Load() {
+			l.unanswered()
 		}
 		l.end(err)
 	}
 	return n, err
+}
+
+// unanswered takes that the connect request was not answered.
+func (l *Link) unanswered() {
+	now := l.dialer.Clock.Now()
+	if now.Least(l.Asked) >= l.limit {
+		l.dialer.timedOut()
+		return
+	}
+	l.dialer.behind.hungUp(now)
 }
 
 // onFrame sees each frame before go-zookeeper has all of it.

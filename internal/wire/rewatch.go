@@ -23,10 +23,9 @@ type rewatch struct {
 
 // asked takes the connect request.
 func (r *rewatch) asked(frame []byte) {
-	const seenAt = 4 + 4 // behind the length and the protocol's version
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.seen = int64(binary.BigEndian.Uint64(frame[seenAt:]))
+	r.seen = int64(binary.BigEndian.Uint64(lastSeen(frame)))
 }
 
 // connected notes that the connection carries a session.

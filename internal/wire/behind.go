@@ -1,0 +1,73 @@
+package wire
+
+import (
+	"encoding/binary"
+	"errors"
+	"slices"
+	"time"
+
+	"github.com/zklock/zklock/internal/clock"
+)
+
+// behind is for servers that have lost their data: a backup was restored, a container had no
+// volume. A ZooKeeper server hangs up on a connect request that names a later transaction than
+// its own last one, before it looks at the session: the client is to find a server that does
+// not lag. go-zookeeper names the last one that it has seen until it hears that the session has
+// expired, and such servers never get to say so.
+//
+// So when servers have hung up for long, each is asked once with no transaction named. If one
+// says that the session has expired, it has, wherever that server's data are from. If one says
+// that it lives, that may be a server that lags, over which the session would see the past: that
+// connection is not used, and the session is none the worse for it.
+//
+// Only the goroutine of go-zookeeper's handshakes uses it.
+type behind struct {
+	since clock.Instant // the first hang-up since an answer, or the last request of this kind; zero: none
+	asks  int           // requests of this kind that are to go out
+}
+
+// behindTimeouts is how long servers have to hang up, in session timeouts, and again after they
+// were asked: they may have the session from a backup, and it has to expire meanwhile.
+const behindTimeouts = 2
+
+// hungUp takes that a server has left a connect request unanswered.
+func (b *behind) hungUp(now clock.Instant) {
+	if b.since.IsZero() {
+		b.since = now
+	}
+}
+
+// due reports whether the connect request that goes out now is to name no transaction.
+func (b *behind) due(now clock.Instant, timeout time.Duration, servers int) bool {
+	if !b.since.IsZero() && now.Least(b.since) >= behindTimeouts*timeout {
+		b.asks = servers
+	}
+	if b.asks == 0 {
+		return false
+	}
+	b.since = now
+	b.asks--
+	return true
+}
+
+// lives takes that the session does, at a server that was asked so.
+func (b *behind) lives() { b.asks = 0 }
+
+// answered takes any other answer.
+func (b *behind) answered() { *b = behind{} }
+
+// errBehind is why a connection is not used over which the session might see the past.
+var errBehind = errors.New("zklock: the server may lag behind what the session has seen")
+
+// lastSeen is where a connect request names the last transaction that the client has seen.
+func lastSeen(frame []byte) []byte { return frame[8:16] } // behind the length and the protocol's version
+
+// unnamed returns a connect request that names no transaction.
+func unnamed(frame []byte) []byte {
+	frame = slices.Clone(frame)
+	clear(lastSeen(frame))
+	return frame
+}
+
+// names reports whether a connect request names one: a session goes on then.
+func names(frame []byte) bool { return binary.BigEndian.Uint64(lastSeen(frame)) != 0 }
