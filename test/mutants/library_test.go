@@ -665,6 +665,34 @@ var ofTheLibrary = []judged{
 	{mutant{"a user's error is asked for what it is under the session's mutex", []edit{
 		{"internal/client/connection.go", "byServer := hungUp(cause) // which calls methods of a user's error\n", "c.mu.Lock()\n\tbyServer := hungUp(cause)\n\tc.mu.Unlock()\n"},
 	}}, "internal/client.TestAUsersErrorMayCallTheSessionThatLogsIt"},
+	{mutant{"a server that has lost its data is never used again", []edit{
+		{"internal/wire/behind.go", "b.asks = servers\n", "b.asks = 0\n"},
+	}}, "TestAServerThatHasLostItsDataIsUsedAgain"},
+	{mutant{"nobody is told that data may be lost", []edit{
+		{"internal/wire/handshake.go", "if l.unnamed {\n", "if false {\n"},
+	}}, "TestAServerThatHasLostItsDataIsUsedAgain"},
+	{mutant{"who asks whether a session is over does not show that it is its own", []edit{
+		{"internal/wire/behind.go", "clear(lastSeen(frame))", "clear(lastSeen(frame))\n\tclear(frame[len(frame)-16:])"},
+	}}, "TestASessionOutlivesALongElection"},
+	{mutant{"a session goes on at a server that may be behind", []edit{
+		{"internal/wire/handshake.go", "if l.unnamed && l.ID != 0 {", "if false {"},
+		{"internal/wire/link.go", "if l.unnamed && l.ID != 0 {", "if false {"},
+	}}, "internal/wire.TestASessionThatLivesAtAServerThatIsBehindIsNotUsedThereAndNotLost"},
+	{mutant{"a server that was restored is asked for the session before it may have expired there", []edit{
+		{"internal/wire/behind.go", "behindTimeouts = 2", "behindTimeouts = 1"},
+	}}, "internal/wire.TestServersThatHangUpForTwoTimeoutsAreEachAskedOnceWithNoTransactionNamed"},
+	{mutant{"only the first server is asked whether the session is over", []edit{
+		{"internal/wire/behind.go", "b.asks = servers\n", "b.asks = 1\n"},
+	}}, "internal/wire.TestServersThatHangUpForTwoTimeoutsAreEachAskedOnceWithNoTransactionNamed"},
+	{mutant{"servers have hung up for long though one has answered", []edit{
+		{"internal/wire/handshake.go", "l.dialer.behind.answered()\n", ""},
+	}}, "internal/wire.TestEachOtherOutcomeLeavesTheTransactionNamed"},
+	{mutant{"a server that does not answer is taken to hang up", []edit{
+		{"internal/wire/link.go", "l.dialer.timedOut()\n\t\treturn\n", "l.dialer.timedOut()\n"},
+	}}, "internal/wire.TestEachOtherOutcomeLeavesTheTransactionNamed"},
+	{mutant{"a new session is taken for one that lives", []edit{
+		{"internal/wire/handshake.go", "names(p) &&", "true &&"},
+	}}, "internal/wire.TestANewSessionIsUsedHoweverLongServersHaveHungUp"},
 	{mutant{"who serves nobody is waited for until it says so", []edit{
 		{"internal/wire/handshake.go", "case <-late.C:\n\t\tl.hangUp = hangUp\n", ""},
 	}}, "TestAHoldOutlivesAReconnectWithoutDeadlines"},
