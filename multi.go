@@ -203,6 +203,7 @@ func (m *MultiLocker) each(ctx context.Context, by taking) (_ []*Hold, err error
 		}
 	}()
 	needed := by.held()
+	before := needed
 	for _, l := range m.lockers {
 		h, err := by.next(ctx, l, needed)
 		switch {
@@ -214,6 +215,11 @@ func (m *MultiLocker) each(ctx context.Context, by taking) (_ []*Hold, err error
 			return nil, errLostMeanwhile
 		}
 		holds, needed = append(holds, h), append(needed, h)
+	}
+	for _, h := range holds {
+		if !slices.Contains(before, h) {
+			h.hold.StartMinimum()
+		}
 	}
 	if complete = valid(holds); !complete {
 		return nil, errLostMeanwhile

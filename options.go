@@ -217,15 +217,18 @@ func WithRetention(d time.Duration) Option {
 // WithMinHold keeps the lock from everybody for d after each grant at least, however short the
 // hold. It is for work that is to be done once although several ask for the lock at about the
 // same time: a job that the clocks of several machines start, and that takes less time than
-// those differ. Who does not wait then (TryLock) finds the lock taken.
+// those differ. Who does not wait then (TryLock) finds the lock taken. The time counts from when
+// the call has all that it waits for: all the locks of a MultiLocker, and the Unlock of an owner
+// in this process that has lost the lock.
 //
 // A hold ends as without it. Unlock, UnlockContext and Release return at once, and the node is
 // deleted in the background when d is over, by the monotonic clock; until then nobody has the
-// lock, neither its last owner, who has to wait as any other, nor anybody else of this process.
-// Those calls return nil under a context that has ended, too. Meanwhile [Inspect] shows the node
-// as the holder's, a Check that was asked for during the hold succeeds, and [Revoke] marks the
-// node, which nobody heeds. A hold that was lost leaves its node, if that is there, for as long. A
-// call that fails, and a MultiLocker that cannot have all its locks, leave nothing.
+// lock, neither its last owner, who has to wait as any other, nor anybody else of this process;
+// but a reader's node keeps no other readers out. Those calls return nil under a context that
+// has ended, too. Meanwhile [Inspect] shows the node as the holder's, a Check that was asked for
+// during the hold succeeds, and [Revoke] marks the node, which nobody heeds. A hold that was lost
+// leaves its node, if that is there, for as long. A call that fails, and a MultiLocker that
+// cannot have all its locks, leave nothing.
 //
 // The session has to live that long: [Session.Close] ends it early, and so does the end of the
 // session when the process has ended. It is for every kind of lock, and an error together with

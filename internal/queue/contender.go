@@ -36,7 +36,7 @@ type contender struct {
 	cause     error         // why it has ended, if it did so before it left
 	loss      *loss         // likewise, of its hold: read without the mutex once that is lost
 	hold      *Hold         // the newest; nil if there was none
-	granted   clock.Instant // when the newest hold began, if its queue has a minimum
+	granted   clock.Instant // since when the newest hold counts for its queue's minimum, if that has one
 	unused    bool          // nobody has come to use the lock: its nodes need not stay
 	leaving   *deletion     // once left
 	revoked   bool          // somebody has asked for the lock back

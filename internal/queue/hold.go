@@ -265,6 +265,15 @@ func (h *Hold) Decline(ctx context.Context, then func()) {
 	h.SendRelease(ctx, then)
 }
 
+// StartMinimum counts the queue's minimum from now on, for a call that has waited for more than
+// the hold.
+func (h *Hold) StartMinimum() {
+	s := h.contender.queue.session
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	h.contender.granted = s.client.Clock.Now()
+}
+
 // end closes what has to be closed, and reports whether that ended the hold. The session's mu
 // is held.
 func (h *Hold) end(state int32) bool {
