@@ -124,6 +124,50 @@ func TestALockIsNotHandedOnInsideASessionBeforeItsMinimum(t *testing.T) {
 	})
 }
 
+// What is to be done once is not done while the call waits.
+func TestTheMinimumCountsFromWhenTheCallHasAllThatItWaitsFor(t *testing.T) {
+	short := zklock.WithMinHold(minimum)
+	for name, use := range map[string]func(b *bubble, s *zklock.Session, second *zklock.Locker) (began time.Time){
+		"an owner here that has lost the lock": func(b *bubble, s *zklock.Session, _ *zklock.Locker) time.Time {
+			l := b.locker(s, short, zklock.WithoutOwner())
+			l.Lock()
+			require.NoError(b.t, s.Conn().Delete(l.Held().Node(), -1))
+			<-l.Lost()
+			time.AfterFunc(2*minimum, l.Unlock)
+			l.Lock()
+			defer l.Unlock()
+			return time.Now()
+		},
+		"the others of a MultiLocker": func(b *bubble, s *zklock.Session, second *zklock.Locker) time.Time {
+			h := must(second.Acquire(b.t.Context()))
+			time.AfterFunc(2*minimum, func() { _ = h.Release(b.t.Context()) })
+			m := zklock.NewMulti(b.locker(s, short), second)
+			m.Lock()
+			defer m.Unlock()
+			return time.Now()
+		},
+		"a MultiLocker whose caller has had the lock before": func(b *bubble, s *zklock.Session, second *zklock.Locker) time.Time {
+			l := b.locker(s, short)
+			l.Lock()
+			defer l.Unlock()
+			began := time.Now()
+			time.Sleep(10 * time.Millisecond)
+			m := zklock.NewMulti(l, second)
+			m.Lock()
+			defer m.Unlock()
+			return began
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, func(t *testing.T, b *bubble) {
+				s := b.session("owner")
+				began := use(b, s, must(zklock.New(s, "/second")))
+				b.requireFreeAt(began, minimum, 0, b.locker(b.session("other")).Acquire)
+			})
+		})
+	}
+}
+
 func TestEveryKindOfLockHasAMinimum(t *testing.T) {
 	inBubble(t, func(t *testing.T, b *bubble) {
 		short, other := zklock.WithMinHold(minimum), b.session("other")

@@ -383,6 +383,15 @@ var ofTheLibrary = []judged{
 	{mutant{"the node of a hold that nobody has used stays once it was lost", []edit{
 		{"internal/queue/contender.go", "\tif c.state == lingering {\n\t\tc.leaveLocked()\n\t}", ""},
 	}}, "TestAHoldThatNobodyHasComeToUseDoesNotLastWhenItIsLost"},
+	{mutant{"the wait for an owner here is of the least length", []edit{
+		{"gate.go", "\th.hold.StartMinimum()\n", ""},
+	}}, "TestTheMinimumCountsFromWhenTheCallHasAllThatItWaitsFor"},
+	{mutant{"the wait of a MultiLocker for the others is of the least length", []edit{
+		{"multi.go", "h.hold.StartMinimum()", "_ = h"},
+	}}, "TestTheMinimumCountsFromWhenTheCallHasAllThatItWaitsFor"},
+	{mutant{"a MultiLocker that is locked once more begins the least length anew", []edit{
+		{"multi.go", "if !slices.Contains(before, h) {", "if !slices.Contains(before, h) || true {"},
+	}}, "TestTheMinimumCountsFromWhenTheCallHasAllThatItWaitsFor"},
 	{mutant{"a turn at a semaphore stays for its least length", []edit{
 		{"internal/queue/semaphore.go", "o.NewHistory, o.MinHold = nil, 0", "o.NewHistory = nil"},
 	}}, "TestEveryKindOfLockHasAMinimum"},
