@@ -25,7 +25,7 @@ type checker struct {
 	tree    nodes
 	claims  map[*claim]struct{}  // that nobody has given back
 	resting map[*claim]struct{}  // that were given back before their minimum was over
-	begun   map[string]time.Time // when the newest hold by a node began
+	begun   map[string]time.Time // since when the newest hold by a node counts for its minimum
 	lost    map[string]time.Time // when the hold by a node was lost
 	last    map[string]*claim    // by path, the one that was given back last
 	excused map[string]excuse    // nodes that a fault takes from their owner

@@ -47,6 +47,9 @@ func (ck *checker) grantedLocked(c *claim) {
 		n.of = c.of
 	}
 	c.since = time.Now()
+	if c.hold != nil && c.units == 0 && !c.any { // a call may have waited for more than this hold
+		ck.begun[c.node] = c.since
+	}
 	ck.judgeNode(c)
 	if c.hold != nil && ck.isAsked(c) {
 		ck.heeds(c)
