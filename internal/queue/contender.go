@@ -99,9 +99,7 @@ func (c *contender) created(nodes []string, czxid int64) {
 	}
 	parsed, _ := recipe.Parse(recipe.Base(c.node)) // a permit's name has no sequence that counts
 	c.sequence = parsed.Sequence
-	if c.become(waiting) && c.queue.handoff != nil { // otherwise its call has ended, or is about to
-		c.queue.handoff.queued = true
-	}
+	c.become(waiting) // unless its call has ended, or is about to
 	c.addToIndex()
 }
 

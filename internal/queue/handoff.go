@@ -21,7 +21,7 @@ type handoff struct {
 	node       *contender    // the handoff's place at the head of the queue, nil if it has none
 	fetching   bool          // a member fetches the lock for the handoff, or is called to
 	place      *contender    // in the queue, of the one before it, who gave up; nil if none is left
-	queued     bool          // one has come as far as the queue, since others wait for it
+	standing   *contender    // in the queue for all who wait, unless it has ended; nil if none has come as far
 	waiting    list.List     // of *member
 	owners     int           // that the turn has had
 	contention contention    // that node has in the queue
@@ -102,7 +102,7 @@ func (t *handoff) Try(ctx context.Context, call Call) (*Hold, error) {
 func (t *handoff) quit(ctx context.Context, m *member, place *list.Element) error {
 	s := t.queue.session
 	s.mu.Lock()
-	queued := t.queued
+	queued := t.standing != nil && t.standing.state < ended
 	t.waiting.Remove(place)
 	if latch.IsClosed(m.called) && m.hold == nil {
 		t.fetching = false
@@ -167,6 +167,17 @@ func (t *handoff) keepPlace(c *contender, err error) bool {
 	return true
 }
 
+// arrived notes that c stands in the queue, for all who wait.
+func (t *handoff) arrived(c *contender) {
+	if t == nil {
+		return
+	}
+	s := t.queue.session
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	t.standing = c
+}
+
 // takePlace returns the place that the member before has left, nil if there is none.
 func (t *handoff) takePlace() *contender {
 	if t == nil {
@@ -188,7 +199,7 @@ func (t *handoff) takePlaceLocked() *contender {
 // nor fetches for them yet. s.mu is held.
 func (t *handoff) callNext() {
 	if t.waiting.Len() == 0 {
-		t.queued = false
+		t.standing = nil // nor is its hold kept in memory
 		if c := t.takePlaceLocked(); c != nil {
 			c.giveUp()
 		}

@@ -108,6 +108,7 @@ func (q *Queue) stand(
 			left = c.leave()
 		}
 	}()
+	q.handoff.arrived(c)
 	enqueued(call, c, view)
 	h, err = wait(c, ctx, view)
 	return h, nil, err
