@@ -3,12 +3,14 @@ package queue
 import (
 	"bytes"
 	"context"
+	"errors"
 	"log/slog"
 	"runtime"
 	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
+	"weak"
 
 	"github.com/stretchr/testify/require"
 
@@ -85,10 +87,13 @@ func TestAMemberWhoseTimeIsUpAsItsTurnComesIsToldSoAndTheNextHasTheTurn(t *testi
 		defer h.contender.queue.session.mu.Unlock()
 		h.contender.lose(errNodeDeleted)
 	}
-	for name, turn := range map[string]func(*Hold){
-		"it is handed the lock":             handOn,
-		"it is to fetch the lock":           lose,
-		"what it was handed is lost by now": func(h *Hold) { handOn(h); lose(h) },
+	for name, c := range map[string]struct {
+		turn  func(*Hold)
+		taken bool // as far as is known
+	}{
+		"it is handed the lock":             {handOn, true},
+		"it is to fetch the lock":           {lose, false},
+		"what it was handed is lost by now": {func(h *Hold) { handOn(h); lose(h) }, true},
 	} {
 		for order, up := range map[string]bool{"time, turn": true, "turn, time": false} {
 			t.Run(name+": "+order, func(t *testing.T) {
@@ -101,14 +106,14 @@ func TestAMemberWhoseTimeIsUpAsItsTurnComesIsToldSoAndTheNextHasTheTurn(t *testi
 					first, second, third := ask(ctx, l.Acquire), ask(t.Context(), l.Acquire), ask(t.Context(), l.Acquire)
 					if up {
 						close(ctx.up)
-						turn(h)
+						c.turn(h)
 					} else {
-						turn(h)
+						c.turn(h)
 						close(ctx.up)
 					}
 					o := <-first
-					require.ErrorIs(t, o.err, ErrLocked)
 					require.ErrorIs(t, o.err, context.DeadlineExceeded)
+					require.Equal(t, c.taken, errors.Is(o.err, ErrLocked))
 					h = granted(t, second)
 					require.Empty(t, third)
 					require.Equal(t, []string{recipe.Base(h.Node())}, server.Children("/lock"), "the third waits for the second's node")
@@ -465,6 +470,63 @@ func TestAMemberIsNotToldThatTheLockIsTakenForWhatACallBeforeHasLeft(t *testing.
 		synctest.Wait()
 		require.Empty(t, server.Children("/lock"))
 		requireThatNobodyIsKnownToHaveIt(t, server, l)
+	})
+}
+
+// Whoever fetches the lock then has yet to come as far as the queue.
+func TestAMemberIsNotToldThatTheLockIsTakenWhenItsHandoffHasLostItsPlace(t *testing.T) {
+	for name, c := range map[string]struct{ elsewhere, kept bool }{
+		"where it had the lock":                 {},
+		"where one of it waited":                {elsewhere: true},
+		"where one waited that had given it up": {elsewhere: true, kept: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s, server := connected(t)
+				l := share(s, 10, 0)
+				if c.elsewhere {
+					lock(t, lockAt(connect(t, server), "/lock"))
+				}
+				ctx, giveUp := context.WithCancel(t.Context())
+				defer giveUp()
+				ask(ctx, l.Acquire)
+				ask(t.Context(), l.Acquire)
+				if c.kept {
+					giveUp()
+				}
+				require.ErrorIs(t, gaveUp(t, l), ErrLocked)
+				server.Freeze()
+				s.mu.Lock()
+				for _, c := range s.live {
+					c.lose(errNodeDeleted)
+				}
+				s.mu.Unlock()
+				err := gaveUp(t, l)
+				require.ErrorIs(t, err, context.DeadlineExceeded)
+				require.NotErrorIs(t, err, ErrLocked, "nobody is known to have it")
+				server.Thaw()
+				synctest.Wait()
+				require.ErrorIs(t, gaveUp(t, l), ErrLocked, "it stands in the queue again")
+			})
+		})
+	}
+}
+
+// A Locker may be kept for long after its last use.
+func TestAHandoffWithoutANodeKeepsNoHoldInMemory(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, _ := connected(t)
+		l := share(s, 10, 0)
+		last := func() weak.Pointer[Hold] {
+			h := lock(t, l)
+			require.NoError(t, h.Release(t.Context(), nil))
+			return weak.Make(h)
+		}()
+		require.NoError(t, hold(t, s).Release(t.Context(), nil)) // so that the session's last delete is another one
+		time.Sleep(time.Second)
+		runtime.GC()
+		require.True(t, last.Value() == nil)
+		runtime.KeepAlive(l)
 	})
 }
 

@@ -172,9 +172,12 @@ var ofTheLibrary = []judged{
 	{mutant{"a member says that the lock is taken though its handoff has not reached the queue", []edit{
 		{"internal/queue/handoff.go", "case !queued:", "case !queued && false:"},
 	}}, "TestAMemberIsToldThatTheLockIsTakenIfItsCohortStandsInTheQueue"},
-	{mutant{"a member says that the lock is taken since a call before has left a node", []edit{
-		{"internal/queue/contender.go", "c.become(waiting) && c.queue.handoff", "c.become(waiting); c.queue.handoff"},
-	}}, "internal/queue.TestAMemberIsNotToldThatTheLockIsTakenForWhatACallBeforeHasLeft"},
+	{mutant{"a member says that the lock is taken though its handoff has lost its place", []edit{
+		{"internal/queue/handoff.go", "t.standing.state < ended", "true"},
+	}}, "internal/queue.TestAMemberIsNotToldThatTheLockIsTakenWhenItsHandoffHasLostItsPlace"},
+	{mutant{"a handoff keeps the last of its holds in memory", []edit{
+		{"internal/queue/handoff.go", "t.standing = nil //", "//"},
+	}}, "internal/queue.TestAHandoffWithoutANodeKeepsNoHoldInMemory"},
 	{mutant{"without an owner a reader gives the newest hold back, though one is lost", []edit{
 		{"rwlocker.go", "return r.hold.Err() != nil", "return false"},
 	}}, "TestWithoutOwnerAReaderThatHasLostTheLockGivesNobodyElsesHoldBack"},
