@@ -24,8 +24,17 @@ var ofTheCommand = []struct {
 	of, test string
 }{
 	{mutant{"a process that is born during the search for it keeps no lock", []edit{
-		{job + "/group.go", "return all && !hasUnreaped()", "return all"},
+		{job + "/search_linux.go", "again, nothing := search(k, others, everything)", "again := first"},
 	}}, command, "TestTheLockIsKeptWhileEachProcessLeavesItsWorkToTheNext"},
+	{mutant{"a process that is left to another during the search for it keeps no lock", []edit{
+		{job + "/search_linux.go", "nothing && slices.Equal(first, again)", "nothing || slices.Equal(first, again)"},
+	}}, job, "TestNobodyIsOverlookedWhileProcessesLeaveTheirWorkToOthers"},
+	{mutant{"one that ends during the search was there for nobody", []edit{
+		{job + "/search_linux.go", "case counts && !k.isOver(pid):\n\t\t\t\treturn nil, false", "case counts && k.isOver(pid):\n\t\t\t\tcontinue\n\t\t\tcase counts:\n\t\t\t\treturn nil, false"},
+	}}, job, "TestNobodyIsOverlookedWhileProcessesLeaveTheirWorkToOthers"},
+	{mutant{"a daemon at work keeps the lock", []edit{
+		{job + "/search_linux.go", "!counts && session != pid", "!counts && false"},
+	}}, job, "TestADaemonThatIsBusyHoldsNobodyUp"},
 	{mutant{"a killed keeper's command has all the time that it wants", []edit{
 		{job + "/front.go", "KillAfter: n.KillAfter", "KillAfter: time.Hour"},
 	}}, command, "TestAKilledKeepersCommandIsGoneBeforeTheServerGivesTheLockAway"},
@@ -210,7 +219,7 @@ var ofTheCommand = []struct {
 		{job + "/family_linux.go", "return err == nil || errors.Is(err, unix.ENOENT)", "return true || errors.Is(err, unix.ENOENT)"},
 	}}, job, "TestAProcessThatCannotBeLookedAtIsNotTakenForGone"},
 	{mutant{"what a process that cannot be looked at has started is taken for gone", []edit{
-		{job + "/group.go", "return all && !hasUnreaped()", "return (all || true) && !hasUnreaped()"},
+		{job + "/search_linux.go", "if !known {", "if !known && false {"},
 	}}, job, "TestAProcessThatCannotBeLookedAtIsNotTakenForGone"},
 	{mutant{"a front that cannot be looked at goes on", []edit{
 		{job + "/master.go", "stopped, known := isStopped(m.pid); known {", "stopped, _ := isStopped(m.pid); true {"},

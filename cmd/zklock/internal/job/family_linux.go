@@ -93,18 +93,17 @@ func children(pid int) (pids []int, known bool) {
 	if !procIsOurs() {
 		return nil, false
 	}
-	text, known := listed(pid)
-	for field := range strings.FieldsSeq(text) {
-		child, err := strconv.Atoi(field)
-		if p, _ := readProcess(child); err == nil && !p.over() {
-			pids = append(pids, child)
-		}
-	}
-	return pids, known
+	pids, known = linux{}.children(pid)
+	return slices.DeleteFunc(pids, linux{}.isOver), known
 }
 
-// listed is what is written in the lists of a process's children.
-func listed(pid int) (text string, known bool) {
+// linux is the kernel as /proc shows it.
+type linux struct{}
+
+// children returns the child processes of a process, also those that have ended and were not
+// waited for, and reports whether they are known to be all.
+func (linux) children(pid int) (pids []int, known bool) {
+	var text string
 	add := func(list []byte, err error) {
 		text += string(list)
 		known = known && tells(err)
@@ -116,23 +115,27 @@ func listed(pid int) (text string, known bool) {
 		for _, file := range lists.files {
 			add(io.ReadAll(io.NewSectionReader(file, 0, math.MaxInt64)))
 		}
-		return text, known
+	} else {
+		dir := fmt.Sprintf("/proc/%d/task", pid)
+		threads, err := os.ReadDir(dir)
+		known = tells(err)
+		for _, thread := range threads {
+			add(os.ReadFile(filepath.Join(dir, thread.Name(), "children")))
+		}
 	}
-	dir := fmt.Sprintf("/proc/%d/task", pid)
-	threads, err := os.ReadDir(dir)
-	known = tells(err)
-	for _, thread := range threads {
-		add(os.ReadFile(filepath.Join(dir, thread.Name(), "children")))
+	for field := range strings.FieldsSeq(text) {
+		if child, err := strconv.Atoi(field); err == nil {
+			pids = append(pids, child)
+		}
 	}
-	return text, known
+	return pids, known
 }
 
-// hasUnreaped reports whether a child of this process has ended and was not waited
-// for yet.
-func hasUnreaped() bool {
-	var child unix.Siginfo
-	err := unix.Waitid(unix.P_ALL, 0, &child, unix.WEXITED|unix.WNOHANG|unix.WNOWAIT, nil)
-	return err == nil && child.Signo != 0
+func (linux) session(pid int) (int, error) { return unix.Getsid(pid) }
+
+func (linux) isOver(pid int) bool {
+	p, _ := readProcess(pid)
+	return p.over()
 }
 
 // procIsOurs reports whether /proc knows processes by the numbers that this process does:

@@ -15,7 +15,7 @@ func listChildren() error                                { return nil }
 func hideFromKillall()                                   {}
 func listsChildren() bool                                { return false }
 func children(int) (pids []int, known bool)              { return nil, false }
-func hasUnreaped() bool                                  { return false }
+func nothingLeft([]int, bool) bool                       { return false }
 func isStopped(int) (stopped, known bool)                { return false, true }
 func isAlone(int) bool                                   { return false }
 func members(int) (pids []int)                           { return nil }

@@ -207,13 +207,7 @@ func (g *group) gone(everything bool) bool {
 	if !listsChildren() {
 		return g.void
 	}
-	family, all := g.family()
-	for _, pid := range family {
-		if _, err := unix.Getsid(pid); err == nil && (everything || inOurSession(pid)) {
-			return false
-		}
-	}
-	return all && !hasUnreaped() // whom a parent leaves behind that ends during the search is not found
+	return nothingLeft(g.others, everything)
 }
 
 // inOurSession reports whether the process is in the session of this one.
