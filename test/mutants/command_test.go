@@ -53,6 +53,9 @@ var ofTheCommand = []struct {
 	{mutant{"the second process writes a trace before it dies", []edit{
 		{job + "/master.go", "\tdieAtOnce()\n", ""},
 	}}, command, "TestASignalThatAbortsEitherProcessEndsTheCommandWhileNobodyReadsErrors"},
+	{mutant{"a signal that few systems have is left to Go's runtime", []edit{
+		{job + "/signals.go", ` "SIGSTKFLT",`, ""},
+	}}, job, "TestASignalThatAbortsKillsAtOnce"},
 	{mutant{"a signal that is for the command ends the wait", []edit{
 		{job + "/signals.go", "slices.Contains(Ending, sig)", "slices.Contains(passed, sig)"},
 	}}, command, "TestASignalEndsTheWaitForTheLock"},

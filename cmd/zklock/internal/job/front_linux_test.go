@@ -21,7 +21,7 @@ import (
 )
 
 // roleVariable makes this executable a front, or the keeper that it starts, or one that
-// looks at a process of another namespace, or that founds a process group twice.
+// looks at a process of another namespace, that founds a process group twice, or that is aborted.
 const roleVariable = "ZKLOCK_TEST_ROLE"
 
 func TestMain(m *testing.M) {
@@ -44,6 +44,9 @@ func TestMain(m *testing.M) {
 		pid, _ := strconv.Atoi(os.Args[1])
 		stopped, _ := isStopped(pid)
 		fmt.Println(stopped, isAlone(pid))
+	case "aborted":
+		sig, _ := strconv.Atoi(os.Args[1])
+		fmt.Println(abort(syscall.Signal(sig)))
 	case "founder":
 		fmt.Println(foundAgain())
 	default:
@@ -85,6 +88,28 @@ func dieUntold() error {
 		return err
 	}
 	return unix.Kill(unix.Getpid(), unix.SIGKILL)
+}
+
+// abort sends a signal to this process, and returns when that has not killed it for some time.
+func abort(sig syscall.Signal) error {
+	dieAtOnce()
+	err := unix.Kill(unix.Getpid(), sig)
+	time.Sleep(5 * time.Second)
+	return err
+}
+
+// Go's runtime writes a trace first.
+func TestASignalThatAbortsKillsAtOnce(t *testing.T) {
+	for _, sig := range []syscall.Signal{syscall.SIGABRT, syscall.SIGSTKFLT} {
+		t.Run(sig.String(), func(t *testing.T) {
+			t.Parallel()
+			aborted := exec.CommandContext(t.Context(), os.Args[0], strconv.Itoa(int(sig)))
+			aborted.Env = append(os.Environ(), roleVariable+"=aborted")
+			said, err := aborted.CombinedOutput()
+			require.ErrorContains(t, err, "signal: killed")
+			require.Empty(t, said)
+		})
+	}
 }
 
 func TestACommandWhoseKeeperDiedBeforeItCouldTellIsEnded(t *testing.T) {

@@ -35,8 +35,17 @@ func Catch(c chan<- os.Signal, signals []os.Signal) {
 }
 
 // fatal are those for which Go's runtime writes a trace before it ends the process: for ever, while
-// nobody reads our standard error.
-var fatal = []os.Signal{syscall.SIGABRT, syscall.SIGBUS, syscall.SIGFPE, syscall.SIGILL, syscall.SIGSEGV, syscall.SIGSYS, syscall.SIGTRAP}
+// nobody reads our standard error. Not every system has all of them.
+var fatal = signalsNamed("SIGABRT", "SIGBUS", "SIGEMT", "SIGFPE", "SIGILL", "SIGSEGV", "SIGSTKFLT", "SIGSYS", "SIGTRAP")
+
+func signalsNamed(names ...string) (signals []os.Signal) {
+	for _, name := range names {
+		if sig := unix.SignalNum(name); sig != 0 {
+			signals = append(signals, sig)
+		}
+	}
+	return signals
+}
 
 // dieAtOnce has a fatal signal that is sent to this process kill it, for the other one to see it.
 func dieAtOnce() {
