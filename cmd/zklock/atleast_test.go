@@ -67,6 +67,13 @@ func TestALockIsNotKeptForOneThatWasKilled(t *testing.T) {
 	p := at.keeper("--", "echo", "ran")
 	p.signal(syscall.SIGKILL)
 	at.awaitQueue(0)
+
+	p = at.holder("--hold-at-least", "1h", "--on-lost", "ignore")
+	p.signal(syscall.SIGKILL)
+	eventually(t, "that to be known while the command runs", func() bool { return strings.Contains(p.stderr.String(), "was killed") })
+	require.NotEmpty(t, at.queue())
+	p.stdin.Close()
+	at.awaitQueue(0)
 }
 
 func TestARequestToGiveBackEndsTheWaitIfItEndsTheCommand(t *testing.T) {

@@ -116,6 +116,9 @@ var ofTheCommand = []struct {
 	{mutant{"a command that exits with 130 is taken for one that a key has ended", []edit{
 		{job + "/front.go", "if said.Interrupted {", "if true {"},
 	}}, command, "TestACommandThatExitsAsIfByCtrlCDoesNotEndTheScriptItIsIn"},
+	{mutant{"a lock is kept on for one that was killed while the command ran", []edit{
+		{cli + "/run.go", "&& !lost && !master.Died() {", "&& !lost {"},
+	}}, command, "TestALockIsNotKeptForOneThatWasKilled"},
 	{mutant{"a command is started for a front that is stopped", []edit{
 		{job + "/master.go", "for m.stopped() {", "for false {"},
 	}}, command, "TestACommandWhoseTurnComesWhileWeAreStoppedIsStartedWhenWeGoOn"},

@@ -204,7 +204,7 @@ func (r *run) keep(ctx context.Context) error {
 		Ending: r.ending(), KillAfter: r.grace(session.Timeout()), Orphaned: r.ending(),
 	}, master, r.log)
 	lost := errors.Is(err, job.ErrLost) || result.Ended || r.ending() != 0 && !hold.Valid()
-	if err == nil && !lost {
+	if err == nil && !lost && !master.Died() { // nobody would pass us a signal
 		r.outlast(ctx, hold, granted, master.Signals)
 	}
 	r.leave(ctx, session, hold, master.Signals)
