@@ -163,7 +163,7 @@ func TestAFrontThatIsLeftAloneEndsWhatIsLeftAndNoGroupThatIsGone(t *testing.T) {
 	go func() {
 		defer keeper.Close()
 		_, err := Run(Command{
-			Path: "/bin/sh", Args: []string{"sh", "-c", "timeout 1000 sleep 1000 >/dev/null 2>&1 &"}, // in a group of its own
+			Path: "/bin/bash", Args: []string{"bash", "-c", "set -m; sleep 1000 >/dev/null 2>&1 &"}, // in a group of its own
 			Env: os.Environ(), Valid: func() bool { return true }, KillAfter: time.Hour,
 		}, master, slog.New(slog.DiscardHandler))
 		assert.NoError(t, err)
