@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"log/slog"
-	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -138,15 +137,4 @@ func TestTheChildrenOfANodeAreAsked(t *testing.T) {
 		_, err = c.Children("/other").Wait(t.Context())
 		require.ErrorIs(t, err, zk.ErrNoNode)
 	})
-}
-
-// A server takes requests of a megabyte, and who deletes names others beside what he deletes.
-func TestABatchHasAsManyPathsAsFitAQuarterOfAMegabyte(t *testing.T) {
-	size := func(s string) int { return len(s) }
-	half, quarter := strings.Repeat("h", 128<<10), strings.Repeat("q", 64<<10)
-	require.Empty(t, Batches(nil, size))
-	require.Equal(t, [][]string{{half, half}, {"a"}}, Batches([]string{half, half, "a"}, size), "it is full at the last byte")
-	require.Equal(t, [][]string{{"a", half}, {half, quarter}}, Batches([]string{"a", half, half, quarter}, size))
-	require.Equal(t, [][]string{{half + half + "long"}, {"a", "b"}}, Batches([]string{half + half + "long", "a", "b"}, size),
-		"what is too long alone goes alone")
 }

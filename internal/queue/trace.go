@@ -28,7 +28,7 @@ func enqueued(call Call, c *contender, view *listing) {
 	call.Enqueued(c.node, c.token, func() int {
 		if view != nil {
 			if at, err := view.placeOf(c); err == nil {
-				return at.InTheWay(view.Nodes(), c.queue.kind)
+				return at.InTheWay(view.Nodes())
 			}
 		}
 		return -1

@@ -73,14 +73,15 @@ func (at *Position) add(other Node) {
 	at.Ahead++
 }
 
-// InTheWay returns how many of the listed nodes have to go before one of kind k at that position may
-// have the lock: a reader waits also for the readers for whom the writer ahead of it does.
-func (at Position) InTheWay(nodes []Node, k Kind) (n int) {
+// InTheWay returns how many of the listed nodes have to go before the contender may have the lock.
+// Whoever waits does so for all ahead of the nearest that blocks it: a reader for its writer, and so
+// for the readers for whom that waits.
+func (at Position) InTheWay(nodes []Node) (n int) {
 	if at.Ahead == 0 {
 		return 0
 	}
 	for _, other := range nodes {
-		if other.Sequence < at.Nearest.Sequence && (other.Kind.Blocks(k) || other.Kind.Blocks(at.Nearest.Kind)) {
+		if other.Sequence < at.Nearest.Sequence {
 			n++
 		}
 	}

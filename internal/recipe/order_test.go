@@ -26,7 +26,7 @@ func TestAContenderWaitsForThoseAheadThatBlockIt(t *testing.T) {
 		at, err := Locate(Nodes(names), want.self)
 		require.NoError(t, err)
 		require.Equal(t, want.ahead, at.Ahead, want.self)
-		require.Equal(t, want.inTheWay, at.InTheWay(Nodes(names), want.self.Kind), want.self)
+		require.Equal(t, want.inTheWay, at.InTheWay(Nodes(names)), want.self)
 		require.Equal(t, want.nearest, at.Nearest.Sequence, want.self)
 		require.Equal(t, want.before, at.Before.Sequence, want.self)
 	}

@@ -2,6 +2,7 @@ package lock_test
 
 import (
 	"context"
+	"fmt"
 	"strings"
 	"sync"
 	"testing"
@@ -216,6 +217,24 @@ func TestAReaderOfADowngradeIsToldOfWithoutAQueue(t *testing.T) {
 		requireHistory(t, b.path, append(writer, tale.next(t, "released")...))
 		l.RUnlock()
 		requireHistory(t, b.path, append(reader, tale.next(t, "released")...))
+	})
+}
+
+func TestTheTraceCountsTheReadersAheadOfAReadersWriter(t *testing.T) {
+	inBubble(t, func(t *testing.T, b *bubble) {
+		var queue tale
+		for i, acquire := range []func(*zklock.RWLocker, context.Context) (*zklock.Hold, error){
+			(*zklock.RWLocker).RAcquire, (*zklock.RWLocker).RAcquire, (*zklock.RWLocker).Acquire, (*zklock.RWLocker).RAcquire,
+		} {
+			rw := b.rw(b.session(fmt.Sprint(i)), zklock.WithTrace(&zklock.Trace{Enqueued: queue.trace().Enqueued}))
+			go acquire(rw, t.Context())
+			time.Sleep(time.Second)
+		}
+		var ahead []int
+		for _, e := range queue.next(t, "enqueued enqueued enqueued enqueued") {
+			ahead = append(ahead, e.Ahead)
+		}
+		require.Equal(t, []int{0, 0, 2, 3}, ahead)
 	})
 }
 

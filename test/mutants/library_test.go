@@ -984,8 +984,8 @@ var ofTheLibrary = []judged{
 		{"revoke.go", "case client.Refused(err):", "case client.Refused(err) && false:"},
 	}}, "test/lock.TestAHolderThatMayNotBeAskedKeepsNobodyFromAskingTheOthers"},
 	{mutant{"a reader is not told of the readers ahead of its writer", []edit{
-		{"internal/recipe/order.go", "(other.Kind.Blocks(k) || other.Kind.Blocks(at.Nearest.Kind))", "other.Kind.Blocks(k)"},
-	}}, "internal/recipe.TestAContenderWaitsForThoseAheadThatBlockIt"},
+		{"internal/queue/trace.go", "at.InTheWay(view.Nodes())", "at.Ahead"},
+	}}, "test/lock.TestTheTraceCountsTheReadersAheadOfAReadersWriter"},
 	{mutant{"a member's access list may be as long as it likes", []edit{
 		{"membership/member.go", "client.CheckCreate(path, data, o.acl)", "client.CheckCreate(path, data, nil)"},
 	}}, "membership.TestBadArgumentsAreRefused"},
