@@ -200,6 +200,22 @@ func TestAServerOfAnotherProtocolIsNotReadFrom(t *testing.T) {
 	}
 }
 
+func TestAnAnswerThatComesInTwoPiecesIsAZooKeeperServers(t *testing.T) {
+	answer := hello(1 << 40)
+	for first := range len(answer) {
+		synctest.Test(t, func(t *testing.T) {
+			l := plugged(t, &audience{pressed: pressed{id: 1, timeout: 8000 * ms}}).dialed()
+			_, err := l.Write(ask)
+			require.NoError(t, err)
+			l.listen()
+			l.says(answer[:first])
+			l.says(answer[first:])
+			require.True(t, l.isUp(), first)
+			require.Equal(t, int64(1<<40), l.ID)
+		})
+	}
+}
+
 // The half of its number that is where another answer has its error code says nothing.
 func TestASessionMayHaveAnyNumber(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
