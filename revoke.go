@@ -14,7 +14,7 @@ import (
 
 // Revoke asks for a lock back: all who hold the one on path, or the owner of one node, if path is
 // that of a node as [Inspect] or [Hold.Node] tell it. It writes Curator's mark on the nodes; what
-// a node of this library says of its owner stays, and any other's is replaced. It returns when
+// a node of this library says of its owner stays if this session may read it, and any other's is replaced. It returns when
 // that is written. The owners decide whether and when they give the lock back. The error is
 // zk.ErrNoNode for a node that is gone, and for a lock that nobody holds, or nobody for long
 // enough to be asked. Of several holders all are asked that this session may ask; its error names

@@ -17,7 +17,7 @@ import (
 // Both sides are owned by goroutines and reentrant, as a [Locker]. The owner of the write lock
 // may take the read lock too, and then drop the write lock without letting another writer in
 // between (downgrade). The opposite (upgrade) would wait for itself: an owner of the read lock
-// that asks for the write lock gets [ErrUpgrade].
+// that asks for the write lock gets [ErrUpgrade], unless it is by [RWLocker.Acquire].
 //
 // With [WithoutOwner] it has the rules of sync.RWMutex: neither side is reentrant, any
 // goroutine may unlock, and there is no downgrade. A goroutine that has one side and asks for
@@ -150,7 +150,8 @@ func (l *RWLocker) RHeld() *Hold {
 	return nil
 }
 
-// Acquire takes the lock for writing as a handle, as [Locker.Acquire] does.
+// Acquire takes the lock for writing as a handle, as [Locker.Acquire] does. It is asked for on
+// nobody's behalf, so that a goroutine that holds the lock for reading waits for itself.
 func (l *RWLocker) Acquire(ctx context.Context) (*Hold, error) { return l.writes().Acquire(ctx) }
 
 // TryAcquire is [Locker.TryAcquire] for writing.

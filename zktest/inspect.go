@@ -1,6 +1,7 @@
 package zktest
 
 import (
+	"bytes"
 	"cmp"
 	"maps"
 	"slices"
@@ -30,7 +31,7 @@ func (s *Server) Nodes() []Node {
 	s.e.do(func() {
 		for _, path := range slices.Sorted(maps.Keys(s.tree.nodes)) {
 			if n := s.tree.nodes[path]; !special(path) {
-				nodes = append(nodes, Node{Path: path, Data: n.data, ACL: n.acl, Stat: n.stat()})
+				nodes = append(nodes, Node{Path: path, Data: bytes.Clone(n.data), ACL: slices.Clone(n.acl), Stat: n.stat()})
 			}
 		}
 	})

@@ -60,6 +60,25 @@ func TestACrowdAtTheEndOfTheCounterStaysAwayUntilItBeginsAnew(t *testing.T) {
 	}
 }
 
+// The servers may have lost their data, and czxids begin anew.
+func TestTheEndOfACounterIsForgottenWithTheSession(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, server := connected(t)
+		atItsEnd(t, server, "", zk.WorldACL(zk.PermRead|zk.PermCreate))
+		q, ctx := lockAt(s, "/lock"), context.Background()
+		ctx, cancel := context.WithTimeout(ctx, time.Second)
+		defer cancel()
+		_, err := q.Acquire(ctx, nil)
+		require.Error(t, err)
+		_, known := q.spentAt()
+		require.True(t, known)
+		require.True(t, server.ExpireSession(s.client.ID()))
+		time.Sleep(time.Minute)
+		_, known = q.spentAt()
+		require.False(t, known)
+	})
+}
+
 func TestAPathWhoseCounterBeginsAnewSaysWhatItSaidAndHasItsACL(t *testing.T) {
 	acl := append(zk.DigestACL(zk.PermAll, "owner", "key"), zk.WorldACL(zk.PermAll)...)
 	for name, enter := range map[string]func(q *Queue) (*Hold, error){

@@ -45,6 +45,7 @@ func (s *Session) connected(l *wire.Link, timeout time.Duration) {
 	if l.ID != s.id {
 		s.endIncarnation(client.ErrSessionOver)
 		s.shortest, s.unheard = timeout, lease.Unheard{}
+		clear(s.spent) // it may be because the servers have lost their data, and czxids begin anew
 	}
 	s.unheard.Heard()
 	s.id = l.ID

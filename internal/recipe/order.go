@@ -85,7 +85,7 @@ func (at Position) InTheWay(nodes []Node) (n int) {
 			n++
 		}
 	}
-	return n + 1
+	return max(n+1, at.Ahead) // who downgrades has two nodes of one number
 }
 
 // AnyBlocks reports whether one of names is in the way of a newcomer of kind k.

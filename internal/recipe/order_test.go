@@ -32,6 +32,18 @@ func TestAContenderWaitsForThoseAheadThatBlockIt(t *testing.T) {
 	}
 }
 
+// A writer that downgrades has two nodes of one number for a moment.
+func TestBothNodesOfADowngradeAreInTheWayOfAWriter(t *testing.T) {
+	names := []string{name(Write, 1), name(Read, 1), name(Write, 2), name(Write, 3)}
+	for self, want := range []int{2: 2, 3: 3} {
+		if want > 0 {
+			at, err := Locate(Nodes(names), Node{name(Write, self), Write, int32(self)})
+			require.NoError(t, err)
+			require.Equal(t, want, at.InTheWay(Nodes(names)))
+		}
+	}
+}
+
 // A server lists children in any order.
 func TestTheTwoNearestAheadAreFoundInWhateverOrderTheyAreListed(t *testing.T) {
 	contender := func(sequence int) (n Node) {

@@ -22,8 +22,9 @@ import (
 //
 // Only the goroutine of go-zookeeper's handshakes uses it.
 type behind struct {
-	since clock.Instant // the first hang-up since an answer, or the last request of this kind; zero: none
-	asks  int           // requests of this kind that are to go out
+	since   clock.Instant // the first hang-up since an answer, or the last request of this kind; zero: none
+	asks    int           // requests of this kind that are to go out
+	granted time.Duration // by a server that has said that the session lives
 }
 
 // behindTimeouts is how long servers have to hang up, in session timeouts, and again after they
@@ -39,7 +40,7 @@ func (b *behind) hungUp(now clock.Instant) {
 
 // due reports whether the connect request that goes out now is to name no transaction.
 func (b *behind) due(now clock.Instant, timeout time.Duration, servers int) bool {
-	if !b.since.IsZero() && now.Least(b.since) >= behindTimeouts*timeout {
+	if !b.since.IsZero() && now.Least(b.since) >= behindTimeouts*max(timeout, b.granted) {
 		b.asks = servers
 	}
 	if b.asks == 0 {
@@ -50,8 +51,8 @@ func (b *behind) due(now clock.Instant, timeout time.Duration, servers int) bool
 	return true
 }
 
-// lives takes that the session does, at a server that was asked so.
-func (b *behind) lives() { b.asks = 0 }
+// lives takes that the session does, for as long again as a server grants that was asked so.
+func (b *behind) lives(granted time.Duration) { b.asks, b.granted = 0, granted }
 
 // answered takes any other answer.
 func (b *behind) answered() { *b = behind{} }

@@ -115,6 +115,27 @@ func TestASessionThatLivesAtAServerThatIsBehindIsNotUsedThereAndNotLost(t *testi
 	})
 }
 
+// It may be another server's session timeout that the session has to expire by.
+func TestServersAreAskedAgainWhenWhatOneHasGrantedIsOver(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := plugged(t, goingOn())
+		l, began := p.hungUpOn(), time.Now()
+		l.says(framed(number(0), number(24000), long(1), password))
+		require.Equal(t, errBehind, <-l.over)
+		p.hungUpOn()
+		require.GreaterOrEqual(t, time.Since(began), 48000*ms)
+	})
+}
+
+// As a server answers that replaces a session without saying that the old one has expired.
+func TestAnotherSessionIsUsedAtAServerThatIsBehind(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := plugged(t, goingOn()).hungUpOn()
+		l.says(hello(2))
+		require.True(t, l.isUp())
+	})
+}
+
 func TestEachOtherOutcomeLeavesTheTransactionNamed(t *testing.T) {
 	for name, outcome := range map[string]func(p *plug, l *line){
 		"an answer now and then": func(p *plug, l *line) {

@@ -89,15 +89,16 @@ func (l *Link) recognise() error {
 // greet takes the answer to the connect request.
 func (l *Link) greet(head []byte) {
 	l.ID = int64(binary.BigEndian.Uint64(head[12:]))
-	if l.unnamed && l.ID != 0 {
-		l.dialer.behind.lives()
+	timeout := time.Duration(binary.BigEndian.Uint32(head[8:])) * time.Millisecond
+	if l.unnamed && l.ID == l.dialer.session.ID() {
+		l.lags = true
+		l.dialer.behind.lives(timeout)
 		return
 	}
 	l.dialer.behind.answered()
 	if l.unnamed {
 		l.dialer.Log.Warn("zklock: the servers may have lost their data", "server", l.Server)
 	}
-	timeout := time.Duration(binary.BigEndian.Uint32(head[8:])) * time.Millisecond
 	l.touches = lease.NewTouches(l.Asked, timeout)
 	roundTrips := time.Duration(1 + l.dialer.logins.Load()) // of the first proof: the logins go ahead, one behind the other
 	l.speed = lease.NewSpeed(roundTrips * l.dialer.Clock.Now().Least(l.Asked))

@@ -47,6 +47,7 @@ type Link struct {
 
 	logins  int64 // written; for Write alone
 	unnamed bool  // the connect request named no transaction: see behind
+	lags    bool  // the server may have seen less than the session has
 
 	early *early // nil if go-zookeeper sets no watches again over this connection
 
@@ -150,7 +151,7 @@ func (l *Link) Read(p []byte) (n int, err error) {
 		n, err = l.in.Read(p)
 	}
 	l.frames.feed(p[:n], l.onFrame)
-	if l.unnamed && l.ID != 0 {
+	if l.lags {
 		n, err = 0, errBehind
 	}
 	if err != nil {

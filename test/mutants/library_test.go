@@ -687,12 +687,23 @@ var ofTheLibrary = []judged{
 		{"internal/wire/behind.go", "clear(lastSeen(frame))", "clear(lastSeen(frame))\n\tclear(frame[len(frame)-16:])"},
 	}}, "TestASessionOutlivesALongElection"},
 	{mutant{"a session goes on at a server that may be behind", []edit{
-		{"internal/wire/handshake.go", "if l.unnamed && l.ID != 0 {", "if false {"},
-		{"internal/wire/link.go", "if l.unnamed && l.ID != 0 {", "if false {"},
+		{"internal/wire/handshake.go", "l.lags = true\n\t\tl.dialer.behind.lives(timeout)\n\t\treturn\n", "l.dialer.behind.lives(timeout)\n"},
 	}}, "internal/wire.TestASessionThatLivesAtAServerThatIsBehindIsNotUsedThereAndNotLost"},
 	{mutant{"a server that was restored is asked for the session before it may have expired there", []edit{
 		{"internal/wire/behind.go", "behindTimeouts = 2", "behindTimeouts = 1"},
 	}}, "internal/wire.TestServersThatHangUpForTwoTimeoutsAreEachAskedOnceWithNoTransactionNamed"},
+	{mutant{"one node of a downgrade is in nobody's way", []edit{
+		{"internal/recipe/order.go", "max(n+1, at.Ahead)", "n + 1"},
+	}}, "internal/recipe.TestBothNodesOfADowngradeAreInTheWayOfAWriter"},
+	{mutant{"what a server grants that is behind does not count", []edit{
+		{"internal/wire/behind.go", "max(timeout, b.granted)", "timeout"},
+	}}, "internal/wire.TestServersAreAskedAgainWhenWhatOneHasGrantedIsOver"},
+	{mutant{"a session that replaces ours is taken for ours at a server that is behind", []edit{
+		{"internal/wire/handshake.go", "l.ID == l.dialer.session.ID()", "l.ID != 0"},
+	}}, "internal/wire.TestAnotherSessionIsUsedAtAServerThatIsBehind"},
+	{mutant{"the end of a counter is known though the servers have lost their data", []edit{
+		{"internal/queue/incarnation.go", "clear(s.spent) //", "//"},
+	}}, "internal/queue.TestTheEndOfACounterIsForgottenWithTheSession"},
 	{mutant{"only the first server is asked whether the session is over", []edit{
 		{"internal/wire/behind.go", "b.asks = servers\n", "b.asks = 1\n"},
 	}}, "internal/wire.TestServersThatHangUpForTwoTimeoutsAreEachAskedOnceWithNoTransactionNamed"},
