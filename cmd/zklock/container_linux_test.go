@@ -2,8 +2,12 @@ package main_test
 
 import (
 	"os/exec"
+	"strconv"
 	"syscall"
 	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
 )
 
 // newContainer is newConsole for a script that is the first process of a container, with
@@ -13,6 +17,29 @@ func newContainer(at *site, script string) *console {
 	return newConsoleOf(at, shell, &syscall.SysProcAttr{
 		Setsid: true, Setctty: true, Cloneflags: syscall.CLONE_NEWPID, Unshareflags: syscall.CLONE_NEWNS,
 	})
+}
+
+// There its first process, which is not the command's, is the parent of whom the command leaves.
+func TestAProcessThatTheCommandLeavesInAnotherPIDNamespaceKeepsTheLock(t *testing.T) {
+	t.Parallel()
+	at := newSite(t)
+	first := exec.Command("sleep", "1000")
+	first.SysProcAttr = &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWPID, Pdeathsig: syscall.SIGKILL}
+	require.NoError(t, first.Start())
+	t.Cleanup(func() {
+		_ = first.Process.Kill()
+		_ = first.Wait()
+	})
+	p := at.run("--", "nsenter", "-p", "-t", strconv.Itoa(first.Process.Pid), "sh", "-c", "sleep 1000 >/dev/null 2>&1 & echo left")
+	require.Equal(t, "left", p.line())
+	select {
+	case <-p.exited:
+		require.Fail(t, "the lock is given back")
+	case <-time.After(time.Second): // it took a few ms
+	}
+	require.Equal(t, 75, at.run("-n", "--", "true").exit())
+	require.NoError(t, first.Process.Kill()) // and the kernel whoever is there
+	require.Equal(t, 0, p.exit(), "%s", p.stderr)
 }
 
 // The group of a container's first process has the number 1, and to signal -1 is to signal

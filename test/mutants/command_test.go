@@ -137,6 +137,9 @@ var ofTheCommand = []struct {
 	{mutant{"no signal is heard while a file of the flags is read", []edit{
 		{cli + "/connect.go", "await(ctx, c.options)", "await(context.WithoutCancel(ctx), c.options)"},
 	}}, command, "TestAFileThatIsAPipeWithNothingInItHoldsNobodyUp/--auth-file_of_status"},
+	{mutant{"who has another parent in another PID namespace is taken for gone", []edit{
+		{job + "/group.go", "(g.void || len(members(g.id)) == 0)", "(true || len(members(g.id)) == 0)"},
+	}}, command, "TestAProcessThatTheCommandLeavesInAnotherPIDNamespaceKeepsTheLock"},
 	{mutant{"a node below a chroot is shown by its whole path", []edit{
 		{cli + "/view.go", "client.Of(session).Below(path), time.Now()", "path, time.Now()"},
 	}}, cli, "TestANodeBelowAChrootIsShownByItsName"},

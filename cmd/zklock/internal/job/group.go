@@ -207,7 +207,8 @@ func (g *group) gone(everything bool) bool {
 	if !listsChildren() {
 		return g.void
 	}
-	return nothingLeft(g.others, everything)
+	// In a PID namespace that it has entered one of the group has another parent there, and is not ours.
+	return nothingLeft(g.others, everything) && (g.void || len(members(g.id)) == 0)
 }
 
 // inOurSession reports whether the process is in the session of this one.
