@@ -26,6 +26,34 @@ func piped(t *testing.T) *Session {
 	return s
 }
 
+// The one who asked before had seen a hold that is over.
+func TestWhatAMultiLockerIsAskedLastCountsForItsLoss(t *testing.T) {
+	s := piped(t)
+	l, err := New(s, "/a", WithoutOwner())
+	require.NoError(t, err)
+	m := NewMulti(l)
+	m.Lock()
+	m.Lost()
+	m.mu.Lock()
+	asked := make(chan struct{})
+	go func() {
+		defer close(asked)
+		m.Lost()
+	}()
+	time.Sleep(20 * time.Millisecond) // in which it would look at the hold, if it did so ahead of the mutex
+	l.Unlock()
+	l.Lock()
+	m.mu.Unlock()
+	lost := m.Lost()
+	<-asked
+	require.NoError(t, s.Conn().Delete(l.Held().Node(), -1))
+	select {
+	case <-lost:
+	case <-time.After(10 * time.Second):
+		require.Fail(t, "it stands for a hold that is over")
+	}
+}
+
 // One of the locks is held all along, the other comes and goes.
 func TestAskingAMultiLockerForItsLossLeavesNothingAtALongHold(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -275,14 +275,14 @@ func (m *MultiLocker) HoldCount() int {
 // closed one if it does not hold all the locks.
 func (m *MultiLocker) Lost() <-chan struct{} {
 	must(m.made("lost"))
+	m.mu.Lock()
+	defer m.mu.Unlock() // whoever looks at the holds later says later what lost stands for
 	holds := make([]*Hold, len(m.lockers))
 	for i, l := range m.lockers {
 		if holds[i] = l.Held(); holds[i] == nil {
 			return latch.Closed
 		}
 	}
-	m.mu.Lock()
-	defer m.mu.Unlock()
 	if !slices.Equal(m.of, holds) {
 		m.lostWith(holds)
 	}

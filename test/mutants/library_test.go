@@ -695,6 +695,10 @@ var ofTheLibrary = []judged{
 	{mutant{"one node of a downgrade is in nobody's way", []edit{
 		{"internal/recipe/order.go", "max(n+1, at.Ahead)", "n + 1"},
 	}}, "internal/recipe.TestBothNodesOfADowngradeAreInTheWayOfAWriter"},
+	{mutant{"what a MultiLocker's loss stands for is looked at ahead of its mutex", []edit{
+		{"multi.go", "m.mu.Lock()\n\tdefer m.mu.Unlock() // whoever", "// whoever"},
+		{"multi.go", "\tif !slices.Equal(m.of, holds) {", "\tm.mu.Lock()\n\tdefer m.mu.Unlock()\n\tif !slices.Equal(m.of, holds) {"},
+	}}, ".TestWhatAMultiLockerIsAskedLastCountsForItsLoss"},
 	{mutant{"what a server grants that is behind does not count", []edit{
 		{"internal/wire/behind.go", "max(timeout, b.granted)", "timeout"},
 	}}, "internal/wire.TestServersAreAskedAgainWhenWhatOneHasGrantedIsOver"},
