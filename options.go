@@ -108,6 +108,7 @@ type options struct {
 	handoff   int
 	retention time.Duration
 	minHold   time.Duration
+	lossGrace time.Duration
 }
 
 func newOptions(path string, opts []Option) (*options, error) {
@@ -127,6 +128,9 @@ func newOptions(path string, opts []Option) (*options, error) {
 	if o.minHold < 0 {
 		return nil, fmt.Errorf("WithMinHold(%v): it must not be negative", o.minHold)
 	}
+	if o.lossGrace < 0 {
+		return nil, fmt.Errorf("WithLossGrace(%v): it must not be negative", o.lossGrace)
+	}
 	if o.minHold > 0 && (o.handoff > 1 || o.retention > 0) {
 		return nil, errors.New("WithMinHold keeps the lock from everybody, also in this process: " +
 			"it does not go with WithHandoff or WithRetention, which hand it on here")
@@ -139,7 +143,7 @@ func newOptions(path string, opts []Option) (*options, error) {
 
 // queue returns what the queue of a lock on path has to know.
 func (o *options) queue(path string) queue.Options {
-	made := queue.Options{Data: o.data, ACL: o.acl, MinHold: o.minHold, NewHold: newHold}
+	made := queue.Options{Data: o.data, ACL: o.acl, MinHold: o.minHold, LossGrace: o.lossGrace, NewHold: newHold}
 	if o.trace != nil {
 		made.NewHistory = func(node string, token int64) queue.History { return newHistory(o.trace, path, node, token) }
 	}
@@ -235,6 +239,18 @@ func WithRetention(d time.Duration) Option {
 // WithHandoff above 1 or WithRetention.
 func WithMinHold(d time.Duration) Option {
 	return func(o *options) { o.minHold = d }
+}
+
+// WithLossGrace leaves the node of a hold that was lost for d, while its session lives and nobody
+// else deletes it. It is for an owner that needs that long to stop what it does. A hold may be lost
+// for want of an answer though the session lives on: when there is a connection again its node is
+// deleted, at once without this option, and the lock is the next one's. It is no more than that: a
+// session that has ended has no node, and how long it lasts after a loss nobody here decides.
+//
+// Until d is over, by the monotonic clock, this process has to wait for the lock as any other, and
+// the node is shown and marked as that of a hold is. [Session.Close] ends it early.
+func WithLossGrace(d time.Duration) Option {
+	return func(o *options) { o.lossGrace = d }
 }
 
 // WithoutOwner gives a [Locker] the rules of sync.Mutex instead of those of Java's

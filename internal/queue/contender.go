@@ -37,6 +37,7 @@ type contender struct {
 	loss      *loss         // likewise, of its hold: read without the mutex once that is lost
 	hold      *Hold         // the newest; nil if there was none
 	granted   clock.Instant // since when the newest hold counts for its queue's minimum, if that has one
+	lostAt    clock.Instant // when its hold was lost
 	unused    bool          // nobody has come to use the lock: its nodes need not stay
 	leaving   *deletion     // once left
 	revoked   bool          // somebody has asked for the lock back
@@ -109,9 +110,11 @@ func (c *contender) lose(cause error) { c.markLost(cause)() }
 
 // markLost is lose that leaves the rest, beyond the end itself, to its caller.
 func (c *contender) markLost(cause error) (rest func()) {
-	isLost := c.end(cause, lost)
+	s, isLost := c.queue.session, c.end(cause, lost)
+	if isLost {
+		c.lostAt = s.client.Clock.Now()
+	}
 	return func() {
-		s := c.queue.session
 		if isLost {
 			s.client.Log.Warn("zklock: lock lost", "path", c.queue.path, "node", c.node, "session", client.Hex(c.incarnation.id), "cause", cause)
 			if history := c.hold.history; history != nil && history.Lost(cause) {
@@ -221,14 +224,20 @@ func (c *contender) linger() bool {
 	return true
 }
 
-// remaining returns how much of its queue's minimum is left to c's nodes. The session's mu is
-// held.
-func (c *contender) remaining() time.Duration {
-	s, least := c.queue.session, c.queue.options.MinHold
-	if least == 0 || c.unused || s.closed {
+// remaining returns how much of its queue's minimum, or of its grace after a loss, is left to c's
+// nodes. The session's mu is held.
+func (c *contender) remaining() (left time.Duration) {
+	s, o := c.queue.session, c.queue.options
+	if c.unused || s.closed {
 		return 0
 	}
-	return least - s.client.Clock.Now().Least(c.granted)
+	if o.MinHold > 0 {
+		left = o.MinHold - s.client.Clock.Now().Least(c.granted)
+	}
+	if o.LossGrace > 0 && !c.lostAt.IsZero() {
+		left = max(left, o.LossGrace-s.client.Clock.Now().Least(c.lostAt))
+	}
+	return left
 }
 
 // leaveByTimer ends the lingering, unless the timer is ahead of the clock.

@@ -11,7 +11,7 @@ const (
 	waiting                // it has its nodes
 	holding                // it has the lock, for an owner or for one to come
 	ended                  // it was lost, or closed with its session: see cause
-	lingering              // its hold has ended, and its nodes stay for the rest of the queue's minimum
+	lingering              // its hold has ended, and its nodes stay for the rest of the queue's minimum or grace
 	leaving                // its nodes are being deleted
 )
 

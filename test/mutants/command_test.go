@@ -140,6 +140,9 @@ var ofTheCommand = []struct {
 	{mutant{"who has another parent in another PID namespace is taken for gone", []edit{
 		{job + "/group.go", "(g.void || len(members(g.id)) == 0)", "(true || len(members(g.id)) == 0)"},
 	}}, command, "TestAProcessThatTheCommandLeavesInAnotherPIDNamespaceKeepsTheLock"},
+	{mutant{"the lock is the next one's while a command is ended that has lost it", []edit{
+		{cli + "/run.go", "r.grace(session.Timeout()) + session.Timeout()", "0*session.Timeout()"},
+	}}, command, "TestNobodyElseRunsWhileACommandThatHasLostTheLockIsEnded"},
 	{mutant{"a node below a chroot is shown by its whole path", []edit{
 		{cli + "/view.go", "client.Of(session).Below(path), time.Now()", "path, time.Now()"},
 	}}, cli, "TestANodeBelowAChrootIsShownByItsName"},

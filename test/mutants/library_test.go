@@ -396,7 +396,7 @@ var ofTheLibrary = []judged{
 		{"multi.go", "if !slices.Contains(before, h) {", "if !slices.Contains(before, h) || true {"},
 	}}, "TestTheMinimumCountsFromWhenTheCallHasAllThatItWaitsFor"},
 	{mutant{"a turn at a semaphore stays for its least length", []edit{
-		{"internal/queue/semaphore.go", "o.NewHistory, o.MinHold = nil, 0", "o.NewHistory = nil"},
+		{"internal/queue/semaphore.go", "o.NewHistory, o.MinHold, o.LossGrace = nil, 0, 0", "o.NewHistory, o.LossGrace = nil, 0"},
 	}}, "TestEveryKindOfLockHasAMinimum"},
 	{mutant{"a lock that nobody has come to use is kept for an owner to come", []edit{
 		{"internal/queue/handoff.go", "c.exposed || c.unused {", "c.exposed {"},
@@ -699,6 +699,12 @@ var ofTheLibrary = []judged{
 		{"multi.go", "m.mu.Lock()\n\tdefer m.mu.Unlock() // whoever", "// whoever"},
 		{"multi.go", "\tif !slices.Equal(m.of, holds) {", "\tm.mu.Lock()\n\tdefer m.mu.Unlock()\n\tif !slices.Equal(m.of, holds) {"},
 	}}, ".TestWhatAMultiLockerIsAskedLastCountsForItsLoss"},
+	{mutant{"a lost lock goes to the next though its grace is not over", []edit{
+		{"internal/queue/contender.go", "o.LossGrace-s.client", "0*o.LossGrace-s.client"},
+	}}, "test/lock.TestALostLockIsTheNextOnesWhenItsGraceIsOver"},
+	{mutant{"a turn that was lost has a grace", []edit{
+		{"internal/queue/semaphore.go", "o.NewHistory, o.MinHold, o.LossGrace = nil, 0, 0", "o.NewHistory, o.MinHold = nil, 0"},
+	}}, "test/lock.TestATurnThatIsLostHasNoGrace"},
 	{mutant{"what a server grants that is behind does not count", []edit{
 		{"internal/wire/behind.go", "max(timeout, b.granted)", "timeout"},
 	}}, "internal/wire.TestServersAreAskedAgainWhenWhatOneHasGrantedIsOver"},

@@ -217,7 +217,7 @@ var all = []mutant{
 		{"internal/queue/handoff.go", "defer func() { t.fetched(h) }() // also if a function of the trace panics\n\treturn acquire(ctx, call)", "h, err = acquire(ctx, call)\n\tt.fetched(h)\n\treturn h, err"},
 	}},
 	{"a node goes before its minimum is over", []edit{
-		{"internal/queue/contender.go", "return least - s.client.Clock.Now().Least(c.granted)", "return least/2 - s.client.Clock.Now().Least(c.granted)"},
+		{"internal/queue/contender.go", "left = o.MinHold - s.client", "left = o.MinHold/2 - s.client"},
 	}},
 	{"a lock is handed on before its minimum is over", []edit{
 		{"internal/queue/contender.go", "if c.linger() {\n\t\treturn nil\n\t}\n\tif held {\n\t\tc.handOver()\n\t}", "if held {\n\t\tc.handOver()\n\t}\n\tif c.linger() {\n\t\treturn nil\n\t}"},
@@ -235,7 +235,7 @@ var all = []mutant{
 		{"internal/queue/semaphore.go", "ops = append(ops, check) //", "_ = check //"},
 	}},
 	{"what nobody has come to use stays for its minimum", []edit{
-		{"internal/queue/contender.go", "least == 0 || c.unused || s.closed", "least == 0 || c.hold == nil || s.closed"},
+		{"internal/queue/contender.go", "if c.unused || s.closed {\n\t\treturn 0", "if c.hold == nil || s.closed {\n\t\treturn 0"},
 	}},
 	{"a try finds a lock of its own process taken", []edit{
 		{"internal/queue/handoff.go", "func (t *handoff) Try(ctx context.Context, call Call) (*Hold, error) {\n\ts := t.queue.session\n\ts.mu.Lock()\n\tif h := t.resume(); h != nil {", "func (t *handoff) Try(ctx context.Context, call Call) (*Hold, error) {\n\ts := t.queue.session\n\ts.mu.Lock()\n\tif h := (*Hold)(nil); h != nil {"},

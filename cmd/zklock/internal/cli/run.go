@@ -283,7 +283,7 @@ func (r *run) enter(ctx context.Context, signals <-chan os.Signal) (*zklock.Sess
 // await takes the lock, and with -v says how the wait goes.
 func (r *run) await(ctx context.Context, session *zklock.Session) (*zklock.Hold, error) {
 	if !r.log.Enabled(ctx, slog.LevelInfo) {
-		return r.take(ctx, session, r.path)
+		return r.take(ctx, session, r.path, r.whileEnding(session))
 	}
 	p := newProgress(session, r.path, r.log)
 	reporting, stop := context.WithCancel(ctx)
@@ -291,7 +291,16 @@ func (r *run) await(ctx context.Context, session *zklock.Session) (*zklock.Hold,
 	reported.Go(func() { p.report(reporting) })
 	defer reported.Wait()
 	defer stop()
-	return r.take(ctx, session, r.path, p.option())
+	return r.take(ctx, session, r.path, r.whileEnding(session), p.option())
+}
+
+// whileEnding leaves the lock's node while a command is ended that has lost the lock: servers that
+// are back by then would give it to the next. When the command has ended, it goes with the session.
+func (r *run) whileEnding(session *zklock.Session) zklock.Option {
+	if r.ending() == 0 {
+		return zklock.WithLossGrace(0)
+	}
+	return zklock.WithLossGrace(r.grace(session.Timeout()) + session.Timeout())
 }
 
 // checkReadable returns an error if --acl does not let us read the lock's node. Who may not has lost
