@@ -143,6 +143,12 @@ var ofTheCommand = []struct {
 	{mutant{"the lock is the next one's while a command is ended that has lost it", []edit{
 		{cli + "/run.go", "r.grace(session.Timeout()) + session.Timeout()", "0*session.Timeout()"},
 	}}, command, "TestNobodyElseRunsWhileACommandThatHasLostTheLockIsEnded"},
+	{mutant{"ls takes a lock that is called as permits are for a semaphore's", []edit{
+		{cli + "/ls.go", "!semaphore || name != recipe.Turns", "!semaphore || name != recipe.Turns && name != recipe.Permits"},
+	}}, cli, "TestLsListsALockThatIsCalledAsPermitsAre"},
+	{mutant{"revoke does not say that it could not say whom it has asked", []edit{
+		{cli + "/revoke.go", "describe(c).who(), node)\n\t\t\tfailed = append(failed, withCode(exitFailure, err))", "describe(c).who(), node)"},
+	}}, cli, "TestRevokeFailsIfItsOutputCannotBeWritten"},
 	{mutant{"a node below a chroot is shown by its whole path", []edit{
 		{cli + "/view.go", "client.Of(session).Below(path), time.Now()", "path, time.Now()"},
 	}}, cli, "TestANodeBelowAChrootIsShownByItsName"},
@@ -162,10 +168,10 @@ var ofTheCommand = []struct {
 		{cli + "/ls.go", `dir != "/" && slices.Contains`, "slices.Contains"},
 	}}, cli, "TestLsListsWhatIsBelowPathsWithTheNamesOfASemaphoresNodes"},
 	{mutant{"ls takes whatever has the names of a semaphore's nodes for them", []edit{
-		{cli + "/ls.go", "places = append(", "if part {\ncontinue\n}\nplaces = append("},
+		{cli + "/ls.go", "places = append(", "if semaphore && name == recipe.Turns {\ncontinue\n}\nplaces = append("},
 	}}, cli, "TestLsListsWhatIsBelowPathsWithTheNamesOfASemaphoresNodes"},
 	{mutant{"ls takes the line of a semaphore for a lock", []edit{
-		{cli + "/ls.go", "!part})", "!part || true})"},
+		{cli + "/ls.go", "!semaphore || name != recipe.Turns})", "!semaphore || true})"},
 	}}, cli, "TestLsListsWhatIsBelowPathsWithTheNamesOfASemaphoresNodes"},
 	{mutant{"the server with the chroot is never heard of", []edit{
 		{cli + "/reached.go", "servers = addresses", "_ = addresses"},

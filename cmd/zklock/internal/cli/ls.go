@@ -133,8 +133,9 @@ type place struct {
 	mayBeLock bool
 }
 
-// within returns dir's children but for the nodes of locks. The line of a semaphore and its
-// permits are no locks; but paths may have these names without being a semaphore's.
+// within returns dir's children but for the nodes of locks. The line of a semaphore looks like a lock
+// and is none, unlike its permits, which do not; but paths may have these names without being a
+// semaphore's.
 func within(dir string, names []string) (places []place) {
 	semaphore := dir != "/" && slices.Contains(names, recipe.Permits)
 	for _, name := range names {
@@ -142,8 +143,7 @@ func within(dir string, names []string) (places []place) {
 		if contends || recipe.IsPermit(name) || dir == "/" && name == "zookeeper" {
 			continue
 		}
-		part := semaphore && (name == recipe.Permits || name == recipe.Turns)
-		places = append(places, place{path.Join(dir, name), !part})
+		places = append(places, place{path.Join(dir, name), !semaphore || name != recipe.Turns})
 	}
 	return places
 }

@@ -103,3 +103,15 @@ func TestTheAgeOfALockIsThatOfItsOldestNode(t *testing.T) {
 		})
 	}
 }
+
+func TestLsListsALockThatIsCalledAsPermitsAre(t *testing.T) {
+	session := connect(t, zktest.NewServer(t))
+	l, err := zklock.New(session, "/app/leases")
+	require.NoError(t, err)
+	_, err = l.Acquire(t.Context())
+	require.NoError(t, err)
+	found, _, err := list(t.Context(), session, "/")
+	require.NoError(t, err)
+	require.Len(t, found, 1)
+	require.Equal(t, "/app/leases", found[0].path)
+}

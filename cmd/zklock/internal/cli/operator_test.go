@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"strings"
 	"testing"
 	"time"
@@ -167,4 +168,21 @@ func TestAHolderThatGivesTheLockBackMeanwhileKeepsNoneFromBeingAsked(t *testing.
 	<-second.Revoked()
 	require.Contains(t, out.String(), first.Node()+" is gone already\n")
 	require.Contains(t, out.String(), "for "+second.Node()+"\n")
+}
+
+// full takes nothing.
+type full struct{}
+
+func (full) Write([]byte) (int, error) { return 0, errors.New("no space left on device") }
+
+func TestRevokeFailsIfItsOutputCannotBeWritten(t *testing.T) {
+	session := connect(t, zktest.NewServer(t))
+	l, err := zklock.New(session, "/p")
+	require.NoError(t, err)
+	h, err := l.Acquire(t.Context())
+	require.NoError(t, err)
+	err = revoke(t.Context(), session, full{}, "/p", "")
+	require.ErrorContains(t, err, "no space left")
+	require.Equal(t, exitFailure, codeOf(err))
+	<-h.Revoked()
 }

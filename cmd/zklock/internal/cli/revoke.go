@@ -59,21 +59,23 @@ func revoke(ctx context.Context, session *zklock.Session, out io.Writer, path, n
 	if len(asked) == 0 {
 		return nobody(path, node)
 	}
-	var refused []error
+	var failed []error // which is no matter of the others
 	for _, c := range asked {
 		node := v.printableNode(c.Node)
 		switch err := ask(ctx, session, c.Node); {
 		case err == nil:
-			fmt.Fprintf(out, "asked %s for %s\n", describe(c).who(), node)
+			_, err = fmt.Fprintf(out, "asked %s for %s\n", describe(c).who(), node)
+			failed = append(failed, withCode(exitFailure, err))
 		case errors.Is(err, zk.ErrNoNode):
-			fmt.Fprintf(out, "%s is gone already\n", node)
+			_, err = fmt.Fprintf(out, "%s is gone already\n", node)
+			failed = append(failed, withCode(exitFailure, err))
 		case client.Refused(err):
-			refused = append(refused, classify(err))
+			failed = append(failed, classify(err))
 		default:
-			return errors.Join(append(refused, classify(err))...)
+			return errors.Join(append(failed, classify(err))...)
 		}
 	}
-	return errors.Join(refused...)
+	return errors.Join(failed...)
 }
 
 // ask asks for one node. It gives up when a session that is lost would end.
