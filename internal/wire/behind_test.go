@@ -177,12 +177,14 @@ func TestWithHoldsToBeSavedTheTransactionIsNamed(t *testing.T) {
 // There is none to be named, and the answer is a session that is new.
 func TestANewSessionIsUsedHoweverLongServersHaveHungUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		p := plugged(t, goingOn())
+		a := goingOn()
+		p := plugged(t, a)
 		l, _ := p.asks(ask)
 		l.hangsUp()
 		time.Sleep(16000 * ms)
 		l, _ = p.asks(ask)
 		l.says(hello(2))
 		require.True(t, l.isUp())
+		require.NotContains(t, a.all(), "warns", "nobody has lost anything")
 	})
 }

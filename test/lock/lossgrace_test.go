@@ -63,10 +63,12 @@ func TestAGraceAfterALossIsNotNegative(t *testing.T) {
 // The grace is for what an owner has, which a turn is not.
 func TestATurnThatIsLostHasNoGrace(t *testing.T) {
 	inBubble(t, func(t *testing.T, b *bubble) {
-		sem := func(who string) *zklock.Semaphore {
-			return must(zklock.NewSemaphore(b.session(who), b.path, 1, zklock.WithLossGrace(lossGrace)))
+		sem := func(s *zklock.Session) *zklock.Semaphore {
+			return must(zklock.NewSemaphore(s, b.path, 1, zklock.WithLossGrace(lossGrace)))
 		}
-		held, owner, next := must(sem("holder").Acquire(t.Context(), 1)), sem("owner"), sem("next")
+		s := b.session("owner")
+		held, owner, next := must(sem(b.session("holder")).Acquire(t.Context(), 1)), sem(s), sem(b.session("next"))
+		other := must(must(zklock.New(s, "/other")).Acquire(t.Context())) // is lost with the turn
 		go func() {
 			if h, err := owner.Acquire(t.Context(), 1); err == nil {
 				_ = h.Release(t.Context())
@@ -75,7 +77,7 @@ func TestATurnThatIsLostHasNoGrace(t *testing.T) {
 		time.Sleep(time.Second)
 		place := b.server.Client("owner")
 		place.Block(zktest.ToServer)
-		time.Sleep(longSession * 7 / 10) // its lease is over, and not its session
+		<-other.Lost()
 		place.Unblock()
 		require.NoError(t, held.Release(t.Context()))
 		began := time.Now()
