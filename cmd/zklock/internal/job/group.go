@@ -89,7 +89,8 @@ func execute(c Command, tty *terminal) (id int, err error) {
 func spareThread() (goOn func()) {
 	runtime.GOMAXPROCS(runtime.GOMAXPROCS(0) + 1)
 	limit := debug.SetMemoryLimit(math.MaxInt64)
-	percent := debug.SetGCPercent(-1) // the second, since it waits for a collection that has begun
+	percent := debug.SetGCPercent(-1)
+	runtime.GC() // the last, behind one that was about to begin when there were limits yet
 	return func() {
 		debug.SetMemoryLimit(limit)
 		debug.SetGCPercent(percent)
