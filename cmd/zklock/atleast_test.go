@@ -70,7 +70,7 @@ func TestALockIsNotKeptForOneThatWasKilled(t *testing.T) {
 
 	p = at.holder("--hold-at-least", "1h", "--on-lost", "ignore")
 	p.signal(syscall.SIGKILL)
-	eventually(t, "that to be known while the command runs", func() bool { return strings.Contains(p.stderr.String(), "was killed") })
+	p.awaitMessage("was killed")
 	require.NotEmpty(t, at.queue())
 	p.stdin.Close()
 	at.awaitQueue(0)

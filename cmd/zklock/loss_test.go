@@ -172,7 +172,7 @@ func TestALostLockIsIgnoredIfToldTo(t *testing.T) {
 	p := at.run("--on-lost", "ignore", "--", "sh", "-c", `echo ready; read x; echo "got $x"; exit 5`)
 	p.line()
 	at.killSession()
-	eventually(t, "the loss to be told", func() bool { return strings.Contains(p.stderr.String(), "lost") })
+	p.awaitMessage("lost")
 	p.say("on")
 	require.Equal(t, "got on", p.line())
 	require.Equal(t, 5, p.exit())

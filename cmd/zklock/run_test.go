@@ -147,7 +147,7 @@ func TestAWaitSaysWhoHasTheLockAndHowFarItIs(t *testing.T) {
 	told := at.contender("-v")
 	says := func(what string) {
 		t.Helper()
-		eventually(t, what, func() bool { return strings.Contains(told.stderr.String(), what) })
+		told.awaitMessage(what)
 	}
 	says(`msg="waiting for the lock" position=2 holder="the first" holders=1`)
 	told.mute(func() {
@@ -164,7 +164,7 @@ func TestAWaitSaysWhoHasTheLockAndHowFarItIs(t *testing.T) {
 	require.Less(t, strings.LastIndex(said, "waiting for the lock"), strings.Index(said, "the lock is ours"))
 
 	third := at.contender("-v", "-s", "--log-format=json")
-	eventually(t, "a line of JSON", func() bool { return strings.Contains(third.stderr.String(), `"position":1`) })
+	third.awaitMessage(`"position":1`)
 }
 
 func TestAWaitForALimitSaysHowManyHaveIt(t *testing.T) {

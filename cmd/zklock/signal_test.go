@@ -5,7 +5,6 @@ import (
 	"os/exec"
 	"os/signal"
 	"slices"
-	"strings"
 	"sync/atomic"
 	"syscall"
 	"testing"
@@ -120,7 +119,7 @@ func TestACommandWhoseTurnComesWhileWeAreStoppedIsStartedWhenWeGoOn(t *testing.T
 		},
 		"unless its lock was lost": func(t *testing.T, at *site, p *process) {
 			at.killSession()
-			eventually(t, "the loss", func() bool { return strings.Contains(p.stderr.String(), "lock lost") })
+			p.awaitMessage("lock lost")
 			p.signal(syscall.SIGCONT)
 			require.Equal(t, 76, p.exit())
 			require.Empty(t, p.rest())
@@ -143,7 +142,7 @@ func TestACommandWhoseTurnComesWhileWeAreStoppedIsStartedWhenWeGoOn(t *testing.T
 			p.signal(syscall.SIGSTOP)
 			p.awaitStop()
 			holder.stdin.Close()
-			eventually(t, "its turn", func() bool { return strings.Contains(p.stderr.String(), "the lock is ours") })
+			p.awaitMessage("the lock is ours")
 			p.mute(func() { require.Equal(t, 75, at.conflict("-w", inSeconds, "--", "true").exit()) })
 			then(t, at, p)
 		})

@@ -55,6 +55,16 @@ func (p *plug) hungUpOn() *line {
 	return nil
 }
 
+// hungUpOnNamed has servers hang up on so many requests, each of which names a transaction.
+func (p *plug) hungUpOnNamed(times int) {
+	p.t.Helper()
+	for range times {
+		l, named := p.asks(resumes)
+		require.True(p.t, named)
+		l.hangsUp()
+	}
+}
+
 func TestServersThatHangUpForTwoTimeoutsAreEachAskedOnceWithNoTransactionNamed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := plugged(t, goingOn())
@@ -82,11 +92,7 @@ func TestASessionThatIsOverAtAServerThatIsBehindIsOver(t *testing.T) {
 		l.says(hello(0))
 		require.Equal(t, []string{"warns", "connected to 0 for 8s"}, a.all())
 		l.hangsUp()
-		for range 3 {
-			l, named := p.asks(resumes)
-			require.True(t, named)
-			l.hangsUp()
-		}
+		p.hungUpOnNamed(3)
 	})
 }
 
@@ -166,11 +172,7 @@ func TestWithHoldsToBeSavedTheTransactionIsNamed(t *testing.T) {
 		a := goingOn()
 		p := plugged(t, a)
 		a.left = 8000 * ms
-		for range 100 {
-			l, named := p.asks(resumes)
-			require.True(t, named)
-			l.hangsUp()
-		}
+		p.hungUpOnNamed(100)
 	})
 }
 

@@ -59,16 +59,18 @@ func revoke(ctx context.Context, session *zklock.Session, out io.Writer, path, n
 	if len(asked) == 0 {
 		return nobody(path, node)
 	}
+	say := func(format string, args ...any) error {
+		_, err := fmt.Fprintf(out, format, args...)
+		return withCode(exitFailure, err)
+	}
 	var failed []error // which is no matter of the others
 	for _, c := range asked {
 		node := v.printableNode(c.Node)
 		switch err := ask(ctx, session, c.Node); {
 		case err == nil:
-			_, err = fmt.Fprintf(out, "asked %s for %s\n", describe(c).who(), node)
-			failed = append(failed, withCode(exitFailure, err))
+			failed = append(failed, say("asked %s for %s\n", describe(c).who(), node))
 		case errors.Is(err, zk.ErrNoNode):
-			_, err = fmt.Fprintf(out, "%s is gone already\n", node)
-			failed = append(failed, withCode(exitFailure, err))
+			failed = append(failed, say("%s is gone already\n", node))
 		case client.Refused(err):
 			failed = append(failed, classify(err))
 		default:

@@ -19,6 +19,7 @@ import (
 
 	"github.com/zklock/zklock"
 	"github.com/zklock/zklock/cmd/zklock/internal/job"
+	"github.com/zklock/zklock/internal/latch"
 )
 
 // run is one use of the run command.
@@ -352,12 +353,7 @@ func (r *run) heedRevocation(hold *zklock.Hold, signals chan<- os.Signal) {
 // isAsked reports whether somebody has asked for the lock back, and is to have it. That stays so: a
 // later request writes the same mark, and is not heard of.
 func (r *run) isAsked(hold *zklock.Hold) bool {
-	select {
-	case <-hold.Revoked():
-		return r.onRevoke.value == "term"
-	default:
-		return false
-	}
+	return r.onRevoke.value == "term" && latch.IsClosed(hold.Revoked())
 }
 
 // environment is the command's: ours, and what it may want to know of the lock.
