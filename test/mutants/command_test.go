@@ -184,10 +184,10 @@ var ofTheCommand = []struct {
 	}}, command, "TestWhoeverWaitsForExecveLeavesAProcessorToTheOthers"},
 	{mutant{"the garbage collector waits for execve", []edit{
 		{job + "/group.go", "debug.SetGCPercent(-1)", "debug.SetGCPercent(1)"},
-	}}, command, "TestWhoeverWaitsForExecveLeavesAProcessorToTheOthers"},
+	}}, job, "TestNoGarbageIsCollectedUntilExecveHasCome"},
 	{mutant{"a limit of memory has the garbage collector wait for execve", []edit{
 		{job + "/group.go", "debug.SetMemoryLimit(math.MaxInt64)", "debug.SetMemoryLimit(-math.MaxInt64)"},
-	}}, command, "TestWhoeverWaitsForExecveLeavesAProcessorToTheOthers"},
+	}}, job, "TestNoGarbageIsCollectedUntilExecveHasCome"},
 	{mutant{"a process that cannot be executed is taken for a command that has ended", []edit{
 		{job + "/supervisor.go", "func (s *supervisor) reap() {\n\tif s.begun != nil {", "func (s *supervisor) reap() {\n\tif false {"},
 	}}, job, "TestACommandThatCannotBeExecutedIsNotTakenForOneThatHasEnded"},

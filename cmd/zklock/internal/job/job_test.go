@@ -5,9 +5,12 @@ package job
 import (
 	"io/fs"
 	"log/slog"
+	"math"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
+	"runtime/debug"
 	"syscall"
 	"testing"
 	"time"
@@ -29,6 +32,40 @@ func TestACommandThatHasLostItsRightIsNotStarted(t *testing.T) {
 	require.ErrorIs(t, err, ErrLost)
 	_, err = os.Stat(dir)
 	require.ErrorIs(t, err, fs.ErrNotExist)
+}
+
+// It would wait with all others stopped for a thread that is in execve.
+func TestNoGarbageIsCollectedUntilExecveHasCome(t *testing.T) {
+	for name, limit := range map[string]func(){
+		"a percentage": func() { debug.SetGCPercent(1) },
+		"a limit":      func() { debug.SetMemoryLimit(1) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			percent, memory := debug.SetGCPercent(100), debug.SetMemoryLimit(math.MaxInt64)
+			defer debug.SetMemoryLimit(memory)
+			defer debug.SetGCPercent(percent)
+			limit()
+			goOn := spareThread()
+			before := collections()
+			for range 64 {
+				garbage = make([]byte, 1<<20)
+			}
+			after := collections()
+			goOn()
+			require.Equal(t, before, after)
+			for collections() == after { // it is as it was
+				garbage = make([]byte, 1<<20)
+			}
+		})
+	}
+}
+
+var garbage []byte // on the heap
+
+func collections() uint32 {
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return m.NumGC
 }
 
 // started returns the group of a command that goes on.
