@@ -37,7 +37,7 @@ type contender struct {
 	loss      *loss         // likewise, of its hold: read without the mutex once that is lost
 	hold      *Hold         // the newest; nil if there was none
 	granted   clock.Instant // since when the newest hold counts for its queue's minimum, if that has one
-	lostAt    clock.Instant // when its hold was lost
+	lostAt    clock.Instant // when its hold was lost, whose owner has yet to give it back
 	unused    bool          // nobody has come to use the lock: its nodes need not stay
 	leaving   *deletion     // once left
 	revoked   bool          // somebody has asked for the lock back
@@ -240,6 +240,23 @@ func (c *contender) remaining() (left time.Duration) {
 	return left
 }
 
+// endGrace says that the owner of h, if that is the hold that was lost, has stopped. The
+// session's mu is held.
+func (c *contender) endGrace(h *Hold) {
+	if c.hold != h {
+		return
+	}
+	c.lostAt = clock.Instant{}
+	c.lingerLess()
+}
+
+// lingerLess takes that there is less for c to linger for. The session's mu is held.
+func (c *contender) lingerLess() {
+	if c.state == lingering {
+		c.leaveLocked()
+	}
+}
+
 // leaveByTimer ends the lingering, unless the timer is ahead of the clock.
 func (c *contender) leaveByTimer() {
 	c.queue.session.mu.Lock()
@@ -250,9 +267,7 @@ func (c *contender) leaveByTimer() {
 // disown notes that nobody has come to use the lock. The session's mu is held.
 func (c *contender) disown() {
 	c.unused = true
-	if c.state == lingering {
-		c.leaveLocked()
-	}
+	c.lingerLess()
 }
 
 // grant turns the place at the head of the queue, which seen has shown, into a hold, unless the

@@ -74,6 +74,7 @@ func (t *handoff) Acquire(ctx context.Context, call Call) (*Hold, error) {
 	case m.hold == nil:
 		return t.fetch(ctx, call, t.queue.Acquire)
 	case !m.hold.Valid():
+		m.hold.leave(nil)
 		return t.Acquire(ctx, call)
 	}
 	acquired(call, m.hold)

@@ -237,7 +237,10 @@ func (h *Hold) giveBack(then func()) (r *deletion, first bool) {
 		then()
 		h.left = true
 	}
-	if first && (c.handoff == nil || !c.handoff.passOn(c)) {
+	switch {
+	case !first:
+		c.endGrace(h)
+	case c.handoff == nil || !c.handoff.passOn(c):
 		h.deletion = c.leaveLocked()
 	}
 	return h.deletion, first

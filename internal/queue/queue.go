@@ -29,7 +29,8 @@ type Options struct {
 	ACL  []zk.ACL
 	// MinHold is how long a node stays after its grant at least, though its hold has ended.
 	MinHold time.Duration
-	// LossGrace is how long a node stays after its hold was lost, though the session lives.
+	// LossGrace is how long a node stays after its hold was lost, though the session lives, unless
+	// the hold's owner gives it back before.
 	LossGrace time.Duration
 	// NewHold returns a hold that has not begun, as a part of something of the user's.
 	NewHold func() *Hold
