@@ -255,11 +255,21 @@ func (m *Member) outlast(session int64) {
 	}
 }
 
-// delete deletes the node, if there is one.
+// delete deletes the node, if there is one. ZooKeeper refuses who may not before it looks for it:
+// of this session's there may be none.
 func (m *Member) delete() error {
 	err := order(m.session, func(conn *zk.Conn) error { return conn.Delete(m.node, -1) })
-	if errors.Is(err, zk.ErrNoNode) {
+	if errors.Is(err, zk.ErrNoNode) || errors.Is(err, zk.ErrNoAuth) && m.outlived() {
 		return nil
 	}
 	return err
+}
+
+// outlived reports whether there is no node, or one of a session that has ended.
+func (m *Member) outlived() bool {
+	stat, err := request(m.session, func(conn *zk.Conn) (*zk.Stat, error) {
+		_, stat, err := conn.Exists(m.node)
+		return stat, err
+	})
+	return err == nil && stat.EphemeralOwner != m.session.ID()
 }

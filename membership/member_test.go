@@ -604,6 +604,22 @@ func TestAMemberThatTheServerKeptOnTheListIsRegisteredAsLongAsItsSession(t *test
 	})
 }
 
+// The server refuses the delete before it looks for the node.
+func TestAMemberWhoseNodeWentWithItsSessionHasLeftThoughItMayNotDelete(t *testing.T) {
+	inBubble(t, func(t *testing.T, server *zktest.Server) {
+		s, operator := connect(t, server), connect(t, server)
+		m := join(t, s, "a")
+		join(t, operator, "b") // the path stays
+		_, err := operator.Conn().SetACL(path, zk.WorldACL(zk.PermRead|zk.PermAdmin), -1)
+		require.NoError(t, err)
+		require.True(t, server.ExpireSession(s.ID()))
+		time.Sleep(timeout / 2)
+		require.ErrorIs(t, m.State().Err, zk.ErrNoAuth)
+		require.NoError(t, m.Leave(t.Context()))
+		require.Equal(t, membership.State{Registrations: 1, Err: membership.ErrLeft}, m.State())
+	})
+}
+
 // Whatever the operator took away, the user has left.
 func TestAMemberThatMayNotLeaveLeavesAsSoonAsItMay(t *testing.T) {
 	inBubble(t, func(t *testing.T, server *zktest.Server) {

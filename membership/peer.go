@@ -35,8 +35,9 @@ func byAge(a, b Peer) int {
 	return cmp.Or(cmp.Compare(a.Zxid, b.Zxid), strings.Compare(a.ID, b.ID))
 }
 
+// same compares the sessions too: servers that have lost their data count transactions anew.
 func (p Peer) same(q Peer) bool {
-	return p.ID == q.ID && p.Zxid == q.Zxid && p.changed == q.changed
+	return p.ID == q.ID && p.Session == q.Session && p.Zxid == q.Zxid && p.changed == q.changed
 }
 
 // join returns the path of dir's child name.

@@ -207,6 +207,42 @@ func TestAChangeShowsWithinTheIntervalIfTheWatchesAreLost(t *testing.T) {
 	})
 }
 
+// They count transactions anew: of a node that is made as it was before, only the session differs.
+func TestAMemberOfServersThatHaveLostTheirDataIsAnother(t *testing.T) {
+	inBubble(t, func(t *testing.T, before *zktest.Server) {
+		servers := make(chan *zktest.Server, 1)
+		servers <- before
+		watching := connect(t, before, zklock.WithDialer(func(network, addr string, d time.Duration) (net.Conn, error) {
+			server := <-servers
+			servers <- server
+			return server.Dial(network, addr, d)
+		}))
+		member := func(s *zklock.Session, text string) (czxid int64) {
+			for _, dir := range []string{"/app", path} {
+				_, err := s.Conn().Create(dir, nil, zk.FlagPersistent, everybody)
+				require.NoError(t, err)
+			}
+			_, err := s.Conn().Create(path+"/host", []byte(text), zk.FlagEphemeral, everybody)
+			require.NoError(t, err)
+			_, stat, err := s.Conn().Exists(path + "/host")
+			require.NoError(t, err)
+			return stat.Czxid
+		}
+		first := member(connect(t, before), "before")
+		seen := watch(t, watching)
+		seen.await(t, "before")
+
+		after := zktest.NewServer(t)
+		s := connect(t, after)
+		connect(t, after) // there were two
+		require.Equal(t, first, member(s, "after"))
+		<-servers
+		servers <- after
+		before.Cut()
+		seen.await(t, "after")
+	})
+}
+
 // A create leaves pzxid as it is from then on, by which a server tells whether a watch that is set
 // again has missed a change.
 func TestAMemberThatJoinsAtTheEndOfTheCounterIsShown(t *testing.T) {
