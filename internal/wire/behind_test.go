@@ -6,6 +6,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/go-zookeeper/zk"
 	"github.com/stretchr/testify/require"
 )
 
@@ -80,6 +81,19 @@ func TestServersThatHangUpForTwoTimeoutsAreEachAskedOnceWithNoTransactionNamed(t
 				l.hangsUp()
 			}
 		}
+	})
+}
+
+// countless is a user's provider that cannot say how many servers there are.
+type countless struct{ zk.HostProvider }
+
+func (countless) Len() int { return 0 }
+
+func TestAServerIsAskedThoughItsProviderCountsNone(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := plugged(t, goingOn())
+		p.Hosts = countless{p.Hosts}
+		p.hungUpOn().hangsUp()
 	})
 }
 

@@ -149,9 +149,10 @@ func (d *Dialer) patience() time.Duration {
 }
 
 // rounds returns how many rounds of the servers n attempts are.
-func (d *Dialer) rounds(n int64) int64 {
-	return n / int64(max(d.Hosts.Len(), 1))
-}
+func (d *Dialer) rounds(n int64) int64 { return n / int64(d.servers()) }
+
+// servers returns how many there are, one at least: a user's provider may count none.
+func (d *Dialer) servers() int { return max(d.Hosts.Len(), 1) }
 
 // timedOut notes a dial or a handshake that has used up its time. One that was broken off
 // earlier says nothing of how long a server takes: something in between may accept connections

@@ -24,7 +24,7 @@ func (l *Link) ask(p []byte) (n int, err error) {
 			l.end(err)
 			return n, err
 		}
-	} else if names(p) && l.dialer.behind.due(l.dialer.Clock.Now(), timeout, l.dialer.Hosts.Len()) {
+	} else if names(p) && l.dialer.behind.due(l.dialer.Clock.Now(), timeout, l.dialer.servers()) {
 		l.unnamed = true
 		p = unnamed(p)
 	}
