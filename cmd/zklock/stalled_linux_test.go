@@ -99,6 +99,20 @@ func TestASignalThatAbortsEitherProcessEndsTheCommandWhileNobodyReadsErrors(t *t
 	}
 }
 
+// Go's runtime writes them with everything else stopped.
+func TestTracesOfGoThatNobodyReadsHoldNothingUp(t *testing.T) {
+	t.Parallel()
+	const traced = "GODEBUG=netdns=go,gctrace=1"
+	at := newSite(t)
+	cmd := at.command(at.runArgs("--", "sh", "-c", "env | grep GODEBUG; sleep 0")...)
+	cmd.Env = append(cmd.Env, traced)
+	cmd.Stderr = fullPipe(t)
+	p := at.start(cmd)
+	require.Equal(t, traced, p.line(), "it is the command's")
+	require.Empty(t, p.rest())
+	require.Zero(t, p.exit())
+}
+
 func TestASignalEndsAWatchOnATerminalThatIsStopped(t *testing.T) {
 	t.Parallel()
 	at := newSite(t)

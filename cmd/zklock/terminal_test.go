@@ -122,6 +122,14 @@ func TestCtrlZStopsNobodyWhereThereIsNoShell(t *testing.T) {
 	}
 }
 
+// As by the kernel, which stops nothing that no shell would continue, and has it read nothing.
+func TestAJobThatNoShellCouldContinueIsHungUpWhenItReads(t *testing.T) {
+	at, c := onTerminal(t)
+	c.enter(`(sh -c 'zklock run $P -- sh -c "read x </dev/tty"; echo "code:$?"' &)`)
+	c.expect("code:129")
+	require.Empty(t, at.queue())
+}
+
 func TestTheTerminalIsLeftToTheRestOfAPipeline(t *testing.T) {
 	at, c := onTerminal(t)
 	c.enter(`zklock run $P -- sh -c 'echo go; exec sleep 1000' | sh -c 'read x; echo "i""n"; read x </dev/tty; echo "got:$x"; read x </dev/tty'`)

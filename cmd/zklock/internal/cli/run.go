@@ -358,7 +358,7 @@ func (r *run) isAsked(hold *zklock.Hold) bool {
 
 // environment is the command's: ours, and what it may want to know of the lock.
 func environment(session *zklock.Session, hold *zklock.Hold, path string) []string {
-	command := exec.Cmd{Env: append(os.Environ(),
+	command := exec.Cmd{Env: append(job.Environ(),
 		"ZKLOCK_PATH="+path,
 		"ZKLOCK_NODE="+hold.Node(),
 		"ZKLOCK_TOKEN="+strconv.FormatInt(hold.Token(), 10),

@@ -172,9 +172,29 @@ func members(group int) (pids []int) {
 	return pids
 }
 
+// isOrphaned reports whether a group is known to have nobody who could continue it: the kernel
+// discards stops of the terminal then.
+func isOrphaned(group int) bool {
+	all := members(group)
+	return len(all) > 0 && !slices.ContainsFunc(all, isOfJob)
+}
+
+// isOfJob reports whether the parent of a process could continue its group, as a shell does.
+func isOfJob(pid int) bool {
+	p, err := readProcess(pid)
+	if err != nil || p.parent == 0 { // it is not of this namespace
+		return err != nil
+	}
+	session, _ := unix.Getsid(pid)
+	above, _ := unix.Getsid(p.parent)
+	group, _ := unix.Getpgid(p.parent)
+	return above == session && group != p.group
+}
+
 // process is what the kernel shows of one; the zero one, if it shows nothing.
 type process struct {
 	state   byte // as ps shows it
+	parent  int
 	group   int
 	threads int
 }
@@ -186,6 +206,7 @@ func readProcess(pid int) (p process, err error) {
 	}
 	fields := bytes.Fields(text[bytes.LastIndexByte(text, ')')+1:])
 	p.state = fields[0][0]
+	p.parent, _ = strconv.Atoi(string(fields[1]))
 	p.group, _ = strconv.Atoi(string(fields[2]))
 	p.threads, _ = strconv.Atoi(string(fields[17]))
 	return p, nil

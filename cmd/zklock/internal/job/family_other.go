@@ -18,6 +18,7 @@ func children(int) (pids []int, known bool)              { return nil, false }
 func nothingLeft([]int, bool) bool                       { return false }
 func isStopped(int) (stopped, known bool)                { return false, true }
 func isAlone(int) bool                                   { return false }
+func isOrphaned(int) bool                                { return false }
 func members(int) (pids []int)                           { return nil }
 
 // isOfParent reports whether a descriptor is a socket: whose, only Linux tells.

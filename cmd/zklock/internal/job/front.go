@@ -42,6 +42,9 @@ func (e *KeeperError) Error() string {
 // error than a [*KeeperError], that there was no keeper. It is the last thing that its
 // process does.
 func (f *Front) Run() (code int, err error) {
+	if err := leaveTraces(); err != nil {
+		return 0, err
+	}
 	dieAtOnce()
 	changes := make(chan os.Signal, 1)
 	signal.Notify(changes, syscall.SIGCHLD)
@@ -122,12 +125,17 @@ func interrupted(tty *terminal, code int) {
 	}
 }
 
+// executable returns the file that this process executes.
+func executable() (string, error) {
+	if path, err := os.Executable(); err == nil {
+		return path, nil
+	}
+	return Find(os.Args[0]) // there is no /proc
+}
+
 // start starts the keeper, and returns the connection to it.
 func (f *Front) start() (conn *os.File, started <-chan begun, err error) {
-	executable, err := os.Executable()
-	if err != nil { // there is no /proc
-		executable, err = Find(os.Args[0])
-	}
+	executable, err := executable()
 	if err != nil {
 		return nil, nil, err
 	}

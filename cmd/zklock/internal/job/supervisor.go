@@ -190,7 +190,8 @@ func (s *supervisor) pass(sig syscall.Signal) {
 // stopped acts on a stop of the command. The lock is kept in any case. What the
 // terminal has stopped is the job, which the shell is to be told. A command that
 // has used it from the background is given it, if the job is in the foreground.
-// Whoever else has stopped the command is left to continue it.
+// Whoever else has stopped the command is left to continue it. Where nobody could give
+// it the terminal, it is hung up, as the kernel does to stopped jobs without a shell.
 func (s *supervisor) stopped(by syscall.Signal) {
 	wants := by == syscall.SIGTTIN || by == syscall.SIGTTOU
 	switch {
@@ -199,6 +200,10 @@ func (s *supervisor) stopped(by syscall.Signal) {
 		s.tty.give(s.group.id)
 		s.group.signal(syscall.SIGCONT)
 	case wants && s.tty != nil, by == syscall.SIGTSTP && s.tty.has(s.group.id):
+		if wants && isOrphaned(s.master.group) {
+			s.log.Warn("the command wants the terminal, which nobody could give it: it is hung up", "signal", name(by))
+			s.group.signal(syscall.SIGHUP) // and heard of when it goes on
+		}
 		s.halt()
 		s.master.signal(by)
 		s.poll.Reset(pollInterval) // for the front to do as it is told

@@ -1,0 +1,58 @@
+//go:build unix
+
+package job
+
+import (
+	"os"
+	"slices"
+	"strings"
+	"syscall"
+)
+
+// What $GODEBUG was, for the command, once this process was executed without its traces.
+const (
+	goDebug        = "GODEBUG"
+	commandGoDebug = "ZKLOCK_GODEBUG"
+)
+
+// leaveTraces executes this process anew if Go's runtime writes traces: it does so with everything
+// else stopped, and for ever while nobody reads its standard error. Nothing may have begun yet.
+func leaveTraces() error {
+	said := os.Getenv(goDebug)
+	quiet := withoutTraces(said)
+	if quiet == said {
+		return nil
+	}
+	path, err := executable()
+	if err != nil {
+		return err
+	}
+	env := append(os.Environ(), commandGoDebug+"="+said)
+	return syscall.Exec(path, os.Args, with(env, goDebug, quiet))
+}
+
+// withoutTraces returns the settings that have the runtime write nothing while all goes well.
+func withoutTraces(settings string) string {
+	return strings.Join(slices.DeleteFunc(strings.Split(settings, ","), func(setting string) bool {
+		name, _, _ := strings.Cut(setting, "=")
+		return strings.HasSuffix(name, "trace") || name == "scheddetail" || name == "checkfinalizers"
+	}), ",")
+}
+
+// Environ returns the environment that zklock was started with.
+func Environ() []string {
+	env := os.Environ()
+	said, changed := os.LookupEnv(commandGoDebug)
+	if !changed {
+		return env
+	}
+	return with(without(env, commandGoDebug), goDebug, said)
+}
+
+func with(env []string, name, value string) []string {
+	return append(without(env, name), name+"="+value)
+}
+
+func without(env []string, name string) []string {
+	return slices.DeleteFunc(env, func(variable string) bool { return strings.HasPrefix(variable, name+"=") })
+}

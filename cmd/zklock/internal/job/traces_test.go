@@ -1,0 +1,21 @@
+//go:build unix
+
+package job
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+func TestOfTheSettingsOfGoItsTracesAreLeft(t *testing.T) {
+	for settings, left := range map[string]string{
+		"":                             "",
+		"netdns=go":                    "netdns=go",
+		"gctrace=1":                    "",
+		"tlsrsakex=1,gctrace=1,madv=0": "tlsrsakex=1,madv=0",
+		"schedtrace=50,scheddetail=1,inittrace=1,checkfinalizers=1": "",
+	} {
+		require.Equal(t, left, withoutTraces(settings), settings)
+	}
+}
