@@ -69,7 +69,8 @@ func (s *Semaphore) Path() string {
 }
 
 // Acquire takes n permits, all or none, and waits until they are free and everybody who asked
-// before has theirs. The [Hold] stands for all n: it is lost when one of them is. When ctx ends
+// before has theirs and has left the line: a moment later, or with its session if it is cut off in
+// that moment. The [Hold] stands for all n: it is lost when one of them is. When ctx ends
 // first, Acquire returns its error, and no permit is taken. It returns [ErrDeadlock] at once if
 // ctx carries permits (see [Semaphore.Do]) that it would wait for.
 //
@@ -81,7 +82,9 @@ func (s *Semaphore) Acquire(ctx context.Context, n int) (*Hold, error) {
 }
 
 // TryAcquire is Acquire without the wait: it returns [ErrLocked] if the permits are not free,
-// or if somebody else is in line for permits. While there is no connection it waits for one, as
+// or if somebody else is in line for permits, as everybody is who takes some at the same time: of
+// several tries at once one may be told ErrLocked though there are permits for all. Who can wait
+// for a moment calls Acquire with a deadline. While there is no connection it waits for one, as
 // long as ctx lives.
 func (s *Semaphore) TryAcquire(ctx context.Context, n int) (*Hold, error) {
 	return s.acquire(ctx, "try", n, (*Semaphore).try)

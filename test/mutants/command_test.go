@@ -182,6 +182,18 @@ var ofTheCommand = []struct {
 	{mutant{"what waits for execve keeps the only processor", []edit{
 		{job + "/group.go", "runtime.GOMAXPROCS(0) + 1", "runtime.GOMAXPROCS(0)"},
 	}}, command, "TestWhoeverWaitsForExecveLeavesAProcessorToTheOthers"},
+	{mutant{"a trace of Go's runtime that nobody reads holds everything up", []edit{
+		{job + "/traces.go", "quiet == said", "quiet == said || true"},
+	}}, command, "TestTracesOfGoThatNobodyReadsHoldNothingUp"},
+	{mutant{"the command has not the traces of Go that were asked for", []edit{
+		{job + "/traces.go", "if !changed {", "if !changed || true {"},
+	}}, command, "TestTracesOfGoThatNobodyReadsHoldNothingUp"},
+	{mutant{"a job that no shell could continue is stopped and continued for ever", []edit{
+		{job + "/supervisor.go", "if wants && isOrphaned(s.master.group) {", "if wants && false && isOrphaned(s.master.group) {"},
+	}}, command, "TestAJobThatNoShellCouldContinueIsHungUpWhenItReads"},
+	{mutant{"every job that wants the terminal is hung up", []edit{
+		{job + "/family_linux.go", "return above == session && group != p.group", "return above == session && group != p.group && false"},
+	}}, command, "TestAJobInTheBackgroundStopsWhenItReadsAndGoesOnInTheForeground"},
 	{mutant{"the garbage collector waits for execve", []edit{
 		{job + "/group.go", "debug.SetGCPercent(-1)", "debug.SetGCPercent(1)"},
 	}}, job, "TestNoGarbageIsCollectedUntilExecveHasCome"},

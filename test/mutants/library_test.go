@@ -384,7 +384,7 @@ var ofTheLibrary = []judged{
 		{"multi.go", "\t\t\t\th.hold.Decline(ctx, l.leave)", "\t\t\t\th.hold.SendRelease(ctx, l.leave)"},
 	}}, "TestACallThatFailsLeavesNothingForTheMinimum"},
 	{mutant{"the node of a hold that nobody has used stays once it was lost", []edit{
-		{"internal/queue/contender.go", "\tif c.state == lingering {\n\t\tc.leaveLocked()\n\t}", ""},
+		{"internal/queue/contender.go", "c.unused = true\n\tc.lingerLess()", "c.unused = true"},
 	}}, "TestAHoldThatNobodyHasComeToUseDoesNotLastWhenItIsLost"},
 	{mutant{"the wait for an owner here is of the least length", []edit{
 		{"gate.go", "\th.hold.StartMinimum()\n", ""},
@@ -702,6 +702,27 @@ var ofTheLibrary = []judged{
 	{mutant{"a lost lock goes to the next though its grace is not over", []edit{
 		{"internal/queue/contender.go", "o.LossGrace-s.client", "0*o.LossGrace-s.client"},
 	}}, "test/lock.TestALostLockIsTheNextOnesWhenItsGraceIsOver"},
+	{mutant{"a grace goes on though its owner has given the hold back", []edit{
+		{"internal/queue/hold.go", "c.endGrace(h)", "_ = h"},
+	}}, "test/lock.TestALostLockIsTheNextOnesWhenItsGraceIsOver"},
+	{mutant{"a hold that is given back again ends the next one's grace", []edit{
+		{"internal/queue/contender.go", "if c.hold != h {", "if false {"},
+	}}, "test/lock.TestAHoldThatIsGivenBackAgainEndsNobodyElsesGrace"},
+	{mutant{"a lost hold that a member was handed has a grace", []edit{
+		{"internal/queue/handoff.go", "case !m.hold.Valid():\n\t\tm.hold.leave(nil)", "case !m.hold.Valid():"},
+	}}, "test/lock.TestAMemberThatIsHandedALostLockHasNoGrace"},
+	{mutant{"a member of servers that have lost their data is taken for the one before", []edit{
+		{"membership/peer.go", "p.Session == q.Session && ", ""},
+	}}, "membership.TestAMemberOfServersThatHaveLostTheirDataIsAnother"},
+	{mutant{"a refusal says that a member's node is there", []edit{
+		{"membership/keep.go", " || errors.Is(err, zk.ErrNoAuth) && m.outlived()", ""},
+	}}, "membership.TestAMemberWhoseNodeWentWithItsSessionHasLeftThoughItMayNotDelete"},
+	{mutant{"a node that may not be deleted is taken for an earlier session's", []edit{
+		{"membership/keep.go", "err == nil && stat.EphemeralOwner != m.session.ID()", "err == nil && stat != nil"},
+	}}, "membership.TestAMemberThatTheServerKeptOnTheListIsRegisteredAsLongAsItsSession"},
+	{mutant{"a provider that counts no servers has none asked", []edit{
+		{"internal/wire/dial.go", "max(d.Hosts.Len(), 1)", "d.Hosts.Len()"},
+	}}, "internal/wire.TestAServerIsAskedThoughItsProviderCountsNone"},
 	{mutant{"a turn that was lost has a grace", []edit{
 		{"internal/queue/semaphore.go", "o.NewHistory, o.MinHold, o.LossGrace = nil, 0, 0", "o.NewHistory, o.MinHold = nil, 0"},
 	}}, "test/lock.TestATurnThatIsLostHasNoGrace"},
