@@ -5,6 +5,7 @@ import (
 	"encoding/base64"
 	"net/netip"
 	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -78,21 +79,32 @@ func validID(a ACL) bool {
 	case "digest":
 		return strings.Count(strings.TrimRight(a.ID, ":"), ":") == 1
 	case "ip":
-		_, valid := ipPrefix(a.ID)
-		return valid
+		return ipPrefix(a.ID).IsValid()
 	}
 	return false
 }
 
-func ipPrefix(s string) (netip.Prefix, bool) {
-	if p, err := netip.ParsePrefix(s); err == nil {
-		return p, true
+// ipPrefix reads the ID of scheme ip. IPAuthenticationProvider knows no IPv6, and takes numbers as Integer.parseInt does:
+// 01 and +8 are some.
+func ipPrefix(id string) netip.Prefix {
+	addr, length, cut := strings.Cut(id, "/")
+	if !cut {
+		length = "32"
 	}
-	a, err := netip.ParseAddr(s)
-	if err != nil {
-		return netip.Prefix{}, false
+	bits, err := strconv.Atoi(length)
+	parts := strings.Split(addr, ".")
+	if err != nil || len(parts) != 4 {
+		return netip.Prefix{}
 	}
-	return netip.PrefixFrom(a, a.BitLen()), true
+	var v4 [4]byte
+	for i, part := range parts {
+		n, err := strconv.Atoi(part)
+		if err != nil || n < 0 || n > 255 {
+			return netip.Prefix{}
+		}
+		v4[i] = byte(n)
+	}
+	return netip.PrefixFrom(netip.AddrFrom4(v4), bits)
 }
 
 // permitted reports whether any of perms is granted to one of who.
@@ -116,9 +128,8 @@ func matches(id identity, a ACL) bool {
 		return false
 	}
 	if id.scheme == "ip" {
-		prefix, valid := ipPrefix(a.ID)
 		addr, err := netip.ParseAddr(id.id)
-		return valid && err == nil && prefix.Contains(addr)
+		return err == nil && ipPrefix(a.ID).Contains(addr)
 	}
 	return id.id == a.ID
 }
