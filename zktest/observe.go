@@ -63,10 +63,13 @@ func (s *Server) Observe(fn func(Txn)) { s.e.Observe(fn) }
 
 // committed tells the observers. A new leader commits again what it knows, so a transaction may come by twice.
 func (e *Ensemble) committed(by *Server, t *txn) {
-	if len(e.observers) == 0 || t.zxid <= e.observed {
+	if t.zxid <= e.observed {
 		return
 	}
 	e.observed = t.zxid
+	if len(e.observers) == 0 {
+		return
+	}
 	report := Txn{Zxid: t.zxid, Time: time.Now(), Session: t.session, Op: t.op, Failed: t.code != ok}
 	for _, a := range t.actions {
 		if a.op == opError {
