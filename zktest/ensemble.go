@@ -29,7 +29,8 @@ type Ensemble struct {
 	changed chan struct{} // closed and replaced when the network changes
 
 	observers   []func(Txn)
-	observed    int64
+	observed    int64 // zxid of the last commit
+	sequences   map[string]sequence
 	requests    map[Op]int
 	open        map[*conn]struct{}
 	connections int64
@@ -51,11 +52,12 @@ func NewEnsemble(tb TB, n int, opts ...Option) *Ensemble {
 // StartEnsemble starts n servers for a program that is not a test. The caller closes them.
 func StartEnsemble(n int, opts ...Option) (*Ensemble, error) {
 	e := &Ensemble{
-		settings: defaults(),
-		clients:  make(map[string]*Client),
-		changed:  make(chan struct{}),
-		requests: make(map[Op]int),
-		open:     make(map[*conn]struct{}),
+		settings:  defaults(),
+		clients:   make(map[string]*Client),
+		changed:   make(chan struct{}),
+		sequences: make(map[string]sequence),
+		requests:  make(map[Op]int),
+		open:      make(map[*conn]struct{}),
 	}
 	for _, o := range opts {
 		o(&e.settings)

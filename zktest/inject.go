@@ -75,14 +75,26 @@ func (s *Server) SetSessionTimeouts(shortest, longest time.Duration) {
 	s.e.do(func() { s.minTimeout, s.maxTimeout = shortest, longest })
 }
 
+// sequence is what SetSequence has set, and which transactions had been decided until then: they bring numbers of before.
+type sequence struct {
+	next    int32
+	decided int64
+}
+
 // SetSequence sets the number that the next sequential child of path gets.
 func (e *Ensemble) SetSequence(path string, next int32) {
 	e.do(func() {
+		set := sequence{next: next}
 		for _, s := range e.servers {
+			set.decided = max(set.decided, s.lastLogged())
 			if n := s.tree.nodes[path]; n != nil {
 				n.created = next
 			}
+			if s.leader != nil {
+				s.leader.overlay.setSequence(path, next)
+			}
 		}
+		e.sequences[path] = set
 	})
 }
 

@@ -69,6 +69,14 @@ func (o *overlay) rollback() {
 
 func (o *overlay) begin() { o.undo = o.undo[:0] }
 
+// setSequence lets the next child of path be numbered so, if the number would come from here.
+func (o *overlay) setSequence(path string, next int32) {
+	if f, found := o.records[path]; found {
+		f.created = next
+		o.records[path] = f
+	}
+}
+
 // applied forgets what the tree now says itself.
 func (o *overlay) applied(zxid int64) {
 	n := 0

@@ -64,6 +64,8 @@ func (s *Server) perform(a action, t *txn) Stat {
 	switch {
 	case a.op.creates():
 		n = s.tree.create(a, t.zxid, t.at)
+		s.renumber(a.path, t.zxid)
+		s.renumber(parentPath, t.zxid)
 		s.watches.created(a.path, n.acl, parent.acl)
 	case a.op == OpDelete:
 		s.tree.delete(a.path, t.zxid)
@@ -77,4 +79,12 @@ func (s *Server) perform(a action, t *txn) Stat {
 		return Stat{}
 	}
 	return n.stat()
+}
+
+// renumber takes up what SetSequence has said of path, if zxid was decided before that.
+func (s *Server) renumber(path string, zxid int64) {
+	if set, found := s.e.sequences[path]; found && zxid <= set.decided {
+		n := s.tree.nodes[path]
+		n.created, n.pzxid = set.next, zxid
+	}
 }
