@@ -95,9 +95,12 @@ func visible(acl []ACL, who []identity) []ACL {
 }
 
 func (s *Server) owned(session int64, prefix string) []string {
+	// FinalRequestProcessor trims to see whether all are meant, and then compares with what it was given.
+	trimmed := strings.TrimFunc(prefix, func(r rune) bool { return r <= ' ' })
+	all := trimmed == "" || trimmed == "/"
 	var paths []string
 	for path := range s.tree.ephemerals[session] {
-		if strings.HasPrefix(path, prefix) {
+		if all || strings.HasPrefix(path, prefix) {
 			paths = append(paths, path)
 		}
 	}
