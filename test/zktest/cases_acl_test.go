@@ -79,6 +79,27 @@ var aclCases = []conformanceCase{
 		s.raw(0, 100, packet{}.int32(0).string("nonsense").string("x"))
 		s.frame(0, "afterwards")
 	}},
+	{"an ID is held against what its scheme knows", func(s *script) {
+		named := func(perms int32, scheme string, ids ...string) {
+			for _, id := range ids {
+				s.note("%q %q %d", scheme, id, perms)
+				s.createBy(0, "/a", "", 0, []zk.ACL{{Perms: perms, Scheme: scheme, ID: id}})
+				s.getACL("/a")
+				s.delete("/a", -1)
+			}
+		}
+		named(31, "ip", "", "a", "127.0.0.1", "127.0.0.0", "127.0.0.1/32", "127.0.0.1/33", "127.0.0.1/-1", "127.0.0.1/", "127.0.0.1/a", "127.0.0/8", "1.2.3.4.5",
+			"127.0.0.1/8/9", "127.0.0.256", "127.0.0.-1", "127.0.0.1.", "127.0.0.a", " 127.0.0.1", "127.0.0.1/ 8", "99999999999.0.0.1",
+			"01.2.3.4", "127.0.00.+1", "127.-0.0.1", "127.0.0.1/08", "126.1.2.3/+7", "126.1.2.3/8", "127.255.0.0/9", "1.2.3.4/0", "1.2.3.4/-0",
+			"::1", "::1/128", "fe80::1%eth0", "1::2::3", "::ffff:127.0.0.1", "::ffff:127.0.0.1/8", "0:0:0:0:0:0:0:1")
+		named(31, "digest", "", ":", "::", ":b", "::b", "a::", "a:b", "a b:c")
+		for _, scheme := range []string{"WORLD", "auth", "sasl", "x509", "host", "ensemble"} {
+			named(31, scheme, "", "anyone")
+		}
+		for _, perms := range []int32{32, 63, 64, -1, 255} {
+			named(perms, "world", "anyone")
+		}
+	}},
 	{"the address a client comes from is an identity", func(s *script) {
 		s.createBy(0, "/here", "", 0, []zk.ACL{{Perms: 31, Scheme: "ip", ID: "127.0.0.0/8"}})
 		s.get("/here")

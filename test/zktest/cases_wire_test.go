@@ -70,7 +70,11 @@ var wireCases = []conformanceCase{
 		s.raw(0, 1, create(s.at("/p"), 0))
 		list := func(r *reply) string { return asInt(r) + " " + asString(r) }
 		s.raw(0, 103, packet{}.string(s.root), list)
-		s.raw(0, 103, packet{}.string("/absent"), asInt)
+		for _, prefix := range []string{"/absent", "", " ", "\x00\t\x1f", "\u00a0", "/", " / ", "//", "e", " " + s.root, s.root + " "} {
+			s.note("prefix %q", prefix)
+			s.raw(0, 103, packet{}.string(prefix), asInt)
+		}
+		s.raw(0, 103, packet{}.int32(-1), asInt)
 	}},
 	{"descendants can be counted", func(s *script) {
 		s.create("/a", 0)

@@ -99,6 +99,59 @@ func TestOverlappingCreatesGetNegativeNumbersAtTheEndOfTheCounter(t *testing.T) 
 	})
 }
 
+func TestTheNumberThatIsSetCountsWhateverIsUnderWay(t *testing.T) {
+	const before = 50
+	for _, next := range []int32{100, 1, -7} {
+		for name, meanwhile := range map[string]func(t *testing.T, s *zktest.Server, underWay *wire){
+			"and goes on": func(*testing.T, *zktest.Server, *wire) {},
+			"and is over": func(t *testing.T, s *zktest.Server, underWay *wire) {
+				r, err := underWay.next()
+				require.NoError(t, err)
+				require.Equal(t, fmt.Sprintf("/q/a-%010d", before), r.string())
+				require.Equal(t, s.Zxid(), s.Nodes()[0].Stat.Pzxid, "who watches the children has to be told")
+			},
+		} {
+			t.Run(fmt.Sprintf("%d %s", next, name), func(t *testing.T) {
+				aloneInBubble(t, func(t *testing.T, s *zktest.Server) {
+					underWay, w := at(t, s), at(t, s)
+					w.call(t, opCreate, create("/q", 0))
+					s.SetSequence("/q", before)
+					underWay.send(t, opCreate, create("/q/a-", 2))
+					synctest.Wait()
+					s.SetSequence("/q", next)
+					meanwhile(t, s, underWay)
+					for i := range int32(2) {
+						r := w.call(t, opCreate, create("/q/b-", 2))
+						require.Equal(t, fmt.Sprintf("/q/b-%010d", next+i), r.string())
+					}
+				}, zktest.WithDiskLatency(10*time.Millisecond, 10*time.Millisecond))
+			})
+		}
+	}
+}
+
+func TestANewLeaderThatWasBehindKnowsTheNumberThatWasSet(t *testing.T) {
+	for _, test := range []struct {
+		children int
+		next     int32
+	}{{0, 100}, {3, 100}, {3, 1}} {
+		inBubble(t, func(t *testing.T, e *zktest.Ensemble) {
+			e.Server(0).Lag(time.Hour)
+			e.Server(1).Lag(time.Hour)
+			w := at(t, e.Server(2))
+			w.call(t, opCreate, create("/q", 0))
+			for range test.children {
+				w.call(t, opCreate, create("/q/a-", 2))
+			}
+			e.SetSequence("/q", test.next)
+			e.Server(2).Stop()
+			time.Sleep(time.Second)
+			r := at(t, e.Leader()).call(t, opCreate, create("/q/b-", 2))
+			require.Equal(t, fmt.Sprintf("/q/b-%010d", test.next), r.string())
+		})
+	}
+}
+
 // The library against the original: everybody gets the lock, and the path is what it was.
 func TestACounterOfApacheZooKeeperBeginsAnew(t *testing.T) {
 	server := endOfCounterServer(t)
