@@ -25,8 +25,8 @@
 //
 // # Faults
 //
-// Sessions: ExpireSession, AgeSession, CutSession, JumpClock. Servers: Freeze and Thaw, Stop and Restart, Refuse, Cut, Lag. Between
-// servers: Partition, Block, Heal. Between clients and servers: the methods of Client, a place that connections come
+// Sessions: ExpireSession, AgeSession, CutSession, JumpClock. Servers: Freeze and Thaw, Stop and Restart, LoseData, Refuse, Cut, Lag.
+// Between servers: Partition, Block, Heal. Between clients and servers: the methods of Client, a place that connections come
 // from. Single requests: DropRequest, DropReply, HoldRequest, HoldReply, RefuseRequest. Nodes: SetSequence. Everything left
 // to chance comes from the seed of WithSeed; the order in which goroutines run does not, so a seed narrows a run down
 // without pinning it.

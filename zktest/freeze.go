@@ -1,5 +1,7 @@
 package zktest
 
+import "time"
+
 // Freeze stops the whole server, as SIGSTOP does: it reads nothing, answers nothing, expires nobody, and keeps every
 // connection. New connections are taken and not answered.
 func (s *Server) Freeze() {
@@ -54,15 +56,32 @@ func (s *Server) wakeAll() {
 // Stop kills the server. What it has logged stays. Its connections break, those to the other servers too, and new ones
 // are refused.
 func (s *Server) Stop() {
-	s.e.do(func() {
-		if s.down {
-			return
+	s.e.do(s.stop)
+}
+
+func (s *Server) stop() {
+	if s.down {
+		return
+	}
+	s.down, s.frozen, s.overdue = true, false, false
+	for _, c := range s.sortedConns() {
+		c.close()
+	}
+	s.abandon()
+}
+
+// LoseData stops every server, and takes from each what it has on its disk: the nodes, the sessions, and the number of
+// the last transaction. Restart starts them as if they had never served. Observers are not told what has gone.
+func (e *Ensemble) LoseData() {
+	e.do(func() {
+		for _, s := range e.servers {
+			s.stop()
 		}
-		s.down, s.frozen, s.overdue = true, false, false
-		for _, c := range s.sortedConns() {
-			c.close()
+		for _, s := range e.servers {
+			s.tree, s.sessions = newTree(), make(map[int64]time.Duration)
+			s.zxid, s.accepted, s.epoch = 0, nil, 0
 		}
-		s.abandon()
+		e.observed = 0
 	})
 }
 
