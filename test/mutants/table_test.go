@@ -40,6 +40,9 @@ var focus = map[string]sim.FaultKind{
 	"Revoke of a lock asks nobody":                                    sim.AskBack,
 	"Revoke of a node that is gone says that it is asked":             sim.AskBack,
 	"a try of a closed session says that its time is up":              sim.CloseSession,
+	"a lost hold's node goes before its grace is over":                sim.LoseHold,
+	"a lost hold's node stays when its grace is over":                 sim.LoseHold,
+	"servers that have lost their data are asked late":                sim.LoseData,
 }
 
 var all = []mutant{
@@ -233,6 +236,18 @@ var all = []mutant{
 	}},
 	{"permits are taken when the turn is over", []edit{
 		{"internal/queue/semaphore.go", "ops = append(ops, check) //", "_ = check //"},
+	}},
+	{"a lost hold's node goes before its grace is over", []edit{
+		{"internal/queue/contender.go", "left = max(left, o.LossGrace-s", "left = max(left, o.LossGrace/2-s"},
+	}},
+	{"a lost hold's node stays when its grace is over", []edit{
+		{"internal/queue/contender.go", "left = max(left, o.LossGrace-s", "left = max(left, 2*o.LossGrace-s"},
+	}},
+	{"servers that have lost their data are never asked", []edit{
+		{"internal/wire/behind.go", "if b.asks == 0 {", "if true {"},
+	}},
+	{"servers that have lost their data are asked late", []edit{
+		{"internal/wire/behind.go", "const behindTimeouts = 2", "const behindTimeouts = 5"},
 	}},
 	{"what nobody has come to use stays for its minimum", []edit{
 		{"internal/queue/contender.go", "if c.unused || s.closed {\n\t\treturn 0", "if c.hold == nil || s.closed {\n\t\treturn 0"},

@@ -24,9 +24,10 @@ type checker struct {
 	calm    bool // no fault has struck yet
 	tree    nodes
 	claims  map[*claim]struct{}  // that nobody has given back
-	resting map[*claim]struct{}  // that were given back before their minimum was over
+	resting map[*claim]struct{}  // that were given back, whose nodes have to stay yet
+	grace   time.Duration        // of all losses together
 	begun   map[string]time.Time // since when the newest hold by a node counts for its minimum
-	lost    map[string]time.Time // when the hold by a node was lost
+	lost    map[string]loss      // of the holds by the nodes of a contender
 	last    map[string]*claim    // by path, the one that was given back last
 	excused map[string]excuse    // nodes that a fault takes from their owner
 	expired map[int64]bool       // sessions that the server has ended
@@ -61,7 +62,7 @@ func newChecker(log *timeline, stats *Stats) *checker {
 		claims:  make(map[*claim]struct{}),
 		resting: make(map[*claim]struct{}),
 		begun:   make(map[string]time.Time),
-		lost:    make(map[string]time.Time),
+		lost:    make(map[string]loss),
 		last:    make(map[string]*claim),
 		excused: make(map[string]excuse),
 		expired: make(map[int64]bool),
@@ -186,7 +187,7 @@ func (ck *checker) returned(c *claim) {
 				ck.handed[c.node], ck.between[c.node] = true, together
 			}
 			close(c.over)
-			if ck.rests(c) {
+			if ck.rests(c) > 0 {
 				ck.resting[c] = struct{}{}
 			}
 		}
@@ -209,6 +210,24 @@ func (ck *checker) returnedTogether(nodes []string) {
 	}
 }
 
+// forget takes that the servers lose their data while all are away, for so long that no lease
+// runs: all nodes have gone, and tokens begin anew.
+func (ck *checker) forget() {
+	ck.mu.Lock()
+	defer ck.mu.Unlock()
+	for c := range ck.claims {
+		if ck.tree[c.node] != nil && c.told != nil && c.believed() {
+			ck.failLocked("P2", "%s believes to hold %s by %s, and no server was there for longer than its session lasts", c.who, c.path, base(c.node))
+		}
+	}
+	for path, n := range ck.tree {
+		n.gone, n.behind = time.Now(), ck.tree.ahead(n)
+		ck.gone[path], ck.expired[n.owner] = n, true
+	}
+	clear(ck.tree)
+	clear(ck.tokens)
+}
+
 // closing takes the moment at which a session's Close is called, which gives
 // everything back.
 func (ck *checker) closing(inc *incarnation) {
@@ -229,22 +248,52 @@ func (ck *checker) begins(node string) {
 	ck.begun[node] = time.Now()
 }
 
-// ends takes the moment at which the hold by that node is lost.
-func (ck *checker) ends(node string) {
-	ck.mu.Lock()
-	defer ck.mu.Unlock()
-	ck.lost[node] = time.Now()
+// loss is when a hold was lost, and for how long its node stays if the session lives.
+type loss struct {
+	at    time.Time
+	grace time.Duration
 }
 
-// rests reports whether c's node is there and has to stay for its minimum, whatever has
-// become of c. Permits are granted by their create: their call gives the turn back before it
-// returns. ck.mu is held.
-func (ck *checker) rests(c *claim) bool {
+// left returns how much of the grace is left.
+func (l loss) left() time.Duration { return l.grace - time.Since(l.at) }
+
+// ends takes the moment at which the hold by that node is lost.
+func (ck *checker) ends(node string, grace time.Duration) {
+	ck.mu.Lock()
+	defer ck.mu.Unlock()
+	ck.lost[contenderOf(node)] = loss{time.Now(), grace}
+	ck.grace += grace
+}
+
+// graces returns how long nodes have stayed, or are to stay, after losses, one after the other.
+func (ck *checker) graces() time.Duration {
+	ck.mu.Lock()
+	defer ck.mu.Unlock()
+	return ck.grace
+}
+
+// graceLeft returns for how long any node may yet stay after a loss.
+func (ck *checker) graceLeft() (longest time.Duration) {
+	ck.mu.Lock()
+	defer ck.mu.Unlock()
+	for path := range ck.tree {
+		longest = max(longest, ck.lost[contenderOf(path)].left())
+	}
+	return longest
+}
+
+// rests returns for how long c's node, if it is there, has to stay yet, whatever has become of
+// c: for its minimum, or for its grace after a loss. Permits are granted by their create: their
+// call gives the turn back before it returns. ck.mu is held.
+func (ck *checker) rests(c *claim) (left time.Duration) {
 	n, began := ck.tree[c.node], ck.begun[c.node]
-	if n != nil && c.units > 0 {
+	if n == nil {
+		return 0
+	}
+	if c.units > 0 {
 		began = n.since
 	}
-	return n != nil && time.Since(began) < c.least
+	return max(0, c.least-time.Since(began), ck.lost[contenderOf(c.node)].left())
 }
 
 // alone takes the moment at which c's owner has given back the write lock beside it.

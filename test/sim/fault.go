@@ -58,6 +58,8 @@ const (
 	RefuseOne
 	RefuseMany
 	RefuseWatch
+	LoseHold
+	LoseData
 	faultKinds
 )
 
@@ -115,6 +117,8 @@ var faultTable = [faultKinds]struct {
 	RefuseOne:          {"request refused", 4, (*world).refuseOne},
 	RefuseMany:         {"requests refused for a while", 4, (*world).refuseMany},
 	RefuseWatch:        {"watches refused, then locks asked back", 3, (*world).refuseWatch},
+	LoseHold:           {"hold lost while its session lives", 4, (*world).loseHold},
+	LoseData:           {"servers lose their data", 2, (*world).loseData},
 }
 
 func (k FaultKind) String() string { return faultTable[k].name }
@@ -122,6 +126,11 @@ func (k FaultKind) String() string { return faultTable[k].name }
 // injectFaults injects the faults and ends them; false if a promise was broken.
 func (w *world) injectFaults() bool {
 	faults := slices.SortedFunc(slices.Values(w.program.Faults), func(a, b Fault) int { return cmp.Compare(a.At, b.At) })
+	for _, f := range faults {
+		if f.Kind != LoseData {
+			w.pending.Add(1)
+		}
+	}
 	var struck sync.WaitGroup
 	start := time.Now()
 	for _, f := range faults {
@@ -143,6 +152,9 @@ func (w *world) injectFaults() bool {
 // inject waits for the fault's moment, a few seconds at most, injects the fault,
 // and ends it when its time is over.
 func (w *world) inject(f Fault) {
+	if f.Kind != LoseData {
+		defer w.pending.Add(-1)
+	}
 	if f.Moment != AnyMoment {
 		const wait = 3 * time.Second
 		select {

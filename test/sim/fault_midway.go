@@ -124,11 +124,8 @@ func (w *world) grantLess(f Fault) func() {
 
 // beMean has a server grant less than the others, but no less than a quarter of that.
 func (w *world) beMean(mean *zktest.Server, f Fault) (end func()) {
-	tick, longest := w.program.Cluster.Tick, time.Duration(0)
-	for _, m := range w.machines {
-		longest = max(longest, m.spec.Timeout)
-	}
-	part := time.Duration(3+int(f.For/time.Millisecond)%5) * longest / 10
+	tick := w.program.Cluster.Tick
+	part := time.Duration(3+int(f.For/time.Millisecond)%5) * w.longest() / 10
 	mean.SetSessionTimeouts(2*tick, max(2*tick, part))
 	return func() { mean.SetSessionTimeouts(2*tick, longestTicks*tick) }
 }

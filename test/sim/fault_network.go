@@ -78,8 +78,18 @@ func (w *world) followersWait() time.Duration {
 }
 
 func (w *world) stop(f Fault) func() {
-	w.ensemble.Server(f.Server).Stop()
-	return w.ensemble.Server(f.Server).Restart
+	server := w.ensemble.Server(f.Server)
+	server.Stop()
+	return func() { w.restart(server) }
+}
+
+// restart starts a server again, unless all are away: they come back together.
+func (w *world) restart(s *zktest.Server) {
+	w.away.Lock()
+	defer w.away.Unlock()
+	if !w.gone {
+		s.Restart()
+	}
 }
 
 func (w *world) lag(f Fault) func() {

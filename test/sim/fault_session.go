@@ -211,7 +211,7 @@ func (w *world) restartBehindProxy(f Fault) func() {
 	server.Stop()
 	deaf := server.HoldRequest(zktest.OpConnect, zktest.OnClient(m.place))
 	return func() {
-		server.Restart()
+		w.restart(server)
 		time.Sleep(m.spec.Timeout)
 		m.proxied.Store(false)
 		if isOpen(deaf.Struck()) { // what has come is never answered

@@ -101,6 +101,9 @@ func (d dice) options() (options []func(*LockerSpec)) {
 	if d.one(4) {
 		options = append(options, d.dress)
 	}
+	if d.one(4) {
+		options = append(options, d.mourn)
+	}
 	return options
 }
 
@@ -114,6 +117,13 @@ func (d dice) share(l *LockerSpec) {
 func (d dice) rest(l *LockerSpec) {
 	if !l.handsOn() && !d.one(3) {
 		l.MinHold = d.short(longestRest)
+	}
+}
+
+// mourn gives most locks a grace after a loss: a short one, or one that outlasts sessions.
+func (d dice) mourn(l *LockerSpec) {
+	if !d.one(3) {
+		l.LossGrace = d.short([]time.Duration{4 * time.Second, 4 * time.Second, 4 * calmly}[d.IntN(3)])
 	}
 }
 
@@ -314,6 +324,12 @@ func (d dice) prepare(p *Program, f Fault) {
 		m.Timeout = time.Duration(3+d.IntN(6)) * p.Cluster.Tick
 	case ListBehindLag:
 		p.addSemaphores()
+	case LoseHold:
+		for i := range p.Lockers {
+			if l := &p.Lockers[i]; l.Machine == f.Machine && l.Kind != Several {
+				d.mourn(l)
+			}
+		}
 	case Withdraw:
 		if d.one(2) {
 			p.addSemaphores()

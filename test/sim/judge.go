@@ -20,8 +20,8 @@ func (ck *checker) granted(c *claim) {
 func (ck *checker) grantedLocked(c *claim) {
 	ck.stats.Grants.Add(1)
 	ck.log.note(c.who, "holds %s by %s", c.path, base(c.node))
-	if at, lost := ck.lost[c.node]; lost && !c.any && at.Before(time.Now()) {
-		ck.failLocked("P1", "%s got %s by %s, which was lost %v ago", c.who, c.path, base(c.node), time.Since(at))
+	if loss, lost := ck.lost[contenderOf(c.node)]; lost && !c.any && loss.at.Before(time.Now()) {
+		ck.failLocked("P1", "%s got %s by %s, which was lost %v ago", c.who, c.path, base(c.node), time.Since(loss.at))
 	}
 	units := c.units + ck.judgeRests(c)
 	for other := range ck.claims {
@@ -60,21 +60,33 @@ func (ck *checker) grantedLocked(c *claim) {
 	}
 }
 
-// judgeRests checks that no minimum keeps c from its lock, and returns how many permits are kept
-// by those that are over. ck.mu is held.
+// judgeRests checks that no node that has to stay keeps c from its lock, and returns how many
+// permits are kept by those that are over. ck.mu is held.
 func (ck *checker) judgeRests(c *claim) (units int) {
 	for other := range ck.resting {
-		switch {
-		case !ck.rests(other):
+		if ck.rests(other) == 0 {
 			delete(ck.resting, other)
-		case ck.excuses(c), ck.excuses(other):
-		case c.conflicts(other):
-			ck.failLocked("P1", "%s got %s while the minimum of %s keeps %s", c.who, c.path, other.who, base(other.node))
-		case other.path == c.path:
-			units += other.units
+		}
+		units += ck.judgeRest(c, other)
+	}
+	for other := range ck.claims {
+		if other.told != nil && other.lost() {
+			units += ck.judgeRest(c, other)
 		}
 	}
 	return units
+}
+
+// judgeRest is judgeRests of one other, whose hold has ended. ck.mu is held.
+func (ck *checker) judgeRest(c, other *claim) (units int) {
+	switch left := ck.rests(other); {
+	case left == 0, ck.excuses(c), ck.excuses(other):
+	case c.conflicts(other):
+		ck.failLocked("P1", "%s got %s while %s keeps %s for %v yet", c.who, c.path, other.who, base(other.node), left)
+	case other.path == c.path:
+		return other.units
+	}
+	return 0
 }
 
 // judgeNode checks that a grant rests on a node that is, or was, first in the
@@ -233,15 +245,15 @@ func (ck *checker) judgeDelete(txn zktest.Txn, change zktest.Change) {
 }
 
 // judgeEarly checks that no session deletes a node of its own before that has stayed for its
-// minimum, unless it is closed.
+// minimum, or its grace after a loss, unless it is closed.
 func (ck *checker) judgeEarly(txn zktest.Txn, change zktest.Change) {
 	if change.Cause == zktest.CauseExpiry || txn.Session != ck.tree[change.Path].owner {
 		return
 	}
 	for _, claims := range []map[*claim]struct{}{ck.claims, ck.resting} {
 		for c := range claims {
-			if c.node == change.Path && ck.rests(c) && !c.inc.closing.Load() {
-				ck.failLocked("P1", "%s of %s is deleted %v before its minimum is over", base(c.node), c.who, c.least-time.Since(ck.begun[c.node]))
+			if left := ck.rests(c); c.node == change.Path && left > 0 && !c.inc.closing.Load() {
+				ck.failLocked("P1", "%s of %s is deleted %v before its time is over", base(c.node), c.who, left)
 			}
 		}
 	}

@@ -66,7 +66,10 @@ func (inc *incarnation) newLock(ck *checker, spec LockerSpec) (l *lock, err erro
 }
 
 func (l LockerSpec) options(ck *checker) []zklock.Option {
-	opts := []zklock.Option{zklock.WithTrace(panicky(ck)), zklock.WithMinHold(l.MinHold), zklock.WithRetention(l.Retention)}
+	opts := []zklock.Option{
+		zklock.WithTrace(l.trace(ck)),
+		zklock.WithMinHold(l.MinHold), zklock.WithLossGrace(l.LossGrace), zklock.WithRetention(l.Retention),
+	}
 	if l.Ownerless {
 		opts = append(opts, zklock.WithoutOwner())
 	}
@@ -93,9 +96,9 @@ func (l *lock) part(h *zklock.Hold) *lock {
 	return l
 }
 
-// panicky is a trace that tells the checker of holds, and whose functions panic where the
+// trace is one that tells the checker of holds, and whose functions panic where the
 // section of the call says so.
-func panicky(ck *checker) *zklock.Trace {
+func (l LockerSpec) trace(ck *checker) *zklock.Trace {
 	acquired := panicsAt(Acquired)
 	return &zklock.Trace{
 		Enqueued: panicsAt(Enqueued),
@@ -107,7 +110,7 @@ func panicky(ck *checker) *zklock.Trace {
 			acquired(i)
 		},
 		Failed: panicsAt(Failed),
-		Lost:   func(i zklock.TraceInfo) { ck.ends(i.Node) },
+		Lost:   func(i zklock.TraceInfo) { ck.ends(i.Node, l.LossGrace) },
 
 		Released: func(i zklock.TraceInfo) {
 			ck.log.note("trace", "released: %s", i.Node)

@@ -64,6 +64,7 @@ type LockerSpec struct {
 	Handoff   int           // as WithHandoff
 	Retention time.Duration // as WithRetention
 	MinHold   time.Duration // as WithMinHold
+	LossGrace time.Duration // as WithLossGrace
 	Data      string        // as WithData; "" without
 	Guarded   bool          // as WithACL: only a session that logs in may write on its nodes
 	Apart     bool          // it is of another session of its machine
@@ -225,6 +226,7 @@ func (m Moment) String() string { return [...]string{"", "on create, ", "on dele
 var paths = []string{"/a", "/b/c"}
 
 const (
+	ownPath     = "/own" // below which each machine has locks that no other asks for
 	permitsPath = "/s"
 	permits     = 3 // of a semaphore
 )

@@ -28,6 +28,10 @@ type world struct {
 	background sync.WaitGroup
 	work       sync.WaitGroup // actors, and sessions being closed and opened
 	asked      atomic.Int64   // how long those who came by faults are to hold locks, in all
+	pending    atomic.Int64   // faults that are not over, but for those that take the servers' data
+
+	away sync.Mutex // guards gone
+	gone bool       // all servers are away, to lose their data
 }
 
 func simulate(p *Program, stats *Stats, log *timeline) *Failure {
@@ -106,15 +110,20 @@ func done(group *sync.WaitGroup) <-chan struct{} {
 // finish waits until every actor is through, which has to happen soon now that
 // the faults are over.
 func (w *world) finish() bool {
-	limit := w.patience()
-	select {
-	case <-done(&w.work):
-		return w.checker.verdict() == nil
-	case <-w.checker.broken:
-		return false
-	case <-time.After(limit):
-		w.checker.fail("liveness", "not everybody is through %v after the last fault", limit)
-		return false
+	through, patience := done(&w.work), w.patience()
+	for start := time.Now(); ; {
+		limit := patience + w.checker.graces() // which a loss after the last fault adds to
+		if time.Since(start) >= limit {
+			w.checker.fail("liveness", "not everybody is through %v after the last fault", limit)
+			return false
+		}
+		select {
+		case <-through:
+			return w.checker.verdict() == nil
+		case <-w.checker.broken:
+			return false
+		case <-time.After(time.Until(start.Add(limit))):
+		}
 	}
 }
 
@@ -196,12 +205,15 @@ func (w *world) calm() bool {
 	return w.checker.verdict() == nil
 }
 
+// usual is how long it takes to come right what nothing is in the way of.
+const usual = 5 * time.Second
+
 // tidy checks that the queues and the servers' watches are empty while the
 // sessions are still open.
 func (w *world) tidy() bool {
-	limit := 5*time.Second + w.checker.recovery()
+	limit := usual + max(w.checker.recovery(), w.checker.graceLeft())
 	for _, l := range w.program.Lockers {
-		limit = max(limit, 5*time.Second+l.Retention, 5*time.Second+l.MinHold)
+		limit = max(limit, usual+l.Retention, usual+l.MinHold)
 	}
 	for _, m := range w.machines {
 		limit += m.spec.Timeout

@@ -1,6 +1,7 @@
 package zktest_test
 
 import (
+	"fmt"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -321,6 +322,47 @@ func TestWithoutAMajorityNothingIsDecided(t *testing.T) {
 		time.Sleep(2 * time.Second)
 		require.NotNil(t, e.Leader())
 	})
+}
+
+// They were far in another epoch, and one of them was frozen.
+func TestServersThatHaveLostTheirDataBeginAnew(t *testing.T) {
+	for _, servers := range []int{1, 3} {
+		t.Run(fmt.Sprint(servers), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				e := zktest.NewEnsemble(t, servers)
+				told := 0
+				e.Observe(func(zktest.Txn) { told++ })
+				leader := e.Leader()
+				leader.Stop()
+				leader.Restart()
+				time.Sleep(10 * time.Second)
+				old := at(t, e.Server(0))
+				require.Zero(t, old.call(t, opCreate, create("/a", 0)).code)
+				seen := e.Leader().Zxid()
+				e.Server(0).Freeze()
+				e.LoseData()
+				for _, s := range e.Servers() {
+					_, err := s.Dial("", "", time.Second)
+					require.Error(t, err)
+					s.Restart()
+				}
+				time.Sleep(10 * time.Second)
+				require.Empty(t, e.Sessions())
+				nc, err := e.Server(0).Dial("", "", time.Second)
+				require.NoError(t, err)
+				w := &wire{nc: nc}
+				w.write(t, packet{}.int32(0).int64(seen).int32(2000).int64(old.session).string(string(old.password)))
+				w.closed(t)
+				require.Zero(t, dialWire(t, e.Server(0).Dial, "", 2*time.Second, old).session)
+				told = 0
+				for _, s := range e.Servers() {
+					require.Equal(t, noNode, at(t, s).call(t, opExists, packet{}.string("/a").byte(0)).code)
+					require.Less(t, s.Zxid(), seen)
+				}
+				require.Equal(t, servers, told, "a session each")
+			})
+		})
+	}
 }
 
 func TestTheRealClientRidesOutTheLossOfALeader(t *testing.T) {
