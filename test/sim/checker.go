@@ -187,6 +187,7 @@ func (ck *checker) returned(c *claim) {
 				ck.handed[c.node], ck.between[c.node] = true, together
 			}
 			close(c.over)
+			ck.endGrace(c.node)
 			if ck.rests(c) > 0 {
 				ck.resting[c] = struct{}{}
 			}
@@ -257,12 +258,24 @@ type loss struct {
 // left returns how much of the grace is left.
 func (l loss) left() time.Duration { return l.grace - time.Since(l.at) }
 
-// ends takes the moment at which the hold by that node is lost.
+// ends takes the moment at which the hold by that node is lost. Whoever is giving it back by then
+// needs no grace.
 func (ck *checker) ends(node string, grace time.Duration) {
 	ck.mu.Lock()
 	defer ck.mu.Unlock()
+	if ck.handed[node] {
+		grace = 0
+	}
 	ck.lost[contenderOf(node)] = loss{time.Now(), grace}
 	ck.grace += grace
+}
+
+// endGrace takes that the owner of a hold by that node gives it back. ck.mu is held.
+func (ck *checker) endGrace(node string) {
+	if l, lost := ck.lost[contenderOf(node)]; lost {
+		ck.grace -= max(0, l.left())
+		ck.lost[contenderOf(node)] = loss{at: l.at}
+	}
 }
 
 // graces returns how long nodes have stayed, or are to stay, after losses, one after the other.
@@ -283,7 +296,8 @@ func (ck *checker) graceLeft() (longest time.Duration) {
 }
 
 // rests returns for how long c's node, if it is there, has to stay yet, whatever has become of
-// c: for its minimum, or for its grace after a loss. Permits are granted by their create: their
+// c: for its minimum, or for its grace after a loss, unless another reader without an owner may
+// have given it back. Permits are granted by their create: their
 // call gives the turn back before it returns. ck.mu is held.
 func (ck *checker) rests(c *claim) (left time.Duration) {
 	n, began := ck.tree[c.node], ck.begun[c.node]
@@ -293,7 +307,10 @@ func (ck *checker) rests(c *claim) (left time.Duration) {
 	if c.units > 0 {
 		began = n.since
 	}
-	return max(0, c.least-time.Since(began), ck.lost[contenderOf(c.node)].left())
+	if !c.any {
+		left = ck.lost[contenderOf(c.node)].left()
+	}
+	return max(0, c.least-time.Since(began), left)
 }
 
 // alone takes the moment at which c's owner has given back the write lock beside it.

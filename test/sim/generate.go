@@ -102,7 +102,7 @@ func (d dice) options() (options []func(*LockerSpec)) {
 		options = append(options, d.dress)
 	}
 	if d.one(4) {
-		options = append(options, d.mourn)
+		options = append(options, d.grace)
 	}
 	return options
 }
@@ -120,8 +120,8 @@ func (d dice) rest(l *LockerSpec) {
 	}
 }
 
-// mourn gives most locks a grace after a loss: a short one, or one that outlasts sessions.
-func (d dice) mourn(l *LockerSpec) {
+// grace gives most locks a grace after a loss: a short one, or one that outlasts sessions.
+func (d dice) grace(l *LockerSpec) {
 	if !d.one(3) {
 		l.LossGrace = d.short([]time.Duration{4 * time.Second, 4 * time.Second, 4 * calmly}[d.IntN(3)])
 	}
@@ -327,7 +327,7 @@ func (d dice) prepare(p *Program, f Fault) {
 	case LoseHold:
 		for i := range p.Lockers {
 			if l := &p.Lockers[i]; l.Machine == f.Machine && l.Kind != Several {
-				d.mourn(l)
+				d.grace(l)
 			}
 		}
 	case Withdraw:
