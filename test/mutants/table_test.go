@@ -43,6 +43,7 @@ var focus = map[string]sim.FaultKind{
 	"a lost hold's node goes before its grace is over":                sim.LoseHold,
 	"a lost hold's node stays when its grace is over":                 sim.LoseHold,
 	"servers that have lost their data are asked late":                sim.LoseData,
+	"servers that have lost their data are never asked":               sim.LoseData,
 }
 
 var all = []mutant{
