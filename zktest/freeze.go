@@ -82,6 +82,7 @@ func (e *Ensemble) LoseData() {
 			s.zxid, s.accepted, s.epoch = 0, nil, 0
 		}
 		e.observed = 0
+		clear(e.sequences)
 	})
 }
 
