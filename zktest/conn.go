@@ -28,6 +28,7 @@ type conn struct {
 	pending []*request // in order of arrival; answered in that order
 	asked   bool       // the handshake has begun
 	ended   bool       // takes no more requests, sends no more events
+	freed   bool       // the frame at hand was held: no other fault meets it
 
 	readOnly bool // the client sent, and expects, a read-only flag in the handshake
 

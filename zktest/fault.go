@@ -57,7 +57,7 @@ func (e *Ensemble) DropRequest(op Op, filters ...Filter) *Fault {
 func (e *Ensemble) DropReply(op Op, filters ...Filter) *Fault { return e.fault(dropReply, op, filters) }
 
 // HoldRequest keeps the next request of that kind, and what follows it on the connection, on its way until Release. It
-// is executed then even if the client has hung up, but not if the server has.
+// is executed then even if the client has hung up, but not if the server has, and meets no other fault.
 func (e *Ensemble) HoldRequest(op Op, filters ...Filter) *Fault {
 	return e.fault(holdRequest, op, filters)
 }
@@ -142,6 +142,9 @@ func (f *Fault) hold(l *lane) {
 // struck applies the first fault that meets q, and reports whether the frame is dealt with. What is to happen to the
 // reply is noted in q.
 func (c *conn) struck(q *request, frame []byte) bool {
+	if c.freed {
+		return false
+	}
 	i := slices.IndexFunc(c.srv.e.faults, func(f *Fault) bool { return f.meets(q) })
 	if i < 0 {
 		return false
@@ -155,7 +158,11 @@ func (c *conn) struck(q *request, frame []byte) bool {
 		return true
 	case holdRequest:
 		f.hold(&c.in)
-		c.in.unshift(func() { c.handle(frame) })
+		c.in.unshift(func() {
+			c.freed = true
+			c.handle(frame)
+			c.freed = false
+		})
 		return true
 	}
 	q.fault = f
