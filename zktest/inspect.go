@@ -80,7 +80,8 @@ func (e *Ensemble) Sessions() []Session {
 		for id, c := range leader.leader.tracker.sessions {
 			if timeout, committed := leader.sessions[id]; committed {
 				server, client := e.at(id)
-				sessions = append(sessions, Session{ID: id, Timeout: timeout, Ends: c.ends, Server: server, Client: client})
+				ends := c.ends.Add(-leader.skew)
+				sessions = append(sessions, Session{ID: id, Timeout: timeout, Ends: ends, Server: server, Client: client})
 			}
 		}
 	})
