@@ -196,6 +196,7 @@ func (l *leader) update(q *request, r record, zxid int64) (action, code) {
 	if !found {
 		return action{}, noNode
 	}
+	a.owner = n.owner
 	needs, version := permRead, &n.version
 	switch r.op {
 	case OpSetData:
