@@ -51,9 +51,9 @@ type Change struct {
 	Cause   Cause
 }
 
-// Observe calls fn for every transaction that is committed from now on, in the order of their zxids and each once, anew
-// after LoseData. The // call comes before any client can see the transaction, and everything waits for its return: it must not block and must
-// not call this package.
+// Observe calls fn for every transaction that is committed from now on, each once and in the order of their zxids, which
+// begin anew after LoseData. The call comes before any client can see the transaction, and everything waits for its
+// return: it must not block and must not call this package.
 func (e *Ensemble) Observe(fn func(Txn)) {
 	e.do(func() { e.observers = append(e.observers, fn) })
 }
