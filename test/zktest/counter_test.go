@@ -152,6 +152,23 @@ func TestANewLeaderThatWasBehindKnowsTheNumberThatWasSet(t *testing.T) {
 	}
 }
 
+func TestTheNumberThatWasSetIsLostWithTheData(t *testing.T) {
+	aloneInBubble(t, func(t *testing.T, s *zktest.Server) {
+		first := func() string {
+			w := at(t, s)
+			w.call(t, opCreate, create("/q", 0))
+			r := w.call(t, opCreate, create("/q/n-", 2))
+			return r.string()
+		}
+		first()
+		s.SetSequence("/q", 100)
+		s.Ensemble().LoseData()
+		s.Restart()
+		time.Sleep(time.Second)
+		require.Equal(t, "/q/n-0000000000", first())
+	})
+}
+
 // The library against the original: everybody gets the lock, and the path is what it was.
 func TestACounterOfApacheZooKeeperBeginsAnew(t *testing.T) {
 	server := endOfCounterServer(t)

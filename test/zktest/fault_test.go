@@ -38,6 +38,46 @@ func TestAHeldRequestIsExecutedAfterItsClientIsGone(t *testing.T) {
 	})
 }
 
+func TestARequestThatWasHeldMeetsNoOtherFault(t *testing.T) {
+	for name, fault := range map[string]func(*zktest.Server, zktest.Op, ...zktest.Filter) *zktest.Fault{
+		"drop request": (*zktest.Server).DropRequest,
+		"drop reply":   (*zktest.Server).DropReply,
+		"hold request": (*zktest.Server).HoldRequest,
+		"hold reply":   (*zktest.Server).HoldReply,
+		"refuse": func(s *zktest.Server, op zktest.Op, filters ...zktest.Filter) *zktest.Fault {
+			return s.RefuseRequest(op, -127, filters...)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			aloneInBubble(t, func(t *testing.T, s *zktest.Server) {
+				a := at(t, s)
+				held, second := s.HoldRequest(zktest.OpCreate), fault(s, zktest.OpCreate)
+				a.send(t, opCreate, create("/a", 0))
+				<-held.Struck()
+				third := fault(s, zktest.OpCreate)
+				held.Release()
+				require.False(t, hasStruck(second))
+				r, err := a.next()
+				require.NoError(t, err)
+				require.Zero(t, r.code)
+				a.send(t, opCreate, create("/b", 0))
+				synctest.Wait()
+				require.True(t, hasStruck(second))
+				require.False(t, hasStruck(third))
+			})
+		})
+	}
+}
+
+func hasStruck(f *zktest.Fault) bool {
+	select {
+	case <-f.Struck():
+		return true
+	default:
+		return false
+	}
+}
+
 func TestAHeldReplyHoldsUpWhatFollowsAndNothingElse(t *testing.T) {
 	aloneInBubble(t, func(t *testing.T, s *zktest.Server) {
 		a, b := at(t, s), at(t, s)
@@ -99,13 +139,8 @@ func TestHandshakesAndCredentialsAreNotRefused(t *testing.T) {
 		connect, auth := s.RefuseRequest(zktest.OpConnect, -1), s.RefuseRequest(zktest.OpAuth, -1)
 		a := at(t, s)
 		require.Zero(t, a.call(t, int32(zktest.OpAuth), packet{}.int32(0).string("digest").string("user:secret")).code)
-		for _, f := range []*zktest.Fault{connect, auth} {
-			select {
-			case <-f.Struck():
-				t.Error("it has struck")
-			default:
-			}
-		}
+		require.False(t, hasStruck(connect))
+		require.False(t, hasStruck(auth))
 	})
 }
 
@@ -258,6 +293,18 @@ func TestAClockThatJumpsEndsSessions(t *testing.T) {
 		b := at(t, s)
 		time.Sleep(1900 * time.Millisecond)
 		require.True(t, exists(t, b, "/"))
+	})
+}
+
+func TestASessionEndsWhenItIsSaidToWhateverTheClockOfTheServerSays(t *testing.T) {
+	aloneInBubble(t, func(t *testing.T, s *zktest.Server) {
+		s.JumpClock(time.Hour)
+		at(t, s)
+		s.JumpClock(time.Second)
+		time.Sleep(time.Until(s.Sessions()[0].Ends) - 1)
+		require.Len(t, s.Sessions(), 1)
+		time.Sleep(2)
+		require.Empty(t, s.Sessions())
 	})
 }
 

@@ -67,6 +67,35 @@ func TestAnObserverIsToldOfEveryTransactionAndItsCause(t *testing.T) {
 	})
 }
 
+func TestAnObserverIsToldWhoOwnsWhatChanges(t *testing.T) {
+	aloneInBubble(t, func(t *testing.T, s *zktest.Server) {
+		a, b := at(t, s), at(t, s)
+		var told []string
+		s.Observe(func(txn zktest.Txn) {
+			for _, c := range txn.Changes {
+				told = append(told, fmt.Sprintf("%v %s owned=%t", c.Kind, c.Path, c.Owner == a.session))
+				require.True(t, c.Owner == a.session || c.Owner == 0)
+			}
+		})
+		for _, node := range []struct {
+			path  string
+			flags int32
+		}{{"/ephemeral", 1}, {"/persistent", 0}} {
+			a.call(t, opCreate, create(node.path, node.flags))
+			b.call(t, int32(zktest.OpSetData), packet{}.string(node.path).string("x").int32(-1))
+			b.call(t, opMulti, rawMulti(5, packet{}.string(node.path).string("y").int32(-1)))
+			b.call(t, int32(zktest.OpSetACL), packet{}.string(node.path).openACL().int32(-1))
+			b.call(t, opDelete, packet{}.string(node.path).int32(-1))
+		}
+		require.Equal(t, []string{
+			"created /ephemeral owned=true", "data set /ephemeral owned=true", "data set /ephemeral owned=true",
+			"acl set /ephemeral owned=true", "deleted /ephemeral owned=true",
+			"created /persistent owned=false", "data set /persistent owned=false", "data set /persistent owned=false",
+			"acl set /persistent owned=false", "deleted /persistent owned=false",
+		}, told)
+	})
+}
+
 func TestAnObserverIsToldBeforeAnyClientCanSee(t *testing.T) {
 	inBubble(t, func(t *testing.T, e *zktest.Ensemble) {
 		told := false
