@@ -18,8 +18,9 @@ import (
 // goroutine gets the lock through this Locker, so that two goroutines of a process never both
 // believe that they own it. One that waits for that Unlock may have the lock in ZooKeeper
 // already, and other processes wait with it: an owner has to stop when Lost closes. Acquire and
-// TryAcquire do not wait for that Unlock. The goroutines that an owner starts are not owners,
-// and an owner that ends without Unlock keeps the lock.
+// TryAcquire do not wait for that Unlock, unless [WithLossGrace] has all wait for it. The
+// goroutines that an owner starts are not owners, and an owner that ends without Unlock keeps the
+// lock.
 type Locker struct {
 	side
 	ownership
@@ -89,7 +90,7 @@ func (l *Locker) lockSlow() { must(l.LockContext(context.Background())) }
 // [Locker.UnlockContext] instead, or close its session.
 //
 // It panics if the calling goroutine does not own the lock, and leaves the lock as it is then.
-// After a loss it does nothing on the network and does not panic: [Locker.Lost] and
+// After a loss it does not wait for the network and does not panic: [Locker.Lost] and
 // UnlockContext tell of the loss.
 func (l *Locker) Unlock() {
 	if l != nil && l.ownedBy(goid.Fast()) && l.depth > 1 {
@@ -100,8 +101,8 @@ func (l *Locker) Unlock() {
 }
 
 // Acquire takes the lock for whoever has the [Hold] that it returns. It waits as
-// [Locker.LockContext] does, and under a ctx that carries a hold of the same lock it returns
-// [ErrDeadlock]. Handles are not reentrant, and may be passed to other goroutines.
+// [Locker.LockContext] does, and under a ctx that carries a hold of the same lock, or one that was
+// lost and not given back, it returns [ErrDeadlock]. Handles are not reentrant, and may be passed to other goroutines.
 func (l *Locker) Acquire(ctx context.Context) (*Hold, error) {
 	return l.exclusive().handle(ctx, "acquire", (*gate).acquire)
 }

@@ -228,16 +228,22 @@ func (c *contender) linger() bool {
 // nodes. The session's mu is held.
 func (c *contender) remaining() (left time.Duration) {
 	s, o := c.queue.session, c.queue.options
-	if c.unused || s.closed {
+	if c.unused || s.closed || c.incarnation.id != s.id {
 		return 0
 	}
 	if o.MinHold > 0 {
 		left = o.MinHold - s.client.Clock.Now().Least(c.granted)
 	}
-	if o.LossGrace > 0 && !c.lostAt.IsZero() {
-		left = max(left, o.LossGrace-s.client.Clock.Now().Least(c.lostAt))
+	return max(left, c.grace())
+}
+
+// grace returns how much of it is left after a loss. The session's mu is held.
+func (c *contender) grace() time.Duration {
+	s := c.queue.session
+	if c.lostAt.IsZero() || c.incarnation.id != s.id {
+		return 0
 	}
-	return left
+	return c.queue.options.LossGrace - s.client.Clock.Now().Least(c.lostAt)
 }
 
 // endGrace says that the owner of h, if that is the hold that was lost, has stopped. The
@@ -262,12 +268,6 @@ func (c *contender) leaveByTimer() {
 	c.queue.session.mu.Lock()
 	defer c.queue.session.mu.Unlock()
 	c.leaveLocked()
-}
-
-// disown notes that nobody has come to use the lock. The session's mu is held.
-func (c *contender) disown() {
-	c.unused = true
-	c.lingerLess()
 }
 
 // grant turns the place at the head of the queue, which seen has shown, into a hold, unless the

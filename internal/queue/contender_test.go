@@ -186,6 +186,20 @@ func TestANodeStaysForItsMinimumToTheNanosecond(t *testing.T) {
 	})
 }
 
+func TestWhatStaysIsForgottenWithItsSession(t *testing.T) {
+	reconnecting(t, straight, func(t *testing.T, server *zktest.Server, s *Session, _ *clock.Clock) {
+		h := leastHeld(t, s, time.Hour)
+		require.NoError(t, h.Release(t.Context(), nil))
+		server.ExpireSession(s.id)
+		time.Sleep(reconnectTimeout)
+		synctest.Wait()
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		require.NotZero(t, s.id)
+		require.Empty(t, s.live)
+	})
+}
+
 // Nobody acts on such a node, which no lease covers.
 func TestANodeStaysForItsMinimumThoughTheLeaseOfOthersEnds(t *testing.T) {
 	reconnecting(t, straight, func(t *testing.T, server *zktest.Server, s *Session, c *clock.Clock) {

@@ -157,10 +157,19 @@ func (h *Hold) PermitsOf(s *Semaphore) int {
 	return len(h.contender.nodes)
 }
 
-// sharesQueue reports whether the hold lives and its nodes stand among those of q.
+// sharesQueue reports whether the hold's nodes stand among those of q, and stay until it ends: or,
+// if it was lost, until its owner gives it back.
 func (h *Hold) sharesQueue(q *Queue) bool {
 	own := h.contender.queue
-	return h.IsHeld() && own.session == q.session && own.dir == q.dir
+	return own.session == q.session && own.dir == q.dir && (h.IsHeld() || h.hasGrace())
+}
+
+// hasGrace reports whether the hold was lost, and its nodes stay for its owner to stop.
+func (h *Hold) hasGrace() bool {
+	c := h.contender
+	c.queue.session.mu.Lock()
+	defer c.queue.session.mu.Unlock()
+	return c.hold == h && c.grace() > 0
 }
 
 // Confirm proves the hold once more.
@@ -223,7 +232,9 @@ func (h *Hold) disown() {
 	s := h.contender.queue.session
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	h.contender.disown()
+	if h.contender.hold == h { // and nobody else has its node by now
+		h.contender.unused = true
+	}
 }
 
 // giveBack is what leave does under the mutex.

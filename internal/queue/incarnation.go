@@ -68,6 +68,7 @@ func (s *Session) connected(l *wire.Link, timeout time.Duration) {
 			// however many they are.
 			c.watchSelfLater()
 		}
+		c.lingerLess() // the session may be another one
 	}
 }
 

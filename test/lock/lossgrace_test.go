@@ -7,6 +7,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/zklock/zklock"
@@ -79,15 +80,139 @@ func TestAHoldThatIsGivenBackAgainEndsNobodyElsesGrace(t *testing.T) {
 		h := <-got
 		granted := make(chan grant, 1)
 		b.ask(t.Context(), "next", b.locker(b.session("next")), granted)
-		place := b.server.Client("owner")
-		place.Block(zktest.ToServer)
+		context.AfterFunc(h.Context(), func() {
+			_ = before.Release(t.Context())
+			ctx, cancel := context.WithTimeout(context.WithoutCancel(before.Context()), lossGrace/2)
+			defer cancel()
+			_, err := l.Acquire(ctx)
+			assert.ErrorIs(t, err, context.DeadlineExceeded, "nor is it one's own")
+		})
+		require.GreaterOrEqual(t, b.loses("owner", h, granted), lossGrace)
+	})
+}
+
+func TestAGraceEndsWithItsSession(t *testing.T) {
+	inBubble(t, func(t *testing.T, b *bubble) {
+		s := b.session("owner")
+		sem := must(zklock.NewSemaphore(s, b.path, 1, zklock.WithLossGrace(time.Hour)))
+		h := must(sem.Acquire(t.Context(), 1))
+		require.True(t, b.server.ExpireSession(s.ID()))
 		<-h.Lost()
-		lost := time.Now()
-		place.Unblock()
-		_ = before.Release(t.Context())
-		g := <-granted
-		require.GreaterOrEqual(t, time.Since(lost), lossGrace)
-		require.NoError(t, g.Release(t.Context()))
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(h.Context()), longSession)
+		defer cancel()
+		require.NoError(t, must(sem.Acquire(ctx, 1)).Release(ctx))
+	})
+}
+
+// A member of the handoff has got its node since.
+func TestAMultiLockerThatGivesBackWhatWasReleasedEndsNobodyElsesGrace(t *testing.T) {
+	inBubble(t, func(t *testing.T, b *bubble) {
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		s := b.session("owner")
+		opts := []zklock.Option{zklock.WithoutOwner(), zklock.WithHandoff(4), zklock.WithLossGrace(lossGrace)}
+		l := b.locker(s, opts...)
+		busy := must(must(zklock.New(b.session("busy"), "/z")).Acquire(ctx))
+		defer func() { _ = busy.Release(context.Background()) }()
+		several := zklock.NewMulti(l, must(zklock.New(s, "/z", opts...)))
+		go func() { _ = several.LockContext(ctx) }()
+		time.Sleep(time.Second)
+		got := make(chan *zklock.Hold)
+		go func() { got <- must(l.Acquire(ctx)) }()
+		synctest.Wait()
+		require.NoError(t, l.Held().Release(ctx)) // any goroutine may
+		h := <-got
+		time.Sleep(time.Second)
+		granted := make(chan grant, 1)
+		b.ask(ctx, "next", b.locker(b.session("next")), granted)
+		require.GreaterOrEqual(t, b.loses("owner", h, granted), lossGrace)
+	})
+}
+
+// loses has the client lose h, and returns how long after that the lock is granted.
+func (b *bubble) loses(client string, h *zklock.Hold, granted <-chan grant) time.Duration {
+	b.t.Helper()
+	place := b.server.Client(client)
+	place.Block(zktest.ToServer)
+	<-h.Lost()
+	lost := time.Now()
+	place.Unblock()
+	g := <-granted
+	require.NoError(b.t, g.Release(b.t.Context()))
+	return time.Since(lost)
+}
+
+// It lasts until the function has returned that waits.
+func TestACallDoesNotWaitForTheGraceOfWhatItsOwnContextCarries(t *testing.T) {
+	type (
+		call func(ctx context.Context) error
+		do   func(ctx context.Context, f func(context.Context) error) error
+	)
+	grace := zklock.WithLossGrace(time.Hour)
+	handle := func(_ *zklock.Hold, err error) error { return err }
+	for name, of := range map[string]func(b *bubble, s *zklock.Session) (do, call){
+		"Locker.LockContext": func(b *bubble, s *zklock.Session) (do, call) {
+			l := b.locker(s, grace)
+			return l.Do, l.LockContext
+		},
+		"Locker.Acquire": func(b *bubble, s *zklock.Session) (do, call) {
+			l := b.locker(s, grace)
+			return l.Do, func(ctx context.Context) error { return handle(l.Acquire(ctx)) }
+		},
+		"another Locker": func(b *bubble, s *zklock.Session) (do, call) { return b.locker(s, grace).Do, b.locker(s).LockContext },
+		"MultiLocker.Acquire": func(b *bubble, s *zklock.Session) (do, call) {
+			m := zklock.NewMulti(b.locker(s, grace))
+			return m.Do, func(ctx context.Context) error { _, err := m.Acquire(ctx); return err }
+		},
+		"Semaphore.Acquire": func(_ *bubble, s *zklock.Session) (do, call) {
+			sem := must(zklock.NewSemaphore(s, "/sem", 2, grace))
+			return func(ctx context.Context, f func(context.Context) error) error { return sem.Do(ctx, 2, f) },
+				func(ctx context.Context) error { return handle(sem.Acquire(ctx, 1)) }
+		},
+		"RWLocker.Acquire": func(b *bubble, s *zklock.Session) (do, call) {
+			l := must(zklock.NewRW(s, b.path, grace))
+			return l.RDo, func(ctx context.Context) error { return handle(l.Acquire(ctx)) }
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, func(t *testing.T, b *bubble) {
+				do, again := of(b, b.session("owner"))
+				require.ErrorIs(t, do(t.Context(), func(ctx context.Context) error {
+					place := b.server.Client("owner")
+					place.Block(zktest.ToServer)
+					<-zklock.HoldFrom(ctx).Lost()
+					place.Unblock()
+					began := time.Now()
+					err := again(context.WithoutCancel(ctx))
+					require.Zero(t, time.Since(began))
+					return err
+				}), zklock.ErrDeadlock)
+			})
+		})
+	}
+}
+
+// Who waits for the owner has the lock at the servers by then.
+func TestAHandleDoesNotWaitBehindOneThatWaitsForItsOwner(t *testing.T) {
+	inBubble(t, func(t *testing.T, b *bubble) {
+		l := b.locker(b.session("owner"))
+		var waiter <-chan error
+		require.ErrorIs(t, l.Do(t.Context(), func(ctx context.Context) error {
+			waiter = begin(func() error {
+				defer l.Unlock()
+				return l.LockContext(t.Context())
+			})
+			synctest.Wait()
+			place := b.server.Client("owner")
+			place.Block(zktest.ToServer)
+			<-zklock.HoldFrom(ctx).Lost()
+			place.Unblock()
+			time.Sleep(5 * time.Second)
+			require.Equal(t, 1, b.queue(), "the waiter's")
+			_, err := l.Acquire(context.WithoutCancel(ctx))
+			return err
+		}), zklock.ErrDeadlock)
+		require.NoError(t, <-waiter)
 	})
 }
 
