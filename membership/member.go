@@ -70,7 +70,7 @@ var ErrLeft = errors.New("membership: the member has left")
 func Join(ctx context.Context, s *zklock.Session, path string, data []byte, opts ...Option) (*Member, error) {
 	o, err := newOptions(s, path, opts)
 	if err == nil {
-		err = client.CheckCreate(path, data, o.acl)
+		err = client.CheckCreate(client.Of(s).Below(path), data, o.acl)
 	}
 	if err == nil && ctx.Err() != nil {
 		err = client.Ended(ctx)

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -617,6 +618,19 @@ func TestAMemberWhoseNodeWentWithItsSessionHasLeftThoughItMayNotDelete(t *testin
 		require.ErrorIs(t, m.State().Err, zk.ErrNoAuth)
 		require.NoError(t, m.Leave(t.Context()))
 		require.Equal(t, membership.State{Registrations: 1, Err: membership.ErrLeft}, m.State())
+	})
+}
+
+// The server would hang up, and all that the session holds would wait for it.
+func TestDataThatDoesNotFitARequestBelowTheChrootIsRefused(t *testing.T) {
+	inBubble(t, func(t *testing.T, server *zktest.Server) {
+		s, err := zklock.Connect(t.Context(), []string{server.PipeAddr() + "/" + strings.Repeat("c", 1000)}, timeout, zklock.WithDialer(server.Dial))
+		require.NoError(t, err)
+		defer s.Close()
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		_, err = membership.Join(ctx, s, "/m", make([]byte, 1<<20-512))
+		require.ErrorContains(t, err, "bytes of data")
 	})
 }
 
