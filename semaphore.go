@@ -82,10 +82,9 @@ func (s *Semaphore) Acquire(ctx context.Context, n int) (*Hold, error) {
 }
 
 // TryAcquire is Acquire without the wait: it returns [ErrLocked] if the permits are not free,
-// or if somebody else is in line for permits, as everybody is who takes some at the same time: of
-// several tries at once one may be told ErrLocked though there are permits for all. Who can wait
-// for a moment calls Acquire with a deadline. While there is no connection it waits for one, as
-// long as ctx lives.
+// or if somebody else is in line for permits, as another try is for a moment: of several together
+// one may be told ErrLocked though there are permits enough. Who can wait for a moment calls
+// Acquire with a deadline. While there is no connection it waits for one, as long as ctx lives.
 func (s *Semaphore) TryAcquire(ctx context.Context, n int) (*Hold, error) {
 	return s.acquire(ctx, "try", n, (*Semaphore).try)
 }

@@ -32,7 +32,7 @@ var ofTheLibrary = []judged{
 		{"internal/client/servers.go", "if err := checkServer(server); err != nil {", "if err := checkServer(server); err != nil && false {"},
 	}}, "TestServersThatCouldOnlyBeDialledInVainAreRefusedAtOnce"},
 	{mutant{"an owner waits for a lost hold that its context carries", []edit{
-		{"gate.go", "if err := g.shut(ctx); err != nil {", "if err := g.shut(ctx); err != nil && false {"},
+		{"gate.go", "h.shares == g.shares && h.hold.Excludes(g.queue)", "h.shares == g.shares && false"},
 	}}, "TestACallThatWouldWaitForALostHoldOfItsContextIsRefusedAtOnce"},
 	{mutant{"a lost hold that was given back is still waited for", []edit{
 		{"internal/queue/hold.go", "!h.left && !s.closed", "!s.closed"},
@@ -384,7 +384,7 @@ var ofTheLibrary = []judged{
 		{"multi.go", "\t\t\t\th.hold.Decline(ctx, l.leave)", "\t\t\t\th.hold.SendRelease(ctx, l.leave)"},
 	}}, "TestACallThatFailsLeavesNothingForTheMinimum"},
 	{mutant{"the node of a hold that nobody has used stays once it was lost", []edit{
-		{"internal/queue/contender.go", "c.unused = true\n\tc.lingerLess()", "c.unused = true"},
+		{"internal/queue/hold.go", "h.contender.unused = true", "_ = h"},
 	}}, "TestAHoldThatNobodyHasComeToUseDoesNotLastWhenItIsLost"},
 	{mutant{"the wait for an owner here is of the least length", []edit{
 		{"gate.go", "\th.hold.StartMinimum()\n", ""},
@@ -396,7 +396,7 @@ var ofTheLibrary = []judged{
 		{"multi.go", "if !slices.Contains(before, h) {", "if !slices.Contains(before, h) || true {"},
 	}}, "TestTheMinimumCountsFromWhenTheCallHasAllThatItWaitsFor"},
 	{mutant{"a turn at a semaphore stays for its least length", []edit{
-		{"internal/queue/semaphore.go", "o.NewHistory, o.MinHold, o.LossGrace = nil, 0, 0", "o.NewHistory, o.LossGrace = nil, 0"},
+		{"internal/queue/semaphore.go", "o.NewHistory, o.MinHold = nil, 0", "o.NewHistory = nil"},
 	}}, "TestEveryKindOfLockHasAMinimum"},
 	{mutant{"a lock that nobody has come to use is kept for an owner to come", []edit{
 		{"internal/queue/handoff.go", "c.exposed || c.unused {", "c.exposed {"},
@@ -601,10 +601,10 @@ var ofTheLibrary = []judged{
 		{"multi.go", "if m.made(\"try\") == nil && d > 0 {", "if m.made(\"try\") == nil {"},
 	}}, "TestAMultiLockerUnderAHoldOfALockWithoutAnOwnerIsADeadlockAtOnce"},
 	{mutant{"a MultiLocker's Do waits for the owner that runs it", []edit{
-		{"context.go", "(*Locker).barred)", "(*Locker).deadlock)"},
+		{"context.go", "(*Locker).barred)", "func(*Locker, context.Context) error { return nil })"},
 	}}, "TestACallInADoWhoseHoldWasReleasedIsRefusedAtOnceUntilTheDoReturns"},
 	{mutant{"a MultiLocker waits for the owner that it runs under", []edit{
-		{"multi.go", "return l.barred(ctx)", "return l.deadlock(ctx)"},
+		{"multi.go", "return l.barred(ctx)", "return nil"},
 	}}, "TestACallInADoWhoseHoldWasReleasedIsRefusedAtOnceUntilTheDoReturns"},
 	{mutant{"what a MultiLocker starts over for is not told to the trace", []edit{
 		{"while.go", "return without{err}", "return context.Canceled"},
@@ -700,7 +700,7 @@ var ofTheLibrary = []judged{
 		{"multi.go", "\tif !slices.Equal(m.of, holds) {", "\tm.mu.Lock()\n\tdefer m.mu.Unlock()\n\tif !slices.Equal(m.of, holds) {"},
 	}}, ".TestWhatAMultiLockerIsAskedLastCountsForItsLoss"},
 	{mutant{"a lost lock goes to the next though its grace is not over", []edit{
-		{"internal/queue/contender.go", "o.LossGrace-s.client", "0*o.LossGrace-s.client"},
+		{"internal/queue/contender.go", "return c.queue.options.LossGrace -", "return 0*c.queue.options.LossGrace -"},
 	}}, "test/lock.TestALostLockIsTheNextOnesWhenItsGraceIsOver"},
 	{mutant{"a grace goes on though its owner has given the hold back", []edit{
 		{"internal/queue/hold.go", "c.endGrace(h)", "_ = h"},
@@ -723,9 +723,24 @@ var ofTheLibrary = []judged{
 	{mutant{"a provider that counts no servers has none asked", []edit{
 		{"internal/wire/dial.go", "max(d.Hosts.Len(), 1)", "d.Hosts.Len()"},
 	}}, "internal/wire.TestAServerIsAskedThoughItsProviderCountsNone"},
-	{mutant{"a turn that was lost has a grace", []edit{
-		{"internal/queue/semaphore.go", "o.NewHistory, o.MinHold, o.LossGrace = nil, 0, 0", "o.NewHistory, o.MinHold = nil, 0"},
-	}}, "test/lock.TestATurnThatIsLostHasNoGrace"},
+	{mutant{"a node that stays is remembered when its session is over", []edit{
+		{"internal/queue/incarnation.go", "c.lingerLess() //", "_ = 0 //"},
+	}}, "internal/queue.TestWhatStaysIsForgottenWithItsSession"},
+	{mutant{"a hold that was given back and is not used ends the next one's grace", []edit{
+		{"internal/queue/hold.go", "if h.contender.hold == h {", "if h.contender != nil {"},
+	}}, "test/lock.TestAMultiLockerThatGivesBackWhatWasReleasedEndsNobodyElsesGrace"},
+	{mutant{"the grace of a hold that the context carries is waited for", []edit{
+		{"internal/queue/hold.go", "(h.IsHeld() || h.hasGrace())", "h.IsHeld()"},
+	}}, "test/lock.TestACallDoesNotWaitForTheGraceOfWhatItsOwnContextCarries"},
+	{mutant{"a hold that was given back has the next one's grace", []edit{
+		{"internal/queue/hold.go", "return c.hold == h && c.grace() > 0", "return c.grace() > 0"},
+	}}, "test/lock.TestAHoldThatIsGivenBackAgainEndsNobodyElsesGrace"},
+	{mutant{"a grace outlasts its session", []edit{
+		{"internal/queue/contender.go", "c.lostAt.IsZero() || c.incarnation.id != s.id {", "c.lostAt.IsZero() {"},
+	}}, "test/lock.TestAGraceEndsWithItsSession"},
+	{mutant{"a member's data are measured without the chroot", []edit{
+		{"membership/member.go", "client.CheckCreate(client.Of(s).Below(path)", "client.CheckCreate(path"},
+	}}, "membership.TestDataThatDoesNotFitARequestBelowTheChrootIsRefused"},
 	{mutant{"what a server grants that is behind does not count", []edit{
 		{"internal/wire/behind.go", "max(timeout, b.granted)", "timeout"},
 	}}, "internal/wire.TestServersAreAskedAgainWhenWhatOneHasGrantedIsOver"},
@@ -1029,7 +1044,7 @@ var ofTheLibrary = []judged{
 		{"internal/queue/trace.go", "at.InTheWay(view.Nodes())", "at.Ahead"},
 	}}, "test/lock.TestTheTraceCountsTheReadersAheadOfAReadersWriter"},
 	{mutant{"a member's access list may be as long as it likes", []edit{
-		{"membership/member.go", "client.CheckCreate(path, data, o.acl)", "client.CheckCreate(path, data, nil)"},
+		{"membership/member.go", "client.CheckCreate(client.Of(s).Below(path), data, o.acl)", "client.CheckCreate(path, data, nil)"},
 	}}, "membership.TestBadArgumentsAreRefused"},
 	{mutant{"a negative number blocks those ahead of whom it is", []edit{
 		{"internal/queue/counter.go", "if c.sequence < 0 {", "if false {"},
@@ -1086,13 +1101,13 @@ var ofTheLibrary = []judged{
 		{"internal/queue/handoff.go", "(t.contention != alone || c.othersInLineLocked())", "t.contention != alone"},
 	}}, "TestACohortEndsItsTurnForAnotherOfItsSession"},
 	{mutant{"a hold that the context carries is waited for", []edit{
-		{"gate.go", "if err := g.deadlock(ctx); err != nil {", "if err := error(nil); err != nil {"},
+		{"gate.go", "if err := g.barred(ctx); err != nil {", "if err := error(nil); err != nil {"},
 	}}, "TestACallThatWouldWaitForTheHoldOfItsContextIsRefusedAtOnce"},
 	{mutant{"of the holds that a context carries the innermost counts", []edit{
 		{"gate.go", "c != nil; c = c.outer {", "c != nil; c = nil {"},
 	}}, "TestACallThatWouldWaitForTheHoldOfItsContextIsRefusedAtOnce"},
 	{mutant{"a hold that has ended keeps its context from the lock", []edit{
-		{"internal/queue/hold.go", "h.IsHeld() && own.session", "own.session"},
+		{"internal/queue/hold.go", "own.dir == q.dir && (h.IsHeld() || h.hasGrace())", "own.dir == q.dir"},
 	}}, "TestACallThatWouldWaitForTheHoldOfItsContextIsRefusedAtOnce"},
 	{mutant{"the permits that a context carries do not count", []edit{
 		{"semaphore.go", "carried+n > s.size", "false"},

@@ -239,10 +239,10 @@ var all = []mutant{
 		{"internal/queue/semaphore.go", "ops = append(ops, check) //", "_ = check //"},
 	}},
 	{"a lost hold's node goes before its grace is over", []edit{
-		{"internal/queue/contender.go", "left = max(left, o.LossGrace-s", "left = max(left, o.LossGrace/2-s"},
+		{"internal/queue/contender.go", "return c.queue.options.LossGrace -", "return c.queue.options.LossGrace/2 -"},
 	}},
 	{"a lost hold's node stays when its grace is over", []edit{
-		{"internal/queue/contender.go", "left = max(left, o.LossGrace-s", "left = max(left, 2*o.LossGrace-s"},
+		{"internal/queue/contender.go", "return c.queue.options.LossGrace -", "return 2*c.queue.options.LossGrace -"},
 	}},
 	{"servers that have lost their data are never asked", []edit{
 		{"internal/wire/behind.go", "if b.asks == 0 {", "if true {"},
@@ -251,7 +251,7 @@ var all = []mutant{
 		{"internal/wire/behind.go", "const behindTimeouts = 2", "const behindTimeouts = 5"},
 	}},
 	{"what nobody has come to use stays for its minimum", []edit{
-		{"internal/queue/contender.go", "if c.unused || s.closed {\n\t\treturn 0", "if c.hold == nil || s.closed {\n\t\treturn 0"},
+		{"internal/queue/contender.go", "if c.unused || s.closed ||", "if c.hold == nil || s.closed ||"},
 	}},
 	{"a try finds a lock of its own process taken", []edit{
 		{"internal/queue/handoff.go", "func (t *handoff) Try(ctx context.Context, call Call) (*Hold, error) {\n\ts := t.queue.session\n\ts.mu.Lock()\n\tif h := t.resume(); h != nil {", "func (t *handoff) Try(ctx context.Context, call Call) (*Hold, error) {\n\ts := t.queue.session\n\ts.mu.Lock()\n\tif h := (*Hold)(nil); h != nil {"},
