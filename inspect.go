@@ -73,7 +73,7 @@ func (s *Session) inspect(ctx context.Context, path string) ([]Contender, error)
 	}
 	var names []string
 	found, err := s.settled(ctx, Contender.writes, func() (queue []Contender, err error) {
-		names, err = s.names(ctx, s.client.Children(path))
+		names, err = s.children(ctx, path)
 		return inQueue(path, names), err
 	})
 	if err != nil {
@@ -93,9 +93,11 @@ func (s *Session) inspect(ctx context.Context, path string) ([]Contender, error)
 // mostLooks bounds how often a queue is looked at whose nodes come and go meanwhile.
 const mostLooks = 3
 
-// settled lists contenders and reads their nodes; and both again if one has gone in between that
-// may have left another in its place, which the list does not show, or if all have.
-func (s *Session) settled(ctx context.Context, leavesAnother func(Contender) bool, list func() ([]Contender, error)) (found []Contender, err error) {
+// settled lists contenders and reads their nodes. It does both again if a node has gone in between
+// that may have left another in its place, which the list does not show, or if all have gone.
+func (s *Session) settled(
+	ctx context.Context, leavesAnother func(Contender) bool, list func() ([]Contender, error),
+) (found []Contender, err error) {
 	for range mostLooks {
 		if found, err = list(); err != nil {
 			return nil, err
@@ -155,11 +157,11 @@ func inQueue(path string, names []string) []Contender {
 // inspectSemaphore lists the line ahead of the permits.
 func (s *Session) inspectSemaphore(ctx context.Context, locks, leases string) ([]Contender, error) {
 	return s.settled(ctx, Contender.waits, func() ([]Contender, error) {
-		inLine, err := s.names(ctx, s.client.Children(locks))
+		inLine, err := s.children(ctx, locks)
 		if err != nil {
 			return nil, err
 		}
-		out, err := s.names(ctx, s.client.Children(leases))
+		out, err := s.children(ctx, leases)
 		if err != nil {
 			return nil, err
 		}
@@ -174,27 +176,18 @@ func (s *Session) inspectSemaphore(ctx context.Context, locks, leases string) ([
 	})
 }
 
-// names returns the children that were asked for. What is read after them comes from a server
-// that answers.
-func (s *Session) names(ctx context.Context, listed *client.Call[[]string]) ([]string, error) {
-	names, err := present(listed.Wait(ctx))
+// children lists a node; one that does not exist has none. What is read after that comes from a
+// server that answers.
+func (s *Session) children(ctx context.Context, path string) ([]string, error) {
+	listed := s.client.Children(path)
+	names, err := listed.Wait(ctx)
+	if client.Answers(err, zk.ErrNoNode) {
+		return nil, nil
+	}
 	if err != nil {
 		listed.Leave(s.client)
 	}
 	return names, err
-}
-
-// present takes a node that does not exist for one without children.
-func present(names []string, err error) ([]string, error) {
-	if client.Answers(err, zk.ErrNoNode) {
-		return nil, nil
-	}
-	return names, err
-}
-
-// getIfAllowed sends for content.
-func (s *Session) getIfAllowed(path string) *client.Call[client.Content] {
-	return client.Send(s.client, func() (client.Content, error) { return s.content(path) })
 }
 
 // content reads a node, or if the session may not, its stat alone, or that it is there: somebody's
@@ -227,7 +220,7 @@ func (s *Session) read(ctx context.Context, found []Contender) ([]Contender, err
 		}
 		reads := make([]*client.Call[client.Content], len(some))
 		for i, c := range some {
-			reads[i] = s.getIfAllowed(c.Node)
+			reads[i] = client.Send(s.client, func() (client.Content, error) { return s.content(c.Node) })
 		}
 		for i, c := range some {
 			switch n, err := reads[i].Wait(ctx); {

@@ -121,8 +121,8 @@ var ofTheLibrary = []judged{
 		{"inspect.go", "return !c.Held }", "return false }"},
 	}}, "TestInspectTellsOfThePermitsThatSomebodyInLineHasTakenMeanwhile"},
 	{mutant{"permits are listed ahead of the line", []edit{
-		{"inspect.go", "inLine, err := s.names(ctx, s.client.Children(locks))", "out, err := s.names(ctx, s.client.Children(leases))"},
-		{"inspect.go", "\t\tout, err := s.names(ctx, s.client.Children(leases))\n\t\tif err != nil {\n\t\t\treturn nil, err\n\t\t}\n\t\tvar found", "\t\tinLine, err := s.names(ctx, s.client.Children(locks))\n\t\tif err != nil {\n\t\t\treturn nil, err\n\t\t}\n\t\tvar found"},
+		{"inspect.go", "inLine, err := s.children(ctx, locks)", "out, err := s.children(ctx, leases)"},
+		{"inspect.go", "\t\tout, err := s.children(ctx, leases)\n\t\tif err != nil {\n\t\t\treturn nil, err\n\t\t}\n\t\tvar found", "\t\tinLine, err := s.children(ctx, locks)\n\t\tif err != nil {\n\t\t\treturn nil, err\n\t\t}\n\t\tvar found"},
 	}}, "TestInspectTellsOfThePermitsThatSomebodyInLineHasTakenMeanwhile"},
 	{mutant{"who looks at the permits when its time is up forgets that it has waited for them", []edit{
 		{"internal/queue/semaphore.go", "turn.contender.behind = true\n", ""},
