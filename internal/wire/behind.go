@@ -51,6 +51,15 @@ func (b *behind) due(now clock.Instant, timeout time.Duration, servers int) bool
 	return true
 }
 
+// doubt is whether the server of a connection may have lost its data, or lag.
+type doubt int
+
+const (
+	trusted doubt = iota
+	asked         // the connect request named no transaction
+	lagging       // likewise, and the server says that the session lives: it is not used
+)
+
 // lives takes that the session does, for as long again as a server grants that was asked so.
 func (b *behind) lives(granted time.Duration) { b.asks, b.granted = 0, granted }
 

@@ -25,7 +25,7 @@ func (l *Link) ask(p []byte) (n int, err error) {
 			return n, err
 		}
 	} else if names(p) && l.dialer.behind.due(l.dialer.Clock.Now(), timeout, l.dialer.servers()) {
-		l.unnamed = true
+		l.doubt = asked
 		p = unnamed(p)
 	}
 	l.Asked = l.dialer.Clock.Now()
@@ -90,13 +90,13 @@ func (l *Link) recognise() error {
 func (l *Link) greet(head []byte) {
 	l.ID = int64(binary.BigEndian.Uint64(head[12:]))
 	timeout := time.Duration(binary.BigEndian.Uint32(head[8:])) * time.Millisecond
-	if l.unnamed && l.ID == l.dialer.session.ID() {
-		l.lags = true
+	if l.doubt == asked && l.ID == l.dialer.session.ID() {
+		l.doubt = lagging
 		l.dialer.behind.lives(timeout)
 		return
 	}
 	l.dialer.behind.answered()
-	if l.unnamed {
+	if l.doubt == asked {
 		l.dialer.Log.Warn("zklock: the servers may have lost their data", "server", l.Server)
 	}
 	l.touches = lease.NewTouches(l.Asked, timeout)

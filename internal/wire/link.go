@@ -45,9 +45,8 @@ type Link struct {
 	// CatchingUp has a value while a write is made for CaughtUp: one does for all.
 	CatchingUp chan struct{}
 
-	logins  int64 // written; for Write alone
-	unnamed bool  // the connect request named no transaction: see behind
-	lags    bool  // the server may have seen less than the session has
+	logins int64 // written; for Write alone
+	doubt  doubt // of the server, by the handshake
 
 	early *early // nil if go-zookeeper sets no watches again over this connection
 
@@ -151,7 +150,7 @@ func (l *Link) Read(p []byte) (n int, err error) {
 		n, err = l.in.Read(p)
 	}
 	l.frames.feed(p[:n], l.onFrame)
-	if l.lags {
+	if l.doubt == lagging {
 		n, err = 0, errBehind
 	}
 	if err != nil {

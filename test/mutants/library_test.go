@@ -681,13 +681,13 @@ var ofTheLibrary = []judged{
 		{"internal/wire/behind.go", "b.asks = servers\n", "b.asks = 0\n"},
 	}}, "TestAServerThatHasLostItsDataIsUsedAgain"},
 	{mutant{"nobody is told that data may be lost", []edit{
-		{"internal/wire/handshake.go", "if l.unnamed {\n", "if false {\n"},
+		{"internal/wire/handshake.go", "if l.doubt == asked {\n", "if false {\n"},
 	}}, "TestAServerThatHasLostItsDataIsUsedAgain"},
 	{mutant{"who asks whether a session is over does not show that it is its own", []edit{
 		{"internal/wire/behind.go", "clear(lastSeen(frame))", "clear(lastSeen(frame))\n\tclear(frame[len(frame)-16:])"},
 	}}, "TestASessionOutlivesALongElection"},
 	{mutant{"a session goes on at a server that may be behind", []edit{
-		{"internal/wire/handshake.go", "l.lags = true\n\t\tl.dialer.behind.lives(timeout)\n\t\treturn\n", "l.dialer.behind.lives(timeout)\n"},
+		{"internal/wire/handshake.go", "l.doubt = lagging\n\t\tl.dialer.behind.lives(timeout)\n\t\treturn\n", "l.dialer.behind.lives(timeout)\n"},
 	}}, "internal/wire.TestASessionThatLivesAtAServerThatIsBehindIsNotUsedThereAndNotLost"},
 	{mutant{"a server that was restored is asked for the session before it may have expired there", []edit{
 		{"internal/wire/behind.go", "behindTimeouts = 2", "behindTimeouts = 1"},
