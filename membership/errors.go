@@ -7,6 +7,7 @@ import (
 
 	"github.com/zklock/zklock"
 	"github.com/zklock/zklock/internal/client"
+	"github.com/zklock/zklock/internal/latch"
 )
 
 func wrap(op, path string, err error) error {
@@ -45,11 +46,4 @@ func pause(ctx context.Context, s *zklock.Session, d time.Duration) {
 	}
 }
 
-func isClosed(s *zklock.Session) bool {
-	select {
-	case <-s.Closed():
-		return true
-	default:
-		return false
-	}
-}
+func isClosed(s *zklock.Session) bool { return latch.IsClosed(s.Closed()) }

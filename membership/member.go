@@ -11,6 +11,7 @@ import (
 	"github.com/zklock/zklock"
 	"github.com/zklock/zklock/internal/callback"
 	"github.com/zklock/zklock/internal/client"
+	"github.com/zklock/zklock/internal/recipe"
 )
 
 // Member is a place on the list of servers, from [Join] until it leaves or its
@@ -83,7 +84,7 @@ func Join(ctx context.Context, s *zklock.Session, path string, data []byte, opts
 		return nil, explained(s, "join", path, err)
 	}
 	m := &Member{
-		session: s, path: path, node: join(path, memberPrefix+strings.ToLower(rand.Text())), options: o,
+		session: s, path: path, node: recipe.Join(path, memberPrefix+strings.ToLower(rand.Text())), options: o,
 		off: make(chan struct{}), done: make(chan struct{}), updated: make(chan struct{}, 1),
 		changed: make(chan struct{}), leavePath: func() {},
 	}
@@ -124,7 +125,7 @@ const memberPrefix = "member-"
 // same when the member registers again.
 func (m *Member) ID() string {
 	m.mustBeMade("id")
-	return m.node[strings.LastIndexByte(m.node, '/')+1:]
+	return recipe.Base(m.node)
 }
 
 // State returns how the member stands. After the session's Close it is registered no

@@ -39,6 +39,3 @@ func byAge(a, b Peer) int {
 func (p Peer) same(q Peer) bool {
 	return p.ID == q.ID && p.Session == q.Session && p.Zxid == q.Zxid && p.changed == q.changed
 }
-
-// join returns the path of dir's child name.
-func join(dir, name string) string { return strings.TrimSuffix(dir, "/") + "/" + name }

@@ -15,6 +15,7 @@ import (
 	"github.com/zklock/zklock"
 	"github.com/zklock/zklock/internal/client"
 	"github.com/zklock/zklock/internal/latch"
+	"github.com/zklock/zklock/internal/recipe"
 )
 
 // sight is a reading together with the watch that says when it is out of date.
@@ -31,12 +32,10 @@ type sight struct {
 
 // over reports whether the sight is of no more use.
 func (g *sight) over() bool {
-	select {
-	case <-g.ready:
-	default:
+	switch {
+	case !latch.IsClosed(g.ready):
 		return false
-	}
-	if g.err != nil {
+	case g.err != nil:
 		return true
 	}
 	select {
@@ -177,7 +176,7 @@ func (all *sights) turn(path string, list *sight, interval time.Duration) map[st
 	}
 	var seen []child
 	for _, name := range list.names {
-		if g := all.of[view{join(path, name), data}]; g != nil && latch.IsClosed(g.ready) && !g.over() {
+		if g := all.of[view{recipe.Join(path, name), data}]; g != nil && latch.IsClosed(g.ready) && !g.over() {
 			seen = append(seen, child{name, g})
 		}
 	}

@@ -17,6 +17,7 @@ import (
 	"github.com/zklock/zklock/internal/callback"
 	"github.com/zklock/zklock/internal/client"
 	"github.com/zklock/zklock/internal/latch"
+	"github.com/zklock/zklock/internal/recipe"
 )
 
 const (
@@ -174,7 +175,7 @@ func (w *watcher) readEach(ctx context.Context, list *sight, doubt time.Duration
 				if doubt != 0 && !due[names[i]] {
 					each = undoubted
 				}
-				node, err := look(ctx, w.session, view{join(w.path, names[i]), data}, each)
+				node, err := look(ctx, w.session, view{recipe.Join(w.path, names[i]), data}, each)
 				switch {
 				case err == nil:
 					nodes[i] = node
@@ -204,7 +205,7 @@ func (w *watcher) hide(ctx context.Context, names []string, refused []error) err
 		if w.hidden[name] {
 			continue
 		}
-		if err := w.warn(ctx, join(w.path, name), refused[i]); err != nil {
+		if err := w.warn(ctx, recipe.Join(w.path, name), refused[i]); err != nil {
 			return err
 		}
 	}
