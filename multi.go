@@ -19,7 +19,7 @@ import (
 type MultiLocker struct {
 	lockers []*Locker // in the order of their paths
 
-	mu   sync.Mutex
+	mu   sync.Mutex   // guards the fields below; a Hold's is locked under it
 	of   []*Hold      // that lost stands for
 	lost *latch.Latch // given when any of them is lost
 	stop []func()     // takes the callbacks back that give it

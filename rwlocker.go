@@ -271,7 +271,7 @@ type reader struct {
 // anyone, WithoutOwner, has as many as it took: a stack, whose oldest is there for as long as
 // any goroutine reads.
 type readers struct {
-	mu     sync.Mutex
+	mu     sync.Mutex // guards owners; nothing is locked under it
 	owners map[int64][]*reader
 }
 

@@ -32,7 +32,7 @@ type Member struct {
 
 	news callback.Serial // of its state
 
-	mu      sync.Mutex
+	mu      sync.Mutex    // guards the fields up to state; nothing is locked under it
 	updates int           // how many there were
 	placed  *update       // what was in place last, nil before the first
 	wants   []*update     // those after it, the newest last, which the node is to have

@@ -50,7 +50,7 @@ func (g *sight) over() bool {
 type sights struct {
 	checks singleflight.Group
 
-	mu      sync.Mutex
+	mu      sync.Mutex // guards the fields below, and what says so of a sight; nothing is locked under it
 	of      map[view]*sight
 	turns   map[string]turn // of the children of a path
 	sweepAt int             // how many sights there may be before those that are over are dropped
@@ -65,7 +65,7 @@ type turn struct {
 // bySession has the sights of each session that is still used by anybody. Nothing
 // in them leads to the session, or it would stay for ever.
 var bySession struct {
-	mu sync.Mutex
+	mu sync.Mutex // guards of; nothing is locked under it
 	of map[weak.Pointer[zklock.Session]]*sights
 }
 

@@ -73,7 +73,7 @@ type line struct {
 	path                                      string // below the session's chroot
 	readable, holders, waiters, position, age *prometheus.Desc
 
-	mu   sync.Mutex
+	mu   sync.Mutex // guards last; nothing is locked under it
 	last state
 }
 

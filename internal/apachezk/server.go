@@ -34,8 +34,8 @@ type Server struct {
 	argv   []string
 	warden *warden.Warden
 
-	mu      sync.Mutex
-	process *process // nil before the first start
+	mu      sync.Mutex // guards process
+	process *process   // nil before the first start
 }
 
 // ID returns the server's number in the ensemble, counted from 1.

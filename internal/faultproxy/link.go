@@ -14,7 +14,7 @@ type link struct {
 	cancel context.CancelFunc
 	tap    func(dir Direction, frame []byte) // may be nil
 
-	mu      sync.Mutex
+	mu      sync.Mutex       // guards the fields below; nothing is locked under it
 	server  *net.TCPConn     // nil until the target has accepted
 	awaited map[int32]*order // by the xid of the request
 }

@@ -17,7 +17,7 @@ import (
 // apachezk.Config.Route. Blocked bytes are held, as by a network that loses
 // packets and senders that repeat them, until Heal.
 type Mesh struct {
-	mu      sync.Mutex
+	mu      sync.Mutex // guards the fields below; a Proxy's is locked under it
 	proxies map[hop]*Proxy
 	blocked map[path]bool
 	delays  map[path]time.Duration

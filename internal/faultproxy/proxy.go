@@ -31,7 +31,7 @@ type Proxy struct {
 	listener *net.TCPListener
 	running  sync.WaitGroup
 
-	mu       sync.Mutex
+	mu       sync.Mutex // guards the fields below
 	closed   bool
 	refusing bool
 	ways     map[Direction]*way

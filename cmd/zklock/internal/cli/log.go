@@ -49,7 +49,7 @@ func newLogger(w io.Writer, format string, verbosity int) *slog.Logger {
 type asyncWriter struct {
 	done chan struct{}
 
-	mu     sync.Mutex
+	mu     sync.Mutex // guards closed, and the end of lines; nothing is locked under it
 	closed bool
 	lines  chan []byte
 }

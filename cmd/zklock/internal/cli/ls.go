@@ -61,7 +61,7 @@ const sideBySide = 16
 // list returns the locks at and below prefix, in the order of their paths, and the paths below it
 // that may not be read.
 func list(ctx context.Context, session *zklock.Session, prefix string) (found []view, hidden []string, err error) {
-	var mu sync.Mutex
+	var mu sync.Mutex // guards found, hidden and below
 	for level := []place{{prefix, prefix != "/"}}; len(level) > 0; {
 		var below []place
 		group, ctx := errgroup.WithContext(ctx)

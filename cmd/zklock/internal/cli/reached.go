@@ -21,7 +21,7 @@ type reached struct {
 	slog.Handler
 	servers []string
 
-	mu  sync.Mutex
+	mu  sync.Mutex       // guards why; nothing is locked under it
 	why map[string]error // by the server
 }
 
