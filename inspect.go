@@ -24,8 +24,9 @@ const (
 
 func (k Kind) String() string { return recipe.Kind(k).String() }
 
-// Contender is a node in a lock's queue, or a permit of a semaphore. Of one that this session may not
-// read, a server from ZooKeeper 3.9.2 on tells neither Session nor Token nor Created, which are zero then.
+// Contender is a node in a lock's queue, or a permit of a semaphore. Of one that this session may
+// not read, a server from ZooKeeper 3.9.2 on tells neither Session nor Token nor Created, which are
+// zero then.
 type Contender struct {
 	Node    string // full path
 	Kind    Kind
@@ -42,10 +43,10 @@ type Contender struct {
 // takes one (see [Semaphore]), and then the contenders in line. A path that does not exist, or
 // that nobody uses, gives none.
 //
-// It costs a list and one read for each node, 500 of them sent together, and both again if a writer
-// of an [RWLocker] goes in between, or somebody in line for permits, or everybody, three times at most.
-// Of a semaphore it costs two lists more. The answer is of the moment, and may be from a server that
-// lags behind. It needs the permission to read the path, and takes no part in the lock.
+// It costs a list and one read for each node, 500 of them sent together. Both are done again, twice
+// at most, if a writer of an [RWLocker] goes in between, or somebody in line for permits, or
+// everybody. Of a semaphore it costs two lists more. The answer is of the moment, and may be from a
+// server that lags behind. It needs the permission to read the path, and takes no part in the lock.
 func Inspect(ctx context.Context, s *Session, path string) ([]Contender, error) {
 	if err := s.made(); err != nil {
 		return nil, wrap("inspect", path, err)

@@ -245,11 +245,12 @@ func WithMinHold(d time.Duration) Option {
 // while its session lives and nobody else deletes it. It is for an owner that needs that long to
 // stop what it does. A hold may be lost for want of an answer though the session lives on: without
 // this option its node is deleted when there is a connection again, and the lock is the next one's.
-// It is no more than that: a session that has ended has no node, and how long it lasts after a loss
-// nobody here decides.
+// It promises no more: the servers decide how long the session lasts after a loss, and the node goes
+// with it.
 //
-// Until that is over, this process has to wait for the lock as any other, and the node is shown and
-// marked as that of a hold is. d is counted by the monotonic clock. [Session.Close] ends it early.
+// Until that is over, this process has to wait for the lock as any other. Meanwhile [Inspect] shows
+// the node as a holder's, and [Revoke] marks it. d is counted by the monotonic clock.
+// [Session.Close] ends it early.
 func WithLossGrace(d time.Duration) Option {
 	return func(o *options) { o.lossGrace = d }
 }

@@ -13,13 +13,15 @@ import (
 )
 
 // Revoke asks for a lock back: all who hold the one on path, or the owner of one node, if path is
-// that of a node as [Inspect] or [Hold.Node] tell it. It writes Curator's mark on the nodes; what
-// a node of this library says of its owner stays if this session may read it, and any other's is replaced. It returns when
-// that is written. The owners decide whether and when they give the lock back. The error is
-// zk.ErrNoNode for a node that is gone, and for a lock that nobody holds, or nobody for long
-// enough to be asked. Of several holders all are asked that this session may ask; its error names
-// the others. The path of a lock is below the session's chroot (see [Connect]), that of
-// a node is whole. A lock may be called as nodes are: what is there decides.
+// that of a node as [Inspect] or [Hold.Node] tell it. It writes Curator's mark on the nodes, and
+// returns when that is written. The owners decide whether and when they give the lock back. What a
+// node of this library says of its owner stays if this session may read it; on any other node the
+// mark replaces it.
+//
+// The error is zk.ErrNoNode for a node that is gone, and for a lock that nobody holds, or nobody
+// for long enough to be asked. Of several holders all are asked that this session may ask; the
+// error names the others. The path of a lock is below the session's chroot (see [Connect]), that
+// of a node is whole. If a lock has a name like a node's, what is there decides.
 func Revoke(ctx context.Context, s *Session, path string) error {
 	if err := s.made(); err != nil {
 		return wrap("revoke", path, err)

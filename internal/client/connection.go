@@ -70,8 +70,8 @@ func (c *Client) broadcast() {
 	c.changed = make(chan struct{})
 }
 
-// lastFailure returns the last cause of that there is no connection, or none that logs in; nil
-// if there is one, or no cause is known.
+// lastFailure returns why the last attempt to connect, or to log in, has failed; nil if a server
+// serves the session, or if the cause is not known.
 func (c *Client) lastFailure() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()

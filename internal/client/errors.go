@@ -57,9 +57,9 @@ func Ended(ctx context.Context) error {
 	return fmt.Errorf("%w: %w", err, cause)
 }
 
-// Explain adds to the error of a call what may be known of it: whose ctx has ended, while no
-// server serves the session, the last cause of that; what was refused by a bare number, the
-// number's meaning.
+// Explain adds to the error of a call what is known of its cause. If its ctx has ended while no
+// server serves the session, that is why none does. If a server has refused it by a code that
+// go-zookeeper has no name for, that is what the code means.
 func (c *Client) Explain(err error) error {
 	if !LooksEnded(err) {
 		return withMeaning(err)
@@ -67,8 +67,8 @@ func (c *Client) Explain(err error) error {
 	return c.unservedError(err, true)
 }
 
-// Unserved adds to what comes of it the last cause of that no server serves the session, if
-// none does. The cause is to be read, and is not wrapped.
+// Unserved adds to err why no server serves the session, if none does: as text, which errors.Is
+// does not see.
 func (c *Client) Unserved(err error) error { return c.unservedError(err, false) }
 
 func (c *Client) unservedError(err error, wraps bool) error {

@@ -117,7 +117,7 @@ func (ws *watches) armed(key WatchKey, w *Watch, err error) error {
 	return err
 }
 
-// settle is armed with what that means for the watch. ws.mu is held.
+// settle ends the setting of a watch, and the watch if err is not nil. ws.mu is held.
 func (ws *watches) settle(key WatchKey, w *Watch, err error) {
 	w.Err = err
 	close(w.Armed)

@@ -57,9 +57,9 @@ func (t *handoff) watchQueue(c *contender) {
 	}
 }
 
-// watchEnded takes the end of a watch on c's queue, and reports whether there is more to look for. A
-// change is likely that somebody has come: who, the next watch tells a round trip later. The end
-// of the connection tells nothing of the queue.
+// watchEnded takes the end of a watch on c's queue, and reports whether there is more to look for.
+// After a change somebody has probably come; the next watch tells a round trip later. The end of
+// the connection tells nothing of the queue.
 func (t *handoff) watchEnded(c *contender, w *client.Watch) bool {
 	t.queue.session.mu.Lock()
 	defer t.queue.session.mu.Unlock()

@@ -9,9 +9,10 @@ import (
 )
 
 // convert makes the hold by which the owner of before goes on: from writing to reading, or from
-// its turn to permits. The entry's create has the check, that of before's node. Who has asked the
-// owner for what it had has asked for this too: the check fails if that may be unheard of. Then
-// what the node says is read behind the create of the next try, since it may change all the time.
+// its turn to permits. The entry's create checks before's node. Who has asked the owner for what
+// it had has asked for the new hold too. So the first check fails if somebody has written on the
+// node, which may be such a request. Others may write there all the time: so the second only
+// checks that the node is there, and what it says is read behind that create.
 func (q *Queue) convert(ctx context.Context, before *Hold, enter func(id string, check *zk.CheckVersionRequest) entry) (*Hold, error) {
 	c := before.contender
 	h, err := q.createGranted(ctx, before, c.checkUnasked(), enter, nil)
@@ -58,8 +59,8 @@ func (h *Hold) heed(before *Hold) {
 	}
 }
 
-// checkUnasked is a check that fails, unless it is known that somebody has asked for the lock,
-// also if anything was written on the node: it may say so by now.
+// checkUnasked is a check that also fails if anything was written on the node, which may be a
+// request for the lock; but not if such a request is known already.
 func (c *contender) checkUnasked() *zk.CheckVersionRequest {
 	check := c.check()
 	c.queue.session.mu.Lock()

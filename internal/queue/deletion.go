@@ -252,10 +252,11 @@ func (s *Session) review(holders []*contender) error {
 	return nil
 }
 
-// reviewed ends the hold of whoever has the lock that was c's if view, which was read while c
-// had it or later, does not show c at the head of the queue, but for nodes that are being
-// deleted here, or was refused. A view without c says nothing if c has left meanwhile: reviewed
-// returns whom the lock has gone to then, and nil otherwise.
+// reviewed looks whether view, which was read while c had the lock or later, shows c at the head of
+// the queue; nodes that are being deleted here do not count. If it does not, or the list was
+// refused, whoever has the lock that was c's loses it. But if c is missing since it has handed the
+// lock on meanwhile, the view says nothing: then reviewed returns who has the lock, to be looked
+// for in another view. Otherwise it returns nil.
 func (s *Session) reviewed(c *contender, view *listing, refusal error) *contender {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -38,8 +38,8 @@ type Options struct {
 	NewHistory func(node string, token int64) History
 }
 
-// Source is where a call gets a lock from: a Queue, or a Handoff, which stands there for
-// several owners. After an error no node is left, or it is being deleted in the background.
+// Source is where a call gets a lock from: a Queue, or what NewHandoff returns, which stands there
+// for several owners. After an error no node is left, or it is being deleted in the background.
 type Source interface {
 	// Acquire waits for the lock.
 	Acquire(context.Context, Call) (*Hold, error)
@@ -145,8 +145,8 @@ func (q *Queue) Try(ctx context.Context, call Call) (*Hold, error) {
 	return h, err
 }
 
-// inTheWay returns ErrLocked if somebody is in a newcomer's way, and errLeftBehind if only nodes
-// are of which nobody wants anything any more.
+// inTheWay returns ErrLocked if somebody is in a newcomer's way, and errLeftBehind if there are only
+// nodes that calls of this session have left.
 func (q *Queue) inTheWay(ctx context.Context) error {
 	view, err := q.session.client.FreshList(ctx, q.dir)
 	switch {

@@ -79,8 +79,7 @@ func (s *Semaphore) acquire(
 }
 
 // take takes n permits while turn is held, as soon as they are free, and gives the turn back.
-// If a fault keeps it from that, it tries again in the same turn, which a place behind others
-// would follow.
+// After a fault it tries again in the same turn: a new one would be behind those who asked later.
 func (s *Semaphore) take(
 	ctx context.Context, turn *Hold, n int, wait func(context.Context, *Hold, *client.Watch) error,
 ) (h *Hold, err error) {

@@ -74,8 +74,8 @@ func (at *Position) add(other Node) {
 }
 
 // InTheWay returns how many of the listed nodes have to go before the contender may have the lock.
-// Whoever waits does so for all ahead of the nearest that blocks it: a reader for its writer, and so
-// for the readers for whom that waits.
+// A contender waits for all that are ahead of the nearest that blocks it: a reader for its writer,
+// and so for the readers for whom that writer waits.
 func (at Position) InTheWay(nodes []Node) (n int) {
 	if at.Ahead == 0 {
 		return 0
