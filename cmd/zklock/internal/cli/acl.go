@@ -2,6 +2,7 @@ package cli
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/go-zookeeper/zk"
@@ -82,12 +83,7 @@ func (a *accessList) isList() bool { return a.list != nil && a.text != creatorOn
 
 // needsCredentials reports whether the list names whoever is logged in.
 func (a *accessList) needsCredentials() bool {
-	for _, entry := range a.list {
-		if entry.Scheme == "auth" {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(a.list, func(entry zk.ACL) bool { return entry.Scheme == "auth" })
 }
 
 func (a *accessList) options() []zklock.Option {

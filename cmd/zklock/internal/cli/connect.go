@@ -145,7 +145,7 @@ func (c *connection) open(ctx context.Context, log *slog.Logger) (*zklock.Sessio
 	if err != nil {
 		return nil, classify(err)
 	}
-	log.Info("connected", "session", sessionName(session.ID()), "timeout", session.Timeout())
+	log.Info("connected", "session", client.Hex(session.ID()), "timeout", session.Timeout())
 	return session, nil
 }
 
@@ -161,9 +161,6 @@ func (c *connection) onSession(cmd *cobra.Command, f func(ctx context.Context, s
 		return f(ctx, session, ctxWriter{ctx, cmd.OutOrStdout()})
 	})
 }
-
-// sessionName is how ZooKeeper's own tools and logs write a session's id.
-func sessionName(id int64) string { return fmt.Sprintf("%#x", uint64(id)) }
 
 // request returns what f does with the session's connection, over another one if that is lost.
 // It gives up when ctx ends, or when a session that is lost would; the session's Close waits

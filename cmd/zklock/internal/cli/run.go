@@ -19,6 +19,7 @@ import (
 
 	"github.com/zklock/zklock"
 	"github.com/zklock/zklock/cmd/zklock/internal/job"
+	"github.com/zklock/zklock/internal/client"
 	"github.com/zklock/zklock/internal/latch"
 )
 
@@ -362,7 +363,7 @@ func environment(session *zklock.Session, hold *zklock.Hold, path string) []stri
 		"ZKLOCK_PATH="+path,
 		"ZKLOCK_NODE="+hold.Node(),
 		"ZKLOCK_TOKEN="+strconv.FormatInt(hold.Token(), 10),
-		"ZKLOCK_SESSION="+sessionName(session.ID()),
+		"ZKLOCK_SESSION="+client.Hex(session.ID()),
 	)}
 	return command.Environ() // without those of a lock that we are run under
 }

@@ -175,7 +175,7 @@ type contender struct {
 func describe(c zklock.Contender) contender {
 	shown := contender{
 		Node: c.Node, Kind: c.Kind.String(), Held: c.Held,
-		Session: sessionName(c.Session), Token: c.Token, Created: c.Created,
+		Session: client.Hex(c.Session), Token: c.Token, Created: c.Created,
 		Data: string(c.Data), Revoked: c.Revoked,
 	}
 	if !utf8.Valid(c.Data) {
