@@ -36,7 +36,7 @@ var ofTheCommand = []struct {
 		{job + "/search_linux.go", "!counts && session != pid", "!counts && false"},
 	}}, job, "TestADaemonThatIsBusyHoldsNobodyUp"},
 	{mutant{"a killed keeper's command has all the time that it wants", []edit{
-		{job + "/front.go", "KillAfter: n.KillAfter", "KillAfter: time.Hour"},
+		{job + "/front.go", "return n.KillAfter }", "return time.Hour }"},
 	}}, command, "TestAKilledKeepersCommandIsGoneBeforeTheServerGivesTheLockAway"},
 	{mutant{"a signal at the keeper's beginning is a loss", []edit{
 		{job + "/front.go", "status.Signaled() && !said.began", "false"},
@@ -141,7 +141,7 @@ var ofTheCommand = []struct {
 		{job + "/group.go", "(g.void || len(members(g.id)) == 0)", "(true || len(members(g.id)) == 0)"},
 	}}, command, "TestAProcessThatTheCommandLeavesInAnotherPIDNamespaceKeepsTheLock"},
 	{mutant{"the lock is the next one's while a command is ended that has lost it", []edit{
-		{cli + "/run.go", "r.grace(session.Timeout()) + session.Timeout()", "0*session.Timeout()"},
+		{cli + "/run.go", "r.killIn(session) + session.Timeout()", "0*session.Timeout()"},
 	}}, command, "TestNobodyElseRunsWhileACommandThatHasLostTheLockIsEnded"},
 	{mutant{"ls takes a lock that is called as permits are for a semaphore's", []edit{
 		{cli + "/ls.go", "!semaphore || name != recipe.Turns", "!semaphore || name != recipe.Turns && name != recipe.Permits"},
@@ -219,8 +219,17 @@ var ofTheCommand = []struct {
 		{job + "/front.go", "starting != nil && Ends(sig)", "false"},
 	}}, command, "TestAKeeperThatIsNotExecutedYetIsLookedAfter"},
 	{mutant{"a front is not told that the group is gone", []edit{
-		{job + "/supervisor.go", "s.group.void != void {", "s.group.void != void && false {"},
+		{job + "/supervisor.go", "if n != s.told {", "if n != s.told && (n.Group != 0 || s.told.Group == 0) {"},
 	}}, job, "TestAFrontThatIsLeftAloneEndsWhatIsLeftAndNoGroupThatIsGone"},
+	{mutant{"a front is not told of another time to end", []edit{
+		{job + "/supervisor.go", "if n != s.told {", "if n.Group != s.told.Group || !s.told.Running {"},
+	}}, job, "TestAFrontHearsOfAnotherTimeToEnd"},
+	{mutant{"a command ends in a quarter of the timeout that its session has had first", []edit{
+		{cli + "/run.go", "session.Timeout()), session.Timeout())", "session.Timeout()))"},
+	}}, cli, "TestACommandEndsInAQuarterOfTheShortestTimeoutOfItsSession"},
+	{mutant{"a command ends in a quarter of a timeout that has become longer", []edit{
+		{cli + "/run.go", "min(cmp.Or(r.shortest, session.Timeout()), session.Timeout())", "session.Timeout()"},
+	}}, cli, "TestACommandEndsInAQuarterOfTheShortestTimeoutOfItsSession"},
 	{mutant{"a group that is gone is said to keep the lock", []edit{
 		{job + "/supervisor.go", "if !s.group.void {\n\t\ts.log", "if true {\n\t\ts.log"},
 	}}, command, "TestTheKeysReachWhatIsLeftOfACommandWhenItsGroupIsGone"},

@@ -34,9 +34,10 @@ type run struct {
 	onRevoke     *choice
 	front        int // in the keeper, the descriptor of the front
 
-	path string
-	argv []string
-	log  *slog.Logger
+	path     string
+	argv     []string
+	log      *slog.Logger
+	shortest time.Duration // session timeout that has been seen
 }
 
 const frontFlag = "front"
@@ -157,6 +158,13 @@ func (l *lossFlags) grace(session time.Duration) time.Duration {
 	return time.Duration(graceFraction * float64(session))
 }
 
+// killIn is how long the command has to end by itself if the session's lock is lost now. Servers may
+// grant another timeout at a reconnect, and what they have granted before may count yet.
+func (r *run) killIn(session *zklock.Session) time.Duration {
+	r.shortest = min(cmp.Or(r.shortest, session.Timeout()), session.Timeout())
+	return r.grace(r.shortest)
+}
+
 // start has another process take the lock and run the command: see package job.
 func (r *run) start() error {
 	front := job.Front{
@@ -203,7 +211,7 @@ func (r *run) keep(ctx context.Context) error {
 	result, err := job.Run(job.Command{
 		Path: executable, Args: r.argv, Env: environment(session, hold, r.path),
 		Lost: hold.Lost(), Valid: func() bool { return !master.Died() && hold.Valid() },
-		Ending: r.ending(), KillAfter: r.grace(session.Timeout()), Orphaned: r.ending(),
+		Ending: r.ending(), KillAfter: func() time.Duration { return r.killIn(session) }, Orphaned: r.ending(),
 	}, master, r.log)
 	lost := errors.Is(err, job.ErrLost) || result.Ended || r.ending() != 0 && !hold.Valid()
 	if err == nil && !lost && !master.Died() { // nobody would pass us a signal
@@ -297,12 +305,13 @@ func (r *run) await(ctx context.Context, session *zklock.Session) (*zklock.Hold,
 }
 
 // whileEnding leaves the lock's node while a command is ended that has lost the lock: servers that
-// are back by then would give it to the next. When the command has ended, it goes with the session.
+// are back by then would give it to the next. When the command has ended, it goes with the session. Whatever timeouts
+// are granted later, that is long enough: killIn never grows.
 func (r *run) whileEnding(session *zklock.Session) zklock.Option {
 	if r.ending() == 0 {
 		return zklock.WithLossGrace(0)
 	}
-	return zklock.WithLossGrace(r.grace(session.Timeout()) + session.Timeout())
+	return zklock.WithLossGrace(r.killIn(session) + session.Timeout())
 }
 
 // checkReadable returns an error if --acl does not let us read the lock's node. Who may not has lost

@@ -225,7 +225,7 @@ func (f *Front) end(n commandState, tty *terminal, others []int, changes <-chan 
 		tty.lent = true // perhaps: the keeper knew
 	}
 	s := &supervisor{
-		command: Command{Ending: f.Ending, KillAfter: n.KillAfter, Valid: func() bool { return false }},
+		command: Command{Ending: f.Ending, KillAfter: func() time.Duration { return n.KillAfter }, Valid: func() bool { return false }},
 		group:   command, tty: tty, master: new(Master), signals: signals, log: f.Log,
 	}
 	s.end()              // before it is seen to have ended with the keeper: it is no end of its own

@@ -11,6 +11,7 @@ import (
 	"os/exec"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -152,32 +153,54 @@ func endBy(t *testing.T, sig syscall.Signal, told commandState) {
 
 // The number of a group that is gone may be given to somebody else's.
 func TestAFrontThatIsLeftAloneEndsWhatIsLeftAndNoGroupThatIsGone(t *testing.T) {
-	pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
-	require.NoError(t, err)
-	require.NoError(t, unix.SetNonblock(pair[0], true)) // for the deadline
-	front, keeper := os.NewFile(uintptr(pair[0]), "front"), os.NewFile(uintptr(pair[1]), "keeper")
-	defer front.Close()
-	require.NoError(t, front.SetDeadline(time.Now().Add(5*time.Second)))
-	defer (&group{void: true}).kill()
-	master := &Master{Signals: make(chan os.Signal), conn: keeper}
-	go func() {
-		defer keeper.Close()
-		_, err := Run(Command{
-			Path: "/bin/bash", Args: []string{"bash", "-c", "set -m; sleep 1000 >/dev/null 2>&1 &"}, // in a group of its own
-			Env: os.Environ(), Valid: func() bool { return true }, KillAfter: time.Hour,
-		}, master, slog.New(slog.DiscardHandler))
-		assert.NoError(t, err)
-	}()
-	told := func() (n commandState) {
-		assert.NoError(t, binary.Read(front, binary.NativeEndian, &n))
-		return n
-	}
+	told := tellingOf(t, "set -m; sleep 1000 >/dev/null 2>&1 &", hour) // in a group of its own
 	gone := commandState{Running: true, KillAfter: time.Hour}
 	require.Equal(t, gone, told(), "it has not been started")
 	require.NotZero(t, told().Group)
 	require.Equal(t, gone, told())
 	endBy(t, syscall.SIGTERM, gone)
 	require.Equal(t, commandState{}, told())
+}
+
+// It has to keep to it when the keeper is killed.
+func TestAFrontHearsOfAnotherTimeToEnd(t *testing.T) {
+	var killAfter atomic.Int64
+	told := tellingOf(t, "exec sleep 1000", func() time.Duration { return time.Duration(killAfter.Load()) })
+	told()
+	begun := told()
+	require.NotZero(t, begun.Group)
+	killAfter.Store(int64(time.Minute))
+	require.Equal(t, commandState{Running: true, KillAfter: time.Minute, Group: begun.Group}, told())
+}
+
+// tellingOf runs a command of bash until the test ends, and returns what the front is told.
+func tellingOf(t *testing.T, command string, killAfter func() time.Duration) (told func() commandState) {
+	t.Helper()
+	pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
+	require.NoError(t, err)
+	require.NoError(t, unix.SetNonblock(pair[0], true)) // for the deadline
+	front, keeper := os.NewFile(uintptr(pair[0]), "front"), os.NewFile(uintptr(pair[1]), "keeper")
+	require.NoError(t, front.SetDeadline(time.Now().Add(5*time.Second)))
+	master := &Master{Signals: make(chan os.Signal), conn: keeper}
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		defer keeper.Close()
+		_, err := Run(Command{
+			Path: "/bin/bash", Args: []string{"bash", "-c", command},
+			Env: os.Environ(), Valid: func() bool { return true }, KillAfter: killAfter,
+		}, master, slog.New(slog.DiscardHandler))
+		assert.NoError(t, err)
+	}()
+	t.Cleanup(func() {
+		(&group{void: true}).kill()
+		<-ended
+		front.Close()
+	})
+	return func() (n commandState) {
+		assert.NoError(t, binary.Read(front, binary.NativeEndian, &n))
+		return n
+	}
 }
 
 // frontOf returns what a front says, and its keeper of that role.

@@ -38,9 +38,9 @@ type Command struct {
 	Valid func() bool
 
 	// Ending is sent to the command when Lost is closed; 0 lets it run on. What is
-	// left of it is killed KillAfter later.
+	// left of it is killed later, by what KillAfter, which is asked all the while, says then.
 	Ending    syscall.Signal
-	KillAfter time.Duration
+	KillAfter func() time.Duration
 
 	// Orphaned is sent to the command, on Linux, when this process is killed.
 	Orphaned syscall.Signal

@@ -27,7 +27,7 @@ func TestACommandThatHasLostItsRightIsNotStarted(t *testing.T) {
 	require.NoError(t, err)
 	_, err = Run(Command{
 		Path: mkdir, Args: []string{"mkdir", dir}, Env: os.Environ(),
-		Lost: lost, Valid: func() bool { return false },
+		Lost: lost, Valid: func() bool { return false }, KillAfter: hour,
 	}, new(Master), slog.New(slog.DiscardHandler))
 	require.ErrorIs(t, err, ErrLost)
 	_, err = os.Stat(dir)
@@ -68,6 +68,8 @@ func collections() uint32 {
 	return m.NumGC
 }
 
+func hour() time.Duration { return time.Hour }
+
 // started returns the group of a command that goes on.
 func started(c Command) (group int, err error) {
 	c.Valid = func() bool { return true }
@@ -101,7 +103,7 @@ func watched(t *testing.T, s *supervisor, told begun) error {
 }
 
 func TestACommandThatCannotBeExecutedIsNotTakenForOneThatHasEnded(t *testing.T) {
-	s := &supervisor{group: &group{void: true}}
+	s := &supervisor{command: Command{KillAfter: hour}, group: &group{void: true}}
 	require.ErrorIs(t, watched(t, s, begun{err: syscall.ENOENT}), syscall.ENOENT)
 }
 
@@ -115,8 +117,8 @@ func TestWhatComesBeforeThereIsACommandWaitsForIt(t *testing.T) {
 		s    supervisor
 		ends syscall.Signal
 	}{
-		"a loss":   {supervisor{command: Command{Lost: lost, Ending: syscall.SIGTERM, KillAfter: time.Hour}}, syscall.SIGKILL},
-		"a signal": {supervisor{signals: signals}, syscall.SIGHUP},
+		"a loss":   {supervisor{command: Command{Lost: lost, Ending: syscall.SIGTERM, KillAfter: hour}}, syscall.SIGKILL},
+		"a signal": {supervisor{command: Command{KillAfter: hour}, signals: signals}, syscall.SIGHUP},
 	} {
 		t.Run(name, func(t *testing.T) {
 			id, err := started(Command{Path: sleep, Args: []string{"sleep", "1000"}})

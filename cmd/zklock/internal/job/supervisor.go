@@ -23,6 +23,7 @@ type supervisor struct {
 	signals <-chan os.Signal
 	log     *slog.Logger
 
+	told    commandState     // to the front
 	halted  bool             // the group has been stopped with the job that it is part of
 	ending  bool             // the group has been told to end
 	kill    <-chan time.Time // when to kill what is left
@@ -68,21 +69,22 @@ func (s *supervisor) watch(changes <-chan os.Signal) error {
 
 // gone reports whether nothing is left of the command.
 func (s *supervisor) gone() bool {
-	void := s.group.void
 	gone := s.group.gone(s.ending)
-	if s.group.void != void {
-		s.tell()
-	}
+	s.tell()
 	return gone
 }
 
-// tell has the front know what to end if this process dies: no group that has another's number.
+// tell has the front know what to end if this process dies, and in which time: no group that has
+// another's number.
 func (s *supervisor) tell() {
-	n := commandState{Running: true, KillAfter: s.command.KillAfter}
+	n := commandState{Running: true, KillAfter: s.command.KillAfter()}
 	if !s.group.void {
 		n.Group = int32(s.group.id)
 	}
-	s.master.tell(n)
+	if n != s.told {
+		s.told = n
+		s.master.tell(n)
+	}
 }
 
 // begin takes over the group that has been started.
@@ -245,7 +247,8 @@ func (s *supervisor) end() {
 		return
 	}
 	s.ending = true
-	s.log.Warn("ending the command", "signal", name(s.command.Ending), "group", s.group.id, "kill_after", s.command.KillAfter)
+	killAfter := s.command.KillAfter()
+	s.log.Warn("ending the command", "signal", name(s.command.Ending), "group", s.group.id, "kill_after", killAfter)
 	if s.command.Ending == syscall.SIGKILL || s.begun != nil { // nothing has run, and perhaps nobody would hear
 		s.killing = true
 		s.group.kill()
@@ -253,5 +256,5 @@ func (s *supervisor) end() {
 	}
 	s.group.signalAll(s.command.Ending)
 	s.group.signalAll(syscall.SIGCONT) // a stopped process would not hear of it
-	s.kill = time.After(s.command.KillAfter)
+	s.kill = time.After(killAfter)
 }
