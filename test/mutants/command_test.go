@@ -188,6 +188,9 @@ var ofTheCommand = []struct {
 	{mutant{"the command has not the traces of Go that were asked for", []edit{
 		{job + "/traces.go", "if !changed {", "if !changed || true {"},
 	}}, command, "TestTracesOfGoThatNobodyReadsHoldNothingUp"},
+	{mutant{"what the resolver of Go tells of itself is left", []edit{
+		{job + "/traces.go", "case name == \"netdns\" && ", "case false && "},
+	}}, job, "TestOfTheSettingsOfGoItsTracesAreLeft"},
 	{mutant{"a job that no shell could continue is stopped and continued for ever", []edit{
 		{job + "/supervisor.go", "if wants && isOrphaned(s.master.group) {", "if wants && false && isOrphaned(s.master.group) {"},
 	}}, command, "TestAJobThatNoShellCouldContinueIsHungUpWhenItReads"},

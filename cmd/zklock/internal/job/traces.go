@@ -33,10 +33,20 @@ func leaveTraces() error {
 
 // withoutTraces returns the settings that have the runtime write nothing while all goes well.
 func withoutTraces(settings string) string {
-	return strings.Join(slices.DeleteFunc(strings.Split(settings, ","), func(setting string) bool {
-		name, _, _ := strings.Cut(setting, "=")
-		return strings.HasSuffix(name, "trace") || name == "scheddetail" || name == "checkfinalizers"
-	}), ",")
+	var left []string
+	for setting := range strings.SplitSeq(settings, ",") {
+		name, value, _ := strings.Cut(setting, "=")
+		switch {
+		case strings.HasSuffix(name, "trace"), name == "scheddetail", name == "checkfinalizers":
+		case name == "netdns" && strings.ContainsAny(value, "0123456789"):
+			if resolver := strings.Trim(value, "+0123456789"); resolver != "" { // behind or before the level
+				left = append(left, name+"="+resolver)
+			}
+		default:
+			left = append(left, setting)
+		}
+	}
+	return strings.Join(left, ",")
 }
 
 // Environ returns the environment that zklock was started with.

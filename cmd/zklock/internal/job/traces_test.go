@@ -14,6 +14,8 @@ func TestOfTheSettingsOfGoItsTracesAreLeft(t *testing.T) {
 		"netdns=go":                    "netdns=go",
 		"gctrace=1":                    "",
 		"tlsrsakex=1,gctrace=1,madv=0": "tlsrsakex=1,madv=0",
+		"netdns=go+2,netdns=1+cgo":     "netdns=go,netdns=cgo",
+		"netdns=2,madv=0":              "madv=0",
 		"schedtrace=50,scheddetail=1,inittrace=1,checkfinalizers=1": "",
 	} {
 		require.Equal(t, left, withoutTraces(settings), settings)
