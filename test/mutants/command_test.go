@@ -188,6 +188,9 @@ var ofTheCommand = []struct {
 	{mutant{"the command has not the traces of Go that were asked for", []edit{
 		{job + "/traces.go", "if !changed {", "if !changed || true {"},
 	}}, command, "TestTracesOfGoThatNobodyReadsHoldNothingUp"},
+	{mutant{"the command has settings of Go that we were not started with", []edit{
+		{job + "/traces.go", "if !strings.HasPrefix(", "if false && !strings.HasPrefix("},
+	}}, job, "TestTheCommandHasTheSettingsOfGoThatThisProcessWasStartedWith"},
 	{mutant{"what the resolver of Go tells of itself is left", []edit{
 		{job + "/traces.go", "case name == \"netdns\" && ", "case false && "},
 	}}, job, "TestOfTheSettingsOfGoItsTracesAreLeft"},

@@ -5,11 +5,13 @@ package job
 import (
 	"os"
 	"slices"
+	"strconv"
 	"strings"
 	"syscall"
 )
 
-// What $GODEBUG was, for the command, once this process was executed without its traces.
+// What $GODEBUG was, for the command, once this process was executed without its traces: behind our
+// process id, as somebody else may have set it.
 const (
 	goDebug        = "GODEBUG"
 	commandGoDebug = "ZKLOCK_GODEBUG"
@@ -18,6 +20,10 @@ const (
 // leaveTraces executes this process anew if Go's runtime writes traces: it does so with everything
 // else stopped, and for ever while nobody reads its standard error. Nothing may have begun yet.
 func leaveTraces() error {
+	ours := strconv.Itoa(os.Getpid()) + ":"
+	if !strings.HasPrefix(os.Getenv(commandGoDebug), ours) {
+		_ = os.Unsetenv(commandGoDebug) // of a keeper, too
+	}
 	said := os.Getenv(goDebug)
 	quiet := withoutTraces(said)
 	if quiet == said {
@@ -27,7 +33,7 @@ func leaveTraces() error {
 	if err != nil {
 		return err
 	}
-	env := append(os.Environ(), commandGoDebug+"="+said)
+	env := with(os.Environ(), commandGoDebug, ours+said)
 	return syscall.Exec(path, os.Args, with(env, goDebug, quiet))
 }
 
@@ -56,6 +62,7 @@ func Environ() []string {
 	if !changed {
 		return env
 	}
+	_, said, _ = strings.Cut(said, ":")
 	return with(without(env, commandGoDebug), goDebug, said)
 }
 

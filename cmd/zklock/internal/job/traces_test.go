@@ -3,6 +3,8 @@
 package job
 
 import (
+	"os"
+	"strconv"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -19,5 +21,20 @@ func TestOfTheSettingsOfGoItsTracesAreLeft(t *testing.T) {
 		"schedtrace=50,scheddetail=1,inittrace=1,checkfinalizers=1": "",
 	} {
 		require.Equal(t, left, withoutTraces(settings), settings)
+	}
+}
+
+func TestTheCommandHasTheSettingsOfGoThatThisProcessWasStartedWith(t *testing.T) {
+	for set, want := range map[string]string{
+		strconv.Itoa(os.Getpid()) + ":gctrace=1,madv=0": "gctrace=1,madv=0",
+		"gctrace=1":   "madv=0", // whoever has set it
+		"1:gctrace=1": "madv=0", // it was executed by another
+	} {
+		t.Setenv(commandGoDebug, set)
+		t.Setenv(goDebug, "madv=0")
+		require.NoError(t, leaveTraces())
+		command := Environ()
+		require.Contains(t, command, goDebug+"="+want, set)
+		require.NotContains(t, command, commandGoDebug+"="+set)
 	}
 }
