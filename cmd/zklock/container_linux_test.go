@@ -61,3 +61,24 @@ func TestAKeyInAContainerReachesNobodyButTheJob(t *testing.T) {
 	c.expect("code:130")
 	c.expect("the other lives")
 }
+
+// With hidepid nobody sees the processes of other users.
+func TestAJobInTheBackgroundStopsThoughItsLeaderCannotBeSeen(t *testing.T) {
+	t.Parallel()
+	at := newSite(t)
+	const asNobody = "runuser -u nobody -- "
+	if err := exec.Command("sh", "-c", asNobody+"test -x "+zklockBinary).Run(); err != nil {
+		t.Skipf("it takes root, and a directory for temporary files that others may enter: %v", err)
+	}
+	c := newContainer(at, "mount -o remount,hidepid=2 /proc && exec bash --norc --noprofile --noediting -i")
+	c.expect(prompt)
+	c.enter("set -b")
+	c.enter(asNobody + `zklock run $P -- sh -c 'echo "in"; read x; echo "got:$x"' &`)
+	c.expect("in\r\n")
+	c.expect("Stopped")
+	c.expect("got:$x")
+	c.enter("fg")
+	c.expect("runuser")
+	c.enter("a line")
+	c.expect("got:a line")
+}

@@ -36,6 +36,7 @@ func (s suite) Run() int {
 		return 1
 	}
 	defer os.RemoveAll(dir)
+	_ = os.Chmod(dir, 0o755) // a test executes it as another user
 	zklockBinary = filepath.Join(dir, "zklock")
 	build := exec.Command("go", "build", "-o", zklockBinary, ".")
 	if out, err := build.CombinedOutput(); err != nil {

@@ -198,8 +198,11 @@ var ofTheCommand = []struct {
 		{job + "/supervisor.go", "if wants && isOrphaned(s.master.group) {", "if wants && false && isOrphaned(s.master.group) {"},
 	}}, command, "TestAJobThatNoShellCouldContinueIsHungUpWhenItReads"},
 	{mutant{"every job that wants the terminal is hung up", []edit{
-		{job + "/family_linux.go", "return above == session && group != p.group", "return above == session && group != p.group && false"},
+		{job + "/family_linux.go", "return above == session\n", "return false && above == session\n"},
 	}}, command, "TestAJobInTheBackgroundStopsWhenItReadsAndGoesOnInTheForeground"},
+	{mutant{"a job of which /proc hides the leader is hung up", []edit{
+		{job + "/family_linux.go", "_, err = readProcess(p.parent)", "_, _ = readProcess(p.parent)"},
+	}}, command, "TestAJobInTheBackgroundStopsThoughItsLeaderCannotBeSeen"},
 	{mutant{"the garbage collector waits for execve", []edit{
 		{job + "/group.go", "debug.SetGCPercent(-1)", "debug.SetGCPercent(1)"},
 	}}, job, "TestNoGarbageIsCollectedUntilExecveHasCome"},

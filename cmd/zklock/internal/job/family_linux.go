@@ -176,11 +176,12 @@ func members(group int) (pids []int) {
 // discards stops of the terminal then.
 func isOrphaned(group int) bool {
 	all := members(group)
-	return len(all) > 0 && !slices.ContainsFunc(all, isOfJob)
+	return len(all) > 0 && !slices.ContainsFunc(all, mayBeOfJob)
 }
 
-// isOfJob reports whether the parent of a process could continue its group, as a shell does.
-func isOfJob(pid int) bool {
+// mayBeOfJob reports whether the parent of a process could continue its group, as a shell does, or,
+// which is not known of one of the group that /proc hides, whether that one's could.
+func mayBeOfJob(pid int) bool {
 	p, err := readProcess(pid)
 	if err != nil || p.parent == 0 { // it is not of this namespace
 		return err != nil
@@ -188,7 +189,11 @@ func isOfJob(pid int) bool {
 	session, _ := unix.Getsid(pid)
 	above, _ := unix.Getsid(p.parent)
 	group, _ := unix.Getpgid(p.parent)
-	return above == session && group != p.group
+	if group == p.group {
+		_, err = readProcess(p.parent)
+		return err != nil
+	}
+	return above == session
 }
 
 // process is what the kernel shows of one; the zero one, if it shows nothing.
