@@ -152,6 +152,8 @@ const (
 	ctrlC = "\x03"
 	ctrlZ = "\x1a"
 	ctrlD = "\x04"
+
+	ctrlBackslash = "\x1c"
 )
 
 // resize changes the size of the terminal.

@@ -243,3 +243,21 @@ func TestTheKeysReachWhatIsLeftOfACommandWhenItsGroupIsGone(t *testing.T) {
 	c.expect(prompt)
 	require.Empty(t, at.queue())
 }
+
+// The shell that gave it a group of its own is gone, and nobody continues it when it has read.
+func TestTheKeysReachAStoppedJobThatTheCommandHasLeft(t *testing.T) {
+	for name, key := range map[string]string{"Ctrl-C": ctrlC, "Ctrl-\\": ctrlBackslash} {
+		t.Run(name, func(t *testing.T) {
+			at, c := onTerminal(t)
+			c.enter(`zklock run -v $P -- bash -c 'ulimit -c 0; set -m; (while kill -0 $$; do :; done 2>/dev/null; read x </dev/tty) & exit 0'; echo "code:$?"`)
+			c.expect("and what it has started has not")
+			c.expect("]")
+			pid := pidIn(t, regexp.MustCompile(`processes=\[(\d+)\]`).FindStringSubmatch(c.said.String())[1])
+			eventually(t, "the job to stop", func() bool { return isStopped(pid) })
+			eventually(t, "the terminal to change hands", func() bool { return syscall.Kill(-c.foreground(), 0) == nil })
+			c.key(key)
+			c.expect("code:0")
+			require.Empty(t, at.queue())
+		})
+	}
+}

@@ -203,6 +203,9 @@ var ofTheCommand = []struct {
 	{mutant{"a job of which /proc hides the leader is hung up", []edit{
 		{job + "/family_linux.go", "_, err = readProcess(p.parent)", "_, _ = readProcess(p.parent)"},
 	}}, command, "TestAJobInTheBackgroundStopsThoughItsLeaderCannotBeSeen"},
+	{mutant{"the keys do not continue who is stopped when the command has ended", []edit{
+		{job + "/supervisor.go", "s.group.ended && Ends(sig)", "false"},
+	}}, command, "TestTheKeysReachAStoppedJobThatTheCommandHasLeft"},
 	{mutant{"the garbage collector waits for execve", []edit{
 		{job + "/group.go", "debug.SetGCPercent(-1)", "debug.SetGCPercent(1)"},
 	}}, job, "TestNoGarbageIsCollectedUntilExecveHasCome"},

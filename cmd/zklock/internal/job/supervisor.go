@@ -181,11 +181,12 @@ func (s *supervisor) pass(sig syscall.Signal) {
 		s.end()
 	case syscall.SIGCONT:
 		s.resume()
-	case syscall.SIGHUP, syscall.SIGTERM:
-		s.group.signal(sig)
-		s.group.signal(syscall.SIGCONT) // a stopped process would not hear of it
 	default:
 		s.group.signal(sig)
+		asked := sig == syscall.SIGHUP || sig == syscall.SIGTERM
+		if asked || s.group.ended && Ends(sig) { // nobody continues those that are left by a shell
+			s.group.signal(syscall.SIGCONT) // a stopped process would not hear of it
+		}
 	}
 }
 
