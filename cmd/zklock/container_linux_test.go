@@ -82,3 +82,14 @@ func TestAJobInTheBackgroundStopsThoughItsLeaderCannotBeSeen(t *testing.T) {
 	c.enter("a line")
 	c.expect("got:a line")
 }
+
+// The kernel ignores a SIGKILL that the first process of a container sends itself.
+func TestASignalThatAbortsEndsTheFirstProcessOfAContainer(t *testing.T) {
+	t.Parallel()
+	at := newSite(t)
+	cmd := at.command(at.runArgs("--", "sh", "-c", "echo in; exec sleep 1000")...)
+	p := startIn(t, cmd, &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWPID})
+	require.Equal(t, "in", p.line())
+	p.signal(syscall.SIGABRT)
+	require.Equal(t, 128+6, p.exit())
+}

@@ -206,6 +206,9 @@ var ofTheCommand = []struct {
 	{mutant{"the keys do not continue who is stopped when the command has ended", []edit{
 		{job + "/supervisor.go", "s.group.ended && Ends(sig)", "false"},
 	}}, command, "TestTheKeysReachAStoppedJobThatTheCommandHasLeft"},
+	{mutant{"a container's first process tries to kill itself, and goes on", []edit{
+		{job + "/signals.go", "os.Exit(bySignal + int(sig.(syscall.Signal)))", "_ = sig"},
+	}}, command, "TestASignalThatAbortsEndsTheFirstProcessOfAContainer"},
 	{mutant{"the garbage collector waits for execve", []edit{
 		{job + "/group.go", "debug.SetGCPercent(-1)", "debug.SetGCPercent(1)"},
 	}}, job, "TestNoGarbageIsCollectedUntilExecveHasCome"},

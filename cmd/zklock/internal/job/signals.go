@@ -52,8 +52,9 @@ func dieAtOnce() {
 	c := make(chan os.Signal, 1)
 	signal.Notify(c, fatal...)
 	go func() {
-		<-c
+		sig := <-c
 		_ = unix.Kill(unix.Getpid(), unix.SIGKILL)
+		os.Exit(bySignal + int(sig.(syscall.Signal))) // a container's first process, which the kernel lets nobody in it kill
 	}()
 }
 
