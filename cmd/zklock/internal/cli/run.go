@@ -305,8 +305,8 @@ func (r *run) await(ctx context.Context, session *zklock.Session) (*zklock.Hold,
 }
 
 // whileEnding leaves the lock's node while a command is ended that has lost the lock: servers that
-// are back by then would give it to the next. When the command has ended, it goes with the session. Whatever timeouts
-// are granted later, that is long enough: killIn never grows.
+// are back by then would give it to the next. When the command has ended, it goes with the session.
+// That is long enough whatever timeouts are granted later: killIn never grows.
 func (r *run) whileEnding(session *zklock.Session) zklock.Option {
 	if r.ending() == 0 {
 		return zklock.WithLossGrace(0)
