@@ -3,6 +3,7 @@ package lock_test
 import (
 	"context"
 	"errors"
+	"math"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -88,6 +89,33 @@ func TestAHoldThatIsGivenBackAgainEndsNobodyElsesGrace(t *testing.T) {
 			assert.ErrorIs(t, err, context.DeadlineExceeded, "nor is it one's own")
 		})
 		require.GreaterOrEqual(t, b.loses("owner", h, granted), lossGrace)
+	})
+}
+
+// A reconnect looks how much of it is left.
+func TestAGraceDoesNotPassWhileTheMachineSleeps(t *testing.T) {
+	inBubble(t, func(t *testing.T, b *bubble) {
+		var c clock.Clock
+		place := b.server.Client("owner")
+		owner := must(zklock.Connect(clock.With(t.Context(), &c), []string{b.server.PipeAddr()}, longSession, zklock.WithDialer(place.Dial)))
+		defer owner.Close()
+		h := must(b.locker(owner, zklock.WithLossGrace(lossGrace)).Acquire(t.Context()))
+		granted := make(chan grant, 1)
+		b.ask(t.Context(), "next", b.locker(b.session("next")), granted)
+		context.AfterFunc(h.Context(), func() {
+			time.Sleep(lossGrace / 4)
+			c.Step(lossGrace)
+			place.Cut()
+		})
+		require.GreaterOrEqual(t, b.loses("owner", h, granted), lossGrace)
+	})
+}
+
+func TestWithoutALossThereIsNoGrace(t *testing.T) {
+	inBubble(t, func(t *testing.T, b *bubble) {
+		h := must(b.locker(b.session("owner"), zklock.WithLossGrace(math.MaxInt64)).Acquire(t.Context()))
+		require.NoError(t, h.Release(t.Context()))
+		require.Zero(t, b.queue())
 	})
 }
 

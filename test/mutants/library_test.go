@@ -735,8 +735,14 @@ var ofTheLibrary = []judged{
 	{mutant{"a hold that was given back has the next one's grace", []edit{
 		{"internal/queue/hold.go", "return c.hold == h && c.grace() > 0", "return c.grace() > 0"},
 	}}, "test/lock.TestAHoldThatIsGivenBackAgainEndsNobodyElsesGrace"},
+	{mutant{"a grace passes while the machine sleeps", []edit{
+		{"internal/queue/contender.go", "Clock.Now().Least(c.lostAt)", "Clock.Now().Most(c.lostAt)"},
+	}}, "test/lock.TestAGraceDoesNotPassWhileTheMachineSleeps"},
+	{mutant{"what was not lost has a grace", []edit{
+		{"internal/queue/contender.go", "if c.lostAt.IsZero() || c", "if c"},
+	}}, "test/lock.TestWithoutALossThereIsNoGrace"},
 	{mutant{"a grace outlasts its session", []edit{
-		{"internal/queue/contender.go", "c.lostAt.IsZero() || c.incarnation.id != s.id {", "c.lostAt.IsZero() {"},
+		{"internal/queue/contender.go", "c.lostAt.IsZero() || c.incarnation.id != s.id {", "c.lostAt.IsZero() && c != nil {"},
 	}}, "test/lock.TestAGraceEndsWithItsSession"},
 	{mutant{"a member's data are measured without the chroot", []edit{
 		{"membership/member.go", "client.CheckCreate(client.Of(s).Below(path)", "client.CheckCreate(path"},
