@@ -111,7 +111,7 @@ func (c *contender) lose(cause error) { c.markLost(cause)() }
 // markLost is lose that leaves the rest, beyond the end itself, to its caller.
 func (c *contender) markLost(cause error) (rest func()) {
 	s, isLost := c.queue.session, c.end(cause, lost)
-	if isLost {
+	if isLost && (cause != errNodeDeleted || len(c.nodes) > 1) { // there is something that may stay
 		c.lostAt = s.client.Clock.Now()
 	}
 	return func() {
@@ -240,7 +240,7 @@ func (c *contender) remaining() (left time.Duration) {
 // grace returns how much of it is left after a loss. The session's mu is held.
 func (c *contender) grace() time.Duration {
 	s := c.queue.session
-	if c.lostAt.IsZero() || c.incarnation.id != s.id {
+	if c.lostAt.IsZero() || s.closed || c.incarnation.id != s.id {
 		return 0
 	}
 	return c.queue.options.LossGrace - s.client.Clock.Now().Least(c.lostAt)
@@ -305,7 +305,7 @@ func (c *contender) possess() *Hold {
 // newHold begins a possession of c's node, one for each of its owners. The session's mu is
 // held.
 func (c *contender) newHold() *Hold {
-	c.hold = c.queue.options.NewHold()
+	c.hold, c.unused = c.queue.options.NewHold(), false
 	c.hold.contender = c
 	if c.queue.options.MinHold > 0 {
 		c.granted = c.queue.session.client.Clock.Now()

@@ -119,6 +119,63 @@ func TestWithoutALossThereIsNoGrace(t *testing.T) {
 	})
 }
 
+// A MultiLocker that starts over has no use for it, and for the next hold by the same node it has.
+func TestAHoldByANodeThatWasKeptHasItsGrace(t *testing.T) {
+	inBubble(t, func(t *testing.T, b *bubble) {
+		s := b.session("owner")
+		opts := []zklock.Option{zklock.WithoutOwner(), zklock.WithRetention(time.Minute), zklock.WithLossGrace(lossGrace)}
+		l := b.locker(s, opts...)
+		busy := must(must(zklock.New(b.session("busy"), "/z")).Acquire(t.Context()))
+		several := zklock.NewMulti(l, must(zklock.New(s, "/z", opts...)))
+		done := begin(func() error { return several.LockContext(t.Context()) })
+		time.Sleep(time.Second)
+		node := l.Held().Node()
+		require.NoError(t, l.Held().Release(t.Context())) // any goroutine may
+		time.Sleep(time.Second)
+		require.NoError(t, busy.Release(t.Context()))
+		require.NoError(t, <-done)
+		require.Equal(t, node, l.Held().Node())
+		granted := make(chan grant, 1)
+		b.ask(t.Context(), "next", b.locker(b.session("next")), granted)
+		require.GreaterOrEqual(t, b.loses("owner", l.Held(), granted), lossGrace)
+		several.Unlock()
+	})
+}
+
+// It is neither the next one's to wait for, nor one's own.
+func TestWhereThereIsNoNodeThereIsNoGrace(t *testing.T) {
+	for name, c := range map[string]struct {
+		end  func(b *bubble, s *zklock.Session, h *zklock.Hold)
+		want error
+	}{
+		"deleted": {func(b *bubble, _ *zklock.Session, h *zklock.Hold) {
+			require.NoError(b.t, b.session("operator").Conn().Delete(h.Node(), -1))
+			<-h.Lost()
+		}, nil},
+		"closed": {func(b *bubble, s *zklock.Session, h *zklock.Hold) {
+			place := b.server.Client("owner")
+			place.Block(zktest.ToServer)
+			<-h.Lost()
+			place.Unblock()
+			time.Sleep(5 * time.Second) // there is a connection again
+			require.NoError(b.t, s.Close())
+		}, zklock.ErrClosed},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, func(t *testing.T, b *bubble) {
+				s := b.session("owner")
+				l := b.locker(s, zklock.WithLossGrace(time.Hour))
+				h := must(l.Acquire(t.Context()))
+				c.end(b, s, h)
+				ctx, cancel := context.WithTimeout(context.WithoutCancel(h.Context()), longSession)
+				defer cancel()
+				_, err := l.Acquire(ctx)
+				require.ErrorIs(t, err, c.want)
+			})
+		})
+	}
+}
+
 func TestAGraceEndsWithItsSession(t *testing.T) {
 	inBubble(t, func(t *testing.T, b *bubble) {
 		s := b.session("owner")

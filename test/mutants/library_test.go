@@ -739,10 +739,19 @@ var ofTheLibrary = []judged{
 		{"internal/queue/contender.go", "Clock.Now().Least(c.lostAt)", "Clock.Now().Most(c.lostAt)"},
 	}}, "test/lock.TestAGraceDoesNotPassWhileTheMachineSleeps"},
 	{mutant{"what was not lost has a grace", []edit{
-		{"internal/queue/contender.go", "if c.lostAt.IsZero() || c", "if c"},
+		{"internal/queue/contender.go", "if c.lostAt.IsZero() || s.closed", "if s.closed"},
 	}}, "test/lock.TestWithoutALossThereIsNoGrace"},
+	{mutant{"a grace outlasts the session's Close", []edit{
+		{"internal/queue/contender.go", "IsZero() || s.closed", "IsZero()"},
+	}}, "test/lock.TestWhereThereIsNoNodeThereIsNoGrace"},
+	{mutant{"a node that somebody has deleted has a grace", []edit{
+		{"internal/queue/contender.go", "isLost && (cause != errNodeDeleted || len(c.nodes) > 1)", "isLost"},
+	}}, "test/lock.TestWhereThereIsNoNodeThereIsNoGrace"},
+	{mutant{"a hold by a node that nobody had a use for has no grace", []edit{
+		{"internal/queue/contender.go", "c.hold, c.unused = c.queue.options.NewHold(), false", "c.hold = c.queue.options.NewHold()"},
+	}}, "test/lock.TestAHoldByANodeThatWasKeptHasItsGrace"},
 	{mutant{"a grace outlasts its session", []edit{
-		{"internal/queue/contender.go", "c.lostAt.IsZero() || c.incarnation.id != s.id {", "c.lostAt.IsZero() && c != nil {"},
+		{"internal/queue/contender.go", "|| s.closed || c.incarnation.id != s.id {\n\t\treturn 0\n\t}\n\treturn c.queue", "|| s.closed {\n\t\treturn 0\n\t}\n\treturn c.queue"},
 	}}, "test/lock.TestAGraceEndsWithItsSession"},
 	{mutant{"a member's data are measured without the chroot", []edit{
 		{"membership/member.go", "client.CheckCreate(client.Of(s).Below(path)", "client.CheckCreate(path"},
