@@ -1,6 +1,7 @@
 package zklock
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math"
@@ -66,7 +67,7 @@ func (g *gate) attempt(ctx context.Context) *attempt {
 
 // acquire waits for the lock, but not for a hold that ctx carries: that would never end.
 func (g *gate) acquire(ctx context.Context, a *attempt) (*queue.Hold, error) {
-	if err := g.barred(ctx); err != nil {
+	if err := g.deadlock(ctx); err != nil {
 		return nil, err
 	}
 	return a.keep(ctx, g.from.Acquire)
@@ -77,15 +78,25 @@ func (g *gate) try(ctx context.Context, a *attempt) (*queue.Hold, error) {
 	return a.keep(ctx, g.from.Try)
 }
 
-// barred returns ErrDeadlock if a hold that ctx carries keeps a call under it from the lock. One
-// that was lost does so until its owner gives it back, for which others wait: of them one may have
-// the lock by now.
-func (g *gate) barred(ctx context.Context) error {
+// deadlock returns ErrDeadlock if a hold that ctx carries keeps a call under it from the lock.
+func (g *gate) deadlock(ctx context.Context) error {
+	return waitsFor(ctx, func(h *Hold) bool { return h.hold.Blocks(g.queue) })
+}
+
+// shut is deadlock for an owner, who waits for the share of one that has lost the lock, too.
+func (g *gate) shut(ctx context.Context) error {
+	return waitsFor(ctx, func(h *Hold) bool { return h.shares == g.shares && h.hold.Excludes(g.queue) })
+}
+
+// barred is why nobody can come to own the lock under ctx.
+func (g *gate) barred(ctx context.Context) error { return cmp.Or(g.shut(ctx), g.deadlock(ctx)) }
+
+// waitsFor returns ErrDeadlock if one of the holds that ctx carries is in the way.
+func waitsFor(ctx context.Context, inTheWay func(*Hold) bool) error {
 	for c := carriedBy(ctx); c != nil; c = c.outer {
-		h := c.hold
-		switch owned := h.shares == g.shares && h.hold.Excludes(g.queue); {
-		case !owned && !h.hold.Blocks(g.queue):
-		case h.hold.Kind() == recipe.Read:
+		switch {
+		case !inTheWay(c.hold):
+		case c.hold.hold.Kind() == recipe.Read:
 			return fmt.Errorf("%w: %w", ErrDeadlock, ErrUpgrade)
 		default:
 			return ErrDeadlock
@@ -97,6 +108,9 @@ func (g *gate) barred(ctx context.Context) error {
 // take waits for the lock, and for an owner that has lost it.
 func (g *gate) take(ctx context.Context) (*Hold, error) {
 	a := g.attempt(ctx)
+	if err := g.shut(ctx); err != nil {
+		return nil, a.failed(err)
+	}
 	for {
 		got, err := g.acquire(ctx, a)
 		if err != nil {

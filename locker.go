@@ -18,7 +18,8 @@ import (
 // goroutine gets the lock through this Locker, so that two goroutines of a process never both
 // believe that they own it. One that waits for that Unlock may have the lock in ZooKeeper
 // already, and other processes wait with it: an owner has to stop when Lost closes. Acquire and
-// TryAcquire may have the lock before that Unlock, unless [WithLossGrace] leaves the node. The
+// TryAcquire may have the lock before that Unlock, unless [WithLossGrace] leaves the node, or
+// stand behind one that waits for it: an owner that has lost the lock unlocks before it asks. The
 // goroutines that an owner starts are not owners, and an owner that ends without Unlock keeps the
 // lock.
 type Locker struct {
@@ -102,7 +103,7 @@ func (l *Locker) Unlock() {
 
 // Acquire takes the lock for whoever has the [Hold] that it returns. It waits as
 // [Locker.LockContext] does, and under a ctx that carries a hold of the same lock it returns
-// [ErrDeadlock], also if that was lost or released, and its Do or its owner goes on. Handles are not reentrant, and may be passed to other goroutines.
+// [ErrDeadlock]. Handles are not reentrant, and may be passed to other goroutines.
 func (l *Locker) Acquire(ctx context.Context) (*Hold, error) {
 	return l.exclusive().handle(ctx, "acquire", (*gate).acquire)
 }

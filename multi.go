@@ -322,7 +322,7 @@ func (m *MultiLocker) Acquire(ctx context.Context) (*MultiHold, error) {
 	if err := m.made("acquire"); err != nil {
 		return nil, err
 	}
-	if err := m.hopeless(ctx, "acquire", (*Locker).barred); err != nil {
+	if err := m.hopeless(ctx, "acquire", (*Locker).deadlock); err != nil {
 		return nil, err
 	}
 	holds, err := m.all(ctx, taking{

@@ -277,30 +277,6 @@ func TestACallDoesNotWaitForTheGraceOfWhatItsOwnContextCarries(t *testing.T) {
 	}
 }
 
-// Who waits for the owner has the lock at the servers by then.
-func TestAHandleDoesNotWaitBehindOneThatWaitsForItsOwner(t *testing.T) {
-	inBubble(t, func(t *testing.T, b *bubble) {
-		l := b.locker(b.session("owner"))
-		var waiter <-chan error
-		require.ErrorIs(t, l.Do(t.Context(), func(ctx context.Context) error {
-			waiter = begin(func() error {
-				defer l.Unlock()
-				return l.LockContext(t.Context())
-			})
-			synctest.Wait()
-			place := b.server.Client("owner")
-			place.Block(zktest.ToServer)
-			<-zklock.HoldFrom(ctx).Lost()
-			place.Unblock()
-			time.Sleep(5 * time.Second)
-			require.Equal(t, 1, b.queue(), "the waiter's")
-			_, err := l.Acquire(context.WithoutCancel(ctx))
-			return err
-		}), zklock.ErrDeadlock)
-		require.NoError(t, <-waiter)
-	})
-}
-
 // Its owner, who has given it back, was the last that had it.
 func TestAMemberThatIsHandedALostLockHasNoGrace(t *testing.T) {
 	inBubble(t, func(t *testing.T, b *bubble) {

@@ -32,7 +32,7 @@ var ofTheLibrary = []judged{
 		{"internal/client/servers.go", "if err := checkServer(server); err != nil {", "if err := checkServer(server); err != nil && false {"},
 	}}, "TestServersThatCouldOnlyBeDialledInVainAreRefusedAtOnce"},
 	{mutant{"an owner waits for a lost hold that its context carries", []edit{
-		{"gate.go", "h.shares == g.shares && h.hold.Excludes(g.queue)", "h.shares == g.shares && false"},
+		{"gate.go", "if err := g.shut(ctx); err != nil {", "if err := g.shut(ctx); err != nil && false {"},
 	}}, "TestACallThatWouldWaitForALostHoldOfItsContextIsRefusedAtOnce"},
 	{mutant{"a lost hold that was given back is still waited for", []edit{
 		{"internal/queue/hold.go", "!h.left && !s.closed", "!s.closed"},
@@ -601,10 +601,10 @@ var ofTheLibrary = []judged{
 		{"multi.go", "if m.made(\"try\") == nil && d > 0 {", "if m.made(\"try\") == nil {"},
 	}}, "TestAMultiLockerUnderAHoldOfALockWithoutAnOwnerIsADeadlockAtOnce"},
 	{mutant{"a MultiLocker's Do waits for the owner that runs it", []edit{
-		{"context.go", "(*Locker).barred)", "func(*Locker, context.Context) error { return nil })"},
+		{"context.go", "(*Locker).barred)", "(*Locker).deadlock)"},
 	}}, "TestACallInADoWhoseHoldWasReleasedIsRefusedAtOnceUntilTheDoReturns"},
 	{mutant{"a MultiLocker waits for the owner that it runs under", []edit{
-		{"multi.go", "return l.barred(ctx)", "return nil"},
+		{"multi.go", "return l.barred(ctx)", "return l.deadlock(ctx)"},
 	}}, "TestACallInADoWhoseHoldWasReleasedIsRefusedAtOnceUntilTheDoReturns"},
 	{mutant{"what a MultiLocker starts over for is not told to the trace", []edit{
 		{"while.go", "return without{err}", "return context.Canceled"},
@@ -1116,7 +1116,7 @@ var ofTheLibrary = []judged{
 		{"internal/queue/handoff.go", "(t.contention != alone || c.othersInLineLocked())", "t.contention != alone"},
 	}}, "TestACohortEndsItsTurnForAnotherOfItsSession"},
 	{mutant{"a hold that the context carries is waited for", []edit{
-		{"gate.go", "if err := g.barred(ctx); err != nil {", "if err := error(nil); err != nil {"},
+		{"gate.go", "if err := g.deadlock(ctx); err != nil {", "if err := error(nil); err != nil {"},
 	}}, "TestACallThatWouldWaitForTheHoldOfItsContextIsRefusedAtOnce"},
 	{mutant{"of the holds that a context carries the innermost counts", []edit{
 		{"gate.go", "c != nil; c = c.outer {", "c != nil; c = nil {"},
