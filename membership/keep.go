@@ -28,7 +28,7 @@ func (m *Member) keep() {
 	if m.news.Add(func() { close(m.done) }) { // behind the functions of the user
 		m.news.Run()
 	}
-	if m.leaveErr != nil && m.zxid != 0 { // without a registration nobody has the member, and such may be many
+	if m.leaveErr != nil {
 		m.outlast(session)
 	}
 }

@@ -41,7 +41,6 @@ var focus = map[string]sim.FaultKind{
 	"Revoke of a node that is gone says that it is asked":             sim.AskBack,
 	"a try of a closed session says that its time is up":              sim.CloseSession,
 	"a lost hold's node goes before its grace is over":                sim.LoseHold,
-	"a lost hold's node stays when its grace is over":                 sim.LoseHold,
 	"servers that have lost their data are asked late":                sim.LoseData,
 	"servers that have lost their data are never asked":               sim.LoseData,
 }
@@ -240,9 +239,6 @@ var all = []mutant{
 	}},
 	{"a lost hold's node goes before its grace is over", []edit{
 		{"internal/queue/contender.go", "return c.queue.options.LossGrace -", "return c.queue.options.LossGrace/2 -"},
-	}},
-	{"a lost hold's node stays when its grace is over", []edit{
-		{"internal/queue/contender.go", "return c.queue.options.LossGrace -", "return 2*c.queue.options.LossGrace -"},
 	}},
 	{"servers that have lost their data are never asked", []edit{
 		{"internal/wire/behind.go", "if b.asks == 0 {", "if true {"},
