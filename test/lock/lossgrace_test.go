@@ -42,11 +42,7 @@ func TestALostLockIsTheNextOnesWhenItsGraceIsOver(t *testing.T) {
 				h := must(b.locker(owner, c.opts...).Acquire(t.Context()))
 				granted := make(chan grant, 1)
 				b.ask(t.Context(), "next", b.locker(b.session("next")), granted)
-				place := b.server.Client("owner")
-				place.Block(zktest.ToServer)
-				<-h.Lost()
-				lost := time.Now()
-				place.Unblock()
+				lost := b.cutUntil("owner", h.Lost())
 				if c.then != nil {
 					time.Sleep(c.stay)
 					c.then(owner, h)
@@ -153,10 +149,7 @@ func TestWhereThereIsNoNodeThereIsNoGrace(t *testing.T) {
 			<-h.Lost()
 		}, nil},
 		"closed": {func(b *bubble, s *zklock.Session, h *zklock.Hold) {
-			place := b.server.Client("owner")
-			place.Block(zktest.ToServer)
-			<-h.Lost()
-			place.Unblock()
+			b.cutUntil("owner", h.Lost())
 			time.Sleep(5 * time.Second) // there is a connection again
 			require.NoError(b.t, s.Close())
 		}, zklock.ErrClosed},
@@ -217,14 +210,21 @@ func TestAMultiLockerThatGivesBackWhatWasReleasedEndsNobodyElsesGrace(t *testing
 // loses has the client lose h, and returns how long after that the lock is granted.
 func (b *bubble) loses(client string, h *zklock.Hold, granted <-chan grant) time.Duration {
 	b.t.Helper()
-	place := b.server.Client(client)
-	place.Block(zktest.ToServer)
-	<-h.Lost()
-	lost := time.Now()
-	place.Unblock()
+	lost := b.cutUntil(client, h.Lost())
 	g := <-granted
 	require.NoError(b.t, g.Release(b.t.Context()))
 	return time.Since(lost)
+}
+
+// cutUntil keeps the client's requests back until a hold of its session, which lives on, is lost,
+// and returns when that was.
+func (b *bubble) cutUntil(client string, lost <-chan struct{}) time.Time {
+	place := b.server.Client(client)
+	place.Block(zktest.ToServer)
+	<-lost
+	at := time.Now()
+	place.Unblock()
+	return at
 }
 
 // It lasts until the function has returned that waits.
@@ -263,10 +263,7 @@ func TestACallDoesNotWaitForTheGraceOfWhatItsOwnContextCarries(t *testing.T) {
 			inBubble(t, func(t *testing.T, b *bubble) {
 				do, again := of(b, b.session("owner"))
 				require.ErrorIs(t, do(t.Context(), func(ctx context.Context) error {
-					place := b.server.Client("owner")
-					place.Block(zktest.ToServer)
-					<-zklock.HoldFrom(ctx).Lost()
-					place.Unblock()
+					b.cutUntil("owner", zklock.HoldFrom(ctx).Lost())
 					began := time.Now()
 					err := again(context.WithoutCancel(ctx))
 					require.Zero(t, time.Since(began))
@@ -321,10 +318,7 @@ func TestATurnThatIsLostHasNoGrace(t *testing.T) {
 			}
 		}()
 		time.Sleep(time.Second)
-		place := b.server.Client("owner")
-		place.Block(zktest.ToServer)
-		<-other.Lost()
-		place.Unblock()
+		b.cutUntil("owner", other.Lost())
 		require.NoError(t, held.Release(t.Context()))
 		began := time.Now()
 		require.NoError(t, must(next.Acquire(t.Context(), 1)).Release(t.Context()))

@@ -297,8 +297,8 @@ func (ck *checker) graceLeft() (longest time.Duration) {
 
 // rests returns for how long c's node, if it is there, has to stay yet, whatever has become of
 // c: for its minimum, or for its grace after a loss, unless another reader without an owner may
-// have given it back. Permits are granted by their create: their
-// call gives the turn back before it returns. ck.mu is held.
+// have given it back. Permits are granted by their create: their call gives the turn back before it
+// returns. ck.mu is held.
 func (ck *checker) rests(c *claim) (left time.Duration) {
 	n, began := ck.tree[c.node], ck.begun[c.node]
 	if n == nil {
