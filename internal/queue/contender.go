@@ -228,7 +228,7 @@ func (c *contender) linger() bool {
 // nodes. The session's mu is held.
 func (c *contender) remaining() (left time.Duration) {
 	s, o := c.queue.session, c.queue.options
-	if c.unused || s.closed || c.incarnation.id != s.id {
+	if c.unused || s.isOver(c) {
 		return 0
 	}
 	if o.MinHold > 0 {
@@ -240,7 +240,7 @@ func (c *contender) remaining() (left time.Duration) {
 // grace returns how much of it is left after a loss. The session's mu is held.
 func (c *contender) grace() time.Duration {
 	s := c.queue.session
-	if c.lostAt.IsZero() || s.closed || c.incarnation.id != s.id {
+	if c.lostAt.IsZero() || s.isOver(c) {
 		return 0
 	}
 	return c.queue.options.LossGrace - s.client.Clock.Now().Least(c.lostAt)

@@ -36,7 +36,7 @@ type batch struct {
 // lock on may wait for others: nobody else is next. The session's mu is held.
 func (s *Session) deleteLater(c *contender) *deletion {
 	r := &deletion{contender: c, done: make(chan struct{})}
-	if c.incarnation.id != s.id || s.closed {
+	if s.isOver(c) {
 		delete(s.live, c.id) // the node goes with its session
 		close(r.done)
 		return r
@@ -54,6 +54,9 @@ func (s *Session) deleteLater(c *contender) *deletion {
 	s.client.Spawn(func() { s.carryOut(r.batch) })
 	return r
 }
+
+// isOver reports whether the session that c's nodes go with has ended, or is closed. s.mu is held.
+func (s *Session) isOver(c *contender) bool { return s.closed || c.incarnation.id != s.id }
 
 // takeDeletions returns the deletions that wait. s.mu is held.
 func (s *Session) takeDeletions() *batch {

@@ -736,10 +736,10 @@ var ofTheLibrary = []judged{
 		{"internal/queue/contender.go", "Clock.Now().Least(c.lostAt)", "Clock.Now().Most(c.lostAt)"},
 	}}, "test/lock.TestAGraceDoesNotPassWhileTheMachineSleeps"},
 	{mutant{"what was not lost has a grace", []edit{
-		{"internal/queue/contender.go", "if c.lostAt.IsZero() || s.closed", "if s.closed"},
+		{"internal/queue/contender.go", "if c.lostAt.IsZero() || s.isOver(c)", "if s.isOver(c)"},
 	}}, "test/lock.TestWithoutALossThereIsNoGrace"},
 	{mutant{"a grace outlasts the session's Close", []edit{
-		{"internal/queue/contender.go", "IsZero() || s.closed", "IsZero()"},
+		{"internal/queue/contender.go", "IsZero() || s.isOver(c)", "IsZero() || c.incarnation.id != s.id"},
 	}}, "test/lock.TestWhereThereIsNoNodeThereIsNoGrace"},
 	{mutant{"a node that somebody has deleted has a grace", []edit{
 		{"internal/queue/contender.go", "isLost && (cause != errNodeDeleted || len(c.nodes) > 1)", "isLost"},
@@ -748,7 +748,7 @@ var ofTheLibrary = []judged{
 		{"internal/queue/contender.go", "c.hold, c.unused = c.queue.options.NewHold(), false", "c.hold = c.queue.options.NewHold()"},
 	}}, "test/lock.TestAHoldByANodeThatWasKeptHasItsGrace"},
 	{mutant{"a grace outlasts its session", []edit{
-		{"internal/queue/contender.go", "|| s.closed || c.incarnation.id != s.id {\n\t\treturn 0\n\t}\n\treturn c.queue", "|| s.closed {\n\t\treturn 0\n\t}\n\treturn c.queue"},
+		{"internal/queue/contender.go", "IsZero() || s.isOver(c)", "IsZero() || s.closed"},
 	}}, "test/lock.TestAGraceEndsWithItsSession"},
 	{mutant{"a member's data are measured without the chroot", []edit{
 		{"membership/member.go", "client.CheckCreate(client.Of(s).Below(path)", "client.CheckCreate(path"},
@@ -1230,7 +1230,7 @@ var ofTheLibrary = []judged{
 		{"internal/queue/observer.go", "s.incarnation.Shorten(lease.UnheardEnd(at, s.shortest))", "_ = at"},
 	}}, "test/sim.TestF20WhenAllServersHangCtxAndLeaseStillEnd"},
 	{mutant{"a lock that is given back without a connection is left to its session", []edit{
-		{"internal/queue/deletion.go", "if c.incarnation.id != s.id || s.closed {", "if c.incarnation.id != s.id || s.closed || s.link == nil {"},
+		{"internal/queue/deletion.go", "if s.isOver(c) {", "if s.isOver(c) || s.link == nil {"},
 	}}, "test/sim.TestF10AnUnlockWhileDisconnectedIsCarriedOutLater"},
 	{mutant{"a ctx that has ended already locks once more", []edit{
 		{"context.go", "if ctx.Err() != nil {\n\t\treturn client.Ended(ctx)\n\t}\n\treturn s.wait(ctx)", "return s.wait(ctx)"},

@@ -247,7 +247,7 @@ var all = []mutant{
 		{"internal/wire/behind.go", "const behindTimeouts = 2", "const behindTimeouts = 5"},
 	}},
 	{"what nobody has come to use stays for its minimum", []edit{
-		{"internal/queue/contender.go", "if c.unused || s.closed ||", "if c.hold == nil || s.closed ||"},
+		{"internal/queue/contender.go", "if c.unused || s.isOver(c)", "if c.hold == nil || s.isOver(c)"},
 	}},
 	{"a try finds a lock of its own process taken", []edit{
 		{"internal/queue/handoff.go", "func (t *handoff) Try(ctx context.Context, call Call) (*Hold, error) {\n\ts := t.queue.session\n\ts.mu.Lock()\n\tif h := t.resume(); h != nil {", "func (t *handoff) Try(ctx context.Context, call Call) (*Hold, error) {\n\ts := t.queue.session\n\ts.mu.Lock()\n\tif h := (*Hold)(nil); h != nil {"},
