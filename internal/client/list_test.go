@@ -275,6 +275,9 @@ func TestAFreshListIsAskedForBehindASyncOverTheSameConnection(t *testing.T) {
 				require.NoError(t, <-listed)
 				require.Equal(t, 1, server.Requests()[zktest.OpGetChildren2])
 
+				server.RefuseRequest(zktest.OpSync, -5)
+				_, err = s.FreshList(over, "/lock")
+				require.Error(t, err, "no list without its sync")
 				server.DropReply(zktest.OpSync)
 				_, err = s.FreshList(over, "/lock")
 				require.True(t, Transient(err), "%v", err)
