@@ -79,7 +79,7 @@ func TestWhoeverWaitsForExecveLeavesAProcessorToTheOthers(t *testing.T) {
 			at.killSession()
 			select {
 			case <-p.exited:
-			case <-time.After(patience / 3): // longer than --kill-after
+			case <-time.After(*patience / 3): // longer than --kill-after
 				require.Fail(t, "waiting for the end")
 			}
 		})

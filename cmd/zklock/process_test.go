@@ -103,7 +103,7 @@ func (at *site) conflict(args ...string) *process {
 			}
 		}
 		const unreachable = 69
-		if p := at.run(timed...); p.exit() != unreachable || slices.Equal(args, timed) || wait > patience/3 {
+		if p := at.run(timed...); p.exit() != unreachable || slices.Equal(args, timed) || wait > *patience/3 {
 			return p
 		}
 	}
@@ -198,7 +198,7 @@ func (p *process) line() string {
 	case line, ok := <-p.lines:
 		require.True(p.t, ok, "the output ended; stderr: %s", p.stderr)
 		return line
-	case <-time.After(patience):
+	case <-time.After(*patience):
 		require.Fail(p.t, "waiting for a line of output", "stderr: %s", p.stderr)
 		return ""
 	}
@@ -242,7 +242,7 @@ func (p *process) exit() int {
 	select {
 	case <-p.exited:
 		return p.cmd.ProcessState.ExitCode()
-	case <-time.After(patience):
+	case <-time.After(*patience):
 		require.Fail(p.t, "waiting for the end", "stderr: %s", p.stderr)
 		return -1
 	}

@@ -64,7 +64,7 @@ func newConsoleOf(at *site, shell *exec.Cmd, attr *syscall.SysProcAttr) *console
 	t.Cleanup(func() {
 		f.Close() // hangs up, and the shell on its jobs
 		<-ended
-		kill := time.AfterFunc(patience, func() { _ = syscall.Kill(-shell.Process.Pid, syscall.SIGKILL) })
+		kill := time.AfterFunc(*patience, func() { _ = syscall.Kill(-shell.Process.Pid, syscall.SIGKILL) })
 		defer kill.Stop()
 		_ = shell.Wait()
 		if t.Failed() {
@@ -84,7 +84,7 @@ func (c *console) key(text string) {
 // keyUntil types something, each second again, until the terminal shows the text.
 func (c *console) keyUntil(key, text string) {
 	c.t.Helper()
-	for deadline := time.Now().Add(patience); time.Now().Before(deadline); {
+	for deadline := time.Now().Add(*patience); time.Now().Before(deadline); {
 		c.key(key)
 		for again := time.Now().Add(time.Second); time.Now().Before(again); time.Sleep(5 * time.Millisecond) {
 			if strings.Contains(c.said.String()[c.read:], text) {
@@ -124,7 +124,7 @@ func (c *console) enter(line string) {
 // expect waits until the terminal shows the text, behind what was expected before.
 func (c *console) expect(text string) {
 	c.t.Helper()
-	deadline := time.Now().Add(patience)
+	deadline := time.Now().Add(*patience)
 	for {
 		said := c.said.String()[c.read:]
 		if i := strings.Index(said, text); i >= 0 {

@@ -2,6 +2,7 @@ package main_test
 
 import (
 	"context"
+	"flag"
 	"fmt"
 	"strings"
 	"sync"
@@ -16,10 +17,8 @@ import (
 	"github.com/zklock/zklock/internal/faultproxy"
 )
 
-// patience is how long a test waits for what must come.
-const patience = 30 * time.Second
-
 var (
+	patience     = flag.Duration("patience", 30*time.Second, "how long a test waits for what must come")
 	sharedServer *apachezk.Ensemble
 	startServer  sync.Once
 	paths        atomic.Int64
@@ -142,7 +141,7 @@ func reconnect(t *testing.T, link *faultproxy.Proxy) {
 // eventually waits until cond is true.
 func eventually(t *testing.T, what string, cond func() bool) {
 	t.Helper()
-	deadline := time.Now().Add(patience)
+	deadline := time.Now().Add(*patience)
 	for !cond() {
 		require.True(t, time.Now().Before(deadline), "waiting for %s", what)
 		time.Sleep(5 * time.Millisecond)

@@ -316,12 +316,15 @@ func TestTheTestsOfTheCommandFindEveryMutant(t *testing.T) {
 		t.Skip("builds the command many times")
 	}
 	var judges errgroup.Group
-	judges.SetLimit(2 * runtime.GOMAXPROCS(0)) // many wait for what the mutant keeps from happening
+	judges.SetLimit(3 * runtime.GOMAXPROCS(0)) // many wait for what the mutant keeps from happening
 	for _, m := range ofTheCommand {
 		t.Run(m.name, func(*testing.T) {
 			flags := "GOFLAGS=-overlay=" + overlay(t, m.texts(t)) // for the command that the test builds, too
 			run := func() ([]byte, error) {
-				test := exec.Command("go", "test", "-vet=off", "-count=1", "-run", "^"+m.test+"$", ".")
+				test := exec.Command("go", "test", "-vet=off", "-count=1", "-failfast", "-run", "^"+m.test+"$", ".")
+				if m.of == command {
+					test.Args = append(test.Args, "-patience=15s")
+				}
 				test.Dir = filepath.Join(root, m.of)
 				test.Env = append(os.Environ(), flags)
 				return test.CombinedOutput()
