@@ -32,8 +32,8 @@ var (
 
 	// ErrDeadlock says that the call would have waited for itself: for a hold that its own
 	// context carries, from a Do or [Hold.Context], or, if that was lost, for its owner to give
-	// it back. Work that goes on after a Do and locks again, under [context.WithoutCancel] say,
-	// needs a context that does not carry its hold.
+	// it back (see [WithLossGrace]). Work that goes on after a Do and locks again, under
+	// [context.WithoutCancel] say, needs a context that does not carry its hold.
 	ErrDeadlock = errors.New("zklock: it would wait for itself: its context carries a hold of this lock")
 
 	// ErrClosed says that the session was closed by its Close method.

@@ -136,7 +136,7 @@ func (g *gate) enter(ctx context.Context, h *Hold) (entered bool) {
 			h.hold.Leave(leave)
 		}
 	}()
-	held, detach := h.under(ctx)
+	held, detach := while([]*Hold{h}, ctx)
 	defer detach()
 	if g.shares.Acquire(held, g.share) != nil {
 		return false
@@ -144,7 +144,6 @@ func (g *gate) enter(ctx context.Context, h *Hold) (entered bool) {
 	leave = g.leave
 	// The node may have been deleted meanwhile, unseen, between two connections.
 	confirmed := h.hold.Confirm(held) == nil
-	detach()
 	h.hold.StartMinimum()
 	return confirmed && h.Err() == nil
 }

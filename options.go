@@ -207,7 +207,7 @@ func WithHandoff(n int) Option {
 // WithRetention keeps the lock's node for up to d after the last Unlock, until somebody else
 // queues, as far as this process has heard: see [WithHandoff]. Once it has heard of somebody
 // behind a node, that node is not kept, though they may have given up since. So taking the lock
-// again costs no round trip. For that time another process's TryLock may see the lock as taken,
+// again costs no round trip. For that time the TryLock of any other Locker may see the lock as taken,
 // and a crash then blocks the others until the session ends. While the node is kept it is proved
 // as if it were held.
 //
@@ -248,8 +248,10 @@ func WithMinHold(d time.Duration) Option {
 // It promises no more: the servers decide how long the session lasts after a loss, and the node goes
 // with it.
 //
-// Until that is over, this process has to wait for the lock as any other. Meanwhile [Inspect] shows
-// the node as a holder's, and [Revoke] marks it. d is counted by the monotonic clock.
+// Until that is over, this process has to wait for the lock as any other, and a call whose context
+// carries the lost hold is told [ErrDeadlock]: also if somebody else has deleted the node after the
+// loss, of which this process does not hear. Meanwhile [Inspect] shows the node as a holder's, and
+// [Revoke] marks it. d is counted by the monotonic clock.
 // [Session.Close] ends it early.
 func WithLossGrace(d time.Duration) Option {
 	return func(o *options) { o.lossGrace = d }

@@ -103,3 +103,22 @@ func TestALockThatWasAskedForWhileTheCommandRanIsKeptOnlyIfRequestsAreIgnored(t 
 		require.Empty(t, at.queue())
 	}
 }
+
+// The key that ends the command reaches us as well; the next one is meant for us.
+func TestTheKeyThatEndsTheCommandDoesNotGiveTheLockBack(t *testing.T) {
+	_, c := onTerminal(t)
+	const kept = 2 * time.Second
+	began := time.Now()
+	c.enter(`zklock run -v --hold-at-least ` + kept.String() + ` $P -- sh -c 'echo "in"; read x'`)
+	c.expect("in\r\n")
+	c.key(ctrlC)
+	c.expect("the command has ended: the lock is kept")
+	c.expect(prompt)
+	require.GreaterOrEqual(t, time.Since(began), kept)
+
+	c.enter(`zklock run -v --hold-at-least 1h $P -- sh -c 'echo "in"; read x'`)
+	c.expect("in\r\n")
+	c.key(ctrlC)
+	c.expect("the command has ended: the lock is kept")
+	c.keyUntil(ctrlC, prompt)
+}

@@ -205,6 +205,34 @@ func TestATryForATimeCallsNoMethodOfItsContextElsewhere(t *testing.T) {
 	})
 }
 
+// A child of package context's would have a goroutine ask it why it has ended.
+func TestACallBehindAnOwnerThatHasLostTheLockCallsNoMethodOfItsContextElsewhere(t *testing.T) {
+	inBubble(t, func(t *testing.T, b *bubble) {
+		l := b.locker(b.session("here"), zklock.WithoutOwner())
+		l.Lock()
+		b.lose(l.Held())
+		for name, call := range map[string]func(context.Context) error{
+			"lock": l.LockContext,
+			"try for a time": func(ctx context.Context) error {
+				_, err := l.TryLockFor(ctx, time.Hour)
+				return err
+			},
+		} {
+			done, calls := make(chan struct{}), new(atomic.Int64)
+			ended := begin(func() error {
+				return call(ownOnly{&alien{Context: context.Background(), done: done}, goid.Get(), calls})
+			})
+			time.Sleep(time.Second)
+			require.Equal(t, 1, b.queue(), name)
+			close(done)
+			require.ErrorIs(t, <-ended, context.Canceled, name)
+			synctest.Wait()
+			require.Zero(t, calls.Load(), name)
+		}
+		l.Unlock()
+	})
+}
+
 // fragile is a context of which one call by the goroutine that made it panics. What the context
 // package does with it is done by others.
 type fragile struct {

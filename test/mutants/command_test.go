@@ -35,6 +35,12 @@ var ofTheCommand = []struct {
 	{mutant{"a daemon at work keeps the lock", []edit{
 		{job + "/search_linux.go", "!counts && session != pid", "!counts && false"},
 	}}, job, "TestADaemonThatIsBusyHoldsNobodyUp"},
+	{mutant{"who loses the parent by a signal to end is left alone", []edit{
+		{job + "/supervisor.go", "\t\t\ts.group.askStrays()\n", ""},
+	}}, command, "TestWhoLosesTheParentByASignalToEndGetsItToo"},
+	{mutant{"the key that has ended the command gives the lock back", []edit{
+		{job + "/master.go", "m.echo.Store(int32(sig))", ""},
+	}}, command, "TestTheKeyThatEndsTheCommandDoesNotGiveTheLockBack"},
 	{mutant{"a killed keeper's command has all the time that it wants", []edit{
 		{job + "/front.go", "return n.KillAfter }", "return time.Hour }"},
 	}}, command, "TestAKilledKeepersCommandIsGoneBeforeTheServerGivesTheLockAway"},

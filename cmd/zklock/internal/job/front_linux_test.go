@@ -256,7 +256,7 @@ func TestAnotherGroupWithTheNumberOfTheCommandsIsNotSignalled(t *testing.T) {
 	_, err = fmt.Fprintln(input, "again")
 	require.NoError(t, err)
 	require.Equal(t, "back", said())
-	command.signalAll(syscall.SIGTERM)
+	command.send(syscall.SIGTERM, anywhere)
 	command.kill()
 	require.NoError(t, input.Close())
 	require.Equal(t, "<nil>", said())

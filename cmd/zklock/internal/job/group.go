@@ -24,6 +24,10 @@ type group struct {
 	status syscall.WaitStatus // of the leader, once it has ended
 	void   bool               // nothing of it is left, or it has not been started: the number is not the group's
 	others []int              // what descends from us and is not the command's
+
+	asked syscall.Signal       // the last that has asked it to end; 0 if none has
+	asks  func(stray int) bool // whom beside the group
+	told  []int                // the strays of then that are left
 }
 
 // begun is what has come of the start of a process.
@@ -101,18 +105,38 @@ func spareThread() (goOn func()) {
 // have lost whoever looked after them.
 func (g *group) signal(sig syscall.Signal) { g.send(sig, inOurSession) }
 
-// signalAll is signal for those as well that have a session of their own.
-func (g *group) signalAll(sig syscall.Signal) { g.send(sig, func(int) bool { return true }) }
+// ask is signal for one that asks the command to end: a stopped process hears of it too, and who
+// loses its parent by it, from askStrays.
+func (g *group) ask(sig syscall.Signal, to func(stray int) bool) {
+	g.asked, g.asks, g.told = sig, to, g.send(sig, to)
+	g.send(syscall.SIGCONT, to)
+}
 
-// send looks for strays first: those that the signal makes do not get it too.
-func (g *group) send(sig syscall.Signal, to func(stray int) bool) {
+// askStrays asks those who have lost their parent since the last time.
+func (g *group) askStrays() {
+	if g.asked == 0 {
+		return
+	}
 	strays := g.strays()
+	for _, pid := range strays {
+		if !slices.Contains(g.told, pid) && g.asks(pid) {
+			_ = unix.Kill(pid, g.asked)
+			_ = unix.Kill(pid, syscall.SIGCONT)
+		}
+	}
+	g.told = strays
+}
+
+// send returns the strays of before the signal: those that it makes do not get it too.
+func (g *group) send(sig syscall.Signal, to func(stray int) bool) (strays []int) {
+	strays = g.strays()
 	g.sendGroup(sig)
 	for _, pid := range strays {
 		if to(pid) {
 			_ = unix.Kill(pid, sig)
 		}
 	}
+	return strays
 }
 
 // sendGroup sends sig to every process that is in the group.
@@ -211,6 +235,9 @@ func (g *group) gone(everything bool) bool {
 	// In a PID namespace that it has entered one of the group has another parent there, and is not ours.
 	return nothingLeft(g.others, everything) && (g.void || len(members(g.id)) == 0)
 }
+
+// anywhere is for a signal that daemons get as well.
+func anywhere(int) bool { return true }
 
 // inOurSession reports whether the process is in the session of this one.
 func inOurSession(pid int) bool {

@@ -9,6 +9,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"slices"
 	"sync/atomic"
 	"syscall"
 	"time"
@@ -24,7 +25,8 @@ type Master struct {
 	group  int // its process group, which is the job of the shell
 	conn   *os.File
 	died   atomic.Bool
-	halted bool // when it could be looked at last
+	halted bool         // when it could be looked at last
+	echo   atomic.Int32 // the signal that it is about to pass on since signal has sent it; 0 if none
 }
 
 // OpenMaster finds the front behind the descriptor. From then on this process, its
@@ -62,7 +64,9 @@ func (m *Master) listen() {
 			m.Signals <- syscall.SIGKILL
 			return
 		}
-		m.Signals <- syscall.Signal(sig[0])
+		if !m.echo.CompareAndSwap(int32(sig[0]), 0) {
+			m.Signals <- syscall.Signal(sig[0])
+		}
 	}
 }
 
@@ -109,10 +113,16 @@ func (m *Master) awaitGoing(lost <-chan struct{}) error {
 }
 
 // signal does to the job that the front is part of what the terminal would do. The
-// kernel discards a stop where there is no shell that could continue it.
+// kernel discards a stop where there is no shell that could continue it. What the front passes
+// on is nothing new.
 func (m *Master) signal(sig syscall.Signal) {
+	if m.group == 0 || m.Died() {
+		return
+	}
+	if slices.Contains(passed, os.Signal(sig)) {
+		m.echo.Store(int32(sig))
+	}
 	switch {
-	case m.group == 0 || m.Died():
 	case m.group == 1: // a container's first; -1 is everybody
 		for _, pid := range members(m.group) {
 			_ = unix.Kill(pid, sig)

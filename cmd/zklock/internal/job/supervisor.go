@@ -56,6 +56,7 @@ func (s *supervisor) watch(changes <-chan os.Signal) error {
 			s.group.kill()
 		case <-s.poll.C:
 			s.follow()
+			s.group.askStrays()
 			if s.group.ended && s.tty.isAbandoned() {
 				s.leaveTerminal() // for the keys to reach somebody while we wait for the rest
 			}
@@ -170,6 +171,7 @@ func (s *supervisor) leaveTerminal() {
 	// foreground: the script that we are part of, or the rest of a pipeline.
 	if sig := status.Signal(); sig == syscall.SIGINT || sig == syscall.SIGQUIT {
 		s.master.signal(sig)
+		s.pass(sig) // to what is left
 	}
 }
 
@@ -181,11 +183,12 @@ func (s *supervisor) pass(sig syscall.Signal) {
 		s.end()
 	case syscall.SIGCONT:
 		s.resume()
+	case syscall.SIGHUP, syscall.SIGTERM:
+		s.group.ask(sig, inOurSession)
 	default:
 		s.group.signal(sig)
-		asked := sig == syscall.SIGHUP || sig == syscall.SIGTERM
-		if asked || s.group.ended && Ends(sig) { // nobody continues those that are left by a shell
-			s.group.signal(syscall.SIGCONT) // a stopped process would not hear of it
+		if s.group.ended && Ends(sig) { // nobody continues those that are left by a shell
+			s.group.signal(syscall.SIGCONT)
 		}
 	}
 }
@@ -255,7 +258,6 @@ func (s *supervisor) end() {
 		s.group.kill()
 		return
 	}
-	s.group.signalAll(s.command.Ending)
-	s.group.signalAll(syscall.SIGCONT) // a stopped process would not hear of it
+	s.group.ask(s.command.Ending, anywhere)
 	s.kill = time.After(killAfter)
 }
