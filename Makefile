@@ -18,7 +18,7 @@ help: ## list these targets
 
 .PHONY: demo
 demo: $(if $(APACHE),zookeeper) ## eight processes and one counter, without the lock and with it; APACHE=1 starts a real server, SERVERS=host:port,... uses yours
-	@go -C cmd/zklock run . demo --servers '$(SERVERS)' $(if $(APACHE),--apache)
+	@go -C cmd/zklock run . demo $(if $(SERVERS),--servers '$(SERVERS)') $(if $(APACHE),--apache)
 
 .PHONY: test
 test: zookeeper ## every test, on a real ZooKeeper too (installs Debian's package if there is none)

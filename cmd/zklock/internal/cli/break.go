@@ -38,8 +38,8 @@ meanwhile it asks again, or, where there is nobody to ask, ends with 75.`,
 		Example: `  zklock break /locks/backup --node _c_1f0c-lock-0000000042 --yes`,
 		Args:    oneLock,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := checkNode(node, "delete", args[0]); err != nil {
-				return err
+			if node == "" {
+				return usage("there is no --node: name the node to delete, as zklock status %s shows it", args[0])
 			}
 			return c.onSession(cmd, func(ctx context.Context, session *zklock.Session, out io.Writer) error {
 				b := breaking{
@@ -50,7 +50,7 @@ meanwhile it asks again, or, where there is nobody to ask, ends with 75.`,
 			})
 		},
 	}
-	cmd.Flags().StringVar(&node, "node", "", "the `node` to delete, as status shows it, or what its name alone ends with or, if none does, contains")
+	cmd.Flags().Var((*nonEmpty)(&node), "node", "the `node` to delete, as status shows it, or what its name alone ends with or, if none does, contains")
 	cmd.Flags().BoolVar(&yes, "yes", false, "do it")
 	c.flags(cmd)
 	return cmd

@@ -41,12 +41,12 @@ type connection struct {
 
 func (c *connection) flags(cmd *cobra.Command) {
 	flags := cmd.Flags()
-	flags.StringVar(&c.servers, "servers", "", "the ZooKeeper servers, as `host:port,...`, the last one with a chroot if all paths are below one: host:port/app (default $"+serversVariable+")")
+	flags.Var((*nonEmpty)(&c.servers), "servers", "the ZooKeeper servers, as `host:port,...`, the last one with a chroot if all paths are below one: host:port/app (default $"+serversVariable+")")
 	c.timeout = duration{Duration: defaultTimeout}
 	flags.Var(&c.timeout, "session-timeout", "how long a crash keeps the lock from others; without a server a lock is usually lost after 0.45 to 0.6 of it")
 	flags.Var(&c.connect, "connect-timeout", "how long to try to reach a server (default the session timeout)")
 	c.tls.flags(flags)
-	flags.Var((*fileName)(&c.authFile), "auth-file", "`file` of credentials, one scheme:credentials a line (default $"+authVariable+", one)")
+	flags.Var((*nonEmpty)(&c.authFile), "auth-file", "`file` of credentials, one scheme:credentials a line (default $"+authVariable+", one)")
 	c.modeCheck = oneOf("on", "off")
 	c.modeCheck.add(cmd, modeCheckFlag, "whether to refuse an --auth-file that others may read or write")
 	c.logFormat = oneOf("text", "json")
@@ -192,10 +192,10 @@ type tlsFiles struct {
 
 func (t *tlsFiles) flags(flags *pflag.FlagSet) {
 	flags.BoolVar(&t.enabled, "tls", false, "encrypt the connection; implied by the other --tls flags")
-	flags.Var((*fileName)(&t.ca), "tls-ca", "PEM `file` of the authorities to trust (default the system's)")
-	flags.Var((*fileName)(&t.cert), "tls-cert", "PEM `file` of our certificate")
-	flags.Var((*fileName)(&t.key), "tls-key", "PEM `file` of its key")
-	flags.StringVar(&t.serverName, "tls-server-name", "", "the `name` that the servers' certificates must have (default the one in --servers)")
+	flags.Var((*nonEmpty)(&t.ca), "tls-ca", "PEM `file` of the authorities to trust (default the system's)")
+	flags.Var((*nonEmpty)(&t.cert), "tls-cert", "PEM `file` of our certificate")
+	flags.Var((*nonEmpty)(&t.key), "tls-key", "PEM `file` of its key")
+	flags.Var((*nonEmpty)(&t.serverName), "tls-server-name", "the `name` that the servers' certificates must have (default the one in --servers)")
 }
 
 func (t *tlsFiles) options() ([]zklock.SessionOption, error) {

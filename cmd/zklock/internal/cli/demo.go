@@ -35,8 +35,8 @@ with it, and kills one of them while it holds the lock. It needs no servers: unl
 			}
 			options.Worker = []string{self, workerCommand}
 			options.Terminal = term.IsTerminal(int(os.Stdout.Fd()))
-			options.Servers = strings.FieldsFunc(servers, func(r rune) bool { return r == ',' || r == ' ' })
-			if len(options.Servers) > 0 {
+			if servers != "" {
+				options.Servers = strings.FieldsFunc(servers, func(r rune) bool { return r == ',' || r == ' ' })
 				if err := checkServers("--servers", options.Servers); err != nil {
 					return err
 				}
@@ -46,7 +46,7 @@ with it, and kills one of them while it holds the lock. It needs no servers: unl
 			})
 		},
 	}
-	cmd.Flags().StringVar(&servers, "servers", "", "the ZooKeeper servers to use, as `host:port,...`, instead of one in memory")
+	cmd.Flags().Var((*nonEmpty)(&servers), "servers", "the ZooKeeper servers to use, as `host:port,...`, instead of one in memory")
 	cmd.Flags().BoolVar(&options.Apache, "apache", false, "start an Apache ZooKeeper, which must be installed, instead of one in memory")
 	return cmd
 }

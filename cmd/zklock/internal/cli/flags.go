@@ -88,20 +88,20 @@ func (d *duration) String() string {
 	return d.Duration.String()
 }
 
-// fileName is a flag's value that names a file. An empty one, as of a variable that is not
-// set, is not taken for the lack of the flag.
-type fileName string
+// nonEmpty is a flag's value that is a text. An empty one, as of a variable that is not set,
+// is not taken for the lack of the flag.
+type nonEmpty string
 
-func (f *fileName) Set(text string) error {
+func (n *nonEmpty) Set(text string) error {
 	if text == "" {
-		return errors.New("it is empty, and must name a file")
+		return errors.New("it is empty: give it a value, or leave it out")
 	}
-	*f = fileName(text)
+	*n = nonEmpty(text)
 	return nil
 }
 
-func (f *fileName) Type() string   { return "string" }
-func (f *fileName) String() string { return string(*f) }
+func (n *nonEmpty) Type() string   { return "string" }
+func (n *nonEmpty) String() string { return string(*n) }
 
 // inOurWords returns what is wrong with a flag. The flags that are numbers, or on or off, say it in
 // the words of Go's parser.
@@ -152,14 +152,6 @@ func oneLock(cmd *cobra.Command, args []string) error {
 	}
 	if err := recipe.CheckPath(args[0]); err != nil {
 		return withCode(exitUsage, err)
-	}
-	return nil
-}
-
-// checkNode finds a --node that names none.
-func checkNode(node, purpose, path string) error {
-	if node == "" {
-		return usage("--node is empty: name the node to %s, as zklock status %s shows it", purpose, path)
 	}
 	return nil
 }

@@ -27,17 +27,12 @@ under zklock run goes on, unless it was started with --on-revoke=term.`,
 		Example: `  zklock revoke /locks/backup`,
 		Args:    oneLock,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if cmd.Flags().Changed("node") { // be it by a variable that is not set
-				if err := checkNode(node, "ask for", args[0]); err != nil {
-					return err
-				}
-			}
 			return c.onSession(cmd, func(ctx context.Context, session *zklock.Session, out io.Writer) error {
 				return revoke(ctx, session, out, args[0], node)
 			})
 		},
 	}
-	cmd.Flags().StringVar(&node, "node", "", "the `node` to ask for, as status shows it, or what its name alone ends with or, if none does, contains (default all that hold the lock)")
+	cmd.Flags().Var((*nonEmpty)(&node), "node", "the `node` to ask for, as status shows it, or what its name alone ends with or, if none does, contains (default all that hold the lock)")
 	c.flags(cmd)
 	return cmd
 }

@@ -17,7 +17,7 @@ import (
 const defaultListen = "127.0.0.1:2181"
 
 func newServer() *cobra.Command {
-	var listen string
+	listen := defaultListen
 	cmd := &cobra.Command{
 		Use:   "server",
 		Short: "Run a ZooKeeper in memory, for development",
@@ -35,7 +35,7 @@ development and tests: it keeps nothing on a disk and protects nothing.`,
 			return err
 		},
 	}
-	cmd.Flags().StringVar(&listen, "listen", defaultListen, "the `address` to listen on; port 0 for a free one")
+	cmd.Flags().Var((*nonEmpty)(&listen), "listen", "the `address` to listen on; port 0 for a free one")
 	return cmd
 }
 
