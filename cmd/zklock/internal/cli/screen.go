@@ -2,6 +2,7 @@ package cli
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"io"
 	"os"
@@ -65,12 +66,19 @@ const (
 	wrapOn  = "\x1b[?7h"
 )
 
+// The size of a terminal that says none, such as a serial console: the one that curses takes.
+const (
+	usualWidth  = 80
+	usualHeight = 24
+)
+
 // draw fills the terminal with the last view, as much of it as fits.
 func (s *screen) draw(note string) error {
 	width, height, err := term.GetSize(int(s.terminal.Fd()))
 	if err != nil {
 		return withCode(exitFailure, err)
 	}
+	width, height = cmp.Or(width, usualWidth), cmp.Or(height, usualHeight)
 	asOf := s.last.at.Format(time.TimeOnly)
 	current := s.last
 	current.at = time.Now()
