@@ -107,7 +107,7 @@ var ofTheCommand = []struct {
 	{mutant{"a time that is too long for Go is none", []edit{
 		{cli + "/flags.go", "err != nil && inUnits", "false && inUnits"},
 	}}, cli, "TestATimeIsWrittenWithAUnitOrInSeconds"},
-	{mutant{"an empty name of a file is as good as none", []edit{
+	{mutant{"an empty value of a flag is as good as none", []edit{
 		{cli + "/flags.go", "if text == \"\" {\n\t\treturn errors.New(\"it is empty", "if false {\n\t\treturn errors.New(\"it is empty"},
 	}}, command, "TestAWrongCommandLineIsExplained"},
 	{mutant{"a process of another namespace is taken for the front", []edit{
@@ -312,6 +312,12 @@ var ofTheCommand = []struct {
 	{mutant{"a token that the servers do not tell is shown as 0", []edit{
 		{cli + "/view.go", "if c.Token == 0 {", "if false {"},
 	}}, cli, "TestWhatTheServersDoNotTellOfANodeIsShownAsUnknown"},
+	{mutant{"an empty name of the servers is as good as no TLS", []edit{
+		{cli + "/connect.go", "flags.Var((*nonEmpty)(&t.serverName), \"tls-server-name\",", "flags.StringVar(&t.serverName, \"tls-server-name\", \"\","},
+	}}, cli, "TestAnEmptyValueIsNotTakenForTheLackOfAFlag"},
+	{mutant{"nothing is shown on a terminal that says no size", []edit{
+		{cli + "/screen.go", "cmp.Or(width, usualWidth), cmp.Or(height, usualHeight)", "cmp.Or(width), cmp.Or(height)"},
+	}}, cli, "TestATerminalThatSaysNoSizeIsTakenForAUsualOne"},
 	{mutant{"a command is started with a lock whose node may not be read", []edit{
 		{cli + "/run.go", "err == nil && r.acl.isList() {", "false {"},
 	}}, command, "TestAnAccessListThatKeepsUsOutIsRefusedBeforeTheCommandIsStarted"},

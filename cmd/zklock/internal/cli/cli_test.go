@@ -6,6 +6,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/creack/pty"
+	"github.com/spf13/pflag"
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 
@@ -58,6 +60,16 @@ func TestAFlagThatSaysNoMoreThanItsDefaultExcludesNoOther(t *testing.T) {
 	}
 }
 
+// As a variable gives it that is not set: --tls-server-name would not encrypt, and --servers would be
+// those of the environment.
+func TestAnEmptyValueIsNotTakenForTheLackOfAFlag(t *testing.T) {
+	for _, cmd := range New().Commands() {
+		cmd.Flags().VisitAll(func(f *pflag.Flag) {
+			require.Error(t, f.Value.Set(""), "zklock %s --%s=", cmd.Name(), f.Name)
+		})
+	}
+}
+
 func TestLinesAreCutToTheScreen(t *testing.T) {
 	lines := []string{"one", "zwölf", "three", "four"}
 	require.Equal(t, lines, fit(lines, 80, 4))
@@ -66,6 +78,20 @@ func TestLinesAreCutToTheScreen(t *testing.T) {
 	require.Equal(t, []string{"... and 4 more"}, fit(lines, 80, 1))
 	require.Empty(t, fit(lines, 80, 0))
 	require.Equal(t, []string{"", "", "", ""}, fit(lines, 0, 4))
+}
+
+func TestATerminalThatSaysNoSizeIsTakenForAUsualOne(t *testing.T) {
+	keys, tty, err := pty.Open()
+	require.NoError(t, err)
+	defer keys.Close()
+	defer tty.Close()
+	for _, size := range []pty.Winsize{{}, {Rows: 24}, {Cols: 80}} {
+		require.NoError(t, pty.Setsize(tty, &size))
+		var out strings.Builder
+		s := screen{status: &status{out: &out}, terminal: tty}
+		require.NoError(t, s.show(view{path: "/p", state: stateFree}, nil))
+		require.Contains(t, out.String(), "/p is free.", "%d rows of %d columns", size.Rows, size.Cols)
+	}
 }
 
 func TestAnAsyncWriterTakesEverythingWhenNobodyReads(t *testing.T) {
