@@ -46,6 +46,6 @@
 // while the writes of others are on their way to its disk; ZooKeeper's waits for them.
 //
 // A conformance suite holds its answers against Apache ZooKeeper 3.8 (with the fix of CVE-2024-23944: 3.8.4, or Debian's
-// 3.8.0), the odd ones included: a check outside of a multi that succeeds is hung up on, create2 in a multi is answered
-// without its stat. Other versions differ there.
+// 3.8.0), the odd ones included: a check outside of a multi that succeeds is not answered (an ensemble of ZooKeeper's breaks
+// down on it, one of zktest's does not), create2 in a multi is answered without its stat. Other versions differ there.
 package zktest

@@ -169,7 +169,7 @@ func (c *conn) struck(q *request, frame []byte) bool {
 	return false
 }
 
-// deliver sends the reply, unless a fault is waiting for it.
+// deliver sends the reply, unless a fault is waiting for it. A nil frame is a reply that ZooKeeper does not send.
 func (c *conn) deliver(q *request, frame []byte) {
 	switch {
 	case q.fault == nil:
@@ -179,5 +179,7 @@ func (c *conn) deliver(q *request, frame []byte) {
 	case q.fault.kind == holdReply:
 		c.out.push(0, func() { q.fault.hold(&c.out) })
 	}
-	c.send(frame)
+	if frame != nil {
+		c.send(frame)
+	}
 }

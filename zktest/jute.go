@@ -5,7 +5,7 @@ import (
 	"errors"
 )
 
-// errShort is a record that ends before its fields do, or whose lengths make no sense.
+// errShort is a record that ends before its fields do, whose lengths make no sense, or that is null where it must not be.
 var errShort = errors.New("zktest: malformed record")
 
 // encoder appends jute: big-endian numbers and length-prefixed strings, no tags. A frame starts with room for its length.
@@ -110,6 +110,15 @@ func (d *decoder) bool() bool {
 }
 
 func (d *decoder) string() string { return string(d.bytes()) }
+
+// present reads a string that must not be null.
+func (d *decoder) present() string {
+	b := d.bytes()
+	if b == nil {
+		d.err = errShort
+	}
+	return string(b)
+}
 
 func (d *decoder) bytes() []byte {
 	n := d.int32()

@@ -53,8 +53,11 @@ type Change struct {
 
 // Observe calls fn for every transaction that is committed from now on, each once and in the order of their zxids, which
 // begin anew after LoseData. The call comes before any client can see the transaction, and everything waits for its
-// return: it must not block and must not call this package.
+// return: it must not block and must not call this package. A nil fn panics.
 func (e *Ensemble) Observe(fn func(Txn)) {
+	if fn == nil {
+		panic("zktest: Observe of a nil function")
+	}
 	e.do(func() { e.observers = append(e.observers, fn) })
 }
 

@@ -63,7 +63,7 @@ func (o Op) String() string {
 // writes reports whether o is decided by the leader and takes a zxid, even if it fails.
 func (o Op) writes() bool {
 	switch o {
-	case OpCreate, OpCreate2, OpCreateContainer, OpCreateTTL, OpDelete, OpSetData, OpSetACL, OpMulti, OpCheck,
+	case OpCreate, OpCreate2, OpCreateContainer, OpCreateTTL, OpDelete, OpSetData, OpSetACL, OpMulti, OpCheck, OpReconfig,
 		OpConnect, OpCloseSession, opDeleteContainer:
 		return true
 	}

@@ -31,9 +31,12 @@ func (l *leader) prepare(q *request) *txn {
 	return t
 }
 
-// multi decides all or nothing. Only a session that moved away fails the request as a whole, since it is answered by
-// hanging up; every other error is reported for the operation that met it.
+// multi decides all or nothing. A session that moved away fails the request as a whole, since it is answered by
+// hanging up, and so does what is malformed; every other error is reported for the operation that met it.
 func (l *leader) multi(q *request, zxid int64) ([]action, code) {
+	if q.malformed {
+		return nil, marshallingError
+	}
 	actions := make([]action, 0, len(q.ops))
 	failed := -1
 	for i, r := range q.ops {
@@ -42,7 +45,8 @@ func (l *leader) multi(q *request, zxid int64) ([]action, code) {
 			continue
 		}
 		a, c := l.decide(q, r, zxid)
-		if c == sessionMoved {
+		if c == sessionMoved || c == marshallingError {
+			l.overlay.rollback()
 			return nil, c
 		}
 		if c != ok {
@@ -61,6 +65,12 @@ func (l *leader) multi(q *request, zxid int64) ([]action, code) {
 func (l *leader) decide(q *request, r record, zxid int64) (action, code) {
 	if q.conn == nil {
 		return l.decideReap(r, zxid)
+	}
+	if r.malformed {
+		return action{}, marshallingError
+	}
+	if r.op == OpReconfig {
+		return action{}, reconfigDisabled
 	}
 	if c := l.createFlags(r); c != ok {
 		return action{}, c

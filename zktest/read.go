@@ -22,8 +22,6 @@ func (s *Server) read(q *request) (code, func(*encoder)) {
 		return s.addWatch(q)
 	case OpCheckWatches, OpRemoveWatches:
 		return s.removeWatch(q)
-	case OpReconfig:
-		return reconfigDisabled, nil
 	case OpMultiRead:
 		return ok, s.multiRead(q)
 	case OpWhoAmI:
@@ -41,10 +39,7 @@ func (s *Server) readNode(q *request) (code, func(*encoder)) {
 	if q.op == OpExists && strings.IndexByte(q.path, 0) >= 0 {
 		return badArguments, nil
 	}
-	n := s.tree.nodes[q.path]
-	if q.path == "" {
-		n = s.tree.nodes["/"] // ZooKeeper knows its root by both names
-	}
+	n := s.tree.find(q.path)
 	if q.op == OpExists && q.watch {
 		s.watches.data.add(q.path, q.conn, oneShot) // on an absent node too
 	}

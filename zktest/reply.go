@@ -45,13 +45,9 @@ func encodeMulti(e *encoder, actions []action, stats []Stat) {
 	multiHeader(e, -1, true, -1)
 }
 
-// multiResult is the operation whose result stands for o's in the answer to a multi: ZooKeeper 3.8 answers create2
-// without the stat, and the special nodes with it.
+// multiResult is the operation whose result stands for o's in the answer to a multi.
 func multiResult(o Op) Op {
-	switch o {
-	case OpCreate2:
-		return OpCreate
-	case OpCreateContainer, OpCreateTTL:
+	if o == OpCreateContainer || o == OpCreateTTL {
 		return OpCreate2
 	}
 	return o

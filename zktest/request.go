@@ -15,6 +15,8 @@ type record struct {
 	mode    int32 // addWatch's mode, removeWatches' kind
 	watches watchLists
 	ops     []record // multi
+
+	malformed bool // ZooKeeper cannot make sense of it: MARSHALLINGERROR
 }
 
 // watchLists are the watches a client brings along when it reconnects, with the last zxid it has seen.
@@ -40,32 +42,41 @@ type request struct {
 }
 
 // decodeRecord reads the body of op. Operations that carry nothing the server looks at leave the body alone.
-func decodeRecord(op Op, d *decoder) (record, error) {
+func decodeRecord(op Op, d *decoder) record {
 	r := record{op: op}
 	switch op {
 	case OpCreate, OpCreate2, OpCreateContainer, OpCreateTTL:
-		r.path, r.data, r.acl, r.flags = d.string(), d.bytes(), d.acl(), d.int32()
+		r.path, r.data, r.acl, r.flags = d.present(), d.bytes(), d.acl(), d.int32()
 		if op == OpCreateTTL {
 			r.ttl = time.Duration(d.int64()) * time.Millisecond
 		}
-	case OpDelete, OpCheck:
+	case OpDelete:
+		r.path, r.version = d.present(), d.int32()
+	case OpCheck:
 		r.path, r.version = d.string(), d.int32()
 	case OpSetData:
 		r.path, r.data, r.version = d.string(), d.bytes(), d.int32()
 	case OpSetACL:
 		r.path, r.acl, r.version = d.string(), d.acl(), d.int32()
 	case OpExists, OpGetData, OpGetChildren, OpGetChildren2:
-		r.path, r.watch = d.string(), d.bool()
-	case OpGetACL, OpSync, OpGetEphemerals, OpGetAllChildrenNumber:
+		r.path, r.watch = d.present(), d.bool()
+	case OpGetACL, OpGetAllChildrenNumber:
+		r.path = d.present()
+	case OpSync, OpGetEphemerals:
 		r.path = d.string()
-	case OpCheckWatches, OpRemoveWatches, OpAddWatch:
+	case OpCheckWatches:
+		r.path, r.mode = d.present(), d.int32()
+	case OpRemoveWatches, OpAddWatch:
 		r.path, r.mode = d.string(), d.int32()
+	case OpReconfig:
+		_, _, _, _ = d.string(), d.string(), d.string(), d.int64()
 	case OpSetWatches, OpSetWatches2:
 		r.watches = decodeWatches(op, d)
 	case OpMulti, OpMultiRead:
 		r.ops = decodeMulti(op, d)
 	}
-	return r, d.err
+	r.malformed = d.err != nil
+	return r
 }
 
 func decodeWatches(op Op, d *decoder) watchLists {
@@ -87,10 +98,24 @@ func decodeMulti(multi Op, d *decoder) []record {
 			d.err = errShort
 			break
 		}
-		r, _ := decodeRecord(op, d)
-		ops = append(ops, r)
+		ops = append(ops, decodeRecord(op, d).byFlags())
 	}
 	return ops
+}
+
+// byFlags is r in a multi, where a create is what its flags say, whatever its number (Op.create).
+func (r record) byFlags() record {
+	switch {
+	case !r.op.creates():
+	case r.flags == flagContainer:
+		r.op = OpCreateContainer
+	case r.flags == flagTTL || r.flags == flagTTLSeq:
+		r.malformed = r.malformed || r.op != OpCreateTTL // cast to the class that it is not
+		r.op = OpCreateTTL
+	default:
+		r.op = OpCreate
+	}
+	return r
 }
 
 func inMulti(multi, op Op) bool {

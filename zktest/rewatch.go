@@ -1,10 +1,12 @@
 package zktest
 
+import "strings"
+
 // setWatches puts the watches of a reconnected client back, and fires those that have missed something since the last
 // zxid it saw, in the order of the client's lists, which in most clients is a map's (DataTree.setWatches).
 func (s *Server) setWatches(c *conn, w watchLists) {
 	for _, path := range w.data {
-		switch n := s.tree.nodes[path]; {
+		switch n := s.tree.find(path); {
 		case n == nil:
 			c.event(nodeDeleted, path)
 		case n.mzxid > w.zxid:
@@ -14,14 +16,14 @@ func (s *Server) setWatches(c *conn, w watchLists) {
 		}
 	}
 	for _, path := range w.exist {
-		if s.tree.nodes[path] != nil {
+		if s.tree.find(path) != nil {
 			c.event(nodeCreated, path)
 		} else {
 			s.watches.data.add(path, c, oneShot)
 		}
 	}
 	for _, path := range w.child {
-		switch n := s.tree.nodes[path]; {
+		switch n := s.tree.find(path); {
 		case n == nil:
 			c.event(nodeDeleted, path)
 		case n.pzxid > w.zxid:
@@ -74,7 +76,9 @@ func (s *Server) removeWatch(q *request) (code, func(*encoder)) {
 	}
 	data := q.mode != kindChildren && has(s.watches.data)
 	child := q.mode != kindData && has(s.watches.child)
-	if q.mode < kindChildren || q.mode > kindAny {
+	// PathParentIterator cuts off the last name ahead of its first look.
+	uncut := q.op == OpCheckWatches && q.path != "" && !strings.Contains(q.path, "/")
+	if q.mode < kindChildren || q.mode > kindAny || uncut {
 		return marshallingError, nil
 	}
 	if !data && !child {

@@ -19,8 +19,7 @@ func (c *conn) request(frame []byte) {
 	d := &decoder{buf: frame}
 	q := &request{conn: c, session: c.session, timeout: c.timeout, xid: d.int32(), who: c.who}
 	op := Op(d.int32())
-	var err error
-	if q.record, err = decodeRecord(op, d); op == OpConnect || len(frame) < 8 {
+	if q.record = decodeRecord(op, d); op == OpConnect || len(frame) < 8 {
 		c.shut()
 		return
 	}
@@ -43,7 +42,7 @@ func (c *conn) request(frame []byte) {
 	switch {
 	case q.fault != nil && q.fault.kind == refuseRequest:
 		q.finish(q.fault.code, nil)
-	case err != nil:
+	case q.malformed && (op == OpReconfig || !op.writes()): // PrepRequestProcessor decodes a reconfig ahead of its zxid
 		q.finish(marshallingError, nil)
 	case c.srv.waits(q):
 		c.srv.forward(q)
@@ -119,9 +118,11 @@ func (c *conn) answer(q *request) {
 		c.in.release()
 		q.reply(e)
 		hangup = c.session == 0
-	case q.code == sessionMoved, q.op == OpCheck && q.code == ok:
-		// FinalRequestProcessor hangs up instead of sending the one, and stumbles over the missing stat of the other.
+	case q.code == sessionMoved: // FinalRequestProcessor hangs up instead of sending that
 		c.shut()
+		return
+	case q.op == OpCheck && q.code == ok: // it stumbles over the missing stat, and sends nothing
+		c.deliver(q, nil)
 		return
 	default:
 		e = newReply(q.replyXid(), c.srv.zxid, q.code)

@@ -46,6 +46,14 @@ func (t *tree) clone() *tree {
 	return c
 }
 
+// find returns the node that a client calls path: ZooKeeper knows its root by the empty path, too.
+func (t *tree) find(path string) *node {
+	if path == "" {
+		path = "/"
+	}
+	return t.nodes[path]
+}
+
 func (t *tree) create(a action, zxid int64, at time.Time) *node {
 	parentPath, name, _ := splitPath(a.path)
 	parent := t.nodes[parentPath]
