@@ -1,6 +1,10 @@
 package zktest_test
 
-import "github.com/go-zookeeper/zk"
+import (
+	"fmt"
+
+	"github.com/go-zookeeper/zk"
+)
 
 func (s *script) opCreate(path string, flags int32) *zk.CreateRequest {
 	return &zk.CreateRequest{Path: s.at(path), Acl: open, Flags: flags}
@@ -25,6 +29,13 @@ func rawMulti(ops ...any) packet {
 		p = append(p.int32(int32(ops[i].(int))).byte(0).int32(-1), ops[i+1].(packet)...)
 	}
 	return p.int32(-1).byte(1).int32(-1)
+}
+
+// header is what stands ahead of each result of a multi.
+func header(r *reply) string {
+	op := asInt(r)
+	r.body = r.body[1:]
+	return op + "/" + asInt(r)
 }
 
 var multiCases = []conformanceCase{
@@ -64,10 +75,42 @@ var multiCases = []conformanceCase{
 	{"a multi of nothing succeeds", func(s *script) { s.multi() }},
 	{"a multi makes every kind of node", func(s *script) {
 		stat := func(r *reply) string { return statLine(r.stat()) }
-		header := func(r *reply) string { op := asInt(r); r.body = r.body[1:]; return op + "/" + asInt(r) }
 		s.raw(0, 14, rawMulti(15, create(s.at("/a"), 0), 19, create(s.at("/c"), 4),
 			21, create(s.at("/t"), 5).int64(3600000)),
 			header, asString, header, asString, stat, header, asString, stat, header)
+		s.children("")
+	}},
+	{"a create in a multi is what its flags say, whatever its number", func(s *script) {
+		created := func(r *reply) string {
+			op := header(r)
+			switch op {
+			case "1/0":
+				return op + " " + asString(r)
+			case "15/0":
+				return op + " " + asString(r) + " " + statLine(r.stat())
+			}
+			return op + " " + asInt(r)
+		}
+		for flags := int32(-1); flags <= 7; flags++ {
+			try := func(number int, name string, ttl packet) {
+				s.note("create %d, flags %d, ttl %q", number, flags, ttl)
+				body := append(create(s.at(fmt.Sprintf("/%d-%d%s", number, flags, name)), flags), ttl...)
+				s.raw(0, 14, rawMulti(number, body), created, header)
+			}
+			try(1, "", nil)
+			try(15, "", nil)
+			try(19, "", nil)
+			for _, ttl := range []int64{-1, 0, 3600000} {
+				try(21, fmt.Sprintf("-%d", ttl), packet{}.int64(ttl))
+			}
+		}
+		s.children("")
+	}},
+	{"a multi that cannot be decided fails as a whole, if it gets there", func(s *script) {
+		ttl := create(s.at("/t"), 5) // needs its own number
+		s.multi(s.opCreate("/a", 0))
+		s.raw(0, 14, rawMulti(1, create(s.at("/b"), 0), 1, ttl))
+		s.raw(0, 14, rawMulti(1, create(s.at("/a"), 0), 1, ttl), header, asInt, header, asInt, header)
 		s.children("")
 	}},
 	{"a multi of something else is refused", func(s *script) {
@@ -76,7 +119,6 @@ var multiCases = []conformanceCase{
 	}},
 	{"reads in one request fail one by one", func(s *script) {
 		s.createBy(0, "/a", "data", 0, open)
-		header := func(r *reply) string { op := asInt(r); r.body = r.body[1:]; return op + "/" + asInt(r) }
 		stat := func(r *reply) string { return statLine(r.stat()) }
 		list := func(r *reply) string { r.int32(); return asString(r) }
 		s.raw(0, 22, rawMulti(4, packet{}.string(s.at("/a")).byte(0), 8, packet{}.string(s.root).byte(0),
@@ -108,7 +150,15 @@ var multiCases = []conformanceCase{
 		before := s.raw(0, 11, nil).zxid
 		s.raw(0, 13, packet{}.string(s.at("/a")).int32(1))
 		s.note("advances: %t", s.raw(0, 13, packet{}.string(s.at("/absent")).int32(1)).zxid >= before+2)
-		// ZooKeeper has no answer to a check that succeeds: its server stumbles over the missing stat.
-		s.raw(0, 13, packet{}.string(s.at("/a")).int32(0))
+	}},
+	{"a check on its own that succeeds has no answer, and what follows it has", func(s *script) {
+		s.create("/a", 0)
+		before := s.raw(0, 11, nil).zxid
+		w := s.wire(0)
+		w.send(s.t, 13, packet{}.string(s.at("/a")).int32(0))
+		xid := w.send(s.t, 3, packet{}.string(s.at("/a")).byte(0))
+		r := s.frame(0, "exists behind a check")
+		s.note("its answer: %t, advances: %t", r.xid == xid, r.zxid > before)
+		s.raw(0, 2, packet{}.string(s.at("/a")).int32(0))
 	}},
 }

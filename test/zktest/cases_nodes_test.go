@@ -87,6 +87,14 @@ var nodeCases = []conformanceCase{
 		s.exists("/never-used")
 		s.exists("")
 	}},
+	{"a container that a multi has made is reaped, too", func(s *script) {
+		s.create("/p", 0)
+		s.raw(0, 14, rawMulti(1, create(s.at("/p/c"), zk.FlagContainer), 1, create(s.at("/p/c/a"), 0)))
+		gone := s.existsW(0, "/p/c")
+		s.delete("/p/c/a", -1)
+		s.event("reaped", gone)
+		s.exists("/p")
+	}},
 	{"a node with a TTL goes when nobody has touched it", func(s *script) {
 		path, err := s.zk(0).CreateTTL(s.at("/t"), []byte("x"), zk.FlagTTL, open, 50*time.Millisecond)
 		s.note("createTTL %s %v", path, err)

@@ -56,12 +56,11 @@ var sessionCases = []conformanceCase{
 		s.resume(0, nil)
 	}},
 	{"a silent session ends and its nodes go", func(s *script) {
-		s.zk(1) // so that only two requests have to come before the end
-		w := dialWire(s.t, s.dial, s.addr, 2*time.Second, nil)
-		s.wires = append(s.wires, w)
+		s.raw(1, 106, packet{}.string(s.at("/e")).int32(0), asInt) // so that only one request has to come before the end
+		s.wires[0] = dialWire(s.t, s.dial, s.addr, time.Second, nil)
 		s.raw(0, 1, create(s.at("/e"), 1))
-		gone := s.existsW(1, "/e")
-		s.event("expired", gone)
+		s.frame(1, "created", eventBody)
+		s.frame(1, "expired", eventBody)
 		s.frame(0, "hung up")
 		s.resume(0, nil)
 	}},
@@ -94,6 +93,10 @@ var sessionCases = []conformanceCase{
 			func() int64 { return zxid(14, rawMulti()) },
 			func() int64 { return zxid(1, create("nonsense", 0)) },
 			func() int64 { return zxid(1, create(s.at("/f"), 9)) },
+			func() int64 { return zxid(1, packet{}.int32(100)) },
+			func() int64 { return zxid(14, packet{}.int32(100)) },
+			func() int64 { return zxid(14, rawMulti(1, create(s.at("/f"), 5))) },
+			func() int64 { return zxid(16, packet{}.string("").string("").string("").int64(-1)) },
 		} {
 			// Cases run side by side, so a zxid in between may be another's.
 			before := zxid(11, nil)

@@ -172,6 +172,16 @@ var watchCases = []conformanceCase{
 		s.set("/a", "", -1)
 		s.frame(0, "data", eventBody)
 	}},
+	{"watches put back on the empty path are the root's", func(s *script) {
+		for i := range 3 {
+			var lists [3][]string
+			lists[i] = []string{""}
+			body := packet{}.int64(0).strings(lists[0]...).strings(lists[1]...).strings(lists[2]...)
+			if r := s.raw(0, 101, body, eventBody); r.xid == -1 {
+				s.frame(0, "reply")
+			}
+		}
+	}},
 	{"a persistent watch stays, a recursive one looks below", func(s *script) {
 		s.create("/p", 0)
 		s.create("/r", 0)
@@ -223,6 +233,13 @@ var watchCases = []conformanceCase{
 		for _, kind := range []int32{1, 2, 3, 4} {
 			for _, op := range []int32{17, 18} {
 				s.raw(1, op, packet{}.string(s.at("/a")).int32(kind))
+			}
+		}
+	}},
+	{"a check for watches needs a path with a slash", func(s *script) {
+		for _, kind := range []int32{1, 2, 3, 4} {
+			for _, op := range []int32{17, 18} {
+				s.raw(0, op, packet{}.string("relative").int32(kind))
 			}
 		}
 	}},

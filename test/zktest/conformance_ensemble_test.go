@@ -128,6 +128,17 @@ var ensembleCases = []ensembleCase{
 			}
 		}
 	}},
+	{"a malformed request is refused at every server", func(s *ensembleScript) {
+		for server, name := range serverNames {
+			s.note("%s", name)
+			w := s.at(server)
+			before := s.raw(w, opSync, packet{}.string("/")).zxid
+			for _, op := range []zktest.Op{zktest.OpCreate, zktest.OpMulti, zktest.OpExists, zktest.OpCreate} {
+				r := s.raw(w, int32(op), packet{}.int32(100))
+				s.note("advances by %d", r.zxid-before)
+			}
+		}
+	}},
 	{"an empty multi asks for no session", func(s *ensembleScript) {
 		old := s.at(0)
 		s.at(1, old)

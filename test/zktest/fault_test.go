@@ -98,6 +98,28 @@ func TestAHeldReplyHoldsUpWhatFollowsAndNothingElse(t *testing.T) {
 	})
 }
 
+func TestAReplyThatIsNotSentIsLostAndHeldLikeOthers(t *testing.T) {
+	const opCheck = int32(zktest.OpCheck) // has none if it succeeds
+	check := packet{}.string("/").int32(-1)
+	aloneInBubble(t, func(t *testing.T, s *zktest.Server) {
+		a, b := at(t, s), at(t, s)
+		held := s.HoldReply(zktest.OpCheck)
+		a.send(t, opCheck, check)
+		xid := a.send(t, opExists, packet{}.string("/").byte(0))
+		<-held.Struck()
+		require.True(t, exists(t, b, "/"))
+		time.AfterFunc(time.Second, held.Release)
+		sent := time.Now()
+		r, err := a.next()
+		require.NoError(t, err)
+		require.Equal(t, xid, r.xid)
+		require.Equal(t, time.Second, time.Since(sent))
+		s.DropReply(zktest.OpCheck)
+		a.send(t, opCheck, check)
+		a.closed(t)
+	})
+}
+
 func TestAFaultMeetsOnlyTheRequestItIsMeantFor(t *testing.T) {
 	aloneInBubble(t, func(t *testing.T, s *zktest.Server) {
 		place := s.Client("elsewhere")

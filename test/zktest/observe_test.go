@@ -115,6 +115,10 @@ func TestAnObserverIsToldBeforeAnyClientCanSee(t *testing.T) {
 	})
 }
 
+func TestAnObserverThatIsNilPanicsWhereItIsGiven(t *testing.T) {
+	require.PanicsWithValue(t, "zktest: Observe of a nil function", func() { zktest.NewServer(t).Observe(nil) })
+}
+
 func TestAnObserverOfAnEnsembleIsToldOnceOfWhatANewLeaderCommitsAgain(t *testing.T) {
 	inBubble(t, func(t *testing.T, e *zktest.Ensemble) {
 		l := &ledger{t: t}
