@@ -16,8 +16,8 @@ import (
 // that of a node as [Inspect] or [Hold.Node] tell it. It writes Curator's mark on the nodes, and
 // returns when that is written. The owners decide whether and when they give the lock back. What a
 // node of this library says of its owner stays if this session may read it; on any other node the
-// mark replaces it. If the answer to a mark is lost and its owner heeds it at once, the next holder
-// is asked too.
+// mark replaces it. If the answer to a mark is lost, and its owner heeds it before the next try, the
+// next holder is asked too.
 //
 // The error is zk.ErrNoNode for a node that is gone, and for a lock that nobody holds, or nobody
 // for long enough to be asked. Of several holders all are asked that this session may ask; the

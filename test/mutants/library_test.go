@@ -877,8 +877,11 @@ var ofTheLibrary = []judged{
 		{"internal/queue/convert.go", "if h == nil {", "if err != nil {"},
 	}}, "TestAContextThatPanicsCostsNobodyTheLock"},
 	{mutant{"a context that panics keeps the hold of who waits for an owner here", []edit{
-		{"gate.go", "confirmed := h.hold.Confirm(held) == nil\n\tdetach()\n", "confirmed := h.hold.Confirm(held) == nil\n"},
-	}}, "TestAContextThatPanicsCostsNobodyTheLockOfALatecomer"},
+		{"gate.go", "\t\tif !entered {", "\t\tif err := recover(); err != nil {\n\t\t\tpanic(err)\n\t\t}\n\t\tif !entered {"},
+	}}, "TestALatecomerWhoseContextPanicsWhenItEndsCostsNobodyTheLock"},
+	{mutant{"another goroutine asks the context of who waits for an owner here", []edit{
+		{"gate.go", "while([]*Hold{h}, ctx)", "h.under(ctx)"},
+	}}, "TestACallBehindAnOwnerThatHasLostTheLockCallsNoMethodOfItsContextElsewhere"},
 	{mutant{"a context that panics keeps Connect's session", []edit{
 		{"internal/client/client.go", "if !stands {", "if !stands && ctx.Err() != nil {"},
 	}}, "TestAContextThatPanicsLeavesNoSession"},

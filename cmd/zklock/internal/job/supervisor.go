@@ -65,6 +65,7 @@ func (s *supervisor) watch(changes <-chan os.Signal) error {
 			}
 		}
 	}
+	s.group.reap() // a zombie counts for the group that has the terminal
 	return nil
 }
 
