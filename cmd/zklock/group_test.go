@@ -62,11 +62,11 @@ func TestAStrayOfTheCommandsSessionKeepsTheLock(t *testing.T) {
 	// timeout puts itself into a process group of its own.
 	p := at.run("--", "sh", "-c", `exec 3<&0; timeout 1000 sh -c 'echo $$; exec cat' <&3 & wait`)
 	stray := p.pid()
-	p.signal(syscall.SIGUSR1) // ends the shell alone
+	p.signal(syscall.SIGTERM) // ends the shell alone
 	require.Equal(t, 75, at.run("-w", "1s", "--", "true").exit())
 	require.True(t, alive(stray))
 	p.signal(syscall.SIGTERM)
-	require.Equal(t, 128+int(syscall.SIGUSR1), p.exit())
+	require.Equal(t, 128+15, p.exit())
 	require.False(t, alive(stray))
 	require.Empty(t, at.queue())
 }

@@ -105,24 +105,15 @@ func TestADaemonOfTheCommandEndsWithALostLock(t *testing.T) {
 }
 
 // What runs under timeout is in a process group of its own, and its parent ends by the signal.
-func TestWhoLosesTheParentByASignalToEndGetsItToo(t *testing.T) {
+func TestWhoLosesTheParentAfterALossIsToldToEndToo(t *testing.T) {
 	t.Parallel()
-	for name, end := range map[string]func(*site, *process){
-		"after a loss": func(at *site, _ *process) { at.killSession() },
-		"at a request": func(at *site, _ *process) { require.Zero(t, at.zklock("revoke", at.path).exit()) },
-		"with zklock":  func(_ *site, p *process) { p.signal(syscall.SIGHUP) },
-	} {
-		t.Run(name, func(t *testing.T) {
-			at := newSite(t)
-			p := at.run("--on-revoke", "term", "--kill-after", "1h", "--", "sh", "-c",
-				`timeout 1000 sh -c 'trap "echo heard; exit" TERM HUP; sleep 1000 & echo in; wait'; true`)
-			require.Equal(t, "in", p.line())
-			end(at, p)
-			require.Equal(t, "heard", p.line())
-			p.exit()
-			require.Empty(t, at.queue())
-		})
-	}
+	at := newSite(t)
+	p := at.run("--kill-after", "1h", "--", "sh", "-c",
+		`timeout 1000 sh -c 'trap "echo heard; exit" TERM; sleep 1000 & echo in; wait'; true`)
+	require.Equal(t, "in", p.line())
+	at.killSession()
+	require.Equal(t, "heard", p.line())
+	require.Equal(t, 76, p.exit())
 }
 
 // The command is ended with its keeper, before the first process has looked at it.

@@ -35,9 +35,9 @@ var ofTheCommand = []struct {
 	{mutant{"a daemon at work keeps the lock", []edit{
 		{job + "/search_linux.go", "!counts && session != pid", "!counts && false"},
 	}}, job, "TestADaemonThatIsBusyHoldsNobodyUp"},
-	{mutant{"who loses the parent by a signal to end is left alone", []edit{
-		{job + "/supervisor.go", "\t\t\ts.group.askStrays()\n", ""},
-	}}, command, "TestWhoLosesTheParentByASignalToEndGetsItToo"},
+	{mutant{"who loses the parent after a loss is left alone", []edit{
+		{job + "/supervisor.go", "\t\t\ts.group.endStrays()\n", ""},
+	}}, command, "TestWhoLosesTheParentAfterALossIsToldToEndToo"},
 	{mutant{"the key that has ended the command gives the lock back", []edit{
 		{job + "/master.go", "m.echo.Store(int32(sig))", ""},
 	}}, command, "TestTheKeyThatEndsTheCommandDoesNotGiveTheLockBack"},

@@ -25,9 +25,8 @@ type group struct {
 	void   bool               // nothing of it is left, or it has not been started: the number is not the group's
 	others []int              // what descends from us and is not the command's
 
-	asked syscall.Signal       // the last that has asked it to end; 0 if none has
-	asks  func(stray int) bool // whom beside the group
-	told  []int                // the strays of then that are left
+	ending syscall.Signal // by which all of it is to end; 0 if it may go on
+	told   []int          // the strays that have got that
 }
 
 // begun is what has come of the start of a process.
@@ -105,22 +104,22 @@ func spareThread() (goOn func()) {
 // have lost whoever looked after them.
 func (g *group) signal(sig syscall.Signal) { g.send(sig, inOurSession) }
 
-// ask is signal for one that asks the command to end: a stopped process hears of it too, and who
-// loses its parent by it, from askStrays.
-func (g *group) ask(sig syscall.Signal, to func(stray int) bool) {
-	g.asked, g.asks, g.told = sig, to, g.send(sig, to)
-	g.send(syscall.SIGCONT, to)
+// end is signal for one by which all is to end: for daemons as well, for a process that is stopped,
+// and, from endStrays, for who loses its parent later.
+func (g *group) end(sig syscall.Signal) {
+	g.ending, g.told = sig, g.send(sig, anywhere)
+	g.send(syscall.SIGCONT, anywhere)
 }
 
-// askStrays asks those who have lost their parent since the last time.
-func (g *group) askStrays() {
-	if g.asked == 0 {
+// endStrays has those end who have lost their parent since the last time.
+func (g *group) endStrays() {
+	if g.ending == 0 {
 		return
 	}
 	strays := g.strays()
 	for _, pid := range strays {
-		if !slices.Contains(g.told, pid) && g.asks(pid) {
-			_ = unix.Kill(pid, g.asked)
+		if !slices.Contains(g.told, pid) {
+			_ = unix.Kill(pid, g.ending)
 			_ = unix.Kill(pid, syscall.SIGCONT)
 		}
 	}

@@ -56,7 +56,7 @@ func (s *supervisor) watch(changes <-chan os.Signal) error {
 			s.group.kill()
 		case <-s.poll.C:
 			s.follow()
-			s.group.askStrays()
+			s.group.endStrays()
 			if s.group.ended && s.tty.isAbandoned() {
 				s.leaveTerminal() // for the keys to reach somebody while we wait for the rest
 			}
@@ -184,12 +184,11 @@ func (s *supervisor) pass(sig syscall.Signal) {
 		s.end()
 	case syscall.SIGCONT:
 		s.resume()
-	case syscall.SIGHUP, syscall.SIGTERM:
-		s.group.ask(sig, inOurSession)
 	default:
 		s.group.signal(sig)
-		if s.group.ended && Ends(sig) { // nobody continues those that are left by a shell
-			s.group.signal(syscall.SIGCONT)
+		asked := sig == syscall.SIGHUP || sig == syscall.SIGTERM
+		if asked || s.group.ended && Ends(sig) { // nobody continues those that are left by a shell
+			s.group.signal(syscall.SIGCONT) // a stopped process would not hear of it
 		}
 	}
 }
@@ -259,6 +258,6 @@ func (s *supervisor) end() {
 		s.group.kill()
 		return
 	}
-	s.group.ask(s.command.Ending, anywhere)
+	s.group.end(s.command.Ending)
 	s.kill = time.After(killAfter)
 }
