@@ -327,15 +327,16 @@ func TestTheTestsOfTheCommandFindEveryMutant(t *testing.T) {
 	if testing.Short() {
 		t.Skip("builds the command many times")
 	}
+	ofCommand := build(t, command) // without the mutants: it builds what it tests
 	var judges errgroup.Group
 	judges.SetLimit(3 * runtime.GOMAXPROCS(0)) // many wait for what the mutant keeps from happening
 	for _, m := range ofTheCommand {
 		t.Run(m.name, func(*testing.T) {
-			flags := "GOFLAGS=-overlay=" + overlay(t, m.texts(t)) // for the command that the test builds, too
+			flags := "GOFLAGS=-overlay=" + overlay(t, m.texts(t))
 			run := func() ([]byte, error) {
-				test := exec.Command("go", "test", "-vet=off", "-count=1", "-failfast", "-run", "^"+m.test+"$", ".")
+				test := exec.Command("go", "test", "-vet=off", "-count=1", "-run", "^"+m.test+"$", ".")
 				if m.of == command {
-					test.Args = append(test.Args, "-patience=15s")
+					test = exec.Command(ofCommand.binary, "-test.run", "^"+m.test+"$", "-test.failfast", "-patience=15s")
 				}
 				test.Dir = filepath.Join(root, m.of)
 				test.Env = append(os.Environ(), flags)
