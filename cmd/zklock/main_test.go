@@ -12,6 +12,8 @@ import (
 
 	"go.uber.org/goleak"
 	"golang.org/x/sys/unix"
+
+	"github.com/zklock/zklock/cmd/zklock/internal/job"
 )
 
 // zklockBinary is the command, built for these tests.
@@ -44,6 +46,11 @@ func (s suite) Run() int {
 		return 1
 	}
 	defer stopSharedServer()
+	for _, sig := range job.Ending { // nohup, or a shell's &, has whoever we start ignore it too
+		if signal.Ignored(sig) {
+			signal.Notify(make(chan os.Signal, 1), sig)
+		}
+	}
 	return s.M.Run()
 }
 

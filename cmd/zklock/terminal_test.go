@@ -130,6 +130,12 @@ func TestAJobThatNoShellCouldContinueIsHungUpWhenItReads(t *testing.T) {
 	require.Empty(t, at.queue())
 }
 
+func TestAJobIsHungUpOnceHoweverOftenItReads(t *testing.T) {
+	_, c := onTerminal(t)
+	c.enter(`(sh -c 'zklock run $P -- sh -c "trap \"n=\\\$((n+1))\" HUP; trap \"test \\\$((m=m+1)) = 3 && echo hung up:\\\$n && exit\" CONT; while true; do read x </dev/tty; done"' &)`)
+	c.expect("hung up:1")
+}
+
 func TestTheTerminalIsLeftToTheRestOfAPipeline(t *testing.T) {
 	at, c := onTerminal(t)
 	c.enter(`zklock run $P -- sh -c 'echo go; exec sleep 1000' | sh -c 'read x; echo "i""n"; read x </dev/tty; echo "got:$x"; read x </dev/tty'`)

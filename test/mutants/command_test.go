@@ -201,8 +201,11 @@ var ofTheCommand = []struct {
 		{job + "/traces.go", "case name == \"netdns\" && ", "case false && "},
 	}}, job, "TestOfTheSettingsOfGoItsTracesAreLeft"},
 	{mutant{"a job that no shell could continue is stopped and continued for ever", []edit{
-		{job + "/supervisor.go", "if wants && isOrphaned(s.master.group) {", "if wants && false && isOrphaned(s.master.group) {"},
+		{job + "/supervisor.go", "if wants && !s.hungUp && isOrphaned(s.master.group) {", "if false && wants && !s.hungUp && isOrphaned(s.master.group) {"},
 	}}, command, "TestAJobThatNoShellCouldContinueIsHungUpWhenItReads"},
+	{mutant{"a job that no shell could continue is hung up each time that it wants the terminal", []edit{
+		{job + "/supervisor.go", "s.hungUp = true", "s.hungUp = false"},
+	}}, command, "TestAJobIsHungUpOnceHoweverOftenItReads"},
 	{mutant{"every job that wants the terminal is hung up", []edit{
 		{job + "/family_linux.go", "return above == session\n", "return false && above == session\n"},
 	}}, command, "TestAJobInTheBackgroundStopsWhenItReadsAndGoesOnInTheForeground"},

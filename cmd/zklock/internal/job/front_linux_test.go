@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"os"
 	"os/exec"
+	"os/signal"
 	"strconv"
 	"strings"
 	"sync/atomic"
@@ -51,6 +52,11 @@ func TestMain(m *testing.M) {
 	case "founder":
 		fmt.Println(foundAgain())
 	default:
+		for _, sig := range Ending { // nohup, or a shell's &, has whoever we start ignore it too
+			if signal.Ignored(sig) {
+				signal.Notify(make(chan os.Signal, 1), sig)
+			}
+		}
 		os.Exit(m.Run())
 	}
 }

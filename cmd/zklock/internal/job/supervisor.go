@@ -25,6 +25,7 @@ type supervisor struct {
 
 	told    commandState     // to the front
 	halted  bool             // the group has been stopped with the job that it is part of
+	hungUp  bool             // the command has wanted a terminal that nobody could give it
 	ending  bool             // the group has been told to end
 	kill    <-chan time.Time // when to kill what is left
 	killing bool             // that has come
@@ -206,7 +207,8 @@ func (s *supervisor) stopped(by syscall.Signal) {
 		s.tty.give(s.group.id)
 		s.group.signal(syscall.SIGCONT)
 	case wants && s.tty != nil, by == syscall.SIGTSTP && s.tty.has(s.group.id):
-		if wants && isOrphaned(s.master.group) {
+		if wants && !s.hungUp && isOrphaned(s.master.group) {
+			s.hungUp = true
 			s.log.Warn("the command wants the terminal, which nobody could give it: it is hung up", "signal", name(by))
 			s.group.signal(syscall.SIGHUP) // and heard of when it goes on
 		}
