@@ -197,7 +197,7 @@ func (c *contender) awaitTurn(ctx context.Context, turn <-chan struct{}) (*Hold,
 }
 
 // handed returns the hold that c was handed, if it was and ctx goes on. It may be lost already:
-// its owner has yet to hear of it.
+// its owner has yet to hear of it. A session of which everybody only waits has no lease to look at.
 func (c *contender) handed(ctx context.Context) (*Hold, error) {
 	if ctx.Err() != nil { // which may be a user's code
 		return nil, client.Ended(ctx)
@@ -205,7 +205,9 @@ func (c *contender) handed(ctx context.Context) (*Hold, error) {
 	s := c.queue.session
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.expire(c.incarnation, s.client.Clock.Now())
+	if c.hold != nil {
+		s.expire(c.incarnation, s.client.Clock.Now())
+	}
 	if c.cause != nil {
 		return nil, c.cause
 	}

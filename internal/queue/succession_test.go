@@ -275,6 +275,29 @@ func TestALockIsNotHandedToACallThatHasGivenUp(t *testing.T) {
 	})
 }
 
+// A session of which everybody has only waited for long has no lease that could be over.
+func TestWhoGivesUpCostsNobodyElseOfItsSessionAPlace(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, server := connected(t)
+		others := connect(t, server)
+		for _, path := range []string{"/lock", "/elsewhere"} {
+			for range 2 { // so that nobody of s is next
+				ask(t.Context(), lockAt(others, path).Acquire)
+			}
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		first := ask(ctx, lockAt(s, "/lock").Acquire)
+		ask(t.Context(), lockAt(s, "/lock").Acquire)
+		ask(t.Context(), lockAt(s, "/elsewhere").Acquire)
+		time.Sleep(2 * sessionTimeout)
+		places := server.Requests()[zktest.OpCreate]
+		cancel()
+		require.ErrorIs(t, (<-first).err, context.Canceled)
+		synctest.Wait()
+		require.Equal(t, places, server.Requests()[zktest.OpCreate], "nobody starts over")
+	})
+}
+
 // overdue is a context whose Err says that it has ended before its Done does.
 type overdue struct {
 	context.Context
