@@ -143,8 +143,9 @@ func (sc *scope) proof(m move) move {
 		return m
 	}
 	t := w.touches()
-	w.requests[theProof] = request{at: toFollower, touched: since(t.Newest(sc.answered(now)))}
-	w.keepTouches(t)
+	inTime := sc.answered(now)
+	early := inTime.Add(-part(timeout, latePart))
+	w.requests[theProof] = request{at: toFollower, touched: since(t.newest(inTime)), early: since(t.newest(early))}
 	return sc.say(m, "a proof goes out")
 }
 
@@ -172,7 +173,7 @@ func (sc *scope) answers(which int) phase {
 // takes extends the lease by a proof.
 func (sc *scope) takes(w *world, r request) {
 	l, relays := w.lease()
-	p, quick := Proof{Begun: at(r.sent), Touched: at(r.touched)}, r.sent == 0 && (w.resumed == 0 || w.doubted >= 0)
+	p, quick := Proof{at(r.sent), at(r.touched), at(r.early)}, r.sent == 0 && (w.resumed == 0 || w.doubted >= 0)
 	if sc.proved != nil {
 		sc.proved(&p, &quick, l, relays)
 	}
@@ -207,6 +208,7 @@ func (w *world) passes() {
 		if r := &w.requests[i]; r.at != nowhere {
 			earlier(&r.sent)
 			earlier(&r.touched)
+			earlier(&r.early)
 		}
 	}
 }

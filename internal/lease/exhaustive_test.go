@@ -27,6 +27,11 @@ var scopes = []struct {
 		budget{late: 5, cuts: 1},
 	},
 	{
+		"a leg and a ping that are late, a lock given back and another one, and a cut",
+		scope{budget: budget{late: 1, pings: 2, cuts: 1, releases: 1}},
+		budget{late: 2, pings: 4, cuts: 1, releases: 1},
+	},
+	{
 		"a lock given back and another one, and a cut",
 		scope{budget: budget{late: 1, cuts: 1, releases: 1}},
 		budget{late: 3, cuts: 1, releases: 2},
@@ -101,17 +106,21 @@ func TestNoScheduleOfASmallScopeHasALeaseOutliveItsSession(t *testing.T) {
 var terms = map[string]scope{
 	"a touch ends the lease": {
 		budget: budget{cuts: 1},
-		proved: func(p *Proof, _ *bool, _ *Lease, r *Relays) { p.Touched, r.sure, r.next = p.Begun, p.Begun, p.Begun },
+		proved: func(p *Proof, _ *bool, _ *Lease, r *Relays) { p.Early, r.sure, r.next = p.Begun, p.Begun, p.Begun },
 	},
 	"a touch was answered a quarter of the timeout ahead of the proof": {
 		budget:   budget{cuts: 1},
 		answered: func(begun clock.Instant) clock.Instant { return begun },
 	},
+	"it was answered another 32nd ahead of the first one": {
+		budget: budget{pings: 2, cuts: 1},
+		proved: func(p *Proof, _ *bool, _ *Lease, _ *Relays) { p.Early = p.Touched },
+	},
 	"a touch counts less than the timeout, for clocks that drift": {
 		budget: budget{cuts: 1}, drift: timeout * 6 / 100,
 	},
 	"half a tick is a quarter of the timeout at most": {
-		budget: budget{cuts: 1}, tick: countdown * 5 / 16,
+		budget: budget{cuts: 1}, tick: countdown * 3 / 8,
 	},
 	"a second proof makes a touch sure, while a lease runs": {
 		budget: budget{cuts: 1, pauses: 1}, longest: 24,
@@ -134,7 +143,7 @@ var terms = map[string]scope{
 		began: func(l *Lease, _ *Relays) { l.doubted = clock.Earlier(l.doubted, now) },
 	},
 	"a slow one that follows makes sure of the first one's touches only": {
-		budget: budget{late: 1, cuts: 1, pauses: 1}, longest: 12,
+		budget: budget{late: 2, cuts: 1, pauses: 1}, longest: 8,
 		proved: func(p *Proof, quick *bool, l *Lease, _ *Relays) {
 			*quick = *quick || p.Begun.Least(l.doubted) >= 0 && now.Least(l.doubted) < timeout/4
 		},

@@ -11,8 +11,8 @@
 // stream, and so the countdown began when that request was sent, or later.
 //
 // Assumed: a tick is at most half the session timeout (the server's own limit unless
-// minSessionTimeout lowers it), the leader pings its followers every half tick, and clocks
-// drift by less than 1 %.
+// minSessionTimeout lowers it), the leader pings its followers every half tick as it counts, and
+// clocks drift from each other by less than 1 %.
 package lease
 
 import (
@@ -27,6 +27,7 @@ const (
 	proofPart    = 3.0 / 5   // how long a proof counts from its start
 	touchPart    = 19.0 / 20 // how long a touch counts
 	relayPart    = 1.0 / 4   // at least half a tick
+	latePart     = 1.0 / 32  // by how much a ping of the leader's may be late
 	intervalPart = 1.0 / 8   // from proof to proof
 	sparePart    = 1.0 / 10  // what a lease has to have left for a proof, which may take half of it
 	quickPart    = 1.0 / 256 // how far a quick write may be above the usual
@@ -56,7 +57,7 @@ func GrantedEnd(connected clock.Instant, timeout time.Duration) clock.Instant {
 }
 
 // RelayedBy returns the time by which a request must have been answered for its touch to be
-// ahead of a write begun at proof.
+// ahead of a write begun at proof, if the leader pings in time.
 func RelayedBy(proof clock.Instant, timeout time.Duration) clock.Instant {
 	return proof.Add(-part(timeout, relayPart))
 }
@@ -78,15 +79,16 @@ type Terms struct {
 }
 
 // Proof is a committed write: when it was begun, and when the newest request was sent whose
-// touch is ahead of it, unless there was a pause.
-type Proof struct{ Begun, Touched clock.Instant }
+// touch is ahead of it, unless there was a pause: Touched if the leader pings in time, Early also
+// if it is late, by a clock that is slow or for whatever it has to do besides.
+type Proof struct{ Begun, Touched, Early clock.Instant }
 
 // Prove extends the lease by a proof that was answered now, and was quick or not, over a
 // connection of which relay knows.
 func (l *Lease) Prove(p Proof, quick bool, now clock.Instant, relay *Relays, in Terms) {
 	l.Extend(in.safeUntil(p.Begun, relay.proved(p, now, in.Timeout)), now)
 	if !in.Held && l.Left(now) < part(in.Timeout, relayPart) && l.begins(p.Begun, now, quick, in.Timeout) {
-		l.Extend(in.safeUntil(p.Begun, p.Touched), now)
+		l.Extend(in.safeUntil(p.Begun, p.Early), now)
 	}
 	l.begun, l.proved = p.Begun, now
 }

@@ -133,7 +133,7 @@ func TestWhatIsLeftOfALeaseIsTooLittleWhileAProofCouldMakeItLonger(t *testing.T)
 			relays, in := NewRelays(connected), Terms{Timeout: timeout}
 			var l Lease
 			for _, p := range c.proofs {
-				l.Prove(Proof{Begun: at(p.begun), Touched: connected}, p.quick, at(p.answered), &relays, in)
+				l.Prove(Proof{at(p.begun), connected, connected}, p.quick, at(p.answered), &relays, in)
 			}
 			assert.Equal(t, c.lasts, l.Lasts(at(c.at), in), "with %v left", l.Left(at(c.at)))
 		})
@@ -148,9 +148,9 @@ func TestASlowProofThatFollowsAnotherMakesSureOfItsTouchesOnly(t *testing.T) {
 	at := func(ms int) clock.Instant { return connected.Add(time.Duration(ms) * time.Millisecond) }
 	relays, in := NewRelays(connected), Terms{Timeout: timeout}
 	var l Lease
-	l.Prove(Proof{Begun: at(850), Touched: at(350)}, false, at(900), &relays, in)
+	l.Prove(Proof{at(850), at(350), at(350)}, false, at(900), &relays, in)
 	assert.Equal(t, at(950), *l.end.Load(), "the connect request is what is sure")
-	l.Prove(Proof{Begun: at(963), Touched: at(700)}, false, at(1100), &relays, in)
+	l.Prove(Proof{at(963), at(700), at(700)}, false, at(1100), &relays, in)
 	assert.Equal(t, at(350+950), *l.end.Load())
 }
 

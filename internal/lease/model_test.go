@@ -10,7 +10,7 @@ import (
 // lease comes to is decided by the package's own code; the model is what ZooKeeper promises,
 // and what a client does in between:
 //
-//   - The leader pings each half tick. The follower answers with the touches since its
+//   - The leader pings each half tick; a ping may be late by less than two steps. The follower answers with the touches since its
 //     last answer, on the stream that carries the writes: the countdown begins anew.
 //   - The follower answers a read at once, and passes a write on. Either is a touch. A
 //     leg of the way between it and the client may take a step.
@@ -53,7 +53,7 @@ type scope struct {
 }
 
 // budget is how often something may still happen that need not.
-type budget struct{ late, pauses, cuts, releases uint8 }
+type budget struct{ late, pings, pauses, cuts, releases uint8 }
 
 // moment is in steps from now.
 type moment int8
@@ -108,6 +108,7 @@ type request struct {
 	at      place
 	sent    moment // the request
 	touched moment // the touch that is ahead of it unless there was a pause
+	early   moment // the same if a ping was late
 }
 
 type place uint8
@@ -191,6 +192,11 @@ func (w *world) send(what item) {
 // pings has the leader ping when it is time.
 func (sc *scope) pings(all []move, m move) []move {
 	if m.to.ping == 0 && m.to.paused == 0 && m.to.resumed == 0 {
+		if m.to.budget.pings > 0 {
+			later := sc.say(m, "the leader's ping is late")
+			later.to.budget.pings--
+			all = append(all, later)
+		}
 		m = sc.ping(m)
 	}
 	return append(all, m)

@@ -21,7 +21,7 @@ func after(in Terms, proofs ...written) (l *Lease, connected clock.Instant) {
 	relays := NewRelays(connected)
 	l = new(Lease)
 	for _, p := range proofs {
-		l.Prove(Proof{connected.Add(p.begun), connected.Add(p.touched)}, p.quick, connected.Add(p.answered), &relays, in)
+		l.Prove(Proof{connected.Add(p.begun), connected.Add(p.touched), connected.Add(p.touched)}, p.quick, connected.Add(p.answered), &relays, in)
 	}
 	return l, connected
 }
@@ -74,13 +74,13 @@ func TestAProofCountsForAFifthOfTheTimeoutWhileAServerMayHaveGrantedLess(t *test
 func TestASleepOfTheMachineMakesNoProofTheSecondOfTwo(t *testing.T) {
 	const timeout = 1600 * ms
 	before, woken := asleep(t, time.Second)
-	first := Proof{before, before.Add(-time.Hour)}
+	first := Proof{before, before.Add(-time.Hour), before.Add(-time.Hour)}
 	for name, c := range map[string]struct {
 		proofs []Proof
 		quick  []bool
 	}{
-		"begun less than T/16 of running time later": {[]Proof{{woken, woken}}, []bool{true}},
-		"answered T/4 later or more":                 {[]Proof{{woken.Add(100 * ms), woken}, {woken.Add(101 * ms), woken}}, []bool{false, true}},
+		"begun less than T/16 of running time later": {[]Proof{{woken, woken, woken}}, []bool{true}},
+		"answered T/4 later or more":                 {[]Proof{{woken.Add(100 * ms), woken, woken}, {woken.Add(101 * ms), woken, woken}}, []bool{false, true}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var l Lease

@@ -20,8 +20,8 @@ func TestATouchIsSureByASecondProofForWhichTheLeaderHadTimeToCatchUp(t *testing.
 		100 * ms:   touched,
 	} {
 		r, begun := NewRelays(connected), answered.Add(later)
-		assert.Equal(t, connected, r.proved(Proof{answered, touched}, answered, timeout), "by the first alone")
-		assert.Equal(t, sure, r.proved(Proof{begun, answered}, begun, timeout), later)
+		assert.Equal(t, connected, r.proved(Proof{Begun: answered, Touched: touched}, answered, timeout), "by the first alone")
+		assert.Equal(t, sure, r.proved(Proof{Begun: begun, Touched: answered}, begun, timeout), later)
 	}
 }
 
@@ -30,8 +30,8 @@ func TestALeaderDoesNotCatchUpWhileTheMachineSleeps(t *testing.T) {
 	answered, begun := asleep(t, 200*ms)
 	connected := answered.Add(-time.Second)
 	r := NewRelays(connected)
-	r.proved(Proof{answered, answered}, answered, timeout)
-	assert.Equal(t, connected, r.proved(Proof{begun, answered}, begun, timeout))
+	r.proved(Proof{Begun: answered, Touched: answered}, answered, timeout)
+	assert.Equal(t, connected, r.proved(Proof{Begun: begun, Touched: answered}, begun, timeout))
 	assert.False(t, r.Follows(Proof{Begun: begun}, begun, timeout))
 }
 
@@ -41,7 +41,7 @@ func TestAProofFollowsAnotherIfNoPauseCanBeInBoth(t *testing.T) {
 	const timeout = 1600 * ms
 	first := new(clock.Clock).Now()
 	r := NewRelays(first)
-	r.proved(Proof{first, first}, first, timeout)
+	r.proved(Proof{Begun: first, Touched: first}, first, timeout)
 	for _, c := range []struct {
 		begun, answered time.Duration
 		follows         bool
@@ -59,7 +59,7 @@ func TestAProofThatComesAfterASleepOfTheMachineFollowsNone(t *testing.T) {
 	const timeout = 1600 * ms
 	first, later := asleep(t, time.Second)
 	r := NewRelays(first)
-	r.proved(Proof{first, first}, first, timeout)
+	r.proved(Proof{Begun: first, Touched: first}, first, timeout)
 	later = later.Add(100 * ms)
 	assert.False(t, r.Follows(Proof{Begun: later}, later, timeout))
 }

@@ -21,29 +21,46 @@ func NewTouches(connected clock.Instant, timeout time.Duration) Touches {
 	return Touches{settled: connected, timeout: timeout}
 }
 
+// Proof returns a proof that begins now, in a session of that timeout.
+func (t *Touches) Proof(now clock.Instant, timeout time.Duration) Proof {
+	inTime, late := RelayedBy(now, timeout), part(timeout, latePart)
+	return Proof{Begun: now, Touched: t.newest(inTime), Early: t.newest(inTime.Add(-late))}
+}
+
 // Add notes a request. Those that follow each other closely are not all kept: an older touch
 // only makes the lease shorter.
 func (t *Touches) Add(sent, answered clock.Instant) {
-	t.Newest(RelayedBy(answered, t.timeout)) // what counts by now for any later proof
+	t.settle(RelayedBy(answered, t.timeout).Add(-part(t.timeout, latePart))) // what counts by now for any later proof
 	if n := len(t.recent); n > 0 && sent.Least(t.recent[n-1].sent) < part(t.timeout, grainPart) {
 		return
 	}
 	t.recent = append(t.recent, touch{sent, answered})
 }
 
-// Newest returns when the newest request that was answered by that time was sent. Calls come in
-// the order of their times.
-func (t *Touches) Newest(by clock.Instant) clock.Instant {
-	counted := 0
+// newest returns when the newest request that was answered by that time was sent.
+func (t *Touches) newest(by clock.Instant) clock.Instant {
+	sent, _ := t.answered(by)
+	return sent
+}
+
+// settle forgets the requests that were answered by that time, but for the newest.
+func (t *Touches) settle(by clock.Instant) {
+	sent, n := t.answered(by)
+	t.settled, t.recent = sent, t.recent[n:]
+}
+
+// answered returns when the newest request that was answered by that time was sent, and how many
+// of the recent ones were.
+func (t *Touches) answered(by clock.Instant) (sent clock.Instant, n int) {
+	sent = t.settled
 	for _, r := range t.recent {
 		if r.answered.Least(by) > 0 {
 			break
 		}
-		if r.sent.Least(t.settled) > 0 {
-			t.settled = r.sent
+		if r.sent.Least(sent) > 0 {
+			sent = r.sent
 		}
-		counted++
+		n++
 	}
-	t.recent = t.recent[counted:]
-	return t.settled
+	return sent, n
 }

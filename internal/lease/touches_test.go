@@ -17,21 +17,40 @@ func TestATouchCountsOnceItWasAnsweredInTime(t *testing.T) {
 	log.Add(at(10), at(90))
 	log.Add(at(20), at(95))
 
-	assert.True(t, log.Newest(at(4)).IsZero(), "nothing was answered yet")
-	assert.Equal(t, at(0), log.Newest(at(90).Add(-1)))
-	assert.Equal(t, at(10), log.Newest(at(90)))
-	assert.Equal(t, at(20), log.Newest(at(95)), "answered by then, sent at 20")
-	assert.Equal(t, at(20), log.Newest(at(500)), "what counted once counts on")
+	assert.True(t, log.newest(at(4)).IsZero(), "nothing was answered yet")
+	assert.Equal(t, at(0), log.newest(at(90).Add(-1)))
+	assert.Equal(t, at(10), log.newest(at(90)))
+	assert.Equal(t, at(20), log.newest(at(95)), "answered by then, sent at 20")
+	assert.Equal(t, at(20), log.newest(at(500)), "what counted once counts on")
 }
 
-// What is kept is what was answered in the last quarter of the timeout, also while nobody asks.
+func TestATouchIsEarlyIfItWasAnsweredA32ndOfTheTimeoutBeforeItHadToBe(t *testing.T) {
+	start := new(clock.Clock).Now()
+	at := func(ms int) clock.Instant { return start.Add(time.Duration(ms) * time.Millisecond) }
+	log := NewTouches(start, 3200*time.Millisecond)
+	log.Add(at(1), at(100))
+	log.Add(at(200), at(300))
+
+	assert.Equal(t, Proof{at(899), start, start}, log.Proof(at(899), 3200*time.Millisecond), "800 before the proof")
+	assert.Equal(t, Proof{at(900), at(1), start}, log.Proof(at(900), 3200*time.Millisecond))
+	assert.Equal(t, Proof{at(999), at(1), start}, log.Proof(at(999), 3200*time.Millisecond))
+	assert.Equal(t, Proof{at(1000), at(1), at(1)}, log.Proof(at(1000), 3200*time.Millisecond))
+	assert.Equal(t, Proof{at(1100), at(200), at(1)}, log.Proof(at(1100), 3200*time.Millisecond))
+
+	log.Add(at(1150), at(1199))
+	assert.Equal(t, Proof{at(1199), at(200), at(1)}, log.Proof(at(1199), 3200*time.Millisecond), "what was forgotten does not count earlier")
+	log.Add(at(1160), at(1200))
+	assert.Equal(t, Proof{at(1200), at(200), at(200)}, log.Proof(at(1200), 3200*time.Millisecond))
+}
+
+// What is kept is what was answered in the last 9 of 32 parts of the timeout, also while nobody asks.
 func TestTouchesAreFewHoweverManyRequests(t *testing.T) {
 	start := new(clock.Clock).Now()
 	log := NewTouches(start, 6400*ms)
 	for i := range 100_000 {
 		sent := start.Add(time.Duration(i) * ms)
 		log.Add(sent, sent)
-		assert.LessOrEqual(t, len(log.recent), 17)
+		assert.LessOrEqual(t, len(log.recent), 19)
 	}
 }
 
@@ -43,7 +62,7 @@ func TestThatFewTouchesAreKeptCostsA64thOfTheTimeoutAtMost(t *testing.T) {
 		sent := start.Add(time.Duration(i) * ms)
 		log.Add(sent, sent)
 		if by := RelayedBy(sent, timeout); by.Least(start) >= 0 {
-			assert.Less(t, by.Least(log.Newest(by)), timeout/64)
+			assert.Less(t, by.Least(log.newest(by)), timeout/64)
 		}
 	}
 }
@@ -54,7 +73,7 @@ func TestOfTwoRequestsAtOnceTheOlderIsKept(t *testing.T) {
 	first := start.Add(time.Second)
 	log.Add(first, first)
 	log.Add(first.Add(1), first.Add(1))
-	assert.Equal(t, first, log.Newest(first.Add(1)))
+	assert.Equal(t, first, log.newest(first.Add(1)))
 }
 
 func TestAnAnswerThatComesLateDoesNotMakeAnOlderTouchTheNewest(t *testing.T) {
@@ -62,7 +81,7 @@ func TestAnAnswerThatComesLateDoesNotMakeAnOlderTouchTheNewest(t *testing.T) {
 	log := NewTouches(start, 400*time.Millisecond)
 	newer := start.Add(1)
 	log.Add(newer, newer)
-	assert.Equal(t, newer, log.Newest(newer))
+	assert.Equal(t, newer, log.newest(newer))
 	log.Add(start, newer.Add(time.Second))
-	assert.Equal(t, newer, log.Newest(newer.Add(time.Second)))
+	assert.Equal(t, newer, log.newest(newer.Add(time.Second)))
 }

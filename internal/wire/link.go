@@ -316,8 +316,7 @@ func (l *Link) Proved(took, timeout time.Duration, followed bool) (quick bool) {
 func (l *Link) BeginProof(timeout time.Duration) lease.Proof {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	now := l.dialer.Clock.Now()
-	return lease.Proof{Begun: now, Touched: l.touches.Newest(lease.RelayedBy(now, timeout))}
+	return l.touches.Proof(l.dialer.Clock.Now(), timeout)
 }
 
 // Patience returns how long a proof may take until its server is given up.

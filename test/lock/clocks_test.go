@@ -1,9 +1,15 @@
 package lock_test
 
 import (
+	"bytes"
 	"context"
+	"encoding/binary"
 	"fmt"
+	"io"
+	"net"
+	"slices"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -91,4 +97,99 @@ func (at *site) holder(c *clock.Clock) *zklock.Hold {
 	h, err := l.Acquire(context.Background())
 	require.NoError(at.t, err)
 	return h
+}
+
+// slowServer is a connection to a server whose clock is slow: what it calls a timeout of that length
+// takes longer by the client's.
+type slowServer struct {
+	net.Conn
+	timeout time.Duration
+	pinged  func()
+
+	answer io.Reader // to the connect request
+}
+
+func (c *slowServer) Read(p []byte) (int, error) {
+	if c.answer == nil {
+		const lengthAt, timeoutAt = 4, 8
+		head := make([]byte, lengthAt)
+		if _, err := io.ReadFull(c.Conn, head); err != nil {
+			return 0, err
+		}
+		frame := append(head, make([]byte, binary.BigEndian.Uint32(head))...)
+		if _, err := io.ReadFull(c.Conn, frame[lengthAt:]); err != nil {
+			return 0, err
+		}
+		binary.BigEndian.PutUint32(frame[timeoutAt:], uint32(c.timeout.Milliseconds()))
+		c.answer = bytes.NewReader(frame)
+	}
+	if n, err := c.answer.Read(p); err == nil {
+		return n, nil
+	}
+	return c.Conn.Read(p)
+}
+
+func (c *slowServer) Write(p []byte) (int, error) {
+	if len(p) == 12 && zktest.Op(binary.BigEndian.Uint32(p[8:])) == zktest.OpPing {
+		c.pinged()
+	}
+	return c.Conn.Write(p)
+}
+
+// awaitTouch returns when the leader has been told of a touch of the session.
+func awaitTouch(e *zktest.Ensemble, id int64) time.Time {
+	ends := func() time.Time {
+		i := slices.IndexFunc(e.Sessions(), func(s zktest.Session) bool { return s.ID == id })
+		return e.Sessions()[i].Ends
+	}
+	for before := ends(); ends() == before; {
+		time.Sleep(time.Millisecond / 2)
+	}
+	return time.Now()
+}
+
+// A leader asks its followers for touches each half tick, which by the client's clock may take longer
+// than a quarter of the timeout. A ping that was answered as long ago may not have been told yet.
+func TestAFirstHoldIsLostInTimeThoughTheLeaderIsLate(t *testing.T) {
+	const timeout, tick = 2 * time.Second, 1009 * time.Millisecond
+	const halfTick, late = tick / 2, tick/2 - timeout/4
+	for seed := range int64(60) {
+		synctest.Test(t, func(t *testing.T) {
+			e := zktest.NewEnsemble(t, 3, zktest.WithSeed(seed), zktest.WithTickTime(tick))
+			leader := slices.Index(e.Servers(), e.Leader())
+			follower, others := (leader+1)%3, (leader+2)%3
+			pings := make(chan struct{}, 1)
+			connect := func(name string, server int, pinged func()) (*zklock.Session, *zklock.Locker) {
+				s := must(zklock.Connect(t.Context(), e.PipeAddrs()[server:server+1], timeout,
+					zklock.WithDialer(func(network, address string, limit time.Duration) (net.Conn, error) {
+						conn, err := e.Client(name).Dial(network, address, limit)
+						return &slowServer{Conn: conn, timeout: timeout, pinged: pinged}, err
+					})))
+				t.Cleanup(func() { s.Close() })
+				return s, must(zklock.New(s, "/lock"))
+			}
+			session, holder := connect("holder", follower, func() {
+				select {
+				case pings <- struct{}{}:
+				default:
+				}
+			})
+			_, next := connect("next", others, func() {})
+			require.NoError(t, next.Do(t.Context(), nothing), "the path exists")
+			told := awaitTouch(e, session.ID())
+			for pinged := time.Now(); ; pinged = time.Now() {
+				if since := pinged.Sub(told) % halfTick; since > 0 && since < late {
+					break
+				}
+				<-pings
+			}
+			time.Sleep(timeout/4 + time.Microsecond)
+			h := must(holder.Acquire(t.Context()))
+			e.Partition(e.Server(follower))
+			e.Client("holder").Block(zktest.ToServer)
+			e.Client("holder").Block(zktest.ToClient)
+			must(next.Acquire(t.Context()))
+			require.True(t, isClosed(h.Lost()), "seed %d", seed)
+		})
+	}
 }

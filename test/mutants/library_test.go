@@ -22,6 +22,12 @@ type judged struct {
 // the simulation does not have what they take: stalled sockets, ports that refuse
 // for ever, servers without containers, a log that is read; or has it too rarely.
 var ofTheLibrary = []judged{
+	{mutant{"a first proof counts a touch that a leader which is late has not heard of", []edit{
+		{"internal/lease/lease.go", "in.safeUntil(p.Begun, p.Early)", "in.safeUntil(p.Begun, p.Touched)"},
+	}}, "TestAFirstHoldIsLostInTimeThoughTheLeaderIsLate"},
+	{mutant{"a session that only waits starts over when one of its callers gives up", []edit{
+		{"internal/queue/succession.go", "if c.hold != nil {\n\t\ts.expire(c.incarnation", "if true {\n\t\ts.expire(c.incarnation"},
+	}}, "TestWhoGivesUpCostsNobodyElseOfItsSessionAPlace"},
 	{mutant{"what is ZooKeeper's own is taken for a lock's path", []edit{
 		{"internal/recipe/path.go", "case path == reserved, strings.HasPrefix(path, reserved+\"/\"):", "case path == reserved && strings.HasPrefix(path, \"//\"):"},
 	}}, "TestBadPathsAreRefused"},
