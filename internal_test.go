@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"reflect"
+	"runtime"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -326,6 +327,21 @@ func TestATryThatIsOverLeavesNoTimer(t *testing.T) {
 		require.True(t, locked)
 		time.Sleep(2 * time.Hour)
 		require.NoError(t, l.under.Err())
+	})
+}
+
+// endless is a context of which nobody learns whether it has a deadline.
+type endless struct{ context.Context }
+
+func (endless) Deadline() (time.Time, bool) { panic("no deadline") }
+
+func TestAContextThatPanicsLeavesNothingOfATimeThatItIsGiven(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithCancel(context.Background())
+		defer cancel()
+		before := runtime.NumGoroutine()
+		require.Panics(t, func() { within(endless{ctx}, time.Minute, errors.New("the time is up")) })
+		require.Equal(t, before, runtime.NumGoroutine())
 	})
 }
 

@@ -106,7 +106,8 @@ func (s *Session) revoke(ctx context.Context, node string) error {
 			if err != nil {
 				return nil, err
 			}
-			return s.client.Conn.Set(node, mark, -1)
+			stat, err := s.client.Conn.Set(node, mark, -1)
+			return stat, client.OverQuota(err, node, "the mark")
 		})
 		_, err := written.Wait(ctx)
 		if gone = client.Answers(err, zk.ErrNoNode); gone {

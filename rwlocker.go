@@ -23,7 +23,7 @@ import (
 // goroutine may unlock, and there is no downgrade. A goroutine that has one side and asks for
 // the other waits for itself, for ever. RUnlock cannot know which reader calls it: it gives
 // back a hold that was lost if there is one, and else the newest. RHeld and RLost answer for
-// the oldest hold, lost or not.
+// the oldest hold. When one was lost they answer for that one, until nobody reads any more.
 //
 // The nodes are those of Curator's InterProcessReadWriteLock, so that both exclude each other.
 // A Locker, or zk.Lock, on the same path counts as a writer; Curator's InterProcessMutex does
@@ -271,18 +271,24 @@ type reader struct {
 // anyone, WithoutOwner, has as many as it took: a stack, whose oldest is there for as long as
 // any goroutine reads.
 type readers struct {
-	mu     sync.Mutex // guards owners; nothing is locked under it
+	mu     sync.Mutex // guards the fields below; nothing is locked under it
 	owners map[int64][]*reader
+	lost   *reader // of anyone's, that was given back while others read on: whose it was is not known
 }
 
-// of returns the owner's hold, the oldest of several, nil if it has none.
+// of returns the owner's hold, nil if it has none: of several one that was lost, or the oldest.
 func (rs *readers) of(owner int64) *reader {
 	rs.mu.Lock()
 	defer rs.mu.Unlock()
-	if held := rs.owners[owner]; len(held) > 0 {
-		return held[0]
+	held := rs.owners[owner]
+	switch i := slices.IndexFunc(held, func(r *reader) bool { return r.hold.hold.IsLost() }); {
+	case len(held) == 0:
+		return nil
+	case owner == anyone && rs.lost != nil:
+		return rs.lost
+	default:
+		return held[max(i, 0)]
 	}
-	return nil
 }
 
 func (rs *readers) add(owner int64, h *Hold, share int64) {
@@ -296,7 +302,7 @@ func (rs *readers) add(owner int64, h *Hold, share int64) {
 
 // yield undoes one lock of the owner. It returns its hold, nil if there is none, and whether
 // that was the last one on it. Of several, those that have ended go first: whoever still reads
-// is to be left with one that is held.
+// is to be left with one that is held, and told of the loss all the same.
 func (rs *readers) yield(owner int64) (r *reader, outermost bool) {
 	rs.mu.Lock()
 	defer rs.mu.Unlock()
@@ -314,8 +320,12 @@ func (rs *readers) yield(owner int64) (r *reader, outermost bool) {
 	}
 	if held = slices.Delete(held, i, i+1); len(held) == 0 {
 		delete(rs.owners, owner)
-	} else {
-		rs.owners[owner] = held
+		rs.lost = nil
+		return r, true
+	}
+	rs.owners[owner] = held
+	if r.hold.hold.IsLost() {
+		rs.lost = r
 	}
 	return r, true
 }

@@ -60,16 +60,18 @@ func (w *limited) Deadline() (deadline time.Time, ok bool) {
 // within returns a child of ctx that ends after d, with up, and what takes it out of ctx.
 func within(ctx context.Context, d time.Duration, up error) (timed context.Context, detach func()) {
 	var expired atomic.Bool
+	deadline := time.Now().Add(d)
+	if isSooner(ctx, deadline) {
+		deadline = time.Time{}
+	}
 	done, err := ctx.Done(), fmt.Errorf("%w: %w", context.DeadlineExceeded, up)
-	w, leave := limit(ctx, func() error {
+	w, leave := limit(ctx, func() error { // no method of ctx, which may panic, is called from here on
 		if expired.Load() {
 			return err
 		}
 		return nil
 	})
-	if w.deadline = time.Now().Add(d); isSooner(ctx, w.deadline) {
-		w.deadline = time.Time{}
-	}
+	w.deadline = deadline
 	timer := time.AfterFunc(d, func() {
 		if !latch.IsClosed(done) { // it was first
 			expired.Store(true)

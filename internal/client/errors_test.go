@@ -141,8 +141,11 @@ func TestARefusalIsKnownByItsCode(t *testing.T) {
 	for _, err := range []error{nil, zk.ErrAPIError, errors.New("-6"), errors.New(unnamed + "-61")} {
 		require.False(t, Unimplemented(err), "%v", err)
 	}
-	require.True(t, OverQuota(fmt.Errorf("wrapped: %w", errors.New(unnamed+"-125"))))
+	overQuota := fmt.Errorf("wrapped: %w", errors.New(unnamed+"-125"))
+	require.ErrorIs(t, OverQuota(overQuota, "/lock", "a node"), overQuota)
+	require.EqualError(t, OverQuota(overQuota, "/lock", "a node"),
+		"the quota of /lock, or of a node above it, does not allow a node there: wrapped: unknown error: -125")
 	for _, err := range []error{nil, zk.ErrNoAuth, errors.New("-125"), errors.New(unnamed + "-12")} {
-		require.False(t, OverQuota(err), "%v", err)
+		require.Equal(t, err, OverQuota(err, "/lock", "a node"))
 	}
 }

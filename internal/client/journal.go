@@ -63,9 +63,10 @@ func (j *Journal) tellDropped() {
 	}
 }
 
-// put has a line written. j.mu is held.
+// put has a line written, on a stack of its own: a handler that ends its goroutine leaves the rest
+// to be run on top of what it has left there. j.mu is held.
 func (j *Journal) put(line func()) {
-	if j.lines.Add(line) {
+	if j.lines.Add(func() { callback.Apart(line) }) {
 		j.work.Go(j.lines.Run)
 	}
 }

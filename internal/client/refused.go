@@ -68,10 +68,13 @@ func Unimplemented(err error) bool {
 	return ok && code == "-6"
 }
 
-// OverQuota reports whether the server refused a write for the quota of a path.
-func OverQuota(err error) bool {
-	code, ok := unnamedCode(err)
-	return ok && code == "-125"
+// OverQuota adds to err, if a server has refused a write below that path for its quota, that it has,
+// and what was to be written.
+func OverQuota(err error, path, what string) error {
+	if code, ok := unnamedCode(err); ok && code == "-125" {
+		return fmt.Errorf("the quota of %s, or of a node above it, does not allow %s there: %w", path, what, err)
+	}
+	return err
 }
 
 // textual is the type of go-zookeeper's errors that have no name.

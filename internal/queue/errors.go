@@ -52,8 +52,6 @@ func describe(dir string, err error) error {
 		return fmt.Errorf("the ACL of %s, or of the node above it, does not let this session create a lock node there: %w", dir, err)
 	case client.Answers(err, zk.ErrInvalidACL):
 		return fmt.Errorf("the server refuses the lock's ACL (scheme %q needs credentials on the session): %w", "auth", err)
-	case client.OverQuota(err):
-		return fmt.Errorf("the quota of %s, or of a node above it, does not allow another lock node there: %w", dir, err)
 	}
-	return err
+	return client.OverQuota(err, dir, "another lock node")
 }

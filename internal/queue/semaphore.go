@@ -29,7 +29,7 @@ const errSizes = client.Final("the sizes differ")
 func NewSemaphore(s *Session, path string, size int, o Options) *Semaphore {
 	permits := New(s, path, recipe.Exclusive, o)
 	permits.dir = recipe.Join(path, recipe.Permits)
-	o.NewHistory, o.MinHold = nil, 0
+	o.NewHistory, o.MinHold, o.LossGrace = nil, 0, 0
 	turns := New(s, path, recipe.Exclusive, o)
 	turns.dir = recipe.Join(path, recipe.Turns)
 	return &Semaphore{size: size, turns: turns, permits: permits}
@@ -239,7 +239,7 @@ func (s *Semaphore) agree(ctx context.Context, turn *Hold, said client.Content, 
 		if errors.Is(err, zk.ErrNoAuth) {
 			err = fmt.Errorf("the ACL of %s does not let this session write the semaphore's size there: %w", s.permits.dir, err)
 		}
-		return set, err
+		return set, client.OverQuota(err, s.permits.dir, "the semaphore's size")
 	}).Wait(ctx)
 	if client.Answers(err, zk.ErrNoNode) {
 		_ = turn.contender.prove(ctx) // it is the turn's node that is gone, or the leases' one

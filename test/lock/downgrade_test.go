@@ -380,7 +380,7 @@ func TestWithoutOwnerAReaderThatHasLostTheLockGivesNobodyElsesHoldBack(t *testin
 	require.ErrorIs(t, l.RUnlockContext(t.Context()), zklock.ErrLost)
 	require.Equal(t, "R", kindsOf(at.queue()), "the other one reads on")
 	require.False(t, at.rw(at.session()).TryLock())
-	require.False(t, isClosed(l.RLost()))
+	require.True(t, isClosed(l.RLost()), "it may be the one that has lost it")
 	elsewhere(l.RUnlock)
 	at.awaitQueue(0)
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/zklock/zklock"
 	"github.com/zklock/zklock/internal/apachezk"
+	"github.com/zklock/zklock/zktest"
 )
 
 // limit lets so many nodes be below the path, which has to be there.
@@ -71,5 +72,19 @@ func TestAQuotaRefusesAContenderAndLeavesTheHolderAlone(t *testing.T) {
 		at.awaitLeases(1)
 		require.NoError(t, held.Release(within(t, patience)))
 		take(t, sem, 1)
+	})
+}
+
+func TestAQuotaThatLeavesNoRoomForWhatIsWrittenIsNamed(t *testing.T) {
+	const overQuota = -125
+	inBubble(t, func(t *testing.T, b *bubble) {
+		s := b.session("here")
+		held := must(b.semaphore(s, 3).Acquire(t.Context(), 1))
+		b.server.RefuseRequest(zktest.OpSetData, overQuota)
+		require.ErrorContains(t, zklock.Revoke(t.Context(), s, held.Node()), "the quota of "+held.Node()+",")
+		require.NoError(t, held.Release(t.Context()))
+		b.server.RefuseRequest(zktest.OpMulti, overQuota, zktest.OnPath(b.path+"/leases"))
+		_, err := b.semaphore(s, 30).Acquire(t.Context(), 1)
+		require.ErrorContains(t, err, "the quota of "+b.path+"/leases,")
 	})
 }

@@ -196,3 +196,26 @@ func TestATryForATimeTakesNoMoreOfItAndAsksNothingOfItsContextOnceItHasTheLock(t
 		require.Equal(t, began.Add(1), time.Now())
 	})
 }
+
+// Whose hold was lost, and who of the two unlocks, is not known.
+func TestAnOwnerlessReaderThatHasLostTheLockIsNotToldThatItHasItAgain(t *testing.T) {
+	inBubble(t, func(t *testing.T, b *bubble) {
+		rw := b.rw(b.session("here"), zklock.WithoutOwner())
+		rw.RLock()
+		lost := rw.RHeld()
+		b.lose(lost)
+		rw.RLock()
+		require.False(t, rw.RHeld().Valid())
+		rw.RUnlock()
+		require.True(t, isClosed(rw.RLost()))
+		require.False(t, rw.RHeld().Valid())
+		rw.RLock()
+		require.ErrorIs(t, rw.RHeld().Err(), zklock.ErrLost)
+		rw.RUnlock()
+		rw.RUnlock()
+		require.Nil(t, rw.RHeld())
+		rw.RLock()
+		require.True(t, rw.RHeld().Valid(), "nobody has read meanwhile")
+		rw.RUnlock()
+	})
+}

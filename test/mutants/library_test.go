@@ -215,8 +215,26 @@ var ofTheLibrary = []judged{
 		{"internal/client/errors.go", "if !u.wraps || LooksEnded(u.cause) {", "if !u.wraps {"},
 	}}, "TestConnectThatIsCancelledDoesNotSayThatADeadlineHasPassed"},
 	{mutant{"who is refused for a quota hears a number", []edit{
-		{"internal/queue/errors.go", "case client.OverQuota(err):", "case false:"},
+		{"internal/queue/errors.go", "return client.OverQuota(err, dir, \"another lock node\")", "return err"},
 	}}, "TestAQuotaRefusesAContenderAndLeavesTheHolderAlone"},
+	{mutant{"who may not ask for a lock for a quota hears a number", []edit{
+		{"revoke.go", "client.OverQuota(err, node, \"the mark\")", "err"},
+	}}, "TestAQuotaThatLeavesNoRoomForWhatIsWrittenIsNamed"},
+	{mutant{"who may not write a size for a quota hears a number", []edit{
+		{"internal/queue/semaphore.go", "client.OverQuota(err, s.permits.dir, \"the semaphore's size\")", "err"},
+	}}, "TestAQuotaThatLeavesNoRoomForWhatIsWrittenIsNamed"},
+	{mutant{"an ownerless reader's loss is forgotten with one RUnlock", []edit{
+		{"rwlocker.go", "rs.lost = r\n", "_ = r\n"},
+	}}, "TestAnOwnerlessReaderThatHasLostTheLockIsNotToldThatItHasItAgain"},
+	{mutant{"an ownerless reader's loss stands for all that come later", []edit{
+		{"rwlocker.go", "\t\trs.lost = nil\n", ""},
+	}}, "TestAnOwnerlessReaderThatHasLostTheLockIsNotToldThatItHasItAgain"},
+	{mutant{"the log is written on a stack that grows", []edit{
+		{"internal/client/journal.go", "func() { callback.Apart(line) }", "line"},
+	}}, "TestALogThatIsBehindIsWrittenOnAStackThatDoesNotGrow"},
+	{mutant{"a context that panics leaves a goroutine of the time that it was given", []edit{
+		{"while.go", "w.deadline = deadline\n", "w.deadline = deadline\n\tisSooner(ctx, deadline)\n"},
+	}}, "TestAContextThatPanicsLeavesNothingOfATimeThatItIsGiven"},
 	{mutant{"a watch is relied on for ever", []edit{
 		{"internal/client/watch.go", "\tws.recheckLater(c)\n", ""},
 	}}, "TestAWaiterIsNextThoughItMayNotReadTheNodeAheadAnyMore"},
