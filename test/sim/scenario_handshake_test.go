@@ -148,7 +148,7 @@ func TestHandshakesWithoutAnAnswerLeaveTimeForOneThatIsAnswered(t *testing.T) {
 // without a session open one after the other, and hear of none.
 func TestASlowServerGetsAClientIntoItsFirstSession(t *testing.T) {
 	play(t, 1, func(s *stage) {
-		s.Client("a").Delay(zktest.ToClient, timeout/4, timeout/4)
+		s.Client("a").Delay(zktest.ToClient, timeout/5, timeout/5)
 		a := s.enter("a")
 		require.Len(t, s.Sessions(), 1)
 		require.NoError(t, a.give(a.mustTake()))
@@ -165,7 +165,7 @@ func TestASlowServerGetsAClientBackWhoseSessionHasExpired(t *testing.T) {
 		time.Sleep(timeout + 2*tick)
 		require.Empty(t, s.Sessions())
 		a.place.Unblock()
-		a.place.Delay(zktest.ToClient, timeout/4, timeout/4)
+		a.place.Delay(zktest.ToClient, timeout/5, timeout/5)
 		require.NoError(t, a.give(a.mustTake()))
 		require.NotEqual(t, first, a.ID())
 	})
