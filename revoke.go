@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/go-zookeeper/zk"
 
@@ -63,13 +64,40 @@ func (s *Session) revokeHolders(ctx context.Context, path string) error {
 		}
 		switch {
 		case asked > 0:
-			return nil
+			return s.askDowngraded(ctx, path, found)
 		case held == 0:
 			return fmt.Errorf("nobody holds it: %w", zk.ErrNoNode)
 		case looks == mostLooks:
 			return fmt.Errorf("nobody holds it for long enough to be asked: %w", zk.ErrNoNode)
 		}
 	}
+}
+
+// askDowngraded asks those who read on where a writer of found was asked: it may have gone over to
+// reading just before the mark was written, and a look that comes after that shows the reader.
+func (s *Session) askDowngraded(ctx context.Context, path string, found []Contender) error {
+	var written []int32
+	for _, c := range found {
+		if c.Held && c.writes() {
+			written = append(written, c.sequence())
+		}
+	}
+	if len(written) == 0 {
+		return nil
+	}
+	now, err := s.look(ctx, path)
+	if err != nil {
+		return err
+	}
+	_, _, err = s.askHolders(ctx, slices.DeleteFunc(now, func(c Contender) bool {
+		return c.Kind != Read || !slices.Contains(written, c.sequence())
+	}))
+	return err
+}
+
+func (c Contender) sequence() int32 {
+	parsed, _ := recipe.Parse(recipe.Base(c.Node))
+	return parsed.Sequence
 }
 
 // askHolders writes the mark on the nodes of those found that hold the lock, and counts them and

@@ -9,7 +9,8 @@ import (
 // early holds the first answer over a connection back until go-zookeeper has asked for its
 // watches to be set again. The request names the last transaction that was seen, which is read
 // without a lock while an answer would change it: a data race, and a newer transaction than the
-// watches have been told of.
+// watches have been told of. That race is left where a connection goes down while an answer waits, or
+// before it was asked: then the request goes out over the next one, ahead of that one's own.
 type early struct {
 	limit time.Duration // for a wait
 	set   latch.Latch

@@ -145,6 +145,22 @@ func TestAWriterWhoIsAskedForTheLockLeavesAReaderWhoIs(t *testing.T) {
 	})
 }
 
+func TestAWriterWhoIsAskedAsItGoesOnReadingIsAskedAsAReader(t *testing.T) {
+	inBubble(t, func(t *testing.T, b *bubble) {
+		l, s := b.rw(b.session("owner")), b.session("asking")
+		l.Lock()
+		mark := b.server.HoldRequest(zktest.OpSetData, zktest.OnSession(s.ID()))
+		asked := begin(func() error { return zklock.Revoke(t.Context(), s, b.path) })
+		<-mark.Struck()
+		l.RLock()
+		mark.Release()
+		require.NoError(t, <-asked)
+		l.Unlock()
+		<-l.RHeld().Revoked()
+		l.RUnlock()
+	})
+}
+
 func TestEachPermitOfAHoldCanBeAskedFor(t *testing.T) {
 	at := newSite(t)
 	sem := at.semaphore(at.session(), 3)

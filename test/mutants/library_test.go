@@ -22,6 +22,9 @@ type judged struct {
 // the simulation does not have what they take: stalled sockets, ports that refuse
 // for ever, servers without containers, a log that is read; or has it too rarely.
 var ofTheLibrary = []judged{
+	{mutant{"who reads on where a writer was asked is not asked", []edit{
+		{"revoke.go", "return s.askDowngraded(ctx, path, found)", "return nil"},
+	}}, "TestAWriterWhoIsAskedAsItGoesOnReadingIsAskedAsAReader"},
 	{mutant{"a first proof counts a touch that a leader which is late has not heard of", []edit{
 		{"internal/lease/lease.go", "in.safeUntil(p.Begun, p.Early)", "in.safeUntil(p.Begun, p.Touched)"},
 	}}, "TestAFirstHoldIsLostInTimeThoughTheLeaderIsLate"},
