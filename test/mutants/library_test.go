@@ -30,7 +30,7 @@ var ofTheLibrary = []judged{
 	}}, "TestAFirstHoldIsLostInTimeThoughTheLeaderIsLate"},
 	{mutant{"a session that only waits starts over when one of its callers gives up", []edit{
 		{"internal/queue/succession.go", "if c.hold != nil {\n\t\ts.expire(c.incarnation", "if true {\n\t\ts.expire(c.incarnation"},
-	}}, "TestWhoGivesUpCostsNobodyElseOfItsSessionAPlace"},
+	}}, "internal/queue.TestWhoGivesUpCostsNobodyElseOfItsSessionAPlace"},
 	{mutant{"what is ZooKeeper's own is taken for a lock's path", []edit{
 		{"internal/recipe/path.go", "case path == reserved, strings.HasPrefix(path, reserved+\"/\"):", "case path == reserved && strings.HasPrefix(path, \"//\"):"},
 	}}, "TestBadPathsAreRefused"},
@@ -191,7 +191,7 @@ var ofTheLibrary = []judged{
 		{"rwlocker.go", "return r.hold.Err() != nil", "return false"},
 	}}, "TestWithoutOwnerAReaderThatHasLostTheLockGivesNobodyElsesHoldBack"},
 	{mutant{"without an owner a reader is told of the newest hold's loss", []edit{
-		{"rwlocker.go", "return held[0]", "return held[len(held)-1]"},
+		{"rwlocker.go", "return held[max(i, 0)]", "return held[min(i, len(held)-1, -1)+len(held)]"},
 	}}, "TestWithoutOwnerAReaderIsToldOfTheLossThoughAnotherHasUnlockedMeanwhile"},
 	{mutant{"a MultiLocker's way out waits without its ctx", []edit{
 		{"multi.go", "h.hold.Decline(ctx, l.leave)", "h.hold.Decline(context.Background(), l.leave)"},
@@ -234,10 +234,11 @@ var ofTheLibrary = []judged{
 	}}, "TestAnOwnerlessReaderThatHasLostTheLockIsNotToldThatItHasItAgain"},
 	{mutant{"the log is written on a stack that grows", []edit{
 		{"internal/client/journal.go", "func() { callback.Apart(line) }", "line"},
-	}}, "TestALogThatIsBehindIsWrittenOnAStackThatDoesNotGrow"},
+	}}, "internal/client.TestALogThatIsBehindIsWrittenOnAStackThatDoesNotGrow"},
 	{mutant{"a context that panics leaves a goroutine of the time that it was given", []edit{
-		{"while.go", "w.deadline = deadline\n", "w.deadline = deadline\n\tisSooner(ctx, deadline)\n"},
-	}}, "TestAContextThatPanicsLeavesNothingOfATimeThatItIsGiven"},
+		{"while.go", "\tif isSooner(ctx, deadline) {\n\t\tdeadline = time.Time{}\n\t}\n", ""},
+		{"while.go", "w.deadline = deadline\n", "if w.deadline = deadline; isSooner(ctx, deadline) {\n\t\tw.deadline = time.Time{}\n\t}\n"},
+	}}, ".TestAContextThatPanicsLeavesNothingOfATimeThatItIsGiven"},
 	{mutant{"a watch is relied on for ever", []edit{
 		{"internal/client/watch.go", "\tws.recheckLater(c)\n", ""},
 	}}, "TestAWaiterIsNextThoughItMayNotReadTheNodeAheadAnyMore"},
@@ -423,7 +424,7 @@ var ofTheLibrary = []judged{
 		{"multi.go", "if !slices.Contains(before, h) {", "if !slices.Contains(before, h) || true {"},
 	}}, "TestTheMinimumCountsFromWhenTheCallHasAllThatItWaitsFor"},
 	{mutant{"a turn at a semaphore stays for its least length", []edit{
-		{"internal/queue/semaphore.go", "o.NewHistory, o.MinHold = nil, 0", "o.NewHistory = nil"},
+		{"internal/queue/semaphore.go", "o.NewHistory, o.MinHold, o.LossGrace = nil, 0, 0", "o.NewHistory, o.LossGrace = nil, 0"},
 	}}, "TestEveryKindOfLockHasAMinimum"},
 	{mutant{"a lock that nobody has come to use is kept for an owner to come", []edit{
 		{"internal/queue/handoff.go", "c.exposed || c.unused {", "c.exposed {"},
