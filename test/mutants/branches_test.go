@@ -98,6 +98,9 @@ Some situations come about rarely unless somebody makes them. These are drawn as
 | a lock could go on within a session, but for one condition | "operator deletes the nodes of a machine that is cut off", "session expires with several in line", "connection cut" | ` + "`TestOneContenderMayHandItsLockToAnotherOnlyIfNobodyCanBeBetweenThem`" + `, sim ` + "`TestASuccessorWhoseNodeIsGoneLosesTheLockBeforeTheNextIsGranted`" + ` |
 | ZooKeeper does not tell of a change, since the access list kept that from the session meanwhile | "operator takes permissions away" | sim ` + "`TestOperatorsAndServersThatRefuseAreHeardOfAndEverybodyGoesOn`" + `, ` + "`TestAWaiterThatMayNoLongerReadTheQueueStopsNobodyBehindIt`" + ` |
 | a server refuses single requests | "request refused", "requests refused for a while", "watches refused, then locks asked back" | sim ` + "`TestOperatorsAndServersThatRefuseAreHeardOfAndEverybodyGoesOn`" + `, ` + "`TestANodeWhoseDeleteWasRefusedIsDeletedAsSoonAsTheServerLetsIt`" + ` |
+| a hold is lost while its session lives, and its node stays for ` + "`WithLossGrace`" + ` | "hold lost while its session lives" | ` + "`TestALostLockIsTheNextOnesWhenItsGraceIsOver`" + ` |
+| all servers come back without their data | "servers lose their data" | ` + "`TestAServerThatHasLostItsDataIsUsedAgain`, `TestARealServerThatHasLostItsDataIsUsedAgain`" + ` |
+| a session waits for longer than its lease lasts, next for nothing, and one of it gives up | "session waits long and gives up a place" | ` + "`TestWhoGivesUpCostsNobodyElseOfItsSessionAPlace`" + ` |
 
 | file | ways | taken | the rarest |
 |---|---|---|---|

@@ -154,6 +154,9 @@ var all = []mutant{
 		{"internal/queue/succession.go", "c.sequence - 1}", "c.sequence - 2}"},
 		{"internal/recipe/succession.go", "s.SameConnection && s.Ahead.Sequence == s.Self.Sequence-1", "s.SameConnection"},
 	}},
+	{"who gives up costs a session that only waits all its places", []edit{
+		{"internal/queue/succession.go", "if c.hold != nil {\n\t\ts.expire", "if true {\n\t\ts.expire"},
+	}},
 	{"a retained node is not given up", []edit{
 		{"internal/queue/contention.go", "if t.contention == others && !t.idle.IsZero() {", "if false {"},
 	}},

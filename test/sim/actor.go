@@ -264,7 +264,10 @@ func (w *world) crowd(f Fault) {
 }
 
 // ask has a goroutine for each section ask for each of the machine's locks.
-func (w *world) ask(m *machine, sections ...Section) {
+func (w *world) ask(m *machine, sections ...Section) { w.askFor("", m, sections...) }
+
+// askFor is ask for those locks on path; "" for all.
+func (w *world) askFor(path string, m *machine, sections ...Section) {
 	m.mu.Lock()
 	inc := m.latest
 	m.mu.Unlock()
@@ -272,7 +275,7 @@ func (w *world) ask(m *machine, sections ...Section) {
 		return
 	}
 	for i, l := range inc.locks {
-		if l == nil || l.several != nil {
+		if l == nil || l.several != nil || path != "" && l.spec.Path != path {
 			continue
 		}
 		for n, s := range sections {

@@ -11,14 +11,15 @@ import (
 // call is one call of the library under way, and the judge of its result.
 type call struct {
 	*visit
-	section *Section // nil: gives back
-	claim   *claim   // what is given back
-	lost    bool     // which was lost before the call
-	closed  bool     // the session was, before the call
-	alone   bool     // no other call for the lock was under way
-	begun   int64    // calls for the lock, with this one
-	held    []string // nodes by which the trace was told of a hold
-	waits   bool     // for ZooKeeper's confirmation
+	section *Section          // nil: gives back
+	claim   *claim            // what is given back
+	lost    bool              // which was lost before the call
+	closed  bool              // the session was, before the call
+	alone   bool              // no other call for the lock was under way
+	begun   int64             // calls for the lock, with this one
+	held    []string          // nodes by which the trace was told of a hold
+	places  map[string]string // by path, the node by which it stands in the queue
+	waits   bool              // for ZooKeeper's confirmation
 	what    string
 	ctx     context.Context
 	limit   time.Duration
@@ -41,6 +42,7 @@ func (v *visit) begin(s Section) (context.Context, *call, func()) {
 	c := &call{
 		visit: v, section: &s, closed: v.inc.closed.Load(),
 		what: s.Take.String() + side, ctx: ctx, limit: s.Limit, since: time.Now(),
+		places: map[string]string{},
 	}
 	begun, ended := v.lock.called()
 	c.alone = begun == ended

@@ -2,6 +2,7 @@ package sim
 
 import (
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -21,7 +22,8 @@ type checker struct {
 	mu      sync.Mutex
 	failure *Failure
 	moments moments
-	calm    bool // no fault has struck yet
+	calm    bool            // no fault has struck yet
+	struck  map[string]bool // machines that a fault has struck
 	tree    nodes
 	claims  map[*claim]struct{}  // that nobody has given back
 	resting map[*claim]struct{}  // that were given back, whose nodes have to stay yet
@@ -51,6 +53,9 @@ const (
 	bySession         // which was ended before its time
 )
 
+// everywhere stands for all machines.
+const everywhere = ""
+
 // highest are the highest fencing tokens that were given out.
 type highest struct{ writer, any int64 }
 
@@ -58,6 +63,7 @@ func newChecker(log *timeline, stats *Stats) *checker {
 	return &checker{
 		log: log, stats: stats, broken: make(chan struct{}),
 		moments: make(moments),
+		struck:  make(map[string]bool),
 		tree:    make(nodes),
 		claims:  make(map[*claim]struct{}),
 		resting: make(map[*claim]struct{}),
@@ -329,10 +335,15 @@ func (ck *checker) moved(c *claim, node string) {
 }
 
 // storm takes the moment at which a fault strikes.
-func (ck *checker) storm() {
+func (ck *checker) storm(f Fault) {
 	ck.mu.Lock()
 	defer ck.mu.Unlock()
 	ck.calm = false
+	if slices.Contains(ofMachine, f.Kind) {
+		ck.struck[nameOf(f.Machine)] = true
+	} else {
+		ck.struck[everywhere] = true
+	}
 }
 
 // isCalm reports whether no fault has struck yet.

@@ -60,6 +60,7 @@ const (
 	RefuseWatch
 	LoseHold
 	LoseData
+	WaitLong
 	faultKinds
 )
 
@@ -119,9 +120,19 @@ var faultTable = [faultKinds]struct {
 	RefuseWatch:        {"watches refused, then locks asked back", 3, (*world).refuseWatch},
 	LoseHold:           {"hold lost while its session lives", 4, (*world).loseHold},
 	LoseData:           {"servers lose their data", 2, (*world).loseData},
+	WaitLong:           {"session waits long and gives up a place", 3, (*world).waitLong},
 }
 
 func (k FaultKind) String() string { return faultTable[k].name }
+
+// hurts reports whether anybody may lose something by it.
+func (k FaultKind) hurts() bool { return k != AskBack && k != WaitLong }
+
+// ofMachine are the kinds that cost nobody of another machine anything but time.
+var ofMachine = []FaultKind{
+	Expire, Cut, DropRequest, DropReply, HoldRequest, HoldReply, BlockToServer, BlockToClient, BlockBoth,
+	CloseSession, ExpireAtLogin, ExpireInLine, ReplaceSession, Sleep, SetClock,
+}
 
 // injectFaults injects the faults and ends them; false if a promise was broken.
 func (w *world) injectFaults() bool {
@@ -169,8 +180,8 @@ func (w *world) inject(f Fault) {
 	if w.ctx.Err() != nil {
 		return
 	}
-	if f.Kind != AskBack { // which hurts nobody
-		w.checker.storm()
+	if f.Kind.hurts() {
+		w.checker.storm(f)
 	}
 	w.log.note("FAULT", "%v", f)
 	w.stats.Faults[f.Kind].Add(1)

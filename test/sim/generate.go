@@ -330,6 +330,8 @@ func (d dice) prepare(p *Program, f Fault) {
 				d.grace(l)
 			}
 		}
+	case WaitLong:
+		p.addWaiting()
 	case Withdraw:
 		if d.one(2) {
 			p.addSemaphores()
@@ -352,6 +354,14 @@ func (p *Program) addSemaphores() {
 		if !slices.ContainsFunc(p.Lockers, has) {
 			p.Lockers = append(p.Lockers, LockerSpec{Machine: m, Kind: Permits, Path: permitsPath})
 		}
+	}
+}
+
+// addWaiting adds the machine that only waits, if there is none.
+func (p *Program) addWaiting() {
+	if !slices.ContainsFunc(p.Machines, func(m Machine) bool { return m.Waits }) {
+		p.Lockers = append(p.Lockers, LockerSpec{Machine: len(p.Machines), Path: paths[0]})
+		p.Machines = append(p.Machines, Machine{Timeout: 2 * p.Cluster.Tick, Waits: true})
 	}
 }
 

@@ -99,9 +99,14 @@ func (l *lock) part(h *zklock.Hold) *lock {
 // trace is one that tells the checker of holds, and whose functions panic where the
 // section of the call says so.
 func (l LockerSpec) trace(ck *checker) *zklock.Trace {
-	acquired := panicsAt(Acquired)
+	enqueued, acquired := panicsAt(Enqueued), panicsAt(Acquired)
 	return &zklock.Trace{
-		Enqueued: panicsAt(Enqueued),
+		Enqueued: func(i zklock.TraceInfo) {
+			if c, ok := i.Context.Value(inCall{}).(*call); ok {
+				c.stands(i.Path, i.Node)
+			}
+			enqueued(i)
+		},
 		Acquired: func(i zklock.TraceInfo) {
 			ck.begins(i.Node)
 			if c, ok := i.Context.Value(inCall{}).(*call); ok {

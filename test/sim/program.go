@@ -53,6 +53,7 @@ func (c Cluster) String() string {
 type Machine struct {
 	Timeout time.Duration
 	Auth    bool // its session logs in
+	Waits   bool // it has no actors: nobody of it asks for a lock, but where a fault has them wait
 }
 
 // LockerSpec is a lock on one machine.

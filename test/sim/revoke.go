@@ -110,6 +110,10 @@ func (ck *checker) wasAsked(of string, since time.Time) bool {
 func (ck *checker) any(f func(*node) bool) bool {
 	ck.mu.Lock()
 	defer ck.mu.Unlock()
+	return ck.anyLocked(f)
+}
+
+func (ck *checker) anyLocked(f func(*node) bool) bool {
 	for _, nodes := range []map[string]*node{ck.tree, ck.gone} {
 		for _, n := range nodes {
 			if f(n) {

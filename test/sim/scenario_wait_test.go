@@ -3,6 +3,7 @@ package sim
 import (
 	"context"
 	"fmt"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -189,4 +190,59 @@ func TestAHeadOfTheQueueByAListOfAnotherConnectionListsAnew(t *testing.T) {
 		require.NoError(s, a.give(h))
 		require.NoError(s, renewal.Release(context.Background()))
 	})
+}
+
+// The checker's own rule: what is a reason for a call to leave its place, and what is none.
+func TestACallLeavesItsPlaceForAReasonOnly(t *testing.T) {
+	const (
+		held, second = "/a/_c_0-lock-0000000001", "/a/_c_3-lock-0000000002"
+		was, is      = "/a/_c_1-lock-0000000004", "/a/_c_2-lock-0000000009"
+	)
+	strike := func(kind FaultKind, machine int) func(*checker) {
+		return func(ck *checker) { ck.storm(Fault{Kind: kind, Machine: machine}) }
+	}
+	downgrades := func(ck *checker) {
+		strike(BlockBoth, 0)(ck)
+		ck.tree["/a/_c_4-__READ__0000000001"] = &node{path: "/a/_c_4-__READ__0000000001", owner: 2, queues: true, sequence: 1}
+		delete(ck.tree, second)
+	}
+	for name, tc := range map[string]struct {
+		happens func(ck *checker)
+		failed  bool
+	}{
+		"nothing":                         {func(*checker) {}, true},
+		"its machine was cut off":         {strike(BlockBoth, 0), true},
+		"another machine was cut off":     {func(ck *checker) { strike(BlockBoth, 1)(ck); ck.tree[held].owner = 1 }, true},
+		"it was cut off and held a lock":  {func(ck *checker) { strike(BlockBoth, 0)(ck); ck.tree[held].owner = 1 }, false},
+		"it was next to one downgrading":  {downgrades, false},
+		"all servers hung, and it held":   {func(ck *checker) { strike(Freeze, 1)(ck); ck.tree[held].owner = 1 }, false},
+		"its session ended":               {func(ck *checker) { strike(Expire, 0)(ck); ck.tree[is].owner = 3 }, false},
+		"an operator deleted its node":    {func(ck *checker) { strike(DeleteNode, 0)(ck); ck.excused[was] = byOperator }, false},
+		"a server refused it something":   {func(ck *checker) { strike(RefuseOne, 0)(ck); ck.spells = []*spell{{by: "m0"}} }, false},
+		"a server refused another's":      {func(ck *checker) { strike(RefuseOne, 1)(ck); ck.spells = []*spell{{by: "m1"}} }, true},
+		"the counter was at its end":      {func(ck *checker) { strike(EndOfCounter, 0)(ck); ck.tree[was].sequence = orderEnd }, false},
+		"it asked for several locks":      {strike(Cut, 0), false},
+		"it asked for several, untouched": {strike(Cut, 1), true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			ck := newChecker(newTimeline(), new(Stats))
+			for path, owner := range map[string]int64{held: 2, second: 2, was: 1, is: 1} {
+				ck.tree.apply(zktest.Txn{}, zktest.Change{Kind: zktest.NodeCreated, Path: path, Owner: owner})
+			}
+			of := new(lock)
+			if strings.HasPrefix(name, "it asked") {
+				of.several = new(zklock.MultiLocker)
+			}
+			c := &call{places: map[string]string{}, visit: &visit{
+				actor: &actor{world: &world{checker: ck}, machine: &machine{name: "m0"}}, lock: of,
+			}}
+			c.stands("/a", was)
+			c.stands("/b", is)
+			c.stands("/a", was)
+			require.Nil(t, ck.verdict())
+			tc.happens(ck)
+			c.stands("/a", is)
+			require.Equal(t, tc.failed, ck.verdict() != nil)
+		})
+	}
 }

@@ -9,7 +9,7 @@
 //
 //	P1  two believe to hold one path, or a node was deleted under its holder
 //	P2  a hold outlived its node, or its ctx, its Lost channel, Valid and Check disagree
-//	P3  a grant went past a contender that was ahead in the queue
+//	P3  a grant went past a contender that was ahead in the queue, or a call left its place without a reason
 //	P4  a node or a watch is left behind although nobody wants it, or its release confirmed
 //	P5  a call returned more than 50 ms after its ctx or its time had ended, or succeeded then
 //	P6  Close was slow, or a goroutine or a session is left after it
