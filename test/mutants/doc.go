@@ -10,6 +10,6 @@
 // the syntax tree of the rooms: see CONTRIBUTING.md.
 //
 // A mutant that joins a list which was sent before it asked is not among them. It
-// costs a place in the queue, which the simulation does not judge: a test of the
-// library's, TestAListThatIsSharedIsNoOlderThanTheCallForIt, finds it.
+// costs a place in the queue at a moment that thousands of programs do not come upon:
+// a test of the library's, TestAListThatIsSharedIsNoOlderThanTheCallForIt, finds it.
 package mutants
