@@ -16,7 +16,7 @@ import (
 
 // slowTimeout is that of sessions whose connections are slow, and have all of a
 // machine that may be busy at work on their pieces.
-const slowTimeout = 5 * time.Second
+const slowTimeout = 8 * time.Second
 
 // A connection that is slow, and hands frames on in pieces, is no reason for
 // another one.
