@@ -47,7 +47,11 @@ func (w *limited) Err() error {
 	if err := w.early(); err != nil {
 		return err
 	}
-	return w.Context.Err()
+	err := w.Context.Err()
+	if err == nil && latch.IsClosed(w.Done()) { // a type of the user's whose Done and Err disagree
+		err = context.Canceled
+	}
+	return err
 }
 
 func (w *limited) Deadline() (deadline time.Time, ok bool) {

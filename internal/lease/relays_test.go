@@ -32,7 +32,7 @@ func TestALeaderDoesNotCatchUpWhileTheMachineSleeps(t *testing.T) {
 	r := NewRelays(connected)
 	r.proved(Proof{Begun: answered, Touched: answered}, answered, timeout)
 	assert.Equal(t, connected, r.proved(Proof{Begun: begun, Touched: answered}, begun, timeout))
-	assert.False(t, r.Follows(Proof{Begun: begun}, begun, timeout))
+	assert.Equal(t, Lately, r.Follows(Proof{Begun: begun}, begun, timeout))
 }
 
 // A proof follows another if it was begun when a leader that was paused behind that one has
@@ -44,12 +44,14 @@ func TestAProofFollowsAnotherIfNoPauseCanBeInBoth(t *testing.T) {
 	r.proved(Proof{Begun: first, Touched: first}, first, timeout)
 	for _, c := range []struct {
 		begun, answered time.Duration
-		follows         bool
+		follows         Follows
 	}{
-		{100*ms - 1, 100 * ms, false},
-		{100 * ms, 100 * ms, true},
-		{100 * ms, 500*ms - 1, true},
-		{499 * ms, 500 * ms, false},
+		{100*ms - 1, 100 * ms, Lately},
+		{100 * ms, 100 * ms, Another},
+		{100 * ms, 500*ms - 1, Another},
+		{499 * ms, 500 * ms, Lately},
+		{500*ms - 1, 600 * ms, Lately},
+		{500 * ms, 500 * ms, Nothing},
 	} {
 		assert.Equal(t, c.follows, r.Follows(Proof{Begun: first.Add(c.begun)}, first.Add(c.answered), timeout), "%+v", c)
 	}
@@ -61,5 +63,5 @@ func TestAProofThatComesAfterASleepOfTheMachineFollowsNone(t *testing.T) {
 	r := NewRelays(first)
 	r.proved(Proof{Begun: first, Touched: first}, first, timeout)
 	later = later.Add(100 * ms)
-	assert.False(t, r.Follows(Proof{Begun: later}, later, timeout))
+	assert.Equal(t, Nothing, r.Follows(Proof{Begun: later}, later, timeout))
 }

@@ -38,6 +38,7 @@ func (c *contender) relist(ctx context.Context) (*listing, error) {
 // place is where c stands in the queue, and all that it keeps of a list.
 type place struct {
 	recipe.Position
+	next bool       // the lock is c's after the one that has it now
 	link *wire.Link // that carried the list
 }
 
@@ -72,6 +73,9 @@ func (v *listing) placeOf(c *contender) (place, error) {
 	var err error
 	p.Position, err = recipe.Locate(v.Nodes(), c.listed())
 	switch {
+	case err == nil:
+		p.next = p.Ahead == 1 && p.InTheWay(v.Nodes()) == 1 && !c.queue.ofTurns()
+		return p, nil
 	case !errors.Is(err, recipe.ErrMissing):
 		return p, err
 	case v.early:

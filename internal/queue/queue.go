@@ -194,26 +194,23 @@ func (q *Queue) enter(ctx context.Context) (c *contender, view *listing, err err
 	return c, view, err
 }
 
-// enterOnce is one try to create a contender, or more if a parent is missing.
+// enterOnce is one try to create a contender. If a parent is missing it makes that, for the next.
 func (q *Queue) enterOnce(ctx context.Context, above *client.Parents) (*contender, *listing, error) {
-	for {
-		if ctx.Err() != nil {
-			return nil, nil, client.Ended(ctx)
-		}
-		inc, err := q.session.await(ctx)
-		if err == nil {
-			err = q.session.client.MakeRoom(ctx)
-		}
-		if err != nil {
-			return nil, nil, err
-		}
-		c, view, err := q.create(ctx, inc, q.sequential)
-		if client.Answers(err, zk.ErrNoNode) {
-			err = describe(q.dir, above.Make(ctx, q.options.ACL))
-			if err == nil {
-				continue
-			}
-		}
-		return c, view, err
+	if ctx.Err() != nil {
+		return nil, nil, client.Ended(ctx)
 	}
+	inc, err := q.session.await(ctx)
+	if err == nil {
+		err = q.session.client.MakeRoom(ctx)
+	}
+	if err != nil {
+		return nil, nil, err
+	}
+	c, view, err := q.create(ctx, inc, q.sequential)
+	if client.Answers(err, zk.ErrNoNode) {
+		if err = describe(q.dir, above.Make(ctx, q.options.ACL)); err == nil {
+			err = client.ErrStale
+		}
+	}
+	return c, view, err
 }

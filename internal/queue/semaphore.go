@@ -35,6 +35,10 @@ func NewSemaphore(s *Session, path string, size int, o Options) *Semaphore {
 	return &Semaphore{size: size, turns: turns, permits: permits}
 }
 
+// ofTurns reports whether q is the queue of a semaphore's turns: who has one may have to wait for
+// permits for long.
+func (q *Queue) ofTurns() bool { return q.dir != q.path }
+
 // Client returns the client of the semaphore's session.
 func (s *Semaphore) Client() *client.Client { return s.turns.Client() }
 
@@ -152,23 +156,18 @@ func (s *Semaphore) wait(ctx context.Context, turn *Hold, out *client.Watch) err
 // any, and makes sure that all mean the same size.
 func (s *Semaphore) out(ctx context.Context, turn *Hold, above *client.Parents) (w *client.Watch, err error) {
 	err = s.permits.session.client.Retry(ctx, func() error {
-		for {
-			if _, err := s.permits.session.client.Await(ctx, turn.contender.incarnation.id); err != nil {
-				return client.Permanent(err)
-			}
-			if w, err = s.look(ctx, turn); client.Answers(err, zk.ErrNoNode) && turn.Err() == nil {
-				if err = describe(s.permits.dir, above.Make(ctx, s.permits.options.ACL)); err == nil {
-					continue
-				}
-			}
-			switch {
-			case err == nil:
-				return nil
-			case ctx.Err() == nil && turn.Err() != nil:
-				return client.Permanent(ErrLost)
-			}
-			return err
+		if _, err := s.permits.session.client.Await(ctx, turn.contender.incarnation.id); err != nil {
+			return client.Permanent(err)
 		}
+		if w, err = s.look(ctx, turn); client.Answers(err, zk.ErrNoNode) && turn.Err() == nil {
+			if err = describe(s.permits.dir, above.Make(ctx, s.permits.options.ACL)); err == nil {
+				err = client.ErrStale // there is something to look at now
+			}
+		}
+		if err != nil && ctx.Err() == nil && turn.Err() != nil {
+			return client.Permanent(ErrLost)
+		}
+		return err
 	})
 	return w, err
 }

@@ -63,6 +63,9 @@ func (c *contender) waitBehind(ctx context.Context, at place) (*Hold, error) {
 	switch far := at.link.RoundTrip() >= farAway; {
 	case at.Ahead == 1:
 		own = s.client.Watch(client.WatchKey{Path: c.node})
+		if !at.next {
+			break
+		}
 		if err := c.secure(ctx); err != nil {
 			return nil, err
 		}

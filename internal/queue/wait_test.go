@@ -310,7 +310,7 @@ func TestTheEndOfTheOneAheadGrantsTheLockByWatchesThatStoodOverOneConnection(t *
 				c.queue.session = s
 				l := s.client.Current()
 				w := &seen{
-					at:   place{recipe.Position{Ahead: 1, Nearest: recipe.Node{Kind: recipe.Exclusive}}, l},
+					at:   place{Position: recipe.Position{Ahead: 1, Nearest: recipe.Node{Kind: recipe.Exclusive}}, link: l},
 					own:  &client.Watch{Link: l, Armed: closed(), Fired: make(chan struct{}), Stat: &zk.Stat{EphemeralOwner: 1}},
 					next: &client.Watch{Link: l, Armed: closed(), Fired: closed(), Deleted: true, Stat: &zk.Stat{EphemeralOwner: 3}},
 				}
