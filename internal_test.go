@@ -345,6 +345,25 @@ func TestAContextThatPanicsLeavesNothingOfATimeThatItIsGiven(t *testing.T) {
 	})
 }
 
+// unsure is a context of which Done closes before Err says why.
+type unsure struct {
+	context.Context
+	done chan struct{}
+}
+
+func (u unsure) Done() <-chan struct{} { return u.done }
+
+// What waits for a share in the gate goes by Err.
+func TestALimitedContextThatIsDoneSaysSo(t *testing.T) {
+	caller := unsure{context.Background(), make(chan struct{})}
+	timed, detach := within(caller, time.Minute, errors.New("the time is up"))
+	defer detach()
+	require.NoError(t, timed.Err())
+	close(caller.done)
+	<-timed.Done()
+	require.ErrorIs(t, timed.Err(), context.Canceled)
+}
+
 func TestATimeIsADeadlineForWhoHasNone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		timed, detach := within(t.Context(), time.Minute, errors.New("the time is up"))

@@ -48,7 +48,8 @@ func WithAuth(scheme string, credentials []byte) SessionOption {
 }
 
 // WithTLS encrypts every connection. An empty ServerName is filled in with the host of the
-// server that is dialled.
+// server that is dialled. What config calls, such as VerifyPeerCertificate, has a second, as a dialer
+// has: Connect and Close do not wait for it any longer, and leave it running.
 func WithTLS(config *tls.Config) SessionOption {
 	if config == nil { // as in crypto/tls
 		config = new(tls.Config)

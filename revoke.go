@@ -20,6 +20,10 @@ import (
 // mark replaces it. If the answer to a mark is lost, and its owner heeds it before the next try, the
 // next holder is asked too.
 //
+// Who holds the lock on path is looked up as by Inspect, so that a server that lags behind may not know
+// of somebody yet. Where it has just gone on within a session, its last owner's node may still be there,
+// and take the mark with it: ask again if the lock does not come.
+//
 // The error is zk.ErrNoNode for a node that is gone, and for a lock that nobody holds, or nobody
 // for long enough to be asked. Of several holders all are asked that this session may ask; the
 // error names the others. The path of a lock is below the session's chroot (see [Connect]), that

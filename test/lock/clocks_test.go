@@ -193,3 +193,41 @@ func TestAFirstHoldIsLostInTimeThoughTheLeaderIsLate(t *testing.T) {
 		})
 	}
 }
+
+// A leader that goes on after a pause may commit a lock and end its session just behind it. What proofs
+// took before says nothing of how long this one may have waited.
+func TestALockThatWaitedForAPausedLeaderIsNotQuickForWhatProofsOnceTook(t *testing.T) {
+	const timeout, slow, pause = 2 * time.Second, 120 * time.Millisecond, 2200 * time.Millisecond
+	for asked := slow / 2; asked < 4*slow; asked += slow / 10 {
+		synctest.Test(t, func(t *testing.T) {
+			e := zktest.NewEnsemble(t, 3, zktest.WithTickTime(timeout/2), zktest.WithSyncLimit(10), zktest.WithSeed(int64(asked)))
+			leader := slices.Index(e.Servers(), e.Leader())
+			connect := func(name string, server int, timeout time.Duration) (*zklock.Session, *zklock.Locker) {
+				s := must(zklock.Connect(t.Context(), e.PipeAddrs()[server:server+1], timeout, zklock.WithDialer(e.Client(name).Dial)))
+				t.Cleanup(func() { s.Close() })
+				return s, must(zklock.New(s, "/lock"))
+			}
+			_, first := connect("first", (leader+1)%3, timeout)
+			other, next := connect("next", (leader+2)%3, 5*timeout)
+			must(must(zklock.New(other, "/other")).Acquire(t.Context())) // so that its lease runs
+			e.Client("first").Delay(zktest.ToServer, slow, slow)
+			require.NoError(t, first.Do(t.Context(), func(context.Context) error { time.Sleep(timeout / 3); return nil }))
+			e.Client("first").Delay(zktest.ToServer, 0, 0)
+			time.Sleep(5*timeout + 3*asked)
+			e.Server(leader).Freeze()
+			time.Sleep(pause - asked)
+			ctx, cancel := context.WithTimeout(t.Context(), pause)
+			defer cancel()
+			granted := begin(func() *zklock.Hold { h, _ := first.Acquire(ctx); return h })
+			time.Sleep(time.Millisecond)
+			follows := begin(func() *zklock.Hold { return must(next.Acquire(t.Context())) })
+			time.Sleep(asked)
+			e.Server(leader).Thaw()
+			if h := <-granted; h != nil {
+				time.AfterFunc(timeout, func() { h.Release(t.Context()) })
+				<-follows
+				require.False(t, h.Valid(), "asked for %v before the leader went on", asked)
+			}
+		})
+	}
+}

@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"net"
 	"os"
+	"strconv"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -265,6 +266,53 @@ func TestALossForWantOfAConnectionSaysWhyThereWasNone(t *testing.T) {
 		require.ErrorContains(t, h.Err(), "connection refused")
 		b.server.Refuse(false)
 	})
+}
+
+// Behind somebody who waits nobody is next: who is cut off there for longer than a hold lasts, and not
+// as long as a session, comes back to its place.
+func TestAnOutageCostsNoPlaceBehindAnotherThatWaits(t *testing.T) {
+	read := func(b *bubble, s *zklock.Session) (*zklock.Hold, error) { return b.rw(s).RAcquire(b.t.Context()) }
+	write := func(b *bubble, s *zklock.Session) (*zklock.Hold, error) { return b.rw(s).Acquire(b.t.Context()) }
+	permit := func(b *bubble, s *zklock.Session) (*zklock.Hold, error) {
+		return b.semaphore(s, 1).Acquire(b.t.Context(), 1)
+	}
+	for name, asks := range map[string][]func(*bubble, *zklock.Session) (*zklock.Hold, error){
+		"as a reader":         {read, write, read, write},
+		"as a writer":         {write, write, write, write},
+		"in line for permits": {permit, permit, permit, permit},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, func(t *testing.T, b *bubble) {
+				granted := make(chan grant, len(asks))
+				sessions := make([]*zklock.Session, len(asks))
+				for i, ask := range asks {
+					who := strconv.Itoa(i)
+					sessions[i] = b.session(who)
+					go func() {
+						h, err := ask(b, sessions[i])
+						granted <- grant{who, h, err}
+					}()
+					time.Sleep(time.Second)
+				}
+				held, id := b.next(granted), sessions[2].ID()
+				time.Sleep(longSession)
+				cut := b.server.Client("2")
+				cut.Block(zktest.ToServer)
+				cut.Block(zktest.ToClient)
+				time.Sleep(3 * sessions[2].Timeout() / 4)
+				cut.Unblock()
+				cut.Cut()
+				time.Sleep(longSession)
+				require.Equal(t, id, sessions[2].ID())
+				for _, who := range []string{"1", "2", "3"} {
+					require.NoError(t, held.Release(t.Context()))
+					time.Sleep(time.Second)
+					held = b.next(granted)
+					require.Equal(t, who, held.who)
+				}
+			})
+		})
+	}
 }
 
 func TestPingFailsWhileTheServerIsCutOffFromItsLeader(t *testing.T) {

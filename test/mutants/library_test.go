@@ -22,6 +22,18 @@ type judged struct {
 // the simulation does not have what they take: stalled sockets, ports that refuse
 // for ever, servers without containers, a log that is read; or has it too rarely.
 var ofTheLibrary = []judged{
+	{mutant{"who is behind somebody that waits is next", []edit{
+		{"internal/queue/wait.go", "if !at.next {", "if false {"},
+	}}, "TestAnOutageCostsNoPlaceBehindAnotherThatWaits"},
+	{mutant{"what proofs took long ago makes one quick", []edit{
+		{"internal/lease/speed.go", "if follows == Nothing {", "if false {"},
+	}}, "TestALockThatWaitedForAPausedLeaderIsNotQuickForWhatProofsOnceTook"},
+	{mutant{"a proof is quick that takes four times as long as others", []edit{
+		{"internal/lease/speed.go", "max(most, s.fastestProof)", "max(most, 4*s.fastestProof)"},
+	}}, "internal/lease.TestAWriteIsQuickWithinA256thOfTheTimeoutMoreThanTheFastest"},
+	{mutant{"a context that is done before it says why is taken for one that goes on", []edit{
+		{"while.go", "err == nil && latch.IsClosed(w.Done())", "false && latch.IsClosed(w.Done())"},
+	}}, ".TestALimitedContextThatIsDoneSaysSo"},
 	{mutant{"who reads on where a writer was asked is not asked", []edit{
 		{"revoke.go", "return s.askDowngraded(ctx, path, found)", "return nil"},
 	}}, "TestAWriterWhoIsAskedAsItGoesOnReadingIsAskedAsAReader"},
