@@ -48,8 +48,8 @@ func WithAuth(scheme string, credentials []byte) SessionOption {
 }
 
 // WithTLS encrypts every connection. An empty ServerName is filled in with the host of the
-// server that is dialled. What config calls, such as VerifyPeerCertificate, has a second, as a dialer
-// has: Connect and Close do not wait for it any longer, and leave it running.
+// server that is dialled. What config calls, such as VerifyPeerCertificate, must return within a
+// second, as a dialer must: Connect and Close leave it running otherwise.
 func WithTLS(config *tls.Config) SessionOption {
 	if config == nil { // as in crypto/tls
 		config = new(tls.Config)
