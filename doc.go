@@ -47,9 +47,9 @@
 //     is false on its first call after the pause.
 //   - An operator deleted the lock's node or ended its session, or the servers lost their
 //     data, and with them what tokens were given.
-//   - The servers' leader was paused, and a session that held nothing else asked
-//     for the lock in the last moments of that pause. The README says how long
-//     these are.
+//   - The servers' leader was paused, or its way to the client's server stalled,
+//     and a session that held nothing else asked for the lock in the last moments
+//     of that. The README says how long these are.
 //
 // In all three, but for lost data, [Hold.Token] and [Hold.Check] keep a late write from doing harm.
 //

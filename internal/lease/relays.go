@@ -29,23 +29,3 @@ func (r *Relays) proved(p Proof, answered clock.Instant, timeout time.Duration) 
 	}
 	return r.sure
 }
-
-// Follows is what a proof comes after, over its connection.
-type Follows int
-
-const (
-	Nothing Follows = iota // the last proof, if there was one, was long ago
-	Lately                 // another, within which the leader may have been paused as well
-	Another                // another, shortly after it, so that no pause is in both
-)
-
-// Follows returns what a proof comes after.
-func (r *Relays) Follows(p Proof, answered clock.Instant, timeout time.Duration) Follows {
-	switch soon := part(timeout, relayPart); {
-	case p.Begun.Least(r.ripe) >= 0 && answered.Most(r.ripe) < soon:
-		return Another
-	case p.Begun.Most(r.ripe) < soon:
-		return Lately
-	}
-	return Nothing
-}

@@ -32,36 +32,4 @@ func TestALeaderDoesNotCatchUpWhileTheMachineSleeps(t *testing.T) {
 	r := NewRelays(connected)
 	r.proved(Proof{Begun: answered, Touched: answered}, answered, timeout)
 	assert.Equal(t, connected, r.proved(Proof{Begun: begun, Touched: answered}, begun, timeout))
-	assert.Equal(t, Lately, r.Follows(Proof{Begun: begun}, begun, timeout))
-}
-
-// A proof follows another if it was begun when a leader that was paused behind that one has
-// caught up, and was answered before it could have been paused for long again.
-func TestAProofFollowsAnotherIfNoPauseCanBeInBoth(t *testing.T) {
-	const timeout = 1600 * ms
-	first := new(clock.Clock).Now()
-	r := NewRelays(first)
-	r.proved(Proof{Begun: first, Touched: first}, first, timeout)
-	for _, c := range []struct {
-		begun, answered time.Duration
-		follows         Follows
-	}{
-		{100*ms - 1, 100 * ms, Lately},
-		{100 * ms, 100 * ms, Another},
-		{100 * ms, 500*ms - 1, Another},
-		{499 * ms, 500 * ms, Lately},
-		{500*ms - 1, 600 * ms, Lately},
-		{500 * ms, 500 * ms, Nothing},
-	} {
-		assert.Equal(t, c.follows, r.Follows(Proof{Begun: first.Add(c.begun)}, first.Add(c.answered), timeout), "%+v", c)
-	}
-}
-
-func TestAProofThatComesAfterASleepOfTheMachineFollowsNone(t *testing.T) {
-	const timeout = 1600 * ms
-	first, later := asleep(t, time.Second)
-	r := NewRelays(first)
-	r.proved(Proof{Begun: first, Touched: first}, first, timeout)
-	later = later.Add(100 * ms)
-	assert.Equal(t, Nothing, r.Follows(Proof{Begun: later}, later, timeout))
 }

@@ -4,10 +4,8 @@ import "time"
 
 // Speed is how fast one connection answers.
 type Speed struct {
-	fastest      time.Duration // answer to any request so far; 0 before the first
-	fastestProof time.Duration // answer to a proof lately; 0 before the first
-	usual        bool          // that is what proofs take, and not a pause
-	lastProof    time.Duration // what the answer to the last one took, or, before the first, by that to the connect request
+	fastest   time.Duration // answer to any request so far; 0 before the first
+	lastProof time.Duration // what the answer to the last one took, or, before the first, by that to the connect request
 }
 
 // NewSpeed begins with what the first proof is to take by the answer to the connect request: a
@@ -25,25 +23,12 @@ func (s *Speed) Answered(took time.Duration) {
 // RoundTrip returns how long the fastest answer has taken, 0 before the first.
 func (s *Speed) RoundTrip() time.Duration { return s.fastest }
 
-// Proved notes what a proof has taken, and reports whether it was quick: no longer than proofs
-// on this connection take. That is known when one has followed another, since a pause of the
-// leader is not in both, or when one was quick by any measure; and not any more when the last one
-// before it was long ago, since they may take less by now. How much longer a proof may take than
-// others is how long before the end of a pause it may have been sent.
-func (s *Speed) Proved(took, timeout time.Duration, follows Follows) (quick bool) {
+// Proved notes what a proof has taken, and reports whether it was quick. How much longer than a round
+// trip it may take is how long before the end of a pause it may have been sent. So it is no measure
+// what other proofs have taken: that may be more than they take by now.
+func (s *Speed) Proved(took, timeout time.Duration) (quick bool) {
 	s.lastProof = took
-	if follows == Nothing {
-		s.fastestProof, s.usual = 0, false
-	}
-	least, most := part(timeout, quickPart), 2*s.fastest
-	if s.usual {
-		most = max(most, s.fastestProof)
-	}
-	if took < s.fastestProof || s.fastestProof == 0 {
-		s.fastestProof = took
-	}
-	s.usual = s.usual || follows == Another || took <= least
-	return took <= most+least
+	return took <= s.fastest+part(timeout, quickPart)
 }
 
 // Patience returns how long a proof may take until its server is given up, so that another can

@@ -42,7 +42,7 @@ func (s *Session) proven(p proof) {
 		return
 	}
 	now := s.client.Clock.Now()
-	quick := p.link.Proved(now.Most(p.Begun), s.shortest, s.relays.Follows(p.Proof, now, s.shortest))
+	quick := p.link.Proved(now.Most(p.Begun), s.shortest)
 	if len(s.protected) > 0 && !s.incarnation.RunsAt(now) {
 		s.expire(s.incarnation, now)
 		return

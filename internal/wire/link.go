@@ -306,10 +306,10 @@ func (l *Link) RoundTrip() time.Duration {
 }
 
 // Proved notes what a proof has taken, and reports whether it was quick.
-func (l *Link) Proved(took, timeout time.Duration, follows lease.Follows) (quick bool) {
+func (l *Link) Proved(took, timeout time.Duration) (quick bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.speed.Proved(took, timeout, follows)
+	return l.speed.Proved(took, timeout)
 }
 
 // BeginProof returns a proof that begins now, in a session of that timeout.

@@ -12,8 +12,6 @@ import (
 
 	"github.com/go-zookeeper/zk"
 	"github.com/stretchr/testify/require"
-
-	"github.com/zklock/zklock/internal/lease"
 )
 
 // lively returns a session that goes on.
@@ -322,8 +320,8 @@ func TestTheFastestAnswerIsTheRoundTripAndPingsAreAnsweredInTheirOrder(t *testin
 		time.Sleep(10 * ms)
 		l.says(answer(1, 0))
 		require.Equal(t, 10*ms, l.RoundTrip())
-		require.True(t, l.Proved(10*ms, 8000*ms, lease.Lately))
-		require.False(t, l.Proved(1000*ms, 8000*ms, lease.Lately))
+		require.True(t, l.Proved(10*ms, 8000*ms))
+		require.False(t, l.Proved(1000*ms, 8000*ms))
 	})
 }
 
