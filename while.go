@@ -14,15 +14,17 @@ import (
 // would.
 type limited struct {
 	context.Context
-	early    func() error // why it has ended before the caller's, nil if it has not
-	deadline time.Time    // if it has one of its own, and the caller's none before
+	outer    <-chan struct{} // Done of the caller's
+	early    func() error    // why it has ended before that, nil if it has not
+	deadline time.Time       // if it has one of its own, and the caller's none before
 	done     latch.Latch
 }
 
 // limit returns a child of ctx that ends with it, or when done is closed and early says why, and
 // what takes it out of ctx.
 func limit(ctx context.Context, early func() error) (w *limited, detach func()) {
-	w, done := &limited{Context: ctx, early: early}, ctx.Done()
+	done := ctx.Done()
+	w = &limited{Context: ctx, outer: done, early: early}
 	if done == nil {
 		return w, func() {}
 	}
@@ -48,7 +50,7 @@ func (w *limited) Err() error {
 		return err
 	}
 	err := w.Context.Err()
-	if err == nil && latch.IsClosed(w.Done()) { // a type of the user's whose Done and Err disagree
+	if err == nil && latch.IsClosed(w.outer) { // a type of the user's whose Done and Err disagree
 		err = context.Canceled
 	}
 	return err

@@ -382,9 +382,10 @@ func TestATurnWhoseNodeIsGoneWhenTheSizeIsToBeSetIsLostAtOnce(t *testing.T) {
 		turns := b.server.Children(b.path + "/locks")
 		require.Len(t, turns, 1)
 		require.NoError(t, operator.Conn().Delete(b.path+"/locks/"+turns[0], -1))
-		before := b.server.Requests()[zktest.OpMulti]
+		before, began := b.server.Requests()[zktest.OpMulti], time.Now()
 		read.Release()
 		require.NoError(t, <-got)
 		require.LessOrEqual(t, b.server.Requests()[zktest.OpMulti]-before, 8)
+		require.Less(t, time.Since(began), 100*delay, "neither a pause nor a watch is waited for")
 	})
 }

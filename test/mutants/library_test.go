@@ -32,7 +32,7 @@ var ofTheLibrary = []judged{
 		{"internal/lease/speed.go", "took <= s.fastest+part(timeout, quickPart)", "took <= 2*s.fastest+part(timeout, quickPart)"},
 	}}, "internal/lease.TestAWriteIsQuickWithinARoundTripAndA256thOfTheTimeout"},
 	{mutant{"a context that is done before it says why is taken for one that goes on", []edit{
-		{"while.go", "err == nil && latch.IsClosed(w.Done())", "false && latch.IsClosed(w.Done())"},
+		{"while.go", "err == nil && latch.IsClosed(w.outer)", "false && latch.IsClosed(w.outer)"},
 	}}, ".TestALimitedContextThatIsDoneSaysSo"},
 	{mutant{"who reads on where a writer was asked is not asked", []edit{
 		{"revoke.go", "return s.askDowngraded(ctx, path, found)", "return nil"},
@@ -828,7 +828,7 @@ var ofTheLibrary = []judged{
 	}}, "test/sim.TestAGrantLeavesTimeForTheNextProof"},
 	{mutant{"who is so slow that a proof leaves no time for the next gets no lock", []edit{
 		{"internal/lease/lease.go", "left > 0 && best", "false && best"},
-	}}, "test/sim.TestASlowServerGetsAClientBackWhoseSessionHasExpired"},
+	}}, "internal/lease.TestWhatIsLeftOfALeaseIsTooLittleWhileAProofCouldMakeItLonger"},
 	{mutant{"a grant waits out a doubt, and makes no proof then", []edit{
 		{"internal/lease/lease.go", "best := l.begun.Least(l.doubted) >= 0 && now.Most(l.proved) < in.Interval()", "best := l.Doubted(now) <= 0"},
 	}}, "test/sim.TestAGrantLeavesTimeForTheNextProofWhileAConnectRequestIsUnheard"},
