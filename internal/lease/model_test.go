@@ -10,8 +10,9 @@ import (
 // lease comes to is decided by the package's own code; the model is what ZooKeeper promises,
 // and what a client does in between:
 //
-//   - The leader pings each half tick; a ping may be late by less than two steps. The follower answers with the touches since its
-//     last answer, on the stream that carries the writes: the countdown begins anew.
+//   - The leader pings each half tick; a ping may be late by less than two steps. The
+//     follower answers with the touches since its last answer, on the stream that carries
+//     the writes: the countdown begins anew.
 //   - The follower answers a read at once, and passes a write on. Either is a touch. A
 //     leg of the way between it and the client may take a step.
 //   - The leader may be paused. When it goes on, it works through what has come and ends

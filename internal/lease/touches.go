@@ -23,14 +23,18 @@ func NewTouches(connected clock.Instant, timeout time.Duration) Touches {
 
 // Proof returns a proof that begins now, in a session of that timeout.
 func (t *Touches) Proof(now clock.Instant, timeout time.Duration) Proof {
-	inTime, late := RelayedBy(now, timeout), part(timeout, latePart)
-	return Proof{Begun: now, Touched: t.newest(inTime), Early: t.newest(inTime.Add(-late))}
+	return Proof{Begun: now, Touched: t.newest(RelayedBy(now, timeout)), Early: t.newest(earlyBy(now, timeout))}
+}
+
+// earlyBy is RelayedBy for a leader that may be late.
+func earlyBy(proof clock.Instant, timeout time.Duration) clock.Instant {
+	return RelayedBy(proof, timeout).Add(-part(timeout, latePart))
 }
 
 // Add notes a request. Those that follow each other closely are not all kept: an older touch
 // only makes the lease shorter.
 func (t *Touches) Add(sent, answered clock.Instant) {
-	t.settle(RelayedBy(answered, t.timeout).Add(-part(t.timeout, latePart))) // what counts by now for any later proof
+	t.settle(earlyBy(answered, t.timeout)) // what counts by now for any later proof
 	if n := len(t.recent); n > 0 && sent.Least(t.recent[n-1].sent) < part(t.timeout, grainPart) {
 		return
 	}

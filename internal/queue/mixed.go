@@ -17,7 +17,7 @@ const errMixed = client.Final("each needs a path of its own")
 
 // mixed returns an error if a semaphore is in use where q's lock is, whose children are names.
 func (q *Queue) mixed(ctx context.Context, names []string) error {
-	if q.ofTurns() {
+	if q.ofSemaphore() {
 		return nil
 	}
 	base := recipe.Base(q.path)

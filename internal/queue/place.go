@@ -74,7 +74,7 @@ func (v *listing) placeOf(c *contender) (place, error) {
 	p.Position, err = recipe.Locate(v.Nodes(), c.listed())
 	switch {
 	case err == nil:
-		p.next = p.Ahead == 1 && p.InTheWay(v.Nodes()) == 1 && !c.queue.ofTurns()
+		p.next = p.Ahead == 1 && p.InTheWay(v.Nodes()) == 1 && !c.queue.ofSemaphore()
 		return p, nil
 	case !errors.Is(err, recipe.ErrMissing):
 		return p, err

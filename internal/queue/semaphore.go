@@ -35,9 +35,9 @@ func NewSemaphore(s *Session, path string, size int, o Options) *Semaphore {
 	return &Semaphore{size: size, turns: turns, permits: permits}
 }
 
-// ofTurns reports whether q is the queue of a semaphore's turns: who has one may have to wait for
+// ofSemaphore reports whether q is a semaphore's own: who has the turn in it may have to wait for
 // permits for long.
-func (q *Queue) ofTurns() bool { return q.dir != q.path }
+func (q *Queue) ofSemaphore() bool { return q.dir != q.path }
 
 // Client returns the client of the semaphore's session.
 func (s *Semaphore) Client() *client.Client { return s.turns.Client() }
