@@ -17,7 +17,7 @@ type List struct {
 	Link    *wire.Link // that carried it
 	Names   []string
 	Missing bool // there is no node
-	Czxid   int64
+	Stat    *zk.Stat
 
 	once  sync.Once
 	nodes []recipe.Node
@@ -101,7 +101,19 @@ func (c *Client) ListOver(l *wire.Link, dir string) (*List, error) {
 		return nil, ErrStale
 	}
 	c.observer.Listed(l, dir, names)
-	return &List{Link: l, Names: names, Missing: err != nil, Czxid: stat.Czxid}, nil
+	return &List{Link: l, Names: names, Missing: err != nil, Stat: stat}, nil
+}
+
+// StatOver is ListOver of the node alone, whose Names are nil.
+func (c *Client) StatOver(l *wire.Link, dir string) (*List, error) {
+	there, stat, err := c.Conn.Exists(dir)
+	switch {
+	case err != nil:
+		return nil, err
+	case l == nil || c.Current() != l:
+		return nil, ErrStale
+	}
+	return &List{Link: l, Missing: !there, Stat: stat}, nil
 }
 
 // FreshList lists the children of dir as they were at some instant of this call: the sync that

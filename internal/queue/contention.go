@@ -24,7 +24,7 @@ const (
 // watch would tell of later, and elsewhere, by c's last list until the queue is watched. s.mu
 // is held.
 func (t *handoff) seesNobody(c *contender) bool {
-	return !c.othersInLineLocked() && (t.contention == alone || t.contention == unknown && c.alone)
+	return c.othersInLine() == 0 && (t.contention == alone || t.contention == unknown && c.alone)
 }
 
 // startWatching has the queue watched while the handoff has its node. s.mu is held.

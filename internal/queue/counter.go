@@ -109,7 +109,7 @@ func (q *Queue) renew(ctx context.Context) error {
 	switch {
 	case err != nil:
 		return err
-	case view.Missing, view.Czxid > spent:
+	case view.Missing, view.Stat.Czxid > spent:
 		q.renewed(spent)
 		return nil
 	case len(view.Names) == 0:

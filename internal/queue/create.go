@@ -35,18 +35,18 @@ func (q *Queue) sequential(id string) entry {
 }
 
 // create makes a contender of incarnation inc. It sends the create and, right behind its frame,
-// a list of the queue, so that an uncontended acquire takes one round trip. The list is nil if
-// it could not be had so, or if others of this session are in line already. After an error the
-// node, if there is one, is being deleted. No method of ctx, which may be a user's and panic,
-// is called while nobody sees to the node.
+// the contender's first read, so that an uncontended acquire takes one round trip. The list is nil
+// if none was read, or it could not be had. After an error the node, if there is one, is being
+// deleted. No method of ctx, which may be a user's and panic, is called while nobody sees to the
+// node.
 func (q *Queue) create(ctx context.Context, inc *incarnation, enter func(id string) entry) (*contender, *listing, error) {
 	done := ctx.Done()
 	s, c := q.session, q.newContender(inc, enter)
 	sent := func() {}
-	var listed *client.Call[*client.List]
-	if c.entry.queues && !c.othersInLine() {
-		listed = client.Later(func() (*client.List, error) { return s.client.ListOver(s.client.Current(), q.dir) })
-		sent = func() { listed.Send(s.client) }
+	var first *client.Call[*client.List]
+	if read := c.firstRead(); read != nil {
+		first = client.Later(func() (*client.List, error) { return read(s.client, s.client.Current(), q.dir) })
+		sent = func() { first.Send(s.client) }
 	}
 	client.WaitsFor(ctx, "the answer to its create")
 	seen := s.client.Tap(c.entry.key, sent)
@@ -73,18 +73,30 @@ func (q *Queue) create(ctx context.Context, inc *incarnation, enter func(id stri
 	// If another connection has carried the create, or its answer was lost, the one that the
 	// write was begun on is gone, and it proves nothing.
 	s.proven(write)
-	if listed == nil {
+	if first == nil {
 		return c, nil, nil
 	}
 	select {
-	case <-listed.Done:
+	case <-first.Done:
 	case <-done:
 		return c, nil, nil
 	}
-	if listed.Err != nil {
+	if first.Err != nil {
 		return c, nil, nil
 	}
-	return c, &listing{List: listed.Value, early: true}, nil
+	return c, c.sees(first.Value), nil
+}
+
+// sees returns what c's first read has shown, if that is a list. Of the queue's node c notes since
+// when that has been there, if it is as new as c's own create, by which it has changed.
+func (c *contender) sees(first *client.List) *listing {
+	if first.Names != nil {
+		return &listing{List: first, early: true}
+	}
+	if !first.Missing && first.Stat.Pzxid >= c.token {
+		c.since = first.Stat.Czxid
+	}
+	return nil
 }
 
 // settle finds out what became of the create, until ctx is done. It keeps the node if that is

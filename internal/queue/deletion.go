@@ -173,9 +173,12 @@ func (s *Session) deleteNodes(batch []*deletion) error {
 // unseen since it was not watched yet, loses its hold before the node goes that kept others
 // from the lock.
 func (s *Session) deleteTogether(batch []*deletion) error {
-	for nodes := nodesOf(batch); len(nodes) > 0; {
+	for nodes := nodesOf(batch); ; {
 		holders := s.holders(batch)
-		if len(nodes) == 1 && len(holders) == 0 {
+		switch {
+		case len(nodes)+len(holders) == 0:
+			return nil
+		case len(nodes) == 1 && len(holders) == 0:
 			return s.client.Conn.Delete(nodes[0], -1)
 		}
 		responses, err := s.client.Conn.Multi(append(deletes(nodes), checks(holders)...)...)
@@ -185,17 +188,15 @@ func (s *Session) deleteTogether(batch []*deletion) error {
 			return err
 		case first >= len(nodes): // who has lost the lock now, or has handed it on meanwhile
 			lost := first - len(nodes)
-			s.refused(holders[lost:lost+1], responses[first:first+1])
-		case errors.Is(responses[first].Error, zk.ErrNoNode):
-			if err := s.review(holders); err != nil {
+			if !s.refused(holders[lost:lost+1], responses[first:first+1]) {
 				return err
 			}
+		case errors.Is(responses[first].Error, zk.ErrNoNode):
 			nodes = s.remaining(slices.Delete(nodes, first, first+1))
 		default:
 			return err
 		}
 	}
-	return nil
 }
 
 // remaining returns those of the nodes that are not known to be gone. If the answer to their
@@ -237,53 +238,6 @@ func deletes(nodes []string) []any {
 		ops[i] = &zk.DeleteRequest{Path: node, Version: -1}
 	}
 	return ops
-}
-
-// review looks at the queue for holders to whom the lock went from a node that is gone. If it
-// was not us who deleted that, the queue may be another one since, whose numbers began anew,
-// and the lock somebody else's: the holder loses it then.
-func (s *Session) review(holders []*contender) error {
-	for _, c := range holders {
-		for c != nil {
-			view, err := s.client.List(c.queue.dir)
-			if err != nil && client.Transient(err) {
-				return err
-			}
-			c = s.reviewed(c, &listing{List: view}, err)
-		}
-	}
-	return nil
-}
-
-// reviewed looks whether view, which was read while c had the lock or later, shows c at the head of
-// the queue; nodes that are being deleted here do not count. If it does not, or the list was
-// refused, whoever has the lock that was c's loses it. But if c is missing since it has handed the
-// lock on meanwhile, the view says nothing: then reviewed returns who has the lock, to be looked
-// for in another view. Otherwise it returns nil.
-func (s *Session) reviewed(c *contender, view *listing, refusal error) *contender {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	holder := c.holder()
-	switch {
-	case holder == nil:
-		return nil
-	case refusal != nil:
-		holder.lose(refusal)
-		return nil
-	}
-	view.Names = slices.DeleteFunc(view.Names, func(name string) bool {
-		other, ours := s.ours(name)
-		return ours && other != c && (other == nil || other.state == leaving)
-	})
-	at, err := view.placeOf(c)
-	switch {
-	case err == nil && at.Ahead == 0:
-	case err != nil && holder != c:
-		return holder
-	default:
-		holder.lose(errNodeDeleted)
-	}
-	return nil
 }
 
 // sweep deletes those of the listed children that are ours and that nobody here knows: the

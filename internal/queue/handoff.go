@@ -238,7 +238,7 @@ func (t *handoff) passOn(c *contender) bool {
 	switch {
 	case t.waiting.Len() > 0:
 		t.startWatching()
-		if t.owners >= t.limit && (t.contention != alone || c.othersInLineLocked()) {
+		if t.owners >= t.limit && (t.contention != alone || c.othersInLine() > 0) {
 			return false
 		}
 		t.owners++

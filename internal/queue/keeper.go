@@ -209,18 +209,22 @@ func (s *Session) proofLimit(l *wire.Link) time.Duration {
 	return l.Patience(timeout, left)
 }
 
-// refused ends the contenders whose nodes a proof did not find, or may not see.
-func (s *Session) refused(contenders []*contender, responses []zk.MultiResponse) {
+// refused ends the contenders whose nodes a proof did not find, or may not see. It reports whether
+// there were any.
+func (s *Session) refused(contenders []*contender, responses []zk.MultiResponse) (some bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for i, r := range responses {
 		switch c := contenders[i]; {
 		case errors.Is(r.Error, zk.ErrNoNode):
+			some = true
 			c.lose(errNodeDeleted)
 		case errors.Is(r.Error, zk.ErrNoAuth):
+			some = true
 			c.lose(fmt.Errorf("the ACL of %s does not let this session read it, so that it cannot be proved: %w", c.node, r.Error))
 		}
 	}
+	return some
 }
 
 // secure puts c under the lease, with a proof of its own if the lease has run out, as it does

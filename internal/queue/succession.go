@@ -6,13 +6,14 @@ import (
 
 	"github.com/zklock/zklock/internal/client"
 	"github.com/zklock/zklock/internal/recipe"
+	"github.com/zklock/zklock/internal/wire"
 )
 
 // Succession hands a lock from one contender to the next within a session, still in the order
-// of the queue, without waiting for ZooKeeper. It is sound since the node ahead, held and not
-// yet deleted, is there while its successor is judged: the list that showed the two as
-// neighbours, or the sequences that follow each other, leave no room for anybody in between. It
-// is for exclusive locks only: a writer may leave a reader in its place.
+// of the queue, without waiting for ZooKeeper. It is sound since nobody is in between: a list
+// showed the two as neighbours, or their sequences follow each other in one queue. An operator may
+// have deleted that meanwhile, and another one counts from zero. It is for exclusive locks only: a
+// writer may leave a reader in its place.
 
 // succession is what all contenders have in common that have handed a lock from one to the
 // next: who has it. None of them knows the next one by itself, so that an old hold keeps no
@@ -93,19 +94,39 @@ func (c *contender) removeFromIndex() {
 	}
 }
 
-// othersInLine reports whether other contenders of this session stand in c's queue, so that a
-// newcomer is likely to come right behind one of them and needs no list.
-func (c *contender) othersInLine() bool {
-	c.queue.session.mu.Lock()
-	defer c.queue.session.mu.Unlock()
-	return c.othersInLineLocked()
+// othersInLine returns how many other contenders of this session stand in c's queue. The session's
+// mu is held.
+func (c *contender) othersInLine() int {
+	if c.line == nil {
+		return 0
+	}
+	return c.line.length - 1
 }
 
-func (c *contender) othersInLineLocked() bool { return c.line != nil && c.line.length > 1 }
+// few is how many of a session may stand in line for a newcomer to read the queue's node by itself.
+// Among more of them a list that several share costs each one less.
+const few = 8
+
+// firstRead returns what is to be read right behind c's create: the queue, or its node if c is
+// likely to come right behind one of its session; nil if that is left to a list later.
+func (c *contender) firstRead() func(*client.Client, *wire.Link, string) (*client.List, error) {
+	if !c.entry.queues {
+		return nil
+	}
+	s := c.queue.session
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch others := c.othersInLine(); {
+	case others == 0:
+		return (*client.Client).ListOver
+	case others <= few, s.link != nil && s.link.RoundTrip() >= farAway:
+		return (*client.Client).StatOver
+	}
+	return nil
+}
 
 // followNext makes c the successor of the contender of this session, if there is one, that has
-// the sequence before its own. Both nodes were made over the connection that still stands: what
-// one may have missed is left to a list.
+// the sequence before its own in the same queue.
 func (c *contender) followNext() <-chan struct{} {
 	s := c.queue.session
 	s.mu.Lock()
@@ -114,7 +135,7 @@ func (c *contender) followNext() <-chan struct{} {
 	if ahead == nil {
 		return nil
 	}
-	return c.followLocked(recipe.Succession{SameConnection: s.link != nil && ahead.carrier == s.link && c.carrier == s.link}, ahead)
+	return c.followLocked(recipe.Succession{SameQueue: c.since != 0 && c.since < ahead.token && ahead.token < c.token}, ahead)
 }
 
 // followSoon is followNext that gives the contender ahead a chance to be known: the creates'
@@ -146,6 +167,9 @@ func (c *contender) followLocked(seen recipe.Succession, ahead *contender) <-cha
 	seen.Ahead, seen.Self = ahead.listed(), c.listed()
 	if ahead.incarnation != c.incarnation || c.state != waiting || !seen.Allowed() {
 		return nil
+	}
+	if before := ahead.successor; before != nil {
+		before.wake() // its node is gone, of which it may not have been told
 	}
 	c.turn = make(chan struct{})
 	ahead.successor = c

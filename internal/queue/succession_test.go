@@ -11,9 +11,10 @@ import (
 	"github.com/go-zookeeper/zk"
 	"github.com/stretchr/testify/require"
 
+	"github.com/zklock/zklock/internal/client"
 	"github.com/zklock/zklock/internal/clock"
+	"github.com/zklock/zklock/internal/latch"
 	"github.com/zklock/zklock/internal/recipe"
-	"github.com/zklock/zklock/internal/wire"
 	"github.com/zklock/zklock/zktest"
 )
 
@@ -79,16 +80,16 @@ func TestAContenderKnowsWhetherOthersOfItsSessionStandInItsQueue(t *testing.T) {
 	}
 	first := in("/lock", recipe.Exclusive, true)
 	in("/other", recipe.Exclusive, true)
-	in("/lock", recipe.Read, true)       // is never handed a lock
-	in("/lock", recipe.Exclusive, false) // has no place in the queue
-	require.False(t, first.othersInLineLocked())
+	require.Zero(t, in("/lock", recipe.Read, true).othersInLine(), "it is never handed a lock")
+	require.Zero(t, in("/lock", recipe.Exclusive, false).othersInLine(), "it has no place in the queue")
+	require.Zero(t, first.othersInLine())
 	second := in("/lock", recipe.Exclusive, true)
-	require.True(t, first.othersInLineLocked())
-	require.True(t, second.othersInLineLocked())
+	require.Equal(t, 1, first.othersInLine())
+	require.Equal(t, 1, second.othersInLine())
 	for range 2 { // as often as something ends it
 		second.countOut()
-		require.False(t, first.othersInLineLocked())
-		require.False(t, second.othersInLineLocked(), "it has left")
+		require.Zero(t, first.othersInLine())
+		require.Zero(t, second.othersInLine(), "it has left")
 		require.Contains(t, s.index.lines, "/lock")
 	}
 	first.countOut()
@@ -96,41 +97,42 @@ func TestAContenderKnowsWhetherOthersOfItsSessionStandInItsQueue(t *testing.T) {
 	require.Contains(t, s.index.lines, "/other")
 }
 
-// standIn returns a contender of s that stands in the queue of /lock by itself.
-func standIn(s *Session, sequence int32, carrier *wire.Link) *contender {
+// standIn returns a contender of s that stands in the queue of /lock by itself. The queue has been
+// there since before all of them.
+func standIn(s *Session, sequence int32) *contender {
 	return &contender{
 		queue: lockAt(s, "/lock"), incarnation: s.incarnation, state: waiting, entry: entry{queues: true},
-		node: fmt.Sprintf("/lock/x-lock-%010d", sequence), sequence: sequence, carrier: carrier,
+		node: fmt.Sprintf("/lock/x-lock-%010d", sequence), sequence: sequence,
+		since: 1, token: int64(10 + sequence),
 	}
 }
 
-// An answer over another connection may hide one of them, or who came between.
+// A queue that was made anew counts from zero.
 func TestAContenderFollowsTheOneOfItsSessionThatIsKnownToBeRightAhead(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, _ := connected(t)
-		l, other := s.client.Current(), new(wire.Link)
 		for name, tc := range map[string]struct {
-			standing, ahead, self *wire.Link
-			sequence              int32
-			follows               bool
+			sequence int32 // of the one ahead
+			token    int64 // likewise
+			since    int64
+			follows  bool
 		}{
-			"over the connection that stands":  {l, l, l, 7, true},
-			"there is none":                    {nil, nil, nil, 7, false},
-			"the one ahead is of another one":  {l, other, l, 7, false},
-			"it is of another one itself":      {l, l, other, 7, false},
-			"both are of another one":          {l, other, other, 7, false},
-			"there may be somebody in between": {l, l, l, 6, false},
+			"the next number of the same queue":         {7, 17, 1, true},
+			"the one ahead was the first there":         {7, 17, 16, true},
+			"there may be somebody in between":          {6, 16, 1, false},
+			"it may be another queue":                   {7, 17, 0, false},
+			"the queue is younger than who seems ahead": {7, 17, 17, false},
+			"who seems ahead is of a younger queue":     {7, 18, 1, false},
 		} {
 			s.mu.Lock()
-			s.link = tc.standing
-			ahead, c := standIn(s, tc.sequence, tc.ahead), standIn(s, 8, tc.self)
+			ahead, c := standIn(s, tc.sequence), standIn(s, 8)
+			ahead.token, c.since = tc.token, tc.since
 			ahead.addToIndex()
 			s.mu.Unlock()
 			turn := c.followNext()
 			s.mu.Lock()
 			follows := ahead.successor == c
 			ahead.removeFromIndex()
-			s.link = l
 			s.mu.Unlock()
 			require.Equal(t, tc.follows, turn != nil, name)
 			require.Equal(t, tc.follows, follows, name)
@@ -138,12 +140,28 @@ func TestAContenderFollowsTheOneOfItsSessionThatIsKnownToBeRightAhead(t *testing
 	})
 }
 
+// What the node says may be older than the create, by a server that answers out of order.
+func TestAContenderBelievesWhatTheQueuesNodeSaysOfItsOwnCreate(t *testing.T) {
+	for name, tc := range map[string]struct {
+		list  *client.List
+		since int64
+	}{
+		"it has changed by it":        {&client.List{Stat: &zk.Stat{Czxid: 3, Pzxid: 12}}, 3},
+		"it has changed since":        {&client.List{Stat: &zk.Stat{Czxid: 3, Pzxid: 13}}, 3},
+		"it is as it was before that": {&client.List{Stat: &zk.Stat{Czxid: 3, Pzxid: 11}}, 0},
+		"it is not there":             {&client.List{Stat: &zk.Stat{}, Missing: true}, 0},
+	} {
+		c := &contender{token: 12}
+		require.Nil(t, c.sees(tc.list), name)
+		require.Equal(t, tc.since, c.since, name)
+	}
+}
+
 // It would take the place of another successor, whom nobody wakes then.
 func TestAContenderThatHasEndedFollowsNobody(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, _ := connected(t)
-		l := s.client.Current()
-		ahead, next, late := standIn(s, 6, l), standIn(s, 7, l), standIn(s, 7, l)
+		ahead, next, late := standIn(s, 6), standIn(s, 7), standIn(s, 7)
 		late.state = ended
 		s.mu.Lock()
 		ahead.addToIndex()
@@ -155,11 +173,30 @@ func TestAContenderThatHasEndedFollowsNobody(t *testing.T) {
 	})
 }
 
+// Its node is gone, or another could not come right behind the same one; and it may have been told
+// nothing of that.
+func TestAContenderInWhosePlaceAnotherFollowsLooksAtTheQueue(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, _ := connected(t)
+		ahead, first, second := standIn(s, 6), standIn(s, 7), standIn(s, 8)
+		s.mu.Lock()
+		ahead.addToIndex()
+		s.mu.Unlock()
+		turn := first.followNext()
+		require.NotNil(t, turn)
+		next := second.follow(ahead.listed())
+		require.NotNil(t, next)
+		require.True(t, latch.IsClosed(turn))
+		require.False(t, latch.IsClosed(next))
+		require.Same(t, second, ahead.successor)
+	})
+}
+
 // The path may have been made anew, with its numbers.
 func TestAContenderFollowsTheOneThatAListHasShownByItsName(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, _ := connected(t)
-		ahead, c := standIn(s, 3, nil), standIn(s, 8, nil)
+		ahead, c := standIn(s, 3), standIn(s, 8)
 		s.mu.Lock()
 		ahead.addToIndex()
 		s.mu.Unlock()
@@ -169,7 +206,7 @@ func TestAContenderFollowsTheOneThatAListHasShownByItsName(t *testing.T) {
 			{Name: "y-lock-0000000003", Kind: recipe.Exclusive, Sequence: 3},
 			{Name: "x-lock-0000000004", Kind: recipe.Exclusive, Sequence: 4},
 		} {
-			require.Nil(t, standIn(s, 8, nil).follow(stranger))
+			require.Nil(t, standIn(s, 8).follow(stranger))
 		}
 	})
 }
@@ -190,7 +227,7 @@ func TestOnlyThoseThatHandALockOnMayBeFollowed(t *testing.T) {
 			"it reads":               {func(c *contender) { c.queue.kind = recipe.Read }, false},
 			"it has no place itself": {func(c *contender) { c.entry.queues = false }, false},
 		} {
-			c := standIn(s, 3, nil)
+			c := standIn(s, 3)
 			tc.is(c)
 			s.mu.Lock()
 			c.addToIndex()
@@ -206,7 +243,7 @@ func TestOnlyThoseThatHandALockOnMayBeFollowed(t *testing.T) {
 func TestAContenderThatGoesTakesNobodyElseOutOfTheLine(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, _ := connected(t)
-		old, next := standIn(s, 3, nil), standIn(s, 3, nil)
+		old, next := standIn(s, 3), standIn(s, 3)
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		next.addToIndex()

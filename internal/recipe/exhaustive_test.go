@@ -87,28 +87,31 @@ var scopes = []struct {
 }{
 	{"three contenders of three sessions", scope{
 		actors: exclusive(0, 1, 2), budget: budget{reconnects: 1, deletes: 1, leaves: 1},
-	}, budget{2, 1, 1, 1, 1}},
+	}, budget{2, 1, 1, 1, 1, 0}},
 	{"two of one session and one of another", scope{
 		actors: exclusive(0, 0, 1), budget: budget{reconnects: 1, ends: 1, deletes: 1}, follows: true,
-	}, budget{1, 1, 2, 1, 1}},
+	}, budget{1, 1, 2, 1, 1, 0}},
 	{"three of one session", scope{
 		actors: exclusive(0, 0, 0), budget: budget{reconnects: 1, ends: 1, deletes: 1, changes: 1}, follows: true,
-	}, budget{2, 1, 2, 1, 1}},
+	}, budget{2, 1, 2, 1, 1, 0}},
 	{"a writer that downgrades, a writer and a reader", scope{
 		actors: []actor{{Write, 0, true}, {Write, 1, false}, {Read, 2, false}}, budget: budget{ends: 1, deletes: 1},
-	}, budget{1, 1, 1, 0, 1}},
+	}, budget{1, 1, 1, 0, 1, 0}},
 	{"two writers that downgrade and a reader of two sessions", scope{
 		actors: []actor{{Write, 0, true}, {Write, 1, true}, {Read, 1, false}}, budget: budget{reconnects: 1, ends: 1},
-	}, budget{1, 1, 1, 1, 1}},
+	}, budget{1, 1, 1, 1, 1, 0}},
 	{"four contenders of three sessions", scope{
 		actors: exclusive(0, 0, 1, 2), follows: true,
 	}, budget{deletes: 1, leaves: 1}},
+	{"a queue that is made anew", scope{
+		actors: exclusive(0, 1, 0), budget: budget{reconnects: 1, leaves: 1, renewals: 1}, follows: true,
+	}, budget{2, 1, 1, 0, 1, 1}},
 	{"the counter's end", scope{
 		actors: exclusive(0, 1, 2), counter: orderEnd - 2, budget: budget{reconnects: 1, deletes: 1},
-	}, budget{1, 1, 1, 1, 1}},
+	}, budget{1, 1, 1, 1, 1, 0}},
 	{"a counter that has run over", scope{
 		actors: exclusive(0, 1, 2), counter: math.MaxInt32 - 1, budget: budget{deletes: 1},
-	}, budget{1, 1, 1, 1, 1}},
+	}, budget{1, 1, 1, 1, 1, 0}},
 }
 
 // parts are what is explored of the largest scopes without -recipe.full.
@@ -180,6 +183,10 @@ func TestEachConditionTakenAwayHasACounterexample(t *testing.T) {
 		},
 		"a succession of those that are not neighbours": {
 			actors: exclusive(0, 1, 0), follows: true, succession: func(s *Succession) { s.Listed = true },
+		},
+		"a succession in a queue that was made anew": {
+			actors: exclusive(0, 1, 0), budget: budget{renewals: 1}, follows: true,
+			succession: func(s *Succession) { s.SameQueue = true },
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -13,6 +13,7 @@ import (
 //   - Transactions have one order. A session's server has applied a part of them, and
 //     what it answers and tells is of that part, in order. How long a message is under
 //     way is the server's lag, too.
+//   - An operator deletes a node, or the whole queue, node by node, with its counter.
 //   - The deletes of one transaction are told in any order, but before any answer.
 //   - After a reconnect the server may be any that has applied what was answered before.
 //     What decides something is read when it has applied all that was committed by then.
@@ -55,7 +56,7 @@ type scope struct {
 }
 
 // budget is how often something may still happen that need not.
-type budget struct{ reconnects, ends, deletes, changes, leaves uint8 }
+type budget struct{ reconnects, ends, deletes, changes, leaves, renewals uint8 }
 
 type phase uint8
 
@@ -91,6 +92,7 @@ type state struct {
 	length  uint8
 	made    uint8 // nodes, of any contender
 	removed nodes // by an operator: who had them is told, but not in time
+	former  nodes // that were made before the queue was made anew
 	servers [sessions]server
 	actors  [most]waiter
 	budget  budget
@@ -243,7 +245,7 @@ func (sc *scope) actorSteps(s state, i int, add adder) {
 			to.actors[i].phase = listing
 			to.servers[a.session].answered = server.applied
 			sc.follow(&to, i, func(ahead int) Succession {
-				return Succession{SameConnection: !w.moved && !to.actors[ahead].moved}
+				return Succession{SameQueue: to.former.has(ahead) == to.former.has(i)}
 			})
 			add(true, to, "", "%d hears of its node, number %d", i, sc.sequence(w.number))
 		case answered && (w.moved || !s.committed().has(i)):
@@ -620,6 +622,19 @@ func (sc *scope) reconnect(s *state, i int, applied uint8) {
 
 func (sc *scope) operatorSteps(s state, add adder) {
 	there := s.committed()
+	if s.budget.renewals > 0 && s.made > 0 && s.length < logged-2-most {
+		to := s
+		to.budget.renewals--
+		to.made = 0
+		to.removed |= there
+		to.former = sc.begun(&s)
+		for n := range 2 * most {
+			if there.has(n) {
+				to.commit(entry{gone: 1 << n})
+			}
+		}
+		add(false, to, "", "an operator deletes the queue")
+	}
 	for n := range 2 * most {
 		if !there.has(n) || s.length >= logged-2 {
 			continue
@@ -683,6 +698,17 @@ func (sc *scope) canonical(s *state) {
 		}
 	}
 	s.removed &= used
+	s.former &= used
+}
+
+// begun returns the nodes of those that have asked for the lock.
+func (sc *scope) begun(s *state) (all nodes) {
+	for i := range sc.actors {
+		if s.actors[i].phase != idle {
+			all |= 1<<i | 1<<(most+i)
+		}
+	}
+	return all
 }
 
 // looks reports whether anybody of session i waits for its server.
@@ -736,7 +762,7 @@ func (sc *scope) broken(s *state) string {
 		}
 		for j, b := range sc.actors {
 			early := s.actors[j]
-			if sc.holds(s, i) && early.number < w.number && early.phase >= making && early.phase <= following &&
+			if sc.holds(s, i) && early.number < w.number && s.former.has(i) == s.former.has(j) && early.phase >= making && early.phase <= following &&
 				there.has(j) && b.kind.Blocks(a.kind) && !s.servers[b.session].ended && !s.actors[i].reader {
 				return fmt.Sprintf("%d has the lock ahead of %d", i, j)
 			}

@@ -9,8 +9,9 @@ type Succession struct {
 	// that self waits for.
 	Listed bool
 
-	// SameConnection says that both nodes were made over the connection that stands.
-	SameConnection bool
+	// SameQueue says that the queue's node has been there, without a break, since before ahead's
+	// create: a queue that was made anew counts from zero.
+	SameQueue bool
 }
 
 // Allowed reports whether self is the next one to have the lock while ahead's node is there.
@@ -18,5 +19,5 @@ type Succession struct {
 // its place, so that it is for exclusive locks only.
 func (s Succession) Allowed() bool {
 	return s.Ahead.Kind == Exclusive && s.Self.Kind == Exclusive && !s.Self.Unordered() &&
-		(s.Listed || s.SameConnection && s.Ahead.Sequence == s.Self.Sequence-1)
+		(s.Listed || s.SameQueue && s.Ahead.Sequence == s.Self.Sequence-1)
 }

@@ -27,35 +27,44 @@ func (b *bubble) wipe(conn *zk.Conn) {
 // The queue that is made anew counts from zero, so that a newcomer may have the number after
 // that of a holder whose node went with the old one, unseen.
 func TestALockIsNotHandedOnFromAQueueThatWasDeletedToTheNext(t *testing.T) {
-	for name, onwards := range map[string]bool{"to one": false, "from one to another": true} {
+	for name, early := range map[string]bool{"that the newcomer has asked for the lock in": false, "while it asks for the lock": true} {
 		t.Run(name, func(t *testing.T) {
 			inBubble(t, func(t *testing.T, b *bubble) {
-				l, stranger := b.locker(b.session("here")), b.session("elsewhere")
+				s, stranger := b.session("here"), b.session("elsewhere")
+				another, err := zklock.New(s, "/another")
+				require.NoError(t, err)
+				_, err = another.Acquire(t.Context()) // keeps the lease
+				require.NoError(t, err)
+				l := b.locker(s)
 				first, err := l.Acquire(t.Context())
 				require.NoError(t, err)
-				synctest.Wait() // its first proof is over, and its node is not watched yet
-				b.wipe(stranger.Conn())
+				soon, cancel := context.WithTimeout(t.Context(), time.Millisecond)
+				defer cancel()
+				_, err = l.Acquire(soon)
+				require.Error(t, err) // but now the queue is watched
+				synctest.Wait()       // its node is gone
+				granted := make(chan grant, 2)
+				asked := b.server.HoldRequest(zktest.OpCreate, zktest.OnSession(s.ID()))
+				if early {
+					b.ask(t.Context(), "second", l, granted)
+				}
+				b.wipe(stranger.Conn()) // before the first one's node is watched
 				other, err := b.locker(stranger).Acquire(t.Context())
 				require.NoError(t, err)
-
-				granted := make(chan grant, 2)
-				b.ask(t.Context(), "second", l, granted)
+				if !early {
+					b.ask(t.Context(), "second", l, granted)
+				}
+				asked.Release()
 				b.ask(t.Context(), "third", l, granted)
-				deleted := b.server.HoldRequest(zktest.OpMulti, zktest.OnPath(b.path))
-				go first.Release(t.Context())
-				last := b.next(granted)
-				if onwards {
-					go last.Release(t.Context())
-					last = b.next(granted)
-				}
-				deleted.Release()
+
+				require.NoError(t, first.Release(t.Context()))
 				synctest.Wait()
+				require.Empty(t, granted, "the stranger has the lock")
 				require.NoError(t, other.Err())
-				require.ErrorIs(t, last.Err(), zklock.ErrLost, "the stranger has the lock")
-				for range len(granted) {
-					require.Error(t, (<-granted).err)
-				}
 				require.NoError(t, other.Release(t.Context()))
+				for range 2 {
+					require.NoError(t, b.next(granted).Release(t.Context()))
+				}
 			})
 		})
 	}
@@ -74,9 +83,9 @@ func TestASuccessorWhoseQueueIsDeletedLosesTheLockAtOnce(t *testing.T) {
 	})
 }
 
-// The node that a lock went on from is gone: whether it is another queue's by now is to be
-// seen, but no reply comes.
-func TestAReviewOfTheQueueWithoutAReplyIsMadeAgainAndCostsNoHold(t *testing.T) {
+// The node that a lock went on from is gone: whether the next one's is there is to be seen, but no
+// reply comes.
+func TestACheckOfWhoHasTheLockNowIsMadeAgainWithoutAReplyAndCostsNoHold(t *testing.T) {
 	inBubble(t, func(t *testing.T, b *bubble) {
 		s, operator := b.session("here"), b.session("operator")
 		l := b.locker(s)
@@ -85,7 +94,7 @@ func TestAReviewOfTheQueueWithoutAReplyIsMadeAgainAndCostsNoHold(t *testing.T) {
 		granted := make(chan grant, 1)
 		b.ask(t.Context(), "next", l, granted)
 		require.NoError(t, operator.Conn().Delete(first.Node(), -1))
-		lost := b.server.DropReply(zktest.OpGetChildren2, zktest.OnSession(s.ID()))
+		lost := b.server.DropReply(zktest.OpMulti, zktest.OnSession(s.ID()))
 		require.NoError(t, first.Release(t.Context()))
 		require.True(t, isClosed(lost.Struck()))
 		next := b.next(granted)

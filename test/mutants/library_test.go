@@ -342,32 +342,29 @@ var ofTheLibrary = []judged{
 	{mutant{"who joins does not wait for the members that earlier calls have left behind", []edit{
 		{"membership/member.go", "client.Of(s).CleanUp(m.awaitEnd)", "_ = m.awaitEnd"},
 	}}, "membership.TestJoiningAgainAndAgainWithoutAServerDoesNotPileUpWork"},
-	{mutant{"a lock that came from a node that is gone is not looked at again", []edit{
-		{"internal/queue/deletion.go", "err := s.review(holders); err", "err := s.review(holders[:0]); err"},
-	}}, "TestALockIsNotHandedOnFromAQueueThatWasDeletedToTheNext"},
 	{mutant{"nodes that are gone are heard of one by one", []edit{
 		{"internal/queue/deletion.go", "there || err != nil {", "there || err != nil || true {"},
 	}}, "internal/queue.TestDeletesOfManyNodesWhoseAnswerIsLostAreMadeSureOfByOneMoreTransaction"},
 	{mutant{"with a node that is gone all others of its request are left", []edit{
 		{"internal/queue/deletion.go", "there || err != nil {", "there && err != nil {"},
 	}}, "internal/queue.TestNodesThatAreGoneKeepNoOtherOfTheirRequestFromBeingDeleted"},
-	{mutant{"a lock that has gone on meanwhile is not looked at again", []edit{
-		{"internal/queue/deletion.go", "holder := c.holder()\n\tswitch", "holder := c\n\tswitch"},
+	{mutant{"who has a lock from a node that is gone is not checked", []edit{
+		{"internal/queue/deletion.go", "case len(nodes)+len(holders) == 0:", "case len(nodes) == 0:"},
+	}}, "TestASuccessorWhoseQueueIsDeletedLosesTheLockAtOnce"},
+	{mutant{"a newcomer follows the number of a queue that was made anew", []edit{
+		{"internal/queue/succession.go", "c.since < ahead.token &&", ""},
 	}}, "TestALockIsNotHandedOnFromAQueueThatWasDeletedToTheNext"},
-	{mutant{"a review of a lock that is free by now does not end", []edit{
-		{"internal/queue/deletion.go", "case holder == nil:\n\t\treturn nil", "case holder == nil:\n\t\treturn c"},
-	}}, "internal/queue.TestAReviewOfTheQueueEndsTheHoldOfOneThatDoesNotLeadItAndNoOther"},
-	{mutant{"a review goes on for as long as the lock does", []edit{
-		{"internal/queue/deletion.go", "case err == nil && at.Ahead == 0:\n", "case holder != c:\n\t\treturn holder\n\tcase err == nil && at.Ahead == 0:\n"},
-	}}, "internal/queue.TestAReviewOfTheQueueEndsTheHoldOfOneThatDoesNotLeadItAndNoOther"},
-	{mutant{"a node of ours that is gone since the list was made is in the way", []edit{
-		{"internal/queue/deletion.go", "(other == nil || other.state == leaving)", "other != nil && other.state == leaving"},
-	}}, "internal/queue.TestAReviewOfTheQueueEndsTheHoldOfOneThatDoesNotLeadItAndNoOther"},
-	{mutant{"a review without a reply takes the lock away", []edit{
-		{"internal/queue/deletion.go", "if err != nil && client.Transient(err) {\n\t\t\t\treturn err", "if false {\n\t\t\t\treturn err"},
-	}}, "TestAReviewOfTheQueueWithoutAReplyIsMadeAgainAndCostsNoHold"},
+	{mutant{"a contender of a queue that is gone follows the number of the next one", []edit{
+		{"internal/queue/succession.go", " && ahead.token < c.token", ""},
+	}}, "internal/queue.TestAContenderFollowsTheOneOfItsSessionThatIsKnownToBeRightAhead"},
+	{mutant{"a queue's node says since when it is there, whenever that was read", []edit{
+		{"internal/queue/create.go", "!first.Missing && first.Stat.Pzxid >= c.token", "!first.Missing"},
+	}}, "internal/queue.TestAContenderBelievesWhatTheQueuesNodeSaysOfItsOwnCreate"},
+	{mutant{"who is replaced as a successor is forgotten", []edit{
+		{"internal/queue/succession.go", "before.wake() //", "_ = before //"},
+	}}, "internal/queue.TestAContenderInWhosePlaceAnotherFollowsLooksAtTheQueue"},
 	{mutant{"whom a lock went on to is not checked", []edit{
-		{"internal/queue/deletion.go", "responses[first:first+1])", "responses[first:first+1])\n\t\t\tbatch = nil"},
+		{"internal/queue/deletion.go", "responses[first:first+1]) {\n\t\t\t\treturn err\n\t\t\t}", "responses[first:first+1]) {\n\t\t\t\treturn err\n\t\t\t}\n\t\t\tbatch = nil"},
 	}}, "internal/queue.TestWhomALockWentOnToIsCheckedBeforeTheNodeGoesThatKeepsOthersFromIt"},
 	{mutant{"all that waits to be deleted is one request", []edit{
 		{"internal/queue/deletion.go", "client.Batches(s.deletions, (*deletion).size)", "client.Batches(s.deletions, func(*deletion) int { return 1 })"},
@@ -1108,7 +1105,7 @@ var ofTheLibrary = []judged{
 		{"internal/queue/counter.go", "if slices.ContainsFunc(acl, masked) {", "if false {"},
 	}}, "internal/queue.TestAPathWhoseACLIsHiddenIsNotMadeAnew"},
 	{mutant{"a path that somebody has made anew has to be empty", []edit{
-		{"internal/queue/counter.go", "case view.Missing, view.Czxid > spent:", "case view.Missing:"},
+		{"internal/queue/counter.go", "case view.Missing, view.Stat.Czxid > spent:", "case view.Missing:"},
 	}}, "internal/queue.TestAPathThatSomebodyHasMadeAnewIsEnteredWhoeverIsThere"},
 	{mutant{"who comes at the counter's end comes back at once", []edit{
 		{"internal/queue/counter.go", "\t\treturn err\n\t})\n}\n\n// renew", "\t\tif client.Transient(err) {\n\t\t\treturn nil\n\t\t}\n\t\treturn err\n\t})\n}\n\n// renew"},
@@ -1123,7 +1120,7 @@ var ofTheLibrary = []judged{
 		{"internal/queue/contention.go", "t.contention == unknown && c.alone)", "t.contention == unknown)"},
 	}}, "TestALockIsNotRetainedPastOneWhoWaits"},
 	{mutant{"a lock is retained past the others of its session", []edit{
-		{"internal/queue/contention.go", "!c.othersInLineLocked() && (t.contention", "(t.contention"},
+		{"internal/queue/contention.go", "c.othersInLine() == 0 && (t.contention", "(t.contention"},
 	}}, "TestALockIsNotRetainedPastOneWhoWaits"},
 	{mutant{"a retained lock is taken again past the others of its session", []edit{
 		{"internal/queue/handoff.go", "case !t.seesNobody(t.node):", "case false:"},
@@ -1147,7 +1144,7 @@ var ofTheLibrary = []judged{
 		{"internal/queue/contention.go", "w.IsArmed() && !latch.IsClosed(w.Link.Down())", "w.IsArmed()"},
 	}}, "TestARetainedLockIsTakenAgainWithoutAConnection"},
 	{mutant{"a handoff hears of the others of its session from the queue", []edit{
-		{"internal/queue/handoff.go", "(t.contention != alone || c.othersInLineLocked())", "t.contention != alone"},
+		{"internal/queue/handoff.go", "(t.contention != alone || c.othersInLine() > 0)", "t.contention != alone"},
 	}}, "TestACohortEndsItsTurnForAnotherOfItsSession"},
 	{mutant{"a hold that the context carries is waited for", []edit{
 		{"gate.go", "if err := g.deadlock(ctx); err != nil {", "if err := error(nil); err != nil {"},

@@ -41,6 +41,7 @@ var focus = map[string]sim.FaultKind{
 	"Revoke of a node that is gone says that it is asked":             sim.AskBack,
 	"a try of a closed session says that its time is up":              sim.CloseSession,
 	"a lost hold's node goes before its grace is over":                sim.LoseHold,
+	"succession in a queue that was made anew":                        sim.RenewQueue,
 	"servers that have lost their data are asked late":                sim.LoseData,
 	"servers that have lost their data are never asked":               sim.LoseData,
 }
@@ -152,7 +153,10 @@ var all = []mutant{
 	}},
 	{"succession to a contender that is not the next", []edit{
 		{"internal/queue/succession.go", "c.sequence - 1}", "c.sequence - 2}"},
-		{"internal/recipe/succession.go", "s.SameConnection && s.Ahead.Sequence == s.Self.Sequence-1", "s.SameConnection"},
+		{"internal/recipe/succession.go", "s.SameQueue && s.Ahead.Sequence == s.Self.Sequence-1", "s.SameQueue"},
+	}},
+	{"succession in a queue that was made anew", []edit{
+		{"internal/recipe/succession.go", "s.SameQueue && s.Ahead", "s.Ahead"},
 	}},
 	{"who gives up costs a session that only waits all its places", []edit{
 		{"internal/queue/succession.go", "if c.hold != nil {\n\t\ts.expire", "if true {\n\t\ts.expire"},

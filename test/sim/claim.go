@@ -171,9 +171,10 @@ func (v *visit) judgeValid(c *claim) {
 	}
 }
 
-// judgeOwner judges what the lock tells its owner.
+// judgeOwner judges what the lock tells its owner. Of the readers of a lock without owners it tells
+// all what any of them has lost.
 func (v *visit) judgeOwner(c *claim, s Section) {
-	if !isOpen(v.lock.facade(s).Lost()) && !c.isLost() {
+	if !c.any && !isOpen(v.lock.facade(s).Lost()) && !c.isLost() {
 		v.world.checker.fail("P2", "%s: %s is not lost, its Lost channel says", v.name, base(c.node))
 	}
 	if counts, ok := v.lock.facade(s).(interface{ HoldCount() int }); ok && counts.HoldCount() != c.depth {

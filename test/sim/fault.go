@@ -61,6 +61,7 @@ const (
 	LoseHold
 	LoseData
 	WaitLong
+	RenewQueue
 	faultKinds
 )
 
@@ -121,6 +122,7 @@ var faultTable = [faultKinds]struct {
 	LoseHold:           {"hold lost while its session lives", 4, (*world).loseHold},
 	LoseData:           {"servers lose their data", 2, (*world).loseData},
 	WaitLong:           {"session waits long and gives up a place", 3, (*world).waitLong},
+	RenewQueue:         {"operator deletes a queue behind a grant, and others make it anew", 3, (*world).renewQueue},
 }
 
 func (k FaultKind) String() string { return faultTable[k].name }

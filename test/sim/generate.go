@@ -332,6 +332,8 @@ func (d dice) prepare(p *Program, f Fault) {
 		}
 	case WaitLong:
 		p.addWaiting()
+	case RenewQueue:
+		p.Lockers = append(p.Lockers, LockerSpec{Machine: f.Machine, Path: paths[0]})
 	case Withdraw:
 		if d.one(2) {
 			p.addSemaphores()

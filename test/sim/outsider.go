@@ -82,21 +82,46 @@ func (w *world) deleteUnseen(f Fault) func() {
 }
 
 func (w *world) deletePath(f Fault) func() {
-	path := paths[f.Machine%len(paths)]
-	w.operate(func(o *operator) error {
-		for range 5 {
-			names, _, err := o.conn.Children(path)
-			for _, name := range names {
-				o.remove(path + "/" + name)
-			}
-			if err == nil {
-				err = o.conn.Delete(path, -1)
-			}
-			if !errors.Is(err, zk.ErrNotEmpty) {
-				return err
-			}
+	w.operate(func(o *operator) error { return o.removeQueue(paths[f.Machine%len(paths)]) })
+	return nil
+}
+
+// removeQueue deletes a lock's path with all nodes there.
+func (o *operator) removeQueue(path string) error {
+	for range 5 {
+		names, _, err := o.conn.Children(path)
+		for _, name := range names {
+			o.remove(path + "/" + name)
 		}
-		return nil
+		if err == nil {
+			err = o.conn.Delete(path, -1)
+		}
+		if !errors.Is(err, zk.ErrNotEmpty) {
+			return err
+		}
+	}
+	return nil
+}
+
+// renewQueue has an operator delete a lock's queue when one of the machine has just got the first
+// number there. Another machine has the lock by the same number in the next queue, and more of the
+// first machine come behind it.
+func (w *world) renewQueue(f Fault) func() {
+	m, other, d := w.machines[f.Machine], w.machines[(f.Machine+1)%len(w.machines)], w.dice(f)
+	patient := Section{Take: Acquire, Hold: d.short(200 * time.Millisecond)}
+	w.operate(func(o *operator) error {
+		_ = o.removeQueue(paths[0]) // which may not be there
+		created := w.checker.await(OnCreate, m.id())
+		w.askFor(paths[0], m, patient)
+		if !closesWithin(f.For, created) {
+			return nil
+		}
+		time.Sleep(d.short(20 * time.Millisecond))
+		err := o.removeQueue(paths[0])
+		w.askFor(paths[0], other, Section{Take: Acquire, Hold: d.short(time.Second)})
+		time.Sleep(d.short(20 * time.Millisecond))
+		w.askFor(paths[0], m, patient, patient)
+		return err
 	})
 	return nil
 }
