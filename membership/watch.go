@@ -163,6 +163,9 @@ func (w *watcher) readEach(ctx context.Context, list *sight, doubt time.Duration
 		due = sightsOf(w.session).turn(w.path, list, doubt)
 	}
 	nodes, refused := make([]*sight, len(names)), make([]error, len(names))
+	done := ctx.Done()
+	under, cancel := context.WithCancel(context.Background())
+	defer cancel()
 	var reads errgroup.Group
 	for first := range min(readsAtOnce, len(names)) {
 		reads.Go(func() error {
@@ -175,7 +178,7 @@ func (w *watcher) readEach(ctx context.Context, list *sight, doubt time.Duration
 				if doubt != 0 && !due[names[i]] {
 					each = undoubted
 				}
-				node, err := look(ctx, w.session, view{recipe.Join(w.path, names[i]), data}, each)
+				node, err := look(under, w.session, view{recipe.Join(w.path, names[i]), data}, each)
 				switch {
 				case err == nil:
 					nodes[i] = node
@@ -188,8 +191,17 @@ func (w *watcher) readEach(ctx context.Context, list *sight, doubt time.Duration
 			return nil
 		})
 	}
-	if err := reads.Wait(); err != nil {
-		return nil, err
+	all := make(chan error, 1)
+	go func() { all <- reads.Wait() }()
+	select {
+	case err := <-all:
+		if err != nil {
+			return nil, err
+		}
+	case <-done:
+		cancel()
+		<-all
+		return nil, client.Ended(ctx)
 	}
 	return nodes, w.hide(ctx, names, refused)
 }

@@ -339,6 +339,9 @@ var ofTheLibrary = []judged{
 	{mutant{"a number that is there twice is the end of the counter", []edit{
 		{"internal/recipe/order.go", "return at, ErrTwice", "return at, ErrUnordered"},
 	}}, "TestANodeWithTheNumberOfAContenderIsNotTheEndOfTheCounter"},
+	{mutant{"the goroutines that read the members call the user's context", []edit{
+		{"membership/watch.go", "look(under, w.session", "look(ctx, w.session"},
+	}}, "membership.TestAWatchCallsItsContextByItsUsersGoroutineOnly"},
 	{mutant{"who joins does not wait for the members that earlier calls have left behind", []edit{
 		{"membership/member.go", "client.Of(s).CleanUp(m.awaitEnd)", "_ = m.awaitEnd"},
 	}}, "membership.TestJoiningAgainAndAgainWithoutAServerDoesNotPileUpWork"},
