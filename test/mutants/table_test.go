@@ -42,6 +42,7 @@ var focus = map[string]sim.FaultKind{
 	"a try of a closed session says that its time is up":              sim.CloseSession,
 	"a lost hold's node goes before its grace is over":                sim.LoseHold,
 	"succession in a queue that was made anew":                        sim.RenewQueue,
+	"a write that takes a tenth of the timeout is quick":              sim.PauseLeader,
 	"servers that have lost their data are asked late":                sim.LoseData,
 	"servers that have lost their data are never asked":               sim.LoseData,
 }
@@ -144,6 +145,9 @@ var all = []mutant{
 	}},
 	{"any answer is one to all handshakes", []edit{
 		{"internal/lease/unheard.go", "u.sent = u.sent[:n-1]", "u.sent = nil"},
+	}},
+	{"a write that takes a tenth of the timeout is quick", []edit{
+		{"internal/lease/lease.go", "quickPart    = 1.0 / 256", "quickPart    = 1.0 / 10"},
 	}},
 	{"a server that has not been heard grants all of the timeout", []edit{
 		{"internal/lease/unheard.go", "leastGrant  = 1.0 / 4", "leastGrant  = 1.0"},

@@ -53,8 +53,9 @@ func (w *world) freeze(f Fault) func() {
 }
 
 // pauseLeader stops the leader for no longer than its followers wait for it. A machine, which
-// may hold nothing, asks for its locks meanwhile, unless the pause is so long that it could not
-// know in time what its session is worth.
+// may hold nothing, asks for its locks meanwhile: at any time in a short pause; in a longer one late
+// enough to have an answer in time, and too early for a write to seem quick, which could not show
+// what the session is worth (the README's third exception).
 func (w *world) pauseLeader(f Fault) func() {
 	leader := w.ensemble.Leader()
 	if leader == nil {
@@ -62,9 +63,11 @@ func (w *world) pauseLeader(f Fault) func() {
 	}
 	m, d, lasts := w.machines[f.Machine], w.dice(f), min(f.For, w.followersWait())
 	leader.Freeze()
-	if lasts < 2*m.timeout()/5 {
-		w.later(d.span(0, lasts), func() { w.ask(m, Section{Take: Acquire, Permits: 1, Hold: d.short(time.Second)}) })
+	asked := d.span(0, lasts)
+	if timeout := m.timeout(); lasts >= 2*timeout/5 {
+		asked = lasts - timeout/256 - d.span(0, timeout/10)
 	}
+	w.later(asked, func() { w.ask(m, Section{Take: Acquire, Permits: 1, Hold: d.short(time.Second)}) })
 	w.work.Go(func() {
 		time.Sleep(lasts)
 		leader.Thaw()
