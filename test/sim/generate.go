@@ -46,6 +46,9 @@ func (d dice) cluster() Cluster {
 	if d.one(3) {
 		c.Drift = 0.001
 	}
+	if d.one(4) {
+		c.Slow = float64(1+d.IntN(9)) / 1000 // the design assumes less than 1 %
+	}
 	c.SyncLimit = []int{2, 5, 10}[d.IntN(3)]
 	return c
 }

@@ -28,25 +28,27 @@ type Cluster struct {
 	Latency, Between time.Duration // at most, of a client's frame and of a server's message
 	Disk             time.Duration // at most, of a log write
 	Drift            float64       // by how much the servers' clocks run fast
+	Slow             float64       // by how much they run slow, in longer ticks
 	SyncLimit        int           // ticks for which followers wait for their leader
 }
 
 // options are the ensemble's.
 func (c Cluster) options(seed uint64) []zktest.Option {
+	tick := time.Duration(float64(c.Tick) * (1 + c.Slow))
 	return []zktest.Option{
 		zktest.WithSeed(int64(seed)),
-		zktest.WithTickTime(c.Tick),
+		zktest.WithTickTime(tick),
 		zktest.WithLatency(0, c.Latency),
 		zktest.WithServerLatency(0, c.Between),
 		zktest.WithDiskLatency(0, c.Disk),
-		zktest.WithSessionTimeouts(2*c.Tick, longestTicks*c.Tick),
+		zktest.WithSessionTimeouts(2*tick, longestTicks*tick),
 		zktest.WithSyncLimit(c.SyncLimit),
 	}
 }
 
 func (c Cluster) String() string {
-	return fmt.Sprintf("%d servers, tick %v, latency %v, between servers %v, disk %v, drift %g, sync limit %d",
-		c.Servers, c.Tick, c.Latency, c.Between, c.Disk, c.Drift, c.SyncLimit)
+	return fmt.Sprintf("%d servers, tick %v, latency %v, between servers %v, disk %v, drift %g, slow by %g, sync limit %d",
+		c.Servers, c.Tick, c.Latency, c.Between, c.Disk, c.Drift, c.Slow, c.SyncLimit)
 }
 
 // Machine is a process with a session of its own, and a place in the network.
