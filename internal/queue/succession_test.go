@@ -140,6 +140,45 @@ func TestAContenderFollowsTheOneOfItsSessionThatIsKnownToBeRightAhead(t *testing
 	})
 }
 
+// Near the server, a read for each of many costs more than it gains.
+func TestANewcomerReadsTheQueueOrItsNodeOrLeavesThatToAListLater(t *testing.T) {
+	for name, tc := range map[string]struct {
+		others int
+		far    bool
+		queues bool
+		op     zktest.Op // 0 for none
+	}{
+		"alone":                           {0, false, true, zktest.OpGetChildren2},
+		"behind another":                  {1, false, true, zktest.OpExists},
+		"behind a few":                    {few, false, true, zktest.OpExists},
+		"behind many":                     {few + 1, false, true, 0},
+		"behind many, far away":           {few + 1, true, true, zktest.OpExists},
+		"alone, far away":                 {0, true, true, zktest.OpGetChildren2},
+		"without a place that lists show": {0, true, false, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				server := zktest.NewServer(t)
+				place := server.Client("here")
+				if tc.far {
+					place.Delay(zktest.ToServer, farAway, farAway)
+				}
+				s := connectBy(t, server, new(clock.Clock), sessionTimeout, client.Options{Dialer: place.Dial})
+				time.Sleep(sessionTimeout) // pings tell how far it is
+				c := standIn(s, 1)
+				c.entry.queues, c.line = tc.queues, &line{length: 1 + tc.others}
+				before, read := server.Requests(), c.firstRead()
+				require.Equal(t, tc.op != 0, read != nil)
+				if read != nil {
+					_, err := read(s.client, s.client.Current(), "/lock")
+					require.NoError(t, err)
+					require.Equal(t, before[tc.op]+1, server.Requests()[tc.op])
+				}
+			})
+		})
+	}
+}
+
 // What the node says may be older than the create, by a server that answers out of order.
 func TestAContenderBelievesWhatTheQueuesNodeSaysOfItsOwnCreate(t *testing.T) {
 	for name, tc := range map[string]struct {
