@@ -81,7 +81,7 @@ func (s *side) fail(op string, err error) error {
 
 // lock is wait, but under a ctx that has ended it locks nothing, not even once more.
 func (s *side) lock(ctx context.Context) error {
-	if ctx.Err() != nil {
+	if client.HasEnded(ctx) {
 		return client.Ended(ctx)
 	}
 	return s.wait(ctx)
@@ -134,7 +134,7 @@ func (s *side) handle(
 	if err := s.made(op); err != nil {
 		return nil, err
 	}
-	if ctx.Err() != nil {
+	if client.HasEnded(ctx) {
 		return nil, s.fail(op, client.Ended(ctx))
 	}
 	a := s.attempt(ctx)
@@ -232,7 +232,7 @@ func (s *side) do(ctx context.Context, fn func(ctx context.Context) error) error
 	switch {
 	case fn == nil:
 		return fail(errNoFunction)
-	case ctx.Err() != nil:
+	case client.HasEnded(ctx):
 		return fail(client.Ended(ctx))
 	}
 	h, err := s.take(ctx)

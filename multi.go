@@ -106,7 +106,7 @@ func (m *MultiLocker) fail(op string, err error) error {
 // hopeless returns why a call under ctx cannot succeed, as the error of op: ctx has ended, or
 // what it carries bars the call from one of the locks.
 func (m *MultiLocker) hopeless(ctx context.Context, op string, bars func(*Locker, context.Context) error) error {
-	if ctx.Err() != nil {
+	if client.HasEnded(ctx) {
 		return m.fail(op, client.Ended(ctx))
 	}
 	for _, l := range m.lockers {

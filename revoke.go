@@ -38,7 +38,7 @@ func Revoke(ctx context.Context, s *Session, path string) error {
 	lock, name := s.client.Below(path), recipe.Base(path)
 	_, contends := recipe.Parse(name)
 	switch {
-	case ctx.Err() != nil:
+	case client.HasEnded(ctx):
 		return wrap("revoke", path, client.Ended(ctx))
 	case !contends && !recipe.IsPermit(name):
 		return wrap("revoke", lock, s.revokeHolders(ctx, lock))

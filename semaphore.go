@@ -123,7 +123,7 @@ func (s *Semaphore) take(ctx context.Context, n int, by permitsBy) (*Hold, error
 		return nil, fmt.Errorf("%d permits: it must be from 1 to the semaphore's size, %d", n, s.size)
 	case n > s.most:
 		return nil, fmt.Errorf("%d permits: one call can take %d at most, by the size of a request", n, s.most)
-	case ctx.Err() != nil:
+	case client.HasEnded(ctx):
 		return nil, client.Ended(ctx)
 	}
 	a := newAttempt(ctx, s.trace, s.path)

@@ -7,13 +7,14 @@ import (
 	"log/slog"
 	"math"
 	"strings"
-	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/go-zookeeper/zk"
 
 	"github.com/zklock/zklock/internal/client"
 	"github.com/zklock/zklock/internal/clock"
+	"github.com/zklock/zklock/internal/latch"
 	"github.com/zklock/zklock/internal/queue"
 	"github.com/zklock/zklock/internal/recipe"
 	"github.com/zklock/zklock/internal/wire"
@@ -30,8 +31,9 @@ type Session struct {
 	client *client.Client
 	locks  *queue.Session
 
-	closeOnce sync.Once
-	closeErr  error
+	closing  atomic.Bool
+	closed   latch.Latch // when that is over
+	closeErr error       // then
 }
 
 // Connect establishes a session with one of the servers, each given as host:port or host (port
@@ -75,7 +77,7 @@ func Connect(ctx context.Context, servers []string, timeout time.Duration, opts 
 	if err := options.check(); err != nil {
 		return fail(err)
 	}
-	if ctx.Err() != nil {
+	if client.HasEnded(ctx) {
 		return fail(client.Ended(ctx))
 	}
 	s := newSession(timeout, clock.Of(ctx), options)
@@ -161,19 +163,27 @@ func (s *Session) Close() error {
 	if err := s.made(); err != nil {
 		return wrap("close", "", err)
 	}
-	s.closeOnce.Do(func() {
-		tell := s.locks.Close()
-		tell = append([]func(){s.client.Shut()}, tell...) // which is run last
-		id := s.client.ID()
-		// However the traces end, be it by a panic, the session is to be closed.
-		defer func() {
-			s.closeErr = wrap("close", sessionName(id), s.client.Close(client.RequestPatience))
-		}()
-		for _, f := range tell {
-			defer f()
-		}
-	})
+	if s.closing.Swap(true) {
+		<-s.closed.Done() // in a bubble of synctest, whose clock a sync.Once would stop
+	} else {
+		s.close()
+	}
 	return s.closeErr
+}
+
+// close is the first Close.
+func (s *Session) close() {
+	defer s.closed.Close()
+	tell := s.locks.Close()
+	tell = append([]func(){s.client.Shut()}, tell...) // which is run last
+	id := s.client.ID()
+	// However the traces end, be it by a panic, the session is to be closed.
+	defer func() {
+		s.closeErr = wrap("close", sessionName(id), s.client.Close(client.RequestPatience))
+	}()
+	for _, f := range tell {
+		defer f()
+	}
 }
 
 // sessionName is a session in errors.
@@ -197,9 +207,6 @@ func (s *Session) Ping(ctx context.Context) error {
 }
 
 func (s *Session) ping(ctx context.Context) error {
-	if ctx.Err() != nil {
-		return client.Ended(ctx)
-	}
 	if err := s.client.MakeRoom(ctx); err != nil {
 		return err
 	}

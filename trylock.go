@@ -55,7 +55,7 @@ func tryFor(ctx context.Context, d time.Duration, l asked) (bool, error) {
 	err := l.made("try")
 	switch {
 	case err != nil:
-	case ctx.Err() != nil:
+	case client.HasEnded(ctx):
 		return false, l.fail("try", client.Ended(ctx))
 	case d <= 0:
 		err = l.ask(ctx, "try", (*side).tryNow)

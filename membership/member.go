@@ -73,7 +73,7 @@ func Join(ctx context.Context, s *zklock.Session, path string, data []byte, opts
 	if err == nil {
 		err = client.CheckCreate(client.Of(s).Below(path), data, o.acl)
 	}
-	if err == nil && ctx.Err() != nil {
+	if err == nil && client.HasEnded(ctx) {
 		err = client.Ended(ctx)
 	}
 	if err != nil {

@@ -123,12 +123,12 @@ func (t *handoff) quit(ctx context.Context, m *member, place *list.Element) erro
 func (t *handoff) fetch(
 	ctx context.Context, call Call, acquire func(context.Context, Call) (*Hold, error),
 ) (h *Hold, err error) {
+	defer func() { t.fetched(h) }() // also if a function of the trace panics
 	if t.limit > 1 {
 		var dog *client.Watchdog
 		ctx, dog = t.queue.session.client.WatchOverAll(ctx, t.queue.path)
 		defer dog.End()
 	}
-	defer func() { t.fetched(h) }() // also if a function of the trace panics
 	return acquire(ctx, call)
 }
 

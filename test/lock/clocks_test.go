@@ -231,3 +231,43 @@ func TestALockThatWaitedForAPausedLeaderIsNotQuickForWhatProofsOnceTook(t *testi
 		})
 	}
 }
+
+// All that the connection has answered was slow, pings too, and it is fast again while a first lock
+// waits for the leader.
+func TestALockThatWaitedForAPausedLeaderIsNotQuickForHowSlowTheNetworkWas(t *testing.T) {
+	const timeout, slow = 2 * time.Second, 400 * time.Millisecond
+	for seed := range int64(30) {
+		synctest.Test(t, func(t *testing.T) {
+			e := zktest.NewEnsemble(t, 3, zktest.WithTickTime(timeout/5), zktest.WithSeed(seed),
+				zktest.WithLatency(0, time.Millisecond), zktest.WithServerLatency(0, time.Millisecond))
+			leader, place := slices.Index(e.Servers(), e.Leader()), e.Client("first")
+			connect := func(place *zktest.Client, server int) *zklock.Locker {
+				s := must(zklock.Connect(t.Context(), e.PipeAddrs()[server:server+1], timeout, zklock.WithDialer(place.Dial)))
+				t.Cleanup(func() { s.Close() })
+				return must(zklock.New(s, "/lock"))
+			}
+			next := connect(e.Client("next"), (leader+2)%3)
+			require.NoError(t, next.Do(t.Context(), func(context.Context) error { return nil }), "the path is there")
+			place.Delay(zktest.ToClient, slow, slow)
+			first := connect(place, (leader+1)%3)
+			time.Sleep(timeout/3 - time.Millisecond) // a ping is about to go out
+			e.Server(leader).Freeze()
+			time.Sleep(slow + timeout*290/1024) // it was answered 9/32 of the timeout ago
+			granted := begin(func() *zklock.Hold { return must(first.Acquire(t.Context())) })
+			time.Sleep(slow - timeout/500)
+			place.Delay(zktest.ToClient, 0, 0)
+			e.Server(leader).Thaw()
+			follows := begin(func() *zklock.Hold { return must(next.Acquire(t.Context())) })
+			select {
+			case h := <-granted:
+				e.Server((leader + 1) % 3).Freeze()
+				time.AfterFunc(timeout, func() { h.Release(t.Context()) })
+				<-follows
+				require.False(t, h.Valid(), "seed %d", seed)
+			case h := <-follows:
+				require.NoError(t, h.Release(t.Context()))
+				<-granted
+			}
+		})
+	}
+}

@@ -1,6 +1,7 @@
 package lock_test
 
 import (
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -63,4 +64,22 @@ func TestCloseRightBehindAReconnectIsHeard(t *testing.T) {
 			require.Less(t, time.Since(began), 100*time.Millisecond, "not after a wait for watches that nobody asks for")
 		})
 	}
+}
+
+// As a handler of signals and a defer do. A bubble's clock goes on only while all of it wait for
+// what is in the bubble.
+func TestASecondCloseWaitsForTheFirst(t *testing.T) {
+	inBubble(t, func(t *testing.T, b *bubble) {
+		s := b.session("here")
+		b.server.Client("here").Delay(zktest.ToServer, time.Millisecond, time.Millisecond)
+		began := time.Now()
+		var closes sync.WaitGroup
+		for range 3 {
+			closes.Go(func() {
+				require.NoError(t, s.Close())
+				require.Equal(t, time.Millisecond, time.Since(began))
+			})
+		}
+		closes.Wait()
+	})
 }

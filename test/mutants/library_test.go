@@ -26,11 +26,14 @@ var ofTheLibrary = []judged{
 		{"internal/queue/wait.go", "if !at.next {", "if false {"},
 	}}, "TestAnOutageCostsNoPlaceBehindAnotherThatWaits"},
 	{mutant{"a proof is quick if it takes no longer than the last", []edit{
-		{"internal/lease/speed.go", "\ts.lastProof = took\n\treturn took <= s.fastest+part(timeout, quickPart)", "\tquick = took <= max(s.fastest, s.lastProof)+part(timeout, quickPart)\n\ts.lastProof = took\n\treturn quick"},
+		{"internal/lease/speed.go", "\ts.lastProof = took\n\tmost := part(timeout, quickPart)\n\treturn took <= min(s.fastest, most)+most", "\tquick = took <= max(s.fastest, s.lastProof)+part(timeout, quickPart)\n\ts.lastProof = took\n\treturn quick"},
 	}}, "TestALockThatWaitedForAPausedLeaderIsNotQuickForWhatProofsOnceTook"},
 	{mutant{"a proof may take two round trips and be quick", []edit{
-		{"internal/lease/speed.go", "took <= s.fastest+part(timeout, quickPart)", "took <= 2*s.fastest+part(timeout, quickPart)"},
+		{"internal/lease/speed.go", "min(s.fastest, most)+most", "min(2*s.fastest, most)+most"},
 	}}, "internal/lease.TestAWriteIsQuickWithinARoundTripAndA256thOfTheTimeout"},
+	{mutant{"a proof is quick if it takes no longer than a network that was slow until now", []edit{
+		{"internal/lease/speed.go", "min(s.fastest, most)+most", "s.fastest+most"},
+	}}, "TestALockThatWaitedForAPausedLeaderIsNotQuickForHowSlowTheNetworkWas"},
 	{mutant{"a context that is done before it says why is taken for one that goes on", []edit{
 		{"while.go", "err == nil && latch.IsClosed(w.outer)", "false && latch.IsClosed(w.outer)"},
 	}}, ".TestALimitedContextThatIsDoneSaysSo"},
@@ -339,6 +342,12 @@ var ofTheLibrary = []judged{
 	{mutant{"a number that is there twice is the end of the counter", []edit{
 		{"internal/recipe/order.go", "return at, ErrTwice", "return at, ErrUnordered"},
 	}}, "TestANodeWithTheNumberOfAContenderIsNotTheEndOfTheCounter"},
+	{mutant{"a second Close does not wait for the first", []edit{
+		{"session.go", "<-s.closed.Done() //", "_ = s.closed.Done() //"},
+	}}, "TestASecondCloseWaitsForTheFirst"},
+	{mutant{"a context that has ended without a word goes on", []edit{
+		{"internal/client/errors.go", "ctx.Err() != nil || latch.IsClosed(ctx.Done())", "ctx.Err() != nil"},
+	}}, "TestACallUnderAContextThatHasEndedWithoutAWordAcquiresNothing"},
 	{mutant{"the goroutines that read the members call the user's context", []edit{
 		{"membership/watch.go", "look(under, w.session", "look(ctx, w.session"},
 	}}, "membership.TestAWatchCallsItsContextByItsUsersGoroutineOnly"},
@@ -541,7 +550,7 @@ var ofTheLibrary = []judged{
 		{"internal/client/watch.go", "ws.settle(u.key, u.watch, zk.ErrConnectionClosed)", "_ = u"},
 	}}, "internal/client.TestOfManyWatchesSomeAreAskedForAtATimeAndNoneOverAnotherConnection"},
 	{mutant{"a MultiLocker asks what a ctx carries before it asks whether that has ended", []edit{
-		{"multi.go", "\tif ctx.Err() != nil {\n\t\treturn m.fail(op, client.Ended(ctx))\n\t}\n\tfor", "\tfor"},
+		{"multi.go", "\tif client.HasEnded(ctx) {\n\t\treturn m.fail(op, client.Ended(ctx))\n\t}\n\tfor", "\tfor"},
 	}}, "TestTheEndOfAContextOutweighsTheHoldsThatItCarriesForAMultiLockerToo"},
 	{mutant{"the context of a MultiHold ends as the first of its holds has", []edit{
 		{"hold.go", "if err := h.Err(); err != nil { // which", "if err := h.Err(); err != nil && false { // which"},
@@ -1270,7 +1279,7 @@ var ofTheLibrary = []judged{
 		{"internal/queue/deletion.go", "if s.isOver(c) {", "if s.isOver(c) || s.link == nil {"},
 	}}, "test/sim.TestF10AnUnlockWhileDisconnectedIsCarriedOutLater"},
 	{mutant{"a ctx that has ended already locks once more", []edit{
-		{"context.go", "if ctx.Err() != nil {\n\t\treturn client.Ended(ctx)\n\t}\n\treturn s.wait(ctx)", "return s.wait(ctx)"},
+		{"context.go", "if client.HasEnded(ctx) {\n\t\treturn client.Ended(ctx)\n\t}\n\treturn s.wait(ctx)", "return s.wait(ctx)"},
 	}}, "TestAContextThatIsDoneNeverAcquires"},
 	{mutant{"Lock returns without the lock", []edit{
 		{"locker.go", "must(l.LockContext(context.Background()))", "_ = l.LockContext(context.Background())"},

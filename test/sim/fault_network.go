@@ -65,7 +65,7 @@ func (w *world) pauseLeader(f Fault) func() {
 	leader.Freeze()
 	asked := d.span(0, lasts)
 	if timeout := m.timeout(); lasts >= 2*timeout/5 {
-		asked = lasts - timeout/256 - d.span(0, timeout/10)
+		asked = lasts - timeout/128 - d.span(0, timeout/10)
 	}
 	w.later(asked, func() { w.ask(m, Section{Take: Acquire, Permits: 1, Hold: d.short(time.Second)}) })
 	w.work.Go(func() {
