@@ -39,6 +39,7 @@ func (c *Client) Close(patience time.Duration) error {
 		defer func() {
 			c.work.Wait()
 			c.trace.work.Wait()
+			c.told.Wait()
 			c.Log.close()
 		}()
 		if c.Conn != nil {

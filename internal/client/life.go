@@ -9,7 +9,8 @@ import (
 type life struct {
 	ctx    context.Context // ends with Close
 	cancel context.CancelCauseFunc
-	work   sync.WaitGroup // goroutines and requests that Close waits for
+	work   sync.WaitGroup // goroutines and requests that Close waits for, as long as a server does
+	told   sync.WaitGroup // functions of the user's, for which no server is kept waiting
 
 	mu     sync.Mutex // guards closed; nothing is locked under it
 	closed bool
@@ -35,6 +36,15 @@ func (l *life) Spawn(f func()) bool {
 		f()
 	}()
 	return true
+}
+
+// Tell is Spawn of a function of the user's, which may take its time.
+func (l *life) Tell(f func()) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if !l.closed {
+		l.told.Go(f)
+	}
 }
 
 // Begin makes Close wait for the caller's End. It reports whether it does: once the client is

@@ -119,7 +119,7 @@ func (c *contender) markLost(cause error) (rest func()) {
 		if isLost {
 			s.client.Log.Warn("zklock: lock lost", "path", c.queue.path, "node", c.node, "session", client.Hex(c.incarnation.id), "cause", cause)
 			if history := c.hold.history; history != nil && history.Lost(cause) {
-				s.client.Spawn(history.Tell)
+				s.client.Tell(history.Tell)
 			}
 		}
 		if c.hold != nil {

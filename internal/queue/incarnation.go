@@ -110,7 +110,7 @@ func (s *Session) tellHolders(note func(History) bool) (held bool) {
 		if c.hold != nil && c.hold.Err() == nil {
 			held = true
 			if c.hold.history != nil && note(c.hold.history) {
-				s.client.Spawn(c.hold.history.Tell)
+				s.client.Tell(c.hold.history.Tell)
 			}
 		}
 	}

@@ -83,3 +83,23 @@ func TestASecondCloseWaitsForTheFirst(t *testing.T) {
 		closes.Wait()
 	})
 }
+
+// Many functions that are quick by themselves may have one lock of the user's in common.
+func TestCloseIsHeardThoughFunctionsOfTracesTakeTheirTime(t *testing.T) {
+	inBubble(t, func(t *testing.T, b *bubble) {
+		s := b.session("here")
+		told := make(chan struct{}, 1)
+		l := b.locker(s, zklock.WithTrace(&zklock.Trace{Suspended: func(zklock.TraceInfo) {
+			time.Sleep(3 * time.Second)
+			told <- struct{}{}
+		}}))
+		_, err := l.Acquire(t.Context())
+		require.NoError(t, err)
+		b.server.CutSession(s.ID())
+		time.Sleep(100 * time.Millisecond)
+		require.NoError(t, s.Ping(t.Context()))
+		require.NoError(t, s.Close())
+		require.Zero(t, b.queue())
+		require.Len(t, told, 1, "Close waits for it, too")
+	})
+}

@@ -342,6 +342,12 @@ var ofTheLibrary = []judged{
 	{mutant{"a number that is there twice is the end of the counter", []edit{
 		{"internal/recipe/order.go", "return at, ErrTwice", "return at, ErrUnordered"},
 	}}, "TestANodeWithTheNumberOfAContenderIsNotTheEndOfTheCounter"},
+	{mutant{"Close gives a server up for functions of the traces that take their time", []edit{
+		{"internal/queue/incarnation.go", "s.client.Tell(c.hold.history.Tell)", "s.client.Spawn(c.hold.history.Tell)"},
+	}}, "TestCloseIsHeardThoughFunctionsOfTracesTakeTheirTime"},
+	{mutant{"Close leaves functions of the traces behind", []edit{
+		{"internal/client/close.go", "\t\t\tc.told.Wait()\n", ""},
+	}}, "TestCloseIsHeardThoughFunctionsOfTracesTakeTheirTime"},
 	{mutant{"a second Close does not wait for the first", []edit{
 		{"session.go", "<-s.closed.Done() //", "_ = s.closed.Done() //"},
 	}}, "TestASecondCloseWaitsForTheFirst"},
