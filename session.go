@@ -207,6 +207,9 @@ func (s *Session) Ping(ctx context.Context) error {
 }
 
 func (s *Session) ping(ctx context.Context) error {
+	if client.HasEnded(ctx) {
+		return client.Ended(ctx)
+	}
 	if err := s.client.MakeRoom(ctx); err != nil {
 		return err
 	}

@@ -68,9 +68,6 @@ const (
 func Watch(ctx context.Context, s *zklock.Session, path string, opts ...Option) iter.Seq2[[]Peer, error] {
 	return func(yield func([]Peer, error) bool) {
 		o, err := newOptions(s, path, opts)
-		if err == nil && client.HasEnded(ctx) {
-			return
-		}
 		if err != nil {
 			yield(nil, wrap("watch", path, err))
 			return

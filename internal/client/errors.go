@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-
-	"github.com/zklock/zklock/internal/latch"
 )
 
 var (
@@ -45,12 +43,12 @@ func LooksEnded(err error) bool {
 // Hex writes the id of a ZooKeeper session as ZooKeeper does.
 func Hex(session int64) string { return fmt.Sprintf("%#x", uint64(session)) }
 
-// HasEnded reports whether ctx has, be it of a type that does not say why. A nil one is misuse.
+// HasEnded reports whether ctx has. A nil one is misuse.
 func HasEnded(ctx context.Context) bool {
 	if ctx == nil {
 		panic("zklock: the context is nil")
 	}
-	return ctx.Err() != nil || latch.IsClosed(ctx.Done())
+	return ctx.Err() != nil
 }
 
 // Ended returns why ctx is over, with its cause where that says more.

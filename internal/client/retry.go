@@ -48,11 +48,8 @@ func (c *Client) Persevere(f func() (done bool)) {
 	}
 }
 
-// Persist is Retry on a connection, under a ctx that has not ended.
+// Persist is Retry on a connection.
 func (c *Client) Persist(ctx context.Context, f func() error) error {
-	if HasEnded(ctx) {
-		return Ended(ctx)
-	}
 	return c.Retry(ctx, func() error {
 		if _, err := c.Await(ctx, AnySession); err != nil {
 			return err

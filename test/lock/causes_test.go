@@ -199,33 +199,6 @@ func TestAMultiLockerThatIsLockedOnceMoreAsItsSessionIsClosedIsNotLost(t *testin
 	}
 }
 
-// deaf is a context that has ended and does not say why.
-type deaf struct{ context.Context }
-
-func (deaf) Err() error { return nil }
-
-func TestACallUnderAContextThatHasEndedWithoutAWordAcquiresNothing(t *testing.T) {
-	inBubble(t, func(t *testing.T, b *bubble) {
-		s := b.session("here")
-		ended, cancel := context.WithCancel(t.Context())
-		cancel()
-		l, _ := b.retained(s) // whose node is kept
-		rw := must(zklock.NewRW(s, "/rw"))
-		for name, f := range map[string]func() error{
-			"LockContext": func() error { return l.LockContext(deaf{ended}) },
-			"Acquire":     func() error { _, err := l.Acquire(deaf{ended}); return err },
-			"TryLockFor":  func() error { _, err := l.TryLockFor(deaf{ended}, time.Second); return err },
-			"Do":          func() error { return l.Do(deaf{ended}, func(context.Context) error { return nil }) },
-			"RLock":       func() error { return rw.RLockContext(deaf{ended}) },
-			"MultiLocker": func() error { return zklock.NewMulti(l).LockContext(deaf{ended}) },
-			"Semaphore":   func() error { _, err := b.semaphore(s, 1).Acquire(deaf{ended}, 1); return err },
-			"Ping":        func() error { return s.Ping(deaf{ended}) },
-		} {
-			require.ErrorIs(t, f(), context.Canceled, name)
-		}
-	})
-}
-
 func TestACallWithoutAContextSaysSo(t *testing.T) {
 	inBubble(t, func(t *testing.T, b *bubble) {
 		s := b.session("here")
@@ -238,14 +211,8 @@ func TestACallWithoutAContextSaysSo(t *testing.T) {
 			"MultiLocker": func(ctx context.Context) { zklock.NewMulti(l).LockContext(ctx) },
 			"Semaphore":   func(ctx context.Context) { b.semaphore(s, 1).Acquire(ctx, 1) },
 			"Connect":     func(ctx context.Context) { zklock.Connect(ctx, []string{"localhost"}, time.Second) },
-			"Inspect":     func(ctx context.Context) { zklock.Inspect(ctx, s, "/lock") },
 			"Revoke":      func(ctx context.Context) { zklock.Revoke(ctx, s, "/lock") },
-			"Ping":        func(ctx context.Context) { s.Ping(ctx) },
 			"Join":        func(ctx context.Context) { membership.Join(ctx, s, "/members", nil) },
-			"Watch": func(ctx context.Context) {
-				for range membership.Watch(ctx, s, "/members") {
-				}
-			},
 		} {
 			require.PanicsWithValue(t, "zklock: the context is nil", func() { f(nil) }, name)
 		}

@@ -351,10 +351,8 @@ var ofTheLibrary = []judged{
 	{mutant{"a second Close does not wait for the first", []edit{
 		{"session.go", "<-s.closed.Done() //", "_ = s.closed.Done() //"},
 	}}, "TestASecondCloseWaitsForTheFirst"},
-	{mutant{"a context that has ended without a word goes on", []edit{
-		{"internal/client/errors.go", "ctx.Err() != nil || latch.IsClosed(ctx.Done())", "ctx.Err() != nil"},
-	}}, "TestACallUnderAContextThatHasEndedWithoutAWordAcquiresNothing"},
 	{mutant{"the goroutines that read the members call the user's context", []edit{
+		{"membership/watch.go", "under, cancel := context", "_, cancel := context"},
 		{"membership/watch.go", "look(under, w.session", "look(ctx, w.session"},
 	}}, "membership.TestAWatchCallsItsContextByItsUsersGoroutineOnly"},
 	{mutant{"who joins does not wait for the members that earlier calls have left behind", []edit{
@@ -998,9 +996,6 @@ var ofTheLibrary = []judged{
 	{mutant{"a Join that fails tells of the end of its member", []edit{
 		{"membership/state.go", "state.Registrations == 0 || !m.options.users", "!m.options.users"},
 	}}, "membership.TestOfAJoinThatFailsNobodyHears"},
-	{mutant{"a Watch that has ended tries for each of the other members", []edit{
-		{"membership/watch.go", "return err // nothing is tried", "defer func() { _ = err }() // nothing is tried"},
-	}}, "membership.TestAWatchThatHasEndedReadsNoMoreMembers"},
 	{mutant{"an update is confirmed by what was in place before", []edit{
 		{"membership/keep.go", "unsure || !u.sent ||", "unsure ||"},
 	}}, "membership.TestAnUpdateToWhatIsInPlaceIsConfirmedByTheServerToo"},
