@@ -31,6 +31,7 @@ const (
 	intervalPart = 1.0 / 8   // from proof to proof
 	sparePart    = 1.0 / 10  // what a lease has to have left for a proof, which may take half of it
 	quickPart    = 1.0 / 256 // how much longer than a round trip a quick write may take
+	twicePart    = 1.0 / 6   // the longest round trip of which two, and doubtPart, leave a lease of use
 	grainPart    = 1.0 / 64  // between touches that are kept
 	doubtPart    = 1.0 / 16  // what a leader needs to catch up after a pause
 	lookPart     = 1.0 / 32  // between looks at the clocks while something is held

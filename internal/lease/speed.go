@@ -25,11 +25,15 @@ func (s *Speed) RoundTrip() time.Duration { return s.fastest }
 
 // Proved notes what a proof has taken, and reports whether it was quick. How much longer than a round
 // trip it may take is how long before the end of a pause it may have been sent. So it is no measure
-// what other proofs have taken, nor a long round trip: both may be more than they take by now.
+// what other proofs have taken, nor a long round trip: both may be more than they take by now. But
+// where answers take too long for a second proof in time, nobody would have a lock otherwise.
 func (s *Speed) Proved(took, timeout time.Duration) (quick bool) {
 	s.lastProof = took
-	most := part(timeout, quickPart)
-	return took <= min(s.fastest, most)+most
+	roundTrip, most := s.fastest, part(timeout, quickPart)
+	if roundTrip <= part(timeout, twicePart) {
+		roundTrip = min(roundTrip, most)
+	}
+	return took <= roundTrip+most
 }
 
 // Patience returns how long a proof may take until its server is given up, so that another can

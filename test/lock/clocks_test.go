@@ -235,8 +235,8 @@ func TestALockThatWaitedForAPausedLeaderIsNotQuickForWhatProofsOnceTook(t *testi
 // All that the connection has answered was slow, pings too, and it is fast again while a first lock
 // waits for the leader.
 func TestALockThatWaitedForAPausedLeaderIsNotQuickForHowSlowTheNetworkWas(t *testing.T) {
-	const timeout, slow = 2 * time.Second, 400 * time.Millisecond
-	for seed := range int64(30) {
+	const timeout, slow = 2 * time.Second, 330 * time.Millisecond
+	for seed := range int64(100) {
 		synctest.Test(t, func(t *testing.T) {
 			e := zktest.NewEnsemble(t, 3, zktest.WithTickTime(timeout/5), zktest.WithSeed(seed),
 				zktest.WithLatency(0, time.Millisecond), zktest.WithServerLatency(0, time.Millisecond))

@@ -26,13 +26,14 @@ var ofTheLibrary = []judged{
 		{"internal/queue/wait.go", "if !at.next {", "if false {"},
 	}}, "TestAnOutageCostsNoPlaceBehindAnotherThatWaits"},
 	{mutant{"a proof is quick if it takes no longer than the last", []edit{
-		{"internal/lease/speed.go", "\ts.lastProof = took\n\tmost := part(timeout, quickPart)\n\treturn took <= min(s.fastest, most)+most", "\tquick = took <= max(s.fastest, s.lastProof)+part(timeout, quickPart)\n\ts.lastProof = took\n\treturn quick"},
+		{"internal/lease/speed.go", "\ts.lastProof = took\n\troundTrip, most := s.fastest,", "\tdefer func() { s.lastProof = took }()\n\troundTrip, most := max(s.fastest, s.lastProof),"},
+		{"internal/lease/speed.go", "roundTrip = min(roundTrip, most)", "_ = most"},
 	}}, "TestALockThatWaitedForAPausedLeaderIsNotQuickForWhatProofsOnceTook"},
 	{mutant{"a proof may take two round trips and be quick", []edit{
-		{"internal/lease/speed.go", "min(s.fastest, most)+most", "min(2*s.fastest, most)+most"},
+		{"internal/lease/speed.go", "min(roundTrip, most)", "min(2*roundTrip, most)"},
 	}}, "internal/lease.TestAWriteIsQuickWithinARoundTripAndA256thOfTheTimeout"},
 	{mutant{"a proof is quick if it takes no longer than a network that was slow until now", []edit{
-		{"internal/lease/speed.go", "min(s.fastest, most)+most", "s.fastest+most"},
+		{"internal/lease/speed.go", "roundTrip = min(roundTrip, most)", "_ = most"},
 	}}, "TestALockThatWaitedForAPausedLeaderIsNotQuickForHowSlowTheNetworkWas"},
 	{mutant{"a context that is done before it says why is taken for one that goes on", []edit{
 		{"while.go", "err == nil && latch.IsClosed(w.outer)", "false && latch.IsClosed(w.outer)"},
