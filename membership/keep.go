@@ -185,7 +185,7 @@ func (m *Member) write(u *update, seen *zk.Stat) error {
 	case !overtaken(err):
 		m.unsure = seen.Czxid
 	}
-	return err
+	return client.OverQuota(err, m.path, "the member's data")
 }
 
 // create creates the node with u's data, and the parents if they are missing.
@@ -200,7 +200,7 @@ func (m *Member) create(u *update) error {
 		m.leavePath = above.Leave
 		err = above.Make(client.Of(m.session).Context(), m.options.acl)
 	}
-	return err
+	return client.OverQuota(err, m.path, "the member's node")
 }
 
 // withdraw deletes the node, for as long as it takes, unless the session is closed. That there is

@@ -352,6 +352,9 @@ var ofTheLibrary = []judged{
 	{mutant{"a second Close does not wait for the first", []edit{
 		{"session.go", "<-s.closed.Done() //", "_ = s.closed.Done() //"},
 	}}, "TestASecondCloseWaitsForTheFirst"},
+	{mutant{"a member is not told of a quota", []edit{
+		{"membership/keep.go", "return client.OverQuota(err, m.path, \"the member's node\")", "return err"},
+	}}, "membership.TestAMemberIsToldOfTheQuotaThatLeavesItNoRoom"},
 	{mutant{"the goroutines that read the members call the user's context", []edit{
 		{"membership/watch.go", "under, cancel := context", "_, cancel := context"},
 		{"membership/watch.go", "look(under, w.session", "look(ctx, w.session"},
