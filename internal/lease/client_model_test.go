@@ -11,9 +11,9 @@ type client struct {
 	held       use
 	read       uint8 // steps to its next
 	end        int16 // of the lease, in nanoseconds from now
-	sound      bool  // the last proof was begun when it was in no doubt
-	doubted    moment
+	best       bool  // see Lease
 	proved     moment
+	slow       moment // see Speed
 	sure, next moment
 	ripe       moment
 	settled    moment
@@ -67,20 +67,18 @@ func (c *client) keepTouches(t Touches) {
 }
 
 func (c *client) lease() (*Lease, *Relays) {
-	l := &Lease{begun: at(c.doubted), proved: at(c.proved), doubted: at(c.doubted)}
-	if !c.sound {
-		l.begun = l.begun.Add(-step)
-	}
+	l := &Lease{proved: at(c.proved), best: c.best}
 	end := now.Add(time.Duration(c.end))
 	l.end.Store(&end)
 	return l, &Relays{sure: at(c.sure), next: at(c.next), ripe: at(c.ripe)}
 }
 
 func (c *client) keepLease(l *Lease, r *Relays) {
-	c.end, c.proved, c.doubted = int16(max(l.Left(now), over)), since(l.proved), since(l.doubted)
-	c.sound = l.begun.Least(l.doubted) >= 0
+	c.end, c.proved, c.best = int16(max(l.Left(now), over)), since(l.proved), l.best
 	c.sure, c.next, c.ripe = since(r.sure), since(r.next), since(r.ripe)
 }
+
+func (c *client) speed() Speed { return Speed{slow: at(c.slow)} }
 
 func (c *client) terms() Terms { return Terms{Timeout: timeout, Held: c.held == holding} }
 
@@ -110,6 +108,17 @@ func (sc *scope) uses(all []move, m move) []move {
 	return all
 }
 
+// changes has the client give back a lock as soon as a proof is answered, and want another.
+func (sc *scope) changes(all []move, m move) []move {
+	all = append(all, m)
+	if w := &m.to; w.resumed > 0 && w.held == holding && w.budget.releases > 0 && w.requests[theProof].at == nowhere {
+		w.budget.releases--
+		w.held = beginning
+		all = append(all, sc.say(m, "the client gives the lock back, and wants another"))
+	}
+	return all
+}
+
 // proves sends a proof when it is time.
 func (sc *scope) proves(all []move, m move) []move { return append(all, sc.proof(m)) }
 
@@ -135,7 +144,8 @@ func (sc *scope) proof(m move) move {
 		return m
 	}
 	l, relays := w.lease()
-	wait := l.Doubted(now)
+	speed := w.speed()
+	wait := min(speed.Doubted(now), relays.Ripe(now))
 	if w.held == holding {
 		wait = l.NextProof(now, relays, w.terms())
 	}
@@ -143,7 +153,7 @@ func (sc *scope) proof(m move) move {
 		return m
 	}
 	t := w.touches()
-	inTime := sc.answered(now)
+	inTime := sc.relayed(now)
 	early := inTime.Add(-part(timeout, latePart))
 	w.requests[theProof] = request{at: toFollower, touched: since(t.newest(inTime)), early: since(t.newest(early))}
 	return sc.say(m, "a proof goes out")
@@ -170,21 +180,37 @@ func (sc *scope) answers(which int) phase {
 	}
 }
 
+// answered is a proof that was, and what is known of its connection.
+type answered struct {
+	Proof
+	quick, held bool
+	lease       *Lease
+	relays      *Relays
+	speed       Speed
+}
+
 // takes extends the lease by a proof.
 func (sc *scope) takes(w *world, r request) {
-	l, relays := w.lease()
-	p, quick := Proof{at(r.sent), at(r.touched), at(r.early)}, r.sent == 0 && (w.resumed == 0 || w.doubted >= 0)
+	a := &answered{Proof: Proof{at(r.sent), at(r.touched), at(r.early)}, held: w.held == holding, speed: w.speed()}
+	a.lease, a.relays = w.lease()
+	begun := a.Begun
+	if w.resumed > 0 && !w.met { // the exception
+		begun = begun.Add(-step)
+	}
+	a.quick = a.speed.Proved(begun, now, timeout)
+	w.met = w.resumed > 0
 	if sc.proved != nil {
-		sc.proved(&p, &quick, l, relays)
+		sc.proved(a)
 	}
-	l.Prove(p, quick, now, relays, w.terms())
+	a.lease.Prove(a.Proof, a.quick, now, a.relays, w.terms())
 	if sc.began != nil {
-		sc.began(l, relays)
+		sc.began(a)
 	}
-	if l.Lasts(now, w.terms()) {
+	if a.lease.Lasts(now, w.terms()) {
 		w.held = holding
 	}
-	w.keepLease(l, relays)
+	w.slow = since(a.speed.slow)
+	w.keepLease(a.lease, a.relays)
 }
 
 // passes is a step of time.
@@ -194,7 +220,7 @@ func (w *world) passes() {
 	w.ping -= min(w.ping, 1)
 	w.read -= min(w.read, 1)
 	w.end = max(w.end-step, over)
-	earlier(&w.doubted)
+	earlier(&w.slow)
 	earlier(&w.proved)
 	earlier(&w.sure)
 	earlier(&w.next)
@@ -235,10 +261,10 @@ func (sc *scope) canonical(w *world) {
 	if proof.at != nowhere {
 		begun = proof.sent
 	}
-	w.ripe = max(w.ripe, begun)
+	w.ripe = max(w.ripe, min(begun, -countdown/4))
 	w.proved = max(w.proved, -countdown/8) // an interval ago
-	w.doubted = max(w.doubted, min(begun, -countdown/4))
+	w.slow = max(w.slow, begun)
 	if w.held == holding && w.budget.releases == 0 {
-		w.doubted, w.sound = longAgo, true
+		w.ripe, w.slow, w.best = max(w.ripe, begun), begun, true
 	}
 }

@@ -70,9 +70,9 @@ var scopes = []struct {
 
 // countsLonger makes what a proof counts from its start longer, and nothing else. A touch ends
 // the lease in time then: that term is a spare.
-func countsLonger(p *Proof, _ *bool, l *Lease, r *Relays) {
-	if p.Begun.Least(r.ripe) >= 0 && p.Begun.Least(l.doubted) >= 0 {
-		p.Begun = p.Begun.Add(timeout / 2)
+func countsLonger(a *answered) {
+	if a.Begun.Least(a.relays.ripe) >= 0 {
+		a.Begun = a.Begun.Add(timeout / 2)
 	}
 }
 
@@ -106,15 +106,15 @@ func TestNoScheduleOfASmallScopeHasALeaseOutliveItsSession(t *testing.T) {
 var terms = map[string]scope{
 	"a touch ends the lease": {
 		budget: budget{cuts: 1},
-		proved: func(p *Proof, _ *bool, _ *Lease, r *Relays) { p.Early, r.sure, r.next = p.Begun, p.Begun, p.Begun },
+		proved: func(a *answered) { a.Early, a.relays.sure, a.relays.next = a.Begun, a.Begun, a.Begun },
 	},
 	"a touch was answered a quarter of the timeout ahead of the proof": {
-		budget:   budget{cuts: 1},
-		answered: func(begun clock.Instant) clock.Instant { return begun },
+		budget:  budget{cuts: 1},
+		relayed: func(begun clock.Instant) clock.Instant { return begun },
 	},
 	"it was answered another 32nd ahead of the first one": {
 		budget: budget{pings: 2, cuts: 1},
-		proved: func(p *Proof, _ *bool, _ *Lease, _ *Relays) { p.Early = p.Touched },
+		proved: func(a *answered) { a.Early = a.Touched },
 	},
 	"a touch counts less than the timeout, for clocks that drift": {
 		budget: budget{cuts: 1}, drift: timeout * 6 / 100,
@@ -124,30 +124,49 @@ var terms = map[string]scope{
 	},
 	"a second proof makes a touch sure, while a lease runs": {
 		budget: budget{cuts: 1, pauses: 1}, longest: 24,
-		proved: func(p *Proof, _ *bool, l *Lease, r *Relays) {
-			if l.RunsAt(now) {
-				r.next = p.Touched
+		proved: func(a *answered) {
+			if a.lease.RunsAt(now) {
+				a.relays.next = a.Touched
 			}
 		},
 	},
 	"the leader has had time to catch up before that": {
 		budget: budget{cuts: 1, pauses: 1}, longest: 24,
-		began: func(_ *Lease, r *Relays) { r.ripe = now },
+		began: func(a *answered) { a.relays.ripe = now },
 	},
 	"a slow proof does not begin a lease": {
 		budget: budget{pauses: 1}, longest: 24,
-		proved: func(_ *Proof, quick *bool, _ *Lease, _ *Relays) { *quick = true },
+		proved: func(a *answered) { a.quick = true },
 	},
 	"the leader has had time to catch up before the next one does": {
 		budget: budget{pauses: 1}, longest: 24,
-		began: func(l *Lease, _ *Relays) { l.doubted = clock.Earlier(l.doubted, now) },
+		began: func(a *answered) { a.speed.slow = clock.Earlier(a.speed.slow, now) },
 	},
 	"a slow one that follows makes sure of the first one's touches only": {
 		budget: budget{late: 2, cuts: 1, pauses: 1}, longest: 8,
-		proved: func(p *Proof, quick *bool, l *Lease, _ *Relays) {
-			*quick = *quick || p.Begun.Least(l.doubted) >= 0 && now.Least(l.doubted) < timeout/4
+		proved: func(a *answered) { a.quick = a.quick || a.second() },
+	},
+	"a slow one that follows leaves a doubt too": {
+		budget: budget{late: 1, cuts: 1, pauses: 1}, longest: 12,
+		proved: func(a *answered) {
+			if a.second() {
+				a.speed.slow = clock.Instant{}
+			}
 		},
 	},
+	"a slow one of a hold does": {
+		budget: budget{cuts: 1, pauses: 1, releases: 1}, longest: 12,
+		proved: func(a *answered) {
+			if a.held {
+				a.speed.slow = clock.Instant{}
+			}
+		},
+	},
+}
+
+// second reports whether the proof makes sure of what the last one made likely.
+func (a *answered) second() bool {
+	return a.Begun.Least(a.relays.ripe) >= 0 && now.Least(a.relays.ripe) < timeout/4
 }
 
 func TestEachTermTakenAwayHasACounterexample(t *testing.T) {

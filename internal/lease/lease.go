@@ -66,10 +66,9 @@ func RelayedBy(proof clock.Instant, timeout time.Duration) clock.Instant {
 // Lease is until when one incarnation of a session is sure to live. Its end may be read at any
 // time; everything else is for one goroutine at a time.
 type Lease struct {
-	end     atomic.Pointer[clock.Instant]
-	begun   clock.Instant // when the last proof that succeeded was begun
-	proved  clock.Instant // when it was answered
-	doubted clock.Instant // a proof that begins the lease has to be begun after that
+	end    atomic.Pointer[clock.Instant]
+	proved clock.Instant // when the last proof was answered
+	best   bool          // another one right behind that could do no more
 }
 
 // Terms are what the end of a lease depends on beside the proofs.
@@ -84,14 +83,16 @@ type Terms struct {
 // if it is late, by a clock that is slow or for whatever it has to do besides.
 type Proof struct{ Begun, Touched, Early clock.Instant }
 
-// Prove extends the lease by a proof that was answered now, and was quick or not, over a
-// connection of which relay knows.
+// Prove extends the lease by a proof that was answered now over a connection of which relay
+// knows. One that was quick behind others that were makes its own touches sure; that is needed
+// to begin a lease only.
 func (l *Lease) Prove(p Proof, quick bool, now clock.Instant, relay *Relays, in Terms) {
-	l.Extend(in.safeUntil(p.Begun, relay.proved(p, now, in.Timeout)), now)
-	if !in.Held && l.Left(now) < part(in.Timeout, relayPart) && l.begins(p.Begun, now, quick, in.Timeout) {
+	sure, second := relay.proved(p, now, in.Timeout)
+	l.Extend(in.safeUntil(p.Begun, sure), now)
+	if quick && !in.Held && l.Left(now) < part(in.Timeout, relayPart) {
 		l.Extend(in.safeUntil(p.Begun, p.Early), now)
 	}
-	l.begun, l.proved = p.Begun, now
+	l.proved, l.best = now, quick || second
 }
 
 // safeUntil returns until when a session is safe by a proof that was begun then, and by the
@@ -116,11 +117,10 @@ func (l *Lease) NextProof(now clock.Instant, relay *Relays, in Terms) time.Durat
 }
 
 // Lasts reports whether the lease runs until the next proof, and leaves time for that unless a
-// proof could do no more: the last one was made just now, and not doubted.
+// proof could do no more than the last one, which was made just now.
 func (l *Lease) Lasts(now clock.Instant, in Terms) bool {
 	left := l.Left(now) - in.Interval()
-	best := l.begun.Least(l.doubted) >= 0 && now.Most(l.proved) < in.Interval()
-	return left > part(in.Timeout, sparePart) || left > 0 && best
+	return left > part(in.Timeout, sparePart) || left > 0 && l.best && now.Most(l.proved) < in.Interval()
 }
 
 // Interval returns the time from proof to proof, half of the usual while less may have been
@@ -168,24 +168,3 @@ func (l *Lease) Left(now clock.Instant) time.Duration {
 	}
 	return -now.Most(*end)
 }
-
-// begins reports whether a proof begins a lease by itself. A leader that goes on after a pause
-// also ends the sessions that seem overdue, and may commit a write just before that. So a write
-// that was not quick has to be followed by another, begun when the leader has had time to catch
-// up. If that one is slow too, it may have met a pause of its own: it makes sure of the first
-// one's touches only, as it would while a lease runs. One that comes much later, or after that,
-// is a first one again.
-func (l *Lease) begins(begun, answered clock.Instant, quick bool, timeout time.Duration) bool {
-	switch {
-	case begun.Least(l.doubted) < 0:
-		return false
-	case quick, answered.Most(l.doubted) < part(timeout, relayPart):
-		l.doubted = clock.Instant{}
-		return quick
-	}
-	l.doubted = answered.Add(part(timeout, doubtPart))
-	return false
-}
-
-// Doubted returns how long it is until a proof can begin a lease that was doubted.
-func (l *Lease) Doubted(now clock.Instant) time.Duration { return l.doubted.Least(now) }

@@ -122,8 +122,9 @@ func TestWhatIsLeftOfALeaseIsTooLittleWhileAProofCouldMakeItLonger(t *testing.T)
 		"once it does not":                                    {[]proof{{500, 500, true}}, 730, false},
 		"after a proof that was doubted":                      {[]proof{slow}, 750, false},
 		"when that may be followed by another":                {[]proof{slow}, 813, false},
-		"after another that was begun too early":              {[]proof{slow, {800, 820, true}}, 820, false},
+		"after another that was begun too early":              {[]proof{slow, {800, 820, false}}, 820, false},
 		"after the best that was to be had":                   {[]proof{slow, next}, 820, true},
+		"after a slow one that is the second":                 {[]proof{slow, {813, 820, false}}, 820, true},
 		"after a slow one that comes later":                   {[]proof{slow, next, {821, 824, false}}, 824, false},
 		"if even that leaves none of it until the next proof": {[]proof{slow, next}, 825, false},
 	} {
@@ -253,14 +254,12 @@ func TestALeaseLastsIfItLeavesTimeForAProofUnlessNoneCouldMakeItLonger(t *testin
 	}{
 		"a tenth":                        {&Lease{proved: long}, now, 360 * ms, false},
 		"more than that":                 {&Lease{proved: long}, now, 360*ms + 1, true},
-		"less, right after the last one": {&Lease{proved: now}, now, 200*ms + 1, true},
-		"nothing":                        {&Lease{proved: now}, now, 200 * ms, false},
-		"less, just before the next one": {&Lease{proved: ago(200*ms - 1)}, now, 250 * ms, true},
-		"less, when the next one is due": {&Lease{proved: ago(200 * ms)}, now, 250 * ms, false},
-		"less, after one begun in doubt": {&Lease{proved: now, begun: ago(1), doubted: now}, now, 250 * ms, false},
-		"less, after one begun later":    {&Lease{proved: now, begun: now, doubted: now}, now, 250 * ms, true},
-		"less, after a sleep in doubt":   {&Lease{proved: woken, begun: woken, doubted: before.Add(1)}, woken, 250 * ms, false},
-		"less, after a sleep since then": {&Lease{proved: before}, woken, 250 * ms, false},
+		"less, right after the last one": {&Lease{proved: now, best: true}, now, 200*ms + 1, true},
+		"nothing":                        {&Lease{proved: now, best: true}, now, 200 * ms, false},
+		"less, just before the next one": {&Lease{proved: ago(200*ms - 1), best: true}, now, 250 * ms, true},
+		"less, when the next one is due": {&Lease{proved: ago(200 * ms), best: true}, now, 250 * ms, false},
+		"less, after one in doubt":       {&Lease{proved: now}, now, 250 * ms, false},
+		"less, after a sleep since then": {&Lease{proved: before, best: true}, woken, 250 * ms, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			c.l.Extend(c.now.Add(c.left), c.now)

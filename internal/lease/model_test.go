@@ -17,8 +17,8 @@ import (
 //     leg of the way between it and the client may take a step.
 //   - The leader may be paused. When it goes on, it works through what has come and ends
 //     the sessions that are overdue, in either order. After a 16th of the timeout it has
-//     done so, and has pinged. The first write that is sent meanwhile does not count as
-//     quick: that is an exception which the lease has.
+//     done so, and has pinged. The first write that is answered meanwhile does not count
+//     as quick: that is an exception which the lease has.
 //   - The client, or the follower, is cut off for good.
 //   - The client reads something each third of the timeout. At some time it begins a
 //     lease, with a write, and sends a proof whenever one is due. It may give back what
@@ -44,9 +44,9 @@ type scope struct {
 
 	// What a mutant takes away: it has the lease take what is true for what would satisfy a
 	// condition.
-	answered func(by clock.Instant) clock.Instant // when a touch that counts is answered at the latest
-	proved   func(p *Proof, quick *bool, l *Lease, r *Relays)
-	began    func(l *Lease, r *Relays)
+	relayed func(by clock.Instant) clock.Instant // when a touch that counts is answered at the latest
+	proved  func(a *answered)
+	began   func(a *answered)
 
 	words   bool // each step says what it is
 	phases  []phase
@@ -84,6 +84,7 @@ type ensemble struct {
 	waiting uint8 // items of the stream
 	paused  uint8 // steps that the pause has taken, 0 if there is none
 	resumed uint8 // steps since it went on, counted from 1, until it has caught up
+	met     bool  // a write has been answered since
 	ended   bool  // the session
 	cut     cut
 }
@@ -215,7 +216,7 @@ func (sc *scope) catchesUp(all []move, m move) []move {
 		later.to.resumed++
 		all = append(all, later)
 	}
-	w.resumed = 0
+	w.resumed, w.met = 0, false
 	w.expires()
 	return append(all, sc.ping(m))
 }

@@ -20,12 +20,17 @@ type Relays struct {
 // NewRelays begins with the connect request, which touches the leader itself.
 func NewRelays(connected clock.Instant) Relays { return Relays{sure: connected, next: connected} }
 
-// proved takes a proof, with the touch that is ahead of it unless there was a pause, and
-// returns the one that is sure.
-func (r *Relays) proved(p Proof, answered clock.Instant, timeout time.Duration) (sure clock.Instant) {
+// Ripe returns how long it is until a proof can make sure of the touches of the last one.
+func (r *Relays) Ripe(now clock.Instant) time.Duration { return r.ripe.Least(now) }
+
+// proved takes a proof, with the touch that is ahead of it unless there was a pause. It returns
+// the one that is sure, and whether the proof was the second of two in this: not much later than
+// it could be, so that what the first one has made likely is of use.
+func (r *Relays) proved(p Proof, answered clock.Instant, timeout time.Duration) (sure clock.Instant, second bool) {
 	if p.Begun.Least(r.ripe) >= 0 {
+		second = answered.Most(r.ripe) < part(timeout, relayPart)
 		r.sure, r.next = r.next, p.Touched
 		r.ripe = answered.Add(part(timeout, doubtPart))
 	}
-	return r.sure
+	return r.sure, second
 }

@@ -38,7 +38,7 @@ func (sc *scope) steps(w world) []move {
 func started(ping uint8) world {
 	var w world
 	w.left, w.ping, w.read, w.end = countdown, ping, reading, over
-	w.doubted, w.proved, w.ripe = longAgo, longAgo, longAgo
+	w.slow, w.proved, w.ripe = longAgo, longAgo, longAgo
 	for i := range w.recent {
 		w.recent[i] = unused
 	}
@@ -53,12 +53,12 @@ func (sc scope) whole() *scope {
 	if sc.drift == 0 {
 		sc.drift = timeout / 100
 	}
-	if sc.answered == nil {
-		sc.answered = func(begun clock.Instant) clock.Instant { return RelayedBy(begun, timeout) }
+	if sc.relayed == nil {
+		sc.relayed = func(begun clock.Instant) clock.Instant { return RelayedBy(begun, timeout) }
 	}
 	sc.phases = []phase{
 		sc.severs, sc.reads, sc.uses, sc.proves, sc.arrives(theRead), sc.arrives(theProof), sc.pings, sc.leads,
-		sc.answers(theRead), sc.answers(theProof), sc.provesAgain, sc.catchesUp,
+		sc.answers(theRead), sc.answers(theProof), sc.changes, sc.provesAgain, sc.catchesUp,
 	}
 	return &sc
 }

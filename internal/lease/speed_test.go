@@ -5,14 +5,22 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/assert"
+
+	"github.com/zklock/zklock/internal/clock"
 )
+
+// proved has a connection take a proof of that length, long after any other.
+func (s *Speed) proved(took, timeout time.Duration) (quick bool) {
+	answered := s.slow.Add(time.Hour)
+	return s.Proved(answered.Add(-took), answered, timeout)
+}
 
 // A lock that was asked for as long before the end of a pause would pass for a quick one.
 func TestWhatProofsHaveTakenMakesNoneQuick(t *testing.T) {
 	const timeout, slow = 2 * time.Second, 100 * time.Millisecond
 	s := Speed{fastest: time.Millisecond}
 	for range 3 {
-		assert.False(t, s.Proved(slow, timeout))
+		assert.False(t, s.proved(slow, timeout))
 	}
 }
 
@@ -20,7 +28,7 @@ func TestAHandshakeTellsHowLongTheFirstProofMayTakeAndNotWhatIsQuick(t *testing.
 	const timeout, left, roundTrip = 2 * time.Second, 150 * time.Millisecond, 100 * time.Millisecond
 	s := NewSpeed(roundTrip)
 	assert.Equal(t, left, s.Patience(timeout, left))
-	assert.False(t, s.Proved(roundTrip, timeout))
+	assert.False(t, s.proved(roundTrip, timeout))
 }
 
 // A network may be faster by now than all that it has answered. Beyond a sixth of the timeout nobody
@@ -35,9 +43,37 @@ func TestAWriteIsQuickWithinARoundTripAndA256thOfTheTimeout(t *testing.T) {
 		timeout/6 + part: timeout/6 + 2*part,
 	} {
 		s := Speed{fastest: roundTrip}
-		assert.True(t, s.Proved(most, timeout), roundTrip)
-		assert.False(t, s.Proved(most+1, timeout), roundTrip)
+		assert.True(t, s.proved(most, timeout), roundTrip)
+		assert.False(t, s.proved(most+1, timeout), roundTrip)
 	}
+}
+
+// A leader that was paused has a 16th of the timeout to catch up.
+func TestNoProofIsQuickRightBehindASlowWriteOfAnyKind(t *testing.T) {
+	const timeout = 1600 * ms
+	sent := new(clock.Clock).Now()
+	for name, write := range map[string]func(s *Speed, sent, answered clock.Instant){
+		"a proof":       func(s *Speed, sent, answered clock.Instant) { s.Proved(sent, answered, timeout) },
+		"another write": func(s *Speed, sent, answered clock.Instant) { s.Wrote(sent, answered, timeout) },
+	} {
+		for later, quick := range map[time.Duration]bool{0: false, 100*ms - 1: false, 100 * ms: true} {
+			s, answered := Speed{fastest: ms}, sent.Add(20*ms)
+			write(&s, sent, answered)
+			begun := answered.Add(later)
+			assert.Equal(t, 100*ms-later, s.Doubted(begun))
+			assert.Equal(t, quick, s.Proved(begun, begun.Add(ms), timeout), "%v behind %s", later, name)
+		}
+		s := Speed{fastest: ms}
+		write(&s, sent, sent.Add(2*ms))
+		assert.True(t, s.Proved(sent.Add(2*ms), sent.Add(3*ms), timeout), "behind %s that was quick", name)
+		s = Speed{fastest: ms}
+		write(&s, sent, sent.Add(20*ms))
+		assert.False(t, s.Proved(sent.Add(19*ms), sent.Add(20*ms), timeout), "under way beside %s that was slow", name)
+	}
+	before, woken := asleep(t, time.Second)
+	s := Speed{fastest: ms}
+	s.Wrote(before.Add(-20*ms), before, timeout)
+	assert.False(t, s.Proved(woken, woken.Add(ms), timeout), "a leader does not catch up while the machine sleeps")
 }
 
 func TestARoundTripIsWhatTheFastestAnswerHasTaken(t *testing.T) {
@@ -68,7 +104,7 @@ func TestAServerThatIsSlowAllTheTimeIsGivenMoreTimeThanOneThatHangs(t *testing.T
 		{300, 960, 400},
 	} {
 		var s Speed
-		s.Proved(time.Duration(c.lastProof)*time.Millisecond, timeout)
+		s.proved(time.Duration(c.lastProof)*time.Millisecond, timeout)
 		patience := s.Patience(timeout, time.Duration(c.left)*time.Millisecond)
 		assert.Equal(t, time.Duration(c.patience)*time.Millisecond, patience, "%+v", c)
 	}

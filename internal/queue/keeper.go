@@ -42,7 +42,7 @@ func (s *Session) proven(p proof) {
 		return
 	}
 	now := s.client.Clock.Now()
-	quick := p.link.Proved(now.Most(p.Begun), s.shortest)
+	quick := p.link.Proved(p.Begun, now, s.shortest)
 	if len(s.protected) > 0 && !s.incarnation.RunsAt(now) {
 		s.expire(s.incarnation, now)
 		return
@@ -235,7 +235,7 @@ func (c *contender) secure(ctx context.Context) error {
 	for try := 0; ; try++ {
 		s.mu.Lock()
 		now := s.client.Clock.Now()
-		cause, runs, doubted, interval := c.cause, c.incarnation.Lasts(now, s.terms(now)), c.incarnation.Doubted(now), s.terms(now).Interval()
+		cause, runs, doubted, interval := c.cause, c.incarnation.Lasts(now, s.terms(now)), s.doubted(now), s.terms(now).Interval()
 		if cause == nil && runs {
 			s.protect(c, now)
 		}
@@ -272,7 +272,7 @@ func (c *contender) beginLease(ctx context.Context) error {
 	}
 	s.mu.Lock()
 	now := s.client.Clock.Now()
-	begun := c.cause != nil || c.incarnation.Lasts(now, s.terms(now)) || c.incarnation.Doubted(now) > 0
+	begun := c.cause != nil || c.incarnation.Lasts(now, s.terms(now)) || s.doubted(now) > 0
 	s.mu.Unlock()
 	if begun {
 		return nil
@@ -287,6 +287,15 @@ func (c *contender) prove(ctx context.Context) error {
 		return err
 	}
 	return s.prove(ctx, []*contender{c})
+}
+
+// doubted returns how long it is until a proof can count: as one that begins a lease, or as the
+// second of two. s.mu is held.
+func (s *Session) doubted(now clock.Instant) time.Duration {
+	if s.link == nil {
+		return 0
+	}
+	return min(s.link.Doubted(now), s.relays.Ripe(now))
 }
 
 // terms returns what the lease depends on beside the proofs. s.mu is held.

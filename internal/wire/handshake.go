@@ -110,6 +110,7 @@ func (l *Link) greet(head []byte) {
 		}
 	}
 	l.dialer.session.Connected(l, timeout)
+	l.shortest, _ = l.dialer.session.Left()
 	if l.ID != 0 { // go-zookeeper dials anew if the session has expired
 		l.silence.Stop()
 		l.connected.Store(true)

@@ -45,8 +45,9 @@ type Link struct {
 	// CatchingUp has a value while a write is made for CaughtUp: one does for all.
 	CatchingUp chan struct{}
 
-	logins int64 // written; for Write alone
-	doubt  doubt // of the server, by the handshake
+	logins   int64         // written; for Write alone
+	shortest time.Duration // timeout of the session; for Read alone
+	doubt    doubt         // of the server, by the handshake
 
 	early *early // nil if go-zookeeper sets no watches again over this connection
 
@@ -295,6 +296,9 @@ func (l *Link) answered(xid int32) (r inFlight, known bool) {
 	now := l.dialer.Clock.Now()
 	l.touches.Add(r.sent, now)
 	l.speed.Answered(now.Least(r.sent))
+	if slices.Contains(writes, r.op) {
+		l.speed.Wrote(r.sent, now, l.shortest)
+	}
 	return r, true
 }
 
@@ -305,11 +309,18 @@ func (l *Link) RoundTrip() time.Duration {
 	return l.speed.RoundTrip()
 }
 
-// Proved notes what a proof has taken, and reports whether it was quick.
-func (l *Link) Proved(took, timeout time.Duration) (quick bool) {
+// Proved notes a proof, and reports whether it was quick, in a session of that timeout.
+func (l *Link) Proved(begun, answered clock.Instant, timeout time.Duration) (quick bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.speed.Proved(took, timeout)
+	return l.speed.Proved(begun, answered, timeout)
+}
+
+// Doubted returns how long it is until a proof may count as quick.
+func (l *Link) Doubted(now clock.Instant) time.Duration {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.speed.Doubted(now)
 }
 
 // BeginProof returns a proof that begins now, in a session of that timeout.

@@ -320,9 +320,40 @@ func TestTheFastestAnswerIsTheRoundTripAndPingsAreAnsweredInTheirOrder(t *testin
 		time.Sleep(10 * ms)
 		l.says(answer(1, 0))
 		require.Equal(t, 10*ms, l.RoundTrip())
-		require.True(t, l.Proved(10*ms, 8000*ms))
-		require.False(t, l.Proved(1000*ms, 8000*ms))
+		now := p.Clock.Now()
+		require.True(t, l.Proved(now.Add(-10*ms), now, 8000*ms))
+		require.False(t, l.Proved(now.Add(-1000*ms), now, 8000*ms))
 	})
+}
+
+// What is quick, and for how long a slow one is a doubt, goes by the session's timeout, of which this
+// server may grant more.
+func TestASlowWriteLeavesADoubtAndASlowReadNone(t *testing.T) {
+	const session = 4096 * ms
+	for name, tc := range map[string]struct {
+		op    int32
+		takes time.Duration
+		doubt time.Duration
+	}{
+		"a slow delete":  {OpDelete, 33 * ms, session / 16},
+		"a quick delete": {OpDelete, 32 * ms, 0},
+		"a slow read":    {OpGetData, 1000 * ms, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				a := lively()
+				a.timeout = session
+				l := plugged(t, a).greeted(1, ms)
+				l.sends(1, OpExists)
+				time.Sleep(20 * ms) // of which a 256th of the timeout is quick
+				l.says(answer(1, 0))
+				l.sends(2, tc.op)
+				time.Sleep(tc.takes)
+				l.says(answer(2, noNode))
+				require.Equal(t, tc.doubt, max(l.Doubted(l.dialer.Clock.Now()), 0))
+			})
+		})
+	}
 }
 
 // go-zookeeper asks for its watches with the last transaction that it has seen. An answer of the

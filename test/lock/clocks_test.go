@@ -232,6 +232,67 @@ func TestALockThatWaitedForAPausedLeaderIsNotQuickForWhatProofsOnceTook(t *testi
 	}
 }
 
+// The lock before is given back during the pause: its delete is what waits for the leader, and the
+// write of the next follows right behind it.
+func TestALockRightBehindAnUnlockThatWaitedForAPausedLeaderIsNotQuick(t *testing.T) {
+	const timeout, pause = 2 * time.Second, time.Second
+	for seed := range int64(100) {
+		synctest.Test(t, func(t *testing.T) {
+			e := zktest.NewEnsemble(t, 3, zktest.WithTickTime(timeout/2), zktest.WithSyncLimit(10), zktest.WithSeed(seed),
+				zktest.WithLatency(0, time.Millisecond), zktest.WithServerLatency(0, time.Millisecond))
+			leader := slices.Index(e.Servers(), e.Leader())
+			connect := func(name string, server int) *zklock.Session {
+				s := must(zklock.Connect(t.Context(), e.PipeAddrs()[server:server+1], timeout, zklock.WithDialer(e.Client(name).Dial)))
+				t.Cleanup(func() { s.Close() })
+				return s
+			}
+			s := connect("first", (leader+1)%3)
+			before, first := must(zklock.New(s, "/before")), must(zklock.New(s, "/lock"))
+			next := must(zklock.New(connect("next", (leader+2)%3), "/lock"))
+			require.NoError(t, next.Do(t.Context(), func(context.Context) error { return nil }), "the path is there")
+			time.Sleep(5*timeout + time.Duration(seed)*timeout/100)
+			before.Lock()
+			e.Server(leader).Freeze()
+			time.AfterFunc(pause, e.Server(leader).Thaw)
+			before.Unlock()
+			h := must(first.Acquire(t.Context()))
+			e.Server((leader + 1) % 3).Freeze()
+			time.AfterFunc(timeout, func() { h.Release(t.Context()) })
+			follows := must(next.Acquire(t.Context()))
+			require.False(t, h.Valid(), "seed %d", seed)
+			require.NoError(t, follows.Release(t.Context()))
+		})
+	}
+}
+
+// What others write slowly leaves a doubt each time, but a proof is the second of two all the same.
+func TestSlowWritesOfOthersKeepNobodyFromALease(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const timeout = 2 * time.Second
+		e := zktest.NewEnsemble(t, 1)
+		s := must(zklock.Connect(t.Context(), e.PipeAddrs(), timeout, zklock.WithDialer(e.Client("slow").Dial)))
+		defer s.Close()
+		e.Client("slow").Delay(zktest.ToServer, timeout/50, timeout/50)
+		l := must(zklock.New(s, "/lock"))
+		time.Sleep(5 * timeout)
+		ctx, cancel := context.WithTimeout(t.Context(), timeout)
+		defer cancel()
+		wrote := begin(func() error {
+			for ctx.Err() == nil {
+				if _, err := s.Conn().Set("/", nil, -1); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+		h, err := l.Acquire(ctx)
+		require.NoError(t, err)
+		cancel()
+		require.NoError(t, <-wrote)
+		require.NoError(t, h.Release(t.Context()))
+	})
+}
+
 // All that the connection has answered was slow, pings too, and it is fast again while a first lock
 // waits for the leader.
 func TestALockThatWaitedForAPausedLeaderIsNotQuickForHowSlowTheNetworkWas(t *testing.T) {

@@ -26,7 +26,8 @@ var ofTheLibrary = []judged{
 		{"internal/queue/wait.go", "if !at.next {", "if false {"},
 	}}, "TestAnOutageCostsNoPlaceBehindAnotherThatWaits"},
 	{mutant{"a proof is quick if it takes no longer than the last", []edit{
-		{"internal/lease/speed.go", "\ts.lastProof = took\n\troundTrip, most := s.fastest,", "\tdefer func() { s.lastProof = took }()\n\troundTrip, most := max(s.fastest, s.lastProof),"},
+		{"internal/lease/speed.go", "\ts.lastProof = answered.Most(begun)\n", "\tdefer func() { s.lastProof = answered.Most(begun) }()\n"},
+		{"internal/lease/speed.go", "roundTrip, most := s.fastest,", "roundTrip, most := max(s.fastest, s.lastProof),"},
 		{"internal/lease/speed.go", "roundTrip = min(roundTrip, most)", "_ = most"},
 	}}, "TestALockThatWaitedForAPausedLeaderIsNotQuickForWhatProofsOnceTook"},
 	{mutant{"a proof may take two round trips and be quick", []edit{
@@ -668,7 +669,7 @@ var ofTheLibrary = []judged{
 	}}, "internal/queue.TestTheLeaseIsLookedAtByOneTimer"},
 	{mutant{"a proof that is taken late takes back what a newer one has proved", []edit{
 		{"internal/lease/lease.go", "if in.Unheard {\n\t\tend = clock", "if false {\n\t\tend = clock"},
-		{"internal/lease/lease.go", "l.begun, l.proved = p.Begun, now\n", "if in.Unheard {\n\t\tl.Shorten(UnheardEnd(p.Begun, in.Timeout))\n\t}\n\tl.begun, l.proved = p.Begun, now\n"},
+		{"internal/lease/lease.go", "l.proved, l.best = now,", "if in.Unheard {\n\t\tl.Shorten(UnheardEnd(p.Begun, in.Timeout))\n\t}\n\tl.proved, l.best = now,"},
 	}}, "internal/queue.TestAProofThatIsTakenLateLeavesTheLeaseToANewerOne"},
 	{mutant{"a proof counts from its answer", []edit{
 		{"internal/queue/keeper.go", "s.incarnation.Prove(", "p.Begun = now\n\ts.incarnation.Prove("},
@@ -844,22 +845,40 @@ var ofTheLibrary = []judged{
 		{"internal/lease/lease.go", "left > part(in.Timeout, sparePart) ||", "left > 0 ||"},
 	}}, "test/sim.TestAGrantLeavesTimeForTheNextProof"},
 	{mutant{"who is so slow that a proof leaves no time for the next gets no lock", []edit{
-		{"internal/lease/lease.go", "left > 0 && best", "false && best"},
+		{"internal/lease/lease.go", "left > 0 && l.best", "false && l.best"},
 	}}, "internal/lease.TestWhatIsLeftOfALeaseIsTooLittleWhileAProofCouldMakeItLonger"},
 	{mutant{"a grant waits out a doubt, and makes no proof then", []edit{
-		{"internal/lease/lease.go", "best := l.begun.Least(l.doubted) >= 0 && now.Most(l.proved) < in.Interval()", "best := l.Doubted(now) <= 0"},
+		{"internal/lease/lease.go", " || left > 0 && l.best && now.Most(l.proved) < in.Interval()", " || left > 0"},
 	}}, "test/sim.TestAGrantLeavesTimeForTheNextProofWhileAConnectRequestIsUnheard"},
 	{mutant{"a slow proof that follows another begins a lease by itself", []edit{
-		{"internal/lease/lease.go", "return quick\n", "return true\n"},
-	}}, "internal/lease.TestASlowProofThatFollowsAnotherMakesSureOfItsTouchesOnly"},
-	{mutant{"a doubt is over once and for all", []edit{
-		{"internal/lease/lease.go", "\t\tl.doubted = clock.Instant{}\n", ""},
+		{"internal/lease/lease.go", "if quick && !in.Held", "if (quick || second) && !in.Held"},
+	}}, "internal/lease.TestAProofBeginsALeaseByItselfIfTheLeaderWasSurelyNotPaused"},
+	{mutant{"a proof right behind a slow one begins a lease", []edit{
+		{"internal/lease/speed.go", " && s.Doubted(begun) <= 0", ""},
+	}}, "internal/lease.TestNoProofIsQuickRightBehindASlowWriteOfAnyKind"},
+	{mutant{"a proof right behind a slow delete begins a lease", []edit{
+		{"internal/wire/link.go", "if slices.Contains(writes, r.op) {", "if false {"},
+	}}, "internal/wire.TestASlowWriteLeavesADoubtAndASlowReadNone"},
+	{mutant{"a proof right behind a slow read begins no lease", []edit{
+		{"internal/wire/link.go", "if slices.Contains(writes, r.op) {", "if true {"},
+	}}, "internal/wire.TestASlowWriteLeavesADoubtAndASlowReadNone"},
+	{mutant{"a write is quick by what this server grants", []edit{
+		{"internal/wire/handshake.go", "l.shortest, _ = l.dialer.session.Left()", "l.shortest = timeout"},
+	}}, "internal/wire.TestASlowWriteLeavesADoubtAndASlowReadNone"},
+	{mutant{"who is in doubt waits for as long as others write slowly", []edit{
+		{"internal/queue/keeper.go", "return min(s.link.Doubted(now), s.relays.Ripe(now))", "return s.link.Doubted(now)"},
+	}}, "TestSlowWritesOfOthersKeepNobodyFromALease"},
+	{mutant{"a slow second proof is not the best that is to be had", []edit{
+		{"internal/lease/lease.go", "l.best = now, quick || second", "l.best = now, quick || quick && second"},
 	}}, "internal/lease.TestWhatIsLeftOfALeaseIsTooLittleWhileAProofCouldMakeItLonger"},
+	{mutant{"a proof is the second of two however late it comes", []edit{
+		{"internal/lease/relays.go", "second = answered.Most(r.ripe) < part(timeout, relayPart)", "second = true"},
+	}}, "internal/lease.TestAProofIsTheSecondOfTwoForAQuarterOfTheTimeout"},
 	{mutant{"a proof that was begun in doubt is the best that is to be had", []edit{
-		{"internal/lease/lease.go", "best := l.begun.Least(l.doubted) >= 0", "best := l.Doubted(now) <= 0"},
+		{"internal/lease/lease.go", "l.best = now, quick || second", "l.best = now, true || second"},
 	}}, "internal/lease.TestWhatIsLeftOfALeaseIsTooLittleWhileAProofCouldMakeItLonger"},
 	{mutant{"a proof of long ago is the best that is to be had", []edit{
-		{"internal/lease/lease.go", " && now.Most(l.proved) < in.Interval()", ""},
+		{"internal/lease/lease.go", " && now.Most(l.proved) < in.Interval()\n", "\n"},
 	}}, "test/sim.TestAGrantAfterAWaitLeavesTimeForTheNextProof"},
 	{mutant{"a server that is slow all the time is taken for one that hangs", []edit{
 		{"internal/lease/speed.go", "max(left/2, min(2*s.lastProof, left))", "left/2"},
@@ -1252,7 +1271,7 @@ var ofTheLibrary = []judged{
 		{"internal/queue/incarnation.go", "if l.ID != s.id {", "if l.ID != s.id && l.ID != 0 {"},
 	}}, "test/sim.TestF21TheEndOfASessionIsNoticedBehindManyEvents"},
 	{mutant{"a slow write begins a lease", []edit{
-		{"internal/lease/lease.go", "l.begins(p.Begun, now, quick, in.Timeout)", "l.begins(p.Begun, now, true, in.Timeout)"},
+		{"internal/lease/lease.go", "if quick && !in.Held", "if !in.Held"},
 	}}, "test/sim.TestF22ALockAskedForWhileTheLeaderIsPausedIsNotGrantedByASessionThatEnds"},
 	{mutant{"a timeout that shrinks is not taken", []edit{
 		{"internal/queue/incarnation.go", "if timeout < s.shortest {", "if timeout < 0 {"},

@@ -118,11 +118,10 @@ var all = []mutant{
 		{"internal/lease/lease.go", "return clock.Earlier(byProof, byTouch)", "_ = byTouch\n\treturn byProof"},
 	}},
 	{"a proof makes its own touches sure", []edit{
-		{"internal/lease/lease.go", "l.Extend(in.safeUntil(p.Begun, relay.proved(p, now, in.Timeout)), now)\n", `sure := relay.proved(p, now, in.Timeout)
+		{"internal/lease/lease.go", "sure, second := relay.proved(p, now, in.Timeout)\n", `sure, second := relay.proved(p, now, in.Timeout)
 	if in.Held {
 		sure = p.Touched
 	}
-	l.Extend(in.safeUntil(p.Begun, sure), now)
 `},
 	}},
 	{"the clocks are looked at when the lease should be over", []edit{
