@@ -114,6 +114,7 @@ func (s *side) unlockContext(ctx context.Context) error {
 	if err := s.made("unlock"); err != nil {
 		return err
 	}
+	client.NeedsContext(ctx)
 	h, outermost, share := s.owners.yield()
 	var err error
 	switch {

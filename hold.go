@@ -9,6 +9,7 @@ import (
 
 	"github.com/go-zookeeper/zk"
 
+	"github.com/zklock/zklock/internal/client"
 	"github.com/zklock/zklock/internal/latch"
 	"github.com/zklock/zklock/internal/queue"
 )
@@ -115,6 +116,7 @@ func (h *Hold) Release(ctx context.Context) error {
 	if err := h.made("release"); err != nil {
 		return err
 	}
+	client.NeedsContext(ctx)
 	return wrap("release", h.hold.Path(), h.hold.Client().Explain(h.hold.Release(ctx, nil)))
 }
 
@@ -157,6 +159,7 @@ func carriedBy(ctx context.Context) *carried {
 // HoldFrom returns the hold behind the context that [Locker.Do] gives to its function, or
 // behind [Hold.Context]; of several the innermost, and nil if there is none.
 func HoldFrom(ctx context.Context) *Hold {
+	client.NeedsContext(ctx)
 	if c := carriedBy(ctx); c != nil {
 		return c.hold
 	}
@@ -230,6 +233,7 @@ func (h *MultiHold) Release(ctx context.Context) error {
 	if err := h.made("release"); err != nil {
 		return err
 	}
+	client.NeedsContext(ctx)
 	var errs []error
 	backwards(h.holds, func(part *Hold) { errs = append(errs, part.Release(ctx)) })
 	return errors.Join(errs...)

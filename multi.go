@@ -242,6 +242,7 @@ func (m *MultiLocker) UnlockContext(ctx context.Context) error {
 	if err := m.made("unlock"); err != nil {
 		return err
 	}
+	client.NeedsContext(ctx)
 	err := m.owned()
 	if err == nil {
 		var errs []error

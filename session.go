@@ -202,6 +202,7 @@ func (s *Session) Ping(ctx context.Context) error {
 	if err := s.made(); err != nil {
 		return wrap("ping", "", err)
 	}
+	client.NeedsContext(ctx)
 	err := s.client.Persist(ctx, func() error { return s.ping(ctx) })
 	return wrap("ping", sessionName(s.ID()), s.client.Explain(err))
 }

@@ -155,6 +155,7 @@ func (m *Member) Update(ctx context.Context, data []byte) error {
 	if err := client.CheckCreate(m.path, data, m.options.acl); err != nil { // it may have to register again
 		return wrap("update", m.path, err)
 	}
+	client.NeedsContext(ctx)
 	u := m.want(data)
 	defer m.stopWaiting(u)
 	m.wake()
@@ -203,6 +204,7 @@ func (m *Member) Leave(ctx context.Context) error {
 	if err := m.made("leave"); err != nil {
 		return err
 	}
+	client.NeedsContext(ctx)
 	m.leave()
 	select {
 	case <-m.done:

@@ -66,6 +66,7 @@ const (
 // a bad argument, a path that the session may not read (zk.ErrNoAuth), a closed
 // session ([zklock.ErrClosed]).
 func Watch(ctx context.Context, s *zklock.Session, path string, opts ...Option) iter.Seq2[[]Peer, error] {
+	client.NeedsContext(ctx)
 	return func(yield func([]Peer, error) bool) {
 		o, err := newOptions(s, path, opts)
 		if err != nil {

@@ -43,11 +43,16 @@ func LooksEnded(err error) bool {
 // Hex writes the id of a ZooKeeper session as ZooKeeper does.
 func Hex(session int64) string { return fmt.Sprintf("%#x", uint64(session)) }
 
-// HasEnded reports whether ctx has. A nil one is misuse.
-func HasEnded(ctx context.Context) bool {
+// NeedsContext panics if ctx is nil, which is misuse.
+func NeedsContext(ctx context.Context) {
 	if ctx == nil {
 		panic("zklock: the context is nil")
 	}
+}
+
+// HasEnded reports whether ctx, which is not nil, has.
+func HasEnded(ctx context.Context) bool {
+	NeedsContext(ctx)
 	return ctx.Err() != nil
 }
 

@@ -202,8 +202,24 @@ func TestAMultiLockerThatIsLockedOnceMoreAsItsSessionIsClosedIsNotLost(t *testin
 func TestACallWithoutAContextSaysSo(t *testing.T) {
 	inBubble(t, func(t *testing.T, b *bubble) {
 		s := b.session("here")
-		l := b.locker(s)
+		l, rw, free := b.locker(s), must(zklock.NewRW(s, "/rw")), must(zklock.New(s, "/free"))
+		both, m := zklock.NewMulti(must(zklock.New(s, "/first")), must(zklock.New(s, "/second"))), must(membership.Join(t.Context(), s, "/members", nil))
+		h, holds := must(free.Acquire(t.Context())), must(zklock.NewMulti(must(zklock.New(s, "/third"))).Acquire(t.Context()))
+		l.Lock()
+		rw.RLock()
+		both.Lock()
 		for name, f := range map[string]func(ctx context.Context){
+			"Ping":        func(ctx context.Context) { s.Ping(ctx) },
+			"Inspect":     func(ctx context.Context) { zklock.Inspect(ctx, s, "/lock") },
+			"HoldFrom":    func(ctx context.Context) { zklock.HoldFrom(ctx) },
+			"Watch":       func(ctx context.Context) { membership.Watch(ctx, s, "/members") },
+			"Update":      func(ctx context.Context) { m.Update(ctx, []byte("new")) },
+			"Leave":       func(ctx context.Context) { m.Leave(ctx) },
+			"Release":     func(ctx context.Context) { h.Release(ctx) },
+			"MultiHold":   func(ctx context.Context) { holds.Release(ctx) },
+			"Unlock":      func(ctx context.Context) { l.UnlockContext(ctx) },
+			"RUnlock":     func(ctx context.Context) { rw.RUnlockContext(ctx) },
+			"UnlockAll":   func(ctx context.Context) { both.UnlockContext(ctx) },
 			"LockContext": func(ctx context.Context) { l.LockContext(ctx) },
 			"Acquire":     func(ctx context.Context) { l.Acquire(ctx) },
 			"TryLockFor":  func(ctx context.Context) { l.TryLockFor(ctx, time.Second) },
@@ -215,6 +231,10 @@ func TestACallWithoutAContextSaysSo(t *testing.T) {
 			"Join":        func(ctx context.Context) { membership.Join(ctx, s, "/members", nil) },
 		} {
 			require.PanicsWithValue(t, "zklock: the context is nil", func() { f(nil) }, name)
+		}
+		require.True(t, h.Valid() && holds.Valid(), "what was not released is held")
+		for _, unlock := range []func(context.Context) error{l.UnlockContext, rw.RUnlockContext, both.UnlockContext, m.Leave} {
+			require.NoError(t, unlock(t.Context()), "what was not given back can be")
 		}
 		require.NoError(t, l.LockContext(t.Context()))
 	})

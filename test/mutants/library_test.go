@@ -36,6 +36,9 @@ var ofTheLibrary = []judged{
 	{mutant{"a proof is quick if it takes no longer than a network that was slow until now", []edit{
 		{"internal/lease/speed.go", "roundTrip = min(roundTrip, most)", "_ = most"},
 	}}, "TestALockThatWaitedForAPausedLeaderIsNotQuickForHowSlowTheNetworkWas"},
+	{mutant{"a lock is given back under no context", []edit{
+		{"context.go", "	client.NeedsContext(ctx)\n\th, outermost, share := s.owners.yield()\n\tvar err", "	h, outermost, share := s.owners.yield()\n\tvar err"},
+	}}, "TestACallWithoutAContextSaysSo"},
 	{mutant{"a context that is done before it says why is taken for one that goes on", []edit{
 		{"while.go", "err == nil && latch.IsClosed(w.outer)", "false && latch.IsClosed(w.outer)"},
 	}}, ".TestALimitedContextThatIsDoneSaysSo"},
