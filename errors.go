@@ -42,8 +42,8 @@ var (
 
 // Error says which operation failed on which path, and why. Its cause matches one of this
 // package's sentinels, the context's error, or an error of the zk package. Only the text says what
-// is wrong with an argument, what [Session.Close] could not do, and what a server has refused by a
-// code that package zk has no name for, such as a quota.
+// is wrong with an argument, or with what else is in use at its path; what [Session.Close] could not
+// do; and what a server has refused by a code that package zk has no name for, such as a quota.
 type Error struct {
 	Op   string // "connect", "lock", "unlock", ...
 	Path string // the lock's path; the servers for "connect", the session for "close" and "ping"; "" of a value that is none

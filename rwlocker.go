@@ -22,7 +22,7 @@ import (
 // With [WithoutOwner] it has the rules of sync.RWMutex: neither side is reentrant, any
 // goroutine may unlock, and there is no downgrade. A goroutine that has one side and asks for
 // the other waits for itself, for ever. RUnlock cannot know which reader calls it: it gives
-// back a hold that was lost if there is one, and else the newest. RHeld and RLost answer for
+// back a hold that has ended if there is one, and else the newest. RHeld and RLost answer for
 // the oldest hold. When one was lost they answer for that one, until nobody reads any more.
 //
 // The nodes are those of Curator's InterProcessReadWriteLock, so that both exclude each other.

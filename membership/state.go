@@ -1,6 +1,7 @@
 package membership
 
 import (
+	"context"
 	"errors"
 	"log/slog"
 
@@ -82,7 +83,7 @@ func (m *Member) change(edit func(*State) (slog.Level, string)) {
 	if state.Err != nil {
 		attrs = append(attrs, "cause", state.Err)
 	}
-	m.tell(func() { m.options.log.Log(m.ctx, level, message, attrs...) })
+	m.tell(func() { m.options.log.Log(context.Background(), level, message, attrs...) })
 	m.tell(func() { m.options.notify(state) })
 }
 

@@ -120,6 +120,7 @@ func TestWhatIsLeftOfALeaseIsTooLittleWhileAProofCouldMakeItLonger(t *testing.T)
 	}{
 		"as long as it leaves time for a proof":               {[]proof{{500, 500, true}}, 720, true},
 		"once it does not":                                    {[]proof{{500, 500, true}}, 730, false},
+		"after a quick one":                                   {[]proof{{740, 742, true}}, 742, true},
 		"after a proof that was doubted":                      {[]proof{slow}, 750, false},
 		"when that may be followed by another":                {[]proof{slow}, 813, false},
 		"after another that was begun too early":              {[]proof{slow, {800, 820, false}}, 820, false},
