@@ -83,7 +83,7 @@ func New(timeout time.Duration, clock *clock.Clock, o Options) *Client {
 	c.containers.init(c, o.PersistentParents)
 	c.stalls.init(c)
 	c.outage.client = c
-	c.trace = tracer{Trace: o.Trace, disconnected: time.Now()}
+	c.trace = tracer{Trace: o.Trace, told: &c.told, disconnected: time.Now()}
 	c.dialer = wire.NewDialer(c.ctx, (*connections)(c), wire.Options{
 		Dial: o.Dialer, TLS: o.TLS, Hosts: o.Hosts, Log: c.Log, Clock: clock,
 	})

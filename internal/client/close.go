@@ -38,7 +38,6 @@ func (c *Client) Close(patience time.Duration) error {
 		defer c.Shut()() // when all else is done: it may panic
 		defer func() {
 			c.work.Wait()
-			c.trace.work.Wait()
 			c.told.Wait()
 			c.Log.close()
 		}()

@@ -99,7 +99,7 @@ func TestAConnectionIsToldOfBeforeItIsHadAndEndsForAllAtOnce(t *testing.T) {
 	require.Empty(t, o.all())
 	require.EqualError(t, c.lastFailure(), "late")
 	c.outage.stop()
-	c.trace.work.Wait()
+	c.told.Wait()
 	require.Len(t, h.told, 2)
 	require.EqualError(t, h.told[1].(happened).err, "hung up")
 }
@@ -119,7 +119,7 @@ func TestASessionThatHasEndedIsToldOfOnce(t *testing.T) {
 	c.Observe(o)
 	con := (*connections)(c)
 	expired := func() (n int) {
-		c.trace.work.Wait()
+		c.told.Wait()
 		for _, e := range h.told {
 			if e.(happened).what == "expired" {
 				n++

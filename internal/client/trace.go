@@ -26,7 +26,7 @@ type Trace struct{ Connected, Disconnected, Expired func(Event) }
 type tracer struct {
 	Trace
 	events callback.Serial
-	work   sync.WaitGroup // goroutines that tell them: apart from the client's, for which a server is kept waiting
+	told   *sync.WaitGroup // of what tells them
 
 	connection   Event     // the last one
 	connected    bool      // it stands
@@ -73,7 +73,7 @@ func (t *tracer) expire(session int64) {
 
 func (t *tracer) note(tell func(Event), e Event) {
 	if tell != nil && !t.closed && t.events.Add(func() { tell(e) }) {
-		t.work.Go(t.events.Run)
+		t.told.Go(t.events.Run)
 	}
 }
 

@@ -2,6 +2,7 @@ package client
 
 import (
 	"errors"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -15,14 +16,14 @@ import (
 // The server may end a session while the answer that has made it is under way.
 func TestTheEndOfASessionThatNobodyWasToldOfIsNotTold(t *testing.T) {
 	var expired []int64
-	tr := tracer{Trace: Trace{Expired: func(e Event) { expired = append(expired, e.Session) }}}
+	tr := tracer{Trace: Trace{Expired: func(e Event) { expired = append(expired, e.Session) }}, told: new(sync.WaitGroup)}
 	tr.connect(&wire.Link{ID: 1})
 	tr.disconnect(zk.ErrConnectionClosed)
 	tr.expire(1)
 	tr.expire(2)
 	tr.connect(&wire.Link{ID: 3})
 	tr.expire(3)
-	tr.work.Wait()
+	tr.told.Wait()
 	require.Equal(t, []int64{1, 3}, expired)
 }
 
@@ -53,11 +54,11 @@ type happened struct {
 func TestATraceTellsOfEachConnectionAndSessionFromWhenItLastedAndWhyItEnded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h, why := &history{began: time.Now()}, errors.New("why")
-		tr := tracer{Trace: h.trace(), disconnected: time.Now()}
+		tr := tracer{Trace: h.trace(), told: new(sync.WaitGroup), disconnected: time.Now()}
 		at := func(do func()) {
 			time.Sleep(time.Second)
 			do()
-			tr.work.Wait()
+			tr.told.Wait()
 		}
 		at(func() { tr.connect(&wire.Link{ID: 1, Server: "a"}) })
 		at(func() { tr.disconnect(why) })
@@ -93,15 +94,15 @@ func TestATraceTellsOfEachConnectionAndSessionFromWhenItLastedAndWhyItEnded(t *t
 
 func TestTheEndOfATraceHasNothingToTellWithoutAConnectionOrAListener(t *testing.T) {
 	h := new(history)
-	tr := tracer{Trace: h.trace()}
+	tr := tracer{Trace: h.trace(), told: new(sync.WaitGroup)}
 	tr.close()()
 	require.Empty(t, h.told)
-	deaf := tracer{}
+	deaf := tracer{told: new(sync.WaitGroup)}
 	deaf.connect(&wire.Link{ID: 1})
 	deaf.expire(1)
 	deaf.close()()
 	deaf.close()()
-	deaf.work.Wait()
+	deaf.told.Wait()
 	require.True(t, deaf.closed)
 }
 
@@ -112,13 +113,13 @@ func TestTheEndIsToldBehindWhatIsBeingTold(t *testing.T) {
 		h, slow := new(history), make(chan struct{})
 		trace := h.trace()
 		trace.Connected = func(Event) { <-slow }
-		tr := tracer{Trace: trace}
+		tr := tracer{Trace: trace, told: new(sync.WaitGroup)}
 		tr.connect(&wire.Link{ID: 1})
 		synctest.Wait()
 		tr.close()()
 		require.Empty(t, h.told)
 		close(slow)
-		tr.work.Wait()
+		tr.told.Wait()
 		require.Len(t, h.told, 1)
 	})
 }

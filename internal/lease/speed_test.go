@@ -109,3 +109,11 @@ func TestAServerThatIsSlowAllTheTimeIsGivenMoreTimeThanOneThatHangs(t *testing.T
 		assert.Equal(t, time.Duration(c.patience)*time.Millisecond, patience, "%+v", c)
 	}
 }
+
+func TestAServerThatTheMachineSleptThroughIsGivenThatTimeAgain(t *testing.T) {
+	const timeout = 8 * time.Second
+	before, woken := asleep(t, time.Second)
+	var s Speed
+	s.Proved(before, woken, timeout)
+	assert.Equal(t, 1900*ms, s.Patience(timeout, 1900*ms))
+}

@@ -44,8 +44,7 @@ func (s *Session) proven(p proof) {
 	now := s.client.Clock.Now()
 	quick := p.link.Proved(p.Begun, now, s.shortest)
 	if len(s.protected) > 0 && !s.incarnation.RunsAt(now) {
-		s.expire(s.incarnation, now)
-		return
+		s.expire(s.incarnation, now) // the session lives, and this counts for what comes
 	}
 	s.incarnation.Prove(p.Proof, quick, now, &s.relays, s.terms(now))
 	// Who asks for a container again may lose this connection too: that is one suspension.

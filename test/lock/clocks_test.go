@@ -1,11 +1,9 @@
 package lock_test
 
 import (
-	"bytes"
 	"context"
 	"encoding/binary"
 	"fmt"
-	"io"
 	"net"
 	"slices"
 	"testing"
@@ -99,37 +97,13 @@ func (at *site) holder(c *clock.Clock) *zklock.Hold {
 	return h
 }
 
-// slowServer is a connection to a server whose clock is slow: what it calls a timeout of that length
-// takes longer by the client's.
-type slowServer struct {
+// pinging is a client's connection that says when it has sent a ping.
+type pinging struct {
 	net.Conn
-	timeout time.Duration
-	pinged  func()
-
-	answer io.Reader // to the connect request
+	pinged func()
 }
 
-func (c *slowServer) Read(p []byte) (int, error) {
-	if c.answer == nil {
-		const lengthAt, timeoutAt = 4, 8
-		head := make([]byte, lengthAt)
-		if _, err := io.ReadFull(c.Conn, head); err != nil {
-			return 0, err
-		}
-		frame := append(head, make([]byte, binary.BigEndian.Uint32(head))...)
-		if _, err := io.ReadFull(c.Conn, frame[lengthAt:]); err != nil {
-			return 0, err
-		}
-		binary.BigEndian.PutUint32(frame[timeoutAt:], uint32(c.timeout.Milliseconds()))
-		c.answer = bytes.NewReader(frame)
-	}
-	if n, err := c.answer.Read(p); err == nil {
-		return n, nil
-	}
-	return c.Conn.Read(p)
-}
-
-func (c *slowServer) Write(p []byte) (int, error) {
+func (c *pinging) Write(p []byte) (int, error) {
 	if len(p) == 12 && zktest.Op(binary.BigEndian.Uint32(p[8:])) == zktest.OpPing {
 		c.pinged()
 	}
@@ -163,7 +137,11 @@ func TestAFirstHoldIsLostInTimeThoughTheLeaderIsLate(t *testing.T) {
 				s := must(zklock.Connect(t.Context(), e.PipeAddrs()[server:server+1], timeout,
 					zklock.WithDialer(func(network, address string, limit time.Duration) (net.Conn, error) {
 						conn, err := e.Client(name).Dial(network, address, limit)
-						return &slowServer{Conn: conn, timeout: timeout, pinged: pinged}, err
+						if err != nil {
+							return nil, err
+						}
+						slow := func(time.Duration) time.Duration { return timeout } // what it calls longer, by a clock that is slow
+						return &pinging{faultproxy.Granting(conn, slow), pinged}, nil
 					})))
 				t.Cleanup(func() { s.Close() })
 				return s, must(zklock.New(s, "/lock"))

@@ -1,7 +1,6 @@
 package sim
 
 import (
-	"bytes"
 	"context"
 	"encoding/binary"
 	"fmt"
@@ -17,6 +16,7 @@ import (
 
 	"github.com/zklock/zklock"
 	"github.com/zklock/zklock/internal/clock"
+	"github.com/zklock/zklock/internal/faultproxy"
 	"github.com/zklock/zklock/zktest"
 )
 
@@ -143,7 +143,9 @@ func (m *machine) dial(network, address string, timeout time.Duration) (net.Conn
 	}
 	m.dials.Add(1)
 	if slow := m.world.program.Cluster.Slow; slow > 0 {
-		conn = &slowServer{Conn: conn, slow: slow}
+		conn = faultproxy.Granting(conn, func(granted time.Duration) time.Duration {
+			return time.Duration(float64(granted) / (1 + slow)) // its clock is slow
+		})
 	}
 	return &forgetful{Conn: conn, forget: &m.forget}, nil
 }
@@ -239,35 +241,6 @@ func accepting(dial zk.Dialer) zk.Dialer {
 		}()
 		return client, nil
 	}
-}
-
-// slowServer is a connection to a server whose clock is slow: what takes the session timeout is less
-// than that by what the server says.
-type slowServer struct {
-	net.Conn
-	slow   float64
-	answer io.Reader // to the connect request
-}
-
-func (c *slowServer) Read(p []byte) (int, error) {
-	if c.answer == nil {
-		const length, timeoutAt = 4, 4 + 4
-		frame := make([]byte, length)
-		if _, err := io.ReadFull(c.Conn, frame); err != nil {
-			return 0, err
-		}
-		frame = append(frame, make([]byte, binary.BigEndian.Uint32(frame))...)
-		if _, err := io.ReadFull(c.Conn, frame[length:]); err != nil {
-			return 0, err
-		}
-		timeout := binary.BigEndian.Uint32(frame[timeoutAt:])
-		binary.BigEndian.PutUint32(frame[timeoutAt:], uint32(float64(timeout)/(1+c.slow)))
-		c.answer = bytes.NewReader(frame)
-	}
-	if n, err := c.answer.Read(p); err == nil {
-		return n, nil
-	}
-	return c.Conn.Read(p)
 }
 
 // forgetful is a connection to a server that has forgotten the session.
