@@ -233,7 +233,6 @@ func (h *MultiHold) Release(ctx context.Context) error {
 	if err := h.made("release"); err != nil {
 		return err
 	}
-	client.NeedsContext(ctx)
 	var errs []error
 	backwards(h.holds, func(part *Hold) { errs = append(errs, part.Release(ctx)) })
 	return errors.Join(errs...)

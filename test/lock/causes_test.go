@@ -220,6 +220,7 @@ func TestACallWithoutAContextSaysSo(t *testing.T) {
 			"Unlock":      func(ctx context.Context) { l.UnlockContext(ctx) },
 			"RUnlock":     func(ctx context.Context) { rw.RUnlockContext(ctx) },
 			"UnlockAll":   func(ctx context.Context) { both.UnlockContext(ctx) },
+			"UnlockNone":  func(ctx context.Context) { zklock.NewMulti(free).UnlockContext(ctx) },
 			"LockContext": func(ctx context.Context) { l.LockContext(ctx) },
 			"Acquire":     func(ctx context.Context) { l.Acquire(ctx) },
 			"TryLockFor":  func(ctx context.Context) { l.TryLockFor(ctx, time.Second) },
