@@ -69,6 +69,7 @@ var ErrLeft = errors.New("membership: the member has left")
 // registers itself again in the next one, under the same name; likewise if
 // somebody deletes the node. See [Member.State] and [WithNotify].
 func Join(ctx context.Context, s *zklock.Session, path string, data []byte, opts ...Option) (*Member, error) {
+	client.NeedsContext(ctx)
 	o, err := newOptions(s, path, opts)
 	if err == nil {
 		err = client.CheckCreate(client.Of(s).Below(path), data, o.acl)
