@@ -71,8 +71,12 @@ func (s *Semaphore) acquire(
 		if err != nil {
 			return client.Permanent(err)
 		}
-		if h, err = s.take(ctx, turn, n, wait); errors.Is(err, ErrLocked) {
+		switch h, err = s.take(ctx, turn, n, wait); {
+		case errors.Is(err, ErrLocked):
 			return client.Permanent(err)
+		case err == nil && !h.Valid(): // the turn's delete took longer to be written than the lease ran
+			h.Leave(nil)
+			return client.ErrStale
 		}
 		return err
 	})

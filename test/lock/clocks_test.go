@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net"
 	"slices"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -309,4 +310,41 @@ func TestALockThatWaitedForAPausedLeaderIsNotQuickForHowSlowTheNetworkWas(t *tes
 			}
 		})
 	}
+}
+
+// stuck is a connection whose first delete is never written: its send buffer is full.
+type stuck struct {
+	net.Conn
+	deletes *atomic.Int32
+	closed  context.Context
+	close   context.CancelFunc
+}
+
+func (c *stuck) Write(p []byte) (int, error) {
+	if len(p) >= 12 && zktest.Op(binary.BigEndian.Uint32(p[8:])) == zktest.OpDelete && c.deletes.Add(1) == 1 {
+		<-c.closed.Done()
+		return 0, net.ErrClosed
+	}
+	return c.Conn.Write(p)
+}
+
+func (c *stuck) Close() error { c.close(); return c.Conn.Close() }
+
+// A semaphore gives its turn back between the grant and the call's end.
+func TestPermitsThatAreLostBeforeTheirCallReturnsAreTakenAnew(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const timeout = 10 * time.Second
+		srv := zktest.NewServer(t, zktest.WithLatency(timeout/20, timeout/20))
+		var deletes atomic.Int32
+		s := must(zklock.Connect(t.Context(), []string{srv.PipeAddr()}, timeout,
+			zklock.WithDialer(func(network, address string, limit time.Duration) (net.Conn, error) {
+				conn, err := srv.Dial(network, address, limit)
+				closed, end := context.WithCancel(context.Background())
+				return &stuck{conn, &deletes, closed, end}, err
+			})))
+		defer s.Close()
+		h := must(must(zklock.NewSemaphore(s, "/permits", 1)).Acquire(t.Context(), 1))
+		require.NoError(t, h.Err())
+		require.Greater(t, deletes.Load(), int32(1), "the turn of the permits that were lost was one of two")
+	})
 }

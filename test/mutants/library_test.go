@@ -36,6 +36,9 @@ var ofTheLibrary = []judged{
 	{mutant{"a proof is quick if it takes no longer than a network that was slow until now", []edit{
 		{"internal/lease/speed.go", "roundTrip = min(roundTrip, most)", "_ = most"},
 	}}, "TestALockThatWaitedForAPausedLeaderIsNotQuickForHowSlowTheNetworkWas"},
+	{mutant{"permits that are lost by now are returned", []edit{
+		{"internal/queue/semaphore.go", "case err == nil && !h.Valid():", "case false:"},
+	}}, "TestPermitsThatAreLostBeforeTheirCallReturnsAreTakenAnew"},
 	{mutant{"a lock is given back under no context", []edit{
 		{"context.go", "	client.NeedsContext(ctx)\n\th, outermost, share := s.owners.yield()\n\tvar err", "	h, outermost, share := s.owners.yield()\n\tvar err"},
 	}}, "TestACallWithoutAContextSaysSo"},
@@ -110,7 +113,7 @@ var ofTheLibrary = []judged{
 		{"internal/client/connection.go", "if c.id != 0 && c.id != id {", "if false {"},
 	}}, "TestTheSessionTraceTellsOfTheConnectionsInOrder"},
 	{mutant{"Close of a session waits for its trace before it asks the server", []edit{
-		{"internal/client/close.go", "\t\tc.work.Wait()\n\t\tif l != nil", "\t\tc.work.Wait()\n\t\tc.trace.work.Wait()\n\t\tif l != nil"},
+		{"internal/client/close.go", "\t\tc.work.Wait()\n\t\tif l != nil", "\t\tc.work.Wait()\n\t\tc.told.Wait()\n\t\tif l != nil"},
 	}}, "TestASessionTraceThatTakesItsTimeIsToldInOrder"},
 	{mutant{"each hold is proved by a request of its own", []edit{
 		{"internal/queue/keeper.go", "return len(c.node) })", "return 1 << 30 })"},
