@@ -51,7 +51,8 @@
 //     and a session that held nothing else asked for the lock in the last moments
 //     of that. The README says how long these are.
 //
-// In all three, but for lost data, [Hold.Token] and [Hold.Check] keep a late write from doing harm.
+// In all three, but for lost data, [Hold.Token] and [Hold.Check] keep a late write from doing harm;
+// the check of a node that was deleted does not if somebody makes one of its name.
 //
 // # When a lock is lost
 //

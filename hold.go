@@ -98,7 +98,8 @@ func (h *Hold) Node() string {
 // Check returns a request that succeeds only while the hold's node exists. Put first in a Multi
 // of [Session.Conn], it makes the other operations happen while that node exists or not at all.
 // The node may outlast a hold that was lost for want of an answer, and a check that was asked
-// for before then succeeds. That does no harm: while the node is there nobody else has the lock.
+// for before then succeeds. That does no harm: while the node is there nobody else has the lock,
+// unless an operator has deleted it and made one of its name.
 // Of several permits it checks the first one's node. Asked for when the hold has ended, it
 // never succeeds.
 func (h *Hold) Check() *zk.CheckVersionRequest {

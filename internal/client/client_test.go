@@ -29,7 +29,7 @@ func (nobody) Disconnected(*wire.Link)             {}
 func (nobody) Listed(*wire.Link, string, []string) {}
 func (nobody) Deleted(string)                      {}
 func (nobody) Changed(string)                      {}
-func (nobody) Read(string, []byte)                 {}
+func (nobody) Read(string, Content)                {}
 
 // recorder is an observer that notes what it is told.
 type recorder struct {
@@ -64,9 +64,9 @@ func (r *recorder) Disconnected(l *wire.Link) { r.note("disconnected from %s", H
 func (r *recorder) Listed(_ *wire.Link, dir string, names []string) {
 	r.note("listed %s %v", dir, names)
 }
-func (r *recorder) Deleted(path string)           { r.note("deleted %s", path) }
-func (r *recorder) Changed(path string)           { r.note("changed %s", path) }
-func (r *recorder) Read(path string, data []byte) { r.note("read %s %q", path, data) }
+func (r *recorder) Deleted(path string)            { r.note("deleted %s", path) }
+func (r *recorder) Changed(path string)            { r.note("changed %s", path) }
+func (r *recorder) Read(path string, said Content) { r.note("read %s %q", path, said.Data) }
 
 // connect returns a client of the server.
 func connect(t *testing.T, server *zktest.Server, dial zk.Dialer) *Client {

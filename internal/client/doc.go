@@ -37,8 +37,8 @@ type Observer interface {
 	Deleted(path string)
 	// Changed takes that a node says something else.
 	Changed(path string)
-	// Read takes what a node says that is watched.
-	Read(path string, data []byte)
+	// Read takes what was read with a watch.
+	Read(path string, said Content)
 }
 
 // Of returns the client of a *zklock.Session. Package zklock sets it, since that cannot be

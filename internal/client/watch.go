@@ -224,7 +224,7 @@ func (c *Client) arm(key WatchKey, w *Watch) {
 		c.observer.Deleted(key.Path)
 	}
 	if c.watches.armed(key, w, err) == nil {
-		c.observer.Read(key.Path, w.Data)
+		c.observer.Read(key.Path, Content{Data: w.Data, Stat: w.Stat})
 	}
 }
 

@@ -342,7 +342,7 @@ func (c *contender) watchSelfByTimer() {
 	c.watchSelf()
 }
 
-// watchSelf sets watches on the contender's own nodes: what they find goes to lose and onData.
+// watchSelf sets watches on the contender's own nodes: what they find goes to lose and onContent.
 // The session's mu is held.
 func (c *contender) watchSelf() {
 	for _, node := range c.nodes {
@@ -350,9 +350,14 @@ func (c *contender) watchSelf() {
 	}
 }
 
-// onData takes the data of c's node, which may have the mark. The session's mu is held.
-func (c *contender) onData(data []byte) {
-	if _, asked := recipe.Revocation(data); asked {
+// onContent takes what c's node says, which may have the mark. An operator may have deleted the
+// node and made another one of its name. The session's mu is held.
+func (c *contender) onContent(said client.Content) {
+	if said.Stat.EphemeralOwner != c.incarnation.id {
+		c.lose(errNodeDeleted)
+		return
+	}
+	if _, asked := recipe.Revocation(said.Data); asked {
 		c.revoke()
 	}
 }

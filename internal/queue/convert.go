@@ -85,6 +85,6 @@ func (c *contender) read(ctx context.Context) error {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	c.onData(content.Data)
+	c.onContent(content)
 	return nil
 }

@@ -3,6 +3,7 @@ package queue
 import (
 	"time"
 
+	"github.com/zklock/zklock/internal/client"
 	"github.com/zklock/zklock/internal/clock"
 	"github.com/zklock/zklock/internal/lease"
 	"github.com/zklock/zklock/internal/wire"
@@ -48,8 +49,8 @@ func (o *observer) Changed(path string) {
 	})
 }
 
-func (o *observer) Read(path string, data []byte) {
-	o.contender(path, func(c *contender) { c.onData(data) })
+func (o *observer) Read(path string, said client.Content) {
+	o.contender(path, func(c *contender) { c.onContent(said) })
 }
 
 // contender calls f, under the mutex, if path is a contender's node.

@@ -36,6 +36,9 @@ var ofTheLibrary = []judged{
 	{mutant{"a proof is quick if it takes no longer than a network that was slow until now", []edit{
 		{"internal/lease/speed.go", "roundTrip = min(roundTrip, most)", "_ = most"},
 	}}, "TestALockThatWaitedForAPausedLeaderIsNotQuickForHowSlowTheNetworkWas"},
+	{mutant{"any node of a hold's name is its own", []edit{
+		{"internal/queue/contender.go", "if said.Stat.EphemeralOwner != c.incarnation.id {", "if false {"},
+	}}, "TestAHoldWhoseNodeIsReplacedIsLost"},
 	{mutant{"permits that are lost by now are returned", []edit{
 		{"internal/queue/semaphore.go", "case err == nil && !h.Valid():", "case false:"},
 	}}, "TestPermitsThatAreLostBeforeTheirCallReturnsAreTakenAnew"},
