@@ -12,12 +12,13 @@ type client struct {
 	read       uint8 // steps to its next
 	end        int16 // of the lease, in nanoseconds from now
 	best       bool  // see Lease
+	rests      moment
 	proved     moment
 	slow       moment // see Speed
 	sure, next moment
 	ripe       moment
 	settled    moment
-	recent     [8]exchange
+	recent     [10]exchange
 }
 
 // over is an end of a lease long ago.
@@ -67,14 +68,14 @@ func (c *client) keepTouches(t Touches) {
 }
 
 func (c *client) lease() (*Lease, *Relays) {
-	l := &Lease{proved: at(c.proved), best: c.best}
+	l := &Lease{proved: at(c.proved), best: c.best, rests: at(c.rests)}
 	end := now.Add(time.Duration(c.end))
 	l.end.Store(&end)
 	return l, &Relays{sure: at(c.sure), next: at(c.next), ripe: at(c.ripe)}
 }
 
 func (c *client) keepLease(l *Lease, r *Relays) {
-	c.end, c.proved, c.best = int16(max(l.Left(now), over)), since(l.proved), l.best
+	c.end, c.proved, c.best, c.rests = int16(max(l.Left(now), over)), since(l.proved), l.best, since(l.rests)
 	c.sure, c.next, c.ripe = since(r.sure), since(r.next), since(r.ripe)
 }
 
@@ -86,7 +87,7 @@ func (c *client) terms() Terms { return Terms{Timeout: timeout, Held: c.held == 
 func (sc *scope) reads(all []move, m move) []move {
 	w := &m.to
 	if w.read == 0 && w.held != alone && w.requests[theRead].at == nowhere {
-		w.read = reading
+		w.read = sc.reading
 		w.requests[theRead] = request{at: toFollower}
 		m = sc.say(m, "a read goes out")
 	}
@@ -206,7 +207,8 @@ func (sc *scope) takes(w *world, r request) {
 	if sc.began != nil {
 		sc.began(a)
 	}
-	if a.lease.Lasts(now, w.terms()) {
+	touches := w.touches()
+	if a.lease.Lasts(now, w.terms()) && (sc.dooms || touches.Carry(a.lease.Rests(), a.relays, now, timeout)) {
 		w.held = holding
 	}
 	w.slow = since(a.speed.slow)
@@ -221,6 +223,7 @@ func (w *world) passes() {
 	w.read -= min(w.read, 1)
 	w.end = max(w.end-step, over)
 	earlier(&w.slow)
+	earlier(&w.rests)
 	earlier(&w.proved)
 	earlier(&w.sure)
 	earlier(&w.next)
@@ -243,7 +246,7 @@ func (w *world) passes() {
 // wrong any more.
 func (sc *scope) canonical(w *world) {
 	proof := &w.requests[theProof]
-	runs := w.end+sc.drift > 0
+	runs := sc.runs(w)
 	deaf := w.held == alone || proof.at != toClient && (w.cut == theFollower || w.ended) || w.cut == theClient
 	if !runs && (w.held == holding || w.held == idle && w.cut != nothing || deaf) {
 		*w = world{}
@@ -265,6 +268,6 @@ func (sc *scope) canonical(w *world) {
 	w.proved = max(w.proved, -countdown/8) // an interval ago
 	w.slow = max(w.slow, begun)
 	if w.held == holding && w.budget.releases == 0 {
-		w.ripe, w.slow, w.best = max(w.ripe, begun), begun, true
+		w.ripe, w.slow, w.best, w.rests = max(w.ripe, begun), begun, true, longAgo
 	}
 }

@@ -62,6 +62,11 @@ var scopes = []struct {
 		budget{late: 2, releases: 2},
 	},
 	{
+		"holds that follow a gap in which nothing was answered",
+		scope{budget: budget{late: 1}, keeps: true, reading: 24},
+		budget{late: 2, releases: 1},
+	},
+	{
 		"a long pause, and a cut, with proofs that count half of the timeout longer",
 		scope{budget: budget{pauses: 1, cuts: 1}, longest: 24, proved: countsLonger},
 		budget{late: 1, pauses: 1, cuts: 1},
@@ -153,6 +158,9 @@ var terms = map[string]scope{
 				a.speed.slow = clock.Instant{}
 			}
 		},
+	},
+	"each touch is sure while the one ahead of it counts": {
+		budget: budget{}, keeps: true, reading: 24, dooms: true,
 	},
 	"a slow one of a hold does": {
 		budget: budget{cuts: 1, pauses: 1, releases: 1}, longest: 12,

@@ -67,6 +67,7 @@ func RelayedBy(proof clock.Instant, timeout time.Duration) clock.Instant {
 // time; everything else is for one goroutine at a time.
 type Lease struct {
 	end    atomic.Pointer[clock.Instant]
+	rests  clock.Instant // when the touch was sent by which it ends at the latest
 	proved clock.Instant // when the last proof was answered
 	best   bool          // another one right behind that could do no more
 }
@@ -88,11 +89,19 @@ type Proof struct{ Begun, Touched, Early clock.Instant }
 // to begin a lease only.
 func (l *Lease) Prove(p Proof, quick bool, now clock.Instant, relay *Relays, in Terms) {
 	sure, second := relay.proved(p, now, in.Timeout)
-	l.Extend(in.safeUntil(p.Begun, sure), now)
+	l.restOn(p.Begun, sure, now, in)
 	if quick && !in.Held && l.Left(now) < part(in.Timeout, relayPart) {
-		l.Extend(in.safeUntil(p.Begun, p.Early), now)
+		l.restOn(p.Begun, p.Early, now, in)
 	}
 	l.proved, l.best = now, quick || second
+}
+
+// restOn extends the lease by a proof that was begun then, and by the touch that is ahead of it.
+func (l *Lease) restOn(begun, touch, now clock.Instant, in Terms) {
+	l.Extend(in.safeUntil(begun, touch), now)
+	if now.Most(touch) < now.Most(l.rests) {
+		l.rests = touch
+	}
 }
 
 // safeUntil returns until when a session is safe by a proof that was begun then, and by the
@@ -115,6 +124,10 @@ func (l *Lease) NextProof(now clock.Instant, relay *Relays, in Terms) time.Durat
 	}
 	return pause
 }
+
+// Rests returns when the touch was sent by which the lease ends at the latest, whatever proofs
+// there are.
+func (l *Lease) Rests() clock.Instant { return l.rests }
 
 // Lasts reports whether the lease runs until the next proof, and leaves time for that unless a
 // proof could do no more than the last one, which was made just now.

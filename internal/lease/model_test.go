@@ -20,7 +20,7 @@ import (
 //     done so, and has pinged. The first write that is answered meanwhile does not count
 //     as quick: that is an exception which the lease has.
 //   - The client, or the follower, is cut off for good.
-//   - The client reads something each third of the timeout. At some time it begins a
+//   - The client reads something each third of the timeout, usually. At some time it begins a
 //     lease, with a write, and sends a proof whenever one is due. It may give back what
 //     it holds, and begin again.
 //
@@ -28,7 +28,6 @@ import (
 const (
 	step      = 100 // nanoseconds
 	timeout   = 32 * step
-	reading   = 11 // steps from one read to the next
 	countdown = timeout / step
 
 	catchingUp = countdown / 16
@@ -41,6 +40,8 @@ type scope struct {
 	tick    uint8 // half of one, in steps: a quarter of the timeout at most is assumed
 	drift   int16 // what the client's clock may have lost while its lease lasted
 	keeps   bool  // that a hold is lost is wrong too
+	dooms   bool  // that it can be made longer in time is not asked
+	reading uint8 // steps from one read to the next
 
 	// What a mutant takes away: it has the lease take what is true for what would satisfy a
 	// condition.

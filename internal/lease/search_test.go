@@ -21,23 +21,26 @@ func (sc *scope) steps(w world) []move {
 	sc.buffers = [2][]move{from, to}
 	for i := range from {
 		w := &from[i].to
-		switch runs := w.end+sc.drift > 0; {
-		case w.ended && runs:
+		if w.ended && sc.runs(w) {
 			from[i].wrong = "the session ends, and its lease has " + of(w.end) + " left"
-		case sc.keeps && w.held == holding && !runs:
-			from[i].wrong = "the hold is lost"
-		default:
-			w.passes()
-			sc.canonical(w)
+			continue
 		}
+		if w.passes(); sc.keeps && w.held == holding && !sc.runs(w) {
+			from[i].wrong = "the hold is lost"
+			continue
+		}
+		sc.canonical(w)
 	}
 	return from
 }
 
+// runs reports whether the lease does, by a clock that may have lost time.
+func (sc *scope) runs(w *world) bool { return w.end+sc.drift > 0 }
+
 // started is a session that has just been connected.
-func started(ping uint8) world {
+func started(ping, read uint8) world {
 	var w world
-	w.left, w.ping, w.read, w.end = countdown, ping, reading, over
+	w.left, w.ping, w.read, w.end = countdown, ping, read, over
 	w.slow, w.proved, w.ripe = longAgo, longAgo, longAgo
 	for i := range w.recent {
 		w.recent[i] = unused
@@ -49,6 +52,9 @@ func started(ping uint8) world {
 func (sc scope) whole() *scope {
 	if sc.tick == 0 {
 		sc.tick = countdown / 4
+	}
+	if sc.reading == 0 {
+		sc.reading = countdown/3 + 1
 	}
 	if sc.drift == 0 {
 		sc.drift = timeout / 100
@@ -77,7 +83,7 @@ func (sc scope) check() (states int, trace string) {
 		}
 	}
 	for ping := range whole.tick {
-		w := started(ping)
+		w := started(ping, whole.reading)
 		w.budget = whole.budget
 		whole.canonical(&w)
 		add(w, origin{from: -1})

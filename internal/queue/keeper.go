@@ -234,7 +234,7 @@ func (c *contender) secure(ctx context.Context) error {
 	for try := 0; ; try++ {
 		s.mu.Lock()
 		now := s.client.Clock.Now()
-		cause, runs, doubted, interval := c.cause, c.incarnation.Lasts(now, s.terms(now)), s.doubted(now), s.terms(now).Interval()
+		cause, runs, doubted, interval := c.cause, s.lasts(c.incarnation, now), s.doubted(now), s.terms(now).Interval()
 		if cause == nil && runs {
 			s.protect(c, now)
 		}
@@ -271,7 +271,7 @@ func (c *contender) beginLease(ctx context.Context) error {
 	}
 	s.mu.Lock()
 	now := s.client.Clock.Now()
-	begun := c.cause != nil || c.incarnation.Lasts(now, s.terms(now)) || s.doubted(now) > 0
+	begun := c.cause != nil || s.lasts(c.incarnation, now) || s.doubted(now) > 0
 	s.mu.Unlock()
 	if begun {
 		return nil
@@ -286,6 +286,11 @@ func (c *contender) prove(ctx context.Context) error {
 		return err
 	}
 	return s.prove(ctx, []*contender{c})
+}
+
+// lasts reports whether inc's lease runs for long enough, and goes on. s.mu is held.
+func (s *Session) lasts(inc *incarnation, now clock.Instant) bool {
+	return inc.Lasts(now, s.terms(now)) && (s.link == nil || s.link.Carry(inc.Rests(), &s.relays, now, s.shortest))
 }
 
 // doubted returns how long it is until a proof can count: as one that begins a lease, or as the

@@ -323,6 +323,13 @@ func (l *Link) Doubted(now clock.Instant) time.Duration {
 	return l.speed.Doubted(now)
 }
 
+// Carry reports whether proofs make a lease longer in time that rests on a touch sent then.
+func (l *Link) Carry(rests clock.Instant, relay *lease.Relays, now clock.Instant, timeout time.Duration) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.touches.Carry(rests, relay, now, timeout)
+}
+
 // BeginProof returns a proof that begins now, in a session of that timeout.
 func (l *Link) BeginProof(timeout time.Duration) lease.Proof {
 	l.mu.Lock()

@@ -312,6 +312,45 @@ func TestALockThatWaitedForAPausedLeaderIsNotQuickForHowSlowTheNetworkWas(t *tes
 	}
 }
 
+// What was answered before the gap ends the lease before anything since can make it longer: the
+// first lock waits for that.
+func TestALockBehindATimeWithoutAnswersIsKept(t *testing.T) {
+	const timeout = 10 * time.Second
+	for name, gap := range map[string]func(b *bubble, c *clock.Clock, s *zklock.Session, d time.Duration){
+		"the network stood": func(b *bubble, _ *clock.Clock, _ *zklock.Session, d time.Duration) {
+			place := b.server.Client("here")
+			place.Block(zktest.ToServer)
+			time.Sleep(d)
+			place.Unblock()
+		},
+		"the machine slept": func(b *bubble, c *clock.Clock, s *zklock.Session, d time.Duration) {
+			c.Step(d)
+			b.server.Ensemble().AgeSession(s.ID(), d)
+		},
+	} {
+		for phase := range time.Duration(12) { // of the pings
+			for _, part := range []time.Duration{30, 40, 50, 55, 60, 64} {
+				inBubble(t, func(t *testing.T, b *bubble) {
+					var c clock.Clock
+					s := must(zklock.Connect(clock.With(t.Context(), &c), []string{b.server.PipeAddr()}, timeout,
+						zklock.WithDialer(b.server.Client("here").Dial)))
+					defer s.Close()
+					l := b.locker(s)
+					require.NoError(t, l.Do(t.Context(), nothing))
+					time.Sleep(3*timeout + phase*timeout/36)
+					gap(b, &c, s, timeout*part/100)
+					time.Sleep(timeout / 50)
+					asked := time.Now()
+					h := must(l.Acquire(t.Context()))
+					require.Less(t, time.Since(asked), timeout/2, "phase %d, %d %%, %s", phase, part, name)
+					time.Sleep(2 * timeout)
+					require.NoError(t, h.Err(), "phase %d, %d %%, %s", phase, part, name)
+				}, zktest.WithTickTime(timeout/5), zktest.WithLatency(time.Millisecond, time.Millisecond))
+			}
+		}
+	}
+}
+
 // stuck is a connection whose first delete is never written: its send buffer is full.
 type stuck struct {
 	net.Conn

@@ -36,6 +36,12 @@ var ofTheLibrary = []judged{
 	{mutant{"a proof is quick if it takes no longer than a network that was slow until now", []edit{
 		{"internal/lease/speed.go", "roundTrip = min(roundTrip, most)", "_ = most"},
 	}}, "TestALockThatWaitedForAPausedLeaderIsNotQuickForHowSlowTheNetworkWas"},
+	{mutant{"a hold begins that nothing can make longer in time", []edit{
+		{"internal/queue/keeper.go", "(s.link == nil || s.link.Carry(inc.Rests(), &s.relays, now, s.shortest))", "(s.link == nil || true)"},
+	}}, "TestALockBehindATimeWithoutAnswersIsKept"},
+	{mutant{"a lease is carried on by a touch whatever is ahead of it", []edit{
+		{"internal/lease/touches.go", "\t\tleft = more\n\t\treturn ok\n", "\t\treturn ok\n"},
+	}}, "internal/lease.TestALeaseIsCarriedOnIfEachTouchIsSureWhileTheOneAheadOfItCounts"},
 	{mutant{"any node of a hold's name is its own", []edit{
 		{"internal/queue/contender.go", "if said.Stat.EphemeralOwner != c.incarnation.id {", "if false {"},
 	}}, "TestAHoldWhoseNodeIsReplacedIsLost"},
@@ -52,7 +58,7 @@ var ofTheLibrary = []judged{
 		{"revoke.go", "return s.askDowngraded(ctx, path, found)", "return nil"},
 	}}, "TestAWriterWhoIsAskedAsItGoesOnReadingIsAskedAsAReader"},
 	{mutant{"a first proof counts a touch that a leader which is late has not heard of", []edit{
-		{"internal/lease/lease.go", "in.safeUntil(p.Begun, p.Early)", "in.safeUntil(p.Begun, p.Touched)"},
+		{"internal/lease/lease.go", "l.restOn(p.Begun, p.Early, now, in)", "l.restOn(p.Begun, p.Touched, now, in)"},
 	}}, "TestAFirstHoldIsLostInTimeThoughTheLeaderIsLate"},
 	{mutant{"a session that only waits starts over when one of its callers gives up", []edit{
 		{"internal/queue/succession.go", "if c.hold != nil {\n\t\ts.expire(c.incarnation", "if true {\n\t\ts.expire(c.incarnation"},
