@@ -864,6 +864,7 @@ var ofTheLibrary = []judged{
 	}}, "internal/lease.TestWhatIsLeftOfALeaseIsTooLittleWhileAProofCouldMakeItLonger"},
 	{mutant{"a grant waits out a doubt, and makes no proof then", []edit{
 		{"internal/lease/lease.go", " || left > 0 && l.best && now.Most(l.proved) < in.Interval()", " || left > 0"},
+		{"internal/queue/keeper.go", "(s.link == nil || s.link.Carry(inc.Rests(), &s.relays, now, s.shortest))", "true"},
 	}}, "test/sim.TestAGrantLeavesTimeForTheNextProofWhileAConnectRequestIsUnheard"},
 	{mutant{"a slow proof that follows another begins a lease by itself", []edit{
 		{"internal/lease/lease.go", "if quick && !in.Held", "if (quick || second) && !in.Held"},
