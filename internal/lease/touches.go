@@ -44,9 +44,9 @@ func (t *Touches) Add(sent, answered clock.Instant) {
 // Carry reports whether proofs that servers answer in time make a lease longer before it ends that
 // rests on a touch sent then. Each touch has to be sure while the one ahead of it still counts:
 // after a gap in which none was answered, that of the machine's sleep too, it may be too late.
-func (t *Touches) Carry(rests clock.Instant, relay *Relays, now clock.Instant, timeout time.Duration) bool {
+func (t *Touches) Carry(rests clock.Instant, relay *Relays, s *Speed, now clock.Instant, timeout time.Duration) bool {
 	worth := func(sent clock.Instant) time.Duration { return -now.Most(sent.Add(part(timeout, touchPart))) }
-	left, proof := worth(rests), part(timeout, sparePart/2)
+	left, proof := worth(rests), max(part(timeout, sparePart/2), s.lastProof)
 	inTime := func(sent clock.Instant, sure time.Duration) bool {
 		more := worth(sent)
 		if more <= left {
@@ -56,14 +56,16 @@ func (t *Touches) Carry(rests clock.Instant, relay *Relays, now clock.Instant, t
 		left = more
 		return ok
 	}
-	ripe, step := max(relay.Ripe(now), 0), part(timeout, doubtPart) // to the next proof, and to each that follows
+	ripe, step := max(relay.Ripe(now), 0), part(timeout, doubtPart)+proof // to the next proof, and to each that follows
 	if !inTime(relay.next, ripe) || !inTime(t.settled, ripe+step) {
 		return false
 	}
 	for _, r := range t.recent {
-		counts := max(r.answered.Add(part(timeout, relayPart)).Least(now)-ripe, 0)
-		steps := (counts + step - 1) / step // until a proof finds the touch answered for long enough
-		if !inTime(r.sent, ripe+(steps+1)*step) {
+		found := max(r.answered.Add(part(timeout, relayPart)).Least(now)-ripe, 0) // answered for long enough
+		if found > 0 {
+			found += step // the proof before is begun a little too early
+		}
+		if !inTime(r.sent, ripe+found+step) {
 			return false
 		}
 	}

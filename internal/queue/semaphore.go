@@ -76,6 +76,7 @@ func (s *Semaphore) acquire(
 			return client.Permanent(err)
 		case err == nil && !h.Valid(): // the turn's delete took longer to be written than the lease ran
 			h.Leave(nil)
+			h = nil
 			return client.ErrStale
 		}
 		return err

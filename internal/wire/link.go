@@ -327,7 +327,7 @@ func (l *Link) Doubted(now clock.Instant) time.Duration {
 func (l *Link) Carry(rests clock.Instant, relay *lease.Relays, now clock.Instant, timeout time.Duration) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.touches.Carry(rests, relay, now, timeout)
+	return l.touches.Carry(rests, relay, &l.speed, now, timeout)
 }
 
 // BeginProof returns a proof that begins now, in a session of that timeout.

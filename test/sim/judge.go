@@ -84,9 +84,20 @@ func (ck *checker) judgeRest(c, other *claim) (units int) {
 	case c.conflicts(other):
 		ck.failLocked("P1", "%s got %s while %s keeps %s for %v yet", c.who, c.path, other.who, base(other.node), left)
 	case other.path == c.path:
-		return other.units
+		return min(other.units, ck.permitsOf(other))
 	}
 	return 0
+}
+
+// permitsOf returns how many permits c's nodes keep, of which an operator may have deleted some. ck.mu
+// is held.
+func (ck *checker) permitsOf(c *claim) (n int) {
+	for path := range ck.tree {
+		if contenderOf(path) == contenderOf(c.node) {
+			n++
+		}
+	}
+	return n
 }
 
 // judgeNode checks that a grant rests on a node that is, or was, first in the

@@ -202,7 +202,32 @@ func (w *world) calm() bool {
 			}
 		}
 	}
-	return w.checker.verdict() == nil
+	return w.checker.verdict() == nil && !slices.ContainsFunc(w.machines, w.losesBehindSleep)
+}
+
+// losesBehindSleep reports whether a machine loses a lock that it takes when it has slept, for no
+// longer than its session lives, and has a network at once.
+func (w *world) losesBehindSleep(m *machine) bool {
+	inc, d := m.current(), newDice(w.program.Seed)
+	i := slices.IndexFunc(inc.locks, func(l *lock) bool { return l != nil && l.several == nil })
+	if i < 0 {
+		return false
+	}
+	pause(w.ctx, d.span(m.spec.Timeout, 2*m.spec.Timeout))
+	nap := d.span(m.spec.Timeout/4, 9*m.spec.Timeout/16)
+	m.clock.Step(nap)
+	for _, id := range m.ids() {
+		w.ensemble.AgeSession(id, nap)
+	}
+	h, err := inc.locks[i].handles(Section{Permits: permits}).Acquire(w.ctx)
+	if err != nil {
+		return false // the session was older than that
+	}
+	defer h.Release(w.ctx)
+	if pause(w.ctx, m.spec.Timeout); h.Err() != nil {
+		w.checker.fail("liveness", "%s has slept for %v, and has lost the lock that it asked for then: %v", m.name, nap, h.Err())
+	}
+	return h.Err() != nil
 }
 
 // usual is how long it takes to come right what nothing is in the way of.
