@@ -36,8 +36,8 @@
 //     ([WithDialer]), a log handler ([WithLogger]) or a [SessionTrace]; and a
 //     call for the functions of its [Trace].
 //   - Nothing leaks. After [Session.Close] no goroutine, timer or socket is left.
-//     Only a function of your own that package membership calls may still be
-//     running.
+//     Only a function of your own that package membership calls, or a Do runs,
+//     may still be running, and a lookup of a name by the C library.
 //   - Loud. Lock never returns without holding; misuse panics with a clear text;
 //     errors say what, where and why, and match this package's sentinels.
 //

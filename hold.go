@@ -111,8 +111,8 @@ func (h *Hold) Check() *zk.CheckVersionRequest {
 // server has refused to delete that of another owner of this session, which the lock came from, the
 // lock is free when that is gone too.) When ctx ends first, or has ended already, its error is
 // returned and the delete goes on in the background until the node is gone or the session is;
-// [Hold.Context]'s ends with the hold, and so at once. Calling Release again returns nil again, and
-// so does it after [Session.Close]; of a hold that was lost it returns [ErrLost] with its cause.
+// [Hold.Context]'s ends with the hold. Calling Release again returns nil again, and so does it after
+// [Session.Close]; of a hold that was lost it returns [ErrLost] with its cause.
 func (h *Hold) Release(ctx context.Context) error {
 	if err := h.made("release"); err != nil {
 		return err

@@ -202,7 +202,7 @@ func (c secureConn) Close() error { return c.NetConn().Close() }
 
 func (d *Dialer) raw(ctx context.Context, network, address string) (net.Conn, error) {
 	if d.Dial == nil {
-		return new(net.Dialer).DialContext(ctx, network, address)
+		return (&net.Dialer{Resolver: resolver()}).DialContext(ctx, network, address)
 	}
 	deadline, _ := ctx.Deadline()
 	conn, err := d.Dial(network, address, time.Until(deadline))
@@ -210,6 +210,26 @@ func (d *Dialer) raw(ctx context.Context, network, address string) (net.Conn, er
 		err = errNoConnection
 	}
 	return conn, err
+}
+
+// resolver returns the default one, whose questions to name servers end with their ctx. By itself
+// it waits for seconds for an answer that nobody wants any more.
+func resolver() *net.Resolver {
+	usual := net.DefaultResolver
+	dial := usual.Dial
+	if dial == nil {
+		dial = new(net.Dialer).DialContext
+	}
+	return &net.Resolver{
+		PreferGo: usual.PreferGo, StrictErrors: usual.StrictErrors,
+		Dial: func(ctx context.Context, network, address string) (net.Conn, error) {
+			conn, err := dial(ctx, network, address)
+			if err == nil {
+				context.AfterFunc(ctx, func() { conn.Close() })
+			}
+			return conn, err
+		},
+	}
 }
 
 // pause waits longer from round to round of the servers, and not for long while there are holds

@@ -5,11 +5,13 @@ import (
 	"errors"
 	"net"
 	"os"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
 
 	"github.com/zklock/zklock/internal/backoff"
 	"github.com/zklock/zklock/internal/clock"
@@ -233,4 +235,24 @@ func TestWithoutADialerOfTheUsersOwnServersAreReachedByTheNet(t *testing.T) {
 	require.NoError(t, err)
 	defer other.Close()
 	require.Equal(t, conn.LocalAddr(), other.RemoteAddr())
+}
+
+// As when the network is gone just when the connection is.
+func TestANameServerThatDoesNotAnswerIsAskedNoLongerThanTheDialTakes(t *testing.T) {
+	silent, err := net.ListenPacket("udp", "127.0.0.1:0")
+	require.NoError(t, err)
+	defer silent.Close()
+	usual := net.DefaultResolver
+	defer func() { net.DefaultResolver = usual }()
+	var asked atomic.Int32
+	net.DefaultResolver = &net.Resolver{PreferGo: true, Dial: func(ctx context.Context, _, _ string) (net.Conn, error) {
+		asked.Add(1)
+		return new(net.Dialer).DialContext(ctx, "udp", silent.LocalAddr().String())
+	}}
+	ctx, cancel := context.WithTimeout(t.Context(), 20*ms)
+	defer cancel()
+	_, err = dialerOf(t.Context(), pressed{}).raw(ctx, "tcp", "server.example.com:2181")
+	require.Error(t, err)
+	require.Positive(t, asked.Load())
+	goleak.VerifyNone(t) // waits for no more than a second
 }

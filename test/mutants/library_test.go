@@ -42,6 +42,9 @@ var ofTheLibrary = []judged{
 	{mutant{"a lease is carried on by a touch whatever is ahead of it", []edit{
 		{"internal/lease/touches.go", "\t\tleft = more\n\t\treturn ok\n", "\t\treturn ok\n"},
 	}}, "internal/lease.TestALeaseIsCarriedOnIfEachTouchIsSureWhileTheOneAheadOfItCounts"},
+	{mutant{"a name server is waited for when nobody dials any more", []edit{
+		{"internal/wire/dial.go", "context.AfterFunc(ctx, func() { conn.Close() })", "_ = conn"},
+	}}, "internal/wire.TestANameServerThatDoesNotAnswerIsAskedNoLongerThanTheDialTakes"},
 	{mutant{"any node of a hold's name is its own", []edit{
 		{"internal/queue/contender.go", "if said.Stat.EphemeralOwner != c.incarnation.id {", "if false {"},
 	}}, "TestAHoldWhoseNodeIsReplacedIsLost"},
