@@ -32,6 +32,7 @@ const (
 	sparePart    = 1.0 / 10  // what a lease has to have left for a proof, which may take half of it
 	quickPart    = 1.0 / 256 // how much longer than a round trip a quick write may take
 	twicePart    = 1.0 / 6   // the longest round trip of which two, and doubtPart, leave a lease of use
+	longPart     = 1.0 / 12  // what a proof may take where a hold is to last
 	grainPart    = 1.0 / 64  // between touches that are kept
 	doubtPart    = 1.0 / 16  // what a leader needs to catch up after a pause
 	lookPart     = 1.0 / 32  // between looks at the clocks while something is held

@@ -45,6 +45,9 @@ func (t *Touches) Add(sent, answered clock.Instant) {
 // rests on a touch sent then. Each touch has to be sure while the one ahead of it still counts:
 // after a gap in which none was answered, that of the machine's sleep too, it may be too late.
 func (t *Touches) Carry(rests clock.Instant, relay *Relays, s *Speed, now clock.Instant, timeout time.Duration) bool {
+	if s.lastProof > part(timeout, longPart) {
+		return true // such a server is no good for more than short holds, gap or none
+	}
 	worth := func(sent clock.Instant) time.Duration { return -now.Most(sent.Add(part(timeout, touchPart))) }
 	left, proof := worth(rests), max(part(timeout, sparePart/2), s.lastProof)
 	inTime := func(sent clock.Instant, sure time.Duration) bool {

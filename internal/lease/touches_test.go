@@ -73,8 +73,9 @@ func TestALeaseIsCarriedOnIfEachTouchIsSureWhileTheOneAheadOfItCounts(t *testing
 		"what is sure by then carries the next":  {800, 1355, []exchange{{1300, 1300}}, 1350, true, 0},
 		"there is no other touch since":          {0, 0, nil, 1519, true, 0},
 		"one of before changes nothing, however": {0, 0, []exchange{{-300, 1500}}, 1519, true, 0},
-		"proofs are further apart if they take":  {0, 0, []exchange{{500, 500}}, 500, true, 139},
-		"that long, it is late":                  {0, 0, []exchange{{500, 500}}, 500, false, 140},
+		"proofs are further apart if they take":  {0, 0, []exchange{{500, 500}}, 500, true, 133},
+		"where they take long nothing helps":     {0, 0, []exchange{{521, 521}}, 521, true, 134},
+		"that long, it is late":                  {0, 0, []exchange{{521, 521}}, 521, false, 133},
 	} {
 		log, relays := Touches{timeout: timeout, settled: at(0)}, Relays{next: at(c.next), ripe: at(c.ripe)}
 		for _, e := range c.exchanges {

@@ -51,7 +51,7 @@ var mutants = []mutant{
 	}, "TestAfterAQuietGap", "its lost channel was open"},
 
 	{"a slow write begins a lease", []edit{
-		{"internal/lease/lease.go", "l.begins(p.Begun, now, quick, in.Timeout)", "l.begins(p.Begun, now, true, in.Timeout)"},
+		{"internal/lease/lease.go", "if quick && !in.Held", "if !in.Held"},
 	}, "TestALockTakenWhileAPausedLeader/called_before,_its_follower_hangs", "its lost channel was open"},
 }
 
