@@ -2,10 +2,10 @@ package membership
 
 import (
 	"context"
+	"fmt"
 	"maps"
 	"runtime"
 	"slices"
-	"strconv"
 	"sync"
 	"time"
 	"weak"
@@ -24,10 +24,12 @@ import (
 type sight struct {
 	ready chan struct{} // closed when the server has answered
 	reading
-	err        error
-	connection int64     // that it was read over, or an earlier one
-	confirmed  time.Time // when the server last showed the same; guarded by the sights' mu
-	waiting    time.Time // since when it waits for its turn; likewise
+	err error
+
+	// Guarded by the sights' mu.
+	connection int64     // that it was shown over, or an earlier one
+	confirmed  time.Time // when the server last showed the same
+	waiting    time.Time // since when it waits for its turn
 }
 
 // over reports whether the sight is of no more use.
@@ -119,7 +121,7 @@ func look(ctx context.Context, s *zklock.Session, v view, doubt time.Duration) (
 
 // get returns the sight of the view, and whether it was not there before.
 func (all *sights) get(s *zklock.Session, v view) (g *sight, isNew bool) {
-	connection, _ := client.Of(s).Watches()
+	connection := client.Of(s).Watches().Connection
 	all.mu.Lock()
 	defer all.mu.Unlock()
 	if known := all.of[v]; known != nil && !known.over() {
@@ -196,18 +198,23 @@ func (all *sights) turn(path string, list *sight, interval time.Duration) map[st
 
 // stands reports whether g's watch stands. The client's watches must, and the server must
 // not have used it up without an event, as it does if the node may not be read then. It is
-// asked twice an interval at most, however many watch the node.
+// asked twice an interval at most, however many watch the node. Where the client has set its
+// watches again too late to be told of a change, the server is asked too: another watch would
+// stay beside the one that stands.
 func (all *sights) stands(ctx context.Context, s *zklock.Session, v view, g *sight, interval time.Duration) (bool, error) {
-	if _, standing := client.Of(s).Watches(); g.connection < standing {
-		return false, nil
-	}
+	standing := client.Of(s).Watches()
 	all.mu.Lock()
-	fresh := time.Since(g.confirmed) < interval/2
+	lapsed, fresh := g.connection < standing.Oldest, time.Since(g.confirmed) < interval/2
 	all.mu.Unlock()
-	if fresh {
+	switch {
+	case lapsed && !standing.Set:
+		return false, nil
+	case !lapsed && fresh:
 		return true, nil
 	}
-	answer := all.checks.DoChan(strconv.Itoa(int(v.of))+v.path, func() (any, error) {
+	// Of those that share an answer, each has seen the same watches stand before it was asked for.
+	key := fmt.Sprintf("%d %d %s", standing.Connection, v.of, v.path)
+	answer := all.checks.DoChan(key, func() (any, error) {
 		return request(s, v.check)
 	})
 	select {
@@ -220,8 +227,11 @@ func (all *sights) stands(ctx context.Context, s *zklock.Session, v view, g *sig
 		}
 		all.mu.Lock()
 		defer all.mu.Unlock()
-		g.confirmed = time.Now()
-		return r.Val.(reading).shows(g.reading, v.of), nil
+		same := r.Val.(reading).shows(g.reading, v.of)
+		if g.confirmed = time.Now(); same && standing.Set {
+			g.connection = max(g.connection, standing.Connection)
+		}
+		return same, nil
 	case <-ctx.Done():
 		return false, client.Ended(ctx)
 	case <-s.Closed():

@@ -163,47 +163,87 @@ func TestAWatchOutlivesAServerThatHangs(t *testing.T) {
 	})
 }
 
-// deaf is a connection whose client believes that its watches were set again
-// after a reconnect, while the server never hears of them.
+// deaf is a connection over which the server never hears of the watches that the client sets
+// again after a reconnect, as often as is left.
 type deaf struct {
 	net.Conn
-	swallowed *atomic.Int64
+	left *atomic.Int64
 }
 
 func (d deaf) Write(p []byte) (int, error) {
 	const opSetWatches = 101
-	if len(p) >= 12 && slices.Equal(p[8:12], []byte{0, 0, 0, opSetWatches}) {
-		d.swallowed.Add(1)
+	if len(p) >= 12 && slices.Equal(p[8:12], []byte{0, 0, 0, opSetWatches}) && d.left.Add(-1) >= 0 {
 		return len(p), nil
 	}
 	return d.Conn.Write(p)
 }
 
+// connectDeaf opens a session from that place that is deaf once.
+func connectDeaf(t *testing.T, server *zktest.Server, place *zktest.Client) (s *zklock.Session, wasDeaf func() bool) {
+	t.Helper()
+	left := new(atomic.Int64)
+	left.Store(1)
+	s = connect(t, server, zklock.WithDialer(func(network, addr string, d time.Duration) (net.Conn, error) {
+		conn, err := place.Dial(network, addr, d)
+		return deaf{conn, left}, err
+	}))
+	return s, func() bool { return left.Load() <= 0 }
+}
+
 func TestAChangeShowsWithinTheIntervalIfTheWatchesAreLost(t *testing.T) {
 	inBubble(t, func(t *testing.T, server *zktest.Server) {
-		var swallowed atomic.Int64
 		place := server.Client("watching")
-		watching := connect(t, server, zklock.WithDialer(func(network, addr string, d time.Duration) (net.Conn, error) {
-			conn, err := place.Dial(network, addr, d)
-			return deaf{conn, &swallowed}, err
-		}))
+		watching, wasDeaf := connectDeaf(t, server, place)
 		s := connect(t, server)
-		m := join(t, s, "a")
+		m, still := join(t, s, "a"), join(t, s, "s")
 		seen := watch(t, watching, membership.WithInterval(5*time.Second))
-		seen.await(t, "a")
+		seen.await(t, "a", "s")
 		place.Cut()
-		eventually(t, "a reconnect", func() bool { return swallowed.Load() == 1 })
+		eventually(t, "a reconnect", wasDeaf)
 
 		start := time.Now()
 		join(t, s, "b")
 		require.NoError(t, m.Update(t.Context(), []byte("A")))
-		seen.await(t, "A", "b")
+		seen.await(t, "A", "s", "b")
 		require.Greater(t, time.Since(start), time.Second, "a watch has told, the test shows nothing")
 		require.LessOrEqual(t, time.Since(start), 6*time.Second)
 		start = time.Now()
 		join(t, s, "c")
-		seen.await(t, "A", "b", "c")
+		require.NoError(t, still.Update(t.Context(), []byte("S")))
+		seen.await(t, "A", "S", "b", "c")
 		require.Less(t, time.Since(start), time.Second, "the watches stand again")
+	})
+}
+
+// go-zookeeper keeps each watch that it is asked for until it fires.
+func TestWatchesThatWereSetAgainTooLateAreKeptIfNothingHasChanged(t *testing.T) {
+	inBubble(t, func(t *testing.T, server *zktest.Server) {
+		const n = 20
+		writer, place := connect(t, server).Conn(), server.Client("watching")
+		crowd(t, writer, n)
+		watching, wasDeaf := connectDeaf(t, server, place)
+		seen := watch(t, watching, membership.WithInterval(time.Minute))
+		eventually(t, "the list", func() bool { return len(seen.latest()) == n })
+		place.Cut()
+		eventually(t, "a reconnect", wasDeaf)
+		since := reads(server)
+		_, err := writer.Set(path+"/member-7", []byte("unseen"), -1)
+		require.NoError(t, err)
+		_, _, err = watching.Conn().Get("/") // the server is not asked for what has changed before
+		require.NoError(t, err)
+		place.Cut()
+		require.Equal(t, "7", string(seen.latest()[7].Data), "a watch has told, the test shows nothing")
+		eventually(t, "the change", func() bool { return string(seen.latest()[7].Data) == "unseen" })
+		require.Equal(t, map[zktest.Op]int{zktest.OpExists: n + 1, zktest.OpGetData: 2}, since(), "one was read anew")
+		for range 3 { // the watches are relied on again
+			time.Sleep(time.Minute)
+			require.LessOrEqual(t, since()[zktest.OpExists], 10)
+		}
+		_, err = writer.Set(path+"/member-8", []byte("told"), -1)
+		require.NoError(t, err)
+		start := time.Now()
+		eventually(t, "the next change", func() bool { return string(seen.latest()[8].Data) == "told" })
+		require.Less(t, time.Since(start), time.Second)
 	})
 }
 

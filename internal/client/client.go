@@ -165,4 +165,4 @@ func (c *Client) Tap(r wire.Request, sent func()) *wire.Tap { return c.dialer.Ta
 func (c *Client) Drop(t *wire.Tap) { c.dialer.Taps.Drop(t) }
 
 // Watches is wire.Dialer's.
-func (c *Client) Watches() (connection, standing int64) { return c.dialer.Watches() }
+func (c *Client) Watches() wire.Standing { return c.dialer.Watches() }

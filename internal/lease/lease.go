@@ -31,7 +31,7 @@ const (
 	intervalPart = 1.0 / 8   // from proof to proof
 	sparePart    = 1.0 / 10  // what a lease has to have left for a proof, which may take half of it
 	quickPart    = 1.0 / 256 // how much longer than a round trip a quick write may take
-	twicePart    = 1.0 / 6   // the longest round trip of which two, and doubtPart, leave a lease of use
+	twicePart    = 3.0 / 20  // the longest round trip of which two, and doubtPart, leave a lease of use
 	longPart     = 1.0 / 12  // what a proof may take where a hold is to last
 	grainPart    = 1.0 / 64  // between touches that are kept
 	doubtPart    = 1.0 / 16  // what a leader needs to catch up after a pause

@@ -333,9 +333,7 @@ func TestAllRequestsThatSetWatchesAgainButTheLastAreFull(t *testing.T) {
 				}
 				server.Cut()
 				time.Sleep(reconnectTimeout)
-				connection, standing := s.client.Watches()
-				require.EqualValues(t, 2, connection)
-				require.EqualValues(t, 1, standing)
+				require.Equal(t, wire.Standing{Connection: 2, Oldest: 1, Set: true}, s.client.Watches())
 			})
 			require.Greater(t, len(lengths), 2)
 			for i, n := range lengths {

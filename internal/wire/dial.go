@@ -279,7 +279,5 @@ func (d *Dialer) Stop() {
 	}
 }
 
-// Watches returns the number of the newest connection that carried a session, and that of the
-// oldest one whose watches the client has set again over each one since: what was watched over
-// an earlier one may have changed without an event.
-func (d *Dialer) Watches() (connection, standing int64) { return d.rewatch.standing() }
+// Watches returns which of go-zookeeper's watches are to be relied on.
+func (d *Dialer) Watches() Standing { return d.rewatch.standing() }

@@ -84,6 +84,7 @@ type inFlight struct {
 	sent clock.Instant
 	tap  *Tap // nil: nobody follows it
 
+	write bool // behind a success, the server has applied what was committed before
 	watch bool // go-zookeeper is to keep a watch if the answer grants it
 }
 
@@ -198,7 +199,7 @@ func (l *Link) onFrame(head []byte) {
 		l.dialer.served()
 		l.dialer.session.Served(l)
 	}
-	if code == 0 && slices.Contains(writes, r.op) {
+	if code == 0 && r.write {
 		l.caughtUp.Store(true)
 	}
 	if r.tap != nil {
@@ -226,7 +227,7 @@ func (l *Link) Write(p []byte) (int, error) {
 		l.logins++
 		l.dialer.logins.Store(max(l.logins, l.dialer.logins.Load()))
 	} else {
-		l.follow(int32(binary.BigEndian.Uint32(p[4:])), inFlight{op: op, tap: t, watch: watch})
+		l.follow(int32(binary.BigEndian.Uint32(p[4:])), inFlight{op: op, tap: t, write: slices.Contains(writes, op), watch: watch})
 	}
 	if op == OpSetWatches {
 		l.early.asked()
@@ -296,7 +297,7 @@ func (l *Link) answered(xid int32) (r inFlight, known bool) {
 	now := l.dialer.Clock.Now()
 	l.touches.Add(r.sent, now)
 	l.speed.Answered(now.Least(r.sent))
-	if slices.Contains(writes, r.op) {
+	if r.write {
 		l.speed.Wrote(r.sent, now, l.shortest)
 	}
 	return r, true

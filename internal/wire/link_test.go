@@ -425,9 +425,7 @@ func TestAnEventIsNoAnswer(t *testing.T) {
 		p.greeted(1, ms)
 		l := p.greeted(1, ms)
 		l.says(answer(xidEvent, 0))
-		connection, standing := p.Watches()
-		require.EqualValues(t, 2, connection)
-		require.EqualValues(t, 2, standing)
+		require.Equal(t, Standing{Connection: 2, Oldest: 2}, p.Watches())
 	})
 }
 

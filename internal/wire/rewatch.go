@@ -15,10 +15,11 @@ type rewatch struct {
 	unbroken   int64      // the oldest whose watches were set again over each one up to the last
 	seen       int64      // the client's last transaction when it asked for the connection
 
-	under  int32 // xid of the newest request
-	more   bool  // another one may follow it
-	failed bool  // one was refused, or came too late
-	whole  bool  // the last one was confirmed
+	under   int32 // xid of the newest request
+	more    bool  // another one may follow it
+	refused bool  // one was
+	late    bool  // one came too late to tell of all changes before it
+	whole   bool  // the last one was answered
 }
 
 // asked takes the connect request.
@@ -36,7 +37,7 @@ func (r *rewatch) connected() {
 		r.unbroken = r.connection
 	}
 	r.connection++
-	r.under, r.failed, r.whole = xidEvent, false, false // an xid that no request has
+	r.under, r.refused, r.late, r.whole = xidEvent, false, false, false // an xid that no request has
 }
 
 // FullRequest is the length from which on another request may follow: go-zookeeper begins one
@@ -52,7 +53,7 @@ func (r *rewatch) sent(frame []byte) {
 	r.under = int32(binary.BigEndian.Uint32(frame[4:]))
 	r.more, r.whole = len(frame) >= FullRequest, false
 	if int64(binary.BigEndian.Uint64(frame[seenAt:])) > r.seen {
-		r.failed = true
+		r.late = true
 	}
 }
 
@@ -63,20 +64,34 @@ func (r *rewatch) answered(xid, code int32) {
 	if xid != r.under {
 		return
 	}
-	r.failed = r.failed || code != 0
+	r.refused = r.refused || code != 0
 	r.whole = !r.more
 }
 
-// stands reports whether the watches of the connection before stand on this one. r.mu is held.
-func (r *rewatch) stands() bool { return r.whole && !r.failed }
+// stands reports whether the watches of the connection before stand on this one, and have told of
+// what changed between the two. r.mu is held.
+func (r *rewatch) stands() bool { return r.isSet() && !r.late }
 
-// standing returns the number of the newest connection, and that of the oldest one whose
-// watches stand.
-func (r *rewatch) standing() (connection, oldest int64) {
+// isSet reports whether all watches that there were are set over this connection. r.mu is held.
+func (r *rewatch) isSet() bool { return r.whole && !r.refused }
+
+func (r *rewatch) standing() Standing {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	s := Standing{Connection: r.connection, Oldest: r.connection, Set: r.isSet()}
 	if r.stands() {
-		return r.connection, r.unbroken
+		s.Oldest = r.unbroken
 	}
-	return r.connection, r.connection
+	return s
+}
+
+// Standing says which of go-zookeeper's watches are to be relied on.
+type Standing struct {
+	Connection int64 // the number of the newest one that carried a session
+	// Oldest is the number of the oldest one whose watches were set again over each one since. What
+	// was watched over an earlier one may have changed without an event.
+	Oldest int64
+	// Set says that those of all earlier ones stand over the newest one by now, and tell of what
+	// changes from here on.
+	Set bool
 }

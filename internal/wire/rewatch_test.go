@@ -77,18 +77,19 @@ func TestWatchesStandIfTheServerHasConfirmedAllOfThemInTime(t *testing.T) {
 	for name, c := range map[string]struct {
 		later []reconnect
 		want  int64
+		set   bool
 	}{
-		"set again":                             {[]reconnect{good}, 1},
-		"set again twice":                       {[]reconnect{good, good}, 1},
-		"set again by many requests":            {[]reconnect{{seen: 7, requests: []int64{7, 7}, full: 1}}, 1},
-		"not set again":                         {[]reconnect{{seen: 7}}, 2},
-		"refused":                               {[]reconnect{{seen: 7, requests: []int64{7}, code: -4}}, 2},
-		"not confirmed":                         {[]reconnect{{seen: 7, requests: []int64{7}, unheard: true}}, 2},
-		"behind an answer of the connection":    {[]reconnect{{seen: 7, requests: []int64{8}}}, 2},
-		"some behind an answer":                 {[]reconnect{{seen: 7, requests: []int64{7, 8}, full: 1}}, 2},
-		"a second request may follow":           {[]reconnect{{seen: 7, requests: []int64{7}, full: 1}}, 2},
-		"set again after it was not":            {[]reconnect{{seen: 7}, good}, 2},
-		"set again after it was not and it was": {[]reconnect{good, {seen: 7}, good}, 3},
+		"set again":                             {[]reconnect{good}, 1, true},
+		"set again twice":                       {[]reconnect{good, good}, 1, true},
+		"set again by many requests":            {[]reconnect{{seen: 7, requests: []int64{7, 7}, full: 1}}, 1, true},
+		"not set again":                         {[]reconnect{{seen: 7}}, 2, false},
+		"refused":                               {[]reconnect{{seen: 7, requests: []int64{7}, code: -4}}, 2, false},
+		"not confirmed":                         {[]reconnect{{seen: 7, requests: []int64{7}, unheard: true}}, 2, false},
+		"behind an answer of the connection":    {[]reconnect{{seen: 7, requests: []int64{8}}}, 2, true},
+		"some behind an answer":                 {[]reconnect{{seen: 7, requests: []int64{7, 8}, full: 1}}, 2, true},
+		"a second request may follow":           {[]reconnect{{seen: 7, requests: []int64{7}, full: 1}}, 2, false},
+		"set again after it was not":            {[]reconnect{{seen: 7}, good}, 2, true},
+		"set again after it was not and it was": {[]reconnect{good, {seen: 7}, good}, 3, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var r rewatch
@@ -96,9 +97,7 @@ func TestWatchesStandIfTheServerHasConfirmedAllOfThemInTime(t *testing.T) {
 			for _, later := range c.later {
 				later.pass(&r)
 			}
-			connection, standing := r.standing()
-			require.EqualValues(t, len(c.later)+1, connection)
-			require.Equal(t, c.want, standing)
+			require.Equal(t, Standing{Connection: int64(len(c.later) + 1), Oldest: c.want, Set: c.set}, r.standing())
 		})
 	}
 }
@@ -111,7 +110,7 @@ func TestAConnectionIsCountedBeforeAnybodyHasIt(t *testing.T) {
 	var counted int64
 	s := told{}
 	d := NewDialer(context.Background(), &s, Options{Hosts: NewHosts(), Clock: new(clock.Clock), Log: s})
-	s.connected = func() { counted, _ = d.Watches() }
+	s.connected = func() { counted = d.Watches().Connection }
 	head := make([]byte, frameHead)
 	binary.BigEndian.PutUint32(head[8:], 10_000)
 	binary.BigEndian.PutUint64(head[12:], 1)

@@ -2,7 +2,6 @@ package lock_test
 
 import (
 	"context"
-	"encoding/binary"
 	"fmt"
 	"net"
 	"slices"
@@ -105,7 +104,7 @@ type pinging struct {
 }
 
 func (c *pinging) Write(p []byte) (int, error) {
-	if len(p) == 12 && zktest.Op(binary.BigEndian.Uint32(p[8:])) == zktest.OpPing {
+	if len(p) == 12 && isOf(p, zktest.OpPing) {
 		c.pinged()
 	}
 	return c.Conn.Write(p)
@@ -351,23 +350,24 @@ func TestALockBehindATimeWithoutAnswersIsKept(t *testing.T) {
 	}
 }
 
-// stuck is a connection whose first delete is never written: its send buffer is full.
-type stuck struct {
-	net.Conn
-	deletes *atomic.Int32
-	closed  context.Context
-	close   context.CancelFunc
-}
-
-func (c *stuck) Write(p []byte) (int, error) {
-	if len(p) >= 12 && zktest.Op(binary.BigEndian.Uint32(p[8:])) == zktest.OpDelete && c.deletes.Add(1) == 1 {
-		<-c.closed.Done()
-		return 0, net.ErrClosed
+// Two proofs take too long from some length on, and one has to do.
+func TestALockIsHadHoweverLongAnswersTake(t *testing.T) {
+	const timeout = 8 * time.Second
+	for percent := range time.Duration(25) {
+		for phase := range time.Duration(12) {
+			synctest.Test(t, func(t *testing.T) {
+				way := percent * timeout / 200
+				b := &bubble{t, zktest.NewServer(t, zktest.WithLatency(way, way)), "/lock"}
+				s := must(zklock.Connect(t.Context(), []string{b.server.PipeAddr()}, timeout, zklock.WithDialer(b.server.Dial)))
+				defer s.Close()
+				time.Sleep(phase * timeout / 3)
+				asked := time.Now()
+				must(b.locker(s).Acquire(t.Context()))
+				require.Less(t, time.Since(asked), 3*timeout/2, "answers of %d %% of the timeout", percent)
+			})
+		}
 	}
-	return c.Conn.Write(p)
 }
-
-func (c *stuck) Close() error { c.close(); return c.Conn.Close() }
 
 // A semaphore gives its turn back between the grant and the call's end.
 func TestPermitsThatAreLostBeforeTheirCallReturnsAreTakenAnew(t *testing.T) {
@@ -375,12 +375,9 @@ func TestPermitsThatAreLostBeforeTheirCallReturnsAreTakenAnew(t *testing.T) {
 		const timeout = 10 * time.Second
 		srv := zktest.NewServer(t, zktest.WithLatency(timeout/20, timeout/20))
 		var deletes atomic.Int32
-		s := must(zklock.Connect(t.Context(), []string{srv.PipeAddr()}, timeout,
-			zklock.WithDialer(func(network, address string, limit time.Duration) (net.Conn, error) {
-				conn, err := srv.Dial(network, address, limit)
-				closed, end := context.WithCancel(context.Background())
-				return &stuck{conn, &deletes, closed, end}, err
-			})))
+		s := must(zklock.Connect(t.Context(), []string{srv.PipeAddr()}, timeout, zklock.WithDialer(stalling(srv.Dial, func(frame []byte) bool {
+			return isOf(frame, zktest.OpDelete) && deletes.Add(1) == 1
+		}))))
 		defer s.Close()
 		h := must(must(zklock.NewSemaphore(s, "/permits", 1)).Acquire(t.Context(), 1))
 		require.NoError(t, h.Err())

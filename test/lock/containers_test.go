@@ -2,7 +2,6 @@ package lock_test
 
 import (
 	"context"
-	"encoding/binary"
 	"log/slog"
 	"net"
 	"slices"
@@ -46,7 +45,7 @@ type late struct {
 const lateness = 50 * time.Millisecond
 
 func (l late) Write(frame []byte) (int, error) {
-	if len(frame) < 12 || zktest.Op(binary.BigEndian.Uint32(frame[8:])) != zktest.OpCreateContainer || l.of.straight.Load() {
+	if !isOf(frame, zktest.OpCreateContainer) || l.of.straight.Load() {
 		return l.Conn.Write(frame)
 	}
 	frame = slices.Clone(frame)

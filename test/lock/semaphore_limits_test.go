@@ -2,7 +2,6 @@ package lock_test
 
 import (
 	"context"
-	"net"
 	"regexp"
 	"sort"
 	"strconv"
@@ -58,40 +57,12 @@ func TestAThousandPermitsAreTheMostForOneCall(t *testing.T) {
 	require.Empty(t, at.leases())
 }
 
-// stuckConn is a connection whose send buffer is full while stuck is set.
-type stuckConn struct {
-	net.Conn
-	stuck *atomic.Bool
-	down  context.Context
-	close context.CancelFunc
-}
-
-func (c *stuckConn) Write(p []byte) (int, error) {
-	if c.stuck.Load() {
-		<-c.down.Done()
-		return 0, net.ErrClosed
-	}
-	return c.Conn.Write(p)
-}
-
-func (c *stuckConn) Close() error {
-	c.close()
-	return c.Conn.Close()
-}
-
 // Who gives up waiting for permits gives its turn back, which must not wait for the connection.
 func TestAWaiterForPermitsEndsWithItsContextThoughNothingCanBeWritten(t *testing.T) {
 	inBubble(t, func(t *testing.T, b *bubble) {
 		var stuck atomic.Bool
 		s, err := zklock.Connect(t.Context(), []string{b.server.PipeAddr()}, longSession,
-			zklock.WithDialer(func(network, addr string, timeout time.Duration) (net.Conn, error) {
-				conn, err := b.server.Dial(network, addr, timeout)
-				if err != nil {
-					return nil, err
-				}
-				down, closed := context.WithCancel(context.Background())
-				return &stuckConn{conn, &stuck, down, closed}, nil
-			}))
+			zklock.WithDialer(stalling(b.server.Dial, func([]byte) bool { return stuck.Load() })))
 		require.NoError(t, err)
 		defer s.Close()
 		sem, err := zklock.NewSemaphore(s, b.path, 1)

@@ -1,6 +1,7 @@
 package lock_test
 
 import (
+	"context"
 	"encoding/binary"
 	"errors"
 	"net"
@@ -10,10 +11,12 @@ import (
 	"testing"
 	"time"
 
+	"github.com/go-zookeeper/zk"
 	"github.com/stretchr/testify/require"
 
 	"github.com/zklock/zklock"
 	"github.com/zklock/zklock/internal/faultproxy"
+	"github.com/zklock/zklock/zktest"
 )
 
 // sticky is a dialer on whose connections requests get stuck, so that others queue behind them
@@ -77,6 +80,44 @@ func (c stickyConn) Write(frame []byte) (n int, err error) {
 	close(s.caught)
 	<-s.goOn
 	return n, err
+}
+
+// stalledConn is a connection whose send buffer is full for some of its frames.
+type stalledConn struct {
+	net.Conn
+	full   func(frame []byte) bool
+	closed context.Context
+	close  context.CancelFunc
+}
+
+// stalling is dial with connections that are stalled for those frames, until they are closed.
+func stalling(dial zk.Dialer, full func(frame []byte) bool) zk.Dialer {
+	return func(network, address string, timeout time.Duration) (net.Conn, error) {
+		conn, err := dial(network, address, timeout)
+		if err != nil {
+			return nil, err
+		}
+		closed, end := context.WithCancel(context.Background())
+		return &stalledConn{conn, full, closed, end}, nil
+	}
+}
+
+func (c *stalledConn) Write(frame []byte) (int, error) {
+	if c.full(frame) {
+		<-c.closed.Done()
+		return 0, net.ErrClosed
+	}
+	return c.Conn.Write(frame)
+}
+
+func (c *stalledConn) Close() error {
+	c.close()
+	return c.Conn.Close()
+}
+
+// isOf reports whether a frame is a request of that operation.
+func isOf(frame []byte, op zktest.Op) bool {
+	return len(frame) >= 12 && zktest.Op(binary.BigEndian.Uint32(frame[8:])) == op
 }
 
 // Where a goroutine is that waits for the answer to a request of go-zookeeper's.

@@ -876,10 +876,10 @@ var ofTheLibrary = []judged{
 		{"internal/lease/speed.go", " && s.Doubted(begun) <= 0", ""},
 	}}, "internal/lease.TestNoProofIsQuickRightBehindASlowWriteOfAnyKind"},
 	{mutant{"a proof right behind a slow delete begins a lease", []edit{
-		{"internal/wire/link.go", "if slices.Contains(writes, r.op) {", "if false {"},
+		{"internal/wire/link.go", "if r.write {", "if false {"},
 	}}, "internal/wire.TestASlowWriteLeavesADoubtAndASlowReadNone"},
 	{mutant{"a proof right behind a slow read begins no lease", []edit{
-		{"internal/wire/link.go", "if slices.Contains(writes, r.op) {", "if true {"},
+		{"internal/wire/link.go", "if r.write {", "if true {"},
 	}}, "internal/wire.TestASlowWriteLeavesADoubtAndASlowReadNone"},
 	{mutant{"a write is quick by what this server grants", []edit{
 		{"internal/wire/handshake.go", "l.shortest, _ = l.dialer.session.Left()", "l.shortest = timeout"},
@@ -988,8 +988,20 @@ var ofTheLibrary = []judged{
 		{"membership/watch.go", "path: path, options", "path: client.Of(s).Below(path), options"},
 	}}, "membership.TestTheErrorOfAWatchNamesTheWholePath"},
 	{mutant{"a watch that the server has used up without an event stands", []edit{
-		{"membership/sights.go", "if fresh {", "if fresh || v.of == data {"},
+		{"membership/sights.go", "case !lapsed && fresh:", "case !lapsed && (fresh || v.of == data):"},
 	}}, "membership.TestAWatchShowsWhatAMemberBecameWhileItMightNotBeRead"},
+	{mutant{"a watch that was set again too late tells of all changes", []edit{
+		{"membership/sights.go", "case !lapsed && fresh:", "case fresh:"},
+	}}, "membership.TestWatchesThatWereSetAgainTooLateAreKeptIfNothingHasChanged"},
+	{mutant{"a watch that was set again too late is never relied on again", []edit{
+		{"membership/sights.go", "; same && standing.Set {", "; false {"},
+	}}, "membership.TestWatchesThatWereSetAgainTooLateAreKeptIfNothingHasChanged"},
+	{mutant{"a watch that was set again too late is asked for beside the one that stands", []edit{
+		{"membership/sights.go", "case lapsed && !standing.Set:", "case lapsed:"},
+	}}, "membership.TestWatchesThatWereSetAgainTooLateAreKeptIfNothingHasChanged"},
+	{mutant{"a watch that was not set again stands if nothing has changed", []edit{
+		{"membership/sights.go", "case lapsed && !standing.Set:", "case false:"},
+	}}, "membership.TestAChangeShowsWithinTheIntervalIfTheWatchesAreLost"},
 	{mutant{"the same members are made sure of each time", []edit{
 		{"membership/sights.go", "return a.waiting.Compare(b.waiting)", "return 0 * a.waiting.Compare(b.waiting)"},
 	}}, "membership.TestEachMemberHasItsTurnHoweverBusyTheOthersAndTheLoopsBody"},
