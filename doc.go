@@ -34,7 +34,7 @@
 //     whatever the network does, and one whose context has ended already never
 //     acquires. Only [Connect] waits for code of your own, a dialer
 //     ([WithDialer]), a log handler ([WithLogger]) or a [SessionTrace]; and a
-//     call for the functions of its [Trace].
+//     call for the functions of its [Trace], [Locker.Do] for its function.
 //   - Nothing leaks. After [Session.Close] no goroutine, timer or socket is left.
 //     Only a function of your own that package membership calls, or a Do runs,
 //     may still be running, and a lookup of a name by the C library.

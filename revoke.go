@@ -173,8 +173,8 @@ func (s *Session) mark(node string) ([]byte, error) {
 }
 
 // Revoked returns a channel that is closed when another client has asked for the lock back,
-// with [Revoke] or Curator's Revoker, also if that was before the hold began. The holder
-// decides whether and when to release it.
+// with [Revoke] or Curator's Revoker, also if that was before the hold began; of permits, only if
+// it did not come as they were taken. The holder decides whether and when to release it.
 func (h *Hold) Revoked() <-chan struct{} {
 	must(h.made("revoked"))
 	return h.hold.Revoked()

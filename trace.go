@@ -72,7 +72,7 @@ type Trace struct {
 type TraceInfo struct {
 	Path  string    // of the lock
 	Node  string    // full path of the lock node, or of a place in a semaphore's line; "" if Failed without one
-	Token int64     // the node's czxid; of a hold, its fencing token
+	Token int64     // the node's czxid; of a hold, its fencing token, if none shares its node: see Hold.Token
 	Time  time.Time // when it happened
 	Err   error     // Failed, Lost: why; what a call returns wraps it
 
