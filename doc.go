@@ -61,7 +61,7 @@
 //
 //   - no server has confirmed the session in time: without a server that answers
 //     a hold usually ends after 0.45 to 0.6 of the session timeout, and at worst
-//     after about 0.17, if servers answer quickly otherwise: see
+//     after about 0.16, if servers answer quickly otherwise: see
 //     docs/operations.md;
 //   - the servers have ended the session;
 //   - somebody else has deleted its node.

@@ -47,7 +47,7 @@ type Session struct {
 // The servers may negotiate another timeout than the one asked for; see [Session.Timeout]. They
 // keep a session without a connection for that long: a crashed holder blocks the others until
 // then. Without a server that answers a hold ends earlier, usually after 0.45 to 0.6 of the
-// timeout and at worst after about 0.17, so that its owner knows before anybody else can have
+// timeout and at worst after about 0.16, so that its owner knows before anybody else can have
 // the lock.
 //
 // The last server may carry a chroot for the whole list, as in zk1:2181,zk2:2181/app: the paths

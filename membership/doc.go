@@ -34,6 +34,6 @@
 // Watches are shared by all who use the same session and stay when a Watch ends,
 // because the client cannot remove one, until the node changes or somebody watches it
 // again: calling Watch again and again costs no memory. Only where a server has not confirmed
-// the watches by the next interval, each is asked for anew, and the client keeps some 200 bytes
-// for the one before until its node changes.
+// the watches yet when a Watch begins after a reconnect, or at the next interval, each is asked
+// for anew, and the client keeps some 200 bytes for the one before until its node changes.
 package membership

@@ -208,7 +208,7 @@ func (sc *scope) takes(w *world, r request) {
 		sc.began(a)
 	}
 	touches := w.touches()
-	if a.lease.Lasts(now, w.terms()) && (sc.dooms || touches.Carry(a.lease.Rests(), a.relays, &a.speed, now, timeout)) {
+	if a.lease.Lasts(now, &touches, a.relays, &a.speed, w.terms()) || sc.dooms && a.lease.Spares(now, w.terms()) {
 		w.held = holding
 	}
 	w.slow = since(a.speed.slow)

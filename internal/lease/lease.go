@@ -126,15 +126,23 @@ func (l *Lease) NextProof(now clock.Instant, relay *Relays, in Terms) time.Durat
 	return pause
 }
 
-// Rests returns when the touch was sent by which the lease ends at the latest, whatever proofs
-// there are.
-func (l *Lease) Rests() clock.Instant { return l.rests }
+// Spares reports whether the lease runs until the next proof, and leaves time for that.
+func (l *Lease) Spares(now clock.Instant, in Terms) bool {
+	return l.Left(now)-in.Interval() > part(in.Timeout, sparePart)
+}
 
-// Lasts reports whether the lease runs until the next proof, and leaves time for that unless a
-// proof could do no more than the last one, which was made just now.
-func (l *Lease) Lasts(now clock.Instant, in Terms) bool {
-	left := l.Left(now) - in.Interval()
-	return left > part(in.Timeout, sparePart) || left > 0 && l.best && now.Most(l.proved) < in.Interval()
+// Lasts reports whether the lease goes on as long as servers answer the proofs: it leaves time for
+// the next one, and that and those behind it make it longer in time. Over a connection that is too
+// slow for that it has to last until the next proof, and the last one, which was made just now, was
+// the best that is to be had.
+func (l *Lease) Lasts(now clock.Instant, t *Touches, relay *Relays, s *Speed, in Terms) bool {
+	switch {
+	case s.lastProof <= part(in.Timeout, longPart):
+		return l.Spares(now, in) && t.carry(l.rests, relay, s, now, in.Timeout)
+	case l.best && now.Most(l.proved) < in.Interval():
+		return l.Left(now) > in.Interval()
+	}
+	return l.Spares(now, in)
 }
 
 // Interval returns the time from proof to proof, half of the usual while less may have been

@@ -106,7 +106,7 @@ func TestALeaseIsTheLongestThatWasProved(t *testing.T) {
 	assert.False(t, l.RunsAt(now.Add(30*time.Minute)), "a shorter session timeout does")
 }
 
-func TestWhatIsLeftOfALeaseIsTooLittleWhileAProofCouldMakeItLonger(t *testing.T) {
+func TestWhereProofsTakeLongALeaseLastsIfTheLastOneWasTheBestThatIsToBeHad(t *testing.T) {
 	const timeout = 1000 * time.Millisecond
 	type proof struct {
 		begun, answered int
@@ -132,12 +132,12 @@ func TestWhatIsLeftOfALeaseIsTooLittleWhileAProofCouldMakeItLonger(t *testing.T)
 		t.Run(name, func(t *testing.T) {
 			connected := new(clock.Clock).Now()
 			at := func(ms int) clock.Instant { return connected.Add(time.Duration(ms) * time.Millisecond) }
-			relays, in := NewRelays(connected), Terms{Timeout: timeout}
+			relays, in, touches := NewRelays(connected), Terms{Timeout: timeout}, NewTouches(connected, timeout)
 			var l Lease
 			for _, p := range c.proofs {
 				l.Prove(Proof{at(p.begun), connected, connected}, p.quick, at(p.answered), &relays, in)
 			}
-			assert.Equal(t, c.lasts, l.Lasts(at(c.at), in), "with %v left", l.Left(at(c.at)))
+			assert.Equal(t, c.lasts, l.Lasts(at(c.at), &touches, &relays, &Speed{lastProof: timeout/12 + 1}, in), "with %v left", l.Left(at(c.at)))
 		})
 	}
 }
@@ -241,30 +241,35 @@ func TestTheNextProofIsDueAnIntervalAfterTheLastOrEarlierWhileTheLeaseIsShort(t 
 	assert.Equal(t, 120*ms, l.NextProof(now, nil, in), "the session's time has gone on while the machine slept")
 }
 
-// A proof takes a 20th of the timeout or less, and that may be half of what is left. No more is
-// to be had right after one that counted.
-func TestALeaseLastsIfItLeavesTimeForAProofUnlessNoneCouldMakeItLonger(t *testing.T) {
-	in, now := Terms{Timeout: 1600 * ms}, new(clock.Clock).Now()
+// A proof takes a 20th of the timeout or less, and that may be half of what is left. Where they take
+// more than a 12th, no more is to be had right after one that counted.
+func TestALeaseLastsIfItLeavesTimeForAProof(t *testing.T) {
+	const timeout = 1600 * ms
+	const slow = timeout/12 + 1
+	in, now := Terms{Timeout: timeout}, new(clock.Clock).Now()
 	before, woken := asleep(t, time.Second)
 	long, ago := now.Add(-time.Hour), func(d time.Duration) clock.Instant { return now.Add(-d) }
 	for name, c := range map[string]struct {
 		l    *Lease
 		now  clock.Instant
 		left time.Duration // of which the next proof comes in 200 ms
+		took time.Duration // the last proof
 		want bool
 	}{
-		"a tenth":                        {&Lease{proved: long}, now, 360 * ms, false},
-		"more than that":                 {&Lease{proved: long}, now, 360*ms + 1, true},
-		"less, right after the last one": {&Lease{proved: now, best: true}, now, 200*ms + 1, true},
-		"nothing":                        {&Lease{proved: now, best: true}, now, 200 * ms, false},
-		"less, just before the next one": {&Lease{proved: ago(200*ms - 1), best: true}, now, 250 * ms, true},
-		"less, when the next one is due": {&Lease{proved: ago(200 * ms), best: true}, now, 250 * ms, false},
-		"less, after one in doubt":       {&Lease{proved: now}, now, 250 * ms, false},
-		"less, after a sleep since then": {&Lease{proved: before, best: true}, woken, 250 * ms, false},
+		"a tenth":                        {&Lease{proved: long}, now, 360 * ms, 0, false},
+		"more than that":                 {&Lease{proved: long}, now, 360*ms + 1, 0, true},
+		"less, right after the last one": {&Lease{proved: now, best: true}, now, 360 * ms, slow - 1, false},
+		"which took long":                {&Lease{proved: now, best: true}, now, 200*ms + 1, slow, true},
+		"nothing":                        {&Lease{proved: now, best: true}, now, 200 * ms, slow, false},
+		"less, just before the next one": {&Lease{proved: ago(200*ms - 1), best: true}, now, 250 * ms, slow, true},
+		"less, when the next one is due": {&Lease{proved: ago(200 * ms), best: true}, now, 250 * ms, slow, false},
+		"more, when the next one is due": {&Lease{proved: ago(200 * ms), best: true}, now, 360*ms + 1, slow, true},
+		"less, after one in doubt":       {&Lease{proved: now}, now, 250 * ms, slow, false},
+		"less, after a sleep since then": {&Lease{proved: before, best: true}, woken, 250 * ms, slow, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			c.l.Extend(c.now.Add(c.left), c.now)
-			assert.Equal(t, c.want, c.l.Lasts(c.now, in))
+			assert.Equal(t, c.want, c.l.Lasts(c.now, new(Touches), new(Relays), &Speed{lastProof: c.took}, in))
 		})
 	}
 }

@@ -41,13 +41,11 @@ func (t *Touches) Add(sent, answered clock.Instant) {
 	t.recent = append(t.recent, touch{sent, answered})
 }
 
-// Carry reports whether proofs that servers answer in time make a lease longer before it ends that
-// rests on a touch sent then. Each touch has to be sure while the one ahead of it still counts:
-// after a gap in which none was answered, that of the machine's sleep too, it may be too late.
-func (t *Touches) Carry(rests clock.Instant, relay *Relays, s *Speed, now clock.Instant, timeout time.Duration) bool {
-	if s.lastProof > part(timeout, longPart) {
-		return true // such a server is no good for more than short holds, gap or none
-	}
+// carry reports whether proofs that servers answer in time make a lease longer before it ends that
+// rests on a touch sent then. Each touch has to be sure while the one ahead of it still counts, as
+// long ahead of that end as a server may take that is waited for (see Patience): after a gap in
+// which no request was answered, that of the machine's sleep too, it may be too late.
+func (t *Touches) carry(rests clock.Instant, relay *Relays, s *Speed, now clock.Instant, timeout time.Duration) bool {
 	worth := func(sent clock.Instant) time.Duration { return -now.Most(sent.Add(part(timeout, touchPart))) }
 	left, proof := worth(rests), max(part(timeout, sparePart/2), s.lastProof)
 	inTime := func(sent clock.Instant, sure time.Duration) bool {
@@ -55,7 +53,7 @@ func (t *Touches) Carry(rests clock.Instant, relay *Relays, s *Speed, now clock.
 		if more <= left {
 			return true
 		}
-		ok := sure+proof < left
+		ok := sure+max(part(timeout, sparePart), s.lastProof) < left
 		left = more
 		return ok
 	}

@@ -58,30 +58,31 @@ func TestALeaseIsCarriedOnIfEachTouchIsSureWhileTheOneAheadOfItCounts(t *testing
 		carried    bool
 		took       int // the last proof
 	}{
-		"the next is in time":                    {0, 0, []exchange{{679, 679}}, 679, true, 0},
-		"it is not":                              {0, 0, []exchange{{680, 680}}, 680, false, 0},
-		"one in between is":                      {0, 0, []exchange{{600, 600}, {860, 860}}, 860, true, 0},
-		"one in between, which is not":           {0, 0, []exchange{{760, 900}, {940, 941}}, 941, false, 0},
-		"by its answer":                          {0, 0, []exchange{{300, 679}}, 679, true, 0},
-		"it counts already":                      {0, 0, []exchange{{600, 600}}, 1259, true, 0},
-		"it counts too late for two proofs":      {0, 0, []exchange{{600, 600}}, 1260, false, 0},
-		"the second is later if the first is":    {0, 940, []exchange{{600, 600}}, 910, true, 0},
-		"by so much":                             {0, 1341, []exchange{{600, 600}}, 1240, false, 0},
-		"one proof is enough":                    {600, 1300, nil, 1300, true, 0},
-		"as soon as that may be":                 {600, 1439, nil, 1300, true, 0},
-		"that would be too late":                 {600, 1440, nil, 1300, false, 0},
-		"what is sure by then carries the next":  {800, 1355, []exchange{{1300, 1300}}, 1350, true, 0},
+		"the next is in time":                    {0, 0, []exchange{{599, 599}}, 599, true, 0},
+		"it is not":                              {0, 0, []exchange{{600, 600}}, 600, false, 0},
+		"one in between is":                      {0, 0, []exchange{{520, 520}, {780, 780}}, 780, true, 0},
+		"one in between, which is not":           {0, 0, []exchange{{680, 820}, {860, 861}}, 861, false, 0},
+		"by its answer":                          {0, 0, []exchange{{220, 599}}, 599, true, 0},
+		"it counts already":                      {0, 0, []exchange{{520, 520}}, 1179, true, 0},
+		"it counts too late for two proofs":      {0, 0, []exchange{{520, 520}}, 1180, false, 0},
+		"the second is later if the first is":    {0, 860, []exchange{{520, 520}}, 830, true, 0},
+		"by so much":                             {0, 1261, []exchange{{520, 520}}, 1160, false, 0},
+		"one proof is enough":                    {600, 1220, nil, 1220, true, 0},
+		"as soon as that may be":                 {600, 1359, nil, 1300, true, 0},
+		"that would be too late":                 {600, 1360, nil, 1300, false, 0},
+		"what is sure by then carries the next":  {800, 1275, []exchange{{1220, 1220}}, 1270, true, 0},
 		"there is no other touch since":          {0, 0, nil, 1519, true, 0},
 		"one of before changes nothing, however": {0, 0, []exchange{{-300, 1500}}, 1519, true, 0},
-		"proofs are further apart if they take":  {0, 0, []exchange{{500, 500}}, 500, true, 133},
-		"where they take long nothing helps":     {0, 0, []exchange{{521, 521}}, 521, true, 134},
-		"that long, it is late":                  {0, 0, []exchange{{521, 521}}, 521, false, 133},
+		"proofs are further apart if they take":  {0, 0, []exchange{{493, 493}}, 493, true, 133},
+		"that long, it is late":                  {0, 0, []exchange{{494, 494}}, 494, false, 133},
+		"a proof has as long as that":            {0, 0, []exchange{{319, 319}}, 319, true, 200},
+		"and no longer":                          {0, 0, []exchange{{320, 320}}, 320, false, 200},
 	} {
 		log, relays := Touches{timeout: timeout, settled: at(0)}, Relays{next: at(c.next), ripe: at(c.ripe)}
 		for _, e := range c.exchanges {
 			log.recent = append(log.recent, touch{at(e.sent), at(e.answered)})
 		}
-		assert.Equal(t, c.carried, log.Carry(at(0), &relays, &Speed{lastProof: time.Duration(c.took) * ms}, at(c.now), timeout), name)
+		assert.Equal(t, c.carried, log.carry(at(0), &relays, &Speed{lastProof: time.Duration(c.took) * ms}, at(c.now), timeout), name)
 	}
 }
 
@@ -90,8 +91,8 @@ func TestALeaseIsNotCarriedOverASleepThatEndsIt(t *testing.T) {
 	before, woken := asleep(t, time.Second)
 	log, relays := Touches{timeout: timeout, settled: before}, Relays{next: before, ripe: before}
 	log.recent = []touch{{woken, woken}}
-	assert.False(t, log.Carry(before.Add(320*ms), &relays, new(Speed), woken, timeout), "840 ms are left, and as long it takes")
-	assert.True(t, log.Carry(before.Add(321*ms), &relays, new(Speed), woken, timeout))
+	assert.False(t, log.carry(before.Add(400*ms), &relays, new(Speed), woken, timeout), "920 ms are left, and as long it takes")
+	assert.True(t, log.carry(before.Add(401*ms), &relays, new(Speed), woken, timeout))
 }
 
 // What is kept is what was answered in the last 9 of 32 parts of the timeout, also while nobody asks.

@@ -290,7 +290,10 @@ func (c *contender) prove(ctx context.Context) error {
 
 // lasts reports whether inc's lease runs for long enough, and goes on. s.mu is held.
 func (s *Session) lasts(inc *incarnation, now clock.Instant) bool {
-	return inc.Lasts(now, s.terms(now)) && (s.link == nil || s.link.Carry(inc.Rests(), &s.relays, now, s.shortest))
+	if s.link == nil {
+		return inc.Spares(now, s.terms(now))
+	}
+	return s.link.Lasts(&inc.Lease, now, &s.relays, s.terms(now))
 }
 
 // doubted returns how long it is until a proof can count: as one that begins a lease, or as the

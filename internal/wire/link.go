@@ -324,11 +324,11 @@ func (l *Link) Doubted(now clock.Instant) time.Duration {
 	return l.speed.Doubted(now)
 }
 
-// Carry reports whether proofs make a lease longer in time that rests on a touch sent then.
-func (l *Link) Carry(rests clock.Instant, relay *lease.Relays, now clock.Instant, timeout time.Duration) bool {
+// Lasts reports whether a lease goes on as long as the server answers.
+func (l *Link) Lasts(of *lease.Lease, now clock.Instant, relay *lease.Relays, in lease.Terms) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.touches.Carry(rests, relay, &l.speed, now, timeout)
+	return of.Lasts(now, &l.touches, relay, &l.speed, in)
 }
 
 // BeginProof returns a proof that begins now, in a session of that timeout.

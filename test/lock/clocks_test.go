@@ -311,59 +311,115 @@ func TestALockThatWaitedForAPausedLeaderIsNotQuickForHowSlowTheNetworkWas(t *tes
 	}
 }
 
+// gap is a time in which a session hears of no server.
+type gap func(b *bubble, c *clock.Clock, s *zklock.Session, d time.Duration)
+
+var gaps = map[string]gap{
+	"the network stood": func(b *bubble, _ *clock.Clock, _ *zklock.Session, d time.Duration) {
+		place := b.server.Client("here")
+		place.Block(zktest.ToServer)
+		time.Sleep(d)
+		place.Unblock()
+	},
+	"the machine slept": func(b *bubble, c *clock.Clock, s *zklock.Session, d time.Duration) {
+		c.Step(d)
+		b.server.Ensemble().AgeSession(s.ID(), d)
+	},
+}
+
+// behindGap has test take a lock in a session that has held nothing for long, so long behind a gap.
+func behindGap(t *testing.T, timeout time.Duration, of gap, idle, length, later time.Duration, test func(b *bubble, l *zklock.Locker)) {
+	inBubble(t, func(t *testing.T, b *bubble) {
+		var c clock.Clock
+		place := b.server.Client("here")
+		s := must(zklock.Connect(clock.With(t.Context(), &c), []string{b.server.PipeAddr()}, timeout, zklock.WithDialer(place.Dial)))
+		defer s.Close()
+		l := b.locker(s)
+		require.NoError(t, l.Do(t.Context(), nothing))
+		time.Sleep(3*timeout + idle)
+		of(b, &c, s, length)
+		time.Sleep(later)
+		test(b, l)
+	}, zktest.WithTickTime(timeout/5), zktest.WithLatency(time.Millisecond, time.Millisecond))
+}
+
 // What was answered before the gap ends the lease before anything since can make it longer: the
 // first lock waits for that.
 func TestALockBehindATimeWithoutAnswersIsKept(t *testing.T) {
 	const timeout = 10 * time.Second
-	for name, gap := range map[string]func(b *bubble, c *clock.Clock, s *zklock.Session, d time.Duration){
-		"the network stood": func(b *bubble, _ *clock.Clock, _ *zklock.Session, d time.Duration) {
-			place := b.server.Client("here")
-			place.Block(zktest.ToServer)
-			time.Sleep(d)
-			place.Unblock()
-		},
-		"the machine slept": func(b *bubble, c *clock.Clock, s *zklock.Session, d time.Duration) {
-			c.Step(d)
-			b.server.Ensemble().AgeSession(s.ID(), d)
-		},
-	} {
+	for name, of := range gaps {
 		for phase := range time.Duration(12) { // of the pings
 			for _, part := range []time.Duration{30, 40, 50, 55, 60, 64} {
-				inBubble(t, func(t *testing.T, b *bubble) {
-					var c clock.Clock
-					s := must(zklock.Connect(clock.With(t.Context(), &c), []string{b.server.PipeAddr()}, timeout,
-						zklock.WithDialer(b.server.Client("here").Dial)))
-					defer s.Close()
-					l := b.locker(s)
-					require.NoError(t, l.Do(t.Context(), nothing))
-					time.Sleep(3*timeout + phase*timeout/36)
-					gap(b, &c, s, timeout*part/100)
-					time.Sleep(timeout / 50)
+				behindGap(t, timeout, of, phase*timeout/36, timeout*part/100, timeout/50, func(b *bubble, l *zklock.Locker) {
 					asked := time.Now()
-					h := must(l.Acquire(t.Context()))
+					h := must(l.Acquire(context.Background()))
 					require.Less(t, time.Since(asked), timeout/2, "phase %d, %d %%, %s", phase, part, name)
 					time.Sleep(2 * timeout)
 					require.NoError(t, h.Err(), "phase %d, %d %%, %s", phase, part, name)
-				}, zktest.WithTickTime(timeout/5), zktest.WithLatency(time.Millisecond, time.Millisecond))
+				})
 			}
 		}
 	}
 }
 
-// Two proofs take too long from some length on, and one has to do.
-func TestALockIsHadHoweverLongAnswersTake(t *testing.T) {
-	const timeout = 8 * time.Second
-	for percent := range time.Duration(25) {
-		for phase := range time.Duration(12) {
+// A server may take a 20th of the timeout, though the last proofs were quick, without being given up.
+func TestALockBehindATimeWithoutAnswersIsKeptThoughTheNextAnswersTakeLong(t *testing.T) {
+	const timeout = 10 * time.Second
+	for name, of := range gaps {
+		for _, part := range []time.Duration{15, 20, 25, 30, 40, 50} {
+			for later := range time.Duration(18) {
+				behindGap(t, timeout, of, 0, timeout*part/100, later*timeout/50, func(b *bubble, l *zklock.Locker) {
+					place := b.server.Client("here")
+					h := must(l.Acquire(context.Background()))
+					for _, way := range []zktest.Direction{zktest.ToServer, zktest.ToClient} {
+						place.Delay(way, timeout/41, timeout/41)
+					}
+					time.Sleep(2 * timeout)
+					require.NoError(t, h.Err(), "%d %%, %d, %s", part, later, name)
+				})
+			}
+		}
+	}
+}
+
+// The operations page says how long a hold lasts at least.
+func TestALockBehindATimeWithoutAnswersOutlastsAnOutage(t *testing.T) {
+	const timeout = 10 * time.Second
+	for name, of := range gaps {
+		for _, part := range []time.Duration{15, 20, 25, 30, 40, 50} {
+			for later := range time.Duration(18) {
+				behindGap(t, timeout, of, 0, timeout*part/100, later*timeout/50, func(b *bubble, l *zklock.Locker) {
+					h := must(l.Acquire(context.Background()))
+					time.Sleep(timeout * 6 / 100)
+					b.server.Freeze()
+					defer b.server.Thaw()
+					frozen := time.Now()
+					<-h.Lost()
+					require.Greater(t, time.Since(frozen), timeout*16/100, "%d %%, %d, %s", part, later, name)
+				})
+			}
+		}
+	}
+}
+
+// Two proofs take too long from some length on, and one has to do. Up to a 13th of the timeout a hold lasts.
+func TestALockIsHadHoweverLongAnswersTakeAndKeptUpToA13th(t *testing.T) {
+	const timeout, phases = 8 * time.Second, 40
+	for percent := range time.Duration(20) {
+		for phase := range time.Duration(phases) {
 			synctest.Test(t, func(t *testing.T) {
 				way := percent * timeout / 200
 				b := &bubble{t, zktest.NewServer(t, zktest.WithLatency(way, way)), "/lock"}
 				s := must(zklock.Connect(t.Context(), []string{b.server.PipeAddr()}, timeout, zklock.WithDialer(b.server.Dial)))
 				defer s.Close()
-				time.Sleep(phase * timeout / 3)
+				time.Sleep(phase * 3 * timeout / phases)
 				asked := time.Now()
-				must(b.locker(s).Acquire(t.Context()))
+				h := must(b.locker(s).Acquire(t.Context()))
 				require.Less(t, time.Since(asked), 3*timeout/2, "answers of %d %% of the timeout", percent)
+				if percent <= 100/13 {
+					time.Sleep(2 * timeout)
+					require.NoError(t, h.Err(), "answers of %d %% of the timeout, phase %d", percent, phase)
+				}
 			})
 		}
 	}

@@ -37,8 +37,14 @@ var ofTheLibrary = []judged{
 		{"internal/lease/speed.go", "roundTrip = min(roundTrip, most)", "_ = most"},
 	}}, "TestALockThatWaitedForAPausedLeaderIsNotQuickForHowSlowTheNetworkWas"},
 	{mutant{"a hold begins that nothing can make longer in time", []edit{
-		{"internal/queue/keeper.go", "(s.link == nil || s.link.Carry(inc.Rests(), &s.relays, now, s.shortest))", "(s.link == nil || true)"},
+		{"internal/lease/lease.go", " && t.carry(l.rests, relay, s, now, in.Timeout)", ""},
 	}}, "TestALockBehindATimeWithoutAnswersIsKept"},
+	{mutant{"a lock is granted as long as there is time until the next proof, though that would make the lease longer", []edit{
+		{"internal/lease/lease.go", "case s.lastProof <= part(in.Timeout, longPart):", "case !l.best && s.lastProof <= part(in.Timeout, longPart):"},
+	}}, "TestALockBehindATimeWithoutAnswersOutlastsAnOutage"},
+	{mutant{"a proof that carries a lease on is to have all that is left of it", []edit{
+		{"internal/lease/touches.go", "sure+max(part(timeout, sparePart), s.lastProof) < left", "sure+proof < left"},
+	}}, "TestALockIsHadHoweverLongAnswersTakeAndKeptUpToA13th"},
 	{mutant{"a lease is carried on by a touch whatever is ahead of it", []edit{
 		{"internal/lease/touches.go", "\t\tleft = more\n\t\treturn ok\n", "\t\treturn ok\n"},
 	}}, "internal/lease.TestALeaseIsCarriedOnIfEachTouchIsSureWhileTheOneAheadOfItCounts"},
@@ -859,15 +865,19 @@ var ofTheLibrary = []judged{
 	{mutant{"watches are asked for while a connection logs in", []edit{
 		{"internal/queue/contender.go", "l != nil && !l.Serving()", "l != nil && false"},
 	}}, "TestWaitersAddNoRequestsWithEachConnectionThatDoesNotLogIn"},
+	{mutant{"a lease lasts if it runs until the next proof", []edit{
+		{"internal/lease/lease.go", "> part(in.Timeout, sparePart)", "> 0"},
+	}}, "internal/lease.TestALeaseLastsIfItLeavesTimeForAProof"},
 	{mutant{"a grant leaves no time for the next proof", []edit{
-		{"internal/lease/lease.go", "left > part(in.Timeout, sparePart) ||", "left > 0 ||"},
+		{"internal/lease/lease.go", "> part(in.Timeout, sparePart)", "> 0"},
+		{"internal/lease/lease.go", " && t.carry(l.rests, relay, s, now, in.Timeout)", ""},
 	}}, "test/sim.TestAGrantLeavesTimeForTheNextProof"},
 	{mutant{"who is so slow that a proof leaves no time for the next gets no lock", []edit{
-		{"internal/lease/lease.go", "left > 0 && l.best", "false && l.best"},
-	}}, "internal/lease.TestWhatIsLeftOfALeaseIsTooLittleWhileAProofCouldMakeItLonger"},
+		{"internal/lease/lease.go", "return l.Left(now) > in.Interval()", "return l.Spares(now, in)"},
+	}}, "internal/lease.TestWhereProofsTakeLongALeaseLastsIfTheLastOneWasTheBestThatIsToBeHad"},
 	{mutant{"a grant waits out a doubt, and makes no proof then", []edit{
-		{"internal/lease/lease.go", " || left > 0 && l.best && now.Most(l.proved) < in.Interval()", " || left > 0"},
-		{"internal/queue/keeper.go", "(s.link == nil || s.link.Carry(inc.Rests(), &s.relays, now, s.shortest))", "true"},
+		{"internal/lease/lease.go", "> part(in.Timeout, sparePart)", "> 0"},
+		{"internal/lease/lease.go", " && t.carry(l.rests, relay, s, now, in.Timeout)", ""},
 	}}, "test/sim.TestAGrantLeavesTimeForTheNextProofWhileAConnectRequestIsUnheard"},
 	{mutant{"a slow proof that follows another begins a lease by itself", []edit{
 		{"internal/lease/lease.go", "if quick && !in.Held", "if (quick || second) && !in.Held"},
@@ -889,15 +899,19 @@ var ofTheLibrary = []judged{
 	}}, "TestSlowWritesOfOthersKeepNobodyFromALease"},
 	{mutant{"a slow second proof is not the best that is to be had", []edit{
 		{"internal/lease/lease.go", "l.best = now, quick || second", "l.best = now, quick || quick && second"},
-	}}, "internal/lease.TestWhatIsLeftOfALeaseIsTooLittleWhileAProofCouldMakeItLonger"},
+	}}, "internal/lease.TestWhereProofsTakeLongALeaseLastsIfTheLastOneWasTheBestThatIsToBeHad"},
 	{mutant{"a proof is the second of two however late it comes", []edit{
 		{"internal/lease/relays.go", "second = answered.Most(r.ripe) < part(timeout, relayPart)", "second = true"},
 	}}, "internal/lease.TestAProofIsTheSecondOfTwoForAQuarterOfTheTimeout"},
 	{mutant{"a proof that was begun in doubt is the best that is to be had", []edit{
 		{"internal/lease/lease.go", "l.best = now, quick || second", "l.best = now, true || second"},
-	}}, "internal/lease.TestWhatIsLeftOfALeaseIsTooLittleWhileAProofCouldMakeItLonger"},
+	}}, "internal/lease.TestWhereProofsTakeLongALeaseLastsIfTheLastOneWasTheBestThatIsToBeHad"},
 	{mutant{"a proof of long ago is the best that is to be had", []edit{
-		{"internal/lease/lease.go", " && now.Most(l.proved) < in.Interval()\n", "\n"},
+		{"internal/lease/lease.go", "case l.best && now.Most(l.proved) < in.Interval():", "case l.best:"},
+	}}, "internal/lease.TestALeaseLastsIfItLeavesTimeForAProof"},
+	{mutant{"a lock that was waited for leaves no time for the next proof", []edit{
+		{"internal/lease/lease.go", "> part(in.Timeout, sparePart)", "> 0"},
+		{"internal/lease/lease.go", " && t.carry(l.rests, relay, s, now, in.Timeout)", ""},
 	}}, "test/sim.TestAGrantAfterAWaitLeavesTimeForTheNextProof"},
 	{mutant{"a server that is slow all the time is taken for one that hangs", []edit{
 		{"internal/lease/speed.go", "max(left/2, min(2*s.lastProof, left))", "left/2"},

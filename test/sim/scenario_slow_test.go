@@ -57,7 +57,7 @@ func TestAHoldOutlivesServersThatAreSlowAllTheTime(t *testing.T) {
 				trip := timeout / 12
 				if first {
 					require.NoError(t, a.give(h))
-					trip = timeout / 17
+					trip = timeout / 13
 				}
 				a.delay(trip)
 				time.Sleep(3*timeout + timeout*time.Duration(i)/(3*phases))
@@ -79,7 +79,7 @@ func TestAProofAfterManyThatFailedIsInTime(t *testing.T) {
 	const short, times = timeout / 4, 12 // what the pauses come to differs
 	for range times {
 		secureAfterFailures(t, short, 0)
-		secureAfterFailures(t, short, short/17)
+		secureAfterFailures(t, short, short/13)
 	}
 }
 
