@@ -65,19 +65,39 @@ func TestAskingAMultiLockerForItsLossLeavesNothingAtALongHold(t *testing.T) {
 			require.NoError(t, err)
 			parts = append(parts, l)
 		}
-		m := NewMulti(parts...)
 		parts[0].Lock()
 		defer parts[0].Unlock()
-		for range 20 {
+		left := reflect.ValueOf(&parts[0].Held().hold).Elem().FieldByName("atEnd")
+		for name, end := range map[string]func(m *MultiLocker){
+			"Unlock":        (*MultiLocker).Unlock,
+			"UnlockContext": func(m *MultiLocker) { require.NoError(t, m.UnlockContext(t.Context())) },
+			"a loss": func(m *MultiLocker) {
+				require.NoError(t, s.Conn().Delete(parts[1].Held().Node(), -1))
+				<-m.Lost()
+				m.Unlock()
+			},
+		} {
+			m := NewMulti(parts...) // as for each job of an owner
 			m.Lock()
-			lost := m.Lost()
-			require.False(t, latch.IsClosed(lost))
-			require.NoError(t, s.Conn().Delete(parts[1].Held().Node(), -1))
-			<-lost
-			m.Unlock()
+			m.Lost()
+			more := m.Lost()
+			end(m)
+			require.True(t, left.IsNil(), name)
+			require.Equal(t, name == "a loss", latch.IsClosed(more), name)
 		}
-		first := reflect.ValueOf(&parts[0].Held().hold).Elem().FieldByName("atEnd")
-		require.True(t, first.IsNil() || first.Elem().FieldByName("next").IsNil(), "of one round at most")
+
+		m := NewMulti(parts...)
+		for range 2 {
+			m.Lock()
+			m.Lost()
+		}
+		m.Unlock()
+		require.False(t, left.IsNil(), "it is still held")
+		parts[1].Unlock()
+		parts[1].Lock()
+		m.Lost()
+		require.True(t, left.Elem().FieldByName("next").IsNil(), "of one round at most")
+		m.Unlock()
 
 		m.Lock()
 		lost := m.Lost()

@@ -233,6 +233,7 @@ func (m *MultiLocker) Unlock() {
 	must(m.made("unlock"))
 	must(m.fail("unlock", m.owned()))
 	backwards(m.lockers, func(l *Locker) { l.unlock(context.Background()) })
+	m.forget()
 }
 
 // UnlockContext is Unlock with confirmation and errors, as [Locker.UnlockContext]. It goes on
@@ -247,6 +248,7 @@ func (m *MultiLocker) UnlockContext(ctx context.Context) error {
 	if err == nil {
 		var errs []error
 		backwards(m.lockers, func(l *Locker) { errs = append(errs, l.UnlockContext(ctx)) })
+		m.forget()
 		err = errors.Join(errs...)
 	}
 	return m.fail("unlock", err)
@@ -295,8 +297,11 @@ func (m *MultiLocker) Lost() <-chan struct{} {
 // it takes back. m.mu is held.
 func (m *MultiLocker) lostWith(holds []*Hold) {
 	lasts := func(h *Hold) bool { return slices.Contains(holds, h) }
-	wasLost := func(h *Hold) bool { return h.hold.IsLost() }
-	if !slices.ContainsFunc(m.of, lasts) || slices.ContainsFunc(m.of, wasLost) {
+	wasLost := slices.ContainsFunc(m.of, func(h *Hold) bool { return h.hold.IsLost() })
+	if wasLost {
+		m.lost.Close() // before what does so is taken back
+	}
+	if wasLost || !slices.ContainsFunc(m.of, lasts) {
 		m.lost = new(latch.Latch)
 	}
 	for _, stop := range m.stop {
@@ -305,6 +310,16 @@ func (m *MultiLocker) lostWith(holds []*Hold) {
 	m.of, m.stop = holds, nil
 	for _, h := range holds {
 		m.stop = append(m.stop, h.closeIfLost(m.lost))
+	}
+}
+
+// forget has lost stand for nothing once one of its holds has ended: another of them may be held
+// for long.
+func (m *MultiLocker) forget() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if slices.ContainsFunc(m.of, func(h *Hold) bool { return h.Err() != nil }) {
+		m.lostWith(nil)
 	}
 }
 

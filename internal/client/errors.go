@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+
+	"github.com/zklock/zklock/internal/latch"
 )
 
 var (
@@ -50,10 +52,11 @@ func NeedsContext(ctx context.Context) {
 	}
 }
 
-// HasEnded reports whether ctx, which is not nil, has.
+// HasEnded reports whether ctx, which is not nil, has. One of a user's own type may say so by Done
+// alone: see Ended.
 func HasEnded(ctx context.Context) bool {
 	NeedsContext(ctx)
-	return ctx.Err() != nil
+	return ctx.Err() != nil || latch.IsClosed(ctx.Done())
 }
 
 // Ended returns why ctx is over, with its cause where that says more.

@@ -37,10 +37,10 @@ const maxBatch = 256 << 10
 // Batches splits items so that the paths of each part fit one request; size returns how long
 // those of an item are.
 func Batches[T any](items []T, size func(T) int) (parts [][]T) {
-	total := maxBatch
+	total := 0
 	for _, item := range items {
 		more := size(item)
-		if total += more; total > maxBatch {
+		if total += more; len(parts) == 0 || total > maxBatch {
 			parts, total = append(parts, nil), more
 		}
 		last := len(parts) - 1

@@ -53,6 +53,27 @@ func TestACallWhoseContextDoesNotSayWhyItHasEndedIsNoSuccess(t *testing.T) {
 	}
 }
 
+func TestACallWhoseContextHasEndedByItsChannelAloneAcquiresNothing(t *testing.T) {
+	inBubble(t, func(t *testing.T, b *bubble) {
+		l := must(zklock.New(b.session("owner"), b.path, zklock.WithRetention(time.Minute)))
+		require.NoError(t, l.Do(t.Context(), nothing)) // which leaves a node that the next call may have
+		ended := hasty{context.Background(), make(chan struct{})}
+		close(ended.done)
+		for name, call := range map[string]func() error{
+			"Acquire":     func() error { return errOf(l.Acquire(ended)) },
+			"TryAcquire":  func() error { _, err := l.TryAcquire(ended); return err },
+			"LockContext": func() error { return l.LockContext(ended) },
+			"TryLockFor":  func() error { return errOf(l.TryLockFor(ended, time.Second)) },
+		} {
+			require.ErrorIs(t, call(), context.Canceled, name)
+		}
+		l.Lock()
+		require.ErrorIs(t, l.LockContext(ended), context.Canceled)
+		require.Equal(t, 1, l.HoldCount())
+		l.Unlock()
+	})
+}
+
 // asking is a context whose methods ask the session.
 type asking struct {
 	context.Context
