@@ -179,7 +179,7 @@ func TestTheLockIsHeldByAnotherUntilTheMomentOfItsHandover(t *testing.T) {
 
 func TestAMultiLockerThatIsLockedOnceMoreAsItsSessionIsClosedIsNotLost(t *testing.T) {
 	asked := 1
-	for at := 1; at <= asked; at++ { // whenever the call looks at its ctx
+	for at := 1; asked >= at; at++ { // whenever the call looks at its ctx
 		inBubble(t, func(t *testing.T, b *bubble) {
 			mine, other := b.session("mine"), b.session("other")
 			first, second := must(zklock.New(mine, "/a")), must(zklock.New(other, "/b"))

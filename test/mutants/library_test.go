@@ -570,7 +570,7 @@ var ofTheLibrary = []judged{
 		{"internal/queue/handoff.go", "return TimedOut(ctx, client.Ended(ctx))", "return client.Ended(ctx)"},
 	}}, "TestTheLockIsHeldByAnotherUntilTheMomentOfItsHandover"},
 	{mutant{"whatever ends the hold of a MultiLocker's owner is a loss", []edit{
-		{"multi.go", "return nil, errLostMeanwhile\n\t}\n\treturn holds", "return nil, ErrLost\n\t}\n\treturn holds"},
+		{"multi.go", "return nil, errLostMeanwhile\n\t\t}\n\t\tholds", "return nil, ErrLost\n\t\t}\n\t\tholds"},
 	}}, "TestAMultiLockerThatIsLockedOnceMoreAsItsSessionIsClosedIsNotLost"},
 	{mutant{"a channel of a MultiLocker stands for the last of its holds alone", []edit{
 		{"multi.go", "if wasLost || !slices", "if lasts != nil || !slices"},
