@@ -362,44 +362,42 @@ func TestALockBehindATimeWithoutAnswersIsKept(t *testing.T) {
 	}
 }
 
-// A server may take a 20th of the timeout, though the last proofs were quick, without being given up.
-func TestALockBehindATimeWithoutAnswersIsKeptThoughTheNextAnswersTakeLong(t *testing.T) {
-	const timeout = 10 * time.Second
+// behindGaps has test hold a lock that was asked for at several times behind gaps of several lengths.
+func behindGaps(t *testing.T, timeout time.Duration, test func(b *bubble, h *zklock.Hold, where string)) {
 	for name, of := range gaps {
 		for _, part := range []time.Duration{15, 20, 25, 30, 40, 50} {
 			for later := range time.Duration(18) {
 				behindGap(t, timeout, of, 0, timeout*part/100, later*timeout/50, func(b *bubble, l *zklock.Locker) {
-					place := b.server.Client("here")
-					h := must(l.Acquire(context.Background()))
-					for _, way := range []zktest.Direction{zktest.ToServer, zktest.ToClient} {
-						place.Delay(way, timeout/41, timeout/41)
-					}
-					time.Sleep(2 * timeout)
-					require.NoError(t, h.Err(), "%d %%, %d, %s", part, later, name)
+					test(b, must(l.Acquire(context.Background())), fmt.Sprintf("%d %%, %d, %s", part, later, name))
 				})
 			}
 		}
 	}
 }
 
+// A server may take a 20th of the timeout, though the last proofs were quick, without being given up.
+func TestALockBehindATimeWithoutAnswersIsKeptThoughTheNextAnswersTakeLong(t *testing.T) {
+	const timeout = 10 * time.Second
+	behindGaps(t, timeout, func(b *bubble, h *zklock.Hold, where string) {
+		for _, way := range []zktest.Direction{zktest.ToServer, zktest.ToClient} {
+			b.server.Client("here").Delay(way, timeout/41, timeout/41)
+		}
+		time.Sleep(2 * timeout)
+		require.NoError(t, h.Err(), where)
+	})
+}
+
 // The operations page says how long a hold lasts at least.
 func TestALockBehindATimeWithoutAnswersOutlastsAnOutage(t *testing.T) {
 	const timeout = 10 * time.Second
-	for name, of := range gaps {
-		for _, part := range []time.Duration{15, 20, 25, 30, 40, 50} {
-			for later := range time.Duration(18) {
-				behindGap(t, timeout, of, 0, timeout*part/100, later*timeout/50, func(b *bubble, l *zklock.Locker) {
-					h := must(l.Acquire(context.Background()))
-					time.Sleep(timeout * 6 / 100)
-					b.server.Freeze()
-					defer b.server.Thaw()
-					frozen := time.Now()
-					<-h.Lost()
-					require.Greater(t, time.Since(frozen), timeout*16/100, "%d %%, %d, %s", part, later, name)
-				})
-			}
-		}
-	}
+	behindGaps(t, timeout, func(b *bubble, h *zklock.Hold, where string) {
+		time.Sleep(timeout * 6 / 100)
+		b.server.Freeze()
+		defer b.server.Thaw()
+		frozen := time.Now()
+		<-h.Lost()
+		require.Greater(t, time.Since(frozen), timeout*16/100, where)
+	})
 }
 
 // Two proofs take too long from some length on, and one has to do. Up to a 13th of the timeout a hold lasts.
