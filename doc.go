@@ -24,10 +24,10 @@
 //     lost channel closes before ZooKeeper can grant the lock to anyone else.
 //   - First come, first served, in the order in which the lock nodes were
 //     created, over all processes. A waiter starts over at the tail when its
-//     session has ended; and also when no server has answered for as long as
-//     ends a hold, if its session holds a lock or is next for one. A release
-//     wakes those whose turn it is, and at most one waiter more; among readers
-//     and writers at most two, and readers behind the same writer count as one.
+//     session has ended; and also when no server answers in time to keep a
+//     hold, if its session holds a lock or is next for one. A release wakes
+//     those whose turn it is, and at most one waiter more; among readers and
+//     writers at most two, and readers behind the same writer count as one.
 //   - No orphans. However a call ends, its lock node is deleted as soon as nobody
 //     waits with it or holds it; a crashed owner's node goes with its session.
 //   - The context wins. A call with a context returns within 50 ms of its end,

@@ -54,8 +54,10 @@ func Inspect(ctx context.Context, s *Session, path string) ([]Contender, error) 
 	if err := recipe.CheckPath(path); err != nil {
 		return nil, wrap("inspect", path, err)
 	}
-	client.NeedsContext(ctx)
 	path = s.client.Below(path)
+	if client.HasEnded(ctx) {
+		return nil, wrap("inspect", path, client.Ended(ctx))
+	}
 	found, err := s.look(ctx, path)
 	return found, wrap("inspect", path, err)
 }

@@ -93,6 +93,13 @@ func TestAskingAMultiLockerForItsLossLeavesNothingAtALongHold(t *testing.T) {
 		}
 		m.Unlock()
 		require.False(t, left.IsNil(), "it is still held")
+		elsewhere := make(chan struct{})
+		go func() { // the end of an unlock, behind which this goroutine has come
+			defer close(elsewhere)
+			m.forget(nil)
+		}()
+		<-elsewhere
+		require.False(t, left.IsNil(), "by this one")
 		parts[1].Unlock()
 		parts[1].Lock()
 		m.Lost()

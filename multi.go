@@ -231,9 +231,10 @@ func (m *MultiLocker) each(ctx context.Context, by taking) (_ []*Hold, err error
 // as it is, if the calling goroutine does not own them all.
 func (m *MultiLocker) Unlock() {
 	must(m.made("unlock"))
-	must(m.fail("unlock", m.owned()))
+	holds, err := m.held()
+	must(m.fail("unlock", err))
+	defer m.forget(holds)
 	backwards(m.lockers, func(l *Locker) { l.unlock(context.Background()) })
-	m.forget()
 }
 
 // UnlockContext is Unlock with confirmation and errors, as [Locker.UnlockContext]. It goes on
@@ -244,23 +245,25 @@ func (m *MultiLocker) UnlockContext(ctx context.Context) error {
 		return err
 	}
 	client.NeedsContext(ctx)
-	err := m.owned()
+	holds, err := m.held()
 	if err == nil {
+		defer m.forget(holds)
 		var errs []error
 		backwards(m.lockers, func(l *Locker) { errs = append(errs, l.UnlockContext(ctx)) })
-		m.forget()
 		err = errors.Join(errs...)
 	}
 	return m.fail("unlock", err)
 }
 
-func (m *MultiLocker) owned() error {
-	for _, l := range m.lockers {
-		if l.Held() == nil {
-			return fmt.Errorf("%s: %w", l.Path(), l.misuse())
+// held returns the calling goroutine's holds if it owns all the locks.
+func (m *MultiLocker) held() ([]*Hold, error) {
+	holds := make([]*Hold, len(m.lockers))
+	for i, l := range m.lockers {
+		if holds[i] = l.Held(); holds[i] == nil {
+			return nil, fmt.Errorf("%s: %w", l.Path(), l.misuse())
 		}
 	}
-	return nil
+	return holds, nil
 }
 
 // HoldCount returns how often the calling goroutine has locked the locks without unlocking
@@ -274,17 +277,15 @@ func (m *MultiLocker) HoldCount() int {
 	return count
 }
 
-// Lost returns a channel that is closed when any of the calling goroutine's holds is lost, or a
-// closed one if it does not hold all the locks.
+// Lost returns a channel that is closed when any of the calling goroutine's holds is lost, before
+// it unlocks so that it does not hold all the locks any more; or a closed one if it does not now.
 func (m *MultiLocker) Lost() <-chan struct{} {
 	must(m.made("lost"))
 	m.mu.Lock()
 	defer m.mu.Unlock() // whoever looks at the holds later says later what lost stands for
-	holds := make([]*Hold, len(m.lockers))
-	for i, l := range m.lockers {
-		if holds[i] = l.Held(); holds[i] == nil {
-			return latch.Closed
-		}
+	holds, err := m.held()
+	if err != nil {
+		return latch.Closed
 	}
 	if !slices.Equal(m.of, holds) {
 		m.lostWith(holds)
@@ -313,12 +314,15 @@ func (m *MultiLocker) lostWith(holds []*Hold) {
 	}
 }
 
-// forget has lost stand for nothing once one of its holds has ended: another of them may be held
-// for long.
-func (m *MultiLocker) forget() {
+// forget has lost stand no more for holds of which the calling goroutine has given some back: others
+// may be held for long.
+func (m *MultiLocker) forget(holds []*Hold) {
+	if _, err := m.held(); err == nil {
+		return // it had locked more than once
+	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if slices.ContainsFunc(m.of, func(h *Hold) bool { return h.Err() != nil }) {
+	if slices.ContainsFunc(m.of, func(h *Hold) bool { return slices.Contains(holds, h) }) {
 		m.lostWith(nil)
 	}
 }

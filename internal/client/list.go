@@ -90,10 +90,7 @@ func (c *Client) List(dir string) (*List, error) {
 // ListOver lists the children of dir over l, behind whatever has gone out there, and blocks
 // while go-zookeeper does: see Send. A node that does not exist has none.
 func (c *Client) ListOver(l *wire.Link, dir string) (*List, error) {
-	names, stat, err := c.Conn.Children(dir)
-	if errors.Is(err, zk.ErrNoAuth) {
-		return nil, fmt.Errorf("the ACL of %s does not let this session list its children: %w", dir, err)
-	}
+	names, stat, err := c.children(dir)
 	if err != nil && !errors.Is(err, zk.ErrNoNode) {
 		return nil, err
 	}
@@ -102,6 +99,15 @@ func (c *Client) ListOver(l *wire.Link, dir string) (*List, error) {
 	}
 	c.observer.Listed(l, dir, names)
 	return &List{Link: l, Names: names, Missing: err != nil, Stat: stat}, nil
+}
+
+// children reads the children of dir.
+func (c *Client) children(dir string) (names []string, stat *zk.Stat, err error) {
+	names, stat, err = c.Conn.Children(dir)
+	if errors.Is(err, zk.ErrNoAuth) {
+		err = fmt.Errorf("the ACL of %s does not let this session list its children: %w", dir, err)
+	}
+	return names, stat, err
 }
 
 // StatOver is ListOver of the node alone, whose Names are nil.

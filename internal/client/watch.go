@@ -240,7 +240,7 @@ func (c *Client) askFor(key WatchKey, w *Watch) error {
 // readInto reads what is watched.
 func (c *Client) readInto(w *Watch, key WatchKey) (err error) {
 	if key.Children {
-		w.Names, w.Stat, err = c.Conn.Children(key.Path)
+		w.Names, w.Stat, err = c.children(key.Path)
 	} else {
 		w.Data, w.Stat, err = c.Conn.Get(key.Path)
 	}

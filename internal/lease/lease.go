@@ -126,9 +126,12 @@ func (l *Lease) NextProof(now clock.Instant, relay *Relays, in Terms) time.Durat
 	return pause
 }
 
-// Spares reports whether the lease runs until the next proof, and leaves time for that.
+// Spares reports whether the lease runs until the next proof, and leaves time for that; as far as it
+// rests on a touch, which the proofs need longer to make up for, also if they are no closer than usual.
 func (l *Lease) Spares(now clock.Instant, in Terms) bool {
-	return l.Left(now)-in.Interval() > part(in.Timeout, sparePart)
+	spare, usual := part(in.Timeout, sparePart), part(in.Timeout, intervalPart)
+	byTouch := -now.Most(l.rests.Add(part(in.Timeout, touchPart)))
+	return l.Left(now)-in.Interval() > spare && byTouch-usual > spare
 }
 
 // Lasts reports whether the lease goes on as long as servers answer the proofs: it leaves time for
@@ -137,12 +140,20 @@ func (l *Lease) Spares(now clock.Instant, in Terms) bool {
 // the best that is to be had.
 func (l *Lease) Lasts(now clock.Instant, t *Touches, relay *Relays, s *Speed, in Terms) bool {
 	switch {
-	case s.lastProof <= part(in.Timeout, longPart):
+	case s.lastProof <= in.long():
 		return l.Spares(now, in) && t.carry(l.rests, relay, s, now, in.Timeout)
 	case l.best && now.Most(l.proved) < in.Interval():
 		return l.Left(now) > in.Interval()
 	}
 	return l.Spares(now, in)
+}
+
+// long returns what a proof may take where a hold is to last.
+func (in Terms) long() time.Duration {
+	if in.Unheard { // or no lease is ever so long as Spares asks for
+		return part(in.Timeout, longPart*3/4)
+	}
+	return part(in.Timeout, longPart)
 }
 
 // Interval returns the time from proof to proof, half of the usual while less may have been

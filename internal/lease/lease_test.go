@@ -257,19 +257,43 @@ func TestALeaseLastsIfItLeavesTimeForAProof(t *testing.T) {
 		want bool
 	}{
 		"a tenth":                        {&Lease{proved: long}, now, 360 * ms, 0, false},
-		"more than that":                 {&Lease{proved: long}, now, 360*ms + 1, 0, true},
+		"more than that":                 {&Lease{proved: long, rests: now}, now, 360*ms + 1, 0, true},
 		"less, right after the last one": {&Lease{proved: now, best: true}, now, 360 * ms, slow - 1, false},
 		"which took long":                {&Lease{proved: now, best: true}, now, 200*ms + 1, slow, true},
 		"nothing":                        {&Lease{proved: now, best: true}, now, 200 * ms, slow, false},
 		"less, just before the next one": {&Lease{proved: ago(200*ms - 1), best: true}, now, 250 * ms, slow, true},
 		"less, when the next one is due": {&Lease{proved: ago(200 * ms), best: true}, now, 250 * ms, slow, false},
-		"more, when the next one is due": {&Lease{proved: ago(200 * ms), best: true}, now, 360*ms + 1, slow, true},
+		"more, when the next one is due": {&Lease{proved: ago(200 * ms), best: true, rests: now}, now, 360*ms + 1, slow, true},
 		"less, after one in doubt":       {&Lease{proved: now}, now, 250 * ms, slow, false},
 		"less, after a sleep since then": {&Lease{proved: before, best: true}, woken, 250 * ms, slow, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			c.l.Extend(c.now.Add(c.left), c.now)
 			assert.Equal(t, c.want, c.l.Lasts(c.now, new(Touches), new(Relays), &Speed{lastProof: c.took}, in))
+		})
+	}
+}
+
+// Then proofs come twice as often, and each ends the lease anew: what it rests on has to last as long as ever.
+func TestALeaseLastsWhileAConnectRequestIsUnheardAsFarAsItsTouchDoes(t *testing.T) {
+	in, now := Terms{Timeout: 1600 * ms, Unheard: true}, new(clock.Clock).Now()
+	ago := func(d time.Duration) clock.Instant { return now.Add(-d) }
+	for name, c := range map[string]struct {
+		l    *Lease
+		left time.Duration // of which the next proof comes in 100 ms
+		took time.Duration // the last proof
+		want bool
+	}{
+		"a tenth":                     {&Lease{rests: now}, 260 * ms, 0, false},
+		"more than that":              {&Lease{rests: now}, 260*ms + 1, 0, true},
+		"by a touch that soon is old": {&Lease{rests: ago(1160 * ms)}, 300 * ms, 0, false},
+		"by one that is not":          {&Lease{rests: ago(1160*ms - 1)}, 300 * ms, 0, true},
+		"less, after the last proof":  {&Lease{rests: now, proved: now, best: true}, 260 * ms, 100 * ms, false},
+		"which took long":             {&Lease{rests: now, proved: now, best: true}, 100*ms + 1, 100*ms + 1, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c.l.Extend(now.Add(c.left), now)
+			assert.Equal(t, c.want, c.l.Lasts(now, new(Touches), new(Relays), &Speed{lastProof: c.took}, in))
 		})
 	}
 }

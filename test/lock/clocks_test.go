@@ -327,6 +327,16 @@ var gaps = map[string]gap{
 	},
 }
 
+// unheard has the answer to a connect request lost, and the next one heard.
+func unheard(b *bubble, _ *clock.Clock, s *zklock.Session, d time.Duration) {
+	place := b.server.Client("here")
+	lost := b.server.DropReply(zktest.OpConnect, zktest.OnClient(place))
+	place.Cut()
+	<-lost.Struck()
+	time.Sleep(d)
+	must(s.Conn().Sync("/"))
+}
+
 // behindGap has test take a lock in a session that has held nothing for long, so long behind a gap.
 func behindGap(t *testing.T, timeout time.Duration, of gap, idle, length, later time.Duration, test func(b *bubble, l *zklock.Locker)) {
 	inBubble(t, func(t *testing.T, b *bubble) {
@@ -363,7 +373,7 @@ func TestALockBehindATimeWithoutAnswersIsKept(t *testing.T) {
 }
 
 // behindGaps has test hold a lock that was asked for at several times behind gaps of several lengths.
-func behindGaps(t *testing.T, timeout time.Duration, test func(b *bubble, h *zklock.Hold, where string)) {
+func behindGaps(t *testing.T, timeout time.Duration, gaps map[string]gap, test func(b *bubble, h *zklock.Hold, where string)) {
 	for name, of := range gaps {
 		for _, part := range []time.Duration{15, 20, 25, 30, 40, 50} {
 			for later := range time.Duration(18) {
@@ -378,7 +388,7 @@ func behindGaps(t *testing.T, timeout time.Duration, test func(b *bubble, h *zkl
 // A server may take a 20th of the timeout, though the last proofs were quick, without being given up.
 func TestALockBehindATimeWithoutAnswersIsKeptThoughTheNextAnswersTakeLong(t *testing.T) {
 	const timeout = 10 * time.Second
-	behindGaps(t, timeout, func(b *bubble, h *zklock.Hold, where string) {
+	behindGaps(t, timeout, gaps, func(b *bubble, h *zklock.Hold, where string) {
 		for _, way := range []zktest.Direction{zktest.ToServer, zktest.ToClient} {
 			b.server.Client("here").Delay(way, timeout/41, timeout/41)
 		}
@@ -390,33 +400,49 @@ func TestALockBehindATimeWithoutAnswersIsKeptThoughTheNextAnswersTakeLong(t *tes
 // The operations page says how long a hold lasts at least.
 func TestALockBehindATimeWithoutAnswersOutlastsAnOutage(t *testing.T) {
 	const timeout = 10 * time.Second
-	behindGaps(t, timeout, func(b *bubble, h *zklock.Hold, where string) {
+	outlasts := func(b *bubble, h *zklock.Hold, where string) {
 		time.Sleep(timeout * 6 / 100)
 		b.server.Freeze()
 		defer b.server.Thaw()
 		frozen := time.Now()
 		<-h.Lost()
 		require.Greater(t, time.Since(frozen), timeout*16/100, where)
-	})
+	}
+	behindGaps(t, timeout, gaps, outlasts)
+	slept := gaps["the machine slept"]
+	behindGaps(t, timeout, map[string]gap{
+		"it slept after a connect request without an answer": func(b *bubble, c *clock.Clock, s *zklock.Session, d time.Duration) {
+			unheard(b, c, s, timeout)
+			slept(b, c, s, d)
+		},
+	}, outlasts)
 }
 
-// Two proofs take too long from some length on, and one has to do. Up to a 13th of the timeout a hold lasts.
+// Two proofs take too long from some length on, and one has to do; from a shorter one on while a
+// connect request is unheard. Up to a 13th of the timeout a hold lasts.
 func TestALockIsHadHoweverLongAnswersTakeAndKeptUpToA13th(t *testing.T) {
 	const timeout, phases = 8 * time.Second, 40
-	for percent := range time.Duration(20) {
+	for permille := time.Duration(0); permille < 200; permille += 7 {
 		for phase := range time.Duration(phases) {
-			synctest.Test(t, func(t *testing.T) {
-				way := percent * timeout / 200
-				b := &bubble{t, zktest.NewServer(t, zktest.WithLatency(way, way)), "/lock"}
-				s := must(zklock.Connect(t.Context(), []string{b.server.PipeAddr()}, timeout, zklock.WithDialer(b.server.Dial)))
+			inBubble(t, func(t *testing.T, b *bubble) {
+				doubtful := phase%4 == 0 && permille <= 150
+				place := b.server.Client("here")
+				for _, way := range []zktest.Direction{zktest.ToServer, zktest.ToClient} {
+					place.Delay(way, permille*timeout/2000, permille*timeout/2000)
+				}
+				var c clock.Clock
+				s := must(zklock.Connect(clock.With(t.Context(), &c), []string{b.server.PipeAddr()}, timeout, zklock.WithDialer(place.Dial)))
 				defer s.Close()
+				if doubtful {
+					unheard(b, &c, s, timeout)
+				}
 				time.Sleep(phase * 3 * timeout / phases)
 				asked := time.Now()
 				h := must(b.locker(s).Acquire(t.Context()))
-				require.Less(t, time.Since(asked), 3*timeout/2, "answers of %d %% of the timeout", percent)
-				if percent <= 100/13 {
+				require.Less(t, time.Since(asked), 3*timeout/2, "answers of %d thousandths of the timeout, phase %d", permille, phase)
+				if permille <= 1000/13 && !doubtful {
 					time.Sleep(2 * timeout)
-					require.NoError(t, h.Err(), "answers of %d %% of the timeout, phase %d", percent, phase)
+					require.NoError(t, h.Err(), "answers of %d thousandths of the timeout, phase %d", permille, phase)
 				}
 			})
 		}

@@ -101,6 +101,8 @@ func TestAMultiLockersChannelTellsOfALossAsLongAsAnyOfItsHoldsLasts(t *testing.T
 		for range 2 {
 			parts[1].Unlock()
 			parts[1].Lock()
+			m.Lock()
+			m.Unlock() // once of twice
 			require.False(t, isClosed(m.Lost()))
 		}
 		require.NoError(t, b.session("operator").Conn().Delete(parts[0].Held().Node(), -1))

@@ -219,6 +219,18 @@ func TestASemaphoresErrorSaysWhatTheACLOfItsPermitsDoesNotAllow(t *testing.T) {
 	}
 }
 
+func TestWhoMayNotListThePermitsLearnsWhichListThatIs(t *testing.T) {
+	const noAuth = -102
+	inBubble(t, func(t *testing.T, b *bubble) {
+		sem := must(zklock.NewSemaphore(b.session("here"), b.path, 1))
+		require.NoError(t, must(sem.Acquire(t.Context(), 1)).Release(t.Context()))
+		b.server.RefuseRequest(zktest.OpGetChildren2, noAuth, zktest.OnPath(b.path+"/leases"))
+		_, err := sem.Acquire(t.Context(), 1)
+		require.ErrorIs(t, err, zk.ErrNoAuth)
+		require.ErrorContains(t, err, "the ACL of "+b.path+"/leases does not let this session list its children")
+	})
+}
+
 func (at *site) create(path string, flags, perms int32) {
 	at.t.Helper()
 	_, err := at.conn.Create(path, nil, flags, zk.WorldACL(perms))

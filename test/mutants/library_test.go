@@ -40,7 +40,7 @@ var ofTheLibrary = []judged{
 		{"internal/lease/lease.go", " && t.carry(l.rests, relay, s, now, in.Timeout)", ""},
 	}}, "TestALockBehindATimeWithoutAnswersIsKept"},
 	{mutant{"a lock is granted as long as there is time until the next proof, though that would make the lease longer", []edit{
-		{"internal/lease/lease.go", "case s.lastProof <= part(in.Timeout, longPart):", "case !l.best && s.lastProof <= part(in.Timeout, longPart):"},
+		{"internal/lease/lease.go", "case s.lastProof <= in.long():", "case !l.best && s.lastProof <= in.long():"},
 	}}, "TestALockBehindATimeWithoutAnswersOutlastsAnOutage"},
 	{mutant{"a proof that carries a lease on is to have all that is left of it", []edit{
 		{"internal/lease/touches.go", "sure+max(part(timeout, sparePart), s.lastProof) < left", "sure+proof < left"},
@@ -241,10 +241,13 @@ var ofTheLibrary = []judged{
 		{"multi.go", "for _, stop := range m.stop {\n\t\tstop()\n\t}", ""},
 	}}, ".TestAskingAMultiLockerForItsLossLeavesNothingAtALongHold"},
 	{mutant{"a MultiLocker that is unlocked leaves its callbacks at a long hold", []edit{
-		{"multi.go", "\tif slices.ContainsFunc(m.of, func(h *Hold) bool { return h.Err() != nil }) {", "\tif false {"},
+		{"multi.go", "return slices.Contains(holds, h) })", "return false })"},
 	}}, ".TestAskingAMultiLockerForItsLossLeavesNothingAtALongHold"},
 	{mutant{"a MultiLocker that is still held leaves no callback", []edit{
-		{"multi.go", "\tif slices.ContainsFunc(m.of, func(h *Hold) bool { return h.Err() != nil }) {", "\tif true {"},
+		{"multi.go", "if _, err := m.held(); err == nil {\n\t\treturn //", "if _, err := m.held(); err == nil && holds == nil {\n\t\treturn //"},
+	}}, ".TestAskingAMultiLockerForItsLossLeavesNothingAtALongHold"},
+	{mutant{"the channel of a MultiLocker's owner ends with another's unlock", []edit{
+		{"multi.go", "return slices.Contains(holds, h) })", "return true })"},
 	}}, ".TestAskingAMultiLockerForItsLossLeavesNothingAtALongHold"},
 	{mutant{"a context that has ended by its channel alone may have a lock that is kept", []edit{
 		{"internal/client/errors.go", " || latch.IsClosed(ctx.Done())", ""},
@@ -874,18 +877,27 @@ var ofTheLibrary = []judged{
 	{mutant{"watches are asked for while a connection logs in", []edit{
 		{"internal/queue/contender.go", "l != nil && !l.Serving()", "l != nil && false"},
 	}}, "TestWaitersAddNoRequestsWithEachConnectionThatDoesNotLogIn"},
+	{mutant{"who may not list the permits is told no more than that", []edit{
+		{"internal/client/watch.go", "= c.children(key.Path)", "= c.Conn.Children(key.Path)"},
+	}}, "TestWhoMayNotListThePermitsLearnsWhichListThatIs"},
+	{mutant{"while a connect request is unheard a lease lasts though its touch soon is old", []edit{
+		{"internal/lease/lease.go", "> spare && byTouch-usual > spare", "> spare && byTouch > 0*usual"},
+	}}, "TestALockBehindATimeWithoutAnswersOutlastsAnOutage"},
+	{mutant{"while a connect request is unheard, who is a little slow gets no lock", []edit{
+		{"internal/lease/lease.go", "part(in.Timeout, longPart*3/4)", "part(in.Timeout, longPart)"},
+	}}, "TestALockIsHadHoweverLongAnswersTakeAndKeptUpToA13th"},
 	{mutant{"a lease lasts if it runs until the next proof", []edit{
-		{"internal/lease/lease.go", "> part(in.Timeout, sparePart)", "> 0"},
+		{"internal/lease/lease.go", "return l.Left(now)-in.Interval() > spare && byTouch-usual > spare", "return l.Left(now)-in.Interval() > 0 && byTouch-usual-spare < usual*100"},
 	}}, "internal/lease.TestALeaseLastsIfItLeavesTimeForAProof"},
 	{mutant{"a grant leaves no time for the next proof", []edit{
-		{"internal/lease/lease.go", "> part(in.Timeout, sparePart)", "> 0"},
+		{"internal/lease/lease.go", "return l.Left(now)-in.Interval() > spare && byTouch-usual > spare", "return l.Left(now)-in.Interval() > 0 && byTouch-usual-spare < usual*100"},
 		{"internal/lease/lease.go", " && t.carry(l.rests, relay, s, now, in.Timeout)", ""},
 	}}, "test/sim.TestAGrantLeavesTimeForTheNextProof"},
 	{mutant{"who is so slow that a proof leaves no time for the next gets no lock", []edit{
 		{"internal/lease/lease.go", "return l.Left(now) > in.Interval()", "return l.Spares(now, in)"},
 	}}, "internal/lease.TestWhereProofsTakeLongALeaseLastsIfTheLastOneWasTheBestThatIsToBeHad"},
 	{mutant{"a grant waits out a doubt, and makes no proof then", []edit{
-		{"internal/lease/lease.go", "> part(in.Timeout, sparePart)", "> 0"},
+		{"internal/lease/lease.go", "return l.Left(now)-in.Interval() > spare && byTouch-usual > spare", "return l.Left(now)-in.Interval() > 0 && byTouch-usual-spare < usual*100"},
 		{"internal/lease/lease.go", " && t.carry(l.rests, relay, s, now, in.Timeout)", ""},
 	}}, "test/sim.TestAGrantLeavesTimeForTheNextProofWhileAConnectRequestIsUnheard"},
 	{mutant{"a slow proof that follows another begins a lease by itself", []edit{
@@ -919,7 +931,7 @@ var ofTheLibrary = []judged{
 		{"internal/lease/lease.go", "case l.best && now.Most(l.proved) < in.Interval():", "case l.best:"},
 	}}, "internal/lease.TestALeaseLastsIfItLeavesTimeForAProof"},
 	{mutant{"a lock that was waited for leaves no time for the next proof", []edit{
-		{"internal/lease/lease.go", "> part(in.Timeout, sparePart)", "> 0"},
+		{"internal/lease/lease.go", "return l.Left(now)-in.Interval() > spare && byTouch-usual > spare", "return l.Left(now)-in.Interval() > 0 && byTouch-usual-spare < usual*100"},
 		{"internal/lease/lease.go", " && t.carry(l.rests, relay, s, now, in.Timeout)", ""},
 	}}, "test/sim.TestAGrantAfterAWaitLeavesTimeForTheNextProof"},
 	{mutant{"a server that is slow all the time is taken for one that hangs", []edit{
