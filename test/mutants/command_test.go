@@ -45,7 +45,7 @@ var ofTheCommand = []struct {
 		{job + "/front.go", "return n.KillAfter }", "return time.Hour }"},
 	}}, command, "TestAKilledKeepersCommandIsGoneBeforeTheServerGivesTheLockAway"},
 	{mutant{"a signal at the keeper's beginning is a loss", []edit{
-		{job + "/front.go", "status.Signaled() && !said.began", "false"},
+		{job + "/front.go", "status.Signaled() && !w.said.began", "false"},
 	}}, job, "TestASignalThatEndsAKeeperAtItsBeginningIsNoLoss"},
 	{mutant{"a keeper that is killed while it waits has failed", []edit{
 		{cli + "/run.go", "errors.As(err, &interrupted)", "errors.As(err, &interrupted) && false"},
@@ -75,13 +75,13 @@ var ofTheCommand = []struct {
 		{job + "/supervisor.go", "s.group.ended && s.tty.isAbandoned()", "false"},
 	}}, command, "TestTheKeysReachWhatIsLeftOfACommandWhenItsGroupIsGone"},
 	{mutant{"a killed keeper's terminal modes are those that its command has set", []edit{
-		{job + "/front.go", "f.end(said.commandState, tty,", "f.end(said.commandState, openTerminal(unix.Getpgrp()),"},
+		{job + "/front.go", "\t\tw.end(w.said.commandState)", "\t\tw.tty = openTerminal(unix.Getpgrp())\n\t\tw.end(w.said.commandState)"},
 	}}, command, "TestAKilledCommandsTerminalModesAreUndone"},
 	{mutant{"a command whose end was told with its keeper's is waited for", []edit{
-		{job + "/front.go", "s.reap()             //", "//"},
+		{job + "/front.go", "s.reap()               //", "//"},
 	}}, job, "TestACommandThatEndsWithItsKeeperIsNotWaitedFor"},
 	{mutant{"a command that ends with its keeper has ended by itself", []edit{
-		{job + "/front.go", "\ts.end()              //", "\t//"},
+		{job + "/front.go", "\ts.end()                //", "\t//"},
 	}}, command, "TestADaemonOfTheCommandEndsWithAKilledKeeper"},
 	{mutant{"what a lost lock's command leaves is said to keep it", []edit{
 		{job + "/supervisor.go", "!s.gone() && !s.ending {", "!s.gone() {"},
@@ -114,13 +114,13 @@ var ofTheCommand = []struct {
 		{job + "/family_linux.go", "if !procIsOurs() {\n\t\treturn false, true", "if false {\n\t\treturn false, true"},
 	}}, job, "TestAProcessOfAnotherNamespaceIsNotTakenForOneOfOurs"},
 	{mutant{"other children are ended with a killed keeper's command", []edit{
-		{job + "/front.go", ", others: others,", ","},
+		{job + "/front.go", ", others: w.others,", ","},
 	}}, command, "TestAKilledKeeperCostsNobodyHisLifeButTheCommand"},
 	{mutant{"other grandchildren are ended with a killed keeper's command", []edit{
 		{job + "/front.go", "others, _ := new(group).family()", "others, _ := children(os.Getpid())"},
 	}}, command, "TestAKilledKeeperCostsNobodyHisLifeButTheCommand"},
 	{mutant{"a command that exits with 130 is taken for one that a key has ended", []edit{
-		{job + "/front.go", "if said.Interrupted {", "if true {"},
+		{job + "/front.go", "case w.said.Interrupted:", "case true:"},
 	}}, command, "TestACommandThatExitsAsIfByCtrlCDoesNotEndTheScriptItIsIn"},
 	{mutant{"a lock is kept on for one that was killed while the command ran", []edit{
 		{cli + "/run.go", "&& !lost && !master.Died() {", "&& !lost {"},
@@ -237,10 +237,10 @@ var ofTheCommand = []struct {
 		{job + "/supervisor.go", "s.group.signal(syscall.SIGCONT) // stopped before", "// stopped before"},
 	}}, command, "TestACommandThatIsStoppedBeforeItIsExecutedGoesOn"},
 	{mutant{"the front listens to a command that is not executed yet", []edit{
-		{job + "/front.go", "\t\t\tnoMore(conn)\n", ""},
+		{job + "/front.go", "\tnoMore(w.conn)\n", ""},
 	}}, command, "TestTheFirstProcessDoesNotWaitForACommandThatIsNotExecutedYet"},
 	{mutant{"a signal to end is left to a keeper that is not executed yet", []edit{
-		{job + "/front.go", "starting != nil && Ends(sig)", "false"},
+		{job + "/front.go", "if Ends(sig) {\n\t\t\t\tstarting", "if false {\n\t\t\t\tstarting"},
 	}}, command, "TestAKeeperThatIsNotExecutedYetIsLookedAfter"},
 	{mutant{"a front is not told that the group is gone", []edit{
 		{job + "/supervisor.go", "if n != s.told {", "if n != s.told && (n.Group != 0 || s.told.Group == 0) {"},

@@ -63,48 +63,78 @@ func (f *Front) Run() (code int, err error) {
 		return 0, err
 	}
 	defer conn.Close()
-	said := receive(conn)
-	starting := &group{void: true, others: others} // the keeper, until it has been started
-	var keeper int
+	w := &watch{Front: f, conn: conn, said: receive(conn), tty: tty, others: others, changes: changes, signals: signals}
+	keeper, err := w.awaitStart(started)
+	if err != nil {
+		return 0, err
+	}
+	return w.over(w.awaitEnd(keeper))
+}
+
+// watch is the front's on its keeper.
+type watch struct {
+	*Front
+	conn    *os.File // to the keeper
+	said    *report
+	tty     *terminal
+	others  []int // processes that were there before
+	changes <-chan os.Signal
+	signals chan os.Signal
+}
+
+// awaitStart returns the keeper when it has been started, which may take a while.
+func (w *watch) awaitStart(started <-chan begun) (keeper int, err error) {
+	starting := &group{void: true, others: w.others}
 	for {
 		select {
 		case b := <-started:
-			if b.err != nil {
-				return 0, b.err
-			}
-			keeper, starting = b.id, nil
-		case sig := <-signals:
-			_, _ = conn.Write([]byte{byte(sig.(syscall.Signal))}) // a keeper that is gone is noticed below
-			if starting != nil && Ends(sig) {
+			return b.id, b.err
+		case sig := <-w.signals:
+			w.pass(sig)
+			if Ends(sig) {
 				starting.signal(sig.(syscall.Signal))
 			}
-		case <-changes:
+		case <-w.changes:
 		}
-		if starting != nil {
-			starting.signal(syscall.SIGCONT) // it may have been stopped
-			continue
-		}
+		starting.signal(syscall.SIGCONT) // it may have been stopped
+	}
+}
+
+// awaitEnd passes signals on to the keeper until it has ended.
+func (w *watch) awaitEnd(keeper int) syscall.WaitStatus {
+	for {
 		status, changed := wait(keeper)
 		switch {
-		case !changed:
-		case status.Stopped():
+		case changed && status.Stopped():
 			_ = unix.Kill(keeper, unix.SIGCONT) // nobody else looks after the lock
-		default:
-			noMore(conn)
-			<-said.over
-			if status.Signaled() && !said.began { // perhaps by what was meant for us as well, before it knew to heed none
-				return 0, &Interrupted{status.Signal()}
-			}
-			if said.Running || !status.Exited() {
-				f.end(said.commandState, tty, others, changes, signals)
-				return 0, &KeeperError{status}
-			}
-			if said.Interrupted {
-				interrupted(tty, status.ExitStatus())
-			}
-			return status.ExitStatus(), nil
+		case changed:
+			return status
+		}
+		select {
+		case sig := <-w.signals:
+			w.pass(sig)
+		case <-w.changes:
 		}
 	}
+}
+
+// pass tells the keeper of a signal. One that is gone is noticed by its end.
+func (w *watch) pass(sig os.Signal) { _, _ = w.conn.Write([]byte{byte(sig.(syscall.Signal))}) }
+
+// over does what the keeper has left to do, and returns what Run does.
+func (w *watch) over(status syscall.WaitStatus) (code int, err error) {
+	noMore(w.conn)
+	<-w.said.over
+	switch {
+	case status.Signaled() && !w.said.began: // perhaps by what was meant for us as well, before it knew to heed none
+		return 0, &Interrupted{status.Signal()}
+	case w.said.Running || !status.Exited():
+		w.end(w.said.commandState)
+		return 0, &KeeperError{status}
+	case w.said.Interrupted:
+		interrupted(w.tty, status.ExitStatus())
+	}
+	return status.ExitStatus(), nil
 }
 
 // noMore ends what is read from the keeper with what it has said: a command that is not executed
@@ -214,22 +244,22 @@ func wait(child int) (status syscall.WaitStatus, changed bool) {
 const killed = syscall.WaitStatus(syscall.SIGKILL)
 
 // end ends the command of a keeper that has died, as after any loss.
-func (f *Front) end(n commandState, tty *terminal, others []int, changes <-chan os.Signal, signals chan os.Signal) {
+func (w *watch) end(n commandState) {
 	if !n.Running {
 		return
 	}
-	command := &group{id: int(n.Group), void: n.Group == 0, others: others, status: killed}
+	command := &group{id: int(n.Group), void: n.Group == 0, others: w.others, status: killed}
 	command.ended = command.void || unix.Kill(command.id, 0) == unix.ESRCH // the keeper has seen it
 	signal.Ignore(syscall.SIGTTOU)                                         // to take the terminal from the background
-	if tty != nil {
-		tty.lent = true // perhaps: the keeper knew
+	if w.tty != nil {
+		w.tty.lent = true // perhaps: the keeper knew
 	}
 	s := &supervisor{
-		command: Command{Ending: f.Ending, KillAfter: func() time.Duration { return n.KillAfter }, Valid: func() bool { return false }},
-		group:   command, tty: tty, master: new(Master), signals: signals, log: f.Log,
+		command: Command{Ending: w.Ending, KillAfter: func() time.Duration { return n.KillAfter }, Valid: func() bool { return false }},
+		group:   command, tty: w.tty, master: new(Master), signals: w.signals, log: w.Log,
 	}
-	s.end()              // before it is seen to have ended with the keeper: it is no end of its own
-	s.reap()             // the signal that told of the keeper may have told of the command too
-	_ = s.watch(changes) // it has been started
+	s.end()                // before it is seen to have ended with the keeper: it is no end of its own
+	s.reap()               // the signal that told of the keeper may have told of the command too
+	_ = s.watch(w.changes) // it has been started
 	s.leaveTerminal()
 }

@@ -148,7 +148,7 @@ func endBy(t *testing.T, sig syscall.Signal, told commandState) {
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
-		f.end(told, nil, nil, nil, nil)
+		(&watch{Front: f}).end(told)
 	}()
 	select {
 	case <-ended:
