@@ -96,11 +96,11 @@ func sightsOf(s *zklock.Session) *sights {
 // the caller doubts the server, or 0, it makes sure of a watch that is not new.
 func look(ctx context.Context, s *zklock.Session, v view, doubt time.Duration) (*sight, error) {
 	all := sightsOf(s)
-	for {
+	for doubted := (*sight)(nil); ; {
 		if latch.IsClosed(ctx.Done()) { // nothing is asked for any more
 			return nil, client.Ended(ctx)
 		}
-		g, isNew := all.get(s, v)
+		g, isNew := all.get(s, v, doubted)
 		select {
 		case <-g.ready:
 		case <-ctx.Done():
@@ -115,17 +115,18 @@ func look(ctx context.Context, s *zklock.Session, v view, doubt time.Duration) (
 		if stands || err != nil {
 			return g, err
 		}
-		all.drop(v, g)
+		doubted = g
 	}
 }
 
-// get returns the sight of the view, and whether it was not there before.
-func (all *sights) get(s *zklock.Session, v view) (g *sight, isNew bool) {
+// get returns the sight of the view, unless that is the doubted one, and whether it was not there before.
+func (all *sights) get(s *zklock.Session, v view, doubted *sight) (g *sight, isNew bool) {
 	connection := client.Of(s).Watches().Connection
 	all.mu.Lock()
 	defer all.mu.Unlock()
-	if known := all.of[v]; known != nil && !known.over() {
-		return known, false
+	before := all.of[v]
+	if before != nil && before != doubted && !before.over() {
+		return before, false
 	}
 	all.sweep()
 	now := time.Now()
@@ -134,12 +135,36 @@ func (all *sights) get(s *zklock.Session, v view) (g *sight, isNew bool) {
 	// The call takes no context; whoever asks next joins it instead of adding one.
 	go func() {
 		g.reading, g.err = request(s, v.watch)
+		if before != nil {
+			all.leave(v.path, before, g)
+		}
 		close(g.ready)
-		if g.err != nil {
+		if g.err != nil && v.of == data {
 			all.drop(v, g)
 		}
 	}()
 	return g, true
+}
+
+// leave drops the sights of the children that a list has no more: another node may come under the
+// name of one, of whose end ZooKeeper tells nobody that might not read it then. Behind a list that
+// could not be had, that is for the next. before has been there, and is of no more use.
+func (all *sights) leave(path string, before, list *sight) {
+	if list.err != nil {
+		list.names = before.names
+		return
+	}
+	there := make(map[string]bool, len(list.names))
+	for _, name := range list.names {
+		there[name] = true
+	}
+	all.mu.Lock()
+	defer all.mu.Unlock()
+	for _, name := range before.names {
+		if !there[name] {
+			delete(all.of, view{recipe.Join(path, name), data})
+		}
+	}
 }
 
 // sweep drops the sights that are over, and the turns that keep nobody waiting, once there
