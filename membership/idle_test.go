@@ -36,6 +36,15 @@ func enlist(t *testing.T, conn *zk.Conn, i int) {
 	require.NoError(t, err)
 }
 
+// enlisted is enlist that tells in which transaction.
+func enlisted(t *testing.T, conn *zk.Conn, i int) (zxid int64) {
+	t.Helper()
+	enlist(t, conn, i)
+	_, stat, err := conn.Exists(fmt.Sprintf("%s/member-%d", path, i))
+	require.NoError(t, err)
+	return stat.Czxid
+}
+
 // settings makes n nodes beside the members.
 func settings(t *testing.T, conn *zk.Conn, n int) {
 	t.Helper()
@@ -420,6 +429,34 @@ func TestAMemberThatComesUnderTheNameOfOneThatMightNotBeReadShowsAtOnce(t *testi
 		require.NoError(t, err)
 		seen.await(t, "0", "new")
 	})
+}
+
+// Of the end of a node that a session may not read it is not told by the node's watch, but by the list's.
+func TestAMemberThatComesBackUnderTheNameOfOneThatWentUnreadShowsAtOnce(t *testing.T) {
+	for name, look := range map[string]func(t *testing.T, server *zktest.Server, gone func()){
+		"a Watch": func(_ *testing.T, _ *zktest.Server, gone func()) { gone() },
+		"whose list fails once": func(_ *testing.T, server *zktest.Server, gone func()) {
+			failed := server.RefuseRequest(zktest.OpGetChildren2, -7) // too late
+			gone()
+			<-failed.Struck()
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, func(t *testing.T, server *zktest.Server) {
+				operator := connect(t, server).Conn()
+				crowd(t, operator, 9)
+				seen := watch(t, connect(t, server), membership.WithInterval(time.Hour))
+				eventually(t, "the list", func() bool { return len(seen.latest()) == 9 })
+				_, err := operator.SetACL(path+"/member-7", zk.WorldACL(zk.PermAll&^zk.PermRead), -1)
+				require.NoError(t, err)
+				look(t, server, func() { require.NoError(t, operator.Delete(path+"/member-7", -1)) })
+				eventually(t, "the end of one", func() bool { return len(seen.latest()) == 8 })
+				back := enlisted(t, operator, 7)
+				eventually(t, "its return", func() bool { return len(seen.latest()) == 9 })
+				require.Equal(t, back, seen.latest()[8].Zxid)
+			})
+		})
+	}
 }
 
 func TestAMemberThatComesUnseenUnderTheNameOfAnotherNodeShows(t *testing.T) {

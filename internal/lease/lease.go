@@ -139,16 +139,12 @@ func (l *Lease) Spares(now clock.Instant, in Terms) bool {
 // slow for that it has to last until the next proof, and the last one, which was made just now, was
 // the best that is to be had.
 func (l *Lease) Lasts(now clock.Instant, t *Touches, relay *Relays, s *Speed, in Terms) bool {
-	switch {
-	case s.lastProof <= in.long():
-		return l.Spares(now, in) && t.carry(l.rests, relay, s, now, in.Timeout)
-	case l.best && now.Most(l.proved) < in.Interval():
-		return l.Left(now) > in.Interval()
-	}
-	return l.Spares(now, in)
+	best := l.best && now.Most(l.proved) < in.Interval() && l.Left(now) > in.Interval()
+	enough := l.Spares(now, in) || best && s.lastProof > in.long()
+	return enough && (s.lastProof > part(in.Timeout, longPart) || t.carry(l.rests, relay, s, now, in.Timeout))
 }
 
-// long returns what a proof may take where a hold is to last.
+// long returns what a proof may take where a lease is to spare time for it.
 func (in Terms) long() time.Duration {
 	if in.Unheard { // or no lease is ever so long as Spares asks for
 		return part(in.Timeout, longPart*3/4)

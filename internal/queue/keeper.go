@@ -155,7 +155,7 @@ func (s *Session) proveProtected() bool {
 	protected := slices.Collect(maps.Values(s.protected))
 	s.mu.Unlock()
 	for _, batch := range client.Batches(protected, func(c *contender) int { return len(c.node) }) {
-		if s.prove(s.client.Context(), batch) != nil {
+		if s.prove(s.client.Context(), batch, s.proofLimit) != nil {
 			return false
 		}
 	}
@@ -168,13 +168,13 @@ func (s *Session) proveProtected() bool {
 // connection is cut, so that another one can be found while the lease lasts, which the client
 // itself would try much later. A proof ends with the connection that it was begun on: the
 // client may still send it over the next one, where it proves nothing.
-func (s *Session) prove(ctx context.Context, contenders []*contender) error {
+func (s *Session) prove(ctx context.Context, contenders []*contender, limit func(*wire.Link) time.Duration) error {
 	p := s.beginProof()
 	if p.link == nil {
 		return zk.ErrConnectionClosed
 	}
 	responses, err := client.Send(s.client, func() ([]zk.MultiResponse, error) {
-		patience := time.AfterFunc(s.proofLimit(p.link), p.link.CutOff)
+		patience := time.AfterFunc(limit(p.link), p.link.CutOff)
 		defer patience.Stop()
 		return s.client.Conn.Multi(checks(contenders)...)
 	}).WaitOn(ctx, p.link)
@@ -206,6 +206,13 @@ func (c *contender) check() *zk.CheckVersionRequest {
 func (s *Session) proofLimit(l *wire.Link) time.Duration {
 	timeout, left := s.left()
 	return l.Patience(timeout, left)
+}
+
+// ownLimit is proofLimit of a proof for a contender alone. What is protected is kept by proofs of its
+// own, and one that is under way may make the lease longer before this one is answered.
+func (s *Session) ownLimit(l *wire.Link) time.Duration {
+	timeout, _ := s.left()
+	return l.Patience(timeout, 0)
 }
 
 // refused ends the contenders whose nodes a proof did not find, or may not see. It reports whether
@@ -285,7 +292,7 @@ func (c *contender) prove(ctx context.Context) error {
 	if _, err := s.client.Await(ctx, c.incarnation.id); err != nil {
 		return err
 	}
-	return s.prove(ctx, []*contender{c})
+	return s.prove(ctx, []*contender{c}, s.ownLimit)
 }
 
 // lasts reports whether inc's lease runs for long enough, and goes on. s.mu is held.

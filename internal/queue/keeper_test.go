@@ -53,7 +53,7 @@ func TestAConnectionThatIsCutForManyProofsIsToldOfOnce(t *testing.T) {
 		carrier := s.client.Current()
 		var proofs sync.WaitGroup
 		for range many {
-			proofs.Go(func() { _ = s.prove(t.Context(), []*contender{h.contender}) })
+			proofs.Go(func() { _ = s.prove(t.Context(), []*contender{h.contender}, s.ownLimit) })
 		}
 		<-carrier.Down()
 		s.end()

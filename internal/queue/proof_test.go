@@ -170,7 +170,7 @@ func TestAProofEndsTheHoldWhoseNodeItDoesNotFindAndNoOther(t *testing.T) {
 		}
 		gone := holds[1]
 		require.NoError(t, operator.client.Conn.Delete(gone.Node(), -1)) // which nobody watches yet
-		require.NoError(t, s.prove(t.Context(), all))
+		require.NoError(t, s.prove(t.Context(), all, s.ownLimit))
 		for _, h := range holds {
 			require.Equal(t, h == gone, h.IsLost(), h.Node())
 		}
@@ -402,7 +402,7 @@ func TestAProofThatWasBegunOverAnotherConnectionProvesNothing(t *testing.T) {
 		synctest.Wait()
 		without := s.beginProof()
 		require.NotPanics(t, func() { s.proven(without) })
-		require.ErrorIs(t, s.prove(t.Context(), nil), zk.ErrConnectionClosed)
+		require.ErrorIs(t, s.prove(t.Context(), nil, s.ownLimit), zk.ErrConnectionClosed)
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
 		c := &contender{queue: lockAt(s, "/lock"), incarnation: s.incarnation}

@@ -440,10 +440,36 @@ func TestALockIsHadHoweverLongAnswersTakeAndKeptUpToA13th(t *testing.T) {
 				asked := time.Now()
 				h := must(b.locker(s).Acquire(t.Context()))
 				require.Less(t, time.Since(asked), 3*timeout/2, "answers of %d thousandths of the timeout, phase %d", permille, phase)
-				if permille <= 1000/13 && !doubtful {
+				if permille <= 1000/13 {
 					time.Sleep(2 * timeout)
 					require.NoError(t, h.Err(), "answers of %d thousandths of the timeout, phase %d", permille, phase)
 				}
+			})
+		}
+	}
+}
+
+// Of two proofs under way at once, the first makes the lease longer, by which the second has more time.
+func TestAHoldIsKeptThoughOthersAreAskedForWhileItsProofsAreUnderWay(t *testing.T) {
+	const timeout, phases = 8 * time.Second, 40
+	for permille := time.Duration(60); permille <= 76; permille += 4 {
+		for phase := range time.Duration(phases) {
+			inBubble(t, func(t *testing.T, b *bubble) {
+				place := b.server.Client("here")
+				for _, way := range []zktest.Direction{zktest.ToServer, zktest.ToClient} {
+					place.Delay(way, permille*timeout/2000, permille*timeout/2000)
+				}
+				s := must(zklock.Connect(t.Context(), []string{b.server.PipeAddr()}, timeout, zklock.WithDialer(place.Dial)))
+				defer s.Close()
+				unheard(b, nil, s, timeout)
+				held := must(must(zklock.New(s, "/held")).Acquire(t.Context()))
+				other := must(b.locker(b.session("other")).Acquire(t.Context()))
+				next := begin(func() *zklock.Hold { return must(b.locker(s).Acquire(t.Context())) })
+				time.Sleep(timeout + phase*timeout/8/phases)
+				require.NoError(t, other.Release(t.Context()))
+				<-next
+				time.Sleep(timeout)
+				require.NoError(t, held.Err(), "answers of %d thousandths of the timeout, phase %d", permille, phase)
 			})
 		}
 	}

@@ -37,10 +37,10 @@ var ofTheLibrary = []judged{
 		{"internal/lease/speed.go", "roundTrip = min(roundTrip, most)", "_ = most"},
 	}}, "TestALockThatWaitedForAPausedLeaderIsNotQuickForHowSlowTheNetworkWas"},
 	{mutant{"a hold begins that nothing can make longer in time", []edit{
-		{"internal/lease/lease.go", " && t.carry(l.rests, relay, s, now, in.Timeout)", ""},
+		{"internal/lease/lease.go", " || t.carry(l.rests, relay, s, now, in.Timeout))", " || true)"},
 	}}, "TestALockBehindATimeWithoutAnswersIsKept"},
 	{mutant{"a lock is granted as long as there is time until the next proof, though that would make the lease longer", []edit{
-		{"internal/lease/lease.go", "case s.lastProof <= in.long():", "case !l.best && s.lastProof <= in.long():"},
+		{"internal/lease/lease.go", "best && s.lastProof > in.long()", "best"},
 	}}, "TestALockBehindATimeWithoutAnswersOutlastsAnOutage"},
 	{mutant{"a proof that carries a lease on is to have all that is left of it", []edit{
 		{"internal/lease/touches.go", "sure+max(part(timeout, sparePart), s.lastProof) < left", "sure+proof < left"},
@@ -886,19 +886,25 @@ var ofTheLibrary = []judged{
 	{mutant{"while a connect request is unheard, who is a little slow gets no lock", []edit{
 		{"internal/lease/lease.go", "part(in.Timeout, longPart*3/4)", "part(in.Timeout, longPart)"},
 	}}, "TestALockIsHadHoweverLongAnswersTakeAndKeptUpToA13th"},
+	{mutant{"while a connect request is unheard, who is a little slow gets a lock that nothing can make longer in time", []edit{
+		{"internal/lease/lease.go", "(s.lastProof > part(in.Timeout, longPart) ||", "(s.lastProof > in.long() ||"},
+	}}, "TestALockIsHadHoweverLongAnswersTakeAndKeptUpToA13th"},
+	{mutant{"a server is given up though it answers one of two proofs", []edit{
+		{"internal/queue/keeper.go", "{c}, s.ownLimit)", "{c}, s.proofLimit)"},
+	}}, "TestAHoldIsKeptThoughOthersAreAskedForWhileItsProofsAreUnderWay"},
 	{mutant{"a lease lasts if it runs until the next proof", []edit{
 		{"internal/lease/lease.go", "return l.Left(now)-in.Interval() > spare && byTouch-usual > spare", "return l.Left(now)-in.Interval() > 0 && byTouch-usual-spare < usual*100"},
 	}}, "internal/lease.TestALeaseLastsIfItLeavesTimeForAProof"},
 	{mutant{"a grant leaves no time for the next proof", []edit{
 		{"internal/lease/lease.go", "return l.Left(now)-in.Interval() > spare && byTouch-usual > spare", "return l.Left(now)-in.Interval() > 0 && byTouch-usual-spare < usual*100"},
-		{"internal/lease/lease.go", " && t.carry(l.rests, relay, s, now, in.Timeout)", ""},
+		{"internal/lease/lease.go", " || t.carry(l.rests, relay, s, now, in.Timeout))", " || true)"},
 	}}, "test/sim.TestAGrantLeavesTimeForTheNextProof"},
 	{mutant{"who is so slow that a proof leaves no time for the next gets no lock", []edit{
-		{"internal/lease/lease.go", "return l.Left(now) > in.Interval()", "return l.Spares(now, in)"},
+		{"internal/lease/lease.go", " || best && s.lastProof > in.long()", " || best && false"},
 	}}, "internal/lease.TestWhereProofsTakeLongALeaseLastsIfTheLastOneWasTheBestThatIsToBeHad"},
 	{mutant{"a grant waits out a doubt, and makes no proof then", []edit{
 		{"internal/lease/lease.go", "return l.Left(now)-in.Interval() > spare && byTouch-usual > spare", "return l.Left(now)-in.Interval() > 0 && byTouch-usual-spare < usual*100"},
-		{"internal/lease/lease.go", " && t.carry(l.rests, relay, s, now, in.Timeout)", ""},
+		{"internal/lease/lease.go", " || t.carry(l.rests, relay, s, now, in.Timeout))", " || true)"},
 	}}, "test/sim.TestAGrantLeavesTimeForTheNextProofWhileAConnectRequestIsUnheard"},
 	{mutant{"a slow proof that follows another begins a lease by itself", []edit{
 		{"internal/lease/lease.go", "if quick && !in.Held", "if (quick || second) && !in.Held"},
@@ -928,11 +934,11 @@ var ofTheLibrary = []judged{
 		{"internal/lease/lease.go", "l.best = now, quick || second", "l.best = now, true || second"},
 	}}, "internal/lease.TestWhereProofsTakeLongALeaseLastsIfTheLastOneWasTheBestThatIsToBeHad"},
 	{mutant{"a proof of long ago is the best that is to be had", []edit{
-		{"internal/lease/lease.go", "case l.best && now.Most(l.proved) < in.Interval():", "case l.best:"},
+		{"internal/lease/lease.go", "l.best && now.Most(l.proved) < in.Interval() &&", "l.best &&"},
 	}}, "internal/lease.TestALeaseLastsIfItLeavesTimeForAProof"},
 	{mutant{"a lock that was waited for leaves no time for the next proof", []edit{
 		{"internal/lease/lease.go", "return l.Left(now)-in.Interval() > spare && byTouch-usual > spare", "return l.Left(now)-in.Interval() > 0 && byTouch-usual-spare < usual*100"},
-		{"internal/lease/lease.go", " && t.carry(l.rests, relay, s, now, in.Timeout)", ""},
+		{"internal/lease/lease.go", " || t.carry(l.rests, relay, s, now, in.Timeout))", " || true)"},
 	}}, "test/sim.TestAGrantAfterAWaitLeavesTimeForTheNextProof"},
 	{mutant{"a server that is slow all the time is taken for one that hangs", []edit{
 		{"internal/lease/speed.go", "max(left/2, min(2*s.lastProof, left))", "left/2"},
@@ -1059,7 +1065,7 @@ var ofTheLibrary = []judged{
 		{"membership/sights.go", "all.of[v] = g\n", "all.of[v] = g\n\tdelete(all.turns, v.path)\n"},
 	}}, "membership.TestWatchesOfABusyListShareItsTurns/each_list_is_read"},
 	{mutant{"a list that was lost has its members made sure of at once", []edit{
-		{"membership/sights.go", "if g.err != nil {\n\t\t\tall.drop", "if g.err != nil {\n\t\t\tall.mu.Lock()\n\t\t\tdelete(all.turns, v.path)\n\t\t\tall.mu.Unlock()\n\t\t\tall.drop"},
+		{"membership/sights.go", "if g.err != nil && v.of == data {\n\t\t\tall.drop", "if g.err != nil {\n\t\t\tall.mu.Lock()\n\t\t\tdelete(all.turns, v.path)\n\t\t\tall.mu.Unlock()\n\t\t\tall.drop"},
 	}}, "membership.TestWatchesOfABusyListShareItsTurns/the_answers_are_lost"},
 	{mutant{"the turns of lists that have gone are kept", []edit{
 		{"membership/sights.go", "time.Since(t.at) >= t.interval/2 })", "t.interval < 0 })"},
@@ -1076,8 +1082,14 @@ var ofTheLibrary = []judged{
 		{"membership/sights.go", "due[c.name], c.waiting = true, now", "due[c.name] = true"},
 		{"membership/sights.go", "g.confirmed = time.Now()", "g.confirmed, g.waiting = time.Now(), time.Now()"},
 	}}, "membership.TestMembersThatMayNotBeReadAnyMoreTakeNoTurns"},
+	{mutant{"a member that comes back is read if its watch has told that it went", []edit{
+		{"membership/sights.go", "if before != nil {\n\t\t\tall.leave", "if before == g {\n\t\t\tall.leave"},
+	}}, "membership.TestAMemberThatComesBackUnderTheNameOfOneThatWentUnreadShowsAtOnce"},
+	{mutant{"a list that fails forgets who was on the one before", []edit{
+		{"membership/sights.go", "if g.err != nil && v.of == data {", "if g.err != nil {"},
+	}}, "membership.TestAMemberThatComesBackUnderTheNameOfOneThatWentUnreadShowsAtOnce"},
 	{mutant{"each Watch looks by itself whether a path is there", []edit{
-		{"membership/sights.go", "if g.err != nil {\n\t\t\tall.drop", "if g.err != nil || g.stat == nil {\n\t\t\tall.drop"},
+		{"membership/sights.go", "if g.err != nil && v.of == data {\n\t\t\tall.drop", "if g.err != nil || g.stat == nil {\n\t\t\tall.drop"},
 	}}, "membership.TestWatchesOfAPathThatIsNotThereAskTwiceAnIntervalAtMost"},
 	{mutant{"a path that is made meanwhile is taken for missing", []edit{
 		{"membership/view.go", "for there := true; there; {", "for there := true; there; there = false {"},
@@ -1331,7 +1343,7 @@ var ofTheLibrary = []judged{
 		{"internal/recipe/order.go", "at.Ahead++", "at.Ahead = 1"},
 	}}, "test/sim.TestF16AWaiterThatDiesLetsNobodyPastTheHolder"},
 	{mutant{"a server that leaves a proof unanswered keeps its connection", []edit{
-		{"internal/queue/keeper.go", "time.AfterFunc(s.proofLimit(p.link), p.link.CutOff)", "time.AfterFunc(time.Hour, p.link.CutOff)"},
+		{"internal/queue/keeper.go", "time.AfterFunc(limit(p.link), p.link.CutOff)", "time.AfterFunc(time.Hour, p.link.CutOff)"},
 	}}, "test/sim.TestF19AHungServerCostsNoHoldWhileAnotherAnswers"},
 	{mutant{"the end of a session is not taken from the answer to a connect request", []edit{
 		{"internal/queue/incarnation.go", "if l.ID != s.id {", "if l.ID != s.id && l.ID != 0 {"},
