@@ -102,7 +102,8 @@ func TestAMultiLockersChannelTellsOfALossAsLongAsAnyOfItsHoldsLasts(t *testing.T
 			parts[1].Unlock()
 			parts[1].Lock()
 			m.Lock()
-			m.Unlock() // once of twice
+			require.Equal(t, 2, m.HoldCount())
+			m.Unlock()
 			require.False(t, isClosed(m.Lost()))
 		}
 		require.NoError(t, b.session("operator").Conn().Delete(parts[0].Held().Node(), -1))
