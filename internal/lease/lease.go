@@ -31,7 +31,7 @@ const (
 	intervalPart = 1.0 / 8   // from proof to proof
 	sparePart    = 1.0 / 10  // what a lease has to have left for a proof, which may take half of it
 	quickPart    = 1.0 / 256 // how much longer than a round trip a quick write may take
-	twicePart    = 3.0 / 20  // the longest round trip of which two, and doubtPart, leave a lease of use
+	twicePart    = 1.0 / 6   // the longest round trip of which two, and doubtPart, leave a lease of use
 	longPart     = 1.0 / 12  // what a proof may take where a hold is to last
 	grainPart    = 1.0 / 64  // between touches that are kept
 	doubtPart    = 1.0 / 16  // what a leader needs to catch up after a pause
@@ -136,10 +136,10 @@ func (l *Lease) Spares(now clock.Instant, in Terms) bool {
 
 // Lasts reports whether the lease goes on as long as servers answer the proofs: it leaves time for
 // the next one, and that and those behind it make it longer in time. Over a connection that is too
-// slow for that it has to last until the next proof, and the last one, which was made just now, was
-// the best that is to be had.
+// slow for that it has to last until the next proof, which follows in doubtPart then, and the last
+// one, which was made just now, was the best that is to be had.
 func (l *Lease) Lasts(now clock.Instant, t *Touches, relay *Relays, s *Speed, in Terms) bool {
-	best := l.best && now.Most(l.proved) < in.Interval() && l.Left(now) > in.Interval()
+	best := l.best && now.Most(l.proved) < in.Interval() && l.Left(now) > part(in.Timeout, doubtPart)
 	enough := l.Spares(now, in) || best && s.lastProof > in.long()
 	return enough && (s.lastProof > part(in.Timeout, longPart) || t.carry(l.rests, relay, s, now, in.Timeout))
 }

@@ -127,7 +127,7 @@ func TestWhereProofsTakeLongALeaseLastsIfTheLastOneWasTheBestThatIsToBeHad(t *te
 		"after the best that was to be had":                   {[]proof{slow, next}, 820, true},
 		"after a slow one that is the second":                 {[]proof{slow, {813, 820, false}}, 820, true},
 		"after a slow one that comes later":                   {[]proof{slow, next, {821, 824, false}}, 824, false},
-		"if even that leaves none of it until the next proof": {[]proof{slow, next}, 825, false},
+		"if even that leaves none of it until the next proof": {[]proof{slow, next}, 888, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			connected := new(clock.Clock).Now()
@@ -252,15 +252,15 @@ func TestALeaseLastsIfItLeavesTimeForAProof(t *testing.T) {
 	for name, c := range map[string]struct {
 		l    *Lease
 		now  clock.Instant
-		left time.Duration // of which the next proof comes in 200 ms
+		left time.Duration // of which the next proof comes in 200 ms, or 100 if that is little
 		took time.Duration // the last proof
 		want bool
 	}{
 		"a tenth":                        {&Lease{proved: long}, now, 360 * ms, 0, false},
 		"more than that":                 {&Lease{proved: long, rests: now}, now, 360*ms + 1, 0, true},
 		"less, right after the last one": {&Lease{proved: now, best: true}, now, 360 * ms, slow - 1, false},
-		"which took long":                {&Lease{proved: now, best: true}, now, 200*ms + 1, slow, true},
-		"nothing":                        {&Lease{proved: now, best: true}, now, 200 * ms, slow, false},
+		"which took long":                {&Lease{proved: now, best: true}, now, 100*ms + 1, slow, true},
+		"nothing":                        {&Lease{proved: now, best: true}, now, 100 * ms, slow, false},
 		"less, just before the next one": {&Lease{proved: ago(200*ms - 1), best: true}, now, 250 * ms, slow, true},
 		"less, when the next one is due": {&Lease{proved: ago(200 * ms), best: true}, now, 250 * ms, slow, false},
 		"more, when the next one is due": {&Lease{proved: ago(200 * ms), best: true, rests: now}, now, 360*ms + 1, slow, true},
