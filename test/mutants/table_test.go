@@ -116,6 +116,8 @@ var all = []mutant{
 	}},
 	{"a proof is trusted after a quiet gap", []edit{
 		{"internal/lease/lease.go", "return clock.Earlier(byProof, byTouch)", "_ = byTouch\n\treturn byProof"},
+		{"internal/lease/lease.go", "byTouch-usual > spare", "byTouch-usual > -in.Timeout"},
+		{"internal/lease/lease.go", "|| t.carry(l.rests, relay, s, now, in.Timeout))", "|| true)"},
 	}},
 	{"a proof makes its own touches sure", []edit{
 		{"internal/lease/lease.go", "sure, second := relay.proved(p, now, in.Timeout)\n", `sure, second := relay.proved(p, now, in.Timeout)
