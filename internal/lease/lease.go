@@ -130,7 +130,7 @@ func (l *Lease) NextProof(now clock.Instant, relay *Relays, in Terms) time.Durat
 // rests on a touch, which the proofs need longer to make up for, also if they are no closer than usual.
 func (l *Lease) Spares(now clock.Instant, in Terms) bool {
 	spare, usual := part(in.Timeout, sparePart), part(in.Timeout, intervalPart)
-	byTouch := -now.Most(l.rests.Add(part(in.Timeout, touchPart)))
+	byTouch := worth(l.rests, now, in.Timeout)
 	return l.Left(now)-in.Interval() > spare && byTouch-usual > spare
 }
 

@@ -46,10 +46,9 @@ func (t *Touches) Add(sent, answered clock.Instant) {
 // long ahead of that end as a server may take that is waited for (see Patience): after a gap in
 // which no request was answered, that of the machine's sleep too, it may be too late.
 func (t *Touches) carry(rests clock.Instant, relay *Relays, s *Speed, now clock.Instant, timeout time.Duration) bool {
-	worth := func(sent clock.Instant) time.Duration { return -now.Most(sent.Add(part(timeout, touchPart))) }
-	left, proof := worth(rests), max(part(timeout, sparePart/2), s.lastProof)
+	left, proof := worth(rests, now, timeout), max(part(timeout, sparePart/2), s.lastProof)
 	inTime := func(sent clock.Instant, sure time.Duration) bool {
-		more := worth(sent)
+		more := worth(sent, now, timeout)
 		if more <= left {
 			return true
 		}
@@ -71,6 +70,11 @@ func (t *Touches) carry(rests clock.Instant, relay *Relays, s *Speed, now clock.
 		}
 	}
 	return true
+}
+
+// worth returns for how long a touch counts from now on that was sent then.
+func worth(sent, now clock.Instant, timeout time.Duration) time.Duration {
+	return -now.Most(sent.Add(part(timeout, touchPart)))
 }
 
 // newest returns when the newest request that was answered by that time was sent.
