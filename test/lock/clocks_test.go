@@ -327,8 +327,14 @@ var gaps = map[string]gap{
 	},
 }
 
+// answersTake has each answer to what place sends take d, half of it in each direction.
+func answersTake(place *zktest.Client, d time.Duration) {
+	place.Delay(zktest.ToServer, d/2, d/2)
+	place.Delay(zktest.ToClient, d/2, d/2)
+}
+
 // unheard has the answer to a connect request lost, and the next one heard.
-func unheard(b *bubble, _ *clock.Clock, s *zklock.Session, d time.Duration) {
+func unheard(b *bubble, s *zklock.Session, d time.Duration) {
 	place := b.server.Client("here")
 	lost := b.server.DropReply(zktest.OpConnect, zktest.OnClient(place))
 	place.Cut()
@@ -389,9 +395,7 @@ func behindGaps(t *testing.T, timeout time.Duration, gaps map[string]gap, test f
 func TestALockBehindATimeWithoutAnswersIsKeptThoughTheNextAnswersTakeLong(t *testing.T) {
 	const timeout = 10 * time.Second
 	behindGaps(t, timeout, gaps, func(b *bubble, h *zklock.Hold, where string) {
-		for _, way := range []zktest.Direction{zktest.ToServer, zktest.ToClient} {
-			b.server.Client("here").Delay(way, timeout/41, timeout/41)
-		}
+		answersTake(b.server.Client("here"), 2*timeout/41)
 		time.Sleep(2 * timeout)
 		require.NoError(t, h.Err(), where)
 	})
@@ -412,7 +416,7 @@ func TestALockBehindATimeWithoutAnswersOutlastsAnOutage(t *testing.T) {
 	slept := gaps["the machine slept"]
 	behindGaps(t, timeout, map[string]gap{
 		"it slept after a connect request without an answer": func(b *bubble, c *clock.Clock, s *zklock.Session, d time.Duration) {
-			unheard(b, c, s, timeout)
+			unheard(b, s, timeout)
 			slept(b, c, s, d)
 		},
 	}, outlasts)
@@ -427,14 +431,12 @@ func TestALockIsHadHoweverLongAnswersTakeAndKeptUpToA13th(t *testing.T) {
 			inBubble(t, func(t *testing.T, b *bubble) {
 				doubtful := phase%4 == 0 && permille <= 150
 				place := b.server.Client("here")
-				for _, way := range []zktest.Direction{zktest.ToServer, zktest.ToClient} {
-					place.Delay(way, permille*timeout/2000, permille*timeout/2000)
-				}
+				answersTake(place, permille*timeout/1000)
 				var c clock.Clock
 				s := must(zklock.Connect(clock.With(t.Context(), &c), []string{b.server.PipeAddr()}, timeout, zklock.WithDialer(place.Dial)))
 				defer s.Close()
 				if doubtful {
-					unheard(b, &c, s, timeout)
+					unheard(b, s, timeout)
 				}
 				time.Sleep(phase * 3 * timeout / phases)
 				asked := time.Now()
@@ -456,12 +458,10 @@ func TestAHoldIsKeptThoughOthersAreAskedForWhileItsProofsAreUnderWay(t *testing.
 		for phase := range time.Duration(phases) {
 			inBubble(t, func(t *testing.T, b *bubble) {
 				place := b.server.Client("here")
-				for _, way := range []zktest.Direction{zktest.ToServer, zktest.ToClient} {
-					place.Delay(way, permille*timeout/2000, permille*timeout/2000)
-				}
+				answersTake(place, permille*timeout/1000)
 				s := must(zklock.Connect(t.Context(), []string{b.server.PipeAddr()}, timeout, zklock.WithDialer(place.Dial)))
 				defer s.Close()
-				unheard(b, nil, s, timeout)
+				unheard(b, s, timeout)
 				held := must(must(zklock.New(s, "/held")).Acquire(t.Context()))
 				other := must(b.locker(b.session("other")).Acquire(t.Context()))
 				next := begin(func() *zklock.Hold { return must(b.locker(s).Acquire(t.Context())) })

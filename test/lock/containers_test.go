@@ -281,9 +281,7 @@ func TestACallThatEndsWhileItsPathIsMadeLeavesNoPath(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				b := &bubble{t, zktest.NewServer(t, zktest.WithContainerInterval(time.Second)), "/a/path/below"}
 				s := b.session("far away")
-				for _, way := range []zktest.Direction{zktest.ToServer, zktest.ToClient} {
-					b.server.Client("far away").Delay(way, oneWay, oneWay)
-				}
+				answersTake(b.server.Client("far away"), 2*oneWay)
 				for patience := oneWay / 2; ; patience += oneWay {
 					ctx, cancel := context.WithTimeout(t.Context(), patience)
 					h, err := take(ctx, b, s)
@@ -325,9 +323,7 @@ func TestAPathThatSomebodyElseUsesIsNotTakenBack(t *testing.T) {
 			inBubble(t, func(t *testing.T, b *bubble) {
 				s, other := b.session("far away"), b.session("near").Conn()
 				l := b.locker(s)
-				for _, way := range []zktest.Direction{zktest.ToServer, zktest.ToClient} {
-					b.server.Client("far away").Delay(way, oneWay, oneWay)
-				}
+				answersTake(b.server.Client("far away"), 2*oneWay)
 				ended := begin(func() error { return l.LockContext(within(t, c.lasts)) })
 				time.Sleep(3*oneWay + oneWay/2) // the path has just been made
 				c.use(t, other, b.path)
