@@ -33,7 +33,8 @@ type batch struct {
 }
 
 // deleteLater deletes c's nodes in the background. Those of a contender that has handed the
-// lock on may wait for others: nobody else is next. The session's mu is held.
+// lock on may wait for others, since nobody else is next, and those of one that never had it:
+// a thousand calls may end at once with the context they share. The session's mu is held.
 func (s *Session) deleteLater(c *contender) *deletion {
 	r := &deletion{contender: c, done: make(chan struct{})}
 	if s.isOver(c) {
@@ -42,7 +43,7 @@ func (s *Session) deleteLater(c *contender) *deletion {
 		return r
 	}
 	s.deletions = append(s.deletions, r)
-	if c.holder() != nil {
+	if c.holder() != nil || c.hold == nil {
 		if !s.deleting {
 			s.deleting = s.client.Spawn(s.deleteWaiting)
 		}

@@ -241,6 +241,30 @@ func TestThoseThatHandTheLockOnWhileADeleteIsUnderWayAreDeletedByOneRequest(t *t
 	})
 }
 
+// A request each, and the goroutine that sends it, would keep the last of thousands from returning.
+func TestTheNodesOfCallsThatEndWhileADeleteIsUnderWayAreDeletedByOneRequest(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, server := connected(t)
+		h := <-inLine(t, s, "/lock", 1)
+		ctx, cancel := context.WithCancel(t.Context())
+		for range 100 {
+			go lockAt(s, "/lock").Acquire(ctx, nil)
+		}
+		synctest.Wait()
+		require.Len(t, server.Children("/lock"), 101)
+		done := busy(t, s, server)
+		before := server.Requests()
+		cancel()
+		synctest.Wait()
+		done()
+		synctest.Wait()
+		after := server.Requests()
+		require.Equal(t, []string{path.Base(h.Node())}, server.Children("/lock"))
+		require.Equal(t, 1, after[zktest.OpMulti]-before[zktest.OpMulti])
+		require.Equal(t, before[zktest.OpDelete], after[zktest.OpDelete])
+	})
+}
+
 func TestANodeThatCannotBeDeletedKeepsNoOtherOfItsRequestFromThat(t *testing.T) {
 	for refused := range 2 {
 		synctest.Test(t, func(t *testing.T) {
