@@ -32,6 +32,9 @@ var _ sync.Locker = (*Locker)(nil)
 // New returns a lock on path, which it does not create yet. Its errors name the bad argument: a
 // nil or closed session, a path that ZooKeeper would refuse, the root or one below /zookeeper,
 // an option's value.
+//
+// A lock may be below another one's path, but not under a name that ends as those of lock nodes
+// do, in -lock- and ten digits for instance: the other one would wait for it.
 func New(s *Session, path string, opts ...Option) (*Locker, error) {
 	q, o, err := newQueue(s, path, recipe.Exclusive, opts)
 	if err != nil {

@@ -43,8 +43,8 @@ func (s *Session) proven(p proof) {
 	}
 	now := s.client.Clock.Now()
 	quick := p.link.Proved(p.Begun, now, s.shortest)
-	if len(s.protected) > 0 && !s.incarnation.RunsAt(now) {
-		s.expire(s.incarnation, now) // the session lives, and this counts for what comes
+	if !s.incarnation.RunsAt(now) {
+		s.runOut(now) // the session lives, and this counts for what comes
 	}
 	s.incarnation.Prove(p.Proof, quick, now, &s.relays, s.terms(now))
 	// Who asks for a container again may lose this connection too: that is one suspension.
@@ -78,7 +78,7 @@ func (s *Session) look(now clock.Instant) {
 	case s.incarnation.RunsAt(now):
 		s.lookLater(s.incarnation, now)
 	default:
-		s.expire(s.incarnation, now)
+		s.runOut(now)
 	}
 }
 
@@ -100,6 +100,19 @@ func (s *Session) stopLooking() {
 	if s.expiry != nil {
 		s.expiry.Stop()
 		s.expiry = nil
+	}
+}
+
+// runOut takes that the lease is over. What is only kept for an owner to come, on which nobody
+// relies, is given up: it is no reason to end what waits in the session's other queues. s.mu is held.
+func (s *Session) runOut(now clock.Instant) {
+	for _, c := range s.protected {
+		if c.handoff != nil && c.handoff.keeps(c) {
+			c.leaveLocked()
+		}
+	}
+	if len(s.protected) > 0 {
+		s.expire(s.incarnation, now)
 	}
 }
 

@@ -181,6 +181,26 @@ func TestALockIsNotTakenAgainByANodeWhoseLeaseIsOver(t *testing.T) {
 	}
 }
 
+// Nobody holds anything by it, nor is next for anything.
+func TestANodeThatIsKeptWhenTheLeaseEndsGoesAndCostsNoOtherPlaceInLine(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, server := connected(t)
+		others := inLine(t, connect(t, server), "/queue", 2)
+		kept(t, share(s, 1, time.Hour), server)
+		third := ask(t.Context(), lockAt(s, "/queue").Acquire)
+		before := server.Children("/queue")
+		s.mu.Lock()
+		s.incarnation.Shorten(s.client.Clock.Now())
+		s.mu.Unlock()
+		time.Sleep(sessionTimeout / 8)
+		require.Empty(t, server.Children("/lock"))
+		require.Equal(t, before, server.Children("/queue"))
+		second := goOn(<-others, others)
+		require.NoError(t, second.Release(t.Context(), nil))
+		require.NoError(t, granted(t, third).Err())
+	})
+}
+
 func TestALockThatSomebodyHasAskedForGoesWithItsOwner(t *testing.T) {
 	revoke := func(h *Hold) {
 		h.contender.queue.session.mu.Lock()

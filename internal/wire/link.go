@@ -160,6 +160,7 @@ func (l *Link) Read(p []byte) (n int, err error) {
 			l.unanswered()
 		}
 		l.end(err)
+		l.Conn.Close() // go-zookeeper waits for its writer, whose Write may be blocked by now
 	}
 	return n, err
 }

@@ -2,6 +2,7 @@ package lock_test
 
 import (
 	"context"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -324,4 +325,22 @@ func TestAHoldOutlivesAConnectionWhoseLoginsGoAheadOfItsProof(t *testing.T) {
 			require.NoError(t, h.Err(), offset)
 		})
 	}
+}
+
+// The server has closed its end alone, and the connection, a user's, bears no deadline for writing.
+func TestAConnectionThatEndsWhileAWriteIsBlockedIsReplaced(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		server := zktest.NewServer(t)
+		var full atomic.Bool
+		s := must(zklock.Connect(t.Context(), []string{server.PipeAddr()}, longSession,
+			zklock.WithDialer(stalling(server.Dial, func([]byte) bool { return full.Load() }))))
+		defer s.Close()
+		full.Store(true)
+		asked := begin(func() error { return s.Ping(t.Context()) })
+		synctest.Wait()
+		server.Cut()
+		synctest.Wait()
+		full.Store(false)
+		require.NoError(t, <-asked)
+	})
 }

@@ -423,6 +423,15 @@ var ofTheLibrary = []judged{
 	{mutant{"whom a lock went on to is not checked", []edit{
 		{"internal/queue/deletion.go", "responses[first:first+1]) {\n\t\t\t\treturn err\n\t\t\t}", "responses[first:first+1]) {\n\t\t\t\treturn err\n\t\t\t}\n\t\t\tbatch = nil"},
 	}}, "internal/queue.TestWhomALockWentOnToIsCheckedBeforeTheNodeGoesThatKeepsOthersFromIt"},
+	{mutant{"calls that end together have a request each for their nodes", []edit{
+		{"internal/queue/deletion.go", "c.holder() != nil || c.hold == nil", "c.holder() != nil"},
+	}}, "internal/queue.TestTheNodesOfCallsThatEndWhileADeleteIsUnderWayAreDeletedByOneRequest"},
+	{mutant{"a node that is only kept costs the others of its session their places", []edit{
+		{"internal/queue/keeper.go", "c.handoff != nil && c.handoff.keeps(c) {", "false {"},
+	}}, "internal/queue.TestANodeThatIsKeptWhenTheLeaseEndsGoesAndCostsNoOtherPlaceInLine"},
+	{mutant{"a blocked write keeps a connection that has ended", []edit{
+		{"internal/wire/link.go", "\t\tl.Conn.Close() // go-zookeeper waits", "\t\t// go-zookeeper waits"},
+	}}, "TestAConnectionThatEndsWhileAWriteIsBlockedIsReplaced"},
 	{mutant{"all that waits to be deleted is one request", []edit{
 		{"internal/queue/deletion.go", "client.Batches(s.deletions, (*deletion).size)", "client.Batches(s.deletions, func(*deletion) int { return 1 })"},
 	}}, "internal/queue.TestDeletesOfLongPathsAreRequestsThatAServerTakes"},
