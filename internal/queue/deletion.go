@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/go-zookeeper/zk"
+	"golang.org/x/sync/errgroup"
 
 	"github.com/zklock/zklock/internal/client"
 	"github.com/zklock/zklock/internal/latch"
@@ -110,10 +111,13 @@ func (s *Session) carryOut(b *batch) {
 func (s *Session) finish(requests [][]*deletion) {
 	for _, some := range requests {
 		err := s.deleteNodes(some)
-		if err != nil && len(some) > 1 { // a refusal is no matter of the others
+		if err != nil && len(some) > 1 { // a refusal is no matter of the others, nor are thousands of them
+			var alone errgroup.Group
+			alone.SetLimit(client.MostAsking)
 			for i := range some {
-				s.finish([][]*deletion{some[i : i+1]})
+				alone.Go(func() error { s.finish([][]*deletion{some[i : i+1]}); return nil })
 			}
+			_ = alone.Wait()
 			continue
 		}
 		if err != nil {

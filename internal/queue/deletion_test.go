@@ -301,6 +301,32 @@ func TestANodeThatCannotBeDeletedKeepsNoOtherOfItsRequestFromThat(t *testing.T) 
 	}
 }
 
+// Of a hundred calls that have ended, an operator lets nobody delete the nodes.
+func TestNodesThatCannotBeDeletedDelayNoneOfAnotherLock(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const oneWay = 10 * time.Millisecond
+		server := zktest.NewServer(t, zktest.WithLatency(oneWay, oneWay))
+		s, operator := connect(t, server), connect(t, server)
+		h, err := lockAt(s, "/free").Acquire(t.Context(), nil)
+		require.NoError(t, err)
+		denied, err := lockAt(operator, "/denied").Acquire(t.Context(), nil)
+		require.NoError(t, err)
+		ctx, cancel := context.WithCancel(t.Context())
+		for range 100 {
+			go lockAt(s, "/denied").Acquire(ctx, nil)
+		}
+		time.Sleep(time.Second)
+		_, err = operator.client.Conn.SetACL("/denied", zk.WorldACL(zk.PermAll&^zk.PermDelete), -1)
+		require.NoError(t, err)
+		cancel()
+		synctest.Wait()
+		began := time.Now()
+		require.NoError(t, h.Release(t.Context(), nil))
+		require.Less(t, time.Since(began), 8*oneWay)
+		require.NoError(t, denied.Err())
+	})
+}
+
 func TestNodesThatAnOperatorDeletesAheadOfUsCostOneRequestMore(t *testing.T) {
 	for deleted := 1; deleted <= 2; deleted++ {
 		synctest.Test(t, func(t *testing.T) {

@@ -426,6 +426,9 @@ var ofTheLibrary = []judged{
 	{mutant{"calls that end together have a request each for their nodes", []edit{
 		{"internal/queue/deletion.go", "c.holder() != nil || c.hold == nil", "c.holder() != nil"},
 	}}, "internal/queue.TestTheNodesOfCallsThatEndWhileADeleteIsUnderWayAreDeletedByOneRequest"},
+	{mutant{"deletes that are refused keep the others waiting", []edit{
+		{"internal/queue/deletion.go", "alone.SetLimit(client.MostAsking)", "alone.SetLimit(1)"},
+	}}, "internal/queue.TestNodesThatCannotBeDeletedDelayNoneOfAnotherLock"},
 	{mutant{"a node that is only kept costs the others of its session their places", []edit{
 		{"internal/queue/keeper.go", "c.handoff != nil && c.handoff.keeps(c) {", "false {"},
 	}}, "internal/queue.TestANodeThatIsKeptWhenTheLeaseEndsGoesAndCostsNoOtherPlaceInLine"},

@@ -191,6 +191,9 @@ func (ck *checker) returned(c *claim) {
 			ck.last[c.path] = c
 			if n := ck.nodeLocked(c.node); !c.any || n == nil || !ck.claimed(n) { // the trace tells which of several
 				ck.handed[c.node], ck.between[c.node] = true, together
+				if n != nil {
+					n.idle = time.Now()
+				}
 			}
 			close(c.over)
 			ck.endGrace(c.node)
@@ -253,6 +256,9 @@ func (ck *checker) begins(node string) {
 	ck.mu.Lock()
 	defer ck.mu.Unlock()
 	ck.begun[node] = time.Now()
+	if n := ck.nodeLocked(node); n != nil {
+		n.idle = time.Time{}
+	}
 }
 
 // loss is when a hold was lost, and for how long its node stays if the session lives.

@@ -7,7 +7,8 @@ import (
 
 // waitLong has several of the machine that only waits stand behind two others, of whom the first
 // keeps the lock until some of them have given up, and none of them is the next before. What their
-// session is worth has not been proved since they came.
+// session is worth has not been proved since they came; or it is proved for a lock that it only keeps,
+// until it is cut off for longer than that lasts.
 func (w *world) waitLong(f Fault) func() {
 	waiting := slices.IndexFunc(w.program.Machines, func(m Machine) bool { return m.Waits })
 	if waiting < 0 {
@@ -22,6 +23,17 @@ func (w *world) waitLong(f Fault) func() {
 		pause(w.ctx, inLine/4)
 	}
 	patient := Section{Take: LockContext, Hold: d.short(100 * time.Millisecond)}
-	w.askFor(paths[0], m, Section{Take: Acquire, Limit: gaveUp, Cancel: d.one(2)}, patient, Section{Take: TryLockFor, For: gaveUp}, patient)
+	if !d.one(2) {
+		w.askFor(paths[0], m, Section{Take: Acquire, Limit: gaveUp, Cancel: d.one(2)}, patient, Section{Take: TryLockFor, For: gaveUp}, patient)
+		return nil
+	}
+	w.askFor(keptPath, m, Section{Take: LockContext})
+	pause(w.ctx, inLine/4)
+	w.askFor(paths[0], m, patient, patient)
+	pause(w.ctx, inLine/4)
+	w.checker.storm(Fault{Kind: BlockBoth, Machine: waiting})
+	cutOff(m.place)
+	pause(w.ctx, d.span(m.spec.Timeout/2, m.spec.Timeout*9/10))
+	m.place.Unblock()
 	return nil
 }

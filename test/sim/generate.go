@@ -365,7 +365,8 @@ func (p *Program) addSemaphores() {
 // addWaiting adds the machine that only waits, if there is none.
 func (p *Program) addWaiting() {
 	if !slices.ContainsFunc(p.Machines, func(m Machine) bool { return m.Waits }) {
-		p.Lockers = append(p.Lockers, LockerSpec{Machine: len(p.Machines), Path: paths[0]})
+		m := len(p.Machines)
+		p.Lockers = append(p.Lockers, LockerSpec{Machine: m, Path: paths[0]}, LockerSpec{Machine: m, Path: keptPath, Retention: 2 * calmly})
 		p.Machines = append(p.Machines, Machine{Timeout: 2 * p.Cluster.Tick, Waits: true})
 	}
 }

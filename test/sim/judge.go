@@ -44,7 +44,7 @@ func (ck *checker) grantedLocked(c *claim) {
 	}
 	ck.claims[c] = struct{}{}
 	if n := ck.tree[c.node]; n != nil {
-		n.of = c.of
+		n.of, n.idle = c.of, time.Time{}
 	}
 	c.since = time.Now()
 	if c.hold != nil && c.units == 0 && !c.any { // a call may have waited for more than this hold

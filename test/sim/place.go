@@ -38,11 +38,13 @@ func (ck *checker) mayMove(c *call, path string, was, is *node) bool {
 
 // leased reports whether a session has had a lease to lose since then, but for that node: it held
 // something, or was the next for it. Who is further behind waits for as long as the session lives,
-// however little is heard from the servers. ck.mu is held.
+// however little is heard from the servers, and what is only kept for an owner to come is no lease to
+// lose. ck.mu is held.
 func (ck *checker) leased(session int64, since time.Time, but *node) bool {
 	return ck.anyLocked(func(n *node) bool {
 		lately := n.gone.IsZero() || !n.gone.Before(since)
-		return n != but && n.owner == session && lately && ck.isNext(n)
+		idle := !n.idle.IsZero() && n.idle.Before(since)
+		return n != but && n.owner == session && lately && !idle && ck.isNext(n)
 	})
 }
 

@@ -230,6 +230,7 @@ var paths = []string{"/a", "/b/c"}
 
 const (
 	ownPath     = "/own" // below which each machine has locks that no other asks for
+	keptPath    = ownPath + "/kept"
 	permitsPath = "/s"
 	permits     = 3 // of a semaphore
 )

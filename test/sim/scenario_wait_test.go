@@ -210,10 +210,14 @@ func TestACallLeavesItsPlaceForAReasonOnly(t *testing.T) {
 		happens func(ck *checker)
 		failed  bool
 	}{
-		"nothing":                         {func(*checker) {}, true},
-		"its machine was cut off":         {strike(BlockBoth, 0), true},
-		"another machine was cut off":     {func(ck *checker) { strike(BlockBoth, 1)(ck); ck.tree[held].owner = 1 }, true},
-		"it was cut off and held a lock":  {func(ck *checker) { strike(BlockBoth, 0)(ck); ck.tree[held].owner = 1 }, false},
+		"nothing":                        {func(*checker) {}, true},
+		"its machine was cut off":        {strike(BlockBoth, 0), true},
+		"another machine was cut off":    {func(ck *checker) { strike(BlockBoth, 1)(ck); ck.tree[held].owner = 1 }, true},
+		"it was cut off and held a lock": {func(ck *checker) { strike(BlockBoth, 0)(ck); ck.tree[held].owner = 1 }, false},
+		"it was cut off and kept a lock": {func(ck *checker) {
+			strike(BlockBoth, 0)(ck)
+			ck.tree[held].owner, ck.tree[held].idle = 1, time.Unix(1, 0)
+		}, true},
 		"it was next to one downgrading":  {downgrades, false},
 		"all servers hung, and it held":   {func(ck *checker) { strike(Freeze, 1)(ck); ck.tree[held].owner = 1 }, false},
 		"its session ended":               {func(ck *checker) { strike(Expire, 0)(ck); ck.tree[is].owner = 3 }, false},
@@ -233,7 +237,7 @@ func TestACallLeavesItsPlaceForAReasonOnly(t *testing.T) {
 			if strings.HasPrefix(name, "it asked") {
 				of.several = new(zklock.MultiLocker)
 			}
-			c := &call{places: map[string]string{}, visit: &visit{
+			c := &call{places: map[string]string{}, since: time.Now(), visit: &visit{
 				actor: &actor{world: &world{checker: ck}, machine: &machine{name: "m0"}}, lock: of,
 			}}
 			c.stands("/a", was)

@@ -24,6 +24,7 @@ type node struct {
 	sequence int64
 
 	of     *lock     // by which somebody has come to hold by it, nil if nobody has
+	idle   time.Time // since when whoever held by it has given it back; zero while somebody holds, or is to
 	before []*node   // what its owner had before: a reader's writer, the turn of permits or those that it may be
 	asked  time.Time // when somebody has asked for its lock last
 	first  bool      // nobody was ahead then

@@ -266,7 +266,7 @@ func (w *world) left() string {
 	}
 	for i, s := range w.ensemble.Servers() {
 		for path, n := range s.Watches() {
-			if n <= sessions && (path == permitsPath+"/leases" || slices.Contains(paths, path)) {
+			if n <= sessions && (path == permitsPath+"/leases" || path == keptPath || slices.Contains(paths, path)) {
 				continue // a session may go on watching who comes
 			}
 			left = append(left, fmt.Sprintf("%d watches on %s at server %d", n, path, i))
