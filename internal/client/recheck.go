@@ -29,21 +29,34 @@ func (ws *watches) stop() {
 }
 
 // recheck looks at what is watched, one node after the other: however many there are, each other
-// request waits for one of these at most. The next time is a while after the last of them.
+// request waits for one of these at most. A node that could not be read may be watched again by
+// whoever is not done with it. The next time is a while after the last of them.
 func (c *Client) recheck() {
-	for key, w := range c.watches.standing() {
+	ws := &c.watches
+	for path := range ws.takeRefused() {
+		c.observer.Changed(path)
+	}
+	for key, w := range ws.standing() {
 		c.look(key, w)
 	}
-	ws := &c.watches
 	ws.mu.Lock()
 	defer ws.mu.Unlock()
 	if c.Closed() {
 		return
 	}
 	ws.recheck = nil
-	if len(ws.at) > 0 {
+	if len(ws.at)+len(ws.refused) > 0 {
 		ws.recheckLater(c)
 	}
+}
+
+// takeRefused returns the nodes whose data could not be read since the last time.
+func (ws *watches) takeRefused() map[string]bool {
+	ws.mu.Lock()
+	defer ws.mu.Unlock()
+	refused := ws.refused
+	ws.refused = make(map[string]bool)
+	return refused
 }
 
 // standing returns the watches that the server has.

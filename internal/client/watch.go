@@ -41,6 +41,8 @@ type watches struct {
 	link *wire.Link // nil while disconnected
 	at   map[WatchKey]*Watch
 
+	refused map[string]bool // nodes whose data may not be read: see recheck
+
 	asking  int         // goroutines that ask for watches
 	unasked []unasked   // beyond MostAsking
 	recheck *time.Timer // while there are any
@@ -57,7 +59,9 @@ type unasked struct {
 // answered in time all the same.
 const MostAsking = 500
 
-func (ws *watches) init() { ws.at = make(map[WatchKey]*Watch) }
+func (ws *watches) init() {
+	ws.at, ws.refused = make(map[WatchKey]*Watch), make(map[string]bool)
+}
 
 func (ws *watches) connect(l *wire.Link) {
 	ws.mu.Lock()
@@ -78,6 +82,7 @@ func (ws *watches) disconnect(l *wire.Link) {
 		w.fire(false)
 	}
 	clear(ws.at)
+	clear(ws.refused)
 }
 
 // dismiss ends the watches that were not asked for yet. ws.mu is held.
@@ -114,6 +119,9 @@ func (ws *watches) armed(key WatchKey, w *Watch, err error) error {
 		err = zk.ErrConnectionClosed
 	}
 	ws.settle(key, w, err)
+	if Refused(err) && !key.Children {
+		ws.refused[key.Path] = true
+	}
 	return err
 }
 

@@ -455,3 +455,23 @@ func TestASemaphoreSaysWhichACLKeepsItFromItsPermits(t *testing.T) {
 		})
 	}
 }
+
+// Of several permits the first is proved; of the others their watch alone tells.
+func TestAPermitThatCouldNotBeReadForAWhileIsWatchedAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, server := connected(t)
+		operator := connect(t, server).client.Conn
+		h := permits(t, s, 2, 2)
+		second := h.contender.nodes[1]
+		_, err := operator.SetACL(second, zk.WorldACL(zk.PermAll&^zk.PermRead), -1)
+		require.NoError(t, err)
+		time.Sleep(10 * time.Minute)
+		_, err = operator.SetACL(second, zk.WorldACL(zk.PermAll), -1)
+		require.NoError(t, err)
+		time.Sleep(2 * time.Minute)
+		require.NoError(t, h.Err())
+		require.NoError(t, operator.Delete(second, -1))
+		synctest.Wait()
+		require.ErrorIs(t, h.Err(), ErrLost)
+	})
+}

@@ -426,6 +426,9 @@ var ofTheLibrary = []judged{
 	{mutant{"calls that end together have a request each for their nodes", []edit{
 		{"internal/queue/deletion.go", "c.holder() != nil || c.hold == nil", "c.holder() != nil"},
 	}}, "internal/queue.TestTheNodesOfCallsThatEndWhileADeleteIsUnderWayAreDeletedByOneRequest"},
+	{mutant{"a node that could not be read once is never watched again", []edit{
+		{"internal/client/watch.go", "ws.refused[key.Path] = true", "_ = key"},
+	}}, "internal/queue.TestAPermitThatCouldNotBeReadForAWhileIsWatchedAgain"},
 	{mutant{"deletes that are refused keep the others waiting", []edit{
 		{"internal/queue/deletion.go", "alone.SetLimit(client.MostAsking)", "alone.SetLimit(1)"},
 	}}, "internal/queue.TestNodesThatCannotBeDeletedDelayNoneOfAnotherLock"},
