@@ -154,13 +154,18 @@ func (cs *containers) make(dir string, acl []zk.ACL) error {
 	}
 	select {
 	case cs.asking <- struct{}{}:
-		defer func() { <-cs.asking }()
 	case <-cs.client.ctx.Done():
 		return ErrClosed
 	}
-	if cs.are(refused) {
+	switch {
+	case cs.are(served): // so that nobody need wait any more
+		<-cs.asking
+		return cs.ask(dir, acl)
+	case cs.are(refused):
+		<-cs.asking
 		return errNoContainers
 	}
+	defer func() { <-cs.asking }()
 	return cs.ask(dir, acl)
 }
 

@@ -277,8 +277,12 @@ func TestOneContainerIsAskedForUntilAServerHasAnsweredThatOne(t *testing.T) {
 					asked = 3
 				}
 				require.Equal(t, asked, server.Requests()[zktest.OpCreateContainer]-before)
+				next := server.HoldReply(zktest.OpCreateContainer)
 				held.Release()
 				require.Equal(t, tc.answer, <-made)
+				synctest.Wait()
+				require.Equal(t, 3, server.Requests()[zktest.OpCreateContainer]-before)
+				next.Release()
 				require.NoError(t, <-made)
 				require.NoError(t, <-made)
 				require.True(t, c.containers.are(served))

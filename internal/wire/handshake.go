@@ -64,9 +64,13 @@ func (l *Link) announce(beginning []byte, within time.Duration) (int, error) {
 	return n, err
 }
 
-// longestAnswer bounds the answer to the connect request. go-zookeeper makes room for as much as
-// its first bytes say, and those of an HTTP server are a gigabyte.
-const longestAnswer = 1 << 10
+// The answer to the connect request is no shorter than a session with an empty password, and no
+// longer than this. go-zookeeper makes room for as much as its first bytes say, and those of an
+// HTTP server are a gigabyte.
+const (
+	shortestAnswer = 20
+	longestAnswer  = 1 << 10
+)
 
 // Foreign is how a server has begun its answer to the connect request that speaks another
 // protocol.
@@ -77,13 +81,20 @@ func (f Foreign) Error() string {
 }
 
 // recognise returns an error if the answer to the connect request, which has yet to be read, is
-// no ZooKeeper server's.
+// no ZooKeeper server's. One that grants a session no time, as the echo of a request does, would
+// have go-zookeeper panic.
 func (l *Link) recognise() error {
-	length, err := l.in.Peek(4)
-	if err != nil || binary.BigEndian.Uint32(length) <= longestAnswer {
-		return nil // an error is the read's
+	begins, err := l.in.Peek(4)
+	if err != nil {
+		return nil // it is the read's
 	}
-	return Foreign{l.Server, string(length)}
+	if length := binary.BigEndian.Uint32(begins); shortestAnswer <= length && length <= longestAnswer {
+		begins, err = l.in.Peek(20)
+		if err != nil || int32(binary.BigEndian.Uint32(begins[8:])) > 0 || binary.BigEndian.Uint64(begins[12:]) == 0 {
+			return nil
+		}
+	}
+	return Foreign{l.Server, string(begins)}
 }
 
 // greet takes the answer to the connect request.

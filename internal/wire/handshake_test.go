@@ -6,6 +6,7 @@ import (
 	"io"
 	"net"
 	"os"
+	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -174,10 +175,23 @@ func TestAConnectionThatCarriesASessionHasNoLimitOfTheHandshakes(t *testing.T) {
 	})
 }
 
-// go-zookeeper made room for as much as the first bytes say, a gigabyte each time.
+// go-zookeeper made room for as much as the first bytes say, a gigabyte each time, and panicked if a
+// session had no time.
 func TestAServerOfAnotherProtocolIsNotReadFrom(t *testing.T) {
-	for says, foreign := range map[string]bool{
-		"HTTP/1.1 400 Bad Request\r\n": true, "\x15\x03\x03\x00\x02\x02\x0a": true, "\x00\x00\x04\x01": true, "\x00\x00\x04\x00": false,
+	answer := func(length, timeout int32, session int64) string {
+		return string(slices.Concat(number(length), number(0), number(timeout), long(session)))
+	}
+	for says, begins := range map[string]int{
+		"HTTP/1.1 400 Bad Request\r\n": 4,
+		"\x15\x03\x03\x00\x02\x02\x0a": 4,
+		answer(19, 8000, 1):            4,
+		answer(1025, 8000, 1):          4,
+		string(ask):                    20, // an echo
+		answer(20, 0, 1):               20,
+		answer(20, -1, 1):              20,
+		answer(20, 1, 1):               0,
+		answer(1024, 8000, 1):          0,
+		answer(20, 0, 0):               0, // expired
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			a := &audience{pressed: pressed{id: 1, timeout: 8000 * ms}}
@@ -186,13 +200,13 @@ func TestAServerOfAnotherProtocolIsNotReadFrom(t *testing.T) {
 			require.NoError(t, err)
 			go l.server.Write([]byte(says))
 			n, err := l.Read(make([]byte, 4))
-			if !foreign {
+			if begins == 0 {
 				require.NoError(t, err)
 				require.Equal(t, 4, n)
 				return
 			}
 			require.Zero(t, n)
-			require.Equal(t, Foreign{"a:2181", says[:4]}, err)
+			require.Equal(t, Foreign{"a:2181", says[:begins]}, err)
 			require.Equal(t, err, a.cause)
 			require.ErrorContains(t, err, "a:2181 is no ZooKeeper server: its answer to the connect request begins with ")
 		})

@@ -1203,6 +1203,12 @@ var ofTheLibrary = []judged{
 	{mutant{"a server of another protocol is read from", []edit{
 		{"internal/wire/link.go", "		err = l.recognise()\n", ""},
 	}}, "internal/wire.TestAServerOfAnotherProtocolIsNotReadFrom"},
+	{mutant{"a server may grant a session no time", []edit{
+		{"internal/wire/handshake.go", "int32(binary.BigEndian.Uint32(begins[8:])) > 0 ||", "true ||"},
+	}}, "internal/wire.TestAServerOfAnotherProtocolIsNotReadFrom"},
+	{mutant{"containers are asked for one by one though it is known that there are some", []edit{
+		{"internal/client/parents.go", "case cs.are(served): // so that", "case false: // so that"},
+	}}, "internal/client.TestOneContainerIsAskedForUntilAServerHasAnsweredThatOne"},
 	{mutant{"that a server is of another protocol is forgotten with the next dial", []edit{
 		{"internal/client/connection.go", "foreign || c.failure == wire.ErrRefused", "!foreign && c.failure == wire.ErrRefused"},
 	}}, "internal/client.TestTheLastFailureIsThatOfTheLoginUntilAServerServes"},
