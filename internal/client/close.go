@@ -79,8 +79,10 @@ func (c *Client) hangUp(patience time.Duration) error {
 	c.Conn.Close() // waits a second at most for the server's answer
 	_, confirmed, _ := closing.Fate()
 	c.dialer.Cut()
+	ends := c.ends()
+	c.dialer.Await()
 	switch {
-	case !c.ends():
+	case !ends:
 		return errors.New("the client did not end")
 	case !confirmed && id != 0:
 		return fmt.Errorf("no server confirmed it: its nodes may stay for its timeout of %v", c.Timeout())

@@ -40,6 +40,8 @@ type Dialer struct {
 	dials atomic.Int64 // begun
 	slow  atomic.Int64 // dials and handshakes that have used up their time
 
+	closes sync.WaitGroup // of connections
+
 	mu     sync.Mutex // guards latest; nothing is locked under it
 	latest *Link
 
@@ -264,6 +266,9 @@ func (d *Dialer) Cut() {
 		l.Close()
 	}
 }
+
+// Await returns when each connection has been closed. There are no more dials.
+func (d *Dialer) Await() { d.closes.Wait() }
 
 // dialLimit is what go-zookeeper gives a dial at most.
 const dialLimit = time.Second

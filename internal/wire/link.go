@@ -62,6 +62,7 @@ type Link struct {
 
 	down    chan struct{}
 	endOnce sync.Once
+	closing atomic.Bool // or closed
 }
 
 // Down returns a channel that is closed when nothing can be answered here any more.
@@ -160,7 +161,7 @@ func (l *Link) Read(p []byte) (n int, err error) {
 			l.unanswered()
 		}
 		l.end(err)
-		l.Conn.Close() // go-zookeeper waits for its writer, whose Write may be blocked by now
+		l.Close() // go-zookeeper waits for its writer, whose Write may be blocked by now
 	}
 	return n, err
 }
@@ -357,9 +358,14 @@ func (l *Link) CutOff() {
 	l.Close()
 }
 
+// Close waits for nobody: a user's connection may take its time, and go-zookeeper dials again when
+// this has returned. See [Dialer.Await].
 func (l *Link) Close() error {
 	l.end(net.ErrClosed)
-	return l.Conn.Close()
+	if !l.closing.Swap(true) {
+		l.dialer.closes.Go(func() { l.Conn.Close() })
+	}
+	return nil
 }
 
 // end tells the session that the connection is of no more use, and reports whether nobody had

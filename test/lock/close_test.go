@@ -1,7 +1,9 @@
 package lock_test
 
 import (
+	"net"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -102,4 +104,46 @@ func TestCloseIsHeardThoughFunctionsOfTracesTakeTheirTime(t *testing.T) {
 		require.Zero(t, b.queue())
 		require.Len(t, told, 1, "Close waits for it, too")
 	})
+}
+
+// slowEnd is a connection whose first Close takes its time when all below is closed, as one that writes
+// a record does. Another Close returns at once.
+type slowEnd struct {
+	net.Conn
+	begun, over *atomic.Int32
+	once        atomic.Bool
+}
+
+func (c *slowEnd) Close() error {
+	if c.once.Swap(true) {
+		return net.ErrClosed
+	}
+	c.begun.Add(1)
+	err := c.Conn.Close()
+	time.Sleep(longSession / 8)
+	c.over.Add(1)
+	return err
+}
+
+func TestCloseWaitsForTheCloseOfEachConnectionAndAReconnectDoesNot(t *testing.T) {
+	for cuts := range 3 {
+		inBubble(t, func(t *testing.T, b *bubble) {
+			var begun, over atomic.Int32
+			s := must(zklock.Connect(t.Context(), []string{b.server.PipeAddr()}, longSession, zklock.WithDialer(
+				func(network, address string, timeout time.Duration) (net.Conn, error) {
+					conn, err := b.server.Dial(network, address, timeout)
+					return &slowEnd{Conn: conn, begun: &begun, over: &over}, err
+				})))
+			for range cuts {
+				require.NoError(t, s.Ping(t.Context()))
+				b.server.Cut()
+				asked := time.Now()
+				require.NoError(t, s.Ping(t.Context()))
+				require.Less(t, time.Since(asked), longSession/8)
+			}
+			require.NoError(t, s.Close())
+			require.EqualValues(t, cuts+1, begun.Load())
+			require.Equal(t, begun.Load(), over.Load())
+		})
+	}
 }

@@ -436,7 +436,7 @@ var ofTheLibrary = []judged{
 		{"internal/queue/keeper.go", "c.handoff != nil && c.handoff.keeps(c) {", "false {"},
 	}}, "internal/queue.TestANodeThatIsKeptWhenTheLeaseEndsGoesAndCostsNoOtherPlaceInLine"},
 	{mutant{"a blocked write keeps a connection that has ended", []edit{
-		{"internal/wire/link.go", "\t\tl.Conn.Close() // go-zookeeper waits", "\t\t// go-zookeeper waits"},
+		{"internal/wire/link.go", "\t\tl.Close() // go-zookeeper waits", "\t\t// go-zookeeper waits"},
 	}}, "TestAConnectionThatEndsWhileAWriteIsBlockedIsReplaced"},
 	{mutant{"all that waits to be deleted is one request", []edit{
 		{"internal/queue/deletion.go", "client.Batches(s.deletions, (*deletion).size)", "client.Batches(s.deletions, func(*deletion) int { return 1 })"},
@@ -1203,6 +1203,12 @@ var ofTheLibrary = []judged{
 	{mutant{"a server of another protocol is read from", []edit{
 		{"internal/wire/link.go", "		err = l.recognise()\n", ""},
 	}}, "internal/wire.TestAServerOfAnotherProtocolIsNotReadFrom"},
+	{mutant{"nobody waits for the close of a connection", []edit{
+		{"internal/client/close.go", "\tc.dialer.Await()\n", ""},
+	}}, "TestCloseWaitsForTheCloseOfEachConnectionAndAReconnectDoesNot"},
+	{mutant{"a reconnect waits for the close of the connection before", []edit{
+		{"internal/wire/link.go", "l.dialer.closes.Go(func() { l.Conn.Close() })", "l.Conn.Close()"},
+	}}, "TestCloseWaitsForTheCloseOfEachConnectionAndAReconnectDoesNot"},
 	{mutant{"a server may grant a session no time", []edit{
 		{"internal/wire/handshake.go", "int32(binary.BigEndian.Uint32(begins[8:])) > 0 ||", "true ||"},
 	}}, "internal/wire.TestAServerOfAnotherProtocolIsNotReadFrom"},
