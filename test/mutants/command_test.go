@@ -42,8 +42,15 @@ var ofTheCommand = []struct {
 		{job + "/master.go", "m.echo.Store(int32(sig))", ""},
 	}}, command, "TestTheKeyThatEndsTheCommandDoesNotGiveTheLockBack"},
 	{mutant{"a killed keeper's command has all the time that it wants", []edit{
-		{job + "/front.go", "return n.KillAfter }", "return time.Hour }"},
+		{job + "/front.go", "KillAfter: n.killIn,", "KillAfter: func() time.Duration { return time.Hour },"},
 	}}, command, "TestAKilledKeepersCommandIsGoneBeforeTheServerGivesTheLockAway"},
+	{mutant{"a killed keeper's command has its time once more", []edit{
+		{job + "/front.go", "if n.KillAt == 0 {", "if true {"},
+	}}, job, "TestACommandThatWasBeingEndedIsKilledWhenItsTimeIsUp"},
+	{mutant{"a keeper does not tell that the command is to end", []edit{
+		{job + "/supervisor.go", "\ts.tell() // if this process is killed, the", "\t// the"},
+		{job + "/supervisor.go", ", KillAt: s.killAt}", "}"},
+	}}, job, "TestAFrontHearsWhenACommandThatIsToEndIsToBeKilled"},
 	{mutant{"a signal at the keeper's beginning is a loss", []edit{
 		{job + "/front.go", "status.Signaled() && !w.said.began", "false"},
 	}}, job, "TestASignalThatEndsAKeeperAtItsBeginningIsNoLoss"},

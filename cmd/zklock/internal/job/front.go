@@ -198,11 +198,27 @@ func (f *Front) start() (conn *os.File, started <-chan begun, err error) {
 type commandState struct {
 	Running   bool          // there is one, or is about to be
 	KillAfter time.Duration // see [Command]
+	KillAt    time.Duration // by monotonic, once it has been told to end; 0 before
 	Group     int32         // its process group; 0 if it may not have been started, or is gone
 
 	// Interrupted says that SIGINT has ended it, or the wait for the right to run. One that
 	// exits with the same code has dealt with the key by itself.
 	Interrupted bool
+}
+
+// killIn returns how long what is left of the command has from now on.
+func (n commandState) killIn() time.Duration {
+	if n.KillAt == 0 {
+		return n.KillAfter
+	}
+	return max(0, n.KillAt-monotonic())
+}
+
+// monotonic is a clock that is the same in both processes, and does not stand at 0.
+func monotonic() time.Duration {
+	var now unix.Timespec
+	_ = unix.ClockGettime(unix.CLOCK_MONOTONIC, &now)
+	return time.Duration(now.Nano())
 }
 
 // report is what the keeper has said last until it died.
@@ -255,7 +271,7 @@ func (w *watch) end(n commandState) {
 		w.tty.lent = true // perhaps: the keeper knew
 	}
 	s := &supervisor{
-		command: Command{Ending: w.Ending, KillAfter: func() time.Duration { return n.KillAfter }, Valid: func() bool { return false }},
+		command: Command{Ending: w.Ending, KillAfter: n.killIn, Valid: func() bool { return false }},
 		group:   command, tty: w.tty, master: new(Master), signals: w.signals, log: w.Log,
 	}
 	s.end()                // before it is seen to have ended with the keeper: it is no end of its own

@@ -144,11 +144,16 @@ func TestACommandThatEndsWithItsKeeperIsNotWaitedFor(t *testing.T) {
 // endBy has a front end by sig what its keeper has told of.
 func endBy(t *testing.T, sig syscall.Signal, told commandState) {
 	t.Helper()
-	f := &Front{Ending: sig, Log: slog.New(slog.DiscardHandler)}
+	(&watch{Front: &Front{Ending: sig, Log: slog.New(slog.DiscardHandler)}}).ends(t, told)
+}
+
+// ends ends what the keeper has told of.
+func (w *watch) ends(t *testing.T, told commandState) {
+	t.Helper()
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
-		(&watch{Front: f}).end(told)
+		w.end(told)
 	}()
 	select {
 	case <-ended:
@@ -179,8 +184,41 @@ func TestAFrontHearsOfAnotherTimeToEnd(t *testing.T) {
 	require.Equal(t, commandState{Running: true, KillAfter: time.Minute, Group: begun.Group}, told())
 }
 
+// The keeper may be killed meanwhile.
+func TestAFrontHearsWhenACommandThatIsToEndIsToBeKilled(t *testing.T) {
+	lost := make(chan struct{})
+	told := tellingOf(t, "trap '' TERM; while :; do sleep 0.1; done", hour, func(c *Command) { c.Lost, c.Ending = lost, syscall.SIGTERM })
+	told()
+	require.Zero(t, told().KillAt)
+	before := monotonic()
+	close(lost)
+	n := told()
+	require.GreaterOrEqual(t, n.KillAt, before+time.Hour)
+	require.LessOrEqual(t, n.KillAt, monotonic()+time.Hour)
+}
+
+func TestACommandThatWasBeingEndedIsKilledWhenItsTimeIsUp(t *testing.T) {
+	command, err := started(Command{
+		Path: "/bin/bash", Args: []string{"bash", "-c", "trap '' TERM; exec sleep 1000"}, Env: os.Environ(),
+	})
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = unix.Kill(-command, unix.SIGKILL) })
+	require.Eventually(t, func() bool {
+		name, err := os.ReadFile(fmt.Sprintf("/proc/%d/comm", command))
+		return err == nil && string(name) == "sleep\n"
+	}, 5*time.Second, time.Millisecond, "it ignores the signal by now")
+	changes := make(chan os.Signal, 1)
+	w := &watch{
+		Front:   &Front{Ending: syscall.SIGTERM, Log: slog.New(slog.DiscardHandler)},
+		changes: changes,
+	}
+	signal.Notify(changes, syscall.SIGCHLD)
+	defer signal.Stop(changes)
+	w.ends(t, commandState{Running: true, Group: int32(command), KillAfter: time.Hour, KillAt: monotonic()})
+}
+
 // tellingOf runs a command of bash until the test ends, and returns what the front is told.
-func tellingOf(t *testing.T, command string, killAfter func() time.Duration) (told func() commandState) {
+func tellingOf(t *testing.T, command string, killAfter func() time.Duration, with ...func(*Command)) (told func() commandState) {
 	t.Helper()
 	pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
 	require.NoError(t, err)
@@ -192,10 +230,14 @@ func tellingOf(t *testing.T, command string, killAfter func() time.Duration) (to
 	go func() {
 		defer close(ended)
 		defer keeper.Close()
-		_, err := Run(Command{
+		c := Command{
 			Path: "/bin/bash", Args: []string{"bash", "-c", command},
 			Env: os.Environ(), Valid: func() bool { return true }, KillAfter: killAfter,
-		}, master, slog.New(slog.DiscardHandler))
+		}
+		for _, set := range with {
+			set(&c)
+		}
+		_, err := Run(c, master, slog.New(slog.DiscardHandler))
 		assert.NoError(t, err)
 	}()
 	t.Cleanup(func() {

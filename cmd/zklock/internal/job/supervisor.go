@@ -28,6 +28,7 @@ type supervisor struct {
 	hungUp  bool             // the command has wanted a terminal that nobody could give it
 	ending  bool             // the group has been told to end
 	kill    <-chan time.Time // when to kill what is left
+	killAt  time.Duration    // the same, by monotonic
 	killing bool             // that has come
 	poll    *time.Ticker     // when to look at what nobody reports
 }
@@ -80,7 +81,7 @@ func (s *supervisor) gone() bool {
 // tell has the front know what to end if this process dies, and in which time: no group that has
 // another's number.
 func (s *supervisor) tell() {
-	n := commandState{Running: true, KillAfter: s.command.KillAfter()}
+	n := commandState{Running: true, KillAfter: s.command.KillAfter(), KillAt: s.killAt}
 	if !s.group.void {
 		n.Group = int32(s.group.id)
 	}
@@ -260,6 +261,7 @@ func (s *supervisor) end() {
 		s.group.kill()
 		return
 	}
+	s.kill, s.killAt = time.After(killAfter), monotonic()+killAfter
+	s.tell() // if this process is killed, the command has no more time than that
 	s.group.end(s.command.Ending)
-	s.kill = time.After(killAfter)
 }
