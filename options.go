@@ -80,10 +80,11 @@ func WithLogger(logger *slog.Logger) SessionOption {
 
 // WithHostProvider chooses the servers to connect to by provider, whose methods must not block.
 // The session makes the pauses between its dials; those that the provider asks for are not
-// kept. Without it the servers are tried in turn, in an order drawn at first, and their names
-// are resolved anew each time. Init is called by Connect, and what it panics with is Connect's
-// panic. The others are called in goroutines of their own, where a panic ends the process, and
-// runtime.Goexit is a return of zero values.
+// kept. Without it the servers are tried in turn, in an order drawn at first. Their names are
+// resolved anew each time, and of a name with several addresses each dial begins with another one.
+// Init is called by Connect, and what it panics with is Connect's panic. The others are called in
+// goroutines of their own, where a panic ends the process, and runtime.Goexit is a return of zero
+// values.
 func WithHostProvider(provider zk.HostProvider) SessionOption {
 	return func(o *sessionOptions) { o.Hosts = provider }
 }

@@ -31,6 +31,7 @@ type Dialer struct {
 	ctx     context.Context // ends when the session is closed
 	rewatch rewatch
 	behind  behind
+	names   resolved
 
 	watched atomic.Int64 // the session in which go-zookeeper has set a watch: see early
 
@@ -204,7 +205,7 @@ func (c secureConn) Close() error { return c.NetConn().Close() }
 
 func (d *Dialer) raw(ctx context.Context, network, address string) (net.Conn, error) {
 	if d.Dial == nil {
-		return (&net.Dialer{Resolver: resolver()}).DialContext(ctx, network, address)
+		return d.names.dial(ctx, network, address)
 	}
 	deadline, _ := ctx.Deadline()
 	conn, err := d.Dial(network, address, time.Until(deadline))
@@ -212,26 +213,6 @@ func (d *Dialer) raw(ctx context.Context, network, address string) (net.Conn, er
 		err = errNoConnection
 	}
 	return conn, err
-}
-
-// resolver returns the default one, whose questions to name servers end with their ctx. By itself
-// it waits for seconds for an answer that nobody wants any more.
-func resolver() *net.Resolver {
-	usual := net.DefaultResolver
-	dial := usual.Dial
-	if dial == nil {
-		dial = new(net.Dialer).DialContext
-	}
-	return &net.Resolver{
-		PreferGo: usual.PreferGo, StrictErrors: usual.StrictErrors,
-		Dial: func(ctx context.Context, network, address string) (net.Conn, error) {
-			conn, err := dial(ctx, network, address)
-			if err == nil {
-				context.AfterFunc(ctx, func() { conn.Close() })
-			}
-			return conn, err
-		},
-	}
 }
 
 // pause waits longer from round to round of the servers, and not for long while there are holds

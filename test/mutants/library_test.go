@@ -1209,6 +1209,12 @@ var ofTheLibrary = []judged{
 	{mutant{"a reconnect waits for the close of the connection before", []edit{
 		{"internal/wire/link.go", "l.dialer.closes.Go(func() { l.Conn.Close() })", "l.Conn.Close()"},
 	}}, "TestCloseWaitsForTheCloseOfEachConnectionAndAReconnectDoesNot"},
+	{mutant{"the first address of a name has all of the time", []edit{
+		{"internal/wire/resolved.go", "/time.Duration(len(addresses)-i)", ""},
+	}}, "internal/wire.TestEachAddressOfANameHasItsShareOfTheTime"},
+	{mutant{"a name is dialled at the same address each time", []edit{
+		{"internal/wire/resolved.go", "\trs.turns[name]++\n", ""},
+	}}, "internal/wire.TestANameIsDialledAtAnotherOfItsAddressesEachTime"},
 	{mutant{"a server may grant a session no time", []edit{
 		{"internal/wire/handshake.go", "int32(binary.BigEndian.Uint32(begins[8:])) > 0 ||", "true ||"},
 	}}, "internal/wire.TestAServerOfAnotherProtocolIsNotReadFrom"},
