@@ -1,6 +1,7 @@
 package main_test
 
 import (
+	"net"
 	"os"
 	"os/exec"
 	"strings"
@@ -26,6 +27,20 @@ func TestTheServerInMemoryServesTheOtherCommands(t *testing.T) {
 	require.Contains(t, status.rest()[1], "holds")
 	run.stdin.Close()
 	require.Equal(t, 0, run.exit())
+	server.signal(interrupt)
+	require.Equal(t, 0, server.exit())
+}
+
+func TestTheServerInMemoryOutlivesAShortageOfDescriptors(t *testing.T) {
+	t.Parallel()
+	server := startProcess(t, exec.Command("sh", "-c", "ulimit -n 24 && exec "+zklockBinary+" server --listen 127.0.0.1:0"))
+	addr := strings.TrimPrefix(server.line(), "a ZooKeeper in memory at ")
+	for range 40 {
+		conn, err := net.Dial("tcp", addr)
+		require.NoError(t, err)
+		defer conn.Close()
+	}
+	server.awaitMessage("too many open files")
 	server.signal(interrupt)
 	require.Equal(t, 0, server.exit())
 }

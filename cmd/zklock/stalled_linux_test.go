@@ -147,8 +147,10 @@ func TestAnAnswerThatCannotBeWrittenIsAFailure(t *testing.T) {
 	full, err := os.OpenFile("/dev/full", os.O_WRONLY, 0)
 	require.NoError(t, err)
 	defer full.Close()
-	for _, line := range []string{"ls --help", "help run", "--version", "completion bash", "completion zsh", "completion fish", "demo"} {
-		cmd := exec.Command(zklockBinary, strings.Fields(line)...)
+	for _, line := range []string{
+		"ls --help", "help run", "--version", "completion bash", "completion zsh", "completion fish", "demo", "server --listen 127.0.0.1:0",
+	} {
+		cmd := exec.CommandContext(t.Context(), zklockBinary, strings.Fields(line)...)
 		cmd.Stdout = full
 		said := new(strings.Builder)
 		cmd.Stderr = said

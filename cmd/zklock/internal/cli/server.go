@@ -7,6 +7,8 @@ import (
 	"io"
 	"log/slog"
 	"net"
+	"syscall"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -55,13 +57,20 @@ func serve(ctx context.Context, out io.Writer, address string, log *slog.Logger)
 	}
 	defer server.Close()
 	context.AfterFunc(ctx, func() { listener.Close() })
-	fmt.Fprintf(out, "a ZooKeeper in memory at %s\n", listener.Addr())
+	defer listener.Close()
+	if _, err := fmt.Fprintf(out, "a ZooKeeper in memory at %s\n", listener.Addr()); err != nil {
+		return withCode(exitFailure, err)
+	}
 	for {
 		client, err := listener.Accept()
-		if ctx.Err() != nil {
+		switch {
+		case ctx.Err() != nil:
 			return context.Cause(ctx)
-		}
-		if err != nil {
+		case errors.Is(err, syscall.EMFILE), errors.Is(err, syscall.ENFILE): // until a client has gone
+			log.Warn("a client cannot be accepted", "error", err)
+			time.Sleep(100 * time.Millisecond)
+			continue
+		case err != nil:
 			return withCode(exitFailure, err)
 		}
 		log.Info("a client has connected", "from", client.RemoteAddr())
