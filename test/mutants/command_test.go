@@ -42,15 +42,18 @@ var ofTheCommand = []struct {
 		{job + "/master.go", "m.echo.Store(int32(sig))", ""},
 	}}, command, "TestTheKeyThatEndsTheCommandDoesNotGiveTheLockBack"},
 	{mutant{"a killed keeper's command has all the time that it wants", []edit{
-		{job + "/front.go", "KillAfter: n.killIn,", "KillAfter: func() time.Duration { return time.Hour },"},
+		{job + "/front.go", "return n.KillAfter }", "return time.Hour }"},
 	}}, command, "TestAKilledKeepersCommandIsGoneBeforeTheServerGivesTheLockAway"},
 	{mutant{"a killed keeper's command has its time once more", []edit{
-		{job + "/front.go", "if n.KillAt == 0 {", "if true {"},
-	}}, job, "TestACommandThatWasBeingEndedIsKilledWhenItsTimeIsUp"},
+		{job + "/front.go", "w.said.left()", "w.said.commandState"},
+		{job + "/front.go", "-time.Since(r.ending)", ""},
+	}}, job, "TestACommandThatIsBeingEndedIsGivenNoMoreTime"},
+	{mutant{"a killed keeper's command has more time with each thing that it has told of", []edit{
+		{job + "/front.go", "n.Ending && !r.Ending {", "n.Ending {"},
+	}}, job, "TestACommandThatIsBeingEndedIsGivenNoMoreTime"},
 	{mutant{"a keeper does not tell that the command is to end", []edit{
-		{job + "/supervisor.go", "\ts.tell() // if this process is killed, the", "\t// the"},
-		{job + "/supervisor.go", ", KillAt: s.killAt}", "}"},
-	}}, job, "TestAFrontHearsWhenACommandThatIsToEndIsToBeKilled"},
+		{job + "/supervisor.go", "Ending: s.ending, KillAfter", "KillAfter"},
+	}}, job, "TestAFrontHearsThatTheCommandIsToEnd"},
 	{mutant{"a signal at the keeper's beginning is a loss", []edit{
 		{job + "/front.go", "status.Signaled() && !w.said.began", "false"},
 	}}, job, "TestASignalThatEndsAKeeperAtItsBeginningIsNoLoss"},
@@ -82,7 +85,7 @@ var ofTheCommand = []struct {
 		{job + "/supervisor.go", "s.group.ended && s.tty.isAbandoned()", "false"},
 	}}, command, "TestTheKeysReachWhatIsLeftOfACommandWhenItsGroupIsGone"},
 	{mutant{"a killed keeper's terminal modes are those that its command has set", []edit{
-		{job + "/front.go", "\t\tw.end(w.said.commandState)", "\t\tw.tty = openTerminal(unix.Getpgrp())\n\t\tw.end(w.said.commandState)"},
+		{job + "/front.go", "\t\tw.end(w.said.left())", "\t\tw.tty = openTerminal(unix.Getpgrp())\n\t\tw.end(w.said.left())"},
 	}}, command, "TestAKilledCommandsTerminalModesAreUndone"},
 	{mutant{"a command whose end was told with its keeper's is waited for", []edit{
 		{job + "/front.go", "s.reap()               //", "//"},

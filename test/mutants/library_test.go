@@ -49,7 +49,7 @@ var ofTheLibrary = []judged{
 		{"internal/lease/touches.go", "\t\tleft = more\n\t\treturn ok\n", "\t\treturn ok\n"},
 	}}, "internal/lease.TestALeaseIsCarriedOnIfEachTouchIsSureWhileTheOneAheadOfItCounts"},
 	{mutant{"a name server is waited for when nobody dials any more", []edit{
-		{"internal/wire/dial.go", "context.AfterFunc(ctx, func() { conn.Close() })", "_ = conn"},
+		{"internal/wire/resolved.go", "context.AfterFunc(ctx, func() { conn.Close() })", "_ = conn"},
 	}}, "internal/wire.TestANameServerThatDoesNotAnswerIsAskedNoLongerThanTheDialTakes"},
 	{mutant{"any node of a hold's name is its own", []edit{
 		{"internal/queue/contender.go", "if said.Stat.EphemeralOwner != c.incarnation.id {", "if false {"},

@@ -129,7 +129,7 @@ func (w *watch) over(status syscall.WaitStatus) (code int, err error) {
 	case status.Signaled() && !w.said.began: // perhaps by what was meant for us as well, before it knew to heed none
 		return 0, &Interrupted{status.Signal()}
 	case w.said.Running || !status.Exited():
-		w.end(w.said.commandState)
+		w.end(w.said.left())
 		return 0, &KeeperError{status}
 	case w.said.Interrupted:
 		interrupted(w.tty, status.ExitStatus())
@@ -198,7 +198,7 @@ func (f *Front) start() (conn *os.File, started <-chan begun, err error) {
 type commandState struct {
 	Running   bool          // there is one, or is about to be
 	KillAfter time.Duration // see [Command]
-	KillAt    time.Duration // by monotonic, once it has been told to end; 0 before
+	Ending    bool          // it has been told to end: what is left of that
 	Group     int32         // its process group; 0 if it may not have been started, or is gone
 
 	// Interrupted says that SIGINT has ended it, or the wait for the right to run. One that
@@ -206,26 +206,22 @@ type commandState struct {
 	Interrupted bool
 }
 
-// killIn returns how long what is left of the command has from now on.
-func (n commandState) killIn() time.Duration {
-	if n.KillAt == 0 {
-		return n.KillAfter
-	}
-	return max(0, n.KillAt-monotonic())
-}
-
-// monotonic is a clock that is the same in both processes, and does not stand at 0.
-func monotonic() time.Duration {
-	var now unix.Timespec
-	_ = unix.ClockGettime(unix.CLOCK_MONOTONIC, &now)
-	return time.Duration(now.Nano())
-}
-
 // report is what the keeper has said last until it died.
 type report struct {
 	commandState
-	began bool          // there has been a command
-	over  chan struct{} // closed when the keeper is dead
+	began  bool          // there has been a command
+	ending time.Time     // since when it is being ended
+	over   chan struct{} // closed when the keeper is dead
+}
+
+// left returns the state of which this process has to end what is left. The time for that does not
+// begin anew.
+func (r *report) left() commandState {
+	n := r.commandState
+	if n.Ending {
+		n.KillAfter = max(0, n.KillAfter-time.Since(r.ending))
+	}
+	return n
 }
 
 // receive listens to the keeper.
@@ -235,6 +231,9 @@ func receive(conn io.Reader) *report {
 		defer close(r.over)
 		var n commandState
 		for binary.Read(conn, binary.NativeEndian, &n) == nil {
+			if n.Ending && !r.Ending {
+				r.ending = time.Now()
+			}
 			r.commandState, r.began = n, r.began || n.Running
 		}
 	}()
@@ -271,7 +270,7 @@ func (w *watch) end(n commandState) {
 		w.tty.lent = true // perhaps: the keeper knew
 	}
 	s := &supervisor{
-		command: Command{Ending: w.Ending, KillAfter: n.killIn, Valid: func() bool { return false }},
+		command: Command{Ending: w.Ending, KillAfter: func() time.Duration { return n.KillAfter }, Valid: func() bool { return false }},
 		group:   command, tty: w.tty, master: new(Master), signals: w.signals, log: w.Log,
 	}
 	s.end()                // before it is seen to have ended with the keeper: it is no end of its own

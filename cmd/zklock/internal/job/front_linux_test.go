@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net"
 	"os"
 	"os/exec"
 	"os/signal"
@@ -15,6 +16,7 @@ import (
 	"sync/atomic"
 	"syscall"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/assert"
@@ -144,16 +146,11 @@ func TestACommandThatEndsWithItsKeeperIsNotWaitedFor(t *testing.T) {
 // endBy has a front end by sig what its keeper has told of.
 func endBy(t *testing.T, sig syscall.Signal, told commandState) {
 	t.Helper()
-	(&watch{Front: &Front{Ending: sig, Log: slog.New(slog.DiscardHandler)}}).ends(t, told)
-}
-
-// ends ends what the keeper has told of.
-func (w *watch) ends(t *testing.T, told commandState) {
-	t.Helper()
+	f := &Front{Ending: sig, Log: slog.New(slog.DiscardHandler)}
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
-		w.end(told)
+		(&watch{Front: f}).end(told)
 	}()
 	select {
 	case <-ended:
@@ -184,37 +181,42 @@ func TestAFrontHearsOfAnotherTimeToEnd(t *testing.T) {
 	require.Equal(t, commandState{Running: true, KillAfter: time.Minute, Group: begun.Group}, told())
 }
 
-// The keeper may be killed meanwhile.
-func TestAFrontHearsWhenACommandThatIsToEndIsToBeKilled(t *testing.T) {
+func TestAFrontHearsThatTheCommandIsToEnd(t *testing.T) {
 	lost := make(chan struct{})
 	told := tellingOf(t, "trap '' TERM; while :; do sleep 0.1; done", hour, func(c *Command) { c.Lost, c.Ending = lost, syscall.SIGTERM })
 	told()
-	require.Zero(t, told().KillAt)
-	before := monotonic()
-	close(lost)
 	n := told()
-	require.GreaterOrEqual(t, n.KillAt, before+time.Hour)
-	require.LessOrEqual(t, n.KillAt, monotonic()+time.Hour)
+	require.False(t, n.Ending)
+	close(lost)
+	n.Ending = true
+	require.Equal(t, n, told())
 }
 
-func TestACommandThatWasBeingEndedIsKilledWhenItsTimeIsUp(t *testing.T) {
-	command, err := started(Command{
-		Path: "/bin/bash", Args: []string{"bash", "-c", "trap '' TERM; exec sleep 1000"}, Env: os.Environ(),
+// Its keeper may be killed meanwhile.
+func TestACommandThatIsBeingEndedIsGivenNoMoreTime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		front, keeper := net.Pipe()
+		said := receive(front)
+		tell := func(n commandState) {
+			require.NoError(t, binary.Write(keeper, binary.NativeEndian, n))
+			synctest.Wait()
+		}
+		n := commandState{Running: true, KillAfter: time.Hour, Group: 7}
+		tell(n)
+		time.Sleep(time.Minute)
+		require.Equal(t, time.Hour, said.left().KillAfter)
+		n.Ending = true
+		tell(n)
+		time.Sleep(time.Minute)
+		n.Group = 0
+		tell(n)
+		time.Sleep(time.Minute)
+		keeper.Close()
+		<-said.over
+		require.Equal(t, 58*time.Minute, said.left().KillAfter)
+		time.Sleep(time.Hour)
+		require.Zero(t, said.left().KillAfter)
 	})
-	require.NoError(t, err)
-	t.Cleanup(func() { _ = unix.Kill(-command, unix.SIGKILL) })
-	require.Eventually(t, func() bool {
-		name, err := os.ReadFile(fmt.Sprintf("/proc/%d/comm", command))
-		return err == nil && string(name) == "sleep\n"
-	}, 5*time.Second, time.Millisecond, "it ignores the signal by now")
-	changes := make(chan os.Signal, 1)
-	w := &watch{
-		Front:   &Front{Ending: syscall.SIGTERM, Log: slog.New(slog.DiscardHandler)},
-		changes: changes,
-	}
-	signal.Notify(changes, syscall.SIGCHLD)
-	defer signal.Stop(changes)
-	w.ends(t, commandState{Running: true, Group: int32(command), KillAfter: time.Hour, KillAt: monotonic()})
 }
 
 // tellingOf runs a command of bash until the test ends, and returns what the front is told.

@@ -23,14 +23,14 @@ type supervisor struct {
 	signals <-chan os.Signal
 	log     *slog.Logger
 
-	told    commandState     // to the front
-	halted  bool             // the group has been stopped with the job that it is part of
-	hungUp  bool             // the command has wanted a terminal that nobody could give it
-	ending  bool             // the group has been told to end
-	kill    <-chan time.Time // when to kill what is left
-	killAt  time.Duration    // the same, by monotonic
-	killing bool             // that has come
-	poll    *time.Ticker     // when to look at what nobody reports
+	told      commandState     // to the front
+	halted    bool             // the group has been stopped with the job that it is part of
+	hungUp    bool             // the command has wanted a terminal that nobody could give it
+	ending    bool             // the group has been told to end
+	killAfter time.Duration    // then: when to kill what is left
+	kill      <-chan time.Time // likewise
+	killing   bool             // that has come
+	poll      *time.Ticker     // when to look at what nobody reports
 }
 
 // watch returns when nothing is left of the command, or why it could not be started.
@@ -81,7 +81,10 @@ func (s *supervisor) gone() bool {
 // tell has the front know what to end if this process dies, and in which time: no group that has
 // another's number.
 func (s *supervisor) tell() {
-	n := commandState{Running: true, KillAfter: s.command.KillAfter(), KillAt: s.killAt}
+	n := commandState{Running: true, Ending: s.ending, KillAfter: s.killAfter}
+	if !s.ending {
+		n.KillAfter = s.command.KillAfter()
+	}
 	if !s.group.void {
 		n.Group = int32(s.group.id)
 	}
@@ -253,15 +256,14 @@ func (s *supervisor) end() {
 	if s.ending || s.command.Ending == 0 {
 		return
 	}
-	s.ending = true
-	killAfter := s.command.KillAfter()
-	s.log.Warn("ending the command", "signal", name(s.command.Ending), "group", s.group.id, "kill_after", killAfter)
+	s.ending, s.killAfter = true, s.command.KillAfter()
+	s.log.Warn("ending the command", "signal", name(s.command.Ending), "group", s.group.id, "kill_after", s.killAfter)
 	if s.command.Ending == syscall.SIGKILL || s.begun != nil { // nothing has run, and perhaps nobody would hear
-		s.killing = true
+		s.killing, s.killAfter = true, 0
 		s.group.kill()
 		return
 	}
-	s.kill, s.killAt = time.After(killAfter), monotonic()+killAfter
+	s.kill = time.After(s.killAfter)
 	s.tell() // if this process is killed, the command has no more time than that
 	s.group.end(s.command.Ending)
 }
