@@ -61,8 +61,8 @@ func WithTLS(config *tls.Config) SessionOption {
 // given, a second at most: it has no ctx, and [Connect] and [Session.Close] wait until it
 // returns. It is called in a goroutine of its own, as the functions of a TLS configuration are:
 // if it panics the process ends, and runtime.Goexit in it counts as a dial that failed. The
-// methods of its connections must not panic, nor call runtime.Goexit; Session.Close waits for their
-// Close, too.
+// methods of its connections must not panic, nor call runtime.Goexit; Session.Close, and
+// Connect if it fails, wait for their Close, too.
 func WithDialer(dial zk.Dialer) SessionOption {
 	return func(o *sessionOptions) { o.Dialer = dial }
 }

@@ -79,12 +79,11 @@ func (c *Client) hangUp(patience time.Duration) error {
 	c.Conn.Close() // waits a second at most for the server's answer
 	_, confirmed, _ := closing.Fate()
 	c.dialer.Cut()
-	ends := c.ends()
-	c.dialer.Await()
-	switch {
-	case !ends:
+	if !c.ends() {
 		return errors.New("the client did not end")
-	case !confirmed && id != 0:
+	}
+	c.dialer.Await()
+	if !confirmed && id != 0 {
 		return fmt.Errorf("no server confirmed it: its nodes may stay for its timeout of %v", c.Timeout())
 	}
 	return nil

@@ -158,14 +158,14 @@ func (cs *containers) make(dir string, acl []zk.ACL) error {
 		return ErrClosed
 	}
 	switch {
-	case cs.are(served): // so that nobody need wait any more
-		<-cs.asking
-		return cs.ask(dir, acl)
 	case cs.are(refused):
 		<-cs.asking
 		return errNoContainers
+	case cs.are(served): // so that nobody need wait any more
+		<-cs.asking
+	default:
+		defer func() { <-cs.asking }()
 	}
-	defer func() { <-cs.asking }()
 	return cs.ask(dir, acl)
 }
 

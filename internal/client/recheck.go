@@ -29,7 +29,7 @@ func (ws *watches) stop() {
 }
 
 // recheck looks at what is watched, one node after the other: however many there are, each other
-// request waits for one of these at most. A node that could not be read may be watched again by
+// request waits for one of these at most. Before that, what could not be read may be watched again by
 // whoever is not done with it. The next time is a while after the last of them.
 func (c *Client) recheck() {
 	ws := &c.watches

@@ -119,7 +119,7 @@ func (ws *watches) armed(key WatchKey, w *Watch, err error) error {
 		err = zk.ErrConnectionClosed
 	}
 	ws.settle(key, w, err)
-	if Refused(err) && !key.Children {
+	if Refused(err) && !key.Children && ws.link == w.Link {
 		ws.refused[key.Path] = true
 	}
 	return err

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/go-zookeeper/zk"
 	"golang.org/x/sync/errgroup"
@@ -25,17 +26,15 @@ type deletion struct {
 	err   error         // why it cannot be, once done
 }
 
-// batch is deletions that are carried out together.
+// batch is deletions that are carried out by one request.
 type batch struct {
-	requests [][]*deletion // as a server takes them
-	link     *wire.Link    // to which the first is written; nil while disconnected
-	before   *batch        // taken before this one, until that is known to be written
-	sent     latch.Latch   // given when the last request has been written, or is over
+	deletions []*deletion
+	link      *wire.Link  // to which it is written first; nil while disconnected
+	before    *batch      // taken before this one, until that is known to be written
+	sent      latch.Latch // given when it has been written, or is over
 }
 
-// deleteLater deletes c's nodes in the background. Those of a contender that has handed the
-// lock on may wait for others, since nobody else is next, and those of one that never had it:
-// a thousand calls may end at once with the context they share. The session's mu is held.
+// deleteLater deletes c's nodes in the background. The session's mu is held.
 func (s *Session) deleteLater(c *contender) *deletion {
 	r := &deletion{contender: c, done: make(chan struct{})}
 	if s.isOver(c) {
@@ -44,27 +43,36 @@ func (s *Session) deleteLater(c *contender) *deletion {
 		return r
 	}
 	s.deletions = append(s.deletions, r)
-	if c.holder() != nil || c.hold == nil {
+	switch {
+	case c.holder() != nil: // it has handed the lock on, and may wait for others: nobody else is next
 		if !s.deleting {
 			s.deleting = s.client.Spawn(s.deleteWaiting)
 		}
-		return r
+	case c.hold == nil: // it never had the lock, as thousands whose calls end together
+		if !s.taking {
+			s.taking = s.client.Spawn(s.deleteSoon)
+		}
+	default:
+		// The delete of a lock that is free now must not wait, and those before it in the queue
+		// must not stay behind it.
+		batches := s.takeDeletions()
+		r.batch = batches[len(batches)-1]
+		s.client.Spawn(func() { s.carryOut(batches) })
 	}
-	// The delete of a lock that is free now must not wait, and those before it in the queue
-	// must not stay behind it.
-	r.batch = s.takeDeletions()
-	s.client.Spawn(func() { s.carryOut(r.batch) })
 	return r
 }
 
 // isOver reports whether the session that c's nodes go with has ended, or is closed. s.mu is held.
 func (s *Session) isOver(c *contender) bool { return s.closed || c.incarnation.id != s.id }
 
-// takeDeletions returns the deletions that wait. s.mu is held.
-func (s *Session) takeDeletions() *batch {
-	b := &batch{requests: client.Batches(s.deletions, (*deletion).size), link: s.link, before: s.taken}
-	s.deletions, s.taken = nil, b
-	return b
+// takeDeletions returns the deletions that wait, as a server takes them. s.mu is held.
+func (s *Session) takeDeletions() (batches []*batch) {
+	for _, some := range client.Batches(s.deletions, (*deletion).size) {
+		s.taken = &batch{deletions: some, link: s.link, before: s.taken}
+		batches = append(batches, s.taken)
+	}
+	s.deletions = nil
+	return batches
 }
 
 // size returns how long the paths of the deletion's nodes are.
@@ -75,7 +83,16 @@ func (r *deletion) size() (size int) {
 	return size
 }
 
-// deleteWaiting carries out what waits, and what comes meanwhile, batch by batch.
+// deleteSoon carries out what has come until it runs.
+func (s *Session) deleteSoon() {
+	s.mu.Lock()
+	s.taking = false
+	batches := s.takeDeletions()
+	s.mu.Unlock()
+	s.carryOut(batches)
+}
+
+// deleteWaiting carries out what waits, and what comes meanwhile.
 func (s *Session) deleteWaiting() {
 	for {
 		s.mu.Lock()
@@ -84,15 +101,24 @@ func (s *Session) deleteWaiting() {
 			s.mu.Unlock()
 			return
 		}
-		b := s.takeDeletions()
+		batches := s.takeDeletions()
 		s.mu.Unlock()
-		s.carryOut(b)
+		s.carryOut(batches)
 	}
 }
 
-// carryOut deletes a batch's nodes. Its requests go out behind those of the batch before, which
+// carryOut deletes the nodes of each batch.
+func (s *Session) carryOut(batches []*batch) {
+	var all sync.WaitGroup
+	for _, b := range batches {
+		all.Go(func() { s.carryOutOne(b) })
+	}
+	all.Wait()
+}
+
+// carryOutOne deletes a batch's nodes. Its request goes out behind that of the batch before, which
 // may check a node that this one deletes, and may have what is ahead in the queue.
-func (s *Session) carryOut(b *batch) {
+func (s *Session) carryOutOne(b *batch) {
 	if before := b.before; before != nil && before.link != nil {
 		select {
 		case <-before.sent.Done():
@@ -100,37 +126,41 @@ func (s *Session) carryOut(b *batch) {
 		}
 	}
 	b.before = nil
-	last := b.requests[len(b.requests)-1]
-	seen := s.client.Tap(wire.Request{Op: wire.OpDelete, Path: last[0].contender.node}, b.sent.Close)
-	s.finish(b.requests)
+	seen := s.client.Tap(wire.Request{Op: wire.OpDelete, Path: b.deletions[0].contender.node}, b.sent.Close)
+	s.finish(b.deletions)
 	s.client.Drop(seen)
 	b.sent.Close()
 }
 
-// finish carries out deletions of one session, request by request.
-func (s *Session) finish(requests [][]*deletion) {
-	for _, some := range requests {
-		err := s.deleteNodes(some)
-		if err != nil && len(some) > 1 { // a refusal is no matter of the others, nor are thousands of them
-			var alone errgroup.Group
-			alone.SetLimit(client.MostAsking)
-			for i := range some {
-				alone.Go(func() error { s.finish([][]*deletion{some[i : i+1]}); return nil })
-			}
-			_ = alone.Wait()
-			continue
+// finish carries out deletions of one session, together if no server refuses that: a refusal is no
+// matter of the others, nor are thousands of them.
+func (s *Session) finish(together []*deletion) {
+	err := s.deleteNodes(together)
+	if err == nil || len(together) == 1 {
+		s.finished(together, err)
+		return
+	}
+	var alone errgroup.Group
+	alone.SetLimit(client.MostAsking)
+	for i := range together {
+		one := together[i : i+1]
+		alone.Go(func() error { s.finished(one, s.deleteNodes(one)); return nil })
+	}
+	_ = alone.Wait()
+}
+
+// finished takes what has become of deletions; of one, if it is refused.
+func (s *Session) finished(some []*deletion, err error) {
+	if err != nil {
+		s.client.Log.Error("zklock: lock nodes cannot be deleted", "nodes", some[0].contender.nodes, "session", client.Hex(some[0].contender.incarnation.id), "error", err)
+		s.client.Spawn(func() { s.deleteYet(some[0]) })
+	}
+	for _, r := range some {
+		if err == nil {
+			s.forget(r.contender)
 		}
-		if err != nil {
-			s.client.Log.Error("zklock: lock nodes cannot be deleted", "nodes", some[0].contender.nodes, "session", client.Hex(some[0].contender.incarnation.id), "error", err)
-			s.client.Spawn(func() { s.deleteYet(some[0]) })
-		}
-		for _, r := range some {
-			if err == nil {
-				s.forget(r.contender)
-			}
-			r.err = err
-			close(r.done)
-		}
+		r.err = err
+		close(r.done)
 	}
 }
 

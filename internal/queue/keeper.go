@@ -103,16 +103,18 @@ func (s *Session) stopLooking() {
 	}
 }
 
-// runOut takes that the lease is over. What is only kept for an owner to come, on which nobody
-// relies, is given up: it is no reason to end what waits in the session's other queues. s.mu is held.
+// runOut takes that the lease is over. If nobody relies on it, since all that is protected is only
+// kept for an owner to come, that goes, and whoever waits in the session's other queues stays there.
+// s.mu is held.
 func (s *Session) runOut(now clock.Instant) {
 	for _, c := range s.protected {
-		if c.handoff != nil && c.handoff.keeps(c) {
-			c.leaveLocked()
+		if c.handoff == nil || !c.handoff.keeps(c) {
+			s.expire(s.incarnation, now)
+			return
 		}
 	}
-	if len(s.protected) > 0 {
-		s.expire(s.incarnation, now)
+	for _, c := range s.protected {
+		c.leaveLocked()
 	}
 }
 

@@ -44,7 +44,7 @@ func (o *observer) Deleted(path string) {
 func (o *observer) Changed(path string) {
 	o.contender(path, func(c *contender) {
 		if c.hold != nil || c.turn != nil {
-			c.watchSelf()
+			o.session().client.Watch(client.WatchKey{Path: path})
 		}
 	})
 }

@@ -238,6 +238,7 @@ func TestTheLogTellsOfACallThatGetsNowhereWhenItStandsInTheQueueNoMore(t *testin
 				server.Refuse(true)
 				server.Cut()
 				time.Sleep(10 * sessionTimeout)
+				synctest.Wait()
 				require.Contains(t, log.String(), "gets nowhere")
 			})
 		})

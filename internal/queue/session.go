@@ -31,6 +31,7 @@ type Session struct {
 	deletions []*deletion // that wait to be carried out together
 	taken     *batch      // the last that were taken from these
 	deleting  bool        // deleteWaiting runs
+	taking    bool        // deleteSoon is about to run
 
 	// The lease and what stands under it; see protect.
 	protected map[string]*contender

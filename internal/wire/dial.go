@@ -41,7 +41,7 @@ type Dialer struct {
 	dials atomic.Int64 // begun
 	slow  atomic.Int64 // dials and handshakes that have used up their time
 
-	closes sync.WaitGroup // of connections
+	unclosed sync.WaitGroup // connections
 
 	mu     sync.Mutex // guards latest; nothing is locked under it
 	latest *Link
@@ -248,8 +248,8 @@ func (d *Dialer) Cut() {
 	}
 }
 
-// Await returns when each connection has been closed. There are no more dials.
-func (d *Dialer) Await() { d.closes.Wait() }
+// Await returns when each connection has been closed. There must be no more dials.
+func (d *Dialer) Await() { d.unclosed.Wait() }
 
 // dialLimit is what go-zookeeper gives a dial at most.
 const dialLimit = time.Second

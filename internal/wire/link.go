@@ -101,6 +101,7 @@ func newLink(d *Dialer, conn net.Conn, server string) *Link {
 		down:       make(chan struct{}),
 	}
 	l.silence = time.AfterFunc(math.MaxInt64, l.giveUp)
+	d.unclosed.Add(1)
 	return l
 }
 
@@ -363,7 +364,10 @@ func (l *Link) CutOff() {
 func (l *Link) Close() error {
 	l.end(net.ErrClosed)
 	if !l.closing.Swap(true) {
-		l.dialer.closes.Go(func() { l.Conn.Close() })
+		go func() {
+			defer l.dialer.unclosed.Done()
+			l.Conn.Close()
+		}()
 	}
 	return nil
 }

@@ -5,64 +5,68 @@ import (
 	"net"
 	"slices"
 	"sync"
-	"time"
 )
 
 // resolved dials servers by their names. A name may have an address for each server, as that of a
-// headless service in Kubernetes does. The net package gives the first of them all of the time, if
-// that is below 2 s, and comes back to it as long as it accepts connections, though it may hang.
+// headless service in Kubernetes does. The net package comes back to the first one as long as that
+// accepts connections, though it may hang, and gives it all of the time if that is below 2 s.
 type resolved struct {
-	mu    sync.Mutex     // guards turns; nothing is locked under it
-	turns map[string]int // dials of a name that has several addresses
+	mu    sync.Mutex          // guards begun; nothing is locked under it
+	begun map[string][]string // by name, the addresses with which a dial has begun, the last one at the end
 }
 
-// dial begins with another address each time.
+// dial begins with another address each time, and goes on to the next one if that refuses.
 func (rs *resolved) dial(ctx context.Context, network, address string) (net.Conn, error) {
 	dialer := net.Dialer{Resolver: resolver()}
 	host, port, err := net.SplitHostPort(address)
 	if err != nil || host == "" {
 		return dialer.DialContext(ctx, network, address)
 	}
-	addresses, err := dialer.Resolver.LookupHost(ctx, host)
+	found, err := dialer.Resolver.LookupIPAddr(ctx, host)
 	if err != nil {
 		return nil, &net.OpError{Op: "dial", Net: network, Err: err}
 	}
-	return dialEach(ctx, rs.inTurn(host, addresses), func(ctx context.Context, address string) (net.Conn, error) {
+	addresses := make([]string, len(found))
+	for i, ip := range found {
+		addresses[i] = ip.String()
+	}
+	return dialEach(ctx, rs.inTurn(host, addresses), func(address string) (net.Conn, error) {
 		return dialer.DialContext(ctx, network, net.JoinHostPort(address, port))
 	})
 }
 
-// inTurn returns the addresses of a name from another one on each time.
+// inTurn returns the addresses of a name, those first that a dial has not begun with for the longest.
+// In which order they come from the name server is no matter: it may turn them, too.
 func (rs *resolved) inTurn(name string, addresses []string) []string {
-	n := len(addresses)
-	if n < 2 {
+	if len(addresses) < 2 {
 		return addresses
 	}
 	rs.mu.Lock()
 	defer rs.mu.Unlock()
-	if rs.turns == nil {
-		rs.turns = make(map[string]int)
+	begun := rs.begun[name]
+	addresses = slices.Clone(addresses)
+	slices.SortStableFunc(addresses, func(a, b string) int { return slices.Index(begun, a) - slices.Index(begun, b) })
+	begun = slices.DeleteFunc(begun, func(a string) bool { return a == addresses[0] || !slices.Contains(addresses, a) })
+	if rs.begun == nil {
+		rs.begun = make(map[string][]string)
 	}
-	first := rs.turns[name] % n
-	rs.turns[name]++
-	return slices.Concat(addresses[first:], addresses[:first])
+	rs.begun[name] = append(begun, addresses[0])
+	return addresses
 }
 
-// dialEach dials one address after the other, each with its share of the time that is left, and
-// returns the first connection, or the first error.
-func dialEach(
-	ctx context.Context, addresses []string, dial func(ctx context.Context, address string) (net.Conn, error),
-) (conn net.Conn, err error) {
-	deadline, _ := ctx.Deadline()
+// dialEach dials one address after the other, and returns the first connection, or the first error.
+func dialEach(ctx context.Context, addresses []string, dial func(address string) (net.Conn, error)) (net.Conn, error) {
+	var err error = &net.AddrError{Err: "there is no address"}
 	for i, address := range addresses {
-		share, cancel := context.WithTimeout(ctx, time.Until(deadline)/time.Duration(len(addresses)-i))
-		conn, failure := dial(share, address)
-		cancel()
+		conn, failure := dial(address)
 		if failure == nil {
 			return conn, nil
 		}
-		if err == nil {
+		if i == 0 {
 			err = failure
+		}
+		if ctx.Err() != nil {
+			break
 		}
 	}
 	return nil, err

@@ -311,7 +311,7 @@ var ofTheLibrary = []judged{
 		{"internal/queue/contention.go", "\t\treturn others // for all", "\t\treturn unknown // for all"},
 	}}, "internal/queue.TestACohortThatHasSeenOthersKnowsThemWhenOneMoreComes"},
 	{mutant{"a delete that was refused is not tried again", []edit{
-		{"internal/queue/deletion.go", "\t\t\ts.client.Spawn(func() { s.deleteYet(some[0]) })\n", ""},
+		{"internal/queue/deletion.go", "\t\ts.client.Spawn(func() { s.deleteYet(some[0]) })\n", ""},
 	}}, "internal/queue.TestANodeWhoseDeleteWasRefusedIsDeletedAsSoonAsTheServerLetsIt"},
 	{mutant{"containers are asked for until they are had", []edit{
 		{"internal/client/parents.go", "if cs.state == doubted {", "if false {"},
@@ -424,8 +424,11 @@ var ofTheLibrary = []judged{
 		{"internal/queue/deletion.go", "responses[first:first+1]) {\n\t\t\t\treturn err\n\t\t\t}", "responses[first:first+1]) {\n\t\t\t\treturn err\n\t\t\t}\n\t\t\tbatch = nil"},
 	}}, "internal/queue.TestWhomALockWentOnToIsCheckedBeforeTheNodeGoesThatKeepsOthersFromIt"},
 	{mutant{"calls that end together have a request each for their nodes", []edit{
-		{"internal/queue/deletion.go", "c.holder() != nil || c.hold == nil", "c.holder() != nil"},
-	}}, "internal/queue.TestTheNodesOfCallsThatEndWhileADeleteIsUnderWayAreDeletedByOneRequest"},
+		{"internal/queue/deletion.go", "case c.hold == nil: //", "case false: //"},
+	}}, "internal/queue.TestTheNodesOfCallsThatEndTogetherAreDeletedByOneRequest"},
+	{mutant{"calls that end wait for the deletes of others", []edit{
+		{"internal/queue/deletion.go", "case c.holder() != nil: //", "case c.holder() != nil || c.hold == nil: //"},
+	}}, "internal/queue.TestTheNodesOfCallsThatEndTogetherAreDeletedByOneRequest"},
 	{mutant{"a node that could not be read once is never watched again", []edit{
 		{"internal/client/watch.go", "ws.refused[key.Path] = true", "_ = key"},
 	}}, "internal/queue.TestAPermitThatCouldNotBeReadForAWhileIsWatchedAgain"},
@@ -433,7 +436,7 @@ var ofTheLibrary = []judged{
 		{"internal/queue/deletion.go", "alone.SetLimit(client.MostAsking)", "alone.SetLimit(1)"},
 	}}, "internal/queue.TestNodesThatCannotBeDeletedDelayNoneOfAnotherLock"},
 	{mutant{"a node that is only kept costs the others of its session their places", []edit{
-		{"internal/queue/keeper.go", "c.handoff != nil && c.handoff.keeps(c) {", "false {"},
+		{"internal/queue/keeper.go", "c.handoff == nil || !c.handoff.keeps(c) {", "true {"},
 	}}, "internal/queue.TestANodeThatIsKeptWhenTheLeaseEndsGoesAndCostsNoOtherPlaceInLine"},
 	{mutant{"a blocked write keeps a connection that has ended", []edit{
 		{"internal/wire/link.go", "\t\tl.Close() // go-zookeeper waits", "\t\t// go-zookeeper waits"},
@@ -442,7 +445,7 @@ var ofTheLibrary = []judged{
 		{"internal/queue/deletion.go", "client.Batches(s.deletions, (*deletion).size)", "client.Batches(s.deletions, func(*deletion) int { return 1 })"},
 	}}, "internal/queue.TestDeletesOfLongPathsAreRequestsThatAServerTakes"},
 	{mutant{"Unlock waits for the first of the deletes that go ahead", []edit{
-		{"internal/queue/deletion.go", "last := b.requests[len(b.requests)-1]", "last := b.requests[0]"},
+		{"internal/queue/deletion.go", "r.batch = batches[len(batches)-1]", "r.batch = batches[0]"},
 	}}, "internal/queue.TestUnlockReturnsWhenItsOwnDeleteHasBeenSent"},
 	{mutant{"a hold that was released waits for a later owner's delete", []edit{
 		{"internal/queue/hold.go", "return h.deletion, first", "return c.leaving, first"},
@@ -1207,13 +1210,13 @@ var ofTheLibrary = []judged{
 		{"internal/client/close.go", "\tc.dialer.Await()\n", ""},
 	}}, "TestCloseWaitsForTheCloseOfEachConnectionAndAReconnectDoesNot"},
 	{mutant{"a reconnect waits for the close of the connection before", []edit{
-		{"internal/wire/link.go", "l.dialer.closes.Go(func() { l.Conn.Close() })", "l.Conn.Close()"},
+		{"internal/wire/link.go", "\t\tgo func() {\n\t\t\tdefer l.dialer.unclosed.Done()\n\t\t\tl.Conn.Close()\n\t\t}()\n", "\t\tdefer l.dialer.unclosed.Done()\n\t\tl.Conn.Close()\n"},
 	}}, "TestCloseWaitsForTheCloseOfEachConnectionAndAReconnectDoesNot"},
-	{mutant{"the first address of a name has all of the time", []edit{
-		{"internal/wire/resolved.go", "/time.Duration(len(addresses)-i)", ""},
-	}}, "internal/wire.TestEachAddressOfANameHasItsShareOfTheTime"},
+	{mutant{"an address that refuses is all that a name has", []edit{
+		{"internal/wire/resolved.go", "if ctx.Err() != nil {\n\t\t\tbreak", "if true {\n\t\t\tbreak"},
+	}}, "internal/wire.TestTheNextAddressOfANameIsDialledIfOneRefusesInTime"},
 	{mutant{"a name is dialled at the same address each time", []edit{
-		{"internal/wire/resolved.go", "\trs.turns[name]++\n", ""},
+		{"internal/wire/resolved.go", "rs.begun[name] = append(begun, addresses[0])", "rs.begun[name] = begun"},
 	}}, "internal/wire.TestANameIsDialledAtAnotherOfItsAddressesEachTime"},
 	{mutant{"a server may grant a session no time", []edit{
 		{"internal/wire/handshake.go", "int32(binary.BigEndian.Uint32(begins[8:])) > 0 ||", "true ||"},
@@ -1400,7 +1403,7 @@ var ofTheLibrary = []judged{
 		{"internal/client/retry.go", "return !Refused(err) && !slices", "return !slices"},
 	}}, "test/sim.TestF35ARefusalByAnACLIsToldOnceAndNotTriedAgain"},
 	{mutant{"an end of the session that no server has confirmed is a success", []edit{
-		{"internal/client/close.go", "case !confirmed && id != 0:", "case !confirmed && id < 0 && id > 0:"},
+		{"internal/client/close.go", "if !confirmed && id != 0 {", "if !confirmed && id < 0 && id > 0 {"},
 	}}, "test/sim.TestF37CloseWhileDisconnectedIsQuickAndLeavesNothing"},
 	{mutant{"readers wait for nobody", []edit{
 		{"internal/recipe/name.go", "return k != Read || other != Read", "return other != Read"},

@@ -294,6 +294,6 @@ var all = []mutant{
 		{"internal/client/watch.go", "c.pause(w.Link, backoff.Before(try))", "false"},
 	}},
 	{"a node whose delete a server refuses stays", []edit{
-		{"internal/queue/deletion.go", "\t\t\ts.client.Spawn(func() { s.deleteYet(some[0]) })\n", ""},
+		{"internal/queue/deletion.go", "\t\ts.client.Spawn(func() { s.deleteYet(some[0]) })\n", ""},
 	}},
 }

@@ -68,7 +68,7 @@ func serve(ctx context.Context, out io.Writer, address string, log *slog.Logger)
 			return context.Cause(ctx)
 		case errors.Is(err, syscall.EMFILE), errors.Is(err, syscall.ENFILE): // until a client has gone
 			log.Warn("a client cannot be accepted", "error", err)
-			time.Sleep(100 * time.Millisecond)
+			time.Sleep(time.Second)
 			continue
 		case err != nil:
 			return withCode(exitFailure, err)
