@@ -141,7 +141,11 @@ func TestPermitsThatCannotBeTakenAtOnceKeepTheirTurn(t *testing.T) {
 			server := zktest.NewServer(t)
 			at := siteAt(t, server.Addr())
 			first := at.semaphore(at.sessionVia(server.Addr(), longSession), 1)
-			require.NoError(t, take(t, first, 1).Release(t.Context())) // says the size
+			says := take(t, first, 1)                // the size
+			eventually(t, "its proof", func() bool { // which would be held instead
+				return server.Requests()[zktest.OpMulti] > 1
+			})
+			require.NoError(t, says.Release(t.Context()))
 			held := server.HoldRequest(zktest.OpMulti, zktest.OnPath(at.path))
 			early := at.permits(first, 1)
 			receive(t, held.Struck(), "the transaction on its way")

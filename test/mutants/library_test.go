@@ -436,7 +436,7 @@ var ofTheLibrary = []judged{
 		{"internal/queue/deletion.go", "alone.SetLimit(client.MostAsking)", "alone.SetLimit(1)"},
 	}}, "internal/queue.TestNodesThatCannotBeDeletedDelayNoneOfAnotherLock"},
 	{mutant{"a node that is only kept costs the others of its session their places", []edit{
-		{"internal/queue/keeper.go", "c.handoff == nil || !c.handoff.keeps(c) {", "true {"},
+		{"internal/queue/keeper.go", "c.handoff == nil || !c.handoff.keeps(c) {", "c != nil {"},
 	}}, "internal/queue.TestANodeThatIsKeptWhenTheLeaseEndsGoesAndCostsNoOtherPlaceInLine"},
 	{mutant{"a blocked write keeps a connection that has ended", []edit{
 		{"internal/wire/link.go", "\t\tl.Close() // go-zookeeper waits", "\t\t// go-zookeeper waits"},
