@@ -5,6 +5,7 @@ import (
 	"net"
 	"slices"
 	"sync"
+	"time"
 )
 
 // resolved dials servers by their names. A name may have an address for each server, as that of a
@@ -15,7 +16,7 @@ type resolved struct {
 	begun map[string][]string // by name, the addresses with which a dial has begun, the last one at the end
 }
 
-// dial begins with another address each time, and goes on to the next one if that refuses.
+// dial begins with another address each time.
 func (rs *resolved) dial(ctx context.Context, network, address string) (net.Conn, error) {
 	dialer := net.Dialer{Resolver: resolver()}
 	host, port, err := net.SplitHostPort(address)
@@ -30,7 +31,7 @@ func (rs *resolved) dial(ctx context.Context, network, address string) (net.Conn
 	for i, ip := range found {
 		addresses[i] = ip.String()
 	}
-	return dialEach(ctx, rs.inTurn(host, addresses), func(address string) (net.Conn, error) {
+	return dialEach(ctx, rs.inTurn(host, addresses), func(ctx context.Context, address string) (net.Conn, error) {
 		return dialer.DialContext(ctx, network, net.JoinHostPort(address, port))
 	})
 }
@@ -54,20 +55,58 @@ func (rs *resolved) inTurn(name string, addresses []string) []string {
 	return addresses
 }
 
-// dialEach dials one address after the other, and returns the first connection, or the first error.
-func dialEach(ctx context.Context, addresses []string, dial func(address string) (net.Conn, error)) (net.Conn, error) {
-	var err error = &net.AddrError{Err: "there is no address"}
-	for i, address := range addresses {
-		conn, failure := dial(address)
-		if failure == nil {
-			return conn, nil
+// longestHeadStart is that of net.Dialer before it dials another family of addresses.
+const longestHeadStart = 300 * time.Millisecond
+
+// dialEach dials the addresses, each when the one before has failed or has had a head start, and
+// returns the first connection, or the first error. Who is slow keeps all of the time, which has to end.
+func dialEach(
+	ctx context.Context, addresses []string, dial func(ctx context.Context, address string) (net.Conn, error),
+) (conn net.Conn, err error) {
+	if len(addresses) == 0 {
+		return nil, &net.AddrError{Err: "there is no address"}
+	}
+	type result struct {
+		conn net.Conn
+		err  error
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	deadline, _ := ctx.Deadline()
+	headStart := min(longestHeadStart, time.Until(deadline)/time.Duration(len(addresses)+1))
+	timer := time.NewTimer(headStart)
+	defer timer.Stop()
+	results, begun, over := make(chan result), 0, 0
+	for conn == nil && over < len(addresses) {
+		var next <-chan time.Time
+		if begun < len(addresses) {
+			address := addresses[begun]
+			begun++
+			go func() {
+				conn, err := dial(ctx, address)
+				results <- result{conn, err}
+			}()
+			timer.Reset(headStart)
+			next = timer.C
 		}
-		if i == 0 {
-			err = failure
+		select {
+		case r := <-results:
+			over++
+			conn = r.conn
+			if err == nil {
+				err = r.err
+			}
+		case <-next:
 		}
-		if ctx.Err() != nil {
-			break
+	}
+	cancel()
+	for ; over < begun; over++ {
+		if r := <-results; r.conn != nil {
+			r.conn.Close()
 		}
+	}
+	if conn != nil {
+		return conn, nil
 	}
 	return nil, err
 }

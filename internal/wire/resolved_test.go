@@ -4,7 +4,11 @@ import (
 	"context"
 	"errors"
 	"net"
+	"strconv"
+	"sync/atomic"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/stretchr/testify/require"
 )
@@ -30,40 +34,73 @@ func TestANameIsDialledAtAnotherOfItsAddressesEachTime(t *testing.T) {
 	require.NotContains(t, rs.begun, "one", "as most names, whose number has no bound")
 }
 
-func TestTheNextAddressOfANameIsDialledIfOneRefusesInTime(t *testing.T) {
-	refused := errors.New("refused")
+// fate is what becomes of the dial of an address, and when.
+type fate struct {
+	after time.Duration // 0 if nothing does
+	err   error
+}
+
+func TestTheNextAddressOfANameIsDialledIfOneRefusesOrIsSlow(t *testing.T) {
+	refused, later, never := errors.New("refused"), errors.New("refused later"), fate{}
 	for name, tc := range map[string]struct {
-		addresses []string // what each does
-		dials     int
+		addresses []fate
+		takes     time.Duration
 		err       error
 	}{
-		"the first serves":  {[]string{"serves", "refuses"}, 1, nil},
-		"the first refuses": {[]string{"refuses", "serves", "refuses"}, 2, nil},
-		"all refuse":        {[]string{"refuses", "breaks", "breaks"}, 3, refused},
-		"the first hangs":   {[]string{"hangs", "serves"}, 1, context.Canceled},
-		"there is none":     {nil, 0, &net.AddrError{Err: "there is no address"}},
+		"the first serves":               {[]fate{{ms, nil}, {ms, nil}}, ms, nil},
+		"the first refuses":              {[]fate{{ms, refused}, {ms, nil}}, 2 * ms, nil},
+		"the first hangs":                {[]fate{never, {ms, nil}}, 301 * ms, nil},
+		"two hang":                       {[]fate{never, never, {ms, nil}}, 601 * ms, nil},
+		"many hang":                      {[]fate{never, never, never, never, {ms, nil}}, 801 * ms, nil},
+		"one hangs, one refuses":         {[]fate{never, {ms, refused}, {ms, nil}}, 302 * ms, nil},
+		"all are slow, the first serves": {[]fate{{900 * ms, nil}, {900 * ms, nil}, {900 * ms, nil}}, 900 * ms, nil},
+		"all hang":                       {[]fate{never, never}, 1200 * ms, context.DeadlineExceeded},
+		"all refuse, the first one says": {[]fate{{ms, refused}, {ms, later}, {ms, later}}, 3 * ms, refused},
+		"there is none":                  {nil, 0, &net.AddrError{Err: "there is no address"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			ctx, cancel := context.WithCancel(t.Context())
-			dials := 0
-			conn, err := dialEach(ctx, tc.addresses, func(address string) (net.Conn, error) {
-				dials++
-				switch address {
-				case "hangs":
-					cancel()
-					return nil, ctx.Err()
-				case "refuses":
-					return nil, refused
-				case "breaks":
-					return nil, errors.New("broken")
+			synctest.Test(t, func(t *testing.T) {
+				ctx, cancel := context.WithTimeout(t.Context(), 1200*ms)
+				defer cancel()
+				addresses, fates := []string(nil), map[string]fate{}
+				for i, f := range tc.addresses {
+					addresses = append(addresses, strconv.Itoa(i))
+					fates[addresses[i]] = f
 				}
-				conn, _ := net.Pipe()
-				return conn, nil
+				var open atomic.Int32
+				began := time.Now()
+				conn, err := dialEach(ctx, addresses, func(ctx context.Context, address string) (net.Conn, error) {
+					f := fates[address]
+					if f.after == 0 {
+						<-ctx.Done()
+						return nil, ctx.Err()
+					}
+					time.Sleep(f.after) // whatever becomes of ctx
+					if f.err != nil {
+						return nil, f.err
+					}
+					conn, _ := net.Pipe()
+					open.Add(1)
+					return counted{conn, &open}, nil
+				})
+				require.Equal(t, tc.err, err)
+				require.Equal(t, tc.err == nil, conn != nil)
+				if conn != nil {
+					conn.Close()
+				}
+				require.Zero(t, open.Load(), "each one that is of no use was closed")
+				if name != "all are slow, the first serves" { // those that were begun have to be over
+					require.Equal(t, tc.takes, time.Since(began))
+				}
 			})
-			cancel()
-			require.Equal(t, tc.err, err)
-			require.Equal(t, tc.err == nil, conn != nil)
-			require.Equal(t, tc.dials, dials)
 		})
 	}
 }
+
+// counted is a connection that is counted as long as it is open.
+type counted struct {
+	net.Conn
+	open *atomic.Int32
+}
+
+func (c counted) Close() error { c.open.Add(-1); return c.Conn.Close() }

@@ -1212,9 +1212,12 @@ var ofTheLibrary = []judged{
 	{mutant{"a reconnect waits for the close of the connection before", []edit{
 		{"internal/wire/link.go", "\t\tgo func() {\n\t\t\tdefer l.dialer.unclosed.Done()\n\t\t\tl.Conn.Close()\n\t\t}()\n", "\t\tdefer l.dialer.unclosed.Done()\n\t\tl.Conn.Close()\n"},
 	}}, "TestCloseWaitsForTheCloseOfEachConnectionAndAReconnectDoesNot"},
-	{mutant{"an address that refuses is all that a name has", []edit{
-		{"internal/wire/resolved.go", "if ctx.Err() != nil {\n\t\t\tbreak", "if true {\n\t\t\tbreak"},
-	}}, "internal/wire.TestTheNextAddressOfANameIsDialledIfOneRefusesInTime"},
+	{mutant{"the first address of a name has all of the time", []edit{
+		{"internal/wire/resolved.go", "next = timer.C", "_ = timer"},
+	}}, "internal/wire.TestTheNextAddressOfANameIsDialledIfOneRefusesOrIsSlow"},
+	{mutant{"a connection that comes second stays open", []edit{
+		{"internal/wire/resolved.go", "\t\t\tr.conn.Close()\n", ""},
+	}}, "internal/wire.TestTheNextAddressOfANameIsDialledIfOneRefusesOrIsSlow"},
 	{mutant{"a name is dialled at the same address each time", []edit{
 		{"internal/wire/resolved.go", "rs.begun[name] = append(begun, addresses[0])", "rs.begun[name] = begun"},
 	}}, "internal/wire.TestANameIsDialledAtAnotherOfItsAddressesEachTime"},
