@@ -300,30 +300,45 @@ func TestANodeThatCannotBeDeletedKeepsNoOtherOfItsRequestFromThat(t *testing.T) 
 	}
 }
 
-// Of hundreds of calls that have ended, an operator lets nobody delete the nodes.
+// Of hundreds of calls that have ended, an operator lets nobody delete the nodes. A lock that is given
+// back takes them along if they have not gone yet.
 func TestNodesThatCannotBeDeletedDelayNoneOfAnotherLock(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		const oneWay = 10 * time.Millisecond
-		server := zktest.NewServer(t, zktest.WithLatency(oneWay, oneWay))
-		s, operator := connect(t, server), connect(t, server)
-		h, err := lockAt(s, "/free").Acquire(t.Context(), nil)
-		require.NoError(t, err)
-		denied, err := lockAt(operator, "/denied").Acquire(t.Context(), nil)
-		require.NoError(t, err)
-		ctx, cancel := context.WithCancel(t.Context())
-		for range 2 * client.MostAsking {
-			go lockAt(s, "/denied").Acquire(ctx, nil)
-		}
-		time.Sleep(time.Second)
-		_, err = operator.client.Conn.SetACL("/denied", zk.WorldACL(zk.PermAll&^zk.PermDelete), -1)
-		require.NoError(t, err)
-		cancel()
-		synctest.Wait()
-		began := time.Now()
-		require.NoError(t, h.Release(t.Context(), nil))
-		require.LessOrEqual(t, time.Since(began), 4*oneWay)
-		require.NoError(t, denied.Err())
-	})
+	for name, along := range map[string]bool{"before": false, "along": true} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				const oneWay = 10 * time.Millisecond
+				server := zktest.NewServer(t, zktest.WithLatency(oneWay, oneWay))
+				s, operator := connect(t, server), connect(t, server)
+				h, err := lockAt(s, "/free").Acquire(t.Context(), nil)
+				require.NoError(t, err)
+				denied, err := lockAt(operator, "/denied").Acquire(t.Context(), nil)
+				require.NoError(t, err)
+				for range 2 * client.MostAsking {
+					go lockAt(s, "/denied").Acquire(t.Context(), nil)
+				}
+				time.Sleep(time.Second)
+				_, err = operator.client.Conn.SetACL("/denied", zk.WorldACL(zk.PermAll&^zk.PermDelete), -1)
+				require.NoError(t, err)
+				s.mu.Lock()
+				for _, c := range s.live {
+					if c.queue.dir == "/denied" {
+						c.giveUp()
+					}
+				}
+				if !along {
+					s.mu.Unlock()
+					synctest.Wait()
+					s.mu.Lock()
+				}
+				began, free := time.Now(), h.contender.leaveLocked()
+				s.mu.Unlock()
+				<-free.done
+				require.NoError(t, free.err)
+				require.LessOrEqual(t, time.Since(began), 8*oneWay)
+				require.NoError(t, denied.Err())
+			})
+		})
+	}
 }
 
 func TestNodesThatAnOperatorDeletesAheadOfUsCostOneRequestMore(t *testing.T) {
