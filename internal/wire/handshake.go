@@ -89,7 +89,7 @@ func (l *Link) recognise() error {
 		return nil // it is the read's
 	}
 	if length := binary.BigEndian.Uint32(begins); shortestAnswer <= length && length <= longestAnswer {
-		begins, err = l.in.Peek(20)
+		begins, err = l.in.Peek(frameHead)
 		if err != nil || int32(binary.BigEndian.Uint32(begins[8:])) > 0 || binary.BigEndian.Uint64(begins[12:]) == 0 {
 			return nil
 		}

@@ -50,14 +50,13 @@ func serve(ctx context.Context, out io.Writer, address string, log *slog.Logger)
 	if err != nil {
 		return withCode(exitFailure, fmt.Errorf("--listen: %w", err))
 	}
+	defer listener.Close()
 	server, err := zktest.Start()
 	if err != nil {
-		listener.Close()
 		return withCode(exitFailure, err)
 	}
 	defer server.Close()
 	context.AfterFunc(ctx, func() { listener.Close() })
-	defer listener.Close()
 	if _, err := fmt.Fprintf(out, "a ZooKeeper in memory at %s\n", listener.Addr()); err != nil {
 		return withCode(exitFailure, err)
 	}

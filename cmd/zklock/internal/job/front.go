@@ -198,7 +198,7 @@ func (f *Front) start() (conn *os.File, started <-chan begun, err error) {
 type commandState struct {
 	Running   bool          // there is one, or is about to be
 	KillAfter time.Duration // see [Command]
-	Ending    bool          // it has been told to end: what is left of that
+	Ending    bool          // it has been told to end, and KillAfter counts from then on
 	Group     int32         // its process group; 0 if it may not have been started, or is gone
 
 	// Interrupted says that SIGINT has ended it, or the wait for the right to run. One that
