@@ -331,6 +331,12 @@ var ofTheCommand = []struct {
 	{mutant{"nothing is shown on a terminal that says no size", []edit{
 		{cli + "/screen.go", "cmp.Or(width, usualWidth), cmp.Or(height, usualHeight)", "cmp.Or(width), cmp.Or(height)"},
 	}}, cli, "TestATerminalThatSaysNoSizeIsTakenForAUsualOne"},
+	{mutant{"a command is started by a process that was stopped until its lock was over", []edit{
+		{cli + "/run.go", "!master.Died() && hold.Valid()", "!master.Died() && hold.Err() == nil"},
+	}}, cli, "TestAProcessThatWasStoppedBetweenTheGrantAndTheForkStartsNoCommand"},
+	{mutant{"break does not look again when it has the version of a node's data", []edit{
+		{cli + "/break.go", "\tv, err = look(ctx, b.session, b.path)\n\treturn v, index(), stat, err", "\treturn v, index(), stat, err"},
+	}}, cli, "TestANodeWhoseDataChangesBeforeItsVersionIsReadIsShownAsItIsThen"},
 	{mutant{"a command is started with a lock whose node may not be read", []edit{
 		{cli + "/run.go", "err == nil && r.acl.isList() {", "false {"},
 	}}, command, "TestAnAccessListThatKeepsUsOutIsRefusedBeforeTheCommandIsStarted"},

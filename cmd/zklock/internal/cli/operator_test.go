@@ -52,10 +52,23 @@ func (q *brokenQueue) while(t *testing.T, do func()) error {
 	deleting := q.server.HoldRequest(zktest.OpMulti, zktest.OnSession(q.session.ID()))
 	done := make(chan error, 1)
 	go func() { done <- q.run(t.Context()) }()
-	<-deleting.Struck()
+	soon(t, deleting.Struck(), "break deletes the node")
 	do()
 	deleting.Release()
-	return <-done
+	return soon(t, done, "break ends")
+}
+
+// soon returns what comes from the channel. If nothing does, the test fails, and says what did
+// not happen.
+func soon[T any](t *testing.T, from <-chan T, what string) T {
+	t.Helper()
+	select {
+	case came := <-from:
+		return came
+	case <-time.After(5 * time.Second):
+		require.FailNow(t, what)
+		panic("unreachable")
+	}
 }
 
 func (q *brokenQueue) there() bool {
@@ -84,15 +97,33 @@ func TestANodeThatBecomesTheHolderWhileTheLockIsLookedAtIsNotTakenForOneThatWait
 	between := q.server.HoldRequest(zktest.OpExists, zktest.OnSession(q.session.ID()))
 	done := make(chan error, 1)
 	go func() { done <- q.run(t.Context()) }()
-	<-between.Struck()
+	soon(t, between.Struck(), "break asks for the version of the node's data")
 	reading := q.server.HoldRequest(zktest.OpGetData, zktest.OnSession(q.session.ID()), zktest.OnPath(q.holder.Node()))
 	between.Release()
-	<-reading.Struck()
+	soon(t, reading.Struck(), secondLook)
 	require.NoError(t, q.holder.Release(t.Context()))
 	reading.Release()
-	require.NoError(t, <-done)
+	require.NoError(t, soon(t, done, "break ends"))
 	require.Contains(t, q.out.String(), "holds /p.")
 	require.NotContains(t, q.out.String(), "waits for /p.")
+}
+
+// secondLook is what break has to do.
+const secondLook = "break looks at the lock again when it has the version of the node's data: " +
+	"the delete is of that version, and it deletes only what it has shown"
+
+func TestANodeWhoseDataChangesBeforeItsVersionIsReadIsShownAsItIsThen(t *testing.T) {
+	q := newBrokenQueue(t)
+	q.yes = true
+	between := q.server.HoldRequest(zktest.OpExists, zktest.OnSession(q.session.ID()))
+	done := make(chan error, 1)
+	go func() { done <- q.run(t.Context()) }()
+	soon(t, between.Struck(), "break asks for the version of the node's data")
+	_, err := q.other.Conn().Set(q.node, []byte("another owner"), -1)
+	require.NoError(t, err)
+	between.Release()
+	require.NoError(t, soon(t, done, "break ends"))
+	require.Contains(t, q.out.String(), "another owner", secondLook)
 }
 
 func TestWhoeverIsAtTheTerminalIsAskedAgainForWhatIsMoreThanHeAgreedTo(t *testing.T) {

@@ -208,11 +208,7 @@ func (r *run) keep(ctx context.Context) error {
 	}
 	granted := time.Now()
 	r.heedRevocation(hold, master.Signals)
-	result, err := job.Run(job.Command{
-		Path: executable, Args: r.argv, Env: environment(session, hold, r.path),
-		Lost: hold.Lost(), Valid: func() bool { return !master.Died() && hold.Valid() },
-		Ending: r.ending(), KillAfter: func() time.Duration { return r.killIn(session) }, Orphaned: r.ending(),
-	}, master, r.log)
+	result, err := job.Run(r.command(executable, session, hold, master), master, r.log)
 	lost := errors.Is(err, job.ErrLost) || result.Ended || r.ending() != 0 && !hold.Valid()
 	if err == nil && !lost && !master.Died() { // nobody would pass us a signal
 		r.outlast(ctx, hold, granted, master.Signals)
@@ -227,6 +223,16 @@ func (r *run) keep(ctx context.Context) error {
 		return err
 	}
 	return exitWith(result.ExitCode())
+}
+
+// command is what is run while the lock is held. Valid asks the clock: this process may have been
+// stopped since the grant, and then nothing else tells of the lock's end.
+func (r *run) command(executable string, session *zklock.Session, hold *zklock.Hold, master *job.Master) job.Command {
+	return job.Command{
+		Path: executable, Args: r.argv, Env: environment(session, hold, r.path),
+		Lost: hold.Lost(), Valid: func() bool { return !master.Died() && hold.Valid() },
+		Ending: r.ending(), KillAfter: func() time.Duration { return r.killIn(session) }, Orphaned: r.ending(),
+	}
 }
 
 // conflict is how run ends when somebody else has the lock. Who has asked for 0 does not take that
