@@ -45,7 +45,7 @@ var (
 // is wrong with an argument, or with what else is in use at its path; what [Session.Close] could not
 // do; and what a server has refused by a code that package zk has no name for, such as a quota.
 type Error struct {
-	Op   string // "connect", "lock", "unlock", ...
+	Op   string // "connect", "lock", "unlock", "try", ...; of the read side of an RWLocker "read-lock" and so on
 	Path string // the lock's path; the servers for "connect", the session for "close" and "ping"; "" of a value that is none
 	Err  error
 }

@@ -42,7 +42,7 @@ func NewRW(s *Session, path string, opts ...Option) (*RWLocker, error) {
 		return nil, err
 	}
 	write, reads := newLocker(writes, o), writes.Of(recipe.Read)
-	l := &RWLocker{write: write, read: side{gate: gate{reads, reads, o.trace, write.shares, 1}, prefix: "r"}}
+	l := &RWLocker{write: write, read: side{gate: gate{reads, reads, o.trace, write.shares, 1}, prefix: "read-"}}
 	l.write.owners, l.read.owners = &writer{write, &l.readers}, (*rlocker)(l)
 	return l, nil
 }

@@ -61,6 +61,19 @@ func TestALockThatIsLostWhileItIsKeptLeavesTheExitCode(t *testing.T) {
 	require.Equal(t, 4, p.exit())
 }
 
+// The command is over, and what it has come to is known. The lock goes with the keeper's session.
+func TestAKeeperThatIsKilledWhileTheLockIsKeptLeavesTheExitCode(t *testing.T) {
+	t.Parallel()
+	at := newSite(t)
+	for command, code := range map[string]int{"echo ran": 0, "echo ran; exit 3": 3, "echo ran; kill -TERM $$": 128 + 15} {
+		p := at.keeper("--session-timeout", "1s", "--", "sh", "-c", command)
+		killKeeper(p)
+		require.Equal(t, code, p.exit(), command)
+		require.Contains(t, p.stderr.String(), "was killed by SIGKILL")
+		at.awaitQueue(0)
+	}
+}
+
 func TestALockIsNotKeptForOneThatWasKilled(t *testing.T) {
 	t.Parallel()
 	at := newSite(t)

@@ -54,6 +54,9 @@ var ofTheCommand = []struct {
 	{mutant{"a keeper does not tell that the command is to end", []edit{
 		{job + "/supervisor.go", "Ending: s.ending, KillAfter", "KillAfter"},
 	}}, job, "TestAFrontHearsThatTheCommandIsToEnd"},
+	{mutant{"a keeper that is killed when the command is over has lost its lock", []edit{
+		{job + "/front.go", "case w.said.Over && code", "case false && code"},
+	}}, command, "TestAKeeperThatIsKilledWhileTheLockIsKeptLeavesTheExitCode"},
 	{mutant{"a signal at the keeper's beginning is a loss", []edit{
 		{job + "/front.go", "status.Signaled() && !w.said.began", "false"},
 	}}, job, "TestASignalThatEndsAKeeperAtItsBeginningIsNoLoss"},

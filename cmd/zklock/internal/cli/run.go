@@ -209,7 +209,7 @@ func (r *run) keep(ctx context.Context) error {
 	granted := time.Now()
 	r.heedRevocation(hold, master.Signals)
 	result, err := job.Run(r.command(executable, session, hold, master), master, r.log)
-	lost := errors.Is(err, job.ErrLost) || result.Ended || r.ending() != 0 && !hold.Valid()
+	lost := errors.Is(err, job.ErrLost) || result.Lost
 	if err == nil && !lost && !master.Died() { // nobody would pass us a signal
 		r.outlast(ctx, hold, granted, master.Signals)
 	}

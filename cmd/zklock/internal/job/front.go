@@ -125,16 +125,21 @@ func (w *watch) pass(sig os.Signal) { _, _ = w.conn.Write([]byte{byte(sig.(sysca
 func (w *watch) over(status syscall.WaitStatus) (code int, err error) {
 	noMore(w.conn)
 	<-w.said.over
+	code = status.ExitStatus()
 	switch {
 	case status.Signaled() && !w.said.began: // perhaps by what was meant for us as well, before it knew to heed none
 		return 0, &Interrupted{status.Signal()}
+	case w.said.Over && code != int(w.said.Code): // and it had nothing left to do but keep the lock, and give it back
+		w.Log.Warn("the command has ended, and the lock was not given back", "error", &KeeperError{status})
+		code = int(w.said.Code)
 	case w.said.Running || !status.Exited():
 		w.end(w.said.left())
 		return 0, &KeeperError{status}
-	case w.said.Interrupted:
-		interrupted(w.tty, status.ExitStatus())
 	}
-	return status.ExitStatus(), nil
+	if w.said.Interrupted {
+		interrupted(w.tty, code)
+	}
+	return code, nil
 }
 
 // noMore ends what is read from the keeper with what it has said: a command that is not executed
@@ -200,6 +205,8 @@ type commandState struct {
 	KillAfter time.Duration // see [Command]
 	Ending    bool          // it has been told to end, and KillAfter counts from then on
 	Group     int32         // its process group; 0 if it may not have been started, or is gone
+	Over      bool          // it has ended by itself, with Code
+	Code      int32
 
 	// Interrupted says that SIGINT has ended it, or the wait for the right to run. One that
 	// exits with the same code has dealt with the key by itself.

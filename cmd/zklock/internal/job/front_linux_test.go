@@ -167,7 +167,7 @@ func TestAFrontThatIsLeftAloneEndsWhatIsLeftAndNoGroupThatIsGone(t *testing.T) {
 	require.NotZero(t, told().Group)
 	require.Equal(t, gone, told())
 	endBy(t, syscall.SIGTERM, gone)
-	require.Equal(t, commandState{}, told())
+	require.Equal(t, commandState{Over: true}, told())
 }
 
 // It has to keep to it when the keeper is killed.

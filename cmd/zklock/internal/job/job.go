@@ -56,7 +56,7 @@ const pollInterval = 100 * time.Millisecond
 // Result is how a command has ended.
 type Result struct {
 	Status syscall.WaitStatus // of the process that was started
-	Ended  bool               // it was ended because it had lost the right to run
+	Lost   bool               // the right to run was lost before it had ended
 }
 
 // ExitCode is the command's, or, as a shell has it, 128 plus the number of the
@@ -91,8 +91,13 @@ func Run(c Command, master *Master, log *slog.Logger) (Result, error) {
 		return Result{}, err
 	}
 	s.leaveTerminal()
-	master.tell(commandState{Interrupted: s.group.status.Signaled() && s.group.status.Signal() == syscall.SIGINT})
-	return Result{Status: s.group.status, Ended: s.ending}, nil
+	status := s.group.status
+	result := Result{Status: status, Lost: s.ending || c.Ending != 0 && !c.Valid()}
+	master.tell(commandState{
+		Over: !result.Lost, Code: int32(result.ExitCode()),
+		Interrupted: status.Signaled() && status.Signal() == syscall.SIGINT,
+	})
+	return result, nil
 }
 
 // The exit codes of a shell for a command that cannot be run.
