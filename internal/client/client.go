@@ -104,6 +104,7 @@ func (c *Client) Observe(o Observer) { c.observer = o }
 // Connect establishes a session with one of the servers, as long as ctx lives. After an error
 // the client is closed.
 func (c *Client) Connect(ctx context.Context, servers []string, credentials []Credential) error {
+	c.dialer.Logins = len(credentials)
 	conn, events, err := zk.Connect(servers, c.Timeout(),
 		zk.WithDialer(c.dialer.Connect),
 		zk.WithHostProvider(c.dialer.Hosts),

@@ -35,7 +35,7 @@ type Dialer struct {
 
 	watched atomic.Int64 // the session in which go-zookeeper has set a watch: see early
 
-	logins atomic.Int64 // the most that one connection has carried: go-zookeeper repeats them over the next
+	logins atomic.Int64 // the most that one connection has accepted: go-zookeeper repeats them over the next
 
 	// Since a server last served a request.
 	dials atomic.Int64 // begun
@@ -57,6 +57,8 @@ type Options struct {
 	Hosts zk.HostProvider
 	Log   Log
 	Clock *clock.Clock
+
+	Logins int // that the first connection is to carry
 }
 
 // NewDialer returns a dialer for a session that is closed when ctx ends.

@@ -31,7 +31,8 @@ type Session interface {
 	Connected(l *Link, timeout time.Duration)
 	// Disconnected takes the end of a link, once.
 	Disconnected(l *Link, cause error)
-	// Served takes that a request was answered over l, once: any login is over.
+	// Served takes that the session is served over l, once: the server has accepted it, and each
+	// login. It is no proof that the session lives, which takes a request that is answered.
 	Served(l *Link)
 	// Failed takes why there is no link yet.
 	Failed(cause error)

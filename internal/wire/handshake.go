@@ -125,5 +125,8 @@ func (l *Link) greet(head []byte) {
 	if l.ID != 0 { // go-zookeeper dials anew if the session has expired
 		l.silence.Stop()
 		l.connected.Store(true)
+		if l.due = max(l.dialer.logins.Load(), int64(l.dialer.Logins)); l.due == 0 {
+			l.serve()
+		}
 	}
 }

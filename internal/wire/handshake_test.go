@@ -43,7 +43,7 @@ func TestAConnectRequestWaitsBehindItsLengthWhileALeaseRunsAndForNoLongerThanItC
 				}
 				l.listen()
 				l.says(hello(1))
-				require.Equal(t, []string{"asks", "connected to 1 for 8s"}, a.all())
+				require.Equal(t, []string{"asks", "connected to 1 for 8s", "served"}, a.all())
 			})
 		})
 	}
@@ -259,7 +259,8 @@ func TestTheFirstProofIsGivenTwiceARoundTripAndOneMoreForEachLogin(t *testing.T)
 			require.Equal(t, tc.trips*200*ms, l.Patience(8000*ms, tc.trips*300*ms))
 			require.Equal(t, l.Asked, l.BeginProof(8000*ms).Touched)
 			for xid := range tc.logins {
-				l.sends(xid, OpSetAuth)
+				l.sends(xid+1, OpSetAuth)
+				l.says(answer(xid+1, 0))
 			}
 		}
 	})

@@ -45,9 +45,13 @@ type Link struct {
 	// CatchingUp has a value while a write is made for CaughtUp: one does for all.
 	CatchingUp chan struct{}
 
-	logins   int64         // written; for Write alone
-	shortest time.Duration // timeout of the session; for Read alone
-	doubt    doubt         // of the server, by the handshake
+	// For Read alone.
+	shortest time.Duration // timeout of the session
+	logins   int64         // accepted
+	due      int64         // logins, until the session is served
+	served   bool          // its session has been told so
+
+	doubt doubt // of the server, by the handshake
 
 	early *early // nil if go-zookeeper sets no watches again over this connection
 
@@ -198,15 +202,37 @@ func (l *Link) onFrame(head []byte) {
 	if code == authFailed {
 		l.refused.Store(true)
 	}
-	if known && code == 0 && !l.serving.Swap(true) {
+	switch {
+	case code != 0:
+	case known && !l.serving.Swap(true):
 		l.dialer.served()
-		l.dialer.session.Served(l)
+		l.serve()
+	case !known && xid > 0:
+		l.loggedIn()
 	}
 	if code == 0 && r.write {
 		l.caughtUp.Store(true)
 	}
 	if r.tap != nil {
 		r.tap.reply(int64(binary.BigEndian.Uint64(head[8:])))
+	}
+}
+
+// loggedIn takes the answer to a login that was accepted: go-zookeeper repeats it over the next
+// connection.
+func (l *Link) loggedIn() {
+	l.logins++
+	l.dialer.logins.Store(max(l.logins, l.dialer.logins.Load()))
+	if l.logins >= l.due {
+		l.serve()
+	}
+}
+
+// serve tells the session, once, that it is served here.
+func (l *Link) serve() {
+	if !l.served {
+		l.served = true
+		l.dialer.session.Served(l)
 	}
 }
 
@@ -226,10 +252,7 @@ func (l *Link) Write(p []byte) (int, error) {
 		p[len(p)-1] = 1 // a read's last field says whether to watch
 	}
 	t := l.dialer.Taps.take(first, path)
-	if op == OpSetAuth { // which a server answers without touching the session
-		l.logins++
-		l.dialer.logins.Store(max(l.logins, l.dialer.logins.Load()))
-	} else {
+	if op != OpSetAuth { // which a server answers without touching the session
 		l.follow(int32(binary.BigEndian.Uint32(p[4:])), inFlight{op: op, tap: t, write: slices.Contains(writes, op), watch: watch})
 	}
 	if op == OpSetWatches {

@@ -6,6 +6,7 @@ import (
 	"io"
 	"net"
 	"os"
+	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -173,10 +174,11 @@ func TestAWriteThatFailsEndsTheConnectionWhoeverHearsOfIt(t *testing.T) {
 	}
 }
 
-func TestASessionIsServedByTheFirstAnswerWithoutErrorToARequest(t *testing.T) {
+func TestAServerServesByTheFirstAnswerWithoutErrorToARequest(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a := lively()
 		p := plugged(t, a)
+		p.Logins = 2
 		l := p.greeted(1, ms)
 		p.timedOut()
 		a.all()
@@ -197,11 +199,45 @@ func TestASessionIsServedByTheFirstAnswerWithoutErrorToARequest(t *testing.T) {
 		l.sends(3, OpGetData)
 		l.says(answer(3, 0))
 		serves(true)
-		require.Equal(t, []string{"served"}, a.all())
+		require.Equal(t, []string{"served"}, a.all(), "the logins are over")
 		l.sends(4, OpGetData)
 		l.says(answer(4, 0))
 		serves(true)
 		require.Empty(t, a.all())
+	})
+}
+
+func TestASessionIsServedWhenItsLoginsAreAccepted(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a := lively()
+		p := plugged(t, a)
+		logIn := func(l *line, xid, code int32) {
+			l.sends(xid, OpSetAuth)
+			l.says(answer(xid, code))
+		}
+		served := func(times int, when string) {
+			t.Helper()
+			told := slices.DeleteFunc(a.all(), func(what string) bool { return what != "served" })
+			require.Len(t, told, times, when)
+		}
+		p.greeted(1, ms)
+		served(1, "without a login as it is accepted itself")
+		p.Logins = 1
+		l := p.greeted(1, ms)
+		served(0, "the login has yet to come")
+		logIn(l, 1, authFailed)
+		served(0, "it was refused")
+		l = p.greeted(1, ms)
+		logIn(l, 1, 0)
+		served(1, "it was accepted")
+		logIn(l, 2, 0) // the user's own, which is repeated too
+		served(0, "once for each connection")
+		l = p.greeted(1, ms)
+		logIn(l, 1, 0)
+		served(0, "one has yet to come")
+		logIn(l, 2, 0)
+		served(1, "both were accepted")
+		require.False(t, l.Serving(), "no request was answered")
 	})
 }
 

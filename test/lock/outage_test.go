@@ -72,6 +72,29 @@ func TestAnOutageThatLastsIsToldOnceAndSoIsItsEnd(t *testing.T) {
 	})
 }
 
+// So do proxies that end idle connections. No request is answered between two cuts, and no ping is sent.
+func TestAnIdleSessionWhoseConnectionsAreCutOftenIsNotWithoutOne(t *testing.T) {
+	for name, logins := range map[string][]zklock.SessionOption{"": nil, "that logs in": {login("ann"), login("bob")}} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, func(t *testing.T, b *bubble) {
+				var log lockedBuffer
+				place, without := b.server.Client("mine"), time.Duration(0)
+				s := must(zklock.Connect(t.Context(), []string{b.server.PipeAddr()}, 10*time.Second, append(logins,
+					zklock.WithDialer(place.Dial), informed(&log),
+					zklock.WithSessionTrace(&zklock.SessionTrace{Connected: func(i zklock.SessionTraceInfo) { without += i.Time.Sub(i.Since) }}))...))
+				defer s.Close()
+				began := time.Now()
+				for i := range 100 {
+					time.Sleep(2*time.Second + time.Duration(i)*time.Second/100)
+					place.Cut()
+				}
+				requireOutages(t, &log, 0, 0)
+				require.Less(t, without, time.Since(began)/2, "it is connected most of the time")
+			})
+		})
+	}
+}
+
 func TestAConnectThatGetsNowhereIsTold(t *testing.T) {
 	inBubble(t, func(t *testing.T, b *bubble) {
 		var log lockedBuffer
