@@ -9,6 +9,7 @@ import (
 // client is what the client knows: a Lease, the Touches and Relays of its connection.
 type client struct {
 	held       use
+	asked      bool  // a server that has not answered
 	read       uint8 // steps to its next
 	end        int16 // of the lease, in nanoseconds from now
 	best       bool  // see Lease
@@ -81,7 +82,25 @@ func (c *client) keepLease(l *Lease, r *Relays) {
 
 func (c *client) speed() Speed { return Speed{slow: at(c.slow)} }
 
-func (c *client) terms() Terms { return Terms{Timeout: timeout, Held: c.held == holding} }
+func (c *client) terms() Terms {
+	return Terms{Timeout: timeout, Held: c.held == holding, Unheard: c.asked}
+}
+
+// reconnects begins with another connection, behind a connect request without an answer.
+func (c *client) reconnects(asked func(*client, *Lease)) {
+	l, _ := c.lease()
+	asked(c, l)
+	relays := NewRelays(now)
+	c.keepLease(l, &relays)
+	c.keepTouches(NewTouches(now, timeout))
+	c.slow = longAgo
+}
+
+// asks takes that a connect request goes out which may never be answered.
+func (c *client) asks(l *Lease) {
+	c.asked = true
+	l.Shorten(UnheardEnd(now, timeout))
+}
 
 // reads sends a read when it is time.
 func (sc *scope) reads(all []move, m move) []move {

@@ -57,6 +57,11 @@ var scopes = []struct {
 		budget{late: 2, pauses: 1, cuts: 1},
 	},
 	{
+		"a connect request without an answer, a leg that is late, a lock given back and another one, and a cut",
+		scope{budget: budget{late: 1, cuts: 1, releases: 1, asks: 1}},
+		budget{late: 2, cuts: 1, releases: 1, asks: 2},
+	},
+	{
 		"holds that outlive a leg that is late",
 		scope{budget: budget{late: 1, releases: 1}, keeps: true},
 		budget{late: 2, releases: 2},
@@ -83,8 +88,9 @@ func countsLonger(a *answered) {
 
 // parts are what is explored of the largest scopes without -lease.full.
 var parts = map[string]budget{
-	"a pause, a leg that is late, and a cut":                {pauses: 1, cuts: 1},
-	"a pause, a lock given back and another one, and a cut": {cuts: 1, releases: 1},
+	"a pause, a leg that is late, and a cut":                                                                {pauses: 1, cuts: 1},
+	"a pause, a lock given back and another one, and a cut":                                                 {cuts: 1, releases: 1},
+	"a connect request without an answer, a leg that is late, a lock given back and another one, and a cut": {cuts: 1, releases: 1, asks: 1},
 }
 
 func TestNoScheduleOfASmallScopeHasALeaseOutliveItsSession(t *testing.T) {
@@ -161,6 +167,25 @@ var terms = map[string]scope{
 	},
 	"each touch is sure while the one ahead of it counts": {
 		budget: budget{}, keeps: true, reading: 24, dooms: true,
+	},
+	"a connect request without an answer ends the lease": {
+		budget: budget{asks: 1},
+		asked:  func(c *client, _ *Lease) { c.asked = true },
+	},
+	"it does so while nothing is held": {
+		budget: budget{asks: 1, releases: 1},
+		asked: func(c *client, l *Lease) {
+			if c.asked = true; c.held != idle {
+				c.asks(l)
+			}
+		},
+	},
+	"it ends what a proof behind it begins": {
+		budget: budget{asks: 1},
+		asked: func(c *client, l *Lease) {
+			c.asks(l)
+			c.asked = false
+		},
 	},
 	"a slow one of a hold does": {
 		budget: budget{cuts: 1, pauses: 1, releases: 1}, longest: 12,

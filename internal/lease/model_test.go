@@ -20,6 +20,10 @@ import (
 //     done so, and has pinged. The first write that is answered meanwhile does not count
 //     as quick: that is an exception which the lease has.
 //   - The client, or the follower, is cut off for good.
+//   - The client loses its connection, sends a connect request that is never answered, and
+//     has another server at once. The request is carried out at any later time, by a server
+//     that grants a quarter of the timeout: from then on the leader takes the session to be
+//     there, and nothing of its follower's.
 //   - The client reads something each third of the timeout, usually. At some time it begins a
 //     lease, with a write, and sends a proof whenever one is due. It may give back what
 //     it holds, and begin again.
@@ -46,6 +50,7 @@ type scope struct {
 	// What a mutant takes away: it has the lease take what is true for what would satisfy a
 	// condition.
 	relayed func(by clock.Instant) clock.Instant // when a touch that counts is answered at the latest
+	asked   func(c *client, l *Lease)            // a connect request goes out
 	proved  func(a *answered)
 	began   func(a *answered)
 
@@ -55,7 +60,7 @@ type scope struct {
 }
 
 // budget is how often something may still happen that need not.
-type budget struct{ late, pings, pauses, cuts, releases uint8 }
+type budget struct{ late, pings, pauses, cuts, releases, asks uint8 }
 
 // moment is in steps from now.
 type moment int8
@@ -87,6 +92,7 @@ type ensemble struct {
 	resumed uint8 // steps since it went on, counted from 1, until it has caught up
 	met     bool  // a write has been answered since
 	ended   bool  // the session
+	unheard bool  // a connect request may yet be carried out
 	cut     cut
 }
 
@@ -152,6 +158,32 @@ func (sc *scope) severs(all []move, m move) []move {
 	follower := sc.say(m, "the follower is cut off from the leader")
 	follower.to.cut = theFollower
 	return append(all, client, follower)
+}
+
+// asks has the client ask a server that does not answer, and go on to another one.
+func (sc *scope) asks(all []move, m move) []move {
+	all = append(all, m)
+	w := &m.to
+	if w.budget.asks == 0 || w.cut != nothing || w.ended || w.paused+w.resumed > 0 {
+		return all
+	}
+	w.budget.asks--
+	w.requests = [2]request{}
+	w.unheard, w.touched, w.left = true, false, countdown
+	w.stream, w.waiting = [4]item{}, 0
+	w.reconnects(sc.asked)
+	return append(all, sc.say(m, "a connect request has no answer, another one has"))
+}
+
+// carriesOut has the connect request without an answer carried out, or not yet.
+func (sc *scope) carriesOut(all []move, m move) []move {
+	all = append(all, m)
+	w := &m.to
+	if !w.unheard || w.ended {
+		return all
+	}
+	w.unheard, w.left, w.cut = false, countdown/4, theFollower
+	return append(all, sc.say(m, "the connect request is carried out"))
 }
 
 // late has a leg of a request take a step, if that may still happen.

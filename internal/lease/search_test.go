@@ -62,8 +62,11 @@ func (sc scope) whole() *scope {
 	if sc.relayed == nil {
 		sc.relayed = func(begun clock.Instant) clock.Instant { return RelayedBy(begun, timeout) }
 	}
+	if sc.asked == nil {
+		sc.asked = (*client).asks
+	}
 	sc.phases = []phase{
-		sc.severs, sc.reads, sc.uses, sc.proves, sc.arrives(theRead), sc.arrives(theProof), sc.pings, sc.leads,
+		sc.severs, sc.asks, sc.carriesOut, sc.reads, sc.uses, sc.proves, sc.arrives(theRead), sc.arrives(theProof), sc.pings, sc.leads,
 		sc.answers(theRead), sc.answers(theProof), sc.changes, sc.provesAgain, sc.catchesUp,
 	}
 	return &sc

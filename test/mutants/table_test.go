@@ -29,6 +29,8 @@ var focus = map[string]sim.FaultKind{
 	"a proof outweighs a handshake without an answer":                 sim.LoseHandshake,
 	"a handshake without an answer is forgotten after half a timeout": sim.LoseHandshake,
 	"any answer is one to all handshakes":                             sim.LoseHandshake,
+	"a handshake counts only while something is held":                 sim.IdleHandshake,
+	"a handshake shortens no lease that nobody holds by":              sim.IdleHandshake,
 	"a server that has not been heard grants all of the timeout":      sim.LoseHandshake,
 	"a create's result is adopted whatever its session":               sim.ExpireAtLogin,
 	"wake without a list behind a node of the own session":            sim.ExpireInLine,
@@ -137,6 +139,12 @@ var all = []mutant{
 	}},
 	{"a handshake counts from the next proof on", []edit{
 		{"internal/queue/observer.go", "s.incarnation.Shorten(lease.UnheardEnd(at, s.shortest))", "_ = at"},
+	}},
+	{"a handshake counts only while something is held", []edit{
+		{"internal/queue/observer.go", "if s.id == 0 {", "if s.id == 0 || len(s.protected) == 0 {"},
+	}},
+	{"a handshake shortens no lease that nobody holds by", []edit{
+		{"internal/queue/observer.go", "s.incarnation.Shorten(lease.UnheardEnd(at, s.shortest))", "if len(s.protected) > 0 {\n\t\ts.incarnation.Shorten(lease.UnheardEnd(at, s.shortest))\n\t}"},
 	}},
 	{"a proof outweighs a handshake without an answer", []edit{
 		{"internal/lease/lease.go", "if in.Unheard {\n\t\tend = clock", "if false {\n\t\tend = clock"},

@@ -62,6 +62,7 @@ const (
 	LoseData
 	WaitLong
 	RenewQueue
+	IdleHandshake
 	faultKinds
 )
 
@@ -123,6 +124,7 @@ var faultTable = [faultKinds]struct {
 	LoseData:           {"servers lose their data", 2, (*world).loseData},
 	WaitLong:           {"session waits long and gives up a place", 3, (*world).waitLong},
 	RenewQueue:         {"operator deletes a queue behind a grant, and others make it anew", 3, (*world).renewQueue},
+	IdleHandshake:      {"idle session's handshake unanswered, then it locks and is cut off", 4, (*world).idleHandshake},
 }
 
 func (k FaultKind) String() string { return faultTable[k].name }

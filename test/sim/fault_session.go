@@ -202,6 +202,48 @@ func (w *world) loseHandshake(f Fault) func() {
 	return nil
 }
 
+// idleHandshake has a machine that holds nothing ask a server that grants less than the
+// others, whose answer it does not hear, go on to another one, and lock there. Then the server
+// carries the handshake out, and the machine is cut off.
+func (w *world) idleHandshake(f Fault) func() {
+	m, mean, d := w.machines[f.Machine], w.ensemble.Server(f.Server), w.dice(f)
+	end := w.beMean(mean, f)
+	w.work.Go(func() {
+		defer end()
+		w.ask(m, Section{Take: Acquire, Permits: 1}) // which leaves a lease
+		if !w.awaits(faultTime/2, func() bool { return len(w.checker.nodesOf(m.id())) == 0 }) {
+			return
+		}
+		held := w.ensemble.HoldRequest(zktest.OpConnect, zktest.OnClient(m.place), zktest.OnServer(mean))
+		defer held.Release()
+		w.refuse(true, mean)
+		m.place.Cut()
+		closesWithin(m.spec.Timeout/8, held.Struck())
+		w.refuse(false, mean)
+		w.ask(m, Section{Take: Acquire, Permits: 1, Hold: 2 * m.spec.Timeout})
+		if !w.awaits(m.spec.Timeout, func() bool { return w.checker.holds(m.id()) }) {
+			return
+		}
+		pause(w.ctx, d.short(m.spec.Timeout/4))
+		held.Release()
+		cutOff(m.place)
+		pause(w.ctx, m.spec.Timeout)
+		m.place.Unblock()
+	})
+	return nil
+}
+
+// awaits looks whether something is so until it is, for no longer than d, and reports whether it is.
+func (w *world) awaits(d time.Duration, isSo func() bool) bool {
+	const often = 5 * time.Millisecond
+	for start := time.Now(); !isSo(); {
+		if time.Since(start) >= d || !pause(w.ctx, often) {
+			return false
+		}
+	}
+	return true
+}
+
 // restartBehindProxy restarts a server that a machine reaches by way of a proxy, and has it
 // leave one handshake without an answer: ZooKeeper may accept a connection before it has
 // loaded its data, fail on it, and neither answer nor close it.

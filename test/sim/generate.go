@@ -289,7 +289,7 @@ func (d dice) faults(p *Program, focus FaultKind) []Fault {
 		weights[EndOfCounter] = 0
 	}
 	if p.Cluster.Servers == 1 {
-		for _, kind := range []FaultKind{QuietGap, ListBehindLag, LateTouches, ArriveLate} {
+		for _, kind := range []FaultKind{QuietGap, ListBehindLag, LateTouches, ArriveLate, IdleHandshake} {
 			weights[kind] = 0
 		}
 	}
@@ -344,7 +344,7 @@ func (d dice) prepare(p *Program, f Fault) {
 	case DeleteMidway:
 		p.addSemaphores()
 		p.addReadWrite(f.Machine)
-	case LoseHandshake, GrantLess: // no server grants less than a quarter of what another does
+	case LoseHandshake, GrantLess, IdleHandshake: // no server grants less than a quarter of what another does
 		m.Timeout = time.Duration(leastTicks+d.IntN(4)) * p.Cluster.Tick
 		for i := range p.Machines {
 			p.Machines[i].Timeout = min(p.Machines[i].Timeout, m.Timeout)

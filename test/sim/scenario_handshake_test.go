@@ -109,6 +109,41 @@ func TestAHandshakeMayBeCarriedOutLongAfterItsClientHasLeft(t *testing.T) {
 	}
 }
 
+// A session that holds nothing may have a lease all the same, and takes its next lock under
+// that: what it asked for in between, and has no answer to, ends it as any other.
+func TestAHandshakeOfASessionThatHoldsNothingMayBeCarriedOutWhenItHoldsAgain(t *testing.T) {
+	for _, part := range []float64{0.3, 0.4} {
+		play(t, 3, func(s *stage) {
+			a, b := s.enter("a"), s.enter("b")
+			a.moveToFollower()
+			mine, others := a.server()
+			hung, leader := others[0], others[1]
+			if hung == s.Leader() {
+				hung, leader = leader, hung
+			}
+			granting(part, hung)
+			require.NoError(s, a.give(a.mustTake()))
+			hung.Freeze()
+			mine.Refuse(true)
+			leader.Refuse(true)
+			a.place.Cut()
+			time.Sleep(timeout / 20) // it asks the server that hangs
+			leader.Refuse(false)
+			h := a.mustTake()
+			at, _ := a.server()
+			require.Equal(s, leader, at)
+			waiting := b.waits(context.Background())
+			a.place.Block(zktest.ToServer, leader)
+			a.place.Block(zktest.ToClient, leader)
+			hung.Thaw() // which finds the handshake in its buffers
+			a.cutOff()
+			<-h.Lost()
+			require.NoError(s, b.give(<-waiting)) // the checker has seen that a was told first
+			a.place.Unblock()
+		}, fineTicks...)
+	}
+}
+
 // A server that is away for a second, behind something that accepts connections for
 // it and closes them, leaves the first handshake after that without an answer.
 func TestAHoldOutlivesAHandshakeThatIsNeverAnsweredAfterARestartBehindAProxy(t *testing.T) {
