@@ -202,7 +202,7 @@ func (w *world) calm() bool {
 			}
 		}
 	}
-	return w.checker.verdict() == nil && !slices.ContainsFunc(w.machines, w.losesBehindSleep)
+	return w.checker.verdict() == nil && !slices.ContainsFunc(w.machines, w.losesBehindSleep) && !w.passesUnseen()
 }
 
 // losesBehindSleep reports whether a machine loses a lock that it takes when it has slept, for no
