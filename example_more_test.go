@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log"
+	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"sync"
@@ -23,10 +24,7 @@ func exampleSession() (session *zklock.Session, expire, stop func()) {
 	if err != nil {
 		log.Fatal(err)
 	}
-	session, err = zklock.Connect(context.Background(), []string{server.Addr()}, 10*time.Second)
-	if err != nil {
-		log.Fatal(err)
-	}
+	session = exampleConnect(server.Addr())
 	expire = func() { server.ExpireSession(session.ID()) }
 	stop = func() {
 		session.Close()
@@ -251,7 +249,9 @@ func ExampleWithSessionTrace() {
 		log.Fatal(err)
 	}
 	defer server.Close()
-	session, err := zklock.Connect(context.Background(), []string{server.Addr()}, 10*time.Second,
+	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+	defer cancel()
+	session, err := zklock.Connect(ctx, []string{server.Addr()}, 10*time.Second, zklock.WithLogger(slog.Default()),
 		zklock.WithSessionTrace(&zklock.SessionTrace{
 			Connected:    func(i zklock.SessionTraceInfo) { fmt.Println("connected, number", i.Connection) },
 			Disconnected: func(i zklock.SessionTraceInfo) { fmt.Println("disconnected:", i.Err) },

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log"
+	"log/slog"
 	"sync"
 	"time"
 
@@ -20,7 +21,9 @@ func Example() {
 	}
 	defer server.Close()
 
-	session, err := zklock.Connect(context.Background(), []string{server.Addr()}, 10*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second) // for Connect alone
+	defer cancel()
+	session, err := zklock.Connect(ctx, []string{server.Addr()}, 10*time.Second, zklock.WithLogger(slog.Default()))
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -143,10 +146,7 @@ func exampleLock(path string) (mu *zklock.Locker, expire, stop func()) {
 	if err != nil {
 		log.Fatal(err)
 	}
-	session, err := zklock.Connect(context.Background(), []string{server.Addr()}, 10*time.Second)
-	if err != nil {
-		log.Fatal(err)
-	}
+	session := exampleConnect(server.Addr())
 	if mu, err = zklock.New(session, path); err != nil {
 		log.Fatal(err)
 	}
@@ -156,4 +156,15 @@ func exampleLock(path string) (mu *zklock.Locker, expire, stop func()) {
 		server.Close()
 	}
 	return mu, expire, stop
+}
+
+// exampleConnect gives up after half a minute. The log says after two seconds what it waits for.
+func exampleConnect(server string) *zklock.Session {
+	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+	defer cancel()
+	session, err := zklock.Connect(ctx, []string{server}, 10*time.Second, zklock.WithLogger(slog.Default()))
+	if err != nil {
+		log.Fatal(err)
+	}
+	return session
 }

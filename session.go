@@ -41,8 +41,8 @@ type Session struct {
 // session is established and every credential is accepted, or with an error that names the
 // servers: a bad argument, a refused credential, or the end of ctx with the cause of the last
 // failed attempt. After an error nothing is left behind here, and at most a session without
-// nodes at the servers. It tries until ctx ends; once the session is established it does not
-// depend on ctx.
+// nodes at the servers. It tries until ctx ends, and the log says after 2 seconds what it waits for
+// ([WithLogger]); once the session is established it does not depend on ctx.
 //
 // The servers may negotiate another timeout than the one asked for; see [Session.Timeout]. They
 // keep a session without a connection for that long: a crashed holder blocks the others until

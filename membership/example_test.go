@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"log"
+	"log/slog"
 	"time"
 
 	"github.com/zklock/zklock"
@@ -108,7 +109,9 @@ func exampleSessions() (one, other *zklock.Session, expire func(*zklock.Session)
 		log.Fatal(err)
 	}
 	connect := func() *zklock.Session {
-		s, err := zklock.Connect(context.Background(), []string{zookeeper.Addr()}, 10*time.Second)
+		ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second) // for Connect alone
+		defer cancel()
+		s, err := zklock.Connect(ctx, []string{zookeeper.Addr()}, 10*time.Second, zklock.WithLogger(slog.Default()))
 		if err != nil {
 			log.Fatal(err)
 		}

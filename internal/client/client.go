@@ -115,7 +115,7 @@ func (c *Client) Connect(ctx context.Context, servers []string, credentials []Cr
 		return err
 	}
 	c.Conn, c.events = conn, events
-	c.outage.begin()
+	c.outage.begin(true)
 	stands := false
 	defer func() {
 		if !stands {

@@ -219,7 +219,7 @@ func TestAClosedSessionLooksAtNothingAndTellsOfItsLastConnection(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c, h := unconnected(t, slog.New(slog.DiscardHandler)), new(history)
 		c.trace.Trace = h.trace()
-		c.outage.begin()
+		c.outage.begin(false)
 		_, v := c.WatchOver(t.Context(), "/lock")
 		l := c.connectedTo(t, errors.New("hung up"))
 		c.told.Wait()

@@ -161,7 +161,7 @@ func (c *connections) Disconnected(l *wire.Link, cause error) {
 	if !(*Client)(c).retract(l, cause) {
 		return
 	}
-	c.outage.begin()
+	c.outage.begin(false)
 	c.watches.disconnect(l)
 	c.observer.Disconnected(l)
 	if byServer { // now that no proof over it resumes a hold any more

@@ -193,7 +193,7 @@ func TestTheLastFailureIsThatOfTheLoginUntilAServerServes(t *testing.T) {
 		con.Failed(wire.ErrRefused)
 		con.Failed(wire.Unanswered("b"))
 		require.Equal(t, wire.ErrRefused, c.lastFailure(), "a server that answers may refuse the login again")
-		c.outage.begin()
+		c.outage.begin(false)
 		l := &wire.Link{ID: 1}
 		con.Connected(l, time.Second)
 		require.Equal(t, wire.ErrRefused, c.lastFailure(), "the login has yet to come")

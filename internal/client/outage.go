@@ -9,29 +9,39 @@ import (
 )
 
 // outage is a time in which no server serves the session: there is no connection, or none that
-// gets beyond the login. The log is told when it has lasted, and when that one is over.
+// gets beyond the login. The log is told when it has lasted, Connect's soonest, and when that one
+// is over.
 type outage struct {
 	client *Client
 
 	mu      sync.Mutex // guards the fields below; the client's and the log's are locked under it
 	since   time.Time  // zero while there is none
+	first   bool       // it is Connect's, whose end is told as the session's beginning
 	told    bool
 	timer   *time.Timer // runs tell
 	stopped bool
 }
 
+// connectPatience is after what time of Connect's an outage is told: whoever waits for it has nothing
+// else to look at.
+const connectPatience = 2 * time.Second
+
 // loginPause is how long a connection that serves nobody yet is left to log in.
 const loginPause = time.Second
 
-// begin begins an outage, unless there is one.
-func (o *outage) begin() {
+// begin begins an outage, unless there is one: Connect's, or of a session that had a server.
+func (o *outage) begin(first bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if o.stopped || !o.since.IsZero() {
 		return
 	}
-	o.since, o.told = time.Now(), false
-	o.timer = time.AfterFunc(o.client.stalls.patience(), o.tell)
+	o.since, o.first, o.told = time.Now(), first, false
+	patience := connectPatience
+	if !first {
+		patience = o.client.stalls.patience()
+	}
+	o.timer = time.AfterFunc(patience, o.tell)
 }
 
 // tell tells of an outage that has lasted.
@@ -57,7 +67,7 @@ func (o *outage) end(l *wire.Link) {
 		return
 	}
 	o.timer.Stop()
-	if o.told {
+	if o.told && !o.first {
 		o.client.Log.Info("zklock: connected again", "session", Hex(l.ID), "server", l.Server, "lasted", time.Since(o.since))
 	}
 	o.since = time.Time{}

@@ -18,9 +18,9 @@ func TestAnOutageIsToldWhenItHasLastedAndOnce(t *testing.T) {
 		c.timeout.Store(int64(16 * time.Second))
 		c.id = 0xabc
 		(*connections)(c).Failed(errors.New("nobody is there"))
-		c.outage.begin()
+		c.outage.begin(false)
 		time.Sleep(4 * time.Second)
-		c.outage.begin() // it goes on
+		c.outage.begin(false) // it goes on
 		pass(12*time.Second - 1)
 		require.Empty(t, b.all())
 		pass(time.Nanosecond)
@@ -34,14 +34,14 @@ func TestAnOutageIsToldWhenItHasLastedAndOnce(t *testing.T) {
 		synctest.Wait()
 		require.Equal(t, []string{"INFO zklock: connected again session=0xdef server=zk1:2181 lasted=1h0m16s"}, b.all())
 
-		c.outage.begin()
+		c.outage.begin(false)
 		time.Sleep(10 * time.Second)
 		c.outage.end(l)
 		pass(time.Hour)
 		require.Empty(t, b.all(), "a short one is not told, nor its end")
 		c.outage.tell() // by a timer that has fired just before
 		for range 2 {
-			c.outage.begin()
+			c.outage.begin(false)
 			time.Sleep(9 * time.Second)
 			c.outage.end(l)
 		}
@@ -49,9 +49,26 @@ func TestAnOutageIsToldWhenItHasLastedAndOnce(t *testing.T) {
 		require.Empty(t, b.all(), "nor are two")
 
 		c.timeout.Store(int64(time.Second))
-		c.outage.begin()
+		c.outage.begin(false)
 		pass(10 * time.Second)
 		require.Equal(t, []string{"WARN zklock: no connection session=0xabc lasted=10s cause=nobody is there"}, b.all(), "ten seconds at least")
+	})
+}
+
+func TestConnectTellsWhatItWaitsForAndNotThatItIsConnectedAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := new(book)
+		c := unconnected(t, slog.New(b))
+		(*connections)(c).Failed(errors.New("nobody is there"))
+		c.outage.begin(true)
+		pass(2*time.Second - 1)
+		require.Empty(t, b.all())
+		pass(time.Nanosecond)
+		require.Equal(t, []string{"WARN zklock: no connection session=0x0 lasted=2s cause=nobody is there"}, b.all())
+		pass(time.Hour)
+		c.outage.end(&wire.Link{ID: 1})
+		synctest.Wait()
+		require.Empty(t, b.all(), "the session's beginning is told")
 	})
 }
 
@@ -60,7 +77,7 @@ func TestAnOutageLastsUntilAServerServes(t *testing.T) {
 		b := new(book)
 		c := unconnected(t, slog.New(b))
 		c.dialer.Logins = 1
-		c.outage.begin()
+		c.outage.begin(false)
 		l := c.connectedTo(t, errors.New("hung up"))
 		require.True(t, l == c.Current())
 		time.Sleep(11*time.Second - 1)
@@ -84,7 +101,7 @@ func TestNoOutageIsToldOfAClosedSession(t *testing.T) {
 				if late {
 					c.outage.stop()
 				}
-				c.outage.begin()
+				c.outage.begin(false)
 				time.Sleep(time.Second)
 				c.outage.stop()
 				if late {

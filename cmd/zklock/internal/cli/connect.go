@@ -139,12 +139,12 @@ func (c *connection) open(ctx context.Context, log *slog.Logger) (*zklock.Sessio
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	reached := newReached(servers, log)
-	defer reached.tellIfLate(ctx, log)()
 	options = append(options, zklock.WithLogger(slog.New(reached)))
 	session, err := zklock.Connect(ctx, servers, c.timeout.Duration, options...)
 	if err != nil {
 		return nil, classify(err)
 	}
+	reached.connected.Store(true)
 	log.Info("connected", "session", client.Hex(session.ID()), "timeout", session.Timeout())
 	return session, nil
 }

@@ -8,25 +8,23 @@ import (
 	"net"
 	"strings"
 	"sync"
-	"time"
+	"sync/atomic"
 
 	"github.com/go-zookeeper/zk"
 
 	"github.com/zklock/zklock/internal/client"
 )
 
-// reached is a log's handler that notes which servers cannot be reached, for whoever waits for
-// a connection.
+// reached is a log's handler that notes which servers cannot be reached, and names them to
+// whoever waits for the first connection.
 type reached struct {
 	slog.Handler
-	servers []string
+	servers   []string
+	connected atomic.Bool
 
 	mu  sync.Mutex       // guards why; nothing is locked under it
 	why map[string]error // by the server
 }
-
-// late is after what time whoever waits is told which servers do not answer.
-const late = 2 * time.Second
 
 // newReached returns a handler that passes on what it gets to log.
 func newReached(servers []string, log *slog.Logger) *reached {
@@ -39,8 +37,13 @@ func newReached(servers []string, log *slog.Logger) *reached {
 func (r *reached) Enabled(context.Context, slog.Level) bool { return true }
 
 func (r *reached) Handle(ctx context.Context, record slog.Record) error {
-	if record.Message == "zklock: dial failed" {
+	switch {
+	case record.Message == "zklock: dial failed":
 		r.note(record)
+	case record.Message == "zklock: no connection" && !r.connected.Load():
+		named := slog.NewRecord(record.Time, record.Level, "no server answers yet, trying on", 0)
+		named.Add("servers", r.String())
+		record = named
 	}
 	if !r.Handler.Enabled(ctx, record.Level) {
 		return nil
@@ -63,17 +66,6 @@ func (r *reached) note(record slog.Record) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.why[server] = why
-}
-
-// tellIfLate logs, if that takes long, which servers are tried, until stop is called or ctx
-// ends.
-func (r *reached) tellIfLate(ctx context.Context, log *slog.Logger) (stop func()) {
-	timer := time.AfterFunc(late, func() {
-		if ctx.Err() == nil {
-			log.Warn("no server answers yet, trying on", "servers", r.String())
-		}
-	})
-	return func() { timer.Stop() }
 }
 
 // String names the servers, each with what is wrong.
