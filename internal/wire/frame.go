@@ -1,6 +1,10 @@
 package wire
 
-import "encoding/binary"
+import (
+	"bufio"
+	"encoding/binary"
+	"slices"
+)
 
 // Operation codes of ZooKeeper's protocol that the library looks for.
 const (
@@ -9,12 +13,16 @@ const (
 	OpExists          int32 = 3
 	OpGetData         int32 = 4
 	OpSetData         int32 = 5
+	OpGetACL          int32 = 6
 	OpSetACL          int32 = 7
 	OpGetChildren     int32 = 8
 	OpSync            int32 = 9
 	OpGetChildren2    int32 = 12
+	OpCheck           int32 = 13
 	OpMulti           int32 = 14
+	OpReconfig        int32 = 16
 	OpCreateContainer int32 = 19
+	OpCreateTTL       int32 = 21
 	OpSetAuth         int32 = 100
 	OpSetWatches      int32 = 101
 	OpCloseSession    int32 = -11
@@ -39,39 +47,42 @@ const authFailed = -115
 // noNode is the error code in the answer to a request about a node that does not exist.
 const noNode = -101
 
-// frameHead is as much of a frame as anything here needs: its length, then a reply's xid, zxid
-// and error code, or, in the answer to a connect, protocol version, timeout and session id.
-const frameHead = 4 + 16
+// Where the fields of an answer stand, behind its length; those of a connect request's answer are
+// the protocol's version, the session's timeout and its id.
+const (
+	xidAt  = 4
+	zxidAt = 8
+	codeAt = 16
 
-// frameReader finds the frames in a stream that somebody else reads.
-type frameReader struct {
-	head   [frameHead]byte
-	filled int
-	body   int // bytes still to pass before the frame's end
-}
+	frameHead = 20 // how much of a frame these are
+)
 
-// feed takes the next bytes of the stream and calls onFrame with the head of each frame that
-// they complete. Half a reply says nothing.
-func (r *frameReader) feed(p []byte, onFrame func(head []byte)) {
-	for len(p) > 0 {
-		if r.filled < frameHead {
-			n := copy(r.head[r.filled:], p)
-			r.filled += n
-			p = p[n:]
-			if r.filled < frameHead {
-				return
+// No answer is shorter than its head. The longest that is taken is far beyond the list of a
+// million children, which no server sends by default.
+const (
+	shortestAnswer = frameHead - 4
+	longestAnswer  = 64 << 20
+)
+
+// frameStep is how much room is made for a frame at once: its length alone is no reason to make
+// more, before as much has come.
+const frameStep = 64 << 10
+
+// readFrame reads a frame whose length has come, into room if that is enough.
+func readFrame(in *bufio.Reader, length int, room []byte) (frame []byte, err error) {
+	frame = room[:0]
+	for whole := 4 + length; len(frame) < whole; {
+		read := len(frame)
+		next := min(whole-read, max(read, frameStep))
+		frame = slices.Grow(frame, next)[:read+next]
+		for at := read; at < len(frame); {
+			n, err := in.Read(frame[at:])
+			if at += n; err != nil {
+				return nil, err
 			}
-			length := int(binary.BigEndian.Uint32(r.head[:]))
-			r.body = max(4+length-frameHead, 0)
-		}
-		n := min(r.body, len(p))
-		r.body -= n
-		p = p[n:]
-		if r.body == 0 {
-			r.filled = 0
-			onFrame(r.head[:])
 		}
 	}
+	return frame, nil
 }
 
 // Request is what a request is recognised by: its operation and the path that its body begins

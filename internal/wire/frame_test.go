@@ -1,45 +1,46 @@
 package wire
 
 import (
-	"encoding/binary"
+	"bufio"
+	"bytes"
+	"io"
+	"runtime"
 	"testing"
+	"testing/iotest"
 
 	"github.com/stretchr/testify/require"
 )
 
-// frameOf returns a frame of so many bytes behind its length, whose head tells it from others.
-func frameOf(xid int32, length int) []byte {
-	frame := make([]byte, 4+length)
-	binary.BigEndian.PutUint32(frame, uint32(length))
-	binary.BigEndian.PutUint32(frame[4:], uint32(xid))
-	for i := frameHead; i < len(frame); i++ {
-		frame[i] = 0xff // taken for a length, it would be a long frame
+func TestAFrameIsReadWholeHoweverTheStreamComes(t *testing.T) {
+	lengths := []int{16, 17, 0, 40, frameStep - 4, frameStep, 3*frameStep + 1}
+	var stream []byte
+	for i, length := range lengths {
+		stream = append(stream, framed(bytes.Repeat([]byte{byte(i)}, length))...)
 	}
-	return frame
+	for name, pieces := range map[string]func(io.Reader) io.Reader{
+		"whole": func(r io.Reader) io.Reader { return r }, "half by half": iotest.HalfReader, "byte by byte": iotest.OneByteReader,
+	} {
+		in, read := bufio.NewReader(pieces(bytes.NewReader(stream))), []byte(nil)
+		var room []byte
+		for _, length := range lengths {
+			frame, err := readFrame(in, length, room)
+			require.NoError(t, err, name)
+			require.Len(t, frame, 4+length, name)
+			read, room = append(read, frame...), frame
+		}
+		require.Equal(t, stream, read, name)
+		_, err := readFrame(in, 1, nil)
+		require.Equal(t, io.EOF, err, name)
+	}
 }
 
-func TestEachFrameIsToldOfByItsLastByteHoweverTheStreamComes(t *testing.T) {
-	lengths := []int{16, 17, 40, 16, 100}
-	var stream []byte
-	var ends []int
-	for i, length := range lengths {
-		stream = append(stream, frameOf(int32(i), length)...)
-		ends = append(ends, len(stream))
-	}
-	for piece := 1; piece <= len(stream); piece++ {
-		var r frameReader
-		told := 0
-		for from := 0; from < len(stream); from += piece {
-			to := min(from+piece, len(stream))
-			r.feed(stream[from:to], func(head []byte) {
-				require.LessOrEqual(t, ends[told], to, "half a reply says nothing")
-				require.Equal(t, frameOf(int32(told), lengths[told])[:frameHead], head)
-				told++
-			})
-			require.True(t, told == len(ends) || ends[told] > to, "in pieces of %d, %d told of at %d", piece, told, to)
-		}
-		require.Equal(t, len(ends), told)
-	}
+func TestTheLengthOfAFrameAloneMakesNoRoom(t *testing.T) {
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	_, err := readFrame(bufio.NewReader(bytes.NewReader(make([]byte, frameStep+1))), longestAnswer, nil)
+	runtime.ReadMemStats(&after)
+	require.Equal(t, io.EOF, err)
+	require.Less(t, after.TotalAlloc-before.TotalAlloc, uint64(10*frameStep))
 }
 
 func TestARequestIsKnownByItsOperationAndItsPathOrThoseOfTheFirstInAMulti(t *testing.T) {

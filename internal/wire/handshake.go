@@ -64,12 +64,14 @@ func (l *Link) announce(beginning []byte, within time.Duration) (int, error) {
 	return n, err
 }
 
-// The answer to the connect request is no shorter than a session with an empty password, and no
+// The answer to the connect request is no shorter than a session without a password, and no
 // longer than this. go-zookeeper makes room for as much as its first bytes say, and those of an
-// HTTP server are a gigabyte.
+// HTTP server are a gigabyte. A password that does not fit its next connect request would be the
+// end of all connections.
 const (
-	shortestAnswer = 20
-	longestAnswer  = 1 << 10
+	shortestGreeting = 20
+	longestGreeting  = 1 << 10
+	longestPassword  = 128
 )
 
 // Foreign is how a server has begun its answer to the connect request that speaks another
@@ -80,27 +82,37 @@ func (f Foreign) Error() string {
 	return fmt.Sprintf("%s is no ZooKeeper server: its answer to the connect request begins with %q", f.Server, f.Beginning)
 }
 
-// recognise returns an error if the answer to the connect request, which has yet to be read, is
-// no ZooKeeper server's. One that grants a session no time, as the echo of a request does, would
-// have go-zookeeper panic.
-func (l *Link) recognise() error {
+// readGreeting reads the answer to the connect request, if it is a ZooKeeper server's.
+func (l *Link) readGreeting() ([]byte, error) {
 	begins, err := l.in.Peek(4)
 	if err != nil {
-		return nil // it is the read's
+		return nil, err
 	}
-	if length := binary.BigEndian.Uint32(begins); shortestAnswer <= length && length <= longestAnswer {
-		begins, err = l.in.Peek(frameHead)
-		if err != nil || int32(binary.BigEndian.Uint32(begins[8:])) > 0 || binary.BigEndian.Uint64(begins[12:]) == 0 {
-			return nil
-		}
+	length := binary.BigEndian.Uint32(begins)
+	if length < shortestGreeting || longestGreeting < length {
+		begins, _ = l.in.Peek(min(l.in.Buffered(), frameHead))
+		return nil, Foreign{l.Server, string(begins)}
 	}
-	return Foreign{l.Server, string(begins)}
+	greeting, err := readFrame(l.in, int(length), l.room)
+	if err == nil && !greets(greeting) {
+		err = Foreign{l.Server, string(greeting[:frameHead])}
+	}
+	return greeting, err
+}
+
+// greets reports whether a frame is an answer to a connect request. A session that has no time,
+// as the echo of the request would have it, would make go-zookeeper panic.
+func greets(frame []byte) bool {
+	timeout, id := int32(binary.BigEndian.Uint32(frame[8:])), binary.BigEndian.Uint64(frame[12:])
+	rest := body{frame[frameHead:]}
+	password, whole := rest.data()
+	return whole && len(password) <= longestPassword && (timeout > 0 || id == 0)
 }
 
 // greet takes the answer to the connect request.
-func (l *Link) greet(head []byte) {
-	l.ID = int64(binary.BigEndian.Uint64(head[12:]))
-	timeout := time.Duration(binary.BigEndian.Uint32(head[8:])) * time.Millisecond
+func (l *Link) greet(greeting []byte) {
+	l.ID = int64(binary.BigEndian.Uint64(greeting[12:]))
+	timeout := time.Duration(binary.BigEndian.Uint32(greeting[8:])) * time.Millisecond
 	if l.doubt == asked && l.ID == l.dialer.session.ID() {
 		l.doubt = lagging
 		l.dialer.behind.lives(timeout)

@@ -175,23 +175,28 @@ func TestAConnectionThatCarriesASessionHasNoLimitOfTheHandshakes(t *testing.T) {
 	})
 }
 
-// go-zookeeper made room for as much as the first bytes say, a gigabyte each time, and panicked if a
-// session had no time.
+// go-zookeeper makes room for as much as the first bytes and the password's length say, cannot send
+// a long password again, and panics if a session has no time.
 func TestAServerOfAnotherProtocolIsNotReadFrom(t *testing.T) {
-	answer := func(length, timeout int32, session int64) string {
-		return string(slices.Concat(number(length), number(0), number(timeout), long(session)))
+	greeting := func(length, timeout int32, session int64, password int32, said int) string {
+		return string(slices.Concat(number(length), number(0), number(timeout), long(session), number(password), make([]byte, said)))
 	}
-	for says, begins := range map[string]int{
-		"HTTP/1.1 400 Bad Request\r\n": 4,
-		"\x15\x03\x03\x00\x02\x02\x0a": 4,
-		answer(19, 8000, 1):            4,
-		answer(1025, 8000, 1):          4,
-		string(ask):                    20, // an echo
-		answer(20, 0, 1):               20,
-		answer(20, -1, 1):              20,
-		answer(20, 1, 1):               0,
-		answer(1024, 8000, 1):          0,
-		answer(20, 0, 0):               0, // expired
+	for says, foreign := range map[string]bool{
+		"HTTP/1.1 400 Bad Request\r\n":    true,
+		"\x15\x03\x03\x00\x02\x02\x0a":    true,
+		greeting(19, 8000, 1, 0, 0):       true,
+		greeting(1025, 8000, 1, 0, 0):     true,
+		string(ask):                       true, // an echo
+		greeting(20, 0, 1, 0, 0):          true,
+		greeting(20, -1, 1, 0, 0):         true,
+		greeting(20, 1, 1, 0, 0):          false,
+		greeting(20, 1, 1, -1, 0):         false,
+		greeting(20, 0, 0, 0, 0):          false, // expired
+		greeting(36, 8000, 1, 17, 16):     true,
+		greeting(37, 8000, 1, 16, 17):     false, // whether it is a read-only server
+		greeting(148, 8000, 1, 128, 128):  false,
+		greeting(149, 8000, 1, 129, 129):  true,
+		greeting(1024, 8000, 1, 16, 1004): false,
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			a := &audience{pressed: pressed{id: 1, timeout: 8000 * ms}}
@@ -200,13 +205,13 @@ func TestAServerOfAnotherProtocolIsNotReadFrom(t *testing.T) {
 			require.NoError(t, err)
 			go l.server.Write([]byte(says))
 			n, err := l.Read(make([]byte, 4))
-			if begins == 0 {
-				require.NoError(t, err)
+			if !foreign {
+				require.NoError(t, err, "%q", says)
 				require.Equal(t, 4, n)
 				return
 			}
 			require.Zero(t, n)
-			require.Equal(t, Foreign{"a:2181", says[:begins]}, err)
+			require.Equal(t, Foreign{"a:2181", says[:min(frameHead, len(says))]}, err)
 			require.Equal(t, err, a.cause)
 			require.ErrorContains(t, err, "a:2181 is no ZooKeeper server: its answer to the connect request begins with ")
 		})

@@ -184,8 +184,12 @@ func (l *line) sends(xid, op int32) {
 	synctest.Wait()
 }
 
-// answer is a reply without a body.
-func answer(xid, code int32) []byte { return framed(number(xid), long(1), number(code)) }
+// answer is a reply to a request, or to a transaction, that has nothing to say.
+func answer(xid, code int32) []byte {
+	empty := make([]byte, 4+statSize)
+	empty[4] = 1 // the end of a transaction's results
+	return framed(number(xid), long(1), number(code), empty)
+}
 
 // at is a request's path, and a last byte that may ask for a watch.
 func at(path string, watch byte) []byte {

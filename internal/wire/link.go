@@ -26,7 +26,8 @@ type Link struct {
 	net.Conn
 	dialer *Dialer
 	in     *bufio.Reader
-	frames frameReader
+	room   []byte // for frames
+	unread []byte // of the last frame
 
 	Server string // as it was dialled
 
@@ -151,15 +152,8 @@ func (l *Link) Read(p []byte) (n int, err error) {
 	if l.hangUp != nil {
 		err, l.hangUp = <-l.hangUp, nil
 	}
-	if err == nil && !l.connected.Load() && l.frames.filled == 0 {
-		err = l.recognise()
-	}
-	if err == nil {
-		n, err = l.in.Read(p)
-	}
-	l.frames.feed(p[:n], l.onFrame)
-	if l.doubt == lagging {
-		n, err = 0, errBehind
+	if err == nil && len(l.unread) == 0 {
+		err = l.next()
 	}
 	if err != nil {
 		if !l.connected.Load() {
@@ -167,8 +161,34 @@ func (l *Link) Read(p []byte) (n int, err error) {
 		}
 		l.end(err)
 		l.Close() // go-zookeeper waits for its writer, whose Write may be blocked by now
+		return 0, err
 	}
-	return n, err
+	n = copy(p, l.unread)
+	l.unread = l.unread[n:]
+	return n, nil
+}
+
+// next reads the next frame, and takes it before go-zookeeper has any of it: that believes what a
+// frame says of itself.
+func (l *Link) next() (err error) {
+	var frame []byte
+	if l.connected.Load() {
+		if frame, err = l.readAnswer(); err == nil {
+			l.onAnswer(frame)
+		}
+	} else if frame, err = l.readGreeting(); err == nil {
+		l.greet(frame)
+	}
+	if l.doubt == lagging {
+		err = errBehind
+	}
+	if err == nil {
+		l.unread = frame
+	}
+	if cap(frame) <= frameStep {
+		l.room = frame
+	}
+	return err
 }
 
 // unanswered takes that the connect request was not answered.
@@ -181,13 +201,9 @@ func (l *Link) unanswered() {
 	l.dialer.behind.hungUp(now)
 }
 
-// onFrame sees each frame before go-zookeeper has all of it.
-func (l *Link) onFrame(head []byte) {
-	if !l.connected.Load() {
-		l.greet(head)
-		return
-	}
-	xid, code := int32(binary.BigEndian.Uint32(head[4:])), int32(binary.BigEndian.Uint32(head[16:]))
+// onAnswer takes an answer to a request.
+func (l *Link) onAnswer(frame []byte) {
+	xid, code := xidOf(frame), codeOf(frame)
 	if xid == xidEvent {
 		return
 	}
@@ -214,7 +230,7 @@ func (l *Link) onFrame(head []byte) {
 		l.caughtUp.Store(true)
 	}
 	if r.tap != nil {
-		r.tap.reply(int64(binary.BigEndian.Uint64(head[8:])))
+		r.tap.reply(int64(binary.BigEndian.Uint64(frame[zxidAt:])))
 	}
 }
 

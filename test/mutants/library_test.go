@@ -1204,7 +1204,7 @@ var ofTheLibrary = []judged{
 		{"internal/recipe/order.go", "Holds: !n.Unordered() && !ahead.blocks(n)", "Holds: !ahead.blocks(n)"},
 	}}, "internal/recipe.TestAPlaceWhoseNumberDoesNotCountHoldsNothing"},
 	{mutant{"a server of another protocol is read from", []edit{
-		{"internal/wire/link.go", "		err = l.recognise()\n", ""},
+		{"internal/wire/handshake.go", "if length < shortestGreeting || longestGreeting < length {", "if length < shortestGreeting {"},
 	}}, "internal/wire.TestAServerOfAnotherProtocolIsNotReadFrom"},
 	{mutant{"nobody waits for the close of a connection", []edit{
 		{"internal/client/close.go", "\tc.dialer.Await()\n", ""},
@@ -1222,7 +1222,7 @@ var ofTheLibrary = []judged{
 		{"internal/wire/resolved.go", "rs.begun[name] = append(begun, addresses[0])", "rs.begun[name] = begun"},
 	}}, "internal/wire.TestANameIsDialledAtAnotherOfItsAddressesEachTime"},
 	{mutant{"a server may grant a session no time", []edit{
-		{"internal/wire/handshake.go", "int32(binary.BigEndian.Uint32(begins[8:])) > 0 ||", "true ||"},
+		{"internal/wire/handshake.go", "(timeout > 0 || id == 0)", "(timeout > 0 || true || id == 0)"},
 	}}, "internal/wire.TestAServerOfAnotherProtocolIsNotReadFrom"},
 	{mutant{"containers are asked for one by one though it is known that there are some", []edit{
 		{"internal/client/parents.go", "case cs.are(served): // so that", "case false: // so that"},
@@ -1400,7 +1400,7 @@ var ofTheLibrary = []judged{
 		{"internal/recipe/order.go", "if n, ok := Parse(name); ok {", "if n, _ := Parse(name); true {"},
 	}}, "test/sim.TestF32ForeignAndMalformedChildrenAreIgnored"},
 	{mutant{"half a reply is one", []edit{
-		{"internal/wire/frame.go", "if r.body == 0 {\n", "if true {\n"},
+		{"internal/wire/frame.go", "if at += n; err != nil {\n				return nil, err", "if at += n; err != nil {\n				return frame, nil"},
 	}}, "test/sim.TestHalfAReplyToACreateSaysNothing"},
 	{mutant{"what was refused is tried again", []edit{
 		{"internal/client/retry.go", "return !Refused(err) && !slices", "return !slices"},

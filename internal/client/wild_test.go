@@ -1,0 +1,88 @@
+package client
+
+import (
+	"context"
+	"encoding/binary"
+	"log/slog"
+	"net"
+	"slices"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/zklock/zklock/internal/clock"
+	"github.com/zklock/zklock/internal/protocol"
+	"github.com/zklock/zklock/internal/wire"
+)
+
+// wild is a server that answers each connect request and then each other one as it is told.
+type wild struct{ greeting, answer []byte }
+
+func (w wild) dial(string, string, time.Duration) (net.Conn, error) {
+	ours, theirs := net.Pipe()
+	go func() {
+		defer theirs.Close()
+		says := w.greeting
+		for {
+			if _, err := protocol.ReadFrame(theirs); err != nil {
+				return
+			}
+			if _, err := theirs.Write(says); err != nil {
+				return
+			}
+			says = w.answer
+		}
+	}()
+	return ours, nil
+}
+
+func numbers(ns ...int32) (b []byte) {
+	for _, n := range ns {
+		b = binary.BigEndian.AppendUint32(b, uint32(n))
+	}
+	return b
+}
+
+func TestConnectAndCloseEndSoonWhateverAServerSays(t *testing.T) {
+	const limit, length, password = 3 * time.Second, 36, 16
+	greeting := append(numbers(length, 0, 20_000, 0, 1, password), make([]byte, password)...)
+	for name, w := range map[string]wild{
+		"nothing":                       {},
+		"the length of an answer":       {greeting: greeting[:4]},
+		"half an answer":                {greeting: greeting[:length/2]},
+		"another protocol":              {greeting: []byte("HTTP/1.1 400 Bad Request\r\n")},
+		"a password that is cut off":    {greeting: append(numbers(length, 0, 20_000, 0, 1, password+1), make([]byte, password)...)},
+		"that the session is over":      {greeting: append(numbers(length, 0, 20_000, 0, 0, password), make([]byte, password)...)},
+		"nothing after its greeting":    {greeting: greeting},
+		"a half frame":                  {greeting, numbers(16, 1, 0)},
+		"a short frame":                 {greeting, numbers(12, 77, 0, 0)},
+		"the length of a huge frame":    {greeting, numbers(64<<20 + 1)},
+		"an answer to nobody's request": {greeting, numbers(16, 77, 0, 0, 0)},
+		"an event without a path":       {greeting, numbers(24, -1, 0, 0, 0, 1, 3)},
+		"an answer without its body":    {greeting, numbers(16, 1, 0, 0, 0)},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				c := New(20*time.Second, new(clock.Clock), Options{Logger: slog.New(slog.DiscardHandler), Hosts: wire.NewHosts(), Dialer: w.dial})
+				c.Observe(nobody{})
+				ctx, cancel := context.WithTimeout(t.Context(), limit)
+				defer cancel()
+				began := time.Now()
+				err := c.Connect(ctx, []string{"a:2181", "b:2181"}, nil)
+				require.LessOrEqual(t, time.Since(began), limit)
+				if !slices.Equal(w.greeting, greeting) {
+					require.ErrorIs(t, err, context.DeadlineExceeded)
+					return
+				}
+				require.NoError(t, err)
+				Send(c, func() (bool, error) { there, _, err := c.Conn.Exists("/"); return there, err })
+				time.Sleep(limit)
+				began = time.Now()
+				require.ErrorContains(t, c.Close(RequestPatience), "no server confirmed it: ")
+				require.LessOrEqual(t, time.Since(began), 2*RequestPatience)
+			})
+		})
+	}
+}
