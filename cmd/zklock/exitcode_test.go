@@ -1,9 +1,11 @@
 package main_test
 
 import (
+	"fmt"
 	"os"
 	"path"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -13,6 +15,35 @@ import (
 	"github.com/zklock/zklock/internal/faultproxy"
 	"github.com/zklock/zklock/internal/protocol"
 )
+
+func TestWhoFindsTheLockTakenIsToldByWhom(t *testing.T) {
+	t.Parallel()
+	at := newSite(t)
+	at.holder("--shared")
+	at.holder("--shared")
+	host, err := os.Hostname()
+	require.NoError(t, err)
+	said := fmt.Sprintf(`: lock is held by another.*: %s pid \d+ has it, since \d{4}-\d\d-\d\dT\S+( or later)?, and 1 more\n$`, regexp.QuoteMeta(host))
+	for _, args := range [][]string{{"-n"}, {"-w", inSeconds}} {
+		p := at.conflict(append(args, "--", "true")...)
+		require.Equal(t, 75, p.exit())
+		require.Regexp(t, said, p.stderr.String())
+	}
+	for _, args := range [][]string{{"-n", "-q"}, {"-n", "-E", "0"}} {
+		p := at.run(append(args, "--", "true")...)
+		p.exit()
+		require.Empty(t, p.stderr.String())
+	}
+}
+
+func TestATryOfAReadLockIsCalledWhatItIs(t *testing.T) {
+	t.Parallel()
+	at := newSite(t)
+	at.holder()
+	p := at.run("--nonblock", "--shared", "--", "true")
+	require.Equal(t, 75, p.exit())
+	require.Contains(t, p.stderr.String(), "zklock: read-try "+at.path+": ")
+}
 
 func TestTheExitCodeIsTheCommands(t *testing.T) {
 	t.Parallel()

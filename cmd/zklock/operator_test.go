@@ -43,6 +43,34 @@ func TestARevokedCommandEndsIfItWasToldTo(t *testing.T) {
 	require.Empty(t, at.queue())
 }
 
+func TestRevokeWaitsUntilTheLockIsGivenBack(t *testing.T) {
+	t.Parallel()
+	at := newSite(t)
+	deaf := at.holder("--shared")
+	node, _ := at.node()
+	late := at.zklock("revoke", "--wait", "0.2", at.path)
+	require.Equal(t, 75, late.exit())
+	require.Contains(t, late.stderr.String(), fmt.Sprintf("pid %d (asked to give it back) has not given back %s after 200ms", deaf.cmd.Process.Pid, node))
+	deaf.stdin.Close()
+	require.Equal(t, 0, deaf.exit())
+
+	p := at.run("--on-revoke", "term", "--", "sh", "-c", `trap 'read x; exit 4' TERM; echo in; read x`)
+	p.line()
+	asking := at.zklock("revoke", "--wait", "1h", at.path)
+	require.Contains(t, asking.line(), "asked ")
+	require.Len(t, at.queue(), 1)
+	p.stdin.Close()
+	require.Equal(t, 0, asking.exit())
+	require.Empty(t, at.queue(), "it has waited for that")
+	require.Equal(t, 4, p.exit())
+
+	at.holder()
+	stopped := at.zklock("revoke", "--wait", "1h", at.path)
+	stopped.line()
+	stopped.signal(interrupt)
+	require.Equal(t, 130, stopped.exit())
+}
+
 func TestOneNodeCanBeRevoked(t *testing.T) {
 	t.Parallel()
 	at := newSite(t)

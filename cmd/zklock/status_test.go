@@ -21,11 +21,13 @@ type shown struct {
 	Path       string
 	State      string
 	Contenders []struct {
-		Node, Kind, Session, Data, Host, Start string
-		PID                                    int
-		Held, Revoked                          bool
-		Token                                  int64
-		Created                                time.Time
+		Node, Kind, Session, Data, Host, Start, Command string
+		PID                                             int
+		OnRevoke                                        string    `json:"on_revoke"`
+		HeldSince                                       time.Time `json:"held_since"`
+		Held, Revoked                                   bool
+		Token                                           int64
+		Created                                         time.Time
 	}
 }
 
@@ -50,12 +52,12 @@ func TestStatusSaysWhoHoldsTheLockAndWhoWaits(t *testing.T) {
 
 	table := at.zklock("status", at.path).rest()
 	require.Len(t, table, 3)
-	require.Equal(t, strings.Fields("STATE KIND WHO SINCE TOKEN SESSION NODE"), strings.Fields(table[0]))
+	require.Equal(t, strings.Fields("STATE KIND WHO COMMAND REVOKE HELD SINCE TOKEN SESSION NODE"), strings.Fields(table[0]))
 	host, err := os.Hostname()
 	require.NoError(t, err)
-	require.Regexp(t, fmt.Sprintf(`^holds  exclusive  %s pid %d +\d+s +%d +%#x +%s$`, regexp.QuoteMeta(host),
+	require.Regexp(t, fmt.Sprintf(`^holds  exclusive  %s pid %d +sh +ignores +(\d+s|-) +\d+s +%d +%#x +%s$`, regexp.QuoteMeta(host),
 		holder.cmd.Process.Pid, stat.Czxid, uint64(stat.EphemeralOwner), path.Base(node)), table[1])
-	require.Regexp(t, `^waits  read  +say\\x1b\[2Jhi +\d+s`, table[2], "what others wrote does not move the cursor")
+	require.Regexp(t, `^waits  read  +say\\x1b\[2Jhi +- +- +- +\d+s`, table[2], "what others wrote does not move the cursor")
 
 	lines := at.zklock("status", "--format", "json", at.path).rest()
 	require.Len(t, lines, 1)
@@ -72,6 +74,42 @@ func TestStatusSaysWhoHoldsTheLockAndWhoWaits(t *testing.T) {
 	require.WithinDuration(t, time.Now(), c.Created, time.Minute)
 	require.False(t, s.Contenders[1].Held)
 	require.Equal(t, "say\x1b[2Jhi", s.Contenders[1].Data)
+}
+
+// ZooKeeper tells since when a node is there, and it is there while it waits.
+func TestStatusTellsSinceWhenTheLockIsHeldAndWhatRunsThere(t *testing.T) {
+	t.Parallel()
+	at := newSite(t)
+	first := at.holder()
+	second := at.contender("--on-revoke", "term", "--shared")
+	at.awaitQueue(2)
+	let := time.Now().Truncate(time.Millisecond)
+	first.stdin.Close()
+	require.Equal(t, "in", second.line())
+	eventually(t, "since when it is held", func() bool {
+		c := parse(t, at.zklock("status", "--format", "json", at.path).rest()[0]).Contenders[0]
+		return c.Held && !c.HeldSince.IsZero() && !c.HeldSince.Before(let) && !c.Created.After(let) && c.Command == "sh" && c.OnRevoke == "term"
+	})
+	require.Regexp(t, `^holds  read +\S+ pid \d+ +sh +heeds +\d+s +\d+s +\d+ `, at.zklock("status", at.path).rest()[1])
+}
+
+func TestTheExitCodeOfStatusIsTheAnswerIfThatIsAskedFor(t *testing.T) {
+	t.Parallel()
+	at := newSite(t)
+	code := func(args ...string) int {
+		return at.zklock(append([]string{"status", "--exit-code"}, args...)...).exit()
+	}
+	require.Equal(t, 0, code(at.path), "it is missing")
+	holder := at.holder()
+	require.Equal(t, 1, code(at.path))
+	require.Equal(t, 1, code("--format", "json", at.path))
+	holder.stdin.Close()
+	require.Equal(t, 0, holder.exit())
+	require.Equal(t, 0, code(at.path))
+	require.Equal(t, 2, code("/zklock-command"), "it is no lock")
+	require.Equal(t, 2, code("--servers", "127.0.0.1:1", "--connect-timeout", "0.1", at.path), "no server answers")
+	require.Equal(t, 64, code("--watch", at.path))
+	require.Equal(t, 64, code("no path"))
 }
 
 func TestStatusSaysWhatAPathIsThatNobodyUsesAsALock(t *testing.T) {

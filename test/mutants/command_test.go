@@ -133,7 +133,7 @@ var ofTheCommand = []struct {
 		{job + "/front.go", "others, _ := new(group).family()", "others, _ := children(os.Getpid())"},
 	}}, command, "TestAKilledKeeperCostsNobodyHisLifeButTheCommand"},
 	{mutant{"a command that exits with 130 is taken for one that a key has ended", []edit{
-		{job + "/front.go", "case w.said.Interrupted:", "case true:"},
+		{job + "/front.go", "if w.said.Interrupted {", "if true {"},
 	}}, command, "TestACommandThatExitsAsIfByCtrlCDoesNotEndTheScriptItIsIn"},
 	{mutant{"a lock is kept on for one that was killed while the command ran", []edit{
 		{cli + "/run.go", "&& !lost && !master.Died() {", "&& !lost {"},
@@ -334,6 +334,12 @@ var ofTheCommand = []struct {
 	{mutant{"nothing is shown on a terminal that says no size", []edit{
 		{cli + "/screen.go", "cmp.Or(width, usualWidth), cmp.Or(height, usualHeight)", "cmp.Or(width), cmp.Or(height)"},
 	}}, cli, "TestATerminalThatSaysNoSizeIsTakenForAUsualOne"},
+	{mutant{"what may not be read is no part of the answer of ls", []edit{
+		{cli + "/ls.go", "if len(l.hidden) > 0 {\n\t\treturn exitPartial", "if false {\n\t\treturn exitPartial"},
+	}}, cli, "TestWhatMayNotBeReadIsAPartOfTheAnswerOfLs"},
+	{mutant{"revoke --wait ends at the next change of the queue", []edit{
+		{cli + "/revoke.go", "if len(left) == 0 {", "if true {"},
+	}}, command, "TestRevokeWaitsUntilTheLockIsGivenBack"},
 	{mutant{"a command is started by a process that was stopped until its lock was over", []edit{
 		{cli + "/run.go", "!master.Died() && hold.Valid()", "!master.Died() && hold.Err() == nil"},
 	}}, cli, "TestAProcessThatWasStoppedBetweenTheGrantAndTheForkStartsNoCommand"},
@@ -341,7 +347,7 @@ var ofTheCommand = []struct {
 		{cli + "/break.go", "\tv, err = look(ctx, b.session, b.path)\n\treturn v, index(), stat, err", "\treturn v, index(), stat, err"},
 	}}, cli, "TestANodeWhoseDataChangesBeforeItsVersionIsReadIsShownAsItIsThen"},
 	{mutant{"a command is started with a lock whose node may not be read", []edit{
-		{cli + "/run.go", "err == nil && r.acl.isList() {", "false {"},
+		{cli + "/run.go", "case err == nil && r.acl.isList():", "case false:"},
 	}}, command, "TestAnAccessListThatKeepsUsOutIsRefusedBeforeTheCommandIsStarted"},
 }
 

@@ -141,8 +141,8 @@ func (b *breaking) find(ctx context.Context) (v view, at int, stat *zk.Stat, err
 		_, stat, err := conn.Exists(b.node)
 		return stat, err
 	})
-	if err != nil {
-		return v, -1, nil, failed(b.node, err)
+	if err != nil { // from ZooKeeper 3.9.2 on that takes the permission
+		return v, -1, nil, failed(b.node, lacking("READ", b.node, err))
 	}
 	v, err = look(ctx, b.session, b.path)
 	return v, index(), stat, err
@@ -191,8 +191,11 @@ func (b *breaking) delete(ctx context.Context, found []zklock.Contender, at int,
 	if ahead := blocker(found, at); ahead != "" {
 		ops = append(ops, &zk.CheckVersionRequest{Path: ahead, Version: -1})
 	}
-	_, err := request(ctx, b.session, func(conn *zk.Conn) ([]zk.MultiResponse, error) { return conn.Multi(ops...) })
-	return err
+	answers, err := request(ctx, b.session, func(conn *zk.Conn) ([]zk.MultiResponse, error) { return conn.Multi(ops...) })
+	if len(answers) == 2 && errors.Is(answers[1].Error, zk.ErrNoAuth) {
+		return lacking("READ", blocker(found, at), err)
+	}
+	return lacking("DELETE", path.Dir(found[at].Node), err)
 }
 
 // blocker returns the nearest node that the one at that place waits for, "" if there

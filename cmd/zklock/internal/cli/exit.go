@@ -19,6 +19,7 @@ import (
 const (
 	exitFailure     = 1  // it could not do what it was asked
 	exitUsage       = 64 // EX_USAGE: the arguments, or what they name, are wrong
+	exitPartial     = 66 // EX_NOINPUT: a part of the answer may not be read
 	exitUnreachable = 69 // EX_UNAVAILABLE: no server could be reached in time
 	exitConflict    = 75 // EX_TEMPFAIL: somebody else has the lock
 	exitLost        = 76 // EX_PROTOCOL: the lock was lost while the command ran
@@ -83,6 +84,15 @@ func classify(err error) error {
 		return withCode(exitUsage, err)
 	}
 	return withCode(exitFailure, err)
+}
+
+// lacking adds to err, if it is that the permissions of a path do not allow a request, which one it
+// is that it takes.
+func lacking(permission, path string, err error) error {
+	if errors.Is(err, zk.ErrNoAuth) {
+		return fmt.Errorf("it takes the permission %s on %s, which we do not have: %w", permission, printable(path, longestName), err)
+	}
+	return err
 }
 
 // named reports whether what was named is to blame: a path that can be no lock, or is one of

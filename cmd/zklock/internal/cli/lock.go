@@ -3,9 +3,7 @@ package cli
 import (
 	"cmp"
 	"context"
-	"fmt"
 	"log/slog"
-	"os"
 	"slices"
 	"time"
 
@@ -21,6 +19,7 @@ type lockFlags struct {
 	nonblock          bool
 	wait              duration
 	data              string
+	owner             owner // what is said of us without data
 	acl               accessList
 }
 
@@ -55,7 +54,7 @@ type lock struct {
 
 // on returns the lock that the flags describe.
 func (l *lockFlags) on(session *zklock.Session, path string, options ...zklock.Option) (lock, error) {
-	options = append(options, zklock.WithData([]byte(cmp.Or(l.data, whoWeAre()))))
+	options = append(options, zklock.WithData([]byte(cmp.Or(l.data, l.owner.String()))))
 	options = append(options, l.acl.options()...)
 	switch {
 	case l.limit > 0:
@@ -79,16 +78,6 @@ func (l *lockFlags) on(session *zklock.Session, path string, options ...zklock.O
 		return lock{}, err
 	}
 	return lock{acquire: m.Acquire, try: m.TryAcquire}, nil
-}
-
-// whoWeAre is what the library says of a lock's owner, with the process that the
-// user has started instead of this one, which does not heed signals.
-func whoWeAre() string {
-	host, err := os.Hostname()
-	if err != nil {
-		host = "unknown"
-	}
-	return fmt.Sprintf("host=%s pid=%d start=%s", host, os.Getppid(), time.Now().Format(time.RFC3339))
 }
 
 // take waits for the lock as long as ctx and the flags allow.

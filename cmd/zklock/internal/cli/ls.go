@@ -29,24 +29,25 @@ func newList() *cobra.Command {
 		Short: "List the locks below a path",
 		Long: `Ls lists the locks at and below PREFIX that somebody holds or waits for: what kind each is,
 who holds it, how many wait, and for how long the oldest node has been there, which for a
-holder includes the wait.`,
+holder includes the wait. Of what may not be read it lists the paths alone, and ends with 66:
+somebody may hold a lock there.`,
 		Example: `  zklock ls /
   zklock ls --format json /locks`,
 		Args: onePath,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return c.onSession(cmd, func(ctx context.Context, session *zklock.Session, out io.Writer) error {
-				found, hidden, err := list(ctx, session, args[0])
+				l, err := list(ctx, session, args[0])
 				if err != nil {
 					return err
 				}
-				if len(hidden) > 0 {
-					c.logger(cmd).Warn("paths may not be read: the locks there are not shown", "paths", len(hidden), "first", hidden[0])
-				}
-				write := writeLocks
+				write := l.writeTable
 				if format.value == "json" {
-					write = writeLocksJSON
+					write = l.writeJSON
 				}
-				return withCode(exitFailure, write(out, args[0], found))
+				if err := write(out); err != nil {
+					return withCode(exitFailure, err)
+				}
+				return exitWith(l.exitCode())
 			})
 		},
 	}
@@ -58,10 +59,25 @@ holder includes the wait.`,
 // sideBySide is how many requests of a list are under way at a time.
 const sideBySide = 16
 
-// list returns the locks at and below prefix, in the order of their paths, and the paths below it
-// that may not be read.
-func list(ctx context.Context, session *zklock.Session, prefix string) (found []view, hidden []string, err error) {
-	var mu sync.Mutex // guards found, hidden and below
+// listing is what is known of the locks at and below a path, in the order of their paths.
+type listing struct {
+	prefix string
+	found  []view
+	hidden []string // paths that may not be read
+}
+
+// exitCode tells an answer that is whole from one that is not.
+func (l listing) exitCode() int {
+	if len(l.hidden) > 0 {
+		return exitPartial
+	}
+	return 0
+}
+
+// list returns the locks at and below prefix.
+func list(ctx context.Context, session *zklock.Session, prefix string) (listing, error) {
+	l := listing{prefix: prefix}
+	var mu sync.Mutex // guards l and below
 	for level := []place{{prefix, prefix != "/"}}; len(level) > 0; {
 		var below []place
 		group, ctx := errgroup.WithContext(ctx)
@@ -72,7 +88,7 @@ func list(ctx context.Context, session *zklock.Session, prefix string) (found []
 				if errors.Is(err, zk.ErrNoAuth) && at.path != prefix {
 					mu.Lock()
 					defer mu.Unlock()
-					hidden = append(hidden, at.path)
+					l.hidden = append(l.hidden, at.path)
 					return nil
 				}
 				if err != nil {
@@ -88,20 +104,20 @@ func list(ctx context.Context, session *zklock.Session, prefix string) (found []
 				mu.Lock()
 				defer mu.Unlock()
 				if len(v.found) > 0 {
-					found = append(found, v)
+					l.found = append(l.found, v)
 				}
 				below = append(below, within(at.path, names)...)
 				return nil
 			})
 		}
 		if err := group.Wait(); err != nil {
-			return nil, nil, err
+			return listing{}, err
 		}
 		level = below
 	}
-	slices.Sort(hidden)
-	slices.SortFunc(found, func(a, b view) int { return strings.Compare(a.path, b.path) })
-	return found, hidden, nil
+	slices.Sort(l.hidden)
+	slices.SortFunc(l.found, func(a, b view) int { return strings.Compare(a.path, b.path) })
+	return l, nil
 }
 
 // childrenOf lists dir; nothing if it is gone.
@@ -114,7 +130,7 @@ func childrenOf(ctx context.Context, session *zklock.Session, dir string) ([]str
 		return nil, nil
 	}
 	if err != nil {
-		err = classify(&zklock.Error{Op: "list", Path: dir, Err: err})
+		err = classify(&zklock.Error{Op: "list", Path: dir, Err: lacking("READ", dir, err)})
 	}
 	return names, err
 }
@@ -160,15 +176,27 @@ func (v view) held() (holders, waiters []zklock.Contender) {
 	return holders, waiters
 }
 
-func writeLocks(to io.Writer, prefix string, locks []view) error {
-	if len(locks) == 0 {
-		_, err := fmt.Fprintf(to, "Nobody holds a lock at or below %s, or waits for one.\n", prefix)
-		return err
-	}
+func (l listing) writeTable(to io.Writer) error {
 	var b strings.Builder
-	t := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
+	switch {
+	case len(l.found) > 0:
+		l.table(&b)
+	case len(l.hidden) > 0:
+		fmt.Fprintf(&b, "Nobody holds a lock at or below %s, or waits for one, as far as it may be read.\n", l.prefix)
+	default:
+		fmt.Fprintf(&b, "Nobody holds a lock at or below %s, or waits for one.\n", l.prefix)
+	}
+	for _, path := range l.hidden {
+		fmt.Fprintf(&b, "%s may not be read: the permission READ on it is missing.\n", printable(path, longestName))
+	}
+	_, err := io.WriteString(to, b.String())
+	return err
+}
+
+func (l listing) table(to io.Writer) {
+	t := tabwriter.NewWriter(to, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(t, "PATH\tKIND\tHOLDER\tWAITERS\tAGE")
-	for _, v := range locks {
+	for _, v := range l.found {
 		holders, waiters := v.held()
 		holder := "-"
 		if len(holders) > 0 {
@@ -180,11 +208,9 @@ func writeLocks(to io.Writer, prefix string, locks []view) error {
 		fmt.Fprintf(t, "%s\t%s\t%s\t%d\t%s\n", printable(v.path, longestName), v.found[0].Kind, holder, len(waiters), v.age(v.first()))
 	}
 	t.Flush()
-	_, err := io.WriteString(to, b.String())
-	return err
 }
 
-func writeLocksJSON(to io.Writer, prefix string, locks []view) error {
+func (l listing) writeJSON(to io.Writer) error {
 	type lock struct {
 		Path    string      `json:"path"`
 		Kind    string      `json:"kind"`
@@ -192,8 +218,8 @@ func writeLocksJSON(to io.Writer, prefix string, locks []view) error {
 		Waiters int         `json:"waiters"`
 		Age     float64     `json:"age_seconds"`
 	}
-	shown := make([]lock, len(locks))
-	for i, v := range locks {
+	shown := make([]lock, len(l.found))
+	for i, v := range l.found {
 		holders, waiters := v.held()
 		shown[i] = lock{v.path, v.found[0].Kind.String(), make([]contender, len(holders)), len(waiters), v.since(v.first()).Seconds()}
 		for j, c := range holders {
@@ -201,7 +227,8 @@ func writeLocksJSON(to io.Writer, prefix string, locks []view) error {
 		}
 	}
 	return json.NewEncoder(plainWriter{to}).Encode(struct {
-		Prefix string `json:"prefix"`
-		Locks  []lock `json:"locks"`
-	}{prefix, shown})
+		Prefix     string   `json:"prefix"`
+		Locks      []lock   `json:"locks"`
+		Unreadable []string `json:"unreadable"`
+	}{l.prefix, shown, append([]string{}, l.hidden...)})
 }

@@ -31,11 +31,11 @@ func TestLsListsWhatIsBelowPathsWithTheNamesOfASemaphoresNodes(t *testing.T) {
 	_, err = session.Conn().Create("/permits/locks/_c_next-lock-0000000009", nil, zk.FlagEphemeral, zk.WorldACL(zk.PermAll))
 	require.NoError(t, err)
 
-	found, hidden, err := list(t.Context(), session, "/")
+	l, err := list(t.Context(), session, "/")
 	require.NoError(t, err)
-	require.Empty(t, hidden)
+	require.Empty(t, l.hidden)
 	var paths []string
-	for _, v := range found {
+	for _, v := range l.found {
 		paths = append(paths, v.path)
 	}
 	require.Equal(t, append(held, "/permits"), paths)
@@ -50,11 +50,11 @@ func TestLsGoesOnPastAPathThatMayNotBeRead(t *testing.T) {
 	require.NoError(t, err)
 	_, err = session.Conn().Create("/app/leases", nil, zk.FlagPersistent, zk.DigestACL(zk.PermAll, "some", "body"))
 	require.NoError(t, err)
-	found, hidden, err := list(t.Context(), session, "/")
+	shown, err := list(t.Context(), session, "/")
 	require.NoError(t, err, "exit code %d", codeOf(err))
-	require.Len(t, found, 1)
-	require.Equal(t, "/app/lock", found[0].path)
-	require.Equal(t, []string{"/app/leases"}, hidden)
+	require.Len(t, shown.found, 1)
+	require.Equal(t, "/app/lock", shown.found[0].path)
+	require.Equal(t, []string{"/app/leases"}, shown.hidden)
 }
 
 func TestLsSaysWhichPathsMayNotBeRead(t *testing.T) {
@@ -68,13 +68,43 @@ func TestLsSaysWhichPathsMayNotBeRead(t *testing.T) {
 		_, err = l.Acquire(t.Context())
 		require.NoError(t, err)
 	}
-	found, hidden, err := list(t.Context(), ours, "/locks")
+	shown, err := list(t.Context(), ours, "/locks")
 	require.NoError(t, err)
-	require.Len(t, found, 1)
-	require.Equal(t, []string{"/locks/hidden"}, hidden)
-	_, _, err = list(t.Context(), ours, "/locks/hidden")
+	require.Len(t, shown.found, 1)
+	require.Equal(t, []string{"/locks/hidden"}, shown.hidden)
+	_, err = list(t.Context(), ours, "/locks/hidden")
 	require.ErrorIs(t, err, zk.ErrNoAuth)
 	require.Equal(t, exitRefused, codeOf(err))
+}
+
+// What is not shown is not said to be free.
+func TestWhatMayNotBeReadIsAPartOfTheAnswerOfLs(t *testing.T) {
+	for name, c := range map[string]struct {
+		l     listing
+		table string
+		json  string
+		code  int
+	}{
+		"all may be read": {listing{prefix: "/"}, "Nobody holds a lock at or below /, or waits for one.\n", `"unreadable":[]}`, 0},
+		"nothing else is there": {
+			listing{prefix: "/", hidden: []string{"/a\n", "/b"}},
+			"Nobody holds a lock at or below /, or waits for one, as far as it may be read.\n" +
+				"/a\\x0a may not be read: the permission READ on it is missing.\n/b may not be read: the permission READ on it is missing.\n",
+			`"unreadable":["/a\n","/b"]}`, 66,
+		},
+		"beside a lock": {
+			listing{prefix: "/", found: []view{{path: "/p", found: []zklock.Contender{{Held: true}}}}, hidden: []string{"/b"}},
+			"PATH  KIND       HOLDER  WAITERS  AGE\n/p    exclusive  -       0        -\n/b may not be read: the permission READ on it is missing.\n",
+			`"unreadable":["/b"]}`, 66,
+		},
+	} {
+		var table, line strings.Builder
+		require.NoError(t, c.l.writeTable(&table))
+		require.Equal(t, c.table, table.String(), name)
+		require.NoError(t, c.l.writeJSON(&line))
+		require.Contains(t, line.String(), c.json, name)
+		require.Equal(t, c.code, c.l.exitCode(), name)
+	}
 }
 
 // Permits are in no order, and servers may not tell when a node was created.
@@ -93,12 +123,12 @@ func TestTheAgeOfALockIsThatOfItsOldestNode(t *testing.T) {
 		"to be created": {[]zklock.Contender{created(-time.Second)}, "0s", 0}, // the clocks differ
 	} {
 		t.Run(name, func(t *testing.T) {
-			locks := []view{{path: "/p", at: at, found: c.found}}
+			l := listing{prefix: "/", found: []view{{path: "/p", at: at, found: c.found}}}
 			var table, line strings.Builder
-			require.NoError(t, writeLocks(&table, "/", locks))
+			require.NoError(t, l.writeTable(&table))
 			fields := strings.Fields(table.String())
 			require.Equal(t, c.table, fields[len(fields)-1])
-			require.NoError(t, writeLocksJSON(&line, "/", locks))
+			require.NoError(t, l.writeJSON(&line))
 			require.Contains(t, line.String(), fmt.Sprintf(`"age_seconds":%v}`, c.seconds))
 		})
 	}
@@ -110,8 +140,8 @@ func TestLsListsALockThatIsCalledAsPermitsAre(t *testing.T) {
 	require.NoError(t, err)
 	_, err = l.Acquire(t.Context())
 	require.NoError(t, err)
-	found, _, err := list(t.Context(), session, "/")
+	shown, err := list(t.Context(), session, "/")
 	require.NoError(t, err)
-	require.Len(t, found, 1)
-	require.Equal(t, "/app/leases", found[0].path)
+	require.Len(t, shown.found, 1)
+	require.Equal(t, "/app/leases", shown.found[0].path)
 }

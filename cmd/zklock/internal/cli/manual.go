@@ -42,6 +42,14 @@ var runExits = []Entry{
 	{"127", "the command does not exist"},
 }
 
+// ownExits are those that one other command has beside exits.
+var ownExits = map[string][]Entry{
+	"ls":     {{"66", "the answer is not whole: paths may not be read, and are listed"}},
+	"status": {{"0, 1, 2", "with --exit-code: the lock is free, somebody holds it or waits for it, it cannot be told"}},
+	"revoke": {{"75", "the lock has not been given back until --wait"}},
+	"break":  {{"75", "the node has become the holder since it was shown, and there is nobody to ask again"}},
+}
+
 // exits are those of the other commands.
 var exits = []Entry{
 	{"0", "it did what it was asked"},
@@ -81,10 +89,7 @@ func Manual(cmd *cobra.Command) (description string, sections []Section) {
 		codes := append([]Entry{{"0-255", "the command's, or 128 plus the number of the signal that ended it; otherwise one of these"}}, runExits...)
 		return description, []Section{{"EXIT STATUS", codes}, {"ENVIRONMENT", slices.Concat(given, set)}, {"FILES", files}}
 	case "ls", "status", "revoke", "break":
-		codes := exits
-		if cmd.Name() == "break" {
-			codes = append(slices.Clip(exits), Entry{"75", "the node has become the holder since it was shown, and there is nobody to ask again"})
-		}
+		codes := append(slices.Clip(exits), ownExits[cmd.Name()]...)
 		return description, []Section{{"EXIT STATUS", codes}, {"ENVIRONMENT", given}, {"FILES", files}}
 	case "server":
 		return description, []Section{{"EXIT STATUS", append([]Entry{{"0", "a signal has ended it, as is meant"}}, exits[1:3]...)}}

@@ -3,6 +3,8 @@ package cli
 import (
 	"context"
 	"errors"
+	"io"
+	"path"
 	"strings"
 	"testing"
 	"time"
@@ -191,7 +193,10 @@ func TestAHolderThatGivesTheLockBackMeanwhileKeepsNoneFromBeingAsked(t *testing.
 	var out strings.Builder
 	done := make(chan error, 1)
 	asker := connect(t, server)
-	go func() { done <- revoke(t.Context(), asker, &out, "/p", "") }()
+	go func() {
+		_, err := revoke(t.Context(), asker, &out, "/p", "")
+		done <- err
+	}()
 	<-asking.Struck()
 	require.NoError(t, first.Release(t.Context()))
 	asking.Release()
@@ -212,8 +217,45 @@ func TestRevokeFailsIfItsOutputCannotBeWritten(t *testing.T) {
 	require.NoError(t, err)
 	h, err := l.Acquire(t.Context())
 	require.NoError(t, err)
-	err = revoke(t.Context(), session, full{}, "/p", "")
+	_, err = revoke(t.Context(), session, full{}, "/p", "")
 	require.ErrorContains(t, err, "no space left")
 	require.Equal(t, exitFailure, codeOf(err))
 	<-h.Revoked()
+}
+
+// From ZooKeeper 3.9.2 on, who may not read a node may not ask whether it is there either.
+func TestAnOperatorIsToldWhichPermissionIsMissing(t *testing.T) {
+	const readable, deletable = "/readable", "/deletable"
+	all, mayRead, mayWrite := zk.WorldACL(zk.PermAll), zk.WorldACL(zk.PermRead|zk.PermCreate), zk.WorldACL(zk.PermWrite)
+	server := zktest.NewServer(t, zktest.WithGuardedExists())
+	session := connect(t, server)
+	conn := session.Conn()
+	node := func(path string, of []zk.ACL) string {
+		name, err := conn.Create(path+"/x-lock-", nil, zk.FlagEphemeral|zk.FlagSequence, of)
+		require.NoError(t, err)
+		return name
+	}
+	for path, acl := range map[string][]zk.ACL{readable: mayRead, deletable: all} {
+		_, err := conn.Create(path, nil, 0, acl)
+		require.NoError(t, err)
+	}
+	breaks := func(node string) error {
+		b := breaking{session: session, out: io.Discard, path: path.Dir(node), node: node, yes: true}
+		return b.run(t.Context())
+	}
+	hidden, guarded := node(deletable, mayWrite), node(readable, mayRead)
+	_, asking := revoke(t.Context(), session, io.Discard, readable, "")
+	for _, c := range []struct {
+		takes string
+		err   error
+	}{
+		{"READ on " + hidden, breaks(hidden)},               // to know what is deleted
+		{"READ on " + hidden, breaks(node(deletable, all))}, // to know that the other waits yet
+		{"DELETE on " + readable, breaks(guarded)},
+		{"WRITE on " + guarded, asking},
+	} {
+		require.ErrorContains(t, c.err, "it takes the permission "+c.takes)
+		require.ErrorIs(t, c.err, zk.ErrNoAuth)
+		require.Equal(t, exitRefused, codeOf(c.err))
+	}
 }

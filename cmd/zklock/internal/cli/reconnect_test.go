@@ -16,7 +16,7 @@ func TestAConnectionThatIsLostOnTheWayIsNoFailureOfACommand(t *testing.T) {
 		command func(t *testing.T, session *zklock.Session) error
 	}{
 		"ls": {zktest.OpGetChildren2, func(t *testing.T, session *zklock.Session) error {
-			_, _, err := list(t.Context(), session, "/")
+			_, err := list(t.Context(), session, "/")
 			return err
 		}},
 		"break": {zktest.OpExists, func(t *testing.T, session *zklock.Session) error {

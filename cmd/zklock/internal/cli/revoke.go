@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
+	"time"
 
 	"github.com/go-zookeeper/zk"
 	"github.com/spf13/cobra"
@@ -17,42 +19,53 @@ func newRevoke() *cobra.Command {
 	var (
 		c    connection
 		node string
+		wait duration
 	)
 	cmd := &cobra.Command{
 		Use:   "revoke [flags] PATH",
 		Short: "Ask for a lock back",
 		Long: `Revoke asks the holders of the lock on PATH, or the owner of one node, to give it back, by
 writing Curator's mark on the node. Asking is not taking: the owner decides. A command
-under zklock run goes on, unless it was started with --on-revoke=term.`,
-		Example: `  zklock revoke /locks/backup`,
-		Args:    oneLock,
+under zklock run goes on, unless it was started with --on-revoke=term.
+
+With --wait it returns when those that it has asked have given the lock back, or with 75 if
+they have not by then.`,
+		Example: `  zklock revoke /locks/backup
+  zklock revoke --wait 1m /locks/backup`,
+		Args: oneLock,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return c.onSession(cmd, func(ctx context.Context, session *zklock.Session, out io.Writer) error {
-				return revoke(ctx, session, out, args[0], node)
+				asked, err := revoke(ctx, session, out, args[0], node)
+				if err != nil || wait.Duration == 0 {
+					return err
+				}
+				return awaitBack(ctx, session, args[0], asked, wait.Duration)
 			})
 		},
 	}
 	cmd.Flags().Var((*nonEmpty)(&node), "node", "the `node` to ask for, as status shows it, or what its name alone ends with or, if none does, contains (default all that hold the lock)")
+	cmd.Flags().Var(&wait, "wait", "wait for those that are asked to give the lock back, no longer than this")
 	c.flags(cmd)
 	return cmd
 }
 
-// revoke asks for the node back, or, if it is empty, for all that hold the lock.
-func revoke(ctx context.Context, session *zklock.Session, out io.Writer, path, node string) error {
+// revoke asks for the node back, or, if it is empty, for all that hold the lock, and returns whom
+// it was to ask.
+func revoke(ctx context.Context, session *zklock.Session, out io.Writer, path, node string) (asked []zklock.Contender, err error) {
 	v, err := look(ctx, session, path)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	asked, _ := v.held()
+	asked, _ = v.held()
 	if node != "" {
 		one, err := v.one(node)
 		if err != nil {
-			return err
+			return nil, err
 		}
 		asked = []zklock.Contender{one}
 	}
 	if len(asked) == 0 {
-		return nobody(path, node)
+		return nil, nobody(path, node)
 	}
 	say := func(format string, args ...any) error {
 		_, err := fmt.Fprintf(out, format, args...)
@@ -67,12 +80,41 @@ func revoke(ctx context.Context, session *zklock.Session, out io.Writer, path, n
 		case errors.Is(err, zk.ErrNoNode):
 			failed = append(failed, say("%s is gone already\n", node))
 		case client.Refused(err):
-			failed = append(failed, classify(err))
+			failed = append(failed, classify(lacking("WRITE", c.Node, err)))
 		default:
-			return errors.Join(append(failed, classify(err))...)
+			return asked, errors.Join(append(failed, classify(err))...)
 		}
 	}
-	return errors.Join(failed...)
+	return asked, errors.Join(failed...)
+}
+
+// awaitBack returns when the nodes of those that were asked are gone, or an error if some are there
+// after the time.
+func awaitBack(ctx context.Context, session *zklock.Session, path string, asked []zklock.Contender, limit time.Duration) error {
+	watching, stop := context.WithCancel(ctx)
+	defer stop()
+	changed := watchLock(watching, session, path)
+	late := time.After(limit)
+	for {
+		v, err := look(ctx, session, path)
+		if err != nil {
+			return err
+		}
+		left := slices.DeleteFunc(v.found, func(c zklock.Contender) bool {
+			return !slices.ContainsFunc(asked, func(a zklock.Contender) bool { return a.Node == c.Node })
+		})
+		if len(left) == 0 {
+			return nil
+		}
+		select {
+		case <-changed:
+		case <-late:
+			c := describe(left[0])
+			return withCode(exitConflict, fmt.Errorf("revoke %s: %s has not given back %s after %v", path, c.who(), v.printableNode(c.Node), limit))
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
 }
 
 // ask asks for one node. It gives up when a session that is lost would end.

@@ -21,6 +21,7 @@ import (
 	"github.com/zklock/zklock/cmd/zklock/internal/job"
 	"github.com/zklock/zklock/internal/client"
 	"github.com/zklock/zklock/internal/latch"
+	"github.com/zklock/zklock/internal/recipe"
 )
 
 // run is one use of the run command.
@@ -208,6 +209,7 @@ func (r *run) keep(ctx context.Context) error {
 	}
 	granted := time.Now()
 	r.heedRevocation(hold, master.Signals)
+	go r.tellSince(session, hold, granted)
 	result, err := job.Run(r.command(executable, session, hold, master), master, r.log)
 	lost := errors.Is(err, job.ErrLost) || result.Lost
 	if err == nil && !lost && !master.Died() { // nobody would pass us a signal
@@ -238,12 +240,14 @@ func (r *run) command(executable string, session *zklock.Session, hold *zklock.H
 // conflict is how run ends when somebody else has the lock. Who has asked for 0 does not take that
 // for a failure.
 func (r *run) conflict(err error) error {
-	if !r.quiet && r.conflictCode != 0 {
+	if r.tellsConflict() {
 		return withCode(r.conflictCode, err)
 	}
 	r.log.Info("the lock was not to be had", "error", err)
 	return exitWith(r.conflictCode)
 }
+
+func (r *run) tellsConflict() bool { return !r.quiet && r.conflictCode != 0 }
 
 // outlast returns when the lock was held for as long as it has to be, at a signal, when somebody
 // asks for it back who is to have it, or when it is lost.
@@ -266,7 +270,8 @@ func (r *run) outlast(ctx context.Context, hold *zklock.Hold, granted time.Time,
 
 // enter connects and takes the lock. A signal ends the wait.
 func (r *run) enter(ctx context.Context, signals <-chan os.Signal) (*zklock.Session, *zklock.Hold, error) {
-	ctx, stop := interruptible(ctx, signals)
+	signalled, stop := interruptible(ctx, signals)
+	ctx = signalled
 	if r.wait.Duration > 0 {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeout(ctx, r.wait.Duration)
@@ -284,9 +289,13 @@ func (r *run) enter(ctx context.Context, signals <-chan os.Signal) (*zklock.Sess
 		r.log.Warn("there are credentials, and the lock's nodes stay open to everybody: give --acl creator, or --acl open if that is meant")
 	}
 	asked := time.Now()
+	r.owner = ourselves(r.argv[0], r.onRevoke.value)
 	hold, err := r.await(ctx, session)
-	if err == nil && r.acl.isList() {
+	switch {
+	case err == nil && r.acl.isList():
 		err = r.checkReadable(ctx, session, hold)
+	case codeOf(err) == exitConflict && r.tellsConflict():
+		err = namingHolder(signalled, session, r.path, err)
 	}
 	if err = cmp.Or(stop(), err); err != nil {
 		session.Close() // and with it a hold that came as the signal did
@@ -364,6 +373,31 @@ func (r *run) heedRevocation(hold *zklock.Hold, signals chan<- os.Signal) {
 			signals <- syscall.SIGTERM
 		}
 	}()
+}
+
+// tellSince adds to what the lock's node says of us since when we hold the lock: ZooKeeper tells of a
+// node since when it is there, and of the one ahead of it not when it went. It is one write, which
+// nothing waits for.
+func (r *run) tellSince(session *zklock.Session, hold *zklock.Hold, granted time.Time) {
+	if r.data != "" {
+		return // it is the user's
+	}
+	said := r.owner
+	said.HeldSince = granted
+	_, err := request(hold.Context(), session, func(conn *zk.Conn) (*zk.Stat, error) {
+		data, stat, err := conn.Get(hold.Node())
+		if err != nil {
+			return nil, err
+		}
+		now := []byte(said.String())
+		if _, asked := recipe.Revocation(data); asked {
+			now = recipe.Revoked(now)
+		}
+		return conn.Set(hold.Node(), now, stat.Version)
+	})
+	if err != nil && hold.Err() == nil {
+		r.log.Debug("the lock's node does not say since when we have it", "error", err)
+	}
 }
 
 // isAsked reports whether somebody has asked for the lock back, and is to have it. That stays so: a

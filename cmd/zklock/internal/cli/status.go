@@ -17,13 +17,16 @@ import (
 	"github.com/zklock/zklock"
 	"github.com/zklock/zklock/cmd/zklock/internal/job"
 	"github.com/zklock/zklock/internal/client"
+	"github.com/zklock/zklock/internal/recipe"
 )
 
 // status is one use of the status command.
 type status struct {
 	connection
-	format *choice
-	watch  bool
+	format   *choice
+	watch    bool
+	exitCode bool // is the answer
+	answer   int  // then
 
 	path   string
 	stdout io.Writer
@@ -36,18 +39,31 @@ func newStatus() *cobra.Command {
 		Use:   "status [flags] PATH",
 		Short: "Show who holds a lock and who waits for it",
 		Long: `Status shows who holds the lock on PATH and who waits for it, in the order of the queue,
-holders first: host and process, since when its node exists, which for a holder includes
-the wait, the fencing token, the ZooKeeper session, and the node.`,
+holders first: host and process, the command that zklock run runs there, whether it heeds a
+request to give the lock back (zklock revoke), for how long it has had the lock, for how
+long its node has been there, which for a holder includes the wait, the fencing token, the
+ZooKeeper session, and the node.
+
+With --exit-code the exit code says what is so: 0 that the lock is free, 1 that somebody
+holds it or waits for it, 2 that it cannot be told.`,
 		Example: `  zklock status /locks/backup
   zklock status --watch /locks/backup
   zklock status --format json /locks/backup`,
 		Args: oneLock,
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := notTogether(cmd, "watch", "exit-code"); err != nil {
+				return err
+			}
 			s.path, s.stdout = args[0], cmd.OutOrStdout()
 			err := s.onSession(cmd, s.run)
 			var interrupted *job.Interrupted
-			if s.watch && errors.As(err, &interrupted) {
+			switch isSignal := errors.As(err, &interrupted); {
+			case s.watch && isSignal:
 				return exitWith(interrupted.ExitCode()) // which is how it is meant to end
+			case s.exitCode && err == nil:
+				return exitWith(s.answer)
+			case s.exitCode && !isSignal && codeOf(err) != exitUsage:
+				return withCode(answerUnknown, err)
 			}
 			return err
 		},
@@ -55,6 +71,7 @@ the wait, the fencing token, the ZooKeeper session, and the node.`,
 	s.format = oneOf("table", "json")
 	s.format.add(cmd, "format", "a table for people, or a line of JSON")
 	cmd.Flags().BoolVar(&s.watch, "watch", false, "go on, and show each change; on a terminal, in place")
+	cmd.Flags().BoolVar(&s.exitCode, "exit-code", false, "exit with 0 if the lock is free, 1 if somebody holds it or waits for it, 2 if that cannot be told")
 	s.connection.flags(cmd)
 	return cmd
 }
@@ -68,6 +85,7 @@ func (s *status) run(ctx context.Context, session *zklock.Session, out io.Writer
 	if err != nil {
 		return err
 	}
+	s.answer = v.answer()
 	return s.write(v)
 }
 
@@ -86,10 +104,7 @@ const (
 
 // follow shows the lock at first and then each change, until ctx ends.
 func (s *status) follow(ctx context.Context, session *zklock.Session) error {
-	changed := make(chan struct{}, 1)
-	for _, dir := range []string{s.path, path.Join(s.path, "locks"), path.Join(s.path, "leases")} {
-		go watchChildren(ctx, session, dir, changed)
-	}
+	changed := watchLock(ctx, session, s.path)
 	resized := make(chan os.Signal, 1)
 	signal.Notify(resized, syscall.SIGWINCH)
 	defer signal.Stop(resized)
@@ -117,6 +132,15 @@ func (s *status) follow(ctx context.Context, session *zklock.Session) error {
 			return context.Cause(ctx)
 		}
 	}
+}
+
+// watchLock announces each change of a lock's nodes, until ctx ends, and that it has begun to watch.
+func watchLock(ctx context.Context, session *zklock.Session, lock string) <-chan struct{} {
+	changed := make(chan struct{}, 1)
+	for _, dir := range []string{lock, path.Join(lock, recipe.Turns), path.Join(lock, recipe.Permits)} {
+		go watchChildren(ctx, session, dir, changed)
+	}
+	return changed
 }
 
 // watchChildren announces each change of dir's children, until ctx ends. It also

@@ -88,5 +88,5 @@ func TestWhatTheServersDoNotTellOfANodeIsShownAsUnknown(t *testing.T) {
 	var table strings.Builder
 	require.NoError(t, v.writeTable(&table))
 	_, shown, _ := strings.Cut(table.String(), "\n")
-	require.Equal(t, strings.Fields("holds exclusive - - - - x-lock-0000000001"), strings.Fields(shown))
+	require.Equal(t, strings.Fields("holds exclusive - - - - - - - x-lock-0000000001"), strings.Fields(shown))
 }

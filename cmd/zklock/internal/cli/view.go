@@ -39,12 +39,30 @@ const (
 	stateNoLock  = "no lock" // something else is there
 )
 
+// What --exit-code answers.
+const (
+	answerFree    = 0
+	answerHeld    = 1 // or waited for
+	answerUnknown = 2
+)
+
+func (v view) answer() int {
+	switch v.state {
+	case stateFree, stateMissing:
+		return answerFree
+	case stateHeld:
+		return answerHeld
+	}
+	return answerUnknown
+}
+
 // look inspects the lock. It gives up when a session that is lost would end.
 func look(ctx context.Context, session *zklock.Session, path string) (view, error) {
 	ctx, cancel := context.WithTimeout(ctx, session.Timeout())
 	defer cancel()
 	found, err := zklock.Inspect(ctx, session, path)
 	v := view{path, client.Of(session).Below(path), time.Now(), found, stateHeld}
+	err = lacking("READ", path, err) // or, of a semaphore, on what is in it
 	if err == nil && len(found) == 0 {
 		v.state, err = stateOf(ctx, session, path)
 	}
@@ -104,7 +122,7 @@ func (v view) writeTable(to io.Writer) error {
 	}
 	var b strings.Builder
 	t := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(t, "STATE\tKIND\tWHO\tSINCE\tTOKEN\tSESSION\tNODE")
+	fmt.Fprintln(t, "STATE\tKIND\tWHO\tCOMMAND\tREVOKE\tHELD\tSINCE\tTOKEN\tSESSION\tNODE")
 	for _, found := range v.found {
 		c, state := describe(found), "waits"
 		if c.Held {
@@ -114,8 +132,8 @@ func (v view) writeTable(to io.Writer) error {
 		if c.Token == 0 { // which the servers do not tell of a node that may not be read
 			token, session = "-", "-"
 		}
-		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%s\t%s\n",
-			state, c.Kind, c.who(), v.age(c.Created), token, session, strings.TrimPrefix(v.printableNode(c.Node), v.whole+"/"))
+		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n",
+			state, c.Kind, c.who(), c.program(), c.heeds(), v.age(c.HeldSince), v.age(c.Created), token, session, strings.TrimPrefix(v.printableNode(c.Node), v.whole+"/"))
 	}
 	t.Flush()
 	_, err := io.WriteString(to, b.String())
@@ -163,10 +181,7 @@ type contender struct {
 	// DataBase64 is the data if it is not UTF-8, which JSON cannot say.
 	DataBase64 []byte `json:"data_base64,omitempty"`
 
-	// From the data, where zklock wrote it.
-	Host  string `json:"host,omitempty"`
-	PID   int    `json:"pid,omitempty"`
-	Start string `json:"start,omitempty"`
+	owner // from the data, where zklock wrote it
 
 	// Revoked says that somebody has asked for the lock back.
 	Revoked bool `json:"revoked,omitempty"`
@@ -176,29 +191,12 @@ func describe(c zklock.Contender) contender {
 	shown := contender{
 		Node: c.Node, Kind: c.Kind.String(), Held: c.Held,
 		Session: client.Hex(c.Session), Token: c.Token, Created: c.Created,
-		Data: string(c.Data), Revoked: c.Revoked,
+		Data: string(c.Data), Revoked: c.Revoked, owner: readOwner(string(c.Data)),
 	}
 	if !utf8.Valid(c.Data) {
 		shown.DataBase64 = c.Data
 	}
-	shown.Host, shown.PID, shown.Start = owner(shown.Data)
 	return shown
-}
-
-// owner reads what zklock writes on a lock node unless it is told otherwise:
-// host=... pid=... start=...
-func owner(data string) (host string, pid int, start string) {
-	for field := range strings.FieldsSeq(data) {
-		switch key, value, _ := strings.Cut(field, "="); key {
-		case "host":
-			host = value
-		case "pid":
-			pid, _ = strconv.Atoi(value) // anybody may have written it
-		case "start":
-			start = value
-		}
-	}
-	return host, pid, start
 }
 
 // who is the contender's host and process, or else what its node says, printable.
