@@ -15,9 +15,10 @@ var (
 	// and context.DeadlineExceeded.
 	ErrLocked = queue.ErrLocked
 
-	// ErrLost says that a hold ended without its owner's release: the ZooKeeper session ended,
-	// or could not be proved alive in time, or somebody deleted the lock node. The errors that
-	// are ErrLost, by errors.Is, wrap the cause and say it.
+	// ErrLost says that a hold ended without its owner's release: the ZooKeeper session has
+	// expired, or its lease is over, since it could not be proved alive in time, or somebody
+	// deleted the lock node. The errors that are ErrLost, by errors.Is, wrap the cause and say
+	// it; a session that has expired is zk.ErrSessionExpired.
 	ErrLost = queue.ErrLost
 
 	// ErrNotHeld says that the caller does not hold the lock.

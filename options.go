@@ -67,13 +67,14 @@ func WithDialer(dial zk.Dialer) SessionOption {
 	return func(o *sessionOptions) { o.Dialer = dial }
 }
 
-// WithLogger sends the session's messages to logger: a new or lost session, an outage, a lost lock,
-// and a call that gets nowhere (see [Locker.Lock]) at Info and Warn, a node that cannot be
-// deleted at Error, the client's own messages at Debug. Without it nothing is logged: give it
-// slog.Default(), if you have no other. One goroutine calls the handler, for one message after
-// the other; no lock waits for it, but [Session.Close] does, and [Connect] that fails. While a
-// thousand messages wait for it, others are dropped, and it is told how many. If it panics the
-// process ends; runtime.Goexit in it ends that message only. It must not close the session.
+// WithLogger sends the session's messages to logger: a new session, the end of one or of its
+// lease, an outage, a lost lock, and a call that gets nowhere (see [Locker.Lock]) at Info and
+// Warn, a node that cannot be deleted at Error, the locks that are acquired and the client's own
+// messages at Debug. Without it nothing is logged: give it slog.Default(), if you have no other.
+// One goroutine calls the handler, for one message after the other; no lock waits for it, but
+// [Session.Close] does, and [Connect] that fails. While a thousand messages wait for it, others
+// are dropped, and it is told how many. If it panics the process ends; runtime.Goexit in it ends
+// that message only. It must not close the session.
 func WithLogger(logger *slog.Logger) SessionOption {
 	return func(o *sessionOptions) { o.Logger = logger }
 }

@@ -231,6 +231,7 @@ func (h *history) Tell() { h.events.Run() }
 // A session is told in this order:
 //
 //	Connected and Disconnected, in turns
+//	LeaseOver, at any time, if no server has confirmed in time that the session lives
 //	Expired, between a Disconnected and the next Connected, if the servers have ended the
 //	ZooKeeper session meanwhile
 //
@@ -247,6 +248,10 @@ type SessionTrace struct {
 	// Disconnected: the connection is lost, as Err says, or the session closed. The session
 	// looks for another one. What it holds is lost if that takes too long: see [Trace].
 	Disconnected func(SessionTraceInfo)
+	// LeaseOver: no server has confirmed in time that the session lives, and what was held in it
+	// is lost. The session itself may live: it is the same one if a server accepts it again. It
+	// is told only if something was held, or next to be.
+	LeaseOver func(SessionTraceInfo)
 	// Expired: the servers have ended the ZooKeeper session, and what was held in it is lost. A
 	// new one takes its place.
 	Expired func(SessionTraceInfo)
@@ -255,15 +260,16 @@ type SessionTrace struct {
 // SessionTraceInfo says what a SessionTrace function is called about.
 type SessionTraceInfo struct {
 	Session    int64     // id of the ZooKeeper session
-	Server     string    // address of the server; "" if Expired
+	Server     string    // address of the server; "" if LeaseOver or Expired
 	Connection int       // how many connections there were, with this one: 1 is Connect's
 	Time       time.Time // when it happened
 
 	// Since is when that began which Time ends: the time without a connection, for Connected;
-	// the connection, for Disconnected; the ZooKeeper session, for Expired.
+	// the connection, for Disconnected; the time without a confirmation, for LeaseOver; the
+	// ZooKeeper session, for Expired.
 	Since time.Time
 
-	Err error // Disconnected, Expired: why
+	Err error // Disconnected, LeaseOver, Expired: why
 }
 
 // WithSessionTrace has trace's functions called as the session's connections come and go.
@@ -272,7 +278,8 @@ func WithSessionTrace(trace *SessionTrace) SessionOption {
 		o.Trace = client.Trace{}
 		if trace != nil {
 			o.Trace = client.Trace{
-				Connected: tellOf(trace.Connected), Disconnected: tellOf(trace.Disconnected), Expired: tellOf(trace.Expired),
+				Connected: tellOf(trace.Connected), Disconnected: tellOf(trace.Disconnected),
+				LeaseOver: tellOf(trace.LeaseOver), Expired: tellOf(trace.Expired),
 			}
 		}
 	}

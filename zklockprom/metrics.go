@@ -14,8 +14,8 @@ type Metrics struct {
 	lost, cut, errors   *prometheus.CounterVec
 
 	// Of sessions, and without a label: they have no value before SessionTrace is called.
-	connected           *prometheus.GaugeVec
-	reconnects, expired *prometheus.CounterVec
+	connected                   *prometheus.GaugeVec
+	reconnects, leases, expired *prometheus.CounterVec
 }
 
 var _ prometheus.Collector = (*Metrics)(nil)
@@ -42,6 +42,7 @@ var (
 //
 //	zklock_connected               gauge: sessions that have a connection
 //	zklock_reconnects_total        counter: connections in place of lost ones
+//	zklock_leases_over_total       counter: times that no server confirmed in time that a session lives
 //	zklock_sessions_expired_total  counter: ZooKeeper sessions that the servers ended
 //
 // The reasons are timeout, canceled, locked (a try), closed (the session), denied
@@ -71,6 +72,9 @@ func New() *Metrics {
 		reconnects: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "zklock_reconnects_total", Help: "Connections of sessions in place of lost ones.",
 		}, nil),
+		leases: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "zklock_leases_over_total", Help: "Times that no server has confirmed in time that a session lives.",
+		}, nil),
 		expired: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "zklock_sessions_expired_total", Help: "ZooKeeper sessions that the servers have ended.",
 		}, nil),
@@ -78,7 +82,7 @@ func New() *Metrics {
 }
 
 func (m *Metrics) collectors() []prometheus.Collector {
-	return []prometheus.Collector{m.waits, m.holds, m.ahead, m.held, m.lost, m.cut, m.errors, m.connected, m.reconnects, m.expired}
+	return []prometheus.Collector{m.waits, m.holds, m.ahead, m.held, m.lost, m.cut, m.errors, m.connected, m.reconnects, m.leases, m.expired}
 }
 
 // Describe is of prometheus.Collector.
@@ -114,7 +118,8 @@ func (m *Metrics) Trace() *zklock.Trace {
 // SessionTrace returns the trace that feeds the metrics of sessions; give it to each session by
 // zklock.WithSessionTrace.
 func (m *Metrics) SessionTrace() *zklock.SessionTrace {
-	connected, reconnects, expired := m.connected.WithLabelValues(), m.reconnects.WithLabelValues(), m.expired.WithLabelValues()
+	connected, reconnects := m.connected.WithLabelValues(), m.reconnects.WithLabelValues()
+	leases, expired := m.leases.WithLabelValues(), m.expired.WithLabelValues()
 	return &zklock.SessionTrace{
 		Connected: func(i zklock.SessionTraceInfo) {
 			connected.Inc()
@@ -123,6 +128,7 @@ func (m *Metrics) SessionTrace() *zklock.SessionTrace {
 			}
 		},
 		Disconnected: func(zklock.SessionTraceInfo) { connected.Dec() },
+		LeaseOver:    func(zklock.SessionTraceInfo) { leases.Inc() },
 		Expired:      func(zklock.SessionTraceInfo) { expired.Inc() },
 	}
 }

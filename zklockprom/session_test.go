@@ -15,6 +15,9 @@ const sessionMetrics = `
 # HELP zklock_connected Sessions of this process that have a connection.
 # TYPE zklock_connected gauge
 zklock_connected %d
+# HELP zklock_leases_over_total Times that no server has confirmed in time that a session lives.
+# TYPE zklock_leases_over_total counter
+zklock_leases_over_total %d
 # HELP zklock_reconnects_total Connections of sessions in place of lost ones.
 # TYPE zklock_reconnects_total counter
 zklock_reconnects_total %d
@@ -23,9 +26,9 @@ zklock_reconnects_total %d
 zklock_sessions_expired_total %d
 `
 
-func (b *bench) requireSessions(connected, reconnects, expired int) {
+func (b *bench) requireSessions(connected, leases, reconnects, expired int) {
 	b.Helper()
-	b.requireMetrics(b.metrics, fmt.Sprintf(sessionMetrics, connected, reconnects, expired))
+	b.requireMetrics(b.metrics, fmt.Sprintf(sessionMetrics, connected, leases, reconnects, expired))
 }
 
 func TestTheConnectionsOfSessionsAreCounted(t *testing.T) {
@@ -37,22 +40,32 @@ func TestTheConnectionsOfSessionsAreCounted(t *testing.T) {
 			return s
 		}
 		one := connect()
-		b.requireSessions(1, 0, 0)
+		b.requireSessions(1, 0, 0, 0)
 		two := connect()
-		b.requireSessions(2, 0, 0)
+		b.requireSessions(2, 0, 0, 0)
 		b.server.Refuse(true)
 		b.server.Cut()
-		b.requireSessions(0, 0, 0)
+		b.requireSessions(0, 0, 0, 0)
 		b.server.Refuse(false)
 		time.Sleep(10 * time.Second)
-		b.requireSessions(2, 2, 0)
+		b.requireSessions(2, 0, 2, 0)
 		b.server.ExpireSession(one.ID())
 		time.Sleep(10 * time.Second)
-		b.requireSessions(2, 3, 1)
+		b.requireSessions(2, 0, 3, 1)
+		l, err := zklock.New(two, "/untraced")
+		require.NoError(b, err)
+		h, err := l.Acquire(b.Context())
+		require.NoError(b, err)
+		b.server.Refuse(true)
+		b.server.Cut()
+		<-h.Lost()
+		b.server.Refuse(false)
+		time.Sleep(time.Second)
+		b.requireSessions(2, 1, 5, 1)
 		require.NoError(t, one.Close())
-		b.requireSessions(1, 3, 1)
+		b.requireSessions(1, 1, 5, 1)
 		require.NoError(t, two.Close())
-		b.requireSessions(0, 3, 1)
+		b.requireSessions(0, 1, 5, 1)
 	})
 }
 

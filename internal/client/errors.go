@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/go-zookeeper/zk"
+
 	"github.com/zklock/zklock/internal/latch"
 )
 
@@ -13,8 +15,8 @@ var (
 	ErrClosed = errors.New("zklock: session is closed")
 
 	// ErrSessionOver says that the ZooKeeper session asked for is no more, and its nodes with
-	// it.
-	ErrSessionOver = errors.New("zklock: the ZooKeeper session has ended")
+	// it. It is zk.ErrSessionExpired to errors.Is.
+	ErrSessionOver error = sessionOver{}
 
 	// ErrStale says that what was read cannot be trusted with a decision: the connection
 	// changed while it was under way.
@@ -25,6 +27,11 @@ var (
 	// errClosing ends a client's ctx: ErrClosed may be the cause of a caller's, too.
 	errClosing = errors.New("zklock: session is being closed")
 )
+
+type sessionOver struct{}
+
+func (sessionOver) Error() string        { return "zklock: the ZooKeeper session has expired" }
+func (sessionOver) Is(target error) bool { return target == zk.ErrSessionExpired }
 
 // Final is an error that another try does not change.
 type Final string

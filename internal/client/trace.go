@@ -19,7 +19,7 @@ type Event struct {
 }
 
 // Trace are functions of the user that are told of a session's connections; any may be nil.
-type Trace struct{ Connected, Disconnected, Expired func(Event) }
+type Trace struct{ Connected, Disconnected, LeaseOver, Expired func(Event) }
 
 // tracer calls a Trace, for one event after the other as they happened. What notes them is
 // called under the client's mutex, which guards its fields too.
@@ -61,6 +61,15 @@ func (t *tracer) ended(cause error) Event {
 	t.connected, t.disconnected = false, time.Now()
 	e.Since, e.Time, e.Err = e.Time, t.disconnected, cause
 	return e
+}
+
+// LeaseOver tells the trace that the lease of that ZooKeeper session is over, which a server has
+// confirmed last at since.
+func (c *Client) LeaseOver(session int64, since time.Time, cause error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	t := &c.trace
+	t.note(t.LeaseOver, Event{Session: session, Connection: t.connection.Connection, Time: time.Now(), Since: since, Err: cause})
 }
 
 // expire takes the end of a session, whose Connected was told unless no connection of it stood.

@@ -22,7 +22,7 @@ var (
 	ErrReleased = errors.New("zklock: lock was released")
 
 	errNodeDeleted = errors.New("zklock: the lock node was deleted, or went with its session")
-	errLeaseOver   = errors.New("zklock: the session could not be proved alive in time")
+	errLeaseOver   = errors.New("zklock: the lease is over: the session could not be proved alive in time")
 )
 
 // loss is how a hold ended that was lost: ErrLost, and why.

@@ -16,7 +16,8 @@ type incarnation struct {
 	id int64 // of its ZooKeeper session
 	lease.Lease
 
-	suspended bool // no connection since the last proof, and something is held; guarded by the session's mu
+	confirmed time.Time // when a proof of it was answered last; guarded by the session's mu
+	suspended bool      // no connection since the last proof, and something is held; guarded by the session's mu
 }
 
 // await returns the current incarnation, as soon as there is a connection. Its errors are ctx's
@@ -43,7 +44,10 @@ func (s *Session) connected(l *wire.Link, timeout time.Duration) {
 	// Some servers (ClickHouse Keeper) replace a session without saying that the old one has
 	// expired: only the id tells.
 	if l.ID != s.id {
-		s.endIncarnation(client.ErrSessionOver)
+		if s.incarnation != nil {
+			s.client.Log.Warn("zklock: session expired", "session", client.Hex(s.id))
+			s.endIncarnation(client.ErrSessionOver)
+		}
 		s.shortest, s.unheard = timeout, lease.Unheard{}
 		clear(s.spent) // it may be because the servers have lost their data, and czxids begin anew
 	}
@@ -55,7 +59,7 @@ func (s *Session) connected(l *wire.Link, timeout time.Duration) {
 	s.link, s.relays = l, lease.NewRelays(l.Asked)
 	if s.incarnation == nil {
 		s.incarnation = &incarnation{id: l.ID}
-		s.client.Log.Info("zklock: session established", "session", client.Hex(l.ID), "timeout", timeout)
+		s.client.Log.Info("zklock: session established", "session", client.Hex(l.ID), "server", l.Server, "timeout", timeout)
 	}
 	if timeout < s.shortest {
 		s.shortest = timeout
@@ -74,10 +78,6 @@ func (s *Session) connected(l *wire.Link, timeout time.Duration) {
 
 // endIncarnation ends whatever is held or waiting. s.mu is held.
 func (s *Session) endIncarnation(cause error) {
-	if s.incarnation == nil {
-		return
-	}
-	s.client.Log.Warn("zklock: session lost", "session", client.Hex(s.incarnation.id), "cause", cause)
 	s.incarnation = nil
 	s.stopLooking()
 	// Of many, the last is to be told in time too. Those of earlier incarnations have ended.

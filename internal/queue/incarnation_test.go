@@ -59,7 +59,8 @@ func TestTheEndOfALeaseIsToldOnceHoweverLongTheServersAreAway(t *testing.T) {
 		server.Freeze()
 		time.Sleep(10 * sessionTimeout)
 		s.end()
-		require.Equal(t, 1, strings.Count(log.String(), "session lost"))
+		require.Equal(t, 1, strings.Count(log.String(), "lease over"))
+		require.NotContains(t, log.String(), "session expired", "nobody has said so")
 	})
 }
 
@@ -78,7 +79,7 @@ func TestTheLogTellsOfEachSessionOnce(t *testing.T) {
 		s.end()
 		require.NotEqual(t, first, second)
 		require.Equal(t, 2, strings.Count(log.String(), "session established"))
-		require.Equal(t, 1, strings.Count(log.String(), "session lost"))
+		require.Equal(t, 1, strings.Count(log.String(), "session expired"))
 		for _, id := range []int64{first, second} {
 			require.Equal(t, 1, strings.Count(log.String(), `session established" session=`+client.Hex(id)), log.String())
 		}

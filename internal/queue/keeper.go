@@ -46,6 +46,7 @@ func (s *Session) proven(p proof) {
 	if !s.incarnation.RunsAt(now) {
 		s.runOut(now) // the session lives, and this counts for what comes
 	}
+	s.incarnation.confirmed = time.Now()
 	s.incarnation.Prove(p.Proof, quick, now, &s.relays, s.terms(now))
 	// Who asks for a container again may lose this connection too: that is one suspension.
 	if s.incarnation.suspended && !s.client.DoubtsContainers() {
@@ -124,7 +125,10 @@ func (s *Session) expire(inc *incarnation, now clock.Instant) {
 	if s.incarnation != inc || inc.RunsAt(now) {
 		return
 	}
-	s.endIncarnation(s.client.Unserved(errLeaseOver))
+	cause := s.client.Unserved(errLeaseOver)
+	s.client.Log.Warn("zklock: lease over", "session", client.Hex(inc.id), "cause", cause)
+	s.client.LeaseOver(inc.id, inc.confirmed, cause)
+	s.endIncarnation(cause)
 	s.incarnation = &incarnation{id: inc.id}
 }
 

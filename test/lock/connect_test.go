@@ -177,7 +177,7 @@ func TestASessionUsesItsDialerItsHostsAndItsLogger(t *testing.T) {
 	receive(t, l.Lost(), "the loss")
 	require.Greater(t, dials.Load(), int32(1))
 	require.NoError(t, s.Close())
-	for _, says := range []string{"session established", "session lost", "lock lost"} {
+	for _, says := range []string{"session established", "session expired", "lock lost"} {
 		require.Contains(t, log.String(), says)
 	}
 }

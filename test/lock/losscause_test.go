@@ -19,7 +19,7 @@ var losses = map[string]struct {
 }{
 	"the session ends": {
 		func(b *bubble, s *zklock.Session, _ string) { b.server.ExpireSession(s.ID()) },
-		"lock was lost: the ZooKeeper session has ended", nil,
+		"lock was lost: the ZooKeeper session has expired", zk.ErrSessionExpired,
 	},
 	"the node is deleted": {
 		func(b *bubble, _ *zklock.Session, node string) {
@@ -29,7 +29,7 @@ var losses = map[string]struct {
 	},
 	"no server answers": {
 		func(b *bubble, _ *zklock.Session, _ string) { b.server.Freeze() },
-		"lock was lost: the session could not be proved alive in time", nil,
+		"lock was lost: the lease is over: the session could not be proved alive in time", nil,
 	},
 	"the node is hidden": {
 		func(b *bubble, _ *zklock.Session, node string) {
@@ -98,11 +98,11 @@ func TestDoSaysWhyTheLockWasLost(t *testing.T) {
 				b.server.ExpireSession(s.ID())
 				<-ctx.Done()
 				require.ErrorIs(t, context.Cause(ctx), zklock.ErrLost)
-				require.ErrorContains(t, context.Cause(ctx), "the ZooKeeper session has ended")
+				require.ErrorContains(t, context.Cause(ctx), "the ZooKeeper session has expired")
 				return result
 			})
 			require.ErrorIs(t, err, zklock.ErrLost)
-			require.ErrorContains(t, err, "the ZooKeeper session has ended")
+			require.ErrorContains(t, err, "the ZooKeeper session has expired")
 			if result != nil {
 				require.ErrorIs(t, err, failure)
 			}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"runtime"
+	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -13,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/zklock/zklock"
+	"github.com/zklock/zklock/internal/client"
 )
 
 // connections is what a session's trace was told, in its order.
@@ -34,7 +36,8 @@ func (c *connections) note(name string, then func()) func(zklock.SessionTraceInf
 // option has c told, by functions that end so.
 func (c *connections) option(then func()) zklock.SessionOption {
 	return zklock.WithSessionTrace(&zklock.SessionTrace{
-		Connected: c.note("connected", then), Disconnected: c.note("disconnected", then), Expired: c.note("expired", then),
+		Connected: c.note("connected", then), Disconnected: c.note("disconnected", then),
+		LeaseOver: c.note("lease over", then), Expired: c.note("expired", then),
 	})
 }
 
@@ -84,13 +87,68 @@ func TestTheSessionTraceTellsOfTheConnectionsInOrder(t *testing.T) {
 		expired := events[1]
 		require.Equal(t, first, expired.Session)
 		require.Equal(t, began, expired.Since)
-		require.ErrorContains(t, expired.Err, "the ZooKeeper session has ended")
+		require.ErrorContains(t, expired.Err, "the ZooKeeper session has expired")
 		require.Equal(t, s.ID(), events[2].Session)
 		require.Equal(t, 3, events[2].Connection)
 
 		require.NoError(t, s.Close())
 		require.ErrorIs(t, told.next(t, "disconnected")[0].Err, zklock.ErrClosed)
 	})
+}
+
+// A lease may be over though the session lives on, or before it expires, or the session may expire
+// while its lease runs.
+func TestTheEndOfALeaseAndTheEndOfItsSessionAreToldApart(t *testing.T) {
+	const timeout = 10 * time.Second
+	for name, tc := range map[string]struct {
+		away    time.Duration // how long no server is reached
+		told    []string
+		expires bool
+	}{
+		"the session lives on": {away: 6 * timeout / 10, told: []string{"disconnected", "lease over", "connected"}},
+		"it expires later":     {away: 3 * timeout, told: []string{"disconnected", "lease over", "expired", "connected"}, expires: true},
+		"it expires first":     {told: []string{"disconnected", "expired", "connected"}, expires: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, func(t *testing.T, b *bubble) {
+				var told connections
+				var log lockedBuffer
+				place := b.server.Client("mine")
+				s := must(zklock.Connect(t.Context(), []string{b.server.PipeAddr()}, timeout,
+					zklock.WithDialer(place.Dial), told.option(func() {}), informed(&log)))
+				defer s.Close()
+				id, h := s.ID(), must(b.locker(s).Acquire(t.Context()))
+				told.next(t, "connected")
+				require.Equal(t, timeout, s.Timeout())
+				time.Sleep(timeout)
+				cut := time.Now()
+				if tc.away > 0 {
+					b.server.Refuse(true)
+					place.Cut()
+					time.AfterFunc(tc.away, func() { b.server.Refuse(false) })
+				} else {
+					b.server.ExpireSession(id)
+				}
+				<-h.Lost()
+				time.Sleep(4 * timeout)
+				events := told.next(t, tc.told...)
+				require.Equal(t, tc.expires, s.ID() != id)
+
+				text, times := log.String(), map[bool]int{true: 1}
+				require.Equal(t, times[tc.expires], strings.Count(text, `level=WARN msg="zklock: session expired" session=`+client.Hex(id)), text)
+				require.Equal(t, times[tc.away > 0], strings.Count(text, `level=WARN msg="zklock: lease over" session=`+client.Hex(id)), text)
+				if tc.away > 0 {
+					over := events[1]
+					require.Equal(t, id, over.Session)
+					require.Equal(t, 1, over.Connection)
+					require.ErrorContains(t, over.Err, "the lease is over: the session could not be proved alive in time (no connection")
+					require.ErrorIs(t, h.Err(), over.Err)
+					require.NotErrorIs(t, h.Err(), zk.ErrSessionExpired)
+					require.WithinRange(t, over.Since, cut.Add(-timeout/8), cut)
+				}
+			})
+		})
+	}
 }
 
 func TestTheSessionTraceOfAConnectThatFailsIsWhole(t *testing.T) {
