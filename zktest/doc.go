@@ -27,7 +27,8 @@
 //
 // Sessions: ExpireSession, AgeSession, CutSession, JumpClock. Servers: Freeze and Thaw, Stop and Restart, LoseData, Refuse, Cut, Lag.
 // Between servers: Partition, Block, Heal. Between clients and servers: the methods of Client, a place that connections come
-// from. Single requests: DropRequest, DropReply, HoldRequest, HoldReply, RefuseRequest. Nodes: SetSequence. Everything left
+// from. Single requests: DropRequest, DropReply, HoldRequest, HoldReply, RefuseRequest. Nodes: SetSequence, and KeepNode and
+// LackNode, by which a follower shows for good what the leader has not, or the other way round. Everything left
 // to chance comes from the seed of WithSeed; the order in which goroutines run does not, so a seed narrows a run down
 // without pinning it.
 //

@@ -36,6 +36,7 @@ func (s *Server) reset() {
 	s.applies.clear()
 	s.disk.clear()
 	s.touched = make(map[int64]time.Duration)
+	s.stale = stale{}
 }
 
 // elect lets every server that has been looking for long enough join a leader it can talk to, or become one.

@@ -29,8 +29,9 @@ type Session struct {
 func (s *Server) Nodes() []Node {
 	var nodes []Node
 	s.e.do(func() {
-		for _, path := range slices.Sorted(maps.Keys(s.tree.nodes)) {
-			if n := s.tree.nodes[path]; !special(path) {
+		shown := s.shown()
+		for _, path := range slices.Sorted(maps.Keys(shown)) {
+			if n := shown[path]; !special(path) {
 				nodes = append(nodes, Node{Path: path, Data: bytes.Clone(n.data), ACL: slices.Clone(n.acl), Stat: n.stat()})
 			}
 		}
@@ -42,7 +43,7 @@ func (s *Server) Nodes() []Node {
 func (s *Server) Children(path string) []string {
 	var names []string
 	s.e.do(func() {
-		if n := s.tree.nodes[path]; n != nil {
+		if n := s.find(path); n != nil {
 			names = n.names()
 		}
 	})

@@ -39,7 +39,7 @@ func (s *Server) readNode(q *request) (code, func(*encoder)) {
 	if q.op == OpExists && strings.IndexByte(q.path, 0) >= 0 {
 		return badArguments, nil
 	}
-	n := s.tree.find(q.path)
+	n := s.find(q.path)
 	if q.op == OpExists && q.watch {
 		s.watches.data.add(q.path, q.conn, oneShot) // on an absent node too
 	}
@@ -105,7 +105,7 @@ func (s *Server) owned(session int64, prefix string) []string {
 
 func (s *Server) descendants(path string) int32 {
 	var n int32
-	for other := range s.tree.nodes {
+	for other := range s.shown() {
 		if other != path && strings.HasPrefix(other, strings.TrimSuffix(path, "/")+"/") {
 			n++
 		}

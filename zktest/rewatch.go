@@ -6,7 +6,7 @@ import "strings"
 // zxid it saw, in the order of the client's lists, which in most clients is a map's (DataTree.setWatches).
 func (s *Server) setWatches(c *conn, w watchLists) {
 	for _, path := range w.data {
-		switch n := s.tree.find(path); {
+		switch n := s.find(path); {
 		case n == nil:
 			c.event(nodeDeleted, path)
 		case n.mzxid > w.zxid:
@@ -16,14 +16,14 @@ func (s *Server) setWatches(c *conn, w watchLists) {
 		}
 	}
 	for _, path := range w.exist {
-		if s.tree.find(path) != nil {
+		if s.find(path) != nil {
 			c.event(nodeCreated, path)
 		} else {
 			s.watches.data.add(path, c, oneShot)
 		}
 	}
 	for _, path := range w.child {
-		switch n := s.tree.find(path); {
+		switch n := s.find(path); {
 		case n == nil:
 			c.event(nodeDeleted, path)
 		case n.pzxid > w.zxid:

@@ -36,6 +36,7 @@ type Server struct {
 	frozen, down, refusing bool
 	overdue                bool // a beat was missed while frozen
 	lag, skew              time.Duration
+	stale                  stale
 	minTimeout, maxTimeout time.Duration // of the sessions that connect here
 }
 

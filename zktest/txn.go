@@ -51,11 +51,20 @@ func (s *Server) apply(t *txn) {
 		delete(s.touched, t.session)
 	}
 	if t.req != nil && t.req.conn != nil && t.req.conn.srv == s {
-		t.req.finish(t.code, func(e *encoder) { encodeResult(e, t, stats) })
+		t.req.finish(s.outcome(t), func(e *encoder) { encodeResult(e, t, stats) })
 	}
 	if t.op == OpCloseSession {
 		s.hangUpOn(t.session) // the one that asked has its answer ahead of that
 	}
+}
+
+// outcome is what the client is told. A single write that fails here alone is told so, a multi's is not
+// (FinalRequestProcessor).
+func (s *Server) outcome(t *txn) code {
+	if t.code != ok || t.op == OpMulti || len(t.actions) != 1 {
+		return t.code
+	}
+	return s.missing(t.actions[0])
 }
 
 func (s *Server) perform(a action, t *txn) Stat {
@@ -66,13 +75,18 @@ func (s *Server) perform(a action, t *txn) Stat {
 		n = s.tree.create(a, t.zxid, t.at)
 		s.renumber(a.path, t.zxid)
 		s.renumber(parentPath, t.zxid)
-		s.watches.created(a.path, n.acl, parent.acl)
+		if !s.hides(a.path) {
+			s.watches.created(a.path, n.acl, parent.acl)
+		}
 	case a.op == OpDelete:
-		s.tree.delete(a.path, t.zxid)
-		s.watches.deleted(a.path, n.acl, parent.acl)
+		if s.remove(a.path, n, parent, t.zxid) {
+			s.watches.deleted(a.path, n.acl, parent.acl)
+		}
 	case a.op == OpSetData:
 		s.tree.setData(a, t.zxid, t.at)
-		s.watches.changed(a.path, n.acl)
+		if !s.hides(a.path) {
+			s.watches.changed(a.path, n.acl)
+		}
 	case a.op == OpSetACL:
 		s.tree.setACL(a)
 	default:
