@@ -122,9 +122,15 @@ var operations = map[string]func(b *bench) cost{
 		l := b.locker(b.one)
 		return b.measure(func() { require.True(b.t, l.TryLock()) })
 	},
-	"`TryLock`, the lock is taken": func(b *bench) cost {
+	"`TryLock`, the lock is taken, for the first time in a minute": func(b *bench) cost {
 		l := b.locker(b.one)
 		b.locker(b.other).Lock()
+		return b.measure(func() { require.False(b.t, l.TryLock()) })
+	},
+	"`TryLock`, the lock is taken, again": func(b *bench) cost {
+		l := b.locker(b.one)
+		b.locker(b.other).Lock()
+		require.False(b.t, l.TryLock())
 		return b.measure(func() { require.False(b.t, l.TryLock()) })
 	},
 	"standing in line behind one other": func(b *bench) cost {

@@ -121,7 +121,7 @@ func (m *Member) settle(u *update, doubt time.Duration) (*sight, error) {
 			return nil, err
 		}
 	}
-	for range 10 {
+	for range mostTries {
 		g, err := look(m.ctx, m.session, node, doubt)
 		unsure := err == nil && m.unsure == g.stat.Czxid
 		switch {
@@ -143,12 +143,18 @@ func (m *Member) settle(u *update, doubt time.Duration) (*sight, error) {
 				return g, err
 			}
 		default:
-			return g, nil
+			if doubt != 0 && client.Of(m.session).Doubts(m.node) {
+				err = client.Of(m.session).Confirm(m.node)
+			}
+			return g, err
 		}
 		if err != nil && !overtaken(err) {
 			return nil, err
 		}
 		sightsOf(m.session).drop(node, g) // it is out of date, also if there was no event: see stands
+	}
+	if err := client.Of(m.session).Confirm(m.node); err != nil {
+		return nil, err
 	}
 	return nil, errUnsettled
 }

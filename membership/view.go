@@ -37,7 +37,8 @@ func (v view) watch(conn *zk.Conn) (r reading, err error) {
 		r.data, r.stat, r.changed, err = conn.GetW(v.path)
 		return r, err
 	}
-	for there := true; there; { // it may be made between the two
+	there := true
+	for tries := 0; there && tries < mostTries; tries++ { // it may be made between the two
 		r.names, r.stat, r.changed, err = conn.ChildrenW(v.path)
 		if !errors.Is(err, zk.ErrNoNode) {
 			break
@@ -46,6 +47,9 @@ func (v view) watch(conn *zk.Conn) (r reading, err error) {
 	}
 	return r, err
 }
+
+// mostTries bounds what is asked again at once because it has changed meanwhile.
+const mostTries = 10
 
 // check reads as much of the view as tells whether it has changed, without a watch.
 func (v view) check(conn *zk.Conn) (r reading, err error) {

@@ -39,6 +39,10 @@ const (
 	asked       = 4
 	askedOthers = 1
 
+	// askedOfLeader is for how many children the leader is asked, once a minute: a write for each
+	// would be too dear.
+	askedOfLeader = 128
+
 	// undoubted, as a doubt, is one of the client's watches alone: the server is asked nothing.
 	undoubted = time.Duration(math.MaxInt64)
 
@@ -91,6 +95,7 @@ type watcher struct {
 	doubting *time.Ticker    // when the watches are not to be relied on
 	hidden   map[string]bool // the children that may not be read
 	list     *sight          // the newest, for which they were tried
+	turned   string          // the child for which the leader was asked last
 }
 
 // alarm is how a watch tells that what it stands for has changed.
@@ -110,6 +115,9 @@ func (w *watcher) run(ctx context.Context, yield func([]Peer) bool) error {
 			failures++
 			pause(ctx, w.session, backoff.Before(failures))
 			continue
+		}
+		if !first && doubt != 0 {
+			w.confirm(ctx)
 		}
 		changed := first || !slices.EqualFunc(peers, last, Peer.same)
 		if !first && (changed || doubt == 0) {
@@ -205,6 +213,38 @@ func (w *watcher) readEach(ctx context.Context, list *sight, doubt time.Duration
 		return nil, client.Ended(ctx)
 	}
 	return nodes, w.hide(ctx, names, refused)
+}
+
+// confirm asks the leader for what the server shows, of many children for some in turn. If the server
+// is stale the session goes to another one, and the watches that are set again there tell.
+func (w *watcher) confirm(ctx context.Context) {
+	c := client.Of(w.session)
+	if !c.Doubts("members of " + w.path) {
+		return
+	}
+	confirm := func() error { return c.Confirm(w.path) }
+	if w.list.stat != nil {
+		shown := w.inTurn(w.list.names)
+		confirm = func() error { return c.ConfirmAll(shown) }
+	}
+	_ = c.ConfirmUnder(ctx, confirm)
+}
+
+// inTurn returns the path, and the children for which the leader is to be asked next.
+func (w *watcher) inTurn(names []string) []string {
+	names = slices.Sorted(slices.Values(names))
+	from, found := slices.BinarySearch(names, w.turned)
+	if found {
+		from++
+	}
+	if from == len(names) {
+		from = 0
+	}
+	paths := []string{w.path}
+	for _, name := range names[from:min(len(names), from+askedOfLeader)] {
+		paths, w.turned = append(paths, recipe.Join(w.path, name)), name
+	}
+	return paths
 }
 
 // hide notes which of the named children could not be read.

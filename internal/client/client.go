@@ -38,6 +38,7 @@ type Client struct {
 	stalls     stalls
 	outage     outage
 	cleanups   cleanups
+	doubts     doubts
 
 	mu      sync.Mutex // guards the fields below; that of the trace's events is locked under it
 	trace   tracer
@@ -45,6 +46,7 @@ type Client struct {
 	link    *wire.Link    // nil while disconnected
 	id      int64         // of the ZooKeeper session; 0 when it has expired
 	failure error         // of the last attempt to connect, or to log in
+	stale   *wire.Stale   // what was found of the server of link, or of the last one
 
 	closeOnce sync.Once
 	closeErr  error

@@ -148,6 +148,9 @@ func (c *Client) publish(l *wire.Link, id int64) bool {
 		return false
 	}
 	c.link = l
+	if c.stale != nil && c.stale.Server != l.Name() {
+		c.stale = nil
+	}
 	c.trace.connect(l)
 	if c.failure != wire.ErrRefused { // of that the login has yet to come
 		c.failure = nil

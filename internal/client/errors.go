@@ -95,8 +95,14 @@ func (c *Client) Explain(err error) error {
 func (c *Client) Unserved(err error) error { return c.unservedError(err, false) }
 
 func (c *Client) unservedError(err error, wraps bool) error {
-	if cause := c.lastFailure(); cause != nil {
-		return unserved{err, cause, wraps}
+	c.mu.Lock()
+	failure, stale := c.failure, c.stale
+	c.mu.Unlock()
+	switch {
+	case failure != nil:
+		return unserved{err, failure, wraps}
+	case stale != nil:
+		return fmt.Errorf("%w (%w)", err, *stale)
 	}
 	return err
 }

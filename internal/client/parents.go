@@ -63,6 +63,7 @@ type Parents struct {
 	version int32           // of the last of them, unless somebody has written to it; -1 if that is of no matter
 	made    *Call[struct{}] // nil if the path was there
 	ours    string          // the last of them if it was made here, once made is done
+	stale   bool            // a server was found that lacks the path: see Confirm
 }
 
 // Parents returns those of nodes in dir. Any version says that what is written there is no
@@ -72,7 +73,8 @@ func (c *Client) Parents(dir string, version int32) *Parents {
 }
 
 // Make creates dir and what is missing above it. When ctx ends it goes on in the background,
-// until it is known whether there are containers.
+// until it is known whether there are containers. Who has it made twice, and it was there, may be
+// connected to a server that lacks it: that is a wire.Stale.
 func (p *Parents) Make(ctx context.Context, acl []zk.ACL) error {
 	WaitsFor(ctx, "the parents to be made")
 	c := p.client
@@ -86,15 +88,30 @@ func (p *Parents) Make(ctx context.Context, acl []zk.ACL) error {
 		}
 		return err
 	}
+	again := p.made != nil
 	p.made = Send(c, func() (struct{}, error) {
-		return struct{}{}, c.Persist(c.ctx, func() error {
+		err := c.Persist(c.ctx, func() error {
 			err := makeParents(p.dir, create)
 			FailedTry(ctx, err)
 			return err
 		})
+		if err == nil && again && p.ours == "" {
+			err = c.Confirm(p.dir)
+			p.stale = err != nil
+		}
+		return struct{}{}, err
 	})
 	_, err := p.made.Wait(ctx)
 	return err
+}
+
+// Confirm returns a wire.Stale while the session is connected to a server that lacks the path, as
+// Make has found: a node that it creates there stays, though it is told that there is none.
+func (p *Parents) Confirm(ctx context.Context) error {
+	if !p.stale {
+		return nil
+	}
+	return p.client.ConfirmUnder(ctx, func() error { return p.client.Confirm(p.dir) })
 }
 
 // Leave deletes the last of the path that was made here, in the background, if nobody is there
@@ -215,7 +232,7 @@ func (cs *containers) suspect(cause error) {
 // not silent.
 func hungUp(cause error) bool {
 	var late net.Error
-	return !errors.Is(cause, net.ErrClosed) && !(errors.As(cause, &late) && late.Timeout())
+	return !errors.Is(cause, net.ErrClosed) && !isStale(cause) && !(errors.As(cause, &late) && late.Timeout())
 }
 
 // refuse has parents made persistent from now on. cs.mu is held.

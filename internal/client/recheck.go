@@ -2,9 +2,12 @@ package client
 
 import (
 	"errors"
+	"slices"
 	"time"
 
 	"github.com/go-zookeeper/zk"
+
+	"github.com/zklock/zklock/internal/recipe"
 )
 
 // trust is how long a watch is relied on without a look at its node. ZooKeeper tells a session
@@ -29,7 +32,7 @@ func (ws *watches) stop() {
 }
 
 // recheck looks at what is watched, one node after the other: however many there are, each other
-// request waits for one of these at most. Before that, what could not be read may be watched again by
+// request waits for one of these at most. Then it asks the leader whether it has them too. Before that, what could not be read may be watched again by
 // whoever is not done with it. The next time is a while after the last of them.
 func (c *Client) recheck() {
 	ws := &c.watches
@@ -39,6 +42,7 @@ func (c *Client) recheck() {
 	for key, w := range ws.standing() {
 		c.look(key, w)
 	}
+	_ = c.ConfirmAll(shown(ws.standing())) // if the leader has not one, all watches have ended
 	ws.mu.Lock()
 	defer ws.mu.Unlock()
 	if c.Closed() {
@@ -48,6 +52,24 @@ func (c *Client) recheck() {
 	if len(ws.at)+len(ws.refused) > 0 {
 		ws.recheckLater(c)
 	}
+}
+
+// shown returns the nodes that watches have found: those watched, and the children where these are.
+func shown(armed map[WatchKey]*Watch) (paths []string) {
+	for key, w := range armed {
+		paths = append(paths, w.Shown(key.Path)...)
+	}
+	slices.Sort(paths)
+	return slices.Compact(paths)
+}
+
+// Shown returns the path of what is watched, and of the children that were found there.
+func (w *Watch) Shown(path string) []string {
+	paths := []string{path}
+	for _, name := range w.Names {
+		paths = append(paths, recipe.Join(path, name))
+	}
+	return paths
 }
 
 // takeRefused returns the nodes whose data could not be read since the last time.

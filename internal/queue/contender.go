@@ -30,6 +30,11 @@ type contender struct {
 	behind   bool       // others have kept its caller waiting, whose goroutine alone looks at this
 	alone    bool       // its last list has shown nobody else
 
+	contradicted struct { // see again; its caller's goroutine alone looks at this
+		node  string
+		times int
+	}
+
 	gone latch.Latch // closed when it has ended
 
 	// Guarded by the session's mu.

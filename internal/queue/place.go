@@ -1,6 +1,7 @@
 package queue
 
 import (
+	"cmp"
 	"context"
 	"errors"
 
@@ -52,6 +53,9 @@ func (c *contender) place(ctx context.Context, view *listing) (place, error) {
 			}
 		}
 		p, err := view.placeOf(c)
+		if errors.Is(err, errNodeDeleted) && c.lacked(ctx) {
+			err = cmp.Or(c.again(ctx, c.node), client.ErrStale)
+		}
 		c.alone = err == nil && !othersAmong(view.Names, recipe.Base(c.node))
 		if err == nil {
 			err = c.queue.mixed(ctx, view.Names)
@@ -61,6 +65,12 @@ func (c *contender) place(ctx context.Context, view *listing) (place, error) {
 		}
 		view = nil
 	}
+}
+
+// lacked reports whether the leader has c's node, which the server's list does not show.
+func (c *contender) lacked(ctx context.Context) bool {
+	asked := c.queue.session.client
+	return asked.ConfirmUnder(ctx, func() error { return asked.Confirm(c.node) }) != nil
 }
 
 // placeOf returns where c stands. Its errors end the place in the queue, but for

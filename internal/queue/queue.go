@@ -1,8 +1,10 @@
 package queue
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -149,15 +151,30 @@ func (q *Queue) Try(ctx context.Context, call Call) (*Hold, error) {
 // nodes that calls of this session have left.
 func (q *Queue) inTheWay(ctx context.Context) error {
 	view, err := q.session.client.FreshList(ctx, q.dir)
-	switch {
-	case err != nil:
+	if err != nil {
 		return err
-	case recipe.AnyBlocks(q.session.wanted(view.Names), q.kind):
-		return ErrLocked
+	}
+	wanted := q.session.wanted(view.Names)
+	switch {
+	case recipe.AnyBlocks(wanted, q.kind):
+		return q.doubt(ctx, wanted)
 	case recipe.AnyBlocks(view.Names, q.kind):
 		return errLeftBehind
 	}
 	return q.renew(ctx)
+}
+
+// doubt returns ErrLocked, or a wire.Stale if the first in a newcomer's way is there at this server
+// alone: a try waits for no recheck. The leader is not asked each time, nor for a node that is new.
+func (q *Queue) doubt(ctx context.Context, names []string) error {
+	c := q.session.client
+	if !c.Doubts(q.dir) {
+		return ErrLocked
+	}
+	line := recipe.Queue(names)
+	first := slices.IndexFunc(line, func(n recipe.Waiting) bool { return n.Kind.Blocks(q.kind) })
+	node := recipe.Join(q.dir, line[first].Name)
+	return cmp.Or(c.ConfirmUnder(ctx, func() error { return c.ConfirmOld(node) }), ErrLocked)
 }
 
 // grantFirst grants c the lock if nobody is ahead, from view on if that is not nil.
@@ -202,6 +219,9 @@ func (q *Queue) enterOnce(ctx context.Context, above *client.Parents) (*contende
 	inc, err := q.session.await(ctx)
 	if err == nil {
 		err = q.session.client.MakeRoom(ctx)
+	}
+	if err == nil {
+		err = above.Confirm(ctx)
 	}
 	if err != nil {
 		return nil, nil, err

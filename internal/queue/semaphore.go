@@ -1,6 +1,7 @@
 package queue
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -54,7 +55,7 @@ func (s *Semaphore) Try(ctx context.Context, n int, call Call) (*Hold, error) {
 	again, session := 0, s.permits.session
 	return s.acquire(ctx, n, call, s.turns.Try, func(ctx context.Context, _ *Hold, out *client.Watch) error {
 		if again++; again > mostTries || len(session.wanted(out.Names))+n > s.size {
-			return ErrLocked
+			return s.doubt(ctx, out)
 		}
 		return session.client.Sleep(ctx, backoff.Before(again))
 	})
@@ -139,6 +140,16 @@ func (s *Semaphore) awaitRoom(
 			return err
 		}
 	}
+}
+
+// doubt returns ErrLocked, or a wire.Stale if one of the permits is out at this server alone: see
+// Queue.doubt.
+func (s *Semaphore) doubt(ctx context.Context, out *client.Watch) error {
+	c, dir := s.permits.session.client, s.permits.dir
+	if !c.Doubts(dir) {
+		return ErrLocked
+	}
+	return cmp.Or(c.ConfirmUnder(ctx, func() error { return c.ConfirmAll(out.Shown(dir)) }), ErrLocked)
 }
 
 // wait returns when the permits that are out have changed, or may have.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"time"
 
+	"github.com/zklock/zklock/internal/backoff"
 	"github.com/zklock/zklock/internal/client"
 	"github.com/zklock/zklock/internal/recipe"
 )
@@ -94,6 +95,11 @@ func (c *contender) waitBehind(ctx context.Context, at place) (*Hold, error) {
 	case <-ctx.Done():
 		return nil, client.Ended(ctx)
 	}
+	if next.CameLate() { // it was listed: if it is again, only the server's data can be the reason
+		if err := c.again(ctx, recipe.Join(dir, at.Nearest.Name)); err != nil {
+			return nil, err
+		}
+	}
 	if err := next.Refusal(); err != nil || at.Ahead > 1 {
 		return nil, err
 	}
@@ -108,6 +114,17 @@ func (c *contender) waitBehind(ctx context.Context, at place) (*Hold, error) {
 		return nil, nil
 	}
 	return c.grant(ctx, at.link)
+}
+
+// again is called before another list that a server's contradiction is the reason for, of that node.
+// It pauses from the second time on.
+func (c *contender) again(ctx context.Context, node string) error {
+	if c.contradicted.node != node {
+		c.contradicted.node, c.contradicted.times = node, 0
+		return nil
+	}
+	c.contradicted.times++
+	return c.queue.session.client.Sleep(ctx, backoff.Before(c.contradicted.times))
 }
 
 // succeeds reports whether the end of the only contender ahead proves, without another list,

@@ -32,6 +32,7 @@ type Dialer struct {
 	rewatch rewatch
 	behind  behind
 	names   resolved
+	shunned shunned
 
 	watched atomic.Int64 // the session in which go-zookeeper has set a watch: see early
 
@@ -86,6 +87,10 @@ func (d *Dialer) Connect(network, address string, timeout time.Duration) (net.Co
 
 // link connects to a server.
 func (d *Dialer) link(network, address string, timeout time.Duration) (*Link, error) {
+	if d.shuns(address) {
+		return nil, errShunned
+	}
+	d.shunned.dials.Add(1)
 	if err := d.pause(); err != nil {
 		return nil, err
 	}

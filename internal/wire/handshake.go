@@ -119,6 +119,7 @@ func (l *Link) greet(greeting []byte) {
 		return
 	}
 	l.dialer.behind.answered()
+	l.dialer.shunned.dials.Store(0)
 	if l.doubt == asked {
 		l.dialer.Log.Warn("zklock: the servers may have lost their data", "server", l.Server)
 	}

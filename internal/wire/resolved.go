@@ -12,8 +12,18 @@ import (
 // headless service in Kubernetes does. The net package comes back to the first one as long as that
 // accepts connections, though it may hang, and gives it all of the time if that is below 2 s.
 type resolved struct {
-	mu    sync.Mutex          // guards begun; nothing is locked under it
+	mu    sync.Mutex          // guards begun; that of shunned is locked under it
 	begun map[string][]string // by name, the addresses with which a dial has begun, the last one at the end
+
+	shunned shunned // addresses
+}
+
+// several reports whether a name has had several addresses.
+func (rs *resolved) several(name string) bool {
+	rs.mu.Lock()
+	defer rs.mu.Unlock()
+	_, several := rs.begun[name]
+	return several
 }
 
 // dial begins with another address each time.
@@ -36,7 +46,8 @@ func (rs *resolved) dial(ctx context.Context, network, address string) (net.Conn
 	})
 }
 
-// inTurn returns the addresses of a name, those first that a dial has not begun with for the longest.
+// inTurn returns the addresses of a name, those first that a dial has not begun with for the longest, and last those that
+// are shunned.
 // In which order they come from the name server is no matter: it may turn them, too.
 func (rs *resolved) inTurn(name string, addresses []string) []string {
 	if len(addresses) < 2 {
@@ -46,7 +57,14 @@ func (rs *resolved) inTurn(name string, addresses []string) []string {
 	defer rs.mu.Unlock()
 	begun := rs.begun[name]
 	addresses = slices.Clone(addresses)
-	slices.SortStableFunc(addresses, func(a, b string) int { return slices.Index(begun, a) - slices.Index(begun, b) })
+	rank := func(address string) int {
+		at := slices.Index(begun, address)
+		if is, _ := rs.shunned.has(address); is {
+			at += len(begun) + 1
+		}
+		return at
+	}
+	slices.SortStableFunc(addresses, func(a, b string) int { return rank(a) - rank(b) })
 	begun = slices.DeleteFunc(begun, func(a string) bool { return a == addresses[0] || !slices.Contains(addresses, a) })
 	if rs.begun == nil {
 		rs.begun = make(map[string][]string)

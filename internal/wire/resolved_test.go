@@ -34,6 +34,23 @@ func TestANameIsDialledAtAnotherOfItsAddressesEachTime(t *testing.T) {
 	require.NotContains(t, rs.begun, "one", "as most names, whose number has no bound")
 }
 
+func TestAnAddressThatIsShunnedIsDialledAfterTheOthersOfItsName(t *testing.T) {
+	rs := new(resolved)
+	require.Equal(t, []string{"1", "2", "3"}, rs.inTurn("name", []string{"1", "2", "3"}))
+	rs.shunned.add("2")
+	for range 3 {
+		require.Equal(t, "2", rs.inTurn("name", []string{"1", "2", "3"})[2])
+	}
+	for _, other := range []string{"1", "3"} {
+		rs.shunned.add(other)
+	}
+	first := map[string]bool{}
+	for range 3 {
+		first[rs.inTurn("name", []string{"1", "2", "3"})[0]] = true
+	}
+	require.Len(t, first, 3, "there is no better one any more")
+}
+
 // fate is what becomes of the dial of an address, and when.
 type fate struct {
 	after time.Duration // 0 if nothing does

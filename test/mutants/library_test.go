@@ -181,7 +181,7 @@ var ofTheLibrary = []judged{
 		{"internal/queue/wait.go", "c.behind = true\n\t\t\th, err", "h, err"},
 	}}, "TestAWaiterForPermitsSaysThatTheyAreTakenAlsoIfItsTimeIsUpWhileItLooks"},
 	{mutant{"a try is refused for what its own session has left", []edit{
-		{"internal/queue/queue.go", "recipe.AnyBlocks(q.session.wanted(view.Names), q.kind)", "true"},
+		{"internal/queue/queue.go", "case recipe.AnyBlocks(wanted, q.kind):", "case recipe.AnyBlocks(view.Names, q.kind):"},
 	}}, "TestATryIsNotRefusedForWhatItsOwnSessionHasLeft"},
 	{mutant{"a node that is left as soon as it is known counts as wanted", []edit{
 		{"internal/queue/contender.go", "c.become(abandoned)\n", ""},
@@ -326,7 +326,7 @@ var ofTheLibrary = []judged{
 		{"internal/client/parents.go", "if cs.are(served) {", "if !cs.are(refused) {"},
 	}}, "TestManyLocksBelowMissingPathsWithoutContainersSuspendTheOthersOnce"},
 	{mutant{"a doubt about containers is left with its caller", []edit{
-		{"internal/client/parents.go", "return struct{}{}, c.Persist(c.ctx, func() error {", "return struct{}{}, c.Persist(ctx, func() error {"},
+		{"internal/client/parents.go", "err := c.Persist(c.ctx, func() error {", "err := c.Persist(ctx, func() error {"},
 	}}, "TestADoubtAboutContainersIsSettledWhenItsCallerHasLeft"},
 	{mutant{"one lost connection speaks against containers", []edit{
 		{"internal/client/parents.go", "if cs.state == doubted {", "if true {"},
@@ -1110,7 +1110,7 @@ var ofTheLibrary = []judged{
 		{"membership/sights.go", "if g.err != nil && v.of == data {\n\t\t\tall.drop", "if g.err != nil || g.stat == nil {\n\t\t\tall.drop"},
 	}}, "membership.TestWatchesOfAPathThatIsNotThereAskTwiceAnIntervalAtMost"},
 	{mutant{"a path that is made meanwhile is taken for missing", []edit{
-		{"membership/view.go", "for there := true; there; {", "for there := true; there; there = false {"},
+		{"membership/view.go", "there && tries < mostTries;", "there && tries < 1;"},
 	}}, "membership.TestAPathThatIsMadeWhileAWatchLooksForItIsSeen"},
 	{mutant{"a Join that fails tells of the end of its member", []edit{
 		{"membership/state.go", "state.Registrations == 0 || !m.options.users", "!m.options.users"},

@@ -187,7 +187,7 @@ var all = []mutant{
 		{"trylock.go", "return s.tryLock(s.tryUntil()) == nil", "return false && s.tryLock(s.tryUntil()) == nil"},
 	}},
 	{"a try finds every queue taken", []edit{
-		{"internal/queue/queue.go", "case recipe.AnyBlocks(q.session.wanted(view.Names), q.kind):", "case true || recipe.AnyBlocks(view.Names, q.kind):"},
+		{"internal/queue/queue.go", "case recipe.AnyBlocks(wanted, q.kind):", "case true || recipe.AnyBlocks(wanted, q.kind):"},
 	}},
 	{"TryLockFor does not wait", []edit{
 		{"trylock.go", "err = l.ask(timed, \"try\", (*side).wait)", "_, err = timed, ErrLocked"},

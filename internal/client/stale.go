@@ -1,0 +1,144 @@
+package client
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/go-zookeeper/zk"
+
+	"github.com/zklock/zklock/internal/wire"
+)
+
+// A server may show for good what its leader has not, or lack what that has. What decides here is read at that server,
+// so that somebody would wait for ever. Only a write asks the leader: a check in a transaction, which changes nothing.
+
+// Confirm asks the leader, and the server that this session is connected to, whether there is a node at path. If they
+// differ the session goes to another server, and Confirm returns a wire.Stale; otherwise nil, also if it cannot be told. It
+// blocks while go-zookeeper does: see Send.
+func (c *Client) Confirm(path string) error {
+	l := c.Current()
+	if l == nil {
+		return nil
+	}
+	before, known := c.leaderHas(path)
+	if !known {
+		return nil
+	}
+	shown, _, err := c.Conn.Exists(path)
+	if errors.Is(err, zk.ErrNoAuth) { // which says that it is there
+		shown, err = true, nil
+	}
+	if err != nil || shown == before {
+		return nil
+	}
+	// It may have come or gone in between. Whoever has answered the write has applied all that came before.
+	if after, known := c.leaderHas(path); !known || after != before || c.Current() != l {
+		return nil
+	}
+	stale := &wire.Stale{Server: l.Name(), Path: path, Keeps: shown}
+	c.mu.Lock()
+	c.stale = stale
+	c.mu.Unlock()
+	l.Distrust(*stale)
+	return *stale
+}
+
+// ConfirmUnder returns what confirm, one of the functions here, has found; nil if ctx ends first.
+func (c *Client) ConfirmUnder(ctx context.Context, confirm func() error) error {
+	WaitsFor(ctx, "the leader to confirm what a server shows")
+	asked := Send(c, func() (struct{}, error) { return struct{}{}, confirm() })
+	_, err := asked.Wait(ctx)
+	if LooksEnded(err) {
+		asked.Leave(c)
+		return nil
+	}
+	return err
+}
+
+// leaderHas reports whether the leader has a node at path, if it says so.
+func (c *Client) leaderHas(path string) (has, known bool) {
+	_, err := c.Conn.Multi(check(path))
+	has = err == nil || errors.Is(err, zk.ErrNoAuth)
+	return has, has || errors.Is(err, zk.ErrNoNode)
+}
+
+func check(path string) any { return &zk.CheckVersionRequest{Path: path, Version: -1} }
+
+// mostChecks bounds the nodes for which the leader is asked by one transaction. One that it has not ends that, and those
+// behind are asked for again.
+const mostChecks = 128
+
+// ConfirmAll is Confirm for nodes that the server shows. It ends with the first that the leader has not.
+func (c *Client) ConfirmAll(paths []string) error {
+	for len(paths) > 0 && !c.Closed() {
+		some := paths[:min(len(paths), mostChecks)]
+		checks := make([]any, len(some))
+		for i, path := range some {
+			checks[i] = check(path)
+		}
+		responses, err := c.Conn.Multi(checks...)
+		failed := slices.IndexFunc(responses, func(r zk.MultiResponse) bool { return r.Error != nil })
+		switch {
+		case err == nil:
+			paths = paths[len(some):]
+			continue
+		case failed < 0:
+			return nil
+		}
+		if errors.Is(responses[failed].Error, zk.ErrNoNode) {
+			if err := c.Confirm(some[failed]); err != nil {
+				return err
+			}
+		}
+		paths = paths[failed+1:]
+	}
+	return nil
+}
+
+func isStale(err error) bool {
+	var stale wire.Stale
+	return errors.As(err, &stale)
+}
+
+// doubts are when the leader was asked for what keeps callers away who do not wait, by place.
+type doubts struct {
+	mu    sync.Mutex // guards asked; nothing is locked under it
+	asked map[string]time.Time
+}
+
+// Doubts reports whether it is time to ask the leader for what is in somebody's way at that place, and notes that it is
+// done: a write is too dear for each who is refused.
+func (c *Client) Doubts(place string) bool {
+	d := &c.doubts
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	now := time.Now()
+	if last, ever := d.asked[place]; ever && now.Sub(last) < trust {
+		return false
+	}
+	if d.asked == nil {
+		d.asked = make(map[string]time.Time)
+	}
+	if len(d.asked) >= mostChecks { // of places that nobody may ask for any more
+		for place, last := range d.asked {
+			if now.Sub(last) >= trust {
+				delete(d.asked, place)
+			}
+		}
+	}
+	d.asked[place] = now
+	return true
+}
+
+// ConfirmOld is Confirm for a node that has been there for longer than a watch is trusted, by the clocks of the servers and
+// of this machine.
+func (c *Client) ConfirmOld(path string) error {
+	there, stat, err := c.Conn.Exists(path)
+	if err != nil || !there || time.Since(time.UnixMilli(stat.Ctime)).Abs() < trust {
+		return nil
+	}
+	return c.Confirm(path)
+}
