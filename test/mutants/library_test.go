@@ -1455,6 +1455,15 @@ var ofTheLibrary = []judged{
 	{mutant{"a Watch rests behind its first list", []edit{
 		{"membership/watch.go", "if !first && (changed || doubt == 0) {", "if changed || doubt == 0 {"},
 	}}, "membership.TestAChangeOfALongListShowsAtOnceAndTheNextWithinASecond"},
+	{mutant{"a reconnect to the same server counts as caught up", []edit{
+		{"internal/wire/dial.go", "if previous != nil {\n\t\tprevious.Close()", "if previous != nil {\n\t\tl.caughtUp.Store(previous.CaughtUp() && previous.Server == address)\n\t\tprevious.Close()"},
+	}}, "test/sim.TestALostCreateIsFoundThoughTheServerIsTheOneBeforeAndLags"},
+	{mutant{"a delete counts as sent before it is written", []edit{
+		{"internal/wire/link.go", "\tn, err := l.Conn.Write(p)\n\tif t != nil {\n\t\tt.sent()\n\t}\n", "\tif t != nil {\n\t\tt.sent()\n\t}\n\tn, err := l.Conn.Write(p)\n"},
+	}}, "TestUnlockReturnsWhenItsDeleteHasBeenWrittenAndNotBefore"},
+	{mutant{"several locks of which the last panics are not given back", []edit{
+		{"multi.go", "if !complete {\n\t\t\tlast", "if !complete && err != nil {\n\t\t\tlast"},
+	}}, "TestOfSeveralLocksNoneIsHeldWhenTakingOneOfThemPanics"},
 	{mutant{"several locks are taken in the order in which they are given", []edit{
 		{"multi.go", "slices.SortFunc(m.lockers, func(a, b *Locker) int { return strings.Compare(a.Path(), b.Path()) })", "_ = strings.Compare"},
 	}}, "TestMultiLockersNeverWaitForEachOther"},

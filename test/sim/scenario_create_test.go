@@ -66,6 +66,31 @@ func TestF04ALostCreateIsFoundThoughTheNextServerLags(t *testing.T) {
 	}, zktest.WithServerLatency(time.Millisecond, time.Millisecond))
 }
 
+// The connection before it has shown that the server had applied what was written there, which
+// the create is not among.
+func TestALostCreateIsFoundThoughTheServerIsTheOneBeforeAndLags(t *testing.T) {
+	play(t, 3, func(s *stage) {
+		a := s.enter("a")
+		a.moveToFollower()
+		require.NoError(s, a.give(a.mustTake())) // the server has caught up by this connection
+		mine, others := a.server()
+		for _, other := range others {
+			other.Refuse(true)
+		}
+		mine.Lag(200 * time.Millisecond)
+		before := s.created()
+		waiting := a.waits(context.Background()) // for an answer: the create is committed
+		a.place.Cut()
+		h := s.granted(waiting)
+		again, _ := a.server()
+		require.Equal(s, mine, again)
+		s.heldBy(a, h)
+		require.Equal(s, before+1, s.created(), "the create is sent again: the list that looked for its node is older than that")
+		require.NoError(s, a.give(h))
+		s.empty(0)
+	}, zktest.WithServerLatency(time.Millisecond, time.Millisecond))
+}
+
 // CURATOR-498, CURATOR-604. The old session's node stays until the server ends that.
 func TestF05TheNodeOfADeadSessionIsNotAdopted(t *testing.T) {
 	play(t, 1, func(s *stage) {
