@@ -21,7 +21,8 @@ type SessionOption func(*sessionOptions)
 
 type sessionOptions struct {
 	client.Options
-	credentials []client.Credential
+	credentials []func() ([]Credential, error)
+	tls         func() (*tls.Config, error) // nil without TLS
 }
 
 func (o *sessionOptions) check() error {
@@ -31,30 +32,24 @@ func (o *sessionOptions) check() error {
 	if o.Logger == nil {
 		return errors.New("WithLogger: the logger is nil")
 	}
-	for _, c := range o.credentials {
-		if c.Scheme == "" {
-			return errors.New("WithAuth: the scheme is empty; it is one such as \"digest\"")
-		}
-	}
-	return nil
+	return o.provide()
 }
 
 // WithAuth logs the session in, on every connection. For the scheme "digest" the credentials
-// are "user:password". It may be given more than once.
+// are "user:password". It may be given more than once. See [WithAuthProvider] for those that are
+// renewed.
 func WithAuth(scheme string, credentials []byte) SessionOption {
-	return func(o *sessionOptions) {
-		o.credentials = append(o.credentials, client.Credential{Scheme: scheme, Secret: slices.Clone(credentials)})
-	}
+	own := []Credential{{scheme, slices.Clone(credentials)}}
+	return WithAuthProvider(func() ([]Credential, error) { return own, nil })
 }
 
 // WithTLS encrypts every connection. An empty ServerName is filled in with the host of the
 // server that is dialled. What config calls, such as VerifyPeerCertificate, must return within a
-// second, as a dialer must: Connect and Close leave it running otherwise.
+// second, as a dialer must: Connect and Close leave it running otherwise. Its GetClientCertificate
+// is called for each connection, so that a certificate may be renewed; see [WithTLSProvider] for the
+// rest of it.
 func WithTLS(config *tls.Config) SessionOption {
-	if config == nil { // as in crypto/tls
-		config = new(tls.Config)
-	}
-	return func(o *sessionOptions) { o.TLS = config }
+	return WithTLSProvider(func() (*tls.Config, error) { return config, nil })
 }
 
 // WithDialer makes connections by dial. dial must return within the time limit that it is

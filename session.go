@@ -81,7 +81,7 @@ func Connect(ctx context.Context, servers []string, timeout time.Duration, opts 
 		return fail(client.Ended(ctx))
 	}
 	s := newSession(timeout, clock.Of(ctx), options)
-	if err := s.client.Connect(ctx, addresses, options.credentials); err != nil {
+	if err := s.client.Connect(ctx, addresses, options.Credentials.Last()); err != nil {
 		return fail(err)
 	}
 	return s, nil

@@ -19,7 +19,10 @@ const stage = `package main
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log"
+	"os"
+	"path/filepath"
 	"testing"
 	"time"
 
@@ -100,7 +103,18 @@ func main() {
 	check("operations1 keeps other teams out of /locks", neighbour.LockContext(ctx))
 	neighbour.Unlock()
 
-	check("operations2", operations2(ctx, session))
+	secret := filepath.Join(os.TempDir(), fmt.Sprint("zklock-secret-", os.Getpid()))
+	check("secret", os.WriteFile(secret, []byte("ledger:secret"), 0o600))
+	renewed, err := operations2(ctx, []string{vault.Addr()}, secret)
+	os.Remove(secret)
+	check("operations2", err)
+	defer renewed.Close()
+	ours, err := zklock.New(renewed, "/locks/ledger")
+	check("ours", err)
+	check("operations2 logs in", ours.LockContext(ctx))
+	ours.Unlock()
+
+	check("operations3", operations3(ctx, session))
 
 	// The last, since it loses its session.
 	entries := make(chan string, 20)

@@ -54,20 +54,16 @@ type Client struct {
 
 // Options are what a user may choose of a client.
 type Options struct {
-	Chroot string // that all paths of the session's users are below
-	TLS    *tls.Config
-	Dialer zk.Dialer // nil: the net package's
+	Chroot string                      // that all paths of the session's users are below
+	TLS    *wire.Provided[*tls.Config] // nil: none
+	Dialer zk.Dialer                   // nil: the net package's
 	Hosts  zk.HostProvider
 	Logger *slog.Logger
 	Trace  Trace
 
-	PersistentParents bool // containers are not asked for
-}
+	Credentials *wire.Provided[[]wire.Credential] // nil: none
 
-// Credential logs a session in, on every connection.
-type Credential struct {
-	Scheme string
-	Secret []byte
+	PersistentParents bool // containers are not asked for
 }
 
 // New returns a client that is not connected yet. An observer has to be set before it is.
@@ -87,7 +83,7 @@ func New(timeout time.Duration, clock *clock.Clock, o Options) *Client {
 	c.outage.client = c
 	c.trace = tracer{Trace: o.Trace, told: &c.told, disconnected: time.Now()}
 	c.dialer = wire.NewDialer(c.ctx, (*connections)(c), wire.Options{
-		Dial: o.Dialer, TLS: o.TLS, Hosts: o.Hosts, Log: c.Log, Clock: clock,
+		Dial: o.Dialer, TLS: o.TLS, Credentials: o.Credentials, Hosts: o.Hosts, Log: c.Log, Clock: clock,
 	})
 	return c
 }
@@ -105,8 +101,8 @@ func (c *Client) Observe(o Observer) { c.observer = o }
 
 // Connect establishes a session with one of the servers, as long as ctx lives. After an error
 // the client is closed.
-func (c *Client) Connect(ctx context.Context, servers []string, credentials []Credential) error {
-	c.dialer.Logins = len(credentials)
+func (c *Client) Connect(ctx context.Context, servers []string, credentials []wire.Credential) error {
+	c.dialer.Logins = credentials
 	conn, events, err := zk.Connect(servers, c.Timeout(),
 		zk.WithDialer(c.dialer.Connect),
 		zk.WithHostProvider(c.dialer.Hosts),
@@ -132,7 +128,7 @@ func (c *Client) Connect(ctx context.Context, servers []string, credentials []Cr
 }
 
 // establish waits for the session and logs in.
-func (c *Client) establish(ctx context.Context, credentials []Credential) error {
+func (c *Client) establish(ctx context.Context, credentials []wire.Credential) error {
 	for {
 		_, err := c.Await(ctx, AnySession)
 		if err == nil {
@@ -149,7 +145,7 @@ func (c *Client) establish(ctx context.Context, credentials []Credential) error 
 	}
 }
 
-func (c *Client) logIn(ctx context.Context, credentials []Credential) error {
+func (c *Client) logIn(ctx context.Context, credentials []wire.Credential) error {
 	for _, own := range credentials {
 		login := Send(c, func() (struct{}, error) { return struct{}{}, c.Conn.AddAuth(own.Scheme, own.Secret) })
 		if _, err := login.Wait(ctx); Answers(err, zk.ErrAuthFailed) {

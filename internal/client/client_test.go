@@ -94,14 +94,14 @@ func TestAPathIsBelowTheChroot(t *testing.T) {
 }
 
 // new returns a client that is not connected, and what connects it to the server.
-func connecting(server *zktest.Server, o Options) (c *Client, establish func(ctx context.Context, credentials ...Credential) error) {
+func connecting(server *zktest.Server, o Options) (c *Client, establish func(ctx context.Context, credentials ...wire.Credential) error) {
 	o.Hosts, o.Dialer = wire.NewHosts(), server.Dial
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
 	c = New(20*time.Second, new(clock.Clock), o)
 	c.Observe(nobody{})
-	return c, func(ctx context.Context, credentials ...Credential) error {
+	return c, func(ctx context.Context, credentials ...wire.Credential) error {
 		return c.Connect(ctx, []string{server.PipeAddr()}, credentials)
 	}
 }
@@ -152,7 +152,7 @@ func TestASessionLogsInBeforeItStands(t *testing.T) {
 		server := zktest.NewServer(t)
 		c, establish := connecting(server, Options{})
 		lost := server.DropRequest(zktest.OpAuth) // it tries again
-		require.NoError(t, establish(t.Context(), Credential{"digest", []byte("a:1")}, Credential{"digest", []byte("b:2")}))
+		require.NoError(t, establish(t.Context(), wire.Credential{Scheme: "digest", Secret: []byte("a:1")}, wire.Credential{Scheme: "digest", Secret: []byte("b:2")}))
 		<-lost.Struck()
 		defer c.Close(RequestPatience)
 		require.False(t, c.Closed())
@@ -171,7 +171,7 @@ func TestACredentialThatIsRefusedEndsTheClient(t *testing.T) {
 		server := zktest.NewServer(t)
 		c, establish := connecting(server, Options{})
 		began := time.Now()
-		err := establish(t.Context(), Credential{"digest", []byte("a:1")}, Credential{"unheard", nil})
+		err := establish(t.Context(), wire.Credential{Scheme: "digest", Secret: []byte("a:1")}, wire.Credential{Scheme: "unheard", Secret: nil})
 		require.ErrorIs(t, err, zk.ErrAuthFailed)
 		require.ErrorContains(t, err, `credentials of scheme "unheard" were refused: `)
 		require.Zero(t, time.Since(began))
@@ -187,7 +187,7 @@ func TestALoginIsWaitedForNoLongerThanItsCallLives(t *testing.T) {
 			c, establish := connecting(server, Options{})
 			ctx, cancel := context.WithTimeoutCause(t.Context(), time.Second, cause)
 			defer cancel()
-			err := establish(ctx, Credential{"digest", []byte("a:1")})
+			err := establish(ctx, wire.Credential{Scheme: "digest", Secret: []byte("a:1")})
 			require.ErrorIs(t, err, context.DeadlineExceeded)
 			require.Equal(t, cause != nil, errors.Is(err, zk.ErrAuthFailed))
 			require.NotContains(t, err.Error(), "were refused", "the caller's cause is no answer")

@@ -76,7 +76,7 @@ func TestAnOutageLastsUntilAServerServes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := new(book)
 		c := unconnected(t, slog.New(b))
-		c.dialer.Logins = 1
+		c.dialer.Logins = make([]wire.Credential, 1)
 		c.outage.begin(false)
 		l := c.connectedTo(t, errors.New("hung up"))
 		require.True(t, l == c.Current())

@@ -53,13 +53,14 @@ type Dialer struct {
 
 // Options are what a Dialer needs beside its session.
 type Options struct {
-	Dial  zk.Dialer // nil: the net package's
-	TLS   *tls.Config
+	Dial  zk.Dialer              // nil: the net package's
+	TLS   *Provided[*tls.Config] // nil: none
 	Hosts zk.HostProvider
 	Log   Log
 	Clock *clock.Clock
 
-	Logins int // that the first connection is to carry
+	Credentials *Provided[[]Credential] // nil: none
+	Logins      []Credential            // of those, what the first connection is to carry
 }
 
 // NewDialer returns a dialer for a session that is closed when ctx ends.
@@ -97,8 +98,14 @@ func (d *Dialer) link(network, address string, timeout time.Duration) (*Link, er
 	ctx, cancel := context.WithTimeout(d.ctx, min(timeout, d.patience()))
 	defer cancel()
 	var conn net.Conn
+	var logins []Credential
 	err := errNoReturn
-	callback.Apart(func() { conn, err = d.open(ctx, network, address) })
+	callback.Apart(func() {
+		if d.Credentials != nil {
+			logins = d.Credentials.next(d.Log)
+		}
+		conn, err = d.open(ctx, network, address)
+	})
 	if err != nil {
 		if ctx.Err() != nil {
 			d.timedOut()
@@ -109,6 +116,7 @@ func (d *Dialer) link(network, address string, timeout time.Duration) (*Link, er
 	}
 	d.session.Failed(Unanswered(address))
 	l := newLink(d, conn, address)
+	l.logIn = logins
 	d.mu.Lock()
 	previous := d.latest
 	d.latest = l
@@ -186,7 +194,7 @@ func (d *Dialer) open(ctx context.Context, network, address string) (net.Conn, e
 			conn.Close()
 		}
 	}()
-	config := d.TLS
+	config := d.TLS.next(d.Log)
 	if config.ServerName == "" { // also for a verification of the user's own
 		host, _, err := net.SplitHostPort(address)
 		if err != nil && !config.InsecureSkipVerify {

@@ -138,7 +138,7 @@ func (l *Link) greet(greeting []byte) {
 	if l.ID != 0 { // go-zookeeper dials anew if the session has expired
 		l.silence.Stop()
 		l.connected.Store(true)
-		if l.due = max(l.dialer.logins.Load(), int64(l.dialer.Logins)); l.due == 0 {
+		if l.due = max(l.dialer.logins.Load(), int64(len(l.dialer.Logins))); l.due == 0 {
 			l.serve()
 		}
 	}

@@ -37,6 +37,7 @@ type Link struct {
 	ID    int64
 	Asked clock.Instant
 	limit time.Duration // from then on, for its answer
+	logIn []Credential  // instead of the dialer's Logins
 
 	connected atomic.Bool // the answer to the connect request was read whole
 	serving   atomic.Bool // a request was answered without error: any login is over
@@ -257,6 +258,7 @@ func (l *Link) Write(p []byte) (int, error) {
 	if !l.connected.Load() {
 		return l.ask(p)
 	}
+	whole := len(p)
 	first, path := request(p)
 	op := int32(binary.BigEndian.Uint32(p[8:]))
 	watch := slices.Contains(watching, op) && p[len(p)-1] != 0
@@ -268,7 +270,9 @@ func (l *Link) Write(p []byte) (int, error) {
 		p[len(p)-1] = 1 // a read's last field says whether to watch
 	}
 	t := l.dialer.Taps.take(first, path)
-	if op != OpSetAuth { // which a server answers without touching the session
+	if op == OpSetAuth { // which a server answers without touching the session
+		p = l.renewed(p)
+	} else {
 		l.follow(int32(binary.BigEndian.Uint32(p[4:])), inFlight{op: op, tap: t, write: slices.Contains(writes, op), watch: watch})
 	}
 	if op == OpSetWatches {
@@ -286,13 +290,13 @@ func (l *Link) Write(p []byte) (int, error) {
 			// hangs if nobody reads there: while it sends the credentials anew (zk PR#163), and
 			// when it closes. The reader's error alone ends the connection as well.
 			l.Close()
-			return len(p), nil
+			return whole, nil
 		}
 		// go-zookeeper gives it to whoever made the request. It may be any error, and is not to
 		// be taken for the end of a ctx.
-		err = zk.ErrConnectionClosed
+		return n, zk.ErrConnectionClosed
 	}
-	return n, err
+	return whole, nil
 }
 
 // follow notes that a request goes out.

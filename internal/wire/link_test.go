@@ -178,7 +178,7 @@ func TestAServerServesByTheFirstAnswerWithoutErrorToARequest(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a := lively()
 		p := plugged(t, a)
-		p.Logins = 2
+		p.Logins = make([]Credential, 2)
 		l := p.greeted(1, ms)
 		p.timedOut()
 		a.all()
@@ -222,7 +222,7 @@ func TestASessionIsServedWhenItsLoginsAreAccepted(t *testing.T) {
 		}
 		p.greeted(1, ms)
 		served(1, "without a login as it is accepted itself")
-		p.Logins = 1
+		p.Logins = make([]Credential, 1)
 		l := p.greeted(1, ms)
 		served(0, "the login has yet to come")
 		logIn(l, 1, authFailed)

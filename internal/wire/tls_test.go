@@ -26,6 +26,12 @@ func certificate(t *testing.T) (own tls.Certificate, roots *x509.CertPool) {
 	return s.TLS.Certificates[0], s.Client().Transport.(*http.Transport).TLSClientConfig.RootCAs
 }
 
+// always provides the same.
+func always[T any](v T) *Provided[T] {
+	p, _ := Provide("", func() (T, error) { return v, nil })
+	return p
+}
+
 func TestAServerHasToBeWhomItWasDialledAsUnlessTheUserSaysOtherwise(t *testing.T) {
 	own, roots := certificate(t)
 	refused := errors.New("refused")
@@ -65,7 +71,7 @@ func TestAServerHasToBeWhomItWasDialledAsUnlessTheUserSaysOtherwise(t *testing.T
 				return ours, nil
 			}
 			d := dialerOf(t.Context(), pressed{timeout: 8000 * ms})
-			d.Options = Options{Hosts: d.Hosts, Dial: dial, TLS: tc.config, Log: d.Log, Clock: new(clock.Clock)}
+			d.Options = Options{Hosts: d.Hosts, Dial: dial, TLS: always(tc.config), Log: d.Log, Clock: new(clock.Clock)}
 			name := tc.config.ServerName
 			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 			defer cancel()
@@ -97,7 +103,7 @@ func TestAServerThatDoesNotAnswerTheHandshakeOfTLSIsLeftInTime(t *testing.T) {
 		ctx, end := context.WithCancel(t.Context())
 		defer end()
 		s, p := &failing{pressed: pressed{id: 1, timeout: 8000 * ms}}, new(pipes)
-		d := NewDialer(ctx, s, Options{Hosts: NewHosts(), Log: s, Clock: new(clock.Clock), Dial: p.dial, TLS: &tls.Config{InsecureSkipVerify: true}})
+		d := NewDialer(ctx, s, Options{Hosts: NewHosts(), Log: s, Clock: new(clock.Clock), Dial: p.dial, TLS: always(&tls.Config{InsecureSkipVerify: true})})
 		require.NoError(t, d.Hosts.Init([]string{"a"}))
 		begun := time.Now()
 		_, err := d.Connect("tcp", "a:2281", 500*ms)
