@@ -26,6 +26,9 @@ type Journal struct {
 // nobody reads.
 const mostLines = 1000
 
+// Debugs reports whether lines at Debug are written at all, which those do not ask that are few.
+func (j *Journal) Debugs() bool { return j.logger.Enabled(context.Background(), slog.LevelDebug) }
+
 func (j *Journal) Debug(message string, args ...any) { j.write(slog.LevelDebug, message, args) }
 func (j *Journal) Info(message string, args ...any)  { j.write(slog.LevelInfo, message, args) }
 func (j *Journal) Warn(message string, args ...any)  { j.write(slog.LevelWarn, message, args) }

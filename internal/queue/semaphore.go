@@ -40,6 +40,9 @@ func NewSemaphore(s *Session, path string, size int, o Options) *Semaphore {
 // permits for long.
 func (q *Queue) ofSemaphore() bool { return q.dir != q.path }
 
+// isTurns reports whether q is where the turns of a semaphore are.
+func (q *Queue) isTurns() bool { return q.ofSemaphore() && recipe.Base(q.dir) == recipe.Turns }
+
 // Client returns the client of the semaphore's session.
 func (s *Semaphore) Client() *client.Client { return s.turns.Client() }
 

@@ -1,5 +1,7 @@
 package queue
 
+import "github.com/zklock/zklock/internal/client"
+
 // Call is told of one call for a lock.
 type Call interface {
 	// Enqueued is told of a place in the queue. ahead counts the others, who may be many; -1 if
@@ -35,19 +37,23 @@ func enqueued(call Call, c *contender, view *listing) {
 	})
 }
 
-// acquired tells that h has begun. The turn of a semaphore has no history, since it is not what
-// the caller asked for. If the call does not return, the caller never has h, which is given
+// acquired tells that h has begun. Nothing is told of the turn of a semaphore, since it is not
+// what the caller asked for. If the call does not return, the caller never has h, which is given
 // back.
 func acquired(call Call, h *Hold) {
-	if call == nil || h.history == nil {
-		return
-	}
 	told := false
 	defer func() {
 		if !told {
 			h.Leave(nil)
 		}
 	}()
-	call.Acquired(h)
+	if c := h.contender; !c.queue.isTurns() {
+		if log := c.queue.session.client.Log; log.Debugs() {
+			log.Debug("zklock: lock acquired", "path", c.queue.path, "node", c.node, "session", client.Hex(c.incarnation.id))
+		}
+		if call != nil && h.history != nil {
+			call.Acquired(h)
+		}
+	}
 	told = true
 }

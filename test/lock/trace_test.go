@@ -3,6 +3,7 @@ package lock_test
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"strings"
 	"sync"
 	"testing"
@@ -12,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/zklock/zklock"
+	"github.com/zklock/zklock/internal/client"
 	"github.com/zklock/zklock/zktest"
 )
 
@@ -526,6 +528,37 @@ func TestALockWithoutATracePaysNothingForIt(t *testing.T) {
 		require.LessOrEqual(t, plain, 4.)
 		require.Equal(t, plain+2, traced, "the call and the history")
 	})
+}
+
+func TestTheLogTellsOfEachLockThatIsAcquiredAtDebug(t *testing.T) {
+	for name, lock := range map[string]func(b *bubble, s *zklock.Session) *zklock.Hold{
+		"a lock":          func(b *bubble, s *zklock.Session) *zklock.Hold { return must(b.locker(s).Acquire(b.t.Context())) },
+		"a try":           func(b *bubble, s *zklock.Session) *zklock.Hold { return must(b.locker(s).TryAcquire(b.t.Context())) },
+		"a reader's lock": func(b *bubble, s *zklock.Session) *zklock.Hold { return must(b.rw(s).RAcquire(b.t.Context())) },
+		"permits": func(b *bubble, s *zklock.Session) *zklock.Hold {
+			return must(b.semaphore(s, 2).Acquire(b.t.Context(), 2))
+		},
+		"a kept node": func(b *bubble, s *zklock.Session) *zklock.Hold {
+			return must(b.locker(s, zklock.WithRetention(time.Minute)).Acquire(b.t.Context()))
+		},
+	} {
+		for _, level := range []slog.Level{slog.LevelInfo, slog.LevelDebug} {
+			t.Run(name, func(t *testing.T) {
+				inBubble(t, func(t *testing.T, b *bubble) {
+					var log lockedBuffer
+					s := must(zklock.Connect(t.Context(), []string{b.server.PipeAddr()}, longSession, zklock.WithDialer(b.server.Dial),
+						zklock.WithLogger(slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: level})))))
+					defer s.Close()
+					h := lock(b, s)
+					synctest.Wait()
+					told := fmt.Sprintf(`level=DEBUG msg="zklock: lock acquired" path=%s node=%s session=%s`, b.path, h.Node(), client.Hex(s.ID()))
+					want := map[slog.Level]int{slog.LevelDebug: 1}[level]
+					require.Equal(t, want, strings.Count(log.String(), "lock acquired"), log.String())
+					require.Equal(t, want, strings.Count(log.String(), told), log.String())
+				})
+			})
+		}
+	}
 }
 
 func TestLocksKnowTheirPaths(t *testing.T) {
