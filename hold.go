@@ -216,7 +216,7 @@ func (h *MultiHold) Err() error {
 	if err := h.made("err"); err != nil {
 		return err
 	}
-	if err := h.section().lost(); err != nil {
+	if err, _ := h.section().lost(nil); err != nil {
 		return err
 	}
 	return ended(h.holds)
@@ -266,9 +266,9 @@ func (s section) run(ctx context.Context, fn func(context.Context) error, fail f
 			return
 		}
 		released := s.release(ctx)
-		switch lost := s.lost(); {
-		case lost != nil && err != nil: // not ctx's cause, which may be another lock's
-			err = fail(fmt.Errorf("%w; the function returned: %w", lost, err))
+		switch lost, more := s.lost(err); {
+		case lost != nil && more != nil: // not ctx's cause, which may be another lock's
+			err = fail(fmt.Errorf("%w; the function returned: %w", lost, more))
 		case lost != nil:
 			err = fail(lost)
 		case err == nil && ctx.Err() == nil:
@@ -303,16 +303,24 @@ func (s section) release(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// lost returns that something was lost, and of several what; nil if nothing was.
-func (s section) lost() error {
+// lost returns that something was lost, and of several what, nil if nothing was; and what the
+// function returned besides. Why it was lost is said once.
+func (s section) lost(returned error) (lost, more error) {
 	i := slices.IndexFunc(s, func(p possession) bool { return p.hold.hold.IsLost() })
-	switch {
-	case i < 0:
-		return nil
-	case len(s) == 1:
-		return s[i].hold.Err()
+	if i < 0 {
+		return nil, returned
 	}
-	return fmt.Errorf("%s: %w", s[i].hold.hold.Path(), s[i].hold.Err())
+	lost, more = s[i].hold.Err(), returned
+	switch {
+	case returned == lost:
+		more = nil
+	case errors.Is(returned, lost):
+		lost = ErrLost
+	}
+	if len(s) > 1 {
+		lost = fmt.Errorf("%s: %w", s[i].hold.hold.Path(), lost)
+	}
+	return lost, more
 }
 
 // backwards calls f for one after the other, the last one first, and for the others too if one

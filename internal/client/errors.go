@@ -114,7 +114,11 @@ type unserved struct {
 	wraps      bool // the cause too
 }
 
+// Error says the cause, unless err does: the ctx of a call may have ended for want of a server too.
 func (u unserved) Error() string {
+	if errors.As(u.err, new(unserved)) {
+		return u.err.Error()
+	}
 	return fmt.Sprintf("%v (no connection, last cause: %v)", u.err, u.cause)
 }
 

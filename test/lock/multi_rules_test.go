@@ -71,6 +71,21 @@ func TestDoSaysOnceWhatHasFailed(t *testing.T) {
 		err = free.Do(t.Context(), func(ctx context.Context) error { b.lose(zklock.HoldFrom(ctx)); return broken })
 		require.ErrorIs(t, err, zklock.ErrLost)
 		require.ErrorIs(t, err, broken)
+		for _, under := range []func(ctx context.Context) error{
+			context.Cause,
+			func(ctx context.Context) error { return b.locker(s).LockContext(ctx) },
+		} {
+			err = free.Do(t.Context(), func(ctx context.Context) error { b.lose(zklock.HoldFrom(ctx)); return under(ctx) })
+			require.ErrorIs(t, err, zklock.ErrLost)
+			require.Equal(t, 1, strings.Count(err.Error(), "/free: "), err)
+			require.Equal(t, 1, strings.Count(err.Error(), "lock was lost: "), err)
+			err = zklock.NewMulti(free, must(zklock.New(s, "/other"))).Do(t.Context(), func(ctx context.Context) error {
+				b.lose(zklock.HoldFrom(ctx))
+				return under(ctx)
+			})
+			require.ErrorIs(t, err, zklock.ErrLost)
+			require.Equal(t, 1, strings.Count(err.Error(), "lock was lost: "), err)
+		}
 	})
 }
 

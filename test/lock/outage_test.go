@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/binary"
 	"errors"
+	"fmt"
 	"log/slog"
 	"net"
 	"os"
@@ -263,6 +264,32 @@ func TestACallThatEndsWhileThereIsNoConnectionSaysWhyThereIsNone(t *testing.T) {
 				fails.Store(false)
 			})
 		}
+	}
+}
+
+// The context of a lost hold ends with a cause that says why there was no connection, and the call
+// under it ends while there is none.
+func TestAnErrorSaysOnceWhyThereIsNoConnection(t *testing.T) {
+	for name, call := range ending {
+		inBubble(t, func(t *testing.T, b *bubble) {
+			place := b.server.Client("mine")
+			s := must(zklock.Connect(t.Context(), []string{b.server.PipeAddr()}, longSession, zklock.WithDialer(place.Dial)))
+			defer s.Close()
+			var errs []error
+			lost := must(b.locker(s).Acquire(t.Context()))
+			errs = append(errs, must(zklock.New(s, "/b")).Do(t.Context(), func(ctx context.Context) error {
+				b.server.Refuse(true)
+				place.Cut()
+				errs = append(errs, call(ctx, s, lost), call(lost.Context(), s, lost))
+				b.server.Refuse(false)
+				return errs[0]
+			}), lost.Err())
+			for _, err := range errs {
+				for _, says := range []string{"no connection", "connection refused", "could not be proved alive"} {
+					require.LessOrEqual(t, strings.Count(fmt.Sprint(err), says), 1, "%s: %v", name, err)
+				}
+			}
+		})
 	}
 }
 
