@@ -18,14 +18,18 @@ type cleanups struct {
 // CleanUp finishes in the background what a call has left behind. The next calls wait when too
 // much of that is under way: see MakeRoom.
 func (c *Client) CleanUp(finish func()) {
-	c.cleanups.add(1)
+	c.LeftBehind(1)
 	if !c.Spawn(func() {
-		defer c.cleanups.add(-1)
+		defer c.LeftBehind(-1)
 		finish()
 	}) {
-		c.cleanups.add(-1)
+		c.LeftBehind(-1)
 	}
 }
+
+// LeftBehind counts what calls have left behind that is finished without CleanUp: thousands of them
+// may end together.
+func (c *Client) LeftBehind(more int) { c.cleanups.add(more) }
 
 func (u *cleanups) add(n int) {
 	u.mu.Lock()

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/zklock/zklock/internal/backoff"
@@ -58,15 +57,15 @@ func (c *Client) Persist(ctx context.Context, f func() error) error {
 	})
 }
 
-// endings are our own reasons to give a request up.
-var endings = []error{ErrClosed, context.Canceled, context.DeadlineExceeded}
-
-// Transient reports whether err leaves hope that the same request fares better next time.
+// Transient reports whether err leaves hope that the same request fares better next time: it is
+// neither a refusal nor our own reason to give the request up. Thousands of calls may have to know at
+// once that their ctx has ended.
 func Transient(err error) bool {
-	if final := Final(""); errors.As(err, &final) {
+	if LooksEnded(err) || errors.Is(err, ErrClosed) {
 		return false
 	}
-	return !Refused(err) && !slices.ContainsFunc(endings, func(ending error) bool { return errors.Is(err, ending) })
+	final := Final("")
+	return !errors.As(err, &final) && !Refused(err)
 }
 
 // Sleep waits for d, or for the end of ctx or the session, of which it returns the reason.

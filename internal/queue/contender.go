@@ -90,12 +90,14 @@ func (s *Session) register(q *Queue, inc *incarnation, id string) *contender {
 	return c
 }
 
-// forget drops a contender whose node is gone.
-func (s *Session) forget(c *contender) {
+// forget drops contenders whose nodes are gone.
+func (s *Session) forget(gone ...*contender) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	c.countOut()
-	delete(s.live, c.id)
+	for _, c := range gone {
+		c.countOut()
+		delete(s.live, c.id)
+	}
 }
 
 // created takes the name and czxid that the server gave the node. The session's mu is held.

@@ -3,9 +3,11 @@ package queue
 import (
 	"errors"
 	"fmt"
+	"runtime"
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 
 	"github.com/go-zookeeper/zk"
 	"golang.org/x/sync/errgroup"
@@ -24,6 +26,25 @@ type deletion struct {
 	batch *batch        // that the delete is in, once it may not wait any more
 	done  chan struct{} // closed when the nodes are gone, or cannot be deleted for now
 	err   error         // why it cannot be, once done
+	met   atomic.Bool   // by the first of behind and finish
+}
+
+// behind counts the deletion among what ended calls have left behind, until it is done.
+func (r *deletion) behind() {
+	c := r.contender.queue.session.client
+	c.LeftBehind(1)
+	if r.met.Swap(true) {
+		c.LeftBehind(-1)
+	}
+}
+
+// finish ends the deletion.
+func (r *deletion) finish(err error) {
+	r.err = err
+	close(r.done)
+	if r.met.Swap(true) {
+		r.contender.queue.session.client.LeftBehind(-1)
+	}
 }
 
 // batch is deletions that are carried out by one request.
@@ -39,7 +60,7 @@ func (s *Session) deleteLater(c *contender) *deletion {
 	r := &deletion{contender: c, done: make(chan struct{})}
 	if s.isOver(c) {
 		delete(s.live, c.id) // the node goes with its session
-		close(r.done)
+		r.finish(nil)
 		return r
 	}
 	s.deletions = append(s.deletions, r)
@@ -83,8 +104,9 @@ func (r *deletion) size() (size int) {
 	return size
 }
 
-// deleteSoon carries out what has come until it runs.
+// deleteSoon carries out what has come until it runs, behind those who are on their way.
 func (s *Session) deleteSoon() {
+	runtime.Gosched()
 	s.mu.Lock()
 	s.taking = false
 	batches := s.takeDeletions()
@@ -155,12 +177,15 @@ func (s *Session) finished(some []*deletion, err error) {
 		s.client.Log.Error("zklock: lock nodes cannot be deleted", "nodes", some[0].contender.nodes, "session", client.Hex(some[0].contender.incarnation.id), "error", err)
 		s.client.Spawn(func() { s.deleteYet(some[0]) })
 	}
-	for _, r := range some {
-		if err == nil {
-			s.forget(r.contender)
+	if err == nil {
+		gone := make([]*contender, len(some))
+		for i, r := range some {
+			gone[i] = r.contender
 		}
-		r.err = err
-		close(r.done)
+		s.forget(gone...)
+	}
+	for _, r := range some {
+		r.finish(err)
 	}
 }
 

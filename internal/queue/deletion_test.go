@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"path"
+	"runtime"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -261,6 +262,30 @@ func TestTheNodesOfCallsThatEndTogetherAreDeletedByOneRequest(t *testing.T) {
 		require.Equal(t, before[zktest.OpDelete], after[zktest.OpDelete])
 		require.Equal(t, []string{path.Base(h.Node())}, server.Children("/lock"))
 		done()
+	})
+}
+
+func TestACallThatEndsLeavesNoGoroutineBehindThatWaitsForItsNodeToBeDeleted(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const calls = 70
+		s, server := connected(t)
+		hold(t, s)
+		synctest.Wait()
+		before := runtime.NumGoroutine()
+		ctx, cancel := context.WithCancel(t.Context())
+		var came []<-chan outcome
+		for range calls {
+			came = append(came, ask(ctx, lockAt(s, "/lock").Acquire))
+		}
+		hung := server.HoldRequest(zktest.OpMulti)
+		defer hung.Release()
+		cancel()
+		for _, ended := range came {
+			require.ErrorIs(t, (<-ended).err, context.Canceled)
+		}
+		synctest.Wait()
+		require.Less(t, runtime.NumGoroutine(), before+calls/10)
+		require.Error(t, s.client.MakeRoom(overCtx(t)), "they are counted all the same")
 	})
 }
 

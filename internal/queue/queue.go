@@ -84,7 +84,7 @@ func (q *Queue) Acquire(ctx context.Context, call Call) (*Hold, error) {
 	case err == nil:
 		acquired(call, h)
 	case left != nil:
-		q.session.client.CleanUp(func() { <-left.done })
+		left.behind()
 	}
 	return h, err
 }

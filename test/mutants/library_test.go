@@ -1376,7 +1376,7 @@ var ofTheLibrary = []judged{
 		{"internal/queue/hold.go", "if inc.RunsAt(now) {\n\t\treturn true", "if true {\n\t\treturn true"},
 	}}, "test/sim.TestF12TheFirstLookOfAHolderThatWasStoppedSaysThatTheLockIsLost"},
 	{mutant{"a place that goes with its session is not taken anew", []edit{
-		{"internal/client/retry.go", "return !Refused(err) && ", "return !Refused(err) && !errors.Is(err, ErrSessionOver) && "},
+		{"internal/client/retry.go", "&& !Refused(err)\n", "&& !Refused(err) && !errors.Is(err, ErrSessionOver)\n"},
 	}}, "test/sim.TestF15ASessionThatExpiresWhileItWaitsTakesANewPlace"},
 	{mutant{"the end of the nearest one ahead is a turn", []edit{
 		{"internal/recipe/order.go", "at.Ahead++", "at.Ahead = 1"},
@@ -1403,7 +1403,7 @@ var ofTheLibrary = []judged{
 		{"internal/wire/frame.go", "if at += n; err != nil {\n				return nil, err", "if at += n; err != nil {\n				return frame, nil"},
 	}}, "test/sim.TestHalfAReplyToACreateSaysNothing"},
 	{mutant{"what was refused is tried again", []edit{
-		{"internal/client/retry.go", "return !Refused(err) && !slices", "return !slices"},
+		{"internal/client/retry.go", "return !errors.As(err, &final) && !Refused(err)", "return !errors.As(err, &final)"},
 	}}, "test/sim.TestF35ARefusalByAnACLIsToldOnceAndNotTriedAgain"},
 	{mutant{"an end of the session that no server has confirmed is a success", []edit{
 		{"internal/client/close.go", "if !confirmed && id != 0 {", "if !confirmed && id < 0 && id > 0 {"},
