@@ -220,6 +220,17 @@ func (c *Client) Watch(key WatchKey) *Watch {
 	return w
 }
 
+// Standing returns the watch of that key if the server has it; nil if not.
+func (c *Client) Standing(key WatchKey) *Watch {
+	ws := &c.watches
+	ws.mu.Lock()
+	defer ws.mu.Unlock()
+	if w := ws.at[key]; w != nil && w.IsArmed() {
+		return w
+	}
+	return nil
+}
+
 // arm asks for the watch until the server has answered for good, or the connection has ended: a
 // server that is busy, or has erred, may refuse a read once. It asks for the data, never for
 // existence: that would leave a watch on a node that is gone, for ever.
@@ -231,7 +242,7 @@ func (c *Client) arm(key WatchKey, w *Watch) {
 	if errors.Is(err, zk.ErrNoNode) {
 		c.observer.Deleted(key.Path)
 	}
-	if c.watches.armed(key, w, err) == nil {
+	if c.watches.armed(key, w, err) == nil && !key.Children {
 		c.observer.Read(key.Path, Content{Data: w.Data, Stat: w.Stat})
 	}
 }

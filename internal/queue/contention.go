@@ -44,6 +44,7 @@ func (t *handoff) watchQueue(c *contender) {
 		}
 		w := s.client.Watch(client.WatchKey{Path: c.queue.dir, Children: true})
 		<-w.Armed
+		c.queue.lookAround(w.Names)
 		if !t.seen(c, w) {
 			return
 		}
@@ -84,7 +85,7 @@ func (t *handoff) seen(c *contender, w *client.Watch) bool {
 	if t.node != c {
 		return false
 	}
-	t.contention = contentionOf(w, recipe.Base(c.node))
+	t.contention = c.queue.contentionOf(w, recipe.Base(c.node))
 	if t.contention == others && !t.idle.IsZero() {
 		c.leaveLocked()
 	}
@@ -95,13 +96,13 @@ func (t *handoff) seen(c *contender, w *client.Watch) bool {
 
 // contentionOf returns which contention the contender of that name has among the children that
 // the watch has seen.
-func contentionOf(w *client.Watch, node string) contention {
+func (q *Queue) contentionOf(w *client.Watch, node string) contention {
 	switch {
 	case client.Refused(w.Err):
 		return others // for all that is known from now on
 	case w.Err != nil:
 		return unknown
-	case othersAmong(w.Names, node):
+	case q.othersAmong(w.Names, node):
 		return others
 	case w.HasFired():
 		return unknown
@@ -111,9 +112,9 @@ func contentionOf(w *client.Watch, node string) contention {
 
 // othersAmong reports whether names, a queue's children, are of any contender but the one of
 // that name.
-func othersAmong(names []string, node string) bool {
+func (q *Queue) othersAmong(names []string, node string) bool {
 	return slices.ContainsFunc(names, func(name string) bool {
-		_, contends := recipe.Parse(name)
-		return contends && name != node
+		n, ok := recipe.Parse(name)
+		return ok && name != node && !q.isBystander(n)
 	})
 }

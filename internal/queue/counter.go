@@ -2,6 +2,7 @@ package queue
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -58,11 +59,15 @@ func (c *contender) outwait(ctx context.Context) error {
 	defer client.Queues(ctx, false)
 	for try := 1; ; try++ {
 		view, err := c.relist(ctx)
-		switch {
-		case err != nil:
+		if err != nil {
 			return err
-		case !anyCounts(view.List):
+		}
+		nodes, err := c.queue.contending(ctx, view.Nodes())
+		switch {
+		case err == nil && !anyCounts(nodes):
 			return recipe.ErrUnordered
+		case err != nil && !errors.Is(err, client.ErrStale):
+			return err
 		}
 		c.behind = true
 		if err := c.queue.session.client.Sleep(ctx, backoff.Before(try)); err != nil {
@@ -72,8 +77,8 @@ func (c *contender) outwait(ctx context.Context) error {
 }
 
 // anyCounts reports whether one of the lock nodes has a number that counts.
-func anyCounts(view *client.List) bool {
-	return slices.ContainsFunc(view.Nodes(), func(n recipe.Node) bool { return !n.Unordered() })
+func anyCounts(nodes []recipe.Node) bool {
+	return slices.ContainsFunc(nodes, func(n recipe.Node) bool { return !n.Unordered() })
 }
 
 // reaped is by when a server has removed a container that is empty: it looks once a minute.
@@ -115,14 +120,14 @@ func (q *Queue) renew(ctx context.Context) error {
 	case len(view.Names) == 0:
 		_, err = client.Send(c, func() (struct{}, error) { return struct{}{}, q.remake() }).Wait(ctx)
 	default:
-		err = q.onlyContenders(view.Names)
+		err = q.onlyContenders(ctx, view)
 	}
 	switch {
 	case err != nil && !client.Transient(err) && !client.LooksEnded(err):
 		return fmt.Errorf("%w, and starts afresh with the path only: %w", recipe.ErrUnordered, err)
 	case err != nil || len(view.Names) == 0:
 		return err
-	case anyCounts(view):
+	case anyCounts(view.Nodes()):
 		return ErrLocked
 	}
 	return errLeftBehind
@@ -132,9 +137,13 @@ const errForeign = client.Final("which is no lock node")
 
 // onlyContenders returns an error if one of the path's children is no lock node: contenders
 // leave in time.
-func (q *Queue) onlyContenders(names []string) error {
-	for _, name := range names {
-		if _, contends := recipe.Parse(name); !contends {
+func (q *Queue) onlyContenders(ctx context.Context, view *client.List) error {
+	bystanders, err := q.look(ctx, foreign(view.Nodes()))
+	if err != nil {
+		return err
+	}
+	for _, name := range view.Names {
+		if _, contends := recipe.Parse(name); !contends || bystanders[name] {
 			return fmt.Errorf("%s has the child %q, %w: %w", q.dir, name, errForeign, zk.ErrNotEmpty)
 		}
 	}

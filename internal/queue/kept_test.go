@@ -454,7 +454,7 @@ func TestACohortThatHasSeenOthersKnowsThemWhenOneMoreComes(t *testing.T) {
 		if c.fired {
 			close(w.Fired)
 		}
-		require.Equal(t, c.want, contentionOf(w, node(1)), "%+v", c)
+		require.Equal(t, c.want, new(Queue).contentionOf(w, node(1)), "%+v", c)
 	}
 }
 

@@ -81,6 +81,10 @@ func (s *Semaphore) mixed(ctx context.Context, out []string) error {
 	return nil
 }
 
+// isLock reports whether one of names is that of a lock's node. A foreign one may be anything.
 func isLock(names []string) bool {
-	return slices.ContainsFunc(names, func(name string) bool { _, ok := recipe.Parse(name); return ok })
+	return slices.ContainsFunc(names, func(name string) bool {
+		n, ok := recipe.Parse(name)
+		return ok && !n.Foreign
+	})
 }

@@ -51,6 +51,7 @@ func (o *observer) Changed(path string) {
 
 func (o *observer) Read(path string, said client.Content) {
 	o.contender(path, func(c *contender) { c.onContent(said) })
+	o.session().tellForeign(path, said.Stat)
 }
 
 // contender calls f, under the mutex, if path is a contender's node.

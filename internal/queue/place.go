@@ -53,10 +53,13 @@ func (c *contender) place(ctx context.Context, view *listing) (place, error) {
 			}
 		}
 		p, err := view.placeOf(c)
-		if errors.Is(err, errNodeDeleted) && c.lacked(ctx) {
+		switch {
+		case errors.Is(err, errNodeDeleted) && c.lacked(ctx):
 			err = cmp.Or(c.again(ctx, c.node), client.ErrStale)
+		case err == nil && p.Foreign:
+			p, err = c.pastForeign(ctx, view)
 		}
-		c.alone = err == nil && !othersAmong(view.Names, recipe.Base(c.node))
+		c.alone = err == nil && !c.queue.othersAmong(view.Names, recipe.Base(c.node))
 		if err == nil {
 			err = c.queue.mixed(ctx, view.Names)
 		}
@@ -75,16 +78,19 @@ func (c *contender) lacked(ctx context.Context) bool {
 
 // placeOf returns where c stands. Its errors end the place in the queue, but for
 // client.ErrStale, after which the queue has to be listed again.
-func (v *listing) placeOf(c *contender) (place, error) {
+func (v *listing) placeOf(c *contender) (place, error) { return v.placeAmong(v.Nodes(), c) }
+
+// placeAmong is placeOf by those of the listed nodes that count.
+func (v *listing) placeAmong(nodes []recipe.Node, c *contender) (place, error) {
 	p := place{link: v.Link}
 	if v.Link.ID != c.incarnation.id {
 		return p, client.ErrStale
 	}
 	var err error
-	p.Position, err = recipe.Locate(v.Nodes(), c.listed())
+	p.Position, err = recipe.Locate(nodes, c.listed())
 	switch {
 	case err == nil:
-		p.next = p.Ahead == 1 && p.InTheWay(v.Nodes()) == 1 && !c.queue.ofSemaphore()
+		p.next = p.Ahead == 1 && p.InTheWay(nodes) == 1 && !c.queue.ofSemaphore()
 		return p, nil
 	case !errors.Is(err, recipe.ErrMissing):
 		return p, err

@@ -26,7 +26,8 @@ type Session struct {
 	incarnation *incarnation // nil when it has ended and no new one has begun
 	live        map[string]*contender
 	index       index
-	spent       map[string]int64 // see spend
+	spent       map[string]int64   // see spend
+	told        map[[2]string]bool // see once
 
 	deletions []*deletion // that wait to be carried out together
 	taken     *batch      // the last that were taken from these
@@ -51,6 +52,7 @@ func NewSession(c *client.Client) *Session {
 		live:      make(map[string]*contender),
 		index:     index{at: make(map[indexKey]*contender), lines: make(map[string]*line)},
 		spent:     make(map[string]int64),
+		told:      make(map[[2]string]bool),
 		protected: make(map[string]*contender),
 		beginner:  make(chan struct{}, 1),
 	}

@@ -29,8 +29,9 @@ func enqueued(call Call, c *contender, view *listing) {
 	}
 	call.Enqueued(c.node, c.token, func() int {
 		if view != nil {
-			if at, err := view.placeOf(c); err == nil {
-				return at.InTheWay(view.Nodes())
+			nodes := c.queue.withoutBystanders(view.Nodes(), nil)
+			if at, err := view.placeAmong(nodes, c); err == nil {
+				return at.InTheWay(nodes)
 			}
 		}
 		return -1

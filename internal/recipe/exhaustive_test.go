@@ -95,10 +95,10 @@ var scopes = []struct {
 		actors: exclusive(0, 0, 0), budget: budget{reconnects: 1, ends: 1, deletes: 1, changes: 1}, follows: true,
 	}, budget{2, 1, 2, 1, 1, 0}},
 	{"a writer that downgrades, a writer and a reader", scope{
-		actors: []actor{{Write, 0, true}, {Write, 1, false}, {Read, 2, false}}, budget: budget{ends: 1, deletes: 1},
+		actors: []actor{{kind: Write, downgrades: true}, {kind: Write, session: 1}, {kind: Read, session: 2}}, budget: budget{ends: 1, deletes: 1},
 	}, budget{1, 1, 1, 0, 1, 0}},
 	{"two writers that downgrade and a reader of two sessions", scope{
-		actors: []actor{{Write, 0, true}, {Write, 1, true}, {Read, 1, false}}, budget: budget{reconnects: 1, ends: 1},
+		actors: []actor{{kind: Write, downgrades: true}, {kind: Write, session: 1, downgrades: true}, {kind: Read, session: 1}}, budget: budget{reconnects: 1, ends: 1},
 	}, budget{1, 1, 1, 1, 1, 0}},
 	{"four contenders of three sessions", scope{
 		actors: exclusive(0, 0, 1, 2), follows: true,
@@ -109,6 +109,21 @@ var scopes = []struct {
 	{"the counter's end", scope{
 		actors: exclusive(0, 1, 2), counter: orderEnd - 2, budget: budget{reconnects: 1, deletes: 1},
 	}, budget{1, 1, 1, 1, 1, 0}},
+	{"a lock of another library between two of one session", scope{
+		actors: append(exclusive(0, 0), actor{session: 2, stem: "lock_"}), budget: budget{reconnects: 1, ends: 1, deletes: 1}, follows: true,
+	}, budget{1, 1, 1, 1, 1, 1}},
+	{"a lock of another library that is called by its number", scope{
+		actors: append(exclusive(0, 1), actor{session: 2, stem: bare}), budget: budget{deletes: 1, leaves: 1},
+	}, budget{1, 1, 1, 1, 1, 1}},
+	{"a lock of another library that says so", scope{
+		actors: append(exclusive(0, 1), actor{session: 2, stem: plain}), budget: budget{deletes: 1, leaves: 1},
+	}, budget{1, 1, 1, 1, 1, 1}},
+	{"another library's lock that leaves a node in its place, a writer and a reader", scope{
+		actors: []actor{{kind: Write}, {kind: Read, session: 1}, {session: 2, stem: "x-12-", downgrades: true}}, budget: budget{deletes: 1},
+	}, budget{1, 1, 1, 0, 1, 0}},
+	{"a child that is no lock's", scope{
+		actors: append(exclusive(0, 0, 1), actor{session: 2, stem: "order-", persists: true}), budget: budget{reconnects: 1}, follows: true,
+	}, budget{1, 1, 1, 0, 1, 0}},
 	{"a counter that has run over", scope{
 		actors: exclusive(0, 1, 2), counter: math.MaxInt32 - 1, budget: budget{deletes: 1},
 	}, budget{1, 1, 1, 1, 1, 0}},
@@ -116,7 +131,9 @@ var scopes = []struct {
 
 // parts are what is explored of the largest scopes without -recipe.full.
 var parts = map[string]budget{
-	"a writer that downgrades, a writer and a reader": {deletes: 1},
+	"a writer that downgrades, a writer and a reader":                               {deletes: 1},
+	"a lock of another library between two of one session":                          {ends: 1, deletes: 1},
+	"another library's lock that leaves a node in its place, a writer and a reader": {},
 }
 
 func TestNoScheduleOfASmallScopeBreaksTheRecipe(t *testing.T) {
@@ -143,7 +160,8 @@ func TestEachConditionTakenAwayHasACounterexample(t *testing.T) {
 	if testing.Short() {
 		t.Skip("explores millions of states")
 	}
-	writers := []actor{{Write, 0, true}, {Write, 1, false}}
+	writers := []actor{{kind: Write, downgrades: true}, {kind: Write, session: 1}}
+	foreign := actor{session: 2, stem: "n_"}
 	for name, sc := range map[string]scope{
 		"a wake-up by any change": {
 			actors: exclusive(0, 1), budget: budget{changes: 1}, wakeup: func(w *Wakeup) { w.Deleted = true },
@@ -165,6 +183,20 @@ func TestEachConditionTakenAwayHasACounterexample(t *testing.T) {
 		"a wake-up of an earlier connection": {
 			actors: exclusive(0, 1), budget: budget{deletes: 1, reconnects: 1}, keeps: true,
 		},
+		"a wake-up by another library's node, which may have left one in its place": {
+			actors: append(exclusive(0), actor{session: 2, stem: "n_", downgrades: true}),
+			wakeup: func(w *Wakeup) { w.Position.Nearest.Foreign = false },
+		},
+		"a child of another library's": {
+			actors: append(exclusive(0), foreign), contends: func(n Node, _ bool) bool { return !n.Foreign },
+		},
+		"a child between two of one session": {
+			actors: append(exclusive(0, 0), foreign), follows: true, contends: func(n Node, _ bool) bool { return !n.Foreign },
+		},
+		"a child that is there for good": {
+			actors:   append(exclusive(0), actor{session: 2, stem: "order-", persists: true}),
+			contends: func(Node, bool) bool { return true },
+		},
 		"a list of a new connection's server": {
 			actors: exclusive(0), budget: budget{reconnects: 1}, behindhand: true,
 		},
@@ -178,7 +210,7 @@ func TestEachConditionTakenAwayHasACounterexample(t *testing.T) {
 			},
 		},
 		"the succession of a writer": {
-			actors: []actor{{Write, 0, true}, {Write, 0, false}}, follows: true,
+			actors: []actor{{kind: Write, downgrades: true}, {kind: Write}}, follows: true,
 			succession: func(s *Succession) { s.Ahead.Kind, s.Self.Kind = Exclusive, Exclusive },
 		},
 		"a succession of those that are not neighbours": {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 )
 
 // The model is a small ensemble with a few clients, whose every next step is tried. What the
@@ -19,6 +20,8 @@ import (
 //     What decides something is read when it has applied all that was committed by then.
 //   - A session that has ended has lost its holds before (the lease sees to that), but
 //     its waiters know nothing of it.
+//   - Another library has the lock when its node is the first of all, whatever it is called, and
+//     looks again when anything changes. Some nodes are no lock's: nobody ever deletes them.
 //
 // A node is a bit: contender i's own is 1<<i, and 1<<(most+i) is the reader that it has become
 // by a downgrade.
@@ -35,7 +38,12 @@ type actor struct {
 	kind       Kind
 	session    int
 	downgrades bool
+	stem       string // of another library's node; empty for ours
+	persists   bool   // likewise, of a node that is no lock's
 }
+
+// theirs reports whether another library has made the node.
+func (a actor) theirs() bool { return a.stem != "" }
 
 // scope is what a check explores.
 type scope struct {
@@ -48,6 +56,7 @@ type scope struct {
 	wakeup     func(*Wakeup)
 	succession func(*Succession)
 	locate     func([]Node, Node) (Position, error)
+	contends   func(n Node, ephemeral bool) bool
 	keeps      bool // the watches of a connection that has gone count
 	behindhand bool // a new connection is read by at once
 	follows    bool // contenders of one session hand the lock on
@@ -140,22 +149,33 @@ func (sc *scope) node(s *state, i int) Node {
 	if i >= most {
 		kind = Read
 	}
-	n := Node{Kind: kind, Sequence: sc.sequence(s.actors[actor].number)}
-	n.Name = names[key{i, n.Kind, n.Sequence}]
-	if n.Name == "" {
-		n.Name = fmt.Sprintf("%s%010d", Stem(fmt.Sprint(i), n.Kind), n.Sequence)
-		names[key{i, n.Kind, n.Sequence}] = n.Name
+	at := key{i, kind, sc.sequence(s.actors[actor].number), sc.actors[actor].stem}
+	n, known := named[at]
+	if !known {
+		stem := at.stem
+		switch {
+		case stem == "":
+			stem = Stem(fmt.Sprint(i), kind)
+		case i >= most:
+			stem += "reads-"
+		}
+		n, _ = Parse(fmt.Sprintf("%s%010d", strings.TrimPrefix(stem, bare), at.sequence))
+		named[at] = n
 	}
 	return n
 }
+
+// bare is the stem of a node that is called by its number alone.
+const bare = "bare"
 
 type key struct {
 	node     int
 	kind     Kind
 	sequence int32
+	stem     string
 }
 
-var names = map[key]string{}
+var named = map[key]Node{}
 
 // at returns the nodes as they are when a part of the log is applied.
 func (s *state) at(applied uint8) nodes {
@@ -234,6 +254,9 @@ func (sc *scope) actorSteps(s state, i int, add adder) {
 			to := s
 			to.made++
 			to.actors[i] = waiter{phase: making, number: to.made}
+			if a.persists {
+				to.actors[i].phase = over
+			}
 			to.commit(entry{made: 1 << i})
 			add(false, to, "", "%d asks for the lock (%v, session %d)", i, a.kind, a.session)
 		}
@@ -254,7 +277,11 @@ func (sc *scope) actorSteps(s state, i int, add adder) {
 			add(true, to, "", "%d finds no node of its own", i)
 		}
 	case listing:
-		if readable {
+		switch {
+		case !readable:
+		case a.theirs():
+			sc.lookAsOthersDo(s, i, there, add)
+		default:
 			sc.list(s, i, there, add)
 		}
 	case behind:
@@ -295,7 +322,8 @@ func (sc *scope) fresh(s *state, i int) bool {
 func (sc *scope) of(i int) (all []actor) {
 	for _, a := range sc.actors {
 		if a.session == i {
-			all = append(all, actor{a.kind, 0, a.downgrades})
+			a.session = 0
+			all = append(all, a)
 		}
 	}
 	return all
@@ -347,12 +375,37 @@ func arm(there nodes, node int) watched {
 	return late
 }
 
+// lookAsOthersDo has another library's lock look whether its node is the first.
+func (sc *scope) lookAsOthersDo(s state, i int, there nodes, add adder) {
+	if !there.has(i) {
+		sc.end(&s, i, over)
+		add(true, s, "", "%d finds no node of its own", i)
+		return
+	}
+	for n := range 2 * most {
+		if there.has(n) && !sc.actors[n%most].persists && s.actors[n%most].number < s.actors[i].number {
+			return
+		}
+	}
+	s.actors[i] = waiter{phase: holding, number: s.actors[i].number, moved: s.actors[i].moved}
+	add(true, s, "", "%d is the first, and has the lock", i)
+}
+
+// counts reports whether n stands in the queue for those who look at it.
+func (sc *scope) counts(s *state, n int) bool {
+	contends := Node.Contends
+	if sc.contends != nil {
+		contends = sc.contends
+	}
+	return contends(sc.node(s, n), !sc.actors[n%most].persists)
+}
+
 func (sc *scope) list(s state, i int, there nodes, add adder) {
 	a := sc.actors[i]
 	var shown []string
 	var which []int
 	for n := range 2 * most {
-		if there.has(n) {
+		if there.has(n) && sc.counts(&s, n) {
 			shown = append(shown, sc.node(&s, n).Name)
 			which = append(which, n)
 		}
@@ -382,12 +435,12 @@ func (sc *scope) list(s state, i int, there nodes, add adder) {
 
 // follow makes i the successor of the actor for which that is allowed.
 func (sc *scope) follow(s *state, i int, seen func(ahead int) Succession) {
-	if !sc.follows {
+	if !sc.follows || sc.actors[i].theirs() {
 		return
 	}
 	for ahead := range sc.actors {
 		w := s.actors[ahead]
-		if ahead == i || sc.actors[ahead].session != sc.actors[i].session ||
+		if ahead == i || sc.actors[ahead].session != sc.actors[i].session || sc.actors[ahead].theirs() ||
 			w.phase < listing || w.phase > holding || w.reader {
 			continue
 		}
@@ -588,7 +641,7 @@ func (sc *scope) watchedBy(s *state, i int) (all nodes) {
 
 func (sc *scope) ownedBy(i int) (all nodes) {
 	for n, a := range sc.actors {
-		if a.session == i {
+		if a.session == i && !a.persists {
 			all |= 1<<n | 1<<(most+n)
 		}
 	}
@@ -757,7 +810,7 @@ func (sc *scope) broken(s *state) string {
 	there := s.committed()
 	for i, a := range sc.actors {
 		w := s.actors[i]
-		if w.phase == over && !s.servers[a.session].ended && there&(1<<i|1<<(most+i)) != 0 {
+		if w.phase == over && !a.persists && !s.servers[a.session].ended && there&(1<<i|1<<(most+i)) != 0 {
 			return fmt.Sprintf("the node of %d stays", i)
 		}
 		for j, b := range sc.actors {
@@ -777,7 +830,7 @@ func (sc *scope) holds(s *state, i int) bool {
 }
 
 func (sc *scope) held(s *state, i int) Kind {
-	if s.actors[i].reader {
+	if s.actors[i].reader && !sc.actors[i].theirs() {
 		return Read
 	}
 	return sc.actors[i].kind

@@ -45,6 +45,9 @@ var markers = []struct {
 	{"__rlock__", Read},
 }
 
+// plain is all that some locks have ahead of the sequence.
+const plain = "lock-"
+
 // permitMarker stands where a permit's name has its marker. Permits do not queue.
 const permitMarker = "-lease-"
 
@@ -80,17 +83,36 @@ type Node struct {
 	Name     string
 	Kind     Kind
 	Sequence int32
+	// Foreign says that the name has a sequence and nothing besides that tells of a lock. It may
+	// be one of another library's, or no lock at all: see Contends.
+	Foreign bool
 }
 
-// Parse reads the name of a lock node; false if it is not one, or one of a permit.
+// Parse reads the name of a node that may be a lock's; false if it ends in no sequence, or is one
+// of a permit.
 func Parse(name string) (Node, bool) {
 	for _, m := range markers {
 		if sequence, ok := sequenceAfter(m.text, name); ok {
 			return Node{Name: name, Kind: m.kind, Sequence: sequence}, true
 		}
 	}
+	if sequence, ok := sequenceAfter(plain, name); ok && strings.HasPrefix(name, plain) && len(name) <= len(plain)+len("-")+sequenceDigits {
+		return Node{Name: name, Sequence: sequence}, true
+	}
+	// In a name of a form that is not known a hyphen is no sign.
+	if sequence, ok := sequenceAfter("", name); ok && name[len(name)-sequenceDigits] != '-' && !IsPermit(name) {
+		return Node{Name: name, Sequence: sequence, Foreign: true}, true
+	}
 	return Node{}, false
 }
+
+// Contends reports whether n stands in the queue of a lock, by whether it is ephemeral. A foreign
+// one that is not is none: no lock could count on its end. What tells of a lock by its name does in
+// any case.
+func (n Node) Contends(ephemeral bool) bool { return ephemeral || !n.Foreign }
+
+// Bare reports whether n is called by its sequence alone.
+func (n Node) Bare() bool { return len(n.Name) == sequenceDigits }
 
 // IsPermit reports whether name is that of a permit's node.
 func IsPermit(name string) bool {

@@ -21,6 +21,9 @@ func TestTheNamesOfEveryClientAreRead(t *testing.T) {
 		Stem(id, Exclusive) + "2147483647":                       {Kind: Exclusive, Sequence: 2147483647},
 		"-lock-0000000001":                                       {Kind: Exclusive, Sequence: 1},
 		"prefix-of-somebody-else-__WRIT__0000000003":             {Kind: Write, Sequence: 3},
+		"lock-0000000007":                                        {Kind: Exclusive, Sequence: 7},
+		"lock--2147483648":                                       {Kind: Exclusive, Sequence: -2147483648},
+		"lock--000000001":                                        {Kind: Exclusive, Sequence: -1},
 		"with-lock-0000000001-in-it-__READ__0000000002":          {Kind: Read, Sequence: 2},
 		"_c_0123456789abcdef0123456789abcdef-lock-lock-00000001": {},
 	} {
@@ -34,8 +37,9 @@ func TestTheNamesOfEveryClientAreRead(t *testing.T) {
 
 func TestWhatIsNoLockNodeIsIgnored(t *testing.T) {
 	for _, name := range []string{
-		"", "-", "lock", "members", "nine-char", "0000000000", "x-lock-1", "x-lock-000000000a", "x-lock-9999999999", "x-lock--00000000a",
-		"zzz-0000000000", Stem(id, Permit) + "0000000000", "x-lock-+000000001", "ünïcode-lock-٠٠٠٠٠٠٠٠٠٠",
+		"", "-", "lock", "members", "nine-char", "x-lock-1", "x-lock-000000000a", "x-lock-9999999999", "x-lock--00000000a",
+		"order-9999999999", "order-2147483648", "order-123456789", "order--123456789", "lock-123456789", "123456789", "-000000000",
+		Stem(id, Permit) + "0000000000", "x-lock-+000000001", "ünïcode-lock-٠٠٠٠٠٠٠٠٠٠",
 	} {
 		_, ok := Parse(name)
 		require.False(t, ok, name)
@@ -46,6 +50,25 @@ func TestWhatIsNoLockNodeIsIgnored(t *testing.T) {
 	require.False(t, IsPermit(Stem(id, Exclusive)+"0000000000"))
 	require.False(t, IsPermit("-lease-"))
 	require.False(t, IsPermit("car-lease-2024-03-01"), "a day is no number")
+}
+
+// Of vitess, tooz, libkv, zoo_lock.c, WriteLock and who else wrote a lock by hand. No name that ends in a sequence is
+// passed over: that of a permit aside.
+func TestAChildThatEndsInASequenceIsForeignIfItsNameSaysNothingMore(t *testing.T) {
+	for name, sequence := range map[string]int32{
+		"0000000007": 7, "-0000000007": 7, "n_0000000007": 7, "n-0000000007": 7, "lock_0000000007": 7, "lock0000000007": 7,
+		"x-72057594037927936-0000000007": 7, "x-lock-00000000007": 7, "lock-x0000000007": 7, "clock-0000000007": 7,
+		"order-1234567890": 1234567890, "order-2147483647": 2147483647, "lock-10000000007": 7, "_c_-latch-0000000007": 7,
+	} {
+		n, ok := Parse(name)
+		require.True(t, ok, name)
+		require.Equal(t, Node{Name: name, Kind: Exclusive, Sequence: sequence, Foreign: true}, n)
+		require.Equal(t, name == "0000000007", n.Bare(), name)
+		require.True(t, n.Contends(true), name)
+		require.False(t, n.Contends(false), name)
+	}
+	known, _ := Parse("x-lock-0000000007")
+	require.True(t, known.Contends(false), "a lock's node, whatever else it is")
 }
 
 func TestTheEndOfTheCounterIsKnownBeforeItComes(t *testing.T) {

@@ -23,6 +23,7 @@ type Position struct {
 	Ahead   int  // how many are ahead that block it
 	Nearest Node // the last of those
 	Before  Node // the last but one
+	Foreign bool // some of them are
 }
 
 // Nodes returns the lock nodes among names, the children of a lock's path, as they are listed.
@@ -36,7 +37,8 @@ func Nodes(names []string) []Node {
 	return nodes
 }
 
-// Locate returns where self stands among the listed nodes. Only those ahead that block it count.
+// Locate returns where self stands among the listed nodes. Only those ahead that block it count. A
+// foreign one that has self's number has it from somebody else than the server, and is none of them.
 func Locate(nodes []Node, self Node) (Position, error) {
 	if self.Unordered() {
 		return Position{}, ErrUnordered
@@ -50,7 +52,7 @@ func locate(nodes []Node, self Node) (at Position, err error) {
 		switch {
 		case other.Name == self.Name:
 			listed = true
-		case !other.Kind.Blocks(self.Kind):
+		case !other.Kind.Blocks(self.Kind), other.Foreign && other.Sequence == self.Sequence:
 		case other.Sequence == self.Sequence:
 			return at, ErrTwice
 		case other.Sequence < self.Sequence:
@@ -71,6 +73,7 @@ func (at *Position) add(other Node) {
 		at.Before = other
 	}
 	at.Ahead++
+	at.Foreign = at.Foreign || other.Foreign
 }
 
 // InTheWay returns how many of the listed nodes have to go before the contender may have the lock.
@@ -88,11 +91,12 @@ func (at Position) InTheWay(nodes []Node) (n int) {
 	return max(n+1, at.Ahead) // who downgrades has two nodes of one number
 }
 
-// AnyBlocks reports whether one of names is in the way of a newcomer of kind k.
+// AnyBlocks reports whether one of names is in the way of a newcomer of kind k. Whether a foreign
+// one is, only the newcomer's number tells, and a look at it.
 func AnyBlocks(names []string, k Kind) bool {
 	return slices.ContainsFunc(names, func(name string) bool {
 		n, ok := Parse(name)
-		return ok && n.Kind.Blocks(k)
+		return ok && !n.Foreign && n.Kind.Blocks(k)
 	})
 }
 

@@ -17,11 +17,11 @@ func TestAContenderWaitsForThoseAheadThatBlockIt(t *testing.T) {
 		ahead, inTheWay int
 		nearest, before int32
 	}{
-		{Node{name(Read, 1), Read, 1}, 0, 0, 0, 0},
-		{Node{name(Write, 2), Write, 2}, 1, 1, 1, 0},
-		{Node{name(Read, 4), Read, 4}, 1, 2, 2, 0},
-		{Node{name(Read, 5), Read, 5}, 1, 2, 2, 0},
-		{Node{name(Exclusive, 9), Exclusive, 9}, 4, 4, 5, 4},
+		{Node{Name: name(Read, 1), Kind: Read, Sequence: 1}, 0, 0, 0, 0},
+		{Node{Name: name(Write, 2), Kind: Write, Sequence: 2}, 1, 1, 1, 0},
+		{Node{Name: name(Read, 4), Kind: Read, Sequence: 4}, 1, 2, 2, 0},
+		{Node{Name: name(Read, 5), Kind: Read, Sequence: 5}, 1, 2, 2, 0},
+		{Node{Name: name(Exclusive, 9), Kind: Exclusive, Sequence: 9}, 4, 4, 5, 4},
 	} {
 		at, err := Locate(Nodes(names), want.self)
 		require.NoError(t, err)
@@ -37,7 +37,7 @@ func TestBothNodesOfADowngradeAreInTheWayOfAWriter(t *testing.T) {
 	names := []string{name(Write, 1), name(Read, 1), name(Write, 2), name(Write, 3)}
 	for self, want := range []int{2: 2, 3: 3} {
 		if want > 0 {
-			at, err := Locate(Nodes(names), Node{name(Write, self), Write, int32(self)})
+			at, err := Locate(Nodes(names), Node{Name: name(Write, self), Kind: Write, Sequence: int32(self)})
 			require.NoError(t, err)
 			require.Equal(t, want, at.InTheWay(Nodes(names)))
 		}
@@ -48,7 +48,7 @@ func TestBothNodesOfADowngradeAreInTheWayOfAWriter(t *testing.T) {
 func TestTheTwoNearestAheadAreFoundInWhateverOrderTheyAreListed(t *testing.T) {
 	contender := func(sequence int) (n Node) {
 		if sequence >= 0 {
-			n = Node{name(Exclusive, sequence), Exclusive, int32(sequence)}
+			n = Node{Name: name(Exclusive, sequence), Kind: Exclusive, Sequence: int32(sequence)}
 		}
 		return n
 	}
@@ -90,7 +90,7 @@ func TestAReleaseWakesOneMoreAtMostAndTwoAmongReadersAndWriters(t *testing.T) {
 				return
 			}
 			for _, k := range kinds {
-				n := Node{name(k, len(queue)), k, int32(len(queue))}
+				n := Node{Name: name(k, len(queue)), Kind: k, Sequence: int32(len(queue))}
 				check(append(slices.Clone(queue), n), append(slices.Clone(names), n.Name))
 			}
 		}
@@ -123,7 +123,7 @@ func wokenToo(t *testing.T, queue []Node, names []string, i int) map[Node]bool {
 }
 
 func TestAListThatCannotPlaceAContenderSaysWhy(t *testing.T) {
-	self := Node{name(Write, 3), Write, 3}
+	self := Node{Name: name(Write, 3), Kind: Write, Sequence: 3}
 	_, err := Locate(Nodes([]string{name(Write, 2)}), self)
 	require.ErrorIs(t, err, ErrMissing)
 	_, err = Locate(Nodes([]string{self.Name, name(Read, 3)}), self)
@@ -133,7 +133,23 @@ func TestAListThatCannotPlaceAContenderSaysWhy(t *testing.T) {
 	require.ErrorIs(t, err, ErrUnordered)
 }
 
+// What has our number was not given it by the server, which gives each once.
+func TestAForeignNodeIsAheadOfAllThatHaveALargerNumber(t *testing.T) {
+	names := []string{"n_0000000003", name(Read, 1), "order-0000000005", name(Read, 5), "order-0000000006"}
+	for self, want := range map[int]Position{
+		1: {},
+		4: {Ahead: 1, Nearest: Node{Name: "n_0000000003", Sequence: 3, Foreign: true}, Foreign: true},
+		5: {Ahead: 1, Nearest: Node{Name: "n_0000000003", Sequence: 3, Foreign: true}, Foreign: true},
+	} {
+		at, err := Locate(Nodes(append(names, name(Read, 4))), Node{Name: name(Read, self), Kind: Read, Sequence: int32(self)})
+		require.NoError(t, err)
+		require.Equal(t, want, at, self)
+	}
+}
+
 func TestANewcomerIsBlockedByWhomItConflictsWith(t *testing.T) {
+	require.False(t, AnyBlocks([]string{"order-0000000001"}, Exclusive), "which a look at it tells")
+	require.True(t, AnyBlocks([]string{"lock-0000000001"}, Read))
 	require.False(t, AnyBlocks([]string{name(Read, 1), "config"}, Read))
 	require.True(t, AnyBlocks([]string{name(Read, 1)}, Write))
 	require.True(t, AnyBlocks([]string{name(Write, 1)}, Read))

@@ -26,6 +26,8 @@ func (w Wakeup) Proves() bool {
 		w.Position.Ahead == 1 &&
 		// A downgrade leaves a reader with its writer's sequence.
 		(w.Position.Nearest.Kind != Write || w.Self == Read) &&
+		// And so may whatever another library makes.
+		!w.Position.Nearest.Foreign &&
 		// The end of a session that has both nodes deletes them in any order, but both before
 		// anything is answered.
 		!w.SameSession &&

@@ -16,6 +16,7 @@ func TestAWakeupProvesTheLockOnlyWithAllThatItTakes(t *testing.T) {
 		"the nearest one has only changed":           func(w *Wakeup) { w.Deleted = false },
 		"two were ahead":                             func(w *Wakeup) { w.Position.Ahead = 2 },
 		"a writer may have become a reader":          func(w *Wakeup) { w.Position.Nearest.Kind, w.Self = Write, Write },
+		"another library may have left a node":       func(w *Wakeup) { w.Position.Nearest.Foreign = true },
 		"the session may have ended with both nodes": func(w *Wakeup) { w.SameSession = true },
 		"the own node may be gone":                   func(w *Wakeup) { w.OwnWatched = false },
 		"the watches are of an earlier connection":   func(w *Wakeup) { w.SameConnection = false },

@@ -103,6 +103,8 @@ func TestContendersOfOtherClientsAreWaitedFor(t *testing.T) {
 		"_c_8a0e0000-0000-4000-8000-000000000000-__READ__",
 		"0123456789abcdef0123456789abcdef__lock__", // kazoo's Lock
 		"0123456789abcdef0123456789abcdef__rlock__",
+		"lock-", "", // made by hand
+		"n_", "x-72057594037927936-", // zoo_lock.c, WriteLock
 	} {
 		t.Run(name, func(t *testing.T) {
 			at := newSite(t)

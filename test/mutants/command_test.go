@@ -274,13 +274,7 @@ var ofTheCommand = []struct {
 		{job + "/job.go", "&& missing == nil", "&& missing == nil && false"},
 	}}, command, "TestACommandThatCannotBeRunTakesNoLock"},
 	{mutant{"a node that goes with its session is said to be a lock", []edit{
-		{cli + "/view.go", "case isEphemeral(stat), ", "case isEphemeral(stat) && false, "},
-	}}, cli, "TestAPathThatGoesWithASessionIsNoLock"},
-	{mutant{"a container is taken for a node that goes with its session", []edit{
-		{cli + "/view.go", " && owner != math.MinInt64", " && owner != math.MaxInt64"},
-	}}, cli, "TestAPathThatGoesWithASessionIsNoLock"},
-	{mutant{"a node with a time to live is taken for one that goes with its session", []edit{
-		{cli + "/view.go", ">>56 != 0xff", ">>56 != 0x100"},
+		{cli + "/view.go", "case client.IsEphemeral(stat), ", "case client.IsEphemeral(stat) && false, "},
 	}}, cli, "TestAPathThatGoesWithASessionIsNoLock"},
 	{mutant{"a lock that is not to be exclusive is", []edit{
 		{cli + "/lock.go", "Changed(\"exclusive\") &&", "Changed(\"exclusive\") && false &&"},

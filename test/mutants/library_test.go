@@ -637,8 +637,14 @@ var ofTheLibrary = []judged{
 	{mutant{"a member that has left is told of its session's Close", []edit{
 		{"membership/member.go", "case isClosed(m.session) && m.State().Err != ErrLeft:", "case isClosed(m.session):"},
 	}}, "membership.TestAnUpdateOfAMemberThatHasLeftSaysSoAfterTheEndOfItsSessionToo"},
+	{mutant{"a container is taken for a node that goes with its session", []edit{
+		{"internal/client/stat.go", " && owner != math.MinInt64", " && owner != math.MaxInt64"},
+	}}, "internal/client.TestContainersAndNodesWithATimeToLiveGoWithNoSession"},
+	{mutant{"a node with a time to live is taken for one that goes with its session", []edit{
+		{"internal/client/stat.go", ">>56 != 0xff", ">>56 != 0x100"},
+	}}, "internal/client.TestContainersAndNodesWithATimeToLiveGoWithNoSession"},
 	{mutant{"a lock that is called as nodes are is asked for as one of them", []edit{
-		{"revoke.go", "\tcase said.Stat != nil && said.Stat.EphemeralOwner == 0:\n\t\treturn nil, zk.ErrNoNode\n", ""},
+		{"revoke.go", "\tcase said.Stat != nil && !client.IsEphemeral(said.Stat):\n\t\treturn nil, zk.ErrNoNode\n", ""},
 	}}, "TestALockWhoseNameIsThatOfANodeIsALock"},
 	{mutant{"containers that are never to be looked for are looked for all the time", []edit{
 		{"zktest/leader.go", "interval > 0 && l.reaper", "l.reaper"},
@@ -1237,10 +1243,10 @@ var ofTheLibrary = []judged{
 		{"inspect.go", "return client.Content{}, nil", "return client.Content{}, err"},
 	}}, "test/lock.TestANodeThatMayNotBeLookedAtHidesNoOthersAndCanBeAskedForItsLock"},
 	{mutant{"who may not ask one holder asks no other", []edit{
-		{"revoke.go", "case client.Refused(err):", "case client.Refused(err) && false:"},
+		{"revoke.go", "case client.Refused(err), err", "case client.Refused(err) && false, err"},
 	}}, "test/lock.TestAHolderThatMayNotBeAskedKeepsNobodyFromAskingTheOthers"},
 	{mutant{"a reader is not told of the readers ahead of its writer", []edit{
-		{"internal/queue/trace.go", "at.InTheWay(view.Nodes())", "at.Ahead"},
+		{"internal/queue/trace.go", "at.InTheWay(nodes)", "at.Ahead"},
 	}}, "test/lock.TestTheTraceCountsTheReadersAheadOfAReadersWriter"},
 	{mutant{"a member's access list may be as long as it likes", []edit{
 		{"membership/member.go", "client.CheckCreate(client.Of(s).Below(path), data, o.acl)", "client.CheckCreate(path, data, nil)"},
@@ -1279,7 +1285,7 @@ var ofTheLibrary = []judged{
 		{"internal/queue/handoff.go", "case !t.seesNobody(t.node):", "case false:"},
 	}}, "TestARetainedLockIsNotTakenAgainPastOneOfItsSessionWhoWaits"},
 	{mutant{"a handoff forgets whom it has seen when one more comes", []edit{
-		{"internal/queue/contention.go", "case w.Err != nil:\n\t\treturn unknown\n\tcase othersAmong", "case w.Err != nil || w.HasFired():\n\t\treturn unknown\n\tcase othersAmong"},
+		{"internal/queue/contention.go", "case w.Err != nil:\n\t\treturn unknown\n\tcase q.othersAmong", "case w.Err != nil || w.HasFired():\n\t\treturn unknown\n\tcase q.othersAmong"},
 	}}, "internal/queue.TestACohortThatHasSeenOthersKnowsThemWhenOneMoreComes"},
 	{mutant{"a handoff counts itself alone until the queue is watched anew", []edit{
 		{"internal/queue/contention.go", "t.contention, c.alone = unknown, false", "_ = c"},

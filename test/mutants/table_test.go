@@ -289,7 +289,7 @@ var all = []mutant{
 		{"revoke.go", "case looks == mostLooks:", "default:"},
 	}},
 	{"Revoke of a lock asks nobody", []edit{
-		{"revoke.go", "switch err := s.revoke(ctx, c.Node); {", "switch err := error(nil); {"},
+		{"revoke.go", "err = s.revoke(ctx, c.Node)", "err = nil"},
 	}},
 	{"Revoke of a node that is gone says that it is asked", []edit{
 		{"revoke.go", "if gone {\n\t\treturn zk.ErrNoNode\n\t}", "_ = gone"},

@@ -1,0 +1,160 @@
+package queue
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/go-zookeeper/zk"
+
+	"github.com/zklock/zklock/internal/client"
+	"github.com/zklock/zklock/internal/recipe"
+)
+
+// A foreign child may be of another library's lock, or none, as the path of a lock below this one: a
+// bystander. It is a lock's if it is ephemeral. Whoever stands right behind one looks, by the watch
+// that it needs anyway; as long as that stands, nobody has to look again.
+
+// pastForeign returns where c stands by view, with foreign nodes ahead. It looks at the nearest alone
+// unless that is a bystander: to look at thousands that wait would have each of them wake c.
+func (c *contender) pastForeign(ctx context.Context, view *listing) (place, error) {
+	nodes := c.queue.withoutBystanders(view.Nodes(), nil)
+	for {
+		p, err := view.placeAmong(nodes, c)
+		if err != nil || p.Ahead == 0 || !p.Nearest.Foreign {
+			return p, err
+		}
+		bystanders, err := c.queue.look(ctx, []recipe.Node{p.Nearest})
+		if err == nil && len(bystanders) > 0 { // where one is, others are
+			bystanders, err = c.queue.look(ctx, slices.DeleteFunc(foreign(nodes), func(n recipe.Node) bool { return n.Sequence > c.sequence }))
+		}
+		if err != nil || len(bystanders) == 0 {
+			return p, err
+		}
+		nodes = c.queue.withoutBystanders(nodes, bystanders)
+	}
+}
+
+// foreign returns the foreign ones of nodes.
+func foreign(nodes []recipe.Node) []recipe.Node {
+	return slices.DeleteFunc(slices.Clone(nodes), func(n recipe.Node) bool { return !n.Foreign })
+}
+
+// withoutBystanders returns nodes without those that are known to be bystanders, by what a look has
+// returned or by a watch.
+func (q *Queue) withoutBystanders(nodes []recipe.Node, bystanders map[string]bool) []recipe.Node {
+	if !slices.ContainsFunc(nodes, func(n recipe.Node) bool { return n.Foreign }) {
+		return nodes
+	}
+	return slices.DeleteFunc(slices.Clone(nodes), func(n recipe.Node) bool { return bystanders[n.Name] || q.isBystander(n) })
+}
+
+// isBystander reports whether n is known to be one, by a watch that stands.
+func (q *Queue) isBystander(n recipe.Node) bool {
+	if !n.Foreign {
+		return false
+	}
+	w := q.session.client.Standing(q.watchKey(n))
+	return w != nil && !n.Contends(client.IsEphemeral(w.Stat))
+}
+
+func (q *Queue) watchKey(n recipe.Node) client.WatchKey {
+	return client.WatchKey{Path: recipe.Join(q.dir, n.Name)}
+}
+
+// look returns which of the foreign nodes are bystanders. After client.ErrStale the queue has
+// to be listed again.
+func (q *Queue) look(ctx context.Context, foreign []recipe.Node) (bystanders map[string]bool, err error) {
+	watches := make([]*client.Watch, len(foreign))
+	for i, n := range foreign {
+		watches[i] = q.session.client.Watch(q.watchKey(n))
+	}
+	bystanders = make(map[string]bool)
+	for i, n := range foreign {
+		select {
+		case <-watches[i].Armed:
+		case <-ctx.Done():
+			return nil, client.Ended(ctx)
+		}
+		stat, err := q.statOf(ctx, n, watches[i])
+		if err != nil {
+			return nil, err
+		}
+		if !n.Contends(client.IsEphemeral(stat)) {
+			bystanders[n.Name] = true
+		}
+	}
+	return bystanders, nil
+}
+
+// statOf returns the stat of n, which w has watched if it could. Before ZooKeeper 3.9.2 that may be
+// had of a node that may not be read.
+func (q *Queue) statOf(ctx context.Context, n recipe.Node, w *client.Watch) (*zk.Stat, error) {
+	stat, err := w.Stat, w.Err
+	if errors.Is(err, zk.ErrNoAuth) {
+		asked := client.Send(q.session.client, func() (*zk.Stat, error) {
+			there, stat, err := q.session.client.Conn.Exists(q.watchKey(n).Path)
+			if err == nil && !there {
+				err = zk.ErrNoNode
+			}
+			return stat, err
+		})
+		if stat, err = asked.Wait(ctx); err != nil {
+			asked.Leave(q.session.client)
+		}
+	}
+	switch {
+	case err == nil:
+		return stat, nil
+	case client.LooksEnded(err), errors.Is(err, client.ErrClosed):
+		return nil, err
+	case client.Refused(err):
+		return nil, fmt.Errorf("%s may be a node of another library's lock, and its ACL does not let this session look: %w", q.watchKey(n).Path, err)
+	}
+	return nil, client.ErrStale
+}
+
+// contending looks at the foreign ones of the listed nodes, and returns all but the bystanders.
+func (q *Queue) contending(ctx context.Context, nodes []recipe.Node) ([]recipe.Node, error) {
+	bystanders, err := q.look(ctx, foreign(nodes))
+	return q.withoutBystanders(nodes, bystanders), err
+}
+
+// lookAround has the foreign ones of names, which are children of the queue, watched, and returns
+// when they are.
+func (q *Queue) lookAround(names []string) {
+	_, _ = q.look(q.session.client.Context(), foreign(recipe.Nodes(names)))
+}
+
+// tellForeign tells the log what is not as usual of a node in a queue, which has been read; once for
+// each path.
+func (s *Session) tellForeign(path string, stat *zk.Stat) {
+	n, ok := recipe.Parse(recipe.Base(path))
+	ephemeral := client.IsEphemeral(stat)
+	if !ok || n.Foreign != ephemeral || n.Foreign && n.Bare() { // bystanders and most nodes of locks are as usual
+		return
+	}
+	dir := recipe.Parent(path)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if ephemeral {
+		if s.once("foreign", dir) {
+			s.client.Log.Warn("zklock: a node of another library's is in the queue", "path", dir, "node", path, "session", client.Hex(stat.EphemeralOwner),
+				"cause", "its name ends in ten digits and is of no form that is known: it is taken for an exclusive lock while its session lives; if it is none, use another path")
+		}
+		return
+	}
+	if s.once("persistent", dir) {
+		s.client.Log.Warn("zklock: a persistent node is in the queue", "path", dir, "node", path, "session", client.Hex(0),
+			"cause", "it has a lock's name and no session that ends with its process: it is in the way until somebody deletes it; if it is nobody's, delete it with zklock break")
+	}
+}
+
+// once reports whether it is asked for the first time of that matter and path. s.mu is held.
+func (s *Session) once(matter, path string) bool {
+	key := [2]string{matter, path}
+	told := s.told[key]
+	s.told[key] = true
+	return !told
+}
