@@ -36,12 +36,20 @@ type Contender struct {
 	Created time.Time // by the server's clock
 	Data    []byte    // host, process id and start time, unless WithData replaced them; nil if this session may not read it
 	Revoked bool      // somebody has asked for the lock back; Curator's Revoker leaves no Data
+
+	// Foreign says that the node's name ends in a sequence number, as a lock's does, and is of no
+	// form that this library knows. It may be of another one's lock: everybody waits for it while
+	// its session lives.
+	Foreign bool
+	// Persistent says that the node is none that goes with a session. It has a lock's name, so that
+	// everybody waits until somebody deletes it.
+	Persistent bool
 }
 
 // Inspect returns who holds the lock on path and who waits for it, in the order of the queue,
 // holders first. Of a semaphore it returns the permits that are out, but no foreign child that
 // takes one (see [Semaphore]), and then the contenders in line. A path that does not exist, or
-// that nobody uses, gives none.
+// that nobody uses, gives none. A child that is Foreign, and not ephemeral, is no contender.
 //
 // It costs a list and one read for each node, 500 of them sent together. Both are done again, twice
 // at most, if a writer of an [RWLocker] goes in between, or somebody in line for permits, or
@@ -83,13 +91,14 @@ func (s *Session) inspect(ctx context.Context, path string) ([]Contender, error)
 	if err != nil {
 		return nil, err
 	}
+	found = slices.DeleteFunc(found, Contender.isNone)
 	markHolders(found)
 	if slices.Contains(names, recipe.Permits) { // locks may have been reaped, being empty
 		permits, err := s.inspectSemaphore(ctx, recipe.Join(path, recipe.Turns), recipe.Join(path, recipe.Permits))
 		if err != nil {
 			return nil, err
 		}
-		found = append(found, permits...)
+		found = append(found, slices.DeleteFunc(permits, Contender.isNone)...)
 	}
 	return found, nil
 }
@@ -129,6 +138,9 @@ func count(among []Contender, is func(Contender) bool) (n int) {
 // writes reports whether c is a writer of a read/write lock, which may leave a reader in its place.
 func (c Contender) writes() bool { return c.Kind == Write }
 
+// isNone reports whether c is a child that nobody waits for: see recipe.Node.Contends.
+func (c Contender) isNone() bool { return c.Foreign && c.Persistent }
+
 // waits reports whether c is in line for permits, and may leave those that it has taken.
 func (c Contender) waits() bool { return !c.Held }
 
@@ -153,7 +165,7 @@ func inQueue(path string, names []string) []Contender {
 	queue := recipe.Queue(names)
 	found := make([]Contender, len(queue))
 	for i, n := range queue {
-		found[i] = Contender{Node: recipe.Join(path, n.Name), Kind: Kind(n.Kind)}
+		found[i] = Contender{Node: recipe.Join(path, n.Name), Kind: Kind(n.Kind), Foreign: n.Foreign}
 	}
 	return found
 }
@@ -241,7 +253,10 @@ func (s *Session) read(ctx context.Context, found []Contender) ([]Contender, err
 // as returns c as its node says.
 func (c Contender) as(n client.Content) Contender {
 	if n.Stat != nil {
-		c.Session, c.Token, c.Created = n.Stat.EphemeralOwner, n.Stat.Czxid, time.UnixMilli(n.Stat.Ctime)
+		c.Token, c.Created = n.Stat.Czxid, time.UnixMilli(n.Stat.Ctime)
+		if c.Persistent = !client.IsEphemeral(n.Stat); !c.Persistent {
+			c.Session = n.Stat.EphemeralOwner
+		}
 	}
 	c.Data, c.Revoked = recipe.Revocation(n.Data)
 	return c

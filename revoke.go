@@ -24,6 +24,9 @@ import (
 // of somebody yet. Where it has just gone on within a session, its last owner's node may still be there,
 // and take the mark with it: ask again if the lock does not come.
 //
+// A node that is Foreign or Persistent (see [Contender]) is not written on: nobody would heed it. The
+// error says so.
+//
 // The error is zk.ErrNoNode for a node that is gone, and for a lock that nobody holds, or nobody
 // for long enough to be asked. Of several holders all are asked that this session may ask; the
 // error names the others. The path of a lock is below the session's chroot (see [Connect]), that
@@ -113,11 +116,15 @@ func (s *Session) askHolders(ctx context.Context, found []Contender) (held, aske
 			continue
 		}
 		held++
-		switch err := s.revoke(ctx, c.Node); {
+		err := errPersistent
+		if !c.Persistent {
+			err = s.revoke(ctx, c.Node)
+		}
+		switch {
 		case err == nil:
 			asked++
 		case client.Answers(err, zk.ErrNoNode):
-		case client.Refused(err):
+		case client.Refused(err), err == errForeign, err == errPersistent:
 			refused = append(refused, fmt.Errorf("%s: %w", c.Node, err))
 		default:
 			return held, asked, fmt.Errorf("%s: %w", c.Node, err)
@@ -142,6 +149,9 @@ func (s *Session) revoke(ctx context.Context, node string) error {
 			return stat, client.OverQuota(err, node, "the mark")
 		})
 		_, err := written.Wait(ctx)
+		if err == errForeign {
+			return client.Permanent(err)
+		}
 		if gone = client.Answers(err, zk.ErrNoNode); gone {
 			return nil
 		}
@@ -156,6 +166,12 @@ func (s *Session) revoke(ctx context.Context, node string) error {
 	return s.client.Explain(err)
 }
 
+// Whose nodes are not written on.
+var (
+	errForeign    = errors.New("its name is of no form that this library knows, and no such request is heeded by others: zklock break deletes it")
+	errPersistent = errors.New("it is persistent, and goes with no session, so that nobody heeds a request: zklock break deletes it")
+)
+
 // mark returns what asks for the lock of a node: with what it says already, if its owner heeds
 // that and it may be read. A path that is not ephemeral is no node of an owner's.
 func (s *Session) mark(node string) ([]byte, error) {
@@ -163,13 +179,20 @@ func (s *Session) mark(node string) ([]byte, error) {
 	switch {
 	case err != nil:
 		return nil, err
-	case said.Stat != nil && said.Stat.EphemeralOwner == 0:
+	case said.Stat != nil && !client.IsEphemeral(said.Stat):
 		return nil, zk.ErrNoNode
+	case isForeign(node):
+		return nil, errForeign
 	case !queue.Ours(recipe.Base(node)):
 		return recipe.Revoked(nil), nil
 	}
 	rest, _ := recipe.Revocation(said.Data) // which fits with the mark, since it fitted with an ACL
 	return recipe.Revoked(rest), nil
+}
+
+func isForeign(node string) bool {
+	n, ok := recipe.Parse(recipe.Base(node))
+	return ok && n.Foreign
 }
 
 // Revoked returns a channel that is closed when another client has asked for the lock back,

@@ -139,19 +139,72 @@ func TestInspectKnowsOtherLibrariesNodesAndIgnoresTheRest(t *testing.T) {
 		"_c_" + id + "00-lock-",                         // zk.Lock
 		id + "01__lock__",                               // kazoo
 		id + "02__rlock__",                              // kazoo
-		"config", "lock-",                               // somebody's else
+		"lock-", "n_",                                   // somebody's else
 	} {
 		_, err := at.conn.Create(at.path+"/"+name, []byte(name), zk.FlagEphemeralSequential, zk.WorldACL(zk.PermAll))
 		require.NoError(t, err)
 	}
+	for name, flags := range map[string]int32{"config": zk.FlagEphemeral, "order-0000000000": zk.FlagPersistent, "order-1234567890": zk.FlagContainer} {
+		_, err := at.conn.Create(at.path+"/"+name, nil, flags, zk.WorldACL(zk.PermAll))
+		require.NoError(t, err)
+	}
 	found := at.inspect(at.session())
-	require.Len(t, found, 4)
-	require.Equal(t, []bool{true, false, false, false}, heldOf(found))
+	require.Len(t, found, 6)
+	require.Equal(t, []bool{true, false, false, false, false, false}, heldOf(found))
 	require.Equal(t, zklock.Read, found[3].Kind)
-	for _, c := range found {
+	for i, c := range found {
 		require.Equal(t, at.conn.SessionID(), c.Session)
 		require.NotEmpty(t, c.Data)
+		require.Equal(t, i == 5, c.Foreign, c.Node)
+		require.False(t, c.Persistent)
 	}
+}
+
+// Nobody will ever remove it, and everybody waits behind it.
+func TestAPersistentNodeWithALocksNameIsSeenForWhatItIs(t *testing.T) {
+	at := newSite(t)
+	at.makeParent()
+	node, err := at.conn.Create(at.path+"/x-lock-", nil, zk.FlagSequence, zk.WorldACL(zk.PermAll))
+	require.NoError(t, err)
+	s := at.session()
+	found := at.inspect(s)
+	require.Len(t, found, 1)
+	require.True(t, found[0].Held)
+	require.True(t, found[0].Persistent)
+	require.Zero(t, found[0].Session)
+	err = zklock.Revoke(t.Context(), s, at.path)
+	require.ErrorContains(t, err, node+": it is persistent")
+	require.NotErrorIs(t, err, zk.ErrNoNode)
+	require.False(t, at.stranger().TryLock())
+}
+
+// Its owner would not heed the mark, and may need what the node says.
+func TestAnotherLibrarysNodeIsNotWrittenOnToAskForItsLock(t *testing.T) {
+	at := newSite(t)
+	at.makeParent()
+	node, err := at.conn.Create(at.path+"/n_", []byte("theirs"), zk.FlagEphemeralSequential, zk.WorldACL(zk.PermAll))
+	require.NoError(t, err)
+	s := at.session()
+	for _, path := range []string{at.path, node} {
+		require.ErrorContains(t, zklock.Revoke(t.Context(), s, path), "its name is of no form that this library knows")
+	}
+	data, _, err := at.conn.Get(node)
+	require.NoError(t, err)
+	require.Equal(t, "theirs", string(data))
+}
+
+// A lock may be called as other libraries' nodes are.
+func TestALockOnAPathThatEndsInDigitsIsRevoked(t *testing.T) {
+	at := newSite(t)
+	at.path += "-0000000007"
+	s := at.session()
+	h, err := at.locker(s).Acquire(t.Context())
+	require.NoError(t, err)
+	require.NoError(t, zklock.Revoke(t.Context(), s, at.path))
+	receive(t, h.Revoked(), "the request")
+	data, _, err := at.conn.Get(at.path)
+	require.NoError(t, err)
+	require.NotContains(t, string(data), "REVOKE")
 }
 
 func TestInspectSaysWhatItCannotSee(t *testing.T) {
