@@ -158,6 +158,9 @@ func (b *breaking) show(v view, at int) error {
 	case c.Held:
 		role, effect = "holds", "The next in line has the lock at once; until the holder notices, both may act."
 	}
+	if c.Persistent {
+		effect = "It goes with no session: make sure that no program needs it."
+	}
 	_, err := fmt.Fprintf(b.out, "%s (%s, session %s, token %d, since %s) %s %s.\n%s\n",
 		v.printableNode(c.Node), c.who(), c.Session, c.Token, v.age(c.Created), role, v.path, effect)
 	return withCode(exitFailure, err)

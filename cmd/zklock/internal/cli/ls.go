@@ -106,7 +106,7 @@ func list(ctx context.Context, session *zklock.Session, prefix string) (listing,
 				if len(v.found) > 0 {
 					l.found = append(l.found, v)
 				}
-				below = append(below, within(at.path, names)...)
+				below = append(below, within(at.path, names, v.found)...)
 				return nil
 			})
 		}
@@ -149,14 +149,18 @@ type place struct {
 	mayBeLock bool
 }
 
-// within returns dir's children but for the nodes of locks. The line of a semaphore looks like a lock
-// and is none, unlike its permits, which do not; but paths may have these names without being a
-// semaphore's.
-func within(dir string, names []string) (places []place) {
+// within returns dir's children but for the nodes of locks, of which those found are some. The line
+// of a semaphore looks like a lock and is none, unlike its permits, which do not; but paths may have
+// these names without being a semaphore's.
+func within(dir string, names []string, found []zklock.Contender) (places []place) {
+	foreign := make(map[string]bool)
+	for _, c := range found {
+		foreign[path.Base(c.Node)] = c.Foreign
+	}
 	semaphore := dir != "/" && slices.Contains(names, recipe.Permits)
 	for _, name := range names {
-		_, contends := recipe.Parse(name)
-		if contends || recipe.IsPermit(name) || dir == "/" && name == "zookeeper" {
+		n, contends := recipe.Parse(name)
+		if contends && !n.Foreign || foreign[name] || recipe.IsPermit(name) || dir == "/" && name == "zookeeper" {
 			continue
 		}
 		places = append(places, place{path.Join(dir, name), !semaphore || name != recipe.Turns})

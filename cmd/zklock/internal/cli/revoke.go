@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/go-zookeeper/zk"
@@ -74,6 +75,10 @@ func revoke(ctx context.Context, session *zklock.Session, out io.Writer, path, n
 	var failed []error // which is no matter of the others
 	for _, c := range asked {
 		node := v.printableNode(c.Node)
+		if c.Persistent {
+			failed = append(failed, withCode(exitFailure, fmt.Errorf("%s", strings.TrimSpace(v.note(c)))))
+			continue
+		}
 		switch err := ask(ctx, session, c.Node); {
 		case err == nil:
 			failed = append(failed, say("asked %s for %s\n", describe(c).who(), node))

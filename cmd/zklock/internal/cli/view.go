@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math"
 	"path"
 	"slices"
 	"strconv"
@@ -81,17 +80,17 @@ func stateOf(ctx context.Context, session *zklock.Session, path string) (string,
 		return stateMissing, nil
 	case err != nil:
 		return "", &zklock.Error{Op: "inspect", Path: path, Err: err}
-	case isEphemeral(stat), len(names) > 0 && !mayBeLock(names) && !slices.Contains(names, recipe.Turns):
+	case client.IsEphemeral(stat), len(names) > 0 && !slices.ContainsFunc(names, tellsOfLock):
 		return stateNoLock, nil
 	}
 	return stateFree, nil
 }
 
-// isEphemeral reports whether a node goes with its session, and can have no children. Containers,
-// and nodes with a time to live, have numbers where others have their session.
-func isEphemeral(stat *zk.Stat) bool {
-	owner := stat.EphemeralOwner
-	return owner != 0 && owner != math.MinInt64 && uint64(owner)>>56 != 0xff
+// tellsOfLock reports whether the name of a child tells that its parent is a lock's path. Foreign
+// ones, of which nobody uses any, tell nothing.
+func tellsOfLock(name string) bool {
+	n, ok := recipe.Parse(name)
+	return ok && !n.Foreign || name == recipe.Permits || name == recipe.Turns
 }
 
 // writeJSON writes the view as one line.
@@ -136,8 +135,24 @@ func (v view) writeTable(to io.Writer) error {
 			state, c.Kind, c.who(), c.program(), c.heeds(), v.age(c.HeldSince), v.age(c.Created), token, session, strings.TrimPrefix(v.printableNode(c.Node), v.whole+"/"))
 	}
 	t.Flush()
+	for _, c := range v.found {
+		b.WriteString(v.note(c))
+	}
 	_, err := io.WriteString(to, b.String())
 	return err
+}
+
+// note says what is not as usual of a node, and what may be done.
+func (v view) note(c zklock.Contender) string {
+	name := strings.TrimPrefix(v.printableNode(c.Node), v.whole+"/")
+	switch {
+	case c.Persistent:
+		return fmt.Sprintf("%s is persistent: it goes with no session, and whoever comes behind it waits for ever.\n"+
+			"If no program needs it, delete it: zklock break %s --node %s\n", name, v.path, name)
+	case c.Foreign:
+		return fmt.Sprintf("%s is of no form that zklock knows. It may be of another library's lock, and is waited for while its session lives.\n", name)
+	}
+	return ""
 }
 
 // age is how long ago the node was created, by the server's clock then and ours now, "-" if that
@@ -185,6 +200,10 @@ type contender struct {
 
 	// Revoked says that somebody has asked for the lock back.
 	Revoked bool `json:"revoked,omitempty"`
+
+	// Foreign says that the node may be another library's, Persistent that it goes with no session.
+	Foreign    bool `json:"foreign,omitempty"`
+	Persistent bool `json:"persistent,omitempty"`
 }
 
 func describe(c zklock.Contender) contender {
@@ -192,6 +211,7 @@ func describe(c zklock.Contender) contender {
 		Node: c.Node, Kind: c.Kind.String(), Held: c.Held,
 		Session: client.Hex(c.Session), Token: c.Token, Created: c.Created,
 		Data: string(c.Data), Revoked: c.Revoked, owner: readOwner(string(c.Data)),
+		Foreign: c.Foreign, Persistent: c.Persistent,
 	}
 	if !utf8.Valid(c.Data) {
 		shown.DataBase64 = c.Data
@@ -208,13 +228,20 @@ func (c contender) who() string {
 	case c.Data != "":
 		who = printable(c.Data, longestOwner)
 	case c.Revoked:
-		return "(asked to give it back)"
+		return askedBack
 	}
-	if c.Revoked {
-		who += " (asked to give it back)"
+	switch {
+	case c.Persistent:
+		who += " (persistent)"
+	case c.Foreign:
+		who += " (of another library)"
+	case c.Revoked:
+		who += " " + askedBack
 	}
 	return who
 }
+
+const askedBack = "(asked to give it back)"
 
 // printableNode cuts the name alone of a node below the lock's path.
 func (v view) printableNode(node string) string {
