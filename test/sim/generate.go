@@ -262,6 +262,9 @@ func (d dice) foreigners() []Foreigner {
 	for range 1 + d.IntN(4) {
 		f.Rounds = append(f.Rounds, Round{d.short(3 * time.Second), d.short(time.Second)})
 	}
+	if f.Other = !f.Writer && d.one(2); f.Other {
+		f.Stem = d.among(stems)
+	}
 	return []Foreigner{f}
 }
 

@@ -21,6 +21,12 @@ type operator struct {
 // junk are names that are not a contender's, though they look alike.
 var junk = []string{"_c_x", "lock-", "_c_0-lock-", "_c_0-lock-000000000x", "0000000001", "-lock-1", "_c_0-lock-0000000001-"}
 
+// below are the names of other locks' paths below a lock.
+var below = []string{"order-0000000000", "n_0000000001", "order-1234567890"}
+
+// stems are what nodes of other libraries have ahead of their sequence.
+var stems = []string{"", "lock-", "n_", "lock_", "n-", "x-72057594037927936-"}
+
 // quiet drops go-zookeeper's own messages.
 type quiet struct{}
 
@@ -127,8 +133,20 @@ func (w *world) renewQueue(f Fault) func() {
 }
 
 func (w *world) addJunk(f Fault) func() {
-	path := paths[f.Machine%len(paths)]
+	path, d := paths[f.Machine%len(paths)], w.dice(f)
 	w.operate(func(o *operator) error {
+		for range d.IntN(3) {
+			time.Sleep(d.short(time.Second))
+			if _, err := o.conn.Create(path+"/"+d.among(stems), nil, zk.FlagEphemeralSequential, zk.WorldACL(zk.PermAll)); err != nil {
+				return err
+			}
+		}
+		time.Sleep(d.short(time.Second))
+		for _, name := range below {
+			if _, err := o.conn.Create(path+"/"+name, nil, zk.FlagPersistent, zk.WorldACL(zk.PermAll)); err != nil {
+				return fmt.Errorf("%s: %w", name, err)
+			}
+		}
 		for i, name := range junk {
 			if _, err := o.conn.Create(path+"/"+name, nil, int32(i%2), zk.WorldACL(zk.PermAll)); err != nil {
 				return fmt.Errorf("%s: %w", name, err)
@@ -198,8 +216,11 @@ func (v *visitor) round(r Round) error {
 	conn := v.world.connect(v.name, 2*time.Second)
 	closeNow := v.closeWithWorld(conn)
 	defer closeNow()
-	if v.spec.Writer {
+	switch {
+	case v.spec.Writer:
 		return v.write(conn, r)
+	case v.spec.Other:
+		return v.lock(conn, r)
 	}
 	lock := zk.NewLock(conn, v.spec.Path, zk.WorldACL(zk.PermAll))
 	v.world.log.note(v.name, "zk.Lock %s", v.spec.Path)
@@ -277,6 +298,22 @@ func (v *visitor) write(conn *zk.Conn, r Round) error {
 	}
 	v.world.checker.returned(c)
 	return err
+}
+
+// lock takes a lock as a library does that knows no other, and has its own form of names.
+func (v *visitor) lock(conn *zk.Conn, r Round) error {
+	node, err := conn.Create(v.spec.Path+"/"+v.spec.Stem, nil, zk.FlagEphemeralSequential, zk.WorldACL(zk.PermAll))
+	if err != nil {
+		return err
+	}
+	if err := v.awaitHead(conn, node); err != nil {
+		return err
+	}
+	if c := v.claim(conn); c != nil {
+		time.Sleep(r.Hold)
+		v.world.checker.returned(c)
+	}
+	return conn.Delete(node, -1)
 }
 
 // awaitHead waits until no contender is ahead of node.

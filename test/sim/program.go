@@ -188,7 +188,9 @@ func (l Leave) String() string {
 
 // Foreigner takes locks by other means than this library.
 type Foreigner struct {
-	Writer bool // a reader/writer lock's writer that downgrades, instead of zk.Lock
+	Writer bool   // a reader/writer lock's writer that downgrades, instead of zk.Lock
+	Other  bool   // a lock of a library that is not known, likewise
+	Stem   string // of its nodes
 	Path   string
 	Rounds []Round
 }

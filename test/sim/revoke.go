@@ -74,6 +74,7 @@ func (v *visit) revoke(of string, limit time.Duration) {
 		if checker.isCalm() && checker.stood(of, c.since) {
 			c.broke("P7", "of %s said that there is nobody, and there was: %v", of, err)
 		}
+	case strings.Contains(err.Error(), "no form that this library knows") && checker.any(func(n *node) bool { return n.foreign && within(n.path, of) }):
 	case errors.Is(err, zk.ErrNoAuth) && !v.machine.spec.Auth && v.world.guards(of):
 	default:
 		c.broke("P7", "of %s failed without a reason: %v", of, err)

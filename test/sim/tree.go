@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -20,6 +21,7 @@ type node struct {
 	since   time.Time
 
 	queues   bool // it is a contender
+	foreign  bool // of a form that the library does not know
 	reads    bool // for reading only
 	sequence int64
 
@@ -42,6 +44,7 @@ func (ns nodes) apply(txn zktest.Txn, c zktest.Change) {
 	case c.Kind == zktest.NodeCreated && c.Owner != 0:
 		n := &node{path: c.Path, owner: c.Owner, created: txn.Zxid, since: time.Now()}
 		n.sequence, n.queues = contender(c.Path)
+		n.foreign = n.queues && isForeign(c.Path)
 		n.reads = strings.Contains(base(c.Path), "-__READ__")
 		n.before = ns.before(n)
 		ns[c.Path] = n
@@ -77,8 +80,8 @@ func (ns nodes) ahead(n *node) []string {
 
 const sequenceDigits = 10
 
-// contender reads the sequence from a lock node's path. It does not use the
-// library's own parser, which it judges.
+// contender reads the sequence from the path of an ephemeral node, which is a lock's whatever it
+// is called. It does not use the library's own parser, which it judges.
 func contender(path string) (sequence int64, ok bool) {
 	if len(path) < sequenceDigits {
 		return 0, false
@@ -96,7 +99,13 @@ func contender(path string) (sequence int64, ok bool) {
 			return -int64(n), true
 		}
 	}
-	return 0, false
+	return int64(n), n <= math.MaxInt32 && !strings.Contains(base(path), "-lease-")
+}
+
+// isForeign reports whether a contender's name tells nothing of a lock.
+func isForeign(path string) bool {
+	name := base(path)
+	return !slices.ContainsFunc([]string{"-lock-", "-__WRIT__", "-__READ__"}, func(marker string) bool { return strings.Contains("-"+name, marker) })
 }
 
 func dirOf(path string) string { return path[:strings.LastIndexByte(path, '/')] }

@@ -266,13 +266,18 @@ func (w *world) left() string {
 	}
 	for i, s := range w.ensemble.Servers() {
 		for path, n := range s.Watches() {
-			if n <= sessions && (path == permitsPath+"/leases" || path == keptPath || slices.Contains(paths, path)) {
-				continue // a session may go on watching who comes
+			if n <= sessions && (path == permitsPath+"/leases" || path == keptPath || slices.Contains(paths, path) || isBelow(path)) {
+				continue // a session may go on watching who comes, and what is no lock's
 			}
 			left = append(left, fmt.Sprintf("%d watches on %s at server %d", n, path, i))
 		}
 	}
 	return strings.Join(left, ", ")
+}
+
+// isBelow reports whether an operator has made that path, which is no lock's node.
+func isBelow(path string) bool {
+	return slices.Contains(below, base(path)) || slices.Contains(junk, base(path))
 }
 
 // closeAll closes the sessions and checks that the servers know of none.
