@@ -37,13 +37,15 @@ type authority struct {
 	cert *x509.Certificate
 	key  *ecdsa.PrivateKey
 	file string // with its certificate
+
+	lasts time.Duration // what it issues
 }
 
 func newAuthority(t *testing.T) *authority {
-	a := &authority{t: t}
+	a := &authority{t: t, lasts: time.Hour}
 	a.cert = &x509.Certificate{
 		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "authority"},
-		NotAfter: time.Now().Add(time.Hour), IsCA: true, BasicConstraintsValid: true,
+		NotAfter: time.Now().Add(24 * time.Hour), IsCA: true, BasicConstraintsValid: true,
 		KeyUsage: x509.KeyUsageCertSign,
 	}
 	var der []byte
@@ -72,7 +74,7 @@ func (a *authority) sign(template *x509.Certificate) (*ecdsa.PrivateKey, []byte)
 func (a *authority) issue(name string) (cert, key string) {
 	k, der := a.sign(&x509.Certificate{
 		SerialNumber: big.NewInt(2), Subject: pkix.Name{CommonName: name}, DNSNames: []string{name},
-		NotAfter:    time.Now().Add(time.Hour),
+		NotAfter:    time.Now().Add(a.lasts),
 		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth},
 	})
 	keyDER, err := x509.MarshalPKCS8PrivateKey(k)

@@ -115,7 +115,7 @@ var ofTheCommand = []struct {
 		{cli + "/root.go", "_, _, err := root.Find(args)\n\t\treturn err", "return nil"},
 	}}, command, "TestAWrongCommandLineIsExplained"},
 	{mutant{"a file without credentials is as good as none", []edit{
-		{cli + "/auth.go", `file != "" && len(options) == 0`, "false"},
+		{cli + "/auth.go", `c.authFile != "" && len(found) == 0`, "false"},
 	}}, command, "TestAWrongCommandLineIsExplained"},
 	{mutant{"a time that is too long for Go is none", []edit{
 		{cli + "/flags.go", "err != nil && inUnits", "false && inUnits"},
@@ -323,11 +323,17 @@ var ofTheCommand = []struct {
 		{cli + "/view.go", "if c.Token == 0 {", "if false {"},
 	}}, cli, "TestWhatTheServersDoNotTellOfANodeIsShownAsUnknown"},
 	{mutant{"an empty name of the servers is as good as no TLS", []edit{
-		{cli + "/connect.go", "flags.Var((*nonEmpty)(&t.serverName), \"tls-server-name\",", "flags.StringVar(&t.serverName, \"tls-server-name\", \"\","},
+		{cli + "/tls.go", "flags.Var((*nonEmpty)(&t.serverName), \"tls-server-name\",", "flags.StringVar(&t.serverName, \"tls-server-name\", \"\","},
 	}}, cli, "TestAnEmptyValueIsNotTakenForTheLackOfAFlag"},
 	{mutant{"nothing is shown on a terminal that says no size", []edit{
 		{cli + "/screen.go", "cmp.Or(width, usualWidth), cmp.Or(height, usualHeight)", "cmp.Or(width), cmp.Or(height)"},
 	}}, cli, "TestATerminalThatSaysNoSizeIsTakenForAUsualOne"},
+	{mutant{"files are read once", []edit{
+		{cli + "/connect.go", "if !begun || slices", "if begun = false; !begun || slices"},
+	}}, command, "TestCertificatesThatAreRenewedAreReadForTheNextConnection"},
+	{mutant{"what a pipe has given is asked for again", []edit{
+		{cli + "/connect.go", "return err == nil && !info.Mode().IsRegular()", "return err != nil && !info.Mode().IsRegular()"},
+	}}, command, "TestAFileThatIsAPipeIsReadOnce"},
 	{mutant{"what may not be read is no part of the answer of ls", []edit{
 		{cli + "/ls.go", "if len(l.hidden) > 0 {\n\t\treturn exitPartial", "if false {\n\t\treturn exitPartial"},
 	}}, cli, "TestWhatMayNotBeReadIsAPartOfTheAnswerOfLs"},

@@ -585,7 +585,7 @@ var ofTheLibrary = []judged{
 		{"internal/queue/convert.go", "if before.contender.revoked {", "if false {"},
 	}}, "TestAMarkFromTheLineForPermitsIsHeeded"},
 	{mutant{"the error of a connection is passed on", []edit{
-		{"internal/wire/link.go", "err = zk.ErrConnectionClosed", "_ = zk.ErrConnectionClosed"},
+		{"internal/wire/link.go", "return n, zk.ErrConnectionClosed", "return n, err"},
 	}}, "TestTheErrorOfAConnectionIsNotTakenForTheEndOfACtx"},
 	{mutant{"a member whose time is up as its turn comes is told nothing of the lock", []edit{
 		{"internal/queue/handoff.go", "return TimedOut(ctx, client.Ended(ctx))", "return client.Ended(ctx)"},

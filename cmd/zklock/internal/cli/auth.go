@@ -15,16 +15,16 @@ const authVariable = "ZKLOCK_AUTH"
 
 // credentials reads them from the file, or, if none is named, from the
 // environment. Its errors do not repeat them.
-func credentials(file string, checkMode bool) ([]zklock.SessionOption, error) {
+func (c *connection) credentials() ([]zklock.Credential, error) {
 	from, text := "$"+authVariable, os.Getenv(authVariable)
-	if file != "" {
-		content, err := readSecret(file, checkMode)
+	if c.authFile != "" {
+		content, err := readSecret(c.authFile, c.modeCheck.value == "on")
 		if err != nil {
 			return nil, err
 		}
-		from, text = "--auth-file "+file, string(content)
+		from, text = "--auth-file "+c.authFile, string(content)
 	}
-	var options []zklock.SessionOption
+	var found []zklock.Credential
 	for i, line := range strings.Split(text, "\n") {
 		line = strings.TrimSuffix(line, "\r")
 		if line == "" {
@@ -34,12 +34,12 @@ func credentials(file string, checkMode bool) ([]zklock.SessionOption, error) {
 		if !ok || scheme == "" {
 			return nil, usage("%s, line %d: it must be scheme:credentials, such as digest:user:password", from, i+1)
 		}
-		options = append(options, zklock.WithAuth(scheme, []byte(secret)))
+		found = append(found, zklock.Credential{Scheme: scheme, Secret: []byte(secret)})
 	}
-	if file != "" && len(options) == 0 {
+	if c.authFile != "" && len(found) == 0 {
 		return nil, usage("%s: there are no credentials in it: it must have a line such as digest:user:password", from)
 	}
-	return options, nil
+	return found, nil
 }
 
 // readSecret reads the file of credentials, unless others may read or write it.

@@ -2,8 +2,6 @@ package cli
 
 import (
 	"context"
-	"crypto/tls"
-	"crypto/x509"
 	"errors"
 	"fmt"
 	"io"
@@ -16,7 +14,6 @@ import (
 
 	"github.com/go-zookeeper/zk"
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 
 	"github.com/zklock/zklock"
 	"github.com/zklock/zklock/internal/client"
@@ -75,15 +72,48 @@ func (c *connection) check() ([]string, error) {
 	return servers, nil
 }
 
-// options are what the files say that the flags name.
+// options are what the files say that the flags name, now and for each connection.
 func (c *connection) options() ([]zklock.SessionOption, error) {
-	logins, err := credentials(c.authFile, c.modeCheck.value == "on")
+	var options []zklock.SessionOption
+	logins, err := c.credentials()
 	if err != nil {
 		return nil, err
 	}
-	c.loggedIn = len(logins) > 0
-	options, err := c.tls.options()
-	return append(options, logins...), err
+	if c.loggedIn = len(logins) > 0; c.loggedIn {
+		options = append(options, zklock.WithAuthProvider(again(logins, c.credentials, c.authFile)))
+	}
+	if c.tls.given() {
+		config, err := c.tls.config()
+		if err != nil {
+			return nil, err
+		}
+		options = append(options, zklock.WithTLSProvider(again(config, c.tls.config, c.tls.ca, c.tls.cert, c.tls.key)))
+	}
+	return options, nil
+}
+
+// readTime is how long it may take to read files for a connection, which waits for it.
+const readTime = 200 * time.Millisecond
+
+// again returns a provider of what read returns. The first time that is what was read before, and
+// always if one of the files is a pipe, or the like, which gives what it has only once.
+func again[T any](first T, read func() (T, error), files ...string) func() (T, error) {
+	begun := false
+	return func() (T, error) {
+		if !begun || slices.ContainsFunc(files, isPipe) {
+			begun = true
+			return first, nil
+		}
+		ctx, cancel := context.WithTimeoutCause(context.Background(), readTime,
+			fmt.Errorf("the files that the flags name could not be read within %v", readTime))
+		defer cancel()
+		return await(ctx, read)
+	}
+}
+
+func isPipe(file string) bool {
+	info, err := os.Stat(file)
+	return err == nil && !info.Mode().IsRegular()
 }
 
 func (c *connection) serverList() ([]string, error) {
@@ -181,47 +211,3 @@ func request[T any](ctx context.Context, session *zklock.Session, f func(*zk.Con
 
 // interrupted are how a request ends whose connection, or session, is lost.
 var interrupted = []error{zk.ErrConnectionClosed, zk.ErrSessionExpired, zk.ErrSessionMoved}
-
-// tlsFiles are the flags of an encrypted connection. Each of them implies one.
-type tlsFiles struct {
-	enabled    bool
-	ca         string
-	cert, key  string
-	serverName string
-}
-
-func (t *tlsFiles) flags(flags *pflag.FlagSet) {
-	flags.BoolVar(&t.enabled, "tls", false, "encrypt the connection; implied by the other --tls flags")
-	flags.Var((*nonEmpty)(&t.ca), "tls-ca", "PEM `file` of the authorities to trust (default the system's)")
-	flags.Var((*nonEmpty)(&t.cert), "tls-cert", "PEM `file` of our certificate")
-	flags.Var((*nonEmpty)(&t.key), "tls-key", "PEM `file` of its key")
-	flags.Var((*nonEmpty)(&t.serverName), "tls-server-name", "the `name` that the servers' certificates must have (default the one in --servers)")
-}
-
-func (t *tlsFiles) options() ([]zklock.SessionOption, error) {
-	if !t.enabled && t.ca == "" && t.cert == "" && t.key == "" && t.serverName == "" {
-		return nil, nil
-	}
-	config := &tls.Config{ServerName: t.serverName}
-	if t.ca != "" {
-		pem, err := os.ReadFile(t.ca)
-		if err != nil {
-			return nil, usage("--tls-ca: %w", err)
-		}
-		config.RootCAs = x509.NewCertPool()
-		if !config.RootCAs.AppendCertsFromPEM(pem) {
-			return nil, usage("--tls-ca %s: there is no certificate in it; it must be PEM", t.ca)
-		}
-	}
-	if (t.cert == "") != (t.key == "") {
-		return nil, usage("--tls-cert %q, --tls-key %q: give both or none", t.cert, t.key)
-	}
-	if t.cert != "" {
-		pair, err := tls.LoadX509KeyPair(t.cert, t.key)
-		if err != nil {
-			return nil, usage("--tls-cert %s, --tls-key %s: %w", t.cert, t.key, err)
-		}
-		config.Certificates = []tls.Certificate{pair}
-	}
-	return []zklock.SessionOption{zklock.WithTLS(config)}, nil
-}

@@ -76,7 +76,7 @@ var set = []Entry{
 
 // files are those that all commands read which connect.
 var files = []Entry{
-	{"--auth-file FILE", "credentials, one scheme:credentials a line. Only its owner may read or write it (chmod 600); if that is another user, such as root, its group may read it"},
+	{"--auth-file FILE", "credentials, one scheme:credentials a line. Only its owner may read or write it (chmod 600); if that is another user, such as root, its group may read it. Read for each connection, as the next ones"},
 	{"--tls-ca, --tls-cert, --tls-key FILE", "PEM: the authorities to trust, our certificate, and its key"},
 }
 

@@ -10,7 +10,10 @@ import (
 	"strings"
 	"time"
 
+	"github.com/go-zookeeper/zk"
+
 	"github.com/zklock/zklock"
+	"github.com/zklock/zklock/internal/recipe"
 )
 
 // owner is what zklock writes on a lock's node of who has it, unless --data replaces it, as
@@ -86,6 +89,31 @@ func (o owner) heeds() string {
 		return "ignores"
 	}
 	return "-"
+}
+
+// tellSince adds to what the lock's node says of us since when we hold the lock: ZooKeeper tells of a
+// node since when it is there, and of the one ahead of it not when it went. It is one write, which
+// nothing waits for.
+func (r *run) tellSince(session *zklock.Session, hold *zklock.Hold, granted time.Time) {
+	if r.data != "" {
+		return // it is the user's
+	}
+	said := r.owner
+	said.HeldSince = granted
+	_, err := request(hold.Context(), session, func(conn *zk.Conn) (*zk.Stat, error) {
+		data, stat, err := conn.Get(hold.Node())
+		if err != nil {
+			return nil, err
+		}
+		now := []byte(said.String())
+		if _, asked := recipe.Revocation(data); asked {
+			now = recipe.Revoked(now)
+		}
+		return conn.Set(hold.Node(), now, stat.Version)
+	})
+	if err != nil && hold.Err() == nil {
+		r.log.Debug("the lock's node does not say since when we have it", "error", err)
+	}
 }
 
 // namingTime is how long it may take to find out who has a lock that was not to be had.

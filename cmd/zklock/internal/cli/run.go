@@ -21,7 +21,6 @@ import (
 	"github.com/zklock/zklock/cmd/zklock/internal/job"
 	"github.com/zklock/zklock/internal/client"
 	"github.com/zklock/zklock/internal/latch"
-	"github.com/zklock/zklock/internal/recipe"
 )
 
 // run is one use of the run command.
@@ -373,31 +372,6 @@ func (r *run) heedRevocation(hold *zklock.Hold, signals chan<- os.Signal) {
 			signals <- syscall.SIGTERM
 		}
 	}()
-}
-
-// tellSince adds to what the lock's node says of us since when we hold the lock: ZooKeeper tells of a
-// node since when it is there, and of the one ahead of it not when it went. It is one write, which
-// nothing waits for.
-func (r *run) tellSince(session *zklock.Session, hold *zklock.Hold, granted time.Time) {
-	if r.data != "" {
-		return // it is the user's
-	}
-	said := r.owner
-	said.HeldSince = granted
-	_, err := request(hold.Context(), session, func(conn *zk.Conn) (*zk.Stat, error) {
-		data, stat, err := conn.Get(hold.Node())
-		if err != nil {
-			return nil, err
-		}
-		now := []byte(said.String())
-		if _, asked := recipe.Revocation(data); asked {
-			now = recipe.Revoked(now)
-		}
-		return conn.Set(hold.Node(), now, stat.Version)
-	})
-	if err != nil && hold.Err() == nil {
-		r.log.Debug("the lock's node does not say since when we have it", "error", err)
-	}
 }
 
 // isAsked reports whether somebody has asked for the lock back, and is to have it. That stays so: a
