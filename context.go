@@ -35,6 +35,7 @@ func (l *Locker) UnlockContext(ctx context.Context) error {
 type side struct {
 	gate
 	owners owners
+	doing  doing
 	prefix string // of the operations' names in errors
 }
 
@@ -146,12 +147,13 @@ func (s *side) handle(
 // Do runs fn while it holds the lock: it takes it as [Locker.LockContext] does, and when fn
 // returns it releases it as [Locker.UnlockContext] does. When fn panics, or ends the goroutine
 // by runtime.Goexit, it releases it as [Locker.Unlock] does. fn's context is a child of ctx
-// that is cancelled when the hold ends, with what [Hold.Err] returns as its cause: [ErrLost],
-// or [ErrReleased] if that was by [Session.Close]. Do returns fn's error; if the lock was lost
+// that is cancelled when the hold ends, with what [Hold.Err] returns as its cause: [ErrLost], which
+// is [ErrClosed] too if that was by [Session.Close]. Do returns fn's error; if the lock was lost
 // meanwhile, the error is ErrLost too, with its cause, even if fn returned nil.
 //
 // The lock belongs to the call, not to the goroutine: inside fn, [HoldFrom] finds the hold in
-// the context, with its Lost, Valid and Token, while Held, Lost and HoldCount of l know of none.
+// the context, with its Lost, Valid and Token. Of l, Lost answers the goroutine that runs fn, and Held
+// and HoldCount know of no hold.
 // It is not reentrant. A call that would wait for the hold that its own context carries returns
 // [ErrDeadlock]; Lock, which has no context, waits for ever.
 func (l *Locker) Do(ctx context.Context, fn func(ctx context.Context) error) error {
@@ -218,8 +220,9 @@ func (m *MultiLocker) Do(ctx context.Context, fn func(ctx context.Context) error
 	}
 	s := make(section, len(holds))
 	for i, h := range holds {
-		s[i] = possession{h, m.lockers[i].leave}
+		s[i] = possession{h, &m.lockers[i].side}
 	}
+	defer m.forget(holds)
 	return s.run(ctx, fn, fail)
 }
 
@@ -240,5 +243,5 @@ func (s *side) do(ctx context.Context, fn func(ctx context.Context) error) error
 	if err != nil {
 		return fail(err)
 	}
-	return section{{h, s.leave}}.run(ctx, fn, fail)
+	return section{{h, s}}.run(ctx, fn, fail)
 }

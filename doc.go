@@ -64,7 +64,8 @@
 //     after about 0.16, if servers answer quickly otherwise: see
 //     docs/operations.md;
 //   - the servers have ended the session;
-//   - somebody else has deleted its node.
+//   - somebody else has deleted its node;
+//   - [Session.Close] was called.
 //
 // Then [Hold.Lost] closes, and contexts made by [Locker.Do] and [Hold.Context] are cancelled
 // with the cause [ErrLost], which says why, as [Hold.Err] does. The hold stays lost. Until its
@@ -98,11 +99,14 @@
 //
 // # Things to know
 //
-//   - [Session.Close] makes every goroutine that still waits in Lock panic, which
-//     ends the process. Stop those goroutines first, or use LockContext, which
-//     returns [ErrClosed].
+//   - A service ends by [Session.Shutdown], which waits for those who hold a lock.
+//     By [Session.Close] they lose it.
+//   - Both make every goroutine that still waits in Lock panic, which ends the
+//     process. Stop those goroutines first, or use LockContext, which returns
+//     [ErrClosed].
 //   - [Locker.Lost], [Locker.Held] and [Locker.HoldCount] answer for the goroutine
-//     that calls them. For another goroutine take h := l.Held() first and hand it h.
+//     that calls them: Lost of a lock that it does not hold is closed. For another
+//     goroutine take h := l.Held() first, or [HoldFrom] inside a Do, and hand it h.
 //   - A goroutine that an owner starts is not an owner. A goroutine that exits
 //     without Unlock keeps the lock.
 //   - A nested Lock checks whether the hold is known to be lost; it does not look

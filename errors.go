@@ -17,14 +17,15 @@ var (
 
 	// ErrLost says that a hold ended without its owner's release: the ZooKeeper session has
 	// expired, or its lease is over, since it could not be proved alive in time, or somebody
-	// deleted the lock node. The errors that are ErrLost, by errors.Is, wrap the cause and say
-	// it; a session that has expired is zk.ErrSessionExpired.
+	// deleted the lock node, or [Session.Close] was called. The errors that are ErrLost, by
+	// errors.Is, wrap the cause and say it; a session that has expired is zk.ErrSessionExpired,
+	// one that was closed ErrClosed.
 	ErrLost = queue.ErrLost
 
 	// ErrNotHeld says that the caller does not hold the lock.
 	ErrNotHeld = errors.New("zklock: lock is not held by the caller")
 
-	// ErrReleased is how a hold ends when its owner releases it or closes its session.
+	// ErrReleased is how a hold ends when its owner releases it.
 	ErrReleased = queue.ErrReleased
 
 	// ErrUpgrade says that the caller holds the lock for reading and asked for writing, which
@@ -37,7 +38,8 @@ var (
 	// [context.WithoutCancel] say, needs a context that does not carry its hold.
 	ErrDeadlock = errors.New("zklock: it would wait for itself: its context carries a hold of this lock")
 
-	// ErrClosed says that the session was closed by its Close method.
+	// ErrClosed says that the session was closed, by [Session.Close], or is being shut down, by
+	// [Session.Shutdown].
 	ErrClosed = client.ErrClosed
 )
 
@@ -56,7 +58,39 @@ func (e *Error) Error() string {
 	if e.Path != "" {
 		what += " " + e.Path
 	}
-	return fmt.Sprintf("zklock: %s: %s", what, strings.ReplaceAll(fmt.Sprint(e.Err), "zklock: ", ""))
+	return prefix + what + ": " + plain(e.Err)
+}
+
+// prefix begins the texts of this package's errors.
+const prefix = "zklock: "
+
+// plain returns the text of err, in which this package's own errors do without their prefix: the
+// outermost has it. The texts of others, which may begin so too, stay as they are.
+func plain(err error) string {
+	text := fmt.Sprint(err)
+	for _, own := range ownTexts(err) {
+		text = strings.ReplaceAll(text, own, strings.TrimPrefix(own, prefix))
+	}
+	return text
+}
+
+// ownTexts are the texts of those errors in err's tree that are this package's.
+func ownTexts(err error) (texts []string) {
+	switch err {
+	case ErrLocked, ErrLost, ErrNotHeld, ErrReleased, ErrUpgrade, ErrDeadlock, ErrClosed:
+		return []string{err.Error()}
+	}
+	switch e := err.(type) {
+	case *Error:
+		return []string{e.Error()}
+	case interface{ Unwrap() error }:
+		return ownTexts(e.Unwrap())
+	case interface{ Unwrap() []error }:
+		for _, part := range e.Unwrap() {
+			texts = append(texts, ownTexts(part)...)
+		}
+	}
+	return texts
 }
 
 func (e *Error) Unwrap() error { return e.Err }

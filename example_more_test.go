@@ -115,7 +115,10 @@ func ExampleMultiLocker() {
 			}
 			locks = append(locks, l)
 		}
-		both := zklock.NewMulti(locks...)
+		both, err := zklock.NewMulti(locks...)
+		if err != nil {
+			log.Fatal(err)
+		}
 		both.Lock()
 		defer both.Unlock()
 		balance[from] -= amount
@@ -325,7 +328,12 @@ func ExampleMultiLocker_Do() {
 		log.Fatal(err)
 	}
 
-	err = zklock.NewMulti(from, to).Do(context.Background(), func(ctx context.Context) error {
+	both, err := zklock.NewMulti(from, to)
+	if err != nil {
+		log.Fatal(err)
+	}
+
+	err = both.Do(context.Background(), func(ctx context.Context) error {
 		fmt.Println("moving the money")
 		return from.LockContext(ctx)
 	})
@@ -333,4 +341,36 @@ func ExampleMultiLocker_Do() {
 	// Output:
 	// moving the money
 	// would wait for itself: true
+}
+
+// A service that ends waits for those who hold a lock, for as long as it has. Who has not begun is
+// told that there are no more locks.
+func ExampleSession_Shutdown() {
+	session, _, stop := exampleSession()
+	defer stop()
+	mu, err := zklock.New(session, "/locks/ledger")
+	if err != nil {
+		log.Fatal(err)
+	}
+	begun := make(chan struct{})
+	var jobs sync.WaitGroup
+	jobs.Go(func() {
+		err := mu.Do(context.Background(), func(context.Context) error {
+			close(begun)
+			return nil // after whatever there is to do
+		})
+		fmt.Println("the job under way ends with", err)
+	})
+
+	<-begun
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	defer cancel()
+	if err := session.Shutdown(ctx); err != nil {
+		log.Fatal(err)
+	}
+	jobs.Wait()
+	fmt.Println("a later job:", errors.Is(mu.LockContext(context.Background()), zklock.ErrClosed))
+	// Output:
+	// the job under way ends with <nil>
+	// a later job: true
 }

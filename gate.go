@@ -128,7 +128,7 @@ func (g *gate) take(ctx context.Context) (*Hold, error) {
 }
 
 // enter waits until an owner that has lost the lock gives its share to h's. If that comes to
-// nothing, h is given back.
+// nothing, as when the session is shut down meanwhile, h is given back.
 func (g *gate) enter(ctx context.Context, h *Hold) (entered bool) {
 	var leave func()
 	defer func() { // also if a context of the user's panics
@@ -138,10 +138,15 @@ func (g *gate) enter(ctx context.Context, h *Hold) (entered bool) {
 	}()
 	held, detach := while([]*Hold{h}, ctx)
 	defer detach()
+	stop := context.AfterFunc(g.queue.Admission(), func() { h.hold.Leave(nil) })
 	if g.shares.Acquire(held, g.share) != nil {
+		stop()
 		return false
 	}
 	leave = g.leave
+	if !stop() {
+		return false
+	}
 	// The node may have been deleted meanwhile, unseen, between two connections.
 	confirmed := h.hold.Confirm(held) == nil
 	h.hold.StartMinimum()
@@ -151,7 +156,7 @@ func (g *gate) enter(ctx context.Context, h *Hold) (entered bool) {
 // tryTake is take without waiting for another owner, here or elsewhere.
 func (g *gate) tryTake(ctx context.Context) (*Hold, error) {
 	a := g.attempt(ctx)
-	if g.shares.lack(g.share) && g.queue.Client().Context().Err() == nil {
+	if g.shares.lack(g.share) && g.queue.Admission().Err() == nil {
 		return nil, a.failed(ErrLocked)
 	}
 	got, err := g.try(ctx, a)

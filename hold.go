@@ -10,6 +10,7 @@ import (
 	"github.com/go-zookeeper/zk"
 
 	"github.com/zklock/zklock/internal/client"
+	"github.com/zklock/zklock/internal/goid"
 	"github.com/zklock/zklock/internal/latch"
 	"github.com/zklock/zklock/internal/queue"
 )
@@ -40,9 +41,9 @@ func holdOf(h *queue.Hold) *Hold {
 	return h.Of.(*Hold)
 }
 
-// Lost returns a channel that is closed when the lock is lost, and never by its release. A long
-// task waits for it, and looks at [Hold.Valid] before each step: when several channels are
-// ready, select picks one at random.
+// Lost returns a channel that is closed when the lock is lost, and never by its release. The end of
+// its session by [Session.Close] is a loss. A long task waits for it, and looks at [Hold.Valid] before
+// each step: when several channels are ready, select picks one at random.
 func (h *Hold) Lost() <-chan struct{} {
 	must(h.made("lost"))
 	return h.hold.Lost()
@@ -111,8 +112,8 @@ func (h *Hold) Check() *zk.CheckVersionRequest {
 // server has refused to delete that of another owner of this session, which the lock came from, the
 // lock is free when that is gone too.) When ctx ends first, or has ended already, its error is
 // returned and the delete goes on in the background until the node is gone or the session is;
-// [Hold.Context]'s ends with the hold. Calling Release again returns nil again, and so does it after
-// [Session.Close]; of a hold that was lost it returns [ErrLost] with its cause.
+// [Hold.Context]'s ends with the hold. Calling Release again returns nil again; of a hold that was
+// lost, also by [Session.Close], it returns [ErrLost] with its cause.
 func (h *Hold) Release(ctx context.Context) error {
 	if err := h.made("release"); err != nil {
 		return err
@@ -252,8 +253,15 @@ func (h *MultiHold) section() section {
 type section []possession
 
 type possession struct {
-	hold  *Hold
-	leave func() // gives the owner's share in the gate back; nil of none
+	hold *Hold
+	of   *side // that the hold has a share in; nil of none
+}
+
+// leave gives the owner's share in the gate back.
+func (p possession) leave() {
+	if p.of != nil {
+		p.of.leave()
+	}
 }
 
 // run calls fn, and then gives back what is held. fail makes an error of it that of the call.
@@ -277,9 +285,26 @@ func (s section) run(ctx context.Context, fn func(context.Context) error, fail f
 	}()
 	var held context.Context
 	held, detach = s.under(ctx)
+	defer s.begin(goid.Get())()
 	err = fn(held)
 	returned = true
 	return err
+}
+
+// begin has the locks know that the goroutine runs the function.
+func (s section) begin(goroutine int64) (end func()) {
+	for _, p := range s {
+		if p.of != nil {
+			p.of.doing.begin(goroutine, p.hold)
+		}
+	}
+	return func() {
+		for _, p := range s {
+			if p.of != nil {
+				p.of.doing.end(goroutine)
+			}
+		}
+	}
 }
 
 // under returns a child of ctx that carries all that is held and ends with the first of it.

@@ -32,7 +32,8 @@ func TestWhatAMultiLockerIsAskedLastCountsForItsLoss(t *testing.T) {
 	s := piped(t)
 	l, err := New(s, "/a", WithoutOwner())
 	require.NoError(t, err)
-	m := NewMulti(l)
+	m, err := NewMulti(l)
+	require.NoError(t, err)
 	m.Lock()
 	m.Lost()
 	m.mu.Lock()
@@ -77,7 +78,8 @@ func TestAskingAMultiLockerForItsLossLeavesNothingAtALongHold(t *testing.T) {
 				m.Unlock()
 			},
 		} {
-			m := NewMulti(parts...) // as for each job of an owner
+			m, err := NewMulti(parts...) // as for each job of an owner
+			require.NoError(t, err)
 			m.Lock()
 			m.Lost()
 			more := m.Lost()
@@ -86,7 +88,8 @@ func TestAskingAMultiLockerForItsLossLeavesNothingAtALongHold(t *testing.T) {
 			require.Equal(t, name == "a loss", latch.IsClosed(more), name)
 		}
 
-		m := NewMulti(parts...)
+		m, err := NewMulti(parts...)
+		require.NoError(t, err)
 		for range 2 {
 			m.Lock()
 			m.Lost()
@@ -260,7 +263,9 @@ func TestAMultiLockerStartsOverIfALockThatItTookIsNobodys(t *testing.T) {
 		l, err := New(s, "/lock", WithoutOwner())
 		require.NoError(t, err)
 		taken := 0
-		holds, err := NewMulti(l).all(t.Context(), taking{
+		m, err := NewMulti(l)
+		require.NoError(t, err)
+		holds, err := m.all(t.Context(), taking{
 			take: func(ctx context.Context, l *Locker) (*Hold, error) {
 				assert.NoError(t, l.LockContext(ctx))
 				if taken++; taken == 1 {

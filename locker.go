@@ -31,7 +31,7 @@ var _ sync.Locker = (*Locker)(nil)
 
 // New returns a lock on path, which it does not create yet. Its errors name the bad argument: a
 // nil or closed session, a path that ZooKeeper would refuse, the root or one below /zookeeper,
-// an option's value.
+// an option's value, an option that is not for this kind of lock.
 //
 // A lock may be below another one's path, but not under a name that ends as those of lock nodes
 // do, in -lock- and ten digits for instance: the other one would wait for it.
@@ -69,9 +69,10 @@ func (l *Locker) exclusive() *side {
 
 // Lock takes the lock and waits for as long as that takes, over lost connections and
 // expired sessions too. It never returns without holding the lock, and panics if it can never
-// succeed: the session is closed (also while Lock waits; use [Locker.LockContext] for a
-// graceful end), the server refuses the path, or the caller owns the lock already and its hold
-// has ended: it was lost, or released by [Hold.Release] and not by Unlock.
+// succeed: the session is closed, or being shut down (also while Lock waits; use
+// [Locker.LockContext] for a graceful end), the server refuses the path, or the caller owns the
+// lock already and its hold has ended: it was lost, or released by [Hold.Release] and not by
+// Unlock.
 //
 // If it does not get as far as the queue for 10 s, or for the session timeout if that is
 // longer, it says so in the session's log at Warn, once, with what it waits for; so does any

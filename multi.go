@@ -29,23 +29,26 @@ var _ sync.Locker = (*MultiLocker)(nil)
 
 // NewMulti makes lockers one. They are taken in the order of their paths, so that two
 // MultiLockers with some of the same never wait for each other, and released in the reverse
-// order. It panics if there is none, one is nil, or two have the same path: on one ensemble they
-// would wait for each other.
-func NewMulti(lockers ...*Locker) *MultiLocker {
+// order. It is an error if there is none, one is nil, or two have the same path: on one ensemble
+// they would wait for each other.
+func NewMulti(lockers ...*Locker) (*MultiLocker, error) {
+	const op = "new multi"
 	if len(lockers) == 0 {
-		panic("zklock: NewMulti needs at least one Locker")
+		return nil, wrap(op, "", errors.New("no lock is given: it needs at least one Locker"))
 	}
 	for _, l := range lockers {
-		must(l.exclusive().made("new multi"))
+		if err := l.exclusive().made(op); err != nil {
+			return nil, err
+		}
 	}
 	m := &MultiLocker{lockers: slices.Clone(lockers)}
 	slices.SortFunc(m.lockers, func(a, b *Locker) int { return strings.Compare(a.Path(), b.Path()) })
 	for i, l := range m.lockers[1:] {
 		if l.Path() == m.lockers[i].Path() {
-			panic(fmt.Sprintf("zklock: NewMulti: path %q is given twice", l.Path()))
+			return nil, wrap(op, l.Path(), errors.New("the path is given twice: the second would wait for the first"))
 		}
 	}
-	return m
+	return m, nil
 }
 
 // Lock takes all the locks, as [Locker.Lock] does each. If it panics, none is held that was not
@@ -189,7 +192,7 @@ func (m *MultiLocker) all(ctx context.Context, by taking) ([]*Hold, error) {
 }
 
 // errLostMeanwhile has all start over.
-var errLostMeanwhile = errors.New("zklock: one of the locks was lost while the others were waited for")
+var errLostMeanwhile = errors.New("one of the locks was lost while the others were waited for")
 
 // each takes one lock after the other, and gives back those taken if that fails, panics, or one
 // of them ends meanwhile.
@@ -279,13 +282,18 @@ func (m *MultiLocker) HoldCount() int {
 
 // Lost returns a channel that is closed when any of the calling goroutine's holds is lost, before
 // it unlocks so that it does not hold all the locks any more; or a closed one if it does not now.
+// As [Locker.Lost] it answers for a Do whose function the goroutine runs, too.
 func (m *MultiLocker) Lost() <-chan struct{} {
 	must(m.made("lost"))
 	m.mu.Lock()
 	defer m.mu.Unlock() // whoever looks at the holds later says later what lost stands for
-	holds, err := m.held()
-	if err != nil {
-		return latch.Closed
+	var holds []*Hold
+	for _, l := range m.lockers {
+		h := l.mine()
+		if h == nil {
+			return latch.Closed
+		}
+		holds = append(holds, h)
 	}
 	if !slices.Equal(m.of, holds) {
 		m.lostWith(holds)

@@ -110,7 +110,7 @@ type options struct {
 	lossGrace time.Duration
 }
 
-func newOptions(path string, opts []Option) (*options, error) {
+func newOptions(path string, kind recipe.Kind, opts []Option) (*options, error) {
 	o := &options{acl: zk.WorldACL(zk.PermAll), data: whoAmI(), handoff: 1}
 	if err := client.Apply(o, opts); err != nil {
 		return nil, err
@@ -130,6 +130,9 @@ func newOptions(path string, opts []Option) (*options, error) {
 	if o.lossGrace < 0 {
 		return nil, fmt.Errorf("WithLossGrace(%v): it must not be negative", o.lossGrace)
 	}
+	if err := o.checkKind(kind); err != nil {
+		return nil, err
+	}
 	if o.minHold > 0 && (o.handoff > 1 || o.retention > 0) {
 		return nil, errors.New("WithMinHold keeps the lock from everybody, also in this process: " +
 			"it does not go with WithHandoff or WithRetention, which hand it on here")
@@ -138,6 +141,20 @@ func newOptions(path string, opts []Option) (*options, error) {
 		return nil, fmt.Errorf("WithData(%q): this is what asks a holder for its lock back: see Revoke", o.data)
 	}
 	return o, o.checkCreate(path)
+}
+
+// checkKind returns an error if an option has no effect on what a lock of that kind gives.
+func (o *options) checkKind(kind recipe.Kind) error {
+	const locker = "it is for a Locker alone: no other lock goes from one owner to the next inside a process"
+	switch {
+	case kind != recipe.Exclusive && o.handoff > 1:
+		return fmt.Errorf("WithHandoff(%d): %s", o.handoff, locker)
+	case kind != recipe.Exclusive && o.retention > 0:
+		return fmt.Errorf("WithRetention(%v): %s", o.retention, locker)
+	case kind == recipe.Permit && o.ownerless:
+		return errors.New("WithoutOwner: it is for a Locker or an RWLocker: a Semaphore's permits have no owner in any case")
+	}
+	return nil
 }
 
 // queue returns what the queue of a lock on path has to know.
@@ -197,8 +214,8 @@ func WithTrace(trace *Trace) Option {
 //
 // Each owner has a [Hold] of its own. When the node goes on to the next, UnlockContext and Release
 // need no confirmation of ZooKeeper, and return nil under a context that has ended, too. One that
-// asked for its Token or Check does not share its node with those after it. It is for a Locker, and
-// has no effect on other locks.
+// asked for its Token or Check does not share its node with those after it. It is for a Locker: with
+// n above 1 it is an error of any other lock.
 func WithHandoff(n int) Option {
 	return func(o *options) { o.handoff = n }
 }
@@ -212,7 +229,7 @@ func WithHandoff(n int) Option {
 //
 // As with [WithHandoff], UnlockContext and Release need no confirmation while the node is kept, and
 // an owner that asked for its Token or Check does not leave its node to the next one. It is for a
-// Locker, and has no effect on other locks.
+// Locker: with d above 0 it is an error of any other lock.
 func WithRetention(d time.Duration) Option {
 	return func(o *options) { o.retention = d }
 }
@@ -233,9 +250,9 @@ func WithRetention(d time.Duration) Option {
 // leaves its node, if that is there, for as long. A call that fails, and a MultiLocker that
 // cannot have all its locks, leave nothing.
 //
-// The session has to live that long: [Session.Close] ends it early, and so does the end of the
-// session when the process has ended. It is for every kind of lock, and an error together with
-// WithHandoff above 1 or WithRetention.
+// The session has to live that long: [Session.Shutdown] waits for it, [Session.Close] ends it early,
+// and so does the end of the session when the process has ended. It is for every kind of lock, and
+// an error together with WithHandoff above 1 or WithRetention.
 func WithMinHold(d time.Duration) Option {
 	return func(o *options) { o.minHold = d }
 }
@@ -251,7 +268,7 @@ func WithMinHold(d time.Duration) Option {
 // carries the lost hold is told [ErrDeadlock]: also if somebody else has deleted the node after the
 // loss, of which this process does not hear. Meanwhile [Inspect] shows the node as a holder's, and
 // [Revoke] marks it. d is counted by the monotonic clock.
-// [Session.Close] ends it early.
+// [Session.Shutdown] waits for it, [Session.Close] ends it early.
 func WithLossGrace(d time.Duration) Option {
 	return func(o *options) { o.lossGrace = d }
 }
@@ -259,7 +276,8 @@ func WithLossGrace(d time.Duration) Option {
 // WithoutOwner gives a [Locker] the rules of sync.Mutex instead of those of Java's
 // ReentrantLock: it is not reentrant, so that a goroutine that locks it twice waits for ever,
 // and any goroutine may unlock it. Held, Lost and HoldCount answer any goroutine as they would
-// the owner.
+// the owner. An [RWLocker] gets the rules of sync.RWMutex. It is an error of a [Semaphore], whose
+// permits no goroutine owns.
 func WithoutOwner() Option {
 	return func(o *options) { o.ownerless = true }
 }

@@ -1,6 +1,7 @@
 package zklock
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"sync"
@@ -134,8 +135,8 @@ func (w *writer) yield() (h *Hold, outermost bool, share int64) {
 	return h, outermost, share
 }
 
-// Lost returns the channel that closes when the calling goroutine's hold for writing is lost, a
-// closed one if it has none.
+// Lost returns the channel that closes when the calling goroutine's hold for writing is lost, for any
+// other goroutine a closed one, as [Locker.Lost].
 func (l *RWLocker) Lost() <-chan struct{} { return l.writes().Lost() }
 
 // Held returns the calling goroutine's hold for writing, nil if it has none.
@@ -184,9 +185,11 @@ func (l *RWLocker) RUnlock() { l.reads().unlock(context.Background()) }
 // RUnlockContext is RUnlock with confirmation and errors, as [Locker.UnlockContext].
 func (l *RWLocker) RUnlockContext(ctx context.Context) error { return l.reads().unlockContext(ctx) }
 
-// RLost returns the channel that closes when the calling goroutine's hold for reading is lost,
-// a closed one if it has none.
-func (l *RWLocker) RLost() <-chan struct{} { return lostOf(l.RHeld()) }
+// RLost returns the channel that closes when the calling goroutine's hold for reading is lost, be it
+// of its RLock or of the RDo whose function it runs; for any other a closed one, as [Locker.Lost].
+func (l *RWLocker) RLost() <-chan struct{} {
+	return lostOf(cmp.Or(l.RHeld(), l.read.doing.by(goid.Get())))
+}
 
 // RAcquire takes the lock for reading as a handle, as [Locker.Acquire] does.
 func (l *RWLocker) RAcquire(ctx context.Context) (*Hold, error) {
@@ -219,7 +222,7 @@ func (r *rlocker) reenter() (owner bool, err error) {
 	if self == anyone || mine == nil {
 		return false, nil
 	}
-	if err := mine.hold.hold.Reentry(); err != nil {
+	if err := mine.hold.hold.Err(); err != nil {
 		return true, err
 	}
 	mine.depth++
@@ -234,7 +237,7 @@ func (r *rlocker) own(ctx context.Context, take func(*side, context.Context) (*H
 		h, err := r.read.queue.Downgrade(ctx, &w.hold, a)
 		if err == nil && a != nil && !h.Valid() { // see keep
 			h.Leave(nil)
-			err = h.Reentry()
+			err = h.Err()
 		}
 		if err == nil {
 			reads := holdOf(h)

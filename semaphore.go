@@ -50,7 +50,7 @@ func NewSemaphore(s *Session, path string, size int, opts ...Option) (*Semaphore
 	if size < 1 {
 		return nil, wrap("new", path, fmt.Errorf("size %d: it must be at least 1", size))
 	}
-	o, whole, err := checkNew(s, path, opts)
+	o, whole, err := checkNew(s, path, recipe.Permit, opts)
 	if err != nil {
 		return nil, err
 	}

@@ -94,7 +94,7 @@ func newSession(timeout time.Duration, clock *clock.Clock, options sessionOption
 
 // checkNew returns the options of a lock on path, and the whole of that, or what is wrong with
 // the arguments.
-func checkNew(s *Session, path string, opts []Option) (*options, string, error) {
+func checkNew(s *Session, path string, kind recipe.Kind, opts []Option) (*options, string, error) {
 	if err := s.made(); err != nil {
 		return nil, "", wrap("new", path, err)
 	}
@@ -102,7 +102,7 @@ func checkNew(s *Session, path string, opts []Option) (*options, string, error) 
 		return nil, "", wrap("new", path, err)
 	}
 	whole := s.client.Below(path)
-	o, err := newOptions(whole, opts)
+	o, err := newOptions(whole, kind, opts)
 	if err != nil {
 		return nil, "", wrap("new", path, err)
 	}
@@ -113,7 +113,7 @@ func checkNew(s *Session, path string, opts []Option) (*options, string, error) 
 }
 
 func newQueue(s *Session, path string, kind recipe.Kind, opts []Option) (*queue.Queue, *options, error) {
-	o, whole, err := checkNew(s, path, opts)
+	o, whole, err := checkNew(s, path, kind, opts)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -145,15 +145,60 @@ func (s *Session) ID() int64 { return s.must("id").client.ID() }
 // Timeout returns the session timeout as negotiated with the server.
 func (s *Session) Timeout() time.Duration { return s.must("timeout").client.Timeout() }
 
-// Closed returns a channel that is closed by Close. It says nothing of the locks: see
-// [Hold.Lost].
+// Closed returns a channel that is closed when the session is: by Close, or at the end of Shutdown.
+// It says nothing of the locks: see [Hold.Lost].
 func (s *Session) Closed() <-chan struct{} { return s.must("closed").client.Context().Done() }
 
-// Close ends the session: its holds end as released ([ErrReleased]; their Lost channels stay
-// open), its waiters get [ErrClosed], the server deletes its nodes, and when Close returns no
-// goroutine, timer or socket is left. Only a function of the caller's that package
-// membership calls may still be running. It takes a round trip, and a few seconds at most
-// if no server answers. Calling it again returns the first call's result.
+// Shutdown ends the session when its locks have been given back, as http.Server's Shutdown does when
+// its requests are answered. From now on nobody gets a lock: calls for one, and those that wait,
+// return [ErrClosed] (Lock panics with it). Whoever holds a lock goes on: locks it once more, goes
+// from writing to reading, gives it back. When nothing is held, Shutdown closes the session as Close
+// does, and returns its error. A hold that was lost is not waited for; a node that stays for
+// [WithMinHold] or [WithLossGrace] is.
+//
+// If ctx ends first, Shutdown returns an error that is ctx's and says how many locks are still held.
+// By then these are lost, as by Close, whose work goes on in the background: call Close to wait for it.
+// So does a Close meanwhile, whose result Shutdown returns then.
+//
+// Under a ctx that carries a hold of this session (see [Locker.Do]) it would wait for itself: it
+// returns [ErrDeadlock], and the session stays open. Members of package membership stay in their lists
+// until the session is closed: have them leave first.
+func (s *Session) Shutdown(ctx context.Context) error {
+	if err := s.made(); err != nil {
+		return wrap("shutdown", "", err)
+	}
+	client.NeedsContext(ctx)
+	name := sessionName(s.ID())
+	if waitsFor(ctx, func(h *Hold) bool { return h.hold.Client() == s.client && h.hold.IsHeld() }) != nil {
+		return wrap("shutdown", name, ErrDeadlock)
+	}
+	select {
+	case <-s.locks.Drain():
+	case <-ctx.Done():
+	}
+	held := s.locks.Close()
+	go s.Close()
+	if len(held) == 0 {
+		select {
+		case <-s.closed.Done():
+			return s.closeErr
+		case <-ctx.Done():
+		}
+	}
+	err := client.Ended(ctx)
+	if len(held) > 0 {
+		err = fmt.Errorf("%w: %d of its locks were still held, such as %s", err, len(held), held[0])
+	}
+	return wrap("shutdown", name, err)
+}
+
+// Close ends the session, and with it whatever is held, which is lost: first every Lost channel
+// closes, and [Hold.Err] is [ErrLost] and [ErrClosed]; then the server deletes the nodes, and the next
+// holders are in. Whoever waits gets [ErrClosed]. [Session.Shutdown] waits for the holders.
+//
+// When Close returns no goroutine, timer or socket is left. Only a function of the caller's that
+// package membership calls, or a Do runs, may still be running. It takes a round trip, and a few
+// seconds at most if no server answers. Calling it again returns the first call's result.
 //
 // The error says that no server has confirmed the end: everything is cleaned up here all the
 // same, but the session's nodes may stay until its timeout. Or it says that the client did not
@@ -174,16 +219,14 @@ func (s *Session) Close() error {
 // close is the first Close.
 func (s *Session) close() {
 	defer s.closed.Close()
-	tell := s.locks.Close()
-	tell = append([]func(){s.client.Shut()}, tell...) // which is run last
+	s.locks.Close()
+	tell := s.client.Shut()
 	id := s.client.ID()
-	// However the traces end, be it by a panic, the session is to be closed.
+	// However the trace ends, be it by a panic, the session is to be closed.
 	defer func() {
 		s.closeErr = wrap("close", sessionName(id), s.client.Close(client.RequestPatience))
 	}()
-	for _, f := range tell {
-		defer f()
-	}
+	tell()
 }
 
 // sessionName is a session in errors.

@@ -38,9 +38,9 @@ import (
 // If a function panics, or ends its goroutine by runtime.Goexit, the lock's own work is still
 // done. Enqueued, Acquired and Failed are run by the goroutine of the call, which panics with
 // them: its place in the queue is left, or the lock is given back and Released is told; no
-// further event of that call is told. Released is run by the goroutine that gives the lock back
-// or closes the session, unless another event of the hold is being told then; the lock goes to
-// the next, and the session is closed, all the same. The others are run by goroutines of the
+// further event of that call is told. Released is run by the goroutine that gives the lock back,
+// unless another event of the hold is being told then; the lock goes to the next all the same. The
+// others are run by goroutines of the
 // session, where a panic ends the process, or by the call's goroutine after Acquired.
 //
 // Nothing is told of a call whose context has ended already, of one by the lock's owner, of one
@@ -64,7 +64,7 @@ type Trace struct {
 	Suspended func(TraceInfo)
 	// Resumed: a server has confirmed the session again.
 	Resumed func(TraceInfo)
-	// Lost: the hold ended without its owner's release.
+	// Lost: the hold ended without its owner's release, be it by Session.Close.
 	Lost func(TraceInfo)
 }
 
@@ -236,7 +236,8 @@ func (h *history) Tell() { h.events.Run() }
 //	ZooKeeper session meanwhile
 //
 // The last one is Disconnected, with [ErrClosed], unless there is no connection then: it is run
-// by the goroutine that closes the session, unless another function is being run.
+// by the goroutine that calls Session.Close, or one that Session.Shutdown starts, unless another
+// function is being run.
 //
 // A function that panics ends the process; one that is run by Session.Close makes that panic,
 // behind its end. One that ends its goroutine by runtime.Goexit keeps none of the others from

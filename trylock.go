@@ -51,7 +51,7 @@ func (s *side) tryNow(ctx context.Context) error { return s.lockBy(ctx, (*side).
 // tryFor asks for l and waits for d at most, or not at all if d leaves no time to wait. It is
 // false without an error when the time is up.
 func tryFor(ctx context.Context, d time.Duration, l asked) (bool, error) {
-	up := errors.New("zklock: the time is up") // one of each call's own: another's may be why ctx ends
+	up := errors.New("the time is up") // one of each call's own: another's may be why ctx ends
 	err := l.made("try")
 	switch {
 	case err != nil:

@@ -8,7 +8,8 @@
 //	}
 //
 // A member is an ephemeral child of the path. It goes with [Member.Leave], with
-// [zklock.Session.Close], and, when its process dies or is cut off, with its
+// [zklock.Session.Close], at the end of [zklock.Session.Shutdown] (leave before that, so
+// as to be asked for nothing more), and, when its process dies or is cut off, with its
 // ZooKeeper session, after the session's timeout. A member whose process still lives
 // registers itself again, in the session that has taken the old one's place. Only a call of
 // [WithNotify]'s function or of a logger, a member's or a Watch's, may outlive the session's

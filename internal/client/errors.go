@@ -20,17 +20,17 @@ var (
 
 	// ErrStale says that what was read cannot be trusted with a decision: the connection
 	// changed while it was under way.
-	ErrStale = errors.New("zklock: the connection changed")
+	ErrStale = errors.New("the connection changed")
 
-	errReplaced = errors.New("zklock: another connection has taken its place")
+	errReplaced = errors.New("another connection has taken its place")
 
 	// errClosing ends a client's ctx: ErrClosed may be the cause of a caller's, too.
-	errClosing = errors.New("zklock: session is being closed")
+	errClosing = errors.New("session is being closed")
 )
 
 type sessionOver struct{}
 
-func (sessionOver) Error() string        { return "zklock: the ZooKeeper session has expired" }
+func (sessionOver) Error() string        { return "the ZooKeeper session has expired" }
 func (sessionOver) Is(target error) bool { return target == zk.ErrSessionExpired }
 
 // Final is an error that another try does not change.

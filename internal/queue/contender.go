@@ -75,8 +75,8 @@ func (q *Queue) newContender(inc *incarnation, enter func(id string) entry) *con
 	c.entry = enter(c.id)
 	c.countIn()
 	switch {
-	case s.closed:
-		c.close()
+	case s.closed, s.admission.Err() != nil && c.isNew():
+		c.lose(client.ErrClosed)
 	case s.incarnation != inc:
 		c.lose(client.ErrSessionOver)
 	}
@@ -123,7 +123,7 @@ func (c *contender) markLost(cause error) (rest func()) {
 		c.lostAt = s.client.Clock.Now()
 	}
 	return func() {
-		if isLost {
+		if isLost && !c.queue.isTurns() {
 			s.client.Log.Warn("zklock: lock lost", "path", c.queue.path, "node", c.node, "session", client.Hex(c.incarnation.id), "cause", cause)
 			if history := c.hold.history; history != nil && history.Lost(cause) {
 				s.client.Tell(history.Tell)
@@ -135,14 +135,6 @@ func (c *contender) markLost(cause error) (rest func()) {
 			c.retire()
 		}
 	}
-}
-
-// close ends the contender with its session, and its hold as released. It reports whether there
-// was one. The session's mu is held.
-func (c *contender) close() (wasHeld bool) {
-	wasHeld = c.end(client.ErrClosed, released)
-	c.retire()
-	return wasHeld
 }
 
 // end ends the contender, unless it has ended, and its hold as that says. It reports whether

@@ -241,7 +241,7 @@ func TestNoNodeIsWaitedForWhenItsSessionIsClosed(t *testing.T) {
 		s.Close()
 		said.Release() // that the node is gone
 		synctest.Wait()
-		require.ErrorIs(t, h.Err(), ErrReleased)
+		require.ErrorIs(t, h.Err(), client.ErrClosed)
 		require.Nil(t, h.contender.rest, "Close leaves no timer")
 	})
 }

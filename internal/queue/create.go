@@ -147,7 +147,7 @@ func (c *contender) adopt(carrier *wire.Link, nodes []string, czxid int64) error
 }
 
 // errNotThere says that a create whose reply was lost has left no node.
-var errNotThere = errors.New("zklock: the create had no effect")
+var errNotThere = errors.New("the create had no effect")
 
 // search looks for the node of a create that carrier took but did not answer, and adopts it.
 func (c *contender) search(carrier *wire.Link) error {

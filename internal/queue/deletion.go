@@ -317,7 +317,7 @@ func (s *Session) sweep(l *wire.Link, dir string, names []string) {
 }
 
 // errLeftBehind says that nothing is in the way but nodes that this session is deleting.
-var errLeftBehind = errors.New("zklock: nodes of this session that nobody wants any more are still there")
+var errLeftBehind = errors.New("nodes of this session that nobody wants any more are still there")
 
 // mostTries bounds how often a try looks again for the end of those: a server may refuse their
 // delete.

@@ -37,7 +37,7 @@ func (q *Queue) Downgrade(ctx context.Context, w *Hold, call Call) (*Hold, error
 	defer dog.End()
 	var h *Hold
 	err := q.session.client.Retry(ctx, func() (err error) {
-		if err := w.Reentry(); err != nil {
+		if err := w.Err(); err != nil {
 			return client.Permanent(err)
 		}
 		if err := q.session.client.MakeRoom(ctx); err != nil {

@@ -18,11 +18,11 @@ var (
 	// ErrLost says that a hold ended without its owner's release.
 	ErrLost = errors.New("zklock: lock was lost")
 
-	// ErrReleased is how a hold ends when its owner releases it or closes its session.
+	// ErrReleased is how a hold ends when its owner releases it.
 	ErrReleased = errors.New("zklock: lock was released")
 
-	errNodeDeleted = errors.New("zklock: the lock node was deleted, or went with its session")
-	errLeaseOver   = errors.New("zklock: the lease is over: the session could not be proved alive in time")
+	errNodeDeleted = errors.New("the lock node was deleted, or went with its session")
+	errLeaseOver   = errors.New("the lease is over: the session could not be proved alive in time")
 )
 
 // loss is how a hold ended that was lost: ErrLost, and why.

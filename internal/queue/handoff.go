@@ -63,14 +63,17 @@ func (t *handoff) Acquire(ctx context.Context, call Call) (*Hold, error) {
 	s.mu.Unlock()
 	select {
 	case <-m.called:
-	case <-s.client.Context().Done():
+	case <-s.admission.Done():
+		t.quit(m, place)
 		return nil, client.ErrClosed
 	case <-done:
-		return nil, t.quit(ctx, m, place)
 	}
 	switch {
 	case latch.IsClosed(done):
-		return nil, t.quit(ctx, m, place)
+		if t.quit(m, place) {
+			return nil, TimedOut(ctx, client.Ended(ctx))
+		}
+		return nil, client.Ended(ctx)
 	case m.hold == nil:
 		return t.fetch(ctx, call, t.queue.Acquire)
 	case !m.hold.Valid():
@@ -90,7 +93,7 @@ func (t *handoff) Try(ctx context.Context, call Call) (*Hold, error) {
 		acquired(call, h)
 		return h, nil
 	}
-	if !s.closed && (t.node != nil || t.fetching) {
+	if s.admission.Err() == nil && (t.node != nil || t.fetching) {
 		s.mu.Unlock()
 		return nil, ErrLocked
 	}
@@ -99,24 +102,21 @@ func (t *handoff) Try(ctx context.Context, call Call) (*Hold, error) {
 	return t.fetch(ctx, call, t.queue.Try)
 }
 
-// quit takes m out of the handoff when its ctx has ended.
-func (t *handoff) quit(ctx context.Context, m *member, place *list.Element) error {
+// quit takes m, whose call ends, out of the handoff. It reports whether the lock had to be waited for.
+func (t *handoff) quit(m *member, place *list.Element) (queued bool) {
 	s := t.queue.session
 	s.mu.Lock()
-	queued := t.standing != nil && t.standing.state < ended
+	queued = m.hold != nil || t.standing != nil && t.standing.state < ended
 	t.waiting.Remove(place)
 	if latch.IsClosed(m.called) && m.hold == nil {
 		t.fetching = false
 		t.callNext()
 	}
 	s.mu.Unlock()
-	switch {
-	case m.hold != nil:
+	if m.hold != nil {
 		m.hold.leave(nil)
-	case !queued:
-		return client.Ended(ctx)
 	}
-	return TimedOut(ctx, client.Ended(ctx))
+	return queued
 }
 
 // fetch stands in the queue for the handoff, whose node the one that it gets is.
@@ -229,10 +229,10 @@ func (t *handoff) resume() *Hold {
 
 // passOn gives the node of c, whose owner leaves, to the next owner or keeps it for one, and
 // reports whether it did: else the node has to go. A node whose token or check somebody has
-// asked for belongs to that owner alone, and what nobody has come to use is not kept. Whether
+// asked for belongs to that owner alone, and what nobody has come to use, or can, is not kept. Whether
 // the lease runs is for the next owner to find out, who looks in any case. s.mu is held.
 func (t *handoff) passOn(c *contender) bool {
-	if t.node != c || c.revoked || c.exposed || c.unused {
+	if t.node != c || c.revoked || c.exposed || c.unused || c.queue.session.admission.Err() != nil {
 		return false
 	}
 	switch {

@@ -65,15 +65,6 @@ func (h *Hold) Err() error {
 	return nil
 }
 
-// Reentry returns why the hold's owner cannot lock once more, nil if it can.
-func (h *Hold) Reentry() error {
-	err := h.Err()
-	if err == ErrReleased && h.contender.whyGone() == client.ErrClosed {
-		return client.ErrClosed
-	}
-	return err
-}
-
 // Valid reports whether the lock is held, and reads the clock to do so. A hold that was found
 // not to be is lost.
 func (h *Hold) Valid() bool {

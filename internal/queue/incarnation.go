@@ -28,8 +28,11 @@ func (s *Session) await(ctx context.Context) (*incarnation, error) {
 			return nil, err
 		}
 		s.mu.Lock()
-		inc := s.incarnation
+		inc, refused := s.incarnation, s.admission.Err() != nil
 		s.mu.Unlock()
+		if refused {
+			return nil, client.ErrClosed
+		}
 		if inc != nil { // the session has not expired since
 			return inc, nil
 		}
@@ -80,14 +83,7 @@ func (s *Session) connected(l *wire.Link, timeout time.Duration) {
 func (s *Session) endIncarnation(cause error) {
 	s.incarnation = nil
 	s.stopLooking()
-	// Of many, the last is to be told in time too. Those of earlier incarnations have ended.
-	var rest []func()
-	for _, c := range s.live {
-		rest = append(rest, c.markLost(cause))
-	}
-	for _, f := range rest {
-		f()
-	}
+	s.loseAll(cause)
 }
 
 // disconnected takes the end of the connection.

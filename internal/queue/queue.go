@@ -64,6 +64,9 @@ func (q *Queue) Of(kind recipe.Kind) *Queue {
 // Client returns the client of the queue's session.
 func (q *Queue) Client() *client.Client { return q.session.client }
 
+// Admission ends when nobody comes to hold anything in the session any more.
+func (q *Queue) Admission() context.Context { return q.session.admission }
+
 // Path returns the lock's path.
 func (q *Queue) Path() string { return q.path }
 
@@ -150,6 +153,9 @@ func (q *Queue) Try(ctx context.Context, call Call) (*Hold, error) {
 // inTheWay returns ErrLocked if somebody is in a newcomer's way, and errLeftBehind if there are only
 // nodes that calls of this session have left.
 func (q *Queue) inTheWay(ctx context.Context) error {
+	if q.session.admission.Err() != nil {
+		return client.ErrClosed
+	}
 	view, err := q.session.client.FreshList(ctx, q.dir)
 	if err != nil {
 		return err

@@ -164,7 +164,7 @@ func (s *Semaphore) wait(ctx context.Context, turn *Hold, out *client.Watch) err
 		return nil
 	case <-turn.Lost():
 		return ErrLost
-	case <-s.turns.session.client.Context().Done():
+	case <-s.turns.session.admission.Done():
 		return client.ErrClosed
 	case <-ctx.Done():
 		return client.Ended(ctx)

@@ -1,11 +1,13 @@
 package queue
 
 import (
+	"context"
 	"slices"
 	"sync"
 	"time"
 
 	"github.com/zklock/zklock/internal/client"
+	"github.com/zklock/zklock/internal/latch"
 	"github.com/zklock/zklock/internal/lease"
 	"github.com/zklock/zklock/internal/recipe"
 	"github.com/zklock/zklock/internal/wire"
@@ -14,8 +16,11 @@ import (
 // Session is what a session has in queues: its contenders, and the lease under which some of
 // them hold. It observes its client.
 type Session struct {
-	client *client.Client
-	ids    *identities
+	client    *client.Client
+	ids       *identities
+	admission context.Context // ends when nobody comes to hold anything any more, under mu
+	refuse    context.CancelFunc
+	drained   latch.Latch // then, and when nothing is held any more
 
 	// mu is the mutex that grants. It guards the fields below, and what says so of a contender,
 	// a hold and a handoff. The client's and the log's are taken under it.
@@ -25,6 +30,7 @@ type Session struct {
 	id          int64        // of the ZooKeeper session; 0 when it has expired
 	incarnation *incarnation // nil when it has ended and no new one has begun
 	live        map[string]*contender
+	staying     int // contenders that hold, or linger
 	index       index
 	spent       map[string]int64   // see spend
 	told        map[[2]string]bool // see once
@@ -56,24 +62,83 @@ func NewSession(c *client.Client) *Session {
 		protected: make(map[string]*contender),
 		beginner:  make(chan struct{}, 1),
 	}
+	s.admission, s.refuse = context.WithCancel(c.Context())
 	c.Observe((*observer)(s))
 	return s
 }
 
-// Close ends all holds as released, and everybody's wait with client.ErrClosed. It returns what
-// tells the traces of those holds, in the order of the calls.
-func (s *Session) Close() (tell []func()) {
+// Drain has nobody come to hold anything any more, and ends everybody's wait with
+// client.ErrClosed. What is held goes on, and so do its owners: from writing to reading, too. It
+// returns a channel that is closed when nothing is held, and no node stays for a minimum or a grace.
+func (s *Session) Drain() <-chan struct{} {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.closed = true
+	s.refuse()
 	for _, c := range s.live {
-		if c.close() && c.hold.history != nil && c.hold.history.Released() {
-			tell = append(tell, c.hold.history.Tell)
+		if c.isNew() && c.state <= waiting {
+			c.turnAway()
 		}
 	}
+	for _, c := range s.live { // behind which nobody waits any more
+		if c.handoff != nil && c.handoff.keeps(c) {
+			c.leaveLocked()
+		}
+	}
+	s.checkDrained()
+	return s.drained.Done()
+}
+
+// isNew reports whether c's caller has nothing of its lock yet: it does not go on from writing to
+// reading.
+func (c *contender) isNew() bool { return c.entry.queues || c.queue.ofSemaphore() }
+
+// turnAway ends c, which has no hold. Its node, if that is known, goes at once: of a place that a
+// handoff keeps, no call has it deleted. s.mu is held.
+func (c *contender) turnAway() {
+	known := c.state == waiting
+	c.lose(client.ErrClosed)
+	if known {
+		c.giveUp()
+	}
+}
+
+// checkDrained sees whether all that was held has been given back. s.mu is held.
+func (s *Session) checkDrained() {
+	if s.staying == 0 && s.admission.Err() != nil {
+		s.drained.Close()
+	}
+}
+
+// Close ends all holds as lost, and everybody's wait, with client.ErrClosed. It returns the paths of
+// what was held until then.
+func (s *Session) Close() (held []string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, c := range s.live {
+		if c.state == holding && c.hold.IsHeld() {
+			held = append(held, c.queue.path)
+		}
+	}
+	s.refuse()
+	s.closed = true
+	s.loseAll(client.ErrClosed)
 	clear(s.live)
 	s.stopLooking()
-	return tell
+	s.drained.Close()
+	slices.Sort(held)
+	return held
+}
+
+// loseAll ends whatever is held or waiting. Of many, the last is to be told in time too. Those of
+// earlier incarnations have ended. s.mu is held.
+func (s *Session) loseAll(cause error) {
+	var rest []func()
+	for _, c := range s.live {
+		rest = append(rest, c.markLost(cause))
+	}
+	for _, f := range rest {
+		f()
+	}
 }
 
 // ours reports whether a node's name is one of this session's, and returns the contender that

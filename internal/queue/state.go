@@ -27,11 +27,22 @@ var transitions = [...][]state{
 	leaving:   {},
 }
 
+// stays reports whether a session that is drained waits for c's next state.
+func (st state) stays() bool { return st == holding || st == lingering }
+
 // become changes the state, and reports whether it may. The session's mu is held.
 func (c *contender) become(next state) bool {
 	if !slices.Contains(transitions[c.state], next) {
 		return false
 	}
+	was := c.state
 	c.state = next
+	switch s := c.queue.session; {
+	case !was.stays() && next.stays():
+		s.staying++
+	case was.stays() && !next.stays():
+		s.staying--
+		s.checkDrained()
+	}
 	return true
 }

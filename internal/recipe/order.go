@@ -8,14 +8,14 @@ import (
 
 var (
 	// ErrMissing says that the list does not show the contender's own node.
-	ErrMissing = errors.New("zklock: the lock node is not in the list")
+	ErrMissing = errors.New("the lock node is not in the list")
 
 	// ErrUnordered says that the sequence counter is at its end, where the numbers no longer
 	// tell who came first.
-	ErrUnordered = errors.New("zklock: the sequence counter is at its end")
+	ErrUnordered = errors.New("the sequence counter is at its end")
 
 	// ErrTwice says that somebody has made a node with the number of ours.
-	ErrTwice = errors.New("zklock: another lock node has the same number")
+	ErrTwice = errors.New("another lock node has the same number")
 )
 
 // Position is where a contender stands in its queue.

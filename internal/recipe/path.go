@@ -13,29 +13,29 @@ import (
 func CheckPath(path string) error {
 	switch {
 	case path == "":
-		return fmt.Errorf("zklock: path is empty: it must start with /")
+		return fmt.Errorf("path is empty: it must start with /")
 	case path[0] != '/':
-		return fmt.Errorf("zklock: path %q is relative: it must start with /", path)
+		return fmt.Errorf("path %q is relative: it must start with /", path)
 	case path == "/":
-		return errors.New("zklock: path \"/\" is the root: it must name a node below it")
+		return errors.New("path \"/\" is the root: it must name a node below it")
 	case path == reserved, strings.HasPrefix(path, reserved+"/"):
-		return fmt.Errorf("zklock: path %q is in %s, which ZooKeeper keeps for itself", path, reserved)
+		return fmt.Errorf("path %q is in %s, which ZooKeeper keeps for itself", path, reserved)
 	case strings.HasSuffix(path, "/"):
-		return fmt.Errorf("zklock: path %q must not end with /", path)
+		return fmt.Errorf("path %q must not end with /", path)
 	case !utf8.ValidString(path):
-		return fmt.Errorf("zklock: path %q is not valid UTF-8", path)
+		return fmt.Errorf("path %q is not valid UTF-8", path)
 	}
 	for _, name := range strings.Split(path[1:], "/") {
 		switch name {
 		case "":
-			return fmt.Errorf("zklock: path %q has an empty node name (//)", path)
+			return fmt.Errorf("path %q has an empty node name (//)", path)
 		case ".", "..":
-			return fmt.Errorf("zklock: path %q has the node name %q: relative names are not allowed", path, name)
+			return fmt.Errorf("path %q has the node name %q: relative names are not allowed", path, name)
 		}
 	}
 	for i, r := range path {
 		if refused(r) {
-			return fmt.Errorf("zklock: path %q has the character %U at byte %d, which ZooKeeper refuses", path, r, i)
+			return fmt.Errorf("path %q has the character %U at byte %d, which ZooKeeper refuses", path, r, i)
 		}
 	}
 	return nil

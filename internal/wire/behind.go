@@ -67,7 +67,7 @@ func (b *behind) lives(granted time.Duration) { b.asks, b.granted = 0, granted }
 func (b *behind) answered() { *b = behind{} }
 
 // errBehind is why a connection is not used over which the session might see the past.
-var errBehind = errors.New("zklock: the server may lag behind what the session has seen")
+var errBehind = errors.New("the server may lag behind what the session has seen")
 
 // lastSeen is where a connect request names the last transaction that the client has seen.
 func lastSeen(frame []byte) []byte { return frame[8:16] } // behind the length and the protocol's version

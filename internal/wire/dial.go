@@ -135,11 +135,11 @@ func (address Unanswered) Error() string {
 }
 
 // errNoConnection says that the dialer has returned nothing.
-var errNoConnection = errors.New("zklock: the dialer has returned neither a connection nor an error")
+var errNoConnection = errors.New("the dialer has returned neither a connection nor an error")
 
 // errNoReturn says that the dialer, or a function of the TLS configuration, has ended its
 // goroutine.
-var errNoReturn = errors.New("zklock: the dialer has ended its goroutine instead of returning")
+var errNoReturn = errors.New("the dialer has ended its goroutine instead of returning")
 
 // handshakeLimit is the whole session timeout if there is no session to save, since to cut off
 // a handshake that is to make one would leave a session on the servers each time.

@@ -155,7 +155,7 @@ func TestEveryErrorNamesThePackageOnce(t *testing.T) {
 		free, lost := b.locker(s), b.locker(s)
 		other, err := zklock.New(s, "/b")
 		require.NoError(t, err)
-		multi := zklock.NewMulti(lost, other)
+		multi := must(zklock.NewMulti(lost, other))
 		once := func(err error) {
 			t.Helper()
 			require.Error(t, err)

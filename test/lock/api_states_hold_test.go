@@ -53,16 +53,16 @@ var holdStates = map[string]state{
 
 func TestWhatTheCallsOfAHoldComeTo(t *testing.T) {
 	statesTable{nil, holdStates, holdCalls, `
-		call          | held | released | lost   | deleted | closed   | revoked | released, expired | released, closed | lost, released | permits | permits, lost | a permit deleted
-		Err           | ok   | released | lost   | lost    | released | ok      | released          | released         | lost           | ok      | lost          | lost
-		Valid         | true | false    | false  | false   | false    | true    | false             | false            | false          | true    | false         | false
-		Lost          | open | open     | closed | closed  | open     | open    | open              | open             | closed         | open    | closed        | closed
-		Revoked       | open | open     | open   | open    | open     | closed  | open              | open             | open           | open    | open          | open
-		Context       | ok   | released | lost   | lost    | released | ok      | released          | released         | lost           | ok      | lost          | lost
-		HoldFrom      | held | released | lost   | lost    | released | held    | released          | released         | lost           | held    | lost          | lost
-		Release       | ok   | ok       | lost   | lost    | ok       | ok      | ok                | ok               | lost           | ok      | lost          | lost
-		Release twice | ok   | ok       | lost   | lost    | ok       | ok      | ok                | ok               | lost           | ok      | lost          | lost
-		Token         | true | true     | true   | true    | true     | true    | true              | true             | true           | true    | true          | true
+		call          | held | released | lost   | deleted | closed      | revoked | released, expired | released, closed | lost, released | permits | permits, lost | a permit deleted
+		Err           | ok   | released | lost   | lost    | lost+closed | ok      | released          | released         | lost           | ok      | lost          | lost
+		Valid         | true | false    | false  | false   | false       | true    | false             | false            | false          | true    | false         | false
+		Lost          | open | open     | closed | closed  | closed      | open    | open              | open             | closed         | open    | closed        | closed
+		Revoked       | open | open     | open   | open    | open        | closed  | open              | open             | open           | open    | open          | open
+		Context       | ok   | released | lost   | lost    | lost+closed | ok      | released          | released         | lost           | ok      | lost          | lost
+		HoldFrom      | held | released | lost   | lost    | lost+closed | held    | released          | released         | lost           | held    | lost          | lost
+		Release       | ok   | ok       | lost   | lost    | lost+closed | ok      | ok                | ok               | lost           | ok      | lost          | lost
+		Release twice | ok   | ok       | lost   | lost    | lost+closed | ok      | ok                | ok               | lost           | ok      | lost          | lost
+		Token         | true | true     | true   | true    | true        | true    | true              | true             | true           | true    | true          | true
 	`}.run(t)
 	statesTable{nil, holdStates, holdCalls, `
 		call          | cut off | cut off, closed | ctx over | released, ctx over

@@ -133,18 +133,18 @@ func TestWhatTheCallsOfALockerComeTo(t *testing.T) {
 func TestWhatTheCallsOfALockerComeToWhenTheSessionIsClosedOrCutOff(t *testing.T) {
 	statesTable{nil, lockerStates, lockerCalls, `
 		call           | closed    | mine, closed | another's, closed | theirs, closed | cut off   | mine, cut off | cut off, closed
-		Lock           | !closed   | !closed      | !closed           | !closed        | waits     | ok            | !closed
-		LockContext    | closed    | closed       | closed            | closed         | waits     | ok            | closed
+		Lock           | !closed   | !lost+closed | !closed           | !closed        | waits     | ok            | !closed
+		LockContext    | closed    | lost+closed  | closed            | closed         | waits     | ok            | closed
 		TryLock        | false     | false        | false             | false          | false     | true          | false
-		TryLockFor     | closed    | closed       | closed            | false          | false     | true          | false
-		TryLockFor max | closed    | closed       | closed            | closed         | waits     | true          | closed
+		TryLockFor     | closed    | lost+closed  | closed            | false          | false     | true          | false
+		TryLockFor max | closed    | lost+closed  | closed            | closed         | waits     | true          | closed
 		Acquire        | closed    | closed       | closed            | closed         | waits     | waits         | closed
 		TryAcquire     | closed    | closed       | closed            | locked         | waits     | waits         | closed
 		Do             | closed    | closed       | closed            | closed         | waits     | waits         | closed
 		Unlock         | !not held | ok           | !not held         | !not held      | !not held | ok            | !not held
-		UnlockContext  | not held  | ok           | not held          | not held       | not held  | waits         | not held
-		Held           | nil       | released     | nil               | nil            | nil       | held          | nil
-		Lost           | closed    | open         | closed            | closed         | closed    | open          | closed
+		UnlockContext  | not held  | lost+closed  | not held          | not held       | not held  | waits         | not held
+		Held           | nil       | lost+closed  | nil               | nil            | nil       | held          | nil
+		Lost           | closed    | closed       | closed            | closed         | closed    | open          | closed
 		HoldCount      | 0         | 1            | 0                 | 0              | 0         | 1             | 0
 	`}.run(t)
 }
@@ -167,15 +167,15 @@ func TestWhatTheCallsOfALockerComeToWhenTheirContextEnds(t *testing.T) {
 func TestWhatTheCallsOfALockerComeToWhenItsNodeIsShared(t *testing.T) {
 	statesTable{[]zklock.Option{zklock.WithHandoff(4), zklock.WithRetention(time.Minute)}, lockerStates, lockerCalls, `
 		call          | free      | mine   | another's | theirs    | handle    | lost   | mine, closed | another's, cause | mine, ctx over
-		LockContext   | ok        | ok     | waits     | waits     | waits     | lost   | closed       | canceled+cause   | canceled
+		LockContext   | ok        | ok     | waits     | waits     | waits     | lost   | lost+closed  | canceled+cause   | canceled
 		TryLock       | true      | true   | false     | false     | false     | false  | false        | false            | true
-		TryLockFor    | true      | true   | false     | false     | false     | lost   | closed       | false            | canceled
+		TryLockFor    | true      | true   | false     | false     | false     | lost   | lost+closed  | false            | canceled
 		Acquire       | ok        | waits  | waits     | waits     | waits     | ok     | closed       | canceled+cause   | canceled
 		TryAcquire    | ok        | locked | locked    | locked    | locked    | ok     | closed       | locked           | canceled
 		Unlock        | !not held | ok     | !not held | !not held | !not held | ok     | ok           | !not held        | ok
-		UnlockContext | not held  | ok     | not held  | not held  | not held  | lost   | ok           | not held         | ok
-		Held          | nil       | held   | nil       | nil       | nil       | lost   | released     | nil              | held
-		Lost          | closed    | open   | closed    | closed    | closed    | closed | open         | closed           | open
+		UnlockContext | not held  | ok     | not held  | not held  | not held  | lost   | lost+closed  | not held         | ok
+		Held          | nil       | held   | nil       | nil       | nil       | lost   | lost+closed  | nil              | held
+		Lost          | closed    | open   | closed    | closed    | closed    | closed | closed       | closed           | open
 		HoldCount     | 0         | 1      | 0         | 0         | 0         | 1      | 1            | 0                | 1
 	`}.run(t)
 }
@@ -192,9 +192,9 @@ func TestWhatTheCallsOfALockerWithoutOwnerComeTo(t *testing.T) {
 		TryAcquire    | ok        | locked | locked    | locked    | locked    | ok     | ok             | closed       | waits
 		Do            | ok        | waits  | waits     | waits     | waits     | waits  | waits          | closed       | waits
 		Unlock        | !not held | ok     | ok        | !not held | !not held | ok     | ok             | ok           | ok
-		UnlockContext | not held  | ok     | ok        | not held  | not held  | lost   | lost           | ok           | waits
-		Held          | nil       | held   | held      | nil       | nil       | lost   | lost           | released     | held
-		Lost          | closed    | open   | open      | closed    | closed    | closed | closed         | open         | open
+		UnlockContext | not held  | ok     | ok        | not held  | not held  | lost   | lost           | lost+closed  | waits
+		Held          | nil       | held   | held      | nil       | nil       | lost   | lost           | lost+closed  | held
+		Lost          | closed    | open   | open      | closed    | closed    | closed | closed         | closed       | open
 		HoldCount     | 0         | 1      | 1         | 0         | 0         | 1      | 1              | 1            | 1
 	`}.run(t)
 }

@@ -88,31 +88,31 @@ func TestWhatTheCallsOfAMultiLockerComeTo(t *testing.T) {
 
 func TestWhatTheCallsOfAMultiLockerComeToWhenItIsLostOrTheirContextEnds(t *testing.T) {
 	statesTable{nil, multiStates, multiCalls, `
-		call                    | all, one lost | all, all lost | twice, one lost | one, lost | ctx over  | all, ctx over | the last is theirs, deadline | the last is theirs, cause
-		Lock                    | !lost         | !lost         | !lost           | !lost     | ok        | ok            | waits                        | waits
-		LockContext             | lost          | lost          | lost            | lost      | canceled  | canceled      | locked+deadline              | canceled+cause
+		call        | all, one lost | all, all lost | twice, one lost | one, lost | ctx over | all, ctx over | the last is theirs, deadline | the last is theirs, cause
+		Lock        | !lost         | !lost         | !lost           | !lost     | ok       | ok            | waits                        | waits
+		LockContext | lost          | lost          | lost            | lost      | canceled | canceled      | locked+deadline              | canceled+cause
 		LockContext, HoldCounts | 111           | 111           | 222             | 010       | 000       | 111           | 000                          | 000
-		TryLock                 | false         | false         | false           | false     | true      | true          | false                        | false
-		TryLockFor 0            | lost          | lost          | lost            | lost      | canceled  | canceled      | false                        | false
-		Unlock                  | ok            | ok            | ok              | !not held | !not held | ok            | !not held                    | !not held
-		UnlockContext           | lost          | lost          | lost            | not held  | not held  | canceled      | not held                     | not held
-		Lost                    | closed        | closed        | closed          | closed    | closed    | open          | closed                       | closed
-		HoldCount               | 1             | 1             | 2               | 0         | 0         | 1             | 0                            | 0
+		TryLock       | false  | false  | false  | false     | true      | true     | false     | false
+		TryLockFor 0  | lost   | lost   | lost   | lost      | canceled  | canceled | false     | false
+		Unlock        | ok     | ok     | ok     | !not held | !not held | ok       | !not held | !not held
+		UnlockContext | lost   | lost   | lost   | not held  | not held  | canceled | not held  | not held
+		Lost          | closed | closed | closed | closed    | closed    | open     | closed    | closed
+		HoldCount     | 1      | 1      | 2      | 0         | 0         | 1        | 0         | 0
 	`}.run(t)
 }
 
 func TestWhatTheCallsOfAMultiLockerComeToWhenTheSessionIsClosedOrCutOff(t *testing.T) {
 	statesTable{nil, multiStates, multiCalls, `
-		call           | closed    | all, closed | the last is theirs, closed | cut off   | all, cut off
-		Lock           | !closed   | !closed     | !closed                    | waits     | ok
-		LockContext    | closed    | closed      | closed                     | waits     | ok
-		TryLock        | false     | false       | false                      | false     | true
-		TryLockFor     | closed    | closed      | false                      | false     | true
-		TryLockFor max | closed    | closed      | closed                     | waits     | true
-		Unlock         | !not held | ok          | !not held                  | !not held | ok
-		UnlockContext  | not held  | ok          | not held                   | not held  | waits
-		Lost           | closed    | open        | closed                     | closed    | open
-		HoldCount      | 0         | 1           | 0                          | 0         | 1
+		call           | closed    | all, closed  | the last is theirs, closed | cut off   | all, cut off
+		Lock           | !closed   | !lost+closed | !closed                    | waits     | ok
+		LockContext    | closed    | lost+closed  | closed                     | waits     | ok
+		TryLock        | false     | false        | false                      | false     | true
+		TryLockFor     | closed    | lost+closed  | false                      | false     | true
+		TryLockFor max | closed    | lost+closed  | closed                     | waits     | true
+		Unlock         | !not held | ok           | !not held                  | !not held | ok
+		UnlockContext  | not held  | lost+closed  | not held                   | not held  | waits
+		Lost           | closed    | closed       | closed                     | closed    | open
+		HoldCount      | 0         | 1            | 0                          | 0         | 1
 	`}.run(t)
 }
 

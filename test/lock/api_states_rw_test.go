@@ -74,31 +74,31 @@ var rwStates = map[string]state{
 
 func TestWhatTheCallsOfAnRWLockerComeTo(t *testing.T) {
 	statesTable{nil, rwStates, rwCalls, `
-		call           | free      | reads     | writes    | both   | downgraded | another reads | another writes | they read | they write | a Locker's
-		Lock           | ok        | !upgrade  | ok        | ok     | !upgrade   | waits         | waits          | waits     | waits      | waits
-		LockContext    | ok        | upgrade   | ok        | ok     | upgrade    | waits         | waits          | waits     | waits      | waits
-		TryLock        | true      | false     | true      | true   | false      | false         | false          | false     | false      | false
-		TryLockFor 0   | true      | upgrade   | true      | true   | upgrade    | false         | false          | false     | false      | false
-		TryLockFor     | true      | upgrade   | true      | true   | upgrade    | false         | false          | false     | false      | false
-		Unlock         | !not held | !not held | ok        | ok     | !not held  | !not held     | !not held      | !not held | !not held  | !not held
-		UnlockContext  | not held  | not held  | ok        | ok     | not held   | not held      | not held       | not held  | not held   | not held
-		Acquire        | ok        | waits     | waits     | waits  | waits      | waits         | waits          | waits     | waits      | waits
-		TryAcquire     | ok        | locked    | locked    | locked | locked     | locked        | locked         | locked    | locked     | locked
-		Held           | nil       | nil       | held      | held   | nil        | nil           | nil            | nil       | nil        | nil
-		Lost           | closed    | closed    | open      | open   | closed     | closed        | closed         | closed    | closed     | closed
-		RLock          | ok        | ok        | ok        | ok     | ok         | ok            | waits          | ok        | waits      | waits
+		call          | free      | reads     | writes | both   | downgraded | another reads | another writes | they read | they write | a Locker's
+		Lock          | ok        | !upgrade  | ok     | ok     | !upgrade   | waits         | waits          | waits     | waits      | waits
+		LockContext   | ok        | upgrade   | ok     | ok     | upgrade    | waits         | waits          | waits     | waits      | waits
+		TryLock       | true      | false     | true   | true   | false      | false         | false          | false     | false      | false
+		TryLockFor 0  | true      | upgrade   | true   | true   | upgrade    | false         | false          | false     | false      | false
+		TryLockFor    | true      | upgrade   | true   | true   | upgrade    | false         | false          | false     | false      | false
+		Unlock        | !not held | !not held | ok     | ok     | !not held  | !not held     | !not held      | !not held | !not held  | !not held
+		UnlockContext | not held  | not held  | ok     | ok     | not held   | not held      | not held       | not held  | not held   | not held
+		Acquire       | ok        | waits     | waits  | waits  | waits      | waits         | waits          | waits     | waits      | waits
+		TryAcquire    | ok        | locked    | locked | locked | locked     | locked        | locked         | locked    | locked     | locked
+		Held          | nil       | nil       | held   | held   | nil        | nil           | nil            | nil       | nil        | nil
+		Lost          | closed    | closed    | open   | open   | closed     | closed        | closed         | closed    | closed     | closed
+		RLock         | ok        | ok        | ok     | ok     | ok         | ok            | waits          | ok        | waits      | waits
 		RLocker.Lock   | ok        | ok        | ok        | ok     | ok         | ok            | waits          | ok        | waits      | waits
-		RLockContext   | ok        | ok        | ok        | ok     | ok         | ok            | waits          | ok        | waits      | waits
-		TryRLock       | true      | true      | true      | true   | true       | true          | false          | true      | false      | false
-		TryRLockFor 0  | true      | true      | true      | true   | true       | true          | false          | true      | false      | false
-		TryRLockFor    | true      | true      | true      | true   | true       | true          | false          | true      | false      | false
-		RUnlock        | !not held | ok        | !not held | ok     | ok         | !not held     | !not held      | !not held | !not held  | !not held
+		RLockContext  | ok        | ok   | ok        | ok   | ok   | ok        | waits     | ok        | waits     | waits
+		TryRLock      | true      | true | true      | true | true | true      | false     | true      | false     | false
+		TryRLockFor 0 | true      | true | true      | true | true | true      | false     | true      | false     | false
+		TryRLockFor   | true      | true | true      | true | true | true      | false     | true      | false     | false
+		RUnlock       | !not held | ok   | !not held | ok   | ok   | !not held | !not held | !not held | !not held | !not held
 		RLocker.Unlock | !not held | ok        | !not held | ok     | ok         | !not held     | !not held      | !not held | !not held  | !not held
-		RUnlockContext | not held  | ok        | not held  | ok     | ok         | not held      | not held       | not held  | not held   | not held
-		RAcquire       | ok        | ok        | waits     | waits  | ok         | ok            | waits          | ok        | waits      | waits
-		TryRAcquire    | ok        | ok        | locked    | locked | ok         | ok            | locked         | ok        | locked     | locked
-		RHeld          | nil       | held      | nil       | held   | held       | nil           | nil            | nil       | nil        | nil
-		RLost          | closed    | open      | closed    | open   | open       | closed        | closed         | closed    | closed     | closed
+		RUnlockContext | not held | ok   | not held | ok     | ok   | not held | not held | not held | not held | not held
+		RAcquire       | ok       | ok   | waits    | waits  | ok   | ok       | waits    | ok       | waits    | waits
+		TryRAcquire    | ok       | ok   | locked   | locked | ok   | ok       | locked   | ok       | locked   | locked
+		RHeld          | nil      | held | nil      | held   | held | nil      | nil      | nil      | nil      | nil
+		RLost          | closed   | open | closed   | open   | open | closed   | closed   | closed   | closed   | closed
 	`}.run(t)
 }
 
@@ -129,24 +129,24 @@ func TestWhatTheCallsOfAnRWLockerComeToWhenItIsLost(t *testing.T) {
 func TestWhatTheCallsOfAnRWLockerComeToWhenTheSessionIsClosedOrCutOff(t *testing.T) {
 	statesTable{nil, rwStates, rwCalls, `
 		call           | closed    | reads, closed | writes, closed | they write, closed | cut off   | reads, cut off | writes, cut off
-		Lock           | !closed   | !upgrade      | !closed        | !closed            | waits     | !upgrade       | ok
-		LockContext    | closed    | upgrade       | closed         | closed             | waits     | upgrade        | ok
+		Lock           | !closed   | !upgrade      | !lost+closed   | !closed            | waits     | !upgrade       | ok
+		LockContext    | closed    | upgrade       | lost+closed    | closed             | waits     | upgrade        | ok
 		TryLock        | false     | false         | false          | false              | false     | false          | true
-		TryLockFor     | closed    | upgrade       | closed         | false              | false     | upgrade        | true
+		TryLockFor     | closed    | upgrade       | lost+closed    | false              | false     | upgrade        | true
 		Unlock         | !not held | !not held     | ok             | !not held          | !not held | !not held      | ok
-		UnlockContext  | not held  | not held      | ok             | not held           | not held  | not held       | waits
+		UnlockContext  | not held  | not held      | lost+closed    | not held           | not held  | not held       | waits
 		Acquire        | closed    | closed        | closed         | closed             | waits     | waits          | waits
-		Held           | nil       | nil           | released       | nil                | nil       | nil            | held
-		Lost           | closed    | closed        | open           | closed             | closed    | closed         | open
-		RLock          | !closed   | !closed       | !closed        | !closed            | waits     | ok             | waits
-		RLockContext   | closed    | closed        | closed         | closed             | waits     | ok             | waits
+		Held           | nil       | nil           | lost+closed    | nil                | nil       | nil            | held
+		Lost           | closed    | closed        | closed         | closed             | closed    | closed         | open
+		RLock          | !closed   | !lost+closed  | !lost+closed   | !closed            | waits     | ok             | waits
+		RLockContext   | closed    | lost+closed   | lost+closed    | closed             | waits     | ok             | waits
 		TryRLock       | false     | false         | false          | false              | false     | true           | false
-		TryRLockFor    | closed    | closed        | closed         | false              | false     | true           | false
+		TryRLockFor    | closed    | lost+closed   | lost+closed    | false              | false     | true           | false
 		RUnlock        | !not held | ok            | !not held      | !not held          | !not held | ok             | !not held
-		RUnlockContext | not held  | ok            | not held       | not held           | not held  | waits          | not held
+		RUnlockContext | not held  | lost+closed   | not held       | not held           | not held  | waits          | not held
 		RAcquire       | closed    | closed        | closed         | closed             | waits     | waits          | waits
-		RHeld          | nil       | released      | nil            | nil                | nil       | held           | nil
-		RLost          | closed    | open          | closed         | closed             | closed    | open           | closed
+		RHeld          | nil       | lost+closed   | nil            | nil                | nil       | held           | nil
+		RLost          | closed    | closed        | closed         | closed             | closed    | open           | closed
 	`}.run(t)
 }
 

@@ -98,13 +98,16 @@ func (sc *scene) actorVia(dial zk.Dialer) *actor {
 	a := &actor{
 		Session: s,
 		lock:    must(zklock.New(s, statesPath, sc.options...)),
-		rw:      must(zklock.NewRW(s, statesPath, sc.options...)),
-		sem:     must(zklock.NewSemaphore(s, statesPath, 2, sc.options...)),
+		sem:     must(zklock.NewSemaphore(s, statesPath, 2)),
+	}
+	var err error
+	if a.rw, err = zklock.NewRW(s, statesPath, sc.options...); err != nil { // they are for a Locker alone
+		a.rw = must(zklock.NewRW(s, statesPath))
 	}
 	for _, suffix := range []string{"", "b", "c"} {
 		a.parts = append(a.parts, must(zklock.New(s, statesPath+suffix, sc.options...)))
 	}
-	a.multi = zklock.NewMulti(a.parts...)
+	a.multi = must(zklock.NewMulti(a.parts...))
 	return a
 }
 

@@ -367,8 +367,8 @@ func TestCloseSendsTheMembersOfACohortAway(t *testing.T) {
 		for range 2 {
 			require.ErrorIs(t, (<-granted).err, zklock.ErrClosed)
 		}
-		require.ErrorIs(t, h.Hold.Err(), zklock.ErrReleased)
-		require.NoError(t, h.Release(t.Context()))
+		require.ErrorIs(t, h.Hold.Err(), zklock.ErrClosed)
+		require.ErrorIs(t, h.Release(t.Context()), zklock.ErrLost)
 		require.Zero(t, b.queue())
 		_, err = l.Acquire(t.Context())
 		require.True(t, errors.Is(err, zklock.ErrClosed))

@@ -60,7 +60,7 @@ func TestAContextThatIsDoneNeverAcquires(t *testing.T) {
 
 	l.Lock()
 	require.ErrorIs(t, l.LockContext(done()), context.Canceled, "not even by its owner")
-	for _, tryFor := range []func(context.Context, time.Duration) (bool, error){l.TryLockFor, zklock.NewMulti(l).TryLockFor} {
+	for _, tryFor := range []func(context.Context, time.Duration) (bool, error){l.TryLockFor, must(zklock.NewMulti(l)).TryLockFor} {
 		for _, d := range []time.Duration{0, time.Second} {
 			ok, err := tryFor(done(), d)
 			require.ErrorIs(t, err, context.Canceled)

@@ -18,7 +18,7 @@ import (
 func doers(b *bubble, s *zklock.Session) map[string]func(context.Context, func(context.Context) error) error {
 	rw, read := must(zklock.NewRW(s, "/rw")), must(zklock.NewRW(s, "/read"))
 	sem := must(zklock.NewSemaphore(s, "/permits", 3))
-	multi := zklock.NewMulti(must(zklock.New(s, "/multi/a")), must(zklock.New(s, "/multi/b")))
+	multi := must(zklock.NewMulti(must(zklock.New(s, "/multi/a")), must(zklock.New(s, "/multi/b"))))
 	return map[string]func(context.Context, func(context.Context) error) error{
 		"Locker":       b.locker(s).Do,
 		"RWLocker":     rw.Do,
@@ -91,7 +91,7 @@ func TestACallThatWouldWaitForTheHoldOfItsContextIsRefusedAtOnce(t *testing.T) {
 		s := b.session("mine")
 		l, again := b.locker(s), b.locker(s)
 		within := must(zklock.New(s, "/within"))
-		multi := zklock.NewMulti(must(zklock.New(s, "/a")), l)
+		multi := must(zklock.NewMulti(must(zklock.New(s, "/a")), l))
 		require.NoError(t, l.Do(aMinute(t), func(ctx context.Context) error {
 			return within.Do(ctx, func(ctx context.Context) error {
 				began := time.Now()
@@ -199,7 +199,7 @@ func TestACallInADoWhoseHoldWasReleasedIsRefusedAtOnceUntilTheDoReturns(t *testi
 			began := time.Now()
 			require.ErrorIs(t, l.LockContext(outlives), zklock.ErrDeadlock)
 			require.ErrorIs(t, l.Do(outlives, nothing), zklock.ErrDeadlock)
-			several := zklock.NewMulti(taken, l)
+			several := must(zklock.NewMulti(taken, l))
 			require.ErrorIs(t, several.LockContext(outlives), zklock.ErrDeadlock)
 			require.ErrorIs(t, several.Do(outlives, nothing), zklock.ErrDeadlock)
 			require.Equal(t, began, time.Now())
@@ -255,7 +255,7 @@ func TestPermitsOfTheContextCountAgainstTheSizeOfASemaphore(t *testing.T) {
 func TestAMultiHoldStandsForAllItsLocks(t *testing.T) {
 	inBubble(t, func(t *testing.T, b *bubble) {
 		mine, other := b.session("mine"), b.session("other")
-		m := zklock.NewMulti(must(zklock.New(mine, "/b")), must(zklock.New(other, "/a")))
+		m := must(zklock.NewMulti(must(zklock.New(mine, "/b")), must(zklock.New(other, "/a"))))
 		h, err := m.Acquire(t.Context())
 		require.NoError(t, err)
 		require.Len(t, h.Holds(), 2)
@@ -305,7 +305,7 @@ func TestAMultiLockerStartsOverWhenALockIsLostWhileItWaitsForAnother(t *testing.
 			inBubble(t, func(t *testing.T, b *bubble) {
 				first, second, theirs := b.session("first"), b.session("second"), b.session("theirs")
 				blocker := must(must(zklock.New(theirs, "/b")).Acquire(t.Context()))
-				m := zklock.NewMulti(must(zklock.New(first, "/a")), must(zklock.New(second, "/b")))
+				m := must(zklock.NewMulti(must(zklock.New(first, "/a")), must(zklock.New(second, "/b"))))
 				taken := begin(func() error { return take(m, t.Context()) })
 				time.Sleep(time.Second)
 				before, behind := b.server.Children("/a"), b.server.Children("/b")
@@ -330,7 +330,7 @@ func TestAMultiLockerWhoseLockIsLostAsItsContextEndsSaysThatItEnded(t *testing.T
 	inBubble(t, func(t *testing.T, b *bubble) {
 		first, second := b.session("first"), b.session("second")
 		defer must(must(zklock.New(b.session("theirs"), "/b")).Acquire(t.Context())).Release(t.Context())
-		m := zklock.NewMulti(must(zklock.New(first, "/a")), must(zklock.New(second, "/b")))
+		m := must(zklock.NewMulti(must(zklock.New(first, "/a")), must(zklock.New(second, "/b"))))
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
 		time.AfterFunc(time.Second, func() { b.server.ExpireSession(first.ID()) })
@@ -343,7 +343,7 @@ func TestAMultiLockerThatIsLockedOnceMoreFailsWhenALockOfItsIsLostWhileItWaits(t
 		first, second := b.session("first"), b.session("second")
 		defer must(must(zklock.New(b.session("theirs"), "/b")).Acquire(t.Context())).Release(t.Context())
 		a := must(zklock.New(first, "/a"))
-		m := zklock.NewMulti(a, must(zklock.New(second, "/b")))
+		m := must(zklock.NewMulti(a, must(zklock.New(second, "/b"))))
 		a.Lock()
 		time.AfterFunc(time.Second, func() { b.server.ExpireSession(first.ID()) })
 		require.ErrorIs(t, m.LockContext(t.Context()), zklock.ErrLost)
@@ -360,7 +360,7 @@ func TestAMultiLockerGivesNobodyElsesHoldBack(t *testing.T) {
 				s := b.session("owner")
 				blocker := must(must(zklock.New(b.session("theirs"), "/b")).Acquire(t.Context()))
 				a := must(zklock.New(s, "/a", zklock.WithoutOwner()))
-				m := zklock.NewMulti(a, must(zklock.New(s, "/b", zklock.WithoutOwner())))
+				m := must(zklock.NewMulti(a, must(zklock.New(s, "/b", zklock.WithoutOwner()))))
 				taken := begin(func() error { return m.LockContext(t.Context()) })
 				synctest.Wait()
 				locked := make(chan *zklock.Hold, others)

@@ -113,7 +113,7 @@ var waysToGoOn = map[string]struct {
 		first := b.locker(s, zklock.WithHandoff(1000))
 		b.path += "2"
 		second := b.locker(s, zklock.WithHandoff(1000))
-		all := zklock.NewMulti(first, second)
+		all := must(zklock.NewMulti(first, second))
 		return func() {
 			all.Lock()
 			l.enter(first.Held(), second.Held())

@@ -69,11 +69,12 @@ func TestDoTellsItsFunctionAndItsCallerOfTheLoss(t *testing.T) {
 func TestDoTellsItsFunctionThatTheSessionWasClosed(t *testing.T) {
 	at := newSite(t)
 	s := at.session()
-	require.NoError(t, at.locker(s).Do(t.Context(), func(ctx context.Context) error {
+	require.ErrorIs(t, at.locker(s).Do(t.Context(), func(ctx context.Context) error {
 		require.NoError(t, s.Close())
-		require.ErrorIs(t, context.Cause(ctx), zklock.ErrReleased)
+		require.ErrorIs(t, context.Cause(ctx), zklock.ErrLost)
+		require.ErrorIs(t, context.Cause(ctx), zklock.ErrClosed)
 		return nil
-	}))
+	}), zklock.ErrClosed)
 }
 
 func TestAHoldCrossesGoroutinesAndIsReleasedOnce(t *testing.T) {

@@ -122,7 +122,7 @@ func TestAHoldByANodeThatWasKeptHasItsGrace(t *testing.T) {
 		opts := []zklock.Option{zklock.WithoutOwner(), zklock.WithRetention(time.Minute), zklock.WithLossGrace(lossGrace)}
 		l := b.locker(s, opts...)
 		busy := must(must(zklock.New(b.session("busy"), "/z")).Acquire(t.Context()))
-		several := zklock.NewMulti(l, must(zklock.New(s, "/z", opts...)))
+		several := must(zklock.NewMulti(l, must(zklock.New(s, "/z", opts...))))
 		done := begin(func() error { return several.LockContext(t.Context()) })
 		time.Sleep(time.Second)
 		node := l.Held().Node()
@@ -192,7 +192,7 @@ func TestAMultiLockerThatGivesBackWhatWasReleasedEndsNobodyElsesGrace(t *testing
 		l := b.locker(s, opts...)
 		busy := must(must(zklock.New(b.session("busy"), "/z")).Acquire(ctx))
 		defer func() { _ = busy.Release(context.Background()) }()
-		several := zklock.NewMulti(l, must(zklock.New(s, "/z", opts...)))
+		several := must(zklock.NewMulti(l, must(zklock.New(s, "/z", opts...))))
 		go func() { _ = several.LockContext(ctx) }()
 		time.Sleep(time.Second)
 		got := make(chan *zklock.Hold)
@@ -246,7 +246,7 @@ func TestACallDoesNotWaitForTheGraceOfWhatItsOwnContextCarries(t *testing.T) {
 		},
 		"another Locker": func(b *bubble, s *zklock.Session) (do, call) { return b.locker(s, grace).Do, b.locker(s).LockContext },
 		"MultiLocker.Acquire": func(b *bubble, s *zklock.Session) (do, call) {
-			m := zklock.NewMulti(b.locker(s, grace))
+			m := must(zklock.NewMulti(b.locker(s, grace)))
 			return m.Do, func(ctx context.Context) error { _, err := m.Acquire(ctx); return err }
 		},
 		"Semaphore.Acquire": func(_ *bubble, s *zklock.Session) (do, call) {

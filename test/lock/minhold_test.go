@@ -141,7 +141,7 @@ func TestTheMinimumCountsFromWhenTheCallHasAllThatItWaitsFor(t *testing.T) {
 		"the others of a MultiLocker": func(b *bubble, s *zklock.Session, second *zklock.Locker) time.Time {
 			h := must(second.Acquire(b.t.Context()))
 			time.AfterFunc(2*minimum, func() { _ = h.Release(b.t.Context()) })
-			m := zklock.NewMulti(b.locker(s, short), second)
+			m := must(zklock.NewMulti(b.locker(s, short), second))
 			m.Lock()
 			defer m.Unlock()
 			return time.Now()
@@ -152,7 +152,7 @@ func TestTheMinimumCountsFromWhenTheCallHasAllThatItWaitsFor(t *testing.T) {
 			defer l.Unlock()
 			began := time.Now()
 			time.Sleep(10 * time.Millisecond)
-			m := zklock.NewMulti(l, second)
+			m := must(zklock.NewMulti(l, second))
 			m.Lock()
 			defer m.Unlock()
 			return began
@@ -285,7 +285,7 @@ func TestACallThatFailsLeavesNothingForTheMinimum(t *testing.T) {
 			taken.Lock()
 			second, err := zklock.New(s, "/taken")
 			require.NoError(t, err)
-			m := zklock.NewMulti(b.locker(s, short), second)
+			m := must(zklock.NewMulti(b.locker(s, short), second))
 			require.False(t, m.TryLock())
 			require.ErrorIs(t, m.LockContext(within(t, time.Second)), zklock.ErrLocked)
 		},

@@ -81,12 +81,6 @@ func TestANilSessionIsRefusedByEveryFunctionThatTakesOne(t *testing.T) {
 	}
 }
 
-func TestNewMultiRefusesALockerThatNewHasNotMade(t *testing.T) {
-	for _, l := range []*zklock.Locker{nil, {}} {
-		require.ErrorContains(t, misuseOf(reflect.ValueOf(func() { zklock.NewMulti(l) }), nil), "make it with New")
-	}
-}
-
 func TestDoOfANilFunctionTakesNoLock(t *testing.T) {
 	at := newSite(t)
 	l := at.locker(at.session())

@@ -14,7 +14,7 @@ import (
 func TestTheEndOfAContextOutweighsTheHoldsThatItCarriesForAMultiLockerToo(t *testing.T) {
 	inBubble(t, func(t *testing.T, b *bubble) {
 		l := b.locker(b.session("mine"))
-		multi := zklock.NewMulti(l)
+		multi := must(zklock.NewMulti(l))
 		require.NoError(t, l.Do(t.Context(), func(ctx context.Context) error {
 			ctx, cancel := context.WithCancel(ctx)
 			cancel()
@@ -37,7 +37,7 @@ func TestTheContextOfAMultiHoldThatHasEndedTellsOfTheLoss(t *testing.T) {
 		lockers := (&site{t: t, path: b.path}).lockers(b.session("mine"), 3)
 		other := b.session("theirs")
 		for i := range lockers {
-			h := must(zklock.NewMulti(lockers...).Acquire(t.Context()))
+			h := must(must(zklock.NewMulti(lockers...)).Acquire(t.Context()))
 			lost := h.Holds()[i]
 			require.NoError(t, other.Conn().Delete(lost.Node(), -1))
 			<-h.Lost()
@@ -46,7 +46,7 @@ func TestTheContextOfAMultiHoldThatHasEndedTellsOfTheLoss(t *testing.T) {
 			require.ErrorIs(t, context.Cause(h.Context()), zklock.ErrLost, "lock %d", i)
 			require.NotErrorIs(t, context.Cause(h.Context()), zklock.ErrReleased)
 		}
-		h := must(zklock.NewMulti(lockers...).Acquire(t.Context()))
+		h := must(must(zklock.NewMulti(lockers...)).Acquire(t.Context()))
 		require.NoError(t, h.Release(t.Context()))
 		require.ErrorIs(t, context.Cause(h.Context()), zklock.ErrReleased)
 		require.Equal(t, lockers[2].Path(), zklock.HoldFrom(h.Context()).Node()[:len(lockers[2].Path())])
@@ -62,7 +62,7 @@ func TestAMultiLockerWaitsForNothingWhenTheCallersOwnLockIsLost(t *testing.T) {
 				lockers, theirs := at.lockers(b.session("mine"), 3), at.lockers(b.session("theirs"), 3)
 				waitedFor := map[int]int{0: 1, 1: 0, 2: 1}[mine]
 				theirs[waitedFor].Lock()
-				multi := zklock.NewMulti(lockers...)
+				multi := must(zklock.NewMulti(lockers...))
 				var err error
 				nodes, ended := make(chan string, 1), make(chan struct{})
 				go func() {
@@ -104,7 +104,7 @@ func TestAMultiLockerThatStartsOverTellsOfTheCallersLossAtOnce(t *testing.T) {
 			mine[1].Lock()
 			defer mine[1].Unlock()
 			nodes <- mine[1].Held().Node()
-			err = zklock.NewMulti(mine...).LockContext(context.Background())
+			err = must(zklock.NewMulti(mine...)).LockContext(context.Background())
 		}()
 		node := <-nodes
 		synctest.Wait() // it has the first two
@@ -142,7 +142,7 @@ func TestAMultiLockerUnderAHoldOfALockWithoutAnOwnerIsADeadlockAtOnce(t *testing
 		lockers[1].Lock()
 		ctx, cancel := context.WithTimeout(lockers[1].Held().Context(), time.Second)
 		defer cancel()
-		m := zklock.NewMulti(lockers...)
+		m := must(zklock.NewMulti(lockers...))
 		require.ErrorIs(t, m.LockContext(ctx), zklock.ErrDeadlock)
 		locked, err := m.TryLockFor(ctx, time.Hour)
 		require.ErrorIs(t, err, zklock.ErrDeadlock)
@@ -183,7 +183,7 @@ func TestOfSeveralLocksNoneIsHeldWhenTakingOneOfThemPanics(t *testing.T) {
 						}
 						elsewhere(func() {
 							defer func() { _ = recover() }()
-							take(zklock.NewMulti(parts...))
+							take(must(zklock.NewMulti(parts...)))
 						})
 						ctx, cancel := context.WithTimeout(t.Context(), longSession/4)
 						defer cancel()

@@ -79,7 +79,7 @@ func TestDoSaysOnceWhatHasFailed(t *testing.T) {
 			require.ErrorIs(t, err, zklock.ErrLost)
 			require.Equal(t, 1, strings.Count(err.Error(), "/free: "), err)
 			require.Equal(t, 1, strings.Count(err.Error(), "lock was lost: "), err)
-			err = zklock.NewMulti(free, must(zklock.New(s, "/other"))).Do(t.Context(), func(ctx context.Context) error {
+			err = must(zklock.NewMulti(free, must(zklock.New(s, "/other")))).Do(t.Context(), func(ctx context.Context) error {
 				b.lose(zklock.HoldFrom(ctx))
 				return under(ctx)
 			})
@@ -110,7 +110,7 @@ func TestADeadlockIsAnUpgradeForReadersAlone(t *testing.T) {
 func TestAMultiLockersChannelTellsOfALossAsLongAsAnyOfItsHoldsLasts(t *testing.T) {
 	inBubble(t, func(t *testing.T, b *bubble) {
 		parts := (&site{t: t, path: b.path}).lockers(b.session("here"), 2)
-		m := zklock.NewMulti(parts...)
+		m := must(zklock.NewMulti(parts...))
 		m.Lock()
 		before := m.Lost()
 		for range 2 {
@@ -141,7 +141,7 @@ func TestAMultiLockersChannelTellsOfALossAsLongAsAnyOfItsHoldsLasts(t *testing.T
 func TestAMultiLockerIsOwnedByWhoOwnsAllItsLocks(t *testing.T) {
 	inBubble(t, func(t *testing.T, b *bubble) {
 		parts := (&site{t: t, path: b.path}).lockers(b.session("here"), 3)
-		m := zklock.NewMulti(parts...)
+		m := must(zklock.NewMulti(parts...))
 		for missing := range parts {
 			for i, l := range parts {
 				if i != missing {
@@ -171,15 +171,6 @@ func TestAMultiLockerIsOwnedByWhoOwnsAllItsLocks(t *testing.T) {
 	})
 }
 
-func TestNewMultiRefusesNoneAndTwoOfOnePath(t *testing.T) {
-	inBubble(t, func(t *testing.T, b *bubble) {
-		s := b.session("here")
-		other := must(zklock.New(s, "/other"))
-		require.PanicsWithValue(t, "zklock: NewMulti needs at least one Locker", func() { zklock.NewMulti() })
-		require.PanicsWithValue(t, `zklock: NewMulti: path "/lock" is given twice`, func() { zklock.NewMulti(b.locker(s), other, b.locker(s)) })
-	})
-}
-
 func TestATryOfAMultiLockerEndsWithTheShortestOfItsLocksTries(t *testing.T) {
 	const shortest = 3 * time.Second
 	for name, paths := range map[string][]string{"first": {"/1", "/2", "/3"}, "between": {"/2", "/1", "/3"}, "last": {"/3", "/2", "/1"}} {
@@ -195,7 +186,7 @@ func TestATryOfAMultiLockerEndsWithTheShortestOfItsLocksTries(t *testing.T) {
 				}
 				b.server.Client("here").Block(zktest.ToClient)
 				began := time.Now()
-				require.False(t, zklock.NewMulti(parts...).TryLock())
+				require.False(t, must(zklock.NewMulti(parts...)).TryLock())
 				require.Equal(t, shortest/3, time.Since(began), "a third of the shortest session timeout")
 			})
 		})
@@ -213,7 +204,7 @@ func TestAHandleOfAMultiLockerThatItsCallersContextKeepsItFromIsRefusedBeforeAny
 		defer parts[1].Unlock()
 		ctx, cancel := context.WithTimeout(parts[1].Held().Context(), time.Minute)
 		defer cancel()
-		m, began := zklock.NewMulti(parts...), time.Now()
+		m, began := must(zklock.NewMulti(parts...)), time.Now()
 		require.ErrorIs(t, errOf(m.Acquire(ctx)), zklock.ErrDeadlock)
 		require.ErrorIs(t, m.Do(ctx, nothing), zklock.ErrDeadlock)
 		require.Equal(t, began, time.Now())
@@ -223,7 +214,7 @@ func TestAHandleOfAMultiLockerThatItsCallersContextKeepsItFromIsRefusedBeforeAny
 
 func TestAMultiHoldEndsWithAnyOfItsHolds(t *testing.T) {
 	inBubble(t, func(t *testing.T, b *bubble) {
-		m := zklock.NewMulti((&site{t: t, path: b.path}).lockers(b.session("here"), 3)...)
+		m := must(zklock.NewMulti((&site{t: t, path: b.path}).lockers(b.session("here"), 3)...))
 		for i := range 3 {
 			h := must(m.Acquire(t.Context()))
 			require.NoError(t, h.Err())
@@ -263,7 +254,7 @@ func TestAMultiLockerIsNotLockedWhenItsContextEndsAsTheCallersLockIsLost(t *test
 			parts[0].Lock()
 			defer parts[0].Unlock()
 			holds <- parts[0].Held()
-			err = zklock.NewMulti(parts...).LockContext(lifetime{t.Context(), parts[0].Held()})
+			err = must(zklock.NewMulti(parts...)).LockContext(lifetime{t.Context(), parts[0].Held()})
 			require.Nil(t, parts[1].Held())
 		}()
 		synctest.Wait()
@@ -292,7 +283,7 @@ func TestAMultiLockerWhoseContextEndsInTheMomentOfAGrantHoldsAllOrNone(t *testin
 				}}
 				parts = append(parts, must(zklock.New(s, at.part(i), zklock.WithTrace(trace))))
 			}
-			m := zklock.NewMulti(parts...)
+			m := must(zklock.NewMulti(parts...))
 			if err := m.LockContext(ctx); err == nil {
 				require.Equal(t, 1, m.HoldCount())
 				m.Unlock()
@@ -315,7 +306,7 @@ func TestAMultiLockerThatLosesALockGivesBackNoneOfThoseThatItWaitsFor(t *testing
 		parts := at.lockers(b.session("here"), 2, zklock.WithoutOwner())
 		elsewhere(parts[1].Lock)
 		others := parts[1].Held()
-		m := zklock.NewMulti(parts...)
+		m := must(zklock.NewMulti(parts...))
 		ended := begin(func() error { return m.LockContext(t.Context()) })
 		synctest.Wait()
 		b.lose(parts[0].Held())
@@ -336,7 +327,7 @@ func TestAMultiLockerThatStartsOverTellsTheTraceOfTheLockThatItLost(t *testing.T
 		theirs.Lock()
 		var tale tale
 		parts := at.lockers(b.session("here"), 2, zklock.WithTrace(tale.trace()), zklock.WithoutOwner())
-		ended := begin(func() error { return zklock.NewMulti(parts...).LockContext(t.Context()) })
+		ended := begin(func() error { return must(zklock.NewMulti(parts...)).LockContext(t.Context()) })
 		tale.next(t, "enqueued acquired enqueued")
 		b.lose(parts[0].Held())
 		time.Sleep(time.Second)
@@ -356,7 +347,7 @@ func TestAMultiLockerThatStartsOverGivesNobodyElsesLockBack(t *testing.T) {
 		blocker := must(must(zklock.New(b.session("there"), "/b")).Acquire(t.Context()))
 		first := must(zklock.New(s, "/a", zklock.WithoutOwner()))
 		second := must(zklock.New(s, "/b", zklock.WithTrace(&zklock.Trace{Failed: func(zklock.TraceInfo) { time.Sleep(time.Minute) }})))
-		ended := begin(func() error { return zklock.NewMulti(first, second).LockContext(aMinute(t)) })
+		ended := begin(func() error { return must(zklock.NewMulti(first, second)).LockContext(aMinute(t)) })
 		synctest.Wait()
 		first.Unlock()
 		first.Lock()

@@ -46,7 +46,7 @@ func (at *site) awaitPart(i, n int) {
 func TestAMultiLockerHoldsAllItsLocksOrNone(t *testing.T) {
 	at := newSite(t)
 	lockers, others := at.lockers(at.session(), 3), at.lockers(at.session(), 3)
-	m := zklock.NewMulti(lockers[2], lockers[0], lockers[1])
+	m := must(zklock.NewMulti(lockers[2], lockers[0], lockers[1]))
 	var mu sync.Locker = m
 	mu.Lock()
 	require.Equal(t, 1, m.HoldCount())
@@ -107,7 +107,7 @@ func TestAMultiLockersLocksComeFromOneLimit(t *testing.T) {
 			return (&site{t: t, path: "/parts"}).lockers(s, 4)
 		}
 		lockers, others := connect(), connect()
-		m := zklock.NewMulti(lockers...)
+		m := must(zklock.NewMulti(lockers...))
 		freed := make(chan struct{})
 		go func() {
 			defer close(freed)
@@ -145,10 +145,10 @@ func TestMultiLockersNeverWaitForEachOther(t *testing.T) {
 		work sync.WaitGroup
 	)
 	for _, m := range []*zklock.MultiLocker{
-		zklock.NewMulti(forth[0], forth[1], forth[2]),
-		zklock.NewMulti(back[2], back[1], back[0]),
-		zklock.NewMulti(back[1], back[2]),
-		zklock.NewMulti(forth[2], forth[1]),
+		must(zklock.NewMulti(forth[0], forth[1], forth[2])),
+		must(zklock.NewMulti(back[2], back[1], back[0])),
+		must(zklock.NewMulti(back[1], back[2])),
+		must(zklock.NewMulti(forth[2], forth[1])),
 	} {
 		work.Go(func() {
 			for range rounds {
@@ -171,7 +171,7 @@ func TestTheLossOfAnyLockIsTheMultiLockersLoss(t *testing.T) {
 	at := newSite(t)
 	s := at.session()
 	lockers := at.lockers(s, 3)
-	m := zklock.NewMulti(lockers...)
+	m := must(zklock.NewMulti(lockers...))
 	for i, l := range lockers {
 		m.Lock()
 		lost := m.Lost()
@@ -201,7 +201,7 @@ func TestTheLossOfAnyLockIsTheMultiLockersLoss(t *testing.T) {
 func TestAMultiLockersReleaseGoesOnPastErrors(t *testing.T) {
 	at := newSite(t)
 	lockers := at.lockers(at.session(), 3)
-	m := zklock.NewMulti(lockers...)
+	m := must(zklock.NewMulti(lockers...))
 	_, err := at.conn.Create(at.path, nil, zk.FlagPersistent, zk.WorldACL(zk.PermAll))
 	require.NoError(t, err)
 	_, err = at.conn.Create(at.part(1), nil, zk.FlagPersistent, zk.WorldACL(zk.PermAll&^zk.PermDelete))
@@ -219,7 +219,7 @@ func TestAMultiLockersReleaseGoesOnPastErrors(t *testing.T) {
 func TestAMultiLockerThatCannotTakeOneLockKeepsNone(t *testing.T) {
 	at := newSite(t)
 	lockers := at.lockers(at.session(), 3)
-	m := zklock.NewMulti(lockers...)
+	m := must(zklock.NewMulti(lockers...))
 	_, err := at.conn.Create(at.path, nil, zk.FlagPersistent, zk.WorldACL(zk.PermAll))
 	require.NoError(t, err)
 	_, err = at.conn.Create(at.part(2), nil, zk.FlagPersistent, zk.WorldACL(zk.PermAll&^zk.PermCreate))
@@ -245,7 +245,7 @@ func TestAMultiLockerNeverReturnsWithALostLock(t *testing.T) {
 	at := newSite(t)
 	s := at.session()
 	lockers, other := at.lockers(s, 2), at.lockers(at.session(), 2)[1]
-	m := zklock.NewMulti(lockers...)
+	m := must(zklock.NewMulti(lockers...))
 	other.Lock()
 	type result struct {
 		err   error
@@ -269,7 +269,7 @@ func TestAMultiLockerNeverReturnsWithALostLock(t *testing.T) {
 func TestAMultiLockersLossIsOfTheHoldsOfNow(t *testing.T) {
 	at := newSite(t)
 	lockers := at.lockers(at.session(), 2)
-	m := zklock.NewMulti(lockers...)
+	m := must(zklock.NewMulti(lockers...))
 	lockers[0].Lock()
 	defer lockers[0].Unlock()
 	m.Lock()
@@ -285,42 +285,20 @@ func TestAMultiLockersLossIsOfTheHoldsOfNow(t *testing.T) {
 }
 
 func TestNewMultiRefusesLocksThatCannotBeHeldTogether(t *testing.T) {
-	at := newSite(t)
-	s := at.session()
-	l := at.locker(s)
-	for name, lockers := range map[string][]*zklock.Locker{
-		"none": nil, "nil": {l, nil}, "the same": {l, l}, "the same path": {l, at.locker(at.session())},
-	} {
-		require.Panics(t, func() { zklock.NewMulti(lockers...) }, name)
-	}
-	require.NoError(t, s.Close())
-	m := zklock.NewMulti(l)
-	require.ErrorIs(t, m.LockContext(t.Context()), zklock.ErrClosed)
-}
-
-// The limit runs out when the first lock has been taken, and the second cannot be.
-func TestAMultiLockersLimitThatRunsOutBetweenTwoLocksEndsTheCall(t *testing.T) {
 	inBubble(t, func(t *testing.T, b *bubble) {
-		const limit = time.Second
 		s := b.session("here")
-		var outage sync.Once
-		first, err := zklock.New(s, "/first", zklock.WithTrace(&zklock.Trace{Acquired: func(zklock.TraceInfo) {
-			outage.Do(func() {
-				time.Sleep(limit + time.Millisecond)
-				b.server.Refuse(true)
-				b.server.Cut()
-				time.AfterFunc(patience, func() { b.server.Refuse(false) })
-			})
-		}}))
-		require.NoError(t, err)
-		second, err := zklock.New(s, "/second")
-		require.NoError(t, err)
-		m := zklock.NewMulti(first, second)
-		began := time.Now()
-		ok, err := m.TryLockFor(t.Context(), limit)
-		require.NoError(t, err)
-		require.False(t, ok)
-		require.InDelta(t, limit, time.Since(began), float64(limit/100))
-		require.Zero(t, m.HoldCount())
+		l, other := b.locker(s), must(zklock.New(s, "/other"))
+		twice := "zklock: new multi /lock: the path is given twice: the second would wait for the first"
+		for want, lockers := range map[string][][]*zklock.Locker{
+			"zklock: new multi: no lock is given: it needs at least one Locker":             {nil},
+			"zklock: new multi: the lock is nil or a zero value: make it with New or NewRW": {{l, nil}, {l, {}}},
+			twice: {{l, l}, {l, other, b.locker(s)}, {l, b.locker(b.session("there"))}},
+		} {
+			for _, some := range lockers {
+				m, err := zklock.NewMulti(some...)
+				require.EqualError(t, err, want)
+				require.Nil(t, m)
+			}
+		}
 	})
 }

@@ -218,7 +218,7 @@ var ending = map[string]func(ctx context.Context, s *zklock.Session, h *zklock.H
 		return must(zklock.NewRW(s, "/a")).RLockContext(ctx)
 	},
 	"several": func(ctx context.Context, s *zklock.Session, _ *zklock.Hold) error {
-		return zklock.NewMulti(must(zklock.New(s, "/a"))).LockContext(ctx)
+		return must(zklock.NewMulti(must(zklock.New(s, "/a")))).LockContext(ctx)
 	},
 	"permits": func(ctx context.Context, s *zklock.Session, _ *zklock.Hold) error {
 		return errOf(must(zklock.NewSemaphore(s, "/a", 1)).Acquire(ctx, 1))

@@ -326,7 +326,7 @@ func TestALockThatAMultiLockerHasTakenInVainIsNotRetained(t *testing.T) {
 				first := must(zklock.New(s, "/a", zklock.WithRetention(kept)))
 				last := must(zklock.New(s, "/b", zklock.WithRetention(kept)))
 				must(zklock.New(other, "/b")).Lock()
-				require.False(t, call(t, zklock.NewMulti(first, last)))
+				require.False(t, call(t, must(zklock.NewMulti(first, last))))
 				synctest.Wait()
 				require.Empty(t, b.server.Children("/a"))
 				require.True(t, must(zklock.New(other, "/a")).TryLock())

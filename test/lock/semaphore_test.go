@@ -193,7 +193,7 @@ func TestThePermitsOfADeadSessionComeBack(t *testing.T) {
 	at.awaitLine(1)
 	require.NoError(t, s.Close())
 	require.ErrorIs(t, receive(t, ended, "the waiter's end"), zklock.ErrClosed)
-	require.ErrorIs(t, closing.Err(), zklock.ErrReleased)
+	require.ErrorIs(t, closing.Err(), zklock.ErrClosed)
 	require.Empty(t, at.leases())
 }
 

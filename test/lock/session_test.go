@@ -149,7 +149,7 @@ func TestAWaiterWhoseSessionEndsReturnsWhenItsContextEnds(t *testing.T) {
 	at.awaitQueue(0)
 }
 
-func TestCloseReleasesHoldsAndSendsWaitersAway(t *testing.T) {
+func TestCloseLosesHoldsAndSendsWaitersAway(t *testing.T) {
 	at := newSite(t)
 	s := at.session()
 	l, other := at.locker(s), at.locker(s)
@@ -184,20 +184,22 @@ func TestCloseReleasesHoldsAndSendsWaitersAway(t *testing.T) {
 		require.ErrorContains(t, err, at.path, call)
 	}
 	require.True(t, isClosed(s.Closed()))
-	require.ErrorIs(t, h.Err(), zklock.ErrReleased)
-	require.False(t, isClosed(lost), "closing is no loss")
-	require.NoError(t, h.Release(t.Context()))
+	require.True(t, isClosed(lost))
+	for _, err := range []error{h.Err(), h.Release(t.Context())} {
+		require.ErrorIs(t, err, zklock.ErrLost)
+		require.ErrorIs(t, err, zklock.ErrClosed)
+	}
 	require.Equal(t, 1, l.HoldCount())
 	require.NotPanics(t, l.Unlock)
 	require.NoError(t, s.Close(), "again")
 }
 
-func TestUnlockAfterCloseIsQuiet(t *testing.T) {
+func TestUnlockAfterCloseTellsOfIt(t *testing.T) {
 	at := newSite(t)
 	s := at.session()
 	l := at.locker(s)
 	l.Lock()
 	require.NoError(t, s.Close())
-	require.NoError(t, l.UnlockContext(t.Context()))
+	require.ErrorIs(t, l.UnlockContext(t.Context()), zklock.ErrClosed)
 	require.ErrorIs(t, l.UnlockContext(t.Context()), zklock.ErrNotHeld)
 }

@@ -194,9 +194,9 @@ func TestCloseOfASessionWhoseTracePanicsPanicsWhenItHasClosedIt(t *testing.T) {
 	inBubble(t, func(t *testing.T, b *bubble) {
 		s := must(zklock.Connect(t.Context(), []string{b.server.PipeAddr()}, 10*time.Second, zklock.WithDialer(b.server.Dial),
 			zklock.WithSessionTrace(&zklock.SessionTrace{Disconnected: func(zklock.SessionTraceInfo) { panic("the trace's") }})))
-		h := must(b.locker(s, zklock.WithTrace(&zklock.Trace{Released: func(zklock.TraceInfo) {}})).Acquire(t.Context()))
+		h := must(b.locker(s).Acquire(t.Context()))
 		require.PanicsWithValue(t, "the trace's", func() { s.Close() })
-		require.ErrorIs(t, h.Err(), zklock.ErrReleased)
+		require.ErrorIs(t, h.Err(), zklock.ErrClosed)
 		require.Empty(t, b.server.Sessions())
 		require.NoError(t, s.Close())
 	})

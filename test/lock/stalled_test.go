@@ -103,7 +103,7 @@ func TestAMultiLockersWayOutDoesNotWaitForAStalledSocket(t *testing.T) {
 			defer cancel()
 			limit, stop := context.WithTimeout(ctx, 500*time.Millisecond)
 			defer stop()
-			ended := begin(func() error { return take(zklock.NewMulti(parts...), limit) })
+			ended := begin(func() error { return take(must(zklock.NewMulti(parts...)), limit) })
 			eventually(t, "the place behind the others", func() bool { return len(server.Children("/c")) == 2 })
 			way.mu.Lock()
 			fill(mine)

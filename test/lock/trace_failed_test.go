@@ -221,7 +221,7 @@ func TestACallThatAsksForNothingIsNotTold(t *testing.T) {
 	for name, call := range map[string]func(ctx context.Context, c *caller) []error{
 		"no function": func(ctx context.Context, c *caller) []error {
 			return []error{
-				c.mutex().Do(ctx, nil), c.rwlocker().RDo(ctx, nil), c.traced().Do(ctx, 1, nil), zklock.NewMulti(c.mutex()).Do(ctx, nil),
+				c.mutex().Do(ctx, nil), c.rwlocker().RDo(ctx, nil), c.traced().Do(ctx, 1, nil), must(zklock.NewMulti(c.mutex())).Do(ctx, nil),
 			}
 		},
 		"permits out of range": func(ctx context.Context, c *caller) []error {
@@ -236,7 +236,7 @@ func TestACallThatAsksForNothingIsNotTold(t *testing.T) {
 			h, err := l.Acquire(ctx)
 			require.NoError(c.t, err)
 			c.tale.next(c.t, "enqueued acquired")
-			m, ctx := zklock.NewMulti(l), h.Context()
+			m, ctx := must(zklock.NewMulti(l)), h.Context()
 			_, handle := m.Acquire(ctx)
 			refused := []error{m.LockContext(ctx), handle, m.Do(ctx, run)}
 			for _, err := range refused {

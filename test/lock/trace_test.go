@@ -578,7 +578,7 @@ func TestATraceOfAMultiLockersCallHasTheContextOfTheCall(t *testing.T) {
 		last, err := zklock.New(s, b.path+"/last", zklock.WithTrace(l.trace()))
 		require.NoError(t, err)
 		ctx, cancel := context.WithCancel(t.Context())
-		h, err := zklock.NewMulti(append(lockers, last)...).Acquire(ctx)
+		h, err := must(zklock.NewMulti(append(lockers, last)...)).Acquire(ctx)
 		require.NoError(t, err)
 		require.NoError(t, h.Release(t.Context()))
 		cancel()

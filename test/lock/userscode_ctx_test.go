@@ -212,7 +212,7 @@ func TestATryForATimeCallsNoMethodOfItsContextElsewhere(t *testing.T) {
 		b.locker(theirs).Lock()
 		for name, try := range map[string]func(context.Context, time.Duration) (bool, error){
 			"Locker": b.locker(s).TryLockFor, "handoff": b.locker(s, zklock.WithHandoff(2)).TryLockFor,
-			"writer": b.rw(s).TryLockFor, "reader": b.rw(s).TryRLockFor, "several": zklock.NewMulti(b.locker(s)).TryLockFor,
+			"writer": b.rw(s).TryLockFor, "reader": b.rw(s).TryRLockFor, "several": must(zklock.NewMulti(b.locker(s))).TryLockFor,
 		} {
 			for _, d := range []time.Duration{0, time.Second} {
 				ctx := ownOnly{within(t, time.Minute), goid.Get(), new(atomic.Int64)}

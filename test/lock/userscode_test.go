@@ -184,7 +184,7 @@ func kinds() map[string]kind {
 	}
 	add("MultiLocker", func(b *bubble, s *zklock.Session, opts []zklock.Option) map[string]use {
 		other := bubble{b.t, b.server, "/another"} // taken before the stranger's
-		return several(zklock.NewMulti(other.locker(s, opts...), b.locker(s, opts...)))
+		return several(must(zklock.NewMulti(other.locker(s, opts...), b.locker(s, opts...))))
 	}, several(nil), mutex)
 	return all
 }

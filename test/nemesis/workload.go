@@ -157,7 +157,10 @@ func (c *client) several() error {
 	}
 	ctx, cancel := c.patience()
 	defer cancel()
-	m := zklock.NewMulti(other, one)
+	m, err := zklock.NewMulti(other, one)
+	if err != nil {
+		return err
+	}
 	a, b := c.invoke(first, Exclusive), c.invoke(second, Exclusive)
 	if err := m.LockContext(ctx); err != nil {
 		return c.fail(err, a, b)

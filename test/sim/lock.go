@@ -60,7 +60,7 @@ func (inc *incarnation) newLock(ck *checker, spec LockerSpec) (l *lock, err erro
 		for _, i := range spec.Of {
 			l.parts, all = append(l.parts, inc.locks[i]), append(all, inc.locks[i].mutex)
 		}
-		l.several = zklock.NewMulti(all...)
+		l.several, err = zklock.NewMulti(all...)
 	}
 	return l, err
 }
@@ -68,13 +68,13 @@ func (inc *incarnation) newLock(ck *checker, spec LockerSpec) (l *lock, err erro
 func (l LockerSpec) options(ck *checker) []zklock.Option {
 	opts := []zklock.Option{
 		zklock.WithTrace(l.trace(ck)),
-		zklock.WithMinHold(l.MinHold), zklock.WithLossGrace(l.LossGrace), zklock.WithRetention(l.Retention),
+		zklock.WithMinHold(l.MinHold), zklock.WithLossGrace(l.LossGrace),
 	}
 	if l.Ownerless {
 		opts = append(opts, zklock.WithoutOwner())
 	}
-	if l.Handoff > 1 {
-		opts = append(opts, zklock.WithHandoff(l.Handoff))
+	if l.Kind == Mutex {
+		opts = append(opts, zklock.WithHandoff(max(l.Handoff, 1)), zklock.WithRetention(l.Retention))
 	}
 	if l.Data != "" {
 		opts = append(opts, zklock.WithData([]byte(l.Data)))

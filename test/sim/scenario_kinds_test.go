@@ -151,7 +151,8 @@ func TestSeveralLocksOfTwoSessionsAreHadWhileBothLeasesRun(t *testing.T) {
 		first, err := zklock.New(a.Session, "/a")
 		require.NoError(s, err)
 		held := other.mustTake()
-		m := zklock.NewMulti(first, b.Locker)
+		m, err := zklock.NewMulti(first, b.Locker)
+		require.NoError(s, err)
 		valid := make(chan bool)
 		go func() {
 			m.Lock()
@@ -173,7 +174,8 @@ func TestSeveralLocksTryAgainWhenOneIsLostOnTheWay(t *testing.T) {
 		a, b := s.enter("a"), s.enter("b")
 		first, err := zklock.New(a.Session, "/first")
 		require.NoError(t, err)
-		both := zklock.NewMulti(first, a.Locker)
+		both, err := zklock.NewMulti(first, a.Locker)
+		require.NoError(s, err)
 		h := b.mustTake()
 		go func() {
 			time.Sleep(100 * time.Millisecond)
@@ -199,7 +201,8 @@ func TestATryOfSeveralLocksHasOneDeadline(t *testing.T) {
 		a := s.enter("a")
 		other, err := zklock.New(a.Session, "/other")
 		require.NoError(t, err)
-		several := zklock.NewMulti(a.Locker, other)
+		several, err := zklock.NewMulti(a.Locker, other)
+		require.NoError(s, err)
 		require.True(t, several.TryLock()) // so that the paths are there
 		several.Unlock()
 		first := s.HoldReply(zktest.OpCreate, zktest.OnClient(a.place))

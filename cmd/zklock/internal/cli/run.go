@@ -297,7 +297,12 @@ func (r *run) enter(ctx context.Context, signals <-chan os.Signal) (*zklock.Sess
 		err = namingHolder(signalled, session, r.path, err)
 	}
 	if err = cmp.Or(stop(), err); err != nil {
-		session.Close() // and with it a hold that came as the signal did
+		if hold != nil { // it came as the signal did, or its node cannot be read
+			over, end := context.WithCancel(ctx)
+			end() // its delete goes out ahead of the session's end
+			_ = hold.Release(over)
+		}
+		session.Close()
 		return nil, nil, err
 	}
 	r.log.Info("the lock is ours", "node", hold.Node(), "token", hold.Token(), "waited", time.Since(asked))
