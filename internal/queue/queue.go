@@ -178,7 +178,7 @@ func (q *Queue) doubt(ctx context.Context, names []string) error {
 		return ErrLocked
 	}
 	line := recipe.Queue(names)
-	first := slices.IndexFunc(line, func(n recipe.Waiting) bool { return n.Kind.Blocks(q.kind) })
+	first := slices.IndexFunc(line, func(n recipe.Waiting) bool { return n.BlocksNewcomer(q.kind) })
 	node := recipe.Join(q.dir, line[first].Name)
 	return cmp.Or(c.ConfirmUnder(ctx, func() error { return c.ConfirmOld(node) }), ErrLocked)
 }

@@ -91,12 +91,15 @@ func (at Position) InTheWay(nodes []Node) (n int) {
 	return max(n+1, at.Ahead) // who downgrades has two nodes of one number
 }
 
-// AnyBlocks reports whether one of names is in the way of a newcomer of kind k. Whether a foreign
-// one is, only the newcomer's number tells, and a look at it.
+// BlocksNewcomer reports whether n is surely in the way of a newcomer of kind k. Whether a foreign one
+// is, only the newcomer's number tells, and a look at it.
+func (n Node) BlocksNewcomer(k Kind) bool { return !n.Foreign && n.Kind.Blocks(k) }
+
+// AnyBlocks reports whether one of names is surely in the way of a newcomer of kind k.
 func AnyBlocks(names []string, k Kind) bool {
 	return slices.ContainsFunc(names, func(name string) bool {
 		n, ok := Parse(name)
-		return ok && !n.Foreign && n.Kind.Blocks(k)
+		return ok && n.BlocksNewcomer(k)
 	})
 }
 

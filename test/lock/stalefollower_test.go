@@ -132,10 +132,14 @@ func TestAWaiterBehindANodeThatOnlyItsServerShowsGoesToAnotherServer(t *testing.
 	}
 }
 
-// A try waits for no recheck: what has refused it for long is asked for.
+// A try waits for no recheck: what has refused it for long is asked for. The path of another lock does not refuse it.
 func TestATryIsNotRefusedForGoodByANodeThatOnlyItsServerShows(t *testing.T) {
 	inDifferingBubble(t, func(t *testing.T, m *differing) {
-		h, err := m.locker(m.session("holder")).Acquire(t.Context())
+		holder := m.session("holder")
+		below, err := zklock.New(holder, m.path+"/order-0000000000")
+		require.NoError(t, err)
+		require.True(t, below.TryLock())
+		h, err := m.locker(holder).Acquire(t.Context())
 		require.NoError(t, err)
 		require.True(t, m.stale.KeepNode(h.Node()))
 		time.Sleep(recheck)
