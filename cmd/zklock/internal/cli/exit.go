@@ -90,7 +90,7 @@ func classify(err error) error {
 // is that it takes.
 func lacking(permission, path string, err error) error {
 	if errors.Is(err, zk.ErrNoAuth) {
-		return fmt.Errorf("it takes the permission %s on %s, which we do not have: %w", permission, printable(path, longestName), err)
+		return fmt.Errorf("%w: it takes the permission %s on %s, which we do not have", err, permission, printable(path, longestName))
 	}
 	return err
 }

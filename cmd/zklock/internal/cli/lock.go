@@ -30,7 +30,7 @@ func (l *lockFlags) flags(cmd *cobra.Command) {
 	flags.IntVar(&l.limit, "limit", 0, "together with at most `N`-1 others that give the same limit: a semaphore")
 	flags.BoolVarP(&l.nonblock, "nonblock", "n", false, "do not wait if somebody else has the lock, or waits for it")
 	flags.VarP(&l.wait, "timeout", "w", "wait for the lock no longer than this, connecting included; 0 is --nonblock")
-	flags.Var((*nonEmpty)(&l.data), "data", "what the lock's node says about its owner (default host, process id and start)")
+	flags.Var((*nonEmpty)(&l.data), "data", "what the lock's node says about its owner (default host, process id and start, the program that is run, --on-revoke, and since when it has the lock)")
 	l.acl.flag(flags)
 }
 
