@@ -180,7 +180,15 @@ func (q *Queue) doubt(ctx context.Context, names []string) error {
 	line := recipe.Queue(names)
 	first := slices.IndexFunc(line, func(n recipe.Waiting) bool { return n.BlocksNewcomer(q.kind) })
 	node := recipe.Join(q.dir, line[first].Name)
-	return cmp.Or(c.ConfirmUnder(ctx, func() error { return c.ConfirmOld(node) }), ErrLocked)
+	return cmp.Or(c.ConfirmUnder(ctx, func() error { return c.ConfirmOld(node) }), refusal(ctx))
+}
+
+// refusal is ErrLocked, unless ctx has ended while the leader was asked.
+func refusal(ctx context.Context) error {
+	if client.HasEnded(ctx) {
+		return client.Ended(ctx)
+	}
+	return ErrLocked
 }
 
 // grantFirst grants c the lock if nobody is ahead, from view on if that is not nil.

@@ -152,7 +152,7 @@ func (s *Semaphore) doubt(ctx context.Context, out *client.Watch) error {
 	if !c.Doubts(dir) {
 		return ErrLocked
 	}
-	return cmp.Or(c.ConfirmUnder(ctx, func() error { return c.ConfirmAll(out.Shown(dir)) }), ErrLocked)
+	return cmp.Or(c.ConfirmUnder(ctx, func() error { return c.ConfirmAll(out.Shown(dir)) }), refusal(ctx))
 }
 
 // wait returns when the permits that are out have changed, or may have.

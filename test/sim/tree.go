@@ -146,10 +146,10 @@ func (ck *checker) nodesOf(session int64) []string {
 }
 
 // contended reports whether anybody had a node of l since then, but for one that l keeps for
-// an owner to come, or has left.
+// an owner to come, or had left by then.
 func (ck *checker) contended(l *lock, since time.Time) bool {
 	return ck.any(func(n *node) bool {
-		own := n.of != nil && slices.Contains(l.all(), n.of) && n.of.spec.MinHold == 0 && ck.handed[n.path] && !ck.between[n.path]
+		own := n.of != nil && slices.Contains(l.all(), n.of) && n.of.spec.MinHold == 0 && ck.handed[n.path] && !ck.between[n.path] && !n.idle.After(since)
 		return l.covers(n.path) && !own && (n.gone.IsZero() || !n.gone.Before(since))
 	})
 }
