@@ -104,6 +104,42 @@ func TestAConnectionIsToldOfBeforeItIsHadAndEndsForAllAtOnce(t *testing.T) {
 	require.EqualError(t, h.told[1].(happened).err, "hung up")
 }
 
+// watchful is an observer that notes what everybody has as its connection when it is told.
+type watchful struct {
+	nobody
+	current     func() *wire.Link
+	told, early atomic.Int64 // how often, and how often while there was one
+}
+
+func (w *watchful) Connected(*wire.Link, time.Duration) { w.look() }
+func (w *watchful) Disconnected(*wire.Link)             { w.look() }
+
+func (w *watchful) look() {
+	w.told.Add(1)
+	if w.current() != nil {
+		w.early.Add(1)
+	}
+}
+
+// A request that goes out earlier, or later, would be judged by the connection before, or by one
+// that has ended.
+func TestNobodyHasAConnectionThatTheObserverDoesNotKnow(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		server, o := zktest.NewServer(t), new(watchful)
+		c, establish := connecting(server, Options{})
+		o.current = c.Current
+		c.Observe(o)
+		require.NoError(t, establish(t.Context()))
+		server.Cut()
+		time.Sleep(time.Second)
+		server.ExpireSession(c.ID())
+		time.Sleep(time.Second)
+		c.Close(RequestPatience)
+		require.Greater(t, o.told.Load(), int64(4))
+		require.Zero(t, o.early.Load(), "everybody has a connection when the observer is told that there is one, or none any more")
+	})
+}
+
 func TestTheTimeoutIsWhatTheServerGrants(t *testing.T) {
 	c := unconnected(t, slog.New(slog.DiscardHandler))
 	require.Equal(t, 10*time.Second, c.Timeout())
