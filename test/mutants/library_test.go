@@ -1461,6 +1461,12 @@ var ofTheLibrary = []judged{
 	{mutant{"a reconnect to the same server counts as caught up", []edit{
 		{"internal/wire/dial.go", "if previous != nil {\n\t\tprevious.Close()", "if previous != nil {\n\t\tl.caughtUp.Store(previous.CaughtUp() && previous.Server == address)\n\t\tprevious.Close()"},
 	}}, "test/sim.TestALostCreateIsFoundThoughTheServerIsTheOneBeforeAndLags"},
+	{mutant{"a new connection goes on with what had been relayed over the one before", []edit{
+		{"internal/queue/incarnation.go", "s.link, s.relays = l, lease.NewRelays(l.Asked)", "if s.link = l; s.incarnation == nil {\n\t\ts.relays = lease.NewRelays(l.Asked)\n\t}"},
+	}}, "internal/queue.TestALeaseRestsOnTheHandshakeOfANewConnectionAtOnce"},
+	{mutant{"everybody has a connection before the observer is told of it", []edit{
+		{"internal/client/connection.go", "\tc.observer.Connected(l, timeout)\n\tif (*Client)(c).publish(l, l.ID) {", "\tpublished := (*Client)(c).publish(l, l.ID)\n\tc.observer.Connected(l, timeout)\n\tif published {"},
+	}}, "internal/client.TestNobodyHasAConnectionThatTheObserverDoesNotKnow"},
 	{mutant{"a delete counts as sent before it is written", []edit{
 		{"internal/wire/link.go", "\tn, err := l.Conn.Write(p)\n\tif t != nil {\n\t\tt.sent()\n\t}\n", "\tif t != nil {\n\t\tt.sent()\n\t}\n\tn, err := l.Conn.Write(p)\n"},
 	}}, "TestUnlockReturnsWhenItsDeleteHasBeenWrittenAndNotBefore"},
