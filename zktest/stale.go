@@ -13,10 +13,10 @@ type stale struct {
 }
 
 // KeepNode has this server, while it follows the leader that it has now, keep the node at path for good: when that is
-// deleted, reads go on to find it here as it was, until its parent is deleted too, and no watch of it or of its parent's
-// children fires, as servers with ZOOKEEPER-5010 or ZOOKEEPER-4541 do to an ephemeral node whose session has ended. A sync does not change that. The leader,
-// and with it each write and each check in a multi, knows that the node is gone. It reports whether the server follows and
-// shows the node; otherwise nothing changes.
+// deleted, reads go on to find it here as it was, and no watch of it or of its parent's children fires; only a parent that
+// has been made anew does not list it. A sync does not change that. So do servers with ZOOKEEPER-5010 or ZOOKEEPER-4541 with
+// an ephemeral node whose session has ended. The leader, and with it each write and each check in a multi, knows that the
+// node is gone. It reports whether the server follows and shows the node; otherwise nothing changes.
 func (s *Server) KeepNode(path string) (keeps bool) {
 	s.e.do(func() {
 		if keeps = s.bond != nil && s.find(path) != nil; keeps {
@@ -60,10 +60,6 @@ func (s *Server) hides(path string) bool {
 func (s *Server) remove(path string, n, parent *node, zxid int64) (told bool) {
 	before := parent.pzxid
 	s.tree.delete(path, zxid)
-	maps.DeleteFunc(s.stale.kept, func(child string, kept *node) bool { // nobody lists what another node of its name comes with
-		above, _, _ := splitPath(child)
-		return kept != nil && above == path
-	})
 	if _, keeps := s.stale.kept[path]; keeps {
 		s.stale.kept[path], parent.pzxid = n, before
 		return false
@@ -98,7 +94,7 @@ func (s *Server) withChildren(path string, n *node) *node {
 		}
 	}
 	for child, kept := range s.stale.kept {
-		if kept != nil {
+		if kept != nil && kept.czxid >= n.czxid {
 			change(child, func(names map[string]struct{}, name string) { names[name] = struct{}{} })
 		}
 	}

@@ -46,14 +46,13 @@ func (c *Client) Confirm(path string) error {
 	return *stale
 }
 
-// ConfirmUnder returns what confirm, one of the functions here, has found; nil if ctx ends first.
+// ConfirmUnder returns what confirm, one of the functions here, has found, or ctx's error if that ends first.
 func (c *Client) ConfirmUnder(ctx context.Context, confirm func() error) error {
 	WaitsFor(ctx, "the leader to confirm what a server shows")
 	asked := Send(c, func() (struct{}, error) { return struct{}{}, confirm() })
 	_, err := asked.Wait(ctx)
 	if LooksEnded(err) {
 		asked.Leave(c)
-		return nil
 	}
 	return err
 }

@@ -73,7 +73,8 @@ func (c *contender) place(ctx context.Context, view *listing) (place, error) {
 // lacked reports whether the leader has c's node, which the server's list does not show.
 func (c *contender) lacked(ctx context.Context) bool {
 	asked := c.queue.session.client
-	return asked.ConfirmUnder(ctx, func() error { return asked.Confirm(c.node) }) != nil
+	var stale wire.Stale
+	return errors.As(asked.ConfirmUnder(ctx, func() error { return asked.Confirm(c.node) }), &stale)
 }
 
 // placeOf returns where c stands. Its errors end the place in the queue, but for

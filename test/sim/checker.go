@@ -41,6 +41,7 @@ type checker struct {
 	tokens  map[string]*highest  // of each path
 	spells  []*spell             // in which servers refuse
 	lists   map[string]*list     // of nodes, that operators change
+	kept    map[string]bool      // nodes that a follower keeps for good
 }
 
 // excuse is why the owner of a node could not know that it is gone.
@@ -79,6 +80,7 @@ func newChecker(log *timeline, stats *Stats) *checker {
 		passed:  make(map[string]string),
 		tokens:  make(map[string]*highest),
 		lists:   make(map[string]*list),
+		kept:    make(map[string]bool),
 	}
 }
 

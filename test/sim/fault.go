@@ -63,6 +63,7 @@ const (
 	WaitLong
 	RenewQueue
 	IdleHandshake
+	KeepForGood
 	faultKinds
 )
 
@@ -125,6 +126,7 @@ var faultTable = [faultKinds]struct {
 	WaitLong:           {"session waits long and gives up a place", 3, (*world).waitLong},
 	RenewQueue:         {"operator deletes a queue behind a grant, and others make it anew", 3, (*world).renewQueue},
 	IdleHandshake:      {"idle session's handshake unanswered, then it locks and is cut off", 4, (*world).idleHandshake},
+	KeepForGood:        {"follower keeps a node for good that the leader has not", 3, (*world).keepForGood},
 }
 
 func (k FaultKind) String() string { return faultTable[k].name }

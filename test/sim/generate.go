@@ -291,8 +291,11 @@ func (d dice) faults(p *Program, focus FaultKind) []Fault {
 	if weights[AddJunk] > 0 || len(p.Foreigners) > 0 {
 		weights[EndOfCounter] = 0
 	}
+	if len(p.Foreigners) > 0 { // which wait for such a node for ever
+		weights[KeepForGood] = 0
+	}
 	if p.Cluster.Servers == 1 {
-		for _, kind := range []FaultKind{QuietGap, ListBehindLag, LateTouches, ArriveLate, IdleHandshake} {
+		for _, kind := range []FaultKind{QuietGap, ListBehindLag, LateTouches, ArriveLate, IdleHandshake, KeepForGood} {
 			weights[kind] = 0
 		}
 	}

@@ -269,6 +269,9 @@ func (w *world) left() string {
 			if n <= sessions && (path == permitsPath+"/leases" || path == keptPath || slices.Contains(paths, path) || isBelow(path)) {
 				continue // a session may go on watching who comes, and what is no lock's
 			}
+			if w.checker.isKept(path) {
+				continue
+			}
 			left = append(left, fmt.Sprintf("%d watches on %s at server %d", n, path, i))
 		}
 	}
