@@ -136,14 +136,17 @@ func (p *Parents) Leave() {
 	})
 }
 
+// mostMakes bounds how often a node is made at once that goes again before it has a child.
+const mostMakes = 3
+
 // makeParents creates dir and what is missing above it, by create.
 func makeParents(dir string, create func(dir string) error) error {
-	for {
+	for try := 1; ; try++ {
 		err := create(dir)
 		switch {
 		case err == nil, errors.Is(err, zk.ErrNodeExists):
 			return nil
-		case !errors.Is(err, zk.ErrNoNode) || dir == "/":
+		case !errors.Is(err, zk.ErrNoNode) || dir == "/" || try > mostMakes:
 			return err
 		}
 		if err := makeParents(path.Dir(dir), create); err != nil {
@@ -232,7 +235,7 @@ func (cs *containers) suspect(cause error) {
 // not silent.
 func hungUp(cause error) bool {
 	var late net.Error
-	return !errors.Is(cause, net.ErrClosed) && !isStale(cause) && !(errors.As(cause, &late) && late.Timeout())
+	return !errors.Is(cause, net.ErrClosed) && !IsStale(cause) && !(errors.As(cause, &late) && late.Timeout())
 }
 
 // refuse has parents made persistent from now on. cs.mu is held.

@@ -204,6 +204,19 @@ func TestTheRootIsNotLookedForBelowAnother(t *testing.T) {
 	require.Equal(t, []string{"/a/b", "/a", "/a/b"}, asked)
 }
 
+// So a server that lacks a node answers. Whoever has a path made pauses before it does so again.
+func TestAParentOfWhichTheServerSaysThatItIsThereAndThatItIsNotIsGivenUp(t *testing.T) {
+	asked := 0
+	require.ErrorIs(t, makeParents("/a/b", func(dir string) error {
+		asked++
+		if dir == "/a" {
+			return zk.ErrNodeExists
+		}
+		return zk.ErrNoNode
+	}), zk.ErrNoNode)
+	require.Less(t, asked, 10)
+}
+
 func TestAServerThatDoesNotKnowContainersIsNotAskedForAnother(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := zktest.NewServer(t, zktest.WithoutContainers(true))

@@ -97,7 +97,8 @@ func (c *Client) ConfirmAll(paths []string) error {
 	return nil
 }
 
-func isStale(err error) bool {
+// IsStale reports whether err is, or wraps, a wire.Stale.
+func IsStale(err error) bool {
 	var stale wire.Stale
 	return errors.As(err, &stale)
 }

@@ -73,8 +73,7 @@ func (c *contender) place(ctx context.Context, view *listing) (place, error) {
 // lacked reports whether the leader has c's node, which the server's list does not show.
 func (c *contender) lacked(ctx context.Context) bool {
 	asked := c.queue.session.client
-	var stale wire.Stale
-	return errors.As(asked.ConfirmUnder(ctx, func() error { return asked.Confirm(c.node) }), &stale)
+	return client.IsStale(asked.ConfirmUnder(ctx, func() error { return asked.Confirm(c.node) }))
 }
 
 // placeOf returns where c stands. Its errors end the place in the queue, but for

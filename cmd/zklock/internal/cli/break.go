@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/zklock/zklock"
+	"github.com/zklock/zklock/internal/backoff"
 	"github.com/zklock/zklock/internal/client"
 )
 
@@ -79,7 +80,8 @@ type agreement struct {
 func (b *breaking) run(ctx context.Context) error {
 	var agreed agreement
 	var shown int32 // version of the node's data
-	for first := true; ; first = false {
+	for round := 1; ; round++ {
+		first := round == 1
 		if first {
 			if err := b.name(ctx); err != nil {
 				return err
@@ -113,8 +115,26 @@ func (b *breaking) run(ctx context.Context) error {
 			return nil
 		case final(err):
 			return failed(b.node, err)
+		case round == mostRounds:
+			return withCode(exitConflict, failed(b.node, fmt.Errorf("it was not as it had been shown, %d times: %w", round, err)))
+		}
+		if err := b.pause(ctx, round); err != nil {
+			return err
 		}
 	}
+}
+
+// mostRounds bounds how often a node is shown and not found so.
+const mostRounds = 10
+
+// pause waits before the next look, which is at another server if the node is not what this one shows.
+func (b *breaking) pause(ctx context.Context, round int) error {
+	c := client.Of(b.session)
+	err := c.ConfirmUnder(ctx, func() error { return c.Confirm(b.node) })
+	if err != nil && (!client.IsStale(err) || round == mostRounds-1) {
+		return failed(b.node, err)
+	}
+	return c.Sleep(ctx, backoff.Before(round))
 }
 
 // name makes the node that was named by a part of it a full path.

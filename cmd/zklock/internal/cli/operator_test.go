@@ -259,3 +259,50 @@ func TestAnOperatorIsToldWhichPermissionIsMissing(t *testing.T) {
 		require.Equal(t, exitRefused, codeOf(c.err))
 	}
 }
+
+// A server may show for good a node that its leader has not.
+func TestBreakOfANodeThatOnlyItsServerShowsEndsAndNamesTheServer(t *testing.T) {
+	for name, alone := range map[string]bool{"it knows another server": false, "it knows that one alone": true} {
+		t.Run(name, func(t *testing.T) {
+			e := zktest.NewEnsemble(t, 3, zktest.WithContainerInterval(0))
+			stale := e.Server(0)
+			l, err := zklock.New(connect(t, e.Leader()), "/p")
+			require.NoError(t, err)
+			h, err := l.Acquire(t.Context())
+			require.NoError(t, err)
+			require.True(t, stale.KeepNode(h.Node()))
+			require.NoError(t, h.Release(t.Context()))
+			for _, other := range e.Servers()[1:] {
+				other.Refuse(true)
+			}
+			s, err := zklock.Connect(t.Context(), e.PipeAddrs(), time.Minute, zklock.WithDialer(e.Dial))
+			require.NoError(t, err)
+			t.Cleanup(func() { s.Close() })
+			for _, other := range e.Servers()[1:] {
+				other.Refuse(alone)
+			}
+			var out strings.Builder
+			before := e.Requests()[zktest.OpMulti]
+			err = (&breaking{session: s, out: &out, path: "/p", node: h.Node(), yes: true}).run(t.Context())
+			if alone {
+				require.ErrorContains(t, err, "the server "+stale.PipeAddr()+" shows "+h.Node()+", which the leader has not")
+			} else {
+				require.NoError(t, err)
+				require.Contains(t, out.String(), "is gone already")
+			}
+			require.LessOrEqual(t, e.Requests()[zktest.OpMulti]-before, 5*mostRounds)
+		})
+	}
+}
+
+func TestBreakEndsThoughTheNodeIsNeverAsItWasShown(t *testing.T) {
+	q := newBrokenQueue(t)
+	q.yes = true
+	for range 2 * mostRounds {
+		q.server.RefuseRequest(zktest.OpMulti, -103, zktest.OnSession(q.session.ID())) // as if it had been written
+	}
+	err := q.run(t.Context())
+	require.ErrorIs(t, err, zk.ErrBadVersion)
+	require.ErrorContains(t, err, "10 times")
+	require.Len(t, q.server.Children("/p"), 2)
+}

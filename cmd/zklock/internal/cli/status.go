@@ -166,7 +166,7 @@ func watchChildren(ctx context.Context, session *zklock.Session, dir string, cha
 
 // watchDir watches the children of dir, or for dir if it is not there.
 func watchDir(conn *zk.Conn, dir string) (<-chan zk.Event, error) {
-	for {
+	for range mostRounds {
 		_, _, event, err := conn.ChildrenW(dir)
 		if !errors.Is(err, zk.ErrNoNode) {
 			return event, err
@@ -176,6 +176,7 @@ func watchDir(conn *zk.Conn, dir string) (<-chan zk.Event, error) {
 			return event, err
 		}
 	}
+	return nil, zk.ErrNoNode
 }
 
 // same reports whether two views differ in nothing but the time.
