@@ -24,7 +24,7 @@ var library = []string{
 // client's and Curator's.
 var strangers = map[string]bool{
 	"InterProcessMutex": true, "Multi": true, "SetWatches": true,
-	"syncLimit": true, "tickTime": true, "minSessionTimeout": true, "maxSessionTimeout": true, "observerMasterPort": true,
+	"jute.maxbuffer": true, "syncLimit": true, "tickTime": true, "minSessionTimeout": true, "maxSessionTimeout": true, "observerMasterPort": true,
 }
 
 var (

@@ -175,6 +175,9 @@ func overtaken(err error) bool {
 
 // write gives the node u's data, if it is as seen.
 func (m *Member) write(u *update, seen *zk.Stat) error {
+	if err := m.fits(u); err != nil {
+		return err
+	}
 	u.sent = true
 	err := order(m.session, func(conn *zk.Conn) error {
 		_, err := conn.Set(m.node, u.data, seen.Version)
@@ -197,6 +200,9 @@ func (m *Member) write(u *update, seen *zk.Stat) error {
 // create creates the node with u's data, and the parents if they are missing.
 func (m *Member) create(u *update) error {
 	u.sent = true
+	if err := m.fits(u); err != nil {
+		return err
+	}
 	err := order(m.session, func(conn *zk.Conn) error {
 		_, err := conn.Create(m.node, u.data, zk.FlagEphemeral, m.options.acl)
 		return err
@@ -207,6 +213,11 @@ func (m *Member) create(u *update) error {
 		err = above.Make(client.Of(m.session).Context(), m.options.acl)
 	}
 	return client.OverQuota(err, m.path, "the member's node")
+}
+
+// fits returns an error if the servers do not take a request with u's data.
+func (m *Member) fits(u *update) error {
+	return client.Of(m.session).Fits(client.CreateSize(m.path, u.data, m.options.acl))
 }
 
 // withdraw deletes the node, for as long as it takes, unless the session is closed. That there is

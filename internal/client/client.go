@@ -38,6 +38,7 @@ type Client struct {
 	stalls     stalls
 	outage     outage
 	cleanups   cleanups
+	frames     frames
 	doubts     doubts
 
 	mu      sync.Mutex // guards the fields below; that of the trace's events is locked under it

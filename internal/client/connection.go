@@ -164,6 +164,7 @@ func (c *connections) Disconnected(l *wire.Link, cause error) {
 	if !(*Client)(c).retract(l, cause) {
 		return
 	}
+	c.frames.ended(l, byServer, c.Log)
 	c.outage.begin(false)
 	c.watches.disconnect(l)
 	c.observer.Disconnected(l)

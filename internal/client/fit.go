@@ -35,12 +35,12 @@ func CheckCreate(dir string, data []byte, acl []zk.ACL) error {
 const maxBatch = 256 << 10
 
 // Batches splits items so that the paths of each part fit one request; size returns how long
-// those of an item are.
-func Batches[T any](items []T, size func(T) int) (parts [][]T) {
-	total := 0
+// those of an item are. What the servers hang up on gets smaller, down to one item.
+func Batches[T any](c *Client, items []T, size func(T) int) (parts [][]T) {
+	total, most := 0, c.frames.batch()
 	for _, item := range items {
 		more := size(item)
-		if total += more; len(parts) == 0 || total > maxBatch {
+		if total += more; len(parts) == 0 || total > most {
 			parts, total = append(parts, nil), more
 		}
 		last := len(parts) - 1

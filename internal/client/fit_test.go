@@ -21,10 +21,10 @@ func TestACreateMayBeAsLongAsARequest(t *testing.T) {
 func TestABatchHasAsManyPathsAsFitAQuarterOfAMegabyte(t *testing.T) {
 	size := func(s string) int { return len(s) }
 	half, quarter := strings.Repeat("h", 128<<10), strings.Repeat("q", 64<<10)
-	require.Empty(t, Batches(nil, size))
-	require.Equal(t, [][]string{{"", "a"}}, Batches([]string{"", "a"}, size), "a server may answer a create with no path")
-	require.Equal(t, [][]string{{half, half}, {"a"}}, Batches([]string{half, half, "a"}, size), "it is full at the last byte")
-	require.Equal(t, [][]string{{"a", half}, {half, quarter}}, Batches([]string{"a", half, half, quarter}, size))
-	require.Equal(t, [][]string{{half + half + "long"}, {"a", "b"}}, Batches([]string{half + half + "long", "a", "b"}, size),
+	require.Empty(t, Batches(new(Client), nil, size))
+	require.Equal(t, [][]string{{"", "a"}}, Batches(new(Client), []string{"", "a"}, size), "a server may answer a create with no path")
+	require.Equal(t, [][]string{{half, half}, {"a"}}, Batches(new(Client), []string{half, half, "a"}, size), "it is full at the last byte")
+	require.Equal(t, [][]string{{"a", half}, {half, quarter}}, Batches(new(Client), []string{"a", half, half, quarter}, size))
+	require.Equal(t, [][]string{{half + half + "long"}, {"a", "b"}}, Batches(new(Client), []string{half + half + "long", "a", "b"}, size),
 		"what is too long alone goes alone")
 }

@@ -79,6 +79,9 @@ func (p *Parents) Make(ctx context.Context, acl []zk.ACL) error {
 	WaitsFor(ctx, "the parents to be made")
 	c := p.client
 	create := func(dir string) error {
+		if err := c.Fits(CreateSize(dir, nil, acl)); err != nil {
+			return err
+		}
 		err := c.containers.makeParent(dir, acl)
 		switch {
 		case err == nil:

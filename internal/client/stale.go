@@ -73,7 +73,7 @@ const mostChecks = 128
 // ConfirmAll is Confirm for nodes that the server shows. It ends with the first that the leader has not.
 func (c *Client) ConfirmAll(paths []string) error {
 	for len(paths) > 0 && !c.Closed() {
-		some := paths[:min(len(paths), mostChecks)]
+		some := Batches(c, paths[:min(len(paths), mostChecks)], func(path string) int { return len(path) })[0]
 		checks := make([]any, len(some))
 		for i, path := range some {
 			checks[i] = check(path)

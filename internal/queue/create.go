@@ -17,6 +17,7 @@ type entry struct {
 	key    wire.Request // of its frame
 	queues bool         // it makes a place in the queue, which a list has to show
 	nodes  int          // how many it creates, if more than one
+	size   int          // of the request, in bytes; it cannot be split
 	token  int64        // if not the node's czxid is to be the fencing token
 	create func(*zk.Conn) ([]string, error)
 }
@@ -27,12 +28,16 @@ func (q *Queue) sequential(id string) entry {
 	return entry{
 		key:    wire.Request{Op: wire.OpCreate, Path: prefix},
 		queues: true,
+		size:   q.createSize(),
 		create: func(conn *zk.Conn) ([]string, error) {
 			node, err := conn.Create(prefix, q.options.Data, zk.FlagEphemeralSequential, q.options.ACL)
 			return []string{node}, err
 		},
 	}
 }
+
+// createSize returns how long the create of one of the queue's nodes may be, in bytes.
+func (q *Queue) createSize() int { return client.CreateSize(q.dir, q.options.Data, q.options.ACL) }
 
 // create makes a contender of incarnation inc. It sends the create and, right behind its frame,
 // the contender's first read, so that an uncontended acquire takes one round trip. The list is nil
@@ -42,6 +47,10 @@ func (q *Queue) sequential(id string) entry {
 func (q *Queue) create(ctx context.Context, inc *incarnation, enter func(id string) entry) (*contender, *listing, error) {
 	done := ctx.Done()
 	s, c := q.session, q.newContender(inc, enter)
+	if err := s.client.Fits(c.entry.size); err != nil {
+		s.forget(c)
+		return nil, nil, err
+	}
 	sent := func() {}
 	var first *client.Call[*client.List]
 	if read := c.firstRead(); read != nil {

@@ -1,6 +1,7 @@
 package queue
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"runtime"
@@ -88,7 +89,7 @@ func (s *Session) isOver(c *contender) bool { return s.closed || c.incarnation.i
 
 // takeDeletions returns the deletions that wait, as a server takes them. s.mu is held.
 func (s *Session) takeDeletions() (batches []*batch) {
-	for _, some := range client.Batches(s.deletions, (*deletion).size) {
+	for _, some := range client.Batches(s.client, s.deletions, (*deletion).size) {
 		s.taken = &batch{deletions: some, link: s.link, before: s.taken}
 		batches = append(batches, s.taken)
 	}
@@ -228,12 +229,27 @@ func (s *Session) deleteNodes(batch []*deletion) error {
 	return err
 }
 
-// deleteTogether deletes the nodes of a batch in one transaction, while those who have the
+// deleteTogether deletes the nodes of a batch, in their order, by as few requests as the servers take.
+func (s *Session) deleteTogether(batch []*deletion) error {
+	var gone error
+	for _, part := range client.Batches(s.client, batch, (*deletion).size) {
+		for _, nodes := range client.Batches(s.client, nodesOf(part), func(node string) int { return len(node) }) {
+			err := s.deleteAtOnce(part, nodes)
+			if err != nil && !errors.Is(err, zk.ErrNoNode) {
+				return err
+			}
+			gone = cmp.Or(gone, err)
+		}
+	}
+	return gone
+}
+
+// deleteAtOnce deletes nodes of a batch in one transaction, while those who have the
 // locks that went on from there have their nodes. One whose node somebody else has deleted,
 // unseen since it was not watched yet, loses its hold before the node goes that kept others
 // from the lock.
-func (s *Session) deleteTogether(batch []*deletion) error {
-	for nodes := nodesOf(batch); ; {
+func (s *Session) deleteAtOnce(batch []*deletion, nodes []string) error {
+	for {
 		holders := s.holders(batch)
 		switch {
 		case len(nodes)+len(holders) == 0:

@@ -21,6 +21,7 @@ func (q *Queue) downgradeRequest(writer *contender) func(string, *zk.CheckVersio
 			// Writers that queue already have nodes older than this one, and are to have the
 			// larger tokens.
 			token: writer.token,
+			size:  q.createSize(),
 			create: func(conn *zk.Conn) ([]string, error) {
 				_, err := conn.Multi(
 					&zk.CreateRequest{Path: node, Data: q.options.Data, Acl: q.options.ACL, Flags: zk.FlagEphemeral}, check)

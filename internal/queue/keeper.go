@@ -173,7 +173,7 @@ func (s *Session) proveProtected() bool {
 	s.mu.Lock()
 	protected := slices.Collect(maps.Values(s.protected))
 	s.mu.Unlock()
-	for _, batch := range client.Batches(protected, func(c *contender) int { return len(c.node) }) {
+	for _, batch := range client.Batches(s.client, protected, func(c *contender) int { return len(c.node) }) {
 		if s.prove(s.client.Context(), batch, s.proofLimit) != nil {
 			return false
 		}

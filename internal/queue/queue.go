@@ -174,21 +174,13 @@ func (q *Queue) inTheWay(ctx context.Context) error {
 // alone: a try waits for no recheck. The leader is not asked each time, nor for a node that is new.
 func (q *Queue) doubt(ctx context.Context, names []string) error {
 	c := q.session.client
-	if !c.Doubts(q.dir) {
+	line := recipe.Queue(names)
+	first := line[slices.IndexFunc(line, func(n recipe.Waiting) bool { return n.BlocksNewcomer(q.kind) })].Name
+	if q.session.isOurs(first) || !c.Doubts(q.dir) {
 		return ErrLocked
 	}
-	line := recipe.Queue(names)
-	first := slices.IndexFunc(line, func(n recipe.Waiting) bool { return n.BlocksNewcomer(q.kind) })
-	node := recipe.Join(q.dir, line[first].Name)
-	return cmp.Or(c.ConfirmUnder(ctx, func() error { return c.ConfirmOld(node) }), refusal(ctx))
-}
-
-// refusal is ErrLocked, unless ctx has ended while the leader was asked.
-func refusal(ctx context.Context) error {
-	if client.HasEnded(ctx) {
-		return client.Ended(ctx)
-	}
-	return ErrLocked
+	node := recipe.Join(q.dir, first)
+	return cmp.Or(c.ConfirmUnder(ctx, func() error { return c.ConfirmOld(node) }), ErrLocked)
 }
 
 // grantFirst grants c the lock if nobody is ahead, from view on if that is not nil.

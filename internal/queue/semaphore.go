@@ -152,7 +152,7 @@ func (s *Semaphore) doubt(ctx context.Context, out *client.Watch) error {
 	if !c.Doubts(dir) {
 		return ErrLocked
 	}
-	return cmp.Or(c.ConfirmUnder(ctx, func() error { return c.ConfirmAll(out.Shown(dir)) }), refusal(ctx))
+	return cmp.Or(c.ConfirmUnder(ctx, func() error { return c.ConfirmAll(out.Shown(dir)) }), ErrLocked)
 }
 
 // wait returns when the permits that are out have changed, or may have.
@@ -281,6 +281,7 @@ func (s *Semaphore) entry(id string, check *zk.CheckVersionRequest, n int) entry
 	return entry{
 		key:   wire.Request{Op: wire.OpCreate, Path: prefix},
 		nodes: n,
+		size:  n * q.createSize(),
 		create: func(conn *zk.Conn) ([]string, error) {
 			results, err := conn.Multi(ops...)
 			if err != nil {

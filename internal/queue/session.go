@@ -148,6 +148,14 @@ func (s *Session) ours(name string) (c *contender, isOurs bool) {
 	return s.live[id], isOurs
 }
 
+// isOurs is ours for whoever has not the mutex.
+func (s *Session) isOurs(name string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	_, isOurs := s.ours(name)
+	return isOurs
+}
+
 // contenderAt returns the live contender whose node path is. s.mu is held.
 func (s *Session) contenderAt(path string) *contender {
 	if c, _ := s.ours(recipe.Base(path)); c != nil && slices.Contains(c.nodes, path) {

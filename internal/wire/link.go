@@ -62,6 +62,7 @@ type Link struct {
 
 	mu      sync.Mutex         // guards the fields below; nothing is locked under it
 	pending map[int32]inFlight // by xid
+	taken   int                // how long the longest request was that was answered, in bytes
 	pings   []clock.Instant    // sent and not answered yet; they all have the same xid
 	touches lease.Touches
 	speed   lease.Speed
@@ -89,6 +90,7 @@ func (l *Link) AwaitWatches() { l.early.wait(l.down) }
 type inFlight struct {
 	op   int32
 	sent clock.Instant
+	size int  // in bytes
 	tap  *Tap // nil: nobody follows it
 
 	write bool // behind a success, the server has applied what was committed before
@@ -273,7 +275,7 @@ func (l *Link) Write(p []byte) (int, error) {
 	if op == OpSetAuth { // which a server answers without touching the session
 		p = l.renewed(p)
 	} else {
-		l.follow(int32(binary.BigEndian.Uint32(p[4:])), inFlight{op: op, tap: t, write: slices.Contains(writes, op), watch: watch})
+		l.follow(int32(binary.BigEndian.Uint32(p[4:])), inFlight{op: op, size: len(p) - 4, tap: t, write: slices.Contains(writes, op), watch: watch})
 	}
 	if op == OpSetWatches {
 		l.early.asked()
@@ -314,6 +316,17 @@ func (l *Link) follow(xid int32, r inFlight) {
 	l.pending[xid] = r
 }
 
+// Longest returns how long the longest request is that was answered, and the longest that was not, in
+// bytes.
+func (l *Link) Longest() (taken, unanswered int) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, r := range l.pending {
+		unanswered = max(unanswered, r.size)
+	}
+	return l.taken, unanswered
+}
+
 // Awaits reports whether a request of that operation has not been answered.
 func (l *Link) Awaits(op int32) bool {
 	l.mu.Lock()
@@ -333,6 +346,7 @@ func (l *Link) answered(xid int32) (r inFlight, known bool) {
 	if xid != xidPing {
 		r, known = l.pending[xid]
 		delete(l.pending, xid)
+		l.taken = max(l.taken, r.size)
 	} else if known = len(l.pings) > 0; known {
 		r.sent = l.pings[0]
 		l.pings = l.pings[1:]

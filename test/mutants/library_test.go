@@ -442,7 +442,7 @@ var ofTheLibrary = []judged{
 		{"internal/wire/link.go", "\t\tl.Close() // go-zookeeper waits", "\t\t// go-zookeeper waits"},
 	}}, "TestAConnectionThatEndsWhileAWriteIsBlockedIsReplaced"},
 	{mutant{"all that waits to be deleted is one request", []edit{
-		{"internal/queue/deletion.go", "client.Batches(s.deletions, (*deletion).size)", "client.Batches(s.deletions, func(*deletion) int { return 1 })"},
+		{"internal/queue/deletion.go", "client.Batches(s.client, s.deletions, (*deletion).size)", "client.Batches(s.client, s.deletions, func(*deletion) int { return 1 })"},
 	}}, "internal/queue.TestDeletesOfLongPathsAreRequestsThatAServerTakes"},
 	{mutant{"Unlock waits for the first of the deletes that go ahead", []edit{
 		{"internal/queue/deletion.go", "r.batch = batches[len(batches)-1]", "r.batch = batches[0]"},
