@@ -22,6 +22,7 @@ type Client struct {
 	Conn  *zk.Conn // set by Connect
 	Clock *clock.Clock
 	Log   *Journal
+	Pulse *clock.Pulse // beats while it is open
 
 	chroot string // that all paths of the session's users are below; "" for none
 
@@ -68,15 +69,16 @@ type Options struct {
 }
 
 // New returns a client that is not connected yet. An observer has to be set before it is.
-func New(timeout time.Duration, clock *clock.Clock, o Options) *Client {
+func New(timeout time.Duration, reads *clock.Clock, o Options) *Client {
 	c := &Client{
 		life:    newLife(),
-		Clock:   clock,
+		Clock:   reads,
 		Log:     &Journal{logger: o.Logger},
 		chroot:  o.Chroot,
 		changed: make(chan struct{}),
 	}
 	c.timeout.Store(int64(timeout))
+	c.Pulse = clock.NewPulse(c.Clock, min(max(timeout/pulseShare, shortestPulse), longestPulse), c.tellStop)
 	c.watches.init()
 	c.lists.init(c)
 	c.containers.init(c, o.PersistentParents)
@@ -84,7 +86,7 @@ func New(timeout time.Duration, clock *clock.Clock, o Options) *Client {
 	c.outage.client = c
 	c.trace = tracer{Trace: o.Trace, told: &c.told, disconnected: time.Now()}
 	c.dialer = wire.NewDialer(c.ctx, (*connections)(c), wire.Options{
-		Dial: o.Dialer, TLS: o.TLS, Credentials: o.Credentials, Hosts: o.Hosts, Log: c.Log, Clock: clock,
+		Dial: o.Dialer, TLS: o.TLS, Credentials: o.Credentials, Hosts: o.Hosts, Log: c.Log, Clock: reads,
 	})
 	return c
 }
@@ -114,6 +116,7 @@ func (c *Client) Connect(ctx context.Context, servers []string, credentials []wi
 		return err
 	}
 	c.Conn, c.events = conn, events
+	c.Pulse.Start()
 	c.outage.begin(true)
 	stands := false
 	defer func() {

@@ -18,6 +18,7 @@ const (
 // the rest of the session's trace, the first time.
 func (c *Client) Shut() (tell func()) {
 	c.life.end()
+	c.Pulse.Stop()
 	c.stalls.stop()
 	c.outage.stop()
 	c.watches.stop()

@@ -4,6 +4,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/zklock/zklock/internal/clock"
 	"github.com/zklock/zklock/internal/latch"
 	"github.com/zklock/zklock/internal/wire"
 )
@@ -14,9 +15,9 @@ import (
 type outage struct {
 	client *Client
 
-	mu      sync.Mutex // guards the fields below; the client's and the log's are locked under it
-	since   time.Time  // zero while there is none
-	first   bool       // it is Connect's, whose end is told as the session's beginning
+	mu      sync.Mutex    // guards the fields below; the client's and the log's are locked under it
+	since   clock.Instant // zero while there is none
+	first   bool          // it is Connect's, whose end is told as the session's beginning
 	told    bool
 	timer   *time.Timer // runs tell
 	stopped bool
@@ -36,12 +37,16 @@ func (o *outage) begin(first bool) {
 	if o.stopped || !o.since.IsZero() {
 		return
 	}
-	o.since, o.first, o.told = time.Now(), first, false
-	patience := connectPatience
-	if !first {
-		patience = o.client.stalls.patience()
+	o.since, o.first, o.told = o.client.Clock.Now(), first, false
+	o.timer = time.AfterFunc(o.patience(), o.tell)
+}
+
+// patience is after what time an outage is told. o.mu is held.
+func (o *outage) patience() time.Duration {
+	if o.first {
+		return connectPatience
 	}
-	o.timer = time.AfterFunc(patience, o.tell)
+	return o.client.stalls.patience()
 }
 
 // tell tells of an outage that has lasted.
@@ -52,10 +57,12 @@ func (o *outage) tell() {
 	case o.stopped || o.since.IsZero():
 	case o.client.Current() != nil:
 		o.timer = time.AfterFunc(loginPause, o.tell)
+	case o.client.Pulse.Ran(o.since) < o.patience(): // nobody has tried for so long
+		o.timer = time.AfterFunc(o.patience()-o.client.Pulse.Ran(o.since), o.tell)
 	default:
 		o.told = true
 		o.client.Log.Warn("zklock: no connection", "session", Hex(o.client.ID()),
-			"lasted", time.Since(o.since), "cause", o.client.lastFailure())
+			"lasted", o.lasted(), "cause", o.client.lastFailure())
 	}
 }
 
@@ -68,10 +75,13 @@ func (o *outage) end(l *wire.Link) {
 	}
 	o.timer.Stop()
 	if o.told && !o.first {
-		o.client.Log.Info("zklock: connected again", "session", Hex(l.ID), "server", l.Server, "lasted", time.Since(o.since))
+		o.client.Log.Info("zklock: connected again", "session", Hex(l.ID), "server", l.Server, "lasted", o.lasted())
 	}
-	o.since = time.Time{}
+	o.since = clock.Instant{}
 }
+
+// lasted returns how long it lasts. o.mu is held.
+func (o *outage) lasted() time.Duration { return o.client.Clock.Now().Least(o.since) }
 
 // stop has nothing told any more.
 func (o *outage) stop() {

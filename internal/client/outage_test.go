@@ -72,6 +72,34 @@ func TestConnectTellsWhatItWaitsForAndNotThatItIsConnectedAgain(t *testing.T) {
 	})
 }
 
+// The timers that a stop makes late are early by the time that the process has run.
+func TestNothingIsToldOfAStopAsIfItHadBeenWaitedFor(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := new(book)
+		c := unconnected(t, slog.New(b))
+		c.Pulse.Start()
+		defer c.Pulse.Stop()
+		(*connections)(c).Failed(errors.New("nobody is there"))
+		c.outage.begin(false)
+		_, v := c.WatchOver(t.Context(), "/lock")
+		defer v.End()
+		pass(4 * time.Second)
+		c.Clock.Stall(19 * time.Second)
+		require.True(t, c.outage.timer.Stop())
+		c.outage.tell() // in its place
+		c.stalls.find()
+		synctest.Wait()
+		told := b.warnings()
+		require.Len(t, told, 1)
+		require.Contains(t, told[0], "WARN zklock: this process did not run lasted=18.")
+		pass(7 * time.Second)
+		told = b.warnings()
+		require.Len(t, told, 2)
+		require.Contains(t, told[0]+told[1], "no connection session=0x0 lasted=28.")
+		require.Contains(t, told[0]+told[1], "a call for a lock gets nowhere")
+	})
+}
+
 func TestAnOutageLastsUntilAServerServes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := new(book)

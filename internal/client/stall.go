@@ -5,6 +5,8 @@ import (
 	"math"
 	"sync"
 	"time"
+
+	"github.com/zklock/zklock/internal/clock"
 )
 
 // Watchdog watches over a call for a lock that may wait for ever. If the call does not get as
@@ -16,11 +18,11 @@ type Watchdog struct {
 	client *Client
 	path   string
 
-	mu     sync.Mutex // guards the fields below; the client's and the log's are locked under it
-	since  time.Time  // of the call, or since it got into the queue or left it
-	queued bool       // it stands in the queue
-	step   string     // what it waits for otherwise
-	err    error      // of its last try
+	mu     sync.Mutex    // guards the fields below; the client's and the log's are locked under it
+	since  clock.Instant // of the call, or since it got into the queue or left it
+	queued bool          // it stands in the queue
+	step   string        // what it waits for otherwise
+	err    error         // of its last try
 }
 
 const (
@@ -73,7 +75,7 @@ func (c *Client) WatchOver(ctx context.Context, path string) (context.Context, *
 
 // WatchOverAll is WatchOver for a call that others wait for, who may have no deadline.
 func (c *Client) WatchOverAll(ctx context.Context, path string) (context.Context, *Watchdog) {
-	v := &Watchdog{Context: ctx, client: c, path: path, since: time.Now()}
+	v := &Watchdog{Context: ctx, client: c, path: path, since: c.Clock.Now()}
 	st := &c.stalls
 	st.mu.Lock()
 	defer st.mu.Unlock()
@@ -103,7 +105,7 @@ func FailedTry(ctx context.Context, err error) { note(ctx, func(v *Watchdog) { v
 // Queues notes whether it stands in the queue.
 func Queues(ctx context.Context, queued bool) {
 	note(ctx, func(v *Watchdog) {
-		v.queued, v.since, v.err = queued, time.Now(), nil
+		v.queued, v.since, v.err = queued, v.client.Clock.Now(), nil
 	})
 }
 
@@ -133,7 +135,7 @@ func (v *Watchdog) look(st *stalls) time.Duration {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	patience := st.patience()
-	left := patience - time.Since(v.since)
+	left := patience - st.client.Pulse.Ran(v.since)
 	switch {
 	case v.queued:
 		return patience

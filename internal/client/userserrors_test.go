@@ -50,7 +50,7 @@ func TestAUsersErrorMayCallTheSessionThatLogsIt(t *testing.T) {
 		"a call that has no connection": {func(c *Client, err error) {
 			_, v := c.WatchOver(context.Background(), "/lock")
 			(*connections)(c).Failed(err)
-			v.since = time.Now().Add(-time.Hour)
+			v.since = c.Clock.Now().Add(-time.Hour)
 			c.stalls.find()
 		}, "there is no connection: a user's error"},
 		"a call whose tries fail": {func(c *Client, err error) {
@@ -58,7 +58,7 @@ func TestAUsersErrorMayCallTheSessionThatLogsIt(t *testing.T) {
 			ctx, v := c.WatchOver(context.Background(), "/lock")
 			WaitsFor(ctx, "luck")
 			FailedTry(ctx, err)
-			v.since = time.Now().Add(-time.Hour)
+			v.since = c.Clock.Now().Add(-time.Hour)
 			c.stalls.find()
 		}, "it waits for luck; the last try: a user's error"},
 		"a connection that ends twice on a request for a container": {func(c *Client, err error) {

@@ -51,6 +51,7 @@ type known struct {
 	first time.Time     // reading
 	wall  int64         // of the first reading, in nanoseconds
 	ahead time.Duration // what the wall clock was set by in tests
+	stall time.Duration // for how long the process was stopped in tests
 	lead  time.Duration // that the wall clock has gained on the monotonic one since the first reading
 	slept time.Duration // what the lead has grown by in all, whatever it has lost again
 }
@@ -86,7 +87,7 @@ func (c *Clock) Now() Instant {
 func (k *known) read() (passed, lead time.Duration) {
 	now := time.Now()
 	passed = now.Sub(k.first)
-	return passed, time.Duration(now.UnixNano()-k.wall) + k.ahead - passed
+	return passed + k.stall, time.Duration(now.UnixNano()-k.wall) + k.ahead - passed
 }
 
 func (k *known) instant(passed time.Duration) Instant {
@@ -106,11 +107,16 @@ func (c *Clock) whatIsKnown() known {
 
 // Step sets the wall clock by d, in tests: forward, as it is after a sleep of the
 // machine, or back.
-func (c *Clock) Step(d time.Duration) {
+func (c *Clock) Step(d time.Duration) { c.change(func(k *known) { k.ahead += d }) }
+
+// Stall sets both clocks forward by d, in tests, as they are after a stop of the process.
+func (c *Clock) Stall(d time.Duration) { c.change(func(k *known) { k.stall += d }) }
+
+func (c *Clock) change(by func(*known)) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	k := c.whatIsKnown()
-	k.ahead += d
+	by(&k)
 	c.known.Store(&k)
 }
 

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/zklock/zklock/internal/client"
+	"github.com/zklock/zklock/internal/clock"
 	"github.com/zklock/zklock/internal/lease"
 	"github.com/zklock/zklock/internal/wire"
 )
@@ -16,8 +17,8 @@ type incarnation struct {
 	id int64 // of its ZooKeeper session
 	lease.Lease
 
-	confirmed time.Time // when a proof of it was answered last; guarded by the session's mu
-	suspended bool      // no connection since the last proof, and something is held; guarded by the session's mu
+	confirmed clock.Instant // when a proof of it was answered last; guarded by the session's mu
+	suspended bool          // no connection since the last proof, and something is held; guarded by the session's mu
 }
 
 // await returns the current incarnation, as soon as there is a connection. Its errors are ctx's

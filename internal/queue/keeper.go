@@ -46,7 +46,7 @@ func (s *Session) proven(p proof) {
 	if !s.incarnation.RunsAt(now) {
 		s.runOut(now) // the session lives, and this counts for what comes
 	}
-	s.incarnation.confirmed = time.Now()
+	s.incarnation.confirmed = now
 	s.incarnation.Prove(p.Proof, quick, now, &s.relays, s.terms(now))
 	// Who asks for a container again may lose this connection too: that is one suspension.
 	if s.incarnation.suspended && !s.client.DoubtsContainers() {
@@ -125,9 +125,9 @@ func (s *Session) expire(inc *incarnation, now clock.Instant) {
 	if s.incarnation != inc || inc.RunsAt(now) {
 		return
 	}
-	cause := s.client.Unserved(errLeaseOver)
+	cause := s.client.TooLate(errLeaseOver, inc.confirmed)
 	s.client.Log.Warn("zklock: lease over", "session", client.Hex(inc.id), "cause", cause)
-	s.client.LeaseOver(inc.id, inc.confirmed, cause)
+	s.client.LeaseOver(inc.id, time.Now().Add(-now.Most(inc.confirmed)), cause)
 	s.endIncarnation(cause)
 	s.incarnation = &incarnation{id: inc.id}
 }
@@ -193,7 +193,7 @@ func (s *Session) prove(ctx context.Context, contenders []*contender, limit func
 		return zk.ErrConnectionClosed
 	}
 	responses, err := client.Send(s.client, func() ([]zk.MultiResponse, error) {
-		patience := time.AfterFunc(limit(p.link), p.link.CutOff)
+		patience := time.AfterFunc(limit(p.link), func() { s.giveUp(p) })
 		defer patience.Stop()
 		return s.client.Conn.Multi(checks(contenders)...)
 	}).WaitOn(ctx, p.link)
@@ -206,6 +206,16 @@ func (s *Session) prove(ctx context.Context, contenders []*contender, limit func
 	}
 	s.proven(p)
 	return nil
+}
+
+// giveUp ends the connection over which a proof was not answered in time: by its server, or
+// because this process did not run.
+func (s *Session) giveUp(p proof) {
+	if s.client.Pulse.Stopped(p.Begun) > 0 {
+		p.link.Close()
+	} else {
+		p.link.CutOff()
+	}
 }
 
 // checks are the operations that check the contenders' nodes.

@@ -37,7 +37,10 @@ func (o *observer) Disconnected(l *wire.Link) { o.session().disconnected(l) }
 func (o *observer) Listed(l *wire.Link, dir string, names []string) { o.session().sweep(l, dir, names) }
 
 func (o *observer) Deleted(path string) {
-	o.contender(path, func(c *contender) { c.lose(errNodeDeleted) })
+	o.contender(path, func(c *contender) {
+		o.session().look(o.client.Clock.Now()) // the node may have gone while this process did not run
+		c.lose(errNodeDeleted)
+	})
 }
 
 // Changed watches anew a node that somebody may yet ask for the lock back.

@@ -12,6 +12,9 @@ func TestMain(m *testing.M) {
 	if job := os.Getenv(childJob); job != "" {
 		os.Exit(runChild(job))
 	}
+	if addr := os.Getenv(stoppedJob); addr != "" {
+		os.Exit(runStopped(addr))
+	}
 	goleak.VerifyTestMain(suite{m})
 }
 

@@ -107,17 +107,24 @@ func startChild(t *testing.T, j job) *child {
 	t.Helper()
 	description, err := json.Marshal(j)
 	require.NoError(t, err)
+	return startChildOf(t, childJob+"="+string(description), j.Sections+1)
+}
+
+// startChildOf starts a child with that environment variable, which prints so many lines before
+// anybody reads.
+func startChildOf(t *testing.T, variable string, lines int) *child {
+	t.Helper()
 	self, err := os.Executable()
 	require.NoError(t, err)
 	cmd := exec.Command(self)
-	cmd.Env = append(os.Environ(), childJob+"="+string(description))
+	cmd.Env = append(os.Environ(), variable)
 	cmd.Stderr = os.Stderr
 	_, err = cmd.StdinPipe() // closed when this process ends
 	require.NoError(t, err)
 	out, err := cmd.StdoutPipe()
 	require.NoError(t, err)
 	require.NoError(t, cmd.Start())
-	c := &child{cmd: cmd, report: make(chan string, j.Sections+1)}
+	c := &child{cmd: cmd, report: make(chan string, lines)}
 	go func() {
 		defer close(c.report)
 		for lines := bufio.NewScanner(out); lines.Scan(); {

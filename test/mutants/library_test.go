@@ -1385,7 +1385,7 @@ var ofTheLibrary = []judged{
 		{"internal/recipe/order.go", "at.Ahead++", "at.Ahead = 1"},
 	}}, "test/sim.TestF16AWaiterThatDiesLetsNobodyPastTheHolder"},
 	{mutant{"a server that leaves a proof unanswered keeps its connection", []edit{
-		{"internal/queue/keeper.go", "time.AfterFunc(limit(p.link), p.link.CutOff)", "time.AfterFunc(time.Hour, p.link.CutOff)"},
+		{"internal/queue/keeper.go", "time.AfterFunc(limit(p.link), func() { s.giveUp(p) })", "time.AfterFunc(time.Hour, p.link.CutOff)"},
 	}}, "test/sim.TestF19AHungServerCostsNoHoldWhileAnotherAnswers"},
 	{mutant{"the end of a session is not taken from the answer to a connect request", []edit{
 		{"internal/queue/incarnation.go", "if l.ID != s.id {", "if l.ID != s.id && l.ID != 0 {"},
