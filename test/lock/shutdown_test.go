@@ -258,8 +258,10 @@ func TestAnOwnerThatLeavesDuringAShutdownHandsTheLockToNobody(t *testing.T) {
 		for range 2 {
 			require.ErrorIs(t, (<-granted).err, zklock.ErrClosed)
 		}
+		began := time.Now()
 		require.NoError(t, first.Release(t.Context()))
 		require.NoError(t, <-over)
+		require.Less(t, time.Since(began), time.Second, "nor is it kept")
 		require.Zero(t, b.queue())
 	})
 }

@@ -214,8 +214,11 @@ func (c *call) confirmed() {
 // excused reports whether err is the end of the call's ctx or of its session, or a refusal.
 func (c *call) excused(err error) bool {
 	return c.refusedInSpell(err) || c.limit != 0 && c.ctx.Err() != nil && errors.Is(err, c.ctx.Err()) ||
-		c.inc.closing.Load() && (errors.Is(err, zklock.ErrClosed) || errors.Is(err, zklock.ErrReleased))
+		c.inc.closing.Load() && errors.Is(err, zklock.ErrClosed) && (c.inc.ends() || !c.owned())
 }
+
+// owned reports whether the caller owns the lock already, and goes on with it.
+func (c *call) owned() bool { return c.outer != nil && !c.world.checker.ended(c.outer) }
 
 // punctual judges how long the call took.
 func (c *call) punctual(elapsed time.Duration) {

@@ -106,7 +106,7 @@ func (ck *checker) follow(c *claim) {
 	case <-c.told:
 		ck.stats.Losses.Add(1)
 		ck.log.note(c.who, "learns that %s is lost", c.path)
-		if ck.isCalm() {
+		if ck.isCalm() && !c.inc.closing.Load() {
 			ck.fail("liveness", "%s lost %s by %s before any fault", c.who, c.path, base(c.node))
 		}
 	case <-c.over:
@@ -240,8 +240,8 @@ func (ck *checker) forget() {
 	clear(ck.tokens)
 }
 
-// closing takes the moment at which a session's Close is called, which gives
-// everything back.
+// closing takes the moment at which a session's Close or Shutdown is called: then, or soon, everything
+// is given back.
 func (ck *checker) closing(inc *incarnation) {
 	ck.mu.Lock()
 	defer ck.mu.Unlock()

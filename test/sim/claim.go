@@ -91,10 +91,8 @@ func (c *claim) side(read bool) *claim {
 }
 
 // believed reports whether the owner has no way to know that it does not hold the
-// lock: it was not told of a loss, and has not closed its session.
-func (c *claim) believed() bool {
-	return c.told == nil || !c.lost() && !c.inc.closing.Load() && !c.released()
-}
+// lock: it was not told of a loss, whatever else has ended its hold, such as a Close of its session.
+func (c *claim) believed() bool { return c.told == nil || !c.lost() }
 
 // released reports whether the library has ended c as released. The hold that all readers without
 // an owner look at has to last for as long as any of them reads.

@@ -90,7 +90,7 @@ var faultTable = [faultKinds]struct {
 	Stop:               {"server killed", 3, (*world).stop},
 	Lag:                {"server lags", 3, (*world).lag},
 	Partition:          {"server cut off", 3, (*world).partition},
-	CloseSession:       {"session closed", 5, (*world).closeSession},
+	CloseSession:       {"session closed or shut down", 5, (*world).closeSession},
 	DeleteNode:         {"operator deletes a lock node", 3, (*world).deleteNode},
 	DeletePath:         {"operator deletes the path", 2, (*world).deletePath},
 	AddJunk:            {"foreign children", 1, (*world).addJunk},

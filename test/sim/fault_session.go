@@ -47,7 +47,13 @@ func (w *world) expireInLine(f Fault) func() {
 func (w *world) closeSession(f Fault) func() {
 	m := w.machines[f.Machine]
 	w.work.Go(func() {
-		if m.close(false) {
+		closed := false
+		if w.dice(f).one(2) {
+			closed = m.shutDown(max(f.For, time.Millisecond))
+		} else {
+			closed = m.close(false)
+		}
+		if closed {
 			time.Sleep(f.For / 8)
 			m.open(f.Machine)
 		}

@@ -1,9 +1,11 @@
 package sim
 
 import (
+	"errors"
 	"slices"
 	"time"
 
+	"github.com/zklock/zklock"
 	"github.com/zklock/zklock/zktest"
 )
 
@@ -36,7 +38,7 @@ func (ck *checker) grantedLocked(c *claim) {
 			ck.failLocked("P1", "%s got %s through a lock that %s has not unlocked", c.who, c.path, other.who)
 		}
 	}
-	if last := ck.last[c.path]; last != nil && last.hold != nil && last.believed() && c.conflicts(last) && !ck.excuses(last) && !ck.excuses(c) {
+	if last := ck.last[c.path]; last != nil && last.hold != nil && last.believed() && !last.released() && c.conflicts(last) && !ck.excuses(last) && !ck.excuses(c) {
 		ck.failLocked("P1", "%s got %s before the hold that %s gives back has ended", c.who, c.path, last.who)
 	}
 	if units > permits {
@@ -263,9 +265,20 @@ func (ck *checker) judgeEarly(txn zktest.Txn, change zktest.Change) {
 	}
 	for _, claims := range []map[*claim]struct{}{ck.claims, ck.resting} {
 		for c := range claims {
-			if left := ck.rests(c); c.node == change.Path && left > 0 && !c.inc.closing.Load() {
+			if left := ck.rests(c); c.node == change.Path && left > 0 && !c.inc.ends() {
 				ck.failLocked("P1", "%s of %s is deleted %v before its time is over", base(c.node), c.who, left)
 			}
+		}
+	}
+}
+
+// judgeDrained checks that a Shutdown that was in time has taken nothing from its owner.
+func (ck *checker) judgeDrained(s *zklock.Session) {
+	ck.mu.Lock()
+	defer ck.mu.Unlock()
+	for c := range ck.claims {
+		if c.inc != nil && slices.Contains(c.inc.sessions(), s) && errors.Is(c.hold.Err(), zklock.ErrClosed) {
+			ck.failLocked("P2", "%s has lost %s by a Shutdown that had time", c.who, c.path)
 		}
 	}
 }

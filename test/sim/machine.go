@@ -42,8 +42,14 @@ type incarnation struct {
 	session *zklock.Session
 	second  *zklock.Session // for a MultiLocker of two sessions; nil if there is none
 	locks   []*lock         // by the program's number; nil for other machines'
-	closing atomic.Bool     // Close has been called
+	closing atomic.Bool     // Close or Shutdown has been called
+	until   atomic.Int64    // when Shutdown gives up, in Unix nanoseconds; 0 if Close was called
 	closed  atomic.Bool     // ... and has returned
+}
+
+// ends reports whether whatever the sessions hold is over, be it given back or not.
+func (inc *incarnation) ends() bool {
+	return inc.closing.Load() && time.Now().UnixNano() >= inc.until.Load()
 }
 
 func (inc *incarnation) sessions() []*zklock.Session {
@@ -170,6 +176,21 @@ func (m *machine) current() *incarnation {
 // close closes the session. Calm says that the network is well, so that the
 // server has to confirm it. It returns false if there is none to close.
 func (m *machine) close(calm bool) bool {
+	return m.endBy(0, func(s *zklock.Session) { m.closeSession(s, calm) })
+}
+
+// shutDown closes the session when its locks have been given back, or after that time.
+func (m *machine) shutDown(patience time.Duration) bool {
+	ctx, cancel := context.WithTimeout(m.world.ctx, patience)
+	defer cancel()
+	return m.endBy(patience, func(s *zklock.Session) {
+		m.shutDownSession(ctx, s)
+		m.closeSession(s, false)
+	})
+}
+
+// endBy has end close each of the machine's sessions, within that time.
+func (m *machine) endBy(patience time.Duration, end func(*zklock.Session)) bool {
 	m.mu.Lock()
 	inc := m.latest
 	if inc != nil {
@@ -179,12 +200,30 @@ func (m *machine) close(calm bool) bool {
 	if inc == nil {
 		return false
 	}
+	if patience > 0 {
+		inc.until.Store(time.Now().Add(patience).UnixNano())
+	}
 	m.world.checker.closing(inc)
 	for _, s := range inc.sessions() {
-		m.closeSession(s, calm)
+		end(s)
 	}
 	inc.closed.Store(true)
 	return true
+}
+
+// shutDownSession judges when Shutdown returns, and what has become of the holds.
+func (m *machine) shutDownSession(ctx context.Context, s *zklock.Session) {
+	m.world.log.note(m.name, "Shutdown")
+	err := s.Shutdown(ctx)
+	m.world.log.note(m.name, "Shutdown returned %v", err)
+	deadline, _ := ctx.Deadline()
+	switch {
+	case m.world.ctx.Err() != nil:
+	case ctx.Err() == nil:
+		m.world.checker.judgeDrained(s)
+	case late(time.Since(deadline), 0):
+		m.world.checker.fail("P5", "Shutdown of %s returned %v after its ctx had ended", m.name, time.Since(deadline))
+	}
 }
 
 func (m *machine) closeSession(s *zklock.Session, calm bool) {
