@@ -369,6 +369,7 @@ func TestOneThatTriesToReadAtTheEndOfTheCounterDoesNotWaitForReaders(t *testing.
 			require.ErrorIs(t, err, ErrLocked)
 		}
 		require.Equal(t, 1, server.Requests()[zktest.OpCreate]-before)
+		synctest.Wait() // its delete is made in the background
 		require.Len(t, server.Children("/lock"), 1)
 	})
 }

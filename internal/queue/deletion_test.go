@@ -284,7 +284,7 @@ func TestACallThatEndsLeavesNoGoroutineBehindThatWaitsForItsNodeToBeDeleted(t *t
 			require.ErrorIs(t, (<-ended).err, context.Canceled)
 		}
 		synctest.Wait()
-		require.Less(t, runtime.NumGoroutine(), before+calls/10)
+		require.Less(t, runtime.NumGoroutine(), before+calls/2, "a few carry all of them out")
 		require.Error(t, s.client.MakeRoom(overCtx(t)), "they are counted all the same")
 	})
 }
