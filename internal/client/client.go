@@ -106,7 +106,8 @@ func (c *Client) Observe(o Observer) { c.observer = o }
 // the client is closed.
 func (c *Client) Connect(ctx context.Context, servers []string, credentials []wire.Credential) error {
 	c.dialer.Logins = credentials
-	conn, events, err := zk.Connect(servers, c.Timeout(),
+	asked := c.Timeout()
+	conn, events, err := zk.Connect(servers, asked,
 		zk.WithDialer(c.dialer.Connect),
 		zk.WithHostProvider(c.dialer.Hosts),
 		zk.WithEventCallback(c.notify),
@@ -128,6 +129,9 @@ func (c *Client) Connect(ctx context.Context, servers []string, credentials []wi
 		return err
 	}
 	stands = true
+	if granted := c.Timeout(); granted > asked {
+		c.Log.Warn("zklock: the servers grant a longer session timeout than was asked for", "asked", asked, "timeout", granted)
+	}
 	return nil
 }
 

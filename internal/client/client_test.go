@@ -206,3 +206,21 @@ func TestAClientThatIsClosedMeanwhileIsNotEstablished(t *testing.T) {
 		require.True(t, errors.Is(c.Context().Err(), context.Canceled))
 	})
 }
+
+// A crash keeps its locks from others for so long.
+func TestASessionThatIsGrantedMoreThanWasAskedForSaysSo(t *testing.T) {
+	for shortest, told := range map[time.Duration][]string{
+		40 * time.Second: {"WARN zklock: the servers grant a longer session timeout than was asked for asked=20s timeout=40s"},
+		20 * time.Second: {},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			server, b := zktest.NewServer(t), new(book)
+			server.SetSessionTimeouts(shortest, time.Minute)
+			c, establish := connecting(server, Options{Logger: slog.New(b)})
+			defer c.Close(RequestPatience)
+			require.NoError(t, establish(t.Context()))
+			synctest.Wait()
+			require.Equal(t, told, b.warnings())
+		})
+	}
+}
