@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/zklock/zklock/internal/client"
+	"github.com/zklock/zklock/internal/plain"
 	"github.com/zklock/zklock/internal/queue"
 )
 
@@ -47,6 +48,9 @@ var (
 // package's sentinels, the context's error, or an error of the zk package. Only the text says what
 // is wrong with an argument, or with what else is in use at its path; what [Session.Close] could not
 // do; and what a server has refused by a code that package zk has no name for, such as a quota.
+//
+// The text is one line: what others have named or said in it (nodes, servers, users' own errors) is
+// escaped where it is not printable, and cut in the middle if the whole is longer than 2,000 characters.
 type Error struct {
 	Op   string // "connect", "lock", "unlock", "try", ...; of the read side of an RWLocker "read-lock" and so on
 	Path string // the lock's path; the servers for "connect", the session for "close" and "ping"; "" of a value that is none
@@ -58,15 +62,15 @@ func (e *Error) Error() string {
 	if e.Path != "" {
 		what += " " + e.Path
 	}
-	return prefix + what + ": " + plain(e.Err)
+	return plain.Message(prefix+what+": "+unprefixed(e.Err), longestText)
 }
 
 // prefix begins the texts of this package's errors.
 const prefix = "zklock: "
 
-// plain returns the text of err, in which this package's own errors do without their prefix: the
+// unprefixed returns the text of err, in which this package's own errors do without their prefix: the
 // outermost has it. The texts of others, which may begin so too, stay as they are.
-func plain(err error) string {
+func unprefixed(err error) string {
 	text := fmt.Sprint(err)
 	for _, own := range ownTexts(err) {
 		text = strings.ReplaceAll(text, own, strings.TrimPrefix(own, prefix))
@@ -92,6 +96,22 @@ func ownTexts(err error) (texts []string) {
 	}
 	return texts
 }
+
+// longestText is how many characters an error's text has at most.
+const longestText = 2000
+
+// together is errors.Join that says all in one line.
+func together(errs []error) error {
+	if err := errors.Join(errs...); err != nil {
+		return joined{err}
+	}
+	return nil
+}
+
+type joined struct{ error }
+
+func (j joined) Error() string { return strings.ReplaceAll(j.error.Error(), "\n", "; ") }
+func (j joined) Unwrap() error { return j.error }
 
 func (e *Error) Unwrap() error { return e.Err }
 

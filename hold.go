@@ -237,7 +237,7 @@ func (h *MultiHold) Release(ctx context.Context) error {
 	}
 	var errs []error
 	backwards(h.holds, func(part *Hold) { errs = append(errs, part.Release(ctx)) })
-	return errors.Join(errs...)
+	return together(errs)
 }
 
 // section returns the holds as those of a Do, without shares in a gate.
@@ -325,7 +325,7 @@ func (s section) send(ctx context.Context) {
 func (s section) release(ctx context.Context) error {
 	var errs []error
 	backwards(s, func(p possession) { errs = append(errs, p.hold.hold.Release(ctx, p.leave)) })
-	return errors.Join(errs...)
+	return together(errs)
 }
 
 // lost returns that something was lost, and of several what, nil if nothing was; and what the

@@ -3,8 +3,10 @@ package zklock
 import (
 	"context"
 	"errors"
+	"fmt"
 	"reflect"
 	"runtime"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -431,4 +433,18 @@ func TestATimeThatIsUpIsToldFromTheEndOfTheCallersContext(t *testing.T) {
 			})
 		})
 	}
+}
+
+// Whoever may create a node, or runs a server, would write lines of a log, or fill it.
+func TestAnErrorIsOneLineOfPlainTextHoweverLongWhatItQuotes(t *testing.T) {
+	said := errors.New("a\nzklock: all is well\x1b[2J" + strings.Repeat("x", 600_000) + " and the cause")
+	err := wrap("lock", "/lo\rck", fmt.Errorf("%w: %w", said, ErrLocked))
+	require.Regexp(t, `^zklock: lock /lo\\x0dck: a\\x0azklock: all is well\\x1b\[2Jx+\.\.\.x+ and the cause: lock is held by another$`, err.Error())
+	require.Less(t, len(err.Error()), longestText+10)
+	require.ErrorIs(t, err, said)
+	require.ErrorIs(t, err, ErrLocked)
+	several := together([]error{wrap("release", "/a", ErrLost), nil, wrap("release", "/b", ErrNotHeld)})
+	require.EqualError(t, several, "zklock: release /a: lock was lost; zklock: release /b: lock is not held by the caller")
+	require.ErrorIs(t, several, ErrNotHeld)
+	require.NoError(t, together([]error{nil, nil}))
 }

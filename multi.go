@@ -253,7 +253,7 @@ func (m *MultiLocker) UnlockContext(ctx context.Context) error {
 		defer m.forget(holds)
 		var errs []error
 		backwards(m.lockers, func(l *Locker) { errs = append(errs, l.UnlockContext(ctx)) })
-		err = errors.Join(errs...)
+		err = together(errs)
 	}
 	return m.fail("unlock", err)
 }

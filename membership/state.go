@@ -79,9 +79,9 @@ func (m *Member) change(edit func(*State) (slog.Level, string)) {
 	if message == "" || state.Registrations == 0 || !m.options.users {
 		return // and no goroutine is begun, which Close would not wait for
 	}
-	attrs := []any{"node", m.node, "session", client.Hex(state.Session), "registrations", state.Registrations}
+	attrs := []any{"node", client.Plainly(m.node), "session", client.Hex(state.Session), "registrations", state.Registrations}
 	if state.Err != nil {
-		attrs = append(attrs, "cause", state.Err)
+		attrs = append(attrs, "cause", client.Plainly(state.Err))
 	}
 	m.tell(func() { m.options.log.Log(context.Background(), level, message, attrs...) })
 	m.tell(func() { m.options.notify(state) })

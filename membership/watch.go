@@ -270,7 +270,7 @@ func (w *watcher) hide(ctx context.Context, names []string, refused []error) err
 // goes on.
 func (w *watcher) warn(ctx context.Context, node string, refusal error) error {
 	logged := callback.Begin(func() {
-		w.options.log.Warn("membership: a member may not be read", "node", node, "error", refusal)
+		w.options.log.Warn("membership: a member may not be read", "node", client.Plainly(node), "error", client.Plainly(refusal))
 	})
 	select {
 	case <-logged:

@@ -7,6 +7,7 @@ import (
 	"sync"
 
 	"github.com/zklock/zklock/internal/callback"
+	"github.com/zklock/zklock/internal/plain"
 )
 
 // Journal writes to the user's logger in a goroutine of its own: a handler may be slow, may
@@ -37,12 +38,49 @@ func (j *Journal) Error(message string, args ...any) { j.write(slog.LevelError, 
 // Printf takes go-zookeeper's messages, from goroutines that are not to ask a user's error for
 // its text.
 func (j *Journal) Printf(format string, args ...any) {
-	j.add(func() { j.logger.Debug(fmt.Sprintf("zk: "+format, args...)) })
+	j.add(func() { j.logger.Debug(plain.Message(fmt.Sprintf("zk: "+format, args...), longestValue)) })
 }
 
 func (j *Journal) write(level slog.Level, message string, args []any) {
-	j.add(func() { j.logger.Log(context.Background(), level, message, args...) })
+	j.add(func() {
+		for i, value := range args {
+			args[i] = Plainly(value)
+		}
+		j.logger.Log(context.Background(), level, message, args...)
+	})
 }
+
+// Others give names to nodes and servers, and texts to errors. A handler may write them as they are.
+const (
+	longestValue = 1000 // in characters
+	mostValues   = 10   // of a list
+)
+
+// Plainly returns a line's key or value that is no danger to the log.
+func Plainly(value any) any {
+	switch value := value.(type) {
+	case string:
+		return plain.Message(value, longestValue)
+	case []string:
+		shown := make([]string, min(len(value), mostValues))
+		for i := range shown {
+			shown[i] = plain.Message(value[i], longestValue)
+		}
+		if more := len(value) - len(shown); more > 0 {
+			shown = append(shown, fmt.Sprintf("and %d more", more))
+		}
+		return shown
+	case error:
+		return quoted{value}
+	}
+	return value
+}
+
+// quoted is an error whose text is plain.
+type quoted struct{ error }
+
+func (q quoted) Error() string { return plain.Message(q.error.Error(), longestValue) }
+func (q quoted) Unwrap() error { return q.error }
 
 // add has a line written, in the order of the calls, and does not wait for that.
 func (j *Journal) add(line func()) {

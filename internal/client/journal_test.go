@@ -140,3 +140,30 @@ func TestALogThatIsNotReadDropsWhatDoesNotFitAndSaysHowMuch(t *testing.T) {
 func (b *book) warnings() []string {
 	return slices.DeleteFunc(b.all(), func(line string) bool { return !strings.HasPrefix(line, "WARN ") })
 }
+
+// Whoever may create a node, or runs a server, would write lines of a log, or fill it.
+func TestALineQuotesAndCutsWhatOthersHaveSaid(t *testing.T) {
+	b := new(book)
+	j := &Journal{logger: slog.New(b)}
+	forged := "/lock\nzklock: all is well\x1b[2J" + strings.Repeat("x", 600_000)
+	refused := fmt.Errorf("the server said %s: %w", forged, ErrClosed)
+	j.Warn("zklock: lock lost", "node", forged, "nodes", []string{"/a", forged}, "nodes", slices.Repeat([]string{"/a"}, 600_000), "cause", refused)
+	j.Printf("failed to connect to %s", forged)
+	j.close()
+	lines := b.all()
+	require.Len(t, lines, 2)
+	for _, line := range lines {
+		require.Less(t, len(line), 5000)
+		require.NotContains(t, line, "\n")
+	}
+	for _, value := range []any{forged, []string{forged}, slices.Repeat([]string{"/a"}, 600_000), refused} {
+		shown := fmt.Sprint(Plainly(value))
+		require.Less(t, len(shown), 1200)
+		require.NotContains(t, shown, "\n")
+		require.NotContains(t, shown, "\x1b")
+	}
+	require.Contains(t, fmt.Sprint(Plainly(forged)), `/lock\x0azklock: all is well\x1b[2J`)
+	require.Contains(t, fmt.Sprint(Plainly(make([]string, 12))), "and 2 more")
+	require.ErrorIs(t, Plainly(refused).(error), ErrClosed)
+	require.Equal(t, 7, Plainly(7))
+}

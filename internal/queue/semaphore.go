@@ -10,6 +10,7 @@ import (
 
 	"github.com/zklock/zklock/internal/backoff"
 	"github.com/zklock/zklock/internal/client"
+	"github.com/zklock/zklock/internal/plain"
 	"github.com/zklock/zklock/internal/recipe"
 	"github.com/zklock/zklock/internal/wire"
 )
@@ -240,6 +241,9 @@ func (s *Semaphore) sizeSaid() *client.Call[client.Content] {
 	})
 }
 
+// longestSize is how much is quoted of a size that is none of ours.
+const longestSize = 60
+
 // agree compares the size that the leases' node says with ours, and sets it while no permit is
 // out. The node of a semaphore that Curator made says nothing.
 func (s *Semaphore) agree(ctx context.Context, turn *Hold, said client.Content, out int) error {
@@ -248,7 +252,7 @@ func (s *Semaphore) agree(ctx context.Context, turn *Hold, said client.Content, 
 	case string(said.Data) == ours:
 		return nil
 	case out > 0 && len(said.Data) > 0:
-		return fmt.Errorf("this contender says %s, and the permits that are out were taken with %s: %w", ours, said.Data, errSizes)
+		return fmt.Errorf("this contender says %s, and the permits that are out were taken with %s: %w", ours, plain.Name(string(said.Data), longestSize), errSizes)
 	}
 	check := turn.Check() // before which nobody else has the turn: this write may come when ctx has ended
 	_, err := client.Send(s.permits.session.client, func() ([]zk.MultiResponse, error) {

@@ -1013,7 +1013,7 @@ var ofTheLibrary = []judged{
 		{"internal/client/stall.go", "v, kept := ctx.(*Watchdog)", "v, kept := ctx.Value(0).(*Watchdog)"},
 	}}, "TestWhatACallLeavesToTheBackgroundDoesNotUseItsContext"},
 	{mutant{"the client's goroutines ask a user's error for its text", []edit{
-		{"internal/client/journal.go", "j.add(func() { j.logger.Debug(fmt.Sprintf(\"zk: \"+format, args...)) })", "j.Debug(fmt.Sprintf(\"zk: \"+format, args...))"},
+		{"internal/client/journal.go", "j.add(func() { j.logger.Debug(plain.Message(fmt.Sprintf(\"zk: \"+format, args...), longestValue)) })", "j.Debug(fmt.Sprintf(\"zk: \"+format, args...))"},
 	}}, "TestAnErrorThatEndsTheGoroutineThatReadsItCostsTheSessionNothing"},
 	{mutant{"a context is asked while its create is on its way", []edit{
 		{"internal/queue/create.go", "case <-done:\n\t\tc.abandon()\n\t\ts.client.CleanUp(func() {\n\t\t\t<-created.Done", "case <-ctx.Done():\n\t\ts.client.CleanUp(func() {\n\t\t\t<-created.Done"},

@@ -16,6 +16,7 @@ import (
 	"github.com/zklock/zklock"
 	"github.com/zklock/zklock/internal/backoff"
 	"github.com/zklock/zklock/internal/client"
+	"github.com/zklock/zklock/internal/plain"
 )
 
 func newBreak() *cobra.Command {
@@ -92,7 +93,7 @@ func (b *breaking) run(ctx context.Context) error {
 		case err != nil:
 			return err
 		case at < 0:
-			fmt.Fprintf(b.out, "%s is gone already\n", printable(b.node, longestName))
+			fmt.Fprintf(b.out, "%s is gone already\n", plain.Name(b.node, longestName))
 			return nil
 		}
 		target := v.found[at]

@@ -12,6 +12,7 @@ import (
 
 	"github.com/zklock/zklock"
 	"github.com/zklock/zklock/internal/client"
+	"github.com/zklock/zklock/internal/plain"
 )
 
 // The exit codes, which are those of sysexits.h where it has one that fits.
@@ -90,7 +91,7 @@ func classify(err error) error {
 // is that it takes.
 func lacking(permission, path string, err error) error {
 	if errors.Is(err, zk.ErrNoAuth) {
-		return fmt.Errorf("%w: it takes the permission %s on %s, which we do not have", err, permission, printable(path, longestName))
+		return fmt.Errorf("%w: it takes the permission %s on %s, which we do not have", err, permission, plain.Name(path, longestName))
 	}
 	return err
 }
@@ -134,7 +135,7 @@ func report(to io.Writer, cmd *cobra.Command, err error) {
 		return
 	}
 	if fromLibrary(err) {
-		text = abridged(text, longestError)
+		text = plain.Message(text, longestError)
 	}
 	fmt.Fprintf(to, "zklock: %s\n", text)
 	if codeOf(err) == exitUsage && !fromLibrary(err) {

@@ -18,6 +18,7 @@ import (
 
 	"github.com/zklock/zklock"
 	"github.com/zklock/zklock/internal/client"
+	"github.com/zklock/zklock/internal/plain"
 	"github.com/zklock/zklock/internal/recipe"
 )
 
@@ -191,7 +192,7 @@ func (l listing) writeTable(to io.Writer) error {
 		fmt.Fprintf(&b, "Nobody holds a lock at or below %s, or waits for one.\n", l.prefix)
 	}
 	for _, path := range l.hidden {
-		fmt.Fprintf(&b, "%s may not be read: the permission READ on it is missing.\n", printable(path, longestName))
+		fmt.Fprintf(&b, "%s may not be read: the permission READ on it is missing.\n", plain.Name(path, longestName))
 	}
 	_, err := io.WriteString(to, b.String())
 	return err
@@ -209,7 +210,7 @@ func (l listing) table(to io.Writer) {
 		if more := len(holders) - 1; more > 0 {
 			holder += fmt.Sprintf(" and %d more", more)
 		}
-		fmt.Fprintf(t, "%s\t%s\t%s\t%d\t%s\n", printable(v.path, longestName), v.found[0].Kind, holder, len(waiters), v.age(v.first()))
+		fmt.Fprintf(t, "%s\t%s\t%s\t%d\t%s\n", plain.Name(v.path, longestName), v.found[0].Kind, holder, len(waiters), v.age(v.first()))
 	}
 	t.Flush()
 }

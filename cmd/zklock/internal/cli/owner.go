@@ -13,6 +13,7 @@ import (
 	"github.com/go-zookeeper/zk"
 
 	"github.com/zklock/zklock"
+	"github.com/zklock/zklock/internal/plain"
 	"github.com/zklock/zklock/internal/recipe"
 )
 
@@ -76,7 +77,7 @@ func (o owner) program() string {
 	if o.Command == "" {
 		return "-"
 	}
-	return printable(o.Command, longestOwner)
+	return plain.Name(o.Command, longestOwner)
 }
 
 // heeds says what becomes of a request to give the lock back; of a program that uses the library

@@ -18,6 +18,7 @@ import (
 
 	"github.com/zklock/zklock"
 	"github.com/zklock/zklock/internal/client"
+	"github.com/zklock/zklock/internal/plain"
 	"github.com/zklock/zklock/internal/recipe"
 )
 
@@ -224,9 +225,9 @@ func (c contender) who() string {
 	who := "-" // it says nothing, or may not be read
 	switch {
 	case c.Host != "" && c.PID != 0:
-		who = printable(fmt.Sprintf("%s pid %d", c.Host, c.PID), longestOwner)
+		who = plain.Name(fmt.Sprintf("%s pid %d", c.Host, c.PID), longestOwner)
 	case c.Data != "":
-		who = printable(c.Data, longestOwner)
+		who = plain.Name(c.Data, longestOwner)
 	case c.Revoked:
 		return askedBack
 	}
@@ -246,9 +247,9 @@ const askedBack = "(asked to give it back)"
 // printableNode cuts the name alone of a node below the lock's path.
 func (v view) printableNode(node string) string {
 	if name, ok := strings.CutPrefix(node, v.whole+"/"); ok {
-		return v.whole + "/" + printable(name, longestName)
+		return v.whole + "/" + plain.Name(name, longestName)
 	}
-	return printable(node, longestName)
+	return plain.Name(node, longestName)
 }
 
 // named returns the contenders that name may mean: the one whose node it is, as a full path or
