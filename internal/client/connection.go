@@ -202,9 +202,9 @@ func (c *connections) Served(l *wire.Link) {
 func (c *connections) Failed(cause error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if _, waits := cause.(wire.Unanswered); waits {
-		if _, foreign := c.failure.(wire.Foreign); foreign || c.failure == wire.ErrRefused {
-			return // a server that answers may answer the same again
+	if a, is := cause.(wire.Attempt); is && a.Waits() {
+		if _, ended := c.failure.(wire.Attempt); ended || c.failure == wire.ErrRefused {
+			return // a server that takes connections may do the same again
 		}
 	}
 	c.failure = cause

@@ -3,6 +3,7 @@ package client
 import (
 	"context"
 	"errors"
+	"io"
 	"log/slog"
 	"net"
 	"strings"
@@ -216,18 +217,21 @@ func TestAConnectionThatIsLostWhileItIsToldOfIsNobodys(t *testing.T) {
 	}
 }
 
+// waits is an attempt that a server has not answered yet.
+func waits(server string) wire.Attempt { return wire.Attempt{Server: server} }
+
 func TestTheLastFailureIsThatOfTheLoginUntilAServerServes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c, why := unconnected(t, slog.New(slog.DiscardHandler)), errors.New("why")
 		con := (*connections)(c)
 		con.Failed(why)
-		con.Failed(wire.Unanswered("a"))
-		require.Equal(t, wire.Unanswered("a"), c.lastFailure())
-		con.Failed(wire.Foreign{Server: "a"})
-		con.Failed(wire.Unanswered("a"))
-		require.Equal(t, wire.Foreign{Server: "a"}, c.lastFailure(), "a server that answers may answer the same again")
+		con.Failed(waits("a"))
+		require.Equal(t, waits("a"), c.lastFailure())
+		con.Failed(wire.Attempt{Server: "a", Err: io.EOF})
+		con.Failed(waits("a"))
+		require.Equal(t, wire.Attempt{Server: "a", Err: io.EOF}, c.lastFailure(), "a server that takes connections may do the same again")
 		con.Failed(wire.ErrRefused)
-		con.Failed(wire.Unanswered("b"))
+		con.Failed(waits("b"))
 		require.Equal(t, wire.ErrRefused, c.lastFailure(), "a server that answers may refuse the login again")
 		c.outage.begin(false)
 		l := &wire.Link{ID: 1}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/tls"
 	"errors"
-	"fmt"
 	"math/rand/v2"
 	"net"
 	"sync"
@@ -110,11 +109,11 @@ func (d *Dialer) link(network, address string, timeout time.Duration) (*Link, er
 		if ctx.Err() != nil {
 			d.timedOut()
 		}
-		d.Log.Debug("zklock: dial failed", "server", address, "error", err)
+		d.failed(address, err)
 		d.session.Failed(err)
 		return nil, err
 	}
-	d.session.Failed(Unanswered(address))
+	d.session.Failed(Attempt{Server: address, Sent: connectRequest})
 	l := newLink(d, conn, address)
 	l.logIn = logins
 	d.mu.Lock()
@@ -127,11 +126,9 @@ func (d *Dialer) link(network, address string, timeout time.Duration) (*Link, er
 	return l, nil
 }
 
-// Unanswered says that a server, by its address, has not answered the connect request yet.
-type Unanswered string
-
-func (address Unanswered) Error() string {
-	return fmt.Sprintf("%s has not answered the connect request", string(address))
+// failed logs why there is no connection to a server.
+func (d *Dialer) failed(address string, why error) {
+	d.Log.Debug("zklock: attempt to connect failed", "server", address, "error", why)
 }
 
 // errNoConnection says that the dialer has returned nothing.
@@ -186,7 +183,7 @@ func (d *Dialer) served() {
 func (d *Dialer) open(ctx context.Context, network, address string) (net.Conn, error) {
 	conn, err := d.raw(ctx, network, address)
 	if err != nil || d.TLS == nil {
-		return conn, err
+		return conn, attemptedDial(address, err)
 	}
 	secured := false
 	defer func() {
@@ -204,8 +201,9 @@ func (d *Dialer) open(ctx context.Context, network, address string) (net.Conn, e
 		config.ServerName = host
 	}
 	secure := tls.Client(conn, config)
+	began := time.Now()
 	if err := secure.HandshakeContext(ctx); err != nil {
-		return nil, err
+		return nil, attemptedTLS(address, time.Since(began), err)
 	}
 	secured = true
 	return secureConn{secure}, nil

@@ -215,7 +215,7 @@ func TestADialHasItsTimeAndCountsAsSlowOnlyIfItHasUsedThatUp(t *testing.T) {
 				d.Dial = new(pipes).dial
 				_, err = d.Connect("tcp", "b", c.asked)
 				require.NoError(t, err)
-				require.Equal(t, []error{c.err, Unanswered("b")}, s.heard, "the server has to answer yet")
+				require.Equal(t, []error{c.err, Attempt{Server: "b", Sent: connectRequest}}, s.heard, "the server has to answer yet")
 			})
 		})
 	}

@@ -2,7 +2,6 @@ package wire
 
 import (
 	"encoding/binary"
-	"fmt"
 	"net"
 	"time"
 
@@ -17,6 +16,7 @@ const announcePart = 1.0 / 64
 // which is all that a server reads that serves nobody, as in an election: it hangs up then, and
 // cannot carry out what it has not got.
 func (l *Link) ask(p []byte) (n int, err error) {
+	l.begun = l.dialer.Clock.Now()
 	l.dialer.rewatch.asked(p)
 	if timeout, left := l.dialer.session.Left(); left > 0 {
 		const length = 4
@@ -74,14 +74,6 @@ const (
 	longestPassword  = 128
 )
 
-// Foreign is how a server has begun its answer to the connect request that speaks another
-// protocol.
-type Foreign struct{ Server, Beginning string }
-
-func (f Foreign) Error() string {
-	return fmt.Sprintf("%s is no ZooKeeper server: its answer to the connect request begins with %q", f.Server, f.Beginning)
-}
-
 // readGreeting reads the answer to the connect request, if it is a ZooKeeper server's.
 func (l *Link) readGreeting() ([]byte, error) {
 	begins, err := l.in.Peek(4)
@@ -91,11 +83,11 @@ func (l *Link) readGreeting() ([]byte, error) {
 	length := binary.BigEndian.Uint32(begins)
 	if length < shortestGreeting || longestGreeting < length {
 		begins, _ = l.in.Peek(min(l.in.Buffered(), frameHead))
-		return nil, Foreign{l.Server, string(begins)}
+		return nil, foreign(begins)
 	}
 	greeting, err := readFrame(l.in, int(length), l.room)
 	if err == nil && !greets(greeting) {
-		err = Foreign{l.Server, string(greeting[:frameHead])}
+		err = foreign(greeting[:frameHead])
 	}
 	return greeting, err
 }
@@ -111,6 +103,7 @@ func greets(frame []byte) bool {
 
 // greet takes the answer to the connect request.
 func (l *Link) greet(greeting []byte) {
+	l.greeted.Store(true)
 	l.ID = int64(binary.BigEndian.Uint64(greeting[12:]))
 	timeout := time.Duration(binary.BigEndian.Uint32(greeting[8:])) * time.Millisecond
 	if l.doubt == asked && l.ID == l.dialer.session.ID() {

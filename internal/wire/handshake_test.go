@@ -211,9 +211,9 @@ func TestAServerOfAnotherProtocolIsNotReadFrom(t *testing.T) {
 				return
 			}
 			require.Zero(t, n)
-			require.Equal(t, Foreign{"a:2181", says[:min(frameHead, len(says))]}, err)
-			require.Equal(t, err, a.cause)
-			require.ErrorContains(t, err, "a:2181 is no ZooKeeper server: its answer to the connect request begins with ")
+			require.Equal(t, says[:min(frameHead, len(says))], a.cause.(Attempt).Answer)
+			require.ErrorIs(t, a.cause, err)
+			require.ErrorContains(t, a.cause, "a:2181 is no ZooKeeper server: its answer to the connect request begins with ")
 		})
 	}
 }

@@ -39,9 +39,11 @@ type Link struct {
 	limit time.Duration // from then on, for its answer
 	logIn []Credential  // instead of the dialer's Logins
 
-	connected atomic.Bool // the answer to the connect request was read whole
-	serving   atomic.Bool // a request was answered without error: any login is over
-	refused   atomic.Bool // a login was
+	begun     clock.Instant // when the connect request was begun
+	greeted   atomic.Bool   // there is an answer to it
+	connected atomic.Bool   // the answer to the connect request was read whole
+	serving   atomic.Bool   // a request was answered without error: any login is over
+	refused   atomic.Bool   // a login was
 	caughtUp  atomic.Bool
 
 	// CatchingUp has a value while a write is made for CaughtUp: one does for all.
@@ -438,6 +440,10 @@ func (l *Link) end(cause error) (first bool) {
 		l.silence.Stop()
 		if l.refused.Load() { // the server hangs up behind that
 			cause = ErrRefused
+		}
+		if a, is := l.attempted(cause); is {
+			cause = a
+			l.dialer.failed(l.Server, cause)
 		}
 		l.dialer.session.Disconnected(l, cause)
 	})

@@ -106,7 +106,7 @@ var ofTheLibrary = []judged{
 		{"internal/client/connection.go", "if c.failure != wire.ErrRefused {", "if true {"},
 	}}, "TestASessionWhoseLoginsAreRefusedIsToldToHaveNoConnection"},
 	{mutant{"a dial forgets that logins are refused", []edit{
-		{"internal/client/connection.go", "foreign || c.failure == wire.ErrRefused", "foreign"},
+		{"internal/client/connection.go", "ended || c.failure == wire.ErrRefused", "ended"},
 	}}, "TestASessionWhoseLoginsAreRefusedIsToldToHaveNoConnection"},
 	{mutant{"who waits gives up by the last cause of the connection", []edit{
 		{"internal/client/errors.go", "return c.unservedError(err, false)", "return c.unservedError(err, true)"},
@@ -1231,7 +1231,7 @@ var ofTheLibrary = []judged{
 		{"internal/client/parents.go", "case cs.are(served): // so that", "case false: // so that"},
 	}}, "internal/client.TestOneContainerIsAskedForUntilAServerHasAnsweredThatOne"},
 	{mutant{"that a server is of another protocol is forgotten with the next dial", []edit{
-		{"internal/client/connection.go", "foreign || c.failure == wire.ErrRefused", "!foreign && c.failure == wire.ErrRefused"},
+		{"internal/client/connection.go", "ended || c.failure == wire.ErrRefused", "!ended && c.failure == wire.ErrRefused"},
 	}}, "internal/client.TestTheLastFailureIsThatOfTheLoginUntilAServerServes"},
 	{mutant{"who comes at the counter's end leaves while others have the lock", []edit{
 		{"internal/queue/counter.go", "return !n.Unordered() })", "return false && !n.Unordered() })"},

@@ -13,6 +13,8 @@ import (
 	"github.com/go-zookeeper/zk"
 
 	"github.com/zklock/zklock/internal/client"
+	"github.com/zklock/zklock/internal/plain"
+	"github.com/zklock/zklock/internal/wire"
 )
 
 // reached is a log's handler that notes which servers cannot be reached, and names them to
@@ -38,7 +40,7 @@ func (r *reached) Enabled(context.Context, slog.Level) bool { return true }
 
 func (r *reached) Handle(ctx context.Context, record slog.Record) error {
 	switch {
-	case record.Message == "zklock: dial failed":
+	case record.Message == "zklock: attempt to connect failed":
 		r.note(record)
 	case record.Message == "zklock: no connection" && !r.connected.Load():
 		named := slog.NewRecord(record.Time, record.Level, "no server answers yet, trying on", 0)
@@ -83,8 +85,12 @@ func (r *reached) String() string {
 	return strings.Join(said, ", ")
 }
 
-// reason is why a dial failed, without the address.
+// reason is why there is no connection to a server, without its address.
 func reason(err error) string {
+	var attempt wire.Attempt
+	if errors.As(err, &attempt) {
+		return plain.Message(attempt.What(), longestError)
+	}
 	var op *net.OpError
 	if errors.As(err, &op) {
 		err = op.Err
