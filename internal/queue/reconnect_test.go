@@ -105,23 +105,6 @@ func TestAConnectionThatIsGivenUpAsItIsAnsweredIsNone(t *testing.T) {
 	})
 }
 
-// The handshake touches the leader itself, whatever had been relayed over the connection before.
-func TestALeaseRestsOnTheHandshakeOfANewConnectionAtOnce(t *testing.T) {
-	reconnecting(t, straight, func(t *testing.T, server *zktest.Server, s *Session, _ *clock.Clock) {
-		h := hold(t, s)
-		time.Sleep(2 * reconnectTimeout)
-		server.Refuse(true)
-		server.Cut()
-		time.Sleep(reconnectTimeout / 4)
-		server.Refuse(false)
-		_, err := s.await(t.Context())
-		require.NoError(t, err)
-		synctest.Wait() // the first proof is answered
-		require.Equal(t, reconnectTimeout*3/5, s.leaseLeft(), "a new connection's first proof counts by a touch of the one before")
-		require.NoError(t, h.Err())
-	})
-}
-
 // The goroutines that wait for the answers to two proofs go on in any order.
 func TestAProofThatIsTakenLateLeavesTheLeaseToANewerOne(t *testing.T) {
 	const connectRequest = 49

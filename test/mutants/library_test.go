@@ -1467,6 +1467,16 @@ var ofTheLibrary = []judged{
 	{mutant{"everybody has a connection before the observer is told of it", []edit{
 		{"internal/client/connection.go", "\tc.observer.Connected(l, timeout)\n\tif (*Client)(c).publish(l, l.ID) {", "\tpublished := (*Client)(c).publish(l, l.ID)\n\tc.observer.Connected(l, timeout)\n\tif published {"},
 	}}, "internal/client.TestNobodyHasAConnectionThatTheObserverDoesNotKnow"},
+	{mutant{"a touch counts from when its request's write has returned", []edit{
+		{"internal/wire/link.go", "\tn, err := l.Conn.Write(p)\n", `	n, err := l.Conn.Write(p)
+	l.mu.Lock()
+	if r, noted := l.pending[int32(binary.BigEndian.Uint32(p[4:]))]; noted {
+		r.sent = l.dialer.Clock.Now()
+		l.pending[int32(binary.BigEndian.Uint32(p[4:]))] = r
+	}
+	l.mu.Unlock()
+`},
+	}}, "internal/queue.TestATouchCountsFromWhenItsRequestMayHaveBeenWithTheServer"},
 	{mutant{"a delete counts as sent before it is written", []edit{
 		{"internal/wire/link.go", "\tn, err := l.Conn.Write(p)\n\tif t != nil {\n\t\tt.sent()\n\t}\n", "\tif t != nil {\n\t\tt.sent()\n\t}\n\tn, err := l.Conn.Write(p)\n"},
 	}}, "TestUnlockReturnsWhenItsDeleteHasBeenWrittenAndNotBefore"},
