@@ -210,8 +210,15 @@ func ours(t *testing.T) []string {
 	return []string{self, workerCommand}
 }
 
-// curator is the program of Curator's workers, compiled by whoever asks first.
+// curator is the program of Curator's workers.
 func curator(t *testing.T) []string {
+	t.Helper()
+	return javaProgram(t, "libcurator-recipes-java", "Peer", "curator-client", "curator-framework", "curator-recipes", "guava", "zookeeper", "slf4j-nop")
+}
+
+// javaProgram is a class of testdata with its jars, which the package brings. Whoever asks first
+// compiles it.
+func javaProgram(t *testing.T, debian, class string, jars ...string) []string {
 	t.Helper()
 	javac, err := exec.LookPath("javac")
 	if err != nil {
@@ -219,27 +226,33 @@ func curator(t *testing.T) []string {
 	}
 	classes := filepath.Join(scratch, "classes")
 	classpath := []string{classes}
-	for _, jar := range []string{"curator-client", "curator-framework", "curator-recipes", "guava", "zookeeper", "slf4j-nop"} {
+	for _, jar := range jars {
 		path := filepath.Join("/usr/share/java", jar+".jar")
 		if _, err := os.Stat(path); err != nil {
-			t.Skipf("needs Curator: no %s: apt-get install libcurator-recipes-java", path)
+			t.Skipf("no %s: apt-get install %s", path, debian)
 		}
 		classpath = append(classpath, path)
 	}
 	all := strings.Join(classpath, ":")
-	if _, err := os.Stat(filepath.Join(classes, "Peer.class")); err != nil {
-		out, err := exec.Command(javac, "-d", classes, "-cp", all, "testdata/Peer.java").CombinedOutput()
+	if _, err := os.Stat(filepath.Join(classes, class+".class")); err != nil {
+		out, err := exec.Command(javac, "-J-XX:TieredStopAtLevel=1", "-J-XX:+UseSerialGC", "-proc:none", "-d", classes, "-cp", all, filepath.Join("testdata", class+".java")).CombinedOutput()
 		require.NoError(t, err, string(out))
 	}
-	return []string{"java", "-Xmx128m", "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-cp", all, "Peer"}
+	return []string{"java", "-Xmx128m", "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-cp", all, class}
 }
 
 // kazoo is the program of kazoo's workers.
 func kazoo(t *testing.T) []string {
 	t.Helper()
+	return python(t, "peer.py")
+}
+
+// python is a program of testdata that uses kazoo.
+func python(t *testing.T, script string) []string {
+	t.Helper()
 	const python = "/usr/bin/python3" // Debian's, which sees Debian's packages
 	if out, err := exec.Command(python, "-c", "import kazoo").CombinedOutput(); err != nil {
 		t.Skipf("needs kazoo: apt-get install python3-kazoo: %v %s", err, out)
 	}
-	return []string{python, "testdata/peer.py"}
+	return []string{python, filepath.Join("testdata", script)}
 }
