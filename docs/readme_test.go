@@ -188,6 +188,23 @@ func compile(t *testing.T, snippets []snippet) error {
 	return nil
 }
 
+func TestTheReadmeTellsAFreshMachineHowToRunAndTestIt(t *testing.T) {
+	readme, makefile := page(t, "../README.md"), page(t, "../Makefile")
+	require.Regexp(t, "```sh\ngit clone .*\nmake demo\\b.*\nmake test\\b.*\n```", readme, "one after the other")
+	require.Regexp(t, `(?m)^demo:.*\n\t@go -C cmd/zklock run \. demo\b`, makefile, "a server in memory, unless asked for another")
+	require.Regexp(t, `(?m)^test: zookeeper\b`, makefile, "it installs what it needs")
+	require.Regexp(t, `(?m)^zookeeper:\n\t@scripts/install-zookeeper\.sh$`, makefile)
+	require.Regexp(t, `(?m)^make test$`, page(t, "../.ci/run"), "it is what continuous integration runs")
+}
+
+func TestTheReadmeSaysWhichModulesAreBesideTheLibrarys(t *testing.T) {
+	own := regexp.MustCompile(`[^.]*\bmodules of\s+their own\b`).FindString(page(t, "../README.md"))
+	for _, dir := range []string{"zklockprom", "zklockotel", "cmd/zklock"} {
+		require.FileExists(t, filepath.Join("..", dir, "go.mod"))
+		require.Contains(t, own, "`"+dir+"`")
+	}
+}
+
 var (
 	codeBlock = regexp.MustCompile("(?m)^```(?s:.*?)\n```$")
 	link      = regexp.MustCompile(`\]\(([^)\s]+)\)`)
