@@ -67,7 +67,7 @@ func TestTheWorkspaceNeedsNoNewerGoThanTheLibrary(t *testing.T) {
 }
 
 func TestTheTextsThatTheQuestionsQuoteAreTheLibrarys(t *testing.T) {
-	code := sources(t, false, false, "..", "../internal/client", "../internal/queue", "../internal/recipe")
+	code := sources(t, false, false, "..", "../internal/client", "../internal/queue", "../internal/recipe", "../internal/wire")
 	quoted := between(t, page(t, "faq.md"), "## Other texts", "## Without an error")
 	// What differs from call to call, and what others say.
 	varies := regexp.MustCompile(`\d+|"[^"]*"|/[\w/]*|zk1:2181|\.\.\.|context deadline exceeded|zk: not authenticated`)
