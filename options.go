@@ -87,11 +87,9 @@ func WithHostProvider(provider zk.HostProvider) SessionOption {
 
 // WithPersistentParents makes the missing parents of locks, and of members, as persistent
 // nodes, which stay for ever, instead of containers, which the servers remove when they have
-// been left empty. It is for servers that do not know containers: ZooKeeper before 3.5, and
-// others that hang up on a request which they do not know. Without it a session finds that out
-// by itself, at the first path that is missing, and goes on with persistent nodes; but it loses
-// its connection on the way, twice at most, so that whatever it holds is suspended for that
-// moment.
+// been left empty. It is for who wants them to stay. With servers that do not know containers,
+// as ZooKeeper before 3.5, a session finds that out by itself, at the first path that is
+// missing: it goes on with persistent nodes, and loses no connection.
 func WithPersistentParents() SessionOption {
 	return func(o *sessionOptions) { o.PersistentParents = true }
 }
@@ -185,10 +183,12 @@ func whoAmI() []byte {
 
 var processStart = time.Now()
 
-// WithACL sets the access list of the lock's nodes and of the parents that have to be created
-// for them. The default lets everybody do everything. Whoever uses the lock needs to read its
-// path, to create and delete children there, and to read those; of a semaphore, also to write
-// <path>/leases.
+// WithACL sets the access list of the lock's nodes and, if it has to be created, of its path.
+// What is missing above that has the same list, and everybody may create others there. The
+// default lets everybody do everything. Whoever uses the lock needs to read its path, to create
+// and delete children there, and to read those; of a semaphore, also to write <path>/leases.
+// A list of a missing path that does not let the session itself create the lock's node and read
+// its path, or that the servers refuse, is an error, and nothing is created.
 func WithACL(acl []zk.ACL) Option {
 	return func(o *options) { o.acl = slices.Clone(acl) }
 }

@@ -52,8 +52,7 @@ type Session struct {
 //
 // The last server may carry a chroot for the whole list, as in zk1:2181,zk2:2181/app: the paths
 // that the session's locks and members, [Inspect] and [Revoke] are given are below it. It is
-// created when the first of them is, as every missing parent is: with the access list of that
-// one ([WithACL]), and as a container unless [WithPersistentParents] says otherwise. What is
+// created when the first of them is, as every missing parent is: see [WithACL], and as a container unless [WithPersistentParents] says otherwise. What is
 // told of nodes is whole: [Hold.Node], [Contender], errors, traces and the log, and so are the
 // paths of [Session.Conn].
 func Connect(ctx context.Context, servers []string, timeout time.Duration, opts ...SessionOption) (*Session, error) {

@@ -21,7 +21,7 @@ func TestAnAnswerThatComesWhileTheSessionIsClosedIsReadByNobody(t *testing.T) {
 	require.NoError(t, err)
 	_, err = s.Conn().Create("/app", nil, 0, everybody)
 	require.NoError(t, err)
-	held := server.HoldReply(zktest.OpCreateContainer)
+	held := server.HoldReply(zktest.OpMulti)
 	joined, closed := make(chan error, 1), make(chan error, 1)
 	go func() {
 		_, err := membership.Join(context.WithoutCancel(t.Context()), s, path, nil)

@@ -20,9 +20,6 @@ func (m *Member) keep() {
 	m.stay()
 	session := cmp.Or(m.state.Session, m.session.ID()) // of the last create, whose node need not have been seen
 	m.withdraw()
-	if m.zxid == 0 {
-		m.leavePath()
-	}
 	m.leave()
 	close(m.off)
 	if m.news.Add(func() { close(m.done) }) { // behind the functions of the user
@@ -203,16 +200,15 @@ func (m *Member) create(u *update) error {
 	if err := m.fits(u); err != nil {
 		return err
 	}
-	err := order(m.session, func(conn *zk.Conn) error {
-		_, err := conn.Create(m.node, u.data, zk.FlagEphemeral, m.options.acl)
-		return err
-	})
-	if errors.Is(err, zk.ErrNoNode) {
-		above := client.Of(m.session).Parents(m.path, 0)
-		m.leavePath = above.Leave
-		err = above.Make(client.Of(m.session).Context(), m.options.acl)
+	acl := m.options.acl
+	above := client.Of(m.session).Parents(m.path, m.path, acl)
+	node := []*zk.CreateRequest{{Path: m.node, Data: u.data, Acl: acl, Flags: zk.FlagEphemeral}}
+	for {
+		err := order(m.session, func(*zk.Conn) error { _, err := above.Create(nil, node); return err })
+		if !above.Learn(err) {
+			return client.OverQuota(client.ExplainACL(err, acl), m.path, "the member's node")
+		}
 	}
-	return client.OverQuota(err, m.path, "the member's node")
 }
 
 // fits returns an error if the servers do not take a request with u's data.

@@ -40,9 +40,8 @@ type Member struct {
 	state   State
 
 	// The member's goroutine's own.
-	zxid      int64  // of the registration, 0 before the first
-	leavePath func() // takes the path back if it was made for nothing
-	unsure    int64  // the node whose last write had no answer, 0 if none: what was seen of it may be out of date
+	zxid   int64 // of the registration, 0 before the first
+	unsure int64 // the node whose last write had no answer, 0 if none: what was seen of it may be out of date
 }
 
 // update is data that the node is to have, unless a newer one is in place.
@@ -87,7 +86,7 @@ func Join(ctx context.Context, s *zklock.Session, path string, data []byte, opts
 	m := &Member{
 		session: s, path: path, node: recipe.Join(path, memberPrefix+strings.ToLower(rand.Text())), options: o,
 		off: make(chan struct{}), done: make(chan struct{}), updated: make(chan struct{}, 1),
-		changed: make(chan struct{}), leavePath: func() {},
+		changed: make(chan struct{}),
 	}
 	first := m.want(data)
 	m.ctx, m.leave = context.WithCancel(context.Background())

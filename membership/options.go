@@ -24,8 +24,10 @@ type options struct {
 	users    bool // one of the functions is the user's
 }
 
-// WithACL sets the access list of the member's node and of the parents that Join
-// has to create. The default lets everybody do everything. The member itself needs
+// WithACL sets the access list of the member's node and, if Join has to create it, of
+// the path. What is missing above that has the same list, and everybody may create
+// others there. A list of a missing path that does not let the session itself create the node
+// and read its path is an error, and nothing is created. The default lets everybody do everything. The member itself needs
 // to read its node, to write it for [Member.Update], and to create and delete
 // children of the path; who watches needs to read the path, and sees the members that
 // it may read.

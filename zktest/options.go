@@ -77,7 +77,8 @@ func WithContainerInterval(d time.Duration) Option {
 
 // WithoutContainers makes a server that does not know createContainer: it hangs up on it, as some servers do on every
 // operation that they do not know. If answered, it says Unimplemented first, as ZooKeeper 3.4 does. A create in
-// a multi whose flags say container makes one all the same.
+// a multi whose flags say container is then refused, with BadArguments; otherwise it makes a persistent node, as
+// ClickHouse Keeper has it.
 func WithoutContainers(answered bool) Option {
 	return func(s *settings) { s.noContainers, s.noContainersSaid = true, answered }
 }

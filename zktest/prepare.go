@@ -75,6 +75,9 @@ func (l *leader) decide(q *request, r record, zxid int64) (action, code) {
 	if c := l.createFlags(r); c != ok {
 		return action{}, c
 	}
+	if r.op == OpCreateContainer && l.srv.e.noContainers { // in a multi
+		r.op = OpCreate
+	}
 	if c := l.tracker.check(q.session, q.conn.srv); c != ok {
 		return action{}, c
 	}
@@ -104,7 +107,7 @@ func (l *leader) createFlags(r record) code {
 	}
 	ttl := r.flags == flagTTL || r.flags == flagTTLSeq
 	switch {
-	case r.flags < 0 || r.flags > flagTTLSeq:
+	case r.flags < 0 || r.flags > flagTTLSeq, r.flags == flagContainer && l.srv.e.noContainersSaid:
 		return badArguments
 	case ttl && !l.srv.e.ttlNodes:
 		return unimplemented

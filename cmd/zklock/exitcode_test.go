@@ -305,6 +305,27 @@ func TestARefusedLoginIsSaidToBeOne(t *testing.T) {
 	require.Equal(t, 77, status.exit(), "who may not read is told so")
 }
 
+// The same command with the list mended finds the path as the others do.
+func TestAWrongAccessListLocksNoPath(t *testing.T) {
+	t.Parallel()
+	at := newSite(t)
+	path := at.path
+	for list, code := range map[string]int{"digest:bob:typo:cdrwa": 77, "world:anyone:cdwa": 77, "sasl:bob:cdrwa": 64} {
+		for i := range 10 {
+			at.path = fmt.Sprintf("%s-%.4s-%d/below", path, list, i)
+			p := at.run("--acl", list, "--", "echo", "ran")
+			require.Equal(t, code, p.exit(), list)
+			require.Empty(t, p.rest())
+			require.Contains(t, p.stderr.String(), "ACL")
+			require.NotContains(t, p.stderr.String(), "typo", "it may be a password")
+			exists, _, err := at.conn.Exists(filepath.Dir(at.path))
+			require.NoError(t, err)
+			require.False(t, exists, "nothing is left")
+			require.Equal(t, 0, at.run("--acl", "world:anyone:cdrwa", "--", "true").exit())
+		}
+	}
+}
+
 func TestAnAccessListThatKeepsUsOutIsRefusedBeforeTheCommandIsStarted(t *testing.T) {
 	t.Parallel()
 	for _, list := range []string{"digest:u:h:cdrwa", "world:anyone:cdwa"} {

@@ -81,7 +81,7 @@ func New(timeout time.Duration, reads *clock.Clock, o Options) *Client {
 	c.Pulse = clock.NewPulse(c.Clock, min(max(timeout/pulseShare, shortestPulse), longestPulse), c.tellStop)
 	c.watches.init()
 	c.lists.init(c)
-	c.containers.init(c, o.PersistentParents)
+	c.containers.unknown.Store(o.PersistentParents)
 	c.stalls.init(c)
 	c.outage.client = c
 	c.trace = tracer{Trace: o.Trace, told: &c.told, disconnected: time.Now()}

@@ -168,9 +168,6 @@ func (c *connections) Disconnected(l *wire.Link, cause error) {
 	c.outage.begin(false)
 	c.watches.disconnect(l)
 	c.observer.Disconnected(l)
-	if byServer { // now that no proof over it resumes a hold any more
-		c.containers.doubt(l, cause)
-	}
 }
 
 // retract reports whether l was the connection that everybody had.

@@ -248,28 +248,6 @@ func TestTheLastFailureIsThatOfTheLoginUntilAServerServes(t *testing.T) {
 	})
 }
 
-func TestAHangUpOnARequestForAContainerIsToldApartFromSilence(t *testing.T) {
-	for name, tc := range map[string]struct {
-		cause error
-		state containerState
-	}{
-		"the server hangs up": {errors.New("hung up"), doubted},
-		"it is silent":        {context.DeadlineExceeded, untried},
-	} {
-		t.Run(name, func(t *testing.T) {
-			c := unconnected(t, slog.New(slog.DiscardHandler))
-			l := c.connectedTo(t, tc.cause)
-			_, err := l.Write(containerRequest())
-			require.NoError(t, err)
-			c.containers.asked = 1
-			_, err = l.Read(make([]byte, 1))
-			require.Error(t, err)
-			require.True(t, c.containers.are(tc.state))
-			c.outage.stop()
-		})
-	}
-}
-
 // kept returns how many watches of nodes that nobody creates a server has.
 func kept(server *zktest.Server) (n int) {
 	for path, watches := range server.Watches() {

@@ -14,7 +14,10 @@ const MaxFrame = 0xfffff
 // another node there.
 func CreateSize(dir string, data []byte, acl []zk.ACL) int {
 	const overhead = 192 // headers, the nodes' names, the flags
-	size := overhead + 2*len(dir) + len(data)
+	return overhead + 2*len(dir) + len(data) + sizeOf(acl)
+}
+
+func sizeOf(acl []zk.ACL) (size int) {
 	for _, a := range acl {
 		size += 12 + len(a.Scheme) + len(a.ID)
 	}
@@ -29,6 +32,26 @@ func CheckCreate(dir string, data []byte, acl []zk.ACL) error {
 	}
 	return nil
 }
+
+// checkTransaction returns an error if a transaction is longer than the servers take that makes
+// those nodes in dir, and checks others.
+func (c *Client) checkTransaction(dir string, creates []*zk.CreateRequest, checks []*zk.CheckVersionRequest) error {
+	const headers, create, check = 17, 25, 17 // without texts
+	size := headers
+	for _, op := range creates {
+		size += create + len(op.Path) + len(op.Data) + sizeOf(op.Acl)
+	}
+	for _, op := range checks {
+		size += check + len(op.Path)
+	}
+	if size > MaxFrame {
+		return fmt.Errorf("%d nodes have to be made in one transaction, which takes %d bytes with these access lists and data, and ZooKeeper accepts %d (1 MiB); make %s ahead of time: %w",
+			len(creates), size, MaxFrame, dir, errTooLong)
+	}
+	return c.Fits(size)
+}
+
+const errTooLong = Final("the transaction is too long")
 
 // maxBatch bounds the paths in one request, in bytes: a server cuts the connection at a request
 // longer than MaxFrame. A request that deletes nodes names as many others beside them.

@@ -1,7 +1,9 @@
 package client
 
 import (
+	"errors"
 	"fmt"
+	"net"
 	"sync"
 	"time"
 
@@ -77,4 +79,11 @@ func (c *Client) Fits(size int) error {
 	}
 	return fmt.Errorf("the servers hang up on a request of %d bytes, and this one has %d: their jute.maxbuffer is below that, ZooKeeper's own is %d: %w",
 		f.refused, size, MaxFrame, zk.ErrShortBuffer)
+}
+
+// hungUp reports whether it was the server that ended the connection: we have not, and it was
+// not silent.
+func hungUp(cause error) bool {
+	var late net.Error
+	return !errors.Is(cause, net.ErrClosed) && !IsStale(cause) && !(errors.As(cause, &late) && late.Timeout())
 }

@@ -1,22 +1,13 @@
 package client
 
 import (
-	"context"
-	"encoding/binary"
-	"errors"
-	"fmt"
-	"io"
 	"log/slog"
-	"net"
-	"os"
 	"testing"
 	"testing/synctest"
-	"time"
 
 	"github.com/go-zookeeper/zk"
 	"github.com/stretchr/testify/require"
 
-	"github.com/zklock/zklock/internal/wire"
 	"github.com/zklock/zklock/zktest"
 )
 
@@ -39,355 +30,189 @@ func logged(t *testing.T, server *zktest.Server) (*Client, *book) {
 	return c, b
 }
 
-func TestParentsAreMadeAsContainersWithTheACLAndTakenBackByWhoMadeThem(t *testing.T) {
+// sequential are requests for n sequential nodes in dir.
+func sequential(dir string, acl []zk.ACL, n int) (nodes []*zk.CreateRequest) {
+	for range n {
+		nodes = append(nodes, &zk.CreateRequest{Path: dir + "/x-", Acl: acl, Flags: zk.FlagEphemeralSequential})
+	}
+	return nodes
+}
+
+// grown makes one node in p's path, and as many tries as that takes.
+func grown(p *Parents) (names []string, err error) {
+	for {
+		names, err = p.Create([]byte("said"), sequential(p.dir, p.acl, 1))
+		if !p.Learn(err) {
+			return names, err
+		}
+	}
+}
+
+func TestWhatIsMissingOfAPathIsMadeWithItsFirstNodeInOneTransaction(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := zktest.NewServer(t)
 		c := connect(t, server, server.Dial)
-		p := c.Parents("/a/b/c", -1)
-		p.Leave()
-		ctx, v := c.WatchOver(t.Context(), "/lock")
-		defer v.End()
-		require.NoError(t, p.Make(ctx, zk.WorldACL(zk.PermAll&^zk.PermAdmin)))
-		require.Equal(t, "the parents to be made", v.step)
-		require.Equal(t, []string{"/a", "/a/b", "/a/b/c"}, paths(server))
-		for _, n := range server.Nodes() {
-			require.Empty(t, n.Data)
+		acl := zk.WorldACL(zk.PermAll &^ zk.PermAdmin)
+		names, err := grown(c.Parents("/a/b/c", "/a/b/c", acl))
+		require.NoError(t, err)
+		require.Equal(t, []string{"/a/b/c/x-0000000000"}, names)
+		made := server.Nodes()
+		require.Len(t, made, 4)
+		for i, n := range made {
+			require.Equal(t, made[0].Stat.Czxid, n.Stat.Czxid, n.Path)
 			require.Equal(t, []zktest.ACL{{Perms: zk.PermAll &^ zk.PermAdmin, Scheme: "world", ID: "anyone"}}, n.ACL)
+			require.Equal(t, i == 2, string(n.Data) == "said", "%s: the lowest parent says it", n.Path)
 		}
-		require.Zero(t, server.Requests()[zktest.OpCreate], "containers are asked for")
-		require.True(t, c.containers.are(served))
+		require.Equal(t, 1, server.Requests()[zktest.OpCreate])
+		require.Equal(t, 3, server.Requests()[zktest.OpMulti])
 
-		again := c.Parents("/a/b/c", -1)
-		require.NoError(t, again.Make(t.Context(), open))
-		again.Leave()
-		c.work.Wait()
-		require.Len(t, paths(server), 3, "they are somebody else's")
-		p.Leave()
-		c.work.Wait()
-		require.Equal(t, []string{"/a", "/a/b"}, paths(server), "the last has had no child")
-		p.Leave()
-		c.work.Wait()
-		require.Equal(t, 2, server.Requests()[zktest.OpDelete], "it is gone, which is as good")
-	})
-}
-
-func TestParentsThatAreInUseStay(t *testing.T) {
-	for name, tc := range map[string]struct {
-		version int32
-		use     func(c *zk.Conn) error
-		stays   bool
-	}{
-		"somebody has a node there":                        {-1, func(c *zk.Conn) error { _, err := c.Create("/a/node", nil, 0, open); return err }, true},
-		"somebody has written to them":                     {0, func(c *zk.Conn) error { _, err := c.Set("/a", []byte("x"), -1); return err }, true},
-		"somebody has written to them, which is no matter": {-1, func(c *zk.Conn) error { _, err := c.Set("/a", []byte("x"), -1); return err }, false},
-		"nobody has": {0, func(*zk.Conn) error { return nil }, false},
-	} {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				server := zktest.NewServer(t)
-				c := connect(t, server, server.Dial)
-				p := c.Parents("/a", tc.version)
-				require.NoError(t, p.Make(t.Context(), open))
-				require.NoError(t, tc.use(c.Conn))
-				p.Leave()
-				c.work.Wait()
-				require.Equal(t, tc.stays, len(paths(server)) > 0)
-				require.Equal(t, 1, server.Requests()[zktest.OpDelete])
-			})
-		})
-	}
-}
-
-func TestWhatIsLeftOfParentsGoesThoughTheConnectionIsLost(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		server := zktest.NewServer(t)
-		c := connect(t, server, server.Dial)
-		held := server.HoldReply(zktest.OpCreateContainer)
-		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
-		defer cancel()
-		p := c.Parents("/a", -1)
-		require.ErrorIs(t, p.Make(ctx, open), context.DeadlineExceeded)
-		p.Leave()
-		synctest.Wait()
-		require.Equal(t, 1, c.cleanups.count)
-		require.Zero(t, server.Requests()[zktest.OpDelete], "nobody knows yet whether there is something")
-		lost := server.DropRequest(zktest.OpDelete)
-		held.Release()
-		<-lost.Struck()
-		c.work.Wait()
-		require.Empty(t, paths(server))
-	})
-}
-
-func TestParentsThatCannotBeMadeSayWhy(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		server := zktest.NewServer(t)
-		c := connect(t, server, server.Dial)
-		_, err := c.Conn.Create("/closed", nil, 0, zk.WorldACL(zk.PermAll&^zk.PermCreate))
+		names, err = grown(c.Parents("/a/b/c", "/a/b/c", acl))
 		require.NoError(t, err)
-		for _, path := range []string{"/closed/a", "/closed/a/b"} {
-			ctx, v := c.WatchOver(t.Context(), "/lock")
-			require.ErrorIs(t, c.Parents(path, -1).Make(ctx, open), zk.ErrNoAuth)
-			require.ErrorIs(t, v.err, zk.ErrNoAuth)
-			v.End()
-		}
-		require.Equal(t, []string{"/closed"}, paths(server))
-	})
-}
+		require.Equal(t, []string{"/a/b/c/x-0000000001"}, names)
+		require.Equal(t, 2, server.Requests()[zktest.OpCreate], "one request if nothing is missing")
+		require.Equal(t, 3, server.Requests()[zktest.OpMulti])
 
-func TestParentsThatSomebodyElseHasMadeMeanwhileAreLeftToHim(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		server := zktest.NewServer(t)
-		c := connect(t, server, server.Dial)
-		other := connect(t, server, server.Dial)
-		first := server.HoldReply(zktest.OpCreateContainer, zktest.OnPath("/a/b")) // there is no parent yet
-		again := server.HoldRequest(zktest.OpCreateContainer, zktest.OnPath("/a/b"))
-		p, made := c.Parents("/a/b", -1), make(chan error, 1)
-		go func() { made <- p.Make(t.Context(), open) }()
-		<-first.Struck()
-		first.Release()
-		<-again.Struck()
-		_, err := other.Conn.Create("/a/b", nil, 0, open)
+		p := c.Parents("/a/d", "/a/d", open)
+		p.Lacks(true)
+		names, err = p.Create(nil, sequential("/a/d", open, 2), &zk.CheckVersionRequest{Path: "/a", Version: -1})
 		require.NoError(t, err)
-		again.Release()
-		require.NoError(t, <-made)
-		require.NoError(t, other.Conn.Delete("/a/b", -1))
-		p.Leave()
-		c.work.Wait()
-		require.Equal(t, []string{"/a"}, paths(server))
+		require.Equal(t, []string{"/a/d/x-0000000000", "/a/d/x-0000000001"}, names)
+		p.Lacks(false)
+		names, err = p.Create(nil, sequential("/a/d", open, 2), &zk.CheckVersionRequest{Path: "/a", Version: -1})
+		require.NoError(t, err)
+		require.Equal(t, []string{"/a/d/x-0000000002", "/a/d/x-0000000003"}, names)
 	})
 }
 
-func TestParentsThatCannotBeMadeWholeAreTakenBack(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		server := zktest.NewServer(t)
-		c := connect(t, server, server.Dial)
-		p := c.Parents("/a/b", -1)
-		require.ErrorIs(t, p.Make(t.Context(), zk.WorldACL(zk.PermAll&^zk.PermCreate)), zk.ErrNoAuth)
-		require.Equal(t, []string{"/a"}, paths(server))
-		p.Leave()
-		c.work.Wait()
-		require.Empty(t, paths(server))
-	})
-}
-
-func TestAnyAnswerToARequestForAContainerSaysThatTheyAreKnown(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		server := zktest.NewServer(t)
-		for path, answer := range map[string]error{"/closed": zk.ErrNodeExists, "/no/parent": zk.ErrNoNode, "/closed/a": zk.ErrNoAuth, "/new": nil} {
+func TestTheNodesAboveALocksPathLetEverybodyCreateOthersThere(t *testing.T) {
+	anyone := zktest.ACL{Perms: zk.PermCreate, Scheme: "world", ID: "anyone"}
+	ann := zktest.ACL{Perms: zk.PermAll, Scheme: "digest", ID: zk.DigestACL(zk.PermAll, "ann", "ann")[0].ID}
+	reads := zktest.ACL{Perms: zk.PermRead, Scheme: "world", ID: "anyone"}
+	for _, above := range [][]zktest.ACL{{ann, anyone}, {ann, reads, anyone}, {ann, {Perms: zk.PermAll, Scheme: "world", ID: "anyone"}}} {
+		synctest.Test(t, func(t *testing.T) {
+			server := zktest.NewServer(t)
 			c := connect(t, server, server.Dial)
-			_, _ = c.Conn.Create("/closed", nil, 0, zk.WorldACL(zk.PermAll&^zk.PermCreate))
-			require.Equal(t, answer, c.containers.ask(path, open))
-			require.True(t, c.containers.are(served), path)
-		}
-	})
-}
-
-func TestTheRootIsNotLookedForBelowAnother(t *testing.T) {
-	var asked []string
-	create := func(dir string) error { asked = append(asked, dir); return zk.ErrNoNode }
-	require.ErrorIs(t, makeParents("/a/b", create), zk.ErrNoNode) // of a chroot that is not there
-	require.Equal(t, []string{"/a/b", "/a", "/"}, asked)
-	asked = nil
-	there := map[string]bool{"/": true}
-	require.NoError(t, makeParents("/a/b", func(dir string) error {
-		asked = append(asked, dir)
-		switch {
-		case there[dir]:
-			return zk.ErrNodeExists
-		case dir == "/a/b" && !there["/a"]:
-			return zk.ErrNoNode
-		}
-		there[dir] = true
-		return nil
-	}))
-	require.Equal(t, []string{"/a/b", "/a", "/a/b"}, asked)
-}
-
-// So a server that lacks a node answers. Whoever has a path made pauses before it does so again.
-func TestAParentOfWhichTheServerSaysThatItIsThereAndThatItIsNotIsGivenUp(t *testing.T) {
-	asked := 0
-	require.ErrorIs(t, makeParents("/a/b", func(dir string) error {
-		asked++
-		if dir == "/a" {
-			return zk.ErrNodeExists
-		}
-		return zk.ErrNoNode
-	}), zk.ErrNoNode)
-	require.Less(t, asked, 10)
-}
-
-func TestAServerThatDoesNotKnowContainersIsNotAskedForAnother(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		server := zktest.NewServer(t, zktest.WithoutContainers(true))
-		c, b := logged(t, server)
-		require.NoError(t, c.Parents("/a/b", -1).Make(t.Context(), open))
-		require.Equal(t, []string{"/a", "/a/b"}, paths(server))
-		require.Equal(t, 1, server.Requests()[zktest.OpCreateContainer])
-		require.Zero(t, c.containers.asked)
-		require.False(t, c.DoubtsContainers())
-		require.True(t, c.containers.are(refused))
-		require.Equal(t, []string{"WARN zklock: the servers have no containers, parents are made persistent cause=unknown error: -6"}, b.warnings())
-		require.NoError(t, c.containers.makeParent("/c", zk.WorldACL(zk.PermRead)))
-		require.Equal(t, 1, server.Requests()[zktest.OpCreateContainer])
-		for _, n := range server.Nodes() {
-			require.Empty(t, n.Data)
-			if n.Path == "/c" {
-				require.Equal(t, []zktest.ACL{{Perms: zk.PermRead, Scheme: "world", ID: "anyone"}}, n.ACL)
+			require.NoError(t, c.Conn.AddAuth("digest", []byte("ann:ann")))
+			var own []zktest.ACL
+			var acl []zk.ACL
+			for _, a := range above {
+				if a != anyone {
+					own, acl = append(own, a), append(acl, zk.ACL(a))
+				}
 			}
-		}
-		_, stat, err := c.Conn.Get("/c")
-		require.NoError(t, err)
-		require.Zero(t, stat.EphemeralOwner)
-		require.Empty(t, b.warnings(), "once is enough")
-	})
-}
-
-func TestWithPersistentParentsAContainerIsNotAskedFor(t *testing.T) {
-	c := New(time.Second, nil, Options{PersistentParents: true, Logger: slog.New(slog.DiscardHandler)})
-	require.True(t, c.containers.are(refused))
-	require.ErrorIs(t, c.containers.make("/a", open), errNoContainers)
-	require.True(t, Refused(errNoContainers))
-	require.Empty(t, c.containers.asking)
-	c = New(time.Second, nil, Options{Logger: slog.New(slog.DiscardHandler)})
-	require.True(t, c.containers.are(untried))
-}
-
-// What is queued behind the first request for a container would cost the next connection.
-func TestOneContainerIsAskedForUntilAServerHasAnsweredThatOne(t *testing.T) {
-	for name, tc := range map[string]struct {
-		answer error
-		known  bool // before
-	}{
-		"it is made":            {nil, false},
-		"it is there":           {zk.ErrNodeExists, false},
-		"its parent is missing": {zk.ErrNoNode, false},
-		"it may not be made":    {zk.ErrNoAuth, false},
-		"when that is known":    {nil, true},
-	} {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				server := zktest.NewServer(t)
-				c := connect(t, server, server.Dial)
-				_, err := c.Conn.Create("/closed", nil, 0, zk.WorldACL(zk.PermAll&^zk.PermCreate))
-				require.NoError(t, err)
-				if tc.known {
-					require.NoError(t, c.containers.make("/first", open))
+			_, err := grown(c.Parents("/a/lock/locks", "/a/lock", acl))
+			require.NoError(t, err)
+			for _, n := range server.Nodes() {
+				list := own
+				if n.Path == "/a" {
+					list = above
 				}
-				before := server.Requests()[zktest.OpCreateContainer]
-				path := map[error]string{nil: "/new", zk.ErrNodeExists: "/closed", zk.ErrNoNode: "/no/parent", zk.ErrNoAuth: "/closed/a"}[tc.answer]
-				held := server.HoldReply(zktest.OpCreateContainer)
-				made := make(chan error, 3)
-				go func() { made <- c.containers.make(path, open) }()
-				<-held.Struck()
-				require.Equal(t, 1, c.containers.asked)
-				for i := range 2 {
-					go func() { made <- c.containers.make(fmt.Sprint("/other", i), open) }()
-				}
-				synctest.Wait()
-				asked := 1
-				if tc.known {
-					asked = 3
-				}
-				require.Equal(t, asked, server.Requests()[zktest.OpCreateContainer]-before)
-				next := server.HoldReply(zktest.OpCreateContainer)
-				held.Release()
-				require.Equal(t, tc.answer, <-made)
-				synctest.Wait()
-				require.Equal(t, 3, server.Requests()[zktest.OpCreateContainer]-before)
-				next.Release()
-				require.NoError(t, <-made)
-				require.NoError(t, <-made)
-				require.True(t, c.containers.are(served))
-				require.Zero(t, c.containers.asked)
-				require.Empty(t, c.containers.asking)
-			})
+				require.Equal(t, list, n.ACL, n.Path)
+			}
 		})
 	}
 }
 
-func TestWhoWaitsToAskForAContainerEndsWithTheSession(t *testing.T) {
-	c := unconnected(t, slog.New(slog.DiscardHandler))
-	c.containers.asking <- struct{}{}
-	c.cancel(errClosing)
-	require.ErrorIs(t, c.containers.make("/a", open), ErrClosed)
+func TestAListThatKeepsItsOwnCallOutLeavesNothing(t *testing.T) {
+	for name, tc := range map[string]struct {
+		acl []zk.ACL
+		err error
+	}{
+		"a password for a hash": {[]zk.ACL{{Perms: zk.PermAll, Scheme: "digest", ID: "ann:ann"}}, ErrShutOut},
+		"nothing may be read":   {zk.WorldACL(zk.PermAll &^ zk.PermRead), ErrShutOut},
+		"nothing may be made":   {zk.WorldACL(zk.PermAll &^ zk.PermCreate), ErrShutOut},
+		"no list":               {[]zk.ACL{{Perms: zk.PermAll, Scheme: "sasl", ID: "ann"}}, zk.ErrInvalidACL},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			server := zktest.NewServer(t)
+			c := connect(t, server, server.Dial)
+			require.NoError(t, c.Conn.AddAuth("digest", []byte("ann:ann")))
+			for _, path := range []string{"/lock", "/a/b/lock"} {
+				_, err := grown(c.Parents(path, path, tc.acl))
+				require.ErrorIs(t, err, tc.err, name)
+				require.True(t, Refused(err), name)
+				require.Empty(t, server.Nodes(), name)
+			}
+			_, err := c.Conn.Create("/closed", nil, 0, zk.WorldACL(zk.PermAll&^zk.PermCreate))
+			require.NoError(t, err)
+			_, err = grown(c.Parents("/closed/a/lock", "/closed/a/lock", open))
+			require.Equal(t, zk.ErrNoAuth, err, "which is somebody else's list")
+			require.Equal(t, []string{"/closed"}, paths(server))
+		})
+	}
 }
 
-func TestAnAnswerThatIsLostSaysNothingOfContainersAndNoAnswerBringsThemBack(t *testing.T) {
+func TestAPathGrowsUpToTheRootAndShrinksWhenOthersHaveMadeIt(t *testing.T) {
+	c := New(0, nil, Options{Logger: slog.New(slog.DiscardHandler)})
+	p := c.Parents("/a/b", "/a/b", open)
+	require.False(t, p.Learn(nil))
+	require.False(t, p.Learn(zk.ErrNodeExists), "another node than those that were missing")
+	require.False(t, p.Learn(zk.ErrNoAuth))
+	for _, top := range []string{"/a", "/"} {
+		require.True(t, p.Learn(zk.ErrNoNode))
+		require.Equal(t, top, p.top())
+	}
+	require.False(t, p.Learn(zk.ErrNoNode), "of a chroot that is not there")
+	require.True(t, p.Learn(zk.ErrNodeExists))
+	require.Equal(t, "/a", p.top())
+	require.False(t, p.Learn(zk.ErrNoNode), "a server removes what others make: a pause is due")
+	require.Len(t, p.creates(nil), 2)
+	for _, top := range []string{"/a", "/a/b"} {
+		require.True(t, p.Learn(zk.ErrNodeExists))
+		require.Equal(t, top, p.top())
+	}
+	require.False(t, p.Learn(zk.ErrNodeExists))
+}
+
+// A server that does not know containers refuses them, or takes them for persistent nodes.
+func TestWithoutContainersParentsArePersistentAndTheLogSaysSoOnce(t *testing.T) {
+	for refuses, multis := range map[bool]int{true: 4, false: 3} {
+		synctest.Test(t, func(t *testing.T) {
+			server := zktest.NewServer(t, zktest.WithoutContainers(refuses))
+			c, b := logged(t, server)
+			link := c.Current()
+			p := c.Parents("/a/b", "/a/b", open)
+			names, err := grown(p)
+			if refuses {
+				require.Equal(t, errNoContainers, err)
+				require.True(t, Transient(err))
+				names, err = grown(p)
+			}
+			require.NoError(t, err)
+			require.Equal(t, []string{"/a/b/x-0000000000"}, names)
+			synctest.Wait()
+			require.Equal(t, []string{"WARN zklock: the servers have no containers, parents are made persistent"}, b.warnings())
+			_, err = grown(c.Parents("/b", "/b", open))
+			require.NoError(t, err)
+			require.Equal(t, multis, server.Requests()[zktest.OpMulti])
+			synctest.Wait()
+			require.Empty(t, b.warnings(), "once is enough")
+			require.Same(t, link, c.Current(), "no connection is lost")
+		})
+	}
+}
+
+func TestWithPersistentParentsNoContainerIsAskedFor(t *testing.T) {
+	c := New(0, nil, Options{PersistentParents: true, Logger: slog.New(slog.DiscardHandler)})
+	p := c.Parents("/a", "/a", open)
+	p.Lacks(true)
+	require.EqualValues(t, zk.FlagPersistent, p.creates(nil)[0].Flags)
+	c.containers.unknown.Store(false)
+	require.EqualValues(t, zk.FlagContainer, p.creates(nil)[0].Flags)
+}
+
+func TestATransactionThatNoServerTakesIsNotSent(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := zktest.NewServer(t)
 		c := connect(t, server, server.Dial)
-		server.DropReply(zktest.OpCreateContainer)
-		require.ErrorIs(t, c.containers.ask("/a", open), zk.ErrConnectionClosed)
-		synctest.Wait()
-		require.True(t, c.DoubtsContainers())
-		require.NoError(t, c.Persist(t.Context(), func() error { return c.containers.ask("/c", open) }))
-		require.True(t, c.containers.are(served))
-		c.containers.state = refused
-		require.NoError(t, c.Persist(t.Context(), func() error { return c.containers.ask("/b", open) }))
-		require.True(t, c.containers.are(refused))
+		long := zk.DigestACL(zk.PermAll, string(make([]byte, MaxFrame/3)), "")
+		p := c.Parents("/a/b", "/a/b", append(long, open...))
+		p.missing = 2
+		_, err := p.Create(nil, sequential("/a/b", p.acl, 1))
+		require.ErrorContains(t, err, "make /a/b ahead of time")
+		require.False(t, Transient(err))
+		p.missing = 1
+		_, err = p.Create(nil, sequential("/a/b", p.acl, 1))
+		require.Equal(t, zk.ErrNoNode, err)
 	})
-}
-
-// containerRequest is a request for a container, as far as a connection reads along.
-func containerRequest() []byte {
-	request := make([]byte, 100)
-	binary.BigEndian.PutUint32(request[8:], uint32(wire.OpCreateContainer))
-	return request
-}
-
-func TestContainersAreDoubtedByAHangUpOnARequestForOneOfOurs(t *testing.T) {
-	why := errors.New("why")
-	for name, tc := range map[string]struct {
-		asked         int
-		other         bool // request is under way
-		before, after containerState
-		warnings      []string
-	}{
-		"the first time":       {asked: 1, after: doubted},
-		"after an answer":      {asked: 1, before: served, after: doubted},
-		"the second time":      {asked: 1, before: doubted, after: refused, warnings: []string{"WARN zklock: the servers have no containers, parents are made persistent cause=the connection was lost twice on the request for one: why"}},
-		"when they are known":  {asked: 1, before: refused, after: refused},
-		"on a user's request":  {asked: 0, after: untried},
-		"on another request":   {asked: 1, other: true, after: untried},
-		"on another, in doubt": {asked: 1, other: true, before: doubted, after: doubted},
-	} {
-		t.Run(name, func(t *testing.T) {
-			b := new(book)
-			c := unconnected(t, slog.New(b))
-			l := c.connectedTo(t, io.EOF)
-			if !tc.other {
-				_, err := l.Write(containerRequest())
-				require.NoError(t, err)
-			}
-			c.containers.asked, c.containers.state = tc.asked, tc.before
-			c.containers.doubt(l, why)
-			c.Log.close()
-			require.Equal(t, tc.warnings, b.warnings())
-			require.True(t, c.containers.are(tc.after))
-			require.Equal(t, tc.after == doubted, c.DoubtsContainers())
-		})
-	}
-}
-
-// Two requests for one may be under way, once a server was known to have them.
-func TestThatThereAreNoContainersIsToldOnce(t *testing.T) {
-	b := new(book)
-	c := unconnected(t, slog.New(b))
-	for range 2 {
-		c.containers.mu.Lock()
-		c.containers.refuse(zk.ErrAPIError)
-		c.containers.mu.Unlock()
-	}
-	c.Log.close()
-	require.Len(t, b.warnings(), 1)
-}
-
-func TestAServerHangsUpIfItWasNeitherSilentNorCutOff(t *testing.T) {
-	for _, err := range []error{io.EOF, errors.New("reset by peer"), zk.ErrConnectionClosed, &net.OpError{Err: errors.New("reset")}} {
-		require.True(t, hungUp(err), "%v", err)
-	}
-	for _, err := range []error{net.ErrClosed, os.ErrDeadlineExceeded, &net.OpError{Err: os.ErrDeadlineExceeded}, fmt.Errorf("wrapped: %w", net.ErrClosed)} {
-		require.False(t, hungUp(err), "%v", err)
-	}
 }

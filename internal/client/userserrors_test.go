@@ -61,14 +61,6 @@ func TestAUsersErrorMayCallTheSessionThatLogsIt(t *testing.T) {
 			v.since = c.Clock.Now().Add(-time.Hour)
 			c.stalls.find()
 		}, "it waits for luck; the last try: a user's error"},
-		"a connection that ends twice on a request for a container": {func(c *Client, err error) {
-			c.containers.asked = 1
-			for range 2 {
-				l := c.connectedTo(t, err)
-				_, _ = l.Write(containerRequest())
-				_, _ = l.Read(make([]byte, 1))
-			}
-		}, "the connection was lost twice on the request for one: a user's error"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			log := make(told, 1)

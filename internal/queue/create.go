@@ -23,17 +23,24 @@ type entry struct {
 }
 
 // sequential is the entry of a lock node, whose sequence the server completes.
-func (q *Queue) sequential(id string) entry {
-	prefix := recipe.Join(q.dir, recipe.Stem(id, q.kind))
+func (q *Queue) sequential(id string, above *client.Parents) entry {
+	nodes := q.requests(id, q.kind, 1)
 	return entry{
-		key:    wire.Request{Op: wire.OpCreate, Path: prefix},
+		key:    wire.Request{Op: wire.OpCreate, Path: nodes[0].Path},
 		queues: true,
 		size:   q.createSize(),
-		create: func(conn *zk.Conn) ([]string, error) {
-			node, err := conn.Create(prefix, q.options.Data, zk.FlagEphemeralSequential, q.options.ACL)
-			return []string{node}, err
-		},
+		create: func(*zk.Conn) ([]string, error) { return above.Create(nil, nodes) },
 	}
+}
+
+// requests are those for n sequential nodes.
+func (q *Queue) requests(id string, kind recipe.Kind, n int) []*zk.CreateRequest {
+	prefix := recipe.Join(q.dir, recipe.Stem(id, kind))
+	nodes := make([]*zk.CreateRequest, n)
+	for i := range nodes {
+		nodes[i] = &zk.CreateRequest{Path: prefix, Data: q.options.Data, Acl: q.options.ACL, Flags: zk.FlagEphemeralSequential}
+	}
+	return nodes
 }
 
 // createSize returns how long the create of one of the queue's nodes may be, in bytes.
@@ -118,7 +125,7 @@ func (c *contender) settle(ctx context.Context, done <-chan struct{}, seen *wire
 		return c.adopt(carrier, created.Value, zxid)
 	case carrier == nil, replied && !client.Mishap(created.Err):
 		s.forget(c) // unsent or refused: there is no node
-		return describe(c.queue.dir, created.Err)
+		return c.queue.describe(created.Err)
 	}
 	// The search goes on when ctx has ended, to delete what it finds.
 	search := client.Send(s.client, func() (struct{}, error) { return struct{}{}, c.search(carrier) })

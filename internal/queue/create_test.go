@@ -294,7 +294,7 @@ func TestAListThatWasSentAlongWithACreateDoesNotProveThatItsNodeIsGone(t *testin
 		q := lockAt(s, "/lock")
 		inc, err := s.await(t.Context())
 		require.NoError(t, err)
-		c, view, err := q.create(t.Context(), inc, q.sequential)
+		c, view, err := q.create(t.Context(), inc, q.node)
 		require.NoError(t, err)
 		defer c.leave()
 		view.Names = nil

@@ -44,14 +44,16 @@ func TimedOut(ctx context.Context, err error) error {
 }
 
 // describe says what a refusal of the lock's create means.
-func describe(dir string, err error) error {
+func (q *Queue) describe(err error) error {
+	dir := q.dir
+	err = client.ExplainACL(err, q.options.ACL)
 	switch {
+	case client.Answers(err, client.ErrShutOut):
+		return err
 	case client.Answers(err, zk.ErrNoChildrenForEphemerals):
 		return fmt.Errorf("%s or a node above it is an ephemeral node, which cannot have the children that a lock needs: %w", dir, err)
 	case client.Answers(err, zk.ErrNoAuth):
 		return fmt.Errorf("the ACL of %s, or of the node above it, does not let this session create a lock node there: %w", dir, err)
-	case client.Answers(err, zk.ErrInvalidACL):
-		return fmt.Errorf("the server refuses the lock's ACL (scheme %q needs credentials on the session): %w", "auth", err)
 	}
 	return client.OverQuota(err, dir, "another lock node")
 }

@@ -45,21 +45,23 @@ func TestOnlyAWaitThatADeadlineEndedSaysThatTheLockIsTaken(t *testing.T) {
 }
 
 func TestARefusalOfALockNodeSaysWhatToChange(t *testing.T) {
+	q := &Queue{dir: "/locks/ledger", options: Options{ACL: zk.WorldACL(zk.PermRead)}}
 	for _, c := range []struct {
 		refused error
 		advice  string
 	}{
 		{zk.ErrNoChildrenForEphemerals, "/locks/ledger or a node above it is an ephemeral node"},
 		{zk.ErrNoAuth, "the ACL of /locks/ledger, or of the node above it, does not let this session create"},
-		{zk.ErrInvalidACL, "the server refuses the lock's ACL"},
+		{fmt.Errorf("%w: %w", client.ErrShutOut, zk.ErrNoAuth), "the call's own ACL keeps its session out: an entry of scheme \"world\" lets nobody create; zk.AuthACL"},
+		{zk.ErrInvalidACL, "the servers refuse the ACL"},
 		{errors.New("unknown error: -125"), "the quota of /locks/ledger, or of a node above it, does not allow another lock node"},
 	} {
-		err := describe("/locks/ledger", c.refused)
+		err := q.describe(c.refused)
 		require.ErrorIs(t, err, c.refused)
 		require.ErrorContains(t, err, c.advice)
 	}
 	for _, err := range []error{nil, zk.ErrConnectionClosed, fmt.Errorf("a dialer's: %w", errors.ErrUnsupported)} {
-		require.Equal(t, err, describe("/locks/ledger", err), "nothing is to be said of others")
+		require.Equal(t, err, q.describe(err), "nothing is to be said of others")
 	}
 }
 

@@ -48,8 +48,7 @@ func (s *Session) proven(p proof) {
 	}
 	s.incarnation.confirmed = now
 	s.incarnation.Prove(p.Proof, quick, now, &s.relays, s.terms(now))
-	// Who asks for a container again may lose this connection too: that is one suspension.
-	if s.incarnation.suspended && !s.client.DoubtsContainers() {
+	if s.incarnation.suspended {
 		s.incarnation.suspended = false
 		s.tellHolders(History.Resumed)
 	}

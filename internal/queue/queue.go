@@ -204,12 +204,7 @@ func (c *contender) grantFirst(ctx context.Context, view *listing) (*Hold, error
 // enter creates a contender, with the list that was read along, if any.
 func (q *Queue) enter(ctx context.Context) (c *contender, view *listing, err error) {
 	s := q.session
-	above := s.client.Parents(q.dir, 0)
-	defer func() {
-		if c == nil {
-			above.Leave()
-		}
-	}()
+	above := s.client.Parents(q.dir, q.path, q.options.ACL)
 	err = s.client.Retry(ctx, func() (err error) {
 		c, view, err = q.enterOnce(ctx, above)
 		return err
@@ -217,7 +212,8 @@ func (q *Queue) enter(ctx context.Context) (c *contender, view *listing, err err
 	return c, view, err
 }
 
-// enterOnce is one try to create a contender. If a parent is missing it makes that, for the next.
+// enterOnce is one try to create a contender. It goes on at once when it finds that more of the
+// path is missing.
 func (q *Queue) enterOnce(ctx context.Context, above *client.Parents) (*contender, *listing, error) {
 	if ctx.Err() != nil {
 		return nil, nil, client.Ended(ctx)
@@ -232,11 +228,10 @@ func (q *Queue) enterOnce(ctx context.Context, above *client.Parents) (*contende
 	if err != nil {
 		return nil, nil, err
 	}
-	c, view, err := q.create(ctx, inc, q.sequential)
-	if client.Answers(err, zk.ErrNoNode) {
-		if err = describe(q.dir, above.Make(ctx, q.options.ACL)); err == nil {
-			err = client.ErrStale
+	for {
+		c, view, err := q.create(ctx, inc, func(id string) entry { return q.sequential(id, above) })
+		if !above.Learn(err) {
+			return c, view, err
 		}
 	}
-	return c, view, err
 }

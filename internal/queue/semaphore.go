@@ -109,11 +109,8 @@ func (s *Semaphore) take(
 	}()
 	ctx, dog := s.permits.session.client.WatchOver(ctx, s.permits.path)
 	defer dog.End()
-	above := s.permits.session.client.Parents(s.permits.dir, -1)
+	above := s.permits.session.client.Parents(s.permits.dir, s.permits.path, s.permits.options.ACL)
 	defer func() {
-		if h == nil {
-			above.Leave()
-		}
 		if err != nil && turn.contender.behind {
 			err = TimedOut(ctx, err)
 		}
@@ -122,9 +119,10 @@ func (s *Semaphore) take(
 		if err := s.awaitRoom(ctx, turn, n, above, wait); err != nil {
 			return client.Permanent(err)
 		}
-		if h, err = s.create(ctx, turn, n); turn.Err() != nil {
+		if h, err = s.create(ctx, turn, n, above); turn.Err() != nil {
 			return client.Permanent(err)
 		}
+		above.Learn(err)
 		return err
 	})
 	return h, err
@@ -173,15 +171,17 @@ func (s *Semaphore) wait(ctx context.Context, turn *Hold, out *client.Watch) err
 }
 
 // out reads and watches the permits that are out, of which turn's holder is the only one to add
-// any, and makes sure that all mean the same size.
+// any, and makes sure that all mean the same size. There are none if the leases' node is missing.
 func (s *Semaphore) out(ctx context.Context, turn *Hold, above *client.Parents) (w *client.Watch, err error) {
 	err = s.permits.session.client.Retry(ctx, func() error {
 		if _, err := s.permits.session.client.Await(ctx, turn.contender.incarnation.id); err != nil {
 			return client.Permanent(err)
 		}
-		if w, err = s.look(ctx, turn); client.Answers(err, zk.ErrNoNode) && turn.Err() == nil {
-			if err = describe(s.permits.dir, above.Make(ctx, s.permits.options.ACL)); err == nil {
-				err = client.ErrStale // there is something to look at now
+		w, err = s.look(ctx, turn)
+		missing := client.Answers(err, zk.ErrNoNode) && turn.Err() == nil
+		if above.Lacks(missing); missing {
+			if w, err = new(client.Watch), above.Confirm(ctx); err == nil {
+				err = s.mixed(ctx, nil)
 			}
 		}
 		if err != nil && ctx.Err() == nil && turn.Err() != nil {
@@ -247,7 +247,7 @@ const longestSize = 60
 // agree compares the size that the leases' node says with ours, and sets it while no permit is
 // out. The node of a semaphore that Curator made says nothing.
 func (s *Semaphore) agree(ctx context.Context, turn *Hold, said client.Content, out int) error {
-	ours := fmt.Sprintf("size=%d", s.size)
+	ours := s.says()
 	switch {
 	case string(said.Data) == ours:
 		return nil
@@ -269,33 +269,21 @@ func (s *Semaphore) agree(ctx context.Context, turn *Hold, said client.Content, 
 	return err
 }
 
-// create makes n permits in one transaction, if turn is still held.
-func (s *Semaphore) create(ctx context.Context, turn *Hold, n int) (*Hold, error) {
-	return s.permits.convert(ctx, turn, func(id string, check *zk.CheckVersionRequest) entry { return s.entry(id, check, n) })
+// create makes n permits in one transaction, if turn is still held, and the leases' node if that is
+// missing.
+func (s *Semaphore) create(ctx context.Context, turn *Hold, n int, above *client.Parents) (*Hold, error) {
+	return s.permits.convert(ctx, turn, func(id string, check *zk.CheckVersionRequest) entry {
+		nodes := s.permits.requests(id, recipe.Permit, n)
+		return entry{
+			key:   wire.Request{Op: wire.OpCreate, Path: nodes[0].Path},
+			nodes: n,
+			size:  n * s.permits.createSize(),
+			create: func(*zk.Conn) ([]string, error) {
+				return above.Create([]byte(s.says()), nodes, check) // the check is not first, where any other of the node may be
+			},
+		}
+	})
 }
 
-func (s *Semaphore) entry(id string, check *zk.CheckVersionRequest, n int) entry {
-	q := s.permits
-	prefix := recipe.Join(q.dir, recipe.Stem(id, recipe.Permit))
-	var ops []any
-	for range n {
-		ops = append(ops, &zk.CreateRequest{Path: prefix, Data: q.options.Data, Acl: q.options.ACL, Flags: zk.FlagEphemeralSequential})
-	}
-	ops = append(ops, check) // not first, where any other check of the node may be
-	return entry{
-		key:   wire.Request{Op: wire.OpCreate, Path: prefix},
-		nodes: n,
-		size:  n * q.createSize(),
-		create: func(conn *zk.Conn) ([]string, error) {
-			results, err := conn.Multi(ops...)
-			if err != nil {
-				return nil, err
-			}
-			nodes := make([]string, n)
-			for i, r := range results[:n] {
-				nodes[i] = r.String
-			}
-			return nodes, nil
-		},
-	}
-}
+// says returns what the leases' node says of the size.
+func (s *Semaphore) says() string { return fmt.Sprintf("size=%d", s.size) }

@@ -135,7 +135,7 @@ func (c *contender) followNext() <-chan struct{} {
 	if ahead == nil {
 		return nil
 	}
-	return c.followLocked(recipe.Succession{SameQueue: c.since != 0 && c.since < ahead.token && ahead.token < c.token}, ahead)
+	return c.followLocked(recipe.Succession{SameQueue: c.since != 0 && c.since <= ahead.token && ahead.token < c.token}, ahead)
 }
 
 // followSoon is followNext that gives the contender ahead a chance to be known: the creates'

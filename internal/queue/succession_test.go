@@ -121,7 +121,8 @@ func TestAContenderFollowsTheOneOfItsSessionThatIsKnownToBeRightAhead(t *testing
 			"the one ahead was the first there":         {7, 17, 16, true},
 			"there may be somebody in between":          {6, 16, 1, false},
 			"it may be another queue":                   {7, 17, 0, false},
-			"the queue is younger than who seems ahead": {7, 17, 17, false},
+			"the queue was made with the one ahead":     {7, 17, 17, true},
+			"the queue is younger than who seems ahead": {7, 17, 18, false},
 			"who seems ahead is of a younger queue":     {7, 18, 1, false},
 		} {
 			s.mu.Lock()

@@ -144,8 +144,11 @@ func sequenceAfter(marker, name string) (sequence int32, ok bool) {
 // end of the counter, or beyond.
 func (n Node) Unordered() bool { return n.Sequence >= orderEnd || n.Sequence < 0 }
 
+// Sequential returns the name of the sequential node that a server makes of stem.
+func Sequential(stem string, sequence int32) string {
+	return fmt.Sprintf("%s%0*d", stem, sequenceDigits, sequence)
+}
+
 // Downgraded returns the name of the reader that a writer with that sequence becomes. It keeps
 // the writer's place.
-func Downgraded(id string, writer int32) string {
-	return fmt.Sprintf("%s%0*d", Stem(id, Read), sequenceDigits, writer)
-}
+func Downgraded(id string, writer int32) string { return Sequential(Stem(id, Read), writer) }

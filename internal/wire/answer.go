@@ -159,6 +159,8 @@ func (b *body) result(kind int32) bool {
 		return true
 	case OpCreate:
 		return b.text()
+	case OpCreate2:
+		return b.text() && b.skip(statSize)
 	case OpSetData:
 		return b.skip(statSize)
 	case opError:

@@ -52,7 +52,7 @@ func fits(shape string, from *bytes.Reader) bool {
 			done, err := from.ReadByte()
 			ok = is && err == nil && pass(4)
 			if ok && done == 0 {
-				each, known := map[int32]string{OpCreate: "s", OpDelete: "", OpSetData: stat, OpCheck: "", opError: "4"}[kind]
+				each, known := map[int32]string{OpCreate: "s", OpCreate2: "s" + stat, OpDelete: "", OpSetData: stat, OpCheck: "", opError: "4"}[kind]
 				ok = known && fits(each+"R", from)
 			}
 		}
@@ -92,7 +92,7 @@ func TestAnAnswerGoesOnOnlyIfAllOfItsFieldsAreThere(t *testing.T) {
 		{OpGetChildren, slices.Concat(number(2), text("a"), text("b"))},
 		{OpGetChildren2, slices.Concat(number(2), text("a"), text("b"), zeros)},
 		{OpMulti, end},
-		{OpMulti, slices.Concat(result(OpCreate, text("/a")), result(OpDelete), result(OpSetData, zeros), result(OpCheck), result(opError, number(noNode)), end)},
+		{OpMulti, slices.Concat(result(OpCreate2, text("/a"), zeros), result(OpCreate, text("/a")), result(OpDelete), result(OpSetData, zeros), result(OpCheck), result(opError, number(noNode)), end)},
 		{opEvent, slices.Concat(number(1), number(3), text("/lock"))},
 	} {
 		require.True(t, isWhole(tc.op, tc.body), tc)

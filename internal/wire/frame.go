@@ -20,6 +20,7 @@ const (
 	OpGetChildren2    int32 = 12
 	OpCheck           int32 = 13
 	OpMulti           int32 = 14
+	OpCreate2         int32 = 15
 	OpReconfig        int32 = 16
 	OpCreateContainer int32 = 19
 	OpCreateTTL       int32 = 21
@@ -86,7 +87,7 @@ func readFrame(in *bufio.Reader, length int, room []byte) (frame []byte, err err
 }
 
 // Request is what a request is recognised by: its operation and the path that its body begins
-// with; of a multi, those of its first operation.
+// with; of a multi, those of its first operation that makes no parent for others.
 type Request struct {
 	Op   int32
 	Path string
@@ -98,14 +99,54 @@ func request(frame []byte) (op int32, path []byte) {
 	if len(frame) < bodyAt {
 		return 0, nil
 	}
-	op, body := int32(binary.BigEndian.Uint32(frame[opAt:])), frame[bodyAt:]
-	if op == OpMulti && len(body) > multiHeader {
-		op, body = int32(binary.BigEndian.Uint32(body)), body[multiHeader:]
-	}
-	if len(body) >= 4 {
-		if n := binary.BigEndian.Uint32(body); uint64(n) <= uint64(len(body)-4) {
-			path = body[4 : 4+n]
+	op, body := int32(binary.BigEndian.Uint32(frame[opAt:])), fields(frame[bodyAt:])
+	for multi := op == OpMulti; multi && len(body) > multiHeader; {
+		op = int32(binary.BigEndian.Uint32(body))
+		body = body[multiHeader:]
+		behind, parent := body.behindParent()
+		if multi = op == OpCreate && parent; multi {
+			body = behind
 		}
 	}
-	return op, path
+	return op, body.text()
+}
+
+// fields are what is left of a frame's body. What is not there reads as nothing.
+type fields []byte
+
+// text takes a string, or other bytes, off.
+func (f *fields) text() []byte {
+	n := uint64(uint32(f.int()))
+	if n > uint64(len(*f)) { // also of none, whose length is -1
+		return nil
+	}
+	text := (*f)[:n]
+	*f = (*f)[n:]
+	return text
+}
+
+// int takes a number off.
+func (f *fields) int() int32 {
+	if len(*f) < 4 {
+		*f = nil
+		return 0
+	}
+	n := int32(binary.BigEndian.Uint32(*f))
+	*f = (*f)[4:]
+	return n
+}
+
+// behindParent returns what is behind a create, and whether that is of a container or a plain
+// persistent node, which others of the transaction may be made below.
+func (f fields) behindParent() (behind fields, parent bool) {
+	const persistent, container = 0, 4
+	f.text() // path
+	f.text() // data
+	for n := f.int(); n > 0 && len(f) > 0; n-- {
+		f.int()  // permissions
+		f.text() // scheme
+		f.text() // id
+	}
+	flags := f.int()
+	return f, len(f) > 0 && (flags == persistent || flags == container)
 }

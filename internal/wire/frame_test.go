@@ -52,6 +52,13 @@ func TestARequestIsKnownByItsOperationAndItsPathOrThoseOfTheFirstInAMulti(t *tes
 	}
 	head, path := make([]byte, 8), []byte("/lock")
 	inMulti := join(number(OpDelete), make([]byte, 5))
+	acl := join(number(1), number(31), text("world"), text("anyone"))
+	parent := func(flags int32) []byte {
+		return join(number(OpCreate), make([]byte, 5), text("/parent"), number(-1), acl, number(flags))
+	}
+	create := func(flags int32) []byte {
+		return join(number(OpCreate), make([]byte, 5), text("/lock"), text("data"), acl, number(flags))
+	}
 	for name, c := range map[string]struct {
 		frame []byte
 		op    int32
@@ -67,6 +74,9 @@ func TestARequestIsKnownByItsOperationAndItsPathOrThoseOfTheFirstInAMulti(t *tes
 		"a multi":                        {join(head, number(OpMulti), inMulti, number(5), path), OpDelete, "/lock"},
 		"a multi with an operation only": {join(head, number(OpMulti), inMulti, []byte{0}), OpDelete, ""},
 		"a multi with nothing":           {join(head, number(OpMulti), number(-1), []byte{1}, number(-1)), OpMulti, ""},
+		"a multi that makes parents":     {join(head, number(OpMulti), parent(4), parent(0), create(3)), OpCreate, "/lock"},
+		"a multi of parents":             {join(head, number(OpMulti), parent(4), number(-1), []byte{1}, number(-1)), OpCreate, ""},
+		"a multi that is cut off":        {join(head, number(OpMulti), parent(4)[:30]), OpCreate, "/parent"},
 		"no operation":                   {join(head, []byte{0, 0, 0}), 0, ""},
 		"nothing":                        {nil, 0, ""},
 	} {

@@ -329,18 +329,6 @@ func (l *Link) Longest() (taken, unanswered int) {
 	return l.taken, unanswered
 }
 
-// Awaits reports whether a request of that operation has not been answered.
-func (l *Link) Awaits(op int32) bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	for _, r := range l.pending {
-		if r.op == op {
-			return true
-		}
-	}
-	return false
-}
-
 // answered notes that a request was answered, if it is one that was noted.
 func (l *Link) answered(xid int32) (r inFlight, known bool) {
 	l.mu.Lock()

@@ -286,24 +286,6 @@ func TestAWriteThatWasAnsweredCatchesTheConnectionUp(t *testing.T) {
 	}
 }
 
-func TestARequestIsAwaitedUntilItIsAnswered(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		l := plugged(t, lively()).greeted(1, ms)
-		l.sends(1, OpGetData)
-		require.True(t, l.Awaits(OpGetData))
-		require.False(t, l.Awaits(OpCreateContainer))
-		l.sends(2, OpCreateContainer)
-		l.sends(xidPing, opPing)
-		l.says(answer(1, 0))
-		l.says(answer(xidPing, 0))
-		require.False(t, l.Awaits(OpGetData))
-		require.True(t, l.Awaits(OpCreateContainer))
-		l.says(answer(2, noNode))
-		require.False(t, l.Awaits(OpCreateContainer))
-		require.False(t, l.Awaits(opPing))
-	})
-}
-
 // A server answers a login without telling the leader of the session.
 func TestARequestThatWasAnsweredLongEnoughAgoHasTouchedTheSession(t *testing.T) {
 	for name, tc := range map[string]struct {

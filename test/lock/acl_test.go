@@ -35,9 +35,13 @@ func TestWhatOperationsSaysOfACLsIsTrueOfApache(t *testing.T) {
 	world := zk.WorldACL(zk.PermAll)
 
 	require.NoError(t, take(ledger, "/missing/ledger", all))
-	require.ErrorIs(t, take(other, "/missing/other", world), zk.ErrNoAuth, "the first lock's list is on the parent that it created")
+	require.NoError(t, take(other, "/missing/other", world), "the first lock does not shut the others out")
+	require.ErrorIs(t, take(other, "/missing/ledger", world), zk.ErrNoAuth)
+	require.ErrorIs(t, other.Conn().Delete("/missing/other", -1), zk.ErrNoAuth, "who is not in the list may create, and no more")
+	_, _, err := other.Conn().Children("/missing")
+	require.ErrorIs(t, err, zk.ErrNoAuth)
 
-	_, err := ledger.Conn().Create("/locks", nil, zk.FlagPersistent, zk.WorldACL(zk.PermRead|zk.PermCreate))
+	_, err = ledger.Conn().Create("/locks", nil, zk.FlagPersistent, zk.WorldACL(zk.PermRead|zk.PermCreate))
 	require.NoError(t, err)
 	require.NoError(t, take(ledger, "/locks/ledger", all))
 	require.NoError(t, take(other, "/locks/other", world))
@@ -62,4 +66,59 @@ func TestWhatOperationsSaysOfACLsIsTrueOfApache(t *testing.T) {
 	h, err := permits.Acquire(t.Context(), 1)
 	require.NoError(t, err)
 	require.NoError(t, h.Release(t.Context()))
+}
+
+// wrongLists keep their own session out, or are none.
+var wrongLists = map[string][]zk.ACL{
+	"a password for a hash":   {{Perms: zk.PermAll, Scheme: "digest", ID: "ledger:secret"}},
+	"another user's":          zk.DigestACL(zk.PermAll, "ann", "secret"),
+	"nobody may read":         zk.WorldACL(zk.PermAll &^ zk.PermRead),
+	"nobody may create":       zk.WorldACL(zk.PermAll &^ zk.PermCreate),
+	"a scheme without a name": {{Perms: zk.PermAll, Scheme: "sasl", ID: "ledger"}},
+}
+
+func TestApacheKeepsNothingOfAListThatKeepsItsOwnCallOut(t *testing.T) {
+	e := apachezk.Run(t)
+	ledger, all := team(t, e, "ledger", zk.PermAll)
+	other, _ := team(t, e, "other", zk.PermAll)
+	for name, wrong := range wrongLists {
+		for what, take := range belowPaths {
+			for _, path := range []string{"/new", "/a/new/one"} {
+				_, err := take(t.Context(), ledger, path, wrong)
+				require.ErrorContains(t, err, "ACL", "%s: %s", what, name)
+				top, _, err := other.Conn().Children("/")
+				require.NoError(t, err)
+				require.Equal(t, []string{"zookeeper"}, top, "%s: %s", what, name)
+			}
+		}
+	}
+	for what, take := range belowPaths {
+		path := "/" + what[2:]
+		leave, err := take(t.Context(), ledger, path+"/a/b", all)
+		require.NoError(t, err, what)
+		require.NoError(t, leave(t.Context()))
+		leave, err = take(t.Context(), other, path+"/a/c", zk.WorldACL(zk.PermAll))
+		require.NoError(t, err, what)
+		require.NoError(t, leave(t.Context()))
+	}
+}
+
+// It says by its setting how it makes the id of a user who logs in.
+func TestWithAnotherDigestAlgorithmAnIdOfSHA1LeavesNothingAndAuthACLIsRight(t *testing.T) {
+	e := apachezk.Run(t, func(c *apachezk.Config) {
+		c.Settings = map[string]string{"DigestAuthenticationProvider.digestAlg": "SHA-256"}
+	})
+	ledger, sha1 := team(t, e, "ledger", zk.PermAll)
+	for what, take := range belowPaths {
+		path := "/" + what[2:]
+		_, err := take(t.Context(), ledger, path, sha1)
+		require.ErrorIs(t, err, zk.ErrNoAuth)
+		require.ErrorContains(t, err, "the servers' digestAlg is not SHA-1")
+		exists, _, err := ledger.Conn().Exists(path)
+		require.NoError(t, err)
+		require.False(t, exists, what)
+		leave, err := take(t.Context(), ledger, path, zk.AuthACL(zk.PermAll))
+		require.NoError(t, err, what)
+		require.NoError(t, leave(t.Context()))
+	}
 }

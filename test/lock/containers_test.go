@@ -3,10 +3,8 @@ package lock_test
 import (
 	"context"
 	"log/slog"
-	"net"
-	"slices"
 	"strings"
-	"sync/atomic"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -19,331 +17,170 @@ import (
 	"github.com/zklock/zklock/zktest"
 )
 
-// containerless is a session with a server that does not know containers, in which a lock is
-// held whatever else goes on.
-type containerless struct {
-	*bubble
-	*zklock.Session
-	log                       lockedBuffer
-	dials, suspended, resumed atomic.Int32
-	straight                  atomic.Bool // requests for containers go out at once
+// belowPaths are ways to ask for something below a path.
+var belowPaths = map[string]func(ctx context.Context, s *zklock.Session, path string, acl []zk.ACL) (leave func(context.Context) error, err error){
+	"a lock": func(ctx context.Context, s *zklock.Session, path string, acl []zk.ACL) (func(context.Context) error, error) {
+		l, err := zklock.New(s, path, zklock.WithACL(acl))
+		if err == nil {
+			err = l.LockContext(ctx)
+		}
+		return func(ctx context.Context) error { return l.UnlockContext(ctx) }, err
+	},
+	"a try": func(ctx context.Context, s *zklock.Session, path string, acl []zk.ACL) (func(context.Context) error, error) {
+		rw, err := zklock.NewRW(s, path, zklock.WithACL(acl))
+		if err != nil {
+			return nil, err
+		}
+		h, err := rw.TryRAcquire(ctx)
+		return h.Release, err
+	},
+	"a semaphore": func(ctx context.Context, s *zklock.Session, path string, acl []zk.ACL) (func(context.Context) error, error) {
+		permits, err := zklock.NewSemaphore(s, path, 3, zklock.WithACL(acl))
+		if err != nil {
+			return nil, err
+		}
+		h, err := permits.Acquire(ctx, 2)
+		return h.Release, err
+	},
+	"a member": func(ctx context.Context, s *zklock.Session, path string, acl []zk.ACL) (func(context.Context) error, error) {
+		m, err := membership.Join(ctx, s, path, nil, membership.WithACL(acl))
+		return m.Leave, err
+	},
 }
 
-func (w *containerless) dial(network, address string, timeout time.Duration) (net.Conn, error) {
-	w.dials.Add(1)
-	conn, err := w.server.Dial(network, address, timeout)
-	return late{conn, w}, err
-}
-
-// late is a connection that a request for a container takes its time to go out on, so that a
-// proof is answered ahead of it.
-type late struct {
-	net.Conn
-	of *containerless
-}
-
-const lateness = 50 * time.Millisecond
-
-func (l late) Write(frame []byte) (int, error) {
-	if !isOf(frame, zktest.OpCreateContainer) || l.of.straight.Load() {
-		return l.Conn.Write(frame)
+// A server that does not know containers would hang up on a request of its own for one.
+func TestAPathThatIsMissingOnAServerWithoutContainersCostsNoConnection(t *testing.T) {
+	for refuses, how := range map[bool]string{true: "refused", false: "taken for persistent nodes"} {
+		for _, path := range []string{"/new", "/a/path/that/is/deep"} {
+			for what, take := range belowPaths {
+				t.Run(how+path+"/"+what, func(t *testing.T) {
+					synctest.Test(t, func(t *testing.T) {
+						server := zktest.NewServer(t, zktest.WithoutContainers(refuses), zktest.WithContainerInterval(time.Second))
+						var log lockedBuffer
+						s, err := zklock.Connect(t.Context(), []string{server.PipeAddr()}, 10*time.Second,
+							zklock.WithDialer(server.Dial), zklock.WithLogger(slog.New(slog.NewTextHandler(&log, nil))))
+						require.NoError(t, err)
+						defer s.Close()
+						for _, below := range []string{path, "/another" + path} {
+							leave, err := take(t.Context(), s, below, zk.WorldACL(zk.PermAll))
+							require.NoError(t, err)
+							require.NoError(t, leave(t.Context()))
+							time.Sleep(time.Minute)
+							exists, _, err := s.Conn().Exists(below)
+							require.NoError(t, err)
+							require.True(t, exists, "the parents are persistent")
+						}
+						require.NotContains(t, log.String(), "no connection")
+						require.Equal(t, 1, strings.Count(log.String(), "level=WARN"), log.String())
+						require.Contains(t, log.String(), "the servers have no containers, parents are made persistent")
+					})
+				})
+			}
+		}
 	}
-	frame = slices.Clone(frame)
-	time.AfterFunc(lateness, func() { _, _ = l.Conn.Write(frame) })
-	return len(frame), nil
 }
 
-// answers are the ways in which such a server refuses a container.
-var answers = map[string]bool{"without a word": false, "with an answer": true}
-
-func withoutContainers(t *testing.T, answered bool, f func(t *testing.T, w *containerless), opts ...zklock.SessionOption) {
-	t.Helper()
-	synctest.Test(t, func(t *testing.T) {
-		server := zktest.NewServer(t, zktest.WithoutContainers(answered), zktest.WithContainerInterval(time.Second))
-		w := &containerless{bubble: &bubble{t, server, "/held"}}
-		s, err := zklock.Connect(t.Context(), []string{server.PipeAddr()}, 10*time.Second, append(opts,
-			zklock.WithLogger(slog.New(slog.NewTextHandler(&w.log, nil))),
-			zklock.WithDialer(w.dial))...)
-		require.NoError(t, err)
-		defer s.Close()
-		w.Session = s
-		_, err = s.Conn().Create("/held", nil, zk.FlagPersistent, zk.WorldACL(zk.PermAll))
-		require.NoError(t, err)
-		held, err := w.locker(s, zklock.WithTrace(&zklock.Trace{
-			Suspended: func(zklock.TraceInfo) { w.suspended.Add(1) },
-			Resumed:   func(zklock.TraceInfo) { w.resumed.Add(1) },
-		})).Acquire(t.Context())
-		require.NoError(t, err)
-
-		f(t, w)
-		time.Sleep(s.Timeout()) // for more proofs
-		require.NoError(t, held.Err(), "what is held outlives it")
-		require.Equal(t, w.suspended.Load(), w.resumed.Load())
-	})
-}
-
-// requireLost checks how many connections have been lost, and that all other holds were
-// suspended once at most and the log says why, once.
-func (w *containerless) requireLost(t *testing.T, connections int32) {
-	t.Helper()
-	time.Sleep(w.Timeout())
-	require.Equal(t, connections, w.dials.Load()-1)
-	require.Equal(t, min(connections, 1), w.suspended.Load())
-	require.Equal(t, min(int(connections), 1), strings.Count(w.log.String(), "level=WARN"), w.log.String())
-}
-
-// lockAt takes and releases the lock on path, in a time that suits anybody.
-func (w *containerless) lockAt(t *testing.T, path string) {
-	t.Helper()
-	l, err := zklock.New(w.Session, path)
-	require.NoError(t, err)
-	ctx, cancel := context.WithTimeout(t.Context(), time.Second)
-	defer cancel()
-	require.NoError(t, l.LockContext(ctx))
-	require.NoError(t, l.UnlockContext(ctx))
-}
-
-func TestALockBelowAMissingPathOnAServerWithoutContainersSuspendsTheOthersOnce(t *testing.T) {
-	for how, answered := range answers {
-		for _, path := range []string{"/lock", "/a/path/that/is/deep/enough/for/many/losses/lock"} {
-			t.Run(how+path, func(t *testing.T) {
-				withoutContainers(t, answered, func(t *testing.T, w *containerless) {
-					lost := int32(2)
-					if answered {
-						lost = 1
+// However far a call gets until its ctx, or its process, ends, the server is left as it was.
+func TestACallThatEndsWhileItsPathIsMadeLeavesNoPath(t *testing.T) {
+	const oneWay = 5 * time.Millisecond
+	for what, take := range belowPaths {
+		for _, end := range []string{"its ctx", "its process"} {
+			t.Run(what+"/"+end, func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					b := &bubble{t, zktest.NewServer(t, zktest.WithContainerInterval(time.Second)), ""}
+					for patience := oneWay / 2; ; patience += oneWay {
+						s := b.session("far away")
+						far := b.server.Client("far away")
+						answersTake(far, 2*oneWay)
+						ctx, cancel := context.WithTimeout(t.Context(), patience+oneWay/10) // its process is no more then
+						dies := time.AfterFunc(patience, func() {
+							if end == "its process" {
+								far.Block(zktest.ToServer)
+								far.Block(zktest.ToClient)
+							}
+						})
+						leave, err := take(ctx, s, "/a/path/below", zk.WorldACL(zk.PermAll))
+						cancel()
+						dies.Stop()
+						if err == nil {
+							require.NoError(t, leave(t.Context()))
+						}
+						time.Sleep(time.Minute)
+						require.Empty(t, b.server.Nodes(), "after %v", patience)
+						far.Unblock()
+						_ = s.Close()
+						_ = s.Close()
+						if err == nil {
+							return
+						}
 					}
-					w.lockAt(t, path)
-					w.requireLost(t, lost)
-					w.lockAt(t, path)
-					w.lockAt(t, "/another"+path)
-					w.requireLost(t, lost)
-					exists, _, err := w.Conn().Exists(path)
-					require.NoError(t, err)
-					require.True(t, exists, "the parents are persistent")
-					require.Contains(t, w.log.String(), "persistent")
 				})
 			})
 		}
 	}
 }
 
-// Once may be chance.
-func TestAServerThatErrsTwiceAtContainersIsAskedForNoMore(t *testing.T) {
-	for _, code := range []int32{-1, -5, -7} {
-		for errs, asked := range []int{1, 2, 2, 2} {
-			inBubble(t, func(t *testing.T, b *bubble) {
-				for range errs {
-					b.server.RefuseRequest(zktest.OpCreateContainer, code)
-				}
-				l, err := zklock.New(b.session("owner"), "/missing")
-				require.NoError(t, err)
-				require.NoError(t, l.LockContext(aMinute(t)))
-				require.Equal(t, asked, b.server.Requests()[zktest.OpCreateContainer], "%d times, %d", errs, code)
-			})
-		}
-	}
-}
-
-func TestWithPersistentParentsNoContainerIsAskedFor(t *testing.T) {
-	withoutContainers(t, false, func(t *testing.T, w *containerless) {
-		w.lockAt(t, "/a/b/c/lock")
-		w.requireLost(t, 0)
-		require.Zero(t, w.server.Requests()[zktest.OpCreateContainer])
-	}, zklock.WithPersistentParents())
-}
-
-// Each call gives up before it knows what its request has come to.
-func TestWhoPollsBelowAMissingPathWithoutContainersLearnsItToo(t *testing.T) {
-	withoutContainers(t, false, func(t *testing.T, w *containerless) {
-		l, err := zklock.New(w.Session, "/a/b/lock")
-		require.NoError(t, err)
-		for ok := false; !ok; {
-			ok, err = l.TryLockFor(t.Context(), time.Nanosecond)
-			require.NoError(t, err)
-			time.Sleep(time.Millisecond)
-		}
-		l.Unlock()
-		w.requireLost(t, 2)
-	})
-}
-
-// Many ask at once: what they lose is one connection.
-func TestManyLocksBelowMissingPathsWithoutContainersSuspendTheOthersOnce(t *testing.T) {
-	for range 60 { // which request meets which connection is left to chance
-		withoutContainers(t, false, func(t *testing.T, w *containerless) {
-			w.straight.Store(true)
-			const many = 20
-			done := make(chan struct{})
-			for i := range many {
-				go func() {
-					defer func() { done <- struct{}{} }()
-					w.lockAt(t, strings.Repeat("/x", i+1))
-				}()
-			}
-			for range many {
-				<-done
-			}
-			w.requireLost(t, 2)
-		})
-	}
-}
-
-// The holds would stay suspended if nobody asked again.
-func TestADoubtAboutContainersIsSettledWhenItsCallerHasLeft(t *testing.T) {
-	withoutContainers(t, false, func(t *testing.T, w *containerless) {
-		l, err := zklock.New(w.Session, "/a/b/lock")
-		require.NoError(t, err)
-		refuse := time.AfterFunc(lateness/2, func() { w.server.Refuse(true) })
-		defer refuse.Stop()
-		ok, err := l.TryLockFor(t.Context(), 2*lateness)
-		require.NoError(t, err)
-		require.False(t, ok)
-		require.EqualValues(t, 1, w.suspended.Load())
-		w.server.Refuse(false)
-		time.Sleep(w.Timeout())
-		require.EqualValues(t, 1, w.suspended.Load())
-		require.Contains(t, w.log.String(), "persistent")
-	})
-}
-
-func TestAMemberJoinsAMissingPathOnAServerWithoutContainers(t *testing.T) {
-	for how, answered := range answers {
-		t.Run(how, func(t *testing.T) {
-			withoutContainers(t, answered, func(t *testing.T, w *containerless) {
-				ctx, cancel := context.WithTimeout(t.Context(), time.Second)
-				defer cancel()
-				m, err := membership.Join(ctx, w.Session, "/deep/servers", []byte{})
-				require.NoError(t, err)
-				require.NoError(t, m.Leave(ctx))
-				w.lockAt(t, "/a/b/c")
-				require.EqualValues(t, 1, w.suspended.Load())
-			})
-		})
-	}
-}
-
-// A connection that is lost once by chance, or by a server that does not answer at all, says
-// nothing of containers.
-func TestALostConnectionIsNoWordAgainstContainers(t *testing.T) {
-	for name, lose := range map[string]func(*zktest.Server){
-		"one request": func(s *zktest.Server) { s.DropRequest(zktest.OpCreateContainer) },
-		"one reply":   func(s *zktest.Server) { s.DropReply(zktest.OpCreateContainer) },
-		"no answers": func(s *zktest.Server) {
-			for range 3 {
-				s.HoldReply(zktest.OpCreateContainer)
-			}
-		},
+// A hash that is none, as a password is in its place, matches nobody.
+func TestAListThatKeepsItsOwnCallOutLeavesNothingThatRefusesOthers(t *testing.T) {
+	for name, acl := range map[string][]zk.ACL{
+		"a password for a hash": {{Perms: zk.PermAll, Scheme: "digest", ID: "bob:typo"}},
+		"somebody else's":       zk.DigestACL(zk.PermAll, "ann", "ann"),
+		"nobody may read":       zk.WorldACL(zk.PermAll &^ zk.PermRead),
+		"nobody may create":     zk.WorldACL(zk.PermAll &^ zk.PermCreate),
+		"an unknown scheme":     {{Perms: zk.PermAll, Scheme: "sasl", ID: "bob"}},
 	} {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				server := zktest.NewServer(t, zktest.WithContainerInterval(time.Second))
-				b := &bubble{t, server, "/top/lock"}
-				l := b.locker(b.session(""))
-				for range 3 { // now and then
-					lose(server)
-					l.Lock()
-					require.NoError(t, l.UnlockContext(t.Context()))
-					time.Sleep(time.Minute)
-					require.Empty(t, server.Nodes(), "the parents are containers, which have gone")
-				}
-			})
-		})
-	}
-}
-
-// The server hangs up on whoever asks for a container, and on the whole session.
-func TestAUsersOwnRequestForAContainerSaysNothingOfWhatTheSessionMayAskFor(t *testing.T) {
-	withoutContainers(t, false, func(t *testing.T, w *containerless) {
-		w.straight.Store(true)
-		for i := range int32(3) {
-			_, err := w.Conn().CreateContainer("/users", nil, zk.FlagContainer, zk.WorldACL(zk.PermAll))
-			require.Error(t, err)
-			time.Sleep(w.Timeout())
-			require.Equal(t, i+1, w.suspended.Load())
-			require.Equal(t, i+1, w.resumed.Load())
-		}
-		require.NotContains(t, w.log.String(), "persistent")
-	})
-}
-
-// However far a call gets until its ctx ends, the server is left as it was.
-func TestACallThatEndsWhileItsPathIsMadeLeavesNoPath(t *testing.T) {
-	const oneWay = 5 * time.Millisecond
-	for name, take := range map[string]func(context.Context, *bubble, *zklock.Session) (*zklock.Hold, error){
-		"a lock": func(ctx context.Context, b *bubble, s *zklock.Session) (*zklock.Hold, error) {
-			return b.locker(s).Acquire(ctx)
-		},
-		"a semaphore": func(ctx context.Context, b *bubble, s *zklock.Session) (*zklock.Hold, error) {
-			return b.semaphore(s, 1).Acquire(ctx, 1)
-		},
-	} {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				b := &bubble{t, zktest.NewServer(t, zktest.WithContainerInterval(time.Second)), "/a/path/below"}
-				s := b.session("far away")
-				answersTake(b.server.Client("far away"), 2*oneWay)
-				for patience := oneWay / 2; ; patience += oneWay {
-					ctx, cancel := context.WithTimeout(t.Context(), patience)
-					h, err := take(ctx, b, s)
-					cancel()
-					if err == nil {
-						require.NoError(t, h.Release(t.Context()))
+		for what, take := range belowPaths {
+			t.Run(name+"/"+what, func(t *testing.T) {
+				inBubble(t, func(t *testing.T, b *bubble) {
+					wrong, other := b.session("bob"), b.session("other")
+					for _, path := range []string{"/new", "/a/new/one"} {
+						_, err := take(t.Context(), wrong, path, acl)
+						require.ErrorContains(t, err, "ACL")
+						require.NotContains(t, err.Error(), "typo")
+						require.Empty(t, b.server.Nodes(), "at once")
+						leave, err := take(t.Context(), other, path, zk.WorldACL(zk.PermAll))
+						require.NoError(t, err)
+						require.NoError(t, leave(t.Context()))
+						time.Sleep(5 * time.Minute)
+						require.Empty(t, b.server.Nodes())
 					}
-					time.Sleep(time.Minute)
-					require.Empty(t, b.server.Nodes(), "after a call of %v", patience)
-					if err == nil {
-						return
-					}
+				})
+			})
+		}
+	}
+}
+
+// Each finds that others have made a part of its path.
+func TestManyThatMakePathsWithinEachOtherTakeNoLongTime(t *testing.T) {
+	inBubble(t, func(t *testing.T, b *bubble) {
+		s := b.session("owner")
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		var all sync.WaitGroup
+		for i := range 40 {
+			all.Go(func() {
+				leave, err := belowPaths["a lock"](ctx, s, strings.Repeat("/x", i%20+1), zk.WorldACL(zk.PermAll))
+				if err == nil {
+					err = leave(ctx)
 				}
-			})
-		})
-	}
-}
-
-// A path that a call has made is taken back if it is as the call has made it.
-func TestAPathThatSomebodyElseUsesIsNotTakenBack(t *testing.T) {
-	const oneWay = 100 * time.Millisecond
-	everybody := zk.WorldACL(zk.PermAll)
-	for name, c := range map[string]struct {
-		lasts time.Duration // the call: for so many requests, of which the last is on its way back
-		use   func(t *testing.T, conn *zk.Conn, path string)
-	}{
-		"since something was written to it": {4*oneWay - oneWay/4, func(t *testing.T, conn *zk.Conn, path string) {
-			_, err := conn.Set(path, []byte("theirs"), -1)
-			require.NoError(t, err)
-		}},
-		"since it was made anew": {8*oneWay - oneWay/4, func(t *testing.T, conn *zk.Conn, path string) {
-			require.NoError(t, conn.Delete(path, -1))
-			time.Sleep(3 * oneWay) // a node was asked for in vain once more, and now the path is
-			_, err := conn.Create(path, []byte("theirs"), zk.FlagPersistent, everybody)
-			require.NoError(t, err)
-		}},
-	} {
-		t.Run(name, func(t *testing.T) {
-			inBubble(t, func(t *testing.T, b *bubble) {
-				s, other := b.session("far away"), b.session("near").Conn()
-				l := b.locker(s)
-				answersTake(b.server.Client("far away"), 2*oneWay)
-				ended := begin(func() error { return l.LockContext(within(t, c.lasts)) })
-				time.Sleep(3*oneWay + oneWay/2) // the path has just been made
-				c.use(t, other, b.path)
-				require.ErrorIs(t, <-ended, context.DeadlineExceeded)
-				time.Sleep(10 * oneWay)
-				data, _, err := other.Get(b.path)
 				require.NoError(t, err)
-				require.Equal(t, "theirs", string(data))
 			})
-		})
-	}
+		}
+		all.Wait()
+	})
 }
 
-// With an access list that keeps the call itself out, it has made a part of the path.
-func TestAPathThatCannotBeMadeWholeIsTakenBack(t *testing.T) {
+func TestALostAnswerToWhatMakesAPathIsNoWordAgainstContainers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := &bubble{t, zktest.NewServer(t, zktest.WithContainerInterval(time.Second)), "/a/path/below"}
-		l := b.locker(b.session(""), zklock.WithACL(zk.WorldACL(zk.PermRead|zk.PermDelete)))
-		require.ErrorIs(t, l.LockContext(t.Context()), zk.ErrNoAuth)
-		time.Sleep(time.Minute)
-		require.Empty(t, b.server.Nodes())
+		server := zktest.NewServer(t, zktest.WithContainerInterval(time.Second))
+		b := &bubble{t, server, "/top/lock"}
+		l := b.locker(b.session(""))
+		for _, lose := range []func(zktest.Op, ...zktest.Filter) *zktest.Fault{server.DropRequest, server.DropReply, server.HoldReply} {
+			lose(zktest.OpMulti)
+			l.Lock()
+			require.NoError(t, l.UnlockContext(t.Context()))
+			time.Sleep(time.Minute)
+			require.Empty(t, server.Nodes(), "the parents are containers, which have gone")
+		}
 	})
 }

@@ -160,7 +160,7 @@ func (c *recycled) Err() error                  { c.note(); return c.Context.Err
 func (c *recycled) Value(key any) any           { c.note(); return c.Context.Value(key) }
 
 func TestWhatACallLeavesToTheBackgroundDoesNotUseItsContext(t *testing.T) {
-	for _, op := range []zktest.Op{zktest.OpCreate, zktest.OpCreateContainer, zktest.OpMulti, zktest.OpSync, zktest.OpGetChildren2} {
+	for _, op := range []zktest.Op{zktest.OpCreate, zktest.OpMulti, zktest.OpSync, zktest.OpGetChildren2} {
 		t.Run(op.String(), func(t *testing.T) {
 			inBubble(t, func(t *testing.T, b *bubble) {
 				s := b.session("owner")

@@ -314,26 +314,17 @@ var ofTheLibrary = []judged{
 		{"internal/queue/deletion.go", "\t\ts.client.Spawn(func() { s.deleteYet(some[0]) })\n", ""},
 	}}, "internal/queue.TestANodeWhoseDeleteWasRefusedIsDeletedAsSoonAsTheServerLetsIt"},
 	{mutant{"containers are asked for until they are had", []edit{
-		{"internal/client/parents.go", "if cs.state == doubted {", "if false {"},
-	}}, "TestALockBelowAMissingPathOnAServerWithoutContainersSuspendsTheOthersOnce"},
-	{mutant{"an answer that there are no containers is forgotten", []edit{
-		{"internal/client/parents.go", "case Unimplemented(err):", "case false:"},
-	}}, "TestALockBelowAMissingPathOnAServerWithoutContainersSuspendsTheOthersOnce"},
-	{mutant{"a hold is resumed while containers are in doubt", []edit{
-		{"internal/queue/keeper.go", "&& !s.client.DoubtsContainers()", ""},
-	}}, "TestALockBelowAMissingPathOnAServerWithoutContainersSuspendsTheOthersOnce"},
-	{mutant{"containers are asked for side by side from the start", []edit{
-		{"internal/client/parents.go", "if cs.are(served) {", "if !cs.are(refused) {"},
-	}}, "TestManyLocksBelowMissingPathsWithoutContainersSuspendTheOthersOnce"},
-	{mutant{"a doubt about containers is left with its caller", []edit{
-		{"internal/client/parents.go", "err := c.Persist(c.ctx, func() error {", "err := c.Persist(ctx, func() error {"},
-	}}, "TestADoubtAboutContainersIsSettledWhenItsCallerHasLeft"},
-	{mutant{"one lost connection speaks against containers", []edit{
-		{"internal/client/parents.go", "if cs.state == doubted {", "if true {"},
-	}}, "TestALostConnectionIsNoWordAgainstContainers"},
-	{mutant{"a connection that we cut speaks against containers", []edit{
-		{"internal/client/connection.go", "if byServer {", "if _ = byServer; true {"},
-	}}, "TestALostConnectionIsNoWordAgainstContainers"},
+		{"internal/client/parents.go", "case failed >= 0 && failed < p.missing && err == zk.ErrBadArguments:", "case false:"},
+	}}, "TestAPathThatIsMissingOnAServerWithoutContainersCostsNoConnection"},
+	{mutant{"the parents are made ahead of their first node", []edit{
+		{"internal/client/parents.go", "\tvar ops []any\n\tfor _, op := range creates", "\tfor _, parent := range parents {\n\t\t_, _ = p.client.Conn.Multi(parent)\n\t}\n\tvar ops []any\n\tfor _, op := range creates"},
+	}}, "TestAListThatKeepsItsOwnCallOutLeavesNothingThatRefusesOthers"},
+	{mutant{"the first lock's list shuts the others out", []edit{
+		{"internal/client/parents.go", "if len(dir) < len(p.path) {", "if false {"},
+	}}, "internal/client.TestTheNodesAboveALocksPathLetEverybodyCreateOthersThere"},
+	{mutant{"transactions that make one path are taken for each other", []edit{
+		{"internal/wire/frame.go", "multi = op == OpCreate && parent; multi", "multi = false; multi && parent"},
+	}}, "internal/wire.TestARequestIsKnownByItsOperationAndItsPathOrThoseOfTheFirstInAMulti"},
 	{mutant{"who stands in the queue is told to get nowhere", []edit{
 		{"internal/client/stall.go", "case v.queued:", "case false:"},
 	}}, "TestWhoStandsInTheQueueIsNotTold"},
@@ -371,9 +362,6 @@ var ofTheLibrary = []judged{
 		{"internal/queue/keeper.go", "if doubted > 0 { //", "if pause = max(pause, doubted); false { //"},
 		{"internal/queue/keeper.go", "pause = min(backoff.Before(try), interval)", "_, pause = interval, backoff.Before(try)"},
 	}}, "test/sim.TestAProofAfterManyThatFailedIsInTime"},
-	{mutant{"containers are given up before the lost connection is told of", []edit{
-		{"internal/client/connection.go", "\tc.watches.disconnect(l)\n\tc.observer.Disconnected(l)\n\tif byServer { //", "\tif byServer {\n\t\tc.containers.doubt(l, cause)\n\t}\n\tc.watches.disconnect(l)\n\tc.observer.Disconnected(l)\n\tif false { //"},
-	}}, "internal/client.TestContainersAreInDoubtUntilTheObserverKnowsThatTheConnectionIsLost"},
 	{mutant{"a counter that cannot start afresh is waited for", []edit{
 		{"internal/queue/counter.go", "client.Answers(err, zk.ErrNoAuth) && time.Since(begun) < reaped", "err != nil && !begun.IsZero()"},
 	}}, "TestTheEndOfACounterThatCannotStartAfreshIsAnError"},
@@ -390,7 +378,7 @@ var ofTheLibrary = []judged{
 		{"session.go", "<-s.closed.Done() //", "_ = s.closed.Done() //"},
 	}}, "TestASecondCloseWaitsForTheFirst"},
 	{mutant{"a member is not told of a quota", []edit{
-		{"membership/keep.go", "return client.OverQuota(err, m.path, \"the member's node\")", "return err"},
+		{"membership/keep.go", "return client.OverQuota(client.ExplainACL(err, acl), m.path, \"the member's node\")", "return err"},
 	}}, "membership.TestAMemberIsToldOfTheQuotaThatLeavesItNoRoom"},
 	{mutant{"the goroutines that read the members call the user's context", []edit{
 		{"membership/watch.go", "under, cancel := context", "_, cancel := context"},
@@ -409,7 +397,7 @@ var ofTheLibrary = []judged{
 		{"internal/queue/deletion.go", "case len(nodes)+len(holders) == 0:", "case len(nodes) == 0:"},
 	}}, "TestASuccessorWhoseQueueIsDeletedLosesTheLockAtOnce"},
 	{mutant{"a newcomer follows the number of a queue that was made anew", []edit{
-		{"internal/queue/succession.go", "c.since < ahead.token &&", ""},
+		{"internal/queue/succession.go", "c.since <= ahead.token &&", ""},
 	}}, "TestALockIsNotHandedOnFromAQueueThatWasDeletedToTheNext"},
 	{mutant{"a contender of a queue that is gone follows the number of the next one", []edit{
 		{"internal/queue/succession.go", " && ahead.token < c.token", ""},
@@ -682,9 +670,6 @@ var ofTheLibrary = []judged{
 	{mutant{"permits that were lost while the trace was told are returned", []edit{
 		{"semaphore.go", "a.keep(ctx, func(ctx context.Context, a queue.Call) (*queue.Hold, error) { return by(s, ctx, n, a) })", "by(s, ctx, n, a)"},
 	}}, "TestACallWhoseLockIsLostWhileItsTraceIsToldGetsItAgain"},
-	{mutant{"a server that errs at containers is asked for them for ever", []edit{
-		{"internal/client/parents.go", "case Mishap(err):", "case false:"},
-	}}, "TestAServerThatErrsTwiceAtContainersIsAskedForNoMore"},
 	{mutant{"a member that might not leave stays", []edit{
 		{"membership/keep.go", "\t\tcase <-again.C:", "\t\tcase <-(chan time.Time)(nil):"},
 	}}, "membership.TestAMemberThatMayNotLeaveLeavesAsSoonAsItMay"},
@@ -765,9 +750,6 @@ var ofTheLibrary = []judged{
 		{"internal/wire/handshake.go", "l.dialer.rewatch.connected() //", "//"},
 		{"internal/wire/handshake.go", "l.dialer.session.Connected(l, timeout)\n", "l.dialer.session.Connected(l, timeout)\n\tl.dialer.rewatch.connected()\n"},
 	}}, "internal/wire.TestAConnectionIsCountedBeforeAnybodyHasIt"},
-	{mutant{"a user's own request for a container puts containers in doubt", []edit{
-		{"internal/client/parents.go", "case cs.asked == 0:", "case false:"},
-	}}, "TestAUsersOwnRequestForAContainerSaysNothingOfWhatTheSessionMayAskFor"},
 	{mutant{"a proof is waited for on whatever connection", []edit{
 		{"internal/queue/keeper.go", "}).WaitOn(ctx, p.link)", "}).Wait(ctx)"},
 	}}, "internal/queue.TestAServerThatHangsWithAProofOfTheConnectionBeforeIsLeftInTime"},
@@ -779,9 +761,6 @@ var ofTheLibrary = []judged{
 	}}, "internal/queue.TestAllRequestsThatSetWatchesAgainButTheLastAreFull"},
 	{mutant{"a user's error is asked for its text under the session's mutex", []edit{
 		{"internal/client/stall.go", "because{\"there is no connection\", st.client.lastFailure()}", "because{\"there is no connection\", st.client.lastFailure()}.Error()"},
-	}}, "internal/client.TestAUsersErrorMayCallTheSessionThatLogsIt"},
-	{mutant{"a user's error is asked for what it is under the session's mutex", []edit{
-		{"internal/client/connection.go", "byServer := hungUp(cause) // which calls methods of a user's error\n", "c.mu.Lock()\n\tbyServer := hungUp(cause)\n\tc.mu.Unlock()\n"},
 	}}, "internal/client.TestAUsersErrorMayCallTheSessionThatLogsIt"},
 	{mutant{"a server that has lost its data is never used again", []edit{
 		{"internal/wire/behind.go", "b.asks = servers\n", "b.asks = 0\n"},
@@ -991,24 +970,6 @@ var ofTheLibrary = []judged{
 	{mutant{"a hold is suspended twice", []edit{
 		{"trace.go", "if !h.cut.IsZero() {\n\t\treturn false\n\t}\n\th.cut", "h.cut"},
 	}}, "TestAHoldThatBeganWithoutAConnectionIsToldOfTheLossOfTheNext"},
-	{mutant{"a path is left that a call has made for nothing", []edit{
-		{"internal/queue/queue.go", "above.Leave()", "_ = above"},
-	}}, "TestACallThatEndsWhileItsPathIsMadeLeavesNoPath/a_lock"},
-	{mutant{"the path of permits is left that a call has made for nothing", []edit{
-		{"internal/queue/semaphore.go", "above.Leave()", "_ = above"},
-	}}, "TestACallThatEndsWhileItsPathIsMadeLeavesNoPath/a_semaphore"},
-	{mutant{"a path is taken back that somebody has written to", []edit{
-		{"internal/client/parents.go", "c.Conn.Delete(p.ours, p.version)", "c.Conn.Delete(p.ours, -1)"},
-	}}, "TestAPathThatSomebodyElseUsesIsNotTakenBack"},
-	{mutant{"a path is taken back that somebody has made anew", []edit{
-		{"internal/client/parents.go", "p.ours = \"\"", "_ = p.ours"},
-	}}, "TestAPathThatSomebodyElseUsesIsNotTakenBack/since_it_was_made_anew"},
-	{mutant{"a path that was made in part is left", []edit{
-		{"internal/client/parents.go", "p.ours = dir", "if p.ours = \"\"; dir == p.dir {\n\t\t\t\tp.ours = dir\n\t\t\t}"},
-	}}, "TestAPathThatCannotBeMadeWholeIsTakenBack"},
-	{mutant{"a path is left that a member has made for nothing", []edit{
-		{"membership/keep.go", "m.leavePath()", "_ = m.leavePath"},
-	}}, "membership.TestAJoinThatEndsWhileItsPathIsMadeLeavesNoPath"},
 	{mutant{"what goes on in the background uses its call's context", []edit{
 		{"internal/client/stall.go", "v, kept := ctx.(*Watchdog)", "v, kept := ctx.Value(0).(*Watchdog)"},
 	}}, "TestWhatACallLeavesToTheBackgroundDoesNotUseItsContext"},
@@ -1227,9 +1188,6 @@ var ofTheLibrary = []judged{
 	{mutant{"a server may grant a session no time", []edit{
 		{"internal/wire/handshake.go", "(timeout > 0 || id == 0)", "(timeout > 0 || true || id == 0)"},
 	}}, "internal/wire.TestAServerOfAnotherProtocolIsNotReadFrom"},
-	{mutant{"containers are asked for one by one though it is known that there are some", []edit{
-		{"internal/client/parents.go", "case cs.are(served): // so that", "case false: // so that"},
-	}}, "internal/client.TestOneContainerIsAskedForUntilAServerHasAnsweredThatOne"},
 	{mutant{"that a server is of another protocol is forgotten with the next dial", []edit{
 		{"internal/client/connection.go", "ended || c.failure == wire.ErrRefused", "!ended && c.failure == wire.ErrRefused"},
 	}}, "internal/client.TestTheLastFailureIsThatOfTheLoginUntilAServerServes"},

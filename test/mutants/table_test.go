@@ -259,7 +259,7 @@ var all = []mutant{
 		{"internal/queue/downgrade.go", "Flags: zk.FlagEphemeral}, check)", "Flags: zk.FlagEphemeral})\n\t\t\t\t_ = check"},
 	}},
 	{"permits are taken when the turn is over", []edit{
-		{"internal/queue/semaphore.go", "ops = append(ops, check) //", "_ = check //"},
+		{"internal/queue/semaphore.go", "return above.Create([]byte(s.says()), nodes, check) //", "_ = check\n\t\t\t\treturn above.Create([]byte(s.says()), nodes) //"},
 	}},
 	{"a lost hold's node goes before its grace is over", []edit{
 		{"internal/queue/contender.go", "return c.queue.options.LossGrace -", "return c.queue.options.LossGrace/2 -"},
