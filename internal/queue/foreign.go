@@ -66,53 +66,78 @@ func (q *Queue) watchKey(n recipe.Node) client.WatchKey {
 // look returns which of the foreign nodes are bystanders. After client.ErrStale the queue has
 // to be listed again.
 func (q *Queue) look(ctx context.Context, foreign []recipe.Node) (bystanders map[string]bool, err error) {
-	watches := make([]*client.Watch, len(foreign))
-	for i, n := range foreign {
-		watches[i] = q.session.client.Watch(q.watchKey(n))
-	}
 	bystanders = make(map[string]bool)
-	for i, n := range foreign {
-		select {
-		case <-watches[i].Armed:
-		case <-ctx.Done():
-			return nil, client.Ended(ctx)
-		}
-		stat, err := q.statOf(ctx, n, watches[i])
+	for some := range slices.Chunk(foreign, client.MostAsking) {
+		stats, err := q.statsOf(ctx, some)
 		if err != nil {
 			return nil, err
 		}
-		if !n.Contends(client.IsEphemeral(stat)) {
-			bystanders[n.Name] = true
+		for i, n := range some {
+			if !n.Contends(client.IsEphemeral(stats[i])) {
+				bystanders[n.Name] = true
+			}
 		}
 	}
 	return bystanders, nil
 }
 
-// statOf returns the stat of n, which w has watched if it could. Before ZooKeeper 3.9.2 that may be
-// had of a node that may not be read.
-func (q *Queue) statOf(ctx context.Context, n recipe.Node, w *client.Watch) (*zk.Stat, error) {
-	stat, err := w.Stat, w.Err
-	if errors.Is(err, zk.ErrNoAuth) {
-		asked := client.Send(q.session.client, func() (*zk.Stat, error) {
-			there, stat, err := q.session.client.Conn.Exists(q.watchKey(n).Path)
-			if err == nil && !there {
-				err = zk.ErrNoNode
+// statsOf returns the stats of the nodes, each of which is watched from now on if it may be read.
+func (q *Queue) statsOf(ctx context.Context, nodes []recipe.Node) (stats []*zk.Stat, err error) {
+	watches := make([]*client.Watch, len(nodes))
+	for i, n := range nodes {
+		watches[i] = q.session.client.Watch(q.watchKey(n))
+	}
+	unread := make(map[int]*client.Call[*zk.Stat])
+	defer func() {
+		if err != nil {
+			for _, asked := range unread {
+				asked.Leave(q.session.client)
 			}
-			return stat, err
-		})
-		if stat, err = asked.Wait(ctx); err != nil {
-			asked.Leave(q.session.client)
+		}
+	}()
+	for i, w := range watches {
+		select {
+		case <-w.Armed:
+		case <-ctx.Done():
+			return nil, client.Ended(ctx)
+		}
+		if errors.Is(w.Err, zk.ErrNoAuth) {
+			unread[i] = q.askStat(nodes[i])
 		}
 	}
-	switch {
-	case err == nil:
-		return stat, nil
-	case client.LooksEnded(err), errors.Is(err, client.ErrClosed):
-		return nil, err
-	case client.Refused(err):
-		return nil, fmt.Errorf("%s may be a node of another library's lock, and its ACL does not let this session look: %w", q.watchKey(n).Path, err)
+	for i, n := range nodes {
+		stat, err := watches[i].Stat, watches[i].Err
+		if asked := unread[i]; asked != nil {
+			stat, err = asked.Wait(ctx)
+		}
+		if err != nil {
+			return nil, q.unseen(n, err)
+		}
+		stats = append(stats, stat)
 	}
-	return nil, client.ErrStale
+	return stats, nil
+}
+
+// askStat asks for the stat of a node that may not be read. Before ZooKeeper 3.9.2 it is told.
+func (q *Queue) askStat(n recipe.Node) *client.Call[*zk.Stat] {
+	return client.Send(q.session.client, func() (*zk.Stat, error) {
+		there, stat, err := q.session.client.Conn.Exists(q.watchKey(n).Path)
+		if err == nil && !there {
+			err = zk.ErrNoNode
+		}
+		return stat, err
+	})
+}
+
+// unseen returns what it means that n could not be looked at.
+func (q *Queue) unseen(n recipe.Node, err error) error {
+	switch {
+	case client.LooksEnded(err), errors.Is(err, client.ErrClosed):
+		return err
+	case client.Refused(err):
+		return fmt.Errorf("%s may be a node of another library's lock, and its ACL does not let this session look: %w", q.watchKey(n).Path, err)
+	}
+	return client.ErrStale
 }
 
 // contending looks at the foreign ones of the listed nodes, and returns all but the bystanders.

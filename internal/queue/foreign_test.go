@@ -112,6 +112,29 @@ func TestAThousandPathsBelowALockCostTheFirstCallAFewRoundTrips(t *testing.T) {
 	})
 }
 
+// Of those the session keeps no watch, so that each call asks for all of them.
+func TestPathsThatMayNotBeReadAreLookedAtTogether(t *testing.T) {
+	const trip = 10 * time.Millisecond
+	synctest.Test(t, func(t *testing.T) {
+		server := zktest.NewServer(t, zktest.WithLatency(trip/2, trip/2))
+		conn := connect(t, server).client.Conn
+		for i := range 100 {
+			name := fmt.Sprintf("order-%010d", i)
+			other(t, server, zk.FlagPersistent, name)
+			_, err := conn.SetACL("/lock/"+name, unreadable(), -1)
+			require.NoError(t, err)
+		}
+		s := connect(t, server)
+		for range 2 {
+			began := time.Now()
+			h, err := lockAt(s, "/lock").Acquire(t.Context(), nil)
+			require.NoError(t, err)
+			require.LessOrEqual(t, time.Since(began), 6*trip)
+			require.NoError(t, h.Release(t.Context(), nil))
+		}
+	})
+}
+
 // What is deleted, and made anew as a lock's node, is looked at anew.
 func TestWhatWasNoLocksNodeMayBecomeOne(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
