@@ -115,7 +115,7 @@ func (s *Session) Close() (held []string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, c := range s.live {
-		if c.state == holding && c.hold.IsHeld() {
+		if c.state == holding && c.hold.IsHeld() && !c.queue.isTurns() { // whose owner waits for permits
 			held = append(held, c.queue.path)
 		}
 	}

@@ -160,6 +160,19 @@ func TestAShutdownWhoseContextEndsLosesWhatIsHeld(t *testing.T) {
 	})
 }
 
+// Who has the turn to take permits holds nothing yet.
+func TestAShutdownWhoseContextEndsCountsWhatIsHeldAlone(t *testing.T) {
+	inBubble(t, func(t *testing.T, b *bubble) {
+		s := b.session("mine")
+		sem := must(zklock.NewSemaphore(s, b.path, 2))
+		must(sem.Acquire(t.Context(), 2))
+		waits := begin(func() error { return errOf(sem.Acquire(context.Background(), 1)) })
+		synctest.Wait()
+		require.ErrorContains(t, s.Shutdown(done()), ": 1 of its locks were still held, such as /lock")
+		require.ErrorIs(t, <-waits, zklock.ErrClosed)
+	})
+}
+
 // What only stays for a while is waited for, what is kept for an owner to come, or lost, is not.
 func TestWhatAShutdownWaitsFor(t *testing.T) {
 	const stay = 5 * time.Second
