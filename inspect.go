@@ -41,7 +41,7 @@ type Contender struct {
 	// form that this library knows. It may be of another one's lock: everybody waits for it while
 	// its session lives.
 	Foreign bool
-	// Persistent says that the node is none that goes with a session. It has a lock's name, so that
+	// Persistent says that the node does not end with a session. It has a lock's name, so that
 	// everybody waits until somebody deletes it.
 	Persistent bool
 }
@@ -49,7 +49,7 @@ type Contender struct {
 // Inspect returns who holds the lock on path and who waits for it, in the order of the queue,
 // holders first. Of a semaphore it returns the permits that are out, but no foreign child that
 // takes one (see [Semaphore]), and then the contenders in line. A path that does not exist, or
-// that nobody uses, gives none. A child that is Foreign, and not ephemeral, is no contender.
+// that nobody uses, gives none. A child that is Foreign and not ephemeral is no contender.
 //
 // It costs a list and one read for each node, 500 of them sent together. Both are done again, twice
 // at most, if a writer of an [RWLocker] goes in between, or somebody in line for permits, or

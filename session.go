@@ -155,9 +155,9 @@ func (s *Session) Closed() <-chan struct{} { return s.must("closed").client.Cont
 // does, and returns its error. A hold that was lost is not waited for; a node that stays for
 // [WithMinHold] or [WithLossGrace] is.
 //
-// If ctx ends first, Shutdown returns an error that is ctx's and says how many locks are still held.
-// By then these are lost, as by Close, whose work goes on in the background: call Close to wait for it.
-// So does a Close meanwhile, whose result Shutdown returns then.
+// If ctx ends first, Shutdown loses what is still held, as Close does, and returns an error that is
+// ctx's and says how many locks that were. The rest of Close goes on in the background: call Close to
+// wait for it. A Close meanwhile ends Shutdown too, which then returns the result of that Close.
 //
 // Under a ctx that carries a hold of this session (see [Locker.Do]) it would wait for itself: it
 // returns [ErrDeadlock], and the session stays open. Members of package membership stay in their lists

@@ -12,12 +12,12 @@ import (
 	"github.com/zklock/zklock/internal/recipe"
 )
 
-// A foreign child may be of another library's lock, or none, as the path of a lock below this one: a
-// bystander. It is a lock's if it is ephemeral. Whoever stands right behind one looks, by the watch
-// that it needs anyway; as long as that stands, nobody has to look again.
+// A foreign child that is ephemeral is taken for a node of another library's lock. Any other is a
+// bystander, such as the path of a lock below this one. Whoever stands right behind a foreign child
+// looks which it is, by the watch that it needs anyway. Nobody looks again while that watch stands.
 
-// pastForeign returns where c stands by view, with foreign nodes ahead. It looks at the nearest alone
-// unless that is a bystander: to look at thousands that wait would have each of them wake c.
+// pastForeign returns where c stands by view, which shows foreign nodes ahead. It looks at the nearest
+// alone, unless that is a bystander: thousands may wait ahead, and each would wake c when it goes.
 func (c *contender) pastForeign(ctx context.Context, view *listing) (place, error) {
 	nodes := c.queue.withoutBystanders(view.Nodes(), nil)
 	for {
@@ -152,34 +152,27 @@ func (q *Queue) lookAround(names []string) {
 	_, _ = q.look(q.session.client.Context(), foreign(recipe.Nodes(names)))
 }
 
-// tellForeign tells the log what is not as usual of a node in a queue, which has been read; once for
-// each path.
+// tellForeign tells the log of a node in a queue that is not as usual, when it has been read.
 func (s *Session) tellForeign(path string, stat *zk.Stat) {
 	n, ok := recipe.Parse(recipe.Base(path))
-	ephemeral := client.IsEphemeral(stat)
-	if !ok || n.Foreign != ephemeral || n.Foreign && n.Bare() { // bystanders and most nodes of locks are as usual
-		return
-	}
-	dir := recipe.Parent(path)
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if ephemeral {
-		if s.once("foreign", dir) {
-			s.client.Log.Warn("zklock: a node of another library's is in the queue", "path", dir, "node", path, "session", client.Hex(stat.EphemeralOwner),
-				"cause", "its name ends in ten digits and is of no form that is known: it is taken for an exclusive lock while its session lives; if it is none, use another path")
-		}
-		return
-	}
-	if s.once("persistent", dir) {
-		s.client.Log.Warn("zklock: a persistent node is in the queue", "path", dir, "node", path, "session", client.Hex(0),
-			"cause", "it has a lock's name and no session that ends with its process: it is in the way until somebody deletes it; if it is nobody's, delete it with zklock break")
+	switch ephemeral := client.IsEphemeral(stat); {
+	case !ok:
+	case n.Foreign && ephemeral && !n.Bare():
+		s.warnOnce("zklock: another library's node is in the queue", path, stat.EphemeralOwner,
+			"its name ends in ten digits and is of no form that is known: it is taken for an exclusive lock while its session lives; if it is none, use another path")
+	case !n.Foreign && !ephemeral:
+		s.warnOnce("zklock: a persistent node is in the queue", path, 0,
+			"it has a lock's name and no session that ends with its process: it is in the way until somebody deletes it; if it is nobody's, delete it with zklock break")
 	}
 }
 
-// once reports whether it is asked for the first time of that matter and path. s.mu is held.
-func (s *Session) once(matter, path string) bool {
-	key := [2]string{matter, path}
-	told := s.told[key]
-	s.told[key] = true
-	return !told
+// warnOnce tells the log of a node, once for each text and queue.
+func (s *Session) warnOnce(what, node string, session int64, cause string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	dir := recipe.Parent(node)
+	if told := [2]string{what, dir}; !s.told[told] {
+		s.told[told] = true
+		s.client.Log.Warn(what, "path", dir, "node", node, "session", client.Hex(session), "cause", cause)
+	}
 }

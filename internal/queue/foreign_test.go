@@ -203,7 +203,7 @@ func TestTheLogTellsOfAnotherLibrarysNodeOnceForEachPath(t *testing.T) {
 		child string
 		told  string
 	}{
-		"of no known form":      {zk.FlagEphemeralSequential, "n_", "a node of another library's is in the queue"},
+		"of no known form":      {zk.FlagEphemeralSequential, "n_", "another library's node is in the queue"},
 		"that says lock":        {zk.FlagEphemeralSequential, "lock-", ""},
 		"of the number alone":   {zk.FlagEphemeralSequential, "", ""},
 		"that no session takes": {zk.FlagSequence, "x-lock-", "a persistent node is in the queue"},

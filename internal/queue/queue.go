@@ -64,7 +64,7 @@ func (q *Queue) Of(kind recipe.Kind) *Queue {
 // Client returns the client of the queue's session.
 func (q *Queue) Client() *client.Client { return q.session.client }
 
-// Admission ends when nobody comes to hold anything in the session any more.
+// Admission ends when nobody gets a lock of the session any more.
 func (q *Queue) Admission() context.Context { return q.session.admission }
 
 // Path returns the lock's path.

@@ -18,9 +18,9 @@ import (
 type Session struct {
 	client    *client.Client
 	ids       *identities
-	admission context.Context // ends when nobody comes to hold anything any more, under mu
+	admission context.Context // ends, under mu, when nobody gets a lock any more
 	refuse    context.CancelFunc
-	drained   latch.Latch // then, and when nothing is held any more
+	drained   latch.Latch // closed when, after that, nothing is held any more
 
 	// mu is the mutex that grants. It guards the fields below, and what says so of a contender,
 	// a hold and a handoff. The client's and the log's are taken under it.
@@ -33,7 +33,7 @@ type Session struct {
 	staying     int // contenders that hold, or linger
 	index       index
 	spent       map[string]int64   // see spend
-	told        map[[2]string]bool // see once
+	told        map[[2]string]bool // see warnOnce
 
 	deletions []*deletion // that wait to be carried out together
 	taken     *batch      // the last that were taken from these
@@ -67,9 +67,9 @@ func NewSession(c *client.Client) *Session {
 	return s
 }
 
-// Drain has nobody come to hold anything any more, and ends everybody's wait with
-// client.ErrClosed. What is held goes on, and so do its owners: from writing to reading, too. It
-// returns a channel that is closed when nothing is held, and no node stays for a minimum or a grace.
+// Drain ends every wait with client.ErrClosed, and from now on nobody gets a lock. Holds go on, and
+// a writer may still go on to reading. The channel that it returns is closed when nothing is held,
+// and no node stays for a minimum or a grace.
 func (s *Session) Drain() <-chan struct{} {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -88,12 +88,12 @@ func (s *Session) Drain() <-chan struct{} {
 	return s.drained.Done()
 }
 
-// isNew reports whether c's caller has nothing of its lock yet: it does not go on from writing to
-// reading.
+// isNew reports whether c's caller has nothing of its lock yet. One that goes on from writing to
+// reading has.
 func (c *contender) isNew() bool { return c.entry.queues || c.queue.ofSemaphore() }
 
-// turnAway ends c, which has no hold. Its node, if that is known, goes at once: of a place that a
-// handoff keeps, no call has it deleted. s.mu is held.
+// turnAway ends c, which has no hold. Its node, if that is known, is deleted at once: if a handoff
+// keeps the place, no call would delete it. s.mu is held.
 func (c *contender) turnAway() {
 	known := c.state == waiting
 	c.lose(client.ErrClosed)
@@ -102,7 +102,7 @@ func (c *contender) turnAway() {
 	}
 }
 
-// checkDrained sees whether all that was held has been given back. s.mu is held.
+// checkDrained closes drained if all that was held has been given back. s.mu is held.
 func (s *Session) checkDrained() {
 	if s.staying == 0 && s.admission.Err() != nil {
 		s.drained.Close()
@@ -148,7 +148,7 @@ func (s *Session) ours(name string) (c *contender, isOurs bool) {
 	return s.live[id], isOurs
 }
 
-// isOurs is ours for whoever has not the mutex.
+// isOurs is ours without the contender, and takes the mutex itself.
 func (s *Session) isOurs(name string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -27,7 +27,7 @@ var transitions = [...][]state{
 	leaving:   {},
 }
 
-// stays reports whether a session that is drained waits for c's next state.
+// stays reports whether Drain waits for a contender in that state.
 func (st state) stays() bool { return st == holding || st == lingering }
 
 // become changes the state, and reports whether it may. The session's mu is held.

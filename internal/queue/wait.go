@@ -59,8 +59,7 @@ func (c *contender) waitBehind(ctx context.Context, at place) (*Hold, error) {
 	}
 	s, dir := c.queue.session, c.queue.dir
 	next := s.client.Watch(client.WatchKey{Path: recipe.Join(dir, at.Nearest.Name)})
-	var own *client.Watch // without it, c cannot be granted the lock by next alone
-	var early *client.Watch
+	var own, early *client.Watch // without own, c cannot be granted the lock by next alone
 	switch far := at.link.RoundTrip() >= farAway; {
 	case at.Ahead == 1:
 		own = s.client.Watch(client.WatchKey{Path: c.node})
@@ -95,12 +94,11 @@ func (c *contender) waitBehind(ctx context.Context, at place) (*Hold, error) {
 	case <-ctx.Done():
 		return nil, client.Ended(ctx)
 	}
+	err := next.Refusal()
 	if next.CameLate() { // it was listed: if it is again, only the server's data can be the reason
-		if err := c.again(ctx, recipe.Join(dir, at.Nearest.Name)); err != nil {
-			return nil, err
-		}
+		err = c.again(ctx, recipe.Join(dir, at.Nearest.Name))
 	}
-	if err := next.Refusal(); err != nil || at.Ahead > 1 {
+	if err != nil || at.Ahead > 1 {
 		return nil, err
 	}
 	select { // the answer is on its way if it is not there yet
@@ -116,8 +114,8 @@ func (c *contender) waitBehind(ctx context.Context, at place) (*Hold, error) {
 	return c.grant(ctx, at.link)
 }
 
-// again is called before another list that a server's contradiction is the reason for, of that node.
-// It pauses from the second time on.
+// again is called before the queue is listed again because a server has contradicted itself about
+// that node. It pauses from the second time on.
 func (c *contender) again(ctx context.Context, node string) error {
 	if c.contradicted.node != node {
 		c.contradicted.node, c.contradicted.times = node, 0

@@ -83,8 +83,8 @@ type Node struct {
 	Name     string
 	Kind     Kind
 	Sequence int32
-	// Foreign says that the name has a sequence and nothing besides that tells of a lock. It may
-	// be one of another library's, or no lock at all: see Contends.
+	// Foreign says that the name ends in a sequence, and that nothing else in it tells of a lock. The
+	// node may be one of another library's lock, or of no lock: see Contends.
 	Foreign bool
 }
 
@@ -106,9 +106,8 @@ func Parse(name string) (Node, bool) {
 	return Node{}, false
 }
 
-// Contends reports whether n stands in the queue of a lock, by whether it is ephemeral. A foreign
-// one that is not is none: no lock could count on its end. What tells of a lock by its name does in
-// any case.
+// Contends reports whether n, which is ephemeral or not, stands in the queue of a lock. A node with a
+// lock's name always does. A foreign one does if it is ephemeral: any other need never end.
 func (n Node) Contends(ephemeral bool) bool { return ephemeral || !n.Foreign }
 
 // Bare reports whether n is called by its sequence alone.

@@ -38,7 +38,7 @@ func Nodes(names []string) []Node {
 }
 
 // Locate returns where self stands among the listed nodes. Only those ahead that block it count. A
-// foreign one that has self's number has it from somebody else than the server, and is none of them.
+// foreign one with self's number does not count: that number was not given to it by the server.
 func Locate(nodes []Node, self Node) (Position, error) {
 	if self.Unordered() {
 		return Position{}, ErrUnordered
