@@ -211,12 +211,16 @@ func (m *machine) endBy(patience time.Duration, end func(*zklock.Session)) bool 
 	return true
 }
 
-// shutDownSession judges when Shutdown returns, and what has become of the holds.
+// shutDownSession judges when Shutdown returns, and what has become of the holds. The machine's other
+// session may have used up the time.
 func (m *machine) shutDownSession(ctx context.Context, s *zklock.Session) {
 	m.world.log.note(m.name, "Shutdown")
+	deadline, _ := ctx.Deadline()
+	if now := time.Now(); now.After(deadline) {
+		deadline = now
+	}
 	err := s.Shutdown(ctx)
 	m.world.log.note(m.name, "Shutdown returned %v", err)
-	deadline, _ := ctx.Deadline()
 	switch {
 	case m.world.ctx.Err() != nil:
 	case ctx.Err() == nil:
