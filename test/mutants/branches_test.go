@@ -100,6 +100,7 @@ Some situations come about rarely unless somebody makes them. These are drawn as
 | a server refuses single requests | "request refused", "requests refused for a while", "watches refused, then locks asked back" | sim ` + "`TestOperatorsAndServersThatRefuseAreHeardOfAndEverybodyGoesOn`" + `, ` + "`TestANodeWhoseDeleteWasRefusedIsDeletedAsSoonAsTheServerLetsIt`" + ` |
 | a hold is lost while its session lives, and its node stays for ` + "`WithLossGrace`" + ` | "hold lost while its session lives" | ` + "`TestALostLockIsTheNextOnesWhenItsGraceIsOver`" + ` |
 | all servers come back without their data | "servers lose their data" | ` + "`TestAServerThatHasLostItsDataIsUsedAgain`, `TestARealServerThatHasLostItsDataIsUsedAgain`" + ` |
+| somebody asks with an access list that keeps him out, where there is no path yet | "somebody asks with an access list that keeps him out" | ` + "`TestAListThatKeepsItsOwnCallOutLeavesNothingThatRefusesOthers`" + ` |
 | a session waits for longer than its lease lasts, next for nothing, and one of it gives up; or it keeps a lock (` + "`WithRetention`" + `) meanwhile and is cut off until that is lost | "session waits long and gives up a place" | ` + "`TestWhoGivesUpCostsNobodyElseOfItsSessionAPlace`, `TestANodeThatIsKeptWhenTheLeaseEndsGoesAndCostsNoOtherPlaceInLine`" + ` |
 | an operator deletes a queue right behind a grant, others make it anew, and more of the holder's session come there | "operator deletes a queue behind a grant, and others make it anew" | ` + "`TestALockIsNotHandedOnFromAQueueThatWasDeletedToTheNext`" + ` |
 

@@ -124,6 +124,7 @@ func (ck *checker) observe(txn zktest.Txn) {
 			ck.judgeDelete(txn, change)
 		}
 	}
+	ck.judgeParents(txn)
 	for _, change := range txn.Changes {
 		if change.Kind == zktest.SessionClosed && change.Cause == zktest.CauseExpiry {
 			ck.expired[change.Session] = true

@@ -64,6 +64,7 @@ const (
 	RenewQueue
 	IdleHandshake
 	KeepForGood
+	WrongList
 	faultKinds
 )
 
@@ -127,12 +128,13 @@ var faultTable = [faultKinds]struct {
 	RenewQueue:         {"operator deletes a queue behind a grant, and others make it anew", 3, (*world).renewQueue},
 	IdleHandshake:      {"idle session's handshake unanswered, then it locks and is cut off", 4, (*world).idleHandshake},
 	KeepForGood:        {"follower keeps a node for good that the leader has not", 3, (*world).keepForGood},
+	WrongList:          {"somebody asks with an access list that keeps him out", 3, (*world).wrongList},
 }
 
 func (k FaultKind) String() string { return faultTable[k].name }
 
 // hurts reports whether anybody may lose something by it.
-func (k FaultKind) hurts() bool { return k != AskBack && k != WaitLong }
+func (k FaultKind) hurts() bool { return k != AskBack && k != WaitLong && k != WrongList }
 
 // ofMachine are the kinds that cost nobody of another machine anything but time.
 var ofMachine = []FaultKind{

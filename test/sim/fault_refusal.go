@@ -11,14 +11,14 @@ import (
 var refusable = []zktest.Op{
 	zktest.OpCreate, zktest.OpCreate, zktest.OpDelete, zktest.OpDelete, zktest.OpGetData, zktest.OpGetData,
 	zktest.OpGetChildren2, zktest.OpGetChildren2, zktest.OpMulti, zktest.OpMulti,
-	zktest.OpSync, zktest.OpExists, zktest.OpCreateContainer, zktest.OpSetData,
+	zktest.OpSync, zktest.OpExists, zktest.OpSetData,
 }
 
 // refusal draws the code with which a server refuses a request. ZooKeeper throttles any of them,
 // and only what adds something is beyond a quota.
 func (d dice) refusal(op zktest.Op) int32 {
 	codes := []int32{systemError, marshalling, throttled, throttled}
-	if slices.Contains([]zktest.Op{zktest.OpCreate, zktest.OpCreateContainer, zktest.OpSetData, zktest.OpMulti}, op) {
+	if slices.Contains([]zktest.Op{zktest.OpCreate, zktest.OpSetData, zktest.OpMulti}, op) {
 		codes = append(codes, overQuota)
 	}
 	return codes[d.IntN(len(codes))]

@@ -271,7 +271,7 @@ func (d dice) foreigners() []Foreigner {
 // lossy are the operations whose requests and replies get lost.
 var lossy = []zktest.Op{
 	zktest.OpCreate, zktest.OpCreate, zktest.OpCreate, zktest.OpDelete, zktest.OpDelete, zktest.OpGetData,
-	zktest.OpGetChildren2, zktest.OpSync, zktest.OpMulti, zktest.OpSetWatches, zktest.OpConnect, zktest.OpCreateContainer, zktest.OpAuth,
+	zktest.OpGetChildren2, zktest.OpSync, zktest.OpMulti, zktest.OpSetWatches, zktest.OpConnect, zktest.OpAuth,
 }
 
 // faults draws a schedule. One program in eight has none.

@@ -257,6 +257,23 @@ func (ck *checker) judgeDelete(txn zktest.Txn, change zktest.Change) {
 	}
 }
 
+// judgeParents checks that the library makes no parent without a node in it, which nobody may be
+// able to use, and no server removes. What an operator makes is made alone, and a path that is made
+// anew was there.
+func (ck *checker) judgeParents(txn zktest.Txn) {
+	if txn.Op != zktest.OpMulti && txn.Op != zktest.OpCreateContainer {
+		return
+	}
+	for _, parent := range txn.Changes {
+		isUsed := func(c zktest.Change) bool {
+			return c.Kind == zktest.NodeCreated && dirOf(c.Path) == parent.Path || c.Kind == zktest.NodeDeleted && c.Path == parent.Path
+		}
+		if parent.Kind == zktest.NodeCreated && parent.Owner == 0 && !slices.ContainsFunc(txn.Changes, isUsed) {
+			ck.failLocked("P4", "session %#x has made %s, and nothing in it", txn.Session, parent.Path)
+		}
+	}
+}
+
 // judgeEarly checks that no session deletes a node of its own before that has stayed for its
 // minimum, or its grace after a loss, unless it is closed.
 func (ck *checker) judgeEarly(txn zktest.Txn, change zktest.Change) {
