@@ -43,7 +43,9 @@ func (s *Server) keep(path string) {
 	if s.stale.kept == nil {
 		s.stale.kept = make(map[string]*node)
 	}
-	s.stale.kept[path] = s.stale.kept[path]
+	if _, kept := s.stale.kept[path]; !kept {
+		s.stale.kept[path] = nil // until it is deleted
+	}
 }
 
 // hides reports whether path is, or is below, what s lacks.
