@@ -28,6 +28,7 @@ var rooms = []struct {
 	uses []string
 }{
 	{name: "goid"},
+	{name: "plain", pure: true},
 	{name: "clock"},
 	{name: "recipe", pure: true},
 	{name: "lease", pure: true, uses: []string{"internal/clock"}},
