@@ -2,6 +2,7 @@ package client
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/go-zookeeper/zk"
 )
@@ -11,10 +12,11 @@ import (
 const MaxFrame = 0xfffff
 
 // CreateSize returns how long the create of a node below dir may be, in bytes, with a check of
-// another node there.
+// another node there, or with dir and all above it, if their lists are short.
 func CreateSize(dir string, data []byte, acl []zk.ACL) int {
-	const overhead = 192 // headers, the nodes' names, the flags
-	return overhead + 2*len(dir) + len(data) + sizeOf(acl)
+	const overhead, parent = 192, 80 // headers, the nodes' names, the flags
+	depth := strings.Count(dir, "/")
+	return overhead + depth*parent + (depth+1)*len(dir) + len(data) + sizeOf(acl)
 }
 
 func sizeOf(acl []zk.ACL) (size int) {

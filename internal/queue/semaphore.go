@@ -122,6 +122,9 @@ func (s *Semaphore) take(
 		if h, err = s.create(ctx, turn, n, above); turn.Err() != nil {
 			return client.Permanent(err)
 		}
+		if client.Answers(err, zk.ErrNoNode) {
+			_ = turn.contender.prove(ctx) // it may be the turn's node that is gone
+		}
 		above.Learn(err)
 		return err
 	})

@@ -284,6 +284,7 @@ func TestADowngradeNeedsItsWritersNode(t *testing.T) {
 	server := zktest.NewServer(t)
 	at := siteAt(t, server.Addr())
 	l := at.rw(at.sessionVia(server.Addr(), longSession))
+	at.makeParent()
 	held := server.HoldRequest(zktest.OpMulti, zktest.OnPath(at.path))
 	read := begin(func() error {
 		l.Lock()

@@ -370,22 +370,32 @@ func TestPermitsAreTakenOnlyWithTheTurn(t *testing.T) {
 }
 
 // The answer that the node is gone is no reason to ask again until the node's watch tells.
-func TestATurnWhoseNodeIsGoneWhenTheSizeIsToBeSetIsLostAtOnce(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		const delay = 100 * time.Microsecond
-		b := &bubble{t, zktest.NewServer(t, zktest.WithLatency(delay, delay)), "/sem"}
-		s, operator := b.session("here"), b.session("operator")
-		sem := must(zklock.NewSemaphore(s, b.path, 1))
-		read := b.server.HoldRequest(zktest.OpGetData, zktest.OnPath(b.path+"/leases"))
-		got := begin(func() error { return errOf(sem.Acquire(t.Context(), 1)) })
-		<-read.Struck()
-		turns := b.server.Children(b.path + "/locks")
-		require.Len(t, turns, 1)
-		require.NoError(t, operator.Conn().Delete(b.path+"/locks/"+turns[0], -1))
-		before, began := b.server.Requests()[zktest.OpMulti], time.Now()
-		read.Release()
-		require.NoError(t, <-got)
-		require.LessOrEqual(t, b.server.Requests()[zktest.OpMulti]-before, 8)
-		require.Less(t, time.Since(began), 100*delay, "neither a pause nor a watch is waited for")
-	})
+func TestATurnWhoseNodeIsGoneBeforeItTakesPermitsIsLostAtOnce(t *testing.T) {
+	for name, there := range map[string]bool{"with the size to be set": true, "with the leases' node to be made": false} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				const delay = 100 * time.Microsecond
+				b := &bubble{t, zktest.NewServer(t, zktest.WithLatency(delay, delay)), "/sem"}
+				s, operator := b.session("here"), b.session("operator")
+				if there {
+					for _, path := range []string{b.path, b.path + "/leases"} {
+						_, err := operator.Conn().Create(path, nil, 0, zk.WorldACL(zk.PermAll))
+						require.NoError(t, err)
+					}
+				}
+				sem := must(zklock.NewSemaphore(s, b.path, 1))
+				read := b.server.HoldRequest(zktest.OpGetData, zktest.OnPath(b.path+"/leases"))
+				got := begin(func() error { return errOf(sem.Acquire(t.Context(), 1)) })
+				<-read.Struck()
+				turns := b.server.Children(b.path + "/locks")
+				require.Len(t, turns, 1)
+				require.NoError(t, operator.Conn().Delete(b.path+"/locks/"+turns[0], -1))
+				before, began := b.server.Requests()[zktest.OpMulti], time.Now()
+				read.Release()
+				require.NoError(t, <-got)
+				require.LessOrEqual(t, b.server.Requests()[zktest.OpMulti]-before, 8)
+				require.Less(t, time.Since(began), 100*delay, "neither a pause nor a watch is waited for")
+			})
+		})
+	}
 }

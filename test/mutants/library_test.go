@@ -744,8 +744,8 @@ var ofTheLibrary = []judged{
 		{"internal/client/errors.go", "return errors.Is(err, kind) && !LooksEnded(err)", "return errors.Is(err, kind)"},
 	}}, "TestARevokeWhoseContextEndsForAMissingNodeElsewhereSaysSo"},
 	{mutant{"a turn whose node is gone is not looked at when the size is to be set", []edit{
-		{"internal/queue/semaphore.go", "_ = turn.contender.prove(ctx)", "_ = turn"},
-	}}, "TestATurnWhoseNodeIsGoneWhenTheSizeIsToBeSetIsLostAtOnce"},
+		{"internal/queue/semaphore.go", "_ = turn.contender.prove(ctx) // it is", "_ = turn // it is"},
+	}}, "TestATurnWhoseNodeIsGoneBeforeItTakesPermitsIsLostAtOnce"},
 	{mutant{"a connection is counted when everybody has it", []edit{
 		{"internal/wire/handshake.go", "l.dialer.rewatch.connected() //", "//"},
 		{"internal/wire/handshake.go", "l.dialer.session.Connected(l, timeout)\n", "l.dialer.session.Connected(l, timeout)\n\tl.dialer.rewatch.connected()\n"},
