@@ -333,6 +333,7 @@ func TestPermitsAreNotOversoldByWhoMightNotReadThemForAMoment(t *testing.T) {
 		operator := s.enter("operator", zklock.WithAuth("digest", []byte("operator:key")))
 		hidden := append(zk.DigestACL(zk.PermAll, "operator", "key"), zk.WorldACL(zk.PermAll&^zk.PermRead)...)
 		const leases = permitsPath + "/leases"
+		require.NoError(t, s.granted(a.waitsBy(context.Background(), takes(a.semaphore()))).Release(context.Background())) // there is the path
 
 		taking := s.HoldRequest(zktest.OpMulti, zktest.OnClient(a.place), zktest.OnPath(leases+"/"))
 		first := a.waitsBy(context.Background(), takes(a.semaphore()))

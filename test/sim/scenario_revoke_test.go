@@ -28,6 +28,7 @@ func TestAReaderHearsWhatItWasAskedForAsAWriterWhoHadNotHeardOfIt(t *testing.T) 
 func TestPermitsHearWhatWasAskedForInLineUnheard(t *testing.T) {
 	play(t, 1, func(s *stage) {
 		a, operator := s.enter("a"), s.enter("operator")
+		require.NoError(t, s.granted(a.waitsBy(context.Background(), takes(a.semaphore()))).Release(context.Background())) // there is the path
 		taking := s.HoldRequest(zktest.OpMulti, zktest.OnPath(permitsPath+"/leases/"))
 		granted := a.waitsBy(context.Background(), takes(a.semaphore()))
 		<-taking.Struck()
