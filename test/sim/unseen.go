@@ -50,8 +50,9 @@ func (w *world) passesUnseen() bool {
 	came := w.checker.await(OnCreate, s.other.id())
 	var served atomic.Bool
 	work.Go(func() {
-		if s.next.lockAndUnlock(ctx) == nil {
-			served.Store(true)
+		if h, err := s.next.handles(Section{}).Acquire(ctx); err == nil {
+			served.Store(true) // at the grant: others may have turns again while it is given back
+			_ = h.Release(w.ctx)
 		}
 	})
 	stands := closesWithin(s.machine.spec.Timeout/4, came)
