@@ -30,6 +30,7 @@ const (
 	nothing        sent = "the connection was made" // the dial itself has the end of it
 	connectRequest sent = "the connect request"
 	helloOfTLS     sent = "the TLS hello"
+	requestOverTLS sent = "the connect request over TLS"
 )
 
 func (a Attempt) Error() string { return a.Server + " " + a.What() }
@@ -42,6 +43,7 @@ func (a Attempt) Waits() bool { return a.Err == nil && a.Answer == "" }
 // What says what the server has done.
 func (a Attempt) What() string {
 	var late net.Error
+	var op *net.OpError
 	switch {
 	case a.Answer != "":
 		return fmt.Sprintf("is no ZooKeeper server: its answer to %s begins with %q%s", a.Sent, a.Answer, a.speaks())
@@ -49,6 +51,8 @@ func (a Attempt) What() string {
 		return fmt.Sprintf("has not answered %s", a.Sent)
 	case errors.As(a.Err, new(tls.RecordHeaderError)):
 		return fmt.Sprintf("has answered %s without TLS: that may be its port for plain connections", a.Sent)
+	case errors.As(a.Err, &op) && op.Op == "remote error": // an alert: in TLS 1.3 the server judges our certificate last
+		return fmt.Sprintf("has refused %s: %v", a.Sent, a.Err)
 	case errors.As(a.Err, &late) && late.Timeout():
 		return fmt.Sprintf("has not answered %s for %s: it may hang, or be overloaded,%s or be no ZooKeeper server", a.Sent, a.after(), a.expects())
 	}
@@ -68,8 +72,11 @@ func (a Attempt) because() string {
 
 // expects says what the server may expect instead.
 func (a Attempt) expects() string {
-	if a.Sent == helloOfTLS {
+	switch a.Sent {
+	case helloOfTLS:
 		return " or expect no TLS,"
+	case requestOverTLS: // they have agreed on it
+		return ""
 	}
 	return " or expect TLS,"
 }
@@ -90,12 +97,20 @@ type foreign string
 
 func (f foreign) Error() string { return fmt.Sprintf("the answer begins with %q", string(f)) }
 
+// request is how a server is asked for a session.
+func (d *Dialer) request() sent {
+	if d.TLS != nil {
+		return requestOverTLS
+	}
+	return connectRequest
+}
+
 // attempted returns what has become of the attempt that l was, if cause has ended it.
 func (l *Link) attempted(cause error) (a Attempt, is bool) {
 	if l.greeted.Load() || cause == net.ErrClosed { // by ourselves
 		return a, false
 	}
-	a = Attempt{Server: l.Server, Sent: connectRequest, After: l.dialer.Clock.Now().Least(l.begun), Err: cause}
+	a = Attempt{Server: l.Server, Sent: l.dialer.request(), After: l.dialer.Clock.Now().Least(l.begun), Err: cause}
 	if answer, is := cause.(foreign); is {
 		a.Answer = string(answer)
 	}

@@ -28,6 +28,13 @@ func TestAnAttemptToConnectSaysWhatWasSentAndWhatCame(t *testing.T) {
 		"zk1:2181 hung up 3 ms after the TLS hello, without an answer: it may have no majority, or as many connections from here as maxClientCnxns allows, or expect no TLS, or be a proxy without a server behind it": {
 			Sent: helloOfTLS, Err: &net.OpError{Op: "read", Err: syscall.ECONNRESET},
 		},
+		"zk1:2181 hung up 3 ms after the connect request over TLS, without an answer: it may have no majority, or as many connections from here as maxClientCnxns allows, or be a proxy without a server behind it": {
+			Sent: requestOverTLS, Err: io.EOF,
+		},
+		"zk1:2181 has not answered the connect request over TLS for 3 ms: it may hang, or be overloaded, or be no ZooKeeper server": {Sent: requestOverTLS, Err: os.ErrDeadlineExceeded},
+		"zk1:2181 has refused the connect request over TLS: remote error: tls: certificate required": {
+			Sent: requestOverTLS, Err: &net.OpError{Op: "remote error", Err: tls.AlertError(116)},
+		},
 		"zk1:2181 has answered the TLS hello without TLS: that may be its port for plain connections":                                               {Sent: helloOfTLS, Err: tls.RecordHeaderError{}},
 		`zk1:2181 is no ZooKeeper server: its answer to the connect request begins with "\x15\x03\x03", which is TLS: it may expect that`:           {Sent: connectRequest, Answer: "\x15\x03\x03"},
 		`zk1:2181 is no ZooKeeper server: its answer to the connect request begins with "HTTP/1.1 400", which is HTTP: the port may be another one`: {Sent: connectRequest, Answer: "HTTP/1.1 400"},
@@ -42,6 +49,7 @@ func TestAnAttemptToConnectSaysWhatWasSentAndWhatCame(t *testing.T) {
 func TestAServerThatDoesNotAnswerTheConnectRequestIsToldOfByWhatItDid(t *testing.T) {
 	for name, tc := range map[string]struct {
 		left  time.Duration // a lease goes on
+		tls   bool
 		does  func(l *line)
 		says  string
 		after time.Duration
@@ -51,19 +59,24 @@ func TestAServerThatDoesNotAnswerTheConnectRequestIsToldOfByWhatItDid(t *testing
 		"it hangs up behind half an answer": {does: func(l *line) { l.says(hello(1)[:10]); l.server.Close() }, after: 3 * ms, ends: io.EOF},
 		"it hangs":                          {does: func(*line) {}, after: 1000 * ms, ends: os.ErrDeadlineExceeded},
 		"it speaks another protocol":        {does: func(l *line) { l.says([]byte("220 smtp")) }, says: "220 smtp", after: 3 * ms, ends: foreign("220 smtp")},
+		"it hangs up over TLS":              {tls: true, does: func(l *line) { l.server.Close() }, after: 3 * ms, ends: io.EOF},
 		"it hangs up on the length":         {left: 8000 * ms, does: func(l *line) { l.server.Close() }, after: 3 * ms, ends: io.EOF},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				a := &audience{pressed: pressed{id: 1, timeout: 8000 * ms, left: tc.left}}
 				l := plugged(t, a).dialed()
+				sent := connectRequest
+				if tc.tls {
+					sent, l.dialer.TLS = requestOverTLS, always(new(tls.Config))
+				}
 				time.AfterFunc(3*ms, func() { tc.does(l) })
 				if _, err := l.Write(ask); err == nil {
 					_, err := l.Read(make([]byte, 4))
 					require.Error(t, err)
 				}
 				told := a.cause.(Attempt)
-				require.Equal(t, Attempt{"a:2181", connectRequest, tc.after, tc.says, told.Err}, told)
+				require.Equal(t, Attempt{"a:2181", sent, tc.after, tc.says, told.Err}, told)
 				require.ErrorIs(t, told, tc.ends)
 				require.False(t, told.Waits())
 			})

@@ -113,7 +113,7 @@ func (d *Dialer) link(network, address string, timeout time.Duration) (*Link, er
 		d.session.Failed(err)
 		return nil, err
 	}
-	d.session.Failed(Attempt{Server: address, Sent: connectRequest})
+	d.session.Failed(Attempt{Server: address, Sent: d.request()})
 	l := newLink(d, conn, address)
 	l.logIn = logins
 	d.mu.Lock()
