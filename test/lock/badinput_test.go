@@ -207,8 +207,8 @@ func TestConnectEndsWithItsContextAndNamesServersAndCause(t *testing.T) {
 			server: "no-such-host.invalid:2181", cause: "lookup ",
 		},
 		"hanging":             {server: hanging.Addr().String(), cause: "has not answered the connect request"},
-		"of another protocol": {server: foreign.Addr().String(), cause: `is no ZooKeeper server: its answer to the connect request begins with "HTTP"`},
-		"not TLS":             {server: sharedServer(t).Addr(), cause: "EOF", options: []zklock.SessionOption{zklock.WithTLS(new(tls.Config))}},
+		"of another protocol": {server: foreign.Addr().String(), cause: `is no ZooKeeper server: its answer to the connect request begins with "HTTP/1.1`},
+		"not TLS":             {server: sharedServer(t).Addr(), cause: "after the TLS hello, without an answer", options: []zklock.SessionOption{zklock.WithTLS(new(tls.Config))}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			defer goleak.VerifyNone(t, goleak.IgnoreCurrent())

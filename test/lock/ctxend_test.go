@@ -233,8 +233,10 @@ var timelyCalls = map[string]timely{
 		func(w *hindered, ctx context.Context) { _ = w.release(ctx) },
 	},
 
-	"Session.Ping": {nil, func(w *hindered, ctx context.Context) { _ = w.mine.Ping(ctx) }},
-	"Inspect":      {lockedByThem, func(w *hindered, ctx context.Context) { _, _ = zklock.Inspect(ctx, w.mine.Session, statesPath) }},
+	"Session.Shutdown":      {nil, func(w *hindered, ctx context.Context) { _ = w.mine.Shutdown(ctx) }},
+	"Session.Shutdown held": {func(w *hindered) { w.mine.lock.Lock() }, func(w *hindered, ctx context.Context) { _ = w.mine.Shutdown(ctx) }},
+	"Session.Ping":          {nil, func(w *hindered, ctx context.Context) { _ = w.mine.Ping(ctx) }},
+	"Inspect":               {lockedByThem, func(w *hindered, ctx context.Context) { _, _ = zklock.Inspect(ctx, w.mine.Session, statesPath) }},
 	"Revoke": {lockedByThem, func(w *hindered, ctx context.Context) {
 		_ = zklock.Revoke(ctx, w.mine.Session, w.server.Nodes()[len(w.server.Nodes())-1].Path)
 	}},

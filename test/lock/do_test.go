@@ -206,11 +206,11 @@ func TestACallInADoWhoseHoldWasReleasedIsRefusedAtOnceUntilTheDoReturns(t *testi
 			require.NoError(t, must(l.Acquire(outlives)).Release(outlives), "a handle shares nothing")
 			return other.Do(outlives, nothing)
 		}))
-		require.NoError(t, l.Do(outlives, func(ctx context.Context) error {
+		require.ErrorIs(t, l.Do(outlives, func(ctx context.Context) error {
 			require.NoError(t, s.Close())
 			require.ErrorIs(t, l.LockContext(context.WithoutCancel(ctx)), zklock.ErrClosed, "and nothing is waited for any more")
 			return nil
-		}))
+		}), zklock.ErrLost)
 	})
 }
 

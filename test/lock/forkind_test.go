@@ -67,7 +67,7 @@ func TestAnErrorLeavesTheTextsOfOthersAsTheyAre(t *testing.T) {
 			return cancelled
 		})
 		require.Regexp(t, `^zklock: do /lock: lock was lost: [^:]+(: [^:]+)*; the function returned: zklock: mine, not theirs: `+
-			`lock /lock: context canceled: see zklock: the page\nlock is not held by the caller$`, err.Error())
+			`lock /lock: context canceled: see zklock: the page\\x0alock is not held by the caller$`, err.Error())
 	})
 }
 

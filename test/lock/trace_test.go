@@ -140,11 +140,6 @@ func TestTheTraceTellsOfACallAndItsHold(t *testing.T) {
 		"Do": func(ctx context.Context, b *bubble, s *zklock.Session, trace zklock.Option) error {
 			return b.locker(s, trace).Do(ctx, func(context.Context) error { return nil })
 		},
-		"Acquire, and Close": func(ctx context.Context, b *bubble, s *zklock.Session, trace zklock.Option) error {
-			_, err := b.locker(s, trace).Acquire(ctx)
-			require.NoError(b.t, err)
-			return s.Close()
-		},
 		"TryAcquire": func(ctx context.Context, b *bubble, s *zklock.Session, trace zklock.Option) error {
 			h, err := b.locker(s, trace).TryAcquire(ctx)
 			return release(ctx, h, err)
