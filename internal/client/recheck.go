@@ -32,8 +32,9 @@ func (ws *watches) stop() {
 }
 
 // recheck looks at what is watched, one node after the other: however many there are, each other
-// request waits for one of these at most. Then it asks the leader whether it has them too. Before that, what could not be read may be watched again by
-// whoever is not done with it. The next time is a while after the last of them.
+// request waits for one of these at most. Then it asks the leader whether it has them too. What could
+// not be read is told first, so that whoever still needs it watches it again. The pause until the next
+// recheck begins at the end of this one.
 func (c *Client) recheck() {
 	ws := &c.watches
 	for path := range ws.takeRefused() {

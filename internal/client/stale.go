@@ -3,6 +3,7 @@ package client
 import (
 	"context"
 	"errors"
+	"maps"
 	"slices"
 	"sync"
 	"time"
@@ -110,7 +111,7 @@ type doubts struct {
 }
 
 // Doubts reports whether it is time to ask the leader for what is in somebody's way at that place, and notes that it is
-// done: a write is too dear for each who is refused.
+// done: a write is too dear for each who is refused. In a minute it is time for so many places at most.
 func (c *Client) Doubts(place string) bool {
 	d := &c.doubts
 	d.mu.Lock()
@@ -122,12 +123,11 @@ func (c *Client) Doubts(place string) bool {
 	if d.asked == nil {
 		d.asked = make(map[string]time.Time)
 	}
-	if len(d.asked) >= mostChecks { // of places that nobody may ask for any more
-		for place, last := range d.asked {
-			if now.Sub(last) >= trust {
-				delete(d.asked, place)
-			}
-		}
+	if len(d.asked) >= mostChecks {
+		maps.DeleteFunc(d.asked, func(_ string, last time.Time) bool { return now.Sub(last) >= trust })
+	}
+	if len(d.asked) >= mostChecks { // so many in a minute
+		return false
 	}
 	d.asked[place] = now
 	return true

@@ -74,7 +74,7 @@ func (a Attempt) because() string {
 func (a Attempt) expects() string {
 	switch a.Sent {
 	case helloOfTLS:
-		return " or expect no TLS,"
+		return " or expect no TLS, or lack what its own TLS needs (see its log),"
 	case requestOverTLS: // they have agreed on it
 		return ""
 	}

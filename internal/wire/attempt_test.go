@@ -23,9 +23,9 @@ func TestAnAttemptToConnectSaysWhatWasSentAndWhatCame(t *testing.T) {
 		"zk1:2181 hung up 3 ms after the connection was made, without an answer" + likely: {Sent: nothing, Err: &net.OpError{Op: "dial", Err: syscall.EPIPE}},
 		hungUp + likely:                         {Sent: connectRequest, Err: io.EOF},
 		hungUp + " (the cable is out)" + likely: {Sent: connectRequest, Err: errors.New("the cable is out")},
-		"zk1:2181 has not answered the connect request for 3 ms: it may hang, or be overloaded, or expect TLS, or be no ZooKeeper server": {Sent: connectRequest, Err: os.ErrDeadlineExceeded},
-		"zk1:2181 has not answered the TLS hello for 3 ms: it may hang, or be overloaded, or expect no TLS, or be no ZooKeeper server":    {Sent: helloOfTLS, Err: context.DeadlineExceeded},
-		"zk1:2181 hung up 3 ms after the TLS hello, without an answer: it may have no majority, or as many connections from here as maxClientCnxns allows, or expect no TLS, or be a proxy without a server behind it": {
+		"zk1:2181 has not answered the connect request for 3 ms: it may hang, or be overloaded, or expect TLS, or be no ZooKeeper server":                                            {Sent: connectRequest, Err: os.ErrDeadlineExceeded},
+		"zk1:2181 has not answered the TLS hello for 3 ms: it may hang, or be overloaded, or expect no TLS, or lack what its own TLS needs (see its log), or be no ZooKeeper server": {Sent: helloOfTLS, Err: context.DeadlineExceeded},
+		"zk1:2181 hung up 3 ms after the TLS hello, without an answer: it may have no majority, or as many connections from here as maxClientCnxns allows, or expect no TLS, or lack what its own TLS needs (see its log), or be a proxy without a server behind it": {
 			Sent: helloOfTLS, Err: &net.OpError{Op: "read", Err: syscall.ECONNRESET},
 		},
 		"zk1:2181 hung up 3 ms after the connect request over TLS, without an answer: it may have no majority, or as many connections from here as maxClientCnxns allows, or be a proxy without a server behind it": {
