@@ -22,20 +22,24 @@ type incarnation struct {
 }
 
 // await returns the current incarnation, as soon as there is a connection. Its errors are ctx's
-// and client.ErrClosed.
+// and client.ErrClosed, for which there need be none.
 func (s *Session) await(ctx context.Context) (*incarnation, error) {
 	for {
-		if _, err := s.client.Await(ctx, client.AnySession); err != nil {
-			return nil, err
-		}
+		changed, connected := s.client.Changed(), s.client.Current() != nil
 		s.mu.Lock()
 		inc, refused := s.incarnation, s.admission.Err() != nil
 		s.mu.Unlock()
-		if refused {
+		switch {
+		case refused:
 			return nil, client.ErrClosed
-		}
-		if inc != nil { // the session has not expired since
+		case connected && inc != nil: // the session has not expired since
 			return inc, nil
+		}
+		select {
+		case <-changed:
+		case <-s.admission.Done():
+		case <-ctx.Done():
+			return nil, client.Ended(ctx)
 		}
 	}
 }

@@ -19,15 +19,16 @@ import (
 // The connection that is found may be that of a session that has expired since. In virtual time
 // nothing would come while this looks again and again.
 func TestWhoComesBetweenTwoIncarnationsHasTheNext(t *testing.T) {
-	s, _ := connected(t)
+	s, server := connected(t)
 	s.mu.Lock()
 	next := s.incarnation
 	s.incarnation = nil
 	s.mu.Unlock()
 	time.AfterFunc(10*time.Millisecond, func() {
 		s.mu.Lock()
-		defer s.mu.Unlock()
 		s.incarnation = next
+		s.mu.Unlock()
+		server.Cut() // of which everybody is told
 	})
 	inc, err := s.await(t.Context())
 	require.NoError(t, err)

@@ -257,6 +257,29 @@ func TestAShutdownLeavesNoPlaceInAnyQueue(t *testing.T) {
 	})
 }
 
+// Who waits for a connection to ask for a lock is refused without one.
+func TestAShutdownWithoutAConnectionRefusesWhoeverAsksForALock(t *testing.T) {
+	inBubble(t, func(t *testing.T, b *bubble) {
+		s := b.session("mine")
+		h := must(b.locker(s).Acquire(t.Context()))
+		b.server.Refuse(true)
+		b.server.Cut()
+		time.Sleep(time.Second)
+		other := must(zklock.New(s, "/other"))
+		ask := func() error { return errOf(other.Acquire(context.Background())) }
+		before := begin(ask)
+		synctest.Wait()
+		began := time.Now()
+		go func() { _ = s.Shutdown(context.Background()) }()
+		require.ErrorIs(t, <-before, zklock.ErrClosed)
+		require.ErrorIs(t, ask(), zklock.ErrClosed)
+		require.ErrorIs(t, errOf(other.TryAcquire(context.Background())), zklock.ErrClosed)
+		require.Zero(t, time.Since(began))
+		require.NoError(t, h.Err(), "the holder goes on")
+		b.server.Refuse(false)
+	})
+}
+
 // A holder of a shared node gives it to nobody of a session that is being shut down.
 func TestAnOwnerThatLeavesDuringAShutdownHandsTheLockToNobody(t *testing.T) {
 	inBubble(t, func(t *testing.T, b *bubble) {
