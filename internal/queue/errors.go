@@ -53,7 +53,7 @@ func (q *Queue) describe(err error) error {
 	case client.Answers(err, zk.ErrNoChildrenForEphemerals):
 		return fmt.Errorf("%s or a node above it is an ephemeral node, which cannot have the children that a lock needs: %w", dir, err)
 	case client.Answers(err, zk.ErrNoAuth):
-		return fmt.Errorf("the ACL of %s, or of the node above it, does not let this session create a lock node there: %w", dir, err)
+		return fmt.Errorf("the ACL of %s, or of a node above it, does not let this session create a lock node there: %w", dir, err)
 	}
 	return client.OverQuota(err, dir, "another lock node")
 }

@@ -51,7 +51,7 @@ func TestARefusalOfALockNodeSaysWhatToChange(t *testing.T) {
 		advice  string
 	}{
 		{zk.ErrNoChildrenForEphemerals, "/locks/ledger or a node above it is an ephemeral node"},
-		{zk.ErrNoAuth, "the ACL of /locks/ledger, or of the node above it, does not let this session create"},
+		{zk.ErrNoAuth, "the ACL of /locks/ledger, or of a node above it, does not let this session create"},
 		{fmt.Errorf("%w: %w", client.ErrShutOut, zk.ErrNoAuth), "the call's own ACL keeps its session out: an entry of scheme \"world\" lets nobody create; zk.AuthACL"},
 		{zk.ErrInvalidACL, "the servers refuse the ACL"},
 		{errors.New("unknown error: -125"), "the quota of /locks/ledger, or of a node above it, does not allow another lock node"},

@@ -41,6 +41,14 @@ func TestWhatOperationsSaysOfACLsIsTrueOfApache(t *testing.T) {
 	_, _, err := other.Conn().Children("/missing")
 	require.ErrorIs(t, err, zk.ErrNoAuth)
 
+	_, err = other.Conn().Create("/missing/first", nil, zk.FlagPersistent, world)
+	require.NoError(t, err)
+	l, err := zklock.New(ledger, "/missing/first", zklock.WithACL(all))
+	require.NoError(t, err)
+	held, err := l.Acquire(t.Context())
+	require.NoError(t, err)
+	require.NoError(t, other.Conn().Delete(held.Node(), -1), "whoever makes a lock's path decides who may delete there")
+
 	_, err = ledger.Conn().Create("/locks", nil, zk.FlagPersistent, zk.WorldACL(zk.PermRead|zk.PermCreate))
 	require.NoError(t, err)
 	require.NoError(t, take(ledger, "/locks/ledger", all))

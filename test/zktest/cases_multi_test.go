@@ -2,6 +2,8 @@ package zktest_test
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 
 	"github.com/go-zookeeper/zk"
 )
@@ -47,6 +49,26 @@ var multiCases = []conformanceCase{
 		s.multi(s.opDelete("/a/b", 0), s.opDelete("/a", 1), s.opCreate("/a", 0))
 		s.exists("/a")
 		s.exists("")
+	}},
+	{"a path is made by a multi only if each node's own list lets the next be made, and read", func(s *script) {
+		lists := map[string][]zk.ACL{
+			"open": open, "no create": zk.WorldACL(zk.PermAll &^ zk.PermCreate), "no read": zk.WorldACL(zk.PermAll &^ zk.PermRead),
+			"another's": zk.DigestACL(zk.PermAll, "ann", "ann"), "auth without": zk.AuthACL(zk.PermAll), "no digest": {{Perms: zk.PermAll, Scheme: "digest", ID: "ann"}},
+		}
+		s.create("/ephemeral", zk.FlagEphemeral)
+		s.createBy(0, "/closed", "", 0, lists["no create"])
+		for _, above := range []string{"", "/absent", "/ephemeral", "/closed"} {
+			for _, list := range slices.Sorted(maps.Keys(lists)) {
+				s.note("%s in %s", list, above)
+				top, node := s.opCreate(above+"/c", zk.FlagContainer), s.opCreate(above+"/c/d/x-", zk.FlagEphemeralSequential)
+				next := s.opCreate(above+"/c/d", zk.FlagContainer)
+				next.Acl = lists[list]
+				s.multi(top, next, node, node, s.opCheck(above+"/c/d", -1))
+				s.exists(above + "/c/d")
+				s.children(above)
+			}
+		}
+		s.children("/c/d")
 	}},
 	{"a multi that fails changes nothing and says where", func(s *script) {
 		s.create("/a", 0)
