@@ -282,9 +282,6 @@ var ofTheCommand = []struct {
 	{mutant{"a time that is too long is said to be none", []edit{
 		{cli + "/flags.go", "case value > longest, seconds > longest.Seconds(), overflows:", "case false:"},
 	}}, cli, "TestATimeIsWrittenWithAUnitOrInSeconds"},
-	{mutant{"what is wrong with the servers has our name twice", []edit{
-		{cli + "/connect.go", "unnamed(err))", "err)"},
-	}}, command, "TestAWrongCommandLineIsExplained"},
 	{mutant{"a process that cannot be looked at is taken for gone", []edit{
 		{job + "/family_linux.go", "return err == nil || errors.Is(err, unix.ENOENT)", "return true || errors.Is(err, unix.ENOENT)"},
 	}}, job, "TestAProcessThatCannotBeLookedAtIsNotTakenForGone"},

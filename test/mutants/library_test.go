@@ -641,7 +641,7 @@ var ofTheLibrary = []judged{
 		{"internal/queue/semaphore.go", "check := turn.Check()", "check := turn.contender.check()"},
 	}}, "internal/queue.TestATurnInWhichTheSizeIsWrittenIsOverWhenItsNodeIsGone"},
 	{mutant{"a list that is refused passes for a create that is", []edit{
-		{"internal/queue/queue.go", "	return c, view, err\n}\n\n// enterOnce", "	return c, view, describe(q.dir, err)\n}\n\n// enterOnce"},
+		{"internal/queue/queue.go", "	return c, view, err\n}\n\n// enterOnce", "	return c, view, q.describe(err)\n}\n\n// enterOnce"},
 	}}, "TestANodeThatMayBeLeftSinceTheQueueMayNotBeListedIsToldOf"},
 	{mutant{"a MultiLocker takes a lock without an owner for reentrant", []edit{
 		{"multi.go", "if l.ownedBy(goid.Get()) {\n\t\treturn nil", "if l.Held() != nil {\n\t\treturn nil"},

@@ -175,7 +175,7 @@ var all = []mutant{
 		{"internal/queue/succession.go", "if c.hold != nil {\n\t\ts.expire", "if true {\n\t\ts.expire"},
 	}},
 	{"after a reconnect who goes on is taken as alone until the queue changes", []edit{
-		{"internal/queue/contention.go", "\tt.contention = c.queue.contentionOf(w, recipe.Base(c.node))\n", "\tif t.contention != alone {\n\t\tt.contention = contentionOf(w, recipe.Base(c.node))\n\t}\n"},
+		{"internal/queue/contention.go", "\tt.contention = c.queue.contentionOf(w, recipe.Base(c.node))\n", "\tif t.contention != alone {\n\t\tt.contention = c.queue.contentionOf(w, recipe.Base(c.node))\n\t}\n"},
 	}},
 	{"a retained node is not given up", []edit{
 		{"internal/queue/contention.go", "if t.contention == others && !t.idle.IsZero() {", "if false {"},

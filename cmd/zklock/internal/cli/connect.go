@@ -141,7 +141,7 @@ func checkServers(from string, servers []string) error {
 		err = client.CheckServers(addresses)
 	}
 	if err != nil {
-		return usage("%s: %s", from, unnamed(err))
+		return usage("%s: %v", from, err)
 	}
 	return nil
 }
