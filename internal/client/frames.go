@@ -28,6 +28,9 @@ const (
 	shortestLong = 1 << 10
 	// noChance is how often servers hang up before a request of that length is refused here.
 	noChance = 3
+	// apart is how far hang-ups are from each other that count: a server that restarts, or a way to it
+	// that fails, ends connections one soon after the other.
+	apart = time.Second / 2
 	// shrinks is by what batches get smaller.
 	shrinks = 4
 )
@@ -49,6 +52,9 @@ func (f *frames) ended(l *wire.Link, hungUp bool, log *Journal) {
 		return
 	case f.refused == 0 || unanswered < f.refused:
 		f.refused = unanswered
+	}
+	if f.times > 0 && time.Since(f.last) < apart {
+		return
 	}
 	f.times++
 	f.last = time.Now()

@@ -111,7 +111,7 @@ type doubts struct {
 }
 
 // Doubts reports whether it is time to ask the leader for what is in somebody's way at that place, and notes that it is
-// done: a write is too dear for each who is refused. In a minute it is time for so many places at most.
+// done: a write is too dear for each who is refused.
 func (c *Client) Doubts(place string) bool {
 	d := &c.doubts
 	d.mu.Lock()
@@ -126,10 +126,23 @@ func (c *Client) Doubts(place string) bool {
 	if len(d.asked) >= mostChecks {
 		maps.DeleteFunc(d.asked, func(_ string, last time.Time) bool { return now.Sub(last) >= trust })
 	}
-	if len(d.asked) >= mostChecks { // so many in a minute
+	if len(d.asked) >= mostChecks && !d.forgetOne(now) {
 		return false
 	}
 	d.asked[place] = now
+	return true
+}
+
+// forgetOne forgets any place, unless it was asked for just now, and reports whether it has. Of many places each
+// has its turn.
+func (d *doubts) forgetOne(now time.Time) bool {
+	for place, last := range d.asked {
+		if now.Sub(last) < time.Second {
+			return false
+		}
+		delete(d.asked, place)
+		return true
+	}
 	return true
 }
 

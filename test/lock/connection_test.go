@@ -336,7 +336,7 @@ func TestAConnectionThatEndsWhileAWriteIsBlockedIsReplaced(t *testing.T) {
 			zklock.WithDialer(stalling(server.Dial, func([]byte) bool { return full.Load() }))))
 		defer s.Close()
 		full.Store(true)
-		asked := begin(func() error { return s.Ping(t.Context()) })
+		asked := begin(func() error { return s.Ping(within(t, time.Hour)) })
 		synctest.Wait()
 		server.Cut()
 		synctest.Wait()

@@ -115,8 +115,7 @@ var ofTheLibrary = []judged{
 		{"internal/client/errors.go", "if !u.wraps || LooksEnded(u.cause) {", "if !u.wraps {"},
 	}}, "TestACallThatEndsWhileThereIsNoConnectionSaysWhyThereIsNone"},
 	{mutant{"a call tells the cause of a connection that was lost before", []edit{
-		{"internal/client/connection.go", "return c.failure\n", "return io.EOF\n"},
-		{"internal/client/connection.go", "\"crypto/rand\"\n", "\"crypto/rand\"\n\t\"io\"\n"},
+		{"internal/client/errors.go", "failure, stale := c.failure, c.stale", "failure, stale := error(errReplaced), c.stale"},
 	}}, "TestACallThatEndsOverAConnectionSaysNothingOfEarlierOnes"},
 	{mutant{"Ping is a read", []edit{
 		{"session.go", "responses, err := s.client.Conn.Multi(&zk.CheckVersionRequest{Path: \"/\", Version: -1})", "responses, _, err := s.client.Conn.Children(\"/zookeeper\")"},
@@ -429,9 +428,6 @@ var ofTheLibrary = []judged{
 	{mutant{"a blocked write keeps a connection that has ended", []edit{
 		{"internal/wire/link.go", "\t\tl.Close() // go-zookeeper waits", "\t\t// go-zookeeper waits"},
 	}}, "TestAConnectionThatEndsWhileAWriteIsBlockedIsReplaced"},
-	{mutant{"all that waits to be deleted is one request", []edit{
-		{"internal/queue/deletion.go", "client.Batches(s.client, s.deletions, (*deletion).size)", "client.Batches(s.client, s.deletions, func(*deletion) int { return 1 })"},
-	}}, "internal/queue.TestDeletesOfLongPathsAreRequestsThatAServerTakes"},
 	{mutant{"Unlock waits for the first of the deletes that go ahead", []edit{
 		{"internal/queue/deletion.go", "r.batch = batches[len(batches)-1]", "r.batch = batches[0]"},
 	}}, "internal/queue.TestUnlockReturnsWhenItsOwnDeleteHasBeenSent"},
@@ -504,9 +500,6 @@ var ofTheLibrary = []judged{
 	{mutant{"an owner that has not unlocked is in the way of a try of a closed session", []edit{
 		{"gate.go", "&& g.queue.Admission().Err() == nil", ""},
 	}}, "TestATryOfAClosedSessionsLockSaysSoWhoeverOwnsIt"},
-	{mutant{"who waits for its turn in a closed session is in the way of a try", []edit{
-		{"internal/queue/handoff.go", "if s.admission.Err() == nil && (t.node != nil || t.fetching) {", "if t.node != nil || t.fetching {"},
-	}}, "TestATryOfAClosedSessionSaysSoThoughOthersHaveWaitedInItsCohort"},
 	{mutant{"a downgrade forgets that the writer was asked for the lock", []edit{
 		{"internal/queue/convert.go", "h.heed(before)", "_ = h"},
 	}}, "TestAWriterWhoIsAskedForTheLockLeavesAReaderWhoIs"},
@@ -970,9 +963,6 @@ var ofTheLibrary = []judged{
 	{mutant{"a hold is suspended twice", []edit{
 		{"trace.go", "if !h.cut.IsZero() {\n\t\treturn false\n\t}\n\th.cut", "h.cut"},
 	}}, "TestAHoldThatBeganWithoutAConnectionIsToldOfTheLossOfTheNext"},
-	{mutant{"what goes on in the background uses its call's context", []edit{
-		{"internal/client/stall.go", "v, kept := ctx.(*Watchdog)", "v, kept := ctx.Value(0).(*Watchdog)"},
-	}}, "TestWhatACallLeavesToTheBackgroundDoesNotUseItsContext"},
 	{mutant{"the client's goroutines ask a user's error for its text", []edit{
 		{"internal/client/journal.go", "j.add(func() { j.logger.Debug(plain.Message(fmt.Sprintf(\"zk: \"+format, args...), longestValue)) })", "j.Debug(fmt.Sprintf(\"zk: \"+format, args...))"},
 	}}, "TestAnErrorThatEndsTheGoroutineThatReadsItCostsTheSessionNothing"},
