@@ -54,10 +54,11 @@ func TestRevokeWaitsUntilTheLockIsGivenBack(t *testing.T) {
 	deaf.stdin.Close()
 	require.Equal(t, 0, deaf.exit())
 
-	p := at.run("--on-revoke", "term", "--", "sh", "-c", `trap 'read x; exit 4' TERM; echo in; read x`)
+	p := at.run("--on-revoke", "term", "--", "sh", "-c", `trap 'echo asked; read x; exit 4' TERM; echo in; read x`)
 	p.line()
 	asking := at.zklock("revoke", "--wait", "1h", at.path)
 	require.Contains(t, asking.line(), "asked ")
+	require.Equal(t, "asked", p.line())
 	require.Len(t, at.queue(), 1)
 	p.stdin.Close()
 	require.Equal(t, 0, asking.exit())
