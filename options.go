@@ -5,13 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"os"
 	"slices"
 	"time"
 
 	"github.com/go-zookeeper/zk"
 
 	"github.com/zklock/zklock/internal/client"
+	"github.com/zklock/zklock/internal/owner"
 	"github.com/zklock/zklock/internal/queue"
 	"github.com/zklock/zklock/internal/recipe"
 )
@@ -109,7 +109,7 @@ type options struct {
 }
 
 func newOptions(path string, kind recipe.Kind, opts []Option) (*options, error) {
-	o := &options{acl: zk.WorldACL(zk.PermAll), data: whoAmI(), handoff: 1}
+	o := &options{acl: zk.WorldACL(zk.PermAll), data: []byte(owner.Ourselves()), handoff: 1}
 	if err := client.Apply(o, opts); err != nil {
 		return nil, err
 	}
@@ -171,17 +171,6 @@ func (o *options) checkCreate(dir string) error {
 	}
 	return nil
 }
-
-// whoAmI is a lock node's data unless WithData replaces it.
-func whoAmI() []byte {
-	host, err := os.Hostname()
-	if err != nil {
-		host = "unknown"
-	}
-	return fmt.Appendf(nil, "host=%s pid=%d start=%s", host, os.Getpid(), processStart.Format(time.RFC3339))
-}
-
-var processStart = time.Now()
 
 // WithACL sets the access list of the lock's nodes and, if it has to be created, of its path.
 // What is missing above that has the same list, and everybody may create others there. The

@@ -17,7 +17,7 @@ import (
 // library are the directories of the library's own code, beside the root.
 var library = []string{
 	"internal/backoff", "internal/callback", "internal/client", "internal/clock", "internal/goid", "internal/latch",
-	"internal/lease", "internal/queue", "internal/recipe", "internal/wire", "membership", "zktest",
+	"internal/lease", "internal/owner", "internal/queue", "internal/recipe", "internal/wire", "membership", "zktest",
 }
 
 // strangers are names on the design's page that are not the library's: ZooKeeper's, its

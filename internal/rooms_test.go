@@ -29,6 +29,7 @@ var rooms = []struct {
 }{
 	{name: "goid"},
 	{name: "plain", pure: true},
+	{name: "owner"},
 	{name: "clock"},
 	{name: "recipe", pure: true},
 	{name: "lease", pure: true, uses: []string{"internal/clock"}},
