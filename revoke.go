@@ -141,12 +141,16 @@ func (s *Session) revoke(ctx context.Context, node string) error {
 			return err
 		}
 		written := client.Send(s.client, func() (*zk.Stat, error) {
-			mark, err := s.mark(node)
-			if err != nil {
-				return nil, err
+			for {
+				mark, version, err := s.mark(node)
+				if err != nil {
+					return nil, err
+				}
+				stat, err := s.client.Conn.Set(node, mark, version)
+				if !errors.Is(err, zk.ErrBadVersion) { // its owner has written there meanwhile
+					return stat, client.OverQuota(err, node, "the mark")
+				}
 			}
-			stat, err := s.client.Conn.Set(node, mark, -1)
-			return stat, client.OverQuota(err, node, "the mark")
 		})
 		_, err := written.Wait(ctx)
 		if err == errForeign {
@@ -172,22 +176,23 @@ var (
 	errPersistent = errors.New("it is persistent, and goes with no session, so that nobody heeds a request: zklock break deletes it")
 )
 
-// mark returns what asks for the lock of a node: with what it says already, if its owner heeds
-// that and it may be read. A path that is not ephemeral is no node of an owner's.
-func (s *Session) mark(node string) ([]byte, error) {
+// mark returns what asks for the lock of a node, and what version of that it is for, -1 for any: with
+// what it says already, if its owner heeds that and it may be read. A path that is not ephemeral is no
+// node of an owner's.
+func (s *Session) mark(node string) (mark []byte, version int32, err error) {
 	said, err := s.content(node)
 	switch {
 	case err != nil:
-		return nil, err
+		return nil, 0, err
 	case said.Stat != nil && !client.IsEphemeral(said.Stat):
-		return nil, zk.ErrNoNode
+		return nil, 0, zk.ErrNoNode
 	case isForeign(node):
-		return nil, errForeign
-	case !queue.Ours(recipe.Base(node)):
-		return recipe.Revoked(nil), nil
+		return nil, 0, errForeign
+	case !queue.Ours(recipe.Base(node)), said.Stat == nil:
+		return recipe.Revoked(nil), -1, nil
 	}
 	rest, _ := recipe.Revocation(said.Data) // which fits with the mark, since it fitted with an ACL
-	return recipe.Revoked(rest), nil
+	return recipe.Revoked(rest), said.Stat.Version, nil
 }
 
 func isForeign(node string) bool {

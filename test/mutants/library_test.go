@@ -517,7 +517,7 @@ var ofTheLibrary = []judged{
 		{"internal/queue/contender.go", "if c.unused || s.isOver(c) {", "if c.unused {"},
 	}}, "TestASessionThatIsClosedDuringAMinHoldLeavesNoTimer"},
 	{mutant{"somebody else's node gets more than Curator's mark", []edit{
-		{"revoke.go", "case !queue.Ours(recipe.Base(node)):", "case queue.Ours(\"\"):"},
+		{"revoke.go", "case !queue.Ours(recipe.Base(node)), ", "case queue.Ours(\"\"), "},
 	}}, "TestSomebodyElsesNodeGetsCuratorsMarkAndNothingElse"},
 	{mutant{"a second request to give back is put ahead of the first", []edit{
 		{"revoke.go", "rest, _ := recipe.Revocation(said.Data)", "rest := said.Data"},
@@ -625,7 +625,7 @@ var ofTheLibrary = []judged{
 		{"internal/client/stat.go", ">>56 != 0xff", ">>56 != 0x100"},
 	}}, "internal/client.TestContainersAndNodesWithATimeToLiveGoWithNoSession"},
 	{mutant{"a lock that is called as nodes are is asked for as one of them", []edit{
-		{"revoke.go", "\tcase said.Stat != nil && !client.IsEphemeral(said.Stat):\n\t\treturn nil, zk.ErrNoNode\n", ""},
+		{"revoke.go", "\tcase said.Stat != nil && !client.IsEphemeral(said.Stat):\n\t\treturn nil, 0, zk.ErrNoNode\n", ""},
 	}}, "TestALockWhoseNameIsThatOfANodeIsALock"},
 	{mutant{"containers that are never to be looked for are looked for all the time", []edit{
 		{"zktest/leader.go", "interval > 0 && l.reaper", "l.reaper"},
