@@ -1,0 +1,285 @@
+package election_test
+
+import (
+	"context"
+	"errors"
+	"runtime"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/go-zookeeper/zk"
+	"github.com/stretchr/testify/require"
+
+	"github.com/zklock/zklock"
+	"github.com/zklock/zklock/election"
+	"github.com/zklock/zklock/zktest"
+)
+
+func TestRunLeadsAgainAfterALossAndItsContextEndsBeforeAnotherCanLead(t *testing.T) {
+	inBubble(t, func(t *testing.T, server *zktest.Server) {
+		first := connect(t, server)
+		r := run(t, newElection(t, first, election.WithValue([]byte("first"))))
+		o := observe(t, connect(t, server))
+		term := within(t, time.Second, r.leads)
+		require.Equal(t, "first", last(o.sees()))
+		require.NoError(t, term.Err())
+		require.True(t, term.Valid())
+		next := run(t, newElection(t, connect(t, server), election.WithValue([]byte("next"))))
+		synctest.Wait()
+		server.ExpireSession(first.ID())
+		second := within(t, timeout, next.leads)
+		require.True(t, second.Valid())
+		require.Greater(t, second.Token(), term.Token())
+		<-term.Lost()
+		require.False(t, term.Valid())
+		require.ErrorIs(t, term.Err(), zklock.ErrLost)
+		require.ErrorIs(t, term.Proclaim(t.Context(), nil), zklock.ErrLost)
+		require.ErrorIs(t, term.Resign(t.Context()), zklock.ErrLost)
+		require.Equal(t, "next", last(o.sees()))
+		next.stop()
+		require.ErrorIs(t, <-next.ended, context.Canceled)
+		require.True(t, within(t, timeout, r.leads).Valid(), "it leads again")
+		require.Equal(t, "first", last(o.sees()))
+	})
+}
+
+func last(all []string) string { return all[len(all)-1] }
+
+func TestTheLeadershipIsGivenUpOnlyWhenTheFunctionHasReturned(t *testing.T) {
+	for name, end := range map[string]struct {
+		by    func(t *testing.T, s *zklock.Session, term *election.Term)
+		cause error
+	}{
+		"it resigns": {func(t *testing.T, _ *zklock.Session, term *election.Term) {
+			require.NoError(t, term.Resign(t.Context()))
+			require.NoError(t, term.Resign(t.Context()))
+			require.ErrorIs(t, term.Proclaim(t.Context(), []byte("late")), zklock.ErrReleased)
+		}, zklock.ErrReleased},
+		"it is asked to": {func(t *testing.T, s *zklock.Session, _ *election.Term) {
+			require.NoError(t, zklock.Revoke(t.Context(), s, path))
+		}, election.ErrRevoked},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, func(t *testing.T, server *zktest.Server) {
+				s := connect(t, server)
+				e := newElection(t, s, election.WithValue([]byte("first")), election.WithPause(time.Minute))
+				ctx, cancel := context.WithCancel(t.Context())
+				terms, ended, back, cause := make(chan *election.Term, 9), make(chan error, 1), make(chan struct{}), error(nil)
+				go func() {
+					ended <- e.Run(ctx, func(ctx context.Context, term *election.Term) error {
+						terms <- term
+						<-ctx.Done()
+						cause = context.Cause(ctx)
+						<-back
+						return nil
+					})
+				}()
+				term := <-terms
+				o, next := observe(t, connect(t, server)), run(t, newElection(t, connect(t, server), election.WithValue([]byte("next"))))
+				require.Equal(t, []string{"first"}, o.sees())
+				end.by(t, s, term)
+				time.Sleep(time.Hour)
+				require.ErrorIs(t, cause, end.cause)
+				require.Equal(t, end.cause, term.Err())
+				require.False(t, term.Valid())
+				require.Empty(t, next.leads)
+				require.Empty(t, o.sees())
+				close(back)
+				within(t, time.Second, next.leads)
+				require.NoError(t, term.Resign(t.Context()))
+				require.Equal(t, "next", last(o.sees()))
+				next.stop()
+				require.Equal(t, nobody, last(o.sees()), "it does not campaign before its pause is over")
+				again := within(t, 61*time.Second, terms)
+				require.Equal(t, "first", last(o.sees()))
+				require.Greater(t, again.Token(), term.Token())
+				cancel()
+				require.ErrorIs(t, <-ended, context.Canceled)
+				require.Equal(t, nobody, last(o.sees()))
+			})
+		})
+	}
+}
+
+func TestWhatTheFunctionReturnsWhileItLeadsEndsRun(t *testing.T) {
+	inBubble(t, func(t *testing.T, server *zktest.Server) {
+		s := connect(t, server)
+		broken := errors.New("broken")
+		for _, returned := range []error{nil, broken} {
+			r := run(t, newElection(t, s))
+			<-r.leads
+			r.done <- returned
+			require.Equal(t, returned, <-r.ended)
+		}
+		var told []error
+		r := run(t, newElection(t, s, election.WithRetry(func(err error) bool {
+			told = append(told, err)
+			return len(told) < 3
+		})))
+		for range 3 {
+			<-r.leads
+			begun := time.Now()
+			r.done <- broken
+			synctest.Wait()
+			if len(told) < 3 {
+				<-r.leads
+				require.GreaterOrEqual(t, time.Since(begun), time.Second)
+				r.leads <- nil
+			}
+		}
+		require.Equal(t, broken, <-r.ended)
+		require.Equal(t, []error{broken, broken, broken}, told)
+		_, err := election.Leader(t.Context(), s, path)
+		require.ErrorIs(t, err, election.ErrNoLeader)
+		require.Empty(t, server.Children(path))
+	})
+}
+
+func TestALossBehindTheEndOfTheWorkIsNone(t *testing.T) {
+	inBubble(t, func(t *testing.T, server *zktest.Server) {
+		s := connect(t, server)
+		r := run(t, newElection(t, s))
+		<-r.leads
+		held := server.HoldRequest(zktest.OpDelete)
+		r.done <- nil
+		<-held.Struck()
+		server.ExpireSession(s.ID())
+		require.NoError(t, within(t, timeout, r.ended))
+	})
+}
+
+func TestAFunctionThatPanicsOrExitsGivesTheLeadershipUp(t *testing.T) {
+	inBubble(t, func(t *testing.T, server *zktest.Server) {
+		e := newElection(t, connect(t, server))
+		require.PanicsWithValue(t, "on purpose", func() {
+			_ = e.Run(t.Context(), func(context.Context, *election.Term) error { panic("on purpose") })
+		})
+		gone := make(chan struct{})
+		go func() {
+			defer close(gone)
+			_ = e.Run(t.Context(), func(context.Context, *election.Term) error { runtime.Goexit(); return nil })
+		}()
+		<-gone
+		synctest.Wait()
+		require.Empty(t, server.Children(path))
+	})
+}
+
+func TestNothingEndsRunButWhatNoTryCanMend(t *testing.T) {
+	inBubble(t, func(t *testing.T, server *zktest.Server) {
+		s := connect(t, server)
+		e := newElection(t, s)
+		r := run(t, e)
+		<-r.leads
+		require.NoError(t, s.Close())
+		require.ErrorIs(t, <-r.ended, zklock.ErrClosed)
+		_, err := e.Campaign(t.Context())
+		require.ErrorIs(t, err, zklock.ErrClosed)
+		require.ErrorContains(t, err, "campaign "+path)
+	})
+}
+
+func TestACampaignInsideATermWouldWaitForItself(t *testing.T) {
+	inBubble(t, func(t *testing.T, server *zktest.Server) {
+		e := newElection(t, connect(t, server))
+		require.ErrorIs(t, e.Run(t.Context(), func(ctx context.Context, term *election.Term) error {
+			require.Equal(t, term.Token(), zklock.HoldFrom(ctx).Token())
+			_, err := e.Campaign(ctx)
+			return err
+		}), zklock.ErrDeadlock)
+	})
+}
+
+// Nobody would hear of a leader that may not write its own node.
+func TestALeaderThatNobodyCouldSeeIsNone(t *testing.T) {
+	inBubble(t, func(t *testing.T, server *zktest.Server) {
+		e := newElection(t, connect(t, server), election.WithACL(zk.WorldACL(zk.PermAll&^zk.PermWrite)))
+		_, err := e.Campaign(t.Context())
+		require.ErrorIs(t, err, zk.ErrNoAuth)
+		err = e.Run(t.Context(), func(ctx context.Context, _ *election.Term) error {
+			<-ctx.Done()
+			require.ErrorIs(t, context.Cause(ctx), zk.ErrNoAuth)
+			return nil
+		})
+		require.ErrorIs(t, err, zk.ErrNoAuth)
+		synctest.Wait()
+		require.Empty(t, server.Children(path))
+	})
+}
+
+func TestACampaignThatEndsLeavesNoCandidate(t *testing.T) {
+	inBubble(t, func(t *testing.T, server *zktest.Server) {
+		term := campaign(t, connect(t, server), "first")
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		_, err := newElection(t, connect(t, server)).Campaign(ctx)
+		require.ErrorIs(t, err, context.DeadlineExceeded)
+		synctest.Wait()
+		require.Len(t, server.Children(path), 1)
+		require.NoError(t, term.Resign(t.Context()))
+		require.NoError(t, term.Resign(t.Context()))
+		require.Equal(t, zklock.ErrReleased, term.Err())
+		require.ErrorIs(t, term.Proclaim(t.Context(), nil), zklock.ErrReleased)
+		require.Empty(t, server.Children(path))
+	})
+}
+
+func TestACampaignGoesOnIfTheLeadershipIsLostBeforeItIsSeen(t *testing.T) {
+	inBubble(t, func(t *testing.T, server *zktest.Server) {
+		s := connect(t, server)
+		held := server.HoldRequest(zktest.OpSetData)
+		leads := make(chan *election.Term, 1)
+		go func() { leads <- campaign(t, s, "one") }()
+		<-held.Struck()
+		server.ExpireSession(s.ID())
+		held.Release()
+		require.True(t, within(t, timeout, leads).Valid())
+	})
+}
+
+func TestBadArgumentsAreRefusedByName(t *testing.T) {
+	inBubble(t, func(t *testing.T, server *zktest.Server) {
+		s := connect(t, server)
+		for want, opts := range map[string][]election.Option{
+			"WithPause(-1s)": {election.WithPause(-time.Second)},
+			"WithRetry":      {election.WithRetry(nil)},
+			"WithACL":        {election.WithACL(nil)},
+			"option 1 is":    {nil},
+			"1 MiB":          {election.WithValue(make([]byte, 1<<20))},
+		} {
+			_, err := election.New(s, path, opts...)
+			require.ErrorContains(t, err, want)
+			require.ErrorContains(t, err, "new "+path)
+		}
+		_, err := election.New(nil, path)
+		require.ErrorContains(t, err, "session")
+		e := newElection(t, s)
+		require.ErrorContains(t, e.Run(t.Context(), nil), "the function is nil")
+		term := campaign(t, s, "")
+		require.ErrorContains(t, term.Proclaim(t.Context(), make([]byte, 1<<20)), "1 MiB")
+		require.NoError(t, term.Err())
+		for _, none := range []*election.Election{nil, {}} {
+			require.ErrorContains(t, none.Run(t.Context(), nil), "make it with New")
+			_, err := none.Campaign(t.Context())
+			require.ErrorContains(t, err, "make it with New")
+		}
+	})
+}
+
+func TestATraceTellsOfCandidatesAndTerms(t *testing.T) {
+	inBubble(t, func(t *testing.T, server *zktest.Server) {
+		var told []string
+		note := func(event string) func(zklock.TraceInfo) {
+			return func(zklock.TraceInfo) { told = append(told, event) }
+		}
+		e := newElection(t, connect(t, server), election.WithTrace(&zklock.Trace{
+			Enqueued: note("enqueued"), Acquired: note("acquired"), Released: note("released"),
+		}))
+		term, err := e.Campaign(t.Context())
+		require.NoError(t, err)
+		require.NoError(t, term.Resign(t.Context()))
+		require.Equal(t, "enqueued acquired released", strings.Join(told, " "))
+	})
+}

@@ -1,0 +1,291 @@
+package election_test
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/go-zookeeper/zk"
+	"github.com/stretchr/testify/require"
+
+	"github.com/zklock/zklock"
+	"github.com/zklock/zklock/election"
+	"github.com/zklock/zklock/zktest"
+)
+
+func TestAnObserverIsToldThePresentStateAndThenEachChange(t *testing.T) {
+	inBubble(t, func(t *testing.T, server *zktest.Server) {
+		s := connect(t, server)
+		o := observe(t, connect(t, server))
+		require.Equal(t, []string{nobody}, o.sees())
+		before := time.Now()
+		term := campaign(t, s, "one of 1 %=/\x00\xff")
+		require.Equal(t, []string{"one of 1 %=/\x00\xff"}, o.sees())
+		l := o.latest()
+		require.Equal(t, term.Token(), l.Token)
+		require.Equal(t, s.ID(), l.Session)
+		require.NotEmpty(t, l.Host)
+		require.NotZero(t, l.PID)
+		require.WithinRange(t, l.Since, before.Add(-time.Second), time.Now().Add(time.Second))
+		require.NoError(t, term.Proclaim(t.Context(), []byte("two")))
+		require.Equal(t, []string{"two"}, o.sees())
+		late := observe(t, s)
+		require.Equal(t, []string{"two"}, late.sees())
+		asked, err := election.Leader(t.Context(), s, path)
+		require.NoError(t, err)
+		require.Equal(t, o.latest(), asked)
+		require.NoError(t, term.Resign(t.Context()))
+		require.Equal(t, []string{nobody}, o.sees())
+		require.Equal(t, []string{nobody}, late.sees())
+		_, err = election.Leader(t.Context(), s, path)
+		require.ErrorIs(t, err, election.ErrNoLeader)
+		require.NoError(t, s.Close())
+		require.ErrorIs(t, within(t, time.Second, late.ended), zklock.ErrClosed)
+	})
+}
+
+// The next in line may be cut off when its turn comes, and end with its session.
+func TestACandidateThatDiesBeforeItsTurnIsNeverSeen(t *testing.T) {
+	inBubble(t, func(t *testing.T, server *zktest.Server) {
+		cut := server.Client("cut")
+		first, second := connect(t, server), connect(t, server, zklock.WithDialer(cut.Dial))
+		third, o := connect(t, server), observe(t, connect(t, server))
+		o.sees()
+		term := campaign(t, first, "first")
+		run(t, newElection(t, second, election.WithValue([]byte("second"))))
+		synctest.Wait()
+		r := run(t, newElection(t, third, election.WithValue([]byte("third"))))
+		synctest.Wait()
+		require.Equal(t, []string{"first"}, o.sees())
+		cut.Block(zktest.ToServer)
+		require.NoError(t, term.Resign(t.Context()))
+		require.Equal(t, []string{nobody}, o.sees())
+		within(t, 2*timeout, r.leads)
+		require.Equal(t, []string{"third"}, o.sees())
+	})
+}
+
+// requests counts what the server was asked beside pings, and proofs of what is held, while do runs.
+func requests(server *zktest.Server, do func()) (n int) {
+	time.Sleep(time.Second)
+	before := server.Requests()
+	do()
+	time.Sleep(time.Second)
+	for op, count := range server.Requests() {
+		switch op {
+		case zktest.OpGetData, zktest.OpGetChildren, zktest.OpGetChildren2, zktest.OpExists, zktest.OpSync:
+			n += count - before[op]
+		}
+	}
+	return n
+}
+
+func TestAnObserverAsksOnceForEachChangeAndNeverWhileNothingChanges(t *testing.T) {
+	inBubble(t, func(t *testing.T, server *zktest.Server) {
+		s := connect(t, server)
+		conn := s.Conn() // who writes by hand asks for nothing else
+		_, err := conn.Create("/app", nil, 0, everybody)
+		require.NoError(t, err)
+		_, err = conn.Create(path, nil, 0, everybody)
+		require.NoError(t, err)
+		candidate := func(value string) string {
+			node, err := conn.CreateProtectedEphemeralSequential(path+"/lock-", []byte(value), everybody)
+			require.NoError(t, err)
+			return node
+		}
+		first := candidate("first")
+		second, third := candidate("second"), candidate("third")
+		seen := connect(t, server)
+		for range election.Observe(t.Context(), seen, "/another") {
+			break // the client's own first watch is behind it
+		}
+		var o, same *observer
+		require.Equal(t, 2, requests(server, func() {
+			o, same = observe(t, seen), observe(t, seen)
+		}), "the list and the leader, for all observers of the session")
+		require.Zero(t, requests(server, func() {
+			candidate("fourth")
+			require.NoError(t, conn.Delete(third, -1))
+			time.Sleep(time.Hour)
+		}), "candidates are no matter of the observers'")
+		require.Equal(t, 1, requests(server, func() {
+			_, err := conn.Set(first, []byte("another value"), -1)
+			require.NoError(t, err)
+		}))
+		require.Equal(t, 1, requests(server, func() { require.NoError(t, conn.Delete(first, -1)) }))
+		require.Equal(t, []string{"first", "another value", "second"}, o.sees())
+		require.Equal(t, []string{"first", "another value", "second"}, same.sees())
+		require.Equal(t, 3, requests(server, func() { require.NoError(t, conn.Delete(second, -1)) }),
+			"the next one known has gone, so that there is a list to ask for")
+		require.Equal(t, []string{"fourth"}, o.sees())
+		require.Zero(t, requests(server, func() {
+			server.CutSession(seen.ID())
+			time.Sleep(time.Minute)
+		}), "the client has set the watches again")
+		require.Empty(t, o.sees())
+	})
+}
+
+func TestAnObserverMissesNothingWhileItIsWithoutAConnection(t *testing.T) {
+	for name, ends := range map[string]func(*zktest.Server, *zklock.Session){
+		"and its session goes on": func(server *zktest.Server, s *zklock.Session) {},
+		"and its session expires": func(server *zktest.Server, s *zklock.Session) { server.ExpireSession(s.ID()) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, func(t *testing.T, server *zktest.Server) {
+				s, place := connect(t, server), server.Client("observer")
+				observing := connect(t, server, zklock.WithDialer(place.Dial))
+				o := observe(t, observing)
+				for _, change := range []struct {
+					do   func()
+					sees string
+				}{
+					{func() { campaign(t, s, "one") }, "one"},
+					{func() {}, ""},
+					{func() { require.NoError(t, s.Close()) }, nobody},
+					{func() { s = connect(t, server); campaign(t, s, "two") }, "two"},
+					{func() { require.NoError(t, s.Close()); s = connect(t, server); campaign(t, s, "two") }, "two"}, // another one
+				} {
+					o.sees()
+					place.Block(zktest.ToServer)
+					place.Cut()
+					change.do()
+					ends(server, observing)
+					place.Unblock()
+					time.Sleep(timeout)
+					if told := o.sees(); change.sees == "" {
+						require.Empty(t, told)
+					} else {
+						require.Equal(t, []string{change.sees}, told)
+					}
+				}
+				require.NoError(t, s.Close()) // the watch stands
+				require.Equal(t, []string{nobody}, o.sees())
+			})
+		})
+	}
+}
+
+func TestObservingAgainAndAgainLeavesNoWatchesBehind(t *testing.T) {
+	inBubble(t, func(t *testing.T, server *zktest.Server) {
+		s, observing := connect(t, server), connect(t, server)
+		term := campaign(t, s, "one")
+		look := func() {
+			for leader, err := range election.Observe(t.Context(), observing, path) {
+				require.NoError(t, err)
+				require.Equal(t, "one", string(leader.Value))
+				return
+			}
+		}
+		look()
+		require.Zero(t, requests(server, func() {
+			for range 1000 {
+				look()
+			}
+		}))
+		require.NoError(t, term.Resign(t.Context()))
+	})
+}
+
+func TestOfCuratorsLeaderTheFirstInLineIsSeenWithWhatItsNodeSays(t *testing.T) {
+	inBubble(t, func(t *testing.T, server *zktest.Server) {
+		s := connect(t, server)
+		o := observe(t, s)
+		require.Equal(t, []string{nobody}, o.sees())
+		for _, dir := range []string{"/app", path} {
+			_, err := s.Conn().Create(dir, nil, 0, everybody)
+			require.NoError(t, err)
+		}
+		for _, none := range []string{"not-a-candidate", "of-nobody-Z0000000001"} {
+			_, err := s.Conn().Create(path+"/"+none, nil, 0, everybody)
+			require.NoError(t, err)
+		}
+		_, err := s.Conn().Create(path+"/_c_5f0c3a3e-7b45-4d6e-9b0c-0f5a3c1f2e7a-lock-", []byte("a Java id"), zk.FlagEphemeral|zk.FlagSequence, everybody)
+		require.NoError(t, err)
+		require.Equal(t, []string{"a Java id"}, o.sees())
+		require.Empty(t, o.latest().Host)
+		require.NoError(t, s.Conn().Delete(o.latest().Node, -1))
+		_, err = s.Conn().Create(path+"/lock-", []byte("of no session"), zk.FlagSequence, everybody)
+		require.NoError(t, err)
+		_, err = s.Conn().Create(path+"/lock-", []byte("waits for ever"), zk.FlagSequence|zk.FlagEphemeral, everybody)
+		require.NoError(t, err)
+		require.Equal(t, nobody, last(o.sees()), "what goes with no session is no leader")
+	})
+}
+
+func TestAnElectionIsBelowTheSessionsChroot(t *testing.T) {
+	inBubble(t, func(t *testing.T, server *zktest.Server) {
+		s, err := zklock.Connect(t.Context(), []string{server.PipeAddr() + "/team"}, timeout, zklock.WithDialer(server.Dial))
+		require.NoError(t, err)
+		defer s.Close()
+		o := observe(t, s)
+		require.Equal(t, []string{nobody}, o.sees())
+		term := campaign(t, s, "one")
+		require.Equal(t, []string{"one"}, o.sees())
+		require.True(t, strings.HasPrefix(o.latest().Node, "/team"+path+"/"))
+		leader, err := election.Leader(t.Context(), s, path)
+		require.NoError(t, err)
+		require.Equal(t, o.latest(), leader)
+		require.ErrorContains(t, term.Proclaim(t.Context(), make([]byte, 1<<20)), "/team"+path)
+		require.NoError(t, s.Close())
+	})
+}
+
+func TestWhoMayNotReadTheElectionIsToldSo(t *testing.T) {
+	inBubble(t, func(t *testing.T, server *zktest.Server) {
+		s := connect(t, server)
+		campaign(t, s, "one")
+		o := observe(t, connect(t, server))
+		require.Equal(t, []string{"one"}, o.sees())
+		_, err := s.Conn().SetACL(path, zk.WorldACL(zk.PermAll&^zk.PermRead), -1)
+		require.NoError(t, err)
+		refused := observe(t, connect(t, server))
+		require.ErrorIs(t, within(t, time.Second, refused.ended), zk.ErrNoAuth)
+		_, err = election.Leader(t.Context(), s, path)
+		require.ErrorIs(t, err, zk.ErrNoAuth)
+		for _, bad := range []string{"", "/", "no/slash", "/zookeeper/x"} {
+			var failed error
+			for _, err := range election.Observe(t.Context(), s, bad) {
+				failed = err
+			}
+			require.Error(t, failed)
+			require.NotErrorIs(t, failed, election.ErrNoLeader)
+			_, err := election.Leader(t.Context(), s, bad)
+			require.Error(t, err)
+		}
+	})
+}
+
+func TestNothingIsToldAfterTheEndOfTheContext(t *testing.T) {
+	inBubble(t, func(t *testing.T, server *zktest.Server) {
+		s := connect(t, server)
+		term := campaign(t, s, "one")
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		for leader := range election.Observe(ctx, s, path) {
+			require.Equal(t, "one", string(leader.Value))
+			cancel()
+			require.NoError(t, term.Proclaim(t.Context(), []byte("two")))
+			synctest.Wait()
+		}
+	})
+}
+
+func TestTheLoopEndsWithItsContextWhateverTheNetworkDoes(t *testing.T) {
+	inBubble(t, func(t *testing.T, server *zktest.Server) {
+		s := connect(t, server)
+		server.Freeze()
+		defer server.Thaw()
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		begun := time.Now()
+		for range election.Observe(ctx, s, path) {
+			require.Fail(t, "nothing is known")
+		}
+		require.LessOrEqual(t, time.Since(begun), 1050*time.Millisecond)
+		_, err := election.Leader(ctx, s, path)
+		require.ErrorIs(t, err, context.DeadlineExceeded)
+	})
+}

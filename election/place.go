@@ -1,0 +1,130 @@
+package election
+
+import (
+	"sync"
+	"time"
+
+	"github.com/go-zookeeper/zk"
+
+	"github.com/zklock/zklock/internal/client"
+	"github.com/zklock/zklock/internal/latch"
+)
+
+// place is an election as all observers of a session see it: they share each look at it, and the watch
+// that this leaves, since go-zookeeper cannot remove one.
+type place struct {
+	client *client.Client
+	path   string
+
+	mu     sync.Mutex // guards the fields below; nothing is locked under it
+	looked *client.Call[*sight]
+	seen   *sight // by the last look that showed anything
+}
+
+// sight is a picture that tells when it is out of date.
+type sight struct {
+	*picture
+	connection int64 // the newest one over which its watch was found to stand
+	watch      *watch
+}
+
+// watch is that of a sight, which all who wait for it share.
+type watch struct {
+	over chan struct{} // closed when it has told of a change, or ended
+	gone bool          // then: the node that it was on was deleted
+}
+
+// await returns a watch that changed tells of.
+func (p *place) await(changed alarm) *watch {
+	w := &watch{over: make(chan struct{})}
+	if !p.client.Spawn(func() {
+		defer close(w.over)
+		select {
+		case event := <-changed:
+			w.gone = event.Type == zk.EventNodeDeleted
+		case <-p.client.Context().Done():
+		}
+	}) {
+		close(w.over)
+	}
+	return w
+}
+
+// look returns a look at what is so: the last one, unless that is out of date.
+func (p *place) look() *client.Call[*sight] {
+	connection := p.client.Watches().Connection
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.looked != nil {
+		if !latch.IsClosed(p.looked.Done) {
+			return p.looked
+		}
+		if s := p.looked.Value; p.looked.Err == nil {
+			p.seen = s
+			if s.connection == connection && !latch.IsClosed(s.watch.over) {
+				return p.looked
+			}
+		}
+	}
+	before := p.seen
+	p.looked = client.Send(p.client, func() (*sight, error) { return p.lookAgain(before) })
+	return p.looked
+}
+
+// isOver reports whether nothing is known any more of what has been seen.
+func (p *place) isOver() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.looked == nil {
+		return true
+	}
+	return latch.IsClosed(p.looked.Done) && (p.looked.Err != nil || latch.IsClosed(p.looked.Value.watch.over))
+}
+
+// lookAgain looks at what has become of what was seen before, nil if nothing was. It never shows what
+// is older: go-zookeeper goes to no server that lags behind its session, and the server that a new
+// session begins at has caught up with its beginning, which is a write.
+func (p *place) lookAgain(before *sight) (*sight, error) {
+	connection := p.client.Watches().Connection
+	var known *picture
+	if before != nil {
+		known = before.picture
+		switch {
+		case !latch.IsClosed(before.watch.over):
+			stands, err := p.stands(before, connection)
+			if err != nil || stands {
+				return &sight{known, connection, before.watch}, err
+			}
+		case before.watch.gone && len(known.line) > 0: // a read would tell no more than that
+			known = &picture{leader: known.leader, line: known.line[1:]}
+		}
+	}
+	seen, err := look(watching{p.client.Conn}, p.path, known)
+	if err != nil {
+		return nil, err
+	}
+	return &sight{seen, connection, p.await(seen.changed)}, nil
+}
+
+// How long it may take until the client has set its watches again, and how often that is looked at.
+const (
+	settingTime = 2 * time.Second
+	settingLook = 10 * time.Millisecond
+)
+
+// stands reports whether the watch of what was seen over an earlier connection stands over this one,
+// and tells of what has changed in between. That of an earlier session is over.
+func (p *place) stands(s *sight, connection int64) (bool, error) {
+	for waited := time.Duration(0); waited < settingTime; waited += settingLook {
+		switch standing := p.client.Watches(); {
+		case standing.Connection != connection:
+			return false, client.ErrStale
+		case standing.Set:
+			return s.connection >= standing.Oldest, nil
+		}
+		if err := p.client.Sleep(p.client.Context(), settingLook); err != nil {
+			return false, err
+		}
+	}
+	return false, nil
+}

@@ -1,0 +1,64 @@
+package election
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/zklock/zklock"
+	"github.com/zklock/zklock/internal/client"
+	"github.com/zklock/zklock/zktest"
+)
+
+func TestOfElectionsThatAreObservedNoMoreNothingIsKept(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		server := zktest.NewServer(t)
+		s, err := zklock.Connect(t.Context(), []string{server.PipeAddr()}, 4*time.Second, zklock.WithDialer(server.Dial))
+		require.NoError(t, err)
+		kept := func() map[string]*place {
+			synctest.Wait()
+			ofClient.mu.Lock()
+			defer ofClient.mu.Unlock()
+			if all := ofClient.of[client.Of(s)]; all != nil {
+				return all.of
+			}
+			return nil
+		}
+		// look observes an election until that has ended.
+		look := func(path string) {
+			e, err := New(s, path)
+			require.NoError(t, err)
+			term, err := e.Campaign(t.Context())
+			require.NoError(t, err)
+			for _, err := range Observe(t.Context(), s, path) {
+				if err != nil {
+					break
+				}
+				require.NoError(t, term.Resign(t.Context()))
+			}
+			_, err = e.Campaign(t.Context()) // so that the watch has told
+			require.NoError(t, err)
+		}
+		ctx, stop := context.WithCancel(t.Context())
+		look("/observed")
+		over := make(chan struct{})
+		go func() {
+			defer close(over)
+			for range Observe(ctx, s, "/observed") {
+			}
+		}()
+		for i := range 200 {
+			look(fmt.Sprint("/over/", i))
+		}
+		require.Less(t, len(kept()), 100)
+		require.Contains(t, kept(), "/observed")
+		stop()
+		<-over
+		require.NoError(t, s.Close())
+		require.Nil(t, kept())
+	})
+}

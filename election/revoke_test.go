@@ -1,0 +1,102 @@
+package election_test
+
+import (
+	"context"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/zklock/zklock"
+	"github.com/zklock/zklock/election"
+	"github.com/zklock/zklock/zktest"
+)
+
+// Whoever may have written the mark, and whoever has seen the leader before.
+func TestAMarkThatAsksForTheLeadershipDoesNotWipeTheValue(t *testing.T) {
+	for name, mark := range map[string]func(t *testing.T, s *zklock.Session){
+		"ours": func(t *testing.T, s *zklock.Session) { require.NoError(t, zklock.Revoke(t.Context(), s, path)) },
+		"Curator's": func(t *testing.T, s *zklock.Session) {
+			leader, err := election.Leader(t.Context(), s, path)
+			require.NoError(t, err)
+			_, err = s.Conn().Set(leader.Node, []byte("__REVOKE__"), -1)
+			require.NoError(t, err)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, func(t *testing.T, server *zktest.Server) {
+				s := connect(t, server)
+				term := campaign(t, s, "one")
+				o := observe(t, connect(t, server))
+				require.Equal(t, []string{"one"}, o.sees())
+				mark(t, s)
+				<-term.Revoked()
+				require.Empty(t, o.sees())
+				require.NoError(t, term.Err(), "by hand, the leader decides")
+				late := observe(t, connect(t, server))
+				require.Equal(t, []string{"one"}, late.sees())
+				require.NoError(t, term.Proclaim(t.Context(), []byte("two")))
+				require.Equal(t, []string{"two"}, o.sees())
+				found, err := zklock.Inspect(t.Context(), s, path)
+				require.NoError(t, err)
+				require.True(t, found[0].Revoked, "what was asked for stays")
+				require.Contains(t, string(found[0].Data), "pid=")
+			})
+		})
+	}
+}
+
+// A mark says what it has read; the leader may have written in between.
+func TestAMarkDoesNotUndoWhatIsProclaimedMeanwhile(t *testing.T) {
+	inBubble(t, func(t *testing.T, server *zktest.Server) {
+		s, operator := connect(t, server), server.Client("operator")
+		term, o := campaign(t, s, "old"), observe(t, s)
+		require.Equal(t, []string{"old"}, o.sees())
+		asking := connect(t, server, zklock.WithDialer(operator.Dial))
+		held := server.HoldRequest(zktest.OpSetData, zktest.OnClient(operator))
+		asked := make(chan error, 1)
+		go func() { asked <- zklock.Revoke(t.Context(), asking, path) }()
+		<-held.Struck()
+		require.NoError(t, term.Proclaim(t.Context(), []byte("new")))
+		held.Release()
+		require.NoError(t, <-asked)
+		<-term.Revoked()
+		require.Equal(t, []string{"new"}, o.sees())
+	})
+}
+
+// A Proclaim that its caller has left is behind no later one.
+func TestTheLastProclaimStands(t *testing.T) {
+	inBubble(t, func(t *testing.T, server *zktest.Server) {
+		s := connect(t, server)
+		term := campaign(t, s, "zero")
+		held := server.HoldRequest(zktest.OpSetData)
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		require.ErrorIs(t, term.Proclaim(ctx, []byte("one")), context.DeadlineExceeded)
+		two := make(chan error, 1)
+		go func() { two <- term.Proclaim(t.Context(), []byte("two")) }()
+		synctest.Wait()
+		held.Release()
+		require.NoError(t, <-two)
+		synctest.Wait()
+		leader, err := election.Leader(t.Context(), s, path)
+		require.NoError(t, err)
+		require.Equal(t, "two", string(leader.Value))
+	})
+}
+
+// A write of which nobody knows whether it was done is made sure of.
+func TestAProclaimWhoseAnswerIsLostIsConfirmed(t *testing.T) {
+	inBubble(t, func(t *testing.T, server *zktest.Server) {
+		s := connect(t, server)
+		term := campaign(t, s, "zero")
+		lost := server.DropReply(zktest.OpSetData)
+		require.NoError(t, term.Proclaim(t.Context(), []byte("one")))
+		<-lost.Struck()
+		leader, err := election.Leader(t.Context(), s, path)
+		require.NoError(t, err)
+		require.Equal(t, "one", string(leader.Value))
+	})
+}

@@ -1,0 +1,212 @@
+package election
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"sync/atomic"
+	"time"
+
+	"github.com/go-zookeeper/zk"
+
+	"github.com/zklock/zklock"
+	"github.com/zklock/zklock/internal/client"
+	"github.com/zklock/zklock/internal/recipe"
+)
+
+// Term is the time for which a candidate leads. Its methods may be called from any goroutine.
+type Term struct {
+	of     *Election
+	hold   *zklock.Hold
+	since  time.Time
+	byHand bool // from Campaign
+
+	ctx     context.Context // of the term
+	end     context.CancelCauseFunc
+	refusal atomic.Pointer[error] // of the write without which no observer sees the leader
+
+	writing chan struct{} // has an element while one writes, who alone uses the fields below
+	value   []byte        // that the node has, or is to have
+	node    version
+}
+
+// version is what the leader knows of its node.
+type version struct {
+	number int32
+	marked bool // somebody has asked for the leadership
+}
+
+func newTerm(ctx context.Context, e *Election, hold *zklock.Hold) *Term {
+	t := &Term{of: e, hold: hold, since: time.Now(), writing: make(chan struct{}, 1), value: e.options.value}
+	t.ctx, t.end = context.WithCancelCause(ctx)
+	return t
+}
+
+// spawn runs f while the session is open, which waits for its end.
+func (t *Term) spawn(f func()) { client.Of(t.of.session).Spawn(f) }
+
+// Token returns the term's fencing token. A later term of the same path, whoever leads then, has a
+// larger one: see [zklock.Hold.Token].
+func (t *Term) Token() int64 { return t.hold.Token() }
+
+// Check returns a request that, put first in a Multi, makes the other operations happen only if nobody
+// else leads: see [zklock.Hold.Check].
+func (t *Term) Check() *zk.CheckVersionRequest { return t.hold.Check() }
+
+// Lost returns a channel that is closed when the leadership is lost, before another can lead, and never
+// by [Term.Resign].
+func (t *Term) Lost() <-chan struct{} { return t.hold.Lost() }
+
+// Revoked returns a channel that is closed when somebody has asked for the leadership. The term of a
+// [Election.Run] ends then by itself; of a [Election.Campaign] the leader decides.
+func (t *Term) Revoked() <-chan struct{} { return t.hold.Revoked() }
+
+// Valid reports whether the term goes on. It looks at the clock, as [zklock.Hold.Valid] does.
+func (t *Term) Valid() bool { return t.ctx.Err() == nil && t.hold.Valid() }
+
+// Err returns nil while the term goes on, and then why it has ended: an error that is [zklock.ErrLost]
+// and says why, [zklock.ErrReleased] after [Term.Resign], [ErrRevoked] if Run's function is to return
+// because somebody has asked for the leadership, or the error of Run's context.
+func (t *Term) Err() error {
+	if err := t.hold.Err(); err != nil {
+		return err
+	}
+	if t.ctx.Err() == nil {
+		return nil
+	}
+	return context.Cause(t.ctx)
+}
+
+// Resign ends the term. In the function of [Election.Run] it ends that function's context at once and
+// returns; the leadership is given up when the function has returned. After [Election.Campaign] it gives
+// it up, waits for ZooKeeper's confirmation, and returns the errors of [zklock.Hold.Release]: when ctx
+// ends first, that goes on in the background.
+func (t *Term) Resign(ctx context.Context) error {
+	client.NeedsContext(ctx)
+	t.end(zklock.ErrReleased)
+	err := t.hold.Err()
+	switch {
+	case t.byHand:
+		err = t.hold.Release(ctx)
+	case err == zklock.ErrReleased:
+		err = nil
+	}
+	return t.of.wrap("resign", err)
+}
+
+// Proclaim has observers see that value from now on, and returns when ZooKeeper has confirmed it. It
+// changes it only while the term goes on; otherwise its error is [Term.Err]'s, such as [zklock.ErrLost].
+// When ctx ends first, the value may be the old one or the new.
+func (t *Term) Proclaim(ctx context.Context, value []byte) error {
+	client.NeedsContext(ctx)
+	err := t.of.fits(value)
+	if err == nil {
+		err = t.Err()
+	}
+	if err == nil {
+		err = t.write(ctx, append([]byte{}, value...))
+	}
+	return t.of.wrap("proclaim", err)
+}
+
+// announce has observers see the leader. If a server refuses that for good, the term is of no use.
+func (t *Term) announce() {
+	if err := t.write(t.hold.Context(), nil); client.Refused(err) {
+		t.refusal.Store(&err)
+		t.end(err)
+	}
+}
+
+// heed ends the term of a Run when somebody asks for the leadership, and puts right what that has made
+// of the node.
+func (t *Term) heed() {
+	select {
+	case <-t.hold.Revoked():
+	case <-t.hold.Context().Done():
+		return
+	}
+	if !t.byHand {
+		t.end(ErrRevoked)
+	}
+	_ = t.write(t.hold.Context(), nil)
+}
+
+// write has the node say that we lead, with that value, nil for the one that there is. An error tells
+// first that the leadership is lost.
+func (t *Term) write(ctx context.Context, value []byte) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	defer context.AfterFunc(t.hold.Context(), func() { cancel(t.hold.Err()) })()
+	select {
+	case t.writing <- struct{}{}:
+		defer func() { <-t.writing }()
+	case <-ctx.Done():
+		return t.or(client.Ended(ctx))
+	}
+	if value == nil {
+		value = t.value
+	}
+	node, err := t.say(ctx, leadership(t.since, value))
+	if err != nil {
+		return t.or(err)
+	}
+	t.node, t.value = node, value
+	return nil
+}
+
+// or returns err, or that the hold has ended.
+func (t *Term) or(err error) error {
+	if over := t.hold.Err(); over != nil {
+		return over
+	}
+	return err
+}
+
+// say has the node say text.
+func (t *Term) say(ctx context.Context, text []byte) (node version, err error) {
+	c, known := client.Of(t.of.session), t.node
+	err = c.Persist(ctx, func() error {
+		if err := c.MakeRoom(ctx); err != nil {
+			return err
+		}
+		written := client.Send(c, func() (version, error) { return set(ctx, c.Conn, t.hold.Node(), text, known) })
+		node, err = written.Wait(ctx)
+		switch {
+		case client.Answers(err, zk.ErrNoNode):
+			return client.Permanent(fmt.Errorf("%w: its node is gone", zklock.ErrLost))
+		case err != nil:
+			written.Leave(c)
+		}
+		return err
+	})
+	return node, client.OverQuota(err, t.hold.Node(), "the leader's value")
+}
+
+// set writes text on the leader's node, of which it knows so much, and keeps what others have asked
+// for there. One that its caller has left gives way to what is written after it.
+func set(ctx context.Context, conn *zk.Conn, node string, text []byte, known version) (version, error) {
+	for {
+		data := text
+		if known.marked {
+			data = recipe.Revoked(text)
+		}
+		stat, err := conn.Set(node, data, known.number)
+		if err == nil {
+			known.number = stat.Version
+			return known, nil
+		}
+		if !errors.Is(err, zk.ErrBadVersion) || ctx.Err() != nil {
+			return known, err
+		}
+		there, stat, err := conn.Get(node)
+		if err != nil {
+			return known, err
+		}
+		rest, marked := recipe.Revocation(there)
+		known = version{stat.Version, marked}
+		if bytes.Equal(rest, text) {
+			return known, nil
+		}
+	}
+}
