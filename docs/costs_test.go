@@ -16,6 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/zklock/zklock"
+	"github.com/zklock/zklock/election"
 	"github.com/zklock/zklock/membership"
 	"github.com/zklock/zklock/zktest"
 )
@@ -236,6 +237,60 @@ var operations = map[string]func(b *bench) cost{
 			}
 		})
 	},
+	"`Election.Campaign`, nobody leads": func(b *bench) cost {
+		e := b.election(b.one)
+		b.locker(b.one)
+		return b.measure(func() { b.campaign(e) })
+	},
+	"`Term.Proclaim`, 2 processes observe": func(b *bench) cost {
+		term := b.campaign(b.election(b.one))
+		b.observed(2)
+		return b.measure(func() { require.NoError(b.t, term.Proclaim(b.t.Context(), []byte("new"))) })
+	},
+	"`election.Observe`, the first state": func(b *bench) cost {
+		b.campaign(b.election(b.one))
+		return b.measure(func() {
+			for _, err := range election.Observe(b.t.Context(), b.other, path) {
+				require.NoError(b.t, err)
+				break
+			}
+		})
+	},
+	"`Term.Resign`, nobody else is in line, and 2 processes observe": func(b *bench) cost {
+		term := b.campaign(b.election(b.one))
+		b.observed(2)
+		return b.measure(func() { require.NoError(b.t, term.Resign(b.t.Context())) })
+	},
+	"2 processes observe a leader for an eighth of the session timeout": func(b *bench) cost {
+		b.campaign(b.election(b.one))
+		b.observed(2)
+		c := b.measure(func() { time.Sleep(b.one.Timeout() / 8) })
+		return cost{c.requests, "-"}
+	},
+}
+
+func (b *bench) election(s *zklock.Session) *election.Election {
+	e, err := election.New(s, path, election.WithValue([]byte("10.0.0.7:8080")))
+	require.NoError(b.t, err)
+	return e
+}
+
+func (b *bench) campaign(e *election.Election) *election.Term {
+	term, err := e.Campaign(b.t.Context())
+	require.NoError(b.t, err)
+	return term
+}
+
+// observed has so many processes observe the election.
+func (b *bench) observed(observers int) {
+	for range observers {
+		s := b.connect()
+		go func() {
+			for range election.Observe(context.WithoutCancel(b.t.Context()), s, path) {
+			}
+		}()
+	}
+	time.Sleep(settled)
 }
 
 // watched makes so many members, of which it returns one, and processes that watch

@@ -16,7 +16,7 @@ import (
 
 // library are the directories of the library's own code, beside the root.
 var library = []string{
-	"internal/backoff", "internal/callback", "internal/client", "internal/clock", "internal/goid", "internal/latch",
+	"election", "internal/backoff", "internal/callback", "internal/client", "internal/clock", "internal/goid", "internal/latch",
 	"internal/lease", "internal/owner", "internal/queue", "internal/recipe", "internal/wire", "membership", "zktest",
 }
 

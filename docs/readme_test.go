@@ -115,6 +115,7 @@ var imports = map[string]string{
 	"testing":  "testing",
 	"time":     "time",
 	"tls":      "crypto/tls",
+	"election": "github.com/zklock/zklock/election",
 	"zk":       "github.com/go-zookeeper/zk",
 	"zklock":   "github.com/zklock/zklock",
 	"zktest":   "github.com/zklock/zklock/zktest",

@@ -29,6 +29,7 @@ import (
 	"github.com/go-zookeeper/zk"
 
 	"github.com/zklock/zklock"
+	"github.com/zklock/zklock/election"
 	"github.com/zklock/zklock/zktest"
 )
 
@@ -55,6 +56,22 @@ func main() {
 
 	README1()
 	check("README2", README2(ctx, mu))
+	check("README4", README4(ctx, session, func(context.Context) error { return nil }))
+	term, err := elected(ctx, session)
+	check("campaign", err)
+	seen := errors.New("the leader is seen")
+	observing, enough := context.WithCancelCause(ctx)
+	err = election2(observing, session, func(address string) {
+		if address == "10.0.0.7:8080" {
+			check("resign", term.Resign(ctx))
+		} else {
+			enough(seen)
+		}
+	})
+	if context.Cause(observing) != seen {
+		log.Fatalf("election2 ended with %v", err)
+	}
+	check("election1", election1(ctx, session, func(context.Context) error { return nil }))
 
 	ledger, err := Open(session) // migration1
 	check("migration1", err)
@@ -130,6 +147,14 @@ func main() {
 	if !errors.Is(err, zklock.ErrLost) || posted != 1 {
 		log.Fatalf("README3 ended with %v after %d entries", err, posted)
 	}
+}
+
+func elected(ctx context.Context, session *zklock.Session) (*election.Term, error) {
+	e, err := election.New(session, "/app/leader", election.WithValue([]byte("10.0.0.7:8080")))
+	if err != nil {
+		return nil, err
+	}
+	return e.Campaign(ctx)
 }
 
 func check(what string, err error) {
