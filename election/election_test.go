@@ -14,6 +14,7 @@ import (
 
 	"github.com/zklock/zklock"
 	"github.com/zklock/zklock/election"
+	"github.com/zklock/zklock/internal/clock"
 	"github.com/zklock/zklock/zktest"
 )
 
@@ -137,6 +138,28 @@ func TestWhatTheFunctionReturnsWhileItLeadsEndsRun(t *testing.T) {
 	})
 }
 
+// No timer has run yet that would tell of it.
+func TestATermThatHasOutlastedItsLeaseInAPauseOfTheProcessIsOver(t *testing.T) {
+	inBubble(t, func(t *testing.T, server *zktest.Server) {
+		var c clock.Clock
+		s, err := zklock.Connect(clock.With(t.Context(), &c), []string{server.PipeAddr()}, timeout, zklock.WithDialer(server.Dial))
+		require.NoError(t, err)
+		defer s.Close()
+		term := campaign(t, s, "one")
+		c.Stall(2 * timeout)
+		require.False(t, term.Valid())
+		require.ErrorIs(t, term.Err(), zklock.ErrLost)
+		terms := 0
+		require.NoError(t, newElection(t, s).Run(t.Context(), func(context.Context, *election.Term) error {
+			if terms++; terms == 1 {
+				c.Stall(2 * timeout)
+			}
+			return nil
+		}))
+		require.Equal(t, 2, terms, "what was done after the loss does not count")
+	})
+}
+
 func TestALossBehindTheEndOfTheWorkIsNone(t *testing.T) {
 	inBubble(t, func(t *testing.T, server *zktest.Server) {
 		s := connect(t, server)
@@ -198,7 +221,9 @@ func TestALeaderThatNobodyCouldSeeIsNone(t *testing.T) {
 		e := newElection(t, connect(t, server), election.WithACL(zk.WorldACL(zk.PermAll&^zk.PermWrite)))
 		_, err := e.Campaign(t.Context())
 		require.ErrorIs(t, err, zk.ErrNoAuth)
-		err = e.Run(t.Context(), func(ctx context.Context, _ *election.Term) error {
+		limited, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		err = e.Run(limited, func(ctx context.Context, _ *election.Term) error {
 			<-ctx.Done()
 			require.ErrorIs(t, context.Cause(ctx), zk.ErrNoAuth)
 			return nil

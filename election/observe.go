@@ -39,8 +39,7 @@ func Observe(ctx context.Context, s *zklock.Session, path string) iter.Seq2[Lead
 // observe yields until it fails or yield has had enough.
 func observe(ctx context.Context, s *zklock.Session, path string, yield func(*Leadership) bool) error {
 	c := client.Of(s)
-	place, leave := placeOf(c, path)
-	defer leave()
+	place := placeOf(c, path)
 	var last *Leadership
 	for first := true; ; {
 		moved := c.Changed()

@@ -8,12 +8,11 @@ import (
 	"github.com/zklock/zklock/internal/client"
 )
 
-// places are those that a session's observers look at. One that nobody looks at stays until the watch
-// there has told of a change, for who comes back meanwhile.
+// places are those that a session's observers look at. One that nobody looks at any more stays until the
+// watch there has told of a change, for who comes back meanwhile.
 type places struct {
-	of        map[string]*place
-	observers map[*place]int
-	sweepAt   int // how many there may be before those that are of no use are dropped
+	of      map[string]*place
+	sweepAt int // how many there may be before those that are of no use are dropped
 }
 
 // ofClient has the places of each session that is open.
@@ -22,8 +21,8 @@ var ofClient struct {
 	of map[*client.Client]*places
 }
 
-// placeOf returns the place for one observer more, and what that one calls at its end.
-func placeOf(c *client.Client, path string) (p *place, leave func()) {
+// placeOf returns the place of that path.
+func placeOf(c *client.Client, path string) *place {
 	ofClient.mu.Lock()
 	defer ofClient.mu.Unlock()
 	if ofClient.of == nil {
@@ -31,7 +30,7 @@ func placeOf(c *client.Client, path string) (p *place, leave func()) {
 	}
 	all := ofClient.of[c]
 	if all == nil {
-		all = &places{of: make(map[string]*place), observers: make(map[*place]int)}
+		all = &places{of: make(map[string]*place)}
 		ofClient.of[c] = all
 		context.AfterFunc(c.Context(), func() {
 			ofClient.mu.Lock()
@@ -39,27 +38,21 @@ func placeOf(c *client.Client, path string) (p *place, leave func()) {
 			delete(ofClient.of, c)
 		})
 	}
-	if p = all.of[path]; p == nil {
+	p := all.of[path]
+	if p == nil {
 		all.sweep()
 		p = &place{client: c, path: path}
 		all.of[path] = p
 	}
-	all.observers[p]++
-	return p, func() {
-		ofClient.mu.Lock()
-		defer ofClient.mu.Unlock()
-		if all.observers[p]--; all.observers[p] == 0 {
-			delete(all.observers, p)
-		}
-	}
+	return p
 }
 
-// sweep drops the places that are of no use, once there are enough of them to make it worth while.
-// ofClient.mu is held.
+// sweep drops the places that are of no use, once there are enough of them to make it worth while. Who
+// looks at one at that moment goes on with it alone. ofClient.mu is held.
 func (all *places) sweep() {
 	if len(all.of) < all.sweepAt {
 		return
 	}
-	maps.DeleteFunc(all.of, func(_ string, p *place) bool { return all.observers[p] == 0 && p.isOver() })
+	maps.DeleteFunc(all.of, func(_ string, p *place) bool { return p.isOver() })
 	all.sweepAt = 2*len(all.of) + 16
 }

@@ -66,6 +66,38 @@ func TestAMarkDoesNotUndoWhatIsProclaimedMeanwhile(t *testing.T) {
 	})
 }
 
+func TestAProclaimEndsWithItsTerm(t *testing.T) {
+	inBubble(t, func(t *testing.T, server *zktest.Server) {
+		term := campaign(t, connect(t, server), "one")
+		server.Freeze()
+		defer server.Thaw()
+		proclaimed := make(chan error, 1)
+		go func() { proclaimed <- term.Proclaim(context.WithoutCancel(t.Context()), []byte("late")) }()
+		<-term.Lost()
+		require.ErrorIs(t, within(t, 50*time.Millisecond, proclaimed), zklock.ErrLost)
+	})
+}
+
+func TestAValueIsItsLeadersToKeep(t *testing.T) {
+	inBubble(t, func(t *testing.T, server *zktest.Server) {
+		s := connect(t, server)
+		first, next := []byte("first"), []byte("next")
+		e := newElection(t, s, election.WithValue(first))
+		clear(first)
+		term, err := e.Campaign(t.Context())
+		require.NoError(t, err)
+		o := observe(t, s)
+		require.Equal(t, []string{"first"}, o.sees())
+		require.NoError(t, term.Proclaim(t.Context(), next))
+		clear(next)
+		_, err = s.Conn().Set(o.latest().Node, []byte("__REVOKE__"), -1) // so that it is written once more
+		require.NoError(t, err)
+		require.Equal(t, []string{"next"}, o.sees())
+		require.NoError(t, term.Proclaim(t.Context(), nil))
+		require.Equal(t, []string{""}, o.sees())
+	})
+}
+
 // A Proclaim that its caller has left is behind no later one.
 func TestTheLastProclaimStands(t *testing.T) {
 	inBubble(t, func(t *testing.T, server *zktest.Server) {
