@@ -47,9 +47,9 @@ cover: zookeeper ## every test, then the coverage of each function and in total 
 	cd test && go tool cover -func=../cover.out
 
 .PHONY: bench
-bench: zookeeper ## zklock beside its peers, into docs/benchmarks.md; SMOKE=1 a minute, ENSEMBLE=3 servers, BENCH_ARGS=-h for more (these write no page)
+bench: zookeeper ## zklock beside its peers, into docs/results/benchmarks.md; SMOKE=1 a minute, ENSEMBLE=3 servers, BENCH_ARGS=-h for more (these write no page)
 	@scripts/install-peers.sh
-	@go -C bench build -o bench . && exec bench/bench $(if $(SMOKE)$(ENSEMBLE)$(BENCH_ARGS),,-docs docs) \
+	@go -C bench build -o bench . && exec bench/bench $(if $(SMOKE)$(ENSEMBLE)$(BENCH_ARGS),,-results docs/results) \
 		$(if $(SMOKE),-smoke) $(if $(ENSEMBLE),-servers $(ENSEMBLE)) $(BENCH_ARGS)
 
 .PHONY: bench-test
@@ -63,13 +63,19 @@ soak: zookeeper ## processes with locks, with and without options, on three serv
 	cd test && go test ./nemesis -run '^TestSoak$$' -v -count 1 -timeout 0 -soak $(or $(DURATION),10m) $(if $(SEED),-seed $(SEED))
 
 .PHONY: mutants
-mutants: ## judge generated mutants of what has changed since REF (main); ALL=1 of everything, into docs/mutants.md; MUTANT_ARGS=... as in CONTRIBUTING.md
+mutants: ## judge generated mutants of what has changed since REF (main); ALL=1 of everything, into docs/results/mutants.md; MUTANT_ARGS=... as in CONTRIBUTING.md
 	cd test && go test ./mutants -run '^TestCampaign$$' -v -count 1 -timeout 0 -campaign \
 		$(if $(ALL),-report,-changed $(or $(REF),main)) $(MUTANT_ARGS)
 
 .PHONY: reach
-reach: ## which ways of the recipe and the queue PROGRAMS (5000) of the simulation go, into docs/simulation.md
+reach: ## which ways of the recipe and the queue PROGRAMS (5000) of the simulation go, into docs/results/simulation.md
 	cd test && go test ./mutants -run '^TestTheSimulationGoesEachWay$$' -v -count 1 -timeout 0 -branches $(or $(PROGRAMS),5000)
+
+.PHONY: results
+results: ## docs/results anew, for a release: hours on a quiet machine
+	@$(MAKE) bench
+	@$(MAKE) mutants ALL=1
+	@$(MAKE) reach
 
 .PHONY: lint
 lint: ## formatting, go vet, staticcheck, a tidy go.mod, a whole go.work.sum

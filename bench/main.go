@@ -27,7 +27,7 @@ type options struct {
 	servers  int
 	works    *regexp.Regexp
 	parties  *regexp.Regexp
-	docs     string
+	results  string
 	render   bool
 	profiles string
 	smoke    bool
@@ -59,7 +59,7 @@ func parseFlags(args []string) (options, error) {
 	flags.IntVar(&o.servers, "servers", 1, "number of ZooKeeper servers")
 	flags.StringVar(&works, "works", ".", "regular expression of the works to do, such as ^uncontended")
 	flags.StringVar(&parties, "parties", ".", "regular expression of the parties that take part")
-	flags.StringVar(&o.docs, "docs", "", "the directory docs, where benchmarks.md and its plots are written")
+	flags.StringVar(&o.results, "results", "", "the directory where benchmarks.md and its plots are written, docs/results")
 	flags.BoolVar(&o.render, "render", false, "measure nothing, write the page anew from the data kept beside it")
 	flags.BoolVar(&o.smoke, "smoke", false, "a minute's run that shows that everything works")
 	flags.StringVar(&o.profiles, driver.ProfileFlag, "", "directory for CPU and allocation profiles of the Go parties")

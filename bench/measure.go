@@ -41,7 +41,7 @@ func measure(ctx context.Context, o options) error {
 	keep := func(out work.Outcome) error {
 		run.Figures, run.Notes = out.Figures, append(skipped[:len(skipped):len(skipped)], out.Notes...)
 		run.Took = time.Since(start).Truncate(time.Second)
-		return write(o.docs, run)
+		return write(o.results, run)
 	}
 	out := bench.Run(ctx, work.Plan{
 		Works: o.chosen(), Rounds: o.rounds, Warm: o.warm, Window: o.window, Limit: o.limit, Smoke: o.smoke,
@@ -61,11 +61,11 @@ func measure(ctx context.Context, o options) error {
 }
 
 // write writes the page and what it is made from, if it is wanted.
-func write(docs string, run *result.Run) error {
-	if docs == "" {
+func write(dir string, run *result.Run) error {
+	if dir == "" {
 		return nil
 	}
-	return errors.Join(report.Page(docs, run), run.Save(filepath.Join(docs, dataFile)))
+	return errors.Join(report.Page(dir, run), run.Save(filepath.Join(dir, dataFile)))
 }
 
 // complete returns an error unless every work was done by all who should.
@@ -83,12 +83,12 @@ func complete(out work.Outcome) error {
 }
 
 func render(o options) error {
-	run, err := result.Load(filepath.Join(o.docs, dataFile))
+	run, err := result.Load(filepath.Join(o.results, dataFile))
 	if err != nil {
 		return fmt.Errorf("render: %w", err)
 	}
 	report.Table(os.Stdout, run)
-	return report.Page(o.docs, run)
+	return report.Page(o.results, run)
 }
 
 // thisMachine describes what the run is made on, as far as it can be known.

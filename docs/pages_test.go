@@ -71,11 +71,39 @@ func TestEveryMetricIsExplained(t *testing.T) {
 	}
 }
 
-func TestTheTestsThatTheComparisonNamesAreThere(t *testing.T) {
-	tests := sources(t, true, true, "..")
-	names := regexp.MustCompile("`(Test\\w+)`").FindAllStringSubmatch(page(t, "comparison.md"), -1)
+func TestTheTestsThatThePagesNameAreThere(t *testing.T) {
+	tests, named := sources(t, true, true, ".."), regexp.MustCompile("`(Test\\w+)`")
+	for _, name := range []string{"comparison.md", "peers.md", "simulation.md"} {
+		names := named.FindAllStringSubmatch(page(t, name), -1)
+		require.NotEmpty(t, names)
+		for _, m := range names {
+			require.Contains(t, tests, "\nfunc "+m[1]+"(", "%s names a test that is not there", name)
+		}
+	}
+}
+
+func TestTheFaultsThatThePageOfTheSimulationNamesAreDrawn(t *testing.T) {
+	faults := page(t, "../test/sim/fault.go")
+	_, table, _ := strings.Cut(page(t, "simulation.md"), "## Rare situations")
+	names := regexp.MustCompile(`"[^"]+"`).FindAllString(table, -1)
 	require.NotEmpty(t, names)
-	for _, m := range names {
-		require.Contains(t, tests, "func "+m[1]+"(")
+	for _, name := range names {
+		require.True(t, strings.Contains(faults, name), "there is no fault %s", name)
+	}
+}
+
+// TestAPageSummarisesTheResultsThatAreThere finds a page that was left as it is when results were made anew.
+func TestAPageSummarisesTheResultsThatAreThere(t *testing.T) {
+	for _, name := range []string{"benchmarks.md", "mutants.md", "simulation.md"} {
+		results := page(t, "results/"+name)
+		_, summary, found := strings.Cut(page(t, name), "## Last results\n")
+		require.True(t, found, name)
+		summary, _, _ = strings.Cut(summary, "\n## ")
+		require.Regexp(t, `\bcommit [0-9a-f]{7,}`, summary, name)
+		for line := range strings.Lines(summary) {
+			if strings.HasPrefix(line, "|") || strings.Contains(line, " commit ") {
+				require.True(t, strings.Contains(results, line), "%s says what is not in its results: %s", name, line)
+			}
+		}
 	}
 }

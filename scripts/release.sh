@@ -26,6 +26,11 @@ if [ -n "$tag" ] && ! git grep -qF "## [${version#v}]" HEAD -- CHANGELOG.md; the
 	echo "release.sh: CHANGELOG.md, as committed, has no section [${version#v}]: see CONTRIBUTING.md, Releasing" >&2
 	exit 1
 fi
+for results in docs/results/*.md; do
+	of=$(grep -om1 'commit [0-9a-f]\{7,\}' "$results" | cut -d' ' -f2)
+	git diff --quiet "$of" HEAD -- '*.go' 2>/dev/null ||
+		echo "release.sh: $results is of commit $of, and the code has changed since: make results" >&2
+done
 
 temporary=$(mktemp -d)
 trap 'rm -rf "$temporary"' EXIT

@@ -28,7 +28,7 @@ var (
 	slowest  = flag.Duration("slowest", mostUsualTime, "leave out tests that take a processor longer than that, and than a second, unless they are of the mutant's own package")
 	servers  = flag.Bool("servers", false, "have the tests judge, too, that need an Apache ZooKeeper")
 	kept     = flag.String("results", "campaign.jsonl", "where results are kept: a campaign goes on where the last one has ended")
-	written  = flag.Bool("report", false, "write docs/mutants.md by the results of a campaign over everything")
+	written  = flag.Bool("report", false, "write docs/results/mutants.md by the results of a campaign over everything")
 )
 
 func TestCampaign(t *testing.T) {

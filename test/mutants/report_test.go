@@ -43,7 +43,7 @@ func (s *score) row(name string) string {
 	return fmt.Sprintf("| %s | %d | %d | %d | %d | %d | %.1f %% |\n", name, s.generated-s.open, s.killed, s.survived, s.unreached, s.explained, s.percent())
 }
 
-const page = "docs/mutants.md"
+const page = "docs/results/mutants.md"
 
 // writeReport writes the page about the campaign.
 func writeReport(t *testing.T, all []*generated, rs *results, explained map[string]string) {
@@ -75,11 +75,17 @@ func writeReport(t *testing.T, all []*generated, rs *results, explained map[stri
 		rows.WriteString(scores[r.directory].row("`" + r.directory + "`"))
 	}
 	rows.WriteString(total.row("all"))
-	commit, err := exec.Command("git", "rev-parse", "--short", "HEAD").Output()
-	require.NoError(t, err)
-	text := fmt.Sprintf(pageText, time.Now().Format("2 January 2006"), strings.TrimSpace(string(commit)),
+	text := fmt.Sprintf(pageText, measured(t),
 		total.generated-total.open, total.generated, withServers(), *programs, *slowest, rows.String(), orNone(unexplained.String()), orNone(alive.String()))
 	require.NoError(t, os.WriteFile(filepath.Join(root, page), []byte(text), 0o644))
+}
+
+// measured says when a page of results was made, and of which commit.
+func measured(t *testing.T) string {
+	t.Helper()
+	commit, err := exec.Command("git", "rev-parse", "--short", "HEAD").Output()
+	require.NoError(t, err)
+	return fmt.Sprintf("%s at commit %s", time.Now().Format("2 January 2006"), strings.TrimSpace(string(commit)))
 }
 
 func withServers() string {
@@ -98,16 +104,12 @@ func orNone(list string) string {
 	return list
 }
 
-const pageText = `# Mutants
+const pageText = `# Results of the mutants
 
-What the tests are worth: a mutant is the lock with one thing changed, and a good test fails with it. ` + "`make mutants ALL=1`" + `
-makes all that a few operators make of the rooms that carry the promises, has the tests that reach each of them judge it,
-and writes this page. [CONTRIBUTING.md](../CONTRIBUTING.md#mutants) says how to run it for a change of one's own.
+What they are is said in [mutants.md](../mutants.md).
 
-Run on %s at commit %s; %d of %d have been judged yet, by %s and by up to %d programs of the simulation.
+Run on %s; %d of %d have been judged yet, by %s and by up to %d programs of the simulation.
 Tests that take a processor longer than %v were left out.
-*Explained* are those of the survivors, and of those that no test reaches, that no test can or need find. The score is of
-all others.
 
 | room | mutants | killed | survived | not covered | explained | score |
 |---|---|---|---|---|---|---|

@@ -28,17 +28,17 @@ var page = template.Must(template.New("page").Funcs(template.FuncMap{
 	},
 }).Parse(pageText))
 
-// Page writes benchmarks.md and its plots into the directory docs.
-func Page(docs string, run *result.Run) (err error) {
-	if err := plots(filepath.Join(docs, "benchmarks"), run); err != nil {
+// Page writes benchmarks.md and its plots into the directory of results.
+func Page(dir string, run *result.Run) (err error) {
+	if err := plots(filepath.Join(dir, "benchmarks"), run); err != nil {
 		return err
 	}
-	file, err := os.Create(filepath.Join(docs, "benchmarks.md"))
+	file, err := os.Create(filepath.Join(dir, "benchmarks.md"))
 	if err != nil {
 		return err
 	}
 	images := template.FuncMap{"plot": func(alt, name string) string {
-		if _, err := os.Stat(filepath.Join(docs, "benchmarks", name+".svg")); err != nil {
+		if _, err := os.Stat(filepath.Join(dir, "benchmarks", name+".svg")); err != nil {
 			return "" // nobody did what it shows
 		}
 		return fmt.Sprintf("![%s](benchmarks/%s.svg)", alt, name)
