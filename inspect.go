@@ -2,7 +2,6 @@ package zklock
 
 import (
 	"context"
-	"errors"
 	"slices"
 	"time"
 
@@ -10,6 +9,7 @@ import (
 
 	"github.com/zklock/zklock/internal/client"
 	"github.com/zklock/zklock/internal/recipe"
+	"github.com/zklock/zklock/internal/wire"
 )
 
 // Kind is what a contender asks for, or has.
@@ -195,31 +195,39 @@ func (s *Session) inspectSemaphore(ctx context.Context, locks, leases string) ([
 // children lists a node; one that does not exist has none. What is read after that comes from a
 // server that answers.
 func (s *Session) children(ctx context.Context, path string) ([]string, error) {
-	listed := s.client.Children(path)
-	names, err := listed.Wait(ctx)
-	if client.Answers(err, zk.ErrNoNode) {
+	listed := client.Children(path)
+	err := s.client.Ask(ctx, listed)
+	switch {
+	case client.Answers(err, zk.ErrNoNode):
 		return nil, nil
+	case err != nil:
+		s.client.Leave(listed)
+		return nil, err
 	}
-	if err != nil {
-		listed.Leave(s.client)
-	}
+	names, _, err := listed.Children()
 	return names, err
 }
 
-// content reads a node, or if the session may not, its stat alone, or that it is there: somebody's
-// access list must not hide the queue. From ZooKeeper 3.9.2 on the stat needs the permission too.
-func (s *Session) content(path string) (client.Content, error) {
-	data, stat, err := s.client.Conn.Get(path)
-	if !errors.Is(err, zk.ErrNoAuth) {
-		return client.Content{Data: data, Stat: stat}, err
+// content returns what a node says by a read that was sent, or if the session may not read it, its
+// stat alone, or that it is there: somebody's access list must not hide the queue. From ZooKeeper
+// 3.9.2 on the stat needs the permission too.
+func (s *Session) content(ctx context.Context, path string, read *wire.Request) (client.Content, error) {
+	err := client.Wait(ctx, read)
+	if !client.Answers(err, zk.ErrNoAuth) {
+		if err != nil {
+			return client.Content{}, err
+		}
+		return client.ContentOf(read)
 	}
-	there, stat, err := s.client.Conn.Exists(path)
+	there := client.Exists(path)
+	err = s.client.Ask(ctx, there)
 	switch {
-	case errors.Is(err, zk.ErrNoAuth):
+	case client.Answers(err, zk.ErrNoAuth):
 		return client.Content{}, nil
-	case err == nil && !there:
-		err = zk.ErrNoNode
+	case err != nil:
+		return client.Content{}, err
 	}
+	stat, err := there.Stat()
 	return client.Content{Stat: stat}, err
 }
 
@@ -234,12 +242,13 @@ func (s *Session) read(ctx context.Context, found []Contender) ([]Contender, err
 		if ctx.Err() != nil {
 			return nil, client.Ended(ctx)
 		}
-		reads := make([]*client.Call[client.Content], len(some))
+		reads := make([]*wire.Request, len(some))
 		for i, c := range some {
-			reads[i] = client.Send(s.client, func() (client.Content, error) { return s.content(c.Node) })
+			reads[i] = client.Read(c.Node)
 		}
+		s.client.Send(reads...)
 		for i, c := range some {
-			switch n, err := reads[i].Wait(ctx); {
+			switch n, err := s.content(ctx, c.Node, reads[i]); {
 			case err == nil:
 				there = append(there, c.as(n))
 			case !client.Answers(err, zk.ErrNoNode):

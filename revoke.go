@@ -11,6 +11,7 @@ import (
 	"github.com/zklock/zklock/internal/client"
 	"github.com/zklock/zklock/internal/queue"
 	"github.com/zklock/zklock/internal/recipe"
+	"github.com/zklock/zklock/internal/wire"
 )
 
 // Revoke asks for a lock back: all who hold the one on path, or the owner of one node, if path is
@@ -140,27 +141,12 @@ func (s *Session) revoke(ctx context.Context, node string) error {
 		if err := s.client.MakeRoom(ctx); err != nil {
 			return err
 		}
-		written := client.Send(s.client, func() (*zk.Stat, error) {
-			for {
-				mark, version, err := s.mark(node)
-				if err != nil {
-					return nil, err
-				}
-				stat, err := s.client.Conn.Set(node, mark, version)
-				if !errors.Is(err, zk.ErrBadVersion) { // its owner has written there meanwhile
-					return stat, client.OverQuota(err, node, "the mark")
-				}
-			}
-		})
-		_, err := written.Wait(ctx)
+		err := s.write(ctx, node)
 		if err == errForeign {
 			return client.Permanent(err)
 		}
 		if gone = client.Answers(err, zk.ErrNoNode); gone {
 			return nil
-		}
-		if err != nil {
-			written.Leave(s.client)
 		}
 		return err
 	})
@@ -176,13 +162,33 @@ var (
 	errPersistent = errors.New("it is persistent, and goes with no session, so that nobody heeds a request: zklock break deletes it")
 )
 
+// write writes the mark, and again if the node's owner has written there meanwhile.
+func (s *Session) write(ctx context.Context, node string) error {
+	for {
+		mark, version, err := s.mark(ctx, node)
+		if err != nil {
+			return err
+		}
+		set := wire.NewRequest(wire.Op{Code: wire.OpSetData, Path: node, Data: mark, Version: version})
+		if err = s.client.Ask(ctx, set); err != nil {
+			s.client.Leave(set)
+		}
+		if !client.Answers(err, zk.ErrBadVersion) {
+			return client.OverQuota(err, node, "the mark")
+		}
+	}
+}
+
 // mark returns what asks for the lock of a node, and what version of that it is for, -1 for any: with
 // what it says already, if its owner heeds that and it may be read. A path that is not ephemeral is no
 // node of an owner's.
-func (s *Session) mark(node string) (mark []byte, version int32, err error) {
-	said, err := s.content(node)
+func (s *Session) mark(ctx context.Context, node string) (mark []byte, version int32, err error) {
+	read := client.Read(node)
+	s.client.Send(read)
+	said, err := s.content(ctx, node, read)
 	switch {
 	case err != nil:
+		s.client.Leave(read)
 		return nil, 0, err
 	case said.Stat != nil && !client.IsEphemeral(said.Stat):
 		return nil, 0, zk.ErrNoNode

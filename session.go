@@ -2,7 +2,6 @@ package zklock
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"log/slog"
 	"math"
@@ -256,17 +255,14 @@ func (s *Session) ping(ctx context.Context) error {
 	if err := s.client.MakeRoom(ctx); err != nil {
 		return err
 	}
-	check := client.Send(s.client, func() (answered bool, err error) {
-		responses, err := s.client.Conn.Multi(&zk.CheckVersionRequest{Path: "/", Version: -1})
-		return len(responses) > 0, err
-	})
-	answered, err := check.Wait(ctx)
-	switch {
-	case err == nil:
-		return nil
-	case answered && errors.Is(err, zk.ErrNoAuth): // which a majority has committed too
+	check := wire.NewTransaction(client.Check("/"))
+	err := s.client.Ask(ctx, check)
+	if err != nil {
+		s.client.Leave(check)
+		return err
+	}
+	if _, err = check.Results(); client.Answers(err, zk.ErrNoAuth) { // which a majority has committed too
 		return nil
 	}
-	check.Leave(s.client)
 	return err
 }

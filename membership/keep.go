@@ -13,6 +13,7 @@ import (
 	"github.com/zklock/zklock"
 	"github.com/zklock/zklock/internal/backoff"
 	"github.com/zklock/zklock/internal/client"
+	"github.com/zklock/zklock/internal/wire"
 )
 
 // keep is the member's goroutine.
@@ -202,9 +203,9 @@ func (m *Member) create(u *update) error {
 	}
 	acl := m.options.acl
 	above := client.Of(m.session).Parents(m.path, m.path, acl)
-	node := []*zk.CreateRequest{{Path: m.node, Data: u.data, Acl: acl, Flags: zk.FlagEphemeral}}
+	node := wire.Op{Code: wire.OpCreate, Path: m.node, Data: u.data, ACL: acl, Flags: zk.FlagEphemeral}
 	for {
-		err := order(m.session, func(*zk.Conn) error { _, err := above.Create(nil, node); return err })
+		err := order(m.session, func(*zk.Conn) error { return above.Create(node) })
 		if !above.Learn(err) {
 			return client.OverQuota(client.ExplainACL(err, acl), m.path, "the member's node")
 		}

@@ -155,21 +155,29 @@ func (c *Client) establish(ctx context.Context, credentials []wire.Credential) e
 
 func (c *Client) logIn(ctx context.Context, credentials []wire.Credential) error {
 	for _, own := range credentials {
-		login := Send(c, func() (struct{}, error) { return struct{}{}, c.Conn.AddAuth(own.Scheme, own.Secret) })
-		if _, err := login.Wait(ctx); Answers(err, zk.ErrAuthFailed) {
+		switch err := c.addAuth(ctx, own); {
+		case Answers(err, zk.ErrAuthFailed):
 			return fmt.Errorf("credentials of scheme %q were refused: %w", own.Scheme, err)
-		} else if err != nil {
+		case err != nil:
 			return err
 		}
 	}
 	return nil
 }
 
-// Tap has the next frame of that request followed, until it is dropped: see wire.Taps.
-func (c *Client) Tap(r wire.Request, sent func()) *wire.Tap { return c.dialer.Taps.Add(r, sent) }
-
-// Drop forgets a tap whose request has ended.
-func (c *Client) Drop(t *wire.Tap) { c.dialer.Taps.Drop(t) }
+// addAuth has go-zookeeper log in, now and over each later connection. It takes no context.
+func (c *Client) addAuth(ctx context.Context, own wire.Credential) error {
+	answered := make(chan error, 1)
+	if !c.Spawn(func() { answered <- c.Conn.AddAuth(own.Scheme, own.Secret) }) {
+		return ErrClosed
+	}
+	select {
+	case err := <-answered:
+		return err
+	case <-ctx.Done():
+		return Ended(ctx)
+	}
+}
 
 // Watches is wire.Dialer's.
 func (c *Client) Watches() wire.Standing { return c.dialer.Watches() }

@@ -4,8 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"time"
-
-	"github.com/zklock/zklock/internal/wire"
 )
 
 const (
@@ -76,15 +74,13 @@ func (c *Client) hangUp(patience time.Duration) error {
 		c.dialer.Stop()
 	}
 	<-answered
-	closing := c.Tap(wire.Request{Op: wire.OpCloseSession}, func() {})
 	c.Conn.Close() // waits a second at most for the server's answer
-	_, confirmed, _ := closing.Fate()
 	c.dialer.Cut()
 	if !c.ends() {
 		return errors.New("the client did not end")
 	}
 	c.dialer.Await()
-	if !confirmed && id != 0 {
+	if !c.dialer.Ended() && id != 0 {
 		return fmt.Errorf("no server confirmed it: its nodes may stay for its timeout of %v", c.Timeout())
 	}
 	return nil

@@ -44,24 +44,21 @@ func TestTheEndWaitsForRequestsUnderWayAndNotForEver(t *testing.T) {
 				server := zktest.NewServer(t)
 				c := connect(t, server, server.Dial)
 				held := server.HoldReply(zktest.OpExists)
-				call := Send(c, func() (bool, error) { exists, _, err := c.Conn.Exists("/"); return exists, err })
+				call := c.Background(func() error { _, _, err := c.Conn.Exists("/"); return err })
 				<-held.Struck()
 				began := time.Now()
 				if answered {
 					time.AfterFunc(time.Second-1, held.Release)
 					require.NoError(t, c.Close(time.Second))
 					require.Equal(t, time.Second-1, time.Since(began))
-					exists, err := call.Wait(t.Context())
-					require.NoError(t, err)
-					require.True(t, exists)
+					require.NoError(t, call.Wait(t.Context()))
 					return
 				}
 				err := c.Close(time.Second)
 				require.EqualError(t, err, "no server confirmed it: its nodes may stay for its timeout of 10s")
 				require.True(t, errors.Is(c.Close(time.Hour), err), "the first call's result")
 				require.Equal(t, time.Second, time.Since(began))
-				_, err = call.Wait(t.Context())
-				require.Error(t, err)
+				require.Error(t, call.Wait(t.Context()))
 				held.Release()
 			})
 		})
@@ -94,7 +91,7 @@ func TestWithoutPatienceOrAConnectionNoServerIsAsked(t *testing.T) {
 					if tc.asks {
 						held := server.HoldReply(zktest.OpExists)
 						defer held.Release()
-						Send(c, func() (bool, error) { exists, _, err := c.Conn.Exists("/"); return exists, err })
+						c.Background(func() error { _, _, err := c.Conn.Exists("/"); return err })
 						synctest.Wait()
 					}
 					began := time.Now()

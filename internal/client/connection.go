@@ -87,8 +87,6 @@ func (c *connections) Left() (timeout, left time.Duration) { return c.observer.L
 
 func (c *connections) Asks(at clock.Instant) { c.observer.Asks(at) }
 
-func (c *connections) Watches(op int32, path []byte) bool { return c.watches.arming(op, path) }
-
 // KeepsWatches has go-zookeeper watch a node of that session that nobody creates, so that it
 // always asks for its watches again: then an answer can wait until it has.
 func (c *connections) KeepsWatches(l *wire.Link) {

@@ -362,9 +362,6 @@ func TestWhatTheWireAsksForTheObserverIsAsked(t *testing.T) {
 	require.Equal(t, []clock.Instant{now}, at)
 	timeout, _ := (*connections)(c).Left()
 	require.Equal(t, 20*time.Second, timeout)
-	c.watches.at[WatchKey{Path: "/a"}] = &Watch{Armed: make(chan struct{})}
-	require.True(t, (*connections)(c).Watches(wire.OpGetData, []byte("/a")))
-	require.False(t, (*connections)(c).Watches(wire.OpGetData, []byte("/b")))
 	ran := make(chan struct{})
 	require.True(t, (*connections)(c).Spawn(func() { close(ran) }))
 	<-ran

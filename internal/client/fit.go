@@ -5,6 +5,8 @@ import (
 	"strings"
 
 	"github.com/go-zookeeper/zk"
+
+	"github.com/zklock/zklock/internal/wire"
 )
 
 // MaxFrame is the longest request that a server takes by default (jute.maxbuffer); a longer one
@@ -35,25 +37,17 @@ func CheckCreate(dir string, data []byte, acl []zk.ACL) error {
 	return nil
 }
 
-// checkTransaction returns an error if a transaction is longer than the servers take that makes
-// those nodes in dir, and checks others.
-func (c *Client) checkTransaction(dir string, creates []*zk.CreateRequest, checks []*zk.CheckVersionRequest) error {
-	const headers, create, check = 17, 25, 17 // without texts
-	size := headers
-	for _, op := range creates {
-		size += create + len(op.Path) + len(op.Data) + sizeOf(op.Acl)
-	}
-	for _, op := range checks {
-		size += check + len(op.Path)
-	}
+// fits returns an error if a request is longer than the servers take, which makes nodes in dir.
+func (c *Client) fits(r *wire.Request, dir string) error {
+	size := r.Size()
 	if size > MaxFrame {
-		return fmt.Errorf("%d nodes have to be made in one transaction, which takes %d bytes with these access lists and data, and ZooKeeper accepts %d (1 MiB); make %s ahead of time: %w",
-			len(creates), size, MaxFrame, dir, errTooLong)
+		return fmt.Errorf("%d nodes have to be made by one request, which takes %d bytes with these access lists and data, and ZooKeeper accepts %d (1 MiB); make %s ahead of time: %w",
+			r.Creates(), size, MaxFrame, dir, errTooLong)
 	}
 	return c.Fits(size)
 }
 
-const errTooLong = Final("the transaction is too long")
+const errTooLong = Final("the request is too long")
 
 // maxBatch bounds the paths in one request, in bytes: a server cuts the connection at a request
 // longer than MaxFrame. A request that deletes nodes names as many others beside them.

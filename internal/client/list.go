@@ -45,109 +45,100 @@ func (l *List) Nodes() []recipe.Node {
 	return l.nodes
 }
 
-// CatchUp returns the connection when it can be read by to decide something: what it shows from
-// then on is as new as all that this session has been told before. A connection may have been
-// made to a server that lags: go-zookeeper keeps it from going back behind the last reply, but
-// not behind the last event. Once a write that a majority has committed was answered there, the
-// server has applied what was committed before. The first create or proof on a connection is
-// such a write; if there is none yet, one is made that changes nothing. It blocks while
-// go-zookeeper does: see Send.
-func (c *Client) CatchUp(path string) (*wire.Link, error) {
-	l := c.Current()
-	if l == nil {
+// SendRecent sends a read over the connection that stands, which has to be as new as to decide something:
+// what it shows is no older than all that this session has been told before. A connection may have
+// been made to a server that lags: it is kept from going back behind the last answer, but not behind
+// the last event. Once a write that a majority has committed was answered there, the server has
+// applied what was committed before. The first create or proof on a connection is such a write; if
+// none was answered yet, one that changes nothing goes ahead of the read. See [Client.Decides].
+func (c *Client) SendRecent(path string, read *wire.Request) {
+	if l := c.Current(); l == nil || l.CaughtUp() {
+		c.Send(read)
+		return
+	}
+	c.Send(wire.NewTransaction(Check(path)), read)
+}
+
+// Decides returns the connection over which a read was answered that SendRecent has sent; ErrStale if
+// it may not decide anything.
+func (c *Client) Decides(read *wire.Request) (*wire.Link, error) {
+	l := read.Link()
+	if l == nil || c.Current() != l || !l.CaughtUp() {
 		return nil, ErrStale
 	}
-	if l.CaughtUp() {
-		return l, nil
+	return l, nil
+}
+
+// Children is the request for a node's children.
+func Children(dir string) *wire.Request {
+	return wire.NewRequest(wire.Op{Code: wire.OpGetChildren2, Path: dir})
+}
+
+// Exists is the request for whether there is a node.
+func Exists(path string) *wire.Request {
+	return wire.NewRequest(wire.Op{Code: wire.OpExists, Path: path})
+}
+
+// ListOf returns what the answer to a request for a node's children, or for its stat alone, has
+// shown: then there are no Names. A node that does not exist has none. It is told to the observer.
+func (c *Client) ListOf(dir string, r *wire.Request) (*List, error) {
+	names, stat, err := childrenOf(dir, r)
+	missing := errors.Is(err, zk.ErrNoNode)
+	if err != nil && !missing {
+		return nil, err
 	}
-	l.CatchingUp <- struct{}{}
-	defer func() { <-l.CatchingUp }()
+	l := r.Link()
 	if c.Current() != l {
 		return nil, ErrStale
 	}
-	var err error
-	if !l.CaughtUp() {
-		_, err = c.Conn.Multi(&zk.CheckVersionRequest{Path: path, Version: -1})
-	}
-	switch {
-	case l.CaughtUp(): // also by a check that failed
-		return l, nil
-	case err == nil, errors.Is(err, zk.ErrNoNode):
-		err = ErrStale // another connection has carried it
-	}
-	return nil, err
-}
-
-// List lists the children of dir as new as they have to be: see CatchUp.
-func (c *Client) List(dir string) (*List, error) {
-	l, err := c.CatchUp(dir)
-	if err != nil {
-		return nil, err
-	}
-	return c.ListOver(l, dir)
-}
-
-// ListOver lists the children of dir over l, behind whatever has gone out there, and blocks
-// while go-zookeeper does: see Send. A node that does not exist has none.
-func (c *Client) ListOver(l *wire.Link, dir string) (*List, error) {
-	names, stat, err := c.children(dir)
-	if err != nil && !errors.Is(err, zk.ErrNoNode) {
-		return nil, err
-	}
-	if l == nil || c.Current() != l {
-		return nil, ErrStale
-	}
 	c.observer.Listed(l, dir, names)
-	return &List{Link: l, Names: names, Missing: err != nil, Stat: stat}, nil
+	return &List{Link: l, Names: names, Missing: missing, Stat: stat}, nil
 }
 
-// children reads the children of dir.
-func (c *Client) children(dir string) (names []string, stat *zk.Stat, err error) {
-	names, stat, err = c.Conn.Children(dir)
+// childrenOf returns what the answer to a request for the children of dir says.
+func childrenOf(dir string, r *wire.Request) (names []string, stat *zk.Stat, err error) {
+	names, stat, err = r.Children()
 	if errors.Is(err, zk.ErrNoAuth) {
 		err = fmt.Errorf("the ACL of %s does not let this session list its children: %w", dir, err)
 	}
 	return names, stat, err
 }
 
-// StatOver is ListOver of the node alone, whose Names are nil.
-func (c *Client) StatOver(l *wire.Link, dir string) (*List, error) {
-	there, stat, err := c.Conn.Exists(dir)
+// StatOf is ListOf of the node alone.
+func (c *Client) StatOf(r *wire.Request) (*List, error) {
+	stat, err := r.Stat()
+	missing := errors.Is(err, zk.ErrNoNode)
 	switch {
-	case err != nil:
+	case err != nil && !missing:
 		return nil, err
-	case l == nil || c.Current() != l:
+	case c.Current() != r.Link():
 		return nil, ErrStale
 	}
-	return &List{Link: l, Missing: !there, Stat: stat}, nil
+	return &List{Link: r.Link(), Missing: missing, Stat: stat}, nil
 }
 
 // FreshList lists the children of dir as they were at some instant of this call: the sync that
-// goes ahead of it, over the same connection, makes the server catch up first. A leader that
-// was deposed and does not know it yet answers that alone: the list may refuse a try for a
-// lock, and never grants one.
+// goes ahead of it makes the server catch up first. A leader that was deposed and does not know it
+// yet answers that alone: the list may refuse a try for a lock, and never grants one.
 func (c *Client) FreshList(ctx context.Context, dir string) (*List, error) {
-	l, err := c.Await(ctx, AnySession)
-	if err != nil {
+	if _, err := c.Await(ctx, AnySession); err != nil {
 		return nil, err
 	}
 	if err := c.MakeRoom(ctx); err != nil {
 		return nil, err
 	}
 	WaitsFor(ctx, "a list of the queue")
-	done := ctx.Done()
-	listed := Later(func() (*List, error) { return c.ListOver(l, dir) })
-	seen := c.Tap(wire.Request{Op: wire.OpSync, Path: dir}, func() { listed.Send(c) })
-	synced := SendUnder(done, c, func() (string, error) {
-		defer c.Drop(seen)
-		return c.Conn.Sync(dir)
-	})
-	if _, err := synced.Wait(ctx); err != nil {
-		synced.Leave(c)
+	sync, listed := wire.NewRequest(wire.Op{Code: wire.OpSync, Path: dir}), Children(dir)
+	c.Send(sync, listed)
+	if err := Wait(ctx, sync); err != nil {
+		c.Leave(listed)
 		return nil, err
 	}
-	listed.Send(c) // if our sync was taken for another caller's
-	return listed.Wait(ctx)
+	if err := Wait(ctx, listed); LooksEnded(err) {
+		c.Leave(listed)
+		return nil, err
+	}
+	return c.ListOf(dir, listed)
 }
 
 // lists are the reads that several callers share, by node: one is under way at a time, and who
@@ -155,57 +146,78 @@ func (c *Client) FreshList(ctx context.Context, dir string) (*List, error) {
 type lists struct {
 	client *Client
 
-	mu    sync.Mutex // guards reads; life's is locked under it
+	mu    sync.Mutex // guards reads; the client's and the link's are locked under it
 	reads map[string]*sharedList
 }
 
-type sharedList struct{ underWay, next *Call[*List] }
+type sharedList struct{ underWay, next *Reading }
+
+// Reading is a list that is under way.
+type Reading struct {
+	done chan struct{}
+	list *List
+	err  error
+}
+
+// Wait returns the list, or ctx's error if that ends first.
+func (r *Reading) Wait(ctx context.Context) (*List, error) {
+	select {
+	case <-r.done:
+		return r.list, r.err
+	case <-ctx.Done():
+		return nil, Ended(ctx)
+	}
+}
 
 func (ls *lists) init(c *Client) { ls.client, ls.reads = c, make(map[string]*sharedList) }
 
 // JoinList lists the children of dir as they are at some instant from now on.
-func (c *Client) JoinList(dir string) *Call[*List] {
+func (c *Client) JoinList(dir string) *Reading {
 	ls := &c.lists
 	ls.mu.Lock()
-	defer ls.mu.Unlock()
 	shared := ls.reads[dir]
-	if shared == nil {
-		return ls.begin(dir, ls.read(dir))
+	if shared != nil {
+		defer ls.mu.Unlock()
+		if shared.next == nil {
+			shared.next = newReading()
+		}
+		return shared.next
 	}
-	if shared.next == nil {
-		shared.next = ls.read(dir)
-	}
-	return shared.next
-}
-
-func (ls *lists) read(dir string) *Call[*List] {
-	return Later(func() (*List, error) {
-		defer ls.listed(dir)
-		return ls.client.List(dir)
-	})
-}
-
-// begin sends a list. A client that is closed refuses it, and nobody is to join that one. ls.mu
-// is held.
-func (ls *lists) begin(dir string, read *Call[*List]) *Call[*List] {
+	read := newReading()
 	ls.reads[dir] = &sharedList{underWay: read}
-	read.Send(ls.client)
-	if ls.client.Closed() {
-		delete(ls.reads, dir)
-	}
+	ls.mu.Unlock()
+	ls.begin(dir, read)
 	return read
 }
 
-// listed begins the list that was asked for while one was under way.
-func (ls *lists) listed(dir string) {
-	ls.mu.Lock()
-	defer ls.mu.Unlock()
-	shared := ls.reads[dir]
-	if shared == nil {
-		return
+func newReading() *Reading { return &Reading{done: make(chan struct{})} }
+
+// begin sends a list.
+func (ls *lists) begin(dir string, read *Reading) {
+	ls.client.SendRecent(dir, Children(dir).Then(func(r *wire.Request) { ls.listed(dir, read, r) }))
+}
+
+// listed takes the answer, and begins the list that was asked for meanwhile.
+func (ls *lists) listed(dir string, read *Reading, r *wire.Request) {
+	c := ls.client
+	if _, err := c.Decides(r); r.Answered() && err != nil {
+		read.err = err
+	} else {
+		read.list, read.err = c.ListOf(dir, r)
 	}
-	delete(ls.reads, dir)
-	if shared.next != nil {
-		ls.begin(dir, shared.next)
+	if read.err != nil && c.Closed() {
+		read.err = ErrClosed
+	}
+	ls.mu.Lock()
+	next := ls.reads[dir].next
+	if next == nil {
+		delete(ls.reads, dir)
+	} else {
+		ls.reads[dir] = &sharedList{underWay: next}
+	}
+	ls.mu.Unlock()
+	close(read.done)
+	if next != nil {
+		ls.begin(dir, next)
 	}
 }

@@ -4,9 +4,6 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
-	"net"
-	"sync"
-	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -14,6 +11,7 @@ import (
 	"github.com/go-zookeeper/zk"
 	"github.com/stretchr/testify/require"
 
+	"github.com/zklock/zklock/internal/latch"
 	"github.com/zklock/zklock/internal/wire"
 	"github.com/zklock/zklock/zktest"
 )
@@ -26,7 +24,7 @@ func TestNobodyWaitsForAListOfAClosedSession(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				server := zktest.NewServer(t)
 				s := connect(t, server, server.Dial)
-				var asked []*Call[*List]
+				var asked []*Reading
 				if underWay {
 					held := server.HoldReply(zktest.OpGetChildren2)
 					defer held.Release()
@@ -66,7 +64,7 @@ func TestAListThatIsSharedIsNoOlderThanTheCallForIt(t *testing.T) {
 		<-held.Struck()
 		_, err := other.Conn.Create("/lock/second", nil, 0, zk.WorldACL(zk.PermAll))
 		require.NoError(t, err)
-		after := []*Call[*List]{s.JoinList("/lock"), s.JoinList("/lock")}
+		after := []*Reading{s.JoinList("/lock"), s.JoinList("/lock")}
 		require.Same(t, after[0], after[1])
 		held.Release()
 		old, err := before.Wait(t.Context())
@@ -80,123 +78,55 @@ func TestAListThatIsSharedIsNoOlderThanTheCallForIt(t *testing.T) {
 	})
 }
 
-// gate lets a connection's writes pass while it is open.
-type gate struct {
-	net.Conn
-	open *atomic.Pointer[chan struct{}] // to the channel that the next write waits for, if any
-}
-
-func (g *gate) Write(p []byte) (int, error) {
-	if c := g.open.Load(); c != nil {
-		<-*c
-	}
-	return g.Conn.Write(p)
-}
-
-// That there is no such node, another server than the list's has said: it may lag.
-func TestAnAnswerByAnotherConnectionCatchesNobodyUp(t *testing.T) {
-	for _, path := range []string{"/missing", "/"} {
-		t.Run(path, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				server := zktest.NewServer(t)
-				var shut atomic.Pointer[chan struct{}]
-				s := connect(t, server, func(network, address string, timeout time.Duration) (net.Conn, error) {
-					conn, err := server.Dial(network, address, timeout)
-					return &gate{conn, &shut}, err
-				})
-				opened := make(chan struct{})
-				shut.Store(&opened)
-				go s.Conn.Exists("/ahead") // waits in its write, and what comes after it in the client
-				synctest.Wait()
-				caughtUp := make(chan error, 1)
-				go func() {
-					_, err := s.CatchUp(path)
-					caughtUp <- err
-				}()
-				synctest.Wait()
-				first := s.Current()
-				server.Cut()
-				shut.Store(nil)
-				close(opened)
-				require.ErrorIs(t, <-caughtUp, ErrStale)
-				require.NotNil(t, s.Current())
-				require.False(t, first == s.Current())
-				require.Positive(t, server.Requests()[zktest.OpMulti], "it was answered")
-			})
-		})
-	}
-}
-
-// Who waits while another one's write catches up may find another connection.
-func TestNobodyCatchesUpOnAConnectionThatIsGone(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		server := zktest.NewServer(t)
-		s := connect(t, server, server.Dial)
-		first := s.Current()
-		first.CatchingUp <- struct{}{}
-		caughtUp := make(chan error, 1)
-		go func() {
-			_, err := s.CatchUp("/")
-			caughtUp <- err
-		}()
-		synctest.Wait()
-		server.Cut()
-		time.Sleep(time.Second)
-		require.False(t, first == s.Current())
-		<-first.CatchingUp
-		require.ErrorIs(t, <-caughtUp, ErrStale)
-		require.Zero(t, server.Requests()[zktest.OpMulti], "no request is made for nothing")
-	})
-}
-
-func TestAConnectionCatchesUpByOneWriteForAll(t *testing.T) {
+// A server that lags may show the queue as it was before the session's last event.
+func TestAListOverANewConnectionFollowsAWriteInOneRoundTrip(t *testing.T) {
 	for _, path := range []string{"/", "/missing"} { // a check that fails is a write too
 		t.Run(path, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				server := zktest.NewServer(t)
 				s := connect(t, server, server.Dial)
 				held := server.HoldReply(zktest.OpMulti, zktest.OnPath(path)) // a multi of nothing need not be committed
-				var asked sync.WaitGroup
-				for range 3 {
-					asked.Go(func() {
-						l, err := s.CatchUp(path)
-						require.NoError(t, err)
-						require.True(t, l == s.Current() && l.CaughtUp())
-					})
-				}
+				listed := s.JoinList(path)
 				<-held.Struck()
 				synctest.Wait()
+				require.Equal(t, 1, server.Requests()[zktest.OpGetChildren2], "it does not wait for the write's answer")
+				require.False(t, latch.IsClosed(listed.done))
 				held.Release()
-				asked.Wait()
-				require.Empty(t, s.Current().CatchingUp)
-				s.Current().CatchingUp <- struct{}{}
-				_, err := s.CatchUp(path)
-				require.NoError(t, err, "it waits for nobody any more")
-				require.Equal(t, 1, server.Requests()[zktest.OpMulti])
+				list, err := listed.Wait(t.Context())
+				require.NoError(t, err)
+				require.True(t, list.Link == s.Current() && list.Link.CaughtUp())
+				_, err = s.JoinList(path).Wait(t.Context())
+				require.NoError(t, err)
+				require.Equal(t, 1, server.Requests()[zktest.OpMulti], "once for a connection")
 			})
 		})
 	}
 }
 
-func TestWithoutAConnectionNothingCatchesUp(t *testing.T) {
-	c := unconnected(t, slog.New(slog.DiscardHandler))
-	_, err := c.CatchUp("/")
-	require.ErrorIs(t, err, ErrStale)
-	_, err = c.List("/")
-	require.ErrorIs(t, err, ErrStale)
-}
-
-func TestAConnectionThatIsLostCatchesNobodyUp(t *testing.T) {
+func TestAListWithoutAWriteAheadDecidesNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := zktest.NewServer(t)
 		s := connect(t, server, server.Dial)
-		l := s.Current()
+		server.RefuseRequest(zktest.OpMulti, -127)
+		_, err := s.JoinList("/").Wait(t.Context())
+		require.ErrorIs(t, err, ErrStale)
 		server.DropRequest(zktest.OpMulti)
-		_, err := s.List("/")
+		_, err = s.JoinList("/").Wait(t.Context())
 		require.ErrorIs(t, err, zk.ErrConnectionClosed)
-		require.Empty(t, l.CatchingUp)
-		require.Zero(t, server.Requests()[zktest.OpGetChildren2], "nothing is listed")
+		time.Sleep(time.Minute)
+		read := Children("/")
+		s.Send(wire.NewTransaction(Check("/")), read)
+		server.Cut()
+		require.ErrorIs(t, Wait(t.Context(), read), zk.ErrConnectionClosed)
+		_, err = s.Decides(read)
+		require.ErrorIs(t, err, ErrStale, "another connection has taken its place")
 	})
+}
+
+func TestWithoutAConnectionNothingIsListed(t *testing.T) {
+	c := unconnected(t, slog.New(slog.DiscardHandler))
+	_, err := c.JoinList("/").Wait(t.Context())
+	require.ErrorIs(t, err, zk.ErrConnectionClosed)
 }
 
 func TestAListIsWorthSomethingOverTheConnectionThatItWasAskedOver(t *testing.T) {
@@ -214,32 +144,33 @@ func TestAListIsWorthSomethingOverTheConnectionThatItWasAskedOver(t *testing.T) 
 		o.all()
 		l := s.Current()
 
-		list, err := s.ListOver(l, "/lock")
+		over := func(path string) (*List, error) {
+			read := Children(path)
+			s.Send(read)
+			<-read.Done()
+			return s.ListOf(path, read)
+		}
+		list, err := over("/lock")
 		require.NoError(t, err)
 		require.True(t, list.Link == l)
 		require.Equal(t, []string{"a"}, list.Names)
-		list, err = s.ListOver(l, "/missing")
+		list, err = over("/missing")
 		require.NoError(t, err)
+		require.True(t, list.Missing)
 		require.Empty(t, list.Names)
 		require.Equal(t, []string{"listed /lock [a]", "listed /missing []"}, o.all())
 
-		for _, other := range []*wire.Link{nil, new(wire.Link)} {
-			_, err = s.ListOver(other, "/lock")
-			require.ErrorIs(t, err, ErrStale)
-		}
-		_, err = s.ListOver(l, "/secret")
+		_, err = over("/secret")
 		require.ErrorIs(t, err, zk.ErrNoAuth)
 		require.ErrorContains(t, err, "the ACL of /secret does not let this session list its children: ")
+		read := Children("/lock")
+		s.Send(read)
+		<-read.Done()
 		s.mu.Lock()
 		s.link = nil // it has ended just now
 		s.mu.Unlock()
-		for _, over := range []*wire.Link{l, nil} {
-			_, err = s.ListOver(over, "/lock")
-			require.ErrorIs(t, err, ErrStale)
-		}
-		server.DropRequest(zktest.OpGetChildren2)
-		_, err = s.ListOver(l, "/lock")
-		require.ErrorIs(t, err, zk.ErrConnectionClosed)
+		_, err = s.ListOf("/lock", read)
+		require.ErrorIs(t, err, ErrStale)
 		require.NotContains(t, fmt.Sprint(o.all()), "listed")
 	})
 }
@@ -289,26 +220,6 @@ func TestAFreshListIsAskedForBehindASyncOverTheSameConnection(t *testing.T) {
 	}
 }
 
-// The tap sees the frame of whoever sends the same request first.
-func TestAFreshListIsAskedForThoughItsSyncWasTakenForAnother(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		server := zktest.NewServer(t)
-		s := connect(t, server, server.Dial)
-		other := s.Tap(wire.Request{Op: wire.OpSync, Path: "/lock"}, func() {}) // takes the next one
-		list, err := s.FreshList(t.Context(), "/lock")
-		require.NoError(t, err)
-		require.NotNil(t, list)
-		l, _, _ := other.Fate()
-		require.NotNil(t, l)
-
-		another := s.Tap(wire.Request{Op: wire.OpSync, Path: "/lock"}, func() {})
-		_, err = s.Conn.Sync("/lock")
-		require.NoError(t, err)
-		l, _, _ = another.Fate()
-		require.NotNil(t, l, "nobody else waits to see one")
-	})
-}
-
 func TestAFreshListEndsWithItsCallWhateverItWaitsFor(t *testing.T) {
 	ended, end := context.WithCancel(t.Context())
 	end()
@@ -342,11 +253,4 @@ func TestAFreshListEndsWithItsCallWhateverItWaitsFor(t *testing.T) {
 		require.ErrorIs(t, err, context.DeadlineExceeded, "for the list")
 		held.Release()
 	})
-}
-
-// The session may be closed just when a list was begun: that one is in nobody's books.
-func TestAListThatNobodyMayJoinEndsAlone(t *testing.T) {
-	c := unconnected(t, slog.New(slog.DiscardHandler))
-	c.lists.listed("/lock")
-	require.Empty(t, c.lists.reads)
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/go-zookeeper/zk"
 
 	"github.com/zklock/zklock/internal/recipe"
+	"github.com/zklock/zklock/internal/wire"
 )
 
 // The parents of locks are containers, which the server removes when they have been left empty,
@@ -85,60 +86,70 @@ func (p *Parents) top() string {
 	return top
 }
 
-// Create makes nodes in dir, and first what is missing above them, of which the lowest gets the
-// data. All that and the checks is one transaction; what it makes above the nodes has to let itself
-// be read too. It returns the names of the nodes.
-func (p *Parents) Create(data []byte, nodes []*zk.CreateRequest, checks ...*zk.CheckVersionRequest) ([]string, error) {
-	if p.missing == 0 && len(nodes) == 1 && len(checks) == 0 {
-		n := nodes[0]
-		name, err := p.client.Conn.Create(n.Path, n.Data, n.Flags, n.Acl)
-		return []string{name}, err
+// Request returns the request that makes what is missing of the path, of which the lowest gets the data,
+// and carries out ops, the first of which make nodes in dir. All that is one transaction; what it
+// makes above the nodes has to let itself be read too.
+func (p *Parents) Request(data []byte, ops ...wire.Op) (*wire.Request, error) {
+	if p.missing > 0 {
+		ops = append(append(p.creates(data), ops...), Check(p.dir))
 	}
-	parents := p.creates(data)
-	if len(parents) > 0 {
-		checks = append(checks, &zk.CheckVersionRequest{Path: p.dir, Version: -1})
+	r := wire.NewTransaction(ops...)
+	if len(ops) == 1 {
+		r = wire.NewRequest(ops[0])
 	}
-	creates := slices.Concat(parents, nodes)
-	if err := p.client.checkTransaction(p.dir, creates, checks); err != nil {
-		return nil, err
+	return r, p.client.fits(r, p.dir)
+}
+
+// Made returns the names of the nodes in dir that a request has made, how many these were to be.
+func (p *Parents) Made(r *wire.Request, nodes int) ([]string, error) {
+	if !r.IsTransaction() {
+		node, err := r.Path()
+		return []string{node}, err
 	}
-	var ops []any
-	for _, op := range creates {
-		ops = append(ops, op)
-	}
-	for _, op := range checks {
-		ops = append(ops, op)
-	}
-	results, err := p.client.Conn.Multi(ops...)
-	if len(parents) > 0 {
-		if len(results) == 0 && err == zk.ErrAPIError { // which no server answers
-			return firstNames(nodes), nil
-		}
+	results, err := r.Results()
+	if p.missing > 0 {
 		err = p.judge(results, err)
 	}
 	if err != nil {
 		return nil, err
 	}
-	names := make([]string, len(nodes))
-	for i := range nodes {
-		names[i] = results[len(parents)+i].String
+	names := make([]string, nodes)
+	for i := range names {
+		names[i] = results[p.missing+i].Path
 	}
 	return names, nil
 }
 
-// creates returns the requests for what is missing, from the top down.
-func (p *Parents) creates(data []byte) []*zk.CreateRequest {
-	flags := int32(zk.FlagContainer)
-	if p.client.containers.unknown.Load() {
-		flags = zk.FlagPersistent
+// Create carries out the operation that makes a node in dir, and makes what is missing above, as soon
+// as there is a connection.
+func (p *Parents) Create(node wire.Op) error {
+	c := p.client
+	r, err := p.Request(nil, node)
+	if err == nil {
+		_, err = c.Await(c.ctx, AnySession)
 	}
-	var creates []*zk.CreateRequest
+	if err == nil {
+		err = c.Ask(c.ctx, r)
+	}
+	if err == nil {
+		_, err = p.Made(r, 1)
+	}
+	return err
+}
+
+// creates are the operations that make what is missing, from the top down.
+func (p *Parents) creates(data []byte) []wire.Op {
+	code, flags := wire.OpCreateContainer, int32(zk.FlagContainer)
+	if p.client.containers.unknown.Load() {
+		code, flags = wire.OpCreate, zk.FlagPersistent
+	}
+	var creates []wire.Op
 	for dir := p.dir; len(creates) < p.missing; dir = recipe.Parent(dir) {
 		acl := p.acl
 		if len(dir) < len(p.path) {
 			acl = passable(acl)
 		}
-		creates = append(creates, &zk.CreateRequest{Path: dir, Data: data, Acl: acl, Flags: flags})
+		creates = append(creates, wire.Op{Code: code, Path: dir, Data: data, ACL: acl, Flags: flags})
 		data = nil
 	}
 	slices.Reverse(creates)
@@ -155,26 +166,13 @@ func passable(acl []zk.ACL) []zk.ACL {
 	return append(slices.Clip(acl), anybody)
 }
 
-// firstNames are what a server calls the first nodes below a new parent. The answer that names
-// them begins with the containers' names, in a form that go-zookeeper does not know.
-func firstNames(nodes []*zk.CreateRequest) []string {
-	names := make([]string, len(nodes))
-	for i, n := range nodes {
-		names[i] = n.Path
-		if n.Flags&zk.FlagSequence != 0 {
-			names[i] = recipe.Sequential(n.Path, int32(i))
-		}
-	}
-	return names
-}
-
 // errNoContainers says that the next try makes persistent parents.
 var errNoContainers = errors.New("the servers have no containers")
 
 // judge says what a transaction that was to make parents has come to. Servers that do not know
 // containers refuse them (ZooKeeper 3.4), or make persistent nodes (ClickHouse Keeper).
-func (p *Parents) judge(results []zk.MultiResponse, err error) error {
-	failed := slices.IndexFunc(results, func(r zk.MultiResponse) bool { return r.Error != nil })
+func (p *Parents) judge(results []wire.Result, err error) error {
+	failed := slices.IndexFunc(results, func(r wire.Result) bool { return r.Err != nil })
 	switch {
 	case err == nil && results[0].Stat == nil:
 		p.client.containers.lack(p.client)

@@ -2,12 +2,14 @@ package client
 
 import (
 	"log/slog"
+	"slices"
 	"testing"
 	"testing/synctest"
 
 	"github.com/go-zookeeper/zk"
 	"github.com/stretchr/testify/require"
 
+	"github.com/zklock/zklock/internal/wire"
 	"github.com/zklock/zklock/zktest"
 )
 
@@ -30,18 +32,27 @@ func logged(t *testing.T, server *zktest.Server) (*Client, *book) {
 	return c, b
 }
 
-// sequential are requests for n sequential nodes in dir.
-func sequential(dir string, acl []zk.ACL, n int) (nodes []*zk.CreateRequest) {
-	for range n {
-		nodes = append(nodes, &zk.CreateRequest{Path: dir + "/x-", Acl: acl, Flags: zk.FlagEphemeralSequential})
+// sequential are operations that make n sequential nodes in dir.
+func sequential(dir string, acl []zk.ACL, n int) []wire.Op {
+	return slices.Repeat([]wire.Op{{Code: wire.OpCreate, Path: dir + "/x-", ACL: acl, Flags: zk.FlagEphemeralSequential}}, n)
+}
+
+// make has nodes made in p's path, with checks.
+func (p *Parents) make(data []byte, nodes []wire.Op, checks ...wire.Op) ([]string, error) {
+	r, err := p.Request(data, append(nodes, checks...)...)
+	if err == nil {
+		err = p.client.Ask(p.client.ctx, r)
 	}
-	return nodes
+	if err != nil {
+		return nil, err
+	}
+	return p.Made(r, len(nodes))
 }
 
 // grown makes one node in p's path, and as many tries as that takes.
 func grown(p *Parents) (names []string, err error) {
 	for {
-		names, err = p.Create([]byte("said"), sequential(p.dir, p.acl, 1))
+		names, err = p.make([]byte("said"), sequential(p.dir, p.acl, 1))
 		if !p.Learn(err) {
 			return names, err
 		}
@@ -74,11 +85,11 @@ func TestWhatIsMissingOfAPathIsMadeWithItsFirstNodeInOneTransaction(t *testing.T
 
 		p := c.Parents("/a/d", "/a/d", open)
 		p.Lacks(true)
-		names, err = p.Create(nil, sequential("/a/d", open, 2), &zk.CheckVersionRequest{Path: "/a", Version: -1})
+		names, err = p.make(nil, sequential("/a/d", open, 2), Check("/a"))
 		require.NoError(t, err)
 		require.Equal(t, []string{"/a/d/x-0000000000", "/a/d/x-0000000001"}, names)
 		p.Lacks(false)
-		names, err = p.Create(nil, sequential("/a/d", open, 2), &zk.CheckVersionRequest{Path: "/a", Version: -1})
+		names, err = p.make(nil, sequential("/a/d", open, 2), Check("/a"))
 		require.NoError(t, err)
 		require.Equal(t, []string{"/a/d/x-0000000002", "/a/d/x-0000000003"}, names)
 	})
@@ -208,11 +219,11 @@ func TestATransactionThatNoServerTakesIsNotSent(t *testing.T) {
 		long := zk.DigestACL(zk.PermAll, string(make([]byte, MaxFrame/3)), "")
 		p := c.Parents("/a/b", "/a/b", append(long, open...))
 		p.missing = 2
-		_, err := p.Create(nil, sequential("/a/b", p.acl, 1))
+		_, err := p.make(nil, sequential("/a/b", p.acl, 1))
 		require.ErrorContains(t, err, "make /a/b ahead of time")
 		require.False(t, Transient(err))
 		p.missing = 1
-		_, err = p.Create(nil, sequential("/a/b", p.acl, 1))
+		_, err = p.make(nil, sequential("/a/b", p.acl, 1))
 		require.Equal(t, zk.ErrNoNode, err)
 	})
 }

@@ -101,8 +101,14 @@ func (c *Client) look(key WatchKey, w *Watch) {
 	if w.HasFired() || c.Closed() {
 		return
 	}
-	now := new(Watch)
-	err := c.readInto(now, key)
+	now, read := new(Watch), Read(key.Path)
+	if key.Children {
+		read = Children(key.Path)
+	}
+	err := c.Ask(c.ctx, read)
+	if err == nil {
+		err = now.take(key, read)
+	}
 	if err == nil && now.shows(w, key) || err != nil && leavesHope(err) {
 		return
 	}

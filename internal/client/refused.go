@@ -5,9 +5,12 @@ import (
 	"fmt"
 	"reflect"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/go-zookeeper/zk"
+
+	"github.com/zklock/zklock/internal/wire"
 )
 
 // refusals are the answers with which a server says that the same request will not fare better
@@ -45,7 +48,7 @@ const throttled = "-127"
 // Mishap reports whether a server has erred, so that it cannot be told what became of the request.
 func Mishap(err error) bool {
 	code, ok := unnamedCode(err)
-	return ok && slices.Contains(mishaps, code)
+	return ok && slices.Contains(mishaps, code) || err == wire.ErrMalformed
 }
 
 // Refused reports whether a request was refused for good. Any other error leaves hope: the
@@ -85,6 +88,9 @@ var textual = reflect.TypeOf(fmt.Errorf("%v", 0))
 func unnamedCode(err error) (code string, ok bool) {
 	for inner := err; inner != nil; inner = errors.Unwrap(inner) {
 		err = inner
+	}
+	if code, is := err.(wire.Code); is {
+		return strconv.Itoa(int(code)), true
 	}
 	if reflect.TypeOf(err) != textual {
 		return "", false

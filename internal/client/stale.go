@@ -18,7 +18,7 @@ import (
 
 // Confirm asks the leader, and the server that this session is connected to, whether there is a node at path. If they
 // differ the session goes to another server, and Confirm returns a wire.Stale; otherwise nil, also if it cannot be told. It
-// blocks while go-zookeeper does: see Send.
+// waits for answers as long as the client is open.
 func (c *Client) Confirm(path string) error {
 	l := c.Current()
 	if l == nil {
@@ -28,11 +28,9 @@ func (c *Client) Confirm(path string) error {
 	if !known {
 		return nil
 	}
-	shown, _, err := c.Conn.Exists(path)
-	if errors.Is(err, zk.ErrNoAuth) { // which says that it is there
-		shown, err = true, nil
-	}
-	if err != nil || shown == before {
+	err := c.Ask(c.ctx, Exists(path))
+	shown := err == nil || Answers(err, zk.ErrNoAuth) // which says that it is there
+	if !shown && !Answers(err, zk.ErrNoNode) || shown == before {
 		return nil
 	}
 	// It may have come or gone in between. Whoever has answered the write has applied all that came before.
@@ -50,22 +48,24 @@ func (c *Client) Confirm(path string) error {
 // ConfirmUnder returns what confirm, one of the functions here, has found, or ctx's error if that ends first.
 func (c *Client) ConfirmUnder(ctx context.Context, confirm func() error) error {
 	WaitsFor(ctx, "the leader to confirm what a server shows")
-	asked := Send(c, func() (struct{}, error) { return struct{}{}, confirm() })
-	_, err := asked.Wait(ctx)
+	asked := c.Background(confirm)
+	err := asked.Wait(ctx)
 	if LooksEnded(err) {
-		asked.Leave(c)
+		c.CleanUp(func() { <-asked.Done() })
 	}
 	return err
 }
 
 // leaderHas reports whether the leader has a node at path, if it says so.
 func (c *Client) leaderHas(path string) (has, known bool) {
-	_, err := c.Conn.Multi(check(path))
-	has = err == nil || errors.Is(err, zk.ErrNoAuth)
-	return has, has || errors.Is(err, zk.ErrNoNode)
+	check := wire.NewTransaction(Check(path))
+	err := c.Ask(c.ctx, check)
+	if err == nil {
+		_, err = check.Results()
+	}
+	has = err == nil || Answers(err, zk.ErrNoAuth)
+	return has, has || Answers(err, zk.ErrNoNode)
 }
-
-func check(path string) any { return &zk.CheckVersionRequest{Path: path, Version: -1} }
 
 // mostChecks bounds the nodes for which the leader is asked by one transaction. One that it has not ends that, and those
 // behind are asked for again.
@@ -75,12 +75,16 @@ const mostChecks = 128
 func (c *Client) ConfirmAll(paths []string) error {
 	for len(paths) > 0 && !c.Closed() {
 		some := Batches(c, paths[:min(len(paths), mostChecks)], func(path string) int { return len(path) })[0]
-		checks := make([]any, len(some))
+		checks := make([]wire.Op, len(some))
 		for i, path := range some {
-			checks[i] = check(path)
+			checks[i] = Check(path)
 		}
-		responses, err := c.Conn.Multi(checks...)
-		failed := slices.IndexFunc(responses, func(r zk.MultiResponse) bool { return r.Error != nil })
+		asked := wire.NewTransaction(checks...)
+		if c.Ask(c.ctx, asked) != nil {
+			return nil
+		}
+		results, err := asked.Results()
+		failed := slices.IndexFunc(results, func(r wire.Result) bool { return r.Err != nil })
 		switch {
 		case err == nil:
 			paths = paths[len(some):]
@@ -88,7 +92,7 @@ func (c *Client) ConfirmAll(paths []string) error {
 		case failed < 0:
 			return nil
 		}
-		if errors.Is(responses[failed].Error, zk.ErrNoNode) {
+		if errors.Is(results[failed].Err, zk.ErrNoNode) {
 			if err := c.Confirm(some[failed]); err != nil {
 				return err
 			}
@@ -149,8 +153,11 @@ func (d *doubts) forgetOne(now time.Time) bool {
 // ConfirmOld is Confirm for a node that has been there for longer than a watch is trusted, by the clocks of the servers and
 // of this machine.
 func (c *Client) ConfirmOld(path string) error {
-	there, stat, err := c.Conn.Exists(path)
-	if err != nil || !there || time.Since(time.UnixMilli(stat.Ctime)).Abs() < trust {
+	there := Exists(path)
+	if c.Ask(c.ctx, there) != nil {
+		return nil
+	}
+	if stat, err := there.Stat(); err != nil || time.Since(time.UnixMilli(stat.Ctime)).Abs() < trust {
 		return nil
 	}
 	return c.Confirm(path)

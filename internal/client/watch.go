@@ -16,7 +16,7 @@ import (
 // Watch is a watch on one node, shared by all who wait for that node over one connection: a
 // caller that polls must not add one each time. go-zookeeper knows nothing of it but its event:
 // it cannot remove a watch, and would have one more of each node that is watched after each
-// reconnect. The link asks for it: see arming.
+// reconnect.
 type Watch struct {
 	Link  *wire.Link
 	Armed chan struct{} // closed when the server has answered; the next fields stand then
@@ -37,13 +37,13 @@ type WatchKey struct {
 
 // watches are those that stand, or are being set, over one connection.
 type watches struct {
-	mu   sync.Mutex // guards the fields below, and how a watch ends; life's is locked under it
+	mu   sync.Mutex // guards the fields below, and how a watch ends; life's, the client's and the link's are locked under it
 	link *wire.Link // nil while disconnected
 	at   map[WatchKey]*Watch
 
 	refused map[string]bool // nodes whose data may not be read: see recheck
 
-	asking  int         // goroutines that ask for watches
+	asking  int         // watches that were asked for and not answered
 	unasked []unasked   // beyond MostAsking
 	recheck *time.Timer // while there are any
 }
@@ -103,14 +103,6 @@ func (ws *watches) fire(key WatchKey, deleted bool) {
 	}
 }
 
-// arming reports whether a read is to leave a watch.
-func (ws *watches) arming(op int32, path []byte) bool {
-	ws.mu.Lock()
-	defer ws.mu.Unlock()
-	w := ws.at[WatchKey{string(path), op == wire.OpGetChildren2}]
-	return w != nil && !latch.IsClosed(w.Armed)
-}
-
 // armed notes what the read has come to that was to set the watch.
 func (ws *watches) armed(key WatchKey, w *Watch, err error) error {
 	ws.mu.Lock()
@@ -137,34 +129,26 @@ func (ws *watches) settle(key WatchKey, w *Watch, err error) {
 	}
 }
 
-// ask has the watch asked for, now or as soon as others have been. It is false when c is closed.
-// ws.mu is held.
-func (ws *watches) ask(c *Client, u unasked) bool {
-	if ws.asking == MostAsking && !c.Closed() {
+// ask has the watch asked for, now or as soon as others have been answered. ws.mu is held.
+func (ws *watches) ask(c *Client, u unasked) {
+	if ws.asking == MostAsking {
 		ws.unasked = append(ws.unasked, u)
-		return true
+		return
 	}
-	ok := c.Spawn(func() {
-		for more := true; more; u, more = ws.next() {
-			c.arm(u.key, u.watch)
-		}
-	})
-	if ok {
-		ws.asking++
-	}
-	return ok
+	ws.asking++
+	c.arm(u, 1)
 }
 
-// next returns what its caller is to ask for; false if that is nothing any more.
-func (ws *watches) next() (u unasked, more bool) {
+// askNext takes that a watch was answered for good, and asks for the next.
+func (ws *watches) askNext(c *Client) {
 	ws.mu.Lock()
 	defer ws.mu.Unlock()
-	if len(ws.unasked) == 0 {
-		ws.asking--
-		return u, false
+	ws.asking--
+	if len(ws.unasked) > 0 {
+		var u unasked
+		u, ws.unasked = ws.unasked[0], ws.unasked[1:]
+		ws.ask(c, u)
 	}
-	u, ws.unasked = ws.unasked[0], ws.unasked[1:]
-	return u, true
 }
 
 // fire ends the watch. The mutex of watches is held.
@@ -211,11 +195,12 @@ func (c *Client) Watch(key WatchKey) *Watch {
 		return w
 	}
 	w := &Watch{Link: ws.link, Armed: make(chan struct{}), Fired: make(chan struct{})}
-	if ws.link == nil || !ws.ask(c, unasked{key, w}) {
+	if ws.link == nil || c.Closed() {
 		ws.settle(key, w, zk.ErrConnectionClosed)
 		return w
 	}
 	ws.at[key] = w
+	ws.ask(c, unasked{key, w})
 	ws.recheckLater(c)
 	return w
 }
@@ -231,37 +216,58 @@ func (c *Client) Standing(key WatchKey) *Watch {
 	return nil
 }
 
-// arm asks for the watch until the server has answered for good, or the connection has ended: a
+// arm asks for the watch, until the server has answered for good or the connection has ended: a
 // server that is busy, or has erred, may refuse a read once. It asks for the data, never for
-// existence: that would leave a watch on a node that is gone, for ever.
-func (c *Client) arm(key WatchKey, w *Watch) {
-	err := c.askFor(key, w)
-	for try := 1; err != nil && leavesHope(err) && c.pause(w.Link, backoff.Before(try)); try++ {
-		err = c.askFor(key, w)
+// existence: that would leave a watch on a node that is gone, for ever. It waits for nothing.
+func (c *Client) arm(u unasked, try int) {
+	op := wire.Op{Code: wire.OpGetData, Path: u.key.Path, Watch: true}
+	if u.key.Children {
+		op.Code = wire.OpGetChildren2
 	}
-	if errors.Is(err, zk.ErrNoNode) {
-		c.observer.Deleted(key.Path)
-	}
-	if c.watches.armed(key, w, err) == nil && !key.Children {
-		c.observer.Read(key.Path, Content{Data: w.Data, Stat: w.Stat})
-	}
-}
-
-func (c *Client) askFor(key WatchKey, w *Watch) error {
-	if key.Children {
-		if _, err := c.CatchUp(key.Path); err != nil {
-			return err
-		}
-	}
-	return c.readInto(w, key)
-}
-
-// readInto reads what is watched.
-func (c *Client) readInto(w *Watch, key WatchKey) (err error) {
-	if key.Children {
-		w.Names, w.Stat, err = c.children(key.Path)
+	read := wire.NewRequest(op).Then(func(r *wire.Request) { c.arrived(u, r, try) })
+	if u.key.Children && !u.watch.Link.CaughtUp() {
+		u.watch.Link.Send(wire.NewTransaction(Check(u.key.Path)), read)
 	} else {
-		w.Data, w.Stat, err = c.Conn.Get(key.Path)
+		u.watch.Link.Send(read)
+	}
+}
+
+// arrived takes the answer.
+func (c *Client) arrived(u unasked, r *wire.Request, try int) {
+	w, err := u.watch, u.watch.take(u.key, r)
+	if err == nil && u.key.Children && !w.Link.CaughtUp() {
+		err = ErrStale
+	}
+	if err != nil && leavesHope(err) && !latch.IsClosed(w.Link.Down()) &&
+		c.Spawn(func() {
+			if c.pause(w.Link, backoff.Before(try)) {
+				c.arm(u, try+1)
+			} else {
+				c.settled(u, err)
+			}
+		}) {
+		return
+	}
+	c.settled(u, err)
+}
+
+// settled takes what asking for the watch has come to in the end.
+func (c *Client) settled(u unasked, err error) {
+	if errors.Is(err, zk.ErrNoNode) {
+		c.observer.Deleted(u.key.Path)
+	}
+	if c.watches.armed(u.key, u.watch, err) == nil && !u.key.Children {
+		c.observer.Read(u.key.Path, Content{Data: u.watch.Data, Stat: u.watch.Stat})
+	}
+	c.watches.askNext(c)
+}
+
+// take takes what the answer to a read of what is watched says.
+func (w *Watch) take(key WatchKey, r *wire.Request) (err error) {
+	if key.Children {
+		w.Names, w.Stat, err = childrenOf(key.Path, r)
+	} else {
+		w.Data, w.Stat, err = r.Data()
 	}
 	return err
 }

@@ -77,7 +77,7 @@ func TestConnectAndCloseEndSoonWhateverAServerSays(t *testing.T) {
 					return
 				}
 				require.NoError(t, err)
-				Send(c, func() (bool, error) { there, _, err := c.Conn.Exists("/"); return there, err })
+				c.Background(func() error { _, _, err := c.Conn.Exists("/"); return err })
 				time.Sleep(limit)
 				began = time.Now()
 				require.ErrorContains(t, c.Close(RequestPatience), "no server confirmed it: ")

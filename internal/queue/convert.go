@@ -6,6 +6,7 @@ import (
 	"github.com/go-zookeeper/zk"
 
 	"github.com/zklock/zklock/internal/client"
+	"github.com/zklock/zklock/internal/wire"
 )
 
 // convert makes the hold by which the owner of before goes on: from writing to reading, or from
@@ -13,11 +14,11 @@ import (
 // it had has asked for the new hold too. So the first check fails if somebody has written on the
 // node, which may be such a request. Others may write there all the time: so the second only
 // checks that the node is there, and what it says is read behind that create.
-func (q *Queue) convert(ctx context.Context, before *Hold, enter func(id string, check *zk.CheckVersionRequest) entry) (*Hold, error) {
+func (q *Queue) convert(ctx context.Context, before *Hold, enter func(id string, check wire.Op) entry) (*Hold, error) {
 	c := before.contender
 	h, err := q.createGranted(ctx, before, c.checkUnasked(), enter, nil)
 	if client.Answers(err, zk.ErrBadVersion) {
-		h, err = q.createGranted(ctx, before, c.check(), enter, c.read)
+		h, err = q.createGranted(ctx, before, client.Check(c.node), enter, c.read)
 	}
 	return h, err
 }
@@ -25,8 +26,8 @@ func (q *Queue) convert(ctx context.Context, before *Hold, enter func(id string,
 // createGranted makes a hold at once of an entry that takes no place in the queue, when listen,
 // unless that is nil, has returned.
 func (q *Queue) createGranted(
-	ctx context.Context, before *Hold, check *zk.CheckVersionRequest,
-	enter func(id string, check *zk.CheckVersionRequest) entry, listen func(context.Context) error,
+	ctx context.Context, before *Hold, check wire.Op,
+	enter func(id string, check wire.Op) entry, listen func(context.Context) error,
 ) (h *Hold, err error) {
 	c, _, err := q.create(ctx, before.contender.incarnation, func(id string) entry { return enter(id, check) })
 	if err != nil {
@@ -61,8 +62,8 @@ func (h *Hold) heed(before *Hold) {
 
 // checkUnasked is a check that also fails if anything was written on the node, which may be a
 // request for the lock; but not if such a request is known already.
-func (c *contender) checkUnasked() *zk.CheckVersionRequest {
-	check := c.check()
+func (c *contender) checkUnasked() wire.Op {
+	check := client.Check(c.node)
 	c.queue.session.mu.Lock()
 	defer c.queue.session.mu.Unlock()
 	if !c.revoked {
@@ -74,13 +75,13 @@ func (c *contender) checkUnasked() *zk.CheckVersionRequest {
 // read reads what c's node says.
 func (c *contender) read(ctx context.Context) error {
 	s := c.queue.session
-	said := client.Send(s.client, func() (client.Content, error) {
-		data, stat, err := s.client.Conn.Get(c.node)
-		return client.Content{Data: data, Stat: stat}, err
-	})
-	content, err := said.Wait(ctx)
+	said := client.Read(c.node)
+	if err := s.client.Ask(ctx, said); err != nil {
+		s.client.Leave(said)
+		return err
+	}
+	content, err := client.ContentOf(said)
 	if err != nil {
-		said.Leave(s.client)
 		return err
 	}
 	s.mu.Lock()

@@ -13,6 +13,7 @@ import (
 	"github.com/zklock/zklock/internal/backoff"
 	"github.com/zklock/zklock/internal/client"
 	"github.com/zklock/zklock/internal/recipe"
+	"github.com/zklock/zklock/internal/wire"
 )
 
 // A path whose sequence counter is at its end has to be made anew, which takes that nobody is
@@ -118,7 +119,7 @@ func (q *Queue) renew(ctx context.Context) error {
 		q.renewed(spent)
 		return nil
 	case len(view.Names) == 0:
-		_, err = client.Send(c, func() (struct{}, error) { return struct{}{}, q.remake() }).Wait(ctx)
+		err = c.Background(q.remake).Wait(ctx)
 	default:
 		err = q.onlyContenders(ctx, view)
 	}
@@ -153,21 +154,29 @@ func (q *Queue) onlyContenders(ctx context.Context, view *client.List) error {
 // remake deletes the path and makes it again in one transaction, with what it says and its ACL.
 // A container is none afterwards: the server does not tell which it was.
 func (q *Queue) remake() error {
-	conn := q.session.client.Conn
-	acl, _, err := conn.GetACL(q.dir)
+	c := q.session.client
+	rights, said := wire.NewRequest(wire.Op{Code: wire.OpGetACL, Path: q.dir}), client.Read(q.dir)
+	c.Send(rights, said)
+	if err := client.Wait(c.Context(), said); err != nil {
+		return err
+	}
+	acl, err := rights.ACL()
 	if err != nil {
 		return err
 	}
 	if slices.ContainsFunc(acl, masked) {
 		return fmt.Errorf("the ACL of %s hides a digest from this session, which has no ADMIN there: %w", q.dir, zk.ErrNoAuth)
 	}
-	data, stat, err := conn.Get(q.dir)
+	content, err := client.ContentOf(said)
 	if err != nil {
 		return err
 	}
-	_, err = conn.Multi(
-		&zk.DeleteRequest{Path: q.dir, Version: stat.Version},
-		&zk.CreateRequest{Path: q.dir, Data: data, Acl: acl})
+	again := wire.NewTransaction(
+		wire.Op{Code: wire.OpDelete, Path: q.dir, Version: content.Stat.Version},
+		wire.Op{Code: wire.OpCreate, Path: q.dir, Data: content.Data, ACL: acl})
+	if err = c.Ask(c.Context(), again); err == nil {
+		_, err = again.Results()
+	}
 	if client.Answers(err, zk.ErrNoAuth) {
 		return fmt.Errorf("the ACL of %s does not let this session delete %s and make it again: %w", recipe.Parent(q.dir), q.dir, err)
 	}

@@ -14,39 +14,35 @@ import (
 
 // entry is the request that creates a contender's nodes.
 type entry struct {
-	key    wire.Request // of its frame
-	queues bool         // it makes a place in the queue, which a list has to show
-	nodes  int          // how many it creates, if more than one
-	size   int          // of the request, in bytes; it cannot be split
-	token  int64        // if not the node's czxid is to be the fencing token
-	create func(*zk.Conn) ([]string, error)
+	queues bool            // it makes a place in the queue, which a list has to show
+	token  int64           // if not the node's czxid is to be the fencing token
+	above  *client.Parents // of the nodes
+	says   []byte          // what the lowest of those says, if they are made
+	nodes  int             // how many it creates
+	ops    []wire.Op       // the creates of these, and then checks
 }
+
+func (e entry) request() (*wire.Request, error) { return e.above.Request(e.says, e.ops...) }
+
+// made returns the nodes that the answer to e's request says are there.
+func (e entry) made(r *wire.Request) ([]string, error) { return e.above.Made(r, e.nodes) }
 
 // sequential is the entry of a lock node, whose sequence the server completes.
 func (q *Queue) sequential(id string, above *client.Parents) entry {
-	nodes := q.requests(id, q.kind, 1)
-	return entry{
-		key:    wire.Request{Op: wire.OpCreate, Path: nodes[0].Path},
-		queues: true,
-		size:   q.createSize(),
-		create: func(*zk.Conn) ([]string, error) { return above.Create(nil, nodes) },
-	}
+	return entry{queues: true, above: above, nodes: 1, ops: []wire.Op{q.node(recipe.Stem(id, q.kind), zk.FlagEphemeralSequential)}}
 }
 
-// requests are those for n sequential nodes.
-func (q *Queue) requests(id string, kind recipe.Kind, n int) []*zk.CreateRequest {
-	prefix := recipe.Join(q.dir, recipe.Stem(id, kind))
-	nodes := make([]*zk.CreateRequest, n)
-	for i := range nodes {
-		nodes[i] = &zk.CreateRequest{Path: prefix, Data: q.options.Data, Acl: q.options.ACL, Flags: zk.FlagEphemeralSequential}
-	}
-	return nodes
+// node is the operation that creates a node of the queue's.
+func (q *Queue) node(name string, flags int32) wire.Op {
+	return wire.Op{Code: wire.OpCreate, Path: recipe.Join(q.dir, name), Data: q.options.Data, ACL: q.options.ACL, Flags: flags}
 }
 
-// createSize returns how long the create of one of the queue's nodes may be, in bytes.
-func (q *Queue) createSize() int { return client.CreateSize(q.dir, q.options.Data, q.options.ACL) }
+// parents are those of the queue's nodes.
+func (q *Queue) parents() *client.Parents {
+	return q.session.client.Parents(q.dir, q.path, q.options.ACL)
+}
 
-// create makes a contender of incarnation inc. It sends the create and, right behind its frame,
+// create makes a contender of incarnation inc. It sends the create and, in the same write,
 // the contender's first read, so that an uncontended acquire takes one round trip. The list is nil
 // if none was read, or it could not be had. After an error the node, if there is one, is being
 // deleted. No method of ctx, which may be a user's and panic, is called while nobody sees to the
@@ -54,53 +50,51 @@ func (q *Queue) createSize() int { return client.CreateSize(q.dir, q.options.Dat
 func (q *Queue) create(ctx context.Context, inc *incarnation, enter func(id string) entry) (*contender, *listing, error) {
 	done := ctx.Done()
 	s, c := q.session, q.newContender(inc, enter)
-	if err := s.client.Fits(c.entry.size); err != nil {
+	created, err := c.entry.request()
+	if err != nil {
 		s.forget(c)
 		return nil, nil, err
 	}
-	sent := func() {}
-	var first *client.Call[*client.List]
-	if read := c.firstRead(); read != nil {
-		first = client.Later(func() (*client.List, error) { return read(s.client, s.client.Current(), q.dir) })
-		sent = func() { first.Send(s.client) }
-	}
 	client.WaitsFor(ctx, "the answer to its create")
-	seen := s.client.Tap(c.entry.key, sent)
+	first, seen := c.firstRead()
 	write := s.beginProof()
-	created := client.SendUnder(done, s.client, func() ([]string, error) {
-		defer s.client.Drop(seen)
-		return c.entry.create(s.client.Conn)
-	})
+	if first != nil {
+		s.client.Send(created, first)
+	} else {
+		s.client.Send(created)
+	}
 	select {
-	case <-created.Done:
+	case <-created.Done():
 	case <-done:
 		c.abandon()
 		s.client.CleanUp(func() {
-			<-created.Done
-			if c.settle(s.client.Context(), s.client.Context().Done(), seen, created) == nil {
+			<-created.Done()
+			if c.settle(s.client.Context(), s.client.Context().Done(), created) == nil {
 				<-c.leave().done
 			}
 		})
 		return nil, nil, client.Ended(ctx)
 	}
-	if err := c.settle(ctx, done, seen, created); err != nil {
+	if err := c.settle(ctx, done, created); err != nil {
 		return nil, nil, err
 	}
-	// If another connection has carried the create, or its answer was lost, the one that the
-	// write was begun on is gone, and it proves nothing.
-	s.proven(write)
+	// If the answer was lost, the connection that the write was begun on is gone, and it proves nothing.
+	if created.Link() == write.link {
+		s.proven(write)
+	}
 	if first == nil {
 		return c, nil, nil
 	}
 	select {
-	case <-first.Done:
+	case <-first.Done():
 	case <-done:
 		return c, nil, nil
 	}
-	if first.Err != nil {
+	list, err := seen(first)
+	if err != nil {
 		return c, nil, nil
 	}
-	return c, c.sees(first.Value), nil
+	return c, c.sees(list), nil
 }
 
 // sees returns what c's first read has shown, if that is a list. Of the queue's node c notes since
@@ -117,26 +111,27 @@ func (c *contender) sees(first *client.List) *listing {
 
 // settle finds out what became of the create, until ctx is done. It keeps the node if that is
 // one of the contender's session, and sees to the deletion of any other.
-func (c *contender) settle(ctx context.Context, done <-chan struct{}, seen *wire.Tap, created *client.Call[[]string]) error {
+func (c *contender) settle(ctx context.Context, done <-chan struct{}, created *wire.Request) error {
 	s := c.queue.session
-	carrier, replied, zxid := seen.Fate()
+	carrier := created.Link()
+	nodes, err := c.entry.made(created)
 	switch {
-	case created.Err == nil:
-		return c.adopt(carrier, created.Value, zxid)
-	case carrier == nil, replied && !client.Mishap(created.Err):
+	case err == nil:
+		return c.adopt(carrier, nodes, created.Zxid())
+	case carrier == nil, created.Answered() && !client.Mishap(err):
 		s.forget(c) // unsent or refused: there is no node
-		return c.queue.describe(created.Err)
+		return c.queue.describe(err)
 	}
 	// The search goes on when ctx has ended, to delete what it finds.
-	search := client.Send(s.client, func() (struct{}, error) { return struct{}{}, c.search(carrier) })
+	search := s.client.Background(func() error { return c.search(carrier) })
 	select {
-	case <-search.Done:
-		return search.Err
+	case <-search.Done():
+		return search.Err()
 	case <-done:
 		c.abandon()
 		s.client.CleanUp(func() {
-			<-search.Done
-			if search.Err == nil {
+			<-search.Done()
+			if search.Err() == nil {
 				<-c.leave().done
 			}
 		})
@@ -144,8 +139,7 @@ func (c *contender) settle(ctx context.Context, done <-chan struct{}, seen *wire
 	}
 }
 
-// adopt makes node the contender's own. One that was queued for one session and executed in the
-// next is not: go-zookeeper replaces an expired session without telling its callers.
+// adopt makes node the contender's own. One that was made in another session is not.
 func (c *contender) adopt(carrier *wire.Link, nodes []string, czxid int64) error {
 	s := c.queue.session
 	s.mu.Lock()
@@ -203,7 +197,7 @@ func (s *Session) listYet(dir string, session int64) {
 		if _, err := s.client.Await(s.client.Context(), session); err != nil {
 			return true // the node has gone with the session
 		}
-		_, err := s.client.List(dir)
+		_, err := s.client.JoinList(dir).Wait(s.client.Context())
 		return err == nil
 	})
 }
@@ -216,29 +210,30 @@ func describeSearch(err error) error {
 	return fmt.Errorf("looking for the node of a create whose reply was lost, which blocks the others until the session ends or lists them: %w", err)
 }
 
-// find lists the queue as it is after everything that went before: see client.CatchUp. The
+// find lists the queue as it is after everything that went before: see client.Client.JoinList. The
 // session has moved to the connection's server, so that the create is committed ahead of
 // whatever is written there, or not at all.
 func (c *contender) find() (nodes []string, stat *zk.Stat, err error) {
-	conn, dir := c.queue.session.client.Conn, c.queue.dir
-	if _, err := c.queue.session.client.CatchUp(dir); err != nil {
+	s := c.queue.session
+	list, err := s.client.JoinList(c.queue.dir).Wait(s.client.Context())
+	if err != nil {
 		return nil, nil, err
 	}
-	names, _, err := conn.Children(dir)
-	if err != nil && !errors.Is(err, zk.ErrNoNode) {
-		return nil, nil, err
-	}
-	for _, name := range names {
-		if id, _ := c.queue.session.ids.of(name); id == c.id {
-			nodes = append(nodes, recipe.Join(dir, name))
+	for _, name := range list.Names {
+		if id, _ := s.ids.of(name); id == c.id {
+			nodes = append(nodes, recipe.Join(c.queue.dir, name))
 		}
 	}
 	if len(nodes) == 0 {
 		return nil, nil, errNotThere
 	}
-	exists, stat, err := conn.Exists(nodes[0])
-	if err == nil && !exists {
+	there := client.Exists(nodes[0])
+	if err = s.client.Ask(s.client.Context(), there); errors.Is(err, zk.ErrNoNode) {
 		err = client.ErrStale // of several nodes others may be there
 	}
+	if err != nil {
+		return nil, nil, err
+	}
+	stat, err = there.Stat()
 	return nodes, stat, err
 }

@@ -14,7 +14,6 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/zklock/zklock/internal/client"
-	"github.com/zklock/zklock/internal/latch"
 	"github.com/zklock/zklock/internal/recipe"
 	"github.com/zklock/zklock/internal/wire"
 )
@@ -24,10 +23,11 @@ import (
 type deletion struct {
 	contender *contender
 
-	batch *batch        // that the delete is in, once it may not wait any more
-	done  chan struct{} // closed when the nodes are gone, or cannot be deleted for now
-	err   error         // why it cannot be, once done
-	met   atomic.Bool   // by the first of behind and finish
+	sent *wire.Request // the first one that deletes them; nil if that waits for a connection, or for others
+	link *wire.Link    // likewise, over which
+	done chan struct{} // closed when the nodes are gone, or cannot be deleted for now
+	err  error         // why it cannot be, once done
+	met  atomic.Bool   // by the first of behind and finish
 }
 
 // behind counts the deletion among what ended calls have left behind, until it is done.
@@ -51,9 +51,7 @@ func (r *deletion) finish(err error) {
 // batch is deletions that are carried out by one request.
 type batch struct {
 	deletions []*deletion
-	link      *wire.Link  // to which it is written first; nil while disconnected
-	before    *batch      // taken before this one, until that is known to be written
-	sent      latch.Latch // given when it has been written, or is over
+	first     *attempt // nil while disconnected
 }
 
 // deleteLater deletes c's nodes in the background. The session's mu is held.
@@ -78,7 +76,6 @@ func (s *Session) deleteLater(c *contender) *deletion {
 		// The delete of a lock that is free now must not wait, and those before it in the queue
 		// must not stay behind it.
 		batches := s.takeDeletions()
-		r.batch = batches[len(batches)-1]
 		s.client.Spawn(func() { s.carryOut(batches) })
 	}
 	return r
@@ -87,11 +84,20 @@ func (s *Session) deleteLater(c *contender) *deletion {
 // isOver reports whether the session that c's nodes go with has ended, or is closed. s.mu is held.
 func (s *Session) isOver(c *contender) bool { return s.closed || c.incarnation.id != s.id }
 
-// takeDeletions returns the deletions that wait, as a server takes them. s.mu is held.
+// takeDeletions sends the deletes that wait, if there is a connection, and returns them as a server
+// takes them: one request goes out behind the other, which may check a node that it deletes. s.mu is
+// held.
 func (s *Session) takeDeletions() (batches []*batch) {
 	for _, some := range client.Batches(s.client, s.deletions, (*deletion).size) {
-		s.taken = &batch{deletions: some, link: s.link, before: s.taken}
-		batches = append(batches, s.taken)
+		b := &batch{deletions: some}
+		if s.link != nil && s.link.ID == some[0].contender.incarnation.id {
+			b.first = s.attempt(some, nodesOf(some))
+			s.link.Send(b.first.request)
+			for _, r := range some {
+				r.sent, r.link = b.first.request, s.link
+			}
+		}
+		batches = append(batches, b)
 	}
 	s.deletions = nil
 	return batches
@@ -134,31 +140,15 @@ func (s *Session) deleteWaiting() {
 func (s *Session) carryOut(batches []*batch) {
 	var all sync.WaitGroup
 	for _, b := range batches {
-		all.Go(func() { s.carryOutOne(b) })
+		all.Go(func() { s.finish(b.deletions, b.first) })
 	}
 	all.Wait()
 }
 
-// carryOutOne deletes a batch's nodes. Its request goes out behind that of the batch before, which
-// may check a node that this one deletes, and may have what is ahead in the queue.
-func (s *Session) carryOutOne(b *batch) {
-	if before := b.before; before != nil && before.link != nil {
-		select {
-		case <-before.sent.Done():
-		case <-before.link.Down():
-		}
-	}
-	b.before = nil
-	seen := s.client.Tap(wire.Request{Op: wire.OpDelete, Path: b.deletions[0].contender.node}, b.sent.Close)
-	s.finish(b.deletions)
-	s.client.Drop(seen)
-	b.sent.Close()
-}
-
 // finish carries out deletions of one session, together if no server refuses that: a refusal is no
 // matter of the others, nor are thousands of them.
-func (s *Session) finish(together []*deletion) {
-	err := s.deleteNodes(together)
+func (s *Session) finish(together []*deletion, first *attempt) {
+	err := s.deleteNodes(together, first)
 	if err == nil || len(together) == 1 {
 		s.finished(together, err)
 		return
@@ -167,7 +157,7 @@ func (s *Session) finish(together []*deletion) {
 	alone.SetLimit(client.MostAsking)
 	for i := range together {
 		one := together[i : i+1]
-		alone.Go(func() error { s.finished(one, s.deleteNodes(one)); return nil })
+		alone.Go(func() error { s.finished(one, s.deleteNodes(one, nil)); return nil })
 	}
 	_ = alone.Wait()
 }
@@ -192,7 +182,7 @@ func (s *Session) finished(some []*deletion, err error) {
 
 // deleteYet goes on with a deletion that was refused: an operator may change the ACL.
 func (s *Session) deleteYet(r *deletion) {
-	s.client.Persevere(func() bool { return s.deleteNodes([]*deletion{r}) == nil })
+	s.client.Persevere(func() bool { return s.deleteNodes([]*deletion{r}, nil) == nil })
 	if !s.client.Closed() { // which may not be confirmed yet
 		s.client.Log.Info("zklock: lock nodes are gone that could not be deleted", "nodes", r.contender.nodes, "session", client.Hex(r.contender.incarnation.id))
 	}
@@ -206,15 +196,17 @@ func nodesOf(batch []*deletion) (nodes []string) {
 	return nodes
 }
 
-// deleteNodes tries until the nodes of a batch are known to be gone. It deletes exactly those:
-// their names will not come again.
-func (s *Session) deleteNodes(batch []*deletion) error {
+// deleteNodes tries until the nodes of a batch are known to be gone; the first attempt, unless that is
+// nil, was made. It deletes exactly those: their names will not come again.
+func (s *Session) deleteNodes(batch []*deletion, first *attempt) error {
 	last := batch[len(batch)-1].contender
 	err := s.client.Retry(s.client.Context(), func() error {
 		if _, err := s.client.Await(s.client.Context(), last.incarnation.id); err != nil {
 			return nil // expired, or closed: the server deletes them
 		}
-		if err := s.deleteTogether(batch); !errors.Is(err, zk.ErrNoNode) {
+		a := first
+		first = nil
+		if err := s.deleteTogether(batch, a); !errors.Is(err, zk.ErrNoNode) {
 			return err
 		}
 		return nil
@@ -230,11 +222,15 @@ func (s *Session) deleteNodes(batch []*deletion) error {
 }
 
 // deleteTogether deletes the nodes of a batch, in their order, by as few requests as the servers take.
-func (s *Session) deleteTogether(batch []*deletion) error {
+// The first attempt, unless that is nil, was sent.
+func (s *Session) deleteTogether(batch []*deletion, first *attempt) error {
+	if first != nil {
+		return s.deleteAtOnce(batch, first.nodes, first)
+	}
 	var gone error
 	for _, part := range client.Batches(s.client, batch, (*deletion).size) {
 		for _, nodes := range client.Batches(s.client, nodesOf(part), func(node string) int { return len(node) }) {
-			err := s.deleteAtOnce(part, nodes)
+			err := s.deleteAtOnce(part, nodes, nil)
 			if err != nil && !errors.Is(err, zk.ErrNoNode) {
 				return err
 			}
@@ -244,30 +240,57 @@ func (s *Session) deleteTogether(batch []*deletion) error {
 	return gone
 }
 
+// attempt is a transaction that deletes nodes while those who have the locks that went on from there
+// have their nodes.
+type attempt struct {
+	nodes   []string
+	holders []*contender
+	request *wire.Request // nil if there is nothing to delete or to check
+}
+
+// attempt returns that for nodes of a batch. s.mu is held.
+func (s *Session) attempt(batch []*deletion, nodes []string) *attempt {
+	a := &attempt{nodes: nodes, holders: holdersOf(batch)}
+	switch {
+	case len(a.nodes)+len(a.holders) == 0:
+	case len(a.nodes) == 1 && len(a.holders) == 0:
+		a.request = wire.NewRequest(client.Delete(nodes[0]))
+	default:
+		a.request = wire.NewTransaction(append(deletes(nodes), checks(a.holders)...)...)
+	}
+	return a
+}
+
 // deleteAtOnce deletes nodes of a batch in one transaction, while those who have the
 // locks that went on from there have their nodes. One whose node somebody else has deleted,
 // unseen since it was not watched yet, loses its hold before the node goes that kept others
-// from the lock.
-func (s *Session) deleteAtOnce(batch []*deletion, nodes []string) error {
-	for {
-		holders := s.holders(batch)
-		switch {
-		case len(nodes)+len(holders) == 0:
-			return nil
-		case len(nodes) == 1 && len(holders) == 0:
-			return s.client.Conn.Delete(nodes[0], -1)
+// from the lock. The first attempt, unless that is nil, was sent.
+func (s *Session) deleteAtOnce(batch []*deletion, nodes []string, a *attempt) error {
+	for ; ; a = nil {
+		if a == nil {
+			s.mu.Lock()
+			a = s.attempt(batch, nodes)
+			s.mu.Unlock()
+			if a.request == nil {
+				return nil
+			}
+			s.client.Send(a.request)
 		}
-		responses, err := s.client.Conn.Multi(append(deletes(nodes), checks(holders)...)...)
-		first := slices.IndexFunc(responses, func(r zk.MultiResponse) bool { return r.Error != nil })
+		err := client.Wait(s.client.Context(), a.request)
+		if err != nil || !a.request.IsTransaction() {
+			return err
+		}
+		results, err := a.request.Results()
+		first := slices.IndexFunc(results, func(r wire.Result) bool { return r.Err != nil })
 		switch {
 		case first < 0:
 			return err
 		case first >= len(nodes): // who has lost the lock now, or has handed it on meanwhile
 			lost := first - len(nodes)
-			if !s.refused(holders[lost:lost+1], responses[first:first+1]) {
+			if !s.refused(a.holders[lost:lost+1], results[first:first+1]) {
 				return err
 			}
-		case errors.Is(responses[first].Error, zk.ErrNoNode):
+		case errors.Is(results[first].Err, zk.ErrNoNode):
 			nodes = s.remaining(slices.Delete(nodes, first, first+1))
 		default:
 			return err
@@ -280,15 +303,13 @@ func (s *Session) deleteAtOnce(batch []*deletion, nodes []string) error {
 func (s *Session) remaining(nodes []string) []string {
 	remaining := nodes[:0]
 	for some := range slices.Chunk(nodes, client.MostAsking) {
-		asked := make([]*client.Call[bool], len(some))
+		asked := make([]*wire.Request, len(some))
 		for i, node := range some {
-			asked[i] = client.Send(s.client, func() (bool, error) {
-				there, _, err := s.client.Conn.Exists(node)
-				return there, err
-			})
+			asked[i] = client.Exists(node)
 		}
+		s.client.Send(asked...)
 		for i, node := range some {
-			if there, err := asked[i].Wait(s.client.Context()); there || err != nil {
+			if err := client.Wait(s.client.Context(), asked[i]); !errors.Is(err, zk.ErrNoNode) {
 				remaining = append(remaining, node)
 			}
 		}
@@ -296,10 +317,9 @@ func (s *Session) remaining(nodes []string) []string {
 	return remaining
 }
 
-// holders returns who has the locks that went on from the contenders of a batch.
-func (s *Session) holders(batch []*deletion) (holders []*contender) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+// holdersOf returns who has the locks that went on from the contenders of a batch. The session's mu
+// is held.
+func holdersOf(batch []*deletion) (holders []*contender) {
 	for _, r := range batch {
 		if c := r.contender.holder(); c != nil && !slices.Contains(holders, c) {
 			holders = append(holders, c)
@@ -308,10 +328,10 @@ func (s *Session) holders(batch []*deletion) (holders []*contender) {
 	return holders
 }
 
-func deletes(nodes []string) []any {
-	ops := make([]any, len(nodes))
+func deletes(nodes []string) []wire.Op {
+	ops := make([]wire.Op, len(nodes))
 	for i, node := range nodes {
-		ops[i] = &zk.DeleteRequest{Path: node, Version: -1}
+		ops[i] = client.Delete(node)
 	}
 	return ops
 }

@@ -485,7 +485,7 @@ func TestANodeWhoseDeleteWasRefusedIsDeletedAsSoonAsTheServerLetsIt(t *testing.T
 		before := server.Requests()[zktest.OpDelete]
 		for range 60 {
 			time.Sleep(time.Minute)
-			_, err := s.client.List("/lock")
+			_, err := s.client.JoinList("/lock").Wait(t.Context())
 			require.NoError(t, err)
 		}
 		require.InDelta(t, 60, server.Requests()[zktest.OpDelete]-before, 10)
@@ -529,9 +529,10 @@ func TestAReleaseThatCloseEndsHasComeToItsEnd(t *testing.T) {
 		released := make(chan error)
 		go func() { released <- h.Release(context.Background(), nil) }()
 		synctest.Wait()
-		go s.end()
+		ended := make(chan struct{})
+		go func() { s.end(); close(ended) }()
 		require.NoError(t, <-released)
-		synctest.Wait()
+		<-ended
 		require.NotContains(t, log.String(), "level=ERROR")
 	})
 }
@@ -565,7 +566,7 @@ func TestAllNodesOfEndedCallsThatAListShowsAreDeleted(t *testing.T) {
 				require.NoError(t, err)
 			}
 		}
-		_, err := s.client.List("/lock")
+		_, err := s.client.JoinList("/lock").Wait(t.Context())
 		require.NoError(t, err)
 		synctest.Wait()
 		require.Equal(t, []string{path.Base(h.Node())}, server.Children("/lock"))

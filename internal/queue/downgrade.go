@@ -13,20 +13,15 @@ import (
 // downgradeRequest is the entry of a read node with the sequence of a writer's node, as
 // Curator's downgrade has it: not sequential, and in the queue where the writer is. The check
 // makes sure that the writer's node is still there.
-func (q *Queue) downgradeRequest(writer *contender) func(string, *zk.CheckVersionRequest) entry {
-	return func(id string, check *zk.CheckVersionRequest) entry {
-		node := recipe.Join(q.dir, recipe.Downgraded(id, writer.sequence))
+func (q *Queue) downgradeRequest(writer *contender) func(string, wire.Op) entry {
+	return func(id string, check wire.Op) entry {
 		return entry{
-			key: wire.Request{Op: wire.OpCreate, Path: node},
 			// Writers that queue already have nodes older than this one, and are to have the
 			// larger tokens.
 			token: writer.token,
-			size:  q.createSize(),
-			create: func(conn *zk.Conn) ([]string, error) {
-				_, err := conn.Multi(
-					&zk.CreateRequest{Path: node, Data: q.options.Data, Acl: q.options.ACL, Flags: zk.FlagEphemeral}, check)
-				return []string{node}, err
-			},
+			above: q.parents(),
+			nodes: 1,
+			ops:   []wire.Op{q.node(recipe.Downgraded(id, writer.sequence), zk.FlagEphemeral), check},
 		}
 	}
 }

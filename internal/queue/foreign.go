@@ -10,6 +10,7 @@ import (
 
 	"github.com/zklock/zklock/internal/client"
 	"github.com/zklock/zklock/internal/recipe"
+	"github.com/zklock/zklock/internal/wire"
 )
 
 // A foreign child that is ephemeral is taken for a node of another library's lock. Any other is a
@@ -82,19 +83,13 @@ func (q *Queue) look(ctx context.Context, foreign []recipe.Node) (bystanders map
 }
 
 // statsOf returns the stats of the nodes, each of which is watched from now on if it may be read.
-func (q *Queue) statsOf(ctx context.Context, nodes []recipe.Node) (stats []*zk.Stat, err error) {
+// Before ZooKeeper 3.9.2 that of another may be had all the same.
+func (q *Queue) statsOf(ctx context.Context, nodes []recipe.Node) ([]*zk.Stat, error) {
 	watches := make([]*client.Watch, len(nodes))
 	for i, n := range nodes {
 		watches[i] = q.session.client.Watch(q.watchKey(n))
 	}
-	unread := make(map[int]*client.Call[*zk.Stat])
-	defer func() {
-		if err != nil {
-			for _, asked := range unread {
-				asked.Leave(q.session.client)
-			}
-		}
-	}()
+	unread := make([]*wire.Request, len(nodes))
 	for i, w := range watches {
 		select {
 		case <-w.Armed:
@@ -102,31 +97,24 @@ func (q *Queue) statsOf(ctx context.Context, nodes []recipe.Node) (stats []*zk.S
 			return nil, client.Ended(ctx)
 		}
 		if errors.Is(w.Err, zk.ErrNoAuth) {
-			unread[i] = q.askStat(nodes[i])
+			unread[i] = client.Exists(q.watchKey(nodes[i]).Path)
+			q.session.client.Send(unread[i])
 		}
 	}
+	stats := make([]*zk.Stat, len(nodes))
 	for i, n := range nodes {
 		stat, err := watches[i].Stat, watches[i].Err
 		if asked := unread[i]; asked != nil {
-			stat, err = asked.Wait(ctx)
+			if err = client.Wait(ctx, asked); err == nil {
+				stat, err = asked.Stat()
+			}
 		}
 		if err != nil {
 			return nil, q.unseen(n, err)
 		}
-		stats = append(stats, stat)
+		stats[i] = stat
 	}
 	return stats, nil
-}
-
-// askStat asks for the stat of a node that may not be read. Before ZooKeeper 3.9.2 it is told.
-func (q *Queue) askStat(n recipe.Node) *client.Call[*zk.Stat] {
-	return client.Send(q.session.client, func() (*zk.Stat, error) {
-		there, stat, err := q.session.client.Conn.Exists(q.watchKey(n).Path)
-		if err == nil && !there {
-			err = zk.ErrNoNode
-		}
-		return stat, err
-	})
 }
 
 // unseen returns what it means that n could not be looked at.

@@ -11,6 +11,7 @@ import (
 	"github.com/zklock/zklock/internal/client"
 	"github.com/zklock/zklock/internal/latch"
 	"github.com/zklock/zklock/internal/recipe"
+	"github.com/zklock/zklock/internal/wire"
 )
 
 // Hold is one possession of a lock, from the grant until it is released or lost. Its methods
@@ -109,7 +110,13 @@ func (h *Hold) Node() string { return h.contender.node }
 // Check returns a request that succeeds only while the hold's node exists; never if the hold
 // has ended.
 func (h *Hold) Check() *zk.CheckVersionRequest {
-	check := h.contender.check()
+	check := h.check()
+	return &zk.CheckVersionRequest{Path: check.Path, Version: check.Version}
+}
+
+// check is Check for a transaction of ours.
+func (h *Hold) check() wire.Op {
+	check := client.Check(h.contender.node)
 	if !h.expose(true) { // another owner may have the same node by now
 		check.Version = math.MinInt32 // which no node has
 	}
@@ -254,12 +261,11 @@ func (h *Hold) giveBack(then func()) (r *deletion, first bool) {
 // went on within the session. It calls then as leave does.
 func (h *Hold) SendRelease(ctx context.Context, then func()) {
 	r, _ := h.leave(then)
-	if r == nil || r.batch == nil || r.batch.link == nil || !r.batch.link.Serving() {
+	if r == nil || r.sent == nil || !r.link.Serving() {
 		return // nothing is written before a new connection has logged in
 	}
 	select {
-	case <-r.batch.sent.Done():
-	case <-r.batch.link.Down():
+	case <-r.sent.Written():
 	case <-ctx.Done():
 	}
 }

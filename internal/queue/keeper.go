@@ -26,6 +26,10 @@ type proof struct {
 func (s *Session) beginProof() proof {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	return s.beginProofLocked()
+}
+
+func (s *Session) beginProofLocked() proof {
 	p := proof{link: s.link}
 	if p.link != nil {
 		p.Proof = p.link.BeginProof(s.shortest)
@@ -184,22 +188,22 @@ func (s *Session) proveProtected() bool {
 // answers and a majority commits. A node that is missing, or that an ACL hides, ends its
 // contender; the session is proved all the same. A server that leaves it unanswered hangs: its
 // connection is cut, so that another one can be found while the lease lasts, which the client
-// itself would try much later. A proof ends with the connection that it was begun on: the
-// client may still send it over the next one, where it proves nothing.
+// itself would try much later. A proof ends with its connection.
 func (s *Session) prove(ctx context.Context, contenders []*contender, limit func(*wire.Link) time.Duration) error {
 	p := s.beginProof()
 	if p.link == nil {
 		return zk.ErrConnectionClosed
 	}
-	responses, err := client.Send(s.client, func() ([]zk.MultiResponse, error) {
-		patience := time.AfterFunc(limit(p.link), func() { s.giveUp(p) })
-		defer patience.Stop()
-		return s.client.Conn.Multi(checks(contenders)...)
-	}).WaitOn(ctx, p.link)
-	told := len(responses) > 0 && (errors.Is(err, zk.ErrNoNode) || errors.Is(err, zk.ErrNoAuth))
+	patience := time.AfterFunc(limit(p.link), func() { s.giveUp(p) })
+	proving := wire.NewTransaction(checks(contenders)...).Then(func(*wire.Request) { patience.Stop() })
+	p.link.Send(proving)
+	if err := client.Wait(ctx, proving); err != nil {
+		return err
+	}
+	results, err := proving.Results()
 	switch {
-	case told:
-		s.refused(contenders, responses)
+	case errors.Is(err, zk.ErrNoNode), errors.Is(err, zk.ErrNoAuth):
+		s.refused(contenders, results)
 	case err != nil:
 		return err
 	}
@@ -218,16 +222,12 @@ func (s *Session) giveUp(p proof) {
 }
 
 // checks are the operations that check the contenders' nodes.
-func checks(contenders []*contender) []any {
-	ops := make([]any, len(contenders))
+func checks(contenders []*contender) []wire.Op {
+	ops := make([]wire.Op, len(contenders))
 	for i, c := range contenders {
-		ops[i] = c.check()
+		ops[i] = client.Check(c.node)
 	}
 	return ops
-}
-
-func (c *contender) check() *zk.CheckVersionRequest {
-	return &zk.CheckVersionRequest{Path: c.node, Version: -1}
 }
 
 // proofLimit returns how long a proof over l may take until its server is given up.
@@ -245,17 +245,17 @@ func (s *Session) ownLimit(l *wire.Link) time.Duration {
 
 // refused ends the contenders whose nodes a proof did not find, or may not see. It reports whether
 // there were any.
-func (s *Session) refused(contenders []*contender, responses []zk.MultiResponse) (some bool) {
+func (s *Session) refused(contenders []*contender, results []wire.Result) (some bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for i, r := range responses {
+	for i, r := range results {
 		switch c := contenders[i]; {
-		case errors.Is(r.Error, zk.ErrNoNode):
+		case errors.Is(r.Err, zk.ErrNoNode):
 			some = true
 			c.lose(errNodeDeleted)
-		case errors.Is(r.Error, zk.ErrNoAuth):
+		case errors.Is(r.Err, zk.ErrNoAuth):
 			some = true
-			c.lose(fmt.Errorf("the ACL of %s does not let this session read it, so that it cannot be proved: %w", c.node, r.Error))
+			c.lose(fmt.Errorf("the ACL of %s does not let this session read it, so that it cannot be proved: %w", c.node, r.Err))
 		}
 	}
 	return some

@@ -491,10 +491,12 @@ func connectRefused(t *testing.T, server *zktest.Server, op int32) (*Session, *a
 }
 
 func (c *refusing) Write(p []byte) (int, error) {
-	if len(p) >= 12 && int32(binary.BigEndian.Uint32(p[8:])) == c.op {
-		c.mu.Lock()
-		c.asked[binary.BigEndian.Uint32(p[4:])] = true
-		c.mu.Unlock()
+	for frame := p; len(frame) >= 12; frame = frame[min(len(frame), 4+int(binary.BigEndian.Uint32(frame))):] {
+		if int32(binary.BigEndian.Uint32(frame[8:])) == c.op {
+			c.mu.Lock()
+			c.asked[binary.BigEndian.Uint32(frame[4:])] = true
+			c.mu.Unlock()
+		}
 	}
 	return c.Conn.Write(p)
 }

@@ -97,7 +97,7 @@ func heads(t *testing.T, s *Session, n int) []*contender {
 		h, err := q.Acquire(t.Context(), nil) // there is the path
 		require.NoError(t, err)
 		require.NoError(t, h.Release(t.Context(), nil))
-		all[i], _, err = q.create(t.Context(), inc, q.node)
+		all[i], _, err = q.create(t.Context(), inc, q.lockNode)
 		require.NoError(t, err)
 		t.Cleanup(func() { all[i].leave() })
 	}

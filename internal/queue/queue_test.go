@@ -61,10 +61,8 @@ func defaults() Options {
 // lockAt returns the queue for a lock.
 func lockAt(s *Session, path string) *Queue { return New(s, path, recipe.Exclusive, defaults()) }
 
-// node is the entry of a lock node whose parent is there.
-func (q *Queue) node(id string) entry {
-	return q.sequential(id, q.session.client.Parents(q.dir, q.path, q.options.ACL))
-}
+// lockNode is the entry of a lock node whose parent is there.
+func (q *Queue) lockNode(id string) entry { return q.sequential(id, q.parents()) }
 
 // hold takes a lock in s.
 func hold(t *testing.T, s *Session) *Hold {

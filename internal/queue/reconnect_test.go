@@ -1,7 +1,6 @@
 package queue
 
 import (
-	"context"
 	"encoding/binary"
 	"fmt"
 	"io"
@@ -274,34 +273,28 @@ func TestAServerThatHangsWithAProofOfTheConnectionBeforeIsLeftInTime(t *testing.
 
 // The next connection may lead to a server that lags.
 func TestASemaphoresSizeCountsOnTheConnectionOnWhichItIsAsNewAsHasToBe(t *testing.T) {
-	clogging(t, func(t *testing.T, server *zktest.Server, s *Session, clog func()) {
+	synctest.Test(t, func(t *testing.T) {
+		s, server := connected(t)
 		sem := NewSemaphore(s, "/sem", 1, defaults())
 		h, err := sem.Acquire(t.Context(), 1, nil)
 		require.NoError(t, err)
 		require.NoError(t, h.Release(t.Context(), nil))
-		said, err := sem.sizeSaid().Wait(t.Context())
+		read := func() *wire.Request {
+			read := client.Read("/sem/leases")
+			s.client.SendRecent("/sem/leases", read)
+			<-read.Done()
+			return read
+		}
+		said, err := sem.sizeSaid(t.Context(), read())
 		require.NoError(t, err)
 		require.Equal(t, "size=1", string(said.Data))
-		clog()
-		size := sem.sizeSaid()
-		synctest.Wait()
-		s.client.Current().Close()
-		_, err = size.Wait(t.Context())
-		require.ErrorIs(t, err, client.ErrStale)
-	})
-}
-
-// A connection that comes later answers the list all the same.
-func TestASemaphoresSizeIsNotKnownWithoutAConnection(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s, server := connected(t)
-		require.NoError(t, permits(t, s, 1, 1).Release(t.Context(), nil))
-		server.Refuse(true)
+		late := read()
 		server.Cut()
-		synctest.Wait()
-		ctx, stop := context.WithTimeout(t.Context(), time.Second)
-		defer stop()
-		_, err := NewSemaphore(s, "/sem", 1, defaults()).sizeSaid().Wait(ctx)
+		time.Sleep(2 * time.Second)
+		_, err = sem.sizeSaid(t.Context(), late)
+		require.ErrorIs(t, err, client.ErrStale)
+		server.RefuseRequest(zktest.OpMulti, -127) // the write that would show that the server has caught up
+		_, err = sem.sizeSaid(t.Context(), read())
 		require.ErrorIs(t, err, client.ErrStale)
 	})
 }

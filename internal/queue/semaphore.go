@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/go-zookeeper/zk"
 
@@ -199,7 +200,8 @@ func (s *Semaphore) out(ctx context.Context, turn *Hold, above *client.Parents) 
 func (s *Semaphore) look(ctx context.Context, turn *Hold) (*client.Watch, error) {
 	session, dir := s.permits.session, s.permits.dir
 	client.WaitsFor(ctx, "a list of the permits")
-	size := s.sizeSaid()
+	size := client.Read(dir)
+	session.client.SendRecent(dir, size)
 	key := client.WatchKey{Path: dir, Children: true}
 	w := session.client.Watch(key)
 	select {
@@ -207,7 +209,7 @@ func (s *Semaphore) look(ctx context.Context, turn *Hold) (*client.Watch, error)
 	case <-ctx.Done():
 		return nil, client.Ended(ctx)
 	}
-	said, err := size.Wait(ctx)
+	said, err := s.sizeSaid(ctx, size)
 	if err == nil {
 		err = w.Err
 	}
@@ -225,23 +227,19 @@ func (s *Semaphore) look(ctx context.Context, turn *Hold) (*client.Watch, error)
 	return w, s.agree(ctx, turn, said, len(w.Names))
 }
 
-// sizeSaid reads what the leases' node says, as new as has to be: see client.CatchUp.
-func (s *Semaphore) sizeSaid() *client.Call[client.Content] {
-	session, dir := s.permits.session, s.permits.dir
-	return client.Send(session.client, func() (client.Content, error) {
-		l, err := session.client.CatchUp(dir)
-		if err != nil {
-			return client.Content{}, err
-		}
-		data, stat, err := session.client.Conn.Get(dir)
-		switch {
-		case errors.Is(err, zk.ErrNoAuth):
-			err = fmt.Errorf("the ACL of %s does not let this session read it: %w", dir, err)
-		case err == nil && session.client.Current() != l:
-			err = client.ErrStale
-		}
-		return client.Content{Data: data, Stat: stat}, err
-	})
+// sizeSaid returns what the leases' node says, by a read that was sent.
+func (s *Semaphore) sizeSaid(ctx context.Context, read *wire.Request) (client.Content, error) {
+	err := client.Wait(ctx, read)
+	switch {
+	case errors.Is(err, zk.ErrNoAuth):
+		err = fmt.Errorf("the ACL of %s does not let this session read it: %w", s.permits.dir, err)
+	case err == nil:
+		_, err = s.permits.session.client.Decides(read)
+	}
+	if err != nil {
+		return client.Content{}, err
+	}
+	return client.ContentOf(read)
 }
 
 // longestSize is how much is quoted of a size that is none of ours.
@@ -257,15 +255,16 @@ func (s *Semaphore) agree(ctx context.Context, turn *Hold, said client.Content, 
 	case out > 0 && len(said.Data) > 0:
 		return fmt.Errorf("this contender says %s, and the permits that are out were taken with %s: %w", ours, plain.Name(string(said.Data), longestSize), errSizes)
 	}
-	check := turn.Check() // before which nobody else has the turn: this write may come when ctx has ended
-	_, err := client.Send(s.permits.session.client, func() ([]zk.MultiResponse, error) {
-		set, err := s.permits.session.client.Conn.Multi(check,
-			&zk.SetDataRequest{Path: s.permits.dir, Data: []byte(ours), Version: said.Stat.Version})
-		if errors.Is(err, zk.ErrNoAuth) {
-			err = fmt.Errorf("the ACL of %s does not let this session write the semaphore's size there: %w", s.permits.dir, err)
-		}
-		return set, client.OverQuota(err, s.permits.dir, "the semaphore's size")
-	}).Wait(ctx)
+	set := wire.NewTransaction( // before which nobody else has the turn: it may come when ctx has ended
+		turn.check(), wire.Op{Code: wire.OpSetData, Path: s.permits.dir, Data: []byte(ours), Version: said.Stat.Version})
+	err := s.permits.session.client.Ask(ctx, set)
+	if err == nil {
+		_, err = set.Results()
+	}
+	if client.Answers(err, zk.ErrNoAuth) {
+		err = fmt.Errorf("the ACL of %s does not let this session write the semaphore's size there: %w", s.permits.dir, err)
+	}
+	err = client.OverQuota(err, s.permits.dir, "the semaphore's size")
 	if client.Answers(err, zk.ErrNoNode) {
 		_ = turn.contender.prove(ctx) // it is the turn's node that is gone, or the leases' one
 	}
@@ -275,16 +274,10 @@ func (s *Semaphore) agree(ctx context.Context, turn *Hold, said client.Content, 
 // create makes n permits in one transaction, if turn is still held, and the leases' node if that is
 // missing.
 func (s *Semaphore) create(ctx context.Context, turn *Hold, n int, above *client.Parents) (*Hold, error) {
-	return s.permits.convert(ctx, turn, func(id string, check *zk.CheckVersionRequest) entry {
-		nodes := s.permits.requests(id, recipe.Permit, n)
-		return entry{
-			key:   wire.Request{Op: wire.OpCreate, Path: nodes[0].Path},
-			nodes: n,
-			size:  n * s.permits.createSize(),
-			create: func(*zk.Conn) ([]string, error) {
-				return above.Create([]byte(s.says()), nodes, check) // the check is not first, where any other of the node may be
-			},
-		}
+	return s.permits.convert(ctx, turn, func(id string, check wire.Op) entry {
+		permit := s.permits.node(recipe.Stem(id, recipe.Permit), zk.FlagEphemeralSequential)
+		ops := append(slices.Repeat([]wire.Op{permit}, n), check) // not first, where any other check of the node may be
+		return entry{above: above, says: []byte(s.says()), nodes: n, ops: ops}
 	})
 }
 

@@ -36,7 +36,6 @@ type Session struct {
 	told        map[[2]string]bool // see warnOnce
 
 	deletions []*deletion // that wait to be carried out together
-	taken     *batch      // the last that were taken from these
 	deleting  bool        // deleteWaiting runs
 	taking    bool        // deleteSoon is about to run
 

@@ -107,22 +107,22 @@ func (c *contender) othersInLine() int {
 // Among more of them a list that several share costs each one less.
 const few = 8
 
-// firstRead returns what is to be read right behind c's create: the queue, or its node if c is
-// likely to come right behind one of its session; nil if that is left to a list later.
-func (c *contender) firstRead() func(*client.Client, *wire.Link, string) (*client.List, error) {
+// firstRead returns what is to be read right behind c's create, and what it shows: the queue, or its
+// node if c is likely to come right behind one of its session; nil if that is left to a list later.
+func (c *contender) firstRead() (read *wire.Request, seen func(*wire.Request) (*client.List, error)) {
 	if !c.entry.queues {
-		return nil
+		return nil, nil
 	}
-	s := c.queue.session
+	s, dir := c.queue.session, c.queue.dir
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	switch others := c.othersInLine(); {
 	case others == 0:
-		return (*client.Client).ListOver
+		return client.Children(dir), func(r *wire.Request) (*client.List, error) { return s.client.ListOf(dir, r) }
 	case others <= few, s.link != nil && s.link.RoundTrip() >= farAway:
-		return (*client.Client).StatOver
+		return client.Exists(dir), s.client.StatOf
 	}
-	return nil
+	return nil, nil
 }
 
 // followNext makes c the successor of the contender of this session, if there is one, that has

@@ -168,10 +168,13 @@ func TestANewcomerReadsTheQueueOrItsNodeOrLeavesThatToAListLater(t *testing.T) {
 				time.Sleep(sessionTimeout) // pings tell how far it is
 				c := standIn(s, 1)
 				c.entry.queues, c.line = tc.queues, &line{length: 1 + tc.others}
-				before, read := server.Requests(), c.firstRead()
+				before := server.Requests()
+				read, seen := c.firstRead()
 				require.Equal(t, tc.op != 0, read != nil)
 				if read != nil {
-					_, err := read(s.client, s.client.Current(), "/lock")
+					s.client.Send(read)
+					<-read.Done()
+					_, err := seen(read)
 					require.NoError(t, err)
 					require.Equal(t, before[tc.op]+1, server.Requests()[tc.op])
 				}

@@ -14,7 +14,7 @@ func (m Malformed) Error() string { return m.Server + " has sent " + m.What }
 
 // readAnswer reads a frame of a connection that carries a session.
 func (l *Link) readAnswer() ([]byte, error) {
-	begins, err := l.in.Peek(4)
+	begins, err := l.in.Peek(xidAt)
 	if err != nil {
 		return nil, err
 	}
@@ -25,7 +25,14 @@ func (l *Link) readAnswer() ([]byte, error) {
 	case length > longestAnswer:
 		return nil, l.malformed("a frame of %d bytes, and %d are the most that is taken", length, longestAnswer)
 	}
-	frame, err := readFrame(l.in, int(length), l.room)
+	if begins, err = l.in.Peek(zxidAt); err != nil {
+		return nil, err
+	}
+	room := l.room
+	if isOurs(xidOf(begins)) {
+		room = nil // whose answer it is keeps it
+	}
+	frame, err := readFrame(l.in, int(length), room)
 	if err != nil {
 		return nil, err
 	}

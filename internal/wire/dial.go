@@ -24,7 +24,6 @@ const minDialTime = 250 * time.Millisecond
 // Dialer makes the connections of a session.
 type Dialer struct {
 	Options
-	Taps Taps
 
 	session Session
 	ctx     context.Context // ends when the session is closed
@@ -36,6 +35,8 @@ type Dialer struct {
 	watched atomic.Int64 // the session in which go-zookeeper has set a watch: see early
 
 	logins atomic.Int64 // the most that one connection has accepted: go-zookeeper repeats them over the next
+
+	ended atomic.Bool // a server has confirmed that the session was closed
 
 	// Since a server last served a request.
 	dials atomic.Int64 // begun
@@ -277,6 +278,9 @@ func (d *Dialer) Stop() {
 	case <-time.After(dialLimit + minDialTime):
 	}
 }
+
+// Ended reports whether a server has confirmed that the session was closed.
+func (d *Dialer) Ended() bool { return d.ended.Load() }
 
 // Watches returns which of go-zookeeper's watches are to be relied on.
 func (d *Dialer) Watches() Standing { return d.rewatch.standing() }

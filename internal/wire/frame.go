@@ -2,7 +2,6 @@ package wire
 
 import (
 	"bufio"
-	"encoding/binary"
 	"slices"
 )
 
@@ -84,69 +83,4 @@ func readFrame(in *bufio.Reader, length int, room []byte) (frame []byte, err err
 		}
 	}
 	return frame, nil
-}
-
-// Request is what a request is recognised by: its operation and the path that its body begins
-// with; of a multi, those of its first operation that makes no parent for others.
-type Request struct {
-	Op   int32
-	Path string
-}
-
-// request returns what a frame asks for: the operation and the path of a [Request].
-func request(frame []byte) (op int32, path []byte) {
-	const opAt, bodyAt, multiHeader = 8, 12, 9
-	if len(frame) < bodyAt {
-		return 0, nil
-	}
-	op, body := int32(binary.BigEndian.Uint32(frame[opAt:])), fields(frame[bodyAt:])
-	for multi := op == OpMulti; multi && len(body) > multiHeader; {
-		op = int32(binary.BigEndian.Uint32(body))
-		body = body[multiHeader:]
-		behind, parent := body.behindParent()
-		if multi = op == OpCreate && parent; multi {
-			body = behind
-		}
-	}
-	return op, body.text()
-}
-
-// fields are what is left of a frame's body. What is not there reads as nothing.
-type fields []byte
-
-// text takes a string, or other bytes, off.
-func (f *fields) text() []byte {
-	n := uint64(uint32(f.int()))
-	if n > uint64(len(*f)) { // also of none, whose length is -1
-		return nil
-	}
-	text := (*f)[:n]
-	*f = (*f)[n:]
-	return text
-}
-
-// int takes a number off.
-func (f *fields) int() int32 {
-	if len(*f) < 4 {
-		*f = nil
-		return 0
-	}
-	n := int32(binary.BigEndian.Uint32(*f))
-	*f = (*f)[4:]
-	return n
-}
-
-// behindParent returns what is behind a create, and whether that is of a container or a plain
-// persistent node, which others of the transaction may be made below.
-func (f fields) behindParent() (behind fields, parent bool) {
-	const persistent, container = 0, 4
-	f.text() // path
-	f.text() // data
-	for n := f.int(); n > 0 && len(f) > 0; n-- {
-		f.int()  // permissions
-		f.text() // scheme
-		f.text() // id
-	}
-	flags := f.int()
-	return f, len(f) > 0 && (flags == persistent || flags == container)
 }

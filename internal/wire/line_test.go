@@ -16,7 +16,6 @@ import (
 // audience is a session that notes what it is told of its connections.
 type audience struct {
 	pressed
-	watches bool // any read is to leave a watch
 
 	mu    sync.Mutex // guards the fields below
 	told  []string
@@ -46,7 +45,6 @@ func (a *audience) Connected(l *Link, timeout time.Duration) {
 func (a *audience) Disconnected(_ *Link, cause error) { a.cause = cause; a.note("ended") }
 func (a *audience) Served(*Link)                      { a.note("served") }
 func (a *audience) KeepsWatches(*Link)                { a.note("keeps watches") }
-func (a *audience) Watches(int32, []byte) bool        { return a.watches }
 func (a *audience) Warn(string, ...any)               { a.note("warns") }
 
 // frail is a user's connection that fails as it is told.

@@ -46,9 +46,6 @@ type Link struct {
 	refused   atomic.Bool   // a login was
 	caughtUp  atomic.Bool
 
-	// CatchingUp has a value while a write is made for CaughtUp: one does for all.
-	CatchingUp chan struct{}
-
 	// For Read alone.
 	shortest time.Duration // timeout of the session
 	logins   int64         // accepted
@@ -62,8 +59,10 @@ type Link struct {
 	silence *time.Timer // runs giveUp
 	hangUp  chan error  // has a value when announce, which may go on, has read whether the server hangs up
 
+	out outbox
+
 	mu      sync.Mutex         // guards the fields below; nothing is locked under it
-	pending map[int32]inFlight // by xid
+	pending map[int32]inFlight // of go-zookeeper's, by xid
 	taken   int                // how long the longest request was that was answered, in bytes
 	pings   []clock.Instant    // sent and not answered yet; they all have the same xid
 	touches lease.Touches
@@ -88,12 +87,11 @@ func (l *Link) CaughtUp() bool { return l.caughtUp.Load() }
 // or the connection has ended.
 func (l *Link) AwaitWatches() { l.early.wait(l.down) }
 
-// inFlight is a request that was sent and not answered yet.
+// inFlight is a request of go-zookeeper's that was sent and not answered yet.
 type inFlight struct {
 	op   int32
 	sent clock.Instant
-	size int  // in bytes
-	tap  *Tap // nil: nobody follows it
+	size int // in bytes
 
 	write bool // behind a success, the server has applied what was committed before
 	watch bool // go-zookeeper is to keep a watch if the answer grants it
@@ -102,13 +100,13 @@ type inFlight struct {
 // newLink takes over conn.
 func newLink(d *Dialer, conn net.Conn, server string) *Link {
 	l := &Link{
-		Conn:       conn,
-		dialer:     d,
-		Server:     server,
-		in:         bufio.NewReader(conn),
-		CatchingUp: make(chan struct{}, 1),
-		pending:    make(map[int32]inFlight),
-		down:       make(chan struct{}),
+		Conn:    conn,
+		dialer:  d,
+		Server:  server,
+		in:      bufio.NewReader(conn),
+		out:     outbox{xid: firstXid},
+		pending: make(map[int32]inFlight),
+		down:    make(chan struct{}),
 	}
 	l.silence = time.AfterFunc(math.MaxInt64, l.giveUp)
 	d.unclosed.Add(1)
@@ -178,7 +176,7 @@ func (l *Link) Read(p []byte) (n int, err error) {
 func (l *Link) next() (err error) {
 	var frame []byte
 	if l.connected.Load() {
-		if frame, err = l.readAnswer(); err == nil {
+		if frame, err = l.readAnswers(); err == nil {
 			l.onAnswer(frame)
 		}
 	} else if frame, err = l.readGreeting(); err == nil {
@@ -223,19 +221,50 @@ func (l *Link) onAnswer(frame []byte) {
 	if code == authFailed {
 		l.refused.Store(true)
 	}
-	switch {
-	case code != 0:
-	case known && !l.serving.Swap(true):
-		l.dialer.served()
-		l.serve()
-	case !known && xid > 0:
+	if !known && xid > 0 && code == 0 {
 		l.loggedIn()
 	}
-	if code == 0 && r.write {
-		l.caughtUp.Store(true)
+	if known {
+		l.told(code, r.write)
 	}
-	if r.tap != nil {
-		r.tap.reply(int64(binary.BigEndian.Uint64(frame[zxidAt:])))
+	if r.op == OpCloseSession && code == 0 {
+		l.dialer.ended.Store(true)
+	}
+}
+
+// readAnswers reads the answers up to the next one that is go-zookeeper's, and gives ours to the
+// requests that they are to.
+func (l *Link) readAnswers() ([]byte, error) {
+	for {
+		frame, err := l.readAnswer()
+		if err != nil || !isOurs(xidOf(frame)) {
+			return frame, err
+		}
+		r := l.out.answered()
+		if r == nil || r.xid != xidOf(frame) {
+			return nil, l.malformed("the answer to request %d out of turn", xidOf(frame))
+		}
+		write := slices.Contains(writes, r.opcode())
+		l.mu.Lock()
+		l.touched(r.sent, write)
+		l.taken = max(l.taken, r.size)
+		l.mu.Unlock()
+		l.told(codeOf(frame), write)
+		r.answer(frame)
+	}
+}
+
+// told takes the code of an answer that says something of the session.
+func (l *Link) told(code int32, write bool) {
+	if code != 0 {
+		return
+	}
+	if !l.serving.Swap(true) {
+		l.dialer.served()
+		l.serve()
+	}
+	if write {
+		l.caughtUp.Store(true)
 	}
 }
 
@@ -253,6 +282,7 @@ func (l *Link) loggedIn() {
 func (l *Link) serve() {
 	if !l.served {
 		l.served = true
+		l.openUp()
 		l.dialer.session.Served(l)
 	}
 }
@@ -263,51 +293,38 @@ func (l *Link) Write(p []byte) (int, error) {
 		return l.ask(p)
 	}
 	whole := len(p)
-	first, path := request(p)
 	op := int32(binary.BigEndian.Uint32(p[8:]))
-	watch := slices.Contains(watching, op) && p[len(p)-1] != 0
-	switch {
-	case watch:
+	watch := slices.Contains(watching, op) && p[len(p)-1] != 0 // a read's last field says whether to watch
+	if watch {
 		l.dialer.session.KeepsWatches(l)
-	case (op == OpGetData || op == OpGetChildren2) && l.dialer.session.Watches(op, path):
-		p = slices.Clone(p)
-		p[len(p)-1] = 1 // a read's last field says whether to watch
 	}
-	t := l.dialer.Taps.take(first, path)
 	if op == OpSetAuth { // which a server answers without touching the session
 		p = l.renewed(p)
 	} else {
-		l.follow(int32(binary.BigEndian.Uint32(p[4:])), inFlight{op: op, size: len(p) - 4, tap: t, write: slices.Contains(writes, op), watch: watch})
+		l.follow(int32(binary.BigEndian.Uint32(p[4:])), inFlight{op: op, size: len(p) - 4, write: slices.Contains(writes, op), watch: watch})
+		l.openUp() // the logins go ahead of all else
 	}
 	if op == OpSetWatches {
 		l.early.asked()
 		l.dialer.rewatch.sent(p)
 	}
-	n, err := l.Conn.Write(p)
-	if t != nil {
-		t.sent()
+	if l.pass(p) == nil {
+		return whole, nil
 	}
-	if err != nil {
-		l.end(err)
-		if op == OpSetAuth || l.dialer.ctx.Err() != nil {
-			// go-zookeeper reports a failed write twice to a channel with room for one, and
-			// hangs if nobody reads there: while it sends the credentials anew (zk PR#163), and
-			// when it closes. The reader's error alone ends the connection as well.
-			l.Close()
-			return whole, nil
-		}
-		// go-zookeeper gives it to whoever made the request. It may be any error, and is not to
-		// be taken for the end of a ctx.
-		return n, zk.ErrConnectionClosed
+	if op == OpSetAuth || l.dialer.ctx.Err() != nil {
+		// go-zookeeper reports a failed write twice to a channel with room for one, and
+		// hangs if nobody reads there: while it sends the credentials anew (zk PR#163), and
+		// when it closes. The reader's error alone ends the connection as well.
+		l.Close()
+		return whole, nil
 	}
-	return whole, nil
+	// go-zookeeper gives it to whoever made the request. It may be any error, and is not to
+	// be taken for the end of a ctx.
+	return 0, zk.ErrConnectionClosed
 }
 
 // follow notes that a request goes out.
 func (l *Link) follow(xid int32, r inFlight) {
-	if r.tap != nil {
-		r.tap.written(l)
-	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if xid == xidPing {
@@ -321,6 +338,7 @@ func (l *Link) follow(xid int32, r inFlight) {
 // Longest returns how long the longest request is that was answered, and the longest that was not, in
 // bytes.
 func (l *Link) Longest() (taken, unanswered int) {
+	unanswered = l.out.longest()
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for _, r := range l.pending {
@@ -341,16 +359,20 @@ func (l *Link) answered(xid int32) (r inFlight, known bool) {
 		r.sent = l.pings[0]
 		l.pings = l.pings[1:]
 	}
-	if !known {
-		return r, false
+	if known {
+		l.touched(r.sent, r.write)
 	}
+	return r, known
+}
+
+// touched notes that a request was answered. l.mu is held.
+func (l *Link) touched(sent clock.Instant, write bool) {
 	now := l.dialer.Clock.Now()
-	l.touches.Add(r.sent, now)
-	l.speed.Answered(now.Least(r.sent))
-	if r.write {
-		l.speed.Wrote(r.sent, now, l.shortest)
+	l.touches.Add(sent, now)
+	l.speed.Answered(now.Least(sent))
+	if write {
+		l.speed.Wrote(sent, now, l.shortest)
 	}
-	return r, true
 }
 
 // ErrRefused is why a connection ends over which the session may not log in.
@@ -372,6 +394,7 @@ func (l *Link) Close() error {
 		go func() {
 			defer l.dialer.unclosed.Done()
 			l.Conn.Close()
+			l.out.apart.Wait()
 		}()
 	}
 	return nil
@@ -391,7 +414,11 @@ func (l *Link) end(cause error) (first bool) {
 			cause = a
 			l.dialer.failed(l.Server, cause)
 		}
+		l.out.close()
 		l.dialer.session.Disconnected(l, cause)
+		for _, r := range l.out.unanswered() { // now that nobody is given this connection any more
+			r.fail(zk.ErrConnectionClosed)
+		}
 	})
 	return first
 }

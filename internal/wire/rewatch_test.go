@@ -22,7 +22,6 @@ func (nobody) Connected(*Link, time.Duration)      {}
 func (nobody) Disconnected(*Link, error)           {}
 func (nobody) Served(*Link)                        {}
 func (nobody) Failed(error)                        {}
-func (nobody) Watches(int32, []byte) bool          { return false }
 func (nobody) KeepsWatches(*Link)                  {}
 func (nobody) Spawn(f func()) bool                 { go f(); return true }
 func (nobody) Debug(message string, args ...any)   {}

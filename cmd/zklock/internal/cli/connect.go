@@ -17,6 +17,7 @@ import (
 
 	"github.com/zklock/zklock"
 	"github.com/zklock/zklock/internal/client"
+	"github.com/zklock/zklock/internal/latch"
 )
 
 const (
@@ -200,7 +201,14 @@ func request[T any](ctx context.Context, session *zklock.Session, f func(*zk.Con
 	ctx, cancel := context.WithTimeout(ctx, session.Timeout())
 	defer cancel()
 	err = c.Persist(ctx, func() (err error) {
-		value, err = client.Send(c, func() (T, error) { return f(session.Conn()) }).Wait(ctx)
+		var got T
+		asked := c.Background(func() (err error) {
+			got, err = f(session.Conn())
+			return err
+		})
+		if err = asked.Wait(ctx); latch.IsClosed(asked.Done()) {
+			value = got
+		}
 		if slices.ContainsFunc(interrupted, func(lost error) bool { return errors.Is(err, lost) }) {
 			return err
 		}

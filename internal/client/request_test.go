@@ -1,0 +1,58 @@
+package client
+
+import (
+	"context"
+	"log/slog"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/go-zookeeper/zk"
+	"github.com/stretchr/testify/require"
+
+	"github.com/zklock/zklock/zktest"
+)
+
+func TestARequestWithoutAConnectionFailsAtOnce(t *testing.T) {
+	c := unconnected(t, slog.New(slog.DiscardHandler))
+	require.ErrorIs(t, c.Ask(t.Context(), Read("/")), zk.ErrConnectionClosed)
+	c.life.end()
+	require.ErrorIs(t, c.Ask(t.Context(), Read("/")), ErrClosed)
+}
+
+func TestARequestIsWaitedForNoLongerThanItsContextLivesAndCountsUntilItIsAnswered(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		server := zktest.NewServer(t)
+		c := connect(t, server, server.Dial)
+		held := server.HoldReply(zktest.OpGetData)
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		read, began := Read("/"), time.Now()
+		require.ErrorIs(t, c.Ask(ctx, read), context.DeadlineExceeded)
+		require.Equal(t, time.Second, time.Since(began))
+		c.Leave(read)
+		synctest.Wait()
+		require.Equal(t, 1, c.cleanups.count)
+		held.Release()
+		synctest.Wait()
+		require.Zero(t, c.cleanups.count)
+		require.NoError(t, read.Err())
+	})
+}
+
+func TestARequestEndsWithItsConnection(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		server := zktest.NewServer(t)
+		c := connect(t, server, server.Dial)
+		server.HoldReply(zktest.OpGetData)
+		l, read := c.Current(), Read("/")
+		c.Send(read)
+		synctest.Wait()
+		server.Cut()
+		require.ErrorIs(t, Wait(t.Context(), read), zk.ErrConnectionClosed)
+		require.True(t, read.Link() == l, "it may have reached the server")
+		require.False(t, read.Answered())
+		time.Sleep(time.Minute)
+		require.Equal(t, 1, server.Requests()[zktest.OpGetData], "nobody sends it over the next one")
+	})
+}

@@ -1,0 +1,206 @@
+package wire
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+
+	"github.com/go-zookeeper/zk"
+)
+
+// ErrMalformed says that an answer is not what ZooKeeper's protocol has there.
+var ErrMalformed = errors.New("zklock: the server's answer is malformed")
+
+// reader takes an answer apart. What it returns after the first mistake is zero.
+type reader struct {
+	left []byte
+	err  error
+}
+
+func (r *reader) take(n int) []byte {
+	if n < 0 || n > len(r.left) {
+		r.left, r.err = nil, ErrMalformed
+		return nil
+	}
+	b := r.left[:n]
+	r.left = r.left[n:]
+	return b
+}
+
+func (r *reader) int() int32 {
+	if b := r.take(4); b != nil {
+		return int32(binary.BigEndian.Uint32(b))
+	}
+	return 0
+}
+
+func (r *reader) long() int64 {
+	if b := r.take(8); b != nil {
+		return int64(binary.BigEndian.Uint64(b))
+	}
+	return 0
+}
+
+func (r *reader) bool() bool {
+	b := r.take(1)
+	return b != nil && b[0] != 0
+}
+
+// buffer returns bytes that say how many they are; nil if they say that there are none.
+func (r *reader) buffer() []byte {
+	n := r.int()
+	if n < 0 {
+		return nil
+	}
+	return r.take(int(n))
+}
+
+func (r *reader) string() string { return string(r.buffer()) }
+
+func (r *reader) stat() *zk.Stat {
+	return &zk.Stat{
+		Czxid: r.long(), Mzxid: r.long(), Ctime: r.long(), Mtime: r.long(),
+		Version: r.int(), Cversion: r.int(), Aversion: r.int(),
+		EphemeralOwner: r.long(), DataLength: r.int(), NumChildren: r.int(), Pzxid: r.long(),
+	}
+}
+
+// Path returns the path that the answer to a create or a sync names.
+func (r *Request) Path() (string, error) {
+	if err := r.Err(); err != nil {
+		return "", err
+	}
+	in := reader{left: r.said[frameHead:]}
+	path := in.string()
+	return path, in.err
+}
+
+// Stat returns what an exists, or a write of data, has told of the node.
+func (r *Request) Stat() (*zk.Stat, error) {
+	if err := r.Err(); err != nil {
+		return nil, err
+	}
+	in := reader{left: r.said[frameHead:]}
+	stat := in.stat()
+	return stat, in.err
+}
+
+// Data returns what a node says.
+func (r *Request) Data() ([]byte, *zk.Stat, error) {
+	if err := r.Err(); err != nil {
+		return nil, nil, err
+	}
+	in := reader{left: r.said[frameHead:]}
+	data, stat := in.buffer(), in.stat()
+	return data, stat, in.err
+}
+
+// ACL returns a node's access list.
+func (r *Request) ACL() (acl []zk.ACL, err error) {
+	if err := r.Err(); err != nil {
+		return nil, err
+	}
+	in := reader{left: r.said[frameHead:]}
+	for n := in.int(); n > 0 && in.err == nil; n-- {
+		acl = append(acl, zk.ACL{Perms: in.int(), Scheme: in.string(), ID: in.string()})
+	}
+	return acl, in.err
+}
+
+// Children returns the names of a node's children, all of which are parts of one string, and the
+// node's stat.
+func (r *Request) Children() (names []string, stat *zk.Stat, err error) {
+	if err := r.Err(); err != nil {
+		return nil, nil, err
+	}
+	in := reader{left: r.said[frameHead:]}
+	count := in.int()
+	if in.err != nil || int64(count)*4 > int64(len(in.left)) { // each says at least how long it is
+		return nil, nil, ErrMalformed
+	}
+	all := string(in.left)
+	names = make([]string, 0, max(count, 0))
+	for range count {
+		name := in.buffer()
+		end := len(all) - len(in.left)
+		names = append(names, all[end-len(name):end])
+	}
+	stat = in.stat()
+	return names, stat, in.err
+}
+
+// Result is what became of one operation of a transaction.
+type Result struct {
+	Path string   // that a create has made
+	Stat *zk.Stat // of a container, and of no other node
+	Err  error
+}
+
+// Results returns what became of each operation of a transaction, and the first error, or why
+// there is none of that.
+func (r *Request) Results() ([]Result, error) {
+	if err := r.Err(); err != nil {
+		return nil, err
+	}
+	in := reader{left: r.said[frameHead:]}
+	results := make([]Result, 0, len(r.ops))
+	var first error
+	for {
+		kind, done, code := in.int(), in.bool(), in.int()
+		switch {
+		case in.err != nil:
+			return nil, in.err
+		case done:
+			if len(results) != len(r.ops) {
+				return nil, ErrMalformed
+			}
+			return results, first
+		}
+		result := Result{}
+		switch kind {
+		case OpCreate, OpCreateContainer:
+			result.Path = in.string()
+		case OpCreate2:
+			result.Path = in.string()
+			result.Stat = in.stat()
+		case OpSetData:
+			in.stat()
+		case opError:
+			if said := in.int(); code == 0 {
+				code = said
+			}
+		}
+		result.Err = errorOf(code)
+		if first == nil {
+			first = result.Err
+		}
+		if results = append(results, result); len(results) > len(r.ops) {
+			return nil, ErrMalformed
+		}
+	}
+}
+
+// named are the errors that go-zookeeper has a name for, by code.
+var named = map[int32]error{
+	-8: zk.ErrBadArguments, -100: zk.ErrAPIError, -101: zk.ErrNoNode, -102: zk.ErrNoAuth,
+	-103: zk.ErrBadVersion, -108: zk.ErrNoChildrenForEphemerals, -110: zk.ErrNodeExists,
+	-111: zk.ErrNotEmpty, -112: zk.ErrSessionExpired, -114: zk.ErrInvalidACL,
+	-115: zk.ErrAuthFailed, -116: zk.ErrClosing, -117: zk.ErrNothing, -118: zk.ErrSessionMoved,
+	-123: zk.ErrReconfigDisabled,
+}
+
+// Code is a server's error that go-zookeeper has no name for.
+type Code int32
+
+func (c Code) Error() string { return fmt.Sprintf("unknown error: %d", int32(c)) }
+
+// errorOf returns the error that a code is.
+func errorOf(code int32) error {
+	if code == 0 {
+		return nil
+	}
+	if err := named[code]; err != nil {
+		return err
+	}
+	return Code(code)
+}

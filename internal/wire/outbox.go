@@ -1,0 +1,221 @@
+package wire
+
+import (
+	"math"
+	"slices"
+	"sync"
+
+	"github.com/go-zookeeper/zk"
+)
+
+// firstXid begins the xids of our requests. go-zookeeper's go from 1 up, and those of events,
+// pings and logins are the ones just below zero: no connection carries enough requests to come
+// to those.
+const firstXid = math.MinInt32
+
+// isOurs reports whether an answer of that xid is one to a request of ours.
+func isOurs(xid int32) bool { return xid < math.MinInt32/2 }
+
+// longestRequest is beyond what any server takes that was not told to take more than by default, which
+// hangs up.
+const longestRequest = 3 << 19
+
+// outbox is what waits to be written to a connection. Whoever finds nobody at it writes, and
+// what has come meanwhile goes out in one write.
+type outbox struct {
+	mu      sync.Mutex // guards the fields below; the link's is locked under it
+	passing []*passing // of go-zookeeper's frames
+	ours    []*Request // wait for the login to be over, too
+	written []*Request // the last ones, whose room is used again
+	open    bool       // it is
+	over    bool       // nothing is written any more
+	writing bool       // somebody is at it
+
+	buf   []byte // for whoever writes
+	xid   int32  // of the next request
+	sent  fifo   // not answered yet, in the order of their answers
+	apart sync.WaitGroup
+}
+
+// fifo is a queue whose room is used again.
+type fifo struct {
+	requests []*Request
+	first    int
+}
+
+func (f *fifo) add(r *Request) { f.requests = append(f.requests, r) }
+
+// take returns the first one, nil if there is none.
+func (f *fifo) take() (r *Request) {
+	if f.first == len(f.requests) {
+		return nil
+	}
+	r, f.requests[f.first] = f.requests[f.first], nil
+	if f.first++; f.first == len(f.requests) || f.first > 1<<10 {
+		f.requests = slices.Delete(f.requests, 0, f.first)
+		f.first = 0
+	}
+	return r
+}
+
+// left are those that were not taken.
+func (f *fifo) left() []*Request { return f.requests[f.first:] }
+
+// passing is a frame of go-zookeeper's, which waits for it to be written.
+type passing struct {
+	frame   []byte
+	err     error
+	written chan struct{}
+}
+
+// Send has requests written, in one write if nothing is in the way, and does not wait for that.
+// After the end of the link they fail.
+func (l *Link) Send(requests ...*Request) {
+	o := &l.out
+	o.mu.Lock()
+	if o.over {
+		o.mu.Unlock()
+		for _, r := range requests {
+			r.Fail(zk.ErrConnectionClosed)
+		}
+		return
+	}
+	o.ours = append(o.ours, requests...)
+	l.writeApart()
+	o.mu.Unlock()
+}
+
+// writeApart has our requests written, unless somebody is at it. o.mu is held.
+func (l *Link) writeApart() {
+	if o := &l.out; o.open && !o.writing && !o.over && len(o.ours) > 0 {
+		o.writing = true
+		o.apart.Add(1)
+		go l.drainApart()
+	}
+}
+
+func (l *Link) drainApart() {
+	defer l.out.apart.Done()
+	l.drain()
+}
+
+// pass writes a frame of go-zookeeper's.
+func (l *Link) pass(frame []byte) error {
+	o := &l.out
+	p := &passing{frame: frame, written: make(chan struct{})}
+	o.mu.Lock()
+	if o.over {
+		o.mu.Unlock()
+		return zk.ErrConnectionClosed
+	}
+	o.passing = append(o.passing, p)
+	begin := !o.writing
+	o.writing = true
+	o.mu.Unlock()
+	if begin {
+		l.drain()
+	}
+	<-p.written
+	return p.err
+}
+
+// openUp takes that the login is over.
+func (l *Link) openUp() {
+	l.out.mu.Lock()
+	defer l.out.mu.Unlock()
+	l.out.open = true
+	l.writeApart()
+}
+
+// drain writes what waits, and what comes meanwhile.
+func (l *Link) drain() {
+	for {
+		passing, ours, buf := l.waiting()
+		if len(buf) == 0 {
+			return
+		}
+		_, err := l.Conn.Write(buf)
+		for _, r := range ours {
+			r.written.Close()
+		}
+		for _, p := range passing {
+			p.err = err
+			close(p.written)
+		}
+		if err != nil {
+			l.end(err)
+		}
+	}
+}
+
+// waiting returns what is to be written now, and notes of our requests that they are. Nothing is
+// the end of the writing.
+func (l *Link) waiting() (passing []*passing, ours []*Request, buf []byte) {
+	o := &l.out
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.buf = o.buf[:0]
+	if passing, o.passing = o.passing, nil; len(passing) > 0 {
+		for _, p := range passing {
+			o.buf = append(o.buf, p.frame...)
+		}
+	}
+	if o.open && !o.over {
+		ours, o.ours, o.written = o.ours, o.written[:0], o.ours
+	}
+	now := l.dialer.Clock.Now()
+	for _, r := range ours {
+		before := len(o.buf)
+		o.buf = r.append(o.buf, o.xid)
+		if len(o.buf)-before > longestRequest {
+			o.buf = o.buf[:before]
+			r.Fail(zk.ErrShortBuffer)
+			continue
+		}
+		r.xid, r.link, r.sent, r.size = o.xid, l, now, len(o.buf)-before-4
+		o.sent.add(r)
+		o.xid++
+	}
+	o.writing = len(o.buf) > 0
+	return passing, ours, o.buf
+}
+
+// answered returns the request that the next answer is to, nil if there is none.
+func (o *outbox) answered() *Request {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.sent.take()
+}
+
+// longest returns how long the longest request is that was not answered.
+func (o *outbox) longest() (size int) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	for _, r := range o.sent.left() {
+		size = max(size, r.size)
+	}
+	return size
+}
+
+// close has nothing written any more.
+func (o *outbox) close() {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.over = true
+}
+
+// unanswered returns the requests that will not be answered. The outbox is closed.
+func (o *outbox) unanswered() []*Request {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	left := append(o.sent.left(), o.ours...)
+	o.sent, o.ours = fifo{}, nil
+	return left
+}
+
+// Awaits reports whether a request of ours for that operation was written and not answered.
+func (l *Link) Awaits(op int32) bool {
+	l.out.mu.Lock()
+	defer l.out.mu.Unlock()
+	return slices.ContainsFunc(l.out.sent.left(), func(r *Request) bool { return r.opcode() == op })
+}

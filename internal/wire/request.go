@@ -1,0 +1,133 @@
+package wire
+
+import (
+	"encoding/binary"
+
+	"github.com/go-zookeeper/zk"
+
+	"github.com/zklock/zklock/internal/clock"
+	"github.com/zklock/zklock/internal/latch"
+)
+
+// Request is what a lock asks of a server, over one connection: it is answered there or never.
+// A request is sent once.
+type Request struct {
+	ops   []Op
+	one   [1]Op // room for most
+	multi bool
+	then  func(*Request) // nil for most
+
+	written latch.Latch
+	done    latch.Latch
+
+	// Set by the link, and read once done is closed.
+	link *Link         // that it was written to; nil if it was not
+	sent clock.Instant // right before that
+	xid  int32
+	size int    // in bytes
+	said []byte // the answer's frame
+	err  error  // why there is none
+}
+
+// Op is one operation: those fields are used that its code has.
+type Op struct {
+	Code    int32
+	Path    string
+	Data    []byte
+	ACL     []zk.ACL
+	Flags   int32
+	Version int32 // of the node; -1 for any
+	Watch   bool
+}
+
+// NewRequest returns a request for one operation.
+func NewRequest(op Op) *Request {
+	r := &Request{one: [1]Op{op}}
+	r.ops = r.one[:]
+	return r
+}
+
+// NewTransaction returns a request for operations of which a server carries out all or none.
+func NewTransaction(ops ...Op) *Request { return &Request{ops: ops, multi: true} }
+
+// Then has f called when the request was answered, or will not be, ahead of whoever waits for that. It
+// is called where answers are read, and so must not block. It returns r, which was not sent yet.
+func (r *Request) Then(f func(*Request)) *Request {
+	r.then = f
+	return r
+}
+
+// IsTransaction reports whether it is one, whose answer is its Results.
+func (r *Request) IsTransaction() bool { return r.multi }
+
+// Creates returns how many nodes the request is to make.
+func (r *Request) Creates() (n int) {
+	for i := range r.ops {
+		if code := r.ops[i].Code; code == OpCreate || code == OpCreateContainer {
+			n++
+		}
+	}
+	return n
+}
+
+// opcode returns the operation that the request is, as a whole.
+func (r *Request) opcode() int32 {
+	if r.multi {
+		return OpMulti
+	}
+	return r.ops[0].Code
+}
+
+// Written returns a channel that is closed when the request was written, or will never be.
+func (r *Request) Written() <-chan struct{} { return r.written.Done() }
+
+// Done returns a channel that is closed when the request was answered, or will not be.
+func (r *Request) Done() <-chan struct{} { return r.done.Done() }
+
+// Link returns the connection that the request was written to, nil if it was not. This and the
+// following may be called once Done is closed.
+func (r *Request) Link() *Link { return r.link }
+
+// Answered reports whether there is an answer.
+func (r *Request) Answered() bool { return r.err == nil }
+
+// Zxid returns the transaction that the answer names: the last one that its server had applied,
+// and of a write that was carried out its own.
+func (r *Request) Zxid() int64 { return int64(binary.BigEndian.Uint64(r.said[zxidAt:])) }
+
+// Err returns why there is no answer, or the error that the answer is.
+func (r *Request) Err() error {
+	if r.err != nil {
+		return r.err
+	}
+	return errorOf(codeOf(r.said))
+}
+
+// Fail ends a request that is not sent. It returns before what Then has named has: the caller may
+// have a mutex that this takes.
+func (r *Request) Fail(err error) {
+	if r.then != nil {
+		go r.fail(err)
+	} else {
+		r.fail(err)
+	}
+}
+
+func (r *Request) fail(err error) {
+	r.err = err
+	r.written.Close()
+	r.end()
+}
+
+// answer takes the answer.
+func (r *Request) answer(frame []byte) {
+	r.said = frame
+	r.end()
+}
+
+func (r *Request) end() {
+	if r.then != nil {
+		r.then(r)
+	}
+	r.done.Close()
+}
