@@ -283,15 +283,6 @@ func TestAMultiLockerStartsOverIfALockThatItTookIsNobodys(t *testing.T) {
 	})
 }
 
-func TestWhoIsAheadIsCountedForATraceOnlyThatIsToldOfIt(t *testing.T) {
-	for _, trace := range []*Trace{nil, {}} {
-		newAttempt(t.Context(), trace, "/a").Enqueued("/a/node", 1, func() int {
-			t.Error("of thousands")
-			return 0
-		})
-	}
-}
-
 func TestAnErrorThatHasNoCauseHasAText(t *testing.T) {
 	require.Equal(t, "zklock: lock /a: <nil>", (&Error{Op: "lock", Path: "/a"}).Error())
 }

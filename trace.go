@@ -105,7 +105,7 @@ func newAttempt(ctx context.Context, trace *Trace, path string) *attempt {
 }
 
 // Enqueued tells of a place in the queue.
-func (a *attempt) Enqueued(node string, token int64, ahead func() int) {
+func (a *attempt) Enqueued(node string, token int64, at queue.Enqueued) {
 	if a == nil {
 		return
 	}
@@ -114,7 +114,7 @@ func (a *attempt) Enqueued(node string, token int64, ahead func() int) {
 		return
 	}
 	info := a.info
-	info.Time, info.Ahead = time.Now(), ahead()
+	info.Time, info.Ahead = time.Now(), at.Ahead()
 	a.trace.Enqueued(info)
 }
 

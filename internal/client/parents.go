@@ -93,10 +93,7 @@ func (p *Parents) Request(data []byte, ops ...wire.Op) (*wire.Request, error) {
 	if p.missing > 0 {
 		ops = append(append(p.creates(data), ops...), Check(p.dir))
 	}
-	r := wire.NewTransaction(ops...)
-	if len(ops) == 1 {
-		r = wire.NewRequest(ops[0])
-	}
+	r := wire.NewRequest(ops...)
 	return r, p.client.fits(r, p.dir)
 }
 

@@ -32,6 +32,13 @@ func (l *Latch) Done() <-chan struct{} {
 	return l.ch
 }
 
+// IsClosed reports whether the channel has been closed.
+func (l *Latch) IsClosed() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.ch != nil && IsClosed(l.ch)
+}
+
 // Closed is a channel that is closed.
 var Closed = func() chan struct{} {
 	c := make(chan struct{})

@@ -56,21 +56,23 @@ func (q *Queue) create(ctx context.Context, inc *incarnation, enter func(id stri
 		return nil, nil, err
 	}
 	client.WaitsFor(ctx, "the answer to its create")
-	first, seen := c.firstRead()
+	first, lists := c.firstRead()
 	write := s.beginProof()
-	if first != nil {
-		s.client.Send(created, first)
-	} else {
+	last := created // to be answered
+	if first == nil {
 		s.client.Send(created)
+	} else {
+		s.client.Send(created, first)
+		last = first
 	}
 	select {
-	case <-created.Done():
+	case <-last.Done():
 	case <-done:
 		c.abandon()
 		s.client.CleanUp(func() {
-			<-created.Done()
+			<-last.Done()
 			if c.settle(s.client.Context(), s.client.Context().Done(), created) == nil {
-				<-c.leave().done
+				<-c.leave().done.Done()
 			}
 		})
 		return nil, nil, client.Ended(ctx)
@@ -85,28 +87,30 @@ func (q *Queue) create(ctx context.Context, inc *incarnation, enter func(id stri
 	if first == nil {
 		return c, nil, nil
 	}
-	select {
-	case <-first.Done():
-	case <-done:
-		return c, nil, nil
+	if lists {
+		return c, c.firstList(first), nil
 	}
-	list, err := seen(first)
-	if err != nil {
-		return c, nil, nil
+	if there, err := s.client.StatOf(first); err == nil {
+		c.sees(there)
 	}
-	return c, c.sees(list), nil
+	return c, nil, nil
 }
 
-// sees returns what c's first read has shown, if that is a list. Of the queue's node c notes since
-// when that has been there, if it is as new as c's own create, by which it has changed.
-func (c *contender) sees(first *client.List) *listing {
-	if first.Names != nil {
-		return &listing{List: first, early: true}
+// firstList returns what c's first read has shown, if it has.
+func (c *contender) firstList(first *wire.Request) *listing {
+	list, err := c.queue.session.client.ListOf(c.queue.dir, first)
+	if err != nil || list.Names == nil {
+		return nil
 	}
+	return &listing{List: list, early: true}
+}
+
+// sees notes since when the queue's node has been there, if what c's first read has told of it is as
+// new as c's own create, by which it has changed.
+func (c *contender) sees(first *client.List) {
 	if !first.Missing && first.Stat.Pzxid >= c.token {
 		c.since = first.Stat.Czxid
 	}
-	return nil
 }
 
 // settle finds out what became of the create, until ctx is done. It keeps the node if that is
@@ -132,7 +136,7 @@ func (c *contender) settle(ctx context.Context, done <-chan struct{}, created *w
 		s.client.CleanUp(func() {
 			<-search.Done()
 			if search.Err() == nil {
-				<-c.leave().done
+				<-c.leave().done.Done()
 			}
 		})
 		return client.Ended(ctx)

@@ -86,8 +86,8 @@ func TestATryIsNotRefusedForTheNodeOfACallThatHasEnded(t *testing.T) {
 // nodes notes the nodes that a call is told of.
 type nodes []string
 
-func (n *nodes) Enqueued(node string, _ int64, _ func() int) { *n = append(*n, node) }
-func (*nodes) Acquired(*Hold)                                {}
+func (n *nodes) Enqueued(node string, _ int64, _ Enqueued) { *n = append(*n, node) }
+func (*nodes) Acquired(*Hold)                              {}
 
 func TestACreateThatWaitsToBeWrittenWhenItsSessionEndsLeavesNoNode(t *testing.T) {
 	for name, goesOn := range map[string]bool{"the call goes on": true, "the call has ended": false} {

@@ -14,6 +14,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/zklock/zklock/internal/client"
+	"github.com/zklock/zklock/internal/latch"
 	"github.com/zklock/zklock/internal/recipe"
 	"github.com/zklock/zklock/internal/wire"
 )
@@ -25,7 +26,7 @@ type deletion struct {
 
 	sent *wire.Request // the first one that deletes them; nil if that waits for a connection, or for others
 	link *wire.Link    // likewise, over which
-	done chan struct{} // closed when the nodes are gone, or cannot be deleted for now
+	done latch.Latch   // closed when the nodes are gone, or cannot be deleted for now
 	err  error         // why it cannot be, once done
 	met  atomic.Bool   // by the first of behind and finish
 }
@@ -42,7 +43,7 @@ func (r *deletion) behind() {
 // finish ends the deletion.
 func (r *deletion) finish(err error) {
 	r.err = err
-	close(r.done)
+	r.done.Close()
 	if r.met.Swap(true) {
 		r.contender.queue.session.client.LeftBehind(-1)
 	}
@@ -56,7 +57,7 @@ type batch struct {
 
 // deleteLater deletes c's nodes in the background. The session's mu is held.
 func (s *Session) deleteLater(c *contender) *deletion {
-	r := &deletion{contender: c, done: make(chan struct{})}
+	r := &deletion{contender: c}
 	if s.isOver(c) {
 		delete(s.live, c.id) // the node goes with its session
 		r.finish(nil)
@@ -73,12 +74,39 @@ func (s *Session) deleteLater(c *contender) *deletion {
 			s.taking = s.client.Spawn(s.deleteSoon)
 		}
 	default:
-		// The delete of a lock that is free now must not wait, and those before it in the queue
-		// must not stay behind it.
-		batches := s.takeDeletions()
-		s.client.Spawn(func() { s.carryOut(batches) })
+		s.deleteAhead()
 	}
 	return r
+}
+
+// deleteAhead sends the deletes that wait, of which the last is of a lock that is free now and must
+// not wait, nor those before it in the queue stay behind it. s.mu is held.
+func (s *Session) deleteAhead() {
+	r := s.deletions[0]
+	if len(s.deletions) > 1 || len(r.contender.nodes) > 1 || s.link == nil || s.link.ID != s.id {
+		batches := s.takeDeletions()
+		s.client.Spawn(func() { s.carryOut(batches) })
+		return
+	}
+	s.deletions = s.deletions[:0]
+	if !s.client.Begin() {
+		r.finish(nil) // the node goes with its session
+		return
+	}
+	r.sent, r.link = wire.NewRequest(client.Delete(r.contender.node)).Then(r.answered), s.link
+	s.link.Send(r.sent)
+}
+
+// answered takes what the delete of a node has come to that went out alone.
+func (r *deletion) answered(sent *wire.Request) {
+	s := r.contender.queue.session
+	defer s.client.End()
+	err := sent.Err()
+	if err != nil && !errors.Is(err, zk.ErrNoNode) && s.client.Spawn(func() { s.finish([]*deletion{r}, nil) }) {
+		return
+	}
+	s.forget(r.contender)
+	r.finish(nil)
 }
 
 // isOver reports whether the session that c's nodes go with has ended, or is closed. s.mu is held.
@@ -99,7 +127,7 @@ func (s *Session) takeDeletions() (batches []*batch) {
 		}
 		batches = append(batches, b)
 	}
-	s.deletions = nil
+	s.deletions = s.deletions[:0]
 	return batches
 }
 

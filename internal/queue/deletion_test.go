@@ -357,7 +357,7 @@ func TestNodesThatCannotBeDeletedDelayNoneOfAnotherLock(t *testing.T) {
 				}
 				began, free := time.Now(), h.contender.leaveLocked()
 				s.mu.Unlock()
-				<-free.done
+				<-free.done.Done()
 				require.NoError(t, free.err)
 				require.LessOrEqual(t, time.Since(began), 8*oneWay)
 				require.NoError(t, denied.Err())

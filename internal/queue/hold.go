@@ -190,11 +190,11 @@ func (h *Hold) Release(ctx context.Context, then func()) error {
 	if r == nil {
 		return err
 	}
-	if latch.IsClosed(r.done) { // whatever has become of ctx
+	if r.done.IsClosed() { // whatever has become of ctx
 		return r.err
 	}
 	select {
-	case <-r.done:
+	case <-r.done.Done():
 		return r.err
 	case <-ctx.Done():
 		return client.Ended(ctx)

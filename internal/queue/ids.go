@@ -3,7 +3,7 @@ package queue
 import (
 	"crypto/rand"
 	"encoding/hex"
-	"fmt"
+	"strconv"
 	"strings"
 	"sync/atomic"
 
@@ -30,7 +30,12 @@ func newIdentities() *identities {
 
 // next returns a UUID that this session has not used yet: no session needs more than twelve
 // digits.
-func (i *identities) next() string { return fmt.Sprintf("%s8000-%012x", i.prefix, i.issued.Add(1)) }
+func (i *identities) next() string {
+	const zeros = "000000000000"
+	var room [len(zeros)]byte
+	digits := strconv.AppendUint(room[:0], i.issued.Add(1), 16)
+	return i.prefix + "8000-" + zeros[len(digits):] + string(digits)
+}
 
 // Ours reports whether a node's name is one that this library gives, in whatever session: its
 // UUID has the form of next's, which one in a thousand million random ones has.

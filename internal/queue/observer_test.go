@@ -48,8 +48,8 @@ func connectSlowly(t *testing.T, server *zktest.Server, o slow) *Session {
 // enqueuing calls itself when a call stands in the queue.
 type enqueuing func()
 
-func (f enqueuing) Enqueued(string, int64, func() int) { f() }
-func (enqueuing) Acquired(*Hold)                       {}
+func (f enqueuing) Enqueued(string, int64, Enqueued) { f() }
+func (enqueuing) Acquired(*Hold)                     {}
 
 // Here the news is not on its way from another machine.
 func TestAHoldWhoseNodeIsDeletedIsOverBeforeTheSessionHasTheLockAgain(t *testing.T) {

@@ -109,20 +109,20 @@ const few = 8
 
 // firstRead returns what is to be read right behind c's create, and what it shows: the queue, or its
 // node if c is likely to come right behind one of its session; nil if that is left to a list later.
-func (c *contender) firstRead() (read *wire.Request, seen func(*wire.Request) (*client.List, error)) {
+func (c *contender) firstRead() (read *wire.Request, lists bool) {
 	if !c.entry.queues {
-		return nil, nil
+		return nil, false
 	}
 	s, dir := c.queue.session, c.queue.dir
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	switch others := c.othersInLine(); {
 	case others == 0:
-		return client.Children(dir), func(r *wire.Request) (*client.List, error) { return s.client.ListOf(dir, r) }
+		return client.Children(dir), true
 	case others <= few, s.link != nil && s.link.RoundTrip() >= farAway:
-		return client.Exists(dir), s.client.StatOf
+		return client.Exists(dir), false
 	}
-	return nil, nil
+	return nil, false
 }
 
 // followNext makes c the successor of the contender of this session, if there is one, that has

@@ -169,13 +169,13 @@ func TestANewcomerReadsTheQueueOrItsNodeOrLeavesThatToAListLater(t *testing.T) {
 				c := standIn(s, 1)
 				c.entry.queues, c.line = tc.queues, &line{length: 1 + tc.others}
 				before := server.Requests()
-				read, seen := c.firstRead()
+				read, lists := c.firstRead()
 				require.Equal(t, tc.op != 0, read != nil)
 				if read != nil {
 					s.client.Send(read)
 					<-read.Done()
-					_, err := seen(read)
-					require.NoError(t, err)
+					require.ErrorIs(t, read.Err(), zk.ErrNoNode)
+					require.Equal(t, tc.op == zktest.OpGetChildren2, lists)
 					require.Equal(t, before[tc.op]+1, server.Requests()[tc.op])
 				}
 			})
@@ -195,7 +195,7 @@ func TestAContenderBelievesWhatTheQueuesNodeSaysOfItsOwnCreate(t *testing.T) {
 		"it is not there":             {&client.List{Stat: &zk.Stat{}, Missing: true}, 0},
 	} {
 		c := &contender{token: 12}
-		require.Nil(t, c.sees(tc.list), name)
+		c.sees(tc.list)
 		require.Equal(t, tc.since, c.since, name)
 	}
 }

@@ -4,9 +4,8 @@ import "github.com/zklock/zklock/internal/client"
 
 // Call is told of one call for a lock.
 type Call interface {
-	// Enqueued is told of a place in the queue. ahead counts the others, who may be many; -1 if
-	// no list came with its node.
-	Enqueued(node string, token int64, ahead func() int)
+	// Enqueued is told of a place in the queue.
+	Enqueued(node string, token int64, at Enqueued)
 	// Acquired is told that h has begun, and from then on its history.
 	Acquired(h *Hold)
 }
@@ -27,15 +26,24 @@ func enqueued(call Call, c *contender, view *listing) {
 	if call == nil {
 		return
 	}
-	call.Enqueued(c.node, c.token, func() int {
-		if view != nil {
-			nodes := c.queue.withoutBystanders(view.Nodes(), nil)
-			if at, err := view.placeAmong(nodes, c); err == nil {
-				return at.InTheWay(nodes)
-			}
+	call.Enqueued(c.node, c.token, Enqueued{c, view})
+}
+
+// Enqueued is a place in the queue, as it was entered.
+type Enqueued struct {
+	contender *contender
+	view      *listing
+}
+
+// Ahead counts the others, who may be many; -1 if no list came with the place's node.
+func (e Enqueued) Ahead() int {
+	if e.view != nil {
+		nodes := e.contender.queue.withoutBystanders(e.view.Nodes(), nil)
+		if at, err := e.view.placeAmong(nodes, e.contender); err == nil {
+			return at.InTheWay(nodes)
 		}
-		return -1
-	})
+	}
+	return -1
 }
 
 // acquired tells that h has begun. Nothing is told of the turn of a semaphore, since it is not

@@ -14,7 +14,7 @@ type calls struct {
 	then  func()
 }
 
-func (c *calls) Enqueued(_ string, _ int64, ahead func() int) { c.ahead = append(c.ahead, ahead()) }
+func (c *calls) Enqueued(_ string, _ int64, at Enqueued) { c.ahead = append(c.ahead, at.Ahead()) }
 
 func (c *calls) Acquired(h *Hold) {
 	c.told = append(c.told, h)

@@ -32,6 +32,9 @@ func (l *Link) readAnswer() ([]byte, error) {
 	if isOurs(xidOf(begins)) {
 		room = nil // whose answer it is keeps it
 	}
+	if length == shortestAnswer {
+		room = l.room // nothing is left to be read later
+	}
 	frame, err := readFrame(l.in, int(length), room)
 	if err != nil {
 		return nil, err

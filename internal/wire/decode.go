@@ -70,7 +70,7 @@ func (r *Request) Path() (string, error) {
 	if err := r.Err(); err != nil {
 		return "", err
 	}
-	in := reader{left: r.said[frameHead:]}
+	in := reader{left: r.body}
 	path := in.string()
 	return path, in.err
 }
@@ -80,7 +80,7 @@ func (r *Request) Stat() (*zk.Stat, error) {
 	if err := r.Err(); err != nil {
 		return nil, err
 	}
-	in := reader{left: r.said[frameHead:]}
+	in := reader{left: r.body}
 	stat := in.stat()
 	return stat, in.err
 }
@@ -90,7 +90,7 @@ func (r *Request) Data() ([]byte, *zk.Stat, error) {
 	if err := r.Err(); err != nil {
 		return nil, nil, err
 	}
-	in := reader{left: r.said[frameHead:]}
+	in := reader{left: r.body}
 	data, stat := in.buffer(), in.stat()
 	return data, stat, in.err
 }
@@ -100,7 +100,7 @@ func (r *Request) ACL() (acl []zk.ACL, err error) {
 	if err := r.Err(); err != nil {
 		return nil, err
 	}
-	in := reader{left: r.said[frameHead:]}
+	in := reader{left: r.body}
 	for n := in.int(); n > 0 && in.err == nil; n-- {
 		acl = append(acl, zk.ACL{Perms: in.int(), Scheme: in.string(), ID: in.string()})
 	}
@@ -113,7 +113,7 @@ func (r *Request) Children() (names []string, stat *zk.Stat, err error) {
 	if err := r.Err(); err != nil {
 		return nil, nil, err
 	}
-	in := reader{left: r.said[frameHead:]}
+	in := reader{left: r.body}
 	count := in.int()
 	if in.err != nil || int64(count)*4 > int64(len(in.left)) { // each says at least how long it is
 		return nil, nil, ErrMalformed
@@ -142,7 +142,7 @@ func (r *Request) Results() ([]Result, error) {
 	if err := r.Err(); err != nil {
 		return nil, err
 	}
-	in := reader{left: r.said[frameHead:]}
+	in := reader{left: r.body}
 	results := make([]Result, 0, len(r.ops))
 	var first error
 	for {

@@ -208,6 +208,7 @@ func TestAServerOfAnotherProtocolIsNotReadFrom(t *testing.T) {
 			if !foreign {
 				require.NoError(t, err, "%q", says)
 				require.Equal(t, 4, n)
+				l.Close()
 				return
 			}
 			require.Zero(t, n)

@@ -104,7 +104,7 @@ func newLink(d *Dialer, conn net.Conn, server string) *Link {
 		dialer:  d,
 		Server:  server,
 		in:      bufio.NewReader(conn),
-		out:     outbox{xid: firstXid},
+		out:     outbox{xid: firstXid, wake: make(chan struct{}, 1)},
 		pending: make(map[int32]inFlight),
 		down:    make(chan struct{}),
 	}
@@ -394,7 +394,7 @@ func (l *Link) Close() error {
 		go func() {
 			defer l.dialer.unclosed.Done()
 			l.Conn.Close()
-			l.out.apart.Wait()
+			l.out.writers.Wait()
 		}()
 	}
 	return nil

@@ -20,8 +20,9 @@ func isOurs(xid int32) bool { return xid < math.MinInt32/2 }
 // hangs up.
 const longestRequest = 3 << 19
 
-// outbox is what waits to be written to a connection. Whoever finds nobody at it writes, and
-// what has come meanwhile goes out in one write.
+// outbox is what waits to be written to a connection. One goroutine writes ours, and whoever passes
+// a frame of go-zookeeper's writes too unless somebody is at it: what has come meanwhile goes out in
+// one write.
 type outbox struct {
 	mu      sync.Mutex // guards the fields below; the link's is locked under it
 	passing []*passing // of go-zookeeper's frames
@@ -31,10 +32,11 @@ type outbox struct {
 	over    bool       // nothing is written any more
 	writing bool       // somebody is at it
 
-	buf   []byte // for whoever writes
-	xid   int32  // of the next request
-	sent  fifo   // not answered yet, in the order of their answers
-	apart sync.WaitGroup
+	buf     []byte // for whoever writes
+	xid     int32  // of the next request
+	sent    fifo   // not answered yet, in the order of their answers
+	wake    chan struct{}
+	writers sync.WaitGroup
 }
 
 // fifo is a queue whose room is used again.
@@ -81,22 +83,38 @@ func (l *Link) Send(requests ...*Request) {
 		return
 	}
 	o.ours = append(o.ours, requests...)
-	l.writeApart()
+	if o.open && !o.writing {
+		o.rouse()
+	}
 	o.mu.Unlock()
 }
 
-// writeApart has our requests written, unless somebody is at it. o.mu is held.
-func (l *Link) writeApart() {
-	if o := &l.out; o.open && !o.writing && !o.over && len(o.ours) > 0 {
-		o.writing = true
-		o.apart.Add(1)
-		go l.drainApart()
+// rouse wakes the goroutine that writes.
+func (o *outbox) rouse() {
+	select {
+	case o.wake <- struct{}{}:
+	default:
 	}
 }
 
-func (l *Link) drainApart() {
-	defer l.out.apart.Done()
-	l.drain()
+// keepWriting writes what waits, each time that it is woken, until the link ends.
+func (l *Link) keepWriting() {
+	o := &l.out
+	defer o.writers.Done()
+	for {
+		select {
+		case <-o.wake:
+		case <-l.down:
+			return
+		}
+		o.mu.Lock()
+		begin := !o.writing
+		o.writing = true
+		o.mu.Unlock()
+		if begin {
+			l.drain()
+		}
+	}
 }
 
 // pass writes a frame of go-zookeeper's.
@@ -121,10 +139,16 @@ func (l *Link) pass(frame []byte) error {
 
 // openUp takes that the login is over.
 func (l *Link) openUp() {
-	l.out.mu.Lock()
-	defer l.out.mu.Unlock()
-	l.out.open = true
-	l.writeApart()
+	o := &l.out
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.open || o.over {
+		return
+	}
+	o.open = true
+	o.writers.Add(1)
+	go l.keepWriting()
+	o.rouse()
 }
 
 // drain writes what waits, and what comes meanwhile.

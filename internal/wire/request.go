@@ -24,9 +24,11 @@ type Request struct {
 	link *Link         // that it was written to; nil if it was not
 	sent clock.Instant // right before that
 	xid  int32
-	size int    // in bytes
-	said []byte // the answer's frame
-	err  error  // why there is none
+	size int   // in bytes
+	err  error // why there is no answer
+	zxid int64 // of the answer; these are its fields
+	code int32
+	body []byte
 }
 
 // Op is one operation: those fields are used that its code has.
@@ -40,9 +42,12 @@ type Op struct {
 	Watch   bool
 }
 
-// NewRequest returns a request for one operation.
-func NewRequest(op Op) *Request {
-	r := &Request{one: [1]Op{op}}
+// NewRequest returns a request for an operation; of several, a transaction.
+func NewRequest(ops ...Op) *Request {
+	if len(ops) != 1 {
+		return NewTransaction(ops...)
+	}
+	r := &Request{one: [1]Op{ops[0]}}
 	r.ops = r.one[:]
 	return r
 }
@@ -93,14 +98,14 @@ func (r *Request) Answered() bool { return r.err == nil }
 
 // Zxid returns the transaction that the answer names: the last one that its server had applied,
 // and of a write that was carried out its own.
-func (r *Request) Zxid() int64 { return int64(binary.BigEndian.Uint64(r.said[zxidAt:])) }
+func (r *Request) Zxid() int64 { return r.zxid }
 
 // Err returns why there is no answer, or the error that the answer is.
 func (r *Request) Err() error {
 	if r.err != nil {
 		return r.err
 	}
-	return errorOf(codeOf(r.said))
+	return errorOf(r.code)
 }
 
 // Fail ends a request that is not sent. It returns before what Then has named has: the caller may
@@ -121,7 +126,7 @@ func (r *Request) fail(err error) {
 
 // answer takes the answer.
 func (r *Request) answer(frame []byte) {
-	r.said = frame
+	r.zxid, r.code, r.body = int64(binary.BigEndian.Uint64(frame[zxidAt:])), codeOf(frame), frame[frameHead:]
 	r.end()
 }
 
