@@ -89,11 +89,15 @@ func (p *Parents) top() string {
 // Request returns the request that makes what is missing of the path, of which the lowest gets the data,
 // and carries out ops, the first of which make nodes in dir. All that is one transaction; what it
 // makes above the nodes has to let itself be read too.
-func (p *Parents) Request(data []byte, ops ...wire.Op) (*wire.Request, error) {
-	if p.missing > 0 {
-		ops = append(append(p.creates(data), ops...), Check(p.dir))
+func (p *Parents) Request(data []byte, ops ...wire.Op) (r *wire.Request, err error) {
+	switch {
+	case p.missing > 0:
+		r = wire.NewTransaction(slices.Concat(p.creates(data), ops, []wire.Op{Check(p.dir)})...)
+	case len(ops) == 1:
+		r = wire.NewRequest(ops[0])
+	default:
+		r = wire.NewTransaction(ops...)
 	}
-	r := wire.NewRequest(ops...)
 	return r, p.client.fits(r, p.dir)
 }
 

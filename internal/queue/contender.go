@@ -46,6 +46,7 @@ type contender struct {
 	lostAt    clock.Instant // when its hold was lost, whose owner has yet to give it back
 	unused    bool          // nobody has come to use the lock: its nodes need not stay
 	leaving   *deletion     // once left
+	deletion  deletion      // which that is
 	revoked   bool          // somebody has asked for the lock back
 	selfWatch *time.Timer
 	rest      *time.Timer // of the queue's minimum, while it lingers

@@ -57,7 +57,8 @@ type batch struct {
 
 // deleteLater deletes c's nodes in the background. The session's mu is held.
 func (s *Session) deleteLater(c *contender) *deletion {
-	r := &deletion{contender: c}
+	r := &c.deletion
+	r.contender = c
 	if s.isOver(c) {
 		delete(s.live, c.id) // the node goes with its session
 		r.finish(nil)
@@ -88,13 +89,19 @@ func (s *Session) deleteAhead() {
 		s.client.Spawn(func() { s.carryOut(batches) })
 		return
 	}
-	s.deletions = s.deletions[:0]
+	s.noneWait()
 	if !s.client.Begin() {
 		r.finish(nil) // the node goes with its session
 		return
 	}
 	r.sent, r.link = wire.NewRequest(client.Delete(r.contender.node)).Then(r.answered), s.link
 	s.link.Send(r.sent)
+}
+
+// noneWait empties what waits. s.mu is held.
+func (s *Session) noneWait() {
+	clear(s.deletions) // which holds may be kept in memory by
+	s.deletions = s.deletions[:0]
 }
 
 // answered takes what the delete of a node has come to that went out alone.
@@ -127,7 +134,7 @@ func (s *Session) takeDeletions() (batches []*batch) {
 		}
 		batches = append(batches, b)
 	}
-	s.deletions = s.deletions[:0]
+	s.noneWait()
 	return batches
 }
 

@@ -289,6 +289,7 @@ func TestASemaphoresSizeCountsOnTheConnectionOnWhichItIsAsNewAsHasToBe(t *testin
 		require.NoError(t, err)
 		require.Equal(t, "size=1", string(said.Data))
 		late := read()
+		synctest.Wait() // until a proof is over
 		server.Cut()
 		time.Sleep(2 * time.Second)
 		_, err = sem.sizeSaid(t.Context(), late)

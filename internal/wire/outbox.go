@@ -162,6 +162,7 @@ func (l *Link) drain() {
 		for _, r := range ours {
 			r.written.Close()
 		}
+		clear(ours) // whose room is kept
 		for _, p := range passing {
 			p.err = err
 			close(p.written)

@@ -42,12 +42,9 @@ type Op struct {
 	Watch   bool
 }
 
-// NewRequest returns a request for an operation; of several, a transaction.
-func NewRequest(ops ...Op) *Request {
-	if len(ops) != 1 {
-		return NewTransaction(ops...)
-	}
-	r := &Request{one: [1]Op{ops[0]}}
+// NewRequest returns a request for one operation.
+func NewRequest(op Op) *Request {
+	r := &Request{one: [1]Op{op}}
 	r.ops = r.one[:]
 	return r
 }
@@ -131,8 +128,9 @@ func (r *Request) answer(frame []byte) {
 }
 
 func (r *Request) end() {
-	if r.then != nil {
-		r.then(r)
+	if then := r.then; then != nil {
+		r.then = nil // and with it what it may keep in memory
+		then(r)
 	}
 	r.done.Close()
 }
