@@ -59,11 +59,17 @@ func Leader(ctx context.Context, s *zklock.Session, path string) (Leadership, er
 		if err := c.MakeRoom(ctx); err != nil {
 			return err
 		}
-		looked := client.Send(c, func() (*picture, error) { return look(once{c.Conn}, path, nil) })
-		if seen, err = looked.Wait(ctx); err != nil {
+		var shown *picture
+		looked := c.Background(func() (err error) {
+			shown, err = look(once{c.Conn}, path, nil)
+			return err
+		})
+		if err := looked.Wait(ctx); err != nil {
 			looked.Leave(c)
+			return err
 		}
-		return err
+		seen = shown
+		return nil
 	})
 	if err != nil {
 		return Leadership{}, wrap(s, "leader", path, err)

@@ -69,7 +69,7 @@ func (p *place) see(ctx context.Context) (seen *sight, err error) {
 		if _, err := p.client.Await(ctx, client.AnySession); err != nil {
 			return nil, err
 		}
-		seen, err = p.look().Wait(ctx)
+		seen, err = p.look().wait(ctx)
 		if err == nil || client.Refused(err) || client.HasEnded(ctx) || errors.Is(err, zklock.ErrClosed) {
 			return seen, err
 		}

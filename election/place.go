@@ -1,6 +1,7 @@
 package election
 
 import (
+	"context"
 	"sync"
 	"time"
 
@@ -17,7 +18,7 @@ type place struct {
 	path   string
 
 	mu     sync.Mutex // guards the fields below; nothing is locked under it
-	looked *client.Call[*sight]
+	looked *looked
 	seen   *sight // by the last look that showed anything
 }
 
@@ -26,6 +27,20 @@ type sight struct {
 	*picture
 	connection int64 // the newest one over which its watch was found to stand
 	watch      *watch
+}
+
+// looked is a look, under way or done.
+type looked struct {
+	*client.Work
+	sight *sight // once it is done, unless it has failed
+}
+
+// wait returns what it has shown.
+func (l *looked) wait(ctx context.Context) (*sight, error) {
+	if err := l.Wait(ctx); err != nil {
+		return nil, err
+	}
+	return l.sight, nil
 }
 
 // watch is that of a sight, which all who wait for it share.
@@ -51,15 +66,15 @@ func (p *place) await(changed alarm) *watch {
 }
 
 // look returns a look at what is so: the last one, unless that is out of date.
-func (p *place) look() *client.Call[*sight] {
+func (p *place) look() *looked {
 	connection := p.client.Watches().Connection
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.looked != nil {
-		if !latch.IsClosed(p.looked.Done) {
+		if !latch.IsClosed(p.looked.Done()) {
 			return p.looked
 		}
-		if s := p.looked.Value; p.looked.Err == nil {
+		if s := p.looked.sight; p.looked.Err() == nil {
 			p.seen = s
 			if s.connection == connection && !latch.IsClosed(s.watch.over) {
 				return p.looked
@@ -67,8 +82,13 @@ func (p *place) look() *client.Call[*sight] {
 		}
 	}
 	before := p.seen
-	p.looked = client.Send(p.client, func() (*sight, error) { return p.lookAgain(before) })
-	return p.looked
+	l := new(looked)
+	l.Work = p.client.Background(func() (err error) {
+		l.sight, err = p.lookAgain(before)
+		return err
+	})
+	p.looked = l
+	return l
 }
 
 // isOver reports whether nothing is known any more of what has been seen.
@@ -78,7 +98,7 @@ func (p *place) isOver() bool {
 	if p.looked == nil {
 		return true
 	}
-	return latch.IsClosed(p.looked.Done) && (p.looked.Err != nil || latch.IsClosed(p.looked.Value.watch.over))
+	return latch.IsClosed(p.looked.Done()) && (p.looked.Err() != nil || latch.IsClosed(p.looked.sight.watch.over))
 }
 
 // lookAgain looks at what has become of what was seen before, nil if nothing was. It never shows what
@@ -91,7 +111,7 @@ func (p *place) lookAgain(before *sight) (*sight, error) {
 		known = before.picture
 		switch {
 		case !latch.IsClosed(before.watch.over):
-			stands, err := p.stands(before, connection)
+			stands, err := p.stands(connection)
 			if err != nil || stands {
 				return &sight{known, connection, before.watch}, err
 			}
@@ -112,15 +132,15 @@ const (
 	settingLook = 10 * time.Millisecond
 )
 
-// stands reports whether the watch of what was seen over an earlier connection stands over this one,
-// and tells of what has changed in between. That of an earlier session is over.
-func (p *place) stands(s *sight, connection int64) (bool, error) {
+// stands reports whether the watches of earlier connections stand over this one, and tell of what has
+// changed in between. Those of an earlier session are over.
+func (p *place) stands(connection int64) (bool, error) {
 	for waited := time.Duration(0); waited < settingTime; waited += settingLook {
 		switch standing := p.client.Watches(); {
 		case standing.Connection != connection:
 			return false, client.ErrStale
 		case standing.Set:
-			return s.connection >= standing.Oldest, nil
+			return true, nil
 		}
 		if err := p.client.Sleep(p.client.Context(), settingLook); err != nil {
 			return false, err

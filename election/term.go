@@ -170,15 +170,20 @@ func (t *Term) say(ctx context.Context, text []byte) (node version, err error) {
 		if err := c.MakeRoom(ctx); err != nil {
 			return err
 		}
-		written := client.Send(c, func() (version, error) { return set(ctx, c.Conn, t.hold.Node(), text, known) })
-		node, err = written.Wait(ctx)
-		switch {
+		var now version
+		written := c.Background(func() (err error) {
+			now, err = set(ctx, c.Conn, t.hold.Node(), text, known)
+			return err
+		})
+		switch err := written.Wait(ctx); {
 		case client.Answers(err, zk.ErrNoNode):
 			return client.Permanent(fmt.Errorf("%w: its node is gone", zklock.ErrLost))
 		case err != nil:
 			written.Leave(c)
+			return err
 		}
-		return err
+		node = now
+		return nil
 	})
 	return node, client.OverQuota(err, t.hold.Node(), "the leader's value")
 }

@@ -1,7 +1,7 @@
-// Package client is a ZooKeeper session that goes on, whatever becomes of its connections. On
-// top of go-zookeeper it has requests that end with a context ([Send]), tries that are repeated
+// Package client is a ZooKeeper session that goes on, whatever becomes of its connections. It has
+// requests that are waited for under a context ([Client.Send], [Wait]), tries that are repeated
 // while there is hope ([Client.Retry]), reads that are new enough to decide something
-// ([Client.CatchUp]), watches and lists that many share ([Client.Watch], [Client.JoinList]),
+// ([Client.SendRecent]), watches and lists that many share ([Client.Watch], [Client.JoinList]),
 // missing parents ([Parents]), a log that nobody waits for ([Journal]), and an end that leaves
 // nothing behind ([Client.Close]).
 //

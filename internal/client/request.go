@@ -72,6 +72,9 @@ func (w *Work) Done() <-chan struct{} { return w.done }
 // Err returns the work's error.
 func (w *Work) Err() error { return w.err }
 
+// Leave counts work whose call waits for it no more among what calls have left behind: see MakeRoom.
+func (w *Work) Leave(c *Client) { c.CleanUp(func() { <-w.done }) }
+
 // Wait returns the error of the work, or ctx's if that ends first.
 func (w *Work) Wait(ctx context.Context) error {
 	select {

@@ -51,7 +51,7 @@ func (c *Client) ConfirmUnder(ctx context.Context, confirm func() error) error {
 	asked := c.Background(confirm)
 	err := asked.Wait(ctx)
 	if LooksEnded(err) {
-		c.CleanUp(func() { <-asked.Done() })
+		asked.Leave(c)
 	}
 	return err
 }

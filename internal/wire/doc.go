@@ -1,12 +1,12 @@
-// Package wire makes the connections that go-zookeeper speaks over, and reads along what passes
-// there. go-zookeeper tells neither when a request's frame went out, nor on which connection,
-// nor what the reply's header said, nor when a server was silent for too long; a lock's safety
-// depends on each of these.
+// Package wire makes the connections that go-zookeeper speaks over, and carries the lock's own
+// requests between its frames. go-zookeeper tells neither when a request's frame went out, nor on
+// which connection, nor what the reply's header said, nor when a server was silent for too long; a
+// lock's safety depends on each of these.
 //
 // A [Dialer] makes one connection after the other, each a [Link], and tells its [Session] when
-// one stands and when it has ended. A [Tap] follows one request out, and its reply back.
-// Nothing here knows what a lock is. The session is called with no mutex held; only who ends
-// the same link once more waits meanwhile.
+// one stands and when it has ended. [Link.Send] sends a [Request], which is answered over that link
+// or fails with it. Nothing here knows what a lock is. The session is called with no mutex held;
+// only who ends the same link once more waits meanwhile.
 package wire
 
 import (
