@@ -138,11 +138,12 @@ func (p *Parents) Create(node wire.Op) error {
 	return err
 }
 
-// creates are the operations that make what is missing, from the top down.
+// creates are the operations that make what is missing, from the top down. A server that does not know
+// the request for a container hangs up on it; by its flags it refuses one, or makes a plain node.
 func (p *Parents) creates(data []byte) []wire.Op {
-	code, flags := wire.OpCreateContainer, int32(zk.FlagContainer)
+	flags := int32(zk.FlagContainer)
 	if p.client.containers.unknown.Load() {
-		code, flags = wire.OpCreate, zk.FlagPersistent
+		flags = zk.FlagPersistent
 	}
 	var creates []wire.Op
 	for dir := p.dir; len(creates) < p.missing; dir = recipe.Parent(dir) {
@@ -150,7 +151,7 @@ func (p *Parents) creates(data []byte) []wire.Op {
 		if len(dir) < len(p.path) {
 			acl = passable(acl)
 		}
-		creates = append(creates, wire.Op{Code: code, Path: dir, Data: data, ACL: acl, Flags: flags})
+		creates = append(creates, wire.Op{Code: wire.OpCreate, Path: dir, Data: data, ACL: acl, Flags: flags})
 		data = nil
 	}
 	slices.Reverse(creates)

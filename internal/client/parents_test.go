@@ -209,7 +209,9 @@ func TestWithPersistentParentsNoContainerIsAskedFor(t *testing.T) {
 	p.Lacks(true)
 	require.EqualValues(t, zk.FlagPersistent, p.creates(nil)[0].Flags)
 	c.containers.unknown.Store(false)
-	require.EqualValues(t, zk.FlagContainer, p.creates(nil)[0].Flags)
+	container := p.creates(nil)[0]
+	require.EqualValues(t, zk.FlagContainer, container.Flags)
+	require.Equal(t, wire.OpCreate, container.Code, "on a request for a container a server hangs up that does not know it")
 }
 
 func TestATransactionThatNoServerTakesIsNotSent(t *testing.T) {

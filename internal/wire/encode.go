@@ -42,7 +42,7 @@ func (op *Op) size() int {
 	const length, number = 4, 4
 	size := length + len(op.Path)
 	switch op.Code {
-	case OpCreate, OpCreateContainer:
+	case OpCreate:
 		size += length + len(op.Data) + length + number
 		for _, a := range op.ACL {
 			size += number + length + len(a.Scheme) + length + len(a.ID)
@@ -65,7 +65,7 @@ func appendMultiHeader(b []byte, code int32, done bool) []byte {
 func (op *Op) append(b []byte) []byte {
 	b = appendString(b, op.Path)
 	switch op.Code {
-	case OpCreate, OpCreateContainer:
+	case OpCreate:
 		b = appendBuffer(b, op.Data)
 		b = appendACL(b, op.ACL)
 		b = appendInt(b, op.Flags)

@@ -65,7 +65,7 @@ func (r *Request) IsTransaction() bool { return r.multi }
 // Creates returns how many nodes the request is to make.
 func (r *Request) Creates() (n int) {
 	for i := range r.ops {
-		if code := r.ops[i].Code; code == OpCreate || code == OpCreateContainer {
+		if r.ops[i].Code == OpCreate {
 			n++
 		}
 	}
