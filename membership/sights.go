@@ -26,10 +26,11 @@ type sight struct {
 	reading
 	err error
 
+	connection int64 // that it was read over, or an earlier one
+
 	// Guarded by the sights' mu.
-	connection int64     // that it was shown over, or an earlier one
-	confirmed  time.Time // when the server last showed the same
-	waiting    time.Time // since when it waits for its turn
+	confirmed time.Time // when the server last showed the same
+	waiting   time.Time // since when it waits for its turn
 }
 
 // over reports whether the sight is of no more use.
@@ -223,18 +224,16 @@ func (all *sights) turn(path string, list *sight, interval time.Duration) map[st
 
 // stands reports whether g's watch stands. The client's watches must, and the server must
 // not have used it up without an event, as it does if the node may not be read then. It is
-// asked twice an interval at most, however many watch the node. Where the client has set its
-// watches again too late to be told of a change, the server is asked too: another watch would
-// stay beside the one that stands.
+// asked twice an interval at most, however many watch the node.
 func (all *sights) stands(ctx context.Context, s *zklock.Session, v view, g *sight, interval time.Duration) (bool, error) {
 	standing := client.Of(s).Watches()
-	all.mu.Lock()
-	lapsed, fresh := g.connection < standing.Oldest, time.Since(g.confirmed) < interval/2
-	all.mu.Unlock()
-	switch {
-	case lapsed && !standing.Set:
+	if g.connection != standing.Connection && !standing.Set {
 		return false, nil
-	case !lapsed && fresh:
+	}
+	all.mu.Lock()
+	fresh := time.Since(g.confirmed) < interval/2
+	all.mu.Unlock()
+	if fresh {
 		return true, nil
 	}
 	// Of those that share an answer, each has seen the same watches stand before it was asked for.
@@ -252,11 +251,8 @@ func (all *sights) stands(ctx context.Context, s *zklock.Session, v view, g *sig
 		}
 		all.mu.Lock()
 		defer all.mu.Unlock()
-		same := r.Val.(reading).shows(g.reading, v.of)
-		if g.confirmed = time.Now(); same && standing.Set {
-			g.connection = max(g.connection, standing.Connection)
-		}
-		return same, nil
+		g.confirmed = time.Now()
+		return r.Val.(reading).shows(g.reading, v.of), nil
 	case <-ctx.Done():
 		return false, client.Ended(ctx)
 	case <-s.Closed():

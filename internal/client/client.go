@@ -31,8 +31,6 @@ type Client struct {
 	events   <-chan zk.Event // closed when the client's last goroutine has ended
 	timeout  atomic.Int64    // as negotiated last; as asked for before that
 
-	keepsWatches atomic.Int64 // the session in which go-zookeeper has a watch that never fires, or is to
-
 	watches    watches
 	lists      lists
 	containers containers

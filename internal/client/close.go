@@ -53,14 +53,10 @@ func (c *Client) hangUp(patience time.Duration) error {
 	c.mu.Unlock()
 	connected := l != nil && patience > 0
 	// A request that is queued while the client closes may be answered twice, which wedges the
-	// client: ours end before. And it asks for no watches any more, for which the last answer
-	// would wait.
+	// client: ours end before.
 	answered := make(chan struct{})
 	go func() {
 		c.work.Wait()
-		if l != nil {
-			l.AwaitWatches()
-		}
 		close(answered)
 	}()
 	if connected {

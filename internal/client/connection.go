@@ -2,7 +2,6 @@ package client
 
 import (
 	"context"
-	"crypto/rand"
 	"time"
 
 	"github.com/go-zookeeper/zk"
@@ -86,26 +85,6 @@ func (c *connections) ID() int64 { return (*Client)(c).ID() }
 func (c *connections) Left() (timeout, left time.Duration) { return c.observer.Left() }
 
 func (c *connections) Asks(at clock.Instant) { c.observer.Asks(at) }
-
-// KeepsWatches has go-zookeeper watch a node of that session that nobody creates, so that it
-// always asks for its watches again: then an answer can wait until it has.
-func (c *connections) KeepsWatches(l *wire.Link) {
-	if c.keepsWatches.Swap(l.ID) == l.ID {
-		return
-	}
-	c.Spawn(func() {
-		_ = (*Client)(c).Retry(c.ctx, func() error {
-			if _, err := (*Client)(c).Await(c.ctx, l.ID); err != nil {
-				return Permanent(err)
-			}
-			_, _, _, err := c.Conn.ExistsW(neverCreated + rand.Text())
-			return err
-		})
-	})
-}
-
-// neverCreated begins the path of a node that nobody creates.
-const neverCreated = "/zookeeper/zklock-"
 
 func (c *connections) Spawn(f func()) bool { return c.life.Spawn(f) }
 

@@ -6,12 +6,12 @@ import (
 	"io"
 	"log/slog"
 	"net"
-	"strings"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"github.com/go-zookeeper/zk"
 	"github.com/stretchr/testify/require"
 
 	"github.com/zklock/zklock/internal/clock"
@@ -248,101 +248,33 @@ func TestTheLastFailureIsThatOfTheLoginUntilAServerServes(t *testing.T) {
 	})
 }
 
-// kept returns how many watches of nodes that nobody creates a server has.
-func kept(server *zktest.Server) (n int) {
-	for path, watches := range server.Watches() {
-		if strings.HasPrefix(path, neverCreated) {
-			n += watches
-		}
-	}
-	return n
-}
-
-func TestASessionWithAUsersWatchKeepsOneThatNeverFires(t *testing.T) {
+// A server that is behind a lock's own answer would show it the past.
+func TestASessionDoesNotGoToAServerThatIsBehindWhatALockWasTold(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		server := zktest.NewServer(t)
-		c := connect(t, server, server.Dial)
-		watch := func() {
-			_, _, _, err := c.Conn.ExistsW("/some")
-			require.NoError(t, err)
-			synctest.Wait()
-		}
-		require.Zero(t, kept(server))
-		lost := server.DropRequest(zktest.OpExists, zktest.OnPath(neverCreated))
-		_, _, _, _ = c.Conn.ExistsW("/some") //nolint:dogsled // only the request counts
-		<-lost.Struck()
-		time.Sleep(time.Second)
-		require.Equal(t, 1, kept(server), "one that is lost with its connection is set over the next")
-		for range 2 {
-			watch()
-			require.Equal(t, 1, kept(server), "one is enough")
-			require.Equal(t, c.ID(), c.keepsWatches.Load())
-		}
-		server.CutSession(c.ID())
-		synctest.Wait()
-		watch()
-		require.Equal(t, 1, kept(server), "it lasts as long as the session")
-		first := c.ID()
-		server.ExpireSession(first)
-		time.Sleep(time.Minute)
-		require.NotEqual(t, first, c.ID())
-		watch()
-		require.Equal(t, 1, kept(server))
-		require.Equal(t, c.ID(), c.keepsWatches.Load())
-	})
-}
-
-func TestAWatchThatNeverFiresIsOfTheSessionThatItIsFor(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		server := zktest.NewServer(t)
-		c := connect(t, server, server.Dial)
-		first := c.ID()
-		lost := server.DropRequest(zktest.OpExists, zktest.OnPath(neverCreated))
-		go func() { <-lost.Struck(); server.ExpireSession(first) }()
-		_, _, _, _ = c.Conn.ExistsW("/some") //nolint:dogsled // only the request counts
-		time.Sleep(time.Minute)
-		require.NotEqual(t, first, c.ID())
-		require.Zero(t, kept(server), "the next one has no watch yet that it would be for")
-	})
-}
-
-// Else an answer over the next connection may come before go-zookeeper has asked for its
-// watches, and what changed before that is not told.
-func TestTheFirstAnswerWaitsForTheWatchesOfASessionThatKeepsOne(t *testing.T) {
-	for name, tc := range map[string]struct{ watches, loses bool }{
-		"with a watch":                          {watches: true},
-		"with a watch, the one to keep is lost": {watches: true, loses: true},
-		"without one":                           {},
-	} {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				server := zktest.NewServer(t)
-				c := connect(t, server, server.Dial)
-				if tc.loses {
-					server.HoldRequest(zktest.OpExists, zktest.OnPath(neverCreated))
-				}
-				if tc.watches {
-					_, _, _, err := c.Conn.ExistsW("/some")
-					require.NoError(t, err)
-				}
-				synctest.Wait()
-				require.Equal(t, tc.watches && !tc.loses, kept(server) == 1)
-				ours, theirs := net.Pipe()
-				defer theirs.Close()
-				var dials atomic.Int32
-				c.dialer.Dial = func(string, string, time.Duration) (net.Conn, error) {
-					if dials.Add(1) > 1 {
-						return nil, errors.New("refused")
-					}
-					return &scripted{Conn: ours}, nil
-				}
-				l := c.connectedIn(t, c.ID(), errors.New("hung up")) // which asks for no watches
-				began := time.Now()
-				l.AwaitWatches()
-				require.Equal(t, tc.watches, time.Since(began) > 0)
-			})
+		const behind = 3 * time.Second
+		ensemble := zktest.NewEnsemble(t, 3)
+		mine, laggard := ensemble.Server(0), ensemble.Server(1)
+		c := connect(t, mine, func(network, addr string, timeout time.Duration) (net.Conn, error) {
+			if conn, err := mine.Dial(network, addr, timeout); err == nil {
+				return conn, nil
+			}
+			return laggard.Dial(network, addr, timeout)
 		})
-	}
+		laggard.Lag(behind)
+		began := time.Now()
+		created := wire.NewRequest(wire.Op{Code: wire.OpCreate, Path: "/lock", ACL: zk.WorldACL(zk.PermAll)})
+		c.Send(created)
+		require.NoError(t, Wait(t.Context(), created))
+		mine.Refuse(true)
+		mine.Cut()
+		synctest.Wait()
+		l, err := c.Await(t.Context(), c.ID())
+		require.NoError(t, err)
+		require.GreaterOrEqual(t, time.Since(began), behind)
+		shown := Exists("/lock")
+		l.Send(shown)
+		require.NoError(t, Wait(t.Context(), shown))
+	})
 }
 
 // asked is an observer that notes when a connect request was sent.

@@ -1,9 +1,7 @@
 package wire
 
 import (
-	"encoding/binary"
 	"errors"
-	"slices"
 	"time"
 
 	"github.com/zklock/zklock/internal/clock"
@@ -12,7 +10,7 @@ import (
 // behind is for servers that have lost their data: a backup was restored, a container had no
 // volume. A ZooKeeper server hangs up on a connect request that names a later transaction than
 // its own last one, before it looks at the session: the client is to find a server that does
-// not lag. go-zookeeper names the last one that it has seen until it hears that the session has
+// not lag. We name the last one that was told until we hear that the session has
 // expired, and such servers never get to say so.
 //
 // So when servers have hung up for long, each is asked once with no transaction named. If one
@@ -68,16 +66,3 @@ func (b *behind) answered() { *b = behind{} }
 
 // errBehind is why a connection is not used over which the session might see the past.
 var errBehind = errors.New("the server may lag behind what the session has seen")
-
-// lastSeen is where a connect request names the last transaction that the client has seen.
-func lastSeen(frame []byte) []byte { return frame[8:16] } // behind the length and the protocol's version
-
-// unnamed returns a connect request that names no transaction.
-func unnamed(frame []byte) []byte {
-	frame = slices.Clone(frame)
-	clear(lastSeen(frame))
-	return frame
-}
-
-// names reports whether a connect request names one: a session goes on then.
-func names(frame []byte) bool { return binary.BigEndian.Uint64(lastSeen(frame)) != 0 }

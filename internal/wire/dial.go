@@ -27,12 +27,10 @@ type Dialer struct {
 
 	session Session
 	ctx     context.Context // ends when the session is closed
-	rewatch rewatch
+	told    told
 	behind  behind
 	names   resolved
 	shunned shunned
-
-	watched atomic.Int64 // the session in which go-zookeeper has set a watch: see early
 
 	logins atomic.Int64 // the most that one connection has accepted: go-zookeeper repeats them over the next
 
@@ -281,6 +279,3 @@ func (d *Dialer) Stop() {
 
 // Ended reports whether a server has confirmed that the session was closed.
 func (d *Dialer) Ended() bool { return d.ended.Load() }
-
-// Watches returns which of go-zookeeper's watches are to be relied on.
-func (d *Dialer) Watches() Standing { return d.rewatch.standing() }

@@ -36,8 +36,6 @@ type Session interface {
 	Served(l *Link)
 	// Failed takes why there is no link yet.
 	Failed(cause error)
-	// KeepsWatches takes that go-zookeeper sets a watch over l, which it will set again.
-	KeepsWatches(l *Link)
 	// Spawn runs f in a goroutine that the session's end waits for. It reports whether it does:
 	// a session that is closed runs nothing.
 	Spawn(f func()) bool

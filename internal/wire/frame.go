@@ -32,9 +32,6 @@ const (
 // is a multi that fails, whose answer as a whole has none.
 var writes = []int32{OpCreate, OpDelete, OpSetData, OpSetACL, OpMulti, OpCreateContainer}
 
-// watching are the operations by which go-zookeeper sets a watch, if their last byte says so.
-var watching = []int32{OpExists, OpGetData, OpGetChildren, OpGetChildren2}
-
 // Transaction ids that are not a request's.
 const (
 	xidEvent = -1
@@ -43,9 +40,6 @@ const (
 
 // authFailed is the error code in the answer to a login that is refused.
 const authFailed = -115
-
-// noNode is the error code in the answer to a request about a node that does not exist.
-const noNode = -101
 
 // Where the fields of an answer stand, behind its length; those of a connect request's answer are
 // the protocol's version, the session's timeout and its id.

@@ -17,17 +17,17 @@ const announcePart = 1.0 / 64
 // cannot carry out what it has not got.
 func (l *Link) ask(p []byte) (n int, err error) {
 	l.begun = l.dialer.Clock.Now()
-	l.dialer.rewatch.asked(p)
+	named := l.dialer.told.last
 	if timeout, left := l.dialer.session.Left(); left > 0 {
 		const length = 4
 		if n, err = l.announce(p[:length], min(time.Duration(announcePart*float64(timeout)), left/16)); err != nil {
 			l.end(err)
 			return n, err
 		}
-	} else if names(p) && l.dialer.behind.due(l.dialer.Clock.Now(), timeout, l.dialer.servers()) {
-		l.doubt = asked
-		p = unnamed(p)
+	} else if named != 0 && l.dialer.behind.due(l.dialer.Clock.Now(), timeout, l.dialer.servers()) {
+		l.doubt, named = asked, 0
 	}
+	p = naming(p, seenAt, named)
 	l.Asked = l.dialer.Clock.Now()
 	l.dialer.session.Asks(l.Asked)
 	l.limit = l.dialer.handshakeLimit()
@@ -119,12 +119,11 @@ func (l *Link) greet(greeting []byte) {
 	l.touches = lease.NewTouches(l.Asked, timeout)
 	roundTrips := time.Duration(1 + l.dialer.logins.Load()) // of the first proof: the logins go ahead, one behind the other
 	l.speed = lease.NewSpeed(roundTrips * l.dialer.Clock.Now().Least(l.Asked))
+	if l.ID != l.dialer.session.ID() {
+		l.dialer.told.begin()
+	}
 	if l.ID != 0 {
-		l.dialer.rewatch.connected() // before anybody can have the connection: see Watches
-		if l.dialer.watched.Load() == l.ID {
-			_, left := l.dialer.session.Left()
-			l.early = newEarly(l.Patience(timeout, left))
-		}
+		l.dialer.told.connected() // before anybody can have the connection: see Watches
 	}
 	l.dialer.session.Connected(l, timeout)
 	l.shortest, _ = l.dialer.session.Left()

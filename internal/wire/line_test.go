@@ -13,6 +13,20 @@ import (
 	"github.com/zklock/zklock/internal/clock"
 )
 
+// nobody is a session that takes whatever it is told.
+type nobody struct{}
+
+func (nobody) ID() int64                           { return 0 }
+func (nobody) Left() (timeout, left time.Duration) { return time.Second, 0 }
+func (nobody) Asks(clock.Instant)                  {}
+func (nobody) Connected(*Link, time.Duration)      {}
+func (nobody) Disconnected(*Link, error)           {}
+func (nobody) Served(*Link)                        {}
+func (nobody) Failed(error)                        {}
+func (nobody) Spawn(f func()) bool                 { go f(); return true }
+func (nobody) Debug(message string, args ...any)   {}
+func (nobody) Warn(message string, args ...any)    {}
+
 // audience is a session that notes what it is told of its connections.
 type audience struct {
 	pressed
@@ -44,7 +58,6 @@ func (a *audience) Connected(l *Link, timeout time.Duration) {
 }
 func (a *audience) Disconnected(_ *Link, cause error) { a.cause = cause; a.note("ended") }
 func (a *audience) Served(*Link)                      { a.note("served") }
-func (a *audience) KeepsWatches(*Link)                { a.note("keeps watches") }
 func (a *audience) Warn(string, ...any)               { a.note("warns") }
 
 // frail is a user's connection that fails as it is told.
@@ -206,4 +219,7 @@ func (l *line) isUp() bool {
 	}
 }
 
-const opPing = 11
+const (
+	opPing = 11
+	noNode = -101 // the error code of a request about a node that does not exist
+)

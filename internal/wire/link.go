@@ -54,8 +54,6 @@ type Link struct {
 
 	doubt doubt // of the server, by the handshake
 
-	early *early // nil if go-zookeeper sets no watches again over this connection
-
 	silence *time.Timer // runs giveUp
 	hangUp  chan error  // has a value when announce, which may go on, has read whether the server hangs up
 
@@ -83,10 +81,6 @@ func (l *Link) Serving() bool { return l.serving.Load() }
 // that the session was told before.
 func (l *Link) CaughtUp() bool { return l.caughtUp.Load() }
 
-// AwaitWatches returns when go-zookeeper has asked for its watches to be set again, if it does,
-// or the connection has ended.
-func (l *Link) AwaitWatches() { l.early.wait(l.down) }
-
 // inFlight is a request of go-zookeeper's that was sent and not answered yet.
 type inFlight struct {
 	op   int32
@@ -94,7 +88,6 @@ type inFlight struct {
 	size int // in bytes
 
 	write bool // behind a success, the server has applied what was committed before
-	watch bool // go-zookeeper is to keep a watch if the answer grants it
 }
 
 // newLink takes over conn.
@@ -178,6 +171,7 @@ func (l *Link) next() (err error) {
 	if l.connected.Load() {
 		if frame, err = l.readAnswers(); err == nil {
 			l.onAnswer(frame)
+			clear(frame[zxidAt:codeAt]) // see told
 		}
 	} else if frame, err = l.readGreeting(); err == nil {
 		l.greet(frame)
@@ -211,13 +205,9 @@ func (l *Link) onAnswer(frame []byte) {
 		return
 	}
 	r, known := l.answered(xid)
-	if known && xid != xidPing { // a login is not, and comes first
-		l.AwaitWatches()
+	if r.op == OpSetWatches {
+		l.dialer.told.rewatched(code, 4+r.size)
 	}
-	if r.watch && (code == 0 || r.op == OpExists && code == noNode) {
-		l.dialer.watched.Store(l.ID)
-	}
-	l.dialer.rewatch.answered(xid, code)
 	if code == authFailed {
 		l.refused.Store(true)
 	}
@@ -237,8 +227,11 @@ func (l *Link) onAnswer(frame []byte) {
 func (l *Link) readAnswers() ([]byte, error) {
 	for {
 		frame, err := l.readAnswer()
-		if err != nil || !isOurs(xidOf(frame)) {
-			return frame, err
+		if err != nil {
+			return nil, err
+		}
+		if l.dialer.told.takes(frame); !isOurs(xidOf(frame)) {
+			return frame, nil
 		}
 		r := l.out.answered()
 		if r == nil || r.xid != xidOf(frame) {
@@ -294,19 +287,14 @@ func (l *Link) Write(p []byte) (int, error) {
 	}
 	whole := len(p)
 	op := int32(binary.BigEndian.Uint32(p[8:]))
-	watch := slices.Contains(watching, op) && p[len(p)-1] != 0 // a read's last field says whether to watch
-	if watch {
-		l.dialer.session.KeepsWatches(l)
-	}
 	if op == OpSetAuth { // which a server answers without touching the session
 		p = l.renewed(p)
 	} else {
-		l.follow(int32(binary.BigEndian.Uint32(p[4:])), inFlight{op: op, size: len(p) - 4, write: slices.Contains(writes, op), watch: watch})
+		l.follow(int32(binary.BigEndian.Uint32(p[4:])), inFlight{op: op, size: len(p) - 4, write: slices.Contains(writes, op)})
 		l.openUp() // the logins go ahead of all else
 	}
 	if op == OpSetWatches {
-		l.early.asked()
-		l.dialer.rewatch.sent(p)
+		p = naming(p, relativeAt, l.dialer.told.watched)
 	}
 	if l.pass(p) == nil {
 		return whole, nil

@@ -87,32 +87,14 @@ func TestAServerIsToldOfAsSilentOnceAndNotIfTheConnectionHadEnded(t *testing.T) 
 }
 
 func TestAFrameOfGoZookeepersReachesTheServerAsItIs(t *testing.T) {
-	for name, tc := range map[string]struct {
-		op   int32
-		flag byte
-		kept bool // the session hears that go-zookeeper watches
-	}{
-		"the data":             {op: OpGetData},
-		"the data, watched":    {op: OpGetData, flag: 1, kept: true},
-		"the children":         {op: OpGetChildren2},
-		"their names, watched": {op: OpGetChildren, flag: 1, kept: true},
-		"existence, watched":   {op: OpExists, flag: 1, kept: true},
-		"a create of an ephemeral node, whose last byte says so": {op: OpCreate, flag: 1},
-	} {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				a := lively()
-				l := plugged(t, a).greeted(1, ms)
-				a.all()
-				frame := framed(number(7), number(tc.op), at("/lock", tc.flag))
-				n, err := l.Write(frame)
-				require.NoError(t, err)
-				require.Equal(t, len(frame), n)
-				require.Equal(t, frame, <-l.got)
-				require.Equal(t, tc.kept, len(a.all()) > 0)
-			})
-		})
-	}
+	synctest.Test(t, func(t *testing.T) {
+		l := plugged(t, lively()).greeted(1, ms)
+		frame := framed(number(7), number(OpGetData), at("/lock", 1))
+		n, err := l.Write(frame)
+		require.NoError(t, err)
+		require.Equal(t, len(frame), n)
+		require.Equal(t, frame, <-l.got)
+	})
 }
 
 // go-zookeeper hangs if nobody reads the error of a write while it logs in or closes. It gives
@@ -353,79 +335,6 @@ func TestASlowWriteLeavesADoubtAndASlowReadNone(t *testing.T) {
 			})
 		})
 	}
-}
-
-// go-zookeeper asks for its watches with the last transaction that it has seen. An answer of the
-// new connection before that would hide what the watches have missed.
-func TestTheFirstAnswerBehindAReconnectWaitsUntilGoZookeeperHasAskedForItsWatches(t *testing.T) {
-	for name, tc := range map[string]struct {
-		op, code int32
-		flag     byte
-		session  int64 // of the next connection
-		waits    bool
-	}{
-		"the data is watched":                             {OpGetData, 0, 1, 1, true},
-		"the children are watched":                        {OpGetChildren2, 0, 1, 1, true},
-		"a node is watched":                               {OpExists, 0, 1, 1, true},
-		"a node that is not there is watched":             {OpExists, noNode, 1, 1, true},
-		"nobody watches":                                  {OpGetData, 0, 0, 1, false},
-		"the session watches, not go-zookeeper":           {OpGetData, 0, 0, 1, false},
-		"the data of no node is watched":                  {OpGetData, noNode, 1, 1, false},
-		"a node whose watch is refused":                   {OpExists, -102, 1, 1, false},
-		"a node is created":                               {OpCreate, 0, 1, 1, false},
-		"the data, the answer is an error without a name": {OpGetData, 1, 1, 1, false},
-		"it is another session's":                         {OpGetData, 0, 1, 2, false},
-	} {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				p := plugged(t, lively())
-				l := p.greeted(1, ms)
-				_, _ = l.Write(framed(number(1), number(tc.op), at("/lock", tc.flag)))
-				synctest.Wait()
-				l.says(answer(1, tc.code))
-				for _, asks := range []bool{false, true} {
-					l = p.greeted(tc.session, ms)
-					l.sends(xidPing, opPing)
-					l.sends(1, OpSetAuth)
-					l.sends(2, OpGetData)
-					began := time.Now()
-					if asks {
-						time.AfterFunc(10*ms, func() { _, _ = l.Write(framed(number(3), number(OpSetWatches), long(0))) })
-					}
-					for _, frame := range [][]byte{answer(xidEvent, 0), answer(xidPing, 0), answer(1, 0)} {
-						l.says(frame)
-						<-l.heard
-						require.Zero(t, time.Since(began), "it is no answer of the session's")
-					}
-					l.says(answer(2, 0))
-					<-l.heard
-					want := time.Duration(0)
-					switch {
-					case tc.waits && asks:
-						want = 10 * ms
-					case tc.waits:
-						want = longestWait
-					}
-					require.Equal(t, want, time.Since(began))
-					began = time.Now()
-					l.AwaitWatches()
-					require.Zero(t, time.Since(began))
-					time.Sleep(10 * ms)
-				}
-			})
-		})
-	}
-}
-
-// The watches would count as set again.
-func TestAnEventIsNoAnswer(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		p := plugged(t, lively())
-		p.greeted(1, ms)
-		l := p.greeted(1, ms)
-		l.says(answer(xidEvent, 0))
-		require.Equal(t, Standing{Connection: 2, Oldest: 2}, p.Watches())
-	})
 }
 
 func TestAConnectionEndsOnceAndTellsWhyAtFirst(t *testing.T) {
