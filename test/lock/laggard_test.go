@@ -7,7 +7,6 @@ import (
 	"net"
 	"slices"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -86,44 +85,18 @@ type moving struct {
 	net.Conn
 	*mover
 	lose bool // the list is lost
-
-	mu   sync.Mutex
-	held []byte // a proof
 }
 
-// Write has a list that is to be sent at the same time as a proof sent first: they come from
-// different goroutines, and either may be.
 func (c *moving) Write(p []byte) (int, error) {
-	const opGetChildren2, opMulti = 12, 14
-	var op uint32
-	if len(p) > 12 {
-		op = binary.BigEndian.Uint32(p[8:])
-	}
-	switch {
-	case op == opGetChildren2 && strings.Contains(string(p), "/leases"):
-		if c.lose {
+	const opGetChildren2 = 12
+	for frame := p; c.lose && len(frame) > 12; frame = frame[min(len(frame), 4+int(binary.BigEndian.Uint32(frame))):] {
+		if binary.BigEndian.Uint32(frame[8:]) == opGetChildren2 && strings.Contains(string(frame), "/leases") {
 			c.moved.Store(true)
 			c.Conn.Close()
 			return 0, errors.New("the list is lost")
 		}
-		defer c.letGo()
-	case op == opMulti && !c.lose && strings.Contains(string(p), "/locks/"):
-		c.mu.Lock()
-		defer c.mu.Unlock()
-		if c.held == nil {
-			c.held = slices.Clone(p)
-			time.AfterFunc(aWhile, c.letGo)
-			return len(p), nil
-		}
 	}
 	return c.Conn.Write(p)
-}
-
-func (c *moving) letGo() {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.Conn.Write(c.held)
-	c.held = []byte{}
 }
 
 // An event gives the turn, the connection breaks, and the next server does not know yet what
