@@ -55,7 +55,20 @@ func (r *reader) buffer() []byte {
 	return r.take(int(n))
 }
 
-func (r *reader) string() string { return string(r.buffer()) }
+// text is a buffer that cannot be missing.
+func (r *reader) text() []byte { return r.take(int(r.int())) }
+
+func (r *reader) string() string { return string(r.text()) }
+
+// count returns how many fields follow, of which each has that many bytes at least.
+func (r *reader) count(least int) int {
+	n := int(r.int())
+	if n < 0 || n > len(r.left)/least {
+		r.left, r.err = nil, ErrMalformed
+		return 0
+	}
+	return n
+}
 
 func (r *reader) stat() *zk.Stat {
 	return &zk.Stat{
@@ -101,9 +114,10 @@ func (r *Request) ACL() (acl []zk.ACL, err error) {
 		return nil, err
 	}
 	in := reader{left: r.body}
-	for n := in.int(); n > 0 && in.err == nil; n-- {
+	for range in.count(4 + 4 + 4) {
 		acl = append(acl, zk.ACL{Perms: in.int(), Scheme: in.string(), ID: in.string()})
 	}
+	in.stat()
 	return acl, in.err
 }
 
@@ -114,14 +128,11 @@ func (r *Request) Children() (names []string, stat *zk.Stat, err error) {
 		return nil, nil, err
 	}
 	in := reader{left: r.body}
-	count := in.int()
-	if in.err != nil || int64(count)*4 > int64(len(in.left)) { // each says at least how long it is
-		return nil, nil, ErrMalformed
-	}
+	count := in.count(4)
 	all := string(in.left)
-	names = make([]string, 0, max(count, 0))
+	names = make([]string, 0, count)
 	for range count {
-		name := in.buffer()
+		name := in.text()
 		end := len(all) - len(in.left)
 		names = append(names, all[end-len(name):end])
 	}
@@ -158,17 +169,20 @@ func (r *Request) Results() ([]Result, error) {
 		}
 		result := Result{}
 		switch kind {
-		case OpCreate, OpCreateContainer:
+		case OpCreate:
 			result.Path = in.string()
 		case OpCreate2:
 			result.Path = in.string()
 			result.Stat = in.stat()
+		case OpDelete, OpCheck:
 		case OpSetData:
 			in.stat()
 		case opError:
 			if said := in.int(); code == 0 {
 				code = said
 			}
+		default:
+			return nil, ErrMalformed
 		}
 		result.Err = errorOf(code)
 		if first == nil {

@@ -233,9 +233,14 @@ func (l *Link) readAnswers() ([]byte, error) {
 		if l.dialer.told.takes(frame); !isOurs(xidOf(frame)) {
 			return frame, nil
 		}
-		r := l.out.answered()
-		if r == nil || r.xid != xidOf(frame) {
+		r := l.out.next()
+		switch {
+		case r == nil || r.xid != xidOf(frame):
 			return nil, l.malformed("the answer to request %d out of turn", xidOf(frame))
+		case codeOf(frame) == 0 && !isWhole(r.opcode(), frame[frameHead:]):
+			return nil, l.malformed("an answer to operation %d that cannot be read", r.opcode())
+		case !l.out.answered():
+			continue // the link has ended
 		}
 		write := slices.Contains(writes, r.opcode())
 		l.mu.Lock()

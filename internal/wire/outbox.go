@@ -47,20 +47,18 @@ type fifo struct {
 
 func (f *fifo) add(r *Request) { f.requests = append(f.requests, r) }
 
-// take returns the first one, nil if there is none.
-func (f *fifo) take() (r *Request) {
-	if f.first == len(f.requests) {
-		return nil
-	}
-	r, f.requests[f.first] = f.requests[f.first], nil
-	if f.first++; f.first == len(f.requests) || f.first > 1<<10 {
+func (f *fifo) empty() bool { return f.first == len(f.requests) }
+
+// drop takes the first one off.
+func (f *fifo) drop() {
+	f.requests[f.first] = nil
+	if f.first++; f.empty() || f.first > 1<<10 {
 		f.requests = slices.Delete(f.requests, 0, f.first)
 		f.first = 0
 	}
-	return r
 }
 
-// left are those that were not taken.
+// left are those that were not taken off.
 func (f *fifo) left() []*Request { return f.requests[f.first:] }
 
 // passing is a frame of go-zookeeper's, which waits for it to be written.
@@ -205,11 +203,25 @@ func (l *Link) waiting() (passing []*passing, ours []*Request, buf []byte) {
 	return passing, ours, o.buf
 }
 
-// answered returns the request that the next answer is to, nil if there is none.
-func (o *outbox) answered() *Request {
+// next returns the request that the next answer is to, nil if there is none.
+func (o *outbox) next() *Request {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	return o.sent.take()
+	if o.sent.empty() {
+		return nil
+	}
+	return o.sent.left()[0]
+}
+
+// answered takes the next request off. It is false if that has ended with the link.
+func (o *outbox) answered() bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.sent.empty() {
+		return false
+	}
+	o.sent.drop()
+	return true
 }
 
 // longest returns how long the longest request is that was not answered.
@@ -236,11 +248,4 @@ func (o *outbox) unanswered() []*Request {
 	left := append(o.sent.left(), o.ours...)
 	o.sent, o.ours = fifo{}, nil
 	return left
-}
-
-// Awaits reports whether a request of ours for that operation was written and not answered.
-func (l *Link) Awaits(op int32) bool {
-	l.out.mu.Lock()
-	defer l.out.mu.Unlock()
-	return slices.ContainsFunc(l.out.sent.left(), func(r *Request) bool { return r.opcode() == op })
 }
