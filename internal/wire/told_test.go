@@ -192,6 +192,8 @@ func TestAConnectionIsCountedBeforeAnybodyHasIt(t *testing.T) {
 	head := make([]byte, frameHead)
 	binary.BigEndian.PutUint32(head[8:], 10_000)
 	binary.BigEndian.PutUint64(head[12:], 1)
-	newLink(d, ours, "").greet(head)
+	l := newLink(d, ours, "")
+	defer l.Close()
+	l.greet(head)
 	require.EqualValues(t, 1, counted)
 }
