@@ -129,6 +129,7 @@ func (p *plug) dialed() *line {
 	require.NoError(p.t, err)
 	l := p.last
 	l.Link = conn.(*Link)
+	p.t.Cleanup(func() { l.Link.Close() })
 	if p.deaf {
 		return l
 	}
