@@ -132,8 +132,8 @@ func checkTimeout(timeout time.Duration) error {
 
 // Conn returns the session's connection, whose paths are whole (see [Connect]), for the
 // caller's own reads and writes and for fenced Multi writes (see [Hold.Check]). Do not close
-// it: use [Session.Close]. A watch of your own may miss a change when one connection is lost right
-// after another: look again now and then.
+// it: use [Session.Close]. After a reconnect a watch of your own tells of what has changed meanwhile, and may
+// tell once of a change that your read has shown.
 func (s *Session) Conn() *zk.Conn { return s.must("conn").client.Conn }
 
 // ID returns the ZooKeeper session's id, 0 while there is none because the last one has

@@ -1,15 +1,20 @@
 package client
 
 import (
+	"encoding/binary"
 	"fmt"
+	"net"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/go-zookeeper/zk"
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/zklock/zklock/internal/wire"
 	"github.com/zklock/zklock/zktest"
 )
 
@@ -41,30 +46,56 @@ func TestTheUsersWatchesAreSetAgainWhateverIsAnsweredBefore(t *testing.T) {
 	})
 }
 
+// ending is a connection that ends as watches are to be set again over it, behind another answer.
+type ending struct {
+	net.Conn
+	answered <-chan struct{}
+}
+
+func (e ending) Write(p []byte) (int, error) {
+	if len(p) >= 12 && int32(binary.BigEndian.Uint32(p[8:])) == wire.OpSetWatches {
+		<-e.answered
+		e.Conn.Close()
+	}
+	return e.Conn.Write(p)
+}
+
 // A request that was queued goes out ahead of the watches.
 func TestAUsersWatchTellsOfAChangeThoughAConnectionIsAnsweredAndEndsBeforeItIsSetAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := zktest.NewServer(t)
-		c, other := connect(t, server, server.Dial), connect(t, server, server.Dial)
+		var dials atomic.Int32
+		answered := make(chan struct{})
+		c := connect(t, server, func(network, addr string, timeout time.Duration) (net.Conn, error) {
+			conn, err := server.Dial(network, addr, timeout)
+			if err == nil && dials.Add(1) == 2 {
+				conn = ending{conn, answered}
+			}
+			return conn, err
+		})
+		other := connect(t, server, server.Dial)
 		_, err := other.Conn.Create("/node", nil, 0, zk.WorldACL(zk.PermAll))
 		require.NoError(t, err)
 		_, _, changed, err := c.Conn.GetW("/node")
 		require.NoError(t, err)
 		server.Refuse(true)
 		server.CutSession(c.ID())
+		synctest.Wait()
 		_, err = other.Conn.Set("/node", nil, -1)
 		require.NoError(t, err)
+		go func() {
+			_, _, err := c.Conn.Get("/")
+			assert.NoError(t, err)
+			close(answered)
+		}()
 		synctest.Wait()
-		lost := server.DropRequest(zktest.OpSetWatches)
 		server.Refuse(false)
-		_, _, err = c.Conn.Get("/")
-		require.NoError(t, err)
-		<-lost.Struck()
 		select {
 		case event := <-changed:
 			require.Equal(t, zk.EventNodeDataChanged, event.Type)
 		case <-time.After(time.Minute):
 			require.Fail(t, "nobody tells")
 		}
+		require.EqualValues(t, 3, dials.Load())
 	})
 }

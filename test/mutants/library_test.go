@@ -715,24 +715,6 @@ var ofTheLibrary = []judged{
 	{mutant{"a connect request leaves the next look where it is", []edit{
 		{"internal/queue/observer.go", "s.look(s.client.Clock.Now()) //", "s.expire(s.incarnation, s.client.Clock.Now()) //"},
 	}}, "internal/queue.TestALeaseThatAConnectRequestShortensIsLookedAtMoreOftenFromThenOn"},
-	{mutant{"an answer is taken before the user's watches are asked for", []edit{
-		{"internal/wire/link.go", "\t\tl.AwaitWatches()\n", ""},
-	}}, "internal/client.TestTheUsersWatchesAreSetAgainBeforeAnAnswerOverTheNewConnectionIsTaken"},
-	{mutant{"that go-zookeeper has watches is not noted", []edit{
-		{"internal/wire/link.go", "if r.watch && (code == 0 || r.op == OpExists && code == noNode) {", "if false {"},
-	}}, "internal/client.TestTheFirstAnswerWaitsForTheWatchesOfASessionThatKeepsOne"},
-	{mutant{"an answer that waits for watches may be too late for a lock", []edit{
-		{"internal/wire/early.go", "min(longestWait, patience/4)", "longestWait"},
-	}}, "TestAConnectionOverWhichNoWatchesAreSetAgainServesInTime"},
-	{mutant{"an answer that waits for watches may be too late for Close", []edit{
-		{"internal/wire/early.go", "min(longestWait, patience/4)", "patience / 4"},
-	}}, "TestAConnectionOverWhichNoWatchesAreSetAgainServesInTime"},
-	{mutant{"a watch that never fires is given up with the connection that was to set it", []edit{
-		{"internal/client/connection.go", "ExistsW(neverCreated + rand.Text())\n\t\t\treturn err", "ExistsW(neverCreated + rand.Text())\n\t\t\treturn Permanent(err)"},
-	}}, "internal/client.TestASessionWithAUsersWatchKeepsOneThatNeverFires"},
-	{mutant{"a client is closed before its watches are asked for", []edit{
-		{"internal/client/close.go", "l.AwaitWatches()", "_ = l"},
-	}}, "TestCloseRightBehindAReconnectIsHeard"},
 	{mutant{"why a ctx has ended is taken for a server's answer to Revoke", []edit{
 		{"internal/client/errors.go", "return errors.Is(err, kind) && !LooksEnded(err)", "return errors.Is(err, kind)"},
 	}}, "TestARevokeWhoseContextEndsForAMissingNodeElsewhereSaysSo"},
@@ -740,8 +722,8 @@ var ofTheLibrary = []judged{
 		{"internal/queue/semaphore.go", "_ = turn.contender.prove(ctx) // it is", "_ = turn // it is"},
 	}}, "TestATurnWhoseNodeIsGoneBeforeItTakesPermitsIsLostAtOnce"},
 	{mutant{"a connection is counted when everybody has it", []edit{
-		{"internal/wire/handshake.go", "l.dialer.rewatch.connected() //", "//"},
-		{"internal/wire/handshake.go", "l.dialer.session.Connected(l, timeout)\n", "l.dialer.session.Connected(l, timeout)\n\tl.dialer.rewatch.connected()\n"},
+		{"internal/wire/handshake.go", "l.dialer.told.connected() //", "//"},
+		{"internal/wire/handshake.go", "l.dialer.session.Connected(l, timeout)\n", "l.dialer.session.Connected(l, timeout)\n\tl.dialer.told.connected()\n"},
 	}}, "internal/wire.TestAConnectionIsCountedBeforeAnybodyHasIt"},
 	{mutant{"a proof is waited for on whatever connection", []edit{
 		{"internal/queue/keeper.go", "}).WaitOn(ctx, p.link)", "}).Wait(ctx)"},
@@ -750,7 +732,7 @@ var ofTheLibrary = []judged{
 		{"internal/queue/semaphore.go", "case err == nil && session.client.Current() != l:", "case err == nil && l == nil:"},
 	}}, "internal/queue.TestASemaphoresSizeCountsOnTheConnectionOnWhichItIsAsNewAsHasToBe"},
 	{mutant{"a request to set watches again is the last if it is a little short of full", []edit{
-		{"internal/wire/rewatch.go", "FullRequest = 120 << 10", "FullRequest = 127 << 10"},
+		{"internal/wire/told.go", "FullRequest = 120 << 10", "FullRequest = 127 << 10"},
 	}}, "internal/queue.TestAllRequestsThatSetWatchesAgainButTheLastAreFull"},
 	{mutant{"a user's error is asked for its text under the session's mutex", []edit{
 		{"internal/client/stall.go", "because{\"there is no connection\", st.client.lastFailure()}", "because{\"there is no connection\", st.client.lastFailure()}.Error()"},
@@ -762,7 +744,7 @@ var ofTheLibrary = []judged{
 		{"internal/wire/handshake.go", "if l.doubt == asked {\n", "if false {\n"},
 	}}, "TestAServerThatHasLostItsDataIsUsedAgain"},
 	{mutant{"who asks whether a session is over does not show that it is its own", []edit{
-		{"internal/wire/behind.go", "clear(lastSeen(frame))", "clear(lastSeen(frame))\n\tclear(frame[len(frame)-16:])"},
+		{"internal/wire/handshake.go", "p = naming(p, seenAt, named)\n", "p = naming(p, seenAt, named)\n\tif l.doubt == asked {\n\t\tclear(p[len(p)-16:])\n\t}\n"},
 	}}, "TestASessionOutlivesALongElection"},
 	{mutant{"a session goes on at a server that may be behind", []edit{
 		{"internal/wire/handshake.go", "l.doubt = lagging\n\t\tl.dialer.behind.lives(timeout)\n\t\treturn\n", "l.dialer.behind.lives(timeout)\n"},
