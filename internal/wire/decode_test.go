@@ -27,13 +27,15 @@ var answersOfApache = map[string]struct {
 	"children":    {OpGetChildren2, "00000002 0000000c 6e2d30303030303030303031 0000000c 6e2d30303030303030303030" + statOfA, readA{"n-0000000001 n-0000000000", statA}},
 	"no children": {OpGetChildren2, "00000000" + statOfA, readA{"", statA}},
 	"access list": {OpGetACL, "00000001 0000001f 00000005 776f726c64 00000006 616e796f6e65" + statOfA, zk.WorldACL(zk.PermAll)},
-	"a transaction": {OpMulti,
+	"a transaction": {
+		OpMulti,
 		"0000000f 00 00000000 00000002 2f63" + statOfA + // a container's create
 			"00000001 00 00000000 0000000f 2f632f6e2d30303030303030303030" +
 			"00000005 00 00000000" + statOfA + "0000000d 00 00000000" + "00000002 00 00000000" + theEnd,
 		outcome{results: []Result{{Path: "/c", Stat: statA}, {Path: "/c/n-0000000000"}, {}, {}, {}}},
 	},
-	"one that has failed": {OpMulti, "ffffffff 00 00000000 00000000" + "ffffffff 00 ffffff9b ffffff9b" + "ffffffff 00 fffffffe fffffffe" + theEnd,
+	"one that has failed": {
+		OpMulti, "ffffffff 00 00000000 00000000" + "ffffffff 00 ffffff9b ffffff9b" + "ffffffff 00 fffffffe fffffffe" + theEnd,
 		outcome{[]Result{{}, {Err: zk.ErrNoNode}, {Err: Code(-2)}}, zk.ErrNoNode},
 	},
 }
