@@ -92,7 +92,7 @@ lint: ## formatting, go vet, staticcheck, a tidy go.mod, a whole go.work.sum
 platforms: ## build what docs/support.md says builds, for other systems and processors
 	@for platform in windows/amd64 darwin/arm64 freebsd/amd64 netbsd/amd64 linux/386 linux/arm64; do \
 		echo "build: $$platform"; export CGO_ENABLED=0 GOOS=$${platform%/*} GOARCH=$${platform#*/}; \
-		go build . ./membership ./zktest || exit; \
+		go build . ./election ./membership ./zktest || exit; \
 		for module in zklockprom zklockotel $$([ $$GOOS = windows ] || echo cmd/zklock); do (cd $$module && go build -o /dev/null .) || exit; done; \
 	done
 	@for module in $(MODULES); do \
