@@ -212,6 +212,9 @@ func TestAChangeShowsWithinTheIntervalIfTheWatchesAreLost(t *testing.T) {
 		require.NoError(t, still.Update(t.Context(), []byte("S")))
 		seen.await(t, "A", "S", "b", "c")
 		require.Less(t, time.Since(start), time.Second, "the watches stand again")
+		since := reads(server)
+		time.Sleep(time.Minute)
+		require.Zero(t, since()[zktest.OpGetData], "and are relied on")
 	})
 }
 

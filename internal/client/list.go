@@ -48,7 +48,7 @@ func (l *List) Nodes() []recipe.Node {
 // SendRecent sends a read over the connection that stands, which has to be as new as to decide something:
 // what it shows is no older than all that this session has been told before. A connection may have
 // been made to a server that lags: it is kept from going back behind the last answer, but not behind
-// the last event. Once a write that a majority has committed was answered there, the server has
+// an event of ZooKeeper 3.8. Once a write that a majority has committed was answered there, the server has
 // applied what was committed before. The first create or proof on a connection is such a write; if
 // none was answered yet, one that changes nothing goes ahead of the read. See [Client.Decides].
 func (c *Client) SendRecent(path string, read *wire.Request) {

@@ -83,6 +83,7 @@ func TestAConnectRequestNamesTheLastTransactionThatTheSessionWasToldOf(t *testin
 func TestGoZookeeperIsToldOfNoTransaction(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := plugged(t, lively()).dialed()
+		defer l.Close()
 		_, err := l.Write(ask)
 		require.NoError(t, err)
 		go l.server.Write(hello(1)) //nolint:errcheck // it is read
@@ -159,6 +160,8 @@ func TestWatchesAreSetAgainFromWhereTheyHaveToldOfAllChanges(t *testing.T) {
 					l.asksForData()
 					l.says(tells(firstXid, int64(10*(i+1))))
 					l.says(tells(xidEvent, int64(10*(i+1)+5)))
+					l.sends(1, OpGetData)
+					l.says(tells(1, 0))
 					l, _ = p.reconnects(1)
 					require.Equal(t, Standing{Connection: int64(i + 2)}, p.Watches())
 					l.asksForData()

@@ -355,8 +355,8 @@ func TestPermitsAreNotOversoldByWhoMightNotReadThemForAMoment(t *testing.T) {
 	})
 }
 
-// go-zookeeper keeps the zxid of the last reply, not of the last event, and so it may
-// go on at a server that has not applied yet what an event has told.
+// An event of ZooKeeper 3.8 names no transaction, and so the session may go on at a server that has
+// not applied yet what it has told.
 func TestF04ATurnThatAnEventGaveCountsThePermitsThatWereTakenBefore(t *testing.T) {
 	play(t, 3, func(s *stage) {
 		b := s.enter("b")
