@@ -107,7 +107,7 @@ func (c *connections) Connected(l *wire.Link, timeout time.Duration) {
 		c.stalls.connected()
 		return
 	}
-	c.watches.disconnect(l)
+	c.watches.disconnect(l, c.dialer.Told())
 	c.observer.Disconnected(l)
 }
 
@@ -143,7 +143,7 @@ func (c *connections) Disconnected(l *wire.Link, cause error) {
 	}
 	c.frames.ended(l, byServer, c.Log)
 	c.outage.begin(false)
-	c.watches.disconnect(l)
+	c.watches.disconnect(l, c.dialer.Told())
 	c.observer.Disconnected(l)
 }
 

@@ -41,6 +41,10 @@ type watches struct {
 	link *wire.Link // nil while disconnected
 	at   map[WatchKey]*Watch
 
+	session int64             // of the last connection
+	stood   map[string]*Watch // on data, when a connection of that ended, and not set again; by path
+	told    int64             // all of these have told of all changes up to this transaction
+
 	refused map[string]bool // nodes whose data may not be read: see recheck
 
 	asking  int         // watches that were asked for and not answered
@@ -67,10 +71,14 @@ func (ws *watches) connect(l *wire.Link) {
 	ws.mu.Lock()
 	defer ws.mu.Unlock()
 	ws.link = l
+	if ws.session != l.ID { // the servers may have lost their data, and transactions begin anew
+		ws.session, ws.stood = l.ID, nil
+	}
 }
 
-// disconnect ends the watches of a connection with it.
-func (ws *watches) disconnect(l *wire.Link) {
+// disconnect ends the watches of a connection with it. They have told of all changes up to the
+// transaction told.
+func (ws *watches) disconnect(l *wire.Link, told int64) {
 	ws.mu.Lock()
 	defer ws.mu.Unlock()
 	if ws.link != l {
@@ -78,6 +86,7 @@ func (ws *watches) disconnect(l *wire.Link) {
 	}
 	ws.link = nil
 	ws.dismiss()
+	ws.keep(told)
 	for _, w := range ws.at {
 		w.fire(false)
 	}

@@ -126,11 +126,11 @@ func ended(at map[WatchKey]*Watch) map[WatchKey]bool {
 func TestWatchesEndWithTheirConnectionAndWithNoOther(t *testing.T) {
 	l := new(wire.Link)
 	ws, at := standing(l)
-	ws.disconnect(new(wire.Link))
+	ws.disconnect(new(wire.Link), 0)
 	require.Empty(t, ended(at))
 	require.Len(t, ws.at, 4)
 	require.Same(t, l, ws.link)
-	ws.disconnect(l)
+	ws.disconnect(l, 0)
 	require.Equal(t, map[WatchKey]bool{{"/a", false}: false, {"/a", true}: false, {"/b", false}: false, {"/b", true}: false}, ended(at),
 		"whether the nodes are there nobody knows")
 	require.Empty(t, ws.at)

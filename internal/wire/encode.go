@@ -39,9 +39,14 @@ func (r *Request) Size() int {
 }
 
 func (op *Op) size() int {
-	const length, number = 4, 4
+	const length, number, long = 4, 4, 8
 	size := length + len(op.Path)
 	switch op.Code {
+	case OpSetWatches:
+		size = long + 3*length
+		for _, path := range op.Paths {
+			size += length + len(path)
+		}
 	case OpCreate:
 		size += length + len(op.Data) + length + number
 		for _, a := range op.ACL {
@@ -63,6 +68,14 @@ func appendMultiHeader(b []byte, code int32, done bool) []byte {
 
 // append appends the operation's own fields, in ZooKeeper's order (zookeeper.jute).
 func (op *Op) append(b []byte) []byte {
+	if op.Code == OpSetWatches {
+		b = binary.BigEndian.AppendUint64(b, uint64(op.Told))
+		b = appendInt(b, int32(len(op.Paths)))
+		for _, path := range op.Paths {
+			b = appendString(b, path)
+		}
+		return appendInt(appendInt(b, 0), 0) // none on existence, nor on children
+	}
 	b = appendString(b, op.Path)
 	switch op.Code {
 	case OpCreate:

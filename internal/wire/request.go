@@ -40,6 +40,8 @@ type Op struct {
 	Flags   int32
 	Version int32 // of the node; -1 for any
 	Watch   bool
+	Paths   []string // to set watches again on their data
+	Told    int64    // likewise: the transaction up to which they have told of all changes
 }
 
 // NewRequest returns a request for one operation.

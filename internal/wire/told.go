@@ -12,8 +12,9 @@ import (
 // changes it. So its answers name no transaction, and what it sends is completed here.
 type told struct {
 	// For whoever reads a connection, and for the handshake of the next one.
-	last     int64 // transaction that a frame has named
-	answered int64 // likewise an answer: it comes behind all events up to there, of which each may be one of several
+	last int64 // transaction that a frame has named
+
+	answered atomic.Int64 // likewise an answer: it comes behind all events up to there, of which each may be one of several
 
 	// watched is up to where go-zookeeper's watches have told of all changes. Those that happen to be set
 	// before it asks for the others may tell of a change that their read has shown.
@@ -25,7 +26,8 @@ type told struct {
 
 // begin takes that there is another session, or none.
 func (t *told) begin() {
-	t.last, t.answered, t.watched = 0, 0, 0
+	t.last, t.watched = 0, 0
+	t.answered.Store(0)
 	t.set.Store(t.connection.Load() + 1) // there are no watches yet
 }
 
@@ -34,7 +36,7 @@ func (t *told) begin() {
 func (t *told) connected() {
 	before := t.connection.Load()
 	if t.set.Load() == before {
-		t.watched = t.answered
+		t.watched = t.answered.Load()
 	}
 	t.connection.Store(before + 1)
 }
@@ -44,7 +46,7 @@ func (t *told) takes(frame []byte) {
 	zxid := int64(binary.BigEndian.Uint64(frame[zxidAt:]))
 	t.last = max(t.last, zxid)
 	if xidOf(frame) != xidEvent {
-		t.answered = max(t.answered, zxid)
+		t.answered.Store(max(t.answered.Load(), zxid))
 	}
 }
 
@@ -73,6 +75,9 @@ func (d *Dialer) Watches() Standing {
 	connection := d.told.connection.Load()
 	return Standing{Connection: connection, Set: set == connection}
 }
+
+// Told returns up to which transaction the session's watches have told of all changes.
+func (d *Dialer) Told() int64 { return d.told.answered.Load() }
 
 // Where a frame of go-zookeeper's names a transaction, behind its length.
 const (

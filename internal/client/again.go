@@ -1,0 +1,74 @@
+package client
+
+import (
+	"github.com/zklock/zklock/internal/latch"
+	"github.com/zklock/zklock/internal/wire"
+)
+
+// keep notes the watches on data that stand as their connection ends. Those of the connection before that
+// were not set again have told of no more since. ws.mu is held.
+func (ws *watches) keep(told int64) {
+	if len(ws.stood) == 0 {
+		ws.stood, ws.told = make(map[string]*Watch), told
+	}
+	for key, w := range ws.at {
+		if w.IsArmed() && !key.Children {
+			ws.stood[key.Path] = w
+		}
+	}
+}
+
+// WatchAgain sets watches on nodes' data, of which many may have stood when the connection before ended.
+// Those are set by few requests, ahead of whose answers a server tells what has changed meanwhile.
+func (c *Client) WatchAgain(nodes []string) {
+	l, told, again, others := c.takeStood(nodes)
+	for _, some := range Batches(c, again, func(u unasked) int { return len(u.key.Path) }) {
+		set := wire.Op{Code: wire.OpSetWatches, Told: told}
+		for _, u := range some {
+			set.Paths = append(set.Paths, u.key.Path)
+		}
+		l.Send(wire.NewRequest(set).Then(func(r *wire.Request) { c.setAgain(some, r.Err()) }))
+	}
+	for _, node := range others {
+		c.Watch(WatchKey{Path: node})
+	}
+}
+
+// takeStood returns the watches on nodes that can be set again over the connection that it returns: they
+// have told of all changes up to the transaction told. The others are nodes of which no watch stood.
+func (c *Client) takeStood(nodes []string) (l *wire.Link, told int64, again []unasked, others []string) {
+	ws := &c.watches
+	ws.mu.Lock()
+	defer ws.mu.Unlock()
+	if ws.link == nil || c.Closed() {
+		return nil, 0, nil, nil
+	}
+	for _, node := range nodes {
+		key, before := WatchKey{Path: node}, ws.stood[node]
+		if before == nil || ws.at[key] != nil {
+			others = append(others, node)
+			continue
+		}
+		w := &Watch{Link: ws.link, Stat: before.Stat, Data: before.Data, Armed: make(chan struct{}), Fired: make(chan struct{})}
+		ws.at[key] = w
+		again = append(again, unasked{key, w})
+	}
+	ws.stood = nil
+	ws.recheckLater(c)
+	return ws.link, ws.told, again, others
+}
+
+// setAgain takes what the request has come to that sets watches again. If it was refused, the nodes are
+// read instead.
+func (c *Client) setAgain(set []unasked, err error) {
+	ws := &c.watches
+	for _, u := range set {
+		if err == nil || latch.IsClosed(u.watch.Link.Down()) {
+			_ = ws.armed(u.key, u.watch, err)
+			continue
+		}
+		ws.mu.Lock()
+		ws.ask(c, u)
+		ws.mu.Unlock()
+	}
+}

@@ -1,0 +1,160 @@
+package client
+
+import (
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/go-zookeeper/zk"
+	"github.com/stretchr/testify/require"
+
+	"github.com/zklock/zklock/internal/wire"
+	"github.com/zklock/zklock/zktest"
+)
+
+// away is a client whose connection was cut while watches on some nodes stood.
+type away struct {
+	*Client
+	t        *testing.T
+	server   *zktest.Server
+	told     *recorder
+	operator *zk.Conn
+	place    *zktest.Client
+}
+
+// watching runs f with a client that watches /same, /changed, /deleted and /replaced, and none else.
+func watching(t *testing.T, f func(a *away)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		server, o := zktest.NewServer(t), new(recorder)
+		a := &away{t: t, server: server, told: o, operator: connect(t, server, server.Dial).Conn, place: server.Client("away")}
+		a.Client = connectTold(t, server, a.place.Dial, o)
+		for _, path := range []string{"/same", "/changed", "/deleted", "/replaced", "/unwatched"} {
+			a.create(path)
+		}
+		for _, path := range []string{"/same", "/changed", "/deleted", "/replaced"} {
+			w := a.Watch(WatchKey{Path: path})
+			synctest.Wait()
+			require.True(t, w.IsArmed())
+		}
+		f(a)
+	})
+}
+
+func (a *away) create(path string) {
+	_, err := a.operator.Create(path, []byte("says"), 0, zk.WorldACL(zk.PermAll))
+	require.NoError(a.t, err)
+}
+
+// cut cuts the connection, has f called while there is none, and a write answered over the next one.
+func (a *away) cut(f func()) {
+	a.place.Block(zktest.ToServer)
+	a.place.Cut()
+	f()
+	synctest.Wait()
+	a.told.all()
+	a.place.Unblock()
+	_, err := a.Await(a.t.Context(), AnySession)
+	require.NoError(a.t, err)
+	require.NoError(a.t, a.Ask(a.t.Context(), wire.NewTransaction(Check("/same"))))
+	synctest.Wait()
+}
+
+// change changes the nodes that are called so.
+func (a *away) change() {
+	_, err := a.operator.Set("/changed", []byte("else"), -1)
+	require.NoError(a.t, err)
+	require.NoError(a.t, a.operator.Delete("/deleted", -1))
+	require.NoError(a.t, a.operator.Delete("/replaced", -1))
+	a.create("/replaced")
+}
+
+// again sets all watches again, and returns what is told of that.
+func (a *away) again() []string {
+	a.told.all()
+	a.WatchAgain([]string{"/same", "/changed", "/deleted", "/replaced", "/unwatched"})
+	synctest.Wait()
+	return a.told.all()
+}
+
+// whatChanged is what is told of change.
+var whatChanged = []string{"changed /changed", "deleted /deleted", "changed /replaced", `read /unwatched "says"`}
+
+func (a *away) requests(op zktest.Op) int { return a.server.Requests()[op] }
+
+// The answer to that write names a later transaction than the changes.
+func TestWatchesThatStoodAreSetAgainByOneRequestThatTellsWhatHasChanged(t *testing.T) {
+	watching(t, func(a *away) {
+		a.cut(a.change)
+		reads := a.requests(zktest.OpGetData)
+		require.ElementsMatch(a.t, whatChanged, a.again())
+		require.Equal(a.t, 1, a.requests(zktest.OpSetWatches))
+		require.Equal(a.t, reads+1, a.requests(zktest.OpGetData), "the one that was not watched is read")
+		w := a.Standing(WatchKey{Path: "/same"})
+		require.Equal(a.t, "says", string(w.Data))
+		require.EqualValues(a.t, 4, w.Stat.DataLength)
+		require.Nil(a.t, a.Standing(WatchKey{Path: "/changed"}))
+		time.Sleep(trust + time.Second)
+		require.Empty(a.t, a.told.all(), "the recheck finds what it was")
+		require.NoError(a.t, a.operator.Delete("/same", -1))
+		synctest.Wait()
+		require.True(a.t, w.Deleted)
+		require.Equal(a.t, []string{"deleted /same"}, a.told.all())
+	})
+}
+
+// In between something else may be answered.
+func TestWatchesThatWereNotSetAgainBeforeTheNextCutTellOfAllSinceTheirOwn(t *testing.T) {
+	watching(t, func(a *away) {
+		a.cut(a.change)
+		a.Watch(WatchKey{Path: "/unwatched"})
+		synctest.Wait()
+		a.cut(func() {})
+		require.ElementsMatch(a.t, whatChanged[:3], a.again())
+	})
+}
+
+func TestWhereWatchesMayNotBeSetAgainTheNodesAreRead(t *testing.T) {
+	watching(t, func(a *away) {
+		a.cut(a.change)
+		a.server.RefuseRequest(zktest.OpSetWatches, -127)
+		require.ElementsMatch(a.t, []string{`read /same "says"`, `read /changed "else"`, "deleted /deleted", `read /replaced "says"`, `read /unwatched "says"`}, a.again())
+		require.NotNil(a.t, a.Standing(WatchKey{Path: "/same"}))
+	})
+}
+
+func TestWatchesWhoseSettingIsNotAnsweredEndWithTheConnection(t *testing.T) {
+	watching(t, func(a *away) {
+		a.cut(func() {})
+		hung := a.server.HoldReply(zktest.OpSetWatches)
+		a.again()
+		<-hung.Struck()
+		w := a.Watch(WatchKey{Path: "/same"}) // who wants it shares it
+		a.cut(a.change)
+		hung.Release()
+		<-w.Armed
+		require.ErrorIs(a.t, w.Err, zk.ErrConnectionClosed)
+		require.True(a.t, w.HasFired())
+		require.Contains(a.t, a.again(), "deleted /deleted")
+	})
+}
+
+// Its servers may have lost their data, and count anew.
+func TestNoWatchOfASessionIsSetAgainInTheNext(t *testing.T) {
+	watching(t, func(a *away) {
+		a.cut(func() { a.server.ExpireSession(a.ID()) })
+		require.Contains(a.t, a.again(), `read /same "says"`)
+		require.Zero(a.t, a.requests(zktest.OpSetWatches))
+	})
+}
+
+func TestNothingIsWatchedAgainWithoutAConnection(t *testing.T) {
+	watching(t, func(a *away) {
+		a.place.Block(zktest.ToServer)
+		a.place.Cut()
+		synctest.Wait()
+		require.NotContains(a.t, a.again(), `read /same "says"`)
+		a.cut(a.change)
+		require.ElementsMatch(a.t, whatChanged, a.again(), "that is left to the next one")
+	})
+}
