@@ -57,6 +57,7 @@ type contender struct {
 
 	// Guarded by the session's mu; see succession.go.
 	line       *line         // that counts c; nil if none does
+	among      among         // the session's protected
 	successor  *contender    // stands right behind, in this session
 	turn       chan struct{} // what c waits for as a successor
 	succession *succession   // nil if c was neither handed the lock nor has handed it on
@@ -328,26 +329,35 @@ func (c *contender) watchSelfLater() {
 	}
 }
 
-// watchSelfByTimer is watchSelf for a timer.
+// watchSelfByTimer sets the watches: what they find goes to lose and onContent.
 func (c *contender) watchSelfByTimer() {
 	c.queue.session.mu.Lock()
 	defer c.queue.session.mu.Unlock()
 	c.selfWatch = nil // the watch ends with its connection, and with a change of the data
-	if l := c.queue.session.link; l != nil && !l.Serving() {
-		// While it logs in nothing goes out. If that comes to nothing, what was asked for waits
-		// for the next connection, with what is asked for there.
-		c.watchSelfLater()
-		return
-	}
-	c.watchSelf()
-}
-
-// watchSelf sets watches on the contender's own nodes: what they find goes to lose and onContent.
-// The session's mu is held.
-func (c *contender) watchSelf() {
 	for _, node := range c.nodes {
 		c.queue.session.client.Watch(client.WatchKey{Path: node})
 	}
+}
+
+// watchAgainLater sets the watches on the contenders' own nodes that have gone with the connection before.
+// A proof goes ahead of them, however many they are. The session's mu is held.
+func (s *Session) watchAgainLater() {
+	if s.watchAgain != nil {
+		s.watchAgain.Stop()
+	}
+	s.watchAgain = time.AfterFunc(selfWatchDelay, s.watchAgainByTimer)
+}
+
+func (s *Session) watchAgainByTimer() {
+	s.mu.Lock()
+	var nodes []string
+	for _, c := range s.live {
+		if (c.hold != nil || c.turn != nil) && c.state < ended {
+			nodes = append(nodes, c.nodes...)
+		}
+	}
+	s.mu.Unlock()
+	s.client.WatchAgain(nodes)
 }
 
 // onContent takes what c's node says, which may have the mark. An operator may have deleted the

@@ -83,7 +83,7 @@ func atTheGrant(s *Session, dir string, f func()) func() {
 	return func() {
 		s.mu.Lock()
 		granted := false
-		for _, c := range s.protected {
+		for _, c := range s.protected.all() {
 			granted = granted || c.queue.dir == dir && c.state == waiting
 		}
 		s.mu.Unlock()

@@ -322,7 +322,7 @@ func (s *Session) deleteAtOnce(batch []*deletion, nodes []string, a *attempt) er
 			return err
 		case first >= len(nodes): // who has lost the lock now, or has handed it on meanwhile
 			lost := first - len(nodes)
-			if !s.refused(a.holders[lost:lost+1], results[first:first+1]) {
+			if !s.checked(a.holders[lost:lost+1], results[first:first+1]) {
 				return err
 			}
 		case errors.Is(results[first].Err, zk.ErrNoNode):

@@ -75,13 +75,9 @@ func (s *Session) connected(l *wire.Link, timeout time.Duration) {
 		s.look(s.client.Clock.Now())
 	}
 	for _, c := range s.live {
-		if c.hold != nil || c.turn != nil {
-			// The watches have gone with the connection before. A proof goes ahead of the next,
-			// however many they are.
-			c.watchSelfLater()
-		}
 		c.lingerLess() // the session may be another one
 	}
+	s.watchAgainLater()
 }
 
 // endIncarnation ends whatever is held or waiting. s.mu is held.

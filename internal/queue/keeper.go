@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
-	"slices"
 	"time"
 
 	"github.com/go-zookeeper/zk"
@@ -61,7 +59,7 @@ func (s *Session) proven(p proof) {
 // protect puts c, a hold or a contender at the head of the queue, under the lease: it is proved
 // from now on, and ends when the lease does. s.mu is held.
 func (s *Session) protect(c *contender, now clock.Instant) {
-	s.protected[c.id] = c
+	s.protected.add(c)
 	if s.expiry == nil {
 		s.lookLater(c.incarnation, now)
 	}
@@ -71,14 +69,14 @@ func (s *Session) protect(c *contender, now clock.Instant) {
 }
 
 // unprotect takes c out of the lease. s.mu is held.
-func (s *Session) unprotect(c *contender) { delete(s.protected, c.id) }
+func (s *Session) unprotect(c *contender) { s.protected.remove(c) }
 
 // look ends the incarnation if its lease is over at now, and otherwise looks again later. s.mu
 // is held.
 func (s *Session) look(now clock.Instant) {
 	s.stopLooking() // the timer was set again if its run had to wait
 	switch {
-	case len(s.protected) == 0 || s.incarnation == nil:
+	case s.protected.length == 0 || s.incarnation == nil:
 	case s.incarnation.RunsAt(now):
 		s.lookLater(s.incarnation, now)
 	default:
@@ -111,13 +109,14 @@ func (s *Session) stopLooking() {
 // kept for an owner to come, that goes, and whoever waits in the session's other queues stays there.
 // s.mu is held.
 func (s *Session) runOut(now clock.Instant) {
-	for _, c := range s.protected {
+	all := s.protected.all()
+	for _, c := range all {
 		if c.handoff == nil || !c.handoff.keeps(c) {
 			s.expire(s.incarnation, now)
 			return
 		}
 	}
-	for _, c := range s.protected {
+	for _, c := range all {
 		c.leaveLocked()
 	}
 }
@@ -135,14 +134,14 @@ func (s *Session) expire(inc *incarnation, now clock.Instant) {
 	s.incarnation = &incarnation{id: inc.id}
 }
 
-// keepProving proves the protected nodes each interval, and at once on a new connection. It
+// keepProving proves the session each interval, and at once on a new connection. It
 // ends when it finds nothing to prove, as it does after Close: the end of a client is a change
 // of its connection.
 func (s *Session) keepProving() {
 	var last *wire.Link // that a proof was tried on
 	for {
 		s.mu.Lock()
-		if len(s.protected) == 0 || s.incarnation == nil {
+		if s.protected.length == 0 || s.incarnation == nil {
 			s.proving = false
 			s.mu.Unlock()
 			return
@@ -158,7 +157,7 @@ func (s *Session) keepProving() {
 			<-changed
 		case l != last || pause <= 0:
 			last = l
-			if !s.proveProtected() {
+			if s.proveProtected() != nil {
 				s.client.Sleep(s.client.Context(), backoff.First)
 			}
 		default:
@@ -170,18 +169,17 @@ func (s *Session) keepProving() {
 	}
 }
 
-// proveProtected proves all that is protected, in as many requests as it takes, and reports
-// whether none of them came to nothing.
-func (s *Session) proveProtected() bool {
+// proveProtected proves the session by the protected nodes whose turn it is, as many as one request
+// takes.
+func (s *Session) proveProtected() error {
 	s.mu.Lock()
-	protected := slices.Collect(maps.Values(s.protected))
+	due := s.protected.due()
 	s.mu.Unlock()
-	for _, batch := range client.Batches(s.client, protected, func(c *contender) int { return len(c.node) }) {
-		if s.prove(s.client.Context(), batch, s.proofLimit) != nil {
-			return false
-		}
+	if len(due) == 0 {
+		return nil
 	}
-	return true
+	due = client.Batches(s.client, due, func(c *contender) int { return len(c.node) })[0]
+	return s.prove(s.client.Context(), due, s.proofLimit)
 }
 
 // prove sends a write that changes nothing: checks of the contenders' nodes, which the leader
@@ -201,12 +199,10 @@ func (s *Session) prove(ctx context.Context, contenders []*contender, limit func
 		return err
 	}
 	results, err := proving.Results()
-	switch {
-	case errors.Is(err, zk.ErrNoNode), errors.Is(err, zk.ErrNoAuth):
-		s.refused(contenders, results)
-	case err != nil:
+	if err != nil && !errors.Is(err, zk.ErrNoNode) && !errors.Is(err, zk.ErrNoAuth) {
 		return err
 	}
+	s.checked(contenders, results)
 	s.proven(p)
 	return nil
 }
@@ -243,13 +239,16 @@ func (s *Session) ownLimit(l *wire.Link) time.Duration {
 	return l.Patience(timeout, 0)
 }
 
-// refused ends the contenders whose nodes a proof did not find, or may not see. It reports whether
-// there were any.
-func (s *Session) refused(contenders []*contender, results []wire.Result) (some bool) {
+// checked takes what checks of the contenders' nodes have found, up to the first that is missing: there
+// a server stops. It ends those whose nodes it did not find, or may not see, and reports whether there
+// were any.
+func (s *Session) checked(contenders []*contender, results []wire.Result) (some bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for i, r := range results {
 		switch c := contenders[i]; {
+		case r.Err == nil:
+			s.protected.checked(c)
 		case errors.Is(r.Err, zk.ErrNoNode):
 			some = true
 			c.lose(errNodeDeleted)
@@ -342,7 +341,7 @@ func (s *Session) doubted(now clock.Instant) time.Duration {
 
 // terms returns what the lease depends on beside the proofs. s.mu is held.
 func (s *Session) terms(now clock.Instant) lease.Terms {
-	return lease.Terms{Timeout: s.shortest, Held: len(s.protected) > 0, Unheard: s.unheard.Any(now, s.shortest)}
+	return lease.Terms{Timeout: s.shortest, Held: s.protected.length > 0, Unheard: s.unheard.Any(now, s.shortest)}
 }
 
 // left is what the client is told as Left.
@@ -352,7 +351,7 @@ func (s *Session) left() (timeout, left time.Duration) {
 	if s.shortest == 0 {
 		return s.client.Timeout(), 0
 	}
-	if len(s.protected) > 0 && s.incarnation != nil {
+	if s.protected.length > 0 && s.incarnation != nil {
 		left = s.incarnation.Left(s.client.Clock.Now())
 	}
 	if left < lease.TooLate(s.shortest) {

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -31,8 +32,16 @@ type proofs struct {
 	code atomic.Int32
 	log  bytes.Buffer // a handler writes one line at a time
 
-	mu sync.Mutex // guards at
-	at []time.Time
+	mu     sync.Mutex // guards the fields below
+	at     []time.Time
+	frames []string
+}
+
+// sent returns the proofs themselves.
+func (p *proofs) sent() []string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return slices.Clone(p.frames)
 }
 
 // since returns when proofs were sent from a time on, reckoned from that.
@@ -57,6 +66,7 @@ func (c proofNoting) Write(p []byte) (int, error) {
 	if len(p) >= 12 && int32(binary.BigEndian.Uint32(p[8:])) == wire.OpMulti {
 		c.proofs.mu.Lock()
 		c.proofs.at = append(c.proofs.at, time.Now())
+		c.proofs.frames = append(c.proofs.frames, string(p))
 		c.proofs.mu.Unlock()
 	}
 	return c.Conn.Write(p)
@@ -119,7 +129,7 @@ func (c *contender) secured() bool {
 	s := c.queue.session
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.protected[c.id] == c && c.incarnation == s.incarnation && c.incarnation.RunsAt(s.client.Clock.Now())
+	return c.among.is && c.incarnation == s.incarnation && c.incarnation.RunsAt(s.client.Clock.Now())
 }
 
 // reconnect cuts a session's connection, and waits for the next.
@@ -492,18 +502,19 @@ func TestASingleProofMakesNoTouchSureWhileSomethingIsHeld(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			reconnecting(t, straight, func(t *testing.T, _ *zktest.Server, s *Session, _ *clock.Clock) {
 				const short = reconnectTimeout / 8
+				other := new(contender)
 				time.Sleep(2 * reconnectTimeout)
 				s.mu.Lock()
 				now := s.client.Clock.Now()
 				s.incarnation.Extend(now.Add(short), now)
 				if held {
-					s.protected["a hold"] = new(contender)
+					s.protected.add(other)
 				}
 				s.mu.Unlock()
 				s.proven(s.beginProof())
 				require.Equal(t, held, s.leaseLeft() == short)
 				s.mu.Lock()
-				delete(s.protected, "a hold")
+				s.protected.remove(other)
 				s.mu.Unlock()
 			})
 		})

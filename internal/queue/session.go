@@ -40,26 +40,27 @@ type Session struct {
 	taking    bool        // deleteSoon is about to run
 
 	// The lease and what stands under it; see protect.
-	protected map[string]*contender
+	protected protected
 	beginner  chan struct{} // has a value while a contender begins the lease
 	shortest  time.Duration // timeout negotiated in the ZooKeeper session's life
 	unheard   lease.Unheard // connect requests for the ZooKeeper session
 	relays    lease.Relays  // over link
 	proving   bool          // keepProving runs
 	expiry    *time.Timer   // runs lookByTimer
+
+	watchAgain *time.Timer // runs watchAgainByTimer; nil before the first connection
 }
 
 // NewSession returns a session with nothing in any queue, which observes c.
 func NewSession(c *client.Client) *Session {
 	s := &Session{
-		client:    c,
-		ids:       newIdentities(),
-		live:      make(map[string]*contender),
-		index:     index{at: make(map[indexKey]*contender), lines: make(map[string]*line)},
-		spent:     make(map[string]int64),
-		told:      make(map[[2]string]bool),
-		protected: make(map[string]*contender),
-		beginner:  make(chan struct{}, 1),
+		client:   c,
+		ids:      newIdentities(),
+		live:     make(map[string]*contender),
+		index:    index{at: make(map[indexKey]*contender), lines: make(map[string]*line)},
+		spent:    make(map[string]int64),
+		told:     make(map[[2]string]bool),
+		beginner: make(chan struct{}, 1),
 	}
 	s.admission, s.refuse = context.WithCancel(c.Context())
 	c.Observe((*observer)(s))
@@ -123,6 +124,9 @@ func (s *Session) Close() (held []string) {
 	s.loseAll(client.ErrClosed)
 	clear(s.live)
 	s.stopLooking()
+	if s.watchAgain != nil {
+		s.watchAgain.Stop()
+	}
 	s.drained.Close()
 	slices.Sort(held)
 	return held

@@ -64,7 +64,7 @@ func TestNothingIsCountedOfContendersThatAreGone(t *testing.T) {
 				require.Empty(t, s.index.lines)
 				require.Empty(t, s.index.at)
 				require.Empty(t, s.live)
-				require.Empty(t, s.protected)
+				require.Empty(t, s.protected.all())
 			})
 		})
 	}

@@ -194,15 +194,23 @@ func TestAfterAReconnectAProofGoesAheadOfTheWatches(t *testing.T) {
 		defer leave()
 		b.crowd(ctx, s, n, 0)
 		time.Sleep(longSession)
-		watches := func() int { return b.server.Requests()[zktest.OpGetData] }
-		before := watches()
+		watches := func() (set, read int) {
+			requests := b.server.Requests()
+			return requests[zktest.OpSetWatches], requests[zktest.OpGetData]
+		}
+		_, before := watches()
 		proof := b.server.HoldRequest(zktest.OpMulti)
 		b.server.Cut()
 		<-proof.Struck()
-		require.Equal(t, before, watches())
+		set, read := watches()
+		require.Zero(t, set)
+		require.Equal(t, before, read)
 		proof.Release()
 		time.Sleep(longSession / 4)
-		require.Equal(t, before+1+n, watches())
+		set, read = watches()
+		require.Equal(t, 1, set, "one request for all")
+		require.Equal(t, before, read)
+		require.Len(t, b.server.Watches(), 1+n)
 		require.NoError(t, h.Err())
 	})
 }

@@ -847,11 +847,8 @@ var ofTheLibrary = []judged{
 		{"internal/wire/link.go", "l.bearSilence(time.Until(t))", "return l.Conn.SetReadDeadline(t)"},
 	}}, "TestAHalfOpenConnectionWithoutDeadlinesIsGivenUp"},
 	{mutant{"after a reconnect the watches go ahead of the proof", []edit{
-		{"internal/queue/incarnation.go", "c.watchSelfLater()", "c.watchSelf()"},
+		{"internal/queue/incarnation.go", "s.watchAgainLater()", "go s.watchAgainByTimer()"},
 	}}, "TestAfterAReconnectAProofGoesAheadOfTheWatches"},
-	{mutant{"watches are asked for while a connection logs in", []edit{
-		{"internal/queue/contender.go", "l != nil && !l.Serving()", "l != nil && false"},
-	}}, "TestWaitersAddNoRequestsWithEachConnectionThatDoesNotLogIn"},
 	{mutant{"who may not list the permits is told no more than that", []edit{
 		{"internal/client/watch.go", "= c.children(key.Path)", "= c.Conn.Children(key.Path)"},
 	}}, "TestWhoMayNotListThePermitsLearnsWhichListThatIs"},

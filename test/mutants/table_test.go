@@ -141,10 +141,10 @@ var all = []mutant{
 		{"internal/queue/observer.go", "s.incarnation.Shorten(lease.UnheardEnd(at, s.shortest))", "_ = at"},
 	}},
 	{"a handshake counts only while something is held", []edit{
-		{"internal/queue/observer.go", "if s.id == 0 {", "if s.id == 0 || len(s.protected) == 0 {"},
+		{"internal/queue/observer.go", "if s.id == 0 {", "if s.id == 0 || s.protected.length == 0 {"},
 	}},
 	{"a handshake shortens no lease that nobody holds by", []edit{
-		{"internal/queue/observer.go", "s.incarnation.Shorten(lease.UnheardEnd(at, s.shortest))", "if len(s.protected) > 0 {\n\t\ts.incarnation.Shorten(lease.UnheardEnd(at, s.shortest))\n\t}"},
+		{"internal/queue/observer.go", "s.incarnation.Shorten(lease.UnheardEnd(at, s.shortest))", "if s.protected.length > 0 {\n\t\ts.incarnation.Shorten(lease.UnheardEnd(at, s.shortest))\n\t}"},
 	}},
 	{"a proof outweighs a handshake without an answer", []edit{
 		{"internal/lease/lease.go", "if in.Unheard {\n\t\tend = clock", "if false {\n\t\tend = clock"},

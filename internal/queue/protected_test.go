@@ -1,0 +1,122 @@
+package queue
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/zklock/zklock/zktest"
+)
+
+// However many come and go meanwhile.
+func TestOfManyProtectedEachHasItsTurnBeforeTheOthersHaveAnother(t *testing.T) {
+	const rounds, most = 400, 500
+	random := rand.New(rand.NewPCG(1, 2))
+	var p protected
+	var there []*contender
+	waits := make(map[*contender]int) // proofs, and never more than it takes to check all who are there
+	for range rounds {
+		for range random.IntN(80) {
+			if len(there) < most {
+				c := new(contender)
+				there = append(there, c)
+				p.add(c)
+				p.add(c)
+			}
+		}
+		for range random.IntN(80) {
+			if len(there) > 0 {
+				i := random.IntN(len(there))
+				p.remove(there[i])
+				p.remove(there[i])
+				p.checked(there[i])
+				delete(waits, there[i])
+				there = slices.Delete(there, i, i+1)
+			}
+		}
+		require.Equal(t, len(there), p.length)
+		require.Len(t, p.all(), len(there))
+		due := p.due()
+		require.LessOrEqual(t, len(due), 1+inTurn)
+		require.GreaterOrEqual(t, len(due), min(len(there), inTurn))
+		if p.newest != nil {
+			require.Same(t, there[len(there)-1], p.newest)
+			require.Same(t, p.newest, due[0])
+		}
+		for _, c := range there {
+			waits[c]++
+			require.LessOrEqual(t, waits[c], most/inTurn+1)
+			require.True(t, c.among.is)
+		}
+		for _, c := range due {
+			p.checked(c)
+			waits[c] = 0
+		}
+	}
+}
+
+// manyHolds returns so many holds of a session, whose own watches do not stand.
+func manyHolds(t *testing.T, s *Session, n int) []*Hold {
+	t.Helper()
+	held := make([]*Hold, n)
+	for i := range held {
+		h, err := lockAt(s, fmt.Sprintf("/many%d", i)).Acquire(t.Context(), nil)
+		require.NoError(t, err)
+		s.mu.Lock()
+		h.contender.selfWatch.Stop()
+		s.mu.Unlock()
+		held[i] = h
+	}
+	return held
+}
+
+// A server may have lost its watch.
+func TestANodeThatHasGoneUntoldIsFoundWhenItsTurnComes(t *testing.T) {
+	const n, proofs = 300, 300/inTurn + 1
+	synctest.Test(t, func(t *testing.T) {
+		s, server := connected(t)
+		operator := connect(t, server)
+		held := manyHolds(t, s, n)
+		time.Sleep(sessionTimeout)
+		gone := []*Hold{held[17], held[18], held[200], held[n-1]}
+		for _, h := range gone {
+			require.NoError(t, operator.client.Conn.Delete(h.Node(), -1))
+		}
+		synctest.Wait()
+		for range proofs + len(gone) { // a proof finds one
+			require.NoError(t, s.proveProtected())
+		}
+		for i, h := range held {
+			require.Equal(t, slices.Contains(gone, h), h.IsLost(), i)
+		}
+	})
+}
+
+// The session is proved as fast with ten thousand holds as with one.
+func TestAProofIsOneSmallWriteHoweverMuchIsHeld(t *testing.T) {
+	const n = 300
+	proving(t, reconnectTimeout, func(t *testing.T, server *zktest.Server, s *Session, p *proofs) {
+		held := manyHolds(t, s, n)
+		time.Sleep(reconnectTimeout)
+		from := len(p.sent())
+		time.Sleep(2 * reconnectTimeout)
+		frames := p.sent()[from:]
+		all := strings.Join(frames, "")
+		for i, h := range held {
+			require.Contains(t, all, h.Node(), "%d has its turn", i)
+		}
+		for _, f := range frames {
+			require.LessOrEqual(t, strings.Count(f, "/many"), 1+inTurn)
+			require.Contains(t, f, held[n-1].Node(), "the newest is in each")
+		}
+		reconnect(t, server, s)
+		time.Sleep(time.Second)
+		require.LessOrEqual(t, strings.Count(strings.Join(p.sent()[from+len(frames):], ""), "/many"), 2*(1+inTurn))
+	})
+}
