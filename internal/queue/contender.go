@@ -48,8 +48,8 @@ type contender struct {
 	leaving   *deletion     // once left
 	deletion  deletion      // which that is
 	revoked   bool          // somebody has asked for the lock back
-	selfWatch *time.Timer
-	rest      *time.Timer // of the queue's minimum, while it lingers
+	selfWatch time.Time     // when its own nodes are to be watched; zero: they are, or need not be
+	rest      *time.Timer   // of the queue's minimum, while it lingers
 
 	handoff *handoff // whose node this is; nil for most
 	exposed bool     // the owner has asked for the token or the check
@@ -62,10 +62,6 @@ type contender struct {
 	turn       chan struct{} // what c waits for as a successor
 	succession *succession   // nil if c was neither handed the lock nor has handed it on
 }
-
-// selfWatchDelay is how long a hold, or a place in the queue, goes without a watch on its own
-// node, so that a short one need not pay for it.
-const selfWatchDelay = 20 * time.Millisecond
 
 // newContender makes a contender of incarnation inc, which it joins before its create is sent,
 // so that every list knows its node.
@@ -158,10 +154,9 @@ func (c *contender) retire() {
 		c.handoff.drop(c)
 	}
 	c.queue.session.unprotect(c)
-	for _, t := range []*time.Timer{c.selfWatch, c.rest} {
-		if t != nil {
-			t.Stop()
-		}
+	c.selfWatch = time.Time{}
+	if c.rest != nil {
+		c.rest.Stop()
 	}
 }
 
@@ -299,7 +294,7 @@ func (c *contender) grant(ctx context.Context, seen *wire.Link) (*Hold, error) {
 func (c *contender) possess() *Hold {
 	if c.become(holding) { // not handed over meanwhile
 		c.newHold()
-		c.watchSelfLater()
+		c.watchSelfLater(&c.queue.session.selfWatches)
 	}
 	return c.hold
 }
@@ -319,45 +314,6 @@ func (c *contender) newHold() *Hold {
 		c.hold.revoked.Close()
 	}
 	return c.hold
-}
-
-// watchSelfLater sets the watch on c's own node unless c is gone soon. The session's mu is
-// held.
-func (c *contender) watchSelfLater() {
-	if c.selfWatch == nil && c.state < ended {
-		c.selfWatch = time.AfterFunc(selfWatchDelay, c.watchSelfByTimer)
-	}
-}
-
-// watchSelfByTimer sets the watches: what they find goes to lose and onContent.
-func (c *contender) watchSelfByTimer() {
-	c.queue.session.mu.Lock()
-	defer c.queue.session.mu.Unlock()
-	c.selfWatch = nil // the watch ends with its connection, and with a change of the data
-	for _, node := range c.nodes {
-		c.queue.session.client.Watch(client.WatchKey{Path: node})
-	}
-}
-
-// watchAgainLater sets the watches on the contenders' own nodes that have gone with the connection before.
-// A proof goes ahead of them, however many they are. The session's mu is held.
-func (s *Session) watchAgainLater() {
-	if s.watchAgain != nil {
-		s.watchAgain.Stop()
-	}
-	s.watchAgain = time.AfterFunc(selfWatchDelay, s.watchAgainByTimer)
-}
-
-func (s *Session) watchAgainByTimer() {
-	s.mu.Lock()
-	var nodes []string
-	for _, c := range s.live {
-		if (c.hold != nil || c.turn != nil) && c.state < ended {
-			nodes = append(nodes, c.nodes...)
-		}
-	}
-	s.mu.Unlock()
-	s.client.WatchAgain(nodes)
 }
 
 // onContent takes what c's node says, which may have the mark. An operator may have deleted the

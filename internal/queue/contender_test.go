@@ -2,6 +2,8 @@ package queue
 
 import (
 	"context"
+	"slices"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -300,6 +302,27 @@ func TestAHoldThatIsShortPaysForNoWatch(t *testing.T) {
 		asked, stop := watchesItself(server, h.Node())
 		defer stop()
 		time.Sleep(selfWatchDelay - 1)
+		require.False(t, asked())
+		time.Sleep(time.Nanosecond)
+		require.True(t, asked())
+	})
+}
+
+func TestAPlaceBehindOthersIsNotWatchedInItsFirstSecond(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, server := connected(t)
+		other := connect(t, server)
+		hold(t, other)
+		ctx, end := context.WithCancel(t.Context())
+		defer end()
+		for _, in := range []*Session{connect(t, server), s} {
+			go lockAt(in, "/lock").Acquire(ctx, nil)
+			synctest.Wait()
+		}
+		last := slices.MaxFunc(server.Children("/lock"), func(a, b string) int { return strings.Compare(a[len(a)-10:], b[len(b)-10:]) })
+		asked, stop := watchesItself(server, "/lock/"+last)
+		defer stop()
+		time.Sleep(listersWatchDelay - 1)
 		require.False(t, asked())
 		time.Sleep(time.Nanosecond)
 		require.True(t, asked())

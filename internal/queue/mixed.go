@@ -20,11 +20,11 @@ func (q *Queue) mixed(ctx context.Context, names []string) error {
 	if q.ofSemaphore() {
 		return nil
 	}
-	base := recipe.Base(q.path)
-	permits := recipe.Join(q.path, recipe.Permits)
+	base, permits := recipe.Base(q.path), ""
 	var err error
 	switch {
 	case slices.Contains(names, recipe.Permits):
+		permits = recipe.Join(q.path, recipe.Permits)
 		names, err = q.names(ctx, permits)
 	case base == recipe.Permits:
 		permits = q.path

@@ -69,7 +69,7 @@ func manyHolds(t *testing.T, s *Session, n int) []*Hold {
 		h, err := lockAt(s, fmt.Sprintf("/many%d", i)).Acquire(t.Context(), nil)
 		require.NoError(t, err)
 		s.mu.Lock()
-		h.contender.selfWatch.Stop()
+		h.contender.selfWatch = time.Time{}
 		s.mu.Unlock()
 		held[i] = h
 	}

@@ -48,19 +48,23 @@ type Session struct {
 	proving   bool          // keepProving runs
 	expiry    *time.Timer   // runs lookByTimer
 
-	watchAgain *time.Timer // runs watchAgainByTimer; nil before the first connection
+	selfWatches    selfWatches
+	listersWatches selfWatches // of who lists the queue when woken
+	watchAgain     *time.Timer // runs watchAgainByTimer; nil before the first connection
 }
 
 // NewSession returns a session with nothing in any queue, which observes c.
 func NewSession(c *client.Client) *Session {
 	s := &Session{
-		client:   c,
-		ids:      newIdentities(),
-		live:     make(map[string]*contender),
-		index:    index{at: make(map[indexKey]*contender), lines: make(map[string]*line)},
-		spent:    make(map[string]int64),
-		told:     make(map[[2]string]bool),
-		beginner: make(chan struct{}, 1),
+		client:         c,
+		ids:            newIdentities(),
+		live:           make(map[string]*contender),
+		index:          index{at: make(map[indexKey]*contender), lines: make(map[string]*line)},
+		spent:          make(map[string]int64),
+		told:           make(map[[2]string]bool),
+		beginner:       make(chan struct{}, 1),
+		selfWatches:    selfWatches{delay: selfWatchDelay},
+		listersWatches: selfWatches{delay: listersWatchDelay},
 	}
 	s.admission, s.refuse = context.WithCancel(c.Context())
 	c.Observe((*observer)(s))
@@ -124,8 +128,10 @@ func (s *Session) Close() (held []string) {
 	s.loseAll(client.ErrClosed)
 	clear(s.live)
 	s.stopLooking()
-	if s.watchAgain != nil {
-		s.watchAgain.Stop()
+	for _, t := range []*time.Timer{s.selfWatches.timer, s.listersWatches.timer, s.watchAgain} {
+		if t != nil {
+			t.Stop()
+		}
 	}
 	s.drained.Close()
 	slices.Sort(held)

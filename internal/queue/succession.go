@@ -173,7 +173,7 @@ func (c *contender) followLocked(seen recipe.Succession, ahead *contender) <-cha
 	}
 	c.turn = make(chan struct{})
 	ahead.successor = c
-	c.watchSelfLater()
+	c.watchSelfLater(&c.queue.session.selfWatches)
 	return c.turn
 }
 

@@ -76,7 +76,7 @@ func (c *contender) waitBehind(ctx context.Context, at place) (*Hold, error) {
 		early = s.client.Watch(client.WatchKey{Path: recipe.Join(dir, at.Before.Name)})
 	default:
 		s.mu.Lock()
-		c.watchSelfLater()
+		c.watchSelfLater(&s.listersWatches)
 		s.mu.Unlock()
 	}
 	client.Queues(ctx, true)
