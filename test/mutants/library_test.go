@@ -22,6 +22,67 @@ type judged struct {
 // the simulation does not have what they take: stalled sockets, ports that refuse
 // for ever, servers without containers, a log that is read; or has it too rarely.
 var ofTheLibrary = []judged{
+	{mutant{"an answer goes to the next request, whosever it is", []edit{
+		{"internal/wire/link.go", "case r == nil || r.xid != xidOf(frame):", "case r == nil:"},
+	}}, "internal/wire.TestAnAnswerThatIsNotToTheNextRequestOrCannotBeReadEndsTheConnection"},
+	{mutant{"an answer to a request of ours is not looked into", []edit{
+		{"internal/wire/link.go", "case codeOf(frame) == 0 && !isWhole(", "case false && !isWhole("},
+	}}, "internal/wire.TestAnAnswerThatIsNotToTheNextRequestOrCannotBeReadEndsTheConnection"},
+	{mutant{"a request that an answer is not to ends with nothing", []edit{
+		{"internal/wire/outbox.go", "\treturn o.sent.left()[0]\n", `	r := o.sent.left()[0]
+	o.sent.drop()
+	return r
+`},
+		{"internal/wire/outbox.go", "\to.sent.drop()\n\treturn true\n", "\treturn true\n"},
+	}}, "internal/wire.TestAnAnswerThatIsNotToTheNextRequestOrCannotBeReadEndsTheConnection"},
+	{mutant{"requests go out with the login", []edit{
+		{"internal/wire/outbox.go", "if o.open && !o.over {", "if !o.over {"},
+	}}, "internal/wire.TestNothingOfOursGoesOutBeforeTheLoginIsOver"},
+	{mutant{"each request has a write of its own", []edit{
+		{"internal/wire/outbox.go", "ours, o.ours, o.written = o.ours, o.written[:0], o.ours", "n := min(1, len(o.ours))\n\t\tours, o.ours = o.ours[:n:n], o.ours[n:]"},
+	}}, "internal/wire.TestAllThatIsReadyGoesOutInOneWriteInTheOrderInWhichItCame"},
+	{mutant{"a request that waits outlives its connection", []edit{
+		{"internal/wire/outbox.go", "append(o.sent.left(), o.ours...)", "o.sent.left()"},
+	}}, "internal/wire.TestARequestEndsWithItsConnectionWhateverHasBecomeOfIt"},
+	{mutant{"a request that was written outlives its connection", []edit{
+		{"internal/wire/outbox.go", "append(o.sent.left(), o.ours...)", "o.ours"},
+	}}, "internal/wire.TestARequestEndsWithItsConnectionWhateverHasBecomeOfIt"},
+	{mutant{"a request waits for a connection that has ended", []edit{
+		{"internal/wire/outbox.go", "\tif o.over {\n\t\to.mu.Unlock()\n\t\tfor", "\tif false {\n\t\to.mu.Unlock()\n\t\tfor"},
+	}}, "internal/wire.TestARequestEndsWithItsConnectionWhateverHasBecomeOfIt"},
+	{mutant{"whoever sends a request that fails is called back at once", []edit{
+		{"internal/wire/request.go", "go r.fail(err)", "r.fail(err)"},
+	}}, "internal/wire.TestSendReturnsBeforeThenIsCalled"},
+	{mutant{"a request that no server takes is sent", []edit{
+		{"internal/wire/outbox.go", "> longestRequest {", "> 1<<30 {"},
+	}}, "internal/wire.TestARequestThatNoServerTakesFailsAndThoseBesideItGoOut"},
+	{mutant{"who waits for an answer goes on before it is taken", []edit{
+		{"internal/wire/request.go", "\tif then := r.then; then != nil {", "\tr.done.Close()\n\tif then := r.then; then != nil {"},
+	}}, "internal/wire.TestAnswersAndEventsAreSeenInTheServersOrderWhoeverTheyAreFor"},
+	{mutant{"an answer to a request of ours is no sign of life", []edit{
+		{"internal/wire/link.go", "\t\tl.touched(r.sent, write)\n", "\t\t_ = write\n"},
+	}}, "internal/wire.TestAnAnswerToOursIsASignOfLifeAndAWriteThatWasAnsweredCatchesUp"},
+	{mutant{"a count in an answer is believed", []edit{
+		{"internal/wire/decode.go", "if n < 0 || n > len(r.left)/least {", "if n < 0 {"},
+	}}, "internal/wire.TestACountThatIsNotTrueIsRefusedAndMakesNoRoom"},
+	{mutant{"a negative count is an empty list", []edit{
+		{"internal/wire/decode.go", "\tif n < 0 || n > len(r.left)/least {", "\tif n = max(n, 0); n > len(r.left)/least {"},
+	}}, "internal/wire.TestACountThatIsNotTrueIsRefusedAndMakesNoRoom"},
+	{mutant{"a request for a container stands in a transaction", []edit{
+		{"internal/client/parents.go", "wire.Op{Code: wire.OpCreate, Path: dir,", "wire.Op{Code: wire.OpCreateContainer, Path: dir,"},
+	}}, "internal/client.TestWithPersistentParentsNoContainerIsAskedFor"},
+	{mutant{"go-zookeeper is told of transactions", []edit{
+		{"internal/wire/link.go", "clear(frame[zxidAt:codeAt]) //", "//"},
+	}}, "internal/wire.TestGoZookeeperIsToldOfNoTransaction"},
+	{mutant{"a connect request names what go-zookeeper knows", []edit{
+		{"internal/wire/handshake.go", "\tp = naming(p, seenAt, named)\n", "\t_ = named\n"},
+	}}, "internal/wire.TestAConnectRequestNamesTheLastTransactionThatTheSessionWasToldOf"},
+	{mutant{"watches are set again from the last transaction", []edit{
+		{"internal/wire/link.go", "naming(p, relativeAt, l.dialer.told.watched)", "naming(p, relativeAt, l.dialer.told.last)"},
+	}}, "internal/wire.TestWatchesAreSetAgainFromWhereTheyHaveToldOfAllChanges"},
+	{mutant{"where watches were not set again, no change is missed", []edit{
+		{"internal/wire/told.go", "if t.set.Load() == before {", "if true {"},
+	}}, "internal/wire.TestWatchesAreSetAgainFromWhereTheyHaveToldOfAllChanges"},
 	{mutant{"who is behind somebody that waits is next", []edit{
 		{"internal/queue/wait.go", "if !at.next {", "if false {"},
 	}}, "TestAnOutageCostsNoPlaceBehindAnotherThatWaits"},
@@ -118,10 +179,11 @@ var ofTheLibrary = []judged{
 		{"internal/client/errors.go", "failure, stale := c.failure, c.stale", "failure, stale := error(errReplaced), c.stale"},
 	}}, "TestACallThatEndsOverAConnectionSaysNothingOfEarlierOnes"},
 	{mutant{"Ping is a read", []edit{
-		{"session.go", "responses, err := s.client.Conn.Multi(&zk.CheckVersionRequest{Path: \"/\", Version: -1})", "responses, _, err := s.client.Conn.Children(\"/zookeeper\")"},
+		{"session.go", "check := wire.NewTransaction(client.Check(\"/\"))", "check := client.Exists(\"/\")"},
+		{"session.go", "if _, err = check.Results(); client", "if err = check.Err(); client"},
 	}}, "TestPingFailsWhileTheServerIsCutOffFromItsLeader"},
 	{mutant{"Ping needs a permission", []edit{
-		{"session.go", "answered && errors.Is(err, zk.ErrNoAuth)", "answered && errors.Is(err, zk.ErrNoNode)"},
+		{"session.go", "client.Answers(err, zk.ErrNoAuth) { // which a", "client.Answers(err, zk.ErrNoNode) { // which a"},
 	}}, "TestPingNeedsNoPermission"},
 	{mutant{"the session's trace is not told of Close", []edit{
 		{"internal/client/trace.go", "t.connected && disconnected != nil {", "t.connected && disconnected != nil && false {"},
@@ -130,7 +192,7 @@ var ofTheLibrary = []judged{
 		{"internal/client/connection.go", "if c.id != 0 && c.id != id {", "if false {"},
 	}}, "TestTheSessionTraceTellsOfTheConnectionsInOrder"},
 	{mutant{"Close of a session waits for its trace before it asks the server", []edit{
-		{"internal/client/close.go", "\t\tc.work.Wait()\n\t\tif l != nil", "\t\tc.work.Wait()\n\t\tc.told.Wait()\n\t\tif l != nil"},
+		{"internal/client/close.go", "\t\tc.work.Wait()\n\t\tclose(answered)", "\t\tc.work.Wait()\n\t\tc.told.Wait()\n\t\tclose(answered)"},
 	}}, "TestASessionTraceThatTakesItsTimeIsToldInOrder"},
 	{mutant{"each hold is proved by a request of its own", []edit{
 		{"internal/queue/keeper.go", "return len(c.node) })", "return 1 << 30 })"},
@@ -151,10 +213,11 @@ var ofTheLibrary = []judged{
 		{"internal/client/journal.go", "log, dropped := j.logger, j.dropped; dropped > 0", "log, dropped := j.logger, j.dropped; false"},
 	}}, "TestMessagesThatNobodyReadsDoNotPileUp"},
 	{mutant{"a look at a queue that was given up does not count", []edit{
-		{"inspect.go", "listed.Leave(s.client)\n", ""},
+		{"inspect.go", "\t\ts.client.Leave(listed)\n", ""},
 	}}, "TestLookingAtAQueueAgainAndAgainPilesUpNothingWhileTheServerHangs/Inspect"},
 	{mutant{"a wish for a lock that was given up does not count", []edit{
-		{"revoke.go", "written.Leave(s.client)\n", ""},
+		{"revoke.go", "\t\ts.client.Leave(set)\n", ""},
+		{"revoke.go", "\t\ts.client.Leave(read)\n", ""},
 	}}, "TestLookingAtAQueueAgainAndAgainPilesUpNothingWhileTheServerHangs/Revoke"},
 	{mutant{"who has the lock is told by a list alone", []edit{
 		{"inspect.go", "if found, err = s.read(ctx, found)", "markHolders(found)\n\t\tif found, err = s.read(ctx, found)"},
@@ -316,14 +379,15 @@ var ofTheLibrary = []judged{
 		{"internal/client/parents.go", "case failed >= 0 && failed < p.missing && err == zk.ErrBadArguments:", "case false:"},
 	}}, "TestAPathThatIsMissingOnAServerWithoutContainersCostsNoConnection"},
 	{mutant{"the parents are made ahead of their first node", []edit{
-		{"internal/client/parents.go", "\tvar ops []any\n\tfor _, op := range creates", "\tfor _, parent := range parents {\n\t\t_, _ = p.client.Conn.Multi(parent)\n\t}\n\tvar ops []any\n\tfor _, op := range creates"},
+		{"internal/client/parents.go", "\tcase p.missing > 0:\n", `	case p.missing > 0:
+		for _, parent := range p.creates(data) {
+			_ = p.client.Ask(p.client.ctx, wire.NewRequest(parent))
+		}
+`},
 	}}, "TestAListThatKeepsItsOwnCallOutLeavesNothingThatRefusesOthers"},
 	{mutant{"the first lock's list shuts the others out", []edit{
 		{"internal/client/parents.go", "if len(dir) < len(p.path) {", "if false {"},
 	}}, "internal/client.TestTheNodesAboveALocksPathLetEverybodyCreateOthersThere"},
-	{mutant{"transactions that make one path are taken for each other", []edit{
-		{"internal/wire/frame.go", "multi = op == OpCreate && parent; multi", "multi = false; multi && parent"},
-	}}, "internal/wire.TestARequestIsKnownByItsOperationAndItsPathOrThoseOfTheFirstInAMulti"},
 	{mutant{"who stands in the queue is told to get nowhere", []edit{
 		{"internal/client/stall.go", "case v.queued:", "case false:"},
 	}}, "TestWhoStandsInTheQueueIsNotTold"},
@@ -349,13 +413,13 @@ var ofTheLibrary = []judged{
 		{"internal/client/retry.go", "case <-c.ctx.Done():\n\t\treturn ErrClosed\n", ""},
 	}}, "TestALockThatIsTriedAgainAndAgainEndsWithItsSession"},
 	{mutant{"nobody looks whether a successor's node is there", []edit{
-		{"internal/queue/deletion.go", "checks(holders)...", "checks(nil)..."},
+		{"internal/queue/deletion.go", "checks(a.holders)...", "checks(nil)..."},
 	}}, "test/sim.TestASuccessorWhoseNodeIsGoneLosesTheLockBeforeTheNextIsGranted"},
 	{mutant{"several locks are had without a look at the clock", []edit{
 		{"multi.go", "!h.Valid()", "h.Err() != nil"},
 	}}, "test/sim.TestSeveralLocksOfTwoSessionsAreHadWhileBothLeasesRun"},
 	{mutant{"deletes overtake each other", []edit{
-		{"internal/queue/deletion.go", "before := b.before; before != nil && before.link != nil", "before := b.before; false"},
+		{"internal/queue/deletion.go", "\t\t\ts.link.Send(b.first.request)\n\t\t\tfor", "\t\t\tdefer s.link.Send(b.first.request)\n\t\t\tfor"},
 	}}, "TestALockThatAllHaveUnlockedIsFreeToItsSessionAtOnce"},
 	{mutant{"a proof that follows one in doubt comes as late as after a failure", []edit{
 		{"internal/queue/keeper.go", "if doubted > 0 { //", "if pause = max(pause, doubted); false { //"},
@@ -387,13 +451,13 @@ var ofTheLibrary = []judged{
 		{"membership/member.go", "client.Of(s).CleanUp(m.awaitEnd)", "_ = m.awaitEnd"},
 	}}, "membership.TestJoiningAgainAndAgainWithoutAServerDoesNotPileUpWork"},
 	{mutant{"nodes that are gone are heard of one by one", []edit{
-		{"internal/queue/deletion.go", "there || err != nil {", "there || err != nil || true {"},
+		{"internal/queue/deletion.go", "asked[i]); !errors.Is(err, zk.ErrNoNode) {", "asked[i]); !errors.Is(err, zk.ErrNoNode) || true {"},
 	}}, "internal/queue.TestDeletesOfManyNodesWhoseAnswerIsLostAreMadeSureOfByOneMoreTransaction"},
 	{mutant{"with a node that is gone all others of its request are left", []edit{
-		{"internal/queue/deletion.go", "there || err != nil {", "there && err != nil {"},
+		{"internal/queue/deletion.go", "asked[i]); !errors.Is(err, zk.ErrNoNode) {", "asked[i]); err != nil && !errors.Is(err, zk.ErrNoNode) {"},
 	}}, "internal/queue.TestNodesThatAreGoneKeepNoOtherOfTheirRequestFromBeingDeleted"},
 	{mutant{"who has a lock from a node that is gone is not checked", []edit{
-		{"internal/queue/deletion.go", "case len(nodes)+len(holders) == 0:", "case len(nodes) == 0:"},
+		{"internal/queue/deletion.go", "case len(a.nodes)+len(a.holders) == 0:", "case len(a.nodes) == 0:"},
 	}}, "TestASuccessorWhoseQueueIsDeletedLosesTheLockAtOnce"},
 	{mutant{"a newcomer follows the number of a queue that was made anew", []edit{
 		{"internal/queue/succession.go", "c.since <= ahead.token &&", ""},
@@ -408,7 +472,10 @@ var ofTheLibrary = []judged{
 		{"internal/queue/succession.go", "before.wake() //", "_ = before //"},
 	}}, "internal/queue.TestAContenderInWhosePlaceAnotherFollowsLooksAtTheQueue"},
 	{mutant{"whom a lock went on to is not checked", []edit{
-		{"internal/queue/deletion.go", "responses[first:first+1]) {\n\t\t\t\treturn err\n\t\t\t}", "responses[first:first+1]) {\n\t\t\t\treturn err\n\t\t\t}\n\t\t\tbatch = nil"},
+		{"internal/queue/deletion.go", "results[first:first+1]) {\n\t\t\t\treturn err\n\t\t\t}", `results[first:first+1]) {
+				return err
+			}
+			batch = nil`},
 	}}, "internal/queue.TestWhomALockWentOnToIsCheckedBeforeTheNodeGoesThatKeepsOthersFromIt"},
 	{mutant{"calls that end together have a request each for their nodes", []edit{
 		{"internal/queue/deletion.go", "case c.hold == nil: //", "case false: //"},
@@ -429,7 +496,7 @@ var ofTheLibrary = []judged{
 		{"internal/wire/link.go", "\t\tl.Close() // go-zookeeper waits", "\t\t// go-zookeeper waits"},
 	}}, "TestAConnectionThatEndsWhileAWriteIsBlockedIsReplaced"},
 	{mutant{"Unlock waits for the first of the deletes that go ahead", []edit{
-		{"internal/queue/deletion.go", "r.batch = batches[len(batches)-1]", "r.batch = batches[0]"},
+		{"internal/queue/deletion.go", "r.sent, r.link = b.first.request, s.link", "r.sent, r.link = slices.Concat(batches, []*batch{b})[0].first.request, s.link"},
 	}}, "internal/queue.TestUnlockReturnsWhenItsOwnDeleteHasBeenSent"},
 	{mutant{"a hold that was released waits for a later owner's delete", []edit{
 		{"internal/queue/hold.go", "return h.deletion, first", "return c.leaving, first"},
@@ -452,11 +519,8 @@ var ofTheLibrary = []judged{
 	{mutant{"nobody is told that a member's session is closed", []edit{
 		{"membership/keep.go", "m.sessionClosed()\n\t\t\treturn\n\t\tcase client.Refused(err):", "return\n\t\tcase client.Refused(err):"},
 	}}, "membership.TestAMemberOfAClosedSessionIsNotRegistered"},
-	{mutant{"an answer by another connection is believed", []edit{
-		{"internal/client/list.go", "case err == nil, errors.Is(err, zk.ErrNoNode):", "case err == nil:"},
-	}}, "internal/client.TestAnAnswerByAnotherConnectionCatchesNobodyUp"},
 	{mutant{"a connection that is gone is caught up on", []edit{
-		{"internal/client/list.go", "<-l.CatchingUp }()\n\tif c.Current() != l {", "<-l.CatchingUp }()\n\tif false {"},
+		{"internal/client/list.go", "c.Current() != l || !l.CaughtUp() {", "!l.CaughtUp() {"},
 	}}, "internal/client.TestNobodyCatchesUpOnAConnectionThatIsGone"},
 	{mutant{"a lock of a least length is handed over within its session", []edit{
 		{"internal/queue/contender.go", "\tif c.linger() {\n\t\treturn nil\n\t}\n\tif held {\n\t\tc.handOver()\n\t}", "\tif held {\n\t\tc.handOver()\n\t}\n\tif c.linger() {\n\t\treturn nil\n\t}"},
@@ -505,7 +569,7 @@ var ofTheLibrary = []judged{
 	}}, "TestAWriterWhoIsAskedForTheLockLeavesAReaderWhoIs"},
 	{mutant{"who goes on waits until nobody writes on its node", []edit{
 		{"internal/queue/convert.go", "if client.Answers(err, zk.ErrBadVersion) {", "for client.Answers(err, zk.ErrBadVersion) {"},
-		{"internal/queue/convert.go", "c.check(), enter, c.read)", "c.checkUnasked(), enter, c.read)"},
+		{"internal/queue/convert.go", "client.Check(c.node), enter, c.read)", "c.checkUnasked(), enter, c.read)"},
 	}}, "TestWhoGoesOnDoesNotWaitUntilNobodyWritesOnItsNode"},
 	{mutant{"who goes on does not hear of a mark behind other data", []edit{
 		{"internal/queue/convert.go", "if listen != nil {", "if false {"},
@@ -566,7 +630,8 @@ var ofTheLibrary = []judged{
 		{"internal/queue/convert.go", "if before.contender.revoked {", "if false {"},
 	}}, "TestAMarkFromTheLineForPermitsIsHeeded"},
 	{mutant{"the error of a connection is passed on", []edit{
-		{"internal/wire/link.go", "return n, zk.ErrConnectionClosed", "return n, err"},
+		{"internal/wire/link.go", "\tif l.pass(p) == nil {", "\terr := l.pass(p)\n\tif err == nil {"},
+		{"internal/wire/link.go", "return 0, zk.ErrConnectionClosed", "return 0, err"},
 	}}, "TestTheErrorOfAConnectionIsNotTakenForTheEndOfACtx"},
 	{mutant{"a member whose time is up as its turn comes is told nothing of the lock", []edit{
 		{"internal/queue/handoff.go", "return nil, TimedOut(ctx, client.Ended(ctx))", "return nil, client.Ended(ctx)"},
@@ -587,7 +652,7 @@ var ofTheLibrary = []judged{
 		{"trylock.go", "up := errors.New(\"the time is up\")", "up := errLostMeanwhile"},
 	}}, "TestTheTimeOfAnotherTryIsNotTakenForTheCallsOwn"},
 	{mutant{"all watches are asked for at once", []edit{
-		{"internal/client/watch.go", "if ws.asking == MostAsking && !c.Closed() {", "if ws.asking < 0 {"},
+		{"internal/client/watch.go", "if ws.asking == MostAsking {", "if ws.asking < 0 {"},
 	}}, "internal/client.TestOfManyWatchesSomeAreAskedForAtATimeAndNoneOverAnotherConnection"},
 	{mutant{"watches that are yet to be asked for outlive their connection", []edit{
 		{"internal/client/watch.go", "ws.unasked = nil", ""},
@@ -631,7 +696,7 @@ var ofTheLibrary = []judged{
 		{"zktest/leader.go", "interval > 0 && l.reaper", "l.reaper"},
 	}}, "zktest.TestAServerThatIsToldToLookForContainersNeverKeepsThem"},
 	{mutant{"a turn is handed over while its write of the size is under way", []edit{
-		{"internal/queue/semaphore.go", "check := turn.Check()", "check := turn.contender.check()"},
+		{"internal/queue/semaphore.go", "turn.check(), wire.Op{Code: wire.OpSetData", "client.Check(turn.contender.node), wire.Op{Code: wire.OpSetData"},
 	}}, "internal/queue.TestATurnInWhichTheSizeIsWrittenIsOverWhenItsNodeIsGone"},
 	{mutant{"a list that is refused passes for a create that is", []edit{
 		{"internal/queue/queue.go", "	return c, view, err\n}\n\n// enterOnce", "	return c, view, q.describe(err)\n}\n\n// enterOnce"},
@@ -676,7 +741,7 @@ var ofTheLibrary = []judged{
 		{"while.go", "if !latch.IsClosed(done) { // it was first", "if done != nil {"},
 	}}, ".TestATimeThatIsUpIsToldFromTheEndOfTheCallersContext"},
 	{mutant{"a node that the server made, and erred at, is forgotten", []edit{
-		{"internal/queue/create.go", "replied && !client.Mishap(created.Err):", "replied:"},
+		{"internal/queue/create.go", "created.Answered() && !client.Mishap(err):", "created.Answered():"},
 	}}, "internal/queue.TestANodeThatTheServerMadeAndErredAtIsFound"},
 	{mutant{"a MultiLocker with a limit waits for its caller's own hold", []edit{
 		{"multi.go", "if m.made(\"try\") == nil && d > 0 {", "if false {"},
@@ -725,11 +790,8 @@ var ofTheLibrary = []judged{
 		{"internal/wire/handshake.go", "l.dialer.told.connected() //", "//"},
 		{"internal/wire/handshake.go", "l.dialer.session.Connected(l, timeout)\n", "l.dialer.session.Connected(l, timeout)\n\tl.dialer.told.connected()\n"},
 	}}, "internal/wire.TestAConnectionIsCountedBeforeAnybodyHasIt"},
-	{mutant{"a proof is waited for on whatever connection", []edit{
-		{"internal/queue/keeper.go", "}).WaitOn(ctx, p.link)", "}).Wait(ctx)"},
-	}}, "internal/queue.TestAServerThatHangsWithAProofOfTheConnectionBeforeIsLeftInTime"},
 	{mutant{"a semaphore's size is read on whatever connection", []edit{
-		{"internal/queue/semaphore.go", "case err == nil && session.client.Current() != l:", "case err == nil && l == nil:"},
+		{"internal/queue/semaphore.go", "_, err = s.permits.session.client.Decides(read)", "_ = read"},
 	}}, "internal/queue.TestASemaphoresSizeCountsOnTheConnectionOnWhichItIsAsNewAsHasToBe"},
 	{mutant{"a request to set watches again is the last if it is a little short of full", []edit{
 		{"internal/wire/told.go", "FullRequest = 120 << 10", "FullRequest = 127 << 10"},
@@ -850,7 +912,7 @@ var ofTheLibrary = []judged{
 		{"internal/queue/incarnation.go", "s.watchAgainLater()", "go s.watchAgainByTimer()"},
 	}}, "TestAfterAReconnectAProofGoesAheadOfTheWatches"},
 	{mutant{"who may not list the permits is told no more than that", []edit{
-		{"internal/client/watch.go", "= c.children(key.Path)", "= c.Conn.Children(key.Path)"},
+		{"internal/client/watch.go", "= childrenOf(key.Path, r)", "= r.Children()"},
 	}}, "TestWhoMayNotListThePermitsLearnsWhichListThatIs"},
 	{mutant{"while a connect request is unheard a lease lasts though its touch soon is old", []edit{
 		{"internal/lease/lease.go", "> spare && byTouch-usual > spare", "> spare && byTouch > 0*usual"},
@@ -885,10 +947,10 @@ var ofTheLibrary = []judged{
 		{"internal/lease/speed.go", " && s.Doubted(begun) <= 0", ""},
 	}}, "internal/lease.TestNoProofIsQuickRightBehindASlowWriteOfAnyKind"},
 	{mutant{"a proof right behind a slow delete begins a lease", []edit{
-		{"internal/wire/link.go", "if r.write {", "if false {"},
+		{"internal/wire/link.go", "\tif write {\n\t\tl.speed", "\tif false {\n\t\tl.speed"},
 	}}, "internal/wire.TestASlowWriteLeavesADoubtAndASlowReadNone"},
 	{mutant{"a proof right behind a slow read begins no lease", []edit{
-		{"internal/wire/link.go", "if r.write {", "if true {"},
+		{"internal/wire/link.go", "\tif write {\n\t\tl.speed", "\tif true {\n\t\tl.speed"},
 	}}, "internal/wire.TestASlowWriteLeavesADoubtAndASlowReadNone"},
 	{mutant{"a write is quick by what this server grants", []edit{
 		{"internal/wire/handshake.go", "l.shortest, _ = l.dialer.session.Left()", "l.shortest = timeout"},
@@ -946,7 +1008,10 @@ var ofTheLibrary = []judged{
 		{"internal/client/journal.go", "j.add(func() { j.logger.Debug(plain.Message(fmt.Sprintf(\"zk: \"+format, args...), longestValue)) })", "j.Debug(fmt.Sprintf(\"zk: \"+format, args...))"},
 	}}, "TestAnErrorThatEndsTheGoroutineThatReadsItCostsTheSessionNothing"},
 	{mutant{"a context is asked while its create is on its way", []edit{
-		{"internal/queue/create.go", "case <-done:\n\t\tc.abandon()\n\t\ts.client.CleanUp(func() {\n\t\t\t<-created.Done", "case <-ctx.Done():\n\t\ts.client.CleanUp(func() {\n\t\t\t<-created.Done"},
+		{"internal/queue/create.go", `case <-done:
+		c.abandon()
+		s.client.CleanUp(func() {
+			<-last.Done`, "case <-ctx.Done():\n\t\ts.client.CleanUp(func() {\n\t\t\t<-last.Done"},
 	}}, "TestAContextThatPanicsCostsNobodyTheLock"},
 	{mutant{"a context that panics keeps a turn at the permits", []edit{
 		{"internal/queue/semaphore.go", "\tdefer func() {\n\t\tturn.SendRelease(ctx, nil)\n\t\treleased = true\n\t}()\n", "\treleased = true\n\tdefer func() {\n\t\tif h != nil || err != nil {\n\t\t\tturn.SendRelease(ctx, nil)\n\t\t}\n\t}()\n"},
@@ -1095,10 +1160,10 @@ var ofTheLibrary = []judged{
 		{"membership/state.go", "go m.news.Run()", "done := make(chan struct{})\n\t\tgo func() { defer close(done); m.news.Run() }()\n\t\t<-done"},
 	}}, "membership.TestAMemberDoesNotWaitForUsersCode"},
 	{mutant{"the client remembers every watch", []edit{
-		{"internal/client/watch.go", "w.Data, w.Stat, err = c.Conn.Get(key.Path)", "w.Data, w.Stat, _, err = c.Conn.GetW(key.Path)"},
+		{"internal/client/watch.go", "func (c *Client) arm(u unasked, try int) {\n", "func (c *Client) arm(u unasked, try int) {\n\tc.Spawn(func() { _, _, _, _ = c.Conn.GetW(u.key.Path) })\n"},
 	}}, "TestTheClientRemembersNoWatchThroughReconnects"},
-	{mutant{"the link asks for no watch", []edit{
-		{"internal/wire/link.go", "p[len(p)-1] = 1 //", "_ = p //"},
+	{mutant{"no watch is asked for", []edit{
+		{"internal/client/watch.go", "Watch: true}", "Watch: false}"},
 	}}, "TestTheClientRemembersNoWatchThroughReconnects"},
 	{mutant{"several locks are kept when the trace of one panics", []edit{
 		{"multi.go", "if !complete {\n\t\t\tlast", "if p := recover(); p != nil {\n\t\t\tpanic(p)\n\t\t}\n\t\tif !complete {\n\t\t\tlast"},
@@ -1107,7 +1172,7 @@ var ofTheLibrary = []judged{
 		{"internal/client/connection.go", "l == nil || latch.IsClosed(l.Down())", "l == nil"},
 	}}, "internal/queue.TestAConnectionThatIsGivenUpAsItIsAnsweredIsNone"},
 	{mutant{"who finds a node gone goes on before its hold is over", []edit{
-		{"internal/client/watch.go", "c.observer.Deleted(key.Path)", "defer c.observer.Deleted(key.Path)"},
+		{"internal/client/watch.go", "c.observer.Deleted(u.key.Path)", "defer c.observer.Deleted(u.key.Path)"},
 	}}, "internal/queue.TestAHoldWhoseNodeIsDeletedIsOverBeforeTheSessionHasTheLockAgain"},
 	{mutant{"who hears that a node is gone goes on before its hold is over", []edit{
 		{"internal/client/connection.go", "c.observer.Deleted(event.Path)", "defer c.observer.Deleted(event.Path)"},
@@ -1137,7 +1202,12 @@ var ofTheLibrary = []judged{
 		{"internal/client/close.go", "\tc.dialer.Await()\n", ""},
 	}}, "TestCloseWaitsForTheCloseOfEachConnectionAndAReconnectDoesNot"},
 	{mutant{"a reconnect waits for the close of the connection before", []edit{
-		{"internal/wire/link.go", "\t\tgo func() {\n\t\t\tdefer l.dialer.unclosed.Done()\n\t\t\tl.Conn.Close()\n\t\t}()\n", "\t\tdefer l.dialer.unclosed.Done()\n\t\tl.Conn.Close()\n"},
+		{"internal/wire/link.go", `		go func() {
+			defer l.dialer.unclosed.Done()
+			l.Conn.Close()
+			l.out.writers.Wait()
+		}()
+`, "\t\tdefer l.dialer.unclosed.Done()\n\t\tl.Conn.Close()\n"},
 	}}, "TestCloseWaitsForTheCloseOfEachConnectionAndAReconnectDoesNot"},
 	{mutant{"the first address of a name has all of the time", []edit{
 		{"internal/wire/resolved.go", "next = timer.C", "_ = timer"},
@@ -1176,7 +1246,7 @@ var ofTheLibrary = []judged{
 		{"internal/queue/counter.go", "time.Since(begun) < reaped", "begun.IsZero()"},
 	}}, "internal/queue.TestWhoMayNotMakeThePathAnewWaitsForOthersWhoMay"},
 	{mutant{"a path whose counter begins anew loses what it says", []edit{
-		{"internal/queue/counter.go", "Data: data, Acl: acl}", "Data: data[:0], Acl: acl}"},
+		{"internal/queue/counter.go", "Data: content.Data, ACL: acl}", "Data: content.Data[:0], ACL: acl}"},
 	}}, "internal/queue.TestAPathWhoseCounterBeginsAnewSaysWhatItSaidAndHasItsACL"},
 	{mutant{"a path is made anew with an ACL that names nobody", []edit{
 		{"internal/queue/counter.go", "if slices.ContainsFunc(acl, masked) {", "if false {"},
@@ -1288,7 +1358,7 @@ var ofTheLibrary = []judged{
 		{"internal/queue/create.go", "case errors.Is(err, errNotThere):\n\t\t\treturn client.Permanent(err)", "case errors.Is(err, errNotThere):\n\t\t\treturn client.Permanent(client.Final(\"there is no node\"))"},
 	}}, "test/sim.TestF03ACreateThatWasNeverSentLeavesOneNode"},
 	{mutant{"the node of a call that has ended during its create stays", []edit{
-		{"internal/queue/create.go", "c.settle(s.client.Context(), s.client.Context().Done(), seen, created) == nil {", "c.settle(s.client.Context(), s.client.Context().Done(), seen, created) == nil && false {"},
+		{"internal/queue/create.go", "c.settle(s.client.Context(), s.client.Context().Done(), created) == nil {", "c.settle(s.client.Context(), s.client.Context().Done(), created) == nil && false {"},
 	}}, "test/sim.TestF08ACallWhoseCtxEndsReturnsAtOnceAndLeavesNoNode"},
 	{mutant{"a node that no call knows of stays", []edit{
 		{"internal/queue/deletion.go", "ours && s.live[id] == nil {", "false && ours && s.live[id] == nil {"},
@@ -1330,7 +1400,7 @@ var ofTheLibrary = []judged{
 		{"internal/client/retry.go", "return !errors.As(err, &final) && !Refused(err)", "return !errors.As(err, &final)"},
 	}}, "test/sim.TestF35ARefusalByAnACLIsToldOnceAndNotTriedAgain"},
 	{mutant{"an end of the session that no server has confirmed is a success", []edit{
-		{"internal/client/close.go", "if !confirmed && id != 0 {", "if !confirmed && id < 0 && id > 0 {"},
+		{"internal/client/close.go", "if !c.dialer.Ended() && id != 0 {", "if !c.dialer.Ended() && id < 0 && id > 0 {"},
 	}}, "test/sim.TestF37CloseWhileDisconnectedIsQuickAndLeavesNothing"},
 	{mutant{"readers wait for nobody", []edit{
 		{"internal/recipe/name.go", "return k != Read || other != Read", "return other != Read"},
@@ -1389,17 +1459,18 @@ var ofTheLibrary = []judged{
 		{"internal/client/connection.go", "\tc.observer.Connected(l, timeout)\n\tif (*Client)(c).publish(l, l.ID) {", "\tpublished := (*Client)(c).publish(l, l.ID)\n\tc.observer.Connected(l, timeout)\n\tif published {"},
 	}}, "internal/client.TestNobodyHasAConnectionThatTheObserverDoesNotKnow"},
 	{mutant{"a touch counts from when its request's write has returned", []edit{
-		{"internal/wire/link.go", "\tn, err := l.Conn.Write(p)\n", `	n, err := l.Conn.Write(p)
-	l.mu.Lock()
-	if r, noted := l.pending[int32(binary.BigEndian.Uint32(p[4:]))]; noted {
-		r.sent = l.dialer.Clock.Now()
-		l.pending[int32(binary.BigEndian.Uint32(p[4:]))] = r
-	}
-	l.mu.Unlock()
-`},
+		{"internal/wire/outbox.go", "\t\tfor _, r := range ours {\n\t\t\tr.written", "\t\tfor _, r := range ours {\n\t\t\tr.sent = l.dialer.Clock.Now()\n\t\t\tr.written"},
 	}}, "internal/queue.TestATouchCountsFromWhenItsRequestMayHaveBeenWithTheServer"},
 	{mutant{"a delete counts as sent before it is written", []edit{
-		{"internal/wire/link.go", "\tn, err := l.Conn.Write(p)\n\tif t != nil {\n\t\tt.sent()\n\t}\n", "\tif t != nil {\n\t\tt.sent()\n\t}\n\tn, err := l.Conn.Write(p)\n"},
+		{"internal/wire/outbox.go", `		_, err := l.Conn.Write(buf)
+		for _, r := range ours {
+			r.written.Close()
+		}
+`, `		for _, r := range ours {
+			r.written.Close()
+		}
+		_, err := l.Conn.Write(buf)
+`},
 	}}, "TestUnlockReturnsWhenItsDeleteHasBeenWrittenAndNotBefore"},
 	{mutant{"several locks of which the last panics are not given back", []edit{
 		{"multi.go", "if !complete {\n\t\t\tlast", "if !complete && err != nil {\n\t\t\tlast"},

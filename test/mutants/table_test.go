@@ -54,17 +54,25 @@ var all = []mutant{
 		{"internal/queue/create.go", "if carrier.ID != c.incarnation.id {", "if false {"},
 	}},
 	{"a list decides before the server has caught up", []edit{
-		{"internal/client/list.go", "if l.CaughtUp() {\n\t\treturn l, nil\n\t}\n\tl.CatchingUp", "if true {\n\t\treturn l, nil\n\t}\n\tl.CatchingUp"},
+		{"internal/client/list.go", "l == nil || l.CaughtUp() {", "true || l.CaughtUp() {"},
+		{"internal/client/list.go", "c.Current() != l || !l.CaughtUp() {", "c.Current() != l {"},
 	}},
 	{"permits are counted before the server has caught up", []edit{
-		{"internal/client/watch.go", "if _, err := c.CatchUp(key.Path); err != nil {", "if err := error(nil); err != nil {"},
-		{"internal/queue/semaphore.go", "if client.GenerationOf(w.Stat).Before(client.GenerationOf(said.Stat)) {", "if false {"}, // which would notice
+		{"internal/client/list.go", "l == nil || l.CaughtUp() {", "true || l.CaughtUp() {"},
+		{"internal/client/list.go", "c.Current() != l || !l.CaughtUp() {", "c.Current() != l {"},
+		{"internal/client/watch.go", "if u.key.Children && !u.watch.Link.CaughtUp() {", "if false {"},
+		{"internal/client/watch.go", "if err == nil && u.key.Children && !w.Link.CaughtUp() {", "if false {"},
+		{"internal/queue/semaphore.go", "if client.GenerationOf(w.Stat).Before(client.GenerationOf(said.Stat)) {", "if false {"},
 	}},
 	{"recovery without the committed write", []edit{
-		{"internal/queue/create.go", "if _, err := c.queue.session.client.CatchUp(dir); err != nil {", "if err := error(nil); err != nil {"},
+		{"internal/queue/create.go", "list, err := s.client.JoinList(c.queue.dir).Wait(s.client.Context())", "listed := client.Children(c.queue.dir)\n\t_ = s.client.Ask(s.client.Context(), listed)\n\tlist, err := s.client.ListOf(c.queue.dir, listed)"},
 	}},
 	{"ExistsW instead of GetW", []edit{
-		{"internal/client/watch.go", "w.Data, w.Stat, err = c.Conn.Get(key.Path)", "_, w.Stat, _, err = c.Conn.ExistsW(key.Path)"},
+		{"internal/client/watch.go", "op := wire.Op{Code: wire.OpGetData,", "op := wire.Op{Code: wire.OpExists,"},
+		{"internal/client/watch.go", "\t\tw.Data, w.Stat, err = r.Data()\n", `		if w.Data, w.Stat, err = r.Data(); errors.Is(err, wire.ErrMalformed) {
+			w.Stat, err = r.Stat()
+		}
+`},
 	}},
 	{"no list after a reconnect", []edit{
 		{"internal/queue/wait.go", "case <-at.link.Down():\n\t\treturn nil, nil\n", ""},
@@ -77,19 +85,23 @@ var all = []mutant{
 		{"internal/queue/wait.go", "next.IsArmed() && next.Stat.EphemeralOwner != c.incarnation.id", "next.IsArmed()"},
 	}},
 	{"release by prefix", []edit{
-		{"internal/queue/deletion.go", "if err := s.deleteTogether(batch); !errors.Is(err, zk.ErrNoNode) {", `names, _, err := s.client.Conn.Children(last.queue.dir)
+		{"internal/queue/deletion.go", "\terr := sent.Err()\n", `	s.client.Spawn(func() {
+		names, _, _ := s.client.Conn.Children(r.contender.queue.dir)
 		for _, name := range names {
-			if _, ours := s.ids.of(name); ours && err == nil {
-				err = s.client.Conn.Delete(recipe.Join(last.queue.dir, name), -1)
+			if _, ours := s.ids.of(name); ours {
+				_ = s.client.Conn.Delete(recipe.Join(r.contender.queue.dir, name), -1)
 			}
 		}
-		if !errors.Is(err, zk.ErrNoNode) {`},
+	})
+	err := sent.Err()
+`},
 	}},
 	{"a lost create is not looked for", []edit{
-		{"internal/queue/create.go", "case carrier == nil, replied &&", "case true, carrier == nil, replied &&"},
+		{"internal/queue/create.go", "case carrier == nil, created.Answered() &&", "case true, carrier == nil, created.Answered() &&"},
 	}},
 	{"a delete is tried once", []edit{
-		{"internal/queue/deletion.go", "if err := s.deleteTogether(batch); !errors.Is(err, zk.ErrNoNode) {\n\t\t\treturn err", "if err := s.deleteTogether(batch); !errors.Is(err, zk.ErrNoNode) {\n\t\t\treturn client.Permanent(err)"},
+		{"internal/queue/deletion.go", "s.deleteTogether(batch, a); !errors.Is(err, zk.ErrNoNode) {\n\t\t\treturn err", "s.deleteTogether(batch, a); !errors.Is(err, zk.ErrNoNode) {\n\t\t\treturn client.Permanent(err)"},
+		{"internal/queue/deletion.go", "if err != nil && !errors.Is(err, zk.ErrNoNode) && s.client.Spawn(", "if err != nil && !errors.Is(err, zk.ErrNoNode) && false && s.client.Spawn("},
 	}},
 	{"no deadline", []edit{
 		{"internal/lease/lease.go", "proof.Add(part(timeout, proofPart)), touch.Add(part(timeout, touchPart))", "proof.Add(100*timeout), touch.Add(100*timeout)"},
@@ -202,7 +214,13 @@ var all = []mutant{
 		{"internal/queue/hold.go", "return nil, h.Err()", "return nil, nil"},
 	}},
 	{"a release is not waited for", []edit{
-		{"internal/queue/hold.go", "case <-r.done:\n\t\treturn r.err\n\tcase <-ctx.Done():\n\t\treturn client.Ended(ctx)", "case <-ctx.Done():\n\t\treturn client.Ended(ctx)\n\tdefault:\n\t\treturn nil"},
+		{"internal/queue/hold.go", `case <-r.done.Done():
+		return r.err
+	case <-ctx.Done():
+		return client.Ended(ctx)`, `case <-ctx.Done():
+		return client.Ended(ctx)
+	default:
+		return nil`},
 	}},
 	{"a hold that has ended is valid", []edit{
 		{"internal/queue/hold.go", "if h.Err() != nil {\n\t\treturn false\n\t}\n\tinc,", "inc,"},
@@ -213,7 +231,7 @@ var all = []mutant{
 		{"internal/queue/hold.go", "return h.Err() == nil // a proof", "return false // a proof"},
 	}},
 	{"a check of the path instead of the node", []edit{
-		{"internal/queue/hold.go", "check := h.contender.check()", "check := &zk.CheckVersionRequest{Path: h.contender.queue.dir, Version: -1}"},
+		{"internal/queue/hold.go", "check := client.Check(h.contender.node)", "check := client.Check(h.contender.queue.dir)"},
 	}},
 	{"the owner's first lock does not count", []edit{
 		{"reentrant.go", "return l.depth", "return l.depth - 1"},
@@ -256,10 +274,10 @@ var all = []mutant{
 		{"rwlocker.go", "outermost && r != nil {", "r != nil {"},
 	}},
 	{"a downgrade goes on without its writer's node", []edit{
-		{"internal/queue/downgrade.go", "Flags: zk.FlagEphemeral}, check)", "Flags: zk.FlagEphemeral})\n\t\t\t\t_ = check"},
+		{"internal/queue/downgrade.go", "zk.FlagEphemeral), check}", "zk.FlagEphemeral)}"},
 	}},
 	{"permits are taken when the turn is over", []edit{
-		{"internal/queue/semaphore.go", "return above.Create([]byte(s.says()), nodes, check) //", "_ = check\n\t\t\t\treturn above.Create([]byte(s.says()), nodes) //"},
+		{"internal/queue/semaphore.go", "ops := append(slices.Repeat([]wire.Op{permit}, n), check) //", "_ = check\n\t\tops := slices.Repeat([]wire.Op{permit}, n) //"},
 	}},
 	{"a lost hold's node goes before its grace is over", []edit{
 		{"internal/queue/contender.go", "return c.queue.options.LossGrace -", "return c.queue.options.LossGrace/2 -"},
