@@ -130,9 +130,9 @@ func TestWhatAServerAnswersIsRead(t *testing.T) {
 	}
 }
 
-func TestACountAloneMakesNoRoom(t *testing.T) {
-	for _, op := range []int32{OpGetChildren2, OpGetACL} {
-		r := answered(op, append(number(1<<20), make([]byte, 1<<10)...), 0)
+func TestACountThatIsNotTrueIsRefusedAndMakesNoRoom(t *testing.T) {
+	for _, tc := range []struct{ op, count int32 }{{OpGetChildren2, 1 << 20}, {OpGetACL, 1 << 20}, {OpGetChildren2, -1}, {OpGetACL, -1}} {
+		r := answered(tc.op, append(number(tc.count), make([]byte, 1<<10)...), 0)
 		var before, after runtime.MemStats
 		runtime.ReadMemStats(&before)
 		_, err := says(r)
