@@ -4,11 +4,13 @@ import (
 	"context"
 	"runtime"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/zklock/zklock"
+	"github.com/zklock/zklock/zktest"
 )
 
 // Whoever looks at a queue once in a while, as a dashboard does, adds nothing to the work that
@@ -37,10 +39,21 @@ func TestLookingAtAQueueAgainAndAgainPilesUpNothingWhileTheServerHangs(t *testin
 					cancel()
 				}
 				require.Less(t, runtime.NumGoroutine(), before+few)
+				asked := requests(b.server)
 				b.server.Thaw()
+				synctest.Wait()
+				require.Less(t, requests(b.server), asked+few)
 				require.NoError(t, poll(t.Context(), s, h.Node()))
 				require.NoError(t, h.Release(t.Context()))
 			})
 		})
 	}
+}
+
+// requests returns how many have come in at the server.
+func requests(server *zktest.Server) (n int) {
+	for _, some := range server.Requests() {
+		n += some
+	}
+	return n
 }

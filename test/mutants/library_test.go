@@ -22,6 +22,9 @@ type judged struct {
 // the simulation does not have what they take: stalled sockets, ports that refuse
 // for ever, servers without containers, a log that is read; or has it too rarely.
 var ofTheLibrary = []judged{
+	{mutant{"a touch of ours counts from when its request was written", []edit{
+		{"internal/wire/outbox.go", "\t\tfor _, r := range ours {\n\t\t\tr.written", "\t\tfor _, r := range ours {\n\t\t\tr.sent = l.dialer.Clock.Now()\n\t\t\tr.written"},
+	}}, "internal/wire.TestAnAnswerToOursIsASignOfLifeAndAWriteThatWasAnsweredCatchesUp"},
 	{mutant{"an answer goes to the next request, whosever it is", []edit{
 		{"internal/wire/link.go", "case r == nil || r.xid != xidOf(frame):", "case r == nil:"},
 	}}, "internal/wire.TestAnAnswerThatIsNotToTheNextRequestOrCannotBeReadEndsTheConnection"},
@@ -419,7 +422,8 @@ var ofTheLibrary = []judged{
 		{"multi.go", "!h.Valid()", "h.Err() != nil"},
 	}}, "test/sim.TestSeveralLocksOfTwoSessionsAreHadWhileBothLeasesRun"},
 	{mutant{"deletes overtake each other", []edit{
-		{"internal/queue/deletion.go", "\t\t\ts.link.Send(b.first.request)\n\t\t\tfor", "\t\t\tdefer s.link.Send(b.first.request)\n\t\t\tfor"},
+		{"internal/queue/deletion.go", "\t\t\ts.link.Send(b.first.request)\n", "\t\t\tgo s.link.Send(b.first.request)\n"},
+		{"internal/queue/deletion.go", "\ts.link.Send(r.sent)\n", "\tgo s.link.Send(r.sent)\n"},
 	}}, "TestALockThatAllHaveUnlockedIsFreeToItsSessionAtOnce"},
 	{mutant{"a proof that follows one in doubt comes as late as after a failure", []edit{
 		{"internal/queue/keeper.go", "if doubted > 0 { //", "if pause = max(pause, doubted); false { //"},
@@ -495,9 +499,6 @@ var ofTheLibrary = []judged{
 	{mutant{"a blocked write keeps a connection that has ended", []edit{
 		{"internal/wire/link.go", "\t\tl.Close() // go-zookeeper waits", "\t\t// go-zookeeper waits"},
 	}}, "TestAConnectionThatEndsWhileAWriteIsBlockedIsReplaced"},
-	{mutant{"Unlock waits for the first of the deletes that go ahead", []edit{
-		{"internal/queue/deletion.go", "r.sent, r.link = b.first.request, s.link", "r.sent, r.link = slices.Concat(batches, []*batch{b})[0].first.request, s.link"},
-	}}, "internal/queue.TestUnlockReturnsWhenItsOwnDeleteHasBeenSent"},
 	{mutant{"a hold that was released waits for a later owner's delete", []edit{
 		{"internal/queue/hold.go", "return h.deletion, first", "return c.leaving, first"},
 	}}, "TestReleasingAgainIsDoneWhateverBecomesOfTheNodeThatOthersHaveHadSince"},
@@ -521,7 +522,7 @@ var ofTheLibrary = []judged{
 	}}, "membership.TestAMemberOfAClosedSessionIsNotRegistered"},
 	{mutant{"a connection that is gone is caught up on", []edit{
 		{"internal/client/list.go", "c.Current() != l || !l.CaughtUp() {", "!l.CaughtUp() {"},
-	}}, "internal/client.TestNobodyCatchesUpOnAConnectionThatIsGone"},
+	}}, "internal/queue.TestASemaphoresSizeCountsOnTheConnectionOnWhichItIsAsNewAsHasToBe"},
 	{mutant{"a lock of a least length is handed over within its session", []edit{
 		{"internal/queue/contender.go", "\tif c.linger() {\n\t\treturn nil\n\t}\n\tif held {\n\t\tc.handOver()\n\t}", "\tif held {\n\t\tc.handOver()\n\t}\n\tif c.linger() {\n\t\treturn nil\n\t}"},
 	}}, "TestALockIsNotHandedOnInsideASessionBeforeItsMinimum"},
@@ -632,7 +633,7 @@ var ofTheLibrary = []judged{
 	{mutant{"the error of a connection is passed on", []edit{
 		{"internal/wire/link.go", "\tif l.pass(p) == nil {", "\terr := l.pass(p)\n\tif err == nil {"},
 		{"internal/wire/link.go", "return 0, zk.ErrConnectionClosed", "return 0, err"},
-	}}, "TestTheErrorOfAConnectionIsNotTakenForTheEndOfACtx"},
+	}}, "internal/wire.TestAWriteThatFailsEndsTheConnectionWhoeverHearsOfIt"},
 	{mutant{"a member whose time is up as its turn comes is told nothing of the lock", []edit{
 		{"internal/queue/handoff.go", "return nil, TimedOut(ctx, client.Ended(ctx))", "return nil, client.Ended(ctx)"},
 	}}, "TestTheLockIsHeldByAnotherUntilTheMomentOfItsHandover"},
@@ -1171,9 +1172,6 @@ var ofTheLibrary = []judged{
 	{mutant{"a connection that was given up is taken for the session's", []edit{
 		{"internal/client/connection.go", "l == nil || latch.IsClosed(l.Down())", "l == nil"},
 	}}, "internal/queue.TestAConnectionThatIsGivenUpAsItIsAnsweredIsNone"},
-	{mutant{"who finds a node gone goes on before its hold is over", []edit{
-		{"internal/client/watch.go", "c.observer.Deleted(u.key.Path)", "defer c.observer.Deleted(u.key.Path)"},
-	}}, "internal/queue.TestAHoldWhoseNodeIsDeletedIsOverBeforeTheSessionHasTheLockAgain"},
 	{mutant{"who hears that a node is gone goes on before its hold is over", []edit{
 		{"internal/client/connection.go", "c.observer.Deleted(event.Path)", "defer c.observer.Deleted(event.Path)"},
 	}}, "internal/client.TestTheObserverKnowsThatANodeIsGoneBeforeItsWatchEnds"},
@@ -1459,7 +1457,14 @@ var ofTheLibrary = []judged{
 		{"internal/client/connection.go", "\tc.observer.Connected(l, timeout)\n\tif (*Client)(c).publish(l, l.ID) {", "\tpublished := (*Client)(c).publish(l, l.ID)\n\tc.observer.Connected(l, timeout)\n\tif published {"},
 	}}, "internal/client.TestNobodyHasAConnectionThatTheObserverDoesNotKnow"},
 	{mutant{"a touch counts from when its request's write has returned", []edit{
-		{"internal/wire/outbox.go", "\t\tfor _, r := range ours {\n\t\t\tr.written", "\t\tfor _, r := range ours {\n\t\t\tr.sent = l.dialer.Clock.Now()\n\t\t\tr.written"},
+		{"internal/wire/link.go", "\tif l.pass(p) == nil {", `	err := l.pass(p)
+	l.mu.Lock()
+	if r, noted := l.pending[int32(binary.BigEndian.Uint32(p[4:]))]; noted {
+		r.sent = l.dialer.Clock.Now()
+		l.pending[int32(binary.BigEndian.Uint32(p[4:]))] = r
+	}
+	l.mu.Unlock()
+	if err == nil {`},
 	}}, "internal/queue.TestATouchCountsFromWhenItsRequestMayHaveBeenWithTheServer"},
 	{mutant{"a delete counts as sent before it is written", []edit{
 		{"internal/wire/outbox.go", `		_, err := l.Conn.Write(buf)
