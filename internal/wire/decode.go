@@ -60,10 +60,10 @@ func (r *reader) text() []byte { return r.take(int(r.int())) }
 
 func (r *reader) string() string { return string(r.text()) }
 
-// count returns how many fields follow, of which each has that many bytes at least.
-func (r *reader) count(least int) int {
+// count returns how many fields follow, each of which has four bytes at least.
+func (r *reader) count() int {
 	n := int(r.int())
-	if n < 0 || n > len(r.left)/least {
+	if n < 0 || n > len(r.left)/4 {
 		r.left, r.err = nil, ErrMalformed
 		return 0
 	}
@@ -114,7 +114,7 @@ func (r *Request) ACL() (acl []zk.ACL, err error) {
 		return nil, err
 	}
 	in := reader{left: r.body}
-	for range in.count(4 + 4 + 4) {
+	for range in.count() {
 		acl = append(acl, zk.ACL{Perms: in.int(), Scheme: in.string(), ID: in.string()})
 	}
 	in.stat()
@@ -128,7 +128,7 @@ func (r *Request) Children() (names []string, stat *zk.Stat, err error) {
 		return nil, nil, err
 	}
 	in := reader{left: r.body}
-	count := in.count(4)
+	count := in.count()
 	all := string(in.left)
 	names = make([]string, 0, count)
 	for range count {
@@ -178,9 +178,7 @@ func (r *Request) Results() ([]Result, error) {
 		case OpSetData:
 			in.stat()
 		case opError:
-			if said := in.int(); code == 0 {
-				code = said
-			}
+			code = in.int()
 		default:
 			return nil, ErrMalformed
 		}
@@ -188,9 +186,7 @@ func (r *Request) Results() ([]Result, error) {
 		if first == nil {
 			first = result.Err
 		}
-		if results = append(results, result); len(results) > len(r.ops) {
-			return nil, ErrMalformed
-		}
+		results = append(results, result)
 	}
 }
 

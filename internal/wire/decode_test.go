@@ -23,10 +23,12 @@ var answersOfApache = map[string]struct {
 	"sync":        {OpSync, "00000002 2f61", "/a"},
 	"exists":      {OpExists, statOfA, statA},
 	"set":         {OpSetData, statOfA, statA},
-	"data":        {OpGetData, "00000004 73616964" + statOfA, readA{"said", statA}},
-	"no data":     {OpGetData, "ffffffff" + statOfA, readA{"", statA}},
-	"children":    {OpGetChildren2, "00000002 0000000c 6e2d30303030303030303031 0000000c 6e2d30303030303030303030" + statOfA, readA{"n-0000000001 n-0000000000", statA}},
-	"no children": {OpGetChildren2, "00000000" + statOfA, readA{"", statA}},
+	"data":        {OpGetData, "00000004 73616964" + statOfA, dataOfA{[]byte("said"), statA}},
+	"no data":     {OpGetData, "ffffffff" + statOfA, dataOfA{nil, statA}},
+	"empty data":  {OpGetData, "00000000" + statOfA, dataOfA{[]byte{}, statA}},
+	"children":    {OpGetChildren2, "00000002 0000000c 6e2d30303030303030303031 0000000c 6e2d30303030303030303030" + statOfA, childrenOfA{[]string{"n-0000000001", "n-0000000000"}, statA}},
+	"no children": {OpGetChildren2, "00000000" + statOfA, childrenOfA{[]string{}, statA}},
+	"an empty id": {OpGetACL, "00000001 00000001 00000004 61757468 00000000" + statOfA, zk.AuthACL(zk.PermRead)},
 	"access list": {OpGetACL, "00000001 0000001f 00000005 776f726c64 00000006 616e796f6e65" + statOfA, zk.WorldACL(zk.PermAll)},
 	"a transaction": {
 		OpMulti,
@@ -51,11 +53,15 @@ var statA = &zk.Stat{
 	EphemeralOwner: 0x10000e9966a0001, DataLength: 4, NumChildren: 2, Pzxid: 7,
 }
 
-// readA is what a read says of a node, outcome what is said of a transaction.
+// What reads say of a node, and a transaction of its operations.
 type (
-	readA struct {
-		text string
+	dataOfA struct {
+		data []byte
 		stat *zk.Stat
+	}
+	childrenOfA struct {
+		names []string
+		stat  *zk.Stat
 	}
 	outcome struct {
 		results []Result
@@ -82,10 +88,10 @@ func says(r *Request) (any, error) {
 		return r.Stat()
 	case OpGetData:
 		data, stat, err := r.Data()
-		return readA{string(data), stat}, err
+		return dataOfA{data, stat}, err
 	case OpGetChildren2:
 		names, stat, err := r.Children()
-		return readA{strings.Join(names, " "), stat}, err
+		return childrenOfA{names, stat}, err
 	case OpGetACL:
 		return r.ACL()
 	case OpMulti:
@@ -130,15 +136,37 @@ func TestWhatAServerAnswersIsRead(t *testing.T) {
 	}
 }
 
-func TestACountThatIsNotTrueIsRefusedAndMakesNoRoom(t *testing.T) {
-	for _, tc := range []struct{ op, count int32 }{{OpGetChildren2, 1 << 20}, {OpGetACL, 1 << 20}, {OpGetChildren2, -1}, {OpGetACL, -1}} {
-		r := answered(tc.op, append(number(tc.count), make([]byte, 1<<10)...), 0)
+func TestACountOrALengthThatIsNotTrueIsRefusedAndMakesNoRoom(t *testing.T) {
+	for name, tc := range map[string]struct {
+		op   int32
+		body []byte
+	}{
+		"too many children":           {OpGetChildren2, number(1 << 20)},
+		"too many rights":             {OpGetACL, number(1 << 20)},
+		"less than no children":       {OpGetChildren2, number(-1)},
+		"less than no rights":         {OpGetACL, number(-1)},
+		"a path without a length":     {OpCreate, number(-1)},
+		"a name without a length":     {OpGetChildren2, append(number(1), number(-1)...)},
+		"a kind that no answer has":   {OpMulti, slices.Concat(result(OpGetData), unhex(t, theEnd))},
+		"more results than were due":  {OpMulti, slices.Concat(bytes.Repeat(result(OpCheck), 2), unhex(t, theEnd))},
+		"fewer results than were due": {OpMulti, unhex(t, theEnd)},
+	} {
+		r := answered(tc.op, append(tc.body, make([]byte, 1<<10)...), 1)
 		var before, after runtime.MemStats
 		runtime.ReadMemStats(&before)
 		_, err := says(r)
 		runtime.ReadMemStats(&after)
-		require.ErrorIs(t, err, ErrMalformed)
-		require.Less(t, after.TotalAlloc-before.TotalAlloc, uint64(1<<17))
+		require.ErrorIs(t, err, ErrMalformed, name)
+		require.Less(t, after.TotalAlloc-before.TotalAlloc, uint64(1<<17), name)
+	}
+}
+
+func TestARefusalIsWhatEachAnswerSays(t *testing.T) {
+	for name, a := range answersOfApache {
+		r := answered(a.op, nil, 1)
+		r.answer(framed(number(firstXid), long(7), number(noNode)))
+		_, err := says(r)
+		require.Equal(t, zk.ErrNoNode, err, name)
 	}
 }
 

@@ -16,7 +16,6 @@ type edit struct{ file, old, new string }
 var focus = map[string]sim.FaultKind{
 	"permits are counted before the server has caught up":             sim.ListBehindLag,
 	"a list decides before the server has caught up":                  sim.ListBehindLag,
-	"recovery without the committed write":                            sim.LostBehindLag,
 	"a grant without the own node in the list":                        sim.DeleteUnlisted,
 	"the sequence's end is ignored":                                   sim.EndOfCounter,
 	"a proof is trusted after a quiet gap":                            sim.QuietGap,
@@ -63,9 +62,6 @@ var all = []mutant{
 		{"internal/client/watch.go", "if u.key.Children && !u.watch.Link.CaughtUp() {", "if false {"},
 		{"internal/client/watch.go", "if err == nil && u.key.Children && !w.Link.CaughtUp() {", "if false {"},
 		{"internal/queue/semaphore.go", "if client.GenerationOf(w.Stat).Before(client.GenerationOf(said.Stat)) {", "if false {"},
-	}},
-	{"recovery without the committed write", []edit{
-		{"internal/queue/create.go", "list, err := s.client.JoinList(c.queue.dir).Wait(s.client.Context())", "listed := client.Children(c.queue.dir)\n\t_ = s.client.Ask(s.client.Context(), listed)\n\tlist, err := s.client.ListOf(c.queue.dir, listed)"},
 	}},
 	{"ExistsW instead of GetW", []edit{
 		{"internal/client/watch.go", "op := wire.Op{Code: wire.OpGetData,", "op := wire.Op{Code: wire.OpExists,"},
