@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"net"
+	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -98,6 +99,20 @@ func TestAllThatIsReadyGoesOutInOneWriteInTheOrderInWhichItCame(t *testing.T) {
 			require.True(t, latch.IsClosed(r.Written()))
 		}
 		require.Empty(t, l.got)
+	})
+}
+
+func TestAConnectionHasOneWriter(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := plugged(t, lively()).greeted(1, ms)
+		synctest.Wait()
+		before := runtime.NumGoroutine()
+		for xid := range int32(10) {
+			l.sends(xid+1, OpGetData)
+			l.Send(reading("/a"))
+			synctest.Wait()
+		}
+		require.LessOrEqual(t, runtime.NumGoroutine(), before)
 	})
 }
 
@@ -309,6 +324,8 @@ func TestARequestThatNoServerTakesFailsAndThoseBesideItGoOut(t *testing.T) {
 		synctest.Wait()
 		require.ErrorIs(t, long.Err(), zk.ErrShortBuffer)
 		require.Nil(t, long.Link())
+		_, unanswered := l.Longest()
+		require.Equal(t, before.Size(), unanswered)
 		require.Len(t, frames(<-l.got), 2)
 		l.says(slices.Concat(said(nth(0), "a"), said(nth(1), "b")))
 		data, _, err := after.Data()
