@@ -54,9 +54,8 @@ func WithTLS(config *tls.Config) SessionOption {
 
 // WithDialer makes connections by dial. dial must return within the time limit that it is
 // given, a second at most: it has no ctx, and [Connect] and [Session.Close] wait until it
-// returns. It is called in a goroutine of its own, as the functions of a TLS configuration are:
-// if it panics the process ends, and runtime.Goexit in it counts as a dial that failed. The
-// methods of its connections must not panic, nor call runtime.Goexit; Session.Close, and
+// returns. It is called by a goroutine of the session, as the functions of a TLS configuration are:
+// if it panics the process ends, as it does if a method of its connections panics. Session.Close, and
 // Connect if it fails, wait for their Close, too.
 func WithDialer(dial zk.Dialer) SessionOption {
 	return func(o *sessionOptions) { o.Dialer = dial }
@@ -68,8 +67,7 @@ func WithDialer(dial zk.Dialer) SessionOption {
 // messages at Debug. Without it nothing is logged: give it slog.Default(), if you have no other.
 // One goroutine calls the handler, for one message after the other; no lock waits for it, but
 // [Session.Close] does, and [Connect] that fails. While a thousand messages wait for it, others
-// are dropped, and it is told how many. If it panics the process ends; runtime.Goexit in it ends
-// that message only. It must not close the session.
+// are dropped, and it is told how many. If it panics the process ends. It must not close the session.
 func WithLogger(logger *slog.Logger) SessionOption {
 	return func(o *sessionOptions) { o.Logger = logger }
 }
@@ -78,9 +76,8 @@ func WithLogger(logger *slog.Logger) SessionOption {
 // The session makes the pauses between its dials; those that the provider asks for are not
 // kept. Without it the servers are tried in turn, in an order drawn at first. Their names are
 // resolved anew each time, and of a name with several addresses each dial begins with another one.
-// Init is called by Connect, and what it panics with is Connect's panic. The others are called in
-// goroutines of their own, where a panic ends the process, and runtime.Goexit is a return of zero
-// values.
+// Init is called by Connect, and what it panics with is Connect's panic. The others are called by
+// goroutines of the session, where a panic ends the process.
 func WithHostProvider(provider zk.HostProvider) SessionOption {
 	return func(o *sessionOptions) { o.Hosts = provider }
 }

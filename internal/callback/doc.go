@@ -1,3 +1,3 @@
-// Package callback calls code of the user, which may block, panic or end its goroutine, so that
-// none of that happens to whoever has something to tell.
+// Package callback calls code of the user, which may block or panic, so that neither happens to
+// whoever has something to tell.
 package callback

@@ -3,8 +3,7 @@ package callback
 import "sync"
 
 // Serial runs functions of the user one at a time, in the order in which they were added. One
-// that does not return, because it panics or ends its goroutine by runtime.Goexit, keeps none
-// of the others from being run.
+// that panics keeps none of the others from being run.
 type Serial struct {
 	mu    sync.Mutex // guards the fields below; nothing is locked under it
 	todo  []func()

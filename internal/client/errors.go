@@ -6,8 +6,6 @@ import (
 	"fmt"
 
 	"github.com/go-zookeeper/zk"
-
-	"github.com/zklock/zklock/internal/latch"
 )
 
 var (
@@ -59,11 +57,10 @@ func NeedsContext(ctx context.Context) {
 	}
 }
 
-// HasEnded reports whether ctx, which is not nil, has. One of a user's own type may say so by Done
-// alone: see Ended.
+// HasEnded reports whether ctx, which is not nil, has.
 func HasEnded(ctx context.Context) bool {
 	NeedsContext(ctx)
-	return ctx.Err() != nil || latch.IsClosed(ctx.Done())
+	return ctx.Err() != nil
 }
 
 // Ended returns why ctx is over, with its cause where that says more.
@@ -72,8 +69,6 @@ func Ended(ctx context.Context) error {
 	switch {
 	case cause == errClosing: // the client's own, under which work is done for a caller
 		return ErrClosed
-	case err == nil: // of a type whose Done and Err disagree: no success
-		return context.Canceled
 	case cause == nil || errors.Is(err, cause):
 		return err
 	}
@@ -107,8 +102,7 @@ func (c *Client) unservedError(err error, wraps bool) error {
 	return err
 }
 
-// unserved is an error and why no server served the session then. Like because, it calls no
-// method of a user's error before somebody asks.
+// unserved is an error and why no server served the session then.
 type unserved struct {
 	err, cause error
 	wraps      bool // the cause too
@@ -130,13 +124,3 @@ func (u unserved) Unwrap() []error {
 	}
 	return []error{u.err, u.cause}
 }
-
-// because is fmt.Errorf("%s: %w") that does not call the cause's Error before somebody reads
-// the text: a user's error is not asked for it under a mutex of ours.
-type because struct {
-	what  string
-	cause error
-}
-
-func (b because) Error() string { return fmt.Sprintf("%s: %v", b.what, b.cause) }
-func (b because) Unwrap() error { return b.cause }

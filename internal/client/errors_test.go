@@ -26,11 +26,6 @@ func TestTheEndOfACtxWithAnAnswerForItsCauseIsNoAnswer(t *testing.T) {
 	require.False(t, Answers(zk.ErrNoAuth, zk.ErrNoNode))
 }
 
-// odd is a ctx whose Err says nothing though it is done.
-type odd struct{ context.Context }
-
-func (odd) Err() error { return nil }
-
 func TestTheEndOfACtxSaysWhyItHasCome(t *testing.T) {
 	why := errors.New("why")
 	caused, cancel := context.WithCancelCause(t.Context())
@@ -51,7 +46,6 @@ func TestTheEndOfACtxSaysWhyItHasCome(t *testing.T) {
 	require.True(t, Ended(late) == context.DeadlineExceeded)
 	require.True(t, Ended(closing) == ErrClosed)
 	require.ErrorIs(t, Ended(told), context.Canceled, "another session's end is the caller's own")
-	require.True(t, Ended(odd{plain}) == context.Canceled, "no success")
 }
 
 func TestAnErrorWithoutAServerSaysWhatTheServersDo(t *testing.T) {
@@ -80,25 +74,6 @@ func TestAnErrorWithoutAServerSaysWhatTheServersDo(t *testing.T) {
 	require.ErrorIs(t, c.Explain(ended), why, "a connection that does not log in serves nobody")
 	c.failure = nil
 	require.True(t, c.Explain(ended) == ended)
-}
-
-func TestWhatAnErrorIsBecauseOfIsToBeFoundInIt(t *testing.T) {
-	err := because{"no luck", zk.ErrNoAuth}
-	require.EqualError(t, err, "no luck: "+zk.ErrNoAuth.Error())
-	require.ErrorIs(t, err, zk.ErrNoAuth)
-	require.Equal(t, "0xffffffffffffffff", Hex(-1))
-}
-
-// dumb is an error that nobody may ask for its text.
-type dumb struct{ error }
-
-func TestAUsersErrorIsNotAskedForItsTextToKnowARefusal(t *testing.T) {
-	for _, err := range []error{dumb{}, fmt.Errorf("wrapped: %w", zk.ErrNoAuth), unserved{zk.ErrNoNode, dumb{}, true}, because{"no luck", dumb{}}} {
-		require.NotPanics(t, func() {
-			Refused(err)
-			require.True(t, err == new(Client).Explain(err))
-		})
-	}
 }
 
 func TestARefusalByABareNumberSaysWhatItMeans(t *testing.T) {

@@ -10,9 +10,8 @@ import (
 	"github.com/zklock/zklock/internal/plain"
 )
 
-// Journal writes to the user's logger in a goroutine of its own: a handler may be slow, may
-// panic, and may end its goroutine (runtime.Goexit), none of which may happen under a lock of
-// ours or to a goroutine of the client.
+// Journal writes to the user's logger in a goroutine of its own: a handler may be slow, and may call
+// the session, neither of which may happen under a lock of ours.
 type Journal struct {
 	logger *slog.Logger
 	lines  callback.Serial
@@ -35,10 +34,9 @@ func (j *Journal) Info(message string, args ...any)  { j.write(slog.LevelInfo, m
 func (j *Journal) Warn(message string, args ...any)  { j.write(slog.LevelWarn, message, args) }
 func (j *Journal) Error(message string, args ...any) { j.write(slog.LevelError, message, args) }
 
-// Printf takes go-zookeeper's messages, from goroutines that are not to ask a user's error for
-// its text.
+// Printf takes go-zookeeper's messages.
 func (j *Journal) Printf(format string, args ...any) {
-	j.add(func() { j.logger.Debug(plain.Message(fmt.Sprintf("zk: "+format, args...), longestValue)) })
+	j.Debug(plain.Message(fmt.Sprintf("zk: "+format, args...), longestValue))
 }
 
 func (j *Journal) write(level slog.Level, message string, args []any) {
@@ -104,10 +102,9 @@ func (j *Journal) tellDropped() {
 	}
 }
 
-// put has a line written, on a stack of its own: a handler that ends its goroutine leaves the rest
-// to be run on top of what it has left there. j.mu is held.
+// put has a line written. j.mu is held.
 func (j *Journal) put(line func()) {
-	if j.lines.Add(func() { callback.Apart(line) }) {
+	if j.lines.Add(line) {
 		j.work.Go(j.lines.Run)
 	}
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
-	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -47,28 +46,6 @@ func (b *book) all() []string {
 	lines := b.lines
 	b.lines = nil
 	return lines
-}
-
-// exiting is a log handler that ends its goroutine, and notes how deep the stack is there.
-type exiting struct {
-	book
-	depths []int
-}
-
-func (e *exiting) Handle(context.Context, slog.Record) error {
-	e.depths = append(e.depths, runtime.Callers(0, make([]uintptr, 10_000)))
-	runtime.Goexit()
-	return nil
-}
-
-func TestALogThatIsBehindIsWrittenOnAStackThatDoesNotGrow(t *testing.T) {
-	e := new(exiting)
-	j := &Journal{logger: slog.New(e)}
-	for range mostLines {
-		j.Info("a line")
-	}
-	j.close()
-	require.Equal(t, e.depths[0], e.depths[mostLines-1])
 }
 
 func TestTheLogIsWrittenInOrderAndWholeWhenItIsClosed(t *testing.T) {

@@ -3,9 +3,7 @@ package client
 import (
 	"errors"
 	"fmt"
-	"reflect"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/go-zookeeper/zk"
@@ -80,19 +78,13 @@ func OverQuota(err error, path, what string) error {
 	return err
 }
 
-// textual is the type of go-zookeeper's errors that have no name.
-var textual = reflect.TypeOf(fmt.Errorf("%v", 0))
-
-// unnamedCode returns the code in an error that go-zookeeper has no name for. It asks no user's
-// error for its text, such as a dialer's, which may end the goroutine.
+// unnamedCode returns the code in an error that go-zookeeper has no name for, or a wire.Code, which
+// says the same.
 func unnamedCode(err error) (code string, ok bool) {
 	for inner := err; inner != nil; inner = errors.Unwrap(inner) {
 		err = inner
 	}
-	if code, is := err.(wire.Code); is {
-		return strconv.Itoa(int(code)), true
-	}
-	if reflect.TypeOf(err) != textual {
+	if err == nil {
 		return "", false
 	}
 	return strings.CutPrefix(err.Error(), unnamed)

@@ -2,6 +2,7 @@ package client
 
 import (
 	"context"
+	"fmt"
 	"math"
 	"sync"
 	"time"
@@ -150,11 +151,11 @@ func (v *Watchdog) look(st *stalls) time.Duration {
 // tell logs what the call waits for, unless another one has told the same and has not got into
 // the queue since. The mutex of stalls and v's are held.
 func (v *Watchdog) tell(st *stalls) bool {
-	about, cause := v.path, any("it waits for "+v.step)
+	about, cause := v.path, "it waits for "+v.step
 	if st.client.Current() == nil {
-		about, cause = noConnection, because{"there is no connection", st.client.lastFailure()}
+		about, cause = noConnection, fmt.Sprintf("there is no connection: %v", st.client.lastFailure())
 	} else if v.err != nil {
-		cause = because{"it waits for " + v.step + "; the last try", v.err}
+		cause += fmt.Sprintf("; the last try: %v", v.err)
 	}
 	if other := st.told[about]; other != nil && !other.stands() {
 		return false

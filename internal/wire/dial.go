@@ -13,7 +13,6 @@ import (
 	"github.com/go-zookeeper/zk"
 
 	"github.com/zklock/zklock/internal/backoff"
-	"github.com/zklock/zklock/internal/callback"
 	"github.com/zklock/zklock/internal/clock"
 )
 
@@ -95,15 +94,11 @@ func (d *Dialer) link(network, address string, timeout time.Duration) (*Link, er
 	}
 	ctx, cancel := context.WithTimeout(d.ctx, min(timeout, d.patience()))
 	defer cancel()
-	var conn net.Conn
 	var logins []Credential
-	err := errNoReturn
-	callback.Apart(func() {
-		if d.Credentials != nil {
-			logins = d.Credentials.next(d.Log)
-		}
-		conn, err = d.open(ctx, network, address)
-	})
+	if d.Credentials != nil {
+		logins = d.Credentials.next(d.Log)
+	}
+	conn, err := d.open(ctx, network, address)
 	if err != nil {
 		if ctx.Err() != nil {
 			d.timedOut()
@@ -132,10 +127,6 @@ func (d *Dialer) failed(address string, why error) {
 
 // errNoConnection says that the dialer has returned nothing.
 var errNoConnection = errors.New("the dialer has returned neither a connection nor an error")
-
-// errNoReturn says that the dialer, or a function of the TLS configuration, has ended its
-// goroutine.
-var errNoReturn = errors.New("the dialer has ended its goroutine instead of returning")
 
 // handshakeLimit is the whole session timeout if there is no session to save, since to cut off
 // a handshake that is to make one would leave a session on the servers each time.

@@ -1,10 +1,6 @@
 package wire
 
-import (
-	"github.com/go-zookeeper/zk"
-
-	"github.com/zklock/zklock/internal/callback"
-)
+import "github.com/go-zookeeper/zk"
 
 // hosts hands out the servers in turn. Names are resolved by each dial, under its time limit;
 // zk.DNSHostProvider resolves them once and without one.
@@ -27,18 +23,10 @@ func (h *hosts) Next() (server string, retryStart bool) {
 }
 
 // steadyHosts keeps go-zookeeper's dial loop from sleeping between the rounds of the servers,
-// where nothing wakes it: it pauses in the dialer. The provider is the user's: its functions
-// are called apart.
+// where nothing wakes it: it pauses in the dialer.
 type steadyHosts struct{ zk.HostProvider }
 
-func (h steadyHosts) Len() (n int) {
-	callback.Apart(func() { n = h.HostProvider.Len() })
-	return n
-}
-
-func (h steadyHosts) Connected() { callback.Apart(h.HostProvider.Connected) }
-
 func (h steadyHosts) Next() (server string, retryStart bool) {
-	callback.Apart(func() { server, _ = h.HostProvider.Next() })
+	server, _ = h.HostProvider.Next()
 	return server, false
 }

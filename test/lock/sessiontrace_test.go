@@ -3,7 +3,6 @@ package lock_test
 import (
 	"context"
 	"fmt"
-	"runtime"
 	"strings"
 	"sync"
 	"testing"
@@ -171,22 +170,6 @@ func TestASessionClosedWithoutAConnectionIsNotToldToBeDisconnectedAgain(t *testi
 		told.next(t, "connected", "disconnected")
 		s.Close()
 		told.next(t)
-	})
-}
-
-func TestASessionTraceThatDoesNotReturnKeepsNothingFromBeingDone(t *testing.T) {
-	inBubble(t, func(t *testing.T, b *bubble) {
-		var told connections
-		s := must(zklock.Connect(t.Context(), []string{b.server.PipeAddr()}, 10*time.Second,
-			zklock.WithDialer(b.server.Dial), told.option(runtime.Goexit)))
-		b.server.Cut()
-		time.Sleep(time.Minute)
-		told.next(t, "connected", "disconnected", "connected")
-		require.NoError(t, b.locker(s).LockContext(t.Context()))
-		elsewhere(func() { s.Close() })
-		told.next(t, "disconnected")
-		require.Empty(t, b.server.Sessions())
-		require.NoError(t, s.Close())
 	})
 }
 

@@ -2,13 +2,10 @@ package lock_test
 
 import (
 	"context"
-	"fmt"
 	"log/slog"
 	"net"
 	"os"
 	"os/exec"
-	"runtime"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -17,24 +14,6 @@ import (
 
 	"github.com/zklock/zklock"
 )
-
-func TestASessionIsClosedBehindATraceThatDoesNotReturn(t *testing.T) {
-	inBubble(t, func(t *testing.T, b *bubble) {
-		s := b.session("owner")
-		var told atomic.Int64
-		trace := zklock.WithTrace(&zklock.Trace{Lost: func(zklock.TraceInfo) { told.Add(1); runtime.Goexit() }})
-		const locks = 3
-		for i := range locks {
-			b.path = fmt.Sprintf("/lock%d", i)
-			_, err := b.locker(s, trace).Acquire(t.Context())
-			require.NoError(t, err)
-		}
-		require.NoError(t, s.Close())
-		require.EqualValues(t, locks, told.Load())
-		require.Empty(t, b.ephemerals())
-		require.Empty(t, b.server.Sessions())
-	})
-}
 
 // usersHosts is a host provider that calls a function of the user first.
 type usersHosts struct {
@@ -107,20 +86,6 @@ func (b *bubble) throughLossAndReconnects(f func(), position string) {
 	require.Empty(b.t, b.ephemerals())
 }
 
-func TestASessionGoesOnBehindUsersCodeThatEndsItsGoroutine(t *testing.T) {
-	for _, position := range background {
-		for call := range int64(3) {
-			t.Run(fmt.Sprintf("%s, %d", position, 1+call), func(t *testing.T) {
-				inBubble(t, func(t *testing.T, b *bubble) {
-					f := &failing{call: 1 + call, end: runtime.Goexit}
-					b.throughLossAndReconnects(f.run, position)
-					require.Greater(t, f.calls.Load(), call)
-				})
-			})
-		}
-	}
-}
-
 // A panic there is the program's, and no library's to swallow.
 func TestAPanicOnTheSessionsGoroutinesEndsTheProcess(t *testing.T) {
 	const child = "ZKLOCK_TEST_PANIC"
@@ -169,30 +134,4 @@ func TestADialerThatReturnsNothingHasFailed(t *testing.T) {
 			})
 		})
 	}
-}
-
-// exiting is an error that ends the goroutine that asks for its text.
-type exiting struct{}
-
-func (exiting) Error() string { runtime.Goexit(); return "" }
-
-func TestAnErrorThatEndsTheGoroutineThatReadsItCostsTheSessionNothing(t *testing.T) {
-	inBubble(t, func(t *testing.T, b *bubble) {
-		var fails atomic.Int64
-		s, err := zklock.Connect(t.Context(), []string{b.server.PipeAddr()}, longSession,
-			zklock.WithDialer(func(network, address string, timeout time.Duration) (net.Conn, error) {
-				if fails.Add(-1) >= 0 {
-					return nil, exiting{}
-				}
-				return b.server.Dial(network, address, timeout)
-			}))
-		require.NoError(t, err)
-		l := b.locker(s)
-		require.NoError(t, l.LockContext(t.Context()))
-		fails.Store(2)
-		b.server.Cut()
-		time.Sleep(longSession)
-		require.True(t, l.UnlockContext(t.Context()) == nil) // without a look at its text
-		require.NoError(t, s.Close())
-	})
 }
