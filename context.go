@@ -59,6 +59,8 @@ type asked interface {
 	made(op string) error
 	// ask locks in that way; its error is that of op.
 	ask(ctx context.Context, op string, by way) error
+	// unlock gives back what one ask has locked, without ZooKeeper's confirmation.
+	unlock(ctx context.Context)
 	// fail makes err, unless it is nil, the error of op.
 	fail(op string, err error) error
 }

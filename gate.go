@@ -149,6 +149,7 @@ func (g *gate) enter(ctx context.Context, h *Hold) (entered bool) {
 	}
 	// The node may have been deleted meanwhile, unseen, between two connections.
 	confirmed := h.hold.Confirm(held) == nil
+	detach()
 	h.hold.StartMinimum()
 	return confirmed && h.Err() == nil
 }

@@ -123,11 +123,9 @@ func (h *Hold) Release(ctx context.Context) error {
 }
 
 // under returns a child of parent that carries the hold and ends with it, and what takes it out
-// of parent afterwards. It is a grandchild, since a child that ends calls methods of its
-// parent's, which may be the user's.
+// of parent afterwards.
 func (h *Hold) under(parent context.Context) (ctx context.Context, detach func()) {
-	between, leave := context.WithCancel(context.WithValue(parent, holdKey{}, &carried{h, carriedBy(parent)}))
-	ctx, end := context.WithCancelCause(between)
+	ctx, end, leave := apart(context.WithValue(parent, holdKey{}, &carried{h, carriedBy(parent)}))
 	stop := h.hold.WhenEnded(end)
 	return ctx, func() {
 		stop()

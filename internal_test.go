@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
-	"runtime"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -230,34 +229,6 @@ func TestNothingIsKeptOfReadersThatHaveUnlocked(t *testing.T) {
 	})
 }
 
-// Whoever waits under it asks Done in one place and Err in another.
-func TestAContextThatEndsWithAHoldOrItsParentSaysSoInBothWays(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s := piped(t)
-		l, err := New(s, "/lock")
-		require.NoError(t, err)
-		for name, byHold := range map[string]bool{"the hold": true, "the parent": false} {
-			h, err := l.Acquire(t.Context())
-			require.NoError(t, err)
-			parent, cancel := context.WithCancel(t.Context())
-			ctx, detach := while([]*Hold{h}, parent)
-			require.NoError(t, ctx.Err())
-			require.False(t, latch.IsClosed(ctx.Done()))
-			if byHold {
-				require.NoError(t, h.Release(t.Context()))
-			} else {
-				cancel()
-			}
-			synctest.Wait()
-			require.ErrorIs(t, ctx.Err(), context.Canceled, name)
-			require.True(t, latch.IsClosed(ctx.Done()), name)
-			detach()
-			cancel()
-			require.NoError(t, h.Release(t.Context()), "once more, or now")
-		}
-	})
-}
-
 // Without an owner, somebody else may unlock a lock before the MultiLocker has looked at its hold.
 func TestAMultiLockerStartsOverIfALockThatItTookIsNobodys(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -330,99 +301,6 @@ func BenchmarkReentry(b *testing.B) {
 	for b.Loop() {
 		l.Lock()
 		l.Unlock() //lint:ignore SA2001 the pair is what is measured
-	}
-}
-
-// once is a lock that notes under which ctx it was asked for.
-type once struct{ under context.Context }
-
-func (*once) made(string) error              { return nil }
-func (*once) fail(_ string, err error) error { return err }
-func (o *once) ask(ctx context.Context, _ string, _ way) error {
-	o.under = ctx
-	return ctx.Err()
-}
-
-// A timer that ran on for as long as the try could have waited would be one more for each try.
-func TestATryThatIsOverLeavesNoTimer(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		l := new(once)
-		locked, err := tryFor(t.Context(), time.Hour, l)
-		require.NoError(t, err)
-		require.True(t, locked)
-		time.Sleep(2 * time.Hour)
-		require.NoError(t, l.under.Err())
-	})
-}
-
-// endless is a context of which nobody learns whether it has a deadline.
-type endless struct{ context.Context }
-
-func (endless) Deadline() (time.Time, bool) { panic("no deadline") }
-
-func TestAContextThatPanicsLeavesNothingOfATimeThatItIsGiven(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		ctx, cancel := context.WithCancel(context.Background())
-		defer cancel()
-		before := runtime.NumGoroutine()
-		require.Panics(t, func() { within(endless{ctx}, time.Minute, errors.New("the time is up")) })
-		require.Equal(t, before, runtime.NumGoroutine())
-	})
-}
-
-// unsure is a context of which Done closes before Err says why.
-type unsure struct {
-	context.Context
-	done chan struct{}
-}
-
-func (u unsure) Done() <-chan struct{} { return u.done }
-
-// What waits for a share in the gate goes by Err.
-func TestALimitedContextThatIsDoneSaysSo(t *testing.T) {
-	caller := unsure{context.Background(), make(chan struct{})}
-	timed, detach := within(caller, time.Minute, errors.New("the time is up"))
-	defer detach()
-	require.NoError(t, timed.Err())
-	close(caller.done)
-	<-timed.Done()
-	require.ErrorIs(t, timed.Err(), context.Canceled)
-}
-
-func TestATimeIsADeadlineForWhoHasNone(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		timed, detach := within(t.Context(), time.Minute, errors.New("the time is up"))
-		defer detach()
-		deadline, ok := timed.Deadline()
-		require.True(t, ok)
-		require.Equal(t, time.Minute, time.Until(deadline))
-	})
-}
-
-// Whichever of two ends comes first is the one that counts, also afterwards.
-func TestATimeThatIsUpIsToldFromTheEndOfTheCallersContext(t *testing.T) {
-	up := errors.New("the time is up")
-	for name, c := range map[string]struct {
-		cancelled time.Duration
-		isUp      bool
-	}{"up": {time.Hour, true}, "cancelled": {time.Second, false}} {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				ctx, cancel := context.WithTimeout(t.Context(), c.cancelled)
-				defer cancel()
-				timed, detach := within(ctx, time.Minute, up)
-				defer detach()
-				deadline, ok := timed.Deadline()
-				require.True(t, ok)
-				require.Equal(t, min(c.cancelled, time.Minute), time.Until(deadline))
-				<-timed.Done()
-				for range 2 {
-					require.ErrorIs(t, timed.Err(), context.DeadlineExceeded)
-					require.Equal(t, c.isUp, errors.Is(client.Ended(timed), up))
-					time.Sleep(2 * time.Hour)
-				}
-			})
-		})
 	}
 }
 

@@ -163,7 +163,11 @@ type taking struct {
 func (by taking) next(ctx context.Context, l *Locker, others []*Hold) (*Hold, error) {
 	ctx, detach := while(others, ctx)
 	defer detach()
-	return by.take(ctx, l)
+	h, err := by.take(ctx, l)
+	if err == nil && h != nil {
+		orElse(detach, func() { by.give(l, h) })
+	}
+	return h, err
 }
 
 // held are the holds of the locks that the caller owned before.
@@ -232,12 +236,14 @@ func (m *MultiLocker) each(ctx context.Context, by taking) (_ []*Hold, err error
 
 // Unlock gives back what one Lock took, as [Locker.Unlock] does each. It panics, and leaves all
 // as it is, if the calling goroutine does not own them all.
-func (m *MultiLocker) Unlock() {
+func (m *MultiLocker) Unlock() { m.unlock(context.Background()) }
+
+func (m *MultiLocker) unlock(ctx context.Context) {
 	must(m.made("unlock"))
 	holds, err := m.held()
 	must(m.fail("unlock", err))
 	defer m.forget(holds)
-	backwards(m.lockers, func(l *Locker) { l.unlock(context.Background()) })
+	backwards(m.lockers, func(l *Locker) { l.unlock(ctx) })
 }
 
 // UnlockContext is Unlock with confirmation and errors, as [Locker.UnlockContext]. It goes on

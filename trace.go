@@ -35,8 +35,8 @@ import (
 // told Failed then. If the call ends meanwhile, Released and Failed are both told. A try that
 // finds such an owner has no hold: of it Failed alone is told.
 //
-// If a function panics, or ends its goroutine by runtime.Goexit, the lock's own work is still
-// done. Enqueued, Acquired and Failed are run by the goroutine of the call, which panics with
+// If a function panics, or ends the goroutine of the call by runtime.Goexit, as testing.T.FailNow
+// does, the lock's own work is still done. Enqueued, Acquired and Failed are run by the goroutine of the call, which panics with
 // them: its place in the queue is left, or the lock is given back and Released is told; no
 // further event of that call is told. Released is run by the goroutine that gives the lock back,
 // unless another event of the hold is being told then; the lock goes to the next all the same. The
@@ -101,7 +101,7 @@ func newAttempt(ctx context.Context, trace *Trace, path string) *attempt {
 	if trace == nil {
 		return nil
 	}
-	return &attempt{trace, TraceInfo{Path: path, Context: outside(ctx), Since: time.Now()}}
+	return &attempt{trace, TraceInfo{Path: path, Context: ctx, Since: time.Now()}}
 }
 
 // Enqueued tells of a place in the queue.
@@ -240,8 +240,7 @@ func (h *history) Tell() { h.events.Run() }
 // function is being run.
 //
 // A function that panics ends the process; one that is run by Session.Close makes that panic,
-// behind its end. One that ends its goroutine by runtime.Goexit keeps none of the others from
-// being called.
+// behind its end.
 type SessionTrace struct {
 	// Connected: a server has accepted the session on a new connection. Where it has to log in
 	// ([WithAuth]), that may yet be refused, and Disconnected follows.

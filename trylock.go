@@ -60,14 +60,28 @@ func tryFor(ctx context.Context, d time.Duration, l asked) (bool, error) {
 	case d <= 0:
 		err = l.ask(ctx, "try", (*side).tryNow)
 	default:
-		timed, detach := within(ctx, d, up)
-		defer detach()
-		err = l.ask(timed, "try", (*side).wait)
+		err = askFor(ctx, d, up, l)
 	}
 	if err != nil && timeIsUp(ctx, err, up) {
 		return false, nil
 	}
 	return err == nil, err
+}
+
+// askFor asks for l, and waits for d at most: then up is why it ends.
+func askFor(ctx context.Context, d time.Duration, up error, l asked) error {
+	timed, cancel := context.WithTimeoutCause(ctx, d, up)
+	locked := false
+	defer func() {
+		orElse(cancel, func() {
+			if locked {
+				l.unlock(context.Background())
+			}
+		})
+	}()
+	err := l.ask(timed, "try", (*side).wait)
+	locked = err == nil
+	return err
 }
 
 // timeIsUp reports whether err of a try says no more than that the lock was not to be had in

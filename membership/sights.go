@@ -98,7 +98,7 @@ func sightsOf(s *zklock.Session) *sights {
 func look(ctx context.Context, s *zklock.Session, v view, doubt time.Duration) (*sight, error) {
 	all := sightsOf(s)
 	for doubted := (*sight)(nil); ; {
-		if latch.IsClosed(ctx.Done()) { // nothing is asked for any more
+		if ctx.Err() != nil { // nothing is asked for any more
 			return nil, client.Ended(ctx)
 		}
 		g, isNew := all.get(s, v, doubted)

@@ -3,7 +3,6 @@ package membership_test
 import (
 	"context"
 	"log/slog"
-	"runtime"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -17,11 +16,6 @@ import (
 	"github.com/zklock/zklock/zktest"
 )
 
-// exits is a slog.Handler that ends its goroutine.
-type exits struct{ slog.Handler }
-
-func (exits) Enabled(context.Context, slog.Level) bool { runtime.Goexit(); return true }
-
 // calls is a slog.Handler that calls a function.
 type calls struct {
 	slog.Handler
@@ -30,25 +24,6 @@ type calls struct {
 
 func (calls) Enabled(context.Context, slog.Level) bool          { return true }
 func (c calls) Handle(ctx context.Context, _ slog.Record) error { c.f(); return nil }
-
-func TestAMemberGoesOnBehindUsersCodeThatEndsItsGoroutine(t *testing.T) {
-	for name, opt := range map[string]membership.Option{
-		"notify": membership.WithNotify(func(membership.State) { runtime.Goexit() }),
-		"logger": membership.WithLogger(slog.New(exits{slog.DiscardHandler})),
-	} {
-		t.Run(name, func(t *testing.T) {
-			inBubble(t, func(t *testing.T, server *zktest.Server) {
-				s := connect(t, server)
-				m := join(t, s, "hello", opt)
-				require.True(t, server.ExpireSession(s.ID()))
-				time.Sleep(timeout)
-				require.Equal(t, 2, m.State().Registrations)
-				require.NoError(t, m.Leave(t.Context()))
-				require.Empty(t, server.Children(path))
-			})
-		})
-	}
-}
 
 // A function that takes its time keeps nobody off the list, and nobody waiting.
 func TestAMemberDoesNotWaitForUsersCode(t *testing.T) {

@@ -2,9 +2,6 @@ package membership_test
 
 import (
 	"context"
-	"runtime"
-	"strings"
-	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -16,34 +13,6 @@ import (
 	"github.com/zklock/zklock/membership"
 	"github.com/zklock/zklock/zktest"
 )
-
-// silent is a context that has ended and does not say so.
-type silent struct{ context.Context }
-
-func (silent) Err() error { return nil }
-
-func TestACallWhoseContextDoesNotSayThatItHasEndedFails(t *testing.T) {
-	inBubble(t, func(t *testing.T, server *zktest.Server) {
-		s := connect(t, server)
-		m := join(t, s, "one")
-		ended, cancel := context.WithCancel(t.Context())
-		cancel()
-		ctx := silent{ended}
-		watched, cancel := context.WithCancel(t.Context())
-		defer cancel()
-		for range membership.Watch(silent{watched}, s, path) {
-			cancel()
-		}
-		server.Freeze()
-		_, err := membership.Join(ctx, s, path, nil)
-		require.ErrorIs(t, err, context.Canceled)
-		require.ErrorIs(t, m.Update(ctx, []byte("two")), context.Canceled)
-		require.ErrorIs(t, m.Leave(ctx), context.Canceled)
-		for range membership.Watch(ctx, s, path) {
-			require.Fail(t, "nobody can know the members")
-		}
-	})
-}
 
 func TestTheErrorOfAWatchNamesTheWholePath(t *testing.T) {
 	inBubble(t, func(t *testing.T, server *zktest.Server) {
@@ -72,53 +41,6 @@ func TestAWatchWhoseContextHasEndedAsksForNothing(t *testing.T) {
 		}
 		synctest.Wait()
 		require.Zero(t, server.Requests()[zktest.OpGetChildren2])
-	})
-}
-
-// at returns which goroutine runs.
-func at() string {
-	stack := make([]byte, 64)
-	header, _, _ := strings.Cut(string(stack[:runtime.Stack(stack, false)]), "[")
-	return header
-}
-
-// homely is a context that counts calls of its methods by any goroutine but its user's.
-type homely struct {
-	context.Context
-	home    string
-	foreign *atomic.Int32
-}
-
-func (h homely) note() {
-	if at() != h.home {
-		h.foreign.Add(1)
-	}
-}
-
-func (h homely) Done() <-chan struct{} { h.note(); return h.Context.Done() }
-func (h homely) Err() error            { h.note(); return h.Context.Err() }
-func (h homely) Value(key any) any     { h.note(); return h.Context.Value(key) }
-
-// A method that panics would end the process there, and one that ends its goroutine hide members.
-func TestAWatchCallsItsContextByItsUsersGoroutineOnly(t *testing.T) {
-	inBubble(t, func(t *testing.T, server *zktest.Server) {
-		conn, s := connect(t, server).Conn(), connect(t, server)
-		crowd(t, conn, 50)
-		ctx, cancel := context.WithCancel(t.Context())
-		defer cancel()
-		own := homely{ctx, at(), new(atomic.Int32)}
-		for peers := range membership.Watch(own, s, path) {
-			require.Len(t, peers, 50)
-			held := server.HoldReply(zktest.OpGetData, zktest.OnSession(s.ID()))
-			defer held.Release()
-			go func() {
-				<-held.Struck()
-				cancel()
-			}()
-			_, err := conn.Create(path+"/another", nil, zk.FlagEphemeral, everybody)
-			require.NoError(t, err)
-		}
-		require.Zero(t, own.foreign.Load())
 	})
 }
 

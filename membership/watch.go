@@ -14,9 +14,7 @@ import (
 
 	"github.com/zklock/zklock"
 	"github.com/zklock/zklock/internal/backoff"
-	"github.com/zklock/zklock/internal/callback"
 	"github.com/zklock/zklock/internal/client"
-	"github.com/zklock/zklock/internal/latch"
 	"github.com/zklock/zklock/internal/recipe"
 )
 
@@ -81,7 +79,7 @@ func Watch(ctx context.Context, s *zklock.Session, path string, opts ...Option) 
 		w := &watcher{session: s, path: path, options: o, doubting: time.NewTicker(o.interval), list: new(sight)}
 		defer w.doubting.Stop()
 		err = w.run(ctx, func(peers []Peer) bool { return yield(peers, nil) })
-		if err != nil && !latch.IsClosed(ctx.Done()) {
+		if err != nil && ctx.Err() == nil {
 			yield(nil, wrap("watch", path, err))
 		}
 	}
@@ -109,7 +107,7 @@ func (w *watcher) run(ctx context.Context, yield func([]Peer) bool) error {
 	for first, failures := true, 0; ; {
 		peers, alarms, err := w.read(ctx, doubt)
 		switch {
-		case latch.IsClosed(ctx.Done()) || client.Refused(err) || errors.Is(err, zklock.ErrClosed):
+		case ctx.Err() != nil || client.Refused(err) || errors.Is(err, zklock.ErrClosed):
 			return err
 		case err != nil:
 			failures++
@@ -269,9 +267,11 @@ func (w *watcher) hide(ctx context.Context, names []string, refused []error) err
 // warn logs that a member may not be read, and waits for the user's logger as long as the Watch
 // goes on.
 func (w *watcher) warn(ctx context.Context, node string, refusal error) error {
-	logged := callback.Begin(func() {
+	logged := make(chan struct{})
+	go func() {
+		defer close(logged)
 		w.options.log.Warn("membership: a member may not be read", "node", client.Plainly(node), "error", client.Plainly(refusal))
-	})
+	}()
 	select {
 	case <-logged:
 		return nil

@@ -18,62 +18,6 @@ import (
 	"github.com/zklock/zklock/zktest"
 )
 
-// hasty is a context that is over and does not say why, as one is that has a Done of its own,
-// and of which Err was forgotten.
-type hasty struct {
-	context.Context
-	done chan struct{}
-}
-
-func (c hasty) Done() <-chan struct{} { return c.done }
-
-func TestACallWhoseContextDoesNotSayWhyItHasEndedIsNoSuccess(t *testing.T) {
-	for name, kind := range kinds() {
-		t.Run(name, func(t *testing.T) {
-			inBubble(t, func(t *testing.T, b *bubble) {
-				use, held := kind(b, b.session("owner"), b.session("stranger"))
-				ctx := hasty{context.Background(), make(chan struct{})}
-				for range 2 { // of a cohort, one waits for the other
-					go func() {
-						defer func() { assert.Nil(t, recover()) }()
-						err := use(ctx)
-						if held.Err() == nil {
-							assert.Error(t, err)
-						}
-					}()
-				}
-				time.Sleep(time.Second)
-				close(ctx.done)
-				time.Sleep(time.Second)
-				require.NoError(t, held.Release(t.Context())) // some take no context
-				time.Sleep(3 * time.Second)                   // also if it is kept
-				require.Empty(t, b.ephemerals())
-			})
-		})
-	}
-}
-
-func TestACallWhoseContextHasEndedByItsChannelAloneAcquiresNothing(t *testing.T) {
-	inBubble(t, func(t *testing.T, b *bubble) {
-		l := must(zklock.New(b.session("owner"), b.path, zklock.WithRetention(time.Minute)))
-		require.NoError(t, l.Do(t.Context(), nothing)) // which leaves a node that the next call may have
-		ended := hasty{context.Background(), make(chan struct{})}
-		close(ended.done)
-		for name, call := range map[string]func() error{
-			"Acquire":     func() error { return errOf(l.Acquire(ended)) },
-			"TryAcquire":  func() error { _, err := l.TryAcquire(ended); return err },
-			"LockContext": func() error { return l.LockContext(ended) },
-			"TryLockFor":  func() error { return errOf(l.TryLockFor(ended, time.Second)) },
-		} {
-			require.ErrorIs(t, call(), context.Canceled, name)
-		}
-		l.Lock()
-		require.ErrorIs(t, l.LockContext(ended), context.Canceled)
-		require.Equal(t, 1, l.HoldCount())
-		l.Unlock()
-	})
-}
-
 // asking is a context whose methods ask the session.
 type asking struct {
 	context.Context
@@ -185,73 +129,6 @@ func TestWhatACallLeavesToTheBackgroundDoesNotUseItsContext(t *testing.T) {
 			})
 		})
 	}
-}
-
-// ownOnly is a context of which nobody but the goroutine that made it may call a method.
-type ownOnly struct {
-	context.Context
-	owner int64
-	calls *atomic.Int64 // of others
-}
-
-func (c ownOnly) note() {
-	if goid.Get() != c.owner {
-		c.calls.Add(1)
-	}
-}
-
-func (c ownOnly) Deadline() (time.Time, bool) { c.note(); return c.Context.Deadline() }
-func (c ownOnly) Done() <-chan struct{}       { c.note(); return c.Context.Done() }
-func (c ownOnly) Err() error                  { c.note(); return c.Context.Err() }
-func (c ownOnly) Value(key any) any           { c.note(); return c.Context.Value(key) }
-
-// The timer of package context would ask it for a value, when the call has returned perhaps.
-func TestATryForATimeCallsNoMethodOfItsContextElsewhere(t *testing.T) {
-	inBubble(t, func(t *testing.T, b *bubble) {
-		theirs, s := b.session("theirs"), b.session("mine")
-		b.locker(theirs).Lock()
-		for name, try := range map[string]func(context.Context, time.Duration) (bool, error){
-			"Locker": b.locker(s).TryLockFor, "handoff": b.locker(s, zklock.WithHandoff(2)).TryLockFor,
-			"writer": b.rw(s).TryLockFor, "reader": b.rw(s).TryRLockFor, "several": must(zklock.NewMulti(b.locker(s))).TryLockFor,
-		} {
-			for _, d := range []time.Duration{0, time.Second} {
-				ctx := ownOnly{within(t, time.Minute), goid.Get(), new(atomic.Int64)}
-				locked, err := try(ctx, d)
-				require.NoError(t, err, name)
-				require.False(t, locked, name)
-				synctest.Wait()
-				require.Zero(t, ctx.calls.Load(), name)
-			}
-		}
-	})
-}
-
-// A child of package context's would have a goroutine ask it why it has ended.
-func TestACallBehindAnOwnerThatHasLostTheLockCallsNoMethodOfItsContextElsewhere(t *testing.T) {
-	inBubble(t, func(t *testing.T, b *bubble) {
-		l := b.locker(b.session("here"), zklock.WithoutOwner())
-		l.Lock()
-		b.lose(l.Held())
-		for name, call := range map[string]func(context.Context) error{
-			"lock": l.LockContext,
-			"try for a time": func(ctx context.Context) error {
-				_, err := l.TryLockFor(ctx, time.Hour)
-				return err
-			},
-		} {
-			done, calls := make(chan struct{}), new(atomic.Int64)
-			ended := begin(func() error {
-				return call(ownOnly{&alien{Context: context.Background(), done: done}, goid.Get(), calls})
-			})
-			time.Sleep(time.Second)
-			require.Equal(t, 1, b.queue(), name)
-			close(done)
-			require.ErrorIs(t, <-ended, context.Canceled, name)
-			synctest.Wait()
-			require.Zero(t, calls.Load(), name)
-		}
-		l.Unlock()
-	})
 }
 
 // fragile is a context of which one call by the goroutine that made it panics. What the context

@@ -198,10 +198,10 @@ var all = []mutant{
 		{"internal/queue/queue.go", "case recipe.AnyBlocks(wanted, q.kind):", "case true || recipe.AnyBlocks(wanted, q.kind):"},
 	}},
 	{"TryLockFor does not wait", []edit{
-		{"trylock.go", "err = l.ask(timed, \"try\", (*side).wait)", "_, err = timed, ErrLocked"},
+		{"trylock.go", "err := l.ask(timed, \"try\", (*side).wait)", "_, err := timed, ErrLocked"},
 	}},
 	{"TryLockFor waits too long", []edit{
-		{"trylock.go", "within(ctx, d, up)", "within(ctx, d+time.Second, up)"},
+		{"trylock.go", "context.WithTimeoutCause(ctx, d, up)", "context.WithTimeoutCause(ctx, d+time.Second, up)"},
 	}},
 	{"a lock that is given back was lost", []edit{
 		{"context.go", "err = h.hold.Release(ctx, func", "err = ErrLost\n\t\th.hold.Release(ctx, func"},
