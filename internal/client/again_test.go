@@ -1,6 +1,7 @@
 package client
 
 import (
+	"fmt"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -37,6 +38,8 @@ func watching(t *testing.T, f func(a *away)) {
 			synctest.Wait()
 			require.True(t, w.IsArmed())
 		}
+		a.Watch(WatchKey{Path: "/unwatched", Children: true}) // whose data is not
+		synctest.Wait()
 		f(a)
 	})
 }
@@ -145,6 +148,62 @@ func TestNoWatchOfASessionIsSetAgainInTheNext(t *testing.T) {
 		a.cut(func() { a.server.ExpireSession(a.ID()) })
 		require.Contains(a.t, a.again(), `read /same "says"`)
 		require.Zero(a.t, a.requests(zktest.OpSetWatches))
+	})
+}
+
+func TestAWatchThatWasNotAnsweredDidNotStand(t *testing.T) {
+	watching(t, func(a *away) {
+		hung := a.server.HoldReply(zktest.OpGetData, zktest.OnPath("/unwatched"))
+		a.Watch(WatchKey{Path: "/unwatched"})
+		<-hung.Struck()
+		a.cut(a.change)
+		hung.Release()
+		require.ElementsMatch(a.t, whatChanged, a.again())
+	})
+}
+
+func TestWhatIsWatchedAlreadyIsNotSetAgain(t *testing.T) {
+	watching(t, func(a *away) {
+		a.cut(func() {})
+		w := a.Watch(WatchKey{Path: "/same"})
+		synctest.Wait()
+		a.again()
+		require.Same(a.t, w, a.Standing(WatchKey{Path: "/same"}))
+		require.Empty(a.t, a.watches.stood, "nothing is kept in memory")
+	})
+}
+
+// The one before had found nothing to look at.
+func TestWhatIsSetAgainIsRecheckedToo(t *testing.T) {
+	watching(t, func(a *away) {
+		time.Sleep(trust - time.Second)
+		a.cut(func() { time.Sleep(2 * time.Second) })
+		require.Nil(a.t, a.watches.recheck)
+		a.WatchAgain([]string{"/same"})
+		require.NotNil(a.t, a.watches.recheck)
+	})
+}
+
+func TestNoRequestThatSetsWatchesAgainIsLongerThanServersTake(t *testing.T) {
+	const n, length = 600, 1 << 10
+	synctest.Test(t, func(t *testing.T) {
+		server := zktest.NewServer(t)
+		c := connect(t, server, server.Dial)
+		var nodes []string
+		for i := range n {
+			node := fmt.Sprintf("/%0*d", length-1, i)
+			_, err := c.Conn.Create(node, nil, 0, zk.WorldACL(zk.PermAll))
+			require.NoError(t, err)
+			c.Watch(WatchKey{Path: node})
+			nodes = append(nodes, node)
+		}
+		synctest.Wait()
+		server.Cut()
+		time.Sleep(time.Second)
+		c.WatchAgain(nodes)
+		synctest.Wait()
+		require.Len(t, server.Watches(), n)
+		require.Equal(t, n*length/maxBatch+1, server.Requests()[zktest.OpSetWatches])
 	})
 }
 

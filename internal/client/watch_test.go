@@ -239,7 +239,10 @@ func TestWithoutAConnectionOrASessionThereIsNoWatch(t *testing.T) {
 			require.ErrorIs(t, w.Err, zk.ErrConnectionClosed)
 			require.True(t, w.HasFired())
 			require.False(t, w.IsArmed() || w.Deleted || w.CameLate())
+			c.watches.stood = map[string]*Watch{"/a": w}
+			c.WatchAgain([]string{"/a"})
 			require.Empty(t, c.watches.at, "the next call tries again")
+			require.Nil(t, c.watches.recheck)
 		})
 	}
 }

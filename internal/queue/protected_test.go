@@ -64,6 +64,7 @@ func TestOfManyProtectedEachHasItsTurnBeforeTheOthersHaveAnother(t *testing.T) {
 // manyHolds returns so many holds of a session, whose own watches do not stand.
 func manyHolds(t *testing.T, s *Session, n int) []*Hold {
 	t.Helper()
+	time.Sleep(2 * selfWatchDelay) // the session has looked for watches of a connection before
 	held := make([]*Hold, n)
 	for i := range held {
 		h, err := lockAt(s, fmt.Sprintf("/many%d", i)).Acquire(t.Context(), nil)
@@ -78,18 +79,28 @@ func manyHolds(t *testing.T, s *Session, n int) []*Hold {
 
 // A server may have lost its watch.
 func TestANodeThatHasGoneUntoldIsFoundWhenItsTurnComes(t *testing.T) {
-	const n, proofs = 300, 300/inTurn + 1
+	const n, proofs = 300, 300/inTurn + 2
 	synctest.Test(t, func(t *testing.T) {
 		s, server := connected(t)
 		operator := connect(t, server)
 		held := manyHolds(t, s, n)
-		time.Sleep(sessionTimeout)
-		gone := []*Hold{held[17], held[18], held[200], held[n-1]}
+		time.Sleep(sessionTimeout + time.Millisecond) // between two proofs
+		s.mu.Lock()
+		due := s.protected.due()
+		s.mu.Unlock()
+		gone := []*Hold{due[1].hold, due[2].hold, held[n-1]}
 		for _, h := range gone {
 			require.NoError(t, operator.client.Conn.Delete(h.Node(), -1))
 		}
 		synctest.Wait()
-		for range proofs + len(gone) { // a proof finds one
+		require.False(t, due[1].hold.IsLost(), "nobody has told")
+		for range gone { // a proof finds one: those behind it do not lose their turn
+			require.NoError(t, s.proveProtected())
+		}
+		require.True(t, due[1].hold.IsLost() && due[2].hold.IsLost() && held[n-1].IsLost())
+		gone = append(gone, held[n/2])
+		require.NoError(t, operator.client.Conn.Delete(held[n/2].Node(), -1))
+		for range proofs {
 			require.NoError(t, s.proveProtected())
 		}
 		for i, h := range held {
@@ -118,5 +129,13 @@ func TestAProofIsOneSmallWriteHoweverMuchIsHeld(t *testing.T) {
 		reconnect(t, server, s)
 		time.Sleep(time.Second)
 		require.LessOrEqual(t, strings.Count(strings.Join(p.sent()[from+len(frames):], ""), "/many"), 2*(1+inTurn))
+	})
+}
+
+func TestNoTimerOfTheWatchesIsLeftWhenTheSessionIsClosed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, _ := connected(t)
+		s.end()
+		require.False(t, s.watchAgain.Stop())
 	})
 }

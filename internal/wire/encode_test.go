@@ -104,3 +104,11 @@ func TestARequestIsWrittenAsGoZookeeperWritesIt(t *testing.T) {
 		})
 	}
 }
+
+// go-zookeeper's names watches of other kinds too.
+func TestARequestToSetWatchesAgainNamesNodesOfWhichTheDataIsWatched(t *testing.T) {
+	r := NewRequest(Op{Code: OpSetWatches, Told: 7, Paths: []string{"/a", "/ä"}})
+	want := framed(number(9), number(OpSetWatches), long(7), number(2), text("/a"), text("/ä"), number(0), number(0))
+	require.Equal(t, want, r.append(nil, 9))
+	require.Equal(t, len(want)-4, r.Size())
+}
