@@ -297,12 +297,12 @@ func TestSendReturnsBeforeThenIsCalled(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				l := plugged(t, lively()).greeted(1, ms)
-				r, sent, path := reading("/a"), make(chan struct{}), "/a"
+				sent, path := make(chan struct{}), "/a"
 				if spoil != nil {
 					spoil(l)
 					path += strings.Repeat("a", longestRequest)
 				}
-				r = reading(path).Then(func(*Request) { <-sent })
+				r := reading(path).Then(func(*Request) { <-sent })
 				l.Send(r)
 				close(sent)
 				if spoil == nil {
