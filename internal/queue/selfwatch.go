@@ -31,14 +31,14 @@ type selfWatch struct {
 // watchSelfLater has c's own nodes watched after the delay of these, or before if it is to be so
 // already, unless c is gone by then. The session's mu is held.
 func (c *contender) watchSelfLater(ws *selfWatches) {
-	at := time.Now().Add(ws.delay)
+	s, at := c.queue.session, time.Now().Add(ws.delay)
 	if c.state >= ended || !c.selfWatch.IsZero() && c.selfWatch.Before(at) {
 		return
 	}
 	c.selfWatch = at
 	ws.due = append(ws.due, selfWatch{c, at})
 	if ws.timer == nil {
-		ws.timer = time.AfterFunc(ws.delay, func() { c.queue.session.watchSelves(ws) })
+		ws.timer = time.AfterFunc(ws.delay, func() { s.watchSelves(ws) })
 	}
 }
 

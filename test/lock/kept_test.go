@@ -3,6 +3,7 @@ package lock_test
 import (
 	"runtime"
 	"testing"
+	"time"
 	"weak"
 
 	"github.com/stretchr/testify/require"
@@ -24,6 +25,7 @@ func TestAnOldHoldKeepsNoLaterOnesInMemory(t *testing.T) {
 			last = b.next(granted).Hold
 			later = append(later, weak.Make(last))
 		}
+		time.Sleep(time.Second) // after which their nodes would be watched
 		kept := func() (n int) {
 			for range 2 {
 				runtime.GC()
