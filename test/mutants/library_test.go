@@ -596,7 +596,7 @@ var ofTheLibrary = []judged{
 		{"internal/recipe/name.go", "if !strings.HasSuffix(stem, marker+\"-\") {", "if true {"},
 	}}, "TestPermitsAtTheEndOfTheCounterAreSeenAndAskedFor"},
 	{mutant{"a node is watched once", []edit{
-		{"internal/queue/contender.go", "c.selfWatch = nil //", "//"},
+		{"internal/queue/selfwatch.go", "c.selfWatch = time.Time{} //", "//"},
 	}}, "TestADeletionAfterARevocationIsSeenByTheOneThatWaited"},
 	{mutant{"a negative number has ten digits", []edit{
 		{"internal/recipe/name.go", "strings.TrimPrefix(number, \"-\")", "digits"},
@@ -1349,7 +1349,7 @@ var ofTheLibrary = []judged{
 		{"internal/queue/incarnation.go", "if timeout < s.shortest {", "if timeout < 0 {"},
 	}}, "test/sim.TestF28TheLeaseFollowsATimeoutThatShrinksAtAReconnect"},
 	{mutant{"a hold does not watch its own node", []edit{
-		{"internal/queue/contender.go", "c.newHold()\n\t\tc.watchSelfLater()", "c.newHold()"},
+		{"internal/queue/contender.go", "c.newHold()\n\t\tc.watchSelfLater(&c.queue.session.selfWatches)", "c.newHold()"},
 	}}, "test/sim.TestF29AnOperatorsDeleteReachesTheHolder"},
 	{mutant{"a child that is no lock node is in the way", []edit{
 		{"internal/recipe/order.go", "if n, ok := Parse(name); ok {", "if n, _ := Parse(name); true {"},
