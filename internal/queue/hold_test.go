@@ -284,3 +284,32 @@ func TestAHoldWhoseNodeIsGoneIsLostWhenItIsConfirmed(t *testing.T) {
 		require.ErrorIs(t, h.Err(), ErrLost)
 	})
 }
+
+// The turn of the proofs would find it too, if later.
+func TestTheNodesOfAHoldAreWatchedUnlessItIsShort(t *testing.T) {
+	for name, acquire := range map[string]func(ctx context.Context, s *Session) (*Hold, error){
+		"a lock": func(ctx context.Context, s *Session) (*Hold, error) { return lockAt(s, "/lock").Acquire(ctx, nil) },
+		"permits": func(ctx context.Context, s *Session) (*Hold, error) {
+			return NewSemaphore(s, "/lock", 2, defaults()).Acquire(ctx, 2, nil)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s, server := connected(t)
+				time.Sleep(2 * selfWatchDelay) // with a new connection all are watched
+				h, err := acquire(t.Context(), s)
+				require.NoError(t, err)
+				synctest.Wait()
+				for _, node := range h.contender.nodes {
+					require.Zero(t, server.Watches()[node])
+				}
+				time.Sleep(selfWatchDelay)
+				synctest.Wait()
+				for _, node := range h.contender.nodes {
+					require.Equal(t, 1, server.Watches()[node])
+				}
+				require.NoError(t, h.Release(t.Context(), nil))
+			})
+		})
+	}
+}

@@ -825,7 +825,7 @@ var ofTheLibrary = []judged{
 		{"internal/wire/dial.go", "max(d.Hosts.Len(), 1)", "d.Hosts.Len()"},
 	}}, "internal/wire.TestAServerIsAskedThoughItsProviderCountsNone"},
 	{mutant{"a node that stays is remembered when its session is over", []edit{
-		{"internal/queue/incarnation.go", "c.lingerLess() //", "_ = 0 //"},
+		{"internal/queue/incarnation.go", "c.lingerLess() //", "_ = c //"},
 	}}, "internal/queue.TestWhatStaysIsForgottenWithItsSession"},
 	{mutant{"a hold that was given back and is not used ends the next one's grace", []edit{
 		{"internal/queue/hold.go", "if h.contender.hold == h {", "if h.contender != nil {"},
@@ -1350,7 +1350,7 @@ var ofTheLibrary = []judged{
 	}}, "test/sim.TestF28TheLeaseFollowsATimeoutThatShrinksAtAReconnect"},
 	{mutant{"a hold does not watch its own node", []edit{
 		{"internal/queue/contender.go", "c.newHold()\n\t\tc.watchSelfLater(&c.queue.session.selfWatches)", "c.newHold()"},
-	}}, "test/sim.TestF29AnOperatorsDeleteReachesTheHolder"},
+	}}, "internal/queue.TestTheNodesOfAHoldAreWatchedUnlessItIsShort"},
 	{mutant{"a child that is no lock node is in the way", []edit{
 		{"internal/recipe/order.go", "if n, ok := Parse(name); ok {", "if n, _ := Parse(name); true {"},
 	}}, "test/sim.TestF32ForeignAndMalformedChildrenAreIgnored"},
