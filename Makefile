@@ -78,7 +78,8 @@ results: ## docs/results anew, for a release: hours on a quiet machine
 	@$(MAKE) reach
 
 .PHONY: lint
-lint: ## formatting, go vet, staticcheck, a tidy go.mod, a whole go.work.sum
+lint: ## commit messages, formatting, go vet, staticcheck, a tidy go.mod, a whole go.work.sum; SINCE=REF
+	@scripts/lint-commits.sh $(SINCE)
 	@unformatted=$$($(GOFUMPT) -l .) || exit; \
 	if [ -n "$$unformatted" ]; then echo "not formatted by gofumpt:"; echo "$$unformatted"; exit 1; fi
 	@for module in $(MODULES); do \
