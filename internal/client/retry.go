@@ -10,7 +10,7 @@ import (
 )
 
 // Retry calls f until it succeeds, with pauses. It gives up when ctx ends, when another try
-// does not fare better, and when f says so by Permanent.
+// does not fare better, and when f says so by Permanent. Errors of our own that are to end it are Final.
 func (c *Client) Retry(ctx context.Context, f func() error) error {
 	for try := 0; ; try++ {
 		failure := f()
@@ -21,14 +21,17 @@ func (c *Client) Retry(ctx context.Context, f func() error) error {
 		case failure == nil, !Transient(failure):
 			return failure
 		case ctx.Err() != nil:
-			return fmt.Errorf("%w (after %v)", Ended(ctx), failure)
+			return after(failure, Ended(ctx))
 		}
 		FailedTry(ctx, failure)
 		if err := c.Sleep(ctx, backoff.Before(try)); err != nil {
-			return err
+			return after(failure, err)
 		}
 	}
 }
+
+// after is why there is no other try, with the text of what the last one failed with.
+func after(failure, err error) error { return fmt.Errorf("%w (after %v)", err, failure) }
 
 // Permanent is an error that Retry returns at once, nil of nil.
 func Permanent(err error) error {
@@ -58,7 +61,8 @@ func (c *Client) Persist(ctx context.Context, f func() error) error {
 }
 
 // Transient reports whether err leaves hope that the same request fares better next time: it is
-// neither a refusal nor our own reason to give the request up. Thousands of calls may have to know at
+// neither a refusal nor our own reason to give the request up. What is not known does, such as the
+// error of a socket: who gives up on it leaves nodes behind. Thousands of calls may have to know at
 // once that their ctx has ended.
 func Transient(err error) bool {
 	if LooksEnded(err) || errors.Is(err, ErrClosed) {

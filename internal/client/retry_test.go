@@ -109,7 +109,9 @@ func TestAPauseEndsWithItsCallAndWithTheSession(t *testing.T) {
 		time.AfterFunc(time.Second, func() { c.cancel(errClosing) })
 		require.ErrorIs(t, c.Sleep(t.Context(), time.Minute), ErrClosed)
 		require.Equal(t, time.Minute+2*time.Second, time.Since(began))
-		require.ErrorIs(t, c.Retry(t.Context(), func() error { return zk.ErrConnectionClosed }), ErrClosed)
+		err := c.Retry(t.Context(), func() error { return zk.ErrConnectionClosed })
+		require.ErrorIs(t, err, ErrClosed)
+		require.EqualError(t, err, "zklock: session is closed (after zk: connection closed)")
 	})
 }
 

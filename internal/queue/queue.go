@@ -92,12 +92,14 @@ func (q *Queue) Acquire(ctx context.Context, call Call) (*Hold, error) {
 	return h, err
 }
 
+// waiter makes a hold of a place in the queue, whose list is view, nil if there is none yet. Every place is
+// handed to one, so a rule on who may wait is one around another.
+type waiter func(c *contender, ctx context.Context, view *listing) (*Hold, error)
+
 // stand enters the queue, or takes a place there that its handoff has, and has wait make a hold
 // of the place. One that has not become a hold is left, however that ended, unless the handoff
 // keeps it: a function of the trace may panic.
-func (q *Queue) stand(
-	ctx context.Context, call Call, wait func(*contender, context.Context, *listing) (*Hold, error),
-) (h *Hold, left *deletion, err error) {
+func (q *Queue) stand(ctx context.Context, call Call, wait waiter) (h *Hold, left *deletion, err error) {
 	c := q.handoff.takePlace()
 	var view *listing
 	if c == nil {
