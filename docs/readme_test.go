@@ -206,6 +206,13 @@ func TestTheReadmeSaysWhichModulesAreBesideTheLibrarys(t *testing.T) {
 	}
 }
 
+func TestTheWorkspaceNeedsNoNewerGoThanTheLibrary(t *testing.T) {
+	version := regexp.MustCompile(`(?m)^go (.+)$`)
+	work, module := version.FindString(page(t, "../go.work")), version.FindString(page(t, "../go.mod"))
+	require.NotEmpty(t, work)
+	assert.Equal(t, module, work)
+}
+
 var (
 	codeBlock = regexp.MustCompile("(?m)^```(?s:.*?)\n```$")
 	link      = regexp.MustCompile(`\]\(([^)\s]+)\)`)

@@ -75,106 +75,62 @@ func codeOf(answer []byte) int32 { return int32(binary.BigEndian.Uint32(answer[c
 
 // isWhole reports whether all fields of an answer's body are there. More may follow, of a newer
 // server.
-func isWhole(op int32, rest []byte) bool {
-	b := body{rest}
+func isWhole(op int32, body []byte) bool {
+	in := reader{left: body}
 	switch op {
 	case OpCreate, OpCreateContainer, OpCreateTTL, OpSync:
-		return b.text()
+		in.text()
 	case OpExists, OpSetData, OpSetACL:
-		return b.skip(statSize)
+		in.take(statSize)
 	case OpGetData, OpReconfig:
-		_, ok := b.data()
-		return ok && b.skip(statSize)
+		in.buffer()
+		in.take(statSize)
 	case OpGetACL:
-		return b.each(func() bool { return b.skip(4) && b.text() && b.text() }) && b.skip(statSize)
-	case OpGetChildren:
-		return b.each(b.text)
-	case OpGetChildren2:
-		return b.each(b.text) && b.skip(statSize)
+		for range in.count() {
+			in.int()
+			in.text()
+			in.text()
+		}
+		in.take(statSize)
+	case OpGetChildren, OpGetChildren2:
+		for range in.count() {
+			in.text()
+		}
+		if op == OpGetChildren2 {
+			in.take(statSize)
+		}
 	case OpMulti:
-		return b.results()
+		for in.result() {
+		}
 	case opEvent:
-		return b.skip(4+4) && b.text() // its kind, the session's state, the path
+		in.take(4 + 4) // its kind, the session's state
+		in.text()
 	}
-	return true
+	return in.err == nil
 }
 
 // statSize is how long a node's Stat is.
 const statSize = 6*8 + 5*4
 
-// body is what is left of an answer's body. Its methods report whether a field was there, and
-// pass it.
-type body struct{ rest []byte }
-
-func (b *body) skip(n int) bool {
-	if n > len(b.rest) {
+// result passes what a transaction says of one of its operations, and reports whether another may
+// follow.
+func (r *reader) result() bool {
+	kind, end := r.int(), r.bool()
+	r.int() // an error code
+	switch {
+	case end || r.err != nil:
 		return false
+	case kind == OpCreate:
+		r.text()
+	case kind == OpCreate2:
+		r.text()
+		r.take(statSize)
+	case kind == OpSetData:
+		r.take(statSize)
+	case kind == opError:
+		r.int()
+	case kind != OpDelete && kind != OpCheck:
+		r.err = ErrMalformed
 	}
-	b.rest = b.rest[n:]
-	return true
-}
-
-func (b *body) number() (n int32, ok bool) {
-	if len(b.rest) < 4 {
-		return 0, false
-	}
-	n = int32(binary.BigEndian.Uint32(b.rest))
-	return n, b.skip(4)
-}
-
-// data passes a length and as many bytes; a negative one says that there are none.
-func (b *body) data() (data []byte, ok bool) {
-	n, ok := b.number()
-	if !ok || n <= 0 {
-		return nil, ok
-	}
-	data = b.rest
-	return data[:min(int(n), len(data))], b.skip(int(n))
-}
-
-// text is data that cannot be missing.
-func (b *body) text() bool {
-	n, ok := b.number()
-	return ok && n >= 0 && b.skip(int(n))
-}
-
-// each passes a number and as many fields.
-func (b *body) each(field func() bool) bool {
-	n, ok := b.number()
-	for ; ok && n > 0; n-- {
-		ok = field()
-	}
-	return ok && n == 0
-}
-
-// results passes what a transaction says of each of its operations, up to its end.
-func (b *body) results() bool {
-	for {
-		kind, ok := b.number()
-		if !ok || len(b.rest) < 1+4 {
-			return false
-		}
-		end := b.rest[0] != 0
-		b.skip(1 + 4) // that, and an error code
-		if end || !b.result(kind) {
-			return end
-		}
-	}
-}
-
-// result passes what a transaction says of one of that kind.
-func (b *body) result(kind int32) bool {
-	switch kind {
-	case OpDelete, OpCheck:
-		return true
-	case OpCreate:
-		return b.text()
-	case OpCreate2:
-		return b.text() && b.skip(statSize)
-	case OpSetData:
-		return b.skip(statSize)
-	case opError:
-		return b.skip(4)
-	}
-	return false
+	return r.err == nil
 }

@@ -96,9 +96,9 @@ func (l *Link) readGreeting() ([]byte, error) {
 // as the echo of the request would have it, would make go-zookeeper panic.
 func greets(frame []byte) bool {
 	timeout, id := int32(binary.BigEndian.Uint32(frame[8:])), binary.BigEndian.Uint64(frame[12:])
-	rest := body{frame[frameHead:]}
-	password, whole := rest.data()
-	return whole && len(password) <= longestPassword && (timeout > 0 || id == 0)
+	rest := reader{left: frame[frameHead:]}
+	password := rest.buffer()
+	return rest.err == nil && len(password) <= longestPassword && (timeout > 0 || id == 0)
 }
 
 // greet takes the answer to the connect request.
