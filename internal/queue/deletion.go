@@ -24,11 +24,13 @@ import (
 type deletion struct {
 	contender *contender
 
+	// Guarded by the session's mu.
 	sent *wire.Request // the first one that deletes them; nil if that waits for a connection, or for others
 	link *wire.Link    // likewise, over which
-	done latch.Latch   // closed when the nodes are gone, or cannot be deleted for now
-	err  error         // why it cannot be, once done
-	met  atomic.Bool   // by the first of behind and finish
+
+	done latch.Latch // closed when the nodes are gone, or cannot be deleted for now
+	err  error       // why it cannot be, once done
+	met  atomic.Bool // by the first of behind and finish
 }
 
 // behind counts the deletion among what ended calls have left behind, until it is done.
@@ -136,6 +138,14 @@ func (s *Session) takeDeletions() (batches []*batch) {
 	}
 	s.noneWait()
 	return batches
+}
+
+// request returns sent and link: what deletes the nodes, and over which connection; nil while that waits.
+func (r *deletion) request() (*wire.Request, *wire.Link) {
+	s := r.contender.queue.session
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return r.sent, r.link
 }
 
 // size returns how long the paths of the deletion's nodes are.

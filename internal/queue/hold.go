@@ -261,11 +261,15 @@ func (h *Hold) giveBack(then func()) (r *deletion, first bool) {
 // went on within the session. It calls then as leave does.
 func (h *Hold) SendRelease(ctx context.Context, then func()) {
 	r, _ := h.leave(then)
-	if r == nil || r.sent == nil || !r.link.Serving() {
+	if r == nil {
+		return
+	}
+	sent, link := r.request()
+	if sent == nil || !link.Serving() {
 		return // nothing is written before a new connection has logged in
 	}
 	select {
-	case <-r.sent.Written():
+	case <-sent.Written():
 	case <-ctx.Done():
 	}
 }
