@@ -77,9 +77,6 @@ func (c *Client) connectedIn(t *testing.T, session int64, err error) *wire.Link 
 	return l
 }
 
-// whatHangs is how long a test waits for what does not take long, unless it hangs.
-const whatHangs = 10 * time.Second
-
 // pass lets so much virtual time pass, and waits until all that was due is done.
 func pass(d time.Duration) {
 	time.Sleep(d)
