@@ -338,3 +338,14 @@ func TestWhatIsNeverSentIsNotKeptInMemory(t *testing.T) {
 		})
 	}
 }
+
+// The session may be replaced between the look at it and the write.
+func TestANodeThatWasMadeInAnotherSessionIsNoPlace(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, _ := connected(t)
+		c := lockAt(s, "/lock").newContender(&incarnation{id: s.id - 1}, lockAt(s, "/lock").lockNode)
+		err := c.adopt(s.client.Current(), []string{"/lock/" + recipe.Sequential(recipe.Stem(c.id, recipe.Exclusive), 0)}, 1)
+		require.Equal(t, client.ErrSessionOver, err)
+		require.Empty(t, c.node)
+	})
+}

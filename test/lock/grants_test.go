@@ -125,15 +125,15 @@ func TestACheckFailsOnceTheLockWentToAnotherOfTheSession(t *testing.T) {
 		granted := make(chan grant, 1)
 		b.ask(t.Context(), "next", l, granted)
 
-		place := b.server.Client("here")
-		place.Block(zktest.ToServer)
-		place.Cut()
-		synctest.Wait()
+		for _, op := range []zktest.Op{zktest.OpDelete, zktest.OpMulti} {
+			held := b.server.HoldRequest(op, zktest.OnPath(first.Node()))
+			time.AfterFunc(time.Second, held.Release)
+		}
+		elsewhere := b.session("elsewhere").Conn()
 		go first.Release(t.Context())
-		time.AfterFunc(time.Second, func() { place.Unblock() })
 		g := <-granted
 		require.NoError(t, g.err)
-		_, err = s.Conn().Multi(check, &zk.SetDataRequest{Path: "/total", Version: -1})
+		_, err = elsewhere.Multi(&zk.SetDataRequest{Path: "/total", Version: -1}, check)
 		require.ErrorIs(t, err, zk.ErrNoNode, "the hold that was checked has ended")
 		require.NoError(t, g.Release(t.Context()))
 	})

@@ -31,7 +31,6 @@ var focus = map[string]sim.FaultKind{
 	"a handshake counts only while something is held":                 sim.IdleHandshake,
 	"a handshake shortens no lease that nobody holds by":              sim.IdleHandshake,
 	"a server that has not been heard grants all of the timeout":      sim.LoseHandshake,
-	"a create's result is adopted whatever its session":               sim.ExpireAtLogin,
 	"wake without a list behind a node of the own session":            sim.ExpireInLine,
 	"no session-id comparison":                                        sim.ReplaceSession,
 	"a downgrade goes on without its writer's node":                   sim.DeleteMidway,
@@ -49,9 +48,6 @@ var focus = map[string]sim.FaultKind{
 }
 
 var all = []mutant{
-	{"a create's result is adopted whatever its session", []edit{
-		{"internal/queue/create.go", "if carrier.ID != c.incarnation.id {", "if false {"},
-	}},
 	{"a list decides before the server has caught up", []edit{
 		{"internal/client/list.go", "l == nil || l.CaughtUp() {", "true || l.CaughtUp() {"},
 		{"internal/client/list.go", "c.Current() != l || !l.CaughtUp() {", "c.Current() != l {"},
