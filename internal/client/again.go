@@ -54,7 +54,9 @@ func (c *Client) takeStood(nodes []string) (l *wire.Link, told int64, again []un
 		again = append(again, unasked{key, w})
 	}
 	ws.stood = nil
-	ws.recheckLater(c)
+	if len(again) > 0 {
+		ws.recheckLater(c)
+	}
 	return ws.link, ws.told, again, others
 }
 

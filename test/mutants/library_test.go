@@ -28,6 +28,9 @@ var ofTheLibrary = []judged{
 	{mutant{"a lock is handed over though its node may be checked", []edit{
 		{"internal/queue/succession.go", "if c.checked || next == nil", "if next == nil"},
 	}}, "TestACheckFailsOnceTheLockWentToAnotherOfTheSession"},
+	{mutant{"a watch is relied on for ever", []edit{
+		{"internal/client/watch.go", "\tws.recheckLater(c)\n", ""},
+	}}, "TestAWaiterIsNextThoughItMayNotReadTheNodeAheadAnyMore"},
 	{mutant{"Close waits for requests that nobody answers", []edit{
 		{"internal/client/close.go", "case <-time.After(patience):", "case <-time.After(1000 * patience):"},
 	}}, "test/sim.TestF37CloseDoesNotWaitForARequestThatNobodyAnswers"},
