@@ -112,10 +112,6 @@ func TestARefusalIsKnownByItsCode(t *testing.T) {
 	} {
 		require.False(t, Refused(err), "%v", err)
 	}
-	require.True(t, Unimplemented(fmt.Errorf("wrapped: %w", errors.New(unnamed+"-6"))))
-	for _, err := range []error{nil, zk.ErrAPIError, errors.New("-6"), errors.New(unnamed + "-61")} {
-		require.False(t, Unimplemented(err), "%v", err)
-	}
 	overQuota := fmt.Errorf("wrapped: %w", errors.New(unnamed+"-125"))
 	require.ErrorIs(t, OverQuota(overQuota, "/lock", "a node"), overQuota)
 	require.EqualError(t, OverQuota(overQuota, "/lock", "a node"),

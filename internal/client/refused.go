@@ -63,12 +63,6 @@ func Refused(err error) bool {
 	return ok && code != throttled && !slices.Contains(mishaps, code)
 }
 
-// Unimplemented reports whether the server said that it does not know the operation.
-func Unimplemented(err error) bool {
-	code, ok := unnamedCode(err)
-	return ok && code == "-6"
-}
-
 // OverQuota adds to err, if a server has refused a write below that path for its quota, that it has,
 // and what was to be written.
 func OverQuota(err error, path, what string) error {

@@ -8,10 +8,9 @@ import (
 	"github.com/zklock/zklock/internal/wire"
 )
 
-// Send sends requests over the connection that stands, and returns it. Without one they fail.
-func (c *Client) Send(requests ...*wire.Request) *wire.Link {
-	l := c.Current()
-	switch {
+// Send sends requests over the connection that stands. Without one they fail.
+func (c *Client) Send(requests ...*wire.Request) {
+	switch l := c.Current(); {
 	case c.Closed():
 		failAll(requests, ErrClosed)
 	case l == nil:
@@ -19,7 +18,6 @@ func (c *Client) Send(requests ...*wire.Request) *wire.Link {
 	default:
 		l.Send(requests...)
 	}
-	return l
 }
 
 func failAll(requests []*wire.Request, err error) {
