@@ -8,6 +8,7 @@ import (
 	"github.com/go-zookeeper/zk"
 
 	"github.com/zklock/zklock/internal/client"
+	"github.com/zklock/zklock/internal/lease"
 )
 
 // TryLock takes the lock if nobody holds it or waits for it, and reports whether it did, as
@@ -30,7 +31,9 @@ func (s *side) tryOnce() bool {
 }
 
 // tryUntil returns when a try that begins now has to be over.
-func (s *side) tryUntil() time.Time { return time.Now().Add(s.queue.Client().Timeout() / 3) }
+func (s *side) tryUntil() time.Time {
+	return time.Now().Add(lease.TryLimit(s.queue.Client().Timeout()))
+}
 
 func (s *side) tryLock(deadline time.Time) error {
 	if owner, err := s.owners.reenter(); owner {

@@ -87,6 +87,30 @@ func parsed(t *testing.T, room string, mode parser.Mode) (files []*ast.File) {
 	return files
 }
 
+// partOf finds a part of a session timeout, or of what a lease has left.
+var partOf = regexp.MustCompile(`(?i)(timeout(\(\))?\)*|\bleft) ?(/|\*[^,;]*/) ?[0-9]`)
+
+// What depends on a part of the session timeout is decided in one package.
+func TestPartsOfTheSessionTimeoutStandInTheLease(t *testing.T) {
+	dirs := []string{"..", "../membership", "../election"}
+	for _, room := range rooms {
+		if room.name != "lease" {
+			dirs = append(dirs, room.name)
+		}
+	}
+	for _, dir := range dirs {
+		names, err := filepath.Glob(filepath.Join(dir, "*.go"))
+		require.NoError(t, err)
+		for _, name := range names {
+			text, err := os.ReadFile(name)
+			require.NoError(t, err)
+			if found := partOf.Find(text); !strings.HasSuffix(name, "_test.go") && found != nil {
+				t.Errorf("%s has %s", name, found)
+			}
+		}
+	}
+}
+
 func TestEveryMutexSaysWhatItGuards(t *testing.T) {
 	mutexes := 0
 	for _, room := range rooms {

@@ -12,6 +12,7 @@ import (
 	"github.com/go-zookeeper/zk"
 
 	"github.com/zklock/zklock/internal/clock"
+	"github.com/zklock/zklock/internal/lease"
 	"github.com/zklock/zklock/internal/wire"
 )
 
@@ -76,7 +77,8 @@ func New(timeout time.Duration, reads *clock.Clock, o Options) *Client {
 		changed: make(chan struct{}),
 	}
 	c.timeout.Store(int64(timeout))
-	c.Pulse = clock.NewPulse(c.Clock, min(max(timeout/pulseShare, shortestPulse), longestPulse), c.tellStop)
+	every, _ := lease.Pulse(timeout)
+	c.Pulse = clock.NewPulse(c.Clock, min(max(every, shortestPulse), longestPulse), c.tellStop)
 	c.watches.init()
 	c.lists.init(c)
 	c.containers.unknown.Store(o.PersistentParents)

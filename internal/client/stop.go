@@ -5,18 +5,18 @@ import (
 	"time"
 
 	"github.com/zklock/zklock/internal/clock"
+	"github.com/zklock/zklock/internal/lease"
 )
 
-// How often the pulse beats.
+// How often the pulse beats, at least and at most.
 const (
-	pulseShare    = 16 // parts of the session timeout
 	shortestPulse = 50 * time.Millisecond
 	longestPulse  = time.Second
 )
 
 // tellStop tells of a stop of the process that may have cost a hold.
 func (c *Client) tellStop(stopped time.Duration) {
-	if stopped >= c.Timeout()/4 {
+	if _, costly := lease.Pulse(c.Timeout()); stopped >= costly {
 		c.Log.Warn("zklock: this process did not run", "lasted", stopped)
 	}
 }

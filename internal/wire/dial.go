@@ -14,11 +14,8 @@ import (
 
 	"github.com/zklock/zklock/internal/backoff"
 	"github.com/zklock/zklock/internal/clock"
+	"github.com/zklock/zklock/internal/lease"
 )
-
-// minDialTime is the least that a dial or a handshake gets: a session timeout of a second would
-// leave no server the time to answer.
-const minDialTime = 250 * time.Millisecond
 
 // Dialer makes the connections of a session.
 type Dialer struct {
@@ -133,24 +130,15 @@ var errNoConnection = errors.New("the dialer has returned neither a connection n
 func (d *Dialer) handshakeLimit() time.Duration {
 	if d.session.ID() == 0 {
 		timeout, _ := d.session.Left()
-		return max(timeout, minDialTime)
+		return max(timeout, lease.LeastDial)
 	}
 	return d.patience()
 }
 
-// patience returns how long the next dial or handshake has: an eighth of the session timeout,
-// so that a server that does not answer leaves time to find another one while the session
-// lives. When all servers have used that up it is doubled, up to the session timeout: a server
-// may be slow to tell that the session has expired. While there are holds to be saved it is no
-// more than a third of what their lease has left, and however many servers do not answer, there
-// is time for one that does.
+// patience returns how long the next dial or handshake has.
 func (d *Dialer) patience() time.Duration {
 	timeout, left := d.session.Left()
-	patience := max(timeout/8<<min(d.rounds(d.slow.Load()), 3), minDialTime)
-	if left == 0 {
-		return patience
-	}
-	return min(patience, max(left/3, min(left/2, minDialTime)))
+	return lease.DialLimit(timeout, left, d.rounds(d.slow.Load()))
 }
 
 // rounds returns how many rounds of the servers n attempts are.
@@ -226,10 +214,8 @@ func (d *Dialer) pause() error {
 	if round == 0 {
 		return d.ctx.Err()
 	}
-	most := backoff.Before(int(round))
-	if _, left := d.session.Left(); left > 0 {
-		most = min(most, left/8)
-	}
+	_, left := d.session.Left()
+	most := lease.DialPause(backoff.Before(int(round)), left)
 	// Not all of it: the others lost their servers at the same time.
 	timer := time.NewTimer(most/2 + rand.N(most/2+1))
 	defer timer.Stop()
@@ -264,7 +250,7 @@ func (d *Dialer) Stop() {
 	d.Cut()
 	select {
 	case <-d.stopped:
-	case <-time.After(dialLimit + minDialTime):
+	case <-time.After(dialLimit + lease.LeastDial):
 	}
 }
 

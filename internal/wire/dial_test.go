@@ -15,6 +15,7 @@ import (
 
 	"github.com/zklock/zklock/internal/backoff"
 	"github.com/zklock/zklock/internal/clock"
+	"github.com/zklock/zklock/internal/lease"
 )
 
 // pressed is a session with a timeout, of which a lease has something left.
@@ -163,7 +164,7 @@ func TestTheEndOfASessionCutsItsConnectionAndWaitsForTheClientsDialButNotForEver
 		begun := time.Now()
 		d.Stop()
 		require.False(t, p.isOpen(0))
-		require.Equal(t, dialLimit+minDialTime, time.Since(begun), "a dial may take as long")
+		require.Equal(t, dialLimit+lease.LeastDial, time.Since(begun), "a dial may take as long")
 		time.AfterFunc(ms, func() { _, _ = d.Connect("tcp", "a", time.Second) })
 		begun = time.Now()
 		d.Stop()

@@ -8,10 +8,6 @@ import (
 	"github.com/zklock/zklock/internal/lease"
 )
 
-// announcePart is what a server that serves nobody needs to say so, as a part of the session
-// timeout.
-const announcePart = 1.0 / 64
-
 // ask sends the connect request. If there are holds to be saved it sends its length ahead,
 // which is all that a server reads that serves nobody, as in an election: it hangs up then, and
 // cannot carry out what it has not got.
@@ -20,7 +16,7 @@ func (l *Link) ask(p []byte) (n int, err error) {
 	named := l.dialer.told.last
 	if timeout, left := l.dialer.session.Left(); left > 0 {
 		const length = 4
-		if n, err = l.announce(p[:length], min(time.Duration(announcePart*float64(timeout)), left/16)); err != nil {
+		if n, err = l.announce(p[:length], lease.AnnounceLimit(timeout, left)); err != nil {
 			l.end(err)
 			return n, err
 		}

@@ -1430,7 +1430,7 @@ var ofTheLibrary = []judged{
 		{"trylock.go", "if c.Current() == nil {", "if c.Current() == nil && false {"},
 	}}, "TestTryLockIsFalseAtOnceWithoutAConnection"},
 	{mutant{"TryLock waits for all of the session timeout", []edit{
-		{"trylock.go", "s.queue.Client().Timeout() / 3)", "s.queue.Client().Timeout())"},
+		{"trylock.go", "lease.TryLimit(s.queue.Client().Timeout()))", "s.queue.Client().Timeout() + 0*lease.TryLimit(0))"},
 	}}, "test/sim.TestATryOfSeveralLocksHasOneDeadline"},
 	{mutant{"a place that a list has shown is not told of", []edit{
 		{"internal/queue/trace.go", "\tcall.Enqueued(", "\tif view != nil {\n\t\treturn\n\t}\n\tcall.Enqueued("},
