@@ -32,7 +32,7 @@ var rooms = []struct {
 	{name: "owner"},
 	{name: "clock"},
 	{name: "recipe", pure: true},
-	{name: "lease", pure: true, uses: []string{"internal/clock"}},
+	{name: "lease"},
 	{name: "backoff"},
 	{name: "latch"},
 	{name: "callback"},

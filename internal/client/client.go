@@ -22,6 +22,7 @@ type Client struct {
 	*life
 	Conn  *zk.Conn // set by Connect
 	Clock *clock.Clock
+	Lease *lease.Lease
 	Log   *Journal
 	Pulse *clock.Pulse // beats while it is open
 
@@ -72,11 +73,13 @@ func New(timeout time.Duration, reads *clock.Clock, o Options) *Client {
 	c := &Client{
 		life:    newLife(),
 		Clock:   reads,
+		Lease:   new(lease.Lease),
 		Log:     &Journal{logger: o.Logger},
 		chroot:  o.Chroot,
 		changed: make(chan struct{}),
 	}
 	c.timeout.Store(int64(timeout))
+	c.Lease.Begin(timeout)
 	every, _ := lease.Pulse(timeout)
 	c.Pulse = clock.NewPulse(c.Clock, min(max(every, shortestPulse), longestPulse), c.tellStop)
 	c.watches.init()
@@ -86,7 +89,7 @@ func New(timeout time.Duration, reads *clock.Clock, o Options) *Client {
 	c.outage.client = c
 	c.trace = tracer{Trace: o.Trace, told: &c.told, disconnected: time.Now()}
 	c.dialer = wire.NewDialer(c.ctx, (*connections)(c), wire.Options{
-		Dial: o.Dialer, TLS: o.TLS, Credentials: o.Credentials, Hosts: o.Hosts, Log: c.Log, Clock: reads,
+		Dial: o.Dialer, TLS: o.TLS, Credentials: o.Credentials, Hosts: o.Hosts, Log: c.Log, Clock: reads, Lease: c.Lease,
 	})
 	return c
 }

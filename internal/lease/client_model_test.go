@@ -6,20 +6,19 @@ import (
 	"github.com/zklock/zklock/internal/clock"
 )
 
-// client is what the client knows: a Lease, the Touches and Relays of its connection.
+// client is what the client knows: a Lease.
 type client struct {
 	held       use
 	asked      bool  // a server that has not answered
 	read       uint8 // steps to its next
 	end        int16 // of the lease, in nanoseconds from now
-	best       bool  // see Lease
 	rests      moment
 	proved     moment
-	slow       moment // see Speed
+	slow       moment
 	sure, next moment
 	ripe       moment
-	settled    moment
-	recent     [10]exchange
+	counts     moment
+	recent     [10]span
 }
 
 // over is an end of a lease long ago.
@@ -34,9 +33,10 @@ const (
 	alone // no answer will reach it any more
 )
 
-type exchange struct{ sent, answered moment }
+// span is an exchange.
+type span struct{ sent, answered moment }
 
-var unused = exchange{longAgo, longAgo}
+var unused = span{longAgo, longAgo}
 
 // now is the moment 0 of every world.
 var now = new(clock.Clock).Now()
@@ -45,62 +45,50 @@ func at(m moment) clock.Instant { return now.Add(time.Duration(m) * step) }
 
 func since(i clock.Instant) moment { return moment(max(i.Least(now)/step, time.Duration(longAgo))) }
 
-func (c *client) touches() Touches {
-	t := Touches{timeout: timeout, settled: at(c.settled)}
+// lease returns what the client knows as a Lease.
+func (c *client) lease() *Lease {
+	l := &Lease{timeout: timeout, proved: at(c.proved), rests: at(c.rests), connection: connection{
+		sure: at(c.sure), next: at(c.next), ripe: at(c.ripe), counts: at(c.counts), slow: at(c.slow),
+	}}
 	for _, r := range c.recent {
 		if r != unused {
-			t.recent = append(t.recent, touch{at(r.sent), at(r.answered)})
+			l.recent = append(l.recent, exchange{at(r.sent), at(r.answered)})
 		}
 	}
-	return t
+	if c.asked {
+		l.unheard = []clock.Instant{now}
+	}
+	end := now.Add(time.Duration(c.end))
+	l.end.Store(&end)
+	return l
 }
 
-func (c *client) keepTouches(t Touches) {
-	c.settled = since(t.settled)
-	if len(t.recent) > len(c.recent) {
+// keep has the client know what l says.
+func (c *client) keep(l *Lease) {
+	c.asked = len(l.unheard) > 0
+	c.end, c.proved, c.rests = int16(max(l.Left(now), over)), since(l.proved), since(l.rests)
+	c.sure, c.next, c.ripe, c.counts, c.slow = since(l.sure), since(l.next), since(l.ripe), since(l.counts), since(l.slow)
+	if len(l.recent) > len(c.recent) {
 		panic("more touches than the model has room for")
 	}
 	for i := range c.recent {
 		c.recent[i] = unused
-		if i < len(t.recent) {
-			c.recent[i] = exchange{since(t.recent[i].sent), since(t.recent[i].answered)}
+		if i < len(l.recent) {
+			c.recent[i] = span{since(l.recent[i].sent), since(l.recent[i].answered)}
 		}
 	}
 }
 
-func (c *client) lease() (*Lease, *Relays) {
-	l := &Lease{proved: at(c.proved), best: c.best, rests: at(c.rests)}
-	end := now.Add(time.Duration(c.end))
-	l.end.Store(&end)
-	return l, &Relays{sure: at(c.sure), next: at(c.next), ripe: at(c.ripe)}
-}
-
-func (c *client) keepLease(l *Lease, r *Relays) {
-	c.end, c.proved, c.best, c.rests = int16(max(l.Left(now), over)), since(l.proved), l.best, since(l.rests)
-	c.sure, c.next, c.ripe = since(r.sure), since(r.next), since(r.ripe)
-}
-
-func (c *client) speed() Speed { return Speed{slow: at(c.slow)} }
-
-func (c *client) terms() Terms {
-	return Terms{Timeout: timeout, Held: c.held == holding, Unheard: c.asked}
-}
-
 // reconnects begins with another connection, behind a connect request without an answer.
-func (c *client) reconnects(asked func(*client, *Lease)) {
-	l, _ := c.lease()
-	asked(c, l)
-	relays := NewRelays(now)
-	c.keepLease(l, &relays)
-	c.keepTouches(NewTouches(now, timeout))
-	c.slow = longAgo
+func (c *client) reconnects(asks func(*client, *Lease)) {
+	l := c.lease()
+	asks(c, l)
+	l.Connected(now, 0)
+	c.keep(l)
 }
 
 // asks takes that a connect request goes out which may never be answered.
-func (c *client) asks(l *Lease) {
-	c.asked = true
-	l.Shorten(UnheardEnd(now, timeout))
-}
+func (c *client) asks(l *Lease) { l.Asks(now) }
 
 // reads sends a read when it is time.
 func (sc *scope) reads(all []move, m move) []move {
@@ -163,19 +151,17 @@ func (sc *scope) proof(m move) move {
 	if w.held == idle || w.held == alone || w.requests[theProof].at != nowhere {
 		return m
 	}
-	l, relays := w.lease()
-	speed := w.speed()
-	wait := min(speed.Doubted(now), relays.Ripe(now))
+	l := w.lease()
+	wait := l.Doubted(now)
 	if w.held == holding {
-		wait = l.NextProof(now, relays, w.terms())
+		wait = l.NextProof(now)
 	}
 	if wait > 0 {
 		return m
 	}
-	t := w.touches()
 	inTime := sc.relayed(now)
 	early := inTime.Add(-part(timeout, latePart))
-	w.requests[theProof] = request{at: toFollower, touched: since(t.newest(inTime)), early: since(t.newest(early))}
+	w.requests[theProof] = request{at: toFollower, touched: since(l.newest(inTime)), early: since(l.newest(early))}
 	return sc.say(m, "a proof goes out")
 }
 
@@ -189,9 +175,9 @@ func (sc *scope) answers(which int) phase {
 		}
 		all = sc.late(all, m, "an answer is late")
 		w.requests[which] = request{}
-		t := w.touches()
-		t.Add(at(r.sent), now)
-		w.keepTouches(t)
+		l := w.lease()
+		l.touched(at(r.sent), now)
+		w.keep(l)
 		if which == theProof {
 			sc.takes(w, r)
 			m = sc.say(m, "a proof is answered, the lease has %s left", of(w.end))
@@ -205,33 +191,29 @@ type answered struct {
 	Proof
 	quick, held bool
 	lease       *Lease
-	relays      *Relays
-	speed       Speed
 }
 
 // takes extends the lease by a proof.
 func (sc *scope) takes(w *world, r request) {
-	a := &answered{Proof: Proof{at(r.sent), at(r.touched), at(r.early)}, held: w.held == holding, speed: w.speed()}
-	a.lease, a.relays = w.lease()
+	l := w.lease()
+	a := &answered{Proof: Proof{at(r.sent), at(r.touched), at(r.early)}, held: w.held == holding, lease: l}
 	begun := a.Begun
 	if w.resumed > 0 && !w.met { // the exception
 		begun = begun.Add(-step)
 	}
-	a.quick = a.speed.Proved(begun, now, timeout)
+	a.quick = l.quickProof(begun, now)
 	w.met = w.resumed > 0
 	if sc.proved != nil {
 		sc.proved(a)
 	}
-	a.lease.Prove(a.Proof, a.quick, now, a.relays, w.terms())
+	l.prove(a.Proof, a.quick, a.held, now)
 	if sc.began != nil {
 		sc.began(a)
 	}
-	touches := w.touches()
-	if a.lease.Lasts(now, &touches, a.relays, &a.speed, w.terms()) || sc.dooms && a.lease.Spares(now, w.terms()) {
+	if sc.lasts(l) {
 		w.held = holding
 	}
-	w.slow = since(a.speed.slow)
-	w.keepLease(a.lease, a.relays)
+	w.keep(l)
 }
 
 // passes is a step of time.
@@ -247,7 +229,7 @@ func (w *world) passes() {
 	earlier(&w.sure)
 	earlier(&w.next)
 	earlier(&w.ripe)
-	earlier(&w.settled)
+	earlier(&w.counts)
 	for i := range w.recent {
 		earlier(&w.recent[i].sent)
 		earlier(&w.recent[i].answered)
@@ -287,6 +269,6 @@ func (sc *scope) canonical(w *world) {
 	w.proved = max(w.proved, -countdown/8) // an interval ago
 	w.slow = max(w.slow, begun)
 	if w.held == holding && w.budget.releases == 0 {
-		w.ripe, w.slow, w.best, w.rests = max(w.ripe, begun), begun, true, longAgo
+		w.ripe, w.slow, w.rests = max(w.ripe, begun), begun, longAgo
 	}
 }

@@ -71,19 +71,6 @@ var scopes = []struct {
 		scope{budget: budget{late: 1}, keeps: true, reading: 24},
 		budget{late: 2, releases: 1},
 	},
-	{
-		"a long pause, and a cut, with proofs that count half of the timeout longer",
-		scope{budget: budget{pauses: 1, cuts: 1}, longest: 24, proved: countsLonger},
-		budget{late: 1, pauses: 1, cuts: 1},
-	},
-}
-
-// countsLonger makes what a proof counts from its start longer, and nothing else. A touch ends
-// the lease in time then: that term is a spare.
-func countsLonger(a *answered) {
-	if a.Begun.Least(a.relays.ripe) >= 0 {
-		a.Begun = a.Begun.Add(timeout / 2)
-	}
 }
 
 // parts are what is explored of the largest scopes without -lease.full.
@@ -117,7 +104,7 @@ func TestNoScheduleOfASmallScopeHasALeaseOutliveItsSession(t *testing.T) {
 var terms = map[string]scope{
 	"a touch ends the lease": {
 		budget: budget{cuts: 1},
-		proved: func(a *answered) { a.Early, a.relays.sure, a.relays.next = a.Begun, a.Begun, a.Begun },
+		proved: func(a *answered) { a.Early, a.lease.sure, a.lease.next = a.Begun, a.Begun, a.Begun },
 	},
 	"a touch was answered a quarter of the timeout ahead of the proof": {
 		budget:  budget{cuts: 1},
@@ -137,13 +124,13 @@ var terms = map[string]scope{
 		budget: budget{cuts: 1, pauses: 1}, longest: 24,
 		proved: func(a *answered) {
 			if a.lease.RunsAt(now) {
-				a.relays.next = a.Touched
+				a.lease.next = a.Touched
 			}
 		},
 	},
 	"the leader has had time to catch up before that": {
 		budget: budget{cuts: 1, pauses: 1}, longest: 24,
-		began: func(a *answered) { a.relays.ripe = now },
+		began: func(a *answered) { a.lease.ripe = now },
 	},
 	"a slow proof does not begin a lease": {
 		budget: budget{pauses: 1}, longest: 24,
@@ -151,7 +138,7 @@ var terms = map[string]scope{
 	},
 	"the leader has had time to catch up before the next one does": {
 		budget: budget{pauses: 1}, longest: 24,
-		began: func(a *answered) { a.speed.slow = clock.Earlier(a.speed.slow, now) },
+		began: func(a *answered) { a.lease.slow = clock.Earlier(a.lease.slow, now) },
 	},
 	"a slow one that follows makes sure of the first one's touches only": {
 		budget: budget{late: 2, cuts: 1, pauses: 1}, longest: 8,
@@ -161,37 +148,41 @@ var terms = map[string]scope{
 		budget: budget{late: 1, cuts: 1, pauses: 1}, longest: 12,
 		proved: func(a *answered) {
 			if a.second() {
-				a.speed.slow = clock.Instant{}
+				a.lease.slow = clock.Instant{}
 			}
 		},
 	},
 	"each touch is sure while the one ahead of it counts": {
-		budget: budget{}, keeps: true, reading: 24, dooms: true,
+		budget: budget{}, keeps: true, reading: 24,
+		lasts: func(l *Lease) bool { return l.spares(now) },
 	},
 	"a connect request without an answer ends the lease": {
 		budget: budget{asks: 1},
-		asked:  func(c *client, _ *Lease) { c.asked = true },
+		asked:  func(_ *client, l *Lease) { l.unheard = []clock.Instant{now} },
+	},
+	"no server grants less than a quarter of the timeout": {
+		budget: budget{asks: 1}, grant: countdown/4 - 1,
 	},
 	"it does so while nothing is held": {
 		budget: budget{asks: 1, releases: 1},
 		asked: func(c *client, l *Lease) {
-			if c.asked = true; c.held != idle {
-				c.asks(l)
+			if l.unheard = []clock.Instant{now}; c.held != idle {
+				l.Asks(now)
 			}
 		},
 	},
 	"it ends what a proof behind it begins": {
 		budget: budget{asks: 1},
-		asked: func(c *client, l *Lease) {
-			c.asks(l)
-			c.asked = false
+		asked: func(_ *client, l *Lease) {
+			l.Asks(now)
+			l.unheard = nil
 		},
 	},
 	"a slow one of a hold does": {
 		budget: budget{cuts: 1, pauses: 1, releases: 1}, longest: 12,
 		proved: func(a *answered) {
 			if a.held {
-				a.speed.slow = clock.Instant{}
+				a.lease.slow = clock.Instant{}
 			}
 		},
 	},
@@ -199,7 +190,7 @@ var terms = map[string]scope{
 
 // second reports whether the proof makes sure of what the last one made likely.
 func (a *answered) second() bool {
-	return a.Begun.Least(a.relays.ripe) >= 0 && now.Least(a.relays.ripe) < timeout/4
+	return a.Begun.Least(a.lease.ripe) >= 0 && now.Least(a.lease.ripe) < timeout/4
 }
 
 func TestEachTermTakenAwayHasACounterexample(t *testing.T) {

@@ -15,25 +15,17 @@ import (
 
 const ms = time.Millisecond
 
-func TestTheLeaseEndsByTheEarlierOfProofAndTouch(t *testing.T) {
-	const timeout = 10 * time.Second
-	now := new(clock.Clock).Now()
-	for name, c := range map[string]struct {
-		touched time.Duration // before the proof
-		runs    time.Duration // after it
-	}{
-		"a touch just before the proof leaves the proof's part": {0, 6 * time.Second},
-		"a touch 3.5 s old is as good":                          {3500 * time.Millisecond, 6 * time.Second},
-		"an older touch shortens the lease":                     {5 * time.Second, 4500 * time.Millisecond},
-		"pings alone, each third of the timeout, leave 0.36 T":  {5833 * time.Millisecond, 3667 * time.Millisecond},
-		"a touch of long ago is worth nothing":                  {9500 * time.Millisecond, 0},
-	} {
-		t.Run(name, func(t *testing.T) {
-			end := End(now, now.Add(-c.touched), timeout)
-			assert.Equal(t, c.runs, end.Least(now))
-			assert.Equal(t, c.runs, end.Most(now))
-		})
-	}
+// lasting returns a lease of that timeout that has so much left.
+func lasting(timeout, left time.Duration, now clock.Instant) *Lease {
+	l := &Lease{timeout: timeout, rests: now}
+	end := now.Add(left)
+	l.end.Store(&end)
+	return l
+}
+
+// extend has the lease rest on the touch by which it lasts until end.
+func (l *Lease) extend(end, now clock.Instant) {
+	l.restOn(now, end.Add(-part(l.timeout, touchPart)), now)
 }
 
 func TestALeaseNeverOutlivesTheServersCountdown(t *testing.T) {
@@ -52,18 +44,17 @@ func TestALeaseNeverOutlivesTheServersCountdown(t *testing.T) {
 		drawn := fmt.Sprint("timeout ", timeout, ", tick ", tick, ", sent ", sent, ", answered ", answered, ", relayed ", relayed, ", begun ", begun)
 		if relayed > begun {
 			// Not ahead of the proof on the stream: the request must not count.
-			require.Positive(t, start.Add(answered).Least(RelayedBy(start.Add(begun), timeout)), drawn)
+			require.Positive(t, start.Add(answered).Least(relayedBy(start.Add(begun), timeout)), drawn)
 			continue
 		}
-		end := End(start.Add(begun), start.Add(sent), timeout)
-		require.Negative(t, end.Least(start.Add(relayed+timeout)), drawn)
+		l := Lease{timeout: timeout}
+		require.Negative(t, l.touchEnd(start.Add(sent)).Least(start.Add(relayed+timeout)), drawn)
 	}
 }
 
 func TestALeaseEndsByWhicheverClockSaysLater(t *testing.T) {
 	var c clock.Clock
-	var l Lease
-	l.Extend(c.Now().Add(time.Hour), c.Now())
+	l := lasting(time.Hour, time.Hour, c.Now())
 	assert.True(t, l.RunsAt(c.Now()))
 	c.Step(-24 * time.Hour)
 	assert.True(t, l.RunsAt(c.Now()))
@@ -72,20 +63,9 @@ func TestALeaseEndsByWhicheverClockSaysLater(t *testing.T) {
 	assert.False(t, l.RunsAt(c.Now()), "a sleep stops the monotonic clock")
 }
 
-func TestALeaseEndsByEachClockWithTheEarlierOfProofAndTouch(t *testing.T) {
-	const timeout = 10 * time.Second
-	var c clock.Clock
-	touched := c.Now()
-	c.Step(5 * time.Second) // a sleep: the proof is the earlier by the one clock, the touch by the other
-	end := End(c.Now(), touched, timeout)
-	assert.InDelta(t, 4500*time.Millisecond, -c.Now().Most(end), float64(time.Second/10))
-	assert.InDelta(t, 6*time.Second, -c.Now().Least(end), float64(time.Second/10))
-}
-
 func TestAWallClockThatIsSetBackDoesNotMakeUpForALaterSleep(t *testing.T) {
 	var c clock.Clock
-	var l Lease
-	l.Extend(c.Now().Add(time.Minute), c.Now())
+	l := lasting(time.Minute, time.Minute, c.Now())
 	c.Step(-time.Hour)
 	c.Now() // any look at it tells
 	c.Step(time.Minute)
@@ -93,67 +73,16 @@ func TestAWallClockThatIsSetBackDoesNotMakeUpForALaterSleep(t *testing.T) {
 }
 
 func TestALeaseIsTheLongestThatWasProved(t *testing.T) {
-	var l Lease
-	now := new(clock.Clock).Now()
+	l, now := Lease{timeout: 2 * time.Hour}, new(clock.Clock).Now()
 	assert.False(t, l.RunsAt(now), "no proof yet")
-	l.Extend(now.Add(time.Hour), now)
+	l.extend(now.Add(time.Hour), now)
 	assert.True(t, l.RunsAt(now))
 	assert.False(t, l.RunsAt(now.Add(2*time.Hour)))
 
-	l.Extend(now.Add(time.Minute), now)
+	l.extend(now.Add(time.Minute), now)
 	assert.True(t, l.RunsAt(now.Add(30*time.Minute)), "an older proof does not shorten it")
-	l.Shorten(now.Add(time.Minute))
+	l.shorten(now.Add(time.Minute))
 	assert.False(t, l.RunsAt(now.Add(30*time.Minute)), "a shorter session timeout does")
-}
-
-func TestWhereProofsTakeLongALeaseLastsIfTheLastOneWasTheBestThatIsToBeHad(t *testing.T) {
-	const timeout = 1000 * time.Millisecond
-	type proof struct {
-		begun, answered int
-		quick           bool
-	}
-	slow, next := proof{700, 750, false}, proof{813, 820, true}
-	for name, c := range map[string]struct {
-		proofs []proof
-		at     int // when the lease runs until 950
-		lasts  bool
-	}{
-		"as long as it leaves time for a proof":               {[]proof{{500, 500, true}}, 720, true},
-		"once it does not":                                    {[]proof{{500, 500, true}}, 730, false},
-		"after a quick one":                                   {[]proof{{740, 742, true}}, 742, true},
-		"after a proof that was doubted":                      {[]proof{slow}, 750, false},
-		"when that may be followed by another":                {[]proof{slow}, 813, false},
-		"after another that was begun too early":              {[]proof{slow, {800, 820, false}}, 820, false},
-		"after the best that was to be had":                   {[]proof{slow, next}, 820, true},
-		"after a slow one that is the second":                 {[]proof{slow, {813, 820, false}}, 820, true},
-		"after a slow one that comes later":                   {[]proof{slow, next, {821, 824, false}}, 824, false},
-		"if even that leaves none of it until the next proof": {[]proof{slow, next}, 888, false},
-	} {
-		t.Run(name, func(t *testing.T) {
-			connected := new(clock.Clock).Now()
-			at := func(ms int) clock.Instant { return connected.Add(time.Duration(ms) * time.Millisecond) }
-			relays, in, touches := NewRelays(connected), Terms{Timeout: timeout}, NewTouches(connected, timeout)
-			var l Lease
-			for _, p := range c.proofs {
-				l.Prove(Proof{at(p.begun), connected, connected}, p.quick, at(p.answered), &relays, in)
-			}
-			assert.Equal(t, c.lasts, l.Lasts(at(c.at), &touches, &relays, &Speed{lastProof: timeout/12 + 1}, in), "with %v left", l.Left(at(c.at)))
-		})
-	}
-}
-
-// A leader may be paused behind the first proof, which was slow for another reason, and go on
-// with the second: the touches of that time have not been relayed.
-func TestASlowProofThatFollowsAnotherMakesSureOfItsTouchesOnly(t *testing.T) {
-	const timeout = 1000 * time.Millisecond
-	connected := new(clock.Clock).Now()
-	at := func(ms int) clock.Instant { return connected.Add(time.Duration(ms) * time.Millisecond) }
-	relays, in := NewRelays(connected), Terms{Timeout: timeout}
-	var l Lease
-	l.Prove(Proof{at(850), at(350), at(350)}, false, at(900), &relays, in)
-	assert.Equal(t, at(950), *l.end.Load(), "the connect request is what is sure")
-	l.Prove(Proof{at(963), at(700), at(700)}, false, at(1100), &relays, in)
-	assert.Equal(t, at(350+950), *l.end.Load())
 }
 
 // asleep returns when a machine begins to sleep, and when it wakes so much later: at the same
@@ -172,9 +101,9 @@ func asleep(t *testing.T, long time.Duration) (before, after clock.Instant) {
 func TestOfTwoEndsTheLeaseHasTheOneThatIsFurtherAway(t *testing.T) {
 	before, now := asleep(t, 10*time.Second)
 	for end, later := range map[time.Duration]bool{55 * time.Second: false, 65 * time.Second: true} {
-		var l Lease
-		l.Extend(before.Add(time.Minute), now)
-		l.Extend(before.Add(end), now)
+		l := Lease{timeout: time.Minute}
+		l.extend(before.Add(time.Minute), now)
+		l.extend(before.Add(end), now)
 		assert.Equal(t, later, l.RunsAt(before.Add(time.Minute)), end)
 		assert.True(t, l.RunsAt(before.Add(time.Minute-1)))
 	}
@@ -183,117 +112,134 @@ func TestOfTwoEndsTheLeaseHasTheOneThatIsFurtherAway(t *testing.T) {
 func TestALeaseIsNeverMadeLongerByWhatShortensIt(t *testing.T) {
 	var l Lease
 	now := new(clock.Clock).Now()
-	l.Shorten(now.Add(time.Hour))
+	l.shorten(now.Add(time.Hour))
 	assert.False(t, l.RunsAt(now), "one that has not begun")
-	l.Extend(now.Add(time.Minute), now)
-	l.Shorten(now.Add(time.Hour))
+	l = Lease{timeout: time.Hour}
+	l.extend(now.Add(time.Minute), now)
+	l.shorten(now.Add(time.Hour))
 	assert.True(t, l.RunsAt(now.Add(time.Minute-1)))
 	assert.False(t, l.RunsAt(now.Add(time.Minute)))
 }
 
-func TestAnAnswerToAConnectRequestIsWorthA20thLessThanTheTimeout(t *testing.T) {
+// What was held is lost by then: a proof that comes later makes a lease for others.
+func TestALeaseThatIsRenewedOrOfAnotherSessionIsOver(t *testing.T) {
 	now := new(clock.Clock).Now()
-	assert.Equal(t, now.Add(1520*ms), GrantedEnd(now, 1600*ms), "it has reached the leader, and clocks drift")
+	for _, ends := range []func(l *Lease){(*Lease).Renew, func(l *Lease) { l.Begin(time.Second) }} {
+		l := lasting(1600*ms, 1500*ms, now)
+		l.Asks(now.Add(-20 * time.Second))
+		ends(l)
+		assert.False(t, l.RunsAt(now))
+	}
+}
+
+// It has reached the leader, and clocks drift.
+func TestAServerThatGrantsLessShortensTheLeaseToA20thLessFromTheConnectRequest(t *testing.T) {
+	asked := new(clock.Clock).Now()
+	l := lasting(3200*ms, 3000*ms, asked)
+	l.Granted(asked, 3200*ms)
+	l.Granted(asked, 5000*ms)
+	assert.Equal(t, 3000*ms, l.Left(asked))
+	assert.Equal(t, 3200*ms, l.Timeout())
+	l.Granted(asked, 1600*ms)
+	assert.Equal(t, 1520*ms, l.Left(asked))
+	assert.Equal(t, 1600*ms, l.Timeout())
 }
 
 // A tick is half of the timeout at most.
 func TestATouchIsRelayedHalfATickAfterTheAnswerAtTheLatest(t *testing.T) {
 	now := new(clock.Clock).Now()
-	assert.Equal(t, now.Add(-400*ms), RelayedBy(now, 1600*ms))
+	assert.Equal(t, now.Add(-400*ms), relayedBy(now, 1600*ms))
 }
 
 // The session may be as short as a quarter of the timeout: looks at the clocks are four times as
 // close, and a proof, which counts for 19/80 of the timeout from then on, has an interval that
 // leaves time for it.
 func TestProofsAndLooksAreCloserWhileAServerMayHaveGrantedLess(t *testing.T) {
-	known, unheard := Terms{Timeout: 1600 * ms}, Terms{Timeout: 1600 * ms, Unheard: true}
-	assert.Equal(t, 200*ms, known.Interval(), "an eighth")
-	assert.Equal(t, 100*ms, unheard.Interval(), "a 16th")
-	assert.Equal(t, 50*ms, known.Look(), "a 32nd, which is less than what the session has beyond the lease")
-	assert.Equal(t, known.Look()/4, unheard.Look())
+	now := new(clock.Clock).Now()
+	known, unheard := lasting(1600*ms, 1000*ms, now), lasting(1600*ms, 1000*ms, now)
+	unheard.unheard = []clock.Instant{now}
+	assert.Equal(t, 200*ms, known.Interval(now), "an eighth")
+	assert.Equal(t, 100*ms, unheard.Interval(now), "a 16th")
+	assert.Equal(t, 40*ms, known.NextLook(now), "half of what the session has beyond the lease")
+	assert.Equal(t, 10*ms, unheard.NextLook(now))
+	assert.Equal(t, ms, lasting(1600*ms, ms, now).NextLook(now), "the lease ends earlier")
 }
 
 // A lease is short if it has less than a quarter of the timeout beyond the next proof. That
 // comes an eighth after the last one, or sooner then, as soon as it makes a touch sure.
 func TestTheNextProofIsDueAnIntervalAfterTheLastOrEarlierWhileTheLeaseIsShort(t *testing.T) {
-	in, now := Terms{Timeout: 1600 * ms}, new(clock.Clock).Now()
-	ripe := &Relays{ripe: now.Add(50 * ms)}
+	now := new(clock.Clock).Now()
+	before, woken := asleep(t, 170*ms)
 	for name, c := range map[string]struct {
-		left  time.Duration
-		ago   time.Duration // that the last proof was answered
-		relay *Relays
-		due   time.Duration
+		now, proved clock.Instant
+		left        time.Duration
+		ripe        clock.Instant
+		due         time.Duration // 40 ms at most: then it is asked again
 	}{
-		"a long lease":                       {550 * ms, 50 * ms, ripe, 150 * ms},
-		"a short one":                        {550*ms - 1, 50 * ms, ripe, 50 * ms},
-		"a short one without a connection":   {300 * ms, 50 * ms, nil, 150 * ms},
-		"a long one, when the interval ends": {550 * ms, 200 * ms, ripe, 0},
-		"a short one, long after the last":   {100 * ms, 300 * ms, ripe, -100 * ms},
+		"a long lease":                                           {now, now.Add(-180 * ms), 420 * ms, now.Add(10 * ms), 20 * ms},
+		"a short one":                                            {now, now.Add(-180 * ms), 420*ms - 1, now.Add(10 * ms), 10 * ms},
+		"one that is asked again":                                {now, now.Add(-150 * ms), 1000 * ms, now, 40 * ms},
+		"a long one, the interval is over":                       {now, now.Add(-200 * ms), 550 * ms, now, 0},
+		"a short one, long after the last":                       {now, now.Add(-300 * ms), 100 * ms, now.Add(50 * ms), -100 * ms},
+		"the session's time has gone on while the machine slept": {woken, before, 1000 * ms, woken, 30 * ms},
 	} {
 		t.Run(name, func(t *testing.T) {
-			l := Lease{proved: now.Add(-c.ago)}
-			l.Extend(now.Add(c.left), now)
-			assert.Equal(t, c.due, l.NextProof(now, c.relay, in))
+			l := lasting(1600*ms, c.left, c.now)
+			l.proved, l.ripe = c.proved, c.ripe
+			assert.Equal(t, c.due, l.NextProof(c.now))
 		})
 	}
-	before, now := asleep(t, 80*ms)
-	l := Lease{proved: before}
-	assert.Equal(t, 120*ms, l.NextProof(now, nil, in), "the session's time has gone on while the machine slept")
 }
 
-// A proof takes a 20th of the timeout or less, and that may be half of what is left. Where they take
-// more than a 12th, no more is to be had right after one that counted.
+// A proof takes a 20th of the timeout or less, and that may be half of what is left; or as long as the
+// last, if that took longer.
 func TestALeaseLastsIfItLeavesTimeForAProof(t *testing.T) {
 	const timeout = 1600 * ms
-	const slow = timeout/12 + 1
-	in, now := Terms{Timeout: timeout}, new(clock.Clock).Now()
-	before, woken := asleep(t, time.Second)
-	long, ago := now.Add(-time.Hour), func(d time.Duration) clock.Instant { return now.Add(-d) }
+	now := new(clock.Clock).Now()
 	for name, c := range map[string]struct {
-		l    *Lease
-		now  clock.Instant
-		left time.Duration // of which the next proof comes in 200 ms, or 100 if that is little
-		took time.Duration // the last proof
-		want bool
+		left    time.Duration // of which the next proof comes in 200 ms, or 100 while a connect request is unheard
+		touched time.Duration // before now: what the lease rests on counts for 1520 ms
+		took    time.Duration // the last proof
+		unheard bool
+		want    bool
 	}{
-		"a tenth":                        {&Lease{proved: long}, now, 360 * ms, 0, false},
-		"more than that":                 {&Lease{proved: long, rests: now}, now, 360*ms + 1, 0, true},
-		"less, right after the last one": {&Lease{proved: now, best: true}, now, 360 * ms, slow - 1, false},
-		"which took long":                {&Lease{proved: now, best: true}, now, 100*ms + 1, slow, true},
-		"nothing":                        {&Lease{proved: now, best: true}, now, 100 * ms, slow, false},
-		"less, just before the next one": {&Lease{proved: ago(200*ms - 1), best: true}, now, 250 * ms, slow, true},
-		"less, when the next one is due": {&Lease{proved: ago(200 * ms), best: true}, now, 250 * ms, slow, false},
-		"more, when the next one is due": {&Lease{proved: ago(200 * ms), best: true, rests: now}, now, 360*ms + 1, slow, true},
-		"less, after one in doubt":       {&Lease{proved: now}, now, 250 * ms, slow, false},
-		"less, after a sleep since then": {&Lease{proved: before, best: true}, woken, 250 * ms, slow, false},
+		"a tenth":                                 {360 * ms, 0, 0, false, false},
+		"more than that":                          {360*ms + 2, 0, 0, false, true},
+		"what the last one took":                  {330 * ms, 0, 130 * ms, false, false},
+		"more than what it took":                  {330*ms + 1, 0, 130 * ms, false, true},
+		"as much, where proofs take long":         {340 * ms, 0, 140 * ms, false, false},
+		"more, where proofs take long":            {340*ms + 1, 0, 140 * ms, false, true},
+		"a tenth, unheard":                        {260 * ms, 0, 0, true, false},
+		"more than that, unheard":                 {260*ms + 2, 0, 0, true, true},
+		"unheard, by a touch that soon is old":    {300 * ms, 1160 * ms, 0, true, false},
+		"unheard, by one that is not":             {300 * ms, 1160*ms - 2, 0, true, true},
+		"unheard, more than what the last took":   {240 * ms, 0, 139 * ms, true, true},
+		"unheard, less than what the last took":   {240 * ms, 0, 140 * ms, true, false},
+		"nothing beyond the next proof":           {200 * ms, 0, 0, false, false},
+		"nothing":                                 {0, 0, 0, false, false},
+		"nothing beyond it, where they take long": {200 * ms, 0, 500 * ms, false, false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			c.l.Extend(c.now.Add(c.left), c.now)
-			assert.Equal(t, c.want, c.l.Lasts(c.now, new(Touches), new(Relays), &Speed{lastProof: c.took}, in))
+			l := lasting(timeout, c.left, now)
+			l.rests, l.lastProof = now.Add(-c.touched), c.took
+			if c.unheard {
+				l.unheard = []clock.Instant{now}
+			}
+			assert.Equal(t, c.want, l.Lasts(now))
 		})
 	}
 }
 
-// Then proofs come twice as often, and each ends the lease anew: what it rests on has to last as long as ever.
-func TestALeaseLastsWhileAConnectRequestIsUnheardAsFarAsItsTouchDoes(t *testing.T) {
-	in, now := Terms{Timeout: 1600 * ms, Unheard: true}, new(clock.Clock).Now()
-	ago := func(d time.Duration) clock.Instant { return now.Add(-d) }
-	for name, c := range map[string]struct {
-		l    *Lease
-		left time.Duration // of which the next proof comes in 100 ms
-		took time.Duration // the last proof
-		want bool
-	}{
-		"a tenth":                     {&Lease{rests: now}, 260 * ms, 0, false},
-		"more than that":              {&Lease{rests: now}, 260*ms + 1, 0, true},
-		"by a touch that soon is old": {&Lease{rests: ago(1160 * ms)}, 300 * ms, 0, false},
-		"by one that is not":          {&Lease{rests: ago(1160*ms - 1)}, 300 * ms, 0, true},
-		"less, after the last proof":  {&Lease{rests: now, proved: now, best: true}, 260 * ms, 100 * ms, false},
-		"which took long":             {&Lease{rests: now, proved: now, best: true}, 100*ms + 1, 100*ms + 1, true},
-	} {
-		t.Run(name, func(t *testing.T) {
-			c.l.Extend(now.Add(c.left), now)
-			assert.Equal(t, c.want, c.l.Lasts(now, new(Touches), new(Relays), &Speed{lastProof: c.took}, in))
-		})
+// Where proofs take longer than a 12th of the timeout, hardly any touch is sure in time.
+func TestWhereProofsTakeLongALeaseNeedsNotBeCarriedOn(t *testing.T) {
+	const timeout = 1200 * ms
+	now := new(clock.Clock).Now()
+	for took, want := range map[time.Duration]bool{100 * ms: false, 100*ms + 1: true} {
+		l := lasting(timeout, 1000*ms, now)
+		l.rests, l.lastProof = now.Add(-700*ms), took
+		l.recent = []exchange{{now, now}}
+		_, slow := l.Slow()
+		assert.Equal(t, want, slow)
+		assert.Equal(t, want, l.Lasts(now), took)
 	}
 }

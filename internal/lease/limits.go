@@ -38,3 +38,6 @@ func TryLimit(timeout time.Duration) time.Duration { return timeout / 3 }
 
 // Pulse returns how often it is looked at whether the process runs, and what stop may have cost a hold.
 func Pulse(timeout time.Duration) (every, costly time.Duration) { return timeout / 16, timeout / 4 }
+
+// TooLate returns how much a lease has left when no server is in time any more.
+func TooLate(timeout time.Duration) time.Duration { return timeout / 64 }

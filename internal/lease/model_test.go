@@ -40,12 +40,12 @@ const (
 // scope is what a check explores.
 type scope struct {
 	budget  budget
-	longest uint8 // steps that a pause takes
-	tick    uint8 // half of one, in steps: a quarter of the timeout at most is assumed
-	drift   int16 // what the client's clock may have lost while its lease lasted
-	keeps   bool  // that a hold is lost is wrong too
-	dooms   bool  // that it can be made longer in time is not asked
-	reading uint8 // steps from one read to the next
+	longest uint8  // steps that a pause takes
+	tick    uint8  // half of one, in steps: a quarter of the timeout at most is assumed
+	drift   int16  // what the client's clock may have lost while its lease lasted
+	keeps   bool   // that a hold is lost is wrong too
+	reading uint8  // steps from one read to the next
+	grant   moment // what a server counts down from that was not heard
 
 	// What a mutant takes away: it has the lease take what is true for what would satisfy a
 	// condition.
@@ -53,6 +53,7 @@ type scope struct {
 	asked   func(c *client, l *Lease)            // a connect request goes out
 	proved  func(a *answered)
 	began   func(a *answered)
+	lasts   func(l *Lease) bool // a hold may begin
 
 	words   bool // each step says what it is
 	phases  []phase
@@ -182,7 +183,7 @@ func (sc *scope) carriesOut(all []move, m move) []move {
 	if !w.unheard || w.ended {
 		return all
 	}
-	w.unheard, w.left, w.cut = false, countdown/4, theFollower
+	w.unheard, w.left, w.cut = false, sc.grant, theFollower
 	return append(all, sc.say(m, "the connect request is carried out"))
 }
 

@@ -56,11 +56,17 @@ func (sc scope) whole() *scope {
 	if sc.reading == 0 {
 		sc.reading = countdown/3 + 1
 	}
+	if sc.grant == 0 {
+		sc.grant = countdown / 4
+	}
+	if sc.lasts == nil {
+		sc.lasts = func(l *Lease) bool { return l.lasts(now) }
+	}
 	if sc.drift == 0 {
 		sc.drift = timeout / 100
 	}
 	if sc.relayed == nil {
-		sc.relayed = func(begun clock.Instant) clock.Instant { return RelayedBy(begun, timeout) }
+		sc.relayed = func(begun clock.Instant) clock.Instant { return relayedBy(begun, timeout) }
 	}
 	if sc.asked == nil {
 		sc.asked = (*client).asks

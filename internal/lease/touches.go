@@ -6,94 +6,85 @@ import (
 	"github.com/zklock/zklock/internal/clock"
 )
 
-// Touches remembers when the requests of one connection were sent, for as long as it takes
-// until they count.
-type Touches struct {
-	timeout time.Duration // of the session, as the connection's server said
-	settled clock.Instant // when the newest that counts was sent
-	recent  []touch       // by the time of their answers
+// connection is what one connection has shown: which touch is sure to have reached the leader, and
+// how fast answers come (see Slow).
+//
+// A proof alone makes no touch sure. A leader that was paused finds the proof in its buffers before it
+// asks for the touches of that time. Another one does, that was begun when the leader, which the first
+// has found running, has had time to catch up: if there was a pause between the two, the first one's
+// touches were relayed before.
+type connection struct {
+	sure clock.Instant // when a request was sent whose touch has reached the leader
+	next clock.Instant // the same, once a proof is committed that was begun when ripe
+	ripe clock.Instant
+
+	counts clock.Instant // when the newest request was sent whose touch is ahead of any proof to come
+	recent []exchange    // later ones, by the time of their answers
+
+	fastest   time.Duration // answer to any request so far; 0 before the first
+	lastProof time.Duration // what the answer to the last one took, or what the first is to take
+	slow      clock.Instant // until when a leader has to catch up that was paused when a write was slow
 }
 
-type touch struct{ sent, answered clock.Instant }
+type exchange struct{ sent, answered clock.Instant }
 
-// NewTouches begins with the connect request, which touches the leader itself.
-func NewTouches(connected clock.Instant, timeout time.Duration) Touches {
-	return Touches{settled: connected, timeout: timeout}
+// Connected begins with the connect request, which touches the leader itself. The first proof is to
+// take that long.
+func (l *Lease) Connected(asked clock.Instant, proof time.Duration) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.connection = connection{sure: asked, next: asked, counts: asked, lastProof: proof}
 }
 
-// Proof returns a proof that begins now, in a session of that timeout.
-func (t *Touches) Proof(now clock.Instant, timeout time.Duration) Proof {
-	return Proof{Begun: now, Touched: t.newest(RelayedBy(now, timeout)), Early: t.newest(earlyBy(now, timeout))}
+// Answered takes an answer over the present connection, to a write or another request.
+func (l *Lease) Answered(sent, now clock.Instant, write bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.touched(sent, now)
+	if took := max(now.Least(sent), 1); l.fastest == 0 || took < l.fastest {
+		l.fastest = took
+	}
+	if write {
+		l.wrote(sent, now)
+	}
 }
 
-// earlyBy is RelayedBy for a leader that may be late.
-func earlyBy(proof clock.Instant, timeout time.Duration) clock.Instant {
-	return RelayedBy(proof, timeout).Add(-part(timeout, latePart))
-}
-
-// Add notes a request. Those that follow each other closely are not all kept: an older touch
+// touched notes a request. Those that follow each other closely are not all kept: an older touch
 // only makes the lease shorter.
-func (t *Touches) Add(sent, answered clock.Instant) {
-	t.settle(earlyBy(answered, t.timeout)) // what counts by now for any later proof
-	if n := len(t.recent); n > 0 && sent.Least(t.recent[n-1].sent) < part(t.timeout, grainPart) {
+func (l *Lease) touched(sent, answered clock.Instant) {
+	l.settle(relayedBy(answered, l.timeout).Add(-part(l.timeout, latePart)))
+	if n := len(l.recent); n > 0 && sent.Least(l.recent[n-1].sent) < part(l.timeout, latePart/2) {
 		return
 	}
-	t.recent = append(t.recent, touch{sent, answered})
+	l.recent = append(l.recent, exchange{sent, answered})
 }
 
-// carry reports whether proofs that servers answer in time make a lease longer before it ends that
-// rests on a touch sent then. Each touch has to be sure while the one ahead of it still counts, as
-// long ahead of that end as a server may take that is waited for (see Patience): after a gap in
-// which no request was answered, that of the machine's sleep too, it may be too late.
-func (t *Touches) carry(rests clock.Instant, relay *Relays, s *Speed, now clock.Instant, timeout time.Duration) bool {
-	left, proof := worth(rests, now, timeout), max(part(timeout, sparePart/2), s.lastProof)
-	inTime := func(sent clock.Instant, sure time.Duration) bool {
-		more := worth(sent, now, timeout)
-		if more <= left {
-			return true
-		}
-		ok := sure+max(part(timeout, sparePart), s.lastProof) < left
-		left = more
-		return ok
+// makeSure takes a proof, and returns the touch that is sure.
+func (l *Lease) makeSure(p Proof, answered clock.Instant) clock.Instant {
+	if p.Begun.Least(l.ripe) >= 0 {
+		l.sure, l.next = l.next, p.Touched
+		l.ripe = answered.Add(part(l.timeout, doubtPart))
 	}
-	ripe, step := max(relay.Ripe(now), 0), part(timeout, doubtPart)+proof // to the next proof, and to each that follows
-	if !inTime(relay.next, ripe) || !inTime(t.settled, ripe+step) {
-		return false
-	}
-	for _, r := range t.recent {
-		found := max(r.answered.Add(part(timeout, relayPart)).Least(now)-ripe, 0) // answered for long enough
-		if found > 0 {
-			found += step // the proof before is begun a little too early
-		}
-		if !inTime(r.sent, ripe+found+step) {
-			return false
-		}
-	}
-	return true
-}
-
-// worth returns for how long a touch counts from now on that was sent then.
-func worth(sent, now clock.Instant, timeout time.Duration) time.Duration {
-	return -now.Most(sent.Add(part(timeout, touchPart)))
+	return l.sure
 }
 
 // newest returns when the newest request that was answered by that time was sent.
-func (t *Touches) newest(by clock.Instant) clock.Instant {
-	sent, _ := t.answered(by)
+func (l *Lease) newest(by clock.Instant) clock.Instant {
+	sent, _ := l.answeredBy(by)
 	return sent
 }
 
 // settle forgets the requests that were answered by that time, but for the newest.
-func (t *Touches) settle(by clock.Instant) {
-	sent, n := t.answered(by)
-	t.settled, t.recent = sent, t.recent[n:]
+func (l *Lease) settle(by clock.Instant) {
+	sent, n := l.answeredBy(by)
+	l.counts, l.recent = sent, l.recent[n:]
 }
 
-// answered returns when the newest request that was answered by that time was sent, and how many
+// answeredBy returns when the newest request that was answered by that time was sent, and how many
 // of the recent ones were.
-func (t *Touches) answered(by clock.Instant) (sent clock.Instant, n int) {
-	sent = t.settled
-	for _, r := range t.recent {
+func (l *Lease) answeredBy(by clock.Instant) (sent clock.Instant, n int) {
+	sent = l.counts
+	for _, r := range l.recent {
 		if r.answered.Least(by) > 0 {
 			break
 		}
@@ -103,4 +94,59 @@ func (t *Touches) answered(by clock.Instant) (sent clock.Instant, n int) {
 		n++
 	}
 	return sent, n
+}
+
+// Lasts reports whether the lease goes on as long as servers answer the proofs: it leaves time for
+// the next one, and that and those behind it make it longer in time, unless servers are too slow.
+func (l *Lease) Lasts(now clock.Instant) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.lasts(now)
+}
+
+func (l *Lease) lasts(now clock.Instant) bool {
+	return l.spares(now) && (l.isSlow() || l.carry(now))
+}
+
+// spares reports whether the lease runs until the next proof, and leaves time for that; as far as it
+// rests on a touch, which the proofs need longer to make up for, also if they are no closer than usual.
+func (l *Lease) spares(now clock.Instant) bool {
+	byTouch := l.worth(l.rests, now) - part(l.timeout, 2*doubtPart)
+	return l.inTime(min(l.Left(now)-l.interval(now), byTouch))
+}
+
+// worth returns for how long a touch counts from now on that was sent then.
+func (l *Lease) worth(sent, now clock.Instant) time.Duration {
+	return -now.Most(l.touchEnd(sent))
+}
+
+// carry reports whether proofs that servers answer in time make the lease longer before the touch on
+// which it rests is too old. Each touch has to be sure while the one ahead of it still counts, as
+// long ahead of that end as a server may take that is waited for (see Patience): after a gap in
+// which no request was answered, that of the machine's sleep too, it may be too late.
+func (l *Lease) carry(now clock.Instant) bool {
+	left, proof := l.worth(l.rests, now), max(part(l.timeout, sparePart), l.lastProof)
+	inTime := func(sent clock.Instant, sure time.Duration) bool {
+		more := l.worth(sent, now)
+		if more <= left {
+			return true
+		}
+		ok := left-sure > max(part(l.timeout, 2*sparePart), l.lastProof)
+		left = more
+		return ok
+	}
+	ripe, step := max(l.ripe.Least(now), 0), part(l.timeout, doubtPart)+proof // to the next proof, and to each that follows
+	if !inTime(l.next, ripe) || !inTime(l.counts, ripe+step) {
+		return false
+	}
+	for _, r := range l.recent {
+		found := max(r.answered.Add(part(l.timeout, relayPart)).Least(now)-ripe, 0) // answered for long enough
+		if found > 0 {
+			found += step // the proof before is begun a little too early
+		}
+		if !inTime(r.sent, ripe+found+step) {
+			return false
+		}
+	}
+	return true
 }

@@ -24,33 +24,26 @@ const (
 	requestLife = 8       // timeouts after which a connect request is not carried out any more
 )
 
-// UnheardEnd returns until when a session of that timeout is safe if a connect request without
+// unheardEnd returns until when a session of that timeout is safe if a connect request without
 // an answer may be carried out from then on.
-func UnheardEnd(from clock.Instant, timeout time.Duration) clock.Instant {
+func unheardEnd(from clock.Instant, timeout time.Duration) clock.Instant {
 	return from.Add(part(timeout, leastGrant*touchPart))
 }
 
-// Unheard are the connect requests of a session that were not answered, as long as one may yet
-// be carried out.
-type Unheard struct{ sent []clock.Instant }
-
-// Sent notes that a connect request is about to be sent.
-func (u *Unheard) Sent(now clock.Instant, timeout time.Duration) {
-	u.Any(now, timeout) // which forgets those that are over
-	u.sent = append(u.sent, now)
+// Asks takes that a connect request is about to be sent. It shortens the lease, as far as a server may
+// shorten the session whose answer is never heard.
+func (l *Lease) Asks(now clock.Instant) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.isUnheard(now) // which forgets those that are over
+	l.unheard = append(l.unheard, now)
+	l.shorten(unheardEnd(now, l.timeout))
 }
 
-// Heard notes the answer to the newest.
-func (u *Unheard) Heard() {
-	if n := len(u.sent); n > 0 {
-		u.sent = u.sent[:n-1]
+// isUnheard reports whether there is a connect request without an answer that may yet be carried out.
+func (l *Lease) isUnheard(now clock.Instant) bool {
+	for len(l.unheard) > 0 && now.Least(l.unheard[0]) > requestLife*l.timeout {
+		l.unheard = l.unheard[1:]
 	}
-}
-
-// Any reports whether there is one that may yet be carried out.
-func (u *Unheard) Any(now clock.Instant, timeout time.Duration) bool {
-	for len(u.sent) > 0 && now.Least(u.sent[0]) > requestLife*timeout {
-		u.sent = u.sent[1:]
-	}
-	return len(u.sent) > 0
+	return len(l.unheard) > 0
 }

@@ -11,47 +11,49 @@ import (
 
 func TestConnectRequestsWithoutAnAnswerAreForgottenInTime(t *testing.T) {
 	const timeout = 10 * time.Second
-	var u Unheard
-	now := new(clock.Clock).Now()
+	l, now := Lease{timeout: timeout}, new(clock.Clock).Now()
 	for range 100_000 {
 		now = now.Add(time.Second)
-		u.Sent(now, timeout)
-		assert.LessOrEqual(t, len(u.sent), requestLife*int(timeout/time.Second)+2)
+		l.Asks(now)
+		assert.LessOrEqual(t, len(l.unheard), requestLife*int(timeout/time.Second)+2)
 	}
-	assert.True(t, u.Any(now.Add(requestLife*timeout), timeout))
-	assert.False(t, u.Any(now.Add(requestLife*timeout+1), timeout))
+	assert.True(t, l.isUnheard(now.Add(requestLife*timeout)))
+	assert.False(t, l.isUnheard(now.Add(requestLife*timeout+1)))
 }
 
 func TestAnAnswerIsThatToTheNewestConnectRequest(t *testing.T) {
-	var u Unheard
-	now := new(clock.Clock).Now()
-	u.Heard()
-	u.Sent(now, time.Second)
-	u.Sent(now.Add(7*time.Second), time.Second)
-	u.Heard()
-	assert.True(t, u.Any(now, time.Second))
-	assert.False(t, u.Any(now.Add(9*time.Second), time.Second))
+	l, now := Lease{timeout: time.Second}, new(clock.Clock).Now()
+	l.Granted(now, time.Second)
+	l.Asks(now)
+	l.Asks(now.Add(7 * time.Second))
+	l.Granted(now, time.Second)
+	assert.True(t, l.isUnheard(now))
+	assert.False(t, l.isUnheard(now.Add(9*time.Second)))
 }
 
 func TestNoConnectRequestIsWithoutAnAnswerOnceTheOnlyOneHasOne(t *testing.T) {
-	var u Unheard
-	now := new(clock.Clock).Now()
-	u.Sent(now, time.Second)
-	assert.True(t, u.Any(now, time.Second))
-	u.Heard()
-	assert.False(t, u.Any(now, time.Second))
+	l, now := Lease{timeout: time.Second}, new(clock.Clock).Now()
+	l.Asks(now)
+	assert.True(t, l.isUnheard(now))
+	l.Granted(now, time.Second)
+	assert.False(t, l.isUnheard(now))
+	l.Asks(now)
+	l.Begin(time.Second)
+	assert.False(t, l.isUnheard(now), "it was for the session before")
 }
 
 // The servers may have been stopped with the machine.
 func TestASleepOfTheMachineEndsNoConnectRequest(t *testing.T) {
 	const timeout = time.Second
 	before, after := asleep(t, 2*requestLife*timeout)
-	var u Unheard
-	u.Sent(before, timeout)
-	assert.True(t, u.Any(after, timeout))
+	l := Lease{timeout: timeout}
+	l.Asks(before)
+	assert.True(t, l.isUnheard(after))
 }
 
 func TestAServerThatWasNotHeardMayHaveGrantedAQuarterOfTheTimeout(t *testing.T) {
 	asked := new(clock.Clock).Now()
-	assert.Equal(t, asked.Add(380*time.Millisecond), UnheardEnd(asked, 1600*time.Millisecond), "19/20 of 400 ms")
+	l := lasting(1600*ms, 1500*ms, asked)
+	l.Asks(asked)
+	assert.Equal(t, 380*ms, l.Left(asked), "19/20 of 400 ms")
 }

@@ -15,7 +15,7 @@ func TestAHoldThatIsLostOnTheWayToItsNextOwnerIsNotReturned(t *testing.T) {
 		for how, lose := range map[string]func(*contender){
 			"the node is deleted": func(c *contender) { c.lose(errNodeDeleted) },
 			"the lease ends": func(c *contender) {
-				c.incarnation.Shorten(c.queue.session.client.Clock.Now())
+				c.queue.session.lease.Renew()
 			},
 		} {
 			t.Run(kind+", "+how, func(t *testing.T) {

@@ -216,7 +216,7 @@ func (t *handoff) pop() *member { return t.waiting.Remove(t.waiting.Front()).(*m
 // queues: the watch is about to tell. s.mu is held.
 func (t *handoff) resume() *Hold {
 	switch {
-	case t.idle.IsZero() || !t.node.incarnation.RunsAt(t.queue.session.client.Clock.Now()):
+	case t.idle.IsZero() || !t.queue.session.runs(t.node.incarnation, t.queue.session.client.Clock.Now()):
 		return nil
 	case !t.seesNobody(t.node):
 		t.node.leaveLocked()

@@ -69,17 +69,18 @@ func (h *Hold) Err() error {
 // Valid reports whether the lock is held, and reads the clock to do so. A hold that was found
 // not to be is lost.
 func (h *Hold) Valid() bool {
-	if h.Err() != nil {
-		return false
-	}
-	inc, s := h.contender.incarnation, h.contender.queue.session
+	s := h.contender.queue.session
 	now := s.client.Clock.Now()
-	if inc.RunsAt(now) {
+	runs := s.lease.RunsAt(now) // ahead of Err: before it runs for others, the hold is lost
+	switch {
+	case h.Err() != nil:
+		return false
+	case runs:
 		return true
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.expire(inc, now)
+	s.expire(h.contender.incarnation, now)
 	return h.Err() == nil // a proof may have come just then
 }
 

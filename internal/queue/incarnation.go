@@ -1,12 +1,12 @@
 package queue
 
 import (
+	"cmp"
 	"context"
 	"time"
 
 	"github.com/zklock/zklock/internal/client"
 	"github.com/zklock/zklock/internal/clock"
-	"github.com/zklock/zklock/internal/lease"
 	"github.com/zklock/zklock/internal/wire"
 )
 
@@ -15,7 +15,6 @@ import (
 // session did, or the lease.
 type incarnation struct {
 	id int64 // of its ZooKeeper session
-	lease.Lease
 
 	confirmed clock.Instant // when a proof of it was answered last; guarded by the session's mu
 	suspended bool          // no connection since the last proof, and something is held; guarded by the session's mu
@@ -56,28 +55,29 @@ func (s *Session) connected(l *wire.Link, timeout time.Duration) {
 			s.client.Log.Warn("zklock: session expired", "session", client.Hex(s.id))
 			s.endIncarnation(client.ErrSessionOver)
 		}
-		s.shortest, s.unheard = timeout, lease.Unheard{}
+		s.lease.Begin(cmp.Or(timeout, s.client.Timeout()))
 		clear(s.spent) // it may be because the servers have lost their data, and czxids begin anew
 	}
-	s.unheard.Heard()
 	s.id = l.ID
 	if l.ID == 0 {
 		return
 	}
-	s.link, s.relays = l, lease.NewRelays(l.Asked)
+	s.link = l
 	if s.incarnation == nil {
 		s.incarnation = &incarnation{id: l.ID}
 		s.client.Log.Info("zklock: session established", "session", client.Hex(l.ID), "server", l.Server, "timeout", timeout)
 	}
-	if timeout < s.shortest {
-		s.shortest = timeout
-		s.incarnation.Shorten(lease.GrantedEnd(l.Asked, timeout))
-		s.look(s.client.Clock.Now())
-	}
+	s.lease.Granted(l.Asked, timeout)
+	s.look(s.client.Clock.Now())
 	for _, c := range s.live {
 		c.lingerLess() // the session may be another one
 	}
 	s.watchAgainLater()
+}
+
+// runs reports whether the lease runs for inc, whose holds are lost otherwise. s.mu is held.
+func (s *Session) runs(inc *incarnation, now clock.Instant) bool {
+	return s.incarnation == inc && s.lease.RunsAt(now)
 }
 
 // endIncarnation ends whatever is held or waiting. s.mu is held.

@@ -30,7 +30,7 @@ func (s *Session) beginProof() proof {
 func (s *Session) beginProofLocked() proof {
 	p := proof{link: s.link}
 	if p.link != nil {
-		p.Proof = p.link.BeginProof(s.shortest)
+		p.Proof = s.lease.Proof(s.client.Clock.Now())
 	}
 	return p
 }
@@ -44,12 +44,11 @@ func (s *Session) proven(p proof) {
 		return
 	}
 	now := s.client.Clock.Now()
-	quick := p.link.Proved(p.Begun, now, s.shortest)
-	if !s.incarnation.RunsAt(now) {
+	if !s.lease.RunsAt(now) {
 		s.runOut(now) // the session lives, and this counts for what comes
 	}
 	s.incarnation.confirmed = now
-	s.incarnation.Prove(p.Proof, quick, now, &s.relays, s.terms(now))
+	s.lease.Prove(p.Proof, s.protected.length > 0, now)
 	if s.incarnation.suspended {
 		s.incarnation.suspended = false
 		s.tellHolders(History.Resumed)
@@ -61,7 +60,7 @@ func (s *Session) proven(p proof) {
 func (s *Session) protect(c *contender, now clock.Instant) {
 	s.protected.add(c)
 	if s.expiry == nil {
-		s.lookLater(c.incarnation, now)
+		s.lookLater(now)
 	}
 	if !s.proving {
 		s.proving = s.client.Spawn(s.keepProving)
@@ -77,17 +76,16 @@ func (s *Session) look(now clock.Instant) {
 	s.stopLooking() // the timer was set again if its run had to wait
 	switch {
 	case s.protected.length == 0 || s.incarnation == nil:
-	case s.incarnation.RunsAt(now):
-		s.lookLater(s.incarnation, now)
+	case s.lease.RunsAt(now):
+		s.lookLater(now)
 	default:
 		s.runOut(now)
 	}
 }
 
-// lookLater looks at inc's lease when it ends, by what is left of it now, and soon in any case:
-// timers stand still while the machine sleeps. s.mu is held.
-func (s *Session) lookLater(inc *incarnation, now clock.Instant) {
-	s.expiry = time.AfterFunc(min(inc.Left(now), s.terms(now).Look()), s.lookByTimer)
+// lookLater looks at the lease again in time. s.mu is held.
+func (s *Session) lookLater(now clock.Instant) {
+	s.expiry = time.AfterFunc(s.lease.NextLook(now), s.lookByTimer)
 }
 
 // lookByTimer is look for the timer.
@@ -124,7 +122,7 @@ func (s *Session) runOut(now clock.Instant) {
 // expire ends the incarnation inc if its lease is over, and begins another: the session may
 // live, but whatever was held is no longer sure. s.mu is held.
 func (s *Session) expire(inc *incarnation, now clock.Instant) {
-	if s.incarnation != inc || inc.RunsAt(now) {
+	if s.incarnation != inc || s.lease.RunsAt(now) {
 		return
 	}
 	cause := s.client.TooLate(errLeaseOver, inc.confirmed)
@@ -132,6 +130,7 @@ func (s *Session) expire(inc *incarnation, now clock.Instant) {
 	s.client.LeaseOver(inc.id, time.Now().Add(-now.Most(inc.confirmed)), cause)
 	s.endIncarnation(cause)
 	s.incarnation = &incarnation{id: inc.id}
+	s.lease.Renew()
 }
 
 // keepProving proves the session each interval, and at once on a new connection. It
@@ -148,8 +147,7 @@ func (s *Session) keepProving() {
 		}
 		changed := s.client.Changed()
 		l, now := s.link, s.client.Clock.Now()
-		in := s.terms(now)
-		pause := min(s.incarnation.NextProof(now, &s.relays, in), in.Look()) // the machine may sleep meanwhile
+		pause := s.lease.NextProof(now)
 		s.mu.Unlock()
 
 		switch {
@@ -187,12 +185,12 @@ func (s *Session) proveProtected() error {
 // contender; the session is proved all the same. A server that leaves it unanswered hangs: its
 // connection is cut, so that another one can be found while the lease lasts, which the client
 // itself would try much later. A proof ends with its connection.
-func (s *Session) prove(ctx context.Context, contenders []*contender, limit func(*wire.Link) time.Duration) error {
+func (s *Session) prove(ctx context.Context, contenders []*contender, limit func() time.Duration) error {
 	p := s.beginProof()
 	if p.link == nil {
 		return zk.ErrConnectionClosed
 	}
-	patience := time.AfterFunc(limit(p.link), func() { s.giveUp(p) })
+	patience := time.AfterFunc(limit(), func() { s.giveUp(p) })
 	proving := wire.NewTransaction(checks(contenders)...).Then(func(*wire.Request) { patience.Stop() })
 	p.link.Send(proving)
 	if err := client.Wait(ctx, proving); err != nil {
@@ -226,18 +224,15 @@ func checks(contenders []*contender) []wire.Op {
 	return ops
 }
 
-// proofLimit returns how long a proof over l may take until its server is given up.
-func (s *Session) proofLimit(l *wire.Link) time.Duration {
-	timeout, left := s.left()
-	return l.Patience(timeout, left)
+// proofLimit returns how long a proof may take until its server is given up.
+func (s *Session) proofLimit() time.Duration {
+	_, left := s.left()
+	return s.lease.Patience(left)
 }
 
 // ownLimit is proofLimit of a proof for a contender alone. What is protected is kept by proofs of its
 // own, and one that is under way may make the lease longer before this one is answered.
-func (s *Session) ownLimit(l *wire.Link) time.Duration {
-	timeout, _ := s.left()
-	return l.Patience(timeout, 0)
-}
+func (s *Session) ownLimit() time.Duration { return s.lease.Patience(0) }
 
 // checked takes what checks of the contenders' nodes have found, up to the first that is missing: there
 // a server stops. It ends those whose nodes it did not find, or may not see, and reports whether there
@@ -268,28 +263,38 @@ func (c *contender) secure(ctx context.Context) error {
 	for try := 0; ; try++ {
 		s.mu.Lock()
 		now := s.client.Clock.Now()
-		cause, runs, doubted, interval := c.cause, s.lasts(c.incarnation, now), s.doubted(now), s.terms(now).Interval()
+		cause, runs := c.cause, s.lasts(c.incarnation, now)
 		if cause == nil && runs {
 			s.protect(c, now)
 		}
+		s.tellSlow()
 		s.mu.Unlock()
 		if cause != nil || runs {
 			return cause
 		}
 		client.WaitsFor(ctx, "a write that proves the session alive")
-		if doubted > 0 { // a proof that comes much later would be in doubt again
+		if doubted := s.lease.Doubted(now); doubted > 0 { // a proof that comes much later would be in doubt again
 			pause = doubted
 		}
 		if err := s.client.Sleep(ctx, pause); err != nil {
 			return err
 		}
-		pause = min(backoff.Before(try), interval)
+		pause = min(backoff.Before(try), s.lease.Interval(now))
 		if err := c.beginLease(ctx); err != nil {
 			if !client.Transient(err) {
 				return err
 			}
 			client.FailedTry(ctx, err)
 		}
+	}
+}
+
+// tellSlow tells the log, once for each connection, if its answers take so long that no lock is to be had,
+// or none that lasts. s.mu is held.
+func (s *Session) tellSlow() {
+	if took, slow := s.lease.Slow(); slow && s.link != nil && s.toldSlow != s.link {
+		s.toldSlow = s.link
+		s.client.Log.Warn("zklock: answers take too long for the session timeout", "server", s.link.Name(), "lasted", took, "timeout", s.lease.Timeout())
 	}
 }
 
@@ -305,7 +310,7 @@ func (c *contender) beginLease(ctx context.Context) error {
 	}
 	s.mu.Lock()
 	now := s.client.Clock.Now()
-	begun := c.cause != nil || s.lasts(c.incarnation, now) || s.doubted(now) > 0
+	begun := c.cause != nil || s.lasts(c.incarnation, now) || s.lease.Doubted(now) > 0
 	s.mu.Unlock()
 	if begun {
 		return nil
@@ -322,40 +327,21 @@ func (c *contender) prove(ctx context.Context) error {
 	return s.prove(ctx, []*contender{c}, s.ownLimit)
 }
 
-// lasts reports whether inc's lease runs for long enough, and goes on. s.mu is held.
+// lasts reports whether the lease runs for inc, for long enough, and goes on. s.mu is held.
 func (s *Session) lasts(inc *incarnation, now clock.Instant) bool {
-	if s.link == nil {
-		return inc.Spares(now, s.terms(now))
-	}
-	return s.link.Lasts(&inc.Lease, now, &s.relays, s.terms(now))
-}
-
-// doubted returns how long it is until a proof can count: as one that begins a lease, or as the
-// second of two. s.mu is held.
-func (s *Session) doubted(now clock.Instant) time.Duration {
-	if s.link == nil {
-		return 0
-	}
-	return min(s.link.Doubted(now), s.relays.Ripe(now))
-}
-
-// terms returns what the lease depends on beside the proofs. s.mu is held.
-func (s *Session) terms(now clock.Instant) lease.Terms {
-	return lease.Terms{Timeout: s.shortest, Held: s.protected.length > 0, Unheard: s.unheard.Any(now, s.shortest)}
+	return s.incarnation == inc && s.lease.Lasts(now)
 }
 
 // left is what the client is told as Left.
 func (s *Session) left() (timeout, left time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.shortest == 0 {
-		return s.client.Timeout(), 0
-	}
+	timeout = s.lease.Timeout()
 	if s.protected.length > 0 && s.incarnation != nil {
-		left = s.incarnation.Left(s.client.Clock.Now())
+		left = s.lease.Left(s.client.Clock.Now())
 	}
-	if left < lease.TooLate(s.shortest) {
+	if left < lease.TooLate(timeout) {
 		left = 0
 	}
-	return s.shortest, left
+	return timeout, left
 }

@@ -5,7 +5,6 @@ import (
 
 	"github.com/zklock/zklock/internal/client"
 	"github.com/zklock/zklock/internal/clock"
-	"github.com/zklock/zklock/internal/lease"
 	"github.com/zklock/zklock/internal/wire"
 )
 
@@ -25,8 +24,7 @@ func (o *observer) Asks(at clock.Instant) {
 	if s.id == 0 {
 		return // a request for a new session is of no matter to the old
 	}
-	s.unheard.Sent(at, s.shortest)
-	s.incarnation.Shorten(lease.UnheardEnd(at, s.shortest))
+	s.lease.Asks(at)
 	s.look(s.client.Clock.Now()) // the next looks are closer
 }
 

@@ -129,7 +129,7 @@ func (c *contender) secured() bool {
 	s := c.queue.session
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return c.among.is && c.incarnation == s.incarnation && c.incarnation.RunsAt(s.client.Clock.Now())
+	return c.among.is && s.runs(c.incarnation, s.client.Clock.Now())
 }
 
 // reconnect cuts a session's connection, and waits for the next.
@@ -216,10 +216,7 @@ func TestAGrantThatMayNotBeProvedIsNone(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			proving(t, reconnectTimeout, func(t *testing.T, _ *zktest.Server, s *Session, p *proofs) {
 				c := heads(t, s, 1)[0]
-				s.mu.Lock()
-				now := s.client.Clock.Now()
-				s.incarnation.Extend(now.Add(left), now)
-				s.mu.Unlock()
+				s.makeLast(left)
 				p.code.Store(-102)
 				began := time.Now()
 				h, err := c.grant(t.Context(), s.client.Current())
@@ -504,9 +501,8 @@ func TestASingleProofMakesNoTouchSureWhileSomethingIsHeld(t *testing.T) {
 				const short = reconnectTimeout / 8
 				other := new(contender)
 				time.Sleep(2 * reconnectTimeout)
+				s.makeLast(short)
 				s.mu.Lock()
-				now := s.client.Clock.Now()
-				s.incarnation.Extend(now.Add(short), now)
 				if held {
 					s.protected.add(other)
 				}
@@ -538,9 +534,7 @@ func TestTheClientIsToldWhatTheLeaseOfAHoldHasLeft(t *testing.T) {
 		h = hold(t, s)
 		time.Sleep(time.Second + 1)
 		tooLate := lease.TooLate(s.client.Timeout())
-		s.mu.Lock()
-		s.incarnation.Shorten(s.client.Clock.Now().Add(tooLate))
-		s.mu.Unlock()
+		s.client.Clock.Step(s.leaseLeft() - tooLate)
 		require.Equal(t, tooLate, told())
 		time.Sleep(time.Nanosecond)
 		require.Zero(t, told(), "no server is in time")

@@ -17,6 +17,7 @@ import (
 	"github.com/zklock/zklock/internal/client"
 	"github.com/zklock/zklock/internal/clock"
 	"github.com/zklock/zklock/internal/latch"
+	"github.com/zklock/zklock/internal/lease"
 	"github.com/zklock/zklock/internal/recipe"
 	"github.com/zklock/zklock/internal/wire"
 	"github.com/zklock/zklock/zktest"
@@ -49,9 +50,14 @@ func reconnecting(t *testing.T, wrap func(n int32, conn net.Conn) net.Conn, f fu
 func straight(_ int32, conn net.Conn) net.Conn { return conn }
 
 func (s *Session) leaseLeft() time.Duration {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.incarnation.Left(s.client.Clock.Now())
+	return s.lease.Left(s.client.Clock.Now())
+}
+
+// makeLast has the lease, which is over, last for so long, by a proof that was quick.
+func (s *Session) makeLast(left time.Duration) {
+	now := s.client.Clock.Now()
+	touched := now.Add(left - s.lease.Timeout()*19/20)
+	s.lease.Prove(lease.Proof{Begun: now, Touched: touched, Early: touched}, false, now)
 }
 
 // belated is a connection on which what comes first is read when it is closed, as if it had

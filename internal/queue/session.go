@@ -42,11 +42,10 @@ type Session struct {
 	// The lease and what stands under it; see protect.
 	protected protected
 	beginner  chan struct{} // has a value while a contender begins the lease
-	shortest  time.Duration // timeout negotiated in the ZooKeeper session's life
-	unheard   lease.Unheard // connect requests for the ZooKeeper session
-	relays    lease.Relays  // over link
-	proving   bool          // keepProving runs
-	expiry    *time.Timer   // runs lookByTimer
+	lease     *lease.Lease
+	toldSlow  *wire.Link  // see tellSlow
+	proving   bool        // keepProving runs
+	expiry    *time.Timer // runs lookByTimer
 
 	selfWatches    selfWatches
 	listersWatches selfWatches // of who lists the queue when woken
@@ -57,6 +56,7 @@ type Session struct {
 func NewSession(c *client.Client) *Session {
 	s := &Session{
 		client:         c,
+		lease:          c.Lease,
 		ids:            newIdentities(),
 		live:           make(map[string]*contender),
 		index:          index{at: make(map[indexKey]*contender), lines: make(map[string]*line)},

@@ -119,7 +119,7 @@ func (c *contender) firstRead() (read *wire.Request, lists bool) {
 	switch others := c.othersInLine(); {
 	case others == 0:
 		return client.Children(dir), true
-	case others <= few, s.link != nil && s.link.RoundTrip() >= farAway:
+	case others <= few, s.lease.RoundTrip() >= farAway:
 		return client.Exists(dir), false
 	}
 	return nil, false
@@ -194,7 +194,7 @@ func (c *contender) handOver() {
 	}
 	s := c.queue.session
 	now := s.client.Clock.Now()
-	if s.incarnation != c.incarnation || next.incarnation != c.incarnation || !c.incarnation.RunsAt(now) {
+	if next.incarnation != c.incarnation || !s.runs(c.incarnation, now) {
 		return
 	}
 	s.protect(next, now)

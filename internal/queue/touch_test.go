@@ -25,7 +25,7 @@ func TestALeaseRestsOnTheHandshakeOfANewConnectionAtOnce(t *testing.T) {
 		_, err := s.await(t.Context())
 		require.NoError(t, err)
 		synctest.Wait() // the first proof is answered
-		require.Equal(t, reconnectTimeout*3/5, s.leaseLeft(), "a new connection's first proof counts by a touch of the one before")
+		require.Equal(t, reconnectTimeout*19/20, s.leaseLeft(), "a new connection's first proof counts by a touch of the one before")
 		require.NoError(t, h.Err())
 	})
 }

@@ -60,7 +60,7 @@ func (c *contender) waitBehind(ctx context.Context, at place) (*Hold, error) {
 	s, dir := c.queue.session, c.queue.dir
 	next := s.client.Watch(client.WatchKey{Path: recipe.Join(dir, at.Nearest.Name)})
 	var own, early *client.Watch // without own, c cannot be granted the lock by next alone
-	switch far := at.link.RoundTrip() >= farAway; {
+	switch far := c.queue.session.lease.RoundTrip() >= farAway; {
 	case at.Ahead == 1:
 		own = s.client.Watch(client.WatchKey{Path: c.node})
 		if !at.next {

@@ -52,6 +52,7 @@ type Options struct {
 	Hosts zk.HostProvider
 	Log   Log
 	Clock *clock.Clock
+	Lease *lease.Lease // is told of what is answered, and when
 
 	Credentials *Provided[[]Credential] // nil: none
 	Logins      []Credential            // of those, what the first connection is to carry

@@ -112,9 +112,8 @@ func (l *Link) greet(greeting []byte) {
 	if l.doubt == asked {
 		l.dialer.Log.Warn("zklock: the servers may have lost their data", "server", l.Server)
 	}
-	l.touches = lease.NewTouches(l.Asked, timeout)
 	roundTrips := time.Duration(1 + l.dialer.logins.Load()) // of the first proof: the logins go ahead, one behind the other
-	l.speed = lease.NewSpeed(roundTrips * l.dialer.Clock.Now().Least(l.Asked))
+	l.dialer.Lease.Connected(l.Asked, roundTrips*l.dialer.Clock.Now().Least(l.Asked))
 	if l.ID != l.dialer.session.ID() {
 		l.dialer.told.begin()
 	}
@@ -122,7 +121,6 @@ func (l *Link) greet(greeting []byte) {
 		l.dialer.told.connected() // before anybody can have the connection: see Watches
 	}
 	l.dialer.session.Connected(l, timeout)
-	l.shortest, _ = l.dialer.session.Left()
 	if l.ID != 0 { // go-zookeeper dials anew if the session has expired
 		l.silence.Stop()
 		l.connected.Store(true)

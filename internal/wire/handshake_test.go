@@ -262,8 +262,8 @@ func TestTheFirstProofIsGivenTwiceARoundTripAndOneMoreForEachLogin(t *testing.T)
 			time.Sleep(100 * ms)
 			p.Clock.Step(time.Hour) // the machine sleeps, which is no time of the server's
 			l.says(hello(1))
-			require.Equal(t, tc.trips*200*ms, l.Patience(8000*ms, tc.trips*300*ms))
-			require.Equal(t, l.Asked, l.BeginProof(8000*ms).Touched)
+			require.Equal(t, tc.trips*200*ms, p.Lease.Patience(tc.trips*300*ms))
+			require.Equal(t, l.Asked, p.Lease.Proof(p.Clock.Now()).Touched)
 			for xid := range tc.logins {
 				l.sends(xid+1, OpSetAuth)
 				l.says(answer(xid+1, 0))

@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/zklock/zklock/internal/clock"
+	"github.com/zklock/zklock/internal/lease"
 )
 
 // nobody is a session that takes whatever it is told.
@@ -107,7 +108,8 @@ type plug struct {
 func plugged(t *testing.T, a *audience) *plug {
 	t.Helper()
 	p := &plug{t: t}
-	p.Dialer = NewDialer(t.Context(), a, Options{Hosts: NewHosts(), Log: a, Clock: new(clock.Clock), Dial: p.dial})
+	p.Dialer = NewDialer(t.Context(), a, Options{Hosts: NewHosts(), Log: a, Clock: new(clock.Clock), Lease: new(lease.Lease), Dial: p.dial})
+	p.Lease.Begin(a.timeout)
 	require.NoError(t, p.Hosts.Init([]string{"a", "b", "c"}))
 	return p
 }

@@ -17,7 +17,6 @@ import (
 
 	"github.com/zklock/zklock/internal/clock"
 	"github.com/zklock/zklock/internal/latch"
-	"github.com/zklock/zklock/internal/lease"
 )
 
 // Link is one connection to a server, from its dial to its end. It reads along what passes, and
@@ -47,10 +46,9 @@ type Link struct {
 	caughtUp  atomic.Bool
 
 	// For Read alone.
-	shortest time.Duration // timeout of the session
-	logins   int64         // accepted
-	due      int64         // logins, until the session is served
-	served   bool          // its session has been told so
+	logins int64 // accepted
+	due    int64 // logins, until the session is served
+	served bool  // its session has been told so
 
 	doubt doubt // of the server, by the handshake
 
@@ -63,8 +61,6 @@ type Link struct {
 	pending map[int32]inFlight // of go-zookeeper's, by xid
 	taken   int                // how long the longest request was that was answered, in bytes
 	pings   []clock.Instant    // sent and not answered yet; they all have the same xid
-	touches lease.Touches
-	speed   lease.Speed
 
 	down    chan struct{}
 	endOnce sync.Once
@@ -243,8 +239,8 @@ func (l *Link) readAnswers() ([]byte, error) {
 			continue // the link has ended
 		}
 		write := slices.Contains(writes, r.opcode())
+		l.dialer.Lease.Answered(r.sent, l.dialer.Clock.Now(), write)
 		l.mu.Lock()
-		l.touched(r.sent, write)
 		l.taken = max(l.taken, r.size)
 		l.mu.Unlock()
 		l.told(codeOf(frame), write)
@@ -342,6 +338,14 @@ func (l *Link) Longest() (taken, unanswered int) {
 
 // answered notes that a request was answered, if it is one that was noted.
 func (l *Link) answered(xid int32) (r inFlight, known bool) {
+	if r, known = l.take(xid); known {
+		l.dialer.Lease.Answered(r.sent, l.dialer.Clock.Now(), r.write)
+	}
+	return r, known
+}
+
+// take returns a request that was noted, which is noted no more.
+func (l *Link) take(xid int32) (r inFlight, known bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if xid != xidPing {
@@ -352,20 +356,7 @@ func (l *Link) answered(xid int32) (r inFlight, known bool) {
 		r.sent = l.pings[0]
 		l.pings = l.pings[1:]
 	}
-	if known {
-		l.touched(r.sent, r.write)
-	}
 	return r, known
-}
-
-// touched notes that a request was answered. l.mu is held.
-func (l *Link) touched(sent clock.Instant, write bool) {
-	now := l.dialer.Clock.Now()
-	l.touches.Add(sent, now)
-	l.speed.Answered(now.Least(sent))
-	if write {
-		l.speed.Wrote(sent, now, l.shortest)
-	}
 }
 
 // ErrRefused is why a connection ends over which the session may not log in.

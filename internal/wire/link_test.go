@@ -13,6 +13,8 @@ import (
 
 	"github.com/go-zookeeper/zk"
 	"github.com/stretchr/testify/require"
+
+	"github.com/zklock/zklock/internal/lease"
 )
 
 // lively returns a session that goes on.
@@ -268,13 +270,13 @@ func TestARequestThatWasAnsweredLongEnoughAgoHasTouchedTheSession(t *testing.T) 
 				time.Sleep(10 * ms)
 				l.says(answer(tc.xid, 0))
 				time.Sleep(2000*ms - 1) // the ticks that a touch takes to the leader
-				require.Equal(t, l.Asked, l.BeginProof(8000*ms).Touched)
+				require.Equal(t, l.Asked, l.dialer.Lease.Proof(l.dialer.Clock.Now()).Touched)
 				time.Sleep(time.Nanosecond)
 				want := l.Asked
 				if tc.touches {
 					want = sent
 				}
-				p := l.BeginProof(8000 * ms)
+				p := l.dialer.Lease.Proof(l.dialer.Clock.Now())
 				require.Equal(t, want, p.Touched)
 				require.Equal(t, l.dialer.Clock.Now(), p.Begun)
 			})
@@ -286,24 +288,22 @@ func TestTheFastestAnswerIsTheRoundTripAndPingsAreAnsweredInTheirOrder(t *testin
 	synctest.Test(t, func(t *testing.T) {
 		p := plugged(t, lively())
 		l := p.greeted(1, 5*ms)
-		require.Zero(t, l.RoundTrip(), "a pause may be in the handshake")
+		roundTrip := p.Lease.RoundTrip
+		require.Zero(t, roundTrip(), "a pause may be in the handshake")
 		l.sends(xidPing, opPing)
 		time.Sleep(30 * ms)
 		l.sends(xidPing, opPing)
 		time.Sleep(10 * ms)
 		l.says(answer(xidPing, 0))
-		require.Equal(t, 40*ms, l.RoundTrip())
+		require.Equal(t, 40*ms, roundTrip())
 		time.Sleep(10 * ms)
 		l.says(answer(xidPing, 0))
-		require.Equal(t, 20*ms, l.RoundTrip())
+		require.Equal(t, 20*ms, roundTrip())
 		l.sends(1, OpGetData)
 		p.Clock.Step(time.Hour) // the machine sleeps
 		time.Sleep(10 * ms)
 		l.says(answer(1, 0))
-		require.Equal(t, 10*ms, l.RoundTrip())
-		now := p.Clock.Now()
-		require.True(t, l.Proved(now.Add(-10*ms), now, 8000*ms))
-		require.False(t, l.Proved(now.Add(-1000*ms), now, 8000*ms))
+		require.Equal(t, 10*ms, roundTrip())
 	})
 }
 
@@ -331,7 +331,9 @@ func TestASlowWriteLeavesADoubtAndASlowReadNone(t *testing.T) {
 				l.sends(2, tc.op)
 				time.Sleep(tc.takes)
 				l.says(answer(2, noNode))
-				require.Equal(t, tc.doubt, max(l.Doubted(l.dialer.Clock.Now()), 0))
+				now := l.dialer.Clock.Now()
+				l.dialer.Lease.Prove(lease.Proof{Begun: now}, true, now) // the next would count as the second of two T/16 later
+				require.Equal(t, tc.doubt, max(l.dialer.Lease.Doubted(now), 0))
 			})
 		})
 	}

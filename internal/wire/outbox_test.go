@@ -378,12 +378,12 @@ func TestAnAnswerToOursIsASignOfLifeAndAWriteThatWasAnsweredCatchesUp(t *testing
 			require.True(t, latch.IsClosed(tc.r.Done()))
 			require.Equal(t, tc.serves, l.Serving())
 			require.Equal(t, tc.caught, l.CaughtUp())
-			require.Equal(t, 43*ms, l.RoundTrip(), "from before the write on: the server may have had it then")
+			require.Equal(t, 43*ms, l.dialer.Lease.RoundTrip(), "from before the write on: the server may have had it then")
 			taken, unanswered = l.Longest()
 			require.Equal(t, tc.r.Size(), taken)
 			require.Zero(t, unanswered)
 			time.Sleep(2000 * ms)
-			require.Equal(t, begun, l.BeginProof(8000*ms).Touched)
+			require.Equal(t, begun, l.dialer.Lease.Proof(l.dialer.Clock.Now()).Touched)
 		})
 	}
 }

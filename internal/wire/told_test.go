@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/zklock/zklock/internal/clock"
+	"github.com/zklock/zklock/internal/lease"
 )
 
 // reconnects returns the next connection of the session, and the transaction that its connect request names.
@@ -190,7 +191,7 @@ func TestAConnectionIsCountedBeforeAnybodyHasIt(t *testing.T) {
 	t.Cleanup(func() { ours.Close(); theirs.Close() })
 	var counted int64
 	s := hearer{}
-	d := NewDialer(context.Background(), &s, Options{Hosts: NewHosts(), Clock: new(clock.Clock), Log: s})
+	d := NewDialer(context.Background(), &s, Options{Hosts: NewHosts(), Clock: new(clock.Clock), Lease: new(lease.Lease), Log: s})
 	s.connected = func() { counted = d.Watches().Connection }
 	head := make([]byte, frameHead)
 	binary.BigEndian.PutUint32(head[8:], 10_000)

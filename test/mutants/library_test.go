@@ -78,7 +78,7 @@ var ofTheLibrary = []judged{
 		{"internal/wire/request.go", "\tif then := r.then; then != nil {", "\tr.done.Close()\n\tif then := r.then; then != nil {"},
 	}}, "internal/wire.TestAnswersAndEventsAreSeenInTheServersOrderWhoeverTheyAreFor"},
 	{mutant{"an answer to a request of ours is no sign of life", []edit{
-		{"internal/wire/link.go", "\t\tl.touched(r.sent, write)\n", "\t\t_ = write\n"},
+		{"internal/wire/link.go", "\t\tl.dialer.Lease.Answered(r.sent, l.dialer.Clock.Now(), write)\n", ""},
 	}}, "internal/wire.TestAnAnswerToOursIsASignOfLifeAndAWriteThatWasAnsweredCatchesUp"},
 	{mutant{"a count in an answer is believed", []edit{
 		{"internal/wire/decode.go", "if n < 0 || n > len(r.left)/4 {", "if n < 0 {"},
@@ -105,25 +105,21 @@ var ofTheLibrary = []judged{
 		{"internal/queue/wait.go", "if !at.next {", "if false {"},
 	}}, "TestAnOutageCostsNoPlaceBehindAnotherThatWaits"},
 	{mutant{"a proof is quick if it takes no longer than the last", []edit{
-		{"internal/lease/speed.go", "\ts.lastProof = answered.Most(begun)\n", "\tdefer func() { s.lastProof = answered.Most(begun) }()\n"},
-		{"internal/lease/speed.go", "roundTrip, most := s.fastest,", "roundTrip, most := max(s.fastest, s.lastProof),"},
-		{"internal/lease/speed.go", "roundTrip = min(roundTrip, most)", "_ = most"},
+		{"internal/lease/speed.go", "\tl.lastProof = answered.Most(begun)\n", "\tdefer func() { l.lastProof = answered.Most(begun) }()\n"},
+		{"internal/lease/speed.go", "min(l.fastest, most)+most", "max(l.fastest, l.lastProof)+most"},
 	}}, "TestALockThatWaitedForAPausedLeaderIsNotQuickForWhatProofsOnceTook"},
 	{mutant{"a proof may take two round trips and be quick", []edit{
-		{"internal/lease/speed.go", "min(roundTrip, most)", "min(2*roundTrip, most)"},
+		{"internal/lease/speed.go", "min(l.fastest, most)+most", "min(2*l.fastest, most)+most"},
 	}}, "internal/lease.TestAWriteIsQuickWithinARoundTripAndA256thOfTheTimeout"},
 	{mutant{"a proof is quick if it takes no longer than a network that was slow until now", []edit{
-		{"internal/lease/speed.go", "roundTrip = min(roundTrip, most)", "_ = most"},
+		{"internal/lease/speed.go", "min(l.fastest, most)+most", "l.fastest+most"},
 	}}, "TestALockThatWaitedForAPausedLeaderIsNotQuickForHowSlowTheNetworkWas"},
 	{mutant{"a hold begins that nothing can make longer in time", []edit{
-		{"internal/lease/lease.go", " || t.carry(l.rests, relay, s, now, in.Timeout))", " || true)"},
+		{"internal/lease/touches.go", "(l.isSlow() || l.carry(now))", "true"},
 	}}, "TestALockBehindATimeWithoutAnswersIsKept"},
-	{mutant{"a lock is granted as long as there is time until the next proof, though that would make the lease longer", []edit{
-		{"internal/lease/lease.go", "best && s.lastProof > in.long()", "best"},
-	}}, "TestALockBehindATimeWithoutAnswersOutlastsAnOutage"},
 	{mutant{"a proof that carries a lease on is to have all that is left of it", []edit{
-		{"internal/lease/touches.go", "sure+max(part(timeout, sparePart), s.lastProof) < left", "sure+proof < left"},
-	}}, "TestALockIsHadHoweverLongAnswersTakeAndKeptUpToA13th"},
+		{"internal/lease/touches.go", "max(part(l.timeout, 2*sparePart), l.lastProof)", "proof"},
+	}}, "TestALockIsHadAndKeptWhileAnswersTakeA12thOfTheTimeoutAtMost"},
 	{mutant{"a lease is carried on by a touch whatever is ahead of it", []edit{
 		{"internal/lease/touches.go", "\t\tleft = more\n\t\treturn ok\n", "\t\treturn ok\n"},
 	}}, "internal/lease.TestALeaseIsCarriedOnIfEachTouchIsSureWhileTheOneAheadOfItCounts"},
@@ -143,7 +139,7 @@ var ofTheLibrary = []judged{
 		{"revoke.go", "return s.askDowngraded(ctx, path, found)", "return nil"},
 	}}, "TestAWriterWhoIsAskedAsItGoesOnReadingIsAskedAsAReader"},
 	{mutant{"a first proof counts a touch that a leader which is late has not heard of", []edit{
-		{"internal/lease/lease.go", "l.restOn(p.Begun, p.Early, now, in)", "l.restOn(p.Begun, p.Touched, now, in)"},
+		{"internal/lease/lease.go", "l.restOn(p.Begun, p.Early, now)", "l.restOn(p.Begun, p.Touched, now)"},
 	}}, "TestAFirstHoldIsLostInTimeThoughTheLeaderIsLate"},
 	{mutant{"a session that only waits starts over when one of its callers gives up", []edit{
 		{"internal/queue/succession.go", "if c.hold != nil {\n\t\ts.expire(c.incarnation", "if true {\n\t\ts.expire(c.incarnation"},
@@ -210,7 +206,7 @@ var ofTheLibrary = []judged{
 		{"internal/client/close.go", "\t\tc.work.Wait()\n\t\tclose(answered)", "\t\tc.work.Wait()\n\t\tc.told.Wait()\n\t\tclose(answered)"},
 	}}, "TestASessionTraceThatTakesItsTimeIsToldInOrder"},
 	{mutant{"a session proves twice as often as it has to", []edit{
-		{"internal/lease/lease.go", "return part(in.Timeout, intervalPart)", "return part(in.Timeout, intervalPart/2)"},
+		{"internal/lease/lease.go", "return part(l.timeout, 2*doubtPart)", "return part(l.timeout, doubtPart)"},
 	}}, "test/nemesis.TestASessionProvesEachEighthOfItsTimeoutHoweverMuchItHolds"},
 	{mutant{"a member's path is refused as a lock's", []edit{
 		{"membership/options.go", "return nil, errors.Unwrap(err)", "return nil, err"},
@@ -403,7 +399,7 @@ var ofTheLibrary = []judged{
 		{"internal/client/stall.go", "case !v.tell(st):", "default:\n\t\tclear(st.told)\n\t\tv.tell(st)"},
 	}}, "TestALockWhoseServerDoesNotAnswerIsTold"},
 	{mutant{"connect requests without an answer are kept for ever", []edit{
-		{"internal/lease/unheard.go", "u.Any(now, timeout) //", "//"},
+		{"internal/lease/unheard.go", "l.isUnheard(now) //", "//"},
 	}}, "internal/lease.TestConnectRequestsWithoutAnAnswerAreForgottenInTime"},
 	{mutant{"a pause between tries outlives the session", []edit{
 		{"internal/client/retry.go", "case <-c.ctx.Done():\n\t\treturn ErrClosed\n", ""},
@@ -419,8 +415,8 @@ var ofTheLibrary = []judged{
 		{"internal/queue/deletion.go", "\ts.link.Send(r.sent)\n", "\tgo s.link.Send(r.sent)\n"},
 	}}, "TestALockThatAllHaveUnlockedIsFreeToItsSessionAtOnce"},
 	{mutant{"a proof that follows one in doubt comes as late as after a failure", []edit{
-		{"internal/queue/keeper.go", "if doubted > 0 { //", "if pause = max(pause, doubted); false { //"},
-		{"internal/queue/keeper.go", "pause = min(backoff.Before(try), interval)", "_, pause = interval, backoff.Before(try)"},
+		{"internal/queue/keeper.go", "doubted := s.lease.Doubted(now); doubted > 0 { //", "pause = max(pause, s.lease.Doubted(now)); false { //"},
+		{"internal/queue/keeper.go", "pause = min(backoff.Before(try), s.lease.Interval(now))", "pause = backoff.Before(try)"},
 	}}, "test/sim.TestAProofAfterManyThatFailedIsInTime"},
 	{mutant{"a counter that cannot start afresh is waited for", []edit{
 		{"internal/queue/counter.go", "client.Answers(err, zk.ErrNoAuth) && time.Since(begun) < reaped", "err != nil && !begun.IsZero()"},
@@ -736,11 +732,11 @@ var ofTheLibrary = []judged{
 		{"internal/queue/keeper.go", "s.stopLooking() // the timer", "s.expiry = nil // the timer"},
 	}}, "internal/queue.TestTheLeaseIsLookedAtByOneTimer"},
 	{mutant{"a proof that is taken late takes back what a newer one has proved", []edit{
-		{"internal/lease/lease.go", "if in.Unheard {\n\t\tend = clock", "if false {\n\t\tend = clock"},
-		{"internal/lease/lease.go", "l.proved, l.best = now,", "if in.Unheard {\n\t\tl.Shorten(UnheardEnd(p.Begun, in.Timeout))\n\t}\n\tl.proved, l.best = now,"},
+		{"internal/lease/lease.go", "if l.isUnheard(now) {\n\t\tend = clock", "if false {\n\t\tend = clock"},
+		{"internal/lease/lease.go", "\tl.proved = now\n", "\tif l.isUnheard(now) {\n\t\tl.shorten(unheardEnd(p.Begun, l.timeout))\n\t}\n\tl.proved = now\n"},
 	}}, "internal/queue.TestAProofThatIsTakenLateLeavesTheLeaseToANewerOne"},
 	{mutant{"a proof counts from its answer", []edit{
-		{"internal/queue/keeper.go", "s.incarnation.Prove(", "p.Begun = now\n\ts.incarnation.Prove("},
+		{"internal/queue/keeper.go", "s.lease.Prove(", "p.Begun = now\n\ts.lease.Prove("},
 	}}, "internal/queue.TestAProofThatIsTakenLateLeavesTheLeaseToANewerOne"},
 	{mutant{"a connect request leaves the end of the lease to the timer", []edit{
 		{"internal/queue/observer.go", "s.look(s.client.Clock.Now()) //", "//"},
@@ -877,70 +873,49 @@ var ofTheLibrary = []judged{
 		{"internal/client/watch.go", "= childrenOf(key.Path, r)", "= r.Children()"},
 	}}, "TestWhoMayNotListThePermitsLearnsWhichListThatIs"},
 	{mutant{"while a connect request is unheard a lease lasts though its touch soon is old", []edit{
-		{"internal/lease/lease.go", "> spare && byTouch-usual > spare", "> spare && byTouch > 0*usual"},
+		{"internal/lease/touches.go", "l.inTime(min(l.Left(now)-l.interval(now), byTouch))", "l.inTime(l.Left(now)-l.interval(now)+0*byTouch)"},
 	}}, "TestALockBehindATimeWithoutAnswersOutlastsAnOutage"},
 	{mutant{"while a connect request is unheard, who is a little slow gets no lock", []edit{
-		{"internal/lease/lease.go", "part(in.Timeout, longPart*3/4)", "part(in.Timeout, longPart)"},
-	}}, "TestALockIsHadHoweverLongAnswersTakeAndKeptUpToA13th"},
-	{mutant{"while a connect request is unheard, who is a little slow gets a lock that nothing can make longer in time", []edit{
-		{"internal/lease/lease.go", "(s.lastProof > part(in.Timeout, longPart) ||", "(s.lastProof > in.long() ||"},
-	}}, "TestALockIsHadHoweverLongAnswersTakeAndKeptUpToA13th"},
+		{"internal/lease/speed.go", "max(part(l.timeout, sparePart), l.lastProof)", "max(part(l.timeout, 2*sparePart), l.lastProof)"},
+	}}, "TestALockIsHadAndKeptWhileAnswersTakeA12thOfTheTimeoutAtMost"},
+	{mutant{"who is a little slow gets a lock that nothing can make longer in time", []edit{
+		{"internal/lease/lease.go", "slowPart  = 1.0 / 12", "slowPart  = 1.0 / 16"},
+	}}, "TestALockIsHadAndKeptWhileAnswersTakeA12thOfTheTimeoutAtMost"},
 	{mutant{"a server is given up though it answers one of two proofs", []edit{
 		{"internal/queue/keeper.go", "{c}, s.ownLimit)", "{c}, s.proofLimit)"},
 	}}, "TestAHoldIsKeptThoughOthersAreAskedForWhileItsProofsAreUnderWay"},
 	{mutant{"a lease lasts if it runs until the next proof", []edit{
-		{"internal/lease/lease.go", "return l.Left(now)-in.Interval() > spare && byTouch-usual > spare", "return l.Left(now)-in.Interval() > 0 && byTouch-usual-spare < usual*100"},
+		{"internal/lease/touches.go", "l.inTime(min(l.Left(now)-l.interval(now), byTouch))", "min(l.Left(now)-l.interval(now), byTouch) > 0"},
 	}}, "internal/lease.TestALeaseLastsIfItLeavesTimeForAProof"},
 	{mutant{"a grant leaves no time for the next proof", []edit{
-		{"internal/lease/lease.go", "return l.Left(now)-in.Interval() > spare && byTouch-usual > spare", "return l.Left(now)-in.Interval() > 0 && byTouch-usual-spare < usual*100"},
-		{"internal/lease/lease.go", " || t.carry(l.rests, relay, s, now, in.Timeout))", " || true)"},
+		{"internal/lease/touches.go", "l.inTime(min(l.Left(now)-l.interval(now), byTouch))", "min(l.Left(now)-l.interval(now), byTouch) > 0"},
+		{"internal/lease/touches.go", "(l.isSlow() || l.carry(now))", "true"},
 	}}, "test/sim.TestAGrantLeavesTimeForTheNextProof"},
-	{mutant{"who is so slow that a proof leaves no time for the next gets no lock", []edit{
-		{"internal/lease/lease.go", " || best && s.lastProof > in.long()", " || best && false"},
-	}}, "internal/lease.TestWhereProofsTakeLongALeaseLastsIfTheLastOneWasTheBestThatIsToBeHad"},
 	{mutant{"a grant waits out a doubt, and makes no proof then", []edit{
-		{"internal/lease/lease.go", "return l.Left(now)-in.Interval() > spare && byTouch-usual > spare", "return l.Left(now)-in.Interval() > 0 && byTouch-usual-spare < usual*100"},
-		{"internal/lease/lease.go", " || t.carry(l.rests, relay, s, now, in.Timeout))", " || true)"},
+		{"internal/lease/touches.go", "l.inTime(min(l.Left(now)-l.interval(now), byTouch))", "min(l.Left(now)-l.interval(now), byTouch) > 0"},
+		{"internal/lease/touches.go", "(l.isSlow() || l.carry(now))", "true"},
 	}}, "test/sim.TestAGrantLeavesTimeForTheNextProofWhileAConnectRequestIsUnheard"},
-	{mutant{"a slow proof that follows another begins a lease by itself", []edit{
-		{"internal/lease/lease.go", "if quick && !in.Held", "if (quick || second) && !in.Held"},
-	}}, "internal/lease.TestAProofBeginsALeaseByItselfIfTheLeaderWasSurelyNotPaused"},
 	{mutant{"a proof right behind a slow one begins a lease", []edit{
-		{"internal/lease/speed.go", " && s.Doubted(begun) <= 0", ""},
+		{"internal/lease/speed.go", " && l.slow.Least(begun) <= 0", ""},
 	}}, "internal/lease.TestNoProofIsQuickRightBehindASlowWriteOfAnyKind"},
 	{mutant{"a proof right behind a slow delete begins a lease", []edit{
-		{"internal/wire/link.go", "\tif write {\n\t\tl.speed", "\tif false {\n\t\tl.speed"},
+		{"internal/wire/link.go", "l.dialer.Lease.Answered(r.sent, l.dialer.Clock.Now(), r.write)", "l.dialer.Lease.Answered(r.sent, l.dialer.Clock.Now(), false)"},
 	}}, "internal/wire.TestASlowWriteLeavesADoubtAndASlowReadNone"},
 	{mutant{"a proof right behind a slow read begins no lease", []edit{
-		{"internal/wire/link.go", "\tif write {\n\t\tl.speed", "\tif true {\n\t\tl.speed"},
-	}}, "internal/wire.TestASlowWriteLeavesADoubtAndASlowReadNone"},
-	{mutant{"a write is quick by what this server grants", []edit{
-		{"internal/wire/handshake.go", "l.shortest, _ = l.dialer.session.Left()", "l.shortest = timeout"},
+		{"internal/wire/link.go", "l.dialer.Lease.Answered(r.sent, l.dialer.Clock.Now(), r.write)", "l.dialer.Lease.Answered(r.sent, l.dialer.Clock.Now(), true)"},
 	}}, "internal/wire.TestASlowWriteLeavesADoubtAndASlowReadNone"},
 	{mutant{"who is in doubt waits for as long as others write slowly", []edit{
-		{"internal/queue/keeper.go", "return min(s.link.Doubted(now), s.relays.Ripe(now))", "return s.link.Doubted(now)"},
+		{"internal/lease/speed.go", "min(l.slow.Least(now), l.ripe.Least(now))", "l.slow.Least(now)"},
 	}}, "TestSlowWritesOfOthersKeepNobodyFromALease"},
-	{mutant{"a slow second proof is not the best that is to be had", []edit{
-		{"internal/lease/lease.go", "l.best = now, quick || second", "l.best = now, quick || quick && second"},
-	}}, "internal/lease.TestWhereProofsTakeLongALeaseLastsIfTheLastOneWasTheBestThatIsToBeHad"},
-	{mutant{"a proof is the second of two however late it comes", []edit{
-		{"internal/lease/relays.go", "second = answered.Most(r.ripe) < part(timeout, relayPart)", "second = true"},
-	}}, "internal/lease.TestAProofIsTheSecondOfTwoForAQuarterOfTheTimeout"},
-	{mutant{"a proof that was begun in doubt is the best that is to be had", []edit{
-		{"internal/lease/lease.go", "l.best = now, quick || second", "l.best = now, true || second"},
-	}}, "internal/lease.TestWhereProofsTakeLongALeaseLastsIfTheLastOneWasTheBestThatIsToBeHad"},
-	{mutant{"a proof of long ago is the best that is to be had", []edit{
-		{"internal/lease/lease.go", "l.best && now.Most(l.proved) < in.Interval() &&", "l.best &&"},
-	}}, "internal/lease.TestALeaseLastsIfItLeavesTimeForAProof"},
 	{mutant{"a lock that was waited for leaves no time for the next proof", []edit{
-		{"internal/lease/lease.go", "return l.Left(now)-in.Interval() > spare && byTouch-usual > spare", "return l.Left(now)-in.Interval() > 0 && byTouch-usual-spare < usual*100"},
-		{"internal/lease/lease.go", " || t.carry(l.rests, relay, s, now, in.Timeout))", " || true)"},
+		{"internal/lease/touches.go", "l.inTime(min(l.Left(now)-l.interval(now), byTouch))", "min(l.Left(now)-l.interval(now), byTouch) > 0"},
+		{"internal/lease/touches.go", "(l.isSlow() || l.carry(now))", "true"},
 	}}, "test/sim.TestAGrantAfterAWaitLeavesTimeForTheNextProof"},
 	{mutant{"a server that is slow all the time is taken for one that hangs", []edit{
-		{"internal/lease/speed.go", "max(left/2, min(2*s.lastProof, left))", "left/2"},
+		{"internal/lease/speed.go", "max(left/2, min(2*l.lastProof, left))", "left/2"},
 	}}, "test/sim.TestAHoldOutlivesServersThatAreSlowAllTheTime"},
 	{mutant{"the first proof over a connection has half of what the lease has left, however far the server", []edit{
-		{"internal/wire/handshake.go", "lease.NewSpeed(roundTrips * l.dialer.Clock.Now().Least(l.Asked))", "lease.NewSpeed(roundTrips * 0)"},
+		{"internal/wire/handshake.go", "roundTrips*l.dialer.Clock.Now().Least(l.Asked))", "roundTrips*0)"},
 	}}, "test/sim.TestF19AHungServerCostsNoHoldWhileAnotherAnswersFromFarAway"},
 	{mutant{"the first proof over a connection has no time for the logins ahead of it", []edit{
 		{"internal/wire/handshake.go", "1 + l.dialer.logins.Load()", "1"},
@@ -1308,7 +1283,7 @@ var ofTheLibrary = []judged{
 		{"internal/queue/create.go", "zk.FlagEphemeralSequential", "zk.FlagSequence"},
 	}}, "test/sim.TestF38AReaderThatCrashesLetsTheWriterIn"},
 	{mutant{"Valid does not look at the clocks", []edit{
-		{"internal/queue/hold.go", "if inc.RunsAt(now) {\n\t\treturn true", "if true {\n\t\treturn true"},
+		{"internal/queue/hold.go", "case runs:", "case runs || true:"},
 	}}, "test/sim.TestF12TheFirstLookOfAHolderThatWasStoppedSaysThatTheLockIsLost"},
 	{mutant{"a place that goes with its session is not taken anew", []edit{
 		{"internal/client/retry.go", "&& !Refused(err)\n", "&& !Refused(err) && !errors.Is(err, ErrSessionOver)\n"},
@@ -1317,16 +1292,16 @@ var ofTheLibrary = []judged{
 		{"internal/recipe/order.go", "at.Ahead++", "at.Ahead = 1"},
 	}}, "test/sim.TestF16AWaiterThatDiesLetsNobodyPastTheHolder"},
 	{mutant{"a server that leaves a proof unanswered keeps its connection", []edit{
-		{"internal/queue/keeper.go", "time.AfterFunc(limit(p.link), func() { s.giveUp(p) })", "time.AfterFunc(time.Hour, p.link.CutOff)"},
+		{"internal/queue/keeper.go", "time.AfterFunc(limit(), func() { s.giveUp(p) })", "time.AfterFunc(time.Hour, p.link.CutOff)"},
 	}}, "test/sim.TestF19AHungServerCostsNoHoldWhileAnotherAnswers"},
 	{mutant{"the end of a session is not taken from the answer to a connect request", []edit{
 		{"internal/queue/incarnation.go", "if l.ID != s.id {", "if l.ID != s.id && l.ID != 0 {"},
 	}}, "test/sim.TestF21TheEndOfASessionIsNoticedBehindManyEvents"},
 	{mutant{"a slow write begins a lease", []edit{
-		{"internal/lease/lease.go", "if quick && !in.Held", "if !in.Held"},
+		{"internal/lease/lease.go", "if quick && !held", "if !held"},
 	}}, "test/sim.TestF22ALockAskedForWhileTheLeaderIsPausedIsNotGrantedByASessionThatEnds"},
 	{mutant{"a timeout that shrinks is not taken", []edit{
-		{"internal/queue/incarnation.go", "if timeout < s.shortest {", "if timeout < 0 {"},
+		{"internal/lease/lease.go", "if timeout < l.timeout {", "if timeout < 0 {"},
 	}}, "test/sim.TestF28TheLeaseFollowsATimeoutThatShrinksAtAReconnect"},
 	{mutant{"a hold does not watch its own node", []edit{
 		{"internal/queue/contender.go", "c.newHold()\n\t\tc.watchSelfLater(&c.queue.session.selfWatches)", "c.newHold()"},
@@ -1347,9 +1322,9 @@ var ofTheLibrary = []judged{
 		{"internal/recipe/name.go", "return k != Read || other != Read", "return other != Read"},
 	}}, "test/sim.TestF38ReadersThatComeLaterDoNotStarveAWriter"},
 	{mutant{"nothing ends a lease", []edit{
-		{"internal/lease/lease.go", "proof.Add(part(timeout, proofPart)), touch.Add(part(timeout, touchPart))", "proof.Add(100*timeout), touch.Add(100*timeout)"},
-		{"internal/lease/lease.go", "if in.Unheard {\n\t\tend = clock", "if false {\n\t\tend = clock"},
-		{"internal/queue/observer.go", "s.incarnation.Shorten(lease.UnheardEnd(at, s.shortest))", "_ = at"},
+		{"internal/lease/lease.go", "return touch.Add(part(l.timeout, touchPart))", "return touch.Add(100 * l.timeout)"},
+		{"internal/lease/lease.go", "if l.isUnheard(now) {\n\t\tend = clock", "if false {\n\t\tend = clock"},
+		{"internal/queue/observer.go", "s.lease.Asks(at)", "_ = at"},
 	}}, "test/sim.TestF20WhenAllServersHangCtxAndLeaseStillEnd"},
 	{mutant{"a lock that is given back without a connection is left to its session", []edit{
 		{"internal/queue/deletion.go", "if s.isOver(c) {", "if s.isOver(c) || s.link == nil {"},
@@ -1394,7 +1369,7 @@ var ofTheLibrary = []judged{
 		{"internal/wire/dial.go", "if previous != nil {\n\t\tprevious.Close()", "if previous != nil {\n\t\tl.caughtUp.Store(previous.CaughtUp() && previous.Server == address)\n\t\tprevious.Close()"},
 	}}, "test/sim.TestALostCreateIsFoundThoughTheServerIsTheOneBeforeAndLags"},
 	{mutant{"a new connection goes on with what had been relayed over the one before", []edit{
-		{"internal/queue/incarnation.go", "s.link, s.relays = l, lease.NewRelays(l.Asked)", "if s.link = l; s.incarnation == nil {\n\t\ts.relays = lease.NewRelays(l.Asked)\n\t}"},
+		{"internal/lease/touches.go", "l.connection = connection{sure: asked, next: asked,", "l.connection = connection{sure: l.sure, next: l.next,"},
 	}}, "internal/queue.TestALeaseRestsOnTheHandshakeOfANewConnectionAtOnce"},
 	{mutant{"everybody has a connection before the observer is told of it", []edit{
 		{"internal/client/connection.go", "\tc.observer.Connected(l, timeout)\n\tif (*Client)(c).publish(l, l.ID) {", "\tpublished := (*Client)(c).publish(l, l.ID)\n\tc.observer.Connected(l, timeout)\n\tif published {"},

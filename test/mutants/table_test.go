@@ -96,7 +96,7 @@ var all = []mutant{
 		{"internal/queue/deletion.go", "if err != nil && !errors.Is(err, zk.ErrNoNode) && s.client.Spawn(", "if err != nil && !errors.Is(err, zk.ErrNoNode) && false && s.client.Spawn("},
 	}},
 	{"no deadline", []edit{
-		{"internal/lease/lease.go", "proof.Add(part(timeout, proofPart)), touch.Add(part(timeout, touchPart))", "proof.Add(100*timeout), touch.Add(100*timeout)"},
+		{"internal/lease/lease.go", "return touch.Add(part(l.timeout, touchPart))", "return touch.Add(100 * l.timeout)"},
 	}},
 	{"the sequence's end is ignored", []edit{
 		{"internal/recipe/name.go", "return n.Sequence >= orderEnd || n.Sequence < 0 }", "return false }"},
@@ -113,27 +113,24 @@ var all = []mutant{
 	{"answered pings extend the lease", []edit{
 		{"internal/queue/keeper.go", "if !s.proving {", "if false {"},
 		{"internal/wire/link.go", "r, known := l.answered(xid)", "l.dialer.session.Asks(clock.Instant{})\n\tr, known := l.answered(xid)"},
-		{"internal/queue/observer.go", "if s.id == 0 {", `if inc := s.incarnation; inc != nil && at.IsZero() {
-		now := s.client.Clock.Now()
-		inc.Extend(now.Add(s.shortest*3/5), now)
+		{"internal/queue/observer.go", "if s.id == 0 {", `if at.IsZero() {
+		p, now := proof{}, s.client.Clock.Now()
+		p.Begun, p.Touched, p.Early = now, now, now
+		s.lease.Prove(p.Proof, false, now)
 		return
 	}
 	if s.id == 0 {`},
 	}},
 	{"a proof is trusted after a quiet gap", []edit{
-		{"internal/lease/lease.go", "return clock.Earlier(byProof, byTouch)", "_ = byTouch\n\treturn byProof"},
-		{"internal/lease/lease.go", "byTouch-usual > spare", "byTouch-usual > -in.Timeout"},
-		{"internal/lease/lease.go", "|| t.carry(l.rests, relay, s, now, in.Timeout))", "|| true)"},
+		{"internal/lease/lease.go", "end := l.touchEnd(touch)", "end := begun.Add(part(l.timeout, 3.0/5))"},
+		{"internal/lease/touches.go", "l.inTime(min(l.Left(now)-l.interval(now), byTouch))", "l.inTime(l.Left(now)-l.interval(now)+0*byTouch)"},
+		{"internal/lease/touches.go", "(l.isSlow() || l.carry(now))", "true"},
 	}},
 	{"a proof makes its own touches sure", []edit{
-		{"internal/lease/lease.go", "sure, second := relay.proved(p, now, in.Timeout)\n", `sure, second := relay.proved(p, now, in.Timeout)
-	if in.Held {
-		sure = p.Touched
-	}
-`},
+		{"internal/lease/lease.go", "l.restOn(p.Begun, l.makeSure(p, now), now)", "if l.restOn(p.Begun, l.makeSure(p, now), now); held {\n\t\tl.restOn(p.Begun, p.Touched, now)\n\t}"},
 	}},
 	{"the clocks are looked at when the lease should be over", []edit{
-		{"internal/queue/keeper.go", "min(inc.Left(now), s.terms(now).Look())", "inc.Left(now)"},
+		{"internal/lease/lease.go", "return min(l.Left(now), l.look(now))", "return l.Left(now)"},
 	}},
 	{"the wall clock does not count", []edit{
 		{"internal/lease/lease.go", "return -now.Most(*end)", "return -now.Least(*end)"},
@@ -142,25 +139,22 @@ var all = []mutant{
 		{"internal/queue/observer.go", "if s.id == 0 {", "if true {"},
 	}},
 	{"a handshake counts from the next proof on", []edit{
-		{"internal/queue/observer.go", "s.incarnation.Shorten(lease.UnheardEnd(at, s.shortest))", "_ = at"},
+		{"internal/lease/unheard.go", "\tl.shorten(unheardEnd(now, l.timeout))\n", ""},
 	}},
 	{"a handshake counts only while something is held", []edit{
 		{"internal/queue/observer.go", "if s.id == 0 {", "if s.id == 0 || s.protected.length == 0 {"},
 	}},
-	{"a handshake shortens no lease that nobody holds by", []edit{
-		{"internal/queue/observer.go", "s.incarnation.Shorten(lease.UnheardEnd(at, s.shortest))", "if s.protected.length > 0 {\n\t\ts.incarnation.Shorten(lease.UnheardEnd(at, s.shortest))\n\t}"},
-	}},
 	{"a proof outweighs a handshake without an answer", []edit{
-		{"internal/lease/lease.go", "if in.Unheard {\n\t\tend = clock", "if false {\n\t\tend = clock"},
+		{"internal/lease/lease.go", "if l.isUnheard(now) {\n\t\tend = clock", "if false {\n\t\tend = clock"},
 	}},
 	{"a handshake without an answer is forgotten after half a timeout", []edit{
-		{"internal/lease/unheard.go", "> requestLife*timeout", "> timeout/2"},
+		{"internal/lease/unheard.go", "> requestLife*l.timeout", "> l.timeout/2"},
 	}},
 	{"any answer is one to all handshakes", []edit{
-		{"internal/lease/unheard.go", "u.sent = u.sent[:n-1]", "u.sent = nil"},
+		{"internal/lease/lease.go", "l.unheard = l.unheard[:n-1]", "l.unheard = nil"},
 	}},
 	{"a write that takes a tenth of the timeout is quick", []edit{
-		{"internal/lease/lease.go", "quickPart    = 1.0 / 256", "quickPart    = 1.0 / 10"},
+		{"internal/lease/lease.go", "quickPart = 1.0 / 256", "quickPart = 1.0 / 10"},
 	}},
 	{"a server that has not been heard grants all of the timeout", []edit{
 		{"internal/lease/unheard.go", "leastGrant  = 1.0 / 4", "leastGrant  = 1.0"},
@@ -215,11 +209,11 @@ var all = []mutant{
 		return nil`},
 	}},
 	{"a hold that has ended is valid", []edit{
-		{"internal/queue/hold.go", "if h.Err() != nil {\n\t\treturn false\n\t}\n\tinc,", "inc,"},
-		{"internal/queue/hold.go", "s.expire(inc, now)\n\treturn h.Err() == nil", "s.expire(inc, now)\n\treturn true"},
+		{"internal/queue/hold.go", "case h.Err() != nil:", "case false:"},
+		{"internal/queue/hold.go", "s.expire(h.contender.incarnation, now)\n\treturn h.Err() == nil", "s.expire(h.contender.incarnation, now)\n\treturn true"},
 	}},
 	{"Valid ends half a timeout early", []edit{
-		{"internal/queue/hold.go", "if inc.RunsAt(now) {\n\t\treturn true", "if inc.RunsAt(now.Add(h.contender.queue.session.client.Timeout() / 2)) {\n\t\treturn true"},
+		{"internal/queue/hold.go", "s.lease.RunsAt(now)", "s.lease.RunsAt(now.Add(s.client.Timeout() / 2))"},
 		{"internal/queue/hold.go", "return h.Err() == nil // a proof", "return false // a proof"},
 	}},
 	{"a check of the path instead of the node", []edit{

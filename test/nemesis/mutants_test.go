@@ -38,20 +38,21 @@ var mutants = []mutant{
 	{"answered pings extend the lease", []edit{withoutProofs, {
 		"internal/wire/link.go", "r, known := l.answered(xid)", "l.dialer.session.Asks(clock.Instant{})\n\tr, known := l.answered(xid)",
 	}, {
-		"internal/queue/observer.go", "if s.id == 0 {", `if inc := s.incarnation; inc != nil && at.IsZero() {
-		now := s.client.Clock.Now()
-		inc.Extend(now.Add(s.shortest*3/5), now)
+		"internal/queue/observer.go", "if s.id == 0 {", `if at.IsZero() {
+		p, now := proof{}, s.client.Clock.Now()
+		p.Begun, p.Touched, p.Early = now, now, now
+		s.lease.Prove(p.Proof, false, now)
 		return
 	}
 	if s.id == 0 {`,
 	}}, "TestAHoldBehindAFollowerThatIsCutOff", "its lost channel was open"},
 
 	{"a proof is trusted after a quiet gap", []edit{
-		{"internal/lease/lease.go", "return clock.Earlier(byProof, byTouch)", "_ = byTouch\n\treturn byProof"},
+		{"internal/lease/lease.go", "end := l.touchEnd(touch)", "end := begun.Add(part(l.timeout, 3.0/5))"},
 	}, "TestAfterAQuietGap", "its lost channel was open"},
 
 	{"a slow write begins a lease", []edit{
-		{"internal/lease/lease.go", "if quick && !in.Held", "if !in.Held"},
+		{"internal/lease/lease.go", "if quick && !held", "if !held"},
 	}, "TestALockTakenWhileAPausedLeader/called_before,_its_follower_hangs", "its lost channel was open"},
 }
 
