@@ -18,6 +18,7 @@ type contender struct {
 	incarnation *incarnation // that it was created in
 	id          string       // the UUID in its nodes' names
 	entry       entry        // creates them
+	entered     error        // what the create's answer has come to, once that is there
 
 	// Known once the create's reply, or a list after it, has told. A semaphore's permits have a
 	// node each; of everything else there is only the first.
@@ -167,11 +168,15 @@ func (c *contender) whyGone() error {
 	return c.cause
 }
 
-// abandon notes that c leaves as soon as it is known what its create has come to.
+// abandon has c leave as soon as it is known what its create has come to.
 func (c *contender) abandon() {
 	c.queue.session.mu.Lock()
 	defer c.queue.session.mu.Unlock()
-	c.become(abandoned)
+	if c.node == "" {
+		c.become(abandoned)
+	} else {
+		c.giveUp()
+	}
 }
 
 // leave gives up a place that its call has come to nothing with: the node is deleted in the

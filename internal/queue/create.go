@@ -56,6 +56,7 @@ func (q *Queue) create(ctx context.Context, inc *incarnation, enter func(id stri
 		return nil, nil, err
 	}
 	client.WaitsFor(ctx, "the answer to its create")
+	created.Then(c.answered)
 	first, lists := c.firstRead()
 	write := s.beginProof()
 	last := created // to be answered
@@ -84,16 +85,18 @@ func (q *Queue) create(ctx context.Context, inc *incarnation, enter func(id stri
 	if created.Link() == write.link {
 		s.proven(write)
 	}
-	if first == nil {
-		return c, nil, nil
-	}
 	if lists {
 		return c, c.firstList(first), nil
 	}
-	if there, err := s.client.StatOf(first); err == nil {
-		c.sees(there)
-	}
 	return c, nil, nil
+}
+
+// answered takes the create's answer where answers are read: who comes right behind c knows of it then.
+func (c *contender) answered(created *wire.Request) {
+	var nodes []string
+	if nodes, c.entered = c.entry.made(created); c.entered == nil {
+		c.entered = c.adopt(created.Link(), nodes, created.Zxid())
+	}
 }
 
 // firstList returns what c's first read has shown, if it has.
@@ -103,6 +106,14 @@ func (c *contender) firstList(first *wire.Request) *listing {
 		return nil
 	}
 	return &listing{List: list, early: true}
+}
+
+// stood takes the queue's node as it was behind c's create, likewise.
+func (c *contender) stood(read *wire.Request) {
+	if there, err := c.queue.session.client.StatOf(read); err == nil && c.entered == nil {
+		c.sees(there)
+		c.followNext()
+	}
 }
 
 // sees notes since when the queue's node has been there, if what c's first read has told of it is as
@@ -117,11 +128,11 @@ func (c *contender) sees(first *client.List) {
 // one of the contender's session, and sees to the deletion of any other.
 func (c *contender) settle(ctx context.Context, done <-chan struct{}, created *wire.Request) error {
 	s := c.queue.session
+	<-created.Done() // which may fail behind what was sent along
 	carrier := created.Link()
-	nodes, err := c.entry.made(created)
-	switch {
-	case err == nil:
-		return c.adopt(carrier, nodes, created.Zxid())
+	switch err := c.entered; {
+	case err == nil, errors.Is(err, client.ErrSessionOver):
+		return err
 	case carrier == nil, created.Answered() && !client.Mishap(err):
 		s.forget(c) // unsent or refused: there is no node
 		return c.queue.describe(err)

@@ -349,3 +349,20 @@ func TestANodeThatWasMadeInAnotherSessionIsNoPlace(t *testing.T) {
 		require.Empty(t, c.node)
 	})
 }
+
+// A try of the session is not to be refused for it.
+func TestACallThatEndsAsItsCreateIsAnsweredHasLeft(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, server := connected(t)
+		require.NoError(t, hold(t, s).Release(t.Context(), nil))
+		inc, err := s.await(t.Context())
+		require.NoError(t, err)
+		q := lockAt(s, "/lock")
+		c, _, err := q.create(t.Context(), inc, q.lockNode)
+		require.NoError(t, err)
+		c.abandon()
+		require.Empty(t, s.wanted([]string{recipe.Base(c.node)}))
+		<-c.leave().done.Done()
+		require.Empty(t, server.Children("/lock"))
+	})
+}

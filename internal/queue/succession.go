@@ -2,9 +2,9 @@ package queue
 
 import (
 	"context"
-	"runtime"
 
 	"github.com/zklock/zklock/internal/client"
+	"github.com/zklock/zklock/internal/latch"
 	"github.com/zklock/zklock/internal/recipe"
 	"github.com/zklock/zklock/internal/wire"
 )
@@ -103,12 +103,8 @@ func (c *contender) othersInLine() int {
 	return c.line.length - 1
 }
 
-// few is how many of a session may stand in line for a newcomer to read the queue's node by itself.
-// Among more of them a list that several share costs each one less.
-const few = 8
-
 // firstRead returns what is to be read right behind c's create, and what it shows: the queue, or its
-// node if c is likely to come right behind one of its session; nil if that is left to a list later.
+// node if c is likely to come right behind one of its session. Of many newcomers one reads that.
 func (c *contender) firstRead() (read *wire.Request, lists bool) {
 	if !c.entry.queues {
 		return nil, false
@@ -116,36 +112,26 @@ func (c *contender) firstRead() (read *wire.Request, lists bool) {
 	s, dir := c.queue.session, c.queue.dir
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	switch others := c.othersInLine(); {
-	case others == 0:
+	if c.othersInLine() == 0 {
 		return client.Children(dir), true
-	case others <= few, s.lease.RoundTrip() >= farAway:
-		return client.Exists(dir), false
 	}
-	return nil, false
+	return client.Exists(dir).Then(c.stood), false
 }
 
 // followNext makes c the successor of the contender of this session, if there is one, that has
-// the sequence before its own in the same queue.
+// the sequence before its own in the same queue; unless it is that already, or was.
 func (c *contender) followNext() <-chan struct{} {
 	s := c.queue.session
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	ahead := s.index.at[indexKey{c.queue.dir, c.sequence - 1}]
-	if ahead == nil {
+	switch {
+	case c.state == holding:
+		return latch.Closed
+	case ahead == nil:
 		return nil
 	}
 	return c.followLocked(recipe.Succession{SameQueue: c.since != 0 && c.since <= ahead.token && ahead.token < c.token}, ahead)
-}
-
-// followSoon is followNext that gives the contender ahead a chance to be known: the creates'
-// answers come in order, the goroutines that wait for them go on in any.
-func (c *contender) followSoon() <-chan struct{} {
-	if turn := c.followNext(); turn != nil {
-		return turn
-	}
-	runtime.Gosched()
-	return c.followNext()
 }
 
 // follow makes c the successor of the contender that its list shows right ahead, if that is one
@@ -168,7 +154,10 @@ func (c *contender) followLocked(seen recipe.Succession, ahead *contender) <-cha
 	if ahead.incarnation != c.incarnation || c.state != waiting || !seen.Allowed() {
 		return nil
 	}
-	if before := ahead.successor; before != nil {
+	switch before := ahead.successor; {
+	case before == c:
+		return c.turn
+	case before != nil:
 		before.wake() // its node is gone, of which it may not have been told
 	}
 	c.turn = make(chan struct{})

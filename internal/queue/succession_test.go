@@ -3,6 +3,7 @@ package queue
 import (
 	"context"
 	"fmt"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -141,31 +142,20 @@ func TestAContenderFollowsTheOneOfItsSessionThatIsKnownToBeRightAhead(t *testing
 	})
 }
 
-// Near the server, a read for each of many costs more than it gains.
-func TestANewcomerReadsTheQueueOrItsNodeOrLeavesThatToAListLater(t *testing.T) {
+func TestANewcomerReadsTheQueueOrItsNodeBehindOthersOfItsSession(t *testing.T) {
 	for name, tc := range map[string]struct {
 		others int
-		far    bool
 		queues bool
 		op     zktest.Op // 0 for none
 	}{
-		"alone":                           {0, false, true, zktest.OpGetChildren2},
-		"behind another":                  {1, false, true, zktest.OpExists},
-		"behind a few":                    {few, false, true, zktest.OpExists},
-		"behind many":                     {few + 1, false, true, 0},
-		"behind many, far away":           {few + 1, true, true, zktest.OpExists},
-		"alone, far away":                 {0, true, true, zktest.OpGetChildren2},
-		"without a place that lists show": {0, true, false, 0},
+		"alone":                           {0, true, zktest.OpGetChildren2},
+		"behind another":                  {1, true, zktest.OpExists},
+		"behind many":                     {1000, true, zktest.OpExists},
+		"without a place that lists show": {0, false, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				server := zktest.NewServer(t)
-				place := server.Client("here")
-				if tc.far {
-					place.Delay(zktest.ToServer, farAway, farAway)
-				}
-				s := connectBy(t, server, new(clock.Clock), sessionTimeout, client.Options{Dialer: place.Dial})
-				time.Sleep(sessionTimeout) // pings tell how far it is
+				s, server := connected(t)
 				c := standIn(s, 1)
 				c.entry.queues, c.line = tc.queues, &line{length: 1 + tc.others}
 				before := server.Requests()
@@ -181,6 +171,68 @@ func TestANewcomerReadsTheQueueOrItsNodeOrLeavesThatToAListLater(t *testing.T) {
 			})
 		})
 	}
+}
+
+// The creates' answers come in order, and those who wait for them go on in any.
+func TestWhoStandsRightBehindItsOwnSessionNeedsNoListInWhateverOrderCallsGoOn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const callers = 100
+		s, server := connected(t)
+		q := lockAt(s, "/lock")
+		h, err := q.Acquire(t.Context(), nil)
+		require.NoError(t, err)
+		lists := server.Requests()[zktest.OpGetChildren2]
+		var got []int32
+		var all sync.WaitGroup
+		for range callers {
+			all.Go(func() {
+				h, err := q.Acquire(t.Context(), nil)
+				if err == nil {
+					got = append(got, h.contender.sequence)
+					h.SendRelease(t.Context(), nil)
+				}
+			})
+		}
+		synctest.Wait()
+		h.SendRelease(t.Context(), nil)
+		all.Wait()
+		require.Len(t, got, callers)
+		require.IsIncreasing(t, got)
+		require.Equal(t, lists, server.Requests()[zktest.OpGetChildren2])
+	})
+}
+
+// Its predecessor may release before it goes on.
+func TestALockIsHandedToWhoHasNotGoneOnSinceItsCreateWasAnswered(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, _ := connected(t)
+		q, h := lockAt(s, "/lock"), hold(t, s)
+		inc, err := s.await(t.Context())
+		require.NoError(t, err)
+		c, view, err := q.create(t.Context(), inc, q.lockNode)
+		require.NoError(t, err)
+		require.Nil(t, view)
+		h.SendRelease(t.Context(), nil)
+		require.Equal(t, holding, c.state)
+		got, err := c.wait(t.Context(), nil)
+		require.NoError(t, err)
+		require.Same(t, c, got.contender)
+		require.NoError(t, got.Release(t.Context(), nil))
+	})
+}
+
+func TestWhoFollowsAnotherMayAskForThatAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, _ := connected(t)
+		ahead, c := standIn(s, 6), standIn(s, 7)
+		s.mu.Lock()
+		ahead.addToIndex()
+		s.mu.Unlock()
+		turn := c.followNext()
+		require.False(t, latch.IsClosed(turn))
+		require.Equal(t, turn, c.followNext())
+		require.False(t, latch.IsClosed(turn))
+	})
 }
 
 // What the node says may be older than the create, by a server that answers out of order.

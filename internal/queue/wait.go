@@ -13,7 +13,7 @@ import (
 // wait stays in the queue until the lock is c's, from view on if that is not nil.
 func (c *contender) wait(ctx context.Context, view *listing) (*Hold, error) {
 	if view == nil {
-		if turn := c.followSoon(); turn != nil {
+		if turn := c.followNext(); turn != nil {
 			c.behind = true
 			if h, err := c.awaitTurn(ctx, turn); h != nil || err != nil {
 				return h, TimedOut(ctx, err)

@@ -68,8 +68,8 @@ type passing struct {
 	written chan struct{}
 }
 
-// Send has requests written, in one write if nothing is in the way, and does not wait for that.
-// After the end of the link they fail.
+// Send has requests written, in one write if nothing is in the way, and does not wait for that. If the
+// last asks for the same as the last that waits, it asks for both. After the end of the link they fail.
 func (l *Link) Send(requests ...*Request) {
 	o := &l.out
 	o.mu.Lock()
@@ -79,6 +79,10 @@ func (l *Link) Send(requests ...*Request) {
 			r.Fail(zk.ErrConnectionClosed)
 		}
 		return
+	}
+	last := requests[len(requests)-1]
+	if n := len(o.ours); n > 0 && last.shows(o.ours[n-1]) {
+		o.ours, last.also = o.ours[:n-1], o.ours[n-1]
 	}
 	o.ours = append(o.ours, requests...)
 	if o.open && !o.writing {
@@ -158,7 +162,7 @@ func (l *Link) drain() {
 		}
 		_, err := l.Conn.Write(buf)
 		for _, r := range ours {
-			r.written.Close()
+			r.wrote()
 		}
 		clear(ours) // whose room is kept
 		for _, p := range passing {

@@ -102,6 +102,70 @@ func TestAllThatIsReadyGoesOutInOneWriteInTheOrderInWhichItCame(t *testing.T) {
 	})
 }
 
+// Each shows the node as it is behind all that was asked for ahead of it.
+func TestAReadThatAsksForTheSameAsTheLastThatWaitsIsAskedForBoth(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := plugged(t, lively()).greeted(1, ms)
+		writes := make(chan struct{})
+		l.conn.Conn = brink{l.conn.Conn, writes}
+		l.Send(reading("/busy"))
+		synctest.Wait()
+		var told []*Request
+		there := func(path string, watch bool) *Request {
+			return NewRequest(Op{Code: OpExists, Path: path, Watch: watch}).Then(func(r *Request) { told = append(told, r) })
+		}
+		first, second, third := there("/q", false), there("/q", false), there("/q", false)
+		l.Send(reading("/0"), first)
+		l.Send(reading("/1"), second)
+		l.Send(reading("/2"), third)
+		l.Send(reading("/3"), there("/r", false))
+		l.Send(there("/q", false))
+		l.Send(there("/q", true))
+		l.Send(there("/q", false))
+		writes <- struct{}{}
+		<-l.got
+		writes <- struct{}{}
+		var asked []string
+		for _, f := range frames(<-l.got) {
+			asked = append(asked, string(f[16:18]))
+		}
+		require.Equal(t, []string{"/0", "/1", "/2", "/q", "/3", "/r", "/q", "/q", "/q"}, asked)
+		require.True(t, latch.IsClosed(first.Written()) && latch.IsClosed(second.Written()) && latch.IsClosed(third.Written()))
+		for n := range int32(4) {
+			l.says(said(nth(n), ""))
+		}
+		l.says(framed(number(nth(4)), long(7), number(0), make([]byte, statSize)))
+		for i, r := range []*Request{first, second, third} {
+			require.Same(t, r, told[i])
+			require.True(t, latch.IsClosed(r.Done()))
+			require.EqualValues(t, 7, r.Zxid())
+			require.Same(t, l.Link, r.Link())
+			stat, err := r.Stat()
+			require.NoError(t, err)
+			require.NotNil(t, stat)
+		}
+	})
+}
+
+func TestReadsThatAreAskedForTogetherFailTogether(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := plugged(t, lively()).greeted(1, ms)
+		writes := make(chan struct{})
+		l.conn.Conn = brink{l.conn.Conn, writes}
+		l.Send(reading("/busy"))
+		synctest.Wait()
+		first, second := NewRequest(Op{Code: OpExists, Path: "/q"}), NewRequest(Op{Code: OpExists, Path: "/q"})
+		l.Send(first)
+		l.Send(second)
+		l.CutOff()
+		for _, r := range []*Request{first, second} {
+			<-r.Done()
+			<-r.Written()
+			require.ErrorIs(t, r.Err(), zk.ErrConnectionClosed)
+		}
+	})
+}
+
 func TestAConnectionHasOneWriter(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := plugged(t, lively()).greeted(1, ms)

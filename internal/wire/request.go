@@ -16,6 +16,7 @@ type Request struct {
 	one   [1]Op // room for most
 	multi bool
 	then  func(*Request) // nil for most
+	also  *Request       // asks for the same, and has the same answer; nil for most
 
 	written latch.Latch
 	done    latch.Latch
@@ -74,6 +75,11 @@ func (r *Request) Creates() (n int) {
 	return n
 }
 
+// shows reports whether the request is a read that shows what other asks for.
+func (r *Request) shows(other *Request) bool {
+	return r.opcode() == OpExists && other.opcode() == OpExists && !r.ops[0].Watch && !other.ops[0].Watch && r.ops[0].Path == other.ops[0].Path
+}
+
 // opcode returns the operation that the request is, as a whole.
 func (r *Request) opcode() int32 {
 	if r.multi {
@@ -118,13 +124,27 @@ func (r *Request) Fail(err error) {
 }
 
 func (r *Request) fail(err error) {
+	if r.also != nil {
+		r.also.fail(err)
+	}
 	r.err = err
 	r.written.Close()
 	r.end()
 }
 
+// wrote takes that the request was written, or that nothing is any more.
+func (r *Request) wrote() {
+	for ; r != nil; r = r.also {
+		r.written.Close()
+	}
+}
+
 // answer takes the answer.
 func (r *Request) answer(frame []byte) {
+	if also := r.also; also != nil {
+		also.link, also.sent, also.xid, also.size = r.link, r.sent, r.xid, r.size
+		also.answer(frame)
+	}
 	r.zxid, r.code, r.body = int64(binary.BigEndian.Uint64(frame[zxidAt:])), codeOf(frame), frame[frameHead:]
 	r.end()
 }

@@ -28,6 +28,9 @@ var ofTheLibrary = []judged{
 	{mutant{"a lock is handed over though its node may be checked", []edit{
 		{"internal/queue/succession.go", "if c.checked || next == nil", "if next == nil"},
 	}}, "TestACheckFailsOnceTheLockWentToAnotherOfTheSession"},
+	{mutant{"who comes right behind is found when its call goes on", []edit{
+		{"internal/queue/create.go", "\t\tc.followNext()\n", ""},
+	}}, "internal/queue.TestALockIsHandedToWhoHasNotGoneOnSinceItsCreateWasAnswered"},
 	{mutant{"a watch is relied on for ever", []edit{
 		{"internal/client/watch.go", "\tws.recheckLater(c)\n", ""},
 	}}, "TestAWaiterIsNextThoughItMayNotReadTheNodeAheadAnyMore"},
