@@ -41,7 +41,7 @@ type Dialer struct {
 	mu     sync.Mutex // guards latest; nothing is locked under it
 	latest *Link
 
-	stopped  chan struct{} // closed when the client has been given a closingConn
+	stopped  chan struct{} // closed when go-zookeeper dials no more
 	stopOnce sync.Once
 }
 
@@ -60,22 +60,19 @@ type Options struct {
 
 // NewDialer returns a dialer for a session that is closed when ctx ends.
 func NewDialer(ctx context.Context, s Session, o Options) *Dialer {
-	o.Hosts = steadyHosts{o.Hosts}
-	return &Dialer{Options: o, session: s, ctx: ctx, stopped: make(chan struct{})}
+	d := &Dialer{Options: o, session: s, ctx: ctx, stopped: make(chan struct{})}
+	d.Hosts = steadyHosts{o.Hosts, d}
+	return d
 }
 
-// Connect is what go-zookeeper calls for each connection, until the session is closed: then it
-// gets a closingConn.
+// Connect is what go-zookeeper calls for each connection.
 func (d *Dialer) Connect(network, address string, timeout time.Duration) (net.Conn, error) {
 	l, err := d.link(network, address, timeout)
-	switch {
-	case d.ctx.Err() != nil:
-		if l != nil {
-			l.Close()
-		}
-		d.stopOnce.Do(func() { close(d.stopped) })
-		return newClosingConn(), nil
-	case err != nil:
+	if err == nil && d.ctx.Err() != nil {
+		l.Close()
+		err = d.ctx.Err()
+	}
+	if err != nil {
 		return nil, err
 	}
 	return l, nil
@@ -244,9 +241,8 @@ func (d *Dialer) Await() { d.unclosed.Wait() }
 // dialLimit is what go-zookeeper gives a dial at most.
 const dialLimit = time.Second
 
-// Stop brings go-zookeeper's dial loop to where it is given a closingConn, which answers
-// whatever the client asks from then on. It waits for a dialer of the user's own that is under
-// way.
+// Stop brings go-zookeeper's dial loop to where it refuses whatever it is asked, and ends when it is
+// closed. It waits for a dialer of the user's own that is under way.
 func (d *Dialer) Stop() {
 	d.Cut()
 	select {

@@ -23,10 +23,18 @@ func (h *hosts) Next() (server string, retryStart bool) {
 }
 
 // steadyHosts keeps go-zookeeper's dial loop from sleeping between the rounds of the servers,
-// where nothing wakes it: it pauses in the dialer.
-type steadyHosts struct{ zk.HostProvider }
+// where nothing wakes it but its end: it pauses in the dialer. When the session is closed that is
+// where it has to be.
+type steadyHosts struct {
+	zk.HostProvider
+	dialer *Dialer
+}
 
 func (h steadyHosts) Next() (server string, retryStart bool) {
 	server, _ = h.HostProvider.Next()
-	return server, false
+	if h.dialer.ctx.Err() == nil {
+		return server, false
+	}
+	h.dialer.stopOnce.Do(func() { close(h.dialer.stopped) })
+	return server, true
 }

@@ -1,7 +1,9 @@
 package wire
 
 import (
+	"encoding/binary"
 	"fmt"
+	"io"
 	"net"
 	"sync"
 	"testing"
@@ -226,3 +228,26 @@ const (
 	opPing = 11
 	noNode = -101 // the error code of a request about a node that does not exist
 )
+
+// number is a field of a frame.
+func number(n int32) []byte { return binary.BigEndian.AppendUint32(nil, uint32(n)) }
+
+// framed is the fields as one frame.
+func framed(fields ...[]byte) []byte {
+	var body []byte
+	for _, f := range fields {
+		body = append(body, f...)
+	}
+	return append(number(int32(len(body))), body...)
+}
+
+func long(n int64) []byte { return binary.BigEndian.AppendUint64(nil, uint64(n)) }
+
+// reads requires that a frame comes, byte by byte if it has to.
+func reads(t *testing.T, c io.Reader, want []byte) {
+	t.Helper()
+	got := make([]byte, len(want))
+	_, err := io.ReadFull(c, got)
+	require.NoError(t, err)
+	require.Equal(t, want, got)
+}
