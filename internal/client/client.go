@@ -81,11 +81,11 @@ func New(timeout time.Duration, reads *clock.Clock, o Options) *Client {
 	c.timeout.Store(int64(timeout))
 	c.Lease.Begin(timeout)
 	every, _ := lease.Pulse(timeout)
-	c.Pulse = clock.NewPulse(c.Clock, min(max(every, shortestPulse), longestPulse), c.tellStop)
+	c.Pulse = clock.NewPulse(c.Clock, min(max(every, shortestPulse), longestPulse), c.tellStop, c.lookForStalls)
 	c.watches.init()
 	c.lists.init(c)
 	c.containers.unknown.Store(o.PersistentParents)
-	c.stalls.init(c)
+	c.stalls.calls, c.stalls.told = make(map[*Watchdog]struct{}), make(map[string]*Watchdog)
 	c.outage.client = c
 	c.trace = tracer{Trace: o.Trace, told: &c.told, disconnected: time.Now()}
 	c.dialer = wire.NewDialer(c.ctx, (*connections)(c), wire.Options{

@@ -17,8 +17,6 @@ const (
 func (c *Client) Shut() (tell func()) {
 	c.life.end()
 	c.Pulse.Stop()
-	c.stalls.stop()
-	c.outage.stop()
 	c.watches.stop()
 	c.mu.Lock()
 	tell = c.trace.close()

@@ -230,7 +230,7 @@ func TestAClosedSessionLooksAtNothingAndTellsOfItsLastConnection(t *testing.T) {
 		tell()
 		require.Len(t, h.told, 2)
 		require.ErrorIs(t, h.told[1].(happened).err, ErrClosed)
-		require.True(t, c.outage.stopped && c.stalls.stopped && c.Closed())
+		require.True(t, c.Closed())
 		require.Equal(t, errClosing, context.Cause(c.Context()))
 		require.ErrorIs(t, Ended(c.Context()), ErrClosed)
 		_, err := l.Read(make([]byte, 1))

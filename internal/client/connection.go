@@ -104,7 +104,6 @@ func (c *connections) Connected(l *wire.Link, timeout time.Duration) {
 	c.watches.connect(l)
 	c.observer.Connected(l, timeout)
 	if (*Client)(c).publish(l, l.ID) {
-		c.stalls.connected()
 		return
 	}
 	c.watches.disconnect(l, c.dialer.Told())

@@ -75,7 +75,6 @@ func TestAConnectionIsToldOfBeforeItIsHadAndEndsForAllAtOnce(t *testing.T) {
 	h := new(history)
 	c.trace.Trace = h.trace()
 	c.Observe(o)
-	c.stalls.told[noConnection] = new(Watchdog)
 	(*connections)(c).Failed(errors.New("earlier"))
 	var l *wire.Link
 	require.True(t, c.changes(func() { l = c.connectedTo(t, errors.New("hung up")) }))
@@ -84,7 +83,6 @@ func TestAConnectionIsToldOfBeforeItIsHadAndEndsForAllAtOnce(t *testing.T) {
 	require.EqualValues(t, 1, c.ID())
 	require.EqualValues(t, 1, (*connections)(c).ID())
 	require.NoError(t, c.lastFailure())
-	require.Empty(t, c.stalls.told, "the next lack of a connection is told again")
 
 	(*connections)(c).Disconnected(new(wire.Link), errors.New("another"))
 	require.True(t, l == c.Current())
@@ -99,7 +97,6 @@ func TestAConnectionIsToldOfBeforeItIsHadAndEndsForAllAtOnce(t *testing.T) {
 	(*connections)(c).Disconnected(l, errors.New("late"))
 	require.Empty(t, o.all())
 	require.EqualError(t, c.lastFailure(), "late")
-	c.outage.stop()
 	c.told.Wait()
 	require.Len(t, h.told, 2)
 	require.EqualError(t, h.told[1].(happened).err, "hung up")
@@ -182,7 +179,6 @@ func TestASessionThatHasEndedIsToldOfOnce(t *testing.T) {
 	require.EqualValues(t, 2, c.ID())
 	con.Connected(&wire.Link{ID: 3}, time.Second)
 	require.Equal(t, 2, expired(), "nobody has said so, but there is another one")
-	c.outage.stop()
 }
 
 var errLost = errors.New("lost")
@@ -195,18 +191,15 @@ func TestAConnectionThatIsLostWhileItIsToldOfIsNobodys(t *testing.T) {
 			_, err := l.Read(make([]byte, 1))
 			require.Error(t, err)
 			require.Nil(t, c.Current())
-			c.outage.stop()
 			c.Observe(o)
 			c.id = 0
 			if !lost {
 				l = &wire.Link{ID: 1}
 				c.life.end()
 			}
-			c.stalls.told[noConnection] = new(Watchdog)
 			(*connections)(c).Connected(l, time.Second)
 			require.Nil(t, c.Current())
 			require.Nil(t, c.watches.link)
-			require.Len(t, c.stalls.told, 1)
 			if lost {
 				require.Equal(t, []string{"connected in 0x1 for 1s", "disconnected from 0x1"}, o.all())
 				require.EqualValues(t, 1, c.ID(), "the session is known")

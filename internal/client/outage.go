@@ -15,51 +15,34 @@ import (
 type outage struct {
 	client *Client
 
-	mu      sync.Mutex    // guards the fields below; the client's and the log's are locked under it
-	since   clock.Instant // zero while there is none
-	first   bool          // it is Connect's, whose end is told as the session's beginning
-	told    bool
-	timer   *time.Timer // runs tell
-	stopped bool
+	mu    sync.Mutex    // guards the fields below; the client's and the log's are locked under it
+	since clock.Instant // zero while there is none
+	first bool          // it is Connect's, whose end is told as the session's beginning
+	told  bool
 }
 
 // connectPatience is after what time of Connect's an outage is told: whoever waits for it has nothing
 // else to look at.
 const connectPatience = 2 * time.Second
 
-// loginPause is how long a connection that serves nobody yet is left to log in.
-const loginPause = time.Second
-
 // begin begins an outage, unless there is one: Connect's, or of a session that had a server.
 func (o *outage) begin(first bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if o.stopped || !o.since.IsZero() {
-		return
+	if o.since.IsZero() {
+		o.since, o.first, o.told = o.client.Clock.Now(), first, false
 	}
-	o.since, o.first, o.told = o.client.Clock.Now(), first, false
-	o.timer = time.AfterFunc(o.patience(), o.tell)
 }
 
-// patience is after what time an outage is told. o.mu is held.
-func (o *outage) patience() time.Duration {
-	if o.first {
-		return connectPatience
-	}
-	return o.client.stalls.patience()
-}
-
-// tell tells of an outage that has lasted.
-func (o *outage) tell() {
+// look tells of an outage that has lasted. A connection that serves nobody yet is left to log in.
+func (o *outage) look() {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	switch {
-	case o.stopped || o.since.IsZero():
-	case o.client.Current() != nil:
-		o.timer = time.AfterFunc(loginPause, o.tell)
-	case o.client.Pulse.Ran(o.since) < o.patience(): // nobody has tried for so long
-		o.timer = time.AfterFunc(o.patience()-o.client.Pulse.Ran(o.since), o.tell)
-	default:
+	patience := o.client.patience()
+	if o.first {
+		patience = connectPatience
+	}
+	if !o.since.IsZero() && !o.told && o.client.Current() == nil && o.client.Pulse.Ran(o.since) >= patience {
 		o.told = true
 		o.client.Log.Warn("zklock: no connection", "session", Hex(o.client.ID()),
 			"lasted", o.lasted(), "cause", o.client.lastFailure())
@@ -73,7 +56,6 @@ func (o *outage) end(l *wire.Link) {
 	if o.since.IsZero() || latch.IsClosed(l.Down()) {
 		return
 	}
-	o.timer.Stop()
 	if o.told && !o.first {
 		o.client.Log.Info("zklock: connected again", "session", Hex(l.ID), "server", l.Server, "lasted", o.lasted())
 	}
@@ -82,13 +64,3 @@ func (o *outage) end(l *wire.Link) {
 
 // lasted returns how long it lasts. o.mu is held.
 func (o *outage) lasted() time.Duration { return o.client.Clock.Now().Least(o.since) }
-
-// stop has nothing told any more.
-func (o *outage) stop() {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	o.stopped = true
-	if o.timer != nil {
-		o.timer.Stop()
-	}
-}

@@ -2,7 +2,6 @@ package client
 
 import (
 	"errors"
-	"log/slog"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -13,8 +12,8 @@ import (
 
 func TestAnOutageIsToldWhenItHasLastedAndOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := new(book)
-		c := unconnected(t, slog.New(b))
+		c, b := stalling(t)
+		c.link = nil
 		c.timeout.Store(int64(16 * time.Second))
 		c.id = 0xabc
 		(*connections)(c).Failed(errors.New("nobody is there"))
@@ -23,9 +22,9 @@ func TestAnOutageIsToldWhenItHasLastedAndOnce(t *testing.T) {
 		c.outage.begin(false) // it goes on
 		pass(12*time.Second - 1)
 		require.Empty(t, b.all())
-		pass(time.Nanosecond)
-		require.Equal(t, []string{"WARN zklock: no connection session=0xabc lasted=16s cause=nobody is there"}, b.all())
-		pass(time.Hour)
+		pass(beat)
+		require.Equal(t, []string{"WARN zklock: no connection session=0xabc lasted=16.25s cause=nobody is there"}, b.all())
+		pass(time.Hour - beat + 1)
 		require.Empty(t, b.all())
 
 		l := &wire.Link{ID: 0xdef, Server: "zk1:2181"}
@@ -34,37 +33,33 @@ func TestAnOutageIsToldWhenItHasLastedAndOnce(t *testing.T) {
 		synctest.Wait()
 		require.Equal(t, []string{"INFO zklock: connected again session=0xdef server=zk1:2181 lasted=1h0m16s"}, b.all())
 
-		c.outage.begin(false)
-		time.Sleep(10 * time.Second)
-		c.outage.end(l)
-		pass(time.Hour)
-		require.Empty(t, b.all(), "a short one is not told, nor its end")
-		c.outage.tell() // by a timer that has fired just before
-		for range 2 {
+		for range 3 {
 			c.outage.begin(false)
-			time.Sleep(9 * time.Second)
+			time.Sleep(10 * time.Second)
 			c.outage.end(l)
 		}
-		synctest.Wait()
-		require.Empty(t, b.all(), "nor are two")
+		pass(time.Hour)
+		require.Empty(t, b.all(), "short ones are not told, nor their ends")
 
 		c.timeout.Store(int64(time.Second))
 		c.outage.begin(false)
-		pass(10 * time.Second)
-		require.Equal(t, []string{"WARN zklock: no connection session=0xabc lasted=10s cause=nobody is there"}, b.all(), "ten seconds at least")
+		pass(10*time.Second - 1)
+		require.Empty(t, b.all(), "ten seconds at least")
+		pass(beat)
+		require.Len(t, b.all(), 1)
 	})
 }
 
 func TestConnectTellsWhatItWaitsForAndNotThatItIsConnectedAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := new(book)
-		c := unconnected(t, slog.New(b))
+		c, b := stalling(t)
+		c.link = nil
 		(*connections)(c).Failed(errors.New("nobody is there"))
 		c.outage.begin(true)
 		pass(2*time.Second - 1)
 		require.Empty(t, b.all())
-		pass(time.Nanosecond)
-		require.Equal(t, []string{"WARN zklock: no connection session=0x0 lasted=2s cause=nobody is there"}, b.all())
+		pass(beat)
+		require.Equal(t, []string{"WARN zklock: no connection session=0x0 lasted=2.5s cause=nobody is there"}, b.all())
 		pass(time.Hour)
 		c.outage.end(&wire.Link{ID: 1})
 		synctest.Wait()
@@ -72,75 +67,50 @@ func TestConnectTellsWhatItWaitsForAndNotThatItIsConnectedAgain(t *testing.T) {
 	})
 }
 
-// The timers that a stop makes late are early by the time that the process has run.
 func TestNothingIsToldOfAStopAsIfItHadBeenWaitedFor(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := new(book)
-		c := unconnected(t, slog.New(b))
-		c.Pulse.Start()
-		defer c.Pulse.Stop()
-		(*connections)(c).Failed(errors.New("nobody is there"))
-		c.outage.begin(false)
+		c, b := stalling(t)
 		_, v := c.WatchOver(t.Context(), "/lock")
 		defer v.End()
 		pass(4 * time.Second)
 		c.Clock.Stall(19 * time.Second)
-		require.True(t, c.outage.timer.Stop())
-		c.outage.tell() // in its place
-		c.stalls.find()
-		synctest.Wait()
+		pass(5 * time.Second)
 		told := b.warnings()
 		require.Len(t, told, 1)
-		require.Contains(t, told[0], "WARN zklock: this process did not run lasted=18.")
-		pass(7 * time.Second)
+		require.Contains(t, told[0], "WARN zklock: this process did not run lasted=19s")
+		pass(2 * time.Second)
+		require.Equal(t, nowhere("/lock", "it waits for "), b.warnings())
+
+		(*connections)(c).Failed(errors.New("nobody is there"))
+		c.link = nil
+		c.outage.begin(false)
+		c.Clock.Stall(19 * time.Second)
+		pass(9 * time.Second)
+		require.Len(t, b.warnings(), 1, "of the stop")
+		pass(2 * time.Second)
 		told = b.warnings()
-		require.Len(t, told, 2)
-		require.Contains(t, told[0]+told[1], "no connection session=0x0 lasted=28.")
-		require.Contains(t, told[0]+told[1], "a call for a lock gets nowhere")
+		require.Len(t, told, 1)
+		require.Contains(t, told[0], "no connection session=0x0 lasted=29.")
 	})
 }
 
 func TestAnOutageLastsUntilAServerServes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := new(book)
-		c := unconnected(t, slog.New(b))
+		c, b := stalling(t)
+		c.link = nil
 		c.dialer.Logins = make([]wire.Credential, 1)
 		c.outage.begin(false)
 		l := c.connectedTo(t, errors.New("hung up"))
 		require.True(t, l == c.Current())
-		time.Sleep(11*time.Second - 1)
+		pass(11 * time.Second)
+		require.Empty(t, b.warnings(), "it may be about to log in")
 		_, err := l.Read(make([]byte, 1))
 		require.Error(t, err)
-		synctest.Wait()
-		require.Empty(t, b.warnings(), "it may be about to log in")
-		pass(time.Nanosecond)
-		require.Equal(t, []string{"WARN zklock: no connection session=0x1 lasted=11s cause=hung up"}, b.warnings())
+		pass(beat)
+		told := b.warnings()
+		require.Len(t, told, 1)
+		require.Contains(t, told[0], "WARN zklock: no connection session=0x1 lasted=11.25s cause=hung up")
 		c.outage.end(l)
 		require.False(t, c.outage.since.IsZero(), "what is told of a connection that is down comes late")
 	})
-}
-
-func TestNoOutageIsToldOfAClosedSession(t *testing.T) {
-	for name, late := range map[string]bool{"that has one": false, "that would have one": true} {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				b := new(book)
-				c := unconnected(t, slog.New(b))
-				if late {
-					c.outage.stop()
-				}
-				c.outage.begin(false)
-				time.Sleep(time.Second)
-				c.outage.stop()
-				if late {
-					require.Nil(t, c.outage.timer)
-				} else {
-					require.False(t, c.outage.timer.Stop(), "it is stopped")
-					c.outage.tell() // as a timer that has just fired
-				}
-				pass(time.Hour)
-				require.Empty(t, b.all())
-			})
-		})
-	}
 }

@@ -3,7 +3,6 @@ package client
 import (
 	"context"
 	"fmt"
-	"math"
 	"sync"
 	"time"
 
@@ -19,49 +18,24 @@ type Watchdog struct {
 	client *Client
 	path   string
 
-	mu     sync.Mutex    // guards the fields below; the client's and the log's are locked under it
+	mu     sync.Mutex    // guards the fields below; the client's is locked under it
 	since  clock.Instant // of the call, or since it got into the queue or left it
 	queued bool          // it stands in the queue
 	step   string        // what it waits for otherwise
 	err    error         // of its last try
 }
 
-const (
-	stallLimit  = 10 * time.Second      // how long a call may get nowhere, at least
-	stallsPause = 50 * time.Millisecond // between looks at the calls, at least
-)
+// stallLimit is how long a call may get nowhere, or no server serve the session, at least.
+const stallLimit = 10 * time.Second
 
-// stalls are the calls under way that may wait for ever. One timer does for all of them: a lock
-// that is to be had takes less time than it takes to set one.
+// patience is how long a call may get nowhere, or no server serve the session.
+func (c *Client) patience() time.Duration { return max(stallLimit, c.Timeout()) }
+
+// stalls are the calls under way that may wait for ever.
 type stalls struct {
-	client *Client
-
-	mu      sync.Mutex // guards the fields below; a Watchdog's, and then the client's, are locked under it
-	calls   map[*Watchdog]struct{}
-	told    map[string]*Watchdog // by path: the calls whose waiting is in the log
-	timer   *time.Timer          // runs find while there are any
-	stopped bool
-}
-
-func (st *stalls) init(c *Client) {
-	st.client, st.calls, st.told = c, make(map[*Watchdog]struct{}), make(map[string]*Watchdog)
-}
-
-// stop stops the timer for good.
-func (st *stalls) stop() {
-	st.mu.Lock()
-	defer st.mu.Unlock()
-	st.stopped = true
-	if st.timer != nil {
-		st.timer.Stop()
-	}
-}
-
-// connected has the next lack of a connection told again.
-func (st *stalls) connected() {
-	st.mu.Lock()
-	defer st.mu.Unlock()
-	delete(st.told, noConnection)
+	mu    sync.Mutex // guards the fields below; a Watchdog's and the log's are locked under it
+	calls map[*Watchdog]struct{}
+	told  map[string]*Watchdog // by path: the calls whose waiting is in the log
 }
 
 // WatchOver returns ctx with a watchdog over a call for the lock on path, until its End is
@@ -81,9 +55,6 @@ func (c *Client) WatchOverAll(ctx context.Context, path string) (context.Context
 	st.mu.Lock()
 	defer st.mu.Unlock()
 	st.calls[v] = struct{}{}
-	if st.timer == nil && !st.stopped {
-		st.timer = time.AfterFunc(st.patience(), st.find)
-	}
 	return v, v
 }
 
@@ -110,70 +81,56 @@ func Queues(ctx context.Context, queued bool) {
 	})
 }
 
-func (st *stalls) patience() time.Duration { return max(stallLimit, st.client.Timeout()) }
-
-// find looks at the calls under way.
-func (st *stalls) find() {
-	st.mu.Lock()
-	defer st.mu.Unlock()
-	st.timer = nil
-	next := time.Duration(math.MaxInt64)
-	for v := range st.calls {
-		if left := v.look(st); left > 0 {
-			next = min(next, left)
-		} else {
-			delete(st.calls, v) // it has been told
-		}
-	}
-	if len(st.calls) > 0 && !st.stopped {
-		st.timer = time.AfterFunc(max(next, stallsPause), st.find)
-	}
-}
-
-// look tells the call if it has been getting nowhere for long enough, and returns in how long
-// to look again: not at all if it was told. The mutex of stalls is held.
-func (v *Watchdog) look(st *stalls) time.Duration {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	patience := st.patience()
-	left := patience - st.client.Pulse.Ran(v.since)
-	switch {
-	case v.queued:
-		return patience
-	case left > 0:
-		return left
-	case !v.tell(st):
-		return patience
-	}
-	return 0
-}
-
-// tell logs what the call waits for, unless another one has told the same and has not got into
-// the queue since. The mutex of stalls and v's are held.
-func (v *Watchdog) tell(st *stalls) bool {
-	about, cause := v.path, "it waits for "+v.step
-	if st.client.Current() == nil {
-		about, cause = noConnection, fmt.Sprintf("there is no connection: %v", st.client.lastFailure())
-	} else if v.err != nil {
-		cause += fmt.Sprintf("; the last try: %v", v.err)
-	}
-	if other := st.told[about]; other != nil && !other.stands() {
-		return false
-	}
-	st.told[about] = v
-	st.client.Log.Warn("zklock: a call for a lock gets nowhere", "path", v.path, "cause", cause)
-	return true
-}
-
-// stands reports whether the call has got into the queue.
-func (v *Watchdog) stands() bool {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	return v.queued
-}
-
 // noConnection stands for a path in what has been told: no lock is to be had.
 const noConnection = ""
+
+// lookForStalls tells of the calls that get nowhere, once of each, and of one for the same lock at a
+// time; without a connection of one for all locks.
+func (c *Client) lookForStalls() {
+	c.outage.look()
+	st, connected := &c.stalls, c.Current() != nil
+	st.mu.Lock()
+	defer st.mu.Unlock()
+	if connected {
+		delete(st.told, noConnection)
+	}
+	for v := range st.calls {
+		about, cause := v.path, v.stalls()
+		if !connected {
+			about = noConnection
+		}
+		if cause != "" && !st.told[about].getsNowhere() {
+			st.told[about] = v
+			delete(st.calls, v)
+			c.Log.Warn("zklock: a call for a lock gets nowhere", "path", v.path, "cause", cause)
+		}
+	}
+}
+
+// stalls returns why the call has been getting nowhere for long enough to be told, "" if it has not.
+func (v *Watchdog) stalls() (cause string) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	switch {
+	case v.queued, v.client.Pulse.Ran(v.since) < v.client.patience():
+		return ""
+	case v.client.Current() == nil:
+		return fmt.Sprintf("there is no connection: %v", v.client.lastFailure())
+	case v.err != nil:
+		return fmt.Sprintf("it waits for %s; the last try: %v", v.step, v.err)
+	}
+	return "it waits for " + v.step
+}
+
+// getsNowhere reports whether the call, if there is one, has not got into the queue.
+func (v *Watchdog) getsNowhere() bool {
+	if v == nil {
+		return false
+	}
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	return !v.queued
+}
 
 // End is called when the call is over.
 func (v *Watchdog) End() {

@@ -42,6 +42,8 @@ func stalling(t *testing.T) (*Client, *book) {
 	b := new(book)
 	c := unconnected(t, slog.New(b))
 	c.link = new(wire.Link)
+	c.Pulse.Start()
+	t.Cleanup(c.Pulse.Stop)
 	return c, b
 }
 
@@ -50,69 +52,42 @@ func nowhere(path, cause string) []string {
 	return []string{"WARN zklock: a call for a lock gets nowhere path=" + path + " cause=" + cause}
 }
 
+// beat is how late something may be told, in a session of 10 s.
+const beat = 625 * time.Millisecond
+
 func TestACallThatGetsNowhereIsToldOnceWithWhatItWaitsFor(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c, b := stalling(t)
 		c.timeout.Store(int64(16 * time.Second))
 		ctx, v := c.WatchOver(t.Context(), "/lock")
 		WaitsFor(ctx, "a list")
-		pass(16*time.Second - 1)
+		time.Sleep(3 * time.Second)
+		other, second := c.WatchOver(t.Context(), "/second")
+		WaitsFor(other, "luck")
+		_, third := c.WatchOver(t.Context(), "/third")
+		pass(13*time.Second - 1)
 		require.Empty(t, b.all())
-		pass(time.Nanosecond)
+		pass(beat)
 		require.Equal(t, nowhere("/lock", "it waits for a list"), b.all())
+		third.End()
+		pass(3*time.Second - beat)
+		require.Empty(t, b.all())
+		pass(beat)
+		require.Equal(t, nowhere("/second", "it waits for luck"), b.all())
 		pass(time.Hour)
 		require.Empty(t, b.all())
-		require.Nil(t, c.stalls.timer, "nothing is left to be told")
 		v.End()
+		second.End()
 
 		c.timeout.Store(int64(time.Second))
 		ctx, v = c.WatchOver(t.Context(), "/lock")
 		WaitsFor(ctx, "luck")
 		FailedTry(ctx, errors.New("no luck"))
-		pass(10 * time.Second)
-		require.Equal(t, nowhere("/lock", "it waits for luck; the last try: no luck"), b.all(), "ten seconds at least")
+		pass(10*time.Second - 1)
+		require.Empty(t, b.all(), "ten seconds at least")
+		pass(beat)
+		require.Equal(t, nowhere("/lock", "it waits for luck; the last try: no luck"), b.all())
 		v.End()
-	})
-}
-
-func TestACallIsLookedAtWhenItsTimeComes(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		c, b := stalling(t)
-		over := func(path string) *Watchdog {
-			ctx, v := c.WatchOver(t.Context(), path)
-			WaitsFor(ctx, "luck")
-			return v
-		}
-		first := over("/first")
-		time.Sleep(3 * time.Second)
-		second := over("/second")
-		time.Sleep(4 * time.Second)
-		third := over("/third")
-		pass(3 * time.Second)
-		require.Equal(t, nowhere("/first", "it waits for luck"), b.all())
-		second.End()
-		pass(7*time.Second - 1)
-		require.Empty(t, b.all())
-		pass(time.Nanosecond)
-		require.Equal(t, nowhere("/third", "it waits for luck"), b.all())
-		first.End()
-		third.End()
-	})
-}
-
-// Looks cost, and calls that began together are told together.
-func TestCallsAreNotLookedAtAllTheTime(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		c, b := stalling(t)
-		_, first := c.WatchOver(t.Context(), "/first")
-		time.Sleep(time.Millisecond)
-		_, second := c.WatchOver(t.Context(), "/second")
-		pass(10*time.Second + 49*time.Millisecond - 1)
-		require.Len(t, b.all(), 1)
-		pass(time.Nanosecond)
-		require.Len(t, b.all(), 1)
-		first.End()
-		second.End()
 	})
 }
 
@@ -123,12 +98,12 @@ func TestACallInTheQueueIsNotTold(t *testing.T) {
 		WaitsFor(ctx, "luck")
 		FailedTry(ctx, errors.New("no luck"))
 		Queues(ctx, true)
-		pass(time.Hour + 5*time.Second) // it is looked at each ten seconds
+		pass(time.Hour)
 		require.Empty(t, b.all())
 		Queues(ctx, false)
 		pass(10*time.Second - 1)
 		require.Empty(t, b.all(), "it has just been there")
-		pass(time.Nanosecond)
+		pass(beat)
 		require.Equal(t, nowhere("/lock", "it waits for luck"), b.all(), "the last try is of before")
 		v.End()
 	})
@@ -138,21 +113,26 @@ func TestOneCallTellsForAllThatWantTheSameLock(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c, b := stalling(t)
 		ctx, first := c.WatchOver(t.Context(), "/lock")
-		time.Sleep(time.Second)
 		_, second := c.WatchOver(t.Context(), "/lock")
-		pass(9 * time.Second)
+		pass(10*time.Second + beat)
 		require.Len(t, b.all(), 1)
-		pass(10 * time.Second)
+		pass(time.Hour)
 		require.Empty(t, b.all())
+		for v := range c.stalls.calls { // one of them, by chance
+			if v == first {
+				first, second = second, first
+			}
+		}
+		ctx = first
 		Queues(ctx, true)
-		pass(10 * time.Second)
+		pass(beat)
 		require.Len(t, b.all(), 1, "one has got there, and the other has not")
 		second.End()
 		first.End()
 		require.Empty(t, c.stalls.told)
 
 		_, third := c.WatchOver(t.Context(), "/lock")
-		pass(10 * time.Second)
+		pass(10*time.Second + beat)
 		require.Len(t, b.all(), 1, "the others are over")
 		_, fourth := c.WatchOver(t.Context(), "/lock")
 		fourth.End()
@@ -164,41 +144,26 @@ func TestOneCallTellsForAllThatWantTheSameLock(t *testing.T) {
 func TestTheLackOfAConnectionIsToldOnceForAllUntilThereIsOne(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c, b := stalling(t)
+		l := c.link
 		c.link, c.failure = nil, errors.New("nobody is there")
 		ctx, first := c.WatchOver(t.Context(), "/first")
 		FailedTry(ctx, errors.New("no luck"))
 		_, second := c.WatchOver(t.Context(), "/second")
-		pass(10 * time.Second)
+		pass(10*time.Second + beat)
 		lines := b.all()
 		require.Len(t, lines, 1)
 		require.Contains(t, lines[0], "there is no connection: nobody is there")
 		pass(10 * time.Second)
 		require.Empty(t, b.all())
-		c.stalls.connected()
+		c.link = l
+		for v := range c.stalls.calls { // the one that was not told
+			Queues(v, false)
+		}
+		pass(beat)
+		c.link = nil
 		pass(10 * time.Second)
 		require.Len(t, b.all(), 1)
 		first.End()
 		second.End()
-	})
-}
-
-func TestAClosedSessionWatchesOverNothing(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		c, _ := stalling(t)
-		c.stalls.stop()
-		_, v := c.WatchOver(t.Context(), "/lock")
-		require.Nil(t, c.stalls.timer)
-		v.End()
-		c, b := stalling(t)
-		_, v = c.WatchOver(t.Context(), "/lock")
-		c.stalls.stop()
-		require.False(t, c.stalls.timer.Stop(), "it is stopped")
-		pass(time.Hour)
-		require.Empty(t, b.all())
-		_, other := c.WatchOver(t.Context(), "/other")
-		defer other.End()
-		c.stalls.find() // as a timer that has just fired
-		require.Nil(t, c.stalls.timer)
-		v.End()
 	})
 }

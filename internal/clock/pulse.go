@@ -11,6 +11,7 @@ type Pulse struct {
 	clock *Clock
 	every time.Duration
 	tell  func(stopped time.Duration) // is told of each stop when it is over
+	look  func()                      // is called at each beat
 
 	mu    sync.Mutex // guards the fields below; the clock's is locked under it
 	timer *time.Timer
@@ -28,8 +29,8 @@ type stop struct {
 const mostStops = 10
 
 // NewPulse returns one of c that does not beat yet. A stop is known to within every.
-func NewPulse(c *Clock, every time.Duration, tell func(stopped time.Duration)) *Pulse {
-	return &Pulse{clock: c, every: every, tell: tell}
+func NewPulse(c *Clock, every time.Duration, tell func(stopped time.Duration), look func()) *Pulse {
+	return &Pulse{clock: c, every: every, tell: tell, look: look}
 }
 
 // Start has it beat until Stop.
@@ -52,17 +53,20 @@ func (p *Pulse) Stop() {
 
 func (p *Pulse) beat() {
 	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.last.IsZero() {
-		return
+	beats := !p.last.IsZero()
+	if beats {
+		p.count(p.clock.Now())
+		p.timer.Reset(p.every)
 	}
-	p.look(p.clock.Now())
-	p.timer.Reset(p.every)
+	p.mu.Unlock()
+	if beats {
+		p.look()
+	}
 }
 
-// look notes and tells that the process did not run until now, if that is so. What is less than a
+// count notes and tells that the process did not run until now, if that is so. What is less than a
 // beat is no stop. p.mu is held.
-func (p *Pulse) look(now Instant) {
+func (p *Pulse) count(now Instant) {
 	if late := now.Least(p.last) - p.every; late >= p.every {
 		p.stops = append(p.stops[max(len(p.stops)-mostStops+1, 0):], stop{now, late})
 		p.tell(late)
@@ -76,7 +80,7 @@ func (p *Pulse) Stopped(since Instant) time.Duration {
 	defer p.mu.Unlock()
 	now := p.clock.Now()
 	if !p.last.IsZero() {
-		p.look(now) // the beat may be about to come
+		p.count(now) // the beat may be about to come
 	}
 	stopped := time.Duration(0)
 	for _, s := range p.stops {

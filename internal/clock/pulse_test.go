@@ -13,7 +13,7 @@ func TestAPulseTellsForHowLongTheProcessDidNotRun(t *testing.T) {
 		const every = time.Second
 		var c Clock
 		var told []time.Duration
-		p := NewPulse(&c, every, func(stopped time.Duration) { told = append(told, stopped) })
+		p := NewPulse(&c, every, func(stopped time.Duration) { told = append(told, stopped) }, func() {})
 		start := c.Now()
 		c.Stall(time.Hour)
 		require.Zero(t, p.Stopped(start), "it does not beat yet")

@@ -172,7 +172,7 @@ var ofTheLibrary = []judged{
 		{"internal/queue/hold.go", "return h.contender.loss", "return &loss{h.contender.loss.cause}"},
 	}}, "TestTheErrorOfALossIsTheSameEachTimeAndCostsNothing"},
 	{mutant{"a connection ends an outage before it has logged in", []edit{
-		{"internal/client/connection.go", "c.stalls.connected()\n", "c.stalls.connected()\n\t\tc.outage.end(l)\n"},
+		{"internal/client/connection.go", "publish(l, l.ID) {\n", "publish(l, l.ID) {\n\t\tc.outage.end(l)\n"},
 	}}, "TestASessionWhoseLoginsAreRefusedIsToldToHaveNoConnection"},
 	{mutant{"a refused login is told as a hang-up", []edit{
 		{"internal/wire/link.go", "if l.refused.Load() {", "if false {"},
@@ -384,7 +384,7 @@ var ofTheLibrary = []judged{
 		{"internal/client/parents.go", "if len(dir) < len(p.path) {", "if false {"},
 	}}, "internal/client.TestTheNodesAboveALocksPathLetEverybodyCreateOthersThere"},
 	{mutant{"who stands in the queue is told to get nowhere", []edit{
-		{"internal/client/stall.go", "case v.queued:", "case false:"},
+		{"internal/client/stall.go", "case v.queued, ", "case "},
 	}}, "TestWhoStandsInTheQueueIsNotTold"},
 	{mutant{"a call that has a deadline does not tell what those behind it in a handoff wait for", []edit{
 		{"internal/queue/handoff.go", "if t.limit > 1 {", "if false {"},
@@ -393,13 +393,13 @@ var ofTheLibrary = []judged{
 		{"gate.go", "return s.taken.Load() > allShares-n", "return false"},
 	}}, "TestATryBesideAnOwnerThatHasLostTheLockWritesNothing"},
 	{mutant{"every call tells that there is no connection", []edit{
-		{"internal/client/stall.go", "other != nil && !other.stands()", "other != nil && false"},
+		{"internal/client/stall.go", "!st.told[about].getsNowhere()", "true"},
 	}}, "TestALockWithoutAConnectionIsToldOnceForAll"},
 	{mutant{"a call that was told, and stands in the queue by now, speaks for the others", []edit{
-		{"internal/client/stall.go", "other != nil && !other.stands()", "other != nil"},
+		{"internal/client/stall.go", "!st.told[about].getsNowhere()", "st.told[about] == nil"},
 	}}, "TestACallThatHasGotIntoTheQueueKeepsNoOtherFromBeingTold"},
 	{mutant{"a call that gets nowhere is told again and again", []edit{
-		{"internal/client/stall.go", "case !v.tell(st):", "default:\n\t\tclear(st.told)\n\t\tv.tell(st)"},
+		{"internal/client/stall.go", "!st.told[about].getsNowhere() {\n\t\t\tst.told[about] = v\n\t\t\tdelete(st.calls, v)", "true {"},
 	}}, "TestALockWhoseServerDoesNotAnswerIsTold"},
 	{mutant{"connect requests without an answer are kept for ever", []edit{
 		{"internal/lease/unheard.go", "l.isUnheard(now) //", "//"},
