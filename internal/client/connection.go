@@ -175,7 +175,7 @@ func (c *connections) Served(l *wire.Link) {
 func (c *connections) Failed(cause error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if a, is := cause.(wire.Attempt); is && a.Waits() {
+	if a, is := cause.(wire.Attempt); is && a.Err == nil {
 		if _, ended := c.failure.(wire.Attempt); ended || c.failure == wire.ErrRefused {
 			return // a server that takes connections may do the same again
 		}

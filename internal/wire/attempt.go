@@ -12,14 +12,12 @@ import (
 	"time"
 )
 
-// Attempt is what has become of an attempt to connect to a server that took the connection: what it
-// was sent, and what came. All that goes wrong in between looks alike from here, an EOF or nothing:
-// the text names what is likely.
+// Attempt is what has become of an attempt to connect to a server that took the connection. All that
+// goes wrong then looks alike from here, an EOF or nothing: the text names what is likely.
 type Attempt struct {
 	Server string
 	Sent   sent          // last
 	After  time.Duration // that it has ended
-	Answer string        // the beginning of one that is no ZooKeeper server's
 	Err    error         // how it ended; nil if the server may answer yet
 }
 
@@ -27,7 +25,6 @@ type Attempt struct {
 type sent string
 
 const (
-	nothing        sent = "the connection was made" // the dial itself has the end of it
 	connectRequest sent = "the connect request"
 	helloOfTLS     sent = "the TLS hello"
 	requestOverTLS sent = "the connect request over TLS"
@@ -37,59 +34,40 @@ func (a Attempt) Error() string { return a.Server + " " + a.What() }
 
 func (a Attempt) Unwrap() error { return a.Err }
 
-// Waits reports whether the server may answer yet.
-func (a Attempt) Waits() bool { return a.Err == nil && a.Answer == "" }
-
 // What says what the server has done.
 func (a Attempt) What() string {
 	var late net.Error
 	var op *net.OpError
+	var answer foreign
 	switch {
-	case a.Answer != "":
-		return fmt.Sprintf("is no ZooKeeper server: its answer to %s begins with %q%s", a.Sent, a.Answer, a.speaks())
 	case a.Err == nil:
 		return fmt.Sprintf("has not answered %s", a.Sent)
+	case errors.As(a.Err, &answer):
+		return fmt.Sprintf("is no ZooKeeper server: its answer to %s begins with %q%s", a.Sent, string(answer), answer.speaks())
 	case errors.As(a.Err, new(tls.RecordHeaderError)):
 		return fmt.Sprintf("has answered %s without TLS: that may be its port for plain connections", a.Sent)
 	case errors.As(a.Err, &op) && op.Op == "remote error": // an alert: in TLS 1.3 the server judges our certificate last
 		return fmt.Sprintf("has refused %s: %v", a.Sent, a.Err)
 	case errors.As(a.Err, &late) && late.Timeout():
-		return fmt.Sprintf("has not answered %s for %s: it may hang, or be overloaded,%s or be no ZooKeeper server", a.Sent, a.after(), a.expects())
+		return fmt.Sprintf("has not answered %s for %d ms: it may hang, or be overloaded,%s or be no ZooKeeper server", a.Sent, a.After.Milliseconds(), a.Sent.expects())
 	}
-	return fmt.Sprintf("hung up %s after %s, without an answer%s: it may have no majority, or as many connections from here as maxClientCnxns allows,%s or be a proxy without a server behind it",
-		a.after(), a.Sent, a.because(), a.expects())
-}
-
-func (a Attempt) after() string { return fmt.Sprintf("%d ms", a.After.Milliseconds()) }
-
-// because says how the connection ended, if that is not how a server usually hangs up.
-func (a Attempt) because() string {
-	if hungUp(a.Err) {
-		return ""
+	because := ""
+	if !hungUp(a.Err) {
+		because = fmt.Sprintf(" (%v)", a.Err)
 	}
-	return fmt.Sprintf(" (%v)", a.Err)
+	return fmt.Sprintf("hung up %d ms after %s, without an answer%s: it may have no majority, or as many connections from here as maxClientCnxns allows,%s or be a proxy without a server behind it",
+		a.After.Milliseconds(), a.Sent, because, a.Sent.expects())
 }
 
 // expects says what the server may expect instead.
-func (a Attempt) expects() string {
-	switch a.Sent {
+func (s sent) expects() string {
+	switch s {
 	case helloOfTLS:
 		return " or expect no TLS, or lack what its own TLS needs (see its log),"
-	case requestOverTLS: // they have agreed on it
-		return ""
+	case connectRequest:
+		return " or expect TLS,"
 	}
-	return " or expect TLS,"
-}
-
-// speaks says what protocol the answer is of.
-func (a Attempt) speaks() string {
-	switch {
-	case strings.HasPrefix(a.Answer, "\x15\x03"): // an alert
-		return ", which is TLS: it may expect that"
-	case strings.HasPrefix(a.Answer, "HTTP/"):
-		return ", which is HTTP: the port may be another one"
-	}
-	return ""
+	return "" // they have agreed on TLS
 }
 
 // foreign is the beginning of an answer to the connect request that is no ZooKeeper server's.
@@ -97,40 +75,23 @@ type foreign string
 
 func (f foreign) Error() string { return fmt.Sprintf("the answer begins with %q", string(f)) }
 
+// speaks says what protocol the answer is of.
+func (f foreign) speaks() string {
+	switch {
+	case strings.HasPrefix(string(f), "\x15\x03"): // an alert
+		return ", which is TLS: it may expect that"
+	case strings.HasPrefix(string(f), "HTTP/"):
+		return ", which is HTTP: the port may be another one"
+	}
+	return ""
+}
+
 // request is how a server is asked for a session.
 func (d *Dialer) request() sent {
 	if d.TLS != nil {
 		return requestOverTLS
 	}
 	return connectRequest
-}
-
-// attempted returns what has become of the attempt that l was, if cause has ended it.
-func (l *Link) attempted(cause error) (a Attempt, is bool) {
-	if l.greeted.Load() || cause == net.ErrClosed { // by ourselves
-		return a, false
-	}
-	a = Attempt{Server: l.Server, Sent: l.dialer.request(), After: l.dialer.Clock.Now().Least(l.begun), Err: cause}
-	if answer, is := cause.(foreign); is {
-		a.Answer = string(answer)
-	}
-	return a, true
-}
-
-// attemptedTLS returns what has become of an attempt to agree on TLS; err itself if that says it.
-func attemptedTLS(address string, after time.Duration, err error) error {
-	if hungUp(err) || errors.As(err, new(tls.RecordHeaderError)) || errors.Is(err, context.DeadlineExceeded) {
-		return Attempt{Server: address, Sent: helloOfTLS, After: after, Err: err}
-	}
-	return err
-}
-
-// attemptedDial returns what has become of a dial: some systems find a connection already ended.
-func attemptedDial(address string, err error) error {
-	if errors.Is(err, syscall.EPIPE) || errors.Is(err, syscall.ECONNRESET) {
-		return Attempt{Server: address, Sent: nothing, Err: err}
-	}
-	return err
 }
 
 // hungUp reports whether a connection has ended as it does when the other end closes it.
@@ -141,4 +102,9 @@ func hungUp(err error) bool {
 		}
 	}
 	return false
+}
+
+// saysLittle reports whether an error of a TLS handshake does not say what is wrong.
+func saysLittle(err error) bool {
+	return hungUp(err) || errors.As(err, new(tls.RecordHeaderError)) || errors.Is(err, context.DeadlineExceeded)
 }

@@ -159,7 +159,7 @@ func (d *Dialer) served() {
 func (d *Dialer) open(ctx context.Context, network, address string) (net.Conn, error) {
 	conn, err := d.raw(ctx, network, address)
 	if err != nil || d.TLS == nil {
-		return conn, attemptedDial(address, err)
+		return conn, err
 	}
 	secured := false
 	defer func() {
@@ -178,8 +178,10 @@ func (d *Dialer) open(ctx context.Context, network, address string) (net.Conn, e
 	}
 	secure := tls.Client(conn, config)
 	began := time.Now()
-	if err := secure.HandshakeContext(ctx); err != nil {
-		return nil, attemptedTLS(address, time.Since(began), err)
+	if err := secure.HandshakeContext(ctx); saysLittle(err) {
+		return nil, Attempt{Server: address, Sent: helloOfTLS, After: time.Since(began), Err: err}
+	} else if err != nil {
+		return nil, err
 	}
 	secured = true
 	return secureConn{secure}, nil

@@ -394,8 +394,8 @@ func (l *Link) end(cause error) (first bool) {
 		if l.refused.Load() { // the server hangs up behind that
 			cause = ErrRefused
 		}
-		if a, is := l.attempted(cause); is {
-			cause = a
+		if !l.greeted.Load() && cause != net.ErrClosed { // which is by ourselves
+			cause = Attempt{Server: l.Server, Sent: l.dialer.request(), After: l.dialer.Clock.Now().Least(l.begun), Err: cause}
 			l.dialer.failed(l.Server, cause)
 		}
 		l.out.close()
