@@ -7,9 +7,9 @@ import (
 
 // keep notes the watches on data that stand as their connection ends. Those of the connection before that
 // were not set again have told of no more since. ws.mu is held.
-func (ws *watches) keep(told int64) {
-	if len(ws.stood) == 0 {
-		ws.stood, ws.told = make(map[string]*Watch), told
+func (ws *watches) keep(l *wire.Link, told int64) {
+	if len(ws.stood) == 0 || ws.session != l.ID {
+		ws.session, ws.stood, ws.told = l.ID, make(map[string]*Watch), told
 	}
 	for key, w := range ws.at {
 		if w.IsArmed() && !key.Children {
@@ -40,8 +40,11 @@ func (c *Client) takeStood(nodes []string) (l *wire.Link, told int64, again []un
 	ws := &c.watches
 	ws.mu.Lock()
 	defer ws.mu.Unlock()
-	if ws.link == nil || c.Closed() {
+	if l = c.Current(); l == nil || c.Closed() {
 		return nil, 0, nil, nil
+	}
+	if ws.session != l.ID { // the servers may have lost their data, and transactions begin anew
+		ws.stood = nil
 	}
 	for _, node := range nodes {
 		key, before := WatchKey{Path: node}, ws.stood[node]
@@ -49,15 +52,15 @@ func (c *Client) takeStood(nodes []string) (l *wire.Link, told int64, again []un
 			others = append(others, node)
 			continue
 		}
-		w := &Watch{Link: ws.link, Stat: before.Stat, Data: before.Data, Armed: make(chan struct{}), Fired: make(chan struct{})}
+		w := &Watch{Link: l, Stat: before.Stat, Data: before.Data, Armed: make(chan struct{}), Fired: make(chan struct{})}
 		ws.at[key] = w
 		again = append(again, unasked{key, w})
 	}
 	ws.stood = nil
 	if len(again) > 0 {
-		ws.recheckLater(c)
+		ws.recheckLater()
 	}
-	return ws.link, ws.told, again, others
+	return l, ws.told, again, others
 }
 
 // setAgain takes what the request has come to that sets watches again. If it was refused, the nodes are
@@ -70,7 +73,7 @@ func (c *Client) setAgain(set []unasked, err error) {
 			continue
 		}
 		ws.mu.Lock()
-		ws.ask(c, u)
+		ws.ask(u)
 		ws.mu.Unlock()
 	}
 }

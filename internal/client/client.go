@@ -82,7 +82,7 @@ func New(timeout time.Duration, reads *clock.Clock, o Options) *Client {
 	c.Lease.Begin(timeout)
 	every, _ := lease.Pulse(timeout)
 	c.Pulse = clock.NewPulse(c.Clock, min(max(every, shortestPulse), longestPulse), c.tellStop, c.lookForStalls)
-	c.watches.init()
+	c.watches.init(c)
 	c.lists.init(c)
 	c.containers.unknown.Store(o.PersistentParents)
 	c.stalls.calls, c.stalls.told = make(map[*Watchdog]struct{}), make(map[string]*Watchdog)

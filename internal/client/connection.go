@@ -89,8 +89,7 @@ func (c *connections) Asks(at clock.Instant) { c.observer.Asks(at) }
 func (c *connections) Spawn(f func()) bool { return c.life.Spawn(f) }
 
 // Connected tells the observer before anybody has the connection, so that no reply of a new
-// session is ever judged as one of the old; and when watches can be set over it, since the
-// observer has some set anew.
+// session is ever judged as one of the old.
 func (c *connections) Connected(l *wire.Link, timeout time.Duration) {
 	if c.Closed() {
 		return
@@ -101,13 +100,10 @@ func (c *connections) Connected(l *wire.Link, timeout time.Duration) {
 		return
 	}
 	c.timeout.Store(int64(timeout))
-	c.watches.connect(l)
 	c.observer.Connected(l, timeout)
-	if (*Client)(c).publish(l, l.ID) {
-		return
+	if !(*Client)(c).publish(l, l.ID) {
+		c.observer.Disconnected(l)
 	}
-	c.watches.disconnect(l, c.dialer.Told())
-	c.observer.Disconnected(l)
 }
 
 // publish gives everybody the connection, if there is one and it was not given up as the answer

@@ -79,7 +79,7 @@ func TestAConnectionIsToldOfBeforeItIsHadAndEndsForAllAtOnce(t *testing.T) {
 	var l *wire.Link
 	require.True(t, c.changes(func() { l = c.connectedTo(t, errors.New("hung up")) }))
 	require.Equal(t, []string{"connected in 0x1 for 10s"}, o.all())
-	require.True(t, l == c.Current() && l == c.watches.link)
+	require.True(t, l == c.Current())
 	require.EqualValues(t, 1, c.ID())
 	require.EqualValues(t, 1, (*connections)(c).ID())
 	require.NoError(t, c.lastFailure())
@@ -90,7 +90,6 @@ func TestAConnectionIsToldOfBeforeItIsHadAndEndsForAllAtOnce(t *testing.T) {
 	require.True(t, c.changes(func() { _, _ = l.Read(make([]byte, 1)) }))
 	require.Equal(t, []string{"disconnected from 0x1"}, o.all())
 	require.Nil(t, c.Current())
-	require.Nil(t, c.watches.link)
 	require.False(t, c.outage.since.IsZero())
 	require.EqualError(t, c.lastFailure(), "hung up")
 	require.EqualValues(t, 1, c.ID(), "the session goes on")
@@ -173,7 +172,6 @@ func TestASessionThatHasEndedIsToldOfOnce(t *testing.T) {
 	require.Equal(t, 1, expired())
 	require.Zero(t, c.ID())
 	require.Nil(t, c.Current())
-	require.Nil(t, c.watches.link)
 	con.Connected(&wire.Link{ID: 2}, time.Second)
 	require.Equal(t, 1, expired())
 	require.EqualValues(t, 2, c.ID())
@@ -199,7 +197,6 @@ func TestAConnectionThatIsLostWhileItIsToldOfIsNobodys(t *testing.T) {
 			}
 			(*connections)(c).Connected(l, time.Second)
 			require.Nil(t, c.Current())
-			require.Nil(t, c.watches.link)
 			if lost {
 				require.Equal(t, []string{"connected in 0x1 for 1s", "disconnected from 0x1"}, o.all())
 				require.EqualValues(t, 1, c.ID(), "the session is known")

@@ -25,8 +25,7 @@ type Observer interface {
 	// Asks takes that a connect request is about to be sent.
 	Asks(at clock.Instant)
 	// Connected takes a connection before anybody has it, with the timeout that the server
-	// grants. Its ID is 0 if the ZooKeeper session has expired. Watches can be set over it from
-	// then on.
+	// grants. Its ID is 0 if the ZooKeeper session has expired.
 	Connected(l *wire.Link, timeout time.Duration)
 	// Disconnected takes the end of a connection when nobody is given it any more.
 	Disconnected(l *wire.Link)

@@ -15,9 +15,9 @@ import (
 const trust = time.Minute
 
 // recheckLater has the watches rechecked. ws.mu is held.
-func (ws *watches) recheckLater(c *Client) {
+func (ws *watches) recheckLater() {
 	if ws.recheck == nil {
-		ws.recheck = time.AfterFunc(trust, func() { c.Spawn(c.recheck) })
+		ws.recheck = time.AfterFunc(trust, func() { ws.client.Spawn(ws.client.recheck) })
 	}
 }
 
@@ -51,7 +51,7 @@ func (c *Client) recheck() {
 	}
 	ws.recheck = nil
 	if len(ws.at)+len(ws.refused) > 0 {
-		ws.recheckLater(c)
+		ws.recheckLater()
 	}
 }
 

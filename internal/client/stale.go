@@ -130,23 +130,10 @@ func (c *Client) Doubts(place string) bool {
 	if len(d.asked) >= mostChecks {
 		maps.DeleteFunc(d.asked, func(_ string, last time.Time) bool { return now.Sub(last) >= trust })
 	}
-	if len(d.asked) >= mostChecks && !d.forgetOne(now) {
+	if len(d.asked) >= mostChecks {
 		return false
 	}
 	d.asked[place] = now
-	return true
-}
-
-// forgetOne forgets any place, unless it was asked for just now, and reports whether it has. Of many places each
-// has its turn.
-func (d *doubts) forgetOne(now time.Time) bool {
-	for place, last := range d.asked {
-		if now.Sub(last) < time.Second {
-			return false
-		}
-		delete(d.asked, place)
-		return true
-	}
 	return true
 }
 

@@ -37,11 +37,12 @@ type WatchKey struct {
 
 // watches are those that stand, or are being set, over one connection.
 type watches struct {
-	mu   sync.Mutex // guards the fields below, and how a watch ends; life's, the client's and the link's are locked under it
-	link *wire.Link // nil while disconnected
-	at   map[WatchKey]*Watch
+	client *Client
 
-	session int64             // of the last connection
+	mu sync.Mutex // guards the fields below, and how a watch ends; life's, the client's and the link's are locked under it
+	at map[WatchKey]*Watch
+
+	session int64             // of the last connection that has ended
 	stood   map[string]*Watch // on data, when a connection of that ended, and not set again; by path
 	told    int64             // all of these have told of all changes up to this transaction
 
@@ -63,30 +64,17 @@ type unasked struct {
 // answered in time all the same.
 const MostAsking = 500
 
-func (ws *watches) init() {
-	ws.at, ws.refused = make(map[WatchKey]*Watch), make(map[string]bool)
+func (ws *watches) init(c *Client) {
+	ws.client, ws.at, ws.refused = c, make(map[WatchKey]*Watch), make(map[string]bool)
 }
 
-func (ws *watches) connect(l *wire.Link) {
-	ws.mu.Lock()
-	defer ws.mu.Unlock()
-	ws.link = l
-	if ws.session != l.ID { // the servers may have lost their data, and transactions begin anew
-		ws.session, ws.stood = l.ID, nil
-	}
-}
-
-// disconnect ends the watches of a connection with it. They have told of all changes up to the
-// transaction told.
+// disconnect ends the watches of a connection with it, which nobody is given any more. They have told
+// of all changes up to the transaction told.
 func (ws *watches) disconnect(l *wire.Link, told int64) {
 	ws.mu.Lock()
 	defer ws.mu.Unlock()
-	if ws.link != l {
-		return
-	}
-	ws.link = nil
 	ws.dismiss()
-	ws.keep(told)
+	ws.keep(l, told)
 	for _, w := range ws.at {
 		w.fire(false)
 	}
@@ -116,11 +104,12 @@ func (ws *watches) fire(key WatchKey, deleted bool) {
 func (ws *watches) armed(key WatchKey, w *Watch, err error) error {
 	ws.mu.Lock()
 	defer ws.mu.Unlock()
-	if err == nil && ws.link != w.Link {
+	stands := ws.client.Current() == w.Link
+	if err == nil && !stands {
 		err = zk.ErrConnectionClosed
 	}
 	ws.settle(key, w, err)
-	if Refused(err) && !key.Children && ws.link == w.Link {
+	if Refused(err) && !key.Children && stands {
 		ws.refused[key.Path] = true
 	}
 	return err
@@ -139,24 +128,24 @@ func (ws *watches) settle(key WatchKey, w *Watch, err error) {
 }
 
 // ask has the watch asked for, now or as soon as others have been answered. ws.mu is held.
-func (ws *watches) ask(c *Client, u unasked) {
+func (ws *watches) ask(u unasked) {
 	if ws.asking == MostAsking {
 		ws.unasked = append(ws.unasked, u)
 		return
 	}
 	ws.asking++
-	c.arm(u, 1)
+	ws.client.arm(u, 1)
 }
 
 // askNext takes that a watch was answered for good, and asks for the next.
-func (ws *watches) askNext(c *Client) {
+func (ws *watches) askNext() {
 	ws.mu.Lock()
 	defer ws.mu.Unlock()
 	ws.asking--
 	if len(ws.unasked) > 0 {
 		var u unasked
 		u, ws.unasked = ws.unasked[0], ws.unasked[1:]
-		ws.ask(c, u)
+		ws.ask(u)
 	}
 }
 
@@ -203,14 +192,14 @@ func (c *Client) Watch(key WatchKey) *Watch {
 	if w := ws.at[key]; w != nil {
 		return w
 	}
-	w := &Watch{Link: ws.link, Armed: make(chan struct{}), Fired: make(chan struct{})}
-	if ws.link == nil || c.Closed() {
+	w := &Watch{Link: c.Current(), Armed: make(chan struct{}), Fired: make(chan struct{})}
+	if w.Link == nil || c.Closed() {
 		ws.settle(key, w, zk.ErrConnectionClosed)
 		return w
 	}
 	ws.at[key] = w
-	ws.ask(c, unasked{key, w})
-	ws.recheckLater(c)
+	ws.ask(unasked{key, w})
+	ws.recheckLater()
 	return w
 }
 
@@ -268,7 +257,7 @@ func (c *Client) settled(u unasked, err error) {
 	if c.watches.armed(u.key, u.watch, err) == nil && !u.key.Children {
 		c.observer.Read(u.key.Path, Content{Data: u.watch.Data, Stat: u.watch.Stat})
 	}
-	c.watches.askNext(c)
+	c.watches.askNext()
 }
 
 // take takes what the answer to a read of what is watched says.

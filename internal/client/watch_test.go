@@ -103,8 +103,7 @@ func TestAWatchThatCannotBeAskedForHasEnded(t *testing.T) {
 // standing returns watches over l on the data and on the children of two nodes, by key.
 func standing(l *wire.Link) (*watches, map[WatchKey]*Watch) {
 	ws, at := new(watches), make(map[WatchKey]*Watch)
-	ws.init()
-	ws.connect(l)
+	ws.init(&Client{link: l})
 	for _, key := range []WatchKey{{"/a", false}, {"/a", true}, {"/b", false}, {"/b", true}} {
 		at[key] = &Watch{Link: l, Armed: make(chan struct{}), Fired: make(chan struct{})}
 		ws.at[key] = at[key]
@@ -123,18 +122,13 @@ func ended(at map[WatchKey]*Watch) map[WatchKey]bool {
 	return over
 }
 
-func TestWatchesEndWithTheirConnectionAndWithNoOther(t *testing.T) {
+func TestWatchesEndWithTheirConnection(t *testing.T) {
 	l := new(wire.Link)
 	ws, at := standing(l)
-	ws.disconnect(new(wire.Link), 0)
-	require.Empty(t, ended(at))
-	require.Len(t, ws.at, 4)
-	require.Same(t, l, ws.link)
 	ws.disconnect(l, 0)
 	require.Equal(t, map[WatchKey]bool{{"/a", false}: false, {"/a", true}: false, {"/b", false}: false, {"/b", true}: false}, ended(at),
 		"whether the nodes are there nobody knows")
 	require.Empty(t, ws.at)
-	require.Nil(t, ws.link)
 }
 
 func TestAnEventEndsTheWatchesOfWhatHasChangedAndNoOther(t *testing.T) {
@@ -187,7 +181,7 @@ func TestAWatchStandsWhenItsReadWasAnsweredOverItsConnection(t *testing.T) {
 			w.Err = nil
 			require.False(t, w.IsArmed())
 			if tc.reconnected {
-				ws.link = new(wire.Link)
+				ws.client.link = new(wire.Link)
 			}
 			require.Equal(t, tc.err, ws.armed(key, w, tc.answer))
 			require.Equal(t, tc.err, w.Err)
@@ -230,7 +224,7 @@ func TestAWatchThatHasFiredStaysAsItIs(t *testing.T) {
 func TestWithoutAConnectionOrASessionThereIsNoWatch(t *testing.T) {
 	for name, make := range map[string]func(c *Client){
 		"no connection":      func(*Client) {},
-		"the session closes": func(c *Client) { c.watches.connect(new(wire.Link)); c.life.end() },
+		"the session closes": func(c *Client) { c.link = new(wire.Link); c.life.end() },
 	} {
 		t.Run(name, func(t *testing.T) {
 			c := unconnected(t, slog.New(slog.DiscardHandler))

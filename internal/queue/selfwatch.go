@@ -81,6 +81,9 @@ func (s *Session) watchAgainLater() {
 
 func (s *Session) watchAgainByTimer() {
 	s.mu.Lock()
+	if s.link != s.client.Current() && !s.closed { // it is told of ahead of everybody
+		s.watchAgainLater()
+	}
 	var nodes []string
 	for _, c := range s.live {
 		if (c.hold != nil || c.turn != nil) && c.state < ended {

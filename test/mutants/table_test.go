@@ -303,7 +303,7 @@ var all = []mutant{
 		{"multi.go", "complete = valid(holds)", "complete = true"},
 	}},
 	{"what was not told of a queue is never looked for", []edit{
-		{"internal/client/watch.go", "\tws.recheckLater(c)\n", ""},
+		{"internal/client/watch.go", "\tws.recheckLater()\n", ""},
 	}},
 	{"a hold's watch that a busy server refuses is never set", []edit{
 		{"internal/client/watch.go", "c.pause(w.Link, backoff.Before(try))", "false"},
