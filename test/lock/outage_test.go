@@ -105,7 +105,7 @@ func TestAConnectThatGetsNowhereIsTold(t *testing.T) {
 		_, err := zklock.Connect(ctx, []string{b.server.PipeAddr()}, 10*time.Second, zklock.WithDialer(b.server.Dial), informed(&log))
 		require.ErrorIs(t, err, context.DeadlineExceeded)
 		requireOutages(t, &log, 1, 0)
-		require.Contains(t, log.String(), "lasted=2s")
+		require.Contains(t, log.String(), "lasted=2.")
 	})
 }
 
