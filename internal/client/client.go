@@ -33,14 +33,15 @@ type Client struct {
 	events   <-chan zk.Event // closed when the client's last goroutine has ended
 	timeout  atomic.Int64    // as negotiated last; as asked for before that
 
-	watches    watches
-	lists      lists
-	containers containers
-	stalls     stalls
-	outage     outage
-	cleanups   cleanups
-	frames     frames
-	doubts     doubts
+	noContainers atomic.Bool // parents are made persistent
+
+	watches  watches
+	lists    lists
+	stalls   stalls
+	outage   outage
+	cleanups cleanups
+	frames   frames
+	doubts   doubts
 
 	mu      sync.Mutex // guards the fields below; that of the trace's events is locked under it
 	trace   tracer
@@ -84,7 +85,7 @@ func New(timeout time.Duration, reads *clock.Clock, o Options) *Client {
 	c.Pulse = clock.NewPulse(c.Clock, min(max(every, shortestPulse), longestPulse), c.tellStop, c.lookForStalls)
 	c.watches.init(c)
 	c.lists.init(c)
-	c.containers.unknown.Store(o.PersistentParents)
+	c.noContainers.Store(o.PersistentParents)
 	c.stalls.calls, c.stalls.told = make(map[*Watchdog]struct{}), make(map[string]*Watchdog)
 	c.outage.client = c
 	c.trace = tracer{Trace: o.Trace, told: &c.told, disconnected: time.Now()}

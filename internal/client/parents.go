@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"sync/atomic"
 
 	"github.com/go-zookeeper/zk"
 
@@ -17,11 +16,6 @@ import (
 // but keeps if they never had a child. So what is missing of a path is made by the transaction
 // that makes the first node there. Whenever a call ends, and whatever its access list allows,
 // there is no parent that nobody could use.
-
-// containers is what a client knows of its servers' containers.
-type containers struct {
-	unknown atomic.Bool // parents are made persistent
-}
 
 // Parents are what is missing of the path of a call's nodes.
 type Parents struct {
@@ -142,7 +136,7 @@ func (p *Parents) Create(node wire.Op) error {
 // the request for a container hangs up on it; by its flags it refuses one, or makes a plain node.
 func (p *Parents) creates(data []byte) []wire.Op {
 	flags := int32(zk.FlagContainer)
-	if p.client.containers.unknown.Load() {
+	if p.client.noContainers.Load() {
 		flags = zk.FlagPersistent
 	}
 	var creates []wire.Op
@@ -177,9 +171,9 @@ func (p *Parents) judge(results []wire.Result, err error) error {
 	failed := slices.IndexFunc(results, func(r wire.Result) bool { return r.Err != nil })
 	switch {
 	case err == nil && results[0].Stat == nil:
-		p.client.containers.lack(p.client)
+		p.client.lacksContainers()
 	case failed >= 0 && failed < p.missing && err == zk.ErrBadArguments:
-		p.client.containers.lack(p.client)
+		p.client.lacksContainers()
 		return errNoContainers
 	case failed > 0 && err == zk.ErrNoAuth:
 		return fmt.Errorf("%w: %w", ErrShutOut, err)
@@ -187,9 +181,9 @@ func (p *Parents) judge(results []wire.Result, err error) error {
 	return err
 }
 
-// lack has parents made persistent from now on.
-func (cs *containers) lack(c *Client) {
-	if !cs.unknown.Swap(true) {
+// lacksContainers has parents made persistent from now on.
+func (c *Client) lacksContainers() {
+	if !c.noContainers.Swap(true) {
 		c.Log.Warn("zklock: the servers have no containers, parents are made persistent")
 	}
 }

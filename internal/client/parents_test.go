@@ -208,7 +208,7 @@ func TestWithPersistentParentsNoContainerIsAskedFor(t *testing.T) {
 	p := c.Parents("/a", "/a", open)
 	p.Lacks(true)
 	require.EqualValues(t, zk.FlagPersistent, p.creates(nil)[0].Flags)
-	c.containers.unknown.Store(false)
+	c.noContainers.Store(false)
 	container := p.creates(nil)[0]
 	require.EqualValues(t, zk.FlagContainer, container.Flags)
 	require.Equal(t, wire.OpCreate, container.Code, "on a request for a container a server hangs up that does not know it")

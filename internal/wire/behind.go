@@ -7,16 +7,12 @@ import (
 	"github.com/zklock/zklock/internal/clock"
 )
 
-// behind is for servers that have lost their data: a backup was restored, a container had no
-// volume. A ZooKeeper server hangs up on a connect request that names a later transaction than
-// its own last one, before it looks at the session: the client is to find a server that does
-// not lag. We name the last one that was told until we hear that the session has
-// expired, and such servers never get to say so.
-//
-// So when servers have hung up for long, each is asked once with no transaction named. If one
-// says that the session has expired, it has, wherever that server's data are from. If one says
-// that it lives, that may be a server that lags, over which the session would see the past: that
-// connection is not used, and the session is none the worse for it.
+// behind is for servers that have lost their data: a backup was restored, a container had no volume.
+// They hang up on a connect request that names a later transaction than their own last one, before
+// they look at the session. When servers have hung up for long, each is asked once with none named. One
+// that says that the session has expired is believed, wherever its data are from. One that says
+// that it lives may lag, and show the past: that connection is not used, and the session is none the
+// worse for it.
 //
 // Only the goroutine of go-zookeeper's handshakes uses it.
 type behind struct {

@@ -34,7 +34,7 @@ type Dialer struct {
 
 	// Since a server last served a request.
 	dials atomic.Int64 // begun
-	slow  atomic.Int64 // dials and handshakes that have used up their time
+	slow  atomic.Int64 // dials and handshakes that have used up their time; one that was broken off says nothing of a server
 
 	unclosed sync.WaitGroup // connections
 
@@ -96,7 +96,7 @@ func (d *Dialer) link(network, address string, timeout time.Duration) (*Link, er
 	conn, err := d.open(ctx, network, address)
 	if err != nil {
 		if ctx.Err() != nil {
-			d.timedOut()
+			d.slow.Add(1)
 		}
 		d.failed(address, err)
 		d.session.Failed(err)
@@ -144,11 +144,6 @@ func (d *Dialer) rounds(n int64) int64 { return n / int64(d.servers()) }
 
 // servers returns how many there are, one at least: a user's provider may count none.
 func (d *Dialer) servers() int { return max(d.Hosts.Len(), 1) }
-
-// timedOut notes a dial or a handshake that has used up its time. One that was broken off
-// earlier says nothing of how long a server takes: something in between may accept connections
-// for a server that is away, and close them at once.
-func (d *Dialer) timedOut() { d.slow.Add(1) }
 
 // served notes that a server has served a request.
 func (d *Dialer) served() {

@@ -42,7 +42,7 @@ func TestAServerHasAnEighthOfTheTimeoutToAnswerAndMoreWhenAllOfThemAreSlow(t *te
 	} {
 		d := dialerOf(t.Context(), pressed{id: 1, timeout: 8000 * ms})
 		for range slow {
-			d.timedOut()
+			d.slow.Add(1)
 		}
 		require.Equal(t, want, d.patience(), "after %d attempts at 3 servers", slow)
 		require.Equal(t, want, d.handshakeLimit())

@@ -59,7 +59,7 @@ type Link struct {
 
 	mu      sync.Mutex         // guards the fields below; nothing is locked under it
 	pending map[int32]inFlight // of go-zookeeper's, by xid
-	taken   int                // how long the longest request was that was answered, in bytes
+	taken   int                // how long the longest request of ours was that was answered, in bytes
 	pings   []clock.Instant    // sent and not answered yet; they all have the same xid
 
 	down    chan struct{}
@@ -79,11 +79,9 @@ func (l *Link) CaughtUp() bool { return l.caughtUp.Load() }
 
 // inFlight is a request of go-zookeeper's that was sent and not answered yet.
 type inFlight struct {
-	op   int32
-	sent clock.Instant
-	size int // in bytes
-
-	write bool // behind a success, the server has applied what was committed before
+	op     int32
+	sent   clock.Instant
+	length int // of its frame, in bytes
 }
 
 // newLink takes over conn.
@@ -188,7 +186,7 @@ func (l *Link) next() (err error) {
 func (l *Link) unanswered() {
 	now := l.dialer.Clock.Now()
 	if now.Least(l.Asked) >= l.limit {
-		l.dialer.timedOut()
+		l.dialer.slow.Add(1)
 		return
 	}
 	l.dialer.behind.hungUp(now)
@@ -200,21 +198,20 @@ func (l *Link) onAnswer(frame []byte) {
 	if xid == xidEvent {
 		return
 	}
-	r, known := l.answered(xid)
-	if r.op == OpSetWatches {
-		l.dialer.told.rewatched(code, 4+r.size)
-	}
 	if code == authFailed {
 		l.refused.Store(true)
 	}
-	if !known && xid > 0 && code == 0 {
-		l.loggedIn()
+	r, known := l.take(xid)
+	switch {
+	case r.op == OpSetWatches:
+		l.dialer.told.rewatched(code, r.length)
+	case r.op == OpCloseSession && code == 0:
+		l.dialer.ended.Store(true)
 	}
 	if known {
-		l.told(code, r.write)
-	}
-	if r.op == OpCloseSession && code == 0 {
-		l.dialer.ended.Store(true)
+		l.answered(r.op, r.sent, code)
+	} else if xid > 0 && code == 0 {
+		l.loggedIn()
 	}
 }
 
@@ -238,18 +235,19 @@ func (l *Link) readAnswers() ([]byte, error) {
 		case !l.out.answered():
 			continue // the link has ended
 		}
-		write := slices.Contains(writes, r.opcode())
-		l.dialer.Lease.Answered(r.sent, l.dialer.Clock.Now(), write)
 		l.mu.Lock()
 		l.taken = max(l.taken, r.size)
 		l.mu.Unlock()
-		l.told(codeOf(frame), write)
+		l.answered(r.opcode(), r.sent, codeOf(frame))
 		r.answer(frame)
 	}
 }
 
-// told takes the code of an answer that says something of the session.
-func (l *Link) told(code int32, write bool) {
+// answered takes what an answer says of the session. Behind a write's, the server has applied what was
+// committed before.
+func (l *Link) answered(op int32, sent clock.Instant, code int32) {
+	write := slices.Contains(writes, op)
+	l.dialer.Lease.Answered(sent, l.dialer.Clock.Now(), write)
 	if code != 0 {
 		return
 	}
@@ -291,7 +289,7 @@ func (l *Link) Write(p []byte) (int, error) {
 	if op == OpSetAuth { // which a server answers without touching the session
 		p = l.renewed(p)
 	} else {
-		l.follow(int32(binary.BigEndian.Uint32(p[4:])), inFlight{op: op, size: len(p) - 4, write: slices.Contains(writes, op)})
+		l.follow(int32(binary.BigEndian.Uint32(p[4:])), inFlight{op: op, length: len(p)})
 		l.openUp() // the logins go ahead of all else
 	}
 	if op == OpSetWatches {
@@ -324,24 +322,13 @@ func (l *Link) follow(xid int32, r inFlight) {
 	l.pending[xid] = r
 }
 
-// Longest returns how long the longest request is that was answered, and the longest that was not, in
-// bytes.
+// Longest returns how long the longest request of ours is that was answered, and the longest that was
+// not, in bytes.
 func (l *Link) Longest() (taken, unanswered int) {
 	unanswered = l.out.longest()
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	for _, r := range l.pending {
-		unanswered = max(unanswered, r.size)
-	}
 	return l.taken, unanswered
-}
-
-// answered notes that a request was answered, if it is one that was noted.
-func (l *Link) answered(xid int32) (r inFlight, known bool) {
-	if r, known = l.take(xid); known {
-		l.dialer.Lease.Answered(r.sent, l.dialer.Clock.Now(), r.write)
-	}
-	return r, known
 }
 
 // take returns a request that was noted, which is noted no more.
@@ -351,7 +338,6 @@ func (l *Link) take(xid int32) (r inFlight, known bool) {
 	if xid != xidPing {
 		r, known = l.pending[xid]
 		delete(l.pending, xid)
-		l.taken = max(l.taken, r.size)
 	} else if known = len(l.pings) > 0; known {
 		r.sent = l.pings[0]
 		l.pings = l.pings[1:]

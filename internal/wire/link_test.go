@@ -145,7 +145,7 @@ func TestAServerServesByTheFirstAnswerWithoutErrorToARequest(t *testing.T) {
 		p := plugged(t, a)
 		p.Logins = make([]Credential, 2)
 		l := p.greeted(1, ms)
-		p.timedOut()
+		p.slow.Add(1)
 		a.all()
 		serves := func(want bool) {
 			t.Helper()

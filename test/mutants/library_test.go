@@ -855,7 +855,7 @@ var ofTheLibrary = []judged{
 		{"internal/wire/handshake.go", "l.dialer.behind.answered()\n", ""},
 	}}, "internal/wire.TestEachOtherOutcomeLeavesTheTransactionNamed"},
 	{mutant{"a server that does not answer is taken to hang up", []edit{
-		{"internal/wire/link.go", "l.dialer.timedOut()\n\t\treturn\n", "l.dialer.timedOut()\n"},
+		{"internal/wire/link.go", "l.dialer.slow.Add(1)\n\t\treturn\n", "l.dialer.slow.Add(1)\n"},
 	}}, "internal/wire.TestEachOtherOutcomeLeavesTheTransactionNamed"},
 	{mutant{"a new session is taken for one that lives", []edit{
 		{"internal/wire/handshake.go", "named != 0 &&", "true &&"},
@@ -902,10 +902,10 @@ var ofTheLibrary = []judged{
 		{"internal/lease/speed.go", " && l.slow.Least(begun) <= 0", ""},
 	}}, "internal/lease.TestNoProofIsQuickRightBehindASlowWriteOfAnyKind"},
 	{mutant{"a proof right behind a slow delete begins a lease", []edit{
-		{"internal/wire/link.go", "l.dialer.Lease.Answered(r.sent, l.dialer.Clock.Now(), r.write)", "l.dialer.Lease.Answered(r.sent, l.dialer.Clock.Now(), false)"},
+		{"internal/wire/link.go", "l.dialer.Lease.Answered(sent, l.dialer.Clock.Now(), write)", "l.dialer.Lease.Answered(sent, l.dialer.Clock.Now(), false)"},
 	}}, "internal/wire.TestASlowWriteLeavesADoubtAndASlowReadNone"},
 	{mutant{"a proof right behind a slow read begins no lease", []edit{
-		{"internal/wire/link.go", "l.dialer.Lease.Answered(r.sent, l.dialer.Clock.Now(), r.write)", "l.dialer.Lease.Answered(r.sent, l.dialer.Clock.Now(), true)"},
+		{"internal/wire/link.go", "l.dialer.Lease.Answered(sent, l.dialer.Clock.Now(), write)", "l.dialer.Lease.Answered(sent, l.dialer.Clock.Now(), true)"},
 	}}, "internal/wire.TestASlowWriteLeavesADoubtAndASlowReadNone"},
 	{mutant{"who is in doubt waits for as long as others write slowly", []edit{
 		{"internal/lease/speed.go", "min(l.slow.Least(now), l.ripe.Least(now))", "l.slow.Least(now)"},
