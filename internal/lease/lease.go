@@ -49,18 +49,11 @@ type Lease struct {
 	connection
 }
 
-// Begin takes that there is another session, of that timeout.
+// Begin takes that there is another session, of that timeout, of which nothing is proved.
 func (l *Lease) Begin(timeout time.Duration) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.timeout, l.unheard = timeout, nil
-	l.end.Store(nil)
-}
-
-// Renew takes that nobody relies any more on what was proved so far, since the lease is over.
-func (l *Lease) Renew() {
-	l.mu.Lock()
-	defer l.mu.Unlock()
 	l.end.Store(nil)
 }
 

@@ -121,15 +121,11 @@ func TestALeaseIsNeverMadeLongerByWhatShortensIt(t *testing.T) {
 	assert.False(t, l.RunsAt(now.Add(time.Minute)))
 }
 
-// What was held is lost by then: a proof that comes later makes a lease for others.
-func TestALeaseThatIsRenewedOrOfAnotherSessionIsOver(t *testing.T) {
+func TestTheLeaseOfASessionIsNoneOfTheNext(t *testing.T) {
 	now := new(clock.Clock).Now()
-	for _, ends := range []func(l *Lease){(*Lease).Renew, func(l *Lease) { l.Begin(time.Second) }} {
-		l := lasting(1600*ms, 1500*ms, now)
-		l.Asks(now.Add(-20 * time.Second))
-		ends(l)
-		assert.False(t, l.RunsAt(now))
-	}
+	l := lasting(1600*ms, 1500*ms, now)
+	l.Begin(time.Second)
+	assert.False(t, l.RunsAt(now))
 }
 
 // It has reached the leader, and clocks drift.

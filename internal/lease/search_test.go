@@ -60,7 +60,7 @@ func (sc scope) whole() *scope {
 		sc.grant = countdown / 4
 	}
 	if sc.lasts == nil {
-		sc.lasts = func(l *Lease) bool { return l.lasts(now) }
+		sc.lasts = func(l *Lease) bool { return l.Lasts(now) }
 	}
 	if sc.drift == 0 {
 		sc.drift = timeout / 100

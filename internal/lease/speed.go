@@ -37,10 +37,6 @@ func (l *Lease) quickProof(begun, answered clock.Instant) (quick bool) {
 func (l *Lease) Doubted(now clock.Instant) time.Duration {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.doubted(now)
-}
-
-func (l *Lease) doubted(now clock.Instant) time.Duration {
 	return min(l.slow.Least(now), l.ripe.Least(now))
 }
 

@@ -101,10 +101,6 @@ func (l *Lease) answeredBy(by clock.Instant) (sent clock.Instant, n int) {
 func (l *Lease) Lasts(now clock.Instant) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.lasts(now)
-}
-
-func (l *Lease) lasts(now clock.Instant) bool {
 	return l.spares(now) && (l.isSlow() || l.carry(now))
 }
 

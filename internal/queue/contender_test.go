@@ -27,7 +27,7 @@ func TestAPlaceThatIsTakenWhenItsIncarnationIsOverGrantsNothingAndIsLeft(t *test
 			s.mu.Lock()
 			defer s.mu.Unlock()
 			now := s.client.Clock.Now()
-			s.lease.Renew()
+			s.endLease()
 			s.expire(inc, now)
 		}, client.ErrSessionOver},
 		"the session is closed": {func(s *Session, _ *incarnation) { s.Close() }, client.ErrClosed},

@@ -15,7 +15,7 @@ func TestAHoldThatIsLostOnTheWayToItsNextOwnerIsNotReturned(t *testing.T) {
 		for how, lose := range map[string]func(*contender){
 			"the node is deleted": func(c *contender) { c.lose(errNodeDeleted) },
 			"the lease ends": func(c *contender) {
-				c.queue.session.lease.Renew()
+				c.queue.session.endLease()
 			},
 		} {
 			t.Run(kind+", "+how, func(t *testing.T) {

@@ -130,7 +130,6 @@ func (s *Session) expire(inc *incarnation, now clock.Instant) {
 	s.client.LeaseOver(inc.id, time.Now().Add(-now.Most(inc.confirmed)), cause)
 	s.endIncarnation(cause)
 	s.incarnation = &incarnation{id: inc.id}
-	s.lease.Renew()
 }
 
 // keepProving proves the session each interval, and at once on a new connection. It

@@ -53,6 +53,9 @@ func (s *Session) leaseLeft() time.Duration {
 	return s.lease.Left(s.client.Clock.Now())
 }
 
+// endLease has the lease be over.
+func (s *Session) endLease() { s.lease.Begin(s.lease.Timeout()) }
+
 // makeLast has the lease, which is over, last for so long, by a proof that was quick.
 func (s *Session) makeLast(left time.Duration) {
 	now := s.client.Clock.Now()

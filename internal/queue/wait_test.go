@@ -126,7 +126,7 @@ func TestAWaiterWhosePlaceIsLostLinesUpAgainAtOnce(t *testing.T) {
 				} else {
 					s.mu.Lock()
 					c, now := s.contenderAt(node), s.client.Clock.Now()
-					s.lease.Renew()
+					s.endLease()
 					s.expire(c.incarnation, now)
 					s.mu.Unlock()
 				}
