@@ -147,6 +147,13 @@ func (s *Semaphore) made(op string) error {
 	return wrap(op, "", unmade("Semaphore", "NewSemaphore"))
 }
 
+func (k *Keyed) made(op string) error {
+	if k != nil && k.session != nil {
+		return nil
+	}
+	return wrap(op, "", unmade("Keyed", "NewKeyed"))
+}
+
 func (m *MultiLocker) made(op string) error {
 	if m != nil && len(m.lockers) > 0 {
 		return nil

@@ -374,3 +374,32 @@ func ExampleSession_Shutdown() {
 	// the job under way ends with <nil>
 	// a later job: true
 }
+
+// Orders are booked side by side, but each by one process at a time. A key may be any string.
+func ExampleNewKeyed() {
+	session, _, stop := exampleSession()
+	defer stop()
+	orders, err := zklock.NewKeyed(session, "/app/orders")
+	if err != nil {
+		log.Fatal(err)
+	}
+	ctx := context.Background()
+	err = orders.Do(ctx, "eu/17", func(ctx context.Context) error {
+		_, err := orders.TryAcquire(ctx, "eu/17")
+		fmt.Println("another process could have eu/17 now:", !errors.Is(err, zklock.ErrLocked))
+		return orders.Do(ctx, "eu/18", func(ctx context.Context) error {
+			inUse, err := zklock.List(ctx, session, "/app/orders")
+			for _, lock := range inUse {
+				fmt.Println(lock.Key, "at", lock.Path, "is held:", lock.Contenders[0].Held)
+			}
+			return err
+		})
+	})
+	if err != nil {
+		log.Fatal(err)
+	}
+	// Output:
+	// another process could have eu/17 now: false
+	// eu/17 at /app/orders/eu%2F17 is held: true
+	// eu/18 at /app/orders/eu%2F18 is held: true
+}

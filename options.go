@@ -103,6 +103,9 @@ type options struct {
 	retention time.Duration
 	minHold   time.Duration
 	lossGrace time.Duration
+	keyed     bool // they are a Keyed's
+	striped   bool // WithStripes
+	stripes   int
 }
 
 func newOptions(path string, kind recipe.Kind, opts []Option) (*options, error) {
@@ -141,7 +144,12 @@ func newOptions(path string, kind recipe.Kind, opts []Option) (*options, error) 
 // checkKind returns an error if an option has no effect on what a lock of that kind gives.
 func (o *options) checkKind(kind recipe.Kind) error {
 	const locker = "it is for a Locker alone: no other lock goes from one owner to the next inside a process"
+	if o.keyed {
+		return o.checkKeyed()
+	}
 	switch {
+	case o.striped:
+		return fmt.Errorf("WithStripes(%d): it is for a Keyed alone: any other lock has no keys", o.stripes)
 	case kind != recipe.Exclusive && o.handoff > 1:
 		return fmt.Errorf("WithHandoff(%d): %s", o.handoff, locker)
 	case kind != recipe.Exclusive && o.retention > 0:

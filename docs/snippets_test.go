@@ -73,6 +73,17 @@ func main() {
 	}
 	check("election1", election1(ctx, session, func(context.Context) error { return nil }))
 
+	booked := ""
+	check("keyed1", keyed1(ctx, session, func(_ context.Context, order string) error { booked = order; return nil }))
+	orders, err := zklock.NewKeyed(session, "/app/orders")
+	check("orders", err)
+	check("keyed2", keyed2(ctx, session, orders, func(ctx context.Context) error {
+		if _, err := orders.TryAcquire(ctx, booked); !errors.Is(err, zklock.ErrLocked) {
+			log.Fatalf("keyed2 does not hold %q: %v", booked, err)
+		}
+		return nil
+	}))
+
 	ledger, err := Open(session) // migration1
 	check("migration1", err)
 	ledger.Post("an entry")

@@ -29,7 +29,7 @@ func (e entry) made(r *wire.Request) ([]string, error) { return e.above.Made(r, 
 
 // sequential is the entry of a lock node, whose sequence the server completes.
 func (q *Queue) sequential(id string, above *client.Parents) entry {
-	return entry{queues: true, above: above, nodes: 1, ops: []wire.Op{q.node(recipe.Stem(id, q.kind), zk.FlagEphemeralSequential)}}
+	return entry{queues: true, above: above, says: q.options.Says, nodes: 1, ops: []wire.Op{q.node(recipe.Stem(id, q.kind), zk.FlagEphemeralSequential)}}
 }
 
 // node is the operation that creates a node of the queue's.

@@ -29,6 +29,7 @@ type Queue struct {
 type Options struct {
 	Data []byte // of the nodes
 	ACL  []zk.ACL
+	Says []byte // what the path says, if it is made for a node
 	// MinHold is how long a node stays after its grant at least, though its hold has ended.
 	MinHold time.Duration
 	// LossGrace is how long a node stays after its hold was lost, though the session lives, unless

@@ -16,6 +16,7 @@ import (
 func TestEveryMethodOfAValueThatNoConstructorMadeSaysSo(t *testing.T) {
 	args := map[reflect.Type]any{
 		reflect.TypeFor[context.Context]():             t.Context(),
+		reflect.TypeFor[string]():                      "key",
 		reflect.TypeFor[int]():                         1,
 		reflect.TypeFor[[]byte]():                      []byte("data"),
 		reflect.TypeFor[time.Duration]():               time.Second,
@@ -26,6 +27,7 @@ func TestEveryMethodOfAValueThatNoConstructorMadeSaysSo(t *testing.T) {
 		"NewRW":                     {(*zklock.RWLocker)(nil), new(zklock.RWLocker)},
 		"make it with NewSemaphore": {(*zklock.Semaphore)(nil), new(zklock.Semaphore)},
 		"make it with NewMulti":     {(*zklock.MultiLocker)(nil), new(zklock.MultiLocker)},
+		"make it with NewKeyed":     {(*zklock.Keyed)(nil), new(zklock.Keyed)},
 		"make it with Connect":      {(*zklock.Session)(nil), new(zklock.Session)},
 		"make it with Join":         {(*membership.Member)(nil), new(membership.Member)},
 		"not held by the caller":    {(*zklock.Hold)(nil), new(zklock.Hold), (*zklock.MultiHold)(nil), new(zklock.MultiHold)},

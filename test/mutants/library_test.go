@@ -1261,6 +1261,18 @@ var ofTheLibrary = []judged{
 	{mutant{"a zero value passes for a lock", []edit{
 		{"errors.go", "s != nil && s.queue != nil {\n\t\treturn nil\n\t}\n\treturn wrap(op, \"\", unmade(\"lock\"", "s != nil {\n\t\treturn nil\n\t}\n\treturn wrap(op, \"\", unmade(\"lock\""},
 	}}, "TestEveryMethodOfAValueThatNoConstructorMadeSaysSo"},
+	{mutant{"the lock of a key stays when nobody uses it", []edit{
+		{"keyed.go", "used.users == 0 && !k.options.striped", "used.users < 0"},
+	}}, ".TestNothingIsKeptOfAKeyThatNobodyUses"},
+	{mutant{"a key's lock is another one while a function runs that has lost it", []edit{
+		{"keyed.go", "\tdefer leave()\n\treturn l.Do(ctx, fn)", "\tleave()\n\treturn l.Do(ctx, fn)"},
+	}}, ".TestALostKeyIsNobodyElsesInThisProcessUntilItsFunctionReturns"},
+	{mutant{"a key's node may be called as a lock's node is", []edit{
+		{"internal/recipe/key.go", "case name == \".\", name == \"..\", isOfLock(name):", "case name == \".\", name == \"..\":"},
+	}}, "internal/recipe.TestEachKeyHasANameOfItsOwnThatIsNoLockNodes"},
+	{mutant{"a long key's node does not say it", []edit{
+		{"keyed.go", "\to.Says = says\n", ""},
+	}}, "TestALongKeyIsSaidAgainWhenItsNodeHasBeenRemoved"},
 	{mutant{"the fast path of Unlock takes any pointer", []edit{
 		{"locker.go", "l != nil && l.ownedBy(goid.Fast()) && l.depth", "l.ownedBy(goid.Fast()) && l.depth"},
 	}}, "TestEveryMethodOfAValueThatNoConstructorMadeSaysSo"},
