@@ -78,6 +78,7 @@ func TestTheLeadershipIsGivenUpOnlyWhenTheFunctionHasReturned(t *testing.T) {
 					})
 				}()
 				term := <-terms
+				synctest.Wait() // its value is written beside the function
 				o, next := observe(t, connect(t, server)), run(t, newElection(t, connect(t, server), election.WithValue([]byte("next"))))
 				require.Equal(t, []string{"first"}, o.sees())
 				end.by(t, s, term)
