@@ -81,7 +81,7 @@ var ofTheLibrary = []judged{
 		{"internal/wire/request.go", "\tif then := r.then; then != nil {", "\tr.done.Close()\n\tif then := r.then; then != nil {"},
 	}}, "internal/wire.TestAnswersAndEventsAreSeenInTheServersOrderWhoeverTheyAreFor"},
 	{mutant{"an answer to a request of ours is no sign of life", []edit{
-		{"internal/wire/link.go", "\t\tl.dialer.Lease.Answered(r.sent, l.dialer.Clock.Now(), write)\n", ""},
+		{"internal/wire/link.go", "\t\tl.answered(r.opcode(), r.sent, codeOf(frame))\n", ""},
 	}}, "internal/wire.TestAnAnswerToOursIsASignOfLifeAndAWriteThatWasAnsweredCatchesUp"},
 	{mutant{"a count in an answer is believed", []edit{
 		{"internal/wire/decode.go", "if n < 0 || n > len(r.left)/4 {", "if n < 0 {"},

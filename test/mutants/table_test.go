@@ -112,7 +112,7 @@ var all = []mutant{
 	}},
 	{"answered pings extend the lease", []edit{
 		{"internal/queue/keeper.go", "if !s.proving {", "if false {"},
-		{"internal/wire/link.go", "r, known := l.answered(xid)", "l.dialer.session.Asks(clock.Instant{})\n\tr, known := l.answered(xid)"},
+		{"internal/wire/link.go", "r, known := l.take(xid)", "l.dialer.session.Asks(clock.Instant{})\n\tr, known := l.take(xid)"},
 		{"internal/queue/observer.go", "if s.id == 0 {", `if at.IsZero() {
 		p, now := proof{}, s.client.Clock.Now()
 		p.Begun, p.Touched, p.Early = now, now, now
