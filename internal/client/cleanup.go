@@ -29,12 +29,11 @@ func (c *Client) CleanUp(finish func()) {
 
 // LeftBehind counts what calls have left behind that is finished without CleanUp: thousands of them
 // may end together.
-func (c *Client) LeftBehind(more int) { c.cleanups.add(more) }
-
-func (u *cleanups) add(n int) {
+func (c *Client) LeftBehind(more int) {
+	u := &c.cleanups
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	if u.count += n; u.count < maxUnclean && u.fewer != nil {
+	if u.count += more; u.count < maxUnclean && u.fewer != nil {
 		close(u.fewer)
 		u.fewer = nil
 	}

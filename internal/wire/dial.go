@@ -3,7 +3,6 @@ package wire
 import (
 	"context"
 	"crypto/tls"
-	"errors"
 	"math/rand/v2"
 	"net"
 	"sync"
@@ -14,6 +13,7 @@ import (
 
 	"github.com/zklock/zklock/internal/backoff"
 	"github.com/zklock/zklock/internal/clock"
+	"github.com/zklock/zklock/internal/latch"
 	"github.com/zklock/zklock/internal/lease"
 )
 
@@ -41,8 +41,7 @@ type Dialer struct {
 	mu     sync.Mutex // guards latest; nothing is locked under it
 	latest *Link
 
-	stopped  chan struct{} // closed when go-zookeeper dials no more
-	stopOnce sync.Once
+	stopped latch.Latch // closed when go-zookeeper dials no more
 }
 
 // Options are what a Dialer needs beside its session.
@@ -60,7 +59,7 @@ type Options struct {
 
 // NewDialer returns a dialer for a session that is closed when ctx ends.
 func NewDialer(ctx context.Context, s Session, o Options) *Dialer {
-	d := &Dialer{Options: o, session: s, ctx: ctx, stopped: make(chan struct{})}
+	d := &Dialer{Options: o, session: s, ctx: ctx}
 	d.Hosts = steadyHosts{o.Hosts, d}
 	return d
 }
@@ -119,9 +118,6 @@ func (d *Dialer) link(network, address string, timeout time.Duration) (*Link, er
 func (d *Dialer) failed(address string, why error) {
 	d.Log.Debug("zklock: attempt to connect failed", "server", address, "error", why)
 }
-
-// errNoConnection says that the dialer has returned nothing.
-var errNoConnection = errors.New("the dialer has returned neither a connection nor an error")
 
 // handshakeLimit is the whole session timeout if there is no session to save, since to cut off
 // a handshake that is to make one would leave a session on the servers each time.
@@ -194,11 +190,7 @@ func (d *Dialer) raw(ctx context.Context, network, address string) (net.Conn, er
 		return d.names.dial(ctx, network, address)
 	}
 	deadline, _ := ctx.Deadline()
-	conn, err := d.Dial(network, address, time.Until(deadline))
-	if conn == nil && err == nil {
-		err = errNoConnection
-	}
-	return conn, err
+	return d.Dial(network, address, time.Until(deadline))
 }
 
 // pause waits longer from round to round of the servers, and not for long while there are holds
@@ -243,7 +235,7 @@ const dialLimit = time.Second
 func (d *Dialer) Stop() {
 	d.Cut()
 	select {
-	case <-d.stopped:
+	case <-d.stopped.Done():
 	case <-time.After(dialLimit + lease.LeastDial):
 	}
 }

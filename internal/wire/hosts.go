@@ -35,6 +35,6 @@ func (h steadyHosts) Next() (server string, retryStart bool) {
 	if h.dialer.ctx.Err() == nil {
 		return server, false
 	}
-	h.dialer.stopOnce.Do(func() { close(h.dialer.stopped) })
+	h.dialer.stopped.Close()
 	return server, true
 }

@@ -121,17 +121,3 @@ func TestConnectLeavesNothingBehindAHostProviderThatDoesNotReturn(t *testing.T) 
 		})
 	}
 }
-
-func TestADialerThatReturnsNothingHasFailed(t *testing.T) {
-	for how, opts := range map[string][]zklock.SessionOption{"plain": nil, "TLS": {zklock.WithTLS(nil)}} {
-		t.Run(how, func(t *testing.T) {
-			inBubble(t, func(t *testing.T, b *bubble) {
-				ctx, cancel := context.WithTimeout(t.Context(), time.Second)
-				defer cancel()
-				nothing := zklock.WithDialer(func(string, string, time.Duration) (net.Conn, error) { return nil, nil })
-				_, err := zklock.Connect(ctx, []string{b.server.PipeAddr()}, longSession, append(opts, nothing)...)
-				require.ErrorContains(t, err, "the dialer has returned neither a connection nor an error")
-			})
-		})
-	}
-}
