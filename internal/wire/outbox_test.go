@@ -130,6 +130,7 @@ func TestAReadThatAsksForTheSameAsTheLastThatWaitsIsAskedForBoth(t *testing.T) {
 			asked = append(asked, string(f[16:18]))
 		}
 		require.Equal(t, []string{"/0", "/1", "/2", "/q", "/3", "/r", "/q", "/q", "/q"}, asked)
+		synctest.Wait()
 		require.True(t, latch.IsClosed(first.Written()) && latch.IsClosed(second.Written()) && latch.IsClosed(third.Written()))
 		for n := range int32(4) {
 			l.says(said(nth(n), ""))
