@@ -109,7 +109,7 @@ type options struct {
 }
 
 func newOptions(path string, kind recipe.Kind, opts []Option) (*options, error) {
-	o := &options{acl: zk.WorldACL(zk.PermAll), data: []byte(owner.Ourselves()), handoff: 1}
+	o := &options{acl: zk.WorldACL(zk.PermAll), data: []byte(owner.Ourselves().String()), handoff: 1}
 	if err := client.Apply(o, opts); err != nil {
 		return nil, err
 	}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/zklock/zklock"
 	"github.com/zklock/zklock/internal/client"
+	"github.com/zklock/zklock/internal/owner"
 	"github.com/zklock/zklock/internal/queue"
 	"github.com/zklock/zklock/internal/recipe"
 )
@@ -159,9 +160,9 @@ func look(r reader, path string, before *picture) (*picture, error) {
 func leader(node string, data []byte, stat *zk.Stat, before *picture) *Leadership {
 	rest, marked := recipe.Revocation(data)
 	l := &Leadership{Token: stat.Czxid, Since: time.UnixMilli(stat.Ctime), Session: stat.EphemeralOwner, Node: node}
-	s := readSaid(rest)
+	said := owner.Read(string(rest))
 	switch {
-	case !client.IsEphemeral(stat), s.stage == candidate:
+	case !client.IsEphemeral(stat), said.Election == owner.Candidate:
 		return nil
 	case marked && rest == nil && queue.Ours(recipe.Base(node)): // Curator's mark: its owner will say it anew
 		if before == nil || before.leader == nil || before.leader.Token != l.Token {
@@ -169,11 +170,11 @@ func leader(node string, data []byte, stat *zk.Stat, before *picture) *Leadershi
 		}
 		return before.leader
 	}
-	l.Host, l.PID = s.host, s.pid
+	l.Host, l.PID = said.Host, said.PID
 	switch {
-	case s.stage == leads:
-		l.Value, l.Since = s.value, s.since
-	case s.host == "":
+	case said.Election == owner.Leads:
+		l.Value, l.Since = said.Value, said.HeldSince
+	case said.Host == "":
 		l.Value = rest
 	}
 	return l

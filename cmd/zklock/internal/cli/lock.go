@@ -19,7 +19,6 @@ type lockFlags struct {
 	nonblock          bool
 	wait              duration
 	data              string
-	owner             owner // what is said of us without data
 	acl               accessList
 }
 
@@ -54,7 +53,9 @@ type lock struct {
 
 // on returns the lock that the flags describe.
 func (l *lockFlags) on(session *zklock.Session, path string, options ...zklock.Option) (lock, error) {
-	options = append(options, zklock.WithData([]byte(cmp.Or(l.data, l.owner.String()))))
+	if l.data != "" {
+		options = append(options, zklock.WithData([]byte(l.data)))
+	}
 	options = append(options, l.acl.options()...)
 	switch {
 	case l.limit > 0:

@@ -288,7 +288,7 @@ func (r *run) enter(ctx context.Context, signals <-chan os.Signal) (*zklock.Sess
 		r.log.Warn("there are credentials, and the lock's nodes stay open to everybody: give --acl creator, or --acl open if that is meant")
 	}
 	asked := time.Now()
-	r.owner = ourselves(r.argv[0], r.onRevoke.value)
+	speakFor(r.argv[0], r.onRevoke.value)
 	hold, err := r.await(ctx, session)
 	switch {
 	case err == nil && r.acl.isList():

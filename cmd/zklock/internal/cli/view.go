@@ -18,6 +18,7 @@ import (
 
 	"github.com/zklock/zklock"
 	"github.com/zklock/zklock/internal/client"
+	"github.com/zklock/zklock/internal/owner"
 	"github.com/zklock/zklock/internal/plain"
 	"github.com/zklock/zklock/internal/recipe"
 )
@@ -197,7 +198,7 @@ type contender struct {
 	// DataBase64 is the data if it is not UTF-8, which JSON cannot say.
 	DataBase64 []byte `json:"data_base64,omitempty"`
 
-	owner // from the data, where zklock wrote it
+	owner.Owner // from the data, where zklock wrote it
 
 	// Revoked says that somebody has asked for the lock back.
 	Revoked bool `json:"revoked,omitempty"`
@@ -211,7 +212,7 @@ func describe(c zklock.Contender) contender {
 	shown := contender{
 		Node: c.Node, Kind: c.Kind.String(), Held: c.Held,
 		Session: client.Hex(c.Session), Token: c.Token, Created: c.Created,
-		Data: string(c.Data), Revoked: c.Revoked, owner: readOwner(string(c.Data)),
+		Data: string(c.Data), Revoked: c.Revoked, Owner: owner.Read(string(c.Data)),
 		Foreign: c.Foreign, Persistent: c.Persistent,
 	}
 	if !utf8.Valid(c.Data) {
