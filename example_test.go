@@ -103,20 +103,20 @@ func ExampleHold_Lost() {
 		for {
 			select {
 			case <-hold.Lost():
-				return zklock.ErrLost
+				return hold.Err() // which says why
 			case job := <-jobs:
 				if !hold.Valid() {
-					return zklock.ErrLost
+					return hold.Err()
 				}
 				do(job)
 			}
 		}
 	}
-	fmt.Println(work())
+	fmt.Println("lost:", errors.Is(work(), zklock.ErrLost))
 	// Output:
 	// doing job 1
 	// doing job 2
-	// zklock: lock was lost
+	// lost: true
 }
 
 // Do gives its function a context that ends when the lock is lost.
