@@ -22,10 +22,11 @@ import (
 // thread that starts it ends, which must therefore be kept.
 func dieWithParent(attr *syscall.SysProcAttr, sig syscall.Signal) { attr.Pdeathsig = sig }
 
-// lists are the files that list our children. They are opened while there are descriptors.
+// lists are the files that list our children, by the thread that has them. They are opened while there
+// are descriptors.
 var lists struct {
 	sync.Mutex
-	files []*os.File
+	files map[int]*os.File
 }
 
 // adoptOrphans makes this process the parent of those of its descendants whose own
@@ -54,12 +55,26 @@ func listChildren() error {
 func list(thread int) error {
 	file, err := os.Open(fmt.Sprintf("/proc/self/task/%d/children", thread))
 	if err == nil {
-		lists.files = append(lists.files, file)
+		if lists.files == nil {
+			lists.files = make(map[int]*os.File)
+		}
+		lists.files[thread] = file
 	}
 	if tells(err) {
 		return nil
 	}
 	return err
+}
+
+// forgetChildren undoes listChildren, when this thread has none left.
+func forgetChildren() {
+	thread := unix.Gettid()
+	lists.Lock()
+	defer lists.Unlock()
+	if file := lists.files[thread]; file != nil && thread != os.Getpid() {
+		delete(lists.files, thread)
+		_ = file.Close()
+	}
 }
 
 // listsChildren reports whether there are lists of our children.

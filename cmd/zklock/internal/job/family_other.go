@@ -12,6 +12,7 @@ import (
 func dieWithParent(*syscall.SysProcAttr, syscall.Signal) {}
 func adoptOrphans() error                                { return nil }
 func listChildren() error                                { return nil }
+func forgetChildren()                                    {}
 func hideFromKillall()                                   {}
 func listsChildren() bool                                { return false }
 func children(int) (pids []int, known bool)              { return nil, false }

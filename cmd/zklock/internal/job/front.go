@@ -216,7 +216,7 @@ type commandState struct {
 // report is what the keeper has said last until it died.
 type report struct {
 	commandState
-	began  bool          // there has been a command
+	began  bool          // there has been a command, and there will be no other
 	ending time.Time     // since when it is being ended
 	over   chan struct{} // closed when the keeper is dead
 }
@@ -241,7 +241,7 @@ func receive(conn io.Reader) *report {
 			if n.Ending && !r.Ending {
 				r.ending = time.Now()
 			}
-			r.commandState, r.began = n, r.began || n.Running
+			r.commandState, r.began = n, n.Running || r.began && n != commandState{}
 		}
 	}()
 	return r

@@ -10,6 +10,7 @@ import (
 	"net"
 	"os"
 	"os/exec"
+	"runtime"
 	"os/signal"
 	"strconv"
 	"strings"
@@ -368,6 +369,28 @@ func TestAProcessThatCannotBeLookedAtIsNotTakenForGone(t *testing.T) {
 	command := &group{ended: true, void: true}
 	require.True(t, command.gone(false))                                    // it is in a session of its own
 	withoutDescriptors(t, func() { require.False(t, command.gone(false)) }) // it may have a child that is not
+}
+
+// Of a keeper whose command is started again and again.
+func TestNothingIsLeftOfAStartWhenItsCommandIsOver(t *testing.T) {
+	require.NoError(t, adoptOrphans())
+	listed := func() int {
+		lists.Lock()
+		defer lists.Unlock()
+		return len(lists.files)
+	}
+	before, processors := listed(), runtime.GOMAXPROCS(0)
+	for range 3 {
+		c := Command{Path: "/bin/true", Args: []string{"true"}, Valid: func() bool { return true }}
+		over := make(chan struct{})
+		b := <-start(func() (int, error) { return execute(c, nil) }, over)
+		require.NoError(t, b.err)
+		_, err := unix.Wait4(b.id, nil, 0, nil)
+		require.NoError(t, err)
+		close(over)
+		require.Eventually(t, func() bool { return listed() == before }, 10*time.Second, time.Millisecond)
+	}
+	require.Equal(t, processors, runtime.GOMAXPROCS(0))
 }
 
 func TestAFrontThatCannotBeLookedAtIsAsItWas(t *testing.T) {

@@ -45,6 +45,7 @@ func start(execute func() (id int, err error), over <-chan struct{}) <-chan begu
 		id, err := execute()
 		told <- begun{id, err}
 		<-over
+		forgetChildren()
 	}()
 	return told
 }
@@ -90,13 +91,14 @@ func execute(c Command, tty *terminal) (id int, err error) {
 // does not take its processor from it, and the garbage collector would wait for it with all others
 // stopped.
 func spareThread() (goOn func()) {
-	runtime.GOMAXPROCS(runtime.GOMAXPROCS(0) + 1)
+	processors := runtime.GOMAXPROCS(runtime.GOMAXPROCS(0) + 1)
 	limit := debug.SetMemoryLimit(math.MaxInt64)
 	percent := debug.SetGCPercent(-1)
 	runtime.GC() // the last, behind one that was about to begin when there were limits yet
 	return func() {
 		debug.SetMemoryLimit(limit)
 		debug.SetGCPercent(percent)
+		runtime.GOMAXPROCS(processors)
 	}
 }
 

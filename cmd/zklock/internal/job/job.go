@@ -44,6 +44,9 @@ type Command struct {
 
 	// Orphaned is sent to the command, on Linux, when this process is killed.
 	Orphaned syscall.Signal
+
+	// Signals are passed on to the command: those of the master, unless somebody else takes them first.
+	Signals <-chan os.Signal
 }
 
 // ErrLost says that the right to run was lost before the command had started.
@@ -68,11 +71,10 @@ func (r Result) ExitCode() int {
 	return r.Status.ExitStatus()
 }
 
-// Run starts the command and returns when nothing is left of it. The signals of the
-// master are passed on to it. An error is an [*ExecError], [ErrLost], or an
-// [*Interrupted] while the front was stopped: nothing was run.
+// Run starts the command and returns when nothing is left of it. An error is an
+// [*ExecError], [ErrLost], or an [*Interrupted] while the front was stopped: nothing was run.
 func Run(c Command, master *Master, log *slog.Logger) (Result, error) {
-	if err := master.awaitGoing(c.Lost); err != nil {
+	if err := master.awaitGoing(c); err != nil {
 		return Result{}, err
 	}
 	tty := openTerminal(master.group)
@@ -81,7 +83,7 @@ func Run(c Command, master *Master, log *slog.Logger) (Result, error) {
 	signal.Notify(changes, syscall.SIGCHLD)
 	defer signal.Stop(changes)
 
-	s := &supervisor{command: c, group: &group{void: true}, tty: tty, master: master, signals: master.Signals, log: log}
+	s := &supervisor{command: c, group: &group{void: true}, tty: tty, master: master, signals: c.Signals, log: log}
 	s.tell()
 	over := make(chan struct{})
 	defer close(over)

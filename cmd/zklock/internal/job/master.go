@@ -84,6 +84,9 @@ func (m *Master) Failed(err error) {
 	m.tell(commandState{Interrupted: errors.As(err, &by) && by.Signal == syscall.SIGINT})
 }
 
+// Waits tells the front that the command is over, and that another may follow.
+func (m *Master) Waits() { m.tell(commandState{}) }
+
 // stopped reports whether the front is seen to be stopped.
 func (m *Master) stopped() bool {
 	if m.pid == 0 || m.Died() {
@@ -97,14 +100,14 @@ func (m *Master) stopped() bool {
 
 // awaitGoing returns when the front is not seen to be stopped, and the command, which
 // is part of the same job, may be started. Its error says why it is not to be any more.
-func (m *Master) awaitGoing(lost <-chan struct{}) error {
+func (m *Master) awaitGoing(c Command) error {
 	for m.stopped() {
 		select {
-		case sig := <-m.Signals:
+		case sig := <-c.Signals:
 			if Ends(sig) {
 				return &Interrupted{Signal: sig.(syscall.Signal)}
 			}
-		case <-lost:
+		case <-c.Lost:
 			return ErrLost
 		case <-time.After(pollInterval):
 		}
