@@ -309,3 +309,36 @@ func TestATraceTellsOfCandidatesAndTerms(t *testing.T) {
 		require.Equal(t, "enqueued acquired released", strings.Join(told, " "))
 	})
 }
+
+// The lease is over, and the session is not: it was cut off for no longer.
+func TestWithALossGraceNobodyElseLeadsUntilTheFunctionHasReturned(t *testing.T) {
+	inBubble(t, func(t *testing.T, server *zktest.Server) {
+		place := server.Client("leader")
+		e := newElection(t, connect(t, server, zklock.WithDialer(place.Dial)), election.WithLossGrace(time.Minute))
+		back, leads := make(chan struct{}), make(chan *election.Term, 9)
+		ctx, stop := context.WithCancel(t.Context())
+		ended := make(chan error, 1)
+		go func() {
+			ended <- e.Run(ctx, func(_ context.Context, term *election.Term) error {
+				leads <- term
+				<-back
+				return nil
+			})
+		}()
+		term := <-leads
+		next := run(t, newElection(t, connect(t, server)))
+		synctest.Wait()
+		place.Block(zktest.ToServer)
+		<-term.Lost()
+		place.Unblock()
+		time.Sleep(10 * timeout)
+		require.Empty(t, next.leads)
+		back <- struct{}{}
+		within(t, timeout, next.leads)
+		next.stop()
+		<-leads
+		stop()
+		back <- struct{}{}
+		require.ErrorIs(t, <-ended, context.Canceled)
+	})
+}

@@ -41,6 +41,13 @@ func WithTrace(trace *zklock.Trace) Option {
 	return func(o *options) { o.lock = append(o.lock, zklock.WithTrace(trace)) }
 }
 
+// WithLossGrace keeps others from leading for d after a term was lost, or until [Election.Run]'s function
+// has returned or [Term.Resign] is called, if the leader's session lives that long. It is for work that
+// needs a while to stop: see [zklock.WithLossGrace].
+func WithLossGrace(d time.Duration) Option {
+	return func(o *options) { o.lock = append(o.lock, zklock.WithLossGrace(d)) }
+}
+
 // WithPause has [Election.Run] wait for d between the end of a term and the next campaign, so that
 // another can lead even if it comes a little later. The default is 0: Run campaigns again at once,
 // behind all who stand in line.
