@@ -19,7 +19,6 @@ type lockFlags struct {
 	nonblock          bool
 	wait              duration
 	data              string
-	acl               accessList
 }
 
 func (l *lockFlags) flags(cmd *cobra.Command) {
@@ -30,7 +29,6 @@ func (l *lockFlags) flags(cmd *cobra.Command) {
 	flags.BoolVarP(&l.nonblock, "nonblock", "n", false, "do not wait if somebody else has the lock, or waits for it")
 	flags.VarP(&l.wait, "timeout", "w", "wait for the lock no longer than this, connecting included; 0 is --nonblock")
 	flags.Var((*nonEmpty)(&l.data), "data", "what the lock's node says about its owner (default host, process id and start, the program that is run, --on-revoke, and since when it has the lock)")
-	l.acl.flag(flags)
 }
 
 func (l *lockFlags) check(cmd *cobra.Command) error {
@@ -56,7 +54,6 @@ func (l *lockFlags) on(session *zklock.Session, path string, options ...zklock.O
 	if l.data != "" {
 		options = append(options, zklock.WithData([]byte(l.data)))
 	}
-	options = append(options, l.acl.options()...)
 	switch {
 	case l.limit > 0:
 		s, err := zklock.NewSemaphore(session, path, l.limit, options...)

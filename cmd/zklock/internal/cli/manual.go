@@ -42,10 +42,14 @@ var runExits = []Entry{
 	{"127", "the command does not exist"},
 }
 
+// electExits are those of elect.
+var electExits = slices.Concat(runExits[:3], []Entry{{"76", "one of our own processes was killed"}}, runExits[5:])
+
 // ownExits are those that one other command has beside exits.
 var ownExits = map[string][]Entry{
 	"ls":     {{"66", "the answer is not whole: paths may not be read, and are listed"}},
 	"status": {{"0, 1, 2", "with --exit-code: the lock is free, somebody holds it or waits for it, it cannot be told"}},
+	"leader": {{"0, 1, 2", "with --exit-code: somebody leads, nobody does, it cannot be told"}},
 	"revoke": {{"75", "the lock has not been given back until --wait"}},
 	"break":  {{"75", "the node has become the holder since it was shown, and there is nobody to ask again"}},
 }
@@ -66,7 +70,7 @@ var given = []Entry{
 	{"ZKLOCK_AUTH", "credentials, as scheme:credentials, such as digest:user:password, unless --auth-file has them"},
 }
 
-// set are the variables that the command of run finds.
+// set are the variables that the command of run or elect finds.
 var set = []Entry{
 	{"ZKLOCK_PATH", "set for the command: the lock's path"},
 	{"ZKLOCK_NODE", "set for the command: the lock's node, as a whole path, with the servers' chroot if there is one"},
@@ -85,16 +89,17 @@ var files = []Entry{
 func Manual(cmd *cobra.Command) (description string, sections []Section) {
 	description, _, _ = strings.Cut(cmd.Long, exitCodesBegin)
 	switch cmd.Name() {
-	case "run":
-		codes := append([]Entry{{"0-255", "the command's, or 128 plus the number of the signal that ended it; otherwise one of these"}}, runExits...)
+	case "run", "elect":
+		codes := append([]Entry{{"0-255", "the command's, or 128 plus the number of the signal that ended it; otherwise one of these"}},
+			map[string][]Entry{"run": runExits, "elect": electExits}[cmd.Name()]...)
 		return description, []Section{{"EXIT STATUS", codes}, {"ENVIRONMENT", slices.Concat(given, set)}, {"FILES", files}}
-	case "ls", "status", "revoke", "break":
+	case "ls", "status", "leader", "revoke", "break":
 		codes := append(slices.Clip(exits), ownExits[cmd.Name()]...)
 		return description, []Section{{"EXIT STATUS", codes}, {"ENVIRONMENT", given}, {"FILES", files}}
 	case "server":
 		return description, []Section{{"EXIT STATUS", append([]Entry{{"0", "a signal has ended it, as is meant"}}, exits[1:3]...)}}
 	case "zklock":
-		codes := append(slices.Clip(exits), Entry{"others", "of zklock run: its page has them"})
+		codes := append(slices.Clip(exits), Entry{"others", "of zklock run and zklock elect: their pages have them"})
 		return description, []Section{{"EXIT STATUS", codes}, {"ENVIRONMENT", given}, {"FILES", files}}
 	}
 	return description, []Section{{"EXIT STATUS", exits}}

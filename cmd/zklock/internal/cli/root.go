@@ -66,8 +66,9 @@ func New() *cobra.Command {
 		Use:   "zklock",
 		Short: "Run commands under a lock that holds across machines",
 		Long: `zklock runs a command while it holds a lock that a ZooKeeper ensemble keeps, so that of
-all machines that use the same path only one runs its command at a time. It shows who
-holds a lock and who waits for it, asks for one back, and breaks one that is stuck.
+all machines that use the same path only one runs its command at a time; or while it leads
+in an election. It shows who holds a lock and who waits for it, asks for one back, and
+breaks one that is stuck.
 
 The servers are given by --servers or $ZKLOCK_SERVERS.`,
 		Version:       version(),
@@ -83,7 +84,7 @@ The servers are given by --servers or $ZKLOCK_SERVERS.`,
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return inOurWords(err) })
 	root.Flags().Bool("version", false, "write the version")
 	root.PersistentFlags().CountP(verboseFlag, "v", "tell what happens; twice: in detail")
-	root.AddCommand(newRun(), newList(), newStatus(), newRevoke(), newBreak(), newDemo(), newDemoWorker(), newServer())
+	root.AddCommand(newRun(), newElect(), newList(), newStatus(), newLeader(), newRevoke(), newBreak(), newDemo(), newDemoWorker(), newServer())
 	root.InitDefaultHelpCmd()
 	help, _, _ := root.Find([]string{"help"})
 	help.Args = func(_ *cobra.Command, args []string) error {

@@ -25,7 +25,7 @@ func TestAProcessThatWasStoppedBetweenTheGrantAndTheForkStartsNoCommand(t *testi
 		require.NoError(t, err)
 		hold, err := l.Acquire(t.Context())
 		require.NoError(t, err)
-		r := &run{lossFlags: lossFlags{onLost: oneOf("term")}}
+		r := &guarded{lossFlags: lossFlags{onLost: oneOf("term")}}
 		command := r.command("/bin/true", session, hold, new(job.Master))
 		require.True(t, command.Valid())
 		c.Step(time.Minute)
@@ -38,7 +38,7 @@ func TestAProcessThatWasStoppedBetweenTheGrantAndTheForkStartsNoCommand(t *testi
 func TestACommandEndsInAQuarterOfTheShortestTimeoutOfItsSession(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := zktest.NewServer(t)
-		r, session := new(run), connect(t, server)
+		r, session := new(guarded), connect(t, server)
 		require.Equal(t, 2500*time.Millisecond, r.killIn(session))
 		for _, timeout := range []time.Duration{4 * time.Second, 8 * time.Second} {
 			server.SetSessionTimeouts(timeout, timeout)
