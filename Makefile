@@ -34,6 +34,12 @@ options: zookeeper ## the lock's tests with WithHandoff on every Locker, with Wi
 		(cd test && $(GO_TEST) -count 1 ./lock -args -zklock.options=$$options) || exit; \
 	done
 
+.PHONY: suite
+suite: ## the lock, zktest's conformance and a short nemesis on the ZooKeeper of another Debian suite: SUITE=sid
+	@home=$$(scripts/zookeeper-home.sh $(or $(SUITE),sid)) || exit; cd test && \
+		ZOOKEEPER_HOME=$$home $(GO_TEST) -count 1 ./apachezk ./zktest ./lock && \
+		ZOOKEEPER_HOME=$$home $(GO_TEST) -count 1 -short ./nemesis
+
 .PHONY: race
 race: zookeeper ## the tests of -short under the race detector
 	$(GO_TEST) -race -short ./...
