@@ -89,11 +89,8 @@ func (t *tracer) note(tell func(Event), e Event) {
 // close notes that the session is closed, and nothing after that. It returns what tells all
 // that is left to be told.
 func (t *tracer) close() (tell func()) {
-	if t.closed {
-		return func() {}
-	}
 	tell = func() {}
-	if disconnected := t.Disconnected; t.connected && disconnected != nil {
+	if disconnected := t.Disconnected; !t.closed && t.connected && disconnected != nil {
 		e := t.ended(ErrClosed)
 		if t.events.Add(func() { disconnected(e) }) {
 			tell = t.events.Run

@@ -41,7 +41,7 @@ var ofTheLibrary = []judged{
 		{"internal/queue/create.go", "list, err := s.client.JoinList(c.queue.dir).Wait(s.client.Context())", "listed := client.Children(c.queue.dir)\n\t_ = s.client.Ask(s.client.Context(), listed)\n\tlist, err := s.client.ListOf(c.queue.dir, listed)"},
 	}}, "test/sim.TestF04ALostCreateIsFoundThoughTheNextServerLags"},
 	{mutant{"a touch of ours counts from when its request was written", []edit{
-		{"internal/wire/outbox.go", "\t\tfor _, r := range ours {\n\t\t\tr.written", "\t\tfor _, r := range ours {\n\t\t\tr.sent = l.dialer.Clock.Now()\n\t\t\tr.written"},
+		{"internal/wire/outbox.go", "\t\tfor _, r := range ours {\n\t\t\tr.wrote", "\t\tfor _, r := range ours {\n\t\t\tr.sent = l.dialer.Clock.Now()\n\t\t\tr.wrote"},
 	}}, "internal/wire.TestAnAnswerToOursIsASignOfLifeAndAWriteThatWasAnsweredCatchesUp"},
 	{mutant{"an answer goes to the next request, whosever it is", []edit{
 		{"internal/wire/link.go", "case r == nil || r.xid != xidOf(frame):", "case r == nil:"},
@@ -1402,10 +1402,10 @@ var ofTheLibrary = []judged{
 	{mutant{"a delete counts as sent before it is written", []edit{
 		{"internal/wire/outbox.go", `		_, err := l.Conn.Write(buf)
 		for _, r := range ours {
-			r.written.Close()
+			r.wrote()
 		}
 `, `		for _, r := range ours {
-			r.written.Close()
+			r.wrote()
 		}
 		_, err := l.Conn.Write(buf)
 `},
