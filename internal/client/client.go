@@ -159,7 +159,8 @@ func (c *Client) establish(ctx context.Context, credentials []wire.Credential) e
 
 func (c *Client) logIn(ctx context.Context, credentials []wire.Credential) error {
 	for _, own := range credentials {
-		switch err := c.addAuth(ctx, own); {
+		added := c.Background(func() error { return c.Conn.AddAuth(own.Scheme, own.Secret) }) // now and over each later connection
+		switch err := added.Wait(ctx); {
 		case Answers(err, zk.ErrAuthFailed):
 			return fmt.Errorf("credentials of scheme %q were refused: %w", own.Scheme, err)
 		case err != nil:
@@ -167,20 +168,6 @@ func (c *Client) logIn(ctx context.Context, credentials []wire.Credential) error
 		}
 	}
 	return nil
-}
-
-// addAuth has go-zookeeper log in, now and over each later connection. It takes no context.
-func (c *Client) addAuth(ctx context.Context, own wire.Credential) error {
-	answered := make(chan error, 1)
-	if !c.Spawn(func() { answered <- c.Conn.AddAuth(own.Scheme, own.Secret) }) {
-		return ErrClosed
-	}
-	select {
-	case err := <-answered:
-		return err
-	case <-ctx.Done():
-		return Ended(ctx)
-	}
 }
 
 // Watches is wire.Dialer's.

@@ -120,7 +120,15 @@ func (c *Client) look(key WatchKey, w *Watch) {
 
 // EndWatch ends a watch that has missed a change.
 func (c *Client) EndWatch(key WatchKey, w *Watch) {
-	if c.watches.end(key, w) {
+	ws := &c.watches
+	ws.mu.Lock()
+	stands := ws.at[key] == w
+	if stands {
+		delete(ws.at, key)
+		w.fire(false)
+	}
+	ws.mu.Unlock()
+	if stands {
 		c.observer.Changed(key.Path)
 	}
 }
@@ -131,16 +139,4 @@ func (w *Watch) shows(before *Watch, key WatchKey) bool {
 		return GenerationOf(w.Stat) == GenerationOf(before.Stat)
 	}
 	return w.Stat.Mzxid == before.Stat.Mzxid
-}
-
-// end ends w, unless it has ended.
-func (ws *watches) end(key WatchKey, w *Watch) bool {
-	ws.mu.Lock()
-	defer ws.mu.Unlock()
-	if ws.at[key] != w {
-		return false
-	}
-	delete(ws.at, key)
-	w.fire(false)
-	return true
 }

@@ -110,13 +110,17 @@ func TestWhatIsWatchedIsReadOnceAMinuteAsLongAsItIsWatched(t *testing.T) {
 
 func TestARecheckEndsTheWatchThatItHasLookedAtAndNoOther(t *testing.T) {
 	ws, at := standing(new(wire.Link))
+	c, o := ws.client, new(recorder)
+	c.Observe(o)
 	require.Empty(t, ws.standing(), "none is set yet")
 	key := WatchKey{Path: "/a"}
 	close(at[key].Armed)
 	require.Equal(t, map[WatchKey]*Watch{key: at[key]}, ws.standing())
-	require.False(t, ws.end(key, new(Watch)), "another one stands for it by now")
+	c.EndWatch(key, new(Watch)) // another one stands for it by now
 	require.Empty(t, ended(at))
-	require.True(t, ws.end(key, at[key]))
+	require.Empty(t, o.all())
+	c.EndWatch(key, at[key])
+	require.Equal(t, []string{"changed /a"}, o.all())
 	require.Equal(t, map[WatchKey]bool{key: false}, ended(at))
 	require.NotContains(t, ws.at, key)
 }

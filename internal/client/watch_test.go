@@ -102,8 +102,9 @@ func TestAWatchThatCannotBeAskedForHasEnded(t *testing.T) {
 
 // standing returns watches over l on the data and on the children of two nodes, by key.
 func standing(l *wire.Link) (*watches, map[WatchKey]*Watch) {
-	ws, at := new(watches), make(map[WatchKey]*Watch)
-	ws.init(&Client{link: l})
+	c, at := &Client{link: l}, make(map[WatchKey]*Watch)
+	ws := &c.watches
+	ws.init(c)
 	for _, key := range []WatchKey{{"/a", false}, {"/a", true}, {"/b", false}, {"/b", true}} {
 		at[key] = &Watch{Link: l, Armed: make(chan struct{}), Fired: make(chan struct{})}
 		ws.at[key] = at[key]
