@@ -3,6 +3,7 @@ package mutants
 import (
 	"flag"
 	"fmt"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -58,7 +59,6 @@ func TestCampaign(t *testing.T) {
 	tell("%d of %d are alive, and nobody has said why:\n%s", len(alive), len(selected), strings.Join(alive, "\n"))
 	if *written {
 		writeReport(t, all, rs, explained)
-		writeKills(t, all, rs)
 	}
 	if *sample > 0 {
 		require.Empty(t, alive)
@@ -81,6 +81,18 @@ func choose(t *testing.T, all []*generated) []*generated {
 		selected = bySeed(selected, n)
 	}
 	return selected
+}
+
+// bySeed returns n of the mutants, by chance, and tells by which.
+func bySeed(mutants []*generated, n int) []*generated {
+	seed := *chance
+	if seed == 0 {
+		seed = uint64(time.Now().UnixNano())
+	}
+	tell("the same mutants again: -mutant-seed %d", seed)
+	random := rand.New(rand.NewPCG(seed, 0))
+	random.Shuffle(len(mutants), func(i, j int) { mutants[i], mutants[j] = mutants[j], mutants[i] })
+	return mutants[:min(n, len(mutants))]
 }
 
 // judgeAll judges mutants side by side, and adds to the results.
