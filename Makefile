@@ -23,9 +23,12 @@ demo: $(if $(APACHE),zookeeper) ## eight processes and one counter, without the 
 .PHONY: test
 test: zookeeper ## every test, on a real ZooKeeper too (installs Debian's package if there is none)
 	$(GO_TEST) ./...
+	@for module in $(TESTED); do (cd $$module && $(GO_TEST) ./...) || exit; done
+
+.PHONY: schedules
+schedules: ## every schedule of the scopes of the recipe and the lease, of which `make test` leaves out the largest
 	$(GO_TEST) ./internal/recipe -run NoSchedule -recipe.full
 	$(GO_TEST) ./internal/lease -run NoSchedule -lease.full
-	@for module in $(TESTED); do (cd $$module && $(GO_TEST) ./...) || exit; done
 
 .PHONY: options
 options: zookeeper ## the lock's tests with WithHandoff on every Locker, with WithRetention, and with both
@@ -73,15 +76,14 @@ mutants: ## judge generated mutants of what has changed since REF (main); ALL=1 
 	cd test && go test ./mutants -run '^TestCampaign$$' -v -count 1 -timeout 0 -campaign \
 		$(if $(ALL),-report,-changed $(or $(REF),main)) $(MUTANT_ARGS)
 
-.PHONY: reach
-reach: ## which ways of the recipe and the queue PROGRAMS (5000) of the simulation go, into docs/results/simulation.md
-	cd test && go test ./mutants -run '^TestTheSimulationGoesEachWay$$' -v -count 1 -timeout 0 -branches $(or $(PROGRAMS),5000)
+.PHONY: tables
+tables: zookeeper ## judge all of the mutants that somebody has written, of which `make test` judges a few by chance
+	cd test && go test ./mutants -run 'FindEveryMutant$$' -v -count 1 -timeout 0 -tables
 
 .PHONY: results
 results: ## docs/results anew, for a release: hours on a quiet machine
 	@$(MAKE) bench
 	@$(MAKE) mutants ALL=1
-	@$(MAKE) reach
 
 .PHONY: lint
 lint: ## commit messages, formatting, go vet, staticcheck, a tidy go.mod, a whole go.work.sum; SINCE=REF

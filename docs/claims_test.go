@@ -15,6 +15,16 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
+// between returns the part of text from behind one line to ahead of another.
+func between(t *testing.T, text, from, to string) string {
+	t.Helper()
+	_, text, found := strings.Cut(text, from)
+	require.True(t, found, from)
+	text, _, found = strings.Cut(text, to)
+	require.True(t, found, to)
+	return text
+}
+
 // absolute is what a sentence has that leaves no room.
 var absolute = regexp.MustCompile(`(?i)\b(?:never|always|at once|at most|exactly)\b|\b(?:no|nobody)\b.*\buntil\b`)
 

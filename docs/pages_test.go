@@ -94,7 +94,7 @@ func TestTheFaultsThatThePageOfTheSimulationNamesAreDrawn(t *testing.T) {
 
 // TestAPageSummarisesTheResultsThatAreThere finds a page that was left as it is when results were made anew.
 func TestAPageSummarisesTheResultsThatAreThere(t *testing.T) {
-	for _, name := range []string{"benchmarks.md", "mutants.md", "simulation.md"} {
+	for _, name := range []string{"benchmarks.md", "mutants.md"} {
 		results := page(t, "results/"+name)
 		_, summary, found := strings.Cut(page(t, name), "## Last results\n")
 		require.True(t, found, name)

@@ -50,6 +50,7 @@ func TestCampaign(t *testing.T) {
 		judgeAll(t, p, todo, e, rs)
 	}
 	explained := explanations(t)
+	stale(all, explained)
 	var alive []string
 	for _, g := range selected {
 		if r, known := rs.known(g); known && r.Verdict != killed && explained[g.key()] == "" && !g.logs {
@@ -83,9 +84,9 @@ func choose(t *testing.T, all []*generated) []*generated {
 	return selected
 }
 
-// bySeed returns n of the mutants, by chance, and tells by which.
-func bySeed(mutants []*generated, n int) []*generated {
-	seed := *chance
+// bySeed returns n of all mutants, by chance, and tells by which.
+func bySeed[M any](all []M, n int) []M {
+	mutants, seed := slices.Clone(all), *chance
 	if seed == 0 {
 		seed = uint64(time.Now().UnixNano())
 	}

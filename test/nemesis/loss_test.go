@@ -17,7 +17,7 @@ import (
 	"github.com/zklock/zklock/internal/faultproxy"
 )
 
-var trials = flag.Int("trials", 8, "how many holds each schedule of a loss must see, at least")
+var trials = flag.Int("trials", 4, "how many holds each schedule of a loss must see, at least")
 
 const (
 	// atOnce is how many sessions go through a schedule together.

@@ -18,12 +18,13 @@ func TestMain(m *testing.M) {
 }
 
 // breaksServers skips a test that breaks real servers, or the way to them, and
-// takes its time.
+// takes its time. Two of them run side by side: each has servers of its own, and mostly waits.
 func breaksServers(t *testing.T) {
 	t.Helper()
 	if testing.Short() {
 		t.Skip("starts an ensemble and breaks it: left out by -short")
 	}
+	t.Parallel()
 }
 
 // receive returns what comes from c.
