@@ -38,7 +38,7 @@ func TestConnectSaysWhatTheServerDidThatItHasNoSessionOf(t *testing.T) {
 	one := apachezk.Run(t, func(c *apachezk.Config) { c.Settings = map[string]string{"maxClientCnxns": "1"} }).Server(0)
 	s, err := zklock.Connect(within(t, patience), []string{one.Addr()}, 10*time.Second)
 	require.NoError(t, err)
-	defer s.Close()
+	t.Cleanup(func() { s.Close() })
 	lonely := apachezk.Run(t, func(c *apachezk.Config) { c.Servers, c.JVM = 2, []string{"-Dreadonlymode.enabled=true"} })
 	lonely.Server(1).Kill()
 	anybody := zklock.WithTLS(&tls.Config{InsecureSkipVerify: true})
@@ -60,6 +60,7 @@ func TestConnectSaysWhatTheServerDidThatItHasNoSessionOf(t *testing.T) {
 		}), nil, "TLS"},
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			s, err := zklock.Connect(within(t, 3*time.Second), []string{tc.addr}, 10*time.Second, tc.opts...)
 			if err == nil {
 				s.Close()

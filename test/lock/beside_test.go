@@ -14,6 +14,9 @@ import (
 const root = "../.."
 
 func TestTheTestsBesideTheLibraryPassOnARealServer(t *testing.T) {
+	if !*every {
+		t.Skip("builds and runs them once more: -every does")
+	}
 	var left []string
 	for _, option := range defaults {
 		left = slices.AppendSeq(left, maps.Keys(exempt[option]))

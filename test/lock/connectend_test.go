@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"math/rand/v2"
 	"net"
 	"os"
 	"sync"
@@ -90,10 +91,10 @@ func TestConnectReturnsWhenItsContextEndsAndLeavesNothing(t *testing.T) {
 	for name, obstacle := range unreachable {
 		t.Run(name, func(t *testing.T) {
 			inBubble(t, func(t *testing.T, b *bubble) {
-				for i := range 300 {
+				for range often(300) {
 					b.server.Refuse(false)
 					options := obstacle(b)
-					limit := time.Duration(i+1) * 7 * time.Millisecond
+					limit := time.Duration(1+rand.IntN(300)) * 7 * time.Millisecond
 					requirePrompt(t, limit, func(ctx context.Context) error {
 						_, err := zklock.Connect(ctx, []string{b.server.PipeAddr()}, longSession, options...)
 						return err
@@ -120,7 +121,7 @@ func requirePrompt(t *testing.T, limit time.Duration, connect func(context.Conte
 func TestConnectToARefusedPortReturnsWhenItsContextEnds(t *testing.T) {
 	inBubble(t, func(t *testing.T, b *bubble) {
 		b.server.Refuse(true)
-		for range 2000 {
+		for range often(2000) {
 			requirePrompt(t, 30*time.Millisecond, func(ctx context.Context) error {
 				_, err := zklock.Connect(ctx, []string{b.server.PipeAddr()}, longSession, zklock.WithDialer(b.server.Dial))
 				return err

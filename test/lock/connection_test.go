@@ -246,7 +246,7 @@ func TestAWaiterBehindItsOwnSessionsHolderGetsNoFalseHold(t *testing.T) {
 	l := at.locker(s)
 	rw, err := zklock.NewRW(s, at.path)
 	require.NoError(t, err)
-	for round := range 100 {
+	for round := range often(100) {
 		holder, err := l.Acquire(within(t, patience))
 		require.NoError(t, err)
 		wait := l.Acquire

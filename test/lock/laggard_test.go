@@ -125,7 +125,7 @@ func TestPermitsAreNotOversoldBehindAServerThatLags(t *testing.T) {
 		}()
 		return got
 	}
-	for round := range 5 {
+	for round := range often(5) {
 		at.path = fmt.Sprint("/busy", round)
 		stays := &mover{to: near.Addr()}
 		stays.moved.Store(true)
