@@ -15,7 +15,7 @@ import (
 // What a leader has proposed when it is killed happens if a follower has it, and
 // does not if none has. The client hears nothing of it either way.
 func TestF24ALeaderThatIsKilledDuringCreatesAndDeletesLeavesOneNodeOrNone(t *testing.T) {
-	breaksServers(t)
+	breaksServersAlone(t)
 	c := Start(t)
 	for name, variant := range map[string]struct {
 		block   func(leader, follower int)

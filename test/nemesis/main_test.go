@@ -21,10 +21,16 @@ func TestMain(m *testing.M) {
 // takes its time. Two of them run side by side: each has servers of its own, and mostly waits.
 func breaksServers(t *testing.T) {
 	t.Helper()
+	breaksServersAlone(t)
+	t.Parallel()
+}
+
+// breaksServersAlone is breaksServers for a test in which servers have to do something in time.
+func breaksServersAlone(t *testing.T) {
+	t.Helper()
 	if testing.Short() {
 		t.Skip("starts an ensemble and breaks it: left out by -short")
 	}
-	t.Parallel()
 }
 
 // receive returns what comes from c.

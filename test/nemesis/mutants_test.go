@@ -36,7 +36,7 @@ var mutants = []mutant{
 	}, "TestAClientThatHearsNothing", "waited in vain for the lease to end"},
 
 	{"answered pings extend the lease", []edit{withoutProofs, {
-		"internal/wire/link.go", "r, known := l.answered(xid)", "l.dialer.session.Asks(clock.Instant{})\n\tr, known := l.answered(xid)",
+		"internal/wire/link.go", "r, known := l.take(xid)", "l.dialer.session.Asks(clock.Instant{})\n\tr, known := l.take(xid)",
 	}, {
 		"internal/queue/observer.go", "if s.id == 0 {", `if at.IsZero() {
 		p, now := proof{}, s.client.Clock.Now()
