@@ -342,11 +342,17 @@ func TestWhatIsNeverSentIsNotKeptInMemory(t *testing.T) {
 // The session may be replaced between the look at it and the write.
 func TestANodeThatWasMadeInAnotherSessionIsNoPlace(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s, _ := connected(t)
+		s, server := connected(t)
+		require.NoError(t, hold(t, s).Release(t.Context(), nil))
 		c := lockAt(s, "/lock").newContender(&incarnation{id: s.id - 1}, lockAt(s, "/lock").lockNode)
-		err := c.adopt(s.client.Current(), []string{"/lock/" + recipe.Sequential(recipe.Stem(c.id, recipe.Exclusive), 0)}, 1)
+		node := "/lock/" + recipe.Sequential(recipe.Stem(c.id, recipe.Exclusive), 0)
+		_, err := s.client.Conn.Create(node, nil, zk.FlagEphemeral, zk.WorldACL(zk.PermAll))
+		require.NoError(t, err)
+		err = c.adopt(s.client.Current(), []string{node}, 1)
 		require.Equal(t, client.ErrSessionOver, err)
 		require.Empty(t, c.node)
+		synctest.Wait()
+		require.Empty(t, server.Children("/lock"), "nobody waits behind it for the session's life")
 	})
 }
 

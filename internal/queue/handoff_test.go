@@ -769,3 +769,14 @@ func TestACallThatOthersWaitForIsLoggedWhateverItsDeadlineUntilItIsOver(t *testi
 		})
 	}
 }
+
+func TestANodeIsNotKeptForAnOwnerWhoCannotComeAnyMore(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, server := connected(t)
+		h := granted(t, ask(t.Context(), share(s, 1, time.Hour).Acquire))
+		drained := s.Drain()
+		require.NoError(t, h.Release(t.Context(), nil))
+		require.True(t, latch.IsClosed(drained))
+		require.Empty(t, server.Children("/lock"))
+	})
+}

@@ -290,13 +290,15 @@ func TestARequestEndsWithItsConnectionWhateverHasBecomeOfIt(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				l := plugged(t, lively()).greeted(1, ms)
+				session := lively()
+				l := plugged(t, session).greeted(1, ms)
 				if tc.before != nil {
 					tc.before(l)
 				}
 				then := 0
 				r := reading("/a").Then(func(r *Request) {
 					then++
+					require.Contains(t, session.all(), "ended", "whoever asks again is not to be given this connection")
 					require.ErrorIs(t, r.Err(), zk.ErrConnectionClosed)
 				})
 				l.Send(r)
