@@ -61,7 +61,7 @@ var ofTheCommand = []struct {
 		{job + "/front.go", "status.Signaled() && !w.said.began", "false"},
 	}}, job, "TestASignalThatEndsAKeeperAtItsBeginningIsNoLoss"},
 	{mutant{"a keeper that is killed while it waits has failed", []edit{
-		{cli + "/run.go", "errors.As(err, &interrupted)", "errors.As(err, &interrupted) && false"},
+		{cli + "/guarded.go", "errors.As(err, &interrupted)", "errors.As(err, &interrupted) && false"},
 	}}, command, "TestAKeeperThatIsKilledWhileItWaitsHasLostNoLock"},
 	{mutant{"a signal that comes before the front has heard of the command is lost", []edit{
 		{job + "/front.go", "Catch(signals, passed)", "Catch(signals, Ending)"},
@@ -160,7 +160,7 @@ var ofTheCommand = []struct {
 		{job + "/group.go", "(g.void || len(members(g.id)) == 0)", "(true || len(members(g.id)) == 0)"},
 	}}, command, "TestAProcessThatTheCommandLeavesInAnotherPIDNamespaceKeepsTheLock"},
 	{mutant{"the lock is the next one's while a command is ended that has lost it", []edit{
-		{cli + "/run.go", "r.killIn(session) + session.Timeout()", "0*session.Timeout()"},
+		{cli + "/guarded.go", "g.killIn(session) + session.Timeout()", "0*session.Timeout()"},
 	}}, command, "TestNobodyElseRunsWhileACommandThatHasLostTheLockIsEnded"},
 	{mutant{"ls takes a lock that is called as permits are for a semaphore's", []edit{
 		{cli + "/ls.go", "!semaphore || name != recipe.Turns", "!semaphore || name != recipe.Turns && name != recipe.Permits"},
@@ -175,7 +175,7 @@ var ofTheCommand = []struct {
 		{cli + "/ls.go", "if err != nil && !errors.Is(err, zk.ErrNoAuth) {", "if err != nil {"},
 	}}, cli, "TestLsGoesOnPastAPathThatMayNotBeRead"},
 	{mutant{"a message in JSON has nothing of what was chosen", []edit{
-		{cli + "/run.go", `"on_revoke", r.onRevoke.value)`, `"on_revoke", r.onRevoke)`},
+		{cli + "/guarded.go", `"on_revoke", g.onRevoke.value)`, `"on_revoke", g.onRevoke)`},
 	}}, command, "TestAMessageInJSONSaysWhatWasChosen"},
 	{mutant{"the delete of a node with children is tried for ever", []edit{
 		{cli + "/break.go", "errors.Is(err, zk.ErrNotEmpty) || ", ""},
@@ -262,10 +262,10 @@ var ofTheCommand = []struct {
 		{job + "/supervisor.go", "if n != s.told {", "if n.Group != s.told.Group || !s.told.Running {"},
 	}}, job, "TestAFrontHearsOfAnotherTimeToEnd"},
 	{mutant{"a command ends in a quarter of the timeout that its session has had first", []edit{
-		{cli + "/run.go", "session.Timeout()), session.Timeout())", "session.Timeout()))"},
+		{cli + "/guarded.go", "session.Timeout()), session.Timeout())", "session.Timeout()))"},
 	}}, cli, "TestACommandEndsInAQuarterOfTheShortestTimeoutOfItsSession"},
 	{mutant{"a command ends in a quarter of a timeout that has become longer", []edit{
-		{cli + "/run.go", "min(cmp.Or(r.shortest, session.Timeout()), session.Timeout())", "session.Timeout()"},
+		{cli + "/guarded.go", "min(cmp.Or(g.shortest, session.Timeout()), session.Timeout())", "session.Timeout()"},
 	}}, cli, "TestACommandEndsInAQuarterOfTheShortestTimeoutOfItsSession"},
 	{mutant{"a group that is gone is said to keep the lock", []edit{
 		{job + "/supervisor.go", "if !s.group.void {\n\t\ts.log", "if true {\n\t\ts.log"},
@@ -338,13 +338,13 @@ var ofTheCommand = []struct {
 		{cli + "/revoke.go", "if len(left) == 0 {", "if true {"},
 	}}, command, "TestRevokeWaitsUntilTheLockIsGivenBack"},
 	{mutant{"a command is started by a process that was stopped until its lock was over", []edit{
-		{cli + "/run.go", "!master.Died() && hold.Valid()", "!master.Died() && hold.Err() == nil"},
+		{cli + "/guarded.go", "!master.Died() && hold.Valid()", "!master.Died() && hold.Err() == nil"},
 	}}, cli, "TestAProcessThatWasStoppedBetweenTheGrantAndTheForkStartsNoCommand"},
 	{mutant{"break does not look again when it has the version of a node's data", []edit{
 		{cli + "/break.go", "\tv, err = look(ctx, b.session, b.path)\n\treturn v, index(), stat, err", "\treturn v, index(), stat, err"},
 	}}, cli, "TestANodeWhoseDataChangesBeforeItsVersionIsReadIsShownAsItIsThen"},
 	{mutant{"a command is started with a lock whose node may not be read", []edit{
-		{cli + "/run.go", "case err == nil && r.acl.isList():", "case false:"},
+		{cli + "/guarded.go", "if !g.acl.isList() {", "if true {"},
 	}}, command, "TestAnAccessListThatKeepsUsOutIsRefusedBeforeTheCommandIsStarted"},
 }
 
