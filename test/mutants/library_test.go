@@ -289,7 +289,7 @@ var ofTheLibrary = []judged{
 		{"internal/queue/deletion.go", "\ts.link.Send(r.sent)\n", "\tgo s.link.Send(r.sent)\n"},
 	}}, "TestALockThatAllHaveUnlockedIsFreeToItsSessionAtOnce"},
 	{mutant{"a proof that follows one in doubt comes as late as after a failure", []edit{
-		{"internal/queue/keeper.go", "doubted := s.lease.Doubted(now); doubted > 0 { //", "pause = max(pause, s.lease.Doubted(now)); false { //"},
+		{"internal/queue/keeper.go", "doubted := s.lease.Doubted(now); doubted > 0 { //", "doubted := max(pause, s.lease.Doubted(now)); doubted > 0 { //"},
 		{"internal/queue/keeper.go", "pause = min(backoff.Before(try), s.lease.Interval(now))", "pause = backoff.Before(try)"},
 	}}, "test/sim.TestAProofAfterManyThatFailedIsInTime"},
 	{mutant{"a counter that cannot start afresh is waited for", []edit{
@@ -618,14 +618,14 @@ var ofTheLibrary = []judged{
 		{"internal/queue/keeper.go", "{c}, s.ownLimit)", "{c}, s.proofLimit)"},
 	}}, "TestAHoldIsKeptThoughOthersAreAskedForWhileItsProofsAreUnderWay"},
 	{mutant{"a lease lasts if it runs until the next proof", []edit{
-		{"internal/lease/touches.go", "l.inTime(min(l.Left(now)-l.interval(now), byTouch))", "min(l.Left(now)-l.interval(now), byTouch) > 0"},
+		{"internal/lease/touches.go", "l.inTime(min(l.Left(now)-l.interval(now), byTouch))", "l.Left(now)-l.interval(now)+0*byTouch > 0"},
 	}}, "internal/lease.TestALeaseLastsIfItLeavesTimeForAProof"},
 	{mutant{"a grant leaves no time for the next proof", []edit{
-		{"internal/lease/touches.go", "l.inTime(min(l.Left(now)-l.interval(now), byTouch))", "min(l.Left(now)-l.interval(now), byTouch) > 0"},
+		{"internal/lease/touches.go", "l.inTime(min(l.Left(now)-l.interval(now), byTouch))", "l.Left(now)-l.interval(now)+0*byTouch > 0"},
 		{"internal/lease/touches.go", "(l.isSlow() || l.carry(now))", "true"},
 	}}, "test/sim.TestAGrantLeavesTimeForTheNextProof"},
 	{mutant{"a grant waits out a doubt, and makes no proof then", []edit{
-		{"internal/lease/touches.go", "l.inTime(min(l.Left(now)-l.interval(now), byTouch))", "min(l.Left(now)-l.interval(now), byTouch) > 0"},
+		{"internal/lease/touches.go", "l.inTime(min(l.Left(now)-l.interval(now), byTouch))", "l.Left(now)-l.interval(now)+0*byTouch > 0"},
 		{"internal/lease/touches.go", "(l.isSlow() || l.carry(now))", "true"},
 	}}, "test/sim.TestAGrantLeavesTimeForTheNextProofWhileAConnectRequestIsUnheard"},
 	{mutant{"a proof right behind a slow delete begins a lease", []edit{
@@ -638,7 +638,7 @@ var ofTheLibrary = []judged{
 		{"internal/lease/speed.go", "min(l.slow.Least(now), l.ripe.Least(now))", "l.slow.Least(now)"},
 	}}, "TestSlowWritesOfOthersKeepNobodyFromALease"},
 	{mutant{"a lock that was waited for leaves no time for the next proof", []edit{
-		{"internal/lease/touches.go", "l.inTime(min(l.Left(now)-l.interval(now), byTouch))", "min(l.Left(now)-l.interval(now), byTouch) > 0"},
+		{"internal/lease/touches.go", "l.inTime(min(l.Left(now)-l.interval(now), byTouch))", "l.Left(now)-l.interval(now)+0*byTouch > 0"},
 		{"internal/lease/touches.go", "(l.isSlow() || l.carry(now))", "true"},
 	}}, "test/sim.TestAGrantAfterAWaitLeavesTimeForTheNextProof"},
 	{mutant{"a server that is slow all the time is taken for one that hangs", []edit{
