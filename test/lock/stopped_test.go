@@ -108,6 +108,7 @@ func TestAProcessThatWasStoppedByASignalIsToldSo(t *testing.T) {
 			server := zktest.NewServer(t)
 			c := startChildOf(t, stoppedJob+"="+server.Addr(), 100)
 			require.Equal(t, "holds", receive(t, c.report, "the lock"))
+			time.Sleep(stoppedTimeout) // a first lease lasts for nearly all of it
 			require.NoError(t, c.cmd.Process.Signal(syscall.SIGSTOP))
 			time.Sleep(stop) // which is what happens to it
 			require.NoError(t, c.cmd.Process.Signal(syscall.SIGCONT))

@@ -29,7 +29,6 @@ var focus = map[string]sim.FaultKind{
 	"a handshake without an answer is forgotten after half a timeout": sim.LoseHandshake,
 	"any answer is one to all handshakes":                             sim.LoseHandshake,
 	"a handshake counts only while something is held":                 sim.IdleHandshake,
-	"a handshake shortens no lease that nobody holds by":              sim.IdleHandshake,
 	"a server that has not been heard grants all of the timeout":      sim.LoseHandshake,
 	"wake without a list behind a node of the own session":            sim.ExpireInLine,
 	"no session-id comparison":                                        sim.ReplaceSession,
