@@ -8,8 +8,8 @@ GO_TEST = go test -timeout 30m
 # What the benchmark measures, what the command is built with and what the larger tests
 # need are kept from the library's users by modules of their own. Each is tested with the
 # versions in its own go.mod; go.work is for working on them together.
-MODULES = . test bench cmd/zklock zklockprom zklockotel
-TESTED = test cmd/zklock zklockprom zklockotel
+MODULES = . test bench cmd/zklock zklockprom zklockotel contrib/service contrib/service/deploy
+TESTED = test cmd/zklock zklockprom zklockotel contrib/service contrib/service/deploy
 export GOWORK = off
 
 .PHONY: help
