@@ -23,11 +23,11 @@ func (ws *watches) keep(l *wire.Link, told int64) {
 func (c *Client) WatchAgain(nodes []string) {
 	l, told, again, others := c.takeStood(nodes)
 	for _, some := range Batches(c, again, func(u unasked) int { return len(u.key.Path) }) {
-		set := wire.Op{Code: wire.OpSetWatches, Told: told}
-		for _, u := range some {
-			set.Paths = append(set.Paths, u.key.Path)
+		paths := make([]string, len(some))
+		for i, u := range some {
+			paths[i] = u.key.Path
 		}
-		l.Send(wire.NewRequest(set).Then(func(r *wire.Request) { c.setAgain(some, r.Err()) }))
+		l.Send(wire.NewRequest(wire.SetWatches(told, paths)).Then(func(r *wire.Request) { c.setAgain(some, r.Err()) }))
 	}
 	for _, node := range others {
 		c.Watch(WatchKey{Path: node})

@@ -25,11 +25,12 @@ type contender struct {
 	node     string
 	nodes    []string
 	sequence int32
+	behind   bool       // others have kept its caller waiting, whose goroutine alone looks at this
+	alone    bool       // its last list has shown nobody else
 	token    int64      // the node's czxid, or the token of the writer that it stands beside
 	carrier  *wire.Link // that has shown the node
 	since    int64      // the queue's czxid, if that is known to have been there for the node's create; or 0
-	behind   bool       // others have kept its caller waiting, whose goroutine alone looks at this
-	alone    bool       // its last list has shown nobody else
+	view     *listing   // what was read right behind that, until its call goes on
 
 	contradicted struct { // see again; its caller's goroutine alone looks at this
 		node  string
@@ -45,13 +46,13 @@ type contender struct {
 	hold      *Hold         // the newest; nil if there was none
 	granted   clock.Instant // since when the newest hold counts for its queue's minimum, if that has one
 	lostAt    clock.Instant // when its hold was lost, whose owner has yet to give it back
-	unused    bool          // nobody has come to use the lock: its nodes need not stay
 	leaving   *deletion     // once left
 	deletion  deletion      // which that is
-	revoked   bool          // somebody has asked for the lock back
 	selfWatch time.Time     // when its own nodes are to be watched; zero: they are, or need not be
 	rest      *time.Timer   // of the queue's minimum, while it lingers
 
+	unused  bool     // nobody has come to use the lock: its nodes need not stay
+	revoked bool     // somebody has asked for the lock back
 	handoff *handoff // whose node this is; nil for most
 	exposed bool     // the owner has asked for the token or the check
 	checked bool     // the owner has asked for the check

@@ -57,7 +57,7 @@ func (q *Queue) create(ctx context.Context, inc *incarnation, enter func(id stri
 	}
 	client.WaitsFor(ctx, "the answer to its create")
 	created.Then(c.answered)
-	first, lists := c.firstRead()
+	first := c.firstRead()
 	write := s.beginProof()
 	last := created // to be answered
 	if first == nil {
@@ -85,10 +85,9 @@ func (q *Queue) create(ctx context.Context, inc *incarnation, enter func(id stri
 	if created.Link() == write.link {
 		s.proven(write)
 	}
-	if lists {
-		return c, c.firstList(first), nil
-	}
-	return c, nil, nil
+	view := c.view
+	c.view = nil
+	return c, view, nil
 }
 
 // answered takes the create's answer where answers are read: who comes right behind c knows of it then.
@@ -99,16 +98,15 @@ func (c *contender) answered(created *wire.Request) {
 	}
 }
 
-// firstList returns what c's first read has shown, if it has.
-func (c *contender) firstList(first *wire.Request) *listing {
-	list, err := c.queue.session.client.ListOf(c.queue.dir, first)
-	if err != nil || list.Names == nil {
-		return nil
+// listedAlong takes the list that was read right behind c's create, if it was, likewise.
+func (c *contender) listedAlong(read *wire.Request) {
+	list, err := c.queue.session.client.ListOf(c.queue.dir, read)
+	if err == nil && list.Names != nil {
+		c.view = &listing{List: list, early: true}
 	}
-	return &listing{List: list, early: true}
 }
 
-// stood takes the queue's node as it was behind c's create, likewise.
+// stood takes the queue's node as it was then.
 func (c *contender) stood(read *wire.Request) {
 	if there, err := c.queue.session.client.StatOf(read); err == nil && c.entered == nil {
 		c.sees(there)

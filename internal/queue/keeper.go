@@ -190,12 +190,16 @@ func (s *Session) prove(ctx context.Context, contenders []*contender, limit func
 		return zk.ErrConnectionClosed
 	}
 	patience := time.AfterFunc(limit(), func() { s.giveUp(p) })
-	proving := wire.NewTransaction(checks(contenders)...).Then(func(*wire.Request) { patience.Stop() })
+	var results []wire.Result
+	var err error
+	proving := wire.NewTransaction(checks(contenders)...).Then(func(proving *wire.Request) {
+		patience.Stop()
+		results, err = proving.Results()
+	})
 	p.link.Send(proving)
 	if err := client.Wait(ctx, proving); err != nil {
 		return err
 	}
-	results, err := proving.Results()
 	if err != nil && !errors.Is(err, zk.ErrNoNode) && !errors.Is(err, zk.ErrNoAuth) {
 		return err
 	}

@@ -103,19 +103,19 @@ func (c *contender) othersInLine() int {
 	return c.line.length - 1
 }
 
-// firstRead returns what is to be read right behind c's create, and what it shows: the queue, or its
+// firstRead returns what is to be read right behind c's create, nil if nothing: the queue, or its
 // node if c is likely to come right behind one of its session. Of many newcomers one reads that.
-func (c *contender) firstRead() (read *wire.Request, lists bool) {
+func (c *contender) firstRead() *wire.Request {
 	if !c.entry.queues {
-		return nil, false
+		return nil
 	}
 	s, dir := c.queue.session, c.queue.dir
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if c.othersInLine() == 0 {
-		return client.Children(dir), true
+		return client.Children(dir).Then(c.listedAlong)
 	}
-	return client.Exists(dir).Then(c.stood), false
+	return client.Exists(dir).Then(c.stood)
 }
 
 // followNext makes c the successor of the contender of this session, if there is one, that has

@@ -29,8 +29,8 @@ func (l *Link) readAnswer() ([]byte, error) {
 		return nil, err
 	}
 	room := l.room
-	if isOurs(xidOf(begins)) {
-		room = nil // whose answer it is keeps it
+	if r := l.out.next(); isOurs(xidOf(begins)) && r != nil && r.keeps() {
+		room = nil
 	}
 	if length == shortestAnswer {
 		room = l.room // nothing is left to be read later

@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"bytes"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -104,7 +105,7 @@ func (r *Request) Data() ([]byte, *zk.Stat, error) {
 		return nil, nil, err
 	}
 	in := reader{left: r.body}
-	data, stat := in.buffer(), in.stat()
+	data, stat := bytes.Clone(in.buffer()), in.stat()
 	return data, stat, in.err
 }
 

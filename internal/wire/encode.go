@@ -39,14 +39,11 @@ func (r *Request) Size() int {
 }
 
 func (op *Op) size() int {
-	const length, number, long = 4, 4, 8
+	const length, number = 4, 4
 	size := length + len(op.Path)
 	switch op.Code {
 	case OpSetWatches:
-		size = long + 3*length
-		for _, path := range op.Paths {
-			size += length + len(path)
-		}
+		size = len(op.Data)
 	case OpCreate:
 		size += length + len(op.Data) + length + number
 		for _, a := range op.ACL {
@@ -69,12 +66,7 @@ func appendMultiHeader(b []byte, code int32, done bool) []byte {
 // append appends the operation's own fields, in ZooKeeper's order (zookeeper.jute).
 func (op *Op) append(b []byte) []byte {
 	if op.Code == OpSetWatches {
-		b = binary.BigEndian.AppendUint64(b, uint64(op.Told))
-		b = appendInt(b, int32(len(op.Paths)))
-		for _, path := range op.Paths {
-			b = appendString(b, path)
-		}
-		return appendInt(appendInt(b, 0), 0) // none on existence, nor on children
+		return append(b, op.Data...)
 	}
 	b = appendString(b, op.Path)
 	switch op.Code {
@@ -91,6 +83,17 @@ func (op *Op) append(b []byte) []byte {
 		b = appendBool(b, op.Watch)
 	}
 	return b
+}
+
+// SetWatches is the operation that sets watches on the data of nodes again, which have told of all
+// changes up to that transaction.
+func SetWatches(told int64, nodes []string) Op {
+	b := binary.BigEndian.AppendUint64(nil, uint64(told))
+	b = appendInt(b, int32(len(nodes)))
+	for _, node := range nodes {
+		b = appendString(b, node)
+	}
+	return Op{Code: OpSetWatches, Data: appendInt(appendInt(b, 0), 0)} // none on existence, nor on children
 }
 
 func appendInt(b []byte, n int32) []byte { return binary.BigEndian.AppendUint32(b, uint32(n)) }

@@ -107,7 +107,7 @@ func TestARequestIsWrittenAsGoZookeeperWritesIt(t *testing.T) {
 
 // go-zookeeper's names watches of other kinds too.
 func TestARequestToSetWatchesAgainNamesNodesOfWhichTheDataIsWatched(t *testing.T) {
-	r := NewRequest(Op{Code: OpSetWatches, Told: 7, Paths: []string{"/a", "/ä"}})
+	r := NewRequest(SetWatches(7, []string{"/a", "/ä"}))
 	want := framed(number(9), number(OpSetWatches), long(7), number(2), text("/a"), text("/ä"), number(0), number(0))
 	require.Equal(t, want, r.append(nil, 9))
 	require.Equal(t, len(want)-4, r.Size())

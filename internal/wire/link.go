@@ -176,10 +176,15 @@ func (l *Link) next() (err error) {
 	if err == nil {
 		l.unread = frame
 	}
+	l.reuse(frame)
+	return err
+}
+
+// reuse has the next frame read into the room of one that nobody needs any more.
+func (l *Link) reuse(frame []byte) {
 	if cap(frame) <= frameStep {
 		l.room = frame
 	}
-	return err
 }
 
 // unanswered takes that the connect request was not answered.
@@ -236,10 +241,13 @@ func (l *Link) readAnswers() ([]byte, error) {
 			continue // the link has ended
 		}
 		l.mu.Lock()
-		l.taken = max(l.taken, r.size)
+		l.taken = max(l.taken, int(r.size))
 		l.mu.Unlock()
 		l.answered(r.opcode(), r.sent, codeOf(frame))
-		r.answer(frame)
+		kept := r.keeps()
+		if r.answer(frame); !kept {
+			l.reuse(frame)
+		}
 	}
 }
 

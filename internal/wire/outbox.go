@@ -199,7 +199,7 @@ func (l *Link) waiting() (passing []*passing, ours []*Request, buf []byte) {
 			r.Fail(zk.ErrShortBuffer)
 			continue
 		}
-		r.xid, r.link, r.sent, r.size = o.xid, l, now, len(o.buf)-before-4
+		r.xid, r.link, r.sent, r.size = o.xid, l, now, int32(len(o.buf)-before-4)
 		o.sent.add(r)
 		o.xid++
 	}
@@ -233,7 +233,7 @@ func (o *outbox) longest() (size int) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	for _, r := range o.sent.left() {
-		size = max(size, r.size)
+		size = max(size, int(r.size))
 	}
 	return size
 }

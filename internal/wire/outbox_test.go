@@ -112,9 +112,13 @@ func TestAReadThatAsksForTheSameAsTheLastThatWaitsIsAskedForBoth(t *testing.T) {
 		synctest.Wait()
 		var told []*Request
 		there := func(path string, watch bool) *Request {
-			return NewRequest(Op{Code: OpExists, Path: path, Watch: watch}).Then(func(r *Request) { told = append(told, r) })
+			return NewRequest(Op{Code: OpExists, Path: path, Watch: watch}).Then(func(r *Request) {
+				if r.Answered() {
+					told = append(told, r)
+				}
+			})
 		}
-		first, second, third := there("/q", false), there("/q", false), there("/q", false)
+		first, second, third := there("/q", false), NewRequest(Op{Code: OpExists, Path: "/q"}), there("/q", false)
 		l.Send(reading("/0"), first)
 		l.Send(reading("/1"), second)
 		l.Send(reading("/2"), third)
@@ -135,15 +139,46 @@ func TestAReadThatAsksForTheSameAsTheLastThatWaitsIsAskedForBoth(t *testing.T) {
 		for n := range int32(4) {
 			l.says(said(nth(n), ""))
 		}
-		l.says(framed(number(nth(4)), long(7), number(0), make([]byte, statSize)))
-		for i, r := range []*Request{first, second, third} {
-			require.Same(t, r, told[i])
+		stat := make([]byte, statSize)
+		stat[statSize-1] = 'x'
+		l.says(framed(number(nth(4)), long(7), number(0), stat))
+		l.says(said(nth(5), ""))
+		l.says(framed(number(nth(6)), long(8), number(0), make([]byte, statSize)))
+		later, err := second.Stat()
+		require.NoError(t, err)
+		require.EqualValues(t, 'x', later.Pzxid)
+		require.Equal(t, []*Request{first, third}, told[:2])
+		for _, r := range []*Request{first, second, third} {
 			require.True(t, latch.IsClosed(r.Done()))
 			require.EqualValues(t, 7, r.Zxid())
 			require.Same(t, l.Link, r.Link())
-			stat, err := r.Stat()
+		}
+	})
+}
+
+// The room of an answer that is seen where it is read is used for the next.
+func TestWhatAnAnswerSaysLastsForWhoWaitsForIt(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := plugged(t, lively()).greeted(1, ms)
+		var seen [][]byte
+		see := func(r *Request) {
+			data, _, err := r.Data()
 			require.NoError(t, err)
-			require.NotNil(t, stat)
+			seen = append(seen, data)
+		}
+		at := []*Request{reading("/0").Then(see), reading("/1"), reading("/2").Then(see), reading("/3"), reading("/4").Then(see)}
+		l.Send(at...)
+		<-l.got
+		for n := range at {
+			l.says(said(nth(int32(n)), strings.Repeat(fmt.Sprint(n), 30-n)))
+		}
+		for n, r := range at {
+			data, _, err := r.Data()
+			if n%2 == 0 {
+				require.ErrorIs(t, err, ErrMalformed, "it was seen")
+				data = seen[n/2]
+			}
+			require.Equal(t, strings.Repeat(fmt.Sprint(n), 30-n), string(data))
 		}
 	})
 }

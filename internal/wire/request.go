@@ -12,11 +12,10 @@ import (
 // Request is what a lock asks of a server, over one connection: it is answered there or never.
 // A request is sent once.
 type Request struct {
-	ops   []Op
-	one   [1]Op // room for most
-	multi bool
-	then  func(*Request) // nil for most
-	also  *Request       // asks for the same, and has the same answer; nil for most
+	ops  []Op
+	one  [1]Op          // room for most
+	then func(*Request) // nil for most
+	also *Request       // asks for the same, and has the same answer; nil for most
 
 	written latch.Latch
 	done    latch.Latch
@@ -24,25 +23,25 @@ type Request struct {
 	// Set by the link, and read once done is closed.
 	link *Link         // that it was written to; nil if it was not
 	sent clock.Instant // right before that
-	xid  int32
-	size int   // in bytes
-	err  error // why there is no answer
-	zxid int64 // of the answer; these are its fields
-	code int32
+	err  error         // why there is no answer
+	zxid int64         // of the answer; these are its fields
 	body []byte
+	code int32
+
+	xid   int32
+	size  int32 // in bytes
+	multi bool
 }
 
 // Op is one operation: those fields are used that its code has.
 type Op struct {
 	Code    int32
-	Path    string
-	Data    []byte
-	ACL     []zk.ACL
 	Flags   int32
 	Version int32 // of the node; -1 for any
 	Watch   bool
-	Paths   []string // to set watches again on their data
-	Told    int64    // likewise: the transaction up to which they have told of all changes
+	Path    string
+	Data    []byte
+	ACL     []zk.ACL
 }
 
 // NewRequest returns a request for one operation.
@@ -56,7 +55,8 @@ func NewRequest(op Op) *Request {
 func NewTransaction(ops ...Op) *Request { return &Request{ops: ops, multi: true} }
 
 // Then has f called when the request was answered, or will not be, ahead of whoever waits for that. It
-// is called where answers are read, and so must not block. It returns r, which was not sent yet.
+// is called where answers are read, and so must not block. Nobody else sees more of the answer than its
+// error. It returns r, which was not sent yet.
 func (r *Request) Then(f func(*Request)) *Request {
 	r.then = f
 	return r
@@ -79,6 +79,9 @@ func (r *Request) Creates() (n int) {
 func (r *Request) shows(other *Request) bool {
 	return r.opcode() == OpExists && other.opcode() == OpExists && !r.ops[0].Watch && !other.ops[0].Watch && r.ops[0].Path == other.ops[0].Path
 }
+
+// keeps reports whether its answer is to last.
+func (r *Request) keeps() bool { return r.then == nil || r.also != nil }
 
 // opcode returns the operation that the request is, as a whole.
 func (r *Request) opcode() int32 {
@@ -153,6 +156,7 @@ func (r *Request) end() {
 	if then := r.then; then != nil {
 		r.then = nil // and with it what it may keep in memory
 		then(r)
+		r.body = nil
 	}
 	r.done.Close()
 }
