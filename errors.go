@@ -18,7 +18,7 @@ var (
 
 	// ErrLost says that a hold ended without its owner's release: the ZooKeeper session has
 	// expired, or its lease is over, since it could not be proved alive in time, or somebody
-	// deleted the lock node, or [Session.Close] was called. The errors that are ErrLost, by
+	// deleted the lock node, or [Session.Close] was called, or its time was over ([WithMaxHold]). The errors that are ErrLost, by
 	// errors.Is, wrap the cause and say it; a session that has expired is zk.ErrSessionExpired,
 	// one that was closed ErrClosed.
 	ErrLost = queue.ErrLost

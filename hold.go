@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/go-zookeeper/zk"
 
@@ -73,6 +74,31 @@ func (h *Hold) Err() error {
 func (h *Hold) Valid() bool {
 	must(h.made("valid"))
 	return h.hold.Valid()
+}
+
+// ValidFor reports whether the lock is held, and lasts for d more though nothing more should be heard
+// of any server: for a step that takes so long, and cannot be stopped. As with Valid an operator may
+// still delete the node. The proofs of the session renew that time again and again; it is about half
+// of the session timeout and not more than 0.95 of it, so that a d beyond that is in vain.
+func (h *Hold) ValidFor(d time.Duration) bool {
+	must(h.made("valid"))
+	left := h.hold.Left()
+	return left > 0 && left >= d
+}
+
+// Until returns until when, by this machine's clock, the lock is held though nothing more should be heard
+// of any server; false if it is not held. It is later each time that a server has confirmed the session:
+// see ValidFor.
+func (h *Hold) Until() (time.Time, bool) {
+	must(h.made("until"))
+	return until(h.hold.Left())
+}
+
+func until(left time.Duration) (time.Time, bool) {
+	if left <= 0 {
+		return time.Time{}, false
+	}
+	return time.Now().Add(left), true
 }
 
 // Token returns the hold's fencing token, the zxid of the transaction that created its node; a
@@ -225,6 +251,28 @@ func (h *MultiHold) Err() error {
 func (h *MultiHold) Valid() bool {
 	must(h.made("valid"))
 	return valid(h.holds)
+}
+
+// ValidFor reports whether all the locks are held and last for d more, as [Hold.ValidFor] of one.
+func (h *MultiHold) ValidFor(d time.Duration) bool {
+	must(h.made("valid"))
+	left := h.left()
+	return left > 0 && left >= d
+}
+
+// Until returns until when all the locks are held, as [Hold.Until] of one.
+func (h *MultiHold) Until() (time.Time, bool) {
+	must(h.made("until"))
+	return until(h.left())
+}
+
+// left returns for how long the first of the locks lasts that ends.
+func (h *MultiHold) left() time.Duration {
+	left := h.holds[0].hold.Left()
+	for _, part := range h.holds[1:] {
+		left = min(left, part.hold.Left())
+	}
+	return left
 }
 
 // Release gives all the locks back, the last one first, as [Hold.Release] does with each. It

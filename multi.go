@@ -222,6 +222,9 @@ func (m *MultiLocker) each(ctx context.Context, by taking) (_ []*Hold, err error
 			return nil, errLostMeanwhile
 		}
 		holds, needed = append(holds, h), append(needed, h)
+		if !slices.Contains(before, h) {
+			h.hold.AwaitOthers()
+		}
 	}
 	for _, h := range holds {
 		if !slices.Contains(before, h) {

@@ -102,6 +102,7 @@ type options struct {
 	handoff   int
 	retention time.Duration
 	minHold   time.Duration
+	maxHold   time.Duration
 	lossGrace time.Duration
 	keyed     bool // they are a Keyed's
 	striped   bool // WithStripes
@@ -124,6 +125,12 @@ func newOptions(path string, kind recipe.Kind, opts []Option) (*options, error) 
 	}
 	if o.minHold < 0 {
 		return nil, fmt.Errorf("WithMinHold(%v): it must not be negative", o.minHold)
+	}
+	if o.maxHold < 0 {
+		return nil, fmt.Errorf("WithMaxHold(%v): it must not be negative", o.maxHold)
+	}
+	if o.maxHold > 0 && o.maxHold <= o.minHold {
+		return nil, fmt.Errorf("WithMaxHold(%v): it must be more than WithMinHold, which is %v", o.maxHold, o.minHold)
 	}
 	if o.lossGrace < 0 {
 		return nil, fmt.Errorf("WithLossGrace(%v): it must not be negative", o.lossGrace)
@@ -162,7 +169,7 @@ func (o *options) checkKind(kind recipe.Kind) error {
 
 // queue returns what the queue of a lock on path has to know.
 func (o *options) queue(path string) queue.Options {
-	made := queue.Options{Data: o.data, ACL: o.acl, MinHold: o.minHold, LossGrace: o.lossGrace, NewHold: newHold}
+	made := queue.Options{Data: o.data, ACL: o.acl, MinHold: o.minHold, MaxHold: o.maxHold, LossGrace: o.lossGrace, NewHold: newHold}
 	if o.trace != nil {
 		made.NewHistory = func(node string, token int64) queue.History { return newHistory(o.trace, path, node, token) }
 	}
@@ -249,6 +256,21 @@ func WithRetention(d time.Duration) Option {
 // an error together with WithHandoff above 1 or WithRetention.
 func WithMinHold(d time.Duration) Option {
 	return func(o *options) { o.minHold = d }
+}
+
+// WithMaxHold is a help against locks that were forgotten. When a hold has lasted for d, its owner is
+// asked for it: [Hold.Revoked] closes, and the session's log says so. A session timeout later the hold
+// is lost: Lost closes first, then the node goes, or stays for [WithLossGrace]. An owner that
+// listens to neither believes that it has the lock while others have it, as after any loss; in this
+// process they wait for its Unlock, unless they ask by Acquire.
+//
+// Each hold counts by itself, from its grant, or from when its call had all that it waits for, as with
+// WithMinHold: re-entries are part of the first one's, a downgraded read lock begins anew, and of a
+// [MultiLocker] each lock has its own option. With [WithHandoff] each owner has d; the node of one that
+// takes longer goes. Several permits are one hold. d must be more than WithMinHold has, and is counted
+// by the monotonic clock. It is for each kind of lock.
+func WithMaxHold(d time.Duration) Option {
+	return func(o *options) { o.maxHold = d }
 }
 
 // WithLossGrace leaves the node of a hold that was lost for d, or until its owner gives it back,

@@ -319,6 +319,7 @@ func (c *contender) newHold() *Hold {
 	if c.revoked {
 		c.hold.revoked.Close()
 	}
+	c.hold.startLimit()
 	return c.hold
 }
 

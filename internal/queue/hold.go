@@ -26,6 +26,7 @@ type Hold struct {
 	revoked   latch.Latch
 	history   History
 	deletion  *deletion // by its release, nil if a later owner of the node may have one; guarded by the mutex that grants
+	limit     *limit    // nil of most; guarded likewise
 	left      bool      // its owner has given back what it had besides; guarded likewise
 
 	mu    sync.Mutex // guards atEnd; taken under the mutex that grants
@@ -281,13 +282,22 @@ func (h *Hold) Decline(ctx context.Context, then func()) {
 	h.SendRelease(ctx, then)
 }
 
-// StartMinimum counts the queue's minimum from now on, for a call that has waited for more than
-// the hold.
+// StartMinimum counts the queue's minimum and limit from now on, for a call that has waited for
+// more than the hold.
 func (h *Hold) StartMinimum() {
 	s := h.contender.queue.session
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	h.contender.granted = s.client.Clock.Now()
+	h.startLimit()
+}
+
+// AwaitOthers has the queue's limit not count before StartMinimum, for a call that waits for more.
+func (h *Hold) AwaitOthers() {
+	s := h.contender.queue.session
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	h.stopLimit()
 }
 
 // end closes what has to be closed, and reports whether that ended the hold. The session's mu
@@ -299,6 +309,7 @@ func (h *Hold) end(state int32) bool {
 	if state == lost {
 		h.lost.Close()
 	}
+	h.stopLimit()
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	for e := h.atEnd; e != nil; e = e.next {

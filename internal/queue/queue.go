@@ -32,6 +32,8 @@ type Options struct {
 	Says []byte // what the path says, if it is made for a node
 	// MinHold is how long a node stays after its grant at least, though its hold has ended.
 	MinHold time.Duration
+	// MaxHold is after how long a hold's owner is asked for it; 0: never.
+	MaxHold time.Duration
 	// LossGrace is how long a node stays after its hold was lost, though the session lives, unless
 	// the hold's owner gives it back before.
 	LossGrace time.Duration

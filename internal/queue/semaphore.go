@@ -32,7 +32,7 @@ const errSizes = client.Final("the sizes differ")
 func NewSemaphore(s *Session, path string, size int, o Options) *Semaphore {
 	permits := New(s, path, recipe.Exclusive, o)
 	permits.dir = recipe.Join(path, recipe.Permits)
-	o.NewHistory, o.MinHold, o.LossGrace = nil, 0, 0
+	o.NewHistory, o.MinHold, o.MaxHold, o.LossGrace = nil, 0, 0, 0
 	turns := New(s, path, recipe.Exclusive, o)
 	turns.dir = recipe.Join(path, recipe.Turns)
 	return &Semaphore{size: size, turns: turns, permits: permits}

@@ -26,6 +26,7 @@ func TestEachOptionIsHeededOrRefusedByEachKindOfLock(t *testing.T) {
 			"WithData":          {zklock.WithData([]byte("me")), "", ""},
 			"WithTrace":         {zklock.WithTrace(new(zklock.Trace)), "", ""},
 			"WithMinHold":       {zklock.WithMinHold(time.Second), "", ""},
+			"WithMaxHold":       {zklock.WithMaxHold(time.Second), "", ""},
 			"WithLossGrace":     {zklock.WithLossGrace(time.Second), "", ""},
 			"WithoutOwner":      {zklock.WithoutOwner(), "", noOwner},
 			"WithHandoff(2)":    {zklock.WithHandoff(2), alone, alone},

@@ -368,7 +368,7 @@ var ofTheLibrary = []judged{
 		{"multi.go", "\t\t\t\th.hold.Decline(ctx, l.leave)", "\t\t\t\th.hold.SendRelease(ctx, l.leave)"},
 	}}, "TestACallThatFailsLeavesNothingForTheMinimum"},
 	{mutant{"a turn at a semaphore stays for its least length", []edit{
-		{"internal/queue/semaphore.go", "o.NewHistory, o.MinHold, o.LossGrace = nil, 0, 0", "o.NewHistory, o.LossGrace = nil, 0"},
+		{"internal/queue/semaphore.go", "o.NewHistory, o.MinHold, o.MaxHold, o.LossGrace = nil, 0, 0, 0", "o.NewHistory, o.MaxHold, o.LossGrace = nil, 0, 0"},
 	}}, "TestEveryKindOfLockHasAMinimum"},
 	{mutant{"who goes on waits until nobody writes on its node", []edit{
 		{"internal/queue/convert.go", "if client.Answers(err, zk.ErrBadVersion) {", "for client.Answers(err, zk.ErrBadVersion) {"},
@@ -928,6 +928,19 @@ var ofTheLibrary = []judged{
 	{mutant{"a zero value passes for a lock", []edit{
 		{"errors.go", "s != nil && s.queue != nil {\n\t\treturn nil\n\t}\n\treturn wrap(op, \"\", unmade(\"lock\"", "s != nil {\n\t\treturn nil\n\t}\n\treturn wrap(op, \"\", unmade(\"lock\""},
 	}}, "TestEveryMethodOfAValueThatNoConstructorMadeSaysSo"},
+	{mutant{"a hold that was forgotten is deleted before its owner is told", []edit{
+		{"internal/queue/limit.go", "internal/clock\"\n", "internal/clock\"\n\t\"github.com/zklock/zklock/internal/wire\"\n"},
+		{"internal/queue/limit.go", "\t\th.contender.lose(errHeldTooLong)\n", "\t\tc := h.contender\n\t\tc.queue.session.client.Send(wire.NewRequest(client.Delete(c.node)))\n\t\ttime.AfterFunc(time.Second, func() {\n\t\t\ts.mu.Lock()\n\t\t\tdefer s.mu.Unlock()\n\t\t\tc.lose(errHeldTooLong)\n\t\t})\n"},
+	}}, "TestAHoldThatIsForgottenIsLostBeforeItsNodeGoes"},
+	{mutant{"a hold's limit counts while its call waits for another lock", []edit{
+		{"multi.go", "\t\t\th.hold.AwaitOthers()\n", ""},
+	}}, "TestTheTimeOfAMultiLockerBeginsWhenItHasAll"},
+	{mutant{"a hold's limit goes on when the hold has ended", []edit{
+		{"internal/queue/hold.go", "\th.stopLimit()\n\th.mu.Lock()\n\tdefer", "\th.mu.Lock()\n\tdefer"},
+	}}, "TestALimitEndsWithItsHold"},
+	{mutant{"a hold is valid beyond its limit", []edit{
+		{"internal/queue/limit.go", "max(min(left, h.toLimit(now)), 0)", "max(left, 0)"},
+	}}, "TestALimitIsHeededByWhatIsValidForAWhile"},
 	{mutant{"the lock of a key stays when nobody uses it", []edit{
 		{"keyed.go", "used.users == 0 && !k.options.striped", "used.users < 0"},
 	}}, ".TestNothingIsKeptOfAKeyThatNobodyUses"},
