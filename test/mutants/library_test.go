@@ -929,8 +929,7 @@ var ofTheLibrary = []judged{
 		{"errors.go", "s != nil && s.queue != nil {\n\t\treturn nil\n\t}\n\treturn wrap(op, \"\", unmade(\"lock\"", "s != nil {\n\t\treturn nil\n\t}\n\treturn wrap(op, \"\", unmade(\"lock\""},
 	}}, "TestEveryMethodOfAValueThatNoConstructorMadeSaysSo"},
 	{mutant{"a hold that was forgotten is deleted before its owner is told", []edit{
-		{"internal/queue/limit.go", "internal/clock\"\n", "internal/clock\"\n\t\"github.com/zklock/zklock/internal/wire\"\n"},
-		{"internal/queue/limit.go", "\t\th.contender.lose(errHeldTooLong)\n", "\t\tc := h.contender\n\t\tc.queue.session.client.Send(wire.NewRequest(client.Delete(c.node)))\n\t\ttime.AfterFunc(time.Second, func() {\n\t\t\ts.mu.Lock()\n\t\t\tdefer s.mu.Unlock()\n\t\t\tc.lose(errHeldTooLong)\n\t\t})\n"},
+		{"internal/queue/limit.go", "\t\th.contender.lose(errHeldTooLong)\n", "\t\tgo s.client.Conn.Delete(h.Node(), -1)\n"},
 	}}, "TestAHoldThatIsForgottenIsLostBeforeItsNodeGoes"},
 	{mutant{"a hold's limit counts while its call waits for another lock", []edit{
 		{"multi.go", "\t\t\th.hold.AwaitOthers()\n", ""},

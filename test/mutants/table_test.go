@@ -226,7 +226,7 @@ var all = []mutant{
 	}},
 	{"who is asked for the lock is not told", []edit{
 		{"internal/queue/contender.go", "\t\tc.hold.revoked.Close()\n\t}\n\tif c.handoff", "\t\t_ = c\n\t}\n\tif c.handoff"},
-		{"internal/queue/contender.go", "\t\tc.hold.revoked.Close()\n\t}\n\treturn", "\t\t_ = c\n\t}\n\treturn"},
+		{"internal/queue/contender.go", "\t\tc.hold.revoked.Close()\n\t}\n\tc.hold.start", "\t\t_ = c\n\t}\n\tc.hold.start"},
 	}},
 	{"a hold is created asked for", []edit{
 		{"internal/queue/contender.go", "if c.revoked {", "if true {"},
