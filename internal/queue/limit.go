@@ -1,7 +1,6 @@
 package queue
 
 import (
-	"errors"
 	"math"
 	"time"
 
@@ -16,7 +15,7 @@ type limit struct {
 	timer *time.Timer
 }
 
-var errHeldTooLong = errors.New("it was held for longer than WithMaxHold allows")
+const errHeldTooLong = client.Final("it was held for longer than WithMaxHold allows")
 
 // startLimit has the hold's limit count from now on, if its queue has one. The session's mu is held.
 func (h *Hold) startLimit() {
