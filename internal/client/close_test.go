@@ -83,8 +83,7 @@ func TestWithoutPatienceOrAConnectionNoServerIsAsked(t *testing.T) {
 		}, false, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			soonest := time.Hour // go-zookeeper waits for a second if its loop ends ahead of its last request
-			for range 4 {        // a select takes any of two that are ready
+			for range 4 { // a select takes any of two that are ready
 				synctest.Test(t, func(t *testing.T) {
 					server := zktest.NewServer(t)
 					c := connect(t, server, server.Dial)
@@ -97,8 +96,7 @@ func TestWithoutPatienceOrAConnectionNoServerIsAsked(t *testing.T) {
 					}
 					began := time.Now()
 					err := c.Close(tc.patience)
-					require.LessOrEqual(t, time.Since(began), time.Second)
-					soonest = min(soonest, time.Since(began))
+					require.Less(t, time.Since(began), 500*time.Millisecond)
 					if tc.says == "" {
 						require.NoError(t, err, "there is nothing that could stay")
 					} else {
@@ -107,7 +105,6 @@ func TestWithoutPatienceOrAConnectionNoServerIsAsked(t *testing.T) {
 					require.Zero(t, server.Requests()[zktest.OpCloseSession])
 				})
 			}
-			require.Less(t, soonest, 500*time.Millisecond)
 		})
 	}
 }

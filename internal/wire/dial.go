@@ -41,7 +41,7 @@ type Dialer struct {
 	mu     sync.Mutex // guards latest; nothing is locked under it
 	latest *Link
 
-	stopped latch.Latch // closed when go-zookeeper dials no more
+	stopped latch.Latch // closed when go-zookeeper has been given its last connection
 }
 
 // Options are what a Dialer needs beside its session.
@@ -59,19 +59,22 @@ type Options struct {
 
 // NewDialer returns a dialer for a session that is closed when ctx ends.
 func NewDialer(ctx context.Context, s Session, o Options) *Dialer {
-	d := &Dialer{Options: o, session: s, ctx: ctx}
-	d.Hosts = steadyHosts{o.Hosts, d}
-	return d
+	o.Hosts = steadyHosts{o.Hosts}
+	return &Dialer{Options: o, session: s, ctx: ctx}
 }
 
-// Connect is what go-zookeeper calls for each connection.
+// Connect is what go-zookeeper calls for each connection, until the session is closed: then it gets one
+// that answers by itself.
 func (d *Dialer) Connect(network, address string, timeout time.Duration) (net.Conn, error) {
 	l, err := d.link(network, address, timeout)
-	if err == nil && d.ctx.Err() != nil {
-		l.Close()
-		err = d.ctx.Err()
-	}
-	if err != nil {
+	switch {
+	case d.ctx.Err() != nil:
+		if err == nil {
+			l.Close()
+		}
+		d.stopped.Close()
+		return d.closing(), nil
+	case err != nil:
 		return nil, err
 	}
 	return l, nil
@@ -230,8 +233,8 @@ func (d *Dialer) Await() { d.unclosed.Wait() }
 // dialLimit is what go-zookeeper gives a dial at most.
 const dialLimit = time.Second
 
-// Stop brings go-zookeeper's dial loop to where it refuses whatever it is asked, and ends when it is
-// closed. It waits for a dialer of the user's own that is under way.
+// Stop brings go-zookeeper's dial loop to its last connection. It waits for a dialer of the user's own
+// that is under way.
 func (d *Dialer) Stop() {
 	d.Cut()
 	select {

@@ -142,8 +142,7 @@ func TestOnlyTheNewestConnectionIsOpenAndNoneOfAClosedSession(t *testing.T) {
 		require.False(t, p.isOpen(0))
 		p.dialed = end // while the third is made
 		for range 2 {
-			_, err := d.Connect("tcp", "a", time.Second)
-			require.ErrorIs(t, err, context.Canceled)
+			requireItsOwn(t, d, "a")
 			require.False(t, p.isOpen(2))
 		}
 		require.Len(t, p.others, 3, "no server is dialled any more")
@@ -164,8 +163,7 @@ func TestTheEndOfASessionCutsItsConnectionAndWaitsForTheClientsDialButNotForEver
 		require.False(t, p.isOpen(0))
 		require.Equal(t, dialLimit+lease.LeastDial, time.Since(begun), "a dial may take as long")
 		time.AfterFunc(ms, func() {
-			_, pauses := d.Hosts.Next()
-			require.True(t, pauses, "go-zookeeper refuses what it is asked, and waits for its end")
+			requireItsOwn(t, d, "a")
 		})
 		begun = time.Now()
 		d.Stop()

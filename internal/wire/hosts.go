@@ -23,18 +23,10 @@ func (h *hosts) Next() (server string, retryStart bool) {
 }
 
 // steadyHosts keeps go-zookeeper's dial loop from sleeping between the rounds of the servers,
-// where nothing wakes it but its end: it pauses in the dialer. When the session is closed that is
-// where it has to be.
-type steadyHosts struct {
-	zk.HostProvider
-	dialer *Dialer
-}
+// where nothing wakes it: it pauses in the dialer.
+type steadyHosts struct{ zk.HostProvider }
 
 func (h steadyHosts) Next() (server string, retryStart bool) {
 	server, _ = h.HostProvider.Next()
-	if h.dialer.ctx.Err() == nil {
-		return server, false
-	}
-	h.dialer.stopped.Close()
-	return server, true
+	return server, false
 }

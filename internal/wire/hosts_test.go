@@ -8,7 +8,7 @@ import (
 )
 
 func TestServersAreHandedOutInTurnWithNoPauseBetweenTheRounds(t *testing.T) {
-	h := steadyHosts{NewHosts(), &Dialer{ctx: t.Context()}}
+	h := steadyHosts{NewHosts()}
 	require.NoError(t, h.Init([]string{"a", "b", "c"}))
 	require.Equal(t, 3, h.Len())
 	for range 2 {
@@ -31,11 +31,10 @@ func (*users) Next() (server string, retryStart bool) { return "a", true }
 func (h *users) Connected()                           { h.connected++ }
 
 func TestTheUsersProviderIsToldOfConnectionsAndItsPausesAreNotKept(t *testing.T) {
-	of := new(users)
-	h := steadyHosts{of, &Dialer{ctx: t.Context()}}
-	server, pauses := h.Next()
+	h := new(users)
+	server, pauses := steadyHosts{h}.Next()
 	require.Equal(t, "a", server)
 	require.False(t, pauses)
-	h.Connected()
-	require.Equal(t, 1, of.connected)
+	steadyHosts{h}.Connected()
+	require.Equal(t, 1, h.connected)
 }
