@@ -11,6 +11,7 @@ import (
 	"strings"
 	"sync"
 	"text/tabwriter"
+	"unicode/utf8"
 
 	"github.com/go-zookeeper/zk"
 	"github.com/spf13/cobra"
@@ -30,8 +31,8 @@ func newList() *cobra.Command {
 		Short: "List the locks below a path",
 		Long: `Ls lists the locks at and below PREFIX that somebody holds or waits for: what kind each is,
 who holds it, how many wait, and for how long the oldest node has been there, which for a
-holder includes the wait. Of what may not be read it lists the paths alone, and ends with 66:
-somebody may hold a lock there.`,
+holder includes the wait; and the key, where a path has it escaped or hashed. Of what may not
+be read it lists the paths alone, and ends with 66: somebody may hold a lock there.`,
 		Example: `  zklock ls /
   zklock ls --format json /locks`,
 		Args: onePath,
@@ -102,6 +103,11 @@ func list(ctx context.Context, session *zklock.Session, prefix string) (listing,
 						return err
 					}
 				}
+				if len(v.found) > 0 {
+					if v.key, v.hasKey, err = keyOf(ctx, session, at.path); err != nil {
+						return err
+					}
+				}
 				mu.Lock()
 				defer mu.Unlock()
 				if len(v.found) > 0 {
@@ -135,6 +141,26 @@ func childrenOf(ctx context.Context, session *zklock.Session, dir string) ([]str
 	}
 	return names, err
 }
+
+// keyOf returns whose lock stands at that path, if it is one of a zklock.Keyed or may be. What a node says of
+// its key may be hidden.
+func keyOf(ctx context.Context, session *zklock.Session, at string) (key string, ok bool, err error) {
+	var says []byte
+	if recipe.KeyIsSaid(path.Base(at)) {
+		says, err = request(ctx, session, func(conn *zk.Conn) ([]byte, error) {
+			data, _, err := conn.Get(client.Of(session).Below(at))
+			return data, err
+		})
+	}
+	if errors.Is(err, zk.ErrNoNode) || errors.Is(err, zk.ErrNoAuth) {
+		err = nil
+	}
+	key, ok = recipe.KeyOf(path.Base(at), says)
+	return key, ok, classify(err)
+}
+
+// keyIsElsewhere reports whether the path does not say the key as it is.
+func (v view) keyIsElsewhere() bool { return v.hasKey && v.key != path.Base(v.path) }
 
 // mayBeLock reports whether a path with these children may be a lock.
 func mayBeLock(names []string) bool {
@@ -200,7 +226,12 @@ func (l listing) writeTable(to io.Writer) error {
 
 func (l listing) table(to io.Writer) {
 	t := tabwriter.NewWriter(to, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(t, "PATH\tKIND\tHOLDER\tWAITERS\tAGE")
+	keys := slices.ContainsFunc(l.found, view.keyIsElsewhere)
+	fmt.Fprint(t, "PATH\tKIND\tHOLDER\tWAITERS\tAGE")
+	if keys {
+		fmt.Fprint(t, "\tKEY")
+	}
+	fmt.Fprintln(t)
 	for _, v := range l.found {
 		holders, waiters := v.held()
 		holder := "-"
@@ -210,7 +241,11 @@ func (l listing) table(to io.Writer) {
 		if more := len(holders) - 1; more > 0 {
 			holder += fmt.Sprintf(" and %d more", more)
 		}
-		fmt.Fprintf(t, "%s\t%s\t%s\t%d\t%s\n", plain.Name(v.path, longestName), v.found[0].Kind, holder, len(waiters), v.age(v.first()))
+		fmt.Fprintf(t, "%s\t%s\t%s\t%d\t%s", plain.Name(v.path, longestName), v.found[0].Kind, holder, len(waiters), v.age(v.first()))
+		if keys && v.hasKey {
+			fmt.Fprintf(t, "\t%s", plain.Name(v.key, longestName))
+		}
+		fmt.Fprintln(t)
 	}
 	t.Flush()
 }
@@ -222,11 +257,21 @@ func (l listing) writeJSON(to io.Writer) error {
 		Holders []contender `json:"holders"`
 		Waiters int         `json:"waiters"`
 		Age     float64     `json:"age_seconds"`
+		Key     *string     `json:"key,omitempty"` // that the path stands for, if it is UTF-8
+
+		// KeyBase64 is one that is not.
+		KeyBase64 []byte `json:"key_base64,omitempty"`
 	}
 	shown := make([]lock, len(l.found))
 	for i, v := range l.found {
 		holders, waiters := v.held()
-		shown[i] = lock{v.path, v.found[0].Kind.String(), make([]contender, len(holders)), len(waiters), v.since(v.first()).Seconds()}
+		shown[i] = lock{v.path, v.found[0].Kind.String(), make([]contender, len(holders)), len(waiters), v.since(v.first()).Seconds(), nil, nil}
+		switch {
+		case v.hasKey && utf8.ValidString(v.key):
+			shown[i].Key = &v.key
+		case v.hasKey:
+			shown[i].KeyBase64 = []byte(v.key)
+		}
 		for j, c := range holders {
 			shown[i].Holders[j] = describe(c)
 		}

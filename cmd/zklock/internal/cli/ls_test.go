@@ -145,3 +145,34 @@ func TestLsListsALockThatIsCalledAsPermitsAre(t *testing.T) {
 	require.Len(t, shown.found, 1)
 	require.Equal(t, "/app/leases", shown.found[0].path)
 }
+
+func TestLsShowsTheKeysThatPathsHaveEscaped(t *testing.T) {
+	session := connect(t, zktest.NewServer(t))
+	locks, err := zklock.NewKeyed(session, "/keys")
+	require.NoError(t, err)
+	long := strings.Repeat("long", 100)
+	for _, key := range []string{"plain", "a/b", "", "\xff", long} {
+		_, err := locks.Acquire(t.Context(), key)
+		require.NoError(t, err)
+	}
+	l, err := list(t.Context(), session, "/keys")
+	require.NoError(t, err)
+	var table, line strings.Builder
+	require.NoError(t, l.writeTable(&table))
+	require.Regexp(t, `^PATH +KIND +HOLDER +WAITERS +AGE +KEY\n`+
+		`/keys/% .* \ds *\n`+
+		`/keys/%FF .* \ds +\\xff\n`+
+		`/keys/%sha256-.* \ds +longlong[^\n]*\.\.\.\n`+
+		`/keys/a%2Fb .* \ds +a/b\n`+
+		`/keys/plain .* \ds +plain\n$`, table.String())
+	require.NoError(t, l.writeJSON(&line))
+	for _, key := range []string{`"key":""`, `"key_base64":"/w=="`, `"key":"` + long + `"`, `"key":"a/b"`, `"key":"plain"`} {
+		require.Contains(t, line.String(), key)
+	}
+
+	// A table has no such column without a key to show.
+	l.found = l.found[4:]
+	table.Reset()
+	require.NoError(t, l.writeTable(&table))
+	require.NotContains(t, table.String(), "KEY")
+}

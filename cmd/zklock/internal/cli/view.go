@@ -30,6 +30,9 @@ type view struct {
 	at    time.Time
 	found []zklock.Contender
 	state string // one of those below
+
+	key    string // that it is the lock of, if hasKey; for ls alone
+	hasKey bool
 }
 
 // What a path may be.
@@ -62,7 +65,7 @@ func look(ctx context.Context, session *zklock.Session, path string) (view, erro
 	ctx, cancel := context.WithTimeout(ctx, session.Timeout())
 	defer cancel()
 	found, err := zklock.Inspect(ctx, session, path)
-	v := view{path, client.Of(session).Below(path), time.Now(), found, stateHeld}
+	v := view{path: path, whole: client.Of(session).Below(path), at: time.Now(), found: found, state: stateHeld}
 	err = lacking("READ", path, err) // or, of a semaphore, on what is in it
 	if err == nil && len(found) == 0 {
 		v.state, err = stateOf(ctx, session, path)
