@@ -112,7 +112,7 @@ func TestACallInTheQueueIsNotTold(t *testing.T) {
 func TestOneCallTellsForAllThatWantTheSameLock(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c, b := stalling(t)
-		ctx, first := c.WatchOver(t.Context(), "/lock")
+		_, first := c.WatchOver(t.Context(), "/lock")
 		_, second := c.WatchOver(t.Context(), "/lock")
 		pass(10*time.Second + beat)
 		require.Len(t, b.all(), 1)
@@ -123,8 +123,7 @@ func TestOneCallTellsForAllThatWantTheSameLock(t *testing.T) {
 				first, second = second, first
 			}
 		}
-		ctx = first
-		Queues(ctx, true)
+		Queues(first, true)
 		pass(beat)
 		require.Len(t, b.all(), 1, "one has got there, and the other has not")
 		second.End()
