@@ -25,6 +25,7 @@ type Attempt struct {
 type sent string
 
 const (
+	nothing        sent = "the connection was made" // some systems tell the dial of its end
 	connectRequest sent = "the connect request"
 	helloOfTLS     sent = "the TLS hello"
 	requestOverTLS sent = "the connect request over TLS"
@@ -64,7 +65,7 @@ func (s sent) expects() string {
 	switch s {
 	case helloOfTLS:
 		return " or expect no TLS, or lack what its own TLS needs (see its log),"
-	case connectRequest:
+	case nothing, connectRequest:
 		return " or expect TLS,"
 	}
 	return "" // they have agreed on TLS

@@ -19,7 +19,8 @@ func TestAnAttemptToConnectSaysWhatWasSentAndWhatCame(t *testing.T) {
 	const hungUp = "zk1:2181 hung up 3 ms after the connect request, without an answer"
 	const likely = ": it may have no majority, or as many connections from here as maxClientCnxns allows, or expect TLS, or be a proxy without a server behind it"
 	for want, a := range map[string]Attempt{
-		"zk1:2181 has not answered the connect request": {Sent: connectRequest},
+		"zk1:2181 hung up 3 ms after the connection was made, without an answer" + likely: {Sent: nothing, Err: &net.OpError{Op: "dial", Err: syscall.EPIPE}},
+		"zk1:2181 has not answered the connect request":                                   {Sent: connectRequest},
 		hungUp + likely:                         {Sent: connectRequest, Err: io.EOF},
 		hungUp + " (the cable is out)" + likely: {Sent: connectRequest, Err: errors.New("the cable is out")},
 		"zk1:2181 has not answered the connect request for 3 ms: it may hang, or be overloaded, or expect TLS, or be no ZooKeeper server":                                            {Sent: connectRequest, Err: os.ErrDeadlineExceeded},

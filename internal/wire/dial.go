@@ -152,7 +152,9 @@ func (d *Dialer) served() {
 
 func (d *Dialer) open(ctx context.Context, network, address string) (net.Conn, error) {
 	conn, err := d.raw(ctx, network, address)
-	if err != nil || d.TLS == nil {
+	if hungUp(err) {
+		return nil, Attempt{Server: address, Sent: nothing, Err: err}
+	} else if err != nil || d.TLS == nil {
 		return conn, err
 	}
 	secured := false
