@@ -20,7 +20,7 @@ import (
 var uncopied = []reflect.Type{
 	reflect.TypeFor[zklock.Session](), reflect.TypeFor[zklock.Locker](), reflect.TypeFor[zklock.RWLocker](),
 	reflect.TypeFor[zklock.Semaphore](), reflect.TypeFor[zklock.MultiLocker](), reflect.TypeFor[zklock.Hold](),
-	reflect.TypeFor[zklock.MultiHold](),
+	reflect.TypeFor[zklock.MultiHold](), reflect.TypeFor[zklock.Keyed](),
 	reflect.TypeFor[membership.Member](),
 	reflect.TypeFor[zktest.Ensemble](), reflect.TypeFor[zktest.Server](), reflect.TypeFor[zktest.Client](), reflect.TypeFor[zktest.Fault](),
 }
