@@ -70,8 +70,9 @@ func (l *Link) answers(frame []byte) (op int32) {
 	return l.pending[xid].op
 }
 
-func xidOf(answer []byte) int32  { return int32(binary.BigEndian.Uint32(answer[xidAt:])) }
-func codeOf(answer []byte) int32 { return int32(binary.BigEndian.Uint32(answer[codeAt:])) }
+func xidOf(frame []byte) int32      { return int32(binary.BigEndian.Uint32(frame[xidAt:])) }
+func opcodeOf(request []byte) int32 { return int32(binary.BigEndian.Uint32(request[opcodeAt:])) }
+func codeOf(answer []byte) int32    { return int32(binary.BigEndian.Uint32(answer[codeAt:])) }
 
 // isWhole reports whether all fields of an answer's body are there. More may follow, of a newer
 // server.

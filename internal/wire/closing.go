@@ -37,8 +37,6 @@ func (d *Dialer) closing() net.Conn {
 	return ours
 }
 
-func opcodeOf(request []byte) int32 { return int32(binary.BigEndian.Uint32(request[8:])) }
-
 // greeting answers the connect request with the session that it names, or with any: an answer
 // without one would have the client connect again.
 func greeting(frame []byte) []byte {
@@ -56,7 +54,7 @@ func refusal(frame []byte) []byte {
 	if op := opcodeOf(frame); op != OpSetAuth && op != OpCloseSession {
 		code = -116 // zk.ErrClosing
 	}
-	answer := append(make([]byte, 4), frame[xidAt:8]...)
+	answer := append(make([]byte, 4), frame[xidAt:opcodeAt]...)
 	answer = binary.BigEndian.AppendUint64(answer, 0) // no transaction
 	return sized(appendInt(answer, int32(code)))
 }

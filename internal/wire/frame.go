@@ -48,6 +48,8 @@ const (
 	zxidAt = 8
 	codeAt = 16
 
+	opcodeAt = 8 // of a request, whose xid stands where an answer's does
+
 	frameHead = 20 // how much of a frame these are
 )
 

@@ -2,7 +2,6 @@ package wire
 
 import (
 	"bufio"
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"math"
@@ -293,11 +292,11 @@ func (l *Link) Write(p []byte) (int, error) {
 		return l.ask(p)
 	}
 	whole := len(p)
-	op := int32(binary.BigEndian.Uint32(p[8:]))
+	op := opcodeOf(p)
 	if op == OpSetAuth { // which a server answers without touching the session
 		p = l.renewed(p)
 	} else {
-		l.follow(int32(binary.BigEndian.Uint32(p[4:])), inFlight{op: op, length: len(p)})
+		l.follow(xidOf(p), inFlight{op: op, length: len(p)})
 		l.openUp() // the logins go ahead of all else
 	}
 	if op == OpSetWatches {
