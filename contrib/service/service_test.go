@@ -32,6 +32,13 @@ type instance struct {
 	ended chan error
 }
 
+// ends has the instance end as it should.
+func (i *instance) ends(t *testing.T) {
+	t.Helper()
+	i.stop()
+	require.NoError(t, <-i.ended)
+}
+
 // start runs an instance in virtual time.
 func start(t *testing.T, server *zktest.Server, name string) *instance {
 	t.Helper()
@@ -92,10 +99,8 @@ func TestOneInstanceWorksAndAnotherWhenItIsToEndAndHasEnded(t *testing.T) {
 		case <-time.After(time.Second):
 			require.Fail(t, "nobody leads, until the session of the first one ends")
 		}
-		second.stop()
-		third.stop()
-		require.NoError(t, <-second.ended)
-		require.NoError(t, <-third.ended)
+		second.ends(t)
+		third.ends(t)
 	})
 }
 
@@ -107,8 +112,7 @@ func TestAnInstanceThatHasLostItsSessionWorksAgain(t *testing.T) {
 		<-term.Lost()
 		again := <-i.leads
 		require.Greater(t, again.Token(), term.Token())
-		i.stop()
-		require.NoError(t, <-i.ended)
+		i.ends(t)
 	})
 }
 
@@ -121,8 +125,7 @@ func TestAnErrorOfTheWorkEndsTheInstance(t *testing.T) {
 		require.ErrorIs(t, <-i.ended, failed)
 		next := start(t, server, "next")
 		<-next.leads
-		next.stop()
-		require.NoError(t, <-next.ended)
+		next.ends(t)
 	})
 }
 
@@ -148,11 +151,9 @@ func TestAnInstanceIsReadyWhenItCouldLeadAndAliveAllTheTime(t *testing.T) {
 		network.Block(zktest.ToServer)
 		probe(i, http.StatusServiceUnavailable)
 		network.Unblock()
-		i.stop()
-		require.NoError(t, <-i.ended)
+		i.ends(t)
 		probe(i, http.StatusServiceUnavailable)
-		other.stop()
-		require.NoError(t, <-other.ended)
+		other.ends(t)
 	})
 }
 
@@ -165,8 +166,7 @@ func TestTheMetricsTellWhoLeads(t *testing.T) {
 		require.Equal(t, http.StatusOK, code)
 		require.Contains(t, metrics, `zklock_held{path="/service/leader"} 1`+"\n")
 		require.Contains(t, metrics, "zklock_connected 1\n")
-		i.stop()
-		require.NoError(t, <-i.ended)
+		i.ends(t)
 	})
 }
 
@@ -178,8 +178,7 @@ func TestWhatLeadsIsSeenByWhoAsks(t *testing.T) {
 		leader, err := election.Leader(t.Context(), i.session.Load(), i.path)
 		require.NoError(t, err)
 		require.Equal(t, "10.0.0.7", string(leader.Value))
-		i.stop()
-		require.NoError(t, <-i.ended)
+		i.ends(t)
 	})
 }
 

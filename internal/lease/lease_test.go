@@ -172,12 +172,12 @@ func TestTheNextProofIsDueAnIntervalAfterTheLastOrEarlierWhileTheLeaseIsShort(t 
 		ripe        clock.Instant
 		due         time.Duration // 40 ms at most: then it is asked again
 	}{
-		"a long lease":                                           {now, now.Add(-180 * ms), 420 * ms, now.Add(10 * ms), 20 * ms},
-		"a short one":                                            {now, now.Add(-180 * ms), 420*ms - 1, now.Add(10 * ms), 10 * ms},
-		"one that is asked again":                                {now, now.Add(-150 * ms), 1000 * ms, now, 40 * ms},
-		"a long one, the interval is over":                       {now, now.Add(-200 * ms), 550 * ms, now, 0},
-		"a short one, long after the last":                       {now, now.Add(-300 * ms), 100 * ms, now.Add(50 * ms), -100 * ms},
-		"the session's time has gone on while the machine slept": {woken, before, 1000 * ms, woken, 30 * ms},
+		"a long lease":                     {now, now.Add(-180 * ms), 420 * ms, now.Add(10 * ms), 20 * ms},
+		"a short one":                      {now, now.Add(-180 * ms), 420*ms - 1, now.Add(10 * ms), 10 * ms},
+		"one that is asked again":          {now, now.Add(-150 * ms), 1000 * ms, now, 40 * ms},
+		"a long one, the interval is over": {now, now.Add(-200 * ms), 550 * ms, now, 0},
+		"a short one, long after the last": {now, now.Add(-300 * ms), 100 * ms, now.Add(50 * ms), -100 * ms},
+		"the machine slept meanwhile":      {woken, before, 1000 * ms, woken, 30 * ms},
 	} {
 		t.Run(name, func(t *testing.T) {
 			l := lasting(1600*ms, c.left, c.now)

@@ -108,6 +108,13 @@ func standIn(s *Session, sequence int32) *contender {
 	}
 }
 
+// mayBeFollowed takes that c's node is known.
+func mayBeFollowed(c *contender) {
+	c.queue.session.mu.Lock()
+	defer c.queue.session.mu.Unlock()
+	c.addToIndex()
+}
+
 // A queue that was made anew counts from zero.
 func TestAContenderFollowsTheOneOfItsSessionThatIsKnownToBeRightAhead(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -224,9 +231,7 @@ func TestWhoFollowsAnotherMayAskForThatAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, _ := connected(t)
 		ahead, c := standIn(s, 6), standIn(s, 7)
-		s.mu.Lock()
-		ahead.addToIndex()
-		s.mu.Unlock()
+		mayBeFollowed(ahead)
 		turn := c.followNext()
 		require.False(t, latch.IsClosed(turn))
 		require.Equal(t, turn, c.followNext())
@@ -257,9 +262,7 @@ func TestAContenderThatHasEndedFollowsNobody(t *testing.T) {
 		s, _ := connected(t)
 		ahead, next, late := standIn(s, 6), standIn(s, 7), standIn(s, 7)
 		late.state = ended
-		s.mu.Lock()
-		ahead.addToIndex()
-		s.mu.Unlock()
+		mayBeFollowed(ahead)
 		require.NotNil(t, next.followNext())
 		require.Nil(t, late.followNext())
 		require.Nil(t, late.follow(ahead.listed()))
@@ -273,9 +276,7 @@ func TestAContenderInWhosePlaceAnotherFollowsLooksAtTheQueue(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, _ := connected(t)
 		ahead, first, second := standIn(s, 6), standIn(s, 7), standIn(s, 8)
-		s.mu.Lock()
-		ahead.addToIndex()
-		s.mu.Unlock()
+		mayBeFollowed(ahead)
 		turn := first.followNext()
 		require.NotNil(t, turn)
 		next := second.follow(ahead.listed())
@@ -291,9 +292,7 @@ func TestAContenderFollowsTheOneThatAListHasShownByItsName(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, _ := connected(t)
 		ahead, c := standIn(s, 3), standIn(s, 8)
-		s.mu.Lock()
-		ahead.addToIndex()
-		s.mu.Unlock()
+		mayBeFollowed(ahead)
 		nearest := ahead.listed()
 		require.NotNil(t, c.follow(nearest))
 		for _, stranger := range []recipe.Node{

@@ -58,6 +58,15 @@ func (b brink) Close() error {
 	return b.Conn.Close()
 }
 
+// busy has the link's writer be in the middle of a write, until the channel it returns has an element.
+func (l *line) busy() (writes chan struct{}) {
+	writes = make(chan struct{})
+	l.conn.Conn = brink{l.conn.Conn, writes}
+	l.Send(reading("/busy"))
+	synctest.Wait()
+	return writes
+}
+
 func TestAllThatIsReadyGoesOutInOneWriteInTheOrderInWhichItCame(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := plugged(t, lively()).greeted(1, ms)
@@ -106,10 +115,7 @@ func TestAllThatIsReadyGoesOutInOneWriteInTheOrderInWhichItCame(t *testing.T) {
 func TestAReadThatAsksForTheSameAsTheLastThatWaitsIsAskedForBoth(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := plugged(t, lively()).greeted(1, ms)
-		writes := make(chan struct{})
-		l.conn.Conn = brink{l.conn.Conn, writes}
-		l.Send(reading("/busy"))
-		synctest.Wait()
+		writes := l.busy()
 		var told []*Request
 		there := func(path string, watch bool) *Request {
 			return NewRequest(Op{Code: OpExists, Path: path, Watch: watch}).Then(func(r *Request) {
@@ -186,10 +192,7 @@ func TestWhatAnAnswerSaysLastsForWhoWaitsForIt(t *testing.T) {
 func TestReadsThatAreAskedForTogetherFailTogether(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := plugged(t, lively()).greeted(1, ms)
-		writes := make(chan struct{})
-		l.conn.Conn = brink{l.conn.Conn, writes}
-		l.Send(reading("/busy"))
-		synctest.Wait()
+		l.busy()
 		first, second := NewRequest(Op{Code: OpExists, Path: "/q"}), NewRequest(Op{Code: OpExists, Path: "/q"})
 		l.Send(first)
 		l.Send(second)
@@ -309,12 +312,8 @@ func TestARequestEndsWithItsConnectionWhateverHasBecomeOfIt(t *testing.T) {
 		"the server is given up": {written: true, end: func(l *line) { l.CutOff() }},
 		"an answer that is none": {written: true, end: func(l *line) { l.says(number(0)) }},
 		"it stands behind another's write": {
-			before: func(l *line) {
-				l.conn.Conn = brink{l.conn.Conn, make(chan struct{})}
-				l.Send(reading("/first"))
-				synctest.Wait()
-			},
-			end: func(l *line) { l.Close() },
+			before: func(l *line) { l.busy() },
+			end:    func(l *line) { l.Close() },
 		},
 		"it cannot be written": {
 			before:  func(l *line) { l.conn.write = net.ErrClosed },
