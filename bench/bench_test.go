@@ -34,7 +34,7 @@ func TestEveryPartyTakesTheLockAndExcludes(t *testing.T) {
 	if _, err := apachezk.Find(); errors.Is(err, apachezk.ErrNotInstalled) {
 		t.Skip(err)
 	}
-	o, err := parseFlags([]string{"-works", "^sessions-2-loopback$|^handover-1$|^refused$"})
+	o, err := parseFlags([]string{"-works", "^sessions-2-loopback$|^handover-1$|^refused$|^election-deposed-1$"})
 	require.NoError(t, err)
 	o.window, o.warm = 50*time.Millisecond, 50*time.Millisecond
 	run := new(result.Run)
@@ -46,7 +46,7 @@ func TestEveryPartyTakesTheLockAndExcludes(t *testing.T) {
 		Works: o.chosen(), Rounds: 1, Warm: o.warm, Window: o.window, Smoke: true,
 		Progress: func(text string, _ time.Duration) { t.Log(text) },
 	}
-	require.Len(t, plan.Works, 3)
+	require.Len(t, plan.Works, 4)
 	out := bench.Run(t.Context(), plan)
 	require.Empty(t, out.Notes)
 	require.NoError(t, complete(out))

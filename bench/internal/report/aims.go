@@ -52,6 +52,11 @@ var aims = []aim{
 	{what: "waiter, bytes of heap", figure: "waiter/heap", party: zklock, kind: atMost, want: 4096},
 	{what: "waiter, watches", figure: "waiter/watches", party: zklock, kind: atMost, want: 3},
 	{what: "clients told of a release", figure: "traffic-contended/told", party: zklock, kind: atMost, want: 2},
+	{what: "a leader resigns, 1 waiting", figure: "election-resigned-1/ns", party: zklock, want: 1.3},
+	{what: "a leader resigns, 100 waiting", figure: "election-resigned-100/ns", party: zklock, want: 1.3},
+	{what: "a leader's node is deleted, 1 waiting", figure: "election-deposed-1/ns", party: zklock, want: 1.3},
+	{what: "a leader's node is deleted, 100 waiting", figure: "election-deposed-100/ns", party: zklock, want: 1.3},
+	{what: "200 observers hear of the next leader", figure: "election-observed-200/ns", party: zklock, want: 1.3},
 	{what: "cold start on a missing path", figure: "cold/round trips", party: zklock, kind: lessThan, other: "Curator"},
 }
 

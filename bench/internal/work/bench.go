@@ -97,7 +97,7 @@ func (b *Bench) restart(ctx context.Context, p Party) (err error) {
 		delete(b.Processes, p.Process)
 		return err
 	}
-	if p == curator {
+	if p.Process == curator.Process {
 		return b.WarmUp(ctx, 10*b.window)
 	}
 	return nil
@@ -136,9 +136,9 @@ func (b *Bench) disband(ctx context.Context, p Party) error {
 	return err
 }
 
-// settle returns when a number of contenders stand in the queue for a lock, and
-// have set the watches with which they wait.
-func (b *Bench) settle(ctx context.Context, lock string, contenders int) error {
+// settle returns when a number of contenders stand in a queue, and have set the
+// watches with which they wait. look returns how many there are of both.
+func (b *Bench) settle(ctx context.Context, contenders int, look func() (contenders, watches int, err error)) error {
 	const (
 		interval = 50 * time.Millisecond
 		calm     = 5 // intervals without a new watch
@@ -150,19 +150,25 @@ func (b *Bench) settle(ctx context.Context, lock string, contenders int) error {
 		case <-ctx.Done():
 			return fmt.Errorf("%d contenders do not come to rest: %w", contenders, ctx.Err())
 		}
-		_, stat, err := b.conn.Exists(lock)
-		if err != nil {
-			return err
-		}
-		now, err := b.ZooKeeper.Watches()
+		there, now, err := look()
 		// A server that has no time to answer is not at rest either.
-		if err != nil || now != watches || int(stat.NumChildren) != contenders {
+		if err != nil || now != watches || there != contenders {
 			watches, unchanged = now, 0
 			continue
 		}
 		unchanged++
 	}
 	return nil
+}
+
+// queued returns how many stand in a queue, and how many watches ZooKeeper has.
+func (b *Bench) queued(path string) (contenders, watches int, err error) {
+	_, stat, err := b.conn.Exists(path)
+	if err != nil {
+		return 0, 0, err
+	}
+	watches, err = b.ZooKeeper.Watches()
+	return int(stat.NumChildren), watches, err
 }
 
 // WarmUp has Java's compiler see the code that counts.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"time"
 
 	"github.com/zklock/zklock/bench/internal/result"
@@ -39,24 +40,31 @@ func handOver(n int) Work {
 			if p == watchEvent {
 				return b.do(ctx, p, direct, "event", path, map[string]string{"sessions": "2", "count": fmt.Sprint(handOvers)})
 			}
-			return b.drain(ctx, p, path, n)
+			return lockQueue(n).drain(ctx, b, p, path)
 		},
 	}
 }
 
-// drain makes a queue of n waiters, as often as it takes to time a few
-// hand-overs.
-func (b *Bench) drain(ctx context.Context, p Party, path string, n int) (Numbers, error) {
+// lineUp is a queue of waiters for what somebody holds.
+type lineUp struct {
+	word      string // has the worker make it
+	sessions  int
+	waiters   int
+	drained   map[string]string // how, if not as usual
+	observers int               // have a session each
+}
+
+func lockQueue(n int) lineUp {
+	return lineUp{word: "queue", sessions: min(queueSessions, n+1), waiters: n}
+}
+
+// drain makes the queue, as often as it takes to time a few hand-overs, if there is
+// time for that.
+func (l lineUp) drain(ctx context.Context, b *Bench, p Party, path string) (Numbers, error) {
 	const few = 5
 	var times []float64
-	for range max(1, few/n) {
-		if err := b.queue(ctx, p, path, n); err != nil {
-			return nil, err
-		}
-		numbers, err := b.do(ctx, p, direct, "drain", path, map[string]string{
-			"count":   fmt.Sprint(min(n*3/4+1, handOvers)),
-			"hold_us": fmt.Sprint(held.Microseconds()),
-		})
+	for start := time.Now(); len(times) == 0 || len(times) < few/l.waiters && time.Since(start) < few*b.window; {
+		numbers, err := l.once(ctx, b, p, path)
 		if err := errors.Join(err, b.disband(ctx, p)); err != nil {
 			return nil, err
 		}
@@ -65,15 +73,42 @@ func (b *Bench) drain(ctx context.Context, p Party, path string, n int) (Numbers
 	return Numbers{"ns": result.Median(times)}, nil
 }
 
-// queue has a party's worker hold a lock and n waiters stand in its queue.
-func (b *Bench) queue(ctx context.Context, p Party, path string, n int) error {
-	_, err := b.do(ctx, p, direct, "queue", path, map[string]string{
-		"sessions": fmt.Sprint(min(queueSessions, n+1)), "waiters": fmt.Sprint(n),
+// once makes the queue and times its hand-overs.
+func (l lineUp) once(ctx context.Context, b *Bench, p Party, path string) (Numbers, error) {
+	if err := l.form(ctx, b, p, path); err != nil {
+		return nil, err
+	}
+	if l.observers > 0 {
+		_, err := b.do(ctx, p, direct, "observe", path, map[string]string{
+			"sessions": fmt.Sprint(l.sessions + l.observers), "observers": fmt.Sprint(l.observers),
+		})
+		if err != nil {
+			return nil, err
+		}
+	}
+	fields := map[string]string{
+		"count":   fmt.Sprint(min(l.waiters*3/4+1, handOvers)),
+		"hold_us": fmt.Sprint(held.Microseconds()),
+	}
+	maps.Copy(fields, l.drained)
+	return b.do(ctx, p, direct, "drain", path, fields)
+}
+
+// form has a party's worker hold what the waiters stand in its queue for.
+func (l lineUp) form(ctx context.Context, b *Bench, p Party, path string) error {
+	_, err := b.do(ctx, p, direct, l.word, path, map[string]string{
+		"sessions": fmt.Sprint(l.sessions), "waiters": fmt.Sprint(l.waiters),
 	})
 	if err != nil {
 		return err
 	}
-	return b.settle(ctx, path, 1+n)
+	return b.settle(ctx, 1+l.waiters, func() (contenders, watches int, err error) {
+		if p.Process == etcd.Process { // each who waits there has a watch
+			watches, err = b.Etcd.Watchers(ctx)
+			return 1 + watches, watches, err
+		}
+		return b.queued(path)
+	})
 }
 
 // waiting is how many waiters are weighed together.
@@ -103,7 +138,7 @@ func waiters() Work {
 			if err != nil {
 				return nil, err
 			}
-			if err := b.queue(ctx, p, path, waiting); err != nil {
+			if err := lockQueue(waiting).form(ctx, b, p, path); err != nil {
 				return nil, err
 			}
 			after, err := b.ZooKeeper.Watches()

@@ -34,6 +34,12 @@ var (
 	pipelined  = floor("floor: create, delete sent behind")
 	watchEvent = floor("floor: delete to event")
 
+	// Each is a peer of package election, etcd's too.
+	latch        = Party{Name: "Curator LeaderLatch", Role: result.Peer, Process: curator.Process, Variant: "LeaderLatch"}
+	selector     = Party{Name: "Curator LeaderSelector", Role: result.Peer, Process: curator.Process, Variant: "LeaderSelector"}
+	etcdElection = Party{Name: "etcd Election", Role: result.Peer, Process: etcd.Process}
+
+	elections = []Party{zklock, latch, selector, kazoo, etcdElection}
 	locks     = []Party{zklock, goZK, curator, kazoo}
 	triers    = []Party{zklock, curator, kazoo, etcd, redsync}
 	everybody = []Party{zklock, goZK, curator, kazoo, etcd, redsync}
@@ -90,6 +96,7 @@ func All() []Work {
 	add(sessions(2, direct), sessions(8, direct), sessions(64, direct))
 	add(sessions(2, delayed), sessions(8, delayed), sessions(64, delayed))
 	add(handOver(1), handOver(100), handOver(1000), handOver(3000), handOver(5000))
+	add(resigned(1), resigned(100), deposed(1), deposed(100), observed(200))
 	add(reentry(), try(), refused(), readMostly(), cold(), waiters())
 	add(
 		traffic("uncontended", locks, "an uncontended lock and unlock", cycle{way: counted}.measure),

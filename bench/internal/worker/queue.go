@@ -11,14 +11,16 @@ import (
 )
 
 // A queue is a lock that is held, and goroutines of several sessions that wait
-// for it. Once it is drained they pass it on until enough hand-overs were
-// timed; the rest wait until their sessions are closed.
+// for it, or an election. Once it is drained they pass it on until enough
+// hand-overs were timed; the rest wait until their sessions are closed.
 type queue struct {
 	members  sync.WaitGroup
 	empty    weight        // of the process, when nobody waited yet
 	begin    chan struct{} // closed by drain
 	closed   chan struct{} // closed when the sessions are
 	hold     time.Duration
+	operator *operator     // who ends a turn, if not the one whose turn it is
+	audience audience      // who has to hear of a hand-over, if anybody
 	finished chan struct{} // closed when enough hand-overs were timed
 
 	mu       sync.Mutex
@@ -28,40 +30,48 @@ type queue struct {
 	times    []time.Duration
 }
 
+// A stand is a place in a queue: it calls serve when its turn has come, and gives
+// the turn back when serve has returned without an error.
+type stand func(serve func() error) error
+
 // enqueue takes the lock and sends the waiters for it. It does not wait until
 // they stand in the queue: the server knows that better.
-func (w *worker) enqueue(clients []client, m line.Message) (_ numbers, err error) {
+func (w *worker) enqueue(clients []client, m line.Message) (numbers, error) {
 	if err := rouse(clients, m.Fields["path"]+"-other"); err != nil {
 		return nil, err
 	}
-	locks := make([]mutex, 1+m.Int("waiters"))
-	for i := range locks {
-		if locks[i], err = own(clients[i%len(clients)], m); err != nil {
+	return w.lineUp(clients, m, func(c client) (stand, error) {
+		lock, err := own(c, m)
+		return lock.during, err
+	})
+}
+
+// lineUp has the first of some stands be served and the others wait, which are
+// spread over the clients.
+func (w *worker) lineUp(clients []client, m line.Message, standing func(client) (stand, error)) (_ numbers, err error) {
+	stands := make([]stand, 1+m.Int("waiters"))
+	for i := range stands {
+		if stands[i], err = standing(clients[i%len(clients)]); err != nil {
 			return nil, err
 		}
 	}
 	q := &queue{begin: make(chan struct{}), closed: make(chan struct{}), finished: make(chan struct{})}
 	w.queue = q
-	held := make(chan error)
+	held := make(chan error, 2)
 	q.members.Go(func() {
-		err := locks[0].lock()
-		held <- err
-		if err == nil {
-			q.lead(locks[0])
-		}
+		held <- stands[0](func() error {
+			held <- nil
+			return q.lead()
+		})
 	})
 	if err := <-held; err != nil {
 		return nil, err
 	}
 	q.empty = weighProcess()
-	for i, lock := range locks[1:] {
+	for i, stand := range stands[1:] {
 		session := (i + 1) % len(clients)
 		q.members.Go(func() {
-			if lock.lock() != nil || !q.granted(session) {
-				return // the queue is closed, or nobody counts any more
-			}
-			time.Sleep(q.hold)
-			q.pass(lock, session)
+			_ = stand(func() error { return q.serve(session) }) // the queue is closed, or drain says that nothing comes
 		})
 	}
 	return nil, nil
@@ -85,13 +95,26 @@ func rouse(clients []client, path string) error {
 	return nil
 }
 
-// lead holds the lock until the queue is drained or closed.
-func (q *queue) lead(lock mutex) {
+var errClosed = errors.New("the queue is closed")
+
+// lead is the first turn, which lasts until the queue is drained or closed.
+func (q *queue) lead() error {
 	select {
 	case <-q.begin:
-		q.pass(lock, 0)
+		return q.pass(0)
 	case <-q.closed:
+		return errClosed
 	}
+}
+
+// serve is a turn of one who has waited.
+func (q *queue) serve(session int) error {
+	if !q.granted(session) {
+		<-q.closed
+		return errClosed
+	}
+	time.Sleep(q.hold)
+	return q.pass(session)
 }
 
 // drain lets the lock go from waiter to waiter, each of which holds it for a
@@ -103,6 +126,11 @@ func (w *worker) drain(m line.Message) (numbers, error) {
 		return nil, errors.New("there is no queue")
 	}
 	q.wanted, q.hold = m.Int("count"), time.Duration(m.Int("hold_us"))*time.Microsecond
+	if m.Fields["operator"] != "" {
+		if err := w.hire(m); err != nil {
+			return nil, err
+		}
+	}
 	close(q.begin)
 	select {
 	case <-q.finished:
@@ -117,6 +145,7 @@ func (w *worker) drain(m line.Message) (numbers, error) {
 // and a zk.Lock waits for it.
 func (q *queue) close() {
 	close(q.closed)
+	q.operator.close()
 	gone := make(chan struct{})
 	go func() {
 		q.members.Wait()
@@ -128,16 +157,21 @@ func (q *queue) close() {
 	}
 }
 
-// pass gives the lock back.
-func (q *queue) pass(lock mutex, session int) {
+// pass ends a turn: the operator does, or the one whose turn it is by returning.
+func (q *queue) pass(session int) error {
+	end, err := q.operator.prepare()
+	if err != nil {
+		return err
+	}
 	q.mu.Lock()
 	q.last, q.released = session, time.Now()
 	q.mu.Unlock()
-	_ = lock.unlock() // the next one would wait in vain, and drain say so
+	return end()
 }
 
-// granted notes a hand-over and reports whether the lock is to be passed on.
+// granted notes a hand-over and reports whether the turn is to be passed on.
 func (q *queue) granted(session int) bool {
+	q.awaitAudience()
 	now := time.Now()
 	q.mu.Lock()
 	defer q.mu.Unlock()

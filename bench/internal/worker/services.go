@@ -39,12 +39,20 @@ func (c *etcdClient) close() {
 	_ = c.client.Close()
 }
 
-func (c *etcdClient) mutex(path, _ string) (mutex, error) {
+// session returns a new one.
+func (c *etcdClient) session() (*concurrency.Session, error) {
 	session, err := concurrency.NewSession(c.client, concurrency.WithTTL(int(sessionTimeout.Seconds())))
+	if err == nil {
+		c.sessions = append(c.sessions, session)
+	}
+	return session, err
+}
+
+func (c *etcdClient) mutex(path, _ string) (mutex, error) {
+	session, err := c.session()
 	if err != nil {
 		return mutex{}, err
 	}
-	c.sessions = append(c.sessions, session)
 	ctx, m := context.Background(), concurrency.NewMutex(session, path)
 	return mutex{
 		lock:   func() error { return m.Lock(ctx) },

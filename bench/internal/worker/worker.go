@@ -40,6 +40,17 @@ type mutex struct {
 	reenter      func(n int) error    // locks and unlocks n times while the lock is held; nil if it is not reentrant
 }
 
+// during is a stand for the lock.
+func (m mutex) during(serve func() error) error {
+	if err := m.lock(); err != nil {
+		return err
+	}
+	if err := serve(); err != nil {
+		return err
+	}
+	return m.unlock()
+}
+
 // A readWriter is a client that has read/write locks.
 type readWriter interface {
 	readWrite(path string) (read, write mutex, err error)
@@ -130,6 +141,8 @@ func (w *worker) answer(request string) line.Message {
 		"event":    w.within(w.event),
 		"pipeline": w.within(w.pipeline),
 		"queue":    w.within(w.enqueue),
+		"campaign": w.within(w.campaign),
+		"observe":  w.within(w.observe),
 		"drain":    w.drain,
 		"weigh":    w.weigh,
 		"close":    w.close,

@@ -1,14 +1,19 @@
 import java.util.ArrayList;
+import java.util.Collections;
+import java.util.Comparator;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
 import org.apache.curator.framework.CuratorFramework;
+import org.apache.curator.framework.recipes.leader.LeaderLatch;
+import org.apache.curator.framework.recipes.leader.LeaderSelector;
+import org.apache.curator.framework.recipes.leader.LeaderSelectorListenerAdapter;
 import org.apache.curator.framework.recipes.locks.InterProcessMutex;
 
 /**
- * A lock that is held, and threads of several sessions that wait for it. Once it is drained they pass it on until
- * enough hand-overs were timed; the rest wait until their sessions are closed.
+ * A lock that is held, and threads of several sessions that wait for it, or an election. Once it is drained they pass
+ * it on until enough hand-overs were timed; the rest wait until their sessions are closed.
  */
 final class Queue {
     private final List<Thread> members = new ArrayList<>();
@@ -16,45 +21,92 @@ final class Queue {
     private final CountDownLatch begin = new CountDownLatch(1);
     private final CountDownLatch finished = new CountDownLatch(1);
     private final List<Double> times = new ArrayList<>();
+    private final String path;
     private final double empty;
     private volatile long holdMicros;
+    private CuratorFramework operator; // deletes the nodes of those whose turn it is, if not null
     private int wanted;
     private int last;
     private long released;
 
-    Queue(Sessions sessions, Fields f) throws Exception {
+    Queue(Sessions sessions, Fields f, Recipe recipe) throws Exception {
         List<CuratorFramework> clients = sessions.of(f);
-        String path = f.text("path");
-        InterProcessMutex first = new InterProcessMutex(clients.get(0), path);
-        start(() -> {
-            first.acquire();
+        path = f.text("path");
+        start(recipe.stand(clients.get(0), path), () -> {
             held.countDown();
             begin.await();
-            pass(first, 0);
+            pass(0);
         });
         held.await();
         empty = heap();
         for (int i = 1; i <= f.number("waiters"); i++) {
             int session = i % clients.size();
-            InterProcessMutex lock = new InterProcessMutex(clients.get(session), path);
-            start(() -> {
-                lock.acquire();
-                if (granted(session)) {
-                    TimeUnit.MICROSECONDS.sleep(holdMicros);
-                    pass(lock, session);
+            start(recipe.stand(clients.get(session), path), () -> {
+                if (!granted(session)) {
+                    new CountDownLatch(1).await(); // until close
                 }
+                TimeUnit.MICROSECONDS.sleep(holdMicros);
+                pass(session);
             });
         }
     }
 
-    private interface Step {
+    interface Step {
         void run() throws Exception;
     }
 
-    private void start(Step step) {
+    /** A place in the queue. It takes the step when its turn has come, and gives the turn back after it. */
+    interface Stand {
+        void await(Step step) throws Exception;
+    }
+
+    interface Recipe {
+        Stand stand(CuratorFramework client, String path);
+    }
+
+    static Stand mutex(CuratorFramework client, String path) {
+        InterProcessMutex lock = new InterProcessMutex(client, path);
+        return step -> {
+            lock.acquire();
+            step.run();
+            lock.release();
+        };
+    }
+
+    static Stand latch(CuratorFramework client, String path) {
+        LeaderLatch latch = new LeaderLatch(client, path);
+        return step -> {
+            latch.start();
+            latch.await();
+            step.run();
+            latch.close();
+        };
+    }
+
+    /** The step is taken in the selector's own thread. */
+    static Stand selector(CuratorFramework client, String path) {
+        CountDownLatch led = new CountDownLatch(1);
+        return step -> {
+            LeaderSelector selector = new LeaderSelector(client, path, new LeaderSelectorListenerAdapter() {
+                @Override
+                public void takeLeadership(CuratorFramework client) throws Exception {
+                    step.run();
+                    led.countDown();
+                }
+            });
+            selector.start();
+            try {
+                led.await();
+            } finally {
+                selector.close();
+            }
+        };
+    }
+
+    private void start(Stand stand, Step step) {
         Thread thread = new Thread(null, () -> {
             try {
-                step.run();
+                stand.await(step);
             } catch (Exception e) {
                 // The queue is closed, or drain will tell that nothing comes.
             }
@@ -68,6 +120,9 @@ final class Queue {
         holdMicros = f.number("hold_us");
         synchronized (this) {
             wanted = f.number("count");
+        }
+        if (!f.text("operator").isEmpty()) {
+            operator = Sessions.connect(f.text("operator"));
         }
         begin.countDown();
         if (!finished.await(1, TimeUnit.MINUTES)) {
@@ -90,12 +145,20 @@ final class Queue {
         return Runtime.getRuntime().totalMemory() - Runtime.getRuntime().freeMemory();
     }
 
-    private void pass(InterProcessMutex lock, int session) throws Exception {
+    private void pass(int session) throws Exception {
+        String leader = operator == null ? null : first();
         synchronized (this) {
             last = session;
             released = System.nanoTime();
         }
-        lock.release();
+        if (leader != null) {
+            operator.delete().forPath(leader);
+        }
+    }
+
+    private String first() throws Exception {
+        Comparator<String> bySequence = Comparator.comparing(name -> name.substring(name.length() - 10));
+        return path + "/" + Collections.min(operator.getChildren().forPath(path), bySequence);
     }
 
     private synchronized boolean granted(int session) {
@@ -120,6 +183,9 @@ final class Queue {
         }
         for (Thread member : members) {
             member.join();
+        }
+        if (operator != null) {
+            operator.close();
         }
     }
 }

@@ -78,7 +78,10 @@ public final class Worker {
             case "cold":
                 return Works.cold(sessions, f);
             case "queue":
-                queue = new Queue(sessions, f);
+                queue = new Queue(sessions, f, Queue::mutex);
+                return Map.of();
+            case "campaign":
+                queue = new Queue(sessions, f, "LeaderLatch".equals(f.text("variant")) ? Queue::latch : Queue::selector);
                 return Map.of();
             case "drain":
                 return queue.drain(f);

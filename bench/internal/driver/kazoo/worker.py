@@ -102,44 +102,57 @@ class Load:
 
 
 class Queue:
-    """A lock that is held, and threads of several sessions that wait for it.
-    Once it is drained they pass it on until enough hand-overs were timed; the
-    rest wait until their sessions are closed."""
+    """A lock that is held, and threads of several sessions that wait for it, or
+    an election. Once it is drained they pass it on until enough hand-overs were
+    timed; the rest wait until their sessions are closed. kazoo's Election is
+    its Lock, and calls a function while that is held."""
 
     def __init__(self, sessions, fields):
-        clients, path = sessions.of(fields), fields["path"]
-        self.begin, self.finished, self.mutex = threading.Event(), threading.Event(), threading.Lock()
+        clients, self.path = sessions.of(fields), fields["path"]
+        self.begin, self.finished, self.closed = (threading.Event() for _ in range(3))
+        self.mutex, self.operator, held = threading.Lock(), None, threading.Event()
         self.times, self.wanted, self.hold, self.last, self.released = [], 0, 0, 0, 0
-        first = clients[0].Lock(path)
-        first.acquire()
-        self._start(self._lead, first)
+
+        def lead():
+            held.set()
+            self.begin.wait()
+            self._pass(0)
+
+        self._start(clients[0], lead)
+        held.wait()
         threading.stack_size(256 << 10)
         for i in range(1, int(fields["waiters"]) + 1):
             session = i % len(clients)
-            self._start(self._wait, clients[session].Lock(path), session)
+            self._start(clients[session], lambda session=session: self._serve(session))
         threading.stack_size(0)
 
-    @staticmethod
-    def _start(target, *args):
-        threading.Thread(target=target, args=args, daemon=True).start()
+    def _start(self, client, serve):
+        election = client.Election(self.path)
 
-    def _lead(self, lock):
-        self.begin.wait()
-        self._pass(lock, 0)
+        def run():
+            try:
+                election.run(serve)
+            except Exception:
+                pass  # the queue is closed, or drain says that nothing comes
 
-    def _wait(self, lock, session):
-        try:
-            lock.acquire()
-        except Exception:
-            return  # the queue is closed
-        if self._granted(session):
-            time.sleep(self.hold)
-            self._pass(lock, session)
+        threading.Thread(target=run, daemon=True).start()
 
-    def _pass(self, lock, session):
+    def _serve(self, session):
+        if not self._granted(session):
+            self.closed.wait()
+            raise RuntimeError("the queue is closed")
+        time.sleep(self.hold)
+        self._pass(session)
+
+    def _pass(self, session):
+        node = self._first() if self.operator else None
         with self.mutex:
             self.last, self.released = session, time.perf_counter_ns()
-        lock.release()
+        if node:
+            self.operator.delete(node)
+
+    def _first(self):
+        return self.path + "/" + min(self.operator.get_children(self.path), key=lambda name: name[-10:])
 
     def _granted(self, session):
         now = time.perf_counter_ns()
@@ -155,10 +168,18 @@ class Queue:
 
     def drain(self, fields):
         self.wanted, self.hold = int(fields["count"]), int(fields["hold_us"]) / 1e6
+        if "operator" in fields:
+            self.operator = Sessions.connect(fields["operator"])
         self.begin.set()
         if not self.finished.wait(60):
             raise RuntimeError("the lock was not handed over so often within a minute")
         return {"ns": statistics.median(self.times)}
+
+    def close(self):
+        self.closed.set()
+        if self.operator:
+            self.operator.stop()
+            self.operator.close()
 
 
 class Worker:
@@ -227,12 +248,16 @@ class Worker:
         self.queue = Queue(self.sessions, fields)
         return {}
 
+    do_campaign = do_queue
+
     def do_drain(self, fields):
         return self.queue.drain(fields)
 
     def do_close(self, fields):
         self.sessions.close()
-        self.queue = None
+        if self.queue:
+            self.queue.close()
+            self.queue = None
         return {}
 
     def answer(self, request):
