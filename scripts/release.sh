@@ -10,7 +10,8 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 
 core=github.com/zklock/zklock
-modules=(cmd/zklock zklockprom zklockotel) # nobody requires test and bench
+libraries=(zklockprom zklockotel zklockgocron)
+modules=(cmd/zklock "${libraries[@]}") # nobody requires test and bench
 
 tag=
 if [ "${1:-}" = --tag ]; then
@@ -81,9 +82,14 @@ scripts/binaries.sh "$version" "$temporary/dist"
 mkdir "$temporary/user"
 cd "$temporary/user"
 go mod init example.com/user 2>/dev/null
-printf 'package user\n\nimport (\n\t_ "%s/membership"\n\t_ "%s/zklockotel"\n\t_ "%s/zklockprom"\n)\n' "$core" "$core" "$core" >user.go
-echo "go get $core, $core/zklockprom and $core/zklockotel at $version"
-go get "$core@$version" "$core/zklockprom@$version" "$core/zklockotel@$version"
+{
+	printf 'package user\n\nimport (\n'
+	printf "\t_ \"$core/%s\"\n" membership "${libraries[@]}"
+	printf ')\n'
+} >user.go
+echo "go get $core and its ${libraries[*]} at $version"
+libraries=("${libraries[@]/#/$core/}")
+go get "$core@$version" "${libraries[@]/%/@$version}"
 go build .
 cd - >/dev/null
 

@@ -1,0 +1,5 @@
+//go:build !unix
+
+package zklockgocron_test
+
+func asInstance() {}
