@@ -15,6 +15,7 @@ import (
 
 	"github.com/zklock/zklock/internal/client"
 	"github.com/zklock/zklock/internal/latch"
+	"github.com/zklock/zklock/internal/virtual"
 	"github.com/zklock/zklock/zktest"
 )
 
@@ -59,7 +60,7 @@ func TestWhatAMultiLockerIsAskedLastCountsForItsLoss(t *testing.T) {
 
 // One of the locks is held all along, the other comes and goes.
 func TestAskingAMultiLockerForItsLossLeavesNothingAtALongHold(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	virtual.Test(t, func(t *testing.T) {
 		s := piped(t)
 		var parts []*Locker
 		for _, path := range []string{"/a", "/b"} {
@@ -167,7 +168,7 @@ func TestAShareInTheGateIsGivenBackWhenTheHoldHasEnded(t *testing.T) {
 }
 
 func TestWhoHasWaitedForAnOwnerThatLostTheLockKeepsNothingOfItsContext(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	virtual.Test(t, func(t *testing.T) {
 		s := piped(t)
 		l, err := New(s, "/lock")
 		require.NoError(t, err)
@@ -214,7 +215,7 @@ func TestASecondUnlockWithoutOwnerGivesNobodyElsesHoldBack(t *testing.T) {
 
 // Each goroutine that has read once would be remembered for ever.
 func TestNothingIsKeptOfReadersThatHaveUnlocked(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	virtual.Test(t, func(t *testing.T) {
 		s := piped(t)
 		rw, err := NewRW(s, "/rw")
 		require.NoError(t, err)
@@ -231,7 +232,7 @@ func TestNothingIsKeptOfReadersThatHaveUnlocked(t *testing.T) {
 
 // Without an owner, somebody else may unlock a lock before the MultiLocker has looked at its hold.
 func TestAMultiLockerStartsOverIfALockThatItTookIsNobodys(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	virtual.Test(t, func(t *testing.T) {
 		s := piped(t)
 		l, err := New(s, "/lock", WithoutOwner())
 		require.NoError(t, err)

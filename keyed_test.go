@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/zklock/zklock/internal/virtual"
 )
 
 // inUse returns how many locks are kept.
@@ -19,7 +21,7 @@ func (k *Keyed) inUse() int {
 }
 
 func TestNothingIsKeptOfAKeyThatNobodyUses(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	virtual.Test(t, func(t *testing.T) {
 		s := piped(t)
 		k, err := NewKeyed(s, "/keys")
 		require.NoError(t, err)
@@ -80,7 +82,7 @@ func (panicking) Err() error { panic("it") }
 // Who asks for a key while its last owner has yet to stop waits for that owner: the lock that both use
 // is one, though the hold has ended.
 func TestALostKeyIsNobodyElsesInThisProcessUntilItsFunctionReturns(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	virtual.Test(t, func(t *testing.T) {
 		s := piped(t)
 		k, err := NewKeyed(s, "/keys")
 		require.NoError(t, err)

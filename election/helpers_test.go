@@ -14,6 +14,7 @@ import (
 
 	"github.com/zklock/zklock"
 	"github.com/zklock/zklock/election"
+	"github.com/zklock/zklock/internal/virtual"
 	"github.com/zklock/zklock/zktest"
 )
 
@@ -27,7 +28,7 @@ var everybody = zk.WorldACL(zk.PermAll)
 // inBubble runs test in virtual time, with a server of its own.
 func inBubble(t *testing.T, test func(t *testing.T, server *zktest.Server), opts ...zktest.Option) {
 	t.Helper()
-	synctest.Test(t, func(t *testing.T) { test(t, zktest.NewServer(t, opts...)) })
+	virtual.Test(t, func(t *testing.T) { test(t, zktest.NewServer(t, opts...)) })
 }
 
 // connect opens a session of server through memory, until the test ends.

@@ -11,11 +11,12 @@ import (
 
 	"github.com/zklock/zklock"
 	"github.com/zklock/zklock/internal/client"
+	"github.com/zklock/zklock/internal/virtual"
 	"github.com/zklock/zklock/zktest"
 )
 
 func TestOfElectionsThatAreObservedNoMoreNothingIsKept(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	virtual.Test(t, func(t *testing.T) {
 		server := zktest.NewServer(t)
 		s, err := zklock.Connect(t.Context(), []string{server.PipeAddr()}, 4*time.Second, zklock.WithDialer(server.Dial))
 		require.NoError(t, err)

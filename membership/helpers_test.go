@@ -6,13 +6,13 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/go-zookeeper/zk"
 	"github.com/stretchr/testify/require"
 
 	"github.com/zklock/zklock"
+	"github.com/zklock/zklock/internal/virtual"
 	"github.com/zklock/zklock/membership"
 	"github.com/zklock/zklock/zktest"
 )
@@ -28,7 +28,7 @@ const (
 // inBubble runs test in virtual time, with a server of its own.
 func inBubble(t *testing.T, test func(t *testing.T, server *zktest.Server), opts ...zktest.Option) {
 	t.Helper()
-	synctest.Test(t, func(t *testing.T) { test(t, zktest.NewServer(t, opts...)) })
+	virtual.Test(t, func(t *testing.T) { test(t, zktest.NewServer(t, opts...)) })
 }
 
 // connect opens a session of server through memory, until the test ends.

@@ -5,12 +5,12 @@ import (
 	"net"
 	"sync/atomic"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/zklock/zklock"
+	"github.com/zklock/zklock/internal/virtual"
 	"github.com/zklock/zklock/membership"
 	"github.com/zklock/zklock/zktest"
 )
@@ -111,7 +111,7 @@ func TestARegistrationThatIsUnderWayWhenLeaveGivesUpLeavesNoNode(t *testing.T) {
 // However far a call gets until its ctx ends, the server is left as it was.
 func TestAJoinThatEndsWhileItsPathIsMadeLeavesNoPath(t *testing.T) {
 	const oneWay = 5 * time.Millisecond
-	synctest.Test(t, func(t *testing.T) {
+	virtual.Test(t, func(t *testing.T) {
 		server := zktest.NewServer(t, zktest.WithContainerInterval(time.Second))
 		far := server.Client("far away")
 		s := connect(t, server, zklock.WithDialer(far.Dial))

@@ -28,31 +28,38 @@ type churn struct {
 
 func TestTheLastListIsTheTruthWhateverHappened(t *testing.T) {
 	for seed := range uint64(150) {
-		inBubble(t, func(t *testing.T, _ *zktest.Server) {
-			c := &churn{
-				t: t, dice: rand.New(rand.NewPCG(seed, 0)),
-				ensemble: zktest.NewEnsemble(t, 3, zktest.WithSeed(int64(seed)), zktest.WithLatency(0, 20*time.Millisecond)),
-			}
-			var lists []*list
-			for i := range 3 {
-				s, err := zklock.Connect(t.Context(), c.ensemble.PipeAddrs(), timeout,
-					zklock.WithDialer(c.ensemble.Client(fmt.Sprint(i)).Dial))
-				require.NoError(t, err)
-				t.Cleanup(func() { s.Close() })
-				c.sessions = append(c.sessions, s)
-				lists = append(lists, watch(t, s))
-			}
-			for range 40 {
-				c.step()
-			}
-			for _, heal := range c.heal {
-				heal()
-			}
-			for i, l := range lists {
-				eventually(t, fmt.Sprintf("the truth of seed %d to reach watcher %d", seed, i), func() bool {
-					return slices.Equal(c.truth(), pairsOf(l.latest())) && len(c.truth()) == len(c.members)
-				})
-			}
+		ok := t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) {
+			inBubble(t, func(t *testing.T, _ *zktest.Server) { simulate(t, seed) })
+		})
+		if !ok {
+			break
+		}
+	}
+}
+
+func simulate(t *testing.T, seed uint64) {
+	c := &churn{
+		t: t, dice: rand.New(rand.NewPCG(seed, 0)),
+		ensemble: zktest.NewEnsemble(t, 3, zktest.WithSeed(int64(seed)), zktest.WithLatency(0, 20*time.Millisecond)),
+	}
+	var lists []*list
+	for i := range 3 {
+		s, err := zklock.Connect(t.Context(), c.ensemble.PipeAddrs(), timeout,
+			zklock.WithDialer(c.ensemble.Client(fmt.Sprint(i)).Dial))
+		require.NoError(t, err)
+		t.Cleanup(func() { s.Close() })
+		c.sessions = append(c.sessions, s)
+		lists = append(lists, watch(t, s))
+	}
+	for range 40 {
+		c.step()
+	}
+	for _, heal := range c.heal {
+		heal()
+	}
+	for i, l := range lists {
+		eventually(t, fmt.Sprintf("the truth to reach watcher %d", i), func() bool {
+			return slices.Equal(c.truth(), pairsOf(l.latest())) && len(c.truth()) == len(c.members)
 		})
 	}
 }

@@ -2,12 +2,12 @@ package membership_test
 
 import (
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/zklock/zklock"
+	"github.com/zklock/zklock/internal/virtual"
 	"github.com/zklock/zklock/membership"
 	"github.com/zklock/zklock/zktest"
 )
@@ -16,7 +16,7 @@ import (
 // session there that knows the others too.
 func differing(t *testing.T, test func(t *testing.T, e *zktest.Ensemble, here, elsewhere *zklock.Session)) {
 	t.Helper()
-	synctest.Test(t, func(t *testing.T) {
+	virtual.Test(t, func(t *testing.T) {
 		e := zktest.NewEnsemble(t, 3, zktest.WithContainerInterval(0))
 		elsewhere := connect(t, e.Server(1))
 		e.Server(1).Refuse(true)

@@ -9,6 +9,7 @@ import (
 	"github.com/go-zookeeper/zk"
 	"github.com/stretchr/testify/require"
 
+	"github.com/zklock/zklock/internal/virtual"
 	"github.com/zklock/zklock/zktest"
 )
 
@@ -29,7 +30,7 @@ func TestAClientOverTCPCreatesReadsAndDeletes(t *testing.T) {
 }
 
 func TestASessionOutlivesItsConnectionInVirtualTime(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	virtual.Test(t, func(t *testing.T) {
 		s := zktest.NewServer(t)
 		c := client(t, s)
 		id := c.SessionID()
@@ -47,7 +48,7 @@ func TestASessionOutlivesItsConnectionInVirtualTime(t *testing.T) {
 }
 
 func TestAnExpiredSessionLosesItsNodesAndFiresWatches(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	virtual.Test(t, func(t *testing.T) {
 		s := zktest.NewServer(t)
 		a, b := client(t, s), client(t, s)
 		_, err := a.Create("/e", nil, zk.FlagEphemeral, open)
@@ -64,7 +65,7 @@ func TestAnExpiredSessionLosesItsNodesAndFiresWatches(t *testing.T) {
 }
 
 func TestASilentSessionEndsOnATickAfterItsTimeout(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	virtual.Test(t, func(t *testing.T) {
 		s := zktest.NewServer(t, zktest.WithTickTime(300*time.Millisecond))
 		place := s.Client("a")
 		a, b := connectFor(t, time.Second, place.Dial, s.PipeAddr()), client(t, s)
@@ -81,7 +82,7 @@ func TestASilentSessionEndsOnATickAfterItsTimeout(t *testing.T) {
 }
 
 func TestALostReplyLeavesTheNodeBehind(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	virtual.Test(t, func(t *testing.T) {
 		s := zktest.NewServer(t)
 		c := client(t, s)
 		s.DropReply(zktest.OpCreate)
@@ -95,7 +96,7 @@ func TestALostReplyLeavesTheNodeBehind(t *testing.T) {
 }
 
 func TestALostRequestLeavesNothing(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	virtual.Test(t, func(t *testing.T) {
 		s := zktest.NewServer(t)
 		c := client(t, s)
 		s.DropRequest(zktest.OpCreate)
@@ -110,7 +111,7 @@ func TestALostRequestLeavesNothing(t *testing.T) {
 
 func TestAServerWithoutContainersHangsUpWithAnAnswerOrWithout(t *testing.T) {
 	for answered, says := range map[bool]string{false: zk.ErrConnectionClosed.Error(), true: "unknown error: -6"} {
-		synctest.Test(t, func(t *testing.T) {
+		virtual.Test(t, func(t *testing.T) {
 			s := zktest.NewServer(t, zktest.WithoutContainers(answered))
 			c := client(t, s)
 			id := c.SessionID()
@@ -126,7 +127,7 @@ func TestAServerWithoutContainersHangsUpWithAnAnswerOrWithout(t *testing.T) {
 
 func TestAServerThatIsToldToLookForContainersNeverKeepsThem(t *testing.T) {
 	for _, never := range []time.Duration{0, -time.Second} {
-		synctest.Test(t, func(t *testing.T) {
+		virtual.Test(t, func(t *testing.T) {
 			s := zktest.NewServer(t, zktest.WithContainerInterval(never))
 			c := client(t, s)
 			_, err := c.CreateContainer("/a", nil, zk.FlagContainer, open)

@@ -10,6 +10,7 @@ import (
 	"github.com/go-zookeeper/zk"
 	"github.com/stretchr/testify/require"
 
+	"github.com/zklock/zklock/internal/virtual"
 	"github.com/zklock/zklock/zktest"
 )
 
@@ -132,9 +133,11 @@ func TestUnderRandomFaultsNothingConfirmedIsForgottenAndServersAgree(t *testing.
 		seeds = 10
 	}
 	for seed := range seeds {
-		synctest.Test(t, func(t *testing.T) { soak(t, int64(seed)) })
-		if t.Failed() {
-			t.Fatalf("seed %d", seed)
+		ok := t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) {
+			virtual.Test(t, func(t *testing.T) { soak(t, int64(seed)) })
+		})
+		if !ok {
+			break
 		}
 	}
 }

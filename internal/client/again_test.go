@@ -9,6 +9,7 @@ import (
 	"github.com/go-zookeeper/zk"
 	"github.com/stretchr/testify/require"
 
+	"github.com/zklock/zklock/internal/virtual"
 	"github.com/zklock/zklock/internal/wire"
 	"github.com/zklock/zklock/zktest"
 )
@@ -26,7 +27,7 @@ type away struct {
 // watching runs f with a client that watches /same, /changed, /deleted and /replaced, and none else.
 func watching(t *testing.T, f func(a *away)) {
 	t.Helper()
-	synctest.Test(t, func(t *testing.T) {
+	virtual.Test(t, func(t *testing.T) {
 		server, o := zktest.NewServer(t), new(recorder)
 		a := &away{t: t, server: server, told: o, operator: connect(t, server, server.Dial).Conn, place: server.Client("away")}
 		a.Client = connectTold(t, server, a.place.Dial, o)
@@ -186,7 +187,7 @@ func TestWhatIsSetAgainIsRecheckedToo(t *testing.T) {
 
 func TestNoRequestThatSetsWatchesAgainIsLongerThanServersTake(t *testing.T) {
 	const n, length = 600, 1 << 10
-	synctest.Test(t, func(t *testing.T) {
+	virtual.Test(t, func(t *testing.T) {
 		server := zktest.NewServer(t)
 		c := connect(t, server, server.Dial)
 		var nodes []string

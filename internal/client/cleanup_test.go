@@ -10,10 +10,11 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/zklock/zklock/internal/latch"
+	"github.com/zklock/zklock/internal/virtual"
 )
 
 func TestACallWaitsWhileSixtyFourOthersHaveLeftSomethingBehind(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	virtual.Test(t, func(t *testing.T) {
 		c := unconnected(t, slog.New(slog.DiscardHandler))
 		finish := make(chan struct{})
 		left := func(n int) {
@@ -58,7 +59,7 @@ func TestACallWaitsWhileSixtyFourOthersHaveLeftSomethingBehind(t *testing.T) {
 }
 
 func TestWhoWaitsForRoomEndsWithTheSession(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	virtual.Test(t, func(t *testing.T) {
 		c := unconnected(t, slog.New(slog.DiscardHandler))
 		c.cleanups.count = maxUnclean
 		time.AfterFunc(time.Second, func() { c.cancel(errClosing) })

@@ -15,6 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/zklock/zklock/internal/clock"
+	"github.com/zklock/zklock/internal/virtual"
 	"github.com/zklock/zklock/internal/wire"
 	"github.com/zklock/zklock/zktest"
 )
@@ -114,7 +115,7 @@ func TestAClientThatCannotBeMadeIsClosed(t *testing.T) {
 }
 
 func TestAClientThatFindsNoServerSaysWhyAndIsClosed(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	virtual.Test(t, func(t *testing.T) {
 		server, b := zktest.NewServer(t), new(book)
 		server.Refuse(true)
 		c, establish := connecting(server, Options{Logger: slog.New(b)})
@@ -132,7 +133,7 @@ func TestAClientThatFindsNoServerSaysWhyAndIsClosed(t *testing.T) {
 }
 
 func TestATraceTellsHowLongTheFirstConnectionWasWaitedFor(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	virtual.Test(t, func(t *testing.T) {
 		server, h := zktest.NewServer(t), &history{began: time.Now()}
 		server.Refuse(true)
 		c, establish := connecting(server, Options{Trace: h.trace()})
@@ -148,7 +149,7 @@ func TestATraceTellsHowLongTheFirstConnectionWasWaitedFor(t *testing.T) {
 }
 
 func TestASessionLogsInBeforeItStands(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	virtual.Test(t, func(t *testing.T) {
 		server := zktest.NewServer(t)
 		c, establish := connecting(server, Options{})
 		lost := server.DropRequest(zktest.OpAuth) // it tries again
@@ -167,7 +168,7 @@ func TestASessionLogsInBeforeItStands(t *testing.T) {
 }
 
 func TestACredentialThatIsRefusedEndsTheClient(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	virtual.Test(t, func(t *testing.T) {
 		server := zktest.NewServer(t)
 		c, establish := connecting(server, Options{})
 		began := time.Now()
@@ -180,7 +181,7 @@ func TestACredentialThatIsRefusedEndsTheClient(t *testing.T) {
 }
 
 func TestALoginIsWaitedForNoLongerThanItsCallLives(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	virtual.Test(t, func(t *testing.T) {
 		server := zktest.NewServer(t)
 		for _, cause := range []error{nil, zk.ErrAuthFailed} {
 			held := server.HoldReply(zktest.OpAuth)
@@ -198,7 +199,7 @@ func TestALoginIsWaitedForNoLongerThanItsCallLives(t *testing.T) {
 }
 
 func TestAClientThatIsClosedMeanwhileIsNotEstablished(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	virtual.Test(t, func(t *testing.T) {
 		server := zktest.NewServer(t)
 		c, establish := connecting(server, Options{})
 		c.life.end()
@@ -213,7 +214,7 @@ func TestASessionThatIsGrantedMoreThanWasAskedForSaysSo(t *testing.T) {
 		40 * time.Second: {"WARN zklock: the servers grant a longer session timeout than was asked for asked=20s timeout=40s"},
 		20 * time.Second: {},
 	} {
-		synctest.Test(t, func(t *testing.T) {
+		virtual.Test(t, func(t *testing.T) {
 			server, b := zktest.NewServer(t), new(book)
 			server.SetSessionTimeouts(shortest, time.Minute)
 			c, establish := connecting(server, Options{Logger: slog.New(b)})

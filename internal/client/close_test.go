@@ -13,12 +13,13 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/zklock/zklock/internal/latch"
+	"github.com/zklock/zklock/internal/virtual"
 	"github.com/zklock/zklock/internal/wire"
 	"github.com/zklock/zklock/zktest"
 )
 
 func TestTheEndOfASessionIsConfirmedAndNothingIsLeft(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	virtual.Test(t, func(t *testing.T) {
 		server, o := zktest.NewServer(t), new(recorder)
 		c := connectTold(t, server, server.Dial, o)
 		require.Len(t, server.Sessions(), 1)
@@ -40,7 +41,7 @@ func TestTheEndOfASessionIsConfirmedAndNothingIsLeft(t *testing.T) {
 func TestTheEndWaitsForRequestsUnderWayAndNotForEver(t *testing.T) {
 	for name, answered := range map[string]bool{"one that is answered": true, "one that is not": false} {
 		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
+			virtual.Test(t, func(t *testing.T) {
 				server := zktest.NewServer(t)
 				c := connect(t, server, server.Dial)
 				held := server.HoldReply(zktest.OpExists)
@@ -84,7 +85,7 @@ func TestWithoutPatienceOrAConnectionNoServerIsAsked(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			for range 4 { // a select takes any of two that are ready
-				synctest.Test(t, func(t *testing.T) {
+				virtual.Test(t, func(t *testing.T) {
 					server := zktest.NewServer(t)
 					c := connect(t, server, server.Dial)
 					tc.lose(server, c)
@@ -111,7 +112,7 @@ func TestWithoutPatienceOrAConnectionNoServerIsAsked(t *testing.T) {
 
 // A request that is queued while go-zookeeper closes may wedge it.
 func TestGoZookeeperIsClosedWhenNobodyUsesItAnyMore(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	virtual.Test(t, func(t *testing.T) {
 		server := zktest.NewServer(t)
 		c := connect(t, server, server.Dial)
 		until, closed := make(chan struct{}), make(chan error, 1)
@@ -133,7 +134,7 @@ func TestGoZookeeperIsClosedWhenNobodyUsesItAnyMore(t *testing.T) {
 }
 
 func TestNoConnectionIsLeftThatGoZookeeperHasForgotten(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	virtual.Test(t, func(t *testing.T) {
 		server := zktest.NewServer(t)
 		c := connect(t, server, server.Dial)
 		conn, err := server.Dial("tcp", "", time.Second)
@@ -159,7 +160,7 @@ func TestNoConnectionIsLeftThatGoZookeeperHasForgotten(t *testing.T) {
 }
 
 func TestAnEndThatIsNotAnsweredIsNotConfirmed(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	virtual.Test(t, func(t *testing.T) {
 		server := zktest.NewServer(t)
 		c := connect(t, server, server.Dial)
 		server.DropReply(zktest.OpCloseSession)
@@ -169,7 +170,7 @@ func TestAnEndThatIsNotAnsweredIsNotConfirmed(t *testing.T) {
 
 // Requests that a user has made over the connection may wedge go-zookeeper.
 func TestAClientThatDoesNotEndIsNotWaitedForForEver(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	virtual.Test(t, func(t *testing.T) {
 		c := unconnected(t, slog.New(slog.DiscardHandler))
 		events := make(chan zk.Event, 1)
 		c.events = events
@@ -198,7 +199,7 @@ func TestTheEndWaitsForWhatRunsInTheSessionAndWhatIsToldOfIt(t *testing.T) {
 		"the log": func(c *Client, until <-chan struct{}) { c.Log.add(func() { <-until }) },
 	} {
 		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
+			virtual.Test(t, func(t *testing.T) {
 				c := unconnected(t, slog.New(slog.DiscardHandler))
 				until, closed := make(chan struct{}), make(chan error, 1)
 				begin(c, until)
@@ -213,7 +214,7 @@ func TestTheEndWaitsForWhatRunsInTheSessionAndWhatIsToldOfIt(t *testing.T) {
 }
 
 func TestAClosedSessionLooksAtNothingAndTellsOfItsLastConnection(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	virtual.Test(t, func(t *testing.T) {
 		c, h := unconnected(t, slog.New(slog.DiscardHandler)), new(history)
 		c.trace.Trace = h.trace()
 		c.outage.begin(false)

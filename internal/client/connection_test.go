@@ -16,12 +16,13 @@ import (
 
 	"github.com/zklock/zklock/internal/clock"
 	"github.com/zklock/zklock/internal/latch"
+	"github.com/zklock/zklock/internal/virtual"
 	"github.com/zklock/zklock/internal/wire"
 	"github.com/zklock/zklock/zktest"
 )
 
 func TestAConnectionIsWaitedForAsLongAsItsSessionMayGetOne(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	virtual.Test(t, func(t *testing.T) {
 		c := unconnected(t, slog.New(slog.DiscardHandler))
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
@@ -121,7 +122,7 @@ func (w *watchful) look() {
 // A request that goes out earlier, or later, would be judged by the connection before, or by one
 // that has ended.
 func TestNobodyHasAConnectionThatTheObserverDoesNotKnow(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	virtual.Test(t, func(t *testing.T) {
 		server, o := zktest.NewServer(t), new(watchful)
 		c, establish := connecting(server, Options{})
 		o.current = c.Current
@@ -211,7 +212,7 @@ func TestAConnectionThatIsLostWhileItIsToldOfIsNobodys(t *testing.T) {
 func waits(server string) wire.Attempt { return wire.Attempt{Server: server} }
 
 func TestTheLastFailureIsThatOfTheLoginUntilAServerServes(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	virtual.Test(t, func(t *testing.T) {
 		c, why := unconnected(t, slog.New(slog.DiscardHandler)), errors.New("why")
 		con := (*connections)(c)
 		con.Failed(why)
@@ -240,7 +241,7 @@ func TestTheLastFailureIsThatOfTheLoginUntilAServerServes(t *testing.T) {
 
 // A server that is behind a lock's own answer would show it the past.
 func TestASessionDoesNotGoToAServerThatIsBehindWhatALockWasTold(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	virtual.Test(t, func(t *testing.T) {
 		const behind = 3 * time.Second
 		ensemble := zktest.NewEnsemble(t, 3)
 		mine, laggard := ensemble.Server(0), ensemble.Server(1)

@@ -11,6 +11,8 @@ import (
 	"testing/synctest"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/zklock/zklock/internal/virtual"
 )
 
 // book is a log handler that keeps what it is told.
@@ -49,7 +51,7 @@ func (b *book) all() []string {
 }
 
 func TestTheLogIsWrittenInOrderAndWholeWhenItIsClosed(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	virtual.Test(t, func(t *testing.T) {
 		b := &book{slow: make(chan struct{})}
 		j := &Journal{logger: slog.New(b)}
 		j.Debug("a", "of", 1)
@@ -81,7 +83,7 @@ func TestALogThatIsNotReadDropsWhatDoesNotFitAndSaysHowMuch(t *testing.T) {
 		closes bool
 	}{"before the next line": {1, false}, "at the end": {5, true}} {
 		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
+			virtual.Test(t, func(t *testing.T) {
 				b := &book{slow: make(chan struct{})}
 				j := &Journal{logger: slog.New(b)}
 				j.Info("0")

@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/zklock/zklock/internal/latch"
+	"github.com/zklock/zklock/internal/virtual"
 	"github.com/zklock/zklock/internal/wire"
 	"github.com/zklock/zklock/zktest"
 )
@@ -21,7 +22,7 @@ import (
 func TestNobodyWaitsForAListOfAClosedSession(t *testing.T) {
 	for name, underWay := range map[string]bool{"idle": false, "while a list is under way": true} {
 		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
+			virtual.Test(t, func(t *testing.T) {
 				server := zktest.NewServer(t)
 				s := connect(t, server, server.Dial)
 				var asked []*Reading
@@ -50,7 +51,7 @@ func TestNobodyWaitsForAListOfAClosedSession(t *testing.T) {
 
 // The list that is under way may show the queue as it was before.
 func TestAListThatIsSharedIsNoOlderThanTheCallForIt(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	virtual.Test(t, func(t *testing.T) {
 		server := zktest.NewServer(t)
 		s := connect(t, server, server.Dial)
 		other := connect(t, server, server.Dial)
@@ -82,7 +83,7 @@ func TestAListThatIsSharedIsNoOlderThanTheCallForIt(t *testing.T) {
 func TestAListOverANewConnectionFollowsAWriteInOneRoundTrip(t *testing.T) {
 	for _, path := range []string{"/", "/missing"} { // a check that fails is a write too
 		t.Run(path, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
+			virtual.Test(t, func(t *testing.T) {
 				server := zktest.NewServer(t)
 				s := connect(t, server, server.Dial)
 				held := server.HoldReply(zktest.OpMulti, zktest.OnPath(path)) // a multi of nothing need not be committed
@@ -104,7 +105,7 @@ func TestAListOverANewConnectionFollowsAWriteInOneRoundTrip(t *testing.T) {
 }
 
 func TestAListWithoutAWriteAheadDecidesNothing(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	virtual.Test(t, func(t *testing.T) {
 		server := zktest.NewServer(t)
 		s := connect(t, server, server.Dial)
 		server.RefuseRequest(zktest.OpMulti, -127)
@@ -130,7 +131,7 @@ func TestWithoutAConnectionNothingIsListed(t *testing.T) {
 }
 
 func TestAListIsWorthSomethingOverTheConnectionThatItWasAskedOver(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	virtual.Test(t, func(t *testing.T) {
 		server, o := zktest.NewServer(t), new(recorder)
 		s := connectTold(t, server, server.Dial, o)
 		for _, path := range []string{"/lock", "/lock/a", "/secret"} {
@@ -180,7 +181,7 @@ func TestAListIsWorthSomethingOverTheConnectionThatItWasAskedOver(t *testing.T) 
 func TestAFreshListIsAskedForBehindASyncOverTheSameConnection(t *testing.T) {
 	for name, ctx := range map[string]context.Context{"for a call without an end": context.Background(), "for any other": nil} {
 		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
+			virtual.Test(t, func(t *testing.T) {
 				if ctx == nil {
 					ctx = t.Context()
 				}
@@ -226,7 +227,7 @@ func TestAFreshListEndsWithItsCallWhateverItWaitsFor(t *testing.T) {
 	c := unconnected(t, slog.New(slog.DiscardHandler))
 	_, err := c.FreshList(ended, "/lock")
 	require.ErrorIs(t, err, context.Canceled, "for a connection")
-	synctest.Test(t, func(t *testing.T) {
+	virtual.Test(t, func(t *testing.T) {
 		server := zktest.NewServer(t)
 		s := connect(t, server, server.Dial)
 		s.cleanups.count = maxUnclean

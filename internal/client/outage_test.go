@@ -7,11 +7,12 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"github.com/zklock/zklock/internal/virtual"
 	"github.com/zklock/zklock/internal/wire"
 )
 
 func TestAnOutageIsToldWhenItHasLastedAndOnce(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	virtual.Test(t, func(t *testing.T) {
 		c, b := stalling(t)
 		c.link = nil
 		c.timeout.Store(int64(16 * time.Second))
@@ -51,7 +52,7 @@ func TestAnOutageIsToldWhenItHasLastedAndOnce(t *testing.T) {
 }
 
 func TestConnectTellsWhatItWaitsForAndNotThatItIsConnectedAgain(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	virtual.Test(t, func(t *testing.T) {
 		c, b := stalling(t)
 		c.link = nil
 		(*connections)(c).Failed(errors.New("nobody is there"))
@@ -68,7 +69,7 @@ func TestConnectTellsWhatItWaitsForAndNotThatItIsConnectedAgain(t *testing.T) {
 }
 
 func TestNothingIsToldOfAStopAsIfItHadBeenWaitedFor(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	virtual.Test(t, func(t *testing.T) {
 		c, b := stalling(t)
 		_, v := c.WatchOver(t.Context(), "/lock")
 		defer v.End()
@@ -95,7 +96,7 @@ func TestNothingIsToldOfAStopAsIfItHadBeenWaitedFor(t *testing.T) {
 }
 
 func TestAnOutageLastsUntilAServerServes(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	virtual.Test(t, func(t *testing.T) {
 		c, b := stalling(t)
 		c.link = nil
 		c.dialer.Logins = make([]wire.Credential, 1)

@@ -9,6 +9,7 @@ import (
 	"github.com/go-zookeeper/zk"
 	"github.com/stretchr/testify/require"
 
+	"github.com/zklock/zklock/internal/virtual"
 	"github.com/zklock/zklock/internal/wire"
 	"github.com/zklock/zklock/zktest"
 )
@@ -60,7 +61,7 @@ func grown(p *Parents) (names []string, err error) {
 }
 
 func TestWhatIsMissingOfAPathIsMadeWithItsFirstNodeInOneTransaction(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	virtual.Test(t, func(t *testing.T) {
 		server := zktest.NewServer(t)
 		c := connect(t, server, server.Dial)
 		acl := zk.WorldACL(zk.PermAll &^ zk.PermAdmin)
@@ -100,7 +101,7 @@ func TestTheNodesAboveALocksPathLetEverybodyCreateOthersThere(t *testing.T) {
 	ann := zktest.ACL{Perms: zk.PermAll, Scheme: "digest", ID: zk.DigestACL(zk.PermAll, "ann", "ann")[0].ID}
 	reads := zktest.ACL{Perms: zk.PermRead, Scheme: "world", ID: "anyone"}
 	for _, above := range [][]zktest.ACL{{ann, anyone}, {ann, reads, anyone}, {ann, {Perms: zk.PermAll, Scheme: "world", ID: "anyone"}}} {
-		synctest.Test(t, func(t *testing.T) {
+		virtual.Test(t, func(t *testing.T) {
 			server := zktest.NewServer(t)
 			c := connect(t, server, server.Dial)
 			require.NoError(t, c.Conn.AddAuth("digest", []byte("ann:ann")))
@@ -134,7 +135,7 @@ func TestAListThatKeepsItsOwnCallOutLeavesNothing(t *testing.T) {
 		"nothing may be made":   {zk.WorldACL(zk.PermAll &^ zk.PermCreate), ErrShutOut},
 		"no list":               {[]zk.ACL{{Perms: zk.PermAll, Scheme: "sasl", ID: "ann"}}, zk.ErrInvalidACL},
 	} {
-		synctest.Test(t, func(t *testing.T) {
+		virtual.Test(t, func(t *testing.T) {
 			server := zktest.NewServer(t)
 			c := connect(t, server, server.Dial)
 			require.NoError(t, c.Conn.AddAuth("digest", []byte("ann:ann")))
@@ -178,7 +179,7 @@ func TestAPathGrowsUpToTheRootAndShrinksWhenOthersHaveMadeIt(t *testing.T) {
 // A server that does not know containers refuses them, or takes them for persistent nodes.
 func TestWithoutContainersParentsArePersistentAndTheLogSaysSoOnce(t *testing.T) {
 	for refuses, multis := range map[bool]int{true: 4, false: 3} {
-		synctest.Test(t, func(t *testing.T) {
+		virtual.Test(t, func(t *testing.T) {
 			server := zktest.NewServer(t, zktest.WithoutContainers(refuses))
 			c, b := logged(t, server)
 			link := c.Current()
@@ -215,7 +216,7 @@ func TestWithPersistentParentsNoContainerIsAskedFor(t *testing.T) {
 }
 
 func TestATransactionThatNoServerTakesIsNotSent(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	virtual.Test(t, func(t *testing.T) {
 		server := zktest.NewServer(t)
 		c := connect(t, server, server.Dial)
 		long := zk.DigestACL(zk.PermAll, string(make([]byte, MaxFrame/3)), "")

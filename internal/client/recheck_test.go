@@ -9,6 +9,7 @@ import (
 	"github.com/go-zookeeper/zk"
 	"github.com/stretchr/testify/require"
 
+	"github.com/zklock/zklock/internal/virtual"
 	"github.com/zklock/zklock/internal/wire"
 	"github.com/zklock/zklock/zktest"
 )
@@ -55,7 +56,7 @@ func TestAWatchOfWhichTheServerDoesNotTellEndsWithinAMinute(t *testing.T) {
 		}, zk.PermAll, false, false, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
+			virtual.Test(t, func(t *testing.T) {
 				server, o := zktest.NewServer(t), new(recorder)
 				_, data, children, operator := watched(t, server, o)
 				o.all()
@@ -78,7 +79,7 @@ func TestAWatchOfWhichTheServerDoesNotTellEndsWithinAMinute(t *testing.T) {
 }
 
 func TestWhatIsWatchedIsReadOnceAMinuteAsLongAsItIsWatched(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	virtual.Test(t, func(t *testing.T) {
 		server := zktest.NewServer(t)
 		c, data, children, operator := watched(t, server, nobody{})
 		reads := func() [2]int {
@@ -127,7 +128,7 @@ func TestARecheckEndsTheWatchThatItHasLookedAtAndNoOther(t *testing.T) {
 
 // A recheck of thousands of nodes is no matter of those who have a request to make.
 func TestARecheckReadsOneNodeAfterTheOther(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	virtual.Test(t, func(t *testing.T) {
 		const nodes, roundTrip = 50, 100 * time.Millisecond
 		server := zktest.NewServer(t, zktest.WithLatency(roundTrip/2, roundTrip/2))
 		c := connect(t, server, server.Dial)
@@ -151,7 +152,7 @@ func TestARecheckReadsOneNodeAfterTheOther(t *testing.T) {
 
 // Close ends the session within a round trip, and not when all that wait have had their turn.
 func TestCloseAsksForNoWatchesThatWaitForTheirTurn(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	virtual.Test(t, func(t *testing.T) {
 		const roundTrip = 300 * time.Millisecond
 		server := zktest.NewServer(t, zktest.WithLatency(roundTrip/2, roundTrip/2))
 		c := connect(t, server, server.Dial)

@@ -10,6 +10,7 @@ import (
 	"github.com/go-zookeeper/zk"
 	"github.com/stretchr/testify/require"
 
+	"github.com/zklock/zklock/internal/virtual"
 	"github.com/zklock/zklock/zktest"
 )
 
@@ -21,7 +22,7 @@ func TestARequestWithoutAConnectionFailsAtOnce(t *testing.T) {
 }
 
 func TestARequestIsWaitedForNoLongerThanItsContextLivesAndCountsUntilItIsAnswered(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	virtual.Test(t, func(t *testing.T) {
 		server := zktest.NewServer(t)
 		c := connect(t, server, server.Dial)
 		held := server.HoldReply(zktest.OpGetData)
@@ -41,7 +42,7 @@ func TestARequestIsWaitedForNoLongerThanItsContextLivesAndCountsUntilItIsAnswere
 }
 
 func TestARequestEndsWithItsConnection(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	virtual.Test(t, func(t *testing.T) {
 		server := zktest.NewServer(t)
 		c := connect(t, server, server.Dial)
 		server.HoldReply(zktest.OpGetData)

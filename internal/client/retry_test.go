@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/zklock/zklock/internal/backoff"
+	"github.com/zklock/zklock/internal/virtual"
 	"github.com/zklock/zklock/zktest"
 )
 
@@ -34,7 +35,7 @@ func TestAnErrorThatAnotherTryMayMendIsTransient(t *testing.T) {
 }
 
 func TestATryIsRepeatedWithPausesUntilItSucceeds(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	virtual.Test(t, func(t *testing.T) {
 		c := unconnected(t, slog.New(slog.DiscardHandler))
 		began, tries := time.Now(), 0
 		var at []time.Duration
@@ -50,7 +51,7 @@ func TestATryIsRepeatedWithPausesUntilItSucceeds(t *testing.T) {
 }
 
 func TestTheLogMaySayWhatATryHasFailedWith(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	virtual.Test(t, func(t *testing.T) {
 		c := unconnected(t, slog.New(slog.DiscardHandler))
 		ctx, v := c.WatchOver(t.Context(), "/lock")
 		defer v.End()
@@ -97,7 +98,7 @@ func TestATryThatHasFailedIsNotRepeatedForAnEndedCall(t *testing.T) {
 }
 
 func TestAPauseEndsWithItsCallAndWithTheSession(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	virtual.Test(t, func(t *testing.T) {
 		c := unconnected(t, slog.New(slog.DiscardHandler))
 		began := time.Now()
 		require.NoError(t, c.Sleep(t.Context(), time.Minute))
@@ -116,7 +117,7 @@ func TestAPauseEndsWithItsCallAndWithTheSession(t *testing.T) {
 }
 
 func TestWhatPersistsWaitsForAConnection(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	virtual.Test(t, func(t *testing.T) {
 		c := unconnected(t, slog.New(slog.DiscardHandler))
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()

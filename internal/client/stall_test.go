@@ -5,11 +5,11 @@ import (
 	"errors"
 	"log/slog"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/zklock/zklock/internal/virtual"
 	"github.com/zklock/zklock/internal/wire"
 )
 
@@ -56,7 +56,7 @@ func nowhere(path, cause string) []string {
 const beat = 625 * time.Millisecond
 
 func TestACallThatGetsNowhereIsToldOnceWithWhatItWaitsFor(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	virtual.Test(t, func(t *testing.T) {
 		c, b := stalling(t)
 		c.timeout.Store(int64(16 * time.Second))
 		ctx, v := c.WatchOver(t.Context(), "/lock")
@@ -92,7 +92,7 @@ func TestACallThatGetsNowhereIsToldOnceWithWhatItWaitsFor(t *testing.T) {
 }
 
 func TestACallInTheQueueIsNotTold(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	virtual.Test(t, func(t *testing.T) {
 		c, b := stalling(t)
 		ctx, v := c.WatchOver(t.Context(), "/lock")
 		WaitsFor(ctx, "luck")
@@ -110,7 +110,7 @@ func TestACallInTheQueueIsNotTold(t *testing.T) {
 }
 
 func TestOneCallTellsForAllThatWantTheSameLock(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	virtual.Test(t, func(t *testing.T) {
 		c, b := stalling(t)
 		_, first := c.WatchOver(t.Context(), "/lock")
 		_, second := c.WatchOver(t.Context(), "/lock")
@@ -141,7 +141,7 @@ func TestOneCallTellsForAllThatWantTheSameLock(t *testing.T) {
 }
 
 func TestTheLackOfAConnectionIsToldOnceForAllUntilThereIsOne(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	virtual.Test(t, func(t *testing.T) {
 		c, b := stalling(t)
 		l := c.link
 		c.link, c.failure = nil, errors.New("nobody is there")

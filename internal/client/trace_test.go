@@ -10,6 +10,7 @@ import (
 	"github.com/go-zookeeper/zk"
 	"github.com/stretchr/testify/require"
 
+	"github.com/zklock/zklock/internal/virtual"
 	"github.com/zklock/zklock/internal/wire"
 )
 
@@ -52,7 +53,7 @@ type happened struct {
 }
 
 func TestATraceTellsOfEachConnectionAndSessionFromWhenItLastedAndWhyItEnded(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	virtual.Test(t, func(t *testing.T) {
 		h, why := &history{began: time.Now()}, errors.New("why")
 		tr := tracer{Trace: h.trace(), told: new(sync.WaitGroup), disconnected: time.Now()}
 		at := func(do func()) {
@@ -109,7 +110,7 @@ func TestTheEndOfATraceHasNothingToTellWithoutAConnectionOrAListener(t *testing.
 // Who closes the session waits for a function of the user, but does not call the next one
 // beside it.
 func TestTheEndIsToldBehindWhatIsBeingTold(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	virtual.Test(t, func(t *testing.T) {
 		h, slow := new(history), make(chan struct{})
 		trace := h.trace()
 		trace.Connected = func(Event) { <-slow }

@@ -14,13 +14,14 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/zklock/zklock/internal/virtual"
 	"github.com/zklock/zklock/internal/wire"
 	"github.com/zklock/zklock/zktest"
 )
 
 // The race detector judges it too: go-zookeeper reads what it has seen last while it takes answers.
 func TestTheUsersWatchesAreSetAgainWhateverIsAnsweredBefore(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	virtual.Test(t, func(t *testing.T) {
 		server := zktest.NewServer(t)
 		c := connect(t, server, server.Dial)
 		const watches = 5000 // so many requests that other answers come between
@@ -62,7 +63,7 @@ func (e ending) Write(p []byte) (int, error) {
 
 // A request that was queued goes out ahead of the watches.
 func TestAUsersWatchTellsOfAChangeThoughAConnectionIsAnsweredAndEndsBeforeItIsSetAgain(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	virtual.Test(t, func(t *testing.T) {
 		server := zktest.NewServer(t)
 		var dials atomic.Int32
 		answered := make(chan struct{})

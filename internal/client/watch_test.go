@@ -12,6 +12,7 @@ import (
 
 	"github.com/zklock/zklock/internal/clock"
 	"github.com/zklock/zklock/internal/latch"
+	"github.com/zklock/zklock/internal/virtual"
 	"github.com/zklock/zklock/internal/wire"
 	"github.com/zklock/zklock/zktest"
 )
@@ -30,7 +31,7 @@ func (m mourner) Deleted(path string) {
 func TestTheObserverKnowsThatANodeIsGoneBeforeItsWatchEnds(t *testing.T) {
 	for name, late := range map[string]bool{"while it is watched": false, "before it is watched": true} {
 		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
+			virtual.Test(t, func(t *testing.T) {
 				server := zktest.NewServer(t)
 				m := mourner{gone: make(map[string]bool)}
 				c := New(20*time.Second, new(clock.Clock), Options{Logger: slog.New(slog.DiscardHandler), Hosts: wire.NewHosts(), Dialer: server.Dial})
@@ -58,7 +59,7 @@ func TestTheObserverKnowsThatANodeIsGoneBeforeItsWatchEnds(t *testing.T) {
 func TestOfManyWatchesSomeAreAskedForAtATimeAndNoneOverAnotherConnection(t *testing.T) {
 	for name, cut := range map[string]bool{"over one connection": false, "the connection ends meanwhile": true} {
 		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
+			virtual.Test(t, func(t *testing.T) {
 				server := zktest.NewServer(t)
 				far := server.Client("far")
 				c := New(20*time.Second, new(clock.Clock), Options{Logger: slog.New(slog.DiscardHandler), Hosts: wire.NewHosts(), Dialer: far.Dial})
@@ -243,7 +244,7 @@ func TestWithoutAConnectionOrASessionThereIsNoWatch(t *testing.T) {
 }
 
 func TestAWatchShowsWhatItWatchesAndIsShared(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	virtual.Test(t, func(t *testing.T) {
 		server, o := zktest.NewServer(t), new(recorder)
 		c := connectTold(t, server, server.Dial, o)
 		other := connect(t, server, server.Dial)
@@ -293,7 +294,7 @@ func TestAWatchShowsWhatItWatchesAndIsShared(t *testing.T) {
 }
 
 func TestTheChildrenAreNotWatchedOverAConnectionThatDoesNotCatchUp(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	virtual.Test(t, func(t *testing.T) {
 		server := zktest.NewServer(t)
 		c := connect(t, server, server.Dial)
 		server.DropRequest(zktest.OpMulti)

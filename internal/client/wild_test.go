@@ -7,13 +7,13 @@ import (
 	"net"
 	"slices"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/zklock/zklock/internal/clock"
 	"github.com/zklock/zklock/internal/protocol"
+	"github.com/zklock/zklock/internal/virtual"
 	"github.com/zklock/zklock/internal/wire"
 )
 
@@ -64,7 +64,7 @@ func TestConnectAndCloseEndSoonWhateverAServerSays(t *testing.T) {
 		"an answer without its body":    {greeting, numbers(16, 1, 0, 0, 0)},
 	} {
 		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
+			virtual.Test(t, func(t *testing.T) {
 				c := New(20*time.Second, new(clock.Clock), Options{Logger: slog.New(slog.DiscardHandler), Hosts: wire.NewHosts(), Dialer: w.dial})
 				c.Observe(nobody{})
 				ctx, cancel := context.WithTimeout(t.Context(), limit)

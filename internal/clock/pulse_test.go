@@ -6,10 +6,12 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/zklock/zklock/internal/virtual"
 )
 
 func TestAPulseTellsForHowLongTheProcessDidNotRun(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	virtual.Test(t, func(t *testing.T) {
 		const every = time.Second
 		var c Clock
 		var told []time.Duration

@@ -4,13 +4,13 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/zklock/zklock/internal/clock"
+	"github.com/zklock/zklock/internal/virtual"
 )
 
 const ms = time.Millisecond
@@ -89,7 +89,7 @@ func TestALeaseIsTheLongestThatWasProved(t *testing.T) {
 // moment, by the clock that stops meanwhile.
 func asleep(t *testing.T, long time.Duration) (before, after clock.Instant) {
 	t.Helper()
-	synctest.Test(t, func(*testing.T) {
+	virtual.Test(t, func(*testing.T) {
 		var c clock.Clock
 		before = c.Now()
 		c.Step(long)

@@ -14,6 +14,7 @@ import (
 	"github.com/zklock/zklock/internal/clock"
 	"github.com/zklock/zklock/internal/latch"
 	"github.com/zklock/zklock/internal/recipe"
+	"github.com/zklock/zklock/internal/virtual"
 	"github.com/zklock/zklock/zktest"
 )
 
@@ -33,7 +34,7 @@ func TestAPlaceThatIsTakenWhenItsIncarnationIsOverGrantsNothingAndIsLeft(t *test
 		"the session is closed": {func(s *Session, _ *incarnation) { s.Close() }, client.ErrClosed},
 	} {
 		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
+			virtual.Test(t, func(t *testing.T) {
 				s, server := connected(t)
 				q := lockAt(s, "/lock")
 				require.NoError(t, hold(t, s).Release(t.Context(), nil)) // there is the path
@@ -142,7 +143,7 @@ func recorded(s *Session) (*Queue, *[]*Hold) {
 
 // The user has never seen that hold: what is told of a hold must not be told of this one later.
 func TestALockThatIsHandedToACallThatEndsIsReleased(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	virtual.Test(t, func(t *testing.T) {
 		s, server := connected(t)
 		q, made := recorded(s)
 		first, err := q.Acquire(t.Context(), nil)
@@ -174,7 +175,7 @@ func leastHeld(t *testing.T, s *Session, least time.Duration) *Hold {
 }
 
 func TestANodeStaysForItsMinimumToTheNanosecond(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	virtual.Test(t, func(t *testing.T) {
 		const least = 10 * time.Second
 		s, server := connected(t)
 		h := leastHeld(t, s, least)
@@ -223,7 +224,7 @@ func TestANodeStaysForItsMinimumThoughTheLeaseOfOthersEnds(t *testing.T) {
 }
 
 func TestANodeThatNobodyHasComeToUseDoesNotStay(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	virtual.Test(t, func(t *testing.T) {
 		s, server := connected(t)
 		leastHeld(t, s, time.Hour).Leave(nil)
 		synctest.Wait()
@@ -232,7 +233,7 @@ func TestANodeThatNobodyHasComeToUseDoesNotStay(t *testing.T) {
 }
 
 func TestNoNodeIsWaitedForWhenItsSessionIsClosed(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	virtual.Test(t, func(t *testing.T) {
 		s, server := connected(t)
 		h := leastHeld(t, s, time.Hour)
 		synctest.Wait() // the first proof is through
@@ -260,7 +261,7 @@ func TestAHoldThatWasAskedForBeforeItBeganSaysSo(t *testing.T) {
 		"something else is said": {false, "said", false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
+			virtual.Test(t, func(t *testing.T) {
 				s, server := connected(t)
 				first := hold(t, s)
 				if !tc.together {
@@ -296,7 +297,7 @@ func watchesItself(server *zktest.Server, node string) (asked func() bool, stop 
 }
 
 func TestAHoldThatIsShortPaysForNoWatch(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	virtual.Test(t, func(t *testing.T) {
 		s, server := connected(t)
 		h := hold(t, s)
 		asked, stop := watchesItself(server, h.Node())
@@ -309,7 +310,7 @@ func TestAHoldThatIsShortPaysForNoWatch(t *testing.T) {
 }
 
 func TestAPlaceBehindOthersIsNotWatchedInItsFirstSecond(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	virtual.Test(t, func(t *testing.T) {
 		s, server := connected(t)
 		other := connect(t, server)
 		hold(t, other)
@@ -330,7 +331,7 @@ func TestAPlaceBehindOthersIsNotWatchedInItsFirstSecond(t *testing.T) {
 }
 
 func TestANodeThatIsBeingDeletedIsNotWatchedOverTheNextConnection(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	virtual.Test(t, func(t *testing.T) {
 		s, server := connected(t)
 		h := hold(t, s)
 		time.Sleep(time.Second)

@@ -15,6 +15,7 @@ import (
 
 	"github.com/zklock/zklock/internal/latch"
 	"github.com/zklock/zklock/internal/recipe"
+	"github.com/zklock/zklock/internal/virtual"
 	"github.com/zklock/zklock/zktest"
 )
 
@@ -33,7 +34,7 @@ func atItsEnd(t *testing.T, server *zktest.Server, data string, acl []zk.ACL) *z
 // the others had left.
 func TestACrowdAtTheEndOfTheCounterStaysAwayUntilItBeginsAnew(t *testing.T) {
 	for _, sessions := range []int{1, 4} {
-		synctest.Test(t, func(t *testing.T) {
+		virtual.Test(t, func(t *testing.T) {
 			server := zktest.NewServer(t, zktest.WithLatency(5*time.Millisecond, 5*time.Millisecond))
 			atItsEnd(t, server, "", zk.WorldACL(zk.PermAll))
 			const n = 100
@@ -62,7 +63,7 @@ func TestACrowdAtTheEndOfTheCounterStaysAwayUntilItBeginsAnew(t *testing.T) {
 
 // The servers may have lost their data, and czxids begin anew.
 func TestTheEndOfACounterIsForgottenWithTheSession(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	virtual.Test(t, func(t *testing.T) {
 		s, server := connected(t)
 		atItsEnd(t, server, "", zk.WorldACL(zk.PermRead|zk.PermCreate))
 		q, ctx := lockAt(s, "/lock"), context.Background()
@@ -86,7 +87,7 @@ func TestAPathWhoseCounterBeginsAnewSaysWhatItSaidAndHasItsACL(t *testing.T) {
 		"by one that tries": func(q *Queue) (*Hold, error) { return q.Try(context.Background(), nil) },
 	} {
 		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
+			virtual.Test(t, func(t *testing.T) {
 				s, server := connected(t)
 				owner := atItsEnd(t, server, "the team's", acl)
 				h, err := enter(lockAt(s, "/lock"))
@@ -116,7 +117,7 @@ func TestWhoMayNotMakeThePathAnewWaitsForOthersWhoMay(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
+			virtual.Test(t, func(t *testing.T) {
 				server := zktest.NewServer(t)
 				s, log := connectTold(t, server)
 				atItsEnd(t, server, "", hidden)
@@ -137,7 +138,7 @@ func TestWhoMayNotMakeThePathAnewWaitsForOthersWhoMay(t *testing.T) {
 
 // Nobody would have the right to what it was.
 func TestAPathWhoseACLIsHiddenIsNotMadeAnew(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	virtual.Test(t, func(t *testing.T) {
 		s, server := connected(t)
 		acl := append(zk.DigestACL(zk.PermAll, "owner", "key"), zk.WorldACL(zk.PermAll&^zk.PermAdmin)...)
 		owner := atItsEnd(t, server, "", acl)
@@ -157,7 +158,7 @@ func TestAPathWhoseACLIsHiddenIsNotMadeAnew(t *testing.T) {
 
 // Those who have a number that counts are there, and may be for long.
 func TestWhoWaitsForTheCounterToBeginAnewHasOnePlaceThatAllSee(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	virtual.Test(t, func(t *testing.T) {
 		server := zktest.NewServer(t)
 		first, log := connectTold(t, server)
 		h := hold(t, first)
@@ -202,7 +203,7 @@ func TestAPathThatSomebodyHasMadeAnewIsEnteredWhoeverIsThere(t *testing.T) {
 		"it is missing": func(*zk.Conn) error { return nil },
 	} {
 		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
+			virtual.Test(t, func(t *testing.T) {
 				s, server := connected(t)
 				owner := atItsEnd(t, server, "", zk.WorldACL(zk.PermAll))
 				left := server.HoldReply(zktest.OpDelete, zktest.OnSession(s.client.ID()))
@@ -226,7 +227,7 @@ func TestAPathThatSomebodyHasMadeAnewIsEnteredWhoeverIsThere(t *testing.T) {
 func TestPermitsAreNotOversoldAtTheEndOfTheirCounter(t *testing.T) {
 	for _, next := range []int32{5, math.MaxInt32} {
 		t.Run(fmt.Sprint("next is ", next), func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
+			virtual.Test(t, func(t *testing.T) {
 				s, server := connected(t)
 				other := connect(t, server)
 				require.NoError(t, other.client.Conn.AddAuth("digest", []byte("owner:key")))
@@ -255,7 +256,7 @@ func TestPermitsAreNotOversoldAtTheEndOfTheirCounter(t *testing.T) {
 
 // It is kept while nobody queues, and those have left the queue who wait for it to be empty.
 func TestANodeThatIsKeptDoesNotKeepTheCounterFromBeginningAnew(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	virtual.Test(t, func(t *testing.T) {
 		s, server := connected(t)
 		node := kept(t, share(s, 1, 24*time.Hour), server)
 		server.SetSequence("/lock", math.MaxInt32-1)
@@ -266,7 +267,7 @@ func TestANodeThatIsKeptDoesNotKeepTheCounterFromBeginningAnew(t *testing.T) {
 
 // It counts as ahead of all others: other libraries go by it.
 func TestANegativeNumberDoesNotKeepOthersFromTheLock(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	virtual.Test(t, func(t *testing.T) {
 		s, server := connected(t)
 		first := hold(t, s)
 		server.SetSequence("/lock", math.MinInt32)
@@ -283,7 +284,7 @@ func TestANegativeNumberDoesNotKeepOthersFromTheLock(t *testing.T) {
 // Its list overtook the delete, and the next node was there when the next list was made.
 func TestOneThatTriesAtTheEndOfTheCounterGivesItsOwnNodeTimeToGo(t *testing.T) {
 	for range 20 {
-		synctest.Test(t, func(t *testing.T) {
+		virtual.Test(t, func(t *testing.T) {
 			server := zktest.NewServer(t, zktest.WithLatency(time.Millisecond, time.Millisecond))
 			s := connect(t, server)
 			atItsEnd(t, server, "", zk.WorldACL(zk.PermAll))
@@ -299,7 +300,7 @@ func TestOneThatTriesAtTheEndOfTheCounterGivesItsOwnNodeTimeToGo(t *testing.T) {
 func TestWhoGivesUpAtTheEndOfTheCounterReturnsAtOnceWhateverIsUnderWay(t *testing.T) {
 	for _, op := range []zktest.Op{zktest.OpDelete, zktest.OpGetACL, zktest.OpGetData, zktest.OpMulti} {
 		t.Run(fmt.Sprint(op), func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
+			virtual.Test(t, func(t *testing.T) {
 				s, server := connected(t)
 				require.NoError(t, hold(t, s).Release(t.Context(), nil))
 				server.SetSequence("/lock", math.MaxInt32-1)
@@ -321,7 +322,7 @@ func TestWhoGivesUpAtTheEndOfTheCounterReturnsAtOnceWhateverIsUnderWay(t *testin
 
 // Each of them came with another node, so that the path was never empty.
 func TestCallersWithADeadlineDoNotKeepTheCounterAtItsEnd(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	virtual.Test(t, func(t *testing.T) {
 		server := zktest.NewServer(t, zktest.WithLatency(10*time.Millisecond, 10*time.Millisecond))
 		first := connect(t, server)
 		h := hold(t, first)
@@ -357,7 +358,7 @@ func TestCallersWithADeadlineDoNotKeepTheCounterAtItsEnd(t *testing.T) {
 
 // Nobody is in its way, and its number does not count: it waited for the readers, and made node after node.
 func TestOneThatTriesToReadAtTheEndOfTheCounterDoesNotWaitForReaders(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	virtual.Test(t, func(t *testing.T) {
 		s, server := connected(t)
 		_, err := New(s, "/lock", recipe.Read, defaults()).Acquire(t.Context(), nil)
 		require.NoError(t, err)
@@ -376,7 +377,7 @@ func TestOneThatTriesToReadAtTheEndOfTheCounterDoesNotWaitForReaders(t *testing.
 
 // It may be another goroutine's error, as in an errgroup's ctx.
 func TestTheCauseOfACtxIsNotTakenForTheEndOfACounter(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	virtual.Test(t, func(t *testing.T) {
 		s, log := connectTold(t, zktest.NewServer(t))
 		h := hold(t, s)
 		ctx, cancel := context.WithCancelCause(t.Context())
@@ -392,7 +393,7 @@ func TestTheCauseOfACtxIsNotTakenForTheEndOfACounter(t *testing.T) {
 func TestAPathIsMadeAnewThoughARequestForItIsLost(t *testing.T) {
 	for _, op := range []zktest.Op{zktest.OpGetACL, zktest.OpGetData, zktest.OpMulti} {
 		t.Run(fmt.Sprint(op), func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
+			virtual.Test(t, func(t *testing.T) {
 				s, server := connected(t)
 				atItsEnd(t, server, "the team's", zk.WorldACL(zk.PermAll))
 				_, err := lockAt(s, "/other").Acquire(t.Context(), nil) // a write, behind which a list needs none

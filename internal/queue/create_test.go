@@ -17,6 +17,7 @@ import (
 	"github.com/zklock/zklock/internal/client"
 	"github.com/zklock/zklock/internal/clock"
 	"github.com/zklock/zklock/internal/recipe"
+	"github.com/zklock/zklock/internal/virtual"
 	"github.com/zklock/zklock/internal/wire"
 	"github.com/zklock/zklock/zktest"
 )
@@ -34,7 +35,7 @@ func connectTold(t *testing.T, server *zktest.Server) (*Session, *bytes.Buffer) 
 func unreadable() []zk.ACL { return zk.WorldACL(zk.PermAll &^ zk.PermRead) }
 
 func TestADowngradeListsNothing(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	virtual.Test(t, func(t *testing.T) {
 		s, server := connected(t)
 		writing := New(s, "/lock", recipe.Write, defaults())
 		w, err := writing.Acquire(t.Context(), nil)
@@ -52,7 +53,7 @@ func TestADowngradeListsNothing(t *testing.T) {
 func TestATryIsNotRefusedForTheNodeOfACallThatHasEnded(t *testing.T) {
 	for name, inTime := range map[string]bool{"while its create was under way": true, "while its node was looked for": false} {
 		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
+			virtual.Test(t, func(t *testing.T) {
 				server := zktest.NewServer(t, zktest.WithLatency(time.Millisecond, time.Millisecond))
 				s := connect(t, server)
 				require.NoError(t, hold(t, s).Release(t.Context(), nil)) // the path is there
@@ -140,7 +141,7 @@ func TestOnlyASearchThatIsRefusedSaysThatANodeMayBeLeft(t *testing.T) {
 		"the list is refused": {lose: (*zktest.Server).DropReply, refused: true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
+			virtual.Test(t, func(t *testing.T) {
 				server := zktest.NewServer(t)
 				s, log := connectTold(t, server)
 				writing := New(s, "/lock", recipe.Write, defaults())
@@ -176,7 +177,7 @@ func TestOnlyASearchThatIsRefusedSaysThatANodeMayBeLeft(t *testing.T) {
 
 // The node went with its session.
 func TestANodeIsNotLookedForWhenItsSessionHasEnded(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	virtual.Test(t, func(t *testing.T) {
 		server := zktest.NewServer(t)
 		s := connect(t, server)
 		require.NoError(t, hold(t, s).Release(t.Context(), nil))
@@ -194,7 +195,7 @@ func TestANodeIsNotLookedForWhenItsSessionHasEnded(t *testing.T) {
 
 // Nothing would be known of its end until it is watched, or proved.
 func TestAPermitThatIsDeletedWhileItIsLookedForIsTakenAnew(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	virtual.Test(t, func(t *testing.T) {
 		s, server := connected(t)
 		require.NoError(t, permits(t, s, 1, 1).Release(t.Context(), nil))
 		server.DropReply(zktest.OpMulti, zktest.OnPath("/sem/leases/"))
@@ -213,7 +214,7 @@ func TestAPermitThatIsDeletedWhileItIsLookedForIsTakenAnew(t *testing.T) {
 
 // A resource would refuse a holder that has no token.
 func TestANodeThatWasFoundIsNoHoldUntilTheServerHasToldItsToken(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	virtual.Test(t, func(t *testing.T) {
 		server := zktest.NewServer(t)
 		s, code := connectRefused(t, server, wire.OpExists)
 		require.NoError(t, hold(t, s).Release(t.Context(), nil))
@@ -235,7 +236,7 @@ func TestANodeThatWasFoundIsNoHoldUntilTheServerHasToldItsToken(t *testing.T) {
 func TestANodeThatTheServerMadeAndErredAtIsFound(t *testing.T) {
 	for name, gone := range map[string]bool{"for who waits": false, "for who has gone": true} {
 		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
+			virtual.Test(t, func(t *testing.T) {
 				server := zktest.NewServer(t)
 				s, code := connectRefused(t, server, wire.OpMulti)
 				require.NoError(t, (<-forPermits(t.Context(), s)).hold.Release(t.Context(), nil))
@@ -270,7 +271,7 @@ func TestANodeThatTheServerMadeAndErredAtIsFound(t *testing.T) {
 
 // The answer to its create has come, and the list hangs.
 func TestACallThatEndsWhileItsFirstListIsUnderWayWaitsForNoAnswer(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	virtual.Test(t, func(t *testing.T) {
 		s, server := connected(t)
 		require.NoError(t, hold(t, s).Release(t.Context(), nil)) // the path is there
 		list := server.HoldReply(zktest.OpGetChildren2, zktest.OnPath("/lock"))
@@ -290,7 +291,7 @@ func TestACallThatEndsWhileItsFirstListIsUnderWayWaitsForNoAnswer(t *testing.T) 
 
 // It may have gone over another connection than the create, to a server that lags.
 func TestAListThatWasSentAlongWithACreateDoesNotProveThatItsNodeIsGone(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	virtual.Test(t, func(t *testing.T) {
 		s, _ := connected(t)
 		require.NoError(t, hold(t, s).Release(t.Context(), nil))
 		q := lockAt(s, "/lock")
@@ -326,7 +327,7 @@ func TestWhatIsNeverSentIsNotKeptInMemory(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
+			virtual.Test(t, func(t *testing.T) {
 				s, server := connected(t)
 				q := weak.Make(lockAt(s, "/used"))
 				use(t, server, s, q.Value())
@@ -341,7 +342,7 @@ func TestWhatIsNeverSentIsNotKeptInMemory(t *testing.T) {
 
 // The session may be replaced between the look at it and the write.
 func TestANodeThatWasMadeInAnotherSessionIsNoPlace(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	virtual.Test(t, func(t *testing.T) {
 		s, server := connected(t)
 		require.NoError(t, hold(t, s).Release(t.Context(), nil))
 		c := lockAt(s, "/lock").newContender(&incarnation{id: s.id - 1}, lockAt(s, "/lock").lockNode)
@@ -358,7 +359,7 @@ func TestANodeThatWasMadeInAnotherSessionIsNoPlace(t *testing.T) {
 
 // A try of the session is not to be refused for it.
 func TestACallThatEndsAsItsCreateIsAnsweredHasLeft(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	virtual.Test(t, func(t *testing.T) {
 		s, server := connected(t)
 		require.NoError(t, hold(t, s).Release(t.Context(), nil))
 		inc, err := s.await(t.Context())

@@ -16,6 +16,7 @@ import (
 	"github.com/zklock/zklock/internal/client"
 	"github.com/zklock/zklock/internal/clock"
 	"github.com/zklock/zklock/internal/recipe"
+	"github.com/zklock/zklock/internal/virtual"
 	"github.com/zklock/zklock/zktest"
 )
 
@@ -55,7 +56,7 @@ func longLines(t *testing.T, s *Session, n int) (granted []<-chan *Hold, first [
 }
 
 func TestDeletesOfLongPathsAreRequestsThatAServerTakes(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	virtual.Test(t, func(t *testing.T) {
 		s, server := connected(t)
 		granted, holds := longLines(t, s, 20)
 		l := s.client.Current()
@@ -77,7 +78,7 @@ func TestDeletesOfLongPathsAreRequestsThatAServerTakes(t *testing.T) {
 
 // Revoke writes on the nodes of holders, Curator's Revoker on those of waiters too.
 func TestNodesThatSomebodyHasWrittenOnAreDeletedAsAllOthers(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	virtual.Test(t, func(t *testing.T) {
 		s, server := connected(t)
 		granted := inLine(t, s, "/lock", 3)
 		other := connect(t, server).client.Conn
@@ -97,7 +98,7 @@ func TestNodesThatSomebodyHasWrittenOnAreDeletedAsAllOthers(t *testing.T) {
 
 // Those that have waited for others go ahead, in as many requests as it takes.
 func TestUnlockReturnsWhenItsOwnDeleteHasBeenSent(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	virtual.Test(t, func(t *testing.T) {
 		s, server := connected(t)
 		last, err := lockAt(s, "/last").Acquire(t.Context(), nil)
 		require.NoError(t, err)
@@ -119,7 +120,7 @@ func TestUnlockReturnsWhenItsOwnDeleteHasBeenSent(t *testing.T) {
 // The lock goes from one to the next, whose nodes are both gone, while the answer is on its way
 // that the one's is.
 func TestWhomALockWentOnToIsCheckedBeforeTheNodeGoesThatKeepsOthersFromIt(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	virtual.Test(t, func(t *testing.T) {
 		s, server := connected(t)
 		granted := inLine(t, s, "/lock", 3)
 		other := connect(t, server)
@@ -149,7 +150,7 @@ func TestWhomALockWentOnToIsCheckedBeforeTheNodeGoesThatKeepsOthersFromIt(t *tes
 }
 
 func TestUnlockDoesNotWaitForTheAnswerToItsDelete(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	virtual.Test(t, func(t *testing.T) {
 		s, server := connected(t)
 		h := hold(t, s)
 		unanswered := server.HoldReply(zktest.OpDelete, zktest.OnPath(h.Node()))
@@ -162,7 +163,7 @@ func TestUnlockDoesNotWaitForTheAnswerToItsDelete(t *testing.T) {
 }
 
 func TestADeleteDoesNotWaitForThoseThatWereBegunOnAConnectionThatIsGone(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	virtual.Test(t, func(t *testing.T) {
 		s, server := connected(t)
 		last, err := lockAt(s, "/last").Acquire(t.Context(), nil)
 		require.NoError(t, err)
@@ -186,7 +187,7 @@ func TestADeleteDoesNotWaitForThoseThatWereBegunOnAConnectionThatIsGone(t *testi
 
 // That node has gone with its session, and the others have not.
 func TestANodeOfASessionThatIsOverKeepsNoOtherFromBeingDeleted(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	virtual.Test(t, func(t *testing.T) {
 		const least = 5 * time.Second
 		s, server := connected(t)
 		o := defaults()
@@ -223,7 +224,7 @@ func busy(t *testing.T, s *Session, server *zktest.Server) (done func()) {
 }
 
 func TestThoseThatHandTheLockOnWhileADeleteIsUnderWayAreDeletedByOneRequest(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	virtual.Test(t, func(t *testing.T) {
 		s, server := connected(t)
 		granted := inLine(t, s, "/lock", 10)
 		h := <-granted
@@ -244,7 +245,7 @@ func TestThoseThatHandTheLockOnWhileADeleteIsUnderWayAreDeletedByOneRequest(t *t
 
 // A request each, and the goroutine that sends it, would keep the last of thousands from returning.
 func TestTheNodesOfCallsThatEndTogetherAreDeletedByOneRequest(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	virtual.Test(t, func(t *testing.T) {
 		s, server := connected(t)
 		h := <-inLine(t, s, "/lock", 10)
 		done := busy(t, s, server) // which keeps nobody waiting
@@ -266,7 +267,7 @@ func TestTheNodesOfCallsThatEndTogetherAreDeletedByOneRequest(t *testing.T) {
 }
 
 func TestACallThatEndsLeavesNoGoroutineBehindThatWaitsForItsNodeToBeDeleted(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	virtual.Test(t, func(t *testing.T) {
 		const calls = 70
 		s, server := connected(t)
 		hold(t, s)
@@ -291,7 +292,7 @@ func TestACallThatEndsLeavesNoGoroutineBehindThatWaitsForItsNodeToBeDeleted(t *t
 
 func TestANodeThatCannotBeDeletedKeepsNoOtherOfItsRequestFromThat(t *testing.T) {
 	for refused := range 2 {
-		synctest.Test(t, func(t *testing.T) {
+		virtual.Test(t, func(t *testing.T) {
 			server := zktest.NewServer(t)
 			owner := server.Client("owner")
 			s := connectBy(t, server, new(clock.Clock), sessionTimeout, client.Options{Dialer: owner.Dial})
@@ -330,7 +331,7 @@ func TestANodeThatCannotBeDeletedKeepsNoOtherOfItsRequestFromThat(t *testing.T) 
 func TestNodesThatCannotBeDeletedDelayNoneOfAnotherLock(t *testing.T) {
 	for name, along := range map[string]bool{"before": false, "along": true} {
 		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
+			virtual.Test(t, func(t *testing.T) {
 				const oneWay = 10 * time.Millisecond
 				server := zktest.NewServer(t, zktest.WithLatency(oneWay, oneWay))
 				s, operator := connect(t, server), connect(t, server)
@@ -368,7 +369,7 @@ func TestNodesThatCannotBeDeletedDelayNoneOfAnotherLock(t *testing.T) {
 
 func TestNodesThatAnOperatorDeletesAheadOfUsCostOneRequestMore(t *testing.T) {
 	for deleted := 1; deleted <= 2; deleted++ {
-		synctest.Test(t, func(t *testing.T) {
+		virtual.Test(t, func(t *testing.T) {
 			s, server := connected(t)
 			operator := connect(t, server).client.Conn
 			granted := inLine(t, s, "/lock", 3)
@@ -391,7 +392,7 @@ func TestNodesThatAnOperatorDeletesAheadOfUsCostOneRequestMore(t *testing.T) {
 }
 
 func TestADeleteThatIsLostOnItsWayIsSentAgain(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	virtual.Test(t, func(t *testing.T) {
 		s, server := connected(t)
 		granted := inLine(t, s, "/lock", 2)
 		first := <-granted
@@ -409,7 +410,7 @@ func TestADeleteThatIsLostOnItsWayIsSentAgain(t *testing.T) {
 // To hear of each of them by a request of its own takes a round trip, and a transaction that names
 // all the rest.
 func TestDeletesOfManyNodesWhoseAnswerIsLostAreMadeSureOfByOneMoreTransaction(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	virtual.Test(t, func(t *testing.T) {
 		s, server := connected(t)
 		h := permits(t, s, 500, 500)
 		lost := server.DropReply(zktest.OpMulti, zktest.OnPath("/sem/leases/"))
@@ -423,7 +424,7 @@ func TestDeletesOfManyNodesWhoseAnswerIsLostAreMadeSureOfByOneMoreTransaction(t 
 
 // Others of the same request are there.
 func TestNodesThatAreGoneKeepNoOtherOfTheirRequestFromBeingDeleted(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	virtual.Test(t, func(t *testing.T) {
 		s, server := connected(t)
 		server.DropReply(zktest.OpExists, zktest.OnPath("/sem/leases/")) // it is not known which
 		operator := connect(t, server).client.Conn
@@ -445,7 +446,7 @@ func TestNodesThatAreGoneKeepNoOtherOfTheirRequestFromBeingDeleted(t *testing.T)
 
 func TestTheLogTellsOfNodesThatCannotBeDeletedAndOfNoOthers(t *testing.T) {
 	const said = "lock nodes cannot be deleted"
-	synctest.Test(t, func(t *testing.T) {
+	virtual.Test(t, func(t *testing.T) {
 		server := zktest.NewServer(t)
 		s, log := connectTold(t, server)
 		require.NoError(t, hold(t, s).Release(t.Context(), nil))
@@ -471,7 +472,7 @@ func TestTheLogTellsOfNodesThatCannotBeDeletedAndOfNoOthers(t *testing.T) {
 
 // An operator may give back what he has taken, and a server may have erred.
 func TestANodeWhoseDeleteWasRefusedIsDeletedAsSoonAsTheServerLetsIt(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	virtual.Test(t, func(t *testing.T) {
 		server := zktest.NewServer(t)
 		s, log := connectTold(t, server)
 		operator := connect(t, server).client.Conn
@@ -503,7 +504,7 @@ func TestANodeWhoseDeleteWasRefusedIsDeletedAsSoonAsTheServerLetsIt(t *testing.T
 
 // Nobody knows what becomes of it when its session is closed without a connection.
 func TestANodeThatMayBeThereStillIsNotLoggedAsGone(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	virtual.Test(t, func(t *testing.T) {
 		server := zktest.NewServer(t)
 		s, log := connectTold(t, server)
 		h := hold(t, s)
@@ -521,7 +522,7 @@ func TestANodeThatMayBeThereStillIsNotLoggedAsGone(t *testing.T) {
 
 // The node goes with the session.
 func TestAReleaseThatCloseEndsHasComeToItsEnd(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	virtual.Test(t, func(t *testing.T) {
 		server := zktest.NewServer(t)
 		s, log := connectTold(t, server)
 		h := hold(t, s)
@@ -539,7 +540,7 @@ func TestAReleaseThatCloseEndsHasComeToItsEnd(t *testing.T) {
 
 // A list may be older than the end of what it shows.
 func TestNobodyWantsWhatCallsHaveLeft(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	virtual.Test(t, func(t *testing.T) {
 		s, server := connected(t)
 		h := hold(t, s)
 		names := server.Children("/lock")
@@ -555,7 +556,7 @@ func TestNobodyWantsWhatCallsHaveLeft(t *testing.T) {
 }
 
 func TestAllNodesOfEndedCallsThatAListShowsAreDeleted(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	virtual.Test(t, func(t *testing.T) {
 		s, server := connected(t)
 		h := hold(t, s)
 		synctest.Wait() // it has listed the queue

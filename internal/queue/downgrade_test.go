@@ -16,6 +16,7 @@ import (
 	"github.com/zklock/zklock/internal/clock"
 	"github.com/zklock/zklock/internal/latch"
 	"github.com/zklock/zklock/internal/recipe"
+	"github.com/zklock/zklock/internal/virtual"
 	"github.com/zklock/zklock/internal/wire"
 	"github.com/zklock/zklock/zktest"
 )
@@ -31,7 +32,7 @@ func writing(t *testing.T, s *Session, o Options) (*Hold, *Queue) {
 
 // The writer's node may have the mark of somebody who asks for the lock.
 func TestTheNodeOfADowngradeIsAsTheUserWantsNodes(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	virtual.Test(t, func(t *testing.T) {
 		s, server := connected(t)
 		o := defaults()
 		o.Data, o.ACL = []byte("host-a"), zk.WorldACL(zk.PermRead|zk.PermWrite)
@@ -57,7 +58,7 @@ func TestTheNodeOfADowngradeIsAsTheUserWantsNodes(t *testing.T) {
 
 // Writers that queue already have nodes older than the reader's.
 func TestTheReaderOfADowngradeHasTheTokenOfItsWriter(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	virtual.Test(t, func(t *testing.T) {
 		s, _ := connected(t)
 		var told []int64
 		o := defaults()
@@ -86,7 +87,7 @@ func say(t *testing.T, w *Hold, what string) {
 }
 
 func TestADowngradeThatKnowsOfTheWishForItsLockIsOneRequest(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	virtual.Test(t, func(t *testing.T) {
 		s, server := connected(t)
 		w, readers := writing(t, s, defaults())
 		say(t, w, recipe.RevokeMark)
@@ -102,7 +103,7 @@ func TestADowngradeThatKnowsOfTheWishForItsLockIsOneRequest(t *testing.T) {
 }
 
 func TestADowngradeThatEndsJustBeforeTheGrantLeavesAWriterThatWasAskedForItsLock(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	virtual.Test(t, func(t *testing.T) {
 		s, server := connected(t)
 		w, readers := writing(t, s, defaults())
 		say(t, w, recipe.RevokeMark)
@@ -119,7 +120,7 @@ func TestADowngradeThatEndsJustBeforeTheGrantLeavesAWriterThatWasAskedForItsLock
 
 // What is said there may be the wish for the lock.
 func TestADowngradeReadsOnWithoutALockUntilItIsKnownWhatTheNodeSays(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	virtual.Test(t, func(t *testing.T) {
 		server := zktest.NewServer(t)
 		s, code := connectRefused(t, server, wire.OpGetData)
 		w, readers := writing(t, s, defaults())
@@ -138,7 +139,7 @@ func TestADowngradeReadsOnWithoutALockUntilItIsKnownWhatTheNodeSays(t *testing.T
 }
 
 func TestWhatADowngradeHasAskedItsNodeIsCountedAmongWhatCallsHaveLeftUntilItIsAnswered(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	virtual.Test(t, func(t *testing.T) {
 		s, server := connected(t)
 		w, readers := writing(t, s, defaults())
 		say(t, w, "at work")
@@ -162,7 +163,7 @@ func TestWhatADowngradeHasAskedItsNodeIsCountedAmongWhatCallsHaveLeftUntilItIsAn
 }
 
 func TestADowngradeOfAWriterWhoseNodeIsGoneSaysThatTheLockIsLost(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	virtual.Test(t, func(t *testing.T) {
 		s, server := connected(t)
 		w, readers := writing(t, s, defaults())
 		require.NoError(t, connect(t, server).client.Conn.Delete(w.Node(), -1))
@@ -175,7 +176,7 @@ func TestADowngradeOfAWriterWhoseNodeIsGoneSaysThatTheLockIsLost(t *testing.T) {
 
 // Who tries again and again on a server that hangs would pile up what has yet to be cleaned up.
 func TestADowngradeWaitsWhileTooMuchIsLeftByCallsBefore(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	virtual.Test(t, func(t *testing.T) {
 		s, server := connected(t)
 		w, readers := writing(t, s, defaults())
 		cleaned := full(t, s)
@@ -206,7 +207,7 @@ func overCtx(t *testing.T) context.Context {
 
 // Nobody is to be told of a call that gets nowhere when it is over.
 func TestTheLogTellsOfNoCallThatIsOver(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	virtual.Test(t, func(t *testing.T) {
 		server := zktest.NewServer(t)
 		var log bytes.Buffer // a handler writes one line at a time
 		s := connectBy(t, server, new(clock.Clock), sessionTimeout,

@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/zklock/zklock/internal/recipe"
+	"github.com/zklock/zklock/internal/virtual"
 	"github.com/zklock/zklock/zktest"
 )
 
@@ -46,7 +47,7 @@ func TestALockWaitsForWhatAnotherLibraryHasMade(t *testing.T) {
 	for _, kind := range []recipe.Kind{recipe.Exclusive, recipe.Write, recipe.Read} {
 		for _, stem := range stems {
 			t.Run(fmt.Sprintf("%v behind %sN", kind, stem), func(t *testing.T) {
-				synctest.Test(t, func(t *testing.T) {
+				virtual.Test(t, func(t *testing.T) {
 					s, server := connected(t)
 					release := other(t, server, zk.FlagEphemeralSequential, stem, stem)
 					q := lockAt(s, "/lock").Of(kind)
@@ -70,7 +71,7 @@ func TestALockWaitsForWhatAnotherLibraryHasMade(t *testing.T) {
 // A lock on the path above has these below it. Their numbers may be anything.
 func TestThePathsOfOtherLocksAreInNobodysWay(t *testing.T) {
 	for _, flags := range []int32{zk.FlagPersistent, zk.FlagContainer} {
-		synctest.Test(t, func(t *testing.T) {
+		virtual.Test(t, func(t *testing.T) {
 			server := zktest.NewServer(t)
 			s, log := connectTold(t, server)
 			other(t, server, flags, "order-0000000000", "0000000001", "n_0000000005", "order-0000000007", "order-1234567890")
@@ -92,7 +93,7 @@ func TestThePathsOfOtherLocksAreInNobodysWay(t *testing.T) {
 // The first lock looks at all of them together, and the next ones at none.
 func TestAThousandPathsBelowALockCostTheFirstCallAFewRoundTrips(t *testing.T) {
 	const trip = 10 * time.Millisecond
-	synctest.Test(t, func(t *testing.T) {
+	virtual.Test(t, func(t *testing.T) {
 		server := zktest.NewServer(t, zktest.WithLatency(trip/2, trip/2))
 		var names []string
 		for i := range 400 {
@@ -115,7 +116,7 @@ func TestAThousandPathsBelowALockCostTheFirstCallAFewRoundTrips(t *testing.T) {
 // Of those the session keeps no watch, so that each call asks for all of them.
 func TestPathsThatMayNotBeReadAreLookedAtTogether(t *testing.T) {
 	const trip = 10 * time.Millisecond
-	synctest.Test(t, func(t *testing.T) {
+	virtual.Test(t, func(t *testing.T) {
 		server := zktest.NewServer(t, zktest.WithLatency(trip/2, trip/2))
 		conn := connect(t, server).client.Conn
 		for i := range 100 {
@@ -137,7 +138,7 @@ func TestPathsThatMayNotBeReadAreLookedAtTogether(t *testing.T) {
 
 // What is deleted, and made anew as a lock's node, is looked at anew.
 func TestWhatWasNoLocksNodeMayBecomeOne(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	virtual.Test(t, func(t *testing.T) {
 		s, server := connected(t)
 		remove := other(t, server, zk.FlagPersistent, "order-0000000000")
 		server.SetSequence("/lock", 5)
@@ -159,7 +160,7 @@ func TestALockIsNotHandedOnPastAnotherLibrarysNode(t *testing.T) {
 			"with a retained": func(q *Queue) Source { return NewHandoff(q, 1, time.Hour) },
 		} {
 			t.Run(stem+"N "+name, func(t *testing.T) {
-				synctest.Test(t, func(t *testing.T) {
+				virtual.Test(t, func(t *testing.T) {
 					s, server := connected(t)
 					l := share(lockAt(s, "/lock"))
 					h := lock(t, l)
@@ -177,7 +178,7 @@ func TestALockIsNotHandedOnPastAnotherLibrarysNode(t *testing.T) {
 }
 
 func TestANodeIsKeptBesideThePathsOfOtherLocksAndGivenUpForAnotherLibrarys(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	virtual.Test(t, func(t *testing.T) {
 		s, server := connected(t)
 		other(t, server, zk.FlagPersistent, "order-0000000000", "order-1234567890")
 		server.SetSequence("/lock", 5)
@@ -210,7 +211,7 @@ func TestTheLogTellsOfAnotherLibrarysNodeOnceForEachPath(t *testing.T) {
 		"of Curator's":          {zk.FlagEphemeralSequential, "_c_x-lock-", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
+			virtual.Test(t, func(t *testing.T) {
 				server := zktest.NewServer(t)
 				s, log := connectTold(t, server)
 				other(t, server, tc.flags, tc.child)
@@ -245,7 +246,7 @@ func TestANodeThatMayNotBeReadIsLookedAtInAnotherWay(t *testing.T) {
 		"a lock's, on 3.9.2": {zk.FlagEphemeral, []zktest.Option{zktest.WithGuardedExists()}, "/lock/n_0000000000 may be a node of another library's lock, and its ACL does not let this session look"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
+			virtual.Test(t, func(t *testing.T) {
 				server := zktest.NewServer(t, tc.options...)
 				other(t, server, tc.flags, "n_0000000000")
 				theirs := connect(t, server).client.Conn
@@ -270,7 +271,7 @@ func TestANodeThatMayNotBeReadIsLookedAtInAnotherWay(t *testing.T) {
 
 // The path cannot be made anew while anything is there. A lock's node goes in time.
 func TestAtTheEndOfTheCounterAnotherLibrarysNodeIsWaitedForAndAPathIsAnError(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	virtual.Test(t, func(t *testing.T) {
 		s, server := connected(t)
 		release := other(t, server, zk.FlagEphemeral, "n_0000000003")
 		server.SetSequence("/lock", math.MaxInt32-1)
@@ -291,7 +292,7 @@ func TestAtTheEndOfTheCounterAnotherLibrarysNodeIsWaitedForAndAPathIsAnError(t *
 
 // A lock on the semaphore's path is refused, one below it is not, and what is among the permits takes one.
 func TestASemaphoreIsNotConfusedByNamesThatEndInDigits(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	virtual.Test(t, func(t *testing.T) {
 		s, server := connected(t)
 		other(t, server, zk.FlagPersistent, "order-0000000000", "leases", "locks")
 		conn := connect(t, server).client.Conn

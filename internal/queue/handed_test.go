@@ -6,6 +6,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/zklock/zklock/internal/virtual"
 )
 
 // Between the hand-over inside a session and the moment when the next owner's goroutine runs,
@@ -19,7 +21,7 @@ func TestAHoldThatIsLostOnTheWayToItsNextOwnerIsNotReturned(t *testing.T) {
 			},
 		} {
 			t.Run(kind+", "+how, func(t *testing.T) {
-				synctest.Test(t, func(t *testing.T) { loseOnTheWay(t, lose, shared) })
+				virtual.Test(t, func(t *testing.T) { loseOnTheWay(t, lose, shared) })
 			})
 		}
 	}

@@ -18,6 +18,7 @@ import (
 	"github.com/zklock/zklock/internal/clock"
 	"github.com/zklock/zklock/internal/latch"
 	"github.com/zklock/zklock/internal/recipe"
+	"github.com/zklock/zklock/internal/virtual"
 	"github.com/zklock/zklock/zktest"
 )
 
@@ -97,7 +98,7 @@ func TestAMemberWhoseTimeIsUpAsItsTurnComesIsToldSoAndTheNextHasTheTurn(t *testi
 	} {
 		for order, up := range map[string]bool{"time, turn": true, "turn, time": false} {
 			t.Run(name+": "+order, func(t *testing.T) {
-				synctest.Test(t, func(t *testing.T) {
+				virtual.Test(t, func(t *testing.T) {
 					defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1)) // who is woken runs when this one waits
 					s, server := connected(t)
 					l := share(s, 10, 0)
@@ -127,7 +128,7 @@ func TestAMemberWhoseTimeIsUpAsItsTurnComesIsToldSoAndTheNextHasTheTurn(t *testi
 }
 
 func TestAMemberWhoseTimeIsUpAsItsTurnComesLeavesALockThatIsToBeHad(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	virtual.Test(t, func(t *testing.T) {
 		defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
 		s, server := connected(t)
 		l := share(s, 10, 0)
@@ -164,7 +165,7 @@ func TestAMemberHasTheNextTurnIfTheOneThatFetchesTheLockComesToNothing(t *testin
 		}, fails: true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
+			virtual.Test(t, func(t *testing.T) {
 				s, server := connected(t)
 				l := share(s, 10, 0)
 				l.queue.options.NewHistory = func(string, int64) History { return untold{} }
@@ -219,7 +220,7 @@ func (s *Session) onlyNode() string {
 }
 
 func TestThePlaceOfAMemberThatGivesUpInTheQueueGoesToTheNextOne(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	virtual.Test(t, func(t *testing.T) {
 		s, server, h, l := behindRival(t, 10, 0)
 		ctx, giveUp := context.WithCancel(t.Context())
 		first, second := ask(ctx, l.Acquire), ask(t.Context(), l.Acquire)
@@ -244,7 +245,7 @@ func TestThePlaceOfAMemberThatGivesUpInTheQueueGoesToTheNextOne(t *testing.T) {
 func TestALockThatIsHandedToAMemberThatGivesUpGoesToTheNextOneAndElseAtOnce(t *testing.T) {
 	for name, next := range map[string]bool{"one waits": true, "none waits": false} {
 		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
+			virtual.Test(t, func(t *testing.T) {
 				s, server := connected(t)
 				h := hold(t, s)
 				l := share(s, 10, 0)
@@ -272,7 +273,7 @@ func TestALockThatIsHandedToAMemberThatGivesUpGoesToTheNextOneAndElseAtOnce(t *t
 
 // Each has a place of its own, and leaves that.
 func TestOwnersWhoShareNoTurnLeaveNothingWhenTheyGiveUpAtOnce(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	virtual.Test(t, func(t *testing.T) {
 		_, server, h, l := behindRival(t, 1, time.Hour)
 		ctx, giveUp := context.WithCancel(t.Context())
 		var asked []<-chan outcome
@@ -291,7 +292,7 @@ func TestOwnersWhoShareNoTurnLeaveNothingWhenTheyGiveUpAtOnce(t *testing.T) {
 func TestThePlaceOfAMemberThatGivesUpIsLeftIfNobodyComesToTakeIt(t *testing.T) {
 	for name, members := range map[string]int{"none waits": 1, "the next one gives up too": 2} {
 		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
+			virtual.Test(t, func(t *testing.T) {
 				_, server, h, l := behindRival(t, 10, 0)
 				ctx, giveUp := context.WithCancel(t.Context())
 				var asked []<-chan outcome
@@ -314,7 +315,7 @@ func TestThePlaceOfAMemberThatGivesUpIsLeftIfNobodyComesToTakeIt(t *testing.T) {
 // Any other error is for the call to retry, a place that has ended is nobody's, and one is kept
 // at a time: of owners who share no turn several may give up at once.
 func TestOnlyAPlaceThatStandsIsWaitedForAndWhoseCallHasGivenUpIsKept(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	virtual.Test(t, func(t *testing.T) {
 		s, server := connected(t)
 		granted(t, rival(t, server))
 		l := share(s, 10, 0)
@@ -367,7 +368,7 @@ func TestAPlaceThatIsWorthNothingIsNotTheNextMembers(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
+			virtual.Test(t, func(t *testing.T) {
 				s, server, h, l := behindRival(t, 10, 0)
 				ctx, giveUp := context.WithCancel(t.Context())
 				first, second := ask(ctx, l.Acquire), ask(t.Context(), l.Acquire)
@@ -388,7 +389,7 @@ func TestAPlaceThatIsWorthNothingIsNotTheNextMembers(t *testing.T) {
 
 // What went wrong with one call, as in a function of its trace, is not to go on with the next.
 func TestThePlaceOfAMemberThatWantsItNoMoreThoughItsContextGoesOnIsLeft(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	virtual.Test(t, func(t *testing.T) {
 		s, server, h, l := behindRival(t, 10, 0)
 		var second <-chan outcome
 		place := ""
@@ -408,7 +409,7 @@ func TestThePlaceOfAMemberThatWantsItNoMoreThoughItsContextGoesOnIsLeft(t *testi
 }
 
 func TestAMemberThatGivesUpHasNoTurn(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	virtual.Test(t, func(t *testing.T) {
 		s, server := connected(t)
 		l := share(s, 10, 0)
 		h := lock(t, l)
@@ -444,7 +445,7 @@ func requireThatNobodyIsKnownToHaveIt(t *testing.T, server *zktest.Server, l Sou
 
 // What has been so of a turn before is no matter of this one.
 func TestAMemberIsToldThatTheLockIsTakenIfItsHandoffHasGotAsFarAsTheQueue(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	virtual.Test(t, func(t *testing.T) {
 		s, server := connected(t)
 		other := connect(t, server)
 		l := share(s, 10, 0)
@@ -460,7 +461,7 @@ func TestAMemberIsToldThatTheLockIsTakenIfItsHandoffHasGotAsFarAsTheQueue(t *tes
 }
 
 func TestAMemberIsNotToldThatTheLockIsTakenForWhatACallBeforeHasLeft(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	virtual.Test(t, func(t *testing.T) {
 		s, server := connected(t)
 		l := share(s, 10, 0)
 		require.NoError(t, lock(t, l).Release(t.Context(), nil)) // the path is there
@@ -481,7 +482,7 @@ func TestAMemberIsNotToldThatTheLockIsTakenWhenItsHandoffHasLostItsPlace(t *test
 		"where one waited that had given it up": {elsewhere: true, kept: true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
+			virtual.Test(t, func(t *testing.T) {
 				s, server := connected(t)
 				l := share(s, 10, 0)
 				if c.elsewhere {
@@ -514,7 +515,7 @@ func TestAMemberIsNotToldThatTheLockIsTakenWhenItsHandoffHasLostItsPlace(t *test
 
 // A Locker may be kept for long after its last use.
 func TestAHandoffWithoutANodeKeepsNoHoldInMemory(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	virtual.Test(t, func(t *testing.T) {
 		s, _ := connected(t)
 		l := share(s, 10, 0)
 		last := func() weak.Pointer[Hold] {
@@ -532,7 +533,7 @@ func TestAHandoffWithoutANodeKeepsNoHoldInMemory(t *testing.T) {
 
 // A function of the trace may take its time.
 func TestTheEndOfASessionIsToldToAHandoffsCallersThoughTheOneThatFetchesHangs(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	virtual.Test(t, func(t *testing.T) {
 		s, _ := connected(t)
 		l := share(s, 10, 0)
 		goesOn, fetches := make(chan struct{}), make(chan error)
@@ -584,7 +585,7 @@ func TestATryAsksNoServerWhileItsHandoffHasTheLockOrFetchesIt(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
+			virtual.Test(t, func(t *testing.T) {
 				s, server := connected(t)
 				l := share(s, 10, 0)
 				has := busy(t, server, l)
@@ -622,7 +623,7 @@ func TestAHandoffThatIsNotAloneSharesATurnUpToItsLimit(t *testing.T) {
 		"a turn of three, is over": {limit: 3, before: 5, ours: 0},
 	} {
 		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
+			virtual.Test(t, func(t *testing.T) {
 				s, server := connected(t)
 				l := share(s, c.limit, time.Hour)
 				h := lock(t, l)
@@ -651,7 +652,7 @@ func TestAHandoffThatIsNotAloneSharesATurnUpToItsLimit(t *testing.T) {
 }
 
 func TestAHandoffThatIsAloneSharesItsTurnWithoutALimit(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	virtual.Test(t, func(t *testing.T) {
 		s, _ := connected(t)
 		l := share(s, 2, 0)
 		h := lock(t, l)
@@ -667,7 +668,7 @@ func TestAHandoffThatIsAloneSharesItsTurnWithoutALimit(t *testing.T) {
 
 // Of those the queue tells a round trip later.
 func TestAHandoffKnowsThoseOfItsOwnSessionBeforeTheQueueTells(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	virtual.Test(t, func(t *testing.T) {
 		const latency = time.Millisecond
 		s := connect(t, zktest.NewServer(t, zktest.WithLatency(latency, latency)))
 		l := share(s, 2, time.Hour)
@@ -689,7 +690,7 @@ func TestAHandoffKnowsThoseOfItsOwnSessionBeforeTheQueueTells(t *testing.T) {
 }
 
 func TestOwnersWhoShareNoTurnHaveTheLockInTheOrderOfTheQueue(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	virtual.Test(t, func(t *testing.T) {
 		s, server := connected(t)
 		l := share(s, 1, time.Hour)
 		h := lock(t, l)
@@ -720,7 +721,7 @@ func TestACallIsToldOfALockThatItGetsByANodeThatIsThere(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
+			virtual.Test(t, func(t *testing.T) {
 				s, _ := connected(t)
 				l := share(s, 10, time.Hour)
 				l.queue.options.NewHistory = func(string, int64) History { return untold{} }
@@ -747,7 +748,7 @@ func TestACallThatOthersWaitForIsLoggedWhateverItsDeadlineUntilItIsOver(t *testi
 		"it has the lock, and is over": {limit: 2},
 	} {
 		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
+			virtual.Test(t, func(t *testing.T) {
 				server := zktest.NewServer(t)
 				var log bytes.Buffer
 				s := connectBy(t, server, new(clock.Clock), sessionTimeout,
@@ -771,7 +772,7 @@ func TestACallThatOthersWaitForIsLoggedWhateverItsDeadlineUntilItIsOver(t *testi
 }
 
 func TestANodeIsNotKeptForAnOwnerWhoCannotComeAnyMore(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	virtual.Test(t, func(t *testing.T) {
 		s, server := connected(t)
 		h := granted(t, ask(t.Context(), share(s, 1, time.Hour).Acquire))
 		drained := s.Drain()

@@ -15,6 +15,7 @@ import (
 
 	"github.com/zklock/zklock/internal/clock"
 	"github.com/zklock/zklock/internal/recipe"
+	"github.com/zklock/zklock/internal/virtual"
 	"github.com/zklock/zklock/zktest"
 )
 
@@ -31,7 +32,7 @@ func TestALockWhoseCheckWasAskedForGoesOnWhenItsNodeIsGone(t *testing.T) {
 		"the check, and the token": {func(h *Hold) { h.Check(); h.Token() }, false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
+			virtual.Test(t, func(t *testing.T) {
 				s, server := connected(t)
 				granted := inLine(t, s, "/lock", 2)
 				first := <-granted
@@ -61,7 +62,7 @@ func TestAReleaseThatIsOverSaysEachTimeWhatHasBecomeOfTheNode(t *testing.T) {
 		"it cannot be deleted": {zk.PermAll &^ zk.PermDelete, zk.ErrNoAuth},
 	} {
 		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
+			virtual.Test(t, func(t *testing.T) {
 				s, _ := connected(t)
 				_, err := s.client.Conn.Create("/lock", nil, zk.FlagPersistent, zk.WorldACL(tc.perms))
 				require.NoError(t, err)
@@ -108,7 +109,7 @@ func TestUnlockReturnsWhenTheConnectionEndsThatItsDeleteWasToGoOver(t *testing.T
 
 // go-zookeeper sends nothing else before.
 func TestUnlockDoesNotWaitForALogin(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	virtual.Test(t, func(t *testing.T) {
 		s, server := connected(t)
 		require.NoError(t, s.client.Conn.AddAuth("digest", []byte("owner:secret")))
 		h := hold(t, s)
@@ -129,7 +130,7 @@ func TestUnlockDoesNotWaitForALogin(t *testing.T) {
 
 func TestWhatIsCalledAtTheEndOfAHoldIsCalledOnceUnlessItWasStopped(t *testing.T) {
 	for stopped := range 3 {
-		synctest.Test(t, func(t *testing.T) {
+		virtual.Test(t, func(t *testing.T) {
 			s, _ := connected(t)
 			h := hold(t, s)
 			var called [3]int
@@ -155,7 +156,7 @@ func TestWhatIsCalledAtTheEndOfAHoldIsCalledOnceUnlessItWasStopped(t *testing.T)
 
 // A user may keep a hold for long after its end.
 func TestAHoldThatHasEndedKeepsInMemoryNeitherWhatItHasCalledNorWhoCameNext(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	virtual.Test(t, func(t *testing.T) {
 		s, _ := connected(t)
 		granted := inLine(t, s, "/lock", 2)
 		h := <-granted
@@ -215,7 +216,7 @@ func TestTheEndOfAHoldIsToldOnce(t *testing.T) {
 			}, told{lost: 1}},
 		} {
 			t.Run(name, func(t *testing.T) {
-				synctest.Test(t, func(t *testing.T) {
+				virtual.Test(t, func(t *testing.T) {
 					s, _ := connected(t)
 					history := &told{busy: busy}
 					o := defaults()
@@ -253,7 +254,7 @@ func TestALossHasOneReason(t *testing.T) {
 
 // Of a lock in another session it is not known whether it is of the same ensemble.
 func TestAHoldBlocksThoseOfItsOwnSessionThatQueueWhereItIs(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	virtual.Test(t, func(t *testing.T) {
 		s, server := connected(t)
 		other := connect(t, server)
 		h := hold(t, s)
@@ -273,7 +274,7 @@ func TestAHoldBlocksThoseOfItsOwnSessionThatQueueWhereItIs(t *testing.T) {
 
 // Its watch, or the next proof, would find that a moment later.
 func TestAHoldWhoseNodeIsGoneIsLostWhenItIsConfirmed(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	virtual.Test(t, func(t *testing.T) {
 		s, server := connected(t)
 		operator := connect(t, server)
 		h := hold(t, s)
@@ -294,7 +295,7 @@ func TestTheNodesOfAHoldAreWatchedUnlessItIsShort(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
+			virtual.Test(t, func(t *testing.T) {
 				s, server := connected(t)
 				time.Sleep(2 * selfWatchDelay) // with a new connection all are watched
 				h, err := acquire(t.Context(), s)

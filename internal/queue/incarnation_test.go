@@ -13,6 +13,7 @@ import (
 
 	"github.com/zklock/zklock/internal/client"
 	"github.com/zklock/zklock/internal/clock"
+	"github.com/zklock/zklock/internal/virtual"
 	"github.com/zklock/zklock/zktest"
 )
 
@@ -36,7 +37,7 @@ func TestWhoComesBetweenTwoIncarnationsHasTheNext(t *testing.T) {
 }
 
 func TestWhoComesWhileThereIsNoConnectionWaitsAsLongAsItsContext(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	virtual.Test(t, func(t *testing.T) {
 		s, server := connected(t)
 		server.Refuse(true)
 		server.Cut()
@@ -50,7 +51,7 @@ func TestWhoComesWhileThereIsNoConnectionWaitsAsLongAsItsContext(t *testing.T) {
 
 // Each look at a lease that nobody needs any more would find it over.
 func TestTheEndOfALeaseIsToldOnceHoweverLongTheServersAreAway(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	virtual.Test(t, func(t *testing.T) {
 		server := zktest.NewServer(t)
 		hold(t, connect(t, server))
 		var log bytes.Buffer // a handler writes one line at a time
@@ -66,7 +67,7 @@ func TestTheEndOfALeaseIsToldOnceHoweverLongTheServersAreAway(t *testing.T) {
 }
 
 func TestTheLogTellsOfEachSessionOnce(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	virtual.Test(t, func(t *testing.T) {
 		server := zktest.NewServer(t)
 		var log bytes.Buffer // a handler writes one line at a time
 		s := connectBy(t, server, new(clock.Clock), sessionTimeout,

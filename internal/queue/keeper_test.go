@@ -14,13 +14,14 @@ import (
 
 	"github.com/zklock/zklock/internal/client"
 	"github.com/zklock/zklock/internal/clock"
+	"github.com/zklock/zklock/internal/virtual"
 	"github.com/zklock/zklock/zktest"
 )
 
 // A run of the timer that waits for the session's mutex goes on after whoever has that sets the
 // timer anew.
 func TestTheLeaseIsLookedAtByOneTimer(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	virtual.Test(t, func(t *testing.T) {
 		s, _ := connected(t)
 		l := lockAt(s, "/lock")
 		_, err := l.Acquire(t.Context(), nil)
@@ -40,7 +41,7 @@ func TestTheLeaseIsLookedAtByOneTimer(t *testing.T) {
 }
 
 func TestAConnectionThatIsCutForManyProofsIsToldOfOnce(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	virtual.Test(t, func(t *testing.T) {
 		const many = 20
 		server := zktest.NewServer(t)
 		var log bytes.Buffer // a handler writes one line at a time
@@ -65,7 +66,7 @@ func TestAConnectionThatIsCutForManyProofsIsToldOfOnce(t *testing.T) {
 
 // Of many holds, the last would be lost late if each one's node was seen to first.
 func TestAllHoldsAreLostBeforeTheirNodesAreSeenTo(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	virtual.Test(t, func(t *testing.T) {
 		s, server := connected(t)
 		var holds []*Hold
 		ended, early := 0, 0
@@ -98,7 +99,7 @@ func TestAllHoldsAreLostBeforeTheirNodesAreSeenTo(t *testing.T) {
 // A look at the lease may come when nothing is held, or when nobody knows yet which session is
 // the next.
 func TestALookAtTheLeaseEndsNothingThatItDoesNotCover(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	virtual.Test(t, func(t *testing.T) {
 		s, server := connected(t)
 		hold(t, connect(t, server))
 		asking(t, connect(t, server), "/lock")
@@ -120,7 +121,7 @@ func TestALookAtTheLeaseEndsNothingThatItDoesNotCover(t *testing.T) {
 // A goroutine that was late may find the answer to a proof when the lease is over that it would
 // have extended.
 func TestAProofThatIsAnsweredWhenTheLeaseIsOverBringsNoHoldBack(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	virtual.Test(t, func(t *testing.T) {
 		server := zktest.NewServer(t, zktest.WithLatency(roundTrip/2, roundTrip/2))
 		c := new(clock.Clock)
 		s := connectBy(t, server, c, reconnectTimeout, client.Options{Dialer: server.Dial})

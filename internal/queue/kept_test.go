@@ -21,6 +21,7 @@ import (
 	"github.com/zklock/zklock/internal/clock"
 	"github.com/zklock/zklock/internal/latch"
 	"github.com/zklock/zklock/internal/recipe"
+	"github.com/zklock/zklock/internal/virtual"
 	"github.com/zklock/zklock/internal/wire"
 	"github.com/zklock/zklock/zktest"
 )
@@ -42,7 +43,7 @@ func (t *handoff) keeping() (*contender, *time.Timer) {
 }
 
 func TestANodeIsKeptSinceItsLastOwnerAndByOneTimer(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	virtual.Test(t, func(t *testing.T) {
 		const retention = time.Second
 		s, server := connected(t)
 		l := share(s, 1, retention)
@@ -74,7 +75,7 @@ func TestANodeIsKeptSinceItsLastOwnerAndByOneTimer(t *testing.T) {
 }
 
 func TestANodeThatNobodyHasComeToUseIsNotKept(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	virtual.Test(t, func(t *testing.T) {
 		s, server := connected(t)
 		l := share(s, 2, time.Hour)
 		lock(t, l).Leave(nil)
@@ -93,7 +94,7 @@ func TestANodeThatIsKeptIsGivenUpAtOnceForWhoeverQueues(t *testing.T) {
 		"after a look that was broken": {before: brokenLook},
 	} {
 		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
+			virtual.Test(t, func(t *testing.T) {
 				s, server := connected(t)
 				other := connect(t, server)
 				l := share(s, 2, time.Hour)
@@ -122,7 +123,7 @@ func brokenLook(server *zktest.Server) {
 
 // Its own list, which came with the create, has not shown the other one.
 func TestANodeIsNotKeptIfTheQueueHasShownAnotherSince(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	virtual.Test(t, func(t *testing.T) {
 		s, server := connected(t)
 		other := connect(t, server)
 		l := share(s, 2, time.Hour)
@@ -136,7 +137,7 @@ func TestANodeIsNotKeptIfTheQueueHasShownAnotherSince(t *testing.T) {
 }
 
 func TestALockThatWasWaitedForIsKeptIfNobodyElseQueues(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	virtual.Test(t, func(t *testing.T) {
 		s, server := connected(t)
 		before := lock(t, lockAt(connect(t, server), "/lock"))
 		l := share(s, 1, time.Hour)
@@ -150,7 +151,7 @@ func TestALockThatWasWaitedForIsKeptIfNobodyElseQueues(t *testing.T) {
 
 // Until the queue is read again, nobody knows who has come. The list may show that nobody has.
 func TestALockWhoseQueueHasChangedIsTakenByANewNode(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	virtual.Test(t, func(t *testing.T) {
 		s, server := connected(t)
 		l := share(s, 10, time.Hour)
 		node := kept(t, l, server)
@@ -167,7 +168,7 @@ func TestALockWhoseQueueHasChangedIsTakenByANewNode(t *testing.T) {
 
 func TestALockIsNotTakenAgainByANodeWhoseLeaseIsOver(t *testing.T) {
 	for _, limit := range []int{1, 2} {
-		synctest.Test(t, func(t *testing.T) {
+		virtual.Test(t, func(t *testing.T) {
 			s, server := connected(t)
 			l := share(s, limit, time.Hour)
 			kept(t, l, server)
@@ -181,7 +182,7 @@ func TestALockIsNotTakenAgainByANodeWhoseLeaseIsOver(t *testing.T) {
 
 // Nobody holds anything by it, nor is next for anything.
 func TestANodeThatIsKeptWhenTheLeaseEndsGoesAndCostsNoOtherPlaceInLine(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	virtual.Test(t, func(t *testing.T) {
 		s, server := connected(t)
 		others := inLine(t, connect(t, server), "/queue", 2)
 		kept(t, share(s, 1, time.Hour), server)
@@ -203,7 +204,7 @@ func TestALockThatSomebodyHasAskedForGoesWithItsOwner(t *testing.T) {
 		defer h.contender.queue.session.mu.Unlock()
 		h.contender.revoke()
 	}
-	synctest.Test(t, func(t *testing.T) {
+	virtual.Test(t, func(t *testing.T) {
 		s, server := connected(t)
 		l := share(s, 10, time.Hour)
 		h := lock(t, l)
@@ -232,7 +233,7 @@ func TestANodeThatWasDeletedUnseenIsNoMatterOfTheOneAfterIt(t *testing.T) {
 	} {
 		for which, again := range map[string]bool{"in use": false, "gone": true} {
 			t.Run(name+", the next one is "+which, func(t *testing.T) {
-				synctest.Test(t, func(t *testing.T) {
+				virtual.Test(t, func(t *testing.T) {
 					const retention = time.Second
 					s, server := connected(t)
 					l := share(s, 1, retention)
@@ -278,7 +279,7 @@ func (c hesitant) Err() error {
 // The call that has it began when there was an owner, and came to its turn when that owner's
 // node was kept and somebody had deleted it.
 func TestALockThatHasAnOwnerIsNotHadByAnotherForANodeThatWasKept(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	virtual.Test(t, func(t *testing.T) {
 		s, server := connected(t)
 		conn := connect(t, server).client.Conn
 		allow := func(perms int32) {
@@ -311,7 +312,7 @@ func TestALockThatHasAnOwnerIsNotHadByAnotherForANodeThatWasKept(t *testing.T) {
 
 // What an old look at the queue has found does not bear on the node after.
 func TestALookAtTheQueueIsForTheNodeThatItWasFor(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	virtual.Test(t, func(t *testing.T) {
 		s, server := connected(t)
 		l := share(s, 1, time.Hour)
 		h := lock(t, l)
@@ -326,7 +327,7 @@ func TestALookAtTheQueueIsForTheNodeThatItWasFor(t *testing.T) {
 
 // A node is watched itself only some time after its grant.
 func TestANodeIsLostAsSoonAsItsQueueIsFoundMissing(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	virtual.Test(t, func(t *testing.T) {
 		s, server := connected(t)
 		h := lock(t, share(s, 1, time.Hour))
 		conn := connect(t, server).client.Conn
@@ -338,7 +339,7 @@ func TestANodeIsLostAsSoonAsItsQueueIsFoundMissing(t *testing.T) {
 }
 
 func TestAQueueInWhichOthersStandIsNotListedForEachWhoComes(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	virtual.Test(t, func(t *testing.T) {
 		s, server := connected(t)
 		conn := connect(t, server).client.Conn
 		h := lock(t, share(s, 1, time.Hour))
@@ -371,7 +372,7 @@ func running(name string) int {
 }
 
 func TestAQueueIsWatchedOnceAndOnlyForANodeThatGoesOn(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	virtual.Test(t, func(t *testing.T) {
 		s, server := connected(t)
 		l := share(s, 10, 0)
 		require.NoError(t, lock(t, l).Release(t.Context(), nil)) // makes the path
@@ -394,7 +395,7 @@ func TestAQueueIsWatchedOnceAndOnlyForANodeThatGoesOn(t *testing.T) {
 
 // The owner's list may have been allowed.
 func TestAQueueThatMayNotBeListedIsNotAskedForAgainAndAgain(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	virtual.Test(t, func(t *testing.T) {
 		s, server := connected(t)
 		l := share(s, 1, time.Hour)
 		h := lock(t, l)
@@ -410,7 +411,7 @@ func TestAQueueThatMayNotBeListedIsNotAskedForAgainAndAgain(t *testing.T) {
 
 // A connection may be lost between a look whether there is one and the request for the watch.
 func TestAWatchThatWasNeverSetSaysNothingOfTheQueue(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	virtual.Test(t, func(t *testing.T) {
 		s, server := connected(t)
 		l := share(s, 1, time.Hour)
 		h := lock(t, l)
@@ -519,7 +520,7 @@ func (c *refusing) Read(p []byte) (int, error) {
 }
 
 func TestAServerThatHasTooMuchToDoIsNotAskedForTheQueueWithoutAPause(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	virtual.Test(t, func(t *testing.T) {
 		const latency = time.Millisecond
 		server := zktest.NewServer(t, zktest.WithLatency(latency, latency))
 		s, code := connectRefused(t, server, wire.OpGetChildren2)
@@ -549,7 +550,7 @@ func TestAServerThatHasTooMuchToDoIsNotAskedForTheQueueWithoutAPause(t *testing.
 func TestAHoldIsAskedBackThoughItsWatchWasRefusedOnce(t *testing.T) {
 	for _, code := range []int32{throttled, -1, -5} {
 		t.Run(fmt.Sprint(code), func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
+			virtual.Test(t, func(t *testing.T) {
 				server := zktest.NewServer(t)
 				refused := server.RefuseRequest(zktest.OpGetData, code)
 				h := hold(t, connect(t, server))
@@ -566,7 +567,7 @@ func TestAHoldIsAskedBackThoughItsWatchWasRefusedOnce(t *testing.T) {
 
 // What a server that is busy does not answer has not changed.
 func TestAWatchOutlivesARecheckThatIsRefused(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	virtual.Test(t, func(t *testing.T) {
 		server := zktest.NewServer(t)
 		s, code := connectRefused(t, server, wire.OpGetData)
 		h := hold(t, s)
@@ -581,7 +582,7 @@ func TestAWatchOutlivesARecheckThatIsRefused(t *testing.T) {
 
 // It may be about to ask once more.
 func TestCloseDoesNotWaitForAWatchThatIsRefused(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	virtual.Test(t, func(t *testing.T) {
 		server := zktest.NewServer(t)
 		s, code := connectRefused(t, server, wire.OpGetData)
 		code.Store(throttled)
@@ -595,7 +596,7 @@ func TestCloseDoesNotWaitForAWatchThatIsRefused(t *testing.T) {
 
 // Until the server has caught up, what it shows of a queue says nothing.
 func TestAQueueIsNotWatchedAheadOfTheWriteThatTheServerHasToHaveApplied(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	virtual.Test(t, func(t *testing.T) {
 		server := zktest.NewServer(t)
 		require.NoError(t, hold(t, connect(t, server)).Release(t.Context(), nil))
 		s, code := connectRefused(t, server, wire.OpMulti)
@@ -610,7 +611,7 @@ func TestAQueueIsNotWatchedAheadOfTheWriteThatTheServerHasToHaveApplied(t *testi
 }
 
 func TestTheEndOfASessionDoesNotWaitForAChangeOfAQueue(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	virtual.Test(t, func(t *testing.T) {
 		s, server := connected(t)
 		kept(t, share(s, 1, time.Hour), server)
 		require.Equal(t, 1, running("watchQueue"))

@@ -8,6 +8,7 @@ import (
 	"github.com/go-zookeeper/zk"
 	"github.com/stretchr/testify/require"
 
+	"github.com/zklock/zklock/internal/virtual"
 	"github.com/zklock/zklock/zktest"
 )
 
@@ -42,7 +43,7 @@ func TestALockAndASemaphoreRefuseToShareAPath(t *testing.T) {
 		"a lock beside a lock":                {aLock, "/a", aLock, "", "/b/locks"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
+			virtual.Test(t, func(t *testing.T) {
 				s, _ := connected(t)
 				first, err := tc.first(t.Context(), s, tc.at)
 				require.NoError(t, err)
@@ -64,7 +65,7 @@ func TestALockAndASemaphoreRefuseToShareAPath(t *testing.T) {
 
 // That it may not be read is no reason to fail: the lock itself does not need it.
 func TestALockIsHadWhereNobodyMayLookForPermits(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	virtual.Test(t, func(t *testing.T) {
 		s, _ := connected(t)
 		h, err := aPermit(t.Context(), s, "/a")
 		require.NoError(t, err)
@@ -79,7 +80,7 @@ func TestALockIsHadWhereNobodyMayLookForPermits(t *testing.T) {
 func TestALookForTheOtherKindIsTakenOnceAndEndsWithItsCall(t *testing.T) {
 	for name, path := range map[string]string{"a lock": "/a/locks", "a semaphore": "/a"} {
 		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
+			virtual.Test(t, func(t *testing.T) {
 				s, server := connected(t)
 				_, err := s.client.Conn.Create("/a", nil, zk.FlagPersistent, zk.WorldACL(zk.PermAll))
 				require.NoError(t, err)

@@ -3,7 +3,6 @@ package queue
 import (
 	"log/slog"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -11,6 +10,7 @@ import (
 	"github.com/zklock/zklock/internal/client"
 	"github.com/zklock/zklock/internal/clock"
 	"github.com/zklock/zklock/internal/recipe"
+	"github.com/zklock/zklock/internal/virtual"
 	"github.com/zklock/zklock/internal/wire"
 	"github.com/zklock/zklock/zktest"
 )
@@ -53,7 +53,7 @@ func (enqueuing) Acquired(*Hold)                     {}
 
 // Here the news is not on its way from another machine.
 func TestAHoldWhoseNodeIsDeletedIsOverBeforeTheSessionHasTheLockAgain(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	virtual.Test(t, func(t *testing.T) {
 		server := zktest.NewServer(t)
 		s := connectSlowly(t, server, slow{deleted: time.Second})
 		operator := connect(t, server)

@@ -22,6 +22,7 @@ import (
 	"github.com/zklock/zklock/internal/clock"
 	"github.com/zklock/zklock/internal/lease"
 	"github.com/zklock/zklock/internal/recipe"
+	"github.com/zklock/zklock/internal/virtual"
 	"github.com/zklock/zklock/internal/wire"
 	"github.com/zklock/zklock/zktest"
 )
@@ -78,7 +79,7 @@ const roundTrip = 2 * time.Millisecond
 // proving runs f with a session of that timeout, and its proofs.
 func proving(t *testing.T, timeout time.Duration, f func(t *testing.T, server *zktest.Server, s *Session, p *proofs)) {
 	t.Helper()
-	synctest.Test(t, func(t *testing.T) {
+	virtual.Test(t, func(t *testing.T) {
 		server := zktest.NewServer(t, zktest.WithLatency(roundTrip/2, roundTrip/2))
 		p := new(proofs)
 		s := connectBy(t, server, new(clock.Clock), timeout, client.Options{
@@ -169,7 +170,7 @@ func TestAProofThatIsRefusedExtendsNothingAndIsRepeatedAfterAPause(t *testing.T)
 
 // The others stand in the same request, which is refused as a whole.
 func TestAProofEndsTheHoldWhoseNodeItDoesNotFindAndNoOther(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	virtual.Test(t, func(t *testing.T) {
 		s, server := connected(t)
 		operator := connect(t, server)
 		var holds []*Hold
@@ -317,7 +318,7 @@ func TestOneProofBeginsTheLeaseForAllWhoComeMeanwhile(t *testing.T) {
 
 // A node may be deleted just before its turn.
 func TestWhoHasLostItsPlaceIsNeitherGrantedTheLockNorProved(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	virtual.Test(t, func(t *testing.T) {
 		s, _ := connected(t)
 		h := hold(t, s)
 		other, err := lockAt(s, "/other").Acquire(t.Context(), nil)
@@ -356,7 +357,7 @@ func TestWhoLosesItsPlaceWhileAnotherBeginsTheLeaseProvesNothing(t *testing.T) {
 }
 
 func TestOneGoroutineProvesAllHoldsAsLongAsThereIsOne(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	virtual.Test(t, func(t *testing.T) {
 		s, server := connected(t)
 		var holds []*Hold
 		for i := range 5 {
@@ -464,7 +465,7 @@ func (h *swings) Resumed() bool {
 }
 
 func TestAHoldIsSuspendedAndResumedOnceForEachConnectionThatIsLost(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	virtual.Test(t, func(t *testing.T) {
 		s, server := connected(t)
 		o := defaults()
 		var history swings
@@ -519,7 +520,7 @@ func TestASingleProofMakesNoTouchSureWhileSomethingIsHeld(t *testing.T) {
 
 // Each of these is given time that is taken from those who look for another server.
 func TestTheClientIsToldWhatTheLeaseOfAHoldHasLeft(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	virtual.Test(t, func(t *testing.T) {
 		s, _ := connected(t)
 		told := func() time.Duration {
 			timeout, left := s.left()
@@ -546,7 +547,7 @@ func TestTheClientIsToldWhatTheLeaseOfAHoldHasLeft(t *testing.T) {
 
 // The leader counts down what the last server has granted, and any may yet grant that again.
 func TestALeaseIsNoLongerThanTheShortestTimeoutThatWasGranted(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	virtual.Test(t, func(t *testing.T) {
 		s, server := connected(t)
 		long := s.client.Timeout()
 		short := long / 8 // less than any is to grant
@@ -584,7 +585,7 @@ func TestALeaseIsLookedAtAsOftenAsItsTimeoutAsks(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
+			virtual.Test(t, func(t *testing.T) {
 				server := zktest.NewServer(t)
 				c := new(clock.Clock)
 				s := connectBy(t, server, c, sessionTimeout, client.Options{Dialer: server.Dial})
@@ -620,7 +621,7 @@ func TestAPlaceThatIsLostJustBeforeItsGrantTakesNoHoldOfTheNextLeaseWithIt(t *te
 
 // As in a backup of the queue.
 func TestANodeOfTheSameNameElsewhereIsNoMatterOfAHold(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	virtual.Test(t, func(t *testing.T) {
 		s, _ := connected(t)
 		h := hold(t, s)
 		o := (*observer)(s)

@@ -11,6 +11,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/zklock/zklock/internal/virtual"
 	"github.com/zklock/zklock/zktest"
 )
 
@@ -80,7 +81,7 @@ func manyHolds(t *testing.T, s *Session, n int) []*Hold {
 // A server may have lost its watch.
 func TestANodeThatHasGoneUntoldIsFoundWhenItsTurnComes(t *testing.T) {
 	const n, proofs = 300, 300/inTurn + 2
-	synctest.Test(t, func(t *testing.T) {
+	virtual.Test(t, func(t *testing.T) {
 		s, server := connected(t)
 		operator := connect(t, server)
 		held := manyHolds(t, s, n)
@@ -133,7 +134,7 @@ func TestAProofIsOneSmallWriteHoweverMuchIsHeld(t *testing.T) {
 }
 
 func TestNoTimerOfTheWatchesIsLeftWhenTheSessionIsClosed(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	virtual.Test(t, func(t *testing.T) {
 		s, _ := connected(t)
 		s.end()
 		require.False(t, s.watchAgain.Stop())

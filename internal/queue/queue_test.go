@@ -14,6 +14,7 @@ import (
 	"github.com/zklock/zklock/internal/client"
 	"github.com/zklock/zklock/internal/clock"
 	"github.com/zklock/zklock/internal/recipe"
+	"github.com/zklock/zklock/internal/virtual"
 	"github.com/zklock/zklock/internal/wire"
 	"github.com/zklock/zklock/zktest"
 )
@@ -32,8 +33,6 @@ func connectBy(t *testing.T, server *zktest.Server, c *clock.Clock, timeout time
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
-	hung := time.AfterFunc(2*time.Hour, func() { panic("hung: the test does not end") }) // a bubble with a ticking session never does
-	t.Cleanup(func() { hung.Stop() })
 	o.Hosts = wire.NewHosts()
 	s := NewSession(client.New(timeout, c, o))
 	require.NoError(t, s.client.Connect(t.Context(), []string{server.PipeAddr()}, nil))
@@ -87,7 +86,7 @@ func full(t *testing.T, s *Session) (cleaned chan struct{}) {
 func TestACallWaitsWhileTooMuchIsLeftByCallsBefore(t *testing.T) {
 	for name, way := range ways {
 		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
+			virtual.Test(t, func(t *testing.T) {
 				s, server := connected(t)
 				cleaned := full(t, s)
 				clean := sync.OnceFunc(func() { close(cleaned) })
@@ -108,7 +107,7 @@ func TestACallWaitsWhileTooMuchIsLeftByCallsBefore(t *testing.T) {
 }
 
 func TestWhatACallHasLeftIsCountedUntilItIsGone(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	virtual.Test(t, func(t *testing.T) {
 		s, server := connected(t)
 		hold(t, connect(t, server))
 		cleaned := full(t, s)
@@ -132,7 +131,7 @@ func TestWhatACallHasLeftIsCountedUntilItIsGone(t *testing.T) {
 func TestACallThatEndsWithoutAConnectionCreatesNothing(t *testing.T) {
 	for name, way := range ways {
 		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
+			virtual.Test(t, func(t *testing.T) {
 				s, server := connected(t)
 				server.Refuse(true)
 				server.Cut()
@@ -152,7 +151,7 @@ func TestACallThatEndsWithoutAConnectionCreatesNothing(t *testing.T) {
 func TestACallThatIsOverOrWhoseSessionIsCreatesNothing(t *testing.T) {
 	for name, way := range ways {
 		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
+			virtual.Test(t, func(t *testing.T) {
 				s, server := connected(t)
 				h, err := way.take(t.Context(), s)
 				require.NoError(t, err)
@@ -176,7 +175,7 @@ func TestACallThatIsOverOrWhoseSessionIsCreatesNothing(t *testing.T) {
 func TestAPathThatMayNotBeMadeRefusesTheCall(t *testing.T) {
 	for name, way := range ways {
 		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
+			virtual.Test(t, func(t *testing.T) {
 				s, _ := connected(t)
 				_, err := s.client.Conn.SetACL("/", zk.WorldACL(zk.PermAll&^zk.PermCreate), -1)
 				require.NoError(t, err)
@@ -190,7 +189,7 @@ func TestAPathThatMayNotBeMadeRefusesTheCall(t *testing.T) {
 }
 
 func TestATryThatSomebodyElseIsAheadOfAfterItsLookIsRefused(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	virtual.Test(t, func(t *testing.T) {
 		s, server := connected(t)
 		other := connect(t, server)
 		require.NoError(t, hold(t, other).Release(t.Context(), nil))
@@ -220,7 +219,7 @@ func TestTheLogTellsOfACallThatGetsNowhereWhenItStandsInTheQueueNoMore(t *testin
 		"for permits":            {"/sem/leases", false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
+			virtual.Test(t, func(t *testing.T) {
 				server := zktest.NewServer(t)
 				s, log := connectTold(t, server)
 				first := s
@@ -252,7 +251,7 @@ func TestTheLogTellsOfACallThatGetsNowhereWhenItStandsInTheQueueNoMore(t *testin
 func TestTheLogTellsOfNoCallThatHasItsLock(t *testing.T) {
 	for name, way := range ways {
 		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
+			virtual.Test(t, func(t *testing.T) {
 				s, log := connectTold(t, zktest.NewServer(t))
 				_, err := way.take(t.Context(), s)
 				require.NoError(t, err)

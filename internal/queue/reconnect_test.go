@@ -19,6 +19,7 @@ import (
 	"github.com/zklock/zklock/internal/latch"
 	"github.com/zklock/zklock/internal/lease"
 	"github.com/zklock/zklock/internal/recipe"
+	"github.com/zklock/zklock/internal/virtual"
 	"github.com/zklock/zklock/internal/wire"
 	"github.com/zklock/zklock/zktest"
 )
@@ -29,7 +30,7 @@ const reconnectTimeout = 10 * time.Second
 // to a server.
 func reconnecting(t *testing.T, wrap func(n int32, conn net.Conn) net.Conn, f func(t *testing.T, server *zktest.Server, s *Session, c *clock.Clock)) {
 	t.Helper()
-	synctest.Test(t, func(t *testing.T) {
+	virtual.Test(t, func(t *testing.T) {
 		server := zktest.NewServer(t)
 		var c clock.Clock
 		var dials atomic.Int32
@@ -282,7 +283,7 @@ func TestAServerThatHangsWithAProofOfTheConnectionBeforeIsLeftInTime(t *testing.
 
 // The next connection may lead to a server that lags.
 func TestASemaphoresSizeCountsOnTheConnectionOnWhichItIsAsNewAsHasToBe(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	virtual.Test(t, func(t *testing.T) {
 		s, server := connected(t)
 		sem := NewSemaphore(s, "/sem", 1, defaults())
 		h, err := sem.Acquire(t.Context(), 1, nil)
@@ -349,7 +350,7 @@ func TestAllRequestsThatSetWatchesAgainButTheLastAreFull(t *testing.T) {
 
 // The watches on its nodes are set again a moment after the session is told of the connection.
 func TestAWishForTheLockIsHeardOverAConnectionThatIsSlowToBeTaken(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	virtual.Test(t, func(t *testing.T) {
 		server := zktest.NewServer(t)
 		s := connectSlowly(t, server, slow{connected: 2 * selfWatchDelay})
 		asking := connect(t, server)

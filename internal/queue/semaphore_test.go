@@ -13,6 +13,7 @@ import (
 
 	"github.com/zklock/zklock/internal/client"
 	"github.com/zklock/zklock/internal/recipe"
+	"github.com/zklock/zklock/internal/virtual"
 	"github.com/zklock/zklock/zktest"
 )
 
@@ -20,7 +21,7 @@ import (
 // the next one, who says another size, has counted the permits: its check has to fail by then.
 func TestATurnInWhichTheSizeIsWrittenIsOverWhenItsNodeIsGone(t *testing.T) {
 	for said, handedOver := range map[string]bool{"size=2": true, "size=3": false} {
-		synctest.Test(t, func(t *testing.T) {
+		virtual.Test(t, func(t *testing.T) {
 			s, server := connected(t)
 			sem := NewSemaphore(s, "/sem", 2, defaults())
 			granted := make(chan *Hold, 2)
@@ -59,7 +60,7 @@ func TestATurnInWhichTheSizeIsWrittenIsOverWhenItsNodeIsGone(t *testing.T) {
 func TestOnlyACallThatHadToWaitForPermitsSaysThatTheyAreTaken(t *testing.T) {
 	for name, taken := range map[string]bool{"the permits are out": true, "the server hangs": false} {
 		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
+			virtual.Test(t, func(t *testing.T) {
 				s, server := connected(t)
 				sem := NewSemaphore(s, "/sem", 1, defaults())
 				h, err := sem.Acquire(t.Context(), 1, nil)
@@ -115,7 +116,7 @@ func TestTheSizeIsSetByWhoeverHasTheTurnUnlessPermitsOfAnotherSizeAreOut(t *test
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
+			virtual.Test(t, func(t *testing.T) {
 				s, server := connected(t)
 				sem := NewSemaphore(s, "/sem", 2, defaults())
 				turn := lock(t, sem.turns)
@@ -142,7 +143,7 @@ func TestTheSizeIsSetByWhoeverHasTheTurnUnlessPermitsOfAnotherSizeAreOut(t *test
 }
 
 func TestThePermitsSayWhatTheirOwnerWantsThemTo(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	virtual.Test(t, func(t *testing.T) {
 		s, _ := connected(t)
 		o := defaults()
 		o.Data = []byte("mine")
@@ -174,7 +175,7 @@ func TestNobodyTakesPermitsWithoutAListOfThoseThatAreOut(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
+			virtual.Test(t, func(t *testing.T) {
 				s, server := connected(t)
 				h := permits(t, connect(t, server), 1, 1)
 				fail(server)
@@ -191,7 +192,7 @@ func TestNobodyTakesPermitsWithoutAListOfThoseThatAreOut(t *testing.T) {
 
 // Somebody changes the ACL between the two reads, of which one is answered then.
 func TestNobodyTakesPermitsByTheSizeAloneIfTheListIsRefused(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	virtual.Test(t, func(t *testing.T) {
 		s, server := connected(t)
 		other := connect(t, server)
 		permits(t, other, 1, 1)
@@ -215,7 +216,7 @@ func TestNobodyTakesPermitsByTheSizeAloneIfTheListIsRefused(t *testing.T) {
 
 // Its create was executed when its call had ended.
 func TestAPermitThatNobodyHereKnowsIsDeletedByWhoeverOfItsSessionSeesIt(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	virtual.Test(t, func(t *testing.T) {
 		s, server := connected(t)
 		require.NoError(t, permits(t, s, 1, 1).Release(t.Context(), nil))
 		_, err := s.client.Conn.Create("/sem/leases/"+recipe.Stem(s.ids.next(), recipe.Permit), nil, zk.FlagEphemeralSequential, zk.WorldACL(zk.PermAll))
@@ -235,7 +236,7 @@ func TestATryForPermitsWaitsForNothingButTheEndOfWhatItsSessionHasLeft(t *testin
 		"what it has left stays":  {waits: true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
+			virtual.Test(t, func(t *testing.T) {
 				s, server := connected(t)
 				other := connect(t, server)
 				if tc.others > 0 {
@@ -277,7 +278,7 @@ func (c panicky) Done() <-chan struct{} {
 func TestAContextThatPanicsWhenTheTurnIsGivenBackLeavesNeitherPermitsNorATurn(t *testing.T) {
 	for name, size := range map[string]int{"with permits": 2, "without": 1} {
 		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
+			virtual.Test(t, func(t *testing.T) {
 				s, server := connected(t)
 				h := permits(t, connect(t, server), size, 1)
 				given := func() bool {
@@ -305,7 +306,7 @@ func TestAContextThatPanicsWhenTheTurnIsGivenBackLeavesNeitherPermitsNorATurn(t 
 func TestWhoWaitsForPermitsAndLosesItsTurnLinesUpAgain(t *testing.T) {
 	for name, late := range map[string]bool{"while it waits": false, "as it takes them": true} {
 		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
+			virtual.Test(t, func(t *testing.T) {
 				s, server := connected(t)
 				other := connect(t, server)
 				h := permits(t, other, 1, 1)
@@ -350,7 +351,7 @@ func loseTurn(t *testing.T, server *zktest.Server, s *Session, h *Hold) (list *z
 }
 
 func TestWhoLosesItsTurnAndTheConnectionWithItLinesUpAgain(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	virtual.Test(t, func(t *testing.T) {
 		s, server := connected(t)
 		other := connect(t, server)
 		h := permits(t, other, 1, 1)
@@ -364,7 +365,7 @@ func TestWhoLosesItsTurnAndTheConnectionWithItLinesUpAgain(t *testing.T) {
 }
 
 func TestACallThatHasWaitedForPermitsSaysThatTheyAreTakenThoughItsTurnIsLost(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	virtual.Test(t, func(t *testing.T) {
 		s, server := connected(t)
 		other := connect(t, server)
 		permits(t, other, 2, 1)
@@ -390,7 +391,7 @@ func TestAWaitForPermitsEndsWithItsCallOrItsSessionAndReadsNothingMore(t *testin
 		"the session is closed": {func(s *Session, _ func()) { s.end() }, client.ErrClosed},
 	} {
 		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
+			virtual.Test(t, func(t *testing.T) {
 				s, server := connected(t)
 				permits(t, connect(t, server), 1, 1)
 				ctx, cancel := context.WithCancel(t.Context())
@@ -410,7 +411,7 @@ func TestAWaitForPermitsEndsWithItsCallOrItsSessionAndReadsNothingMore(t *testin
 }
 
 func TestACallForPermitsThatEndsWaitsForNoList(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	virtual.Test(t, func(t *testing.T) {
 		s, server := connected(t)
 		require.NoError(t, permits(t, s, 1, 1).Release(t.Context(), nil))
 		list := server.HoldReply(zktest.OpGetChildren2, zktest.OnPath("/sem/leases"))
@@ -436,7 +437,7 @@ func TestASemaphoreSaysWhichACLKeepsItFromItsPermits(t *testing.T) {
 		"the leases may not be made": {"/sem", zk.PermAll &^ zk.PermCreate, "does not let this session create a lock node there"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
+			virtual.Test(t, func(t *testing.T) {
 				s, server := connected(t)
 				require.NoError(t, permits(t, s, 1, 1).Release(t.Context(), nil))
 				if tc.path == "/sem" {
@@ -458,7 +459,7 @@ func TestASemaphoreSaysWhichACLKeepsItFromItsPermits(t *testing.T) {
 
 // Of several permits the first is proved; of the others their watch alone tells.
 func TestAPermitThatCouldNotBeReadForAWhileIsWatchedAgain(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	virtual.Test(t, func(t *testing.T) {
 		s, server := connected(t)
 		operator := connect(t, server).client.Conn
 		h := permits(t, s, 2, 2)

@@ -16,6 +16,7 @@ import (
 	"github.com/zklock/zklock/internal/clock"
 	"github.com/zklock/zklock/internal/latch"
 	"github.com/zklock/zklock/internal/recipe"
+	"github.com/zklock/zklock/internal/virtual"
 	"github.com/zklock/zklock/zktest"
 )
 
@@ -35,7 +36,7 @@ func TestNothingIsCountedOfContendersThatAreGone(t *testing.T) {
 		"the session is closed":            func(_ *zktest.Server, s *Session) { s.end() },
 	} {
 		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
+			virtual.Test(t, func(t *testing.T) {
 				s, server := connected(t)
 				nobody := []zk.ACL{{Perms: zk.PermAll, Scheme: "unheard-of", ID: "nobody"}}
 				ctx, leave := context.WithTimeout(t.Context(), timeout)
@@ -117,7 +118,7 @@ func mayBeFollowed(c *contender) {
 
 // A queue that was made anew counts from zero.
 func TestAContenderFollowsTheOneOfItsSessionThatIsKnownToBeRightAhead(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	virtual.Test(t, func(t *testing.T) {
 		s, _ := connected(t)
 		for name, tc := range map[string]struct {
 			sequence int32 // of the one ahead
@@ -161,7 +162,7 @@ func TestANewcomerReadsTheQueueOrItsNodeBehindOthersOfItsSession(t *testing.T) {
 		"without a place that lists show": {0, false, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
+			virtual.Test(t, func(t *testing.T) {
 				s, server := connected(t)
 				c := standIn(s, 1)
 				c.entry.queues, c.line = tc.queues, &line{length: 1 + tc.others}
@@ -181,7 +182,7 @@ func TestANewcomerReadsTheQueueOrItsNodeBehindOthersOfItsSession(t *testing.T) {
 
 // The creates' answers come in order, and those who wait for them go on in any.
 func TestWhoStandsRightBehindItsOwnSessionNeedsNoListInWhateverOrderCallsGoOn(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	virtual.Test(t, func(t *testing.T) {
 		const callers = 100
 		s, server := connected(t)
 		q := lockAt(s, "/lock")
@@ -210,7 +211,7 @@ func TestWhoStandsRightBehindItsOwnSessionNeedsNoListInWhateverOrderCallsGoOn(t 
 
 // Its predecessor may release before it goes on.
 func TestALockIsHandedToWhoHasNotGoneOnSinceItsCreateWasAnswered(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	virtual.Test(t, func(t *testing.T) {
 		s, _ := connected(t)
 		q, h := lockAt(s, "/lock"), hold(t, s)
 		inc, err := s.await(t.Context())
@@ -228,7 +229,7 @@ func TestALockIsHandedToWhoHasNotGoneOnSinceItsCreateWasAnswered(t *testing.T) {
 }
 
 func TestWhoFollowsAnotherMayAskForThatAgain(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	virtual.Test(t, func(t *testing.T) {
 		s, _ := connected(t)
 		ahead, c := standIn(s, 6), standIn(s, 7)
 		mayBeFollowed(ahead)
@@ -258,7 +259,7 @@ func TestAContenderBelievesWhatTheQueuesNodeSaysOfItsOwnCreate(t *testing.T) {
 
 // It would take the place of another successor, whom nobody wakes then.
 func TestAContenderThatHasEndedFollowsNobody(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	virtual.Test(t, func(t *testing.T) {
 		s, _ := connected(t)
 		ahead, next, late := standIn(s, 6), standIn(s, 7), standIn(s, 7)
 		late.state = ended
@@ -273,7 +274,7 @@ func TestAContenderThatHasEndedFollowsNobody(t *testing.T) {
 // Its node is gone, or another could not come right behind the same one; and it may have been told
 // nothing of that.
 func TestAContenderInWhosePlaceAnotherFollowsLooksAtTheQueue(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	virtual.Test(t, func(t *testing.T) {
 		s, _ := connected(t)
 		ahead, first, second := standIn(s, 6), standIn(s, 7), standIn(s, 8)
 		mayBeFollowed(ahead)
@@ -289,7 +290,7 @@ func TestAContenderInWhosePlaceAnotherFollowsLooksAtTheQueue(t *testing.T) {
 
 // The path may have been made anew, with its numbers.
 func TestAContenderFollowsTheOneThatAListHasShownByItsName(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	virtual.Test(t, func(t *testing.T) {
 		s, _ := connected(t)
 		ahead, c := standIn(s, 3), standIn(s, 8)
 		mayBeFollowed(ahead)
@@ -306,7 +307,7 @@ func TestAContenderFollowsTheOneThatAListHasShownByItsName(t *testing.T) {
 
 // Nobody would ever wake who followed any other.
 func TestOnlyThoseThatHandALockOnMayBeFollowed(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	virtual.Test(t, func(t *testing.T) {
 		s, _ := connected(t)
 		for name, tc := range map[string]struct {
 			is  func(*contender)
@@ -334,7 +335,7 @@ func TestOnlyThoseThatHandALockOnMayBeFollowed(t *testing.T) {
 
 // A path that is made anew gives the same numbers again.
 func TestAContenderThatGoesTakesNobodyElseOutOfTheLine(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	virtual.Test(t, func(t *testing.T) {
 		s, _ := connected(t)
 		old, next := standIn(s, 3), standIn(s, 3)
 		s.mu.Lock()
@@ -371,7 +372,7 @@ func TestALockIsNotHandedOnUnderALeaseThatIsOver(t *testing.T) {
 }
 
 func TestALockThatIsHandedOnIsProvedUntilItIsGivenBack(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	virtual.Test(t, func(t *testing.T) {
 		s, server := connected(t)
 		first := hold(t, s)
 		second := ask(t.Context(), lockAt(s, "/lock").Acquire)
@@ -389,7 +390,7 @@ func TestALockThatIsHandedOnIsProvedUntilItIsGivenBack(t *testing.T) {
 }
 
 func TestALockIsNotHandedToACallThatHasGivenUp(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	virtual.Test(t, func(t *testing.T) {
 		s, server := connected(t)
 		first := hold(t, s)
 		ctx, cancel := context.WithCancel(t.Context())
@@ -407,7 +408,7 @@ func TestALockIsNotHandedToACallThatHasGivenUp(t *testing.T) {
 
 // A session of which everybody has only waited for long has no lease that could be over.
 func TestWhoGivesUpCostsNobodyElseOfItsSessionAPlace(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	virtual.Test(t, func(t *testing.T) {
 		s, server := connected(t)
 		others := connect(t, server)
 		for _, path := range []string{"/lock", "/elsewhere"} {
@@ -442,7 +443,7 @@ func (c overdue) Err() error {
 }
 
 func TestALockThatIsHandedToACallWhoseContextHasEndedIsFreeWithoutAList(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	virtual.Test(t, func(t *testing.T) {
 		s, server := connected(t)
 		h := hold(t, s)
 		ctx := overdue{t.Context(), new(atomic.Bool)}

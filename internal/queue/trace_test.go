@@ -5,6 +5,8 @@ import (
 	"testing/synctest"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/zklock/zklock/internal/virtual"
 )
 
 // calls notes what a call was told of.
@@ -31,7 +33,7 @@ func (untold) Resumed() bool   { return false }
 func (untold) Tell()           {}
 
 func TestACallIsToldOfTheHoldThatItAskedForAndOfNoTurn(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	virtual.Test(t, func(t *testing.T) {
 		s, server := connected(t)
 		h, call := hold(t, s), &calls{then: func() {}}
 		acquired(call, h)

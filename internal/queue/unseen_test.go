@@ -9,6 +9,7 @@ import (
 
 	"github.com/zklock/zklock/internal/client"
 	"github.com/zklock/zklock/internal/clock"
+	"github.com/zklock/zklock/internal/virtual"
 	"github.com/zklock/zklock/zktest"
 )
 
@@ -36,7 +37,7 @@ func TestWhoHasComeWhileThereWasNoConnectionIsNotPassedOnceThereIsOne(t *testing
 		}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
+			virtual.Test(t, func(t *testing.T) {
 				server := zktest.NewServer(t)
 				place := server.Client("ours")
 				s := connectBy(t, server, new(clock.Clock), sessionTimeout, client.Options{Dialer: place.Dial})

@@ -12,6 +12,7 @@ import (
 
 	"github.com/zklock/zklock/internal/client"
 	"github.com/zklock/zklock/internal/recipe"
+	"github.com/zklock/zklock/internal/virtual"
 	"github.com/zklock/zklock/internal/wire"
 	"github.com/zklock/zklock/zktest"
 )
@@ -45,7 +46,7 @@ func TestAContenderThatIsFarAwayListsTheQueueBeforeItsTurnHasCome(t *testing.T) 
 		"near": {farAway/2 - time.Microsecond, [2]int{0, 1}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
+			virtual.Test(t, func(t *testing.T) {
 				server := zktest.NewServer(t, zktest.WithLatency(tc.latency, tc.latency))
 				first, _ := asking(t, connect(t, server), "/lock")
 				second, _ := asking(t, connect(t, server), "/lock")
@@ -97,7 +98,7 @@ func inEach(t *testing.T, f func(t *testing.T, server *zktest.Server, s *Session
 	t.Helper()
 	for name, way := range standings {
 		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
+			virtual.Test(t, func(t *testing.T) {
 				server := zktest.NewServer(t, zktest.WithLatency(way.latency, way.latency))
 				s := connect(t, server)
 				f(t, server, s, way.line(t, s, server))
@@ -161,7 +162,7 @@ func TestAWaiterThatGivesUpSaysThatTheLockIsTakenAndListsNothing(t *testing.T) {
 func TestALockThatComesAsTheOneAheadGoesIsGrantedWithoutAList(t *testing.T) {
 	for name, lists := range map[string]int{"behind its own session": 0, "behind another one": 1} {
 		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
+			virtual.Test(t, func(t *testing.T) {
 				s, server := connected(t)
 				h := standings[name].line(t, s, server)
 				synctest.Wait()
@@ -178,7 +179,7 @@ func TestALockThatComesAsTheOneAheadGoesIsGrantedWithoutAList(t *testing.T) {
 
 // The one ahead may have had its check asked for, so that it does not hand the lock over.
 func TestAWaiterThatIsNotHandedTheLockSaysThatItIsTakenIfItsTimeIsUpThen(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	virtual.Test(t, func(t *testing.T) {
 		s, server := connected(t)
 		h := hold(t, s)
 		h.Check()
@@ -195,7 +196,7 @@ func TestAWaiterThatIsNotHandedTheLockSaysThatItIsTakenIfItsTimeIsUpThen(t *test
 
 // It is the server that hangs.
 func TestACallThatHasStoodBehindNobodyDoesNotSayThatTheLockIsTaken(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	virtual.Test(t, func(t *testing.T) {
 		s, server := connected(t)
 		require.NoError(t, hold(t, s).Release(t.Context(), nil))
 		defer server.HoldRequest(zktest.OpGetChildren2).Release()
@@ -211,7 +212,7 @@ func TestACallThatHasStoodBehindNobodyDoesNotSayThatTheLockIsTaken(t *testing.T)
 func TestAPlaceWhoseConnectionChangesAtTheGrantIsKept(t *testing.T) {
 	for _, name := range []string{"a wait", "a try"} {
 		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
+			virtual.Test(t, func(t *testing.T) {
 				s, server := connected(t)
 				var nodes []string
 				h, err := ways[name].take(thoughtful{t.Context(), atTheGrant(s, "/lock", func() {
@@ -230,7 +231,7 @@ func TestAPlaceWhoseConnectionChangesAtTheGrantIsKept(t *testing.T) {
 func TestAPlaceThatHasGoneAsItsConnectionChangedAtTheGrantIsNoHold(t *testing.T) {
 	for _, name := range []string{"a wait", "a try"} {
 		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
+			virtual.Test(t, func(t *testing.T) {
 				s, server := connected(t)
 				other := connect(t, server)
 				var unproved *zktest.Fault
@@ -260,7 +261,7 @@ func TestAPlaceThatHasGoneAsItsConnectionChangedAtTheGrantIsNoHold(t *testing.T)
 func TestAQueueThatMayNotBeListedRefusesTheLock(t *testing.T) {
 	for _, name := range []string{"a wait", "a try"} {
 		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
+			virtual.Test(t, func(t *testing.T) {
 				s, server := connected(t)
 				h := hold(t, s)
 				_, err := s.client.Conn.SetACL("/lock", unreadable(), -1)
@@ -304,7 +305,7 @@ func TestTheEndOfTheOneAheadGrantsTheLockByWatchesThatStoodOverOneConnection(t *
 		"the connection of all three has changed": {func(w *seen) { l := new(wire.Link); w.at.link, w.own.Link, w.next.Link = l, l, l }, false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
+			virtual.Test(t, func(t *testing.T) {
 				s, _ := connected(t)
 				c := contenderOf("/lock/x-lock-0000000001", 1)
 				c.queue.session = s
@@ -323,7 +324,7 @@ func TestTheEndOfTheOneAheadGrantsTheLockByWatchesThatStoodOverOneConnection(t *
 
 // Somebody may have asked its owner for the lock.
 func TestAChangeOfTheNodeAheadIsNoGrant(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	virtual.Test(t, func(t *testing.T) {
 		s, server := connected(t)
 		other := connect(t, server)
 		h := hold(t, other)
@@ -341,7 +342,7 @@ func TestAChangeOfTheNodeAheadIsNoGrant(t *testing.T) {
 
 // It would be asked for again and again, until a proof of it fails.
 func TestAWaiterThatMayNotReadItsOwnNodeFails(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	virtual.Test(t, func(t *testing.T) {
 		server := zktest.NewServer(t, zktest.WithLatency(time.Millisecond, time.Millisecond))
 		hold(t, connect(t, server))
 		s := connect(t, server)
@@ -366,7 +367,7 @@ func TestAWaitThatEndsAsTheOneAheadGoesListsNothing(t *testing.T) {
 		"the session is closed": {func(s *Session, _ func()) { s.Close() }, client.ErrClosed},
 	} {
 		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
+			virtual.Test(t, func(t *testing.T) {
 				s, server := connected(t)
 				h := hold(t, connect(t, server))
 				_, err := lockAt(s, "/other").Acquire(t.Context(), nil) // the lease runs
@@ -396,7 +397,7 @@ func TestAWaitThatEndsAsTheOneAheadGoesListsNothing(t *testing.T) {
 }
 
 func TestTheEndOfASessionEndsItsHoldsAndWaitsAndLeavesNoTimer(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	virtual.Test(t, func(t *testing.T) {
 		s, _ := connected(t)
 		first, _ := asking(t, s, "/lock")
 		h := <-first
@@ -417,7 +418,7 @@ func TestTheEndOfASessionEndsItsHoldsAndWaitsAndLeavesNoTimer(t *testing.T) {
 
 // Nothing proves the session of one that waits behind two: its lease is over by then.
 func TestAWaiterWhoseTurnComesAfterALongTimeProvesItsSession(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	virtual.Test(t, func(t *testing.T) {
 		server := zktest.NewServer(t)
 		first := hold(t, connect(t, server))
 		second, _ := asking(t, connect(t, server), "/lock")
@@ -433,7 +434,7 @@ func TestAWaiterWhoseTurnComesAfterALongTimeProvesItsSession(t *testing.T) {
 
 // It would be asked for again and again, for ever.
 func TestAWaitBehindANodeThatMayNotBeReadFails(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	virtual.Test(t, func(t *testing.T) {
 		server := zktest.NewServer(t, zktest.WithLatency(time.Millisecond, time.Millisecond))
 		first := connect(t, server)
 		hold(t, first).Release(t.Context(), nil) // the path is everybody's
@@ -451,7 +452,7 @@ func TestAWaitBehindANodeThatMayNotBeReadFails(t *testing.T) {
 
 // Nothing would end a hold that it is granted then. Whoever is ahead may have the lock for long.
 func TestAWaiterThatMayNotBeProvedFailsBeforeItsTurn(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	virtual.Test(t, func(t *testing.T) {
 		server := zktest.NewServer(t, zktest.WithLatency(time.Millisecond, time.Millisecond))
 		h := hold(t, connect(t, server))
 		between, leave := context.WithCancel(t.Context())
@@ -471,7 +472,7 @@ func TestAWaiterThatMayNotBeProvedFailsBeforeItsTurn(t *testing.T) {
 
 // The server has no part in it.
 func TestALockGoesOnWithinASessionToWhomAListHasShownNext(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	virtual.Test(t, func(t *testing.T) {
 		s, server := connected(t)
 		first := hold(t, s)
 		between, leave := context.WithCancel(t.Context())

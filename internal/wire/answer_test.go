@@ -8,9 +8,10 @@ import (
 	"net"
 	"slices"
 	"testing"
-	"testing/synctest"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/zklock/zklock/internal/virtual"
 )
 
 // shapes are the bodies of answers, by operation: s is a text, b data that may be missing, 8 and 4 a
@@ -127,7 +128,7 @@ func TestAFrameThatNoServerSendsEndsTheConnectionBeforeTheClientHasAnyOfIt(t *te
 		string(said(8, 0)):                   "", // to what nobody has asked for, as a login
 		string(said(7, 0, make([]byte, 72))): "",
 	} {
-		synctest.Test(t, func(t *testing.T) {
+		virtual.Test(t, func(t *testing.T) {
 			a := lively()
 			l := plugged(t, a).greeted(1, ms)
 			_, err := l.Write(asked)

@@ -9,10 +9,11 @@ import (
 	"os"
 	"syscall"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/zklock/zklock/internal/virtual"
 )
 
 func TestAnAttemptToConnectSaysWhatWasSentAndWhatCame(t *testing.T) {
@@ -62,7 +63,7 @@ func TestAServerThatDoesNotAnswerTheConnectRequestIsToldOfByWhatItDid(t *testing
 		"it hangs up on the length":         {left: 8000 * ms, does: func(l *line) { l.server.Close() }, after: 3 * ms, ends: io.EOF},
 	} {
 		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
+			virtual.Test(t, func(t *testing.T) {
 				a := &audience{pressed: pressed{id: 1, timeout: 8000 * ms, left: tc.left}}
 				l := plugged(t, a).dialed()
 				sent := connectRequest

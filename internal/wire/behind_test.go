@@ -9,6 +9,8 @@ import (
 
 	"github.com/go-zookeeper/zk"
 	"github.com/stretchr/testify/require"
+
+	"github.com/zklock/zklock/internal/virtual"
 )
 
 // resumes is a connect request of a client that has seen a transaction.
@@ -69,7 +71,7 @@ func (p *plug) hungUpOnNamed(times int) {
 }
 
 func TestServersThatHangUpForTwoTimeoutsAreEachAskedOnceWithNoTransactionNamed(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	virtual.Test(t, func(t *testing.T) {
 		p := plugged(t, goingOn())
 		began := time.Now()
 		for range 3 {
@@ -92,7 +94,7 @@ type countless struct{ zk.HostProvider }
 func (countless) Len() int { return 0 }
 
 func TestAServerIsAskedThoughItsProviderCountsNone(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	virtual.Test(t, func(t *testing.T) {
 		p := plugged(t, goingOn())
 		p.Hosts = countless{p.Hosts}
 		p.hungUpOn().hangsUp()
@@ -100,7 +102,7 @@ func TestAServerIsAskedThoughItsProviderCountsNone(t *testing.T) {
 }
 
 func TestASessionThatIsOverAtAServerThatIsBehindIsOver(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	virtual.Test(t, func(t *testing.T) {
 		a := goingOn()
 		p := plugged(t, a)
 		l := p.hungUpOn()
@@ -114,7 +116,7 @@ func TestASessionThatIsOverAtAServerThatIsBehindIsOver(t *testing.T) {
 
 // The connection would show it the past.
 func TestASessionThatLivesAtAServerThatIsBehindIsNotUsedThereAndNotLost(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	virtual.Test(t, func(t *testing.T) {
 		a := goingOn()
 		p := plugged(t, a)
 		began := time.Now()
@@ -139,7 +141,7 @@ func TestASessionThatLivesAtAServerThatIsBehindIsNotUsedThereAndNotLost(t *testi
 
 // It may be another server's session timeout that the session has to expire by.
 func TestServersAreAskedAgainWhenWhatOneHasGrantedIsOver(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	virtual.Test(t, func(t *testing.T) {
 		p := plugged(t, goingOn())
 		l, began := p.hungUpOn(), time.Now()
 		l.says(framed(number(0), number(24000), long(1), password))
@@ -151,7 +153,7 @@ func TestServersAreAskedAgainWhenWhatOneHasGrantedIsOver(t *testing.T) {
 
 // As a server answers that replaces a session without saying that the old one has expired.
 func TestAnotherSessionIsUsedAtAServerThatIsBehind(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	virtual.Test(t, func(t *testing.T) {
 		l := plugged(t, goingOn()).hungUpOn()
 		l.says(hello(2))
 		require.True(t, l.isUp())
@@ -171,7 +173,7 @@ func TestEachOtherOutcomeLeavesTheTransactionNamed(t *testing.T) {
 		"no answer": func(_ *plug, l *line) { <-l.over },
 	} {
 		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
+			virtual.Test(t, func(t *testing.T) {
 				p := plugged(t, goingOn())
 				for range 20 {
 					l, named := p.asks(resumes)
@@ -184,7 +186,7 @@ func TestEachOtherOutcomeLeavesTheTransactionNamed(t *testing.T) {
 }
 
 func TestWithHoldsToBeSavedTheTransactionIsNamed(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	virtual.Test(t, func(t *testing.T) {
 		a := goingOn()
 		p := plugged(t, a)
 		a.left = 8000 * ms
@@ -194,7 +196,7 @@ func TestWithHoldsToBeSavedTheTransactionIsNamed(t *testing.T) {
 
 // There is none to be named, and the answer is a session that is new.
 func TestANewSessionIsUsedHoweverLongServersHaveHungUp(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	virtual.Test(t, func(t *testing.T) {
 		a := goingOn()
 		p := plugged(t, a)
 		l, _ := p.asks(ask)

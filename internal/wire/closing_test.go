@@ -4,10 +4,11 @@ import (
 	"context"
 	"testing"
 	"testing/iotest"
-	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/zklock/zklock/internal/virtual"
 )
 
 // requireItsOwn checks that a dialer of a session that is closed makes no connection to a server.
@@ -23,7 +24,7 @@ func requireItsOwn(t *testing.T, d *Dialer, address string) {
 
 func TestASessionThatNoServerServesIsClosedByTheClientsOwnConnection(t *testing.T) {
 	for asked, granted := range map[int64]int64{0x41: 0x41, 0: 1} { // one without a number would be asked for again
-		synctest.Test(t, func(t *testing.T) {
+		virtual.Test(t, func(t *testing.T) {
 			d := dialerOf(context.Background(), pressed{})
 			c := d.closing()
 			bytewise := iotest.OneByteReader(c)
@@ -54,7 +55,7 @@ func TestTheClientsOwnConnectionEndsWithItsOtherEnd(t *testing.T) {
 		"ahead of the answer": framed(number(0), long(7), number(20_000), long(1), number(0)),
 	} {
 		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
+			virtual.Test(t, func(t *testing.T) {
 				d := dialerOf(context.Background(), pressed{})
 				c := d.closing()
 				_, err := c.Write(frame)

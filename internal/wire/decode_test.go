@@ -7,10 +7,11 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"testing/synctest"
 
 	"github.com/go-zookeeper/zk"
 	"github.com/stretchr/testify/require"
+
+	"github.com/zklock/zklock/internal/virtual"
 )
 
 // answersOfApache are bodies of answers of Apache ZooKeeper 3.8.0, and what they say; zktest's are the same.
@@ -171,7 +172,7 @@ func TestARefusalIsWhatEachAnswerSays(t *testing.T) {
 }
 
 func TestAnErrorThatAServerAnswersIsGoZookeepers(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	virtual.Test(t, func(t *testing.T) {
 		var code int32
 		conn, asked := goZookeeper(t, func() int32 { return code })
 		for code = -200; code < 0; code++ {

@@ -7,7 +7,6 @@ import (
 	"os"
 	"sync/atomic"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -16,6 +15,7 @@ import (
 	"github.com/zklock/zklock/internal/backoff"
 	"github.com/zklock/zklock/internal/clock"
 	"github.com/zklock/zklock/internal/lease"
+	"github.com/zklock/zklock/internal/virtual"
 )
 
 // pressed is a session with a timeout, of which a lease has something left.
@@ -69,7 +69,7 @@ func TestAHandshakeThatMakesASessionHasTheWholeTimeout(t *testing.T) {
 
 func TestThereIsAPauseBetweenTheRoundsOfTheServersThatIsShortWhileALeaseRuns(t *testing.T) {
 	for left, most := range map[time.Duration]time.Duration{0: backoff.Before(1), 80 * ms: 10 * ms, 1: 0} {
-		synctest.Test(t, func(t *testing.T) {
+		virtual.Test(t, func(t *testing.T) {
 			d := dialerOf(t.Context(), pressed{id: 1, timeout: 8000 * ms, left: left})
 			longest := time.Duration(0)
 			for range 100 {
@@ -90,7 +90,7 @@ func TestThereIsAPauseBetweenTheRoundsOfTheServersThatIsShortWhileALeaseRuns(t *
 }
 
 func TestAClosedSessionPausesForNoServer(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	virtual.Test(t, func(t *testing.T) {
 		ctx, end := context.WithCancel(t.Context())
 		d := dialerOf(ctx, pressed{id: 1, timeout: 8000 * ms})
 		for range 3 {
@@ -128,7 +128,7 @@ func (p *pipes) isOpen(n int) bool {
 }
 
 func TestOnlyTheNewestConnectionIsOpenAndNoneOfAClosedSession(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	virtual.Test(t, func(t *testing.T) {
 		ctx, end := context.WithCancel(t.Context())
 		s, p := pressed{id: 1, timeout: 8000 * ms}, new(pipes)
 		d := NewDialer(ctx, s, Options{Hosts: NewHosts(), Dial: p.dial, Log: s, Clock: new(clock.Clock)})
@@ -150,7 +150,7 @@ func TestOnlyTheNewestConnectionIsOpenAndNoneOfAClosedSession(t *testing.T) {
 }
 
 func TestTheEndOfASessionCutsItsConnectionAndWaitsForTheClientsDialButNotForEver(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	virtual.Test(t, func(t *testing.T) {
 		ctx, end := context.WithCancel(t.Context())
 		s, p := pressed{id: 1, timeout: 8000 * ms}, new(pipes)
 		d := NewDialer(ctx, s, Options{Hosts: NewHosts(), Dial: p.dial, Log: s, Clock: new(clock.Clock)})
@@ -193,7 +193,7 @@ func TestADialHasItsTimeAndCountsAsSlowOnlyIfItHasUsedThatUp(t *testing.T) {
 		"refused when the time is up":          {500 * ms, 500 * ms, true, refused, 1},
 	} {
 		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
+			virtual.Test(t, func(t *testing.T) {
 				s := &failing{pressed: pressed{id: 1, timeout: 8000 * ms}}
 				d := NewDialer(t.Context(), s, Options{Hosts: NewHosts(), Log: s, Dial: func(_, _ string, limit time.Duration) (net.Conn, error) {
 					require.Equal(t, c.limit, limit)

@@ -11,6 +11,8 @@ import (
 
 	"github.com/go-zookeeper/zk"
 	"github.com/stretchr/testify/require"
+
+	"github.com/zklock/zklock/internal/virtual"
 )
 
 // goZookeeper returns a client of go-zookeeper's whose requests are all refused, by the code that is
@@ -89,7 +91,7 @@ func TestARequestIsWrittenAsGoZookeeperWritesIt(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
+			virtual.Test(t, func(t *testing.T) {
 				conn, asked := goZookeeper(t, func() int32 { return noNode })
 				tc.theirs(conn)
 				want := <-asked

@@ -15,6 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/zklock/zklock/internal/clock"
+	"github.com/zklock/zklock/internal/virtual"
 )
 
 // A server that serves nobody reads no more than the length, and hangs up.
@@ -25,7 +26,7 @@ func TestAConnectRequestWaitsBehindItsLengthWhileALeaseRunsAndForNoLongerThanItC
 		"a short lease": {left: 800 * ms, waits: 50 * ms},
 	} {
 		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
+			virtual.Test(t, func(t *testing.T) {
 				a := &audience{pressed: pressed{id: 1, timeout: 8000 * ms, left: tc.left}}
 				l := plugged(t, a).dialed()
 				began := time.Now()
@@ -51,7 +52,7 @@ func TestAConnectRequestWaitsBehindItsLengthWhileALeaseRunsAndForNoLongerThanItC
 }
 
 func TestAServerThatHangsUpBehindTheLengthIsAskedForNothing(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	virtual.Test(t, func(t *testing.T) {
 		a := &audience{pressed: pressed{id: 1, timeout: 8000 * ms, left: 8000 * ms}}
 		l := plugged(t, a).dialed()
 		time.AfterFunc(ms, func() { l.server.Close() })
@@ -68,7 +69,7 @@ func TestAServerThatHangsUpBehindTheLengthIsAskedForNothing(t *testing.T) {
 
 // The read that was begun for that has the error, and a connection may tell it once.
 func TestAServerThatHangsUpBehindTheRequestIsHeard(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	virtual.Test(t, func(t *testing.T) {
 		a := &audience{pressed: pressed{id: 1, timeout: 8000 * ms, left: 8000 * ms}}
 		l, gone := plugged(t, a).dialed(), errors.New("gone")
 		l.conn.read = make(chan error)
@@ -85,7 +86,7 @@ func TestAServerThatHangsUpBehindTheRequestIsHeard(t *testing.T) {
 
 func TestAConnectRequestThatCannotBeWrittenFailsAtOnce(t *testing.T) {
 	for left, told := range map[time.Duration]string{0: "asks", 8000 * ms: "ended"} {
-		synctest.Test(t, func(t *testing.T) {
+		virtual.Test(t, func(t *testing.T) {
 			a := &audience{pressed: pressed{id: 1, timeout: 8000 * ms, left: left}}
 			l, gone := plugged(t, a).dialed(), errors.New("gone")
 			l.conn.write = gone
@@ -100,7 +101,7 @@ func TestAConnectRequestThatCannotBeWrittenFailsAtOnce(t *testing.T) {
 
 func TestAServerThatReadsNothingIsGivenUp(t *testing.T) {
 	for left, limit := range map[time.Duration]time.Duration{0: 1000 * ms, 2400 * ms: 800 * ms} {
-		synctest.Test(t, func(t *testing.T) {
+		virtual.Test(t, func(t *testing.T) {
 			a := &audience{pressed: pressed{id: 1, timeout: 8000 * ms, left: left}}
 			p := plugged(t, a)
 			p.deaf = true
@@ -130,7 +131,7 @@ func TestAServerThatDoesNotAnswerTheConnectRequestIsGivenUpAndOnlyThenCountsAsSl
 		"it says that the session is over and no more": {session: 1, expires: true, limit: 1000 * ms, slow: 1},
 	} {
 		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
+			virtual.Test(t, func(t *testing.T) {
 				a := &audience{pressed: pressed{id: tc.session, timeout: 8000 * ms}}
 				p := plugged(t, a)
 				l := p.dialed()
@@ -164,7 +165,7 @@ func TestAServerThatDoesNotAnswerTheConnectRequestIsGivenUpAndOnlyThenCountsAsSl
 }
 
 func TestAConnectionThatCarriesASessionHasNoLimitOfTheHandshakes(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	virtual.Test(t, func(t *testing.T) {
 		a := &audience{pressed: pressed{id: 1, timeout: 8000 * ms}}
 		p := plugged(t, a)
 		l := p.greeted(1, ms)
@@ -199,7 +200,7 @@ func TestAServerOfAnotherProtocolIsNotReadFrom(t *testing.T) {
 		greeting(149, 8000, 1, 129, 129):  true,
 		greeting(1024, 8000, 1, 16, 1004): false,
 	} {
-		synctest.Test(t, func(t *testing.T) {
+		virtual.Test(t, func(t *testing.T) {
 			a := &audience{pressed: pressed{id: 1, timeout: 8000 * ms}}
 			l := plugged(t, a).dialed()
 			_, err := l.Write(ask)
@@ -223,7 +224,7 @@ func TestAServerOfAnotherProtocolIsNotReadFrom(t *testing.T) {
 func TestAnAnswerThatComesInTwoPiecesIsAZooKeeperServers(t *testing.T) {
 	answer := hello(1 << 40)
 	for first := range len(answer) {
-		synctest.Test(t, func(t *testing.T) {
+		virtual.Test(t, func(t *testing.T) {
 			l := plugged(t, &audience{pressed: pressed{id: 1, timeout: 8000 * ms}}).dialed()
 			_, err := l.Write(ask)
 			require.NoError(t, err)
@@ -238,7 +239,7 @@ func TestAnAnswerThatComesInTwoPiecesIsAZooKeeperServers(t *testing.T) {
 
 // The half of its number that is where another answer has its error code says nothing.
 func TestASessionMayHaveAnyNumber(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	virtual.Test(t, func(t *testing.T) {
 		a := &audience{pressed: pressed{id: 1, timeout: 8000 * ms}}
 		code := int32(authFailed)
 		l := plugged(t, a).greeted(1<<32|int64(uint32(code)), ms)
@@ -250,7 +251,7 @@ func TestASessionMayHaveAnyNumber(t *testing.T) {
 
 // The logins go ahead of it, one behind the other: as many as the client has ever made.
 func TestTheFirstProofIsGivenTwiceARoundTripAndOneMoreForEachLogin(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	virtual.Test(t, func(t *testing.T) {
 		p := plugged(t, &audience{pressed: pressed{id: 1, timeout: 8000 * ms}})
 		for _, tc := range []struct {
 			logins int32         // over this connection
@@ -279,7 +280,7 @@ type sleepless struct{ *audience }
 func (sleepless) Spawn(func()) bool { return false }
 
 func TestAClosedSessionConnectsToNobody(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	virtual.Test(t, func(t *testing.T) {
 		a := &audience{pressed: pressed{id: 1, timeout: 8000 * ms, left: 8000 * ms}}
 		ours, theirs := net.Pipe()
 		go func() { _, _ = io.Copy(io.Discard, theirs) }()

@@ -8,20 +8,20 @@ import (
 	"os"
 	"slices"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/go-zookeeper/zk"
 	"github.com/stretchr/testify/require"
 
 	"github.com/zklock/zklock/internal/lease"
+	"github.com/zklock/zklock/internal/virtual"
 )
 
 // lively returns a session that goes on.
 func lively() *audience { return &audience{pressed: pressed{id: 1, timeout: 8000 * ms}} }
 
 func TestAServerThatSaysNothingUntilTheClientsDeadlineLosesTheConnection(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	virtual.Test(t, func(t *testing.T) {
 		a := lively()
 		l := plugged(t, a).greeted(1, ms)
 		require.NoError(t, l.SetReadDeadline(time.Now().Add(1000*ms)))
@@ -42,7 +42,7 @@ func TestAServerThatSaysNothingUntilTheClientsDeadlineLosesTheConnection(t *test
 }
 
 func TestTheDeadlineForWritingIsTheConnectionsOwn(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	virtual.Test(t, func(t *testing.T) {
 		l := plugged(t, lively()).greeted(1, ms)
 		at := time.Now().Add(1000 * ms)
 		require.NoError(t, l.SetWriteDeadline(at))
@@ -57,7 +57,7 @@ func TestTheDeadlineForWritingIsTheConnectionsOwn(t *testing.T) {
 
 // The timer would keep it in memory.
 func TestNoTimerRunsForAConnectionThatHasEnded(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	virtual.Test(t, func(t *testing.T) {
 		l := plugged(t, lively()).greeted(1, ms)
 		require.NoError(t, l.SetReadDeadline(time.Now().Add(time.Hour)))
 		require.NoError(t, l.Close())
@@ -68,7 +68,7 @@ func TestNoTimerRunsForAConnectionThatHasEnded(t *testing.T) {
 }
 
 func TestAServerIsToldOfAsSilentOnceAndNotIfTheConnectionHadEnded(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	virtual.Test(t, func(t *testing.T) {
 		a := lively()
 		p := plugged(t, a)
 		l := p.greeted(1, ms)
@@ -89,7 +89,7 @@ func TestAServerIsToldOfAsSilentOnceAndNotIfTheConnectionHadEnded(t *testing.T) 
 }
 
 func TestAFrameOfGoZookeepersReachesTheServerAsItIs(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	virtual.Test(t, func(t *testing.T) {
 		l := plugged(t, lively()).greeted(1, ms)
 		frame := framed(number(7), number(OpGetData), at("/lock", 1))
 		n, err := l.Write(frame)
@@ -113,7 +113,7 @@ func TestAWriteThatFailsEndsTheConnectionWhoeverHearsOfIt(t *testing.T) {
 		"a login as the session is over": {OpSetAuth, true, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
+			virtual.Test(t, func(t *testing.T) {
 				a := lively()
 				p := plugged(t, a)
 				ctx, end := context.WithCancel(t.Context())
@@ -140,7 +140,7 @@ func TestAWriteThatFailsEndsTheConnectionWhoeverHearsOfIt(t *testing.T) {
 }
 
 func TestAServerServesByTheFirstAnswerWithoutErrorToARequest(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	virtual.Test(t, func(t *testing.T) {
 		a := lively()
 		p := plugged(t, a)
 		p.Logins = make([]Credential, 2)
@@ -173,7 +173,7 @@ func TestAServerServesByTheFirstAnswerWithoutErrorToARequest(t *testing.T) {
 }
 
 func TestASessionIsServedWhenItsLoginsAreAccepted(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	virtual.Test(t, func(t *testing.T) {
 		a := lively()
 		p := plugged(t, a)
 		logIn := func(l *line, xid, code int32) {
@@ -208,7 +208,7 @@ func TestASessionIsServedWhenItsLoginsAreAccepted(t *testing.T) {
 
 func TestARefusedLoginIsWhyTheConnectionEnds(t *testing.T) {
 	for code, refused := range map[int32]bool{authFailed: true, authFailed - 1: false, authFailed + 1: false, 0: false} {
-		synctest.Test(t, func(t *testing.T) {
+		virtual.Test(t, func(t *testing.T) {
 			a := lively()
 			l := plugged(t, a).greeted(1, ms)
 			l.sends(1, OpSetAuth)
@@ -240,7 +240,7 @@ func TestAWriteThatWasAnsweredCatchesTheConnectionUp(t *testing.T) {
 		{OpSetWatches, 0, false},
 		{OpSetAuth, 0, false},
 	} {
-		synctest.Test(t, func(t *testing.T) {
+		virtual.Test(t, func(t *testing.T) {
 			l := plugged(t, lively()).greeted(1, ms)
 			l.sends(1, tc.op)
 			l.says(answer(2, 0)) // to nothing
@@ -262,7 +262,7 @@ func TestARequestThatWasAnsweredLongEnoughAgoHasTouchedTheSession(t *testing.T) 
 		"a login":   {1, OpSetAuth, false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
+			virtual.Test(t, func(t *testing.T) {
 				l := plugged(t, lively()).greeted(1, ms)
 				time.Sleep(1000 * ms)
 				sent := l.dialer.Clock.Now()
@@ -285,7 +285,7 @@ func TestARequestThatWasAnsweredLongEnoughAgoHasTouchedTheSession(t *testing.T) 
 }
 
 func TestTheFastestAnswerIsTheRoundTripAndPingsAreAnsweredInTheirOrder(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	virtual.Test(t, func(t *testing.T) {
 		p := plugged(t, lively())
 		l := p.greeted(1, 5*ms)
 		roundTrip := p.Lease.RoundTrip
@@ -321,7 +321,7 @@ func TestASlowWriteLeavesADoubtAndASlowReadNone(t *testing.T) {
 		"a slow read":    {OpGetData, 1000 * ms, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
+			virtual.Test(t, func(t *testing.T) {
 				a := lively()
 				a.timeout = session
 				l := plugged(t, a).greeted(1, ms)
@@ -340,7 +340,7 @@ func TestASlowWriteLeavesADoubtAndASlowReadNone(t *testing.T) {
 }
 
 func TestAConnectionEndsOnceAndTellsWhyAtFirst(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	virtual.Test(t, func(t *testing.T) {
 		a := lively()
 		l := plugged(t, a).greeted(1, ms)
 		a.all()

@@ -16,6 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/zklock/zklock/internal/latch"
+	"github.com/zklock/zklock/internal/virtual"
 )
 
 // reading is a request for a node's data.
@@ -68,7 +69,7 @@ func (l *line) busy() (writes chan struct{}) {
 }
 
 func TestAllThatIsReadyGoesOutInOneWriteInTheOrderInWhichItCame(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	virtual.Test(t, func(t *testing.T) {
 		l := plugged(t, lively()).greeted(1, ms)
 		writes := make(chan struct{})
 		l.conn.Conn = brink{l.conn.Conn, writes}
@@ -113,7 +114,7 @@ func TestAllThatIsReadyGoesOutInOneWriteInTheOrderInWhichItCame(t *testing.T) {
 
 // Each shows the node as it is behind all that was asked for ahead of it.
 func TestAReadThatAsksForTheSameAsTheLastThatWaitsIsAskedForBoth(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	virtual.Test(t, func(t *testing.T) {
 		l := plugged(t, lively()).greeted(1, ms)
 		writes := l.busy()
 		var told []*Request
@@ -164,7 +165,7 @@ func TestAReadThatAsksForTheSameAsTheLastThatWaitsIsAskedForBoth(t *testing.T) {
 
 // The room of an answer that is seen where it is read is used for the next.
 func TestWhatAnAnswerSaysLastsForWhoWaitsForIt(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	virtual.Test(t, func(t *testing.T) {
 		l := plugged(t, lively()).greeted(1, ms)
 		var seen [][]byte
 		see := func(r *Request) {
@@ -190,7 +191,7 @@ func TestWhatAnAnswerSaysLastsForWhoWaitsForIt(t *testing.T) {
 }
 
 func TestReadsThatAreAskedForTogetherFailTogether(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	virtual.Test(t, func(t *testing.T) {
 		l := plugged(t, lively()).greeted(1, ms)
 		l.busy()
 		first, second := NewRequest(Op{Code: OpExists, Path: "/q"}), NewRequest(Op{Code: OpExists, Path: "/q"})
@@ -206,7 +207,7 @@ func TestReadsThatAreAskedForTogetherFailTogether(t *testing.T) {
 }
 
 func TestAConnectionHasOneWriter(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	virtual.Test(t, func(t *testing.T) {
 		l := plugged(t, lively()).greeted(1, ms)
 		synctest.Wait()
 		before := runtime.NumGoroutine()
@@ -235,7 +236,7 @@ func (l *line) noting(seen *[]string) {
 }
 
 func TestAnswersAndEventsAreSeenInTheServersOrderWhoeverTheyAreFor(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	virtual.Test(t, func(t *testing.T) {
 		l := plugged(t, lively()).dialed()
 		_, err := l.Write(ask)
 		require.NoError(t, err)
@@ -279,7 +280,7 @@ func TestAnAnswerThatIsNotToTheNextRequestOrCannotBeReadEndsTheConnection(t *tes
 		"too long":              {slices.Concat(number(longestAnswer+1), number(nth(0))), "a frame of 67108865 bytes, and 67108864 are the most that is taken"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
+			virtual.Test(t, func(t *testing.T) {
 				a := lively()
 				l := plugged(t, a).greeted(1, ms)
 				ours := []*Request{reading("/a"), reading("/b")}
@@ -323,7 +324,7 @@ func TestARequestEndsWithItsConnectionWhateverHasBecomeOfIt(t *testing.T) {
 		"the connection had ended": {before: func(l *line) { l.Close() }, end: func(*line) {}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
+			virtual.Test(t, func(t *testing.T) {
 				session := lively()
 				l := plugged(t, session).greeted(1, ms)
 				if tc.before != nil {
@@ -362,7 +363,7 @@ func TestNothingOfOursGoesOutBeforeTheLoginIsOver(t *testing.T) {
 		"a ping is sent":        {func(l *line) { l.sends(xidPing, opPing) }, true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
+			virtual.Test(t, func(t *testing.T) {
 				p := plugged(t, lively())
 				p.Logins = make([]Credential, 1)
 				l := p.greeted(1, ms)
@@ -396,7 +397,7 @@ func TestSendReturnsBeforeThenIsCalled(t *testing.T) {
 		"it is answered at once":   nil,
 	} {
 		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
+			virtual.Test(t, func(t *testing.T) {
 				l := plugged(t, lively()).greeted(1, ms)
 				sent, path := make(chan struct{}), "/a"
 				if spoil != nil {
@@ -418,7 +419,7 @@ func TestSendReturnsBeforeThenIsCalled(t *testing.T) {
 }
 
 func TestARequestThatNoServerTakesFailsAndThoseBesideItGoOut(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	virtual.Test(t, func(t *testing.T) {
 		l := plugged(t, lively()).greeted(1, ms)
 		before, long, after := reading("/a"), reading("/"+strings.Repeat("a", longestRequest)), reading("/b")
 		l.Send(before, long, after)
@@ -457,7 +458,7 @@ func TestAnAnswerToOursIsASignOfLifeAndAWriteThatWasAnsweredCatchesUp(t *testing
 		{NewRequest(Op{Code: OpSetData, Path: "/a"}), 0, true, true},
 		{NewTransaction(Op{Code: OpCheck, Path: "/a"}), 0, true, true},
 	} {
-		synctest.Test(t, func(t *testing.T) {
+		virtual.Test(t, func(t *testing.T) {
 			a := lively()
 			l := plugged(t, a).greeted(1, ms)
 			time.Sleep(1000 * ms)

@@ -7,10 +7,11 @@ import (
 	"strconv"
 	"sync/atomic"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/zklock/zklock/internal/virtual"
 )
 
 func TestANameIsDialledAtAnotherOfItsAddressesEachTime(t *testing.T) {
@@ -76,7 +77,7 @@ func TestTheNextAddressOfANameIsDialledIfOneRefusesOrIsSlow(t *testing.T) {
 		"there is none":                  {nil, 0, &net.AddrError{Err: "there is no address"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
+			virtual.Test(t, func(t *testing.T) {
 				ctx, cancel := context.WithTimeout(t.Context(), 1200*ms)
 				defer cancel()
 				addresses, fates := []string(nil), map[string]fate{}

@@ -10,12 +10,12 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/zklock/zklock/internal/clock"
+	"github.com/zklock/zklock/internal/virtual"
 )
 
 // certificate returns one for example.com, and who vouches for it.
@@ -99,7 +99,7 @@ func TestAServerHasToBeWhomItWasDialledAsUnlessTheUserSaysOtherwise(t *testing.T
 
 // The time that a dial has is for both.
 func TestAServerThatDoesNotAnswerTheHandshakeOfTLSIsLeftInTime(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	virtual.Test(t, func(t *testing.T) {
 		ctx, end := context.WithCancel(t.Context())
 		defer end()
 		s, p := &failing{pressed: pressed{id: 1, timeout: 8000 * ms}}, new(pipes)

@@ -12,6 +12,7 @@ import (
 
 	"github.com/zklock/zklock/internal/clock"
 	"github.com/zklock/zklock/internal/lease"
+	"github.com/zklock/zklock/internal/virtual"
 )
 
 // reconnects returns the next connection of the session, and the transaction that its connect request names.
@@ -48,7 +49,7 @@ func (l *line) asksForData() {
 
 // A server that is behind that shows the past, and hangs up.
 func TestAConnectRequestNamesTheLastTransactionThatTheSessionWasToldOf(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	virtual.Test(t, func(t *testing.T) {
 		a := lively()
 		p := plugged(t, a)
 		l, named := p.reconnects(1)
@@ -82,7 +83,7 @@ func TestAConnectRequestNamesTheLastTransactionThatTheSessionWasToldOf(t *testin
 
 // It would keep it, and read it for its watches while the next answer changes it.
 func TestGoZookeeperIsToldOfNoTransaction(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	virtual.Test(t, func(t *testing.T) {
 		l := plugged(t, lively()).dialed()
 		defer l.Close()
 		_, err := l.Write(ask)
@@ -149,7 +150,7 @@ func TestWatchesAreSetAgainFromWhereTheyHaveToldOfAllChanges(t *testing.T) {
 		"set again after it was not, and it was": {[]rewatch{good, {dumb: true}, good}, 20, true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
+			virtual.Test(t, func(t *testing.T) {
 				a := lively()
 				p := plugged(t, a)
 				a.id = 0

@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/zklock/zklock"
+	"github.com/zklock/zklock/internal/virtual"
 )
 
 // "The first failure stops all": what a trace is told becomes the cause of the others' ctx.
@@ -120,7 +121,7 @@ func TestATryOfAClosedSessionsLockSaysSoWhoeverOwnsIt(t *testing.T) {
 }
 
 func TestANilTLSConfigDoesNotSendInTheClear(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	virtual.Test(t, func(t *testing.T) {
 		first := make(chan byte, 1)
 		dial := func(string, string, time.Duration) (net.Conn, error) {
 			ours, theirs := net.Pipe()

@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/zklock/zklock"
+	"github.com/zklock/zklock/internal/virtual"
 	"github.com/zklock/zklock/zktest"
 )
 
@@ -270,7 +271,7 @@ func (table statesTable) run(t *testing.T) {
 			require.NotNil(t, st.before, columns[i])
 			require.NotNil(t, f, row[0])
 			t.Run(row[0]+" when "+columns[i], func(t *testing.T) {
-				synctest.Test(t, func(t *testing.T) {
+				virtual.Test(t, func(t *testing.T) {
 					sc := &scene{t: t, server: zktest.NewServer(t), options: table.options, ctx: t.Context()}
 					require.Equal(t, want, sc.play(st, f), "%v", sc.err)
 					sc.requireClearError()

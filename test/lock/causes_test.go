@@ -5,13 +5,13 @@ import (
 	"fmt"
 	"net"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/go-zookeeper/zk"
 	"github.com/stretchr/testify/require"
 
 	"github.com/zklock/zklock"
+	"github.com/zklock/zklock/internal/virtual"
 	"github.com/zklock/zklock/membership"
 	"github.com/zklock/zklock/zktest"
 )
@@ -66,7 +66,7 @@ func TestTheCauseOfACtxIsToldAndNotTakenForAnAnswerOfTheServer(t *testing.T) {
 		for _, cause := range causes {
 			t.Run(fmt.Sprintf("%s/%v", name, cause), func(t *testing.T) {
 				for end, over := time.Duration(0), false; !over; end += time.Millisecond / 2 {
-					synctest.Test(t, func(t *testing.T) {
+					virtual.Test(t, func(t *testing.T) {
 						server := zktest.NewServer(t, zktest.WithLatency(time.Millisecond, time.Millisecond))
 						w := &hindered{scene: &scene{t: t, server: server, ctx: t.Context()}, place: server.Client("mine")}
 						w.mine, w.theirs = w.actorVia(w.place.Dial), w.actor("theirs")
@@ -101,7 +101,7 @@ func TestTheCauseOfACtxIsToldAndNotTakenForAnAnswerOfTheServer(t *testing.T) {
 func TestTheErrorOfAConnectionIsNotTakenForTheEndOfACtx(t *testing.T) {
 	for _, cause := range []error{context.DeadlineExceeded, context.Canceled} {
 		for frames, last := 0, false; !last; frames++ {
-			synctest.Test(t, func(t *testing.T) {
+			virtual.Test(t, func(t *testing.T) {
 				b := &bubble{t, zktest.NewServer(t), "/lock"}
 				w := &wire{dial: b.server.Dial}
 				w.arm(1<<30, nil)

@@ -9,7 +9,6 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -17,6 +16,7 @@ import (
 	"github.com/zklock/zklock"
 	"github.com/zklock/zklock/internal/clock"
 	"github.com/zklock/zklock/internal/faultproxy"
+	"github.com/zklock/zklock/internal/virtual"
 	"github.com/zklock/zklock/zktest"
 )
 
@@ -130,7 +130,7 @@ func TestAFirstHoldIsLostInTimeThoughTheLeaderIsLate(t *testing.T) {
 	const timeout, tick = 2 * time.Second, 1009 * time.Millisecond
 	const halfTick, late = tick / 2, tick/2 - timeout/4
 	for seed := range int64(60) {
-		synctest.Test(t, func(t *testing.T) {
+		virtual.Test(t, func(t *testing.T) {
 			e := zktest.NewEnsemble(t, 3, zktest.WithSeed(seed), zktest.WithTickTime(tick))
 			leader := slices.Index(e.Servers(), e.Leader())
 			follower, others := (leader+1)%3, (leader+2)%3
@@ -179,7 +179,7 @@ func TestAFirstHoldIsLostInTimeThoughTheLeaderIsLate(t *testing.T) {
 func TestALockThatWaitedForAPausedLeaderIsNotQuickForWhatProofsOnceTook(t *testing.T) {
 	const timeout, slow, pause = 2 * time.Second, 120 * time.Millisecond, 2200 * time.Millisecond
 	for asked := slow / 2; asked < 4*slow; asked += slow / 10 {
-		synctest.Test(t, func(t *testing.T) {
+		virtual.Test(t, func(t *testing.T) {
 			e := zktest.NewEnsemble(t, 3, zktest.WithTickTime(timeout/2), zktest.WithSyncLimit(10), zktest.WithSeed(int64(asked)))
 			leader := slices.Index(e.Servers(), e.Leader())
 			connect := func(name string, server int, timeout time.Duration) (*zklock.Session, *zklock.Locker) {
@@ -217,7 +217,7 @@ func TestALockThatWaitedForAPausedLeaderIsNotQuickForWhatProofsOnceTook(t *testi
 func TestALockRightBehindAnUnlockThatWaitedForAPausedLeaderIsNotQuick(t *testing.T) {
 	const timeout, pause = 2 * time.Second, time.Second
 	for seed := range int64(100) {
-		synctest.Test(t, func(t *testing.T) {
+		virtual.Test(t, func(t *testing.T) {
 			e := zktest.NewEnsemble(t, 3, zktest.WithTickTime(timeout/2), zktest.WithSyncLimit(10), zktest.WithSeed(seed),
 				zktest.WithLatency(0, time.Millisecond), zktest.WithServerLatency(0, time.Millisecond))
 			leader := slices.Index(e.Servers(), e.Leader())
@@ -247,7 +247,7 @@ func TestALockRightBehindAnUnlockThatWaitedForAPausedLeaderIsNotQuick(t *testing
 
 // What others write slowly leaves a doubt each time, but a proof is the second of two all the same.
 func TestSlowWritesOfOthersKeepNobodyFromALease(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	virtual.Test(t, func(t *testing.T) {
 		const timeout = 2 * time.Second
 		e := zktest.NewEnsemble(t, 1)
 		s := must(zklock.Connect(t.Context(), e.PipeAddrs(), timeout, zklock.WithDialer(e.Client("slow").Dial)))
@@ -278,7 +278,7 @@ func TestSlowWritesOfOthersKeepNobodyFromALease(t *testing.T) {
 func TestALockThatWaitedForAPausedLeaderIsNotQuickForHowSlowTheNetworkWas(t *testing.T) {
 	const timeout, slow = 2 * time.Second, 330 * time.Millisecond
 	for seed := range int64(100) {
-		synctest.Test(t, func(t *testing.T) {
+		virtual.Test(t, func(t *testing.T) {
 			e := zktest.NewEnsemble(t, 3, zktest.WithTickTime(timeout/5), zktest.WithSeed(seed),
 				zktest.WithLatency(0, time.Millisecond), zktest.WithServerLatency(0, time.Millisecond))
 			leader, place := slices.Index(e.Servers(), e.Leader()), e.Client("first")
@@ -514,7 +514,7 @@ func TestAHoldIsKeptThoughOthersAreAskedForWhileItsProofsAreUnderWay(t *testing.
 
 // A semaphore gives its turn back between the grant and the call's end.
 func TestPermitsThatAreLostBeforeTheirCallReturnsAreTakenAnew(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	virtual.Test(t, func(t *testing.T) {
 		const timeout = 10 * time.Second
 		srv := zktest.NewServer(t, zktest.WithLatency(timeout/20, timeout/20))
 		var deletes atomic.Int32

@@ -16,6 +16,7 @@ import (
 
 	"github.com/zklock/zklock"
 	"github.com/zklock/zklock/internal/latch"
+	"github.com/zklock/zklock/internal/virtual"
 	"github.com/zklock/zklock/zktest"
 )
 
@@ -29,11 +30,7 @@ type bubble struct {
 
 func inBubble(t *testing.T, f func(t *testing.T, b *bubble), opts ...zktest.Option) {
 	t.Helper()
-	synctest.Test(t, func(t *testing.T) {
-		hung := time.AfterFunc(24*time.Hour, func() { panic("hung: the test does not end") }) // a bubble with a ticking session never does
-		t.Cleanup(func() { hung.Stop() })
-		f(t, &bubble{t, zktest.NewServer(t, opts...), "/lock"})
-	})
+	virtual.Test(t, func(t *testing.T) { f(t, &bubble{t, zktest.NewServer(t, opts...), "/lock"}) })
 }
 
 // session connects from a place of that name.
@@ -109,7 +106,7 @@ func TestACohortSharesATurnUpToItsBound(t *testing.T) {
 
 // Of those that queue in its own session a cohort knows before the queue tells.
 func TestACohortEndsItsTurnForAnotherOfItsSession(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	virtual.Test(t, func(t *testing.T) {
 		far := zktest.NewServer(t, zktest.WithLatency(5*time.Millisecond, 5*time.Millisecond))
 		b := &bubble{t, far, "/lock"}
 		s := b.session("here")
@@ -155,7 +152,7 @@ func TestACohortThatIsNoLongerAloneEndsItsTurn(t *testing.T) {
 
 // The new list takes a round trip, in which many may have been served.
 func TestACohortEndsItsTurnWhenTheQueueChanges(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	virtual.Test(t, func(t *testing.T) {
 		const latency, bound = 5 * time.Millisecond, 2
 		b := &bubble{t, zktest.NewServer(t, zktest.WithLatency(latency, latency)), "/lock"}
 		l, other := b.locker(b.session("cohort"), zklock.WithHandoff(bound)), b.locker(b.session("other"))

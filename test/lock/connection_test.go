@@ -12,6 +12,7 @@ import (
 	"github.com/zklock/zklock"
 	"github.com/zklock/zklock/internal/apachezk"
 	"github.com/zklock/zklock/internal/faultproxy"
+	"github.com/zklock/zklock/internal/virtual"
 	"github.com/zklock/zklock/zktest"
 )
 
@@ -314,7 +315,7 @@ func TestWaitersAddNoRequestsWithEachConnectionThatDoesNotLogIn(t *testing.T) {
 func TestAHoldOutlivesAConnectionWhoseLoginsGoAheadOfItsProof(t *testing.T) {
 	const timeout, way, proofs = time.Second, 15 * time.Millisecond, 100 * time.Millisecond
 	for offset := time.Duration(0); offset < proofs; offset += proofs / 20 {
-		synctest.Test(t, func(t *testing.T) {
+		virtual.Test(t, func(t *testing.T) {
 			server := zktest.NewServer(t, zktest.WithLatency(way, way))
 			s, err := zklock.Connect(t.Context(), []string{server.PipeAddr()}, timeout, zklock.WithDialer(server.Dial), login("ann"))
 			require.NoError(t, err)
@@ -333,7 +334,7 @@ func TestAHoldOutlivesAConnectionWhoseLoginsGoAheadOfItsProof(t *testing.T) {
 
 // The server has closed its end alone, and the connection, a user's, bears no deadline for writing.
 func TestAConnectionThatEndsWhileAWriteIsBlockedIsReplaced(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	virtual.Test(t, func(t *testing.T) {
 		server := zktest.NewServer(t)
 		var full atomic.Bool
 		s := must(zklock.Connect(t.Context(), []string{server.PipeAddr()}, longSession,

@@ -6,13 +6,13 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/go-zookeeper/zk"
 	"github.com/stretchr/testify/require"
 
 	"github.com/zklock/zklock"
+	"github.com/zklock/zklock/internal/virtual"
 	"github.com/zklock/zklock/membership"
 	"github.com/zklock/zklock/zktest"
 )
@@ -54,7 +54,7 @@ func TestAPathThatIsMissingOnAServerWithoutContainersCostsNoConnection(t *testin
 		for _, path := range []string{"/new", "/a/path/that/is/deep"} {
 			for what, take := range belowPaths {
 				t.Run(how+path+"/"+what, func(t *testing.T) {
-					synctest.Test(t, func(t *testing.T) {
+					virtual.Test(t, func(t *testing.T) {
 						server := zktest.NewServer(t, zktest.WithoutContainers(refuses), zktest.WithContainerInterval(time.Second))
 						var log lockedBuffer
 						s, err := zklock.Connect(t.Context(), []string{server.PipeAddr()}, 10*time.Second,
@@ -86,7 +86,7 @@ func TestACallThatEndsWhileItsPathIsMadeLeavesNoPath(t *testing.T) {
 	for what, take := range belowPaths {
 		for _, end := range []string{"its ctx", "its process"} {
 			t.Run(what+"/"+end, func(t *testing.T) {
-				synctest.Test(t, func(t *testing.T) {
+				virtual.Test(t, func(t *testing.T) {
 					b := &bubble{t, zktest.NewServer(t, zktest.WithContainerInterval(time.Second)), ""}
 					for patience := oneWay / 2; ; patience += oneWay {
 						s := b.session("far away")
@@ -171,7 +171,7 @@ func TestManyThatMakePathsWithinEachOtherTakeNoLongTime(t *testing.T) {
 }
 
 func TestALostAnswerToWhatMakesAPathIsNoWordAgainstContainers(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	virtual.Test(t, func(t *testing.T) {
 		server := zktest.NewServer(t, zktest.WithContainerInterval(time.Second))
 		b := &bubble{t, server, "/top/lock"}
 		l := b.locker(b.session(""))

@@ -3,12 +3,12 @@ package lock_test
 import (
 	"context"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/zklock/zklock"
+	"github.com/zklock/zklock/internal/virtual"
 	"github.com/zklock/zklock/zktest"
 )
 
@@ -48,7 +48,7 @@ var goingOn = map[string]func(t *testing.T, b *bubble, s *zklock.Session, busy f
 func TestWhoGoesOnDoesNotWaitUntilNobodyWritesOnItsNode(t *testing.T) {
 	for name, goOn := range goingOn {
 		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
+			virtual.Test(t, func(t *testing.T) {
 				const delay = 5 * time.Millisecond
 				b := &bubble{t, zktest.NewServer(t, zktest.WithLatency(delay, delay)), "/lock"}
 				operator := b.session("operator").Conn()

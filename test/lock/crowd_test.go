@@ -8,12 +8,12 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/zklock/zklock"
+	"github.com/zklock/zklock/internal/virtual"
 	"github.com/zklock/zklock/zktest"
 )
 
@@ -23,7 +23,7 @@ import (
 func inFarBubble(t *testing.T, f func(t *testing.T, b *bubble), opts ...zktest.Option) {
 	t.Helper()
 	const delay = time.Millisecond
-	synctest.Test(t, func(t *testing.T) {
+	virtual.Test(t, func(t *testing.T) {
 		f(t, &bubble{t, zktest.NewServer(t, append(opts, zktest.WithLatency(delay, delay))...), "/lock"})
 	})
 }

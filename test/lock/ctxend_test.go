@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/zklock/zklock"
+	"github.com/zklock/zklock/internal/virtual"
 	"github.com/zklock/zklock/membership"
 	"github.com/zklock/zklock/zktest"
 )
@@ -296,7 +297,7 @@ func TestEveryCallReturnsWhenItsContextEnds(t *testing.T) {
 func (c timely) sweep(t *testing.T, options []zklock.Option, strike func(*hindered)) {
 	for frames := 0; ; frames++ {
 		last := false
-		synctest.Test(t, func(t *testing.T) {
+		virtual.Test(t, func(t *testing.T) {
 			w := &hindered{scene: &scene{t: t, server: zktest.NewServer(t), options: options, ctx: t.Context()}}
 			last = w.play(c, strike, frames)
 		})

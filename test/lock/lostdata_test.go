@@ -7,13 +7,13 @@ import (
 	"path/filepath"
 	"sync/atomic"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/zklock/zklock"
 	"github.com/zklock/zklock/internal/apachezk"
+	"github.com/zklock/zklock/internal/virtual"
 	"github.com/zklock/zklock/zktest"
 )
 
@@ -97,7 +97,7 @@ func (c unnamed) Write(p []byte) (int, error) {
 
 // The first server that serves again may be one that is asked whether the session is over.
 func TestASessionOutlivesALongElection(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	virtual.Test(t, func(t *testing.T) {
 		e := zktest.NewEnsemble(t, 3)
 		const inSecondRound = 4
 		asked := 0

@@ -5,13 +5,13 @@ import (
 	"fmt"
 	"sync"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/go-zookeeper/zk"
 	"github.com/stretchr/testify/require"
 
 	"github.com/zklock/zklock"
+	"github.com/zklock/zklock/internal/virtual"
 	"github.com/zklock/zklock/zktest"
 )
 
@@ -97,7 +97,7 @@ func TestAMultiLockerHoldsAllItsLocksOrNone(t *testing.T) {
 // In virtual time: each lock is freed when the wait for it has taken a part of the limit;
 // limits for each of them would add up.
 func TestAMultiLockersLocksComeFromOneLimit(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	virtual.Test(t, func(t *testing.T) {
 		const limit = time.Second
 		server := zktest.NewServer(t)
 		connect := func() []*zklock.Locker {

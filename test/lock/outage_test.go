@@ -20,6 +20,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/zklock/zklock"
+	"github.com/zklock/zklock/internal/virtual"
 	"github.com/zklock/zklock/zktest"
 )
 
@@ -367,7 +368,7 @@ func TestAnOutageCostsNoPlaceBehindAnotherThatWaits(t *testing.T) {
 }
 
 func TestPingFailsWhileTheServerIsCutOffFromItsLeader(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	virtual.Test(t, func(t *testing.T) {
 		e := zktest.NewEnsemble(t, 3)
 		leader := e.Leader()
 		follower := e.Server(0)

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/go-zookeeper/zk"
@@ -12,6 +11,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/zklock/zklock"
+	"github.com/zklock/zklock/internal/virtual"
 	"github.com/zklock/zklock/zktest"
 )
 
@@ -272,7 +272,7 @@ func TestANodeThatItsACLHidesCostsOnlyItsOwnHold(t *testing.T) {
 // The last but one of those ahead is worth a watch from far away, and no error of that watch
 // may end in lists without a pause.
 func TestAnyPredecessorThatCannotBeReadEndsTheWaitFromFarAway(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	virtual.Test(t, func(t *testing.T) {
 		const delay = 2 * time.Millisecond
 		b := &bubble{t, zktest.NewServer(t, zktest.WithLatency(delay, delay)), "/lock"}
 		operator := b.session("operator").Conn()

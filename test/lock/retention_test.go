@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/zklock/zklock"
+	"github.com/zklock/zklock/internal/virtual"
 	"github.com/zklock/zklock/zktest"
 )
 
@@ -93,7 +94,7 @@ func TestALockIsNotRetainedPastOneWhoWaits(t *testing.T) {
 		"of the same session, whose node is known":             {"owner", false, 12 * time.Millisecond, true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
+			virtual.Test(t, func(t *testing.T) {
 				far := zktest.NewServer(t, zktest.WithLatency(5*time.Millisecond, 5*time.Millisecond))
 				b := &bubble{t, far, "/lock"}
 				sessions := map[string]*zklock.Session{"owner": b.session("owner"), "other": b.session("other")}
@@ -128,7 +129,7 @@ func TestALockIsNotRetainedPastOneWhoWaits(t *testing.T) {
 func TestARetainedLockIsNotTakenAgainPastOneOfItsSessionWhoWaits(t *testing.T) {
 	for name, after := range map[string]time.Duration{"its node is not known yet": 0, "its node is known": 12 * time.Millisecond} {
 		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
+			virtual.Test(t, func(t *testing.T) {
 				far := zktest.NewServer(t, zktest.WithLatency(5*time.Millisecond, 5*time.Millisecond))
 				b := &bubble{t, far, "/lock"}
 				s := b.session("owner")
@@ -151,7 +152,7 @@ func TestARetainedLockIsNotTakenAgainPastOneOfItsSessionWhoWaits(t *testing.T) {
 
 // What has changed takes a round trip to read.
 func TestARetainedLockIsNotTakenAgainWhenTheQueueHasChanged(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	virtual.Test(t, func(t *testing.T) {
 		const latency = 5 * time.Millisecond
 		b := &bubble{t, zktest.NewServer(t, zktest.WithLatency(latency, latency)), "/lock"}
 		other := b.locker(b.session("other"))

@@ -7,7 +7,6 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/go-zookeeper/zk"
@@ -15,6 +14,7 @@ import (
 
 	"github.com/zklock/zklock"
 	"github.com/zklock/zklock/internal/faultproxy"
+	"github.com/zklock/zklock/internal/virtual"
 	"github.com/zklock/zklock/zktest"
 )
 
@@ -373,7 +373,7 @@ func TestPermitsAreTakenOnlyWithTheTurn(t *testing.T) {
 func TestATurnWhoseNodeIsGoneBeforeItTakesPermitsIsLostAtOnce(t *testing.T) {
 	for name, there := range map[string]bool{"with the size to be set": true, "with the leases' node to be made": false} {
 		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
+			virtual.Test(t, func(t *testing.T) {
 				const delay = 100 * time.Microsecond
 				b := &bubble{t, zktest.NewServer(t, zktest.WithLatency(delay, delay)), "/sem"}
 				s, operator := b.session("here"), b.session("operator")

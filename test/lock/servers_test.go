@@ -4,12 +4,12 @@ import (
 	"errors"
 	"net"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/zklock/zklock"
+	"github.com/zklock/zklock/internal/virtual"
 )
 
 func TestServersThatCouldOnlyBeDialledInVainAreRefusedAtOnce(t *testing.T) {
@@ -60,7 +60,7 @@ func TestServersAreDialledAsTheyAreGivenAndAtPort2181WithoutOne(t *testing.T) {
 		"[fe80::1%eth0]:1":   "[fe80::1%eth0]:1",
 	} {
 		t.Run(server, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
+			virtual.Test(t, func(t *testing.T) {
 				dialled := make(chan string, 100)
 				_, err := zklock.Connect(within(t, time.Second), []string{server}, time.Second,
 					zklock.WithDialer(func(_, address string, _ time.Duration) (net.Conn, error) {

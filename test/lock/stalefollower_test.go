@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/zklock/zklock"
+	"github.com/zklock/zklock/internal/virtual"
 	"github.com/zklock/zklock/zktest"
 )
 
@@ -25,7 +26,7 @@ type differing struct {
 
 func inDifferingBubble(t *testing.T, f func(t *testing.T, m *differing)) {
 	t.Helper()
-	synctest.Test(t, func(t *testing.T) {
+	virtual.Test(t, func(t *testing.T) {
 		e := zktest.NewEnsemble(t, 3, zktest.WithContainerInterval(0)) // what is kept goes with its parent
 		f(t, &differing{bubble: &bubble{t, e.Leader(), "/locks/a"}, e: e, stale: e.Server(0)})
 	})

@@ -8,12 +8,12 @@ import (
 	"net"
 	"sync/atomic"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/zklock/zklock"
+	"github.com/zklock/zklock/internal/virtual"
 	"github.com/zklock/zklock/zktest"
 )
 
@@ -33,7 +33,7 @@ func withoutDeadlines(t *testing.T, f func(t *testing.T, server *zktest.Server, 
 	t.Helper()
 	for name, says := range map[string]error{"told": errors.ErrUnsupported, "untold": nil} {
 		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
+			virtual.Test(t, func(t *testing.T) {
 				server := zktest.NewServer(t)
 				s, err := zklock.Connect(t.Context(), []string{server.PipeAddr()}, longSession,
 					zklock.WithDialer(func(network, addr string, limit time.Duration) (net.Conn, error) {
@@ -140,7 +140,7 @@ func (w *secureTunnel) dial(network, addr string, limit time.Duration) (net.Conn
 
 // A farewell by TLS would wait for whoever does not read any more.
 func TestAHoldOutlivesATunnelThatHangs(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	virtual.Test(t, func(t *testing.T) {
 		a := newAuthority(t, "ours")
 		pair, err := tls.X509KeyPair(a.pair("server"))
 		require.NoError(t, err)

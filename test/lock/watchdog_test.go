@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/zklock/zklock"
+	"github.com/zklock/zklock/internal/virtual"
 	"github.com/zklock/zklock/zktest"
 )
 
@@ -25,7 +26,7 @@ type watchful struct {
 
 func watching(t *testing.T, f func(t *testing.T, w *watchful), opts ...zktest.Option) {
 	t.Helper()
-	synctest.Test(t, func(t *testing.T) {
+	virtual.Test(t, func(t *testing.T) {
 		w := &watchful{scene: &scene{t: t, server: zktest.NewServer(t, opts...), ctx: t.Context()}}
 		w.place = w.server.Client("mine")
 		s, err := zklock.Connect(t.Context(), []string{w.server.PipeAddr()}, 10*time.Second, zklock.WithDialer(w.place.Dial),
@@ -156,7 +157,7 @@ func TestACallWithADeadlineIsNotToldSinceItReturnsAnError(t *testing.T) {
 }
 
 func TestALongSessionTimeoutIsWaitedForBeforeALockIsTold(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	virtual.Test(t, func(t *testing.T) {
 		const timeout = time.Minute
 		server := zktest.NewServer(t, zktest.WithSessionTimeouts(time.Second, time.Hour))
 		var log lockedBuffer

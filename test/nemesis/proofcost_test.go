@@ -4,13 +4,13 @@ import (
 	"bytes"
 	"fmt"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/zklock/zklock"
 	"github.com/zklock/zklock/internal/faultproxy"
+	"github.com/zklock/zklock/internal/virtual"
 	"github.com/zklock/zklock/zktest"
 )
 
@@ -122,7 +122,7 @@ func section(l *zklock.Locker) {
 
 func TestASessionProvesEachEighthOfItsTimeoutHoweverMuchItHolds(t *testing.T) {
 	for _, holds := range []int{1, 20} {
-		synctest.Test(t, func(t *testing.T) {
+		virtual.Test(t, func(t *testing.T) {
 			server := zktest.NewServer(t)
 			s := connect(t, shortTimeout, []string{server.PipeAddr()}, zklock.WithDialer(server.Dial))
 			for i := range holds {

@@ -5,11 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/go-zookeeper/zk"
 	"github.com/stretchr/testify/require"
+
+	"github.com/zklock/zklock/internal/virtual"
 )
 
 // refusing is a program of two machines that ask for one lock, and one fault.
@@ -44,7 +45,7 @@ func TestOperatorsAndServersThatRefuseAreHeardOfAndEverybodyGoesOn(t *testing.T)
 		{RefuseWatch, 1, "refuses getData of m0 with -127(.|\n)* data set /a/_c_"},
 	} {
 		t.Run(tc.kind.String(), func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
+			virtual.Test(t, func(t *testing.T) {
 				log := newTimeline()
 				p := refusing(tc.seed, Fault{At: 50 * time.Millisecond, Kind: tc.kind, For: 400 * time.Millisecond})
 				require.Nil(t, simulate(p, new(Stats), log))
@@ -86,7 +87,7 @@ func TestARefusalExcusesACallInItsSpellOnly(t *testing.T) {
 }
 
 func TestASpellIsOverWhenItsConsequencesAre(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	virtual.Test(t, func(t *testing.T) {
 		ck := newChecker(newTimeline(), new(Stats))
 		require.Zero(t, ck.recovery())
 		s := &spell{tail: unheard}

@@ -35,8 +35,9 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
-	"testing/synctest"
 	"time"
+
+	"github.com/zklock/zklock/internal/virtual"
 )
 
 // Run simulates p, counts what it did in stats, and returns what went wrong; nil
@@ -44,9 +45,6 @@ import (
 func Run(t *testing.T, p *Program, stats *Stats) (failure *Failure) {
 	var log *timeline
 	defer func() {
-		if p := recover(); p != nil && failure == nil {
-			failure = &Failure{Promise: "P6", Text: fmt.Sprintf("goroutines are left: %v\n%s", p, bubbled())}
-		}
 		stats.Seeds.Add(1)
 		if failure != nil {
 			failure.Program, failure.Timeline = p, log.String()
@@ -54,10 +52,13 @@ func Run(t *testing.T, p *Program, stats *Stats) (failure *Failure) {
 	}()
 	watchdog := watch(fmt.Sprintf("seed %d", p.Seed), &log)
 	defer watchdog.Stop()
-	synctest.Test(t, func(*testing.T) {
+	stuck := virtual.Try(t, func(*testing.T) {
 		log = newTimeline()
 		failure = simulate(p, stats, log)
 	})
+	if stuck != "" && failure == nil {
+		failure = &Failure{Promise: "P6", Text: "goroutines are left: " + stuck}
+	}
 	return failure
 }
 

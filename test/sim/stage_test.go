@@ -14,6 +14,7 @@ import (
 
 	"github.com/zklock/zklock"
 	"github.com/zklock/zklock/internal/clock"
+	"github.com/zklock/zklock/internal/virtual"
 	"github.com/zklock/zklock/zktest"
 )
 
@@ -44,7 +45,7 @@ func play(t *testing.T, servers int, scene func(s *stage), opts ...zktest.Option
 	var log *timeline
 	watchdog := watch(t.Name(), &log)
 	defer watchdog.Stop()
-	synctest.Test(t, func(t *testing.T) {
+	virtual.Test(t, func(t *testing.T) {
 		log = newTimeline()
 		s := &stage{T: t, log: log}
 		s.Ensemble = zktest.NewEnsemble(t, servers, append([]zktest.Option{zktest.WithTickTime(tick)}, opts...)...)

@@ -4,9 +4,9 @@ import (
 	"fmt"
 	"net"
 	"testing"
-	"testing/synctest"
 	"time"
 
+	"github.com/zklock/zklock/internal/virtual"
 	"github.com/zklock/zklock/zktest"
 )
 
@@ -75,7 +75,7 @@ func BenchmarkRequestsToAFollower(b *testing.B) {
 // BenchmarkABubble is what a run of a simulation costs at least: a bubble, an ensemble, two clients, a little work.
 func BenchmarkABubble(b *testing.B) {
 	for b.Loop() {
-		synctest.Test(new(testing.T), func(t *testing.T) {
+		virtual.Test(new(testing.T), func(t *testing.T) {
 			e := zktest.NewEnsemble(t, 3)
 			for range 2 {
 				c := connect(t, e.Dial, e.PipeAddrs()...)

@@ -18,6 +18,7 @@ import (
 
 	"github.com/zklock/zklock"
 	"github.com/zklock/zklock/internal/apachezk"
+	"github.com/zklock/zklock/internal/virtual"
 	"github.com/zklock/zklock/zktest"
 )
 
@@ -77,7 +78,7 @@ func endOfCounterServer(t *testing.T) string {
 }
 
 func TestOverlappingCreatesGetNegativeNumbersAtTheEndOfTheCounter(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	virtual.Test(t, func(t *testing.T) {
 		s := zktest.NewServer(t, zktest.WithDiskLatency(time.Millisecond, time.Millisecond))
 		w := at(t, s)
 		w.call(t, opCreate, create("/end", 0))

@@ -9,6 +9,7 @@ import (
 	"github.com/go-zookeeper/zk"
 	"github.com/stretchr/testify/require"
 
+	"github.com/zklock/zklock/internal/virtual"
 	"github.com/zklock/zklock/zktest"
 )
 
@@ -24,7 +25,7 @@ const (
 
 // inBubble runs the test against an ensemble of three in virtual time. The leader is the last.
 func inBubble(t *testing.T, fn func(t *testing.T, e *zktest.Ensemble), opts ...zktest.Option) {
-	synctest.Test(t, func(t *testing.T) {
+	virtual.Test(t, func(t *testing.T) {
 		opts = append([]zktest.Option{zktest.WithTickTime(200 * time.Millisecond)}, opts...)
 		fn(t, zktest.NewEnsemble(t, 3, opts...))
 	})
@@ -328,7 +329,7 @@ func TestWithoutAMajorityNothingIsDecided(t *testing.T) {
 func TestServersThatHaveLostTheirDataBeginAnew(t *testing.T) {
 	for _, servers := range []int{1, 3} {
 		t.Run(fmt.Sprint(servers), func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
+			virtual.Test(t, func(t *testing.T) {
 				e := zktest.NewEnsemble(t, servers)
 				told := 0
 				e.Observe(func(zktest.Txn) { told++ })

@@ -11,13 +11,14 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/zklock/zklock/internal/virtual"
 	"github.com/zklock/zklock/zktest"
 )
 
 // aloneInBubble runs the test against a server that stands alone, in virtual time.
 func aloneInBubble(t *testing.T, fn func(t *testing.T, s *zktest.Server), opts ...zktest.Option) {
 	t.Helper()
-	synctest.Test(t, func(t *testing.T) { fn(t, zktest.NewServer(t, opts...)) })
+	virtual.Test(t, func(t *testing.T) { fn(t, zktest.NewServer(t, opts...)) })
 }
 
 func exists(t testing.TB, w *wire, path string) bool {

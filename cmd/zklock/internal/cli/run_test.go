@@ -2,7 +2,6 @@ package cli
 
 import (
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -10,12 +9,13 @@ import (
 	"github.com/zklock/zklock"
 	"github.com/zklock/zklock/cmd/zklock/internal/job"
 	"github.com/zklock/zklock/internal/clock"
+	"github.com/zklock/zklock/internal/virtual"
 	"github.com/zklock/zklock/zktest"
 )
 
 // While it is stopped no timer of it runs, and when it goes on it starts the command at once.
 func TestAProcessThatWasStoppedBetweenTheGrantAndTheForkStartsNoCommand(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	virtual.Test(t, func(t *testing.T) {
 		server := zktest.NewServer(t)
 		var c clock.Clock
 		session, err := zklock.Connect(clock.With(t.Context(), &c), []string{server.PipeAddr()}, 10*time.Second, zklock.WithDialer(server.Dial))
@@ -36,7 +36,7 @@ func TestAProcessThatWasStoppedBetweenTheGrantAndTheForkStartsNoCommand(t *testi
 
 // As while the limits of the servers are being changed, one by one.
 func TestACommandEndsInAQuarterOfTheShortestTimeoutOfItsSession(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	virtual.Test(t, func(t *testing.T) {
 		server := zktest.NewServer(t)
 		r, session := new(guarded), connect(t, server)
 		require.Equal(t, 2500*time.Millisecond, r.killIn(session))

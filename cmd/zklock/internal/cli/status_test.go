@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/zklock/zklock"
+	"github.com/zklock/zklock/internal/virtual"
 	"github.com/zklock/zklock/zktest"
 )
 
@@ -27,7 +28,7 @@ func TestAPartOfANamesEndGoesAheadOfOneInItsMiddle(t *testing.T) {
 }
 
 func TestAWatchThatFindsItsPathCreatedMeanwhileSeesItsChildren(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	virtual.Test(t, func(t *testing.T) {
 		server := zktest.NewServer(t)
 		watcher, other := connect(t, server), connect(t, server).Conn()
 		looking := server.HoldRequest(zktest.OpExists, zktest.OnPath("/p"))

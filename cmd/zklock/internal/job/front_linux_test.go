@@ -23,6 +23,8 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
+
+	"github.com/zklock/zklock/internal/virtual"
 )
 
 // roleVariable makes this executable a front, or the keeper that it starts, or one that
@@ -195,7 +197,7 @@ func TestAFrontHearsThatTheCommandIsToEnd(t *testing.T) {
 
 // Its keeper may be killed meanwhile.
 func TestACommandThatIsBeingEndedIsGivenNoMoreTime(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	virtual.Test(t, func(t *testing.T) {
 		front, keeper := net.Pipe()
 		said := receive(front)
 		tell := func(n commandState) {
