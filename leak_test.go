@@ -68,14 +68,14 @@ func TestPollingAHeldLockLeavesNothingBehind(t *testing.T) {
 	holder, l := at.locker(at.direct()), at.locker(at.direct())
 	holder.Lock()
 	most, before := 0, runtime.NumGoroutine()
-	at.requireSteady(500, 4500, func() {
+	at.requireSteady(250, 2250, func() {
 		ok, err := l.TryLockFor(context.Background(), 500*time.Microsecond)
 		require.NoError(t, err)
 		require.False(t, ok)
 		most = max(most, runtime.NumGoroutine())
 	}, func() { at.awaitQueue(1) })
 	require.Less(t, most, before+abandoned)
-	require.Greater(t, at.childWrites(), 2*500, "the polls did queue")
+	require.Greater(t, at.childWrites(), 2*250, "the polls did queue")
 }
 
 func TestPollingAServerThatHangsDoesNotPileUpWork(t *testing.T) {
@@ -139,7 +139,7 @@ func TestSessionsThatAreLostLeaveNothingBehind(t *testing.T) {
 	at.makeParent()
 	s := at.session()
 	l := at.locker(s)
-	at.requireSteady(10, 30, func() {
+	at.requireSteady(8, 20, func() {
 		require.NoError(t, l.LockContext(within(t, patience)))
 		at.kill(s)
 		receive(t, l.Lost(), "the loss")

@@ -50,6 +50,7 @@ func (c *client) lease() *Lease {
 	l := &Lease{timeout: timeout, proved: at(c.proved), rests: at(c.rests), connection: connection{
 		sure: at(c.sure), next: at(c.next), ripe: at(c.ripe), counts: at(c.counts), slow: at(c.slow),
 	}}
+	l.recent = make([]exchange, 0, len(c.recent))
 	for _, r := range c.recent {
 		if r != unused {
 			l.recent = append(l.recent, exchange{at(r.sent), at(r.answered)})

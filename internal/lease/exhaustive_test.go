@@ -75,6 +75,7 @@ var scopes = []struct {
 
 // parts are what is explored of the largest scopes without -lease.full.
 var parts = map[string]budget{
+	"a leg and a ping that are late, a lock given back and another one, and a cut":                          {pings: 2, cuts: 1, releases: 1},
 	"a pause, a leg that is late, and a cut":                                                                {pauses: 1, cuts: 1},
 	"a pause, a lock given back and another one, and a cut":                                                 {cuts: 1, releases: 1},
 	"a connect request without an answer, a leg that is late, a lock given back and another one, and a cut": {cuts: 1, releases: 1, asks: 1},
@@ -141,7 +142,7 @@ var terms = map[string]scope{
 		began: func(a *answered) { a.lease.slow = clock.Earlier(a.lease.slow, now) },
 	},
 	"a slow one that follows makes sure of the first one's touches only": {
-		budget: budget{late: 2, cuts: 1, pauses: 1}, longest: 8,
+		budget: budget{late: 1, cuts: 1, pauses: 1}, longest: 8,
 		proved: func(a *answered) { a.quick = a.quick || a.second() },
 	},
 	"a slow one that follows leaves a doubt too": {
@@ -199,7 +200,12 @@ func TestEachTermTakenAwayHasACounterexample(t *testing.T) {
 	}
 	for name, sc := range terms {
 		t.Run(name, func(t *testing.T) {
+			sc.starts = 1 // which shows most of them, in a fraction of the states
 			states, trace := sc.check()
+			if trace == "" {
+				sc.starts = 0
+				states, trace = sc.check()
+			}
 			require.NotEmpty(t, trace, "%d states", states)
 			t.Logf("after %d states:\n%s", states, trace)
 		})

@@ -46,6 +46,7 @@ type scope struct {
 	keeps   bool   // that a hold is lost is wrong too
 	reading uint8  // steps from one read to the next
 	grant   moment // what a server counts down from that was not heard
+	starts  uint8  // of how many: in each the leader pings a step later
 
 	// What a mutant takes away: it has the lease take what is true for what would satisfy a
 	// condition.

@@ -53,6 +53,9 @@ func (sc scope) whole() *scope {
 	if sc.tick == 0 {
 		sc.tick = countdown / 4
 	}
+	if sc.starts == 0 {
+		sc.starts = sc.tick
+	}
 	if sc.reading == 0 {
 		sc.reading = countdown/3 + 1
 	}
@@ -86,12 +89,14 @@ func (sc scope) check() (states int, trace string) {
 	var queue []world
 	var origins []origin
 	add := func(w world, o origin) {
-		if _, seen := known[w]; !seen && w != (world{}) {
-			known[w] = struct{}{}
+		if w == (world{}) {
+			return
+		}
+		if known[w] = struct{}{}; len(known) > len(queue) {
 			queue, origins = append(queue, w), append(origins, o)
 		}
 	}
-	for ping := range whole.tick {
+	for ping := range whole.starts {
 		w := started(ping, whole.reading)
 		w.budget = whole.budget
 		whole.canonical(&w)

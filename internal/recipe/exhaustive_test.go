@@ -62,8 +62,7 @@ func (sc scope) check() (states int, trace string) {
 			if st.wrong != "" {
 				return len(queue), tell(int32(at), st.wrong, n)
 			}
-			if _, seen := known[st.to]; !seen {
-				known[st.to] = struct{}{}
+			if known[st.to] = struct{}{}; len(known) > len(queue) {
 				queue = append(queue, st.to)
 				origins = append(origins, origin{int32(at), uint8(n)})
 			}
@@ -131,6 +130,7 @@ var scopes = []struct {
 
 // parts are what is explored of the largest scopes without -recipe.full.
 var parts = map[string]budget{
+	"two of one session and one of another":                                         {reconnects: 1, ends: 1},
 	"a writer that downgrades, a writer and a reader":                               {deletes: 1},
 	"a lock of another library between two of one session":                          {ends: 1, deletes: 1},
 	"another library's lock that leaves a node in its place, a writer and a reader": {},

@@ -61,7 +61,8 @@ type scope struct {
 	behindhand bool // a new connection is read by at once
 	follows    bool // contenders of one session hand the lock on
 
-	words bool // each step says what it is
+	words  bool // each step says what it is
+	buffer []step
 }
 
 // budget is how often something may still happen that need not.
@@ -215,9 +216,9 @@ type step struct {
 	wrong string // what it has broken
 }
 
-// steps returns all that can happen next.
+// steps returns all that can happen next, until it is called again.
 func (sc *scope) steps(s state) []step {
-	var all []step
+	all := sc.buffer[:0]
 	add := func(fair bool, to state, wrong, text string, args ...any) {
 		if sc.words {
 			text = fmt.Sprintf(text, args...)
@@ -239,6 +240,7 @@ func (sc *scope) steps(s state) []step {
 			all[i].wrong = sc.broken(&all[i].to)
 		}
 	}
+	sc.buffer = all
 	return all
 }
 
