@@ -308,7 +308,7 @@ func TestTwoCommandsNeverRunAtOnceHoweverTheirLeadersEnd(t *testing.T) {
 		func(p *process) { links[p].Drop(faultproxy.Both) },
 		func(*process) { require.Equal(t, 0, at.zklock("revoke", at.path).exit()) },
 	}
-	for turn := range 2 * len(ends) * len(goesOn) {
+	for turn := range 2 * len(ends) {
 		var p *process
 		select {
 		case p = <-leading:

@@ -2,6 +2,7 @@ package main_test
 
 import (
 	"bufio"
+	"flag"
 	"fmt"
 	"os"
 	"os/exec"
@@ -32,6 +33,10 @@ func TestMain(m *testing.M) {
 type suite struct{ *testing.M }
 
 func (s suite) Run() int {
+	flag.Parse()
+	if !isSet("test.parallel") { // most wait, for processes and for a server
+		_ = flag.Set("test.parallel", "8")
+	}
 	dir, err := os.MkdirTemp("", "zklock-test-")
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
@@ -52,6 +57,11 @@ func (s suite) Run() int {
 		}
 	}
 	return s.M.Run()
+}
+
+func isSet(name string) (set bool) {
+	flag.Visit(func(f *flag.Flag) { set = set || f.Name == name })
+	return set
 }
 
 // childVariable makes this executable one of the programs that zklock runs.
