@@ -65,11 +65,12 @@ func (l *Locker) Lock(ctx context.Context, job string) (gocron.Lock, error) {
 // run has a lock of its own, by the job's name and the time of the run. So the clocks may differ by half
 // of the least time of a hold, whatever the period is, and who dies takes its run along and no other.
 //
-// The time of a run is that of Lock, by now, rounded to a multiple of period. So all have to say the
-// same period, and the job's times have to be such multiples: those of a [gocron.CronJob] are; a
-// [gocron.DurationJob] needs [gocron.WithStartAt]. Who starts later than by half a period takes the next
-// run's lock, which then runs early, and once. now is [time.Now], or that of the clock that gocron was
-// given by [gocron.WithClock].
+// The time of a run is that of Lock, by now, rounded down to a multiple of period. (A timer may be a
+// little early: what is short of a multiple by a tenth of period, or less, is rounded up.) So all have to
+// say the same period, and the job's times have to be such multiples: those of a [gocron.CronJob] are; a
+// [gocron.DurationJob] needs [gocron.WithStartAt]. Who starts late by more than nine tenths of a period
+// takes the next run's lock, which then runs early, and once. now is [time.Now], or that of the clock
+// that gocron was given by [gocron.WithClock].
 //
 // A run that takes longer than period does not keep the next one from another instance. A path of
 // ZooKeeper is left of each run for a minute or two: see [zklock.Keyed].
@@ -91,7 +92,8 @@ type runs struct {
 }
 
 func (r runs) Lock(ctx context.Context, job string) (gocron.Lock, error) {
-	return r.of.Lock(ctx, job+" "+r.now().Round(r.period).UTC().Format(time.RFC3339Nano))
+	at := r.now().Add(r.period / 10).Truncate(r.period)
+	return r.of.Lock(ctx, job+" "+at.UTC().Format(time.RFC3339Nano))
 }
 
 // lock is the lock of a run.

@@ -14,6 +14,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -42,6 +43,10 @@ func asInstance() {
 
 // serve has a job that says of which second its run is.
 func serve(args []string) error {
+	every, err := time.ParseDuration(args[2] + "s")
+	if err != nil {
+		return err
+	}
 	by, err := time.ParseDuration(args[3])
 	if err != nil {
 		return err
@@ -55,12 +60,13 @@ func serve(args []string) error {
 	if err != nil {
 		return err
 	}
-	scheduler, err := gocron.NewScheduler(gocron.WithDistributedLocker(of), gocron.WithClock(clock))
+	run := &timed{Locker: of, now: clock.Now}
+	scheduler, err := gocron.NewScheduler(gocron.WithDistributedLocker(run), gocron.WithClock(clock))
 	if err != nil {
 		return err
 	}
 	_, err = scheduler.NewJob(gocron.CronJob("*/"+args[2]+" * * * * *", true), gocron.NewTask(func() {
-		fmt.Println(clock.Now().Round(time.Second).Unix())
+		fmt.Println(run.began.Load().Add(every / 10).Truncate(every).Unix())
 	}), gocron.WithName("digest"))
 	if err != nil {
 		return err
@@ -68,6 +74,22 @@ func serve(args []string) error {
 	scheduler.Start()
 	fmt.Println("ready")
 	select {}
+}
+
+// timed knows when the run began that has the lock: the job itself may begin a second later on a busy machine.
+type timed struct {
+	gocron.Locker
+	now   func() time.Time
+	began atomic.Pointer[time.Time]
+}
+
+func (l *timed) Lock(ctx context.Context, job string) (gocron.Lock, error) {
+	now := l.now()
+	lock, err := l.Locker.Lock(ctx, job)
+	if err == nil {
+		l.began.Store(&now)
+	}
+	return lock, err
 }
 
 func newInstancesLocker(s *zklock.Session, of string, now func() time.Time) (gocron.Locker, error) {
