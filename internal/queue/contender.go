@@ -58,7 +58,7 @@ type contender struct {
 	checked bool     // the owner has asked for the check
 
 	// Guarded by the session's mu; see succession.go.
-	line       *line         // that counts c; nil if none does
+	counted    bool          // in its queue's line
 	among      among         // the session's protected
 	successor  *contender    // stands right behind, in this session
 	turn       chan struct{} // what c waits for as a successor

@@ -132,21 +132,21 @@ func (s *Session) expire(inc *incarnation, now clock.Instant) {
 	s.incarnation = &incarnation{id: inc.id}
 }
 
-// keepProving proves the session each interval, and at once on a new connection. It
-// ends when it finds nothing to prove, as it does after Close: the end of a client is a change
-// of its connection.
+// keepProving proves the session each interval, and at once on a new connection. It ends when there is
+// nothing to prove as that is due, so that one serves many short holds, and without a connection: its
+// end is a change, and so is the end of a client.
 func (s *Session) keepProving() {
 	var last *wire.Link // that a proof was tried on
 	for {
 		s.mu.Lock()
-		if s.protected.length == 0 || s.incarnation == nil {
+		changed := s.client.Changed()
+		l, now := s.link, s.client.Clock.Now()
+		pause := s.lease.NextProof(now)
+		if s.incarnation == nil || s.protected.length == 0 && (l == nil || pause <= 0 || s.closed) {
 			s.proving = false
 			s.mu.Unlock()
 			return
 		}
-		changed := s.client.Changed()
-		l, now := s.link, s.client.Clock.Now()
-		pause := s.lease.NextProof(now)
 		s.mu.Unlock()
 
 		switch {

@@ -59,7 +59,7 @@ func NewSession(c *client.Client) *Session {
 		lease:          c.Lease,
 		ids:            newIdentities(),
 		live:           make(map[string]*contender),
-		index:          index{at: make(map[indexKey]*contender), lines: make(map[string]*line)},
+		index:          index{at: make(map[indexKey]*contender), lines: make(map[string]int)},
 		spent:          make(map[string]int64),
 		told:           make(map[[2]string]bool),
 		beginner:       make(chan struct{}, 1),

@@ -38,34 +38,28 @@ type indexKey struct {
 // them and of those whose node is not known yet.
 type index struct {
 	at    map[indexKey]*contender
-	lines map[string]*line
+	lines map[string]int // how many stand in each queue
 }
-
-// line is how many contenders of a session stand in one queue.
-type line struct{ length int }
 
 // countIn counts c from before its create is sent, so that of many newcomers one asks for a
 // list. The session's mu is held.
 func (c *contender) countIn() {
 	if c.queue.kind == recipe.Exclusive && c.entry.queues {
-		lines, dir := c.queue.session.index.lines, c.queue.dir
-		if c.line = lines[dir]; c.line == nil {
-			c.line = new(line)
-			lines[dir] = c.line
-		}
-		c.line.length++
+		c.counted = true
+		c.queue.session.index.lines[c.queue.dir]++
 	}
 }
 
 // countOut undoes countIn, once. The session's mu is held.
 func (c *contender) countOut() {
-	if c.line == nil {
+	if !c.counted {
 		return
 	}
-	if c.line.length--; c.line.length == 0 {
-		delete(c.queue.session.index.lines, c.queue.dir)
+	c.counted = false
+	lines, dir := c.queue.session.index.lines, c.queue.dir
+	if lines[dir]--; lines[dir] == 0 {
+		delete(lines, dir)
 	}
-	c.line = nil
 }
 
 // addToIndex adds c, whose node is known now, to those that may be followed. The session's mu
@@ -97,10 +91,10 @@ func (c *contender) removeFromIndex() {
 // othersInLine returns how many other contenders of this session stand in c's queue. The session's
 // mu is held.
 func (c *contender) othersInLine() int {
-	if c.line == nil {
+	if !c.counted {
 		return 0
 	}
-	return c.line.length - 1
+	return c.queue.session.index.lines[c.queue.dir] - 1
 }
 
 // firstRead returns what is to be read right behind c's create, nil if nothing: the queue, or its

@@ -74,7 +74,7 @@ func TestNothingIsCountedOfContendersThatAreGone(t *testing.T) {
 
 // A newcomer that is alone in its session asks for a list at once; one that is not need not.
 func TestAContenderKnowsWhetherOthersOfItsSessionStandInItsQueue(t *testing.T) {
-	s := &Session{index: index{lines: map[string]*line{}}}
+	s := &Session{index: index{lines: map[string]int{}}}
 	in := func(dir string, k recipe.Kind, queues bool) *contender {
 		c := &contender{queue: &Queue{session: s, dir: dir, kind: k}, entry: entry{queues: queues}}
 		c.countIn()
@@ -165,7 +165,7 @@ func TestANewcomerReadsTheQueueOrItsNodeBehindOthersOfItsSession(t *testing.T) {
 			virtual.Test(t, func(t *testing.T) {
 				s, server := connected(t)
 				c := standIn(s, 1)
-				c.entry.queues, c.line = tc.queues, &line{length: 1 + tc.others}
+				c.entry.queues, c.counted, s.index.lines["/lock"] = tc.queues, true, 1+tc.others
 				before := server.Requests()
 				read := c.firstRead()
 				require.Equal(t, tc.op != 0, read != nil)
