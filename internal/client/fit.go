@@ -5,8 +5,6 @@ import (
 	"strings"
 
 	"github.com/go-zookeeper/zk"
-
-	"github.com/zklock/zklock/internal/wire"
 )
 
 // MaxFrame is the longest request that a server takes by default (jute.maxbuffer); a longer one
@@ -37,12 +35,12 @@ func CheckCreate(dir string, data []byte, acl []zk.ACL) error {
 	return nil
 }
 
-// fits returns an error if a request is longer than the servers take, which makes nodes in dir.
-func (c *Client) fits(r *wire.Request, dir string) error {
-	size := r.Size()
+// fits returns an error if a request is longer than the servers take, which makes nodes in dir by so many
+// operations.
+func (c *Client) fits(size, operations int, dir string) error {
 	if size > MaxFrame {
-		return fmt.Errorf("%d nodes have to be made by one request, which takes %d bytes with these access lists and data, and ZooKeeper accepts %d (1 MiB); make %s ahead of time: %w",
-			r.Creates(), size, MaxFrame, dir, errTooLong)
+		return fmt.Errorf("%d operations have to go out by one request, which takes %d bytes with these access lists and data, and ZooKeeper accepts %d (1 MiB); make %s ahead of time: %w",
+			operations, size, MaxFrame, dir, errTooLong)
 	}
 	return c.Fits(size)
 }

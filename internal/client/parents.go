@@ -92,7 +92,7 @@ func (p *Parents) Request(data []byte, ops ...wire.Op) (r *wire.Request, err err
 	default:
 		r = wire.NewTransaction(ops...)
 	}
-	return r, p.client.fits(r, p.dir)
+	return r, p.client.fits(r.Size(), p.missing+len(ops), p.dir)
 }
 
 // Made returns the names of the nodes in dir that a request has made, how many these were to be.

@@ -155,7 +155,7 @@ func (r *Request) Results() ([]Result, error) {
 		return nil, err
 	}
 	in := reader{left: r.body}
-	results := make([]Result, 0, len(r.ops))
+	results := make([]Result, 0, r.ops)
 	var first error
 	for {
 		kind, done, code := in.int(), in.bool(), in.int()
@@ -163,7 +163,7 @@ func (r *Request) Results() ([]Result, error) {
 		case in.err != nil:
 			return nil, in.err
 		case done:
-			if len(results) != len(r.ops) {
+			if len(results) != int(r.ops) {
 				return nil, ErrMalformed
 			}
 			return results, first

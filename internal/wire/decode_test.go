@@ -82,7 +82,7 @@ func answered(op int32, body []byte, n int) *Request {
 
 // says is what the answer to a request says, in full.
 func says(r *Request) (any, error) {
-	switch r.opcode() {
+	switch r.op {
 	case OpCreate, OpSync:
 		return r.Path()
 	case OpExists, OpSetData:
@@ -211,12 +211,12 @@ func FuzzAnswer(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, op uint8, body []byte, n uint8) {
 		r := answered(int32(op), body, int(n))
-		shape, known := shapes[r.opcode()]
+		shape, known := shapes[r.op]
 		if !known {
 			return
 		}
 		whole := fits(shape, bytes.NewReader(body))
-		require.Equal(t, whole, isWhole(r.opcode(), body))
+		require.Equal(t, whole, isWhole(r.op, body))
 		rest, err := reread(r)
 		switch {
 		case err != nil:
@@ -231,7 +231,7 @@ func FuzzAnswer(f *testing.F) {
 
 // reread returns what the answer to a request says, as a server writes it; nil of what is not told in full.
 func reread(r *Request) (body []byte, err error) {
-	switch r.opcode() {
+	switch r.op {
 	case OpCreate, OpSync:
 		path, err := r.Path()
 		return text(path), err

@@ -2,61 +2,38 @@ package wire
 
 import (
 	"encoding/binary"
+	"sync"
 
 	"github.com/go-zookeeper/zk"
 )
 
-// append appends the request's frame.
-func (r *Request) append(b []byte, xid int32) []byte {
-	start := len(b)
-	b = append(b, 0, 0, 0, 0)
-	b = appendInt(b, xid)
-	b = appendInt(b, r.opcode())
-	if r.multi {
-		for i := range r.ops {
-			b = appendMultiHeader(b, r.ops[i].Code, false)
-			b = r.ops[i].append(b)
+// spare are frames of requests that were written, whose room is used again.
+var spare = sync.Pool{New: func() any { return new([]byte) }}
+
+// encode makes the request's frame, but for its xid.
+func (r *Request) encode(op int32, ops ...Op) {
+	r.op, r.ops, r.frame = op, int32(len(ops)), spare.Get().(*[]byte)
+	b := appendInt(append((*r.frame)[:0], make([]byte, opcodeAt)...), op)
+	for i := range ops {
+		if op == OpMulti {
+			b = appendMultiHeader(b, ops[i].Code, false)
 		}
+		b = ops[i].append(b)
+	}
+	if op == OpMulti {
 		b = appendMultiHeader(b, -1, true)
-	} else {
-		b = r.ops[0].append(b)
 	}
-	binary.BigEndian.PutUint32(b[start:], uint32(len(b)-start-4))
+	*r.frame, r.size = sized(b), int32(len(b)-4)
+}
+
+// append appends the request's frame, once.
+func (r *Request) append(b []byte, xid int32) []byte {
+	r.xid = xid
+	binary.BigEndian.PutUint32((*r.frame)[xidAt:], uint32(xid))
+	b = append(b, *r.frame...)
+	spare.Put(r.frame)
+	r.frame = nil
 	return b
-}
-
-// Size returns how long the frame is, in bytes, without its length.
-func (r *Request) Size() int {
-	const header, multiHeader = 8, 9
-	size := header
-	if r.multi {
-		size += (len(r.ops) + 1) * multiHeader
-	}
-	for i := range r.ops {
-		size += r.ops[i].size()
-	}
-	return size
-}
-
-func (op *Op) size() int {
-	const length, number = 4, 4
-	size := length + len(op.Path)
-	switch op.Code {
-	case OpSetWatches:
-		size = len(op.Data)
-	case OpCreate:
-		size += length + len(op.Data) + length + number
-		for _, a := range op.ACL {
-			size += number + length + len(a.Scheme) + length + len(a.ID)
-		}
-	case OpDelete, OpCheck:
-		size += number
-	case OpSetData:
-		size += length + len(op.Data) + number
-	case OpExists, OpGetData, OpGetChildren2:
-		size++
-	}
-	return size
 }
 
 func appendMultiHeader(b []byte, code int32, done bool) []byte {

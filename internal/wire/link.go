@@ -234,15 +234,15 @@ func (l *Link) readAnswers() ([]byte, error) {
 		switch {
 		case r == nil || r.xid != xidOf(frame):
 			return nil, l.malformed("the answer to request %d out of turn", xidOf(frame))
-		case codeOf(frame) == 0 && !isWhole(r.opcode(), frame[frameHead:]):
-			return nil, l.malformed("an answer to operation %d that cannot be read", r.opcode())
+		case codeOf(frame) == 0 && !isWhole(r.op, frame[frameHead:]):
+			return nil, l.malformed("an answer to operation %d that cannot be read", r.op)
 		case !l.out.answered():
 			continue // the link has ended
 		}
 		l.mu.Lock()
 		l.taken = max(l.taken, int(r.size))
 		l.mu.Unlock()
-		l.answered(r.opcode(), r.sent, codeOf(frame))
+		l.answered(r.op, r.sent, codeOf(frame))
 		kept := r.keeps()
 		if r.answer(frame); !kept {
 			l.reuse(frame)

@@ -192,14 +192,12 @@ func (l *Link) waiting() (passing []*passing, ours []*Request, buf []byte) {
 	}
 	now := l.dialer.Clock.Now()
 	for _, r := range ours {
-		before := len(o.buf)
-		o.buf = r.append(o.buf, o.xid)
-		if len(o.buf)-before > longestRequest {
-			o.buf = o.buf[:before]
+		if r.size > longestRequest {
 			r.Fail(zk.ErrShortBuffer)
 			continue
 		}
-		r.xid, r.link, r.sent, r.size = o.xid, l, now, int32(len(o.buf)-before-4)
+		o.buf = r.append(o.buf, o.xid)
+		r.link, r.sent = l, now
 		o.sent.add(r)
 		o.xid++
 	}

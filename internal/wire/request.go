@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"bytes"
 	"encoding/binary"
 
 	"github.com/go-zookeeper/zk"
@@ -12,10 +13,11 @@ import (
 // Request is what a lock asks of a server, over one connection: it is answered there or never.
 // A request is sent once.
 type Request struct {
-	ops  []Op
-	one  [1]Op          // room for most
-	then func(*Request) // nil for most
-	also *Request       // asks for the same, and has the same answer; nil for most
+	frame *[]byte  // until it is written
+	op    int32    // which it is as a whole
+	ops   int32    // how many operations it has
+	asker Asker    // nil for most
+	also  *Request // asks for the same, and has the same answer; nil for most
 
 	written latch.Latch
 	done    latch.Latch
@@ -28,10 +30,18 @@ type Request struct {
 	body []byte
 	code int32
 
-	xid   int32
-	size  int32 // in bytes
-	multi bool
+	xid  int32
+	size int32 // of the frame, in bytes, without its length
 }
+
+// Asker is told what its request has come to, ahead of whoever waits for that: there is an answer, or will
+// be none. It is called where answers are read, and so must not block. Nobody else sees more of the
+// answer than its error.
+type Asker interface{ Answered(*Request) }
+
+type asker func(*Request)
+
+func (f asker) Answered(r *Request) { f(r) }
 
 // Op is one operation: those fields are used that its code has.
 type Op struct {
@@ -45,51 +55,48 @@ type Op struct {
 }
 
 // NewRequest returns a request for one operation.
-func NewRequest(op Op) *Request {
-	r := &Request{one: [1]Op{op}}
-	r.ops = r.one[:]
-	return r
-}
+func NewRequest(op Op) *Request { return new(Request).Of(op) }
 
 // NewTransaction returns a request for operations of which a server carries out all or none.
-func NewTransaction(ops ...Op) *Request { return &Request{ops: ops, multi: true} }
+func NewTransaction(ops ...Op) *Request { return new(Request).OfAll(ops...) }
 
-// Then has f called when the request was answered, or will not be, ahead of whoever waits for that. It
-// is called where answers are read, and so must not block. Nobody else sees more of the answer than its
-// error. It returns r, which was not sent yet.
-func (r *Request) Then(f func(*Request)) *Request {
-	r.then = f
+// Of makes r, which has room in something else, NewRequest's.
+func (r *Request) Of(op Op) *Request {
+	r.encode(op.Code, op)
 	return r
 }
 
-// IsTransaction reports whether it is one, whose answer is its Results.
-func (r *Request) IsTransaction() bool { return r.multi }
-
-// Creates returns how many nodes the request is to make.
-func (r *Request) Creates() (n int) {
-	for i := range r.ops {
-		if r.ops[i].Code == OpCreate {
-			n++
-		}
-	}
-	return n
+// OfAll makes r NewTransaction's.
+func (r *Request) OfAll(ops ...Op) *Request {
+	r.encode(OpMulti, ops...)
+	return r
 }
+
+// For has a told what the request has come to. It returns r, which was not sent yet.
+func (r *Request) For(a Asker) *Request {
+	r.asker = a
+	return r
+}
+
+// Then is For a function.
+func (r *Request) Then(f func(*Request)) *Request { return r.For(asker(f)) }
+
+// IsTransaction reports whether it is one, whose answer is its Results.
+func (r *Request) IsTransaction() bool { return r.op == OpMulti }
+
+// Size returns how long the frame is, in bytes, without its length.
+func (r *Request) Size() int { return int(r.size) }
 
 // shows reports whether the request is a read that shows what other asks for.
 func (r *Request) shows(other *Request) bool {
-	return r.opcode() == OpExists && other.opcode() == OpExists && !r.ops[0].Watch && !other.ops[0].Watch && r.ops[0].Path == other.ops[0].Path
+	return r.op == OpExists && bytes.Equal((*r.frame)[opcodeAt:], (*other.frame)[opcodeAt:]) && !r.watches()
 }
+
+// watches reports whether the request, an exists, sets a watch.
+func (r *Request) watches() bool { return (*r.frame)[r.size+3] != 0 }
 
 // keeps reports whether its answer is to last.
-func (r *Request) keeps() bool { return r.then == nil || r.also != nil }
-
-// opcode returns the operation that the request is, as a whole.
-func (r *Request) opcode() int32 {
-	if r.multi {
-		return OpMulti
-	}
-	return r.ops[0].Code
-}
+func (r *Request) keeps() bool { return r.asker == nil || r.also != nil }
 
 // Written returns a channel that is closed when the request was written, or will never be.
 func (r *Request) Written() <-chan struct{} { return r.written.Done() }
@@ -116,10 +123,10 @@ func (r *Request) Err() error {
 	return errorOf(r.code)
 }
 
-// Fail ends a request that is not sent. It returns before what Then has named has: the caller may
-// have a mutex that this takes.
+// Fail ends a request that is not sent. It returns before its Asker has: the caller may have a mutex that
+// this takes.
 func (r *Request) Fail(err error) {
-	if r.then != nil {
+	if r.asker != nil {
 		go r.fail(err)
 	} else {
 		r.fail(err)
@@ -153,9 +160,9 @@ func (r *Request) answer(frame []byte) {
 }
 
 func (r *Request) end() {
-	if then := r.then; then != nil {
-		r.then = nil // and with it what it may keep in memory
-		then(r)
+	if asker := r.asker; asker != nil {
+		r.asker = nil // and with it what it may keep in memory
+		asker.Answered(r)
 		r.body = nil
 	}
 	r.done.Close()

@@ -57,7 +57,7 @@ var ofTheLibrary = []judged{
 		{"internal/wire/outbox.go", "> longestRequest {", "> 1<<30 {"},
 	}}, "internal/wire.TestARequestThatNoServerTakesFailsAndThoseBesideItGoOut"},
 	{mutant{"who waits for an answer goes on before it is taken", []edit{
-		{"internal/wire/request.go", "\tif then := r.then; then != nil {", "\tr.done.Close()\n\tif then := r.then; then != nil {"},
+		{"internal/wire/request.go", "\tif asker := r.asker; asker != nil {", "\tr.done.Close()\n\tif asker := r.asker; asker != nil {"},
 	}}, "internal/wire.TestAnswersAndEventsAreSeenInTheServersOrderWhoeverTheyAreFor"},
 	{mutant{"a negative count is an empty list", []edit{
 		{"internal/wire/decode.go", "\tif n < 0 || n > len(r.left)/4 {", "\tif n = max(n, 0); n > len(r.left)/4 {"},
