@@ -49,7 +49,8 @@ func (p *Parents) Confirm(ctx context.Context) error {
 	if !p.doubted {
 		return nil
 	}
-	return p.client.ConfirmUnder(ctx, func() error { return p.client.Confirm(p.dir) })
+	c, dir := p.client, p.dir
+	return c.ConfirmUnder(ctx, func() error { return c.Confirm(dir) })
 }
 
 // Learn takes what a try has come to. It reports whether that says more of what is missing, so
@@ -80,19 +81,19 @@ func (p *Parents) top() string {
 	return top
 }
 
-// Request returns the request that makes what is missing of the path, of which the lowest gets the data,
-// and carries out ops, the first of which make nodes in dir. All that is one transaction; what it
-// makes above the nodes has to let itself be read too.
-func (p *Parents) Request(data []byte, ops ...wire.Op) (r *wire.Request, err error) {
+// Request has r make what is missing of the path, of which the lowest gets the data, and carry out ops, the
+// first of which make nodes in dir. All that is one transaction; what it makes above the nodes has to
+// let itself be read too.
+func (p *Parents) Request(r *wire.Request, data []byte, ops ...wire.Op) error {
 	switch {
 	case p.missing > 0:
-		r = wire.NewTransaction(slices.Concat(p.creates(data), ops, []wire.Op{Check(p.dir)})...)
+		r.OfAll(slices.Concat(p.creates(data), ops, []wire.Op{Check(p.dir)})...)
 	case len(ops) == 1:
-		r = wire.NewRequest(ops[0])
+		r.Of(ops[0])
 	default:
-		r = wire.NewTransaction(ops...)
+		r.OfAll(ops...)
 	}
-	return r, p.client.fits(r.Size(), p.missing+len(ops), p.dir)
+	return p.client.fits(r.Size(), p.missing+len(ops), p.dir)
 }
 
 // Made returns the names of the nodes in dir that a request has made, how many these were to be.
@@ -119,7 +120,8 @@ func (p *Parents) Made(r *wire.Request, nodes int) ([]string, error) {
 // as there is a connection.
 func (p *Parents) Create(node wire.Op) error {
 	c := p.client
-	r, err := p.Request(nil, node)
+	r := new(wire.Request)
+	err := p.Request(r, nil, node)
 	if err == nil {
 		_, err = c.Await(c.ctx, AnySession)
 	}

@@ -40,7 +40,8 @@ func sequential(dir string, acl []zk.ACL, n int) []wire.Op {
 
 // make has nodes made in p's path, with checks.
 func (p *Parents) make(data []byte, nodes []wire.Op, checks ...wire.Op) ([]string, error) {
-	r, err := p.Request(data, append(nodes, checks...)...)
+	r := new(wire.Request)
+	err := p.Request(r, data, append(nodes, checks...)...)
 	if err == nil {
 		err = p.client.Ask(p.client.ctx, r)
 	}

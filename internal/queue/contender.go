@@ -17,8 +17,8 @@ type contender struct {
 	queue       *Queue
 	incarnation *incarnation // that it was created in
 	id          string       // the UUID in its nodes' names
-	entry       entry        // creates them
-	entered     error        // what the create's answer has come to, once that is there
+	queues      bool         // it has a place in the queue, which a list has to show
+	many        int          // nodes it is to have
 
 	// Known once the create's reply, or a list after it, has told. A semaphore's permits have a
 	// node each; of everything else there is only the first.
@@ -30,7 +30,6 @@ type contender struct {
 	token    int64      // the node's czxid, or the token of the writer that it stands beside
 	carrier  *wire.Link // that has shown the node
 	since    int64      // the queue's czxid, if that is known to have been there for the node's create; or 0
-	view     *listing   // what was read right behind that, until its call goes on
 
 	contradicted struct { // see again; its caller's goroutine alone looks at this
 		node  string
@@ -47,7 +46,6 @@ type contender struct {
 	granted   clock.Instant // since when the newest hold counts for its queue's minimum, if that has one
 	lostAt    clock.Instant // when its hold was lost, whose owner has yet to give it back
 	leaving   *deletion     // once left
-	deletion  deletion      // which that is
 	selfWatch time.Time     // when its own nodes are to be watched; zero: they are, or need not be
 	rest      *time.Timer   // of the queue's minimum, while it lingers
 
@@ -66,13 +64,16 @@ type contender struct {
 }
 
 // newContender makes a contender of incarnation inc, which it joins before its create is sent,
-// so that every list knows its node.
-func (q *Queue) newContender(inc *incarnation, enter func(id string) entry) *contender {
+// so that every list knows its node. The paths of its nodes begin with stem.
+func (q *Queue) newContender(inc *incarnation, e entry) (c *contender, stem string) {
 	s := q.session
+	stem, id := s.ids.next(q.dir, e.kind)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	c := s.register(q, inc, s.ids.next())
-	c.entry = enter(c.id)
+	c = s.register(q, inc, id)
+	if c.queues, c.many = e.queues, e.nodes; e.beside != nil {
+		c.token = e.beside.token // writers that queue already have nodes older than this one, and are to have the larger tokens
+	}
 	c.countIn()
 	switch {
 	case s.closed, s.admission.Err() != nil && c.isNew():
@@ -80,7 +81,7 @@ func (q *Queue) newContender(inc *incarnation, enter func(id string) entry) *con
 	case s.incarnation != inc:
 		c.lose(client.ErrSessionOver)
 	}
-	return c
+	return c, stem
 }
 
 // register adds a contender to the live ones. s.mu is held.
@@ -102,9 +103,9 @@ func (s *Session) forget(gone ...*contender) {
 
 // created takes the name and czxid that the server gave the node. The session's mu is held.
 func (c *contender) created(nodes []string, czxid int64) {
-	c.node, c.nodes, c.token = nodes[0], nodes, czxid
-	if c.entry.token != 0 {
-		c.token = c.entry.token
+	c.node, c.nodes = nodes[0], nodes
+	if c.token == 0 {
+		c.token = czxid
 	}
 	parsed, _ := recipe.Parse(recipe.Base(c.node)) // a permit's name has no sequence that counts
 	c.sequence = parsed.Sequence

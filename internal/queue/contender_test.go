@@ -43,7 +43,7 @@ func TestAPlaceThatIsTakenWhenItsIncarnationIsOverGrantsNothingAndIsLeft(t *test
 				inc, err := s.await(ctx)
 				require.NoError(t, err)
 				tc.end(s, inc)
-				c, view, err := q.create(ctx, inc, q.lockNode)
+				c, view, err := q.create(ctx, inc, q.lockNode())
 				require.NoError(t, err)
 				h, err := c.wait(ctx, view)
 				require.ErrorIs(t, err, tc.want)

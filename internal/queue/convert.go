@@ -14,22 +14,21 @@ import (
 // it had has asked for the new hold too. So the first check fails if somebody has written on the
 // node, which may be such a request. Others may write there all the time: so the second only
 // checks that the node is there, and what it says is read behind that create.
-func (q *Queue) convert(ctx context.Context, before *Hold, enter func(id string, check wire.Op) entry) (*Hold, error) {
+func (q *Queue) convert(ctx context.Context, before *Hold, e entry) (*Hold, error) {
 	c := before.contender
-	h, err := q.createGranted(ctx, before, c.checkUnasked(), enter, nil)
+	e.check = c.checkUnasked()
+	h, err := q.createGranted(ctx, before, e, nil)
 	if client.Answers(err, zk.ErrBadVersion) {
-		h, err = q.createGranted(ctx, before, client.Check(c.node), enter, c.read)
+		e.check = client.Check(c.node)
+		h, err = q.createGranted(ctx, before, e, c.read)
 	}
 	return h, err
 }
 
 // createGranted makes a hold at once of an entry that takes no place in the queue, when listen,
 // unless that is nil, has returned.
-func (q *Queue) createGranted(
-	ctx context.Context, before *Hold, check wire.Op,
-	enter func(id string, check wire.Op) entry, listen func(context.Context) error,
-) (h *Hold, err error) {
-	c, _, err := q.create(ctx, before.contender.incarnation, func(id string) entry { return enter(id, check) })
+func (q *Queue) createGranted(ctx context.Context, before *Hold, e entry, listen func(context.Context) error) (h *Hold, err error) {
+	c, _, err := q.create(ctx, before.contender.incarnation, e)
 	if err != nil {
 		return nil, err
 	}

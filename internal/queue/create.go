@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/go-zookeeper/zk"
 
@@ -12,34 +13,63 @@ import (
 	"github.com/zklock/zklock/internal/wire"
 )
 
-// entry is the request that creates a contender's nodes.
+// entry is what a contender asks for: its nodes.
 type entry struct {
-	queues bool            // it makes a place in the queue, which a list has to show
-	token  int64           // if not the node's czxid is to be the fencing token
-	above  *client.Parents // of the nodes
-	says   []byte          // what the lowest of those says, if they are made
-	nodes  int             // how many it creates
-	ops    []wire.Op       // the creates of these, and then checks
+	queues bool           // it makes a place in the queue, which a list has to show
+	nodes  int            // how many it creates
+	kind   recipe.Kind    // that their names say
+	above  client.Parents // of the nodes
+	beside *contender     // whose sequence and token they get; nil: their own
+	check  wire.Op        // that the creates depend on, and that is not first: any other check of the node may be there
 }
-
-func (e entry) request() (*wire.Request, error) { return e.above.Request(e.says, e.ops...) }
-
-// made returns the nodes that the answer to e's request says are there.
-func (e entry) made(r *wire.Request) ([]string, error) { return e.above.Made(r, e.nodes) }
 
 // sequential is the entry of a lock node, whose sequence the server completes.
-func (q *Queue) sequential(id string, above *client.Parents) entry {
-	return entry{queues: true, above: above, says: q.options.Says, nodes: 1, ops: []wire.Op{q.node(recipe.Stem(id, q.kind), zk.FlagEphemeralSequential)}}
-}
-
-// node is the operation that creates a node of the queue's.
-func (q *Queue) node(name string, flags int32) wire.Op {
-	return wire.Op{Code: wire.OpCreate, Path: recipe.Join(q.dir, name), Data: q.options.Data, ACL: q.options.ACL, Flags: flags}
+func (q *Queue) sequential(above client.Parents) entry {
+	return entry{queues: true, nodes: 1, kind: q.kind, above: above}
 }
 
 // parents are those of the queue's nodes.
-func (q *Queue) parents() *client.Parents {
-	return q.session.client.Parents(q.dir, q.path, q.options.ACL)
+func (q *Queue) parents() client.Parents {
+	return *q.session.client.Parents(q.dir, q.path, q.options.ACL)
+}
+
+// arrival is how a contender comes to its nodes: what is sent for that, and what has come of it.
+type arrival struct {
+	*contender
+	above   client.Parents
+	created wire.Request
+	first   wire.Request // read behind that, if it is to be
+	err     error        // what the create has come to
+	view    *listing     // what the read has, if it was a list
+	list    listing      // which that is
+}
+
+// request makes the request that creates nodes whose path begins with stem.
+func (a *arrival) request(e entry, stem string) error {
+	q := a.queue
+	node := wire.Op{Code: wire.OpCreate, Path: stem, Data: q.options.Data, ACL: q.options.ACL, Flags: zk.FlagEphemeralSequential}
+	if e.beside != nil {
+		node.Path, node.Flags = recipe.Sequential(stem, e.beside.sequence), zk.FlagEphemeral
+	}
+	if e.check.Code == 0 {
+		return a.above.Request(&a.created, q.options.Says, node)
+	}
+	return a.above.Request(&a.created, q.options.Says, append(slices.Repeat([]wire.Op{node}, e.nodes), e.check)...)
+}
+
+// Answered takes an answer where answers are read: who comes right behind c knows of it then.
+func (a *arrival) Answered(r *wire.Request) {
+	switch {
+	case r == &a.created:
+		var nodes []string
+		if nodes, a.err = a.above.Made(r, a.many); a.err == nil {
+			a.err = a.adopt(r.Link(), nodes, r.Zxid())
+		}
+	case r.Is(wire.OpExists):
+		a.stood(r)
+	default:
+		a.listed(r)
+	}
 }
 
 // create makes a contender of incarnation inc. It sends the create and, in the same write,
@@ -47,17 +77,18 @@ func (q *Queue) parents() *client.Parents {
 // if none was read, or it could not be had. After an error the node, if there is one, is being
 // deleted. No method of ctx, which may be a user's and panic, is called while nobody sees to the
 // node.
-func (q *Queue) create(ctx context.Context, inc *incarnation, enter func(id string) entry) (*contender, *listing, error) {
+func (q *Queue) create(ctx context.Context, inc *incarnation, e entry) (*contender, *listing, error) {
 	done := ctx.Done()
-	s, c := q.session, q.newContender(inc, enter)
-	created, err := c.entry.request()
-	if err != nil {
+	s := q.session
+	c, stem := q.newContender(inc, e)
+	a := &arrival{contender: c, above: e.above}
+	if err := a.request(e, stem); err != nil {
 		s.forget(c)
 		return nil, nil, err
 	}
 	client.WaitsFor(ctx, "the answer to its create")
-	created.Then(c.answered)
-	first := c.firstRead()
+	created := a.created.For(a)
+	first := a.firstRead()
 	write := s.beginProof()
 	last := created // to be answered
 	if first == nil {
@@ -72,45 +103,36 @@ func (q *Queue) create(ctx context.Context, inc *incarnation, enter func(id stri
 		c.abandon()
 		s.client.CleanUp(func() {
 			<-last.Done()
-			if c.settle(s.client.Context(), s.client.Context().Done(), created) == nil {
+			if a.settle(s.client.Context(), s.client.Context().Done()) == nil {
 				<-c.leave().done.Done()
 			}
 		})
 		return nil, nil, client.Ended(ctx)
 	}
-	if err := c.settle(ctx, done, created); err != nil {
+	if err := a.settle(ctx, done); err != nil {
 		return nil, nil, err
 	}
 	// If the answer was lost, the connection that the write was begun on is gone, and it proves nothing.
 	if created.Link() == write.link {
 		s.proven(write)
 	}
-	view := c.view
-	c.view = nil
-	return c, view, nil
+	return c, a.view, nil
 }
 
-// answered takes the create's answer where answers are read: who comes right behind c knows of it then.
-func (c *contender) answered(created *wire.Request) {
-	var nodes []string
-	if nodes, c.entered = c.entry.made(created); c.entered == nil {
-		c.entered = c.adopt(created.Link(), nodes, created.Zxid())
-	}
-}
-
-// listedAlong takes the list that was read right behind c's create, if it was, likewise.
-func (c *contender) listedAlong(read *wire.Request) {
-	list, err := c.queue.session.client.ListOf(c.queue.dir, read)
+// listed takes the list that was read right behind the create, if it was.
+func (a *arrival) listed(read *wire.Request) {
+	list, err := a.queue.session.client.ListOf(a.queue.dir, read)
 	if err == nil && list.Names != nil {
-		c.view = &listing{List: list, early: true}
+		a.list = listing{List: list, early: true}
+		a.view = &a.list
 	}
 }
 
 // stood takes the queue's node as it was then.
-func (c *contender) stood(read *wire.Request) {
-	if there, err := c.queue.session.client.StatOf(read); err == nil && c.entered == nil {
-		c.sees(there)
-		c.followNext()
+func (a *arrival) stood(read *wire.Request) {
+	if there, err := a.queue.session.client.StatOf(read); err == nil && a.err == nil {
+		a.sees(there)
+		a.followNext()
 	}
 }
 
@@ -124,14 +146,14 @@ func (c *contender) sees(first *client.List) {
 
 // settle finds out what became of the create, until ctx is done. It keeps the node if that is
 // one of the contender's session, and sees to the deletion of any other.
-func (c *contender) settle(ctx context.Context, done <-chan struct{}, created *wire.Request) error {
-	s := c.queue.session
-	<-created.Done() // which may fail behind what was sent along
-	carrier := created.Link()
-	switch err := c.entered; {
+func (a *arrival) settle(ctx context.Context, done <-chan struct{}) error {
+	c, s := a.contender, a.queue.session
+	<-a.created.Done() // which may fail behind what was sent along
+	carrier := a.created.Link()
+	switch err := a.err; {
 	case err == nil, errors.Is(err, client.ErrSessionOver):
 		return err
-	case carrier == nil, created.Answered() && !client.Mishap(err):
+	case carrier == nil, a.created.Answered() && !client.Mishap(err):
 		s.forget(c) // unsent or refused: there is no node
 		return c.queue.describe(err)
 	}
@@ -163,7 +185,7 @@ func (c *contender) adopt(carrier *wire.Link, nodes []string, czxid int64) error
 	}
 	c.carrier = carrier
 	c.created(nodes, czxid)
-	if len(nodes) < c.entry.nodes {
+	if len(nodes) < c.many {
 		c.lose(errNodeDeleted) // some of them, while the reply was missing
 	}
 	return nil

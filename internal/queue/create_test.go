@@ -297,7 +297,7 @@ func TestAListThatWasSentAlongWithACreateDoesNotProveThatItsNodeIsGone(t *testin
 		q := lockAt(s, "/lock")
 		inc, err := s.await(t.Context())
 		require.NoError(t, err)
-		c, view, err := q.create(t.Context(), inc, q.lockNode)
+		c, view, err := q.create(t.Context(), inc, q.lockNode())
 		require.NoError(t, err)
 		defer c.leave()
 		view.Names = nil
@@ -345,7 +345,7 @@ func TestANodeThatWasMadeInAnotherSessionIsNoPlace(t *testing.T) {
 	virtual.Test(t, func(t *testing.T) {
 		s, server := connected(t)
 		require.NoError(t, hold(t, s).Release(t.Context(), nil))
-		c := lockAt(s, "/lock").newContender(&incarnation{id: s.id - 1}, lockAt(s, "/lock").lockNode)
+		c, _ := lockAt(s, "/lock").newContender(&incarnation{id: s.id - 1}, lockAt(s, "/lock").lockNode())
 		node := "/lock/" + recipe.Sequential(recipe.Stem(c.id, recipe.Exclusive), 0)
 		_, err := s.client.Conn.Create(node, nil, zk.FlagEphemeral, zk.WorldACL(zk.PermAll))
 		require.NoError(t, err)
@@ -365,7 +365,7 @@ func TestACallThatEndsAsItsCreateIsAnsweredHasLeft(t *testing.T) {
 		inc, err := s.await(t.Context())
 		require.NoError(t, err)
 		q := lockAt(s, "/lock")
-		c, _, err := q.create(t.Context(), inc, q.lockNode)
+		c, _, err := q.create(t.Context(), inc, q.lockNode())
 		require.NoError(t, err)
 		c.abandon()
 		require.Empty(t, s.wanted([]string{recipe.Base(c.node)}))

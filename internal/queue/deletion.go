@@ -28,6 +28,8 @@ type deletion struct {
 	sent *wire.Request // the first one that deletes them; nil if that waits for a connection, or for others
 	link *wire.Link    // likewise, over which
 
+	alone wire.Request // what was sent, if that deletes no others
+
 	done latch.Latch // closed when the nodes are gone, or cannot be deleted for now
 	err  error       // why it cannot be, once done
 	met  atomic.Bool // by the first of behind and finish
@@ -59,8 +61,7 @@ type batch struct {
 
 // deleteLater deletes c's nodes in the background. The session's mu is held.
 func (s *Session) deleteLater(c *contender) *deletion {
-	r := &c.deletion
-	r.contender = c
+	r := &deletion{contender: c}
 	if s.isOver(c) {
 		delete(s.live, c.id) // the node goes with its session
 		r.finish(nil)
@@ -96,7 +97,7 @@ func (s *Session) deleteAhead() {
 		r.finish(nil) // the node goes with its session
 		return
 	}
-	r.sent, r.link = wire.NewRequest(client.Delete(r.contender.node)).Then(r.answered), s.link
+	r.sent, r.link = r.alone.Of(client.Delete(r.contender.node)).For(r), s.link
 	s.link.Send(r.sent)
 }
 
@@ -106,8 +107,8 @@ func (s *Session) noneWait() {
 	s.deletions = s.deletions[:0]
 }
 
-// answered takes what the delete of a node has come to that went out alone.
-func (r *deletion) answered(sent *wire.Request) {
+// Answered takes what the delete of a node has come to that went out alone.
+func (r *deletion) Answered(sent *wire.Request) {
 	s := r.contender.queue.session
 	defer s.client.End()
 	err := sent.Err()

@@ -561,7 +561,7 @@ func TestAllNodesOfEndedCallsThatAListShowsAreDeleted(t *testing.T) {
 		h := hold(t, s)
 		synctest.Wait() // it has listed the queue
 		for range 3 {
-			stem := recipe.Stem(s.ids.next(), recipe.Exclusive)
+			stem := recipe.Stem(s.ids.id(), recipe.Exclusive)
 			for range 2 {
 				_, err := s.client.Conn.Create("/lock/"+stem, nil, zk.FlagEphemeralSequential, zk.WorldACL(zk.PermAll))
 				require.NoError(t, err)

@@ -28,13 +28,14 @@ func newIdentities() *identities {
 	return &identities{prefix: digits[:8] + "-" + digits[8:12] + "-4" + digits[12:15] + "-"}
 }
 
-// next returns a UUID that this session has not used yet: no session needs more than twelve
-// digits.
-func (i *identities) next() string {
+// next returns the path of a node of kind k in dir, but for its sequence, and in it a UUID that this
+// session has not used yet: no session needs more than twelve digits.
+func (i *identities) next(dir string, k recipe.Kind) (stem, id string) {
 	const zeros = "000000000000"
 	var room [len(zeros)]byte
 	digits := strconv.AppendUint(room[:0], i.issued.Add(1), 16)
-	return i.prefix + "8000-" + zeros[len(digits):] + string(digits)
+	stem = dir + "/" + recipe.Prefix + i.prefix + "8000-" + zeros[len(digits):] + string(digits) + recipe.Marker(k)
+	return stem, stem[len(dir)+len("/"+recipe.Prefix):][:uuidLength]
 }
 
 // Ours reports whether a node's name is one that this library gives, in whatever session: its

@@ -15,11 +15,17 @@ var uuid = regexp.MustCompile(`^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-8000-[0-9a-
 func TestASessionGivesNoUUIDTwice(t *testing.T) {
 	ids, given := newIdentities(), map[string]bool{}
 	for range 1000 {
-		id := ids.next()
+		id := ids.id()
 		require.Regexp(t, uuid, id)
 		require.False(t, given[id], id)
 		given[id] = true
 	}
+}
+
+// id returns a UUID that nobody has used yet.
+func (i *identities) id() string {
+	_, id := i.next("/lock", recipe.Exclusive)
+	return id
 }
 
 // A node with the prefix of another session's would be taken for our own, and deleted.
@@ -44,7 +50,7 @@ func TestThePrefixesOfSessionsAreRandomInEachDigit(t *testing.T) {
 
 func TestASessionKnowsItsOwnNodesByTheirNames(t *testing.T) {
 	ours, others := newIdentities(), newIdentities()
-	id := ours.next()
+	id := ours.id()
 	for _, k := range []recipe.Kind{recipe.Exclusive, recipe.Write, recipe.Read, recipe.Permit} {
 		found, is := ours.of(recipe.Stem(id, k) + "0000000041")
 		require.True(t, is)
@@ -61,7 +67,7 @@ func TestASessionKnowsItsOwnNodesByTheirNames(t *testing.T) {
 }
 
 func TestThisLibrarysNodesAreKnownByTheirNamesInWhateverSession(t *testing.T) {
-	require.True(t, Ours(recipe.Stem(newIdentities().next(), recipe.Exclusive)+"0000000041"))
+	require.True(t, Ours(recipe.Stem(newIdentities().id(), recipe.Exclusive)+"0000000041"))
 	for _, name := range []string{
 		"_c_4e0b1b1e-5f7c-4b43-9d2d-3c1e2b5f7a90-lock-0000000041", // Curator's
 		"4e0b1b1e-5f7c-4b43-8000-000000000001-lock-0000000041",

@@ -108,7 +108,7 @@ func heads(t *testing.T, s *Session, n int) []*contender {
 		h, err := q.Acquire(t.Context(), nil) // there is the path
 		require.NoError(t, err)
 		require.NoError(t, h.Release(t.Context(), nil))
-		all[i], _, err = q.create(t.Context(), inc, q.lockNode)
+		all[i], _, err = q.create(t.Context(), inc, q.lockNode())
 		require.NoError(t, err)
 		t.Cleanup(func() { all[i].leave() })
 	}
@@ -627,7 +627,7 @@ func TestANodeOfTheSameNameElsewhereIsNoMatterOfAHold(t *testing.T) {
 		o := (*observer)(s)
 		o.Deleted("/backup/" + recipe.Base(h.Node()))
 		require.NoError(t, h.Err())
-		o.Deleted("/backup/" + s.ids.next())
+		o.Deleted("/backup/" + s.ids.id())
 		o.Deleted(h.Node())
 		require.ErrorIs(t, h.Err(), ErrLost)
 	})

@@ -234,7 +234,7 @@ func (q *Queue) enterOnce(ctx context.Context, above *client.Parents) (*contende
 		return nil, nil, err
 	}
 	for {
-		c, view, err := q.create(ctx, inc, func(id string) entry { return q.sequential(id, above) })
+		c, view, err := q.create(ctx, inc, q.sequential(*above))
 		if !above.Learn(err) {
 			return c, view, err
 		}

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 
 	"github.com/go-zookeeper/zk"
 
@@ -35,7 +34,9 @@ func NewSemaphore(s *Session, path string, size int, o Options) *Semaphore {
 	o.NewHistory, o.MinHold, o.MaxHold, o.LossGrace = nil, 0, 0, 0
 	turns := New(s, path, recipe.Exclusive, o)
 	turns.dir = recipe.Join(path, recipe.Turns)
-	return &Semaphore{size: size, turns: turns, permits: permits}
+	sem := &Semaphore{size: size, turns: turns, permits: permits}
+	permits.options.Says = []byte(sem.says())
+	return sem
 }
 
 // ofSemaphore reports whether q is a semaphore's own: who has the turn in it may have to wait for
@@ -274,11 +275,7 @@ func (s *Semaphore) agree(ctx context.Context, turn *Hold, said client.Content, 
 // create makes n permits in one transaction, if turn is still held, and the leases' node if that is
 // missing.
 func (s *Semaphore) create(ctx context.Context, turn *Hold, n int, above *client.Parents) (*Hold, error) {
-	return s.permits.convert(ctx, turn, func(id string, check wire.Op) entry {
-		permit := s.permits.node(recipe.Stem(id, recipe.Permit), zk.FlagEphemeralSequential)
-		ops := append(slices.Repeat([]wire.Op{permit}, n), check) // not first, where any other check of the node may be
-		return entry{above: above, says: []byte(s.says()), nodes: n, ops: ops}
-	})
+	return s.permits.convert(ctx, turn, entry{nodes: n, kind: recipe.Permit, above: *above})
 }
 
 // says returns what the leases' node says of the size.

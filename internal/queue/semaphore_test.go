@@ -219,7 +219,7 @@ func TestAPermitThatNobodyHereKnowsIsDeletedByWhoeverOfItsSessionSeesIt(t *testi
 	virtual.Test(t, func(t *testing.T) {
 		s, server := connected(t)
 		require.NoError(t, permits(t, s, 1, 1).Release(t.Context(), nil))
-		_, err := s.client.Conn.Create("/sem/leases/"+recipe.Stem(s.ids.next(), recipe.Permit), nil, zk.FlagEphemeralSequential, zk.WorldACL(zk.PermAll))
+		_, err := s.client.Conn.Create("/sem/leases/"+recipe.Stem(s.ids.id(), recipe.Permit), nil, zk.FlagEphemeralSequential, zk.WorldACL(zk.PermAll))
 		require.NoError(t, err)
 		require.Len(t, server.Children("/sem/leases"), 1)
 		permits(t, s, 1, 1)

@@ -94,7 +94,7 @@ func (s *Session) Drain() <-chan struct{} {
 
 // isNew reports whether c's caller has nothing of its lock yet. One that goes on from writing to
 // reading has.
-func (c *contender) isNew() bool { return c.entry.queues || c.queue.ofSemaphore() }
+func (c *contender) isNew() bool { return c.queues || c.queue.ofSemaphore() }
 
 // turnAway ends c, which has no hold. Its node, if that is known, is deleted at once: if a handoff
 // keeps the place, no call would delete it. s.mu is held.

@@ -44,7 +44,7 @@ type index struct {
 // countIn counts c from before its create is sent, so that of many newcomers one asks for a
 // list. The session's mu is held.
 func (c *contender) countIn() {
-	if c.queue.kind == recipe.Exclusive && c.entry.queues {
+	if c.queue.kind == recipe.Exclusive && c.queues {
 		c.counted = true
 		c.queue.session.index.lines[c.queue.dir]++
 	}
@@ -65,7 +65,7 @@ func (c *contender) countOut() {
 // addToIndex adds c, whose node is known now, to those that may be followed. The session's mu
 // is held.
 func (c *contender) addToIndex() {
-	if c.queue.kind != recipe.Exclusive || c.state >= ended || !c.entry.queues {
+	if c.queue.kind != recipe.Exclusive || c.state >= ended || !c.queues {
 		return
 	}
 	c.queue.session.index.at[indexKey{c.queue.dir, c.sequence}] = c
@@ -99,17 +99,17 @@ func (c *contender) othersInLine() int {
 
 // firstRead returns what is to be read right behind c's create, nil if nothing: the queue, or its
 // node if c is likely to come right behind one of its session. Of many newcomers one reads that.
-func (c *contender) firstRead() *wire.Request {
-	if !c.entry.queues {
+func (a *arrival) firstRead() *wire.Request {
+	if !a.queues {
 		return nil
 	}
-	s, dir := c.queue.session, c.queue.dir
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if c.othersInLine() == 0 {
-		return client.Children(dir).Then(c.listedAlong)
+	a.queue.session.mu.Lock()
+	defer a.queue.session.mu.Unlock()
+	read := wire.Op{Code: wire.OpGetChildren2, Path: a.queue.dir}
+	if a.othersInLine() > 0 {
+		read.Code = wire.OpExists
 	}
-	return client.Exists(dir).Then(c.stood)
+	return a.first.Of(read).For(a)
 }
 
 // followNext makes c the successor of the contender of this session, if there is one, that has

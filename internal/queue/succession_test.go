@@ -76,7 +76,7 @@ func TestNothingIsCountedOfContendersThatAreGone(t *testing.T) {
 func TestAContenderKnowsWhetherOthersOfItsSessionStandInItsQueue(t *testing.T) {
 	s := &Session{index: index{lines: map[string]int{}}}
 	in := func(dir string, k recipe.Kind, queues bool) *contender {
-		c := &contender{queue: &Queue{session: s, dir: dir, kind: k}, entry: entry{queues: queues}}
+		c := &contender{queue: &Queue{session: s, dir: dir, kind: k}, queues: queues}
 		c.countIn()
 		return c
 	}
@@ -103,7 +103,7 @@ func TestAContenderKnowsWhetherOthersOfItsSessionStandInItsQueue(t *testing.T) {
 // there since before all of them.
 func standIn(s *Session, sequence int32) *contender {
 	return &contender{
-		queue: lockAt(s, "/lock"), incarnation: s.incarnation, state: waiting, entry: entry{queues: true},
+		queue: lockAt(s, "/lock"), incarnation: s.incarnation, state: waiting, queues: true,
 		node: fmt.Sprintf("/lock/x-lock-%010d", sequence), sequence: sequence,
 		since: 1, token: int64(10 + sequence),
 	}
@@ -165,9 +165,9 @@ func TestANewcomerReadsTheQueueOrItsNodeBehindOthersOfItsSession(t *testing.T) {
 			virtual.Test(t, func(t *testing.T) {
 				s, server := connected(t)
 				c := standIn(s, 1)
-				c.entry.queues, c.counted, s.index.lines["/lock"] = tc.queues, true, 1+tc.others
+				c.queues, c.counted, s.index.lines["/lock"] = tc.queues, true, 1+tc.others
 				before := server.Requests()
-				read := c.firstRead()
+				read := (&arrival{contender: c}).firstRead()
 				require.Equal(t, tc.op != 0, read != nil)
 				if read != nil {
 					s.client.Send(read)
@@ -216,7 +216,7 @@ func TestALockIsHandedToWhoHasNotGoneOnSinceItsCreateWasAnswered(t *testing.T) {
 		q, h := lockAt(s, "/lock"), hold(t, s)
 		inc, err := s.await(t.Context())
 		require.NoError(t, err)
-		c, view, err := q.create(t.Context(), inc, q.lockNode)
+		c, view, err := q.create(t.Context(), inc, q.lockNode())
 		require.NoError(t, err)
 		require.Nil(t, view)
 		h.SendRelease(t.Context(), nil)
@@ -319,7 +319,7 @@ func TestOnlyThoseThatHandALockOnMayBeFollowed(t *testing.T) {
 			"it has ended":           {func(c *contender) { c.state = ended }, false},
 			"it is being deleted":    {func(c *contender) { c.state = leaving }, false},
 			"it reads":               {func(c *contender) { c.queue.kind = recipe.Read }, false},
-			"it has no place itself": {func(c *contender) { c.entry.queues = false }, false},
+			"it has no place itself": {func(c *contender) { c.queues = false }, false},
 		} {
 			c := standIn(s, 3)
 			tc.is(c)

@@ -60,10 +60,15 @@ const (
 
 // Stem returns what the name of a node of kind k begins with: all but its sequence.
 func Stem(id string, k Kind) string {
+	return Prefix + id + Marker(k)
+}
+
+// Marker returns what stands between the id and the sequence of a node of kind k.
+func Marker(k Kind) string {
 	if k == Permit {
-		return Prefix + id + permitMarker
+		return permitMarker
 	}
-	return Prefix + id + markers[k].text
+	return markers[k].text
 }
 
 // Blocks reports whether a contender of kind k that is ahead keeps one of kind other waiting.

@@ -84,6 +84,9 @@ func (r *Request) Then(f func(*Request)) *Request { return r.For(asker(f)) }
 // IsTransaction reports whether it is one, whose answer is its Results.
 func (r *Request) IsTransaction() bool { return r.op == OpMulti }
 
+// Is reports whether it is that operation.
+func (r *Request) Is(op int32) bool { return r.op == op }
+
 // Size returns how long the frame is, in bytes, without its length.
 func (r *Request) Size() int { return int(r.size) }
 

@@ -372,7 +372,7 @@ var ofTheLibrary = []judged{
 	}}, "TestEveryKindOfLockHasAMinimum"},
 	{mutant{"who goes on waits until nobody writes on its node", []edit{
 		{"internal/queue/convert.go", "if client.Answers(err, zk.ErrBadVersion) {", "for client.Answers(err, zk.ErrBadVersion) {"},
-		{"internal/queue/convert.go", "client.Check(c.node), enter, c.read)", "c.checkUnasked(), enter, c.read)"},
+		{"internal/queue/convert.go", "e.check = client.Check(c.node)", "e.check = c.checkUnasked()"},
 	}}, "TestWhoGoesOnDoesNotWaitUntilNobodyWritesOnItsNode"},
 	{mutant{"who has a lock is looked for once when it is asked for", []edit{
 		{"revoke.go", "case looks == mostLooks:", "default:"},
@@ -965,7 +965,7 @@ var ofTheLibrary = []judged{
 		{"internal/queue/create.go", "case errors.Is(err, errNotThere):\n\t\t\treturn client.Permanent(err)", "case errors.Is(err, errNotThere):\n\t\t\treturn client.Permanent(client.Final(\"there is no node\"))"},
 	}}, "test/sim.TestF03ACreateThatWasNeverSentLeavesOneNode"},
 	{mutant{"the node of a call that has ended during its create stays", []edit{
-		{"internal/queue/create.go", "c.settle(s.client.Context(), s.client.Context().Done(), created) == nil {", "c.settle(s.client.Context(), s.client.Context().Done(), created) == nil && false {"},
+		{"internal/queue/create.go", "a.settle(s.client.Context(), s.client.Context().Done()) == nil {", "a.settle(s.client.Context(), s.client.Context().Done()) == nil && false {"},
 	}}, "test/sim.TestF08ACallWhoseCtxEndsReturnsAtOnceAndLeavesNoNode"},
 	{mutant{"a node that no call knows of stays", []edit{
 		{"internal/queue/deletion.go", "ours && s.live[id] == nil {", "false && ours && s.live[id] == nil {"},

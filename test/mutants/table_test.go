@@ -88,7 +88,7 @@ var all = []mutant{
 `},
 	}},
 	{"a lost create is not looked for", []edit{
-		{"internal/queue/create.go", "case carrier == nil, created.Answered() &&", "case true, carrier == nil, created.Answered() &&"},
+		{"internal/queue/create.go", "case carrier == nil, a.created.Answered() &&", "case true, carrier == nil, a.created.Answered() &&"},
 	}},
 	{"a delete is tried once", []edit{
 		{"internal/queue/deletion.go", "s.deleteTogether(batch, a); !errors.Is(err, zk.ErrNoNode) {\n\t\t\treturn err", "s.deleteTogether(batch, a); !errors.Is(err, zk.ErrNoNode) {\n\t\t\treturn client.Permanent(err)"},
@@ -259,10 +259,10 @@ var all = []mutant{
 		{"rwlocker.go", "outermost && r != nil {", "r != nil {"},
 	}},
 	{"a downgrade goes on without its writer's node", []edit{
-		{"internal/queue/downgrade.go", "zk.FlagEphemeral), check}", "zk.FlagEphemeral)}"},
+		{"internal/queue/create.go", "if e.check.Code == 0 {", "if e.beside != nil || e.check.Code == 0 {"},
 	}},
 	{"permits are taken when the turn is over", []edit{
-		{"internal/queue/semaphore.go", "ops := append(slices.Repeat([]wire.Op{permit}, n), check) //", "_ = check\n\t\tops := slices.Repeat([]wire.Op{permit}, n) //"},
+		{"internal/queue/create.go", "append(slices.Repeat([]wire.Op{node}, e.nodes), e.check)...)", "slices.Repeat([]wire.Op{node}, e.nodes)...)"},
 	}},
 	{"a lost hold's node goes before its grace is over", []edit{
 		{"internal/queue/contender.go", "return c.queue.options.LossGrace -", "return c.queue.options.LossGrace/2 -"},
