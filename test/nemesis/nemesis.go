@@ -19,11 +19,14 @@ type inject func(s *Soak, rng *rand.Rand) (heal func() error, err error)
 // nemeses break things side by side, each with faults of its own.
 var nemeses = [][]fault{serverFaults, clientFaults}
 
-// nemesis injects one fault after the other for the length of the run, and until
+// wholeRound is a length in which each kind of fault is to come once, however long that takes.
+const wholeRound = time.Minute
+
+// nemesis injects one fault after the other for the length of the run, and of a long one until
 // each has been. It ends with everything healed.
 func (s *Soak) nemesis(ctx context.Context, rng *rand.Rand, faults []fault) error {
 	g := generator{rng: rng, faults: faults}
-	for n := 0; n < len(faults) || Since(s.began) < s.Length; n++ {
+	for n := 0; Since(s.began) < s.Length || n < len(faults) && s.Length >= wholeRound; n++ {
 		if pause(ctx, between(rng, 200*time.Millisecond, time.Second)) != nil {
 			return nil
 		}

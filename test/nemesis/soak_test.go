@@ -16,9 +16,6 @@ var (
 	seed   = flag.Uint64("seed", uint64(time.Now().UnixNano()), "of the soak's faults and programs")
 )
 
-// wholeRound is enough for each kind of fault to come once.
-const wholeRound = time.Minute
-
 func TestSoak(t *testing.T) {
 	breaksServers(t)
 	s := &Soak{
