@@ -653,16 +653,22 @@ func TestAHandoffThatIsNotAloneSharesATurnUpToItsLimit(t *testing.T) {
 
 func TestAHandoffThatIsAloneSharesItsTurnWithoutALimit(t *testing.T) {
 	virtual.Test(t, func(t *testing.T) {
-		s, _ := connected(t)
+		s, server := connected(t)
 		l := share(s, 2, 0)
 		h := lock(t, l)
 		node := h.Node()
-		for range 10 {
+		var before map[zktest.Op]int
+		for i := range 10 {
 			next := ask(t.Context(), l.Acquire)
 			_, _ = h.leave(nil)
 			h = granted(t, next)
 			require.Equal(t, node, h.Node())
+			if i == 0 { // by now the queue is watched
+				synctest.Wait()
+				before = server.Requests()
+			}
 		}
+		require.Equal(t, before, server.Requests())
 	})
 }
 

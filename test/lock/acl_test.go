@@ -21,6 +21,7 @@ func team(t *testing.T, e *apachezk.Ensemble, name string, perms int32) (*zklock
 }
 
 func TestWhatOperationsSaysOfACLsIsTrueOfApache(t *testing.T) {
+	t.Parallel()
 	e := apachezk.Run(t)
 	ledger, all := team(t, e, "ledger", zk.PermAll)
 	other, _ := team(t, e, "other", zk.PermAll)
@@ -86,6 +87,7 @@ var wrongLists = map[string][]zk.ACL{
 }
 
 func TestApacheKeepsNothingOfAListThatKeepsItsOwnCallOut(t *testing.T) {
+	t.Parallel()
 	e := apachezk.Run(t)
 	ledger, all := team(t, e, "ledger", zk.PermAll)
 	other, _ := team(t, e, "other", zk.PermAll)
@@ -113,6 +115,7 @@ func TestApacheKeepsNothingOfAListThatKeepsItsOwnCallOut(t *testing.T) {
 
 // It says by its setting how it makes the id of a user who logs in.
 func TestWithAnotherDigestAlgorithmAnIdOfSHA1LeavesNothingAndAuthACLIsRight(t *testing.T) {
+	t.Parallel()
 	e := apachezk.Run(t, func(c *apachezk.Config) {
 		c.Settings = map[string]string{"DigestAuthenticationProvider.digestAlg": "SHA-256"}
 	})

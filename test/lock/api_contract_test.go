@@ -109,17 +109,6 @@ func TestACallThatFailsRetainsNoNode(t *testing.T) {
 	})
 }
 
-func TestATryOfAClosedSessionsLockSaysSoWhoeverOwnsIt(t *testing.T) {
-	inBubble(t, func(t *testing.T, b *bubble) {
-		s := b.session("mine")
-		l := b.locker(s)
-		elsewhere(l.Lock)
-		require.NoError(t, s.Close())
-		_, err := l.TryLockFor(t.Context(), 0)
-		require.ErrorIs(t, err, zklock.ErrClosed)
-	})
-}
-
 func TestANilTLSConfigDoesNotSendInTheClear(t *testing.T) {
 	virtual.Test(t, func(t *testing.T) {
 		first := make(chan byte, 1)

@@ -35,6 +35,7 @@ func refusing(t *testing.T, does func(net.Conn)) string {
 
 // All of these were an EOF, or a deadline.
 func TestConnectSaysWhatTheServerDidThatItHasNoSessionOf(t *testing.T) {
+	t.Parallel()
 	one := apachezk.Run(t, func(c *apachezk.Config) { c.Settings = map[string]string{"maxClientCnxns": "1"} }).Server(0)
 	s, err := zklock.Connect(within(t, patience), []string{one.Addr()}, 10*time.Second)
 	require.NoError(t, err)

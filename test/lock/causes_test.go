@@ -154,6 +154,7 @@ func (c hookedCtx) Err() error {
 }
 
 func TestTheLockIsHeldByAnotherUntilTheMomentOfItsHandover(t *testing.T) {
+	t.Parallel()
 	inBubble(t, func(t *testing.T, b *bubble) {
 		l := b.locker(b.session("mine"), zklock.WithHandoff(4))
 		for range 5000 {

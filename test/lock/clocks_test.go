@@ -28,6 +28,7 @@ const (
 // A machine that sleeps finds its wall clock ahead of what its timers have lived through. Two
 // holders are cut off at the same time, and one of them then sleeps.
 func TestAHoldEndsEarlierByTheTimeThatItsMachineSlept(t *testing.T) {
+	t.Parallel()
 	at := newSite(t)
 	var sleeper, awake clock.Clock
 	slept, waking := at.holder(&sleeper), at.holder(&awake)
@@ -41,6 +42,7 @@ func TestAHoldEndsEarlierByTheTimeThatItsMachineSlept(t *testing.T) {
 }
 
 func TestAWallClockThatIsSetBackKeepsNoHoldAlive(t *testing.T) {
+	t.Parallel()
 	at := newSite(t)
 	var c clock.Clock
 	h := at.holder(&c)
@@ -127,6 +129,7 @@ func awaitTouch(e *zktest.Ensemble, id int64) time.Time {
 // A leader asks its followers for touches each half tick, which by the client's clock may take longer
 // than a quarter of the timeout. A ping that was answered as long ago may not have been told yet.
 func TestAFirstHoldIsLostInTimeThoughTheLeaderIsLate(t *testing.T) {
+	t.Parallel()
 	const timeout, tick = 2 * time.Second, 1009 * time.Millisecond
 	const halfTick, late = tick / 2, tick/2 - timeout/4
 	for seed := range int64(60) {
@@ -405,6 +408,7 @@ func TestALockBehindATimeWithoutAnswersIsKeptThoughTheNextAnswersTakeLong(t *tes
 
 // The operations page says how long a hold lasts at least.
 func TestALockBehindATimeWithoutAnswersOutlastsAnOutage(t *testing.T) {
+	t.Parallel()
 	const timeout = 10 * time.Second
 	outlasts := func(b *bubble, h *zklock.Hold, where string) {
 		time.Sleep(timeout * 6 / 100)

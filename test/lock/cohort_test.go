@@ -2,7 +2,6 @@ package lock_test
 
 import (
 	"context"
-	"errors"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -129,27 +128,6 @@ func TestACohortEndsItsTurnForAnotherOfItsSession(t *testing.T) {
 	})
 }
 
-// Whoever comes while a cohort is alone, far beyond its bound, has the next turn.
-func TestACohortThatIsNoLongerAloneEndsItsTurn(t *testing.T) {
-	inBubble(t, func(t *testing.T, b *bubble) {
-		granted := make(chan grant, 20)
-		l := b.locker(b.session("cohort"), zklock.WithHandoff(2))
-		for range 6 {
-			b.ask(t.Context(), "-", l, granted)
-		}
-		other := b.locker(b.session("other"))
-		order := ""
-		for i := range 7 {
-			g := b.next(granted)
-			if order += g.who; i == 3 {
-				b.ask(t.Context(), "o", other, granted)
-			}
-			require.NoError(t, g.Release(t.Context()))
-		}
-		require.Equal(t, "----o--", order)
-	})
-}
-
 // The new list takes a round trip, in which many may have been served.
 func TestACohortEndsItsTurnWhenTheQueueChanges(t *testing.T) {
 	virtual.Test(t, func(t *testing.T) {
@@ -187,30 +165,6 @@ func TestACohortEndsItsTurnWhenTheQueueChanges(t *testing.T) {
 		require.NoError(t, h.Release(t.Context()))
 		owners.Wait()
 		require.LessOrEqual(t, len(since), bound, "the process has been told of one who waits")
-	})
-}
-
-func TestACohortThatIsAloneNeedsNoRequests(t *testing.T) {
-	inBubble(t, func(t *testing.T, b *bubble) {
-		const owners = 50
-		l := b.locker(b.session("cohort"), zklock.WithHandoff(2))
-		granted := make(chan grant, owners)
-		for range owners {
-			b.ask(t.Context(), "-", l, granted)
-		}
-		require.Equal(t, 1, b.queue())
-		first := b.next(granted)
-		require.NoError(t, first.Release(t.Context()))
-		second := b.next(granted) // by now the queue is watched
-		before := b.server.Requests()
-		require.NoError(t, second.Release(t.Context()))
-		for range owners - 2 {
-			g := b.next(granted)
-			require.Equal(t, first.Node(), g.Node())
-			require.Equal(t, before, b.server.Requests())
-			require.NoError(t, g.Release(t.Context()))
-		}
-		require.Zero(t, b.queue())
 	})
 }
 
@@ -317,61 +271,6 @@ func TestTheLossOfACohortsNodeIsItsOwnersLossAlone(t *testing.T) {
 	}
 }
 
-func TestAMemberThatGivesUpLeavesTheCohortGoing(t *testing.T) {
-	inBubble(t, func(t *testing.T, b *bubble) {
-		holder := b.locker(b.session("holder"))
-		held, err := holder.Acquire(t.Context())
-		require.NoError(t, err)
-		l := b.locker(b.session("cohort"), zklock.WithHandoff(10))
-		granted := make(chan grant, 4)
-		fetching, giveUpFetching := context.WithCancel(t.Context())
-		waiting, giveUpWaiting := context.WithCancel(t.Context())
-		b.ask(fetching, "fetching", l, granted)
-		b.ask(waiting, "waiting", l, granted)
-		b.ask(t.Context(), "staying", l, granted)
-		for _, giveUp := range []struct {
-			who    string
-			cancel func()
-		}{{"waiting", giveUpWaiting}, {"fetching", giveUpFetching}} {
-			giveUp.cancel()
-			synctest.Wait()
-			require.Len(t, granted, 1)
-			g := <-granted
-			require.Equal(t, giveUp.who, g.who)
-			require.ErrorIs(t, g.err, context.Canceled)
-		}
-		require.Equal(t, 2, b.queue(), "the last one has taken over the place, at the tail")
-		require.NoError(t, held.Release(t.Context()))
-		g := b.next(granted)
-		require.Equal(t, "staying", g.who)
-		require.NoError(t, g.Release(t.Context()))
-		require.Zero(t, b.queue())
-	})
-}
-
-func TestCloseSendsTheMembersOfACohortAway(t *testing.T) {
-	inBubble(t, func(t *testing.T, b *bubble) {
-		s := b.session("cohort")
-		l := b.locker(s, zklock.WithHandoff(10))
-		granted := make(chan grant, 3)
-		for range 3 {
-			b.ask(t.Context(), "-", l, granted)
-		}
-		h := b.next(granted)
-		_, err := l.TryAcquire(t.Context())
-		require.ErrorIs(t, err, zklock.ErrLocked)
-		require.NoError(t, s.Close())
-		for range 2 {
-			require.ErrorIs(t, (<-granted).err, zklock.ErrClosed)
-		}
-		require.ErrorIs(t, h.Hold.Err(), zklock.ErrClosed)
-		require.ErrorIs(t, h.Release(t.Context()), zklock.ErrLost)
-		require.Zero(t, b.queue())
-		_, err = l.Acquire(t.Context())
-		require.True(t, errors.Is(err, zklock.ErrClosed))
-	})
-}
-
 // A hold that is lost before its cohort hears of it is not the cohort's, and so nobody would
 // have called the next member.
 func TestACohortGoesOnWhenAHoldIsLostBeforeItIsReturned(t *testing.T) {
@@ -396,23 +295,6 @@ func TestACohortGoesOnWhenAHoldIsLostBeforeItIsReturned(t *testing.T) {
 			require.NoError(t, next.Release(t.Context()))
 		}
 		require.Zero(t, b.queue())
-	})
-}
-
-func TestATryOfAClosedSessionSaysSoThoughOthersHaveWaitedInItsCohort(t *testing.T) {
-	inBubble(t, func(t *testing.T, b *bubble) {
-		s := b.session("mine")
-		l := b.locker(s, zklock.WithHandoff(3))
-		granted := make(chan grant, 100)
-		for range cap(granted) { // each of which may hear of the end before its turn to fetch the lock
-			b.ask(t.Context(), "", l, granted)
-		}
-		require.NoError(t, s.Close())
-		synctest.Wait()
-		_, err := l.TryAcquire(t.Context())
-		require.ErrorIs(t, err, zklock.ErrClosed)
-		_, err = l.TryLockFor(t.Context(), 0)
-		require.ErrorIs(t, err, zklock.ErrClosed)
 	})
 }
 

@@ -63,22 +63,6 @@ func TestALostCreateRequestIsSentAgain(t *testing.T) {
 	}
 }
 
-func TestALostCreateReplyOfAWaiterLeavesOneNode(t *testing.T) {
-	at := newSite(t)
-	holder, s := at.stranger(), at.session()
-	holder.Lock()
-	lost := at.proxy.DropReply(faultproxy.OpCreate)
-	got := at.acquire(s)
-	receive(t, lost, "the loss of the reply")
-	at.awaitQueue(2)
-	requireSilent(t, got, "the lock is still held")
-	require.Len(t, at.queue(), 2)
-	holder.Unlock()
-	h := receive(t, got, "the waiter's turn")
-	at.requireHeld(h, s)
-	require.Equal(t, 3, at.childWrites(), "two came, one went")
-}
-
 func TestALostCreateReplyIsCleanedUpAfterItsContext(t *testing.T) {
 	at := newSite(t)
 	at.makeParent()
@@ -165,19 +149,6 @@ func TestAHoldOutlivesItsConnection(t *testing.T) {
 	require.NoError(t, l.UnlockContext(t.Context()))
 }
 
-func TestAHoldWhoseNodeIsDeletedWhileItIsDisconnectedIsLost(t *testing.T) {
-	at := newSite(t)
-	l := at.stranger()
-	l.Lock()
-	at.proxy.Refuse(true)
-	at.proxy.Cut()
-	at.remove(l.Held().Node())
-	require.False(t, isClosed(l.Lost()))
-	at.proxy.Refuse(false)
-	receive(t, l.Lost(), "the loss")
-	l.Unlock()
-}
-
 func TestAWaiterWhosePredecessorLeavesWhileItIsDisconnectedGetsTheLock(t *testing.T) {
 	at := newSite(t)
 	holder := at.locker(at.sessionVia(at.addr, longSession))
@@ -213,6 +184,7 @@ func TestUnlockWhileDisconnectedReturnsAndDeletesLater(t *testing.T) {
 }
 
 func TestAServerRestartKeepsAHolderAndAWaiter(t *testing.T) {
+	t.Parallel()
 	server := apachezk.Run(t).Server(0)
 	at := siteAt(t, server.Addr())
 	const timeout = 2 * time.Minute // a busy machine may take long to restart it
@@ -239,6 +211,7 @@ func TestAServerRestartKeepsAHolderAndAWaiter(t *testing.T) {
 // Both nodes of a session go in one transaction, and the server tells of them in any order: the
 // end of the holder's must not pass for the waiter's turn.
 func TestAWaiterBehindItsOwnSessionsHolderGetsNoFalseHold(t *testing.T) {
+	t.Parallel()
 	ensemble := apachezk.Run(t, func(c *apachezk.Config) { c.Servers = 3 })
 	near, far := ensemble.Server(0), ensemble.Server(1)
 	at := siteAt(t, near.Addr())

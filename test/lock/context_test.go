@@ -70,39 +70,6 @@ func TestAContextThatIsDoneNeverAcquires(t *testing.T) {
 	require.Equal(t, 1, l.HoldCount())
 }
 
-func TestAContextThatIsDoneDoesRelease(t *testing.T) {
-	at := newSite(t)
-	l := at.stranger()
-	for range 10 {
-		l.Lock()
-		if err := l.UnlockContext(done()); err != nil {
-			require.ErrorIs(t, err, context.Canceled)
-		}
-		require.Nil(t, l.Held())
-		at.awaitQueue(0)
-
-		h, err := l.Acquire(t.Context())
-		require.NoError(t, err)
-		if err := h.Release(done()); err != nil {
-			require.ErrorIs(t, err, context.Canceled)
-		}
-		require.ErrorIs(t, h.Err(), zklock.ErrReleased)
-		at.awaitQueue(0)
-		require.NoError(t, h.Release(t.Context()))
-	}
-}
-
-func TestDoReleasesWhenItsContextEndsMeanwhile(t *testing.T) {
-	at := newSite(t)
-	l := at.stranger()
-	ctx, cancel := context.WithCancel(t.Context())
-	require.NoError(t, l.Do(ctx, func(context.Context) error {
-		cancel()
-		return nil
-	}))
-	at.awaitQueue(0)
-}
-
 // The server answers nothing: each call ends with its context all the same, and what it asked
 // for is undone when the answers come.
 func TestCallsEndWithTheirContextsWhileTheServerHangs(t *testing.T) {

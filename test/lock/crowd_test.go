@@ -107,58 +107,6 @@ func TestACrowdBeginsTheLeaseByOneProofAtATime(t *testing.T) {
 	}, zktest.WithDiskLatency(limit*3/10, limit*3/10))
 }
 
-// Third in its queue a contender is not under the lease yet.
-func TestACrowdWhoseTurnsComeTogetherBeginsTheLeaseOnce(t *testing.T) {
-	const n = 200
-	inFarBubble(t, func(t *testing.T, b *bubble) {
-		ctx, leave := context.WithCancel(t.Context())
-		defer leave()
-		ahead, s := b.session("ahead"), b.session("crowd")
-		holds := make(chan *zklock.Hold, n)
-		for i := range n {
-			b.path = fmt.Sprintf("/lock%d", i)
-			b.crowd(ctx, ahead, 2, 0)
-			time.Sleep(longSession / n)
-			go func(l *zklock.Locker) {
-				if h, err := l.Acquire(ctx); err == nil {
-					holds <- h
-				}
-			}(b.locker(s))
-		}
-		time.Sleep(2 * longSession)
-		require.Empty(t, holds)
-		before := b.server.Requests()[zktest.OpMulti]
-		require.True(t, b.server.ExpireSession(ahead.ID()))
-		time.Sleep(time.Second)
-		require.Len(t, holds, n)
-		require.LessOrEqual(t, b.server.Requests()[zktest.OpMulti]-before, n/10)
-	})
-}
-
-func TestPollingAServerThatHangsPilesUpNothing(t *testing.T) {
-	inFarBubble(t, func(t *testing.T, b *bubble) {
-		const polls, few = 1000, 500
-		s := b.session("poller")
-		l := b.locker(s)
-		h, err := l.Acquire(t.Context()) // so that the path is there
-		require.NoError(t, err)
-		require.NoError(t, h.Release(t.Context()))
-		before := runtime.NumGoroutine()
-		b.server.Freeze()
-		for range polls {
-			ctx, cancel := context.WithTimeout(t.Context(), longSession/4/polls)
-			_, err := l.TryAcquire(ctx)
-			require.ErrorIs(t, err, context.DeadlineExceeded)
-			cancel()
-		}
-		require.Less(t, runtime.NumGoroutine(), before+few)
-		b.server.Thaw()
-		h, err = l.TryAcquire(t.Context())
-		require.NoError(t, err)
-		require.NoError(t, h.Release(t.Context()))
-	})
-}
-
 func TestAWriterThatPollsForReadingWhileTheServerHangsPilesUpNothing(t *testing.T) {
 	inBubble(t, func(t *testing.T, b *bubble) {
 		const polls, few = 500, 250

@@ -58,7 +58,6 @@ var exempt = map[string]map[string]string{
 		"TestCancelledWaitersLeaveNothingBehind":               oneNode,
 		"TestASessionLeavesNothingBehind":                      oneNode,
 		"TestTheLockIsGrantedInTheOrderOfTheQueue":             oneNode,
-		"TestCloseLosesHoldsAndSendsWaitersAway":               oneNode,
 	},
 	"retention": {
 		"TestCallsEndWithTheirContextsWhileTheServerHangs":   nodeKept,

@@ -68,6 +68,7 @@ func TestRequestsGetShorterWhereServersTakeNoLongOnes(t *testing.T) {
 }
 
 func TestRequestsGetShorterWhereARealServerTakesNoLongOnes(t *testing.T) {
+	t.Parallel()
 	skipIfExempt(t)
 	e, err := apachezk.Start(t.Context(), apachezk.Config{JVM: []string{fmt.Sprintf("-Djute.maxbuffer=%d", shortFrames)}})
 	require.NoError(t, err)

@@ -45,38 +45,6 @@ func TestDoReleasesWhenItsFunctionPanics(t *testing.T) {
 	require.True(t, l.TryLock())
 }
 
-func TestDoTellsItsFunctionAndItsCallerOfTheLoss(t *testing.T) {
-	at := newSite(t)
-	s := at.session()
-	l := at.locker(s)
-	failure := errors.New("the job failed")
-	for _, result := range []error{nil, failure} {
-		err := l.Do(t.Context(), func(ctx context.Context) error {
-			at.kill(s)
-			receive(t, ctx.Done(), "the end of the job's context")
-			require.ErrorIs(t, context.Cause(ctx), zklock.ErrLost)
-			return result
-		})
-		require.ErrorIs(t, err, zklock.ErrLost)
-		require.ErrorContains(t, err, at.path)
-		if result != nil {
-			require.ErrorIs(t, err, failure)
-		}
-	}
-	require.NoError(t, l.Do(t.Context(), func(context.Context) error { return nil }), "a loss is not for ever")
-}
-
-func TestDoTellsItsFunctionThatTheSessionWasClosed(t *testing.T) {
-	at := newSite(t)
-	s := at.session()
-	require.ErrorIs(t, at.locker(s).Do(t.Context(), func(ctx context.Context) error {
-		require.NoError(t, s.Close())
-		require.ErrorIs(t, context.Cause(ctx), zklock.ErrLost)
-		require.ErrorIs(t, context.Cause(ctx), zklock.ErrClosed)
-		return nil
-	}), zklock.ErrClosed)
-}
-
 func TestAHoldCrossesGoroutinesAndIsReleasedOnce(t *testing.T) {
 	at := newSite(t)
 	at.makeParent()

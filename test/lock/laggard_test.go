@@ -102,6 +102,7 @@ func (c *moving) Write(p []byte) (int, error) {
 // An event gives the turn, the connection breaks, and the next server does not know yet what
 // the last one in turn has taken.
 func TestPermitsAreNotOversoldBehindAServerThatLags(t *testing.T) {
+	t.Parallel()
 	ensemble := apachezk.Run(t, func(c *apachezk.Config) { c.Servers, c.JVM = 3, slowToApply })
 	near, far := ensemble.Server(0), ensemble.Server(1)
 	at := siteAt(t, near.Addr())

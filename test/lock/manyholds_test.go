@@ -102,6 +102,7 @@ func TestAThousandHoldsOfASessionOutliveManyCutsAndHearWhatHasChangedMeanwhile(t
 var manyHolds = flag.Int("holds", 0, "see that so many holds of one session outlive 20 cuts at a real server, as 10000 do")
 
 func TestManyHoldsOfASessionOutliveManyCutsAtARealServer(t *testing.T) {
+	t.Parallel()
 	if *manyHolds == 0 {
 		t.Skip("it measures: -holds says how many")
 	}

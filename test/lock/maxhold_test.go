@@ -186,7 +186,7 @@ func TestALimitIsRefusedThatCannotBeKept(t *testing.T) {
 		require.ErrorContains(t, errOf(zklock.New(s, "/a", zklock.WithMaxHold(-1))), "WithMaxHold(-1ns): it must not be negative")
 		require.ErrorContains(t, errOf(zklock.New(s, "/a", zklock.WithMaxHold(time.Second), zklock.WithMinHold(time.Second))), "must be more than WithMinHold, which is 1s")
 		h := must(must(zklock.New(s, "/a", zklock.WithMaxHold(0))).Acquire(t.Context()))
-		time.Sleep(20 * time.Hour)
+		time.Sleep(time.Hour)
 		require.NoError(t, h.Err())
 	})
 }

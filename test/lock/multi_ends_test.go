@@ -156,8 +156,8 @@ func TestAMultiLockerUnderAHoldOfALockWithoutAnOwnerIsADeadlockAtOnce(t *testing
 	})
 }
 
-// The locks are taken in the order of their paths. What does not return is the trace's, as the
-// last of them stands in its queue or is had.
+// The locks are taken in the order of their paths. What panics is the trace's, as the last of them stands in its
+// queue or is had.
 func TestOfSeveralLocksNoneIsHeldWhenTakingOneOfThemPanics(t *testing.T) {
 	ways := map[string]func(*zklock.MultiLocker){
 		"Lock":        (*zklock.MultiLocker).Lock,
@@ -168,32 +168,30 @@ func TestOfSeveralLocksNoneIsHeldWhenTakingOneOfThemPanics(t *testing.T) {
 		"Do":          func(m *zklock.MultiLocker) { _ = m.Do(context.Background(), nothing) },
 	}
 	for name, take := range ways {
-		for how, end := range endings {
-			for _, position := range []string{"Enqueued", "Acquired"} {
-				t.Run(name+", "+position+" "+how, func(t *testing.T) {
-					inBubble(t, func(t *testing.T, b *bubble) {
-						trace := new(zklock.Trace)
-						positions[position](trace, func(zklock.TraceInfo) { end() })
-						s, theirs := b.session("mine"), b.session("theirs")
-						paths := []string{"/1", "/2", "/3"}
-						var parts []*zklock.Locker
-						for i, path := range paths {
-							opts := []zklock.Option{zklock.WithTrace(trace)}[:i/2]
-							parts = append(parts, must(zklock.New(s, path, opts...)))
-						}
-						elsewhere(func() {
-							defer func() { _ = recover() }()
-							take(must(zklock.NewMulti(parts...)))
-						})
-						ctx, cancel := context.WithTimeout(t.Context(), longSession/4)
-						defer cancel()
-						for _, path := range paths {
-							_, err := must(zklock.New(theirs, path)).Acquire(ctx)
-							require.NoError(t, err, "taking %s did not return, and %s is held", paths[2], path)
-						}
+		for _, position := range []string{"Enqueued", "Acquired"} {
+			t.Run(name+", "+position, func(t *testing.T) {
+				inBubble(t, func(t *testing.T, b *bubble) {
+					trace := new(zklock.Trace)
+					positions[position](trace, func(zklock.TraceInfo) { panic(errUsers) })
+					s, theirs := b.session("mine"), b.session("theirs")
+					paths := []string{"/1", "/2", "/3"}
+					var parts []*zklock.Locker
+					for i, path := range paths {
+						opts := []zklock.Option{zklock.WithTrace(trace)}[:i/2]
+						parts = append(parts, must(zklock.New(s, path, opts...)))
+					}
+					elsewhere(func() {
+						defer func() { _ = recover() }()
+						take(must(zklock.NewMulti(parts...)))
 					})
+					ctx, cancel := context.WithTimeout(t.Context(), longSession/4)
+					defer cancel()
+					for _, path := range paths {
+						_, err := must(zklock.New(theirs, path)).Acquire(ctx)
+						require.NoError(t, err, "taking %s did not return, and %s is held", paths[2], path)
+					}
 				})
-			}
+			})
 		}
 	}
 }

@@ -81,22 +81,6 @@ func TestAHoldWhoseNodeIsReplacedIsLost(t *testing.T) {
 	}
 }
 
-func TestANodeThatIsDeletedBeforeItIsListedIsNoHold(t *testing.T) {
-	at := newSite(t)
-	at.makeParent()
-	s := at.session()
-	at.proxy.OnRequest(func(op int32, _ []byte) {
-		if op == faultproxy.OpGetChildren2 {
-			at.proxy.OnRequest(nil)
-			at.remove(at.awaitQueue(1)[0])
-		}
-	})
-	h, err := at.locker(s).Acquire(within(t, patience))
-	require.NoError(t, err)
-	at.requireHeld(h, s)
-	require.Equal(t, 3, at.childWrites())
-}
-
 func TestTheQueueMovesOnWhenTheHoldersNodeIsDeleted(t *testing.T) {
 	at := newSite(t)
 	holder, s := at.stranger(), at.session()
@@ -107,63 +91,6 @@ func TestTheQueueMovesOnWhenTheHoldersNodeIsDeleted(t *testing.T) {
 	receive(t, holder.Lost(), "the loss")
 	require.NotPanics(t, holder.Unlock)
 	require.Len(t, at.queue(), 1, "the late Unlock deletes nothing of others")
-}
-
-func TestAWaiterWhoseNodeIsDeletedQueuesAgainAtTheTail(t *testing.T) {
-	at := newSite(t)
-	holder, l, behind := at.stranger(), at.session(), at.session()
-	holder.Lock()
-	removed := at.acquire(l)
-	at.awaitQueue(2)
-	got := at.acquire(behind)
-	before := at.awaitQueue(3)
-
-	at.remove(before[1])
-	var now []string
-	eventually(t, "the waiter to queue again", func() bool {
-		now = at.queue()
-		return len(now) == 3
-	})
-	require.Equal(t, []string{before[0], before[2]}, now[:2])
-	holder.Unlock()
-	h := receive(t, got, "the turn of the waiter that was behind")
-	at.requireHeld(h, behind)
-	requireSilent(t, removed, "it has lost its place")
-	require.NoError(t, h.Release(t.Context()))
-	at.requireHeld(receive(t, removed, "the turn of the waiter whose node was deleted"), l)
-}
-
-func TestAHoldOutlivesAChangeOfItsNodesData(t *testing.T) {
-	at := newSite(t)
-	s := at.session()
-	l := at.locker(s)
-	l.Lock()
-	h := l.Held()
-	for range 3 {
-		eventually(t, "the hold to watch its node", func() bool { return at.watched(h.Node()) })
-		_, err := at.conn.Set(h.Node(), []byte("an operator's note"), -1)
-		require.NoError(t, err)
-	}
-	requireSilent(t, l.Lost(), "data is not the lock")
-	at.requireHeld(h, s)
-	at.remove(h.Node())
-	receive(t, l.Lost(), "the loss")
-	l.Unlock()
-}
-
-func TestAWaiterOutlivesAChangeOfItsNodesData(t *testing.T) {
-	at := newSite(t)
-	holder, s := at.stranger(), at.session()
-	holder.Lock()
-	got := at.acquire(s)
-	for _, node := range at.awaitQueue(2) {
-		eventually(t, "the waiter's watches", func() bool { return at.watched(node) })
-		_, err := at.conn.Set(node, []byte("an operator's note"), -1)
-		require.NoError(t, err)
-	}
-	requireSilent(t, got, "the lock is still held")
-	holder.Unlock()
-	at.requireHeld(receive(t, got, "the waiter's turn"), s)
 }
 
 func TestTheLockIsMadeAnewWhenAnOperatorDeletesItAll(t *testing.T) {

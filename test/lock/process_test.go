@@ -164,6 +164,7 @@ func written(t *testing.T, line string) int {
 }
 
 func TestProcessesExcludeEachOtherThroughTheKillsOfHoldersAndWaiters(t *testing.T) {
+	t.Parallel()
 	const (
 		steady, sections = 4, 20
 		tick             = 200 * time.Millisecond // the server's

@@ -27,6 +27,7 @@ func (at *site) limit(nodes int) {
 }
 
 func TestAQuotaRefusesAContenderAndLeavesTheHolderAlone(t *testing.T) {
+	t.Parallel()
 	addr := apachezk.Run(t, func(c *apachezk.Config) { c.Settings = map[string]string{"enforceQuota": "true"} }).Server(0).Addr()
 	refused := func(t *testing.T, err error, dir string) {
 		t.Helper()

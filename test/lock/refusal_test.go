@@ -86,21 +86,6 @@ func TestWhatTheServerRefusesIsReportedAndLeavesNothing(t *testing.T) {
 	}
 }
 
-func TestAPredecessorThatCannotBeReadEndsTheWait(t *testing.T) {
-	at := newSite(t)
-	at.makeParent()
-	secret := at.path + "/_c_8a0e0000-0000-4000-8000-000000000000-lock-"
-	at.create(secret, zk.FlagEphemeralSequential, zk.PermAll&^zk.PermRead)
-	l := at.stranger()
-	for _, err := range []error{panicOf(t, l.Lock), l.LockContext(t.Context())} {
-		require.ErrorIs(t, err, zk.ErrNoAuth)
-		require.ErrorContains(t, err, at.path)
-		require.ErrorContains(t, err, "cannot be watched")
-	}
-	require.False(t, l.TryLock())
-	at.awaitQueue(1)
-}
-
 func TestANodeThatMayNotBeDeletedIsReported(t *testing.T) {
 	at := newSite(t)
 	at.create(at.path, zk.FlagPersistent, zk.PermAll&^zk.PermDelete)

@@ -125,31 +125,6 @@ func TestALockIsNotRetainedPastOneWhoWaits(t *testing.T) {
 	}
 }
 
-// Nor is it passed if it comes when the node is kept already.
-func TestARetainedLockIsNotTakenAgainPastOneOfItsSessionWhoWaits(t *testing.T) {
-	for name, after := range map[string]time.Duration{"its node is not known yet": 0, "its node is known": 12 * time.Millisecond} {
-		t.Run(name, func(t *testing.T) {
-			virtual.Test(t, func(t *testing.T) {
-				far := zktest.NewServer(t, zktest.WithLatency(5*time.Millisecond, 5*time.Millisecond))
-				b := &bubble{t, far, "/lock"}
-				s := b.session("owner")
-				l, _ := b.retained(s)
-				time.Sleep(time.Second) // it knows that it is alone
-				granted := make(chan grant, 2)
-				b.ask(t.Context(), "waiter", b.locker(s), granted)
-				time.Sleep(after)
-				require.False(t, l.TryLock(), "it would pass the one who waits")
-				b.ask(t.Context(), "late", l, granted)
-				time.Sleep(time.Second)
-				waiter := b.next(granted)
-				require.Equal(t, "waiter", waiter.who)
-				require.NoError(t, waiter.Release(t.Context()))
-				require.NoError(t, b.next(granted).Release(t.Context()))
-			})
-		})
-	}
-}
-
 // What has changed takes a round trip to read.
 func TestARetainedLockIsNotTakenAgainWhenTheQueueHasChanged(t *testing.T) {
 	virtual.Test(t, func(t *testing.T) {
@@ -181,72 +156,6 @@ func TestARetainedLockIsTakenAgainWithoutAConnection(t *testing.T) {
 		require.Equal(t, node, l.Held().Node())
 		place.Unblock()
 		require.NoError(t, l.UnlockContext(t.Context()))
-	})
-}
-
-func TestARetainedNodeIsGivenUpAtOnceWhenAnotherQueues(t *testing.T) {
-	inBubble(t, func(t *testing.T, b *bubble) {
-		s := b.session("owner")
-		l, node := b.retained(s)
-		for name, other := range map[string]*zklock.Locker{
-			"of another session": b.locker(b.session("other")), "of the same session": b.locker(s),
-		} {
-			began := time.Now()
-			h, err := other.Acquire(t.Context())
-			require.NoError(t, err, name)
-			require.Zero(t, time.Since(began), name)
-			synctest.Wait()
-			require.NotContains(t, b.server.Children(b.path), node)
-			require.False(t, l.TryLock(), name)
-			require.NoError(t, h.Release(t.Context()), name)
-			l.Lock()
-			node = l.Held().Node()
-			l.Unlock()
-		}
-		// Another that queues while the lock is held: nothing is kept.
-		l.Lock()
-		granted := make(chan grant, 1)
-		b.ask(t.Context(), "other", b.locker(b.session("third")), granted)
-		l.Unlock()
-		g := b.next(granted)
-		require.Equal(t, 1, b.queue())
-		require.NoError(t, g.Release(t.Context()))
-		require.Zero(t, b.queue())
-	})
-}
-
-func TestARetainedNodeIsGivenUpAfterItsTime(t *testing.T) {
-	inBubble(t, func(t *testing.T, b *bubble) {
-		l, node := b.retained(b.session("owner"))
-		time.Sleep(kept * 3 / 4)
-		l.Lock() // its time begins anew with each Unlock
-		require.Equal(t, node, l.Held().Node())
-		time.Sleep(kept * 3 / 4)
-		require.NoError(t, l.Held().Err())
-		l.Unlock()
-		time.Sleep(kept - time.Second)
-		require.Equal(t, 1, b.queue())
-		time.Sleep(2 * time.Second)
-		require.Zero(t, b.queue())
-		l.Lock()
-		require.NotEqual(t, node, l.Held().Node())
-		l.Unlock()
-	})
-}
-
-func TestARetainedNodeThatIsRevokedIsGivenUp(t *testing.T) {
-	inBubble(t, func(t *testing.T, b *bubble) {
-		l, node := b.retained(b.session("owner"))
-		require.NoError(t, zklock.Revoke(t.Context(), b.session("other"), node))
-		time.Sleep(time.Second) // a fresh node is not watched yet
-		require.Zero(t, b.queue())
-
-		l.Lock() // revoked while it is held: it is not kept
-		require.NoError(t, zklock.Revoke(t.Context(), b.session("other"), l.Held().Node()))
-		<-l.Held().Revoked()
-		l.Unlock()
-		synctest.Wait()
-		require.Zero(t, b.queue())
 	})
 }
 

@@ -147,26 +147,6 @@ func TestReadersAndWritersAreReentrant(t *testing.T) {
 	require.True(t, isClosed(l.Lost()) && isClosed(l.RLost()), "whoever holds nothing has lost it")
 }
 
-func TestAStrangerGoroutineNeitherRUnlocksNorUnlocks(t *testing.T) {
-	at := newSite(t)
-	l := at.rw(at.session())
-	l.RLock()
-	elsewhere(func() {
-		require.ErrorIs(t, panicOf(t, l.RUnlock), zklock.ErrNotHeld)
-		require.ErrorIs(t, l.RUnlockContext(t.Context()), zklock.ErrNotHeld)
-	})
-	require.Len(t, at.queue(), 1)
-	l.RUnlock()
-	l.Lock()
-	elsewhere(func() {
-		require.ErrorIs(t, panicOf(t, l.Unlock), zklock.ErrNotHeld)
-		require.ErrorIs(t, panicOf(t, l.RUnlock), zklock.ErrNotHeld)
-	})
-	require.ErrorIs(t, panicOf(t, l.RUnlock), zklock.ErrNotHeld, "the writer does not read")
-	require.Len(t, at.queue(), 1)
-	l.Unlock()
-}
-
 func TestAReaderThatAsksToWriteIsRefused(t *testing.T) {
 	at := newSite(t)
 	l := at.rw(at.session())
@@ -190,50 +170,6 @@ func TestAReaderThatAsksToWriteIsRefused(t *testing.T) {
 	l.Unlock()
 }
 
-func TestWaitingReadersAndWritersEndWithTheirContextsAndTimes(t *testing.T) {
-	at := newSite(t)
-	holder, l := at.rw(at.session()), at.rw(at.session())
-	holder.Lock()
-	for name, c := range map[string]struct {
-		lock  func(context.Context) error
-		timed func(context.Context, time.Duration) (bool, error)
-		try   func(context.Context) (*zklock.Hold, error)
-	}{
-		"reading": {l.RLockContext, l.TryRLockFor, l.TryRAcquire},
-		"writing": {l.LockContext, l.TryLockFor, l.TryAcquire},
-	} {
-		ok, err := c.timed(t.Context(), aWhile)
-		require.NoError(t, err, name)
-		require.False(t, ok, name)
-		ok, err = c.timed(t.Context(), 0)
-		require.NoError(t, err, name)
-		require.False(t, ok, name)
-		require.ErrorIs(t, c.lock(done()), context.Canceled, name)
-		_, err = c.timed(done(), time.Hour)
-		require.ErrorIs(t, err, context.Canceled, name)
-		_, err = c.try(t.Context())
-		require.ErrorIs(t, err, zklock.ErrLocked, name)
-		_, err = c.try(done())
-		require.ErrorIs(t, err, context.Canceled, name)
-
-		ctx, cancel := context.WithCancel(t.Context())
-		ended := begin(func() error { return c.lock(ctx) })
-		at.awaitQueue(2)
-		cancel()
-		require.ErrorIs(t, receive(t, ended, "the cancelled call"), context.Canceled, name)
-		at.awaitQueue(1)
-
-		givenTime(t, isLocked, c.lock)
-		at.awaitQueue(1)
-	}
-	require.NoError(t, holder.UnlockContext(t.Context()))
-	ok, err := l.TryRLockFor(t.Context(), patience)
-	require.NoError(t, err)
-	require.True(t, ok)
-	require.NoError(t, l.RUnlockContext(t.Context()))
-	at.awaitQueue(0)
-}
-
 // A cancelled writer no longer keeps the readers behind it waiting.
 func TestReadersGetInWhenTheWriterAheadOfThemGivesUp(t *testing.T) {
 	at := newSite(t)
@@ -251,15 +187,4 @@ func TestReadersGetInWhenTheWriterAheadOfThemGivesUp(t *testing.T) {
 	require.NoError(t, receive(t, behind, "the reader behind the writer").Release(t.Context()))
 	reader.RUnlock()
 	at.awaitQueue(0)
-}
-
-func TestAWriterOfAClosedSessionIsToldOfThatWhenItAsksToRead(t *testing.T) {
-	at := newSite(t)
-	s := at.session()
-	l := at.rw(s)
-	l.Lock()
-	require.NoError(t, s.Close())
-	for _, lock := range []func(context.Context) error{l.RLockContext, l.LockContext} {
-		require.ErrorIs(t, lock(t.Context()), zklock.ErrClosed)
-	}
 }

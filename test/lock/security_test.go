@@ -99,6 +99,7 @@ func TestObserversMayInspectAndNoMore(t *testing.T) {
 
 // A wrong login costs one attempt and one connection, and is not tried again.
 func TestRefusedCredentialsAreTriedOnce(t *testing.T) {
+	t.Parallel()
 	at := newSite(t)
 	var logins, connects atomic.Int32
 	at.proxy.OnRequest(func(op int32, _ []byte) {
@@ -223,6 +224,7 @@ func secureServer(t *testing.T, a *authority) string {
 }
 
 func TestClientCertificatesOpenARealZooKeepersSecurePort(t *testing.T) {
+	t.Parallel()
 	ours, others := newAuthority(t, "ours"), newAuthority(t, "others")
 	addr := secureServer(t, ours)
 	at := &site{t: t, addr: addr, path: "/secure"}

@@ -7,14 +7,12 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
-	"time"
 
 	"github.com/go-zookeeper/zk"
 	"github.com/stretchr/testify/require"
 
 	"github.com/zklock/zklock"
 	"github.com/zklock/zklock/internal/faultproxy"
-	"github.com/zklock/zklock/internal/virtual"
 	"github.com/zklock/zklock/zktest"
 )
 
@@ -367,35 +365,4 @@ func TestPermitsAreTakenOnlyWithTheTurn(t *testing.T) {
 	require.NoError(t, other.Release(t.Context()))
 	require.NoError(t, receive(t, late, "the permit").Release(t.Context()))
 	at.awaitLeases(0)
-}
-
-// The answer that the node is gone is no reason to ask again until the node's watch tells.
-func TestATurnWhoseNodeIsGoneBeforeItTakesPermitsIsLostAtOnce(t *testing.T) {
-	for name, there := range map[string]bool{"with the size to be set": true, "with the leases' node to be made": false} {
-		t.Run(name, func(t *testing.T) {
-			virtual.Test(t, func(t *testing.T) {
-				const delay = 100 * time.Microsecond
-				b := &bubble{t, zktest.NewServer(t, zktest.WithLatency(delay, delay)), "/sem"}
-				s, operator := b.session("here"), b.session("operator")
-				if there {
-					for _, path := range []string{b.path, b.path + "/leases"} {
-						_, err := operator.Conn().Create(path, nil, 0, zk.WorldACL(zk.PermAll))
-						require.NoError(t, err)
-					}
-				}
-				sem := must(zklock.NewSemaphore(s, b.path, 1))
-				read := b.server.HoldRequest(zktest.OpGetData, zktest.OnPath(b.path+"/leases"))
-				got := begin(func() error { return errOf(sem.Acquire(t.Context(), 1)) })
-				<-read.Struck()
-				turns := b.server.Children(b.path + "/locks")
-				require.Len(t, turns, 1)
-				require.NoError(t, operator.Conn().Delete(b.path+"/locks/"+turns[0], -1))
-				before, began := b.server.Requests()[zktest.OpMulti], time.Now()
-				read.Release()
-				require.NoError(t, <-got)
-				require.LessOrEqual(t, b.server.Requests()[zktest.OpMulti]-before, 8)
-				require.Less(t, time.Since(began), 100*delay, "neither a pause nor a watch is waited for")
-			})
-		})
-	}
 }

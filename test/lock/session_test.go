@@ -33,25 +33,6 @@ func TestTheEndOfItsSessionEndsAHold(t *testing.T) {
 	require.Panics(t, l.Unlock)
 }
 
-func TestUnlockContextTellsOfALoss(t *testing.T) {
-	at := newSite(t)
-	s := at.session()
-	l := at.locker(s)
-	for range 2 {
-		l.Lock()
-		require.True(t, l.TryLock())
-		lost := l.Lost()
-		at.kill(s)
-		receive(t, lost, "the loss")
-		for range 2 {
-			err := l.UnlockContext(t.Context())
-			require.ErrorIs(t, err, zklock.ErrLost)
-			require.ErrorContains(t, err, at.path)
-		}
-		require.ErrorIs(t, l.UnlockContext(t.Context()), zklock.ErrNotHeld)
-	}
-}
-
 func TestALostHoldIsNeverTakenAgainUnderItsOwner(t *testing.T) {
 	at := newSite(t)
 	s := at.session()
@@ -122,76 +103,6 @@ func TestAWaiterWhoseSessionEndsQueuesAgain(t *testing.T) {
 			at.requireHeld(receive(t, got, "the lock"), s)
 		})
 	}
-}
-
-func TestAWaiterWhoseSessionEndsReturnsWhenItsContextEnds(t *testing.T) {
-	at := newSite(t)
-	holder, s := at.stranger(), at.session()
-	l := at.locker(s)
-	holder.Lock()
-	ctx, cancel := context.WithCancel(context.Background())
-	refused := begin(func() error { return l.LockContext(ctx) })
-	at.awaitQueue(2)
-	at.kill(s)
-	at.proxy.Refuse(true)
-	at.awaitQueue(1)
-	requireSilent(t, refused, "it waits for a connection")
-
-	cancel()
-	asked := time.Now()
-	require.ErrorIs(t, receive(t, refused, "the cancelled call"), context.Canceled)
-	require.Less(t, time.Since(asked), prompt)
-	at.proxy.Refuse(false)
-	holder.Unlock()
-	eventually(t, "a new session", l.TryLock)
-	at.requireHeld(l.Held(), s)
-	l.Unlock()
-	at.awaitQueue(0)
-}
-
-func TestCloseLosesHoldsAndSendsWaitersAway(t *testing.T) {
-	at := newSite(t)
-	s := at.session()
-	l, other := at.locker(s), at.locker(s)
-	l.Lock()
-	h, lost := l.Held(), l.Lost()
-	waiters := map[string]<-chan error{
-		"Lock":        begin(func() error { return lock(l) }),
-		"LockContext": lockElsewhere(l),
-		"TryLockFor": begin(func() error {
-			_, err := other.TryLockFor(context.Background(), patience)
-			return err
-		}),
-		"Acquire": begin(func() error {
-			_, err := other.Acquire(context.Background())
-			return err
-		}),
-		"Do": begin(func() error {
-			return other.Do(context.Background(), func(context.Context) error { panic("it ran") })
-		}),
-	}
-	at.awaitQueue(1 + len(waiters))
-	next := at.stranger()
-	got := lockElsewhere(next)
-	at.awaitQueue(1 + len(waiters) + 1)
-
-	require.NoError(t, s.Close())
-	require.Len(t, at.queue(), 1, "the server has deleted the session's nodes")
-	require.NoError(t, receive(t, got, "another session's turn"))
-	for call, ended := range waiters {
-		err := receive(t, ended, call)
-		require.ErrorIs(t, err, zklock.ErrClosed, call)
-		require.ErrorContains(t, err, at.path, call)
-	}
-	require.True(t, isClosed(s.Closed()))
-	require.True(t, isClosed(lost))
-	for _, err := range []error{h.Err(), h.Release(t.Context())} {
-		require.ErrorIs(t, err, zklock.ErrLost)
-		require.ErrorIs(t, err, zklock.ErrClosed)
-	}
-	require.Equal(t, 1, l.HoldCount())
-	require.NotPanics(t, l.Unlock)
-	require.NoError(t, s.Close(), "again")
 }
 
 func TestUnlockAfterCloseTellsOfIt(t *testing.T) {

@@ -158,7 +158,7 @@ func throughFragileContexts(t *testing.T, timeout time.Duration, scene func(t *t
 		t.Run(strconv.FormatInt(at, 10), func(t *testing.T) {
 			inBubble(t, func(t *testing.T, b *bubble) {
 				call, after := scene(t, b)
-				f := &failing{call: at, end: endings["panics"]}
+				f := &failing{call: at}
 				elsewhere(func() {
 					defer func() { _ = recover() }()
 					ctx, cancel := context.WithTimeout(context.Background(), timeout)
@@ -173,6 +173,7 @@ func throughFragileContexts(t *testing.T, timeout time.Duration, scene func(t *t
 }
 
 func TestAContextThatPanicsCostsNobodyTheLock(t *testing.T) {
+	t.Parallel()
 	for name, kind := range kinds() {
 		for outcome, waits := range map[string]time.Duration{"had": time.Second, "in vain": 4 * time.Second} {
 			t.Run(name+", "+outcome, func(t *testing.T) {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"runtime"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -19,22 +18,15 @@ import (
 
 var errUsers = errors.New("a panic of the user's")
 
-// endings are how a function of the user may end instead of returning.
-var endings = map[string]func(){
-	"panics": func() { panic(errUsers) },
-	"exits":  runtime.Goexit,
-}
-
-// failing is a function of the user of which one call, counted from 1, does not return.
+// failing is a function of the user of which one call, counted from 1, panics.
 type failing struct {
 	call  int64
-	end   func()
 	calls atomic.Int64
 }
 
 func (f *failing) run() {
 	if f.calls.Add(1) == f.call {
-		f.end()
+		panic(errUsers)
 	}
 }
 
@@ -230,24 +222,23 @@ func (b *bubble) ephemerals() (nodes []string) {
 }
 
 func TestAFunctionOfATraceThatDoesNotReturnLeavesNothingBehind(t *testing.T) {
+	t.Parallel()
 	for name, kind := range kinds() {
 		for position, set := range positions {
-			for how, end := range endings {
-				for call := range int64(2) {
-					if skips() > 1 {
-						continue
-					}
-					t.Run(fmt.Sprintf("%s, %s %s, %d", name, position, how, 1+call), func(t *testing.T) {
-						inBubble(t, func(t *testing.T, b *bubble) {
-							f := &failing{call: 1 + call, end: end}
-							trace := new(zklock.Trace)
-							set(trace, func(zklock.TraceInfo) { f.run() })
-							requireUsable(t, b, kind, trace)
-							never := position == "Failed" && strings.HasSuffix(name, "Lock") || position == "Enqueued" && call > 0
-							require.True(t, never || f.calls.Load() > call, "it was called %d times", f.calls.Load())
-						})
-					})
+			for call := range int64(2) {
+				if skips() > 1 {
+					continue
 				}
+				t.Run(fmt.Sprintf("%s, %s, %d", name, position, 1+call), func(t *testing.T) {
+					inBubble(t, func(t *testing.T, b *bubble) {
+						f := &failing{call: 1 + call}
+						trace := new(zklock.Trace)
+						set(trace, func(zklock.TraceInfo) { f.run() })
+						requireUsable(t, b, kind, trace)
+						never := position == "Failed" && strings.HasSuffix(name, "Lock") || position == "Enqueued" && call > 0
+						require.True(t, never || f.calls.Load() > call, "it was called %d times", f.calls.Load())
+					})
+				})
 			}
 		}
 	}
@@ -285,29 +276,30 @@ func requireUsable(t *testing.T, b *bubble, kind kind, trace *zklock.Trace) {
 }
 
 func TestAFunctionInDoThatDoesNotReturnGivesTheLockBack(t *testing.T) {
-	for how, end := range endings {
-		for name, opts := range map[string][]zklock.Option{
-			"alone": nil, "hand-off": {zklock.WithHandoff(10)}, "retention": {zklock.WithRetention(time.Second)},
-		} {
-			t.Run(name+", "+how, func(t *testing.T) {
-				inBubble(t, func(t *testing.T, b *bubble) {
-					f := &failing{call: 1, end: end}
-					requireUsable(t, b, func(b *bubble, s, stranger *zklock.Session, trace ...zklock.Option) (use, *zklock.Hold) {
-						held, err := b.locker(stranger).Acquire(t.Context())
-						require.NoError(t, err)
-						l := b.locker(s, append(trace, opts...)...)
-						return func(ctx context.Context) error {
-							return l.Do(ctx, func(context.Context) error { f.run(); return nil })
-						}, held
-					}, nil)
-				})
+	for name, opts := range map[string][]zklock.Option{
+		"alone": nil, "hand-off": {zklock.WithHandoff(10)}, "retention": {zklock.WithRetention(time.Second)},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, func(t *testing.T, b *bubble) {
+				f := &failing{call: 1}
+				requireUsable(t, b, func(b *bubble, s, stranger *zklock.Session, trace ...zklock.Option) (use, *zklock.Hold) {
+					held, err := b.locker(stranger).Acquire(t.Context())
+					require.NoError(t, err)
+					l := b.locker(s, append(trace, opts...)...)
+					return func(ctx context.Context) error {
+						return l.Do(ctx, func(context.Context) error { f.run(); return nil })
+					}, held
+				}, nil)
 			})
-		}
+		})
 	}
 }
 
 func TestTheTraceGoesOnBehindAFunctionThatDoesNotReturn(t *testing.T) {
-	through := func(b *bubble, trace *zklock.Trace) {
+	inBubble(t, func(t *testing.T, b *bubble) {
+		var tale tale
+		trace := tale.trace()
+		trace.Acquired = func(zklock.TraceInfo) { panic(errUsers) }
 		elsewhere(func() {
 			defer func() { _ = recover() }()
 			l := b.locker(b.session("owner"), zklock.WithTrace(trace))
@@ -316,18 +308,8 @@ func TestTheTraceGoesOnBehindAFunctionThatDoesNotReturn(t *testing.T) {
 			time.Sleep(longSession / 2)
 			l.Unlock()
 		})
-	}
-	for how, end := range endings {
-		t.Run("Acquired "+how, func(t *testing.T) {
-			inBubble(t, func(t *testing.T, b *bubble) {
-				var tale tale
-				trace := tale.trace()
-				trace.Acquired = func(zklock.TraceInfo) { end() }
-				through(b, trace)
-				tale.next(t, "enqueued released")
-			})
-		})
-	}
+		tale.next(t, "enqueued released")
+	})
 }
 
 // brittle is a context of the user's that panics from some time on.

@@ -87,26 +87,6 @@ func TestALockWithoutAConnectionIsToldOnceForAll(t *testing.T) {
 	})
 }
 
-func TestALockThatWaitsForAHandoffWithoutAConnectionIsTold(t *testing.T) {
-	watching(t, func(t *testing.T, w *watchful) {
-		l := must(zklock.New(w.Session, "/lock", zklock.WithHandoff(2)))
-		w.server.Refuse(true)
-		w.place.Cut()
-		go func() {
-			ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
-			defer cancel()
-			_ = l.LockContext(ctx)
-		}()
-		synctest.Wait()
-		go func() { // which waits for what the first one asks for
-			defer func() { _ = recover() }()
-			l.Lock()
-		}()
-		w.requireTold(t, notYet, 0)
-		w.requireTold(t, byNow, 1)
-	})
-}
-
 // The client gives each connection up that does not answer, so that the call is told to have no
 // connection, or what it asks for there.
 func TestALockWhoseServerDoesNotAnswerIsTold(t *testing.T) {
@@ -142,37 +122,6 @@ func TestWhoStandsInTheQueueIsNotTold(t *testing.T) {
 		w.server.Refuse(true)
 		w.place.Cut()
 		w.requireTold(t, time.Minute, 1)
-	})
-}
-
-func TestACallWithADeadlineIsNotToldSinceItReturnsAnError(t *testing.T) {
-	watching(t, func(t *testing.T, w *watchful) {
-		w.server.Refuse(true)
-		w.place.Cut()
-		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-		defer cancel()
-		require.Error(t, must(zklock.New(w.Session, "/lock")).LockContext(ctx))
-		w.requireTold(t, 0, 0)
-	})
-}
-
-func TestALongSessionTimeoutIsWaitedForBeforeALockIsTold(t *testing.T) {
-	virtual.Test(t, func(t *testing.T) {
-		const timeout = time.Minute
-		server := zktest.NewServer(t, zktest.WithSessionTimeouts(time.Second, time.Hour))
-		var log lockedBuffer
-		s, err := zklock.Connect(t.Context(), []string{server.PipeAddr()}, timeout, zklock.WithDialer(server.Dial),
-			zklock.WithLogger(slog.New(slog.NewTextHandler(&log, nil))))
-		require.NoError(t, err)
-		defer s.Close()
-		server.Refuse(true)
-		server.Cut()
-		w := &watchful{Session: s}
-		w.begin("/lock")
-		time.Sleep(timeout - time.Second)
-		require.NotContains(t, log.String(), "nowhere")
-		time.Sleep(2 * time.Second)
-		require.Contains(t, log.String(), "nowhere")
 	})
 }
 
