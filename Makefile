@@ -5,9 +5,6 @@ STATICCHECK = go run honnef.co/go/tools/cmd/staticcheck@v0.8.2
 # Only a test that hangs takes that long; a busy machine needs ten minutes for some.
 GO_TEST = go test -timeout 30m
 
-# Most of the tests beside a real ZooKeeper wait, for servers and for timeouts.
-GO_TEST_WAITING = $(GO_TEST) -p 3 -parallel 8
-
 # What the benchmark measures, what the command is built with and what the larger tests
 # need are kept from the library's users by modules of their own. Each is tested with the
 # versions in its own go.mod; go.work is for working on them together.
@@ -26,7 +23,7 @@ demo: $(if $(APACHE),zookeeper) ## eight processes and one counter, without the 
 .PHONY: test
 test: zookeeper ## every test, on a real ZooKeeper too (installs Debian's package if there is none)
 	$(GO_TEST) ./...
-	@for module in $(TESTED); do (cd $$module && $(GO_TEST_WAITING) ./...) || exit; done
+	@for module in $(TESTED); do (cd $$module && $(GO_TEST) ./...) || exit; done
 
 .PHONY: schedules
 schedules: ## every schedule of the scopes of the recipe and the lease, of which `make test` leaves out the largest
