@@ -42,7 +42,7 @@ func digestIdentity(credentials []byte) identity {
 
 // fixACL validates the ACL of a request and replaces "auth" by the identities of the requester, as
 // PrepRequestProcessor.fixupACL does.
-func fixACL(list []ACL, who []identity) ([]ACL, code) {
+func (s *settings) fixACL(list []ACL, who []identity) ([]ACL, code) {
 	var fixed []ACL
 	for i, a := range list {
 		if slices.Contains(list[:i], a) {
@@ -62,7 +62,7 @@ func fixACL(list []ACL, who []identity) ([]ACL, code) {
 			if len(fixed) == before {
 				return nil, invalidACL
 			}
-		case validID(a):
+		case s.validID(a):
 			fixed = append(fixed, a)
 		default:
 			return nil, invalidACL
@@ -74,24 +74,33 @@ func fixACL(list []ACL, who []identity) ([]ACL, code) {
 	return fixed, ok
 }
 
-func validID(a ACL) bool {
+func (s *settings) validID(a ACL) bool {
 	switch a.Scheme {
 	case "digest":
 		return strings.Count(strings.TrimRight(a.ID, ":"), ":") == 1
 	case "ip":
-		return ipPrefix(a.ID).IsValid()
+		p := ipPrefix(a.ID)
+		return p.IsValid() && (p.Addr().Is4() || s.since(9))
 	}
 	return false
 }
 
-// ipPrefix reads the ID of scheme ip. IPAuthenticationProvider knows no IPv6, and takes numbers as Integer.parseInt does:
-// 01 and +8 are some.
+// ipPrefix reads the ID of scheme ip. IPAuthenticationProvider takes numbers as Integer.parseInt does: 01 and +8 are some. It
+// knows IPv6 since 3.9.
 func ipPrefix(id string) netip.Prefix {
 	addr, length, cut := strings.Cut(id, "/")
-	if !cut {
+	v6, _ := netip.ParseAddr(addr)
+	isV6 := v6.Is6() && !v6.Is4In6() && v6.Zone() == ""
+	switch {
+	case !cut && isV6:
+		length = "128"
+	case !cut:
 		length = "32"
 	}
 	bits, err := strconv.Atoi(length)
+	if isV6 && err == nil {
+		return netip.PrefixFrom(v6, bits)
+	}
 	parts := strings.Split(addr, ".")
 	if err != nil || len(parts) != 4 {
 		return netip.Prefix{}

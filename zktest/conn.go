@@ -149,12 +149,15 @@ func (c *conn) send(frame []byte) {
 	})
 }
 
-// event tells the client that a watch has fired.
-func (c *conn) event(event eventType, path string) {
+// event tells the client that a watch has fired, by the transaction with that zxid.
+func (c *conn) event(event eventType, path string, zxid int64) {
 	if c.ended {
 		return
 	}
-	e := newReply(-1, -1, ok)
+	if !c.srv.e.since(9) { // ZOOKEEPER-4655
+		zxid = missed
+	}
+	e := newReply(-1, zxid, ok)
 	e.int32(int32(event))
 	e.int32(3) // KeeperState.SyncConnected
 	e.string(path)

@@ -47,6 +47,7 @@
 // while the writes of others are on their way to its disk; ZooKeeper's waits for them.
 //
 // A conformance suite holds its answers against Apache ZooKeeper 3.8 (with the fix of CVE-2024-23944: 3.8.4, or Debian's
-// 3.8.0), the odd ones included: a check outside of a multi that succeeds is not answered (an ensemble of ZooKeeper's breaks
-// down on it, one of zktest's does not), create2 in a multi is answered without its stat. Other versions differ there.
+// 3.8.0) and 3.9.6, the odd ones included: in 3.8 a check outside of a multi that succeeds is not answered. WithVersion
+// says which of them it is to be. An ensemble of ZooKeeper's breaks down on that check, and in 3.9 on a create that is cut short;
+// one of zktest's does not.
 package zktest

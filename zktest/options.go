@@ -1,6 +1,9 @@
 package zktest
 
-import "time"
+import (
+	"fmt"
+	"time"
+)
 
 // Option configures a server or an ensemble.
 type Option func(*settings)
@@ -18,7 +21,7 @@ type settings struct {
 	noContainers           bool // createContainer is not known
 	noContainersSaid       bool // and answered, before the connection goes
 	ttlNodes               bool
-	guardedExists          bool
+	minor                  int // of the version: 3.minor
 	maxFrame               int
 }
 
@@ -30,6 +33,7 @@ func defaults() settings {
 		electionTime:      200 * time.Millisecond,
 		containerInterval: time.Minute,
 		maxFrame:          0xfffff,
+		minor:             9,
 	}
 }
 
@@ -87,8 +91,20 @@ func WithoutContainers(answered bool) Option {
 // (zookeeper.extendedTypesEnabled).
 func WithTTLNodes() Option { return func(s *settings) { s.ttlNodes = true } }
 
-// WithGuardedExists has exists need the permission to read its node, as it does from ZooKeeper 3.9.2 on.
-func WithGuardedExists() Option { return func(s *settings) { s.guardedExists = true } }
+// WithVersion has the servers answer as those of ZooKeeper "3.8" do, or "3.9" from 3.9.2 on. The default is the newest. In 3.9
+// exists needs the permission to read its node, an event carries the zxid of what it tells, create2 in a multi is answered
+// with its stat, a multi with flags that make no sense fails as a whole, a check outside of a multi is not known, checkWatches
+// looks at the client's own watches, and an ACL may name IPv6 addresses.
+func WithVersion(version string) Option {
+	minor, known := map[string]int{"3.8": 8, "3.9": 9}[version]
+	if !known {
+		panic(fmt.Sprintf("zktest: WithVersion(%q): it is neither 3.8 nor 3.9", version))
+	}
+	return func(s *settings) { s.minor = minor }
+}
+
+// since reports whether the servers are of version 3.minor or later.
+func (s *settings) since(minor int) bool { return s.minor >= minor }
 
 // WithMaxBuffer sets the largest frame a client may send, by default 0xfffff bytes (jute.maxbuffer). The connection
 // that sends a larger one is closed.

@@ -122,7 +122,7 @@ func (l *leader) create(q *request, r record, zxid int64) (action, code) {
 	if !found {
 		return action{}, badArguments
 	}
-	acl, c := fixACL(r.acl, q.who)
+	acl, c := l.srv.e.fixACL(r.acl, q.who)
 	if c != ok {
 		return action{}, c
 	}
@@ -201,7 +201,7 @@ func (l *leader) update(q *request, r record, zxid int64) (action, code) {
 	a := action{op: r.op, path: r.path, data: r.data}
 	if r.op == OpSetACL {
 		var c code
-		if a.acl, c = fixACL(r.acl, q.who); c != ok {
+		if a.acl, c = l.srv.e.fixACL(r.acl, q.who); c != ok {
 			return action{}, c
 		}
 	}

@@ -46,7 +46,7 @@ func (s *Server) readNode(q *request) (code, func(*encoder)) {
 	if n == nil {
 		return noNode, nil
 	}
-	needs, forAll := permRead, q.op == OpExists && !s.e.guardedExists
+	needs, forAll := permRead, q.op == OpExists && !s.e.since(9)
 	if q.op == OpGetACL {
 		needs |= permAdmin
 	}

@@ -42,7 +42,7 @@ type request struct {
 }
 
 // decodeRecord reads the body of op. Operations that carry nothing the server looks at leave the body alone.
-func decodeRecord(op Op, d *decoder) record {
+func (s *settings) decodeRecord(op Op, d *decoder) record {
 	r := record{op: op}
 	switch op {
 	case OpCreate, OpCreate2, OpCreateContainer, OpCreateTTL:
@@ -65,7 +65,11 @@ func decodeRecord(op Op, d *decoder) record {
 	case OpSync, OpGetEphemerals:
 		r.path = d.string()
 	case OpCheckWatches:
-		r.path, r.mode = d.present(), d.int32()
+		if s.since(9) {
+			r.path, r.mode = d.string(), d.int32()
+		} else {
+			r.path, r.mode = d.present(), d.int32()
+		}
 	case OpRemoveWatches, OpAddWatch:
 		r.path, r.mode = d.string(), d.int32()
 	case OpReconfig:
@@ -73,7 +77,7 @@ func decodeRecord(op Op, d *decoder) record {
 	case OpSetWatches, OpSetWatches2:
 		r.watches = decodeWatches(op, d)
 	case OpMulti, OpMultiRead:
-		r.ops = decodeMulti(op, d)
+		r.ops = s.decodeMulti(op, d)
 	}
 	r.malformed = d.err != nil
 	return r
@@ -87,7 +91,7 @@ func decodeWatches(op Op, d *decoder) watchLists {
 	return w
 }
 
-func decodeMulti(multi Op, d *decoder) []record {
+func (s *settings) decodeMulti(multi Op, d *decoder) []record {
 	var ops []record
 	for d.err == nil {
 		op, last, _ := Op(d.int32()), d.bool(), d.int32()
@@ -98,13 +102,18 @@ func decodeMulti(multi Op, d *decoder) []record {
 			d.err = errShort
 			break
 		}
-		ops = append(ops, decodeRecord(op, d).byFlags())
+		r := s.byFlags(s.decodeRecord(op, d))
+		if r.malformed && s.since(9) {
+			d.err = errShort
+		}
+		ops = append(ops, r)
 	}
 	return ops
 }
 
-// byFlags is r in a multi, where a create is what its flags say, whatever its number (Op.create).
-func (r record) byFlags() record {
+// byFlags is r in a multi, where a create is what its flags say, whatever its number (Op.create). Since 3.9 the number counts
+// unless they say container or TTL.
+func (s *settings) byFlags(r record) record {
 	switch {
 	case !r.op.creates():
 	case r.flags == flagContainer:
@@ -112,6 +121,8 @@ func (r record) byFlags() record {
 	case r.flags == flagTTL || r.flags == flagTTLSeq:
 		r.malformed = r.malformed || r.op != OpCreateTTL // cast to the class that it is not
 		r.op = OpCreateTTL
+	case s.since(9) && r.op != OpCreateTTL:
+		r.malformed = r.malformed || r.flags < 0 || r.flags > flagTTLSeq
 	default:
 		r.op = OpCreate
 	}

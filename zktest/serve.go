@@ -19,7 +19,7 @@ func (c *conn) request(frame []byte) {
 	d := &decoder{buf: frame}
 	q := &request{conn: c, session: c.session, timeout: c.timeout, xid: d.int32(), who: c.who}
 	op := Op(d.int32())
-	if q.record = decodeRecord(op, d); op == OpConnect || len(frame) < 8 {
+	if q.record = c.srv.e.decodeRecord(op, d); op == OpConnect || len(frame) < 8 {
 		c.shut()
 		return
 	}
@@ -42,7 +42,9 @@ func (c *conn) request(frame []byte) {
 	switch {
 	case q.fault != nil && q.fault.kind == refuseRequest:
 		q.finish(q.fault.code, nil)
-	case q.malformed && (op == OpReconfig || !op.writes()): // PrepRequestProcessor decodes a reconfig ahead of its zxid
+	case c.srv.e.alone(op):
+		q.finish(unimplemented, nil)
+	case q.malformed && c.srv.e.decodedFirst(op):
 		q.finish(marshallingError, nil)
 	case c.srv.waits(q):
 		c.srv.forward(q)
@@ -50,6 +52,14 @@ func (c *conn) request(frame []byte) {
 		c.drain()
 	}
 }
+
+// decodedFirst reports whether PrepRequestProcessor decodes a request ahead of its zxid, if it gets one.
+func (s *settings) decodedFirst(op Op) bool {
+	return !op.writes() || op == OpReconfig || op != OpMulti && s.since(9)
+}
+
+// alone reports whether op is one that the servers know in a multi only.
+func (s *settings) alone(op Op) bool { return op == OpCheck && s.since(9) }
 
 // refuseContainer hangs up on an operation that the server does not know. What goes ahead of it on the connection
 // remains without an answer.
@@ -129,7 +139,7 @@ func (c *conn) answer(q *request) {
 		if q.code == ok && q.reply != nil {
 			q.reply(e)
 		}
-		hangup = q.code == unimplemented && !q.op.writes()
+		hangup = q.code == unimplemented && (!q.op.writes() || c.srv.e.alone(q.op))
 	}
 	c.deliver(q, e.frame())
 	if hangup {

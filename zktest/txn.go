@@ -76,16 +76,16 @@ func (s *Server) perform(a action, t *txn) Stat {
 		s.renumber(a.path, t.zxid)
 		s.renumber(parentPath, t.zxid)
 		if !s.hides(a.path) {
-			s.watches.created(a.path, n.acl, parent.acl)
+			s.watches.created(t.zxid, a.path, n.acl, parent.acl)
 		}
 	case a.op == OpDelete:
 		if s.remove(a.path, n, parent, t.zxid) {
-			s.watches.deleted(a.path, n.acl, parent.acl)
+			s.watches.deleted(t.zxid, a.path, n.acl, parent.acl)
 		}
 	case a.op == OpSetData:
 		s.tree.setData(a, t.zxid, t.at)
 		if !s.hides(a.path) {
-			s.watches.changed(a.path, n.acl)
+			s.watches.changed(t.zxid, a.path, n.acl)
 		}
 	case a.op == OpSetACL:
 		s.tree.setACL(a)

@@ -68,7 +68,7 @@ func (w watchTable) drop(c *conn) {
 // fire sends the event to whoever watches path, except those told already, and returns whom it met. Recursive watches of
 // ancestors see it too, but not changes of a child list (PathParentIterator in ZooKeeper's WatchManager). A client that
 // may not read the node, by acl, is not told; its watch is used up all the same (CVE-2024-23944).
-func (w watchTable) fire(path string, event eventType, acl []ACL, told []*conn) []*conn {
+func (w watchTable) fire(zxid int64, path string, event eventType, acl []ACL, told []*conn) []*conn {
 	var hit []*conn
 	for at, own := path, true; ; own = false {
 		for c, mode := range w.byPath[at] {
@@ -89,7 +89,7 @@ func (w watchTable) fire(path string, event eventType, acl []ACL, told []*conn) 
 	hit = slices.Compact(hit)
 	for _, c := range hit {
 		if !slices.Contains(told, c) && permitted(acl, permRead, c.who) {
-			c.event(event, path)
+			c.event(event, path, zxid)
 		}
 	}
 	return hit
@@ -105,17 +105,19 @@ func (w *watches) drop(c *conn) {
 	w.child.drop(c)
 }
 
-func (w *watches) created(path string, acl, parentACL []ACL) {
+func (w *watches) created(zxid int64, path string, acl, parentACL []ACL) {
 	parent, _, _ := splitPath(path)
-	w.data.fire(path, nodeCreated, acl, nil)
-	w.child.fire(parent, nodeChildrenChanged, parentACL, nil)
+	w.data.fire(zxid, path, nodeCreated, acl, nil)
+	w.child.fire(zxid, parent, nodeChildrenChanged, parentACL, nil)
 }
 
-func (w *watches) deleted(path string, acl, parentACL []ACL) {
+func (w *watches) deleted(zxid int64, path string, acl, parentACL []ACL) {
 	parent, _, _ := splitPath(path)
-	told := w.data.fire(path, nodeDeleted, acl, nil)
-	w.child.fire(path, nodeDeleted, acl, told)
-	w.child.fire(parent, nodeChildrenChanged, parentACL, nil)
+	told := w.data.fire(zxid, path, nodeDeleted, acl, nil)
+	w.child.fire(zxid, path, nodeDeleted, acl, told)
+	w.child.fire(zxid, parent, nodeChildrenChanged, parentACL, nil)
 }
 
-func (w *watches) changed(path string, acl []ACL) { w.data.fire(path, nodeDataChanged, acl, nil) }
+func (w *watches) changed(zxid int64, path string, acl []ACL) {
+	w.data.fire(zxid, path, nodeDataChanged, acl, nil)
+}

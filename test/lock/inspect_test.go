@@ -450,7 +450,7 @@ func TestANodeThatMayNotBeLookedAtHidesNoOthersAndCanBeAskedForItsLock(t *testin
 		time.Sleep(time.Second)
 		require.True(t, isClosed(first.Revoked()))
 		require.True(t, isClosed(second.Revoked()))
-	}, zktest.WithGuardedExists())
+	})
 }
 
 func TestInspectShowsANodeThatMayNotBeRead(t *testing.T) {

@@ -100,6 +100,11 @@ var aclCases = []conformanceCase{
 			named(perms, "world", "anyone")
 		}
 	}},
+	{"whether a node is there is told to who may read it, or to all", func(s *script) {
+		s.createBy(0, "/unread", "", 0, zk.WorldACL(zk.PermAll&^zk.PermRead))
+		s.exists("/unread")
+		s.exists("/unread/absent")
+	}},
 	{"the address a client comes from is an identity", func(s *script) {
 		s.createBy(0, "/here", "", 0, []zk.ACL{{Perms: 31, Scheme: "ip", ID: "127.0.0.0/8"}})
 		s.get("/here")

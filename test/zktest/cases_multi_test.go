@@ -40,6 +40,18 @@ func header(r *reply) string {
 	return op + "/" + asInt(r)
 }
 
+// created is the result of a create in a multi.
+func created(r *reply) string {
+	op := header(r)
+	switch op {
+	case "1/0":
+		return op + " " + asString(r)
+	case "15/0":
+		return op + " " + asString(r) + " " + statLine(r.stat())
+	}
+	return op + " " + asInt(r)
+}
+
 var multiCases = []conformanceCase{
 	{"a multi is one transaction", func(s *script) {
 		s.multi(s.opCreate("/a", 0), s.opCreate("/a/b", 0), s.opSet("/a", "x", 0), s.opCheck("/a", 1), s.opCreate("/c", 1))
@@ -96,23 +108,11 @@ var multiCases = []conformanceCase{
 	}},
 	{"a multi of nothing succeeds", func(s *script) { s.multi() }},
 	{"a multi makes every kind of node", func(s *script) {
-		stat := func(r *reply) string { return statLine(r.stat()) }
 		s.raw(0, 14, rawMulti(15, create(s.at("/a"), 0), 19, create(s.at("/c"), 4),
-			21, create(s.at("/t"), 5).int64(3600000)),
-			header, asString, header, asString, stat, header, asString, stat, header)
+			21, create(s.at("/t"), 5).int64(3600000)), created, created, created, header)
 		s.children("")
 	}},
 	{"a create in a multi is what its flags say, whatever its number", func(s *script) {
-		created := func(r *reply) string {
-			op := header(r)
-			switch op {
-			case "1/0":
-				return op + " " + asString(r)
-			case "15/0":
-				return op + " " + asString(r) + " " + statLine(r.stat())
-			}
-			return op + " " + asInt(r)
-		}
 		for flags := int32(-1); flags <= 7; flags++ {
 			try := func(number int, name string, ttl packet) {
 				s.note("create %d, flags %d, ttl %q", number, flags, ttl)
@@ -167,20 +167,21 @@ var multiCases = []conformanceCase{
 		}
 		s.children("")
 	}},
-	{"a check on its own is a transaction", func(s *script) {
+	{"a check on its own that fails says why, if it is known", func(s *script) {
 		s.create("/a", 0)
-		before := s.raw(0, 11, nil).zxid
 		s.raw(0, 13, packet{}.string(s.at("/a")).int32(1))
-		s.note("advances: %t", s.raw(0, 13, packet{}.string(s.at("/absent")).int32(1)).zxid >= before+2)
-	}},
-	{"a check on its own that succeeds has no answer, and what follows it has", func(s *script) {
-		s.create("/a", 0)
-		before := s.raw(0, 11, nil).zxid
-		w := s.wire(0)
-		w.send(s.t, 13, packet{}.string(s.at("/a")).int32(0))
-		xid := w.send(s.t, 3, packet{}.string(s.at("/a")).byte(0))
-		r := s.frame(0, "exists behind a check")
-		s.note("its answer: %t, advances: %t", r.xid == xid, r.zxid > before)
-		s.raw(0, 2, packet{}.string(s.at("/a")).int32(0))
+		s.raw(1, 13, packet{}.string(s.at("/absent")).int32(1))
 	}},
 }
+
+// checkCase is for servers before 3.9, which hang up on it at once since then.
+var checkCase = conformanceCase{"a check on its own that succeeds has no answer, and what follows it has", func(s *script) {
+	s.create("/a", 0)
+	before := s.raw(0, 11, nil).zxid
+	w := s.wire(0)
+	w.send(s.t, 13, packet{}.string(s.at("/a")).int32(0))
+	xid := w.send(s.t, 3, packet{}.string(s.at("/a")).byte(0))
+	r := s.frame(0, "exists behind a check")
+	s.note("its answer: %t, advances: %t", r.xid == xid, r.zxid > before)
+	s.raw(0, 2, packet{}.string(s.at("/a")).int32(0))
+}}

@@ -21,9 +21,8 @@ var pathCases = []conformanceCase{
 					s.raw(0, 2, packet{}.string(r.string()).int32(-1))
 				}
 			}
-			for _, op := range []int32{2, 13} {
-				s.note("version: %d", w.call(s.t, op, packet{}.string(path).int32(77)).code)
-			}
+			s.note("delete: %d", w.call(s.t, 2, packet{}.string(path).int32(77)).code)
+			s.raw(0, 14, rawMulti(13, packet{}.string(path).int32(77)), header, asInt)
 			s.note("setData: %d", w.call(s.t, 5, packet{}.string(path).string("").int32(77)).code)
 			s.note("setACL: %d", w.call(s.t, 7, packet{}.string(path).openACL().int32(77)).code)
 			for _, op := range []int32{3, 4, 8, 12} {

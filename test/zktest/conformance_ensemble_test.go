@@ -54,7 +54,7 @@ func bothEnsembles(t *testing.T) (theirs, ours func(testing.TB) *ensembleScript)
 			require.NoError(t, servers[n].Continue())
 		}
 	}
-	double := zktest.NewEnsemble(t, 3, append(slices.Clone(doubleLikeApache), zktest.WithSyncLimit(syncLimit))...)
+	double := zktest.NewEnsemble(t, 3, append(like(t, apache), zktest.WithSyncLimit(syncLimit))...)
 	pauseDouble := func(n int, paused bool) {
 		if paused {
 			double.Server(n).Freeze()
@@ -133,7 +133,7 @@ var ensembleCases = []ensembleCase{
 			s.note("%s", name)
 			w := s.at(server)
 			before := s.raw(w, opSync, packet{}.string("/")).zxid
-			for _, op := range []zktest.Op{zktest.OpCreate, zktest.OpMulti, zktest.OpExists, zktest.OpCreate} {
+			for _, op := range []zktest.Op{zktest.OpMulti, zktest.OpExists, zktest.OpMulti} { // a create breaks servers of 3.9.6 down
 				r := s.raw(w, int32(op), packet{}.int32(100))
 				s.note("advances by %d", r.zxid-before)
 			}

@@ -61,9 +61,9 @@ func steps() *rapid.Generator[[]step] {
 
 // TestRandomSequencesEndAlike plays random operations of two sessions, and compares every answer and every watch.
 func TestRandomSequencesEndAlike(t *testing.T) {
-	apache := apacheAddr(t)
-	double := zktest.NewServer(t, doubleLikeApache...)
-	theirs, ours := &script{t: t, dial: net.DialTimeout, addr: apache}, &script{t: t, dial: double.Dial, addr: double.PipeAddr()}
+	apache := apacheServer(t)
+	double := zktest.NewServer(t, like(t, apache)...)
+	theirs, ours := &script{t: t, dial: net.DialTimeout, addr: apache.Addrs()[0]}, &script{t: t, dial: double.Dial, addr: double.PipeAddr()}
 	round := 0
 	rapid.Check(t, func(rt *rapid.T) {
 		sequence := steps().Draw(rt, "steps")

@@ -257,6 +257,9 @@ func (s *script) frame(n int, what string, show ...func(*reply) string) reply {
 			text += " " + fn(&r)
 		}
 	}
+	if r.xid == -1 {
+		text += fmt.Sprintf(", by z(%d)", r.zxid)
+	}
 	s.note("%s: event %t code %d, %s", what, r.xid == -1, r.code, text)
 	return r
 }

@@ -227,7 +227,7 @@ func TestRevokeFailsIfItsOutputCannotBeWritten(t *testing.T) {
 func TestAnOperatorIsToldWhichPermissionIsMissing(t *testing.T) {
 	const readable, deletable = "/readable", "/deletable"
 	all, mayRead, mayWrite := zk.WorldACL(zk.PermAll), zk.WorldACL(zk.PermRead|zk.PermCreate), zk.WorldACL(zk.PermWrite)
-	server := zktest.NewServer(t, zktest.WithGuardedExists())
+	server := zktest.NewServer(t)
 	session := connect(t, server)
 	conn := session.Conn()
 	node := func(path string, of []zk.ACL) string {
