@@ -12,7 +12,7 @@ import (
 )
 
 var (
-	seeds  = flag.Int("seeds", 600, "how many programs to simulate")
+	seeds  = flag.Int("seeds", 400, "how many programs to simulate")
 	seed   = flag.Uint64("seed", 0, "the only program to simulate")
 	first  = flag.Uint64("first", 1, "the first program to simulate")
 	focus  = flag.String("focus", "", "the kind of fault, by its name, that is to come as often as all the others together")
@@ -31,7 +31,7 @@ func TestSimulation(t *testing.T) {
 	} else {
 		n := uint64(*seeds)
 		if testing.Short() {
-			n = min(n, 500)
+			n = min(n, 300)
 		}
 		simulateAll(t, inFocus(t), *first, *first+n, stats)
 	}
