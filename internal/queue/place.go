@@ -16,24 +16,46 @@ type listing struct {
 	// early says that the list was sent before our create was answered: that our node is
 	// missing proves nothing then.
 	early bool
+	part  bool // it is only of those ahead, and of the asker
 }
 
 // relist reads the queue for c, after its create was answered.
-func (c *contender) relist(ctx context.Context) (*listing, error) {
+func (c *contender) relist(ctx context.Context) (*listing, error) { return c.readBy(ctx, c.list) }
+
+// look reads as much of the queue as tells c's place in it.
+func (c *contender) look(ctx context.Context) (*listing, error) {
+	return c.readBy(ctx, func(ctx context.Context) (*listing, error) {
+		if view, err := c.askAhead(ctx); view != nil || err != nil {
+			return view, err
+		}
+		return c.list(ctx)
+	})
+}
+
+// readBy calls how while c's session is there.
+func (c *contender) readBy(ctx context.Context, how func(context.Context) (*listing, error)) (view *listing, err error) {
 	s := c.queue.session
-	client.WaitsFor(ctx, "a list of the queue")
-	view := new(listing)
-	err := s.client.Retry(ctx, func() (err error) {
+	err = s.client.Retry(ctx, func() (err error) {
 		if err := c.whyGone(); err != nil {
 			return client.Permanent(err)
 		}
 		if _, err := s.client.Await(ctx, c.incarnation.id); err != nil {
 			return client.Permanent(err)
 		}
-		view.List, err = s.client.JoinList(c.queue.dir).Wait(ctx)
+		view, err = how(ctx)
 		return err
 	})
 	return view, err
+}
+
+func (c *contender) list(ctx context.Context) (*listing, error) {
+	client.WaitsFor(ctx, "a list of the queue")
+	list, err := c.queue.session.client.JoinList(c.queue.dir).Wait(ctx)
+	if err != nil {
+		return nil, err
+	}
+	c.show(list)
+	return &listing{List: list}, nil
 }
 
 // place is where c stands in the queue, and all that it keeps of a list.
@@ -48,7 +70,7 @@ func (c *contender) place(ctx context.Context, view *listing) (place, error) {
 	for {
 		if view == nil {
 			var err error
-			if view, err = c.relist(ctx); err != nil {
+			if view, err = c.look(ctx); err != nil {
 				return place{}, err
 			}
 		}
@@ -59,7 +81,7 @@ func (c *contender) place(ctx context.Context, view *listing) (place, error) {
 		case err == nil && p.Foreign:
 			p, err = c.pastForeign(ctx, view)
 		}
-		c.alone = err == nil && !c.queue.othersAmong(view.Names, recipe.Base(c.node))
+		c.alone = err == nil && !view.part && !c.queue.othersAmong(view.Names, recipe.Base(c.node))
 		if err == nil {
 			err = c.queue.mixed(ctx, view.Names)
 		}

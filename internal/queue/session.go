@@ -59,7 +59,7 @@ func NewSession(c *client.Client) *Session {
 		lease:          c.Lease,
 		ids:            newIdentities(),
 		live:           make(map[string]*contender),
-		index:          index{at: make(map[indexKey]*contender), lines: make(map[string]int)},
+		index:          index{at: make(map[indexKey]*contender), lines: make(map[string]int), sights: make(map[string]sight)},
 		spent:          make(map[string]int64),
 		told:           make(map[[2]string]bool),
 		beginner:       make(chan struct{}, 1),

@@ -39,6 +39,9 @@ type indexKey struct {
 type index struct {
 	at    map[indexKey]*contender
 	lines map[string]int // how many stand in each queue
+
+	sights    map[string]sight // what they have seen of it
+	listsOnly bool             // a server does not know how several nodes are read at once
 }
 
 // countIn counts c from before its create is sent, so that of many newcomers one asks for a
@@ -59,6 +62,7 @@ func (c *contender) countOut() {
 	lines, dir := c.queue.session.index.lines, c.queue.dir
 	if lines[dir]--; lines[dir] == 0 {
 		delete(lines, dir)
+		delete(c.queue.session.index.sights, dir)
 	}
 }
 

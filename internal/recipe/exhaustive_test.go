@@ -88,7 +88,7 @@ var scopes = []struct {
 		actors: exclusive(0, 1, 2), budget: budget{reconnects: 1, deletes: 1, leaves: 1},
 	}, budget{2, 1, 1, 1, 1, 0}},
 	{"two of one session and one of another", scope{
-		actors: exclusive(0, 0, 1), budget: budget{reconnects: 1, ends: 1, deletes: 1}, follows: true,
+		actors: exclusive(0, 0, 1), budget: budget{reconnects: 1, ends: 1, deletes: 1}, asks: true, follows: true,
 	}, budget{1, 1, 2, 1, 1, 0}},
 	{"three of one session", scope{
 		actors: exclusive(0, 0, 0), budget: budget{reconnects: 1, ends: 1, deletes: 1, changes: 1}, follows: true,
@@ -102,6 +102,15 @@ var scopes = []struct {
 	{"four contenders of three sessions", scope{
 		actors: exclusive(0, 0, 1, 2), follows: true,
 	}, budget{deletes: 1, leaves: 1}},
+	{"two of one session that ask, in a queue that is made anew", scope{
+		actors: exclusive(0, 0, 1), budget: budget{renewals: 1}, asks: true, follows: true,
+	}, budget{1, 1, 1, 0, 1, 1}},
+	{"two of one session that ask, and a writer that downgrades", scope{
+		actors: append(exclusive(0, 0), actor{kind: Write, session: 1, downgrades: true}), budget: budget{deletes: 1}, asks: true, follows: true,
+	}, budget{1, 1, 1, 0, 1, 0}},
+	{"two of one session that ask, and another library's lock that leaves a node in its place", scope{
+		actors: append(exclusive(0, 0), actor{session: 2, stem: "x-12-", downgrades: true}), asks: true, follows: true,
+	}, budget{1, 1, 1, 0, 1, 0}},
 	{"a queue that is made anew", scope{
 		actors: exclusive(0, 1, 0), budget: budget{reconnects: 1, leaves: 1, renewals: 1}, follows: true,
 	}, budget{2, 1, 1, 0, 1, 1}},
@@ -200,6 +209,23 @@ func TestEachConditionTakenAwayHasACounterexample(t *testing.T) {
 		"a list of a new connection's server": {
 			actors: exclusive(0), budget: budget{reconnects: 1}, behindhand: true,
 		},
+		"asking for the own node ahead of the others": {
+			actors: exclusive(0, 0), budget: budget{deletes: 2}, asks: true, ownFirst: true,
+		},
+		"asking by a list that does not show the own node": {
+			actors: exclusive(0, 0, 1), budget: budget{leaves: 1}, asks: true,
+			remaining: func(listed []Node, self Node) ([]Node, bool) {
+				return Remaining(append(listed, self), self, 0, most)
+			},
+		},
+		"asking past a writer that may have downgraded": {
+			actors: append(exclusive(0, 0), actor{kind: Write, session: 1, downgrades: true}), budget: budget{leaves: 1}, asks: true,
+			remaining: asIfExclusive,
+		},
+		"asking past another library's node, which may have left one in its place": {
+			actors: append(exclusive(0, 0), actor{session: 2, stem: "n_", downgrades: true}), budget: budget{leaves: 1}, asks: true,
+			remaining: asIfExclusive,
+		},
 		"numbers at the counter's end": {
 			actors: exclusive(0, 1, 2), counter: math.MaxInt32 - 1, locate: func(nodes []Node, self Node) (Position, error) {
 				at, err := locate(nodes, self)
@@ -227,4 +253,11 @@ func TestEachConditionTakenAwayHasACounterexample(t *testing.T) {
 			t.Log(fmt.Sprintf("after %d states:\n", states) + trace)
 		})
 	}
+}
+
+func asIfExclusive(listed []Node, self Node) ([]Node, bool) {
+	for i := range listed {
+		listed[i].Kind, listed[i].Foreign = Exclusive, false
+	}
+	return Remaining(listed, self, 0, most)
 }

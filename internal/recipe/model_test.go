@@ -60,6 +60,9 @@ type scope struct {
 	keeps      bool // the watches of a connection that has gone count
 	behindhand bool // a new connection is read by at once
 	follows    bool // contenders of one session hand the lock on
+	asks       bool // who is woken may ask for those ahead alone, which a list of its session has shown
+	remaining  func([]Node, Node) ([]Node, bool)
+	ownFirst   bool // its own node is asked for ahead of these
 
 	words  bool // each step says what it is
 	buffer []step
@@ -74,6 +77,7 @@ const (
 	idle      phase = iota
 	making          // its create is committed, and not answered
 	listing         // has to list the queue
+	asking          // knows which of those ahead are there, and has to ask for its own node
 	behind          // waits for the nearest one ahead
 	following       // waits to be handed the lock by the one ahead
 	holding
@@ -81,7 +85,7 @@ const (
 	over
 )
 
-var phases = [...]string{"idle", "making", "listing", "behind", "following", "holding", "leaving", "over"}
+var phases = [...]string{"idle", "making", "listing", "asking", "behind", "following", "holding", "leaving", "over"}
 
 // watched is a watch of one contender.
 type watched uint8
@@ -104,6 +108,7 @@ type state struct {
 	removed nodes // by an operator: who had them is told, but not in time
 	former  nodes // that were made before the queue was made anew
 	servers [sessions]server
+	seen    [sessions]nodes // by the last list of the session
 	actors  [most]waiter
 	budget  budget
 }
@@ -129,6 +134,7 @@ type waiter struct {
 	blind     bool  // the own node was gone already when the end of the next was told
 	reader    bool  // it has downgraded
 	moved     bool  // the connection is another than that of its create
+	still     nodes // that were ahead when it asked for them
 	other     uint8 // that it follows, or that it has handed the lock to
 }
 
@@ -284,7 +290,13 @@ func (sc *scope) actorSteps(s state, i int, add adder) {
 		case a.theirs():
 			sc.lookAsOthersDo(s, i, there, add)
 		default:
+			sc.ask(s, i, there, add)
+			s.seen[a.session] = there
 			sc.list(s, i, there, add)
+		}
+	case asking:
+		if readable {
+			sc.askOwn(s, i, there, add)
 		}
 	case behind:
 		if readable && w.next == asked {
@@ -302,7 +314,7 @@ func (sc *scope) actorSteps(s state, i int, add adder) {
 	case leaving:
 		sc.succeed(s, i, add)
 	}
-	if s.budget.leaves > 0 && (w.phase == listing || w.phase == behind || w.phase == following) {
+	if s.budget.leaves > 0 && (w.phase >= listing && w.phase <= following) {
 		to := s
 		to.budget.leaves--
 		sc.leave(&to, i)
@@ -435,6 +447,54 @@ func (sc *scope) list(s state, i int, there nodes, add adder) {
 	}
 }
 
+// ask has i ask for those that may be ahead of it by the last list of its session.
+func (sc *scope) ask(s state, i int, there nodes, add adder) {
+	if !sc.asks {
+		return
+	}
+	var listed []Node
+	which := map[string]int{}
+	for n := range 2 * most {
+		if s.seen[sc.actors[i].session].has(n) {
+			node := sc.node(&s, n)
+			listed, which[node.Name] = append(listed, node), n
+		}
+	}
+	remaining := sc.remaining
+	if remaining == nil {
+		remaining = func(listed []Node, self Node) ([]Node, bool) { return Remaining(listed, self, 0, len(listed)) }
+	}
+	ahead, ok := remaining(listed, sc.node(&s, i))
+	if !ok {
+		return
+	}
+	w := s.actors[i]
+	s.actors[i] = waiter{phase: asking, number: w.number, moved: w.moved}
+	for _, n := range ahead {
+		s.actors[i].still |= there & (1 << which[n.Name])
+	}
+	if sc.ownFirst {
+		s.actors[i].still |= there & (1 << i)
+	}
+	add(true, s, "", "%d asks for %d ahead", i, len(ahead))
+}
+
+// askOwn has i ask for its own node, which makes a list of it and of those ahead.
+func (sc *scope) askOwn(s state, i int, there nodes, add adder) {
+	shown := s.actors[i].still | there&(1<<i)
+	s.actors[i].still = 0
+	sc.list(s, i, shown, func(fair bool, to state, wrong, text string, args ...any) {
+		if to.actors[i].phase == holding && !there.has(i) {
+			wrong = sc.blindly(i)
+		}
+		add(fair, to, wrong, text, args...)
+	})
+}
+
+func (sc *scope) blindly(i int) string {
+	return fmt.Sprintf("%d has the lock though its node was gone before", i)
+}
+
 // follow makes i the successor of the actor for which that is allowed.
 func (sc *scope) follow(s *state, i int, seen func(ahead int) Succession) {
 	if !sc.follows || sc.actors[i].theirs() {
@@ -488,7 +548,7 @@ func (sc *scope) wake(s state, i int, add adder) {
 	to, wrong := s, ""
 	to.actors[i] = waiter{phase: holding, number: w.number, moved: w.moved}
 	if w.blind {
-		wrong = fmt.Sprintf("%d has the lock though its node was gone before", i)
+		wrong = sc.blindly(i)
 	}
 	add(true, to, wrong, "%d is woken, and has the lock", i)
 }
@@ -593,7 +653,7 @@ func (sc *scope) serverSteps(s state, i int, add adder) {
 	if v.ended {
 		to, told := s, false
 		for n, a := range sc.actors {
-			if p := s.actors[n].phase; a.session == i && (p == listing || p == behind) {
+			if p := s.actors[n].phase; a.session == i && p >= listing && p <= behind {
 				sc.end(&to, n, over)
 				told = true
 			}
@@ -667,7 +727,7 @@ func (sc *scope) reconnect(s *state, i int, applied uint8) {
 		w.moved = w.phase != idle && w.phase != over
 		switch {
 		case sc.keeps:
-		case w.phase == behind:
+		case w.phase == behind, w.phase == asking:
 			*w = waiter{phase: listing, number: w.number, moved: true}
 		case w.phase == following:
 			w.own = asked
@@ -735,6 +795,12 @@ func (sc *scope) canonical(s *state) {
 	for _, e := range s.log[:s.length] {
 		used |= e.made | e.gone | e.changed
 	}
+	for i := range s.seen {
+		if !sc.asks || !sc.looks(s, i) {
+			s.seen[i] = 0
+		}
+		used |= s.seen[i]
+	}
 	for i := range sessions {
 		v := &s.servers[i]
 		v.applied -= applied
@@ -793,7 +859,7 @@ func (sc *scope) unread(s *state, i int) uint8 {
 			if s.base.has(n) {
 				return 0
 			}
-		case w.phase == making, w.phase == listing, w.phase == behind, w.phase == following:
+		case w.phase >= making && w.phase <= following:
 			return 0
 		}
 	}

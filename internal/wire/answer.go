@@ -100,7 +100,7 @@ func isWhole(op int32, body []byte) bool {
 		if op == OpGetChildren2 {
 			in.take(statSize)
 		}
-	case OpMulti:
+	case OpMulti, OpMultiRead:
 		for in.result() {
 		}
 	case opEvent:
@@ -113,7 +113,7 @@ func isWhole(op int32, body []byte) bool {
 // statSize is how long a node's Stat is.
 const statSize = 6*8 + 5*4
 
-// result passes what a transaction says of one of its operations, and reports whether another may
+// result passes what a request for several operations was told of one of its operations, and reports whether another may
 // follow.
 func (r *reader) result() bool {
 	kind, end := r.int(), r.bool()
@@ -127,6 +127,9 @@ func (r *reader) result() bool {
 		r.text()
 		r.take(statSize)
 	case kind == OpSetData:
+		r.take(statSize)
+	case kind == OpGetData:
+		r.buffer()
 		r.take(statSize)
 	case kind == opError:
 		r.int()

@@ -20,7 +20,7 @@ var shapes = map[int32]string{
 	OpCreate: "s", OpCreateContainer: "s", OpCreateTTL: "s", OpSync: "s",
 	OpExists: stat, OpSetData: stat, OpSetACL: stat, OpGetData: "b" + stat, OpReconfig: "b" + stat,
 	OpGetACL: "[4ss]" + stat, OpGetChildren: "[s]", OpGetChildren2: "[s]" + stat,
-	OpMulti: "R", opEvent: "44s",
+	OpMulti: "R", OpMultiRead: "R", opEvent: "44s",
 	OpDelete: "", OpSetAuth: "", OpSetWatches: "", OpCloseSession: "",
 }
 
@@ -53,7 +53,7 @@ func fits(shape string, from *bytes.Reader) bool {
 			done, err := from.ReadByte()
 			ok = is && err == nil && pass(4)
 			if ok && done == 0 {
-				each, known := map[int32]string{OpCreate: "s", OpCreate2: "s" + stat, OpDelete: "", OpSetData: stat, OpCheck: "", opError: "4"}[kind]
+				each, known := map[int32]string{OpCreate: "s", OpCreate2: "s" + stat, OpDelete: "", OpSetData: stat, OpCheck: "", OpGetData: "b" + stat, opError: "4"}[kind]
 				ok = known && fits(each+"R", from)
 			}
 		}
@@ -106,7 +106,7 @@ func TestAnAnswerGoesOnOnlyIfAllOfItsFieldsAreThere(t *testing.T) {
 		OpCreate:       number(-1),
 		OpGetChildren2: slices.Concat(number(-1), zeros),
 		OpGetACL:       slices.Concat(number(1), zeros[:4], number(-1), zeros),
-		OpMulti:        slices.Concat(result(OpGetData), end),
+		OpMulti:        slices.Concat(result(OpGetACL), end),
 	} {
 		require.False(t, isWhole(op, body), op)
 	}

@@ -141,14 +141,14 @@ func (r *Request) Children() (names []string, stat *zk.Stat, err error) {
 	return names, stat, in.err
 }
 
-// Result is what became of one operation of a transaction.
+// Result is what became of one operation of several.
 type Result struct {
 	Path string   // that a create has made
-	Stat *zk.Stat // of a container, and of no other node
+	Stat *zk.Stat // of a container that was made, or of what was read
 	Err  error
 }
 
-// Results returns what became of each operation of a transaction, and the first error, or why
+// Results returns what became of each operation of a request for several, and the first error, or why
 // there is none of that.
 func (r *Request) Results() ([]Result, error) {
 	if err := r.Err(); err != nil {
@@ -178,6 +178,9 @@ func (r *Request) Results() ([]Result, error) {
 		case OpDelete, OpCheck:
 		case OpSetData:
 			in.stat()
+		case OpGetData:
+			in.buffer()
+			result.Stat = in.stat()
 		case opError:
 			code = in.int()
 		default:
@@ -204,6 +207,9 @@ var named = map[int32]error{
 type Code int32
 
 func (c Code) Error() string { return fmt.Sprintf("unknown error: %d", int32(c)) }
+
+// ErrUnimplemented says that the server's version knows no such request.
+const ErrUnimplemented = Code(-6)
 
 // errorOf returns the error that a code is.
 func errorOf(code int32) error {

@@ -38,6 +38,10 @@ var answersOfApache = map[string]struct {
 			"00000005 00 00000000" + statOfA + "0000000d 00 00000000" + "00000002 00 00000000" + theEnd,
 		outcome{results: []Result{{Path: "/c", Stat: statA}, {Path: "/c/n-0000000000"}, {}, {}, {}}},
 	},
+	"reads": {
+		OpMultiRead, "00000004 00 00000000 00000004 73616964" + statOfA + "ffffffff 00 ffffff9b ffffff9b" + theEnd,
+		outcome{[]Result{{Stat: statA}, {Err: zk.ErrNoNode}}, zk.ErrNoNode},
+	},
 	"one that has failed": {
 		OpMulti, "ffffffff 00 00000000 00000000" + "ffffffff 00 ffffff9b ffffff9b" + "ffffffff 00 fffffffe fffffffe" + theEnd,
 		outcome{[]Result{{}, {Err: zk.ErrNoNode}, {Err: Code(-2)}}, zk.ErrNoNode},
@@ -70,11 +74,14 @@ type (
 	}
 )
 
-// answered is a request for the operation that has that answer; a transaction has n operations.
+// answered is a request for the operation that has that answer; one for several has n operations.
 func answered(op int32, body []byte, n int) *Request {
 	r := NewRequest(Op{Code: op})
-	if op == OpMulti {
+	switch op {
+	case OpMulti:
 		r = NewTransaction(make([]Op, n)...)
+	case OpMultiRead:
+		r = NewReads(make([]Op, n)...)
 	}
 	r.answer(framed(number(firstXid), long(7), number(0), body))
 	return r
@@ -95,7 +102,7 @@ func says(r *Request) (any, error) {
 		return childrenOfA{names, stat}, err
 	case OpGetACL:
 		return r.ACL()
-	case OpMulti:
+	case OpMulti, OpMultiRead:
 		results, err := r.Results()
 		if results != nil {
 			return outcome{results, err}, nil
@@ -148,7 +155,7 @@ func TestACountOrALengthThatIsNotTrueIsRefusedAndMakesNoRoom(t *testing.T) {
 		"less than no rights":         {OpGetACL, number(-1)},
 		"a path without a length":     {OpCreate, number(-1)},
 		"a name without a length":     {OpGetChildren2, append(number(1), number(-1)...)},
-		"a kind that no answer has":   {OpMulti, slices.Concat(result(OpGetData), unhex(t, theEnd))},
+		"a kind that no answer has":   {OpMulti, slices.Concat(result(OpGetACL), unhex(t, theEnd))},
 		"more results than were due":  {OpMulti, slices.Concat(bytes.Repeat(result(OpCheck), 2), unhex(t, theEnd))},
 		"fewer results than were due": {OpMulti, unhex(t, theEnd)},
 	} {
@@ -221,7 +228,7 @@ func FuzzAnswer(f *testing.F) {
 		switch {
 		case err != nil:
 			require.ErrorIs(t, err, ErrMalformed)
-			require.True(t, !whole || r.IsTransaction(), "operation %d: %x", op, body)
+			require.True(t, !whole || r.op == OpMulti || r.op == OpMultiRead, "operation %d: %x", op, body)
 		case rest != nil:
 			require.True(t, whole)
 			require.True(t, bytes.HasPrefix(body, rest), "operation %d: %x", op, body)
@@ -254,7 +261,7 @@ func reread(r *Request) (body []byte, err error) {
 	case OpGetACL:
 		acl, err := r.ACL()
 		return appendACL(nil, acl), err
-	case OpMulti:
+	case OpMulti, OpMultiRead:
 		results, err := r.Results()
 		if results != nil {
 			return nil, nil // and the first error of them

@@ -14,13 +14,14 @@ var spare = sync.Pool{New: func() any { return new([]byte) }}
 func (r *Request) encode(op int32, ops ...Op) {
 	r.op, r.ops, r.frame = op, int32(len(ops)), spare.Get().(*[]byte)
 	b := appendInt(append((*r.frame)[:0], make([]byte, opcodeAt)...), op)
+	several := op == OpMulti || op == OpMultiRead
 	for i := range ops {
-		if op == OpMulti {
+		if several {
 			b = appendMultiHeader(b, ops[i].Code, false)
 		}
 		b = ops[i].append(b)
 	}
-	if op == OpMulti {
+	if several {
 		b = appendMultiHeader(b, -1, true)
 	}
 	*r.frame, r.size = sized(b), int32(len(b)-4)

@@ -23,6 +23,7 @@ const (
 	OpReconfig        int32 = 16
 	OpCreateContainer int32 = 19
 	OpCreateTTL       int32 = 21
+	OpMultiRead       int32 = 22
 	OpSetAuth         int32 = 100
 	OpSetWatches      int32 = 101
 	OpCloseSession    int32 = -11

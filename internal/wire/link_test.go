@@ -235,6 +235,7 @@ func TestAWriteThatWasAnsweredCatchesTheConnectionUp(t *testing.T) {
 		{OpCreate, noNode, false}, // which the server may have said by itself
 		{OpGetData, 0, false},
 		{OpGetChildren2, 0, false},
+		{OpMultiRead, 0, false},
 		{OpExists, 0, false},
 		{OpSync, 0, false}, // a leader that was deposed answers that alone
 		{OpSetWatches, 0, false},

@@ -60,6 +60,14 @@ func NewRequest(op Op) *Request { return new(Request).Of(op) }
 // NewTransaction returns a request for operations of which a server carries out all or none.
 func NewTransaction(ops ...Op) *Request { return new(Request).OfAll(ops...) }
 
+// NewReads returns a request for reads of nodes' data, which a server may carry out one by one, in their
+// order. A server before ZooKeeper 3.6 knows no such request.
+func NewReads(ops ...Op) *Request {
+	r := new(Request)
+	r.encode(OpMultiRead, ops...)
+	return r
+}
+
 // Of makes r, which has room in something else, NewRequest's.
 func (r *Request) Of(op Op) *Request {
 	r.encode(op.Code, op)
