@@ -134,12 +134,24 @@ func TestANodeOfOursThatNobodyKnowsIsDeletedWhenItIsAskedFor(t *testing.T) {
 		view, err := next.askAhead(t.Context())
 		require.NoError(t, err)
 		require.Len(t, view.Names, 3)
+		require.True(t, view.part) // it does not tell that nobody is behind
 		synctest.Wait()
 		require.NotContains(t, inOrder(server), node)
 		<-granted
 		s.mu.Lock()
 		s.live[h.contender.id] = h.contender // which ends with its session
 		s.mu.Unlock()
+	})
+}
+
+func TestAnAnswerAboutThoseAheadCountsWhileItsConnectionStands(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, server := connected(t)
+		_, _ = alternately(t, 40, s)
+		c := shown(t, s, server, 2)
+		server.DropReply(zktest.OpMultiRead)
+		_, err := c.askAhead(t.Context())
+		require.ErrorIs(t, err, client.ErrStale)
 	})
 }
 
