@@ -119,6 +119,7 @@ func TestASuccessorWhoseNodeIsGoneLosesTheLockBeforeTheNextIsGranted(t *testing.
 		}
 		require.NoError(s, a.give(first))
 		next := <-third
+		synctest.Wait() // for the one that was handed the lock, if it was
 		select {
 		case handed := <-second:
 			require.ErrorIs(s, handed.Err(), zklock.ErrLost)
