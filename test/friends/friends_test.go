@@ -21,6 +21,7 @@ import (
 
 	"github.com/zklock/zklock"
 	"github.com/zklock/zklock/election"
+	"github.com/zklock/zklock/internal/virtual"
 	"github.com/zklock/zklock/test/friends/physical"
 	"github.com/zklock/zklock/test/friends/topo"
 	"github.com/zklock/zklock/zktest"
@@ -56,7 +57,7 @@ func TestThePageShowsThisCode(t *testing.T) {
 
 func inBubble(t *testing.T, test func(t *testing.T, server *zktest.Server)) {
 	t.Helper()
-	synctest.Test(t, func(t *testing.T) { test(t, zktest.NewServer(t)) })
+	virtual.Test(t, func(t *testing.T) { test(t, zktest.NewServer(t)) })
 }
 
 // connect opens a session of server through memory, until the test ends.
