@@ -29,8 +29,8 @@ func (q *Queue) sequential(above client.Parents) entry {
 }
 
 // parents are those of the queue's nodes.
-func (q *Queue) parents() client.Parents {
-	return *q.session.client.Parents(q.dir, q.path, q.options.ACL)
+func (q *Queue) parents() *client.Parents {
+	return q.session.client.Parents(q.dir, q.path, q.options.ACL)
 }
 
 // arrival is how a contender comes to its nodes: what is sent for that, and what has come of it.
@@ -68,7 +68,7 @@ func (a *arrival) Answered(r *wire.Request) {
 	case r.Is(wire.OpExists):
 		a.stood(r)
 	default:
-		a.listed(r)
+		a.listedAlong(r)
 	}
 }
 
@@ -119,8 +119,8 @@ func (q *Queue) create(ctx context.Context, inc *incarnation, e entry) (*contend
 	return c, a.view, nil
 }
 
-// listed takes the list that was read right behind the create, if it was.
-func (a *arrival) listed(read *wire.Request) {
+// listedAlong takes the list that was read right behind the create, if it was.
+func (a *arrival) listedAlong(read *wire.Request) {
 	list, err := a.queue.session.client.ListOf(a.queue.dir, read)
 	if err == nil && list.Names != nil {
 		a.list = listing{List: list, early: true}

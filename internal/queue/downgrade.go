@@ -20,7 +20,7 @@ func (q *Queue) Downgrade(ctx context.Context, w *Hold, call Call) (*Hold, error
 		if err := q.session.client.MakeRoom(ctx); err != nil {
 			return err
 		}
-		h, err = q.convert(ctx, w, entry{nodes: 1, kind: recipe.Read, above: q.parents(), beside: w.contender})
+		h, err = q.convert(ctx, w, entry{nodes: 1, kind: recipe.Read, above: *q.parents(), beside: w.contender})
 		return err // after zk.ErrNoNode the writer's loss is about to be known
 	})
 	if err == nil {

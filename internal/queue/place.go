@@ -48,6 +48,7 @@ func (c *contender) readBy(ctx context.Context, how func(context.Context) (*list
 	return view, err
 }
 
+// list lists the whole queue.
 func (c *contender) list(ctx context.Context) (*listing, error) {
 	client.WaitsFor(ctx, "a list of the queue")
 	list, err := c.queue.session.client.JoinList(c.queue.dir).Wait(ctx)

@@ -208,9 +208,8 @@ func (c *contender) grantFirst(ctx context.Context, view *listing) (*Hold, error
 
 // enter creates a contender, with the list that was read along, if any.
 func (q *Queue) enter(ctx context.Context) (c *contender, view *listing, err error) {
-	s := q.session
-	above := s.client.Parents(q.dir, q.path, q.options.ACL)
-	err = s.client.Retry(ctx, func() (err error) {
+	above := q.parents()
+	err = q.session.client.Retry(ctx, func() (err error) {
 		c, view, err = q.enterOnce(ctx, above)
 		return err
 	})

@@ -61,7 +61,7 @@ func defaults() Options {
 func lockAt(s *Session, path string) *Queue { return New(s, path, recipe.Exclusive, defaults()) }
 
 // lockNode is the entry of a lock node whose parent is there.
-func (q *Queue) lockNode() entry { return q.sequential(q.parents()) }
+func (q *Queue) lockNode() entry { return q.sequential(*q.parents()) }
 
 // hold takes a lock in s.
 func hold(t *testing.T, s *Session) *Hold {

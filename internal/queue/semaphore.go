@@ -111,7 +111,7 @@ func (s *Semaphore) take(
 	}()
 	ctx, dog := s.permits.session.client.WatchOver(ctx, s.permits.path)
 	defer dog.End()
-	above := s.permits.session.client.Parents(s.permits.dir, s.permits.path, s.permits.options.ACL)
+	above := s.permits.parents()
 	defer func() {
 		if err != nil && turn.contender.behind {
 			err = TimedOut(ctx, err)

@@ -101,8 +101,8 @@ func (c *contender) othersInLine() int {
 	return c.queue.session.index.lines[c.queue.dir] - 1
 }
 
-// firstRead returns what is to be read right behind c's create, nil if nothing: the queue, or its
-// node if c is likely to come right behind one of its session. Of many newcomers one reads that.
+// firstRead returns what is to be read right behind the create, nil if nothing: the queue, or its
+// node if the contender is likely to come right behind one of its session. Of many newcomers one reads that.
 func (a *arrival) firstRead() *wire.Request {
 	if !a.queues {
 		return nil

@@ -152,7 +152,3 @@ func (n Node) Unordered() bool { return n.Sequence >= orderEnd || n.Sequence < 0
 func Sequential(stem string, sequence int32) string {
 	return fmt.Sprintf("%s%0*d", stem, sequenceDigits, sequence)
 }
-
-// Downgraded returns the name of the reader that a writer with that sequence becomes. It keeps
-// the writer's place.
-func Downgraded(id string, writer int32) string { return Sequential(Stem(id, Read), writer) }

@@ -12,7 +12,7 @@ func TestTheNamesOfEveryClientAreRead(t *testing.T) {
 	for name, want := range map[string]Node{
 		Stem(id, Exclusive) + "0000000041":                       {Kind: Exclusive, Sequence: 41},
 		Stem(id, Write) + "0000000041":                           {Kind: Write, Sequence: 41},
-		Downgraded(id, 41):                                       {Kind: Read, Sequence: 41},
+		Sequential(Stem(id, Read), 41):                           {Kind: Read, Sequence: 41},
 		"0123456789abcdef0123456789abcdef__lock__0000000007":     {Kind: Exclusive, Sequence: 7},
 		"0123456789abcdef0123456789abcdef__rlock__0000000007":    {Kind: Read, Sequence: 7},
 		"_c_0123456789abcdef0123456789abcdef-lock-0000000007":    {Kind: Exclusive, Sequence: 7},

@@ -113,8 +113,7 @@ func isWhole(op int32, body []byte) bool {
 // statSize is how long a node's Stat is.
 const statSize = 6*8 + 5*4
 
-// result passes what a request for several operations was told of one of its operations, and reports whether another may
-// follow.
+// result passes what is told of one operation of several, and reports whether another may follow.
 func (r *reader) result() bool {
 	kind, end := r.int(), r.bool()
 	r.int() // an error code
