@@ -68,7 +68,7 @@ func (c *Client) Dial(network, addr string, timeout time.Duration) (net.Conn, er
 func (s *Server) listensOn(addr string) bool {
 	s.e.mu.Lock()
 	defer s.e.mu.Unlock()
-	return s.listener != nil && s.listener.Addr().String() == addr
+	return s.addr != "" && s.addr == addr
 }
 
 // dial answers as the network would: at once if the server refuses, never if a partition swallows the packets.

@@ -32,6 +32,8 @@ type conn struct {
 
 	readOnly bool // the client sent, and expects, a read-only flag in the handshake
 
+	received, sent int // packets
+
 	wake   chan struct{}
 	frames [][]byte // ready to be written
 	hangup bool     // close once they are
@@ -68,15 +70,17 @@ func (s *Server) accept(nc net.Conn, client *Client) {
 // client has hung up behind them, as when they wait in the buffers of a server that was cut off.
 func (c *conn) read() {
 	defer c.srv.e.workers.Done()
-	for {
-		frame, err := readFrame(c.nc, c.srv.e.maxFrame)
+	for first := true; ; first = false {
+		frame, serve, err := c.readPacket(first)
 		c.srv.e.do(func() {
 			c.in.push(c.client.latency(ToServer), func() {
 				if err != nil {
 					c.close()
 					return
 				}
-				c.handle(frame)
+				c.received++
+				c.srv.received++
+				serve(frame)
 			})
 		})
 		if err != nil {
@@ -85,18 +89,26 @@ func (c *conn) read() {
 	}
 }
 
+// readPacket reads a frame, or, if it is the first, a four-letter word, and returns what is to serve it.
+func (c *conn) readPacket(first bool) (packet []byte, serve func([]byte), err error) {
+	head := make([]byte, 4)
+	if _, err := io.ReadFull(c.nc, head); err != nil {
+		return nil, nil, err
+	}
+	if first && isWord(head) {
+		return head, c.word, nil
+	}
+	packet, err = readFrame(c.nc, int32(binary.BigEndian.Uint32(head)), c.srv.e.maxFrame)
+	return packet, c.handle, err
+}
+
 var errFrame = errors.New("zktest: frame length out of bounds")
 
-func readFrame(r io.Reader, limit int) ([]byte, error) {
-	var head [4]byte
-	if _, err := io.ReadFull(r, head[:]); err != nil {
-		return nil, err
-	}
-	n := int(int32(binary.BigEndian.Uint32(head[:])))
-	if n < 0 || n > limit {
+func readFrame(r io.Reader, length int32, limit int) ([]byte, error) {
+	if length < 0 || int(length) > limit {
 		return nil, errFrame
 	}
-	frame := make([]byte, n)
+	frame := make([]byte, length)
 	_, err := io.ReadFull(r, frame)
 	return frame, err
 }
@@ -144,6 +156,8 @@ func (c *conn) send(frame []byte) {
 		if c.hangup {
 			return
 		}
+		c.sent++
+		c.srv.sent++
 		c.frames = append(c.frames, frame)
 		c.signal()
 	})

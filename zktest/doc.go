@@ -33,13 +33,15 @@
 // without pinning it.
 //
 // Nodes, Children, Watches, Sessions and Requests show what is there; Observe reports every committed transaction before
-// any client can see it.
+// any client can see it. For what asks a server itself, as a probe does, the four-letter words srvr, ruok, mntr and stat are
+// answered without a whitelist that names them, which ZooKeeper does with srvr alone; mntr has the lines that dashboards
+// read. Latencies are not measured: they say 0. Other words are said not to be in the whitelist.
 //
 // # What it is not
 //
 // It is a test double. It keeps nothing on a disk, protects nothing, and is built for trees of thousands of nodes, not
 // millions. Missing are quotas, SASL, TLS, reconfiguration, observers, local sessions, read-only mode, super users,
-// four-letter words, throttling, and limits on connections: a program that leaks them has to be tested otherwise.
+// throttling, and limits on connections: a program that leaks them has to be tested otherwise.
 //
 // Some things are simpler than in ZooKeeper. Elections are decided by an onlooker who sees every server at once, where
 // ZooKeeper exchanges votes, and a server that joins a leader is in sync at that instant. A leader has applied what it

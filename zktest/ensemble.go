@@ -97,9 +97,7 @@ func (e *Ensemble) Close() error {
 		close(e.changed)
 		e.changed = make(chan struct{})
 		for _, s := range e.servers {
-			if s.listener != nil {
-				s.listener.Close()
-			}
+			s.openOrClose()
 			if s.leader != nil {
 				s.leader.stop()
 			}

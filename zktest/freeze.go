@@ -54,7 +54,7 @@ func (s *Server) wakeAll() {
 }
 
 // Stop kills the server. What it has logged stays. Its connections break, those to the other servers too, and new ones
-// are refused.
+// are refused, with ECONNREFUSED.
 func (s *Server) Stop() {
 	s.e.do(s.stop)
 }
@@ -64,6 +64,7 @@ func (s *Server) stop() {
 		return
 	}
 	s.down, s.frozen, s.overdue = true, false, false
+	s.openOrClose()
 	for _, c := range s.sortedConns() {
 		c.close()
 	}
@@ -90,7 +91,8 @@ func (e *Ensemble) LoseData() {
 func (s *Server) Restart() {
 	s.e.do(func() {
 		if s.down {
-			s.down = false
+			s.down, s.started = false, time.Now()
+			s.openOrClose()
 			s.look()
 		}
 	})

@@ -64,9 +64,12 @@ func (e *Ensemble) cut(which func(*conn) bool) {
 	})
 }
 
-// Refuse makes the server refuse new connections, or take them again. Those it has stay.
+// Refuse makes the server refuse new connections, with ECONNREFUSED, or take them again. Those it has stay.
 func (s *Server) Refuse(refuse bool) {
-	s.e.do(func() { s.refusing = refuse })
+	s.e.do(func() {
+		s.refusing = refuse
+		s.openOrClose()
+	})
 }
 
 // SetSessionTimeouts sets the bounds into which this server fits the wishes of the sessions that connect to it from now

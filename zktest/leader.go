@@ -129,7 +129,7 @@ func (l *leader) reap() {
 		return
 	}
 	if !l.srv.frozen {
-		for _, path := range l.srv.tree.expired(time.Now()) {
+		for _, path := range l.srv.tree.expired(time.Now(), l.srv.e.neverUsed) {
 			l.submit(l.srv, &request{record: record{op: opDeleteContainer, path: path}, cause: CauseReaper})
 		}
 	}

@@ -2,28 +2,45 @@ package zktest
 
 import "net"
 
-// Addr returns the server's TCP address on the loopback interface. It starts to listen when first called, so that a
-// server that is only reached by Dial opens no socket. It panics if it cannot listen.
+// Addr returns the server's TCP address on the loopback interface, which stays the same. The server starts to listen when
+// that is first called, so that a server that is only reached by Dial opens no socket. It panics if it cannot listen.
 func (s *Server) Addr() string {
 	s.e.mu.Lock()
 	defer s.e.mu.Unlock()
-	if s.listener == nil {
-		l, err := net.Listen("tcp", "127.0.0.1:0")
-		if err != nil {
-			panic("zktest: " + err.Error())
-		}
-		s.listener = l
-		if s.e.closed {
-			l.Close() // it is an address still, and nobody is there
-		} else {
-			s.e.workers.Add(1)
-			go s.listen(l)
-		}
+	if s.addr == "" {
+		s.listen("127.0.0.1:0")
+		s.openOrClose()
 	}
-	return s.listener.Addr().String()
+	return s.addr
 }
 
-func (s *Server) listen(l net.Listener) {
+// openOrClose has the server listen while it takes connections, so that the system refuses them otherwise. It panics if
+// somebody else listens at its address by now. The caller holds the lock.
+func (s *Server) openOrClose() {
+	taking := !s.e.closed && !s.down && !s.refusing
+	switch {
+	case taking && s.addr != "" && s.listener == nil:
+		s.listen(s.addr)
+	case !taking && s.listener != nil:
+		s.listener.Close()
+		s.listener = nil
+	}
+}
+
+func (s *Server) listen(addr string) {
+	l, err := net.Listen("tcp", addr)
+	if err != nil {
+		panic("zktest: " + err.Error())
+	}
+	s.listener, s.addr = l, l.Addr().String()
+	if !s.e.closed { // or Close may have waited for the last worker
+		s.e.workers.Add(1)
+		go s.take(l)
+	}
+}
+
+// take serves the connections that come in, until l is closed.
+func (s *Server) take(l net.Listener) {
 	defer s.e.workers.Done()
 	for {
 		nc, err := l.Accept()
@@ -32,7 +49,7 @@ func (s *Server) listen(l net.Listener) {
 		}
 		client := s.e.Client("")
 		s.e.do(func() {
-			if s.e.closed || s.down || s.refusing {
+			if s.listener != l {
 				nc.Close()
 				return
 			}

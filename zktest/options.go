@@ -18,6 +18,7 @@ type settings struct {
 	syncLimit              int // in ticks
 	electionTime           time.Duration
 	containerInterval      time.Duration
+	neverUsed              time.Duration
 	noContainers           bool // createContainer is not known
 	noContainersSaid       bool // and answered, before the connection goes
 	ttlNodes               bool
@@ -77,6 +78,13 @@ func WithElectionTime(d time.Duration) Option { return func(s *settings) { s.ele
 // never.
 func WithContainerInterval(d time.Duration) Option {
 	return func(s *settings) { s.containerInterval = d }
+}
+
+// WithNeverUsedContainers has containers go in which nothing has ever been created, when their data was not set for that
+// long (znode.container.maxNeverUsedIntervalMs). The default, 0, keeps them, as ZooKeeper does up to 3.9; 3.10 is said to
+// remove them after five minutes.
+func WithNeverUsedContainers(after time.Duration) Option {
+	return func(s *settings) { s.neverUsed = after }
 }
 
 // WithoutContainers makes a server that does not know createContainer: it hangs up on it, as some servers do on every

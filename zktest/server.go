@@ -11,7 +11,8 @@ type Server struct {
 	_        noCopy
 	e        *Ensemble
 	index    int
-	listener net.Listener
+	addr     string       // asked for by Addr
+	listener net.Listener // nil while it takes no connections, or nobody has asked for addr
 
 	// What a server keeps on its disk.
 	tree     *tree
@@ -28,6 +29,9 @@ type Server struct {
 	conns       map[*conn]struct{}
 	touched     map[int64]time.Duration // sessions heard of since the leader last asked
 	nextSession int64
+	started     time.Time
+	received    int // packets of all connections
+	sent        int
 	links       []*link
 	disk        lane // transactions on their way into the log
 	applies     lane // commits on their way into the tree
@@ -48,6 +52,7 @@ func newServer(e *Ensemble, index int) *Server {
 		watches:  newWatches(),
 		conns:    make(map[*conn]struct{}),
 		touched:  make(map[int64]time.Duration),
+		started:  time.Now(),
 
 		minTimeout: e.minTimeout, maxTimeout: e.maxTimeout,
 	}

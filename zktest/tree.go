@@ -106,16 +106,20 @@ func (t *tree) setACL(a action) {
 	n.acl, n.aversion = a.acl, a.version
 }
 
-// expired returns the containers that are empty after having had children and the nodes whose TTL is over, as
-// ContainerManager finds them.
-func (t *tree) expired(now time.Time) []string {
+// expired returns the containers that are empty after having had children, or have had none for as long as neverUsed, and
+// the nodes whose TTL is over, as ContainerManager finds them.
+func (t *tree) expired(now time.Time, neverUsed time.Duration) []string {
 	var paths []string
 	for path := range t.reapable {
 		n := t.nodes[path]
 		if len(n.children) > 0 {
 			continue
 		}
-		if n.container && n.created > 0 || n.ttl > 0 && now.UnixMilli()-n.mtime > n.ttl.Milliseconds() {
+		limit := n.ttl
+		if n.container {
+			limit = neverUsed
+		}
+		if n.container && n.created > 0 || limit > 0 && now.UnixMilli()-n.mtime > limit.Milliseconds() {
 			paths = append(paths, path)
 		}
 	}

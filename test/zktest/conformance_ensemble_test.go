@@ -103,6 +103,12 @@ type ensembleCase struct {
 }
 
 var ensembleCases = []ensembleCase{
+	{"four-letter words say who leads", func(s *ensembleScript) {
+		for _, addr := range s.addrs {
+			s.word(addr, "srvr")
+			s.word(addr, "mntr")
+		}
+	}},
 	{"a session that moves is served at its new place and hung up on at its old", func(s *ensembleScript) {
 		for _, way := range [][2]int{{0, 1}, {0, 2}, {2, 0}} {
 			for _, op := range []zktest.Op{

@@ -69,9 +69,35 @@ func apacheServer(t *testing.T) *apachezk.Ensemble {
 	return apachezk.Run(t, func(c *apachezk.Config) {
 		c.TickTime = likeApacheTick
 		c.ContainerCheck = likeApacheContainer
-		c.Settings = map[string]string{"minSessionTimeout": "400", "maxSessionTimeout": "600000"}
+		c.Settings = map[string]string{
+			"minSessionTimeout": "400", "maxSessionTimeout": "600000",
+			"4lw.commands.whitelist": "conf,mntr,ruok,srvr,stat",
+		}
 		c.JVM = append(c.JVM, "-Dzookeeper.extendedTypesEnabled=true")
 	})
+}
+
+func TestContainersThatAreNeverUsedGoWhereServersAreToldSo(t *testing.T) {
+	const after = 2 * likeApacheContainer
+	apache := apachezk.Run(t, func(c *apachezk.Config) {
+		c.TickTime, c.ContainerCheck = likeApacheTick, likeApacheContainer
+		c.JVM = append(c.JVM, fmt.Sprintf("-Dznode.container.maxNeverUsedIntervalMs=%d", after.Milliseconds()))
+	})
+	double := zktest.NewServer(t, append(like(t, apache), zktest.WithNeverUsedContainers(after))...)
+	run := func(s *script) {
+		s.container("/used")
+		s.create("/used/child", 0)
+		s.container("/touched")
+		s.container("/c")
+		gone, touched := s.existsW(0, "/c"), s.existsW(0, "/touched")
+		s.set("/touched", "late", -1)
+		s.event("touched", touched)
+		touched = s.existsW(0, "/touched")
+		s.event("gone", gone)
+		s.event("gone, too", touched)
+		s.children("")
+	}
+	assert.Equal(t, play(t, net.DialTimeout, apache.Addrs()[0], "/never", run), play(t, net.DialTimeout, double.Addr(), "/never", run))
 }
 
 type conformanceCase struct {
@@ -81,7 +107,7 @@ type conformanceCase struct {
 
 var conformanceCases = sync.OnceValue(func() []conformanceCase {
 	var all []conformanceCase
-	for _, group := range [][]conformanceCase{nodeCases, pathCases, aclCases, multiCases, watchCases, sessionCases, wireCases} {
+	for _, group := range [][]conformanceCase{nodeCases, pathCases, aclCases, multiCases, watchCases, sessionCases, wireCases, wordCases} {
 		all = append(all, group...)
 	}
 	return all

@@ -2,6 +2,7 @@ package zktest_test
 
 import (
 	"errors"
+	"net"
 	"os"
 	"strings"
 	"syscall"
@@ -304,6 +305,29 @@ func TestAServerThatRefusesKeepsWhatItHas(t *testing.T) {
 		s.Refuse(false)
 		require.True(t, exists(t, at(t, s), "/"))
 	})
+}
+
+func TestNewConnectionsOverTCPAreRefusedAndLaterTakenAtTheSameAddress(t *testing.T) {
+	for name, way := range map[string]struct{ off, on func(*zktest.Server) }{
+		"stopped":  {(*zktest.Server).Stop, (*zktest.Server).Restart},
+		"refusing": {func(s *zktest.Server) { s.Refuse(true) }, func(s *zktest.Server) { s.Refuse(false) }},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s, late := zktest.NewServer(t), zktest.NewServer(t)
+			late.Refuse(true) // before anybody asks where it is
+			for _, s := range []*zktest.Server{s, late} {
+				s.Addr()
+				way.off(s)
+				_, err := net.Dial("tcp", s.Addr())
+				require.ErrorIs(t, err, syscall.ECONNREFUSED)
+				way.on(s)
+			}
+			late.Refuse(false)
+			for _, s := range []*zktest.Server{s, late} {
+				connect(t, net.DialTimeout, s.Addr())
+			}
+		})
+	}
 }
 
 func TestAClockThatJumpsEndsSessions(t *testing.T) {
