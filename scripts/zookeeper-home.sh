@@ -21,34 +21,7 @@ packages=(
 
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
-mkdir -p "$work"/{lists/partial,cache/archives/partial,debs,tree}
-: >"$work/status"
-echo "deb [signed-by=/usr/share/keyrings/debian-archive-keyring.gpg] http://deb.debian.org/debian $suite main" >"$work/sources.list"
-cat >"$work/apt.conf" <<-END
-	Dir::Etc::sourcelist "$work/sources.list";
-	Dir::Etc::sourceparts "/dev/null";
-	Dir::State::lists "$work/lists";
-	Dir::State::status "$work/status";
-	Dir::Cache "$work/cache";
-	APT::Sandbox::User "";
-	Acquire::Retries "3";
-END
-export APT_CONFIG=$work/apt.conf
-quietly() {
-	"$@" >"$work/log" 2>&1 || {
-		tail -n 20 "$work/log" >&2
-		exit 1
-	}
-}
-quietly apt-get -q update
-known=()
-for package in "${packages[@]}"; do # not each suite has all of them
-	if apt-cache show "$package" >/dev/null 2>&1; then known+=("$package"); fi
-done
-(cd "$work/debs" && quietly apt-get -q download "${known[@]}")
-for deb in "$work"/debs/*.deb; do
-	dpkg -x "$deb" "$work/tree"
-done
+"$(dirname "$0")/debian-packages.sh" "$suite" "$work/tree" "${packages[@]}"
 
 # Manifests name the jars of the installed version by absolute paths, which would be loaded first.
 mkdir -p "$work/home/lib"
