@@ -341,7 +341,7 @@ var ofTheLibrary = []judged{
 		{"membership/member.go", "if isClosed(m.session) || m.State().Err == ErrLeft { // the node goes with it", "if false { // the node goes with it"},
 	}}, "membership.TestLeavingAgainTellsOfTheRefusalUntilTheSessionIsClosed"},
 	{mutant{"a closed server listens", []edit{
-		{"zktest/listen.go", "if s.e.closed {", "if false {"},
+		{"zktest/listen.go", "s.openOrClose()\n\t}\n\treturn s.addr", "}\n\treturn s.addr"},
 	}}, "zktest.TestNobodyListensAtTheAddressOfAClosedServer"},
 	{mutant{"each hold knows the next", []edit{
 		{"internal/queue/succession.go", "next.succession, c.succession.holder = c.succession, next", "c.succession.holder = next"},
