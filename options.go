@@ -22,7 +22,8 @@ type SessionOption func(*sessionOptions)
 type sessionOptions struct {
 	client.Options
 	credentials []func() ([]Credential, error)
-	tls         func() (*tls.Config, error) // nil without TLS
+	sasl        func() (SASLMechanism, error) // nil without SASL
+	tls         func() (*tls.Config, error)   // nil without TLS
 }
 
 func (o *sessionOptions) check() error {

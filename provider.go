@@ -48,6 +48,11 @@ func (o *sessionOptions) provide() (err error) {
 			return err
 		}
 	}
+	if o.sasl != nil {
+		if o.SASL, err = wire.Provide("zklock: the SASL login was not renewed", o.mechanism); err != nil {
+			return err
+		}
+	}
 	if len(o.credentials) > 0 {
 		o.Credentials, err = wire.Provide("zklock: the credentials were not renewed", o.logins)
 	}
@@ -61,6 +66,15 @@ func (o *sessionOptions) config() (*tls.Config, error) {
 		config = new(tls.Config)
 	}
 	return config, err
+}
+
+// mechanism is that of SASL now.
+func (o *sessionOptions) mechanism() (wire.Mechanism, error) {
+	mechanism, err := o.sasl()
+	if err == nil && mechanism == nil {
+		err = errors.New("WithSASL: the mechanism is nil")
+	}
+	return mechanism, err
 }
 
 // logins are the credentials now.

@@ -30,6 +30,7 @@ var rooms = []struct {
 	{name: "goid"},
 	{name: "plain", pure: true},
 	{name: "owner"},
+	{name: "digestmd5", pure: true},
 	{name: "clock"},
 	{name: "recipe", pure: true},
 	{name: "lease"},

@@ -161,7 +161,12 @@ func (s *Server) probe(ctx context.Context, patience time.Duration) error {
 	if err != nil {
 		return err
 	}
-	return orCause(ctx, errors.Join(session.sync(), session.close()))
+	err = session.sync()
+	if errors.Is(err, demandsLogin) {
+		session.disconnect()
+		return nil
+	}
+	return orCause(ctx, errors.Join(err, session.close()))
 }
 
 // explainEnd is for a server that ended when it should have come up.

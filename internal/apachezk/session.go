@@ -119,11 +119,19 @@ func (s *session) request(op int32, body ...any) error {
 			continue
 		}
 		if header.Err != 0 {
-			return fmt.Errorf("operation %d: ZooKeeper error %d", op, header.Err)
+			return fmt.Errorf("operation %d: %w", op, serverError(header.Err))
 		}
 		return nil
 	}
 }
+
+// serverError is the code of a server's error.
+type serverError int32
+
+func (e serverError) Error() string { return fmt.Sprintf("ZooKeeper error %d", int32(e)) }
+
+// demandsLogin is what a server says that serves who has logged in.
+const demandsLogin serverError = -124
 
 // send writes the fields, each of a fixed size or bytes, as one frame.
 func (s *session) send(fields ...any) error {

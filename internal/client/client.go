@@ -65,6 +65,7 @@ type Options struct {
 	Trace  Trace
 
 	Credentials *wire.Provided[[]wire.Credential] // nil: none
+	SASL        *wire.Provided[wire.Mechanism]    // nil: none
 
 	PersistentParents bool // containers are not asked for
 }
@@ -90,7 +91,7 @@ func New(timeout time.Duration, reads *clock.Clock, o Options) *Client {
 	c.outage.client = c
 	c.trace = tracer{Trace: o.Trace, told: &c.told, disconnected: time.Now()}
 	c.dialer = wire.NewDialer(c.ctx, (*connections)(c), wire.Options{
-		Dial: o.Dialer, TLS: o.TLS, Credentials: o.Credentials, Hosts: o.Hosts, Log: c.Log, Clock: reads, Lease: c.Lease,
+		Dial: o.Dialer, TLS: o.TLS, Credentials: o.Credentials, SASL: o.SASL, Hosts: o.Hosts, Log: c.Log, Clock: reads, Lease: c.Lease,
 	})
 	return c
 }
@@ -142,7 +143,7 @@ func (c *Client) Connect(ctx context.Context, servers []string, credentials []wi
 // establish waits for the session and logs in.
 func (c *Client) establish(ctx context.Context, credentials []wire.Credential) error {
 	for {
-		_, err := c.Await(ctx, AnySession)
+		_, err := c.await(ctx, AnySession, isRefusal)
 		if err == nil {
 			err = c.logIn(ctx, credentials)
 		}
@@ -155,6 +156,12 @@ func (c *Client) establish(ctx context.Context, credentials []wire.Credential) e
 			return err
 		}
 	}
+}
+
+// isRefusal reports whether a login by SASL has failed otherwise than with its connection.
+func isRefusal(failure error) bool {
+	_, is := failure.(wire.SASLError)
+	return is && Answers(failure, zk.ErrAuthFailed)
 }
 
 func (c *Client) logIn(ctx context.Context, credentials []wire.Credential) error {

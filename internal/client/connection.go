@@ -18,9 +18,14 @@ const AnySession = 0
 // Its errors are ctx's, ErrClosed, and ErrSessionOver when another session has taken that one's
 // place.
 func (c *Client) Await(ctx context.Context, id int64) (*wire.Link, error) {
+	return c.await(ctx, id, func(error) bool { return false })
+}
+
+// await is Await that returns what the last attempt to connect has failed with, if that is final.
+func (c *Client) await(ctx context.Context, id int64, final func(failure error) bool) (*wire.Link, error) {
 	for {
 		c.mu.Lock()
-		current, l, changed := c.id, c.link, c.changed
+		current, l, changed, failure := c.id, c.link, c.changed, c.failure
 		c.mu.Unlock()
 		switch {
 		case c.Closed():
@@ -29,6 +34,8 @@ func (c *Client) Await(ctx context.Context, id int64) (*wire.Link, error) {
 			return nil, ErrSessionOver
 		case l != nil:
 			return l, nil
+		case final(failure):
+			return nil, failure
 		}
 		select {
 		case <-changed:
@@ -172,11 +179,23 @@ func (c *connections) Failed(cause error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if a, is := cause.(wire.Attempt); is && a.Err == nil {
-		if _, ended := c.failure.(wire.Attempt); ended || c.failure == wire.ErrRefused {
+		if isTold(c.failure) {
 			return // a server that takes connections may do the same again
 		}
 	}
 	c.failure = cause
+	if _, is := cause.(wire.SASLError); is {
+		(*Client)(c).broadcast() // Connect may have to end
+	}
+}
+
+// isTold reports whether it was a server's doing that there is no connection.
+func isTold(failure error) bool {
+	switch failure.(type) {
+	case wire.Attempt, wire.SASLError:
+		return true
+	}
+	return failure == wire.ErrRefused
 }
 
 // notify takes go-zookeeper's events. It is called from its own goroutines, also under its

@@ -239,6 +239,25 @@ func TestTheLastFailureIsThatOfTheLoginUntilAServerServes(t *testing.T) {
 	})
 }
 
+func TestAFirstLoginThatIsRefusedIsNotWaitedFor(t *testing.T) {
+	virtual.Test(t, func(t *testing.T) {
+		c := unconnected(t, slog.New(slog.DiscardHandler))
+		failed := make(chan error, 1)
+		go func() {
+			_, err := c.await(t.Context(), AnySession, isRefusal)
+			failed <- err
+		}()
+		for _, passes := range []error{io.EOF, context.DeadlineExceeded, wire.ErrRefused} {
+			(*connections)(c).Failed(wire.SASLError{Mechanism: "X", Server: "a:2181", Err: passes})
+			if passes != wire.ErrRefused {
+				synctest.Wait()
+				require.Empty(t, failed, passes)
+			}
+		}
+		require.ErrorIs(t, <-failed, wire.ErrRefused)
+	})
+}
+
 // A server that is behind a lock's own answer would show it the past.
 func TestASessionDoesNotGoToAServerThatIsBehindWhatALockWasTold(t *testing.T) {
 	virtual.Test(t, func(t *testing.T) {

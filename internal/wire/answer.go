@@ -12,18 +12,21 @@ type Malformed struct{ Server, What string }
 
 func (m Malformed) Error() string { return m.Server + " has sent " + m.What }
 
-// readAnswer reads a frame of a connection that carries a session.
+// readAnswer reads a frame of a connection that carries a session, or is being logged in.
 func (l *Link) readAnswer() ([]byte, error) {
 	begins, err := l.in.Peek(xidAt)
 	if err != nil {
 		return nil, err
 	}
-	length := int64(binary.BigEndian.Uint32(begins))
+	length, longest := int64(binary.BigEndian.Uint32(begins)), int64(longestAnswer)
+	if !l.connected.Load() {
+		longest = longestLogin
+	}
 	switch {
 	case length < shortestAnswer:
 		return nil, l.malformed("a frame of %d bytes, and an answer has %d at least", length, shortestAnswer)
-	case length > longestAnswer:
-		return nil, l.malformed("a frame of %d bytes, and %d are the most that is taken", length, longestAnswer)
+	case length > longest:
+		return nil, l.malformed("a frame of %d bytes, and %d are the most that is taken", length, longest)
 	}
 	if begins, err = l.in.Peek(zxidAt); err != nil {
 		return nil, err

@@ -55,6 +55,7 @@ type Options struct {
 
 	Credentials *Provided[[]Credential] // nil: none
 	Logins      []Credential            // of those, what the first connection is to carry
+	SASL        *Provided[Mechanism]    // nil: none
 }
 
 // NewDialer returns a dialer for a session that is closed when ctx ends.
@@ -95,7 +96,11 @@ func (d *Dialer) link(network, address string, timeout time.Duration) (*Link, er
 	if d.Credentials != nil {
 		logins = d.Credentials.next(d.Log)
 	}
-	conn, err := d.open(ctx, network, address)
+	sasl, err := d.startLogin(address) // which may have to ask others than the server
+	var conn net.Conn
+	if err == nil {
+		conn, err = d.open(ctx, network, address)
+	}
 	if err != nil {
 		if ctx.Err() != nil {
 			d.slow.Add(1)
@@ -106,7 +111,7 @@ func (d *Dialer) link(network, address string, timeout time.Duration) (*Link, er
 	}
 	d.session.Failed(Attempt{Server: address, Sent: d.request()})
 	l := newLink(d, conn, address)
-	l.logIn = logins
+	l.logIn, l.sasl = logins, sasl
 	d.mu.Lock()
 	previous := d.latest
 	d.latest = l

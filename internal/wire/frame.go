@@ -26,6 +26,7 @@ const (
 	OpMultiRead       int32 = 22
 	OpSetAuth         int32 = 100
 	OpSetWatches      int32 = 101
+	OpSASL            int32 = 102
 	OpCloseSession    int32 = -11
 )
 
@@ -39,8 +40,12 @@ const (
 	xidPing  = -2
 )
 
-// authFailed is the error code in the answer to a login that is refused.
-const authFailed = -115
+// Error codes in the answer to a login that is refused; the second is that of a server which serves
+// nobody without SASL.
+const (
+	authFailed  = -115
+	demandsSASL = -124
+)
 
 // Where the fields of an answer stand, behind its length; those of a connect request's answer are
 // the protocol's version, the session's timeout and its id.
@@ -56,9 +61,11 @@ const (
 
 // No answer is shorter than its head. The longest that is taken is far beyond the list of a
 // million children, which no server sends by default.
+// One that logs in is believed less.
 const (
 	shortestAnswer = frameHead - 4
 	longestAnswer  = 64 << 20
+	longestLogin   = 1 << 20
 )
 
 // frameStep is how much room is made for a frame at once: its length alone is no reason to make

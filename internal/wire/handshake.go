@@ -101,6 +101,7 @@ func greets(frame []byte) bool {
 func (l *Link) greet(greeting []byte) {
 	l.greeted.Store(true)
 	l.ID = int64(binary.BigEndian.Uint64(greeting[12:]))
+	roundTrip := l.dialer.Clock.Now().Least(l.Asked)
 	timeout := time.Duration(binary.BigEndian.Uint32(greeting[8:])) * time.Millisecond
 	if l.doubt == asked && l.ID == l.dialer.session.ID() {
 		l.doubt = lagging
@@ -112,8 +113,9 @@ func (l *Link) greet(greeting []byte) {
 	if l.doubt == asked {
 		l.dialer.Log.Warn("zklock: the servers may have lost their data", "server", l.Server)
 	}
+	loggedIn := l.ID == 0 || l.authenticate()
 	roundTrips := time.Duration(1 + l.dialer.logins.Load()) // of the first proof: the logins go ahead, one behind the other
-	l.dialer.Lease.Connected(l.Asked, roundTrips*l.dialer.Clock.Now().Least(l.Asked))
+	l.dialer.Lease.Connected(l.Asked, roundTrips*roundTrip)
 	if l.ID != l.dialer.session.ID() {
 		l.dialer.told.begin()
 	}
@@ -124,7 +126,7 @@ func (l *Link) greet(greeting []byte) {
 	if l.ID != 0 { // go-zookeeper dials anew if the session has expired
 		l.silence.Stop()
 		l.connected.Store(true)
-		if l.due = max(l.dialer.logins.Load(), int64(len(l.dialer.Logins))); l.due == 0 {
+		if l.due = max(l.dialer.logins.Load(), int64(len(l.dialer.Logins))); loggedIn && l.due == 0 {
 			l.serve()
 		}
 	}

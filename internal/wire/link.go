@@ -36,9 +36,11 @@ type Link struct {
 	Asked clock.Instant
 	limit time.Duration // from then on, for its answer
 	logIn []Credential  // instead of the dialer's Logins
+	sasl  *exchange     // ahead of all else; nil: none
 
 	begun     clock.Instant // when the connect request was begun
 	greeted   atomic.Bool   // there is an answer to it
+	loggingIn atomic.Bool   // by SASL, which goes on or has failed
 	connected atomic.Bool   // the answer to the connect request was read whole
 	serving   atomic.Bool   // a request was answered without error: any login is over
 	refused   atomic.Bool   // a login was
@@ -387,8 +389,13 @@ func (l *Link) end(cause error) (first bool) {
 		if l.refused.Load() { // the server hangs up behind that
 			cause = ErrRefused
 		}
-		if !l.greeted.Load() && cause != net.ErrClosed { // which is by ourselves
+		switch {
+		case cause == net.ErrClosed: // by ourselves
+		case !l.greeted.Load():
 			cause = Attempt{Server: l.Server, Sent: l.dialer.request(), After: l.dialer.Clock.Now().Least(l.begun), Err: cause}
+			l.dialer.failed(l.Server, cause)
+		case l.loggingIn.Load():
+			cause = SASLError{l.sasl.mechanism, l.Server, cause}
 			l.dialer.failed(l.Server, cause)
 		}
 		l.out.close()

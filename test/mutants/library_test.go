@@ -645,11 +645,23 @@ var ofTheLibrary = []judged{
 		{"internal/lease/speed.go", "max(left/2, min(2*l.lastProof, left))", "left/2"},
 	}}, "test/sim.TestAHoldOutlivesServersThatAreSlowAllTheTime"},
 	{mutant{"the first proof over a connection has half of what the lease has left, however far the server", []edit{
-		{"internal/wire/handshake.go", "roundTrips*l.dialer.Clock.Now().Least(l.Asked))", "roundTrips*0)"},
+		{"internal/wire/handshake.go", "roundTrip := l.dialer.Clock.Now().Least(l.Asked)", "roundTrip := time.Duration(0)"},
 	}}, "test/sim.TestF19AHungServerCostsNoHoldWhileAnotherAnswersFromFarAway"},
 	{mutant{"the first proof over a connection has no time for the logins ahead of it", []edit{
 		{"internal/wire/handshake.go", "1 + l.dialer.logins.Load()", "1"},
 	}}, "test/lock.TestAHoldOutlivesAConnectionWhoseLoginsGoAheadOfItsProof"},
+	{mutant{"a connection is had before its login by SASL", []edit{
+		{"internal/wire/handshake.go", "l.ID == 0 || l.authenticate()", "true"},
+	}}, "internal/wire.TestALoginBySASLIsOverBeforeAnybodyHasTheConnection"},
+	{mutant{"a login by SASL may take as long as the server likes", []edit{
+		{"internal/wire/sasl.go", "l.loggingIn.Store(true)", "l.loggingIn.Store(true)\n\tl.silence.Stop()"},
+	}}, "internal/wire.TestALoginBySASLHasTheTimeOfTheHandshake"},
+	{mutant{"a server that answers a login may say as much as it likes", []edit{
+		{"internal/wire/answer.go", "longest = longestLogin", "longest = longestAnswer"},
+	}}, "internal/wire.TestALoginBySASLThatFailsEndsTheConnectionAndTheSessionIsKnown"},
+	{mutant{"a server need not know the password", []edit{
+		{"sasl.go", "return nil, true, answer.Check(challenge)", "return nil, true, nil"},
+	}}, "TestDigestMD5TrustsAServerThatKnowsThePassword"},
 	{mutant{"each hold's node is seen to before the next hold is lost", []edit{
 		{"internal/queue/session.go", "rest = append(rest, c.markLost(cause))", "c.lose(cause)"},
 	}}, "internal/queue.TestAllHoldsAreLostBeforeTheirNodesAreSeenTo"},
@@ -853,7 +865,7 @@ var ofTheLibrary = []judged{
 		{"internal/wire/resolved.go", "rs.begun[name] = append(begun, addresses[0])", "rs.begun[name] = begun"},
 	}}, "internal/wire.TestANameIsDialledAtAnotherOfItsAddressesEachTime"},
 	{mutant{"that a server is of another protocol is forgotten with the next dial", []edit{
-		{"internal/client/connection.go", "ended || c.failure == wire.ErrRefused", "!ended && c.failure == wire.ErrRefused"},
+		{"internal/client/connection.go", "case wire.Attempt, wire.SASLError:", "case wire.SASLError:"},
 	}}, "internal/client.TestTheLastFailureIsThatOfTheLoginUntilAServerServes"},
 	{mutant{"a node that may not be looked at hides the queue", []edit{
 		{"inspect.go", "return client.Content{}, nil", "return client.Content{}, err"},
