@@ -403,3 +403,34 @@ func ExampleNewKeyed() {
 	// eu/17 at /app/orders/eu%2F17 is held: true
 	// eu/18 at /app/orders/eu%2F18 is held: true
 }
+
+// Of all locks below a path each change is told, by one watch at the servers.
+func ExampleWatch() {
+	session, _, stop := exampleSession()
+	defer stop()
+	mu, err := zklock.New(session, "/app/ledger")
+	if err != nil {
+		log.Fatal(err)
+	}
+	mu.Lock()
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	for changed, err := range zklock.Watch(ctx, session, "/app") {
+		if err != nil {
+			fmt.Println("it ends with its context:", errors.Is(err, context.Canceled))
+			return
+		}
+		for _, lock := range changed {
+			fmt.Println(lock.Path, "is used by", len(lock.Contenders))
+			if len(lock.Contenders) > 0 {
+				mu.Unlock()
+			} else {
+				cancel()
+			}
+		}
+	}
+	// Output:
+	// /app/ledger is used by 1
+	// /app/ledger is used by 0
+	// it ends with its context: true
+}

@@ -80,27 +80,33 @@ func (s *Session) look(ctx context.Context, path string) (found []Contender, err
 }
 
 func (s *Session) inspect(ctx context.Context, path string) ([]Contender, error) {
+	found, _, err := s.survey(ctx, path)
+	return found, err
+}
+
+// survey is inspect that returns the names of path's children too, also if something in it may not be
+// read; then those found are not all.
+func (s *Session) survey(ctx context.Context, path string) (found []Contender, names []string, err error) {
 	if err := s.client.MakeRoom(ctx); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	var names []string
-	found, err := s.settled(ctx, Contender.writes, func() (queue []Contender, err error) {
+	found, err = s.settled(ctx, Contender.writes, func() (queue []Contender, err error) {
 		names, err = s.children(ctx, path)
 		return inQueue(path, names), err
 	})
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	found = slices.DeleteFunc(found, Contender.isNone)
 	markHolders(found)
 	if slices.Contains(names, recipe.Permits) { // locks may have been reaped, being empty
 		permits, err := s.inspectSemaphore(ctx, recipe.Join(path, recipe.Turns), recipe.Join(path, recipe.Permits))
 		if err != nil {
-			return nil, err
+			return found, names, err
 		}
 		found = append(found, slices.DeleteFunc(permits, Contender.isNone)...)
 	}
-	return found, nil
+	return found, names, nil
 }
 
 // mostLooks bounds how often a queue is looked at whose nodes come and go meanwhile.

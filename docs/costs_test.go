@@ -3,6 +3,7 @@ package docs_test
 import (
 	"context"
 	"fmt"
+	"iter"
 	"maps"
 	"math"
 	"os"
@@ -13,6 +14,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/go-zookeeper/zk"
 	"github.com/stretchr/testify/require"
 
 	"github.com/zklock/zklock"
@@ -196,6 +198,31 @@ var operations = map[string]func(b *bench) cost{
 			require.Len(b.t, found, 3)
 		})
 	},
+	"`Watch` of a queue of 3, the first list": func(b *bench) cost {
+		b.queueOf(3)
+		next, stop := iter.Pull2(zklock.Watch(b.t.Context(), b.other, path))
+		b.t.Cleanup(stop)
+		return b.measure(func() {
+			found, err, _ := next()
+			require.NoError(b.t, err)
+			require.Len(b.t, found[0].Contenders, 3)
+		})
+	},
+	"one more comes into that queue, and goes again": func(b *bench) cost {
+		b.queueOf(3)
+		go func() {
+			for range zklock.Watch(context.WithoutCancel(b.t.Context()), b.other, path) {
+			}
+		}()
+		time.Sleep(settled)
+		c := b.measure(func() {
+			node, err := b.one.Conn().Create(path+"/_c_one-lock-", nil, zk.FlagEphemeral|zk.FlagSequence, zk.WorldACL(zk.PermAll))
+			require.NoError(b.t, err)
+			time.Sleep(settled)
+			require.NoError(b.t, b.one.Conn().Delete(node, -1))
+		})
+		return cost{c.requests, "-"}
+	},
 	"`membership.Join`": func(b *bench) cost {
 		b.locker(b.one)
 		return b.measure(func() { b.join(b.one) })
@@ -314,6 +341,15 @@ func (b *bench) join(s *zklock.Session) *membership.Member {
 	m, err := membership.Join(b.t.Context(), s, path, nil)
 	require.NoError(b.t, err)
 	return m
+}
+
+// queueOf puts so many nodes into the queue.
+func (b *bench) queueOf(n int) {
+	b.locker(b.one)
+	for range n {
+		_, err := b.one.Conn().Create(path+"/_c_one-lock-", nil, zk.FlagEphemeral|zk.FlagSequence, zk.WorldACL(zk.PermAll))
+		require.NoError(b.t, err)
+	}
 }
 
 // inLine has a goroutine lock l, and returns when it waits.

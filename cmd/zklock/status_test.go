@@ -7,6 +7,7 @@ import (
 	"path"
 	"regexp"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -184,6 +185,42 @@ func TestLsListsTheLocksBelowAPath(t *testing.T) {
 	require.Len(t, listed.Locks[0].Holders, 2)
 	require.Equal(t, readers[1].cmd.Process.Pid, listed.Locks[0].Holders[1].PID)
 	require.Positive(t, listed.Locks[0].Age)
+}
+
+func TestLsWatchesTheLocksBelowAPath(t *testing.T) {
+	t.Parallel()
+	at := newSite(t)
+	w := at.zklock("ls", "--watch", "--format", "json", at.path)
+	await := func(path, state string, waiters int) {
+		t.Helper()
+		for {
+			var is struct {
+				Path, State string
+				Time        time.Time
+				Waiters     int
+			}
+			require.NoError(t, json.Unmarshal([]byte(w.line()), &is))
+			require.WithinDuration(t, time.Now(), is.Time, time.Minute)
+			if is.Path == path && is.State == state && is.Waiters == waiters {
+				return
+			}
+		}
+	}
+	top := at.path
+	at.path = top + "/a/b"
+	holder := at.holder()
+	await(top+"/a/b", "held", 0)
+	waiter := at.contender()
+	await(top+"/a/b", "held", 1)
+	holder.stdin.Close()
+	await(top+"/a/b", "held", 0)
+	people := at.zklock("ls", "--watch", top)
+	require.Regexp(t, `^\d\d:\d\d:\d\d  `+top+`/a/b  held by .* pid \d+, 0 wait$`, people.line())
+	require.NoError(t, waiter.cmd.Process.Signal(syscall.SIGTERM))
+	await(top+"/a/b", "free", 0)
+	require.Regexp(t, ` `+top+`/a/b  free$`, people.line())
+	require.NoError(t, w.cmd.Process.Signal(os.Interrupt))
+	require.Equal(t, 130, w.exit())
 }
 
 func TestStatusShowsTheHoldersOfALimit(t *testing.T) {

@@ -5,6 +5,7 @@ import (
 	"crypto/tls"
 	"fmt"
 	"log/slog"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -36,6 +37,7 @@ type Client struct {
 	noContainers atomic.Bool // parents are made persistent
 
 	watches  watches
+	subtrees subtrees
 	lists    lists
 	stalls   stalls
 	outage   outage
@@ -102,6 +104,14 @@ func (c *Client) Below(path string) string {
 		return c.chroot
 	}
 	return c.chroot + path
+}
+
+// Called returns what the session's user calls the node of that whole path.
+func (c *Client) Called(whole string) string {
+	if whole == c.chroot {
+		return "/"
+	}
+	return strings.TrimPrefix(whole, c.chroot)
 }
 
 // Observe has o told of the connections, and of what is seen over them.

@@ -202,6 +202,7 @@ func isTold(failure error) bool {
 // locks, and so neither blocks nor calls it. The observer is told that a node is gone before
 // who waits for that goes on.
 func (c *Client) notify(event zk.Event) {
+	c.subtrees.note(event)
 	switch event.Type {
 	case zk.EventNodeDeleted:
 		c.observer.Deleted(event.Path)

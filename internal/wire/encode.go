@@ -59,6 +59,8 @@ func (op *Op) append(b []byte) []byte {
 		b = appendInt(b, op.Version)
 	case OpExists, OpGetData, OpGetChildren2:
 		b = appendBool(b, op.Watch)
+	case OpAddWatch, OpRemoveWatches:
+		b = appendInt(b, op.Flags)
 	}
 	return b
 }
@@ -73,6 +75,12 @@ func SetWatches(told int64, nodes []string) Op {
 	}
 	return Op{Code: OpSetWatches, Data: appendInt(appendInt(b, 0), 0)} // none on existence, nor on children
 }
+
+// AddSubtree and RemoveSubtree are the operations that set and remove a watch on all nodes at and below a
+// path. A server has it from ZooKeeper 3.6 on.
+func AddSubtree(path string) Op { return Op{Code: OpAddWatch, Path: path, Flags: 1} } // recursive
+
+func RemoveSubtree(path string) Op { return Op{Code: OpRemoveWatches, Path: path, Flags: 3} } // of any kind
 
 func appendInt(b []byte, n int32) []byte { return binary.BigEndian.AppendUint32(b, uint32(n)) }
 

@@ -21,12 +21,14 @@ const (
 	OpMulti           int32 = 14
 	OpCreate2         int32 = 15
 	OpReconfig        int32 = 16
+	OpRemoveWatches   int32 = 18
 	OpCreateContainer int32 = 19
 	OpCreateTTL       int32 = 21
 	OpMultiRead       int32 = 22
 	OpSetAuth         int32 = 100
 	OpSetWatches      int32 = 101
 	OpSASL            int32 = 102
+	OpAddWatch        int32 = 106
 	OpCloseSession    int32 = -11
 )
 

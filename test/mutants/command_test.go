@@ -163,7 +163,7 @@ var ofTheCommand = []struct {
 		{cli + "/guarded.go", "g.killIn(session) + session.Timeout()", "0*session.Timeout()"},
 	}}, command, "TestNobodyElseRunsWhileACommandThatHasLostTheLockIsEnded"},
 	{mutant{"ls takes a lock that is called as permits are for a semaphore's", []edit{
-		{cli + "/ls.go", "!semaphore || name != recipe.Turns", "!semaphore || name != recipe.Turns && name != recipe.Permits"},
+		{"tree.go", "!(recipe.Base(path) == recipe.Turns && ", "!((recipe.Base(path) == recipe.Turns || recipe.Base(path) == recipe.Permits) && "},
 	}}, cli, "TestLsListsALockThatIsCalledAsPermitsAre"},
 	{mutant{"revoke does not say that it could not say whom it has asked", []edit{
 		{cli + "/revoke.go", "failed = append(failed, say(\"asked %s for %s\\n\", describe(c).who(), node))", "_ = say(\"asked %s for %s\\n\", describe(c).who(), node)"},
@@ -172,7 +172,7 @@ var ofTheCommand = []struct {
 		{cli + "/view.go", "whole: client.Of(session).Below(path), at:", "whole: path, at:"},
 	}}, cli, "TestANodeBelowAChrootIsShownByItsName"},
 	{mutant{"ls fails at a part of a path that may not be read", []edit{
-		{cli + "/ls.go", "if err != nil && !errors.Is(err, zk.ErrNoAuth) {", "if err != nil {"},
+		{"tree.go", "if s.names != nil && client", "if s.names == nil && client"},
 	}}, cli, "TestLsGoesOnPastAPathThatMayNotBeRead"},
 	{mutant{"a message in JSON has nothing of what was chosen", []edit{
 		{cli + "/guarded.go", `"on_revoke", g.onRevoke.value)`, `"on_revoke", g.onRevoke)`},
@@ -181,16 +181,17 @@ var ofTheCommand = []struct {
 		{cli + "/break.go", "errors.Is(err, zk.ErrNotEmpty) || ", ""},
 	}}, cli, "TestANodeThatHasChildrenIsNotTriedForEver"},
 	{mutant{"ls takes the root for a lock", []edit{
-		{cli + "/ls.go", `place{{prefix, prefix != "/"}}`, "place{{prefix, true}}"},
+		{"tree.go", `return path != "/" && !(`, "return !("},
+		{"tree.go", `return path != "/" && t.places`, "return t.places"},
 	}}, cli, "TestLsListsWhatIsBelowPathsWithTheNamesOfASemaphoresNodes"},
 	{mutant{"ls takes two paths below the root for a semaphore's nodes", []edit{
-		{cli + "/ls.go", `dir != "/" && slices.Contains`, "slices.Contains"},
+		{"tree.go", `return path != "/" && t.places`, "return t.places"},
 	}}, cli, "TestLsListsWhatIsBelowPathsWithTheNamesOfASemaphoresNodes"},
 	{mutant{"ls takes whatever has the names of a semaphore's nodes for them", []edit{
-		{cli + "/ls.go", "places = append(", "if semaphore && name == recipe.Turns {\ncontinue\n}\nplaces = append("},
+		{"tree.go", `t.isPlace(path, name) && `, "t.isPlace(path, name) && name != recipe.Turns && "},
 	}}, cli, "TestLsListsWhatIsBelowPathsWithTheNamesOfASemaphoresNodes"},
 	{mutant{"ls takes the line of a semaphore for a lock", []edit{
-		{cli + "/ls.go", "!semaphore || name != recipe.Turns})", "!semaphore || true})"},
+		{"tree.go", "recipe.Base(path) == recipe.Turns && t.hasPermits", "false && t.hasPermits"},
 	}}, cli, "TestLsListsWhatIsBelowPathsWithTheNamesOfASemaphoresNodes"},
 	{mutant{"the server with the chroot is never heard of", []edit{
 		{cli + "/reached.go", "servers = addresses", "_ = addresses"},

@@ -1047,6 +1047,15 @@ var ofTheLibrary = []judged{
 	{mutant{"a release is told as a loss", []edit{
 		{"internal/queue/hold.go", "if state == lost {\n", "if true {\n"},
 	}}, "TestAHoldCrossesGoroutinesAndIsReleasedOnce"},
+	{mutant{"each change is told by itself", []edit{
+		{"watch.go", "w.session.client.Sleep(ctx, gatherTime)", "w.session.client.Sleep(ctx, 0)"},
+	}}, "TestWatchReadsAChangedNodeOnceAndNoQueue"},
+	{mutant{"a semaphore is not told to have changed with its permits", []edit{
+		{"watch.go", "w.changed[recipe.Parent(path)] = true", "_ = path"},
+	}}, "TestWatchTellsWhatListWouldAfterEachChange"},
+	{mutant{"the watch on all that is below stays when nobody looks", []edit{
+		{"watch.go", "\t\tdefer below.End()\n", ""},
+	}}, "TestWatchEndsWithItsContextItsSessionAndItsLoop"},
 	{mutant{"a queue is looked at until nobody comes or goes", []edit{
 		{"inspect.go", "for range mostLooks {", "for {"},
 	}}, "TestInspectLooksThreeTimesAtMost"},

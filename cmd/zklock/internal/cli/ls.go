@@ -9,22 +9,21 @@ import (
 	"path"
 	"slices"
 	"strings"
-	"sync"
 	"text/tabwriter"
+	"time"
 	"unicode/utf8"
 
-	"github.com/go-zookeeper/zk"
 	"github.com/spf13/cobra"
-	"golang.org/x/sync/errgroup"
 
 	"github.com/zklock/zklock"
+	"github.com/zklock/zklock/cmd/zklock/internal/job"
 	"github.com/zklock/zklock/internal/client"
 	"github.com/zklock/zklock/internal/plain"
-	"github.com/zklock/zklock/internal/recipe"
 )
 
 func newList() *cobra.Command {
 	var c connection
+	var watch bool
 	format := oneOf("table", "json")
 	cmd := &cobra.Command{
 		Use:   "ls [flags] PREFIX",
@@ -32,12 +31,24 @@ func newList() *cobra.Command {
 		Long: `Ls lists the locks at and below PREFIX that somebody holds or waits for: what kind each is,
 who holds it, how many wait, and for how long the oldest node has been there, which for a
 holder includes the wait; and the key, where a path has it escaped or hashed. Of what may not
-be read it lists the paths alone, and ends with 66: somebody may hold a lock there.`,
+be read it lists the paths alone, and ends with 66: somebody may hold a lock there.
+
+With --watch it goes on, and writes a line for each lock that changes: that it is free is
+one too. To the servers that is one watch, however many locks there are, and one read of each
+node that is new.`,
 		Example: `  zklock ls /
-  zklock ls --format json /locks`,
+  zklock ls --format json /locks
+  zklock ls --watch --format json /locks`,
 		Args: onePath,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return c.onSession(cmd, func(ctx context.Context, session *zklock.Session, out io.Writer) error {
+			err := c.onSession(cmd, func(ctx context.Context, session *zklock.Session, out io.Writer) error {
+				if watch {
+					write := change.writeLine
+					if format.value == "json" {
+						write = change.writeJSON
+					}
+					return tell(ctx, session, args[0], out, write)
+				}
 				l, err := list(ctx, session, args[0])
 				if err != nil {
 					return err
@@ -51,15 +62,18 @@ be read it lists the paths alone, and ends with 66: somebody may hold a lock the
 				}
 				return exitWith(l.exitCode())
 			})
+			var interrupted *job.Interrupted
+			if watch && errors.As(err, &interrupted) {
+				return exitWith(interrupted.ExitCode()) // which is how it is meant to end
+			}
+			return err
 		},
 	}
+	cmd.Flags().BoolVar(&watch, "watch", false, "go on, and write a line for each lock that changes")
 	format.add(cmd, "format", "a table for people, or a line of JSON")
 	c.flags(cmd)
 	return cmd
 }
-
-// sideBySide is how many requests of a list are under way at a time.
-const sideBySide = 16
 
 // listing is what is known of the locks at and below a path, in the order of their paths.
 type listing struct {
@@ -78,122 +92,58 @@ func (l listing) exitCode() int {
 
 // list returns the locks at and below prefix.
 func list(ctx context.Context, session *zklock.Session, prefix string) (listing, error) {
+	ctx, cancel := whileServed(ctx, session)
+	defer cancel()
+	found, err := zklock.List(ctx, session, prefix)
 	l := listing{prefix: prefix}
-	var mu sync.Mutex // guards l and below
-	for level := []place{{prefix, prefix != "/"}}; len(level) > 0; {
-		var below []place
-		group, ctx := errgroup.WithContext(ctx)
-		group.SetLimit(sideBySide)
-		for _, at := range level {
-			group.Go(func() error {
-				names, err := childrenOf(ctx, session, at.path)
-				if errors.Is(err, zk.ErrNoAuth) && at.path != prefix {
-					mu.Lock()
-					defer mu.Unlock()
-					l.hidden = append(l.hidden, at.path)
-					return nil
-				}
-				if err != nil {
-					return err
-				}
-				var v view
-				if at.mayBeLock && mayBeLock(names) {
-					v, err = look(ctx, session, at.path)
-					if err != nil && !errors.Is(err, zk.ErrNoAuth) { // of a part of it
-						return err
-					}
-				}
-				if len(v.found) > 0 {
-					if v.key, v.hasKey, err = keyOf(ctx, session, at.path); err != nil {
-						return err
-					}
-				}
-				mu.Lock()
-				defer mu.Unlock()
-				if len(v.found) > 0 {
-					l.found = append(l.found, v)
-				}
-				below = append(below, within(at.path, names, v.found)...)
-				return nil
-			})
-		}
-		if err := group.Wait(); err != nil {
-			return listing{}, err
-		}
-		level = below
+	l.hidden, err = hiddenBy(prefix, err)
+	for _, lock := range found {
+		l.found = append(l.found, viewOf(session, lock))
 	}
-	slices.Sort(l.hidden)
-	slices.SortFunc(l.found, func(a, b view) int { return strings.Compare(a.path, b.path) })
-	return l, nil
+	return l, err
 }
 
-// childrenOf lists dir; nothing if it is gone.
-func childrenOf(ctx context.Context, session *zklock.Session, dir string) ([]string, error) {
-	names, err := request(ctx, session, func(conn *zk.Conn) ([]string, error) {
-		names, _, err := conn.Children(client.Of(session).Below(dir))
-		return names, err
-	})
-	if errors.Is(err, zk.ErrNoNode) {
-		return nil, nil
+// viewOf returns the view of a lock that was found.
+func viewOf(session *zklock.Session, l zklock.KeyedLock) view {
+	v := view{path: l.Path, whole: client.Of(session).Below(l.Path), at: time.Now(), found: l.Contenders, state: stateHeld, key: l.Key, hasKey: l.HasKey}
+	if len(v.found) == 0 {
+		v.state = stateFree
 	}
-	if err != nil {
-		err = classify(&zklock.Error{Op: "list", Path: dir, Err: lacking("READ", dir, err)})
-	}
-	return names, err
+	return v
 }
 
-// keyOf returns whose lock stands at that path, if it is one of a zklock.Keyed or may be. What a node says of
-// its key may be hidden.
-func keyOf(ctx context.Context, session *zklock.Session, at string) (key string, ok bool, err error) {
-	var says []byte
-	if recipe.KeyIsSaid(path.Base(at)) {
-		says, err = request(ctx, session, func(conn *zk.Conn) ([]byte, error) {
-			data, _, err := conn.Get(client.Of(session).Below(at))
-			return data, err
-		})
+// hiddenBy returns the paths that err says may not be read, if that is all it says, or else the error.
+func hiddenBy(prefix string, err error) ([]string, error) {
+	var hidden *zklock.HiddenError
+	if errors.As(err, &hidden) {
+		return hidden.Paths, nil
 	}
-	if errors.Is(err, zk.ErrNoNode) || errors.Is(err, zk.ErrNoAuth) {
-		err = nil
-	}
-	key, ok = recipe.KeyOf(path.Base(at), says)
-	return key, ok, classify(err)
+	return nil, classify(lacking("READ", prefix, err))
+}
+
+// whileServed returns a context that ends when the session has had no connection for so long that it
+// may have ended.
+func whileServed(ctx context.Context, session *zklock.Session) (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	go func() {
+		for c := client.Of(session); ctx.Err() == nil; {
+			changed, late := c.Changed(), (<-chan time.Time)(nil)
+			if c.Current() == nil {
+				late = time.After(session.Timeout())
+			}
+			select {
+			case <-changed:
+			case <-late:
+				cancel(context.DeadlineExceeded)
+			case <-ctx.Done():
+			}
+		}
+	}()
+	return ctx, func() { cancel(nil) }
 }
 
 // keyIsElsewhere reports whether the path does not say the key as it is.
 func (v view) keyIsElsewhere() bool { return v.hasKey && v.key != path.Base(v.path) }
-
-// mayBeLock reports whether a path with these children may be a lock.
-func mayBeLock(names []string) bool {
-	return slices.ContainsFunc(names, func(name string) bool {
-		_, contends := recipe.Parse(name)
-		return contends || name == recipe.Permits
-	})
-}
-
-// place is a path that may be a lock, or have some below it.
-type place struct {
-	path      string
-	mayBeLock bool
-}
-
-// within returns dir's children but for the nodes of locks, of which those found are some. The line
-// of a semaphore looks like a lock and is none, unlike its permits, which do not; but paths may have
-// these names without being a semaphore's.
-func within(dir string, names []string, found []zklock.Contender) (places []place) {
-	foreign := make(map[string]bool)
-	for _, c := range found {
-		foreign[path.Base(c.Node)] = c.Foreign
-	}
-	semaphore := dir != "/" && slices.Contains(names, recipe.Permits)
-	for _, name := range names {
-		n, contends := recipe.Parse(name)
-		if contends && !n.Foreign || foreign[name] || recipe.IsPermit(name) || dir == "/" && name == "zookeeper" {
-			continue
-		}
-		places = append(places, place{path.Join(dir, name), !semaphore || name != recipe.Turns})
-	}
-	return places
-}
 
 // held splits a lock's contenders.
 func (v view) held() (holders, waiters []zklock.Contender) {
@@ -224,6 +174,18 @@ func (l listing) writeTable(to io.Writer) error {
 	return err
 }
 
+// holder is who holds the lock, "-" if nobody does.
+func (v view) holder() string {
+	holders, _ := v.held()
+	switch len(holders) {
+	case 0:
+		return "-"
+	case 1:
+		return describe(holders[0]).who()
+	}
+	return fmt.Sprintf("%s and %d more", describe(holders[0]).who(), len(holders)-1)
+}
+
 func (l listing) table(to io.Writer) {
 	t := tabwriter.NewWriter(to, 0, 0, 2, ' ', 0)
 	keys := slices.ContainsFunc(l.found, view.keyIsElsewhere)
@@ -233,15 +195,8 @@ func (l listing) table(to io.Writer) {
 	}
 	fmt.Fprintln(t)
 	for _, v := range l.found {
-		holders, waiters := v.held()
-		holder := "-"
-		if len(holders) > 0 {
-			holder = describe(holders[0]).who()
-		}
-		if more := len(holders) - 1; more > 0 {
-			holder += fmt.Sprintf(" and %d more", more)
-		}
-		fmt.Fprintf(t, "%s\t%s\t%s\t%d\t%s", plain.Name(v.path, longestName), v.found[0].Kind, holder, len(waiters), v.age(v.first()))
+		_, waiters := v.held()
+		fmt.Fprintf(t, "%s\t%s\t%s\t%d\t%s", plain.Name(v.path, longestName), v.found[0].Kind, v.holder(), len(waiters), v.age(v.first()))
 		if keys && v.hasKey {
 			fmt.Fprintf(t, "\t%s", plain.Name(v.key, longestName))
 		}
@@ -250,35 +205,45 @@ func (l listing) table(to io.Writer) {
 	t.Flush()
 }
 
-func (l listing) writeJSON(to io.Writer) error {
-	type lock struct {
-		Path    string      `json:"path"`
-		Kind    string      `json:"kind"`
-		Holders []contender `json:"holders"`
-		Waiters int         `json:"waiters"`
-		Age     float64     `json:"age_seconds"`
-		Key     *string     `json:"key,omitempty"` // that the path stands for, if it is UTF-8
+// lockLine is what JSON says of a lock.
+type lockLine struct {
+	Path    string      `json:"path"`
+	Kind    string      `json:"kind"`
+	Holders []contender `json:"holders"`
+	Waiters int         `json:"waiters"`
+	Age     float64     `json:"age_seconds"`
+	Key     *string     `json:"key,omitempty"` // that the path stands for, if it is UTF-8
 
-		// KeyBase64 is one that is not.
-		KeyBase64 []byte `json:"key_base64,omitempty"`
+	// KeyBase64 is one that is not.
+	KeyBase64 []byte `json:"key_base64,omitempty"`
+}
+
+func (v view) line() lockLine {
+	holders, waiters := v.held()
+	shown := lockLine{Path: v.path, Holders: make([]contender, len(holders)), Waiters: len(waiters), Age: v.since(v.first()).Seconds()}
+	if len(v.found) > 0 {
+		shown.Kind = v.found[0].Kind.String()
 	}
-	shown := make([]lock, len(l.found))
+	switch {
+	case v.hasKey && utf8.ValidString(v.key):
+		shown.Key = &v.key
+	case v.hasKey:
+		shown.KeyBase64 = []byte(v.key)
+	}
+	for i, c := range holders {
+		shown.Holders[i] = describe(c)
+	}
+	return shown
+}
+
+func (l listing) writeJSON(to io.Writer) error {
+	shown := make([]lockLine, len(l.found))
 	for i, v := range l.found {
-		holders, waiters := v.held()
-		shown[i] = lock{v.path, v.found[0].Kind.String(), make([]contender, len(holders)), len(waiters), v.since(v.first()).Seconds(), nil, nil}
-		switch {
-		case v.hasKey && utf8.ValidString(v.key):
-			shown[i].Key = &v.key
-		case v.hasKey:
-			shown[i].KeyBase64 = []byte(v.key)
-		}
-		for j, c := range holders {
-			shown[i].Holders[j] = describe(c)
-		}
+		shown[i] = v.line()
 	}
 	return json.NewEncoder(plainWriter{to}).Encode(struct {
-		Prefix     string   `json:"prefix"`
-		Locks      []lock   `json:"locks"`
-		Unreadable []string `json:"unreadable"`
+		Prefix     string     `json:"prefix"`
+		Locks      []lockLine `json:"locks"`
+		Unreadable []string   `json:"unreadable"`
 	}{l.prefix, shown, append([]string{}, l.hidden...)})
 }
