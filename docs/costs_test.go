@@ -10,6 +10,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -139,6 +140,21 @@ var operations = map[string]func(b *bench) cost{
 	"standing in line behind one other": func(b *bench) cost {
 		l := b.locker(b.one)
 		b.locker(b.other).Lock()
+		c := b.measure(func() { b.inLine(l) })
+		return cost{c.requests, "-"}
+	},
+	"again, behind the same process": func(b *bench) cost {
+		l, holder := b.locker(b.one), b.locker(b.other)
+		holder.Lock()
+		var took sync.WaitGroup
+		took.Go(func() {
+			l.Lock()
+			defer l.Unlock()
+		})
+		time.Sleep(settled)
+		holder.Unlock()
+		took.Wait()
+		holder.Lock()
 		c := b.measure(func() { b.inLine(l) })
 		return cost{c.requests, "-"}
 	},

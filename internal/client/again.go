@@ -1,6 +1,8 @@
 package client
 
 import (
+	"github.com/go-zookeeper/zk"
+
 	"github.com/zklock/zklock/internal/latch"
 	"github.com/zklock/zklock/internal/wire"
 )
@@ -23,11 +25,7 @@ func (ws *watches) keep(l *wire.Link, told int64) {
 func (c *Client) WatchAgain(nodes []string) {
 	l, told, again, others := c.takeStood(nodes)
 	for _, some := range Batches(c, again, func(u unasked) int { return len(u.key.Path) }) {
-		paths := make([]string, len(some))
-		for i, u := range some {
-			paths[i] = u.key.Path
-		}
-		l.Send(wire.NewRequest(wire.SetWatches(told, paths)).Then(func(r *wire.Request) { c.setAgain(some, r.Err()) }))
+		c.set(l, told, some)
 	}
 	for _, node := range others {
 		c.Watch(WatchKey{Path: node})
@@ -52,7 +50,7 @@ func (c *Client) takeStood(nodes []string) (l *wire.Link, told int64, again []un
 			others = append(others, node)
 			continue
 		}
-		w := &Watch{Link: l, Stat: before.Stat, Data: before.Data, Armed: make(chan struct{}), Fired: make(chan struct{})}
+		w := &Watch{Link: l, Stat: before.Stat, Data: before.Data, since: before.since, Armed: make(chan struct{}), Fired: make(chan struct{})}
 		ws.at[key] = w
 		again = append(again, unasked{key, w})
 	}
@@ -63,17 +61,51 @@ func (c *Client) takeStood(nodes []string) (l *wire.Link, told int64, again []un
 	return l, ws.told, again, others
 }
 
-// setAgain takes what the request has come to that sets watches again. If it was refused, the nodes are
-// read instead.
-func (c *Client) setAgain(set []unasked, err error) {
+// WatchSince returns the watches on those nodes' data, and has all that there are not set by one request, which
+// reads nothing. The caller knows the nodes as they were at the transaction zxid, and that they may be read: of
+// one that may not, a server tells nothing. A watch on what has changed since fires at once.
+func (c *Client) WatchSince(zxid int64, nodes ...string) []*Watch {
+	ws := &c.watches
+	all, set := make([]*Watch, len(nodes)), make([]unasked, 0, len(nodes))
+	ws.mu.Lock()
+	l := c.Current()
+	for i, node := range nodes {
+		w, made := ws.watch(WatchKey{Path: node}, l)
+		if all[i] = w; made {
+			w.since = zxid
+			set = append(set, unasked{WatchKey{Path: node}, w})
+		}
+	}
+	ws.mu.Unlock()
+	if len(set) > 0 {
+		c.set(l, zxid, set)
+	}
+	return all
+}
+
+// set asks for watches that have told of all changes up to a transaction.
+func (c *Client) set(l *wire.Link, told int64, watches []unasked) {
+	paths := make([]string, len(watches))
+	for i, u := range watches {
+		paths[i] = u.key.Path
+	}
+	l.Send(wire.NewRequest(wire.SetWatches(told, paths)).Then(func(r *wire.Request) { c.haveSet(watches, r.Err()) }))
+}
+
+// haveSet takes what the request has come to. Ahead of its answer came the events of what had changed. If it was
+// refused, the nodes are read instead.
+func (c *Client) haveSet(set []unasked, err error) {
 	ws := &c.watches
 	for _, u := range set {
-		if err == nil || latch.IsClosed(u.watch.Link.Down()) {
+		switch {
+		case err == nil && u.watch.Gone():
+			_ = ws.armed(u.key, u.watch, zk.ErrNoNode)
+		case err == nil || latch.IsClosed(u.watch.Link.Down()):
 			_ = ws.armed(u.key, u.watch, err)
-			continue
+		default:
+			ws.mu.Lock()
+			ws.ask(u)
+			ws.mu.Unlock()
 		}
-		ws.mu.Lock()
-		ws.ask(u)
-		ws.mu.Unlock()
 	}
 }

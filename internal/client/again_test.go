@@ -218,3 +218,53 @@ func TestNothingIsWatchedAgainWithoutAConnection(t *testing.T) {
 		require.ElementsMatch(a.t, whatChanged, a.again(), "that is left to the next one")
 	})
 }
+
+func TestWatchesSinceATransactionAreSetByOneRequestThatTellsWhatHasChanged(t *testing.T) {
+	watching(t, func(a *away) {
+		stood := a.Standing(WatchKey{Path: "/same"})
+		created := stood.Stat.Czxid
+		a.create("/new")
+		a.create("/gone")
+		require.NoError(a.t, a.operator.Delete("/gone", -1))
+		a.told.all()
+		reads := a.requests(zktest.OpGetData)
+		since := a.WatchSince(created, "/same", "/unwatched", "/new", "/gone")
+		synctest.Wait()
+		require.Same(a.t, stood, since[0])
+		require.True(a.t, since[1].HasFired(), "/unwatched is younger")
+		require.True(a.t, since[2].HasFired())
+		require.True(a.t, since[2].IsArmed())
+		require.True(a.t, since[3].CameLate())
+		require.True(a.t, since[3].Gone())
+		require.ElementsMatch(a.t, []string{"changed /unwatched", "changed /new", "deleted /gone"}, a.told.all())
+		require.Equal(a.t, 1, a.requests(zktest.OpSetWatches))
+		require.Equal(a.t, reads, a.requests(zktest.OpGetData))
+		_, stat, err := a.operator.Get("/new")
+		require.NoError(a.t, err)
+		w := a.WatchSince(stat.Mzxid, "/new")[0]
+		time.Sleep(trust + time.Second)
+		require.False(a.t, w.HasFired(), "the recheck finds what it was")
+		a.cut(func() {})
+		a.WatchAgain([]string{"/new"})
+		w = a.Watch(WatchKey{Path: "/new"})
+		time.Sleep(trust + time.Second)
+		require.False(a.t, w.HasFired(), "here too")
+		require.NoError(a.t, a.operator.Delete("/new", -1))
+		synctest.Wait()
+		require.True(a.t, w.Gone())
+	})
+}
+
+func TestWhereWatchesMayNotBeSetTheNodesAreRead(t *testing.T) {
+	watching(t, func(a *away) {
+		a.server.RefuseRequest(zktest.OpSetWatches, -127)
+		w := a.WatchSince(1, "/unwatched")[0]
+		synctest.Wait()
+		require.True(a.t, w.IsArmed())
+		require.NotNil(a.t, w.Stat)
+		a.place.Block(zktest.ToServer)
+		a.place.Cut()
+		synctest.Wait()
+		require.ErrorIs(a.t, a.WatchSince(1, "/unwatched")[0].Err, zk.ErrConnectionClosed)
+	})
+}

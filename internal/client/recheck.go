@@ -133,10 +133,13 @@ func (c *Client) EndWatch(key WatchKey, w *Watch) {
 	}
 }
 
-// shows reports whether w and before have read the same.
+// shows reports whether w has read what before has read, or knew.
 func (w *Watch) shows(before *Watch, key WatchKey) bool {
 	if key.Children {
 		return GenerationOf(w.Stat) == GenerationOf(before.Stat)
+	}
+	if before.Stat == nil {
+		return w.Stat.Mzxid <= before.since
 	}
 	return w.Stat.Mzxid == before.Stat.Mzxid
 }

@@ -20,13 +20,15 @@ import (
 type Watch struct {
 	Link  *wire.Link
 	Armed chan struct{} // closed when the server has answered; the next fields stand then
-	Stat  *zk.Stat      // of the node
+	Stat  *zk.Stat      // of the node; nil if it was not read: see WatchSince
 	Data  []byte        // of the node, if the data is watched
 	Names []string      // of its children, if they are watched
 	Err   error         // why it could not be armed
 	Fired chan struct{} // closed by the node's change, the connection's end, or Err
 	// Deleted says that the node is gone, once Fired is closed.
 	Deleted bool
+
+	since int64 // the transaction up to which the data was known, if that was not read
 }
 
 // WatchKey says what is watched: a node's data, or its children.
@@ -168,6 +170,9 @@ func (w *Watch) End() <-chan struct{} {
 // HasFired reports whether the watch is over.
 func (w *Watch) HasFired() bool { return latch.IsClosed(w.Fired) }
 
+// Gone reports whether the watch has told that the node is gone.
+func (w *Watch) Gone() bool { return w.HasFired() && w.Deleted }
+
 // IsArmed reports whether the watch stands, or stood until it fired.
 func (w *Watch) IsArmed() bool { return latch.IsClosed(w.Armed) && w.Err == nil }
 
@@ -189,18 +194,26 @@ func (c *Client) Watch(key WatchKey) *Watch {
 	ws := &c.watches
 	ws.mu.Lock()
 	defer ws.mu.Unlock()
-	if w := ws.at[key]; w != nil {
-		return w
+	w, made := ws.watch(key, c.Current())
+	if made {
+		ws.ask(unasked{key, w})
 	}
-	w := &Watch{Link: c.Current(), Armed: make(chan struct{}), Fired: make(chan struct{})}
-	if w.Link == nil || c.Closed() {
+	return w
+}
+
+// watch returns the watch of that key, and whether it is new and to be set over l. ws.mu is held.
+func (ws *watches) watch(key WatchKey, l *wire.Link) (w *Watch, made bool) {
+	if w = ws.at[key]; w != nil {
+		return w, false
+	}
+	w = &Watch{Link: l, Armed: make(chan struct{}), Fired: make(chan struct{})}
+	if l == nil || ws.client.Closed() {
 		ws.settle(key, w, zk.ErrConnectionClosed)
-		return w
+		return w, false
 	}
 	ws.at[key] = w
-	ws.ask(unasked{key, w})
 	ws.recheckLater()
-	return w
+	return w, true
 }
 
 // Standing returns the watch of that key if the server has it; nil if not.

@@ -27,6 +27,7 @@ type contender struct {
 	sequence int32
 	behind   bool       // others have kept its caller waiting, whose goroutine alone looks at this
 	alone    bool       // its last list has shown nobody else
+	reads    bool       // it reads what it watches; its caller's goroutine alone looks at this
 	token    int64      // the node's czxid, or the token of the writer that it stands beside
 	carrier  *wire.Link // that has shown the node
 	since    int64      // the queue's czxid, if that is known to have been there for the node's create; or 0

@@ -18,8 +18,11 @@ type identities struct {
 	issued atomic.Uint64
 }
 
-// uuidLength is the length of a UUID's text, 8-4-4-4-12.
-const uuidLength = 36
+// A UUID's text is 8-4-4-4-12, of which the prefix is the first three with their hyphens.
+const (
+	uuidLength   = 36
+	sharedLength = uuidLength - len("8000-000000000000")
+)
 
 func newIdentities() *identities {
 	var random [8]byte
@@ -41,9 +44,17 @@ func (i *identities) next(dir string, k recipe.Kind) (stem, id string) {
 // Ours reports whether a node's name is one that this library gives, in whatever session: its
 // UUID has the form of next's, which one in a thousand million random ones has.
 func Ours(name string) bool {
-	const counter = uuidLength - len("8000-000000000000")
 	id, ok := strings.CutPrefix(name, recipe.Prefix)
-	return ok && len(id) > uuidLength && strings.HasPrefix(id[counter:], "8000-0000")
+	return ok && len(id) > uuidLength && strings.HasPrefix(id[sharedLength:], "8000-0000")
+}
+
+// makerOf returns what the names of all nodes of the session share that has made this one; false if
+// another library has.
+func makerOf(name string) (maker string, ok bool) {
+	if !Ours(name) {
+		return "", false
+	}
+	return name[:len(recipe.Prefix)+sharedLength], true
 }
 
 // of returns the UUID in a node's name, if it is one of this session's.

@@ -23,6 +23,8 @@ type Queue struct {
 	kind    recipe.Kind
 	handoff *handoff     // that stands in it; nil for most
 	looked  *atomic.Bool // for a semaphore or a lock where there should be none: see mixed
+
+	readable *atomic.Pointer[string] // the maker whose node was read here: see mayRead
 }
 
 // Options are what the user of a queue wants of it.
@@ -54,7 +56,7 @@ type Source interface {
 
 // New returns the queue for a lock on path, of which no node is made yet.
 func New(s *Session, path string, kind recipe.Kind, o Options) *Queue {
-	return &Queue{session: s, options: o, path: path, dir: path, kind: kind, looked: new(atomic.Bool)}
+	return &Queue{session: s, options: o, path: path, dir: path, kind: kind, looked: new(atomic.Bool), readable: new(atomic.Pointer[string])}
 }
 
 // Of returns the queue of that kind for the same lock.

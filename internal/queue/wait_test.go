@@ -286,16 +286,22 @@ func TestTheEndOfTheOneAheadGrantsTheLockByWatchesThatStoodOverOneConnection(t *
 	type seen struct {
 		at        place
 		own, next *client.Watch
+		ids       *identities
 	}
 	for name, tc := range map[string]struct {
 		change func(*seen)
 		proves bool
 	}{
-		"both watches stood":                      {func(*seen) {}, true},
-		"the node ahead is another session's":     {func(w *seen) { w.next.Stat.EphemeralOwner = 2 }, true},
-		"the node ahead is its own session's":     {func(w *seen) { w.next.Stat.EphemeralOwner = 1 }, false},
-		"the node ahead has only changed":         {func(w *seen) { w.next.Deleted = false }, false},
-		"whose node it was is not known":          {func(w *seen) { w.next.Armed, w.next.Stat = make(chan struct{}), nil }, false},
+		"both watches stood":                   {func(*seen) {}, true},
+		"the node ahead is another session's":  {func(w *seen) { w.next.Stat.EphemeralOwner = 2 }, true},
+		"the node ahead is its own session's":  {func(w *seen) { w.next.Stat.EphemeralOwner = 1 }, false},
+		"the node ahead has only changed":      {func(w *seen) { w.next.Deleted = false }, false},
+		"whose node it was is not known":       {func(w *seen) { w.next.Armed, w.next.Stat = make(chan struct{}), nil }, false},
+		"its name is one of another session's": {func(w *seen) { w.next.Stat, w.at.Nearest.Name = nil, nameOf(newIdentities()) }, true},
+		"its name is one of its own session's": {func(w *seen) { w.next.Stat, w.at.Nearest.Name = nil, nameOf(w.ids) }, false},
+		"its name is another library's": {func(w *seen) {
+			w.next.Stat, w.at.Nearest.Name = nil, "_c_f81d4fae-7dec-11d0-a765-00a0c91e6bf6-lock-0000000001"
+		}, false},
 		"the node ahead was gone before":          {func(w *seen) { w.next.Err, w.next.Stat = zk.ErrNoNode, nil }, true},
 		"its own watch is not set":                {func(w *seen) { w.own.Armed = make(chan struct{}) }, false},
 		"its own node has changed too":            {func(w *seen) { w.own.Fired = closed() }, false},
@@ -314,12 +320,19 @@ func TestTheEndOfTheOneAheadGrantsTheLockByWatchesThatStoodOverOneConnection(t *
 					at:   place{Position: recipe.Position{Ahead: 1, Nearest: recipe.Node{Kind: recipe.Exclusive}}, link: l},
 					own:  &client.Watch{Link: l, Armed: closed(), Fired: make(chan struct{}), Stat: &zk.Stat{EphemeralOwner: 1}},
 					next: &client.Watch{Link: l, Armed: closed(), Fired: closed(), Deleted: true, Stat: &zk.Stat{EphemeralOwner: 3}},
+					ids:  s.ids,
 				}
 				tc.change(w)
-				require.Equal(t, tc.proves, c.succeeds(w.at, w.own, w.next))
+				require.Equal(t, tc.proves, c.succeeds(w.at, watched{next: w.next, own: w.own}))
 			})
 		})
 	}
+}
+
+// nameOf returns the name of another node.
+func nameOf(ids *identities) string {
+	_, id := ids.next("/lock", recipe.Exclusive)
+	return recipe.Stem(id, recipe.Exclusive) + "0000000001"
 }
 
 // Somebody may have asked its owner for the lock.

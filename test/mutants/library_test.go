@@ -1123,7 +1123,7 @@ var ofTheLibrary = []judged{
 		{"internal/queue/trace.go", "\tcall.Enqueued(", "\tif view != nil {\n\t\treturn\n\t}\n\tcall.Enqueued("},
 	}}, "TestTheTraceTellsOfACallAndItsHold"},
 	{mutant{"every wake-up lists the queue", []edit{
-		{"internal/queue/wait.go", "if !c.succeeds(at, own, next) {", "if !c.succeeds(at, own, next) || true {"},
+		{"internal/queue/wait.go", "if !c.succeeds(at, w) {", "if !c.succeeds(at, w) || true {"},
 	}}, "test/sim.TestReadersBehindTheSameWriterAreWokenOnce"},
 	{mutant{"a dialer has as long as the session timeout leaves", []edit{
 		{"internal/wire/dial.go", "min(timeout, d.patience())", "d.patience()"},

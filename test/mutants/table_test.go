@@ -73,7 +73,7 @@ var all = []mutant{
 		{"internal/recipe/wakeup.go", "(w.Position.Nearest.Kind != Write || w.Self == Read) &&", ""},
 	}},
 	{"wake without a list behind a node of the own session", []edit{
-		{"internal/queue/wait.go", "next.IsArmed() && next.Stat.EphemeralOwner != c.incarnation.id", "next.IsArmed()"},
+		{"internal/queue/wait.go", "next.IsArmed() && c.isAnothers(at.Nearest.Name, next)", "next.IsArmed()"},
 	}},
 	{"release by prefix", []edit{
 		{"internal/queue/deletion.go", "\terr := sent.Err()\n", `	s.client.Spawn(func() {
