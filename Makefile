@@ -8,8 +8,8 @@ GO_TEST = go test -timeout 30m
 # What the benchmark measures, what the command is built with and what the larger tests
 # need are kept from the library's users by modules of their own. Each is tested with the
 # versions in its own go.mod; go.work is for working on them together.
-MODULES = . test bench cmd/zklock zklockprom zklockotel zklockgocron zklockcertmagic contrib/service contrib/service/deploy
-TESTED = test cmd/zklock zklockprom zklockotel zklockgocron zklockcertmagic contrib/service contrib/service/deploy
+MODULES = . test bench cmd/zklock zklockprom zklockotel zklockgocron zklockcertmagic zklockkrb contrib/service contrib/service/deploy
+TESTED = test cmd/zklock zklockprom zklockotel zklockgocron zklockcertmagic zklockkrb contrib/service contrib/service/deploy
 export GOWORK = off
 
 .PHONY: help
@@ -102,12 +102,12 @@ platforms: ## build what docs/support.md says builds, for other systems and proc
 	@for platform in windows/amd64 darwin/arm64 freebsd/amd64 netbsd/amd64 linux/386 linux/arm64; do \
 		echo "build: $$platform"; export CGO_ENABLED=0 GOOS=$${platform%/*} GOARCH=$${platform#*/}; \
 		go build . ./election ./membership ./zktest || exit; \
-		for module in zklockprom zklockotel zklockgocron zklockcertmagic $$([ $$GOOS = windows ] || echo cmd/zklock); do (cd $$module && go build -o /dev/null .) || exit; done; \
+		for module in zklockprom zklockotel zklockgocron zklockcertmagic zklockkrb $$([ $$GOOS = windows ] || echo cmd/zklock); do (cd $$module && go build -o /dev/null .) || exit; done; \
 	done
 	@for module in $(MODULES); do \
 		echo "vet: linux/386 $$module"; (cd $$module && CGO_ENABLED=0 GOARCH=386 go vet ./...) || exit; \
 	done
-	@for module in . zklockprom zklockotel zklockgocron zklockcertmagic; do \
+	@for module in . zklockprom zklockotel zklockgocron zklockcertmagic zklockkrb; do \
 		echo "vet: windows/amd64 $$module"; (cd $$module && CGO_ENABLED=0 GOOS=windows go vet ./...) || exit; \
 	done
 

@@ -200,7 +200,7 @@ func TestTheReadmeTellsAFreshMachineHowToRunAndTestIt(t *testing.T) {
 
 func TestTheReadmeSaysWhichModulesAreBesideTheLibrarys(t *testing.T) {
 	own := regexp.MustCompile(`[^.]*\bmodules of\s+their own\b`).FindString(page(t, "../README.md"))
-	for _, dir := range []string{"zklockprom", "zklockotel", "zklockgocron", "zklockcertmagic", "cmd/zklock"} {
+	for _, dir := range []string{"zklockprom", "zklockotel", "zklockgocron", "zklockcertmagic", "zklockkrb", "cmd/zklock"} {
 		require.FileExists(t, filepath.Join("..", dir, "go.mod"))
 		require.Contains(t, own, "`"+dir+"`")
 	}

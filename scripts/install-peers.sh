@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Installs what zklock is tested with and measured beside, from Debian's packages:
-# Curator with a Java compiler, kazoo, etcd, Redis and promtool. Does nothing if all are there.
+# Curator with a Java compiler, kazoo, etcd, Redis, promtool and a Kerberos KDC. Does nothing if all are there.
 # Where it cannot install them, the tests and the benchmark say what they skip.
 set -euo pipefail
 
@@ -18,6 +18,8 @@ need libcurator-recipes-java /usr/share/java/curator-recipes.jar
 need python3-kazoo /usr/lib/python3/dist-packages/kazoo
 need etcd-server /usr/bin/etcd /usr/local/bin/etcd
 need prometheus /usr/bin/promtool /usr/local/bin/promtool
+need krb5-kdc /usr/sbin/krb5kdc
+need krb5-admin-server /usr/sbin/kadmin.local
 need redis-server /usr/bin/redis-server /usr/local/bin/redis-server
 
 if [ ${#missing[@]} -eq 0 ]; then

@@ -10,7 +10,7 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 
 core=github.com/zklock/zklock
-libraries=(zklockprom zklockotel zklockgocron zklockcertmagic)
+libraries=(zklockprom zklockotel zklockgocron zklockcertmagic zklockkrb)
 modules=(cmd/zklock "${libraries[@]}") # nobody requires test and bench
 
 tag=
