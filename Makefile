@@ -43,6 +43,10 @@ suite: ## the lock, zktest's conformance and a short nemesis on the ZooKeeper of
 		ZOOKEEPER_HOME=$$home $(GO_TEST) -count 1 ./apachezk ./zktest ./lock && \
 		ZOOKEEPER_HOME=$$home $(GO_TEST) -count 1 -short ./nemesis
 
+.PHONY: clients
+clients: ## the test suites of go-zookeeper and of kazoo against zktest; what is to fail is listed in test/zktest/suites
+	test/zktest/suites/run.sh
+
 .PHONY: race
 race: zookeeper ## the tests of -short under the race detector
 	$(GO_TEST) -race -short ./...

@@ -33,9 +33,9 @@
 // without pinning it.
 //
 // Nodes, Children, Watches, Sessions and Requests show what is there; Observe reports every committed transaction before
-// any client can see it. For what asks a server itself, as a probe does, the four-letter words srvr, ruok, mntr and stat are
-// answered without a whitelist that names them, which ZooKeeper does with srvr alone; mntr has the lines that dashboards
-// read. Latencies are not measured: they say 0. Other words are said not to be in the whitelist.
+// any client can see it. For what asks a server itself, as a probe does, the four-letter words srvr, ruok, mntr, stat and envi
+// are answered without a whitelist that names them, which ZooKeeper does with srvr alone; mntr has the lines that dashboards
+// read, envi the version. Latencies are not measured: they say 0. Other words are said not to be in the whitelist.
 //
 // # What it is not
 //
@@ -51,5 +51,5 @@
 // A conformance suite holds its answers against Apache ZooKeeper 3.8 (with the fix of CVE-2024-23944: 3.8.4, or Debian's
 // 3.8.0) and 3.9.6, the odd ones included: in 3.8 a check outside of a multi that succeeds is not answered. WithVersion
 // says which of them it is to be. An ensemble of ZooKeeper's breaks down on that check, and in 3.9 on a create that is cut short;
-// one of zktest's does not.
+// one of zktest's does not. The test suites of go-zookeeper and of kazoo pass against it, but for what is missing.
 package zktest

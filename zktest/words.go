@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// knownWords are the four-letter words that ZooKeeper takes for such. Of them the server answers ruok, srvr, stat and mntr,
-// and says of the others what ZooKeeper says of those that 4lw.commands.whitelist does not name.
+// knownWords are the four-letter words that ZooKeeper takes for such. Of them the server answers ruok, srvr, stat, mntr
+// and envi, and says of the others what ZooKeeper says of those that 4lw.commands.whitelist does not name.
 var knownWords = strings.Fields("conf cons crst dirs dump envi gtmk hash isro mntr ruok srst srvr stat stmk wchc wchp wchs")
 
 func isWord(frame []byte) bool { return slices.Contains(knownWords, string(frame)) }
@@ -24,6 +24,8 @@ func (s *Server) answerWord(word string) string {
 	switch {
 	case word == "ruok":
 		return "imok"
+	case word == "envi":
+		return "Environment:\nzookeeper.version=" + s.release() + "\n"
 	case answer == nil:
 		return word + " is not executed because it is not in the whitelist.\n"
 	case s.leader == nil && s.bond == nil:

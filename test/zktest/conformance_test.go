@@ -71,7 +71,7 @@ func apacheServer(t *testing.T) *apachezk.Ensemble {
 		c.ContainerCheck = likeApacheContainer
 		c.Settings = map[string]string{
 			"minSessionTimeout": "400", "maxSessionTimeout": "600000",
-			"4lw.commands.whitelist": "conf,mntr,ruok,srvr,stat",
+			"4lw.commands.whitelist": "conf,envi,mntr,ruok,srvr,stat",
 		}
 		c.JVM = append(c.JVM, "-Dzookeeper.extendedTypesEnabled=true")
 	})
