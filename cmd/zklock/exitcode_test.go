@@ -176,6 +176,11 @@ func TestAWrongCommandLineIsExplained(t *testing.T) {
 		"help no-such-command":                     `"no-such-command"`,
 		"completion no-such-shell":                 `"no-such-shell"`,
 		"-- run /p -- true":                        `no command of zklock before the -- (["run" "/p" "--" "true"] behind it)`,
+
+		"run --sasl-user ann /p -- true":                                    `--sasl-user "ann", --sasl-password-file "": give both or none`,
+		"run --sasl-password-file /none /p -- true":                         `--sasl-user "", --sasl-password-file "/none": give both or none`,
+		"run --sasl-user ann --sasl-password-file /none /p -- true":         "--sasl-password-file: open /none",
+		"run --sasl-user ann --sasl-password-file " + empty + " /p -- true": "--sasl-password-file " + empty + ": it must have one line",
 	} {
 		p := at.zklock(strings.Fields(line)...)
 		require.Equal(t, 64, p.exit(), "zklock %s: %s", line, p.stderr)

@@ -24,7 +24,7 @@ const (
 )
 
 func (a *accessList) flag(flags *pflag.FlagSet) {
-	flags.Var(a, "acl", "who may use the lock's nodes: open (the default), creator (who has the credentials of --auth-file), or a list as scheme:id:cdrwa,...")
+	flags.Var(a, "acl", "who may use the lock's nodes: open (the default), creator (who has the credentials of --auth-file, or --sasl-user), or a list as scheme:id:cdrwa,...")
 }
 
 func (a *accessList) Set(text string) error {

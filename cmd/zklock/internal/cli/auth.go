@@ -18,7 +18,7 @@ const authVariable = "ZKLOCK_AUTH"
 func (c *connection) credentials() ([]zklock.Credential, error) {
 	from, text := "$"+authVariable, os.Getenv(authVariable)
 	if c.authFile != "" {
-		content, err := readSecret(c.authFile, c.modeCheck.value == "on")
+		content, err := c.secret("auth-file", c.authFile)
 		if err != nil {
 			return nil, err
 		}
@@ -42,26 +42,39 @@ func (c *connection) credentials() ([]zklock.Credential, error) {
 	return found, nil
 }
 
-// readSecret reads the file of credentials, unless others may read or write it.
-func readSecret(name string, checkMode bool) ([]byte, error) {
+// mechanism is how to log in by SASL now.
+func (c *connection) mechanism() (zklock.SASLMechanism, error) {
+	content, err := c.secret("sasl-password-file", c.saslFile)
+	if err != nil {
+		return nil, err
+	}
+	password := strings.TrimSuffix(strings.TrimSuffix(string(content), "\n"), "\r")
+	if password == "" || strings.ContainsAny(password, "\r\n") {
+		return nil, usage("--sasl-password-file %s: it must have one line, the password", c.saslFile)
+	}
+	return zklock.DigestMD5(c.saslUser, password), nil
+}
+
+// secret reads the file that the flag names, unless others may read or write it.
+func (c *connection) secret(flag, name string) ([]byte, error) {
 	file, err := os.Open(name)
 	if err != nil {
-		return nil, usage("--auth-file: %w", err)
+		return nil, usage("--%s: %w", flag, err)
 	}
 	defer file.Close()
-	if checkMode {
+	if c.modeCheck.value == "on" {
 		info, err := file.Stat() // of what is read, whatever has the name by now
 		if err != nil {
-			return nil, usage("--auth-file: %w", err)
+			return nil, usage("--%s: %w", flag, err)
 		}
 		if mode, most := info.Mode().Perm(), mostOf(info); mode&0o666&^most != 0 {
-			return nil, usage("--auth-file %s: its mode is %04o, by which others may use it: chmod %o %s, or --%s=off",
-				name, mode, mode&most, name, modeCheckFlag)
+			return nil, usage("--%s %s: its mode is %04o, by which others may use it: chmod %o %s, or --%s=off",
+				flag, name, mode, mode&most, name, modeCheckFlag)
 		}
 	}
 	content, err := io.ReadAll(file)
 	if err != nil {
-		return nil, usage("--auth-file: %w", err)
+		return nil, usage("--%s: %w", flag, err)
 	}
 	return content, nil
 }

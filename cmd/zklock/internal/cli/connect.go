@@ -32,7 +32,9 @@ type connection struct {
 	connect   duration // to reach a server
 	tls       tlsFiles
 	authFile  string
-	modeCheck *choice // of that file
+	saslUser  string
+	saslFile  string  // of that one's password
+	modeCheck *choice // of those files
 	loggedIn  bool    // there are credentials
 	logFormat *choice
 }
@@ -45,8 +47,10 @@ func (c *connection) flags(cmd *cobra.Command) {
 	flags.Var(&c.connect, "connect-timeout", "how long to try to reach a server (default the session timeout)")
 	c.tls.flags(flags)
 	flags.Var((*nonEmpty)(&c.authFile), "auth-file", "`file` of credentials, one scheme:credentials a line (default $"+authVariable+", one)")
+	flags.Var((*nonEmpty)(&c.saslUser), "sasl-user", "log in by SASL, as `name`, by DIGEST-MD5")
+	flags.Var((*nonEmpty)(&c.saslFile), "sasl-password-file", "`file` of that one's password, one line")
 	c.modeCheck = oneOf("on", "off")
-	c.modeCheck.add(cmd, modeCheckFlag, "whether to refuse an --auth-file that others may read or write")
+	c.modeCheck.add(cmd, modeCheckFlag, "whether to refuse a file of credentials that others may read or write")
 	c.logFormat = oneOf("text", "json")
 	c.logFormat.add(cmd, logFormatFlag, "how to write messages to standard error")
 }
@@ -70,6 +74,9 @@ func (c *connection) check() ([]string, error) {
 	if c.connect.set && c.connect.Duration == 0 {
 		return nil, usage("--connect-timeout 0: no server is reached in no time; give a longer one, or leave it out")
 	}
+	if (c.saslUser == "") != (c.saslFile == "") {
+		return nil, usage("--sasl-user %q, --sasl-password-file %q: give both or none", c.saslUser, c.saslFile)
+	}
 	return servers, nil
 }
 
@@ -80,9 +87,17 @@ func (c *connection) options() ([]zklock.SessionOption, error) {
 	if err != nil {
 		return nil, err
 	}
-	if c.loggedIn = len(logins) > 0; c.loggedIn {
+	if len(logins) > 0 {
 		options = append(options, zklock.WithAuthProvider(again(logins, c.credentials, c.authFile)))
 	}
+	if c.saslUser != "" {
+		mechanism, err := c.mechanism()
+		if err != nil {
+			return nil, err
+		}
+		options = append(options, zklock.WithSASLProvider(again(mechanism, c.mechanism, c.saslFile)))
+	}
+	c.loggedIn = len(options) > 0
 	if c.tls.given() {
 		config, err := c.tls.config()
 		if err != nil {

@@ -140,7 +140,7 @@ func (g *guarded) join(ctx context.Context) (*zklock.Session, error) {
 	}
 	if g.acl.needsCredentials() && !g.identified() {
 		session.Close()
-		return nil, usage("--acl %s: it is for who has credentials, and there are none: give --auth-file or $%s", g.acl.text, authVariable)
+		return nil, usage("--acl %s: it is for who has credentials, and there are none: give --auth-file, --sasl-user or $%s", g.acl.text, authVariable)
 	}
 	if g.loggedIn && g.acl.text == "" {
 		g.log.Warn("there are credentials, and the lock's nodes stay open to everybody: give --acl creator, or --acl open if that is meant")

@@ -81,6 +81,7 @@ var set = []Entry{
 // files are those that all commands read which connect.
 var files = []Entry{
 	{"--auth-file FILE", "credentials, one scheme:credentials a line. Only its owner may read or write it (chmod 600); if that is another user, such as root, its group may read it. Read for each connection, as the next ones"},
+	{"--sasl-password-file FILE", "the password of --sasl-user, one line. Who may read or write it is as with --auth-file"},
 	{"--tls-ca, --tls-cert, --tls-key FILE", "PEM: the authorities to trust, our certificate, and its key"},
 }
 
