@@ -215,7 +215,7 @@ func (m *MultiLocker) Do(ctx context.Context, fn func(ctx context.Context) error
 			h, err := l.take(ctx)
 			return h, l.fail("do", err)
 		},
-		give: func(l *Locker, h *Hold) { h.hold.Decline(ctx, l.leave) },
+		give: func(l *Locker, h *Hold) { h.hold.SendReleaseUnused(ctx, l.leave) },
 	})
 	if err != nil {
 		return fail(err)

@@ -133,12 +133,12 @@ func (g *gate) enter(ctx context.Context, h *Hold) (entered bool) {
 	var leave func()
 	defer func() { // also if a context of the user's panics
 		if !entered {
-			h.hold.Leave(leave)
+			h.hold.ReleaseUnused(leave)
 		}
 	}()
 	held, detach := while([]*Hold{h}, ctx)
 	defer detach()
-	stop := context.AfterFunc(g.queue.Admission(), func() { h.hold.Leave(nil) })
+	stop := context.AfterFunc(g.queue.Admission(), func() { h.hold.ReleaseUnused(nil) })
 	if g.shares.Acquire(held, g.share) != nil {
 		stop()
 		return false
@@ -166,7 +166,7 @@ func (g *gate) tryTake(ctx context.Context) (*Hold, error) {
 	}
 	h := holdOf(got)
 	if !g.shares.TryAcquire(g.share) {
-		h.hold.Leave(nil)
+		h.hold.ReleaseUnused(nil)
 		return nil, a.failed(ErrLocked)
 	}
 	h.shares = g.shares

@@ -141,7 +141,7 @@ func (m *MultiLocker) own(ctx context.Context, take func(context.Context, *Locke
 		take:   func(ctx context.Context, l *Locker) (*Hold, error) { err := take(ctx, l); return l.Held(), err },
 		give: func(l *Locker, h *Hold) {
 			if _, outermost := l.yieldIf(h); outermost { // WithoutOwner, somebody else may have unlocked it
-				h.hold.Decline(ctx, l.leave)
+				h.hold.SendReleaseUnused(ctx, l.leave)
 			}
 		},
 	})
@@ -364,7 +364,7 @@ func (m *MultiLocker) Acquire(ctx context.Context) (*MultiHold, error) {
 	}
 	holds, err := m.all(ctx, taking{
 		take: func(ctx context.Context, l *Locker) (*Hold, error) { return l.Acquire(ctx) },
-		give: func(_ *Locker, h *Hold) { h.hold.Decline(ctx, nil) },
+		give: func(_ *Locker, h *Hold) { h.hold.SendReleaseUnused(ctx, nil) },
 	})
 	if err != nil {
 		return nil, m.fail("acquire", err)

@@ -236,7 +236,7 @@ func (r *rlocker) own(ctx context.Context, take func(*side, context.Context) (*H
 		a := r.read.attempt(ctx)
 		h, err := r.read.queue.Downgrade(ctx, &w.hold, a)
 		if err == nil && a != nil && !h.Valid() { // see keep
-			h.Leave(nil)
+			h.ReleaseUnused(nil)
 			err = h.Err()
 		}
 		if err == nil {

@@ -133,7 +133,7 @@ func (a *attempt) keep(ctx context.Context, get func(context.Context, queue.Call
 		if a == nil || err != nil || h.Valid() {
 			return h, err
 		}
-		h.Leave(nil)
+		h.ReleaseUnused(nil)
 		if ctx.Err() != nil {
 			return nil, client.Ended(ctx)
 		}

@@ -141,7 +141,7 @@ func (m *Member) settle(u *update, doubt time.Duration) (*sight, error) {
 				return g, err
 			}
 		default:
-			if doubt != 0 && client.Of(m.session).Doubts(m.node) {
+			if doubt != 0 && client.Of(m.session).DueToConfirm(m.node) {
 				err = client.Of(m.session).Confirm(m.node)
 			}
 			return g, err

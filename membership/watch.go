@@ -217,7 +217,7 @@ func (w *watcher) readEach(ctx context.Context, list *sight, doubt time.Duration
 // is stale the session goes to another one, and the watches that are set again there tell.
 func (w *watcher) confirm(ctx context.Context) {
 	c := client.Of(w.session)
-	if !c.Doubts("members of " + w.path) {
+	if !c.DueToConfirm("members of " + w.path) {
 		return
 	}
 	confirm := func() error { return c.Confirm(w.path) }

@@ -26,7 +26,7 @@ func TestACallWaitsWhileSixtyFourOthersHaveLeftSomethingBehind(t *testing.T) {
 		require.NoError(t, c.MakeRoom(t.Context()))
 		left(1)
 		began := time.Now()
-		over, v := c.WatchOver(t.Context(), "/lock")
+		over, v := c.LogStalls(t.Context(), "/lock")
 		defer v.End()
 		ctx, cancel := context.WithTimeout(over, time.Minute)
 		defer cancel()

@@ -43,7 +43,7 @@ type Client struct {
 	outage   outage
 	cleanups cleanups
 	frames   frames
-	doubts   doubts
+	confirms confirms
 
 	mu      sync.Mutex // guards the fields below; that of the trace's events is locked under it
 	trace   tracer
@@ -89,7 +89,7 @@ func New(timeout time.Duration, reads *clock.Clock, o Options) *Client {
 	c.watches.init(c)
 	c.lists.init(c)
 	c.noContainers.Store(o.PersistentParents)
-	c.stalls.calls, c.stalls.told = make(map[*Watchdog]struct{}), make(map[string]*Watchdog)
+	c.stalls.calls, c.stalls.told = make(map[*StallLog]struct{}), make(map[string]*StallLog)
 	c.outage.client = c
 	c.trace = tracer{Trace: o.Trace, told: &c.told, disconnected: time.Now()}
 	c.dialer = wire.NewDialer(c.ctx, (*connections)(c), wire.Options{

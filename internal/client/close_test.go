@@ -218,7 +218,7 @@ func TestAClosedSessionLooksAtNothingAndTellsOfItsLastConnection(t *testing.T) {
 		c, h := unconnected(t, slog.New(slog.DiscardHandler)), new(history)
 		c.trace.Trace = h.trace()
 		c.outage.begin(false)
-		_, v := c.WatchOver(t.Context(), "/lock")
+		_, v := c.LogStalls(t.Context(), "/lock")
 		l := c.connectedTo(t, errors.New("hung up"))
 		c.told.Wait()
 		var tell func()

@@ -191,7 +191,7 @@ func TestAFreshListIsAskedForBehindASyncOverTheSameConnection(t *testing.T) {
 				require.NoError(t, err)
 				held := server.HoldReply(zktest.OpSync, zktest.OnPath("/lock"))
 				listed := make(chan error, 1)
-				over, v := s.WatchOver(ctx, "/lock")
+				over, v := s.LogStalls(ctx, "/lock")
 				defer v.End()
 				go func() {
 					list, err := s.FreshList(over, "/lock")

@@ -71,7 +71,7 @@ func TestConnectTellsWhatItWaitsForAndNotThatItIsConnectedAgain(t *testing.T) {
 func TestNothingIsToldOfAStopAsIfItHadBeenWaitedFor(t *testing.T) {
 	virtual.Test(t, func(t *testing.T) {
 		c, b := stalling(t)
-		_, v := c.WatchOver(t.Context(), "/lock")
+		_, v := c.LogStalls(t.Context(), "/lock")
 		defer v.End()
 		pass(4 * time.Second)
 		c.Clock.Stall(19 * time.Second)

@@ -19,13 +19,13 @@ import (
 
 // Parents are what is missing of the path of a call's nodes.
 type Parents struct {
-	client  *Client
-	dir     string   // of the nodes
-	path    string   // of the lock: dir, or above it
-	acl     []zk.ACL // of the nodes, and of their path from the lock's on
-	missing int      // how many have to be made, from dir up
-	shrunk  bool     // the last try has found one of them there
-	doubted bool     // the next has found it missing all the same
+	client      *Client
+	dir         string   // of the nodes
+	path        string   // of the lock: dir, or above it
+	acl         []zk.ACL // of the nodes, and of their path from the lock's on
+	missing     int      // how many have to be made, from dir up
+	shrunk      bool     // the last try has found one of them there
+	missedAgain bool     // the next has found it missing all the same
 }
 
 // Parents returns those of nodes in dir, of which nothing is known to be missing. All have that
@@ -36,7 +36,7 @@ func (c *Client) Parents(dir, path string, acl []zk.ACL) *Parents {
 
 // Lacks says that dir is missing, or is there.
 func (p *Parents) Lacks(dir bool) {
-	p.doubted = dir && (p.doubted || p.shrunk)
+	p.missedAgain = dir && (p.missedAgain || p.shrunk)
 	p.missing, p.shrunk = 0, false
 	if dir {
 		p.missing = 1
@@ -46,7 +46,7 @@ func (p *Parents) Lacks(dir bool) {
 // Confirm returns a wire.Stale while the session is connected to a server that lacks the path,
 // though its leader has it: a node that it creates there stays, and it is told that there is none.
 func (p *Parents) Confirm(ctx context.Context) error {
-	if !p.doubted {
+	if !p.missedAgain {
 		return nil
 	}
 	c, dir := p.client, p.dir
@@ -63,7 +63,7 @@ func (p *Parents) Learn(err error) bool {
 		p.shrunk = true
 		return true
 	case Answers(err, zk.ErrNoNode) && p.top() != "/":
-		p.doubted = p.doubted || p.shrunk
+		p.missedAgain = p.missedAgain || p.shrunk
 		again := !p.shrunk
 		p.missing++
 		p.shrunk = false

@@ -53,7 +53,7 @@ func TestATryIsRepeatedWithPausesUntilItSucceeds(t *testing.T) {
 func TestTheLogMaySayWhatATryHasFailedWith(t *testing.T) {
 	virtual.Test(t, func(t *testing.T) {
 		c := unconnected(t, slog.New(slog.DiscardHandler))
-		ctx, v := c.WatchOver(t.Context(), "/lock")
+		ctx, v := c.LogStalls(t.Context(), "/lock")
 		defer v.End()
 		enough, tries := errors.New("enough"), 0
 		require.ErrorIs(t, c.Retry(ctx, func() error {

@@ -108,16 +108,16 @@ func IsStale(err error) bool {
 	return errors.As(err, &stale)
 }
 
-// doubts are when the leader was asked for what keeps callers away who do not wait, by place.
-type doubts struct {
+// confirms are when the leader was asked for what keeps callers away who do not wait, by place.
+type confirms struct {
 	mu    sync.Mutex // guards asked; nothing is locked under it
 	asked map[string]time.Time
 }
 
-// Doubts reports whether it is time to ask the leader for what is in somebody's way at that place, and notes that it is
+// DueToConfirm reports whether it is time to ask the leader for what is in somebody's way at that place, and notes that it is
 // done: a write is too dear for each who is refused.
-func (c *Client) Doubts(place string) bool {
-	d := &c.doubts
+func (c *Client) DueToConfirm(place string) bool {
+	d := &c.confirms
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	now := time.Now()

@@ -9,11 +9,11 @@ import (
 	"github.com/zklock/zklock/internal/clock"
 )
 
-// Watchdog watches over a call for a lock that may wait for ever. If the call does not get as
+// StallLog watches over a call for a lock that may wait for ever. If the call does not get as
 // far as the queue, it says so in the log, and why: whoever calls Lock has no error to look at.
 // To stand in the queue is what a lock is for, and no matter for the log. It goes down to where
 // the call waits as the call's ctx.
-type Watchdog struct {
+type StallLog struct {
 	context.Context
 	client *Client
 	path   string
@@ -33,24 +33,24 @@ func (c *Client) patience() time.Duration { return max(stallLimit, c.Timeout()) 
 
 // stalls are the calls under way that may wait for ever.
 type stalls struct {
-	mu    sync.Mutex // guards the fields below; a Watchdog's and the log's are locked under it
-	calls map[*Watchdog]struct{}
-	told  map[string]*Watchdog // by path: the calls whose waiting is in the log
+	mu    sync.Mutex // guards the fields below; a StallLog's and the log's are locked under it
+	calls map[*StallLog]struct{}
+	told  map[string]*StallLog // by path: the calls whose waiting is in the log
 }
 
-// WatchOver returns ctx with a watchdog over a call for the lock on path, until its End is
-// called; nil over a call with a deadline, which has its error, and one that has a watchdog.
-func (c *Client) WatchOver(ctx context.Context, path string) (context.Context, *Watchdog) {
+// LogStalls returns ctx with the log of a call for the lock on path, until its End is
+// called; nil of a call with a deadline, which has its error, and of one that has a log.
+func (c *Client) LogStalls(ctx context.Context, path string) (context.Context, *StallLog) {
 	_, limited := ctx.Deadline()
-	if _, kept := ctx.(*Watchdog); limited || kept {
+	if _, kept := ctx.(*StallLog); limited || kept {
 		return ctx, nil
 	}
-	return c.WatchOverAll(ctx, path)
+	return c.LogStallsForAll(ctx, path)
 }
 
-// WatchOverAll is WatchOver for a call that others wait for, who may have no deadline.
-func (c *Client) WatchOverAll(ctx context.Context, path string) (context.Context, *Watchdog) {
-	v := &Watchdog{Context: ctx, client: c, path: path, since: c.Clock.Now()}
+// LogStallsForAll is LogStalls for a call that others wait for, who may have no deadline.
+func (c *Client) LogStallsForAll(ctx context.Context, path string) (context.Context, *StallLog) {
+	v := &StallLog{Context: ctx, client: c, path: path, since: c.Clock.Now()}
 	st := &c.stalls
 	st.mu.Lock()
 	defer st.mu.Unlock()
@@ -58,10 +58,10 @@ func (c *Client) WatchOverAll(ctx context.Context, path string) (context.Context
 	return v, v
 }
 
-// note changes what is known of the call under ctx, if there is a Watchdog over it. It calls no
+// note changes what is known of the call under ctx, if there is a StallLog of it. It calls no
 // method of ctx: it may run in the background, when the call is over.
-func note(ctx context.Context, change func(*Watchdog)) {
-	if v, kept := ctx.(*Watchdog); kept {
+func note(ctx context.Context, change func(*StallLog)) {
+	if v, kept := ctx.(*StallLog); kept {
 		v.mu.Lock()
 		defer v.mu.Unlock()
 		change(v)
@@ -69,14 +69,14 @@ func note(ctx context.Context, change func(*Watchdog)) {
 }
 
 // WaitsFor notes what the call under ctx needs next.
-func WaitsFor(ctx context.Context, step string) { note(ctx, func(v *Watchdog) { v.step = step }) }
+func WaitsFor(ctx context.Context, step string) { note(ctx, func(v *StallLog) { v.step = step }) }
 
 // FailedTry notes why it has to try again.
-func FailedTry(ctx context.Context, err error) { note(ctx, func(v *Watchdog) { v.err = err }) }
+func FailedTry(ctx context.Context, err error) { note(ctx, func(v *StallLog) { v.err = err }) }
 
 // Queues notes whether it stands in the queue.
 func Queues(ctx context.Context, queued bool) {
-	note(ctx, func(v *Watchdog) {
+	note(ctx, func(v *StallLog) {
 		v.queued, v.since, v.err = queued, v.client.Clock.Now(), nil
 	})
 }
@@ -108,7 +108,7 @@ func (c *Client) lookForStalls() {
 }
 
 // stalls returns why the call has been getting nowhere for long enough to be told, "" if it has not.
-func (v *Watchdog) stalls() (cause string) {
+func (v *StallLog) stalls() (cause string) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	switch {
@@ -123,7 +123,7 @@ func (v *Watchdog) stalls() (cause string) {
 }
 
 // getsNowhere reports whether the call, if there is one, has not got into the queue.
-func (v *Watchdog) getsNowhere() bool {
+func (v *StallLog) getsNowhere() bool {
 	if v == nil {
 		return false
 	}
@@ -133,7 +133,7 @@ func (v *Watchdog) getsNowhere() bool {
 }
 
 // End is called when the call is over.
-func (v *Watchdog) End() {
+func (v *StallLog) End() {
 	if v == nil {
 		return
 	}

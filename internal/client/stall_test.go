@@ -13,20 +13,20 @@ import (
 	"github.com/zklock/zklock/internal/wire"
 )
 
-func TestACallThatMayWaitForEverHasAWatchdog(t *testing.T) {
+func TestACallThatMayWaitForEverHasALogOfItsStalls(t *testing.T) {
 	c := unconnected(t, slog.New(slog.DiscardHandler))
 	limited, cancel := context.WithTimeout(t.Context(), time.Hour)
 	defer cancel()
-	ctx, v := c.WatchOver(t.Context(), "/lock")
+	ctx, v := c.LogStalls(t.Context(), "/lock")
 	require.True(t, ctx == context.Context(v))
-	again, none := c.WatchOver(ctx, "/lock")
+	again, none := c.LogStalls(ctx, "/lock")
 	require.True(t, again == ctx)
 	require.Nil(t, none, "one is enough")
 	none.End()
-	ctx, none = c.WatchOver(limited, "/lock")
+	ctx, none = c.LogStalls(limited, "/lock")
 	require.True(t, ctx == limited)
 	require.Nil(t, none, "it has an error")
-	_, other := c.WatchOverAll(limited, "/lock")
+	_, other := c.LogStallsForAll(limited, "/lock")
 	require.NotNil(t, other, "who waits for it has none")
 	require.Len(t, c.stalls.calls, 2)
 	v.End()
@@ -59,12 +59,12 @@ func TestACallThatGetsNowhereIsToldOnceWithWhatItWaitsFor(t *testing.T) {
 	virtual.Test(t, func(t *testing.T) {
 		c, b := stalling(t)
 		c.timeout.Store(int64(16 * time.Second))
-		ctx, v := c.WatchOver(t.Context(), "/lock")
+		ctx, v := c.LogStalls(t.Context(), "/lock")
 		WaitsFor(ctx, "a list")
 		time.Sleep(3 * time.Second)
-		other, second := c.WatchOver(t.Context(), "/second")
+		other, second := c.LogStalls(t.Context(), "/second")
 		WaitsFor(other, "luck")
-		_, third := c.WatchOver(t.Context(), "/third")
+		_, third := c.LogStalls(t.Context(), "/third")
 		pass(13*time.Second - 1)
 		require.Empty(t, b.all())
 		pass(beat)
@@ -80,7 +80,7 @@ func TestACallThatGetsNowhereIsToldOnceWithWhatItWaitsFor(t *testing.T) {
 		second.End()
 
 		c.timeout.Store(int64(time.Second))
-		ctx, v = c.WatchOver(t.Context(), "/lock")
+		ctx, v = c.LogStalls(t.Context(), "/lock")
 		WaitsFor(ctx, "luck")
 		FailedTry(ctx, errors.New("no luck"))
 		pass(10*time.Second - 1)
@@ -94,7 +94,7 @@ func TestACallThatGetsNowhereIsToldOnceWithWhatItWaitsFor(t *testing.T) {
 func TestACallInTheQueueIsNotTold(t *testing.T) {
 	virtual.Test(t, func(t *testing.T) {
 		c, b := stalling(t)
-		ctx, v := c.WatchOver(t.Context(), "/lock")
+		ctx, v := c.LogStalls(t.Context(), "/lock")
 		WaitsFor(ctx, "luck")
 		FailedTry(ctx, errors.New("no luck"))
 		Queues(ctx, true)
@@ -112,8 +112,8 @@ func TestACallInTheQueueIsNotTold(t *testing.T) {
 func TestOneCallTellsForAllThatWantTheSameLock(t *testing.T) {
 	virtual.Test(t, func(t *testing.T) {
 		c, b := stalling(t)
-		_, first := c.WatchOver(t.Context(), "/lock")
-		_, second := c.WatchOver(t.Context(), "/lock")
+		_, first := c.LogStalls(t.Context(), "/lock")
+		_, second := c.LogStalls(t.Context(), "/lock")
 		pass(10*time.Second + beat)
 		require.Len(t, b.all(), 1)
 		pass(time.Hour)
@@ -130,10 +130,10 @@ func TestOneCallTellsForAllThatWantTheSameLock(t *testing.T) {
 		first.End()
 		require.Empty(t, c.stalls.told)
 
-		_, third := c.WatchOver(t.Context(), "/lock")
+		_, third := c.LogStalls(t.Context(), "/lock")
 		pass(10*time.Second + beat)
 		require.Len(t, b.all(), 1, "the others are over")
-		_, fourth := c.WatchOver(t.Context(), "/lock")
+		_, fourth := c.LogStalls(t.Context(), "/lock")
 		fourth.End()
 		require.Same(t, third, c.stalls.told["/lock"], "what another has told it does not forget")
 		third.End()
@@ -145,9 +145,9 @@ func TestTheLackOfAConnectionIsToldOnceForAllUntilThereIsOne(t *testing.T) {
 		c, b := stalling(t)
 		l := c.link
 		c.link, c.failure = nil, errors.New("nobody is there")
-		ctx, first := c.WatchOver(t.Context(), "/first")
+		ctx, first := c.LogStalls(t.Context(), "/first")
 		FailedTry(ctx, errors.New("no luck"))
-		_, second := c.WatchOver(t.Context(), "/second")
+		_, second := c.LogStalls(t.Context(), "/second")
 		pass(10*time.Second + beat)
 		lines := b.all()
 		require.Len(t, lines, 1)

@@ -25,7 +25,7 @@ type contender struct {
 	node     string
 	nodes    []string
 	sequence int32
-	behind   bool       // others have kept its caller waiting, whose goroutine alone looks at this
+	waited   bool       // others have kept its caller waiting, whose goroutine alone looks at this
 	alone    bool       // its last list has shown nobody else
 	reads    bool       // it reads what it watches; its caller's goroutine alone looks at this
 	token    int64      // the node's czxid, or the token of the writer that it stands beside
@@ -155,7 +155,7 @@ func (c *contender) end(cause error, hold int32) (wasHeld bool) {
 func (c *contender) retire() {
 	c.removeFromIndex()
 	if c.handoff != nil {
-		c.handoff.drop(c)
+		c.handoff.forget(c)
 	}
 	c.queue.session.unprotect(c)
 	c.selfWatch = time.Time{}
@@ -171,27 +171,27 @@ func (c *contender) whyGone() error {
 	return c.cause
 }
 
-// abandon has c leave as soon as it is known what its create has come to.
-func (c *contender) abandon() {
+// leaveWhenCreated has c leave as soon as it is known what its create has come to.
+func (c *contender) leaveWhenCreated() {
 	c.queue.session.mu.Lock()
 	defer c.queue.session.mu.Unlock()
 	if c.node == "" {
 		c.become(abandoned)
 	} else {
-		c.giveUp()
+		c.leaveUnusedLocked()
 	}
 }
 
-// leave gives up a place that its call has come to nothing with: the node is deleted in the
+// leaveUnused leaves a place that its call has come to nothing with: the node is deleted in the
 // background. It may be called more than once.
-func (c *contender) leave() *deletion {
+func (c *contender) leaveUnused() *deletion {
 	c.queue.session.mu.Lock()
 	defer c.queue.session.mu.Unlock()
-	return c.giveUp()
+	return c.leaveUnusedLocked()
 }
 
-// giveUp is leave for whoever has the session's mu.
-func (c *contender) giveUp() *deletion {
+// leaveUnusedLocked is leaveUnused for whoever has the session's mu.
+func (c *contender) leaveUnusedLocked() *deletion {
 	c.unused = true
 	return c.leaveLocked()
 }

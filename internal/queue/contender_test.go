@@ -48,7 +48,7 @@ func TestAPlaceThatIsTakenWhenItsIncarnationIsOverGrantsNothingAndIsLeft(t *test
 				h, err := c.wait(ctx, view)
 				require.ErrorIs(t, err, tc.want)
 				require.Nil(t, h)
-				c.leave()
+				c.leaveUnused()
 				s.end()
 				require.Empty(t, server.Children("/lock"))
 			})
@@ -226,7 +226,7 @@ func TestANodeStaysForItsMinimumThoughTheLeaseOfOthersEnds(t *testing.T) {
 func TestANodeThatNobodyHasComeToUseDoesNotStay(t *testing.T) {
 	virtual.Test(t, func(t *testing.T) {
 		s, server := connected(t)
-		leastHeld(t, s, time.Hour).Leave(nil)
+		leastHeld(t, s, time.Hour).ReleaseUnused(nil)
 		synctest.Wait()
 		require.Empty(t, server.Children("/lock"))
 	})

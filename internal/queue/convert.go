@@ -34,7 +34,7 @@ func (q *Queue) createGranted(ctx context.Context, before *Hold, e entry, listen
 	}
 	defer func() {
 		if h == nil {
-			c.leave()
+			c.leaveUnused()
 		}
 	}()
 	if listen != nil {

@@ -70,7 +70,7 @@ func (c *contender) outwait(ctx context.Context) error {
 		case err != nil && !errors.Is(err, client.ErrStale):
 			return err
 		}
-		c.behind = true
+		c.waited = true
 		if err := c.queue.session.client.Sleep(ctx, backoff.Before(try)); err != nil {
 			return err
 		}

@@ -100,11 +100,11 @@ func (q *Queue) create(ctx context.Context, inc *incarnation, e entry) (*contend
 	select {
 	case <-last.Done():
 	case <-done:
-		c.abandon()
+		c.leaveWhenCreated()
 		s.client.CleanUp(func() {
 			<-last.Done()
 			if a.settle(s.client.Context(), s.client.Context().Done()) == nil {
-				<-c.leave().done.Done()
+				<-c.leaveUnused().done.Done()
 			}
 		})
 		return nil, nil, client.Ended(ctx)
@@ -123,7 +123,7 @@ func (q *Queue) create(ctx context.Context, inc *incarnation, e entry) (*contend
 func (a *arrival) listedAlong(read *wire.Request) {
 	list, err := a.queue.session.client.ListOf(a.queue.dir, read)
 	if err == nil && list.Names != nil {
-		a.list = listing{List: list, early: true}
+		a.list = listing{List: list, along: true}
 		a.view = &a.list
 	}
 }
@@ -163,11 +163,11 @@ func (a *arrival) settle(ctx context.Context, done <-chan struct{}) error {
 	case <-search.Done():
 		return search.Err()
 	case <-done:
-		c.abandon()
+		c.leaveWhenCreated()
 		s.client.CleanUp(func() {
 			<-search.Done()
 			if search.Err() == nil {
-				<-c.leave().done.Done()
+				<-c.leaveUnused().done.Done()
 			}
 		})
 		return client.Ended(ctx)

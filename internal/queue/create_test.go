@@ -299,7 +299,7 @@ func TestAListThatWasSentAlongWithACreateDoesNotProveThatItsNodeIsGone(t *testin
 		require.NoError(t, err)
 		c, view, err := q.create(t.Context(), inc, q.lockNode())
 		require.NoError(t, err)
-		defer c.leave()
+		defer c.leaveUnused()
 		view.Names = nil
 		_, err = view.placeOf(c)
 		require.ErrorIs(t, err, client.ErrStale)
@@ -367,9 +367,9 @@ func TestACallThatEndsAsItsCreateIsAnsweredHasLeft(t *testing.T) {
 		q := lockAt(s, "/lock")
 		c, _, err := q.create(t.Context(), inc, q.lockNode())
 		require.NoError(t, err)
-		c.abandon()
+		c.leaveWhenCreated()
 		require.Empty(t, s.wanted([]string{recipe.Base(c.node)}))
-		<-c.leave().done.Done()
+		<-c.leaveUnused().done.Done()
 		require.Empty(t, server.Children("/lock"))
 	})
 }

@@ -32,11 +32,11 @@ type deletion struct {
 
 	done latch.Latch // closed when the nodes are gone, or cannot be deleted for now
 	err  error       // why it cannot be, once done
-	met  atomic.Bool // by the first of behind and finish
+	met  atomic.Bool // by the first of countLeft and finish
 }
 
-// behind counts the deletion among what ended calls have left behind, until it is done.
-func (r *deletion) behind() {
+// countLeft counts the deletion among what ended calls have left, until it is done.
+func (r *deletion) countLeft() {
 	c := r.contender.queue.session.client
 	c.LeftBehind(1)
 	if r.met.Swap(true) {

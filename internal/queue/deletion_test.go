@@ -253,7 +253,7 @@ func TestTheNodesOfCallsThatEndTogetherAreDeletedByOneRequest(t *testing.T) {
 		s.mu.Lock()
 		for _, c := range s.live {
 			if c.queue.dir == "/lock" && c.hold == nil {
-				c.giveUp()
+				c.leaveUnusedLocked()
 			}
 		}
 		s.mu.Unlock()
@@ -348,7 +348,7 @@ func TestNodesThatCannotBeDeletedDelayNoneOfAnotherLock(t *testing.T) {
 				s.mu.Lock()
 				for _, c := range s.live {
 					if c.queue.dir == "/denied" {
-						c.giveUp()
+						c.leaveUnusedLocked()
 					}
 				}
 				if !along {

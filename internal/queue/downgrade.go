@@ -10,7 +10,7 @@ import (
 // Downgrade takes the lock for reading while it is held for writing by w, whose release then
 // lets in other readers, and no writer. As with Curator the read node has the sequence of the writer's.
 func (q *Queue) Downgrade(ctx context.Context, w *Hold, call Call) (*Hold, error) {
-	ctx, dog := q.session.client.WatchOver(ctx, q.path)
+	ctx, dog := q.session.client.LogStalls(ctx, q.path)
 	defer dog.End()
 	var h *Hold
 	err := q.session.client.Retry(ctx, func() (err error) {

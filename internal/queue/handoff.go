@@ -64,20 +64,20 @@ func (t *handoff) Acquire(ctx context.Context, call Call) (*Hold, error) {
 	select {
 	case <-m.called:
 	case <-s.admission.Done():
-		t.quit(m, place)
+		t.leave(m, place)
 		return nil, client.ErrClosed
 	case <-done:
 	}
 	switch {
 	case latch.IsClosed(done):
-		if t.quit(m, place) {
+		if t.leave(m, place) {
 			return nil, TimedOut(ctx, client.Ended(ctx))
 		}
 		return nil, client.Ended(ctx)
 	case m.hold == nil:
 		return t.fetch(ctx, call, t.queue.Acquire)
 	case !m.hold.Valid():
-		m.hold.leave(nil)
+		m.hold.release(nil)
 		return t.Acquire(ctx, call)
 	}
 	acquired(call, m.hold)
@@ -102,8 +102,8 @@ func (t *handoff) Try(ctx context.Context, call Call) (*Hold, error) {
 	return t.fetch(ctx, call, t.queue.Try)
 }
 
-// quit takes m, whose call ends, out of the handoff. It reports whether the lock had to be waited for.
-func (t *handoff) quit(m *member, place *list.Element) (queued bool) {
+// leave takes m, whose call ends, out of the handoff. It reports whether the lock had to be waited for.
+func (t *handoff) leave(m *member, place *list.Element) (queued bool) {
 	s := t.queue.session
 	s.mu.Lock()
 	queued = m.hold != nil || t.standing != nil && t.standing.state < ended
@@ -114,7 +114,7 @@ func (t *handoff) quit(m *member, place *list.Element) (queued bool) {
 	}
 	s.mu.Unlock()
 	if m.hold != nil {
-		m.hold.leave(nil)
+		m.hold.release(nil)
 	}
 	return queued
 }
@@ -125,9 +125,9 @@ func (t *handoff) fetch(
 ) (h *Hold, err error) {
 	defer func() { t.fetched(h) }() // also if a function of the trace panics
 	if t.limit > 1 {
-		var dog *client.Watchdog
-		ctx, dog = t.queue.session.client.WatchOverAll(ctx, t.queue.path)
-		defer dog.End()
+		var stalls *client.StallLog
+		ctx, stalls = t.queue.session.client.LogStallsForAll(ctx, t.queue.path)
+		defer stalls.End()
 	}
 	return acquire(ctx, call)
 }
@@ -142,7 +142,7 @@ func (t *handoff) fetched(h *Hold) {
 		t.callNext()
 		return
 	}
-	t.vacate() // of a node that was deleted unnoticed
+	t.forgetNode() // of a node that was deleted unnoticed
 	t.node, t.owners, t.contention, t.watching = h.contender, 1, unknown, false
 	h.contender.handoff = t
 	if t.retention > 0 {
@@ -202,7 +202,7 @@ func (t *handoff) callNext() {
 	if t.waiting.Len() == 0 {
 		t.standing = nil // nor is its hold kept in memory
 		if c := t.takePlaceLocked(); c != nil {
-			c.giveUp()
+			c.leaveUnusedLocked()
 		}
 		return
 	}
@@ -249,15 +249,15 @@ func (t *handoff) passOn(c *contender) bool {
 	case t.retention > 0 && t.seesNobody(c):
 		t.idle = c.queue.session.client.Clock.Now()
 		if t.expiry == nil {
-			t.expiry = time.AfterFunc(t.retention, t.expire)
+			t.expiry = time.AfterFunc(t.retention, t.endRetention)
 		}
 		return true
 	}
 	return false
 }
 
-// expire gives up the node if it was kept for long enough, whichever its timer was set for.
-func (t *handoff) expire() {
+// endRetention gives up the node if it was kept for long enough, whichever its timer was set for.
+func (t *handoff) endRetention() {
 	s := t.queue.session
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -266,26 +266,26 @@ func (t *handoff) expire() {
 		return
 	}
 	if left := t.retention - s.client.Clock.Now().Least(t.idle); left > 0 {
-		t.expiry = time.AfterFunc(left, t.expire)
+		t.expiry = time.AfterFunc(left, t.endRetention)
 	} else {
 		t.node.leaveLocked()
 	}
 }
 
-// drop ends the handoff's use of c, which is lost or left. s.mu is held.
-func (t *handoff) drop(c *contender) {
+// forget ends the handoff's use of c, which is lost or left. s.mu is held.
+func (t *handoff) forget(c *contender) {
 	if t.node != c {
 		return
 	}
-	t.vacate()
+	t.forgetNode()
 	t.callNext()
 }
 
 // keeps reports whether c is kept for an owner to come. s.mu is held.
 func (t *handoff) keeps(c *contender) bool { return t.node == c && !t.idle.IsZero() }
 
-// vacate forgets the handoff's node. s.mu is held.
-func (t *handoff) vacate() {
+// forgetNode forgets the handoff's node. s.mu is held.
+func (t *handoff) forgetNode() {
 	t.node, t.idle = nil, clock.Instant{}
 	if t.expiry != nil {
 		t.expiry.Stop()

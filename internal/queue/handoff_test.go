@@ -82,7 +82,7 @@ func (c timed) Err() error {
 
 // The one whose turn it is may have both before it goes on.
 func TestAMemberWhoseTimeIsUpAsItsTurnComesIsToldSoAndTheNextHasTheTurn(t *testing.T) {
-	handOn := func(h *Hold) { _, _ = h.leave(nil) }
+	handOn := func(h *Hold) { _, _ = h.release(nil) }
 	lose := func(h *Hold) {
 		h.contender.queue.session.mu.Lock()
 		defer h.contender.queue.session.mu.Unlock()
@@ -258,11 +258,11 @@ func TestALockThatIsHandedToAMemberThatGivesUpGoesToTheNextOneAndElseAtOnce(t *t
 				s.mu.Lock()
 				close(ctx.up)
 				s.mu.Unlock()
-				_, err := h.leave(nil)
+				_, err := h.release(nil)
 				require.NoError(t, err)
 				require.Error(t, (<-first).err)
 				if next {
-					granted(t, second).Leave(nil)
+					granted(t, second).ReleaseUnused(nil)
 				}
 				synctest.Wait()
 				require.Empty(t, server.Children("/lock"))
@@ -579,7 +579,7 @@ func TestATryAsksNoServerWhileItsHandoffHasTheLockOrFetchesIt(t *testing.T) {
 			next := ask(t.Context(), l.Acquire)
 			server.Freeze()
 			h.Token()
-			_, _ = h.leave(nil)
+			_, _ = h.release(nil)
 			synctest.Wait()
 			return next
 		},
@@ -637,11 +637,11 @@ func TestAHandoffThatIsNotAloneSharesATurnUpToItsLimit(t *testing.T) {
 					members = append(members, ask(t.Context(), l.Acquire))
 				}
 				for range c.ours {
-					_, _ = h.leave(nil)
+					_, _ = h.release(nil)
 					h = granted(t, members[0])
 					members = members[1:]
 				}
-				_, _ = h.leave(nil)
+				_, _ = h.release(nil)
 				require.NoError(t, granted(t, elsewhere).Release(t.Context(), nil))
 				for _, m := range members {
 					require.NoError(t, granted(t, m).Release(t.Context(), nil))
@@ -660,7 +660,7 @@ func TestAHandoffThatIsAloneSharesItsTurnWithoutALimit(t *testing.T) {
 		var before map[zktest.Op]int
 		for i := range 10 {
 			next := ask(t.Context(), l.Acquire)
-			_, _ = h.leave(nil)
+			_, _ = h.release(nil)
 			h = granted(t, next)
 			require.Equal(t, node, h.Node())
 			if i == 0 { // by now the queue is watched
@@ -686,7 +686,7 @@ func TestAHandoffKnowsThoseOfItsOwnSessionBeforeTheQueueTells(t *testing.T) {
 			h = lock(t, l)
 		}
 		beside, member := ask(t.Context(), lockAt(s, "/lock").Acquire), ask(t.Context(), l.Acquire)
-		_, _ = h.leave(nil)
+		_, _ = h.release(nil)
 		o := <-beside
 		require.NoError(t, o.err)
 		require.Empty(t, member)
@@ -714,15 +714,15 @@ func TestOwnersWhoShareNoTurnHaveTheLockInTheOrderOfTheQueue(t *testing.T) {
 func TestACallIsToldOfALockThatItGetsByANodeThatIsThere(t *testing.T) {
 	for name, get := range map[string]func(l *handoff, h *Hold, call Call) (*Hold, error){
 		"a call, the node was kept": func(l *handoff, h *Hold, call Call) (*Hold, error) {
-			_, _ = h.leave(nil)
+			_, _ = h.release(nil)
 			return l.Acquire(context.Background(), call)
 		},
 		"a try, the node was kept": func(l *handoff, h *Hold, call Call) (*Hold, error) {
-			_, _ = h.leave(nil)
+			_, _ = h.release(nil)
 			return l.Try(context.Background(), call)
 		},
 		"a call that has waited": func(l *handoff, h *Hold, call Call) (*Hold, error) {
-			time.AfterFunc(time.Second, func() { _, _ = h.leave(nil) })
+			time.AfterFunc(time.Second, func() { _, _ = h.release(nil) })
 			return l.Acquire(context.Background(), call)
 		},
 	} {

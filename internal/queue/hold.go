@@ -184,11 +184,11 @@ func (h *Hold) Revoked() <-chan struct{} { return h.revoked.Done() }
 // History returns what is told of the hold, nil if nothing is.
 func (h *Hold) History() History { return h.history }
 
-// Release ends the hold as leave does, and returns when its node is known to be gone, or ctx
+// Release ends the hold as release does, and returns when its node is known to be gone, or ctx
 // ends. Of a hold that was lost it returns what Err does.
 func (h *Hold) Release(ctx context.Context, then func()) error {
 	h.Valid() // the machine may have slept, and no timer have run since
-	r, err := h.leave(then)
+	r, err := h.release(then)
 	if r == nil {
 		return err
 	}
@@ -203,13 +203,13 @@ func (h *Hold) Release(ctx context.Context, then func()) error {
 	}
 }
 
-// leave ends the hold, calls then unless that is nil, and hands the node on or to the deletes,
+// release ends the hold, calls then unless that is nil, and hands the node on or to the deletes,
 // in this order and under the mutex that grants: nobody is to see the next hold, or what the
 // owner had besides this one, while this one lives. The deletion is nil if there is none to
 // wait for: the hold was lost, or ended with its session, or its node went on to another owner,
 // or stays for the queue's minimum.
-func (h *Hold) leave(then func()) (*deletion, error) {
-	r, first := h.giveBack(then)
+func (h *Hold) release(then func()) (*deletion, error) {
+	r, first := h.endAndLeave(then)
 	if h.IsLost() {
 		return nil, h.Err()
 	}
@@ -219,16 +219,16 @@ func (h *Hold) leave(then func()) (*deletion, error) {
 	return r, nil
 }
 
-// Leave gives back a hold that nobody has come to use: it ends the hold, calls then unless that
+// ReleaseUnused gives back a hold that nobody has come to use: it ends the hold, calls then unless that
 // is nil, and has the node deleted, in this order. It waits for nothing.
-func (h *Hold) Leave(then func()) {
-	h.disown()
-	h.leave(then)
+func (h *Hold) ReleaseUnused(then func()) {
+	h.markUnused()
+	h.release(then)
 }
 
-// disown says that nobody has come to use the lock, so that its node need not stay: neither for
+// markUnused says that nobody has come to use the lock, so that its node need not stay: neither for
 // the queue's minimum nor for a handoff.
-func (h *Hold) disown() {
+func (h *Hold) markUnused() {
 	s := h.contender.queue.session
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -237,8 +237,8 @@ func (h *Hold) disown() {
 	}
 }
 
-// giveBack is what leave does under the mutex.
-func (h *Hold) giveBack(then func()) (r *deletion, first bool) {
+// endAndLeave is what release does under the mutex.
+func (h *Hold) endAndLeave(then func()) (r *deletion, first bool) {
 	c := h.contender
 	s := c.queue.session
 	s.mu.Lock()
@@ -260,9 +260,9 @@ func (h *Hold) giveBack(then func()) (r *deletion, first bool) {
 // SendRelease gives the lock back without waiting for ZooKeeper: it returns when the delete has
 // been written to the connection, behind which every later request of this session stands, or
 // when ctx ends; at once if the delete has to wait for a connection, or may wait since the lock
-// went on within the session. It calls then as leave does.
+// went on within the session. It calls then as release does.
 func (h *Hold) SendRelease(ctx context.Context, then func()) {
-	r, _ := h.leave(then)
+	r, _ := h.release(then)
 	if r == nil {
 		return
 	}
@@ -276,9 +276,9 @@ func (h *Hold) SendRelease(ctx context.Context, then func()) {
 	}
 }
 
-// Decline is SendRelease of a lock that nobody has come to use.
-func (h *Hold) Decline(ctx context.Context, then func()) {
-	h.disown()
+// SendReleaseUnused is SendRelease of a lock that nobody has come to use.
+func (h *Hold) SendReleaseUnused(ctx context.Context, then func()) {
+	h.markUnused()
 	h.SendRelease(ctx, then)
 }
 

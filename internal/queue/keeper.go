@@ -45,7 +45,7 @@ func (s *Session) proven(p proof) {
 	}
 	now := s.client.Clock.Now()
 	if !s.lease.RunsAt(now) {
-		s.runOut(now) // the session lives, and this counts for what comes
+		s.leaseOver(now) // the session lives, and this counts for what comes
 	}
 	s.incarnation.confirmed = now
 	s.lease.Prove(p.Proof, s.protected.length > 0, now)
@@ -79,7 +79,7 @@ func (s *Session) look(now clock.Instant) {
 	case s.lease.RunsAt(now):
 		s.lookLater(now)
 	default:
-		s.runOut(now)
+		s.leaseOver(now)
 	}
 }
 
@@ -103,10 +103,10 @@ func (s *Session) stopLooking() {
 	}
 }
 
-// runOut takes that the lease is over. If nobody relies on it, since all that is protected is only
+// leaseOver takes that the lease is over. If nobody relies on it, since all that is protected is only
 // kept for an owner to come, that goes, and whoever waits in the session's other queues stays there.
 // s.mu is held.
-func (s *Session) runOut(now clock.Instant) {
+func (s *Session) leaseOver(now clock.Instant) {
 	all := s.protected.all()
 	for _, c := range all {
 		if c.handoff == nil || !c.handoff.keeps(c) {
@@ -189,7 +189,7 @@ func (s *Session) prove(ctx context.Context, contenders []*contender, limit func
 	if p.link == nil {
 		return zk.ErrConnectionClosed
 	}
-	patience := time.AfterFunc(limit(), func() { s.giveUp(p) })
+	patience := time.AfterFunc(limit(), func() { s.cut(p) })
 	var results []wire.Result
 	var err error
 	proving := wire.NewTransaction(checks(contenders)...).Then(func(proving *wire.Request) {
@@ -208,9 +208,9 @@ func (s *Session) prove(ctx context.Context, contenders []*contender, limit func
 	return nil
 }
 
-// giveUp ends the connection over which a proof was not answered in time: by its server, or
+// cut ends the connection over which a proof was not answered in time: by its server, or
 // because this process did not run.
-func (s *Session) giveUp(p proof) {
+func (s *Session) cut(p proof) {
 	if s.client.Pulse.Stopped(p.Begun) > 0 {
 		p.link.Close()
 	} else {

@@ -78,7 +78,7 @@ func TestANodeThatNobodyHasComeToUseIsNotKept(t *testing.T) {
 	virtual.Test(t, func(t *testing.T) {
 		s, server := connected(t)
 		l := share(s, 2, time.Hour)
-		lock(t, l).Leave(nil)
+		lock(t, l).ReleaseUnused(nil)
 		synctest.Wait()
 		require.Empty(t, server.Children("/lock"))
 	})
@@ -211,7 +211,7 @@ func TestALockThatSomebodyHasAskedForGoesWithItsOwner(t *testing.T) {
 		revoke(h)
 		require.NoError(t, h.Err(), "its owner gives it back")
 		next := ask(t.Context(), l.Acquire)
-		_, _ = h.leave(nil)
+		_, _ = h.release(nil)
 		last := granted(t, next)
 		require.NotEqual(t, h.Node(), last.Node())
 		revoke(last)
@@ -383,7 +383,7 @@ func TestAQueueIsWatchedOnceAndOnlyForANodeThatGoesOn(t *testing.T) {
 		h := lock(t, l)
 		for range 3 {
 			next := ask(t.Context(), l.Acquire)
-			_, _ = h.leave(nil)
+			_, _ = h.release(nil)
 			h = granted(t, next)
 			require.Equal(t, 1, running("watchQueue"))
 		}

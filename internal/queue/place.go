@@ -13,9 +13,9 @@ import (
 // listing is the queue as one list of the path's children showed it.
 type listing struct {
 	*client.List
-	// early says that the list was sent before our create was answered: that our node is
+	// along says that the list was sent before our create was answered: that our node is
 	// missing proves nothing then.
-	early bool
+	along bool
 	part  bool // it is only of those ahead, and of the asker
 }
 
@@ -117,7 +117,7 @@ func (v *listing) placeAmong(nodes []recipe.Node, c *contender) (place, error) {
 		return p, nil
 	case !errors.Is(err, recipe.ErrMissing):
 		return p, err
-	case v.early:
+	case v.along:
 		return p, client.ErrStale
 	}
 	return p, errNodeDeleted

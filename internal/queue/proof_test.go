@@ -110,7 +110,7 @@ func heads(t *testing.T, s *Session, n int) []*contender {
 		require.NoError(t, h.Release(t.Context(), nil))
 		all[i], _, err = q.create(t.Context(), inc, q.lockNode())
 		require.NoError(t, err)
-		t.Cleanup(func() { all[i].leave() })
+		t.Cleanup(func() { all[i].leaveUnused() })
 	}
 	time.Sleep(s.client.Timeout() + time.Millisecond)
 	synctest.Wait()
@@ -236,13 +236,13 @@ func TestTheLogSaysWhyAGrantCannotBeProved(t *testing.T) {
 	proving(t, reconnectTimeout, func(t *testing.T, _ *zktest.Server, s *Session, p *proofs) {
 		c := heads(t, s, 1)[0]
 		p.code.Store(throttled)
-		ctx, dog := s.client.WatchOver(t.Context(), c.queue.path)
+		ctx, stalls := s.client.LogStalls(t.Context(), c.queue.path)
 		done := securing(ctx, c)
 		time.Sleep(2 * reconnectTimeout)
 		p.code.Store(0)
 		require.NoError(t, <-done)
-		dog.End()
-		c.leave()
+		stalls.End()
+		c.leaveUnused()
 		s.end()
 		require.Contains(t, p.log.String(), "it waits for a write that proves the session alive; the last try: unknown error: -127")
 	})

@@ -78,8 +78,8 @@ func (q *Queue) Path() string { return q.path }
 // Acquire enters the queue and waits for its head. A place that is lost while waiting is taken
 // anew, at the tail. After an error no node is left, or it is being deleted in the background.
 func (q *Queue) Acquire(ctx context.Context, call Call) (*Hold, error) {
-	ctx, dog := q.session.client.WatchOver(ctx, q.path)
-	defer dog.End()
+	ctx, stalls := q.session.client.LogStalls(ctx, q.path)
+	defer stalls.End()
 	var h *Hold
 	var left *deletion // of the last place
 	err := q.session.client.Retry(ctx, func() (err error) {
@@ -92,7 +92,7 @@ func (q *Queue) Acquire(ctx context.Context, call Call) (*Hold, error) {
 	case err == nil:
 		acquired(call, h)
 	case left != nil:
-		left.behind()
+		left.countLeft()
 	}
 	return h, err
 }
@@ -120,7 +120,7 @@ func (q *Queue) stand(ctx context.Context, call Call, wait waiter) (h *Hold, lef
 			q.spend(c)
 		}
 		if h == nil && !q.handoff.keepPlace(c, err) {
-			left = c.leave()
+			left = c.leaveUnused()
 		}
 	}()
 	q.handoff.arrived(c)
@@ -132,8 +132,8 @@ func (q *Queue) stand(ctx context.Context, call Call, wait waiter) (h *Hold, lef
 // Try takes the lock if nobody is in its way, and otherwise returns ErrLocked, without a write
 // if it can.
 func (q *Queue) Try(ctx context.Context, call Call) (*Hold, error) {
-	ctx, dog := q.session.client.WatchOver(ctx, q.path)
-	defer dog.End()
+	ctx, stalls := q.session.client.LogStalls(ctx, q.path)
+	defer stalls.End()
 	var h *Hold
 	again := 0
 	err := q.session.client.Retry(ctx, func() error {
@@ -170,20 +170,20 @@ func (q *Queue) inTheWay(ctx context.Context) error {
 	wanted := q.session.wanted(view.Names)
 	switch {
 	case recipe.AnyBlocks(wanted, q.kind):
-		return q.doubt(ctx, wanted)
+		return q.confirmTaken(ctx, wanted)
 	case recipe.AnyBlocks(view.Names, q.kind):
 		return errLeftBehind
 	}
 	return q.renew(ctx)
 }
 
-// doubt returns ErrLocked, or a wire.Stale if the first in a newcomer's way is there at this server
+// confirmTaken returns ErrLocked, or a wire.Stale if the first in a newcomer's way is there at this server
 // alone: a try waits for no recheck. The leader is not asked each time, nor for a node that is new.
-func (q *Queue) doubt(ctx context.Context, names []string) error {
+func (q *Queue) confirmTaken(ctx context.Context, names []string) error {
 	c := q.session.client
 	line := recipe.Queue(names)
 	first := line[slices.IndexFunc(line, func(n recipe.Waiting) bool { return n.BlocksNewcomer(q.kind) })].Name
-	if q.session.isOurs(first) || !c.Doubts(q.dir) {
+	if q.session.isOurs(first) || !c.DueToConfirm(q.dir) {
 		return ErrLocked
 	}
 	node := recipe.Join(q.dir, first)

@@ -61,7 +61,7 @@ func (s *Semaphore) Try(ctx context.Context, n int, call Call) (*Hold, error) {
 	again, session := 0, s.permits.session
 	return s.acquire(ctx, n, call, s.turns.Try, func(ctx context.Context, _ *Hold, out *client.Watch) error {
 		if again++; again > mostTries || len(session.wanted(out.Names))+n > s.size {
-			return s.doubt(ctx, out)
+			return s.confirmTaken(ctx, out)
 		}
 		return session.client.Sleep(ctx, backoff.Before(again))
 	})
@@ -82,7 +82,7 @@ func (s *Semaphore) acquire(
 		case errors.Is(err, ErrLocked):
 			return client.Permanent(err)
 		case err == nil && !h.Valid(): // the turn's delete took longer to be written than the lease ran
-			h.Leave(nil)
+			h.ReleaseUnused(nil)
 			h = nil
 			return client.ErrStale
 		}
@@ -102,18 +102,18 @@ func (s *Semaphore) take(
 	released := false
 	defer func() {
 		if !released && h != nil { // a context of the user's has panicked
-			h.Leave(nil)
+			h.ReleaseUnused(nil)
 		}
 	}()
 	defer func() {
 		turn.SendRelease(ctx, nil)
 		released = true
 	}()
-	ctx, dog := s.permits.session.client.WatchOver(ctx, s.permits.path)
-	defer dog.End()
+	ctx, stalls := s.permits.session.client.LogStalls(ctx, s.permits.path)
+	defer stalls.End()
 	above := s.permits.parents()
 	defer func() {
-		if err != nil && turn.contender.behind {
+		if err != nil && turn.contender.waited {
 			err = TimedOut(ctx, err)
 		}
 	}()
@@ -142,18 +142,18 @@ func (s *Semaphore) awaitRoom(
 		if err != nil || len(out.Names)+n <= s.size {
 			return err
 		}
-		turn.contender.behind = true
+		turn.contender.waited = true
 		if err := wait(ctx, turn, out); err != nil {
 			return err
 		}
 	}
 }
 
-// doubt returns ErrLocked, or a wire.Stale if one of the permits is out at this server alone: see
-// Queue.doubt.
-func (s *Semaphore) doubt(ctx context.Context, out *client.Watch) error {
+// confirmTaken returns ErrLocked, or a wire.Stale if one of the permits is out at this server alone, as
+// Queue's does.
+func (s *Semaphore) confirmTaken(ctx context.Context, out *client.Watch) error {
 	c, dir := s.permits.session.client, s.permits.dir
-	if !c.Doubts(dir) {
+	if !c.DueToConfirm(dir) {
 		return ErrLocked
 	}
 	return cmp.Or(c.ConfirmUnder(ctx, func() error { return c.ConfirmAll(out.Shown(dir)) }), ErrLocked)

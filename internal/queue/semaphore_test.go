@@ -246,7 +246,7 @@ func TestATryForPermitsWaitsForNothingButTheEndOfWhatItsSessionHasLeft(t *testin
 					left := permits(t, s, 2, 2)
 					_, err := s.client.Conn.SetACL("/sem/leases", zk.WorldACL(zk.PermAll&^zk.PermDelete), -1)
 					require.NoError(t, err)
-					left.Leave(nil)
+					left.ReleaseUnused(nil)
 				}
 				ctx, stop := context.WithTimeout(t.Context(), sessionTimeout)
 				defer stop()

@@ -80,7 +80,7 @@ func (s *Session) Drain() <-chan struct{} {
 	s.refuse()
 	for _, c := range s.live {
 		if c.isNew() && c.state <= waiting {
-			c.turnAway()
+			c.loseUnheld()
 		}
 	}
 	for _, c := range s.live { // behind which nobody waits any more
@@ -96,13 +96,13 @@ func (s *Session) Drain() <-chan struct{} {
 // reading has.
 func (c *contender) isNew() bool { return c.queues || c.queue.ofSemaphore() }
 
-// turnAway ends c, which has no hold. Its node, if that is known, is deleted at once: if a handoff
+// loseUnheld ends c, which has no hold. Its node, if that is known, is deleted at once: if a handoff
 // keeps the place, no call would delete it. s.mu is held.
-func (c *contender) turnAway() {
+func (c *contender) loseUnheld() {
 	known := c.state == waiting
 	c.lose(client.ErrClosed)
 	if known {
-		c.giveUp()
+		c.leaveUnusedLocked()
 	}
 }
 

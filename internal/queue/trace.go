@@ -53,7 +53,7 @@ func acquired(call Call, h *Hold) {
 	told := false
 	defer func() {
 		if !told {
-			h.Leave(nil)
+			h.ReleaseUnused(nil)
 		}
 	}()
 	if c := h.contender; !c.queue.isTurns() {

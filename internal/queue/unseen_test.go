@@ -30,7 +30,7 @@ func TestWhoHasComeWhileThereWasNoConnectionIsNotPassedOnceThereIsOne(t *testing
 			h := lock(t, l)
 			for range 2 * limit {
 				next := ask(t.Context(), l.Acquire)
-				_, _ = h.leave(nil)
+				_, _ = h.release(nil)
 				h = granted(t, next)
 			}
 			return h
@@ -53,7 +53,7 @@ func TestWhoHasComeWhileThereWasNoConnectionIsNotPassedOnceThereIsOne(t *testing
 				require.True(t, s.client.Current() != nil && s.leaseLeft() > 0)
 				ours := ask(t.Context(), l.Acquire)
 				if h != nil {
-					_, _ = h.leave(nil)
+					_, _ = h.release(nil)
 				}
 				synctest.Wait()
 				require.Empty(t, ours, "who came while there was no connection was first, and is passed")

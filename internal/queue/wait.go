@@ -13,7 +13,7 @@ import (
 func (c *contender) wait(ctx context.Context, view *listing) (*Hold, error) {
 	if view == nil {
 		if turn := c.followNext(); turn != nil {
-			c.behind = true
+			c.waited = true
 			if h, err := c.awaitTurn(ctx, turn); h != nil || err != nil {
 				return h, TimedOut(ctx, err)
 			}
@@ -30,13 +30,13 @@ func (c *contender) wait(ctx context.Context, view *listing) (*Hold, error) {
 		case at.Ahead == 0:
 			h, err = c.grant(ctx, at.link)
 		default:
-			c.behind = true
+			c.waited = true
 			h, err = c.waitBehind(ctx, at)
 		}
 		switch {
 		case errors.Is(err, client.ErrStale):
 			continue
-		case c.behind:
+		case c.waited:
 			err = TimedOut(ctx, err)
 		}
 		if h != nil || err != nil {
@@ -62,8 +62,8 @@ func (c *contender) waitBehind(ctx context.Context, at place) (*Hold, error) {
 	defer client.Queues(ctx, false)
 	select {
 	case <-w.next.Fired:
-	case <-w.early.End():
-		return nil, w.early.Refusal()
+	case <-w.before.End():
+		return nil, w.before.Refusal()
 	case <-w.own.End():
 		return nil, w.own.Refusal()
 	case <-at.link.Down():

@@ -9,9 +9,9 @@ import (
 
 // watched is by what a waiter learns of its turn.
 type watched struct {
-	next  *client.Watch // on the nearest contender ahead
-	own   *client.Watch // on its own node: without it, next alone cannot grant the lock
-	early *client.Watch // on the one before the nearest; nil for most
+	next   *client.Watch // on the nearest contender ahead
+	own    *client.Watch // on its own node: without it, next alone cannot grant the lock
+	before *client.Watch // on the one before the nearest; nil for most
 }
 
 // farAway is the round trip from which on it pays to send requests ahead of their need. Nearer
@@ -32,7 +32,7 @@ func (c *contender) watchAhead(at place) watched {
 	case s.lease.RoundTrip() >= farAway:
 		// When the last but one goes, the list is renewed while the nearest still holds the
 		// lock, so that its release needs none.
-		return watched{next: watch(node(at.Nearest)), own: watch(c.node), early: watch(node(at.Before))}
+		return watched{next: watch(node(at.Nearest)), own: watch(c.node), before: watch(node(at.Before))}
 	}
 	next := watch(node(at.Nearest))
 	s.mu.Lock()

@@ -167,7 +167,7 @@ var ofTheLibrary = []judged{
 		{"inspect.go", "\t\tout, err := s.children(ctx, leases)\n\t\tif err != nil {\n\t\t\treturn nil, err\n\t\t}\n\t\tvar found", "\t\tinLine, err := s.children(ctx, locks)\n\t\tif err != nil {\n\t\t\treturn nil, err\n\t\t}\n\t\tvar found"},
 	}}, "TestInspectTellsOfThePermitsThatSomebodyInLineHasTakenMeanwhile"},
 	{mutant{"who has come to its turn at a semaphore forgets that it has waited for it", []edit{
-		{"internal/queue/wait.go", "c.behind = true\n\t\t\th, err", "h, err"},
+		{"internal/queue/wait.go", "c.waited = true\n\t\t\th, err", "h, err"},
 	}}, "TestAWaiterForPermitsSaysThatTheyAreTakenAlsoIfItsTimeIsUpWhileItLooks"},
 	{mutant{"a try is refused for what its own session has left", []edit{
 		{"internal/queue/queue.go", "case recipe.AnyBlocks(wanted, q.kind):", "case recipe.AnyBlocks(view.Names, q.kind):"},
@@ -203,7 +203,7 @@ var ofTheLibrary = []judged{
 		{"rwlocker.go", "return held[max(i, 0)]", "return held[min(i, len(held)-1, -1)+len(held)]"},
 	}}, "TestWithoutOwnerAReaderIsToldOfTheLossThoughAnotherHasUnlockedMeanwhile"},
 	{mutant{"a MultiLocker's way out waits without its ctx", []edit{
-		{"multi.go", "h.hold.Decline(ctx, l.leave)", "h.hold.Decline(context.Background(), l.leave)"},
+		{"multi.go", "h.hold.SendReleaseUnused(ctx, l.leave)", "h.hold.SendReleaseUnused(context.Background(), l.leave)"},
 	}}, "TestEveryCallReturnsWhenItsContextEnds/plain/MultiLocker.LockContext_last"},
 	{mutant{"a MultiLocker leaves its callbacks at a long hold", []edit{
 		{"multi.go", "for _, stop := range m.stop {\n\t\tstop()\n\t}", ""},
@@ -365,7 +365,7 @@ var ofTheLibrary = []judged{
 		{"internal/queue/state.go", "ended:     {lingering, leaving}", "ended:     {leaving}"},
 	}}, "TestALeaseThatIsOverDoesNotEndTheMinimum"},
 	{mutant{"the locks of a MultiLocker that cannot have all stay for their least length", []edit{
-		{"multi.go", "\t\t\t\th.hold.Decline(ctx, l.leave)", "\t\t\t\th.hold.SendRelease(ctx, l.leave)"},
+		{"multi.go", "\t\t\t\th.hold.SendReleaseUnused(ctx, l.leave)", "\t\t\t\th.hold.SendRelease(ctx, l.leave)"},
 	}}, "TestACallThatFailsLeavesNothingForTheMinimum"},
 	{mutant{"a turn at a semaphore stays for its least length", []edit{
 		{"internal/queue/semaphore.go", "o.NewHistory, o.MinHold, o.MaxHold, o.LossGrace = nil, 0, 0, 0", "o.NewHistory, o.MaxHold, o.LossGrace = nil, 0, 0"},
@@ -682,7 +682,7 @@ var ofTheLibrary = []judged{
 	}}, "TestAHoldThatBeganWithoutAConnectionIsToldOfTheLossOfTheNext"},
 	{mutant{"a context is asked while its create is on its way", []edit{
 		{"internal/queue/create.go", `case <-done:
-		c.abandon()
+		c.leaveWhenCreated()
 		s.client.CleanUp(func() {
 			<-last.Done`, "case <-ctx.Done():\n\t\ts.client.CleanUp(func() {\n\t\t\t<-last.Done"},
 	}}, "TestAContextThatPanicsCostsNobodyTheLock"},
@@ -995,7 +995,7 @@ var ofTheLibrary = []judged{
 		{"internal/recipe/order.go", "at.Ahead++", "at.Ahead = 1"},
 	}}, "test/sim.TestF16AWaiterThatDiesLetsNobodyPastTheHolder"},
 	{mutant{"a server that leaves a proof unanswered keeps its connection", []edit{
-		{"internal/queue/keeper.go", "time.AfterFunc(limit(), func() { s.giveUp(p) })", "time.AfterFunc(time.Hour, p.link.CutOff)"},
+		{"internal/queue/keeper.go", "time.AfterFunc(limit(), func() { s.cut(p) })", "time.AfterFunc(time.Hour, p.link.CutOff)"},
 	}}, "test/sim.TestF19AHungServerCostsNoHoldWhileAnotherAnswers"},
 	{mutant{"the end of a session is not taken from the answer to a connect request", []edit{
 		{"internal/queue/incarnation.go", "if l.ID != s.id {", "if l.ID != s.id && l.ID != 0 {"},

@@ -244,7 +244,7 @@ var all = []mutant{
 	}},
 	{"a handoff waits for ever when the trace panics", []edit{
 		{"internal/queue/handoff.go", "\tdefer func() { t.fetched(h) }() // also if a function of the trace panics\n", ""},
-		{"internal/queue/handoff.go", "\t\tdefer dog.End()\n\t}\n\treturn acquire(ctx, call)", "\t\tdefer dog.End()\n\t}\n\th, err = acquire(ctx, call)\n\tt.fetched(h)\n\treturn h, err"},
+		{"internal/queue/handoff.go", "\t\tdefer stalls.End()\n\t}\n\treturn acquire(ctx, call)", "\t\tdefer stalls.End()\n\t}\n\th, err = acquire(ctx, call)\n\tt.fetched(h)\n\treturn h, err"},
 	}},
 	{"a node goes before its minimum is over", []edit{
 		{"internal/queue/contender.go", "left = o.MinHold - s.client", "left = o.MinHold/2 - s.client"},
