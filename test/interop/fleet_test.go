@@ -32,7 +32,8 @@ type fleet struct {
 	server  *apachezk.Server
 	addr    string // at which the workers reach it
 	dir     string
-	size    int // of a semaphore
+	size    int      // of a semaphore
+	env     []string // of the workers, beside ours
 	line    line
 	workers []*member
 
@@ -56,11 +57,11 @@ type report struct {
 	n     int
 }
 
-func newFleet(t *testing.T) *fleet {
+func newFleet(t *testing.T, configure ...func(*apachezk.Config)) *fleet {
 	t.Helper()
-	server := apachezk.Run(t, func(c *apachezk.Config) {
+	server := apachezk.Run(t, append(configure, func(c *apachezk.Config) {
 		c.ContainerCheck = time.Hour // a lock that is made anew counts afresh
-	}).Server(0)
+	})...).Server(0)
 	dir := t.TempDir()
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "number"), []byte("0"), 0o600))
 	require.NoError(t, os.Mkdir(filepath.Join(dir, "seats"), 0o700))
@@ -83,6 +84,7 @@ func (f *fleet) add(n int, language func(*testing.T) []string, kind string, sect
 		m := &member{name: filepath.Base(program[0]) + "-" + name, quota: sections, ready: make(chan struct{}), ended: make(chan error, 1)}
 		m.cmd = exec.Command(program[0], args...)
 		m.cmd.Stderr = os.Stderr
+		m.cmd.Env = append(os.Environ(), f.env...)
 		orders, err := m.cmd.StdinPipe()
 		require.NoError(f.t, err)
 		m.start = orders

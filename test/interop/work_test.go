@@ -53,12 +53,13 @@ func runWorker(args []string) int {
 }
 
 func (w *worker) work(kind string) (err error) {
-	if w.session, err = zklock.Connect(context.Background(), []string{w.server}, sessionTimeout); err != nil {
+	if w.session, err = zklock.Connect(context.Background(), []string{w.server}, sessionTimeout, w.login()...); err != nil {
 		return err
 	}
 	defer w.session.Close()
 	prepare := map[string]func() (func(i int) error, error){
 		"mutex":     func() (func(int) error, error) { return w.mutex() },
+		"creator":   func() (func(int) error, error) { return w.mutex(zklock.WithACL(zk.AuthACL(zk.PermAll))) },
 		"cohort":    func() (func(int) error, error) { return w.mutex(zklock.WithHandoff(3)) },
 		"zk.Lock":   w.zkLock,
 		"rw":        w.readWrite,
@@ -85,6 +86,16 @@ func (w *worker) work(kind string) (err error) {
 		err = other
 	}
 	return err
+}
+
+// passwordOfAnn is the variable by which a worker logs in by SASL.
+const passwordOfAnn = "INTEROP_ANN"
+
+func (w *worker) login() []zklock.SessionOption {
+	if password, is := os.LookupEnv(passwordOfAnn); is {
+		return []zklock.SessionOption{zklock.WithSASL(zklock.DigestMD5("ann", password))}
+	}
+	return nil
 }
 
 func (w *worker) loop(sections int, section func(i int) error) error {

@@ -2,14 +2,18 @@ import java.io.BufferedReader;
 import java.io.InputStreamReader;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.List;
 import java.util.concurrent.CountDownLatch;
 import org.apache.curator.framework.CuratorFramework;
 import org.apache.curator.framework.CuratorFrameworkFactory;
+import org.apache.curator.framework.api.ACLProvider;
 import org.apache.curator.framework.recipes.locks.InterProcessMutex;
 import org.apache.curator.framework.recipes.locks.InterProcessReadWriteLock;
 import org.apache.curator.framework.recipes.locks.InterProcessSemaphoreV2;
 import org.apache.curator.framework.recipes.locks.Lease;
 import org.apache.curator.retry.RetryOneTime;
+import org.apache.zookeeper.ZooDefs.Ids;
+import org.apache.zookeeper.data.ACL;
 
 /** A worker of the mixed fleet: see work_test.go for what it does and says. */
 public class Peer {
@@ -18,9 +22,7 @@ public class Peer {
         Path dir = Path.of(args[3]);
         int sections = Integer.parseInt(args[4]), size = Integer.parseInt(args[5]);
         String name = args[6];
-        CuratorFramework client = CuratorFrameworkFactory.newClient(server, 20000, 20000, new RetryOneTime(100));
-        client.start();
-        client.blockUntilConnected();
+        CuratorFramework client = client(server, kind.equals("creator"));
         System.out.println("ready");
         BufferedReader orders = new BufferedReader(new InputStreamReader(System.in));
         orders.readLine();
@@ -35,7 +37,7 @@ public class Peer {
         watchdog.setDaemon(true);
         watchdog.start();
         switch (kind) {
-            case "mutex" -> {
+            case "mutex", "creator" -> {
                 InterProcessMutex lock = new InterProcessMutex(client, path);
                 for (int i = 0; i < sections; i++) {
                     lock.acquire();
@@ -63,6 +65,27 @@ public class Peer {
             default -> throw new IllegalArgumentException(kind);
         }
         client.close();
+    }
+
+    /** If its nodes are for their creator alone, that is who the JAAS file says. */
+    static CuratorFramework client(String server, boolean creator) throws Exception {
+        CuratorFrameworkFactory.Builder of = CuratorFrameworkFactory.builder().connectString(server)
+            .sessionTimeoutMs(20000).connectionTimeoutMs(20000).retryPolicy(new RetryOneTime(100));
+        if (creator) {
+            of.aclProvider(new ACLProvider() {
+                public List<ACL> getDefaultAcl() {
+                    return Ids.CREATOR_ALL_ACL;
+                }
+
+                public List<ACL> getAclForPath(String path) {
+                    return Ids.CREATOR_ALL_ACL;
+                }
+            });
+        }
+        CuratorFramework client = of.build();
+        client.start();
+        client.blockUntilConnected();
+        return client;
     }
 
     static int increment(Path dir) throws Exception {
@@ -114,9 +137,7 @@ public class Peer {
     static void herd(String server, String path, int readers) throws Exception {
         CuratorFramework[] clients = new CuratorFramework[8];
         for (int i = 0; i < clients.length; i++) {
-            clients[i] = CuratorFrameworkFactory.newClient(server, 20000, 20000, new RetryOneTime(100));
-            clients[i].start();
-            clients[i].blockUntilConnected();
+            clients[i] = client(server, false);
         }
         CountDownLatch together = new CountDownLatch(readers);
         Thread[] threads = new Thread[readers];
