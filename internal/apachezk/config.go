@@ -27,6 +27,10 @@ type Config struct {
 	// Servers is the number of servers; 1, a standalone server, if zero.
 	Servers int
 
+	// Spares are further servers, which are not started, and belong to the ensemble
+	// only when a reconfiguration has them join. Their IDs come after the others'.
+	Spares int
+
 	// TickTime is ZooKeeper's unit of time, 200 ms if zero. Session timeouts
 	// are rounded up to whole ticks and are at least two.
 	TickTime time.Duration
@@ -133,6 +137,16 @@ func (c Config) zooCfg(data string, id int, ensemble []ports) string {
 	if len(ensemble) > 1 {
 		for i, p := range ensemble {
 			lines[fmt.Sprintf("server.%d", i+1)] = fmt.Sprintf("%s:%d:%d", loopback, p.quorum, p.election)
+		}
+	}
+	if c.Spares > 0 {
+		lines["reconfigEnabled"] = "true"
+		lines["standaloneEnabled"] = "false"
+		for i, p := range ensemble {
+			delete(lines, fmt.Sprintf("server.%d", i+1))
+			if i < c.Servers || i == id-1 {
+				lines[fmt.Sprintf("server.%d", i+1)] = p.member()
+			}
 		}
 	}
 	if c.Secure {

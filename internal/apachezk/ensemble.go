@@ -26,6 +26,7 @@ type Ensemble struct {
 	warden    *warden.Warden
 	servers   []*Server
 	peerings  []*peering
+	logging   string // directory of the servers' logging configuration
 	temporary string // a directory to remove, if not empty
 	stop      sync.Once
 }
@@ -55,7 +56,7 @@ func start(ctx context.Context, installation Installation, cfg Config) (*Ensembl
 		return nil, fmt.Errorf("apachezk: prepare servers: %w", err)
 	}
 	starting, ctx := errgroup.WithContext(ctx)
-	for _, s := range e.servers {
+	for _, s := range e.servers[:cfg.Servers] {
 		starting.Go(func() error { return s.Start(ctx) })
 	}
 	if err := starting.Wait(); err != nil {
@@ -76,41 +77,58 @@ func (e *Ensemble) prepare(installation Installation, cfg Config) (err error) {
 	if cfg.Dir, err = filepath.Abs(cfg.Dir); err != nil {
 		return err
 	}
-	logging := filepath.Join(cfg.Dir, "conf")
-	if err := writeLogging(logging); err != nil {
+	e.logging = filepath.Join(cfg.Dir, "conf")
+	if err := writeLogging(e.logging); err != nil {
 		return err
 	}
-	if e.ports, err = reservePorts(cfg.Servers); err != nil {
+	if e.ports, err = reservePorts(cfg.Servers + cfg.Spares); err != nil {
 		return err
 	}
 	if e.warden, err = warden.New(); err != nil {
 		return err
 	}
 	for i, ports := range e.ports.servers {
-		id := i + 1
-		dir := filepath.Join(cfg.Dir, fmt.Sprintf("server-%d", id))
-		zooCfg, err := cfg.writeFiles(dir, id, e.ports.servers)
-		if err != nil {
-			return err
+		s := &Server{
+			id: i + 1, ports: ports, warden: e.warden, installation: installation, config: cfg,
+			dir: filepath.Join(cfg.Dir, fmt.Sprintf("server-%d", i+1)),
 		}
-		flags := cfg.jvmFlags()
 		if cfg.Route != nil {
-			p, err := newPeering(id, e.ports.servers, cfg.Route)
+			p, err := newPeering(s.id, e.ports.servers, cfg.Route)
 			if err != nil {
 				return err
 			}
 			e.peerings = append(e.peerings, p)
-			flags = append(flags, p.jvmFlags()...)
+			s.routing = p.jvmFlags()
 		}
-		e.servers = append(e.servers, &Server{
-			id:     id,
-			ports:  ports,
-			dir:    dir,
-			argv:   installation.command(logging, flags, zooCfg),
-			warden: e.warden,
-		})
+		if err := e.configure(s); err != nil {
+			return err
+		}
+		e.servers = append(e.servers, s)
 	}
 	return nil
+}
+
+// configure prepares a server's next start.
+func (e *Ensemble) configure(s *Server) error {
+	zooCfg, err := s.config.writeFiles(s.dir, s.id, e.ports.servers)
+	s.argv = s.installation.command(e.logging, append(s.config.jvmFlags(), s.routing...), zooCfg)
+	return err
+}
+
+// Change has the server run another installation, that of ZOOKEEPER_HOME home unless that is empty, and another Config, from
+// its next start on. Its ports and its data stay. What is about the whole ensemble must not change: Servers, Spares, Route, Dir.
+func (e *Ensemble) Change(s *Server, home string, change func(*Config)) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if home != "" {
+		jars, err := releaseJars(home)
+		if err != nil {
+			return err
+		}
+		s.installation.Classpath = jars
+	}
+	change(&s.config)
+	return e.configure(s)
 }
 
 // Stop kills all servers. It may be called again.

@@ -24,6 +24,11 @@ const (
 
 type ports struct{ client, quorum, election, secure int }
 
+// member is what a server's line in the configuration of an ensemble says.
+func (p ports) member() string {
+	return fmt.Sprintf("%s:%d:%d;%s:%d", loopback, p.quorum, p.election, loopback, p.client)
+}
+
 // reservation is a block of ports. Whoever listens on the first has the others
 // to himself, among all that use this package on the machine. Only a program
 // that does not may take one before the server binds it.

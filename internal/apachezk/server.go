@@ -28,14 +28,17 @@ var errPortTaken = errors.New("port taken by somebody else")
 // Server is one server of an ensemble. Its methods may be called from several
 // goroutines.
 type Server struct {
-	id     int
-	ports  ports
-	dir    string
-	argv   []string
-	warden *warden.Warden
+	id      int
+	ports   ports
+	dir     string
+	warden  *warden.Warden
+	routing []string // flags by which its connections to the others are routed
 
-	mu      sync.Mutex // guards process
-	process *process   // nil before the first start
+	mu           sync.Mutex // guards what follows
+	installation Installation
+	config       Config
+	argv         []string // of the next start
+	process      *process // nil before the first start
 }
 
 // ID returns the server's number in the ensemble, counted from 1.
@@ -43,6 +46,9 @@ func (s *Server) ID() int { return s.id }
 
 // Addr returns the host:port at which clients reach the server.
 func (s *Server) Addr() string { return hostPort(s.ports.client) }
+
+// Member returns the server's line for a reconfiguration that has it join.
+func (s *Server) Member() string { return fmt.Sprintf("server.%d=%s", s.id, s.ports.member()) }
 
 // SecureAddr returns the host:port at which clients reach a server with
 // Config.Secure by TLS.

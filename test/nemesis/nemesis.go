@@ -31,20 +31,29 @@ func (s *Soak) nemesis(ctx context.Context, rng *rand.Rand, faults []fault) erro
 			return nil
 		}
 		f := g.next()
-		i := Injection{Fault: f.name, Began: Now()}
-		heal, err := f.inject(s, rng)
-		if err == nil && heal != nil {
-			_ = pause(ctx, between(rng, 100*time.Millisecond, 3*s.Timeout/2))
-			err = heal()
-		}
-		i.Ended = Now()
-		s.history.Injected(i)
-		s.Progress("%4.0fs  %s, over after %.1fs; %d holds so far", Since(s.began).Seconds(), f.name, i.Ended.Sub(i.Began).Seconds(), s.history.holds())
+		err := s.During(f.name, func() error {
+			heal, err := f.inject(s, rng)
+			if err == nil && heal != nil {
+				_ = pause(ctx, between(rng, 100*time.Millisecond, 3*s.Timeout/2))
+				err = heal()
+			}
+			return err
+		})
 		if err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// During notes that something happens while do runs.
+func (s *Soak) During(name string, do func() error) error {
+	i := Injection{Fault: name, Began: Now()}
+	err := do()
+	i.Ended = Now()
+	s.history.Injected(i)
+	s.Progress("%4.0fs  %s, over after %.1fs; %d holds so far", Since(s.began).Seconds(), name, i.Ended.Sub(i.Began).Seconds(), s.history.holds())
+	return err
 }
 
 // generator yields faults: each once, in random order, before any comes again.

@@ -21,6 +21,7 @@ type Soak struct {
 	Processes int
 	Timeout   time.Duration // of the sessions
 	Length    time.Duration // at least; each fault comes once however long that takes
+	Plan      func() error  // what happens instead of the faults, by During; not nil, and neither Length nor the faults count
 	Seed      uint64
 	Pictures  string // directory for what is drawn of bad histories
 	Progress  func(format string, args ...any)
@@ -135,8 +136,11 @@ func (s *Soak) launch(w *worker) error {
 	return nil
 }
 
-// injectFaults runs the nemeses.
+// injectFaults runs the nemeses, or what is planned.
 func (s *Soak) injectFaults() error {
+	if s.Plan != nil {
+		return errors.Join(s.Plan(), context.Cause(s.ctx))
+	}
 	running, ctx := errgroup.WithContext(s.ctx)
 	for i, faults := range nemeses {
 		rng := rand.New(rand.NewPCG(s.Seed, uint64(i)))
