@@ -108,6 +108,7 @@ type options struct {
 	keyed     bool // they are a Keyed's
 	striped   bool // WithStripes
 	stripes   int
+	oneSided  bool
 }
 
 func newOptions(path string, kind recipe.Kind, opts []Option) (*options, error) {
@@ -170,7 +171,7 @@ func (o *options) checkKind(kind recipe.Kind) error {
 
 // queue returns what the queue of a lock on path has to know.
 func (o *options) queue(path string) queue.Options {
-	made := queue.Options{Data: o.data, ACL: o.acl, MinHold: o.minHold, MaxHold: o.maxHold, LossGrace: o.lossGrace, NewHold: newHold}
+	made := queue.Options{Data: o.data, ACL: o.acl, MinHold: o.minHold, MaxHold: o.maxHold, LossGrace: o.lossGrace, OneSided: o.oneSided, NewHold: newHold}
 	if o.trace != nil {
 		made.NewHistory = func(node string, token int64) queue.History { return newHistory(o.trace, path, node, token) }
 	}
@@ -184,6 +185,13 @@ func (o *options) checkCreate(dir string) error {
 	}
 	return nil
 }
+
+// WithOneSided accepts that other clients use the lock's path which do not wait for this library's nodes, though it
+// waits for theirs, or have been told to, which their nodes do not show. Without it a call that finds
+// such a node says so in the log, at Warn and once for each path, and what to change; and a call
+// that finds Curator's LeaderLatch, which waits for no lock, fails.
+// See https://github.com/zklock/zklock/blob/main/docs/comparison.md#who-keeps-whom-out.
+func WithOneSided() Option { return func(o *options) { o.oneSided = true } }
 
 // WithACL sets the access list of the lock's nodes and, if it has to be created, of its path.
 // What is missing above that has the same list, and everybody may create others there. The

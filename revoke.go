@@ -9,7 +9,6 @@ import (
 	"github.com/go-zookeeper/zk"
 
 	"github.com/zklock/zklock/internal/client"
-	"github.com/zklock/zklock/internal/queue"
 	"github.com/zklock/zklock/internal/recipe"
 	"github.com/zklock/zklock/internal/wire"
 )
@@ -194,7 +193,7 @@ func (s *Session) mark(ctx context.Context, node string) (mark []byte, version i
 		return nil, 0, zk.ErrNoNode
 	case isForeign(node):
 		return nil, 0, errForeign
-	case !queue.Ours(recipe.Base(node)), said.Stat == nil:
+	case !recipe.Ours(recipe.Base(node)), said.Stat == nil:
 		return recipe.Revoked(nil), -1, nil
 	}
 	rest, _ := recipe.Revocation(said.Data) // which fits with the mark, since it fitted with an ACL

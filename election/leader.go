@@ -11,7 +11,6 @@ import (
 	"github.com/zklock/zklock"
 	"github.com/zklock/zklock/internal/client"
 	"github.com/zklock/zklock/internal/owner"
-	"github.com/zklock/zklock/internal/queue"
 	"github.com/zklock/zklock/internal/recipe"
 )
 
@@ -164,7 +163,7 @@ func leader(node string, data []byte, stat *zk.Stat, before *picture) *Leadershi
 	switch {
 	case !client.IsEphemeral(stat), said.Election == owner.Candidate:
 		return nil
-	case marked && rest == nil && queue.Ours(recipe.Base(node)): // Curator's mark: its owner will say it anew
+	case marked && rest == nil && recipe.Ours(recipe.Base(node)): // Curator's mark: its owner will say it anew
 		if before == nil || before.leader == nil || before.leader.Token != l.Token {
 			return nil
 		}

@@ -3,7 +3,6 @@ package client
 import (
 	"github.com/go-zookeeper/zk"
 
-	"github.com/zklock/zklock/internal/latch"
 	"github.com/zklock/zklock/internal/wire"
 )
 
@@ -55,9 +54,7 @@ func (c *Client) takeStood(nodes []string) (l *wire.Link, told int64, again []un
 		again = append(again, unasked{key, w})
 	}
 	ws.stood = nil
-	if len(again) > 0 {
-		ws.recheckLater()
-	}
+	ws.recheckLater()
 	return l, ws.told, again, others
 }
 
@@ -100,8 +97,8 @@ func (c *Client) haveSet(set []unasked, err error) {
 		switch {
 		case err == nil && u.watch.Gone():
 			_ = ws.armed(u.key, u.watch, zk.ErrNoNode)
-		case err == nil || latch.IsClosed(u.watch.Link.Down()):
-			_ = ws.armed(u.key, u.watch, err)
+		case err == nil:
+			_ = ws.armed(u.key, u.watch, nil)
 		default:
 			ws.mu.Lock()
 			ws.ask(u)

@@ -154,12 +154,12 @@ func (s *Session) tellForeign(path string, stat *zk.Stat) {
 	}
 }
 
-// warnOnce tells the log of a node, once for each text and queue.
+// warnOnce tells the log of a node, once for each cause and queue.
 func (s *Session) warnOnce(what, node string, session int64, cause string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	dir := recipe.Parent(node)
-	if told := [2]string{what, dir}; !s.told[told] {
+	if told := [2]string{cause, dir}; !s.told[told] {
 		s.told[told] = true
 		s.client.Log.Warn(what, "path", dir, "node", node, "session", client.Hex(session), "cause", cause)
 	}

@@ -41,17 +41,10 @@ func (i *identities) next(dir string, k recipe.Kind) (stem, id string) {
 	return stem, stem[len(dir)+len("/"+recipe.Prefix):][:uuidLength]
 }
 
-// Ours reports whether a node's name is one that this library gives, in whatever session: its
-// UUID has the form of next's, which one in a thousand million random ones has.
-func Ours(name string) bool {
-	id, ok := strings.CutPrefix(name, recipe.Prefix)
-	return ok && len(id) > uuidLength && strings.HasPrefix(id[sharedLength:], "8000-0000")
-}
-
 // makerOf returns what the names of all nodes of the session share that has made this one; false if
 // another library has.
 func makerOf(name string) (maker string, ok bool) {
-	if !Ours(name) {
+	if !recipe.Ours(name) {
 		return "", false
 	}
 	return name[:len(recipe.Prefix)+sharedLength], true

@@ -67,13 +67,13 @@ func TestASessionKnowsItsOwnNodesByTheirNames(t *testing.T) {
 }
 
 func TestThisLibrarysNodesAreKnownByTheirNamesInWhateverSession(t *testing.T) {
-	require.True(t, Ours(recipe.Stem(newIdentities().id(), recipe.Exclusive)+"0000000041"))
+	require.True(t, recipe.Ours(recipe.Stem(newIdentities().id(), recipe.Exclusive)+"0000000041"))
 	for _, name := range []string{
 		"_c_4e0b1b1e-5f7c-4b43-9d2d-3c1e2b5f7a90-lock-0000000041", // Curator's
 		"4e0b1b1e-5f7c-4b43-8000-000000000001-lock-0000000041",
 		"_c_4e0b1b1e-5f7c-4b43-8000-000000000001", // no lock node
 		"_c_", "", "config",
 	} {
-		require.False(t, Ours(name), name)
+		require.False(t, recipe.Ours(name), name)
 	}
 }

@@ -15,10 +15,14 @@ import (
 // the lock was handed over inside the process, notices nothing.
 const errMixed = client.Final("each needs a path of its own")
 
-// mixed returns an error if a semaphore is in use where q's lock is, whose children are names.
+// mixed returns an error if a semaphore is in use where q's lock is, whose children are names, or what
+// never waits for it.
 func (q *Queue) mixed(ctx context.Context, names []string) error {
 	if q.ofSemaphore() {
 		return nil
+	}
+	if err := q.peers(names); err != nil {
+		return err
 	}
 	base, permits := recipe.Base(q.path), ""
 	var err error

@@ -39,6 +39,8 @@ type Options struct {
 	// LossGrace is how long a node stays after its hold was lost, though the session lives, unless
 	// the hold's owner gives it back before.
 	LossGrace time.Duration
+	// OneSided accepts locks of other libraries in the queue that do not wait for this one.
+	OneSided bool
 	// NewHold returns a hold that has not begun, as a part of something of the user's.
 	NewHold func() *Hold
 	// NewHistory returns what is told of the hold of that node; nil if nothing is.

@@ -51,16 +51,16 @@ func (c *contender) haveRead(name string, next *client.Watch) {
 // mayRead reports whether nodes by the same maker, and ours, were read here before. One session's nodes in a
 // queue have the same ACL, and there is no need to read another of them.
 func (c *contender) mayRead(name string) bool {
-	maker, ok := makerOf(name)
+	maker, _ := makerOf(name)
 	read := c.queue.readable.Load()
-	return ok && read != nil && *read == maker
+	return read != nil && *read == maker
 }
 
 // isAnothers reports whether the node, which next watches, is another session's.
 func (c *contender) isAnothers(name string, next *client.Watch) bool {
 	if next.Stat == nil {
 		_, ours := c.queue.session.ids.of(name)
-		return Ours(name) && !ours
+		return recipe.Ours(name) && !ours
 	}
 	return next.Stat.EphemeralOwner != c.incarnation.id
 }

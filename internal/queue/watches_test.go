@@ -5,6 +5,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/go-zookeeper/zk"
 	"github.com/stretchr/testify/require"
 
 	"github.com/zklock/zklock/internal/recipe"
@@ -69,6 +70,29 @@ func TestANodeOfAnotherMakerIsRead(t *testing.T) {
 		time.Sleep(time.Second)
 		hold(t, another)
 		require.Equal(t, 2, counted(server, zktest.OpGetData, func() { ask(t.Context(), q.Acquire) }))
+	})
+}
+
+// A session that another library has made is not known by the names of its nodes.
+func TestANodeOfAnotherLibraryIsReadEachTime(t *testing.T) {
+	taking(t, func(t *testing.T, server *zktest.Server, _ *Session, q *Queue) {
+		for range 2 {
+			takeAway := other(t, server, zk.FlagEphemeralSequential, "_c_89828215-0848-46eb-9811-070aa416b844-lock-")
+			var came <-chan outcome
+			require.Equal(t, 2, counted(server, zktest.OpGetData, func() { came = ask(t.Context(), q.Acquire) }))
+			takeAway[0]()
+			require.NoError(t, granted(t, came).Release(t.Context(), nil))
+			synctest.Wait()
+		}
+	})
+}
+
+// Its own node would tell it nothing: it looks at the queue when it is woken.
+func TestWhoIsBehindSeveralWatchesTheNearestAlone(t *testing.T) {
+	taking(t, func(t *testing.T, server *zktest.Server, other *Session, q *Queue) {
+		hold(t, connect(t, server))
+		ask(t.Context(), lockAt(other, "/lock").Acquire)
+		require.Zero(t, counted(server, zktest.OpSetWatches, func() { ask(t.Context(), q.Acquire) }))
 	})
 }
 

@@ -41,8 +41,8 @@ var markers = []struct {
 	{"-lock-", Exclusive},
 	{"-__WRIT__", Write},
 	{"-__READ__", Read},
-	{"__lock__", Exclusive},
-	{"__rlock__", Read},
+	{kazoosWriter, Exclusive},
+	{kazoosReader, Read},
 }
 
 // plain is all that some locks have ahead of the sequence.
@@ -61,6 +61,14 @@ const (
 // Stem returns what the name of a node of kind k begins with: all but its sequence.
 func Stem(id string, k Kind) string {
 	return Prefix + id + Marker(k)
+}
+
+// Ours reports whether a node's name is one that this library gives, in whatever session. The end of
+// its UUID counts, from zero on: of random ones, one in a thousand million has that form.
+func Ours(name string) bool {
+	const random, counter = "xxxxxxxx-xxxx-xxxx-", "8000-000000000000"
+	id, ok := strings.CutPrefix(name, Prefix)
+	return ok && len(id) > len(random)+len(counter) && strings.HasPrefix(id[len(random):], "8000-0000")
 }
 
 // Marker returns what stands between the id and the sequence of a node of kind k.

@@ -381,7 +381,7 @@ var ofTheLibrary = []judged{
 		{"internal/queue/contender.go", "if c.unused || s.isOver(c) {", "if c.unused {"},
 	}}, "TestASessionThatIsClosedDuringAMinHoldLeavesNoTimer"},
 	{mutant{"somebody else's node gets more than Curator's mark", []edit{
-		{"revoke.go", "case !queue.Ours(recipe.Base(node)), ", "case queue.Ours(\"\"), "},
+		{"revoke.go", "case !recipe.Ours(recipe.Base(node)), ", "case recipe.Ours(\"\"), "},
 	}}, "TestSomebodyElsesNodeGetsCuratorsMarkAndNothingElse"},
 	{mutant{"a second request to give back is put ahead of the first", []edit{
 		{"revoke.go", "rest, _ := recipe.Revocation(said.Data)", "rest := said.Data"},

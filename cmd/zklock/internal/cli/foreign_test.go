@@ -110,3 +110,16 @@ func TestThePathsBelowALockAreNoPartOfIt(t *testing.T) {
 		require.Len(t, v.found, 1)
 	}
 }
+
+func TestStatusTellsOfWhatMayNotWaitForALock(t *testing.T) {
+	const kazoos = "4f1c2d3e5a6b47988a9b0c1d2e3f4a5b__lock__0000000003"
+	session := beside(t, zk.FlagEphemeral, kazoos)
+	table, _ := statusOf(t, session)
+	require.NotContains(t, table, "may not wait", "nobody else is there")
+	ours := "/app/lock/_c_89828215-0848-46eb-8000-000000000001-lock-0000000004"
+	_, err := session.Conn().Create(ours, nil, zk.FlagEphemeral, zk.WorldACL(zk.PermAll))
+	require.NoError(t, err)
+	table, _ = statusOf(t, session)
+	require.Contains(t, table, `__lock__0000000003 is of kazoo's lock, which may not wait for zklock's nodes: make it with extra_lock_patterns=["-lock-"].`)
+	require.Equal(t, 1, strings.Count(table, "may not wait"))
+}

@@ -150,6 +150,11 @@ func (v view) writeTable(to io.Writer) error {
 // note says what is not as usual of a node, and what may be done.
 func (v view) note(c zklock.Contender) string {
 	name := strings.TrimPrefix(v.printableNode(c.Node), v.whole+"/")
+	for _, other := range v.found {
+		if p, ok := recipe.PeerOf(recipe.Base(c.Node), recipe.Kind(other.Kind)); ok && recipe.Ours(recipe.Base(other.Node)) {
+			return fmt.Sprintf("%s is of %s, which may not wait for zklock's nodes: %s.\n", name, p.Lock, p.Cure)
+		}
+	}
 	switch {
 	case c.Persistent:
 		return fmt.Sprintf("%s is persistent: it goes with no session, and whoever comes behind it waits for ever.\n"+

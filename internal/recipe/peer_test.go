@@ -1,0 +1,31 @@
+package recipe
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// Curator and kazoo have made these nodes; who gets in is seen in test/interop.
+func TestANodesNameTellsWhetherItsLockWaitsForOurs(t *testing.T) {
+	const uuid = "_c_89828215-0848-46eb-9811-070aa416b844"
+	for name, gets := range map[string]struct{ inALock, inReaders bool }{
+		uuid + "-latch-0000000000":                            {true, true},
+		"4f1c2d3e5a6b47988a9b0c1d2e3f4a5b__lock__0000000001":  {true, true},
+		"4f1c2d3e5a6b47988a9b0c1d2e3f4a5b__rlock__0000000001": {true, true},
+		uuid + "-lock-0000000003":                             {false, true},
+		uuid + "-__READ__0000000003":                          {true, false},
+		uuid + "-__WRIT__0000000003":                          {true, false},
+		"_c_2ea2a3e7c1b24d0f8b6c5d4e3f2a1b0c-lock-0000000003": {false, false}, // zk.Lock's
+		"lock-0000000003":                                     {false, false},
+		"0000000003":                                          {false, false},
+		"settings":                                            {false, false},
+	} {
+		for kind, want := range map[Kind]bool{Exclusive: gets.inALock, Read: gets.inReaders, Write: gets.inReaders} {
+			p, ok := PeerOf(name, kind)
+			require.Equal(t, want, ok, "%s beside %v", name, kind)
+			require.Equal(t, ok, p.Lock != "" && p.Cure != "", name)
+			require.Equal(t, name == uuid+"-latch-0000000000", p.Never)
+		}
+	}
+}
