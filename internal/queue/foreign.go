@@ -110,7 +110,7 @@ func (q *Queue) statsOf(ctx context.Context, nodes []recipe.Node) ([]*zk.Stat, e
 			}
 		}
 		if err != nil {
-			return nil, q.unseen(n, err)
+			return nil, q.unseen(ctx, n, err)
 		}
 		stats[i] = stat
 	}
@@ -118,11 +118,11 @@ func (q *Queue) statsOf(ctx context.Context, nodes []recipe.Node) ([]*zk.Stat, e
 }
 
 // unseen returns what it means that n could not be looked at.
-func (q *Queue) unseen(n recipe.Node, err error) error {
+func (q *Queue) unseen(ctx context.Context, n recipe.Node, err error) error {
 	switch {
 	case client.LooksEnded(err), errors.Is(err, client.ErrClosed):
 		return err
-	case client.Refused(err):
+	case client.Refused(err) && !q.isStale(ctx, q.watchKey(n).Path):
 		return fmt.Errorf("%s may be a node of another library's lock, and its ACL does not let this session look: %w", q.watchKey(n).Path, err)
 	}
 	return client.ErrStale

@@ -77,7 +77,7 @@ func (c *contender) place(ctx context.Context, view *listing) (place, error) {
 		}
 		p, err := view.placeOf(c)
 		switch {
-		case errors.Is(err, errNodeDeleted) && c.lacked(ctx):
+		case errors.Is(err, errNodeDeleted) && c.queue.isStale(ctx, c.node):
 			err = cmp.Or(c.again(ctx, c.node), client.ErrStale)
 		case err == nil && p.Foreign:
 			p, err = c.pastForeign(ctx, view)
@@ -93,10 +93,10 @@ func (c *contender) place(ctx context.Context, view *listing) (place, error) {
 	}
 }
 
-// lacked reports whether the leader has c's node, which the server's list does not show.
-func (c *contender) lacked(ctx context.Context) bool {
-	asked := c.queue.session.client
-	return client.IsStale(asked.ConfirmUnder(ctx, func() error { return asked.Confirm(c.node) }))
+// isStale reports whether the leader and the server differ about a node, which ends the connection.
+func (q *Queue) isStale(ctx context.Context, node string) bool {
+	asked := q.session.client
+	return client.IsStale(asked.ConfirmUnder(ctx, func() error { return asked.Confirm(node) }))
 }
 
 // placeOf returns where c stands. Its errors end the place in the queue, but for

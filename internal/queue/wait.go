@@ -63,7 +63,7 @@ func (c *contender) waitBehind(ctx context.Context, at place) (*Hold, error) {
 	select {
 	case <-w.next.Fired:
 	case <-w.before.End():
-		return nil, w.before.Refusal()
+		return nil, c.queue.refusal(ctx, w.before, at.Before)
 	case <-w.own.End():
 		return nil, w.own.Refusal()
 	case <-at.link.Down():
@@ -73,7 +73,7 @@ func (c *contender) waitBehind(ctx context.Context, at place) (*Hold, error) {
 	case <-ctx.Done():
 		return nil, client.Ended(ctx)
 	}
-	err := w.next.Refusal()
+	err := c.queue.refusal(ctx, w.next, at.Nearest)
 	if w.next.CameLate() { // it was listed: if it is again, only the server's data can be the reason
 		err = c.again(ctx, recipe.Join(c.queue.dir, at.Nearest.Name))
 	}
@@ -92,6 +92,15 @@ func (c *contender) waitBehind(ctx context.Context, at place) (*Hold, error) {
 	}
 	c.haveRead(at.Nearest.Name, w.next)
 	return c.grant(ctx, at.link)
+}
+
+// refusal returns why a contender's node cannot be watched, unless nobody but the server has that node.
+func (q *Queue) refusal(ctx context.Context, w *client.Watch, n recipe.Node) error {
+	err := w.Refusal()
+	if client.Refused(err) && q.isStale(ctx, q.watchKey(n).Path) {
+		return client.ErrStale
+	}
+	return err
 }
 
 // again is called before the queue is listed again because a server has contradicted itself about

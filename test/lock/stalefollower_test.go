@@ -136,6 +136,30 @@ func TestAWaiterBehindANodeThatOnlyItsServerShowsGoesToAnotherServer(t *testing.
 	}
 }
 
+// Who is refused at such a node waits for no recheck either.
+func TestANodeThatOnlyAServerShowsAndNobodyMayReadRefusesNoCall(t *testing.T) {
+	for name, stem := range map[string]string{"a lock's": "_c_x-lock-", "another library's": "n_"} {
+		t.Run(name, func(t *testing.T) {
+			inDifferingBubble(t, func(t *testing.T, m *differing) {
+				operator := m.session("operator")
+				require.NoError(t, m.locker(operator).LockContext(t.Context())) // makes the path
+				node, err := operator.Conn().Create(m.path+"/"+stem, nil, zk.FlagEphemeralSequential, zk.WorldACL(zk.PermAll))
+				require.NoError(t, err)
+				_, err = operator.Conn().SetACL(node, zk.DigestACL(zk.PermAll, "nobody", "here"), -1)
+				require.NoError(t, err)
+				time.Sleep(time.Second)
+				require.True(t, m.stale.KeepNode(node))
+				require.NoError(t, operator.Close())
+				s := m.begin(m.e.PipeAddrs()...)
+				h, err := m.locker(s).Acquire(t.Context())
+				require.NoError(t, err)
+				require.NoError(t, h.Err())
+				m.requireLeft(s, "shows "+node)
+			})
+		})
+	}
+}
+
 // A try waits for no recheck: what has refused it for long is asked for. The path of another lock does not refuse it.
 func TestATryIsNotRefusedForGoodByANodeThatOnlyItsServerShows(t *testing.T) {
 	inDifferingBubble(t, func(t *testing.T, m *differing) {
