@@ -51,12 +51,14 @@ func (l *Link) authenticate() (ok bool) {
 		return true
 	}
 	l.loggingIn.Store(true)
+	began := l.dialer.Clock.Now()
+	l.bearSilence(l.limit) // anew: the server answers, and may be far
 	err := l.converse()
 	if err == nil {
 		l.loggingIn.Store(false)
 		return true
 	}
-	if l.dialer.Clock.Now().Least(l.Asked) >= l.limit {
+	if l.dialer.Clock.Now().Least(began) >= l.limit {
 		l.dialer.slow.Add(1)
 	}
 	l.end(err)

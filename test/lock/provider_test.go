@@ -1,8 +1,12 @@
 package lock_test
 
 import (
+	"context"
 	"crypto/tls"
 	"errors"
+	"io"
+	"net"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -60,6 +64,80 @@ func TestASessionIsWhoItsProviderSaysWhenItConnects(t *testing.T) {
 		now, failure = []string{"eve"}, nil
 		reconnect()
 		isNow("team", "eve", "own")
+	})
+}
+
+// demanding dials the server through TLS that wants a certificate of the authority, which has an hour.
+func (b *bubble) demanding(by func() *authority) zklock.SessionOption {
+	return zklock.WithDialer(func(network, address string, timeout time.Duration) (net.Conn, error) {
+		plain, err := b.server.Dial(network, address, timeout)
+		if err != nil {
+			return nil, err
+		}
+		a := by()
+		config := a.client("server")
+		config.ClientAuth, config.ClientCAs = tls.RequireAndVerifyClientCert, a.pool()
+		config.MaxVersion = tls.VersionTLS12 // in 1.3 both write when the server judges, and a pipe has no room
+		ours, theirs := net.Pipe()
+		secure := tls.Server(theirs, config)
+		go func() {
+			defer plain.Close()
+			_, _ = io.Copy(plain, secure)
+		}()
+		go func() {
+			defer theirs.Close()
+			_, _ = io.Copy(secure, plain)
+		}()
+		return ours, nil
+	})
+}
+
+// A connection stands on, and the next one needs a certificate that is good then.
+func TestAHoldOutlivesItsCertificateIfThatIsRenewed(t *testing.T) {
+	inBubble(t, func(t *testing.T, b *bubble) {
+		var by atomic.Pointer[authority]
+		by.Store(newAuthority(t, "first"))
+		var now atomic.Pointer[tls.Config]
+		renew := func() {
+			config := by.Load().client("ann")
+			config.ServerName = "127.0.0.1"
+			now.Store(config)
+		}
+		renew()
+		s, err := zklock.Connect(t.Context(), []string{b.server.PipeAddr()}, longSession, b.demanding(by.Load),
+			zklock.WithTLSProvider(func() (*tls.Config, error) { return now.Load(), nil }))
+		require.NoError(t, err)
+		defer s.Close()
+		h := must(b.locker(s).Acquire(t.Context()))
+		ping := func(limit time.Duration) error {
+			ctx, cancel := context.WithTimeout(t.Context(), limit)
+			defer cancel()
+			return s.Ping(ctx)
+		}
+		refused := func(why string) {
+			t.Helper()
+			b.server.CutSession(s.ID())
+			require.ErrorContains(t, ping(time.Second), why)
+		}
+		renewed := func() {
+			t.Helper()
+			renew()
+			require.NoError(t, ping(prompt))
+			require.NoError(t, h.Err())
+		}
+		for range 3 {
+			time.Sleep(2 * time.Hour)
+			require.True(t, h.Valid())
+			refused("expired certificate")
+			renewed()
+		}
+		by.Store(newAuthority(t, "second"))
+		refused("certificate signed by unknown authority")
+		renewed()
+		time.Sleep(2 * time.Hour)
+		refused("expired certificate")
+		<-h.Lost()
+		require.ErrorContains(t, h.Err(), "expired certificate")
 	})
 }
 

@@ -134,7 +134,7 @@ func TestRefusedCredentialsAreTriedOnce(t *testing.T) {
 	l.Unlock()
 }
 
-// authority issues certificates, for the time of a test.
+// authority issues certificates, each for an hour.
 type authority struct {
 	t    *testing.T
 	cert *x509.Certificate
@@ -156,6 +156,9 @@ func (a *authority) issue(template *x509.Certificate) (*x509.Certificate, *ecdsa
 	require.NoError(a.t, err)
 	template.SerialNumber = big.NewInt(time.Now().UnixNano())
 	template.NotBefore, template.NotAfter = time.Now().Add(-time.Hour), time.Now().Add(time.Hour)
+	if template.IsCA {
+		template.NotAfter = time.Now().Add(24 * time.Hour)
+	}
 	parent, signer := a.cert, a.key
 	if parent == nil {
 		parent, signer = template, key
