@@ -117,14 +117,14 @@ func (w *watching) round(ctx context.Context) (again time.Duration, err error) {
 			return 0, ErrClosed
 		case <-below.Some():
 		}
+		if err := w.session.client.Sleep(ctx, gatherTime); err != nil {
+			return 0, err
+		}
 		if err := w.follow(ctx, below); err != nil {
 			return gatherTime, transient(err)
 		}
 		if !w.show(ctx, &err) {
 			return gatherTime, transient(err)
-		}
-		if err := w.session.client.Sleep(ctx, gatherTime); err != nil {
-			return 0, err
 		}
 	}
 }

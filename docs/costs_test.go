@@ -234,7 +234,7 @@ var operations = map[string]func(b *bench) cost{
 		c := b.measure(func() {
 			node, err := b.one.Conn().Create(path+"/_c_one-lock-", nil, zk.FlagEphemeral|zk.FlagSequence, zk.WorldACL(zk.PermAll))
 			require.NoError(b.t, err)
-			time.Sleep(settled)
+			time.Sleep(calm)
 			require.NoError(b.t, b.one.Conn().Delete(node, -1))
 		})
 		return cost{c.requests, "-"}

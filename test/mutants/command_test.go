@@ -166,7 +166,7 @@ var ofTheCommand = []struct {
 		{"tree.go", "!(recipe.Base(path) == recipe.Turns && ", "!((recipe.Base(path) == recipe.Turns || recipe.Base(path) == recipe.Permits) && "},
 	}}, cli, "TestLsListsALockThatIsCalledAsPermitsAre"},
 	{mutant{"revoke does not say that it could not say whom it has asked", []edit{
-		{cli + "/revoke.go", "failed = append(failed, say(\"asked %s for %s\\n\", describe(c).who(), node))", "_ = say(\"asked %s for %s\\n\", describe(c).who(), node)"},
+		{cli + "/revoke.go", "failed = append(failed, say(\"asked %s for %s\\n\", shown.Of(c).Who(), node))", "_ = say(\"asked %s for %s\\n\", shown.Of(c).Who(), node)"},
 	}}, cli, "TestRevokeFailsIfItsOutputCannotBeWritten"},
 	{mutant{"a node below a chroot is shown by its whole path", []edit{
 		{cli + "/view.go", "whole: client.Of(session).Below(path), at:", "whole: path, at:"},

@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/zklock/zklock"
+	"github.com/zklock/zklock/cmd/zklock/internal/shown"
 	"github.com/zklock/zklock/internal/backoff"
 	"github.com/zklock/zklock/internal/client"
 	"github.com/zklock/zklock/internal/plain"
@@ -65,6 +66,7 @@ type breaking struct {
 	path    string
 	node    string
 	yes     bool
+	shown   *agreement                                                       // elsewhere, where it was agreed to
 	ask     func(ctx context.Context, question string) (yes bool, err error) // nil if there is nobody to ask
 }
 
@@ -80,6 +82,9 @@ type agreement struct {
 // was agreed to, it is asked for again.
 func (b *breaking) run(ctx context.Context) error {
 	var agreed agreement
+	if b.shown != nil {
+		agreed = *b.shown
+	}
 	var shown int32 // version of the node's data
 	for round := 1; ; round++ {
 		first := round == 1
@@ -98,7 +103,7 @@ func (b *breaking) run(ctx context.Context) error {
 		}
 		target := v.found[at]
 		now := agreement{target.Token, target.Held}
-		if now != agreed || stat.Version != shown {
+		if now != agreed || first || stat.Version != shown {
 			if err := b.show(v, at); err != nil {
 				return err
 			}
@@ -171,7 +176,7 @@ func (b *breaking) find(ctx context.Context) (v view, at int, stat *zk.Stat, err
 
 // show says what the deletion of the node means.
 func (b *breaking) show(v view, at int) error {
-	c := describe(v.found[at])
+	c := shown.Of(v.found[at])
 	role, effect := "waits for", "It loses its place in the queue."
 	switch held, _ := v.held(); {
 	case c.Held && len(held) > 1:
@@ -183,7 +188,7 @@ func (b *breaking) show(v view, at int) error {
 		effect = "It goes with no session: make sure that no program needs it."
 	}
 	_, err := fmt.Fprintf(b.out, "%s (%s, session %s, token %d, since %s) %s %s.\n%s\n",
-		v.printableNode(c.Node), c.who(), c.Session, c.Token, v.age(c.Created), role, v.path, effect)
+		v.printableNode(c.Node), c.Who(), c.Session, c.Token, v.age(c.Created), role, v.path, effect)
 	return withCode(exitFailure, err)
 }
 
@@ -193,6 +198,8 @@ func (b *breaking) agree(ctx context.Context, node string, first bool) error {
 	switch {
 	case b.yes && first:
 		return nil
+	case b.shown != nil:
+		return withCode(exitConflict, fmt.Errorf("nothing was deleted: %s is not as it was shown", node))
 	case b.ask == nil && first:
 		return usage("nothing was deleted: add --yes to delete %s", node)
 	case b.ask == nil:
@@ -225,14 +232,8 @@ func (b *breaking) delete(ctx context.Context, found []zklock.Contender, at int,
 // blocker returns the nearest node that the one at that place waits for, "" if there
 // is none.
 func blocker(found []zklock.Contender, at int) string {
-	if found[at].Held {
-		return ""
-	}
-	for _, c := range slices.Backward(found[:at]) {
-		inLine := path.Dir(c.Node) == path.Dir(found[at].Node) // not one with a permit
-		if inLine && (c.Kind != zklock.Read || found[at].Kind != zklock.Read) {
-			return c.Node
-		}
+	if ahead := shown.Blocker(found, at); ahead >= 0 {
+		return found[ahead].Node
 	}
 	return ""
 }

@@ -166,7 +166,7 @@ func checkServers(from string, servers []string) error {
 func (c *connection) identified() bool { return c.loggedIn || c.tls.cert != "" }
 
 // open connects, and gives up at the session's timeout or when ctx ends.
-func (c *connection) open(ctx context.Context, log *slog.Logger) (*zklock.Session, error) {
+func (c *connection) open(ctx context.Context, log *slog.Logger, more ...zklock.SessionOption) (*zklock.Session, error) {
 	servers, err := c.check()
 	if err != nil {
 		return nil, err
@@ -185,7 +185,7 @@ func (c *connection) open(ctx context.Context, log *slog.Logger) (*zklock.Sessio
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	reached := newReached(servers, log)
-	options = append(options, zklock.WithLogger(slog.New(reached)))
+	options = append(append(options, zklock.WithLogger(slog.New(reached))), more...)
 	session, err := zklock.Connect(ctx, servers, c.timeout.Duration, options...)
 	if err != nil {
 		return nil, classify(err)

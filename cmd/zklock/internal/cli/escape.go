@@ -6,13 +6,14 @@ import (
 	"unicode/utf16"
 	"unicode/utf8"
 
+	"github.com/zklock/zklock/cmd/zklock/internal/shown"
 	"github.com/zklock/zklock/internal/plain"
 )
 
 // How much is shown of what others have written, in characters.
 const (
-	longestOwner = 60
-	longestName  = 120
+	longestOwner = shown.LongestOwner
+	longestName  = shown.LongestName
 	longestError = 1000
 )
 

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/zklock/zklock"
+	"github.com/zklock/zklock/cmd/zklock/internal/shown"
 )
 
 // lockFlags say which kind of lock to take, and how long to wait for it.
@@ -146,7 +147,7 @@ func (p *progress) report(ctx context.Context) {
 		}
 		holders := slices.IndexFunc(v.found, func(c zklock.Contender) bool { return !c.Held })
 		if now := v.found[0].Node + v.found[at-1].Node; now != told {
-			p.log.Info("waiting for the lock", "position", at-holders+1, "holder", describe(v.found[0]).who(), "holders", holders)
+			p.log.Info("waiting for the lock", "position", at-holders+1, "holder", shown.Of(v.found[0]).Who(), "holders", holders)
 			told = now
 		}
 	}

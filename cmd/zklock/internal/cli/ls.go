@@ -17,6 +17,7 @@ import (
 
 	"github.com/zklock/zklock"
 	"github.com/zklock/zklock/cmd/zklock/internal/job"
+	"github.com/zklock/zklock/cmd/zklock/internal/shown"
 	"github.com/zklock/zklock/internal/client"
 	"github.com/zklock/zklock/internal/plain"
 )
@@ -181,9 +182,9 @@ func (v view) holder() string {
 	case 0:
 		return "-"
 	case 1:
-		return describe(holders[0]).who()
+		return shown.Of(holders[0]).Who()
 	}
-	return fmt.Sprintf("%s and %d more", describe(holders[0]).who(), len(holders)-1)
+	return fmt.Sprintf("%s and %d more", shown.Of(holders[0]).Who(), len(holders)-1)
 }
 
 func (l listing) table(to io.Writer) {
@@ -207,12 +208,12 @@ func (l listing) table(to io.Writer) {
 
 // lockLine is what JSON says of a lock.
 type lockLine struct {
-	Path    string      `json:"path"`
-	Kind    string      `json:"kind"`
-	Holders []contender `json:"holders"`
-	Waiters int         `json:"waiters"`
-	Age     float64     `json:"age_seconds"`
-	Key     *string     `json:"key,omitempty"` // that the path stands for, if it is UTF-8
+	Path    string            `json:"path"`
+	Kind    string            `json:"kind"`
+	Holders []shown.Contender `json:"holders"`
+	Waiters int               `json:"waiters"`
+	Age     float64           `json:"age_seconds"`
+	Key     *string           `json:"key,omitempty"` // that the path stands for, if it is UTF-8
 
 	// KeyBase64 is one that is not.
 	KeyBase64 []byte `json:"key_base64,omitempty"`
@@ -220,20 +221,20 @@ type lockLine struct {
 
 func (v view) line() lockLine {
 	holders, waiters := v.held()
-	shown := lockLine{Path: v.path, Holders: make([]contender, len(holders)), Waiters: len(waiters), Age: v.since(v.first()).Seconds()}
+	line := lockLine{Path: v.path, Holders: make([]shown.Contender, len(holders)), Waiters: len(waiters), Age: v.since(v.first()).Seconds()}
 	if len(v.found) > 0 {
-		shown.Kind = v.found[0].Kind.String()
+		line.Kind = v.found[0].Kind.String()
 	}
 	switch {
 	case v.hasKey && utf8.ValidString(v.key):
-		shown.Key = &v.key
+		line.Key = &v.key
 	case v.hasKey:
-		shown.KeyBase64 = []byte(v.key)
+		line.KeyBase64 = []byte(v.key)
 	}
 	for i, c := range holders {
-		shown.Holders[i] = describe(c)
+		line.Holders[i] = shown.Of(c)
 	}
-	return shown
+	return line
 }
 
 func (l listing) writeJSON(to io.Writer) error {

@@ -94,7 +94,7 @@ func Manual(cmd *cobra.Command) (description string, sections []Section) {
 		codes := append([]Entry{{"0-255", "the command's, or 128 plus the number of the signal that ended it; otherwise one of these"}},
 			map[string][]Entry{"run": runExits, "elect": electExits}[cmd.Name()]...)
 		return description, []Section{{"EXIT STATUS", codes}, {"ENVIRONMENT", slices.Concat(given, set)}, {"FILES", files}}
-	case "ls", "status", "leader", "revoke", "break":
+	case "ls", "status", "leader", "revoke", "break", "ui":
 		codes := append(slices.Clip(exits), ownExits[cmd.Name()]...)
 		return description, []Section{{"EXIT STATUS", codes}, {"ENVIRONMENT", given}, {"FILES", files}}
 	case "server":

@@ -10,8 +10,8 @@ import (
 	"github.com/go-zookeeper/zk"
 
 	"github.com/zklock/zklock"
+	"github.com/zklock/zklock/cmd/zklock/internal/shown"
 	"github.com/zklock/zklock/internal/owner"
-	"github.com/zklock/zklock/internal/plain"
 	"github.com/zklock/zklock/internal/recipe"
 )
 
@@ -19,26 +19,6 @@ import (
 // does not heed signals, and of the command. Its arguments are told to nobody.
 func speakFor(command, onRevoke string) {
 	owner.Speak(owner.Owner{PID: os.Getppid(), Command: command, OnRevoke: onRevoke})
-}
-
-// program is the command as it is shown.
-func (c contender) program() string {
-	if c.Command == "" {
-		return "-"
-	}
-	return plain.Name(c.Command, longestOwner)
-}
-
-// heeds says what becomes of a request to give the lock back; of a program that uses the library
-// nobody knows.
-func (c contender) heeds() string {
-	switch c.OnRevoke {
-	case "term":
-		return "heeds"
-	case "ignore":
-		return "ignores"
-	}
-	return "-"
 }
 
 // tellSince adds to what the lock's node says of us since when we hold the lock: ZooKeeper tells of a
@@ -79,8 +59,8 @@ func namingHolder(ctx context.Context, session *zklock.Session, path string, err
 	if failed != nil || len(holders) == 0 {
 		return err
 	}
-	c := describe(holders[0])
-	said := c.who() + " has it"
+	c := shown.Of(holders[0])
+	said := c.Who() + " has it"
 	if since := cmp.Or(c.HeldSince, c.Created); !since.IsZero() {
 		said += ", since " + since.Format(time.RFC3339)
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/zklock/zklock"
+	"github.com/zklock/zklock/cmd/zklock/internal/shown"
 	"github.com/zklock/zklock/internal/client"
 )
 
@@ -81,7 +82,7 @@ func revoke(ctx context.Context, session *zklock.Session, out io.Writer, path, n
 		}
 		switch err := ask(ctx, session, c.Node); {
 		case err == nil:
-			failed = append(failed, say("asked %s for %s\n", describe(c).who(), node))
+			failed = append(failed, say("asked %s for %s\n", shown.Of(c).Who(), node))
 		case errors.Is(err, zk.ErrNoNode):
 			failed = append(failed, say("%s is gone already\n", node))
 		case client.Refused(err):
@@ -114,8 +115,8 @@ func awaitBack(ctx context.Context, session *zklock.Session, path string, asked 
 		select {
 		case <-changed:
 		case <-late:
-			c := describe(left[0])
-			return withCode(exitConflict, fmt.Errorf("revoke %s: %s has not given back %s after %v", path, c.who(), v.printableNode(c.Node), limit))
+			c := shown.Of(left[0])
+			return withCode(exitConflict, fmt.Errorf("revoke %s: %s has not given back %s after %v", path, c.Who(), v.printableNode(c.Node), limit))
 		case <-ctx.Done():
 			return context.Cause(ctx)
 		}

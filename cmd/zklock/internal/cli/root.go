@@ -84,7 +84,7 @@ The servers are given by --servers or $ZKLOCK_SERVERS.`,
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return inOurWords(err) })
 	root.Flags().Bool("version", false, "write the version")
 	root.PersistentFlags().CountP(verboseFlag, "v", "tell what happens; twice: in detail")
-	root.AddCommand(newRun(), newElect(), newList(), newStatus(), newLeader(), newRevoke(), newBreak(), newDemo(), newDemoWorker(), newServer())
+	root.AddCommand(newRun(), newElect(), newList(), newStatus(), newLeader(), newRevoke(), newBreak(), newUI(), newDemo(), newDemoWorker(), newServer())
 	root.InitDefaultHelpCmd()
 	help, _, _ := root.Find([]string{"help"})
 	help.Args = func(_ *cobra.Command, args []string) error {

@@ -12,13 +12,12 @@ import (
 	"strings"
 	"text/tabwriter"
 	"time"
-	"unicode/utf8"
 
 	"github.com/go-zookeeper/zk"
 
 	"github.com/zklock/zklock"
+	"github.com/zklock/zklock/cmd/zklock/internal/shown"
 	"github.com/zklock/zklock/internal/client"
-	"github.com/zklock/zklock/internal/owner"
 	"github.com/zklock/zklock/internal/plain"
 	"github.com/zklock/zklock/internal/recipe"
 )
@@ -100,15 +99,15 @@ func tellsOfLock(name string) bool {
 
 // writeJSON writes the view as one line.
 func (v view) writeJSON(to io.Writer) error {
-	shown := make([]contender, len(v.found))
+	contenders := make([]shown.Contender, len(v.found))
 	for i, c := range v.found {
-		shown[i] = describe(c)
+		contenders[i] = shown.Of(c)
 	}
 	return json.NewEncoder(plainWriter{to}).Encode(struct {
-		Path       string      `json:"path"`
-		State      string      `json:"state"`
-		Contenders []contender `json:"contenders"`
-	}{v.path, v.state, shown})
+		Path       string            `json:"path"`
+		State      string            `json:"state"`
+		Contenders []shown.Contender `json:"contenders"`
+	}{v.path, v.state, contenders})
 }
 
 // unused says of each state what a path is that nobody uses as a lock.
@@ -128,7 +127,7 @@ func (v view) writeTable(to io.Writer) error {
 	t := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(t, "STATE\tKIND\tWHO\tCOMMAND\tREVOKE\tHELD\tSINCE\tTOKEN\tSESSION\tNODE")
 	for _, found := range v.found {
-		c, state := describe(found), "waits"
+		c, state := shown.Of(found), "waits"
 		if c.Held {
 			state = "holds"
 		}
@@ -137,7 +136,7 @@ func (v view) writeTable(to io.Writer) error {
 			token, session = "-", "-"
 		}
 		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n",
-			state, c.Kind, c.who(), c.program(), c.heeds(), v.age(c.HeldSince), v.age(c.Created), token, session, strings.TrimPrefix(v.printableNode(c.Node), v.whole+"/"))
+			state, c.Kind, c.Who(), c.Program(), c.Heeds(), v.age(c.HeldSince), v.age(c.Created), token, session, strings.TrimPrefix(v.printableNode(c.Node), v.whole+"/"))
 	}
 	t.Flush()
 	for _, c := range v.found {
@@ -192,66 +191,6 @@ func (v view) first() (oldest time.Time) {
 	}
 	return oldest
 }
-
-// contender is what is shown of one.
-type contender struct {
-	Node    string    `json:"node"`
-	Kind    string    `json:"kind"`
-	Held    bool      `json:"held"`
-	Session string    `json:"session"`
-	Token   int64     `json:"token"`
-	Created time.Time `json:"created"`
-	Data    string    `json:"data"`
-
-	// DataBase64 is the data if it is not UTF-8, which JSON cannot say.
-	DataBase64 []byte `json:"data_base64,omitempty"`
-
-	owner.Owner // from the data, where zklock wrote it
-
-	// Revoked says that somebody has asked for the lock back.
-	Revoked bool `json:"revoked,omitempty"`
-
-	// Foreign says that the node may be another library's, Persistent that it goes with no session.
-	Foreign    bool `json:"foreign,omitempty"`
-	Persistent bool `json:"persistent,omitempty"`
-}
-
-func describe(c zklock.Contender) contender {
-	shown := contender{
-		Node: c.Node, Kind: c.Kind.String(), Held: c.Held,
-		Session: client.Hex(c.Session), Token: c.Token, Created: c.Created,
-		Data: string(c.Data), Revoked: c.Revoked, Owner: owner.Read(string(c.Data)),
-		Foreign: c.Foreign, Persistent: c.Persistent,
-	}
-	if !utf8.Valid(c.Data) {
-		shown.DataBase64 = c.Data
-	}
-	return shown
-}
-
-// who is the contender's host and process, or else what its node says, printable.
-func (c contender) who() string {
-	who := "-" // it says nothing, or may not be read
-	switch {
-	case c.Host != "" && c.PID != 0:
-		who = plain.Name(fmt.Sprintf("%s pid %d", c.Host, c.PID), longestOwner)
-	case c.Data != "":
-		who = plain.Name(c.Data, longestOwner)
-	case c.Revoked:
-		return askedBack
-	}
-	switch {
-	case c.Persistent:
-		who += " (persistent)"
-	case c.Foreign:
-		who += " (of another library)"
-	case c.Revoked:
-		who += " " + askedBack
-	}
-	return who
-}
-
-const askedBack = "(asked to give it back)"
 
 // printableNode cuts the name alone of a node below the lock's path.
 func (v view) printableNode(node string) string {
