@@ -21,12 +21,12 @@ import (
 type Dialer struct {
 	Options
 
-	session Session
-	ctx     context.Context // ends when the session is closed
-	told    told
-	behind  behind
-	names   resolved
-	shunned shunned
+	session  Session
+	ctx      context.Context // ends when the session is closed
+	told     told
+	lostData lostData
+	names    resolved
+	shunned  shunned
 
 	logins atomic.Int64 // the most that one connection has accepted: go-zookeeper repeats them over the next
 

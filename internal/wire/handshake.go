@@ -20,8 +20,8 @@ func (l *Link) ask(p []byte) (n int, err error) {
 			l.end(err)
 			return n, err
 		}
-	} else if named != 0 && l.dialer.behind.due(l.dialer.Clock.Now(), timeout, l.dialer.servers()) {
-		l.doubt, named = asked, 0
+	} else if named != 0 && l.dialer.lostData.due(l.dialer.Clock.Now(), timeout, l.dialer.servers()) {
+		l.trust, named = asked, 0
 	}
 	p = naming(p, seenAt, named)
 	l.Asked = l.dialer.Clock.Now()
@@ -103,14 +103,14 @@ func (l *Link) greet(greeting []byte) {
 	l.ID = int64(binary.BigEndian.Uint64(greeting[12:]))
 	roundTrip := l.dialer.Clock.Now().Least(l.Asked)
 	timeout := time.Duration(binary.BigEndian.Uint32(greeting[8:])) * time.Millisecond
-	if l.doubt == asked && l.ID == l.dialer.session.ID() {
-		l.doubt = lagging
-		l.dialer.behind.lives(timeout)
+	if l.trust == asked && l.ID == l.dialer.session.ID() {
+		l.trust = lagging
+		l.dialer.lostData.lives(timeout)
 		return
 	}
-	l.dialer.behind.answered()
+	l.dialer.lostData.answered()
 	l.dialer.shunned.dials.Store(0)
-	if l.doubt == asked {
+	if l.trust == asked {
 		l.dialer.Log.Warn("zklock: the servers may have lost their data", "server", l.Server)
 	}
 	loggedIn := l.ID == 0 || l.authenticate()

@@ -51,7 +51,7 @@ type Link struct {
 	due    int64 // logins, until the session is served
 	served bool  // its session has been told so
 
-	doubt doubt // of the server, by the handshake
+	trust trust // of the server, by the handshake
 
 	silence *time.Timer // runs giveUp
 	hangUp  chan error  // has a value when announce, which may go on, has read whether the server hangs up
@@ -171,8 +171,8 @@ func (l *Link) next() (err error) {
 	} else if frame, err = l.readGreeting(); err == nil {
 		l.greet(frame)
 	}
-	if l.doubt == lagging {
-		err = errBehind
+	if l.trust == lagging {
+		err = errLagging
 	}
 	if err == nil {
 		l.unread = frame
@@ -195,7 +195,7 @@ func (l *Link) unanswered() {
 		l.dialer.slow.Add(1)
 		return
 	}
-	l.dialer.behind.hungUp(now)
+	l.dialer.lostData.hungUp(now)
 }
 
 // onAnswer takes an answer to a request.

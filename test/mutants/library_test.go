@@ -521,16 +521,16 @@ var ofTheLibrary = []judged{
 		{"internal/wire/told.go", "FullRequest = 120 << 10", "FullRequest = 127 << 10"},
 	}}, "internal/queue.TestAllRequestsThatSetWatchesAgainButTheLastAreFull"},
 	{mutant{"a server that has lost its data is never used again", []edit{
-		{"internal/wire/behind.go", "b.asks = servers\n", "b.asks = 0\n"},
+		{"internal/wire/lostdata.go", "d.asks = servers\n", "d.asks = 0\n"},
 	}}, "TestAServerThatHasLostItsDataIsUsedAgain"},
 	{mutant{"who asks whether a session is over does not show that it is its own", []edit{
 		{"internal/wire/handshake.go", "p = naming(p, seenAt, named)\n", "p = naming(p, seenAt, named)\n\tif l.doubt == asked {\n\t\tclear(p[len(p)-16:])\n\t}\n"},
 	}}, "TestASessionOutlivesALongElection"},
 	{mutant{"a session goes on at a server that may be behind", []edit{
-		{"internal/wire/handshake.go", "l.doubt = lagging\n\t\tl.dialer.behind.lives(timeout)\n\t\treturn\n", "l.dialer.behind.lives(timeout)\n"},
+		{"internal/wire/handshake.go", "l.trust = lagging\n\t\tl.dialer.lostData.lives(timeout)\n\t\treturn\n", "l.dialer.lostData.lives(timeout)\n"},
 	}}, "internal/wire.TestASessionThatLivesAtAServerThatIsBehindIsNotUsedThereAndNotLost"},
 	{mutant{"a server that was restored is asked for the session before it may have expired there", []edit{
-		{"internal/wire/behind.go", "behindTimeouts = 2", "behindTimeouts = 1"},
+		{"internal/wire/lostdata.go", "lostDataTimeouts = 2", "lostDataTimeouts = 1"},
 	}}, "internal/wire.TestServersThatHangUpForTwoTimeoutsAreEachAskedOnceWithNoTransactionNamed"},
 	{mutant{"one node of a downgrade is in nobody's way", []edit{
 		{"internal/recipe/order.go", "max(n+1, at.Ahead)", "n + 1"},
@@ -579,13 +579,13 @@ var ofTheLibrary = []judged{
 		{"membership/member.go", "client.CheckCreate(client.Of(s).Below(path)", "client.CheckCreate(path"},
 	}}, "membership.TestDataThatDoesNotFitARequestBelowTheChrootIsRefused"},
 	{mutant{"what a server grants that is behind does not count", []edit{
-		{"internal/wire/behind.go", "max(timeout, b.granted)", "timeout"},
+		{"internal/wire/lostdata.go", "max(timeout, d.granted)", "timeout"},
 	}}, "internal/wire.TestServersAreAskedAgainWhenWhatOneHasGrantedIsOver"},
 	{mutant{"a session that replaces ours is taken for ours at a server that is behind", []edit{
 		{"internal/wire/handshake.go", "l.ID == l.dialer.session.ID()", "l.ID != 0"},
 	}}, "internal/wire.TestAnotherSessionIsUsedAtAServerThatIsBehind"},
 	{mutant{"only the first server is asked whether the session is over", []edit{
-		{"internal/wire/behind.go", "b.asks = servers\n", "b.asks = 1\n"},
+		{"internal/wire/lostdata.go", "d.asks = servers\n", "d.asks = 1\n"},
 	}}, "internal/wire.TestServersThatHangUpForTwoTimeoutsAreEachAskedOnceWithNoTransactionNamed"},
 	{mutant{"a new session is taken for one that lives", []edit{
 		{"internal/wire/handshake.go", "named != 0 &&", "true &&"},

@@ -268,10 +268,10 @@ var all = []mutant{
 		{"internal/queue/contender.go", "return c.queue.options.LossGrace -", "return c.queue.options.LossGrace/2 -"},
 	}},
 	{"servers that have lost their data are never asked", []edit{
-		{"internal/wire/behind.go", "if b.asks == 0 {", "if true {"},
+		{"internal/wire/lostdata.go", "if d.asks == 0 {", "if true {"},
 	}},
 	{"servers that have lost their data are asked late", []edit{
-		{"internal/wire/behind.go", "const behindTimeouts = 2", "const behindTimeouts = 5"},
+		{"internal/wire/lostdata.go", "const lostDataTimeouts = 2", "const lostDataTimeouts = 5"},
 	}},
 	{"what nobody has come to use stays for its minimum", []edit{
 		{"internal/queue/contender.go", "if c.unused || s.isOver(c)", "if c.hold == nil || s.isOver(c)"},
