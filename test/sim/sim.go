@@ -34,6 +34,7 @@ import (
 	"slices"
 	"strings"
 	"sync/atomic"
+	"syscall"
 	"testing"
 	"time"
 
@@ -50,8 +51,7 @@ func Run(t *testing.T, p *Program, stats *Stats) (failure *Failure) {
 			failure.Program, failure.Timeline = p, log.String()
 		}
 	}()
-	watchdog := watch(fmt.Sprintf("seed %d", p.Seed), &log)
-	defer watchdog.Stop()
+	defer watch(fmt.Sprintf("seed %d", p.Seed), &log)()
 	stuck := virtual.Try(t, func(*testing.T) {
 		log = newTimeline()
 		failure = simulate(p, stats, log)
@@ -62,12 +62,32 @@ func Run(t *testing.T, p *Program, stats *Stats) (failure *Failure) {
 	return failure
 }
 
-// watch panics if it is not stopped soon. It is made outside the bubble that it
-// watches, whose own time stands still while a goroutine there spins.
-func watch(what string, log **timeline) (watchdog *time.Timer) {
-	return time.AfterFunc(30*time.Second, func() {
+// watch panics if it is not stopped before the process has used that much of the processors: beside load it
+// may get little of them. It is made outside the bubble that it watches, whose own time stands still while a
+// goroutine there spins.
+func watch(what string, log **timeline) (stop func()) {
+	const limit = 30 * time.Second
+	begun, over := used(), make(chan struct{})
+	go func() {
+		for left := limit; left > 0; left = limit - (used() - begun) {
+			select {
+			case <-over:
+				return
+			case <-time.After(left):
+			}
+		}
 		panic(fmt.Sprintf("%s: liveness: spins without end\n%s\n%s", what, *log, bubbled()))
-	})
+	}()
+	return func() { close(over) }
+}
+
+// used returns for how long the process has had a processor.
+func used() time.Duration {
+	var u syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
+		panic(err)
+	}
+	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
 
 // bubbled returns the stacks of the goroutines that hang in bubbles.

@@ -43,8 +43,7 @@ type stage struct {
 // The numbers in the names are those of docs/faults.md.
 func play(t *testing.T, servers int, scene func(s *stage), opts ...zktest.Option) {
 	var log *timeline
-	watchdog := watch(t.Name(), &log)
-	defer watchdog.Stop()
+	defer watch(t.Name(), &log)()
 	virtual.Test(t, func(t *testing.T) {
 		log = newTimeline()
 		s := &stage{T: t, log: log}
