@@ -8,8 +8,8 @@ GO_TEST = go test -timeout 30m
 # What the benchmark measures, what the command is built with and what the larger tests
 # need are kept from the library's users by modules of their own. Each is tested with the
 # versions in its own go.mod; go.work is for working on them together.
-MODULES = . test bench cmd/zklock zklockprom zklockotel zklockgocron zklockcertmagic zklockkrb contrib/service contrib/service/deploy
-TESTED = test cmd/zklock zklockprom zklockotel zklockgocron zklockcertmagic zklockkrb contrib/service contrib/service/deploy
+MODULES = . test test/ui bench cmd/zklock zklockprom zklockotel zklockgocron zklockcertmagic zklockkrb contrib/service contrib/service/deploy
+TESTED = test test/ui cmd/zklock zklockprom zklockotel zklockgocron zklockcertmagic zklockkrb contrib/service contrib/service/deploy
 export GOWORK = off
 
 .PHONY: help
@@ -21,7 +21,7 @@ demo: $(if $(APACHE),zookeeper) ## eight processes and one counter, without the 
 	@go -C cmd/zklock run . demo $(if $(SERVERS),--servers '$(SERVERS)') $(if $(APACHE),--apache)
 
 .PHONY: test
-test: zookeeper ## every test, on a real ZooKeeper too (installs Debian's package if there is none)
+test: zookeeper browser ## every test, on a real ZooKeeper too (installs Debian's package if there is none)
 	$(GO_TEST) ./...
 	@for module in $(TESTED); do (cd $$module && $(GO_TEST) ./...) || exit; done
 
@@ -78,6 +78,10 @@ bench-test: zookeeper ## the tests of the benchmark itself, and a minute of it, 
 	cd bench && $(GO_TEST) ./...
 	@$(MAKE) bench SMOKE=1
 
+.PHONY: ui-shots
+ui-shots: zookeeper browser ## the pictures of zklock ui, into docs/images: look at them
+	cd test/ui && $(GO_TEST) -count 1 . -run '^TestShots$$' -servers 3 -shots ../../docs/images
+
 .PHONY: soak
 soak: zookeeper ## processes with locks, with and without options, on three servers under random faults, for DURATION (10m); SEED=n for the same kind of faults
 	cd test && go test ./nemesis -run '^TestSoak$$' -v -count 1 -timeout 0 -soak $(or $(DURATION),10m) $(if $(SEED),-seed $(SEED))
@@ -129,3 +133,7 @@ release: ## prove in a clone that VERSION=v0.1.0 of every module can be had by v
 .PHONY: zookeeper
 zookeeper:
 	@scripts/install-zookeeper.sh
+
+.PHONY: browser
+browser:
+	@scripts/install-browser.sh

@@ -189,7 +189,7 @@ func (u *uiCommand) given(cmd *cobra.Command) (words []string) {
 		words = append(words, "--servers", strings.Join(servers, ","))
 	}
 	cmd.Flags().Visit(func(f *pflag.Flag) {
-		if f.Name == "auth-file" || f.Name == modeCheckFlag || strings.HasPrefix(f.Name, "tls") {
+		if f.Name == "auth-file" || f.Name == modeCheckFlag || strings.HasPrefix(f.Name, "tls") || strings.HasPrefix(f.Name, "sasl") {
 			words = append(words, "--"+f.Name+"="+f.Value.String())
 		}
 	})

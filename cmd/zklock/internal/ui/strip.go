@@ -32,6 +32,7 @@ type bar struct {
 const (
 	laneHeight = 18
 	mostLanes  = 5
+	blur       = time.Second // two clocks, and when something is told, tell no shorter time apart
 	waitLanes  = 4
 	waitHeight = 4
 )
@@ -80,7 +81,7 @@ func (s *strip) lay(past []tenure, now time.Time, part func(time.Time) float64, 
 		if to.IsZero() {
 			to = now
 		}
-		lane := slices.IndexFunc(free, func(since time.Time) bool { return !since.After(t.From) })
+		lane := slices.IndexFunc(free, func(since time.Time) bool { return !since.After(t.From.Add(blur)) })
 		lane = max(lane, 0)
 		free[lane] = to
 		lanes = max(lanes, lane+1)
