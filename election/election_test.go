@@ -139,6 +139,46 @@ func TestWhatTheFunctionReturnsWhileItLeadsEndsRun(t *testing.T) {
 	})
 }
 
+func TestRunSaysWhyItHasEnded(t *testing.T) {
+	broken := errors.New("broken")
+	inBubble(t, func(t *testing.T, server *zktest.Server) {
+		s := connect(t, server)
+		limited, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		term := campaign(t, connect(t, server), "another")
+		err := newElection(t, s).Run(limited, func(context.Context, *election.Term) error { return nil })
+		require.ErrorIs(t, err, context.DeadlineExceeded, "it has never led")
+		require.ErrorContains(t, err, "run "+path)
+		require.NoError(t, term.Resign(t.Context()))
+
+		for _, returned := range []error{nil, context.Canceled, broken} {
+			ctx, stop := context.WithCancel(t.Context())
+			err = newElection(t, s).Run(ctx, func(ctx context.Context, _ *election.Term) error {
+				stop()
+				<-ctx.Done()
+				return returned
+			})
+			require.ErrorIs(t, err, context.Canceled)
+			require.Equal(t, returned == broken, errors.Is(err, broken))
+			require.ErrorContains(t, err, "run "+path)
+		}
+
+		allow := func(acl []zk.ACL) {
+			_, err := s.Conn().SetACL(path, acl, -1)
+			require.NoError(t, err)
+		}
+		synctest.Wait() // the last one's node goes in the background
+		allow(zk.WorldACL(zk.PermAll &^ zk.PermDelete))
+		err = newElection(t, s).Run(t.Context(), func(context.Context, *election.Term) error { return nil })
+		require.ErrorIs(t, err, zk.ErrNoAuth, "its node stays for now")
+		require.ErrorContains(t, err, "run "+path)
+		allow(zk.WorldACL(zk.PermAll &^ zk.PermCreate))
+		err = newElection(t, s).Run(t.Context(), func(context.Context, *election.Term) error { return nil })
+		require.ErrorIs(t, err, zk.ErrNoAuth, "no other try helps")
+		allow(everybody)
+	})
+}
+
 // No timer has run yet that would tell of it.
 func TestATermThatHasOutlastedItsLeaseInAPauseOfTheProcessIsOver(t *testing.T) {
 	inBubble(t, func(t *testing.T, server *zktest.Server) {

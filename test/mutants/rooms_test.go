@@ -18,6 +18,7 @@ var rooms = []room{
 	{directory: "internal/queue"},
 	{directory: "internal/client"},
 	{directory: "internal/wire"},
+	{directory: "election"},
 	{directory: ".", files: []string{
 		"context.go", "gate.go", "hold.go", "locker.go", "multi.go", "reentrant.go", "rwlocker.go", "semaphore.go", "trylock.go", "while.go",
 	}},
@@ -28,7 +29,7 @@ func (r room) has(file string) bool { return len(r.files) == 0 || slices.Contain
 // judges are the packages whose tests judge generated mutants, the quick ones first.
 var judges = []string{
 	"internal/recipe", "internal/lease", "internal/wire", "internal/client", "internal/queue",
-	".", "membership", "test/membership", "test/lock", "test/nemesis", simulator,
+	"election", ".", "membership", "test/election", "test/membership", "test/lock", "test/nemesis", simulator,
 }
 
 // judging are the judges that the flags choose.
