@@ -50,6 +50,16 @@ suite-short: ## a minute of `make suite`; where the packages cannot be had it sa
 		ZOOKEEPER_HOME=$$home $(GO_TEST) -count 1 ./zktest -run 'AnswerAlike|ToldSo' && \
 		ZOOKEEPER_HOME=$$home $(GO_TEST) -count 1 ./lock -run 'ExcludeEachOther|ServerRestart|Apache|RealServer|RealZooKeeper'
 
+TOOLCHAINS = go1.25.0 go1.27.4
+
+.PHONY: toolchains
+toolchains: ## the library with the oldest Go and the newest: build, vet, and the guard of the goroutine's id
+	@for toolchain in $(TOOLCHAINS); do \
+		export GOTOOLCHAIN=$$toolchain; \
+		if ! go version; then echo "SKIPPED: nothing is built with $$toolchain, for it cannot be had"; continue; fi; \
+		go build ./... && go vet ./... && go test -count 1 ./internal/goid || exit; \
+	done
+
 .PHONY: clients
 clients: ## the test suites of go-zookeeper and of kazoo against zktest; what is to fail is listed in test/zktest/suites
 	test/zktest/suites/run.sh
