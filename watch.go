@@ -29,7 +29,7 @@ import (
 // that it may not read. While there is no connection it yields nothing, and then what has changed
 // meanwhile.
 //
-// A server before ZooKeeper 3.6 has no such watch, and ends the connection when it is asked for one. Then
+// A server before ZooKeeper 3.6 has no such watch, and ends the connection when a session first asks. Then
 // everything is looked at each two seconds, or in 50 times as long as that takes. Up to 3.8 a server
 // keeps one kind of watch of a session on a path: if the session has another one on prefix itself, as
 // of a lock on just that path, one of the two may be told late. A session of its own avoids both.

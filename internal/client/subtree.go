@@ -4,6 +4,7 @@ import (
 	"context"
 	"strings"
 	"sync"
+	"sync/atomic"
 
 	"github.com/go-zookeeper/zk"
 
@@ -26,11 +27,16 @@ type Subtree struct {
 type subtrees struct {
 	mu  sync.Mutex // guards all, and the order of what is sent; the client's, the link's and a Subtree's are locked under it
 	all map[*Subtree]struct{}
+
+	unknown atomic.Bool // a server has said that it knows no such watch
 }
 
 // WatchSubtree sets a watch on all nodes at and below path, over the connection that stands. A server
-// that does not know how answers wire.ErrUnimplemented, or ends the connection.
+// that does not know how answers wire.ErrUnimplemented, and ends the connection: it is asked once.
 func (c *Client) WatchSubtree(ctx context.Context, path string) (*Subtree, error) {
+	if c.subtrees.unknown.Load() {
+		return nil, wire.ErrUnimplemented
+	}
 	set := wire.NewRequest(wire.AddSubtree(path))
 	t := &Subtree{Link: c.Current(), client: c, path: path, some: make(chan struct{}, 1), changed: make(map[string]bool)}
 	if t.Link == nil || c.Closed() {
@@ -43,6 +49,7 @@ func (c *Client) WatchSubtree(ctx context.Context, path string) (*Subtree, error
 		c.Leave(set)
 		t.End()
 	case err != nil:
+		c.subtrees.unknown.Store(err == wire.ErrUnimplemented)
 		c.subtrees.drop(t)
 	default:
 		return t, nil

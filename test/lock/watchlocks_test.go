@@ -139,14 +139,18 @@ func TestWatchTellsWhatListWouldAfterEachChange(t *testing.T) {
 				if errorCode != 0 {
 					defer b.server.RefuseRequest(zktest.OpAddWatch, errorCode).Release()
 				}
-				s := b.session("here")
-				o := newOnlooker(t.Context(), b.session("onlooker"), "/app")
+				s, onlooker := b.session("here"), b.session("onlooker")
+				o := newOnlooker(t.Context(), onlooker, "/app")
 				time.Sleep(pollTime)
 				require.Equal(t, 1, o.told, "that there is none is told too")
 				eachChange(t, s, b.session("there"), "/app", func(what string) {
 					time.Sleep(2 * pollTime)
 					require.Equal(t, listed(t, s, "/app"), o.seen(), what)
 				})
+				asked := b.server.Requests()[zktest.OpAddWatch]
+				newOnlooker(t.Context(), onlooker, "/other")
+				time.Sleep(pollTime)
+				require.Equal(t, errorCode == 0, b.server.Requests()[zktest.OpAddWatch] > asked, "who does not know is asked once")
 			})
 		})
 	}

@@ -16,6 +16,7 @@ const (
 	command = "cmd/zklock"
 	job     = command + "/internal/job"
 	cli     = command + "/internal/cli"
+	uiPage  = command + "/internal/ui"
 )
 
 // ofTheCommand are mutants that a test of the command finds, on a real ZooKeeper.
@@ -162,6 +163,30 @@ var ofTheCommand = []struct {
 	{mutant{"the lock is the next one's while a command is ended that has lost it", []edit{
 		{cli + "/guarded.go", "g.killIn(session) + session.Timeout()", "0*session.Timeout()"},
 	}}, command, "TestNobodyElseRunsWhileACommandThatHasLostTheLockIsEnded"},
+	{mutant{"the page answers to any name that leads to it", []edit{
+		{uiPage + "/guard.go", "case !p.Open && !isLoopback(r.Host):", "case false:"},
+	}}, uiPage, "TestAPageOnlyShowsUnlessItMayDoMore"},
+	{mutant{"the page acts though it may only show", []edit{
+		{uiPage + "/act.go", "case !slices.Contains(p.Allow, a.Verb):", "case false:"},
+	}}, uiPage, "TestAnActionTakesTheTokenTheNodesNameAndOurOwnForm"},
+	{mutant{"the page acts for another site's form", []edit{
+		{uiPage + "/act.go", "origin.Host != r.Host || r.Header", "origin == nil || r.Header"},
+	}}, uiPage, "TestAnActionTakesTheTokenTheNodesNameAndOurOwnForm"},
+	{mutant{"the page acts without the cookie of its form", []edit{
+		{uiPage + "/act.go", "err != nil || !same(cookie.Value, p.cookie)", "err != nil && cookie != nil"},
+	}}, uiPage, "TestAnActionTakesTheTokenTheNodesNameAndOurOwnForm"},
+	{mutant{"the page acts without its token", []edit{
+		{uiPage + "/act.go", "!same(r.PostFormValue(\"token\"), p.Token)", "false"},
+	}}, uiPage, "TestAnActionTakesTheTokenTheNodesNameAndOurOwnForm"},
+	{mutant{"the page acts though the node's name was not typed", []edit{
+		{uiPage + "/act.go", "r.PostFormValue(\"typed\") != path.Base(a.Node)", "false"},
+	}}, uiPage, "TestAnActionTakesTheTokenTheNodesNameAndOurOwnForm"},
+	{mutant{"the page reads on when nobody looks", []edit{
+		{uiPage + "/hub.go", "h.leaving = time.AfterFunc(lingers, h.rest)", "_ = h.rest"},
+	}}, uiPage, "TestNothingIsReadWhileNobodyLooks"},
+	{mutant{"a command to copy has words that a shell takes apart", []edit{
+		{uiPage + "/format.go", "words[i] = quoted(w)", "words[i] = w"},
+	}}, uiPage, "TestACommandToCopyIsOneWordEach"},
 	{mutant{"ls takes a lock that is called as permits are for a semaphore's", []edit{
 		{"tree.go", "!(recipe.Base(path) == recipe.Turns && ", "!((recipe.Base(path) == recipe.Turns || recipe.Base(path) == recipe.Permits) && "},
 	}}, cli, "TestLsListsALockThatIsCalledAsPermitsAre"},

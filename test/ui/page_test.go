@@ -73,7 +73,7 @@ func TestWhatHappensShowsByItself(t *testing.T) {
 	soon(t, one, "table.queue", "waits web-2 pid 22 #1")
 	require.NoError(t, conn.Delete(first, -1))
 	soon(t, all, "table.locks", "web-2 pid 22")
-	soon(t, one, "table.past", "web-1 pid 11")
+	soon(t, one, "table.past", "given back")
 	require.Equal(t, 2, eval[int](t, one, `document.querySelectorAll("rect.hold").length`))
 
 	// Lost: its session ends, with all it has.

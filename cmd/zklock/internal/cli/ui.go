@@ -18,6 +18,7 @@ import (
 	"github.com/zklock/zklock/cmd/zklock/internal/job"
 	"github.com/zklock/zklock/cmd/zklock/internal/ui"
 	"github.com/zklock/zklock/internal/client"
+	"github.com/zklock/zklock/internal/recipe"
 )
 
 // uiCommand is one use of the ui command.
@@ -59,6 +60,9 @@ has to be typed for each action, beside the name of the node.`,
 			}
 			if err := u.check(cmd); err != nil {
 				return err
+			}
+			if err := recipe.CheckPath(prefix); err != nil && prefix != "/" {
+				return withCode(exitUsage, err)
 			}
 			err := untilSignal(cmd.Context(), func(ctx context.Context) error { return u.run(ctx, cmd, prefix) })
 			var interrupted *job.Interrupted

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"net/http"
 	"net/url"
-	"sync/atomic"
 	"time"
 )
 
@@ -59,17 +58,14 @@ func (p *page) write(w http.ResponseWriter, template string, data any, status in
 	_, _ = w.Write(b.Bytes()) // whoever has gone is not told
 }
 
-// shownNow counts the pages that are told of changes.
-var shownNow atomic.Int32
-
 // events tells a page of each change, as the part of it that has changed.
 func (p *page) events(w http.ResponseWriter, r *http.Request) {
-	if shownNow.Add(1) > mostPages {
-		shownNow.Add(-1)
+	if p.shown.Add(1) > mostPages {
+		p.shown.Add(-1)
 		http.Error(w, "too many pages are open", http.StatusServiceUnavailable)
 		return
 	}
-	defer shownNow.Add(-1)
+	defer p.shown.Add(-1)
 	defer p.hub.join()()
 	at, err := url.Parse(r.URL.Query().Get("at"))
 	if err != nil {

@@ -3,7 +3,6 @@ package ui
 import (
 	"context"
 	"errors"
-	"slices"
 	"sync"
 	"time"
 
@@ -29,6 +28,7 @@ type hub struct {
 	failure error    // why the watch has ended
 	looks   []span   // when somebody looked, of the last hour; the last one may go on
 	broken  map[string]bool
+	forgot  time.Time // when what is old was dropped last
 }
 
 // span is a time, of which the end may be yet to come.
@@ -119,6 +119,7 @@ func (h *hub) take(ctx context.Context, changed []zklock.KeyedLock, err error) {
 	var hidden *zklock.HiddenError
 	if err != nil && !errors.As(err, &hidden) {
 		h.failure = err
+		h.stop()
 		h.end()
 		h.broadcast()
 		return
@@ -135,7 +136,10 @@ func (h *hub) take(ctx context.Context, changed []zklock.KeyedLock, err error) {
 	for _, l := range changed {
 		h.at(l.Path).update(l, now, func(c zklock.Contender) string { return h.why(c, gone) })
 	}
-	h.forget(now)
+	if now.Sub(h.forgot) > time.Minute {
+		h.forget(now)
+		h.forgot = now
+	}
 	h.broadcast()
 }
 
@@ -155,8 +159,8 @@ func (h *hub) begin(now time.Time, found []zklock.KeyedLock) {
 	}
 }
 
-// wentTogether returns the sessions of which several nodes have gone at the same time, and none is left in
-// the locks that have changed: they have ended, most likely.
+// wentTogether counts by session the nodes that have gone at the same time: one of which several have, has
+// ended, most likely.
 func (h *hub) wentTogether(changed []zklock.KeyedLock) map[int64]int {
 	gone := make(map[int64]int)
 	for _, l := range changed {
@@ -164,8 +168,12 @@ func (h *hub) wentTogether(changed []zklock.KeyedLock) map[int64]int {
 		if before == nil {
 			continue
 		}
+		left := make(map[string]bool, len(l.Contenders))
+		for _, c := range l.Contenders {
+			left[c.Node] = true
+		}
 		for _, c := range before.found {
-			if !slices.ContainsFunc(l.Contenders, func(now zklock.Contender) bool { return now.Node == c.Node }) {
+			if !left[c.Node] {
 				gone[c.Session]++
 			}
 		}

@@ -11,6 +11,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"sync/atomic"
 	"time"
 
 	"github.com/zklock/zklock"
@@ -60,8 +61,8 @@ type page struct {
 	hub       *hub
 	ensemble  *ensemble
 	templates *template.Template
-	cookie    string // that a form of ours comes with
-	ending    context.Context
+	cookie    string       // that a form of ours comes with
+	shown     atomic.Int32 // pages that are told of changes
 }
 
 // Serve shows the page to whoever connects to the listener, until ctx ends.
@@ -86,7 +87,7 @@ func Serve(ctx context.Context, listener net.Listener, o Options) error {
 }
 
 func newPage(ctx context.Context, o Options) *page {
-	p := &page{Options: o, cookie: rand.Text(), ending: ctx}
+	p := &page{Options: o, cookie: rand.Text()}
 	p.hub = newHub(ctx, o.Session, o.Prefix)
 	p.ensemble = &ensemble{dial: o.Dial, servers: o.Servers, link: o.Link}
 	p.hub.also = p.ensemble.follow

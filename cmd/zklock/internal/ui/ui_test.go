@@ -162,6 +162,8 @@ func TestACommandToCopyIsOneWordEach(t *testing.T) {
 	} {
 		require.Equal(t, want, quoted(word))
 	}
+	p := &page{Options: Options{Flags: []string{"--servers", "zk1,zk2/a b"}}}
+	require.Equal(t, `zklock break --servers 'zk1,zk2/a b' '/it;reboot' --node _c_1-lock-0000000001`, p.command(Break, "/it;reboot", "_c_1-lock-0000000001"))
 }
 
 func TestNothingIsReadWhileNobodyLooks(t *testing.T) {
@@ -315,6 +317,7 @@ func TestAPageOnlyShowsUnlessItMayDoMore(t *testing.T) {
 		require.NotContains(t, said, "/confirm?")
 		require.Contains(t, said, "zklock break --servers zk1:2181 /lock --node "+node[len("/lock/"):])
 		require.Equal(t, http.StatusForbidden, b.ask("GET", "/confirm?"+url.Values{"verb": {Break}, "path": {"/lock"}, "node": {node}}.Encode(), nil).Code)
+		require.Equal(t, http.StatusMisdirectedRequest, b.ask("GET", "/", nil, func(r *http.Request) { r.Host = "evil.example:8421" }).Code)
 		w := b.ask("GET", "/", nil)
 		require.Equal(t, policy, w.Header().Get("Content-Security-Policy"))
 		require.Contains(t, w.Header().Get("Set-Cookie"), "HttpOnly; SameSite=Strict")
