@@ -30,9 +30,11 @@ import (
 // meanwhile.
 //
 // A server before ZooKeeper 3.6 has no such watch, and ends the connection when a session first asks. Then
-// everything is looked at each two seconds, or in 50 times as long as that takes. Up to 3.8 a server
-// keeps one kind of watch of a session on a path: if the session has another one on prefix itself, as
-// of a lock on just that path, one of the two may be told late. A session of its own avoids both.
+// everything is looked at each two seconds, or in 50 times as long as that takes.
+//
+// Give Watch a session of its own if the session watches prefix itself too, as a lock on just that path
+// does: up to 3.8 a server keeps one kind of watch of a session on a path, and when Watch ends it removes
+// them all, so that the other one may be told late, or not at all.
 func Watch(ctx context.Context, s *Session, prefix string) iter.Seq2[[]KeyedLock, error] {
 	return func(yield func([]KeyedLock, error) bool) {
 		whole, err := s.checkBelow(ctx, "watch", prefix)

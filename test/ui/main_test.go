@@ -183,6 +183,18 @@ func (p *page) start(listen string) {
 	}
 }
 
+// usage is how much memory and time of a processor the command has taken.
+func (p *page) usage() string {
+	pid := fmt.Sprint(p.cmd.Process.Pid)
+	out, err := exec.Command("ps", "-o", "rss=,cputimes=", "-p", pid).Output()
+	if err != nil {
+		return err.Error()
+	}
+	var kilobytes, seconds int
+	_, _ = fmt.Sscan(string(out), &kilobytes, &seconds)
+	return fmt.Sprintf("%d MB, %d s of a processor", kilobytes>>10, seconds)
+}
+
 // step is what a person does in a tab.
 type step = chromedp.Action[chromedp.Void]
 

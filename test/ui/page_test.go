@@ -193,6 +193,12 @@ func TestTenThousandLocksAndAQueueOfFiveThousand(t *testing.T) {
 	require.NoError(t, conn.Delete(path+"/lock-of-00042/_c_a-lock-0000000000", -1))
 	await(t, ctx, ".pages", "101 to 200 of 5,000")
 	await(t, ctx, ".facts", "w pid 1 ")
+	before := p.usage()
+	for i := range 200 {
+		require.NoError(t, conn.Delete(fmt.Sprintf("%s/lock-of-00042/_c_b-lock-%010d", path, i+1), -1))
+	}
+	await(t, ctx, ".pages", "101 to 200 of 4,800")
+	t.Logf("zklock ui: %s, after 200 hand-overs of the queue: %s", before, p.usage())
 }
 
 // Without a mouse: the filter, the locks one after the other, one of them and back.
