@@ -19,13 +19,14 @@ func (q *Queue) peers(names []string) error {
 	}
 	for _, name := range names {
 		p, ok := recipe.PeerOf(name, q.kind)
-		node := recipe.Join(q.dir, name)
-		switch {
-		case ok && p.Never:
-			return fmt.Errorf("%s is in use at %s: %s: %w", p.Lock, node, p.Cure, errNeverWaits)
-		case ok:
-			q.session.warnOnce("zklock: another client in the queue may not wait for this lock", node, 0, p.Lock+" does not see its nodes: "+p.Cure)
+		if !ok {
+			continue
 		}
+		node := recipe.Join(q.dir, name)
+		if p.Never {
+			return fmt.Errorf("%s is in use at %s: %s: %w", p.Lock, node, p.Cure, errNeverWaits)
+		}
+		q.session.warnOnce("zklock: another client in the queue may not wait for this lock", node, 0, p.Lock+" does not see its nodes: "+p.Cure)
 	}
 	return nil
 }

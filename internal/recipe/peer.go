@@ -19,21 +19,24 @@ const (
 )
 
 // PeerOf returns whose lock a node is that another library has made, if who stands in its queue does not wait
-// for one of kind self; false if they wait, or if the name does not tell.
+// for one of kind self; false if they wait, or if the name does not tell. Permits wait for none in a queue.
 func PeerOf(name string, self Kind) (p Peer, ok bool) {
+	if self == Permit || Ours(name) {
+		return Peer{}, false
+	}
 	_, isLatch := sequenceAfter(latchMarker, name)
 	_, writes := sequenceAfter(kazoosWriter, name)
 	_, reads := sequenceAfter(kazoosReader, name)
-	n, _ := Parse(name)
+	n, isLock := Parse(name)
 	switch {
-	case Ours(name):
-	case isLatch:
-		return Peer{"Curator's LeaderLatch", "give it a path of its own, or use LeaderSelector there", true}, true
 	case (writes || reads) && self == Exclusive:
 		return Peer{"kazoo's lock", `make it with extra_lock_patterns=["-lock-"]`, false}, true
 	case writes || reads:
 		return Peer{"kazoo's lock", `make its WriteLock with extra_lock_patterns=["-__WRIT__", "-__READ__", "-lock-"], and its ReadLock with ["-__WRIT__", "-lock-"]`, false}, true
-	case !hasUUID(name):
+	case !isLock || !hasUUID(name):
+	case isLatch:
+		return Peer{"Curator's LeaderLatch", "give it a path of its own, or use LeaderSelector there", true}, true
+	case n.Foreign:
 	case n.Kind == Exclusive && self != Exclusive:
 		return Peer{"Curator's InterProcessMutex or LeaderSelector", "use InterProcessReadWriteLock there, or a Locker here", false}, true
 	case n.Kind != Exclusive && self == Exclusive:

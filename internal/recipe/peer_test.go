@@ -20,12 +20,16 @@ func TestANodesNameTellsWhetherItsLockWaitsForOurs(t *testing.T) {
 		"lock-0000000003":                                     {false, false},
 		"0000000003":                                          {false, false},
 		"settings":                                            {false, false},
+		uuid + "-settings":                                    {false, false},
+		uuid + "-member-0000000003":                           {false, false},
+		uuid + "-lease-0000000003":                            {false, false},
+		"door-latch-0000000003":                               {false, false}, // another lock's path
 	} {
-		for kind, want := range map[Kind]bool{Exclusive: gets.inALock, Read: gets.inReaders, Write: gets.inReaders} {
+		for kind, want := range map[Kind]bool{Exclusive: gets.inALock, Read: gets.inReaders, Write: gets.inReaders, Permit: false} {
 			p, ok := PeerOf(name, kind)
 			require.Equal(t, want, ok, "%s beside %v", name, kind)
 			require.Equal(t, ok, p.Lock != "" && p.Cure != "", name)
-			require.Equal(t, name == uuid+"-latch-0000000000", p.Never)
+			require.Equal(t, ok && name == uuid+"-latch-0000000000", p.Never)
 		}
 	}
 }

@@ -112,14 +112,26 @@ func TestThePathsBelowALockAreNoPartOfIt(t *testing.T) {
 }
 
 func TestStatusTellsOfWhatMayNotWaitForALock(t *testing.T) {
-	const kazoos = "4f1c2d3e5a6b47988a9b0c1d2e3f4a5b__lock__0000000003"
-	session := beside(t, zk.FlagEphemeral, kazoos)
+	const (
+		kazoos   = "4f1c2d3e5a6b47988a9b0c1d2e3f4a5b__lock__"
+		curators = "_c_89828215-0848-46eb-9811-070aa416b844"
+		ours     = "_c_89828215-0848-46eb-8000-000000000001"
+	)
+	session := beside(t, zk.FlagEphemeral, kazoos+"0000000003", kazoos+"0000000005")
 	table, _ := statusOf(t, session)
 	require.NotContains(t, table, "may not wait", "nobody else is there")
-	ours := "/app/lock/_c_89828215-0848-46eb-8000-000000000001-lock-0000000004"
-	_, err := session.Conn().Create(ours, nil, zk.FlagEphemeral, zk.WorldACL(zk.PermAll))
+	_, err := session.Conn().Create("/app/lock/"+ours+"-lock-0000000004", nil, zk.FlagEphemeral, zk.WorldACL(zk.PermAll))
 	require.NoError(t, err)
 	table, _ = statusOf(t, session)
 	require.Contains(t, table, `__lock__0000000003 is of kazoo's lock, which may not wait for zklock's nodes: make it with extra_lock_patterns=["-lock-"].`)
-	require.Equal(t, 1, strings.Count(table, "may not wait"))
+	require.Equal(t, 1, strings.Count(table, "may not wait"), "however many it has")
+
+	semaphore := beside(t, zk.FlagPersistent, "leases", "locks")
+	for _, node := range []string{"leases/" + ours + "-lease-0000000001", "leases/" + curators + "-lease-0000000002", "locks/" + curators + "-lock-0000000003"} {
+		_, err := semaphore.Conn().Create("/app/lock/"+node, nil, zk.FlagEphemeral, zk.WorldACL(zk.PermAll))
+		require.NoError(t, err)
+	}
+	table, _ = statusOf(t, semaphore)
+	require.Contains(t, table, "locks/"+curators)
+	require.NotContains(t, table, "may not wait", "Curator's InterProcessSemaphoreV2 does")
 }

@@ -136,24 +136,52 @@ func (v view) writeTable(to io.Writer) error {
 			token, session = "-", "-"
 		}
 		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n",
-			state, c.Kind, c.Who(), c.Program(), c.Heeds(), v.age(c.HeldSince), v.age(c.Created), token, session, strings.TrimPrefix(v.printableNode(c.Node), v.whole+"/"))
+			state, c.Kind, c.Who(), c.Program(), c.Heeds(), v.age(c.HeldSince), v.age(c.Created), token, session, v.name(found))
 	}
 	t.Flush()
+	kinds, told := v.kinds(), make(map[string]bool)
 	for _, c := range v.found {
-		b.WriteString(v.note(c))
+		p, ok := peerOf(c, kinds)
+		if ok && !told[p.Lock] {
+			told[p.Lock] = true
+			fmt.Fprintf(&b, "%s is of %s, which may not wait for zklock's nodes: %s.\n", v.name(c), p.Lock, p.Cure)
+		}
+		if !ok || c.Persistent {
+			b.WriteString(v.note(c))
+		}
 	}
 	_, err := io.WriteString(to, b.String())
 	return err
 }
 
-// note says what is not as usual of a node, and what may be done.
-func (v view) note(c zklock.Contender) string {
-	name := strings.TrimPrefix(v.printableNode(c.Node), v.whole+"/")
-	for _, other := range v.found {
-		if p, ok := recipe.PeerOf(recipe.Base(c.Node), recipe.Kind(other.Kind)); ok && recipe.Ours(recipe.Base(other.Node)) {
-			return fmt.Sprintf("%s is of %s, which may not wait for zklock's nodes: %s.\n", name, p.Lock, p.Cure)
+// kinds returns of which kinds those contenders are that this library has made.
+func (v view) kinds() (kinds []recipe.Kind) {
+	for _, c := range v.found {
+		if kind := recipe.Kind(c.Kind); recipe.Ours(recipe.Base(c.Node)) && !slices.Contains(kinds, kind) {
+			kinds = append(kinds, kind)
 		}
 	}
+	return kinds
+}
+
+// peerOf returns whose lock c is of, if that may not wait for a contender of one of those kinds.
+func peerOf(c zklock.Contender, kinds []recipe.Kind) (p recipe.Peer, ok bool) {
+	for _, kind := range kinds {
+		if p, ok = recipe.PeerOf(recipe.Base(c.Node), kind); ok {
+			break
+		}
+	}
+	return p, ok
+}
+
+// name is what is below the lock's path of a contender's node.
+func (v view) name(c zklock.Contender) string {
+	return strings.TrimPrefix(v.printableNode(c.Node), v.whole+"/")
+}
+
+// note says what is not as usual of a node, and what may be done.
+func (v view) note(c zklock.Contender) string {
+	name := v.name(c)
 	switch {
 	case c.Persistent:
 		return fmt.Sprintf("%s is persistent: it goes with no session, and whoever comes behind it waits for ever.\n"+
