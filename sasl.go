@@ -49,13 +49,14 @@ func WithSASLProvider(provider func() (SASLMechanism, error)) SessionOption {
 
 // DigestMD5 logs in by a password, which the servers' JAAS file has too, for DigestLoginModule. The password
 // is not sent; who reads along may guess at it, or change what follows: use TLS where that matters.
-func DigestMD5(user, password string) SASLMechanism { return digestMD5{user, password} }
+func DigestMD5(user, password string) SASLMechanism { return &digestMD5{user, password} }
 
+// digestMD5 is used by its address, which is all that is printed of a struct's field that has one.
 type digestMD5 struct{ user, password string }
 
-func (digestMD5) Name() string { return "DIGEST-MD5" }
+func (*digestMD5) Name() string { return "DIGEST-MD5" }
 
-func (d digestMD5) Start(string) (func([]byte) ([]byte, bool, error), error) {
+func (d *digestMD5) Start(string) (func([]byte) ([]byte, bool, error), error) {
 	login := digestmd5.Login{User: d.user, Password: d.password, URI: "zookeeper/zk-sasl-md5", Nonce: rand.Text()}
 	var answer *digestmd5.Answer
 	begun := false
@@ -76,6 +77,6 @@ func (d digestMD5) Start(string) (func([]byte) ([]byte, bool, error), error) {
 }
 
 // String keeps the password from whoever prints a mechanism.
-func (d digestMD5) String() string { return "DIGEST-MD5 as " + d.user }
+func (d *digestMD5) String() string { return "DIGEST-MD5 as " + d.user }
 
-func (d digestMD5) GoString() string { return d.String() }
+func (d *digestMD5) GoString() string { return d.String() }

@@ -38,6 +38,8 @@ func TestDigestMD5TrustsAServerThatKnowsThePassword(t *testing.T) {
 	require.NoError(t, err)
 	require.NotEqual(t, string(says), string(again), "nothing of one login is of use for another")
 	require.Equal(t, "DIGEST-MD5 as ann, DIGEST-MD5 as ann", fmt.Sprintf("%v, %#v", mechanism, mechanism))
+	field := struct{ login zklock.SASLMechanism }{mechanism}
+	require.NotContains(t, fmt.Sprintf("%v, %+v, %#v", field, field, field), "secret")
 }
 
 func TestAMechanismThatIsNoneFailsConnect(t *testing.T) {
