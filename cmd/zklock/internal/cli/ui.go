@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"os"
 	"strings"
 
 	"github.com/go-zookeeper/zk"
@@ -145,7 +146,7 @@ func (u *uiCommand) run(ctx context.Context, cmd *cobra.Command, prefix string) 
 		Allow: u.allow, Act: func(ctx context.Context, a ui.Action) (string, error) { return act(ctx, session, a) }, Open: !isLoopback(host),
 	}
 	out := ctxWriter{ctx, cmd.OutOrStdout()}
-	said := fmt.Sprintf("%s://%s/\n", scheme, listener.Addr())
+	said := fmt.Sprintf("%s://%s/\n", scheme, reachedAt(listener.Addr().String()))
 	if len(u.allow) > 0 {
 		o.Token = rand.Text()
 		said += "token: " + o.Token + "\n"
@@ -154,6 +155,19 @@ func (u *uiCommand) run(ctx context.Context, cmd *cobra.Command, prefix string) 
 		return withCode(exitFailure, err)
 	}
 	return withCode(exitFailure, ui.Serve(ctx, listener, o))
+}
+
+// reachedAt is where others find what listens on that address: any address of this machine is its name.
+func reachedAt(address string) string {
+	host, port, err := net.SplitHostPort(address)
+	if ip := net.ParseIP(host); err != nil || ip == nil || !ip.IsUnspecified() {
+		return address
+	}
+	name, err := os.Hostname()
+	if err != nil {
+		return address
+	}
+	return net.JoinHostPort(name, port)
 }
 
 func (u *uiCommand) listener(ctx context.Context) (net.Listener, string, error) {

@@ -29,6 +29,7 @@ type hub struct {
 	looks   []span   // when somebody looked, of the last hour; the last one may go on
 	broken  map[string]bool
 	forgot  time.Time // when what is old was dropped last
+	back    time.Time // when the connection has come back last
 }
 
 // span is a time, of which the end may be yet to come.
@@ -39,6 +40,8 @@ const (
 	remembered = time.Hour
 	// lingers is how long the watch goes on when nobody looks: to go from one view to another asks nothing.
 	lingers = 15 * time.Second
+	// catchUp is how long after the connection has come back what is told is of before that.
+	catchUp = 5 * time.Second
 )
 
 func newHub(ctx context.Context, session *zklock.Session, prefix string) *hub {
@@ -88,9 +91,26 @@ func (h *hub) rest() {
 // end notes that nobody looks any more. h.mu is held.
 func (h *hub) end() {
 	h.stop = nil
+	h.blink()
+}
+
+// blink notes that nothing is seen from now on. h.mu is held.
+func (h *hub) blink() {
 	if n := len(h.looks); n > 0 && h.looks[n-1].to.IsZero() {
 		h.looks[n-1].to = time.Now()
 	}
+}
+
+// connected takes that the session's connection has come or gone.
+func (h *hub) connected(stands bool) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if !stands {
+		h.blink()
+	} else if h.back = time.Now(); h.stop != nil && h.began {
+		h.looks = append(h.looks, span{from: h.back})
+	}
+	h.broadcast()
 }
 
 // close waits until nothing runs any more. The hub's ctx has ended.
@@ -184,6 +204,8 @@ func (h *hub) wentTogether(changed []zklock.KeyedLock) map[int64]int {
 // why says how a hold has ended whose node has gone.
 func (h *hub) why(c zklock.Contender, gone map[int64]int) string {
 	switch {
+	case time.Since(h.back) < catchUp:
+		return endUnseen
 	case h.broken[c.Node]:
 		delete(h.broken, c.Node)
 		return endBroken

@@ -11,7 +11,7 @@ import (
 type Link struct {
 	mu    sync.Mutex // guards the fields below; nothing is locked under it
 	state linkState
-	told  func()
+	told  func(stands bool)
 }
 
 type linkState struct {
@@ -44,8 +44,15 @@ func (l *Link) set(s linkState) {
 	told := l.told
 	l.mu.Unlock()
 	if told != nil {
-		told()
+		told(s.Server != "")
 	}
+}
+
+// tell has f called when the connection has come or gone.
+func (l *Link) tell(f func(stands bool)) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.told = f
 }
 
 func (l *Link) is() linkState {

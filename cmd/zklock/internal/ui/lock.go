@@ -34,7 +34,7 @@ const (
 	endAsked   = "given back when asked, or lost"
 	endSession = "session ended: all its nodes went at once"
 	endBroken  = "broken from this page"
-	endUnseen  = "ended while nobody looked"
+	endUnseen  = "ended unseen"
 )
 
 // mostTenures bounds what is kept of a lock that passes often.

@@ -92,6 +92,7 @@ func newPage(ctx context.Context, o Options) *page {
 	p.ensemble = &ensemble{dial: o.Dial, servers: o.Servers, link: o.Link}
 	p.hub.also = p.ensemble.follow
 	p.ensemble.told = p.hub.tell
+	o.Link.tell(p.hub.connected)
 	p.templates = template.Must(template.New("").Funcs(p.functions()).ParseFS(files, "page.html"))
 	return p
 }
