@@ -151,7 +151,7 @@ func TestRunSaysWhyItHasEnded(t *testing.T) {
 		require.ErrorContains(t, err, "run "+path)
 		require.NoError(t, term.Resign(t.Context()))
 
-		for _, returned := range []error{nil, context.Canceled, broken} {
+		for _, returned := range []error{nil, context.Canceled, context.DeadlineExceeded, broken} {
 			ctx, stop := context.WithCancel(t.Context())
 			err = newElection(t, s).Run(ctx, func(ctx context.Context, _ *election.Term) error {
 				stop()
@@ -160,6 +160,7 @@ func TestRunSaysWhyItHasEnded(t *testing.T) {
 			})
 			require.ErrorIs(t, err, context.Canceled)
 			require.Equal(t, returned == broken, errors.Is(err, broken))
+			require.Equal(t, returned == broken, strings.Contains(err.Error(), "the function returned"))
 			require.ErrorContains(t, err, "run "+path)
 		}
 

@@ -16,13 +16,13 @@ var (
 	ErrRevoked = errors.New("election: somebody has asked for the leadership")
 )
 
-// wrap makes err that of the operation on the path, with what is known of its cause.
+// wrap makes err, which may be a lock's, that of the operation on the path, with what is known of its cause.
 func wrap(s *zklock.Session, op, path string, err error) error {
 	if err == nil {
 		return nil
 	}
-	if _, known := err.(*zklock.Error); known {
-		return err
+	if of, locks := err.(*zklock.Error); locks {
+		err = of.Err
 	}
 	if s != nil {
 		err = client.Of(s).Explain(err)
@@ -30,14 +30,7 @@ func wrap(s *zklock.Session, op, path string, err error) error {
 	return &zklock.Error{Op: op, Path: path, Err: err}
 }
 
-// of makes err, which may be a lock's, that of an operation of an election.
-func (e *Election) wrap(op string, err error) error {
-	var of *zklock.Error
-	if errors.As(err, &of) && of == err {
-		err = of.Err
-	}
-	return wrap(e.session, op, e.path, err)
-}
+func (e *Election) wrap(op string, err error) error { return wrap(e.session, op, e.path, err) }
 
 // made returns what is wrong with an election that New has not made, as the error of op.
 func (e *Election) made(op string) error {

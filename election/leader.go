@@ -30,7 +30,7 @@ func (l *Leadership) same(m *Leadership) bool {
 	if l == nil || m == nil {
 		return l == m
 	}
-	return l.Node == m.Node && l.Token == m.Token && l.Since.Equal(m.Since) && slices.Equal(l.Value, m.Value)
+	return l.Token == m.Token && l.Since.Equal(m.Since) && slices.Equal(l.Value, m.Value)
 }
 
 // told returns l as a caller is told of it, who may keep it.

@@ -3,6 +3,7 @@ package election_test
 import (
 	"context"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -163,6 +164,29 @@ func TestAnObserverMissesNothingWhileItIsWithoutAConnection(t *testing.T) {
 			})
 		})
 	}
+}
+
+func TestWhatAnObserverWritesOnIsItsOwn(t *testing.T) {
+	inBubble(t, func(t *testing.T, server *zktest.Server) {
+		term := campaign(t, connect(t, server), "one")
+		var told []string
+		ctx, stop := context.WithCancel(t.Context())
+		var observing sync.WaitGroup
+		observing.Go(func() {
+			for leader := range election.Observe(ctx, connect(t, server), path) {
+				told = append(told, string(leader.Value))
+				clear(leader.Value)
+			}
+		})
+		synctest.Wait()
+		require.NoError(t, term.Proclaim(t.Context(), []byte("one")))
+		synctest.Wait()
+		require.NoError(t, term.Proclaim(t.Context(), []byte("two")))
+		synctest.Wait()
+		stop()
+		observing.Wait()
+		require.Equal(t, []string{"one", "two"}, told[:2])
+	})
 }
 
 func TestObservingAgainAndAgainLeavesNoWatchesBehind(t *testing.T) {
