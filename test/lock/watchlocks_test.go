@@ -99,6 +99,12 @@ func newOnlooker(ctx context.Context, s *zklock.Session, prefix string) *onlooke
 	return o
 }
 
+// pass has time pass in a bubble, and all that happens then happen.
+func pass(d time.Duration) {
+	time.Sleep(d)
+	synctest.Wait()
+}
+
 // eachChange does, one after the other, what changes the locks below dir in one way each.
 func eachChange(t *testing.T, s, other *zklock.Session, dir string, then func(what string)) {
 	l, theirs := must(zklock.New(s, dir+"/a")), must(zklock.New(other, dir+"/a"))
@@ -141,15 +147,15 @@ func TestWatchTellsWhatListWouldAfterEachChange(t *testing.T) {
 				}
 				s, onlooker := b.session("here"), b.session("onlooker")
 				o := newOnlooker(t.Context(), onlooker, "/app")
-				time.Sleep(pollTime)
+				pass(pollTime)
 				require.Equal(t, 1, o.told, "that there is none is told too")
 				eachChange(t, s, b.session("there"), "/app", func(what string) {
-					time.Sleep(2 * pollTime)
+					pass(2 * pollTime)
 					require.Equal(t, listed(t, s, "/app"), o.seen(), what)
 				})
 				asked := b.server.Requests()[zktest.OpAddWatch]
 				newOnlooker(t.Context(), onlooker, "/other")
-				time.Sleep(pollTime)
+				pass(pollTime)
 				require.Equal(t, errorCode == 0, b.server.Requests()[zktest.OpAddWatch] > asked, "who does not know is asked once")
 			})
 		})
@@ -171,10 +177,10 @@ func TestWatchReadsAChangedNodeOnceAndNoQueue(t *testing.T) {
 		s := b.session("here")
 		h := must(b.locker(s).Acquire(t.Context()))
 		b.crowd(t.Context(), b.session("there"), 100, time.Millisecond)
-		time.Sleep(time.Second)
+		pass(time.Second)
 		before := b.server.Watches()
 		o := newOnlooker(t.Context(), b.session("onlooker"), "/")
-		time.Sleep(time.Second)
+		pass(time.Second)
 		watched := b.server.Watches()
 		require.Equal(t, oneWatch, watched["/"])
 		delete(watched, "/")
@@ -183,7 +189,7 @@ func TestWatchReadsAChangedNodeOnceAndNoQueue(t *testing.T) {
 		cost := func(op zktest.Op, do func()) int {
 			before := b.server.Requests()[op]
 			do()
-			time.Sleep(time.Second / 10)
+			pass(time.Second / 10)
 			return b.server.Requests()[op] - before
 		}
 		path, plain := "/lock/_c_one-lock-0000009999", s.Conn()
@@ -203,7 +209,7 @@ func TestWatchReadsAChangedNodeOnceAndNoQueue(t *testing.T) {
 		require.NoError(t, h.Release(t.Context()))
 
 		all := b.server.Requests()
-		time.Sleep(30 * time.Second)
+		pass(30 * time.Second)
 		for _, op := range []zktest.Op{zktest.OpGetData, zktest.OpGetChildren2, zktest.OpAddWatch} {
 			require.Equal(t, all[op], b.server.Requests()[op], op)
 		}
@@ -215,22 +221,22 @@ func TestWatchTellsWhatChangedWhileThereWasNoConnection(t *testing.T) {
 		s := b.session("here")
 		h, kept := must(b.locker(s).Acquire(t.Context())), must(must(zklock.New(s, "/kept")).Acquire(t.Context()))
 		o := newOnlooker(t.Context(), b.session("onlooker"), "/")
-		time.Sleep(time.Second)
+		pass(time.Second)
 		b.server.Client("onlooker").Block(zktest.ToServer)
 		b.server.Client("onlooker").Block(zktest.ToClient)
-		time.Sleep(longSession / 2)
+		pass(longSession / 2)
 		require.NoError(t, h.Release(t.Context()))
 		require.NoError(t, s.Conn().Delete(b.path, -1))
 		must(must(zklock.New(s, "/new")).Acquire(t.Context()))
 		require.Len(t, o.seen(), 2)
 		told := o.told
 		b.server.Client("onlooker").Unblock()
-		time.Sleep(longSession)
+		pass(longSession)
 		require.Equal(t, listed(t, s, "/"), o.seen())
 		require.Equal(t, told+1, o.told)
 		require.Equal(t, map[string]int{"/lock": 2, "/kept": 1, "/new": 1}, o.tells)
 		require.NoError(t, kept.Release(t.Context()))
-		time.Sleep(time.Second)
+		pass(time.Second)
 		require.Equal(t, listed(t, s, "/"), o.seen())
 	})
 }
@@ -242,19 +248,19 @@ func TestWatchSaysWhatMayNotBeReadAndGoesOn(t *testing.T) {
 		must(must(zklock.New(owner, "/app/hidden", zklock.WithACL(zk.AuthACL(zk.PermAll)))).Acquire(t.Context()))
 		s := b.session("here")
 		o := newOnlooker(t.Context(), s, "/app")
-		time.Sleep(time.Second)
+		pass(time.Second)
 		var hidden *zklock.HiddenError
 		require.ErrorAs(t, o.err, &hidden)
 		require.ErrorIs(t, o.err, zk.ErrNoAuth)
 		require.Equal(t, []string{"/app/hidden"}, hidden.Paths)
 		must(must(zklock.New(owner, "/app/open")).Acquire(t.Context()))
-		time.Sleep(time.Second)
+		pass(time.Second)
 		require.Equal(t, []string{"/app/open: +exclusive0"}, o.seen())
 		require.ErrorAs(t, o.err, &hidden)
 
 		// Of that no server tells, from ZooKeeper 3.9.2 on.
 		must(owner.Conn().SetACL("/app/hidden", zk.WorldACL(zk.PermAll), -1))
-		time.Sleep(2 * time.Minute)
+		pass(2 * time.Minute)
 		require.NoError(t, o.err)
 		require.Equal(t, []string{"/app/hidden: +exclusive0", "/app/open: +exclusive0"}, o.seen())
 	})
@@ -273,7 +279,7 @@ func TestWatchEndsWithItsContextItsSessionAndItsLoop(t *testing.T) {
 		require.EqualError(t, o.err, "zklock: watch /: context canceled")
 		require.Equal(t, oneWatch, b.server.Watches()["/"], "the other one is told as before")
 		must(b.locker(b.session("there")).Acquire(t.Context()))
-		time.Sleep(time.Second)
+		pass(time.Second)
 		require.Len(t, other.seen(), 1)
 		s.Close()
 		synctest.Wait()

@@ -147,6 +147,12 @@ func TestWhatStrangersHaveWrittenDoesNothing(t *testing.T) {
 	})
 }
 
+// pass has time pass, and all that happens then happen.
+func pass(d time.Duration) {
+	time.Sleep(d)
+	synctest.Wait()
+}
+
 func mustParse(target string) *url.URL {
 	u, err := url.Parse(target)
 	if err != nil {
@@ -176,20 +182,20 @@ func TestNothingIsReadWhileNobodyLooks(t *testing.T) {
 			return all
 		}
 		idle := asked()
-		time.Sleep(time.Hour)
+		pass(time.Hour)
 		require.Equal(t, idle, asked())
 		require.Contains(t, b.shows("/"), "a pid 1")
 		leave, other := b.hub.join(), b.hub.join()
-		time.Sleep(time.Second)
+		pass(time.Second)
 		require.Equal(t, 2, b.server.Watches()["/"], "one for all, of data and children")
 		leave()
-		time.Sleep(2 * lingers)
+		pass(2 * lingers)
 		require.Equal(t, 2, b.server.Watches()["/"])
 		other()
-		time.Sleep(lingers + time.Second)
+		pass(lingers + time.Second)
 		require.Zero(t, b.server.Watches()["/"])
 		idle = asked()
-		time.Sleep(time.Hour)
+		pass(time.Hour)
 		require.Equal(t, idle, asked())
 	})
 }
@@ -199,14 +205,14 @@ func TestALocksLastHourIsTold(t *testing.T) {
 		b := newBench(t)
 		first := b.queue("/lock", "host=a pid=1 held="+time.Now().Add(-time.Minute).Format(time.RFC3339))
 		leave := b.hub.join()
-		time.Sleep(time.Second)
+		pass(time.Second)
 		second, third := b.queue("/lock", "host=b pid=2"), b.queue("/lock", "host=c pid=3")
-		time.Sleep(10 * time.Second)
+		pass(10 * time.Second)
 		require.NoError(t, b.conn.Delete(first, -1))
-		time.Sleep(time.Second)
+		pass(time.Second)
 		b.hub.breaks(second, true)
 		require.NoError(t, b.conn.Delete(second, -1))
-		time.Sleep(time.Second)
+		pass(time.Second)
 		l := b.hub.locks["/lock"]
 		require.Len(t, l.past, 3)
 		require.Equal(t, "a pid 1", l.past[0].Who)
@@ -218,11 +224,11 @@ func TestALocksLastHourIsTold(t *testing.T) {
 
 		// What happens while nobody looks is not known.
 		leave()
-		time.Sleep(10 * time.Minute)
+		pass(10 * time.Minute)
 		require.NoError(t, b.conn.Delete(third, -1))
-		time.Sleep(10 * time.Minute)
+		pass(10 * time.Minute)
 		leave = b.hub.join()
-		time.Sleep(time.Second)
+		pass(time.Second)
 		require.Equal(t, endUnseen, l.past[2].End)
 		s := stripOf(l.past, b.hub.looks, time.Now())
 		require.Equal(t, remembered, s.Span)
@@ -233,21 +239,21 @@ func TestALocksLastHourIsTold(t *testing.T) {
 
 		// So is what happens while there is no connection.
 		fourth := b.queue("/lock", "host=d pid=4")
-		time.Sleep(10 * time.Second)
+		pass(10 * time.Second)
 		require.Equal(t, "d pid 4", l.past[3].Who)
 		b.server.CutSession(b.Session.ID())
 		b.server.Refuse(true)
-		time.Sleep(2 * time.Second)
+		pass(2 * time.Second)
 		require.NotZero(t, b.hub.looks[1].to)
 		go func() { _ = b.conn.Delete(fourth, -1) }()
-		time.Sleep(time.Second)
+		pass(time.Second)
 		b.server.Refuse(false)
-		time.Sleep(3 * time.Second)
+		pass(3 * time.Second)
 		require.Equal(t, endUnseen, l.past[3].End)
 		require.Len(t, b.hub.looks, 3)
-		time.Sleep(2 * time.Hour)
+		pass(2 * time.Hour)
 		b.queue("/other", "")
-		time.Sleep(time.Second)
+		pass(time.Second)
 		require.NotContains(t, b.hub.locks, "/lock")
 		leave()
 	})
@@ -267,9 +273,9 @@ func TestAHoldIsToldLostWhoseSessionsNodesHaveGoneTogether(t *testing.T) {
 		}
 		leave := b.hub.join()
 		defer leave()
-		time.Sleep(time.Second)
+		pass(time.Second)
 		dying.Close()
-		time.Sleep(time.Second)
+		pass(time.Second)
 		require.Equal(t, endSession, b.hub.locks["/one"].past[0].End)
 	})
 }
@@ -359,7 +365,7 @@ func TestWhatIsNotAsUsualIsNamed(t *testing.T) {
 		synctest.Wait()
 		require.Contains(t, b.shows("/"), "Not connected</b> since")
 		b.server.Refuse(false)
-		time.Sleep(5 * time.Second)
+		pass(5 * time.Second)
 		require.Contains(t, b.shows("/"), "Connected to")
 	})
 }
