@@ -29,7 +29,8 @@ type hub struct {
 	looks   []span   // when somebody looked, of the last hour; the last one may go on
 	broken  map[string]bool
 	forgot  time.Time // when what is old was dropped last
-	back    time.Time // when the connection has come back last
+	cut     bool      // there is no connection
+	back    time.Time // when it has come back last
 }
 
 // span is a time, of which the end may be yet to come.
@@ -105,10 +106,13 @@ func (h *hub) blink() {
 func (h *hub) connected(stands bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if !stands {
+	if stands && h.cut { // or it is the first one
+		if h.back = time.Now(); h.stop != nil && h.began {
+			h.looks = append(h.looks, span{from: h.back})
+		}
+	}
+	if h.cut = !stands; h.cut {
 		h.blink()
-	} else if h.back = time.Now(); h.stop != nil && h.began {
-		h.looks = append(h.looks, span{from: h.back})
 	}
 	h.broadcast()
 }
