@@ -143,8 +143,13 @@ func TestOneCallTellsForAllThatWantTheSameLock(t *testing.T) {
 func TestTheLackOfAConnectionIsToldOnceForAllUntilThereIsOne(t *testing.T) {
 	virtual.Test(t, func(t *testing.T) {
 		c, b := stalling(t)
-		l := c.link
-		c.link, c.failure = nil, errors.New("nobody is there")
+		l := c.Current()
+		connection := func(l *wire.Link) {
+			c.mu.Lock()
+			defer c.mu.Unlock()
+			c.link, c.failure = l, errors.New("nobody is there")
+		}
+		connection(nil)
 		ctx, first := c.LogStalls(t.Context(), "/first")
 		FailedTry(ctx, errors.New("no luck"))
 		_, second := c.LogStalls(t.Context(), "/second")
@@ -154,12 +159,12 @@ func TestTheLackOfAConnectionIsToldOnceForAllUntilThereIsOne(t *testing.T) {
 		require.Contains(t, lines[0], "there is no connection: nobody is there")
 		pass(10 * time.Second)
 		require.Empty(t, b.all())
-		c.link = l
+		connection(l)
 		for v := range c.stalls.calls { // the one that was not told
 			Queues(v, false)
 		}
 		pass(beat)
-		c.link = nil
+		connection(nil)
 		pass(10 * time.Second)
 		require.Len(t, b.all(), 1)
 		first.End()
