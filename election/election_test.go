@@ -327,6 +327,14 @@ func TestBadArgumentsAreRefusedByName(t *testing.T) {
 		term := campaign(t, s, "")
 		require.ErrorContains(t, term.Proclaim(t.Context(), make([]byte, 1<<20)), "1 MiB")
 		require.NoError(t, term.Err())
+		_, err = election.Leader(t.Context(), s, "no/slash")
+		require.ErrorContains(t, err, `leader no/slash: path "no/slash" is relative`)
+		var none context.Context
+		require.Panics(t, func() { _, _ = election.Leader(none, s, path) })
+		require.Panics(t, func() { election.Observe(none, s, path) })
+		for _, err := range election.Observe(t.Context(), s, "no/slash") {
+			require.ErrorContains(t, err, `observe no/slash: path "no/slash" is relative`)
+		}
 		for _, none := range []*election.Election{nil, {}} {
 			require.ErrorContains(t, none.Run(t.Context(), nil), "make it with New")
 			_, err := none.Campaign(t.Context())

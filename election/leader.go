@@ -132,7 +132,6 @@ func look(r reader, path string, before *picture) (*picture, error) {
 			if err != nil && !errors.Is(err, zk.ErrNoNode) {
 				return nil, err
 			}
-			line = nil
 			for _, n := range recipe.Queue(names) {
 				line = append(line, n.Name)
 			}
