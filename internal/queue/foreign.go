@@ -143,9 +143,10 @@ func (q *Queue) lookAround(names []string) {
 // tellForeign tells the log of a node in a queue that is not as usual, when it has been read.
 func (s *Session) tellForeign(path string, stat *zk.Stat) {
 	n, ok := recipe.Parse(recipe.Base(path))
+	_, known := recipe.PeerOf(n.Name, recipe.Exclusive) // to peers, which tells of it
 	switch ephemeral := client.IsEphemeral(stat); {
 	case !ok:
-	case n.Foreign && ephemeral && !n.Bare():
+	case n.Foreign && ephemeral && !n.Bare() && !known:
 		s.warnOnce("zklock: another library's node is in the queue", path, stat.EphemeralOwner,
 			"its name ends in ten digits and is of no form that is known: it is taken for an exclusive lock while its session lives; if it is none, use another path")
 	case !n.Foreign && !ephemeral:

@@ -126,6 +126,10 @@ func TestStatusTellsOfWhatMayNotWaitForALock(t *testing.T) {
 	require.Contains(t, table, `__lock__0000000003 is of kazoo's lock, which may not wait for zklock's nodes: make it with extra_lock_patterns=["-lock-"].`)
 	require.Equal(t, 1, strings.Count(table, "may not wait"), "however many it has")
 
+	table, _ = statusOf(t, beside(t, zk.FlagEphemeral, curators+"-latch-0000000003"))
+	require.Contains(t, table, "-latch-0000000003 is of Curator's LeaderLatch, which may not wait for zklock's nodes: give it a path of its own", "whoever comes fails")
+	require.NotContains(t, table, "of no form")
+
 	semaphore := beside(t, zk.FlagPersistent, "leases", "locks")
 	for _, node := range []string{"leases/" + ours + "-lease-0000000001", "leases/" + curators + "-lease-0000000002", "locks/" + curators + "-lock-0000000003"} {
 		_, err := semaphore.Conn().Create("/app/lock/"+node, nil, zk.FlagEphemeral, zk.WorldACL(zk.PermAll))

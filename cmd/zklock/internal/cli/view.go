@@ -164,14 +164,16 @@ func (v view) kinds() (kinds []recipe.Kind) {
 	return kinds
 }
 
-// peerOf returns whose lock c is of, if that may not wait for a contender of one of those kinds.
+// peerOf returns whose lock c is of, if that may not wait for a contender of one of those kinds, or never waits.
 func peerOf(c zklock.Contender, kinds []recipe.Kind) (p recipe.Peer, ok bool) {
+	name := recipe.Base(c.Node)
 	for _, kind := range kinds {
-		if p, ok = recipe.PeerOf(recipe.Base(c.Node), kind); ok {
-			break
+		if p, ok = recipe.PeerOf(name, kind); ok {
+			return p, true
 		}
 	}
-	return p, ok
+	p, ok = recipe.PeerOf(name, recipe.Exclusive)
+	return p, ok && p.Never
 }
 
 // name is what is below the lock's path of a contender's node.
