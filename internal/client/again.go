@@ -1,6 +1,8 @@
 package client
 
 import (
+	"time"
+
 	"github.com/go-zookeeper/zk"
 
 	"github.com/zklock/zklock/internal/wire"
@@ -59,8 +61,9 @@ func (c *Client) takeStood(nodes []string) (l *wire.Link, told int64, again []un
 }
 
 // WatchSince returns the watches on those nodes' data, and has all that there are not set by one request, which
-// reads nothing. The caller knows the nodes as they were at the transaction zxid, and that they may be read: of
-// one that may not, a server tells nothing. A watch on what has changed since fires at once.
+// reads nothing. The caller knows the nodes as they were at the transaction zxid. A watch on what has changed since
+// fires at once. The caller has reason to think that they may be read, too: of one that may not, a server tells
+// nothing. Those that stand for a second or two are read then, and end if they may not be.
 func (c *Client) WatchSince(zxid int64, nodes ...string) []*Watch {
 	ws := &c.watches
 	all, set := make([]*Watch, len(nodes)), make([]unasked, 0, len(nodes))
@@ -73,11 +76,39 @@ func (c *Client) WatchSince(zxid int64, nodes ...string) []*Watch {
 			set = append(set, unasked{WatchKey{Path: node}, w})
 		}
 	}
+	if len(set) > 0 {
+		ws.readLater(set)
+	}
 	ws.mu.Unlock()
 	if len(set) > 0 {
 		c.set(l, zxid, set)
 	}
 	return all
+}
+
+// readLater has watches looked at that were set unread. ws.mu is held.
+func (ws *watches) readLater(set []unasked) {
+	ws.unread[1] = append(ws.unread[1], set...)
+	if ws.reading == nil {
+		ws.reading = time.AfterFunc(time.Second, func() { ws.client.Spawn(ws.client.readUnread) })
+	}
+}
+
+// readUnread looks at those that were set before it ran last, and stand still.
+func (c *Client) readUnread() {
+	ws := &c.watches
+	ws.mu.Lock()
+	due, rest := ws.unread[0], ws.unread[1]
+	ws.unread, ws.reading = [2][]unasked{rest}, nil
+	if len(rest) > 0 && !c.Closed() {
+		ws.readLater(nil)
+	}
+	ws.mu.Unlock()
+	for _, u := range due {
+		if u.watch.IsArmed() {
+			c.look(u.key, u.watch)
+		}
+	}
 }
 
 // set asks for watches that have told of all changes up to a transaction.

@@ -255,6 +255,30 @@ func TestWatchesSinceATransactionAreSetByOneRequestThatTellsWhatHasChanged(t *te
 	})
 }
 
+func TestAWatchThatWasSetUnreadEndsSoonIfItsNodeMayNotBeRead(t *testing.T) {
+	watching(t, func(a *away) {
+		stat := a.Standing(WatchKey{Path: "/same"}).Stat
+		a.create("/hidden")
+		_, err := a.operator.SetACL("/hidden", zk.WorldACL(zk.PermAll&^zk.PermRead), -1)
+		require.NoError(a.t, err)
+		for range 2 {
+			w := a.WatchSince(stat.Mzxid+100, "/unwatched", "/hidden")
+			time.Sleep(2*time.Second + 1)
+			synctest.Wait()
+			require.False(a.t, w[0].HasFired())
+			require.True(a.t, w[1].HasFired())
+			require.False(a.t, w[1].Deleted)
+		}
+		require.Nil(a.t, a.watches.reading)
+		reads := a.requests(zktest.OpGetData)
+		time.Sleep(10 * time.Second)
+		require.Equal(a.t, reads, a.requests(zktest.OpGetData), "once is enough")
+		a.WatchSince(stat.Mzxid+100, "/changed", "/hidden")
+		a.Close(0)
+		require.False(a.t, a.watches.reading.Stop(), "no timer is left")
+	})
+}
+
 func TestWhereWatchesMayNotBeSetTheNodesAreRead(t *testing.T) {
 	watching(t, func(a *away) {
 		a.server.RefuseRequest(zktest.OpSetWatches, -127)

@@ -26,8 +26,10 @@ func (ws *watches) stop() {
 	ws.mu.Lock()
 	defer ws.mu.Unlock()
 	ws.dismiss()
-	if ws.recheck != nil {
-		ws.recheck.Stop()
+	for _, t := range []*time.Timer{ws.recheck, ws.reading} {
+		if t != nil {
+			t.Stop()
+		}
 	}
 }
 

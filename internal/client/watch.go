@@ -53,6 +53,9 @@ type watches struct {
 	asking  int         // watches that were asked for and not answered
 	unasked []unasked   // beyond MostAsking
 	recheck *time.Timer // while there are any
+
+	unread  [2][]unasked // that were set unread: before the timer ran last, and since
+	reading *time.Timer  // while there are any
 }
 
 // unasked is a watch that is to be asked for.

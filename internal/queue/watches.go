@@ -49,7 +49,7 @@ func (c *contender) haveRead(name string, next *client.Watch) {
 }
 
 // mayRead reports whether nodes by the same maker, and ours, were read here before. One session's nodes in a
-// queue have the same ACL, and there is no need to read another of them.
+// queue mostly have the same ACL, and who waits for long reads this one too.
 func (c *contender) mayRead(name string) bool {
 	maker, _ := makerOf(name)
 	read := c.queue.readable.Load()

@@ -96,6 +96,22 @@ func TestWhoIsBehindSeveralWatchesTheNearestAlone(t *testing.T) {
 	})
 }
 
+// One process may have two Lockers on a path, with different access lists. From ZooKeeper 3.9 on nobody is told of
+// the end of a node that he may not read.
+func TestWhoMayNotReadTheNodeAheadIsToldSoWithinSeconds(t *testing.T) {
+	taking(t, func(t *testing.T, server *zktest.Server, other *Session, q *Queue) {
+		secret := defaults()
+		secret.ACL = zk.DigestACL(zk.PermAll, "other", "secret")
+		require.NoError(t, other.client.Conn.AddAuth("digest", []byte("other:secret")))
+		_, err := New(other, "/lock", recipe.Exclusive, secret).Acquire(t.Context(), nil)
+		require.NoError(t, err)
+		came := ask(t.Context(), q.Acquire)
+		time.Sleep(3 * time.Second)
+		require.Len(t, came, 1)
+		require.ErrorIs(t, (<-came).err, zk.ErrNoAuth)
+	})
+}
+
 // Somebody asks the owner for the lock, or the waiter, whose nodes were created before.
 func TestAChangeOfWhatIsWatchedUnreadIsRead(t *testing.T) {
 	for name, own := range map[string]bool{"of the node ahead": false, "of its own": true} {
