@@ -235,9 +235,31 @@ func text(t *testing.T, ctx context.Context, selector string) string {
 // await waits until a part of the page shows something.
 func await(t *testing.T, ctx context.Context, selector, want string) {
 	t.Helper()
-	for late := time.Now().Add(patience); !strings.Contains(text(t, ctx, selector), want); time.Sleep(20 * time.Millisecond) {
+	if !shows(t, ctx, selector, want, patience) {
+		t.Fatalf("%s does not show %q: %s", selector, want, text(t, ctx, "body"))
+	}
+}
+
+// shows reports whether a part of the page shows something in time.
+func shows(t *testing.T, ctx context.Context, selector, want string, within time.Duration) bool {
+	t.Helper()
+	for late := time.Now().Add(within); !strings.Contains(text(t, ctx, selector), want); time.Sleep(20 * time.Millisecond) {
 		if time.Now().After(late) {
-			t.Fatalf("%s does not show %q: %s", selector, want, text(t, ctx, "body"))
+			return false
 		}
 	}
+	return true
+}
+
+// press presses a key that leads to another page. A browser beside load may lose one that comes as it has just
+// changed the page: then it is pressed again, as somebody would.
+func press(t *testing.T, ctx context.Context, key, selector, want string) {
+	t.Helper()
+	for late := time.Now().Add(patience); time.Now().Before(late); {
+		run(t, ctx, chromedp.KeyEvent(key))
+		if shows(t, ctx, selector, want, 5*time.Second) {
+			return
+		}
+	}
+	await(t, ctx, selector, want)
 }

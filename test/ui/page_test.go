@@ -221,11 +221,9 @@ func TestThePageIsUsedByTheKeyboardAlone(t *testing.T) {
 	queue(t, conn, path+"/aa", "host=web-2 pid=22") // above it
 	await(t, ctx, "#sum", "4 locks")
 	require.Equal(t, path+"/b", focused(), "it keeps the focus")
-	run(t, ctx, chromedp.KeyEvent("\r"))
-	await(t, ctx, "main h1", path+"/b")
+	press(t, ctx, "\r", "main h1", path+"/b")
 	await(t, ctx, "#told", "live")
-	run(t, ctx, chromedp.KeyEvent("u"))
-	await(t, ctx, "#sum", "4 locks")
+	press(t, ctx, "u", "#sum", "4 locks")
 	await(t, ctx, "#told", "live")
 	run(t, ctx, chromedp.KeyEvent("/"))
 	require.Equal(t, "q", eval[string](t, ctx, "document.activeElement.id"))
