@@ -11,7 +11,7 @@ import (
 var refusable = []zktest.Op{
 	zktest.OpCreate, zktest.OpCreate, zktest.OpDelete, zktest.OpDelete, zktest.OpGetData, zktest.OpGetData,
 	zktest.OpGetChildren2, zktest.OpGetChildren2, zktest.OpMulti, zktest.OpMulti,
-	zktest.OpSync, zktest.OpExists, zktest.OpSetData,
+	zktest.OpSync, zktest.OpExists, zktest.OpSetData, zktest.OpSetWatches, zktest.OpSetWatches,
 }
 
 // refusal draws the code with which a server refuses a request. ZooKeeper throttles any of them,

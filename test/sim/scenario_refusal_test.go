@@ -39,7 +39,7 @@ func TestOperatorsAndServersThatRefuseAreHeardOfAndEverybodyGoesOn(t *testing.T)
 		told string
 	}{
 		{Withdraw, 1, "the ACL of /a does not let this session"},
-		{RefuseOne, 4, "refuses .* of m0 with -"},
+		{RefuseOne, 7, "refuses .* of m0 with -"},
 		{RefuseMany, 3, "refuses .* of m0 with -"},
 		{WrongList, 1, "asks for /wrong-50000000/lock with a wrong list: .* ACL (.|\n)*asks for /wrong-50000000/lock: <nil>"},
 		{RefuseWatch, 1, "refuses getData of m0 with -127(.|\n)* data set /a/_c_"},
