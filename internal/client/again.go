@@ -51,12 +51,12 @@ func (c *Client) takeStood(nodes []string) (l *wire.Link, told int64, again []un
 			others = append(others, node)
 			continue
 		}
-		w := &Watch{Link: l, Stat: before.Stat, Data: before.Data, since: before.since, Armed: make(chan struct{}), Fired: make(chan struct{})}
-		ws.at[key] = w
-		again = append(again, unasked{key, w})
+		if w, made := ws.watch(key, l); made {
+			w.Stat, w.Data, w.since = before.Stat, before.Data, before.since
+			again = append(again, unasked{key, w})
+		}
 	}
 	ws.stood = nil
-	ws.recheckLater()
 	return l, ws.told, again, others
 }
 
@@ -68,6 +68,7 @@ func (c *Client) WatchSince(zxid int64, nodes ...string) []*Watch {
 	ws := &c.watches
 	all, set := make([]*Watch, len(nodes)), make([]unasked, 0, len(nodes))
 	ws.mu.Lock()
+	defer ws.mu.Unlock()
 	l := c.Current()
 	for i, node := range nodes {
 		w, made := ws.watch(WatchKey{Path: node}, l)
@@ -78,9 +79,6 @@ func (c *Client) WatchSince(zxid int64, nodes ...string) []*Watch {
 	}
 	if len(set) > 0 {
 		ws.readLater(set)
-	}
-	ws.mu.Unlock()
-	if len(set) > 0 {
 		c.set(l, zxid, set)
 	}
 	return all

@@ -164,7 +164,7 @@ var ofTheCommand = []struct {
 		{cli + "/guarded.go", "g.killIn(session) + session.Timeout()", "0*session.Timeout()"},
 	}}, command, "TestNobodyElseRunsWhileACommandThatHasLostTheLockIsEnded"},
 	{mutant{"the page answers to any name that leads to it", []edit{
-		{uiPage + "/guard.go", "case !p.Open && !isLoopback(r.Host):", "case false:"},
+		{uiPage + "/guard.go", "case !p.Open && !IsLoopback(r.Host):", "case false:"},
 	}}, uiPage, "TestAPageOnlyShowsUnlessItMayDoMore"},
 	{mutant{"the page acts though it may only show", []edit{
 		{uiPage + "/act.go", "case !slices.Contains(p.Allow, a.Verb):", "case false:"},

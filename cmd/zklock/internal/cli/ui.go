@@ -107,16 +107,10 @@ func (u *uiCommand) check(cmd *cobra.Command) error {
 	switch host, _, _ := net.SplitHostPort(u.listen); {
 	case (u.cert == "") != (u.key == ""):
 		return usage("--https-cert %q, --https-key %q: give both or none", u.cert, u.key)
-	case u.cert == "" && !u.plainHTTP && !isLoopback(host):
+	case u.cert == "" && !u.plainHTTP && !ui.IsLoopback(host):
 		return usage("--listen %q: it is to be reached from other machines: give --https-cert and --https-key, or --plain-http", u.listen)
 	}
 	return nil
-}
-
-// isLoopback reports whether nobody but this machine reaches a host.
-func isLoopback(host string) bool {
-	ip := net.ParseIP(host)
-	return host == "localhost" || ip != nil && ip.IsLoopback()
 }
 
 func (u *uiCommand) run(ctx context.Context, cmd *cobra.Command, prefix string) error {
@@ -143,7 +137,7 @@ func (u *uiCommand) run(ctx context.Context, cmd *cobra.Command, prefix string) 
 	host, _, _ := net.SplitHostPort(u.listen)
 	o := ui.Options{
 		Session: session, Link: link, Prefix: prefix, Log: log, Servers: zk.FormatServers(addresses), Dial: u.dial, Flags: u.given(cmd),
-		Allow: u.allow, Act: func(ctx context.Context, a ui.Action) (string, error) { return act(ctx, session, a) }, Open: !isLoopback(host),
+		Allow: u.allow, Act: func(ctx context.Context, a ui.Action) (string, error) { return act(ctx, session, a) }, Open: !ui.IsLoopback(host),
 	}
 	out := ctxWriter{ctx, cmd.OutOrStdout()}
 	said := fmt.Sprintf("%s://%s/\n", scheme, reachedAt(listener.Addr().String()))

@@ -20,7 +20,7 @@ func (p *page) guarded(next http.Handler) http.Handler {
 		h.Set("Cross-Origin-Resource-Policy", "same-origin")
 		h.Set("Cache-Control", "no-store")
 		switch site := r.Header.Get("Sec-Fetch-Site"); {
-		case !p.Open && !isLoopback(r.Host):
+		case !p.Open && !IsLoopback(r.Host):
 			http.Error(w, "the address has another name than localhost or a loopback address", http.StatusMisdirectedRequest)
 		case site != "" && site != "same-origin" && site != "none" && r.Header.Get("Sec-Fetch-Mode") != "navigate":
 			http.Error(w, "another site's page has asked for this", http.StatusForbidden)
@@ -30,8 +30,8 @@ func (p *page) guarded(next http.Handler) http.Handler {
 	})
 }
 
-// isLoopback reports whether a Host header names this machine to itself.
-func isLoopback(host string) bool {
+// IsLoopback reports whether a host, with a port or without, is this machine for itself alone.
+func IsLoopback(host string) bool {
 	if name, _, err := net.SplitHostPort(host); err == nil {
 		host = name
 	}
