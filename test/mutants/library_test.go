@@ -661,7 +661,7 @@ var ofTheLibrary = []judged{
 	}}, "internal/wire.TestALoginBySASLThatFailsEndsTheConnectionAndTheSessionIsKnown"},
 	{mutant{"a server need not know the password", []edit{
 		{"sasl.go", "return nil, true, answer.Check(challenge)", "return nil, true, nil"},
-	}}, "TestDigestMD5TrustsAServerThatKnowsThePassword"},
+	}}, ".TestDigestMD5TrustsAServerThatKnowsThePassword"},
 	{mutant{"each hold's node is seen to before the next hold is lost", []edit{
 		{"internal/queue/session.go", "rest = append(rest, c.markLost(cause))", "c.lose(cause)"},
 	}}, "internal/queue.TestAllHoldsAreLostBeforeTheirNodesAreSeenTo"},

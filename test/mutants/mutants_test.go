@@ -56,17 +56,43 @@ func chosenOf[M any](table []M, n int) []M {
 	return bySeed(table, n)
 }
 
-// A change of the library may take the place away that a mutant is to change.
+// A change of the library may take the place away that a mutant is to change, or the test that
+// is to find it.
 func TestTheMutantsChangeTextsThatOccurOnce(t *testing.T) {
 	for _, m := range all {
 		t.Run(m.name, func(t *testing.T) { m.texts(t) })
 	}
+	tests := map[string]string{}
 	for _, m := range ofTheLibrary {
-		t.Run(m.name, func(t *testing.T) { m.texts(t) })
+		t.Run(m.name, func(t *testing.T) {
+			m.texts(t)
+			of, test := m.place()
+			requireTest(t, tests, of, test)
+		})
 	}
 	for _, m := range ofTheCommand {
-		t.Run(m.name, func(t *testing.T) { m.texts(t) })
+		t.Run(m.name, func(t *testing.T) {
+			m.texts(t)
+			requireTest(t, tests, filepath.Join(root, m.of), m.test)
+		})
 	}
+}
+
+// requireTest requires that the package in the directory of has a test of that name. The texts of
+// the tests that it has read are kept in read.
+func requireTest(t *testing.T, read map[string]string, of, test string) {
+	t.Helper()
+	if _, known := read[of]; !known {
+		files, err := filepath.Glob(filepath.Join(of, "*_test.go"))
+		require.NoError(t, err)
+		for _, file := range files {
+			text, err := os.ReadFile(file)
+			require.NoError(t, err)
+			read[of] += string(text)
+		}
+	}
+	name, _, _ := strings.Cut(test, "/")
+	require.True(t, strings.Contains(read[of], "func "+name+"(t *testing.T)"), "%s has no test %s", of, name)
 }
 
 // texts returns the files that have changed, by their names from the root.
