@@ -57,25 +57,31 @@ type binaries struct {
 // can be in one binary.
 func combine(t *testing.T, of string, mutants []mutant) binaries {
 	t.Helper()
-	b := binaries{directory: of, number: map[string]int{}}
+	texts, number := merge(t, mutants)
+	return binaries{directory: of, number: number, combined: compile(t, of, overlay(t, texts))}
+}
+
+// merge returns the files with all mutants that can be in one binary, by their names from the root,
+// and the numbers of these mutants.
+func merge(t *testing.T, mutants []mutant) (texts map[string]string, number map[string]int) {
+	t.Helper()
 	sources := map[string]*source{} // by their files from the root
+	texts, number = map[string]string{}, map[string]int{}
 	for _, m := range mutants {
 		changed, ok := m.functions(t, sources)
 		if !ok {
 			continue
 		}
-		b.number[m.name] = len(b.number) + 1
+		number[m.name] = len(number) + 1
 		for f, body := range changed {
-			f.variants = append(f.variants, variant{b.number[m.name], body})
+			f.variants = append(f.variants, variant{number[m.name], body})
 		}
 	}
-	texts := map[string]string{}
 	for file, s := range sources {
 		texts[file] = s.combined()
 		texts[filepath.Join(filepath.Dir(file), "chosen_mutant.go")] = fmt.Sprintf(chooser, s.file.Name.Name)
 	}
-	b.combined = compile(t, of, overlay(t, texts))
-	return b
+	return texts, number
 }
 
 // of returns the command that runs a binary with the mutant, or with none if it changes

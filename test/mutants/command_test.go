@@ -291,7 +291,7 @@ var ofTheCommand = []struct {
 		{cli + "/guarded.go", "session.Timeout()), session.Timeout())", "session.Timeout()))"},
 	}}, cli, "TestACommandEndsInAQuarterOfTheShortestTimeoutOfItsSession"},
 	{mutant{"a command ends in a quarter of a timeout that has become longer", []edit{
-		{cli + "/guarded.go", "min(cmp.Or(g.shortest, session.Timeout()), session.Timeout())", "session.Timeout()"},
+		{cli + "/guarded.go", "min(cmp.Or(g.shortest, session.Timeout()), session.Timeout())", "cmp.Or(session.Timeout(), g.shortest)"},
 	}}, cli, "TestACommandEndsInAQuarterOfTheShortestTimeoutOfItsSession"},
 	{mutant{"a group that is gone is said to keep the lock", []edit{
 		{job + "/supervisor.go", "if !s.group.void {\n\t\ts.log", "if true {\n\t\ts.log"},

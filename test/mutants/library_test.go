@@ -100,6 +100,7 @@ var ofTheLibrary = []judged{
 		{"internal/client/servers.go", "if err := checkServer(server); err != nil {", "if err := checkServer(server); err != nil && false {"},
 	}}, "TestServersThatCouldOnlyBeDialledInVainAreRefusedAtOnce"},
 	{mutant{"a downgrade that finds no writer fails before the writer's loss is known", []edit{
+		{"internal/queue/downgrade.go", "\"context\"\n", "\"context\"\n\n\t\"github.com/go-zookeeper/zk\""},
 		{"internal/queue/downgrade.go", "return err // after", "if client.Answers(err, zk.ErrNoNode) {\n\t\t\treturn client.Permanent(ErrLost)\n\t\t}\n\t\treturn err // after"},
 	}}, "TestADowngradeThatFindsNoWriterIsTheWritersLossAndSaysWhy"},
 	{mutant{"a loss does not say why", []edit{
@@ -267,13 +268,13 @@ var ofTheLibrary = []judged{
 		{"gate.go", "return s.taken.Load() > allShares-n", "return false"},
 	}}, "TestATryBesideAnOwnerThatHasLostTheLockWritesNothing"},
 	{mutant{"every call tells that there is no connection", []edit{
-		{"internal/client/stall.go", "!st.told[about].getsNowhere()", "true"},
+		{"internal/client/stall.go", "!st.told[about].getsNowhere()", "(true || about == \"\")"},
 	}}, "TestALockWithoutAConnectionIsToldOnceForAll"},
 	{mutant{"a call that was told, and stands in the queue by now, speaks for the others", []edit{
 		{"internal/client/stall.go", "!st.told[about].getsNowhere()", "st.told[about] == nil"},
 	}}, "TestACallThatHasGotIntoTheQueueKeepsNoOtherFromBeingTold"},
 	{mutant{"a call that gets nowhere is told again and again", []edit{
-		{"internal/client/stall.go", "!st.told[about].getsNowhere() {\n\t\t\tst.told[about] = v\n\t\t\tdelete(st.calls, v)", "true {"},
+		{"internal/client/stall.go", "!st.told[about].getsNowhere() {\n\t\t\tst.told[about] = v\n\t\t\tdelete(st.calls, v)", "about != \"\" {"},
 	}}, "TestALockWhoseServerDoesNotAnswerIsTold"},
 	{mutant{"a pause between tries outlives the session", []edit{
 		{"internal/client/retry.go", "case <-c.ctx.Done():\n\t\treturn ErrClosed\n", ""},
@@ -524,7 +525,7 @@ var ofTheLibrary = []judged{
 		{"internal/wire/lostdata.go", "d.asks = servers\n", "d.asks = 0\n"},
 	}}, "TestAServerThatHasLostItsDataIsUsedAgain"},
 	{mutant{"who asks whether a session is over does not show that it is its own", []edit{
-		{"internal/wire/handshake.go", "p = naming(p, seenAt, named)\n", "p = naming(p, seenAt, named)\n\tif l.doubt == asked {\n\t\tclear(p[len(p)-16:])\n\t}\n"},
+		{"internal/wire/handshake.go", "p = naming(p, seenAt, named)\n", "p = naming(p, seenAt, named)\n\tif l.trust == asked {\n\t\tclear(p[len(p)-16:])\n\t}\n"},
 	}}, "TestASessionOutlivesALongElection"},
 	{mutant{"a session goes on at a server that may be behind", []edit{
 		{"internal/wire/handshake.go", "l.trust = lagging\n\t\tl.dialer.lostData.lives(timeout)\n\t\treturn\n", "l.dialer.lostData.lives(timeout)\n"},
@@ -1089,9 +1090,9 @@ var ofTheLibrary = []judged{
 	{mutant{"a touch counts from when its request's write has returned", []edit{
 		{"internal/wire/link.go", "\tif l.pass(p) == nil {", `	err := l.pass(p)
 	l.mu.Lock()
-	if r, noted := l.pending[int32(binary.BigEndian.Uint32(p[4:]))]; noted {
+	if r, noted := l.pending[xidOf(p)]; noted {
 		r.sent = l.dialer.Clock.Now()
-		l.pending[int32(binary.BigEndian.Uint32(p[4:]))] = r
+		l.pending[xidOf(p)] = r
 	}
 	l.mu.Unlock()
 	if err == nil {`},

@@ -78,6 +78,36 @@ func TestTheMutantsChangeTextsThatOccurOnce(t *testing.T) {
 	}
 }
 
+// A run builds the mutants that it judges, and it judges a few. This builds all of them, without tests.
+func TestTheMutantsCompile(t *testing.T) {
+	if testing.Short() {
+		t.Skip("builds the library and the command with their mutants")
+	}
+	ofModule := map[string][]mutant{".": slices.Clone(all)}
+	for _, m := range ofTheLibrary {
+		ofModule["."] = append(ofModule["."], m.mutant)
+	}
+	for _, m := range ofTheCommand {
+		ofModule[command] = append(ofModule[command], m.mutant)
+	}
+	for module, mutants := range ofModule {
+		build := func(texts map[string]string) {
+			t.Helper()
+			build := exec.Command("go", "build", "-overlay", overlay(t, texts), "./...")
+			build.Dir = filepath.Join(root, module)
+			out, err := build.CombinedOutput()
+			require.NoError(t, err, "%s", out)
+		}
+		texts, number := merge(t, mutants)
+		build(texts)
+		for _, m := range mutants {
+			if number[m.name] == 0 && len(m.changes) > 0 {
+				build(m.texts(t))
+			}
+		}
+	}
+}
+
 // requireTest requires that the package in the directory of has a test of that name. The texts of
 // the tests that it has read are kept in read.
 func requireTest(t *testing.T, read map[string]string, of, test string) {
