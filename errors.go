@@ -178,7 +178,7 @@ func (s *Session) must(op string) *Session {
 // made returns why a hold that is none, such as that of a goroutine that has not locked, is of
 // no use to op.
 func (h *Hold) made(op string) error {
-	if h != nil && h.hold.Of != nil {
+	if h != nil && h.hold != nil {
 		return nil
 	}
 	return wrap(op, "", fmt.Errorf("the Hold is nil or a zero value: %w", ErrNotHeld))

@@ -20,26 +20,19 @@ import (
 // whoever has the value and may cross goroutines; its methods may be called from several at
 // once.
 type Hold struct {
-	hold   queue.Hold
+	hold   *queue.Hold
 	shares *shares // of which its owner has some until it gives the hold back; nil of a handle
 
 	ctx     context.Context
 	ctxOnce sync.Once
 }
 
-// newHold returns the part of a hold that a queue makes.
-func newHold() *queue.Hold {
-	h := new(Hold)
-	h.hold.Of = h
-	return &h.hold
-}
-
-// holdOf returns the hold that h is a part of, nil of none.
+// holdOf returns the hold of whoever has got h, nil of none.
 func holdOf(h *queue.Hold) *Hold {
 	if h == nil {
 		return nil
 	}
-	return h.Of.(*Hold)
+	return &Hold{hold: h}
 }
 
 // Lost returns a channel that is closed when the lock is lost, and never by its release. The end of

@@ -70,7 +70,7 @@ func TestAskingAMultiLockerForItsLossLeavesNothingAtALongHold(t *testing.T) {
 		}
 		parts[0].Lock()
 		defer parts[0].Unlock()
-		left := reflect.ValueOf(&parts[0].Held().hold).Elem().FieldByName("atEnd")
+		left := reflect.ValueOf(parts[0].Held().hold).Elem().FieldByName("atEnd")
 		for name, end := range map[string]func(m *MultiLocker){
 			"Unlock":        (*MultiLocker).Unlock,
 			"UnlockContext": func(m *MultiLocker) { require.NoError(t, m.UnlockContext(t.Context())) },
@@ -179,7 +179,7 @@ func TestWhoHasWaitedForAnOwnerThatLostTheLockKeepsNothingOfItsContext(t *testin
 		go func() {
 			l.Lock()
 			defer l.Unlock()
-			kept <- !reflect.ValueOf(&l.Held().hold).Elem().FieldByName("atEnd").IsNil()
+			kept <- !reflect.ValueOf(l.Held().hold).Elem().FieldByName("atEnd").IsNil()
 		}()
 		synctest.Wait()
 		l.Unlock()

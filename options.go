@@ -171,7 +171,7 @@ func (o *options) checkKind(kind recipe.Kind) error {
 
 // queue returns what the queue of a lock on path has to know.
 func (o *options) queue(path string) queue.Options {
-	made := queue.Options{Data: o.data, ACL: o.acl, MinHold: o.minHold, MaxHold: o.maxHold, LossGrace: o.lossGrace, OneSided: o.oneSided, NewHold: newHold}
+	made := queue.Options{Data: o.data, ACL: o.acl, MinHold: o.minHold, MaxHold: o.maxHold, LossGrace: o.lossGrace, OneSided: o.oneSided}
 	if o.trace != nil {
 		made.NewHistory = func(node string, token int64) queue.History { return newHistory(o.trace, path, node, token) }
 	}

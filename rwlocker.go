@@ -234,7 +234,7 @@ func (r *rlocker) own(ctx context.Context, take func(*side, context.Context) (*H
 	self := r.self()
 	if w := r.write.Held(); w != nil && self != anyone {
 		a := r.read.attempt(ctx)
-		h, err := r.read.queue.Downgrade(ctx, &w.hold, a)
+		h, err := r.read.queue.Downgrade(ctx, w.hold, a)
 		if err == nil && a != nil && !h.Valid() { // see keep
 			h.ReleaseUnused(nil)
 			err = h.Err()

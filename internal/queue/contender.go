@@ -310,7 +310,7 @@ func (c *contender) possess() *Hold {
 // newHold begins a possession of c's node, one for each of its owners. The session's mu is
 // held.
 func (c *contender) newHold() *Hold {
-	c.hold, c.unused = c.queue.options.NewHold(), false
+	c.hold, c.unused = new(Hold), false
 	c.hold.contender = c
 	if c.queue.options.MinHold > 0 {
 		c.granted = c.queue.session.client.Clock.Now()

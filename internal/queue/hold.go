@@ -17,9 +17,6 @@ import (
 // Hold is one possession of a lock, from the grant until it is released or lost. Its methods
 // may be called by any goroutine, but for those of the zero Hold.
 type Hold struct {
-	// Of is what the hold is a part of: see Options.
-	Of any
-
 	contender *contender
 	state     atomic.Int32
 	lost      latch.Latch

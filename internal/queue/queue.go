@@ -41,8 +41,6 @@ type Options struct {
 	LossGrace time.Duration
 	// OneSided accepts locks of other libraries in the queue that do not wait for this one.
 	OneSided bool
-	// NewHold returns a hold that has not begun, as a part of something of the user's.
-	NewHold func() *Hold
 	// NewHistory returns what is told of the hold of that node; nil if nothing is.
 	NewHistory func(node string, token int64) History
 }

@@ -54,7 +54,7 @@ func connected(t *testing.T) (*Session, *zktest.Server) {
 }
 
 func defaults() Options {
-	return Options{ACL: zk.WorldACL(zk.PermAll), NewHold: func() *Hold { return new(Hold) }}
+	return Options{ACL: zk.WorldACL(zk.PermAll)}
 }
 
 // lockAt returns the queue for a lock.

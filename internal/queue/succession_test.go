@@ -356,7 +356,7 @@ func TestALockIsNotHandedOnUnderALeaseThatIsOver(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			reconnecting(t, straight, func(t *testing.T, server *zktest.Server, s *Session, c *clock.Clock) {
-				q, made := recorded(s)
+				q, made := countingHolds(s)
 				first := lock(t, q)
 				came := ask(t.Context(), q.Acquire)
 				c.Step(reconnectTimeout)
@@ -364,7 +364,7 @@ func TestALockIsNotHandedOnUnderALeaseThatIsOver(t *testing.T) {
 				next := <-came
 				require.NoError(t, next.err)
 				require.True(t, next.hold.Valid())
-				require.Len(t, *made, 2, "nobody is told of a loss of what nobody had")
+				require.Equal(t, 2, *made, "nobody is told of a loss of what nobody had")
 				require.NoError(t, next.hold.Release(t.Context(), nil))
 			})
 		})

@@ -112,9 +112,6 @@ var ofTheLibrary = []judged{
 	{mutant{"a connection ends an outage before it has logged in", []edit{
 		{"internal/client/connection.go", "\tif !(*Client)(c).publish(l, l.ID) {", "\tc.outage.end(l)\n\tif !(*Client)(c).publish(l, l.ID) {"},
 	}}, "TestASessionWhoseLoginsAreRefusedIsToldToHaveNoConnection"},
-	{mutant{"who waits gives up by the last cause of the connection", []edit{
-		{"internal/client/errors.go", "return c.unservedError(err, false)", "return c.unservedError(err, true)"},
-	}}, "TestRefusedLoginsAreNoReasonForAWaiterToGiveUp"},
 	{mutant{"a call tells the cause of a connection that was lost before", []edit{
 		{"internal/client/errors.go", "failure, stale := c.failure, c.stale", "failure, stale := error(errReplaced), c.stale"},
 	}}, "TestACallThatEndsOverAConnectionSaysNothingOfEarlierOnes"},
@@ -356,9 +353,6 @@ var ofTheLibrary = []judged{
 	{mutant{"a lock of a least length is handed over within its session", []edit{
 		{"internal/queue/contender.go", "\tif c.linger() {\n\t\treturn nil\n\t}\n\tif held {\n\t\tc.handOver()\n\t}", "\tif held {\n\t\tc.handOver()\n\t}\n\tif c.linger() {\n\t\treturn nil\n\t}"},
 	}}, "TestALockIsNotHandedOnInsideASessionBeforeItsMinimum"},
-	{mutant{"a hold's least length is what the wall clock says", []edit{
-		{"internal/queue/contender.go", "Clock.Now().Least(c.granted)", "Clock.Now().Most(c.granted)"},
-	}}, "TestAWallClockThatIsSetForwardDoesNotShortenTheMinimum"},
 	{mutant{"a node that is to stay is taken for one that is being deleted", []edit{
 		{"internal/queue/deletion.go", "c.state == leaving || c.state == abandoned", "c.state == leaving || c.state == lingering || c.state == abandoned"},
 	}}, "TestAMinHoldKeepsTheLockFromEverybodyThoughUnlockReturnsAtOnce"},
@@ -561,9 +555,6 @@ var ofTheLibrary = []judged{
 	{mutant{"the grace of a hold that the context carries is waited for", []edit{
 		{"internal/queue/hold.go", "(h.IsHeld() || h.hasGrace())", "h.IsHeld()"},
 	}}, "test/lock.TestACallDoesNotWaitForTheGraceOfWhatItsOwnContextCarries"},
-	{mutant{"a grace passes while the machine sleeps", []edit{
-		{"internal/queue/contender.go", "Clock.Now().Least(c.lostAt)", "Clock.Now().Most(c.lostAt)"},
-	}}, "test/lock.TestAGraceDoesNotPassWhileTheMachineSleeps"},
 	{mutant{"a grace outlasts the session's Close", []edit{
 		{"internal/queue/contender.go", "IsZero() || s.isOver(c)", "IsZero() || c.incarnation.id != s.id"},
 	}}, "test/lock.TestWhereThereIsNoNodeThereIsNoGrace"},
@@ -571,7 +562,7 @@ var ofTheLibrary = []judged{
 		{"internal/queue/contender.go", "isLost && (cause != errNodeDeleted || len(c.nodes) > 1)", "isLost"},
 	}}, "test/lock.TestWhereThereIsNoNodeThereIsNoGrace"},
 	{mutant{"a hold by a node that nobody had a use for has no grace", []edit{
-		{"internal/queue/contender.go", "c.hold, c.unused = c.queue.options.NewHold(), false", "c.hold = c.queue.options.NewHold()"},
+		{"internal/queue/contender.go", "c.hold, c.unused = new(Hold), false", "c.hold = new(Hold)"},
 	}}, "test/lock.TestAHoldByANodeThatWasKeptHasItsGrace"},
 	{mutant{"a grace outlasts its session", []edit{
 		{"internal/queue/contender.go", "IsZero() || s.isOver(c)", "IsZero() || s.closed"},
@@ -827,9 +818,6 @@ var ofTheLibrary = []judged{
 	{mutant{"the client remembers every watch", []edit{
 		{"internal/client/watch.go", "func (c *Client) arm(u unasked, try int) {\n", "func (c *Client) arm(u unasked, try int) {\n\tc.Spawn(func() { _, _, _, _ = c.Conn.GetW(u.key.Path) })\n"},
 	}}, "TestTheClientRemembersNoWatchThroughReconnects"},
-	{mutant{"no watch is asked for", []edit{
-		{"internal/client/watch.go", "Watch: true}", "Watch: false}"},
-	}}, "TestTheClientRemembersNoWatchThroughReconnects"},
 	{mutant{"several locks are kept when the trace of one panics", []edit{
 		{"multi.go", "if !complete {\n\t\t\tlast", "if p := recover(); p != nil {\n\t\t\tpanic(p)\n\t\t}\n\t\tif !complete {\n\t\t\tlast"},
 	}}, "TestAFunctionOfATraceThatDoesNotReturnLeavesNothingBehind/MultiLocker,_Lock,_Acquired_panics,_2"},
@@ -842,12 +830,6 @@ var ofTheLibrary = []judged{
 	{mutant{"TLS takes its leave of a server that hangs", []edit{
 		{"internal/wire/dial.go", "return secureConn{secure}, nil", "return secure, nil"},
 	}}, "TestAHoldOutlivesATunnelThatHangs"},
-	{mutant{"who comes again at the counter's end makes another node", []edit{
-		{"internal/queue/counter.go", "	return errLeftBehind\n", "	return nil\n"},
-	}}, "internal/queue.TestCallersWithADeadlineDoNotKeepTheCounterAtItsEnd"},
-	{mutant{"who tries at the counter's end does not look at the counter", []edit{
-		{"internal/queue/queue.go", "return q.renew(ctx)", "return nil"},
-	}}, "internal/queue.TestOneThatTriesToReadAtTheEndOfTheCounterDoesNotWaitForReaders"},
 	{mutant{"the cause of a ctx is the end of a counter", []edit{
 		{"internal/queue/queue.go", "if client.Answers(err, recipe.ErrUnordered) {", "if errors.Is(err, recipe.ErrUnordered) {"},
 	}}, "internal/queue.TestTheCauseOfACtxIsNotTakenForTheEndOfACounter"},
