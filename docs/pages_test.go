@@ -73,7 +73,7 @@ func TestEveryMetricIsExplained(t *testing.T) {
 
 func TestTheTestsThatThePagesNameAreThere(t *testing.T) {
 	tests, named := sources(t, true, true, ".."), regexp.MustCompile("`(Test\\w+)`")
-	for _, name := range []string{"comparison.md", "simulation.md"} {
+	for _, name := range []string{"comparison.md", "simulation.md", "../test/lock/README.md"} {
 		names := named.FindAllStringSubmatch(page(t, name), -1)
 		require.NotEmpty(t, names)
 		for _, m := range names {
