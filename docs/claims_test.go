@@ -161,13 +161,14 @@ func TestTheTestsThatThePageOfClaimsNamesFindTheirMutants(t *testing.T) {
 	}
 }
 
-func TestEachFaultNamesATestThatFailsWithoutASafeguard(t *testing.T) {
+func TestEachFaultHasAMutantThatATestOfItsRowFinds(t *testing.T) {
 	finders := mutants(t)
-	rows := regexp.MustCompile("(?m)^\\| (\\d+)\\. \\| (.+) \\| [^`]*`(Test\\w+)`.* \\|$").FindAllStringSubmatch(page(t, "faults.md"), -1)
-	require.Len(t, rows, 38)
+	rows := regexp.MustCompile(`(?m)^\| (\d+) \|.* \| (.+) \| (\w.*) \|$`).FindAllStringSubmatch(page(t, "faults.md"), -1)
+	require.Equal(t, 38, len(rows), "all but the last, which is the others together")
 	for i, row := range rows {
 		assert.Equal(t, fmt.Sprint(i+1), row[1])
-		assert.Contains(t, finders[row[2]], row[3], "the tables of test/mutants say which tests find %q", row[2])
+		found := slices.ContainsFunc(finders[row[3]], func(test string) bool { return strings.Contains(row[2], "`"+test+"`") })
+		assert.True(t, found, "the tables of test/mutants say which tests find %q", row[3])
 	}
 }
 
