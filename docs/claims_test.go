@@ -40,7 +40,9 @@ func claims(t *testing.T) (proved, others []claim) {
 		case !strings.HasPrefix(line, "| `"):
 		case len(cells) == 4:
 			_, test, _ := strings.Cut(strings.TrimSuffix(cells[2], "`"), "`")
-			proved = append(proved, claim{strings.Trim(cells[0], "`"), plain(cells[1]), test, cells[3]})
+			for _, file := range strings.Split(cells[0], ", ") {
+				proved = append(proved, claim{strings.Trim(file, "`"), plain(cells[1]), test, cells[3]})
+			}
 		case len(cells) == 3:
 			others = append(others, claim{file: strings.Trim(cells[0], "`"), sentence: plain(cells[1])})
 		default:
