@@ -18,8 +18,7 @@ func TestAnAnswerThatComesWhileTheSessionIsClosedIsReadByNobody(t *testing.T) {
 	server := zktest.NewServer(t)
 	s, err := zklock.Connect(t.Context(), []string{server.Addr()}, 10*time.Second)
 	require.NoError(t, err)
-	_, err = s.Conn().Create("/app", nil, 0, everybody)
-	require.NoError(t, err)
+	create(t, s.Conn(), "/app", 0)
 	held := server.HoldReply(zktest.OpMulti)
 	joined, closed := make(chan error, 1), make(chan error, 1)
 	go func() {
@@ -37,8 +36,7 @@ func TestAnAnswerThatComesWhileTheSessionIsClosedIsReadByNobody(t *testing.T) {
 }
 
 func TestAMemberOfAClosedSessionIsNotRegistered(t *testing.T) {
-	inBubble(t, func(t *testing.T, server *zktest.Server) {
-		s := connect(t, server)
+	inSession(t, func(t *testing.T, server *zktest.Server, s *zklock.Session) {
 		var states []membership.State
 		m := join(t, s, "one", notes(&states))
 		gone := join(t, s, "two")
@@ -74,8 +72,7 @@ func TestAMemberWhoseUserIsBusyKnowsThatItsSessionIsClosed(t *testing.T) {
 }
 
 func TestOfAMemberOnlyItsUsersFunctionOutlivesItsSession(t *testing.T) {
-	inBubble(t, func(t *testing.T, server *zktest.Server) {
-		s := connect(t, server)
+	inSession(t, func(t *testing.T, server *zktest.Server, s *zklock.Session) {
 		busy := make(chan struct{})
 		defer close(busy)
 		join(t, s, "one", membership.WithNotify(func(membership.State) { <-busy }))

@@ -31,6 +31,24 @@ func inBubble(t *testing.T, test func(t *testing.T, server *zktest.Server), opts
 	virtual.Test(t, func(t *testing.T) { test(t, zktest.NewServer(t, opts...)) })
 }
 
+// runInBubble is inBubble of a case that has a name.
+func runInBubble(t *testing.T, name string, test func(t *testing.T, server *zktest.Server), opts ...zktest.Option) {
+	t.Helper()
+	t.Run(name, func(t *testing.T) { inBubble(t, test, opts...) })
+}
+
+// inSession is inBubble with a session.
+func inSession(t *testing.T, test func(t *testing.T, server *zktest.Server, s *zklock.Session)) {
+	t.Helper()
+	inBubble(t, func(t *testing.T, server *zktest.Server) { test(t, server, connect(t, server)) })
+}
+
+// runInSession is inSession of a case that has a name.
+func runInSession(t *testing.T, name string, test func(t *testing.T, server *zktest.Server, s *zklock.Session)) {
+	t.Helper()
+	t.Run(name, func(t *testing.T) { inSession(t, test) })
+}
+
 // connect opens a session of server through memory, until the test ends.
 func connect(t *testing.T, server *zktest.Server, opts ...zklock.SessionOption) *zklock.Session {
 	t.Helper()
@@ -142,33 +160,13 @@ func owner(server *zktest.Server, m *membership.Member) int64 {
 	return 0
 }
 
-// allow changes the access list of m's node.
-func allow(t *testing.T, s *zklock.Session, m *membership.Member, acl []zk.ACL) {
-	t.Helper()
-	_, err := s.Conn().SetACL(path+"/"+m.ID(), acl, -1)
-	require.NoError(t, err)
-}
-
 // unseen has do change a node of which no watch tells then: the server uses up those of who may not
 // read it, and says nothing (CVE-2024-23944).
 func unseen(t *testing.T, conn *zk.Conn, name string, do func(node string) error) {
 	t.Helper()
-	forbid(t, conn, name)
+	setACL(t, conn, path+"/"+name, zk.PermAll&^zk.PermRead)
 	require.NoError(t, do(path+"/"+name))
-	permit(t, conn, name)
-}
-
-// forbid lets nobody read a node, and permit everybody.
-func forbid(t *testing.T, conn *zk.Conn, name string) {
-	t.Helper()
-	_, err := conn.SetACL(path+"/"+name, zk.WorldACL(zk.PermAll&^zk.PermRead), -1)
-	require.NoError(t, err)
-}
-
-func permit(t *testing.T, conn *zk.Conn, name string) {
-	t.Helper()
-	_, err := conn.SetACL(path+"/"+name, everybody, -1)
-	require.NoError(t, err)
+	setACL(t, conn, path+"/"+name, zk.PermAll)
 }
 
 // writeUnseen has a node say text, unseen.
@@ -178,6 +176,27 @@ func writeUnseen(t *testing.T, conn *zk.Conn, name, text string) {
 		_, err := conn.Set(node, []byte(text), -1)
 		return err
 	})
+}
+
+// create makes a node that is everybody's.
+func create(t *testing.T, conn *zk.Conn, node string, flags int32) {
+	t.Helper()
+	_, err := conn.Create(node, nil, flags, everybody)
+	require.NoError(t, err)
+}
+
+// write has a node say text.
+func write(t *testing.T, conn *zk.Conn, node, text string) {
+	t.Helper()
+	_, err := conn.Set(node, []byte(text), -1)
+	require.NoError(t, err)
+}
+
+// setACL says what everybody may do with a node.
+func setACL(t *testing.T, conn *zk.Conn, node string, perms int32) {
+	t.Helper()
+	_, err := conn.SetACL(node, zk.WorldACL(perms), -1)
+	require.NoError(t, err)
 }
 
 // notes keeps the states that a member tells of.

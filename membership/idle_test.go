@@ -22,8 +22,7 @@ import (
 func crowd(t *testing.T, conn *zk.Conn, n int) {
 	t.Helper()
 	for _, dir := range []string{"/app", path} {
-		_, err := conn.Create(dir, nil, 0, everybody)
-		require.NoError(t, err)
+		create(t, conn, dir, 0)
 	}
 	for i := range n {
 		enlist(t, conn, i)
@@ -49,8 +48,7 @@ func enlisted(t *testing.T, conn *zk.Conn, i int) (zxid int64) {
 func settings(t *testing.T, conn *zk.Conn, n int) {
 	t.Helper()
 	for i := range n {
-		_, err := conn.Create(fmt.Sprintf("%s/settings-%d", path, i), nil, 0, everybody)
-		require.NoError(t, err)
+		create(t, conn, fmt.Sprintf("%s/settings-%d", path, i), 0)
 	}
 }
 
@@ -58,8 +56,7 @@ func settings(t *testing.T, conn *zk.Conn, n int) {
 func look(t *testing.T, s *zklock.Session, conn *zk.Conn, n int) {
 	t.Helper()
 	for i := range n {
-		_, err := conn.Create(fmt.Sprintf("/app/%d", i), nil, 0, everybody)
-		require.NoError(t, err)
+		create(t, conn, fmt.Sprintf("/app/%d", i), 0)
 	}
 	for _, err := range membership.Watch(t.Context(), s, "/app") {
 		require.NoError(t, err)
@@ -84,30 +81,27 @@ func reads(server *zktest.Server) func() map[zktest.Op]int {
 
 func TestWatchingAListThatDoesNotChangeCostsAFewSmallReadsAnInterval(t *testing.T) {
 	for name, more := range map[string]time.Duration{"one interval": 0, "intervals of their own": 50 * time.Millisecond} {
-		t.Run(name, func(t *testing.T) {
-			inBubble(t, func(t *testing.T, server *zktest.Server) {
-				crowd(t, connect(t, server).Conn(), 99)
-				s := connect(t, server)
-				for i := range time.Duration(10) {
-					seen := watch(t, s, membership.WithInterval(3*time.Second+i*more))
-					eventually(t, "the list", func() bool { return len(seen.latest()) == 99 })
-					time.Sleep(300 * time.Millisecond)
-				}
-				since := reads(server)
-				time.Sleep(30 * time.Second)
-				n := since()
-				require.Zero(t, n[zktest.OpGetData])
-				require.Zero(t, n[zktest.OpGetChildren2])
-				require.LessOrEqual(t, n[zktest.OpExists], 100, "for all who watch, two an interval for the list and for each of four members")
-				require.GreaterOrEqual(t, n[zktest.OpExists], 50)
-			})
+		runInBubble(t, name, func(t *testing.T, server *zktest.Server) {
+			crowd(t, connect(t, server).Conn(), 99)
+			s := connect(t, server)
+			for i := range time.Duration(10) {
+				seen := watch(t, s, membership.WithInterval(3*time.Second+i*more))
+				eventually(t, "the list", func() bool { return len(seen.latest()) == 99 })
+				time.Sleep(300 * time.Millisecond)
+			}
+			since := reads(server)
+			time.Sleep(30 * time.Second)
+			n := since()
+			require.Zero(t, n[zktest.OpGetData])
+			require.Zero(t, n[zktest.OpGetChildren2])
+			require.LessOrEqual(t, n[zktest.OpExists], 100, "for all who watch, two an interval for the list and for each of four members")
+			require.GreaterOrEqual(t, n[zktest.OpExists], 50)
 		})
 	}
 }
 
 func TestWatchesOfAPathThatIsNotThereAskTwiceAnIntervalAtMost(t *testing.T) {
-	inBubble(t, func(t *testing.T, server *zktest.Server) {
-		s := connect(t, server)
+	inSession(t, func(t *testing.T, server *zktest.Server, s *zklock.Session) {
 		for range 10 {
 			watch(t, s, membership.WithInterval(3*time.Second)).await(t)
 			time.Sleep(300 * time.Millisecond)
@@ -131,8 +125,7 @@ func TestWhatIsReadAfterAChangeIsWhatIsNew(t *testing.T) {
 		enlist(t, writer, 500)
 		eventually(t, "the newcomer", func() bool { return len(seen.latest()) == 501 })
 		require.Equal(t, map[zktest.Op]int{zktest.OpGetChildren2: 1, zktest.OpGetData: 1}, since())
-		_, err := writer.Set(path+"/member-7", []byte("other"), -1)
-		require.NoError(t, err)
+		write(t, writer, path+"/member-7", "other")
 		eventually(t, "the change", func() bool { return string(seen.latest()[7].Data) == "other" })
 		require.Equal(t, map[zktest.Op]int{zktest.OpGetData: 1}, since())
 		time.Sleep(time.Minute)
@@ -156,8 +149,7 @@ func TestAfterAReconnectTheMembersAreNotReadAgainIfTheirWatchesStand(t *testing.
 		}
 		require.Zero(t, since()[zktest.OpGetData])
 		require.Greater(t, server.Requests()[zktest.OpSetWatches], 3)
-		_, err := writer.Set(path+"/member-7", []byte("other"), -1)
-		require.NoError(t, err)
+		write(t, writer, path+"/member-7", "other")
 		eventually(t, "the change", func() bool { return string(seen.latest()[7].Data) == "other" })
 		require.Equal(t, 1, since()[zktest.OpGetData])
 	})
@@ -230,8 +222,7 @@ func TestAChangeOfALongListShowsAtOnceAndTheNextWithinASecond(t *testing.T) {
 }
 
 func TestAMemberThatMayNotBeReadIsMissingAndTheOthersAreThere(t *testing.T) {
-	inBubble(t, func(t *testing.T, server *zktest.Server) {
-		s := connect(t, server)
+	inSession(t, func(t *testing.T, server *zktest.Server, s *zklock.Session) {
 		join(t, s, "ours")
 		hidden, err := s.Conn().Create(path+"/hidden", []byte("theirs"), zk.FlagEphemeral, zk.WorldACL(zk.PermWrite|zk.PermAdmin))
 		require.NoError(t, err)
@@ -249,8 +240,7 @@ func TestAMemberThatMayNotBeReadIsMissingAndTheOthersAreThere(t *testing.T) {
 		time.Sleep(20 * time.Second)
 		require.LessOrEqual(t, since()[zktest.OpGetData], 4, "one an interval")
 		require.NoError(t, other.Update(t.Context(), []byte("too")))
-		_, err = s.Conn().SetACL(hidden, everybody, -1)
-		require.NoError(t, err)
+		setACL(t, s.Conn(), hidden, zk.PermAll)
 		seen.await(t, "ours", "theirs", "too")
 		seen.cancel()
 		<-seen.ended
@@ -268,30 +258,27 @@ func TestAMemberThatMayNotBeReadAnyMoreShowsAsItWasUntilTheServerTells(t *testin
 		"that it has changed":                 {"3.8", true},
 		"that it may not be asked for either": {"3.9", false},
 	} {
-		t.Run(name, func(t *testing.T) {
-			inBubble(t, func(t *testing.T, server *zktest.Server) {
-				conn := connect(t, server).Conn()
-				crowd(t, conn, 2)
-				seen := watch(t, connect(t, server))
-				seen.await(t, "0", "1")
-				forbid(t, conn, "member-0")
-				if c.changes {
-					time.Sleep(3 * timeout)
-					require.Equal(t, 1, seen.lists())
-					_, err := conn.Set(path+"/member-0", []byte("new"), -1)
-					require.NoError(t, err)
-				}
-				time.Sleep(timeout + time.Millisecond)
-				require.Equal(t, []string{"1"}, textsOf(seen.latest()))
-				enlist(t, conn, 2)
+		runInBubble(t, name, func(t *testing.T, server *zktest.Server) {
+			conn := connect(t, server).Conn()
+			crowd(t, conn, 2)
+			seen := watch(t, connect(t, server))
+			seen.await(t, "0", "1")
+			setACL(t, conn, path+"/"+"member-0", zk.PermAll&^zk.PermRead)
+			if c.changes {
 				time.Sleep(3 * timeout)
-				require.Equal(t, []string{"1", "2"}, textsOf(seen.latest()))
-				require.Equal(t, 3, seen.lists(), "it stays missing")
-				permit(t, conn, "member-0")
-				time.Sleep(timeout + time.Millisecond)
-				require.Len(t, seen.latest(), 3)
-			}, zktest.WithVersion(c.version))
-		})
+				require.Equal(t, 1, seen.lists())
+				write(t, conn, path+"/member-0", "new")
+			}
+			time.Sleep(timeout + time.Millisecond)
+			require.Equal(t, []string{"1"}, textsOf(seen.latest()))
+			enlist(t, conn, 2)
+			time.Sleep(3 * timeout)
+			require.Equal(t, []string{"1", "2"}, textsOf(seen.latest()))
+			require.Equal(t, 3, seen.lists(), "it stays missing")
+			setACL(t, conn, path+"/"+"member-0", zk.PermAll)
+			time.Sleep(timeout + time.Millisecond)
+			require.Len(t, seen.latest(), 3)
+		}, zktest.WithVersion(c.version))
 	}
 }
 
@@ -302,7 +289,7 @@ func TestMembersThatMayNotBeReadAnyMoreTakeNoTurns(t *testing.T) {
 		seen := watch(t, connect(t, server))
 		eventually(t, "the list", func() bool { return len(seen.latest()) == 5 })
 		for i := range 4 {
-			forbid(t, conn, fmt.Sprintf("member-%d", i))
+			setACL(t, conn, path+"/"+fmt.Sprintf("member-%d", i), zk.PermAll&^zk.PermRead)
 		}
 		time.Sleep(3 * timeout)
 		writeUnseen(t, conn, "member-4", "new")
@@ -334,20 +321,18 @@ func TestAWatchShowsWhatAMemberBecameWhileItMightNotBeRead(t *testing.T) {
 	for name, c := range map[string]struct{ members, others int }{
 		"of few": {1, 0}, "of many": {31, 0}, "among others": {1, 100},
 	} {
-		t.Run(name, func(t *testing.T) {
-			inBubble(t, func(t *testing.T, server *zktest.Server) {
-				conn, watching := connect(t, server).Conn(), connect(t, server)
-				crowd(t, conn, c.members)
-				settings(t, conn, c.others)
-				look(t, watching, conn, 100)
-				seen := watch(t, watching, membership.WithInterval(100*time.Millisecond))
-				eventually(t, "the list", func() bool { return len(seen.latest()) == c.members })
-				last := c.members - 1
-				writeUnseen(t, conn, fmt.Sprintf("member-%d", last), "new")
-				start := time.Now()
-				eventually(t, "what is new", func() bool { return string(seen.latest()[last].Data) == "new" })
-				require.LessOrEqual(t, time.Since(start), time.Duration(last/4+2)*100*time.Millisecond, "each has its turn")
-			})
+		runInBubble(t, name, func(t *testing.T, server *zktest.Server) {
+			conn, watching := connect(t, server).Conn(), connect(t, server)
+			crowd(t, conn, c.members)
+			settings(t, conn, c.others)
+			look(t, watching, conn, 100)
+			seen := watch(t, watching, membership.WithInterval(100*time.Millisecond))
+			eventually(t, "the list", func() bool { return len(seen.latest()) == c.members })
+			last := c.members - 1
+			writeUnseen(t, conn, fmt.Sprintf("member-%d", last), "new")
+			start := time.Now()
+			eventually(t, "what is new", func() bool { return string(seen.latest()[last].Data) == "new" })
+			require.LessOrEqual(t, time.Since(start), time.Duration(last/4+2)*100*time.Millisecond, "each has its turn")
 		})
 	}
 }
@@ -381,24 +366,22 @@ func TestEachMemberHasItsTurnHoweverBusyTheOthersAndTheLoopsBody(t *testing.T) {
 
 func TestWatchesOfABusyListShareItsTurns(t *testing.T) {
 	for name, lost := range map[string]bool{"each list is read": false, "the answers are lost": true} {
-		t.Run(name, func(t *testing.T) {
-			inBubble(t, func(t *testing.T, server *zktest.Server) {
-				conn, s := connect(t, server).Conn(), connect(t, server)
-				crowd(t, conn, 99)
-				for range 10 {
-					watch(t, s, membership.WithInterval(3*time.Second))
-					time.Sleep(300 * time.Millisecond)
+		runInBubble(t, name, func(t *testing.T, server *zktest.Server) {
+			conn, s := connect(t, server).Conn(), connect(t, server)
+			crowd(t, conn, 99)
+			for range 10 {
+				watch(t, s, membership.WithInterval(3*time.Second))
+				time.Sleep(300 * time.Millisecond)
+			}
+			since := reads(server)
+			for i := range 30 {
+				if lost {
+					server.DropReply(zktest.OpGetChildren2)
 				}
-				since := reads(server)
-				for i := range 30 {
-					if lost {
-						server.DropReply(zktest.OpGetChildren2)
-					}
-					enlist(t, conn, 99+i)
-					time.Sleep(100 * time.Millisecond)
-				}
-				require.LessOrEqual(t, since()[zktest.OpExists], 8)
-			})
+				enlist(t, conn, 99+i)
+				time.Sleep(100 * time.Millisecond)
+			}
+			require.LessOrEqual(t, since()[zktest.OpExists], 8)
 		})
 	}
 }
@@ -408,7 +391,7 @@ func TestAMemberMakesSureOfItsNodeEachIntervalWhateverItsProcessWatches(t *testi
 		s, operator := connect(t, server), connect(t, server)
 		m := join(t, s, "one")
 		look(t, s, operator.Conn(), 100)
-		allow(t, operator, m, zk.WorldACL(zk.PermAll&^zk.PermRead))
+		setACL(t, operator.Conn(), path+"/"+m.ID(), zk.PermAll&^zk.PermRead)
 		require.NoError(t, operator.Conn().Delete(path+"/"+m.ID(), -1))
 		time.Sleep(timeout + time.Millisecond)
 		require.Equal(t, 2, m.State().Registrations)
@@ -441,20 +424,17 @@ func TestAMemberThatComesBackUnderTheNameOfOneThatWentUnreadShowsAtOnce(t *testi
 			<-failed.Struck()
 		},
 	} {
-		t.Run(name, func(t *testing.T) {
-			inBubble(t, func(t *testing.T, server *zktest.Server) {
-				operator := connect(t, server).Conn()
-				crowd(t, operator, 9)
-				seen := watch(t, connect(t, server), membership.WithInterval(time.Hour))
-				eventually(t, "the list", func() bool { return len(seen.latest()) == 9 })
-				_, err := operator.SetACL(path+"/member-7", zk.WorldACL(zk.PermAll&^zk.PermRead), -1)
-				require.NoError(t, err)
-				look(t, server, func() { require.NoError(t, operator.Delete(path+"/member-7", -1)) })
-				eventually(t, "the end of one", func() bool { return len(seen.latest()) == 8 })
-				back := enlisted(t, operator, 7)
-				eventually(t, "its return", func() bool { return len(seen.latest()) == 9 })
-				require.Equal(t, back, seen.latest()[8].Zxid)
-			})
+		runInBubble(t, name, func(t *testing.T, server *zktest.Server) {
+			operator := connect(t, server).Conn()
+			crowd(t, operator, 9)
+			seen := watch(t, connect(t, server), membership.WithInterval(time.Hour))
+			eventually(t, "the list", func() bool { return len(seen.latest()) == 9 })
+			setACL(t, operator, path+"/member-7", zk.PermAll&^zk.PermRead)
+			look(t, server, func() { require.NoError(t, operator.Delete(path+"/member-7", -1)) })
+			eventually(t, "the end of one", func() bool { return len(seen.latest()) == 8 })
+			back := enlisted(t, operator, 7)
+			eventually(t, "its return", func() bool { return len(seen.latest()) == 9 })
+			require.Equal(t, back, seen.latest()[8].Zxid)
 		})
 	}
 }

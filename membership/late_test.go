@@ -74,8 +74,7 @@ func TestACreateThatArrivesAfterLeaveHasReturnedLeavesNoNode(t *testing.T) {
 }
 
 func TestACreateThatIsExecutedInTheNextSessionLeavesNoNode(t *testing.T) {
-	inBubble(t, func(t *testing.T, server *zktest.Server) {
-		s := connect(t, server)
+	inSession(t, func(t *testing.T, server *zktest.Server, s *zklock.Session) {
 		first := s.ID()
 		require.NoError(t, join(t, s, "first").Leave(t.Context()))
 		created := made(server)
@@ -91,8 +90,7 @@ func TestACreateThatIsExecutedInTheNextSessionLeavesNoNode(t *testing.T) {
 }
 
 func TestARegistrationThatIsUnderWayWhenLeaveGivesUpLeavesNoNode(t *testing.T) {
-	inBubble(t, func(t *testing.T, server *zktest.Server) {
-		s := connect(t, server)
+	inSession(t, func(t *testing.T, server *zktest.Server, s *zklock.Session) {
 		m := join(t, s, "one")
 		created := made(server)
 		held := server.HoldRequest(zktest.OpCreate, zktest.OnPath(path+"/member-"))

@@ -21,8 +21,7 @@ import (
 )
 
 func TestAMemberIsThereFromJoinToLeave(t *testing.T) {
-	inBubble(t, func(t *testing.T, server *zktest.Server) {
-		s := connect(t, server)
+	inSession(t, func(t *testing.T, server *zktest.Server, s *zklock.Session) {
 		m := join(t, s, "one")
 		require.Equal(t, []string{m.ID()}, server.Children(path))
 		require.Equal(t, s.ID(), owner(server, m))
@@ -37,8 +36,7 @@ func TestAMemberIsThereFromJoinToLeave(t *testing.T) {
 }
 
 func TestAMemberGoesWithItsSession(t *testing.T) {
-	inBubble(t, func(t *testing.T, server *zktest.Server) {
-		s := connect(t, server)
+	inSession(t, func(t *testing.T, server *zktest.Server, s *zklock.Session) {
 		m := join(t, s, "one")
 		require.NoError(t, s.Close())
 		require.Empty(t, server.Children(path))
@@ -93,8 +91,7 @@ func TestAMemberJoinsAgainWhenItsNodeOrItsPathWasDeleted(t *testing.T) {
 }
 
 func TestALostReplyToTheCreateMakesOneMember(t *testing.T) {
-	inBubble(t, func(t *testing.T, server *zktest.Server) {
-		s := connect(t, server)
+	inSession(t, func(t *testing.T, server *zktest.Server, s *zklock.Session) {
 		join(t, s, "first") // makes the path
 		fault := server.DropReply(zktest.OpCreate, zktest.OnPath(path+"/member-"))
 		m := join(t, s, "second")
@@ -116,8 +113,7 @@ func TestALostReplyToTheDeleteIsNoError(t *testing.T) {
 }
 
 func TestANodeThatAnEndedSessionHasLeftIsReplaced(t *testing.T) {
-	inBubble(t, func(t *testing.T, server *zktest.Server) {
-		s := connect(t, server)
+	inSession(t, func(t *testing.T, server *zktest.Server, s *zklock.Session) {
 		m := join(t, s, "one")
 		first := s.ID()
 		// The next create is executed in the session that follows, where nobody
@@ -140,8 +136,7 @@ func TestANodeThatAnEndedSessionHasLeftIsReplaced(t *testing.T) {
 }
 
 func TestAnUpdateIsSeenAndKeptThroughTheNextRegistration(t *testing.T) {
-	inBubble(t, func(t *testing.T, server *zktest.Server) {
-		s := connect(t, server)
+	inSession(t, func(t *testing.T, server *zktest.Server, s *zklock.Session) {
 		m := join(t, s, "starting")
 		seen := watch(t, connect(t, server))
 		seen.await(t, "starting")
@@ -182,8 +177,7 @@ func TestAnUpdateToWhatIsInPlaceIsConfirmedByTheServerToo(t *testing.T) {
 var unwritable = membership.WithACL(zk.WorldACL(zk.PermAll &^ zk.PermWrite))
 
 func TestAnUpdateThatIsRefusedLeavesTheMemberAsItWas(t *testing.T) {
-	inBubble(t, func(t *testing.T, server *zktest.Server) {
-		s := connect(t, server)
+	inSession(t, func(t *testing.T, server *zktest.Server, s *zklock.Session) {
 		m := join(t, s, "old", unwritable)
 		for sent := range 2 {
 			require.ErrorIs(t, m.Update(t.Context(), []byte("new")), zk.ErrNoAuth)
@@ -195,8 +189,7 @@ func TestAnUpdateThatIsRefusedLeavesTheMemberAsItWas(t *testing.T) {
 		time.Sleep(timeout)
 		require.Equal(t, 2, m.State().Registrations)
 		watch(t, s).await(t, "old")
-		_, err := s.Conn().SetACL(path+"/"+m.ID(), everybody, -1)
-		require.NoError(t, err)
+		setACL(t, s.Conn(), path+"/"+m.ID(), zk.PermAll)
 		require.NoError(t, m.Update(t.Context(), []byte("new")))
 		watch(t, s).await(t, "new")
 	})
@@ -228,44 +221,42 @@ func TestBehindAnUpdateThatIsRefusedTheOneBeforeItIsWritten(t *testing.T) {
 		"its call has ended":             {true, 1},
 		"its call has ended, behind two": {true, 2},
 	} {
-		t.Run(name, func(t *testing.T) {
-			inBubble(t, func(t *testing.T, server *zktest.Server) {
-				s, operator := connect(t, server), connect(t, server)
-				m := join(t, s, "old")
-				busy := busied(t, server, m)
-				ctx, end := context.WithCancel(t.Context())
-				defer end()
-				update(t, ctx, m, "older")
-				before := update(t, ctx, m, "before")
-				if c.ended {
-					end()
-					require.ErrorIs(t, <-before, context.Canceled)
+		runInBubble(t, name, func(t *testing.T, server *zktest.Server) {
+			s, operator := connect(t, server), connect(t, server)
+			m := join(t, s, "old")
+			busy := busied(t, server, m)
+			ctx, end := context.WithCancel(t.Context())
+			defer end()
+			update(t, ctx, m, "older")
+			before := update(t, ctx, m, "before")
+			if c.ended {
+				end()
+				require.ErrorIs(t, <-before, context.Canceled)
+			}
+			var later []<-chan error
+			for range c.refused {
+				later = append(later, update(t, t.Context(), m, "refused"))
+			}
+			setACL(t, operator.Conn(), path+"/"+m.ID(), zk.PermAll&^zk.PermWrite)
+			held := server.HoldReply(zktest.OpSetData)
+			busy.Release()
+			for i, last := range slices.Backward(later) {
+				<-held.Struck()
+				refused := held
+				if i > 0 {
+					held = server.HoldReply(zktest.OpSetData)
+				} else {
+					setACL(t, operator.Conn(), path+"/"+m.ID(), zk.PermAll)
 				}
-				var later []<-chan error
-				for range c.refused {
-					later = append(later, update(t, t.Context(), m, "refused"))
-				}
-				allow(t, operator, m, zk.WorldACL(zk.PermAll&^zk.PermWrite))
-				held := server.HoldReply(zktest.OpSetData)
-				busy.Release()
-				for i, last := range slices.Backward(later) {
-					<-held.Struck()
-					refused := held
-					if i > 0 {
-						held = server.HoldReply(zktest.OpSetData)
-					} else {
-						allow(t, operator, m, everybody)
-					}
-					refused.Release()
-					require.ErrorIs(t, <-last, zk.ErrNoAuth)
-				}
-				if !c.ended {
-					require.NoError(t, <-before)
-				}
-				time.Sleep(timeout / 2) // less than an interval
-				require.Equal(t, 2+c.refused, server.Requests()[zktest.OpSetData])
-				watch(t, s).await(t, "before")
-			})
+				refused.Release()
+				require.ErrorIs(t, <-last, zk.ErrNoAuth)
+			}
+			if !c.ended {
+				require.NoError(t, <-before)
+			}
+			time.Sleep(timeout / 2) // less than an interval
+			require.Equal(t, 2+c.refused, server.Requests()[zktest.OpSetData])
+			watch(t, s).await(t, "before")
 		})
 	}
 }
@@ -275,7 +266,7 @@ func TestUpdatesWhoseCallsHaveEndedDoNotPileUp(t *testing.T) {
 		s, operator := connect(t, server), connect(t, server)
 		m := join(t, s, "old")
 		busy := busied(t, server, m)
-		allow(t, operator, m, zk.WorldACL(zk.PermAll&^zk.PermWrite))
+		setACL(t, operator.Conn(), path+"/"+m.ID(), zk.PermAll&^zk.PermWrite)
 		ended, cancel := context.WithCancel(t.Context())
 		cancel()
 		for range 100 {
@@ -297,20 +288,18 @@ func TestAnUpdateIsNotRefusedIfItIsInPlace(t *testing.T) {
 		"its answer is lost":  {func(s *zktest.Server) *zktest.Fault { return s.DropReply(zktest.OpSetData) }, nil, "new"},
 		"it was not executed": {func(s *zktest.Server) *zktest.Fault { return s.DropRequest(zktest.OpSetData) }, zk.ErrNoAuth, "old"},
 	} {
-		t.Run(name, func(t *testing.T) {
-			inBubble(t, func(t *testing.T, server *zktest.Server) {
-				s, operator := connect(t, server), connect(t, server)
-				m := join(t, s, "old")
-				fault := c.lose(server)
-				server.Refuse(true)
-				updated := update(t, t.Context(), m, "new")
-				<-fault.Struck()
-				allow(t, operator, m, zk.WorldACL(zk.PermAll&^zk.PermWrite))
-				server.Refuse(false)
-				require.ErrorIs(t, <-updated, c.err)
-				time.Sleep(3 * timeout)
-				watch(t, s).await(t, c.text)
-			})
+		runInBubble(t, name, func(t *testing.T, server *zktest.Server) {
+			s, operator := connect(t, server), connect(t, server)
+			m := join(t, s, "old")
+			fault := c.lose(server)
+			server.Refuse(true)
+			updated := update(t, t.Context(), m, "new")
+			<-fault.Struck()
+			setACL(t, operator.Conn(), path+"/"+m.ID(), zk.PermAll&^zk.PermWrite)
+			server.Refuse(false)
+			require.ErrorIs(t, <-updated, c.err)
+			time.Sleep(3 * timeout)
+			watch(t, s).await(t, c.text)
 		})
 	}
 }
@@ -320,13 +309,13 @@ func TestAMemberThatMayNotReadItsNodeWritesItOnce(t *testing.T) {
 	inBubble(t, func(t *testing.T, server *zktest.Server) {
 		s, operator := connect(t, server), connect(t, server)
 		m := join(t, s, "old")
-		allow(t, operator, m, zk.WorldACL(zk.PermAll&^zk.PermRead))
+		setACL(t, operator.Conn(), path+"/"+m.ID(), zk.PermAll&^zk.PermRead)
 		require.NoError(t, m.Update(t.Context(), []byte("new")), "it is in place")
 		require.ErrorIs(t, m.Update(t.Context(), []byte("newer")), zk.ErrNoAuth)
 		time.Sleep(10 * timeout)
 		require.Equal(t, 1, server.Requests()[zktest.OpSetData])
 		require.True(t, m.State().Registered)
-		allow(t, operator, m, everybody)
+		setACL(t, operator.Conn(), path+"/"+m.ID(), zk.PermAll)
 		watch(t, s).await(t, "new")
 		require.NoError(t, m.Update(t.Context(), []byte("newest")))
 		watch(t, s).await(t, "newest")
@@ -341,14 +330,12 @@ func TestWhatOthersWriteWhileAMemberMayNotReadItsNodeIsUndone(t *testing.T) {
 			return "new"
 		},
 	} {
-		t.Run(name, func(t *testing.T) {
-			inBubble(t, func(t *testing.T, server *zktest.Server) {
-				s, operator := connect(t, server), connect(t, server)
-				m := join(t, s, "ours")
-				writeUnseen(t, operator.Conn(), m.ID(), "theirs")
-				text := next(t, m)
-				watch(t, operator).await(t, text)
-			})
+		runInBubble(t, name, func(t *testing.T, server *zktest.Server) {
+			s, operator := connect(t, server), connect(t, server)
+			m := join(t, s, "ours")
+			writeUnseen(t, operator.Conn(), m.ID(), "theirs")
+			text := next(t, m)
+			watch(t, operator).await(t, text)
 		})
 	}
 }
@@ -363,21 +350,18 @@ func TestWhatAMemberMayNotUndoIsTriedAgainEachInterval(t *testing.T) {
 	inBubble(t, func(t *testing.T, server *zktest.Server) {
 		s, operator := connect(t, server), connect(t, server, operatorsAuth)
 		m := join(t, s, "ours", operatorsACL)
-		_, err := operator.Conn().Set(path+"/"+m.ID(), []byte("theirs"), -1)
-		require.NoError(t, err)
+		write(t, operator.Conn(), path+"/"+m.ID(), "theirs")
 		time.Sleep(10*timeout + timeout/2)
 		require.Equal(t, 1+1+10, server.Requests()[zktest.OpSetData], "the operator's, one at once, and one an interval")
 		require.Equal(t, membership.State{Registered: true, Session: s.ID(), Registrations: 1}, m.State())
-		_, err = operator.Conn().SetACL(path+"/"+m.ID(), everybody, -1)
-		require.NoError(t, err)
+		setACL(t, operator.Conn(), path+"/"+m.ID(), zk.PermAll)
 		watch(t, s).await(t, "ours")
 	})
 }
 
 // The create of the next session has done what the write had no answer for.
 func TestAWriteWithoutAnAnswerIsForgottenWithItsNode(t *testing.T) {
-	inBubble(t, func(t *testing.T, server *zktest.Server) {
-		s := connect(t, server)
+	inSession(t, func(t *testing.T, server *zktest.Server, s *zklock.Session) {
 		m := join(t, s, "old", unwritable)
 		fault := server.DropReply(zktest.OpSetData)
 		updated := make(chan error, 1)
@@ -391,8 +375,7 @@ func TestAWriteWithoutAnAnswerIsForgottenWithItsNode(t *testing.T) {
 }
 
 func TestCallsReturnWhenTheirContextEnds(t *testing.T) {
-	inBubble(t, func(t *testing.T, server *zktest.Server) {
-		s := connect(t, server)
+	inSession(t, func(t *testing.T, server *zktest.Server, s *zklock.Session) {
 		m := join(t, s, "one")
 		server.Freeze()
 		calls := map[string]func(context.Context) error{
@@ -422,8 +405,7 @@ func TestCallsReturnWhenTheirContextEnds(t *testing.T) {
 }
 
 func TestACallThatEndsWhileThereIsNoConnectionSaysWhyThereIsNone(t *testing.T) {
-	inBubble(t, func(t *testing.T, server *zktest.Server) {
-		s := connect(t, server)
+	inSession(t, func(t *testing.T, server *zktest.Server, s *zklock.Session) {
 		m := join(t, s, "one")
 		server.Refuse(true)
 		server.Cut()
@@ -447,8 +429,7 @@ func TestACallThatEndsWhileThereIsNoConnectionSaysWhyThereIsNone(t *testing.T) {
 }
 
 func TestAnAbandonedJoinLeavesNoMember(t *testing.T) {
-	inBubble(t, func(t *testing.T, server *zktest.Server) {
-		s := connect(t, server)
+	inSession(t, func(t *testing.T, server *zktest.Server, s *zklock.Session) {
 		join(t, s, "first")
 		held := server.HoldReply(zktest.OpCreate, zktest.OnPath(path+"/member-"))
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
@@ -462,8 +443,7 @@ func TestAnAbandonedJoinLeavesNoMember(t *testing.T) {
 }
 
 func TestARefusalIsAnError(t *testing.T) {
-	inBubble(t, func(t *testing.T, server *zktest.Server) {
-		s := connect(t, server)
+	inSession(t, func(t *testing.T, server *zktest.Server, s *zklock.Session) {
 		closed := func(path string, perms int32) string {
 			_, err := s.Conn().Create(path, nil, zk.FlagPersistent, zk.WorldACL(perms))
 			require.NoError(t, err)
@@ -494,24 +474,21 @@ func TestOfAJoinThatFailsNobodyHears(t *testing.T) {
 			return ctx
 		},
 	} {
-		t.Run(name, func(t *testing.T) {
-			inBubble(t, func(t *testing.T, server *zktest.Server) {
-				var states []membership.State
-				var log bytes.Buffer
-				s := connect(t, server)
-				_, err := membership.Join(fail(t, server), s, path, nil, notes(&states), membership.WithLogger(slog.New(slog.NewTextHandler(&log, nil))))
-				require.Error(t, err)
-				time.Sleep(time.Minute)
-				require.Empty(t, states)
-				require.Empty(t, log.String())
-			})
+		runInBubble(t, name, func(t *testing.T, server *zktest.Server) {
+			var states []membership.State
+			var log bytes.Buffer
+			s := connect(t, server)
+			_, err := membership.Join(fail(t, server), s, path, nil, notes(&states), membership.WithLogger(slog.New(slog.NewTextHandler(&log, nil))))
+			require.Error(t, err)
+			time.Sleep(time.Minute)
+			require.Empty(t, states)
+			require.Empty(t, log.String())
 		})
 	}
 }
 
 func TestBadArgumentsAreRefused(t *testing.T) {
-	inBubble(t, func(t *testing.T, server *zktest.Server) {
-		s := connect(t, server)
+	inSession(t, func(t *testing.T, server *zktest.Server, s *zklock.Session) {
 		refuse := func(want string, s *zklock.Session, path string, data []byte, opts ...membership.Option) {
 			t.Helper()
 			_, err := membership.Join(t.Context(), s, path, data, opts...)
@@ -535,12 +512,10 @@ func TestBadArgumentsAreRefused(t *testing.T) {
 }
 
 func TestLeavingAgainTellsOfTheRefusalUntilTheSessionIsClosed(t *testing.T) {
-	inBubble(t, func(t *testing.T, server *zktest.Server) {
-		s := connect(t, server)
+	inSession(t, func(t *testing.T, server *zktest.Server, s *zklock.Session) {
 		var states []membership.State
 		m := join(t, s, "a", notes(&states))
-		_, err := s.Conn().SetACL(path, zk.WorldACL(zk.PermRead), -1)
-		require.NoError(t, err)
+		setACL(t, s.Conn(), path, zk.PermRead)
 		for range 2 {
 			require.ErrorIs(t, m.Leave(t.Context()), zk.ErrNoAuth)
 		}
@@ -571,8 +546,7 @@ func TestAnUpdateOfAMemberThatHasLeftSaysSo(t *testing.T) {
 }
 
 func TestAnUpdateOfAMemberThatHasLeftSaysSoAfterTheEndOfItsSessionToo(t *testing.T) {
-	inBubble(t, func(t *testing.T, server *zktest.Server) {
-		s := connect(t, server)
+	inSession(t, func(t *testing.T, server *zktest.Server, s *zklock.Session) {
 		gone, m := join(t, s, "a"), join(t, s, "b")
 		require.NoError(t, gone.Leave(t.Context()))
 		require.NoError(t, s.Close())
@@ -583,12 +557,10 @@ func TestAnUpdateOfAMemberThatHasLeftSaysSoAfterTheEndOfItsSessionToo(t *testing
 
 // Nobody sees to the node any more, but it is there as long as its session.
 func TestAMemberThatTheServerKeptOnTheListIsRegisteredAsLongAsItsSession(t *testing.T) {
-	inBubble(t, func(t *testing.T, server *zktest.Server) {
-		s := connect(t, server)
+	inSession(t, func(t *testing.T, server *zktest.Server, s *zklock.Session) {
 		var states []membership.State
 		m := join(t, s, "a", notes(&states))
-		_, err := s.Conn().SetACL(path, zk.WorldACL(zk.PermRead), -1)
-		require.NoError(t, err)
+		setACL(t, s.Conn(), path, zk.PermRead)
 		require.ErrorIs(t, m.Leave(t.Context()), zk.ErrNoAuth)
 		synctest.Wait()
 		require.Equal(t, membership.State{Registered: true, Session: owner(server, m), Registrations: 1}, m.State())
@@ -611,8 +583,7 @@ func TestAMemberWhoseNodeWentWithItsSessionHasLeftThoughItMayNotDelete(t *testin
 		s, operator := connect(t, server), connect(t, server)
 		m := join(t, s, "a")
 		join(t, operator, "b") // the path stays
-		_, err := operator.Conn().SetACL(path, zk.WorldACL(zk.PermRead|zk.PermAdmin), -1)
-		require.NoError(t, err)
+		setACL(t, operator.Conn(), path, zk.PermRead|zk.PermAdmin)
 		require.True(t, server.ExpireSession(s.ID()))
 		time.Sleep(timeout / 2)
 		require.ErrorIs(t, m.State().Err, zk.ErrNoAuth)
@@ -639,8 +610,7 @@ func TestAMemberThatMayNotLeaveLeavesAsSoonAsItMay(t *testing.T) {
 	inBubble(t, func(t *testing.T, server *zktest.Server) {
 		s, operator := connect(t, server), connect(t, server)
 		m := join(t, s, "a")
-		_, err := operator.Conn().SetACL(path, zk.WorldACL(zk.PermAll&^zk.PermDelete), -1)
-		require.NoError(t, err)
+		setACL(t, operator.Conn(), path, zk.PermAll&^zk.PermDelete)
 		require.ErrorIs(t, m.Leave(t.Context()), zk.ErrNoAuth)
 		before := server.Requests()[zktest.OpDelete]
 		for range 60 {
@@ -650,8 +620,7 @@ func TestAMemberThatMayNotLeaveLeavesAsSoonAsItMay(t *testing.T) {
 		}
 		require.Equal(t, []string{m.ID()}, server.Children(path))
 		require.InDelta(t, 60, server.Requests()[zktest.OpDelete]-before, 10)
-		_, err = operator.Conn().SetACL(path, everybody, -1)
-		require.NoError(t, err)
+		setACL(t, operator.Conn(), path, zk.PermAll)
 		time.Sleep(time.Minute)
 		require.Empty(t, server.Children(path))
 		require.Equal(t, membership.State{Registrations: 1, Err: membership.ErrLeft}, m.State())
@@ -662,19 +631,17 @@ func TestAMemberThatMayNotLeaveLeavesAsSoonAsItMay(t *testing.T) {
 // It says nothing of the member.
 func TestAServerThatErrsOnceIsAskedAgain(t *testing.T) {
 	for _, code := range []int32{-1, -5, -127} {
-		t.Run(fmt.Sprint(code), func(t *testing.T) {
-			inBubble(t, func(t *testing.T, server *zktest.Server) {
-				refused := server.RefuseRequest(zktest.OpCreate, code)
-				m := join(t, connect(t, server), "a")
-				<-refused.Struck()
-				refused = server.RefuseRequest(zktest.OpGetData, code)
-				watch(t, connect(t, server), membership.WithInterval(time.Hour)).await(t, "a")
-				<-refused.Struck()
-				refused = server.RefuseRequest(zktest.OpDelete, code)
-				require.NoError(t, m.Leave(t.Context()))
-				<-refused.Struck()
-				require.Empty(t, server.Children(path))
-			})
+		runInBubble(t, fmt.Sprint(code), func(t *testing.T, server *zktest.Server) {
+			refused := server.RefuseRequest(zktest.OpCreate, code)
+			m := join(t, connect(t, server), "a")
+			<-refused.Struck()
+			refused = server.RefuseRequest(zktest.OpGetData, code)
+			watch(t, connect(t, server), membership.WithInterval(time.Hour)).await(t, "a")
+			<-refused.Struck()
+			refused = server.RefuseRequest(zktest.OpDelete, code)
+			require.NoError(t, m.Leave(t.Context()))
+			<-refused.Struck()
+			require.Empty(t, server.Children(path))
 		})
 	}
 }
@@ -684,8 +651,7 @@ func TestAMemberThatTheServerKeepsOnTheListUnseenHasNotLeft(t *testing.T) {
 	inBubble(t, func(t *testing.T, server *zktest.Server) {
 		s, operator := connect(t, server), connect(t, server)
 		m := join(t, s, "a")
-		_, err := operator.Conn().SetACL(path, zk.WorldACL(zk.PermAll&^zk.PermDelete), -1)
-		require.NoError(t, err)
+		setACL(t, operator.Conn(), path, zk.PermAll&^zk.PermDelete)
 		held := server.HoldReply(zktest.OpCreate, zktest.OnPath(path+"/member-"))
 		require.True(t, server.ExpireSession(s.ID()))
 		<-held.Struck()

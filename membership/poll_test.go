@@ -10,6 +10,7 @@ import (
 	"github.com/go-zookeeper/zk"
 	"github.com/stretchr/testify/require"
 
+	"github.com/zklock/zklock"
 	"github.com/zklock/zklock/membership"
 	"github.com/zklock/zklock/zktest"
 )
@@ -18,8 +19,7 @@ import (
 const abandoned = 300
 
 func TestJoiningAgainAndAgainWhereNobodyMayDoesNotPileUpWork(t *testing.T) {
-	inBubble(t, func(t *testing.T, server *zktest.Server) {
-		s := connect(t, server)
+	inSession(t, func(t *testing.T, server *zktest.Server, s *zklock.Session) {
 		_, err := s.Conn().Create("/closed", nil, 0, zk.WorldACL(zk.PermRead))
 		require.NoError(t, err)
 		before := runtime.NumGoroutine()
@@ -33,8 +33,7 @@ func TestJoiningAgainAndAgainWhereNobodyMayDoesNotPileUpWork(t *testing.T) {
 }
 
 func TestJoiningAgainAndAgainWithoutAServerDoesNotPileUpWork(t *testing.T) {
-	inBubble(t, func(t *testing.T, server *zktest.Server) {
-		s := connect(t, server)
+	inSession(t, func(t *testing.T, server *zktest.Server, s *zklock.Session) {
 		require.NoError(t, join(t, s, "first").Leave(t.Context())) // makes the path
 		created := made(server)
 		server.Refuse(true)

@@ -33,23 +33,20 @@ func TestAMemberDoesNotWaitForUsersCode(t *testing.T) {
 			return membership.WithLogger(slog.New(calls{slog.DiscardHandler, f}))
 		},
 	} {
-		t.Run(name, func(t *testing.T) {
-			inBubble(t, func(t *testing.T, server *zktest.Server) {
-				s := connect(t, server)
-				goOn := make(chan struct{})
-				end := sync.OnceFunc(func() { close(goOn) })
-				defer end()
-				ctx, cancel := context.WithTimeout(t.Context(), timeout)
-				defer cancel()
-				m, err := membership.Join(ctx, s, path, nil, opt(func() { <-goOn }))
-				require.NoError(t, err)
-				require.NoError(t, m.Update(ctx, []byte("hello")))
-				require.True(t, server.ExpireSession(s.ID()))
-				time.Sleep(timeout)
-				require.Equal(t, 2, m.State().Registrations)
-				end()
-				require.NoError(t, m.Leave(t.Context()))
-			})
+		runInSession(t, name, func(t *testing.T, server *zktest.Server, s *zklock.Session) {
+			goOn := make(chan struct{})
+			end := sync.OnceFunc(func() { close(goOn) })
+			defer end()
+			ctx, cancel := context.WithTimeout(t.Context(), timeout)
+			defer cancel()
+			m, err := membership.Join(ctx, s, path, nil, opt(func() { <-goOn }))
+			require.NoError(t, err)
+			require.NoError(t, m.Update(ctx, []byte("hello")))
+			require.True(t, server.ExpireSession(s.ID()))
+			time.Sleep(timeout)
+			require.Equal(t, 2, m.State().Registrations)
+			end()
+			require.NoError(t, m.Leave(t.Context()))
 		})
 	}
 }
@@ -59,26 +56,23 @@ func TestAWatchEndsThoughItsLoggerDoesNotReturn(t *testing.T) {
 		"by its context": func(cancel context.CancelFunc, _ *zklock.Session) { cancel() },
 		"by its session": func(_ context.CancelFunc, s *zklock.Session) { s.Close() },
 	} {
-		t.Run(name, func(t *testing.T) {
-			inBubble(t, func(t *testing.T, server *zktest.Server) {
-				s := connect(t, server)
-				theirs := connect(t, server)
-				join(t, theirs, "seen")
-				for _, hidden := range []string{"/a", "/b"} {
-					_, err := theirs.Conn().Create(path+hidden, nil, zk.FlagEphemeral, zk.WorldACL(zk.PermWrite))
-					require.NoError(t, err)
-				}
-				goOn := make(chan struct{})
-				defer close(goOn)
-				seen := watch(t, s, membership.WithLogger(slog.New(calls{slog.DiscardHandler, func() { <-goOn }})))
-				synctest.Wait()
-				end(seen.cancel, s)
-				select {
-				case <-seen.ended:
-				case <-time.After(50 * time.Millisecond):
-					require.Fail(t, "it waits for the logger")
-				}
-			})
+		runInSession(t, name, func(t *testing.T, server *zktest.Server, s *zklock.Session) {
+			theirs := connect(t, server)
+			join(t, theirs, "seen")
+			for _, hidden := range []string{"/a", "/b"} {
+				_, err := theirs.Conn().Create(path+hidden, nil, zk.FlagEphemeral, zk.WorldACL(zk.PermWrite))
+				require.NoError(t, err)
+			}
+			goOn := make(chan struct{})
+			defer close(goOn)
+			seen := watch(t, s, membership.WithLogger(slog.New(calls{slog.DiscardHandler, func() { <-goOn }})))
+			synctest.Wait()
+			end(seen.cancel, s)
+			select {
+			case <-seen.ended:
+			case <-time.After(50 * time.Millisecond):
+				require.Fail(t, "it waits for the logger")
+			}
 		})
 	}
 }

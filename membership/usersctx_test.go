@@ -17,9 +17,8 @@ import (
 func TestTheErrorOfAWatchNamesTheWholePath(t *testing.T) {
 	inBubble(t, func(t *testing.T, server *zktest.Server) {
 		operator := connect(t, server)
-		_, err := operator.Conn().Create("/app", nil, 0, everybody)
-		require.NoError(t, err)
-		_, err = operator.Conn().Create(path, nil, 0, zk.WorldACL(zk.PermWrite))
+		create(t, operator.Conn(), "/app", 0)
+		_, err := operator.Conn().Create(path, nil, 0, zk.WorldACL(zk.PermWrite))
 		require.NoError(t, err)
 		s, err := zklock.Connect(t.Context(), []string{server.PipeAddr() + "/app"}, timeout, zklock.WithDialer(server.Dial))
 		require.NoError(t, err)
@@ -32,8 +31,7 @@ func TestTheErrorOfAWatchNamesTheWholePath(t *testing.T) {
 }
 
 func TestAWatchWhoseContextHasEndedAsksForNothing(t *testing.T) {
-	inBubble(t, func(t *testing.T, server *zktest.Server) {
-		s := connect(t, server)
+	inSession(t, func(t *testing.T, server *zktest.Server, s *zklock.Session) {
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()
 		for range membership.Watch(ctx, s, path) {

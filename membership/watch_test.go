@@ -21,8 +21,7 @@ import (
 )
 
 func TestAWatchShowsTheMembersAtOnceAndThenEveryChangeOldestFirst(t *testing.T) {
-	inBubble(t, func(t *testing.T, server *zktest.Server) {
-		s := connect(t, server)
+	inSession(t, func(t *testing.T, server *zktest.Server, s *zklock.Session) {
 		a, b := join(t, s, "a"), join(t, s, "b")
 		seen := watch(t, connect(t, server))
 		seen.await(t, "a", "b")
@@ -70,8 +69,7 @@ func TestAPathThatIsMadeWhileAWatchLooksForItIsSeen(t *testing.T) {
 }
 
 func TestEveryEphemeralChildIsAMember(t *testing.T) {
-	inBubble(t, func(t *testing.T, server *zktest.Server) {
-		s := connect(t, server)
+	inSession(t, func(t *testing.T, server *zktest.Server, s *zklock.Session) {
 		m := join(t, s, "ours")
 		for name, flag := range map[string]int32{"theirs": zk.FlagEphemeral, "settings": zk.FlagPersistent} {
 			_, err := s.Conn().Create(path+"/"+name, []byte(name), flag, everybody)
@@ -83,8 +81,7 @@ func TestEveryEphemeralChildIsAMember(t *testing.T) {
 }
 
 func TestAWatchEndsWithItsContextAndWithItsSession(t *testing.T) {
-	inBubble(t, func(t *testing.T, server *zktest.Server) {
-		s := connect(t, server)
+	inSession(t, func(t *testing.T, server *zktest.Server, s *zklock.Session) {
 		cancelled, closed := watch(t, s), watch(t, s)
 		cancelled.await(t)
 		closed.await(t)
@@ -98,8 +95,7 @@ func TestAWatchEndsWithItsContextAndWithItsSession(t *testing.T) {
 }
 
 func TestManyChangesShowInFewLists(t *testing.T) {
-	inBubble(t, func(t *testing.T, server *zktest.Server) {
-		s := connect(t, server)
+	inSession(t, func(t *testing.T, server *zktest.Server, s *zklock.Session) {
 		lists := 0
 		for peers, err := range membership.Watch(t.Context(), connect(t, server), path) {
 			require.NoError(t, err)
@@ -230,9 +226,8 @@ func TestWatchesThatAConnectionHasNotSetAgainTellOverTheNextOfAllChanges(t *test
 		place.Cut()
 		eventually(t, "a reconnect", wasDeaf)
 		since := reads(server)
-		_, err := writer.Set(path+"/member-7", []byte("unseen"), -1)
-		require.NoError(t, err)
-		_, _, err = watching.Conn().Get("/") // the server is not asked for what has changed before
+		write(t, writer, path+"/member-7", "unseen")
+		_, _, err := watching.Conn().Get("/") // the server is not asked for what has changed before
 		require.NoError(t, err)
 		require.Equal(t, "7", string(seen.latest()[7].Data), "a watch has told, the test shows nothing")
 		start := time.Now()
@@ -255,8 +250,7 @@ func TestAMemberOfServersThatHaveLostTheirDataIsAnother(t *testing.T) {
 		}))
 		member := func(s *zklock.Session, text string) (czxid int64) {
 			for _, dir := range []string{"/app", path} {
-				_, err := s.Conn().Create(dir, nil, zk.FlagPersistent, everybody)
-				require.NoError(t, err)
+				create(t, s.Conn(), dir, zk.FlagPersistent)
 			}
 			_, err := s.Conn().Create(path+"/host", []byte(text), zk.FlagEphemeral, everybody)
 			require.NoError(t, err)
@@ -308,32 +302,28 @@ func heapInUse() uint64 {
 
 func TestPollingAddsNoWatches(t *testing.T) {
 	for name, exists := range map[string]bool{"a path": true, "a path that is not there": false} {
-		t.Run(name, func(t *testing.T) {
-			inBubble(t, func(t *testing.T, server *zktest.Server) {
-				s := connect(t, server)
-				if exists {
-					join(t, connect(t, server), "a")
-				}
-				heap := func(rounds int) uint64 {
-					for range rounds {
-						for _, err := range membership.Watch(t.Context(), s, path) {
-							require.NoError(t, err)
-							break
-						}
+		runInSession(t, name, func(t *testing.T, server *zktest.Server, s *zklock.Session) {
+			if exists {
+				join(t, connect(t, server), "a")
+			}
+			heap := func(rounds int) uint64 {
+				for range rounds {
+					for _, err := range membership.Watch(t.Context(), s, path) {
+						require.NoError(t, err)
+						break
 					}
-					synctest.Wait()
-					return heapInUse()
 				}
-				before := heap(100)
-				require.Less(t, heap(5000), before+256<<10)
-			})
+				synctest.Wait()
+				return heapInUse()
+			}
+			before := heap(100)
+			require.Less(t, heap(5000), before+256<<10)
 		})
 	}
 }
 
 func TestMembersThatComeAndGoAreForgotten(t *testing.T) {
-	inBubble(t, func(t *testing.T, server *zktest.Server) {
-		s := connect(t, server)
+	inSession(t, func(t *testing.T, server *zktest.Server, s *zklock.Session) {
 		seen := watch(t, connect(t, server))
 		heap := func(members int) uint64 {
 			for range members {
@@ -357,8 +347,7 @@ func TestListsThatComeAndGoAreForgotten(t *testing.T) {
 			for range lists {
 				n++
 				node := fmt.Sprint("/servers-", n)
-				_, err := conn.Create(node, nil, 0, everybody)
-				require.NoError(t, err)
+				create(t, conn, node, 0)
 				for range membership.Watch(t.Context(), s, node, membership.WithInterval(time.Millisecond)) {
 					break
 				}
@@ -373,8 +362,7 @@ func TestListsThatComeAndGoAreForgotten(t *testing.T) {
 }
 
 func TestPollingAServerThatHangsDoesNotPileUpWork(t *testing.T) {
-	inBubble(t, func(t *testing.T, server *zktest.Server) {
-		s := connect(t, server)
+	inSession(t, func(t *testing.T, server *zktest.Server, s *zklock.Session) {
 		join(t, s, "a")
 		watch(t, s).await(t, "a")
 		server.Freeze()

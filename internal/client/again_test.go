@@ -187,9 +187,7 @@ func TestWhatIsSetAgainIsRecheckedToo(t *testing.T) {
 
 func TestNoRequestThatSetsWatchesAgainIsLongerThanServersTake(t *testing.T) {
 	const n, length = 600, 1 << 10
-	virtual.Test(t, func(t *testing.T) {
-		server := zktest.NewServer(t)
-		c := connect(t, server, server.Dial)
+	inSession(t, func(t *testing.T, server *zktest.Server, c *Client) {
 		var nodes []string
 		for i := range n {
 			node := fmt.Sprintf("/%0*d", length-1, i)

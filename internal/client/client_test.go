@@ -85,6 +85,21 @@ func connectTold(t *testing.T, server *zktest.Server, dial zk.Dialer, o Observer
 	return c
 }
 
+// inSession runs f in virtual time, with a client of a server.
+func inSession(t *testing.T, f func(t *testing.T, server *zktest.Server, c *Client)) {
+	t.Helper()
+	virtual.Test(t, func(t *testing.T) {
+		server := zktest.NewServer(t)
+		f(t, server, connect(t, server, server.Dial))
+	})
+}
+
+// runInSession is inSession of a case that has a name.
+func runInSession(t *testing.T, name string, f func(t *testing.T, server *zktest.Server, c *Client)) {
+	t.Helper()
+	t.Run(name, func(t *testing.T) { inSession(t, f) })
+}
+
 func TestAPathIsBelowTheChroot(t *testing.T) {
 	c := New(time.Second, nil, Options{})
 	require.Equal(t, "/", c.Below("/"))

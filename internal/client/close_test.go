@@ -40,28 +40,24 @@ func TestTheEndOfASessionIsConfirmedAndNothingIsLeft(t *testing.T) {
 
 func TestTheEndWaitsForRequestsUnderWayAndNotForEver(t *testing.T) {
 	for name, answered := range map[string]bool{"one that is answered": true, "one that is not": false} {
-		t.Run(name, func(t *testing.T) {
-			virtual.Test(t, func(t *testing.T) {
-				server := zktest.NewServer(t)
-				c := connect(t, server, server.Dial)
-				held := server.HoldReply(zktest.OpExists)
-				call := c.Background(func() error { _, _, err := c.Conn.Exists("/"); return err })
-				<-held.Struck()
-				began := time.Now()
-				if answered {
-					time.AfterFunc(time.Second-1, held.Release)
-					require.NoError(t, c.Close(time.Second))
-					require.Equal(t, time.Second-1, time.Since(began))
-					require.NoError(t, call.Wait(t.Context()))
-					return
-				}
-				err := c.Close(time.Second)
-				require.EqualError(t, err, "no server confirmed it: its nodes may stay for its timeout of 10s")
-				require.True(t, errors.Is(c.Close(time.Hour), err), "the first call's result")
-				require.Equal(t, time.Second, time.Since(began))
-				require.Error(t, call.Wait(t.Context()))
-				held.Release()
-			})
+		runInSession(t, name, func(t *testing.T, server *zktest.Server, c *Client) {
+			held := server.HoldReply(zktest.OpExists)
+			call := c.Background(func() error { _, _, err := c.Conn.Exists("/"); return err })
+			<-held.Struck()
+			began := time.Now()
+			if answered {
+				time.AfterFunc(time.Second-1, held.Release)
+				require.NoError(t, c.Close(time.Second))
+				require.Equal(t, time.Second-1, time.Since(began))
+				require.NoError(t, call.Wait(t.Context()))
+				return
+			}
+			err := c.Close(time.Second)
+			require.EqualError(t, err, "no server confirmed it: its nodes may stay for its timeout of 10s")
+			require.True(t, errors.Is(c.Close(time.Hour), err), "the first call's result")
+			require.Equal(t, time.Second, time.Since(began))
+			require.Error(t, call.Wait(t.Context()))
+			held.Release()
 		})
 	}
 }
@@ -85,9 +81,7 @@ func TestWithoutPatienceOrAConnectionNoServerIsAsked(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			for range 4 { // a select takes any of two that are ready
-				virtual.Test(t, func(t *testing.T) {
-					server := zktest.NewServer(t)
-					c := connect(t, server, server.Dial)
+				inSession(t, func(t *testing.T, server *zktest.Server, c *Client) {
 					tc.lose(server, c)
 					if tc.asks {
 						held := server.HoldReply(zktest.OpExists)
@@ -112,9 +106,7 @@ func TestWithoutPatienceOrAConnectionNoServerIsAsked(t *testing.T) {
 
 // A request that is queued while go-zookeeper closes may wedge it.
 func TestGoZookeeperIsClosedWhenNobodyUsesItAnyMore(t *testing.T) {
-	virtual.Test(t, func(t *testing.T) {
-		server := zktest.NewServer(t)
-		c := connect(t, server, server.Dial)
+	inSession(t, func(t *testing.T, server *zktest.Server, c *Client) {
 		until, closed := make(chan struct{}), make(chan error, 1)
 		c.Spawn(func() { <-until })
 		go func() { closed <- c.Close(time.Second) }()
@@ -134,9 +126,7 @@ func TestGoZookeeperIsClosedWhenNobodyUsesItAnyMore(t *testing.T) {
 }
 
 func TestNoConnectionIsLeftThatGoZookeeperHasForgotten(t *testing.T) {
-	virtual.Test(t, func(t *testing.T) {
-		server := zktest.NewServer(t)
-		c := connect(t, server, server.Dial)
+	inSession(t, func(t *testing.T, server *zktest.Server, c *Client) {
 		conn, err := server.Dial("tcp", "", time.Second)
 		require.NoError(t, err)
 		refusing := false
@@ -160,9 +150,7 @@ func TestNoConnectionIsLeftThatGoZookeeperHasForgotten(t *testing.T) {
 }
 
 func TestAnEndThatIsNotAnsweredIsNotConfirmed(t *testing.T) {
-	virtual.Test(t, func(t *testing.T) {
-		server := zktest.NewServer(t)
-		c := connect(t, server, server.Dial)
+	inSession(t, func(t *testing.T, server *zktest.Server, c *Client) {
 		server.DropReply(zktest.OpCloseSession)
 		require.ErrorContains(t, c.Close(RequestPatience), "no server confirmed it: ")
 	})
@@ -198,17 +186,15 @@ func TestTheEndWaitsForWhatRunsInTheSessionAndWhatIsToldOfIt(t *testing.T) {
 		},
 		"the log": func(c *Client, until <-chan struct{}) { c.Log.add(func() { <-until }) },
 	} {
-		t.Run(name, func(t *testing.T) {
-			virtual.Test(t, func(t *testing.T) {
-				c := unconnected(t, slog.New(slog.DiscardHandler))
-				until, closed := make(chan struct{}), make(chan error, 1)
-				begin(c, until)
-				go func() { closed <- c.Close(RequestPatience) }()
-				time.Sleep(time.Hour)
-				require.Empty(t, closed)
-				close(until)
-				require.NoError(t, <-closed)
-			})
+		virtual.Run(t, name, func(t *testing.T) {
+			c := unconnected(t, slog.New(slog.DiscardHandler))
+			until, closed := make(chan struct{}), make(chan error, 1)
+			begin(c, until)
+			go func() { closed <- c.Close(RequestPatience) }()
+			time.Sleep(time.Hour)
+			require.Empty(t, closed)
+			close(until)
+			require.NoError(t, <-closed)
 		})
 	}
 }

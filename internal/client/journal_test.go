@@ -82,35 +82,33 @@ func TestALogThatIsNotReadDropsWhatDoesNotFitAndSaysHowMuch(t *testing.T) {
 		more   int
 		closes bool
 	}{"before the next line": {1, false}, "at the end": {5, true}} {
-		t.Run(name, func(t *testing.T) {
-			virtual.Test(t, func(t *testing.T) {
-				b := &book{slow: make(chan struct{})}
-				j := &Journal{logger: slog.New(b)}
-				j.Info("0")
-				synctest.Wait()
-				var want []string
-				for i := range fits + tc.more {
-					if i > 0 {
-						j.Info(fmt.Sprint(i))
-					}
-					if i < fits {
-						want = append(want, fmt.Sprint("INFO ", i))
-					}
+		virtual.Run(t, name, func(t *testing.T) {
+			b := &book{slow: make(chan struct{})}
+			j := &Journal{logger: slog.New(b)}
+			j.Info("0")
+			synctest.Wait()
+			var want []string
+			for i := range fits + tc.more {
+				if i > 0 {
+					j.Info(fmt.Sprint(i))
 				}
-				for range fits {
-					b.slow <- struct{}{}
+				if i < fits {
+					want = append(want, fmt.Sprint("INFO ", i))
 				}
-				synctest.Wait()
-				close(b.slow)
-				want = append(want, fmt.Sprint("WARN zklock: messages were dropped dropped=", tc.more))
-				if !tc.closes {
-					j.Info("next")
-					j.Info("and one more")
-					want = append(want, "INFO next", "INFO and one more")
-				}
-				j.close()
-				require.Equal(t, want, b.all())
-			})
+			}
+			for range fits {
+				b.slow <- struct{}{}
+			}
+			synctest.Wait()
+			close(b.slow)
+			want = append(want, fmt.Sprint("WARN zklock: messages were dropped dropped=", tc.more))
+			if !tc.closes {
+				j.Info("next")
+				j.Info("and one more")
+				want = append(want, "INFO next", "INFO and one more")
+			}
+			j.close()
+			require.Equal(t, want, b.all())
 		})
 	}
 }

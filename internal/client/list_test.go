@@ -21,39 +21,33 @@ import (
 // session, and shares it with others.
 func TestNobodyWaitsForAListOfAClosedSession(t *testing.T) {
 	for name, underWay := range map[string]bool{"idle": false, "while a list is under way": true} {
-		t.Run(name, func(t *testing.T) {
-			virtual.Test(t, func(t *testing.T) {
-				server := zktest.NewServer(t)
-				s := connect(t, server, server.Dial)
-				var asked []*Reading
-				if underWay {
-					held := server.HoldReply(zktest.OpGetChildren2)
-					defer held.Release()
-					first := s.JoinList("/lock")
-					asked = append(asked, s.JoinList("/lock"))
-					require.NotSame(t, first, asked[0])
-					<-held.Struck()
-				}
-				s.Close(RequestPatience)
-				for range 3 {
-					asked = append(asked, s.JoinList("/lock"))
-				}
-				ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-				defer cancel()
-				for _, list := range asked {
-					_, err := list.Wait(ctx)
-					require.ErrorIs(t, err, ErrClosed)
-				}
-			})
+		runInSession(t, name, func(t *testing.T, server *zktest.Server, s *Client) {
+			var asked []*Reading
+			if underWay {
+				held := server.HoldReply(zktest.OpGetChildren2)
+				defer held.Release()
+				first := s.JoinList("/lock")
+				asked = append(asked, s.JoinList("/lock"))
+				require.NotSame(t, first, asked[0])
+				<-held.Struck()
+			}
+			s.Close(RequestPatience)
+			for range 3 {
+				asked = append(asked, s.JoinList("/lock"))
+			}
+			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+			defer cancel()
+			for _, list := range asked {
+				_, err := list.Wait(ctx)
+				require.ErrorIs(t, err, ErrClosed)
+			}
 		})
 	}
 }
 
 // The list that is under way may show the queue as it was before.
 func TestAListThatIsSharedIsNoOlderThanTheCallForIt(t *testing.T) {
-	virtual.Test(t, func(t *testing.T) {
-		server := zktest.NewServer(t)
-		s := connect(t, server, server.Dial)
+	inSession(t, func(t *testing.T, server *zktest.Server, s *Client) {
 		other := connect(t, server, server.Dial)
 		for _, path := range []string{"/lock", "/lock/first"} {
 			_, err := other.Conn.Create(path, nil, 0, zk.WorldACL(zk.PermAll))
@@ -82,32 +76,26 @@ func TestAListThatIsSharedIsNoOlderThanTheCallForIt(t *testing.T) {
 // A server that lags may show the queue as it was before the session's last event.
 func TestAListOverANewConnectionFollowsAWriteInOneRoundTrip(t *testing.T) {
 	for _, path := range []string{"/", "/missing"} { // a check that fails is a write too
-		t.Run(path, func(t *testing.T) {
-			virtual.Test(t, func(t *testing.T) {
-				server := zktest.NewServer(t)
-				s := connect(t, server, server.Dial)
-				held := server.HoldReply(zktest.OpMulti, zktest.OnPath(path)) // a multi of nothing need not be committed
-				listed := s.JoinList(path)
-				<-held.Struck()
-				synctest.Wait()
-				require.Equal(t, 1, server.Requests()[zktest.OpGetChildren2], "it does not wait for the write's answer")
-				require.False(t, latch.IsClosed(listed.done))
-				held.Release()
-				list, err := listed.Wait(t.Context())
-				require.NoError(t, err)
-				require.True(t, list.Link == s.Current() && list.Link.CaughtUp())
-				_, err = s.JoinList(path).Wait(t.Context())
-				require.NoError(t, err)
-				require.Equal(t, 1, server.Requests()[zktest.OpMulti], "once for a connection")
-			})
+		runInSession(t, path, func(t *testing.T, server *zktest.Server, s *Client) {
+			held := server.HoldReply(zktest.OpMulti, zktest.OnPath(path)) // a multi of nothing need not be committed
+			listed := s.JoinList(path)
+			<-held.Struck()
+			synctest.Wait()
+			require.Equal(t, 1, server.Requests()[zktest.OpGetChildren2], "it does not wait for the write's answer")
+			require.False(t, latch.IsClosed(listed.done))
+			held.Release()
+			list, err := listed.Wait(t.Context())
+			require.NoError(t, err)
+			require.True(t, list.Link == s.Current() && list.Link.CaughtUp())
+			_, err = s.JoinList(path).Wait(t.Context())
+			require.NoError(t, err)
+			require.Equal(t, 1, server.Requests()[zktest.OpMulti], "once for a connection")
 		})
 	}
 }
 
 func TestAListWithoutAWriteAheadDecidesNothing(t *testing.T) {
-	virtual.Test(t, func(t *testing.T) {
-		server := zktest.NewServer(t)
-		s := connect(t, server, server.Dial)
+	inSession(t, func(t *testing.T, server *zktest.Server, s *Client) {
 		server.RefuseRequest(zktest.OpMulti, -127)
 		_, err := s.JoinList("/").Wait(t.Context())
 		require.ErrorIs(t, err, ErrStale)
@@ -180,43 +168,41 @@ func TestAListIsWorthSomethingOverTheConnectionThatItWasAskedOver(t *testing.T) 
 // trip does for both.
 func TestAFreshListIsAskedForBehindASyncOverTheSameConnection(t *testing.T) {
 	for name, ctx := range map[string]context.Context{"for a call without an end": context.Background(), "for any other": nil} {
-		t.Run(name, func(t *testing.T) {
-			virtual.Test(t, func(t *testing.T) {
-				if ctx == nil {
-					ctx = t.Context()
-				}
-				server := zktest.NewServer(t)
-				s := connect(t, server, server.Dial)
-				_, err := s.Conn.Create("/lock", nil, 0, zk.WorldACL(zk.PermAll))
-				require.NoError(t, err)
-				held := server.HoldReply(zktest.OpSync, zktest.OnPath("/lock"))
-				listed := make(chan error, 1)
-				over, v := s.LogStalls(ctx, "/lock")
-				defer v.End()
-				go func() {
-					list, err := s.FreshList(over, "/lock")
-					require.True(t, err != nil || list.Link == s.Current())
-					listed <- err
-				}()
-				<-held.Struck()
-				synctest.Wait()
-				require.Equal(t, "a list of the queue", v.step)
-				require.Equal(t, 1, server.Requests()[zktest.OpGetChildren2], "it does not wait for the sync's answer")
-				require.Empty(t, listed)
-				held.Release()
-				require.NoError(t, <-listed)
-				require.Equal(t, 1, server.Requests()[zktest.OpGetChildren2])
+		virtual.Run(t, name, func(t *testing.T) {
+			if ctx == nil {
+				ctx = t.Context()
+			}
+			server := zktest.NewServer(t)
+			s := connect(t, server, server.Dial)
+			_, err := s.Conn.Create("/lock", nil, 0, zk.WorldACL(zk.PermAll))
+			require.NoError(t, err)
+			held := server.HoldReply(zktest.OpSync, zktest.OnPath("/lock"))
+			listed := make(chan error, 1)
+			over, v := s.LogStalls(ctx, "/lock")
+			defer v.End()
+			go func() {
+				list, err := s.FreshList(over, "/lock")
+				require.True(t, err != nil || list.Link == s.Current())
+				listed <- err
+			}()
+			<-held.Struck()
+			synctest.Wait()
+			require.Equal(t, "a list of the queue", v.step)
+			require.Equal(t, 1, server.Requests()[zktest.OpGetChildren2], "it does not wait for the sync's answer")
+			require.Empty(t, listed)
+			held.Release()
+			require.NoError(t, <-listed)
+			require.Equal(t, 1, server.Requests()[zktest.OpGetChildren2])
 
-				server.RefuseRequest(zktest.OpSync, -5)
-				_, err = s.FreshList(over, "/lock")
-				require.Error(t, err, "no list without its sync")
-				server.DropReply(zktest.OpSync)
-				_, err = s.FreshList(over, "/lock")
-				require.True(t, Transient(err), "%v", err)
-				server.DropReply(zktest.OpGetChildren2)
-				_, err = s.FreshList(over, "/lock")
-				require.True(t, Transient(err), "%v", err)
-			})
+			server.RefuseRequest(zktest.OpSync, -5)
+			_, err = s.FreshList(over, "/lock")
+			require.Error(t, err, "no list without its sync")
+			server.DropReply(zktest.OpSync)
+			_, err = s.FreshList(over, "/lock")
+			require.True(t, Transient(err), "%v", err)
+			server.DropReply(zktest.OpGetChildren2)
+			_, err = s.FreshList(over, "/lock")
+			require.True(t, Transient(err), "%v", err)
 		})
 	}
 }
@@ -227,9 +213,7 @@ func TestAFreshListEndsWithItsCallWhateverItWaitsFor(t *testing.T) {
 	c := unconnected(t, slog.New(slog.DiscardHandler))
 	_, err := c.FreshList(ended, "/lock")
 	require.ErrorIs(t, err, context.Canceled, "for a connection")
-	virtual.Test(t, func(t *testing.T) {
-		server := zktest.NewServer(t)
-		s := connect(t, server, server.Dial)
+	inSession(t, func(t *testing.T, server *zktest.Server, s *Client) {
 		s.cleanups.count = maxUnclean
 		_, err = s.FreshList(ended, "/lock")
 		require.ErrorIs(t, err, context.Canceled, "for room")

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
 	"github.com/zklock/zklock/internal/virtual"
 	"github.com/zklock/zklock/internal/wire"
 )

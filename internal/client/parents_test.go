@@ -62,9 +62,7 @@ func grown(p *Parents) (names []string, err error) {
 }
 
 func TestWhatIsMissingOfAPathIsMadeWithItsFirstNodeInOneTransaction(t *testing.T) {
-	virtual.Test(t, func(t *testing.T) {
-		server := zktest.NewServer(t)
-		c := connect(t, server, server.Dial)
+	inSession(t, func(t *testing.T, server *zktest.Server, c *Client) {
 		acl := zk.WorldACL(zk.PermAll &^ zk.PermAdmin)
 		names, err := grown(c.Parents("/a/b/c", "/a/b/c", acl))
 		require.NoError(t, err)
@@ -102,9 +100,7 @@ func TestTheNodesAboveALocksPathLetEverybodyCreateOthersThere(t *testing.T) {
 	ann := zktest.ACL{Perms: zk.PermAll, Scheme: "digest", ID: zk.DigestACL(zk.PermAll, "ann", "ann")[0].ID}
 	reads := zktest.ACL{Perms: zk.PermRead, Scheme: "world", ID: "anyone"}
 	for _, above := range [][]zktest.ACL{{ann, anyone}, {ann, reads, anyone}, {ann, {Perms: zk.PermAll, Scheme: "world", ID: "anyone"}}} {
-		virtual.Test(t, func(t *testing.T) {
-			server := zktest.NewServer(t)
-			c := connect(t, server, server.Dial)
+		inSession(t, func(t *testing.T, server *zktest.Server, c *Client) {
 			require.NoError(t, c.Conn.AddAuth("digest", []byte("ann:ann")))
 			var own []zktest.ACL
 			var acl []zk.ACL
@@ -136,9 +132,7 @@ func TestAListThatKeepsItsOwnCallOutLeavesNothing(t *testing.T) {
 		"nothing may be made":   {zk.WorldACL(zk.PermAll &^ zk.PermCreate), ErrShutOut},
 		"no list":               {[]zk.ACL{{Perms: zk.PermAll, Scheme: "sasl", ID: "ann"}}, zk.ErrInvalidACL},
 	} {
-		virtual.Test(t, func(t *testing.T) {
-			server := zktest.NewServer(t)
-			c := connect(t, server, server.Dial)
+		inSession(t, func(t *testing.T, server *zktest.Server, c *Client) {
 			require.NoError(t, c.Conn.AddAuth("digest", []byte("ann:ann")))
 			for _, path := range []string{"/lock", "/a/b/lock"} {
 				_, err := grown(c.Parents(path, path, tc.acl))
@@ -217,9 +211,7 @@ func TestWithPersistentParentsNoContainerIsAskedFor(t *testing.T) {
 }
 
 func TestATransactionThatNoServerTakesIsNotSent(t *testing.T) {
-	virtual.Test(t, func(t *testing.T) {
-		server := zktest.NewServer(t)
-		c := connect(t, server, server.Dial)
+	inSession(t, func(t *testing.T, server *zktest.Server, c *Client) {
 		long := zk.DigestACL(zk.PermAll, string(make([]byte, MaxFrame/3)), "")
 		p := c.Parents("/a/b", "/a/b", append(long, open...))
 		p.missing = 2

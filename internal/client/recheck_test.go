@@ -55,25 +55,23 @@ func TestAWatchOfWhichTheServerDoesNotTellEndsWithinAMinute(t *testing.T) {
 			require.NoError(t, err)
 		}, zk.PermAll, false, false, nil},
 	} {
-		t.Run(name, func(t *testing.T) {
-			virtual.Test(t, func(t *testing.T) {
-				server, o := zktest.NewServer(t), new(recorder)
-				_, data, children, operator := watched(t, server, o)
-				o.all()
-				_, err := operator.SetACL("/node", zk.WorldACL(hidden), -1) // of what changes now nobody is told
+		virtual.Run(t, name, func(t *testing.T) {
+			server, o := zktest.NewServer(t), new(recorder)
+			_, data, children, operator := watched(t, server, o)
+			o.all()
+			_, err := operator.SetACL("/node", zk.WorldACL(hidden), -1) // of what changes now nobody is told
+			require.NoError(t, err)
+			tc.change(t, operator)
+			if _, err = operator.SetACL("/node", zk.WorldACL(tc.then), -1); err != zk.ErrNoNode {
 				require.NoError(t, err)
-				tc.change(t, operator)
-				if _, err = operator.SetACL("/node", zk.WorldACL(tc.then), -1); err != zk.ErrNoNode {
-					require.NoError(t, err)
-				}
-				time.Sleep(trust - time.Second)
-				require.False(t, data.HasFired() || children.HasFired(), "it is not told")
-				time.Sleep(2 * time.Second)
-				require.Equal(t, tc.data, data.HasFired())
-				require.Equal(t, tc.children, children.HasFired())
-				require.False(t, data.Deleted || children.Deleted, "who waits for it looks for himself")
-				require.Equal(t, tc.told, o.all())
-			})
+			}
+			time.Sleep(trust - time.Second)
+			require.False(t, data.HasFired() || children.HasFired(), "it is not told")
+			time.Sleep(2 * time.Second)
+			require.Equal(t, tc.data, data.HasFired())
+			require.Equal(t, tc.children, children.HasFired())
+			require.False(t, data.Deleted || children.Deleted, "who waits for it looks for himself")
+			require.Equal(t, tc.told, o.all())
 		})
 	}
 }

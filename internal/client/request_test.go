@@ -10,7 +10,6 @@ import (
 	"github.com/go-zookeeper/zk"
 	"github.com/stretchr/testify/require"
 
-	"github.com/zklock/zklock/internal/virtual"
 	"github.com/zklock/zklock/zktest"
 )
 
@@ -22,9 +21,7 @@ func TestARequestWithoutAConnectionFailsAtOnce(t *testing.T) {
 }
 
 func TestARequestIsWaitedForNoLongerThanItsContextLivesAndCountsUntilItIsAnswered(t *testing.T) {
-	virtual.Test(t, func(t *testing.T) {
-		server := zktest.NewServer(t)
-		c := connect(t, server, server.Dial)
+	inSession(t, func(t *testing.T, server *zktest.Server, c *Client) {
 		held := server.HoldReply(zktest.OpGetData)
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
@@ -42,9 +39,7 @@ func TestARequestIsWaitedForNoLongerThanItsContextLivesAndCountsUntilItIsAnswere
 }
 
 func TestARequestEndsWithItsConnection(t *testing.T) {
-	virtual.Test(t, func(t *testing.T) {
-		server := zktest.NewServer(t)
-		c := connect(t, server, server.Dial)
+	inSession(t, func(t *testing.T, server *zktest.Server, c *Client) {
 		server.HoldReply(zktest.OpGetData)
 		l, read := c.Current(), Read("/")
 		c.Send(read)

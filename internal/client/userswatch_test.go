@@ -21,9 +21,7 @@ import (
 
 // The race detector judges it too: go-zookeeper reads what it has seen last while it takes answers.
 func TestTheUsersWatchesAreSetAgainWhateverIsAnsweredBefore(t *testing.T) {
-	virtual.Test(t, func(t *testing.T) {
-		server := zktest.NewServer(t)
-		c := connect(t, server, server.Dial)
+	inSession(t, func(t *testing.T, server *zktest.Server, c *Client) {
 		const watches = 5000 // so many requests that other answers come between
 		for i := range watches {
 			_, _, _, err := c.Conn.ExistsW(fmt.Sprintf("/%0200d", i))

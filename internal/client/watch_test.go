@@ -30,27 +30,25 @@ func (m mourner) Deleted(path string) {
 
 func TestTheObserverKnowsThatANodeIsGoneBeforeItsWatchEnds(t *testing.T) {
 	for name, late := range map[string]bool{"while it is watched": false, "before it is watched": true} {
-		t.Run(name, func(t *testing.T) {
-			virtual.Test(t, func(t *testing.T) {
-				server := zktest.NewServer(t)
-				m := mourner{gone: make(map[string]bool)}
-				c := New(20*time.Second, new(clock.Clock), Options{Logger: slog.New(slog.DiscardHandler), Hosts: wire.NewHosts(), Dialer: server.Dial})
-				c.Observe(m)
-				require.NoError(t, c.Connect(t.Context(), []string{server.PipeAddr()}, nil))
-				defer c.Close(RequestPatience)
-				if !late {
-					_, err := c.Conn.Create("/node", nil, 0, zk.WorldACL(zk.PermAll))
-					require.NoError(t, err)
-				}
-				w := c.Watch(WatchKey{Path: "/node"})
-				if !late {
-					<-w.Armed
-					go c.Conn.Delete("/node", -1)
-				}
-				<-w.Fired
-				require.True(t, w.Deleted)
-				require.True(t, m.gone["/node"])
-			})
+		virtual.Run(t, name, func(t *testing.T) {
+			server := zktest.NewServer(t)
+			m := mourner{gone: make(map[string]bool)}
+			c := New(20*time.Second, new(clock.Clock), Options{Logger: slog.New(slog.DiscardHandler), Hosts: wire.NewHosts(), Dialer: server.Dial})
+			c.Observe(m)
+			require.NoError(t, c.Connect(t.Context(), []string{server.PipeAddr()}, nil))
+			defer c.Close(RequestPatience)
+			if !late {
+				_, err := c.Conn.Create("/node", nil, 0, zk.WorldACL(zk.PermAll))
+				require.NoError(t, err)
+			}
+			w := c.Watch(WatchKey{Path: "/node"})
+			if !late {
+				<-w.Armed
+				go c.Conn.Delete("/node", -1)
+			}
+			<-w.Fired
+			require.True(t, w.Deleted)
+			require.True(t, m.gone["/node"])
 		})
 	}
 }
@@ -58,38 +56,36 @@ func TestTheObserverKnowsThatANodeIsGoneBeforeItsWatchEnds(t *testing.T) {
 // A proof that goes behind the reads after a reconnect is to be answered in time.
 func TestOfManyWatchesSomeAreAskedForAtATimeAndNoneOverAnotherConnection(t *testing.T) {
 	for name, cut := range map[string]bool{"over one connection": false, "the connection ends meanwhile": true} {
-		t.Run(name, func(t *testing.T) {
-			virtual.Test(t, func(t *testing.T) {
-				server := zktest.NewServer(t)
-				far := server.Client("far")
-				c := New(20*time.Second, new(clock.Clock), Options{Logger: slog.New(slog.DiscardHandler), Hosts: wire.NewHosts(), Dialer: far.Dial})
-				c.Observe(nobody{})
-				require.NoError(t, c.Connect(t.Context(), []string{server.PipeAddr()}, nil))
-				defer c.Close(RequestPatience)
-				reads := func() int { return server.Requests()[zktest.OpGetData] }
-				before := reads()
-				far.Delay(zktest.ToClient, time.Second, time.Second)
-				watched := make([]*Watch, MostAsking+100)
-				for i := range watched {
-					watched[i] = c.Watch(WatchKey{Path: fmt.Sprintf("/missing-%d", i)})
-				}
-				synctest.Wait()
+		virtual.Run(t, name, func(t *testing.T) {
+			server := zktest.NewServer(t)
+			far := server.Client("far")
+			c := New(20*time.Second, new(clock.Clock), Options{Logger: slog.New(slog.DiscardHandler), Hosts: wire.NewHosts(), Dialer: far.Dial})
+			c.Observe(nobody{})
+			require.NoError(t, c.Connect(t.Context(), []string{server.PipeAddr()}, nil))
+			defer c.Close(RequestPatience)
+			reads := func() int { return server.Requests()[zktest.OpGetData] }
+			before := reads()
+			far.Delay(zktest.ToClient, time.Second, time.Second)
+			watched := make([]*Watch, MostAsking+100)
+			for i := range watched {
+				watched[i] = c.Watch(WatchKey{Path: fmt.Sprintf("/missing-%d", i)})
+			}
+			synctest.Wait()
+			require.Equal(t, MostAsking, reads()-before)
+			if cut {
+				far.Cut()
+			}
+			for _, w := range watched {
+				<-w.Armed
+				<-w.Fired
+				require.Equal(t, !cut, w.CameLate())
+			}
+			time.Sleep(10 * time.Second)
+			if cut {
 				require.Equal(t, MostAsking, reads()-before)
-				if cut {
-					far.Cut()
-				}
-				for _, w := range watched {
-					<-w.Armed
-					<-w.Fired
-					require.Equal(t, !cut, w.CameLate())
-				}
-				time.Sleep(10 * time.Second)
-				if cut {
-					require.Equal(t, MostAsking, reads()-before)
-				}
-				synctest.Wait()
-				require.Zero(t, c.watches.asking, "no goroutine is left")
-			})
+			}
+			synctest.Wait()
+			require.Zero(t, c.watches.asking, "no goroutine is left")
 		})
 	}
 }
@@ -294,9 +290,7 @@ func TestAWatchShowsWhatItWatchesAndIsShared(t *testing.T) {
 }
 
 func TestTheChildrenAreNotWatchedOverAConnectionThatDoesNotCatchUp(t *testing.T) {
-	virtual.Test(t, func(t *testing.T) {
-		server := zktest.NewServer(t)
-		c := connect(t, server, server.Dial)
+	inSession(t, func(t *testing.T, server *zktest.Server, c *Client) {
 		server.DropRequest(zktest.OpMulti)
 		w := c.Watch(WatchKey{Path: "/", Children: true})
 		<-w.Armed

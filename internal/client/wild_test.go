@@ -63,26 +63,24 @@ func TestConnectAndCloseEndSoonWhateverAServerSays(t *testing.T) {
 		"an event without a path":       {greeting, numbers(24, -1, 0, 0, 0, 1, 3)},
 		"an answer without its body":    {greeting, numbers(16, 1, 0, 0, 0)},
 	} {
-		t.Run(name, func(t *testing.T) {
-			virtual.Test(t, func(t *testing.T) {
-				c := New(20*time.Second, new(clock.Clock), Options{Logger: slog.New(slog.DiscardHandler), Hosts: wire.NewHosts(), Dialer: w.dial})
-				c.Observe(nobody{})
-				ctx, cancel := context.WithTimeout(t.Context(), limit)
-				defer cancel()
-				began := time.Now()
-				err := c.Connect(ctx, []string{"a:2181", "b:2181"}, nil)
-				require.LessOrEqual(t, time.Since(began), limit)
-				if !slices.Equal(w.greeting, greeting) {
-					require.ErrorIs(t, err, context.DeadlineExceeded)
-					return
-				}
-				require.NoError(t, err)
-				c.Background(func() error { _, _, err := c.Conn.Exists("/"); return err })
-				time.Sleep(limit)
-				began = time.Now()
-				require.ErrorContains(t, c.Close(RequestPatience), "no server confirmed it: ")
-				require.LessOrEqual(t, time.Since(began), 2*RequestPatience)
-			})
+		virtual.Run(t, name, func(t *testing.T) {
+			c := New(20*time.Second, new(clock.Clock), Options{Logger: slog.New(slog.DiscardHandler), Hosts: wire.NewHosts(), Dialer: w.dial})
+			c.Observe(nobody{})
+			ctx, cancel := context.WithTimeout(t.Context(), limit)
+			defer cancel()
+			began := time.Now()
+			err := c.Connect(ctx, []string{"a:2181", "b:2181"}, nil)
+			require.LessOrEqual(t, time.Since(began), limit)
+			if !slices.Equal(w.greeting, greeting) {
+				require.ErrorIs(t, err, context.DeadlineExceeded)
+				return
+			}
+			require.NoError(t, err)
+			c.Background(func() error { _, _, err := c.Conn.Exists("/"); return err })
+			time.Sleep(limit)
+			began = time.Now()
+			require.ErrorContains(t, c.Close(RequestPatience), "no server confirmed it: ")
+			require.LessOrEqual(t, time.Since(began), 2*RequestPatience)
 		})
 	}
 }

@@ -14,7 +14,6 @@ import (
 	"github.com/zklock/zklock/internal/clock"
 	"github.com/zklock/zklock/internal/latch"
 	"github.com/zklock/zklock/internal/recipe"
-	"github.com/zklock/zklock/internal/virtual"
 	"github.com/zklock/zklock/zktest"
 )
 
@@ -33,25 +32,22 @@ func TestAPlaceThatIsTakenWhenItsIncarnationIsOverGrantsNothingAndIsLeft(t *test
 		}, client.ErrSessionOver},
 		"the session is closed": {func(s *Session, _ *incarnation) { s.Close() }, client.ErrClosed},
 	} {
-		t.Run(name, func(t *testing.T) {
-			virtual.Test(t, func(t *testing.T) {
-				s, server := connected(t)
-				q := lockAt(s, "/lock")
-				require.NoError(t, hold(t, s).Release(t.Context(), nil)) // there is the path
-				ctx, stop := context.WithTimeout(t.Context(), sessionTimeout)
-				defer stop()
-				inc, err := s.await(ctx)
-				require.NoError(t, err)
-				tc.end(s, inc)
-				c, view, err := q.create(ctx, inc, q.lockNode())
-				require.NoError(t, err)
-				h, err := c.wait(ctx, view)
-				require.ErrorIs(t, err, tc.want)
-				require.Nil(t, h)
-				c.leaveUnused()
-				s.end()
-				require.Empty(t, server.Children("/lock"))
-			})
+		runInSession(t, name, func(t *testing.T, s *Session, server *zktest.Server) {
+			q := lockAt(s, "/lock")
+			require.NoError(t, hold(t, s).Release(t.Context(), nil)) // there is the path
+			ctx, stop := context.WithTimeout(t.Context(), sessionTimeout)
+			defer stop()
+			inc, err := s.await(ctx)
+			require.NoError(t, err)
+			tc.end(s, inc)
+			c, view, err := q.create(ctx, inc, q.lockNode())
+			require.NoError(t, err)
+			h, err := c.wait(ctx, view)
+			require.ErrorIs(t, err, tc.want)
+			require.Nil(t, h)
+			c.leaveUnused()
+			s.end()
+			require.Empty(t, server.Children("/lock"))
 		})
 	}
 }
@@ -142,11 +138,9 @@ func countingHolds(s *Session) (q *Queue, made *int) {
 
 // The user has never seen that hold: what is told of a hold must not be told of this one later.
 func TestALockThatIsHandedToACallThatEndsIsReleased(t *testing.T) {
-	virtual.Test(t, func(t *testing.T) {
-		s, server := connected(t)
+	inSession(t, func(t *testing.T, s *Session, server *zktest.Server) {
 		q, made := countingHolds(s)
-		first, err := q.Acquire(t.Context(), nil)
-		require.NoError(t, err)
+		first := take(t, q)
 		ctx, cancel := context.WithCancel(t.Context())
 		ended := make(chan error)
 		go func() {
@@ -167,24 +161,7 @@ func leastHeld(t *testing.T, s *Session, least time.Duration) *Hold {
 	t.Helper()
 	o := defaults()
 	o.MinHold = least
-	h, err := New(s, "/lock", recipe.Exclusive, o).Acquire(t.Context(), nil)
-	require.NoError(t, err)
-	return h
-}
-
-func TestANodeStaysForItsMinimumToTheNanosecond(t *testing.T) {
-	virtual.Test(t, func(t *testing.T) {
-		const least = 10 * time.Second
-		s, server := connected(t)
-		h := leastHeld(t, s, least)
-		time.Sleep(least - 1)
-		require.NoError(t, h.Release(t.Context(), nil))
-		synctest.Wait()
-		require.Len(t, server.Children("/lock"), 1)
-		time.Sleep(time.Nanosecond)
-		synctest.Wait()
-		require.Empty(t, server.Children("/lock"))
-	})
+	return take(t, New(s, "/lock", recipe.Exclusive, o))
 }
 
 func TestWhatStaysIsForgottenWithItsSession(t *testing.T) {
@@ -206,8 +183,7 @@ func TestANodeStaysForItsMinimumThoughTheLeaseOfOthersEnds(t *testing.T) {
 	reconnecting(t, straight, func(t *testing.T, server *zktest.Server, s *Session, c *clock.Clock) {
 		const least = 10 * reconnectTimeout
 		h := leastHeld(t, s, least)
-		other, err := lockAt(s, "/other").Acquire(t.Context(), nil)
-		require.NoError(t, err)
+		other := take(t, lockAt(s, "/other"))
 		require.NoError(t, h.Release(t.Context(), nil))
 		c.Step(reconnectTimeout) // the machine slept
 		require.False(t, other.Valid())
@@ -222,8 +198,7 @@ func TestANodeStaysForItsMinimumThoughTheLeaseOfOthersEnds(t *testing.T) {
 }
 
 func TestANodeThatNobodyHasComeToUseDoesNotStay(t *testing.T) {
-	virtual.Test(t, func(t *testing.T) {
-		s, server := connected(t)
+	inSession(t, func(t *testing.T, s *Session, server *zktest.Server) {
 		leastHeld(t, s, time.Hour).ReleaseUnused(nil)
 		synctest.Wait()
 		require.Empty(t, server.Children("/lock"))
@@ -231,8 +206,7 @@ func TestANodeThatNobodyHasComeToUseDoesNotStay(t *testing.T) {
 }
 
 func TestNoNodeIsWaitedForWhenItsSessionIsClosed(t *testing.T) {
-	virtual.Test(t, func(t *testing.T) {
-		s, server := connected(t)
+	inSession(t, func(t *testing.T, s *Session, server *zktest.Server) {
 		h := leastHeld(t, s, time.Hour)
 		synctest.Wait() // the first proof is through
 		require.NoError(t, connect(t, server).client.Conn.Delete(h.Node(), -1))
@@ -258,28 +232,24 @@ func TestAHoldThatWasAskedForBeforeItBeganSaysSo(t *testing.T) {
 		"behind another one":     {false, recipe.RevokeMark, true},
 		"something else is said": {false, "said", false},
 	} {
-		t.Run(name, func(t *testing.T) {
-			virtual.Test(t, func(t *testing.T) {
-				s, server := connected(t)
-				first := hold(t, s)
-				if !tc.together {
-					s = connect(t, server)
-				}
-				granted, _ := asking(t, s, "/lock")
-				for _, name := range server.Children("/lock") {
-					if node := "/lock/" + name; node != first.Node() {
-						for _, said := range []string{"something else", tc.said} {
-							time.Sleep(time.Second)
-							_, err := s.client.Conn.Set(node, []byte(said), -1)
-							require.NoError(t, err)
-						}
+		runInSession(t, name, func(t *testing.T, s *Session, server *zktest.Server) {
+			first := hold(t, s)
+			if !tc.together {
+				s = connect(t, server)
+			}
+			granted, _ := asking(t, s, "/lock")
+			for _, name := range server.Children("/lock") {
+				if node := "/lock/" + name; node != first.Node() {
+					for _, said := range []string{"something else", tc.said} {
+						time.Sleep(time.Second)
+						write(t, s.client.Conn, node, []byte(said))
 					}
 				}
-				time.Sleep(time.Second)
-				go first.Release(t.Context(), nil)
-				h := <-granted
-				require.Equal(t, tc.asked, latch.IsClosed(h.Revoked()))
-			})
+			}
+			time.Sleep(time.Second)
+			go first.Release(t.Context(), nil)
+			h := <-granted
+			require.Equal(t, tc.asked, latch.IsClosed(h.Revoked()))
 		})
 	}
 }
@@ -294,22 +264,8 @@ func watchesItself(server *zktest.Server, node string) (asked func() bool, stop 
 	}, f.Release
 }
 
-func TestAHoldThatIsShortPaysForNoWatch(t *testing.T) {
-	virtual.Test(t, func(t *testing.T) {
-		s, server := connected(t)
-		h := hold(t, s)
-		asked, stop := watchesItself(server, h.Node())
-		defer stop()
-		time.Sleep(selfWatchDelay - 1)
-		require.False(t, asked())
-		time.Sleep(time.Nanosecond)
-		require.True(t, asked())
-	})
-}
-
 func TestAPlaceBehindOthersIsNotWatchedInItsFirstSecond(t *testing.T) {
-	virtual.Test(t, func(t *testing.T) {
-		s, server := connected(t)
+	inSession(t, func(t *testing.T, s *Session, server *zktest.Server) {
 		other := connect(t, server)
 		hold(t, other)
 		ctx, end := context.WithCancel(t.Context())
@@ -329,8 +285,7 @@ func TestAPlaceBehindOthersIsNotWatchedInItsFirstSecond(t *testing.T) {
 }
 
 func TestANodeThatIsBeingDeletedIsNotWatchedOverTheNextConnection(t *testing.T) {
-	virtual.Test(t, func(t *testing.T) {
-		s, server := connected(t)
+	inSession(t, func(t *testing.T, s *Session, server *zktest.Server) {
 		h := hold(t, s)
 		time.Sleep(time.Second)
 		hung := server.HoldRequest(zktest.OpDelete, zktest.OnPath(h.Node()))

@@ -63,8 +63,7 @@ func TestACrowdAtTheEndOfTheCounterStaysAwayUntilItBeginsAnew(t *testing.T) {
 
 // The servers may have lost their data, and czxids begin anew.
 func TestTheEndOfACounterIsForgottenWithTheSession(t *testing.T) {
-	virtual.Test(t, func(t *testing.T) {
-		s, server := connected(t)
+	inSession(t, func(t *testing.T, s *Session, server *zktest.Server) {
 		atItsEnd(t, server, "", zk.WorldACL(zk.PermRead|zk.PermCreate))
 		q, ctx := lockAt(s, "/lock"), context.Background()
 		ctx, cancel := context.WithTimeout(ctx, time.Second)
@@ -86,20 +85,17 @@ func TestAPathWhoseCounterBeginsAnewSaysWhatItSaidAndHasItsACL(t *testing.T) {
 		"by one that waits": func(q *Queue) (*Hold, error) { return q.Acquire(context.Background(), nil) },
 		"by one that tries": func(q *Queue) (*Hold, error) { return q.Try(context.Background(), nil) },
 	} {
-		t.Run(name, func(t *testing.T) {
-			virtual.Test(t, func(t *testing.T) {
-				s, server := connected(t)
-				owner := atItsEnd(t, server, "the team's", acl)
-				h, err := enter(lockAt(s, "/lock"))
-				require.NoError(t, err)
-				require.True(t, strings.HasSuffix(h.Node(), "0000000000"), h.Node())
-				data, _, err := owner.Get("/lock")
-				require.NoError(t, err)
-				require.Equal(t, "the team's", string(data))
-				got, _, err := owner.GetACL("/lock")
-				require.NoError(t, err)
-				require.Equal(t, acl, got)
-			})
+		runInSession(t, name, func(t *testing.T, s *Session, server *zktest.Server) {
+			owner := atItsEnd(t, server, "the team's", acl)
+			h, err := enter(lockAt(s, "/lock"))
+			require.NoError(t, err)
+			require.True(t, strings.HasSuffix(h.Node(), "0000000000"), h.Node())
+			data, _, err := owner.Get("/lock")
+			require.NoError(t, err)
+			require.Equal(t, "the team's", string(data))
+			got, _, err := owner.GetACL("/lock")
+			require.NoError(t, err)
+			require.Equal(t, acl, got)
 		})
 	}
 }
@@ -116,30 +112,27 @@ func TestWhoMayNotMakeThePathAnewWaitsForOthersWhoMay(t *testing.T) {
 			require.NoError(t, owner.client.Conn.Delete("/lock", -1))
 		},
 	} {
-		t.Run(name, func(t *testing.T) {
-			virtual.Test(t, func(t *testing.T) {
-				server := zktest.NewServer(t)
-				s, log := connectTold(t, server)
-				atItsEnd(t, server, "", hidden)
-				owner := connect(t, server)
-				require.NoError(t, owner.client.Conn.AddAuth("digest", []byte("owner:key")))
-				came := ask(t.Context(), lockAt(s, "/lock").Acquire)
-				time.Sleep(time.Minute)
-				synctest.Wait() // for whoever writes the log
-				require.Contains(t, log.String(), "it waits for nobody to be in the queue, whose sequence counter is at its end; the last try: ")
-				other(t, owner, server)
-				h := (<-came).hold
-				require.NotNil(t, h)
-				require.Regexp(t, "-000000000[01]$", h.Node())
-			})
+		virtual.Run(t, name, func(t *testing.T) {
+			server := zktest.NewServer(t)
+			s, log := connectTold(t, server)
+			atItsEnd(t, server, "", hidden)
+			owner := connect(t, server)
+			require.NoError(t, owner.client.Conn.AddAuth("digest", []byte("owner:key")))
+			came := ask(t.Context(), lockAt(s, "/lock").Acquire)
+			time.Sleep(time.Minute)
+			synctest.Wait() // for whoever writes the log
+			require.Contains(t, log.String(), "it waits for nobody to be in the queue, whose sequence counter is at its end; the last try: ")
+			other(t, owner, server)
+			h := (<-came).hold
+			require.NotNil(t, h)
+			require.Regexp(t, "-000000000[01]$", h.Node())
 		})
 	}
 }
 
 // Nobody would have the right to what it was.
 func TestAPathWhoseACLIsHiddenIsNotMadeAnew(t *testing.T) {
-	virtual.Test(t, func(t *testing.T) {
-		s, server := connected(t)
+	inSession(t, func(t *testing.T, s *Session, server *zktest.Server) {
 		acl := append(zk.DigestACL(zk.PermAll, "owner", "key"), zk.WorldACL(zk.PermAll&^zk.PermAdmin)...)
 		owner := atItsEnd(t, server, "", acl)
 		for i, enter := range []func(context.Context, Call) (*Hold, error){lockAt(s, "/lock").Acquire, lockAt(s, "/lock").Try} {
@@ -202,22 +195,19 @@ func TestAPathThatSomebodyHasMadeAnewIsEnteredWhoeverIsThere(t *testing.T) {
 		},
 		"it is missing": func(*zk.Conn) error { return nil },
 	} {
-		t.Run(name, func(t *testing.T) {
-			virtual.Test(t, func(t *testing.T) {
-				s, server := connected(t)
-				owner := atItsEnd(t, server, "", zk.WorldACL(zk.PermAll))
-				left := server.HoldReply(zktest.OpDelete, zktest.OnSession(s.client.ID()))
-				came := ask(t.Context(), lockAt(s, "/lock").Acquire)
-				<-left.Struck()
-				require.NoError(t, owner.Delete("/lock", -1))
-				require.NoError(t, remake(owner))
-				if name == "it is there" {
-					_, err := owner.Create("/lock/config", nil, zk.FlagPersistent, zk.WorldACL(zk.PermAll))
-					require.NoError(t, err)
-				}
-				left.Release()
-				require.Regexp(t, "-000000000[01]$", (<-came).hold.Node())
-			})
+		runInSession(t, name, func(t *testing.T, s *Session, server *zktest.Server) {
+			owner := atItsEnd(t, server, "", zk.WorldACL(zk.PermAll))
+			left := server.HoldReply(zktest.OpDelete, zktest.OnSession(s.client.ID()))
+			came := ask(t.Context(), lockAt(s, "/lock").Acquire)
+			<-left.Struck()
+			require.NoError(t, owner.Delete("/lock", -1))
+			require.NoError(t, remake(owner))
+			if name == "it is there" {
+				_, err := owner.Create("/lock/config", nil, zk.FlagPersistent, zk.WorldACL(zk.PermAll))
+				require.NoError(t, err)
+			}
+			left.Release()
+			require.Regexp(t, "-000000000[01]$", (<-came).hold.Node())
 		})
 	}
 }
@@ -226,38 +216,34 @@ func TestAPathThatSomebodyHasMadeAnewIsEnteredWhoeverIsThere(t *testing.T) {
 // old as its pzxid says until then: a create does not change that any more.
 func TestPermitsAreNotOversoldAtTheEndOfTheirCounter(t *testing.T) {
 	for _, next := range []int32{5, math.MaxInt32} {
-		t.Run(fmt.Sprint("next is ", next), func(t *testing.T) {
-			virtual.Test(t, func(t *testing.T) {
-				s, server := connected(t)
-				other := connect(t, server)
-				require.NoError(t, other.client.Conn.AddAuth("digest", []byte("owner:key")))
-				permits(t, other, 2, 1)
-				server.SetSequence("/sem/leases", next)
-				acquire := func(s *Session, n int) error {
-					ctx, cancel := context.WithTimeout(t.Context(), time.Second)
-					defer cancel()
-					_, err := NewSemaphore(s, "/sem", 2, defaults()).Acquire(ctx, n, nil)
-					return err
-				}
-				require.ErrorIs(t, acquire(s, 2), ErrLocked) // and its watch on the permits stands
-				allow := func(acl []zk.ACL) {
-					_, err := other.client.Conn.SetACL("/sem/leases", acl, -1)
-					require.NoError(t, err)
-				}
-				allow(zk.DigestACL(zk.PermAll, "owner", "key"))
-				require.NoError(t, acquire(other, 1)) // of which ZooKeeper does not tell s
-				allow(zk.WorldACL(zk.PermAll))
-				require.ErrorIs(t, acquire(s, 1), ErrLocked)
-				require.Len(t, server.Children("/sem/leases"), 2)
-			})
+		runInSession(t, fmt.Sprint("next is ", next), func(t *testing.T, s *Session, server *zktest.Server) {
+			other := connect(t, server)
+			require.NoError(t, other.client.Conn.AddAuth("digest", []byte("owner:key")))
+			permits(t, other, 2, 1)
+			server.SetSequence("/sem/leases", next)
+			acquire := func(s *Session, n int) error {
+				ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+				defer cancel()
+				_, err := NewSemaphore(s, "/sem", 2, defaults()).Acquire(ctx, n, nil)
+				return err
+			}
+			require.ErrorIs(t, acquire(s, 2), ErrLocked) // and its watch on the permits stands
+			allow := func(acl []zk.ACL) {
+				_, err := other.client.Conn.SetACL("/sem/leases", acl, -1)
+				require.NoError(t, err)
+			}
+			allow(zk.DigestACL(zk.PermAll, "owner", "key"))
+			require.NoError(t, acquire(other, 1)) // of which ZooKeeper does not tell s
+			allow(zk.WorldACL(zk.PermAll))
+			require.ErrorIs(t, acquire(s, 1), ErrLocked)
+			require.Len(t, server.Children("/sem/leases"), 2)
 		})
 	}
 }
 
 // It is kept while nobody queues, and those have left the queue who wait for it to be empty.
 func TestANodeThatIsKeptDoesNotKeepTheCounterFromBeginningAnew(t *testing.T) {
-	virtual.Test(t, func(t *testing.T) {
-		s, server := connected(t)
+	inSession(t, func(t *testing.T, s *Session, server *zktest.Server) {
 		node := kept(t, share(s, 1, 24*time.Hour), server)
 		server.SetSequence("/lock", math.MaxInt32-1)
 		h := (<-ask(t.Context(), lockAt(connect(t, server), "/lock").Acquire)).hold
@@ -267,8 +253,7 @@ func TestANodeThatIsKeptDoesNotKeepTheCounterFromBeginningAnew(t *testing.T) {
 
 // It counts as ahead of all others: other libraries go by it.
 func TestANegativeNumberDoesNotKeepOthersFromTheLock(t *testing.T) {
-	virtual.Test(t, func(t *testing.T) {
-		s, server := connected(t)
+	inSession(t, func(t *testing.T, s *Session, server *zktest.Server) {
 		first := hold(t, s)
 		server.SetSequence("/lock", math.MinInt32)
 		last := ask(t.Context(), lockAt(connect(t, server), "/lock").Acquire)
@@ -299,23 +284,20 @@ func TestOneThatTriesAtTheEndOfTheCounterGivesItsOwnNodeTimeToGo(t *testing.T) {
 
 func TestWhoGivesUpAtTheEndOfTheCounterReturnsAtOnceWhateverIsUnderWay(t *testing.T) {
 	for _, op := range []zktest.Op{zktest.OpDelete, zktest.OpGetACL, zktest.OpGetData, zktest.OpMulti} {
-		t.Run(fmt.Sprint(op), func(t *testing.T) {
-			virtual.Test(t, func(t *testing.T) {
-				s, server := connected(t)
-				require.NoError(t, hold(t, s).Release(t.Context(), nil))
-				server.SetSequence("/lock", math.MaxInt32-1)
-				hung := server.HoldRequest(op, zktest.OnSession(s.client.ID()))
-				ctx, cancel := context.WithTimeout(t.Context(), time.Second)
-				defer cancel()
-				began := time.Now()
-				_, err := lockAt(s, "/lock").Acquire(ctx, nil)
-				require.ErrorIs(t, err, context.DeadlineExceeded)
-				require.Equal(t, time.Second, time.Since(began))
-				require.True(t, latch.IsClosed(hung.Struck()))
-				hung.Release()
-				synctest.Wait()
-				require.Empty(t, server.Children("/lock"))
-			})
+		runInSession(t, fmt.Sprint(op), func(t *testing.T, s *Session, server *zktest.Server) {
+			require.NoError(t, hold(t, s).Release(t.Context(), nil))
+			server.SetSequence("/lock", math.MaxInt32-1)
+			hung := server.HoldRequest(op, zktest.OnSession(s.client.ID()))
+			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+			defer cancel()
+			began := time.Now()
+			_, err := lockAt(s, "/lock").Acquire(ctx, nil)
+			require.ErrorIs(t, err, context.DeadlineExceeded)
+			require.Equal(t, time.Second, time.Since(began))
+			require.True(t, latch.IsClosed(hung.Struck()))
+			hung.Release()
+			synctest.Wait()
+			require.Empty(t, server.Children("/lock"))
 		})
 	}
 }
@@ -358,15 +340,13 @@ func TestCallersWithADeadlineDoNotKeepTheCounterAtItsEnd(t *testing.T) {
 
 // Nobody is in its way, and its number does not count: it waited for the readers, and made node after node.
 func TestOneThatTriesToReadAtTheEndOfTheCounterDoesNotWaitForReaders(t *testing.T) {
-	virtual.Test(t, func(t *testing.T) {
-		s, server := connected(t)
-		_, err := New(s, "/lock", recipe.Read, defaults()).Acquire(t.Context(), nil)
-		require.NoError(t, err)
+	inSession(t, func(t *testing.T, s *Session, server *zktest.Server) {
+		take(t, New(s, "/lock", recipe.Read, defaults()))
 		server.SetSequence("/lock", math.MaxInt32-1)
 		before := server.Requests()[zktest.OpCreate]
 		reads := New(connect(t, server), "/lock", recipe.Read, defaults())
 		for range 10 {
-			_, err = reads.Try(t.Context(), nil)
+			_, err := reads.Try(t.Context(), nil)
 			require.ErrorIs(t, err, ErrLocked)
 		}
 		require.Equal(t, 1, server.Requests()[zktest.OpCreate]-before)
@@ -392,22 +372,18 @@ func TestTheCauseOfACtxIsNotTakenForTheEndOfACounter(t *testing.T) {
 
 func TestAPathIsMadeAnewThoughARequestForItIsLost(t *testing.T) {
 	for _, op := range []zktest.Op{zktest.OpGetACL, zktest.OpGetData, zktest.OpMulti} {
-		t.Run(fmt.Sprint(op), func(t *testing.T) {
-			virtual.Test(t, func(t *testing.T) {
-				s, server := connected(t)
-				atItsEnd(t, server, "the team's", zk.WorldACL(zk.PermAll))
-				_, err := lockAt(s, "/other").Acquire(t.Context(), nil) // a write, behind which a list needs none
-				require.NoError(t, err)
-				lost := server.DropRequest(op, zktest.OnSession(s.client.ID()), zktest.OnPath("/lock"))
-				before := server.Requests()[zktest.OpCreate]
-				h := hold(t, s)
-				require.True(t, latch.IsClosed(lost.Struck()))
-				require.Regexp(t, "-0000000000$", h.Node())
-				require.Equal(t, 2, server.Requests()[zktest.OpCreate]-before)
-				data, _, err := s.client.Conn.Get("/lock")
-				require.NoError(t, err)
-				require.Equal(t, "the team's", string(data))
-			})
+		runInSession(t, fmt.Sprint(op), func(t *testing.T, s *Session, server *zktest.Server) {
+			atItsEnd(t, server, "the team's", zk.WorldACL(zk.PermAll))
+			take(t, lockAt(s, "/other")) // a write, behind which a list needs none
+			lost := server.DropRequest(op, zktest.OnSession(s.client.ID()), zktest.OnPath("/lock"))
+			before := server.Requests()[zktest.OpCreate]
+			h := hold(t, s)
+			require.True(t, latch.IsClosed(lost.Struck()))
+			require.Regexp(t, "-0000000000$", h.Node())
+			require.Equal(t, 2, server.Requests()[zktest.OpCreate]-before)
+			data, _, err := s.client.Conn.Get("/lock")
+			require.NoError(t, err)
+			require.Equal(t, "the team's", string(data))
 		})
 	}
 }

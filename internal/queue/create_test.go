@@ -34,52 +34,35 @@ func connectTold(t *testing.T, server *zktest.Server) (*Session, *bytes.Buffer) 
 // unreadable is everybody's leave to do everything but list and read.
 func unreadable() []zk.ACL { return zk.WorldACL(zk.PermAll &^ zk.PermRead) }
 
-func TestADowngradeListsNothing(t *testing.T) {
-	virtual.Test(t, func(t *testing.T) {
-		s, server := connected(t)
-		writing := New(s, "/lock", recipe.Write, defaults())
-		w, err := writing.Acquire(t.Context(), nil)
-		require.NoError(t, err)
-		synctest.Wait()
-		before := server.Requests()[zktest.OpGetChildren2]
-		_, err = writing.Of(recipe.Read).Downgrade(t.Context(), w, nil)
-		require.NoError(t, err)
-		synctest.Wait()
-		require.Equal(t, before, server.Requests()[zktest.OpGetChildren2])
-	})
-}
-
 // It is a round trip to the next server until it is known whether there is a node.
 func TestATryIsNotRefusedForTheNodeOfACallThatHasEnded(t *testing.T) {
 	for name, inTime := range map[string]bool{"while its create was under way": true, "while its node was looked for": false} {
-		t.Run(name, func(t *testing.T) {
-			virtual.Test(t, func(t *testing.T) {
-				server := zktest.NewServer(t, zktest.WithLatency(time.Millisecond, time.Millisecond))
-				s := connect(t, server)
-				require.NoError(t, hold(t, s).Release(t.Context(), nil)) // the path is there
-				ctx, leave := context.WithCancel(t.Context())
-				defer leave()
-				unanswered := server.HoldReply(zktest.OpCreate, zktest.OnPath("/lock/"))
-				ended := make(chan error)
-				go func() {
-					_, err := lockAt(s, "/lock").Acquire(ctx, nil)
-					ended <- err
-				}()
-				<-unanswered.Struck()
-				if inTime {
-					leave()
-					require.ErrorIs(t, <-ended, context.Canceled)
-				}
-				server.Cut()
-				if !inTime {
-					synctest.Wait()
-					leave()
-					require.ErrorIs(t, <-ended, context.Canceled)
-				}
-				h, err := lockAt(s, "/lock").Try(t.Context(), nil)
-				require.NoError(t, err)
-				require.Equal(t, []string{recipe.Base(h.Node())}, server.Children("/lock"))
-			})
+		virtual.Run(t, name, func(t *testing.T) {
+			server := zktest.NewServer(t, zktest.WithLatency(time.Millisecond, time.Millisecond))
+			s := connect(t, server)
+			require.NoError(t, hold(t, s).Release(t.Context(), nil)) // the path is there
+			ctx, leave := context.WithCancel(t.Context())
+			defer leave()
+			unanswered := server.HoldReply(zktest.OpCreate, zktest.OnPath("/lock/"))
+			ended := make(chan error)
+			go func() {
+				_, err := lockAt(s, "/lock").Acquire(ctx, nil)
+				ended <- err
+			}()
+			<-unanswered.Struck()
+			if inTime {
+				leave()
+				require.ErrorIs(t, <-ended, context.Canceled)
+			}
+			server.Cut()
+			if !inTime {
+				synctest.Wait()
+				leave()
+				require.ErrorIs(t, <-ended, context.Canceled)
+			}
+			h, err := lockAt(s, "/lock").Try(t.Context(), nil)
+			require.NoError(t, err)
+			require.Equal(t, []string{recipe.Base(h.Node())}, server.Children("/lock"))
 		})
 	}
 }
@@ -140,37 +123,32 @@ func TestOnlyASearchThatIsRefusedSaysThatANodeMayBeLeft(t *testing.T) {
 		"there is none":       {lose: (*zktest.Server).DropRequest},
 		"the list is refused": {lose: (*zktest.Server).DropReply, refused: true},
 	} {
-		t.Run(name, func(t *testing.T) {
-			virtual.Test(t, func(t *testing.T) {
-				server := zktest.NewServer(t)
-				s, log := connectTold(t, server)
-				writing := New(s, "/lock", recipe.Write, defaults())
-				w, err := writing.Acquire(t.Context(), nil)
-				require.NoError(t, err)
-				synctest.Wait() // it is proved
-				if c.refused {
-					_, err := s.client.Conn.SetACL("/lock", unreadable(), -1)
-					require.NoError(t, err)
-				}
-				c.lose(server, zktest.OpMulti, zktest.OnPath("/lock/"))
-				r, err := writing.Of(recipe.Read).Downgrade(t.Context(), w, nil)
-				synctest.Wait()
-				require.Len(t, server.Children("/lock"), 2)
-				if c.refused {
-					require.ErrorIs(t, err, zk.ErrNoAuth)
-					require.ErrorContains(t, err, "looking for the node of a create")
-					require.Contains(t, log.String(), "a lock node may be left")
-					_, err = s.client.Conn.SetACL("/lock", zk.WorldACL(zk.PermAll), -1)
-					require.NoError(t, err)
-					time.Sleep(time.Minute)
-					require.Len(t, server.Children("/lock"), 1, "it was looked for again")
-					require.Zero(t, running("listYet"))
-					return
-				}
-				require.NoError(t, err)
-				require.NoError(t, r.Err())
-				require.NotContains(t, log.String(), "a lock node may be left")
-			})
+		virtual.Run(t, name, func(t *testing.T) {
+			server := zktest.NewServer(t)
+			s, log := connectTold(t, server)
+			writing := New(s, "/lock", recipe.Write, defaults())
+			w := take(t, writing)
+			synctest.Wait() // it is proved
+			if c.refused {
+				allow(t, s.client.Conn, "/lock", zk.PermAll&^zk.PermRead)
+			}
+			c.lose(server, zktest.OpMulti, zktest.OnPath("/lock/"))
+			r, err := writing.Of(recipe.Read).Downgrade(t.Context(), w, nil)
+			synctest.Wait()
+			require.Len(t, server.Children("/lock"), 2)
+			if c.refused {
+				require.ErrorIs(t, err, zk.ErrNoAuth)
+				require.ErrorContains(t, err, "looking for the node of a create")
+				require.Contains(t, log.String(), "a lock node may be left")
+				allow(t, s.client.Conn, "/lock", zk.PermAll)
+				time.Sleep(time.Minute)
+				require.Len(t, server.Children("/lock"), 1, "it was looked for again")
+				require.Zero(t, running("listYet"))
+				return
+			}
+			require.NoError(t, err)
+			require.NoError(t, r.Err())
+			require.NotContains(t, log.String(), "a lock node may be left")
 		})
 	}
 }
@@ -181,10 +159,9 @@ func TestANodeIsNotLookedForWhenItsSessionHasEnded(t *testing.T) {
 		server := zktest.NewServer(t)
 		s := connect(t, server)
 		require.NoError(t, hold(t, s).Release(t.Context(), nil))
-		_, err := s.client.Conn.SetACL("/lock", unreadable(), -1)
-		require.NoError(t, err)
+		allow(t, s.client.Conn, "/lock", zk.PermAll&^zk.PermRead)
 		server.DropReply(zktest.OpCreate, zktest.OnPath("/lock/"))
-		_, err = lockAt(s, "/lock").Acquire(t.Context(), nil)
+		_, err := lockAt(s, "/lock").Acquire(t.Context(), nil)
 		require.ErrorIs(t, err, zk.ErrNoAuth)
 		require.NotZero(t, running("listYet"))
 		require.True(t, server.ExpireSession(s.id))
@@ -195,8 +172,7 @@ func TestANodeIsNotLookedForWhenItsSessionHasEnded(t *testing.T) {
 
 // Nothing would be known of its end until it is watched, or proved.
 func TestAPermitThatIsDeletedWhileItIsLookedForIsTakenAnew(t *testing.T) {
-	virtual.Test(t, func(t *testing.T) {
-		s, server := connected(t)
+	inSession(t, func(t *testing.T, s *Session, server *zktest.Server) {
 		require.NoError(t, permits(t, s, 1, 1).Release(t.Context(), nil))
 		server.DropReply(zktest.OpMulti, zktest.OnPath("/sem/leases/"))
 		look := server.HoldRequest(zktest.OpExists, zktest.OnPath("/sem/leases/"))
@@ -235,44 +211,41 @@ func TestANodeThatWasFoundIsNoHoldUntilTheServerHasToldItsToken(t *testing.T) {
 // when that is known.
 func TestANodeThatTheServerMadeAndErredAtIsFound(t *testing.T) {
 	for name, gone := range map[string]bool{"for who waits": false, "for who has gone": true} {
-		t.Run(name, func(t *testing.T) {
-			virtual.Test(t, func(t *testing.T) {
-				server := zktest.NewServer(t)
-				s, code := connectRefused(t, server, wire.OpMulti)
-				require.NoError(t, (<-forPermits(t.Context(), s)).hold.Release(t.Context(), nil))
-				turn := server.HoldReply(zktest.OpGetData, zktest.OnPath("/sem/leases"))
-				ctx, cancel := context.WithCancel(t.Context())
-				defer cancel()
-				came := forPermits(ctx, s)
-				<-turn.Struck()
-				made := server.HoldReply(zktest.OpMulti, zktest.OnPath("/sem/leases/"))
-				code.Store(-5)
-				turn.Release()
-				<-made.Struck()
-				require.Len(t, server.Children("/sem/leases"), 1)
-				if gone {
-					cancel()
-					require.ErrorIs(t, (<-came).err, context.Canceled)
-				}
-				made.Release()
-				synctest.Wait()
-				code.Store(0)
-				if !gone {
-					h := (<-came).hold
-					require.True(t, h.Valid())
-					require.NoError(t, h.Release(t.Context(), nil))
-				}
-				synctest.Wait()
-				require.Empty(t, server.Children("/sem/leases"))
-			})
+		virtual.Run(t, name, func(t *testing.T) {
+			server := zktest.NewServer(t)
+			s, code := connectRefused(t, server, wire.OpMulti)
+			require.NoError(t, (<-forPermits(t.Context(), s)).hold.Release(t.Context(), nil))
+			turn := server.HoldReply(zktest.OpGetData, zktest.OnPath("/sem/leases"))
+			ctx, cancel := context.WithCancel(t.Context())
+			defer cancel()
+			came := forPermits(ctx, s)
+			<-turn.Struck()
+			made := server.HoldReply(zktest.OpMulti, zktest.OnPath("/sem/leases/"))
+			code.Store(-5)
+			turn.Release()
+			<-made.Struck()
+			require.Len(t, server.Children("/sem/leases"), 1)
+			if gone {
+				cancel()
+				require.ErrorIs(t, (<-came).err, context.Canceled)
+			}
+			made.Release()
+			synctest.Wait()
+			code.Store(0)
+			if !gone {
+				h := (<-came).hold
+				require.True(t, h.Valid())
+				require.NoError(t, h.Release(t.Context(), nil))
+			}
+			synctest.Wait()
+			require.Empty(t, server.Children("/sem/leases"))
 		})
 	}
 }
 
 // The answer to its create has come, and the list hangs.
 func TestACallThatEndsWhileItsFirstListIsUnderWayWaitsForNoAnswer(t *testing.T) {
-	virtual.Test(t, func(t *testing.T) {
-		s, server := connected(t)
+	inSession(t, func(t *testing.T, s *Session, server *zktest.Server) {
 		require.NoError(t, hold(t, s).Release(t.Context(), nil)) // the path is there
 		list := server.HoldReply(zktest.OpGetChildren2, zktest.OnPath("/lock"))
 		ctx, cancel := context.WithCancel(t.Context())
@@ -291,8 +264,7 @@ func TestACallThatEndsWhileItsFirstListIsUnderWayWaitsForNoAnswer(t *testing.T) 
 
 // It may have gone over another connection than the create, to a server that lags.
 func TestAListThatWasSentAlongWithACreateDoesNotProveThatItsNodeIsGone(t *testing.T) {
-	virtual.Test(t, func(t *testing.T) {
-		s, _ := connected(t)
+	inSession(t, func(t *testing.T, s *Session, _ *zktest.Server) {
 		require.NoError(t, hold(t, s).Release(t.Context(), nil))
 		q := lockAt(s, "/lock")
 		inc, err := s.await(t.Context())
@@ -318,38 +290,32 @@ func TestWhatIsNeverSentIsNotKeptInMemory(t *testing.T) {
 			require.ErrorContains(t, err, "ZooKeeper accepts 1048575")
 		},
 		"a delete in a session that is over": func(t *testing.T, server *zktest.Server, s *Session, q *Queue) {
-			h, err := q.Acquire(t.Context(), nil)
-			require.NoError(t, err)
+			h := take(t, q)
 			server.ExpireSession(s.client.ID())
 			<-h.Lost()
 			time.Sleep(sessionTimeout)
 			require.Zero(t, server.Requests()[zktest.OpDelete], "the node has gone with the session")
 		},
 	} {
-		t.Run(name, func(t *testing.T) {
-			virtual.Test(t, func(t *testing.T) {
-				s, server := connected(t)
-				q := weak.Make(lockAt(s, "/used"))
-				use(t, server, s, q.Value())
-				require.NoError(t, hold(t, s).Release(t.Context(), nil))
-				synctest.Wait()
-				runtime.GC()
-				require.Nil(t, q.Value())
-			})
+		runInSession(t, name, func(t *testing.T, s *Session, server *zktest.Server) {
+			q := weak.Make(lockAt(s, "/used"))
+			use(t, server, s, q.Value())
+			require.NoError(t, hold(t, s).Release(t.Context(), nil))
+			synctest.Wait()
+			runtime.GC()
+			require.Nil(t, q.Value())
 		})
 	}
 }
 
 // The session may be replaced between the look at it and the write.
 func TestANodeThatWasMadeInAnotherSessionIsNoPlace(t *testing.T) {
-	virtual.Test(t, func(t *testing.T) {
-		s, server := connected(t)
+	inSession(t, func(t *testing.T, s *Session, server *zktest.Server) {
 		require.NoError(t, hold(t, s).Release(t.Context(), nil))
 		c, _ := lockAt(s, "/lock").newContender(&incarnation{id: s.id - 1}, lockAt(s, "/lock").lockNode())
 		node := "/lock/" + recipe.Sequential(recipe.Stem(c.id, recipe.Exclusive), 0)
-		_, err := s.client.Conn.Create(node, nil, zk.FlagEphemeral, zk.WorldACL(zk.PermAll))
-		require.NoError(t, err)
-		err = c.adopt(s.client.Current(), []string{node}, 1)
+		create(t, s.client.Conn, node, zk.FlagEphemeral)
+		err := c.adopt(s.client.Current(), []string{node}, 1)
 		require.Equal(t, client.ErrSessionOver, err)
 		require.Empty(t, c.node)
 		synctest.Wait()
@@ -359,8 +325,7 @@ func TestANodeThatWasMadeInAnotherSessionIsNoPlace(t *testing.T) {
 
 // A try of the session is not to be refused for it.
 func TestACallThatEndsAsItsCreateIsAnsweredHasLeft(t *testing.T) {
-	virtual.Test(t, func(t *testing.T) {
-		s, server := connected(t)
+	inSession(t, func(t *testing.T, s *Session, server *zktest.Server) {
 		require.NoError(t, hold(t, s).Release(t.Context(), nil))
 		inc, err := s.await(t.Context())
 		require.NoError(t, err)

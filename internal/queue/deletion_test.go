@@ -56,8 +56,7 @@ func longLines(t *testing.T, s *Session, n int) (granted []<-chan *Hold, first [
 }
 
 func TestDeletesOfLongPathsAreRequestsThatAServerTakes(t *testing.T) {
-	virtual.Test(t, func(t *testing.T) {
-		s, server := connected(t)
+	inSession(t, func(t *testing.T, s *Session, server *zktest.Server) {
 		granted, holds := longLines(t, s, 20)
 		l := s.client.Current()
 		alone := server.HoldReply(zktest.OpMulti, zktest.OnPath(holds[0].Node()))
@@ -78,8 +77,7 @@ func TestDeletesOfLongPathsAreRequestsThatAServerTakes(t *testing.T) {
 
 // Revoke writes on the nodes of holders, Curator's Revoker on those of waiters too.
 func TestNodesThatSomebodyHasWrittenOnAreDeletedAsAllOthers(t *testing.T) {
-	virtual.Test(t, func(t *testing.T) {
-		s, server := connected(t)
+	inSession(t, func(t *testing.T, s *Session, server *zktest.Server) {
 		granted := inLine(t, s, "/lock", 3)
 		other := connect(t, server).client.Conn
 		for _, name := range server.Children("/lock") {
@@ -98,10 +96,8 @@ func TestNodesThatSomebodyHasWrittenOnAreDeletedAsAllOthers(t *testing.T) {
 
 // Those that have waited for others go ahead, in as many requests as it takes.
 func TestUnlockReturnsWhenItsOwnDeleteHasBeenSent(t *testing.T) {
-	virtual.Test(t, func(t *testing.T) {
-		s, server := connected(t)
-		last, err := lockAt(s, "/last").Acquire(t.Context(), nil)
-		require.NoError(t, err)
+	inSession(t, func(t *testing.T, s *Session, server *zktest.Server) {
+		last := take(t, lockAt(s, "/last"))
 		node := last.Node()
 		granted, holds := longLines(t, s, 10)
 		alone := server.HoldReply(zktest.OpMulti, zktest.OnPath(holds[0].Node()))
@@ -120,8 +116,7 @@ func TestUnlockReturnsWhenItsOwnDeleteHasBeenSent(t *testing.T) {
 // The lock goes from one to the next, whose nodes are both gone, while the answer is on its way
 // that the one's is.
 func TestWhomALockWentOnToIsCheckedBeforeTheNodeGoesThatKeepsOthersFromIt(t *testing.T) {
-	virtual.Test(t, func(t *testing.T) {
-		s, server := connected(t)
+	inSession(t, func(t *testing.T, s *Session, server *zktest.Server) {
 		granted := inLine(t, s, "/lock", 3)
 		other := connect(t, server)
 		for _, name := range server.Children("/lock") {
@@ -150,8 +145,7 @@ func TestWhomALockWentOnToIsCheckedBeforeTheNodeGoesThatKeepsOthersFromIt(t *tes
 }
 
 func TestUnlockDoesNotWaitForTheAnswerToItsDelete(t *testing.T) {
-	virtual.Test(t, func(t *testing.T) {
-		s, server := connected(t)
+	inSession(t, func(t *testing.T, s *Session, server *zktest.Server) {
 		h := hold(t, s)
 		unanswered := server.HoldReply(zktest.OpDelete, zktest.OnPath(h.Node()))
 		defer unanswered.Release()
@@ -163,10 +157,8 @@ func TestUnlockDoesNotWaitForTheAnswerToItsDelete(t *testing.T) {
 }
 
 func TestADeleteDoesNotWaitForThoseThatWereBegunOnAConnectionThatIsGone(t *testing.T) {
-	virtual.Test(t, func(t *testing.T) {
-		s, server := connected(t)
-		last, err := lockAt(s, "/last").Acquire(t.Context(), nil)
-		require.NoError(t, err)
+	inSession(t, func(t *testing.T, s *Session, server *zktest.Server) {
+		last := take(t, lockAt(s, "/last"))
 		granted, holds := longLines(t, s, 10)
 		alone := server.HoldReply(zktest.OpMulti, zktest.OnPath(holds[0].Node()))
 		for i, h := range holds {
@@ -192,8 +184,7 @@ func TestANodeOfASessionThatIsOverKeepsNoOtherFromBeingDeleted(t *testing.T) {
 		s, server := connected(t)
 		o := defaults()
 		o.MinHold = least
-		h, err := New(s, "/lingers", recipe.Exclusive, o).Acquire(t.Context(), nil)
-		require.NoError(t, err)
+		h := take(t, New(s, "/lingers", recipe.Exclusive, o))
 		lingers := time.Now().Add(least)
 		require.NoError(t, h.Release(t.Context(), nil))
 		server.ExpireSession(s.client.ID())
@@ -224,8 +215,7 @@ func busy(t *testing.T, s *Session, server *zktest.Server) (done func()) {
 }
 
 func TestThoseThatHandTheLockOnWhileADeleteIsUnderWayAreDeletedByOneRequest(t *testing.T) {
-	virtual.Test(t, func(t *testing.T) {
-		s, server := connected(t)
+	inSession(t, func(t *testing.T, s *Session, server *zktest.Server) {
 		granted := inLine(t, s, "/lock", 10)
 		h := <-granted
 		done := busy(t, s, server)
@@ -245,8 +235,7 @@ func TestThoseThatHandTheLockOnWhileADeleteIsUnderWayAreDeletedByOneRequest(t *t
 
 // A request each, and the goroutine that sends it, would keep the last of thousands from returning.
 func TestTheNodesOfCallsThatEndTogetherAreDeletedByOneRequest(t *testing.T) {
-	virtual.Test(t, func(t *testing.T) {
-		s, server := connected(t)
+	inSession(t, func(t *testing.T, s *Session, server *zktest.Server) {
 		h := <-inLine(t, s, "/lock", 10)
 		done := busy(t, s, server) // which keeps nobody waiting
 		before := server.Requests()
@@ -302,8 +291,7 @@ func TestANodeThatCannotBeDeletedKeepsNoOtherOfItsRequestFromThat(t *testing.T) 
 				granted[i] = inLine(t, s, fmt.Sprintf("/lock%d", i), 2)
 				first[i] = <-granted[i]
 			}
-			_, err := s.client.Conn.SetACL(path.Dir(first[refused].Node()), zk.WorldACL(zk.PermAll&^zk.PermDelete), -1)
-			require.NoError(t, err)
+			allow(t, s.client.Conn, path.Dir(first[refused].Node()), zk.PermAll&^zk.PermDelete)
 			done := busy(t, s, server)
 			for i, h := range first {
 				next[i] = goOn(h, granted[i])
@@ -330,47 +318,41 @@ func TestANodeThatCannotBeDeletedKeepsNoOtherOfItsRequestFromThat(t *testing.T) 
 // back takes them along if they have not gone yet.
 func TestNodesThatCannotBeDeletedDelayNoneOfAnotherLock(t *testing.T) {
 	for name, along := range map[string]bool{"before": false, "along": true} {
-		t.Run(name, func(t *testing.T) {
-			virtual.Test(t, func(t *testing.T) {
-				const oneWay = 10 * time.Millisecond
-				server := zktest.NewServer(t, zktest.WithLatency(oneWay, oneWay))
-				s, operator := connect(t, server), connect(t, server)
-				h, err := lockAt(s, "/free").Acquire(t.Context(), nil)
-				require.NoError(t, err)
-				denied, err := lockAt(operator, "/denied").Acquire(t.Context(), nil)
-				require.NoError(t, err)
-				for range 2 * client.MostAsking {
-					go lockAt(s, "/denied").Acquire(t.Context(), nil)
+		virtual.Run(t, name, func(t *testing.T) {
+			const oneWay = 10 * time.Millisecond
+			server := zktest.NewServer(t, zktest.WithLatency(oneWay, oneWay))
+			s, operator := connect(t, server), connect(t, server)
+			h := take(t, lockAt(s, "/free"))
+			denied := take(t, lockAt(operator, "/denied"))
+			for range 2 * client.MostAsking {
+				go lockAt(s, "/denied").Acquire(t.Context(), nil)
+			}
+			time.Sleep(time.Second)
+			allow(t, operator.client.Conn, "/denied", zk.PermAll&^zk.PermDelete)
+			s.mu.Lock()
+			for _, c := range s.live {
+				if c.queue.dir == "/denied" {
+					c.leaveUnusedLocked()
 				}
-				time.Sleep(time.Second)
-				_, err = operator.client.Conn.SetACL("/denied", zk.WorldACL(zk.PermAll&^zk.PermDelete), -1)
-				require.NoError(t, err)
-				s.mu.Lock()
-				for _, c := range s.live {
-					if c.queue.dir == "/denied" {
-						c.leaveUnusedLocked()
-					}
-				}
-				if !along {
-					s.mu.Unlock()
-					synctest.Wait()
-					s.mu.Lock()
-				}
-				began, free := time.Now(), h.contender.leaveLocked()
+			}
+			if !along {
 				s.mu.Unlock()
-				<-free.done.Done()
-				require.NoError(t, free.err)
-				require.LessOrEqual(t, time.Since(began), 8*oneWay)
-				require.NoError(t, denied.Err())
-			})
+				synctest.Wait()
+				s.mu.Lock()
+			}
+			began, free := time.Now(), h.contender.leaveLocked()
+			s.mu.Unlock()
+			<-free.done.Done()
+			require.NoError(t, free.err)
+			require.LessOrEqual(t, time.Since(began), 8*oneWay)
+			require.NoError(t, denied.Err())
 		})
 	}
 }
 
 func TestNodesThatAnOperatorDeletesAheadOfUsCostOneRequestMore(t *testing.T) {
 	for deleted := 1; deleted <= 2; deleted++ {
-		virtual.Test(t, func(t *testing.T) {
-			s, server := connected(t)
+		inSession(t, func(t *testing.T, s *Session, server *zktest.Server) {
 			operator := connect(t, server).client.Conn
 			granted := inLine(t, s, "/lock", 3)
 			first := <-granted
@@ -392,8 +374,7 @@ func TestNodesThatAnOperatorDeletesAheadOfUsCostOneRequestMore(t *testing.T) {
 }
 
 func TestADeleteThatIsLostOnItsWayIsSentAgain(t *testing.T) {
-	virtual.Test(t, func(t *testing.T) {
-		s, server := connected(t)
+	inSession(t, func(t *testing.T, s *Session, server *zktest.Server) {
 		granted := inLine(t, s, "/lock", 2)
 		first := <-granted
 		server.DropRequest(zktest.OpMulti, zktest.OnPath(first.Node()))
@@ -410,8 +391,7 @@ func TestADeleteThatIsLostOnItsWayIsSentAgain(t *testing.T) {
 // To hear of each of them by a request of its own takes a round trip, and a transaction that names
 // all the rest.
 func TestDeletesOfManyNodesWhoseAnswerIsLostAreMadeSureOfByOneMoreTransaction(t *testing.T) {
-	virtual.Test(t, func(t *testing.T) {
-		s, server := connected(t)
+	inSession(t, func(t *testing.T, s *Session, server *zktest.Server) {
 		h := permits(t, s, 500, 500)
 		lost := server.DropReply(zktest.OpMulti, zktest.OnPath("/sem/leases/"))
 		before := server.Requests()[zktest.OpMulti]
@@ -424,8 +404,7 @@ func TestDeletesOfManyNodesWhoseAnswerIsLostAreMadeSureOfByOneMoreTransaction(t 
 
 // Others of the same request are there.
 func TestNodesThatAreGoneKeepNoOtherOfTheirRequestFromBeingDeleted(t *testing.T) {
-	virtual.Test(t, func(t *testing.T) {
-		s, server := connected(t)
+	inSession(t, func(t *testing.T, s *Session, server *zktest.Server) {
 		server.DropReply(zktest.OpExists, zktest.OnPath("/sem/leases/")) // it is not known which
 		operator := connect(t, server).client.Conn
 		h := permits(t, s, 9, 9)
@@ -454,15 +433,14 @@ func TestTheLogTellsOfNodesThatCannotBeDeletedAndOfNoOthers(t *testing.T) {
 		require.NotContains(t, log.String(), said)
 
 		granted := inLine(t, s, "/lock", 2)
-		_, err := s.client.Conn.SetACL("/lock", zk.WorldACL(zk.PermAll&^zk.PermDelete), -1)
-		require.NoError(t, err)
+		allow(t, s.client.Conn, "/lock", zk.PermAll&^zk.PermDelete)
 		first := <-granted
 		second := goOn(first, granted)
 		synctest.Wait()
 		require.Equal(t, 1, strings.Count(log.String(), said))
 		require.Contains(t, log.String(), first.Node())
 
-		err = second.Release(t.Context(), nil)
+		err := second.Release(t.Context(), nil)
 		require.ErrorIs(t, err, zk.ErrNoAuth)
 		require.ErrorContains(t, err, "the ACL of /lock does not let this session delete "+second.Node())
 		synctest.Wait()
@@ -477,11 +455,7 @@ func TestANodeWhoseDeleteWasRefusedIsDeletedAsSoonAsTheServerLetsIt(t *testing.T
 		s, log := connectTold(t, server)
 		operator := connect(t, server).client.Conn
 		h := hold(t, s)
-		allow := func(perms int32) {
-			_, err := operator.SetACL("/lock", zk.WorldACL(perms), -1)
-			require.NoError(t, err)
-		}
-		allow(zk.PermAll &^ zk.PermDelete)
+		allow(t, operator, "/lock", zk.PermAll&^zk.PermDelete)
 		require.ErrorIs(t, h.Release(t.Context(), nil), zk.ErrNoAuth)
 		before := server.Requests()[zktest.OpDelete]
 		for range 60 {
@@ -491,7 +465,7 @@ func TestANodeWhoseDeleteWasRefusedIsDeletedAsSoonAsTheServerLetsIt(t *testing.T
 		}
 		require.InDelta(t, 60, server.Requests()[zktest.OpDelete]-before, 10)
 		require.Equal(t, 1, strings.Count(log.String(), "lock nodes cannot be deleted"))
-		allow(zk.PermAll)
+		allow(t, operator, "/lock", zk.PermAll)
 		time.Sleep(time.Minute)
 		require.Empty(t, server.Children("/lock"))
 		require.Zero(t, running("deleteYet"))
@@ -508,8 +482,7 @@ func TestANodeThatMayBeThereStillIsNotLoggedAsGone(t *testing.T) {
 		server := zktest.NewServer(t)
 		s, log := connectTold(t, server)
 		h := hold(t, s)
-		_, err := s.client.Conn.SetACL("/lock", zk.WorldACL(zk.PermAll&^zk.PermDelete), -1)
-		require.NoError(t, err)
+		allow(t, s.client.Conn, "/lock", zk.PermAll&^zk.PermDelete)
 		require.ErrorIs(t, h.Release(t.Context(), nil), zk.ErrNoAuth)
 		server.Refuse(true)
 		server.Cut()
@@ -540,8 +513,7 @@ func TestAReleaseThatCloseEndsHasComeToItsEnd(t *testing.T) {
 
 // A list may be older than the end of what it shows.
 func TestNobodyWantsWhatCallsHaveLeft(t *testing.T) {
-	virtual.Test(t, func(t *testing.T) {
-		s, server := connected(t)
+	inSession(t, func(t *testing.T, s *Session, server *zktest.Server) {
 		h := hold(t, s)
 		names := server.Children("/lock")
 		require.Equal(t, names, s.wanted(names))
@@ -556,15 +528,13 @@ func TestNobodyWantsWhatCallsHaveLeft(t *testing.T) {
 }
 
 func TestAllNodesOfEndedCallsThatAListShowsAreDeleted(t *testing.T) {
-	virtual.Test(t, func(t *testing.T) {
-		s, server := connected(t)
+	inSession(t, func(t *testing.T, s *Session, server *zktest.Server) {
 		h := hold(t, s)
 		synctest.Wait() // it has listed the queue
 		for range 3 {
 			stem := recipe.Stem(s.ids.id(), recipe.Exclusive)
 			for range 2 {
-				_, err := s.client.Conn.Create("/lock/"+stem, nil, zk.FlagEphemeralSequential, zk.WorldACL(zk.PermAll))
-				require.NoError(t, err)
+				create(t, s.client.Conn, "/lock/"+stem, zk.FlagEphemeralSequential)
 			}
 		}
 		_, err := s.client.JoinList("/lock").Wait(t.Context())

@@ -1,9 +1,7 @@
 package queue
 
 import (
-	"bytes"
 	"context"
-	"log/slog"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -12,8 +10,6 @@ import (
 	"github.com/go-zookeeper/zk"
 	"github.com/stretchr/testify/require"
 
-	"github.com/zklock/zklock/internal/client"
-	"github.com/zklock/zklock/internal/clock"
 	"github.com/zklock/zklock/internal/latch"
 	"github.com/zklock/zklock/internal/recipe"
 	"github.com/zklock/zklock/internal/virtual"
@@ -25,19 +21,16 @@ import (
 func writing(t *testing.T, s *Session, o Options) (*Hold, *Queue) {
 	t.Helper()
 	q := New(s, "/lock", recipe.Write, o)
-	h, err := q.Acquire(t.Context(), nil)
-	require.NoError(t, err)
+	h := take(t, q)
 	return h, q.Of(recipe.Read)
 }
 
 // The writer's node may have the mark of somebody who asks for the lock.
 func TestTheNodeOfADowngradeIsAsTheUserWantsNodes(t *testing.T) {
-	virtual.Test(t, func(t *testing.T) {
-		s, server := connected(t)
+	inSession(t, func(t *testing.T, s *Session, server *zktest.Server) {
 		o := defaults()
 		o.Data, o.ACL = []byte("host-a"), zk.WorldACL(zk.PermRead|zk.PermWrite)
-		_, err := s.client.Conn.Create("/lock", nil, zk.FlagPersistent, zk.WorldACL(zk.PermAll))
-		require.NoError(t, err)
+		create(t, s.client.Conn, "/lock", zk.FlagPersistent)
 		w, readers := writing(t, s, o)
 		say(t, w, recipe.RevokeMark)
 		<-w.Revoked()
@@ -57,9 +50,8 @@ func TestTheNodeOfADowngradeIsAsTheUserWantsNodes(t *testing.T) {
 }
 
 // Writers that queue already have nodes older than the reader's.
-func TestTheReaderOfADowngradeHasTheTokenOfItsWriter(t *testing.T) {
-	virtual.Test(t, func(t *testing.T) {
-		s, _ := connected(t)
+func TestADowngradeListsNothingAndItsReaderHasTheTokenOfItsWriter(t *testing.T) {
+	inSession(t, func(t *testing.T, s *Session, server *zktest.Server) {
 		var told []int64
 		o := defaults()
 		o.NewHistory = func(_ string, token int64) History {
@@ -67,8 +59,12 @@ func TestTheReaderOfADowngradeHasTheTokenOfItsWriter(t *testing.T) {
 			return untold{}
 		}
 		w, readers := writing(t, s, o)
+		synctest.Wait()
+		before := server.Requests()[zktest.OpGetChildren2]
 		r, err := readers.Downgrade(t.Context(), w, nil)
 		require.NoError(t, err)
+		synctest.Wait()
+		require.Equal(t, before, server.Requests()[zktest.OpGetChildren2])
 		require.Equal(t, w.Token(), r.Token())
 		require.Equal(t, []int64{w.Token(), w.Token()}, told)
 	})
@@ -82,13 +78,11 @@ func downgraded(ctx context.Context, readers *Queue, w *Hold) <-chan outcome {
 // say writes on the node of a writer, who hears of it a moment later.
 func say(t *testing.T, w *Hold, what string) {
 	t.Helper()
-	_, err := w.Client().Conn.Set(w.Node(), []byte(what), -1)
-	require.NoError(t, err)
+	write(t, w.Client().Conn, w.Node(), []byte(what))
 }
 
 func TestADowngradeThatKnowsOfTheWishForItsLockIsOneRequest(t *testing.T) {
-	virtual.Test(t, func(t *testing.T) {
-		s, server := connected(t)
+	inSession(t, func(t *testing.T, s *Session, server *zktest.Server) {
 		w, readers := writing(t, s, defaults())
 		say(t, w, recipe.RevokeMark)
 		<-w.Revoked()
@@ -103,8 +97,7 @@ func TestADowngradeThatKnowsOfTheWishForItsLockIsOneRequest(t *testing.T) {
 }
 
 func TestADowngradeThatEndsJustBeforeTheGrantLeavesAWriterThatWasAskedForItsLock(t *testing.T) {
-	virtual.Test(t, func(t *testing.T) {
-		s, server := connected(t)
+	inSession(t, func(t *testing.T, s *Session, server *zktest.Server) {
 		w, readers := writing(t, s, defaults())
 		say(t, w, recipe.RevokeMark)
 		<-w.Revoked()
@@ -139,8 +132,7 @@ func TestADowngradeReadsOnWithoutALockUntilItIsKnownWhatTheNodeSays(t *testing.T
 }
 
 func TestWhatADowngradeHasAskedItsNodeIsCountedAmongWhatCallsHaveLeftUntilItIsAnswered(t *testing.T) {
-	virtual.Test(t, func(t *testing.T) {
-		s, server := connected(t)
+	inSession(t, func(t *testing.T, s *Session, server *zktest.Server) {
 		w, readers := writing(t, s, defaults())
 		say(t, w, "at work")
 		cleaned := full(t, s)
@@ -163,8 +155,7 @@ func TestWhatADowngradeHasAskedItsNodeIsCountedAmongWhatCallsHaveLeftUntilItIsAn
 }
 
 func TestADowngradeOfAWriterWhoseNodeIsGoneSaysThatTheLockIsLost(t *testing.T) {
-	virtual.Test(t, func(t *testing.T) {
-		s, server := connected(t)
+	inSession(t, func(t *testing.T, s *Session, server *zktest.Server) {
 		w, readers := writing(t, s, defaults())
 		require.NoError(t, connect(t, server).client.Conn.Delete(w.Node(), -1))
 		r, err := readers.Downgrade(t.Context(), w, nil)
@@ -176,8 +167,7 @@ func TestADowngradeOfAWriterWhoseNodeIsGoneSaysThatTheLockIsLost(t *testing.T) {
 
 // Who tries again and again on a server that hangs would pile up what has yet to be cleaned up.
 func TestADowngradeWaitsWhileTooMuchIsLeftByCallsBefore(t *testing.T) {
-	virtual.Test(t, func(t *testing.T) {
-		s, server := connected(t)
+	inSession(t, func(t *testing.T, s *Session, server *zktest.Server) {
 		w, readers := writing(t, s, defaults())
 		cleaned := full(t, s)
 		clean := sync.OnceFunc(func() { close(cleaned) })
@@ -209,9 +199,7 @@ func overCtx(t *testing.T) context.Context {
 func TestTheLogTellsOfNoCallThatIsOver(t *testing.T) {
 	virtual.Test(t, func(t *testing.T) {
 		server := zktest.NewServer(t)
-		var log bytes.Buffer // a handler writes one line at a time
-		s := connectBy(t, server, new(clock.Clock), sessionTimeout,
-			client.Options{Dialer: server.Dial, Logger: slog.New(slog.NewTextHandler(&log, nil))})
+		s, log := connectTold(t, server)
 		w, readers := writing(t, s, defaults())
 		_, err := readers.Downgrade(t.Context(), w, nil)
 		require.NoError(t, err)

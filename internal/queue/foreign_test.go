@@ -46,23 +46,20 @@ func waits(t *testing.T, came <-chan outcome, why string) {
 func TestALockWaitsForWhatAnotherLibraryHasMade(t *testing.T) {
 	for _, kind := range []recipe.Kind{recipe.Exclusive, recipe.Write, recipe.Read} {
 		for _, stem := range stems {
-			t.Run(fmt.Sprintf("%v behind %sN", kind, stem), func(t *testing.T) {
-				virtual.Test(t, func(t *testing.T) {
-					s, server := connected(t)
-					release := other(t, server, zk.FlagEphemeralSequential, stem, stem)
-					q := lockAt(s, "/lock").Of(kind)
-					_, err := q.Try(t.Context(), nil)
-					require.ErrorIs(t, err, ErrLocked)
-					came := ask(t.Context(), q.Acquire)
-					waits(t, came, "behind two")
-					release[0]()
-					waits(t, came, "behind one")
-					release[1]()
-					h := granted(t, came)
-					other(t, server, zk.FlagEphemeralSequential, stem)
-					require.NoError(t, h.Release(t.Context(), nil))
-					waits(t, ask(t.Context(), q.Acquire), "who comes behind us is ahead of who comes later")
-				})
+			runInSession(t, fmt.Sprintf("%v behind %sN", kind, stem), func(t *testing.T, s *Session, server *zktest.Server) {
+				release := other(t, server, zk.FlagEphemeralSequential, stem, stem)
+				q := lockAt(s, "/lock").Of(kind)
+				_, err := q.Try(t.Context(), nil)
+				require.ErrorIs(t, err, ErrLocked)
+				came := ask(t.Context(), q.Acquire)
+				waits(t, came, "behind two")
+				release[0]()
+				waits(t, came, "behind one")
+				release[1]()
+				h := granted(t, came)
+				other(t, server, zk.FlagEphemeralSequential, stem)
+				require.NoError(t, h.Release(t.Context(), nil))
+				waits(t, ask(t.Context(), q.Acquire), "who comes behind us is ahead of who comes later")
 			})
 		}
 	}
@@ -103,8 +100,7 @@ func TestAThousandPathsBelowALockCostTheFirstCallAFewRoundTrips(t *testing.T) {
 		s := connect(t, server)
 		for _, reads := range []int{len(names), 0, 0} {
 			before, began := server.Requests()[zktest.OpGetData], time.Now()
-			h, err := lockAt(s, "/lock").Acquire(t.Context(), nil)
-			require.NoError(t, err)
+			h := take(t, lockAt(s, "/lock"))
 			require.Equal(t, reads, server.Requests()[zktest.OpGetData]-before)
 			require.LessOrEqual(t, time.Since(began), 5*trip)
 			require.NoError(t, h.Release(t.Context(), nil))
@@ -122,14 +118,12 @@ func TestPathsThatMayNotBeReadAreLookedAtTogether(t *testing.T) {
 		for i := range 100 {
 			name := fmt.Sprintf("order-%010d", i)
 			other(t, server, zk.FlagPersistent, name)
-			_, err := conn.SetACL("/lock/"+name, unreadable(), -1)
-			require.NoError(t, err)
+			allow(t, conn, "/lock/"+name, zk.PermAll&^zk.PermRead)
 		}
 		s := connect(t, server)
 		for range 2 {
 			began := time.Now()
-			h, err := lockAt(s, "/lock").Acquire(t.Context(), nil)
-			require.NoError(t, err)
+			h := take(t, lockAt(s, "/lock"))
 			require.LessOrEqual(t, time.Since(began), 6*trip)
 			require.NoError(t, h.Release(t.Context(), nil))
 		}
@@ -138,8 +132,7 @@ func TestPathsThatMayNotBeReadAreLookedAtTogether(t *testing.T) {
 
 // What is deleted, and made anew as a lock's node, is looked at anew.
 func TestWhatWasNoLocksNodeMayBecomeOne(t *testing.T) {
-	virtual.Test(t, func(t *testing.T) {
-		s, server := connected(t)
+	inSession(t, func(t *testing.T, s *Session, server *zktest.Server) {
 		remove := other(t, server, zk.FlagPersistent, "order-0000000000")
 		server.SetSequence("/lock", 5)
 		require.NoError(t, lock(t, lockAt(s, "/lock")).Release(t.Context(), nil))
@@ -159,27 +152,23 @@ func TestALockIsNotHandedOnPastAnotherLibrarysNode(t *testing.T) {
 			"with a handoff":  func(q *Queue) Source { return NewHandoff(q, 2, 0) },
 			"with a retained": func(q *Queue) Source { return NewHandoff(q, 1, time.Hour) },
 		} {
-			t.Run(stem+"N "+name, func(t *testing.T) {
-				virtual.Test(t, func(t *testing.T) {
-					s, server := connected(t)
-					l := share(lockAt(s, "/lock"))
-					h := lock(t, l)
-					release := other(t, server, zk.FlagEphemeralSequential, stem)
-					time.Sleep(time.Second)
-					came := ask(t.Context(), lockAt(s, "/lock").Acquire)
-					require.NoError(t, h.Release(t.Context(), nil))
-					waits(t, came, "it came before")
-					release[0]()
-					granted(t, came)
-				})
+			runInSession(t, stem+"N "+name, func(t *testing.T, s *Session, server *zktest.Server) {
+				l := share(lockAt(s, "/lock"))
+				h := lock(t, l)
+				release := other(t, server, zk.FlagEphemeralSequential, stem)
+				time.Sleep(time.Second)
+				came := ask(t.Context(), lockAt(s, "/lock").Acquire)
+				require.NoError(t, h.Release(t.Context(), nil))
+				waits(t, came, "it came before")
+				release[0]()
+				granted(t, came)
 			})
 		}
 	}
 }
 
 func TestANodeIsKeptBesideThePathsOfOtherLocksAndGivenUpForAnotherLibrarys(t *testing.T) {
-	virtual.Test(t, func(t *testing.T) {
-		s, server := connected(t)
+	inSession(t, func(t *testing.T, s *Session, server *zktest.Server) {
 		other(t, server, zk.FlagPersistent, "order-0000000000", "order-1234567890")
 		server.SetSequence("/lock", 5)
 		l := share(s, 1, time.Hour)
@@ -210,25 +199,23 @@ func TestTheLogTellsOfAnotherLibrarysNodeOnceForEachPath(t *testing.T) {
 		"that no session takes": {zk.FlagSequence, "x-lock-", "a persistent node is in the queue"},
 		"of Curator's":          {zk.FlagEphemeralSequential, "_c_x-lock-", ""},
 	} {
-		t.Run(name, func(t *testing.T) {
-			virtual.Test(t, func(t *testing.T) {
-				server := zktest.NewServer(t)
-				s, log := connectTold(t, server)
-				other(t, server, tc.flags, tc.child)
-				for range 3 {
-					ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-					_, err := lockAt(s, "/lock").Acquire(ctx, nil)
-					require.ErrorIs(t, err, context.DeadlineExceeded)
-					cancel()
-				}
-				synctest.Wait()
-				if tc.told == "" {
-					require.NotContains(t, log.String(), "level=WARN")
-					return
-				}
-				require.Equal(t, 1, strings.Count(log.String(), "level=WARN"), log)
-				require.Contains(t, log.String(), `level=WARN msg="zklock: `+tc.told+`" path=/lock node=/lock/`+tc.child+"0000000000 session=0x")
-			})
+		virtual.Run(t, name, func(t *testing.T) {
+			server := zktest.NewServer(t)
+			s, log := connectTold(t, server)
+			other(t, server, tc.flags, tc.child)
+			for range 3 {
+				ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+				_, err := lockAt(s, "/lock").Acquire(ctx, nil)
+				require.ErrorIs(t, err, context.DeadlineExceeded)
+				cancel()
+			}
+			synctest.Wait()
+			if tc.told == "" {
+				require.NotContains(t, log.String(), "level=WARN")
+				return
+			}
+			require.Equal(t, 1, strings.Count(log.String(), "level=WARN"), log)
+			require.Contains(t, log.String(), `level=WARN msg="zklock: `+tc.told+`" path=/lock node=/lock/`+tc.child+"0000000000 session=0x")
 		})
 	}
 }
@@ -245,34 +232,30 @@ func TestANodeThatMayNotBeReadIsLookedAtInAnotherWay(t *testing.T) {
 		"a path, on 3.9":   {zk.FlagPersistent, "3.9", "/lock/n_0000000000 may be a node of another library's lock, and its ACL does not let this session look"},
 		"a lock's, on 3.9": {zk.FlagEphemeral, "3.9", "/lock/n_0000000000 may be a node of another library's lock, and its ACL does not let this session look"},
 	} {
-		t.Run(name, func(t *testing.T) {
-			virtual.Test(t, func(t *testing.T) {
-				server := zktest.NewServer(t, zktest.WithVersion(tc.version))
-				other(t, server, tc.flags, "n_0000000000")
-				theirs := connect(t, server).client.Conn
-				_, err := theirs.SetACL("/lock/n_0000000000", unreadable(), -1)
-				require.NoError(t, err)
-				server.SetSequence("/lock", 5)
-				s := connect(t, server)
-				for range 2 {
-					h, err := lockAt(s, "/lock").Acquire(t.Context(), nil)
-					if tc.refusal != "" {
-						require.ErrorIs(t, err, zk.ErrNoAuth)
-						require.ErrorContains(t, err, tc.refusal)
-						continue
-					}
-					require.NoError(t, err)
-					require.NoError(t, h.Release(t.Context(), nil))
+		virtual.Run(t, name, func(t *testing.T) {
+			server := zktest.NewServer(t, zktest.WithVersion(tc.version))
+			other(t, server, tc.flags, "n_0000000000")
+			theirs := connect(t, server).client.Conn
+			allow(t, theirs, "/lock/n_0000000000", zk.PermAll&^zk.PermRead)
+			server.SetSequence("/lock", 5)
+			s := connect(t, server)
+			for range 2 {
+				h, err := lockAt(s, "/lock").Acquire(t.Context(), nil)
+				if tc.refusal != "" {
+					require.ErrorIs(t, err, zk.ErrNoAuth)
+					require.ErrorContains(t, err, tc.refusal)
+					continue
 				}
-			})
+				require.NoError(t, err)
+				require.NoError(t, h.Release(t.Context(), nil))
+			}
 		})
 	}
 }
 
 // The path cannot be made anew while anything is there. A lock's node goes in time.
 func TestAtTheEndOfTheCounterAnotherLibrarysNodeIsWaitedForAndAPathIsAnError(t *testing.T) {
-	virtual.Test(t, func(t *testing.T) {
-		s, server := connected(t)
+	inSession(t, func(t *testing.T, s *Session, server *zktest.Server) {
 		release := other(t, server, zk.FlagEphemeral, "n_0000000003")
 		server.SetSequence("/lock", math.MaxInt32-1)
 		came := ask(t.Context(), lockAt(s, "/lock").Acquire)
@@ -292,8 +275,7 @@ func TestAtTheEndOfTheCounterAnotherLibrarysNodeIsWaitedForAndAPathIsAnError(t *
 
 // A lock on the semaphore's path is refused, one below it is not, and what is among the permits takes one.
 func TestASemaphoreIsNotConfusedByNamesThatEndInDigits(t *testing.T) {
-	virtual.Test(t, func(t *testing.T) {
-		s, server := connected(t)
+	inSession(t, func(t *testing.T, s *Session, server *zktest.Server) {
 		other(t, server, zk.FlagPersistent, "order-0000000000", "leases", "locks")
 		conn := connect(t, server).client.Conn
 		for _, name := range []string{"leases/n_0000000000", "locks/order-0000000000"} {

@@ -34,8 +34,7 @@ func loseOnTheWay(t *testing.T, lose func(*contender), shared bool) {
 	if shared {
 		l = NewHandoff(q, 4, 0)
 	}
-	h, err := l.Acquire(t.Context(), nil)
-	require.NoError(t, err)
+	h := take(t, l)
 	granted := make(chan *Hold, 1)
 	go func() {
 		next, err := l.Acquire(t.Context(), nil)

@@ -1,10 +1,8 @@
 package queue
 
 import (
-	"bytes"
 	"context"
 	"errors"
-	"log/slog"
 	"runtime"
 	"strings"
 	"testing"
@@ -15,7 +13,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/zklock/zklock/internal/client"
-	"github.com/zklock/zklock/internal/clock"
 	"github.com/zklock/zklock/internal/latch"
 	"github.com/zklock/zklock/internal/recipe"
 	"github.com/zklock/zklock/internal/virtual"
@@ -83,11 +80,7 @@ func (c timed) Err() error {
 // The one whose turn it is may have both before it goes on.
 func TestAMemberWhoseTimeIsUpAsItsTurnComesIsToldSoAndTheNextHasTheTurn(t *testing.T) {
 	handOn := func(h *Hold) { _, _ = h.release(nil) }
-	lose := func(h *Hold) {
-		h.contender.queue.session.mu.Lock()
-		defer h.contender.queue.session.mu.Unlock()
-		h.contender.lose(errNodeDeleted)
-	}
+	lose := func(h *Hold) { h.contender.losesItsNode() }
 	for name, c := range map[string]struct {
 		turn  func(*Hold)
 		taken bool // as far as is known
@@ -97,31 +90,29 @@ func TestAMemberWhoseTimeIsUpAsItsTurnComesIsToldSoAndTheNextHasTheTurn(t *testi
 		"what it was handed is lost by now": {func(h *Hold) { handOn(h); lose(h) }, true},
 	} {
 		for order, up := range map[string]bool{"time, turn": true, "turn, time": false} {
-			t.Run(name+": "+order, func(t *testing.T) {
-				virtual.Test(t, func(t *testing.T) {
-					defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1)) // who is woken runs when this one waits
-					s, server := connected(t)
-					l := share(s, 10, 0)
-					h := lock(t, l)
-					ctx := timed{t.Context(), make(chan struct{})}
-					first, second, third := ask(ctx, l.Acquire), ask(t.Context(), l.Acquire), ask(t.Context(), l.Acquire)
-					if up {
-						close(ctx.up)
-						c.turn(h)
-					} else {
-						c.turn(h)
-						close(ctx.up)
-					}
-					o := <-first
-					require.ErrorIs(t, o.err, context.DeadlineExceeded)
-					require.Equal(t, c.taken, errors.Is(o.err, ErrLocked))
-					h = granted(t, second)
-					require.Empty(t, third)
-					require.Equal(t, []string{recipe.Base(h.Node())}, server.Children("/lock"), "the third waits for the second's node")
-					require.NoError(t, h.Release(t.Context(), nil))
-					require.NoError(t, granted(t, third).Release(t.Context(), nil))
-					require.Empty(t, server.Children("/lock"))
-				})
+			virtual.Run(t, name+": "+order, func(t *testing.T) {
+				defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1)) // who is woken runs when this one waits
+				s, server := connected(t)
+				l := share(s, 10, 0)
+				h := lock(t, l)
+				ctx := timed{t.Context(), make(chan struct{})}
+				first, second, third := ask(ctx, l.Acquire), ask(t.Context(), l.Acquire), ask(t.Context(), l.Acquire)
+				if up {
+					close(ctx.up)
+					c.turn(h)
+				} else {
+					c.turn(h)
+					close(ctx.up)
+				}
+				o := <-first
+				require.ErrorIs(t, o.err, context.DeadlineExceeded)
+				require.Equal(t, c.taken, errors.Is(o.err, ErrLocked))
+				h = granted(t, second)
+				require.Empty(t, third)
+				require.Equal(t, []string{recipe.Base(h.Node())}, server.Children("/lock"), "the third waits for the second's node")
+				require.NoError(t, h.Release(t.Context(), nil))
+				require.NoError(t, granted(t, third).Release(t.Context(), nil))
+				require.Empty(t, server.Children("/lock"))
 			})
 		}
 	}
@@ -135,9 +126,7 @@ func TestAMemberWhoseTimeIsUpAsItsTurnComesLeavesALockThatIsToBeHad(t *testing.T
 		h := lock(t, l)
 		ctx := timed{t.Context(), make(chan struct{})}
 		waits := ask(ctx, l.Acquire)
-		s.mu.Lock()
-		h.contender.lose(errNodeDeleted)
-		s.mu.Unlock()
+		h.contender.losesItsNode()
 		close(ctx.up)
 		require.ErrorIs(t, (<-waits).err, context.DeadlineExceeded)
 		require.NoError(t, lock(t, l).Release(t.Context(), nil))
@@ -147,13 +136,7 @@ func TestAMemberWhoseTimeIsUpAsItsTurnComesLeavesALockThatIsToBeHad(t *testing.T
 
 func TestAMemberHasTheNextTurnIfTheOneThatFetchesTheLockComesToNothing(t *testing.T) {
 	loses := func(s *Session, _ context.CancelFunc) Call {
-		return &calls{then: func() {
-			s.mu.Lock()
-			defer s.mu.Unlock()
-			for _, c := range s.live {
-				c.lose(errNodeDeleted)
-			}
-		}}
+		return &calls{then: s.losesAllNodes}
 	}
 	for name, c := range map[string]struct {
 		call  func(s *Session, giveUp context.CancelFunc) Call
@@ -164,33 +147,30 @@ func TestAMemberHasTheNextTurnIfTheOneThatFetchesTheLockComesToNothing(t *testin
 			return enqueuing(giveUp)
 		}, fails: true},
 	} {
-		t.Run(name, func(t *testing.T) {
-			virtual.Test(t, func(t *testing.T) {
-				s, server := connected(t)
-				l := share(s, 10, 0)
-				l.queue.options.NewHistory = func(string, int64) History { return untold{} }
-				server.Freeze()
-				ctx, giveUp := context.WithCancel(t.Context())
-				defer giveUp()
-				first := make(chan outcome, 1)
-				go func() {
-					h, err := l.Acquire(ctx, c.call(s, giveUp))
-					first <- outcome{h, err}
-				}()
-				synctest.Wait()
-				second, third := ask(t.Context(), l.Acquire), ask(t.Context(), l.Acquire)
-				server.Thaw()
-				o := <-first
-				require.Equal(t, c.fails, o.err != nil, "%v", o.err)
-				if !c.fails {
-					require.ErrorIs(t, o.hold.Err(), ErrLost)
-				}
-				h := granted(t, second)
-				require.Empty(t, third)
-				require.NoError(t, h.Release(t.Context(), nil))
-				require.NoError(t, granted(t, third).Release(t.Context(), nil))
-				require.Empty(t, server.Children("/lock"))
-			})
+		runInSession(t, name, func(t *testing.T, s *Session, server *zktest.Server) {
+			l := share(s, 10, 0)
+			l.queue.options.NewHistory = func(string, int64) History { return untold{} }
+			server.Freeze()
+			ctx, giveUp := context.WithCancel(t.Context())
+			defer giveUp()
+			first := make(chan outcome, 1)
+			go func() {
+				h, err := l.Acquire(ctx, c.call(s, giveUp))
+				first <- outcome{h, err}
+			}()
+			synctest.Wait()
+			second, third := ask(t.Context(), l.Acquire), ask(t.Context(), l.Acquire)
+			server.Thaw()
+			o := <-first
+			require.Equal(t, c.fails, o.err != nil, "%v", o.err)
+			if !c.fails {
+				require.ErrorIs(t, o.hold.Err(), ErrLost)
+			}
+			h := granted(t, second)
+			require.Empty(t, third)
+			require.NoError(t, h.Release(t.Context(), nil))
+			require.NoError(t, granted(t, third).Release(t.Context(), nil))
+			require.Empty(t, server.Children("/lock"))
 		})
 	}
 }
@@ -207,6 +187,23 @@ func behindRival(t *testing.T, limit int, retention time.Duration) (s *Session, 
 	s, server = connected(t)
 	h = granted(t, rival(t, server))
 	return s, server, h, share(s, limit, retention)
+}
+
+// losesItsNode has c be told that its node is gone.
+func (c *contender) losesItsNode() {
+	s := c.queue.session
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	c.lose(errNodeDeleted)
+}
+
+// losesAllNodes has all contenders of s be told that.
+func (s *Session) losesAllNodes() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, c := range s.live {
+		c.lose(errNodeDeleted)
+	}
 }
 
 // onlyNode returns the node of a session that has one.
@@ -244,29 +241,26 @@ func TestThePlaceOfAMemberThatGivesUpInTheQueueGoesToTheNextOne(t *testing.T) {
 // Another Locker of the session hands it the lock as it gives up.
 func TestALockThatIsHandedToAMemberThatGivesUpGoesToTheNextOneAndElseAtOnce(t *testing.T) {
 	for name, next := range map[string]bool{"one waits": true, "none waits": false} {
-		t.Run(name, func(t *testing.T) {
-			virtual.Test(t, func(t *testing.T) {
-				s, server := connected(t)
-				h := hold(t, s)
-				l := share(s, 10, 0)
-				l.queue.options.MinHold = time.Minute
-				ctx := timed{t.Context(), make(chan struct{})}
-				first, second := ask(ctx, l.Acquire), ask(ctx, l.Acquire)
-				if next {
-					second = ask(t.Context(), l.Acquire)
-				}
-				s.mu.Lock()
-				close(ctx.up)
-				s.mu.Unlock()
-				_, err := h.release(nil)
-				require.NoError(t, err)
-				require.Error(t, (<-first).err)
-				if next {
-					granted(t, second).ReleaseUnused(nil)
-				}
-				synctest.Wait()
-				require.Empty(t, server.Children("/lock"))
-			})
+		runInSession(t, name, func(t *testing.T, s *Session, server *zktest.Server) {
+			h := hold(t, s)
+			l := share(s, 10, 0)
+			l.queue.options.MinHold = time.Minute
+			ctx := timed{t.Context(), make(chan struct{})}
+			first, second := ask(ctx, l.Acquire), ask(ctx, l.Acquire)
+			if next {
+				second = ask(t.Context(), l.Acquire)
+			}
+			s.mu.Lock()
+			close(ctx.up)
+			s.mu.Unlock()
+			_, err := h.release(nil)
+			require.NoError(t, err)
+			require.Error(t, (<-first).err)
+			if next {
+				granted(t, second).ReleaseUnused(nil)
+			}
+			synctest.Wait()
+			require.Empty(t, server.Children("/lock"))
 		})
 	}
 }
@@ -291,23 +285,21 @@ func TestOwnersWhoShareNoTurnLeaveNothingWhenTheyGiveUpAtOnce(t *testing.T) {
 
 func TestThePlaceOfAMemberThatGivesUpIsLeftIfNobodyComesToTakeIt(t *testing.T) {
 	for name, members := range map[string]int{"none waits": 1, "the next one gives up too": 2} {
-		t.Run(name, func(t *testing.T) {
-			virtual.Test(t, func(t *testing.T) {
-				_, server, h, l := behindRival(t, 10, 0)
-				ctx, giveUp := context.WithCancel(t.Context())
-				var asked []<-chan outcome
-				for range members {
-					asked = append(asked, ask(ctx, l.Acquire))
-				}
-				giveUp()
-				for _, came := range asked {
-					require.ErrorIs(t, (<-came).err, context.Canceled)
-				}
-				synctest.Wait()
-				require.Equal(t, []string{recipe.Base(h.Node())}, server.Children("/lock"))
-				require.NoError(t, h.Release(t.Context(), nil))
-				require.NoError(t, lock(t, l).Release(t.Context(), nil))
-			})
+		virtual.Run(t, name, func(t *testing.T) {
+			_, server, h, l := behindRival(t, 10, 0)
+			ctx, giveUp := context.WithCancel(t.Context())
+			var asked []<-chan outcome
+			for range members {
+				asked = append(asked, ask(ctx, l.Acquire))
+			}
+			giveUp()
+			for _, came := range asked {
+				require.ErrorIs(t, (<-came).err, context.Canceled)
+			}
+			synctest.Wait()
+			require.Equal(t, []string{recipe.Base(h.Node())}, server.Children("/lock"))
+			require.NoError(t, h.Release(t.Context(), nil))
+			require.NoError(t, lock(t, l).Release(t.Context(), nil))
 		})
 	}
 }
@@ -315,8 +307,7 @@ func TestThePlaceOfAMemberThatGivesUpIsLeftIfNobodyComesToTakeIt(t *testing.T) {
 // Any other error is for the call to retry, a place that has ended is nobody's, and one is kept
 // at a time: of owners who share no turn several may give up at once.
 func TestOnlyAPlaceThatStandsIsWaitedForAndWhoseCallHasGivenUpIsKept(t *testing.T) {
-	virtual.Test(t, func(t *testing.T) {
-		s, server := connected(t)
+	inSession(t, func(t *testing.T, s *Session, server *zktest.Server) {
 		granted(t, rival(t, server))
 		l := share(s, 10, 0)
 		ctx, giveUp := context.WithCancel(t.Context())
@@ -367,22 +358,20 @@ func TestAPlaceThatIsWorthNothingIsNotTheNextMembers(t *testing.T) {
 			server.ExpireSession(s.client.Current().ID)
 		},
 	} {
-		t.Run(name, func(t *testing.T) {
-			virtual.Test(t, func(t *testing.T) {
-				s, server, h, l := behindRival(t, 10, 0)
-				ctx, giveUp := context.WithCancel(t.Context())
-				first, second := ask(ctx, l.Acquire), ask(t.Context(), l.Acquire)
-				place := s.onlyNode()
-				end(s, server, place, giveUp)
-				require.ErrorIs(t, (<-first).err, context.Canceled)
-				time.Sleep(time.Second)
-				require.NoError(t, h.Release(t.Context(), nil))
-				h = granted(t, second)
-				require.NotEqual(t, place, h.Node())
-				require.False(t, latch.IsClosed(h.Revoked()))
-				require.NoError(t, h.Release(t.Context(), nil))
-				require.Empty(t, server.Children("/lock"))
-			})
+		virtual.Run(t, name, func(t *testing.T) {
+			s, server, h, l := behindRival(t, 10, 0)
+			ctx, giveUp := context.WithCancel(t.Context())
+			first, second := ask(ctx, l.Acquire), ask(t.Context(), l.Acquire)
+			place := s.onlyNode()
+			end(s, server, place, giveUp)
+			require.ErrorIs(t, (<-first).err, context.Canceled)
+			time.Sleep(time.Second)
+			require.NoError(t, h.Release(t.Context(), nil))
+			h = granted(t, second)
+			require.NotEqual(t, place, h.Node())
+			require.False(t, latch.IsClosed(h.Revoked()))
+			require.NoError(t, h.Release(t.Context(), nil))
+			require.Empty(t, server.Children("/lock"))
 		})
 	}
 }
@@ -409,8 +398,7 @@ func TestThePlaceOfAMemberThatWantsItNoMoreThoughItsContextGoesOnIsLeft(t *testi
 }
 
 func TestAMemberThatGivesUpHasNoTurn(t *testing.T) {
-	virtual.Test(t, func(t *testing.T) {
-		s, server := connected(t)
+	inSession(t, func(t *testing.T, s *Session, server *zktest.Server) {
 		l := share(s, 10, 0)
 		h := lock(t, l)
 		ctx, giveUp := context.WithCancel(t.Context())
@@ -445,8 +433,7 @@ func requireThatNobodyIsKnownToHaveIt(t *testing.T, server *zktest.Server, l Sou
 
 // What has been so of a turn before is no matter of this one.
 func TestAMemberIsToldThatTheLockIsTakenIfItsHandoffHasGotAsFarAsTheQueue(t *testing.T) {
-	virtual.Test(t, func(t *testing.T) {
-		s, server := connected(t)
+	inSession(t, func(t *testing.T, s *Session, server *zktest.Server) {
 		other := connect(t, server)
 		l := share(s, 10, 0)
 		elsewhere := lock(t, lockAt(other, "/lock"))
@@ -461,8 +448,7 @@ func TestAMemberIsToldThatTheLockIsTakenIfItsHandoffHasGotAsFarAsTheQueue(t *tes
 }
 
 func TestAMemberIsNotToldThatTheLockIsTakenForWhatACallBeforeHasLeft(t *testing.T) {
-	virtual.Test(t, func(t *testing.T) {
-		s, server := connected(t)
+	inSession(t, func(t *testing.T, s *Session, server *zktest.Server) {
 		l := share(s, 10, 0)
 		require.NoError(t, lock(t, l).Release(t.Context(), nil)) // the path is there
 		create := server.HoldReply(zktest.OpCreate)
@@ -481,42 +467,34 @@ func TestAMemberIsNotToldThatTheLockIsTakenWhenItsHandoffHasLostItsPlace(t *test
 		"where one of it waited":                {elsewhere: true},
 		"where one waited that had given it up": {elsewhere: true, kept: true},
 	} {
-		t.Run(name, func(t *testing.T) {
-			virtual.Test(t, func(t *testing.T) {
-				s, server := connected(t)
-				l := share(s, 10, 0)
-				if c.elsewhere {
-					lock(t, lockAt(connect(t, server), "/lock"))
-				}
-				ctx, giveUp := context.WithCancel(t.Context())
-				defer giveUp()
-				ask(ctx, l.Acquire)
-				ask(t.Context(), l.Acquire)
-				if c.kept {
-					giveUp()
-				}
-				require.ErrorIs(t, gaveUp(t, l), ErrLocked)
-				server.Freeze()
-				s.mu.Lock()
-				for _, c := range s.live {
-					c.lose(errNodeDeleted)
-				}
-				s.mu.Unlock()
-				err := gaveUp(t, l)
-				require.ErrorIs(t, err, context.DeadlineExceeded)
-				require.NotErrorIs(t, err, ErrLocked, "nobody is known to have it")
-				server.Thaw()
-				synctest.Wait()
-				require.ErrorIs(t, gaveUp(t, l), ErrLocked, "it stands in the queue again")
-			})
+		runInSession(t, name, func(t *testing.T, s *Session, server *zktest.Server) {
+			l := share(s, 10, 0)
+			if c.elsewhere {
+				lock(t, lockAt(connect(t, server), "/lock"))
+			}
+			ctx, giveUp := context.WithCancel(t.Context())
+			defer giveUp()
+			ask(ctx, l.Acquire)
+			ask(t.Context(), l.Acquire)
+			if c.kept {
+				giveUp()
+			}
+			require.ErrorIs(t, gaveUp(t, l), ErrLocked)
+			server.Freeze()
+			s.losesAllNodes()
+			err := gaveUp(t, l)
+			require.ErrorIs(t, err, context.DeadlineExceeded)
+			require.NotErrorIs(t, err, ErrLocked, "nobody is known to have it")
+			server.Thaw()
+			synctest.Wait()
+			require.ErrorIs(t, gaveUp(t, l), ErrLocked, "it stands in the queue again")
 		})
 	}
 }
 
 // A Locker may be kept for long after its last use.
 func TestAHandoffWithoutANodeKeepsNoHoldInMemory(t *testing.T) {
-	virtual.Test(t, func(t *testing.T) {
-		s, _ := connected(t)
+	inSession(t, func(t *testing.T, s *Session, _ *zktest.Server) {
 		l := share(s, 10, 0)
 		last := func() weak.Pointer[Hold] {
 			h := lock(t, l)
@@ -533,8 +511,7 @@ func TestAHandoffWithoutANodeKeepsNoHoldInMemory(t *testing.T) {
 
 // A function of the trace may take its time.
 func TestTheEndOfASessionIsToldToAHandoffsCallersThoughTheOneThatFetchesHangs(t *testing.T) {
-	virtual.Test(t, func(t *testing.T) {
-		s, _ := connected(t)
+	inSession(t, func(t *testing.T, s *Session, _ *zktest.Server) {
 		l := share(s, 10, 0)
 		goesOn, fetches := make(chan struct{}), make(chan error)
 		go func() {
@@ -584,28 +561,25 @@ func TestATryAsksNoServerWhileItsHandoffHasTheLockOrFetchesIt(t *testing.T) {
 			return next
 		},
 	} {
-		t.Run(name, func(t *testing.T) {
-			virtual.Test(t, func(t *testing.T) {
-				s, server := connected(t)
-				l := share(s, 10, 0)
-				has := busy(t, server, l)
-				began := time.Now()
-				for range 2 {
-					ctx, cancel := context.WithTimeout(t.Context(), time.Second)
-					_, err := l.Try(ctx, nil)
-					cancel()
-					require.ErrorIs(t, err, ErrLocked)
-					require.Zero(t, time.Since(began))
-				}
-				waits := ask(t.Context(), l.Acquire)
-				server.Thaw()
-				h := granted(t, has)
-				require.Empty(t, waits)
-				require.Len(t, server.Children("/lock"), 1, "who waits for a handoff stands in no queue")
-				require.NoError(t, h.Release(t.Context(), nil))
-				require.NoError(t, granted(t, waits).Release(t.Context(), nil))
-				require.Empty(t, server.Children("/lock"))
-			})
+		runInSession(t, name, func(t *testing.T, s *Session, server *zktest.Server) {
+			l := share(s, 10, 0)
+			has := busy(t, server, l)
+			began := time.Now()
+			for range 2 {
+				ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+				_, err := l.Try(ctx, nil)
+				cancel()
+				require.ErrorIs(t, err, ErrLocked)
+				require.Zero(t, time.Since(began))
+			}
+			waits := ask(t.Context(), l.Acquire)
+			server.Thaw()
+			h := granted(t, has)
+			require.Empty(t, waits)
+			require.Len(t, server.Children("/lock"), 1, "who waits for a handoff stands in no queue")
+			require.NoError(t, h.Release(t.Context(), nil))
+			require.NoError(t, granted(t, waits).Release(t.Context(), nil))
+			require.Empty(t, server.Children("/lock"))
 		})
 	}
 }
@@ -622,38 +596,34 @@ func TestAHandoffThatIsNotAloneSharesATurnUpToItsLimit(t *testing.T) {
 		"a turn of three, in use":  {limit: 3, before: 2, ours: 1},
 		"a turn of three, is over": {limit: 3, before: 5, ours: 0},
 	} {
-		t.Run(name, func(t *testing.T) {
-			virtual.Test(t, func(t *testing.T) {
-				s, server := connected(t)
-				l := share(s, c.limit, time.Hour)
-				h := lock(t, l)
-				for range c.before - 1 {
-					require.NoError(t, h.Release(t.Context(), nil))
-					h = lock(t, l)
-				}
-				elsewhere := ask(t.Context(), lockAt(connect(t, server), "/lock").Acquire)
-				var members []<-chan outcome
-				for range 4 {
-					members = append(members, ask(t.Context(), l.Acquire))
-				}
-				for range c.ours {
-					_, _ = h.release(nil)
-					h = granted(t, members[0])
-					members = members[1:]
-				}
+		runInSession(t, name, func(t *testing.T, s *Session, server *zktest.Server) {
+			l := share(s, c.limit, time.Hour)
+			h := lock(t, l)
+			for range c.before - 1 {
+				require.NoError(t, h.Release(t.Context(), nil))
+				h = lock(t, l)
+			}
+			elsewhere := ask(t.Context(), lockAt(connect(t, server), "/lock").Acquire)
+			var members []<-chan outcome
+			for range 4 {
+				members = append(members, ask(t.Context(), l.Acquire))
+			}
+			for range c.ours {
 				_, _ = h.release(nil)
-				require.NoError(t, granted(t, elsewhere).Release(t.Context(), nil))
-				for _, m := range members {
-					require.NoError(t, granted(t, m).Release(t.Context(), nil))
-				}
-			})
+				h = granted(t, members[0])
+				members = members[1:]
+			}
+			_, _ = h.release(nil)
+			require.NoError(t, granted(t, elsewhere).Release(t.Context(), nil))
+			for _, m := range members {
+				require.NoError(t, granted(t, m).Release(t.Context(), nil))
+			}
 		})
 	}
 }
 
 func TestAHandoffThatIsAloneSharesItsTurnWithoutALimit(t *testing.T) {
-	virtual.Test(t, func(t *testing.T) {
-		s, server := connected(t)
+	inSession(t, func(t *testing.T, s *Session, server *zktest.Server) {
 		l := share(s, 2, 0)
 		h := lock(t, l)
 		node := h.Node()
@@ -678,8 +648,7 @@ func TestAHandoffKnowsThoseOfItsOwnSessionBeforeTheQueueTells(t *testing.T) {
 		const latency = time.Millisecond
 		s := connect(t, zktest.NewServer(t, zktest.WithLatency(latency, latency)))
 		l := share(s, 2, time.Hour)
-		h, err := l.Acquire(t.Context(), nil)
-		require.NoError(t, err)
+		h := take(t, l)
 		time.Sleep(3 * latency) // the queue is watched
 		for range 2 {
 			require.NoError(t, h.Release(t.Context(), nil))
@@ -696,8 +665,7 @@ func TestAHandoffKnowsThoseOfItsOwnSessionBeforeTheQueueTells(t *testing.T) {
 }
 
 func TestOwnersWhoShareNoTurnHaveTheLockInTheOrderOfTheQueue(t *testing.T) {
-	virtual.Test(t, func(t *testing.T) {
-		s, server := connected(t)
+	inSession(t, func(t *testing.T, s *Session, server *zktest.Server) {
 		l := share(s, 1, time.Hour)
 		h := lock(t, l)
 		second := ask(t.Context(), l.Acquire)
@@ -726,18 +694,15 @@ func TestACallIsToldOfALockThatItGetsByANodeThatIsThere(t *testing.T) {
 			return l.Acquire(context.Background(), call)
 		},
 	} {
-		t.Run(name, func(t *testing.T) {
-			virtual.Test(t, func(t *testing.T) {
-				s, _ := connected(t)
-				l := share(s, 10, time.Hour)
-				l.queue.options.NewHistory = func(string, int64) History { return untold{} }
-				before, call := lock(t, l), &calls{then: func() {}}
-				h, err := get(l, before, call)
-				require.NoError(t, err)
-				require.Equal(t, before.Node(), h.Node())
-				require.Equal(t, []*Hold{h}, call.told)
-				require.Empty(t, call.ahead, "it has taken no place in the queue")
-			})
+		runInSession(t, name, func(t *testing.T, s *Session, _ *zktest.Server) {
+			l := share(s, 10, time.Hour)
+			l.queue.options.NewHistory = func(string, int64) History { return untold{} }
+			before, call := lock(t, l), &calls{then: func() {}}
+			h, err := get(l, before, call)
+			require.NoError(t, err)
+			require.Equal(t, before.Node(), h.Node())
+			require.Equal(t, []*Hold{h}, call.told)
+			require.Empty(t, call.ahead, "it has taken no place in the queue")
 		})
 	}
 }
@@ -753,33 +718,28 @@ func TestACallThatOthersWaitForIsLoggedWhateverItsDeadlineUntilItIsOver(t *testi
 		"nobody else does":             {limit: 1, stuck: true},
 		"it has the lock, and is over": {limit: 2},
 	} {
-		t.Run(name, func(t *testing.T) {
-			virtual.Test(t, func(t *testing.T) {
-				server := zktest.NewServer(t)
-				var log bytes.Buffer
-				s := connectBy(t, server, new(clock.Clock), sessionTimeout,
-					client.Options{Dialer: server.Dial, Logger: slog.New(slog.NewTextHandler(&log, nil))})
-				l := share(s, c.limit, 0)
-				if c.stuck {
-					server.Freeze()
-				}
-				ctx, cancel := context.WithTimeout(t.Context(), 3*sessionTimeout)
-				defer cancel()
-				came := ask(ctx, l.Acquire)
-				time.Sleep(2 * sessionTimeout)
-				synctest.Wait()
-				server.Thaw()
-				<-came
-				s.end()
-				require.Equal(t, c.told, strings.Count(log.String(), "gets nowhere"), log.String())
-			})
+		virtual.Run(t, name, func(t *testing.T) {
+			server := zktest.NewServer(t)
+			s, log := connectTold(t, server)
+			l := share(s, c.limit, 0)
+			if c.stuck {
+				server.Freeze()
+			}
+			ctx, cancel := context.WithTimeout(t.Context(), 3*sessionTimeout)
+			defer cancel()
+			came := ask(ctx, l.Acquire)
+			time.Sleep(2 * sessionTimeout)
+			synctest.Wait()
+			server.Thaw()
+			<-came
+			s.end()
+			require.Equal(t, c.told, strings.Count(log.String(), "gets nowhere"), log.String())
 		})
 	}
 }
 
 func TestANodeIsNotKeptForAnOwnerWhoCannotComeAnyMore(t *testing.T) {
-	virtual.Test(t, func(t *testing.T) {
-		s, server := connected(t)
+	inSession(t, func(t *testing.T, s *Session, server *zktest.Server) {
 		h := granted(t, ask(t.Context(), share(s, 1, time.Hour).Acquire))
 		drained := s.Drain()
 		require.NoError(t, h.Release(t.Context(), nil))

@@ -15,7 +15,6 @@ import (
 
 	"github.com/zklock/zklock/internal/clock"
 	"github.com/zklock/zklock/internal/recipe"
-	"github.com/zklock/zklock/internal/virtual"
 	"github.com/zklock/zklock/zktest"
 )
 
@@ -31,23 +30,20 @@ func TestALockWhoseCheckWasAskedForGoesOnWhenItsNodeIsGone(t *testing.T) {
 		"the check":                {func(h *Hold) { h.Check() }, false},
 		"the check, and the token": {func(h *Hold) { h.Check(); h.Token() }, false},
 	} {
-		t.Run(name, func(t *testing.T) {
-			virtual.Test(t, func(t *testing.T) {
-				s, server := connected(t)
-				granted := inLine(t, s, "/lock", 2)
-				first := <-granted
-				tc.ask(first)
-				held := []*zktest.Fault{
-					server.HoldRequest(zktest.OpDelete, zktest.OnPath(first.Node())), server.HoldRequest(zktest.OpMulti, zktest.OnPath(first.Node())),
-				}
-				go first.Release(t.Context(), nil)
-				synctest.Wait()
-				require.Equal(t, tc.handed, len(granted) == 1)
-				for _, f := range held {
-					f.Release()
-				}
-				<-granted
-			})
+		runInSession(t, name, func(t *testing.T, s *Session, server *zktest.Server) {
+			granted := inLine(t, s, "/lock", 2)
+			first := <-granted
+			tc.ask(first)
+			held := []*zktest.Fault{
+				server.HoldRequest(zktest.OpDelete, zktest.OnPath(first.Node())), server.HoldRequest(zktest.OpMulti, zktest.OnPath(first.Node())),
+			}
+			go first.Release(t.Context(), nil)
+			synctest.Wait()
+			require.Equal(t, tc.handed, len(granted) == 1)
+			for _, f := range held {
+				f.Release()
+			}
+			<-granted
 		})
 	}
 }
@@ -61,19 +57,16 @@ func TestAReleaseThatIsOverSaysEachTimeWhatHasBecomeOfTheNode(t *testing.T) {
 		"it is gone":           {zk.PermAll, nil},
 		"it cannot be deleted": {zk.PermAll &^ zk.PermDelete, zk.ErrNoAuth},
 	} {
-		t.Run(name, func(t *testing.T) {
-			virtual.Test(t, func(t *testing.T) {
-				s, _ := connected(t)
-				_, err := s.client.Conn.Create("/lock", nil, zk.FlagPersistent, zk.WorldACL(tc.perms))
-				require.NoError(t, err)
-				h := hold(t, s)
-				require.ErrorIs(t, h.Release(t.Context(), nil), tc.want)
-				ended, cancel := context.WithCancel(t.Context())
-				cancel()
-				for range 30 { // a select picks at random
-					require.ErrorIs(t, h.Release(ended, nil), tc.want)
-				}
-			})
+		runInSession(t, name, func(t *testing.T, s *Session, _ *zktest.Server) {
+			_, err := s.client.Conn.Create("/lock", nil, zk.FlagPersistent, zk.WorldACL(tc.perms))
+			require.NoError(t, err)
+			h := hold(t, s)
+			require.ErrorIs(t, h.Release(t.Context(), nil), tc.want)
+			ended, cancel := context.WithCancel(t.Context())
+			cancel()
+			for range 30 { // a select picks at random
+				require.ErrorIs(t, h.Release(ended, nil), tc.want)
+			}
 		})
 	}
 }
@@ -109,8 +102,7 @@ func TestUnlockReturnsWhenTheConnectionEndsThatItsDeleteWasToGoOver(t *testing.T
 
 // go-zookeeper sends nothing else before.
 func TestUnlockDoesNotWaitForALogin(t *testing.T) {
-	virtual.Test(t, func(t *testing.T) {
-		s, server := connected(t)
+	inSession(t, func(t *testing.T, s *Session, server *zktest.Server) {
 		require.NoError(t, s.client.Conn.AddAuth("digest", []byte("owner:secret")))
 		h := hold(t, s)
 		login := server.HoldReply(zktest.OpAuth)
@@ -130,8 +122,7 @@ func TestUnlockDoesNotWaitForALogin(t *testing.T) {
 
 func TestWhatIsCalledAtTheEndOfAHoldIsCalledOnceUnlessItWasStopped(t *testing.T) {
 	for stopped := range 3 {
-		virtual.Test(t, func(t *testing.T) {
-			s, _ := connected(t)
+		inSession(t, func(t *testing.T, s *Session, _ *zktest.Server) {
 			h := hold(t, s)
 			var called [3]int
 			var stops [3]func()
@@ -156,8 +147,7 @@ func TestWhatIsCalledAtTheEndOfAHoldIsCalledOnceUnlessItWasStopped(t *testing.T)
 
 // A user may keep a hold for long after its end.
 func TestAHoldThatHasEndedKeepsInMemoryNeitherWhatItHasCalledNorWhoCameNext(t *testing.T) {
-	virtual.Test(t, func(t *testing.T) {
-		s, _ := connected(t)
+	inSession(t, func(t *testing.T, s *Session, _ *zktest.Server) {
 		granted := inLine(t, s, "/lock", 2)
 		h := <-granted
 		h.Check() // it is not handed on: the next one looks at the queue again
@@ -215,23 +205,19 @@ func TestTheEndOfAHoldIsToldOnce(t *testing.T) {
 				<-h.Lost()
 			}, told{lost: 1}},
 		} {
-			t.Run(name, func(t *testing.T) {
-				virtual.Test(t, func(t *testing.T) {
-					s, _ := connected(t)
-					history := &told{busy: busy}
-					o := defaults()
-					o.NewHistory = func(string, int64) History { return history }
-					h, err := New(s, "/lock", recipe.Exclusive, o).Acquire(t.Context(), nil)
-					require.NoError(t, err)
-					tc.end(t, h)
-					_ = h.Release(t.Context(), nil)
-					h.SendRelease(t.Context(), nil)
-					synctest.Wait()
-					if tc.want.busy = busy; !busy {
-						tc.want.on = 1
-					}
-					require.Equal(t, tc.want, *history)
-				})
+			runInSession(t, name, func(t *testing.T, s *Session, _ *zktest.Server) {
+				history := &told{busy: busy}
+				o := defaults()
+				o.NewHistory = func(string, int64) History { return history }
+				h := take(t, New(s, "/lock", recipe.Exclusive, o))
+				tc.end(t, h)
+				_ = h.Release(t.Context(), nil)
+				h.SendRelease(t.Context(), nil)
+				synctest.Wait()
+				if tc.want.busy = busy; !busy {
+					tc.want.on = 1
+				}
+				require.Equal(t, tc.want, *history)
 			})
 		}
 	}
@@ -254,8 +240,7 @@ func TestALossHasOneReason(t *testing.T) {
 
 // Of a lock in another session it is not known whether it is of the same ensemble.
 func TestAHoldBlocksThoseOfItsOwnSessionThatQueueWhereItIs(t *testing.T) {
-	virtual.Test(t, func(t *testing.T) {
-		s, server := connected(t)
+	inSession(t, func(t *testing.T, s *Session, server *zktest.Server) {
 		other := connect(t, server)
 		h := hold(t, s)
 		require.True(t, h.Blocks(lockAt(s, "/lock")))
@@ -274,8 +259,7 @@ func TestAHoldBlocksThoseOfItsOwnSessionThatQueueWhereItIs(t *testing.T) {
 
 // Its watch, or the next proof, would find that a moment later.
 func TestAHoldWhoseNodeIsGoneIsLostWhenItIsConfirmed(t *testing.T) {
-	virtual.Test(t, func(t *testing.T) {
-		s, server := connected(t)
+	inSession(t, func(t *testing.T, s *Session, server *zktest.Server) {
 		operator := connect(t, server)
 		h := hold(t, s)
 		require.NoError(t, h.Confirm(t.Context()))
@@ -294,23 +278,20 @@ func TestTheNodesOfAHoldAreWatchedUnlessItIsShort(t *testing.T) {
 			return NewSemaphore(s, "/lock", 2, defaults()).Acquire(ctx, 2, nil)
 		},
 	} {
-		t.Run(name, func(t *testing.T) {
-			virtual.Test(t, func(t *testing.T) {
-				s, server := connected(t)
-				time.Sleep(2 * selfWatchDelay) // with a new connection all are watched
-				h, err := acquire(t.Context(), s)
-				require.NoError(t, err)
-				synctest.Wait()
-				for _, node := range h.contender.nodes {
-					require.Zero(t, server.Watches()[node])
-				}
-				time.Sleep(selfWatchDelay)
-				synctest.Wait()
-				for _, node := range h.contender.nodes {
-					require.Equal(t, 1, server.Watches()[node])
-				}
-				require.NoError(t, h.Release(t.Context(), nil))
-			})
+		runInSession(t, name, func(t *testing.T, s *Session, server *zktest.Server) {
+			time.Sleep(2 * selfWatchDelay) // with a new connection all are watched
+			h, err := acquire(t.Context(), s)
+			require.NoError(t, err)
+			synctest.Wait()
+			for _, node := range h.contender.nodes {
+				require.Zero(t, server.Watches()[node])
+			}
+			time.Sleep(selfWatchDelay)
+			synctest.Wait()
+			for _, node := range h.contender.nodes {
+				require.Equal(t, 1, server.Watches()[node])
+			}
+			require.NoError(t, h.Release(t.Context(), nil))
 		})
 	}
 }

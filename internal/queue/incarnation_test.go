@@ -1,9 +1,7 @@
 package queue
 
 import (
-	"bytes"
 	"context"
-	"log/slog"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -12,7 +10,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/zklock/zklock/internal/client"
-	"github.com/zklock/zklock/internal/clock"
 	"github.com/zklock/zklock/internal/virtual"
 	"github.com/zklock/zklock/zktest"
 )
@@ -37,8 +34,7 @@ func TestWhoComesBetweenTwoIncarnationsHasTheNext(t *testing.T) {
 }
 
 func TestWhoComesWhileThereIsNoConnectionWaitsAsLongAsItsContext(t *testing.T) {
-	virtual.Test(t, func(t *testing.T) {
-		s, server := connected(t)
+	inSession(t, func(t *testing.T, s *Session, server *zktest.Server) {
 		server.Refuse(true)
 		server.Cut()
 		synctest.Wait()
@@ -54,9 +50,7 @@ func TestTheEndOfALeaseIsToldOnceHoweverLongTheServersAreAway(t *testing.T) {
 	virtual.Test(t, func(t *testing.T) {
 		server := zktest.NewServer(t)
 		hold(t, connect(t, server))
-		var log bytes.Buffer // a handler writes one line at a time
-		s := connectBy(t, server, new(clock.Clock), sessionTimeout,
-			client.Options{Dialer: server.Dial, Logger: slog.New(slog.NewTextHandler(&log, nil))})
+		s, log := connectTold(t, server)
 		asking(t, s, "/lock")
 		server.Freeze()
 		time.Sleep(10 * sessionTimeout)
@@ -69,9 +63,7 @@ func TestTheEndOfALeaseIsToldOnceHoweverLongTheServersAreAway(t *testing.T) {
 func TestTheLogTellsOfEachSessionOnce(t *testing.T) {
 	virtual.Test(t, func(t *testing.T) {
 		server := zktest.NewServer(t)
-		var log bytes.Buffer // a handler writes one line at a time
-		s := connectBy(t, server, new(clock.Clock), sessionTimeout,
-			client.Options{Dialer: server.Dial, Logger: slog.New(slog.NewTextHandler(&log, nil))})
+		s, log := connectTold(t, server)
 		first := s.client.ID()
 		server.Cut()
 		time.Sleep(sessionTimeout)

@@ -1,9 +1,7 @@
 package queue
 
 import (
-	"bytes"
 	"fmt"
-	"log/slog"
 	"strings"
 	"sync"
 	"testing"
@@ -21,19 +19,16 @@ import (
 // A run of the timer that waits for the session's mutex goes on after whoever has that sets the
 // timer anew.
 func TestTheLeaseIsLookedAtByOneTimer(t *testing.T) {
-	virtual.Test(t, func(t *testing.T) {
-		s, _ := connected(t)
+	inSession(t, func(t *testing.T, s *Session, _ *zktest.Server) {
 		l := lockAt(s, "/lock")
-		_, err := l.Acquire(t.Context(), nil)
-		require.NoError(t, err)
+		take(t, l)
 		looking := func() *time.Timer {
 			s.mu.Lock()
 			defer s.mu.Unlock()
 			return s.expiry
 		}
 		before := looking()
-		_, err = lockAt(s, "/other").Acquire(t.Context(), nil)
-		require.NoError(t, err)
+		take(t, lockAt(s, "/other"))
 		require.Same(t, before, looking())
 		s.lookByTimer()
 		require.True(t, looking() == before || !before.Stop(), "two timers look at the lease")
@@ -44,12 +39,9 @@ func TestAConnectionThatIsCutForManyProofsIsToldOfOnce(t *testing.T) {
 	virtual.Test(t, func(t *testing.T) {
 		const many = 20
 		server := zktest.NewServer(t)
-		var log bytes.Buffer // a handler writes one line at a time
-		s := connectBy(t, server, new(clock.Clock), sessionTimeout,
-			client.Options{Dialer: server.Dial, Logger: slog.New(slog.NewTextHandler(&log, nil))})
+		s, log := connectTold(t, server)
 		l := lockAt(s, "/lock")
-		h, err := l.Acquire(t.Context(), nil)
-		require.NoError(t, err)
+		h := take(t, l)
 		server.Freeze()
 		carrier := s.client.Current()
 		var proofs sync.WaitGroup
@@ -66,14 +58,12 @@ func TestAConnectionThatIsCutForManyProofsIsToldOfOnce(t *testing.T) {
 
 // Of many holds, the last would be lost late if each one's node was seen to first.
 func TestAllHoldsAreLostBeforeTheirNodesAreSeenTo(t *testing.T) {
-	virtual.Test(t, func(t *testing.T) {
-		s, server := connected(t)
+	inSession(t, func(t *testing.T, s *Session, server *zktest.Server) {
 		var holds []*Hold
 		ended, early := 0, 0
 		for i := range 10 {
 			l := lockAt(s, fmt.Sprintf("/lock%d", i))
-			h, err := l.Acquire(t.Context(), nil)
-			require.NoError(t, err)
+			h := take(t, l)
 			holds = append(holds, h)
 			h.WhenEnded(func(error) {
 				ended++
@@ -99,8 +89,7 @@ func TestAllHoldsAreLostBeforeTheirNodesAreSeenTo(t *testing.T) {
 // A look at the lease may come when nothing is held, or when nobody knows yet which session is
 // the next.
 func TestALookAtTheLeaseEndsNothingThatItDoesNotCover(t *testing.T) {
-	virtual.Test(t, func(t *testing.T) {
-		s, server := connected(t)
+	inSession(t, func(t *testing.T, s *Session, server *zktest.Server) {
 		hold(t, connect(t, server))
 		asking(t, connect(t, server), "/lock")
 		asking(t, s, "/lock") // which nothing proves

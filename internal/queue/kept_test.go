@@ -75,8 +75,7 @@ func TestANodeIsKeptSinceItsLastOwnerAndByOneTimer(t *testing.T) {
 }
 
 func TestANodeThatNobodyHasComeToUseIsNotKept(t *testing.T) {
-	virtual.Test(t, func(t *testing.T) {
-		s, server := connected(t)
+	inSession(t, func(t *testing.T, s *Session, server *zktest.Server) {
 		l := share(s, 2, time.Hour)
 		lock(t, l).ReleaseUnused(nil)
 		synctest.Wait()
@@ -93,21 +92,18 @@ func TestANodeThatIsKeptIsGivenUpAtOnceForWhoeverQueues(t *testing.T) {
 		"in its session":               {before: func(*zktest.Server) {}, ours: true},
 		"after a look that was broken": {before: brokenLook},
 	} {
-		t.Run(name, func(t *testing.T) {
-			virtual.Test(t, func(t *testing.T) {
-				s, server := connected(t)
-				other := connect(t, server)
-				l := share(s, 2, time.Hour)
-				kept(t, l, server)
-				c.before(server)
-				_, timer := l.keeping()
-				if c.ours {
-					other = s
-				}
-				next := lock(t, lockAt(other, "/lock"))
-				require.False(t, timer.Stop(), "there is nothing to give up")
-				require.NoError(t, next.Release(t.Context(), nil))
-			})
+		runInSession(t, name, func(t *testing.T, s *Session, server *zktest.Server) {
+			other := connect(t, server)
+			l := share(s, 2, time.Hour)
+			kept(t, l, server)
+			c.before(server)
+			_, timer := l.keeping()
+			if c.ours {
+				other = s
+			}
+			next := lock(t, lockAt(other, "/lock"))
+			require.False(t, timer.Stop(), "there is nothing to give up")
+			require.NoError(t, next.Release(t.Context(), nil))
 		})
 	}
 }
@@ -123,8 +119,7 @@ func brokenLook(server *zktest.Server) {
 
 // Its own list, which came with the create, has not shown the other one.
 func TestANodeIsNotKeptIfTheQueueHasShownAnotherSince(t *testing.T) {
-	virtual.Test(t, func(t *testing.T) {
-		s, server := connected(t)
+	inSession(t, func(t *testing.T, s *Session, server *zktest.Server) {
 		other := connect(t, server)
 		l := share(s, 2, time.Hour)
 		var next <-chan outcome
@@ -137,8 +132,7 @@ func TestANodeIsNotKeptIfTheQueueHasShownAnotherSince(t *testing.T) {
 }
 
 func TestALockThatWasWaitedForIsKeptIfNobodyElseQueues(t *testing.T) {
-	virtual.Test(t, func(t *testing.T) {
-		s, server := connected(t)
+	inSession(t, func(t *testing.T, s *Session, server *zktest.Server) {
 		before := lock(t, lockAt(connect(t, server), "/lock"))
 		l := share(s, 1, time.Hour)
 		came := ask(t.Context(), l.Acquire)
@@ -151,13 +145,11 @@ func TestALockThatWasWaitedForIsKeptIfNobodyElseQueues(t *testing.T) {
 
 // Until the queue is read again, nobody knows who has come. The list may show that nobody has.
 func TestALockWhoseQueueHasChangedIsTakenByANewNode(t *testing.T) {
-	virtual.Test(t, func(t *testing.T) {
-		s, server := connected(t)
+	inSession(t, func(t *testing.T, s *Session, server *zktest.Server) {
 		l := share(s, 10, time.Hour)
 		node := kept(t, l, server)
 		list := server.HoldRequest(zktest.OpGetChildren2)
-		_, err := connect(t, server).client.Conn.Create("/lock/config", nil, 0, zk.WorldACL(zk.PermAll))
-		require.NoError(t, err)
+		create(t, connect(t, server).client.Conn, "/lock/config", 0)
 		<-list.Struck()
 		came := ask(t.Context(), l.Acquire)
 		list.Release()
@@ -168,13 +160,11 @@ func TestALockWhoseQueueHasChangedIsTakenByANewNode(t *testing.T) {
 
 func TestALockIsNotTakenAgainByANodeWhoseLeaseIsOver(t *testing.T) {
 	for _, limit := range []int{1, 2} {
-		virtual.Test(t, func(t *testing.T) {
-			s, server := connected(t)
+		inSession(t, func(t *testing.T, s *Session, server *zktest.Server) {
 			l := share(s, limit, time.Hour)
 			kept(t, l, server)
 			s.endLease()
-			h, err := l.Acquire(t.Context(), nil)
-			require.NoError(t, err)
+			h := take(t, l)
 			require.True(t, h.Valid(), "limit %d", limit)
 		})
 	}
@@ -182,8 +172,7 @@ func TestALockIsNotTakenAgainByANodeWhoseLeaseIsOver(t *testing.T) {
 
 // Nobody holds anything by it, nor is next for anything.
 func TestANodeThatIsKeptWhenTheLeaseEndsGoesAndCostsNoOtherPlaceInLine(t *testing.T) {
-	virtual.Test(t, func(t *testing.T) {
-		s, server := connected(t)
+	inSession(t, func(t *testing.T, s *Session, server *zktest.Server) {
 		others := inLine(t, connect(t, server), "/queue", 2)
 		kept(t, share(s, 1, time.Hour), server)
 		third := ask(t.Context(), lockAt(s, "/queue").Acquire)
@@ -204,8 +193,7 @@ func TestALockThatSomebodyHasAskedForGoesWithItsOwner(t *testing.T) {
 		defer h.contender.queue.session.mu.Unlock()
 		h.contender.revoke()
 	}
-	virtual.Test(t, func(t *testing.T) {
-		s, server := connected(t)
+	inSession(t, func(t *testing.T, s *Session, server *zktest.Server) {
 		l := share(s, 10, time.Hour)
 		h := lock(t, l)
 		revoke(h)
@@ -232,34 +220,32 @@ func TestANodeThatWasDeletedUnseenIsNoMatterOfTheOneAfterIt(t *testing.T) {
 		"it is given back": func(t *testing.T, before *Hold) { require.NoError(t, before.Release(t.Context(), nil)) },
 	} {
 		for which, again := range map[string]bool{"in use": false, "gone": true} {
-			t.Run(name+", the next one is "+which, func(t *testing.T) {
-				virtual.Test(t, func(t *testing.T) {
-					const retention = time.Second
-					s, server := connected(t)
-					l := share(s, 1, retention)
-					node := kept(t, l, server)
-					before := lock(t, l) // the timer of the keeping runs on
-					require.NoError(t, connect(t, server).client.Conn.Delete(node, -1))
-					server.SetSequence("/lock", 5) // nobody follows anybody
-					h := lock(t, l)
-					require.NotEqual(t, node, h.Node())
-					require.True(t, before.IsHeld(), "nobody has told")
-					if again {
-						require.NoError(t, h.Release(t.Context(), nil))
-						require.Empty(t, server.Children("/lock"), "who has the node before counts as another who queues")
-					}
-					late(t, before)
-					if again {
-						h = lock(t, l)
-					}
+			virtual.Run(t, name+", the next one is "+which, func(t *testing.T) {
+				const retention = time.Second
+				s, server := connected(t)
+				l := share(s, 1, retention)
+				node := kept(t, l, server)
+				before := lock(t, l) // the timer of the keeping runs on
+				require.NoError(t, connect(t, server).client.Conn.Delete(node, -1))
+				server.SetSequence("/lock", 5) // nobody follows anybody
+				h := lock(t, l)
+				require.NotEqual(t, node, h.Node())
+				require.True(t, before.IsHeld(), "nobody has told")
+				if again {
 					require.NoError(t, h.Release(t.Context(), nil))
-					require.Len(t, server.Children("/lock"), 1, "the node is kept")
-					node, h = h.Node(), lock(t, l)
-					require.Equal(t, node, h.Node())
-					require.NoError(t, h.Release(t.Context(), nil))
-					time.Sleep(retention + time.Millisecond)
-					require.Empty(t, server.Children("/lock"), "and not for ever")
-				})
+					require.Empty(t, server.Children("/lock"), "who has the node before counts as another who queues")
+				}
+				late(t, before)
+				if again {
+					h = lock(t, l)
+				}
+				require.NoError(t, h.Release(t.Context(), nil))
+				require.Len(t, server.Children("/lock"), 1, "the node is kept")
+				node, h = h.Node(), lock(t, l)
+				require.Equal(t, node, h.Node())
+				require.NoError(t, h.Release(t.Context(), nil))
+				time.Sleep(retention + time.Millisecond)
+				require.Empty(t, server.Children("/lock"), "and not for ever")
 			})
 		}
 	}
@@ -279,13 +265,8 @@ func (c hesitant) Err() error {
 // The call that has it began when there was an owner, and came to its turn when that owner's
 // node was kept and somebody had deleted it.
 func TestALockThatHasAnOwnerIsNotHadByAnotherForANodeThatWasKept(t *testing.T) {
-	virtual.Test(t, func(t *testing.T) {
-		s, server := connected(t)
+	inSession(t, func(t *testing.T, s *Session, server *zktest.Server) {
 		conn := connect(t, server).client.Conn
-		allow := func(perms int32) {
-			_, err := conn.SetACL("/lock", zk.WorldACL(perms), -1)
-			require.NoError(t, err)
-		}
 		l := share(s, 1, time.Hour)
 		l.queue.options.NewHistory = func(string, int64) History { return untold{} }
 		before := lock(t, l)
@@ -293,9 +274,9 @@ func TestALockThatHasAnOwnerIsNotHadByAnotherForANodeThatWasKept(t *testing.T) {
 		ctx := hesitant{t.Context(), make(chan struct{})}
 		came := ask(ctx, l.Acquire)
 		require.NoError(t, before.Release(t.Context(), nil))
-		allow(zk.PermAll &^ zk.PermRead) // nobody is told of a change
+		allow(t, conn, "/lock", zk.PermAll&^zk.PermRead) // nobody is told of a change
 		require.NoError(t, conn.Delete(before.Node(), -1))
-		allow(zk.PermAll)
+		allow(t, conn, "/lock", zk.PermAll)
 		server.SetSequence("/lock", 5) // nobody follows anybody
 		c, _ := l.keeping()
 		require.Same(t, before.contender, c, "it is kept, as far as is known")
@@ -312,8 +293,7 @@ func TestALockThatHasAnOwnerIsNotHadByAnotherForANodeThatWasKept(t *testing.T) {
 
 // What an old look at the queue has found does not bear on the node after.
 func TestALookAtTheQueueIsForTheNodeThatItWasFor(t *testing.T) {
-	virtual.Test(t, func(t *testing.T) {
-		s, server := connected(t)
+	inSession(t, func(t *testing.T, s *Session, server *zktest.Server) {
 		l := share(s, 1, time.Hour)
 		h := lock(t, l)
 		h.Token() // so that the node goes
@@ -327,8 +307,7 @@ func TestALookAtTheQueueIsForTheNodeThatItWasFor(t *testing.T) {
 
 // A node is watched itself only some time after its grant.
 func TestANodeIsLostAsSoonAsItsQueueIsFoundMissing(t *testing.T) {
-	virtual.Test(t, func(t *testing.T) {
-		s, server := connected(t)
+	inSession(t, func(t *testing.T, s *Session, server *zktest.Server) {
 		h := lock(t, share(s, 1, time.Hour))
 		conn := connect(t, server).client.Conn
 		require.NoError(t, conn.Delete(h.Node(), -1))
@@ -339,8 +318,7 @@ func TestANodeIsLostAsSoonAsItsQueueIsFoundMissing(t *testing.T) {
 }
 
 func TestAQueueInWhichOthersStandIsNotListedForEachWhoComes(t *testing.T) {
-	virtual.Test(t, func(t *testing.T) {
-		s, server := connected(t)
+	inSession(t, func(t *testing.T, s *Session, server *zktest.Server) {
 		conn := connect(t, server).client.Conn
 		h := lock(t, share(s, 1, time.Hour))
 		come := func(node string) {
@@ -372,8 +350,7 @@ func running(name string) int {
 }
 
 func TestAQueueIsWatchedOnceAndOnlyForANodeThatGoesOn(t *testing.T) {
-	virtual.Test(t, func(t *testing.T) {
-		s, server := connected(t)
+	inSession(t, func(t *testing.T, s *Session, server *zktest.Server) {
 		l := share(s, 10, 0)
 		require.NoError(t, lock(t, l).Release(t.Context(), nil)) // makes the path
 		before := server.Requests()[zktest.OpGetChildren2]
@@ -395,8 +372,7 @@ func TestAQueueIsWatchedOnceAndOnlyForANodeThatGoesOn(t *testing.T) {
 
 // The owner's list may have been allowed.
 func TestAQueueThatMayNotBeListedIsNotAskedForAgainAndAgain(t *testing.T) {
-	virtual.Test(t, func(t *testing.T) {
-		s, server := connected(t)
+	inSession(t, func(t *testing.T, s *Session, server *zktest.Server) {
 		l := share(s, 1, time.Hour)
 		h := lock(t, l)
 		_, err := connect(t, server).client.Conn.SetACL("/lock", zk.WorldACL(zk.PermAll&^zk.PermRead), -1)
@@ -411,8 +387,7 @@ func TestAQueueThatMayNotBeListedIsNotAskedForAgainAndAgain(t *testing.T) {
 
 // A connection may be lost between a look whether there is one and the request for the watch.
 func TestAWatchThatWasNeverSetSaysNothingOfTheQueue(t *testing.T) {
-	virtual.Test(t, func(t *testing.T) {
-		s, server := connected(t)
+	inSession(t, func(t *testing.T, s *Session, server *zktest.Server) {
 		l := share(s, 1, time.Hour)
 		h := lock(t, l)
 		server.Refuse(true)
@@ -526,12 +501,10 @@ func TestAServerThatHasTooMuchToDoIsNotAskedForTheQueueWithoutAPause(t *testing.
 		s, code := connectRefused(t, server, wire.OpGetChildren2)
 		other := connect(t, server)
 		l := share(s, 1, time.Hour)
-		h, err := l.Acquire(t.Context(), nil)
-		require.NoError(t, err)
+		h := take(t, l)
 		time.Sleep(10 * latency)
 		code.Store(throttled)
-		_, err = other.client.Conn.Create("/lock/config", nil, 0, zk.WorldACL(zk.PermAll))
-		require.NoError(t, err)
+		create(t, other.client.Conn, "/lock/config", 0)
 		before := server.Requests()[zktest.OpGetChildren2]
 		time.Sleep(time.Minute)
 		lists := server.Requests()[zktest.OpGetChildren2] - before
@@ -549,18 +522,15 @@ func TestAServerThatHasTooMuchToDoIsNotAskedForTheQueueWithoutAPause(t *testing.
 // erred.
 func TestAHoldIsAskedBackThoughItsWatchWasRefusedOnce(t *testing.T) {
 	for _, code := range []int32{throttled, -1, -5} {
-		t.Run(fmt.Sprint(code), func(t *testing.T) {
-			virtual.Test(t, func(t *testing.T) {
-				server := zktest.NewServer(t)
-				refused := server.RefuseRequest(zktest.OpGetData, code)
-				h := hold(t, connect(t, server))
-				<-refused.Struck()
-				time.Sleep(time.Second)
-				_, err := connect(t, server).client.Conn.Set(h.Node(), []byte(recipe.RevokeMark), -1)
-				require.NoError(t, err)
-				synctest.Wait()
-				require.True(t, latch.IsClosed(h.Revoked()))
-			})
+		virtual.Run(t, fmt.Sprint(code), func(t *testing.T) {
+			server := zktest.NewServer(t)
+			refused := server.RefuseRequest(zktest.OpGetData, code)
+			h := hold(t, connect(t, server))
+			<-refused.Struck()
+			time.Sleep(time.Second)
+			write(t, connect(t, server).client.Conn, h.Node(), []byte(recipe.RevokeMark))
+			synctest.Wait()
+			require.True(t, latch.IsClosed(h.Revoked()))
 		})
 	}
 }
@@ -611,8 +581,7 @@ func TestAQueueIsNotWatchedAheadOfTheWriteThatTheServerHasToHaveApplied(t *testi
 }
 
 func TestTheEndOfASessionDoesNotWaitForAChangeOfAQueue(t *testing.T) {
-	virtual.Test(t, func(t *testing.T) {
-		s, server := connected(t)
+	inSession(t, func(t *testing.T, s *Session, server *zktest.Server) {
 		kept(t, share(s, 1, time.Hour), server)
 		require.Equal(t, 1, running("watchQueue"))
 		began := time.Now()

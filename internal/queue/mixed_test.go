@@ -8,7 +8,6 @@ import (
 	"github.com/go-zookeeper/zk"
 	"github.com/stretchr/testify/require"
 
-	"github.com/zklock/zklock/internal/virtual"
 	"github.com/zklock/zklock/zktest"
 )
 
@@ -42,35 +41,30 @@ func TestALockAndASemaphoreRefuseToShareAPath(t *testing.T) {
 		"a semaphore below the turns":         {aPermit, "/a", aPermit, "", "/a/locks"},
 		"a lock beside a lock":                {aLock, "/a", aLock, "", "/b/locks"},
 	} {
-		t.Run(name, func(t *testing.T) {
-			virtual.Test(t, func(t *testing.T) {
-				s, _ := connected(t)
-				first, err := tc.first(t.Context(), s, tc.at)
+		runInSession(t, name, func(t *testing.T, s *Session, _ *zktest.Server) {
+			first, err := tc.first(t.Context(), s, tc.at)
+			require.NoError(t, err)
+			ctx, stop := context.WithTimeout(t.Context(), sessionTimeout/4)
+			defer stop()
+			second, err := tc.second(ctx, s, tc.secondAt)
+			if tc.refusal == "" {
 				require.NoError(t, err)
-				ctx, stop := context.WithTimeout(t.Context(), sessionTimeout/4)
-				defer stop()
-				second, err := tc.second(ctx, s, tc.secondAt)
-				if tc.refusal == "" {
-					require.NoError(t, err)
-					require.True(t, second.Valid())
-				} else {
-					require.ErrorIs(t, err, errMixed)
-					require.ErrorContains(t, err, tc.refusal)
-				}
-				require.True(t, first.Valid())
-			})
+				require.True(t, second.Valid())
+			} else {
+				require.ErrorIs(t, err, errMixed)
+				require.ErrorContains(t, err, tc.refusal)
+			}
+			require.True(t, first.Valid())
 		})
 	}
 }
 
 // That it may not be read is no reason to fail: the lock itself does not need it.
 func TestALockIsHadWhereNobodyMayLookForPermits(t *testing.T) {
-	virtual.Test(t, func(t *testing.T) {
-		s, _ := connected(t)
+	inSession(t, func(t *testing.T, s *Session, _ *zktest.Server) {
 		h, err := aPermit(t.Context(), s, "/a")
 		require.NoError(t, err)
-		_, err = s.client.Conn.SetACL("/a/leases", unreadable(), -1)
-		require.NoError(t, err)
+		allow(t, s.client.Conn, "/a/leases", zk.PermAll&^zk.PermRead)
 		_, err = aLock(t.Context(), s, "/a")
 		require.NoError(t, err)
 		require.NoError(t, h.Err())
@@ -79,32 +73,28 @@ func TestALockIsHadWhereNobodyMayLookForPermits(t *testing.T) {
 
 func TestALookForTheOtherKindIsTakenOnceAndEndsWithItsCall(t *testing.T) {
 	for name, path := range map[string]string{"a lock": "/a/locks", "a semaphore": "/a"} {
-		t.Run(name, func(t *testing.T) {
-			virtual.Test(t, func(t *testing.T) {
-				s, server := connected(t)
-				_, err := s.client.Conn.Create("/a", nil, zk.FlagPersistent, zk.WorldACL(zk.PermAll))
-				require.NoError(t, err)
-				look := func() func(ctx context.Context) error {
-					if path == "/a" {
-						sem := NewSemaphore(s, path, 2, defaults())
-						return func(ctx context.Context) error { return sem.mixed(ctx, nil) }
-					}
-					q := lockAt(s, path)
-					return func(ctx context.Context) error { return q.mixed(ctx, nil) }
+		runInSession(t, name, func(t *testing.T, s *Session, server *zktest.Server) {
+			create(t, s.client.Conn, "/a", zk.FlagPersistent)
+			look := func() func(ctx context.Context) error {
+				if path == "/a" {
+					sem := NewSemaphore(s, path, 2, defaults())
+					return func(ctx context.Context) error { return sem.mixed(ctx, nil) }
 				}
-				mixed := look()
-				for _, cause := range []error{nil, zk.ErrNoAuth} { // which no server has answered
-					ctx, cancel := context.WithCancelCause(t.Context())
-					cancel(cause)
-					require.ErrorIs(t, mixed(ctx), context.Canceled)
-				}
-				synctest.Wait()
-				before := server.Requests()[zktest.OpGetChildren2]
-				for range 3 {
-					require.NoError(t, mixed(t.Context()))
-				}
-				require.Equal(t, before+1, server.Requests()[zktest.OpGetChildren2])
-			})
+				q := lockAt(s, path)
+				return func(ctx context.Context) error { return q.mixed(ctx, nil) }
+			}
+			mixed := look()
+			for _, cause := range []error{nil, zk.ErrNoAuth} { // which no server has answered
+				ctx, cancel := context.WithCancelCause(t.Context())
+				cancel(cause)
+				require.ErrorIs(t, mixed(ctx), context.Canceled)
+			}
+			synctest.Wait()
+			before := server.Requests()[zktest.OpGetChildren2]
+			for range 3 {
+				require.NoError(t, mixed(t.Context()))
+			}
+			require.Equal(t, before+1, server.Requests()[zktest.OpGetChildren2])
 		})
 	}
 }

@@ -58,8 +58,7 @@ func TestAHoldWhoseNodeIsDeletedIsOverBeforeTheSessionHasTheLockAgain(t *testing
 		s := connectSlowly(t, server, slow{deleted: time.Second})
 		operator := connect(t, server)
 		reader := New(s, "/lock", recipe.Read, defaults())
-		reading, err := reader.Acquire(t.Context(), nil)
-		require.NoError(t, err)
+		reading := take(t, reader)
 		writing, err := reader.Of(recipe.Write).Acquire(t.Context(), enqueuing(func() {
 			require.NoError(t, operator.client.Conn.Delete(reading.Node(), -1))
 		}))

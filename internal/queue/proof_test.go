@@ -105,8 +105,7 @@ func heads(t *testing.T, s *Session, n int) []*contender {
 	all := make([]*contender, n)
 	for i := range all {
 		q := lockAt(s, fmt.Sprintf("/lock%d", i))
-		h, err := q.Acquire(t.Context(), nil) // there is the path
-		require.NoError(t, err)
+		h := take(t, q) // there is the path
 		require.NoError(t, h.Release(t.Context(), nil))
 		all[i], _, err = q.create(t.Context(), inc, q.lockNode())
 		require.NoError(t, err)
@@ -170,8 +169,7 @@ func TestAProofThatIsRefusedExtendsNothingAndIsRepeatedAfterAPause(t *testing.T)
 
 // The others stand in the same request, which is refused as a whole.
 func TestAProofEndsTheHoldWhoseNodeItDoesNotFindAndNoOther(t *testing.T) {
-	virtual.Test(t, func(t *testing.T) {
-		s, server := connected(t)
+	inSession(t, func(t *testing.T, s *Session, server *zktest.Server) {
 		operator := connect(t, server)
 		var holds []*Hold
 		var all []*contender
@@ -270,9 +268,7 @@ func TestASlowProofGrantsNothingUntilAnotherHasFollowedItInTime(t *testing.T) {
 				defer end()
 				require.ErrorIs(t, all[0].secure(short), context.DeadlineExceeded)
 				require.Less(t, time.Since(began), slow, "who waits for another's proof ends with his ctx")
-				s.mu.Lock()
-				all[5].lose(errNodeDeleted)
-				s.mu.Unlock()
+				all[5].losesItsNode()
 				time.Sleep(time.Until(began.Add(slow)))
 				first.Release()
 				time.Sleep(roundTrip)
@@ -318,15 +314,11 @@ func TestOneProofBeginsTheLeaseForAllWhoComeMeanwhile(t *testing.T) {
 
 // A node may be deleted just before its turn.
 func TestWhoHasLostItsPlaceIsNeitherGrantedTheLockNorProved(t *testing.T) {
-	virtual.Test(t, func(t *testing.T) {
-		s, _ := connected(t)
+	inSession(t, func(t *testing.T, s *Session, _ *zktest.Server) {
 		h := hold(t, s)
-		other, err := lockAt(s, "/other").Acquire(t.Context(), nil)
-		require.NoError(t, err)
+		other := take(t, lockAt(s, "/other"))
 		c := other.contender
-		s.mu.Lock()
-		c.lose(errNodeDeleted)
-		s.mu.Unlock()
+		c.losesItsNode()
 		require.ErrorIs(t, c.secure(t.Context()), errNodeDeleted)
 		require.NoError(t, h.Release(t.Context(), nil))
 		time.Sleep(sessionTimeout)
@@ -344,9 +336,7 @@ func TestWhoLosesItsPlaceWhileAnotherBeginsTheLeaseProvesNothing(t *testing.T) {
 		<-hung.Struck()
 		second := securing(t.Context(), all[1])
 		synctest.Wait()
-		s.mu.Lock()
-		all[1].lose(errNodeDeleted)
-		s.mu.Unlock()
+		all[1].losesItsNode()
 		cancel()
 		require.ErrorIs(t, <-first, context.Canceled)
 		require.ErrorIs(t, <-second, errNodeDeleted)
@@ -357,12 +347,10 @@ func TestWhoLosesItsPlaceWhileAnotherBeginsTheLeaseProvesNothing(t *testing.T) {
 }
 
 func TestOneGoroutineProvesAllHoldsAsLongAsThereIsOne(t *testing.T) {
-	virtual.Test(t, func(t *testing.T) {
-		s, server := connected(t)
+	inSession(t, func(t *testing.T, s *Session, server *zktest.Server) {
 		var holds []*Hold
 		for i := range 5 {
-			h, err := lockAt(s, fmt.Sprintf("/lock%d", i)).Acquire(t.Context(), nil)
-			require.NoError(t, err)
+			h := take(t, lockAt(s, fmt.Sprintf("/lock%d", i)))
 			holds = append(holds, h)
 		}
 		for _, h := range holds {
@@ -465,13 +453,11 @@ func (h *swings) Resumed() bool {
 }
 
 func TestAHoldIsSuspendedAndResumedOnceForEachConnectionThatIsLost(t *testing.T) {
-	virtual.Test(t, func(t *testing.T) {
-		s, server := connected(t)
+	inSession(t, func(t *testing.T, s *Session, server *zktest.Server) {
 		o := defaults()
 		var history swings
 		o.NewHistory = func(string, int64) History { return &history }
-		h, err := New(s, "/lock", recipe.Exclusive, o).Acquire(t.Context(), nil)
-		require.NoError(t, err)
+		h := take(t, New(s, "/lock", recipe.Exclusive, o))
 		for i := range 3 {
 			time.Sleep(sessionTimeout)
 			synctest.Wait()
@@ -520,8 +506,7 @@ func TestASingleProofMakesNoTouchSureWhileSomethingIsHeld(t *testing.T) {
 
 // Each of these is given time that is taken from those who look for another server.
 func TestTheClientIsToldWhatTheLeaseOfAHoldHasLeft(t *testing.T) {
-	virtual.Test(t, func(t *testing.T) {
-		s, _ := connected(t)
+	inSession(t, func(t *testing.T, s *Session, _ *zktest.Server) {
 		told := func() time.Duration {
 			timeout, left := s.left()
 			require.Equal(t, s.client.Timeout(), timeout)
@@ -547,8 +532,7 @@ func TestTheClientIsToldWhatTheLeaseOfAHoldHasLeft(t *testing.T) {
 
 // The leader counts down what the last server has granted, and any may yet grant that again.
 func TestALeaseIsNoLongerThanTheShortestTimeoutThatWasGranted(t *testing.T) {
-	virtual.Test(t, func(t *testing.T) {
-		s, server := connected(t)
+	inSession(t, func(t *testing.T, s *Session, server *zktest.Server) {
 		long := s.client.Timeout()
 		short := long / 8 // less than any is to grant
 		h := hold(t, s)
@@ -584,20 +568,18 @@ func TestALeaseIsLookedAtAsOftenAsItsTimeoutAsks(t *testing.T) {
 			return h
 		},
 	} {
-		t.Run(name, func(t *testing.T) {
-			virtual.Test(t, func(t *testing.T) {
-				server := zktest.NewServer(t)
-				c := new(clock.Clock)
-				s := connectBy(t, server, c, sessionTimeout, client.Options{Dialer: server.Dial})
-				server.SetSessionTimeouts(short, short)
-				h := begin(t, server, s)
-				require.Equal(t, short, s.client.Timeout())
-				server.Freeze() // who proves waits for an answer
-				c.Step(sessionTimeout)
-				began := time.Now()
-				<-h.Lost()
-				require.LessOrEqual(t, time.Since(began), short/32)
-			})
+		virtual.Run(t, name, func(t *testing.T) {
+			server := zktest.NewServer(t)
+			c := new(clock.Clock)
+			s := connectBy(t, server, c, sessionTimeout, client.Options{Dialer: server.Dial})
+			server.SetSessionTimeouts(short, short)
+			h := begin(t, server, s)
+			require.Equal(t, short, s.client.Timeout())
+			server.Freeze() // who proves waits for an answer
+			c.Step(sessionTimeout)
+			began := time.Now()
+			<-h.Lost()
+			require.LessOrEqual(t, time.Since(began), short/32)
 		})
 	}
 }
@@ -609,9 +591,7 @@ func TestAPlaceThatIsLostJustBeforeItsGrantTakesNoHoldOfTheNextLeaseWithIt(t *te
 		h, err := lockAt(s, "/lock").Acquire(thoughtful{t.Context(), atTheGrant(s, "/lock", func() {
 			c.Step(reconnectTimeout) // the machine slept
 			s.lookByTimer()
-			var err error
-			other, err = lockAt(s, "/other").Acquire(t.Context(), nil)
-			require.NoError(t, err)
+			other = take(t, lockAt(s, "/other"))
 		})}, nil)
 		require.NoError(t, err)
 		require.True(t, h.Valid())
@@ -621,8 +601,7 @@ func TestAPlaceThatIsLostJustBeforeItsGrantTakesNoHoldOfTheNextLeaseWithIt(t *te
 
 // As in a backup of the queue.
 func TestANodeOfTheSameNameElsewhereIsNoMatterOfAHold(t *testing.T) {
-	virtual.Test(t, func(t *testing.T) {
-		s, _ := connected(t)
+	inSession(t, func(t *testing.T, s *Session, _ *zktest.Server) {
 		h := hold(t, s)
 		o := (*observer)(s)
 		o.Deleted("/backup/" + recipe.Base(h.Node()))

@@ -11,7 +11,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/zklock/zklock/internal/virtual"
 	"github.com/zklock/zklock/zktest"
 )
 
@@ -68,8 +67,7 @@ func manyHolds(t *testing.T, s *Session, n int) []*Hold {
 	time.Sleep(2 * selfWatchDelay) // the session has looked for watches of a connection before
 	held := make([]*Hold, n)
 	for i := range held {
-		h, err := lockAt(s, fmt.Sprintf("/many%d", i)).Acquire(t.Context(), nil)
-		require.NoError(t, err)
+		h := take(t, lockAt(s, fmt.Sprintf("/many%d", i)))
 		s.mu.Lock()
 		h.contender.selfWatch = time.Time{}
 		s.mu.Unlock()
@@ -81,8 +79,7 @@ func manyHolds(t *testing.T, s *Session, n int) []*Hold {
 // A server may have lost its watch.
 func TestANodeThatHasGoneUntoldIsFoundWhenItsTurnComes(t *testing.T) {
 	const n, proofs = 300, 300/inTurn + 2
-	virtual.Test(t, func(t *testing.T) {
-		s, server := connected(t)
+	inSession(t, func(t *testing.T, s *Session, server *zktest.Server) {
 		operator := connect(t, server)
 		held := manyHolds(t, s, n)
 		time.Sleep(sessionTimeout + time.Millisecond) // between two proofs
@@ -134,8 +131,7 @@ func TestAProofIsOneSmallWriteHoweverMuchIsHeld(t *testing.T) {
 }
 
 func TestNoTimerOfTheWatchesIsLeftWhenTheSessionIsClosed(t *testing.T) {
-	virtual.Test(t, func(t *testing.T) {
-		s, _ := connected(t)
+	inSession(t, func(t *testing.T, s *Session, _ *zktest.Server) {
 		s.end()
 		require.False(t, s.watchAgain.Stop())
 	})

@@ -53,6 +53,21 @@ func connected(t *testing.T) (*Session, *zktest.Server) {
 	return connect(t, server), server
 }
 
+// inSession runs f in virtual time, with a session that has a server of its own.
+func inSession(t *testing.T, f func(t *testing.T, s *Session, server *zktest.Server)) {
+	t.Helper()
+	virtual.Test(t, func(t *testing.T) {
+		s, server := connected(t)
+		f(t, s, server)
+	})
+}
+
+// runInSession is inSession of a case that has a name.
+func runInSession(t *testing.T, name string, f func(t *testing.T, s *Session, server *zktest.Server)) {
+	t.Helper()
+	t.Run(name, func(t *testing.T) { inSession(t, f) })
+}
+
 func defaults() Options {
 	return Options{ACL: zk.WorldACL(zk.PermAll)}
 }
@@ -63,12 +78,39 @@ func lockAt(s *Session, path string) *Queue { return New(s, path, recipe.Exclusi
 // lockNode is the entry of a lock node whose parent is there.
 func (q *Queue) lockNode() entry { return q.sequential(*q.parents()) }
 
+// take takes a lock.
+func take(t *testing.T, l Source) *Hold {
+	t.Helper()
+	h, err := l.Acquire(t.Context(), nil)
+	require.NoError(t, err)
+	return h
+}
+
 // hold takes a lock in s.
 func hold(t *testing.T, s *Session) *Hold {
 	t.Helper()
-	h, err := lockAt(s, "/lock").Acquire(t.Context(), nil)
+	return take(t, lockAt(s, "/lock"))
+}
+
+// create makes a node that is everybody's.
+func create(t *testing.T, conn *zk.Conn, path string, flags int32) {
+	t.Helper()
+	_, err := conn.Create(path, nil, flags, zk.WorldACL(zk.PermAll))
 	require.NoError(t, err)
-	return h
+}
+
+// write has a node say something else.
+func write(t *testing.T, conn *zk.Conn, path string, what []byte) {
+	t.Helper()
+	_, err := conn.Set(path, what, -1)
+	require.NoError(t, err)
+}
+
+// allow says what everybody may do with a node.
+func allow(t *testing.T, conn *zk.Conn, path string, perms int32) {
+	t.Helper()
+	_, err := conn.SetACL(path, zk.WorldACL(perms), -1)
+	require.NoError(t, err)
 }
 
 // full leaves the session of s as much to clean up as it bears, and returns what each one of
@@ -85,30 +127,26 @@ func full(t *testing.T, s *Session) (cleaned chan struct{}) {
 // Who tries again and again on a server that hangs would pile up what has yet to be cleaned up.
 func TestACallWaitsWhileTooMuchIsLeftByCallsBefore(t *testing.T) {
 	for name, way := range ways {
-		t.Run(name, func(t *testing.T) {
-			virtual.Test(t, func(t *testing.T) {
-				s, server := connected(t)
-				cleaned := full(t, s)
-				clean := sync.OnceFunc(func() { close(cleaned) })
-				defer clean()
-				ctx, cancel := context.WithCancel(t.Context())
-				take := func(ctx context.Context, _ Call) (*Hold, error) { return way.take(ctx, s) }
-				ends, came := ask(ctx, take), ask(t.Context(), take)
-				cancel()
-				require.ErrorIs(t, (<-ends).err, context.Canceled)
-				time.Sleep(time.Second)
-				require.Empty(t, came)
-				require.Zero(t, server.Requests()[zktest.OpCreate])
-				clean()
-				granted(t, came)
-			})
+		runInSession(t, name, func(t *testing.T, s *Session, server *zktest.Server) {
+			cleaned := full(t, s)
+			clean := sync.OnceFunc(func() { close(cleaned) })
+			defer clean()
+			ctx, cancel := context.WithCancel(t.Context())
+			take := func(ctx context.Context, _ Call) (*Hold, error) { return way.take(ctx, s) }
+			ends, came := ask(ctx, take), ask(t.Context(), take)
+			cancel()
+			require.ErrorIs(t, (<-ends).err, context.Canceled)
+			time.Sleep(time.Second)
+			require.Empty(t, came)
+			require.Zero(t, server.Requests()[zktest.OpCreate])
+			clean()
+			granted(t, came)
 		})
 	}
 }
 
 func TestWhatACallHasLeftIsCountedUntilItIsGone(t *testing.T) {
-	virtual.Test(t, func(t *testing.T) {
-		s, server := connected(t)
+	inSession(t, func(t *testing.T, s *Session, server *zktest.Server) {
 		hold(t, connect(t, server))
 		cleaned := full(t, s)
 		defer close(cleaned)
@@ -130,67 +168,56 @@ func TestWhatACallHasLeftIsCountedUntilItIsGone(t *testing.T) {
 
 func TestACallThatEndsWithoutAConnectionCreatesNothing(t *testing.T) {
 	for name, way := range ways {
-		t.Run(name, func(t *testing.T) {
-			virtual.Test(t, func(t *testing.T) {
-				s, server := connected(t)
-				server.Refuse(true)
-				server.Cut()
-				synctest.Wait()
-				ctx, stop := context.WithTimeout(t.Context(), time.Second)
-				defer stop()
-				_, err := way.take(ctx, s)
-				require.ErrorIs(t, err, context.DeadlineExceeded)
-				server.Refuse(false)
-				time.Sleep(sessionTimeout)
-				require.Zero(t, server.Requests()[zktest.OpCreate])
-			})
+		runInSession(t, name, func(t *testing.T, s *Session, server *zktest.Server) {
+			server.Refuse(true)
+			server.Cut()
+			synctest.Wait()
+			ctx, stop := context.WithTimeout(t.Context(), time.Second)
+			defer stop()
+			_, err := way.take(ctx, s)
+			require.ErrorIs(t, err, context.DeadlineExceeded)
+			server.Refuse(false)
+			time.Sleep(sessionTimeout)
+			require.Zero(t, server.Requests()[zktest.OpCreate])
 		})
 	}
 }
 
 func TestACallThatIsOverOrWhoseSessionIsCreatesNothing(t *testing.T) {
 	for name, way := range ways {
-		t.Run(name, func(t *testing.T) {
-			virtual.Test(t, func(t *testing.T) {
-				s, server := connected(t)
-				h, err := way.take(t.Context(), s)
-				require.NoError(t, err)
-				require.NoError(t, h.Release(t.Context(), nil))
-				synctest.Wait()
-				before := server.Zxid()
-				_, err = way.take(overCtx(t), s)
-				require.ErrorIs(t, err, context.Canceled)
-				synctest.Wait()
-				require.Equal(t, before, server.Zxid())
-				s.end()
-				before = server.Zxid()
-				_, err = way.take(t.Context(), s)
-				require.ErrorIs(t, err, client.ErrClosed)
-				require.Equal(t, before, server.Zxid())
-			})
+		runInSession(t, name, func(t *testing.T, s *Session, server *zktest.Server) {
+			h, err := way.take(t.Context(), s)
+			require.NoError(t, err)
+			require.NoError(t, h.Release(t.Context(), nil))
+			synctest.Wait()
+			before := server.Zxid()
+			_, err = way.take(overCtx(t), s)
+			require.ErrorIs(t, err, context.Canceled)
+			synctest.Wait()
+			require.Equal(t, before, server.Zxid())
+			s.end()
+			before = server.Zxid()
+			_, err = way.take(t.Context(), s)
+			require.ErrorIs(t, err, client.ErrClosed)
+			require.Equal(t, before, server.Zxid())
 		})
 	}
 }
 
 func TestAPathThatMayNotBeMadeRefusesTheCall(t *testing.T) {
 	for name, way := range ways {
-		t.Run(name, func(t *testing.T) {
-			virtual.Test(t, func(t *testing.T) {
-				s, _ := connected(t)
-				_, err := s.client.Conn.SetACL("/", zk.WorldACL(zk.PermAll&^zk.PermCreate), -1)
-				require.NoError(t, err)
-				ctx, stop := context.WithTimeout(t.Context(), sessionTimeout)
-				defer stop()
-				_, err = way.take(ctx, s)
-				require.ErrorIs(t, err, zk.ErrNoAuth)
-			})
+		runInSession(t, name, func(t *testing.T, s *Session, _ *zktest.Server) {
+			allow(t, s.client.Conn, "/", zk.PermAll&^zk.PermCreate)
+			ctx, stop := context.WithTimeout(t.Context(), sessionTimeout)
+			defer stop()
+			_, err := way.take(ctx, s)
+			require.ErrorIs(t, err, zk.ErrNoAuth)
 		})
 	}
 }
 
 func TestATryThatSomebodyElseIsAheadOfAfterItsLookIsRefused(t *testing.T) {
-	virtual.Test(t, func(t *testing.T) {
-		s, server := connected(t)
+	inSession(t, func(t *testing.T, s *Session, server *zktest.Server) {
 		other := connect(t, server)
 		require.NoError(t, hold(t, other).Release(t.Context(), nil))
 		late := server.HoldRequest(zktest.OpCreate, zktest.OnSession(s.client.ID()))
@@ -218,31 +245,29 @@ func TestTheLogTellsOfACallThatGetsNowhereWhenItStandsInTheQueueNoMore(t *testin
 		"behind another one":     {"/lock", false},
 		"for permits":            {"/sem/leases", false},
 	} {
-		t.Run(name, func(t *testing.T) {
-			virtual.Test(t, func(t *testing.T) {
-				server := zktest.NewServer(t)
-				s, log := connectTold(t, server)
-				first := s
-				if !tc.own {
-					first = connect(t, server)
+		virtual.Run(t, name, func(t *testing.T) {
+			server := zktest.NewServer(t)
+			s, log := connectTold(t, server)
+			first := s
+			if !tc.own {
+				first = connect(t, server)
+			}
+			take := ways["a wait"].take
+			if tc.dir != "/lock" {
+				take = func(ctx context.Context, s *Session) (*Hold, error) {
+					return NewSemaphore(s, "/sem", 1, defaults()).Acquire(ctx, 1, nil)
 				}
-				take := ways["a wait"].take
-				if tc.dir != "/lock" {
-					take = func(ctx context.Context, s *Session) (*Hold, error) {
-						return NewSemaphore(s, "/sem", 1, defaults()).Acquire(ctx, 1, nil)
-					}
-				}
-				_, err := take(t.Context(), first)
-				require.NoError(t, err)
-				ask(t.Context(), func(ctx context.Context, _ Call) (*Hold, error) { return take(ctx, s) })
-				time.Sleep(10 * sessionTimeout)
-				require.NotContains(t, log.String(), "gets nowhere")
-				server.Refuse(true)
-				server.Cut()
-				time.Sleep(10 * sessionTimeout)
-				synctest.Wait()
-				require.Contains(t, log.String(), "gets nowhere")
-			})
+			}
+			_, err := take(t.Context(), first)
+			require.NoError(t, err)
+			ask(t.Context(), func(ctx context.Context, _ Call) (*Hold, error) { return take(ctx, s) })
+			time.Sleep(10 * sessionTimeout)
+			require.NotContains(t, log.String(), "gets nowhere")
+			server.Refuse(true)
+			server.Cut()
+			time.Sleep(10 * sessionTimeout)
+			synctest.Wait()
+			require.Contains(t, log.String(), "gets nowhere")
 		})
 	}
 }
@@ -250,15 +275,13 @@ func TestTheLogTellsOfACallThatGetsNowhereWhenItStandsInTheQueueNoMore(t *testin
 // A call has ended when its lock is had.
 func TestTheLogTellsOfNoCallThatHasItsLock(t *testing.T) {
 	for name, way := range ways {
-		t.Run(name, func(t *testing.T) {
-			virtual.Test(t, func(t *testing.T) {
-				s, log := connectTold(t, zktest.NewServer(t))
-				_, err := way.take(t.Context(), s)
-				require.NoError(t, err)
-				time.Sleep(10 * sessionTimeout)
-				s.end()
-				require.NotContains(t, log.String(), "gets nowhere")
-			})
+		virtual.Run(t, name, func(t *testing.T) {
+			s, log := connectTold(t, zktest.NewServer(t))
+			_, err := way.take(t.Context(), s)
+			require.NoError(t, err)
+			time.Sleep(10 * sessionTimeout)
+			s.end()
+			require.NotContains(t, log.String(), "gets nowhere")
 		})
 	}
 }

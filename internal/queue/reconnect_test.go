@@ -283,8 +283,7 @@ func TestAServerThatHangsWithAProofOfTheConnectionBeforeIsLeftInTime(t *testing.
 
 // The next connection may lead to a server that lags.
 func TestASemaphoresSizeCountsOnTheConnectionOnWhichItIsAsNewAsHasToBe(t *testing.T) {
-	virtual.Test(t, func(t *testing.T) {
-		s, server := connected(t)
+	inSession(t, func(t *testing.T, s *Session, server *zktest.Server) {
 		sem := NewSemaphore(s, "/sem", 1, defaults())
 		h, err := sem.Acquire(t.Context(), 1, nil)
 		require.NoError(t, err)
@@ -361,8 +360,7 @@ func TestAWishForTheLockIsHeardOverAConnectionThatIsSlowToBeTaken(t *testing.T) 
 		time.Sleep(10 * selfWatchDelay)
 		synctest.Wait()
 		require.NoError(t, h.Err())
-		_, err := asking.client.Conn.Set(h.Node(), []byte(recipe.RevokeMark), -1)
-		require.NoError(t, err)
+		write(t, asking.client.Conn, h.Node(), []byte(recipe.RevokeMark))
 		time.Sleep(sessionTimeout)
 		require.True(t, latch.IsClosed(wanted))
 	})

@@ -13,7 +13,6 @@ import (
 
 	"github.com/zklock/zklock/internal/client"
 	"github.com/zklock/zklock/internal/recipe"
-	"github.com/zklock/zklock/internal/virtual"
 	"github.com/zklock/zklock/zktest"
 )
 
@@ -21,8 +20,7 @@ import (
 // the next one, who says another size, has counted the permits: its check has to fail by then.
 func TestATurnInWhichTheSizeIsWrittenIsOverWhenItsNodeIsGone(t *testing.T) {
 	for said, handedOver := range map[string]bool{"size=2": true, "size=3": false} {
-		virtual.Test(t, func(t *testing.T) {
-			s, server := connected(t)
+		inSession(t, func(t *testing.T, s *Session, server *zktest.Server) {
 			sem := NewSemaphore(s, "/sem", 2, defaults())
 			granted := make(chan *Hold, 2)
 			for range 2 {
@@ -59,22 +57,19 @@ func TestATurnInWhichTheSizeIsWrittenIsOverWhenItsNodeIsGone(t *testing.T) {
 // The user asks whether the lock is taken: a server that hangs says nothing of that.
 func TestOnlyACallThatHadToWaitForPermitsSaysThatTheyAreTaken(t *testing.T) {
 	for name, taken := range map[string]bool{"the permits are out": true, "the server hangs": false} {
-		t.Run(name, func(t *testing.T) {
-			virtual.Test(t, func(t *testing.T) {
-				s, server := connected(t)
-				sem := NewSemaphore(s, "/sem", 1, defaults())
-				h, err := sem.Acquire(t.Context(), 1, nil)
-				require.NoError(t, err)
-				if !taken {
-					require.NoError(t, h.Release(t.Context(), nil))
-					defer server.HoldRequest(zktest.OpMulti, zktest.OnPath(sem.permits.dir)).Release()
-				}
-				ctx, stop := context.WithTimeout(t.Context(), sessionTimeout/10)
-				defer stop()
-				_, err = sem.Acquire(ctx, 1, nil)
-				require.ErrorIs(t, err, context.DeadlineExceeded)
-				require.Equal(t, taken, errors.Is(err, ErrLocked), "%v", err)
-			})
+		runInSession(t, name, func(t *testing.T, s *Session, server *zktest.Server) {
+			sem := NewSemaphore(s, "/sem", 1, defaults())
+			h, err := sem.Acquire(t.Context(), 1, nil)
+			require.NoError(t, err)
+			if !taken {
+				require.NoError(t, h.Release(t.Context(), nil))
+				defer server.HoldRequest(zktest.OpMulti, zktest.OnPath(sem.permits.dir)).Release()
+			}
+			ctx, stop := context.WithTimeout(t.Context(), sessionTimeout/10)
+			defer stop()
+			_, err = sem.Acquire(ctx, 1, nil)
+			require.ErrorIs(t, err, context.DeadlineExceeded)
+			require.Equal(t, taken, errors.Is(err, ErrLocked), "%v", err)
 		})
 	}
 }
@@ -115,36 +110,31 @@ func TestTheSizeIsSetByWhoeverHasTheTurnUnlessPermitsOfAnotherSizeAreOut(t *test
 			text: "the ACL of /sem/leases does not let this session write the semaphore's size there",
 		},
 	} {
-		t.Run(name, func(t *testing.T) {
-			virtual.Test(t, func(t *testing.T) {
-				s, server := connected(t)
-				sem := NewSemaphore(s, "/sem", 2, defaults())
-				turn := lock(t, sem.turns)
-				_, err := s.client.Conn.Create(sem.permits.dir, []byte(tc.said), zk.FlagPersistent, tc.acl)
-				require.NoError(t, err)
-				for range tc.written {
-					_, err := s.client.Conn.Set(sem.permits.dir, []byte(tc.said), -1)
-					require.NoError(t, err)
-				}
-				synctest.Wait()
-				before := server.Requests()[zktest.OpMulti]
-				err = sem.agree(t.Context(), turn, client.Content{Data: []byte(tc.said), Stat: new(zk.Stat)}, tc.out)
-				require.ErrorIs(t, err, tc.err)
-				if tc.text != "" {
-					require.ErrorContains(t, err, tc.text)
-				}
-				require.LessOrEqual(t, server.Requests()[zktest.OpMulti], before+1)
-				data, _, err := s.client.Conn.Get(sem.permits.dir)
-				require.NoError(t, err)
-				require.Equal(t, tc.says, string(data))
-			})
+		runInSession(t, name, func(t *testing.T, s *Session, server *zktest.Server) {
+			sem := NewSemaphore(s, "/sem", 2, defaults())
+			turn := lock(t, sem.turns)
+			_, err := s.client.Conn.Create(sem.permits.dir, []byte(tc.said), zk.FlagPersistent, tc.acl)
+			require.NoError(t, err)
+			for range tc.written {
+				write(t, s.client.Conn, sem.permits.dir, []byte(tc.said))
+			}
+			synctest.Wait()
+			before := server.Requests()[zktest.OpMulti]
+			err = sem.agree(t.Context(), turn, client.Content{Data: []byte(tc.said), Stat: new(zk.Stat)}, tc.out)
+			require.ErrorIs(t, err, tc.err)
+			if tc.text != "" {
+				require.ErrorContains(t, err, tc.text)
+			}
+			require.LessOrEqual(t, server.Requests()[zktest.OpMulti], before+1)
+			data, _, err := s.client.Conn.Get(sem.permits.dir)
+			require.NoError(t, err)
+			require.Equal(t, tc.says, string(data))
 		})
 	}
 }
 
 func TestThePermitsSayWhatTheirOwnerWantsThemTo(t *testing.T) {
-	virtual.Test(t, func(t *testing.T) {
-		s, _ := connected(t)
+	inSession(t, func(t *testing.T, s *Session, _ *zktest.Server) {
 		o := defaults()
 		o.Data = []byte("mine")
 		h, err := NewSemaphore(s, "/sem", 2, o).Acquire(t.Context(), 2, nil)
@@ -174,37 +164,29 @@ func TestNobodyTakesPermitsWithoutAListOfThoseThatAreOut(t *testing.T) {
 			}()
 		},
 	} {
-		t.Run(name, func(t *testing.T) {
-			virtual.Test(t, func(t *testing.T) {
-				s, server := connected(t)
-				h := permits(t, connect(t, server), 1, 1)
-				fail(server)
-				came := forPermits(t.Context(), s)
-				time.Sleep(sessionTimeout)
-				require.Empty(t, came)
-				require.Len(t, server.Children("/sem/leases"), 1)
-				require.NoError(t, h.Release(t.Context(), nil))
-				require.True(t, (<-came).hold.Valid())
-			})
+		runInSession(t, name, func(t *testing.T, s *Session, server *zktest.Server) {
+			h := permits(t, connect(t, server), 1, 1)
+			fail(server)
+			came := forPermits(t.Context(), s)
+			time.Sleep(sessionTimeout)
+			require.Empty(t, came)
+			require.Len(t, server.Children("/sem/leases"), 1)
+			require.NoError(t, h.Release(t.Context(), nil))
+			require.True(t, (<-came).hold.Valid())
 		})
 	}
 }
 
 // Somebody changes the ACL between the two reads, of which one is answered then.
 func TestNobodyTakesPermitsByTheSizeAloneIfTheListIsRefused(t *testing.T) {
-	virtual.Test(t, func(t *testing.T) {
-		s, server := connected(t)
+	inSession(t, func(t *testing.T, s *Session, server *zktest.Server) {
 		other := connect(t, server)
 		permits(t, other, 1, 1)
-		allow := func(acl []zk.ACL) {
-			_, err := other.client.Conn.SetACL("/sem/leases", acl, -1)
-			require.NoError(t, err)
-		}
-		allow(unreadable())
+		allow(t, other.client.Conn, "/sem/leases", zk.PermAll&^zk.PermRead)
 		size := server.HoldRequest(zktest.OpGetData, zktest.OnPath("/sem/leases"))
 		came := forPermits(t.Context(), s)
 		<-size.Struck()
-		allow(zk.WorldACL(zk.PermAll))
+		allow(t, other.client.Conn, "/sem/leases", zk.PermAll)
 		size.Release()
 		time.Sleep(time.Second)
 		require.Len(t, server.Children("/sem/leases"), 1)
@@ -216,11 +198,9 @@ func TestNobodyTakesPermitsByTheSizeAloneIfTheListIsRefused(t *testing.T) {
 
 // Its create was executed when its call had ended.
 func TestAPermitThatNobodyHereKnowsIsDeletedByWhoeverOfItsSessionSeesIt(t *testing.T) {
-	virtual.Test(t, func(t *testing.T) {
-		s, server := connected(t)
+	inSession(t, func(t *testing.T, s *Session, server *zktest.Server) {
 		require.NoError(t, permits(t, s, 1, 1).Release(t.Context(), nil))
-		_, err := s.client.Conn.Create("/sem/leases/"+recipe.Stem(s.ids.id(), recipe.Permit), nil, zk.FlagEphemeralSequential, zk.WorldACL(zk.PermAll))
-		require.NoError(t, err)
+		create(t, s.client.Conn, "/sem/leases/"+recipe.Stem(s.ids.id(), recipe.Permit), zk.FlagEphemeralSequential)
 		require.Len(t, server.Children("/sem/leases"), 1)
 		permits(t, s, 1, 1)
 	})
@@ -235,29 +215,25 @@ func TestATryForPermitsWaitsForNothingButTheEndOfWhatItsSessionHasLeft(t *testin
 		"others have one of them": {others: 1},
 		"what it has left stays":  {waits: true},
 	} {
-		t.Run(name, func(t *testing.T) {
-			virtual.Test(t, func(t *testing.T) {
-				s, server := connected(t)
-				other := connect(t, server)
-				if tc.others > 0 {
-					permits(t, other, 2, tc.others)
-				}
-				if tc.waits { // its nodes cannot be deleted
-					left := permits(t, s, 2, 2)
-					_, err := s.client.Conn.SetACL("/sem/leases", zk.WorldACL(zk.PermAll&^zk.PermDelete), -1)
-					require.NoError(t, err)
-					left.ReleaseUnused(nil)
-				}
-				ctx, stop := context.WithTimeout(t.Context(), sessionTimeout)
-				defer stop()
-				began := time.Now()
-				_, err := NewSemaphore(s, "/sem", 2, defaults()).Try(ctx, 2, nil)
-				require.ErrorIs(t, err, ErrLocked)
-				require.NotErrorIs(t, err, context.DeadlineExceeded)
-				require.Equal(t, tc.waits, time.Since(began) > 0)
-				synctest.Wait()
-				require.Empty(t, server.Children("/sem/locks"))
-			})
+		runInSession(t, name, func(t *testing.T, s *Session, server *zktest.Server) {
+			other := connect(t, server)
+			if tc.others > 0 {
+				permits(t, other, 2, tc.others)
+			}
+			if tc.waits { // its nodes cannot be deleted
+				left := permits(t, s, 2, 2)
+				allow(t, s.client.Conn, "/sem/leases", zk.PermAll&^zk.PermDelete)
+				left.ReleaseUnused(nil)
+			}
+			ctx, stop := context.WithTimeout(t.Context(), sessionTimeout)
+			defer stop()
+			began := time.Now()
+			_, err := NewSemaphore(s, "/sem", 2, defaults()).Try(ctx, 2, nil)
+			require.ErrorIs(t, err, ErrLocked)
+			require.NotErrorIs(t, err, context.DeadlineExceeded)
+			require.Equal(t, tc.waits, time.Since(began) > 0)
+			synctest.Wait()
+			require.Empty(t, server.Children("/sem/locks"))
 		})
 	}
 }
@@ -277,61 +253,55 @@ func (c panicky) Done() <-chan struct{} {
 
 func TestAContextThatPanicsWhenTheTurnIsGivenBackLeavesNeitherPermitsNorATurn(t *testing.T) {
 	for name, size := range map[string]int{"with permits": 2, "without": 1} {
-		t.Run(name, func(t *testing.T) {
-			virtual.Test(t, func(t *testing.T) {
-				s, server := connected(t)
-				h := permits(t, connect(t, server), size, 1)
-				given := func() bool {
-					s.mu.Lock()
-					defer s.mu.Unlock()
-					for _, c := range s.live {
-						if c.state == leaving && recipe.Parent(c.node) == "/sem/locks" {
-							return true
-						}
+		runInSession(t, name, func(t *testing.T, s *Session, server *zktest.Server) {
+			h := permits(t, connect(t, server), size, 1)
+			given := func() bool {
+				s.mu.Lock()
+				defer s.mu.Unlock()
+				for _, c := range s.live {
+					if c.state == leaving && recipe.Parent(c.node) == "/sem/locks" {
+						return true
 					}
-					return false
 				}
-				sem := NewSemaphore(s, "/sem", size, defaults())
-				unanswered := server.HoldReply(zktest.OpDelete, zktest.OnPath("/sem/locks/")) // it leaves until then
-				require.PanicsWithValue(t, "user", func() { sem.Try(panicky{t.Context(), given}, 1, nil) })
-				unanswered.Release()
-				synctest.Wait()
-				require.Equal(t, []string{recipe.Base(h.Node())}, server.Children("/sem/leases"))
-				require.Empty(t, server.Children("/sem/locks"))
-			})
+				return false
+			}
+			sem := NewSemaphore(s, "/sem", size, defaults())
+			unanswered := server.HoldReply(zktest.OpDelete, zktest.OnPath("/sem/locks/")) // it leaves until then
+			require.PanicsWithValue(t, "user", func() { sem.Try(panicky{t.Context(), given}, 1, nil) })
+			unanswered.Release()
+			synctest.Wait()
+			require.Equal(t, []string{recipe.Base(h.Node())}, server.Children("/sem/leases"))
+			require.Empty(t, server.Children("/sem/locks"))
 		})
 	}
 }
 
 func TestWhoWaitsForPermitsAndLosesItsTurnLinesUpAgain(t *testing.T) {
 	for name, late := range map[string]bool{"while it waits": false, "as it takes them": true} {
-		t.Run(name, func(t *testing.T) {
-			virtual.Test(t, func(t *testing.T) {
-				s, server := connected(t)
-				other := connect(t, server)
-				h := permits(t, other, 1, 1)
-				came := forPermits(t.Context(), s)
-				time.Sleep(time.Second)
-				turns := server.Children("/sem/locks")
-				require.Len(t, turns, 1)
-				lose := func() { require.NoError(t, other.client.Conn.Delete("/sem/locks/"+turns[0], -1)) }
-				if late {
-					taking := server.HoldRequest(zktest.OpMulti, zktest.OnPath("/sem/leases/"))
-					go h.Release(t.Context(), nil)
-					<-taking.Struck()
-					lose()
-					taking.Release()
-					time.Sleep(time.Second)
-					granted(t, came)
-					return
-				}
+		runInSession(t, name, func(t *testing.T, s *Session, server *zktest.Server) {
+			other := connect(t, server)
+			h := permits(t, other, 1, 1)
+			came := forPermits(t.Context(), s)
+			time.Sleep(time.Second)
+			turns := server.Children("/sem/locks")
+			require.Len(t, turns, 1)
+			lose := func() { require.NoError(t, other.client.Conn.Delete("/sem/locks/"+turns[0], -1)) }
+			if late {
+				taking := server.HoldRequest(zktest.OpMulti, zktest.OnPath("/sem/leases/"))
+				go h.Release(t.Context(), nil)
+				<-taking.Struck()
 				lose()
+				taking.Release()
 				time.Sleep(time.Second)
-				require.Len(t, server.Children("/sem/locks"), 1)
-				require.NotEqual(t, turns, server.Children("/sem/locks"))
-				require.NoError(t, h.Release(t.Context(), nil))
 				granted(t, came)
-			})
+				return
+			}
+			lose()
+			time.Sleep(time.Second)
+			require.Len(t, server.Children("/sem/locks"), 1)
+			require.NotEqual(t, turns, server.Children("/sem/locks"))
+			require.NoError(t, h.Release(t.Context(), nil))
+			granted(t, came)
 		})
 	}
 }
@@ -351,8 +321,7 @@ func loseTurn(t *testing.T, server *zktest.Server, s *Session, h *Hold) (list *z
 }
 
 func TestWhoLosesItsTurnAndTheConnectionWithItLinesUpAgain(t *testing.T) {
-	virtual.Test(t, func(t *testing.T) {
-		s, server := connected(t)
+	inSession(t, func(t *testing.T, s *Session, server *zktest.Server) {
 		other := connect(t, server)
 		h := permits(t, other, 1, 1)
 		came := forPermits(t.Context(), s)
@@ -365,8 +334,7 @@ func TestWhoLosesItsTurnAndTheConnectionWithItLinesUpAgain(t *testing.T) {
 }
 
 func TestACallThatHasWaitedForPermitsSaysThatTheyAreTakenThoughItsTurnIsLost(t *testing.T) {
-	virtual.Test(t, func(t *testing.T) {
-		s, server := connected(t)
+	inSession(t, func(t *testing.T, s *Session, server *zktest.Server) {
 		other := connect(t, server)
 		permits(t, other, 2, 1)
 		h := permits(t, other, 2, 1)
@@ -390,29 +358,25 @@ func TestAWaitForPermitsEndsWithItsCallOrItsSessionAndReadsNothingMore(t *testin
 		"the call is cancelled": {func(_ *Session, cancel func()) { cancel() }, context.Canceled},
 		"the session is closed": {func(s *Session, _ func()) { s.end() }, client.ErrClosed},
 	} {
-		t.Run(name, func(t *testing.T) {
-			virtual.Test(t, func(t *testing.T) {
-				s, server := connected(t)
-				permits(t, connect(t, server), 1, 1)
-				ctx, cancel := context.WithCancel(t.Context())
-				defer cancel()
-				came := forPermits(ctx, s)
-				before := server.Requests()
-				tc.end(s, cancel)
-				require.ErrorIs(t, (<-came).err, tc.want)
-				synctest.Wait()
-				for _, read := range []zktest.Op{zktest.OpGetChildren2, zktest.OpGetData} {
-					require.Equal(t, before[read], server.Requests()[read])
-				}
-				require.Empty(t, server.Children("/sem/locks"))
-			})
+		runInSession(t, name, func(t *testing.T, s *Session, server *zktest.Server) {
+			permits(t, connect(t, server), 1, 1)
+			ctx, cancel := context.WithCancel(t.Context())
+			defer cancel()
+			came := forPermits(ctx, s)
+			before := server.Requests()
+			tc.end(s, cancel)
+			require.ErrorIs(t, (<-came).err, tc.want)
+			synctest.Wait()
+			for _, read := range []zktest.Op{zktest.OpGetChildren2, zktest.OpGetData} {
+				require.Equal(t, before[read], server.Requests()[read])
+			}
+			require.Empty(t, server.Children("/sem/locks"))
 		})
 	}
 }
 
 func TestACallForPermitsThatEndsWaitsForNoList(t *testing.T) {
-	virtual.Test(t, func(t *testing.T) {
-		s, server := connected(t)
+	inSession(t, func(t *testing.T, s *Session, server *zktest.Server) {
 		require.NoError(t, permits(t, s, 1, 1).Release(t.Context(), nil))
 		list := server.HoldReply(zktest.OpGetChildren2, zktest.OnPath("/sem/leases"))
 		defer list.Release()
@@ -436,39 +400,32 @@ func TestASemaphoreSaysWhichACLKeepsItFromItsPermits(t *testing.T) {
 		"the leases may not be read": {"/sem/leases", zk.PermAll &^ zk.PermRead, "the ACL of /sem/leases does not let this session read it"},
 		"the leases may not be made": {"/sem", zk.PermAll &^ zk.PermCreate, "does not let this session create a lock node there"},
 	} {
-		t.Run(name, func(t *testing.T) {
-			virtual.Test(t, func(t *testing.T) {
-				s, server := connected(t)
-				require.NoError(t, permits(t, s, 1, 1).Release(t.Context(), nil))
-				if tc.path == "/sem" {
-					require.NoError(t, s.client.Conn.Delete("/sem/leases", -1))
-				}
-				_, err := s.client.Conn.SetACL(tc.path, zk.WorldACL(tc.acl), -1)
-				require.NoError(t, err)
-				ctx, stop := context.WithTimeout(t.Context(), sessionTimeout)
-				defer stop()
-				_, err = NewSemaphore(s, "/sem", 1, defaults()).Acquire(ctx, 1, nil)
-				require.ErrorIs(t, err, zk.ErrNoAuth)
-				require.ErrorContains(t, err, tc.text)
-				synctest.Wait()
-				require.Empty(t, server.Children("/sem/locks"))
-			})
+		runInSession(t, name, func(t *testing.T, s *Session, server *zktest.Server) {
+			require.NoError(t, permits(t, s, 1, 1).Release(t.Context(), nil))
+			if tc.path == "/sem" {
+				require.NoError(t, s.client.Conn.Delete("/sem/leases", -1))
+			}
+			allow(t, s.client.Conn, tc.path, tc.acl)
+			ctx, stop := context.WithTimeout(t.Context(), sessionTimeout)
+			defer stop()
+			_, err := NewSemaphore(s, "/sem", 1, defaults()).Acquire(ctx, 1, nil)
+			require.ErrorIs(t, err, zk.ErrNoAuth)
+			require.ErrorContains(t, err, tc.text)
+			synctest.Wait()
+			require.Empty(t, server.Children("/sem/locks"))
 		})
 	}
 }
 
 // Of several permits the first is proved; of the others their watch alone tells.
 func TestAPermitThatCouldNotBeReadForAWhileIsWatchedAgain(t *testing.T) {
-	virtual.Test(t, func(t *testing.T) {
-		s, server := connected(t)
+	inSession(t, func(t *testing.T, s *Session, server *zktest.Server) {
 		operator := connect(t, server).client.Conn
 		h := permits(t, s, 2, 2)
 		second := h.contender.nodes[1]
-		_, err := operator.SetACL(second, zk.WorldACL(zk.PermAll&^zk.PermRead), -1)
-		require.NoError(t, err)
+		allow(t, operator, second, zk.PermAll&^zk.PermRead)
 		time.Sleep(10 * time.Minute)
-		_, err = operator.SetACL(second, zk.WorldACL(zk.PermAll), -1)
-		require.NoError(t, err)
+		allow(t, operator, second, zk.PermAll)
 		time.Sleep(2 * time.Minute)
 		require.NoError(t, h.Err())
 		require.NoError(t, operator.Delete(second, -1))

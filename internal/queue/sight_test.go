@@ -11,7 +11,6 @@ import (
 
 	"github.com/zklock/zklock/internal/client"
 	"github.com/zklock/zklock/internal/recipe"
-	"github.com/zklock/zklock/internal/virtual"
 	"github.com/zklock/zklock/internal/wire"
 	"github.com/zklock/zklock/zktest"
 )
@@ -55,8 +54,7 @@ func shown(t *testing.T, s *Session, server *zktest.Server, n int) *contender {
 
 // A list of a long queue is most of what a hand-over costs.
 func TestWhoIsWokenDoesNotListAQueueThatItsSessionHasSeen(t *testing.T) {
-	virtual.Test(t, func(t *testing.T) {
-		one, server := connected(t)
+	inSession(t, func(t *testing.T, one *Session, server *zktest.Server) {
 		h, granted := alternately(t, 100, one, connect(t, server))
 		lists := server.Requests()[zktest.OpGetChildren2]
 		for range 100 {
@@ -69,8 +67,7 @@ func TestWhoIsWokenDoesNotListAQueueThatItsSessionHasSeen(t *testing.T) {
 
 // Each of the two waits behind one that the other session's last list shows, and that has gone unseen.
 func TestWhoIsAskedForAndStillThereIsWaitedFor(t *testing.T) {
-	virtual.Test(t, func(t *testing.T) {
-		one, server := connected(t)
+	inSession(t, func(t *testing.T, one *Session, server *zktest.Server) {
 		other := connect(t, server)
 		h, granted := alternately(t, 40, one, other)
 		for _, node := range inOrder(server)[2:39] { // by an operator
@@ -89,8 +86,7 @@ func TestWhoIsAskedForAndStillThereIsWaitedFor(t *testing.T) {
 // Of a refusal nothing is known of those ahead. ZooKeeper 3.5 refuses each such request, and ends the connection.
 func TestWhoIsRefusedWhenItAsksForThoseAheadListsTheQueue(t *testing.T) {
 	for code, again := range map[int32]int{-6: 1, -102: 2} {
-		virtual.Test(t, func(t *testing.T) {
-			s, server := connected(t)
+		inSession(t, func(t *testing.T, s *Session, server *zktest.Server) {
 			_, _ = alternately(t, 40, s)
 			for range 2 {
 				server.RefuseRequest(zktest.OpMultiRead, code, zktest.OnPath("/lock/"))
@@ -105,8 +101,7 @@ func TestWhoIsRefusedWhenItAsksForThoseAheadListsTheQueue(t *testing.T) {
 
 // Nor is anything of those ahead if one of them may not be read.
 func TestWhoMayNotReadANodeAheadListsTheQueue(t *testing.T) {
-	virtual.Test(t, func(t *testing.T) {
-		s, server := connected(t)
+	inSession(t, func(t *testing.T, s *Session, server *zktest.Server) {
 		secret := wire.Op{Code: wire.OpCreate, Path: "/lock/" + recipe.Stem("else", recipe.Exclusive), ACL: zk.DigestACL(zk.PermAll, "somebody", "else"), Flags: zk.FlagEphemeralSequential}
 		_, _ = alternately(t, 1, s)
 		require.NoError(t, s.client.Ask(t.Context(), wire.NewTransaction(secret)))
@@ -126,8 +121,7 @@ func TestWhoMayNotReadANodeAheadListsTheQueue(t *testing.T) {
 
 // Of a node that a create has left unknown to all calls only what is read of the queue tells.
 func TestANodeOfOursThatNobodyKnowsIsDeletedWhenItIsAskedFor(t *testing.T) {
-	virtual.Test(t, func(t *testing.T) {
-		s, server := connected(t)
+	inSession(t, func(t *testing.T, s *Session, server *zktest.Server) {
 		h, granted := alternately(t, 40, s, connect(t, server))
 		node := h.contender.node
 		next := shown(t, s, server, 2)
@@ -146,8 +140,7 @@ func TestANodeOfOursThatNobodyKnowsIsDeletedWhenItIsAskedFor(t *testing.T) {
 }
 
 func TestAnAnswerAboutThoseAheadCountsWhileItsConnectionStands(t *testing.T) {
-	virtual.Test(t, func(t *testing.T) {
-		s, server := connected(t)
+	inSession(t, func(t *testing.T, s *Session, server *zktest.Server) {
 		_, _ = alternately(t, 40, s)
 		c := shown(t, s, server, 2)
 		server.DropReply(zktest.OpMultiRead)
@@ -157,8 +150,7 @@ func TestAnAnswerAboutThoseAheadCountsWhileItsConnectionStands(t *testing.T) {
 }
 
 func TestWhoAsksForThoseAheadStopsWithItsCall(t *testing.T) {
-	virtual.Test(t, func(t *testing.T) {
-		s, server := connected(t)
+	inSession(t, func(t *testing.T, s *Session, server *zktest.Server) {
 		_, _ = alternately(t, 40, s)
 		c := shown(t, s, server, 2)
 		server.Freeze()

@@ -35,39 +35,36 @@ func TestNothingIsCountedOfContendersThatAreGone(t *testing.T) {
 		"the server hangs for a long time": func(server *zktest.Server, _ *Session) { server.Freeze(); time.AfterFunc(2*timeout, server.Thaw) },
 		"the session is closed":            func(_ *zktest.Server, s *Session) { s.end() },
 	} {
-		t.Run(name, func(t *testing.T) {
-			virtual.Test(t, func(t *testing.T) {
-				s, server := connected(t)
-				nobody := []zk.ACL{{Perms: zk.PermAll, Scheme: "unheard-of", ID: "nobody"}}
-				ctx, leave := context.WithTimeout(t.Context(), timeout)
-				defer leave()
-				enter := func() {
-					refused := defaults()
-					refused.ACL = nobody
-					plain := lockAt(s, "/lock")
-					for _, l := range []Source{plain, plain, New(s, "/lock", recipe.Exclusive, refused), NewHandoff(lockAt(s, "/lock"), 2, 0)} {
-						for range 2 {
-							go func() {
-								if h, err := l.Acquire(ctx, nil); err == nil {
-									_ = s.client.Sleep(ctx, time.Second)
-									h.SendRelease(ctx, nil)
-								}
-							}()
-						}
+		runInSession(t, name, func(t *testing.T, s *Session, server *zktest.Server) {
+			nobody := []zk.ACL{{Perms: zk.PermAll, Scheme: "unheard-of", ID: "nobody"}}
+			ctx, leave := context.WithTimeout(t.Context(), timeout)
+			defer leave()
+			enter := func() {
+				refused := defaults()
+				refused.ACL = nobody
+				plain := lockAt(s, "/lock")
+				for _, l := range []Source{plain, plain, New(s, "/lock", recipe.Exclusive, refused), NewHandoff(lockAt(s, "/lock"), 2, 0)} {
+					for range 2 {
+						go func() {
+							if h, err := l.Acquire(ctx, nil); err == nil {
+								_ = s.client.Sleep(ctx, time.Second)
+								h.SendRelease(ctx, nil)
+							}
+						}()
 					}
 				}
-				enter()
-				synctest.Wait()
-				disturb(server, s)
-				enter()
-				time.Sleep(10 * timeout)
-				s.mu.Lock()
-				defer s.mu.Unlock()
-				require.Empty(t, s.index.lines)
-				require.Empty(t, s.index.at)
-				require.Empty(t, s.live)
-				require.Empty(t, s.protected.all())
-			})
+			}
+			enter()
+			synctest.Wait()
+			disturb(server, s)
+			enter()
+			time.Sleep(10 * timeout)
+			s.mu.Lock()
+			defer s.mu.Unlock()
+			require.Empty(t, s.index.lines)
+			require.Empty(t, s.index.at)
+			require.Empty(t, s.live)
+			require.Empty(t, s.protected.all())
 		})
 	}
 }
@@ -118,8 +115,7 @@ func mayBeFollowed(c *contender) {
 
 // A queue that was made anew counts from zero.
 func TestAContenderFollowsTheOneOfItsSessionThatIsKnownToBeRightAhead(t *testing.T) {
-	virtual.Test(t, func(t *testing.T) {
-		s, _ := connected(t)
+	inSession(t, func(t *testing.T, s *Session, _ *zktest.Server) {
 		for name, tc := range map[string]struct {
 			sequence int32 // of the one ahead
 			token    int64 // likewise
@@ -161,21 +157,18 @@ func TestANewcomerReadsTheQueueOrItsNodeBehindOthersOfItsSession(t *testing.T) {
 		"behind many":                     {1000, true, zktest.OpExists},
 		"without a place that lists show": {0, false, 0},
 	} {
-		t.Run(name, func(t *testing.T) {
-			virtual.Test(t, func(t *testing.T) {
-				s, server := connected(t)
-				c := standIn(s, 1)
-				c.queues, c.counted, s.index.lines["/lock"] = tc.queues, true, 1+tc.others
-				before := server.Requests()
-				read := (&arrival{contender: c}).firstRead()
-				require.Equal(t, tc.op != 0, read != nil)
-				if read != nil {
-					s.client.Send(read)
-					<-read.Done()
-					require.ErrorIs(t, read.Err(), zk.ErrNoNode)
-					require.Equal(t, before[tc.op]+1, server.Requests()[tc.op])
-				}
-			})
+		runInSession(t, name, func(t *testing.T, s *Session, server *zktest.Server) {
+			c := standIn(s, 1)
+			c.queues, c.counted, s.index.lines["/lock"] = tc.queues, true, 1+tc.others
+			before := server.Requests()
+			read := (&arrival{contender: c}).firstRead()
+			require.Equal(t, tc.op != 0, read != nil)
+			if read != nil {
+				s.client.Send(read)
+				<-read.Done()
+				require.ErrorIs(t, read.Err(), zk.ErrNoNode)
+				require.Equal(t, before[tc.op]+1, server.Requests()[tc.op])
+			}
 		})
 	}
 }
@@ -186,8 +179,7 @@ func TestWhoStandsRightBehindItsOwnSessionNeedsNoListInWhateverOrderCallsGoOn(t 
 		const callers = 100
 		s, server := connected(t)
 		q := lockAt(s, "/lock")
-		h, err := q.Acquire(t.Context(), nil)
-		require.NoError(t, err)
+		h := take(t, q)
 		lists := server.Requests()[zktest.OpGetChildren2]
 		var got []int32
 		var all sync.WaitGroup
@@ -211,8 +203,7 @@ func TestWhoStandsRightBehindItsOwnSessionNeedsNoListInWhateverOrderCallsGoOn(t 
 
 // Its predecessor may release before it goes on.
 func TestALockIsHandedToWhoHasNotGoneOnSinceItsCreateWasAnswered(t *testing.T) {
-	virtual.Test(t, func(t *testing.T) {
-		s, _ := connected(t)
+	inSession(t, func(t *testing.T, s *Session, _ *zktest.Server) {
 		q, h := lockAt(s, "/lock"), hold(t, s)
 		inc, err := s.await(t.Context())
 		require.NoError(t, err)
@@ -229,8 +220,7 @@ func TestALockIsHandedToWhoHasNotGoneOnSinceItsCreateWasAnswered(t *testing.T) {
 }
 
 func TestWhoFollowsAnotherMayAskForThatAgain(t *testing.T) {
-	virtual.Test(t, func(t *testing.T) {
-		s, _ := connected(t)
+	inSession(t, func(t *testing.T, s *Session, _ *zktest.Server) {
 		ahead, c := standIn(s, 6), standIn(s, 7)
 		mayBeFollowed(ahead)
 		turn := c.followNext()
@@ -259,8 +249,7 @@ func TestAContenderBelievesWhatTheQueuesNodeSaysOfItsOwnCreate(t *testing.T) {
 
 // It would take the place of another successor, whom nobody wakes then.
 func TestAContenderThatHasEndedFollowsNobody(t *testing.T) {
-	virtual.Test(t, func(t *testing.T) {
-		s, _ := connected(t)
+	inSession(t, func(t *testing.T, s *Session, _ *zktest.Server) {
 		ahead, next, late := standIn(s, 6), standIn(s, 7), standIn(s, 7)
 		late.state = ended
 		mayBeFollowed(ahead)
@@ -274,8 +263,7 @@ func TestAContenderThatHasEndedFollowsNobody(t *testing.T) {
 // Its node is gone, or another could not come right behind the same one; and it may have been told
 // nothing of that.
 func TestAContenderInWhosePlaceAnotherFollowsLooksAtTheQueue(t *testing.T) {
-	virtual.Test(t, func(t *testing.T) {
-		s, _ := connected(t)
+	inSession(t, func(t *testing.T, s *Session, _ *zktest.Server) {
 		ahead, first, second := standIn(s, 6), standIn(s, 7), standIn(s, 8)
 		mayBeFollowed(ahead)
 		turn := first.followNext()
@@ -290,8 +278,7 @@ func TestAContenderInWhosePlaceAnotherFollowsLooksAtTheQueue(t *testing.T) {
 
 // The path may have been made anew, with its numbers.
 func TestAContenderFollowsTheOneThatAListHasShownByItsName(t *testing.T) {
-	virtual.Test(t, func(t *testing.T) {
-		s, _ := connected(t)
+	inSession(t, func(t *testing.T, s *Session, _ *zktest.Server) {
 		ahead, c := standIn(s, 3), standIn(s, 8)
 		mayBeFollowed(ahead)
 		nearest := ahead.listed()
@@ -307,8 +294,7 @@ func TestAContenderFollowsTheOneThatAListHasShownByItsName(t *testing.T) {
 
 // Nobody would ever wake who followed any other.
 func TestOnlyThoseThatHandALockOnMayBeFollowed(t *testing.T) {
-	virtual.Test(t, func(t *testing.T) {
-		s, _ := connected(t)
+	inSession(t, func(t *testing.T, s *Session, _ *zktest.Server) {
 		for name, tc := range map[string]struct {
 			is  func(*contender)
 			may bool
@@ -335,8 +321,7 @@ func TestOnlyThoseThatHandALockOnMayBeFollowed(t *testing.T) {
 
 // A path that is made anew gives the same numbers again.
 func TestAContenderThatGoesTakesNobodyElseOutOfTheLine(t *testing.T) {
-	virtual.Test(t, func(t *testing.T) {
-		s, _ := connected(t)
+	inSession(t, func(t *testing.T, s *Session, _ *zktest.Server) {
 		old, next := standIn(s, 3), standIn(s, 3)
 		s.mu.Lock()
 		defer s.mu.Unlock()
@@ -372,8 +357,7 @@ func TestALockIsNotHandedOnUnderALeaseThatIsOver(t *testing.T) {
 }
 
 func TestALockThatIsHandedOnIsProvedUntilItIsGivenBack(t *testing.T) {
-	virtual.Test(t, func(t *testing.T) {
-		s, server := connected(t)
+	inSession(t, func(t *testing.T, s *Session, server *zktest.Server) {
 		first := hold(t, s)
 		second := ask(t.Context(), lockAt(s, "/lock").Acquire)
 		require.NoError(t, first.Release(t.Context(), nil))
@@ -390,8 +374,7 @@ func TestALockThatIsHandedOnIsProvedUntilItIsGivenBack(t *testing.T) {
 }
 
 func TestALockIsNotHandedToACallThatHasGivenUp(t *testing.T) {
-	virtual.Test(t, func(t *testing.T) {
-		s, server := connected(t)
+	inSession(t, func(t *testing.T, s *Session, server *zktest.Server) {
 		first := hold(t, s)
 		ctx, cancel := context.WithCancel(t.Context())
 		second := ask(ctx, lockAt(s, "/lock").Acquire)
@@ -408,8 +391,7 @@ func TestALockIsNotHandedToACallThatHasGivenUp(t *testing.T) {
 
 // A session of which everybody has only waited for long has no lease that could be over.
 func TestWhoGivesUpCostsNobodyElseOfItsSessionAPlace(t *testing.T) {
-	virtual.Test(t, func(t *testing.T) {
-		s, server := connected(t)
+	inSession(t, func(t *testing.T, s *Session, server *zktest.Server) {
 		others := connect(t, server)
 		for _, path := range []string{"/lock", "/elsewhere"} {
 			for range 2 { // so that nobody of s is next
@@ -443,8 +425,7 @@ func (c overdue) Err() error {
 }
 
 func TestALockThatIsHandedToACallWhoseContextHasEndedIsFreeWithoutAList(t *testing.T) {
-	virtual.Test(t, func(t *testing.T) {
-		s, server := connected(t)
+	inSession(t, func(t *testing.T, s *Session, server *zktest.Server) {
 		h := hold(t, s)
 		ctx := overdue{t.Context(), new(atomic.Bool)}
 		came := ask(ctx, lockAt(s, "/lock").Acquire)

@@ -6,7 +6,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/zklock/zklock/internal/virtual"
+	"github.com/zklock/zklock/zktest"
 )
 
 // calls notes what a call was told of.
@@ -33,8 +33,7 @@ func (untold) Resumed() bool   { return false }
 func (untold) Tell()           {}
 
 func TestACallIsToldOfTheHoldThatItAskedForAndOfNoTurn(t *testing.T) {
-	virtual.Test(t, func(t *testing.T) {
-		s, server := connected(t)
+	inSession(t, func(t *testing.T, s *Session, server *zktest.Server) {
 		h, call := hold(t, s), &calls{then: func() {}}
 		acquired(call, h)
 		require.Empty(t, call.told, "a turn at the permits has no history")

@@ -36,30 +36,28 @@ func TestWhoHasComeWhileThereWasNoConnectionIsNotPassedOnceThereIsOne(t *testing
 			return h
 		}},
 	} {
-		t.Run(name, func(t *testing.T) {
-			virtual.Test(t, func(t *testing.T) {
-				server := zktest.NewServer(t)
-				place := server.Client("ours")
-				s := connectBy(t, server, new(clock.Clock), sessionTimeout, client.Options{Dialer: place.Dial})
-				l := share(s, limit, c.retention)
-				h := c.goesOn(t, l)
-				place.Block(zktest.ToServer)
-				place.Cut()
-				synctest.Wait()
-				elsewhere := ask(t.Context(), lockAt(connect(t, server), "/lock").Acquire)
-				require.Len(t, server.Children("/lock"), 2, "it stands behind the node of the handoff")
-				place.Unblock()
-				time.Sleep(sessionTimeout / 4) // in which the dialer tries again
-				require.True(t, s.client.Current() != nil && s.leaseLeft() > 0)
-				ours := ask(t.Context(), l.Acquire)
-				if h != nil {
-					_, _ = h.release(nil)
-				}
-				synctest.Wait()
-				require.Empty(t, ours, "who came while there was no connection was first, and is passed")
-				require.NoError(t, granted(t, elsewhere).Release(t.Context(), nil))
-				require.NoError(t, granted(t, ours).Release(t.Context(), nil))
-			})
+		virtual.Run(t, name, func(t *testing.T) {
+			server := zktest.NewServer(t)
+			place := server.Client("ours")
+			s := connectBy(t, server, new(clock.Clock), sessionTimeout, client.Options{Dialer: place.Dial})
+			l := share(s, limit, c.retention)
+			h := c.goesOn(t, l)
+			place.Block(zktest.ToServer)
+			place.Cut()
+			synctest.Wait()
+			elsewhere := ask(t.Context(), lockAt(connect(t, server), "/lock").Acquire)
+			require.Len(t, server.Children("/lock"), 2, "it stands behind the node of the handoff")
+			place.Unblock()
+			time.Sleep(sessionTimeout / 4) // in which the dialer tries again
+			require.True(t, s.client.Current() != nil && s.leaseLeft() > 0)
+			ours := ask(t.Context(), l.Acquire)
+			if h != nil {
+				_, _ = h.release(nil)
+			}
+			synctest.Wait()
+			require.Empty(t, ours, "who came while there was no connection was first, and is passed")
+			require.NoError(t, granted(t, elsewhere).Release(t.Context(), nil))
+			require.NoError(t, granted(t, ours).Release(t.Context(), nil))
 		})
 	}
 }

@@ -45,27 +45,25 @@ func TestAContenderThatIsFarAwayListsTheQueueBeforeItsTurnHasCome(t *testing.T) 
 		"far":  {farAway / 2, [2]int{1, 0}},
 		"near": {farAway/2 - time.Microsecond, [2]int{0, 1}},
 	} {
-		t.Run(name, func(t *testing.T) {
-			virtual.Test(t, func(t *testing.T) {
-				server := zktest.NewServer(t, zktest.WithLatency(tc.latency, tc.latency))
-				first, _ := asking(t, connect(t, server), "/lock")
-				second, _ := asking(t, connect(t, server), "/lock")
-				third, _ := asking(t, connect(t, server), "/lock")
-				lists := server.Requests()[zktest.OpGetChildren2]
-				listed := func() int {
-					time.Sleep(time.Second)
-					before := lists
-					lists = server.Requests()[zktest.OpGetChildren2]
-					return lists - before
-				}
-				require.NoError(t, (<-first).Release(context.Background(), nil))
-				h := <-second
-				require.Equal(t, tc.lists[0], listed())
-				require.Empty(t, third)
-				require.NoError(t, h.Release(context.Background(), nil))
-				<-third
-				require.Equal(t, tc.lists[1], listed())
-			})
+		virtual.Run(t, name, func(t *testing.T) {
+			server := zktest.NewServer(t, zktest.WithLatency(tc.latency, tc.latency))
+			first, _ := asking(t, connect(t, server), "/lock")
+			second, _ := asking(t, connect(t, server), "/lock")
+			third, _ := asking(t, connect(t, server), "/lock")
+			lists := server.Requests()[zktest.OpGetChildren2]
+			listed := func() int {
+				time.Sleep(time.Second)
+				before := lists
+				lists = server.Requests()[zktest.OpGetChildren2]
+				return lists - before
+			}
+			require.NoError(t, (<-first).Release(context.Background(), nil))
+			h := <-second
+			require.Equal(t, tc.lists[0], listed())
+			require.Empty(t, third)
+			require.NoError(t, h.Release(context.Background(), nil))
+			<-third
+			require.Equal(t, tc.lists[1], listed())
 		})
 	}
 }
@@ -97,12 +95,10 @@ func behind(n int) func(t *testing.T, s *Session, server *zktest.Server) *Hold {
 func inEach(t *testing.T, f func(t *testing.T, server *zktest.Server, s *Session, h *Hold)) {
 	t.Helper()
 	for name, way := range standings {
-		t.Run(name, func(t *testing.T) {
-			virtual.Test(t, func(t *testing.T) {
-				server := zktest.NewServer(t, zktest.WithLatency(way.latency, way.latency))
-				s := connect(t, server)
-				f(t, server, s, way.line(t, s, server))
-			})
+		virtual.Run(t, name, func(t *testing.T) {
+			server := zktest.NewServer(t, zktest.WithLatency(way.latency, way.latency))
+			s := connect(t, server)
+			f(t, server, s, way.line(t, s, server))
 		})
 	}
 }
@@ -161,26 +157,22 @@ func TestAWaiterThatGivesUpSaysThatTheLockIsTakenAndListsNothing(t *testing.T) {
 
 func TestALockThatComesAsTheOneAheadGoesIsGrantedWithoutAList(t *testing.T) {
 	for name, lists := range map[string]int{"behind its own session": 0, "behind another one": 1} {
-		t.Run(name, func(t *testing.T) {
-			virtual.Test(t, func(t *testing.T) {
-				s, server := connected(t)
-				h := standings[name].line(t, s, server)
-				synctest.Wait()
-				before := server.Requests()[zktest.OpGetChildren2]
-				came := ask(t.Context(), lockAt(s, "/lock").Acquire)
-				time.Sleep(time.Second)
-				require.NoError(t, h.Release(t.Context(), nil))
-				granted(t, came)
-				require.Equal(t, before+lists, server.Requests()[zktest.OpGetChildren2])
-			})
+		runInSession(t, name, func(t *testing.T, s *Session, server *zktest.Server) {
+			h := standings[name].line(t, s, server)
+			synctest.Wait()
+			before := server.Requests()[zktest.OpGetChildren2]
+			came := ask(t.Context(), lockAt(s, "/lock").Acquire)
+			time.Sleep(time.Second)
+			require.NoError(t, h.Release(t.Context(), nil))
+			granted(t, came)
+			require.Equal(t, before+lists, server.Requests()[zktest.OpGetChildren2])
 		})
 	}
 }
 
 // The one ahead may have had its check asked for, so that it does not hand the lock over.
 func TestAWaiterThatIsNotHandedTheLockSaysThatItIsTakenIfItsTimeIsUpThen(t *testing.T) {
-	virtual.Test(t, func(t *testing.T) {
-		s, server := connected(t)
+	inSession(t, func(t *testing.T, s *Session, server *zktest.Server) {
 		h := hold(t, s)
 		h.Check()
 		ctx, stop := context.WithTimeout(t.Context(), time.Second)
@@ -196,13 +188,10 @@ func TestAWaiterThatIsNotHandedTheLockSaysThatItIsTakenIfItsTimeIsUpThen(t *test
 
 // It is the server that hangs.
 func TestACallThatHasStoodBehindNobodyDoesNotSayThatTheLockIsTaken(t *testing.T) {
-	virtual.Test(t, func(t *testing.T) {
-		s, server := connected(t)
+	inSession(t, func(t *testing.T, s *Session, server *zktest.Server) {
 		require.NoError(t, hold(t, s).Release(t.Context(), nil))
 		defer server.HoldRequest(zktest.OpGetChildren2).Release()
-		ctx, stop := context.WithTimeout(t.Context(), time.Second)
-		defer stop()
-		_, err := lockAt(s, "/lock").Acquire(ctx, nil)
+		err := gaveUp(t, lockAt(s, "/lock"))
 		require.ErrorIs(t, err, context.DeadlineExceeded)
 		require.NotErrorIs(t, err, ErrLocked)
 	})
@@ -211,18 +200,15 @@ func TestACallThatHasStoodBehindNobodyDoesNotSayThatTheLockIsTaken(t *testing.T)
 // It has waited its time: what fails is the connection, and not its place.
 func TestAPlaceWhoseConnectionChangesAtTheGrantIsKept(t *testing.T) {
 	for _, name := range []string{"a wait", "a try"} {
-		t.Run(name, func(t *testing.T) {
-			virtual.Test(t, func(t *testing.T) {
-				s, server := connected(t)
-				var nodes []string
-				h, err := ways[name].take(thoughtful{t.Context(), atTheGrant(s, "/lock", func() {
-					nodes = server.Children("/lock")
-					server.Cut()
-					time.Sleep(sessionTimeout / 4)
-				})}, s)
-				require.NoError(t, err)
-				require.Equal(t, nodes, []string{recipe.Base(h.Node())})
-			})
+		runInSession(t, name, func(t *testing.T, s *Session, server *zktest.Server) {
+			var nodes []string
+			h, err := ways[name].take(thoughtful{t.Context(), atTheGrant(s, "/lock", func() {
+				nodes = server.Children("/lock")
+				server.Cut()
+				time.Sleep(sessionTimeout / 4)
+			})}, s)
+			require.NoError(t, err)
+			require.Equal(t, nodes, []string{recipe.Base(h.Node())})
 		})
 	}
 }
@@ -230,29 +216,26 @@ func TestAPlaceWhoseConnectionChangesAtTheGrantIsKept(t *testing.T) {
 // The list that has shown it at the head is of the connection before, and nobody has looked since.
 func TestAPlaceThatHasGoneAsItsConnectionChangedAtTheGrantIsNoHold(t *testing.T) {
 	for _, name := range []string{"a wait", "a try"} {
-		t.Run(name, func(t *testing.T) {
-			virtual.Test(t, func(t *testing.T) {
-				s, server := connected(t)
-				other := connect(t, server)
-				var unproved *zktest.Fault
-				var h *Hold
-				ctx := thoughtful{t.Context(), atTheGrant(s, "/lock", func() {
-					node := last(server)
-					time.Sleep(time.Nanosecond) // the first proof is through, and not what is held
-					unproved = server.HoldRequest(zktest.OpMulti, zktest.OnSession(s.client.ID()))
-					reconnect(t, server, s)
-					require.NoError(t, other.client.Conn.Delete(node, -1))
-					h = hold(t, other)
-				})}
-				came := ask(ctx, func(ctx context.Context, _ Call) (*Hold, error) { return ways[name].take(ctx, s) })
-				time.Sleep(time.Second)
-				synctest.Wait()
-				require.NoError(t, h.Err())
-				require.Empty(t, came, "another has the lock")
-				require.NoError(t, h.Release(t.Context(), nil))
-				unproved.Release()
-				granted(t, came)
-			})
+		runInSession(t, name, func(t *testing.T, s *Session, server *zktest.Server) {
+			other := connect(t, server)
+			var unproved *zktest.Fault
+			var h *Hold
+			ctx := thoughtful{t.Context(), atTheGrant(s, "/lock", func() {
+				node := last(server)
+				time.Sleep(time.Nanosecond) // the first proof is through, and not what is held
+				unproved = server.HoldRequest(zktest.OpMulti, zktest.OnSession(s.client.ID()))
+				reconnect(t, server, s)
+				require.NoError(t, other.client.Conn.Delete(node, -1))
+				h = hold(t, other)
+			})}
+			came := ask(ctx, func(ctx context.Context, _ Call) (*Hold, error) { return ways[name].take(ctx, s) })
+			time.Sleep(time.Second)
+			synctest.Wait()
+			require.NoError(t, h.Err())
+			require.Empty(t, came, "another has the lock")
+			require.NoError(t, h.Release(t.Context(), nil))
+			unproved.Release()
+			granted(t, came)
 		})
 	}
 }
@@ -260,17 +243,13 @@ func TestAPlaceThatHasGoneAsItsConnectionChangedAtTheGrantIsNoHold(t *testing.T)
 // Somebody else may have the lock, and the queue says so.
 func TestAQueueThatMayNotBeListedRefusesTheLock(t *testing.T) {
 	for _, name := range []string{"a wait", "a try"} {
-		t.Run(name, func(t *testing.T) {
-			virtual.Test(t, func(t *testing.T) {
-				s, server := connected(t)
-				h := hold(t, s)
-				_, err := s.client.Conn.SetACL("/lock", unreadable(), -1)
-				require.NoError(t, err)
-				_, err = ways[name].take(t.Context(), connect(t, server))
-				require.ErrorIs(t, err, zk.ErrNoAuth)
-				synctest.Wait()
-				require.Equal(t, []string{recipe.Base(h.Node())}, server.Children("/lock"))
-			})
+		runInSession(t, name, func(t *testing.T, s *Session, server *zktest.Server) {
+			h := hold(t, s)
+			allow(t, s.client.Conn, "/lock", zk.PermAll&^zk.PermRead)
+			_, err := ways[name].take(t.Context(), connect(t, server))
+			require.ErrorIs(t, err, zk.ErrNoAuth)
+			synctest.Wait()
+			require.Equal(t, []string{recipe.Base(h.Node())}, server.Children("/lock"))
 		})
 	}
 }
@@ -310,21 +289,18 @@ func TestTheEndOfTheOneAheadGrantsTheLockByWatchesThatStoodOverOneConnection(t *
 		"the list is of another connection":       {func(w *seen) { w.at.link = new(wire.Link) }, false},
 		"the connection of all three has changed": {func(w *seen) { l := new(wire.Link); w.at.link, w.own.Link, w.next.Link = l, l, l }, false},
 	} {
-		t.Run(name, func(t *testing.T) {
-			virtual.Test(t, func(t *testing.T) {
-				s, _ := connected(t)
-				c := contenderOf("/lock/x-lock-0000000001", 1)
-				c.queue.session = s
-				l := s.client.Current()
-				w := &seen{
-					at:   place{Position: recipe.Position{Ahead: 1, Nearest: recipe.Node{Kind: recipe.Exclusive}}, link: l},
-					own:  &client.Watch{Link: l, Armed: closed(), Fired: make(chan struct{}), Stat: &zk.Stat{EphemeralOwner: 1}},
-					next: &client.Watch{Link: l, Armed: closed(), Fired: closed(), Deleted: true, Stat: &zk.Stat{EphemeralOwner: 3}},
-					ids:  s.ids,
-				}
-				tc.change(w)
-				require.Equal(t, tc.proves, c.succeeds(w.at, watched{next: w.next, own: w.own}))
-			})
+		runInSession(t, name, func(t *testing.T, s *Session, _ *zktest.Server) {
+			c := contenderOf("/lock/x-lock-0000000001", 1)
+			c.queue.session = s
+			l := s.client.Current()
+			w := &seen{
+				at:   place{Position: recipe.Position{Ahead: 1, Nearest: recipe.Node{Kind: recipe.Exclusive}}, link: l},
+				own:  &client.Watch{Link: l, Armed: closed(), Fired: make(chan struct{}), Stat: &zk.Stat{EphemeralOwner: 1}},
+				next: &client.Watch{Link: l, Armed: closed(), Fired: closed(), Deleted: true, Stat: &zk.Stat{EphemeralOwner: 3}},
+				ids:  s.ids,
+			}
+			tc.change(w)
+			require.Equal(t, tc.proves, c.succeeds(w.at, watched{next: w.next, own: w.own}))
 		})
 	}
 }
@@ -337,14 +313,12 @@ func nameOf(ids *identities) string {
 
 // Somebody may have asked its owner for the lock.
 func TestAChangeOfTheNodeAheadIsNoGrant(t *testing.T) {
-	virtual.Test(t, func(t *testing.T) {
-		s, server := connected(t)
+	inSession(t, func(t *testing.T, s *Session, server *zktest.Server) {
 		other := connect(t, server)
 		h := hold(t, other)
 		came := ask(t.Context(), lockAt(s, "/lock").Acquire)
 		for range 2 {
-			_, err := other.client.Conn.Set(h.Node(), []byte("news"), -1)
-			require.NoError(t, err)
+			write(t, other.client.Conn, h.Node(), []byte("news"))
 			synctest.Wait()
 			require.Empty(t, came)
 		}
@@ -359,11 +333,10 @@ func TestAWaiterThatMayNotReadItsOwnNodeFails(t *testing.T) {
 		server := zktest.NewServer(t, zktest.WithLatency(time.Millisecond, time.Millisecond))
 		hold(t, connect(t, server))
 		s := connect(t, server)
-		_, err := lockAt(s, "/other").Acquire(t.Context(), nil) // the lease runs
-		require.NoError(t, err)
+		take(t, lockAt(s, "/other")) // the lease runs
 		o := defaults()
 		o.ACL = unreadable()
-		_, err = New(s, "/lock", recipe.Exclusive, o).Acquire(t.Context(), nil)
+		_, err := New(s, "/lock", recipe.Exclusive, o).Acquire(t.Context(), nil)
 		require.ErrorIs(t, err, zk.ErrNoAuth)
 		require.ErrorContains(t, err, "cannot be watched")
 		time.Sleep(time.Second)
@@ -379,39 +352,34 @@ func TestAWaitThatEndsAsTheOneAheadGoesListsNothing(t *testing.T) {
 		"the call is cancelled": {func(_ *Session, cancel func()) { cancel() }, context.Canceled},
 		"the session is closed": {func(s *Session, _ func()) { s.Close() }, client.ErrClosed},
 	} {
-		t.Run(name, func(t *testing.T) {
-			virtual.Test(t, func(t *testing.T) {
-				s, server := connected(t)
-				h := hold(t, connect(t, server))
-				_, err := lockAt(s, "/other").Acquire(t.Context(), nil) // the lease runs
-				require.NoError(t, err)
-				<-s.client.Watch(client.WatchKey{Path: h.Node()}).Armed
-				synctest.Wait() // the list behind a create that found no path may be late
-				own := server.HoldRequest(zktest.OpGetData, zktest.OnSession(s.client.ID()))
-				ctx, cancel := context.WithCancel(t.Context())
-				defer cancel()
-				came := ask(ctx, lockAt(s, "/lock").Acquire)
-				<-own.Struck()
-				lists := server.Requests()[zktest.OpGetChildren2]
-				h.Release(t.Context(), nil)
-				synctest.Wait()
-				require.Empty(t, came, "its own node may be gone too")
-				tc.end(s, cancel)
-				synctest.Wait()
-				require.Len(t, came, 1)
-				require.ErrorIs(t, (<-came).err, tc.want)
-				own.Release()
-				s.end()
-				require.Equal(t, lists, server.Requests()[zktest.OpGetChildren2])
-				require.Empty(t, server.Children("/lock"))
-			})
+		runInSession(t, name, func(t *testing.T, s *Session, server *zktest.Server) {
+			h := hold(t, connect(t, server))
+			take(t, lockAt(s, "/other")) // the lease runs
+			<-s.client.Watch(client.WatchKey{Path: h.Node()}).Armed
+			synctest.Wait() // the list behind a create that found no path may be late
+			own := server.HoldRequest(zktest.OpGetData, zktest.OnSession(s.client.ID()))
+			ctx, cancel := context.WithCancel(t.Context())
+			defer cancel()
+			came := ask(ctx, lockAt(s, "/lock").Acquire)
+			<-own.Struck()
+			lists := server.Requests()[zktest.OpGetChildren2]
+			h.Release(t.Context(), nil)
+			synctest.Wait()
+			require.Empty(t, came, "its own node may be gone too")
+			tc.end(s, cancel)
+			synctest.Wait()
+			require.Len(t, came, 1)
+			require.ErrorIs(t, (<-came).err, tc.want)
+			own.Release()
+			s.end()
+			require.Equal(t, lists, server.Requests()[zktest.OpGetChildren2])
+			require.Empty(t, server.Children("/lock"))
 		})
 	}
 }
 
 func TestTheEndOfASessionEndsItsHoldsAndWaitsAndLeavesNoTimer(t *testing.T) {
-	virtual.Test(t, func(t *testing.T) {
-		s, _ := connected(t)
+	inSession(t, func(t *testing.T, s *Session, _ *zktest.Server) {
 		first, _ := asking(t, s, "/lock")
 		h := <-first
 		_, refused := asking(t, s, "/lock")
@@ -454,11 +422,10 @@ func TestAWaitBehindANodeThatMayNotBeReadFails(t *testing.T) {
 		secret := defaults()
 		secret.ACL = zk.DigestACL(zk.PermAll, "first", "secret")
 		require.NoError(t, first.client.Conn.AddAuth("digest", []byte("first:secret")))
-		_, err := New(first, "/lock", recipe.Exclusive, secret).Acquire(t.Context(), nil)
-		require.NoError(t, err)
+		take(t, New(first, "/lock", recipe.Exclusive, secret))
 		ctx, stop := context.WithTimeout(t.Context(), time.Second)
 		defer stop()
-		_, err = lockAt(connect(t, server), "/lock").Acquire(ctx, nil)
+		_, err := lockAt(connect(t, server), "/lock").Acquire(ctx, nil)
 		require.ErrorIs(t, err, zk.ErrNoAuth)
 	})
 }
@@ -485,8 +452,7 @@ func TestAWaiterThatMayNotBeProvedFailsBeforeItsTurn(t *testing.T) {
 
 // The server has no part in it.
 func TestALockGoesOnWithinASessionToWhomAListHasShownNext(t *testing.T) {
-	virtual.Test(t, func(t *testing.T) {
-		s, server := connected(t)
+	inSession(t, func(t *testing.T, s *Session, server *zktest.Server) {
 		first := hold(t, s)
 		between, leave := context.WithCancel(t.Context())
 		ask(between, lockAt(connect(t, server), "/lock").Acquire)

@@ -9,17 +9,14 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/zklock/zklock/internal/recipe"
-	"github.com/zklock/zklock/internal/virtual"
 	"github.com/zklock/zklock/zktest"
 )
 
 // taking is a session whose queue was behind the other one before, and has read its node.
 func taking(t *testing.T, f func(t *testing.T, server *zktest.Server, other *Session, q *Queue)) {
-	virtual.Test(t, func(t *testing.T) {
-		s, server := connected(t)
+	inSession(t, func(t *testing.T, s *Session, server *zktest.Server) {
 		other, q := connect(t, server), lockAt(s, "/lock")
-		_, err := lockAt(s, "/held").Acquire(t.Context(), nil) // the lease runs
-		require.NoError(t, err)
+		take(t, lockAt(s, "/held")) // the lease runs
 		h := hold(t, other)
 		came := ask(t.Context(), q.Acquire)
 		synctest.Wait()
@@ -103,8 +100,7 @@ func TestWhoMayNotReadTheNodeAheadIsToldSoWithinSeconds(t *testing.T) {
 		secret := defaults()
 		secret.ACL = zk.DigestACL(zk.PermAll, "other", "secret")
 		require.NoError(t, other.client.Conn.AddAuth("digest", []byte("other:secret")))
-		_, err := New(other, "/lock", recipe.Exclusive, secret).Acquire(t.Context(), nil)
-		require.NoError(t, err)
+		take(t, New(other, "/lock", recipe.Exclusive, secret))
 		came := ask(t.Context(), q.Acquire)
 		time.Sleep(3 * time.Second)
 		require.Len(t, came, 1)
@@ -131,8 +127,7 @@ func TestAChangeOfWhatIsWatchedUnreadIsRead(t *testing.T) {
 				unread := server.HoldRequest(zktest.OpSetWatches)
 				for range 2 {
 					require.Equal(t, 1, counted(server, zktest.OpGetData, func() {
-						_, err := other.client.Conn.Set(node, recipe.Revoked(nil), -1)
-						require.NoError(t, err)
+						write(t, other.client.Conn, node, recipe.Revoked(nil))
 					}), "to be told of it again and again would help nobody")
 				}
 				unread.Release()

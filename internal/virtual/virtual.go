@@ -31,6 +31,12 @@ func Test(t *testing.T, f func(t *testing.T)) {
 	}
 }
 
+// Run is Test of a case that has a name.
+func Run(t *testing.T, name string, f func(t *testing.T)) {
+	t.Helper()
+	t.Run(name, func(t *testing.T) { Test(t, f) })
+}
+
 // Try is Test that returns what waits for what, if something does for ever.
 func Try(t *testing.T, f func(t *testing.T)) (stuck string) {
 	t.Helper()

@@ -62,23 +62,21 @@ func TestAServerThatDoesNotAnswerTheConnectRequestIsToldOfByWhatItDid(t *testing
 		"it hangs up over TLS":              {tls: true, does: func(l *line) { l.server.Close() }, after: 3 * ms, ends: io.EOF},
 		"it hangs up on the length":         {left: 8000 * ms, does: func(l *line) { l.server.Close() }, after: 3 * ms, ends: io.EOF},
 	} {
-		t.Run(name, func(t *testing.T) {
-			virtual.Test(t, func(t *testing.T) {
-				a := &audience{pressed: pressed{id: 1, timeout: 8000 * ms, left: tc.left}}
-				l := plugged(t, a).dialed()
-				sent := connectRequest
-				if tc.tls {
-					sent, l.dialer.TLS = requestOverTLS, always(new(tls.Config))
-				}
-				time.AfterFunc(3*ms, func() { tc.does(l) })
-				if _, err := l.Write(ask); err == nil {
-					_, err := l.Read(make([]byte, 4))
-					require.Error(t, err)
-				}
-				told := a.cause.(Attempt)
-				require.Equal(t, Attempt{"a:2181", sent, tc.after, told.Err}, told)
-				require.ErrorIs(t, told, tc.ends)
-			})
+		virtual.Run(t, name, func(t *testing.T) {
+			a := &audience{pressed: pressed{id: 1, timeout: 8000 * ms, left: tc.left}}
+			l := plugged(t, a).dialed()
+			sent := connectRequest
+			if tc.tls {
+				sent, l.dialer.TLS = requestOverTLS, always(new(tls.Config))
+			}
+			time.AfterFunc(3*ms, func() { tc.does(l) })
+			if _, err := l.Write(ask); err == nil {
+				_, err := l.Read(make([]byte, 4))
+				require.Error(t, err)
+			}
+			told := a.cause.(Attempt)
+			require.Equal(t, Attempt{"a:2181", sent, tc.after, told.Err}, told)
+			require.ErrorIs(t, told, tc.ends)
 		})
 	}
 }

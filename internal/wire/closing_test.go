@@ -54,15 +54,13 @@ func TestTheClientsOwnConnectionEndsWithItsOtherEnd(t *testing.T) {
 		"ahead of a request": nil, "amid its length": number(9)[:2], "amid a request": framed(number(0), long(7))[:9],
 		"ahead of the answer": framed(number(0), long(7), number(20_000), long(1), number(0)),
 	} {
-		t.Run(name, func(t *testing.T) {
-			virtual.Test(t, func(t *testing.T) {
-				d := dialerOf(context.Background(), pressed{})
-				c := d.closing()
-				_, err := c.Write(frame)
-				require.NoError(t, err)
-				require.NoError(t, c.Close())
-				d.Await()
-			})
+		virtual.Run(t, name, func(t *testing.T) {
+			d := dialerOf(context.Background(), pressed{})
+			c := d.closing()
+			_, err := c.Write(frame)
+			require.NoError(t, err)
+			require.NoError(t, c.Close())
+			d.Await()
 		})
 	}
 }

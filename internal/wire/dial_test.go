@@ -192,27 +192,25 @@ func TestADialHasItsTimeAndCountsAsSlowOnlyIfItHasUsedThatUp(t *testing.T) {
 		"refused, in an eighth of the timeout": {5000 * ms, 1000 * ms, false, refused, 0},
 		"refused when the time is up":          {500 * ms, 500 * ms, true, refused, 1},
 	} {
-		t.Run(name, func(t *testing.T) {
-			virtual.Test(t, func(t *testing.T) {
-				s := &failing{pressed: pressed{id: 1, timeout: 8000 * ms}}
-				d := NewDialer(t.Context(), s, Options{Hosts: NewHosts(), Log: s, Dial: func(_, _ string, limit time.Duration) (net.Conn, error) {
-					require.Equal(t, c.limit, limit)
-					if c.late {
-						time.Sleep(limit + 1)
-					}
-					return nil, c.err
-				}})
-				require.NoError(t, d.Hosts.Init([]string{"a", "b", "c"}))
-				conn, err := d.Connect("tcp", "a", c.asked)
-				require.Nil(t, conn)
-				require.ErrorIs(t, err, c.err)
-				require.Equal(t, []error{c.err}, s.heard)
-				require.Equal(t, c.slow, d.slow.Load())
-				d.Dial = new(pipes).dial
-				_, err = d.Connect("tcp", "b", c.asked)
-				require.NoError(t, err)
-				require.Equal(t, []error{c.err, Attempt{Server: "b", Sent: connectRequest}}, s.heard, "the server has to answer yet")
-			})
+		virtual.Run(t, name, func(t *testing.T) {
+			s := &failing{pressed: pressed{id: 1, timeout: 8000 * ms}}
+			d := NewDialer(t.Context(), s, Options{Hosts: NewHosts(), Log: s, Dial: func(_, _ string, limit time.Duration) (net.Conn, error) {
+				require.Equal(t, c.limit, limit)
+				if c.late {
+					time.Sleep(limit + 1)
+				}
+				return nil, c.err
+			}})
+			require.NoError(t, d.Hosts.Init([]string{"a", "b", "c"}))
+			conn, err := d.Connect("tcp", "a", c.asked)
+			require.Nil(t, conn)
+			require.ErrorIs(t, err, c.err)
+			require.Equal(t, []error{c.err}, s.heard)
+			require.Equal(t, c.slow, d.slow.Load())
+			d.Dial = new(pipes).dial
+			_, err = d.Connect("tcp", "b", c.asked)
+			require.NoError(t, err)
+			require.Equal(t, []error{c.err, Attempt{Server: "b", Sent: connectRequest}}, s.heard, "the server has to answer yet")
 		})
 	}
 }

@@ -90,19 +90,17 @@ func TestARequestIsWrittenAsGoZookeeperWritesIt(t *testing.T) {
 			func(c *zk.Conn) { _, _ = c.Multi(&zk.CheckVersionRequest{Path: "/b", Version: -1}) },
 		},
 	} {
-		t.Run(name, func(t *testing.T) {
-			virtual.Test(t, func(t *testing.T) {
-				conn, asked := goZookeeper(t, func() int32 { return noNode })
-				tc.theirs(conn)
-				want := <-asked
-				l := plugged(t, lively()).greeted(1, ms)
-				l.Send(tc.ours)
-				synctest.Wait()
-				got := <-l.got
-				require.Equal(t, number(firstXid), got[4:8])
-				require.Equal(t, want, slices.Concat(got[:4], want[4:8], got[8:]), "but for its xid")
-				require.Equal(t, len(want)-4, tc.ours.Size())
-			})
+		virtual.Run(t, name, func(t *testing.T) {
+			conn, asked := goZookeeper(t, func() int32 { return noNode })
+			tc.theirs(conn)
+			want := <-asked
+			l := plugged(t, lively()).greeted(1, ms)
+			l.Send(tc.ours)
+			synctest.Wait()
+			got := <-l.got
+			require.Equal(t, number(firstXid), got[4:8])
+			require.Equal(t, want, slices.Concat(got[:4], want[4:8], got[8:]), "but for its xid")
+			require.Equal(t, len(want)-4, tc.ours.Size())
 		})
 	}
 }

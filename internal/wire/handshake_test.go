@@ -25,28 +25,26 @@ func TestAConnectRequestWaitsBehindItsLengthWhileALeaseRunsAndForNoLongerThanItC
 		"a long lease":  {left: 8000 * ms, waits: 125 * ms},
 		"a short lease": {left: 800 * ms, waits: 50 * ms},
 	} {
-		t.Run(name, func(t *testing.T) {
-			virtual.Test(t, func(t *testing.T) {
-				a := &audience{pressed: pressed{id: 1, timeout: 8000 * ms, left: tc.left}}
-				l := plugged(t, a).dialed()
-				began := time.Now()
-				n, err := l.Write(ask)
-				require.NoError(t, err)
-				require.Equal(t, len(ask), n)
-				require.Equal(t, tc.waits, time.Since(began))
-				require.Equal(t, l.dialer.Clock.Now(), l.Asked, "the length alone asks for nothing")
-				require.Equal(t, l.Asked, a.asked)
-				synctest.Wait()
-				if tc.left > 0 {
-					require.Equal(t, ask[:4], <-l.got)
-					require.Equal(t, ask[4:], <-l.got)
-				} else {
-					require.Equal(t, ask, <-l.got)
-				}
-				l.listen()
-				l.says(hello(1))
-				require.Equal(t, []string{"asks", "connected to 1 for 8s", "served"}, a.all())
-			})
+		virtual.Run(t, name, func(t *testing.T) {
+			a := &audience{pressed: pressed{id: 1, timeout: 8000 * ms, left: tc.left}}
+			l := plugged(t, a).dialed()
+			began := time.Now()
+			n, err := l.Write(ask)
+			require.NoError(t, err)
+			require.Equal(t, len(ask), n)
+			require.Equal(t, tc.waits, time.Since(began))
+			require.Equal(t, l.dialer.Clock.Now(), l.Asked, "the length alone asks for nothing")
+			require.Equal(t, l.Asked, a.asked)
+			synctest.Wait()
+			if tc.left > 0 {
+				require.Equal(t, ask[:4], <-l.got)
+				require.Equal(t, ask[4:], <-l.got)
+			} else {
+				require.Equal(t, ask, <-l.got)
+			}
+			l.listen()
+			l.says(hello(1))
+			require.Equal(t, []string{"asks", "connected to 1 for 8s", "served"}, a.all())
 		})
 	}
 }
@@ -130,36 +128,34 @@ func TestAServerThatDoesNotAnswerTheConnectRequestIsGivenUpAndOnlyThenCountsAsSl
 		"it hangs up earlier":                          {session: 1, hangsUp: 999 * ms, limit: 999 * ms},
 		"it says that the session is over and no more": {session: 1, expires: true, limit: 1000 * ms, slow: 1},
 	} {
-		t.Run(name, func(t *testing.T) {
-			virtual.Test(t, func(t *testing.T) {
-				a := &audience{pressed: pressed{id: tc.session, timeout: 8000 * ms}}
-				p := plugged(t, a)
-				l := p.dialed()
-				began := time.Now()
-				require.NoError(t, l.SetWriteDeadline(began.Add(ms)))
-				require.Zero(t, l.conn.deadline)
-				_, err := l.Write(ask)
-				require.NoError(t, err)
-				require.NoError(t, l.SetReadDeadline(began.Add(ms)))
-				require.NoError(t, l.SetReadDeadline(time.Time{}))
-				l.listen()
-				if tc.hangsUp > 0 {
-					p.Clock.Step(time.Hour) // the machine sleeps
-					time.AfterFunc(tc.hangsUp, func() { l.server.Close() })
-				}
-				if tc.expires {
-					l.says(hello(0))
-					require.Zero(t, p.Watches().Connection, "no session is on it")
-				}
-				<-l.over
-				require.Equal(t, tc.limit, time.Since(began))
-				require.False(t, l.isUp())
-				require.Equal(t, tc.slow, p.slow.Load())
-				require.Equal(t, tc.hangsUp == 0, errors.Is(a.cause, os.ErrDeadlineExceeded), "%v", a.cause)
-				told := a.all()
-				require.Equal(t, "ended", told[len(told)-1])
-				require.NotContains(t, told[:len(told)-1], "ended")
-			})
+		virtual.Run(t, name, func(t *testing.T) {
+			a := &audience{pressed: pressed{id: tc.session, timeout: 8000 * ms}}
+			p := plugged(t, a)
+			l := p.dialed()
+			began := time.Now()
+			require.NoError(t, l.SetWriteDeadline(began.Add(ms)))
+			require.Zero(t, l.conn.deadline)
+			_, err := l.Write(ask)
+			require.NoError(t, err)
+			require.NoError(t, l.SetReadDeadline(began.Add(ms)))
+			require.NoError(t, l.SetReadDeadline(time.Time{}))
+			l.listen()
+			if tc.hangsUp > 0 {
+				p.Clock.Step(time.Hour) // the machine sleeps
+				time.AfterFunc(tc.hangsUp, func() { l.server.Close() })
+			}
+			if tc.expires {
+				l.says(hello(0))
+				require.Zero(t, p.Watches().Connection, "no session is on it")
+			}
+			<-l.over
+			require.Equal(t, tc.limit, time.Since(began))
+			require.False(t, l.isUp())
+			require.Equal(t, tc.slow, p.slow.Load())
+			require.Equal(t, tc.hangsUp == 0, errors.Is(a.cause, os.ErrDeadlineExceeded), "%v", a.cause)
+			told := a.all()
+			require.Equal(t, "ended", told[len(told)-1])
+			require.NotContains(t, told[:len(told)-1], "ended")
 		})
 	}
 }

@@ -112,29 +112,27 @@ func TestAWriteThatFailsEndsTheConnectionWhoeverHearsOfIt(t *testing.T) {
 		"a request of a session's end":   {OpCloseSession, true, nil},
 		"a login as the session is over": {OpSetAuth, true, nil},
 	} {
-		t.Run(name, func(t *testing.T) {
-			virtual.Test(t, func(t *testing.T) {
-				a := lively()
-				p := plugged(t, a)
-				ctx, end := context.WithCancel(t.Context())
-				defer end()
-				p.ctx = ctx
-				l := p.greeted(1, ms)
-				a.all()
-				l.conn.write = context.DeadlineExceeded
-				if tc.closed {
-					end()
-				}
-				frame := framed(number(7), number(tc.op), at("/lock", 0))
-				n, err := l.Write(frame)
-				require.True(t, err == tc.err, "%v", err)
-				require.Equal(t, []string{"ended"}, a.all())
-				require.Equal(t, context.DeadlineExceeded, a.cause)
-				if tc.err == nil {
-					require.Equal(t, len(frame), n)
-					require.Error(t, <-l.over, "the client learns it by reading")
-				}
-			})
+		virtual.Run(t, name, func(t *testing.T) {
+			a := lively()
+			p := plugged(t, a)
+			ctx, end := context.WithCancel(t.Context())
+			defer end()
+			p.ctx = ctx
+			l := p.greeted(1, ms)
+			a.all()
+			l.conn.write = context.DeadlineExceeded
+			if tc.closed {
+				end()
+			}
+			frame := framed(number(7), number(tc.op), at("/lock", 0))
+			n, err := l.Write(frame)
+			require.True(t, err == tc.err, "%v", err)
+			require.Equal(t, []string{"ended"}, a.all())
+			require.Equal(t, context.DeadlineExceeded, a.cause)
+			if tc.err == nil {
+				require.Equal(t, len(frame), n)
+				require.Error(t, <-l.over, "the client learns it by reading")
+			}
 		})
 	}
 }
@@ -262,25 +260,23 @@ func TestARequestThatWasAnsweredLongEnoughAgoHasTouchedTheSession(t *testing.T) 
 		"a ping":    {xidPing, opPing, true},
 		"a login":   {1, OpSetAuth, false},
 	} {
-		t.Run(name, func(t *testing.T) {
-			virtual.Test(t, func(t *testing.T) {
-				l := plugged(t, lively()).greeted(1, ms)
-				time.Sleep(1000 * ms)
-				sent := l.dialer.Clock.Now()
-				l.sends(tc.xid, tc.op)
-				time.Sleep(10 * ms)
-				l.says(answer(tc.xid, 0))
-				time.Sleep(2000*ms - 1) // the ticks that a touch takes to the leader
-				require.Equal(t, l.Asked, l.dialer.Lease.Proof(l.dialer.Clock.Now()).Touched)
-				time.Sleep(time.Nanosecond)
-				want := l.Asked
-				if tc.touches {
-					want = sent
-				}
-				p := l.dialer.Lease.Proof(l.dialer.Clock.Now())
-				require.Equal(t, want, p.Touched)
-				require.Equal(t, l.dialer.Clock.Now(), p.Begun)
-			})
+		virtual.Run(t, name, func(t *testing.T) {
+			l := plugged(t, lively()).greeted(1, ms)
+			time.Sleep(1000 * ms)
+			sent := l.dialer.Clock.Now()
+			l.sends(tc.xid, tc.op)
+			time.Sleep(10 * ms)
+			l.says(answer(tc.xid, 0))
+			time.Sleep(2000*ms - 1) // the ticks that a touch takes to the leader
+			require.Equal(t, l.Asked, l.dialer.Lease.Proof(l.dialer.Clock.Now()).Touched)
+			time.Sleep(time.Nanosecond)
+			want := l.Asked
+			if tc.touches {
+				want = sent
+			}
+			p := l.dialer.Lease.Proof(l.dialer.Clock.Now())
+			require.Equal(t, want, p.Touched)
+			require.Equal(t, l.dialer.Clock.Now(), p.Begun)
 		})
 	}
 }
@@ -321,21 +317,19 @@ func TestASlowWriteLeavesADoubtAndASlowReadNone(t *testing.T) {
 		"a quick delete": {OpDelete, 32 * ms, 0},
 		"a slow read":    {OpGetData, 1000 * ms, 0},
 	} {
-		t.Run(name, func(t *testing.T) {
-			virtual.Test(t, func(t *testing.T) {
-				a := lively()
-				a.timeout = session
-				l := plugged(t, a).greeted(1, ms)
-				l.sends(1, OpExists)
-				time.Sleep(20 * ms) // of which a 256th of the timeout is quick
-				l.says(answer(1, 0))
-				l.sends(2, tc.op)
-				time.Sleep(tc.takes)
-				l.says(answer(2, noNode))
-				now := l.dialer.Clock.Now()
-				l.dialer.Lease.Prove(lease.Proof{Begun: now}, true, now) // the next would count as the second of two T/16 later
-				require.Equal(t, tc.doubt, max(l.dialer.Lease.Doubted(now), 0))
-			})
+		virtual.Run(t, name, func(t *testing.T) {
+			a := lively()
+			a.timeout = session
+			l := plugged(t, a).greeted(1, ms)
+			l.sends(1, OpExists)
+			time.Sleep(20 * ms) // of which a 256th of the timeout is quick
+			l.says(answer(1, 0))
+			l.sends(2, tc.op)
+			time.Sleep(tc.takes)
+			l.says(answer(2, noNode))
+			now := l.dialer.Clock.Now()
+			l.dialer.Lease.Prove(lease.Proof{Begun: now}, true, now) // the next would count as the second of two T/16 later
+			require.Equal(t, tc.doubt, max(l.dialer.Lease.Doubted(now), 0))
 		})
 	}
 }

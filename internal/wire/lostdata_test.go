@@ -172,15 +172,13 @@ func TestEachOtherOutcomeLeavesTheTransactionNamed(t *testing.T) {
 		},
 		"no answer": func(_ *plug, l *line) { <-l.over },
 	} {
-		t.Run(name, func(t *testing.T) {
-			virtual.Test(t, func(t *testing.T) {
-				p := plugged(t, goingOn())
-				for range 20 {
-					l, named := p.asks(resumes)
-					require.True(t, named)
-					outcome(p, l)
-				}
-			})
+		virtual.Run(t, name, func(t *testing.T) {
+			p := plugged(t, goingOn())
+			for range 20 {
+				l, named := p.asks(resumes)
+				require.True(t, named)
+				outcome(p, l)
+			}
 		})
 	}
 }

@@ -279,24 +279,22 @@ func TestAnAnswerThatIsNotToTheNextRequestOrCannotBeReadEndsTheConnection(t *tes
 		"without its stat":      {framed(number(nth(0)), long(1), number(0), text("a")), "an answer to operation 4 that cannot be read"},
 		"too long":              {slices.Concat(number(longestAnswer+1), number(nth(0))), "a frame of 67108865 bytes, and 67108864 are the most that is taken"},
 	} {
-		t.Run(name, func(t *testing.T) {
-			virtual.Test(t, func(t *testing.T) {
-				a := lively()
-				l := plugged(t, a).greeted(1, ms)
-				ours := []*Request{reading("/a"), reading("/b")}
-				l.Send(ours...)
-				synctest.Wait()
-				a.all()
-				l.says(tc.says)
-				want := Malformed{"a:2181", tc.what}
-				require.Equal(t, want, <-l.over)
-				require.Equal(t, want, a.cause)
-				require.Equal(t, []string{"warns", "ended"}, a.all())
-				require.False(t, l.isUp())
-				for _, r := range ours {
-					<-r.Done()
-				}
-			})
+		virtual.Run(t, name, func(t *testing.T) {
+			a := lively()
+			l := plugged(t, a).greeted(1, ms)
+			ours := []*Request{reading("/a"), reading("/b")}
+			l.Send(ours...)
+			synctest.Wait()
+			a.all()
+			l.says(tc.says)
+			want := Malformed{"a:2181", tc.what}
+			require.Equal(t, want, <-l.over)
+			require.Equal(t, want, a.cause)
+			require.Equal(t, []string{"warns", "ended"}, a.all())
+			require.False(t, l.isUp())
+			for _, r := range ours {
+				<-r.Done()
+			}
 		})
 	}
 }
@@ -323,30 +321,28 @@ func TestARequestEndsWithItsConnectionWhateverHasBecomeOfIt(t *testing.T) {
 		},
 		"the connection had ended": {before: func(l *line) { l.Close() }, end: func(*line) {}},
 	} {
-		t.Run(name, func(t *testing.T) {
-			virtual.Test(t, func(t *testing.T) {
-				session := lively()
-				l := plugged(t, session).greeted(1, ms)
-				if tc.before != nil {
-					tc.before(l)
-				}
-				then := 0
-				r := reading("/a").Then(func(r *Request) {
-					then++
-					require.Contains(t, session.all(), "ended", "whoever asks again is not to be given this connection")
-					require.ErrorIs(t, r.Err(), zk.ErrConnectionClosed)
-				})
-				l.Send(r)
-				synctest.Wait()
-				tc.end(l)
-				synctest.Wait()
-				require.True(t, latch.IsClosed(r.Done()))
-				require.True(t, latch.IsClosed(r.Written()))
+		virtual.Run(t, name, func(t *testing.T) {
+			session := lively()
+			l := plugged(t, session).greeted(1, ms)
+			if tc.before != nil {
+				tc.before(l)
+			}
+			then := 0
+			r := reading("/a").Then(func(r *Request) {
+				then++
+				require.Contains(t, session.all(), "ended", "whoever asks again is not to be given this connection")
 				require.ErrorIs(t, r.Err(), zk.ErrConnectionClosed)
-				require.False(t, r.Answered())
-				require.Equal(t, 1, then)
-				require.Equal(t, tc.written, r.Link() != nil, "it may have reached the server")
 			})
+			l.Send(r)
+			synctest.Wait()
+			tc.end(l)
+			synctest.Wait()
+			require.True(t, latch.IsClosed(r.Done()))
+			require.True(t, latch.IsClosed(r.Written()))
+			require.ErrorIs(t, r.Err(), zk.ErrConnectionClosed)
+			require.False(t, r.Answered())
+			require.Equal(t, 1, then)
+			require.Equal(t, tc.written, r.Link() != nil, "it may have reached the server")
 		})
 	}
 }
@@ -362,26 +358,24 @@ func TestNothingOfOursGoesOutBeforeTheLoginIsOver(t *testing.T) {
 		"go-zookeeper goes on":  {func(l *line) { l.sends(2, OpGetData) }, true},
 		"a ping is sent":        {func(l *line) { l.sends(xidPing, opPing) }, true},
 	} {
-		t.Run(name, func(t *testing.T) {
-			virtual.Test(t, func(t *testing.T) {
-				p := plugged(t, lively())
-				p.Logins = make([]Credential, 1)
-				l := p.greeted(1, ms)
-				r := reading("/a")
-				l.Send(r)
-				synctest.Wait()
-				require.Empty(t, l.got)
-				l.sends(1, OpSetAuth)
-				require.Equal(t, OpSetAuth, opOf(<-l.got))
-				require.Empty(t, l.got)
-				tc.then(l)
-				synctest.Wait()
-				require.Equal(t, tc.goes, latch.IsClosed(r.Written()))
-				require.Equal(t, tc.goes, len(l.got) > 0)
-				l.Close()
-				synctest.Wait()
-				require.ErrorIs(t, r.Err(), zk.ErrConnectionClosed)
-			})
+		virtual.Run(t, name, func(t *testing.T) {
+			p := plugged(t, lively())
+			p.Logins = make([]Credential, 1)
+			l := p.greeted(1, ms)
+			r := reading("/a")
+			l.Send(r)
+			synctest.Wait()
+			require.Empty(t, l.got)
+			l.sends(1, OpSetAuth)
+			require.Equal(t, OpSetAuth, opOf(<-l.got))
+			require.Empty(t, l.got)
+			tc.then(l)
+			synctest.Wait()
+			require.Equal(t, tc.goes, latch.IsClosed(r.Written()))
+			require.Equal(t, tc.goes, len(l.got) > 0)
+			l.Close()
+			synctest.Wait()
+			require.ErrorIs(t, r.Err(), zk.ErrConnectionClosed)
 		})
 	}
 }
@@ -396,24 +390,22 @@ func TestSendReturnsBeforeThenIsCalled(t *testing.T) {
 		"the request is too long":  func(*line) {},
 		"it is answered at once":   nil,
 	} {
-		t.Run(name, func(t *testing.T) {
-			virtual.Test(t, func(t *testing.T) {
-				l := plugged(t, lively()).greeted(1, ms)
-				sent, path := make(chan struct{}), "/a"
-				if spoil != nil {
-					spoil(l)
-					path += strings.Repeat("a", longestRequest)
-				}
-				r := reading(path).Then(func(*Request) { <-sent })
-				l.Send(r)
-				close(sent)
-				if spoil == nil {
-					synctest.Wait()
-					l.says(said(nth(0), "a"))
-				}
-				<-r.Done()
-				require.Equal(t, spoil == nil, r.Answered())
-			})
+		virtual.Run(t, name, func(t *testing.T) {
+			l := plugged(t, lively()).greeted(1, ms)
+			sent, path := make(chan struct{}), "/a"
+			if spoil != nil {
+				spoil(l)
+				path += strings.Repeat("a", longestRequest)
+			}
+			r := reading(path).Then(func(*Request) { <-sent })
+			l.Send(r)
+			close(sent)
+			if spoil == nil {
+				synctest.Wait()
+				l.says(said(nth(0), "a"))
+			}
+			<-r.Done()
+			require.Equal(t, spoil == nil, r.Answered())
 		})
 	}
 }

@@ -76,39 +76,37 @@ func TestTheNextAddressOfANameIsDialledIfOneRefusesOrIsSlow(t *testing.T) {
 		"all refuse, the first one says": {[]fate{{ms, refused}, {ms, later}, {ms, later}}, 3 * ms, refused},
 		"there is none":                  {nil, 0, &net.AddrError{Err: "there is no address"}},
 	} {
-		t.Run(name, func(t *testing.T) {
-			virtual.Test(t, func(t *testing.T) {
-				ctx, cancel := context.WithTimeout(t.Context(), 1200*ms)
-				defer cancel()
-				addresses, fates := []string(nil), map[string]fate{}
-				for i, f := range tc.addresses {
-					addresses = append(addresses, strconv.Itoa(i))
-					fates[addresses[i]] = f
+		virtual.Run(t, name, func(t *testing.T) {
+			ctx, cancel := context.WithTimeout(t.Context(), 1200*ms)
+			defer cancel()
+			addresses, fates := []string(nil), map[string]fate{}
+			for i, f := range tc.addresses {
+				addresses = append(addresses, strconv.Itoa(i))
+				fates[addresses[i]] = f
+			}
+			var open atomic.Int32
+			began := time.Now()
+			conn, err := dialEach(ctx, addresses, func(ctx context.Context, address string) (net.Conn, error) {
+				f := fates[address]
+				if f.after == 0 {
+					<-ctx.Done()
+					return nil, ctx.Err()
 				}
-				var open atomic.Int32
-				began := time.Now()
-				conn, err := dialEach(ctx, addresses, func(ctx context.Context, address string) (net.Conn, error) {
-					f := fates[address]
-					if f.after == 0 {
-						<-ctx.Done()
-						return nil, ctx.Err()
-					}
-					time.Sleep(f.after) // whatever becomes of ctx: each that was begun has to be over
-					if f.err != nil {
-						return nil, f.err
-					}
-					conn, _ := net.Pipe()
-					open.Add(1)
-					return counted{conn, &open}, nil
-				})
-				require.Equal(t, tc.err, err)
-				require.Equal(t, tc.err == nil, conn != nil)
-				if conn != nil {
-					conn.Close()
+				time.Sleep(f.after) // whatever becomes of ctx: each that was begun has to be over
+				if f.err != nil {
+					return nil, f.err
 				}
-				require.Zero(t, open.Load(), "each one that is of no use was closed")
-				require.Equal(t, tc.takes, time.Since(began))
+				conn, _ := net.Pipe()
+				open.Add(1)
+				return counted{conn, &open}, nil
 			})
+			require.Equal(t, tc.err, err)
+			require.Equal(t, tc.err == nil, conn != nil)
+			if conn != nil {
+				conn.Close()
+			}
+			require.Zero(t, open.Load(), "each one that is of no use was closed")
+			require.Equal(t, tc.takes, time.Since(began))
 		})
 	}
 }

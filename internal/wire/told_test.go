@@ -149,30 +149,28 @@ func TestWatchesAreSetAgainFromWhereTheyHaveToldOfAllChanges(t *testing.T) {
 		"set again after it was not confirmed":   {[]rewatch{{dumb: true}, good}, 10, true},
 		"set again after it was not, and it was": {[]rewatch{good, {dumb: true}, good}, 20, true},
 	} {
-		t.Run(name, func(t *testing.T) {
-			virtual.Test(t, func(t *testing.T) {
-				a := lively()
-				p := plugged(t, a)
-				a.id = 0
-				l, _ := p.reconnects(1)
-				a.id = 1
-				require.Equal(t, Standing{Connection: 1, Set: true}, p.Watches(), "there was none before")
-				var named map[int64]bool
-				for i, later := range c.later {
-					l.asksForData()
-					l.says(tells(firstXid, int64(10*(i+1))))
-					l.says(tells(xidEvent, int64(10*(i+1)+5)))
-					l.sends(1, OpGetData)
-					l.says(tells(1, 0))
-					l, _ = p.reconnects(1)
-					require.Equal(t, Standing{Connection: int64(i + 2)}, p.Watches())
-					l.asksForData()
-					l.says(tells(firstXid, int64(10*(i+1)+7)))
-					named = l.rewatches(later)
-				}
-				require.Equal(t, map[int64]bool{c.from: true}, named)
-				require.Equal(t, Standing{Connection: int64(len(c.later) + 1), Set: c.set}, p.Watches())
-			})
+		virtual.Run(t, name, func(t *testing.T) {
+			a := lively()
+			p := plugged(t, a)
+			a.id = 0
+			l, _ := p.reconnects(1)
+			a.id = 1
+			require.Equal(t, Standing{Connection: 1, Set: true}, p.Watches(), "there was none before")
+			var named map[int64]bool
+			for i, later := range c.later {
+				l.asksForData()
+				l.says(tells(firstXid, int64(10*(i+1))))
+				l.says(tells(xidEvent, int64(10*(i+1)+5)))
+				l.sends(1, OpGetData)
+				l.says(tells(1, 0))
+				l, _ = p.reconnects(1)
+				require.Equal(t, Standing{Connection: int64(i + 2)}, p.Watches())
+				l.asksForData()
+				l.says(tells(firstXid, int64(10*(i+1)+7)))
+				named = l.rewatches(later)
+			}
+			require.Equal(t, map[int64]bool{c.from: true}, named)
+			require.Equal(t, Standing{Connection: int64(len(c.later) + 1), Set: c.set}, p.Watches())
 		})
 	}
 }
