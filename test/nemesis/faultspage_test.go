@@ -32,8 +32,7 @@ func TestTheFaultsPageNamesMutantsThatExistAndWhatFindsThem(t *testing.T) {
 	simulated, err := os.ReadFile(filepath.Join(root, "test/mutants/table_test.go"))
 	require.NoError(t, err)
 	for _, row := range regexp.MustCompile("\\| (.*) \\| mutants `").FindAllStringSubmatch(page, -1) {
-		_, name, _ := strings.Cut(row[1], " | ")
-		require.True(t, strings.Contains(string(simulated), fmt.Sprintf("{%q, []edit{", name)), "docs/faults.md names a mutant that is not there: %s", name)
+		require.True(t, strings.Contains(string(simulated), fmt.Sprintf("{%q, []edit{", row[1])), "docs/faults.md names a mutant that is not there: %s", row[1])
 	}
 }
 
