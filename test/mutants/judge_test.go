@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"regexp"
 	"slices"
+	"strings"
 	"time"
 )
 
@@ -67,8 +68,10 @@ func (b *bench) hearings(room string, by []*reaching) []*hearing {
 	var all []*hearing
 	hear := func(from, to time.Duration, of ...string) {
 		for _, of := range of {
-			if h := b.hearing(of, from, to, by); len(h.names) > 0 {
-				all = append(all, h)
+			for _, examples := range []bool{false, true} { // which -failfast does not stop
+				if h := b.hearing(of, examples, from, to, by); len(h.names) > 0 {
+					all = append(all, h)
+				}
 			}
 		}
 	}
@@ -86,11 +89,11 @@ func (b *bench) hearings(room string, by []*reaching) []*hearing {
 	return all
 }
 
-// hearing is those tests of a package that are so much work.
-func (b *bench) hearing(of string, from, to time.Duration, by []*reaching) *hearing {
+// hearing is those tests of a package, or its examples, that are so much work.
+func (b *bench) hearing(of string, examples bool, from, to time.Duration, by []*reaching) *hearing {
 	h := &hearing{tests: b.tests[of]}
 	for _, r := range by {
-		if r.Of == of && r.Name != simulating && r.Work >= from && r.Work < to {
+		if r.Of == of && strings.HasPrefix(r.Name, "Example") == examples && r.Name != simulating && r.Work >= from && r.Work < to {
 			h.names = append(h.names, r.Name)
 			h.usual.took += r.Took
 			h.usual.work += r.Work
