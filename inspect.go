@@ -207,7 +207,6 @@ func (s *Session) children(ctx context.Context, path string) ([]string, error) {
 	case client.Answers(err, zk.ErrNoNode):
 		return nil, nil
 	case err != nil:
-		s.client.Leave(listed)
 		return nil, err
 	}
 	names, _, err := listed.Children()

@@ -169,9 +169,7 @@ func (s *Session) write(ctx context.Context, node string) error {
 			return err
 		}
 		set := wire.NewRequest(wire.Op{Code: wire.OpSetData, Path: node, Data: mark, Version: version})
-		if err = s.client.Ask(ctx, set); err != nil {
-			s.client.Leave(set)
-		}
+		err = s.client.Ask(ctx, set)
 		if !client.Answers(err, zk.ErrBadVersion) {
 			return client.OverQuota(err, node, "the mark")
 		}

@@ -258,7 +258,6 @@ func (s *Session) ping(ctx context.Context) error {
 	check := wire.NewTransaction(client.Check("/"))
 	err := s.client.Ask(ctx, check)
 	if err != nil {
-		s.client.Leave(check)
 		return err
 	}
 	if _, err = check.Results(); client.Answers(err, zk.ErrNoAuth) { // which a majority has committed too

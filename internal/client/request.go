@@ -26,10 +26,15 @@ func failAll(requests []*wire.Request, err error) {
 	}
 }
 
-// Ask sends a request and returns its error, or ctx's if that ends first.
+// Ask sends a request and returns its error, or ctx's if that ends first: then the request counts among
+// what calls have left behind.
 func (c *Client) Ask(ctx context.Context, r *wire.Request) error {
 	c.Send(r)
-	return Wait(ctx, r)
+	err := Wait(ctx, r)
+	if LooksEnded(err) {
+		c.Leave(r)
+	}
+	return err
 }
 
 // Wait returns the error of a request that was sent, or ctx's if that ends first.

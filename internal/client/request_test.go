@@ -28,7 +28,6 @@ func TestARequestIsWaitedForNoLongerThanItsContextLivesAndCountsUntilItIsAnswere
 		read, began := Read("/"), time.Now()
 		require.ErrorIs(t, c.Ask(ctx, read), context.DeadlineExceeded)
 		require.Equal(t, time.Second, time.Since(began))
-		c.Leave(read)
 		synctest.Wait()
 		require.Equal(t, 1, c.cleanups.count)
 		held.Release()

@@ -76,7 +76,6 @@ func (c *contender) read(ctx context.Context) error {
 	s := c.queue.session
 	said := client.Read(c.node)
 	if err := s.client.Ask(ctx, said); err != nil {
-		s.client.Leave(said)
 		return err
 	}
 	content, err := client.ContentOf(said)

@@ -141,10 +141,9 @@ var ofTheLibrary = []judged{
 		{"internal/client/journal.go", "log, dropped := j.logger, j.dropped; dropped > 0", "log, dropped := j.logger, j.dropped; false"},
 	}}, "TestMessagesThatNobodyReadsDoNotPileUp"},
 	{mutant{"a look at a queue that was given up does not count", []edit{
-		{"inspect.go", "\t\ts.client.Leave(listed)\n", ""},
+		{"internal/client/request.go", "\t\tc.Leave(r)\n", ""},
 	}}, "TestLookingAtAQueueAgainAndAgainPilesUpNothingWhileTheServerHangs/Inspect"},
 	{mutant{"a wish for a lock that was given up does not count", []edit{
-		{"revoke.go", "\t\ts.client.Leave(set)\n", ""},
 		{"revoke.go", "\t\ts.client.Leave(read)\n", ""},
 	}}, "TestLookingAtAQueueAgainAndAgainPilesUpNothingWhileTheServerHangs/Revoke"},
 	{mutant{"who has the lock is told by a list alone", []edit{
