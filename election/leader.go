@@ -56,20 +56,10 @@ func Leader(ctx context.Context, s *zklock.Session, path string) (Leadership, er
 	path = c.Below(path)
 	var seen *picture
 	err := c.Persist(ctx, func() (err error) {
-		if err := c.MakeRoom(ctx); err != nil {
-			return err
+		if err = c.MakeRoom(ctx); err == nil {
+			seen, err = look(once{ctx, c}, path, nil)
 		}
-		var shown *picture
-		looked := c.Background(func() (err error) {
-			shown, err = look(once{c.Conn}, path, nil)
-			return err
-		})
-		if err := looked.Wait(ctx); err != nil {
-			looked.Leave(c)
-			return err
-		}
-		seen = shown
-		return nil
+		return err
 	})
 	if err != nil {
 		return Leadership{}, wrap(s, "leader", path, err)
@@ -101,15 +91,26 @@ type reader interface {
 }
 
 // once reads without watches.
-type once struct{ conn *zk.Conn }
+type once struct {
+	ctx    context.Context
+	client *client.Client
+}
 
 func (r once) node(path string) ([]byte, *zk.Stat, alarm, error) {
-	data, stat, err := r.conn.Get(path)
+	read := client.Read(path)
+	if err := r.client.Ask(r.ctx, read); err != nil {
+		return nil, nil, nil, err
+	}
+	data, stat, err := read.Data()
 	return data, stat, nil, err
 }
 
 func (r once) children(path string) ([]string, alarm, error) {
-	names, _, err := r.conn.Children(path)
+	listed := client.Children(path)
+	if err := r.client.Ask(r.ctx, listed); err != nil {
+		return nil, nil, err
+	}
+	names, _, err := listed.Children()
 	return names, nil, err
 }
 
@@ -129,7 +130,7 @@ func look(r reader, path string, before *picture) (*picture, error) {
 	for range mostTries {
 		if len(line) == 0 {
 			names, changed, err := r.children(path)
-			if err != nil && !errors.Is(err, zk.ErrNoNode) {
+			if err != nil && !client.Answers(err, zk.ErrNoNode) {
 				return nil, err
 			}
 			for _, n := range recipe.Queue(names) {
@@ -143,7 +144,7 @@ func look(r reader, path string, before *picture) (*picture, error) {
 		data, stat, changed, err := r.node(node)
 		contender, _ := recipe.Parse(line[0])
 		switch {
-		case errors.Is(err, zk.ErrNoNode), err == nil && !contender.Contends(client.IsEphemeral(stat)):
+		case client.Answers(err, zk.ErrNoNode), err == nil && !contender.Contends(client.IsEphemeral(stat)):
 			line = line[1:]
 			continue
 		case err != nil:

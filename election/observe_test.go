@@ -299,14 +299,17 @@ func TestTheLoopEndsWithItsContextWhateverTheNetworkDoes(t *testing.T) {
 		s := connect(t, server)
 		server.Freeze()
 		defer server.Thaw()
-		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
-		defer cancel()
+		limited := func() context.Context { // whose cause is no server's answer
+			ctx, cancel := context.WithTimeoutCause(t.Context(), time.Second, zk.ErrNoNode)
+			t.Cleanup(cancel)
+			return ctx
+		}
 		begun := time.Now()
-		for range election.Observe(ctx, s, path) {
+		for range election.Observe(limited(), s, path) {
 			require.Fail(t, "nothing is known")
 		}
 		require.LessOrEqual(t, time.Since(begun), 1050*time.Millisecond)
-		_, err := election.Leader(ctx, s, path)
+		_, err := election.Leader(limited(), s, path)
 		require.ErrorIs(t, err, context.DeadlineExceeded)
 	})
 }

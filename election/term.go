@@ -1,9 +1,7 @@
 package election
 
 import (
-	"bytes"
 	"context"
-	"errors"
 	"fmt"
 	"sync/atomic"
 	"time"
@@ -13,6 +11,7 @@ import (
 	"github.com/zklock/zklock"
 	"github.com/zklock/zklock/internal/client"
 	"github.com/zklock/zklock/internal/recipe"
+	"github.com/zklock/zklock/internal/wire"
 )
 
 // Term is the time for which a candidate leads. Its methods may be called from any goroutine.
@@ -147,11 +146,10 @@ func (t *Term) write(ctx context.Context, value []byte) error {
 	if value == nil {
 		value = t.value
 	}
-	node, err := t.say(ctx, leadership(t.since, value))
-	if err != nil {
+	if err := t.say(ctx, leadership(t.since, value)); err != nil {
 		return t.or(err)
 	}
-	t.node, t.value = node, value
+	t.value = value
 	return nil
 }
 
@@ -163,55 +161,47 @@ func (t *Term) or(err error) error {
 	return err
 }
 
-// say has the node say text.
-func (t *Term) say(ctx context.Context, text []byte) (node version, err error) {
-	c, known := client.Of(t.of.session), t.node
-	err = c.Persist(ctx, func() error {
-		if err := c.MakeRoom(ctx); err != nil {
-			return err
+// say has the node say text, beside what others have asked for there.
+func (t *Term) say(ctx context.Context, text []byte) error {
+	c := client.Of(t.of.session)
+	err := c.Persist(ctx, func() error {
+		err := c.MakeRoom(ctx)
+		if err == nil {
+			err = t.set(ctx, c, text)
 		}
-		var now version
-		written := c.Background(func() (err error) {
-			now, err = set(ctx, c.Conn, t.hold.Node(), text, known)
-			return err
-		})
-		switch err := written.Wait(ctx); {
-		case client.Answers(err, zk.ErrNoNode):
+		if client.Answers(err, zk.ErrNoNode) {
 			return client.Permanent(fmt.Errorf("%w: its node is gone", zklock.ErrLost))
-		case err != nil:
-			written.Leave(c)
-			return err
 		}
-		node = now
-		return nil
+		return err
 	})
-	return node, client.OverQuota(err, t.hold.Node(), "the leader's value")
+	return client.OverQuota(err, t.hold.Node(), "the leader's value")
 }
 
-// set writes text on the leader's node, of which it knows so much, and keeps what others have asked
-// for there. One that its caller has left gives way to what is written after it.
-func set(ctx context.Context, conn *zk.Conn, node string, text []byte, known version) (version, error) {
+// set is one try of say, or more if others have written there meanwhile.
+func (t *Term) set(ctx context.Context, c *client.Client, text []byte) error {
+	node := t.hold.Node()
 	for {
 		data := text
-		if known.marked {
+		if t.node.marked {
 			data = recipe.Revoked(text)
 		}
-		stat, err := conn.Set(node, data, known.number)
-		if err == nil {
-			known.number = stat.Version
-			return known, nil
+		err := c.Ask(ctx, wire.NewRequest(wire.Op{Code: wire.OpSetData, Path: node, Data: data, Version: t.node.number}))
+		switch {
+		case err == nil:
+			t.node.number++
+			return nil
+		case !client.Answers(err, zk.ErrBadVersion):
+			return err
 		}
-		if !errors.Is(err, zk.ErrBadVersion) || ctx.Err() != nil {
-			return known, err
+		read := client.Read(node)
+		if err := c.Ask(ctx, read); err != nil {
+			return err
 		}
-		there, stat, err := conn.Get(node)
+		there, err := client.ContentOf(read)
 		if err != nil {
-			return known, err
+			return err
 		}
-		rest, marked := recipe.Revocation(there)
-		known = version{stat.Version, marked}
-		if bytes.Equal(rest, text) {
-			return known, nil
-		}
+		_, marked := recipe.Revocation(there.Data)
+		t.node = version{there.Stat.Version, marked}
 	}
 }
