@@ -114,11 +114,6 @@ func (r once) children(path string) ([]string, alarm, error) {
 	return names, nil, err
 }
 
-// mostTries bounds how often it is looked at once more what has changed meanwhile.
-const mostTries = 100
-
-var errUnsettled = errors.New("the queue changes too fast to be looked at")
-
 // look looks at the first in line. before is what was seen last, if that is of use: who was in line
 // then stands ahead of all who came since. The first in line is so until its node has gone, so that
 // nothing else need be watched.
@@ -127,7 +122,7 @@ func look(r reader, path string, before *picture) (*picture, error) {
 	if before != nil {
 		line = before.line
 	}
-	for range mostTries {
+	for {
 		if len(line) == 0 {
 			names, changed, err := r.children(path)
 			if err != nil && !client.Answers(err, zk.ErrNoNode) {
@@ -152,7 +147,6 @@ func look(r reader, path string, before *picture) (*picture, error) {
 		}
 		return &picture{leader(node, data, stat, before), line, changed}, nil
 	}
-	return nil, errUnsettled
 }
 
 // leader returns what the node of the first in line says, nil if it does not lead.

@@ -85,7 +85,7 @@ type watching struct{ conn *zk.Conn }
 func (r watching) node(path string) ([]byte, *zk.Stat, alarm, error) { return r.conn.GetW(path) }
 
 func (r watching) children(path string) (names []string, changed alarm, err error) {
-	for range mostTries {
+	for {
 		names, _, changed, err = r.conn.ChildrenW(path)
 		if !errors.Is(err, zk.ErrNoNode) {
 			return names, changed, err
@@ -95,5 +95,4 @@ func (r watching) children(path string) (names []string, changed alarm, err erro
 			return nil, changed, err
 		}
 	}
-	return nil, nil, errUnsettled
 }

@@ -236,6 +236,26 @@ func TestOfCuratorsLeaderTheFirstInLineIsSeenWithWhatItsNodeSays(t *testing.T) {
 	})
 }
 
+func TestAnObserverSeesPastAllWhoHaveLeftTheLine(t *testing.T) {
+	inBubble(t, func(t *testing.T, server *zktest.Server) {
+		conn := connect(t, server).Conn()
+		term := campaign(t, connect(t, server), "first")
+		var waiting []string
+		for range 150 {
+			node, err := conn.CreateProtectedEphemeralSequential(path+"/lock-", nil, everybody)
+			require.NoError(t, err)
+			waiting = append(waiting, node)
+		}
+		o := observe(t, connect(t, server)) // knows all of the line
+		require.Equal(t, []string{"first"}, o.sees())
+		for _, node := range waiting {
+			require.NoError(t, conn.Delete(node, -1))
+		}
+		require.NoError(t, term.Resign(t.Context()))
+		require.Equal(t, []string{nobody}, o.sees())
+	})
+}
+
 func TestAnElectionIsBelowTheSessionsChroot(t *testing.T) {
 	inBubble(t, func(t *testing.T, server *zktest.Server) {
 		s, err := zklock.Connect(t.Context(), []string{server.PipeAddr() + "/team"}, timeout, zklock.WithDialer(server.Dial))
