@@ -58,6 +58,9 @@ func TestAnObserverWhoseWatchesAreLostLooksAgain(t *testing.T) {
 				then(place, o)
 				time.Sleep(4 * time.Second)
 				require.Equal(t, []string{"two"}, o.sees())
+				require.Zero(t, requests(server, func() {
+					require.Equal(t, []string{"two"}, observe(t, observing).sees())
+				}), "the watch of this connection stands")
 				require.NoError(t, term.Resign(t.Context()))
 				require.Equal(t, []string{nobody}, o.sees())
 			})

@@ -72,9 +72,7 @@ func (e *Election) Run(ctx context.Context, lead func(ctx context.Context, term 
 		if !again {
 			return err
 		}
-		if err := client.Of(e.session).Sleep(ctx, pause); err != nil {
-			return e.wrap("run", err)
-		}
+		_ = client.Of(e.session).Sleep(ctx, pause) // what ends it ends the next campaign
 	}
 }
 
@@ -92,7 +90,7 @@ func (e *Election) serve(ctx context.Context, lead func(context.Context, *Term) 
 		returned = lead(term.ctx, term)
 		term.hold.Valid() // no timer may have run yet that tells of a loss
 		over = term.Err()
-		return returned
+		return nil
 	})
 	switch {
 	case term == nil:

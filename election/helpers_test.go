@@ -48,6 +48,14 @@ func newElection(t *testing.T, s *zklock.Session, opts ...election.Option) *elec
 	return e
 }
 
+// limited is a context that ends in a second, by a cause that is no server's answer.
+func limited(t *testing.T) context.Context {
+	t.Helper()
+	ctx, cancel := context.WithTimeoutCause(t.Context(), time.Second, zk.ErrNoNode)
+	t.Cleanup(cancel)
+	return ctx
+}
+
 // campaign leads with that value.
 func campaign(t *testing.T, s *zklock.Session, value string) *election.Term {
 	t.Helper()

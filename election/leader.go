@@ -16,7 +16,7 @@ import (
 
 // Leadership is that somebody leads.
 type Leadership struct {
-	Value   []byte    // what the leader says of itself: see [WithValue]; of others than this package's all that its node says
+	Value   []byte    // what the leader says of itself: see [WithValue]; of others than this package's what its node says beside Host and PID
 	Token   int64     // the fencing token of its term
 	Since   time.Time // when it began, by the leader's clock; of others than this package's, when their nodes were made
 	Session int64     // the leader's ZooKeeper session
@@ -30,7 +30,7 @@ func (l *Leadership) same(m *Leadership) bool {
 	if l == nil || m == nil {
 		return l == m
 	}
-	return l.Token == m.Token && l.Since.Equal(m.Since) && slices.Equal(l.Value, m.Value)
+	return l.Token == m.Token && slices.Equal(l.Value, m.Value)
 }
 
 // told returns l as a caller is told of it, who may keep it.

@@ -8,7 +8,6 @@ import (
 	"github.com/go-zookeeper/zk"
 
 	"github.com/zklock/zklock"
-	"github.com/zklock/zklock/internal/backoff"
 	"github.com/zklock/zklock/internal/client"
 )
 
@@ -41,7 +40,7 @@ func observe(ctx context.Context, s *zklock.Session, path string, yield func(*Le
 	c := client.Of(s)
 	place := placeOf(c, path)
 	var last *Leadership
-	for first := true; ; {
+	for first := true; ctx.Err() == nil; {
 		moved := c.Changed()
 		seen, err := place.see(ctx)
 		if err != nil {
@@ -49,34 +48,26 @@ func observe(ctx context.Context, s *zklock.Session, path string, yield func(*Le
 		}
 		if first || !seen.leader.same(last) {
 			first, last = false, seen.leader
-			if !yield(last) || client.HasEnded(ctx) {
+			if !yield(last) {
 				return nil
 			}
 		}
 		select {
 		case <-moved:
 		case <-seen.watch.over:
-		case <-s.Closed():
 		case <-ctx.Done():
-			return nil
 		}
 	}
+	return nil
 }
 
 // see returns what is so now, as soon as there is a connection.
 func (p *place) see(ctx context.Context) (seen *sight, err error) {
-	for failures := 0; ; failures++ {
-		if _, err := p.client.Await(ctx, client.AnySession); err != nil {
-			return nil, err
-		}
+	err = p.client.Persist(ctx, func() (err error) {
 		seen, err = p.look().wait(ctx)
-		if err == nil || client.Refused(err) || client.HasEnded(ctx) || errors.Is(err, zklock.ErrClosed) {
-			return seen, err
-		}
-		if err := p.client.Sleep(ctx, backoff.Before(failures)); err != nil {
-			return seen, err
-		}
-	}
+		return err
+	})
+	return seen, err
 }
 
 // watching reads with watches; of an election that is not there, one on its path.

@@ -2,6 +2,7 @@ package election_test
 
 import (
 	"context"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -97,14 +98,14 @@ func TestAnObserverAsksOnceForEachChangeAndNeverWhileNothingChanges(t *testing.T
 			return node
 		}
 		first := candidate("first")
-		second, third := candidate("second"), candidate("third")
+		second, third, fourth := candidate("second"), candidate("third"), ""
 		seen := connect(t, server)
 		var o, same *observer
 		require.Equal(t, 2, requests(server, func() {
 			o, same = observe(t, seen), observe(t, seen)
 		}), "the list and the leader, for all observers of the session")
 		require.Zero(t, requests(server, func() {
-			candidate("fourth")
+			fourth = candidate("fourth")
 			require.NoError(t, conn.Delete(third, -1))
 			time.Sleep(time.Hour)
 		}), "candidates are no matter of the observers'")
@@ -118,6 +119,8 @@ func TestAnObserverAsksOnceForEachChangeAndNeverWhileNothingChanges(t *testing.T
 		require.Equal(t, 3, requests(server, func() { require.NoError(t, conn.Delete(second, -1)) }),
 			"the next one known has gone, so that there is a list to ask for")
 		require.Equal(t, []string{"fourth"}, o.sees())
+		require.Equal(t, 1, requests(server, func() { require.NoError(t, conn.Delete(fourth, -1)) }), "nobody else is known")
+		require.Equal(t, []string{nobody}, o.sees())
 		require.Zero(t, requests(server, func() {
 			server.CutSession(seen.ID())
 			time.Sleep(time.Minute)
@@ -236,6 +239,34 @@ func TestOfCuratorsLeaderTheFirstInLineIsSeenWithWhatItsNodeSays(t *testing.T) {
 	})
 }
 
+func TestOfALocksHolderItIsSeenWhatItsNodeSays(t *testing.T) {
+	inBubble(t, func(t *testing.T, server *zktest.Server) {
+		s := connect(t, server)
+		term, o := campaign(t, s, "one"), observe(t, s)
+		l, err := zklock.New(s, path)
+		require.NoError(t, err)
+		var waiting sync.WaitGroup
+		waiting.Go(func() { _, _ = l.Acquire(t.Context()) })
+		require.Equal(t, []string{"one"}, o.sees())
+		node := path + "/" + slices.Max(server.Children(path))
+		says := func(data []byte) {
+			_, err := s.Conn().Set(node, data, -1)
+			require.NoError(t, err)
+		}
+		says([]byte("__REVOKE__")) // by which Curator replaces what it said
+		require.NoError(t, term.Resign(t.Context()))
+		waiting.Wait()
+		require.Equal(t, []string{nobody}, o.sees(), "who leads has yet to say so")
+		says(nil)
+		require.Equal(t, []string{""}, o.sees())
+		says([]byte("whatever"))
+		require.Equal(t, []string{"whatever"}, o.sees())
+		says([]byte("host=web1 pid=7"))
+		require.Equal(t, []string{""}, o.sees())
+		require.Equal(t, "web1", o.latest().Host)
+	})
+}
+
 func TestAnObserverSeesPastAllWhoHaveLeftTheLine(t *testing.T) {
 	inBubble(t, func(t *testing.T, server *zktest.Server) {
 		conn := connect(t, server).Conn()
@@ -253,6 +284,43 @@ func TestAnObserverSeesPastAllWhoHaveLeftTheLine(t *testing.T) {
 		}
 		require.NoError(t, term.Resign(t.Context()))
 		require.Equal(t, []string{nobody}, o.sees())
+	})
+}
+
+// One of them is of a path that is not there yet.
+func TestALookWhoseAnswerIsLostIsMadeAgain(t *testing.T) {
+	for _, op := range []zktest.Op{zktest.OpGetChildren2, zktest.OpExists, zktest.OpGetData} {
+		inBubble(t, func(t *testing.T, server *zktest.Server) {
+			place := server.Client("observer")
+			observing := connect(t, server, zklock.WithDialer(place.Dial))
+			if op == zktest.OpGetData {
+				campaign(t, connect(t, server), "before")
+			}
+			lost := server.DropReply(op, zktest.OnClient(place))
+			o := observe(t, observing)
+			<-lost.Struck()
+			time.Sleep(time.Minute)
+			if op != zktest.OpGetData {
+				campaign(t, connect(t, server), "then")
+			}
+			require.NotEqual(t, nobody, last(o.sees()))
+		})
+	}
+}
+
+func TestAnObserverEndsWithItsSessionThoughAnAnswerComesMeanwhile(t *testing.T) {
+	inBubble(t, func(t *testing.T, server *zktest.Server) {
+		campaign(t, connect(t, server), "one")
+		s := connect(t, server)
+		held := server.HoldReply(zktest.OpGetData)
+		o := observe(t, s)
+		<-held.Struck()
+		closed := make(chan error, 1)
+		go func() { closed <- s.Close() }()
+		synctest.Wait()
+		held.Release()
+		require.NoError(t, <-closed)
+		require.ErrorIs(t, within(t, time.Second, o.ended), zklock.ErrClosed)
 	})
 }
 
@@ -305,6 +373,7 @@ func TestNothingIsToldAfterTheEndOfTheContext(t *testing.T) {
 		term := campaign(t, s, "one")
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()
+		observe(t, s) // has looked already when the loop would go on
 		for leader := range election.Observe(ctx, s, path) {
 			require.Equal(t, "one", string(leader.Value))
 			cancel()
@@ -319,17 +388,15 @@ func TestTheLoopEndsWithItsContextWhateverTheNetworkDoes(t *testing.T) {
 		s := connect(t, server)
 		server.Freeze()
 		defer server.Thaw()
-		limited := func() context.Context { // whose cause is no server's answer
-			ctx, cancel := context.WithTimeoutCause(t.Context(), time.Second, zk.ErrNoNode)
-			t.Cleanup(cancel)
-			return ctx
-		}
 		begun := time.Now()
-		for range election.Observe(limited(), s, path) {
+		for range election.Observe(limited(t), s, path) {
 			require.Fail(t, "nothing is known")
 		}
 		require.LessOrEqual(t, time.Since(begun), 1050*time.Millisecond)
-		_, err := election.Leader(limited(), s, path)
+		_, err := election.Leader(limited(t), s, path)
 		require.ErrorIs(t, err, context.DeadlineExceeded)
+		server.Cut()
+		_, err = election.Leader(limited(t), s, path)
+		require.ErrorContains(t, err, "no connection")
 	})
 }

@@ -111,9 +111,8 @@ func (p *place) lookAgain(before *sight) (*sight, error) {
 		known = before.picture
 		switch {
 		case !latch.IsClosed(before.watch.over):
-			stands, err := p.stands(connection)
-			if err != nil || stands {
-				return &sight{known, connection, before.watch}, err
+			if p.stands() {
+				return &sight{known, connection, before.watch}, nil
 			}
 		case before.watch.gone && len(known.line) > 0: // a read would tell no more than that
 			known = &picture{leader: known.leader, line: known.line[1:]}
@@ -132,19 +131,14 @@ const (
 	settingLook = 10 * time.Millisecond
 )
 
-// stands reports whether the watches of earlier connections stand over this one, and tell of what has
+// stands reports whether the watches of earlier connections stand over the newest one, and tell of what has
 // changed in between. Those of an earlier session are over.
-func (p *place) stands(connection int64) (bool, error) {
-	for waited := time.Duration(0); waited < settingTime; waited += settingLook {
-		switch standing := p.client.Watches(); {
-		case standing.Connection != connection:
-			return false, client.ErrStale
-		case standing.Set:
-			return true, nil
+func (p *place) stands() bool {
+	for range settingTime / settingLook {
+		if p.client.Watches().Set {
+			return true
 		}
-		if err := p.client.Sleep(p.client.Context(), settingLook); err != nil {
-			return false, err
-		}
+		_ = p.client.Sleep(p.client.Context(), settingLook)
 	}
-	return false, nil
+	return false
 }

@@ -7,6 +7,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/go-zookeeper/zk"
 	"github.com/stretchr/testify/require"
 
 	"github.com/zklock/zklock"
@@ -52,8 +53,14 @@ func TestOfElectionsThatAreObservedNoMoreNothingIsKept(t *testing.T) {
 			for range Observe(ctx, s, "/observed") {
 			}
 		}()
+		_, err = s.Conn().Create("/refused", nil, 0, zk.WorldACL(zk.PermAll&^zk.PermRead))
+		require.NoError(t, err)
+		for _, err := range Observe(t.Context(), s, "/refused") {
+			require.ErrorIs(t, err, zk.ErrNoAuth)
+		}
 		for i := range 200 {
 			look(fmt.Sprint("/over/", i))
+			placeOf(client.Of(s), fmt.Sprint("/never/looked/at/", i))
 		}
 		require.Less(t, len(kept()), 100)
 		require.Contains(t, kept(), "/observed")

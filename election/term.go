@@ -2,7 +2,6 @@ package election
 
 import (
 	"context"
-	"fmt"
 	"sync/atomic"
 	"time"
 
@@ -67,15 +66,7 @@ func (t *Term) Valid() bool { return t.ctx.Err() == nil && t.hold.Valid() }
 // Err returns nil while the term goes on, and then why it has ended: an error that is [zklock.ErrLost]
 // and says why, [zklock.ErrReleased] after [Term.Resign], [ErrRevoked] if Run's function is to return
 // because somebody has asked for the leadership, or the error of Run's context.
-func (t *Term) Err() error {
-	if err := t.hold.Err(); err != nil {
-		return err
-	}
-	if t.ctx.Err() == nil {
-		return nil
-	}
-	return context.Cause(t.ctx)
-}
+func (t *Term) Err() error { return context.Cause(t.ctx) }
 
 // Resign ends the term. In the function of [Election.Run] it ends that function's context at once and
 // returns; the leadership is given up when the function has returned. After [Election.Campaign] it gives
@@ -122,13 +113,12 @@ func (t *Term) announce() {
 func (t *Term) heed() {
 	select {
 	case <-t.hold.Revoked():
+		if !t.byHand {
+			t.end(ErrRevoked)
+		}
+		_ = t.write(t.hold.Context(), nil)
 	case <-t.hold.Context().Done():
-		return
 	}
-	if !t.byHand {
-		t.end(ErrRevoked)
-	}
-	_ = t.write(t.hold.Context(), nil)
 }
 
 // write has the node say that we lead, with that value, nil for the one that there is. An error tells
@@ -168,9 +158,6 @@ func (t *Term) say(ctx context.Context, text []byte) error {
 		err := c.MakeRoom(ctx)
 		if err == nil {
 			err = t.set(ctx, c, text)
-		}
-		if client.Answers(err, zk.ErrNoNode) {
-			return client.Permanent(fmt.Errorf("%w: its node is gone", zklock.ErrLost))
 		}
 		return err
 	})
