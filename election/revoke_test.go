@@ -6,6 +6,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/go-zookeeper/zk"
 	"github.com/stretchr/testify/require"
 
 	"github.com/zklock/zklock"
@@ -134,5 +135,17 @@ func TestAProclaimWhoseAnswerIsLostIsConfirmed(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, "one", string(leader.Value))
 		require.Equal(t, 1, requests(server, func() { require.NoError(t, term.Proclaim(t.Context(), []byte("two"))) }), "the lock's own")
+	})
+}
+
+// Whether the write was done cannot be read.
+func TestAProclaimThatCannotBeConfirmedFails(t *testing.T) {
+	inBubble(t, func(t *testing.T, server *zktest.Server) {
+		s := connect(t, server)
+		term := campaign(t, s, "zero")
+		_, err := s.Conn().SetACL(path+"/"+server.Children(path)[0], zk.WorldACL(zk.PermAll&^zk.PermRead), -1)
+		require.NoError(t, err)
+		server.DropReply(zktest.OpSetData)
+		require.ErrorIs(t, term.Proclaim(t.Context(), []byte("one")), zk.ErrNoAuth)
 	})
 }

@@ -184,10 +184,7 @@ func (t *Term) set(ctx context.Context, c *client.Client, text []byte) error {
 		if err := c.Ask(ctx, read); err != nil {
 			return err
 		}
-		there, err := client.ContentOf(read)
-		if err != nil {
-			return err
-		}
+		there, _ := client.ContentOf(read) // which was answered
 		_, marked := recipe.Revocation(there.Data)
 		t.node = version{there.Stat.Version, marked}
 	}
