@@ -70,6 +70,13 @@ func TestASlowProofOfAHoldLeavesTheNextLockInDoubt(t *testing.T) {
 	assert.Equal(t, 2420*ms, l.ends(connected), "T/16 later")
 }
 
+// A leader that is late may not have asked for the other one yet.
+func TestALeaseThatOneProofBeginsRestsOnATouchThatIsEarly(t *testing.T) {
+	l, connected := after(false)
+	l.Prove(Proof{connected.Add(1300 * ms), connected.Add(1000 * ms), connected.Add(900 * ms)}, false, connected.Add(1301*ms))
+	assert.Equal(t, 2420*ms, l.ends(connected))
+}
+
 // While something is held, or the lease is long, there is a proof before and after: the touches
 // are made sure, which costs nothing then.
 func TestAQuickProofBeginsNoLeaseWhileOneRuns(t *testing.T) {

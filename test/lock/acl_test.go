@@ -20,11 +20,29 @@ func team(t *testing.T, e *apachezk.Ensemble, name string, perms int32) (*zklock
 	return s, zk.DigestACL(perms, name, "secret")
 }
 
+// wrongLists keep their own session out, or are none.
+var wrongLists = map[string][]zk.ACL{
+	"a password for a hash":   {{Perms: zk.PermAll, Scheme: "digest", ID: "ledger:secret"}},
+	"another user's":          zk.DigestACL(zk.PermAll, "ann", "secret"),
+	"nobody may read":         zk.WorldACL(zk.PermAll &^ zk.PermRead),
+	"nobody may create":       zk.WorldACL(zk.PermAll &^ zk.PermCreate),
+	"a scheme without a name": {{Perms: zk.PermAll, Scheme: "sasl", ID: "ledger"}},
+}
+
 func TestWhatOperationsSaysOfACLsIsTrueOfApache(t *testing.T) {
 	t.Parallel()
 	e := apachezk.Run(t)
 	ledger, all := team(t, e, "ledger", zk.PermAll)
 	other, _ := team(t, e, "other", zk.PermAll)
+	for name, wrong := range wrongLists {
+		for what, take := range belowPaths {
+			_, err := take(t.Context(), ledger, "/a/new/one", wrong)
+			require.ErrorContains(t, err, "ACL", "%s: %s", what, name)
+			top, _, err := other.Conn().Children("/")
+			require.NoError(t, err)
+			require.Equal(t, []string{"zookeeper"}, top, "%s: %s", what, name)
+		}
+	}
 	take := func(s *zklock.Session, path string, acl []zk.ACL) error {
 		l, err := zklock.New(s, path, zklock.WithACL(acl))
 		require.NoError(t, err)
@@ -75,42 +93,6 @@ func TestWhatOperationsSaysOfACLsIsTrueOfApache(t *testing.T) {
 	h, err := permits.Acquire(t.Context(), 1)
 	require.NoError(t, err)
 	require.NoError(t, h.Release(t.Context()))
-}
-
-// wrongLists keep their own session out, or are none.
-var wrongLists = map[string][]zk.ACL{
-	"a password for a hash":   {{Perms: zk.PermAll, Scheme: "digest", ID: "ledger:secret"}},
-	"another user's":          zk.DigestACL(zk.PermAll, "ann", "secret"),
-	"nobody may read":         zk.WorldACL(zk.PermAll &^ zk.PermRead),
-	"nobody may create":       zk.WorldACL(zk.PermAll &^ zk.PermCreate),
-	"a scheme without a name": {{Perms: zk.PermAll, Scheme: "sasl", ID: "ledger"}},
-}
-
-func TestApacheKeepsNothingOfAListThatKeepsItsOwnCallOut(t *testing.T) {
-	t.Parallel()
-	e := apachezk.Run(t)
-	ledger, all := team(t, e, "ledger", zk.PermAll)
-	other, _ := team(t, e, "other", zk.PermAll)
-	for name, wrong := range wrongLists {
-		for what, take := range belowPaths {
-			for _, path := range []string{"/new", "/a/new/one"} {
-				_, err := take(t.Context(), ledger, path, wrong)
-				require.ErrorContains(t, err, "ACL", "%s: %s", what, name)
-				top, _, err := other.Conn().Children("/")
-				require.NoError(t, err)
-				require.Equal(t, []string{"zookeeper"}, top, "%s: %s", what, name)
-			}
-		}
-	}
-	for what, take := range belowPaths {
-		path := "/" + what[2:]
-		leave, err := take(t.Context(), ledger, path+"/a/b", all)
-		require.NoError(t, err, what)
-		require.NoError(t, leave(t.Context()))
-		leave, err = take(t.Context(), other, path+"/a/c", zk.WorldACL(zk.PermAll))
-		require.NoError(t, err, what)
-		require.NoError(t, leave(t.Context()))
-	}
 }
 
 // It says by its setting how it makes the id of a user who logs in.

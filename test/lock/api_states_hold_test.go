@@ -21,10 +21,6 @@ var holdCalls = map[string]call{
 		_ = sc.mine.hold.Release(sc.ctx)
 		return sc.says(sc.mine.hold.Release(sc.ctx))
 	},
-	"Check": func(sc *scene) string {
-		_, err := sc.theirs.Conn().Multi(sc.mine.hold.Check())
-		return sentinels(err)
-	},
 	"Token": func(sc *scene) string { return fmt.Sprint(sc.mine.hold.Token() > 0) },
 }
 

@@ -2,7 +2,6 @@ package lock_test
 
 import (
 	"context"
-	"crypto/tls"
 	"net"
 	"strings"
 	"testing"
@@ -15,41 +14,6 @@ import (
 	"github.com/zklock/zklock"
 	"github.com/zklock/zklock/membership"
 )
-
-func TestBadPathsAreRefused(t *testing.T) {
-	s := newSite(t).session()
-	for _, c := range []struct{ path, value, rule string }{
-		{"", "path is empty", "must start with /"},
-		{"locks", `"locks"`, "must start with /"},
-		{"./locks", `"./locks"`, "must start with /"},
-		{"/locks/", `"/locks/"`, "must not end with /"},
-		{"//", `"//"`, "must not end with /"},
-		{"//locks", `"//locks"`, "empty node name"},
-		{"/locks//a", `"/locks//a"`, "empty node name"},
-		{"/.", `"/."`, "relative names are not allowed"},
-		{"/locks/./a", `"/locks/./a"`, "relative names are not allowed"},
-		{"/locks/..", `"/locks/.."`, "relative names are not allowed"},
-		{"/locks/../a", `"/locks/../a"`, "relative names are not allowed"},
-		{"/a\x00b", `"/a\x00b"`, "U+0000 at byte 2, which ZooKeeper refuses"},
-		{"/a\nb", `"/a\nb"`, "U+000A at byte 2"},
-		{"/\x1f", `"/\x1f"`, "U+001F"},
-		{"/\x7f", `"/\x7f"`, "U+007F"},
-		{"/\u009f", `"/\u009f"`, "U+009F"},
-		{"/\ue000", `"/\ue000"`, "U+E000"},
-		{"/\uf8ff", `"/\uf8ff"`, "U+F8FF"},
-		{"/\ufff0", `"/\ufff0"`, "U+FFF0"},
-		{"/\U0001f512", `"/🔒"`, "U+1F512"},
-		{"/", `"/"`, "is the root"},
-		{"/zookeeper", `"/zookeeper"`, "which ZooKeeper keeps for itself"},
-		{"/zookeeper/locks", `"/zookeeper/locks"`, "which ZooKeeper keeps for itself"},
-		{"/a\xffb", `"/a\xffb"`, "not valid UTF-8"},
-	} {
-		l, err := zklock.New(s, c.path)
-		require.Nil(t, l)
-		require.ErrorContains(t, err, c.value)
-		require.ErrorContains(t, err, c.rule)
-	}
-}
 
 func TestABadPathsErrorNamesTheCallAndThePath(t *testing.T) {
 	s := newSite(t).session()
@@ -141,25 +105,6 @@ func TestANilOptionIsRefused(t *testing.T) {
 	}
 }
 
-func TestAsMuchDataAsAServerTakesIsAccepted(t *testing.T) {
-	at := newSite(t)
-	s := at.session()
-	accepted, refused := 0, 1<<20
-	for refused-accepted > 1 {
-		size := (accepted + refused) / 2
-		if _, err := zklock.New(s, at.path, zklock.WithData(make([]byte, size))); err == nil {
-			accepted = size
-		} else {
-			refused = size
-		}
-	}
-	require.Greater(t, accepted, 1<<20-512)
-	l := at.locker(s, zklock.WithData(make([]byte, accepted)))
-	require.NoError(t, l.LockContext(within(t, patience)))
-	at.requireHeld(l.Held(), s)
-	l.Unlock()
-}
-
 func TestBadArgumentsOfConnectAreRefused(t *testing.T) {
 	const server = "127.0.0.1:2181"
 	for name, c := range map[string]struct {
@@ -192,95 +137,6 @@ func TestBadArgumentsOfConnectAreRefused(t *testing.T) {
 			}
 		})
 	}
-}
-
-func TestConnectEndsWithItsContextAndNamesServersAndCause(t *testing.T) {
-	refusing, hanging, foreign := listen(t), listen(t), listen(t)
-	refusing.Close()
-	go answer(foreign, "HTTP/1.1 400 Bad Request\r\n\r\n")
-	for name, c := range map[string]struct {
-		server, cause string
-		options       []zklock.SessionOption
-	}{
-		"unreachable": {server: refusing.Addr().String(), cause: "connection refused"},
-		"unresolvable": {
-			server: "no-such-host.invalid:2181", cause: "lookup ",
-		},
-		"hanging":             {server: hanging.Addr().String(), cause: "has not answered the connect request"},
-		"of another protocol": {server: foreign.Addr().String(), cause: `is no ZooKeeper server: its answer to the connect request begins with "HTTP/1.1`},
-		"not TLS":             {server: sharedServer(t).Addr(), cause: "after the TLS hello, without an answer", options: []zklock.SessionOption{zklock.WithTLS(new(tls.Config))}},
-	} {
-		t.Run(name, func(t *testing.T) {
-			defer goleak.VerifyNone(t, goleak.IgnoreCurrent())
-			failed := func(err error) bool {
-				_, cause, known := strings.Cut(err.Error(), "last cause: ")
-				return known && strings.Contains(cause, c.cause)
-			}
-			givenTime(t, failed, func(ctx context.Context) error {
-				s, err := zklock.Connect(ctx, []string{c.server}, time.Second, c.options...)
-				require.Nil(t, s)
-				require.ErrorContains(t, err, c.server)
-				return err
-			})
-		})
-	}
-	_, err := zklock.Connect(done(), []string{hanging.Addr().String()}, time.Second)
-	require.ErrorIs(t, err, context.Canceled)
-}
-
-// answer says the same to all who connect.
-func answer(l net.Listener, with string) {
-	for {
-		conn, err := l.Accept()
-		if err != nil {
-			return
-		}
-		_, _ = conn.Read(make([]byte, 1024))
-		_, _ = conn.Write([]byte(with))
-		conn.Close()
-	}
-}
-
-// listen returns a listener whose connections nobody serves.
-func listen(t *testing.T) net.Listener {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(t, err)
-	t.Cleanup(func() { l.Close() })
-	return l
-}
-
-func TestUnlockWithoutAHoldPanics(t *testing.T) {
-	at := newSite(t)
-	l := at.stranger()
-	misuse := func() {
-		t.Helper()
-		err := panicOf(t, l.Unlock)
-		require.ErrorIs(t, err, zklock.ErrNotHeld)
-		require.ErrorContains(t, err, at.path)
-		require.ErrorContains(t, err, "no goroutine owns it")
-		require.ErrorIs(t, l.UnlockContext(t.Context()), zklock.ErrNotHeld)
-	}
-	misuse()
-	l.Lock()
-	require.Equal(t, 1, l.HoldCount())
-	l.Unlock()
-	misuse()
-	require.True(t, l.TryLock(), "misuse leaves the lock as it was")
-	require.NoError(t, l.UnlockContext(t.Context()))
-	misuse()
-}
-
-func TestALockOfAClosedSessionIsRefused(t *testing.T) {
-	at := newSite(t)
-	s := at.session()
-	l := at.locker(s)
-	require.NoError(t, s.Close())
-	defer goleak.VerifyNone(t, goleak.IgnoreCurrent())
-	requireRefused(t, l, func(err error) {
-		require.ErrorIs(t, err, zklock.ErrClosed)
-		require.ErrorContains(t, err, at.path)
-	})
 }
 
 // requireRefused checks that every call that takes the lock fails, with an error that check

@@ -3,7 +3,7 @@ package lock_test
 import (
 	"context"
 	"fmt"
-	"net"
+	"strings"
 	"testing"
 	"time"
 
@@ -58,7 +58,7 @@ var misled = map[string]struct {
 		_, err := membership.Join(ctx, w.mine.Session, "/servers", nil)
 		return err
 	}},
-	"Leave": {joined, func(w *hindered, ctx context.Context) error { return w.member.Leave(ctx) }},
+	"Leave": {joinedByUs, func(w *hindered, ctx context.Context) error { return w.member.Leave(ctx) }},
 }
 
 func TestTheCauseOfACtxIsToldAndNotTakenForAnAnswerOfTheServer(t *testing.T) {
@@ -67,14 +67,8 @@ func TestTheCauseOfACtxIsToldAndNotTakenForAnAnswerOfTheServer(t *testing.T) {
 			t.Run(fmt.Sprintf("%s/%v", name, cause), func(t *testing.T) {
 				for end, over := time.Duration(0), false; !over; end += time.Millisecond / 2 {
 					virtual.Test(t, func(t *testing.T) {
-						server := zktest.NewServer(t, zktest.WithLatency(time.Millisecond, time.Millisecond))
-						w := &hindered{scene: &scene{t: t, server: server, ctx: t.Context()}, place: server.Client("mine")}
-						w.mine, w.theirs = w.actorVia(w.place.Dial), w.actor("theirs")
-						defer func() {
-							for _, f := range w.atEnd {
-								f()
-							}
-						}()
+						w := newHindered(t, nil, zktest.WithLatency(time.Millisecond, time.Millisecond))
+						defer w.end()
 						if c.before != nil {
 							c.before(w)
 						}
@@ -96,52 +90,6 @@ func TestTheCauseOfACtxIsToldAndNotTakenForAnAnswerOfTheServer(t *testing.T) {
 	}
 }
 
-// A tunnel may report the end of its own deadline, by which go-zookeeper limits each write, as
-// that of a ctx.
-func TestTheErrorOfAConnectionIsNotTakenForTheEndOfACtx(t *testing.T) {
-	for _, cause := range []error{context.DeadlineExceeded, context.Canceled} {
-		for frames, last := 0, false; !last; frames++ {
-			virtual.Test(t, func(t *testing.T) {
-				b := &bubble{t, zktest.NewServer(t), "/lock"}
-				w := &wire{dial: b.server.Dial}
-				w.arm(1<<30, nil)
-				s, err := zklock.Connect(t.Context(), []string{b.server.PipeAddr()}, longSession,
-					zklock.WithDialer(func(network, address string, timeout time.Duration) (net.Conn, error) {
-						conn, err := w.connect(network, address, timeout)
-						return &tunnel{conn, w, cause}, err
-					}))
-				require.NoError(t, err)
-				defer s.Close()
-				l := b.locker(s)
-				w.arm(frames, nil)
-				require.NoError(t, l.LockContext(t.Context()))
-				require.NoError(t, l.UnlockContext(t.Context()))
-				time.Sleep(time.Second)
-				require.Zero(t, b.queue())
-				last = w.remain()
-			})
-		}
-	}
-}
-
-// tunnel is a connection of which one write fails with an error of its own.
-type tunnel struct {
-	net.Conn
-	wire  *wire
-	cause error
-}
-
-func (c *tunnel) Write(frame []byte) (int, error) {
-	c.wire.mu.Lock()
-	due := c.wire.frames == 0
-	c.wire.mu.Unlock()
-	if due {
-		c.wire.pass()
-		return 0, fmt.Errorf("the tunnel is closed: %w", c.cause)
-	}
-	return c.Conn.Write(frame)
-}
-
 // hookedCtx is a context with code of the user in it.
 type hookedCtx struct {
 	context.Context
@@ -153,90 +101,27 @@ func (c hookedCtx) Err() error {
 	return c.Context.Err()
 }
 
-func TestTheLockIsHeldByAnotherUntilTheMomentOfItsHandover(t *testing.T) {
-	t.Parallel()
-	inBubble(t, func(t *testing.T, b *bubble) {
-		l := b.locker(b.session("mine"), zklock.WithHandoff(4))
-		for range 5000 {
-			h, err := l.Acquire(t.Context())
-			require.NoError(t, err)
-			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
-			released := begin(func() error {
-				time.Sleep(time.Second) // when the waiter's time is up
-				return h.Release(context.Background())
-			})
-			next, err := l.Acquire(ctx)
-			cancel()
-			require.NoError(t, <-released)
-			if err == nil {
-				require.NoError(t, next.Release(t.Context()))
-				continue
-			}
-			require.ErrorIs(t, err, context.DeadlineExceeded)
-			require.ErrorIs(t, err, zklock.ErrLocked)
+func TestACallWithoutAContextSaysSoAndChangesNothing(t *testing.T) {
+	for name, c := range timelyCalls() {
+		if strings.HasSuffix(name, ".TryLock") || strings.HasSuffix(name, ".TryRLock") || strings.Contains(name, " ") {
+			continue
 		}
-	})
-}
-
-func TestAMultiLockerThatIsLockedOnceMoreAsItsSessionIsClosedSaysThat(t *testing.T) {
-	asked := 1
-	for at := 1; asked >= at; at++ { // whenever the call looks at its ctx
-		inBubble(t, func(t *testing.T, b *bubble) {
-			mine, other := b.session("mine"), b.session("other")
-			first, second := must(zklock.New(mine, "/a")), must(zklock.New(other, "/b"))
-			m := must(zklock.NewMulti(first, second))
-			m.Lock()
-			asked = 0
-			err := m.LockContext(hookedCtx{t.Context(), func() {
-				if asked++; asked == at {
-					require.NoError(t, mine.Close())
+		t.Run(name, func(t *testing.T) {
+			virtual.Test(t, func(t *testing.T) {
+				w := newHindered(t, nil)
+				defer w.end()
+				if c.before != nil {
+					c.before(w)
 				}
-			}})
-			if asked >= at {
-				require.ErrorIs(t, err, zklock.ErrClosed)
-			}
+				w.until = time.Now().Add(time.Second)
+				require.PanicsWithValue(t, "zklock: the context is nil", func() { _ = c.call(w, nil) })
+				if name != "membership.Watch" { // which goes on
+					require.NoError(t, c.call(w, t.Context()))
+				}
+			})
 		})
 	}
-}
-
-func TestACallWithoutAContextSaysSo(t *testing.T) {
-	inBubble(t, func(t *testing.T, b *bubble) {
-		s := b.session("here")
-		l, rw, free := b.locker(s), must(zklock.NewRW(s, "/rw")), must(zklock.New(s, "/free"))
-		both, m := must(zklock.NewMulti(must(zklock.New(s, "/first")), must(zklock.New(s, "/second")))), must(membership.Join(t.Context(), s, "/members", nil))
-		h, holds := must(free.Acquire(t.Context())), must(must(zklock.NewMulti(must(zklock.New(s, "/third")))).Acquire(t.Context()))
-		l.Lock()
-		rw.RLock()
-		both.Lock()
-		for name, f := range map[string]func(ctx context.Context){
-			"Ping":        func(ctx context.Context) { s.Ping(ctx) },
-			"Inspect":     func(ctx context.Context) { zklock.Inspect(ctx, s, "/lock") },
-			"HoldFrom":    func(ctx context.Context) { zklock.HoldFrom(ctx) },
-			"Watch":       func(ctx context.Context) { membership.Watch(ctx, s, "/members") },
-			"Update":      func(ctx context.Context) { m.Update(ctx, []byte("new")) },
-			"Leave":       func(ctx context.Context) { m.Leave(ctx) },
-			"Release":     func(ctx context.Context) { h.Release(ctx) },
-			"MultiHold":   func(ctx context.Context) { holds.Release(ctx) },
-			"Unlock":      func(ctx context.Context) { l.UnlockContext(ctx) },
-			"RUnlock":     func(ctx context.Context) { rw.RUnlockContext(ctx) },
-			"UnlockAll":   func(ctx context.Context) { both.UnlockContext(ctx) },
-			"UnlockNone":  func(ctx context.Context) { must(zklock.NewMulti(free)).UnlockContext(ctx) },
-			"LockContext": func(ctx context.Context) { l.LockContext(ctx) },
-			"Acquire":     func(ctx context.Context) { l.Acquire(ctx) },
-			"TryLockFor":  func(ctx context.Context) { l.TryLockFor(ctx, time.Second) },
-			"Do":          func(ctx context.Context) { l.Do(ctx, func(context.Context) error { return nil }) },
-			"MultiLocker": func(ctx context.Context) { must(zklock.NewMulti(l)).LockContext(ctx) },
-			"Semaphore":   func(ctx context.Context) { b.semaphore(s, 1).Acquire(ctx, 1) },
-			"Connect":     func(ctx context.Context) { zklock.Connect(ctx, []string{"localhost"}, time.Second) },
-			"Revoke":      func(ctx context.Context) { zklock.Revoke(ctx, s, "/lock") },
-			"Join":        func(ctx context.Context) { membership.Join(ctx, s, "/members", nil) },
-		} {
-			require.PanicsWithValue(t, "zklock: the context is nil", func() { f(nil) }, name)
-		}
-		require.True(t, h.Valid() && holds.Valid(), "what was not released is held")
-		for _, unlock := range []func(context.Context) error{l.UnlockContext, rw.RUnlockContext, both.UnlockContext, m.Leave} {
-			require.NoError(t, unlock(t.Context()), "what was not given back can be")
-		}
-		require.NoError(t, l.LockContext(t.Context()))
-	})
+	var none context.Context
+	require.PanicsWithValue(t, "zklock: the context is nil", func() { zklock.HoldFrom(none) })
+	require.PanicsWithValue(t, "zklock: the context is nil", func() { zklock.Connect(none, []string{"localhost"}, time.Second) })
 }

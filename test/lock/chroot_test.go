@@ -1,7 +1,6 @@
 package lock_test
 
 import (
-	"errors"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -67,27 +66,6 @@ func without(names []string, name string) (others []string) {
 		}
 	}
 	return others
-}
-
-func TestOnlyTheLastServerMayCarryAChroot(t *testing.T) {
-	for name, c := range map[string]struct {
-		servers []string
-		says    string
-	}{
-		"first":    {[]string{"zk1:2181/app", "zk2:2181"}, `server "zk1:2181/app": only the last one may carry a path`},
-		"relative": {[]string{"zk1:2181/app/../b"}, "relative names are not allowed"},
-		"slash":    {[]string{"zk1:2181/app/"}, "must not end with /"},
-		"alone":    {[]string{"/app"}, "it is empty"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			_, err := zklock.Connect(done(), c.servers, longSession)
-			require.ErrorContains(t, err, c.says)
-			require.False(t, errors.Is(err, done().Err()), "it is refused ahead of everything")
-		})
-	}
-	inBubble(t, func(t *testing.T, b *bubble) {
-		require.Equal(t, "/lock", must(zklock.New(b.chrooted("/"), "/lock")).Path(), "a slash alone is none")
-	})
 }
 
 func TestErrorsOfInspectAndRevokeNameTheWholePath(t *testing.T) {

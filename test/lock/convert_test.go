@@ -70,33 +70,3 @@ func TestWhoGoesOnDoesNotWaitUntilNobodyWritesOnItsNode(t *testing.T) {
 		})
 	}
 }
-
-// A mark that comes when the first transaction has failed is heard of too.
-func TestWhoGoesOnHearsOfAMarkThatFollowsOtherData(t *testing.T) {
-	for name, goOn := range goingOn {
-		t.Run(name, func(t *testing.T) {
-			inBubble(t, func(t *testing.T, b *bubble) {
-				s, operator := b.session("owner"), b.session("operator")
-				over := make(chan struct{})
-				h := goOn(t, b, s, func(node string) func() {
-					converts := b.server.HoldRequest(zktest.OpMulti, zktest.OnSession(s.ID()))
-					go func() {
-						defer close(over)
-						<-converts.Struck()
-						_, err := operator.Conn().Set(node, []byte("at work"), -1)
-						require.NoError(t, err)
-						again := b.server.HoldRequest(zktest.OpMulti, zktest.OnSession(s.ID()))
-						converts.Release()
-						<-again.Struck()
-						require.NoError(t, zklock.Revoke(t.Context(), operator, node))
-						again.Release()
-					}()
-					return func() {}
-				})
-				<-over
-				require.NoError(t, h.Err())
-				require.True(t, isClosed(h.Revoked()))
-			})
-		})
-	}
-}

@@ -1,12 +1,7 @@
 package lock_test
 
 import (
-	"go/ast"
-	"go/parser"
-	"go/token"
-	"path/filepath"
 	"reflect"
-	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -54,36 +49,4 @@ func isUncopied(of reflect.Type) bool {
 		}
 	}
 	return false
-}
-
-// mayBeCopied are types with methods of a pointer's whose copy is another one, of use.
-var mayBeCopied = map[string]bool{"zklock.Error": true, "zklock.HiddenError": true}
-
-func TestEveryTypeWithMethodsOfItsPointerIsAmongThoseThatMustNotBeCopied(t *testing.T) {
-	known := make(map[string]bool)
-	for _, of := range uncopied {
-		known[of.String()] = true
-	}
-	for _, dir := range []string{"../..", "../../membership", "../../zktest"} {
-		names, err := filepath.Glob(filepath.Join(dir, "*.go"))
-		require.NoError(t, err)
-		for _, name := range names {
-			if strings.HasSuffix(name, "_test.go") {
-				continue
-			}
-			file, err := parser.ParseFile(token.NewFileSet(), name, nil, parser.SkipObjectResolution)
-			require.NoError(t, err)
-			for _, declared := range file.Decls {
-				f, isFunc := declared.(*ast.FuncDecl)
-				if !isFunc || f.Recv == nil || !f.Name.IsExported() {
-					continue
-				}
-				if star, of := f.Recv.List[0].Type.(*ast.StarExpr); of {
-					receiver := star.X.(*ast.Ident)
-					typeName := file.Name.Name + "." + receiver.Name
-					require.True(t, !receiver.IsExported() || known[typeName] || mayBeCopied[typeName], typeName)
-				}
-			}
-		}
-	}
 }

@@ -2,11 +2,6 @@ package lock_test
 
 import (
 	"context"
-	"fmt"
-	"log/slog"
-	"runtime"
-	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -80,85 +75,5 @@ func TestACrowdThatReconnectsSharesItsLists(t *testing.T) {
 		require.LessOrEqual(t, b.lists(b.server.Cut), 2*n/10)
 		require.NoError(t, held.Err())
 		require.Equal(t, 1+2*n, b.queue())
-	})
-}
-
-// A disk that is too slow for the lease fails every proof.
-func TestACrowdBeginsTheLeaseByOneProofAtATime(t *testing.T) {
-	const n, limit = 50, 4 * time.Second
-	inFarBubble(t, func(t *testing.T, b *bubble) {
-		var log lockedBuffer
-		s, err := zklock.Connect(t.Context(), []string{b.server.PipeAddr()}, limit, zklock.WithDialer(b.server.Dial),
-			zklock.WithLogger(slog.New(slog.NewTextHandler(&log, nil))))
-		require.NoError(t, err)
-		defer s.Close()
-		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-		defer cancel()
-		var all sync.WaitGroup
-		for i := range n {
-			l, err := zklock.New(s, fmt.Sprintf("/lock%d", i))
-			require.NoError(t, err)
-			all.Go(func() { l.Acquire(ctx) })
-		}
-		all.Wait()
-		require.NotZero(t, b.server.Requests()[zktest.OpMulti])
-		require.Less(t, b.server.Requests()[zktest.OpMulti], 2*n)
-		require.Less(t, strings.Count(log.String(), "cutting the connection"), 2*n)
-	}, zktest.WithDiskLatency(limit*3/10, limit*3/10))
-}
-
-func TestAWriterThatPollsForReadingWhileTheServerHangsPilesUpNothing(t *testing.T) {
-	inBubble(t, func(t *testing.T, b *bubble) {
-		const polls, few = 500, 250
-		l, err := zklock.NewRW(b.session("poller"), b.path)
-		require.NoError(t, err)
-		l.Lock()
-		time.Sleep(time.Second)
-		before := runtime.NumGoroutine()
-		b.server.Freeze()
-		for range polls {
-			ok, err := l.TryRLockFor(t.Context(), longSession/16/polls)
-			require.NoError(t, err)
-			require.False(t, ok)
-		}
-		require.Less(t, runtime.NumGoroutine(), before+few)
-		b.server.Thaw()
-		require.NoError(t, l.RLockContext(t.Context()))
-		require.NoError(t, l.RUnlockContext(t.Context()))
-		require.NoError(t, l.UnlockContext(t.Context()))
-		time.Sleep(time.Second) // for the rest of what was left
-		require.Zero(t, b.queue())
-	})
-}
-
-// A proof that stands behind the watches of a crowd may be too late for the lease.
-func TestAfterAReconnectAProofGoesAheadOfTheWatches(t *testing.T) {
-	const n = 100
-	inFarBubble(t, func(t *testing.T, b *bubble) {
-		s := b.session("crowd")
-		h, err := b.locker(s).Acquire(t.Context())
-		require.NoError(t, err)
-		ctx, leave := context.WithCancel(t.Context())
-		defer leave()
-		b.crowd(ctx, s, n, 0)
-		time.Sleep(longSession)
-		watches := func() (set, read int) {
-			requests := b.server.Requests()
-			return requests[zktest.OpSetWatches], requests[zktest.OpGetData]
-		}
-		_, before := watches()
-		proof := b.server.HoldRequest(zktest.OpMulti)
-		b.server.Cut()
-		<-proof.Struck()
-		set, read := watches()
-		require.Zero(t, set)
-		require.Equal(t, before, read)
-		proof.Release()
-		time.Sleep(longSession / 4)
-		set, read = watches()
-		require.Equal(t, 1, set, "one request for all")
-		require.Equal(t, before, read)
-		require.Len(t, b.server.Watches(), 1+n)
-		require.NoError(t, h.Err())
 	})
 }

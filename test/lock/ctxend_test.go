@@ -51,7 +51,15 @@ type hindered struct {
 	until   time.Time // when the call has to be over
 	member  *membership.Member
 	closing sync.WaitGroup
-	release func(context.Context) error
+	holds   *zklock.MultiHold
+}
+
+func newHindered(t *testing.T, options []zklock.Option, server ...zktest.Option) *hindered {
+	w := &hindered{scene: &scene{t: t, server: zktest.NewServer(t, server...), options: options, ctx: t.Context()}}
+	w.place = w.server.Client("mine")
+	w.wire = &wire{dial: w.place.Dial}
+	w.mine, w.theirs = w.actorVia(w.wire.connect), w.actor("theirs")
+	return w
 }
 
 // wire is the dialer of the caller's session.
@@ -151,116 +159,130 @@ func (c *wireConn) Close() error {
 	return c.Conn.Close()
 }
 
-// timely is a call and what has to be done ahead of it. The name of each begins with the method
-// that it makes.
+// timely is a call and what has to be done ahead of it.
 type timely struct {
 	before func(*hindered)
-	call   func(w *hindered, ctx context.Context)
+	call   func(w *hindered, ctx context.Context) error
 }
 
 func lockedByThem(w *hindered)  { w.theirs.lock.Lock() }
 func lastByThem(w *hindered)    { w.theirs.parts[2].Lock() }
 func readByThem(w *hindered)    { w.theirs.rw.RLock() }
 func writtenByThem(w *hindered) { w.theirs.rw.Lock() }
+func writtenByUs(w *hindered)   { w.mine.rw.Lock() }
 func permitsByThem(w *hindered) { must(w.theirs.sem.Acquire(w.ctx, 2)) }
+func joinedByUs(w *hindered) {
+	w.member = must(membership.Join(w.ctx, w.mine.Session, "/servers", nil))
+}
 
 func nothing(context.Context) error { return nil }
 
 func (w *hindered) left() time.Duration { return time.Until(w.until) }
 
-var timelyCalls = map[string]timely{
-	"Locker.LockContext":        {nil, func(w *hindered, ctx context.Context) { _ = w.mine.lock.LockContext(ctx) }},
-	"Locker.LockContext behind": {lockedByThem, func(w *hindered, ctx context.Context) { _ = w.mine.lock.LockContext(ctx) }},
-	"Locker.TryLockFor 0":       {nil, func(w *hindered, ctx context.Context) { _, _ = w.mine.lock.TryLockFor(ctx, 0) }},
-	"Locker.TryLockFor":         {nil, func(w *hindered, _ context.Context) { _, _ = w.mine.lock.TryLockFor(w.ctx, w.left()) }},
-	"Locker.TryLockFor behind":  {lockedByThem, func(w *hindered, _ context.Context) { _, _ = w.mine.lock.TryLockFor(w.ctx, w.left()) }},
-	"Locker.TryLock":            {nil, func(w *hindered, _ context.Context) { w.mine.lock.TryLock() }},
-	"Locker.Acquire":            {nil, func(w *hindered, ctx context.Context) { _, _ = w.mine.lock.Acquire(ctx) }},
-	"Locker.TryAcquire":         {nil, func(w *hindered, ctx context.Context) { _, _ = w.mine.lock.TryAcquire(ctx) }},
-	"Locker.UnlockContext":      {func(w *hindered) { w.mine.lock.Lock() }, func(w *hindered, ctx context.Context) { _ = w.mine.lock.UnlockContext(ctx) }},
-	"Locker.Do": {nil, func(w *hindered, ctx context.Context) {
-		_ = w.mine.lock.Do(ctx, func(context.Context) error { return nil })
-	}},
-	"Locker.Do that panics":           {nil, doAndPanic},
-	"Locker.LockContext after a loss": {loseByAnother, func(w *hindered, ctx context.Context) { _ = w.mine.lock.LockContext(ctx) }},
+// contextual are the types whose methods are called, each with the value that the caller has.
+var contextual = map[reflect.Type]func(w *hindered) any{
+	reflect.TypeFor[*zklock.Locker]():      func(w *hindered) any { return w.mine.lock },
+	reflect.TypeFor[*zklock.RWLocker]():    func(w *hindered) any { return w.mine.rw },
+	reflect.TypeFor[*zklock.Semaphore]():   func(w *hindered) any { return w.mine.sem },
+	reflect.TypeFor[*zklock.MultiLocker](): func(w *hindered) any { return w.mine.multi },
+	reflect.TypeFor[*zklock.Hold]():        func(w *hindered) any { return w.mine.hold },
+	reflect.TypeFor[*zklock.MultiHold]():   func(w *hindered) any { return w.holds },
+	reflect.TypeFor[*zklock.Session]():     func(w *hindered) any { return w.mine.Session },
+	reflect.TypeFor[*membership.Member]():  func(w *hindered) any { return w.member },
+}
 
-	"Hold.Release": {func(w *hindered) { w.mine.hold = must(w.mine.lock.Acquire(w.ctx)) }, func(w *hindered, ctx context.Context) { _ = w.mine.hold.Release(ctx) }},
+// met is what a method finds besides a world in which all is free; "" is instead of that.
+var met = map[string]map[string]func(*hindered){
+	"Locker.LockContext":        {"behind": lockedByThem, "after a loss": loseByAnother},
+	"Locker.TryLockFor":         {"behind": lockedByThem},
+	"Locker.UnlockContext":      {"": func(w *hindered) { w.mine.lock.Lock() }},
+	"Hold.Release":              {"": func(w *hindered) { w.mine.hold = must(w.mine.lock.Acquire(w.ctx)) }},
+	"RWLocker.LockContext":      {"behind": readByThem},
+	"RWLocker.UnlockContext":    {"": writtenByUs},
+	"RWLocker.RLockContext":     {"behind": writtenByThem, "writing": writtenByUs},
+	"RWLocker.TryRLock":         {"writing": writtenByUs},
+	"RWLocker.RUnlockContext":   {"": func(w *hindered) { w.mine.rw.RLock() }},
+	"Semaphore.Acquire":         {"behind": permitsByThem},
+	"MultiLocker.LockContext":   {"last": lastByThem},
+	"MultiLocker.Acquire":       {"last": lastByThem},
+	"MultiLocker.TryLockFor":    {"last": lastByThem},
+	"MultiLocker.TryLock":       {"last": lastByThem},
+	"MultiLocker.UnlockContext": {"": func(w *hindered) { w.mine.multi.Lock() }},
+	"MultiHold.Release":         {"": func(w *hindered) { w.holds = must(w.mine.multi.Acquire(w.ctx)) }},
+	"Session.Shutdown":          {"held": func(w *hindered) { w.mine.lock.Lock() }},
+	"Member.Update":             {"": joinedByUs},
+	"Member.Leave":              {"": joinedByUs},
+}
 
-	"RWLocker.LockContext":           {nil, func(w *hindered, ctx context.Context) { _ = w.mine.rw.LockContext(ctx) }},
-	"RWLocker.LockContext behind":    {readByThem, func(w *hindered, ctx context.Context) { _ = w.mine.rw.LockContext(ctx) }},
-	"RWLocker.Do":                    {nil, func(w *hindered, ctx context.Context) { _ = w.mine.rw.Do(ctx, nothing) }},
-	"RWLocker.RDo":                   {nil, func(w *hindered, ctx context.Context) { _ = w.mine.rw.RDo(ctx, nothing) }},
-	"RWLocker.TryLockFor":            {nil, func(w *hindered, _ context.Context) { _, _ = w.mine.rw.TryLockFor(w.ctx, w.left()) }},
-	"RWLocker.TryLock":               {nil, func(w *hindered, _ context.Context) { w.mine.rw.TryLock() }},
-	"RWLocker.UnlockContext":         {func(w *hindered) { w.mine.rw.Lock() }, func(w *hindered, ctx context.Context) { _ = w.mine.rw.UnlockContext(ctx) }},
-	"RWLocker.Acquire":               {nil, func(w *hindered, ctx context.Context) { _, _ = w.mine.rw.Acquire(ctx) }},
-	"RWLocker.TryAcquire":            {nil, func(w *hindered, ctx context.Context) { _, _ = w.mine.rw.TryAcquire(ctx) }},
-	"RWLocker.RLockContext":          {nil, func(w *hindered, ctx context.Context) { _ = w.mine.rw.RLockContext(ctx) }},
-	"RWLocker.RLockContext behind":   {writtenByThem, func(w *hindered, ctx context.Context) { _ = w.mine.rw.RLockContext(ctx) }},
-	"RWLocker.RLockContext, writing": {func(w *hindered) { w.mine.rw.Lock() }, func(w *hindered, ctx context.Context) { _ = w.mine.rw.RLockContext(ctx) }},
-	"RWLocker.TryRLockFor":           {nil, func(w *hindered, _ context.Context) { _, _ = w.mine.rw.TryRLockFor(w.ctx, w.left()) }},
-	"RWLocker.TryRLock":              {nil, func(w *hindered, _ context.Context) { w.mine.rw.TryRLock() }},
-	"RWLocker.TryRLock, writing":     {func(w *hindered) { w.mine.rw.Lock() }, func(w *hindered, _ context.Context) { w.mine.rw.TryRLock() }},
-	"RWLocker.RUnlockContext":        {func(w *hindered) { w.mine.rw.RLock() }, func(w *hindered, ctx context.Context) { _ = w.mine.rw.RUnlockContext(ctx) }},
-	"RWLocker.RAcquire":              {nil, func(w *hindered, ctx context.Context) { _, _ = w.mine.rw.RAcquire(ctx) }},
-	"RWLocker.TryRAcquire":           {nil, func(w *hindered, ctx context.Context) { _, _ = w.mine.rw.TryRAcquire(ctx) }},
-
-	"Semaphore.Acquire": {nil, func(w *hindered, ctx context.Context) { _, _ = w.mine.sem.Acquire(ctx, 2) }},
-	"Semaphore.Acquire behind": {
-		permitsByThem,
-		func(w *hindered, ctx context.Context) { _, _ = w.mine.sem.Acquire(ctx, 2) },
-	},
-	"Semaphore.Do":         {nil, func(w *hindered, ctx context.Context) { _ = w.mine.sem.Do(ctx, 2, nothing) }},
-	"Semaphore.TryAcquire": {nil, func(w *hindered, ctx context.Context) { _, _ = w.mine.sem.TryAcquire(ctx, 2) }},
-
-	"MultiLocker.LockContext":       {nil, func(w *hindered, ctx context.Context) { _ = w.mine.multi.LockContext(ctx) }},
-	"MultiLocker.LockContext last":  {lastByThem, func(w *hindered, ctx context.Context) { _ = w.mine.multi.LockContext(ctx) }},
-	"MultiLocker.Do":                {nil, func(w *hindered, ctx context.Context) { _ = w.mine.multi.Do(ctx, nothing) }},
-	"MultiLocker.Acquire":           {nil, func(w *hindered, ctx context.Context) { _, _ = w.mine.multi.Acquire(ctx) }},
-	"MultiLocker.Acquire last":      {lastByThem, func(w *hindered, ctx context.Context) { _, _ = w.mine.multi.Acquire(ctx) }},
-	"MultiLocker.TryLockFor 0":      {nil, func(w *hindered, ctx context.Context) { _, _ = w.mine.multi.TryLockFor(ctx, 0) }},
-	"MultiLocker.TryLockFor 0 last": {lastByThem, func(w *hindered, ctx context.Context) { _, _ = w.mine.multi.TryLockFor(ctx, 0) }},
-	"MultiLocker.TryLockFor":        {nil, func(w *hindered, _ context.Context) { _, _ = w.mine.multi.TryLockFor(w.ctx, w.left()) }},
-	"MultiLocker.TryLockFor last":   {lastByThem, func(w *hindered, _ context.Context) { _, _ = w.mine.multi.TryLockFor(w.ctx, w.left()) }},
-	"MultiLocker.TryLock":           {nil, func(w *hindered, _ context.Context) { w.mine.multi.TryLock() }},
-	"MultiLocker.TryLock last":      {lastByThem, func(w *hindered, _ context.Context) { w.mine.multi.TryLock() }},
-	"MultiLocker.UnlockContext":     {func(w *hindered) { w.mine.multi.Lock() }, func(w *hindered, ctx context.Context) { _ = w.mine.multi.UnlockContext(ctx) }},
-
-	"MultiHold.Release": {
-		func(w *hindered) {
-			h := must(w.mine.multi.Acquire(w.ctx))
-			w.release = h.Release
-		},
-		func(w *hindered, ctx context.Context) { _ = w.release(ctx) },
-	},
-
-	"Session.Shutdown":      {nil, func(w *hindered, ctx context.Context) { _ = w.mine.Shutdown(ctx) }},
-	"Session.Shutdown held": {func(w *hindered) { w.mine.lock.Lock() }, func(w *hindered, ctx context.Context) { _ = w.mine.Shutdown(ctx) }},
-	"Session.Ping":          {nil, func(w *hindered, ctx context.Context) { _ = w.mine.Ping(ctx) }},
-	"Inspect":               {lockedByThem, func(w *hindered, ctx context.Context) { _, _ = zklock.Inspect(ctx, w.mine.Session, statesPath) }},
-	"Revoke": {lockedByThem, func(w *hindered, ctx context.Context) {
-		_ = zklock.Revoke(ctx, w.mine.Session, w.server.Nodes()[len(w.server.Nodes())-1].Path)
-	}},
-
-	"membership.Join": {nil, func(w *hindered, ctx context.Context) { _, _ = membership.Join(ctx, w.mine.Session, "/servers", nil) }},
-	"membership.Watch": {
-		func(w *hindered) { must(membership.Join(w.ctx, w.theirs.Session, "/servers", nil)) },
-		func(w *hindered, ctx context.Context) {
-			for range membership.Watch(ctx, w.mine.Session, "/servers") {
+// timelyCalls are those of the methods that take a context, or have a time limit of their own, and others.
+func timelyCalls() map[string]timely {
+	calls := map[string]timely{
+		"Locker.TryLockFor 0":           {nil, func(w *hindered, ctx context.Context) error { return errOf(w.mine.lock.TryLockFor(ctx, 0)) }},
+		"MultiLocker.TryLockFor 0":      {nil, func(w *hindered, ctx context.Context) error { return errOf(w.mine.multi.TryLockFor(ctx, 0)) }},
+		"MultiLocker.TryLockFor 0 last": {lastByThem, func(w *hindered, ctx context.Context) error { return errOf(w.mine.multi.TryLockFor(ctx, 0)) }},
+		"Locker.Do that panics":         {nil, doAndPanic},
+		"Inspect": {lockedByThem, func(w *hindered, ctx context.Context) error {
+			return errOf(zklock.Inspect(ctx, w.mine.Session, statesPath))
+		}},
+		"Revoke": {lockedByThem, func(w *hindered, ctx context.Context) error { return zklock.Revoke(ctx, w.mine.Session, statesPath) }},
+		"membership.Join": {nil, func(w *hindered, ctx context.Context) error {
+			return errOf(membership.Join(ctx, w.mine.Session, "/servers", nil))
+		}},
+		"membership.Watch": {joinedByUs, func(w *hindered, ctx context.Context) (err error) {
+			for _, err = range membership.Watch(ctx, w.mine.Session, "/servers") {
 			}
-		},
-	},
-	"Member.Update": {joined, func(w *hindered, ctx context.Context) { _ = w.member.Update(ctx, []byte("more")) }},
-	"Member.Leave":  {joined, func(w *hindered, ctx context.Context) { _ = w.member.Leave(ctx) }},
+			return err
+		}},
+	}
+	for of, value := range contextual {
+		for i := range of.NumMethod() {
+			method, takes := of.Method(i), strings.HasPrefix(of.Method(i).Name, "Try")
+			for in := range method.Type.NumIn() {
+				takes = takes || method.Type.In(in) == reflect.TypeFor[context.Context]()
+			}
+			if !takes {
+				continue
+			}
+			name := of.Elem().Name() + "." + method.Name
+			call := func(w *hindered, ctx context.Context) error { return w.invoke(method, value(w), ctx) }
+			calls[name] = timely{met[name][""], call}
+			for state, before := range met[name] {
+				calls[strings.TrimSpace(name+" "+state)] = timely{before, call}
+			}
+		}
+	}
+	return calls
 }
 
-func doAndPanic(w *hindered, ctx context.Context) {
+// invoke calls a method with what it takes, and returns its error. What has a time of its own is to
+// end by that.
+func (w *hindered) invoke(method reflect.Method, value any, ctx context.Context) error {
+	args := []reflect.Value{reflect.ValueOf(value)}
+	for i := 1; i < method.Type.NumIn(); i++ {
+		switch in := method.Type.In(i); in {
+		case reflect.TypeFor[context.Context]():
+			args = append(args, reflect.ValueOf(&ctx).Elem())
+		case reflect.TypeFor[time.Duration]():
+			args = append(args, reflect.ValueOf(w.left()))
+			if ctx != nil {
+				ctx = w.ctx
+			}
+		case reflect.TypeFor[int]():
+			args = append(args, reflect.ValueOf(2))
+		case reflect.TypeFor[[]byte]():
+			args = append(args, reflect.ValueOf([]byte("more")))
+		default:
+			args = append(args, reflect.ValueOf(nothing))
+		}
+	}
+	results := method.Func.Call(args)
+	err, _ := results[len(results)-1].Interface().(error)
+	return err
+}
+
+func doAndPanic(w *hindered, ctx context.Context) error {
 	defer func() { _ = recover() }()
-	_ = w.mine.lock.Do(ctx, func(context.Context) error { panic("stop") })
-}
-
-func joined(w *hindered) {
-	w.member = must(membership.Join(w.ctx, w.mine.Session, "/servers", nil))
+	return w.mine.lock.Do(ctx, func(context.Context) error { panic("stop") })
 }
 
 // loseByAnother has another goroutine of the process keep a lock that it has lost.
@@ -279,7 +301,7 @@ func TestEveryCallReturnsWhenItsContextEnds(t *testing.T) {
 	for name, options := range map[string][]zklock.Option{
 		"plain": nil, "handoff": {zklock.WithHandoff(4)}, "retention": {zklock.WithRetention(time.Minute)},
 	} {
-		for method, c := range timelyCalls {
+		for method, c := range timelyCalls() {
 			if options != nil && !strings.HasPrefix(method, "Locker.") && !strings.HasPrefix(method, "MultiLocker.") {
 				continue // they are options of a Locker
 			}
@@ -298,8 +320,7 @@ func (c timely) sweep(t *testing.T, options []zklock.Option, strike func(*hinder
 	for frames := 0; ; frames++ {
 		last := false
 		virtual.Test(t, func(t *testing.T) {
-			w := &hindered{scene: &scene{t: t, server: zktest.NewServer(t), options: options, ctx: t.Context()}}
-			last = w.play(c, strike, frames)
+			last = newHindered(t, options).play(c, strike, frames)
 		})
 		if last || t.Failed() {
 			return
@@ -309,9 +330,6 @@ func (c timely) sweep(t *testing.T, options []zklock.Option, strike func(*hinder
 
 // play makes the call, and tells whether it sends fewer frames than the obstacle lets pass.
 func (w *hindered) play(c timely, strike func(*hindered), frames int) (last bool) {
-	w.place = w.server.Client("mine")
-	w.wire = &wire{dial: w.place.Dial}
-	w.mine, w.theirs = w.actorVia(w.wire.connect), w.actor("theirs")
 	defer w.end()
 	struck, returned := make(chan struct{}), make(chan time.Time, 1)
 	up := sync.OnceFunc(func() {
@@ -333,7 +351,7 @@ func (w *hindered) play(c timely, strike func(*hindered), frames int) (last bool
 		defer cancel()
 		late := time.AfterFunc(w.left()/2, up)
 		defer late.Stop()
-		c.call(w, ctx)
+		_ = c.call(w, ctx)
 		returned <- time.Now()
 	})
 	select {
@@ -354,33 +372,5 @@ func (w *hindered) end() {
 	w.closing.Wait() // a second Close would wait for it in a way that stops the virtual time
 	for _, f := range w.atEnd {
 		f()
-	}
-}
-
-// contextual are the types whose methods the table is to have.
-var contextual = []any{
-	(*zklock.Locker)(nil), (*zklock.RWLocker)(nil), (*zklock.Semaphore)(nil), (*zklock.MultiLocker)(nil),
-	(*zklock.Hold)(nil), (*zklock.MultiHold)(nil), (*zklock.Session)(nil), (*membership.Member)(nil),
-}
-
-func TestEveryMethodWithAContextIsInTheTable(t *testing.T) {
-	for _, value := range contextual {
-		typ := reflect.TypeOf(value)
-		for i := range typ.NumMethod() {
-			method := typ.Method(i)
-			name := typ.Elem().Name() + "." + method.Name
-			takes := strings.HasPrefix(method.Name, "Try")
-			for in := range method.Type.NumIn() {
-				takes = takes || method.Type.In(in) == reflect.TypeFor[context.Context]()
-			}
-			if !takes {
-				continue
-			}
-			found := false
-			for row := range timelyCalls {
-				found = found || row == name || strings.HasPrefix(row, name+" ") || strings.HasPrefix(row, name+",")
-			}
-			require.True(t, found, name)
-		}
 	}
 }

@@ -54,18 +54,15 @@ func withDefaults(t testing.TB, opts []zklock.Option) []zklock.Option {
 // exempt are the tests of what an option changes, each with the option.
 var exempt = map[string]map[string]string{
 	"handoff": {
-		"TestAWaiterBehindItsOwnSessionsHolderGetsNoFalseHold": oneNode,
-		"TestCancelledWaitersLeaveNothingBehind":               oneNode,
-		"TestASessionLeavesNothingBehind":                      oneNode,
-		"TestTheLockIsGrantedInTheOrderOfTheQueue":             oneNode,
+		"TestCancelledWaitersLeaveNothingBehind":   oneNode,
+		"TestASessionLeavesNothingBehind":          oneNode,
+		"TestTheLockIsGrantedInTheOrderOfTheQueue": oneNode,
 	},
 	"retention": {
-		"TestCallsEndWithTheirContextsWhileTheServerHangs":   nodeKept,
 		"TestAMultiLockersReleaseGoesOnPastErrors":           nodeKept,
 		"TestAQuotaRefusesAContenderAndLeavesTheHolderAlone": nodeKept,
 		"TestANodeThatMayNotBeDeletedIsReported":             nodeKept,
 		"TestRevokeSaysWhatItCannotAskFor":                   nodeKept,
-		"TestUnlockWhileDisconnectedReturnsAndDeletesLater":  nodeKept,
 		"TestTheTraceTellsOfALocksLife":                      "who takes the lock by a node that was kept is not enqueued",
 	},
 }

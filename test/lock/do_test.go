@@ -5,7 +5,6 @@ import (
 	"errors"
 	"path"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -214,44 +213,6 @@ func TestACallInADoWhoseHoldWasReleasedIsRefusedAtOnceUntilTheDoReturns(t *testi
 	})
 }
 
-func TestAReaderIsRefusedWhatItKeepsItselfFrom(t *testing.T) {
-	inBubble(t, func(t *testing.T, b *bubble) {
-		rw := must(zklock.NewRW(b.session("mine"), b.path))
-		require.NoError(t, rw.RDo(aMinute(t), func(ctx context.Context) error {
-			err := rw.LockContext(ctx)
-			require.ErrorIs(t, err, zklock.ErrDeadlock)
-			require.ErrorIs(t, err, zklock.ErrUpgrade)
-			require.NoError(t, rw.RDo(ctx, nothing), "readers share the lock")
-			return nil
-		}))
-		require.NoError(t, rw.Do(aMinute(t), func(ctx context.Context) error {
-			require.ErrorIs(t, rw.RLockContext(ctx), zklock.ErrDeadlock)
-			require.ErrorIs(t, errOf(rw.RAcquire(ctx)), zklock.ErrDeadlock)
-			return nil
-		}))
-		rw.RLock()
-		require.ErrorIs(t, rw.Do(aMinute(t), nothing), zklock.ErrUpgrade)
-		rw.RUnlock()
-	})
-}
-
-func TestPermitsOfTheContextCountAgainstTheSizeOfASemaphore(t *testing.T) {
-	inBubble(t, func(t *testing.T, b *bubble) {
-		s := b.session("mine")
-		sem, other := must(zklock.NewSemaphore(s, b.path, 3)), must(zklock.NewSemaphore(s, "/other", 3))
-		require.NoError(t, sem.Do(aMinute(t), 1, func(ctx context.Context) error {
-			return sem.Do(ctx, 1, func(ctx context.Context) error {
-				require.NoError(t, other.Do(ctx, 3, nothing))
-				require.NoError(t, sem.Do(ctx, 1, nothing), "three of three")
-				require.ErrorIs(t, sem.Do(ctx, 2, nothing), zklock.ErrDeadlock)
-				require.ErrorIs(t, errOf(sem.Acquire(ctx, 2)), zklock.ErrDeadlock)
-				require.ErrorIs(t, errOf(sem.TryAcquire(ctx, 2)), zklock.ErrLocked)
-				return nil
-			})
-		}))
-	})
-}
-
 func TestAMultiHoldStandsForAllItsLocks(t *testing.T) {
 	inBubble(t, func(t *testing.T, b *bubble) {
 		mine, other := b.session("mine"), b.session("other")
@@ -281,108 +242,6 @@ func TestAMultiHoldStandsForAllItsLocks(t *testing.T) {
 		require.ErrorIs(t, h.Release(t.Context()), zklock.ErrLost)
 		require.ErrorIs(t, h.Holds()[0].Err(), zklock.ErrReleased)
 	})
-}
-
-func TestAMultiLockerStartsOverWhenALockIsLostWhileItWaitsForAnother(t *testing.T) {
-	for name, take := range map[string]func(*zklock.MultiLocker, context.Context) error{
-		"LockContext": func(m *zklock.MultiLocker, ctx context.Context) error {
-			err := m.LockContext(ctx)
-			if err == nil {
-				m.Unlock()
-			}
-			return err
-		},
-		"Acquire": func(m *zklock.MultiLocker, ctx context.Context) error {
-			h, err := m.Acquire(ctx)
-			if err == nil {
-				err = h.Release(ctx)
-			}
-			return err
-		},
-		"Do": func(m *zklock.MultiLocker, ctx context.Context) error { return m.Do(ctx, nothing) },
-	} {
-		t.Run(name, func(t *testing.T) {
-			inBubble(t, func(t *testing.T, b *bubble) {
-				first, second, theirs := b.session("first"), b.session("second"), b.session("theirs")
-				blocker := must(must(zklock.New(theirs, "/b")).Acquire(t.Context()))
-				m := must(zklock.NewMulti(must(zklock.New(first, "/a")), must(zklock.New(second, "/b"))))
-				taken := begin(func() error { return take(m, t.Context()) })
-				time.Sleep(time.Second)
-				before, behind := b.server.Children("/a"), b.server.Children("/b")
-				require.Len(t, before, 1)
-				require.Len(t, behind, 2)
-				b.server.ExpireSession(first.ID())
-				time.Sleep(time.Minute)
-				require.Len(t, b.server.Children("/a"), 1)
-				require.NotEqual(t, before, b.server.Children("/a"), "it holds the first lock again")
-				require.NotEqual(t, behind, b.server.Children("/b"), "and waits anew for the second")
-				require.NoError(t, blocker.Release(t.Context()))
-				require.NoError(t, <-taken)
-				synctest.Wait()
-				require.Empty(t, b.server.Children("/a"))
-				require.Empty(t, b.server.Children("/b"))
-			})
-		})
-	}
-}
-
-func TestAMultiLockerWhoseLockIsLostAsItsContextEndsSaysThatItEnded(t *testing.T) {
-	inBubble(t, func(t *testing.T, b *bubble) {
-		first, second := b.session("first"), b.session("second")
-		defer must(must(zklock.New(b.session("theirs"), "/b")).Acquire(t.Context())).Release(t.Context())
-		m := must(zklock.NewMulti(must(zklock.New(first, "/a")), must(zklock.New(second, "/b"))))
-		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
-		defer cancel()
-		time.AfterFunc(time.Second, func() { b.server.ExpireSession(first.ID()) })
-		require.ErrorIs(t, m.LockContext(ctx), context.DeadlineExceeded)
-	})
-}
-
-func TestAMultiLockerThatIsLockedOnceMoreFailsWhenALockOfItsIsLostWhileItWaits(t *testing.T) {
-	inBubble(t, func(t *testing.T, b *bubble) {
-		first, second := b.session("first"), b.session("second")
-		defer must(must(zklock.New(b.session("theirs"), "/b")).Acquire(t.Context())).Release(t.Context())
-		a := must(zklock.New(first, "/a"))
-		m := must(zklock.NewMulti(a, must(zklock.New(second, "/b"))))
-		a.Lock()
-		time.AfterFunc(time.Second, func() { b.server.ExpireSession(first.ID()) })
-		require.ErrorIs(t, m.LockContext(t.Context()), zklock.ErrLost)
-		require.Equal(t, 1, a.HoldCount())
-		a.Unlock()
-	})
-}
-
-// Without an owner anybody may unlock a lock that a MultiLocker has taken while it waits for the next.
-func TestAMultiLockerGivesNobodyElsesHoldBack(t *testing.T) {
-	for name, others := range map[string]int{"it is free since": 0, "another has locked it since": 1} {
-		t.Run(name, func(t *testing.T) {
-			inBubble(t, func(t *testing.T, b *bubble) {
-				s := b.session("owner")
-				blocker := must(must(zklock.New(b.session("theirs"), "/b")).Acquire(t.Context()))
-				a := must(zklock.New(s, "/a", zklock.WithoutOwner()))
-				m := must(zklock.NewMulti(a, must(zklock.New(s, "/b", zklock.WithoutOwner()))))
-				taken := begin(func() error { return m.LockContext(t.Context()) })
-				synctest.Wait()
-				locked := make(chan *zklock.Hold, others)
-				for range others {
-					go func() {
-						a.Lock()
-						locked <- a.Held()
-					}()
-				}
-				synctest.Wait()
-				a.Unlock()
-				time.Sleep(time.Second)
-				for range others {
-					require.NoError(t, (<-locked).Err())
-					a.Unlock()
-				}
-				require.NoError(t, blocker.Release(t.Context()))
-				require.NoError(t, <-taken)
-				m.Unlock()
-			})
-		})
-	}
 }
 
 // aMinute bounds what is not to wait at all.

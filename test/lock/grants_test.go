@@ -2,6 +2,7 @@ package lock_test
 
 import (
 	"context"
+	"math"
 	"slices"
 	"strings"
 	"testing"
@@ -22,47 +23,6 @@ func (b *bubble) wipe(conn *zk.Conn) {
 		require.NoError(b.t, conn.Delete(b.path+"/"+node, -1))
 	}
 	require.NoError(b.t, conn.Delete(b.path, -1))
-}
-
-// The queue that is made anew counts from zero, so that a newcomer may have the number after
-// that of a holder whose node went with the old one, unseen.
-func TestALockIsNotHandedOnFromAQueueThatWasDeletedToTheNext(t *testing.T) {
-	for name, early := range map[string]bool{"that the newcomer has asked for the lock in": false, "while it asks for the lock": true} {
-		t.Run(name, func(t *testing.T) {
-			inBubble(t, func(t *testing.T, b *bubble) {
-				s, stranger := b.session("here"), b.session("elsewhere")
-				another, err := zklock.New(s, "/another")
-				require.NoError(t, err)
-				_, err = another.Acquire(t.Context()) // keeps the lease
-				require.NoError(t, err)
-				l := b.locker(s)
-				first, err := l.Acquire(t.Context())
-				require.NoError(t, err)
-				granted := make(chan grant, 2)
-				asked := b.server.HoldRequest(zktest.OpCreate, zktest.OnSession(s.ID()))
-				if early {
-					b.ask(t.Context(), "second", l, granted)
-				}
-				b.wipe(stranger.Conn()) // before the first one's node is watched
-				other, err := b.locker(stranger).Acquire(t.Context())
-				require.NoError(t, err)
-				if !early {
-					b.ask(t.Context(), "second", l, granted)
-				}
-				asked.Release()
-				b.ask(t.Context(), "third", l, granted)
-
-				require.NoError(t, first.Release(t.Context()))
-				synctest.Wait()
-				require.Empty(t, granted, "the stranger has the lock")
-				require.NoError(t, other.Err())
-				require.NoError(t, other.Release(t.Context()))
-				for range 2 {
-					require.NoError(t, b.next(granted).Release(t.Context()))
-				}
-			})
-		})
-	}
 }
 
 func TestASuccessorWhoseQueueIsDeletedLosesTheLockAtOnce(t *testing.T) {
@@ -109,34 +69,6 @@ func (b *bubble) requireNode(granted <-chan grant) {
 	if g.Hold.Err() == nil {
 		require.Contains(b.t, b.server.Children(b.path), strings.TrimPrefix(g.Node(), b.path+"/"))
 	}
-}
-
-// While the connection is away the lock goes on inside the session, and the node of the one
-// before is still there when the write comes.
-func TestACheckFailsOnceTheLockWentToAnotherOfTheSession(t *testing.T) {
-	inBubble(t, func(t *testing.T, b *bubble) {
-		s := b.session("here")
-		l := b.locker(s)
-		_, err := s.Conn().Create("/total", nil, 0, zk.WorldACL(zk.PermAll))
-		require.NoError(t, err)
-		first, err := l.Acquire(t.Context())
-		require.NoError(t, err)
-		check := first.Check()
-		granted := make(chan grant, 1)
-		b.ask(t.Context(), "next", l, granted)
-
-		for _, op := range []zktest.Op{zktest.OpDelete, zktest.OpMulti} {
-			held := b.server.HoldRequest(op, zktest.OnPath(first.Node()))
-			time.AfterFunc(time.Second, held.Release)
-		}
-		elsewhere := b.session("elsewhere").Conn()
-		go first.Release(t.Context())
-		g := <-granted
-		require.NoError(t, g.err)
-		_, err = elsewhere.Multi(&zk.SetDataRequest{Path: "/total", Version: -1}, check)
-		require.ErrorIs(t, err, zk.ErrNoNode, "the hold that was checked has ended")
-		require.NoError(t, g.Release(t.Context()))
-	})
 }
 
 func TestAHoldHasAllItsPermitsOrIsNone(t *testing.T) {
@@ -234,17 +166,19 @@ func TestADeletionAfterARevocationIsSeenByTheOneThatWaited(t *testing.T) {
 	})
 }
 
-func TestANodeOfAnyNegativeNumberIsInTheWay(t *testing.T) {
-	for _, sequence := range []string{"-000000005", "-2147483648"} {
-		inBubble(t, func(t *testing.T, b *bubble) {
-			s, foreign := b.session("here"), b.session("foreign")
-			h, err := b.locker(s).Acquire(t.Context())
-			require.NoError(t, err)
-			require.NoError(t, h.Release(t.Context()))
-			_, err = foreign.Conn().Create(b.path+"/_c_x-lock-"+sequence, nil, zk.FlagEphemeral, zk.WorldACL(zk.PermAll))
-			require.NoError(t, err)
-			_, err = b.locker(s).TryAcquire(t.Context())
-			require.ErrorIs(t, err, zklock.ErrLocked, sequence)
-		})
-	}
+// A path whose counter is at its end has to be made anew, which somebody else's child does not let happen.
+func TestTheEndOfACounterThatCannotStartAfreshIsAnErrorAtOnce(t *testing.T) {
+	inBubble(t, func(t *testing.T, b *bubble) {
+		s := b.session("a")
+		for _, node := range []string{b.path, b.path + "/config"} {
+			must(s.Conn().Create(node, nil, zk.FlagPersistent, zk.WorldACL(zk.PermAll)))
+		}
+		b.server.SetSequence(b.path, math.MaxInt32-1)
+		_, err := b.locker(s).Acquire(aMinute(t))
+		require.ErrorIs(t, err, zk.ErrNotEmpty)
+		require.ErrorContains(t, err, "the sequence counter is at its end")
+		require.ErrorContains(t, err, `has the child "config"`)
+		synctest.Wait()
+		require.Equal(t, []string{"config"}, b.server.Children(b.path))
+	})
 }

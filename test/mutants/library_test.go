@@ -71,16 +71,16 @@ var ofTheLibrary = []judged{
 	{mutant{"a proof is quick if it takes no longer than the last", []edit{
 		{"internal/lease/speed.go", "\tl.lastProof = answered.Most(begun)\n", "\tdefer func() { l.lastProof = answered.Most(begun) }()\n"},
 		{"internal/lease/speed.go", "min(l.fastest, most)+most", "max(l.fastest, l.lastProof)+most"},
-	}}, "TestALockThatWaitedForAPausedLeaderIsNotQuickForWhatProofsOnceTook"},
+	}}, "internal/lease.TestWhatProofsHaveTakenMakesNoneQuick"},
 	{mutant{"a proof may take two round trips and be quick", []edit{
 		{"internal/lease/speed.go", "min(l.fastest, most)+most", "min(2*l.fastest, most)+most"},
 	}}, "internal/lease.TestAWriteIsQuickWithinARoundTripAndA256thOfTheTimeout"},
 	{mutant{"a proof is quick if it takes no longer than a network that was slow until now", []edit{
 		{"internal/lease/speed.go", "min(l.fastest, most)+most", "l.fastest+most"},
-	}}, "TestALockThatWaitedForAPausedLeaderIsNotQuickForHowSlowTheNetworkWas"},
+	}}, "internal/lease.TestAWriteIsQuickWithinARoundTripAndA256thOfTheTimeout"},
 	{mutant{"a hold begins that nothing can make longer in time", []edit{
 		{"internal/lease/touches.go", "(l.isSlow() || l.carry(now))", "true"},
-	}}, "TestALockBehindATimeWithoutAnswersIsKept"},
+	}}, "internal/lease.TestWhereProofsTakeLongALeaseNeedsNotBeCarriedOn"},
 	{mutant{"a proof that carries a lease on is to have all that is left of it", []edit{
 		{"internal/lease/touches.go", "max(part(l.timeout, 2*sparePart), l.lastProof)", "proof"},
 	}}, "TestALockIsHadAndKeptWhileAnswersTakeA12thOfTheTimeoutAtMost"},
@@ -89,10 +89,10 @@ var ofTheLibrary = []judged{
 	}}, "TestAWriterWhoIsAskedAsItGoesOnReadingIsAskedAsAReader"},
 	{mutant{"a first proof counts a touch that a leader which is late has not heard of", []edit{
 		{"internal/lease/lease.go", "l.restOn(p.Begun, p.Early, now)", "l.restOn(p.Begun, p.Touched, now)"},
-	}}, "TestAFirstHoldIsLostInTimeThoughTheLeaderIsLate"},
+	}}, "internal/lease.TestALeaseThatOneProofBeginsRestsOnATouchThatIsEarly"},
 	{mutant{"what is ZooKeeper's own is taken for a lock's path", []edit{
 		{"internal/recipe/path.go", "case path == reserved, strings.HasPrefix(path, reserved+\"/\"):", "case path == reserved && strings.HasPrefix(path, \"//\"):"},
-	}}, "TestBadPathsAreRefused"},
+	}}, "internal/recipe.TestAPathThatZooKeeperWouldRefuseIsRefusedAndTheReasonIsSaid"},
 	{mutant{"the log writes a session in decimal", []edit{
 		{"internal/client/errors.go", "fmt.Sprintf(\"%#x\", uint64(session))", "fmt.Sprint(session)"},
 	}}, "TestAnOutageThatLastsIsToldOnceAndSoIsItsEnd"},
@@ -177,7 +177,7 @@ var ofTheLibrary = []judged{
 	}}, "TestATryForPermitsIsNotRefusedForWhatItsOwnSessionHasLeft"},
 	{mutant{"the place of a member that gives up is nobody's", []edit{
 		{"internal/queue/handoff.go", "	t.place = c\n	return true", "	return false"},
-	}}, "TestMembersWithADeadlineAreServedAgainAfterALongHold"},
+	}}, "internal/queue.TestThePlaceOfAMemberThatGivesUpInTheQueueGoesToTheNextOne"},
 	{mutant{"a call does not know that it would wait for the share of a hold that was released early", []edit{
 		{"internal/queue/hold.go", "return !h.left && !s.closed", "return (h.IsHeld() || h.IsLost() && !h.left)"},
 	}}, "TestACallInADoWhoseHoldWasReleasedIsRefusedAtOnceUntilTheDoReturns"},
@@ -198,7 +198,7 @@ var ofTheLibrary = []judged{
 	}}, "TestWithoutOwnerAReaderThatHasLostTheLockGivesNobodyElsesHoldBack"},
 	{mutant{"without an owner a reader is told of the newest hold's loss", []edit{
 		{"rwlocker.go", "return held[max(i, 0)]", "return held[min(i, len(held)-1, -1)+len(held)]"},
-	}}, "TestWithoutOwnerAReaderIsToldOfTheLossThoughAnotherHasUnlockedMeanwhile"},
+	}}, "TestAnOwnerlessReaderThatHasLostTheLockIsNotToldThatItHasItAgain"},
 	{mutant{"a MultiLocker's way out waits without its ctx", []edit{
 		{"multi.go", "h.hold.SendReleaseUnused(ctx, l.leave)", "h.hold.SendReleaseUnused(context.Background(), l.leave)"},
 	}}, "TestEveryCallReturnsWhenItsContextEnds/plain/MultiLocker.LockContext_last"},
@@ -222,13 +222,10 @@ var ofTheLibrary = []judged{
 	}}, "TestConnectReturnsWhenItsContextEndsAndLeavesNothing"},
 	{mutant{"a writer that asks for reading does not wait for what it has left behind", []edit{
 		{"internal/queue/downgrade.go", "if err := q.session.client.MakeRoom(ctx); err != nil {", "if err := error(nil); err != nil {"},
-	}}, "TestAWriterThatPollsForReadingWhileTheServerHangsPilesUpNothing"},
+	}}, "internal/queue.TestADowngradeWaitsWhileTooMuchIsLeftByCallsBefore"},
 	{mutant{"Connect waits for the answer to a login", []edit{
 		{"internal/client/client.go", "c.Close(0) // no server", "c.Close(RequestPatience) // no server"},
 	}}, "TestConnectReturnsWhenItsContextEndsAndLeavesNothing"},
-	{mutant{"Connect waits for a server that has refused its credentials", []edit{
-		{"internal/client/client.go", "c.Close(0) // no server", "c.Close(map[bool]time.Duration{true: RequestPatience}[ctx.Err() == nil]) // no server"},
-	}}, "TestConnectDoesNotWaitForAServerThatHasRefusedItsCredentials"},
 	{mutant{"who is refused for a quota hears a number", []edit{
 		{"internal/queue/errors.go", "return client.OverQuota(err, dir, \"another lock node\")", "return err"},
 	}}, "TestAQuotaRefusesAContenderAndLeavesTheHolderAlone"},
@@ -249,7 +246,7 @@ var ofTheLibrary = []judged{
 	}}, "internal/queue.TestACohortThatHasSeenOthersKnowsThemWhenOneMoreComes"},
 	{mutant{"containers are asked for until they are had", []edit{
 		{"internal/client/parents.go", "case failed >= 0 && failed < p.missing && err == zk.ErrBadArguments:", "case false:"},
-	}}, "TestAPathThatIsMissingOnAServerWithoutContainersCostsNoConnection"},
+	}}, "internal/client.TestWithoutContainersParentsArePersistentAndTheLogSaysSoOnce"},
 	{mutant{"the parents are made ahead of their first node", []edit{
 		{"internal/client/parents.go", "\tcase p.missing > 0:\n", `	case p.missing > 0:
 		for _, parent := range p.creates(data) {
@@ -291,10 +288,10 @@ var ofTheLibrary = []judged{
 	}}, "test/sim.TestAProofAfterManyThatFailedIsInTime"},
 	{mutant{"a counter that cannot start afresh is waited for", []edit{
 		{"internal/queue/counter.go", "client.Answers(err, zk.ErrNoAuth) && time.Since(begun) < reaped", "err != nil && !begun.IsZero()"},
-	}}, "TestTheEndOfACounterThatCannotStartAfreshIsAnError"},
+	}}, "TestTheEndOfACounterThatCannotStartAfreshIsAnErrorAtOnce"},
 	{mutant{"a number that is there twice is the end of the counter", []edit{
 		{"internal/recipe/order.go", "return at, ErrTwice", "return at, ErrUnordered"},
-	}}, "TestANodeWithTheNumberOfAContenderIsNotTheEndOfTheCounter"},
+	}}, "internal/recipe.TestAListThatCannotPlaceAContenderSaysWhy"},
 	{mutant{"Close gives a server up for functions of the traces that take their time", []edit{
 		{"internal/queue/incarnation.go", "s.client.Tell(c.hold.history.Tell)", "s.client.Spawn(c.hold.history.Tell)"},
 	}}, "TestCloseIsHeardThoughFunctionsOfTracesTakeTheirTime"},
@@ -391,7 +388,7 @@ var ofTheLibrary = []judged{
 	}}, "TestPermitsThatCannotBeTakenAtOnceKeepTheirTurn"},
 	{mutant{"a negative number has ten digits", []edit{
 		{"internal/recipe/name.go", "strings.TrimPrefix(number, \"-\")", "digits"},
-	}}, "TestANodeOfAnyNegativeNumberIsInTheWay"},
+	}}, "internal/recipe.TestTheNamesOfEveryClientAreRead"},
 	{mutant{"a wall clock that is set back makes up for a sleep", []edit{
 		{"internal/clock/clock.go", "k.slept += max(lead-k.lead, 0)", "k.slept = lead"},
 	}}, "internal/lease.TestAWallClockThatIsSetBackDoesNotMakeUpForALaterSleep"},
@@ -411,7 +408,7 @@ var ofTheLibrary = []judged{
 	}}, "internal/wire.TestAWriteThatFailsEndsTheConnectionWhoeverHearsOfIt"},
 	{mutant{"a member whose time is up as its turn comes is told nothing of the lock", []edit{
 		{"internal/queue/handoff.go", "return nil, TimedOut(ctx, client.Ended(ctx))", "return nil, client.Ended(ctx)"},
-	}}, "TestTheLockIsHeldByAnotherUntilTheMomentOfItsHandover"},
+	}}, "internal/queue.TestAMemberWhoseTimeIsUpAsItsTurnComesIsToldSoAndTheNextHasTheTurn"},
 	{mutant{"a channel of a MultiLocker stands for the last of its holds alone", []edit{
 		{"multi.go", "if wasLost || !slices", "if lasts != nil || !slices"},
 	}}, "TestAMultiLockersChannelTellsOfALossAsLongAsAnyOfItsHoldsLasts"},
@@ -592,13 +589,13 @@ var ofTheLibrary = []judged{
 	}}, "TestAHalfOpenConnectionWithoutDeadlinesIsGivenUp"},
 	{mutant{"after a reconnect the watches go ahead of the proof", []edit{
 		{"internal/queue/incarnation.go", "s.watchAgainLater()", "go s.watchAgainByTimer()"},
-	}}, "TestAfterAReconnectAProofGoesAheadOfTheWatches"},
+	}}, "internal/queue.TestANewConnectionIsProvedAtOnceWheneverItComes"},
 	{mutant{"who may not list the permits is told no more than that", []edit{
 		{"internal/client/watch.go", "= childrenOf(key.Path, r)", "= r.Children()"},
 	}}, "TestWhoMayNotListThePermitsLearnsWhichListThatIs"},
 	{mutant{"while a connect request is unheard a lease lasts though its touch soon is old", []edit{
 		{"internal/lease/touches.go", "l.inTime(min(l.Left(now)-l.interval(now), byTouch))", "l.inTime(l.Left(now)-l.interval(now)+0*byTouch)"},
-	}}, "TestALockBehindATimeWithoutAnswersOutlastsAnOutage"},
+	}}, "internal/lease.TestALeaseLastsIfItLeavesTimeForAProof"},
 	{mutant{"while a connect request is unheard, who is a little slow gets no lock", []edit{
 		{"internal/lease/speed.go", "max(part(l.timeout, sparePart), l.lastProof)", "max(part(l.timeout, 2*sparePart), l.lastProof)"},
 	}}, "TestALockIsHadAndKeptWhileAnswersTakeA12thOfTheTimeoutAtMost"},
@@ -627,7 +624,7 @@ var ofTheLibrary = []judged{
 	}}, "internal/wire.TestASlowWriteLeavesADoubtAndASlowReadNone"},
 	{mutant{"who is in doubt waits for as long as others write slowly", []edit{
 		{"internal/lease/speed.go", "min(l.slow.Least(now), l.ripe.Least(now))", "l.slow.Least(now)"},
-	}}, "TestSlowWritesOfOthersKeepNobodyFromALease"},
+	}}, "internal/lease.TestAProofCountsAsAQuickOneOrAsTheSecondOfTwo"},
 	{mutant{"a lock that was waited for leaves no time for the next proof", []edit{
 		{"internal/lease/touches.go", "l.inTime(min(l.Left(now)-l.interval(now), byTouch))", "l.Left(now)-l.interval(now)+0*byTouch > 0"},
 		{"internal/lease/touches.go", "(l.isSlow() || l.carry(now))", "true"},
@@ -884,7 +881,7 @@ var ofTheLibrary = []judged{
 	}}, "TestARetainedLockIsNotTakenAgainWhenTheQueueHasChanged"},
 	{mutant{"a handoff hears of the others of its session from the queue", []edit{
 		{"internal/queue/handoff.go", "(t.contention != alone || c.othersInLine() > 0)", "t.contention != alone"},
-	}}, "TestACohortEndsItsTurnForAnotherOfItsSession"},
+	}}, "internal/queue.TestAHandoffKnowsThoseOfItsOwnSessionBeforeTheQueueTells"},
 	{mutant{"a hold that the context carries is waited for", []edit{
 		{"gate.go", "if err := g.deadlock(ctx); err != nil {", "if err := error(nil); err != nil {"},
 	}}, "TestACallThatWouldWaitForTheHoldOfItsContextIsRefusedAtOnce"},
@@ -896,10 +893,10 @@ var ofTheLibrary = []judged{
 	}}, "TestACallThatWouldWaitForTheHoldOfItsContextIsRefusedAtOnce"},
 	{mutant{"the permits that a context carries do not count", []edit{
 		{"semaphore.go", "carried+n > s.size", "false"},
-	}}, "TestPermitsOfTheContextCountAgainstTheSizeOfASemaphore"},
+	}}, "TestPermitsOfAContextCountEachAndItsEndOutweighsThem"},
 	{mutant{"a MultiLocker waits on for the others without a lock that was lost", []edit{
 		{"multi.go", "ctx, detach := while(others, ctx)", "detach := func() {}"},
-	}}, "TestAMultiLockerStartsOverWhenALockIsLostWhileItWaitsForAnother"},
+	}}, "TestAMultiLockerThatStartsOverTellsTheTraceOfTheLockThatItLost"},
 	{mutant{"a semaphore does not look for locks on its path", []edit{
 		{"internal/queue/mixed.go", "if isLock(names) {", "if isLock(names[:0]) {"},
 	}}, "TestASemaphoreWhereALockIsInUseIsRefused"},
@@ -1016,10 +1013,10 @@ var ofTheLibrary = []judged{
 	}}, "test/sim.TestF10AnUnlockWhileDisconnectedIsCarriedOutLater"},
 	{mutant{"a ctx that has ended already locks once more", []edit{
 		{"context.go", "if client.HasEnded(ctx) {\n\t\treturn client.Ended(ctx)\n\t}\n\treturn s.wait(ctx)", "return s.wait(ctx)"},
-	}}, "TestAContextThatIsDoneNeverAcquires"},
+	}}, "TestWhatTheCallsOfALockerComeToWhenTheirContextEnds"},
 	{mutant{"Lock returns without the lock", []edit{
 		{"locker.go", "must(l.LockContext(context.Background()))", "_ = l.LockContext(context.Background())"},
-	}}, "TestALockOfAClosedSessionIsRefused"},
+	}}, "TestWhatTheCallsOfALockerComeToWhenTheSessionIsClosedOrCutOff"},
 	{mutant{"a reader may ask to write", []edit{
 		{"rwlocker.go", "if l.readers", "if false && l.readers"},
 	}}, "test/sim.TestF38AnUpgradeIsRefusedInsteadOfWaitingForItself"},
@@ -1028,7 +1025,7 @@ var ofTheLibrary = []judged{
 	}}, "TestAReleasedHandlesCheckNeverPasses"},
 	{mutant{"a release is told as a loss", []edit{
 		{"internal/queue/hold.go", "if state == lost {\n", "if true {\n"},
-	}}, "TestAHoldCrossesGoroutinesAndIsReleasedOnce"},
+	}}, "TestWhatTheCallsOfAHoldComeTo"},
 	{mutant{"each change is told by itself", []edit{
 		{"watch.go", "w.session.client.Sleep(ctx, gatherTime)", "w.session.client.Sleep(ctx, 0)"},
 	}}, "TestWatchReadsAChangedNodeOnceAndNoQueue"},
@@ -1109,7 +1106,7 @@ var ofTheLibrary = []judged{
 	}}, "test/sim.TestReadersBehindTheSameWriterAreWokenOnce"},
 	{mutant{"a dialer has as long as the session timeout leaves", []edit{
 		{"internal/wire/dial.go", "min(timeout, d.patience())", "d.patience()"},
-	}}, "TestADialerHasASecondAtMost"},
+	}}, "internal/wire.TestADialHasItsTimeAndCountsAsSlowOnlyIfItHasUsedThatUp"},
 	{mutant{"a watch on a node that is gone is waited for", []edit{
 		{"internal/client/watch.go", "w.fire(err == zk.ErrNoNode)", "if err != zk.ErrNoNode {\n\t\t\tw.fire(false)\n\t\t}"},
 	}}, "test/sim.TestF17APredecessorThatGoesBetweenListAndWatchIsNoticed"},
@@ -1124,7 +1121,7 @@ var besides = []struct{ mutant, test string }{
 	{"a lost create is not looked for", "test/sim.TestF02ACreateWhoseReplyIsLostLeavesOneNode"},
 	{"a list decides before the server has caught up", "test/sim.TestF04ALostCreateIsFoundThoughTheNextServerLags"},
 	{"no session-id comparison", "test/sim.TestF05TheNodeOfADeadSessionIsNotAdopted"},
-	{"a delete is tried once", "test/sim.TestF09ADeleteWhoseReplyIsLostIsSuccess"},
+	{"a delete is tried once", "internal/queue.TestADeleteThatIsLostOnItsWayIsSentAgain"},
 	{"a lock node outlives its session", "TestProcessesExcludeEachOtherThroughTheKillsOfHoldersAndWaiters"},
 	{"no deadline", "test/sim.TestF13AHolderThatIsCutOffIsToldBeforeTheServerEndsItsSession"},
 	{"no list after a reconnect", "test/sim.TestF18APredecessorThatGoesWhileTheWaiterIsDisconnectedIsNoticed"},
