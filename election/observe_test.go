@@ -230,6 +230,9 @@ func TestOfCuratorsLeaderTheFirstInLineIsSeenWithWhatItsNodeSays(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, []string{"a Java id"}, o.sees())
 		require.Empty(t, o.latest().Host)
+		_, err = s.Conn().Set(o.latest().Node, []byte("__REVOKE__"), -1)
+		require.NoError(t, err)
+		require.Equal(t, []string{""}, o.sees(), "it does not say the other anew")
 		require.NoError(t, s.Conn().Delete(o.latest().Node, -1))
 		_, err = s.Conn().Create(path+"/lock-", []byte("of no session"), zk.FlagSequence, everybody)
 		require.NoError(t, err)
@@ -293,6 +296,8 @@ func TestALookWhoseAnswerIsLostIsMadeAgain(t *testing.T) {
 		inBubble(t, func(t *testing.T, server *zktest.Server) {
 			place := server.Client("observer")
 			observing := connect(t, server, zklock.WithDialer(place.Dial))
+			_, _, _, err := observing.Conn().ExistsW("/") // there is a watch to be set again
+			require.NoError(t, err)
 			if op == zktest.OpGetData {
 				campaign(t, connect(t, server), "before")
 			}

@@ -52,16 +52,14 @@ type watch struct {
 // await returns a watch that changed tells of.
 func (p *place) await(changed alarm) *watch {
 	w := &watch{over: make(chan struct{})}
-	if !p.client.Spawn(func() {
+	p.client.Spawn(func() { // or the session is closed, and its connection ends
 		defer close(w.over)
 		select {
 		case event := <-changed:
 			w.gone = event.Type == zk.EventNodeDeleted
 		case <-p.client.Context().Done():
 		}
-	}) {
-		close(w.over)
-	}
+	})
 	return w
 }
 
