@@ -1121,7 +1121,7 @@ var besides = []struct{ mutant, test string }{
 	{"a lost create is not looked for", "test/sim.TestF02ACreateWhoseReplyIsLostLeavesOneNode"},
 	{"a list decides before the server has caught up", "test/sim.TestF04ALostCreateIsFoundThoughTheNextServerLags"},
 	{"no session-id comparison", "test/sim.TestF05TheNodeOfADeadSessionIsNotAdopted"},
-	{"a delete is tried once", "internal/queue.TestADeleteThatIsLostOnItsWayIsSentAgain"},
+	{"a delete is tried once", "internal/queue.TestDeletesOfManyNodesWhoseAnswerIsLostAreMadeSureOfByOneMoreTransaction"},
 	{"a lock node outlives its session", "TestProcessesExcludeEachOtherThroughTheKillsOfHoldersAndWaiters"},
 	{"no deadline", "test/sim.TestF13AHolderThatIsCutOffIsToldBeforeTheServerEndsItsSession"},
 	{"no list after a reconnect", "test/sim.TestF18APredecessorThatGoesWhileTheWaiterIsDisconnectedIsNoticed"},
