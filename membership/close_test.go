@@ -43,6 +43,9 @@ func TestAMemberOfAClosedSessionIsNotRegistered(t *testing.T) {
 		require.NoError(t, gone.Leave(t.Context()))
 		left := gone.State()
 		require.NoError(t, s.Close())
+		require.Empty(t, server.Children(path))
+		_, err := membership.Join(t.Context(), s, path, nil)
+		require.ErrorIs(t, err, zklock.ErrClosed)
 		ended := membership.State{Registrations: 1, Err: zklock.ErrClosed}
 		require.Equal(t, ended, m.State())
 		require.Equal(t, left, gone.State())

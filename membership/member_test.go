@@ -35,17 +35,6 @@ func TestAMemberIsThereFromJoinToLeave(t *testing.T) {
 	})
 }
 
-func TestAMemberGoesWithItsSession(t *testing.T) {
-	inSession(t, func(t *testing.T, server *zktest.Server, s *zklock.Session) {
-		m := join(t, s, "one")
-		require.NoError(t, s.Close())
-		require.Empty(t, server.Children(path))
-		require.NoError(t, m.Leave(t.Context()))
-		_, err := membership.Join(t.Context(), s, path, nil)
-		require.ErrorIs(t, err, zklock.ErrClosed)
-	})
-}
-
 func TestAMemberJoinsAgainWhenItsSessionHasExpired(t *testing.T) {
 	inBubble(t, func(t *testing.T, server *zktest.Server) {
 		var mu sync.Mutex
@@ -90,25 +79,22 @@ func TestAMemberJoinsAgainWhenItsNodeOrItsPathWasDeleted(t *testing.T) {
 	})
 }
 
-func TestALostReplyToTheCreateMakesOneMember(t *testing.T) {
+func TestALostReplyIsNoErrorAndMakesNoSecondMember(t *testing.T) {
 	inSession(t, func(t *testing.T, server *zktest.Server, s *zklock.Session) {
 		join(t, s, "first") // makes the path
-		fault := server.DropReply(zktest.OpCreate, zktest.OnPath(path+"/member-"))
-		m := join(t, s, "second")
-		<-fault.Struck()
+		lost := func(op zktest.Op, call func()) {
+			fault := server.DropReply(op, zktest.OnPath(path+"/member-"))
+			call()
+			<-fault.Struck()
+		}
+		var m *membership.Member
+		lost(zktest.OpCreate, func() { m = join(t, s, "second") })
 		require.Len(t, server.Children(path), 2)
+		lost(zktest.OpSetData, func() { require.NoError(t, m.Update(t.Context(), []byte("ready"))) })
 		require.Equal(t, 1, m.State().Registrations)
 		require.Equal(t, s.ID(), owner(server, m))
-	})
-}
-
-func TestALostReplyToTheDeleteIsNoError(t *testing.T) {
-	inBubble(t, func(t *testing.T, server *zktest.Server) {
-		m := join(t, connect(t, server), "one")
-		fault := server.DropReply(zktest.OpDelete)
-		require.NoError(t, m.Leave(t.Context()))
-		<-fault.Struck()
-		require.Empty(t, server.Children(path))
+		lost(zktest.OpDelete, func() { require.NoError(t, m.Leave(t.Context())) })
+		require.Len(t, server.Children(path), 1)
 	})
 }
 
@@ -146,16 +132,6 @@ func TestAnUpdateIsSeenAndKeptThroughTheNextRegistration(t *testing.T) {
 		eventually(t, "the second registration", func() bool { return m.State().Registrations == 2 })
 		seen.await(t, "ready")
 		require.Equal(t, m.ID(), seen.latest()[0].ID, "the name stays")
-	})
-}
-
-func TestALostReplyToAnUpdateIsNoError(t *testing.T) {
-	inBubble(t, func(t *testing.T, server *zktest.Server) {
-		m := join(t, connect(t, server), "starting")
-		fault := server.DropReply(zktest.OpSetData)
-		require.NoError(t, m.Update(t.Context(), []byte("ready")))
-		<-fault.Struck()
-		require.Equal(t, 1, m.State().Registrations)
 	})
 }
 
@@ -529,9 +505,9 @@ func TestLeavingAgainTellsOfTheRefusalUntilTheSessionIsClosed(t *testing.T) {
 	})
 }
 
-func TestAnUpdateOfAMemberThatHasLeftSaysSo(t *testing.T) {
-	inBubble(t, func(t *testing.T, server *zktest.Server) {
-		m := join(t, connect(t, server), "a")
+func TestAnUpdateOfAMemberThatHasLeftSaysSoAlsoAfterTheEndOfItsSession(t *testing.T) {
+	inSession(t, func(t *testing.T, _ *zktest.Server, s *zklock.Session) {
+		m, stays := join(t, s, "a"), join(t, s, "b")
 		require.NoError(t, m.Leave(t.Context()))
 		err := m.Update(t.Context(), nil)
 		require.ErrorIs(t, err, membership.ErrLeft)
@@ -542,16 +518,9 @@ func TestAnUpdateOfAMemberThatHasLeftSaysSo(t *testing.T) {
 		for range 50 {
 			require.ErrorIs(t, m.Update(ended, nil), membership.ErrLeft, "more than that its ctx has ended")
 		}
-	})
-}
-
-func TestAnUpdateOfAMemberThatHasLeftSaysSoAfterTheEndOfItsSessionToo(t *testing.T) {
-	inSession(t, func(t *testing.T, server *zktest.Server, s *zklock.Session) {
-		gone, m := join(t, s, "a"), join(t, s, "b")
-		require.NoError(t, gone.Leave(t.Context()))
 		require.NoError(t, s.Close())
-		require.ErrorIs(t, gone.Update(t.Context(), nil), membership.ErrLeft)
-		require.ErrorIs(t, m.Update(t.Context(), nil), zklock.ErrClosed)
+		require.ErrorIs(t, m.Update(t.Context(), nil), membership.ErrLeft)
+		require.ErrorIs(t, stays.Update(t.Context(), nil), zklock.ErrClosed)
 	})
 }
 

@@ -118,15 +118,6 @@ func TestWatchesThatWereNotSetAgainBeforeTheNextCutTellOfAllSinceTheirOwn(t *tes
 	})
 }
 
-func TestWhereWatchesMayNotBeSetAgainTheNodesAreRead(t *testing.T) {
-	watching(t, func(a *away) {
-		a.cut(a.change)
-		a.server.RefuseRequest(zktest.OpSetWatches, -127)
-		require.ElementsMatch(a.t, []string{`read /same "says"`, `read /changed "else"`, "deleted /deleted", `read /replaced "says"`, `read /unwatched "says"`}, a.again())
-		require.NotNil(a.t, a.Standing(WatchKey{Path: "/same"}))
-	})
-}
-
 func TestWatchesWhoseSettingIsNotAnsweredEndWithTheConnection(t *testing.T) {
 	watching(t, func(a *away) {
 		a.cut(func() {})
@@ -174,17 +165,6 @@ func TestWhatIsWatchedAlreadyIsNotSetAgain(t *testing.T) {
 	})
 }
 
-// The one before had found nothing to look at.
-func TestWhatIsSetAgainIsRecheckedToo(t *testing.T) {
-	watching(t, func(a *away) {
-		time.Sleep(trust - time.Second)
-		a.cut(func() { time.Sleep(2 * time.Second) })
-		require.Nil(a.t, a.watches.recheck)
-		a.WatchAgain([]string{"/same"})
-		require.NotNil(a.t, a.watches.recheck)
-	})
-}
-
 func TestNoRequestThatSetsWatchesAgainIsLongerThanServersTake(t *testing.T) {
 	const n, length = 600, 1 << 10
 	inSession(t, func(t *testing.T, server *zktest.Server, c *Client) {
@@ -203,17 +183,6 @@ func TestNoRequestThatSetsWatchesAgainIsLongerThanServersTake(t *testing.T) {
 		synctest.Wait()
 		require.Len(t, server.Watches(), n)
 		require.Equal(t, n*length/maxBatch+1, server.Requests()[zktest.OpSetWatches])
-	})
-}
-
-func TestNothingIsWatchedAgainWithoutAConnection(t *testing.T) {
-	watching(t, func(a *away) {
-		a.place.Block(zktest.ToServer)
-		a.place.Cut()
-		synctest.Wait()
-		require.NotContains(a.t, a.again(), `read /same "says"`)
-		a.cut(a.change)
-		require.ElementsMatch(a.t, whatChanged, a.again(), "that is left to the next one")
 	})
 }
 

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -147,41 +146,6 @@ func TestAClientThatFindsNoServerSaysWhyAndIsClosed(t *testing.T) {
 	})
 }
 
-func TestATraceTellsHowLongTheFirstConnectionWasWaitedFor(t *testing.T) {
-	virtual.Test(t, func(t *testing.T) {
-		server, h := zktest.NewServer(t), &history{began: time.Now()}
-		server.Refuse(true)
-		c, establish := connecting(server, Options{Trace: h.trace()})
-		go func() { time.Sleep(time.Second); server.Refuse(false) }()
-		require.NoError(t, establish(t.Context()))
-		c.Close(RequestPatience)
-		require.Len(t, h.told, 2)
-		first := h.told[0].(happened)
-		require.Equal(t, "connected", first.what)
-		require.Zero(t, first.from)
-		require.GreaterOrEqual(t, first.to, time.Second)
-	})
-}
-
-func TestASessionLogsInBeforeItStands(t *testing.T) {
-	virtual.Test(t, func(t *testing.T) {
-		server := zktest.NewServer(t)
-		c, establish := connecting(server, Options{})
-		lost := server.DropRequest(zktest.OpAuth) // it tries again
-		require.NoError(t, establish(t.Context(), wire.Credential{Scheme: "digest", Secret: []byte("a:1")}, wire.Credential{Scheme: "digest", Secret: []byte("b:2")}))
-		<-lost.Struck()
-		defer c.Close(RequestPatience)
-		require.False(t, c.Closed())
-		for path, who := range map[string]string{"/a": "a:1", "/b": "b:2"} {
-			user, password, _ := strings.Cut(who, ":")
-			_, err := c.Conn.Create(path, nil, 0, zk.DigestACL(zk.PermAll, user, password))
-			require.NoError(t, err)
-			_, _, err = c.Conn.Get(path)
-			require.NoError(t, err, "it is %s", user)
-		}
-	})
-}
-
 func TestACredentialThatIsRefusedEndsTheClient(t *testing.T) {
 	virtual.Test(t, func(t *testing.T) {
 		server := zktest.NewServer(t)
@@ -210,16 +174,6 @@ func TestALoginIsWaitedForNoLongerThanItsCallLives(t *testing.T) {
 			require.True(t, c.Closed())
 			held.Release()
 		}
-	})
-}
-
-func TestAClientThatIsClosedMeanwhileIsNotEstablished(t *testing.T) {
-	virtual.Test(t, func(t *testing.T) {
-		server := zktest.NewServer(t)
-		c, establish := connecting(server, Options{})
-		c.life.end()
-		require.ErrorIs(t, establish(t.Context()), ErrClosed)
-		require.True(t, errors.Is(c.Context().Err(), context.Canceled))
 	})
 }
 

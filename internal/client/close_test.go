@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"log/slog"
-	"net"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -14,7 +13,6 @@ import (
 
 	"github.com/zklock/zklock/internal/latch"
 	"github.com/zklock/zklock/internal/virtual"
-	"github.com/zklock/zklock/internal/wire"
 	"github.com/zklock/zklock/zktest"
 )
 
@@ -125,30 +123,6 @@ func TestGoZookeeperIsClosedWhenNobodyUsesItAnyMore(t *testing.T) {
 	})
 }
 
-func TestNoConnectionIsLeftThatGoZookeeperHasForgotten(t *testing.T) {
-	inSession(t, func(t *testing.T, server *zktest.Server, c *Client) {
-		conn, err := server.Dial("tcp", "", time.Second)
-		require.NoError(t, err)
-		refusing := false
-		c.dialer.Dial = func(string, string, time.Duration) (net.Conn, error) {
-			if refusing {
-				return nil, errors.New("refused")
-			}
-			refusing = true
-			return conn, nil
-		}
-		forgotten, err := c.dialer.Connect("tcp", "", time.Second)
-		require.NoError(t, err)
-		synctest.Wait()
-		l := forgotten.(*wire.Link)
-		c.mu.Lock()
-		c.link = l
-		c.mu.Unlock()
-		require.Error(t, c.Close(RequestPatience))
-		require.True(t, latch.IsClosed(l.Down()))
-	})
-}
-
 func TestAnEndThatIsNotAnsweredIsNotConfirmed(t *testing.T) {
 	inSession(t, func(t *testing.T, server *zktest.Server, c *Client) {
 		server.DropReply(zktest.OpCloseSession)
@@ -197,28 +171,4 @@ func TestTheEndWaitsForWhatRunsInTheSessionAndWhatIsToldOfIt(t *testing.T) {
 			require.NoError(t, <-closed)
 		})
 	}
-}
-
-func TestAClosedSessionLooksAtNothingAndTellsOfItsLastConnection(t *testing.T) {
-	virtual.Test(t, func(t *testing.T) {
-		c, h := unconnected(t, slog.New(slog.DiscardHandler)), new(history)
-		c.trace.Trace = h.trace()
-		c.outage.begin(false)
-		_, v := c.LogStalls(t.Context(), "/lock")
-		l := c.connectedTo(t, errors.New("hung up"))
-		c.told.Wait()
-		var tell func()
-		require.True(t, c.changes(func() { tell = c.Shut() }))
-		c.told.Wait()
-		require.Len(t, h.told, 1)
-		tell()
-		require.Len(t, h.told, 2)
-		require.ErrorIs(t, h.told[1].(happened).err, ErrClosed)
-		require.True(t, c.Closed())
-		require.Equal(t, errClosing, context.Cause(c.Context()))
-		require.ErrorIs(t, Ended(c.Context()), ErrClosed)
-		_, err := l.Read(make([]byte, 1))
-		require.Error(t, err)
-		v.End()
-	})
 }

@@ -5,13 +5,11 @@ import (
 	"errors"
 	"io"
 	"log/slog"
-	"net"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
 
-	"github.com/go-zookeeper/zk"
 	"github.com/stretchr/testify/require"
 
 	"github.com/zklock/zklock/internal/clock"
@@ -138,15 +136,6 @@ func TestNobodyHasAConnectionThatTheObserverDoesNotKnow(t *testing.T) {
 	})
 }
 
-func TestTheTimeoutIsWhatTheServerGrants(t *testing.T) {
-	c := unconnected(t, slog.New(slog.DiscardHandler))
-	require.Equal(t, 10*time.Second, c.Timeout())
-	(*connections)(c).Connected(&wire.Link{ID: 1}, 4*time.Second)
-	require.Equal(t, 4*time.Second, c.Timeout())
-	(*connections)(c).Connected(new(wire.Link), 0)
-	require.Equal(t, 4*time.Second, c.Timeout(), "a session that has expired was granted none")
-}
-
 func TestASessionThatHasEndedIsToldOfOnce(t *testing.T) {
 	c, o, h := unconnected(t, slog.New(slog.DiscardHandler)), new(recorder), new(history)
 	c.trace.Trace = h.trace()
@@ -255,35 +244,6 @@ func TestAFirstLoginThatIsRefusedIsNotWaitedFor(t *testing.T) {
 			}
 		}
 		require.ErrorIs(t, <-failed, wire.ErrRefused)
-	})
-}
-
-// A server that is behind a lock's own answer would show it the past.
-func TestASessionDoesNotGoToAServerThatIsBehindWhatALockWasTold(t *testing.T) {
-	virtual.Test(t, func(t *testing.T) {
-		const behind = 3 * time.Second
-		ensemble := zktest.NewEnsemble(t, 3)
-		mine, laggard := ensemble.Server(0), ensemble.Server(1)
-		c := connect(t, mine, func(network, addr string, timeout time.Duration) (net.Conn, error) {
-			if conn, err := mine.Dial(network, addr, timeout); err == nil {
-				return conn, nil
-			}
-			return laggard.Dial(network, addr, timeout)
-		})
-		laggard.Lag(behind)
-		began := time.Now()
-		created := wire.NewRequest(wire.Op{Code: wire.OpCreate, Path: "/lock", ACL: zk.WorldACL(zk.PermAll)})
-		c.Send(created)
-		require.NoError(t, Wait(t.Context(), created))
-		mine.Refuse(true)
-		mine.Cut()
-		synctest.Wait()
-		l, err := c.Await(t.Context(), c.ID())
-		require.NoError(t, err)
-		require.GreaterOrEqual(t, time.Since(began), behind)
-		shown := Exists("/lock")
-		l.Send(shown)
-		require.NoError(t, Wait(t.Context(), shown))
 	})
 }
 

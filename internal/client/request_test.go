@@ -36,18 +36,3 @@ func TestARequestIsWaitedForNoLongerThanItsContextLivesAndCountsUntilItIsAnswere
 		require.NoError(t, read.Err())
 	})
 }
-
-func TestARequestEndsWithItsConnection(t *testing.T) {
-	inSession(t, func(t *testing.T, server *zktest.Server, c *Client) {
-		server.HoldReply(zktest.OpGetData)
-		l, read := c.Current(), Read("/")
-		c.Send(read)
-		synctest.Wait()
-		server.Cut()
-		require.ErrorIs(t, Wait(t.Context(), read), zk.ErrConnectionClosed)
-		require.True(t, read.Link() == l, "it may have reached the server")
-		require.False(t, read.Answered())
-		time.Sleep(time.Minute)
-		require.Equal(t, 1, server.Requests()[zktest.OpGetData], "nobody sends it over the next one")
-	})
-}

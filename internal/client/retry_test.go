@@ -50,22 +50,6 @@ func TestATryIsRepeatedWithPausesUntilItSucceeds(t *testing.T) {
 	})
 }
 
-func TestTheLogMaySayWhatATryHasFailedWith(t *testing.T) {
-	virtual.Test(t, func(t *testing.T) {
-		c := unconnected(t, slog.New(slog.DiscardHandler))
-		ctx, v := c.LogStalls(t.Context(), "/lock")
-		defer v.End()
-		enough, tries := errors.New("enough"), 0
-		require.ErrorIs(t, c.Retry(ctx, func() error {
-			if tries++; tries == 3 {
-				return Permanent(enough)
-			}
-			return fmt.Errorf("failure %d", tries)
-		}), enough)
-		require.EqualError(t, v.err, "failure 2")
-	})
-}
-
 func TestAnErrorThatAnotherTryDoesNotMendEndsThem(t *testing.T) {
 	permanently := errors.New("even so")
 	for name, tc := range map[string]struct{ of, err error }{

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"sync"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/go-zookeeper/zk"
@@ -105,22 +104,4 @@ func TestTheEndOfATraceHasNothingToTellWithoutAConnectionOrAListener(t *testing.
 	deaf.close()()
 	deaf.told.Wait()
 	require.True(t, deaf.closed)
-}
-
-// Who closes the session waits for a function of the user, but does not call the next one
-// beside it.
-func TestTheEndIsToldBehindWhatIsBeingTold(t *testing.T) {
-	virtual.Test(t, func(t *testing.T) {
-		h, slow := new(history), make(chan struct{})
-		trace := h.trace()
-		trace.Connected = func(Event) { <-slow }
-		tr := tracer{Trace: trace, told: new(sync.WaitGroup)}
-		tr.connect(&wire.Link{ID: 1})
-		synctest.Wait()
-		tr.close()()
-		require.Empty(t, h.told)
-		close(slow)
-		tr.told.Wait()
-		require.Len(t, h.told, 1)
-	})
 }

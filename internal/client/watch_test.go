@@ -11,7 +11,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/zklock/zklock/internal/clock"
-	"github.com/zklock/zklock/internal/latch"
 	"github.com/zklock/zklock/internal/virtual"
 	"github.com/zklock/zklock/internal/wire"
 	"github.com/zklock/zklock/zktest"
@@ -88,13 +87,6 @@ func TestOfManyWatchesSomeAreAskedForAtATimeAndNoneOverAnotherConnection(t *test
 			require.Zero(t, c.watches.asking, "no goroutine is left")
 		})
 	}
-}
-
-func TestAWatchThatCannotBeAskedForHasEnded(t *testing.T) {
-	w := unconnected(t, slog.New(slog.DiscardHandler)).Watch(WatchKey{Path: "/node"})
-	require.True(t, latch.IsClosed(w.Armed))
-	require.True(t, w.HasFired())
-	require.ErrorIs(t, w.Err, zk.ErrConnectionClosed)
 }
 
 // standing returns watches over l on the data and on the children of two nodes, by key.

@@ -2,8 +2,6 @@ package queue
 
 import (
 	"context"
-	"slices"
-	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -35,8 +33,7 @@ func TestAPlaceThatIsTakenWhenItsIncarnationIsOverGrantsNothingAndIsLeft(t *test
 		runInSession(t, name, func(t *testing.T, s *Session, server *zktest.Server) {
 			q := lockAt(s, "/lock")
 			require.NoError(t, hold(t, s).Release(t.Context(), nil)) // there is the path
-			ctx, stop := context.WithTimeout(t.Context(), sessionTimeout)
-			defer stop()
+			ctx := within(t, sessionTimeout)
 			inc, err := s.await(ctx)
 			require.NoError(t, err)
 			tc.end(s, inc)
@@ -205,22 +202,6 @@ func TestANodeThatNobodyHasComeToUseDoesNotStay(t *testing.T) {
 	})
 }
 
-func TestNoNodeIsWaitedForWhenItsSessionIsClosed(t *testing.T) {
-	inSession(t, func(t *testing.T, s *Session, server *zktest.Server) {
-		h := leastHeld(t, s, time.Hour)
-		synctest.Wait() // the first proof is through
-		require.NoError(t, connect(t, server).client.Conn.Delete(h.Node(), -1))
-		said := server.HoldReply(zktest.OpMulti)
-		go h.Confirm(t.Context())
-		<-said.Struck()
-		s.Close()
-		said.Release() // that the node is gone
-		synctest.Wait()
-		require.ErrorIs(t, h.Err(), client.ErrClosed)
-		require.Nil(t, h.contender.rest, "Close leaves no timer")
-	})
-}
-
 // Curator's Revoker asks those who wait too.
 func TestAHoldThatWasAskedForBeforeItBeganSaysSo(t *testing.T) {
 	for name, tc := range map[string]struct {
@@ -252,55 +233,4 @@ func TestAHoldThatWasAskedForBeforeItBeganSaysSo(t *testing.T) {
 			require.Equal(t, tc.asked, latch.IsClosed(h.Revoked()))
 		})
 	}
-}
-
-// watchesItself reports whether a session asks for that node of its own from now on, until stop
-// is called.
-func watchesItself(server *zktest.Server, node string) (asked func() bool, stop func()) {
-	f := server.HoldRequest(zktest.OpGetData, zktest.OnPath(node))
-	return func() bool {
-		synctest.Wait()
-		return latch.IsClosed(f.Struck())
-	}, f.Release
-}
-
-func TestAPlaceBehindOthersIsNotWatchedInItsFirstSecond(t *testing.T) {
-	inSession(t, func(t *testing.T, s *Session, server *zktest.Server) {
-		other := connect(t, server)
-		hold(t, other)
-		ctx, end := context.WithCancel(t.Context())
-		defer end()
-		for _, in := range []*Session{connect(t, server), s} {
-			go lockAt(in, "/lock").Acquire(ctx, nil)
-			synctest.Wait()
-		}
-		last := slices.MaxFunc(server.Children("/lock"), func(a, b string) int { return strings.Compare(a[len(a)-10:], b[len(b)-10:]) })
-		asked, stop := watchesItself(server, "/lock/"+last)
-		defer stop()
-		time.Sleep(listersWatchDelay - 1)
-		require.False(t, asked())
-		time.Sleep(time.Nanosecond)
-		require.True(t, asked())
-	})
-}
-
-func TestANodeThatIsBeingDeletedIsNotWatchedOverTheNextConnection(t *testing.T) {
-	inSession(t, func(t *testing.T, s *Session, server *zktest.Server) {
-		h := hold(t, s)
-		time.Sleep(time.Second)
-		hung := server.HoldRequest(zktest.OpDelete, zktest.OnPath(h.Node()))
-		go h.Release(t.Context(), nil)
-		<-hung.Struck()
-		asked, stop := watchesItself(server, h.Node())
-		defer stop()
-		again := server.HoldRequest(zktest.OpDelete, zktest.OnPath(h.Node()))
-		server.CutSession(s.client.ID())
-		hung.Release()
-		time.Sleep(2 * selfWatchDelay)
-		again.Release()
-		time.Sleep(sessionTimeout)
-		require.Empty(t, server.Children("/lock"))
-		require.False(t, asked())
-		require.Zero(t, server.Requests()[zktest.OpSetWatches])
-	})
 }

@@ -61,24 +61,6 @@ func TestACrowdAtTheEndOfTheCounterStaysAwayUntilItBeginsAnew(t *testing.T) {
 	}
 }
 
-// The servers may have lost their data, and czxids begin anew.
-func TestTheEndOfACounterIsForgottenWithTheSession(t *testing.T) {
-	inSession(t, func(t *testing.T, s *Session, server *zktest.Server) {
-		atItsEnd(t, server, "", zk.WorldACL(zk.PermRead|zk.PermCreate))
-		q, ctx := lockAt(s, "/lock"), context.Background()
-		ctx, cancel := context.WithTimeout(ctx, time.Second)
-		defer cancel()
-		_, err := q.Acquire(ctx, nil)
-		require.Error(t, err)
-		_, known := q.spentAt()
-		require.True(t, known)
-		require.True(t, server.ExpireSession(s.client.ID()))
-		time.Sleep(time.Minute)
-		_, known = q.spentAt()
-		require.False(t, known)
-	})
-}
-
 func TestAPathWhoseCounterBeginsAnewSaysWhatItSaidAndHasItsACL(t *testing.T) {
 	acl := append(zk.DigestACL(zk.PermAll, "owner", "key"), zk.WorldACL(zk.PermAll)...)
 	for name, enter := range map[string]func(q *Queue) (*Hold, error){
@@ -169,8 +151,7 @@ func TestWhoWaitsForTheCounterToBeginAnewHasOnePlaceThatAllSee(t *testing.T) {
 		require.Len(t, server.Children("/lock"), 4)
 		synctest.Wait()
 		require.NotContains(t, log.String(), "gets nowhere", "it has a place in the queue")
-		brief, stop := context.WithTimeout(t.Context(), time.Minute)
-		defer stop()
+		brief := within(t, time.Minute)
 		_, err = lockAt(first, "/lock").Acquire(brief, nil)
 		require.ErrorIs(t, err, ErrLocked)
 		require.ErrorIs(t, err, context.DeadlineExceeded)
@@ -222,8 +203,7 @@ func TestPermitsAreNotOversoldAtTheEndOfTheirCounter(t *testing.T) {
 			permits(t, other, 2, 1)
 			server.SetSequence("/sem/leases", next)
 			acquire := func(s *Session, n int) error {
-				ctx, cancel := context.WithTimeout(t.Context(), time.Second)
-				defer cancel()
+				ctx := within(t, time.Second)
 				_, err := NewSemaphore(s, "/sem", 2, defaults()).Acquire(ctx, n, nil)
 				return err
 			}
@@ -288,8 +268,7 @@ func TestWhoGivesUpAtTheEndOfTheCounterReturnsAtOnceWhateverIsUnderWay(t *testin
 			require.NoError(t, hold(t, s).Release(t.Context(), nil))
 			server.SetSequence("/lock", math.MaxInt32-1)
 			hung := server.HoldRequest(op, zktest.OnSession(s.client.ID()))
-			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
-			defer cancel()
+			ctx := within(t, time.Second)
 			began := time.Now()
 			_, err := lockAt(s, "/lock").Acquire(ctx, nil)
 			require.ErrorIs(t, err, context.DeadlineExceeded)
@@ -327,8 +306,7 @@ func TestCallersWithADeadlineDoNotKeepTheCounterAtItsEnd(t *testing.T) {
 		}
 		time.Sleep(3 * time.Second)
 		require.NoError(t, h.Release(t.Context(), nil))
-		patient, cancel := context.WithTimeout(t.Context(), time.Minute)
-		defer cancel()
+		patient := within(t, time.Minute)
 		next, err := lockAt(connect(t, server), "/lock").Acquire(patient, nil)
 		require.NoError(t, err)
 		require.Less(t, next.contender.sequence, int32(10_000))
@@ -341,10 +319,10 @@ func TestCallersWithADeadlineDoNotKeepTheCounterAtItsEnd(t *testing.T) {
 // Nobody is in its way, and its number does not count: it waited for the readers, and made node after node.
 func TestOneThatTriesToReadAtTheEndOfTheCounterDoesNotWaitForReaders(t *testing.T) {
 	inSession(t, func(t *testing.T, s *Session, server *zktest.Server) {
-		take(t, New(s, "/lock", recipe.Read, defaults()))
+		take(t, lockAt(s, "/lock").Of(recipe.Read))
 		server.SetSequence("/lock", math.MaxInt32-1)
 		before := server.Requests()[zktest.OpCreate]
-		reads := New(connect(t, server), "/lock", recipe.Read, defaults())
+		reads := lockAt(connect(t, server), "/lock").Of(recipe.Read)
 		for range 10 {
 			_, err := reads.Try(t.Context(), nil)
 			require.ErrorIs(t, err, ErrLocked)

@@ -243,25 +243,6 @@ func TestANodeThatTheServerMadeAndErredAtIsFound(t *testing.T) {
 	}
 }
 
-// The answer to its create has come, and the list hangs.
-func TestACallThatEndsWhileItsFirstListIsUnderWayWaitsForNoAnswer(t *testing.T) {
-	inSession(t, func(t *testing.T, s *Session, server *zktest.Server) {
-		require.NoError(t, hold(t, s).Release(t.Context(), nil)) // the path is there
-		list := server.HoldReply(zktest.OpGetChildren2, zktest.OnPath("/lock"))
-		ctx, cancel := context.WithCancel(t.Context())
-		came := ask(ctx, lockAt(s, "/lock").Acquire)
-		<-list.Struck()
-		require.Len(t, server.Children("/lock"), 1)
-		cancel()
-		synctest.Wait()
-		require.Len(t, came, 1)
-		require.ErrorIs(t, (<-came).err, context.Canceled)
-		list.Release()
-		synctest.Wait()
-		require.Empty(t, server.Children("/lock"))
-	})
-}
-
 // It may have gone over another connection than the create, to a server that lags.
 func TestAListThatWasSentAlongWithACreateDoesNotProveThatItsNodeIsGone(t *testing.T) {
 	inSession(t, func(t *testing.T, s *Session, _ *zktest.Server) {

@@ -75,25 +75,6 @@ func TestDeletesOfLongPathsAreRequestsThatAServerTakes(t *testing.T) {
 	})
 }
 
-// Revoke writes on the nodes of holders, Curator's Revoker on those of waiters too.
-func TestNodesThatSomebodyHasWrittenOnAreDeletedAsAllOthers(t *testing.T) {
-	inSession(t, func(t *testing.T, s *Session, server *zktest.Server) {
-		granted := inLine(t, s, "/lock", 3)
-		other := connect(t, server).client.Conn
-		for _, name := range server.Children("/lock") {
-			_, err := other.Set("/lock/"+name, []byte("said"), -1)
-			require.NoError(t, err)
-		}
-		time.Sleep(sessionTimeout) // proofs go out
-		second := goOn(<-granted, granted)
-		synctest.Wait()
-		require.Len(t, server.Children("/lock"), 2, "with the one that has the lock now checked")
-		last := goOn(second, granted)
-		require.NoError(t, last.Release(t.Context(), nil))
-		require.Empty(t, server.Children("/lock"))
-	})
-}
-
 // Those that have waited for others go ahead, in as many requests as it takes.
 func TestUnlockReturnsWhenItsOwnDeleteHasBeenSent(t *testing.T) {
 	inSession(t, func(t *testing.T, s *Session, server *zktest.Server) {
@@ -153,52 +134,6 @@ func TestUnlockDoesNotWaitForTheAnswerToItsDelete(t *testing.T) {
 		h.SendRelease(t.Context(), nil)
 		require.Equal(t, before, time.Now())
 		<-unanswered.Struck()
-	})
-}
-
-func TestADeleteDoesNotWaitForThoseThatWereBegunOnAConnectionThatIsGone(t *testing.T) {
-	inSession(t, func(t *testing.T, s *Session, server *zktest.Server) {
-		last := take(t, lockAt(s, "/last"))
-		granted, holds := longLines(t, s, 10)
-		alone := server.HoldReply(zktest.OpMulti, zktest.OnPath(holds[0].Node()))
-		for i, h := range holds {
-			goOn(h, granted[i])
-			synctest.Wait()
-		}
-		lost := server.DropReply(zktest.OpMulti, zktest.OnPath(holds[1].Node())) // the first request of two
-		alone.Release()
-		<-lost.Struck()
-		unanswered := server.HoldReply(zktest.OpMulti, zktest.OnPath(holds[1].Node()))
-		<-unanswered.Struck()
-		go last.Release(context.Background(), nil)
-		synctest.Wait()
-		require.Empty(t, server.Children("/last"))
-		unanswered.Release()
-	})
-}
-
-// That node has gone with its session, and the others have not.
-func TestANodeOfASessionThatIsOverKeepsNoOtherFromBeingDeleted(t *testing.T) {
-	virtual.Test(t, func(t *testing.T) {
-		const least = 5 * time.Second
-		s, server := connected(t)
-		o := defaults()
-		o.MinHold = least
-		h := take(t, New(s, "/lingers", recipe.Exclusive, o))
-		lingers := time.Now().Add(least)
-		require.NoError(t, h.Release(t.Context(), nil))
-		server.ExpireSession(s.client.ID())
-		require.NoError(t, hold(t, s).Release(t.Context(), nil)) // there is a new one
-		granted := inLine(t, s, "/lock", 3)
-		first := <-granted
-		time.Sleep(time.Until(lingers) - time.Millisecond)
-		unanswered := server.HoldReply(zktest.OpMulti, zktest.OnPath(first.Node()))
-		third := goOn(goOn(first, granted), granted)
-		time.Sleep(2 * time.Millisecond)
-		unanswered.Release()
-		require.NoError(t, third.Release(t.Context(), nil))
-		synctest.Wait()
-		require.Empty(t, server.Children("/lock"))
 	})
 }
 
@@ -350,44 +285,6 @@ func TestNodesThatCannotBeDeletedDelayNoneOfAnotherLock(t *testing.T) {
 	}
 }
 
-func TestNodesThatAnOperatorDeletesAheadOfUsCostOneRequestMore(t *testing.T) {
-	for deleted := 1; deleted <= 2; deleted++ {
-		inSession(t, func(t *testing.T, s *Session, server *zktest.Server) {
-			operator := connect(t, server).client.Conn
-			granted := inLine(t, s, "/lock", 3)
-			first := <-granted
-			done := busy(t, s, server)
-			second := goOn(first, granted)
-			third := goOn(second, granted)
-			for _, h := range []*Hold{first, second}[:deleted] {
-				require.NoError(t, operator.Delete(h.Node(), -1))
-			}
-			before := server.Requests()
-			done()
-			synctest.Wait()
-			after := server.Requests()
-			require.Equal(t, 2, after[zktest.OpMulti]-before[zktest.OpMulti])
-			require.NoError(t, third.Err())
-			require.Equal(t, []string{path.Base(third.Node())}, server.Children("/lock"))
-		})
-	}
-}
-
-func TestADeleteThatIsLostOnItsWayIsSentAgain(t *testing.T) {
-	inSession(t, func(t *testing.T, s *Session, server *zktest.Server) {
-		granted := inLine(t, s, "/lock", 2)
-		first := <-granted
-		server.DropRequest(zktest.OpMulti, zktest.OnPath(first.Node()))
-		second := goOn(first, granted)
-		time.Sleep(sessionTimeout)
-		require.NoError(t, second.Err())
-		require.Equal(t, []string{path.Base(second.Node())}, server.Children("/lock"))
-		server.DropRequest(zktest.OpDelete, zktest.OnPath(second.Node()))
-		require.NoError(t, second.Release(t.Context(), nil))
-		require.Empty(t, server.Children("/lock"))
-	})
-}
-
 // To hear of each of them by a request of its own takes a round trip, and a transaction that names
 // all the rest.
 func TestDeletesOfManyNodesWhoseAnswerIsLostAreMadeSureOfByOneMoreTransaction(t *testing.T) {
@@ -490,24 +387,6 @@ func TestANodeThatMayBeThereStillIsNotLoggedAsGone(t *testing.T) {
 		s.end()
 		require.Zero(t, running("deleteYet"))
 		require.NotContains(t, log.String(), "are gone")
-	})
-}
-
-// The node goes with the session.
-func TestAReleaseThatCloseEndsHasComeToItsEnd(t *testing.T) {
-	virtual.Test(t, func(t *testing.T) {
-		server := zktest.NewServer(t)
-		s, log := connectTold(t, server)
-		h := hold(t, s)
-		server.HoldRequest(zktest.OpDelete, zktest.OnPath(h.Node()))
-		released := make(chan error)
-		go func() { released <- h.Release(context.Background(), nil) }()
-		synctest.Wait()
-		ended := make(chan struct{})
-		go func() { s.end(); close(ended) }()
-		require.NoError(t, <-released)
-		<-ended
-		require.NotContains(t, log.String(), "level=ERROR")
 	})
 }
 

@@ -177,8 +177,7 @@ func TestADowngradeWaitsWhileTooMuchIsLeftByCallsBefore(t *testing.T) {
 			return server.Nodes()[0].Stat.Cversion // of /lock
 		}
 		before := nodes()
-		ctx, stop := context.WithTimeout(t.Context(), time.Second)
-		defer stop()
+		ctx := within(t, time.Second)
 		_, err := readers.Downgrade(ctx, w, nil)
 		require.ErrorIs(t, err, context.DeadlineExceeded)
 		require.Equal(t, before, nodes())

@@ -118,22 +118,6 @@ func TestAMemberWhoseTimeIsUpAsItsTurnComesIsToldSoAndTheNextHasTheTurn(t *testi
 	}
 }
 
-func TestAMemberWhoseTimeIsUpAsItsTurnComesLeavesALockThatIsToBeHad(t *testing.T) {
-	virtual.Test(t, func(t *testing.T) {
-		defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
-		s, server := connected(t)
-		l := share(s, 10, 0)
-		h := lock(t, l)
-		ctx := timed{t.Context(), make(chan struct{})}
-		waits := ask(ctx, l.Acquire)
-		h.contender.losesItsNode()
-		close(ctx.up)
-		require.ErrorIs(t, (<-waits).err, context.DeadlineExceeded)
-		require.NoError(t, lock(t, l).Release(t.Context(), nil))
-		require.Empty(t, server.Children("/lock"))
-	})
-}
-
 func TestAMemberHasTheNextTurnIfTheOneThatFetchesTheLockComesToNothing(t *testing.T) {
 	loses := func(s *Session, _ context.CancelFunc) Call {
 		return &calls{then: s.losesAllNodes}
@@ -265,24 +249,6 @@ func TestALockThatIsHandedToAMemberThatGivesUpGoesToTheNextOneAndElseAtOnce(t *t
 	}
 }
 
-// Each has a place of its own, and leaves that.
-func TestOwnersWhoShareNoTurnLeaveNothingWhenTheyGiveUpAtOnce(t *testing.T) {
-	virtual.Test(t, func(t *testing.T) {
-		_, server, h, l := behindRival(t, 1, time.Hour)
-		ctx, giveUp := context.WithCancel(t.Context())
-		var asked []<-chan outcome
-		for range 20 {
-			asked = append(asked, ask(ctx, l.Acquire))
-		}
-		giveUp()
-		for _, came := range asked {
-			require.Error(t, (<-came).err)
-		}
-		synctest.Wait()
-		require.Equal(t, []string{recipe.Base(h.Node())}, server.Children("/lock"))
-	})
-}
-
 func TestThePlaceOfAMemberThatGivesUpIsLeftIfNobodyComesToTakeIt(t *testing.T) {
 	for name, members := range map[string]int{"none waits": 1, "the next one gives up too": 2} {
 		virtual.Run(t, name, func(t *testing.T) {
@@ -376,45 +342,9 @@ func TestAPlaceThatIsWorthNothingIsNotTheNextMembers(t *testing.T) {
 	}
 }
 
-// What went wrong with one call, as in a function of its trace, is not to go on with the next.
-func TestThePlaceOfAMemberThatWantsItNoMoreThoughItsContextGoesOnIsLeft(t *testing.T) {
-	virtual.Test(t, func(t *testing.T) {
-		s, server, h, l := behindRival(t, 10, 0)
-		var second <-chan outcome
-		place := ""
-		require.Panics(t, func() {
-			_, _ = l.Acquire(t.Context(), enqueuing(func() {
-				second = ask(t.Context(), l.Acquire)
-				place = s.onlyNode()
-				panic("the user's")
-			}))
-		})
-		synctest.Wait()
-		require.Len(t, server.Children("/lock"), 2)
-		require.NotContains(t, server.Children("/lock"), recipe.Base(place))
-		require.NoError(t, h.Release(t.Context(), nil))
-		require.NoError(t, granted(t, second).Release(t.Context(), nil))
-	})
-}
-
-func TestAMemberThatGivesUpHasNoTurn(t *testing.T) {
-	inSession(t, func(t *testing.T, s *Session, server *zktest.Server) {
-		l := share(s, 10, 0)
-		h := lock(t, l)
-		ctx, giveUp := context.WithCancel(t.Context())
-		gone, stays := ask(ctx, l.Acquire), ask(t.Context(), l.Acquire)
-		giveUp()
-		require.ErrorIs(t, (<-gone).err, context.Canceled)
-		require.NoError(t, h.Release(t.Context(), nil))
-		require.NoError(t, granted(t, stays).Release(t.Context(), nil))
-		require.Empty(t, server.Children("/lock"))
-	})
-}
-
 // gaveUp returns what a call is told that waits for a second at most.
 func gaveUp(t *testing.T, l Source) error {
-	ctx, cancel := context.WithTimeout(t.Context(), time.Second)
-	defer cancel()
+	ctx := within(t, time.Second)
 	return (<-ask(ctx, l.Acquire)).err
 }
 
@@ -664,21 +594,6 @@ func TestAHandoffKnowsThoseOfItsOwnSessionBeforeTheQueueTells(t *testing.T) {
 	})
 }
 
-func TestOwnersWhoShareNoTurnHaveTheLockInTheOrderOfTheQueue(t *testing.T) {
-	inSession(t, func(t *testing.T, s *Session, server *zktest.Server) {
-		l := share(s, 1, time.Hour)
-		h := lock(t, l)
-		second := ask(t.Context(), l.Acquire)
-		elsewhere := ask(t.Context(), lockAt(connect(t, server), "/lock").Acquire)
-		require.NoError(t, h.Release(t.Context(), nil))
-		h = granted(t, second)
-		require.Empty(t, elsewhere)
-		require.NoError(t, h.Release(t.Context(), nil))
-		require.NoError(t, granted(t, elsewhere).Release(t.Context(), nil))
-		require.Empty(t, server.Children("/lock"))
-	})
-}
-
 func TestACallIsToldOfALockThatItGetsByANodeThatIsThere(t *testing.T) {
 	for name, get := range map[string]func(l *handoff, h *Hold, call Call) (*Hold, error){
 		"a call, the node was kept": func(l *handoff, h *Hold, call Call) (*Hold, error) {
@@ -725,8 +640,7 @@ func TestACallThatOthersWaitForIsLoggedWhateverItsDeadlineUntilItIsOver(t *testi
 			if c.stuck {
 				server.Freeze()
 			}
-			ctx, cancel := context.WithTimeout(t.Context(), 3*sessionTimeout)
-			defer cancel()
+			ctx := within(t, 3*sessionTimeout)
 			came := ask(ctx, l.Acquire)
 			time.Sleep(2 * sessionTimeout)
 			synctest.Wait()

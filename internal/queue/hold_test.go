@@ -2,9 +2,7 @@ package queue
 
 import (
 	"context"
-	"net"
 	"runtime"
-	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -13,7 +11,6 @@ import (
 	"github.com/go-zookeeper/zk"
 	"github.com/stretchr/testify/require"
 
-	"github.com/zklock/zklock/internal/clock"
 	"github.com/zklock/zklock/internal/recipe"
 	"github.com/zklock/zklock/zktest"
 )
@@ -69,35 +66,6 @@ func TestAReleaseThatIsOverSaysEachTimeWhatHasBecomeOfTheNode(t *testing.T) {
 			}
 		})
 	}
-}
-
-// A delete that waits for another connection is not waited for: it goes out there, if there is
-// ever one.
-func TestUnlockReturnsWhenTheConnectionEndsThatItsDeleteWasToGoOver(t *testing.T) {
-	var stuck atomic.Bool
-	onlyOnce := func(n int32, conn net.Conn) net.Conn {
-		if n == 1 {
-			return clog(conn, &stuck)
-		}
-		conn.Close()
-		return hangUp(0)
-	}
-	reconnecting(t, onlyOnce, func(t *testing.T, _ *zktest.Server, s *Session, _ *clock.Clock) {
-		h := hold(t, s)
-		stuck.Store(true)
-		go s.client.Conn.Get("/") // which blocks the others
-		synctest.Wait()
-		returned := false
-		go func() {
-			h.SendRelease(context.Background(), nil)
-			returned = true
-		}()
-		synctest.Wait()
-		require.False(t, returned)
-		s.client.Current().Close()
-		synctest.Wait()
-		require.True(t, returned)
-	})
 }
 
 // go-zookeeper sends nothing else before.
@@ -221,21 +189,6 @@ func TestTheEndOfAHoldIsToldOnce(t *testing.T) {
 			})
 		}
 	}
-}
-
-// Its node goes, which would be a reason too.
-func TestALossHasOneReason(t *testing.T) {
-	reconnecting(t, straight, func(t *testing.T, server *zktest.Server, s *Session, c *clock.Clock) {
-		h := hold(t, s)
-		time.Sleep(time.Second) // the node is watched
-		c.Step(reconnectTimeout)
-		require.False(t, h.Valid())
-		why := h.Err()
-		synctest.Wait()
-		require.Empty(t, server.Children("/lock"))
-		require.ErrorIs(t, why, errLeaseOver)
-		require.Same(t, why, h.Err())
-	})
 }
 
 // Of a lock in another session it is not known whether it is of the same ensemble.

@@ -14,32 +14,12 @@ import (
 	"github.com/zklock/zklock/zktest"
 )
 
-// The connection that is found may be that of a session that has expired since. In virtual time
-// nothing would come while this looks again and again.
-func TestWhoComesBetweenTwoIncarnationsHasTheNext(t *testing.T) {
-	s, server := connected(t)
-	s.mu.Lock()
-	next := s.incarnation
-	s.incarnation = nil
-	s.mu.Unlock()
-	time.AfterFunc(10*time.Millisecond, func() {
-		s.mu.Lock()
-		s.incarnation = next
-		s.mu.Unlock()
-		server.Cut() // of which everybody is told
-	})
-	inc, err := s.await(t.Context())
-	require.NoError(t, err)
-	require.Same(t, next, inc)
-}
-
 func TestWhoComesWhileThereIsNoConnectionWaitsAsLongAsItsContext(t *testing.T) {
 	inSession(t, func(t *testing.T, s *Session, server *zktest.Server) {
 		server.Refuse(true)
 		server.Cut()
 		synctest.Wait()
-		ctx, stop := context.WithTimeout(t.Context(), time.Second)
-		defer stop()
+		ctx := within(t, time.Second)
 		_, err := s.await(ctx)
 		require.ErrorIs(t, err, context.DeadlineExceeded)
 	})

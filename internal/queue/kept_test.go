@@ -131,18 +131,6 @@ func TestANodeIsNotKeptIfTheQueueHasShownAnotherSince(t *testing.T) {
 	})
 }
 
-func TestALockThatWasWaitedForIsKeptIfNobodyElseQueues(t *testing.T) {
-	inSession(t, func(t *testing.T, s *Session, server *zktest.Server) {
-		before := lock(t, lockAt(connect(t, server), "/lock"))
-		l := share(s, 1, time.Hour)
-		came := ask(t.Context(), l.Acquire)
-		require.NoError(t, before.Release(t.Context(), nil))
-		h := granted(t, came)
-		require.NoError(t, h.Release(t.Context(), nil))
-		require.Equal(t, h.Node(), lock(t, l).Node())
-	})
-}
-
 // Until the queue is read again, nobody knows who has come. The list may show that nobody has.
 func TestALockWhoseQueueHasChangedIsTakenByANewNode(t *testing.T) {
 	inSession(t, func(t *testing.T, s *Session, server *zktest.Server) {
@@ -370,21 +358,6 @@ func TestAQueueIsWatchedOnceAndOnlyForANodeThatGoesOn(t *testing.T) {
 	})
 }
 
-// The owner's list may have been allowed.
-func TestAQueueThatMayNotBeListedIsNotAskedForAgainAndAgain(t *testing.T) {
-	inSession(t, func(t *testing.T, s *Session, server *zktest.Server) {
-		l := share(s, 1, time.Hour)
-		h := lock(t, l)
-		_, err := connect(t, server).client.Conn.SetACL("/lock", zk.WorldACL(zk.PermAll&^zk.PermRead), -1)
-		require.NoError(t, err)
-		server.Cut()
-		time.Sleep(sessionTimeout / 4)
-		require.Zero(t, running("watchQueue"))
-		require.NoError(t, h.Release(t.Context(), nil))
-		require.Empty(t, server.Children("/lock"), "nobody knows who has come: the node is not kept")
-	})
-}
-
 // A connection may be lost between a look whether there is one and the request for the watch.
 func TestAWatchThatWasNeverSetSaysNothingOfTheQueue(t *testing.T) {
 	inSession(t, func(t *testing.T, s *Session, server *zktest.Server) {
@@ -561,22 +534,6 @@ func TestCloseDoesNotWaitForAWatchThatIsRefused(t *testing.T) {
 		began := time.Now()
 		s.end()
 		require.Zero(t, time.Since(began))
-	})
-}
-
-// Until the server has caught up, what it shows of a queue says nothing.
-func TestAQueueIsNotWatchedAheadOfTheWriteThatTheServerHasToHaveApplied(t *testing.T) {
-	virtual.Test(t, func(t *testing.T) {
-		server := zktest.NewServer(t)
-		require.NoError(t, hold(t, connect(t, server)).Release(t.Context(), nil))
-		s, code := connectRefused(t, server, wire.OpMulti)
-		code.Store(throttled)
-		w := s.client.Watch(client.WatchKey{Path: "/lock", Children: true})
-		time.Sleep(time.Second)
-		require.False(t, w.IsArmed())
-		code.Store(0)
-		time.Sleep(2 * time.Second)
-		require.True(t, w.IsArmed())
 	})
 }
 

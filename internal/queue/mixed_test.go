@@ -44,8 +44,7 @@ func TestALockAndASemaphoreRefuseToShareAPath(t *testing.T) {
 		runInSession(t, name, func(t *testing.T, s *Session, _ *zktest.Server) {
 			first, err := tc.first(t.Context(), s, tc.at)
 			require.NoError(t, err)
-			ctx, stop := context.WithTimeout(t.Context(), sessionTimeout/4)
-			defer stop()
+			ctx := within(t, sessionTimeout/4)
 			second, err := tc.second(ctx, s, tc.secondAt)
 			if tc.refusal == "" {
 				require.NoError(t, err)

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
-	"slices"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -33,16 +32,8 @@ type proofs struct {
 	code atomic.Int32
 	log  bytes.Buffer // a handler writes one line at a time
 
-	mu     sync.Mutex // guards the fields below
-	at     []time.Time
-	frames []string
-}
-
-// sent returns the proofs themselves.
-func (p *proofs) sent() []string {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return slices.Clone(p.frames)
+	mu sync.Mutex // guards at
+	at []time.Time
 }
 
 // since returns when proofs were sent from a time on, reckoned from that.
@@ -67,7 +58,6 @@ func (c proofNoting) Write(p []byte) (int, error) {
 	if len(p) >= 12 && int32(binary.BigEndian.Uint32(p[8:])) == wire.OpMulti {
 		c.proofs.mu.Lock()
 		c.proofs.at = append(c.proofs.at, time.Now())
-		c.proofs.frames = append(c.proofs.frames, string(p))
 		c.proofs.mu.Unlock()
 	}
 	return c.Conn.Write(p)
@@ -167,25 +157,6 @@ func TestAProofThatIsRefusedExtendsNothingAndIsRepeatedAfterAPause(t *testing.T)
 	}
 }
 
-// The others stand in the same request, which is refused as a whole.
-func TestAProofEndsTheHoldWhoseNodeItDoesNotFindAndNoOther(t *testing.T) {
-	inSession(t, func(t *testing.T, s *Session, server *zktest.Server) {
-		operator := connect(t, server)
-		var holds []*Hold
-		var all []*contender
-		for _, path := range []string{"/first", "/second", "/third"} {
-			h := lock(t, lockAt(s, path))
-			holds, all = append(holds, h), append(all, h.contender)
-		}
-		gone := holds[1]
-		require.NoError(t, operator.client.Conn.Delete(gone.Node(), -1)) // which nobody watches yet
-		require.NoError(t, s.prove(t.Context(), all, s.ownLimit))
-		for _, h := range holds {
-			require.Equal(t, h == gone, h.IsLost(), h.Node())
-		}
-	})
-}
-
 func TestAGrantIsProvedAgainUntilTheServerHasTimeForThat(t *testing.T) {
 	const timeout = 4 * time.Second
 	proving(t, timeout, func(t *testing.T, _ *zktest.Server, s *Session, p *proofs) {
@@ -256,16 +227,14 @@ func TestASlowProofGrantsNothingUntilAnotherHasFollowedItInTime(t *testing.T) {
 				all := heads(t, s, 6)
 				first := server.HoldReply(zktest.OpMulti)
 				began := time.Now()
-				ctx, cancel := context.WithTimeout(t.Context(), patience)
-				defer cancel()
+				ctx := within(t, patience)
 				impatient := securing(ctx, all[0])
 				<-first.Struck()
 				var done []<-chan error
 				for _, c := range all[1:] {
 					done = append(done, securing(t.Context(), c))
 				}
-				short, end := context.WithTimeout(t.Context(), slow/2)
-				defer end()
+				short := within(t, slow/2)
 				require.ErrorIs(t, all[0].secure(short), context.DeadlineExceeded)
 				require.Less(t, time.Since(began), slow, "who waits for another's proof ends with his ctx")
 				all[5].losesItsNode()
@@ -294,36 +263,6 @@ func TestASlowProofGrantsNothingUntilAnotherHasFollowedItInTime(t *testing.T) {
 			})
 		})
 	}
-}
-
-func TestOneProofBeginsTheLeaseForAllWhoComeMeanwhile(t *testing.T) {
-	proving(t, reconnectTimeout, func(t *testing.T, _ *zktest.Server, s *Session, p *proofs) {
-		began := time.Now().Add(reconnectTimeout)
-		var done []<-chan error
-		for _, c := range heads(t, s, 5) {
-			began = time.Now()
-			done = append(done, securing(t.Context(), c))
-		}
-		for _, d := range done {
-			require.NoError(t, <-d)
-		}
-		synctest.Wait()
-		require.Equal(t, []time.Duration{0, roundTrip}, p.since(began), "one for all, and the first of those that go on")
-	})
-}
-
-// A node may be deleted just before its turn.
-func TestWhoHasLostItsPlaceIsNeitherGrantedTheLockNorProved(t *testing.T) {
-	inSession(t, func(t *testing.T, s *Session, _ *zktest.Server) {
-		h := hold(t, s)
-		other := take(t, lockAt(s, "/other"))
-		c := other.contender
-		c.losesItsNode()
-		require.ErrorIs(t, c.secure(t.Context()), errNodeDeleted)
-		require.NoError(t, h.Release(t.Context(), nil))
-		time.Sleep(sessionTimeout)
-		require.Zero(t, running("keepProving"))
-	})
 }
 
 func TestWhoLosesItsPlaceWhileAnotherBeginsTheLeaseProvesNothing(t *testing.T) {
@@ -399,8 +338,7 @@ func TestAProofThatWasBegunOverAnotherConnectionProvesNothing(t *testing.T) {
 		without := s.beginProof()
 		require.NotPanics(t, func() { s.proven(without) })
 		require.ErrorIs(t, s.prove(t.Context(), nil, s.ownLimit), zk.ErrConnectionClosed)
-		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
-		defer cancel()
+		ctx := within(t, time.Second)
 		c := &contender{queue: lockAt(s, "/lock"), incarnation: s.incarnation}
 		require.ErrorIs(t, c.prove(ctx), context.DeadlineExceeded, "it waits for a connection")
 		server.Refuse(false)
@@ -596,18 +534,5 @@ func TestAPlaceThatIsLostJustBeforeItsGrantTakesNoHoldOfTheNextLeaseWithIt(t *te
 		require.NoError(t, err)
 		require.True(t, h.Valid())
 		require.NoError(t, other.Err())
-	})
-}
-
-// As in a backup of the queue.
-func TestANodeOfTheSameNameElsewhereIsNoMatterOfAHold(t *testing.T) {
-	inSession(t, func(t *testing.T, s *Session, _ *zktest.Server) {
-		h := hold(t, s)
-		o := (*observer)(s)
-		o.Deleted("/backup/" + recipe.Base(h.Node()))
-		require.NoError(t, h.Err())
-		o.Deleted("/backup/" + s.ids.id())
-		o.Deleted(h.Node())
-		require.ErrorIs(t, h.Err(), ErrLost)
 	})
 }

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"slices"
-	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -104,29 +103,6 @@ func TestANodeThatHasGoneUntoldIsFoundWhenItsTurnComes(t *testing.T) {
 		for i, h := range held {
 			require.Equal(t, slices.Contains(gone, h), h.IsLost(), i)
 		}
-	})
-}
-
-// The session is proved as fast with ten thousand holds as with one.
-func TestAProofIsOneSmallWriteHoweverMuchIsHeld(t *testing.T) {
-	const n = 300
-	proving(t, reconnectTimeout, func(t *testing.T, server *zktest.Server, s *Session, p *proofs) {
-		held := manyHolds(t, s, n)
-		time.Sleep(reconnectTimeout)
-		from := len(p.sent())
-		time.Sleep(2 * reconnectTimeout)
-		frames := p.sent()[from:]
-		all := strings.Join(frames, "")
-		for i, h := range held {
-			require.Contains(t, all, h.Node(), "%d has its turn", i)
-		}
-		for _, f := range frames {
-			require.LessOrEqual(t, strings.Count(f, "/many"), 1+inTurn)
-			require.Contains(t, f, held[n-1].Node(), "the newest is in each")
-		}
-		reconnect(t, server, s)
-		time.Sleep(time.Second)
-		require.LessOrEqual(t, strings.Count(strings.Join(p.sent()[from+len(frames):], ""), "/many"), 2*(1+inTurn))
 	})
 }
 

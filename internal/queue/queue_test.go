@@ -78,6 +78,14 @@ func lockAt(s *Session, path string) *Queue { return New(s, path, recipe.Exclusi
 // lockNode is the entry of a lock node whose parent is there.
 func (q *Queue) lockNode() entry { return q.sequential(*q.parents()) }
 
+// within returns a context that ends after d.
+func within(t *testing.T, d time.Duration) context.Context {
+	t.Helper()
+	ctx, stop := context.WithTimeout(t.Context(), d)
+	t.Cleanup(stop)
+	return ctx
+}
+
 // take takes a lock.
 func take(t *testing.T, l Source) *Hold {
 	t.Helper()
@@ -166,23 +174,6 @@ func TestWhatACallHasLeftIsCountedUntilItIsGone(t *testing.T) {
 	})
 }
 
-func TestACallThatEndsWithoutAConnectionCreatesNothing(t *testing.T) {
-	for name, way := range ways {
-		runInSession(t, name, func(t *testing.T, s *Session, server *zktest.Server) {
-			server.Refuse(true)
-			server.Cut()
-			synctest.Wait()
-			ctx, stop := context.WithTimeout(t.Context(), time.Second)
-			defer stop()
-			_, err := way.take(ctx, s)
-			require.ErrorIs(t, err, context.DeadlineExceeded)
-			server.Refuse(false)
-			time.Sleep(sessionTimeout)
-			require.Zero(t, server.Requests()[zktest.OpCreate])
-		})
-	}
-}
-
 func TestACallThatIsOverOrWhoseSessionIsCreatesNothing(t *testing.T) {
 	for name, way := range ways {
 		runInSession(t, name, func(t *testing.T, s *Session, server *zktest.Server) {
@@ -208,8 +199,7 @@ func TestAPathThatMayNotBeMadeRefusesTheCall(t *testing.T) {
 	for name, way := range ways {
 		runInSession(t, name, func(t *testing.T, s *Session, _ *zktest.Server) {
 			allow(t, s.client.Conn, "/", zk.PermAll&^zk.PermCreate)
-			ctx, stop := context.WithTimeout(t.Context(), sessionTimeout)
-			defer stop()
+			ctx := within(t, sessionTimeout)
 			_, err := way.take(ctx, s)
 			require.ErrorIs(t, err, zk.ErrNoAuth)
 		})
@@ -221,8 +211,7 @@ func TestATryThatSomebodyElseIsAheadOfAfterItsLookIsRefused(t *testing.T) {
 		other := connect(t, server)
 		require.NoError(t, hold(t, other).Release(t.Context(), nil))
 		late := server.HoldRequest(zktest.OpCreate, zktest.OnSession(s.client.ID()))
-		ctx, stop := context.WithTimeout(t.Context(), sessionTimeout/4)
-		defer stop()
+		ctx := within(t, sessionTimeout/4)
 		came := ask(ctx, lockAt(s, "/lock").Try)
 		<-late.Struck()
 		h := hold(t, other)

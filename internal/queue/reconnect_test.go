@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"io"
+	"log/slog"
 	"net"
 	"strconv"
 	"sync"
@@ -64,56 +65,6 @@ func (s *Session) makeLast(left time.Duration) {
 	s.lease.Prove(lease.Proof{Begun: now, Touched: touched, Early: touched}, false, now)
 }
 
-// belated is a connection on which what comes first is read when it is closed, as if it had
-// come at the same time.
-type belated struct {
-	net.Conn
-	over  chan struct{}
-	close func()
-	came  bool
-}
-
-func belate(conn net.Conn) net.Conn {
-	over := make(chan struct{})
-	return &belated{Conn: conn, over: over, close: sync.OnceFunc(func() { close(over) })}
-}
-
-func (c *belated) Read(p []byte) (int, error) {
-	if c.came {
-		return 0, net.ErrClosed
-	}
-	n, err := c.Conn.Read(p)
-	c.came = true
-	<-c.over
-	return n, err
-}
-
-func (c *belated) Close() error {
-	c.close()
-	return c.Conn.Close()
-}
-
-// A process that was paused finds the answer and the end of its patience at once.
-func TestAConnectionThatIsGivenUpAsItIsAnsweredIsNone(t *testing.T) {
-	late := func(n int32, conn net.Conn) net.Conn {
-		switch n {
-		case 1:
-			return conn
-		case 2:
-			return belate(conn)
-		}
-		conn.Close()
-		return hangUp(0)
-	}
-	reconnecting(t, late, func(t *testing.T, server *zktest.Server, s *Session, _ *clock.Clock) {
-		h := hold(t, s)
-		server.Cut()
-		<-h.Lost()
-		synctest.Wait()
-		require.True(t, s.client.Current() == nil, "a connection that is down is the session's")
-	})
-}
-
 // The goroutines that wait for the answers to two proofs go on in any order.
 func TestAProofThatIsTakenLateLeavesTheLeaseToANewerOne(t *testing.T) {
 	const connectRequest = 49
@@ -152,55 +103,6 @@ func hangUp(request int64) net.Conn {
 		_, _ = io.CopyN(io.Discard, theirs, request)
 	}()
 	return ours
-}
-
-// seen is a connection that tells what is written first.
-type seen struct {
-	net.Conn
-	first func()
-}
-
-func (c seen) Write(p []byte) (int, error) {
-	c.first()
-	return c.Conn.Write(p)
-}
-
-func TestALeaseThatIsOverWhenAConnectRequestGoesOutIsOverAtOnce(t *testing.T) {
-	var h *Hold
-	var was []error
-	look := func(n int32, conn net.Conn) net.Conn {
-		if n == 1 {
-			return conn
-		}
-		return seen{conn, func() { was = append(was, h.Err()) }}
-	}
-	reconnecting(t, look, func(t *testing.T, server *zktest.Server, s *Session, c *clock.Clock) {
-		h = hold(t, s)
-		time.Sleep(reconnectTimeout + time.Millisecond) // when no look is due
-		c.Step(reconnectTimeout)                        // the machine slept
-		server.Cut()
-		<-h.Lost()
-		synctest.Wait()
-		require.ErrorIs(t, was[0], ErrLost)
-	})
-}
-
-// A server may have carried it out, and have granted a quarter of what the session had.
-func TestALeaseIsShortWhileAConnectRequestIsUnanswered(t *testing.T) {
-	reconnecting(t, straight, func(t *testing.T, server *zktest.Server, s *Session, _ *clock.Clock) {
-		const short = reconnectTimeout / 4 * 19 / 20
-		h := hold(t, s)
-		time.Sleep(time.Second)
-		require.Greater(t, s.leaseLeft(), short)
-		unheard := server.HoldReply(zktest.OpConnect)
-		server.Cut()
-		<-unheard.Struck()
-		require.Equal(t, short, s.leaseLeft())
-		unheard.Release()
-		time.Sleep(reconnectTimeout)
-		require.Greater(t, s.leaseLeft(), short, "it is answered")
-		require.NoError(t, h.Err())
-	})
 }
 
 // What a session may have beyond a lease that a connect request has shortened is less than the
@@ -347,11 +249,24 @@ func TestAllRequestsThatSetWatchesAgainButTheLastAreFull(t *testing.T) {
 	}
 }
 
+// slow is an observer whose goroutine waits for its turn on the processor behind what it is told of a connection.
+type slow struct{ client.Observer }
+
+func (o slow) Connected(l *wire.Link, timeout time.Duration) {
+	o.Observer.Connected(l, timeout)
+	time.Sleep(2 * selfWatchDelay)
+}
+
 // The watches on its nodes are set again a moment after the session is told of the connection.
 func TestAWishForTheLockIsHeardOverAConnectionThatIsSlowToBeTaken(t *testing.T) {
 	virtual.Test(t, func(t *testing.T) {
 		server := zktest.NewServer(t)
-		s := connectSlowly(t, server, slow{connected: 2 * selfWatchDelay})
+		s := NewSession(client.New(sessionTimeout, new(clock.Clock), client.Options{
+			Dialer: server.Dial, Hosts: wire.NewHosts(), Logger: slog.New(slog.DiscardHandler),
+		}))
+		s.client.Observe(slow{(*observer)(s)})
+		require.NoError(t, s.client.Connect(t.Context(), []string{server.PipeAddr()}, nil))
+		t.Cleanup(s.end)
 		asking := connect(t, server)
 		h := hold(t, s)
 		wanted := h.Revoked()

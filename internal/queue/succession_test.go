@@ -37,8 +37,7 @@ func TestNothingIsCountedOfContendersThatAreGone(t *testing.T) {
 	} {
 		runInSession(t, name, func(t *testing.T, s *Session, server *zktest.Server) {
 			nobody := []zk.ACL{{Perms: zk.PermAll, Scheme: "unheard-of", ID: "nobody"}}
-			ctx, leave := context.WithTimeout(t.Context(), timeout)
-			defer leave()
+			ctx := within(t, timeout)
 			enter := func() {
 				refused := defaults()
 				refused.ACL = nobody
@@ -67,33 +66,6 @@ func TestNothingIsCountedOfContendersThatAreGone(t *testing.T) {
 			require.Empty(t, s.protected.all())
 		})
 	}
-}
-
-// A newcomer that is alone in its session asks for a list at once; one that is not need not.
-func TestAContenderKnowsWhetherOthersOfItsSessionStandInItsQueue(t *testing.T) {
-	s := &Session{index: index{lines: map[string]int{}}}
-	in := func(dir string, k recipe.Kind, queues bool) *contender {
-		c := &contender{queue: &Queue{session: s, dir: dir, kind: k}, queues: queues}
-		c.countIn()
-		return c
-	}
-	first := in("/lock", recipe.Exclusive, true)
-	in("/other", recipe.Exclusive, true)
-	require.Zero(t, in("/lock", recipe.Read, true).othersInLine(), "it is never handed a lock")
-	require.Zero(t, in("/lock", recipe.Exclusive, false).othersInLine(), "it has no place in the queue")
-	require.Zero(t, first.othersInLine())
-	second := in("/lock", recipe.Exclusive, true)
-	require.Equal(t, 1, first.othersInLine())
-	require.Equal(t, 1, second.othersInLine())
-	for range 2 { // as often as something ends it
-		second.countOut()
-		require.Zero(t, first.othersInLine())
-		require.Zero(t, second.othersInLine(), "it has left")
-		require.Contains(t, s.index.lines, "/lock")
-	}
-	first.countOut()
-	require.NotContains(t, s.index.lines, "/lock")
-	require.Contains(t, s.index.lines, "/other")
 }
 
 // standIn returns a contender of s that stands in the queue of /lock by itself. The queue has been
@@ -144,33 +116,6 @@ func TestAContenderFollowsTheOneOfItsSessionThatIsKnownToBeRightAhead(t *testing
 			require.Equal(t, tc.follows, follows, name)
 		}
 	})
-}
-
-func TestANewcomerReadsTheQueueOrItsNodeBehindOthersOfItsSession(t *testing.T) {
-	for name, tc := range map[string]struct {
-		others int
-		queues bool
-		op     zktest.Op // 0 for none
-	}{
-		"alone":                           {0, true, zktest.OpGetChildren2},
-		"behind another":                  {1, true, zktest.OpExists},
-		"behind many":                     {1000, true, zktest.OpExists},
-		"without a place that lists show": {0, false, 0},
-	} {
-		runInSession(t, name, func(t *testing.T, s *Session, server *zktest.Server) {
-			c := standIn(s, 1)
-			c.queues, c.counted, s.index.lines["/lock"] = tc.queues, true, 1+tc.others
-			before := server.Requests()
-			read := (&arrival{contender: c}).firstRead()
-			require.Equal(t, tc.op != 0, read != nil)
-			if read != nil {
-				s.client.Send(read)
-				<-read.Done()
-				require.ErrorIs(t, read.Err(), zk.ErrNoNode)
-				require.Equal(t, before[tc.op]+1, server.Requests()[tc.op])
-			}
-		})
-	}
 }
 
 // The creates' answers come in order, and those who wait for them go on in any.
@@ -319,20 +264,6 @@ func TestOnlyThoseThatHandALockOnMayBeFollowed(t *testing.T) {
 	})
 }
 
-// A path that is made anew gives the same numbers again.
-func TestAContenderThatGoesTakesNobodyElseOutOfTheLine(t *testing.T) {
-	inSession(t, func(t *testing.T, s *Session, _ *zktest.Server) {
-		old, next := standIn(s, 3), standIn(s, 3)
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		next.addToIndex()
-		old.removeFromIndex()
-		require.Len(t, s.index.at, 1)
-		next.removeFromIndex()
-		require.Empty(t, s.index.at)
-	})
-}
-
 // The machine may have slept since the last look at the lease.
 func TestALockIsNotHandedOnUnderALeaseThatIsOver(t *testing.T) {
 	for name, giveBack := range map[string]func(context.Context, *Hold){
@@ -369,22 +300,6 @@ func TestALockThatIsHandedOnIsProvedUntilItIsGivenBack(t *testing.T) {
 		proofs := server.Requests()[zktest.OpMulti]
 		time.Sleep(10 * sessionTimeout)
 		require.Equal(t, proofs, server.Requests()[zktest.OpMulti])
-		require.Empty(t, server.Children("/lock"))
-	})
-}
-
-func TestALockIsNotHandedToACallThatHasGivenUp(t *testing.T) {
-	inSession(t, func(t *testing.T, s *Session, server *zktest.Server) {
-		first := hold(t, s)
-		ctx, cancel := context.WithCancel(t.Context())
-		second := ask(ctx, lockAt(s, "/lock").Acquire)
-		cancel()
-		require.ErrorIs(t, (<-second).err, context.Canceled)
-		synctest.Wait()
-		proofs := server.Requests()[zktest.OpMulti]
-		require.NoError(t, first.Release(t.Context(), nil))
-		time.Sleep(10 * sessionTimeout)
-		require.Equal(t, proofs, server.Requests()[zktest.OpMulti], "nothing is held")
 		require.Empty(t, server.Children("/lock"))
 	})
 }

@@ -23,6 +23,12 @@ func (c *calls) Acquired(h *Hold) {
 	c.then()
 }
 
+// enqueuing calls itself when a call stands in the queue.
+type enqueuing func()
+
+func (f enqueuing) Enqueued(string, int64, Enqueued) { f() }
+func (enqueuing) Acquired(*Hold)                     {}
+
 // untold is a history with nobody to tell.
 type untold struct{}
 

@@ -140,8 +140,7 @@ func TestAWaiterWhosePlaceIsLostLinesUpAgainAtOnce(t *testing.T) {
 
 func TestAWaiterThatGivesUpSaysThatTheLockIsTakenAndListsNothing(t *testing.T) {
 	inEach(t, func(t *testing.T, server *zktest.Server, s *Session, _ *Hold) {
-		ctx, stop := context.WithTimeout(t.Context(), sessionTimeout/2)
-		defer stop()
+		ctx := within(t, sessionTimeout/2)
 		came := ask(ctx, lockAt(s, "/lock").Acquire)
 		time.Sleep(time.Second)
 		synctest.Wait()
@@ -155,28 +154,12 @@ func TestAWaiterThatGivesUpSaysThatTheLockIsTakenAndListsNothing(t *testing.T) {
 	})
 }
 
-func TestALockThatComesAsTheOneAheadGoesIsGrantedWithoutAList(t *testing.T) {
-	for name, lists := range map[string]int{"behind its own session": 0, "behind another one": 1} {
-		runInSession(t, name, func(t *testing.T, s *Session, server *zktest.Server) {
-			h := standings[name].line(t, s, server)
-			synctest.Wait()
-			before := server.Requests()[zktest.OpGetChildren2]
-			came := ask(t.Context(), lockAt(s, "/lock").Acquire)
-			time.Sleep(time.Second)
-			require.NoError(t, h.Release(t.Context(), nil))
-			granted(t, came)
-			require.Equal(t, before+lists, server.Requests()[zktest.OpGetChildren2])
-		})
-	}
-}
-
 // The one ahead may have had its check asked for, so that it does not hand the lock over.
 func TestAWaiterThatIsNotHandedTheLockSaysThatItIsTakenIfItsTimeIsUpThen(t *testing.T) {
 	inSession(t, func(t *testing.T, s *Session, server *zktest.Server) {
 		h := hold(t, s)
 		h.Check()
-		ctx, stop := context.WithTimeout(t.Context(), time.Second)
-		defer stop()
+		ctx := within(t, time.Second)
 		came := ask(ctx, lockAt(s, "/lock").Acquire)
 		defer server.HoldRequest(zktest.OpGetChildren2, zktest.OnSession(s.client.ID())).Release()
 		require.NoError(t, h.Release(t.Context(), nil))
@@ -311,22 +294,6 @@ func nameOf(ids *identities) string {
 	return recipe.Stem(id, recipe.Exclusive) + "0000000001"
 }
 
-// Somebody may have asked its owner for the lock.
-func TestAChangeOfTheNodeAheadIsNoGrant(t *testing.T) {
-	inSession(t, func(t *testing.T, s *Session, server *zktest.Server) {
-		other := connect(t, server)
-		h := hold(t, other)
-		came := ask(t.Context(), lockAt(s, "/lock").Acquire)
-		for range 2 {
-			write(t, other.client.Conn, h.Node(), []byte("news"))
-			synctest.Wait()
-			require.Empty(t, came)
-		}
-		require.NoError(t, h.Release(t.Context(), nil))
-		granted(t, came)
-	})
-}
-
 // It would be asked for again and again, until a proof of it fails.
 func TestAWaiterThatMayNotReadItsOwnNodeFails(t *testing.T) {
 	virtual.Test(t, func(t *testing.T) {
@@ -394,39 +361,6 @@ func TestTheEndOfASessionEndsItsHoldsAndWaitsAndLeavesNoTimer(t *testing.T) {
 		require.ErrorIs(t, <-refused, client.ErrClosed)
 		require.Error(t, h.Err())
 		require.Empty(t, s.live)
-	})
-}
-
-// Nothing proves the session of one that waits behind two: its lease is over by then.
-func TestAWaiterWhoseTurnComesAfterALongTimeProvesItsSession(t *testing.T) {
-	virtual.Test(t, func(t *testing.T) {
-		server := zktest.NewServer(t)
-		first := hold(t, connect(t, server))
-		second, _ := asking(t, connect(t, server), "/lock")
-		third, _ := asking(t, connect(t, server), "/lock")
-		time.Sleep(10 * sessionTimeout)
-		go first.Release(t.Context(), nil)
-		go (<-second).Release(t.Context(), nil)
-		time.Sleep(time.Second)
-		require.Len(t, third, 1)
-		require.True(t, (<-third).Valid())
-	})
-}
-
-// It would be asked for again and again, for ever.
-func TestAWaitBehindANodeThatMayNotBeReadFails(t *testing.T) {
-	virtual.Test(t, func(t *testing.T) {
-		server := zktest.NewServer(t, zktest.WithLatency(time.Millisecond, time.Millisecond))
-		first := connect(t, server)
-		hold(t, first).Release(t.Context(), nil) // the path is everybody's
-		secret := defaults()
-		secret.ACL = zk.DigestACL(zk.PermAll, "first", "secret")
-		require.NoError(t, first.client.Conn.AddAuth("digest", []byte("first:secret")))
-		take(t, New(first, "/lock", recipe.Exclusive, secret))
-		ctx, stop := context.WithTimeout(t.Context(), time.Second)
-		defer stop()
-		_, err := lockAt(connect(t, server), "/lock").Acquire(ctx, nil)
-		require.ErrorIs(t, err, zk.ErrNoAuth)
 	})
 }
 

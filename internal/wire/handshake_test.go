@@ -160,19 +160,6 @@ func TestAServerThatDoesNotAnswerTheConnectRequestIsGivenUpAndOnlyThenCountsAsSl
 	}
 }
 
-func TestAConnectionThatCarriesASessionHasNoLimitOfTheHandshakes(t *testing.T) {
-	virtual.Test(t, func(t *testing.T) {
-		a := &audience{pressed: pressed{id: 1, timeout: 8000 * ms}}
-		p := plugged(t, a)
-		l := p.greeted(1, ms)
-		time.Sleep(time.Hour)
-		require.True(t, l.isUp())
-		l.server.Close()
-		<-l.over
-		require.Zero(t, p.slow.Load(), "it has answered long ago")
-	})
-}
-
 // go-zookeeper makes room for as much as the first bytes and the password's length say, cannot send
 // a long password again, and panics if a session has no time.
 func TestAServerOfAnotherProtocolIsNotReadFrom(t *testing.T) {
@@ -231,18 +218,6 @@ func TestAnAnswerThatComesInTwoPiecesIsAZooKeeperServers(t *testing.T) {
 			require.Equal(t, int64(1<<40), l.ID)
 		})
 	}
-}
-
-// The half of its number that is where another answer has its error code says nothing.
-func TestASessionMayHaveAnyNumber(t *testing.T) {
-	virtual.Test(t, func(t *testing.T) {
-		a := &audience{pressed: pressed{id: 1, timeout: 8000 * ms}}
-		code := int32(authFailed)
-		l := plugged(t, a).greeted(1<<32|int64(uint32(code)), ms)
-		l.server.Close()
-		<-l.over
-		require.ErrorIs(t, a.cause, io.EOF)
-	})
 }
 
 // The logins go ahead of it, one behind the other: as many as the client has ever made.

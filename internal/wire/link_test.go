@@ -88,17 +88,6 @@ func TestAServerIsToldOfAsSilentOnceAndNotIfTheConnectionHadEnded(t *testing.T) 
 	})
 }
 
-func TestAFrameOfGoZookeepersReachesTheServerAsItIs(t *testing.T) {
-	virtual.Test(t, func(t *testing.T) {
-		l := plugged(t, lively()).greeted(1, ms)
-		frame := framed(number(7), number(OpGetData), at("/lock", 1))
-		n, err := l.Write(frame)
-		require.NoError(t, err)
-		require.Equal(t, len(frame), n)
-		require.Equal(t, frame, <-l.got)
-	})
-}
-
 // go-zookeeper hangs if nobody reads the error of a write while it logs in or closes. It gives
 // any other to the caller, to whom the user's own could look like the end of his ctx.
 func TestAWriteThatFailsEndsTheConnectionWhoeverHearsOfIt(t *testing.T) {
@@ -332,18 +321,4 @@ func TestASlowWriteLeavesADoubtAndASlowReadNone(t *testing.T) {
 			require.Equal(t, tc.doubt, max(l.dialer.Lease.Doubted(now), 0))
 		})
 	}
-}
-
-func TestAConnectionEndsOnceAndTellsWhyAtFirst(t *testing.T) {
-	virtual.Test(t, func(t *testing.T) {
-		a := lively()
-		l := plugged(t, a).greeted(1, ms)
-		a.all()
-		l.server.Close()
-		<-l.over
-		l.Close()
-		l.giveUp()
-		require.Equal(t, []string{"ended"}, a.all())
-		require.ErrorIs(t, a.cause, io.EOF)
-	})
 }

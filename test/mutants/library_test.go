@@ -439,7 +439,7 @@ var ofTheLibrary = []judged{
 	}}, "membership.TestAMemberThatTheServerKeepsOnTheListUnseenHasNotLeft"},
 	{mutant{"a member that has left is told of its session's Close", []edit{
 		{"membership/member.go", "case isClosed(m.session) && m.State().Err != ErrLeft:", "case isClosed(m.session):"},
-	}}, "membership.TestAnUpdateOfAMemberThatHasLeftSaysSoAfterTheEndOfItsSessionToo"},
+	}}, "membership.TestAnUpdateOfAMemberThatHasLeftSaysSoAlsoAfterTheEndOfItsSession"},
 	{mutant{"a container is taken for a node that goes with its session", []edit{
 		{"internal/client/stat.go", " && owner != math.MinInt64", " && owner != math.MaxInt64"},
 	}}, "internal/client.TestContainersAndNodesWithATimeToLiveGoWithNoSession"},
