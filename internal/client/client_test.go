@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -143,6 +144,25 @@ func TestAClientThatFindsNoServerSaysWhyAndIsClosed(t *testing.T) {
 		require.True(t, c.Closed())
 		synctest.Wait()
 		require.Len(t, b.warnings(), 1, "an outage has begun with the first try")
+	})
+}
+
+func TestASessionLogsInBeforeItStands(t *testing.T) {
+	virtual.Test(t, func(t *testing.T) {
+		server := zktest.NewServer(t)
+		c, establish := connecting(server, Options{})
+		lost := server.DropRequest(zktest.OpAuth) // it tries again
+		require.NoError(t, establish(t.Context(), wire.Credential{Scheme: "digest", Secret: []byte("a:1")}, wire.Credential{Scheme: "digest", Secret: []byte("b:2")}))
+		<-lost.Struck()
+		defer c.Close(RequestPatience)
+		require.False(t, c.Closed())
+		for path, who := range map[string]string{"/a": "a:1", "/b": "b:2"} {
+			user, password, _ := strings.Cut(who, ":")
+			_, err := c.Conn.Create(path, nil, 0, zk.DigestACL(zk.PermAll, user, password))
+			require.NoError(t, err)
+			_, _, err = c.Conn.Get(path)
+			require.NoError(t, err, "it is %s", user)
+		}
 	})
 }
 

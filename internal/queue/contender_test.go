@@ -234,3 +234,34 @@ func TestAHoldThatWasAskedForBeforeItBeganSaysSo(t *testing.T) {
 		})
 	}
 }
+
+// watchesItself reports whether a session asks for that node of its own from now on, until stop
+// is called.
+func watchesItself(server *zktest.Server, node string) (asked func() bool, stop func()) {
+	f := server.HoldRequest(zktest.OpGetData, zktest.OnPath(node))
+	return func() bool {
+		synctest.Wait()
+		return latch.IsClosed(f.Struck())
+	}, f.Release
+}
+
+func TestANodeThatIsBeingDeletedIsNotWatchedOverTheNextConnection(t *testing.T) {
+	inSession(t, func(t *testing.T, s *Session, server *zktest.Server) {
+		h := hold(t, s)
+		time.Sleep(time.Second)
+		hung := server.HoldRequest(zktest.OpDelete, zktest.OnPath(h.Node()))
+		go h.Release(t.Context(), nil)
+		<-hung.Struck()
+		asked, stop := watchesItself(server, h.Node())
+		defer stop()
+		again := server.HoldRequest(zktest.OpDelete, zktest.OnPath(h.Node()))
+		server.CutSession(s.client.ID())
+		hung.Release()
+		time.Sleep(2 * selfWatchDelay)
+		again.Release()
+		time.Sleep(sessionTimeout)
+		require.Empty(t, server.Children("/lock"))
+		require.False(t, asked())
+		require.Zero(t, server.Requests()[zktest.OpSetWatches])
+	})
+}

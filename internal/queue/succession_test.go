@@ -184,7 +184,7 @@ func TestAContenderBelievesWhatTheQueuesNodeSaysOfItsOwnCreate(t *testing.T) {
 		"it has changed by it":        {&client.List{Stat: &zk.Stat{Czxid: 3, Pzxid: 12}}, 3},
 		"it has changed since":        {&client.List{Stat: &zk.Stat{Czxid: 3, Pzxid: 13}}, 3},
 		"it is as it was before that": {&client.List{Stat: &zk.Stat{Czxid: 3, Pzxid: 11}}, 0},
-		"it is not there":             {&client.List{Stat: &zk.Stat{}, Missing: true}, 0},
+		"it is not there":             {&client.List{Missing: true}, 0},
 	} {
 		c := &contender{token: 12}
 		c.sees(tc.list)
