@@ -1,7 +1,6 @@
 package lock_test
 
 import (
-	"context"
 	"net"
 	"strings"
 	"testing"
@@ -137,25 +136,4 @@ func TestBadArgumentsOfConnectAreRefused(t *testing.T) {
 			}
 		})
 	}
-}
-
-// requireRefused checks that every call that takes the lock fails, with an error that check
-// accepts.
-func requireRefused(t *testing.T, l *zklock.Locker, check func(err error)) {
-	t.Helper()
-	check(panicOf(t, l.Lock))
-	check(l.LockContext(t.Context()))
-	require.False(t, l.TryLock())
-	for _, d := range []time.Duration{0, patience} {
-		ok, err := l.TryLockFor(t.Context(), d)
-		require.False(t, ok)
-		check(err)
-	}
-	_, err := l.Acquire(t.Context())
-	check(err)
-	_, err = l.TryAcquire(t.Context())
-	check(err)
-	check(l.Do(t.Context(), func(context.Context) error { panic("it ran") }))
-	require.Nil(t, l.Held())
-	require.Zero(t, l.HoldCount())
 }

@@ -54,16 +54,13 @@ func withDefaults(t testing.TB, opts []zklock.Option) []zklock.Option {
 // exempt are the tests of what an option changes, each with the option.
 var exempt = map[string]map[string]string{
 	"handoff": {
-		"TestCancelledWaitersLeaveNothingBehind":   oneNode,
-		"TestASessionLeavesNothingBehind":          oneNode,
-		"TestTheLockIsGrantedInTheOrderOfTheQueue": oneNode,
+		"TestCancelledWaitersLeaveNothingBehind": oneNode,
+		"TestASessionLeavesNothingBehind":        oneNode,
 	},
 	"retention": {
-		"TestAMultiLockersReleaseGoesOnPastErrors":           nodeKept,
-		"TestAQuotaRefusesAContenderAndLeavesTheHolderAlone": nodeKept,
-		"TestANodeThatMayNotBeDeletedIsReported":             nodeKept,
-		"TestRevokeSaysWhatItCannotAskFor":                   nodeKept,
-		"TestTheTraceTellsOfALocksLife":                      "who takes the lock by a node that was kept is not enqueued",
+		"TestAMultiLockersReleaseGoesOnPastErrors": nodeKept,
+		"TestRevokeSaysWhatItCannotAskFor":         nodeKept,
+		"TestTheTraceTellsOfALocksLife":            "who takes the lock by a node that was kept is not enqueued",
 	},
 }
 

@@ -1,7 +1,6 @@
 package lock_test
 
 import (
-	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -9,23 +8,6 @@ import (
 	"github.com/zklock/zklock"
 	"github.com/zklock/zklock/zktest"
 )
-
-// watchersOf returns the sessions that watch the node.
-func watchersOf(t testing.TB, server interface{ FourLetter(string) (string, error) }, node string) []string {
-	t.Helper()
-	answer, err := server.FourLetter("wchp")
-	require.NoError(t, err)
-	var sessions []string
-	at := ""
-	for line := range strings.Lines(answer) {
-		if id, ok := strings.CutPrefix(strings.TrimRight(line, "\n"), "\t"); !ok {
-			at = id
-		} else if at == node {
-			sessions = append(sessions, id)
-		}
-	}
-	return sessions
-}
 
 func TestAWriterMayStopWritingAndGoOnReading(t *testing.T) {
 	at := newSite(t)

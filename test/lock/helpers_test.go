@@ -8,7 +8,6 @@ import (
 	"net"
 	"regexp"
 	"slices"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -220,15 +219,6 @@ func (at *site) awaitQueue(n int) []string {
 	return queue
 }
 
-// childWrites returns how often children of the site's path, which has to exist, were created
-// or deleted.
-func (at *site) childWrites() int {
-	at.t.Helper()
-	_, stat, err := at.conn.Get(at.path)
-	require.NoError(at.t, err)
-	return int(stat.Cversion)
-}
-
 // requireHeld checks with the server that h is what it claims to be.
 func (at *site) requireHeld(h *zklock.Hold, s *zklock.Session) {
 	at.t.Helper()
@@ -263,11 +253,6 @@ func begin[T any](f func() T) <-chan T {
 	result := make(chan T, 1)
 	go func() { result <- f() }()
 	return result
-}
-
-// lockElsewhere has another goroutine lock l, which keeps the lock.
-func lockElsewhere(l *zklock.Locker) <-chan error {
-	return begin(func() error { return l.LockContext(context.Background()) })
 }
 
 // lock locks l, and returns what that panics with.
@@ -372,37 +357,4 @@ func within(t testing.TB, d time.Duration) context.Context {
 	ctx, cancel := context.WithTimeout(context.Background(), d)
 	t.Cleanup(cancel)
 	return ctx
-}
-
-// givenTime makes a call with ever longer deadlines, until one has let it get as far as its
-// error says. On a busy machine that may take many times as long as on another. Whatever the
-// deadline, the call has to heed it.
-func givenTime(t testing.TB, far func(error) bool, call func(context.Context) error) {
-	t.Helper()
-	for limit := 4 * aWhile; ; limit *= 2 {
-		began := time.Now()
-		err := call(within(t, limit))
-		require.Less(t, time.Since(began), limit+prompt)
-		require.ErrorIs(t, err, context.DeadlineExceeded)
-		if far(err) {
-			return
-		}
-		require.Less(t, limit, patience, "%v", err)
-	}
-}
-
-// isLocked tells whether a call whose deadline has passed had to wait for the lock.
-func isLocked(err error) bool { return errors.Is(err, zklock.ErrLocked) }
-
-// watched tells whether any client watches the node, as the shared server knows.
-func (at *site) watched(node string) bool {
-	at.t.Helper()
-	return watchedAt(at.t, sharedServer(at.t), node)
-}
-
-func watchedAt(t testing.TB, server *apachezk.Server, node string) bool {
-	t.Helper()
-	answer, err := server.FourLetter("wchp")
-	require.NoError(t, err)
-	return slices.Contains(strings.Split(answer, "\n"), node)
 }

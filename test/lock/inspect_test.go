@@ -2,7 +2,6 @@ package lock_test
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"testing"
@@ -69,35 +68,6 @@ func TestInspectTellsWhoHoldsALockAndWhoWaits(t *testing.T) {
 	for _, w := range waiting {
 		require.NoError(t, receive(t, w, "a waiter's turn").Release(t.Context()))
 	}
-}
-
-func TestInspectTellsReadersFromWriters(t *testing.T) {
-	at := newSite(t)
-	s := at.session()
-	var granted []<-chan *zklock.Hold
-	for i, kind := range "RRWR" {
-		l := at.rw(s)
-		acquire := l.RAcquire
-		if kind == 'W' {
-			acquire = l.Acquire
-		}
-		granted = append(granted, at.begin(acquire))
-		at.awaitQueue(i + 1)
-	}
-	waiting := at.acquire(s)
-	at.awaitQueue(5)
-	found := at.inspect(s)
-	require.Equal(t, []bool{true, true, false, false, false}, heldOf(found))
-	var kinds []string
-	for _, c := range found {
-		kinds = append(kinds, c.Kind.String())
-	}
-	require.Equal(t, []string{"read", "read", "write", "read", "exclusive"}, kinds)
-	for _, g := range append(granted, waiting) {
-		require.NoError(t, receive(t, g, "its turn").Release(t.Context()))
-	}
-	at.awaitQueue(0)
-	require.Empty(t, at.inspect(s), "a path that nobody uses")
 }
 
 func TestInspectTellsThePermitsThatAreOutAndWhoIsInLine(t *testing.T) {
@@ -192,20 +162,6 @@ func TestAnotherLibrarysNodeIsNotWrittenOnToAskForItsLock(t *testing.T) {
 	data, _, err := at.conn.Get(node)
 	require.NoError(t, err)
 	require.Equal(t, "theirs", string(data))
-}
-
-// A lock may be called as other libraries' nodes are.
-func TestALockOnAPathThatEndsInDigitsIsRevoked(t *testing.T) {
-	at := newSite(t)
-	at.path += "-0000000007"
-	s := at.session()
-	h, err := at.locker(s).Acquire(t.Context())
-	require.NoError(t, err)
-	require.NoError(t, zklock.Revoke(t.Context(), s, at.path))
-	receive(t, h.Revoked(), "the request")
-	data, _, err := at.conn.Get(at.path)
-	require.NoError(t, err)
-	require.NotContains(t, string(data), "REVOKE")
 }
 
 func TestInspectSaysWhatItCannotSee(t *testing.T) {
@@ -451,23 +407,4 @@ func TestANodeThatMayNotBeLookedAtHidesNoOthersAndCanBeAskedForItsLock(t *testin
 		require.True(t, isClosed(first.Revoked()))
 		require.True(t, isClosed(second.Revoked()))
 	})
-}
-
-func TestInspectShowsANodeThatMayNotBeRead(t *testing.T) {
-	at := newSite(t)
-	at.makeParent()
-	holder, owner := at.session(), at.session()
-	at.locker(holder).Lock()
-	node, err := owner.Conn().Create(at.path+"/_c_00000000-0000-4000-8000-000000000000-lock-", []byte("secret"),
-		zk.FlagEphemeral|zk.FlagSequence, zk.WorldACL(zk.PermWrite))
-	require.NoError(t, err)
-	unread := zklock.Contender{Node: node, Kind: zklock.Exclusive}
-	if _, stat, err := owner.Conn().Exists(node); !errors.Is(err, zk.ErrNoAuth) { // a server before 3.9.2
-		require.NoError(t, err)
-		unread.Session, unread.Token, unread.Created = owner.ID(), stat.Czxid, time.UnixMilli(stat.Ctime)
-	}
-	found := at.inspect(at.session())
-	require.Len(t, found, 2)
-	require.NotEmpty(t, found[0].Data, "the others are shown as they are")
-	require.Equal(t, unread, found[1])
 }

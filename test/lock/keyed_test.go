@@ -2,12 +2,9 @@ package lock_test
 
 import (
 	"context"
-	"errors"
-	"flag"
 	"fmt"
 	"maps"
 	"math/rand/v2"
-	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -19,8 +16,6 @@ import (
 	"github.com/zklock/zklock"
 	"github.com/zklock/zklock/internal/recipe"
 )
-
-var manyKeys = flag.Int("keys", 2000, "how many keys are used one after the other, in tests of what is kept of them")
 
 // oddKeys are keys that could be taken for something else, or that ZooKeeper refuses in a path.
 func oddKeys() []string {
@@ -254,61 +249,4 @@ func TestAKeyedHeedsOrRefusesEachOption(t *testing.T) {
 		require.ErrorContains(t, errOf(zklock.NewKeyed(nil, "/keys")), "make it with Connect")
 		require.ErrorContains(t, errOf(zklock.NewKeyed(s, "/keys", zklock.WithHandoff(2), nil)), "option 2 is nil")
 	})
-}
-
-// Goroutines of one process share the node of a key while several of them want it.
-func TestAHandoffIsForTheGoroutinesThatWantTheSameKey(t *testing.T) {
-	inBubble(t, func(t *testing.T, b *bubble) {
-		k := must(zklock.NewKeyed(b.session("here"), "/keys", zklock.WithHandoff(2)))
-		first := must(k.Acquire(t.Context(), "a"))
-		got := begin(func() *zklock.Hold { return must(k.Acquire(t.Context(), "a")) })
-		time.Sleep(time.Second)
-		require.NoError(t, first.Release(t.Context()))
-		second := <-got
-		require.Equal(t, first.Node(), second.Node())
-		require.NoError(t, second.Release(t.Context()))
-	})
-}
-
-// With -keys 10000000 it takes hours.
-func TestNoMemoryIsKeptOfTheKeysThatWereUsed(t *testing.T) {
-	if testing.Short() {
-		t.Skip("thousands of keys")
-	}
-	at := newSite(t)
-	s := at.session()
-	k := must(zklock.NewKeyed(s, at.path))
-	heap := func() int64 {
-		var m runtime.MemStats
-		runtime.GC()
-		runtime.GC()
-		runtime.ReadMemStats(&m)
-		return int64(m.HeapAlloc)
-	}
-	const batch = 500
-	use := func(from, to int) {
-		for ; from < to; from += batch {
-			group := make(chan error, batch)
-			for i := range batch {
-				go func() {
-					key := fmt.Sprint(from + i)
-					err := k.Do(t.Context(), key, nothing)
-					// The servers remove only so many in a minute.
-					if gone := s.Conn().Delete(k.PathOf(key), -1); !errors.Is(gone, zk.ErrNoNode) {
-						err = errors.Join(err, gone)
-					}
-					group <- err
-				}()
-			}
-			for range batch {
-				require.NoError(t, <-group)
-			}
-		}
-	}
-	use(0, batch)
-	before, began := heap(), time.Now()
-	use(batch, *manyKeys)
-	grown := heap() - before
-	t.Logf("%d keys in %v: the heap has %d bytes more than before, of %d", *manyKeys, time.Since(began), grown, before)
-	require.Less(t, grown, int64(256<<10))
 }

@@ -94,25 +94,6 @@ func TestALatecomerIsToldOnceThatTheSessionIsClosed(t *testing.T) {
 	})
 }
 
-// Its node may have gone while nobody told it so.
-func TestALatecomerHasTheLockOnlyWhenTheServerSaysSo(t *testing.T) {
-	inBubble(t, func(t *testing.T, b *bubble) {
-		s := b.session("here")
-		l := b.locker(s)
-		ctx, cancel := context.WithCancel(t.Context())
-		ended := b.latecomer(ctx, l, func() {})
-		b.server.Client("here").Block(zktest.ToClient)
-		stranger := b.locker(b.session("there"))
-		require.NoError(t, b.session("there").Conn().Delete(b.path+"/"+b.server.Children(b.path)[0], -1))
-		stranger.Lock()
-		defer stranger.Unlock()
-		l.Unlock()
-		synctest.Wait()
-		cancel()
-		require.ErrorIs(t, <-ended, context.Canceled)
-	})
-}
-
 func TestALatecomerIsNotGivenANodeThatWasDeletedBeforeAnythingWatchedIt(t *testing.T) {
 	inBubble(t, func(t *testing.T, b *bubble) {
 		l, operator := b.locker(b.session("here")), b.session("operator")

@@ -88,24 +88,3 @@ func TestTheErrorOfALossIsTheSameEachTimeAndCostsNothing(t *testing.T) {
 		require.Zero(t, testing.AllocsPerRun(100, func() { _ = h.Err() }))
 	})
 }
-
-func TestDoSaysWhyTheLockWasLost(t *testing.T) {
-	failure := errors.New("the job failed")
-	for _, result := range []error{nil, failure} {
-		inBubble(t, func(t *testing.T, b *bubble) {
-			s := b.session("mine")
-			err := b.locker(s).Do(t.Context(), func(ctx context.Context) error {
-				b.server.ExpireSession(s.ID())
-				<-ctx.Done()
-				require.ErrorIs(t, context.Cause(ctx), zklock.ErrLost)
-				require.ErrorContains(t, context.Cause(ctx), "the ZooKeeper session has expired")
-				return result
-			})
-			require.ErrorIs(t, err, zklock.ErrLost)
-			require.ErrorContains(t, err, "the ZooKeeper session has expired")
-			if result != nil {
-				require.ErrorIs(t, err, failure)
-			}
-		})
-	}
-}

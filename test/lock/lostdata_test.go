@@ -1,11 +1,8 @@
 package lock_test
 
 import (
-	"encoding/binary"
-	"net"
 	"os"
 	"path/filepath"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -13,8 +10,6 @@ import (
 
 	"github.com/zklock/zklock"
 	"github.com/zklock/zklock/internal/apachezk"
-	"github.com/zklock/zklock/internal/virtual"
-	"github.com/zklock/zklock/zktest"
 )
 
 func TestARealServerThatHasLostItsDataIsUsedAgain(t *testing.T) {
@@ -51,77 +46,4 @@ func TestARealServerThatHasLostItsDataIsUsedAgain(t *testing.T) {
 			require.NoError(t, l.UnlockContext(ctx))
 		})
 	}
-}
-
-// Another server, which knows nothing, is behind the same name: all that wait get the lock there,
-// and what was held is lost.
-func TestAServerThatHasLostItsDataIsUsedAgain(t *testing.T) {
-	inBubble(t, func(t *testing.T, b *bubble) {
-		var log lockedBuffer
-		var server atomic.Pointer[zktest.Server]
-		server.Store(b.server)
-		s := must(zklock.Connect(t.Context(), []string{b.server.PipeAddr()}, 10*time.Second, informed(&log),
-			zklock.WithDialer(func(network, address string, timeout time.Duration) (net.Conn, error) {
-				return server.Load().Dial(network, address, timeout)
-			})))
-		defer s.Close()
-		session, granted := s.ID(), make(chan grant, 1)
-		h := must(b.locker(s).Acquire(t.Context()))
-		b.ask(t.Context(), "waiter", b.locker(s), granted)
-		fresh := zktest.NewServer(t)
-		server.Store(fresh)
-		b.server.Cut()
-		<-h.Lost()
-		began := time.Now()
-		waiter := <-granted
-		require.NoError(t, waiter.err)
-		require.Less(t, time.Since(began), 25*time.Second)
-		require.NotEqual(t, session, s.ID())
-		require.Contains(t, log.String(), `level=WARN msg="zklock: the servers may have lost their data" server=`+b.server.PipeAddr())
-		require.NoError(t, waiter.Release(t.Context()))
-	})
-}
-
-// unnamed calls asked before a connect request goes out that goes on with a session and names no
-// transaction.
-type unnamed struct {
-	net.Conn
-	asked func()
-}
-
-func (c unnamed) Write(p []byte) (int, error) {
-	const length, seenAt, sessionAt = 44, 8, 20
-	if len(p) == 4+length && binary.BigEndian.Uint64(p[seenAt:]) == 0 && binary.BigEndian.Uint64(p[sessionAt:]) != 0 {
-		c.asked()
-	}
-	return c.Conn.Write(p)
-}
-
-// The first server that serves again may be one that is asked whether the session is over.
-func TestASessionOutlivesALongElection(t *testing.T) {
-	virtual.Test(t, func(t *testing.T) {
-		e := zktest.NewEnsemble(t, 3)
-		const inSecondRound = 4
-		asked := 0
-		s := must(zklock.Connect(t.Context(), e.PipeAddrs(), 10*time.Second,
-			zklock.WithDialer(func(network, address string, timeout time.Duration) (net.Conn, error) {
-				if asked == inSecondRound {
-					e.Heal()
-					time.Sleep(time.Second)
-				}
-				conn, err := e.Dial(network, address, timeout)
-				return unnamed{conn, func() { asked++ }}, err
-			})))
-		defer s.Close()
-		session, l := s.ID(), must(zklock.New(s, "/lock"))
-		require.NoError(t, l.LockContext(t.Context()))
-		require.NoError(t, l.UnlockContext(t.Context()))
-		require.Zero(t, asked)
-		for _, server := range e.Servers() {
-			e.Partition(server)
-		}
-		require.NoError(t, l.LockContext(t.Context()))
-		require.Equal(t, inSecondRound+1, asked, "the last one says that the session lives")
-		require.Equal(t, session, s.ID())
-	})
 }

@@ -4,7 +4,6 @@ package lock_test
 import (
 	"flag"
 	"math/rand/v2"
-	"os"
 	"testing"
 
 	"go.uber.org/goleak"
@@ -29,15 +28,7 @@ func often(n int) int {
 	return n / 5
 }
 
-func TestMain(m *testing.M) {
-	if job := os.Getenv(childJob); job != "" {
-		os.Exit(runChild(job))
-	}
-	if addr := os.Getenv(stoppedJob); addr != "" {
-		os.Exit(runStopped(addr))
-	}
-	goleak.VerifyTestMain(suite{m})
-}
+func TestMain(m *testing.M) { goleak.VerifyTestMain(suite{m}) }
 
 // suite stops the shared server when all tests have run, before goleak looks.
 type suite struct{ *testing.M }

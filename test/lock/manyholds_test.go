@@ -2,11 +2,7 @@ package lock_test
 
 import (
 	"context"
-	"flag"
 	"fmt"
-	"runtime"
-	"strconv"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -15,7 +11,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/zklock/zklock"
-	"github.com/zklock/zklock/internal/apachezk"
 	"github.com/zklock/zklock/internal/latch"
 	"github.com/zklock/zklock/zktest"
 )
@@ -97,63 +92,4 @@ func TestAThousandHoldsOfASessionOutliveManyCutsAndHearWhatHasChangedMeanwhile(t
 		}
 		require.Less(t, b.server.Requests()[zktest.OpGetData]-reads, n, "all that stood is set again together")
 	})
-}
-
-var manyHolds = flag.Int("holds", 0, "see that so many holds of one session outlive 20 cuts at a real server, as 10000 do")
-
-func TestManyHoldsOfASessionOutliveManyCutsAtARealServer(t *testing.T) {
-	t.Parallel()
-	if *manyHolds == 0 {
-		t.Skip("it measures: -holds says how many")
-	}
-	const cuts, rate = 20, 200
-	e, err := apachezk.Start(t.Context(), apachezk.Config{TickTime: shortestUsual / 2})
-	require.NoError(t, err)
-	t.Cleanup(func() { e.Stop() })
-	at := siteAt(t, e.Server(0).Addr())
-	s := at.sessionVia(at.proxy.Addr(), shortestUsual)
-	held := holdMany(t, s, at.path, *manyHolds)
-	for _, beside := range []int{0, rate} {
-		t.Run(fmt.Sprintf("%d cycles a second", beside), func(t *testing.T) {
-			done := new(atomic.Int64)
-			if beside > 0 {
-				done = cycle(t, s, beside)
-			}
-			var heap uint64
-			began := time.Now()
-			for i := range cuts {
-				cut := time.Now()
-				at.proxy.Cut()
-				eventually(t, "the watches to go", func() bool { return watchesAt(t, e.Server(0)) < *manyHolds })
-				eventually(t, "the watches to be set again", func() bool { return watchesAt(t, e.Server(0)) >= *manyHolds-lost(held) })
-				t.Logf("cut %d: watched again after %v, lost %d", i+1, time.Since(cut).Round(time.Millisecond), lost(held))
-				<-time.After(shortestUsual / 4)
-				if i == 1 {
-					heap = heapInUse()
-				}
-			}
-			t.Logf("lost %d; %.0f cycles a second; heap a hold and reconnect %.1f bytes", lost(held), float64(done.Load())/time.Since(began).Seconds(),
-				(float64(heapInUse())-float64(heap))/float64(*manyHolds)/(cuts-2))
-			require.Zero(t, lost(held))
-		})
-	}
-}
-
-// watchesAt returns how many watches the server has.
-func watchesAt(t testing.TB, server *apachezk.Server) int {
-	t.Helper()
-	answer, err := server.FourLetter("wchs")
-	require.NoError(t, err)
-	_, total, _ := strings.Cut(answer, "Total watches:")
-	n, err := strconv.Atoi(strings.TrimSpace(total))
-	require.NoError(t, err)
-	return n
-}
-
-func heapInUse() uint64 {
-	runtime.GC()
-	runtime.GC()
-	var stats runtime.MemStats
-	runtime.ReadMemStats(&stats)
-	return stats.HeapAlloc
 }

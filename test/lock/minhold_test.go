@@ -2,17 +2,13 @@ package lock_test
 
 import (
 	"context"
-	"runtime"
 	"testing"
 	"testing/synctest"
 	"time"
-	"weak"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/zklock/zklock"
-	"github.com/zklock/zklock/internal/clock"
-	"github.com/zklock/zklock/zktest"
 )
 
 // minimum is how long a lock is kept from everybody in these tests.
@@ -79,17 +75,6 @@ func TestAMinHoldKeepsTheLockFromEverybodyThoughUnlockReturnsAtOnce(t *testing.T
 			}
 			require.Zero(t, b.queue(), name)
 		}
-	})
-}
-
-func TestAHoldLongerThanItsMinimumIsGivenBackAtOnce(t *testing.T) {
-	inBubble(t, func(t *testing.T, b *bubble) {
-		l := b.locker(b.session("owner"), zklock.WithMinHold(minimum))
-		l.Lock()
-		time.Sleep(minimum)
-		l.Unlock()
-		synctest.Wait()
-		require.Zero(t, b.queue())
 	})
 }
 
@@ -206,75 +191,6 @@ func TestEveryKindOfLockHasAMinimum(t *testing.T) {
 	})
 }
 
-func TestTheMinimumEndsWithTheSession(t *testing.T) {
-	for name, end := range map[string]func(t *testing.T, b *bubble, s *zklock.Session){
-		"that is closed": func(t *testing.T, _ *bubble, s *zklock.Session) { require.NoError(t, s.Close()) },
-		"that expires":   func(t *testing.T, b *bubble, s *zklock.Session) { require.True(t, b.server.ExpireSession(s.ID())) },
-	} {
-		t.Run(name, func(t *testing.T) {
-			inBubble(t, func(t *testing.T, b *bubble) {
-				s := b.session("owner")
-				l := b.locker(s, zklock.WithMinHold(minimum))
-				l.Lock()
-				time.Sleep(10 * time.Millisecond)
-				l.Unlock()
-				began := time.Now()
-				end(t, b, s)
-				b.requireFreeAt(began, 0, 0, b.locker(b.session("other")).Acquire)
-			})
-		})
-	}
-}
-
-// The session lives on, and with it the node: nobody acts on it, and what ends with the lease
-// is what somebody acts on.
-func TestALeaseThatIsOverDoesNotEndTheMinimum(t *testing.T) {
-	for name, held := range map[string]bool{"of a hold that was released": false, "of a hold that was lost": true} {
-		t.Run(name, func(t *testing.T) {
-			inBubble(t, func(t *testing.T, b *bubble) {
-				s := b.session("owner")
-				l := b.locker(s, zklock.WithMinHold(10*longSession))
-				l.Lock()
-				began, h := time.Now(), l.Held()
-				if !held {
-					l.Unlock()
-				}
-				beside, err := zklock.New(s, "/beside")
-				require.NoError(t, err)
-				beside.Lock()
-				id, client := s.ID(), b.server.Client("owner")
-				client.Block(zktest.ToServer)
-				client.Block(zktest.ToClient)
-				<-beside.Lost()
-				require.Equal(t, held, isClosed(h.Lost()))
-				client.Unblock()
-				time.Sleep(longSession)
-				require.Equal(t, id, s.ID())
-				if held {
-					require.ErrorIs(t, l.UnlockContext(t.Context()), zklock.ErrLost)
-				}
-				b.requireFreeAt(began, 10*longSession, time.Second, b.locker(b.session("other")).Acquire)
-			})
-		})
-	}
-}
-
-// What has passed at least is what the clock says that nobody sets.
-func TestAWallClockThatIsSetForwardDoesNotShortenTheMinimum(t *testing.T) {
-	inBubble(t, func(t *testing.T, b *bubble) {
-		var c clock.Clock
-		s, err := zklock.Connect(clock.With(t.Context(), &c), []string{b.server.PipeAddr()}, longSession, zklock.WithDialer(b.server.Dial))
-		require.NoError(t, err)
-		defer s.Close()
-		l := b.locker(s, zklock.WithMinHold(minimum))
-		l.Lock()
-		began := time.Now()
-		c.Step(time.Hour)
-		l.Unlock()
-		b.requireFreeAt(began, minimum, 0, b.locker(b.session("other")).Acquire)
-	})
-}
-
 // Nobody has come to use the lock: there is nothing that is not to be done again.
 func TestACallThatFailsLeavesNothingForTheMinimum(t *testing.T) {
 	short := zklock.WithMinHold(minimum)
@@ -293,31 +209,6 @@ func TestACallThatFailsLeavesNothingForTheMinimum(t *testing.T) {
 			l := b.locker(s, short, zklock.WithTrace(&zklock.Trace{Acquired: func(zklock.TraceInfo) { panic("the trace") }}))
 			require.Panics(t, l.Lock)
 		},
-		"a wait for an owner here that has lost the lock": func(t *testing.T, b *bubble, s *zklock.Session) {
-			l := b.locker(s, short)
-			l.Lock()
-			require.NoError(t, b.session("operator").Conn().Delete(l.Held().Node(), -1))
-			<-l.Lost()
-			elsewhere(func() { require.ErrorIs(t, l.LockContext(within(t, time.Second)), context.DeadlineExceeded) })
-			l.Unlock()
-		},
-		"a ctx that ends as the lock is handed over": func(t *testing.T, b *bubble, s *zklock.Session) {
-			before, l := b.locker(s), b.locker(s, short)
-			for range 100 {
-				before.Lock()
-				ctx, cancel := context.WithCancel(t.Context())
-				granted := make(chan grant, 1)
-				b.ask(ctx, "waiter", l, granted)
-				go cancel()
-				before.Unlock()
-				if g := <-granted; g.err == nil {
-					require.NoError(t, g.Release(t.Context()))
-					time.Sleep(minimum)
-				}
-				synctest.Wait()
-				require.Zero(t, b.queue())
-			}
-		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			inBubble(t, func(t *testing.T, b *bubble) {
@@ -327,56 +218,6 @@ func TestACallThatFailsLeavesNothingForTheMinimum(t *testing.T) {
 			})
 		})
 	}
-}
-
-// The hold that the goroutine was granted while it waited for the loser here, and that it never
-// had, is lost too.
-func TestAHoldThatNobodyHasComeToUseDoesNotLastWhenItIsLost(t *testing.T) {
-	inBubble(t, func(t *testing.T, b *bubble) {
-		const long = 10 * longSession
-		s := b.session("owner")
-		l := b.locker(s, zklock.WithMinHold(long))
-		beside, err := zklock.New(s, "/beside")
-		require.NoError(t, err)
-		beside.Lock()
-		l.Lock()
-		require.NoError(t, b.session("operator").Conn().Delete(l.Held().Node(), -1))
-		<-l.Lost()
-		began, has := time.Now(), make(chan time.Duration)
-		go func() {
-			l.Lock()
-			has <- time.Since(began)
-			l.Unlock()
-		}()
-		time.Sleep(time.Second)
-		id, client := s.ID(), b.server.Client("owner")
-		client.Block(zktest.ToServer)
-		client.Block(zktest.ToClient)
-		<-beside.Lost() // its lease is over, its session is not
-		client.Unblock()
-		time.Sleep(longSession)
-		require.Equal(t, id, s.ID())
-		l.Unlock()
-		require.Less(t, <-has, 3*longSession)
-	})
-}
-
-func TestASessionThatIsClosedDuringAMinHoldLeavesNoTimer(t *testing.T) {
-	inBubble(t, func(t *testing.T, b *bubble) {
-		s, err := zklock.Connect(t.Context(), []string{b.server.PipeAddr()}, longSession, zklock.WithDialer(b.server.Dial))
-		require.NoError(t, err)
-		h, err := b.locker(s, zklock.WithMinHold(minimum)).Acquire(t.Context())
-		require.NoError(t, err)
-		require.NoError(t, h.Release(t.Context()))
-		require.NoError(t, s.Close())
-		kept := weak.Make(h)
-		h, s = nil, nil
-		time.Sleep(minimum - time.Second) // the runtime forgets a timer that was stopped as others fire
-		for range 2 {
-			runtime.GC()
-		}
-		require.Nil(t, kept.Value(), "a timer knows it")
-	})
 }
 
 func TestAMinHoldThatMakesNoSenseIsRefused(t *testing.T) {

@@ -1,9 +1,7 @@
 package lock_test
 
 import (
-	"bytes"
 	"context"
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -38,42 +36,6 @@ func requireOutages(t *testing.T, log *lockedBuffer, begun, ended int) {
 	require.Equal(t, ended, strings.Count(text, `level=INFO msg="zklock: connected again"`), text)
 }
 
-func TestAnOutageThatLastsIsToldOnceAndSoIsItsEnd(t *testing.T) {
-	inBubble(t, func(t *testing.T, b *bubble) {
-		var log lockedBuffer
-		place := b.server.Client("mine")
-		s, err := zklock.Connect(t.Context(), []string{b.server.PipeAddr()}, 10*time.Second, zklock.WithDialer(place.Dial), informed(&log))
-		require.NoError(t, err)
-		defer s.Close()
-		time.Sleep(time.Hour)
-		for round := range 2 {
-			b.server.Refuse(true)
-			place.Cut()
-			time.Sleep(notYet)
-			requireOutages(t, &log, round, round)
-			time.Sleep(byNow)
-			requireOutages(t, &log, round+1, round)
-			require.Contains(t, log.String(), "connection refused")
-			for _, line := range strings.Split(strings.TrimSpace(log.String()), "\n") {
-				require.Regexp(t, `\ssession=0x[1-9a-f]`, line, "as ZooKeeper writes it")
-			}
-			time.Sleep(time.Hour)
-			requireOutages(t, &log, round+1, round)
-			b.server.Refuse(false)
-			time.Sleep(time.Minute)
-			requireOutages(t, &log, round+1, round+1)
-		}
-		for range 3 { // short ones
-			b.server.Refuse(true)
-			place.Cut()
-			time.Sleep(5 * time.Second)
-			b.server.Refuse(false)
-			time.Sleep(time.Minute)
-		}
-		requireOutages(t, &log, 2, 2)
-	})
-}
-
 // So do proxies that end idle connections. No request is answered between two cuts, and no ping is sent.
 func TestAnIdleSessionWhoseConnectionsAreCutOftenIsNotWithoutOne(t *testing.T) {
 	for name, logins := range map[string][]zklock.SessionOption{"": nil, "that logs in": {login("ann"), login("bob")}} {
@@ -95,107 +57,6 @@ func TestAnIdleSessionWhoseConnectionsAreCutOftenIsNotWithoutOne(t *testing.T) {
 			})
 		})
 	}
-}
-
-func TestAConnectThatGetsNowhereIsTold(t *testing.T) {
-	inBubble(t, func(t *testing.T, b *bubble) {
-		var log lockedBuffer
-		b.server.Refuse(true)
-		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-		defer cancel()
-		_, err := zklock.Connect(ctx, []string{b.server.PipeAddr()}, 10*time.Second, zklock.WithDialer(b.server.Dial), informed(&log))
-		require.ErrorIs(t, err, context.DeadlineExceeded)
-		requireOutages(t, &log, 1, 0)
-		require.Contains(t, log.String(), "lasted=2.")
-	})
-}
-
-const opSetAuth = 100
-
-// loginSpoiler makes the logins over its connections bad ones.
-type loginSpoiler struct {
-	dial  zk.Dialer
-	spoil atomic.Bool
-}
-
-type spoiledConn struct {
-	net.Conn
-	of *loginSpoiler
-}
-
-func (s *loginSpoiler) connect(network, address string, timeout time.Duration) (net.Conn, error) {
-	conn, err := s.dial(network, address, timeout)
-	if err != nil {
-		return nil, err
-	}
-	return spoiledConn{conn, s}, nil
-}
-
-func (c spoiledConn) Write(p []byte) (int, error) {
-	if c.of.spoil.Load() && len(p) > 12 && binary.BigEndian.Uint32(p[8:]) == opSetAuth {
-		p = bytes.Replace(p, []byte("digest"), []byte("nobody"), 1)
-	}
-	return c.Conn.Write(p)
-}
-
-// A session whose logins are refused gets one connection after the other.
-func TestASessionWhoseLoginsAreRefusedIsToldToHaveNoConnection(t *testing.T) {
-	inBubble(t, func(t *testing.T, b *bubble) {
-		var log lockedBuffer
-		spoiler := &loginSpoiler{dial: b.server.Dial}
-		s, err := zklock.Connect(t.Context(), []string{b.server.PipeAddr()}, 10*time.Second,
-			zklock.WithDialer(spoiler.connect), login("ann"), informed(&log))
-		require.NoError(t, err)
-		defer s.Close()
-		time.Sleep(time.Minute)
-		spoiler.spoil.Store(true)
-		b.server.CutSession(s.ID())
-		time.Sleep(time.Minute)
-		requireOutages(t, &log, 1, 0)
-		require.Contains(t, log.String(), "the server refuses the session's credentials: zk: client authentication failed")
-
-		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
-		defer cancel()
-		err = b.locker(s).LockContext(ctx)
-		require.ErrorIs(t, err, context.DeadlineExceeded)
-		require.ErrorIs(t, err, zk.ErrAuthFailed)
-
-		silent := b.server.HoldReply(zktest.OpAuth)
-		<-silent.Struck()
-		late, cancel := context.WithTimeout(t.Context(), time.Millisecond)
-		defer cancel()
-		require.ErrorIs(t, b.locker(s).LockContext(late), zk.ErrAuthFailed, "the next answer has yet to come")
-		silent.Release()
-
-		spoiler.spoil.Store(false)
-		time.Sleep(time.Minute)
-		requireOutages(t, &log, 1, 1)
-		require.NoError(t, b.locker(s).LockContext(t.Context()))
-	})
-}
-
-// What is lost with the connection is lost, and who waits goes on waiting.
-func TestRefusedLoginsAreNoReasonForAWaiterToGiveUp(t *testing.T) {
-	inBubble(t, func(t *testing.T, b *bubble) {
-		spoiler := &loginSpoiler{dial: b.server.Dial}
-		s := must(zklock.Connect(t.Context(), []string{b.server.PipeAddr()}, 10*time.Second, zklock.WithDialer(spoiler.connect), login("ann")))
-		defer s.Close()
-		h := must(must(zklock.New(s, "/mine")).Acquire(t.Context()))
-		theirs := must(b.locker(b.session("theirs")).Acquire(t.Context()))
-		granted := make(chan grant, 1)
-		b.ask(t.Context(), "waiter", b.locker(s), granted)
-		spoiler.spoil.Store(true)
-		b.server.CutSession(s.ID())
-		<-h.Lost()
-		require.NotErrorIs(t, h.Err(), zk.ErrAuthFailed, "it is read, and nothing is decided by it")
-		require.ErrorContains(t, h.Err(), "the server refuses the session's credentials")
-		time.Sleep(time.Minute)
-		require.Empty(t, granted)
-		spoiler.spoil.Store(false)
-		require.NoError(t, theirs.Release(t.Context()))
-		time.Sleep(time.Minute)
-		b.next(granted)
-	})
 }
 
 // ending are calls that end with their ctx while there is no connection.
@@ -294,32 +155,6 @@ func TestAnErrorSaysOnceWhyThereIsNoConnection(t *testing.T) {
 	}
 }
 
-func TestACallThatEndsOverAConnectionSaysNothingOfEarlierOnes(t *testing.T) {
-	inBubble(t, func(t *testing.T, b *bubble) {
-		s := b.session("mine")
-		b.locker(b.session("theirs")).Lock()
-		b.server.CutSession(s.ID())
-		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-		defer cancel()
-		require.NotContains(t, b.locker(s).LockContext(ctx).Error(), "no connection")
-	})
-}
-
-func TestALossForWantOfAConnectionSaysWhyThereWasNone(t *testing.T) {
-	inBubble(t, func(t *testing.T, b *bubble) {
-		place := b.server.Client("mine")
-		s := b.session("mine")
-		h := must(b.locker(s).Acquire(t.Context()))
-		b.server.Refuse(true)
-		place.Cut()
-		<-h.Lost()
-		require.ErrorIs(t, h.Err(), zklock.ErrLost)
-		require.ErrorContains(t, h.Err(), "could not be proved alive in time (no connection, last cause: ")
-		require.ErrorContains(t, h.Err(), "connection refused")
-		b.server.Refuse(false)
-	})
-}
-
 // Behind somebody who waits nobody is next: who is cut off there for longer than a hold lasts, and not
 // as long as a session, comes back to its place.
 func TestAnOutageCostsNoPlaceBehindAnotherThatWaits(t *testing.T) {
@@ -403,25 +238,4 @@ func TestPingNeedsNoPermission(t *testing.T) {
 		require.NoError(t, err)
 		require.NoError(t, s.Ping(t.Context()))
 	})
-}
-
-func TestPingOfARealServerNeedsNoPermissionAndMakesNothing(t *testing.T) {
-	at := newSite(t)
-	s := at.session()
-	before, stat, err := at.conn.Children("/")
-	require.NoError(t, err)
-	acl, _, err := at.conn.GetACL("/")
-	require.NoError(t, err)
-	require.NoError(t, s.Ping(within(t, patience)))
-	_, err = at.conn.SetACL("/", append(zk.WorldACL(zk.PermAll&^zk.PermRead), zk.DigestACL(zk.PermAll, "ann", "ann")...), -1)
-	require.NoError(t, err)
-	pinged := s.Ping(within(t, patience))
-	require.NoError(t, at.conn.AddAuth("digest", []byte("ann:ann")))
-	_, err = at.conn.SetACL("/", acl, -1)
-	require.NoError(t, err)
-	require.NoError(t, pinged)
-	after, now, err := at.conn.Children("/")
-	require.NoError(t, err)
-	require.Subset(t, before, after) // the server removes empty containers meanwhile
-	require.Equal(t, stat.Version, now.Version)
 }

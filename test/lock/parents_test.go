@@ -42,27 +42,3 @@ func TestAParentThatExistsStaysAsItIs(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, acl, got)
 }
-
-// The server removes idle containers while the lock is taken and given back, so that some
-// creates and lists find no parent.
-func TestTheLockOutlivesTheRemovalOfItsParent(t *testing.T) {
-	at := newSite(t)
-	top := at.path
-	at.path += "/below"
-	s := at.session()
-	l := at.locker(s)
-	token := int64(0)
-	for range 30 {
-		require.NoError(t, l.LockContext(within(t, patience)))
-		h := l.Held()
-		at.requireHeld(h, s)
-		require.Greater(t, h.Token(), token)
-		token = h.Token()
-		require.NoError(t, l.UnlockContext(within(t, patience)))
-		for _, parent := range []string{at.path, top} {
-			if err := at.conn.Delete(parent, -1); err != nil {
-				require.ErrorIs(t, err, zk.ErrNoNode)
-			}
-		}
-	}
-}

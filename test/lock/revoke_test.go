@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/go-zookeeper/zk"
-	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/zklock/zklock"
@@ -77,27 +76,6 @@ func TestAMarkFromBeforeTheHoldIsHeeded(t *testing.T) {
 	}
 }
 
-// Within one session the lock is handed on without a look at the nodes.
-func TestAMarkFromBeforeIsHeededByASuccessorOfTheSameSession(t *testing.T) {
-	at := newSite(t)
-	s := at.session()
-	holder := at.locker(s)
-	holder.Lock()
-	first, second := at.acquire(s), (<-chan *zklock.Hold)(nil)
-	at.awaitQueue(2)
-	second = at.acquire(s)
-	queue := at.awaitQueue(3)
-	require.NoError(t, zklock.Revoke(t.Context(), s, queue[2]))
-	holder.Unlock()
-	h := receive(t, first, "the first successor")
-	require.False(t, isClosed(h.Revoked()))
-	require.NoError(t, h.Release(t.Context()))
-	h = receive(t, second, "the second successor")
-	require.Equal(t, queue[2], h.Node())
-	receive(t, h.Revoked(), "the wish from before")
-	require.NoError(t, h.Release(t.Context()))
-}
-
 func TestAHolderThatMayNotBeAskedKeepsNobodyFromAskingTheOthers(t *testing.T) {
 	inBubble(t, func(t *testing.T, b *bubble) {
 		_, err := b.session("operator").Conn().Create(b.path, nil, 0, zk.WorldACL(zk.PermAll))
@@ -145,22 +123,6 @@ func TestAWriterWhoIsAskedForTheLockLeavesAReaderWhoIs(t *testing.T) {
 	})
 }
 
-func TestAWriterWhoIsAskedAsItGoesOnReadingIsAskedAsAReader(t *testing.T) {
-	inBubble(t, func(t *testing.T, b *bubble) {
-		l, s := b.rw(b.session("owner")), b.session("asking")
-		l.Lock()
-		mark := b.server.HoldRequest(zktest.OpSetData, zktest.OnSession(s.ID()))
-		asked := begin(func() error { return zklock.Revoke(t.Context(), s, b.path) })
-		<-mark.Struck()
-		l.RLock()
-		mark.Release()
-		require.NoError(t, <-asked)
-		l.Unlock()
-		<-l.RHeld().Revoked()
-		l.RUnlock()
-	})
-}
-
 func TestEachPermitOfAHoldCanBeAskedFor(t *testing.T) {
 	at := newSite(t)
 	sem := at.semaphore(at.session(), 3)
@@ -171,32 +133,6 @@ func TestEachPermitOfAHoldCanBeAskedFor(t *testing.T) {
 		require.NoError(t, h.Release(t.Context()))
 		at.awaitLeases(0)
 	}
-}
-
-// The place in the line has a node of its own, which Inspect shows.
-func TestAMarkFromTheLineForPermitsIsHeeded(t *testing.T) {
-	inBubble(t, func(t *testing.T, b *bubble) {
-		s := b.session("an operator")
-		semaphore := func(name string) *zklock.Semaphore { return must(zklock.NewSemaphore(b.session(name), "/s", 1)) }
-		out := must(semaphore("holder").Acquire(t.Context(), 1))
-		var waiting []<-chan *zklock.Hold
-		for _, name := range []string{"has the turn", "is behind", "is asked for nothing"} {
-			waiting = append(waiting, begin(func() *zklock.Hold { return must(semaphore(name).Acquire(t.Context(), 1)) }))
-			time.Sleep(time.Second)
-		}
-		line := must(zklock.Inspect(t.Context(), s, "/s"))[1:]
-		require.Len(t, line, 3)
-		for _, c := range line[:2] {
-			require.NoError(t, zklock.Revoke(t.Context(), s, c.Node))
-		}
-		for i, asked := range []bool{true, true, false} {
-			require.NoError(t, out.Release(t.Context()))
-			out = <-waiting[i]
-			revoked := out.Revoked()
-			time.Sleep(time.Second)
-			assert.Equal(t, asked, isClosed(revoked))
-		}
-	})
 }
 
 func TestAllWhoHoldALockAreAskedForIt(t *testing.T) {
@@ -237,25 +173,6 @@ func TestAllWhoHoldALockAreAskedForIt(t *testing.T) {
 			require.NoError(t, receive(t, waiting, "the lock").Release(t.Context()))
 		})
 	}
-}
-
-// Between the look at the queue and the wish the lock may go to somebody else.
-func TestAWishForALockThatGoesOnMeanwhileIsForItsNextHolder(t *testing.T) {
-	inBubble(t, func(t *testing.T, b *bubble) {
-		granted := make(chan grant, 2)
-		for _, who := range []string{"first", "second"} {
-			b.ask(t.Context(), who, b.locker(b.session(who)), granted)
-		}
-		first, s := b.next(granted), b.session("operator")
-		wish := b.server.HoldRequest(zktest.OpSetData, zktest.OnSession(s.ID()))
-		asked := begin(func() error { return zklock.Revoke(t.Context(), s, b.path) })
-		<-wish.Struck()
-		require.NoError(t, first.Release(t.Context()))
-		second := b.next(granted)
-		wish.Release()
-		require.NoError(t, <-asked)
-		<-second.Revoked()
-	})
 }
 
 func exclusively(at *site) func(context.Context) (*zklock.Hold, error) { return at.stranger().Acquire }
@@ -331,26 +248,6 @@ func TestSomebodyElsesNodeGetsCuratorsMarkAndNothingElse(t *testing.T) {
 	}
 }
 
-func TestOtherDataOnANodeIsNoRevocation(t *testing.T) {
-	at := newSite(t)
-	h, err := at.stranger().Acquire(t.Context())
-	require.NoError(t, err)
-	revoked := h.Revoked()
-	for _, data := range []string{"", "x", "__REVOKE__ ", "__REVOKE", "__REVOKE__x", " __REVOKE__"} {
-		_, err := at.conn.Set(h.Node(), []byte(data), -1)
-		require.NoError(t, err)
-	}
-	requireSilent(t, revoked, "nobody has asked for the lock")
-	_, err = at.conn.Set(h.Node(), []byte("__REVOKE__"), -1)
-	require.NoError(t, err)
-	receive(t, revoked, "the wish, after other changes")
-	_, err = at.conn.Set(h.Node(), nil, -1)
-	require.NoError(t, err)
-	require.True(t, isClosed(h.Revoked()), "a wish once heard stays")
-	require.NoError(t, h.Release(t.Context()))
-	require.True(t, isClosed(h.Revoked()))
-}
-
 // The wish is written while the holder is cut off, and heard when it is back.
 func TestAWishFromAnOutageIsHeard(t *testing.T) {
 	server := zktest.NewServer(t)
@@ -386,38 +283,6 @@ func TestRevokeSaysWhatItCannotAskFor(t *testing.T) {
 	require.ErrorIs(t, zklock.Revoke(t.Context(), s, h.Node()), zklock.ErrClosed)
 }
 
-// Who names its locks by days has ten characters there, and "lease" means more than a permit.
-func TestALockWhoseNameEndsAsAPermitsButForTheNumberIsALock(t *testing.T) {
-	inBubble(t, func(t *testing.T, b *bubble) {
-		s := b.session("mine")
-		l := must(zklock.New(s, "/cars/leases/renew-lease-2024-03-01"))
-		h := must(l.Acquire(t.Context()))
-		require.NoError(t, zklock.Revoke(t.Context(), s, l.Path()))
-		receive(t, h.Revoked(), "the holder to be asked")
-		cars := must(zklock.New(s, "/cars"))
-		require.NoError(t, cars.LockContext(aMinute(t)), "no semaphore is in use there")
-		cars.Unlock()
-		require.Empty(t, must(zklock.Inspect(t.Context(), s, "/cars")))
-	})
-}
-
-func TestARevokeWhoseContextEndsForAMissingNodeElsewhereSaysSo(t *testing.T) {
-	inBubble(t, func(t *testing.T, b *bubble) {
-		rw := must(zklock.NewRW(b.session("holder"), b.path))
-		must(rw.RAcquire(t.Context()))
-		other := must(rw.RAcquire(t.Context()))
-		s := b.session("operator")
-		ctx, end := context.WithCancelCause(t.Context())
-		asking := b.server.HoldRequest(zktest.OpSetData, zktest.OnPath(other.Node()))
-		defer asking.Release()
-		done := make(chan error)
-		go func() { done <- zklock.Revoke(ctx, s, b.path) }()
-		<-asking.Struck()
-		end(fmt.Errorf("another call: %w", zk.ErrNoNode))
-		require.ErrorIs(t, <-done, context.Canceled)
-	})
-}
-
 // What is there decides: nodes of a queue are ephemeral, and a lock's path is not.
 func TestALockWhoseNameIsThatOfANodeIsALock(t *testing.T) {
 	inBubble(t, func(t *testing.T, b *bubble) {
@@ -439,17 +304,37 @@ func TestALockWhoseNameIsThatOfANodeIsALock(t *testing.T) {
 	})
 }
 
-// A lock's path is a container, of whose owner the server tells nothing.
-func TestALockWhoseNameIsThatOfANodeIsALockOnARealServer(t *testing.T) {
-	at := newSite(t)
-	at.path += "/job-lock-0000000042"
-	h, err := at.stranger().Acquire(t.Context())
-	require.NoError(t, err)
-	require.NoError(t, zklock.Revoke(t.Context(), at.session(), at.path))
-	receive(t, h.Revoked(), "the holder to be asked")
-	data, stat, err := at.conn.Get(at.path)
-	require.NoError(t, err)
-	require.Empty(t, data, "the path is not marked")
-	require.Zero(t, stat.EphemeralOwner)
-	require.NoError(t, h.Release(t.Context()))
+// Between the look at the queue and the wish the lock may go to somebody else.
+func TestAWishForALockThatGoesOnMeanwhileIsForItsNextHolder(t *testing.T) {
+	inBubble(t, func(t *testing.T, b *bubble) {
+		granted := make(chan grant, 2)
+		for _, who := range []string{"first", "second"} {
+			b.ask(t.Context(), who, b.locker(b.session(who)), granted)
+		}
+		first, s := b.next(granted), b.session("operator")
+		wish := b.server.HoldRequest(zktest.OpSetData, zktest.OnSession(s.ID()))
+		asked := begin(func() error { return zklock.Revoke(t.Context(), s, b.path) })
+		<-wish.Struck()
+		require.NoError(t, first.Release(t.Context()))
+		second := b.next(granted)
+		wish.Release()
+		require.NoError(t, <-asked)
+		<-second.Revoked()
+	})
+}
+
+func TestAWriterWhoIsAskedAsItGoesOnReadingIsAskedAsAReader(t *testing.T) {
+	inBubble(t, func(t *testing.T, b *bubble) {
+		l, s := b.rw(b.session("owner")), b.session("asking")
+		l.Lock()
+		mark := b.server.HoldRequest(zktest.OpSetData, zktest.OnSession(s.ID()))
+		asked := begin(func() error { return zklock.Revoke(t.Context(), s, b.path) })
+		<-mark.Struck()
+		l.RLock()
+		mark.Release()
+		require.NoError(t, <-asked)
+		l.Unlock()
+		<-l.RHeld().Revoked()
+		l.RUnlock()
+	})
 }

@@ -23,7 +23,6 @@ import (
 
 	"github.com/zklock/zklock"
 	"github.com/zklock/zklock/internal/apachezk"
-	"github.com/zklock/zklock/internal/faultproxy"
 )
 
 // login is the option that logs a user in, whose password is the same word.
@@ -95,43 +94,6 @@ func TestObserversMayInspectAndNoMore(t *testing.T) {
 	require.ErrorIs(t, zklock.Revoke(t.Context(), observer, h.Node()), zk.ErrNoAuth)
 	require.ErrorIs(t, observer.Conn().Delete(h.Node(), -1), zk.ErrNoAuth)
 	require.NoError(t, h.Release(t.Context()))
-}
-
-// A wrong login costs one attempt and one connection, and is not tried again.
-func TestRefusedCredentialsAreTriedOnce(t *testing.T) {
-	t.Parallel()
-	at := newSite(t)
-	var logins, connects atomic.Int32
-	at.proxy.OnRequest(func(op int32, _ []byte) {
-		switch op {
-		case faultproxy.OpSetAuth:
-			logins.Add(1)
-		case faultproxy.OpConnect:
-			connects.Add(1)
-		}
-	})
-	_, err := zklock.Connect(within(t, patience), []string{at.proxy.Addr()}, longSession,
-		zklock.WithAuth("nonsense", []byte("ann:secret")))
-	require.ErrorIs(t, err, zk.ErrAuthFailed)
-	require.ErrorContains(t, err, `"nonsense"`)
-	require.NotContains(t, err.Error(), "secret")
-	require.EqualValues(t, 1, logins.Load())
-	require.LessOrEqual(t, connects.Load(), int32(2), "the server hangs up after a refusal")
-
-	// Digest takes any password: a wrong one shows at the lock, and is not tried again.
-	l := at.locker(at.session(login("ann")), zklock.WithACL(zk.AuthACL(zk.PermAll)))
-	l.Lock()
-	var creates atomic.Int32
-	wrong := at.locker(at.session(zklock.WithAuth("digest", []byte("ann:wrong"))))
-	at.proxy.OnRequest(func(op int32, _ []byte) {
-		if op == faultproxy.OpCreate {
-			creates.Add(1)
-		}
-	})
-	err = wrong.LockContext(within(t, patience))
-	require.ErrorIs(t, err, zk.ErrNoAuth)
-	require.EqualValues(t, 1, creates.Load())
-	l.Unlock()
 }
 
 // authority issues certificates, each for an hour.

@@ -2,10 +2,7 @@ package lock_test
 
 import (
 	"context"
-	"regexp"
 	"sort"
-	"strconv"
-	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -15,47 +12,6 @@ import (
 	"github.com/zklock/zklock"
 	"github.com/zklock/zklock/zktest"
 )
-
-// A server cuts the connection at a request of more than 1 MiB, each time anew.
-func TestMorePermitsThanARequestCanCreateAreRefused(t *testing.T) {
-	const size = 1000
-	for name, c := range map[string]struct {
-		below string
-		data  int
-	}{
-		"much data":   {"", 1100},
-		"a long path": {"/" + strings.Repeat("x", 1100), 0},
-	} {
-		t.Run(name, func(t *testing.T) {
-			at := newSite(t)
-			at.path += c.below
-			s := at.session()
-			held := must(must(zklock.New(s, at.path+"-lock")).Acquire(t.Context()))
-			sem := at.semaphore(s, size, zklock.WithData(make([]byte, c.data)))
-			_, err := sem.Acquire(within(t, patience), size)
-			require.ErrorContains(t, err, at.path)
-			says := regexp.MustCompile(`1000 permits: one call can take (\d+) at most`).FindStringSubmatch(err.Error())
-			require.NotNil(t, says, err)
-			most, err := strconv.Atoi(says[1])
-			require.NoError(t, err)
-			_, err = sem.Acquire(within(t, patience), most+1)
-			require.ErrorContains(t, err, says[1]+" at most")
-
-			h := take(t, sem, most)
-			require.Len(t, at.leases(), most)
-			require.NoError(t, h.Release(t.Context()))
-			require.NoError(t, held.Err())
-			require.NoError(t, held.Release(t.Context()))
-		})
-	}
-}
-
-func TestAThousandPermitsAreTheMostForOneCall(t *testing.T) {
-	at := newSite(t)
-	_, err := at.semaphore(at.session(), 2000).Acquire(within(t, patience), 1001)
-	require.ErrorContains(t, err, "1001 permits: one call can take 1000 at most")
-	require.Empty(t, at.leases())
-}
 
 // Who gives up waiting for permits gives its turn back, which must not wait for the connection.
 func TestAWaiterForPermitsEndsWithItsContextThoughNothingCanBeWritten(t *testing.T) {
@@ -80,41 +36,6 @@ func TestAWaiterForPermitsEndsWithItsContextThoughNothingCanBeWritten(t *testing
 		require.ErrorIs(t, err, context.DeadlineExceeded)
 		require.InDelta(t, limit, time.Since(began), float64(limit/100))
 	})
-}
-
-// However the deadline falls: here into a look at the permits.
-func TestAWaiterForPermitsSaysThatTheyAreTakenAlsoIfItsTimeIsUpWhileItLooks(t *testing.T) {
-	for name, inLine := range map[string]bool{"one of them has come back": false, "it has come to its turn": true} {
-		t.Run(name, func(t *testing.T) {
-			inBubble(t, func(t *testing.T, b *bubble) {
-				others, s := b.semaphore(b.session("elsewhere"), 2), b.session("here")
-				held, rest := take(t, others, 1), take(t, others, 1)
-				change := func() { require.NoError(t, held.Release(t.Context())) }
-				if inLine {
-					ahead, leave := context.WithCancel(t.Context())
-					go others.Acquire(ahead, 1)
-					change = leave
-					time.Sleep(time.Second)
-				}
-				ctx, cancel := context.WithTimeout(t.Context(), time.Second)
-				defer cancel()
-				returned := make(chan error, 1)
-				go func() {
-					_, err := b.semaphore(s, 2).Acquire(ctx, 2)
-					returned <- err
-				}()
-				time.Sleep(time.Second / 2) // it waits
-				looking := b.server.HoldRequest(zktest.OpGetChildren2, zktest.OnSession(s.ID()), zktest.OnPath(b.path+"/leases"))
-				change()
-				<-looking.Struck()
-				err := <-returned
-				require.ErrorIs(t, err, context.DeadlineExceeded)
-				require.ErrorIs(t, err, zklock.ErrLocked)
-				looking.Release()
-				require.NoError(t, rest.Release(t.Context()))
-			})
-		})
-	}
 }
 
 func TestPermitsThatCannotBeTakenAtOnceKeepTheirTurn(t *testing.T) {

@@ -52,49 +52,6 @@ func (c *connections) next(t *testing.T, names ...string) []zklock.SessionTraceI
 	return events
 }
 
-func TestTheSessionTraceTellsOfTheConnectionsInOrder(t *testing.T) {
-	inBubble(t, func(t *testing.T, b *bubble) {
-		var told connections
-		began := time.Now()
-		s := must(zklock.Connect(t.Context(), []string{b.server.PipeAddr()}, 10*time.Second,
-			zklock.WithDialer(b.server.Dial), told.option(func() {})))
-		defer s.Close()
-		first := s.ID()
-		up := told.next(t, "connected")[0]
-		require.Equal(t, zklock.SessionTraceInfo{
-			Session: first, Server: b.server.PipeAddr(), Connection: 1, Time: began, Since: began,
-		}, up)
-
-		time.Sleep(time.Minute)
-		b.server.Refuse(true)
-		b.server.Cut()
-		down := told.next(t, "disconnected")[0]
-		require.Equal(t, 1, down.Connection)
-		require.Equal(t, time.Minute, down.Time.Sub(down.Since))
-		require.Error(t, down.Err)
-		time.Sleep(time.Second)
-		b.server.Refuse(false)
-		time.Sleep(time.Second)
-		up = told.next(t, "connected")[0]
-		require.Equal(t, 2, up.Connection)
-		require.Equal(t, down.Time, up.Since)
-		require.Equal(t, first, up.Session)
-
-		b.server.ExpireSession(first)
-		time.Sleep(time.Minute)
-		events := told.next(t, "disconnected", "expired", "connected")
-		expired := events[1]
-		require.Equal(t, first, expired.Session)
-		require.Equal(t, began, expired.Since)
-		require.ErrorContains(t, expired.Err, "the ZooKeeper session has expired")
-		require.Equal(t, s.ID(), events[2].Session)
-		require.Equal(t, 3, events[2].Connection)
-
-		require.NoError(t, s.Close())
-		require.ErrorIs(t, told.next(t, "disconnected")[0].Err, zklock.ErrClosed)
-	})
-}
-
 // A lease may be over though the session lives on, or before it expires, or the session may expire
 // while its lease runs.
 func TestTheEndOfALeaseAndTheEndOfItsSessionAreToldApart(t *testing.T) {
@@ -157,19 +114,6 @@ func TestTheSessionTraceOfAConnectThatFailsIsWhole(t *testing.T) {
 			zklock.WithDialer(b.server.Dial), zklock.WithAuth("nobody", nil), told.option(func() {}))
 		require.ErrorIs(t, err, zk.ErrAuthFailed)
 		told.next(t, "connected", "disconnected")
-	})
-}
-
-func TestASessionClosedWithoutAConnectionIsNotToldToBeDisconnectedAgain(t *testing.T) {
-	inBubble(t, func(t *testing.T, b *bubble) {
-		var told connections
-		s := must(zklock.Connect(t.Context(), []string{b.server.PipeAddr()}, 10*time.Second,
-			zklock.WithDialer(b.server.Dial), told.option(func() {})))
-		b.server.Refuse(true)
-		b.server.Cut()
-		told.next(t, "connected", "disconnected")
-		s.Close()
-		told.next(t)
 	})
 }
 

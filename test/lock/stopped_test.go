@@ -1,11 +1,7 @@
 package lock_test
 
 import (
-	"context"
-	"fmt"
-	"log/slog"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
@@ -83,47 +79,3 @@ func TestAMachineThatSleptIsToldSo(t *testing.T) {
 		require.ErrorContains(t, h.Err(), "could not be proved alive in time (this machine slept for 1h0m0s, or its clock was set forward)")
 	})
 }
-
-// runStopped holds a lock of a server, is stopped meanwhile, and reports what it was told.
-func runStopped(addr string) int {
-	var log lockedBuffer
-	s := must(zklock.Connect(context.Background(), []string{addr}, stoppedTimeout,
-		zklock.WithLogger(slog.New(slog.NewTextHandler(&log, nil)))))
-	h := must(must(zklock.New(s, "/lock")).Acquire(context.Background()))
-	fmt.Println("holds")
-	<-h.Lost()
-	fmt.Println(h.Err())
-	s.Close()
-	fmt.Print(log.String())
-	return 0
-}
-
-const stoppedTimeout = 2 * time.Second
-
-// One stop is shorter than a session lasts, the other longer.
-func TestAProcessThatWasStoppedByASignalIsToldSo(t *testing.T) {
-	for _, stop := range []time.Duration{3 * stoppedTimeout / 4, 2 * stoppedTimeout} {
-		t.Run(stop.String(), func(t *testing.T) {
-			t.Parallel()
-			server := zktest.NewServer(t)
-			c := startChildOf(t, stoppedJob+"="+server.Addr(), 100)
-			require.Equal(t, "holds", receive(t, c.report, "the lock"))
-			time.Sleep(stoppedTimeout) // a first lease lasts for nearly all of it
-			require.NoError(t, c.cmd.Process.Signal(syscall.SIGSTOP))
-			time.Sleep(stop) // which is what happens to it
-			require.NoError(t, c.cmd.Process.Signal(syscall.SIGCONT))
-			var said []string
-			for line := range c.report {
-				said = append(said, line)
-			}
-			require.NotEmpty(t, said)
-			require.Contains(t, said[0], "the session could not be proved alive in time (this process did not run for ")
-			requireNoFaultOfOthers(t, strings.Join(said, "\n"))
-			require.Contains(t, strings.Join(said, "\n"), "zklock: this process did not run")
-			t.Log(strings.Join(said, "\n"))
-		})
-	}
-}
-
-// stoppedJob is the environment variable that makes the test binary a child that is stopped.
-const stoppedJob = "ZKLOCK_TEST_STOPPED"

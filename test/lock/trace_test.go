@@ -235,38 +235,6 @@ func TestTheTraceCountsTheReadersAheadOfAReadersWriter(t *testing.T) {
 	})
 }
 
-func TestTheTraceTellsHowLongAWaitAndAHoldTook(t *testing.T) {
-	inBubble(t, func(t *testing.T, b *bubble) {
-		var holders, waiters tale
-		const trip = 10 * time.Millisecond
-		b.server.Client("waiter").Delay(zktest.ToServer, trip, trip)
-		first, second := b.session("waiter"), b.session("waiter")
-		holder := b.locker(b.session("holder"), zklock.WithTrace(holders.trace()))
-		holder.Lock()
-		granted := make(chan grant, 3)
-		for _, of := range []*zklock.Session{first, second, second} {
-			b.ask(t.Context(), "waiter", b.locker(of, zklock.WithTrace(waiters.trace())), granted)
-			time.Sleep(time.Second)
-		}
-		var ahead []int
-		for _, e := range waiters.next(t, "enqueued enqueued enqueued") {
-			ahead = append(ahead, e.Ahead)
-			require.Equal(t, trip, e.Time.Sub(e.Since))
-		}
-		require.Equal(t, []int{1, 2, -1}, ahead, "the last is behind another of its session, and asks for no list")
-		holder.Unlock()
-		hold := holders.next(t, "enqueued acquired released")
-		require.Equal(t, 3*time.Second, hold[2].Time.Sub(hold[2].Since))
-		wait := waiters.next(t, "acquired")[0]
-		require.Equal(t, 3*time.Second, wait.Time.Sub(wait.Since))
-		for range 3 {
-			synctest.Wait()
-			time.Sleep(time.Second)
-			require.NoError(t, b.next(granted).Release(t.Context()))
-		}
-	})
-}
-
 // A waiter whose place is lost stands in the queue again, and its wait goes on.
 func TestAPlaceThatWasLostIsToldByTheNextOne(t *testing.T) {
 	inBubble(t, func(t *testing.T, b *bubble) {

@@ -58,21 +58,6 @@ func TestAWaiterThatMayNoLongerReadTheQueueStopsNobodyBehindIt(t *testing.T) {
 	})
 }
 
-func TestAWaiterIsNextThoughItMayNotReadTheNodeAheadAnyMore(t *testing.T) {
-	inBubble(t, func(t *testing.T, b *bubble) {
-		granted := make(chan grant, 1)
-		h, err := b.locker(b.session("holder")).Acquire(t.Context())
-		require.NoError(t, err)
-		b.ask(t.Context(), "waiter", b.locker(b.session("waiter")), granted)
-		time.Sleep(time.Second)
-		b.hide(b.insider().Conn(), h.Node())
-		require.NoError(t, h.Release(t.Context()))
-		began := time.Now()
-		require.NoError(t, (<-granted).err)
-		require.LessOrEqual(t, time.Since(began), recheck)
-	})
-}
-
 func TestATurnThatMayNoLongerReadThePermitsIsGivenUp(t *testing.T) {
 	inBubble(t, func(t *testing.T, b *bubble) {
 		inside := b.insider()

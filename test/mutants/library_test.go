@@ -95,10 +95,10 @@ var ofTheLibrary = []judged{
 	}}, "internal/recipe.TestAPathThatZooKeeperWouldRefuseIsRefusedAndTheReasonIsSaid"},
 	{mutant{"the log writes a session in decimal", []edit{
 		{"internal/client/errors.go", "fmt.Sprintf(\"%#x\", uint64(session))", "fmt.Sprint(session)"},
-	}}, "TestAnOutageThatLastsIsToldOnceAndSoIsItsEnd"},
+	}}, "internal/client.TestAnOutageIsToldWhenItHasLastedAndOnce"},
 	{mutant{"servers are dialled whatever they look like", []edit{
 		{"internal/client/servers.go", "if err := checkServer(server); err != nil {", "if err := checkServer(server); err != nil && false {"},
-	}}, "TestServersThatCouldOnlyBeDialledInVainAreRefusedAtOnce"},
+	}}, "internal/client.TestServersThatCannotBeDialledAreRefused"},
 	{mutant{"a downgrade that finds no writer fails before the writer's loss is known", []edit{
 		{"internal/queue/downgrade.go", "\"context\"\n", "\"context\"\n\n\t\"github.com/go-zookeeper/zk\""},
 		{"internal/queue/downgrade.go", "return err // after", "if client.Answers(err, zk.ErrNoNode) {\n\t\t\treturn client.Permanent(ErrLost)\n\t\t}\n\t\treturn err // after"},
@@ -111,10 +111,10 @@ var ofTheLibrary = []judged{
 	}}, "TestTheErrorOfALossIsTheSameEachTimeAndCostsNothing"},
 	{mutant{"a connection ends an outage before it has logged in", []edit{
 		{"internal/client/connection.go", "\tif !(*Client)(c).publish(l, l.ID) {", "\tc.outage.end(l)\n\tif !(*Client)(c).publish(l, l.ID) {"},
-	}}, "TestASessionWhoseLoginsAreRefusedIsToldToHaveNoConnection"},
+	}}, "internal/client.TestAnOutageLastsUntilAServerServes"},
 	{mutant{"a call tells the cause of a connection that was lost before", []edit{
 		{"internal/client/errors.go", "failure, stale := c.failure, c.stale", "failure, stale := error(errReplaced), c.stale"},
-	}}, "TestACallThatEndsOverAConnectionSaysNothingOfEarlierOnes"},
+	}}, "internal/client.TestAnErrorWithoutAServerSaysWhatTheServersDo"},
 	{mutant{"Ping is a read", []edit{
 		{"session.go", "check := wire.NewTransaction(client.Check(\"/\"))", "check := client.Exists(\"/\")"},
 		{"session.go", "if _, err = check.Results(); client", "if err = check.Err(); client"},
@@ -136,10 +136,10 @@ var ofTheLibrary = []judged{
 	}}, "membership.TestAnUpdateToWhatIsInPlaceIsConfirmedByTheServerToo"},
 	{mutant{"messages that nobody reads pile up", []edit{
 		{"internal/client/journal.go", "j.lines.Len() >= mostLines", "false"},
-	}}, "TestMessagesThatNobodyReadsDoNotPileUp"},
+	}}, "internal/client.TestALogThatIsNotReadDropsWhatDoesNotFitAndSaysHowMuch"},
 	{mutant{"it is not told that messages are missing", []edit{
 		{"internal/client/journal.go", "log, dropped := j.logger, j.dropped; dropped > 0", "log, dropped := j.logger, j.dropped; false"},
-	}}, "TestMessagesThatNobodyReadsDoNotPileUp"},
+	}}, "internal/client.TestALogThatIsNotReadDropsWhatDoesNotFitAndSaysHowMuch"},
 	{mutant{"a look at a queue that was given up does not count", []edit{
 		{"internal/client/request.go", "\t\tc.Leave(r)\n", ""},
 	}}, "TestLookingAtAQueueAgainAndAgainPilesUpNothingWhileTheServerHangs/Inspect"},
@@ -165,16 +165,16 @@ var ofTheLibrary = []judged{
 	}}, "TestInspectTellsOfThePermitsThatSomebodyInLineHasTakenMeanwhile"},
 	{mutant{"who has come to its turn at a semaphore forgets that it has waited for it", []edit{
 		{"internal/queue/wait.go", "c.waited = true\n\t\t\th, err", "h, err"},
-	}}, "TestAWaiterForPermitsSaysThatTheyAreTakenAlsoIfItsTimeIsUpWhileItLooks"},
+	}}, "internal/queue.TestAWaiterThatGivesUpSaysThatTheLockIsTakenAndListsNothing"},
 	{mutant{"a try is refused for what its own session has left", []edit{
 		{"internal/queue/queue.go", "case recipe.AnyBlocks(wanted, q.kind):", "case recipe.AnyBlocks(view.Names, q.kind):"},
-	}}, "TestATryIsNotRefusedForWhatItsOwnSessionHasLeft"},
+	}}, "internal/queue.TestATryIsNotRefusedForTheNodeOfACallThatHasEnded"},
 	{mutant{"a try waits for the end of a node that cannot be deleted", []edit{
 		{"internal/queue/queue.go", "if again++; again > mostTries {", "if again++; false {"},
 	}}, "TestATryDoesNotWaitForANodeThatItsSessionCannotDelete"},
 	{mutant{"a try for permits is refused for those that its own session has left", []edit{
 		{"internal/queue/semaphore.go", "len(session.wanted(out.Names))+n", "len(out.Names)+n"},
-	}}, "TestATryForPermitsIsNotRefusedForWhatItsOwnSessionHasLeft"},
+	}}, "internal/queue.TestATryForPermitsWaitsForNothingButTheEndOfWhatItsSessionHasLeft"},
 	{mutant{"the place of a member that gives up is nobody's", []edit{
 		{"internal/queue/handoff.go", "	t.place = c\n	return true", "	return false"},
 	}}, "internal/queue.TestThePlaceOfAMemberThatGivesUpInTheQueueGoesToTheNextOne"},
@@ -228,7 +228,7 @@ var ofTheLibrary = []judged{
 	}}, "TestConnectReturnsWhenItsContextEndsAndLeavesNothing"},
 	{mutant{"who is refused for a quota hears a number", []edit{
 		{"internal/queue/errors.go", "return client.OverQuota(err, dir, \"another lock node\")", "return err"},
-	}}, "TestAQuotaRefusesAContenderAndLeavesTheHolderAlone"},
+	}}, "internal/queue.TestARefusalOfALockNodeSaysWhatToChange"},
 	{mutant{"who may not ask for a lock for a quota hears a number", []edit{
 		{"revoke.go", "client.OverQuota(err, node, \"the mark\")", "err"},
 	}}, "TestAQuotaThatLeavesNoRoomForWhatIsWrittenIsNamed"},
@@ -256,22 +256,22 @@ var ofTheLibrary = []judged{
 	}}, "TestAListThatKeepsItsOwnCallOutLeavesNothingThatRefusesOthers"},
 	{mutant{"who stands in the queue is told to get nowhere", []edit{
 		{"internal/client/stall.go", "case v.queued, ", "case "},
-	}}, "TestWhoStandsInTheQueueIsNotTold"},
+	}}, "internal/client.TestACallInTheQueueIsNotTold"},
 	{mutant{"a try goes to the servers while an owner in the process has lost the lock", []edit{
 		{"gate.go", "return s.taken.Load() > allShares-n", "return false"},
-	}}, "TestATryBesideAnOwnerThatHasLostTheLockWritesNothing"},
+	}}, "TestALatecomerKeepsTheLockFromOthersAsAnyOwnerDoesAndNoLonger"},
 	{mutant{"every call tells that there is no connection", []edit{
 		{"internal/client/stall.go", "!st.told[about].getsNowhere()", "(true || about == \"\")"},
-	}}, "TestALockWithoutAConnectionIsToldOnceForAll"},
+	}}, "internal/client.TestTheLackOfAConnectionIsToldOnceForAllUntilThereIsOne"},
 	{mutant{"a call that was told, and stands in the queue by now, speaks for the others", []edit{
 		{"internal/client/stall.go", "!st.told[about].getsNowhere()", "st.told[about] == nil"},
-	}}, "TestACallThatHasGotIntoTheQueueKeepsNoOtherFromBeingTold"},
+	}}, "internal/client.TestOneCallTellsForAllThatWantTheSameLock"},
 	{mutant{"a call that gets nowhere is told again and again", []edit{
 		{"internal/client/stall.go", "!st.told[about].getsNowhere() {\n\t\t\tst.told[about] = v\n\t\t\tdelete(st.calls, v)", "about != \"\" {"},
-	}}, "TestALockWhoseServerDoesNotAnswerIsTold"},
+	}}, "internal/client.TestACallThatGetsNowhereIsToldOnceWithWhatItWaitsFor"},
 	{mutant{"a pause between tries outlives the session", []edit{
 		{"internal/client/retry.go", "case <-c.ctx.Done():\n\t\treturn ErrClosed\n", ""},
-	}}, "TestALockThatIsTriedAgainAndAgainEndsWithItsSession"},
+	}}, "internal/client.TestAPauseEndsWithItsCallAndWithTheSession"},
 	{mutant{"nobody looks whether a successor's node is there", []edit{
 		{"internal/queue/deletion.go", "checks(a.holders)...", "checks(nil)..."},
 	}}, "test/sim.TestASuccessorWhoseNodeIsGoneLosesTheLockBeforeTheNextIsGranted"},
@@ -354,7 +354,7 @@ var ofTheLibrary = []judged{
 	}}, "TestAMinHoldKeepsTheLockFromEverybodyThoughUnlockReturnsAtOnce"},
 	{mutant{"a lost hold's node does not stay for its least length", []edit{
 		{"internal/queue/state.go", "ended:     {lingering, leaving}", "ended:     {leaving}"},
-	}}, "TestALeaseThatIsOverDoesNotEndTheMinimum"},
+	}}, "internal/queue.TestANodeStaysForItsMinimumThoughTheLeaseOfOthersEnds"},
 	{mutant{"the locks of a MultiLocker that cannot have all stay for their least length", []edit{
 		{"multi.go", "\t\t\t\th.hold.SendReleaseUnused(ctx, l.leave)", "\t\t\t\th.hold.SendRelease(ctx, l.leave)"},
 	}}, "TestACallThatFailsLeavesNothingForTheMinimum"},
@@ -370,7 +370,7 @@ var ofTheLibrary = []judged{
 	}}, "TestAWishForALockThatGoesOnMeanwhileIsForItsNextHolder"},
 	{mutant{"the timer of a node that stays outlives its session", []edit{
 		{"internal/queue/contender.go", "if c.unused || s.isOver(c) {", "if c.unused {"},
-	}}, "TestASessionThatIsClosedDuringAMinHoldLeavesNoTimer"},
+	}}, "internal/queue.TestWhatStaysIsForgottenWithItsSession"},
 	{mutant{"somebody else's node gets more than Curator's mark", []edit{
 		{"revoke.go", "case !recipe.Ours(recipe.Base(node)), ", "case recipe.Ours(\"\"), "},
 	}}, "TestSomebodyElsesNodeGetsCuratorsMarkAndNothingElse"},
@@ -513,10 +513,10 @@ var ofTheLibrary = []judged{
 	}}, "internal/queue.TestAllRequestsThatSetWatchesAgainButTheLastAreFull"},
 	{mutant{"a server that has lost its data is never used again", []edit{
 		{"internal/wire/lostdata.go", "d.asks = servers\n", "d.asks = 0\n"},
-	}}, "TestAServerThatHasLostItsDataIsUsedAgain"},
+	}}, "internal/wire.TestServersThatHangUpForTwoTimeoutsAreEachAskedOnceWithNoTransactionNamed"},
 	{mutant{"who asks whether a session is over does not show that it is its own", []edit{
 		{"internal/wire/handshake.go", "p = naming(p, seenAt, named)\n", "p = naming(p, seenAt, named)\n\tif l.trust == asked {\n\t\tclear(p[len(p)-16:])\n\t}\n"},
-	}}, "TestASessionOutlivesALongElection"},
+	}}, "internal/wire.TestASessionThatLivesAtAServerThatIsBehindIsNotUsedThereAndNotLost"},
 	{mutant{"a session goes on at a server that may be behind", []edit{
 		{"internal/wire/handshake.go", "l.trust = lagging\n\t\tl.dialer.lostData.lives(timeout)\n\t\treturn\n", "l.dialer.lostData.lives(timeout)\n"},
 	}}, "internal/wire.TestASessionThatLivesAtAServerThatIsBehindIsNotUsedThereAndNotLost"},
@@ -580,13 +580,13 @@ var ofTheLibrary = []judged{
 	}}, "internal/wire.TestANewSessionIsUsedHoweverLongServersHaveHungUp"},
 	{mutant{"who serves nobody is waited for until it says so", []edit{
 		{"internal/wire/handshake.go", "case <-late.C:\n\t\tl.hangUp = hangUp\n", ""},
-	}}, "TestAHoldOutlivesAReconnectWithoutDeadlines"},
+	}}, "internal/wire.TestAServerThatHangsUpBehindTheRequestIsHeard"},
 	{mutant{"a handshake has no limit but the connection's own", []edit{
 		{"internal/wire/handshake.go", "l.bearSilence(l.limit)\n", "l.Conn.SetDeadline(time.Now().Add(l.limit))\n"},
-	}}, "TestAHandshakeWithoutDeadlinesIsGivenUp"},
+	}}, "internal/wire.TestAServerThatReadsNothingIsGivenUp"},
 	{mutant{"silence has no limit but the connection's own", []edit{
 		{"internal/wire/link.go", "l.bearSilence(time.Until(t))", "return l.Conn.SetReadDeadline(t)"},
-	}}, "TestAHalfOpenConnectionWithoutDeadlinesIsGivenUp"},
+	}}, "internal/wire.TestAServerThatSaysNothingUntilTheClientsDeadlineLosesTheConnection"},
 	{mutant{"after a reconnect the watches go ahead of the proof", []edit{
 		{"internal/queue/incarnation.go", "s.watchAgainLater()", "go s.watchAgainByTimer()"},
 	}}, "internal/queue.TestANewConnectionIsProvedAtOnceWheneverItComes"},
@@ -813,7 +813,7 @@ var ofTheLibrary = []judged{
 	}}, "membership.TestAMemberDoesNotWaitForUsersCode"},
 	{mutant{"the client remembers every watch", []edit{
 		{"internal/client/watch.go", "func (c *Client) arm(u unasked, try int) {\n", "func (c *Client) arm(u unasked, try int) {\n\tc.Spawn(func() { _, _, _, _ = c.Conn.GetW(u.key.Path) })\n"},
-	}}, "TestTheClientRemembersNoWatchThroughReconnects"},
+	}}, "internal/client.TestWatchesThatStoodAreSetAgainByOneRequestThatTellsWhatHasChanged"},
 	{mutant{"several locks are kept when the trace of one panics", []edit{
 		{"multi.go", "if !complete {\n\t\t\tlast", "if p := recover(); p != nil {\n\t\t\tpanic(p)\n\t\t}\n\t\tif !complete {\n\t\t\tlast"},
 	}}, "TestAFunctionOfATraceThatDoesNotReturnLeavesNothingBehind/MultiLocker,_Lock,_Acquired_panics,_2"},
@@ -872,13 +872,13 @@ var ofTheLibrary = []judged{
 	}}, "membership.TestAMemberThatJoinsAtTheEndOfTheCounterIsShown"},
 	{mutant{"a lock that was waited for is retained unseen", []edit{
 		{"internal/queue/contention.go", "t.contention == unknown && c.alone)", "t.contention == unknown)"},
-	}}, "TestALockIsNotRetainedPastOneWhoWaits"},
+	}}, "internal/queue.TestALockWhoseQueueHasChangedIsTakenByANewNode"},
 	{mutant{"a handoff forgets whom it has seen when one more comes", []edit{
 		{"internal/queue/contention.go", "case w.Err != nil:\n\t\treturn unknown\n\tcase q.othersAmong", "case w.Err != nil || w.HasFired():\n\t\treturn unknown\n\tcase q.othersAmong"},
 	}}, "internal/queue.TestACohortThatHasSeenOthersKnowsThemWhenOneMoreComes"},
 	{mutant{"a retained lock is taken again by a list from before the queue changed", []edit{
 		{"internal/queue/contention.go", "t.contention, c.alone = unknown, false", "t.contention = unknown"},
-	}}, "TestARetainedLockIsNotTakenAgainWhenTheQueueHasChanged"},
+	}}, "internal/queue.TestALockWhoseQueueHasChangedIsTakenByANewNode"},
 	{mutant{"a handoff hears of the others of its session from the queue", []edit{
 		{"internal/queue/handoff.go", "(t.contention != alone || c.othersInLine() > 0)", "t.contention != alone"},
 	}}, "internal/queue.TestAHandoffKnowsThoseOfItsOwnSessionBeforeTheQueueTells"},
@@ -899,17 +899,17 @@ var ofTheLibrary = []judged{
 	}}, "TestAMultiLockerThatStartsOverTellsTheTraceOfTheLockThatItLost"},
 	{mutant{"a semaphore does not look for locks on its path", []edit{
 		{"internal/queue/mixed.go", "if isLock(names) {", "if isLock(names[:0]) {"},
-	}}, "TestASemaphoreWhereALockIsInUseIsRefused"},
+	}}, "internal/queue.TestALockAndASemaphoreRefuseToShareAPath"},
 	{mutant{"a look for a lock or a semaphore that came to nothing is one", []edit{
 		{"internal/queue/mixed.go", "return names, err", "return names, nil"},
 		{"internal/queue/mixed.go", "case client.Refused(err):", "default:"},
-	}}, "TestALookForALockOrASemaphoreIsTakenUntilItIsAnswered"},
+	}}, "internal/queue.TestALookForTheOtherKindIsTakenOnceAndEndsWithItsCall"},
 	{mutant{"a permit is known by its marker alone", []edit{
 		{
 			"internal/recipe/name.go", "_, ok := sequenceAfter(permitMarker, name)\n\treturn ok",
 			"at := len(name) - sequenceDigits\n\treturn at > 0 && strings.HasSuffix(name[:at], permitMarker)",
 		},
-	}}, "TestALockWhoseNameEndsAsAPermitsButForTheNumberIsALock"},
+	}}, "internal/recipe.TestWhatIsNoLockNodeIsIgnored"},
 	{mutant{"a member's path is not below the chroot", []edit{
 		{"membership/member.go", "path = client.Of(s).Below(path)\n", ""},
 	}}, "TestAllPathsOfASessionWithAChrootAreBelowIt"},
@@ -1085,7 +1085,7 @@ var ofTheLibrary = []judged{
 		}
 		_, err := l.Conn.Write(buf)
 `},
-	}}, "TestUnlockReturnsWhenItsDeleteHasBeenWrittenAndNotBefore"},
+	}}, "internal/wire.TestAllThatIsReadyGoesOutInOneWriteInTheOrderInWhichItCame"},
 	{mutant{"several locks of which the last panics are not given back", []edit{
 		{"multi.go", "if !complete {\n\t\t\tlast", "if !complete && err != nil {\n\t\t\tlast"},
 	}}, "TestOfSeveralLocksNoneIsHeldWhenTakingOneOfThemPanics"},
@@ -1094,7 +1094,7 @@ var ofTheLibrary = []judged{
 	}}, "TestMultiLockersNeverWaitForEachOther"},
 	{mutant{"TryLock waits for a connection", []edit{
 		{"trylock.go", "if c.Current() == nil {", "if c.Current() == nil && false {"},
-	}}, "TestTryLockIsFalseAtOnceWithoutAConnection"},
+	}}, "TestATryEndsAtOnceWithoutAConnectionAndElseWithinAThirdOfTheSessionTimeout"},
 	{mutant{"TryLock waits for all of the session timeout", []edit{
 		{"trylock.go", "lease.TryLimit(s.queue.Client().Timeout()))", "s.queue.Client().Timeout() + 0*lease.TryLimit(0))"},
 	}}, "test/sim.TestATryOfSeveralLocksHasOneDeadline"},
@@ -1122,7 +1122,6 @@ var besides = []struct{ mutant, test string }{
 	{"a list decides before the server has caught up", "test/sim.TestF04ALostCreateIsFoundThoughTheNextServerLags"},
 	{"no session-id comparison", "test/sim.TestF05TheNodeOfADeadSessionIsNotAdopted"},
 	{"a delete is tried once", "internal/queue.TestDeletesOfManyNodesWhoseAnswerIsLostAreMadeSureOfByOneMoreTransaction"},
-	{"a lock node outlives its session", "TestProcessesExcludeEachOtherThroughTheKillsOfHoldersAndWaiters"},
 	{"no deadline", "test/sim.TestF13AHolderThatIsCutOffIsToldBeforeTheServerEndsItsSession"},
 	{"no list after a reconnect", "test/sim.TestF18APredecessorThatGoesWhileTheWaiterIsDisconnectedIsNoticed"},
 	{"answered pings extend the lease", "test/sim.TestF23AFollowerThatIsCutOffWithItsClientCostsTheHoldInTime"},
