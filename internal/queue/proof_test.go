@@ -536,3 +536,16 @@ func TestAPlaceThatIsLostJustBeforeItsGrantTakesNoHoldOfTheNextLeaseWithIt(t *te
 		require.NoError(t, other.Err())
 	})
 }
+
+// As in a backup of the queue.
+func TestANodeOfTheSameNameElsewhereIsNoMatterOfAHold(t *testing.T) {
+	inSession(t, func(t *testing.T, s *Session, _ *zktest.Server) {
+		h := hold(t, s)
+		o := (*observer)(s)
+		o.Deleted("/backup/" + recipe.Base(h.Node()))
+		require.NoError(t, h.Err())
+		o.Deleted("/backup/" + s.ids.id())
+		o.Deleted(h.Node())
+		require.ErrorIs(t, h.Err(), ErrLost)
+	})
+}

@@ -304,6 +304,22 @@ func TestALockThatIsHandedOnIsProvedUntilItIsGivenBack(t *testing.T) {
 	})
 }
 
+func TestALockIsNotHandedToACallThatHasGivenUp(t *testing.T) {
+	inSession(t, func(t *testing.T, s *Session, server *zktest.Server) {
+		first := hold(t, s)
+		ctx, cancel := context.WithCancel(t.Context())
+		second := ask(ctx, lockAt(s, "/lock").Acquire)
+		cancel()
+		require.ErrorIs(t, (<-second).err, context.Canceled)
+		synctest.Wait()
+		proofs := server.Requests()[zktest.OpMulti]
+		require.NoError(t, first.Release(t.Context(), nil))
+		time.Sleep(10 * sessionTimeout)
+		require.Equal(t, proofs, server.Requests()[zktest.OpMulti], "nothing is held")
+		require.Empty(t, server.Children("/lock"))
+	})
+}
+
 // A session of which everybody has only waited for long has no lease that could be over.
 func TestWhoGivesUpCostsNobodyElseOfItsSessionAPlace(t *testing.T) {
 	inSession(t, func(t *testing.T, s *Session, server *zktest.Server) {
