@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/zklock/zklock/internal/client"
+	"github.com/zklock/zklock/internal/clock"
 	"github.com/zklock/zklock/internal/latch"
 	"github.com/zklock/zklock/internal/virtual"
 	"github.com/zklock/zklock/zktest"
@@ -230,29 +231,43 @@ func TestNothingIsKeptOfReadersThatHaveUnlocked(t *testing.T) {
 	})
 }
 
-// Without an owner, somebody else may unlock a lock before the MultiLocker has looked at its hold.
-func TestAMultiLockerStartsOverIfALockThatItTookIsNobodys(t *testing.T) {
-	virtual.Test(t, func(t *testing.T) {
-		s := piped(t)
-		l, err := New(s, "/lock", WithoutOwner())
-		require.NoError(t, err)
-		taken := 0
-		m, err := NewMulti(l)
-		require.NoError(t, err)
-		holds, err := m.all(t.Context(), taking{
-			take: func(ctx context.Context, l *Locker) (*Hold, error) {
-				assert.NoError(t, l.LockContext(ctx))
-				if taken++; taken == 1 {
-					l.Unlock()
-				}
-				return l.Held(), nil
-			},
+// No timer may have run since a machine woke up. And without an owner, somebody else may unlock a lock before
+// the MultiLocker has looked at its hold.
+func TestAMultiLockerStartsOverIfItHasALockNoMoreWhenItHasTakenAll(t *testing.T) {
+	for name, meanwhile := range map[string]func(last *Locker, first *clock.Clock){
+		"the machine of the first sleeps":    func(_ *Locker, first *clock.Clock) { first.Step(time.Minute) },
+		"somebody else unlocks the last one": func(last *Locker, _ *clock.Clock) { last.Unlock() },
+	} {
+		virtual.Test(t, func(t *testing.T) {
+			server := zktest.NewServer(t)
+			var clocks [2]clock.Clock
+			var parts []*Locker
+			for i, path := range []string{"/a", "/b"} {
+				s, err := Connect(clock.With(t.Context(), &clocks[i]), []string{server.PipeAddr()}, 10*time.Second, WithDialer(server.Dial))
+				require.NoError(t, err)
+				defer s.Close()
+				l, err := New(s, path, WithoutOwner())
+				require.NoError(t, err)
+				parts = append(parts, l)
+			}
+			taken := 0
+			m, err := NewMulti(parts...)
+			require.NoError(t, err)
+			holds, err := m.all(t.Context(), taking{
+				take: func(ctx context.Context, l *Locker) (*Hold, error) {
+					assert.NoError(t, l.LockContext(ctx))
+					if taken++; taken == 2 {
+						meanwhile(l, &clocks[0])
+					}
+					return l.Held(), nil
+				},
+				give: func(l *Locker, _ *Hold) { l.Unlock() },
+			})
+			require.NoError(t, err)
+			require.Equal(t, 4, taken, name)
+			require.True(t, valid(holds))
 		})
-		require.NoError(t, err)
-		require.Equal(t, 2, taken)
-		require.True(t, valid(holds))
-		l.Unlock()
-	})
+	}
 }
 
 func TestAnErrorThatHasNoCauseHasAText(t *testing.T) {

@@ -277,7 +277,7 @@ var ofTheLibrary = []judged{
 	}}, "test/sim.TestASuccessorWhoseNodeIsGoneLosesTheLockBeforeTheNextIsGranted"},
 	{mutant{"several locks are had without a look at the clock", []edit{
 		{"multi.go", "!h.Valid()", "h.Err() != nil"},
-	}}, "test/sim.TestSeveralLocksOfTwoSessionsAreHadWhileBothLeasesRun"},
+	}}, ".TestAMultiLockerStartsOverIfItHasALockNoMoreWhenItHasTakenAll"},
 	{mutant{"deletes overtake each other", []edit{
 		{"internal/queue/deletion.go", "\t\t\ts.link.Send(b.first.request)\n", "\t\t\tgo s.link.Send(b.first.request)\n"},
 		{"internal/queue/deletion.go", "\ts.link.Send(r.sent)\n", "\tgo s.link.Send(r.sent)\n"},

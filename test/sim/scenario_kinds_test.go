@@ -143,30 +143,6 @@ func TestAReleaseAmongReadersAndWritersWakesTwoMoreAtMost(t *testing.T) {
 	}
 }
 
-// A machine may sleep while a MultiLocker waits for the last of its locks. The first may
-// be of another session: the grant of the last has not looked at its lease, and no timer has.
-func TestSeveralLocksOfTwoSessionsAreHadWhileBothLeasesRun(t *testing.T) {
-	play(t, 1, func(s *stage) {
-		a, b, other := s.enter("a"), s.enter("b"), s.enter("other")
-		first, err := zklock.New(a.Session, "/a")
-		require.NoError(s, err)
-		held := other.mustTake()
-		m, err := zklock.NewMulti(first, b.Locker)
-		require.NoError(s, err)
-		valid := make(chan bool)
-		go func() {
-			m.Lock()
-			defer m.Unlock()
-			valid <- first.Held().Valid() && b.Held().Valid()
-		}()
-		synctest.Wait()
-		a.sleep(3 * timeout / 4)
-		b.sleep(timeout / 8) // after which its lease still runs
-		require.NoError(s, other.give(held))
-		require.True(s, <-valid)
-	})
-}
-
 // One of several locks that is lost while the others are waited for is none that
 // the caller has lost.
 func TestSeveralLocksTryAgainWhenOneIsLostOnTheWay(t *testing.T) {
