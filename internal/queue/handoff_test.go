@@ -572,26 +572,43 @@ func TestAHandoffThatIsAloneSharesItsTurnWithoutALimit(t *testing.T) {
 	})
 }
 
-// Of those the queue tells a round trip later.
-func TestAHandoffKnowsThoseOfItsOwnSessionBeforeTheQueueTells(t *testing.T) {
-	virtual.Test(t, func(t *testing.T) {
-		const latency = time.Millisecond
-		s := connect(t, zktest.NewServer(t, zktest.WithLatency(latency, latency)))
-		l := share(s, 2, time.Hour)
-		h := take(t, l)
-		time.Sleep(3 * latency) // the queue is watched
-		for range 2 {
-			require.NoError(t, h.Release(t.Context(), nil))
-			h = lock(t, l)
-		}
-		beside, member := ask(t.Context(), lockAt(s, "/lock").Acquire), ask(t.Context(), l.Acquire)
-		_, _ = h.release(nil)
-		o := <-beside
-		require.NoError(t, o.err)
-		require.Empty(t, member)
-		require.NoError(t, o.hold.Release(t.Context(), nil))
-		require.NoError(t, (<-member).err)
-	})
+// Of who has come the queue tells a round trip later: by its watch that there is a change, then by a list what it was.
+func TestAHandoffSharesNoTurnBeyondItsLimitUntilTheQueueTellsThatNobodyHasCome(t *testing.T) {
+	const latency = time.Millisecond
+	for name, c := range map[string]struct {
+		another bool // session: its own is known at once
+		told    time.Duration
+	}{
+		"one of its own session":                {},
+		"another's, of whom the watch has told": {another: true, told: 3 * latency},
+	} {
+		virtual.Run(t, name, func(t *testing.T) {
+			server := zktest.NewServer(t, zktest.WithLatency(latency, latency))
+			s := connect(t, server)
+			comes := s
+			if c.another {
+				comes = connect(t, server)
+			}
+			l := share(s, 2, time.Hour)
+			h := take(t, l)
+			time.Sleep(3 * latency) // the queue is watched
+			for range 2 {
+				require.NoError(t, h.Release(t.Context(), nil))
+				h = lock(t, l)
+			}
+			beside, member := ask(t.Context(), lockAt(comes, "/lock").Acquire), ask(t.Context(), l.Acquire)
+			time.Sleep(c.told)
+			_, _ = h.release(nil)
+			select {
+			case o := <-beside:
+				require.NoError(t, o.err)
+				require.NoError(t, o.hold.Release(t.Context(), nil))
+			case <-member:
+				require.Fail(t, "the turn goes on beyond its limit")
+			}
+			require.NoError(t, (<-member).err)
+		})
+	}
 }
 
 func TestACallIsToldOfALockThatItGetsByANodeThatIsThere(t *testing.T) {

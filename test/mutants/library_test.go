@@ -881,7 +881,10 @@ var ofTheLibrary = []judged{
 	}}, "internal/queue.TestALockWhoseQueueHasChangedIsTakenByANewNode"},
 	{mutant{"a handoff hears of the others of its session from the queue", []edit{
 		{"internal/queue/handoff.go", "(t.contention != alone || c.othersInLine() > 0)", "t.contention != alone"},
-	}}, "internal/queue.TestAHandoffKnowsThoseOfItsOwnSessionBeforeTheQueueTells"},
+	}}, "internal/queue.TestAHandoffSharesNoTurnBeyondItsLimitUntilTheQueueTellsThatNobodyHasCome"},
+	{mutant{"a handoff's turn has no limit while it is not known who has come", []edit{
+		{"internal/queue/handoff.go", "(t.contention != alone || c.othersInLine() > 0)", "(t.contention == others || c.othersInLine() > 0)"},
+	}}, "internal/queue.TestAHandoffSharesNoTurnBeyondItsLimitUntilTheQueueTellsThatNobodyHasCome"},
 	{mutant{"a hold that the context carries is waited for", []edit{
 		{"gate.go", "if err := g.deadlock(ctx); err != nil {", "if err := error(nil); err != nil {"},
 	}}, "TestACallThatWouldWaitForTheHoldOfItsContextIsRefusedAtOnce"},
