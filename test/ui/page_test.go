@@ -57,7 +57,7 @@ func TestWhatHappensShowsByItself(t *testing.T) {
 	prepare(t)
 	conn := dial(t)
 	path := place(t, conn)
-	p := open(t, path, "--allow", "break")
+	p := open(t, path, "--allow", "revoke,break")
 	all, one := tab(t), tab(t)
 	run(t, all, chromedp.Navigate(p.url))
 	run(t, one, chromedp.Navigate(p.url+"lock?path="+url.QueryEscape(path+"/a")))
@@ -93,13 +93,26 @@ func TestWhatHappensShowsByItself(t *testing.T) {
 	soon(t, all, "#sum", "1 lock in use")
 	requireMarked(t, all)
 
-	// Broken, by the page.
-	run(t, one, chromedp.Click(chromedp.CSS("a.button.break")), chromedp.WaitVisible(chromedp.CSS("#typed")))
+	asks := func(verb string) {
+		run(t, one, chromedp.Click(chromedp.CSS("a.button."+verb)), chromedp.WaitVisible(chromedp.CSS("#typed")))
+	}
 	typed := func(name, token string) {
 		eval[string](t, one, `document.querySelector("#typed").value = document.querySelector("#token").value = ""`)
 		run(t, one, chromedp.SendKeys(chromedp.CSS("#typed"), name), chromedp.SendKeys(chromedp.CSS("#token"), token), chromedp.Click(chromedp.CSS("form.confirm button")))
 	}
+	back := func() { run(t, one, chromedp.Click(chromedp.CSS("#up"))) }
+
+	// Asked back, by the page.
 	name := fourth[strings.LastIndexByte(fourth, '/')+1:]
+	asks("revoke")
+	typed(name, p.token)
+	await(t, one, "#said", "asked")
+	soon(t, all, "table.locks", "asked back")
+	back()
+	await(t, one, ".facts", "asked back")
+
+	// Broken, by the page.
+	asks("break")
 	typed(name, "guess")
 	await(t, one, "#wrong", "not the token")
 	typed("another", p.token)
@@ -107,7 +120,7 @@ func TestWhatHappensShowsByItself(t *testing.T) {
 	typed(name, p.token)
 	await(t, one, "#said", "deleted")
 	soon(t, all, "#sum", "0 locks in use")
-	run(t, one, chromedp.Click(chromedp.CSS("#up")))
+	back()
 	await(t, one, "table.past", "broken from this page")
 	requireMarked(t, all)
 	require.Contains(t, p.log.String(), "an action was done")
