@@ -77,5 +77,8 @@ func (h *Hold) Left() time.Duration {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if !h.IsHeld() { // lost since, and with it the limit
+		return 0
+	}
 	return max(min(left, h.toLimit(now)), 0)
 }

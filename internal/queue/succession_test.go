@@ -3,11 +3,13 @@ package queue
 import (
 	"context"
 	"fmt"
+	"runtime"
 	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
+	"weak"
 
 	"github.com/go-zookeeper/zk"
 	"github.com/stretchr/testify/require"
@@ -367,5 +369,40 @@ func TestALockThatIsHandedToACallWhoseContextHasEndedIsFreeWithoutAList(t *testi
 		synctest.Wait()
 		require.Equal(t, lists, server.Requests()[zktest.OpGetChildren2])
 		require.Empty(t, server.Children("/lock"))
+	})
+}
+
+// Whoever has an old hold may keep it for as long as the process runs.
+func TestAnOldHoldKeepsNoLaterOnesInMemory(t *testing.T) {
+	inSession(t, func(t *testing.T, s *Session, _ *zktest.Server) {
+		q := lockAt(s, "/lock")
+		first := take(t, q)
+		var later []weak.Pointer[Hold]
+		last := first
+		for range 100 {
+			next := make(chan *Hold)
+			go func() { next <- take(t, q) }()
+			synctest.Wait()
+			require.NoError(t, last.Release(t.Context(), nil)) // which hands the lock over
+			last = <-next
+			later = append(later, weak.Make(last))
+		}
+		time.Sleep(time.Second) // after which their nodes would be watched
+		kept := func() (n int) {
+			for range 2 {
+				runtime.GC()
+			}
+			for _, h := range later {
+				if h.Value() != nil {
+					n++
+				}
+			}
+			return n
+		}
+		require.Less(t, kept(), 5, "of %d, while one is held", len(later))
+		require.NoError(t, last.Release(t.Context(), nil))
+		last = nil
+		require.Less(t, kept(), 5, "of %d, when none is held", len(later))
+		runtime.KeepAlive(first)
 	})
 }

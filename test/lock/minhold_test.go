@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/zklock/zklock"
+	"github.com/zklock/zklock/zktest"
 )
 
 // minimum is how long a lock is kept from everybody in these tests.
@@ -240,4 +241,37 @@ func TestAMinHoldThatMakesNoSenseIsRefused(t *testing.T) {
 		_, err = zklock.New(s, b.path, zklock.WithMinHold(minimum), zklock.WithHandoff(1))
 		require.NoError(t, err)
 	})
+}
+
+// The session lives on, and with it the node: nobody acts on it, and what ends with the lease
+// is what somebody acts on.
+func TestALeaseThatIsOverDoesNotEndTheMinimum(t *testing.T) {
+	for name, held := range map[string]bool{"of a hold that was released": false, "of a hold that was lost": true} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, func(t *testing.T, b *bubble) {
+				s := b.session("owner")
+				l := b.locker(s, zklock.WithMinHold(10*longSession))
+				l.Lock()
+				began, h := time.Now(), l.Held()
+				if !held {
+					l.Unlock()
+				}
+				beside, err := zklock.New(s, "/beside")
+				require.NoError(t, err)
+				beside.Lock()
+				id, client := s.ID(), b.server.Client("owner")
+				client.Block(zktest.ToServer)
+				client.Block(zktest.ToClient)
+				<-beside.Lost()
+				require.Equal(t, held, isClosed(h.Lost()))
+				client.Unblock()
+				time.Sleep(longSession)
+				require.Equal(t, id, s.ID())
+				if held {
+					require.ErrorIs(t, l.UnlockContext(t.Context()), zklock.ErrLost)
+				}
+				b.requireFreeAt(began, 10*longSession, time.Second, b.locker(b.session("other")).Acquire)
+			})
+		})
+	}
 }

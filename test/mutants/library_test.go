@@ -339,7 +339,7 @@ var ofTheLibrary = []judged{
 	}}, "zktest.TestNobodyListensAtTheAddressOfAClosedServer"},
 	{mutant{"each hold knows the next", []edit{
 		{"internal/queue/succession.go", "next.succession, c.succession.holder = c.succession, next", "c.succession.holder = next"},
-	}}, "TestAnOldHoldKeepsNoLaterOnesInMemory"},
+	}}, "internal/queue.TestAnOldHoldKeepsNoLaterOnesInMemory"},
 	{mutant{"an Unlock takes whatever hold there is", []edit{
 		{"reentrant.go", "!o.hold.CompareAndSwap(h, nil)", "h = o.hold.Swap(nil); h == nil"},
 	}}, ".TestASecondUnlockWithoutOwnerGivesNobodyElsesHoldBack"},
@@ -354,7 +354,7 @@ var ofTheLibrary = []judged{
 	}}, "TestAMinHoldKeepsTheLockFromEverybodyThoughUnlockReturnsAtOnce"},
 	{mutant{"a lost hold's node does not stay for its least length", []edit{
 		{"internal/queue/state.go", "ended:     {lingering, leaving}", "ended:     {leaving}"},
-	}}, "internal/queue.TestANodeStaysForItsMinimumThoughTheLeaseOfOthersEnds"},
+	}}, "TestALeaseThatIsOverDoesNotEndTheMinimum"},
 	{mutant{"the locks of a MultiLocker that cannot have all stay for their least length", []edit{
 		{"multi.go", "\t\t\t\th.hold.SendReleaseUnused(ctx, l.leave)", "\t\t\t\th.hold.SendRelease(ctx, l.leave)"},
 	}}, "TestACallThatFailsLeavesNothingForTheMinimum"},
@@ -816,7 +816,7 @@ var ofTheLibrary = []judged{
 	}}, "internal/client.TestWatchesThatStoodAreSetAgainByOneRequestThatTellsWhatHasChanged"},
 	{mutant{"several locks are kept when the trace of one panics", []edit{
 		{"multi.go", "if !complete {\n\t\t\tlast", "if p := recover(); p != nil {\n\t\t\tpanic(p)\n\t\t}\n\t\tif !complete {\n\t\t\tlast"},
-	}}, "TestAFunctionOfATraceThatDoesNotReturnLeavesNothingBehind/MultiLocker,_Lock,_Acquired_panics,_2"},
+	}}, "TestAFunctionOfATraceThatDoesNotReturnLeavesNothingBehind"},
 	{mutant{"who hears that a node is gone goes on before its hold is over", []edit{
 		{"internal/client/connection.go", "c.observer.Deleted(event.Path)", "defer c.observer.Deleted(event.Path)"},
 	}}, "internal/client.TestTheObserverKnowsThatANodeIsGoneBeforeItsWatchEnds"},
