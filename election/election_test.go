@@ -335,6 +335,7 @@ func TestBadArgumentsAreRefusedByName(t *testing.T) {
 		} {
 			require.PanicsWithValue(t, "zklock: the context is nil", call)
 		}
+		require.NoError(t, term.Err(), "it has not been resigned")
 		for _, err := range election.Observe(t.Context(), s, "no/slash") {
 			require.ErrorContains(t, err, `observe no/slash: path "no/slash" is relative`)
 		}

@@ -73,6 +73,7 @@ func (t *Term) Err() error { return context.Cause(t.ctx) }
 // it up, waits for ZooKeeper's confirmation, and returns the errors of [zklock.Hold.Release]: when ctx
 // ends first, that goes on in the background.
 func (t *Term) Resign(ctx context.Context) error {
+	client.NeedsContext(ctx)
 	t.end(zklock.ErrReleased)
 	err := t.hold.Err()
 	switch {
