@@ -32,17 +32,21 @@ func (ck *checker) judgePlace(c *call, path, before, now string) {
 // held.
 func (ck *checker) mayMove(c *call, path string, was, is *node) bool {
 	return ck.excused[was.path] != none || was.sequence < 0 || was.sequence >= orderEnd ||
-		was.owner != is.owner || ck.leased(was.owner, c.since, is) ||
+		was.owner != is.owner || ck.leased(was.owner, c.since, is, c.machine.spec.Timeout) ||
 		slices.ContainsFunc(ck.spells, func(s *spell) bool { return s.allows(path, c.machine.name, time.Time{}) })
 }
 
 // leased reports whether a session has had a lease to lose since then, but for that node: it held
 // something, or was the next for it. Who is further behind waits for as long as the session lives,
 // however little is heard from the servers, and what is only kept for an owner to come is no lease to
-// lose. ck.mu is held.
-func (ck *checker) leased(session int64, since time.Time, but *node) bool {
+// lose. What an operator took is a lease until that runs out, if nobody could tell. ck.mu is held.
+func (ck *checker) leased(session int64, since time.Time, but *node, timeout time.Duration) bool {
 	return ck.anyLocked(func(n *node) bool {
-		lately := n.gone.IsZero() || !n.gone.Before(since)
+		gone := n.gone
+		if ck.excused[n.path] != none {
+			gone = gone.Add(timeout)
+		}
+		lately := n.gone.IsZero() || !gone.Before(since)
 		idle := !n.idle.IsZero() && n.idle.Before(since)
 		return n != but && n.owner == session && lately && !idle && ck.isNext(n)
 	})

@@ -206,6 +206,13 @@ func TestACallLeavesItsPlaceForAReasonOnly(t *testing.T) {
 		ck.tree["/a/_c_4-__READ__0000000001"] = &node{path: "/a/_c_4-__READ__0000000001", owner: 2, queues: true, sequence: 1}
 		delete(ck.tree, second)
 	}
+	takenBefore := func(ck *checker) { // a moment before the call
+		n := ck.tree[held]
+		n.owner, n.gone = 1, time.Now().Add(-time.Second)
+		ck.gone[held] = n
+		delete(ck.tree, held)
+		ck.tree["/a/_c_4-lock-0000000003"] = &node{path: "/a/_c_4-lock-0000000003", owner: 2, queues: true, sequence: 3}
+	}
 	for name, tc := range map[string]struct {
 		happens func(ck *checker)
 		failed  bool
@@ -218,15 +225,21 @@ func TestACallLeavesItsPlaceForAReasonOnly(t *testing.T) {
 			strike(BlockBoth, 0)(ck)
 			ck.tree[held].owner, ck.tree[held].idle = 1, time.Unix(1, 0)
 		}, true},
-		"it was next to one downgrading":  {downgrades, false},
-		"all servers hung, and it held":   {func(ck *checker) { strike(Freeze, 1)(ck); ck.tree[held].owner = 1 }, false},
-		"its session ended":               {func(ck *checker) { strike(Expire, 0)(ck); ck.tree[is].owner = 3 }, false},
-		"an operator deleted its node":    {func(ck *checker) { strike(DeleteNode, 0)(ck); ck.excused[was] = byOperator }, false},
-		"a server refused it something":   {func(ck *checker) { strike(RefuseOne, 0)(ck); ck.spells = []*spell{{by: "m0"}} }, false},
-		"a server refused another's":      {func(ck *checker) { strike(RefuseOne, 1)(ck); ck.spells = []*spell{{by: "m1"}} }, true},
-		"the counter was at its end":      {func(ck *checker) { strike(EndOfCounter, 0)(ck); ck.tree[was].sequence = orderEnd }, false},
-		"it asked for several locks":      {strike(Cut, 0), false},
-		"it asked for several, untouched": {strike(Cut, 1), true},
+		"it was cut off and its hold was taken before it came": {func(ck *checker) {
+			strike(BlockBoth, 0)(ck)
+			takenBefore(ck)
+			ck.excused[held] = byOperator
+		}, false},
+		"it was cut off after a hold was given back": {func(ck *checker) { strike(BlockBoth, 0)(ck); takenBefore(ck) }, true},
+		"it was next to one downgrading":             {downgrades, false},
+		"all servers hung, and it held":              {func(ck *checker) { strike(Freeze, 1)(ck); ck.tree[held].owner = 1 }, false},
+		"its session ended":                          {func(ck *checker) { strike(Expire, 0)(ck); ck.tree[is].owner = 3 }, false},
+		"an operator deleted its node":               {func(ck *checker) { strike(DeleteNode, 0)(ck); ck.excused[was] = byOperator }, false},
+		"a server refused it something":              {func(ck *checker) { strike(RefuseOne, 0)(ck); ck.spells = []*spell{{by: "m0"}} }, false},
+		"a server refused another's":                 {func(ck *checker) { strike(RefuseOne, 1)(ck); ck.spells = []*spell{{by: "m1"}} }, true},
+		"the counter was at its end":                 {func(ck *checker) { strike(EndOfCounter, 0)(ck); ck.tree[was].sequence = orderEnd }, false},
+		"it asked for several locks":                 {strike(Cut, 0), false},
+		"it asked for several, untouched":            {strike(Cut, 1), true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			ck := newChecker(newTimeline(), new(Stats))
@@ -238,7 +251,7 @@ func TestACallLeavesItsPlaceForAReasonOnly(t *testing.T) {
 				of.several = new(zklock.MultiLocker)
 			}
 			c := &call{places: map[string]string{}, since: time.Now(), visit: &visit{
-				actor: &actor{world: &world{checker: ck}, machine: &machine{name: "m0"}}, lock: of,
+				actor: &actor{world: &world{checker: ck}, machine: &machine{name: "m0", spec: Machine{Timeout: time.Minute}}}, lock: of,
 			}}
 			c.stands("/a", was)
 			c.stands("/b", is)
