@@ -255,12 +255,8 @@ func (s *Session) ping(ctx context.Context) error {
 	if err := s.client.MakeRoom(ctx); err != nil {
 		return err
 	}
-	check := wire.NewTransaction(client.Check("/"))
-	err := s.client.Ask(ctx, check)
-	if err != nil {
-		return err
-	}
-	if _, err = check.Results(); client.Answers(err, zk.ErrNoAuth) { // which a majority has committed too
+	err := s.client.Transact(ctx, client.Check("/"))
+	if client.Answers(err, zk.ErrNoAuth) { // which a majority has committed too
 		return nil
 	}
 	return err

@@ -37,7 +37,7 @@ type looked struct {
 
 // wait returns what it has shown.
 func (l *looked) wait(ctx context.Context) (*sight, error) {
-	if err := l.Wait(ctx); err != nil {
+	if err := client.Wait(ctx, l); err != nil {
 		return nil, err
 	}
 	return l.sight, nil

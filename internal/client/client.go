@@ -92,7 +92,7 @@ func New(timeout time.Duration, reads *clock.Clock, o Options) *Client {
 	c.stalls.calls, c.stalls.told = make(map[*StallLog]struct{}), make(map[string]*StallLog)
 	c.outage.client = c
 	c.trace = tracer{Trace: o.Trace, told: &c.told, disconnected: time.Now()}
-	c.dialer = wire.NewDialer(c.ctx, (*connections)(c), wire.Options{
+	c.dialer = wire.NewDialer(c.ctx, c, wire.Options{
 		Dial: o.Dialer, TLS: o.TLS, Credentials: o.Credentials, SASL: o.SASL, Hosts: o.Hosts, Log: c.Log, Clock: reads, Lease: c.Lease,
 	})
 	return c
@@ -177,7 +177,7 @@ func isRefusal(failure error) bool {
 func (c *Client) logIn(ctx context.Context, credentials []wire.Credential) error {
 	for _, own := range credentials {
 		added := c.Background(func() error { return c.Conn.AddAuth(own.Scheme, own.Secret) }) // now and over each later connection
-		switch err := added.Wait(ctx); {
+		switch err := Wait(ctx, added); {
 		case Answers(err, zk.ErrAuthFailed):
 			return fmt.Errorf("credentials of scheme %q were refused: %w", own.Scheme, err)
 		case err != nil:

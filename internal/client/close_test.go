@@ -47,14 +47,14 @@ func TestTheEndWaitsForRequestsUnderWayAndNotForEver(t *testing.T) {
 				time.AfterFunc(time.Second-1, held.Release)
 				require.NoError(t, c.Close(time.Second))
 				require.Equal(t, time.Second-1, time.Since(began))
-				require.NoError(t, call.Wait(t.Context()))
+				require.NoError(t, Wait(t.Context(), call))
 				return
 			}
 			err := c.Close(time.Second)
 			require.EqualError(t, err, "no server confirmed it: its nodes may stay for its timeout of 10s")
 			require.True(t, errors.Is(c.Close(time.Hour), err), "the first call's result")
 			require.Equal(t, time.Second, time.Since(began))
-			require.Error(t, call.Wait(t.Context()))
+			require.Error(t, Wait(t.Context(), call))
 			held.Release()
 		})
 	}

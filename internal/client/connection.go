@@ -84,31 +84,26 @@ func (c *Client) lastFailure() error {
 	return c.failure
 }
 
-// connections is the client as its connections see it: see wire.Session.
-type connections Client
+// The client is its connections' wire.Session.
 
-func (c *connections) ID() int64 { return (*Client)(c).ID() }
+func (c *Client) Left() (timeout, left time.Duration) { return c.observer.Left() }
 
-func (c *connections) Left() (timeout, left time.Duration) { return c.observer.Left() }
-
-func (c *connections) Asks(at clock.Instant) { c.observer.Asks(at) }
-
-func (c *connections) Spawn(f func()) bool { return c.life.Spawn(f) }
+func (c *Client) Asks(at clock.Instant) { c.observer.Asks(at) }
 
 // Connected tells the observer before anybody has the connection, so that no reply of a new
 // session is ever judged as one of the old.
-func (c *connections) Connected(l *wire.Link, timeout time.Duration) {
+func (c *Client) Connected(l *wire.Link, timeout time.Duration) {
 	if c.Closed() {
 		return
 	}
 	if l.ID == 0 {
 		c.observer.Connected(l, timeout)
-		(*Client)(c).publish(nil, 0)
+		c.publish(nil, 0)
 		return
 	}
 	c.timeout.Store(int64(timeout))
 	c.observer.Connected(l, timeout)
-	if !(*Client)(c).publish(l, l.ID) {
+	if !c.publish(l, l.ID) {
 		c.observer.Disconnected(l)
 	}
 }
@@ -138,9 +133,9 @@ func (c *Client) publish(l *wire.Link, id int64) bool {
 }
 
 // Disconnected tells the observer when nobody is given the connection any more.
-func (c *connections) Disconnected(l *wire.Link, cause error) {
+func (c *Client) Disconnected(l *wire.Link, cause error) {
 	byServer := hungUp(cause) // which calls methods of a user's error
-	if !(*Client)(c).retract(l, cause) {
+	if !c.retract(l, cause) {
 		return
 	}
 	c.frames.ended(l, byServer, c.Log)
@@ -166,7 +161,7 @@ func (c *Client) retract(l *wire.Link, cause error) bool {
 }
 
 // Served ends what kept the session from being served.
-func (c *connections) Served(l *wire.Link) {
+func (c *Client) Served(l *wire.Link) {
 	c.outage.end(l)
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -175,7 +170,7 @@ func (c *connections) Served(l *wire.Link) {
 	}
 }
 
-func (c *connections) Failed(cause error) {
+func (c *Client) Failed(cause error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if a, is := cause.(wire.Attempt); is && a.Err == nil {
@@ -185,7 +180,7 @@ func (c *connections) Failed(cause error) {
 	}
 	c.failure = cause
 	if _, is := cause.(wire.SASLError); is {
-		(*Client)(c).broadcast() // Connect may have to end
+		c.broadcast() // Connect may have to end
 	}
 }
 

@@ -74,16 +74,16 @@ func TestAConnectionIsToldOfBeforeItIsHadAndEndsForAllAtOnce(t *testing.T) {
 	h := new(history)
 	c.trace.Trace = h.trace()
 	c.Observe(o)
-	(*connections)(c).Failed(errors.New("earlier"))
+	c.Failed(errors.New("earlier"))
 	var l *wire.Link
 	require.True(t, c.changes(func() { l = c.connectedTo(t, errors.New("hung up")) }))
 	require.Equal(t, []string{"connected in 0x1 for 10s"}, o.all())
 	require.True(t, l == c.Current())
 	require.EqualValues(t, 1, c.ID())
-	require.EqualValues(t, 1, (*connections)(c).ID())
+	require.EqualValues(t, 1, c.ID())
 	require.NoError(t, c.lastFailure())
 
-	(*connections)(c).Disconnected(new(wire.Link), errors.New("another"))
+	c.Disconnected(new(wire.Link), errors.New("another"))
 	require.True(t, l == c.Current())
 	require.NoError(t, c.lastFailure(), "it is of no matter while there is a connection")
 	require.True(t, c.changes(func() { _, _ = l.Read(make([]byte, 1)) }))
@@ -92,7 +92,7 @@ func TestAConnectionIsToldOfBeforeItIsHadAndEndsForAllAtOnce(t *testing.T) {
 	require.False(t, c.outage.since.IsZero())
 	require.EqualError(t, c.lastFailure(), "hung up")
 	require.EqualValues(t, 1, c.ID(), "the session goes on")
-	(*connections)(c).Disconnected(l, errors.New("late"))
+	c.Disconnected(l, errors.New("late"))
 	require.Empty(t, o.all())
 	require.EqualError(t, c.lastFailure(), "late")
 	c.told.Wait()
@@ -140,7 +140,7 @@ func TestASessionThatHasEndedIsToldOfOnce(t *testing.T) {
 	c, o, h := unconnected(t, slog.New(slog.DiscardHandler)), new(recorder), new(history)
 	c.trace.Trace = h.trace()
 	c.Observe(o)
-	con := (*connections)(c)
+	con := c
 	expired := func() (n int) {
 		c.told.Wait()
 		for _, e := range h.told {
@@ -185,7 +185,7 @@ func TestAConnectionThatIsLostWhileItIsToldOfIsNobodys(t *testing.T) {
 				l = &wire.Link{ID: 1}
 				c.life.end()
 			}
-			(*connections)(c).Connected(l, time.Second)
+			c.Connected(l, time.Second)
 			require.Nil(t, c.Current())
 			if lost {
 				require.Equal(t, []string{"connected in 0x1 for 1s", "disconnected from 0x1"}, o.all())
@@ -203,7 +203,7 @@ func waits(server string) wire.Attempt { return wire.Attempt{Server: server} }
 func TestTheLastFailureIsThatOfTheLoginUntilAServerServes(t *testing.T) {
 	virtual.Test(t, func(t *testing.T) {
 		c, why := unconnected(t, slog.New(slog.DiscardHandler)), errors.New("why")
-		con := (*connections)(c)
+		con := c
 		con.Failed(why)
 		con.Failed(waits("a"))
 		require.Equal(t, waits("a"), c.lastFailure())
@@ -237,7 +237,7 @@ func TestAFirstLoginThatIsRefusedIsNotWaitedFor(t *testing.T) {
 			failed <- err
 		}()
 		for _, passes := range []error{io.EOF, context.DeadlineExceeded, wire.ErrRefused} {
-			(*connections)(c).Failed(wire.SASLError{Mechanism: "X", Server: "a:2181", Err: passes})
+			c.Failed(wire.SASLError{Mechanism: "X", Server: "a:2181", Err: passes})
 			if passes != wire.ErrRefused {
 				synctest.Wait()
 				require.Empty(t, failed, passes)
@@ -260,13 +260,13 @@ func TestWhatTheWireAsksForTheObserverIsAsked(t *testing.T) {
 	var at []clock.Instant
 	c.Observe(asked{at: &at})
 	now := c.Clock.Now()
-	(*connections)(c).Asks(now)
+	c.Asks(now)
 	require.Equal(t, []clock.Instant{now}, at)
-	timeout, _ := (*connections)(c).Left()
+	timeout, _ := c.Left()
 	require.Equal(t, 20*time.Second, timeout)
 	ran := make(chan struct{})
-	require.True(t, (*connections)(c).Spawn(func() { close(ran) }))
+	require.True(t, c.Spawn(func() { close(ran) }))
 	<-ran
 	c.life.end()
-	require.False(t, (*connections)(c).Spawn(func() { require.Fail(t, "it runs") }))
+	require.False(t, c.Spawn(func() { require.Fail(t, "it runs") }))
 }

@@ -55,7 +55,7 @@ func TestAnErrorWithoutAServerSaysWhatTheServersDo(t *testing.T) {
 	require.True(t, c.Explain(ended) == ended, "nothing is known")
 	require.True(t, c.Unserved(ended) == ended)
 
-	(*connections)(c).Failed(why)
+	c.Failed(why)
 	require.EqualError(t, c.Explain(ended), "try: context deadline exceeded (no connection, last cause: refused by the host)")
 	require.ErrorIs(t, c.Explain(ended), context.DeadlineExceeded)
 	require.ErrorIs(t, c.Explain(ended), why)
@@ -65,11 +65,11 @@ func TestAnErrorWithoutAServerSaysWhatTheServersDo(t *testing.T) {
 	require.ErrorIs(t, c.Unserved(ErrSessionOver), ErrSessionOver)
 	require.NotErrorIs(t, c.Unserved(ErrSessionOver), why)
 
-	(*connections)(c).Failed(fmt.Errorf("dial: %w", context.DeadlineExceeded))
+	c.Failed(fmt.Errorf("dial: %w", context.DeadlineExceeded))
 	require.NotErrorIs(t, c.Explain(context.Canceled), context.DeadlineExceeded, "the dial's end is not the call's")
 	require.ErrorIs(t, c.Explain(context.Canceled), context.Canceled)
 
-	(*connections)(c).Failed(why)
+	c.Failed(why)
 	c.link = new(wire.Link)
 	require.ErrorIs(t, c.Explain(ended), why, "a connection that does not log in serves nobody")
 	c.failure = nil

@@ -18,7 +18,7 @@ func TestAnOutageIsToldWhenItHasLastedAndOnce(t *testing.T) {
 		c.link = nil
 		c.timeout.Store(int64(16 * time.Second))
 		c.id = 0xabc
-		(*connections)(c).Failed(errors.New("nobody is there"))
+		c.Failed(errors.New("nobody is there"))
 		c.outage.begin(false)
 		time.Sleep(4 * time.Second)
 		c.outage.begin(false) // it goes on
@@ -56,7 +56,7 @@ func TestConnectTellsWhatItWaitsForAndNotThatItIsConnectedAgain(t *testing.T) {
 	virtual.Test(t, func(t *testing.T) {
 		c, b := stalling(t)
 		c.link = nil
-		(*connections)(c).Failed(errors.New("nobody is there"))
+		c.Failed(errors.New("nobody is there"))
 		c.outage.begin(true)
 		pass(2*time.Second - 1)
 		require.Empty(t, b.all())
@@ -83,7 +83,7 @@ func TestNothingIsToldOfAStopAsIfItHadBeenWaitedFor(t *testing.T) {
 		pass(2 * time.Second)
 		require.Equal(t, nowhere("/lock", "it waits for "), b.warnings())
 
-		(*connections)(c).Failed(errors.New("nobody is there"))
+		c.Failed(errors.New("nobody is there"))
 		c.link = nil
 		c.outage.begin(false)
 		c.Clock.Stall(19 * time.Second)

@@ -98,7 +98,7 @@ func (p *Parents) Request(r *wire.Request, data []byte, ops ...wire.Op) error {
 
 // Made returns the names of the nodes in dir that a request has made, how many these were to be.
 func (p *Parents) Made(r *wire.Request, nodes int) ([]string, error) {
-	if !r.IsTransaction() {
+	if !r.Is(wire.OpMulti) {
 		node, err := r.Path()
 		return []string{node}, err
 	}

@@ -37,19 +37,36 @@ func (c *Client) Ask(ctx context.Context, r *wire.Request) error {
 	return err
 }
 
-// Wait returns the error of a request that was sent, or ctx's if that ends first.
-func Wait(ctx context.Context, r *wire.Request) error {
+// Transact asks for operations of which the server carries out all or none. It returns the first
+// error of one of them, or Ask's.
+func (c *Client) Transact(ctx context.Context, ops ...wire.Op) error {
+	r := wire.NewTransaction(ops...)
+	if err := c.Ask(ctx, r); err != nil {
+		return err
+	}
+	_, err := r.Results()
+	return err
+}
+
+// Pending is what a call may wait for, or leave: a request that was sent, or Work. Once Done is closed Err
+// may be called.
+type Pending interface {
+	Done() <-chan struct{}
+	Err() error
+}
+
+// Wait returns the error of p, or ctx's if that ends first.
+func Wait(ctx context.Context, p Pending) error {
 	select {
-	case <-r.Done():
-		return r.Err()
+	case <-p.Done():
+		return p.Err()
 	case <-ctx.Done():
 		return Ended(ctx)
 	}
 }
 
-// Leave counts a request whose call waits for the answer no more among what calls have left
-// behind: see MakeRoom.
-func (c *Client) Leave(r *wire.Request) { c.CleanUp(func() { <-r.Done() }) }
+// Leave counts what a call waits for no more among what calls have left behind: see MakeRoom.
+func (c *Client) Leave(p Pending) { c.CleanUp(func() { <-p.Done() }) }
 
 // Work is what goes on in the background though its call ends.
 type Work struct {
@@ -69,24 +86,11 @@ func (c *Client) Background(f func() error) *Work {
 	return w
 }
 
-// Done returns a channel that is closed when the work is done. Err may be called then.
+// Done returns a channel that is closed when the work is done.
 func (w *Work) Done() <-chan struct{} { return w.done }
 
 // Err returns the work's error.
 func (w *Work) Err() error { return w.err }
-
-// Leave counts work whose call waits for it no more among what calls have left behind: see MakeRoom.
-func (w *Work) Leave(c *Client) { c.CleanUp(func() { <-w.done }) }
-
-// Wait returns the error of the work, or ctx's if that ends first.
-func (w *Work) Wait(ctx context.Context) error {
-	select {
-	case <-w.done:
-		return w.err
-	case <-ctx.Done():
-		return Ended(ctx)
-	}
-}
 
 // Content is what a node says.
 type Content struct {

@@ -49,20 +49,16 @@ func (c *Client) Confirm(path string) error {
 func (c *Client) ConfirmUnder(ctx context.Context, confirm func() error) error {
 	WaitsFor(ctx, "the leader to confirm what a server shows")
 	asked := c.Background(confirm)
-	err := asked.Wait(ctx)
+	err := Wait(ctx, asked)
 	if LooksEnded(err) {
-		asked.Leave(c)
+		c.Leave(asked)
 	}
 	return err
 }
 
 // leaderHas reports whether the leader has a node at path, if it says so.
 func (c *Client) leaderHas(path string) (has, known bool) {
-	check := wire.NewTransaction(Check(path))
-	err := c.Ask(c.ctx, check)
-	if err == nil {
-		_, err = check.Results()
-	}
+	err := c.Transact(c.ctx, Check(path))
 	has = err == nil || Answers(err, zk.ErrNoAuth)
 	return has, has || Answers(err, zk.ErrNoNode)
 }

@@ -119,7 +119,7 @@ func (q *Queue) renew(ctx context.Context) error {
 		q.renewed(spent)
 		return nil
 	case len(view.Names) == 0:
-		err = c.Background(q.remake).Wait(ctx)
+		err = client.Wait(ctx, c.Background(q.remake))
 	default:
 		err = q.onlyContenders(ctx, view)
 	}
@@ -171,12 +171,9 @@ func (q *Queue) remake() error {
 	if err != nil {
 		return err
 	}
-	again := wire.NewTransaction(
+	err = c.Transact(c.Context(),
 		wire.Op{Code: wire.OpDelete, Path: q.dir, Version: content.Stat.Version},
 		wire.Op{Code: wire.OpCreate, Path: q.dir, Data: content.Data, ACL: acl})
-	if err = c.Ask(c.Context(), again); err == nil {
-		_, err = again.Results()
-	}
 	if client.Answers(err, zk.ErrNoAuth) {
 		return fmt.Errorf("the ACL of %s does not let this session delete %s and make it again: %w", recipe.Parent(q.dir), q.dir, err)
 	}

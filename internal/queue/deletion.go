@@ -323,7 +323,7 @@ func (s *Session) deleteAtOnce(batch []*deletion, nodes []string, a *attempt) er
 			s.client.Send(a.request)
 		}
 		err := client.Wait(s.client.Context(), a.request)
-		if err != nil || !a.request.IsTransaction() {
+		if err != nil || !a.request.Is(wire.OpMulti) {
 			return err
 		}
 		results, err := a.request.Results()

@@ -256,12 +256,8 @@ func (s *Semaphore) agree(ctx context.Context, turn *Hold, said client.Content, 
 	case out > 0 && len(said.Data) > 0:
 		return fmt.Errorf("this contender says %s, and the permits that are out were taken with %s: %w", ours, plain.Name(string(said.Data), longestSize), errSizes)
 	}
-	set := wire.NewTransaction( // before which nobody else has the turn: it may come when ctx has ended
+	err := s.permits.session.client.Transact(ctx, // before which nobody else has the turn: it may come when ctx has ended
 		turn.check(), wire.Op{Code: wire.OpSetData, Path: s.permits.dir, Data: []byte(ours), Version: said.Stat.Version})
-	err := s.permits.session.client.Ask(ctx, set)
-	if err == nil {
-		_, err = set.Results()
-	}
 	if client.Answers(err, zk.ErrNoAuth) {
 		err = fmt.Errorf("the ACL of %s does not let this session write the semaphore's size there: %w", s.permits.dir, err)
 	}

@@ -126,10 +126,3 @@ const stripeForm = "%%stripe-%d-of-%d"
 
 // StripeName returns the name of the node of a stripe, which no key's node has.
 func StripeName(stripe, n int) string { return fmt.Sprintf(stripeForm, stripe, n) }
-
-// IsStripe reports whether name is that of a stripe's node.
-func IsStripe(name string) bool {
-	var stripe, n int
-	_, err := fmt.Sscanf(name, stripeForm, &stripe, &n)
-	return err == nil && name == StripeName(stripe, n) && 0 <= stripe && stripe < n && n <= MostStripes
-}

@@ -28,7 +28,7 @@ func requireName(t *testing.T, key string) (name string) {
 	_, contends := Parse(name)
 	require.False(t, contends || IsPermit(name), "key %q has the name %q, which a lock at the prefix would wait for", key, name)
 	require.NotContains(t, []string{Turns, Permits}, name)
-	require.False(t, IsStripe(name), "key %q", key)
+	require.False(t, isStripe(name), "key %q", key)
 	back, ok := KeyOf(name, says)
 	require.True(t, ok, "key %q has the name %q", key, name)
 	require.Equal(t, key, back)
@@ -115,7 +115,7 @@ func TestTheStripeOfAKeyStaysAsItIs(t *testing.T) {
 		"%stripe-17-of-64": true, "%stripe-0-of-1": true, "%stripe-64-of-64": false, "%stripe--1-of-64": false, "%stripe-017-of-64": false,
 		"%stripe-1-of-65537": false, "%stripe-17-of-64x": false, "stripe-17-of-64": false, "": false,
 	} {
-		require.Equal(t, is, IsStripe(name), name)
+		require.Equal(t, is, isStripe(name), name)
 	}
 }
 
@@ -129,4 +129,11 @@ func TestKeysAreSpreadOverTheStripes(t *testing.T) {
 	for stripe, count := range of {
 		require.InDelta(t, keys/n, count, keys/n/4, "stripe %d", stripe)
 	}
+}
+
+// isStripe reports whether name is that of a stripe's node.
+func isStripe(name string) bool {
+	var stripe, n int
+	_, err := fmt.Sscanf(name, stripeForm, &stripe, &n)
+	return err == nil && name == StripeName(stripe, n) && 0 <= stripe && stripe < n && n <= MostStripes
 }

@@ -54,10 +54,8 @@ func (l *Link) malformed(what string, args ...any) error {
 	return err
 }
 
-const (
-	opEvent int32 = -2 // what no request has asked for
-	opError int32 = -1 // of an operation in a transaction that has failed
-)
+// opEvent is what no request has asked for.
+const opEvent int32 = -2
 
 // answers returns the operation whose answer has a body in that frame, 0 if none has.
 func (l *Link) answers(frame []byte) (op int32) {
@@ -104,39 +102,12 @@ func isWhole(op int32, body []byte) bool {
 			in.take(statSize)
 		}
 	case OpMulti, OpMultiRead:
-		for in.result() {
+		for more := true; more; {
+			_, more = in.result()
 		}
 	case opEvent:
 		in.take(4 + 4) // its kind, the session's state
 		in.text()
 	}
 	return in.err == nil
-}
-
-// statSize is how long a node's Stat is.
-const statSize = 6*8 + 5*4
-
-// result passes what is told of one operation of several, and reports whether another may follow.
-func (r *reader) result() bool {
-	kind, end := r.int(), r.bool()
-	r.int() // an error code
-	switch {
-	case end || r.err != nil:
-		return false
-	case kind == OpCreate:
-		r.text()
-	case kind == OpCreate2:
-		r.text()
-		r.take(statSize)
-	case kind == OpSetData:
-		r.take(statSize)
-	case kind == OpGetData:
-		r.buffer()
-		r.take(statSize)
-	case kind == opError:
-		r.int()
-	case kind != OpDelete && kind != OpCheck:
-		r.err = ErrMalformed
-	}
-	return r.err == nil
 }

@@ -71,6 +71,9 @@ func (r *reader) count() int {
 	return n
 }
 
+// statSize is how long a node's Stat is.
+const statSize = 6*8 + 5*4
+
 func (r *reader) stat() *zk.Stat {
 	return &zk.Stat{
 		Czxid: r.long(), Mzxid: r.long(), Ctime: r.long(), Mtime: r.long(),
@@ -157,41 +160,55 @@ func (r *Request) Results() ([]Result, error) {
 	in := reader{left: r.body}
 	results := make([]Result, 0, r.ops)
 	var first error
-	for {
-		kind, done, code := in.int(), in.bool(), in.int()
-		switch {
-		case in.err != nil:
-			return nil, in.err
-		case done:
-			if len(results) != int(r.ops) {
-				return nil, ErrMalformed
-			}
-			return results, first
+	for told, more := in.result(); more; told, more = in.result() {
+		result := Result{Path: string(told.path), Err: errorOf(told.code)}
+		if told.stat != nil {
+			result.Stat = (&reader{left: told.stat}).stat()
 		}
-		result := Result{}
-		switch kind {
-		case OpCreate:
-			result.Path = in.string()
-		case OpCreate2:
-			result.Path = in.string()
-			result.Stat = in.stat()
-		case OpDelete, OpCheck:
-		case OpSetData:
-			in.stat()
-		case OpGetData:
-			in.buffer()
-			result.Stat = in.stat()
-		case opError:
-			code = in.int()
-		default:
-			return nil, ErrMalformed
-		}
-		result.Err = errorOf(code)
 		if first == nil {
 			first = result.Err
 		}
 		results = append(results, result)
 	}
+	if in.err != nil || len(results) != int(r.ops) {
+		return nil, ErrMalformed
+	}
+	return results, first
+}
+
+// opError is an operation of several that has failed.
+const opError int32 = -1
+
+// part is what an answer says of one operation of several.
+type part struct {
+	code       int32
+	path, stat []byte // nil if it has none
+}
+
+// result returns the next of them, and whether there is one.
+func (r *reader) result() (p part, more bool) {
+	kind, done := r.int(), r.bool()
+	p.code = r.int()
+	if done || r.err != nil {
+		return part{}, false
+	}
+	switch kind {
+	case OpCreate:
+		p.path = r.text()
+	case OpCreate2:
+		p.path, p.stat = r.text(), r.take(statSize)
+	case OpDelete, OpCheck:
+	case OpSetData:
+		r.take(statSize)
+	case OpGetData:
+		r.buffer()
+		p.stat = r.take(statSize)
+	case opError:
+		p.code = r.int()
+	default:
+		r.err = ErrMalformed
+	}
+	return p, r.err == nil
 }
 
 // named are the errors that go-zookeeper has a name for, by code.

@@ -32,6 +32,13 @@ func TestALoginIsWrittenAsTheCredentialsAreNow(t *testing.T) {
 	}
 }
 
+func TestALoginWithoutASecretIsKnownAmongThoseOfGoZookeeper(t *testing.T) {
+	none, now := Credential{"x", nil}, Credential{"x", []byte("now")}
+	written := []byte("\x00\x00\x00\x15\x00\x00\x00\x07\x00\x00\x00\x64\x00\x00\x00\x00\x00\x00\x00\x01x\xff\xff\xff\xff")
+	l := &Link{dialer: &Dialer{Options: Options{Logins: []Credential{none}}}, logIn: []Credential{now}}
+	require.Equal(t, now.login(7), l.renewed(written))
+}
+
 // counter counts warnings.
 type counter struct {
 	Log

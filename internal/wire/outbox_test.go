@@ -465,7 +465,7 @@ func TestAnAnswerToOursIsASignOfLifeAndAWriteThatWasAnsweredCatchesUp(t *testing
 			require.Equal(t, tc.r.Size(), unanswered)
 			time.Sleep(33 * ms)
 			body := make([]byte, 4+statSize)
-			if tc.r.IsTransaction() {
+			if tc.r.Is(OpMulti) {
 				body = slices.Concat(result(OpCheck), make([]byte, 4), []byte{1}, make([]byte, 4))
 			}
 			l.says(framed(number(nth(0)), long(1), number(tc.code), body))

@@ -89,9 +89,6 @@ func (r *Request) For(a Asker) *Request {
 // Then is For a function.
 func (r *Request) Then(f func(*Request)) *Request { return r.For(asker(f)) }
 
-// IsTransaction reports whether it is one, whose answer is its Results.
-func (r *Request) IsTransaction() bool { return r.op == OpMulti }
-
 // Is reports whether it is that operation.
 func (r *Request) Is(op int32) bool { return r.op == op }
 

@@ -110,14 +110,13 @@ var ofTheLibrary = []judged{
 		{"internal/queue/hold.go", "return h.contender.loss", "return &loss{h.contender.loss.cause}"},
 	}}, "TestTheErrorOfALossIsTheSameEachTimeAndCostsNothing"},
 	{mutant{"a connection ends an outage before it has logged in", []edit{
-		{"internal/client/connection.go", "\tif !(*Client)(c).publish(l, l.ID) {", "\tc.outage.end(l)\n\tif !(*Client)(c).publish(l, l.ID) {"},
+		{"internal/client/connection.go", "\tif !c.publish(l, l.ID) {", "\tc.outage.end(l)\n\tif !c.publish(l, l.ID) {"},
 	}}, "internal/client.TestAnOutageLastsUntilAServerServes"},
 	{mutant{"a call tells the cause of a connection that was lost before", []edit{
 		{"internal/client/errors.go", "failure, stale := c.failure, c.stale", "failure, stale := error(errReplaced), c.stale"},
 	}}, "internal/client.TestAnErrorWithoutAServerSaysWhatTheServersDo"},
 	{mutant{"Ping is a read", []edit{
-		{"session.go", "check := wire.NewTransaction(client.Check(\"/\"))", "check := client.Exists(\"/\")"},
-		{"session.go", "if _, err = check.Results(); client", "if err = check.Err(); client"},
+		{"session.go", "s.client.Transact(ctx, client.Check(\"/\"))", "s.client.Ask(ctx, client.Exists(\"/\"))"},
 	}}, "TestPingFailsWhileTheServerIsCutOffFromItsLeader"},
 	{mutant{"Ping needs a permission", []edit{
 		{"session.go", "client.Answers(err, zk.ErrNoAuth) { // which a", "client.Answers(err, zk.ErrNoNode) { // which a"},
@@ -1066,7 +1065,7 @@ var ofTheLibrary = []judged{
 		{"internal/lease/touches.go", "l.connection = connection{sure: asked, next: asked,", "l.connection = connection{sure: l.sure, next: l.next,"},
 	}}, "internal/queue.TestALeaseRestsOnTheHandshakeOfANewConnectionAtOnce"},
 	{mutant{"everybody has a connection before the observer is told of it", []edit{
-		{"internal/client/connection.go", "\tc.observer.Connected(l, timeout)\n\tif !(*Client)(c).publish(l, l.ID) {", "\tpublished := (*Client)(c).publish(l, l.ID)\n\tc.observer.Connected(l, timeout)\n\tif !published {"},
+		{"internal/client/connection.go", "\tc.observer.Connected(l, timeout)\n\tif !c.publish(l, l.ID) {", "\tpublished := c.publish(l, l.ID)\n\tc.observer.Connected(l, timeout)\n\tif !published {"},
 	}}, "internal/client.TestNobodyHasAConnectionThatTheObserverDoesNotKnow"},
 	{mutant{"a touch counts from when its request's write has returned", []edit{
 		{"internal/wire/link.go", "\tif l.pass(p) == nil {", `	err := l.pass(p)

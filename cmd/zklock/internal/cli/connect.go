@@ -221,7 +221,7 @@ func request[T any](ctx context.Context, session *zklock.Session, f func(*zk.Con
 			got, err = f(session.Conn())
 			return err
 		})
-		if err = asked.Wait(ctx); latch.IsClosed(asked.Done()) {
+		if err = client.Wait(ctx, asked); latch.IsClosed(asked.Done()) {
 			value = got
 		}
 		if slices.ContainsFunc(interrupted, func(lost error) bool { return errors.Is(err, lost) }) {
