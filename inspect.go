@@ -73,19 +73,14 @@ func Inspect(ctx context.Context, s *Session, path string) ([]Contender, error) 
 // look is Inspect of a whole path.
 func (s *Session) look(ctx context.Context, path string) (found []Contender, err error) {
 	err = s.client.Persist(ctx, func() (err error) {
-		found, err = s.inspect(ctx, path)
+		found, _, err = s.survey(ctx, path)
 		return err
 	})
 	return found, s.client.Explain(err)
 }
 
-func (s *Session) inspect(ctx context.Context, path string) ([]Contender, error) {
-	found, _, err := s.survey(ctx, path)
-	return found, err
-}
-
-// survey is inspect that returns the names of path's children too, also if something in it may not be
-// read; then those found are not all.
+// survey is one try of look. It returns the names of path's children too, also if something in it may
+// not be read; then those found are not all.
 func (s *Session) survey(ctx context.Context, path string) (found []Contender, names []string, err error) {
 	if err := s.client.MakeRoom(ctx); err != nil {
 		return nil, nil, err
@@ -236,14 +231,11 @@ func (s *Session) content(ctx context.Context, path string, read *wire.Request) 
 	return client.Content{Stat: stat}, err
 }
 
-// readsAtOnce is how many nodes are read at the same time. It bounds, too, what a call that ends
-// leaves under way.
-const readsAtOnce = 500
-
-// read fills in what the nodes say, and drops those that have gone.
+// read fills in what the nodes say, and drops those that have gone. How many are read at the
+// same time bounds, too, what a call that ends leaves under way.
 func (s *Session) read(ctx context.Context, found []Contender) ([]Contender, error) {
 	there := found[:0]
-	for some := range slices.Chunk(found, readsAtOnce) {
+	for some := range slices.Chunk(found, client.MostAsking) {
 		if ctx.Err() != nil {
 			return nil, client.Ended(ctx)
 		}

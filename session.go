@@ -78,16 +78,12 @@ func Connect(ctx context.Context, servers []string, timeout time.Duration, opts 
 	if client.HasEnded(ctx) {
 		return fail(client.Ended(ctx))
 	}
-	s := newSession(timeout, clock.Of(ctx), options)
-	if err := s.client.Connect(ctx, addresses, options.Credentials.Last()); err != nil {
+	c := client.New(timeout, clock.Of(ctx), options.Options)
+	s := &Session{client: c, locks: queue.NewSession(c)} // which observes c from now on
+	if err := c.Connect(ctx, addresses, options.Credentials.Last()); err != nil {
 		return fail(err)
 	}
 	return s, nil
-}
-
-func newSession(timeout time.Duration, clock *clock.Clock, options sessionOptions) *Session {
-	c := client.New(timeout, clock, options.Options)
-	return &Session{client: c, locks: queue.NewSession(c)}
 }
 
 // checkNew returns the options of a lock on path, and the whole of that, or what is wrong with

@@ -118,12 +118,8 @@ func (a *attempt) Enqueued(node string, token int64, at queue.Enqueued) {
 	a.trace.Enqueued(info)
 }
 
-// Acquired tells that h has begun, and from then on its history.
-func (a *attempt) Acquired(h *queue.Hold) {
-	if a != nil {
-		h.History().(*history).begin(a.info)
-	}
-}
+// Acquired tells that h has begun, and from then on its history, which there is for a trace only.
+func (a *attempt) Acquired(h *queue.Hold) { h.History().(*history).begin(a.info) }
 
 // keep gets a hold that is still held when the call has been told of it: a function of the trace
 // may take longer than the lease.
