@@ -96,27 +96,23 @@ func WithPersistentParents() SessionOption {
 type Option func(*options)
 
 type options struct {
-	acl       []zk.ACL
-	data      []byte
+	queue.Options
+
 	trace     *Trace
 	ownerless bool
 	handoff   int
 	retention time.Duration
-	minHold   time.Duration
-	maxHold   time.Duration
-	lossGrace time.Duration
 	keyed     bool // they are a Keyed's
 	striped   bool // WithStripes
 	stripes   int
-	oneSided  bool
 }
 
 func newOptions(path string, kind recipe.Kind, opts []Option) (*options, error) {
-	o := &options{acl: zk.WorldACL(zk.PermAll), data: []byte(owner.Ourselves().String()), handoff: 1}
+	o := &options{Options: queue.Options{ACL: zk.WorldACL(zk.PermAll), Data: []byte(owner.Ourselves().String())}, handoff: 1}
 	if err := client.Apply(o, opts); err != nil {
 		return nil, err
 	}
-	if len(o.acl) == 0 {
+	if len(o.ACL) == 0 {
 		return nil, errors.New("WithACL: the list is empty: nobody could use the lock")
 	}
 	if o.handoff < 1 {
@@ -125,27 +121,27 @@ func newOptions(path string, kind recipe.Kind, opts []Option) (*options, error) 
 	if o.retention < 0 {
 		return nil, fmt.Errorf("WithRetention(%v): it must not be negative", o.retention)
 	}
-	if o.minHold < 0 {
-		return nil, fmt.Errorf("WithMinHold(%v): it must not be negative", o.minHold)
+	if o.MinHold < 0 {
+		return nil, fmt.Errorf("WithMinHold(%v): it must not be negative", o.MinHold)
 	}
-	if o.maxHold < 0 {
-		return nil, fmt.Errorf("WithMaxHold(%v): it must not be negative", o.maxHold)
+	if o.MaxHold < 0 {
+		return nil, fmt.Errorf("WithMaxHold(%v): it must not be negative", o.MaxHold)
 	}
-	if o.maxHold > 0 && o.maxHold <= o.minHold {
-		return nil, fmt.Errorf("WithMaxHold(%v): it must be more than WithMinHold, which is %v", o.maxHold, o.minHold)
+	if o.MaxHold > 0 && o.MaxHold <= o.MinHold {
+		return nil, fmt.Errorf("WithMaxHold(%v): it must be more than WithMinHold, which is %v", o.MaxHold, o.MinHold)
 	}
-	if o.lossGrace < 0 {
-		return nil, fmt.Errorf("WithLossGrace(%v): it must not be negative", o.lossGrace)
+	if o.LossGrace < 0 {
+		return nil, fmt.Errorf("WithLossGrace(%v): it must not be negative", o.LossGrace)
 	}
 	if err := o.checkKind(kind); err != nil {
 		return nil, err
 	}
-	if o.minHold > 0 && (o.handoff > 1 || o.retention > 0) {
+	if o.MinHold > 0 && (o.handoff > 1 || o.retention > 0) {
 		return nil, errors.New("WithMinHold keeps the lock from everybody, also in this process: " +
 			"it does not go with WithHandoff or WithRetention, which hand it on here")
 	}
-	if _, asks := recipe.Revocation(o.data); asks {
-		return nil, fmt.Errorf("WithData(%q): this is what asks a holder for its lock back: see Revoke", o.data)
+	if _, asks := recipe.Revocation(o.Data); asks {
+		return nil, fmt.Errorf("WithData(%q): this is what asks a holder for its lock back: see Revoke", o.Data)
 	}
 	return o, o.checkCreate(path)
 }
@@ -171,7 +167,7 @@ func (o *options) checkKind(kind recipe.Kind) error {
 
 // queue returns what the queue of a lock on path has to know.
 func (o *options) queue(path string) queue.Options {
-	made := queue.Options{Data: o.data, ACL: o.acl, MinHold: o.minHold, MaxHold: o.maxHold, LossGrace: o.lossGrace, OneSided: o.oneSided}
+	made := o.Options
 	if o.trace != nil {
 		made.NewHistory = func(node string, token int64) queue.History { return newHistory(o.trace, path, node, token) }
 	}
@@ -180,7 +176,7 @@ func (o *options) queue(path string) queue.Options {
 
 // checkCreate returns an error if the create of a node below dir is too long a request.
 func (o *options) checkCreate(dir string) error {
-	if err := client.CheckCreate(dir, o.data, o.acl); err != nil {
+	if err := client.CheckCreate(dir, o.Data, o.ACL); err != nil {
 		return fmt.Errorf("WithData, WithACL: %w", err)
 	}
 	return nil
@@ -191,7 +187,7 @@ func (o *options) checkCreate(dir string) error {
 // such a node says so in the log, at Warn and once for each path, and what to change; and a call
 // that finds Curator's LeaderLatch, which waits for no lock, fails.
 // See https://github.com/zklock/zklock/blob/main/docs/comparison.md#who-keeps-whom-out.
-func WithOneSided() Option { return func(o *options) { o.oneSided = true } }
+func WithOneSided() Option { return func(o *options) { o.OneSided = true } }
 
 // WithACL sets the access list of the lock's nodes and, if it has to be created, of its path.
 // What is missing above that has the same list, and everybody may create others there. The
@@ -200,13 +196,13 @@ func WithOneSided() Option { return func(o *options) { o.oneSided = true } }
 // A list of a missing path that does not let the session itself create the lock's node and read
 // its path, or that the servers refuse, is an error, and nothing is created.
 func WithACL(acl []zk.ACL) Option {
-	return func(o *options) { o.acl = slices.Clone(acl) }
+	return func(o *options) { o.ACL = slices.Clone(acl) }
 }
 
 // WithData sets what the lock's nodes say about their owner, instead of its host, process id
 // and start time.
 func WithData(data []byte) Option {
-	return func(o *options) { o.data = slices.Clone(data) }
+	return func(o *options) { o.Data = slices.Clone(data) }
 }
 
 // WithTrace has trace's functions called when something happens to the lock.
@@ -264,7 +260,7 @@ func WithRetention(d time.Duration) Option {
 // and so does the end of the session when the process has ended. It is for every kind of lock, and
 // an error together with WithHandoff above 1 or WithRetention.
 func WithMinHold(d time.Duration) Option {
-	return func(o *options) { o.minHold = d }
+	return func(o *options) { o.MinHold = d }
 }
 
 // WithMaxHold is a help against locks that were forgotten. When a hold has lasted for d, its owner is
@@ -279,7 +275,7 @@ func WithMinHold(d time.Duration) Option {
 // takes longer goes. Several permits are one hold. d must be more than WithMinHold has, and is counted
 // by the monotonic clock. It is for each kind of lock.
 func WithMaxHold(d time.Duration) Option {
-	return func(o *options) { o.maxHold = d }
+	return func(o *options) { o.MaxHold = d }
 }
 
 // WithLossGrace leaves the node of a hold that was lost for d, or until its owner gives it back,
@@ -295,7 +291,7 @@ func WithMaxHold(d time.Duration) Option {
 // [Revoke] marks it. d is counted by the monotonic clock.
 // [Session.Shutdown] waits for it, [Session.Close] ends it early.
 func WithLossGrace(d time.Duration) Option {
-	return func(o *options) { o.lossGrace = d }
+	return func(o *options) { o.LossGrace = d }
 }
 
 // WithoutOwner gives a [Locker] the rules of sync.Mutex instead of those of Java's

@@ -58,7 +58,7 @@ func NewSemaphore(s *Session, path string, size int, opts ...Option) (*Semaphore
 	if err := o.checkCreate(permits); err != nil {
 		return nil, wrap("new", path, err)
 	}
-	most := min(maxPermits, client.MaxFrame/client.CreateSize(permits, o.data, o.acl))
+	most := min(maxPermits, client.MaxFrame/client.CreateSize(permits, o.Data, o.ACL))
 	return &Semaphore{path: whole, size: size, queue: queue.NewSemaphore(s.locks, whole, size, o.queue(whole)), trace: o.trace, most: most}, nil
 }
 
