@@ -18,7 +18,7 @@ import (
 // released it by [Hold.Release] and not by Unlock, or [ErrDeadlock] at once if ctx carries a hold
 // of this lock, from [Locker.Do] or [Hold.Context].
 func (l *Locker) LockContext(ctx context.Context) error {
-	return l.exclusive().ask(ctx, "lock", (*side).lock)
+	return l.exclusive().lock(ctx)
 }
 
 // UnlockContext is [Locker.Unlock] that waits for ZooKeeper's confirmation and reports instead
@@ -44,7 +44,7 @@ type owners interface {
 	// reenter locks once more if the calling goroutine is an owner, and reports whether it is.
 	reenter() (owner bool, err error)
 	// own makes the calling goroutine an owner by what take gets.
-	own(ctx context.Context, take func(*side, context.Context) (*Hold, error)) error
+	own(ctx context.Context, take way) error
 	// yield undoes one lock of the calling goroutine. It returns the hold, nil if the caller is
 	// no owner; whether that was the outermost lock; and the owner's share in the gate, which
 	// goes back when the hold has ended.
@@ -53,11 +53,14 @@ type owners interface {
 	misuse() error
 }
 
+// way is how one side is got: take or tryTake.
+type way func(*side, context.Context) (*Hold, error)
+
 // asked is what can be asked for in each way: a side, or all those of a MultiLocker.
 type asked interface {
 	// made returns what is wrong with it if no constructor has made it.
 	made(op string) error
-	// ask locks in that way; its error is that of op.
+	// ask locks once more, or in that way; its error is that of op.
 	ask(ctx context.Context, op string, by way) error
 	// unlock gives back what one ask has locked, without ZooKeeper's confirmation.
 	unlock(ctx context.Context)
@@ -65,14 +68,23 @@ type asked interface {
 	fail(op string, err error) error
 }
 
-// way is how one side is asked for: lock, wait or tryNow.
-type way func(*side, context.Context) error
-
-func (s *side) ask(ctx context.Context, op string, by way) error {
-	if err := s.made(op); err != nil {
+// lock locks once more or waits until it is its turn, but under a ctx that has ended neither.
+func (s *side) lock(ctx context.Context) error {
+	if err := s.made("lock"); err != nil {
 		return err
 	}
-	return s.fail(op, by(s, ctx))
+	if client.HasEnded(ctx) {
+		return s.fail("lock", client.Ended(ctx))
+	}
+	return s.ask(ctx, "lock", (*side).take)
+}
+
+func (s *side) ask(ctx context.Context, op string, by way) error {
+	owner, err := s.owners.reenter()
+	if !owner {
+		err = s.owners.own(ctx, by)
+	}
+	return s.fail(op, err)
 }
 
 func (s *side) fail(op string, err error) error {
@@ -80,25 +92,6 @@ func (s *side) fail(op string, err error) error {
 		return nil
 	}
 	return wrap(s.prefix+op, s.queue.Path(), s.queue.Client().Explain(err))
-}
-
-// lock is wait, but under a ctx that has ended it locks nothing, not even once more.
-func (s *side) lock(ctx context.Context) error {
-	if client.HasEnded(ctx) {
-		return client.Ended(ctx)
-	}
-	return s.wait(ctx)
-}
-
-// wait makes the calling goroutine an owner, once more or when it is its turn.
-func (s *side) wait(ctx context.Context) error { return s.lockBy(ctx, (*side).take) }
-
-// lockBy locks once more, or by take.
-func (s *side) lockBy(ctx context.Context, take func(*side, context.Context) (*Hold, error)) error {
-	if owner, err := s.owners.reenter(); owner {
-		return err
-	}
-	return s.owners.own(ctx, take)
 }
 
 // unlock gives back what one lock took, without ZooKeeper's confirmation.

@@ -66,7 +66,7 @@ func (m *MultiLocker) LockContext(ctx context.Context) error {
 	if err := m.hopeless(ctx, "lock", (*Locker).barsOthers); err != nil {
 		return err
 	}
-	return m.ask(ctx, "lock", (*side).lock)
+	return m.fail("lock", m.own(ctx, func(ctx context.Context, l *Locker) error { return l.lock(ctx) }))
 }
 
 // TryLock takes all the locks if all are free, within the time that [Locker.TryLock] has for

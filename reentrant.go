@@ -43,7 +43,7 @@ func (o *ownership) reenter() (owner bool, err error) {
 }
 
 // own makes the calling goroutine the owner, or, WithoutOwner, anyone.
-func (l *Locker) own(ctx context.Context, take func(*side, context.Context) (*Hold, error)) error {
+func (l *Locker) own(ctx context.Context, take way) error {
 	h, err := take(&l.side, ctx)
 	if err != nil {
 		return err

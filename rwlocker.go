@@ -166,7 +166,7 @@ func (l *RWLocker) RLock() { must(l.RLockContext(context.Background())) }
 
 // RLockContext takes the lock for reading, as [Locker.LockContext] does.
 func (l *RWLocker) RLockContext(ctx context.Context) error {
-	return l.reads().ask(ctx, "lock", (*side).lock)
+	return l.reads().lock(ctx)
 }
 
 // TryRLock takes the lock for reading if no writer holds it or waits for it, as
@@ -230,12 +230,12 @@ func (r *rlocker) reenter() (owner bool, err error) {
 }
 
 // own makes the calling goroutine a reader: beside its own write lock, or by take.
-func (r *rlocker) own(ctx context.Context, take func(*side, context.Context) (*Hold, error)) error {
+func (r *rlocker) own(ctx context.Context, take way) error {
 	self := r.self()
 	if w := r.write.Held(); w != nil && self != anyone {
 		a := r.read.attempt(ctx)
 		h, err := r.read.queue.Downgrade(ctx, w.hold, a)
-		if err == nil && a != nil && !h.Valid() { // see keep
+		if err == nil && !h.Valid() { // see keep
 			h.ReleaseUnused(nil)
 			err = h.Err()
 		}

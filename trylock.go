@@ -48,9 +48,6 @@ func (s *side) tryLock(deadline time.Time) error {
 	return s.owners.own(ctx, (*side).tryTake)
 }
 
-// tryNow is wait without waiting for another owner.
-func (s *side) tryNow(ctx context.Context) error { return s.lockBy(ctx, (*side).tryTake) }
-
 // tryFor asks for l and waits for d at most, or not at all if d leaves no time to wait. It is
 // false without an error when the time is up.
 func tryFor(ctx context.Context, d time.Duration, l asked) (bool, error) {
@@ -61,7 +58,7 @@ func tryFor(ctx context.Context, d time.Duration, l asked) (bool, error) {
 	case client.HasEnded(ctx):
 		return false, l.fail("try", client.Ended(ctx))
 	case d <= 0:
-		err = l.ask(ctx, "try", (*side).tryNow)
+		err = l.ask(ctx, "try", (*side).tryTake)
 	default:
 		err = askFor(ctx, d, up, l)
 	}
@@ -82,7 +79,7 @@ func askFor(ctx context.Context, d time.Duration, up error, l asked) error {
 			}
 		})
 	}()
-	err := l.ask(timed, "try", (*side).wait)
+	err := l.ask(timed, "try", (*side).take)
 	locked = err == nil
 	return err
 }

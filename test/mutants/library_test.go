@@ -470,7 +470,7 @@ var ofTheLibrary = []judged{
 		{"trace.go", "if a == nil || err != nil || h.Valid() {", "if true {"},
 	}}, "TestACallWhoseLockIsLostWhileItsTraceIsToldGetsItAgain"},
 	{mutant{"a downgrade returns with a hold that was lost while its trace was told", []edit{
-		{"rwlocker.go", "a != nil && !h.Valid() {", "false {"},
+		{"rwlocker.go", "err == nil && !h.Valid() {", "false {"},
 	}}, "TestACallWhoseLockIsLostWhileItsTraceIsToldGetsItAgain"},
 	{mutant{"permits that were lost while the trace was told are returned", []edit{
 		{"semaphore.go", "a.keep(ctx, func(ctx context.Context, a queue.Call) (*queue.Hold, error) { return by(s, ctx, n, a) })", "by(s, ctx, n, a)"},
@@ -919,7 +919,7 @@ var ofTheLibrary = []judged{
 		{"inspect.go", "path = s.client.Below(path)\n", ""},
 	}}, "TestAllPathsOfASessionWithAChrootAreBelowIt"},
 	{mutant{"a zero value passes for a lock", []edit{
-		{"errors.go", "s != nil && s.queue != nil {\n\t\treturn nil\n\t}\n\treturn wrap(op, \"\", unmade(\"lock\"", "s != nil {\n\t\treturn nil\n\t}\n\treturn wrap(op, \"\", unmade(\"lock\""},
+		{"errors.go", "s != nil && s.queue != nil, op, errUnmadeLock", "s != nil, op, errUnmadeLock"},
 	}}, "TestEveryMethodOfAValueThatNoConstructorMadeSaysSo"},
 	{mutant{"a hold that was forgotten is deleted before its owner is told", []edit{
 		{"internal/queue/limit.go", "\t\th.contender.lose(errHeldTooLong)\n", "\t\tgo s.client.Conn.Delete(h.Node(), -1)\n"},
@@ -1014,7 +1014,7 @@ var ofTheLibrary = []judged{
 		{"internal/queue/deletion.go", "if s.isOver(c) {", "if s.isOver(c) || s.link == nil {"},
 	}}, "test/sim.TestF10AnUnlockWhileDisconnectedIsCarriedOutLater"},
 	{mutant{"a ctx that has ended already locks once more", []edit{
-		{"context.go", "if client.HasEnded(ctx) {\n\t\treturn client.Ended(ctx)\n\t}\n\treturn s.wait(ctx)", "return s.wait(ctx)"},
+		{"context.go", "if client.HasEnded(ctx) {\n\t\treturn s.fail(\"lock\", client.Ended(ctx))\n\t}\n\treturn s.ask", "return s.ask"},
 	}}, "TestWhatTheCallsOfALockerComeToWhenTheirContextEnds"},
 	{mutant{"Lock returns without the lock", []edit{
 		{"locker.go", "must(l.LockContext(context.Background()))", "_ = l.LockContext(context.Background())"},

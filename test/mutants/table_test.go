@@ -187,7 +187,7 @@ var all = []mutant{
 		{"internal/queue/queue.go", "case recipe.AnyBlocks(wanted, q.kind):", "case true || recipe.AnyBlocks(wanted, q.kind):"},
 	}},
 	{"TryLockFor does not wait", []edit{
-		{"trylock.go", "err := l.ask(timed, \"try\", (*side).wait)", "_, err := timed, ErrLocked"},
+		{"trylock.go", "err := l.ask(timed, \"try\", (*side).take)", "_, err := timed, ErrLocked"},
 	}},
 	{"TryLockFor waits too long", []edit{
 		{"trylock.go", "context.WithTimeoutCause(ctx, d, up)", "context.WithTimeoutCause(ctx, d+time.Second, up)"},
