@@ -126,39 +126,49 @@ func wrap(op, path string, err error) error {
 	return &Error{Op: op, Path: path, Err: err}
 }
 
-// unmade is what is wrong with a nil pointer, or with a zero value, on which a method is
-// called. Values that can be used are made by their constructors alone.
+// What is wrong with a nil pointer, or with a zero value, on which a method is called. Values that
+// can be used are made by their constructors alone; a hold that is none is, say, that of a goroutine
+// that has not locked.
+var (
+	errUnmadeLock      = unmade("lock", "New or NewRW")
+	errUnmadeSemaphore = unmade("Semaphore", "NewSemaphore")
+	errUnmadeKeyed     = unmade("Keyed", "NewKeyed")
+	errUnmadeMulti     = unmade("MultiLocker", "NewMulti")
+	errUnmadeSession   = unmade("session", "Connect")
+	errNoHold          = fmt.Errorf("the Hold is nil or a zero value: %w", ErrNotHeld)
+	errNoMultiHold     = fmt.Errorf("the MultiHold is nil or a zero value: %w", ErrNotHeld)
+)
+
 func unmade(what, constructor string) error {
 	return fmt.Errorf("the %s is nil or a zero value: make it with %s", what, constructor)
 }
 
-// made returns what is wrong with a side that no constructor has made, as the error of op.
-func (s *side) made(op string) error {
-	if s != nil && s.queue != nil {
+// madeIf returns nil if that is so, and otherwise why as the error of op.
+func madeIf(is bool, op string, why error) error {
+	if is {
 		return nil
 	}
-	return wrap(op, "", unmade("lock", "New or NewRW"))
+	return wrap(op, "", why)
 }
 
+func (s *side) made(op string) error { return madeIf(s != nil && s.queue != nil, op, errUnmadeLock) }
+
 func (s *Semaphore) made(op string) error {
-	if s != nil && s.queue != nil {
-		return nil
-	}
-	return wrap(op, "", unmade("Semaphore", "NewSemaphore"))
+	return madeIf(s != nil && s.queue != nil, op, errUnmadeSemaphore)
 }
 
 func (k *Keyed) made(op string) error {
-	if k != nil && k.session != nil {
-		return nil
-	}
-	return wrap(op, "", unmade("Keyed", "NewKeyed"))
+	return madeIf(k != nil && k.session != nil, op, errUnmadeKeyed)
 }
 
 func (m *MultiLocker) made(op string) error {
-	if m != nil && len(m.lockers) > 0 {
-		return nil
-	}
-	return wrap(op, "", unmade("MultiLocker", "NewMulti"))
+	return madeIf(m != nil && len(m.lockers) > 0, op, errUnmadeMulti)
+}
+
+func (h *Hold) made(op string) error { return madeIf(h != nil && h.hold != nil, op, errNoHold) }
+
+func (h *MultiHold) made(op string) error {
+	return madeIf(h != nil && len(h.holds) > 0, op, errNoMultiHold)
 }
 
 // made returns what is wrong with a session that Connect has not made.
@@ -166,7 +176,7 @@ func (s *Session) made() error {
 	if s != nil && s.client != nil {
 		return nil
 	}
-	return unmade("session", "Connect")
+	return errUnmadeSession
 }
 
 // must returns the session to a call that returns no error.
@@ -175,20 +185,9 @@ func (s *Session) must(op string) *Session {
 	return s
 }
 
-// made returns why a hold that is none, such as that of a goroutine that has not locked, is of
-// no use to op.
-func (h *Hold) made(op string) error {
-	if h != nil && h.hold != nil {
-		return nil
-	}
-	return wrap(op, "", fmt.Errorf("the Hold is nil or a zero value: %w", ErrNotHeld))
-}
-
-func (h *MultiHold) made(op string) error {
-	if h != nil && len(h.holds) > 0 {
-		return nil
-	}
-	return wrap(op, "", fmt.Errorf("the MultiHold is nil or a zero value: %w", ErrNotHeld))
+func (h *Hold) must(op string) *queue.Hold {
+	must(h.made(op))
+	return h.hold
 }
 
 // must panics with what a call cannot return.

@@ -38,10 +38,7 @@ func holdOf(h *queue.Hold) *Hold {
 // Lost returns a channel that is closed when the lock is lost, and never by its release. The end of
 // its session by [Session.Close] is a loss. A long task waits for it, and looks at [Hold.Valid] before
 // each step: when several channels are ready, select picks one at random.
-func (h *Hold) Lost() <-chan struct{} {
-	must(h.made("lost"))
-	return h.hold.Lost()
-}
+func (h *Hold) Lost() <-chan struct{} { return h.must("lost").Lost() }
 
 // Context returns a context that lives as long as the hold: it is cancelled with what
 // [Hold.Err] returns as its cause. [HoldFrom] finds the hold in it.
@@ -64,28 +61,21 @@ func (h *Hold) Err() error {
 // call after a pause of the process that was too long, before any timer has run; the hold is
 // lost then. It does not ask ZooKeeper: after an operator has deleted the node it is true until
 // the session has heard of that.
-func (h *Hold) Valid() bool {
-	must(h.made("valid"))
-	return h.hold.Valid()
-}
+func (h *Hold) Valid() bool { return h.must("valid").Valid() }
 
 // ValidFor reports whether the lock is held, and lasts for d more though nothing more should be heard
 // of any server: for a step that takes so long, and cannot be stopped. As with Valid an operator may
 // still delete the node. The proofs of the session renew that time again and again; it is about half
 // of the session timeout and not more than 0.95 of it, so that a d beyond that is in vain.
 func (h *Hold) ValidFor(d time.Duration) bool {
-	must(h.made("valid"))
-	left := h.hold.Left()
+	left := h.must("valid").Left()
 	return left > 0 && left >= d
 }
 
 // Until returns until when, by this machine's clock, the lock is held though nothing more should be heard
 // of any server; false if it is not held. It is later each time that a server has confirmed the session:
 // see ValidFor.
-func (h *Hold) Until() (time.Time, bool) {
-	must(h.made("until"))
-	return until(h.hold.Left())
-}
+func (h *Hold) Until() (time.Time, bool) { return until(h.must("until").Left()) }
 
 func until(left time.Duration) (time.Time, bool) {
 	if left <= 0 {
@@ -103,17 +93,11 @@ func until(left time.Duration) (time.Time, bool) {
 // share the lock it refuses valid ones, too.
 // Ask for it while the lock is held: with [WithHandoff] or [WithRetention] the next owner may
 // have the same one otherwise.
-func (h *Hold) Token() int64 {
-	must(h.made("token"))
-	return h.hold.Token()
-}
+func (h *Hold) Token() int64 { return h.must("token").Token() }
 
 // Node returns the full path of the hold's node, with the session's chroot if there is one; of
 // several permits, the first's.
-func (h *Hold) Node() string {
-	must(h.made("node"))
-	return h.hold.Node()
-}
+func (h *Hold) Node() string { return h.must("node").Node() }
 
 // Check returns a request that succeeds only while the hold's node exists. Put first in a Multi
 // of [Session.Conn], it makes the other operations happen while that node exists or not at all.
@@ -122,10 +106,7 @@ func (h *Hold) Node() string {
 // unless an operator has deleted it and made one of its name.
 // Of several permits it checks the first one's node. Asked for when the hold has ended, it
 // never succeeds.
-func (h *Hold) Check() *zk.CheckVersionRequest {
-	must(h.made("check"))
-	return h.hold.Check()
-}
+func (h *Hold) Check() *zk.CheckVersionRequest { return h.must("check").Check() }
 
 // Release gives the lock back and returns when ZooKeeper has confirmed that its node is gone. (If a
 // server has refused to delete that of another owner of this session, which the lock came from, the
@@ -309,7 +290,7 @@ func (s section) run(ctx context.Context, fn func(context.Context) error, fail f
 	defer func() {
 		defer func() { detach() }()
 		if !returned { // a panic is not to wait for ZooKeeper
-			s.send(ctx)
+			backwards(s, func(p possession) { p.hold.hold.SendRelease(ctx, p.leave) })
 			return
 		}
 		released := s.release(ctx)
@@ -353,11 +334,6 @@ func (s section) under(ctx context.Context) (held context.Context, detach func()
 		held, _ = p.hold.under(held)
 	}
 	return held, detach
-}
-
-// send gives all back without waiting for ZooKeeper.
-func (s section) send(ctx context.Context) {
-	backwards(s, func(p possession) { p.hold.hold.SendRelease(ctx, p.leave) })
 }
 
 // release gives all back and waits for the confirmations.

@@ -183,13 +183,14 @@ func (s *Session) mark(ctx context.Context, node string) (mark []byte, version i
 	read := client.Read(node)
 	s.client.Send(read)
 	said, err := s.content(ctx, node, read)
+	named, contends := recipe.Parse(recipe.Base(node))
 	switch {
 	case err != nil:
 		s.client.Leave(read)
 		return nil, 0, err
 	case said.Stat != nil && !client.IsEphemeral(said.Stat):
 		return nil, 0, zk.ErrNoNode
-	case isForeign(node):
+	case contends && named.Foreign:
 		return nil, 0, errForeign
 	case !recipe.Ours(recipe.Base(node)), said.Stat == nil:
 		return recipe.Revoked(nil), -1, nil
@@ -198,15 +199,7 @@ func (s *Session) mark(ctx context.Context, node string) (mark []byte, version i
 	return recipe.Revoked(rest), said.Stat.Version, nil
 }
 
-func isForeign(node string) bool {
-	n, ok := recipe.Parse(recipe.Base(node))
-	return ok && n.Foreign
-}
-
 // Revoked returns a channel that is closed when another client has asked for the lock back,
 // with [Revoke] or Curator's Revoker, also if that was before the hold began; of permits, only if
 // it did not come as they were taken. The holder decides whether and when to release it.
-func (h *Hold) Revoked() <-chan struct{} {
-	must(h.made("revoked"))
-	return h.hold.Revoked()
-}
+func (h *Hold) Revoked() <-chan struct{} { return h.must("revoked").Revoked() }
