@@ -157,7 +157,7 @@ func (c *contender) retire() {
 	if c.handoff != nil {
 		c.handoff.forget(c)
 	}
-	c.queue.session.unprotect(c)
+	c.queue.session.protected.remove(c)
 	c.selfWatch = time.Time{}
 	if c.rest != nil {
 		c.rest.Stop()

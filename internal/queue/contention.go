@@ -44,7 +44,7 @@ func (t *handoff) watchQueue(c *contender) {
 		}
 		w := s.client.Watch(client.WatchKey{Path: c.queue.dir, Children: true})
 		<-w.Armed
-		c.queue.lookAround(w.Names)
+		_, _ = c.queue.look(s.client.Context(), foreign(recipe.Nodes(w.Names))) // contentionOf knows bystanders by their watches
 		if !t.seen(c, w) {
 			return
 		}

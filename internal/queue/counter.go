@@ -59,13 +59,13 @@ func (c *contender) outwait(ctx context.Context) error {
 	client.Queues(ctx, true)
 	defer client.Queues(ctx, false)
 	for try := 1; ; try++ {
-		view, err := c.relist(ctx)
+		view, err := c.readBy(ctx, c.list)
 		if err != nil {
 			return err
 		}
-		nodes, err := c.queue.contending(ctx, view.Nodes())
+		bystanders, err := c.queue.look(ctx, foreign(view.Nodes()))
 		switch {
-		case err == nil && !anyCounts(nodes):
+		case err == nil && !anyCounts(c.queue.withoutBystanders(view.Nodes(), bystanders)):
 			return recipe.ErrUnordered
 		case err != nil && !errors.Is(err, client.ErrStale):
 			return err

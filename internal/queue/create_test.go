@@ -254,7 +254,7 @@ func TestAListThatWasSentAlongWithACreateDoesNotProveThatItsNodeIsGone(t *testin
 		require.NoError(t, err)
 		defer c.leaveUnused()
 		view.Names = nil
-		_, err = view.placeOf(c)
+		_, err = view.placeAmong(view.Nodes(), c)
 		require.ErrorIs(t, err, client.ErrStale)
 		h, err := c.grantFirst(t.Context(), view)
 		require.NoError(t, err, "another list shows it")

@@ -128,18 +128,6 @@ func (q *Queue) unseen(ctx context.Context, n recipe.Node, err error) error {
 	return client.ErrStale
 }
 
-// contending looks at the foreign ones of the listed nodes, and returns all but the bystanders.
-func (q *Queue) contending(ctx context.Context, nodes []recipe.Node) ([]recipe.Node, error) {
-	bystanders, err := q.look(ctx, foreign(nodes))
-	return q.withoutBystanders(nodes, bystanders), err
-}
-
-// lookAround has the foreign ones of names, which are children of the queue, watched, and returns
-// when they are.
-func (q *Queue) lookAround(names []string) {
-	_, _ = q.look(q.session.client.Context(), foreign(recipe.Nodes(names)))
-}
-
 // tellForeign tells the log of a node in a queue that is not as usual, when it has been read.
 func (s *Session) tellForeign(path string, stat *zk.Stat) {
 	n, ok := recipe.Parse(recipe.Base(path))

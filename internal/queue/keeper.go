@@ -24,10 +24,6 @@ type proof struct {
 func (s *Session) beginProof() proof {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.beginProofLocked()
-}
-
-func (s *Session) beginProofLocked() proof {
 	p := proof{link: s.link}
 	if p.link != nil {
 		p.Proof = s.lease.Proof(s.client.Clock.Now())
@@ -66,9 +62,6 @@ func (s *Session) protect(c *contender, now clock.Instant) {
 		s.proving = s.client.Spawn(s.keepProving)
 	}
 }
-
-// unprotect takes c out of the lease. s.mu is held.
-func (s *Session) unprotect(c *contender) { s.protected.remove(c) }
 
 // look ends the incarnation if its lease is over at now, and otherwise looks again later. s.mu
 // is held.

@@ -19,9 +19,6 @@ type listing struct {
 	part  bool // it is only of those ahead, and of the asker
 }
 
-// relist reads the queue for c, after its create was answered.
-func (c *contender) relist(ctx context.Context) (*listing, error) { return c.readBy(ctx, c.list) }
-
 // look reads as much of the queue as tells c's place in it.
 func (c *contender) look(ctx context.Context) (*listing, error) {
 	return c.readBy(ctx, func(ctx context.Context) (*listing, error) {
@@ -75,7 +72,7 @@ func (c *contender) place(ctx context.Context, view *listing) (place, error) {
 				return place{}, err
 			}
 		}
-		p, err := view.placeOf(c)
+		p, err := view.placeAmong(view.Nodes(), c)
 		switch {
 		case errors.Is(err, errNodeDeleted) && c.queue.isStale(ctx, c.node):
 			err = cmp.Or(c.again(ctx, c.node), client.ErrStale)
@@ -99,11 +96,8 @@ func (q *Queue) isStale(ctx context.Context, node string) bool {
 	return client.IsStale(asked.ConfirmUnder(ctx, func() error { return asked.Confirm(node) }))
 }
 
-// placeOf returns where c stands. Its errors end the place in the queue, but for
-// client.ErrStale, after which the queue has to be listed again.
-func (v *listing) placeOf(c *contender) (place, error) { return v.placeAmong(v.Nodes(), c) }
-
-// placeAmong is placeOf by those of the listed nodes that count.
+// placeAmong returns where c stands by those of the listed nodes that count. Its errors end the
+// place in the queue, but for client.ErrStale, after which the queue has to be listed again.
 func (v *listing) placeAmong(nodes []recipe.Node, c *contender) (place, error) {
 	p := place{link: v.Link}
 	if v.Link.ID != c.incarnation.id {

@@ -41,7 +41,7 @@ func TestAListSaysWhereAContenderStandsOrWhetherToAskForAnother(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			view := listingOf(c.names...)
 			view.Link.ID, view.along = c.session, c.early
-			at, err := view.placeOf(contenderOf("/lock/"+ours, 2))
+			at, err := view.placeAmong(view.Nodes(), contenderOf("/lock/"+ours, 2))
 			require.ErrorIs(t, err, c.err)
 			require.Equal(t, c.ahead, at.Ahead)
 			require.Same(t, view.Link, at.link)

@@ -183,7 +183,7 @@ func (q *Queue) confirmTaken(ctx context.Context, names []string) error {
 	c := q.session.client
 	line := recipe.Queue(names)
 	first := line[slices.IndexFunc(line, func(n recipe.Waiting) bool { return n.BlocksNewcomer(q.kind) })].Name
-	if q.session.isOurs(first) || !c.DueToConfirm(q.dir) {
+	if _, ours := q.session.ids.of(first); ours || !c.DueToConfirm(q.dir) {
 		return ErrLocked
 	}
 	node := recipe.Join(q.dir, first)

@@ -121,7 +121,7 @@ func (s *Semaphore) take(
 		if err := s.awaitRoom(ctx, turn, n, above, wait); err != nil {
 			return client.Permanent(err)
 		}
-		if h, err = s.create(ctx, turn, n, above); turn.Err() != nil {
+		if h, err = s.permits.convert(ctx, turn, entry{nodes: n, kind: recipe.Permit, above: *above}); turn.Err() != nil {
 			return client.Permanent(err)
 		}
 		if client.Answers(err, zk.ErrNoNode) {
@@ -266,12 +266,6 @@ func (s *Semaphore) agree(ctx context.Context, turn *Hold, said client.Content, 
 		_ = turn.contender.prove(ctx) // it is the turn's node that is gone, or the leases' one
 	}
 	return err
-}
-
-// create makes n permits in one transaction, if turn is still held, and the leases' node if that is
-// missing.
-func (s *Semaphore) create(ctx context.Context, turn *Hold, n int, above *client.Parents) (*Hold, error) {
-	return s.permits.convert(ctx, turn, entry{nodes: n, kind: recipe.Permit, above: *above})
 }
 
 // says returns what the leases' node says of the size.

@@ -80,7 +80,11 @@ func (s *Session) Drain() <-chan struct{} {
 	s.refuse()
 	for _, c := range s.live {
 		if c.isNew() && c.state <= waiting {
-			c.loseUnheld()
+			known := c.state == waiting
+			c.lose(client.ErrClosed)
+			if known { // and if a handoff keeps the place, no call would delete the node
+				c.leaveUnusedLocked()
+			}
 		}
 	}
 	for _, c := range s.live { // behind which nobody waits any more
@@ -95,16 +99,6 @@ func (s *Session) Drain() <-chan struct{} {
 // isNew reports whether c's caller has nothing of its lock yet. One that goes on from writing to
 // reading has.
 func (c *contender) isNew() bool { return c.queues || c.queue.ofSemaphore() }
-
-// loseUnheld ends c, which has no hold. Its node, if that is known, is deleted at once: if a handoff
-// keeps the place, no call would delete it. s.mu is held.
-func (c *contender) loseUnheld() {
-	known := c.state == waiting
-	c.lose(client.ErrClosed)
-	if known {
-		c.leaveUnusedLocked()
-	}
-}
 
 // checkDrained closes drained if all that was held has been given back. s.mu is held.
 func (s *Session) checkDrained() {
@@ -155,14 +149,6 @@ func (s *Session) loseAll(cause error) {
 func (s *Session) ours(name string) (c *contender, isOurs bool) {
 	id, isOurs := s.ids.of(name)
 	return s.live[id], isOurs
-}
-
-// isOurs is ours without the contender, and takes the mutex itself.
-func (s *Session) isOurs(name string) bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	_, isOurs := s.ours(name)
-	return isOurs
 }
 
 // contenderAt returns the live contender whose node path is. s.mu is held.
