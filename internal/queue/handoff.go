@@ -77,7 +77,7 @@ func (t *handoff) Acquire(ctx context.Context, call Call) (*Hold, error) {
 	case m.hold == nil:
 		return t.fetch(ctx, call, t.queue.Acquire)
 	case !m.hold.Valid():
-		m.hold.release(nil)
+		m.hold.release(nil, false)
 		return t.Acquire(ctx, call)
 	}
 	acquired(call, m.hold)
@@ -114,7 +114,7 @@ func (t *handoff) leave(m *member, place *list.Element) (queued bool) {
 	}
 	s.mu.Unlock()
 	if m.hold != nil {
-		m.hold.release(nil)
+		m.hold.release(nil, false)
 	}
 	return queued
 }

@@ -79,7 +79,7 @@ func (c timed) Err() error {
 
 // The one whose turn it is may have both before it goes on.
 func TestAMemberWhoseTimeIsUpAsItsTurnComesIsToldSoAndTheNextHasTheTurn(t *testing.T) {
-	handOn := func(h *Hold) { _, _ = h.release(nil) }
+	handOn := func(h *Hold) { _, _ = h.release(nil, false) }
 	lose := func(h *Hold) { h.contender.losesItsNode() }
 	for name, c := range map[string]struct {
 		turn  func(*Hold)
@@ -237,7 +237,7 @@ func TestALockThatIsHandedToAMemberThatGivesUpGoesToTheNextOneAndElseAtOnce(t *t
 			s.mu.Lock()
 			close(ctx.up)
 			s.mu.Unlock()
-			_, err := h.release(nil)
+			_, err := h.release(nil, false)
 			require.NoError(t, err)
 			require.Error(t, (<-first).err)
 			if next {
@@ -486,7 +486,7 @@ func TestATryAsksNoServerWhileItsHandoffHasTheLockOrFetchesIt(t *testing.T) {
 			next := ask(t.Context(), l.Acquire)
 			server.Freeze()
 			h.Token()
-			_, _ = h.release(nil)
+			_, _ = h.release(nil, false)
 			synctest.Wait()
 			return next
 		},
@@ -539,11 +539,11 @@ func TestAHandoffThatIsNotAloneSharesATurnUpToItsLimit(t *testing.T) {
 				members = append(members, ask(t.Context(), l.Acquire))
 			}
 			for range c.ours {
-				_, _ = h.release(nil)
+				_, _ = h.release(nil, false)
 				h = granted(t, members[0])
 				members = members[1:]
 			}
-			_, _ = h.release(nil)
+			_, _ = h.release(nil, false)
 			require.NoError(t, granted(t, elsewhere).Release(t.Context(), nil))
 			for _, m := range members {
 				require.NoError(t, granted(t, m).Release(t.Context(), nil))
@@ -560,7 +560,7 @@ func TestAHandoffThatIsAloneSharesItsTurnWithoutALimit(t *testing.T) {
 		var before map[zktest.Op]int
 		for i := range 10 {
 			next := ask(t.Context(), l.Acquire)
-			_, _ = h.release(nil)
+			_, _ = h.release(nil, false)
 			h = granted(t, next)
 			require.Equal(t, node, h.Node())
 			if i == 0 { // by now the queue is watched
@@ -598,7 +598,7 @@ func TestAHandoffSharesNoTurnBeyondItsLimitUntilTheQueueTellsThatNobodyHasCome(t
 			}
 			beside, member := ask(t.Context(), lockAt(comes, "/lock").Acquire), ask(t.Context(), l.Acquire)
 			time.Sleep(c.told)
-			_, _ = h.release(nil)
+			_, _ = h.release(nil, false)
 			select {
 			case o := <-beside:
 				require.NoError(t, o.err)
@@ -614,15 +614,15 @@ func TestAHandoffSharesNoTurnBeyondItsLimitUntilTheQueueTellsThatNobodyHasCome(t
 func TestACallIsToldOfALockThatItGetsByANodeThatIsThere(t *testing.T) {
 	for name, get := range map[string]func(l *handoff, h *Hold, call Call) (*Hold, error){
 		"a call, the node was kept": func(l *handoff, h *Hold, call Call) (*Hold, error) {
-			_, _ = h.release(nil)
+			_, _ = h.release(nil, false)
 			return l.Acquire(context.Background(), call)
 		},
 		"a try, the node was kept": func(l *handoff, h *Hold, call Call) (*Hold, error) {
-			_, _ = h.release(nil)
+			_, _ = h.release(nil, false)
 			return l.Try(context.Background(), call)
 		},
 		"a call that has waited": func(l *handoff, h *Hold, call Call) (*Hold, error) {
-			time.AfterFunc(time.Second, func() { _, _ = h.release(nil) })
+			time.AfterFunc(time.Second, func() { _, _ = h.release(nil, false) })
 			return l.Acquire(context.Background(), call)
 		},
 	} {

@@ -185,7 +185,7 @@ func (h *Hold) History() History { return h.history }
 // ends. Of a hold that was lost it returns what Err does.
 func (h *Hold) Release(ctx context.Context, then func()) error {
 	h.Valid() // the machine may have slept, and no timer have run since
-	r, err := h.release(then)
+	r, err := h.release(then, false)
 	if r == nil {
 		return err
 	}
@@ -204,9 +204,10 @@ func (h *Hold) Release(ctx context.Context, then func()) error {
 // in this order and under the mutex that grants: nobody is to see the next hold, or what the
 // owner had besides this one, while this one lives. The deletion is nil if there is none to
 // wait for: the hold was lost, or ended with its session, or its node went on to another owner,
-// or stays for the queue's minimum.
-func (h *Hold) release(then func()) (*deletion, error) {
-	r, first := h.endAndLeave(then)
+// or stays for the queue's minimum. If nobody has come to use the lock the node need not stay: neither
+// for that nor for a handoff.
+func (h *Hold) release(then func(), unused bool) (*deletion, error) {
+	r, first := h.endAndLeave(then, unused)
 	if h.IsLost() {
 		return nil, h.Err()
 	}
@@ -219,27 +220,18 @@ func (h *Hold) release(then func()) (*deletion, error) {
 // ReleaseUnused gives back a hold that nobody has come to use: it ends the hold, calls then unless that
 // is nil, and has the node deleted, in this order. It waits for nothing.
 func (h *Hold) ReleaseUnused(then func()) {
-	h.markUnused()
-	h.release(then)
-}
-
-// markUnused says that nobody has come to use the lock, so that its node need not stay: neither for
-// the queue's minimum nor for a handoff.
-func (h *Hold) markUnused() {
-	s := h.contender.queue.session
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if h.contender.hold == h { // and nobody else has its node by now
-		h.contender.unused = true
-	}
+	h.release(then, true)
 }
 
 // endAndLeave is what release does under the mutex.
-func (h *Hold) endAndLeave(then func()) (r *deletion, first bool) {
+func (h *Hold) endAndLeave(then func(), unused bool) (r *deletion, first bool) {
 	c := h.contender
 	s := c.queue.session
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if unused && c.hold == h { // and nobody else has its node by now
+		c.unused = true
+	}
 	first = h.end(released)
 	if then != nil {
 		then()
@@ -259,7 +251,18 @@ func (h *Hold) endAndLeave(then func()) (r *deletion, first bool) {
 // when ctx ends; at once if the delete has to wait for a connection, or may wait since the lock
 // went on within the session. It calls then as release does.
 func (h *Hold) SendRelease(ctx context.Context, then func()) {
-	r, _ := h.release(then)
+	r, _ := h.release(then, false)
+	r.awaitWritten(ctx)
+}
+
+// SendReleaseUnused is SendRelease of a lock that nobody has come to use.
+func (h *Hold) SendReleaseUnused(ctx context.Context, then func()) {
+	r, _ := h.release(then, true)
+	r.awaitWritten(ctx)
+}
+
+// awaitWritten waits for what SendRelease waits for; r is nil if there is nothing.
+func (r *deletion) awaitWritten(ctx context.Context) {
 	if r == nil {
 		return
 	}
@@ -271,12 +274,6 @@ func (h *Hold) SendRelease(ctx context.Context, then func()) {
 	case <-sent.Written():
 	case <-ctx.Done():
 	}
-}
-
-// SendReleaseUnused is SendRelease of a lock that nobody has come to use.
-func (h *Hold) SendReleaseUnused(ctx context.Context, then func()) {
-	h.markUnused()
-	h.SendRelease(ctx, then)
 }
 
 // StartMinimum counts the queue's minimum and limit from now on, for a call that has waited for

@@ -187,7 +187,7 @@ func TestALockThatSomebodyHasAskedForGoesWithItsOwner(t *testing.T) {
 		revoke(h)
 		require.NoError(t, h.Err(), "its owner gives it back")
 		next := ask(t.Context(), l.Acquire)
-		_, _ = h.release(nil)
+		_, _ = h.release(nil, false)
 		last := granted(t, next)
 		require.NotEqual(t, h.Node(), last.Node())
 		revoke(last)
@@ -348,7 +348,7 @@ func TestAQueueIsWatchedOnceAndOnlyForANodeThatGoesOn(t *testing.T) {
 		h := lock(t, l)
 		for range 3 {
 			next := ask(t.Context(), l.Acquire)
-			_, _ = h.release(nil)
+			_, _ = h.release(nil, false)
 			h = granted(t, next)
 			require.Equal(t, 1, running("watchQueue"))
 		}

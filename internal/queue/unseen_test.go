@@ -30,7 +30,7 @@ func TestWhoHasComeWhileThereWasNoConnectionIsNotPassedOnceThereIsOne(t *testing
 			h := lock(t, l)
 			for range 2 * limit {
 				next := ask(t.Context(), l.Acquire)
-				_, _ = h.release(nil)
+				_, _ = h.release(nil, false)
 				h = granted(t, next)
 			}
 			return h
@@ -52,7 +52,7 @@ func TestWhoHasComeWhileThereWasNoConnectionIsNotPassedOnceThereIsOne(t *testing
 			require.True(t, s.client.Current() != nil && s.leaseLeft() > 0)
 			ours := ask(t.Context(), l.Acquire)
 			if h != nil {
-				_, _ = h.release(nil)
+				_, _ = h.release(nil, false)
 			}
 			synctest.Wait()
 			require.Empty(t, ours, "who came while there was no connection was first, and is passed")

@@ -545,7 +545,7 @@ var ofTheLibrary = []judged{
 		{"internal/wire/dial.go", "max(d.Hosts.Len(), 1)", "d.Hosts.Len()"},
 	}}, "internal/wire.TestAServerIsAskedThoughItsProviderCountsNone"},
 	{mutant{"a hold that was given back and is not used ends the next one's grace", []edit{
-		{"internal/queue/hold.go", "if h.contender.hold == h {", "if h.contender != nil {"},
+		{"internal/queue/hold.go", "if unused && c.hold == h {", "if unused {"},
 	}}, "test/lock.TestAMultiLockerThatGivesBackWhatWasReleasedEndsNobodyElsesGrace"},
 	{mutant{"the grace of a hold that the context carries is waited for", []edit{
 		{"internal/queue/hold.go", "(h.IsHeld() || h.hasGrace())", "h.IsHeld()"},
