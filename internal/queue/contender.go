@@ -171,15 +171,22 @@ func (c *contender) whyGone() error {
 	return c.cause
 }
 
-// leaveWhenCreated has c leave as soon as it is known what its create has come to.
-func (c *contender) leaveWhenCreated() {
-	c.queue.session.mu.Lock()
-	defer c.queue.session.mu.Unlock()
+// leaveWhenCreated has c, whose call has ended, leave as soon as it is known what its create has come
+// to, which created waits for.
+func (c *contender) leaveWhenCreated(created func() error) {
+	s := c.queue.session
+	s.mu.Lock()
 	if c.node == "" {
 		c.become(abandoned)
 	} else {
 		c.leaveUnusedLocked()
 	}
+	s.mu.Unlock()
+	s.client.CleanUp(func() {
+		if created() == nil {
+			<-c.leaveUnused().done.Done()
+		}
+	})
 }
 
 // leaveUnused leaves a place that its call has come to nothing with: the node is deleted in the

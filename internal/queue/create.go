@@ -100,12 +100,9 @@ func (q *Queue) create(ctx context.Context, inc *incarnation, e entry) (*contend
 	select {
 	case <-last.Done():
 	case <-done:
-		c.leaveWhenCreated()
-		s.client.CleanUp(func() {
+		c.leaveWhenCreated(func() error {
 			<-last.Done()
-			if a.settle(s.client.Context(), s.client.Context().Done()) == nil {
-				<-c.leaveUnused().done.Done()
-			}
+			return a.settle(s.client.Context(), s.client.Context().Done())
 		})
 		return nil, nil, client.Ended(ctx)
 	}
@@ -163,12 +160,9 @@ func (a *arrival) settle(ctx context.Context, done <-chan struct{}) error {
 	case <-search.Done():
 		return search.Err()
 	case <-done:
-		c.leaveWhenCreated()
-		s.client.CleanUp(func() {
+		c.leaveWhenCreated(func() error {
 			<-search.Done()
-			if search.Err() == nil {
-				<-c.leaveUnused().done.Done()
-			}
+			return search.Err()
 		})
 		return client.Ended(ctx)
 	}

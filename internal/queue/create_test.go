@@ -313,7 +313,7 @@ func TestACallThatEndsAsItsCreateIsAnsweredHasLeft(t *testing.T) {
 		q := lockAt(s, "/lock")
 		c, _, err := q.create(t.Context(), inc, q.lockNode())
 		require.NoError(t, err)
-		c.leaveWhenCreated()
+		c.leaveWhenCreated(func() error { return nil })
 		require.Empty(t, s.wanted([]string{recipe.Base(c.node)}))
 		<-c.leaveUnused().done.Done()
 		require.Empty(t, server.Children("/lock"))

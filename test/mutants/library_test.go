@@ -669,9 +669,8 @@ var ofTheLibrary = []judged{
 	}}, "TestAHoldThatBeganWithoutAConnectionIsToldOfTheLossOfTheNext"},
 	{mutant{"a context is asked while its create is on its way", []edit{
 		{"internal/queue/create.go", `case <-done:
-		c.leaveWhenCreated()
-		s.client.CleanUp(func() {
-			<-last.Done`, "case <-ctx.Done():\n\t\ts.client.CleanUp(func() {\n\t\t\t<-last.Done"},
+		c.leaveWhenCreated(func() error {
+			<-last.Done`, "case <-ctx.Done():\n\t\tc.leaveWhenCreated(func() error {\n\t\t\t<-last.Done"},
 	}}, "TestAContextThatPanicsCostsNobodyTheLock"},
 	{mutant{"a context that panics keeps a turn at the permits", []edit{
 		{"internal/queue/semaphore.go", "\tdefer func() {\n\t\tturn.SendRelease(ctx, nil)\n\t\treleased = true\n\t}()\n", "\treleased = true\n\tdefer func() {\n\t\tif h != nil || err != nil {\n\t\t\tturn.SendRelease(ctx, nil)\n\t\t}\n\t}()\n"},
@@ -958,7 +957,7 @@ var ofTheLibrary = []judged{
 		{"internal/queue/create.go", "case errors.Is(err, errNotThere):\n\t\t\treturn client.Permanent(err)", "case errors.Is(err, errNotThere):\n\t\t\treturn client.Permanent(client.Final(\"there is no node\"))"},
 	}}, "test/sim.TestF03ACreateThatWasNeverSentLeavesOneNode"},
 	{mutant{"the node of a call that has ended during its create stays", []edit{
-		{"internal/queue/create.go", "a.settle(s.client.Context(), s.client.Context().Done()) == nil {", "a.settle(s.client.Context(), s.client.Context().Done()) == nil && false {"},
+		{"internal/queue/create.go", "return a.settle(s.client.Context(), s.client.Context().Done())", "_ = a.settle(s.client.Context(), s.client.Context().Done())\n\t\t\treturn errNotThere"},
 	}}, "test/sim.TestF08ACallWhoseCtxEndsReturnsAtOnceAndLeavesNoNode"},
 	{mutant{"a node that no call knows of stays", []edit{
 		{"internal/queue/deletion.go", "ours && s.live[id] == nil {", "false && ours && s.live[id] == nil {"},
