@@ -169,20 +169,21 @@ func (s *Session) proveProtected() error {
 		return nil
 	}
 	due = client.Batches(s.client, due, func(c *contender) int { return len(c.node) })[0]
-	return s.prove(s.client.Context(), due, s.proofLimit)
+	_, left := s.left()
+	return s.prove(s.client.Context(), due, s.lease.Patience(left))
 }
 
 // prove sends a write that changes nothing: checks of the contenders' nodes, which the leader
 // answers and a majority commits. A node that is missing, or that an ACL hides, ends its
-// contender; the session is proved all the same. A server that leaves it unanswered hangs: its
-// connection is cut, so that another one can be found while the lease lasts, which the client
-// itself would try much later. A proof ends with its connection.
-func (s *Session) prove(ctx context.Context, contenders []*contender, limit func() time.Duration) error {
+// contender; the session is proved all the same. A server that leaves it unanswered for as long as
+// limit hangs: its connection is cut, so that another one can be found while the lease lasts, which
+// the client itself would try much later. A proof ends with its connection.
+func (s *Session) prove(ctx context.Context, contenders []*contender, limit time.Duration) error {
 	p := s.beginProof()
 	if p.link == nil {
 		return zk.ErrConnectionClosed
 	}
-	patience := time.AfterFunc(limit(), func() { s.cut(p) })
+	patience := time.AfterFunc(limit, func() { s.cut(p) })
 	var results []wire.Result
 	var err error
 	proving := wire.NewTransaction(checks(contenders)...).Then(func(proving *wire.Request) {
@@ -219,16 +220,6 @@ func checks(contenders []*contender) []wire.Op {
 	}
 	return ops
 }
-
-// proofLimit returns how long a proof may take until its server is given up.
-func (s *Session) proofLimit() time.Duration {
-	_, left := s.left()
-	return s.lease.Patience(left)
-}
-
-// ownLimit is proofLimit of a proof for a contender alone. What is protected is kept by proofs of its
-// own, and one that is under way may make the lease longer before this one is answered.
-func (s *Session) ownLimit() time.Duration { return s.lease.Patience(0) }
 
 // checked takes what checks of the contenders' nodes have found, up to the first that is missing: there
 // a server stops. It ends those whose nodes it did not find, or may not see, and reports whether there
@@ -314,13 +305,15 @@ func (c *contender) beginLease(ctx context.Context) error {
 	return c.prove(ctx)
 }
 
-// prove proves c alone, as soon as its session has a connection.
+// prove proves c alone, as soon as its session has a connection. It has time, whatever the lease has
+// left: what is protected is kept by proofs of its own, and one that is under way may make the lease
+// longer before this one is answered.
 func (c *contender) prove(ctx context.Context) error {
 	s := c.queue.session
 	if _, err := s.client.Await(ctx, c.incarnation.id); err != nil {
 		return err
 	}
-	return s.prove(ctx, []*contender{c}, s.ownLimit)
+	return s.prove(ctx, []*contender{c}, s.lease.Patience(0))
 }
 
 // lasts reports whether the lease runs for inc, for long enough, and goes on. s.mu is held.

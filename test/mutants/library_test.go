@@ -602,7 +602,7 @@ var ofTheLibrary = []judged{
 		{"internal/lease/lease.go", "slowPart  = 1.0 / 12", "slowPart  = 1.0 / 16"},
 	}}, "TestALockIsHadAndKeptWhileAnswersTakeA12thOfTheTimeoutAtMost"},
 	{mutant{"a server is given up though it answers one of two proofs", []edit{
-		{"internal/queue/keeper.go", "{c}, s.ownLimit)", "{c}, s.proofLimit)"},
+		{"internal/queue/keeper.go", "{c}, s.lease.Patience(0))", "{c}, s.lease.Patience(func() time.Duration { _, left := s.left(); return left }()))"},
 	}}, "TestAHoldIsKeptThoughOthersAreAskedForWhileItsProofsAreUnderWay"},
 	{mutant{"a lease lasts if it runs until the next proof", []edit{
 		{"internal/lease/touches.go", "l.inTime(min(l.Left(now)-l.interval(now), byTouch))", "l.Left(now)-l.interval(now)+0*byTouch > 0"},
@@ -975,7 +975,7 @@ var ofTheLibrary = []judged{
 		{"internal/recipe/order.go", "at.Ahead++", "at.Ahead = 1"},
 	}}, "test/sim.TestF16AWaiterThatDiesLetsNobodyPastTheHolder"},
 	{mutant{"a server that leaves a proof unanswered keeps its connection", []edit{
-		{"internal/queue/keeper.go", "time.AfterFunc(limit(), func() { s.cut(p) })", "time.AfterFunc(time.Hour, p.link.CutOff)"},
+		{"internal/queue/keeper.go", "time.AfterFunc(limit, func() { s.cut(p) })", "time.AfterFunc(time.Hour, p.link.CutOff)"},
 	}}, "test/sim.TestF19AHungServerCostsNoHoldWhileAnotherAnswers"},
 	{mutant{"the end of a session is not taken from the answer to a connect request", []edit{
 		{"internal/queue/incarnation.go", "if l.ID != s.id {", "if l.ID != s.id && l.ID != 0 {"},
