@@ -68,11 +68,11 @@ type contender struct {
 // so that every list knows its node. The paths of its nodes begin with stem.
 func (q *Queue) newContender(inc *incarnation, e entry) (c *contender, stem string) {
 	s := q.session
-	stem, id := s.ids.next(q.dir, e.kind)
+	stem, id := s.ids.next(q.dir, q.kind)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	c = s.register(q, inc, id)
-	if c.queues, c.many = e.queues, e.nodes; e.beside != nil {
+	if c.queues, c.many = e.queues(), e.nodes; e.beside != nil {
 		c.token = e.beside.token // writers that queue already have nodes older than this one, and are to have the larger tokens
 	}
 	c.countIn()

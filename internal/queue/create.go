@@ -15,18 +15,15 @@ import (
 
 // entry is what a contender asks for: its nodes.
 type entry struct {
-	queues bool           // it makes a place in the queue, which a list has to show
 	nodes  int            // how many it creates
-	kind   recipe.Kind    // that their names say
 	above  client.Parents // of the nodes
 	beside *contender     // whose sequence and token they get; nil: their own
 	check  wire.Op        // that the creates depend on, and that is not first: any other check of the node may be there
 }
 
-// sequential is the entry of a lock node, whose sequence the server completes.
-func (q *Queue) sequential(above client.Parents) entry {
-	return entry{queues: true, nodes: 1, kind: q.kind, above: above}
-}
+// queues reports whether e makes a place in the queue, which a list has to show. Else it depends on what
+// its owner has already.
+func (e entry) queues() bool { return e.check.Code == 0 }
 
 // parents are those of the queue's nodes.
 func (q *Queue) parents() *client.Parents {
@@ -51,7 +48,7 @@ func (a *arrival) request(e entry, stem string) error {
 	if e.beside != nil {
 		node.Path, node.Flags = recipe.Sequential(stem, e.beside.sequence), zk.FlagEphemeral
 	}
-	if e.check.Code == 0 {
+	if e.queues() {
 		return a.above.Request(&a.created, q.options.Says, node)
 	}
 	return a.above.Request(&a.created, q.options.Says, append(slices.Repeat([]wire.Op{node}, e.nodes), e.check)...)

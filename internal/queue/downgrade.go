@@ -4,7 +4,6 @@ import (
 	"context"
 
 	"github.com/zklock/zklock/internal/client"
-	"github.com/zklock/zklock/internal/recipe"
 )
 
 // Downgrade takes the lock for reading while it is held for writing by w, whose release then
@@ -20,7 +19,7 @@ func (q *Queue) Downgrade(ctx context.Context, w *Hold, call Call) (*Hold, error
 		if err := q.session.client.MakeRoom(ctx); err != nil {
 			return err
 		}
-		h, err = q.convert(ctx, w, entry{nodes: 1, kind: recipe.Read, above: *q.parents(), beside: w.contender})
+		h, err = q.convert(ctx, w, entry{nodes: 1, above: *q.parents(), beside: w.contender})
 		return err // after zk.ErrNoNode the writer's loss is about to be known
 	})
 	if err == nil {

@@ -235,7 +235,7 @@ func (q *Queue) enterOnce(ctx context.Context, above *client.Parents) (*contende
 		return nil, nil, err
 	}
 	for {
-		c, view, err := q.create(ctx, inc, q.sequential(*above))
+		c, view, err := q.create(ctx, inc, entry{nodes: 1, above: *above})
 		if !above.Learn(err) {
 			return c, view, err
 		}

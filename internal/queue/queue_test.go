@@ -76,7 +76,7 @@ func defaults() Options {
 func lockAt(s *Session, path string) *Queue { return New(s, path, recipe.Exclusive, defaults()) }
 
 // lockNode is the entry of a lock node whose parent is there.
-func (q *Queue) lockNode() entry { return q.sequential(*q.parents()) }
+func (q *Queue) lockNode() entry { return entry{nodes: 1, above: *q.parents()} }
 
 // within returns a context that ends after d.
 func within(t *testing.T, d time.Duration) context.Context {

@@ -29,7 +29,7 @@ const errSizes = client.Final("the sizes differ")
 // NewSemaphore returns the semaphore of that size on path. Of the turns nothing is told, and
 // they last no longer than it takes.
 func NewSemaphore(s *Session, path string, size int, o Options) *Semaphore {
-	permits := New(s, path, recipe.Exclusive, o)
+	permits := New(s, path, recipe.Permit, o)
 	permits.dir = recipe.Join(path, recipe.Permits)
 	o.NewHistory, o.MinHold, o.MaxHold, o.LossGrace = nil, 0, 0, 0
 	turns := New(s, path, recipe.Exclusive, o)
@@ -121,7 +121,7 @@ func (s *Semaphore) take(
 		if err := s.awaitRoom(ctx, turn, n, above, wait); err != nil {
 			return client.Permanent(err)
 		}
-		if h, err = s.permits.convert(ctx, turn, entry{nodes: n, kind: recipe.Permit, above: *above}); turn.Err() != nil {
+		if h, err = s.permits.convert(ctx, turn, entry{nodes: n, above: *above}); turn.Err() != nil {
 			return client.Permanent(err)
 		}
 		if client.Answers(err, zk.ErrNoNode) {

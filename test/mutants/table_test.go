@@ -259,7 +259,7 @@ var all = []mutant{
 		{"rwlocker.go", "outermost && r != nil {", "r != nil {"},
 	}},
 	{"a downgrade goes on without its writer's node", []edit{
-		{"internal/queue/create.go", "if e.check.Code == 0 {", "if e.beside != nil || e.check.Code == 0 {"},
+		{"internal/queue/create.go", "if e.queues() {", "if e.beside != nil || e.queues() {"},
 	}},
 	{"permits are taken when the turn is over", []edit{
 		{"internal/queue/create.go", "append(slices.Repeat([]wire.Op{node}, e.nodes), e.check)...)", "slices.Repeat([]wire.Op{node}, e.nodes)...)"},
