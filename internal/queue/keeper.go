@@ -68,7 +68,7 @@ func (s *Session) protect(c *contender, now clock.Instant) {
 func (s *Session) look(now clock.Instant) {
 	s.stopLooking() // the timer was set again if its run had to wait
 	switch {
-	case s.protected.length == 0 || s.incarnation == nil:
+	case s.protected.length == 0:
 	case s.lease.RunsAt(now):
 		s.lookLater(now)
 	default:
@@ -326,7 +326,7 @@ func (s *Session) left() (timeout, left time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	timeout = s.lease.Timeout()
-	if s.protected.length > 0 && s.incarnation != nil {
+	if s.protected.length > 0 {
 		left = s.lease.Left(s.client.Clock.Now())
 	}
 	if left < lease.TooLate(timeout) {

@@ -79,7 +79,7 @@ func (c *contender) place(ctx context.Context, view *listing) (place, error) {
 		case err == nil && p.Foreign:
 			p, err = c.pastForeign(ctx, view)
 		}
-		c.alone = err == nil && !view.part && !c.queue.othersAmong(view.Names, recipe.Base(c.node))
+		c.alone = !view.part && !c.queue.othersAmong(view.Names, recipe.Base(c.node))
 		if err == nil {
 			err = c.queue.mixed(ctx, view.Names)
 		}

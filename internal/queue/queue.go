@@ -83,9 +83,7 @@ func (q *Queue) Acquire(ctx context.Context, call Call) (*Hold, error) {
 	var h *Hold
 	var left *deletion // of the last place
 	err := q.session.client.Retry(ctx, func() (err error) {
-		if h, left, err = q.stand(ctx, call, (*contender).wait); left == nil {
-			return client.Permanent(err)
-		}
+		h, left, err = q.stand(ctx, call, (*contender).wait)
 		return err
 	})
 	switch {
