@@ -232,7 +232,7 @@ func (c *contender) linger() bool {
 		return false
 	}
 	c.retire()
-	c.rest = time.AfterFunc(left, c.leaveByTimer)
+	c.rest = c.queue.session.after(left, func() { c.leaveLocked() }) // which lingers on if the timer is ahead of the clock
 	return true
 }
 
@@ -273,13 +273,6 @@ func (c *contender) lingerLess() {
 	if c.state == lingering {
 		c.leaveLocked()
 	}
-}
-
-// leaveByTimer ends the lingering, unless the timer is ahead of the clock.
-func (c *contender) leaveByTimer() {
-	c.queue.session.mu.Lock()
-	defer c.queue.session.mu.Unlock()
-	c.leaveLocked()
 }
 
 // grant turns the place at the head of the queue, which seen has shown, into a hold, unless the

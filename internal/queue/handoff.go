@@ -249,24 +249,23 @@ func (t *handoff) passOn(c *contender) bool {
 	case t.retention > 0 && t.seesNobody(c):
 		t.idle = c.queue.session.client.Clock.Now()
 		if t.expiry == nil {
-			t.expiry = time.AfterFunc(t.retention, t.endRetention)
+			t.expiry = c.queue.session.after(t.retention, t.endRetention)
 		}
 		return true
 	}
 	return false
 }
 
-// endRetention gives up the node if it was kept for long enough, whichever its timer was set for.
+// endRetention gives up the node if it was kept for long enough, whichever its timer was set for. s.mu
+// is held.
 func (t *handoff) endRetention() {
-	s := t.queue.session
-	s.mu.Lock()
-	defer s.mu.Unlock()
 	t.expiry = nil
 	if t.idle.IsZero() {
 		return
 	}
+	s := t.queue.session
 	if left := t.retention - s.client.Clock.Now().Least(t.idle); left > 0 {
-		t.expiry = time.AfterFunc(left, t.endRetention)
+		t.expiry = s.after(left, t.endRetention)
 	} else {
 		t.node.leaveLocked()
 	}

@@ -78,17 +78,10 @@ func (s *Session) look(now clock.Instant) {
 
 // lookLater looks at the lease again in time. s.mu is held.
 func (s *Session) lookLater(now clock.Instant) {
-	s.expiry = time.AfterFunc(s.lease.NextLook(now), s.lookByTimer)
+	s.expiry = s.after(s.lease.NextLook(now), func() { s.look(s.client.Clock.Now()) })
 }
 
-// lookByTimer is look for the timer.
-func (s *Session) lookByTimer() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.look(s.client.Clock.Now())
-}
-
-// stopLooking stops the timer that runs lookByTimer. s.mu is held.
+// stopLooking undoes lookLater. s.mu is held.
 func (s *Session) stopLooking() {
 	if s.expiry != nil {
 		s.expiry.Stop()

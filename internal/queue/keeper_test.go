@@ -30,7 +30,7 @@ func TestTheLeaseIsLookedAtByOneTimer(t *testing.T) {
 		before := looking()
 		take(t, lockAt(s, "/other"))
 		require.Same(t, before, looking())
-		s.lookByTimer()
+		s.looks()
 		require.True(t, looking() == before || !before.Stop(), "two timers look at the lease")
 	})
 }
@@ -103,7 +103,7 @@ func TestALookAtTheLeaseEndsNothingThatItDoesNotCover(t *testing.T) {
 		defer unheard.Release()
 		server.ExpireSession(s.client.ID())
 		<-unheard.Struck()
-		require.NotPanics(t, s.lookByTimer)
+		require.NotPanics(t, s.looks)
 	})
 }
 

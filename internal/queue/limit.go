@@ -24,7 +24,7 @@ func (h *Hold) startLimit() {
 		return
 	}
 	h.stopLimit()
-	h.limit = &limit{h.Client().Clock.Now(), time.AfterFunc(most, h.reachLimit)}
+	h.limit = &limit{h.Client().Clock.Now(), h.contender.queue.session.after(most, h.reachLimit)}
 }
 
 // stopLimit has it count no more. The session's mu is held.
@@ -35,14 +35,12 @@ func (h *Hold) stopLimit() {
 	}
 }
 
-// reachLimit is run by the timer.
+// reachLimit is run by the timer. The session's mu is held.
 func (h *Hold) reachLimit() {
-	s := h.contender.queue.session
-	s.mu.Lock()
-	defer s.mu.Unlock()
 	if h.limit == nil {
 		return
 	}
+	s := h.contender.queue.session
 	left := h.toLimit(s.client.Clock.Now())
 	if left <= 0 {
 		h.contender.lose(errHeldTooLong)

@@ -528,7 +528,7 @@ func TestAPlaceThatIsLostJustBeforeItsGrantTakesNoHoldOfTheNextLeaseWithIt(t *te
 		var other *Hold
 		h, err := lockAt(s, "/lock").Acquire(thoughtful{t.Context(), atTheGrant(s, "/lock", func() {
 			c.Step(reconnectTimeout) // the machine slept
-			s.lookByTimer()
+			s.looks()
 			other = take(t, lockAt(s, "/other"))
 		})}, nil)
 		require.NoError(t, err)

@@ -55,6 +55,13 @@ func (s *Session) leaseLeft() time.Duration {
 	return s.lease.Left(s.client.Clock.Now())
 }
 
+// looks has s look at the lease now, as by its timer.
+func (s *Session) looks() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.look(s.client.Clock.Now())
+}
+
 // endLease has the lease be over.
 func (s *Session) endLease() { s.lease.Begin(s.lease.Timeout()) }
 

@@ -38,14 +38,12 @@ func (c *contender) watchSelfLater(ws *selfWatches) {
 	c.selfWatch = at
 	ws.due = append(ws.due, selfWatch{c, at})
 	if ws.timer == nil {
-		ws.timer = time.AfterFunc(ws.delay, func() { s.watchSelves(ws) })
+		ws.timer = s.after(ws.delay, func() { s.watchSelves(ws) })
 	}
 }
 
-// watchSelves watches those whose turn has come.
+// watchSelves watches those whose turn has come. s.mu is held.
 func (s *Session) watchSelves(ws *selfWatches) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
 	n, now := 0, time.Now()
 	for ; n < len(ws.due) && !ws.due[n].at.After(now); n++ {
 		c, at := ws.due[n].contender, ws.due[n].at

@@ -45,7 +45,7 @@ type Session struct {
 	lease     *lease.Lease
 	toldSlow  *wire.Link  // see tellSlow
 	proving   bool        // keepProving runs
-	expiry    *time.Timer // runs lookByTimer
+	expiry    *time.Timer // looks at the lease
 
 	selfWatches    selfWatches
 	listersWatches selfWatches // of who lists the queue when woken
@@ -130,6 +130,15 @@ func (s *Session) Close() (held []string) {
 	s.drained.Close()
 	slices.Sort(held)
 	return held
+}
+
+// after calls f when d is over, under the mutex.
+func (s *Session) after(d time.Duration, f func()) *time.Timer {
+	return time.AfterFunc(d, func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		f()
+	})
 }
 
 // loseAll ends whatever is held or waiting. Of many, the last is to be told in time too. Those of
