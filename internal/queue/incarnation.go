@@ -43,9 +43,9 @@ func (s *Session) await(ctx context.Context) (*incarnation, error) {
 	}
 }
 
-// connected takes the answer to a connect request: id 0 says that the session has expired. It
+// Connected takes the answer to a connect request: id 0 says that the session has expired. It
 // runs before the client gives anybody the connection.
-func (s *Session) connected(l *wire.Link, timeout time.Duration) {
+func (s *Session) Connected(l *wire.Link, timeout time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	// Some servers (ClickHouse Keeper) replace a session without saying that the old one has
@@ -87,8 +87,8 @@ func (s *Session) endIncarnation(cause error) {
 	s.loseAll(cause)
 }
 
-// disconnected takes the end of the connection.
-func (s *Session) disconnected(l *wire.Link) {
+// Disconnected takes the end of the connection.
+func (s *Session) Disconnected(l *wire.Link) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.link != l {

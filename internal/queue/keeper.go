@@ -162,7 +162,7 @@ func (s *Session) proveProtected() error {
 		return nil
 	}
 	due = client.Batches(s.client, due, func(c *contender) int { return len(c.node) })[0]
-	_, left := s.left()
+	_, left := s.Left()
 	return s.prove(s.client.Context(), due, s.lease.Patience(left))
 }
 
@@ -312,18 +312,4 @@ func (c *contender) prove(ctx context.Context) error {
 // lasts reports whether the lease runs for inc, for long enough, and goes on. s.mu is held.
 func (s *Session) lasts(inc *incarnation, now clock.Instant) bool {
 	return s.incarnation == inc && s.lease.Lasts(now)
-}
-
-// left is what the client is told as Left.
-func (s *Session) left() (timeout, left time.Duration) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	timeout = s.lease.Timeout()
-	if s.protected.length > 0 {
-		left = s.lease.Left(s.client.Clock.Now())
-	}
-	if left < lease.TooLate(timeout) {
-		left = 0
-	}
-	return timeout, left
 }

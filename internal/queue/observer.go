@@ -5,20 +5,31 @@ import (
 
 	"github.com/zklock/zklock/internal/client"
 	"github.com/zklock/zklock/internal/clock"
+	"github.com/zklock/zklock/internal/lease"
 	"github.com/zklock/zklock/internal/wire"
 )
 
-// observer is the session as its client tells it: see client.Observer.
-type observer Session
+// Session is a client.Observer. What it is told of a connection is in incarnation.go.
+var _ client.Observer = (*Session)(nil)
 
-func (o *observer) session() *Session { return (*Session)(o) }
-
-func (o *observer) Left() (timeout, left time.Duration) { return o.session().left() }
+// Left returns how much the lease has left if anything stands under it: 0 if that is too little to
+// be of use.
+func (s *Session) Left() (timeout, left time.Duration) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	timeout = s.lease.Timeout()
+	if s.protected.length > 0 {
+		left = s.lease.Left(s.client.Clock.Now())
+	}
+	if left < lease.TooLate(timeout) {
+		left = 0
+	}
+	return timeout, left
+}
 
 // Asks shortens the lease, as far as a server may shorten the session whose answer is never
 // heard.
-func (o *observer) Asks(at clock.Instant) {
-	s := o.session()
+func (s *Session) Asks(at clock.Instant) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.id == 0 {
@@ -28,38 +39,34 @@ func (o *observer) Asks(at clock.Instant) {
 	s.look(s.client.Clock.Now()) // the next looks are closer
 }
 
-func (o *observer) Connected(l *wire.Link, timeout time.Duration) { o.session().connected(l, timeout) }
+func (s *Session) Listed(l *wire.Link, dir string, names []string) { s.sweep(l, dir, names) }
 
-func (o *observer) Disconnected(l *wire.Link) { o.session().disconnected(l) }
-
-func (o *observer) Listed(l *wire.Link, dir string, names []string) { o.session().sweep(l, dir, names) }
-
-func (o *observer) Deleted(path string) {
-	o.contender(path, func(c *contender) {
-		o.session().look(o.client.Clock.Now()) // the node may have gone while this process did not run
+func (s *Session) Deleted(path string) {
+	s.tellContender(path, func(c *contender) {
+		s.look(s.client.Clock.Now()) // the node may have gone while this process did not run
 		c.lose(errNodeDeleted)
 	})
 }
 
 // Changed watches anew a node that somebody may yet ask for the lock back.
-func (o *observer) Changed(path string) {
-	o.contender(path, func(c *contender) {
+func (s *Session) Changed(path string) {
+	s.tellContender(path, func(c *contender) {
 		if c.hold != nil || c.turn != nil {
-			o.session().client.Watch(client.WatchKey{Path: path})
+			s.client.Watch(client.WatchKey{Path: path})
 		}
 	})
 }
 
-func (o *observer) Read(path string, said client.Content) {
-	o.contender(path, func(c *contender) { c.onContent(said) })
-	o.session().tellForeign(path, said.Stat)
+func (s *Session) Read(path string, said client.Content) {
+	s.tellContender(path, func(c *contender) { c.onContent(said) })
+	s.tellForeign(path, said.Stat)
 }
 
-// contender calls f, under the mutex, if path is a contender's node.
-func (o *observer) contender(path string, f func(*contender)) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	if c := o.session().contenderAt(path); c != nil {
+// tellContender calls f, under the mutex, if path is a contender's node.
+func (s *Session) tellContender(path string, f func(*contender)) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if c := s.contenderAt(path); c != nil {
 		f(c)
 	}
 }

@@ -361,16 +361,16 @@ func TestTheEndOfAnEarlierConnectionEndsNothing(t *testing.T) {
 		first := s.client.Current()
 		server.Cut()
 		time.Sleep(time.Second)
-		s.disconnected(first)
+		s.Disconnected(first)
 		require.NotNil(t, s.beginProof().link)
 		time.Sleep(2 * reconnectTimeout)
 		require.NoError(t, h.Err(), "proofs go on")
 
 		p := s.beginProof()
-		s.connected(new(wire.Link), 0)
+		s.Connected(new(wire.Link), 0)
 		require.ErrorIs(t, h.Err(), ErrLost)
 		require.NotPanics(t, func() { s.proven(p) })
-		require.NotPanics(t, func() { s.disconnected(p.link) })
+		require.NotPanics(t, func() { s.Disconnected(p.link) })
 	})
 }
 
@@ -446,7 +446,7 @@ func TestASingleProofMakesNoTouchSureWhileSomethingIsHeld(t *testing.T) {
 func TestTheClientIsToldWhatTheLeaseOfAHoldHasLeft(t *testing.T) {
 	inSession(t, func(t *testing.T, s *Session, _ *zktest.Server) {
 		told := func() time.Duration {
-			timeout, left := s.left()
+			timeout, left := s.Left()
 			require.Equal(t, s.client.Timeout(), timeout)
 			return left
 		}
@@ -463,7 +463,7 @@ func TestTheClientIsToldWhatTheLeaseOfAHoldHasLeft(t *testing.T) {
 		time.Sleep(time.Nanosecond)
 		require.Zero(t, told(), "no server is in time")
 		require.NoError(t, h.Err())
-		s.connected(new(wire.Link), 0)
+		s.Connected(new(wire.Link), 0)
 		require.Zero(t, told(), "the session is over, and the next one's timeout is not known")
 	})
 }
@@ -484,7 +484,7 @@ func TestALeaseIsNoLongerThanTheShortestTimeoutThatWasGranted(t *testing.T) {
 			proofs.Release()
 			time.Sleep(short)
 			require.LessOrEqual(t, s.leaseLeft(), short*19/20)
-			timeout, _ := s.left()
+			timeout, _ := s.Left()
 			require.Equal(t, short, timeout)
 		}
 	})
@@ -541,11 +541,10 @@ func TestAPlaceThatIsLostJustBeforeItsGrantTakesNoHoldOfTheNextLeaseWithIt(t *te
 func TestANodeOfTheSameNameElsewhereIsNoMatterOfAHold(t *testing.T) {
 	inSession(t, func(t *testing.T, s *Session, _ *zktest.Server) {
 		h := hold(t, s)
-		o := (*observer)(s)
-		o.Deleted("/backup/" + recipe.Base(h.Node()))
+		s.Deleted("/backup/" + recipe.Base(h.Node()))
 		require.NoError(t, h.Err())
-		o.Deleted("/backup/" + s.ids.id())
-		o.Deleted(h.Node())
+		s.Deleted("/backup/" + s.ids.id())
+		s.Deleted(h.Node())
 		require.ErrorIs(t, h.Err(), ErrLost)
 	})
 }

@@ -271,7 +271,7 @@ func TestAWishForTheLockIsHeardOverAConnectionThatIsSlowToBeTaken(t *testing.T) 
 		s := NewSession(client.New(sessionTimeout, new(clock.Clock), client.Options{
 			Dialer: server.Dial, Hosts: wire.NewHosts(), Logger: slog.New(slog.DiscardHandler),
 		}))
-		s.client.Observe(slow{(*observer)(s)})
+		s.client.Observe(slow{s})
 		require.NoError(t, s.client.Connect(t.Context(), []string{server.PipeAddr()}, nil))
 		t.Cleanup(s.end)
 		asking := connect(t, server)

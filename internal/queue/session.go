@@ -67,7 +67,7 @@ func NewSession(c *client.Client) *Session {
 		listersWatches: selfWatches{delay: listersWatchDelay},
 	}
 	s.admission, s.refuse = context.WithCancel(c.Context())
-	c.Observe((*observer)(s))
+	c.Observe(s)
 	return s
 }
 

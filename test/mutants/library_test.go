@@ -501,7 +501,7 @@ var ofTheLibrary = []judged{
 		{"internal/queue/keeper.go", "s.lease.Prove(", "p.Begun = now\n\ts.lease.Prove("},
 	}}, "internal/queue.TestAProofThatIsTakenLateLeavesTheLeaseToANewerOne"},
 	{mutant{"a connect request leaves the next look where it is", []edit{
-		{"internal/queue/observer.go", "s.look(s.client.Clock.Now()) //", "s.expire(s.incarnation, s.client.Clock.Now()) //"},
+		{"internal/queue/observer.go", "s.look(s.client.Clock.Now()) // the next", "s.expire(s.incarnation, s.client.Clock.Now()) // the next"},
 	}}, "internal/queue.TestALeaseThatAConnectRequestShortensIsLookedAtMoreOftenFromThenOn"},
 	{mutant{"a connection is counted when everybody has it", []edit{
 		{"internal/wire/handshake.go", "l.dialer.told.connected() //", "//"},
@@ -602,7 +602,7 @@ var ofTheLibrary = []judged{
 		{"internal/lease/lease.go", "slowPart  = 1.0 / 12", "slowPart  = 1.0 / 16"},
 	}}, "TestALockIsHadAndKeptWhileAnswersTakeA12thOfTheTimeoutAtMost"},
 	{mutant{"a server is given up though it answers one of two proofs", []edit{
-		{"internal/queue/keeper.go", "{c}, s.lease.Patience(0))", "{c}, s.lease.Patience(func() time.Duration { _, left := s.left(); return left }()))"},
+		{"internal/queue/keeper.go", "{c}, s.lease.Patience(0))", "{c}, s.lease.Patience(func() time.Duration { _, left := s.Left(); return left }()))"},
 	}}, "TestAHoldIsKeptThoughOthersAreAskedForWhileItsProofsAreUnderWay"},
 	{mutant{"a lease lasts if it runs until the next proof", []edit{
 		{"internal/lease/touches.go", "l.inTime(min(l.Left(now)-l.interval(now), byTouch))", "l.Left(now)-l.interval(now)+0*byTouch > 0"},
