@@ -42,7 +42,15 @@ func observe(ctx context.Context, s *zklock.Session, path string, yield func(*Le
 	var last *Leadership
 	for first := true; ctx.Err() == nil; {
 		moved := c.Changed()
-		seen, err := place.see(ctx)
+		var seen *sight
+		err := c.Persist(ctx, func() error {
+			look := place.look()
+			err := client.Wait(ctx, look)
+			if err == nil {
+				seen = look.sight
+			}
+			return err
+		})
 		if err != nil {
 			return err
 		}
@@ -59,15 +67,6 @@ func observe(ctx context.Context, s *zklock.Session, path string, yield func(*Le
 		}
 	}
 	return nil
-}
-
-// see returns what is so now, as soon as there is a connection.
-func (p *place) see(ctx context.Context) (seen *sight, err error) {
-	err = p.client.Persist(ctx, func() (err error) {
-		seen, err = p.look().wait(ctx)
-		return err
-	})
-	return seen, err
 }
 
 // watching reads with watches; of an election that is not there, one on its path.

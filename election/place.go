@@ -1,7 +1,6 @@
 package election
 
 import (
-	"context"
 	"sync"
 	"time"
 
@@ -33,14 +32,6 @@ type sight struct {
 type looked struct {
 	*client.Work
 	sight *sight // once it is done, unless it has failed
-}
-
-// wait returns what it has shown.
-func (l *looked) wait(ctx context.Context) (*sight, error) {
-	if err := client.Wait(ctx, l); err != nil {
-		return nil, err
-	}
-	return l.sight, nil
 }
 
 // watch is that of a sight, which all who wait for it share.

@@ -9,6 +9,7 @@ import (
 
 	"github.com/zklock/zklock"
 	"github.com/zklock/zklock/internal/client"
+	"github.com/zklock/zklock/internal/owner"
 	"github.com/zklock/zklock/internal/recipe"
 	"github.com/zklock/zklock/internal/wire"
 )
@@ -188,4 +189,19 @@ func (t *Term) set(ctx context.Context, c *client.Client, text []byte) error {
 		_, marked := recipe.Revocation(there.Data)
 		t.node = version{there.Stat.Version, marked}
 	}
+}
+
+// candidacy is what a node says that waits: of its process what any lock's node does, so that zklock
+// status shows it, and what has become of the candidate.
+func candidacy() []byte {
+	o := owner.Ourselves()
+	o.Election = owner.Candidate
+	return []byte(o.String())
+}
+
+// leadership is what it says since it leads.
+func leadership(since time.Time, value []byte) []byte {
+	o := owner.Ourselves()
+	o.Election, o.HeldSince, o.Value = owner.Leads, since, value
+	return []byte(o.String())
 }

@@ -1,9 +1,7 @@
 package membership
 
 import (
-	"context"
 	"errors"
-	"time"
 
 	"github.com/zklock/zklock"
 	"github.com/zklock/zklock/internal/client"
@@ -35,15 +33,6 @@ func (m *Member) mustBeMade(op string) {
 // explained is wrap for a call whose ctx may have ended since no server serves the session.
 func explained(s *zklock.Session, op, path string, err error) error {
 	return wrap(op, path, client.Of(s).Explain(err))
-}
-
-// pause waits so long, or until ctx ends or the session is closed.
-func pause(ctx context.Context, s *zklock.Session, d time.Duration) {
-	select {
-	case <-time.After(d):
-	case <-ctx.Done():
-	case <-s.Closed():
-	}
 }
 
 func isClosed(s *zklock.Session) bool { return latch.IsClosed(s.Closed()) }

@@ -235,7 +235,7 @@ func (m *Member) withdraw() {
 			return
 		}
 		failures++
-		pause(context.Background(), m.session, backoff.Before(failures))
+		_ = client.Of(m.session).Sleep(context.Background(), backoff.Before(failures))
 	}
 }
 

@@ -111,7 +111,7 @@ func (w *watcher) run(ctx context.Context, yield func([]Peer) bool) error {
 			return err
 		case err != nil:
 			failures++
-			pause(ctx, w.session, backoff.Before(failures))
+			_ = client.Of(w.session).Sleep(ctx, backoff.Before(failures))
 			continue
 		}
 		if !first && doubt != 0 {
@@ -131,7 +131,7 @@ func (w *watcher) run(ctx context.Context, yield func([]Peer) bool) error {
 		if w.await(ctx, alarms) {
 			doubt = w.options.interval
 		}
-		pause(ctx, w.session, max(time.Until(rested), gather))
+		_ = client.Of(w.session).Sleep(ctx, max(time.Until(rested), gather))
 	}
 }
 
