@@ -2,7 +2,6 @@ package zklock
 
 import (
 	"context"
-	"errors"
 
 	"github.com/zklock/zklock/internal/client"
 	"github.com/zklock/zklock/internal/queue"
@@ -137,106 +136,4 @@ func (s *side) handle(
 	a := s.attempt(ctx)
 	h, err := get(&s.gate, ctx, a)
 	return holdOf(h), s.fail(op, a.failed(err))
-}
-
-// Do runs fn while it holds the lock: it takes it as [Locker.LockContext] does, and when fn
-// returns it releases it as [Locker.UnlockContext] does. When fn panics, or ends the goroutine
-// by runtime.Goexit, it releases it as [Locker.Unlock] does. fn's context is a child of ctx
-// that is cancelled when the hold ends, with what [Hold.Err] returns as its cause: [ErrLost], which
-// is [ErrClosed] too if that was by [Session.Close]. Do returns fn's error; if the lock was lost
-// meanwhile, the error is ErrLost too, with its cause, even if fn returned nil.
-//
-// The lock belongs to the call, not to the goroutine: inside fn, [HoldFrom] finds the hold in
-// the context, with its Lost, Valid and Token. Of l, Lost answers the goroutine that runs fn, and Held
-// and HoldCount know of no hold.
-// It is not reentrant. A call that would wait for the hold that its own context carries returns
-// [ErrDeadlock]; Lock, which has no context, waits for ever.
-func (l *Locker) Do(ctx context.Context, fn func(ctx context.Context) error) error {
-	return l.exclusive().do(ctx, fn)
-}
-
-// Do runs fn while it holds the lock for writing, as [Locker.Do] does; [ErrUpgrade] if the
-// calling goroutine holds it for reading only, or ctx carries a hold for reading.
-func (l *RWLocker) Do(ctx context.Context, fn func(ctx context.Context) error) error {
-	if err := l.upgrading("do"); err != nil {
-		return err
-	}
-	return l.writes().Do(ctx, fn)
-}
-
-// RDo runs fn while it holds the lock for reading, as [Locker.Do] does. Inside fn another RDo
-// waits behind a writer that has come in between, and that for the first: take it once.
-func (l *RWLocker) RDo(ctx context.Context, fn func(ctx context.Context) error) error {
-	return l.reads().do(ctx, fn)
-}
-
-// Do runs fn while it holds n permits, as [Locker.Do] does with a lock. Inside fn, Acquire and
-// Do return [ErrDeadlock] if the permits that their context carries, and those asked for, are
-// more than the semaphore's size. If they are not, but others in line ask for more than is
-// left, the one waits behind the other: take them all by one call.
-func (s *Semaphore) Do(ctx context.Context, n int, fn func(ctx context.Context) error) error {
-	if err := s.made("do"); err != nil {
-		return err
-	}
-	fail := func(err error) error { return wrap("do", s.path, s.queue.Client().Explain(err)) }
-	if fn == nil {
-		return fail(errNoFunction)
-	}
-	h, err := s.take(ctx, n, (*Semaphore).wait)
-	if err != nil {
-		return fail(err)
-	}
-	return section{{hold: h}}.run(ctx, fn, fail)
-}
-
-// Do runs fn while it holds all the locks, as [Locker.Do] does with one. fn's context is
-// cancelled when any of them is lost. It carries all the holds; [HoldFrom] finds the one of the
-// last path.
-func (m *MultiLocker) Do(ctx context.Context, fn func(ctx context.Context) error) error {
-	if err := m.made("do"); err != nil {
-		return err
-	}
-	fail := func(err error) error { return m.fail("do", err) }
-	if fn == nil {
-		return fail(errNoFunction)
-	}
-	if err := m.hopeless(ctx, "do", (*Locker).barred); err != nil {
-		return err
-	}
-	holds, err := m.all(ctx, taking{
-		take: func(ctx context.Context, l *Locker) (*Hold, error) {
-			h, err := l.take(ctx)
-			return h, l.fail("do", err)
-		},
-		give: func(l *Locker, h *Hold) { h.hold.SendReleaseUnused(ctx, l.leave) },
-	})
-	if err != nil {
-		return fail(err)
-	}
-	s := make(section, len(holds))
-	for i, h := range holds {
-		s[i] = possession{h, &m.lockers[i].side}
-	}
-	defer m.forget(holds)
-	return s.run(ctx, fn, fail)
-}
-
-var errNoFunction = errors.New("the function is nil")
-
-func (s *side) do(ctx context.Context, fn func(ctx context.Context) error) error {
-	if err := s.made("do"); err != nil {
-		return err
-	}
-	fail := func(err error) error { return s.fail("do", err) }
-	switch {
-	case fn == nil:
-		return fail(errNoFunction)
-	case client.HasEnded(ctx):
-		return fail(client.Ended(ctx))
-	}
-	h, err := s.take(ctx)
-	if err != nil {
-		return fail(err)
-	}
-	return section{{h, s}}.run(ctx, fn, fail)
 }

@@ -386,3 +386,12 @@ func valid(holds []*Hold) bool {
 	}
 	return true
 }
+
+// backwards calls f for one after the other, the last one first, and for the others too if one
+// panics.
+func backwards[T any](all []T, f func(T)) {
+	if last := len(all) - 1; last >= 0 {
+		defer backwards(all[:last], f)
+		f(all[last])
+	}
+}

@@ -482,7 +482,7 @@ var ofTheLibrary = []judged{
 		{"trace.go", "if ctx.Err() != nil {\n\t\t\treturn nil, client.Ended(ctx)", "if false {\n\t\t\treturn nil, client.Ended(ctx)"},
 	}}, "TestACallWhoseLockAndTimeEndWhileItsTraceIsToldGetsNoOther"},
 	{mutant{"a MultiLocker's Do waits for the owner that runs it", []edit{
-		{"context.go", "(*Locker).barred)", "(*Locker).deadlock)"},
+		{"do.go", "(*Locker).barred)", "(*Locker).deadlock)"},
 	}}, "TestACallInADoWhoseHoldWasReleasedIsRefusedAtOnceUntilTheDoReturns"},
 	{mutant{"a MultiLocker waits for the owner that it runs under", []edit{
 		{"multi.go", "return l.barred(ctx)", "return l.deadlock(ctx)"},

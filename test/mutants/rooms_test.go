@@ -20,7 +20,8 @@ var rooms = []room{
 	{directory: "internal/wire"},
 	{directory: "election"},
 	{directory: ".", files: []string{
-		"context.go", "gate.go", "hold.go", "locker.go", "multi.go", "reentrant.go", "rwlocker.go", "semaphore.go", "trylock.go", "while.go",
+		"context.go", "do.go", "gate.go", "hold.go", "locker.go", "multi.go", "multihold.go", "reentrant.go", "rwlocker.go", "semaphore.go",
+		"trylock.go", "while.go",
 	}},
 }
 
