@@ -23,12 +23,10 @@ func TestOfElectionsThatAreObservedNoMoreNothingIsKept(t *testing.T) {
 		require.NoError(t, err)
 		kept := func() map[string]*place {
 			synctest.Wait()
-			ofClient.mu.Lock()
-			defer ofClient.mu.Unlock()
-			if all := ofClient.of[client.Of(s)]; all != nil {
-				return all.of
-			}
-			return nil
+			all := client.Kept(client.Of(s), newPlaces)
+			all.mu.Lock()
+			defer all.mu.Unlock()
+			return all.of
 		}
 		// look observes an election until that has ended.
 		look := func(path string) {
@@ -67,6 +65,6 @@ func TestOfElectionsThatAreObservedNoMoreNothingIsKept(t *testing.T) {
 		stop()
 		<-over
 		require.NoError(t, s.Close())
-		require.Nil(t, kept())
+		require.Empty(t, kept())
 	})
 }

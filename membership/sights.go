@@ -4,11 +4,9 @@ import (
 	"context"
 	"fmt"
 	"maps"
-	"runtime"
 	"slices"
 	"sync"
 	"time"
-	"weak"
 
 	"golang.org/x/sync/singleflight"
 
@@ -65,32 +63,9 @@ type turn struct {
 	interval time.Duration // of the Watch that gave it
 }
 
-// bySession has the sights of each session that is still used by anybody. Nothing
-// in them leads to the session, or it would stay for ever.
-var bySession struct {
-	mu sync.Mutex // guards of; nothing is locked under it
-	of map[weak.Pointer[zklock.Session]]*sights
-}
+func newSights() *sights { return &sights{of: make(map[view]*sight), turns: make(map[string]turn)} }
 
-func sightsOf(s *zklock.Session) *sights {
-	bySession.mu.Lock()
-	defer bySession.mu.Unlock()
-	key := weak.Make(s)
-	if known := bySession.of[key]; known != nil {
-		return known
-	}
-	if bySession.of == nil {
-		bySession.of = make(map[weak.Pointer[zklock.Session]]*sights)
-	}
-	all := &sights{of: make(map[view]*sight), turns: make(map[string]turn)}
-	bySession.of[key] = all
-	runtime.AddCleanup(s, func(key weak.Pointer[zklock.Session]) {
-		bySession.mu.Lock()
-		defer bySession.mu.Unlock()
-		delete(bySession.of, key)
-	}, key)
-	return all
-}
+func sightsOf(s *zklock.Session) *sights { return client.Kept(client.Of(s), newSights) }
 
 // look returns the view as it is, with a watch that stands: the watch's event comes
 // ahead of the answer to any read that shows a change. With doubt, which is how often

@@ -44,6 +44,7 @@ type Client struct {
 	cleanups cleanups
 	frames   frames
 	confirms confirms
+	kept     sync.Map // what others keep for it: see Kept
 
 	mu      sync.Mutex // guards the fields below; that of the trace's events is locked under it
 	trace   tracer

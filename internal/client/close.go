@@ -36,6 +36,7 @@ func (c *Client) Close(patience time.Duration) error {
 		defer func() {
 			c.work.Wait()
 			c.told.Wait()
+			c.kept.Clear()
 			c.Log.close()
 		}()
 		if c.Conn != nil {
