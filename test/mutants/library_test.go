@@ -100,8 +100,7 @@ var ofTheLibrary = []judged{
 		{"internal/client/servers.go", "if err := checkServer(server); err != nil {", "if err := checkServer(server); err != nil && false {"},
 	}}, "internal/client.TestServersThatCannotBeDialledAreRefused"},
 	{mutant{"a downgrade that finds no writer fails before the writer's loss is known", []edit{
-		{"internal/queue/downgrade.go", "\"context\"\n", "\"context\"\n\n\t\"github.com/go-zookeeper/zk\""},
-		{"internal/queue/downgrade.go", "return err // after", "if client.Answers(err, zk.ErrNoNode) {\n\t\t\treturn client.Permanent(ErrLost)\n\t\t}\n\t\treturn err // after"},
+		{"internal/queue/convert.go", "return err // after", "if client.Answers(err, zk.ErrNoNode) {\n\t\t\treturn client.Permanent(ErrLost)\n\t\t}\n\t\treturn err // after"},
 	}}, "TestADowngradeThatFindsNoWriterIsTheWritersLossAndSaysWhy"},
 	{mutant{"a loss does not say why", []edit{
 		{"internal/queue/hold.go", "return h.contender.loss", "return ErrLost"},
@@ -220,7 +219,7 @@ var ofTheLibrary = []judged{
 		{"internal/wire/hosts.go", "server, _ = h.HostProvider.Next()\n\treturn server, false", "server, retryStart = h.HostProvider.Next()\n\treturn server, retryStart"},
 	}}, "TestConnectReturnsWhenItsContextEndsAndLeavesNothing"},
 	{mutant{"a writer that asks for reading does not wait for what it has left behind", []edit{
-		{"internal/queue/downgrade.go", "if err := q.session.client.MakeRoom(ctx); err != nil {", "if err := error(nil); err != nil {"},
+		{"internal/queue/convert.go", "if err := q.session.client.MakeRoom(ctx); err != nil {", "if err := error(nil); err != nil {"},
 	}}, "internal/queue.TestADowngradeWaitsWhileTooMuchIsLeftByCallsBefore"},
 	{mutant{"Connect waits for the answer to a login", []edit{
 		{"internal/client/client.go", "c.Close(0) // no server", "c.Close(RequestPatience) // no server"},
