@@ -56,7 +56,7 @@ type contender struct {
 	exposed bool     // the owner has asked for the token or the check
 	checked bool     // the owner has asked for the check
 
-	// Guarded by the session's mu; see succession.go.
+	// Guarded by the session's mu; see line.go and succession.go.
 	counted    bool          // in its queue's line
 	among      among         // the session's protected
 	successor  *contender    // stands right behind, in this session

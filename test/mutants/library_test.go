@@ -29,7 +29,7 @@ var ofTheLibrary = []judged{
 		{"internal/client/close.go", "case <-time.After(patience):", "case <-time.After(1000 * patience):"},
 	}}, "test/sim.TestF37CloseDoesNotWaitForARequestThatNobodyAnswers"},
 	{mutant{"recovery without the committed write", []edit{
-		{"internal/queue/create.go", "list, err := s.client.JoinList(c.queue.dir).Wait(s.client.Context())", "listed := client.Children(c.queue.dir)\n\t_ = s.client.Ask(s.client.Context(), listed)\n\tlist, err := s.client.ListOf(c.queue.dir, listed)"},
+		{"internal/queue/search.go", "list, err := s.client.JoinList(c.queue.dir).Wait(s.client.Context())", "listed := client.Children(c.queue.dir)\n\t_ = s.client.Ask(s.client.Context(), listed)\n\tlist, err := s.client.ListOf(c.queue.dir, listed)"},
 	}}, "test/sim.TestF04ALostCreateIsFoundThoughTheNextServerLags"},
 	{mutant{"a touch of ours counts from when its request was written", []edit{
 		{"internal/wire/outbox.go", "\t\tfor _, r := range ours {\n\t\t\tr.wrote", "\t\tfor _, r := range ours {\n\t\t\tr.sent = l.dialer.Clock.Now()\n\t\t\tr.wrote"},
@@ -348,7 +348,7 @@ var ofTheLibrary = []judged{
 		{"internal/queue/contender.go", "\tif c.linger() {\n\t\treturn nil\n\t}\n\tif held {\n\t\tc.handOver()\n\t}", "\tif held {\n\t\tc.handOver()\n\t}\n\tif c.linger() {\n\t\treturn nil\n\t}"},
 	}}, "TestALockIsNotHandedOnInsideASessionBeforeItsMinimum"},
 	{mutant{"a node that is to stay is taken for one that is being deleted", []edit{
-		{"internal/queue/deletion.go", "c.state == leaving || c.state == abandoned", "c.state == leaving || c.state == lingering || c.state == abandoned"},
+		{"internal/queue/strays.go", "c.state == leaving || c.state == abandoned", "c.state == leaving || c.state == lingering || c.state == abandoned"},
 	}}, "TestAMinHoldKeepsTheLockFromEverybodyThoughUnlockReturnsAtOnce"},
 	{mutant{"a lost hold's node does not stay for its least length", []edit{
 		{"internal/queue/state.go", "ended:     {lingering, leaving}", "ended:     {leaving}"},
@@ -379,7 +379,7 @@ var ofTheLibrary = []judged{
 		{"revoke.go", "if !c.Held {", "if false {"},
 	}}, "TestAllWhoHoldALockAreAskedForIt"},
 	{mutant{"permits are given up for lost when the first of them is gone", []edit{
-		{"internal/queue/create.go", "err = client.ErrStale // of several", "err = errNotThere // of several"},
+		{"internal/queue/search.go", "err = client.ErrStale // of several", "err = errNotThere // of several"},
 	}}, "TestPermitsThatArePartlyDeletedWhileTheyAreLookedForDoNotStay"},
 	{mutant{"a turn is given up when the permits cannot be taken at once", []edit{
 		{"internal/queue/semaphore.go", "turn.Err() != nil {\n\t\t\treturn client.Permanent(err)", "true {\n\t\t\treturn client.Permanent(err)"},
@@ -953,13 +953,13 @@ var ofTheLibrary = []judged{
 		{"internal/recipe/order.go", "case at.Ahead == 0 || other.Sequence > at.Nearest.Sequence:", "case at.Ahead == 0 || other.Sequence < at.Nearest.Sequence:"},
 	}}, "test/sim.TestAReleaseAmongReadersAndWritersWakesTwoMoreAtMost"},
 	{mutant{"a create that has come to nothing ends its call", []edit{
-		{"internal/queue/create.go", "case errors.Is(err, errNotThere):\n\t\t\treturn client.Permanent(err)", "case errors.Is(err, errNotThere):\n\t\t\treturn client.Permanent(client.Final(\"there is no node\"))"},
+		{"internal/queue/search.go", "case errors.Is(err, errNotThere):\n\t\t\treturn client.Permanent(err)", "case errors.Is(err, errNotThere):\n\t\t\treturn client.Permanent(client.Final(\"there is no node\"))"},
 	}}, "test/sim.TestF03ACreateThatWasNeverSentLeavesOneNode"},
 	{mutant{"the node of a call that has ended during its create stays", []edit{
 		{"internal/queue/create.go", "return a.settle(s.client.Context(), s.client.Context().Done())", "_ = a.settle(s.client.Context(), s.client.Context().Done())\n\t\t\treturn errNotThere"},
 	}}, "test/sim.TestF08ACallWhoseCtxEndsReturnsAtOnceAndLeavesNoNode"},
 	{mutant{"a node that no call knows of stays", []edit{
-		{"internal/queue/deletion.go", "ours && s.live[id] == nil {", "false && ours && s.live[id] == nil {"},
+		{"internal/queue/strays.go", "ours && s.live[id] == nil {", "false && ours && s.live[id] == nil {"},
 	}}, "test/sim.TestF07ANodeThatNoCallKnowsOfIsDeletedWhenAListShowsIt"},
 	{mutant{"a lock node outlives its session", []edit{
 		{"internal/queue/create.go", "zk.FlagEphemeralSequential", "zk.FlagSequence"},

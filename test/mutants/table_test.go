@@ -80,7 +80,7 @@ var all = []mutant{
 		names, _, _ := s.client.Conn.Children(r.contender.queue.dir)
 		for _, name := range names {
 			if _, ours := s.ids.of(name); ours {
-				_ = s.client.Conn.Delete(recipe.Join(r.contender.queue.dir, name), -1)
+				_ = s.client.Conn.Delete(r.contender.queue.dir+"/"+name, -1)
 			}
 		}
 	})
