@@ -85,7 +85,7 @@ func (q *Queue) newContender(inc *incarnation, e entry) (c *contender, stem stri
 	return c, stem
 }
 
-// register adds a contender to the live ones. s.mu is held.
+// s.mu is held.
 func (s *Session) register(q *Queue, inc *incarnation, id string) *contender {
 	c := &contender{queue: q, incarnation: inc, id: id}
 	s.live[id] = c
@@ -164,7 +164,6 @@ func (c *contender) retire() {
 	}
 }
 
-// whyGone returns why c has ended, nil while it has not.
 func (c *contender) whyGone() error {
 	c.queue.session.mu.Lock()
 	defer c.queue.session.mu.Unlock()
@@ -298,7 +297,7 @@ func (c *contender) grant(ctx context.Context, seen *wire.Link) (*Hold, error) {
 	return c.possess(), nil
 }
 
-// possess makes c the holder. The session's mu is held.
+// The session's mu is held.
 func (c *contender) possess() *Hold {
 	if c.become(holding) { // not handed over meanwhile
 		c.newHold()

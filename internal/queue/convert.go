@@ -93,7 +93,6 @@ func (c *contender) checkUnasked() wire.Op {
 	return check
 }
 
-// read reads what c's node says.
 func (c *contender) read(ctx context.Context) error {
 	s := c.queue.session
 	said := client.Read(c.node)

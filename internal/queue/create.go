@@ -24,7 +24,6 @@ type entry struct {
 // its owner has already.
 func (e entry) queues() bool { return e.check.Code == 0 }
 
-// parents are those of the queue's nodes.
 func (q *Queue) parents() *client.Parents {
 	return q.session.client.Parents(q.dir, q.path, q.options.ACL)
 }

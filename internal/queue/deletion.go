@@ -43,7 +43,6 @@ func (r *deletion) countLeft() {
 	}
 }
 
-// finish ends the deletion.
 func (r *deletion) finish(err error) {
 	r.err = err
 	r.done.Close()
@@ -100,7 +99,7 @@ func (s *Session) deleteAhead() {
 	s.link.Send(r.sent)
 }
 
-// noneWait empties what waits. s.mu is held.
+// s.mu is held.
 func (s *Session) noneWait() {
 	clear(s.deletions) // which holds may be kept in memory by
 	s.deletions = s.deletions[:0]
@@ -181,7 +180,6 @@ func (s *Session) deleteWaiting() {
 	}
 }
 
-// carryOut deletes the nodes of each batch.
 func (s *Session) carryOut(batches []*batch) {
 	var all sync.WaitGroup
 	for _, b := range batches {
@@ -293,7 +291,7 @@ type attempt struct {
 	request *wire.Request // nil if there is nothing to delete or to check
 }
 
-// attempt returns that for nodes of a batch. s.mu is held.
+// s.mu is held.
 func (s *Session) attempt(batch []*deletion, nodes []string) *attempt {
 	a := &attempt{nodes: nodes, holders: holdersOf(batch)}
 	switch {

@@ -37,7 +37,6 @@ func (c *contender) pastForeign(ctx context.Context, view *listing) (place, erro
 	}
 }
 
-// foreign returns the foreign ones of nodes.
 func foreign(nodes []recipe.Node) []recipe.Node {
 	return slices.DeleteFunc(slices.Clone(nodes), func(n recipe.Node) bool { return !n.Foreign })
 }

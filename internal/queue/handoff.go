@@ -283,7 +283,7 @@ func (t *handoff) forget(c *contender) {
 // keeps reports whether c is kept for an owner to come. s.mu is held.
 func (t *handoff) keeps(c *contender) bool { return t.node == c && !t.idle.IsZero() }
 
-// forgetNode forgets the handoff's node. s.mu is held.
+// s.mu is held.
 func (t *handoff) forgetNode() {
 	t.node, t.idle = nil, clock.Instant{}
 	if t.expiry != nil {

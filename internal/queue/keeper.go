@@ -81,7 +81,7 @@ func (s *Session) lookLater(now clock.Instant) {
 	s.expiry = s.after(s.lease.NextLook(now), func() { s.look(s.client.Clock.Now()) })
 }
 
-// stopLooking undoes lookLater. s.mu is held.
+// s.mu is held.
 func (s *Session) stopLooking() {
 	if s.expiry != nil {
 		s.expiry.Stop()
@@ -205,7 +205,6 @@ func (s *Session) cut(p proof) {
 	}
 }
 
-// checks are the operations that check the contenders' nodes.
 func checks(contenders []*contender) []wire.Op {
 	ops := make([]wire.Op, len(contenders))
 	for i, c := range contenders {

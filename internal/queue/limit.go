@@ -27,7 +27,7 @@ func (h *Hold) startLimit() {
 	h.limit = &limit{h.Client().Clock.Now(), h.contender.queue.session.after(most, h.reachLimit)}
 }
 
-// stopLimit has it count no more. The session's mu is held.
+// The session's mu is held.
 func (h *Hold) stopLimit() {
 	if h.limit != nil {
 		h.limit.timer.Stop()

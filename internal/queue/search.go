@@ -57,7 +57,6 @@ func (s *Session) listYet(dir string, session int64) {
 	})
 }
 
-// describeSearch says of a refusal what was refused.
 func describeSearch(err error) error {
 	if client.Transient(err) {
 		return err
