@@ -128,7 +128,7 @@ func (s *Session) keepProving() {
 		changed := s.client.Changed()
 		l, now := s.link, s.client.Clock.Now()
 		pause := s.lease.NextProof(now)
-		if s.incarnation == nil || s.protected.length == 0 && (l == nil || pause <= 0 || s.closed) {
+		if s.protected.length == 0 && (l == nil || pause <= 0 || s.closed) {
 			s.proving = false
 			s.mu.Unlock()
 			return
