@@ -184,5 +184,5 @@ func (k *Keyed) locker(name string, says []byte) *Locker {
 	path := recipe.Join(k.path, name)
 	o := k.options.queue(path)
 	o.Says = says
-	return newHandoff(queue.New(k.session.locks, path, recipe.Exclusive, o), k.options)
+	return newLocker(queue.New(k.session.locks, path, recipe.Exclusive, o), k.options)
 }

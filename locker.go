@@ -40,21 +40,15 @@ func New(s *Session, path string, opts ...Option) (*Locker, error) {
 	if err != nil {
 		return nil, err
 	}
-	return newHandoff(q, o), nil
-}
-
-// newHandoff is newLocker with what hands the lock on inside the process, if that is asked for.
-func newHandoff(q *queue.Queue, o *options) *Locker {
-	l := newLocker(q, o)
-	if o.handoff > 1 || o.retention > 0 {
-		l.from = queue.NewHandoff(q, o.handoff, o.retention)
-	}
-	return l
+	return newLocker(q, o), nil
 }
 
 func newLocker(q *queue.Queue, o *options) *Locker {
 	l := &Locker{side: side{gate: gate{q, q, o.trace, newShares(), allShares}}}
 	l.owners, l.ownerless = l, o.ownerless
+	if o.handoff > 1 || o.retention > 0 { // which checkKind refuses of an RWLocker
+		l.from = queue.NewHandoff(q, o.handoff, o.retention)
+	}
 	return l
 }
 

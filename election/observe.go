@@ -2,7 +2,6 @@ package election
 
 import (
 	"context"
-	"errors"
 	"iter"
 
 	"github.com/go-zookeeper/zk"
@@ -74,15 +73,7 @@ type watching struct{ conn *zk.Conn }
 
 func (r watching) node(path string) ([]byte, *zk.Stat, alarm, error) { return r.conn.GetW(path) }
 
-func (r watching) children(path string) (names []string, changed alarm, err error) {
-	for {
-		names, _, changed, err = r.conn.ChildrenW(path)
-		if !errors.Is(err, zk.ErrNoNode) {
-			return names, changed, err
-		}
-		var there bool
-		if there, _, changed, err = r.conn.ExistsW(path); !there { // otherwise it was made between the two
-			return nil, changed, err
-		}
-	}
+func (r watching) children(path string) ([]string, alarm, error) {
+	names, _, changed, err := client.WatchChildren(r.conn, path)
+	return names, changed, err
 }

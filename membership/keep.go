@@ -108,6 +108,9 @@ func (m *Member) takeBack(u *update, refusal error) {
 // errUnsettled says that the node changed as often as it was put right.
 var errUnsettled = errors.New("membership: the member's node keeps changing")
 
+// mostTries bounds how often the node is put right at once.
+const mostTries = 10
+
 // settle looks at the node, does what is missing, and looks again until nothing
 // is. So a request whose answer was lost does no harm, whether it was executed or
 // not, and neither does one that was executed in the session's successor. A node that is

@@ -1,8 +1,6 @@
 package membership
 
 import (
-	"errors"
-
 	"github.com/go-zookeeper/zk"
 
 	"github.com/zklock/zklock/internal/client"
@@ -35,21 +33,11 @@ type reading struct {
 func (v view) watch(conn *zk.Conn) (r reading, err error) {
 	if v.of == data {
 		r.data, r.stat, r.changed, err = conn.GetW(v.path)
-		return r, err
-	}
-	there := true
-	for tries := 0; there && tries < mostTries; tries++ { // it may be made between the two
-		r.names, r.stat, r.changed, err = conn.ChildrenW(v.path)
-		if !errors.Is(err, zk.ErrNoNode) {
-			break
-		}
-		there, _, r.changed, err = conn.ExistsW(v.path)
+	} else {
+		r.names, r.stat, r.changed, err = client.WatchChildren(conn, v.path)
 	}
 	return r, err
 }
-
-// mostTries bounds what is asked again at once because it has changed meanwhile.
-const mostTries = 10
 
 // check reads as much of the view as tells whether it has changed, without a watch.
 func (v view) check(conn *zk.Conn) (r reading, err error) {

@@ -757,7 +757,7 @@ var ofTheLibrary = []judged{
 		{"membership/sights.go", "if g.err != nil && v.of == data {\n\t\t\tall.drop", "if g.err != nil || g.stat == nil {\n\t\t\tall.drop"},
 	}}, "membership.TestWatchesOfAPathThatIsNotThereAskTwiceAnIntervalAtMost"},
 	{mutant{"a path that is made meanwhile is taken for missing", []edit{
-		{"membership/view.go", "there && tries < mostTries;", "there && tries < 1;"},
+		{"internal/client/children.go", "err = conn.ExistsW(path); !there {", "err = conn.ExistsW(path); !there || there {"},
 	}}, "membership.TestAPathThatIsMadeWhileAWatchLooksForItIsSeen"},
 	{mutant{"a Join that fails tells of the end of its member", []edit{
 		{"membership/state.go", "state.Registrations == 0 || !m.options.users", "!m.options.users"},
