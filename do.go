@@ -120,7 +120,6 @@ type possession struct {
 	of   *side // that the hold has a share in; nil of none
 }
 
-// leave gives the owner's share in the gate back.
 func (p possession) leave() {
 	if p.of != nil {
 		p.of.leave()

@@ -60,7 +60,6 @@ func (s *shares) Release(n int64) {
 // lack reports whether n are not to be had.
 func (s *shares) lack(n int64) bool { return s.taken.Load() > allShares-n }
 
-// attempt begins a call under ctx.
 func (g *gate) attempt(ctx context.Context) *attempt {
 	return newAttempt(ctx, g.trace, g.queue.Path())
 }
@@ -173,5 +172,4 @@ func (g *gate) tryTake(ctx context.Context) (*Hold, error) {
 	return h, nil
 }
 
-// leave gives the owner's share back.
 func (g *gate) leave() { g.shares.Release(g.share) }

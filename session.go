@@ -223,7 +223,6 @@ func (s *Session) close() {
 	tell()
 }
 
-// sessionName is a session in errors.
 func sessionName(id int64) string { return "session " + client.Hex(id) }
 
 func init() {

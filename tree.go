@@ -28,7 +28,6 @@ type place struct {
 	hasSaid bool
 }
 
-// placesAtOnce is how many paths are looked at at the same time.
 const placesAtOnce = 32
 
 // walk looks at all that is at and below a path, one level after the other. It begins anew if the
@@ -70,7 +69,6 @@ func (t *tree) visit(ctx context.Context, level []string) (below []string, err e
 	return below, nil
 }
 
-// sight is what was seen of a path.
 type sight struct {
 	names []string // of its children
 	found []Contender

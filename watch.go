@@ -48,7 +48,6 @@ func Watch(ctx context.Context, s *Session, prefix string) iter.Seq2[[]KeyedLock
 	}
 }
 
-// watching is one use of Watch.
 type watching struct {
 	session *Session
 	top     string
@@ -168,7 +167,6 @@ func (w *watching) arm(ctx context.Context) (below *client.Subtree, err error) {
 	return below, err
 }
 
-// look looks at everything.
 func (w *watching) look(ctx context.Context) error {
 	before := w.tree
 	now, err := w.session.walk(ctx, w.top)

@@ -17,7 +17,6 @@ type places struct {
 
 func newPlaces() *places { return &places{of: make(map[string]*place)} }
 
-// placeOf returns the place of that path.
 func placeOf(c *client.Client, path string) *place {
 	all := client.Kept(c, newPlaces)
 	all.mu.Lock()

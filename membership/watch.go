@@ -85,7 +85,6 @@ func Watch(ctx context.Context, s *zklock.Session, path string, opts ...Option) 
 	}
 }
 
-// watcher is a Watch under way.
 type watcher struct {
 	session  *zklock.Session
 	path     string
