@@ -137,6 +137,7 @@ func (g *gate) enter(ctx context.Context, h *Hold) (entered bool) {
 	}()
 	held, detach := while([]*Hold{h}, ctx)
 	defer detach()
+	h.hold.AwaitOthers()
 	stop := context.AfterFunc(g.queue.Admission(), func() { h.hold.ReleaseUnused(nil) })
 	if g.shares.Acquire(held, g.share) != nil {
 		stop()

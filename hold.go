@@ -61,23 +61,27 @@ func (h *Hold) Valid() bool { return h.must("valid").Valid() }
 
 // ValidFor reports whether the lock is held, and lasts for d more though nothing more should be heard
 // of any server: for a step that takes so long, and cannot be stopped. As with Valid an operator may
-// still delete the node. The proofs of the session renew that time again and again; it is about half
-// of the session timeout and not more than 0.95 of it, so that a d beyond that is in vain.
+// still delete the node. A d of more than 0.23 of the session timeout is in vain: the connection may break
+// now, and a server that takes over without a word may have made the session as short as that. While
+// servers answer, the proofs of the session renew that time again and again.
 func (h *Hold) ValidFor(d time.Duration) bool {
 	left := h.must("valid").Left()
 	return left > 0 && left >= d
 }
 
 // Until returns until when, by this machine's clock, the lock is held though nothing more should be heard
-// of any server; false if it is not held. It is later each time that a server has confirmed the session:
-// see ValidFor.
-func (h *Hold) Until() (time.Time, bool) { return until(h.must("until").Left()) }
+// of any server; false if it is not held. It is later each time that it is asked while servers answer: see
+// ValidFor. A sleep of the machine is not seen by who compares it with time.Now: ask Valid after one.
+func (h *Hold) Until() (time.Time, bool) {
+	now := time.Now() // ahead of what is left: the process may stop in between
+	return until(now, h.must("until").Left())
+}
 
-func until(left time.Duration) (time.Time, bool) {
+func until(now time.Time, left time.Duration) (time.Time, bool) {
 	if left <= 0 {
 		return time.Time{}, false
 	}
-	return time.Now().Add(left), true
+	return now.Add(left), true
 }
 
 // Token returns the hold's fencing token, the zxid of the transaction that created its node; a

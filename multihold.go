@@ -80,7 +80,8 @@ func (h *MultiHold) ValidFor(d time.Duration) bool {
 // Until returns until when all the locks are held, as [Hold.Until] of one.
 func (h *MultiHold) Until() (time.Time, bool) {
 	must(h.made("until"))
-	return until(h.left())
+	now := time.Now()
+	return until(now, h.left())
 }
 
 // left returns for how long the first of the locks lasts that ends.

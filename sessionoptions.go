@@ -61,8 +61,8 @@ func WithDialer(dial zk.Dialer) SessionOption {
 // lease, an outage, a lost lock, and a call that gets nowhere (see [Locker.Lock]) at Info and
 // Warn, a node that cannot be deleted at Error, the locks that are acquired and the client's own
 // messages at Debug. Without it nothing is logged: give it slog.Default(), if you have no other.
-// One goroutine calls the handler, for one message after the other; no lock waits for it, but
-// [Session.Close] does, and [Connect] that fails. While a thousand messages wait for it, others
+// One goroutine calls the handler's Handle, for one message after the other; no lock waits for it, but
+// [Session.Close] does, and [Connect] that fails. Its Enabled is asked by those who have a lock, too. While a thousand messages wait for it, others
 // are dropped, and it is told how many. If it panics the process ends. It must not close the session.
 func WithLogger(logger *slog.Logger) SessionOption {
 	return func(o *sessionOptions) { o.Logger = logger }

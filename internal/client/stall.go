@@ -2,6 +2,7 @@ package client
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 	"time"
@@ -99,7 +100,7 @@ func (c *Client) lookForStalls() {
 		if !connected {
 			about = noConnection
 		}
-		if cause != "" && !st.told[about].getsNowhere() {
+		if cause != nil && !st.told[about].getsNowhere() {
 			st.told[about] = v
 			delete(st.calls, v)
 			c.Log.Warn("zklock: a call for a lock gets nowhere", "path", v.path, "cause", cause)
@@ -107,20 +108,29 @@ func (c *Client) lookForStalls() {
 	}
 }
 
-// stalls returns why the call has been getting nowhere for long enough to be told, "" if it has not.
-func (v *StallLog) stalls() (cause string) {
+// stalls returns why the call has been getting nowhere for long enough to be told, nil if it has not.
+func (v *StallLog) stalls() error {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	switch {
 	case v.queued, v.client.Pulse.Ran(v.since) < v.client.patience():
-		return ""
+		return nil
 	case v.client.Current() == nil:
-		return fmt.Sprintf("there is no connection: %v", v.client.lastFailure())
+		return stall{"there is no connection: ", v.client.lastFailure()}
 	case v.err != nil:
-		return fmt.Sprintf("it waits for %s; the last try: %v", v.step, v.err)
+		return stall{fmt.Sprintf("it waits for %s; the last try: ", v.step), v.err}
 	}
-	return "it waits for " + v.step
+	return errors.New("it waits for " + v.step)
 }
+
+// stall is why a call gets nowhere, with an error that may be a user's: of that a text is asked for
+// where the log is written, under no mutex.
+type stall struct {
+	what  string
+	cause error
+}
+
+func (s stall) Error() string { return fmt.Sprint(s.what, s.cause) }
 
 // getsNowhere reports whether the call, if there is one, has not got into the queue.
 func (v *StallLog) getsNowhere() bool {

@@ -91,6 +91,29 @@ func TestACallThatGetsNowhereIsToldOnceWithWhatItWaitsFor(t *testing.T) {
 	})
 }
 
+// asksBack is an error whose text is to be had when another call for a lock is over.
+type asksBack struct{ other *StallLog }
+
+func (e asksBack) Error() string {
+	e.other.End()
+	return "a user's"
+}
+
+func TestTheTextOfAUsersErrorIsAskedForWhenNoCallWaitsForIt(t *testing.T) {
+	virtual.Test(t, func(t *testing.T) {
+		c, b := stalling(t)
+		_, other := c.LogStalls(t.Context(), "/other")
+		c.link = nil
+		c.Failed(asksBack{other})
+		_, v := c.LogStalls(t.Context(), "/lock")
+		defer v.End()
+		pass(11 * time.Second)
+		told := b.all()
+		require.Len(t, told, 1)
+		require.Contains(t, told[0], "there is no connection: a user's")
+	})
+}
+
 func TestACallInTheQueueIsNotTold(t *testing.T) {
 	virtual.Test(t, func(t *testing.T) {
 		c, b := stalling(t)

@@ -185,6 +185,14 @@ func (l *Lease) look(now clock.Instant) time.Duration {
 	return beyond / 2
 }
 
+// Sure returns for how long the lease runs on whatever comes: a connect request may be sent right now, and
+// its answer never be heard. See Asks.
+func (l *Lease) Sure(now clock.Instant) time.Duration {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return min(l.Left(now), part(l.timeout, leastGrant*touchPart))
+}
+
 // RunsAt reports whether the lease still runs at now, by the monotonic clock, which stops while
 // the machine sleeps, and by the wall clock.
 func (l *Lease) RunsAt(now clock.Instant) bool { return l.Left(now) > 0 }

@@ -48,6 +48,9 @@ func (s *Session) await(ctx context.Context) (*incarnation, error) {
 func (s *Session) Connected(l *wire.Link, timeout time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if s.closed {
+		return
+	}
 	// Some servers (ClickHouse Keeper) replace a session without saying that the old one has
 	// expired: only the id tells.
 	if l.ID != s.id {

@@ -61,15 +61,17 @@ func (h *Hold) toLimit(now clock.Instant) time.Duration {
 	if h.limit == nil {
 		return math.MaxInt64
 	}
-	return h.contender.queue.options.MaxHold + h.Client().Timeout() - now.Least(h.limit.began)
+	grace := h.Client().Timeout()
+	most := min(h.contender.queue.options.MaxHold, math.MaxInt64-grace) // their sum is no number otherwise
+	return most + grace - now.Least(h.limit.began)
 }
 
-// Left returns for how long the hold lasts at least, if nothing more is heard of the session and
+// Left returns for how long the hold lasts at least, whatever is or is not heard of the session, if
 // nobody deletes its node; 0 if it has ended.
 func (h *Hold) Left() time.Duration {
 	s := h.contender.queue.session
 	now := s.client.Clock.Now()
-	left := s.lease.Left(now) // ahead of Valid: before it runs for others, the hold is lost
+	left := s.lease.Sure(now) // ahead of Valid: before it runs for others, the hold is lost
 	if !h.Valid() {
 		return 0
 	}

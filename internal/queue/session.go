@@ -132,12 +132,14 @@ func (s *Session) Close() (held []string) {
 	return held
 }
 
-// after calls f when d is over, under the mutex.
+// after calls f when d is over, under the mutex, unless the session is closed by then.
 func (s *Session) after(d time.Duration, f func()) *time.Timer {
 	return time.AfterFunc(d, func() {
 		s.mu.Lock()
 		defer s.mu.Unlock()
-		f()
+		if !s.closed {
+			f()
+		}
 	})
 }
 

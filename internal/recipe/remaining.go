@@ -10,7 +10,7 @@ func Remaining(listed []Node, self Node, floor int32, most int) (ahead []Node, o
 		case n.Name == self.Name:
 			shown = true
 		case n.Sequence > self.Sequence:
-		case n.Kind == Write || n.Foreign: // it may leave a node in its place
+		case n.Kind == Write || n.Foreign || n.Unordered(): // it may leave a node in its place, or stay behind floor
 			return nil, false
 		case n.Sequence < floor:
 		case len(ahead) == most:

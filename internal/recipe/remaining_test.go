@@ -34,6 +34,7 @@ func TestOfAListOnlyThoseAheadAreAskedFor(t *testing.T) {
 		"also one that has gone":    {[]Node{at(5, Write, false), self}, 6, 1, nil, false},
 		"a foreign one may as well": {[]Node{at(5, Exclusive, true), self}, 0, 1, nil, false},
 		"also of the same number":   {[]Node{at(7, Exclusive, true), self}, 0, 1, nil, false},
+		"without order none has":    {[]Node{exclusive(-2), self}, 0, 1, nil, false},
 		"those behind do not":       {[]Node{self, at(8, Write, false), at(9, Exclusive, true)}, 0, 1, nil, true},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -2,6 +2,7 @@ package lock_test
 
 import (
 	"context"
+	"math"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -185,34 +186,65 @@ func TestALimitIsRefusedThatCannotBeKept(t *testing.T) {
 		s := b.session("mine")
 		require.ErrorContains(t, errOf(zklock.New(s, "/a", zklock.WithMaxHold(-1))), "WithMaxHold(-1ns): it must not be negative")
 		require.ErrorContains(t, errOf(zklock.New(s, "/a", zklock.WithMaxHold(time.Second), zklock.WithMinHold(time.Second))), "must be more than WithMinHold, which is 1s")
-		h := must(must(zklock.New(s, "/a", zklock.WithMaxHold(0))).Acquire(t.Context()))
-		time.Sleep(time.Hour)
-		require.NoError(t, h.Err())
+		for path, none := range map[string]time.Duration{"/a": 0, "/b": math.MaxInt64} {
+			h := must(must(zklock.New(s, path, zklock.WithMaxHold(none))).Acquire(t.Context()))
+			require.True(t, h.ValidFor(0))
+			time.Sleep(time.Hour)
+			require.NoError(t, h.Err())
+		}
 	})
 }
 
-func TestWhatIsValidForAWhileLastsWithoutAnyServer(t *testing.T) {
+func TestWhatIsValidForAWhileLastsWhateverServersDo(t *testing.T) {
+	for name, fails := range map[string]func(b *bubble){
+		"none is reached": func(b *bubble) { b.server.Client("mine").Block(zktest.ToServer) },
+		"the next takes the connection and says nothing": func(b *bubble) {
+			for range 20 {
+				b.server.HoldRequest(zktest.OpConnect)
+			}
+			b.server.CutSession(b.server.Sessions()[0].ID)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, func(t *testing.T, b *bubble) {
+				h := must(b.locker(b.session("mine")).Acquire(t.Context()))
+				time.Sleep(granted) // the lease is as long as it gets
+				until, held := h.Until()
+				require.True(t, held)
+				left := time.Until(until)
+				require.Greater(t, left, granted/5)
+				require.True(t, h.ValidFor(0))
+				require.True(t, h.ValidFor(left))
+				require.False(t, h.ValidFor(left+1))
+				fails(b)
+				time.Sleep(left - time.Nanosecond)
+				require.True(t, h.Valid())
+				require.NoError(t, h.Err())
+				<-h.Lost()
+				require.False(t, h.ValidFor(0))
+				_, held = h.Until()
+				require.False(t, held)
+			})
+		})
+	}
+}
+
+// Else the limit of one that was forgotten would end those of who waits for its Unlock.
+func TestTheTimeOfWhoWaitsForAnOwnerThatLostTheLockBeginsWhenThatUnlocks(t *testing.T) {
 	inBubble(t, func(t *testing.T, b *bubble) {
-		s := b.session("mine")
-		h := must(b.locker(s).Acquire(t.Context()))
-		time.Sleep(granted) // the lease is as long as it gets
-		b.server.Client("mine").Block(zktest.ToServer)
-		until, held := h.Until()
-		require.True(t, held)
-		left := time.Until(until)
-		require.Greater(t, left, granted/3)
-		require.LessOrEqual(t, left, granted*19/20)
-		require.True(t, h.ValidFor(0))
-		require.True(t, h.ValidFor(left))
-		require.False(t, h.ValidFor(left+1))
-		time.Sleep(left - time.Nanosecond)
-		require.True(t, h.Valid())
-		require.True(t, h.ValidFor(0))
-		time.Sleep(time.Nanosecond)
-		require.False(t, h.ValidFor(0), "by the clock, before any timer has run")
-		_, held = h.Until()
-		require.False(t, held)
-		require.True(t, isClosed(h.Lost()))
+		l := b.locker(b.session("mine"), zklock.WithMaxHold(most))
+		l.Lock()
+		b.lose(l.Held())
+		got := begin(func() *zklock.Hold {
+			_ = l.LockContext(context.Background())
+			return l.Held()
+		})
+		time.Sleep(time.Second)
+		first := b.server.Children(b.path)
+		time.Sleep(3 * most)
+		require.Equal(t, first, b.server.Children(b.path), "it keeps its place")
+		l.Unlock()
+		requireLimited(t, <-got, time.Now())
 	})
 }
 

@@ -1110,6 +1110,12 @@ var ofTheLibrary = []judged{
 	{mutant{"a watch on a node that is gone is waited for", []edit{
 		{"internal/client/watch.go", "w.fire(err == zk.ErrNoNode)", "if err != zk.ErrNoNode {\n\t\t\tw.fire(false)\n\t\t}"},
 	}}, "test/sim.TestF17APredecessorThatGoesBetweenListAndWatchIsNoticed"},
+	{mutant{"what a hold lasts for sure is all that its lease has left", []edit{
+		{"internal/queue/limit.go", "s.lease.Sure(now)", "s.lease.Left(now)"},
+	}}, "TestWhatIsValidForAWhileLastsWhateverServersDo"},
+	{mutant{"the limit of a hold counts while its owner waits for another", []edit{
+		{"gate.go", "\th.hold.AwaitOthers()\n", ""},
+	}}, "TestTheTimeOfWhoWaitsForAnOwnerThatLostTheLockBeginsWhenThatUnlocks"},
 	{mutant{"a release is told as the loss of several locks", []edit{
 		{"hold.go", "if errors.Is(cause, ErrLost) {\n\t\t\tlost.Close()", "if cause != nil {\n\t\t\tlost.Close()"},
 	}}, "TestAMultiHoldStandsForAllItsLocks"},

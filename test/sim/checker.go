@@ -24,6 +24,7 @@ type checker struct {
 	moments moments
 	calm    bool            // no fault has struck yet
 	struck  map[string]bool // machines that a fault has struck
+	misled  map[string]bool // machines that a fault has given another time, or another session
 	tree    nodes
 	claims  map[*claim]struct{}  // that nobody has given back
 	resting map[*claim]struct{}  // that were given back, whose nodes have to stay yet
@@ -65,6 +66,7 @@ func newChecker(log *timeline, stats *Stats) *checker {
 		log: log, stats: stats, broken: make(chan struct{}),
 		moments: make(moments),
 		struck:  make(map[string]bool),
+		misled:  make(map[string]bool),
 		tree:    make(nodes),
 		claims:  make(map[*claim]struct{}),
 		resting: make(map[*claim]struct{}),
@@ -102,8 +104,10 @@ func (ck *checker) failLocked(promise, format string, args ...any) {
 
 // follow notes the loss of a claim.
 func (ck *checker) follow(c *claim) {
+	c.asksUntil()
 	select {
 	case <-c.told:
+		ck.judgeUntil(c)
 		ck.stats.Losses.Add(1)
 		ck.log.note(c.who, "learns that %s is lost", c.path)
 		if ck.isCalm() && !c.inc.closing.Load() {
@@ -345,9 +349,13 @@ func (ck *checker) moved(c *claim, node string) {
 
 // storm takes the moment at which a fault strikes.
 func (ck *checker) storm(f Fault) {
+	ck.askUntil()
 	ck.mu.Lock()
 	defer ck.mu.Unlock()
 	ck.calm = false
+	if f.Kind == Sleep || f.Kind == SetClock || f.Kind == ReplaceSession {
+		ck.misled[nameOf(f.Machine)] = true
+	}
 	if slices.Contains(ofMachine, f.Kind) {
 		ck.struck[nameOf(f.Machine)] = true
 	} else {

@@ -1,0 +1,44 @@
+package sim
+
+import (
+	"maps"
+	"slices"
+	"strings"
+	"time"
+)
+
+// asksUntil notes until when c's hold says that it lasts, whatever is or is not heard of the servers.
+func (c *claim) asksUntil() {
+	if c.hold == nil {
+		return
+	}
+	if until, held := c.hold.Until(); held {
+		c.sure.Store(&until)
+	}
+}
+
+// askUntil has all claims ask, right before a fault.
+func (ck *checker) askUntil() {
+	ck.mu.Lock()
+	claims := slices.Collect(maps.Keys(ck.claims))
+	ck.mu.Unlock()
+	for _, c := range claims {
+		c.asksUntil()
+	}
+}
+
+// judgeUntil checks that c was not lost before the time until when it was to last.
+func (ck *checker) judgeUntil(c *claim) {
+	ck.mu.Lock()
+	defer ck.mu.Unlock()
+	until, n := c.sure.Load(), ck.nodeLocked(c.node)
+	machine, _, _ := strings.Cut(c.who, "/")
+	switch {
+	case until == nil || !time.Now().Before(*until):
+	case ck.misled[machine]:
+	case slices.ContainsFunc(ck.spells, func(s *spell) bool { return s.bears(c) }):
+	case c.inc.closing.Load(), ck.excuses(c), n != nil && ck.doomed[n.owner]:
+	default:
+		ck.failLocked("P2", "%s lost %s by %s %v before the time until when that was to last", c.who, c.path, base(c.node), time.Until(*until))
+	}
+}
