@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sync"
 
 	"github.com/zklock/zklock/internal/client"
 	"github.com/zklock/zklock/internal/goid"
@@ -203,4 +204,39 @@ func (s section) lost(returned error) (lost, more error) {
 		lost = fmt.Errorf("%s: %w", s[i].hold.hold.Path(), lost)
 	}
 	return lost, more
+}
+
+// doing are the holds of the Do calls of a side, whose functions run, by goroutine.
+type doing struct {
+	mu    sync.Mutex // guards holds; nothing is locked under it
+	holds map[int64][]*Hold
+}
+
+// by returns the hold of the innermost Do whose function the goroutine runs, nil if there is none.
+func (d *doing) by(goroutine int64) *Hold {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if holds := d.holds[goroutine]; len(holds) > 0 {
+		return holds[len(holds)-1]
+	}
+	return nil
+}
+
+func (d *doing) begin(goroutine int64, h *Hold) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.holds == nil {
+		d.holds = make(map[int64][]*Hold)
+	}
+	d.holds[goroutine] = append(d.holds[goroutine], h)
+}
+
+// end undoes the last begin of the goroutine.
+func (d *doing) end(goroutine int64) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	holds := d.holds[goroutine]
+	if d.holds[goroutine] = holds[:len(holds)-1]; len(holds) == 1 {
+		delete(d.holds, goroutine)
+	}
 }

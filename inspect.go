@@ -56,18 +56,15 @@ type Contender struct {
 // everybody. Of a semaphore it costs two lists more. The answer is of the moment, and may be from a
 // server that lags behind. It needs the permission to read the path, and takes no part in the lock.
 func Inspect(ctx context.Context, s *Session, path string) ([]Contender, error) {
-	if err := s.made(); err != nil {
-		return nil, wrap("inspect", path, err)
+	whole, err := s.whole("inspect", path)
+	if err != nil {
+		return nil, err
 	}
-	if err := recipe.CheckPath(path); err != nil {
-		return nil, wrap("inspect", path, err)
-	}
-	path = s.client.Below(path)
 	if client.HasEnded(ctx) {
-		return nil, wrap("inspect", path, client.Ended(ctx))
+		return nil, wrap("inspect", whole, client.Ended(ctx))
 	}
-	found, err := s.look(ctx, path)
-	return found, wrap("inspect", path, err)
+	found, err := s.look(ctx, whole)
+	return found, wrap("inspect", whole, err)
 }
 
 // look is Inspect of a whole path.

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"sync"
 	"sync/atomic"
 
 	"github.com/zklock/zklock/internal/goid"
@@ -110,41 +109,6 @@ func (l *Locker) Lost() <-chan struct{} { return lostOf(l.mine()) }
 // mine returns the calling goroutine's hold, as its owner or by the Do whose function it runs; nil if
 // it has none.
 func (l *Locker) mine() *Hold { return cmp.Or(l.Held(), l.doing.by(goid.Get())) }
-
-// doing are the holds of the Do calls of a side, whose functions run, by goroutine.
-type doing struct {
-	mu    sync.Mutex // guards holds; nothing is locked under it
-	holds map[int64][]*Hold
-}
-
-// by returns the hold of the innermost Do whose function the goroutine runs, nil if there is none.
-func (d *doing) by(goroutine int64) *Hold {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if holds := d.holds[goroutine]; len(holds) > 0 {
-		return holds[len(holds)-1]
-	}
-	return nil
-}
-
-func (d *doing) begin(goroutine int64, h *Hold) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if d.holds == nil {
-		d.holds = make(map[int64][]*Hold)
-	}
-	d.holds[goroutine] = append(d.holds[goroutine], h)
-}
-
-// end undoes the last begin of the goroutine.
-func (d *doing) end(goroutine int64) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	holds := d.holds[goroutine]
-	if d.holds[goroutine] = holds[:len(holds)-1]; len(holds) == 1 {
-		delete(d.holds, goroutine)
-	}
-}
 
 // lostOf returns the channel that closes when h is lost, a closed one if there is no hold.
 func lostOf(h *Hold) <-chan struct{} {

@@ -32,13 +32,11 @@ import (
 // error names the others. The path of a lock is below the session's chroot (see [Connect]), that
 // of a node is whole. If a lock has a name like a node's, what is there decides.
 func Revoke(ctx context.Context, s *Session, path string) error {
-	if err := s.made(); err != nil {
-		return wrap("revoke", path, err)
+	lock, err := s.whole("revoke", path)
+	if err != nil {
+		return err
 	}
-	if err := recipe.CheckPath(path); err != nil {
-		return wrap("revoke", path, err)
-	}
-	lock, name := s.client.Below(path), recipe.Base(path)
+	name := recipe.Base(path)
 	_, contends := recipe.Parse(name)
 	switch {
 	case client.HasEnded(ctx):
@@ -47,7 +45,7 @@ func Revoke(ctx context.Context, s *Session, path string) error {
 		return wrap("revoke", lock, s.revokeHolders(ctx, lock))
 	}
 	// A node is told whole, whoever tells of it. Without one, a lock may be called as nodes are.
-	err := s.revoke(ctx, path)
+	err = s.revoke(ctx, path)
 	if err != zk.ErrNoNode {
 		return wrap("revoke", path, err)
 	}

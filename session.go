@@ -86,16 +86,24 @@ func Connect(ctx context.Context, servers []string, timeout time.Duration, opts 
 	return s, nil
 }
 
+// whole returns the whole of a lock's path, or what is wrong with the arguments, as the error of op.
+func (s *Session) whole(op, path string) (string, error) {
+	if err := s.made(); err != nil {
+		return "", wrap(op, path, err)
+	}
+	if err := recipe.CheckPath(path); err != nil {
+		return "", wrap(op, path, err)
+	}
+	return s.client.Below(path), nil
+}
+
 // checkNew returns the options of a lock on path, and the whole of that, or what is wrong with
 // the arguments.
 func checkNew(s *Session, path string, kind recipe.Kind, opts []Option) (*options, string, error) {
-	if err := s.made(); err != nil {
-		return nil, "", wrap("new", path, err)
+	whole, err := s.whole("new", path)
+	if err != nil {
+		return nil, "", err
 	}
-	if err := recipe.CheckPath(path); err != nil {
-		return nil, "", wrap("new", path, err)
-	}
-	whole := s.client.Below(path)
 	o, err := newOptions(whole, kind, opts)
 	if err != nil {
 		return nil, "", wrap("new", path, err)

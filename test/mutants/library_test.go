@@ -914,7 +914,7 @@ var ofTheLibrary = []judged{
 		{"membership/member.go", "path = client.Of(s).Below(path)\n", ""},
 	}}, "TestAllPathsOfASessionWithAChrootAreBelowIt"},
 	{mutant{"what is inspected is not below the chroot", []edit{
-		{"inspect.go", "path = s.client.Below(path)\n", ""},
+		{"inspect.go", "s.look(ctx, whole)", "s.look(ctx, path)"},
 	}}, "TestAllPathsOfASessionWithAChrootAreBelowIt"},
 	{mutant{"a zero value passes for a lock", []edit{
 		{"errors.go", "s != nil && s.queue != nil, op, errUnmadeLock", "s != nil, op, errUnmadeLock"},
