@@ -64,19 +64,22 @@ func (c *contender) askAhead(ctx context.Context) (*listing, error) {
 		ops[i] = wire.Op{Code: wire.OpGetData, Path: recipe.Join(c.queue.dir, n.Name)}
 	}
 	client.WaitsFor(ctx, "whether those ahead in the queue are still there")
-	reads := wire.NewReads(ops...)
+	var view *listing
+	var err error
+	reads := wire.NewReads(ops...).Then(func(r *wire.Request) { view, err = c.told(at, nodes, r) })
 	s.client.SendRecent(c.queue.dir, reads)
 	if err := client.Wait(ctx, reads); client.LooksEnded(err) {
 		s.client.Leave(reads)
 		return nil, err
 	}
-	return c.told(at, nodes, reads)
+	return view, err
 }
 
-// told takes the answer. Who may not read a node lists the queue.
+// told takes the answer where answers are read: a refusal is known before others are woken by the end of its
+// connection. Who may not read a node lists the queue.
 func (c *contender) told(at sight, nodes []recipe.Node, reads *wire.Request) (*listing, error) {
 	s := c.queue.session
-	if reads.Err() == wire.ErrUnimplemented { // before ZooKeeper 3.6, which ends the connection besides
+	if reads.Err() == wire.ErrUnimplemented { // before ZooKeeper 3.6, which ends the connection, too
 		s.mu.Lock()
 		s.index.listsOnly = true
 		s.mu.Unlock()
