@@ -353,9 +353,6 @@ func (ck *checker) storm(f Fault) {
 	ck.mu.Lock()
 	defer ck.mu.Unlock()
 	ck.calm = false
-	if f.Kind == Sleep || f.Kind == SetClock || f.Kind == ReplaceSession {
-		ck.misled[nameOf(f.Machine)] = true
-	}
 	if slices.Contains(ofMachine, f.Kind) {
 		ck.struck[nameOf(f.Machine)] = true
 	} else {

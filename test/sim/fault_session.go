@@ -65,6 +65,7 @@ func (w *world) closeSession(f Fault) func() {
 // tell that the old one is no longer its own, as ClickHouse Keeper may.
 func (w *world) replaceSession(f Fault) func() {
 	m := w.machines[f.Machine]
+	w.checker.mislead(m.name)
 	m.forget.Store(true)
 	m.place.Cut()
 	return func() { m.forget.Store(false) }
@@ -85,6 +86,7 @@ func (w *world) sleep(f Fault) func() {
 			w.checker.doom(id)
 		}
 	}
+	w.checker.mislead(m.name)
 	m.clock.Step(nap)
 	for _, id := range ids {
 		w.ensemble.AgeSession(id, nap)
@@ -96,6 +98,7 @@ func (w *world) sleep(f Fault) func() {
 // setClock sets a machine's wall clock, back or forward.
 func (w *world) setClock(f Fault) func() {
 	m := w.machines[f.Machine]
+	w.checker.mislead(m.name)
 	m.clock.Step(w.dice(f).span(0, 2*m.spec.Timeout) - m.spec.Timeout)
 	return nil
 }

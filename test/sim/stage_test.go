@@ -109,6 +109,7 @@ func (s *stage) enterFor(name string, servers []string, timeout time.Duration, o
 // the next connect, without a word.
 func (s *stage) enterForgotten(name string) (*player, *atomic.Bool) {
 	s.Helper()
+	s.checker.mislead(name)
 	forget := new(atomic.Bool)
 	return s.enter(name, zklock.WithDialer(func(network, address string, timeout time.Duration) (net.Conn, error) {
 		conn, err := s.Client(name).Dial(network, address, timeout)

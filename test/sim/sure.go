@@ -27,6 +27,13 @@ func (ck *checker) askUntil() {
 	}
 }
 
+// mislead takes that a fault gives a machine another time, or another session, which no hold can see coming.
+func (ck *checker) mislead(machine string) {
+	ck.mu.Lock()
+	defer ck.mu.Unlock()
+	ck.misled[machine] = true
+}
+
 // judgeUntil checks that c was not lost before the time until when it was to last.
 func (ck *checker) judgeUntil(c *claim) {
 	ck.mu.Lock()
