@@ -20,9 +20,9 @@ func (l *Locker) LockContext(ctx context.Context) error {
 	return l.exclusive().lock(ctx)
 }
 
-// UnlockContext is [Locker.Unlock] that waits for ZooKeeper's confirmation and reports instead
-// of panicking: [ErrNotHeld] if the calling goroutine does not own the lock, which stays as it
-// is then, and [ErrLost] with its cause if the lock was lost. When ctx ends first, or has ended
+// UnlockContext is [Locker.Unlock] that waits for ZooKeeper's confirmation, as [Hold.Release]
+// does, and reports instead of panicking: [ErrNotHeld] if the calling goroutine does not own the
+// lock, which stays as it is then, and [ErrLost] with its cause if the lock was lost. When ctx ends first, or has ended
 // already, its error is returned; the lock is released all the same, in the background.
 func (l *Locker) UnlockContext(ctx context.Context) error {
 	return l.exclusive().unlockContext(ctx)

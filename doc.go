@@ -33,8 +33,9 @@
 //   - The context wins. A call with a context returns within 50 ms of its end,
 //     whatever the network does, and one whose context has ended already never
 //     acquires. Only [Connect] waits for code of your own, a dialer
-//     ([WithDialer]), a log handler ([WithLogger]) or a [SessionTrace]; and a
-//     call for the functions of its [Trace], [Locker.Do] for its function.
+//     ([WithDialer]), a provider ([WithAuthProvider]), a log handler
+//     ([WithLogger]) or a [SessionTrace]; and a call for the functions of its
+//     [Trace], [Locker.Do] for its function.
 //   - Nothing leaks. After [Session.Close] no goroutine, timer or socket is left.
 //     Only a function of your own that package membership calls, or a Do runs,
 //     may still be running, and a lookup of a name by the C library.
@@ -57,7 +58,7 @@
 // # When a lock is lost
 //
 // A lost connection is not a lost lock: the session goes on at another server, and its holds
-// with it. A hold is lost when
+// with it. A hold is lost when (docs/lost.md has two rare cases more)
 //
 //   - no server has confirmed the session in time: without a server that answers
 //     a hold usually ends after 0.45 to 0.6 of the session timeout, and at worst
@@ -65,6 +66,7 @@
 //     docs/operations.md;
 //   - the servers have ended the session;
 //   - somebody else has deleted its node;
+//   - it has lasted for longer than [WithMaxHold] allows;
 //   - [Session.Close] was called.
 //
 // Then [Hold.Lost] closes, and contexts made by [Locker.Do] and [Hold.Context] are cancelled

@@ -16,11 +16,11 @@ var (
 	// and context.DeadlineExceeded.
 	ErrLocked = queue.ErrLocked
 
-	// ErrLost says that a hold ended without its owner's release: the ZooKeeper session has
-	// expired, or its lease is over, since it could not be proved alive in time, or somebody
-	// deleted the lock node, or [Session.Close] was called, or its time was over ([WithMaxHold]). The errors that are ErrLost, by
-	// errors.Is, wrap the cause and say it; a session that has expired is zk.ErrSessionExpired,
-	// one that was closed ErrClosed.
+	// ErrLost says that a hold ended without its owner's release, by one of the causes that
+	// docs/lost.md lists. The errors that are ErrLost, by errors.Is, wrap the cause and say it: a
+	// session that was closed is ErrClosed, and one that has expired zk.ErrSessionExpired, unless the
+	// end of its lease or of the node was known first. Of the node the text says then that it was
+	// deleted, or went with its session.
 	ErrLost = queue.ErrLost
 
 	// ErrNotHeld says that the caller does not hold the lock.

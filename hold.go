@@ -63,15 +63,17 @@ func (h *Hold) Valid() bool { return h.must("valid").Valid() }
 // of any server: for a step that takes so long, and cannot be stopped. As with Valid an operator may
 // still delete the node. A d of more than 0.23 of the session timeout is in vain: the connection may break
 // now, and a server that takes over without a word may have made the session as short as that. While
-// servers answer, the proofs of the session renew that time again and again.
+// servers answer, the proofs of the session renew that time again and again, up to the end by
+// [WithMaxHold].
 func (h *Hold) ValidFor(d time.Duration) bool {
 	left := h.must("valid").Left()
 	return left > 0 && left >= d
 }
 
 // Until returns until when, by this machine's clock, the lock is held though nothing more should be heard
-// of any server; false if it is not held. It is later each time that it is asked while servers answer: see
-// ValidFor. A sleep of the machine is not seen by who compares it with time.Now: ask Valid after one.
+// of any server; false if it is not held. It is later each time that it is asked while servers answer, up to
+// the end by [WithMaxHold]: see ValidFor. A sleep of the machine is not seen by who compares it with
+// time.Now: ask Valid after one.
 func (h *Hold) Until() (time.Time, bool) {
 	now := time.Now() // ahead of what is left: the process may stop in between
 	return until(now, h.must("until").Left())
@@ -112,8 +114,9 @@ func (h *Hold) Check() *zk.CheckVersionRequest { return h.must("check").Check() 
 // server has refused to delete that of another owner of this session, which the lock came from, the
 // lock is free when that is gone too.) When ctx ends first, or has ended already, its error is
 // returned and the delete goes on in the background until the node is gone or the session is;
-// [Hold.Context]'s ends with the hold. Calling Release again returns nil again; of a hold that was
-// lost, also by [Session.Close], it returns [ErrLost] with its cause.
+// [Hold.Context]'s ends with the hold. If the session is closed meanwhile, also by [Session.Shutdown],
+// Release returns nil: whether the node is gone is what [Session.Close] says. Calling Release again
+// returns nil again; of a hold that was lost, also by [Session.Close], it returns [ErrLost] with its cause.
 func (h *Hold) Release(ctx context.Context) error {
 	if err := h.made("release"); err != nil {
 		return err

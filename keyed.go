@@ -94,8 +94,8 @@ func (o *options) checkKeyed() error {
 // chroot, if there is one. Its last part is the key, in which %XX stands for a byte that may not be
 // there: of a slash, a percent sign, what ZooKeeper refuses, and at the end of what would look like a
 // lock's node. The empty key has the name "%". A key whose name would have more than 200 bytes is
-// called by its SHA-256, and its node says the key; a key of more than 65,536 bytes is refused. With
-// [WithStripes] it is the path of key's stripe.
+// called by its SHA-256, and its node says the key, if a Keyed has made it; a key of more than 65,536 bytes
+// is refused. With [WithStripes] it is the path of key's stripe.
 func (k *Keyed) PathOf(key string) string {
 	must(k.made("path"))
 	name, _ := k.name(key)

@@ -17,7 +17,7 @@ type KeyedLock struct {
 
 	// HasKey says that Key is whose lock it is, if the path is one of a Keyed. Of any other path it is what
 	// the last part would stand for there. It is not known of a stripe (see [WithStripes]), whose path
-	// says which it is, nor of a long key that this session may not read.
+	// says which it is, nor of a long key whose node this session may not read, or no Keyed has made.
 	HasKey bool
 
 	// Contenders are those who hold the lock, and those who wait for it, as [Inspect] returns them.

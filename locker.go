@@ -75,7 +75,8 @@ func (l *Locker) exclusive() *side {
 //
 // If it does not get as far as the queue for 10 s, or for the session timeout if that is
 // longer, it says so in the session's log at Warn, once, with what it waits for; so does any
-// call without a deadline.
+// call without a deadline. Of the calls for one lock, and without a connection of all, one does
+// for the others.
 func (l *Locker) Lock() {
 	// A re-entry is inline down to the two loads that it needs.
 	if l != nil && l.ownedBy(goid.Fast()) && l.hold.Load().hold.IsHeld() {

@@ -178,7 +178,8 @@ func WithRetention(d time.Duration) Option {
 // leaves its node, if that is there, for as long. A call that fails, and a MultiLocker that
 // cannot have all its locks, leave nothing.
 //
-// The session has to live that long: [Session.Shutdown] waits for it, [Session.Close] ends it early,
+// The session has to live that long: [Session.Shutdown] waits for it, also if somebody else has deleted
+// the node after the end of the hold, of which this process does not hear. [Session.Close] ends it early,
 // and so does the end of the session when the process has ended. It is for every kind of lock, and
 // an error together with WithHandoff above 1 or WithRetention.
 func WithMinHold(d time.Duration) Option {

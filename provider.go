@@ -22,8 +22,8 @@ type Credential struct {
 // A session is who its last connection has logged in: let the old and the new credentials overlap
 // if the access list of its locks names them.
 //
-// Like a dialer ([WithDialer]) it must return within a second, and is called in a goroutine of its
-// own. It is not called twice at the same time.
+// Like a dialer ([WithDialer]) it must return within a second. Connect waits for the first call, whatever
+// its ctx says; the others are made by a goroutine of the session. It is not called twice at the same time.
 func WithAuthProvider(provider func() ([]Credential, error)) SessionOption {
 	if provider == nil {
 		provider = func() ([]Credential, error) { return nil, errors.New("WithAuthProvider: the provider is nil") }

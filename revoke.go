@@ -199,5 +199,6 @@ func (s *Session) mark(ctx context.Context, node string) (mark []byte, version i
 
 // Revoked returns a channel that is closed when another client has asked for the lock back,
 // with [Revoke] or Curator's Revoker, also if that was before the hold began; of permits, only if
-// it did not come as they were taken. The holder decides whether and when to release it.
+// it did not come as they were taken. [WithMaxHold] closes it, too. The holder decides whether and when to
+// release it.
 func (h *Hold) Revoked() <-chan struct{} { return h.must("revoked").Revoked() }

@@ -33,7 +33,8 @@ type SASLMechanism interface {
 // zk.PermAll, Scheme: "sasl", ID: "bob"}, or by zk.AuthACL for whoever makes them. WithSASL goes together with
 // [WithAuth].
 //
-// The mechanism's functions are called as a provider is ([WithAuthProvider]), and must return within a second.
+// The mechanism's functions are called as a provider is for a connection ([WithAuthProvider]), and must
+// return within a second.
 func WithSASL(mechanism SASLMechanism) SessionOption {
 	return WithSASLProvider(func() (SASLMechanism, error) { return mechanism, nil })
 }

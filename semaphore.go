@@ -20,10 +20,10 @@ import (
 // beside an Acquire of many here, two of them can wait for each other's permits for ever.
 //
 // A semaphore and a lock need paths of their own. A lock is refused while permits are out where
-// it stands: on the semaphore's path, or in one of the two queues below. A semaphore is refused
-// while a lock stands among its permits, and, when it is first used in a process, while one
-// stands on its path. A lock that comes and goes between those looks, or that goes from one
-// goroutine to the next inside a process, is not noticed.
+// it stands: on the semaphore's path, or in one of the two queues below; on <path>/locks only when
+// its Locker is first used. A semaphore is refused while a lock stands among its permits, and, when it
+// is first used in a process, while one stands on its path. A lock that comes and goes between those
+// looks, or that goes from one goroutine to the next inside a process, is not noticed.
 type Semaphore struct {
 	_     noCopy
 	path  string

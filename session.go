@@ -156,7 +156,7 @@ func (s *Session) Closed() <-chan struct{} { return s.must("closed").client.Cont
 // return [ErrClosed] (Lock panics with it). Whoever holds a lock goes on: locks it once more, goes
 // from writing to reading, gives it back. When nothing is held, Shutdown closes the session as Close
 // does, and returns its error. A hold that was lost is not waited for; a node that stays for
-// [WithMinHold] or [WithLossGrace] is.
+// [WithMinHold] or [WithLossGrace] is, also if somebody else deletes it meanwhile.
 //
 // If ctx ends first, Shutdown loses what is still held, as Close does, and returns an error that is
 // ctx's and says how many locks that were. The rest of Close goes on in the background: call Close to

@@ -14,7 +14,8 @@ import (
 // TryLock takes the lock if nobody holds it or waits for it, and reports whether it did, as
 // sync.Mutex.TryLock does. It is false on any failure too: at once while there is no
 // connection, and at the latest after a third of the session timeout. When it is false no node
-// is left behind and, unless it lost a race or ran out of time, none was written.
+// is left behind. None was written, unless it lost a race, ran out of time, or was refused when it had
+// its node: the session is closed, or permits of a semaphore or another recipe's nodes are at the path.
 func (l *Locker) TryLock() bool { return l.exclusive().tryOnce() }
 
 // TryLockFor is [Locker.LockContext] that gives up after d: it returns false and no error when
