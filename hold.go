@@ -62,9 +62,9 @@ func (h *Hold) Valid() bool { return h.must("valid").Valid() }
 // ValidFor reports whether the lock is held, and lasts for d more though nothing more should be heard
 // of any server: for a step that takes so long, and cannot be stopped. As with Valid an operator may
 // still delete the node. A d of more than 0.23 of the session timeout is in vain: the connection may break
-// now, and a server that takes over without a word may have made the session as short as that. While
-// servers answer, the proofs of the session renew that time again and again, up to the end by
-// [WithMaxHold].
+// now, and a server that takes over without a word may have made the session as short as that; where
+// servers grant different timeouts, as while that is changed, it may be a quarter of it. While servers
+// answer, the proofs of the session renew that time again and again, up to the end by [WithMaxHold].
 func (h *Hold) ValidFor(d time.Duration) bool {
 	left := h.must("valid").Left()
 	return left > 0 && left >= d

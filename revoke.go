@@ -46,11 +46,14 @@ func Revoke(ctx context.Context, s *Session, path string) error {
 	}
 	// A node is told whole, whoever tells of it. Without one, a lock may be called as nodes are.
 	err = s.revoke(ctx, path)
-	if err != zk.ErrNoNode {
+	if err != zk.ErrNoNode && err != errPersistent {
 		return wrap("revoke", path, err)
 	}
 	if held := s.revokeHolders(ctx, lock); !client.Answers(held, zk.ErrNoNode) {
 		return wrap("revoke", lock, held)
+	}
+	if err == errPersistent {
+		err = fmt.Errorf("%w: %w", err, zk.ErrNoNode)
 	}
 	return wrap("revoke", path, err)
 }
@@ -139,7 +142,7 @@ func (s *Session) revoke(ctx context.Context, node string) error {
 			return err
 		}
 		err := s.write(ctx, node)
-		if err == errForeign {
+		if err == errForeign || err == errPersistent {
 			return client.Permanent(err)
 		}
 		if gone = client.Answers(err, zk.ErrNoNode); gone {
@@ -175,8 +178,7 @@ func (s *Session) write(ctx context.Context, node string) error {
 }
 
 // mark returns what asks for the lock of a node, and what version of that it is for, -1 for any: with
-// what it says already, if its owner heeds that and it may be read. A path that is not ephemeral is no
-// node of an owner's.
+// what it says already, if its owner heeds that and it may be read.
 func (s *Session) mark(ctx context.Context, node string) (mark []byte, version int32, err error) {
 	read := client.Read(node)
 	s.client.Send(read)
@@ -187,7 +189,7 @@ func (s *Session) mark(ctx context.Context, node string) (mark []byte, version i
 		s.client.Leave(read)
 		return nil, 0, err
 	case said.Stat != nil && !client.IsEphemeral(said.Stat):
-		return nil, 0, zk.ErrNoNode
+		return nil, 0, errPersistent
 	case contends && named.Foreign:
 		return nil, 0, errForeign
 	case !recipe.Ours(recipe.Base(node)), said.Stat == nil:

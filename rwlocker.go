@@ -80,7 +80,7 @@ func (l *RWLocker) upgrading(op string) error {
 }
 
 // Lock takes the lock for writing, as [Locker.Lock] does. It also panics, with [ErrUpgrade], if
-// the calling goroutine holds it for reading only.
+// the calling goroutine holds it for reading only, or has lost it so and not unlocked it yet.
 func (l *RWLocker) Lock() {
 	must(l.upgrading("lock"))
 	l.writes().Lock()

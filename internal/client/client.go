@@ -154,7 +154,7 @@ func (c *Client) Connect(ctx context.Context, servers []string, credentials []wi
 // establish waits for the session and logs in.
 func (c *Client) establish(ctx context.Context, credentials []wire.Credential) error {
 	for {
-		_, err := c.await(ctx, AnySession, isRefusal)
+		_, err := c.await(ctx, AnySession, nil, isRefusal)
 		if err == nil {
 			err = c.logIn(ctx, credentials)
 		}

@@ -18,11 +18,16 @@ const AnySession = 0
 // Its errors are ctx's, ErrClosed, and ErrSessionOver when another session has taken that one's
 // place.
 func (c *Client) Await(ctx context.Context, id int64) (*wire.Link, error) {
-	return c.await(ctx, id, func(error) bool { return false })
+	return c.AwaitUnless(ctx, id, nil)
 }
 
-// await is Await that returns what the last attempt to connect has failed with, if that is final.
-func (c *Client) await(ctx context.Context, id int64, final func(failure error) bool) (*wire.Link, error) {
+// AwaitUnless is Await that returns ErrClosed, too, when refused is closed before there is a connection.
+func (c *Client) AwaitUnless(ctx context.Context, id int64, refused <-chan struct{}) (*wire.Link, error) {
+	return c.await(ctx, id, refused, func(error) bool { return false })
+}
+
+// await is AwaitUnless that returns what the last attempt to connect has failed with, if that is final.
+func (c *Client) await(ctx context.Context, id int64, refused <-chan struct{}, final func(failure error) bool) (*wire.Link, error) {
 	for {
 		c.mu.Lock()
 		current, l, changed, failure := c.id, c.link, c.changed, c.failure
@@ -39,6 +44,8 @@ func (c *Client) await(ctx context.Context, id int64, final func(failure error) 
 		}
 		select {
 		case <-changed:
+		case <-refused:
+			return nil, ErrClosed
 		case <-ctx.Done():
 			return nil, Ended(ctx)
 		}

@@ -233,7 +233,7 @@ func TestAFirstLoginThatIsRefusedIsNotWaitedFor(t *testing.T) {
 		c := unconnected(t, slog.New(slog.DiscardHandler))
 		failed := make(chan error, 1)
 		go func() {
-			_, err := c.await(t.Context(), AnySession, isRefusal)
+			_, err := c.await(t.Context(), AnySession, nil, isRefusal)
 			failed <- err
 		}()
 		for _, passes := range []error{io.EOF, context.DeadlineExceeded, wire.ErrRefused} {

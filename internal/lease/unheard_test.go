@@ -57,3 +57,13 @@ func TestAServerThatWasNotHeardMayHaveGrantedAQuarterOfTheTimeout(t *testing.T) 
 	l.Asks(asked)
 	assert.Equal(t, 380*ms, l.Left(asked), "19/20 of 400 ms")
 }
+
+func TestSureIsWhatAConnectRequestWithoutAnAnswerLeaves(t *testing.T) {
+	now := new(clock.Clock).Now()
+	for left, sure := range map[time.Duration]time.Duration{1500 * ms: 380 * ms, 380 * ms: 380 * ms, 100 * ms: 100 * ms, -ms: -ms} {
+		l := lasting(1600*ms, left, now)
+		assert.Equal(t, sure, l.Sure(now))
+		l.Asks(now)
+		assert.Equal(t, sure, l.Left(now))
+	}
+}

@@ -121,7 +121,7 @@ func (c *contender) lose(cause error) { c.markLost(cause)() }
 // markLost is lose that leaves the rest, beyond the end itself, to its caller.
 func (c *contender) markLost(cause error) (rest func()) {
 	s, isLost := c.queue.session, c.end(cause, lost)
-	if isLost && (cause != errNodeDeleted || len(c.nodes) > 1) { // there is something that may stay
+	if isLost && !c.isGoneBy(cause) {
 		c.lostAt = s.client.Clock.Now()
 	}
 	return func() {
@@ -235,6 +235,9 @@ func (c *contender) linger() bool {
 	return true
 }
 
+// isGoneBy reports whether nothing of c is left on the servers if it ends for that cause.
+func (c *contender) isGoneBy(cause error) bool { return cause == errNodeDeleted && len(c.nodes) == 1 }
+
 // remaining returns how much of its queue's minimum, or of its grace after a loss, is left to c's
 // nodes. The session's mu is held.
 func (c *contender) remaining() (left time.Duration) {
@@ -242,7 +245,7 @@ func (c *contender) remaining() (left time.Duration) {
 	if c.unused || s.isOver(c) {
 		return 0
 	}
-	if o.MinHold > 0 {
+	if o.MinHold > 0 && !c.isGoneBy(c.cause) {
 		left = o.MinHold - s.client.Clock.Now().Least(c.granted)
 	}
 	return max(left, c.grace())

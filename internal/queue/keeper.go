@@ -302,7 +302,7 @@ func (c *contender) beginLease(ctx context.Context) error {
 // longer before this one is answered.
 func (c *contender) prove(ctx context.Context) error {
 	s := c.queue.session
-	if _, err := s.client.Await(ctx, c.incarnation.id); err != nil {
+	if err := c.awaitConnection(ctx); err != nil {
 		return err
 	}
 	return s.prove(ctx, []*contender{c}, s.lease.Patience(0))

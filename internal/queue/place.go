@@ -36,7 +36,7 @@ func (c *contender) readBy(ctx context.Context, how func(context.Context) (*list
 		if err := c.whyGone(); err != nil {
 			return client.Permanent(err)
 		}
-		if _, err := s.client.Await(ctx, c.incarnation.id); err != nil {
+		if err := c.awaitConnection(ctx); err != nil {
 			return client.Permanent(err)
 		}
 		view, err = how(ctx)

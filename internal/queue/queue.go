@@ -158,8 +158,8 @@ func (q *Queue) Try(ctx context.Context, call Call) (*Hold, error) {
 // inTheWay returns ErrLocked if somebody is in a newcomer's way, and errLeftBehind if there are only
 // nodes that calls of this session have left.
 func (q *Queue) inTheWay(ctx context.Context) error {
-	if q.session.admission.Err() != nil {
-		return client.ErrClosed
+	if _, err := q.session.await(ctx); err != nil {
+		return err
 	}
 	view, err := q.session.client.FreshList(ctx, q.dir)
 	if err != nil {

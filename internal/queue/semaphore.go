@@ -179,7 +179,7 @@ func (s *Semaphore) wait(ctx context.Context, turn *Hold, out *client.Watch) err
 // any, and makes sure that all mean the same size. There are none if the leases' node is missing.
 func (s *Semaphore) out(ctx context.Context, turn *Hold, above *client.Parents) (w *client.Watch, err error) {
 	err = s.permits.session.client.Retry(ctx, func() error {
-		if _, err := s.permits.session.client.Await(ctx, turn.contender.incarnation.id); err != nil {
+		if err := turn.contender.awaitConnection(ctx); err != nil {
 			return client.Permanent(err)
 		}
 		w, err = s.look(ctx, turn)

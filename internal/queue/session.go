@@ -100,6 +100,17 @@ func (s *Session) Drain() <-chan struct{} {
 // reading has.
 func (c *contender) isNew() bool { return c.queues || c.queue.ofSemaphore() }
 
+// awaitConnection waits until c's session has a connection; who is new, until nobody gets a lock any more.
+func (c *contender) awaitConnection(ctx context.Context) error {
+	s := c.queue.session
+	var refused <-chan struct{}
+	if c.isNew() {
+		refused = s.admission.Done()
+	}
+	_, err := s.client.AwaitUnless(ctx, c.incarnation.id, refused)
+	return err
+}
+
 // checkDrained closes drained if all that was held has been given back. s.mu is held.
 func (s *Session) checkDrained() {
 	if s.staying == 0 && s.admission.Err() != nil {

@@ -275,3 +275,14 @@ func TestALeaseThatIsOverDoesNotEndTheMinimum(t *testing.T) {
 		})
 	}
 }
+
+func TestOfANodeThatSomebodyHasDeletedNothingStaysForTheMinimum(t *testing.T) {
+	inBubble(t, func(t *testing.T, b *bubble) {
+		s := b.session("mine")
+		h := must(b.locker(s, zklock.WithMinHold(time.Hour)).Acquire(t.Context()))
+		b.lose(h)
+		began := time.Now()
+		require.NoError(t, s.Shutdown(t.Context()))
+		require.Less(t, time.Since(began), time.Minute)
+	})
+}

@@ -278,6 +278,11 @@ func TestRevokeSaysWhatItCannotAskFor(t *testing.T) {
 	err = zklock.Revoke(t.Context(), s, h.Node())
 	require.ErrorIs(t, err, zk.ErrNoNode)
 	require.ErrorContains(t, err, h.Node())
+	persistent, err := s.Conn().Create(at.path+"/x-lock-", nil, zk.FlagSequence, zk.WorldACL(zk.PermAll))
+	require.NoError(t, err)
+	err = zklock.Revoke(t.Context(), s, persistent)
+	require.ErrorIs(t, err, zk.ErrNoNode)
+	require.ErrorContains(t, err, persistent+": it is persistent")
 	require.NoError(t, s.Close())
 	require.ErrorIs(t, zklock.Revoke(t.Context(), s, h.Node()), zklock.ErrClosed)
 }

@@ -117,6 +117,44 @@ func TestWhatTheCallsComeToWhileTheSessionIsBeingShutDown(t *testing.T) {
 	`}.run(t)
 }
 
+// A node that stays has Shutdown wait, and the session, for a connection that does not come.
+func TestWhoWaitsWithoutAConnectionHearsOfAShutdown(t *testing.T) {
+	for name, wait := range map[string]func(b *bubble, s *zklock.Session) error{
+		"for a lock": func(b *bubble, s *zklock.Session) error { return b.locker(s).LockContext(context.Background()) },
+		"for a try":  func(b *bubble, s *zklock.Session) error { return errOf(b.locker(s).TryAcquire(context.Background())) },
+		"for a permit": func(b *bubble, s *zklock.Session) error {
+			return errOf(must(zklock.NewSemaphore(s, "/sem", 1)).Acquire(context.Background(), 1))
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, func(t *testing.T, b *bubble) {
+				s, theirs := b.session("mine"), b.session("theirs")
+				must(b.locker(theirs).Acquire(t.Context()))
+				must(must(zklock.NewSemaphore(theirs, "/sem", 1)).Acquire(t.Context(), 1))
+				kept := must(zklock.New(s, "/kept", zklock.WithMinHold(time.Hour)))
+				require.NoError(t, must(kept.Acquire(t.Context())).Release(t.Context()))
+				cut := func() {
+					b.server.Refuse(true)
+					b.server.CutSession(s.ID())
+					synctest.Wait()
+				}
+				if name == "for a try" {
+					cut()
+				}
+				got := begin(func() error { return wait(b, s) })
+				time.Sleep(time.Second)
+				cut()
+				time.Sleep(time.Second)
+				require.Empty(t, got)
+				began := time.Now()
+				go func() { _ = s.Shutdown(context.Background()) }()
+				require.ErrorIs(t, <-got, zklock.ErrClosed)
+				require.Less(t, time.Since(began), time.Second)
+			})
+		})
+	}
+}
+
 func TestShutdownReturnsWhenWhatIsHeldHasBeenGivenBack(t *testing.T) {
 	forEachWay(t, func(t *testing.T, b *bubble, s *zklock.Session, do func(context.Context, func(context.Context) error) error) {
 		var began time.Time

@@ -445,7 +445,7 @@ var ofTheLibrary = []judged{
 		{"internal/client/stat.go", ">>56 != 0xff", ">>56 != 0x100"},
 	}}, "internal/client.TestContainersAndNodesWithATimeToLiveGoWithNoSession"},
 	{mutant{"a lock that is called as nodes are is asked for as one of them", []edit{
-		{"revoke.go", "\tcase said.Stat != nil && !client.IsEphemeral(said.Stat):\n\t\treturn nil, 0, zk.ErrNoNode\n", ""},
+		{"revoke.go", "\tcase said.Stat != nil && !client.IsEphemeral(said.Stat):\n\t\treturn nil, 0, errPersistent\n", ""},
 	}}, "TestALockWhoseNameIsThatOfANodeIsALock"},
 	{mutant{"containers that are never to be looked for are looked for all the time", []edit{
 		{"zktest/leader.go", "interval > 0 && l.reaper", "l.reaper"},
@@ -553,7 +553,7 @@ var ofTheLibrary = []judged{
 		{"internal/queue/contender.go", "IsZero() || s.isOver(c)", "IsZero() || c.incarnation.id != s.id"},
 	}}, "test/lock.TestWhereThereIsNoNodeThereIsNoGrace"},
 	{mutant{"a node that somebody has deleted has a grace", []edit{
-		{"internal/queue/contender.go", "isLost && (cause != errNodeDeleted || len(c.nodes) > 1)", "isLost"},
+		{"internal/queue/contender.go", "isLost && !c.isGoneBy(cause)", "isLost"},
 	}}, "test/lock.TestWhereThereIsNoNodeThereIsNoGrace"},
 	{mutant{"a hold by a node that nobody had a use for has no grace", []edit{
 		{"internal/queue/contender.go", "c.hold, c.unused = new(Hold), false", "c.hold = new(Hold)"},
