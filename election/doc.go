@@ -23,7 +23,8 @@
 // write, with its value, and for that its function does not wait. So observers see nobody as the
 // leader who never was: the first in line may have died before its turn came. Of others than this
 // package's leaders (a LeaderSelector, a lock) the first in line is taken for the leader, since
-// nothing tells more of them, and what its node says is its value.
+// nothing tells more of them. What its node says is its value, unless that has host= and pid=, as a
+// lock's node has: then it says whose it is.
 //
 // The value stands on the leader's own node because that goes with the term, by itself: nobody has
 // to take a dead leader's value away, and a write by a leader that is none any more finds no node.

@@ -46,20 +46,22 @@ func (e *Election) fits(value []byte) error {
 // Run campaigns, calls lead when this process leads, and campaigns again when a term has ended while
 // lead was running. lead's context is a child of ctx that carries the hold ([zklock.HoldFrom]) and ends
 // before another can lead. Its cause is what [Term.Err] says: [zklock.ErrLost] after a loss,
-// [zklock.ErrReleased] after [Term.Resign], [ErrRevoked] when somebody has asked for the leadership. Run
-// gives the leadership up only when lead has returned, however long that takes.
+// [zklock.ErrReleased] after [Term.Resign], [ErrRevoked] when somebody has asked for the leadership, or
+// why a server refuses to let observers see the leader. Run gives the leadership up only when lead has
+// returned, however long that takes.
 //
-// What lead returns counts if it still leads then. With nil its work is done, and Run returns nil.
-// An error ends Run too, which returns it: an error that is kept silent, and a candidate that leads,
-// fails, and leads again at once, are what users of other elections found out about too late. See
-// [WithRetry]. Once the term has ended, what lead returns is taken for a consequence of that: Run goes
-// on, after the time of [WithPause].
+// What lead returns counts if it still leads then, whatever happens as the leadership is given up. With
+// nil its work is done, and Run returns nil. An error ends Run too, which returns it: an error that is
+// kept silent, and a candidate that leads, fails, and leads again at once, are what users of other
+// elections found out about too late. See [WithRetry]. Once the term has ended, what lead returns is
+// taken for a consequence of that: Run goes on, after the time of [WithPause].
 //
 // Run ends too when ctx does, with its error, and with what no further try can mend: the session was
-// closed ([zklock.ErrClosed]), or a server refuses what a candidate has to do. [zklock.Session.Shutdown]
-// waits for a lead that is running, and does not end it: have ctx end before. If lead panics or calls
-// runtime.Goexit, the leadership is given up. A Run in lead, or another campaign under lead's context
-// in the same election, returns [zklock.ErrDeadlock].
+// closed ([zklock.ErrClosed]), or a server refuses what a candidate or a leader has to do. If that is to
+// delete its node, nobody leads until the session ends. [zklock.Session.Shutdown] waits for a lead that
+// is running, and does not end it: have ctx end before. If lead panics or calls runtime.Goexit, the
+// leadership is given up. Another campaign in the same election under lead's context returns
+// [zklock.ErrDeadlock]; under any other, it waits for the end of this one's term.
 func (e *Election) Run(ctx context.Context, lead func(ctx context.Context, term *Term) error) error {
 	if err := e.made("run"); err != nil {
 		return err
@@ -95,18 +97,20 @@ func (e *Election) serve(ctx context.Context, lead func(context.Context, *Term) 
 	switch {
 	case term == nil:
 		return false, 0, e.wrap("run", err)
+	case client.Refused(err) && !errors.Is(err, zklock.ErrLost): // its node stays, and another campaign would wait behind it
+		return false, 0, e.wrap("run", besides(err, returned))
+	case over == nil && returned == nil:
+		return false, 0, nil
+	case over == nil && !e.options.retry(returned):
+		return false, 0, returned
+	case over == nil:
+		return true, max(e.options.pause, leastPause), nil
 	case client.HasEnded(ctx):
 		return false, 0, e.wrap("run", besides(client.Ended(ctx), returned))
 	case term.refusal.Load() != nil:
 		return false, 0, e.wrap("run", besides(*term.refusal.Load(), returned))
-	case over != nil:
-		return true, e.options.pause, nil
-	case returned != nil && e.options.retry(returned):
-		return true, max(e.options.pause, leastPause), nil
-	case returned != nil || errors.Is(err, zklock.ErrLost): // if it was lost after that, the work is done
-		return false, 0, returned
 	}
-	return false, 0, e.wrap("run", err)
+	return true, e.options.pause, nil
 }
 
 // besides returns err, and what the function has returned unless that says the same.

@@ -215,6 +215,79 @@ func TestALossBehindTheEndOfTheWorkIsNone(t *testing.T) {
 	})
 }
 
+func TestTheEndOfTheContextBehindTheEndOfTheWorkIsNone(t *testing.T) {
+	broken := errors.New("broken")
+	for name, c := range map[string]struct {
+		returned error
+		retry    bool
+		ended    error
+	}{
+		"done":              {nil, false, nil},
+		"failed":            {broken, false, broken},
+		"failed, once more": {broken, true, context.Canceled},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, func(t *testing.T, server *zktest.Server) {
+				var asked error
+				r := run(t, newElection(t, connect(t, server), election.WithRetry(func(err error) bool {
+					asked = err
+					return c.retry
+				})))
+				<-r.leads
+				held := server.HoldRequest(zktest.OpDelete)
+				r.done <- c.returned
+				<-held.Struck()
+				r.stop()
+				err := within(t, time.Second, r.ended)
+				held.Release()
+				require.ErrorIs(t, err, c.ended)
+				require.Equal(t, c.returned, asked)
+				require.Empty(t, r.leads, "there is no other campaign")
+			})
+		})
+	}
+}
+
+// It would wait behind its own node, as all others do.
+func TestALeadershipThatMayNotBeGivenUpEndsRun(t *testing.T) {
+	for name, end := range map[string]func(*testing.T, *zklock.Session, *election.Term, *running){
+		"it resigns": func(t *testing.T, _ *zklock.Session, term *election.Term, _ *running) {
+			require.NoError(t, term.Resign(t.Context()))
+		},
+		"it is asked to": func(t *testing.T, s *zklock.Session, _ *election.Term, _ *running) {
+			require.NoError(t, zklock.Revoke(t.Context(), s, path))
+		},
+		"it fails": func(_ *testing.T, _ *zklock.Session, _ *election.Term, r *running) { r.done <- errors.New("broken") },
+	} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, func(t *testing.T, server *zktest.Server) {
+				s := connect(t, server)
+				r := run(t, newElection(t, s, election.WithACL(zk.WorldACL(zk.PermAll&^zk.PermDelete)),
+					election.WithRetry(func(error) bool { return true })))
+				end(t, s, <-r.leads, r)
+				err := within(t, time.Minute, r.ended)
+				require.ErrorIs(t, err, zk.ErrNoAuth)
+				require.ErrorContains(t, err, "run "+path)
+				require.Equal(t, name == "it fails", strings.Contains(err.Error(), "the function returned: broken"))
+			})
+		})
+	}
+}
+
+// Its node goes, so that it can be a candidate again.
+func TestALossByARefusalIsFollowedByAnotherCampaign(t *testing.T) {
+	inBubble(t, func(t *testing.T, server *zktest.Server) {
+		s := connect(t, server)
+		r := run(t, newElection(t, s))
+		term := <-r.leads
+		_, err := s.Conn().SetACL(path+"/"+server.Children(path)[0], zk.WorldACL(zk.PermAll&^zk.PermRead), -1)
+		require.NoError(t, err)
+		require.Greater(t, within(t, time.Minute, r.leads).Token(), term.Token())
+		require.ErrorIs(t, term.Err(), zklock.ErrLost)
+		require.ErrorIs(t, term.Err(), zk.ErrNoAuth)
+	})
+}
+
 func TestAFunctionThatPanicsOrExitsGivesTheLeadershipUp(t *testing.T) {
 	inBubble(t, func(t *testing.T, server *zktest.Server) {
 		e := newElection(t, connect(t, server))

@@ -16,9 +16,9 @@ import (
 
 // Leadership is that somebody leads.
 type Leadership struct {
-	Value   []byte    // what the leader says of itself: see [WithValue]; of others than this package's what its node says beside Host and PID
+	Value   []byte    // what the leader says of itself: see [WithValue]; of others than this module's, all that its node says
 	Token   int64     // the fencing token of its term
-	Since   time.Time // when it began, by the leader's clock; of others than this package's, when their nodes were made
+	Since   time.Time // when it began, by the leader's clock; when its node was made, if that does not say so
 	Session int64     // the leader's ZooKeeper session
 	Host    string    // the leader's host, and its process there; "" and 0 if its node does not say so
 	PID     int
@@ -30,7 +30,7 @@ func (l *Leadership) same(m *Leadership) bool {
 	if l == nil || m == nil {
 		return l == m
 	}
-	return l.Token == m.Token && slices.Equal(l.Value, m.Value)
+	return l.Node == m.Node && l.Token == m.Token && slices.Equal(l.Value, m.Value)
 }
 
 // told returns l as a caller is told of it, who may keep it.
@@ -154,21 +154,22 @@ func leader(node string, data []byte, stat *zk.Stat, before *picture) *Leadershi
 	rest, marked := recipe.Revocation(data)
 	l := &Leadership{Token: stat.Czxid, Since: time.UnixMilli(stat.Ctime), Session: stat.EphemeralOwner, Node: node}
 	said := owner.Read(string(rest))
+	known := said.Host != "" && said.PID != 0 // as all say that are of this module
 	switch {
-	case !client.IsEphemeral(stat), said.Election == owner.Candidate:
+	case !client.IsEphemeral(stat), known && said.Election == owner.Candidate:
 		return nil
 	case marked && rest == nil && recipe.Ours(recipe.Base(node)): // Curator's mark: its owner will say it anew
 		if before == nil || before.leader == nil || before.leader.Token != l.Token {
 			return nil
 		}
 		return before.leader
-	}
-	l.Host, l.PID = said.Host, said.PID
-	switch {
-	case said.Election == owner.Leads:
-		l.Value, l.Since = said.Value, said.HeldSince
-	case said.Host == "":
+	case !known:
 		l.Value = rest
+		return l
+	}
+	l.Host, l.PID, l.Value = said.Host, said.PID, said.Value
+	if !said.HeldSince.IsZero() {
+		l.Since = said.HeldSince
 	}
 	return l
 }

@@ -169,6 +169,37 @@ func TestAnObserverMissesNothingWhileItIsWithoutAConnection(t *testing.T) {
 	}
 }
 
+// They count transactions anew, and another leader may have the same token.
+func TestAnotherLeaderOfServersThatHaveLostTheirDataIsTold(t *testing.T) {
+	inBubble(t, func(t *testing.T, server *zktest.Server) {
+		a, b, place := connect(t, server), connect(t, server), server.Client("observer")
+		o := observe(t, connect(t, server, zklock.WithDialer(place.Dial)))
+		writeUpTo := func(s *zklock.Session, zxid int64) {
+			for at := int64(0); at < zxid; {
+				node, err := s.Conn().Create("/other-", nil, zk.FlagSequence, everybody)
+				require.NoError(t, err)
+				_, stat, err := s.Conn().Get(node)
+				require.NoError(t, err)
+				at = stat.Czxid
+			}
+		}
+		writeUpTo(a, 50)
+		term := campaign(t, a, "")
+		require.Equal(t, "", last(o.sees()))
+		place.Block(zktest.ToServer) // it is the last to be back
+		server.Ensemble().LoseData()
+		server.Restart()
+		<-term.Lost()
+		_ = a.Close() // no server knows its session
+		require.NoError(t, campaign(t, b, "").Resign(t.Context()))
+		writeUpTo(b, term.Token()-1)
+		require.Equal(t, term.Token(), campaign(t, b, "").Token())
+		place.Unblock()
+		time.Sleep(time.Hour)
+		require.Equal(t, b.ID(), o.latest().Session)
+	})
+}
+
 func TestWhatAnObserverWritesOnIsItsOwn(t *testing.T) {
 	inBubble(t, func(t *testing.T, server *zktest.Server) {
 		term := campaign(t, connect(t, server), "one")
@@ -267,6 +298,18 @@ func TestOfALocksHolderItIsSeenWhatItsNodeSays(t *testing.T) {
 		says([]byte("host=web1 pid=7"))
 		require.Equal(t, []string{""}, o.sees())
 		require.Equal(t, "web1", o.latest().Host)
+		require.WithinDuration(t, time.Now(), o.latest().Since, time.Minute)
+		says([]byte("host=web1 pid=7 held=2020-01-02T03:04:05Z")) // as zklock run does
+		require.Empty(t, o.sees())
+		leader, err := election.Leader(t.Context(), s, path)
+		require.NoError(t, err)
+		require.Equal(t, time.Date(2020, 1, 2, 3, 4, 5, 0, time.UTC), leader.Since)
+		for _, theirs := range []string{"host=web1 port=8080", "pid=7", "election=candidate"} {
+			says([]byte(theirs))
+			require.Equal(t, []string{theirs}, o.sees(), "it need not say whose it is")
+			require.Empty(t, o.latest().Host)
+			require.Zero(t, o.latest().PID)
+		}
 	})
 }
 

@@ -42,8 +42,8 @@ func WithTrace(trace *zklock.Trace) Option {
 }
 
 // WithLossGrace keeps others from leading for d after a term was lost, or until [Election.Run]'s function
-// has returned or [Term.Resign] is called, if the leader's session lives that long. It is for work that
-// needs a while to stop: see [zklock.WithLossGrace].
+// has returned, or [Term.Resign] is called after [Election.Campaign], if the leader's session lives that
+// long. It is for work that needs a while to stop: see [zklock.WithLossGrace].
 func WithLossGrace(d time.Duration) Option {
 	return func(o *options) { o.lock = append(o.lock, zklock.WithLossGrace(d)) }
 }
@@ -57,8 +57,9 @@ func WithPause(d time.Duration) Option {
 
 // WithRetry has [Election.Run] ask retry what becomes of an error that its function has returned
 // while it led. If that says true, Run campaigns again, after the time of [WithPause], and after a
-// second at least. Otherwise, and without this option, Run returns the error. retry is called by Run's
-// goroutine when the leadership has been given up: it may log the error, and it may take its time.
+// second at least, unless its context has ended. Otherwise, and without this option, Run returns the
+// error. retry is called by Run's goroutine when the leadership has been given up: it may log the error,
+// and it may take its time.
 func WithRetry(retry func(err error) bool) Option {
 	return func(o *options) { o.retry = retry }
 }

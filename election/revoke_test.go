@@ -48,6 +48,31 @@ func TestAMarkThatAsksForTheLeadershipDoesNotWipeTheValue(t *testing.T) {
 	}
 }
 
+// It is asked more than once, and each time that wipes its value.
+func TestEachMarkOfCuratorsIsPutRight(t *testing.T) {
+	inBubble(t, func(t *testing.T, server *zktest.Server) {
+		s, place := connect(t, server), server.Client("leader")
+		term := campaign(t, connect(t, server, zklock.WithDialer(place.Dial)), "one")
+		o := observe(t, connect(t, server))
+		mark := func() {
+			_, err := s.Conn().Set(path+"/"+server.Children(path)[0], []byte("__REVOKE__"), -1)
+			require.NoError(t, err)
+		}
+		for _, before := range []func(){func() {}, func() {}, place.Cut, func() {
+			require.NoError(t, term.Proclaim(t.Context(), []byte("one")))
+		}} {
+			before()
+			time.Sleep(time.Second)
+			mark()
+			time.Sleep(time.Second)
+			require.Equal(t, []string{"one"}, observe(t, connect(t, server)).sees())
+		}
+		require.Equal(t, []string{"one"}, o.sees())
+		require.True(t, term.Valid())
+		require.Zero(t, requests(server, func() { time.Sleep(30 * time.Second) }))
+	})
+}
+
 // A mark says what it has read; the leader may have written in between.
 func TestAMarkDoesNotUndoWhatIsProclaimedMeanwhile(t *testing.T) {
 	inBubble(t, func(t *testing.T, server *zktest.Server) {

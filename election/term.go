@@ -66,7 +66,8 @@ func (t *Term) Valid() bool { return t.ctx.Err() == nil && t.hold.Valid() }
 
 // Err returns nil while the term goes on, and then why it has ended: an error that is [zklock.ErrLost]
 // and says why, [zklock.ErrReleased] after [Term.Resign], [ErrRevoked] if Run's function is to return
-// because somebody has asked for the leadership, or the error of Run's context.
+// because somebody has asked for the leadership, the error of Run's context, or of a Run why a server
+// refuses to let observers see the leader, such as [zk.ErrNoAuth].
 func (t *Term) Err() error { return context.Cause(t.ctx) }
 
 // Resign ends the term. In the function of [Election.Run] it ends that function's context at once and
@@ -109,16 +110,35 @@ func (t *Term) announce() {
 	}
 }
 
-// heed ends the term of a Run when somebody asks for the leadership, and puts right what that has made
-// of the node.
+// heed ends the term of a Run when somebody asks for the leadership, and puts right what each Curator's
+// mark has made of the node.
 func (t *Term) heed() {
+	c, ctx := client.Of(t.of.session), t.hold.Context()
 	select {
 	case <-t.hold.Revoked():
-		if !t.byHand {
-			t.end(ErrRevoked)
+	case <-ctx.Done():
+		return
+	}
+	if !t.byHand {
+		t.end(ErrRevoked)
+	}
+	for ctx.Err() == nil {
+		node := c.Watch(client.WatchKey{Path: t.hold.Node()}) // the lock watches it too
+		select {
+		case <-node.Armed:
+		case <-ctx.Done():
+			return
 		}
-		_ = t.write(t.hold.Context(), nil)
-	case <-t.hold.Context().Done():
+		if rest, marked := recipe.Revocation(node.Data); marked && rest == nil {
+			_ = t.write(ctx, nil)
+		}
+		if node.Err != nil { // there is no connection, or it may not be read
+			_ = c.Sleep(ctx, leastPause)
+		}
+		select {
+		case <-node.Fired:
+		case <-ctx.Done():
+		}
 	}
 }
 
