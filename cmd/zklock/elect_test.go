@@ -9,9 +9,11 @@ import (
 	"testing"
 	"time"
 
+	"github.com/go-zookeeper/zk"
 	"github.com/stretchr/testify/require"
 
 	"github.com/zklock/zklock/internal/faultproxy"
+	"github.com/zklock/zklock/zktest"
 )
 
 // elect starts zklock elect on the site's path, as run does zklock run.
@@ -185,6 +187,46 @@ func TestASignalToEndEndsTheCommandAndTheCandidacy(t *testing.T) {
 	p.signal(syscall.SIGTERM)
 	require.Equal(t, "ending", p.line())
 	require.Equal(t, 5, p.exit())
+	require.Empty(t, at.queue())
+}
+
+// inMemory is a path on a server that does as the test says.
+func inMemory(t *testing.T) (*site, *zktest.Server) {
+	server := zktest.NewServer(t)
+	conn, _, err := zk.Connect([]string{server.Addr()}, 20*time.Second, zk.WithLogger(quiet{}))
+	require.NoError(t, err)
+	t.Cleanup(conn.Close)
+	return &site{t: t, addr: server.Addr(), path: "/p", conn: conn}, server
+}
+
+func TestASignalToEndThatComesAfterTheGrantKeepsTheCommandFromBeingStarted(t *testing.T) {
+	t.Parallel()
+	at, server := inMemory(t)
+	reading := server.HoldRequest(zktest.OpGetData) // that --acl lets us read the node
+	p := at.elect("--acl", "world:anyone:cdrwa", "--", "sh", "-c", leads)
+	<-reading.Struck()
+	p.signal(syscall.SIGTERM)
+	require.Equal(t, 128+15, p.exit(), p.stderr)
+	require.Empty(t, p.rest())
+	require.Contains(t, p.stderr.String(), "interrupted by SIGTERM")
+}
+
+func TestALeaderWhomTheServersDoNotLetSayThatItLeadsLeadsNoMore(t *testing.T) {
+	t.Parallel()
+	at, server := inMemory(t)
+	saying := server.HoldRequest(zktest.OpSetData)
+	p := at.elect(append([]string{"--restart", "always", "--kill-after", "100ms"}, as("announce")...)...)
+	pid := p.pid()
+	<-saying.Struck()
+	node, _ := at.node()
+	_, err := at.conn.SetACL(node, zk.WorldACL(zk.PermRead), -1)
+	require.NoError(t, err)
+	p.mute(saying.Release)
+	require.Equal(t, "SIGTERM", p.line())
+	require.Equal(t, 77, p.exit(), p.stderr)
+	require.False(t, alive(pid))
+	require.Contains(t, p.stderr.String(), "the servers refuse to show others that we lead")
+	require.NotContains(t, p.stderr.String(), "context canceled")
 	require.Empty(t, at.queue())
 }
 

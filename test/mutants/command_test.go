@@ -372,6 +372,12 @@ var ofTheCommand = []struct {
 	{mutant{"a command is started with a lock whose node may not be read", []edit{
 		{cli + "/guarded.go", "if !g.acl.isList() {", "if true {"},
 	}}, command, "TestAnAccessListThatKeepsUsOutIsRefusedBeforeTheCommandIsStarted"},
+	{mutant{"a command is started for a leader that was told to end after the grant", []edit{
+		{cli + "/elect.go", "if errors.As(context.Cause(ctx), &interrupted) {", "if errors.As(context.Cause(ctx), &interrupted) && false {"},
+	}}, command, "TestASignalToEndThatComesAfterTheGrantKeepsTheCommandFromBeingStarted"},
+	{mutant{"a command runs on that leads and cannot be seen to", []edit{
+		{cli + "/elect.go", "command.Lost = signals, e.lost(ctx, term, hold)", "command.Lost = signals, hold.Lost()"},
+	}}, command, "TestALeaderWhomTheServersDoNotLetSayThatItLeadsLeadsNoMore"},
 }
 
 func TestTheTestsOfTheCommandFindEveryMutant(t *testing.T) {

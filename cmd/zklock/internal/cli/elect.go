@@ -14,6 +14,7 @@ import (
 	"github.com/zklock/zklock"
 	"github.com/zklock/zklock/cmd/zklock/internal/job"
 	"github.com/zklock/zklock/election"
+	"github.com/zklock/zklock/internal/client"
 	"github.com/zklock/zklock/internal/latch"
 )
 
@@ -146,10 +147,19 @@ func (e *elect) lead(ctx context.Context, term *election.Term) (again bool, err 
 	}
 	signals, back := e.signals.lend()
 	defer back()
+	var interrupted *job.Interrupted
+	if errors.As(context.Cause(ctx), &interrupted) { // there was no command to pass it on to
+		return false, interrupted
+	}
 	e.heedRevocation(hold, signals)
 	command := e.command(e.executable, e.session, hold, e.master)
-	command.Signals = signals
+	command.Signals, command.Lost = signals, e.lost(ctx, term, hold)
+	held := command.Valid
+	command.Valid = func() bool { return held() && refusal(term) == nil }
 	result, err := job.Run(command, e.master, e.log)
+	if refused := refusal(term); refused != nil {
+		return true, refused // by which the candidacy ends
+	}
 	over := term.Err() != nil || latch.IsClosed(term.Revoked())
 	switch {
 	case errors.Is(err, job.ErrLost), errors.As(err, new(*job.Interrupted)):
@@ -165,6 +175,30 @@ func (e *elect) lead(ctx context.Context, term *election.Term) (again bool, err 
 		e.log.Warn("the command has ended, and we are a candidate again", "exit_code", result.ExitCode())
 	}
 	return again, &ended{result}
+}
+
+// lost returns a channel that is closed when the leadership is lost, or the servers refuse to show it to
+// others: who is not seen to lead must not act.
+func (e *elect) lost(ctx context.Context, term *election.Term, hold *zklock.Hold) <-chan struct{} {
+	lost := make(chan struct{})
+	go func() {
+		defer close(lost)
+		<-ctx.Done()
+		if err := refusal(term); err != nil {
+			e.log.Warn("the servers refuse to show others that we lead", "error", err)
+			return
+		}
+		<-hold.Context().Done()
+	}()
+	return lost
+}
+
+// refusal returns why others cannot see that we lead, nil unless the term has ended by that.
+func refusal(term *election.Term) error {
+	if err := term.Err(); client.Refused(err) && !errors.Is(err, zklock.ErrLost) {
+		return err
+	}
+	return nil
 }
 
 // restarts reports whether --restart has us go on when the command has ended by itself.
@@ -197,10 +231,10 @@ func (r *relay) run(from <-chan os.Signal) {
 	for sig := range from {
 		r.mu.Lock()
 		command := r.command
-		r.mu.Unlock()
 		if job.Ends(sig) && (command == nil || sig != syscall.SIGHUP) {
-			r.end(&job.Interrupted{Signal: sig.(syscall.Signal)})
+			r.end(&job.Interrupted{Signal: sig.(syscall.Signal)}) // before lend returns
 		}
+		r.mu.Unlock()
 		select {
 		case command <- sig:
 		default: // there is none, or it has more of them than it can heed
@@ -208,7 +242,8 @@ func (r *relay) run(from <-chan os.Signal) {
 	}
 }
 
-// lend has the signals go to a command, until back is called.
+// lend has the signals go to a command, until back is called. A signal to end that came before has ended
+// the candidacy.
 func (r *relay) lend() (signals chan os.Signal, back func()) {
 	set := func(command chan os.Signal) {
 		r.mu.Lock()

@@ -1,9 +1,11 @@
 package cli
 
 import (
+	"context"
 	"testing"
 	"time"
 
+	"github.com/go-zookeeper/zk"
 	"github.com/stretchr/testify/require"
 
 	"github.com/zklock/zklock"
@@ -32,6 +34,19 @@ func TestAProcessThatWasStoppedBetweenTheGrantAndTheForkStartsNoCommand(t *testi
 		require.False(t, command.Valid(),
 			"before the fork the clock is to be asked (Hold.Valid): of a process that was stopped since the grant nothing else knows that the lock is over")
 	})
+}
+
+func TestATermThatHasEndedForAnotherPermissionSaysNothingOfReading(t *testing.T) {
+	session := connect(t, zktest.NewServer(t))
+	l, err := zklock.New(session, "/p")
+	require.NoError(t, err)
+	hold, err := l.Acquire(t.Context())
+	require.NoError(t, err)
+	over, end := context.WithCancelCause(t.Context())
+	end(zk.ErrNoAuth)
+	g := new(guarded)
+	require.NoError(t, g.acl.Set("world:anyone:cdr"))
+	require.NoError(t, g.checkReadable(over, session, hold))
 }
 
 // As while the limits of the servers are being changed, one by one.
