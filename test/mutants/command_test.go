@@ -169,6 +169,12 @@ var ofTheCommand = []struct {
 	{mutant{"the page acts though it may only show", []edit{
 		{uiPage + "/act.go", "case !slices.Contains(p.Allow, a.Verb):", "case false:"},
 	}}, uiPage, "TestAnActionTakesTheTokenTheNodesNameAndOurOwnForm"},
+	{mutant{"the page acts beyond the path that it shows", []edit{
+		{uiPage + "/act.go", "case p.Prefix != \"/\" && a.Path", "case false && a.Path"},
+	}}, uiPage, "TestAnActionIsForWhatIsAtAndBelowThePathOfThePageOnly"},
+	{mutant{"the page asks for a node back that is not as it was shown", []edit{
+		{cli + "/revoke.go", "if agreed != nil && *agreed", "if agreed != nil && false && *agreed"},
+	}}, cli, "TestAPageDoesToANodeOnlyWhatWasAgreedToAsItWasShown"},
 	{mutant{"the page acts for another site's form", []edit{
 		{uiPage + "/act.go", "origin.Host != r.Host || r.Header", "origin == nil || r.Header"},
 	}}, uiPage, "TestAnActionTakesTheTokenTheNodesNameAndOurOwnForm"},
@@ -363,6 +369,9 @@ var ofTheCommand = []struct {
 	{mutant{"revoke --wait ends at the next change of the queue", []edit{
 		{cli + "/revoke.go", "if len(left) == 0 {", "if true {"},
 	}}, command, "TestRevokeWaitsUntilTheLockIsGivenBack"},
+	{mutant{"revoke --wait waits for an answer as long as that takes", []edit{
+		{cli + "/revoke.go", "look(limited, session, path)", "look(ctx, session, path)"},
+	}}, cli, "TestRevokeWaitsForAnAnswerNoLongerThanItIsTold"},
 	{mutant{"a command is started by a process that was stopped until its lock was over", []edit{
 		{cli + "/guarded.go", "!master.Died() && hold.Valid()", "!master.Died() && hold.Err() == nil"},
 	}}, cli, "TestAProcessThatWasStoppedBetweenTheGrantAndTheForkStartsNoCommand"},

@@ -70,8 +70,8 @@ type breaking struct {
 	ask     func(ctx context.Context, question string) (yes bool, err error) // nil if there is nobody to ask
 }
 
-// agreement is what may be deleted: the node that was made by that transaction, as
-// long as it is that much of the lock.
+// agreement is to do something to the node that was made by that transaction, as long as
+// it is that much of the lock.
 type agreement struct {
 	token int64
 	held  bool

@@ -69,7 +69,7 @@ func TestWhatIsInTheWayIsShownWhoeverHasMadeIt(t *testing.T) {
 			require.Contains(t, listed.String(), tc.inTheLs)
 
 			var out strings.Builder
-			_, err = revoke(t.Context(), session, &out, "/app/lock", "")
+			_, err = revoke(t.Context(), session, &out, "/app/lock", "", nil)
 			if tc.revoked == "" {
 				require.NoError(t, err)
 				require.Contains(t, out.String(), "asked ")
@@ -95,7 +95,7 @@ func TestThePathsBelowALockAreNoPartOfIt(t *testing.T) {
 	table, line := statusOf(t, session)
 	require.Contains(t, table, "/app/lock is no lock: something else is there.")
 	require.Contains(t, line, `"state":"no lock"`)
-	_, err := revoke(t.Context(), session, new(strings.Builder), "/app/lock", "")
+	_, err := revoke(t.Context(), session, new(strings.Builder), "/app/lock", "", nil)
 	require.ErrorContains(t, err, "nobody holds /app/lock")
 	for _, path := range []string{"/app/lock", "/app/lock/order-0000000003", "/app/lock/0000000001"} {
 		l, err := zklock.New(session, path)

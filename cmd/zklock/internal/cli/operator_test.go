@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/zklock/zklock"
+	"github.com/zklock/zklock/internal/virtual"
 	"github.com/zklock/zklock/zktest"
 )
 
@@ -194,7 +195,7 @@ func TestAHolderThatGivesTheLockBackMeanwhileKeepsNoneFromBeingAsked(t *testing.
 	done := make(chan error, 1)
 	asker := connect(t, server)
 	go func() {
-		_, err := revoke(t.Context(), asker, &out, "/p", "")
+		_, err := revoke(t.Context(), asker, &out, "/p", "", nil)
 		done <- err
 	}()
 	<-asking.Struck()
@@ -204,6 +205,26 @@ func TestAHolderThatGivesTheLockBackMeanwhileKeepsNoneFromBeingAsked(t *testing.
 	<-second.Revoked()
 	require.Contains(t, out.String(), first.Node()+" is gone already\n")
 	require.Contains(t, out.String(), "for "+second.Node()+"\n")
+}
+
+func TestRevokeWaitsForAnAnswerNoLongerThanItIsTold(t *testing.T) {
+	virtual.Test(t, func(t *testing.T) {
+		server := zktest.NewServer(t)
+		l, err := zklock.New(connect(t, server), "/p")
+		require.NoError(t, err)
+		_, err = l.Acquire(t.Context())
+		require.NoError(t, err)
+		session := connect(t, server)
+		asked, err := revoke(t.Context(), session, io.Discard, "/p", "", nil)
+		require.NoError(t, err)
+		begun := time.Now()
+		holding := server.HoldRequest(zktest.OpGetData, zktest.OnSession(session.ID()))
+		err = awaitBack(t.Context(), session, "/p", asked, time.Second)
+		holding.Release()
+		require.Equal(t, exitConflict, codeOf(err))
+		require.ErrorContains(t, err, "after 1s it is not known whether the lock was given back")
+		require.Equal(t, time.Second, time.Since(begun))
+	})
 }
 
 // full takes nothing.
@@ -217,7 +238,7 @@ func TestRevokeFailsIfItsOutputCannotBeWritten(t *testing.T) {
 	require.NoError(t, err)
 	h, err := l.Acquire(t.Context())
 	require.NoError(t, err)
-	_, err = revoke(t.Context(), session, full{}, "/p", "")
+	_, err = revoke(t.Context(), session, full{}, "/p", "", nil)
 	require.ErrorContains(t, err, "no space left")
 	require.Equal(t, exitFailure, codeOf(err))
 	<-h.Revoked()
@@ -244,7 +265,7 @@ func TestAnOperatorIsToldWhichPermissionIsMissing(t *testing.T) {
 		return b.run(t.Context())
 	}
 	hidden, guarded := node(deletable, mayWrite), node(readable, mayRead)
-	_, asking := revoke(t.Context(), session, io.Discard, readable, "")
+	_, asking := revoke(t.Context(), session, io.Discard, readable, "", nil)
 	for _, c := range []struct {
 		takes string
 		err   error

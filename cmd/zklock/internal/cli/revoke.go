@@ -37,7 +37,7 @@ they have not by then.`,
 		Args: oneLock,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return c.onSession(cmd, func(ctx context.Context, session *zklock.Session, out io.Writer) error {
-				asked, err := revoke(ctx, session, out, args[0], node)
+				asked, err := revoke(ctx, session, out, args[0], node, nil)
 				if err != nil || wait.Duration == 0 {
 					return err
 				}
@@ -52,8 +52,8 @@ they have not by then.`,
 }
 
 // revoke asks for the node back, or, if it is empty, for all that hold the lock, and returns whom
-// it was to ask.
-func revoke(ctx context.Context, session *zklock.Session, out io.Writer, path, node string) (asked []zklock.Contender, err error) {
+// it was to ask. Of a node that was shown elsewhere, it asks only if it is as it was agreed to there.
+func revoke(ctx context.Context, session *zklock.Session, out io.Writer, path, node string, agreed *agreement) (asked []zklock.Contender, err error) {
 	v, err := look(ctx, session, path)
 	if err != nil {
 		return nil, err
@@ -63,6 +63,9 @@ func revoke(ctx context.Context, session *zklock.Session, out io.Writer, path, n
 		one, err := v.one(node)
 		if err != nil {
 			return nil, err
+		}
+		if agreed != nil && *agreed != (agreement{one.Token, one.Held}) {
+			return nil, withCode(exitConflict, fmt.Errorf("nobody was asked: %s is not as it was shown", v.printableNode(one.Node)))
 		}
 		asked = []zklock.Contender{one}
 	}
@@ -100,10 +103,14 @@ func awaitBack(ctx context.Context, session *zklock.Session, path string, asked 
 	watching, stop := context.WithCancel(ctx)
 	defer stop()
 	changed := watchLock(watching, session, path)
-	late := time.After(limit)
+	limited, end := context.WithTimeout(ctx, limit)
+	defer end()
 	for {
-		v, err := look(ctx, session, path)
-		if err != nil {
+		v, err := look(limited, session, path)
+		switch {
+		case errors.Is(err, context.DeadlineExceeded) && errors.Is(limited.Err(), context.DeadlineExceeded):
+			return withCode(exitConflict, fmt.Errorf("revoke %s: after %v it is not known whether the lock was given back: %w", path, limit, err))
+		case err != nil:
 			return err
 		}
 		left := slices.DeleteFunc(v.found, func(c zklock.Contender) bool {
@@ -114,11 +121,12 @@ func awaitBack(ctx context.Context, session *zklock.Session, path string, asked 
 		}
 		select {
 		case <-changed:
-		case <-late:
+		case <-limited.Done():
+			if ctx.Err() != nil {
+				return context.Cause(ctx)
+			}
 			c := shown.Of(left[0])
 			return withCode(exitConflict, fmt.Errorf("revoke %s: %s has not given back %s after %v", path, c.Who(), v.printableNode(c.Node), limit))
-		case <-ctx.Done():
-			return context.Cause(ctx)
 		}
 	}
 }

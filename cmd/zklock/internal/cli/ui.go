@@ -212,10 +212,11 @@ func (u *uiCommand) given(cmd *cobra.Command) (words []string) {
 func act(ctx context.Context, session *zklock.Session, a ui.Action) (string, error) {
 	var said strings.Builder
 	var err error
+	agreed := &agreement{a.Token, a.Held}
 	if a.Verb == ui.Revoke {
-		_, err = revoke(ctx, session, &said, a.Path, a.Node)
+		_, err = revoke(ctx, session, &said, a.Path, a.Node, agreed)
 	} else {
-		err = (&breaking{session: session, out: &said, path: a.Path, node: a.Node, shown: &agreement{a.Token, a.Held}}).run(ctx)
+		err = (&breaking{session: session, out: &said, path: a.Path, node: a.Node, shown: agreed}).run(ctx)
 	}
 	return said.String(), err
 }

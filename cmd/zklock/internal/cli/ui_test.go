@@ -7,6 +7,7 @@ import (
 
 	"github.com/zklock/zklock"
 	"github.com/zklock/zklock/cmd/zklock/internal/ui"
+	"github.com/zklock/zklock/internal/latch"
 	"github.com/zklock/zklock/zktest"
 )
 
@@ -51,16 +52,20 @@ func TestAPageDoesToANodeOnlyWhatWasAgreedToAsItWasShown(t *testing.T) {
 	h, err := l.Acquire(t.Context())
 	require.NoError(t, err)
 	token := h.Token()
-	said, err := act(t.Context(), session, ui.Action{Verb: ui.Revoke, Path: "/lock", Node: h.Node()})
+	for _, stale := range []ui.Action{{Token: token, Held: false}, {Token: token - 1, Held: true}, {}} {
+		for _, verb := range []string{ui.Revoke, ui.Break} {
+			stale.Verb, stale.Path, stale.Node = verb, "/lock", h.Node()
+			_, err = act(t.Context(), session, stale)
+			require.ErrorContains(t, err, "is not as it was shown")
+			require.Equal(t, exitConflict, codeOf(err))
+			require.NoError(t, h.Err())
+			require.False(t, latch.IsClosed(h.Revoked()))
+		}
+	}
+	said, err := act(t.Context(), session, ui.Action{Verb: ui.Revoke, Path: "/lock", Node: h.Node(), Token: token, Held: true})
 	require.NoError(t, err)
 	require.Contains(t, said, "asked ")
-	for _, stale := range []ui.Action{{Token: token, Held: false}, {Token: token - 1, Held: true}, {}} {
-		stale.Verb, stale.Path, stale.Node = ui.Break, "/lock", h.Node()
-		_, err = act(t.Context(), session, stale)
-		require.ErrorContains(t, err, "is not as it was shown")
-		require.Equal(t, exitConflict, codeOf(err))
-		require.NoError(t, h.Err())
-	}
+	<-h.Revoked()
 	said, err = act(t.Context(), session, ui.Action{Verb: ui.Break, Path: "/lock", Node: h.Node(), Token: token, Held: true})
 	require.NoError(t, err)
 	require.Contains(t, said, "until the holder notices, both may act")

@@ -7,6 +7,7 @@ import (
 	"path"
 	"slices"
 	"strconv"
+	"strings"
 )
 
 const cookieName = "zklock-ui"
@@ -116,6 +117,8 @@ func (p *page) refuses(r *http.Request, a Action) string {
 	switch {
 	case !slices.Contains(p.Allow, a.Verb):
 		return "this page was started without --allow " + a.Verb
+	case p.Prefix != "/" && a.Path != p.Prefix && !strings.HasPrefix(a.Path, p.Prefix+"/"):
+		return "this page shows what is at and below " + p.Prefix + " only"
 	case failed != nil || origin.Host != r.Host || r.Header.Get("Sec-Fetch-Site") != "" && r.Header.Get("Sec-Fetch-Site") != "same-origin":
 		return "another site's page has asked for this"
 	case err != nil || !same(cookie.Value, p.cookie):

@@ -330,6 +330,25 @@ func TestAnActionTakesTheTokenTheNodesNameAndOurOwnForm(t *testing.T) {
 	})
 }
 
+func TestAnActionIsForWhatIsAtAndBelowThePathOfThePageOnly(t *testing.T) {
+	virtual.Test(t, func(t *testing.T) {
+		b := newBench(t, Break)
+		for prefix, shows := range map[string]map[string]bool{
+			"/":       {"/inside": true, "/inside/lock": true},
+			"/inside": {"/inside": true, "/inside/lock": true, "/inside2": false, "/outside": false, "/": false, "": false},
+		} {
+			b.page.Prefix = prefix
+			for path, done := range shows {
+				b.done = nil
+				w := b.ask("POST", "/act", url.Values{"verb": {Break}, "path": {path}, "node": {path + "/n"}, "token": {"secret"}, "typed": {"n"}})
+				require.Equal(t, done, len(b.done) == 1, "%s on a page of %s", path, prefix)
+				require.Equal(t, done, w.Code == http.StatusOK)
+			}
+		}
+		require.Regexp(t, "an action was refused.* why=\"this page shows what is at and below /inside only", b.log.String())
+	})
+}
+
 func TestAPageOnlyShowsUnlessItMayDoMore(t *testing.T) {
 	virtual.Test(t, func(t *testing.T) {
 		b := newBench(t)
