@@ -116,7 +116,7 @@ func (ck *checker) judgeNode(c *claim) {
 		case n == nil || !ck.excuses(c) || time.Since(n.gone) > c.patience() && !ck.deafens(c):
 			ck.failLocked("P7", "%s got %s by %s, which does not exist", c.who, c.path, base(c.node))
 		case c.units > 0 && time.Since(n.gone) == 0: // the answer to its create may be as old
-		case ck.excused[c.node] == unseen && !c.early && !ck.followed(n):
+		case ck.excused[c.node] == unseen && !c.early && !ck.kept[c.node] && !ck.followed(n): // a server may still show it
 			ck.failLocked("P7", "%s got %s by %s, which was gone before the connection was made", c.who, c.path, base(c.node))
 		case ck.excused[c.node] == bySession && !ck.wasFirst(n):
 			ck.failLocked("P7", "%s got %s by %s, which never was the first", c.who, c.path, base(c.node))
