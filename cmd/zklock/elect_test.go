@@ -231,12 +231,28 @@ func TestALeaderWhomTheServersDoNotLetSayThatItLeadsLeadsNoMore(t *testing.T) {
 }
 
 func TestACommandThatATerminalsSignalHasEndedIsNotRunAgain(t *testing.T) {
+	_, c := onTerminal(t)
+	for key, code := range map[string]string{ctrlC: "130", ctrlBackslash: "131"} {
+		c.enter(`zklock elect --restart always $P -- sh -c 'echo "in"; read x'`)
+		c.expect("in\r\n")
+		c.key(key)
+		c.expect(prompt)
+		c.enter(`echo "code:$?"`)
+		c.expect("code:" + code)
+	}
+}
+
+// Where there is no terminal it is one like any other.
+func TestACommandThatSuchASignalHasEndedIsRunAgainWithoutATerminal(t *testing.T) {
 	t.Parallel()
-	at := newSite(t)
-	p := at.elect("--restart", "always", "--", "sh", "-c", `echo in; kill -INT $$; read x`)
-	require.Equal(t, "in", p.line())
-	require.Equal(t, 128+2, p.exit())
-	require.Empty(t, p.rest())
+	for _, sig := range []string{"HUP", "INT", "QUIT"} {
+		at := newSite(t)
+		args := at.runArgs("--restart", "on-failure", "--", "sh", "-c", "echo in; ulimit -c 0; kill -"+sig+" $$; read x")
+		args[0] = "elect"
+		p := startSession(t, at.command(args...))
+		require.Equal(t, "in", p.line())
+		require.Equal(t, "in", p.line(), sig)
+	}
 }
 
 func TestWhatTheEndOfTheCommandMeansIsTheUsersToSay(t *testing.T) {

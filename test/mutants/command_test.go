@@ -384,6 +384,9 @@ var ofTheCommand = []struct {
 	{mutant{"a command is started for a leader that was told to end after the grant", []edit{
 		{cli + "/elect.go", "if errors.As(context.Cause(ctx), &interrupted) {", "if errors.As(context.Cause(ctx), &interrupted) && false {"},
 	}}, command, "TestASignalToEndThatComesAfterTheGrantKeepsTheCommandFromBeingStarted"},
+	{mutant{"what a terminal sends ends a candidacy where there is none", []edit{
+		{cli + "/elect.go", "return result.Terminal && status", "return status"},
+	}}, command, "TestACommandThatSuchASignalHasEndedIsRunAgainWithoutATerminal"},
 	{mutant{"a command runs on that leads and cannot be seen to", []edit{
 		{cli + "/elect.go", "command.Lost = signals, e.lost(ctx, term, hold)", "command.Lost = signals, hold.Lost()"},
 	}}, command, "TestALeaderWhomTheServersDoNotLetSayThatItLeadsLeadsNoMore"},

@@ -166,7 +166,7 @@ func (e *elect) lead(ctx context.Context, term *election.Term) (again bool, err 
 		return over, err
 	case err != nil:
 		return false, err
-	case bySignalOfTerminal(result.Status):
+	case byTerminal(result):
 		return false, &ended{result}
 	case over:
 		return true, &ended{result}
@@ -206,9 +206,10 @@ func (e *elect) restarts(result job.Result) bool {
 	return e.restart.value == "always" || e.restart.value == "on-failure" && result.ExitCode() != 0
 }
 
-// bySignalOfTerminal reports whether a command was ended by what a terminal sends to all that runs on it.
-func bySignalOfTerminal(status syscall.WaitStatus) bool {
-	return status.Signaled() && slices.Contains([]syscall.Signal{syscall.SIGHUP, syscall.SIGINT, syscall.SIGQUIT}, status.Signal())
+// byTerminal reports whether a command was ended by what a terminal sends to all that runs on it.
+func byTerminal(result job.Result) bool {
+	status := result.Status
+	return result.Terminal && status.Signaled() && slices.Contains([]syscall.Signal{syscall.SIGHUP, syscall.SIGINT, syscall.SIGQUIT}, status.Signal())
 }
 
 // ended is how the command has ended.

@@ -43,14 +43,17 @@ var runExits = []Entry{
 }
 
 // electExits are those of elect.
-var electExits = slices.Concat(runExits[:3], []Entry{{"76", "one of our own processes was killed"}}, runExits[5:])
+var electExits = slices.Concat(runExits[:3], []Entry{{"76", "the process that held the leadership was killed while the command ran"}}, runExits[5:])
+
+// endedAsMeant is how those end that go on until a signal.
+var endedAsMeant = []Entry{{"0", "a signal has ended it, as is meant"}}
 
 // ownExits are those that one other command has beside exits.
 var ownExits = map[string][]Entry{
 	"ls":     {{"66", "the answer is not whole: paths may not be read, and are listed"}},
 	"status": {{"0, 1, 2", "with --exit-code: the lock is free, somebody holds it or waits for it, it cannot be told"}},
 	"leader": {{"0, 1, 2", "with --exit-code: somebody leads, nobody does, it cannot be told"}},
-	"revoke": {{"75", "the lock has not been given back until --wait"}},
+	"revoke": {{"75", "the lock was not seen to be given back until --wait"}},
 	"break":  {{"75", "the node has become the holder since it was shown, and there is nobody to ask again"}},
 }
 
@@ -94,11 +97,14 @@ func Manual(cmd *cobra.Command) (description string, sections []Section) {
 		codes := append([]Entry{{"0-255", "the command's, or 128 plus the number of the signal that ended it; otherwise one of these"}},
 			map[string][]Entry{"run": runExits, "elect": electExits}[cmd.Name()]...)
 		return description, []Section{{"EXIT STATUS", codes}, {"ENVIRONMENT", slices.Concat(given, set)}, {"FILES", files}}
-	case "ls", "status", "leader", "revoke", "break", "ui":
+	case "ui":
+		codes := slices.Concat(endedAsMeant, exits[1:5])
+		return description, []Section{{"EXIT STATUS", codes}, {"ENVIRONMENT", given}, {"FILES", files}}
+	case "ls", "status", "leader", "revoke", "break":
 		codes := append(slices.Clip(exits), ownExits[cmd.Name()]...)
 		return description, []Section{{"EXIT STATUS", codes}, {"ENVIRONMENT", given}, {"FILES", files}}
 	case "server":
-		return description, []Section{{"EXIT STATUS", append([]Entry{{"0", "a signal has ended it, as is meant"}}, exits[1:3]...)}}
+		return description, []Section{{"EXIT STATUS", slices.Concat(endedAsMeant, exits[1:3])}}
 	case "zklock":
 		codes := append(slices.Clip(exits), Entry{"others", "of zklock run and zklock elect: their pages have them"})
 		return description, []Section{{"EXIT STATUS", codes}, {"ENVIRONMENT", given}, {"FILES", files}}

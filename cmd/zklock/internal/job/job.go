@@ -58,8 +58,9 @@ const pollInterval = 100 * time.Millisecond
 
 // Result is how a command has ended.
 type Result struct {
-	Status syscall.WaitStatus // of the process that was started
-	Lost   bool               // the right to run was lost before it had ended
+	Status   syscall.WaitStatus // of the process that was started
+	Lost     bool               // the right to run was lost before it had ended
+	Terminal bool               // there is one, whose keys and end may have been what ended it
 }
 
 // ExitCode is the command's, or, as a shell has it, 128 plus the number of the
@@ -94,7 +95,7 @@ func Run(c Command, master *Master, log *slog.Logger) (Result, error) {
 	}
 	s.leaveTerminal()
 	status := s.group.status
-	result := Result{Status: status, Lost: s.ending || c.Ending != 0 && !c.Valid()}
+	result := Result{Status: status, Lost: s.ending || c.Ending != 0 && !c.Valid(), Terminal: tty != nil}
 	master.tell(commandState{
 		Over: !result.Lost, Code: int32(result.ExitCode()),
 		Interrupted: status.Signaled() && status.Signal() == syscall.SIGINT,
