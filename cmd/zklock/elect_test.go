@@ -230,6 +230,16 @@ func TestALeaderWhomTheServersDoNotLetSayThatItLeadsLeadsNoMore(t *testing.T) {
 	require.Empty(t, at.queue())
 }
 
+// Its node stays, and it would wait behind that.
+func TestACandidateThatMayNotGiveTheLeadershipUpSaysSoInsteadOfTheCommandsCode(t *testing.T) {
+	t.Parallel()
+	at, _ := inMemory(t)
+	p := at.elect("--restart", "always", "--acl", "world:anyone:crwa", "--", "true")
+	require.Equal(t, 77, p.exit(), p.stderr)
+	require.Contains(t, p.stderr.String(), "zklock: run /p: the ACL of /p does not let this session delete")
+	require.NotContains(t, p.stderr.String(), "the function returned")
+}
+
 func TestACommandThatATerminalsSignalHasEndedIsNotRunAgain(t *testing.T) {
 	_, c := onTerminal(t)
 	for key, code := range map[string]string{ctrlC: "130", ctrlBackslash: "131"} {

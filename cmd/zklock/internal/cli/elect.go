@@ -122,9 +122,9 @@ func (e *elect) stand(ctx context.Context) (err error) {
 		again, err := e.lead(leading, term)
 		if again && ctx.Err() == nil {
 			e.master.Waits()
-		} else {
-			e.signals.end(err)
+			return context.Canceled // tells nothing beside what ends Run
 		}
+		e.signals.end(err)
 		return err
 	})
 }
