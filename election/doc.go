@@ -35,7 +35,10 @@
 //
 // # What it costs
 //
-// A term costs a lock's requests and one write. While nothing changes, observers ask for nothing.
+// A term costs a lock's requests and one write. While nothing changes, observers ask once a minute
+// whether that is so, in case a watch was lost: they read the leader's node, or list the path if
+// there is none, and have ZooKeeper's leader confirm that the node is there, for 128 elections of a
+// session at most.
 // All those of a path in a session share their requests. A change of the leader or of its value
 // costs them one read, and a list of the candidates more where they know of none in line. A connection
 // after the first costs nothing, or the same if a change may have been missed, as after two breaks in

@@ -97,7 +97,7 @@ func (e *Election) serve(ctx context.Context, lead func(context.Context, *Term) 
 	switch {
 	case term == nil:
 		return false, 0, e.wrap("run", err)
-	case client.Refused(err) && !errors.Is(err, zklock.ErrLost): // its node stays, and another campaign would wait behind it
+	case refused(err): // its node stays, and another campaign would wait behind it
 		return false, 0, e.wrap("run", besides(err, returned))
 	case over == nil && returned == nil:
 		return false, 0, nil

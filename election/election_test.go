@@ -274,7 +274,7 @@ func TestALeadershipThatMayNotBeGivenUpEndsRun(t *testing.T) {
 	}
 }
 
-// Its node goes, so that it can be a candidate again.
+// Its node goes, so that it can be a candidate again. The leader may have yet to say that it leads.
 func TestALossByARefusalIsFollowedByAnotherCampaign(t *testing.T) {
 	inBubble(t, func(t *testing.T, server *zktest.Server) {
 		s := connect(t, server)

@@ -39,3 +39,7 @@ func (e *Election) made(op string) error {
 	}
 	return wrap(nil, op, "", errors.New("the Election is nil or a zero value: make it with New"))
 }
+
+// refused reports whether a server has refused what a leader has to do. A hold may be lost by a refusal, which
+// is a loss like others.
+func refused(err error) bool { return client.Refused(err) && !errors.Is(err, zklock.ErrLost) }

@@ -3,6 +3,7 @@ package election
 import (
 	"context"
 	"iter"
+	"time"
 
 	"github.com/go-zookeeper/zk"
 
@@ -62,6 +63,7 @@ func observe(ctx context.Context, s *zklock.Session, path string, yield func(*Le
 		select {
 		case <-moved:
 		case <-seen.watch.over:
+		case <-time.After(time.Until(seen.trusted)):
 		case <-ctx.Done():
 		}
 	}

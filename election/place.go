@@ -1,6 +1,7 @@
 package election
 
 import (
+	"slices"
 	"sync"
 	"time"
 
@@ -8,6 +9,7 @@ import (
 
 	"github.com/zklock/zklock/internal/client"
 	"github.com/zklock/zklock/internal/latch"
+	"github.com/zklock/zklock/internal/recipe"
 )
 
 // place is an election as all observers of a session see it: they share each look at it, and the watch
@@ -26,7 +28,14 @@ type sight struct {
 	*picture
 	connection int64 // the newest one over which its watch was found to stand
 	watch      *watch
+	trusted    time.Time // until then the watch is relied on
 }
+
+// trust is how long a watch is relied on without a look at what it is on: see internal/client.
+const trust = time.Minute
+
+// isTrusted reports whether s is still so as long as its watch has told nothing.
+func (s *sight) isTrusted() bool { return time.Now().Before(s.trusted) }
 
 // looked is a look, under way or done.
 type looked struct {
@@ -65,7 +74,7 @@ func (p *place) look() *looked {
 		}
 		if s := p.looked.sight; p.looked.Err() == nil {
 			p.seen = s
-			if s.connection == connection && !latch.IsClosed(s.watch.over) {
+			if s.connection == connection && !latch.IsClosed(s.watch.over) && s.isTrusted() {
 				return p.looked
 			}
 		}
@@ -101,7 +110,12 @@ func (p *place) lookAgain(before *sight) (*sight, error) {
 		switch {
 		case !latch.IsClosed(before.watch.over):
 			if p.stands() {
-				return &sight{known, connection, before.watch}, nil
+				switch {
+				case before.isTrusted():
+					return &sight{known, connection, before.watch, before.trusted}, nil
+				case p.isStillSo(known):
+					return &sight{known, connection, before.watch, time.Now().Add(trust)}, nil
+				}
 			}
 		case before.watch.gone && len(known.line) > 0: // a read would tell no more than that
 			known = &picture{leader: known.leader, line: known.line[1:]}
@@ -111,7 +125,21 @@ func (p *place) lookAgain(before *sight) (*sight, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &sight{seen, connection, p.await(seen.changed)}, nil
+	return &sight{seen, connection, p.await(seen.changed), time.Now().Add(trust)}, nil
+}
+
+// isStillSo looks once more at what a watch is on that has told nothing, and has the leader confirm
+// what the server shows. From a stale server the session goes to another one.
+func (p *place) isStillSo(seen *picture) bool {
+	now, err := look(once{p.client.Context(), p.client}, p.path, seen)
+	if err != nil || !slices.Equal(now.line, seen.line) || !now.leader.same(seen.leader) {
+		return false
+	}
+	shown := p.path
+	if len(seen.line) > 0 {
+		shown = recipe.Join(p.path, seen.line[0])
+	}
+	return !p.client.DueToConfirm("leader of "+p.path) || p.client.Confirm(shown) == nil
 }
 
 // How long it may take until the client has set its watches again, and how often that is looked at.

@@ -104,7 +104,7 @@ func (t *Term) Proclaim(ctx context.Context, value []byte) error {
 
 // announce has observers see the leader. If a server refuses that for good, the term is of no use.
 func (t *Term) announce() {
-	if err := t.write(t.hold.Context(), nil); client.Refused(err) {
+	if err := t.write(t.hold.Context(), nil); refused(err) {
 		t.refusal.Store(&err)
 		t.end(err)
 	}
