@@ -1,7 +1,6 @@
 package election
 
 import (
-	"slices"
 	"sync"
 	"time"
 
@@ -132,7 +131,7 @@ func (p *place) lookAgain(before *sight) (*sight, error) {
 // what the server shows. From a stale server the session goes to another one.
 func (p *place) isStillSo(seen *picture) bool {
 	now, err := look(once{p.client.Context(), p.client}, p.path, seen)
-	if err != nil || !slices.Equal(now.line, seen.line) || !now.leader.same(seen.leader) {
+	if err != nil || !now.leader.same(seen.leader) {
 		return false
 	}
 	shown := p.path
