@@ -64,10 +64,13 @@ func (c *contender) outwait(ctx context.Context) error {
 			return err
 		}
 		bystanders, err := c.queue.look(ctx, foreign(view.Nodes()))
-		switch {
-		case err == nil && !anyCounts(c.queue.withoutBystanders(view.Nodes(), bystanders)):
+		if err == nil && !anyCounts(c.queue.withoutBystanders(view.Nodes(), bystanders)) {
 			return recipe.ErrUnordered
-		case err != nil && !errors.Is(err, client.ErrStale):
+		}
+		if err == nil {
+			err = c.queue.confirmShown(ctx, view.Names)
+		}
+		if err != nil && !errors.Is(err, client.ErrStale) && !client.IsStale(err) {
 			return err
 		}
 		c.waited = true
@@ -80,6 +83,20 @@ func (c *contender) outwait(ctx context.Context) error {
 // anyCounts reports whether one of the lock nodes has a number that counts.
 func anyCounts(nodes []recipe.Node) bool {
 	return slices.ContainsFunc(nodes, func(n recipe.Node) bool { return !n.Unordered() })
+}
+
+// confirmShown has the leader asked for nodes that keep away who waits without a watch on them. It returns
+// a wire.Stale if a server alone has shown one.
+func (q *Queue) confirmShown(ctx context.Context, names []string) error {
+	c := q.session.client
+	if !c.DueToConfirm(q.dir) {
+		return nil
+	}
+	nodes := make([]string, len(names))
+	for i, name := range names {
+		nodes[i] = recipe.Join(q.dir, name)
+	}
+	return c.ConfirmUnder(ctx, func() error { return c.ConfirmAll(nodes) })
 }
 
 // reaped is by when a server has removed a container that is empty: it looks once a minute.
@@ -121,7 +138,9 @@ func (q *Queue) renew(ctx context.Context) error {
 	case len(view.Names) == 0:
 		err = client.Wait(ctx, c.Background(q.remake))
 	default:
-		err = q.onlyContenders(ctx, view)
+		if err = q.onlyContenders(ctx, view); err == nil {
+			err = q.confirmShown(ctx, view.Names)
+		}
 	}
 	switch {
 	case err != nil && !client.Transient(err) && !client.LooksEnded(err):

@@ -2,6 +2,7 @@ package lock_test
 
 import (
 	"context"
+	"math"
 	"regexp"
 	"strings"
 	"testing"
@@ -121,6 +122,31 @@ func TestAWaiterBehindANodeThatOnlyItsServerShowsGoesToAnotherServer(t *testing.
 					_, err := takers[1](t.Context(), s)
 					got <- err
 				}()
+				time.Sleep(time.Second)
+				require.True(t, m.stale.KeepNode(h.Node()))
+				require.NoError(t, h.Release(t.Context()))
+				select {
+				case err := <-got:
+					require.NoError(t, err)
+				case <-time.After(2 * recheck):
+					require.FailNow(t, "it waits for a node that the leader has not")
+				}
+				m.requireLeft(s, "shows "+h.Node()+", which the leader has not")
+			})
+		})
+	}
+}
+
+// Who waits for the queue to be empty has no watch that is rechecked.
+func TestTheEndOfTheCounterIsNotWaitedForAtANodeThatOnlyAServerShows(t *testing.T) {
+	for who, number := range map[string]int32{"by who stays in the queue": math.MaxInt32, "by who has left it": math.MinInt32} {
+		t.Run(who, func(t *testing.T) {
+			inDifferingBubble(t, func(t *testing.T, m *differing) {
+				h, err := m.locker(m.session("holder")).Acquire(t.Context())
+				require.NoError(t, err)
+				s := m.begin(m.e.PipeAddrs()...)
+				m.e.SetSequence(m.path, number)
+				got := begin(func() error { return errOf(m.locker(s).Acquire(context.Background())) })
 				time.Sleep(time.Second)
 				require.True(t, m.stale.KeepNode(h.Node()))
 				require.NoError(t, h.Release(t.Context()))
