@@ -66,6 +66,7 @@ func (v *visit) revoke(of string, limit time.Duration) {
 	checker := v.world.checker
 	switch {
 	case c.excused(err):
+	case errors.Is(err, zklock.ErrClosed) && v.inc.closing.Load(): // all has been given back meanwhile
 	case err == nil:
 		if c.closed || limit < 0 || !checker.wasAsked(of, c.since) {
 			c.broke("P7", "of %s returned nil, and nobody was asked", of)
