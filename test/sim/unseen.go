@@ -57,7 +57,7 @@ func (w *world) passesUnseen() bool {
 	})
 	stands := closesWithin(s.machine.spec.Timeout/4, came)
 	s.machine.place.Unblock()
-	if !stands || s.machine.current().session.Ping(ctx) != nil {
+	if s.machine.current().session.Ping(ctx) != nil || !stands { // connected again, whatever comes
 		return false
 	}
 	pause(w.ctx, 20*(w.program.Cluster.Latency+w.program.Cluster.Between+w.program.Cluster.Disk))
