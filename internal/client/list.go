@@ -8,6 +8,7 @@ import (
 
 	"github.com/go-zookeeper/zk"
 
+	"github.com/zklock/zklock/internal/latch"
 	"github.com/zklock/zklock/internal/recipe"
 	"github.com/zklock/zklock/internal/wire"
 )
@@ -134,7 +135,7 @@ func (c *Client) FreshList(ctx context.Context, dir string) (*List, error) {
 		c.Leave(listed)
 		return nil, err
 	}
-	if err := Wait(ctx, listed); LooksEnded(err) {
+	if err := Wait(ctx, listed); !latch.IsClosed(listed.Done()) {
 		c.Leave(listed)
 		return nil, err
 	}

@@ -239,3 +239,19 @@ func TestAFreshListEndsWithItsCallWhateverItWaitsFor(t *testing.T) {
 		held.Release()
 	})
 }
+
+// A handoff asks under the client's own ctx.
+func TestAListThatIsNotThereYetIsNotLookedAtWhenTheClientIsClosed(t *testing.T) {
+	inSession(t, func(t *testing.T, server *zktest.Server, c *Client) {
+		held := server.HoldReply(zktest.OpGetChildren2)
+		failed := make(chan error, 1)
+		go func() {
+			_, err := c.FreshList(c.Context(), "/")
+			failed <- err
+		}()
+		<-held.Struck()
+		go c.Close(time.Second)
+		require.ErrorIs(t, <-failed, ErrClosed)
+		held.Release()
+	})
+}

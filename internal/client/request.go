@@ -55,7 +55,8 @@ type Pending interface {
 	Err() error
 }
 
-// Wait returns the error of p, or ctx's if that ends first.
+// Wait returns the error of p, or ctx's if that ends first: ErrClosed of the client's own. Nothing but Done
+// may be asked of p then.
 func Wait(ctx context.Context, p Pending) error {
 	select {
 	case <-p.Done():

@@ -6,6 +6,7 @@ import (
 	"github.com/go-zookeeper/zk"
 
 	"github.com/zklock/zklock/internal/client"
+	"github.com/zklock/zklock/internal/latch"
 	"github.com/zklock/zklock/internal/recipe"
 	"github.com/zklock/zklock/internal/wire"
 )
@@ -68,7 +69,7 @@ func (c *contender) askAhead(ctx context.Context) (*listing, error) {
 	var err error
 	reads := wire.NewReads(ops...).Then(func(r *wire.Request) { view, err = c.told(at, nodes, r) })
 	s.client.SendRecent(c.queue.dir, reads)
-	if err := client.Wait(ctx, reads); client.LooksEnded(err) {
+	if err := client.Wait(ctx, reads); !latch.IsClosed(reads.Done()) {
 		s.client.Leave(reads)
 		return nil, err
 	}
