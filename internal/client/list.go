@@ -8,7 +8,6 @@ import (
 
 	"github.com/go-zookeeper/zk"
 
-	"github.com/zklock/zklock/internal/latch"
 	"github.com/zklock/zklock/internal/recipe"
 	"github.com/zklock/zklock/internal/wire"
 )
@@ -135,8 +134,7 @@ func (c *Client) FreshList(ctx context.Context, dir string) (*List, error) {
 		c.Leave(listed)
 		return nil, err
 	}
-	if err := Wait(ctx, listed); !latch.IsClosed(listed.Done()) {
-		c.Leave(listed)
+	if over, err := c.WaitOrLeave(ctx, listed); !over {
 		return nil, err
 	}
 	return c.ListOf(dir, listed)

@@ -5,6 +5,7 @@ import (
 
 	"github.com/go-zookeeper/zk"
 
+	"github.com/zklock/zklock/internal/latch"
 	"github.com/zklock/zklock/internal/wire"
 )
 
@@ -30,10 +31,7 @@ func failAll(requests []*wire.Request, err error) {
 // what calls have left behind.
 func (c *Client) Ask(ctx context.Context, r *wire.Request) error {
 	c.Send(r)
-	err := Wait(ctx, r)
-	if LooksEnded(err) {
-		c.Leave(r)
-	}
+	_, err := c.WaitOrLeave(ctx, r)
 	return err
 }
 
@@ -64,6 +62,15 @@ func Wait(ctx context.Context, p Pending) error {
 	case <-ctx.Done():
 		return Ended(ctx)
 	}
+}
+
+// WaitOrLeave is Wait that leaves p if ctx ends first: then p is not over, and nothing may be asked of it.
+func (c *Client) WaitOrLeave(ctx context.Context, p Pending) (over bool, err error) {
+	err = Wait(ctx, p)
+	if over = latch.IsClosed(p.Done()); !over {
+		c.Leave(p)
+	}
+	return over, err
 }
 
 // Leave counts what a call waits for no more among what calls have left behind: see MakeRoom.

@@ -48,11 +48,7 @@ func (c *Client) Confirm(path string) error {
 // ConfirmUnder returns what confirm, one of the functions here, has found, or ctx's error if that ends first.
 func (c *Client) ConfirmUnder(ctx context.Context, confirm func() error) error {
 	WaitsFor(ctx, "the leader to confirm what a server shows")
-	asked := c.Background(confirm)
-	err := Wait(ctx, asked)
-	if LooksEnded(err) {
-		c.Leave(asked)
-	}
+	_, err := c.WaitOrLeave(ctx, c.Background(confirm))
 	return err
 }
 

@@ -6,7 +6,6 @@ import (
 	"github.com/go-zookeeper/zk"
 
 	"github.com/zklock/zklock/internal/client"
-	"github.com/zklock/zklock/internal/latch"
 	"github.com/zklock/zklock/internal/recipe"
 	"github.com/zklock/zklock/internal/wire"
 )
@@ -69,8 +68,7 @@ func (c *contender) askAhead(ctx context.Context) (*listing, error) {
 	var err error
 	reads := wire.NewReads(ops...).Then(func(r *wire.Request) { view, err = c.told(at, nodes, r) })
 	s.client.SendRecent(c.queue.dir, reads)
-	if err := client.Wait(ctx, reads); !latch.IsClosed(reads.Done()) {
-		s.client.Leave(reads)
+	if over, err := s.client.WaitOrLeave(ctx, reads); !over {
 		return nil, err
 	}
 	return view, err

@@ -139,7 +139,7 @@ var ofTheLibrary = []judged{
 		{"internal/client/journal.go", "log, dropped := j.logger, j.dropped; dropped > 0", "log, dropped := j.logger, j.dropped; false"},
 	}}, "internal/client.TestALogThatIsNotReadDropsWhatDoesNotFitAndSaysHowMuch"},
 	{mutant{"a look at a queue that was given up does not count", []edit{
-		{"internal/client/request.go", "\t\tc.Leave(r)\n", ""},
+		{"internal/client/request.go", "\t\tc.Leave(p)\n", ""},
 	}}, "TestLookingAtAQueueAgainAndAgainPilesUpNothingWhileTheServerHangs/Inspect"},
 	{mutant{"a wish for a lock that was given up does not count", []edit{
 		{"revoke.go", "\t\ts.client.Leave(read)\n", ""},
