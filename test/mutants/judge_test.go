@@ -5,6 +5,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 )
 
@@ -28,6 +29,7 @@ type bench struct {
 	effort
 	reach *reach
 	tests map[string]*tests // with all mutants, by package
+	last  sync.Map          // by function: the name of the test that has killed one of its mutants last
 }
 
 // hearing is tests of one package that are run together.
@@ -49,14 +51,27 @@ func (b *bench) judge(g *generated, path string) outcome {
 	if len(by) == 0 {
 		o.Verdict = unreached
 	}
-	for _, h := range b.hearings(g.room, by) {
+	for _, h := range append(b.likely(g, by), b.hearings(g.room, by)...) {
 		if name, hung, failed := h.finds(g.number); failed {
 			o = outcome{Verdict: killed, By: h.of + "." + name, Hung: hung}
+			b.last.Store(g.function, o.By)
 			break
 		}
 	}
 	o.Seconds = time.Since(began).Seconds()
 	return o
+}
+
+// likely is the test that has killed the last mutant of the same function: one process instead of many,
+// if it finds this one too.
+func (b *bench) likely(g *generated, by []*reaching) []*hearing {
+	last, _ := b.last.Load(g.function)
+	for _, r := range by {
+		if r.Of+"."+r.Name == last && r.Name != simulating {
+			return []*hearing{{tests: b.tests[r.Of], names: []string{r.Name}, usual: limits{r.Took, r.Work}}}
+		}
+	}
+	return nil
 }
 
 // hearings divides tests by how much work they are, and by package. Those of the mutant's own
