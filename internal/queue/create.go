@@ -2,7 +2,6 @@ package queue
 
 import (
 	"context"
-	"errors"
 	"slices"
 
 	"github.com/go-zookeeper/zk"
@@ -110,19 +109,13 @@ func (q *Queue) create(ctx context.Context, inc *incarnation, e entry) (*contend
 	select {
 	case <-last.Done():
 	case <-done:
-		c.leaveWhenCreated(func() error {
-			<-last.Done()
-			return a.settle(s.client.Context(), s.client.Context().Done())
-		})
+		c.leaveWhenCreated(func() error { return a.settle(s.client.Context(), s.client.Context().Done()) })
 		return nil, nil, client.Ended(ctx)
 	}
 	if err := a.settle(ctx, done); err != nil {
 		return nil, nil, err
 	}
-	// If the answer was lost, the connection that the write was begun on is gone, and it proves nothing.
-	if created.Link() == write.link {
-		s.proven(write)
-	}
+	s.proven(write) // nothing if the answer was lost, and with it the connection that the write was begun on
 	return c, a.view, nil
 }
 
@@ -158,10 +151,10 @@ func (a *arrival) settle(ctx context.Context, done <-chan struct{}) error {
 	<-a.created.Done() // which may fail behind what was sent along
 	carrier := a.created.Link()
 	switch err := a.err; {
-	case err == nil, errors.Is(err, client.ErrSessionOver):
-		return err
+	case err == nil:
+		return nil
 	case carrier == nil, a.created.Answered() && !client.Mishap(err):
-		s.forget(c) // unsent or refused: there is no node
+		s.forget(c) // unsent, refused, or made in another session: c has no node
 		return c.queue.describe(err)
 	}
 	// The search goes on when ctx has ended, to delete what it finds.

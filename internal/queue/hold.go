@@ -251,18 +251,16 @@ func (h *Hold) endAndLeave(then func(), unused bool) (r *deletion, first bool) {
 // when ctx ends; at once if the delete has to wait for a connection, or may wait since the lock
 // went on within the session. It calls then as release does.
 func (h *Hold) SendRelease(ctx context.Context, then func()) {
-	r, _ := h.release(then, false)
-	r.awaitWritten(ctx)
+	h.sendRelease(ctx, then, false)
 }
 
 // SendReleaseUnused is SendRelease of a lock that nobody has come to use.
 func (h *Hold) SendReleaseUnused(ctx context.Context, then func()) {
-	r, _ := h.release(then, true)
-	r.awaitWritten(ctx)
+	h.sendRelease(ctx, then, true)
 }
 
-// awaitWritten waits for what SendRelease waits for; r is nil if there is nothing.
-func (r *deletion) awaitWritten(ctx context.Context) {
+func (h *Hold) sendRelease(ctx context.Context, then func(), unused bool) {
+	r, _ := h.release(then, unused)
 	if r == nil {
 		return
 	}

@@ -24,11 +24,7 @@ type proof struct {
 func (s *Session) beginProof() proof {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	p := proof{link: s.link}
-	if p.link != nil {
-		p.Proof = s.lease.Proof(s.client.Clock.Now())
-	}
-	return p
+	return proof{link: s.link, Proof: s.lease.Proof(s.client.Clock.Now())}
 }
 
 // proven extends the lease by a proof that was committed. One that was begun on another

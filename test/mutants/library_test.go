@@ -667,9 +667,7 @@ var ofTheLibrary = []judged{
 		{"trace.go", "if !h.cut.IsZero() {\n\t\treturn false\n\t}\n\th.cut", "h.cut"},
 	}}, "TestAHoldThatBeganWithoutAConnectionIsToldOfTheLossOfTheNext"},
 	{mutant{"a context is asked while its create is on its way", []edit{
-		{"internal/queue/create.go", `case <-done:
-		c.leaveWhenCreated(func() error {
-			<-last.Done`, "case <-ctx.Done():\n\t\tc.leaveWhenCreated(func() error {\n\t\t\t<-last.Done"},
+		{"internal/queue/create.go", "case <-done:\n\t\tc.leaveWhenCreated(func() error { return", "case <-ctx.Done():\n\t\tc.leaveWhenCreated(func() error { return"},
 	}}, "TestAContextThatPanicsCostsNobodyTheLock"},
 	{mutant{"a context that panics keeps a turn at the permits", []edit{
 		{"internal/queue/semaphore.go", "\tdefer func() {\n\t\tturn.SendRelease(ctx, nil)\n\t\treleased = true\n\t}()\n", "\treleased = true\n\tdefer func() {\n\t\tif h != nil || err != nil {\n\t\t\tturn.SendRelease(ctx, nil)\n\t\t}\n\t}()\n"},
