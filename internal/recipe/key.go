@@ -26,10 +26,8 @@ const (
 // KeyName returns the name of key's node, and what the node has to say for that to be a KeyOf it: nil
 // if the name is enough.
 func KeyName(key string) (name string, says []byte) {
-	if len(key) <= LongestKeyName {
-		if name = escapeKey(key); len(name) <= LongestKeyName {
-			return name, nil
-		}
+	if name = escapeKey(key); len(name) <= LongestKeyName {
+		return name, nil
 	}
 	return hashedName(key), []byte(key)
 }
@@ -84,28 +82,27 @@ func KeyOf(name string, says []byte) (key string, ok bool) {
 	case KeyIsSaid(name):
 		key = string(says)
 	case name != emptyKey:
-		if key, ok = unescapeKey(name); !ok {
-			return "", false
-		}
+		key = unescapeKey(name)
 	}
 	made, _ := KeyName(key)
 	return key, made == name
 }
 
-func unescapeKey(name string) (key string, ok bool) {
+// unescapeKey returns "", which has a name of its own, for what escapeKey has not made.
+func unescapeKey(name string) (key string) {
 	var b strings.Builder
 	for {
 		plain, rest, escaped := strings.Cut(name, "%")
 		b.WriteString(plain)
 		if !escaped {
-			return b.String(), true
+			return b.String()
 		}
 		if len(rest) < 2 {
-			return "", false
+			return ""
 		}
 		c, err := strconv.ParseUint(rest[:2], 16, 8)
 		if err != nil {
-			return "", false
+			return ""
 		}
 		b.WriteByte(byte(c))
 		name = rest[2:]

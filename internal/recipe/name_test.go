@@ -57,7 +57,7 @@ func TestWhatIsNoLockNodeIsIgnored(t *testing.T) {
 func TestAChildThatEndsInASequenceIsForeignIfItsNameSaysNothingMore(t *testing.T) {
 	for name, sequence := range map[string]int32{
 		"0000000007": 7, "-0000000007": 7, "n_0000000007": 7, "n-0000000007": 7, "lock_0000000007": 7, "lock0000000007": 7,
-		"x-72057594037927936-0000000007": 7, "x-lock-00000000007": 7, "lock-x0000000007": 7, "clock-0000000007": 7,
+		"x-72057594037927936-0000000007": 7, "x-lock-00000000007": 7, "lock-x0000000007": 7, "clock-0000000007": 7, "lock-clock-0000000007": 7,
 		"order-1234567890": 1234567890, "order-2147483647": 2147483647, "lock-10000000007": 7, "_c_-latch-0000000007": 7,
 	} {
 		n, ok := Parse(name)

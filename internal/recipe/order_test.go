@@ -140,8 +140,12 @@ func TestAForeignNodeIsAheadOfAllThatHaveALargerNumber(t *testing.T) {
 		1: {},
 		4: {Ahead: 1, Nearest: Node{Name: "n_0000000003", Sequence: 3, Foreign: true}, Foreign: true},
 		5: {Ahead: 1, Nearest: Node{Name: "n_0000000003", Sequence: 3, Foreign: true}, Foreign: true},
+		8: {
+			Ahead: 4, Nearest: Node{Name: name(Write, 7), Kind: Write, Sequence: 7},
+			Before: Node{Name: "order-0000000006", Sequence: 6, Foreign: true}, Foreign: true,
+		},
 	} {
-		at, err := Locate(Nodes(append(names, name(Read, 4))), Node{Name: name(Read, self), Kind: Read, Sequence: int32(self)})
+		at, err := Locate(Nodes(append(names, name(Read, 4), name(Write, 7), name(Read, 8))), Node{Name: name(Read, self), Kind: Read, Sequence: int32(self)})
 		require.NoError(t, err)
 		require.Equal(t, want, at, self)
 	}

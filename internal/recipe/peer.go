@@ -1,6 +1,6 @@
 package recipe
 
-import "strings"
+import "regexp"
 
 // Peer is a lock of another library that gets in though one of this library is held: it does not see the
 // names of such nodes.
@@ -33,7 +33,7 @@ func PeerOf(name string, self Kind) (p Peer, ok bool) {
 		return Peer{"kazoo's lock", `make it with extra_lock_patterns=["-lock-"]`, false}, true
 	case writes || reads:
 		return Peer{"kazoo's lock", `make its WriteLock with extra_lock_patterns=["-__WRIT__", "-__READ__", "-lock-"], and its ReadLock with ["-__WRIT__", "-lock-"]`, false}, true
-	case !isLock || !hasUUID(name):
+	case !isLock || !curators.MatchString(name):
 	case isLatch:
 		return Peer{"Curator's LeaderLatch", "give it a path of its own, or use LeaderSelector there", true}, true
 	case n.Foreign:
@@ -45,18 +45,6 @@ func PeerOf(name string, self Kind) (p Peer, ok bool) {
 	return Peer{}, false
 }
 
-// hasUUID reports whether a name begins as those of Curator do. zk.Lock, which waits for whatever has a
-// sequence, has no hyphens there.
-func hasUUID(name string) bool {
-	const form = "xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx-"
-	id, ok := strings.CutPrefix(name, Prefix)
-	if !ok || len(id) < len(form) {
-		return false
-	}
-	for i, c := range form {
-		if (c == '-') != (id[i] == '-') {
-			return false
-		}
-	}
-	return true
-}
+// curators begins the names that Curator gives. zk.Lock, which waits for whatever has a sequence, has no hyphens
+// in its UUID.
+var curators = regexp.MustCompile(`^_c_[^-]{8}-[^-]{4}-[^-]{4}-[^-]{4}-[^-]{12}-`)

@@ -1,6 +1,7 @@
 package recipe
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -19,6 +20,9 @@ func TestANodesNameTellsWhetherItsLockWaitsForOurs(t *testing.T) {
 		"_c_2ea2a3e7c1b24d0f8b6c5d4e3f2a1b0c-lock-0000000003": {false, false}, // zk.Lock's
 		"lock-0000000003":                                     {false, false},
 		"0000000003":                                          {false, false},
+		uuid[len("_c_"):] + "-lock-0000000003":                {false, false},
+		"_c_89828215-lock-0000000003":                         {false, false},
+		Stem(id, Read) + "0000000003":                         {false, false}, // ours
 		"settings":                                            {false, false},
 		uuid + "-settings":                                    {false, false},
 		uuid + "-member-0000000003":                           {false, false},
@@ -30,6 +34,7 @@ func TestANodesNameTellsWhetherItsLockWaitsForOurs(t *testing.T) {
 			require.Equal(t, want, ok, "%s beside %v", name, kind)
 			require.Equal(t, ok, p.Lock != "" && p.Cure != "", name)
 			require.Equal(t, ok && name == uuid+"-latch-0000000000", p.Never)
+			require.Equal(t, ok && p.Lock == "kazoo's lock" && kind != Exclusive, strings.Contains(p.Cure, "ReadLock"), "a lock's cure for a reader")
 		}
 	}
 }
