@@ -44,9 +44,6 @@ type run struct {
 // limits are what tests may use up: a mutant may ask for more and more, or never end.
 type limits struct{ took, work time.Duration }
 
-// times are limits that are so many times as wide.
-func (l limits) times(n time.Duration) limits { return limits{n * l.took, n * l.work} }
-
 const memory = 12 << 20 // that tests may have, in KiB
 
 // run runs tests with a mutant, none if its number is 0. A binary that does not end by itself

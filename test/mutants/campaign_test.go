@@ -1,6 +1,7 @@
 package mutants
 
 import (
+	"cmp"
 	"flag"
 	"fmt"
 	"math/rand/v2"
@@ -46,11 +47,14 @@ func TestCampaign(t *testing.T) {
 		return known && (r.Verdict == killed || r.covers(e) && !*again)
 	})
 	tell("%d mutants, %d of them chosen, %d to be judged", len(all), len(selected), len(todo))
+	explained := explanations(t)
+	stale(all, explained)
+	slices.SortStableFunc(todo, func(a, b *generated) int { // what lives is heard by all, and takes the longest
+		return cmp.Compare(min(len(explained[a.key()]), 1), min(len(explained[b.key()]), 1))
+	})
 	if len(todo) > 0 {
 		judgeAll(t, p, todo, e, rs)
 	}
-	explained := explanations(t)
-	stale(all, explained)
 	var alive []string
 	for _, g := range selected {
 		if r, known := rs.known(g); known && r.Verdict != killed && explained[g.key()] == "" && !g.logs {

@@ -36,7 +36,7 @@ type bench struct {
 type hearing struct {
 	*tests
 	names []string
-	usual limits // what they take
+	usual map[string]limits // what each takes
 	args  []string
 }
 
@@ -68,7 +68,7 @@ func (b *bench) likely(g *generated, by []*reaching) []*hearing {
 	last, _ := b.last.Load(g.function)
 	for _, r := range by {
 		if r.Of+"."+r.Name == last && r.Name != simulating {
-			return []*hearing{{tests: b.tests[r.Of], names: []string{r.Name}, usual: limits{r.Took, r.Work}}}
+			return []*hearing{{tests: b.tests[r.Of], names: []string{r.Name}, usual: map[string]limits{r.Name: {r.Took, r.Work}}}}
 		}
 	}
 	return nil
@@ -90,13 +90,18 @@ func (b *bench) hearings(room string, by []*reaching) []*hearing {
 			}
 		}
 	}
-	hear(0, quick, judging()...)
-	hear(quick, usual, judging()...)
-	hear(usual, mostUsualTime, room)
+	own, others := []string{room}, slices.DeleteFunc(slices.Clone(judging()), func(of string) bool { return of == room })
+	if len(others) == len(judging()) {
+		own = nil
+	}
+	for _, of := range [][]string{own, others} {
+		hear(0, quick, of...)
+		hear(quick, usual, of...)
+	}
+	hear(usual, mostUsualTime, own...)
 	if simulates && b.Programs > 0 {
 		all = append(all, b.simulation(1, min(b.Programs, firstPrograms)))
 	}
-	others := slices.DeleteFunc(slices.Clone(judging()), func(of string) bool { return of == room })
 	hear(usual, b.Slowest, others...)
 	if simulates && b.Programs > firstPrograms {
 		all = append(all, b.simulation(1+firstPrograms, b.Programs-firstPrograms))
@@ -106,12 +111,11 @@ func (b *bench) hearings(room string, by []*reaching) []*hearing {
 
 // hearing is those tests of a package, or its examples, that are so much work.
 func (b *bench) hearing(of string, examples bool, from, to time.Duration, by []*reaching) *hearing {
-	h := &hearing{tests: b.tests[of]}
+	h := &hearing{tests: b.tests[of], usual: map[string]limits{}}
 	for _, r := range by {
 		if r.Of == of && strings.HasPrefix(r.Name, "Example") == examples && r.Name != simulating && r.Work >= from && r.Work < to {
 			h.names = append(h.names, r.Name)
-			h.usual.took += r.Took
-			h.usual.work += r.Work
+			h.usual[r.Name] = limits{r.Took, r.Work}
 		}
 	}
 	return h
@@ -120,7 +124,7 @@ func (b *bench) hearing(of string, examples bool, from, to time.Duration, by []*
 func (b *bench) simulation(first, programs int) *hearing {
 	took := time.Duration(programs) * time.Second / 50
 	return &hearing{
-		tests: b.tests[simulator], names: []string{simulating}, usual: limits{4 * took, took},
+		tests: b.tests[simulator], names: []string{simulating}, usual: map[string]limits{simulating: {4 * took, took}},
 		args: []string{"-test.cpu=1", fmt.Sprintf("-first=%d", first), fmt.Sprintf("-seeds=%d", programs)},
 	}
 }
@@ -133,14 +137,13 @@ var suspects = []*regexp.Regexp{
 }
 
 // patience is beside what tests usually take.
-var patience = limits{10 * time.Second, 5 * time.Second}
+var patience = limits{10 * time.Second, 3 * time.Second}
 
 // finds reports whether a test fails with the mutant, and which. One that does not fail twice,
 // or fails without the mutant as well, is heard no more.
 func (h *hearing) finds(mutant int) (name string, hung, failed bool) {
-	most := limits{4*h.usual.took + patience.took, 4*h.usual.work + patience.work}
 	for names := h.names; len(names) > 0; {
-		suspect, r := h.try(mutant, names, most)
+		suspect, r := h.try(mutant, names)
 		if r.passed {
 			return "", false, false
 		}
@@ -148,8 +151,8 @@ func (h *hearing) finds(mutant int) (name string, hung, failed bool) {
 			return suspect, false, true
 		}
 		alone := []string{suspect}
-		if _, r = h.try(mutant, alone, most.times(2)); !r.passed {
-			if _, without := h.try(0, alone, most.times(2)); without.passed {
+		if _, r = h.try(mutant, alone); !r.passed {
+			if _, without := h.try(0, alone); without.passed {
 				return suspect, r.hung, true
 			}
 		}
@@ -163,7 +166,12 @@ func (h *hearing) virtual() bool { return h.names[0] == simulating }
 
 // try runs tests, and returns the one of them that has failed or hangs; the first if none says
 // so.
-func (h *hearing) try(mutant int, names []string, most limits) (suspect string, r run) {
+func (h *hearing) try(mutant int, names []string) (suspect string, r run) {
+	most := patience
+	for _, name := range names {
+		most.took += 4 * h.usual[name].took
+		most.work += 4 * h.usual[name].work
+	}
 	r = h.run(mutant, most, append(slices.Clone(h.args), only(names...), "-test.failfast", "-test.v")...)
 	for _, pattern := range suspects {
 		for _, m := range slices.Backward(pattern.FindAllStringSubmatch(r.output, -1)) { // the last has begun last
