@@ -10,6 +10,7 @@ import (
 	"github.com/go-zookeeper/zk"
 	"github.com/stretchr/testify/require"
 
+	"github.com/zklock/zklock/internal/client"
 	"github.com/zklock/zklock/internal/latch"
 	"github.com/zklock/zklock/internal/recipe"
 	"github.com/zklock/zklock/internal/virtual"
@@ -67,6 +68,19 @@ func TestADowngradeListsNothingAndItsReaderHasTheTokenOfItsWriter(t *testing.T) 
 		require.Equal(t, before, server.Requests()[zktest.OpGetChildren2])
 		require.Equal(t, w.Token(), r.Token())
 		require.Equal(t, []int64{w.Token(), w.Token()}, told)
+	})
+}
+
+func TestADowngradeThatIsBegunAsItsSessionClosesGrantsNothing(t *testing.T) {
+	inSession(t, func(t *testing.T, s *Session, _ *zktest.Server) {
+		w, readers := writing(t, s, defaults())
+		s.Close()
+		c, _, err := readers.create(t.Context(), w.contender.incarnation, entry{
+			nodes: 1, above: *readers.parents(), beside: w.contender, check: client.Check(w.contender.node),
+		})
+		require.NoError(t, err)
+		_, err = c.grant(t.Context(), c.carrier)
+		require.ErrorIs(t, err, client.ErrClosed)
 	})
 }
 
