@@ -136,8 +136,8 @@ var suspects = []*regexp.Regexp{
 	regexp.MustCompile(`(?m)^=== RUN +(\w+)$`),
 }
 
-// patience is beside what tests usually take.
-var patience = limits{10 * time.Second, 3 * time.Second}
+// patience is beside what tests usually take. A busy machine makes them take longer, but not more work.
+var patience = limits{time.Minute, time.Second}
 
 // finds reports whether a test fails with the mutant, and which. One that does not fail twice,
 // or fails without the mutant as well, is heard no more.
@@ -170,7 +170,7 @@ func (h *hearing) try(mutant int, names []string) (suspect string, r run) {
 	most := patience
 	for _, name := range names {
 		most.took += 4 * h.usual[name].took
-		most.work += 4 * h.usual[name].work
+		most.work += 2 * h.usual[name].work
 	}
 	r = h.run(mutant, most, append(slices.Clone(h.args), only(names...), "-test.failfast", "-test.v")...)
 	for _, pattern := range suspects {
