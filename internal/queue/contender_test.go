@@ -28,7 +28,7 @@ func TestAPlaceThatIsTakenWhenItsIncarnationIsOverGrantsNothingAndIsLeft(t *test
 			s.endLease()
 			s.expire(inc, now)
 		}, client.ErrSessionOver},
-		"the session is closed": {func(s *Session, _ *incarnation) { s.Close() }, client.ErrClosed},
+		"the session is closed":       {func(s *Session, _ *incarnation) { s.Close() }, client.ErrClosed},
 		"nobody gets a lock any more": {func(s *Session, _ *incarnation) { s.Drain() }, client.ErrClosed},
 	} {
 		runInSession(t, name, func(t *testing.T, s *Session, server *zktest.Server) {
