@@ -189,7 +189,7 @@ type part struct {
 func (r *reader) result() (p part, more bool) {
 	kind, done := r.int(), r.bool()
 	p.code = r.int()
-	if done || r.err != nil {
+	if done {
 		return part{}, false
 	}
 	switch kind {

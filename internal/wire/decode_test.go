@@ -169,6 +169,14 @@ func TestACountOrALengthThatIsNotTrueIsRefusedAndMakesNoRoom(t *testing.T) {
 	}
 }
 
+func TestFieldsAreCountedIfTheyMayAllBeThere(t *testing.T) {
+	for fields, counted := range map[int32]int{2: 2, 3: 0} {
+		in := reader{left: append(number(fields), make([]byte, 2*4+3)...)}
+		require.Equal(t, counted, in.count())
+		require.Equal(t, counted == 0, in.err != nil)
+	}
+}
+
 func TestARefusalIsWhatEachAnswerSays(t *testing.T) {
 	for name, a := range answersOfApache {
 		r := answered(a.op, nil, 1)

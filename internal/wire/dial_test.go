@@ -142,7 +142,9 @@ func TestOnlyTheNewestConnectionIsOpenAndNoneOfAClosedSession(t *testing.T) {
 		require.False(t, p.isOpen(0))
 		p.dialed = end // while the third is made
 		for range 2 {
+			begun := time.Now()
 			requireItsOwn(t, d, "a")
+			require.Zero(t, time.Since(begun), "what is made is closed at once")
 			require.False(t, p.isOpen(2))
 		}
 		require.Len(t, p.others, 3, "no server is dialled any more")

@@ -126,6 +126,17 @@ func TestAWriteThatFailsEndsTheConnectionWhoeverHearsOfIt(t *testing.T) {
 	}
 }
 
+// A user's connection may take its time to close.
+func TestNothingIsWrittenToAConnectionThatHasEnded(t *testing.T) {
+	virtual.Test(t, func(t *testing.T) {
+		l := plugged(t, lively()).greeted(1, ms)
+		l.end(net.ErrClosed)
+		_, err := l.Write(framed(number(7), number(OpGetData), at("/node", 0)))
+		require.Equal(t, zk.ErrConnectionClosed, err)
+		require.Empty(t, l.got)
+	})
+}
+
 func TestAServerServesByTheFirstAnswerWithoutErrorToARequest(t *testing.T) {
 	virtual.Test(t, func(t *testing.T) {
 		a := lively()

@@ -182,10 +182,9 @@ func (l *Link) waiting() (passing []*passing, ours []*Request, buf []byte) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.buf = o.buf[:0]
-	if passing, o.passing = o.passing, nil; len(passing) > 0 {
-		for _, p := range passing {
-			o.buf = append(o.buf, p.frame...)
-		}
+	passing, o.passing = o.passing, nil
+	for _, p := range passing {
+		o.buf = append(o.buf, p.frame...)
 	}
 	if o.open && !o.over {
 		ours, o.ours, o.written = o.ours, o.written[:0], o.ours

@@ -190,6 +190,23 @@ func TestWhatAnAnswerSaysLastsForWhoWaitsForIt(t *testing.T) {
 	})
 }
 
+func TestAnswersThatAreToLastDoNotShareTheirRoom(t *testing.T) {
+	virtual.Test(t, func(t *testing.T) {
+		l := plugged(t, lively()).greeted(1, ms)
+		at := []*Request{reading("/0").Then(func(*Request) {}), reading("/1"), reading("/2")}
+		l.Send(at...)
+		<-l.got
+		for n := range at {
+			l.says(said(nth(int32(n)), fmt.Sprint(n)))
+		}
+		for _, n := range []int{1, 2} {
+			data, _, err := at[n].Data()
+			require.NoError(t, err)
+			require.Equal(t, fmt.Sprint(n), string(data))
+		}
+	})
+}
+
 func TestReadsThatAreAskedForTogetherFailTogether(t *testing.T) {
 	virtual.Test(t, func(t *testing.T) {
 		l := plugged(t, lively()).greeted(1, ms)
@@ -305,8 +322,12 @@ func TestARequestEndsWithItsConnectionWhateverHasBecomeOfIt(t *testing.T) {
 		end     func(l *line)
 		written bool
 	}{
-		"it was written":         {written: true, end: func(l *line) { l.Close() }},
-		"the server hangs up":    {written: true, end: func(l *line) { l.server.Close() }},
+		"it was written":      {written: true, end: func(l *line) { l.Close() }},
+		"the server hangs up": {written: true, end: func(l *line) { l.server.Close() }},
+		"it hangs up amid the answer": {written: true, end: func(l *line) {
+			l.says(said(nth(0), "a")[:frameHead])
+			l.server.Close()
+		}},
 		"the server was silent":  {written: true, end: func(l *line) { l.giveUp() }},
 		"the server is given up": {written: true, end: func(l *line) { l.CutOff() }},
 		"an answer that is none": {written: true, end: func(l *line) { l.says(number(0)) }},

@@ -117,6 +117,7 @@ func TestALoginBySASLThatFailsEndsTheConnectionAndTheSessionIsKnown(t *testing.T
 			<-l.heard // the client knows the session
 			require.Error(t, <-l.over, name)
 			require.Equal(t, []string{"ended", "connected to 1 for 8s"}, dropped(a.all(), "asks", "warns"), name)
+			require.Zero(t, l.dialer.slow.Load(), "the server has answered, or hung up")
 			require.EqualError(t, a.cause, "a:2181, SASL login by SCRIPT: "+tc.says)
 			require.Equal(t, errors.Is(tc.is, zk.ErrAuthFailed), errors.Is(a.cause, zk.ErrAuthFailed), name)
 			if tc.is != nil {

@@ -9,6 +9,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"syscall"
 	"testing"
 	"time"
 
@@ -93,6 +94,43 @@ func TestAServerHasToBeWhomItWasDialledAsUnlessTheUserSaysOtherwise(t *testing.T
 			}
 			<-closed // whatever has failed
 			require.Equal(t, tc.asked, asked)
+		})
+	}
+}
+
+func TestAServerThatDoesNotTakeTheTLSHelloIsToldOfByWhatItDid(t *testing.T) {
+	refused := &net.OpError{Op: "dial", Err: syscall.EPIPE}
+	for name, tc := range map[string]struct {
+		dial error
+		does func(server net.Conn)
+		says string
+	}{
+		"it hangs up on the connection": {dial: refused, says: "a:2281 hung up 0 ms after the connection was made"},
+		"it hangs up":                   {does: func(server net.Conn) { server.Close() }, says: "a:2281 hung up 0 ms after the TLS hello"},
+		"it hangs":                      {does: func(net.Conn) {}, says: "a:2281 has not answered the TLS hello for 500 ms"},
+		"it answers without TLS": {
+			does: func(server net.Conn) { _, _ = server.Write([]byte("HTTP/1.1 400 Bad Request")) },
+			says: "a:2281 has answered the TLS hello without TLS: that may be its port for plain connections",
+		},
+	} {
+		virtual.Run(t, name, func(t *testing.T) {
+			p := plugged(t, lively())
+			p.TLS = always(&tls.Config{InsecureSkipVerify: true})
+			p.Dial = func(network, address string, limit time.Duration) (net.Conn, error) {
+				if tc.dial != nil {
+					return nil, tc.dial
+				}
+				ours, err := p.dial(network, address, limit)
+				server := p.last.server
+				go func() {
+					_, _ = server.Read(make([]byte, 4096))
+					tc.does(server)
+				}()
+				return ours, err
+			}
+			_, err := p.Connect("tcp", "a:2281", 500*ms)
+			require.IsType(t, Attempt{}, err)
+			require.ErrorContains(t, err, tc.says)
 		})
 	}
 }
