@@ -12,6 +12,7 @@ import (
 	"github.com/zklock/zklock/internal/clock"
 	"github.com/zklock/zklock/internal/latch"
 	"github.com/zklock/zklock/internal/recipe"
+	"github.com/zklock/zklock/internal/virtual"
 	"github.com/zklock/zklock/zktest"
 )
 
@@ -136,8 +137,11 @@ func countingHolds(s *Session) (q *Queue, made *int) {
 
 // The user has never seen that hold: what is told of a hold must not be told of this one later.
 func TestALockThatIsHandedToACallThatEndsIsReleased(t *testing.T) {
-	inSession(t, func(t *testing.T, s *Session, server *zktest.Server) {
+	virtual.Test(t, func(t *testing.T) {
+		server := zktest.NewServer(t)
+		s, log := connectTold(t, server)
 		q, made := countingHolds(s)
+		q.options.MaxHold = time.Hour
 		first := take(t, q)
 		ctx, cancel := context.WithCancel(t.Context())
 		ended := make(chan error)
@@ -151,6 +155,8 @@ func TestALockThatIsHandedToACallThatEndsIsReleased(t *testing.T) {
 		synctest.Wait()
 		require.Equal(t, 2, *made)
 		require.Empty(t, server.Children("/lock"))
+		time.Sleep(2 * time.Hour)
+		require.NotContains(t, log.String(), "held for too long")
 	})
 }
 
@@ -158,7 +164,7 @@ func TestALockThatIsHandedToACallThatEndsIsReleased(t *testing.T) {
 func leastHeld(t *testing.T, s *Session, least time.Duration) *Hold {
 	t.Helper()
 	o := defaults()
-	o.MinHold = least
+	o.MinHold, o.LossGrace = least, 24*time.Hour // which begins with a loss alone
 	return take(t, New(s, "/lock", recipe.Exclusive, o))
 }
 
@@ -192,6 +198,37 @@ func TestANodeStaysForItsMinimumThoughTheLeaseOfOthersEnds(t *testing.T) {
 		time.Sleep(time.Nanosecond)
 		synctest.Wait()
 		require.Empty(t, server.Children("/lock"))
+	})
+}
+
+// What stays is nobody's whose turn another one of the session could wait for.
+func TestWhoStandsBehindANodeThatStaysHasTheLockWhenAnOperatorDeletesIt(t *testing.T) {
+	inSession(t, func(t *testing.T, s *Session, server *zktest.Server) {
+		h := leastHeld(t, s, time.Hour)
+		came := ask(t.Context(), lockAt(s, "/lock").Acquire)
+		require.NoError(t, h.Release(t.Context(), nil))
+		synctest.Wait()
+		require.Empty(t, came)
+		require.NoError(t, connect(t, server).client.Conn.Delete(h.Node(), -1))
+		granted(t, came)
+	})
+}
+
+// The owner may act on what the others guard.
+func TestTheOtherPermitsStayForTheirGraceThoughOneWasDeleted(t *testing.T) {
+	inSession(t, func(t *testing.T, s *Session, server *zktest.Server) {
+		o := defaults()
+		o.LossGrace = time.Minute
+		h, err := NewSemaphore(s, "/sem", 3, o).Acquire(t.Context(), 3, nil)
+		require.NoError(t, err)
+		require.NoError(t, connect(t, server).client.Conn.Delete(h.contender.nodes[1], -1))
+		<-h.Lost()
+		time.Sleep(o.LossGrace - time.Nanosecond)
+		synctest.Wait()
+		require.Len(t, server.Children("/sem/leases"), 2)
+		time.Sleep(time.Nanosecond)
+		synctest.Wait()
+		require.Empty(t, server.Children("/sem/leases"))
 	})
 }
 

@@ -13,6 +13,7 @@ import (
 	"github.com/go-zookeeper/zk"
 	"github.com/stretchr/testify/require"
 
+	"github.com/zklock/zklock/internal/backoff"
 	"github.com/zklock/zklock/internal/latch"
 	"github.com/zklock/zklock/internal/recipe"
 	"github.com/zklock/zklock/internal/virtual"
@@ -69,9 +70,11 @@ func TestAPathWhoseCounterBeginsAnewSaysWhatItSaidAndHasItsACL(t *testing.T) {
 	} {
 		runInSession(t, name, func(t *testing.T, s *Session, server *zktest.Server) {
 			owner := atItsEnd(t, server, "the team's", acl)
+			began := time.Now()
 			h, err := enter(lockAt(s, "/lock"))
 			require.NoError(t, err)
 			require.True(t, strings.HasSuffix(h.Node(), "0000000000"), h.Node())
+			require.LessOrEqual(t, time.Since(began), backoff.First, "who has made it knows that it is another one")
 			data, _, err := owner.Get("/lock")
 			require.NoError(t, err)
 			require.Equal(t, "the team's", string(data))
@@ -333,6 +336,48 @@ func TestOneThatTriesToReadAtTheEndOfTheCounterDoesNotWaitForReaders(t *testing.
 	})
 }
 
+func TestATryThatEndsAsItLooksWhoIsThereAtTheEndOfTheCounterSaysSo(t *testing.T) {
+	inSession(t, func(t *testing.T, s *Session, server *zktest.Server) {
+		take(t, lockAt(s, "/lock").Of(recipe.Read))
+		server.SetSequence("/lock", math.MaxInt32-1)
+		other := connect(t, server)
+		hung := server.HoldRequest(zktest.OpMulti, zktest.OnSession(other.client.ID()))
+		defer hung.Release()
+		ctx := within(t, time.Second)
+		_, err := lockAt(other, "/lock").Of(recipe.Read).Try(ctx, nil)
+		require.True(t, latch.IsClosed(hung.Struck()))
+		require.ErrorIs(t, err, context.DeadlineExceeded)
+		require.NotErrorIs(t, err, ErrLocked)
+	})
+}
+
+func TestWhoMayNotLookAtANodeAtTheEndOfTheCounterIsRefused(t *testing.T) {
+	virtual.Test(t, func(t *testing.T) {
+		server := zktest.NewServer(t, zktest.WithLatency(time.Millisecond, time.Millisecond))
+		other(t, server, zk.FlagEphemeralSequential, "n_")
+		s := connect(t, server)
+		allow(t, s.client.Conn, "/lock/n_0000000000", zk.PermAll&^zk.PermRead)
+		server.SetSequence("/lock", math.MaxInt32-1)
+		ctx := within(t, time.Second)
+		_, err := lockAt(s, "/lock").Acquire(ctx, nil)
+		require.ErrorIs(t, err, zk.ErrNoAuth)
+	})
+}
+
+func TestWhoWaitsAtTheEndOfTheCounterTakesAnotherPlaceInItsNextSession(t *testing.T) {
+	inSession(t, func(t *testing.T, s *Session, server *zktest.Server) {
+		h := hold(t, connect(t, server))
+		server.SetSequence("/lock", math.MaxInt32-1)
+		came := ask(t.Context(), lockAt(s, "/lock").Acquire)
+		server.ExpireSession(s.client.ID())
+		time.Sleep(time.Minute)
+		require.Empty(t, came)
+		require.Len(t, server.Children("/lock"), 2)
+		require.NoError(t, h.Release(t.Context(), nil))
+		require.Regexp(t, "-0000000000$", (<-came).hold.Node())
+	})
+}
+
 // It may be another goroutine's error, as in an errgroup's ctx.
 func TestTheCauseOfACtxIsNotTakenForTheEndOfACounter(t *testing.T) {
 	virtual.Test(t, func(t *testing.T) {
@@ -352,16 +397,19 @@ func TestAPathIsMadeAnewThoughARequestForItIsLost(t *testing.T) {
 	for _, op := range []zktest.Op{zktest.OpGetACL, zktest.OpGetData, zktest.OpMulti} {
 		runInSession(t, fmt.Sprint(op), func(t *testing.T, s *Session, server *zktest.Server) {
 			atItsEnd(t, server, "the team's", zk.WorldACL(zk.PermAll))
-			take(t, lockAt(s, "/other")) // a write, behind which a list needs none
-			lost := server.DropRequest(op, zktest.OnSession(s.client.ID()), zktest.OnPath("/lock"))
-			before := server.Requests()[zktest.OpCreate]
-			h := hold(t, s)
-			require.True(t, latch.IsClosed(lost.Struck()))
-			require.Regexp(t, "-0000000000$", h.Node())
-			require.Equal(t, 2, server.Requests()[zktest.OpCreate]-before)
-			data, _, err := s.client.Conn.Get("/lock")
+			q := lockAt(s, "/lock")
+			c, _, err := q.enter(t.Context()) // a write, behind which a list needs none
 			require.NoError(t, err)
+			q.spend(c)
+			<-c.leaveUnused().done.Done()
+			lost := server.DropRequest(op, zktest.OnSession(s.client.ID()), zktest.OnPath("/lock"))
+			require.NoError(t, q.awaitRenewal(t.Context()))
+			require.True(t, latch.IsClosed(lost.Struck()))
+			data, stat, err := s.client.Conn.Get("/lock")
+			require.NoError(t, err)
+			require.Greater(t, stat.Czxid, c.token)
 			require.Equal(t, "the team's", string(data))
+			require.Regexp(t, "-0000000000$", take(t, q).Node())
 		})
 	}
 }

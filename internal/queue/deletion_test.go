@@ -125,6 +125,47 @@ func TestWhomALockWentOnToIsCheckedBeforeTheNodeGoesThatKeepsOthersFromIt(t *tes
 	})
 }
 
+// A proof of the session goes behind them.
+func TestOfManyNodesThatCannotBeDeletedAFewAreTriedAtATime(t *testing.T) {
+	virtual.Test(t, func(t *testing.T) {
+		server := zktest.NewServer(t, zktest.WithLatency(time.Millisecond, time.Millisecond))
+		hold(t, connect(t, server))
+		s := connect(t, server)
+		ctx, cancel := context.WithCancel(t.Context())
+		for range client.MostAsking + 100 {
+			go lockAt(s, "/lock").Acquire(ctx, nil)
+		}
+		time.Sleep(time.Second)
+		require.Len(t, server.Children("/lock"), client.MostAsking+101)
+		allow(t, s.client.Conn, "/lock", zk.PermAll&^zk.PermDelete)
+		before := server.Requests()[zktest.OpDelete]
+		tried := func() int { return server.Requests()[zktest.OpDelete] - before }
+		cancel()
+		for tried() == 0 {
+			time.Sleep(time.Millisecond)
+		}
+		require.LessOrEqual(t, tried(), client.MostAsking)
+		time.Sleep(time.Second)
+		require.GreaterOrEqual(t, tried(), client.MostAsking+100)
+	})
+}
+
+func TestADeleteThatFindsItsNodeGoneIsNotSentAgain(t *testing.T) {
+	inSession(t, func(t *testing.T, s *Session, server *zktest.Server) {
+		h := hold(t, s)
+		late := server.HoldRequest(zktest.OpDelete, zktest.OnSession(s.client.ID()))
+		came := make(chan error, 1)
+		go func() { came <- h.Release(t.Context(), nil) }()
+		<-late.Struck()
+		require.NoError(t, connect(t, server).client.Conn.Delete(h.Node(), -1))
+		before := server.Requests()[zktest.OpDelete]
+		late.Release()
+		require.NoError(t, <-came)
+		synctest.Wait()
+		require.LessOrEqual(t, server.Requests()[zktest.OpDelete], before+1)
+	})
+}
+
 func TestUnlockDoesNotWaitForTheAnswerToItsDelete(t *testing.T) {
 	inSession(t, func(t *testing.T, s *Session, server *zktest.Server) {
 		h := hold(t, s)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -59,6 +60,7 @@ func TestARefusalOfALockNodeSaysWhatToChange(t *testing.T) {
 		err := q.describe(c.refused)
 		require.ErrorIs(t, err, c.refused)
 		require.ErrorContains(t, err, c.advice)
+		require.Equal(t, c.refused == zk.ErrNoAuth, strings.Contains(err.Error(), "does not let this session create"))
 	}
 	for _, err := range []error{nil, zk.ErrConnectionClosed, fmt.Errorf("a dialer's: %w", errors.ErrUnsupported)} {
 		require.Equal(t, err, q.describe(err), "nothing is to be said of others")

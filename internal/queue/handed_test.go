@@ -3,11 +3,14 @@ package queue
 import (
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/zklock/zklock/internal/recipe"
 	"github.com/zklock/zklock/internal/virtual"
+	"github.com/zklock/zklock/zktest"
 )
 
 // Between the hand-over inside a session and the moment when the next owner's goroutine runs,
@@ -60,4 +63,24 @@ func loseOnTheWay(t *testing.T, lose func(*contender), shared bool) {
 	require.NotSame(t, handed, next)
 	require.True(t, next.Valid(), "a call that returns success holds the lock at that moment")
 	require.NoError(t, next.Release(t.Context(), nil))
+}
+
+// The owner before may have had it for less.
+func TestANodeStaysForItsMinimumThoughItsNextOwnerNeverHadIt(t *testing.T) {
+	inSession(t, func(t *testing.T, s *Session, server *zktest.Server) {
+		const least = time.Hour
+		l := share(s, 4, 0)
+		l.queue.options.MinHold = least
+		h := lock(t, l)
+		next := ask(t.Context(), l.Acquire)
+		s.mu.Lock()
+		h.end(released)
+		require.True(t, l.passOn(h.contender))
+		s.endLease()
+		s.mu.Unlock()
+		time.Sleep(least - time.Nanosecond)
+		synctest.Wait()
+		require.Contains(t, server.Children("/lock"), recipe.Base(h.Node()))
+		require.NotEqual(t, h.Node(), (<-next).hold.Node())
+	})
 }

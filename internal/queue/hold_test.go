@@ -11,6 +11,7 @@ import (
 	"github.com/go-zookeeper/zk"
 	"github.com/stretchr/testify/require"
 
+	"github.com/zklock/zklock/internal/latch"
 	"github.com/zklock/zklock/internal/recipe"
 	"github.com/zklock/zklock/zktest"
 )
@@ -137,6 +138,26 @@ func TestAHoldThatHasEndedKeepsInMemoryNeitherWhatItHasCalledNorWhoCameNext(t *t
 		require.True(t, what.Value() == nil, "what it has called")
 		require.True(t, who.Value() == nil, "who came next")
 		runtime.KeepAlive(h)
+	})
+}
+
+// The timer of before may have fired, and wait for the mutex.
+func TestAHoldWhoseTimeBeginsAnewIsAskedForByItsNewTimeAlone(t *testing.T) {
+	inSession(t, func(t *testing.T, s *Session, _ *zktest.Server) {
+		o := defaults()
+		o.MaxHold = time.Hour
+		h := take(t, New(s, "/lock", recipe.Exclusive, o))
+		time.Sleep(o.MaxHold / 2)
+		h.StartMinimum()
+		s.mu.Lock()
+		h.reachLimit()
+		s.mu.Unlock()
+		require.False(t, latch.IsClosed(h.Revoked()))
+		time.Sleep(o.MaxHold - time.Nanosecond)
+		require.False(t, latch.IsClosed(h.Revoked()))
+		time.Sleep(time.Nanosecond)
+		synctest.Wait()
+		require.True(t, latch.IsClosed(h.Revoked()))
 	})
 }
 

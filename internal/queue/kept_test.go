@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"io"
+	"math"
 	"net"
 	"runtime"
 	"strings"
@@ -415,8 +416,9 @@ type refusing struct {
 	answer []byte // what is left of one
 }
 
-// throttled is the code of a server that has too much to do.
-const throttled = -127
+// throttled is the code of a server that has too much to do; moved that of one where the session is no more, which
+// refuses an operation of a transaction so, and not that.
+const throttled, moved = -127, -118
 
 func refuse(conn net.Conn, op int32, code *atomic.Int32) *refusing {
 	return &refusing{Conn: conn, op: op, code: code, asked: make(map[uint32]bool)}
@@ -458,13 +460,29 @@ func (c *refusing) Read(p []byte) (int, error) {
 		}
 		c.mu.Lock()
 		if code := c.code.Load(); code != 0 && c.asked[binary.BigEndian.Uint32(c.answer[4:])] {
-			binary.BigEndian.PutUint32(c.answer[16:], uint32(code))
+			c.refuse(code)
 		}
 		c.mu.Unlock()
 	}
 	n := copy(p, c.answer)
 	c.answer = c.answer[n:]
 	return n, nil
+}
+
+// refuse has the answer say that, of a request or of the only check of a transaction.
+func (c *refusing) refuse(code int32) {
+	if code != moved {
+		binary.BigEndian.PutUint32(c.answer[16:], uint32(code))
+		return
+	}
+	const check = 20 // where its result is: a kind, whether it is the end, and an error
+	end := c.answer[check+9:]
+	c.answer = binary.BigEndian.AppendUint32(c.answer[:check:check], math.MaxUint32)
+	c.answer = append(c.answer, 0)
+	c.answer = binary.BigEndian.AppendUint32(c.answer, uint32(code))
+	c.answer = binary.BigEndian.AppendUint32(c.answer, uint32(code))
+	c.answer = append(c.answer, end...)
+	binary.BigEndian.PutUint32(c.answer, uint32(len(c.answer)-4))
 }
 
 func TestAServerThatHasTooMuchToDoIsNotAskedForTheQueueWithoutAPause(t *testing.T) {

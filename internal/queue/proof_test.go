@@ -136,7 +136,7 @@ func reconnect(t *testing.T, server *zktest.Server, s *Session) {
 
 // A refusal that names no node says nothing of one.
 func TestAProofThatIsRefusedExtendsNothingAndIsRepeatedAfterAPause(t *testing.T) {
-	for name, code := range map[string]int32{"too much to do": throttled, "a node is missing": -101, "not allowed": -102} {
+	for name, code := range map[string]int32{"too much to do": throttled, "a node is missing": -101, "not allowed": -102, "the session is elsewhere": moved} {
 		t.Run(name, func(t *testing.T) {
 			proving(t, reconnectTimeout, func(t *testing.T, _ *zktest.Server, s *Session, p *proofs) {
 				h := hold(t, s)

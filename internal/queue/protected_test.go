@@ -47,6 +47,7 @@ func TestOfManyProtectedEachHasItsTurnBeforeTheOthersHaveAnother(t *testing.T) {
 		if p.newest != nil {
 			require.Same(t, there[len(there)-1], p.newest)
 			require.Same(t, p.newest, due[0])
+			require.False(t, slices.Contains(due[1:], p.newest), "once is enough")
 		}
 		for _, c := range there {
 			waits[c]++

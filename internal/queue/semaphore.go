@@ -83,15 +83,15 @@ func (s *Semaphore) acquire(
 			return client.Permanent(err)
 		case err == nil && !h.Valid(): // the turn's delete took longer to be written than the lease ran
 			h.ReleaseUnused(nil)
-			h = nil
 			return client.ErrStale
 		}
 		return err
 	})
-	if err == nil {
-		acquired(call, h)
+	if err != nil {
+		return nil, err
 	}
-	return h, err
+	acquired(call, h)
+	return h, nil
 }
 
 // take takes n permits while turn is held, as soon as they are free, and gives the turn back.

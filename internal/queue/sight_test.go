@@ -65,6 +65,20 @@ func TestWhoIsWokenDoesNotListAQueueThatItsSessionHasSeen(t *testing.T) {
 	})
 }
 
+// There is nobody else for whom to keep it, nor to see to its end.
+func TestWhatWhoIsAloneHasListedIsNotKept(t *testing.T) {
+	for _, kind := range []recipe.Kind{recipe.Exclusive, recipe.Read} {
+		inSession(t, func(t *testing.T, s *Session, _ *zktest.Server) {
+			c, _, err := lockAt(s, "/lock").Of(kind).enter(t.Context())
+			require.NoError(t, err)
+			_, err = c.list(t.Context())
+			require.NoError(t, err)
+			require.Empty(t, s.index.sights)
+			<-c.leaveUnused().done.Done()
+		})
+	}
+}
+
 // Each of the two waits behind one that the other session's last list shows, and that has gone unseen.
 func TestWhoIsAskedForAndStillThereIsWaitedFor(t *testing.T) {
 	inSession(t, func(t *testing.T, one *Session, server *zktest.Server) {

@@ -17,6 +17,23 @@ import (
 	"github.com/zklock/zklock/zktest"
 )
 
+// Only who can follow another of its session without a list has no use for one.
+func TestWritersAndReadersListTheQueueAlongWithTheirCreates(t *testing.T) {
+	inSession(t, func(t *testing.T, s *Session, server *zktest.Server) {
+		take(t, lockAt(s, "/lock").Of(recipe.Write))
+		ctx, cancel := context.WithCancel(t.Context())
+		var came []<-chan outcome
+		for _, kind := range []recipe.Kind{recipe.Write, recipe.Read, recipe.Write, recipe.Read} {
+			came = append(came, ask(ctx, lockAt(s, "/lock").Of(kind).Acquire))
+		}
+		require.Zero(t, server.Requests()[zktest.OpExists])
+		cancel()
+		for _, ended := range came {
+			require.ErrorIs(t, (<-ended).err, context.Canceled)
+		}
+	})
+}
+
 // asking has s ask for the lock at path, and sends what comes of it.
 func asking(t *testing.T, s *Session, path string) (held <-chan *Hold, refused <-chan error) {
 	t.Helper()
