@@ -13,6 +13,7 @@ import (
 	"github.com/go-zookeeper/zk"
 	"github.com/stretchr/testify/require"
 
+	"github.com/zklock/zklock/internal/latch"
 	"github.com/zklock/zklock/internal/recipe"
 	"github.com/zklock/zklock/internal/virtual"
 	"github.com/zklock/zklock/zktest"
@@ -291,5 +292,18 @@ func TestASemaphoreIsNotConfusedByNamesThatEndInDigits(t *testing.T) {
 		require.NoError(t, err)
 		_, err = sem.Try(t.Context(), 1, nil)
 		require.ErrorIs(t, err, ErrLocked, "another library's is in line")
+	})
+}
+
+func TestWhoLooksAtANodeThatItMayNotReadStopsWithItsCall(t *testing.T) {
+	inSession(t, func(t *testing.T, s *Session, server *zktest.Server) {
+		other(t, server, zk.FlagEphemeralSequential, "n_")
+		allow(t, s.client.Conn, "/lock/n_0000000000", zk.PermAll&^zk.PermRead)
+		hung := server.HoldRequest(zktest.OpExists, zktest.OnSession(s.client.ID()))
+		defer hung.Release()
+		ctx := within(t, time.Second)
+		_, err := lockAt(s, "/lock").Acquire(ctx, nil)
+		require.ErrorIs(t, err, context.DeadlineExceeded)
+		require.True(t, latch.IsClosed(hung.Struck()))
 	})
 }

@@ -107,7 +107,7 @@ func (v *listing) placeAmong(nodes []recipe.Node, c *contender) (place, error) {
 	p.Position, err = recipe.Locate(nodes, c.listed())
 	switch {
 	case err == nil:
-		p.next = p.Ahead == 1 && p.InTheWay(nodes) == 1 && !c.queue.ofSemaphore()
+		p.next = p.InTheWay(nodes) == 1 && !c.queue.ofSemaphore()
 		return p, nil
 	case !errors.Is(err, recipe.ErrMissing):
 		return p, err

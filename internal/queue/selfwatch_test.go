@@ -23,3 +23,18 @@ func TestNoTimerIsLeftOfASessionThatIsClosed(t *testing.T) {
 		require.False(t, s.watchAgain.Stop())
 	})
 }
+
+// Who waits for a turn may soon have to list the queue, and is then to be watched later.
+func TestANodeThatIsToBeWatchedSoonIsWatchedThen(t *testing.T) {
+	inSession(t, func(t *testing.T, s *Session, server *zktest.Server) {
+		h := hold(t, s)
+		s.mu.Lock()
+		soon := h.contender.selfWatch
+		h.contender.watchSelfLater(&s.listersWatches)
+		then := h.contender.selfWatch
+		s.mu.Unlock()
+		require.Equal(t, soon, then)
+		require.False(t, soon.IsZero())
+		require.NoError(t, h.Release(t.Context(), nil))
+	})
+}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -101,6 +102,8 @@ func TestTheSizeIsSetByWhoeverHasTheTurnUnlessPermitsOfAnotherSizeAreOut(t *test
 		"it is the same":                    {said: "size=2", out: 2, acl: everybody, says: "size=2"},
 		"it was another one":                {said: "size=3", acl: everybody, says: "size=2"},
 		"it is another one":                 {said: "size=3", out: 1, acl: everybody, says: "size=3", err: errSizes, text: "size=2, and the permits that are out were taken with size=3"},
+		"something long is said":            {said: strings.Repeat("3", longestSize), out: 1, acl: everybody, says: strings.Repeat("3", longestSize), err: errSizes, text: "taken with " + strings.Repeat("3", longestSize) + ":"},
+		"too much is said":                  {said: strings.Repeat("3", longestSize+1), out: 1, acl: everybody, says: strings.Repeat("3", longestSize+1), err: errSizes, text: "taken with " + strings.Repeat("3", longestSize) + "...:"},
 		"something short is said":           {said: "3", out: 1, acl: everybody, says: "3", err: errSizes},
 		"nothing is said, and one is out":   {out: 1, acl: everybody, says: "size=2"},
 		"somebody has written it meanwhile": {said: "size=3", written: 1, acl: everybody, says: "size=3", err: zk.ErrBadVersion},

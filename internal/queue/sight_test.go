@@ -65,6 +65,21 @@ func TestWhoIsWokenDoesNotListAQueueThatItsSessionHasSeen(t *testing.T) {
 	})
 }
 
+// More of them would cost the server more than a list.
+func TestWhoHasFewAheadOfItAsksForThose(t *testing.T) {
+	inSession(t, func(t *testing.T, s *Session, server *zktest.Server) {
+		const contenders = 41
+		_, _ = alternately(t, contenders-1, s)
+		for n := range contenders {
+			_, nodes, ok := shown(t, s, server, n).ahead()
+			require.Equal(t, n <= 1+contenders/namesPerNode, ok, n)
+			if ok {
+				require.Len(t, nodes, n)
+			}
+		}
+	})
+}
+
 // There is nobody else for whom to keep it, nor to see to its end.
 func TestWhatWhoIsAloneHasListedIsNotKept(t *testing.T) {
 	for _, kind := range []recipe.Kind{recipe.Exclusive, recipe.Read} {

@@ -406,3 +406,31 @@ func TestAnOldHoldKeepsNoLaterOnesInMemory(t *testing.T) {
 		runtime.KeepAlive(first)
 	})
 }
+
+// It would be told so when it has been handed the lock.
+func TestWhoWaitsForItsTurnAndLosesItsPlaceTakesAnotherAtOnce(t *testing.T) {
+	inSession(t, func(t *testing.T, s *Session, server *zktest.Server) {
+		time.Sleep(2 * selfWatchDelay) // with a new connection all are watched
+		inLine(t, s, "/lock", 2)
+		time.Sleep(2 * selfWatchDelay)
+		last := inOrder(server)[1]
+		require.NoError(t, connect(t, server).client.Conn.Delete(last, -1))
+		synctest.Wait()
+		require.Len(t, inOrder(server), 2)
+		require.NotEqual(t, last, inOrder(server)[1])
+	})
+}
+
+// It may not be proved: what its session held before goes on to nobody.
+func TestANodeIsDeletedThoughWhomItsLockWentOnToMayNotBeChecked(t *testing.T) {
+	inSession(t, func(t *testing.T, s *Session, server *zktest.Server) {
+		granted := inLine(t, s, "/lock", 2)
+		first := <-granted
+		last := inOrder(server)[1]
+		allow(t, connect(t, server).client.Conn, last, zk.PermAll&^zk.PermRead)
+		require.NoError(t, first.Release(t.Context(), nil))
+		next := <-granted
+		require.ErrorIs(t, next.Err(), ErrLost)
+		require.ErrorIs(t, next.Err(), zk.ErrNoAuth)
+	})
+}
