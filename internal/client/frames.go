@@ -41,7 +41,7 @@ func (f *frames) ended(l *wire.Link, hungUp bool, log *Journal) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.taken = max(f.taken, taken)
-	if f.refused > 0 && (f.taken >= f.refused || f.times < noChance && time.Since(f.last) > trust) {
+	if f.taken >= f.refused || f.times < noChance && time.Since(f.last) > trust {
 		f.refused, f.times = 0, 0
 	}
 	switch {

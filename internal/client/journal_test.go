@@ -2,6 +2,7 @@ package client
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"slices"
@@ -140,7 +141,19 @@ func TestALineQuotesAndCutsWhatOthersHaveSaid(t *testing.T) {
 		require.NotContains(t, shown, "\x1b")
 	}
 	require.Contains(t, fmt.Sprint(Plainly(forged)), `/lock\x0azklock: all is well\x1b[2J`)
-	require.Contains(t, fmt.Sprint(Plainly(make([]string, 12))), "and 2 more")
+	require.Contains(t, fmt.Sprint(Plainly(make([]string, 11))), "and 1 more")
+	require.Equal(t, []string{"/a", `/b\x0ac`}, Plainly([]string{"/a", "/b\nc"}))
 	require.ErrorIs(t, Plainly(refused).(error), ErrClosed)
 	require.Equal(t, 7, Plainly(7))
+	fits := strings.Repeat("x", longestValue)
+	for more, whole := range map[string]bool{"": true, "x": false} {
+		value := fits + more
+		require.Equal(t, whole, Plainly(value) == value)
+		require.Equal(t, whole, Plainly([]string{value}).([]string)[0] == value)
+		require.Equal(t, whole, Plainly(errors.New(value)).(error).Error() == value)
+		j = &Journal{logger: slog.New(b)}
+		j.Printf("%s", value[len("zk: "):])
+		j.close()
+		require.Equal(t, whole, b.all()[0] == "DEBUG zk: "+value[len("zk: "):])
+	}
 }

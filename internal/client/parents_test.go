@@ -1,6 +1,7 @@
 package client
 
 import (
+	"errors"
 	"log/slog"
 	"slices"
 	"testing"
@@ -92,6 +93,7 @@ func TestWhatIsMissingOfAPathIsMadeWithItsFirstNodeInOneTransaction(t *testing.T
 		names, err = p.make(nil, sequential("/a/d", open, 2), Check("/a"))
 		require.NoError(t, err)
 		require.Equal(t, []string{"/a/d/x-0000000002", "/a/d/x-0000000003"}, names)
+		require.False(t, c.noContainers.Load(), "nodes that are no parents are no containers")
 	})
 }
 
@@ -171,6 +173,34 @@ func TestAPathGrowsUpToTheRootAndShrinksWhenOthersHaveMadeIt(t *testing.T) {
 	require.False(t, p.Learn(zk.ErrNodeExists))
 }
 
+func TestAPathThatIsMissingThoughItWasFoundThereIsConfirmed(t *testing.T) {
+	c := New(0, nil, Options{Logger: slog.New(slog.DiscardHandler)})
+	for name, again := range map[string]func(p *Parents){
+		"a list lacks it": func(p *Parents) { p.Lacks(true) },
+		"a create does":   func(p *Parents) { p.Learn(zk.ErrNoNode) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := c.Parents("/a/b", "/a/b", open)
+			for range 2 {
+				p.Lacks(true)
+				require.False(t, p.missedAgain, "nothing has found it")
+			}
+			p.Learn(zk.ErrNodeExists)
+			again(p)
+			require.True(t, p.missedAgain)
+			require.True(t, p.Learn(zk.ErrNoNode), "so is what is above it")
+			require.True(t, p.missedAgain)
+			p.Lacks(true)
+			require.True(t, p.missedAgain, "it still is")
+			p.Lacks(false)
+			require.False(t, p.missedAgain)
+			p.Lacks(true)
+			p.Learn(zk.ErrNoNode)
+			require.False(t, p.missedAgain, "what is above it is missing as well")
+		})
+	}
+}
+
 // A server that does not know containers refuses them, or takes them for persistent nodes.
 func TestWithoutContainersParentsArePersistentAndTheLogSaysSoOnce(t *testing.T) {
 	for refuses, multis := range map[bool]int{true: 4, false: 3} {
@@ -199,6 +229,39 @@ func TestWithoutContainersParentsArePersistentAndTheLogSaysSoOnce(t *testing.T) 
 	}
 }
 
+func TestARefusalIsOfContainersOrOfItsOwnListByWhatWasRefused(t *testing.T) {
+	for name, tc := range map[string]struct {
+		failed int // the operation; -1 for none by itself
+		err    error
+		is     error
+		lacks  bool // containers
+	}{
+		"a parent":                        {0, zk.ErrBadArguments, errNoContainers, true},
+		"the node itself":                 {2, zk.ErrBadArguments, zk.ErrBadArguments, false},
+		"the request as a whole":          {-1, zk.ErrBadArguments, zk.ErrBadArguments, false},
+		"below the first parent":          {1, zk.ErrNoAuth, ErrShutOut, false},
+		"the first parent":                {0, zk.ErrNoAuth, zk.ErrNoAuth, false},
+		"a parent that is there":          {1, zk.ErrNodeExists, zk.ErrNodeExists, false},
+		"the request, by the credentials": {-1, zk.ErrNoAuth, zk.ErrNoAuth, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := New(0, nil, Options{Logger: slog.New(slog.DiscardHandler)})
+			p := c.Parents("/a/b", "/a/b", open)
+			p.missing = 2
+			results := make([]wire.Result, 4)
+			if tc.failed < 0 {
+				results = nil
+			} else {
+				results[tc.failed].Err = tc.err
+			}
+			err := p.judge(results, tc.err)
+			require.ErrorIs(t, err, tc.is)
+			require.Equal(t, tc.is == ErrShutOut, errors.Is(err, ErrShutOut))
+			require.Equal(t, tc.lacks, c.noContainers.Load())
+		})
+	}
+}
+
 func TestWithPersistentParentsNoContainerIsAskedFor(t *testing.T) {
 	c := New(0, nil, Options{PersistentParents: true, Logger: slog.New(slog.DiscardHandler)})
 	p := c.Parents("/a", "/a", open)
@@ -216,6 +279,7 @@ func TestATransactionThatNoServerTakesIsNotSent(t *testing.T) {
 		p := c.Parents("/a/b", "/a/b", append(long, open...))
 		p.missing = 2
 		_, err := p.make(nil, sequential("/a/b", p.acl, 1))
+		require.ErrorContains(t, err, "3 operations have to go out by one request")
 		require.ErrorContains(t, err, "make /a/b ahead of time")
 		require.False(t, Transient(err))
 		p.missing = 1

@@ -76,11 +76,11 @@ func (w *Watch) Shown(path string) []string {
 }
 
 // takeRefused returns the nodes whose data could not be read since the last time.
-func (ws *watches) takeRefused() map[string]bool {
+func (ws *watches) takeRefused() map[string]struct{} {
 	ws.mu.Lock()
 	defer ws.mu.Unlock()
 	refused := ws.refused
-	ws.refused = make(map[string]bool)
+	ws.refused = make(map[string]struct{})
 	return refused
 }
 

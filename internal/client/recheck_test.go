@@ -107,6 +107,47 @@ func TestWhatIsWatchedIsReadOnceAMinuteAsLongAsItIsWatched(t *testing.T) {
 	})
 }
 
+// again watches again what has changed.
+type again struct {
+	*recorder
+	c *Client
+}
+
+func (a *again) Changed(path string) {
+	a.recorder.Changed(path)
+	a.c.Watch(WatchKey{Path: path})
+}
+
+// Whoever still needs it may be let in by now.
+func TestWhatMayNotBeReadIsToldOnceAMinuteAsLongAsItIsWatchedAgain(t *testing.T) {
+	virtual.Test(t, func(t *testing.T) {
+		server, a := zktest.NewServer(t), &again{recorder: new(recorder)}
+		operator := connect(t, server, server.Dial).Conn
+		for path, acl := range map[string][]zk.ACL{"/node": zk.WorldACL(zk.PermAll &^ zk.PermRead), "/other": zk.WorldACL(zk.PermAll)} {
+			_, err := operator.Create(path, nil, 0, acl)
+			require.NoError(t, err)
+		}
+		a.c = connectTold(t, server, server.Dial, a)
+		a.c.Watch(WatchKey{Path: "/other"})
+		w := a.c.Watch(WatchKey{Path: "/node"})
+		synctest.Wait()
+		require.ErrorIs(t, w.Refusal(), zk.ErrNoAuth)
+		a.all()
+		for range 3 {
+			time.Sleep(trust)
+			synctest.Wait()
+			require.Equal(t, []string{"changed /node"}, a.all())
+		}
+		_, err := operator.SetACL("/node", zk.WorldACL(zk.PermAll), -1)
+		require.NoError(t, err)
+		time.Sleep(trust)
+		synctest.Wait()
+		require.Equal(t, []string{"changed /node", `read /node ""`}, a.all())
+		time.Sleep(10 * trust)
+		require.Empty(t, a.all())
+	})
+}
+
 func TestARecheckEndsTheWatchThatItHasLookedAtAndNoOther(t *testing.T) {
 	ws, at := standing(new(wire.Link))
 	c, o := ws.client, new(recorder)

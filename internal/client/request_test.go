@@ -36,3 +36,14 @@ func TestARequestIsWaitedForNoLongerThanItsContextLivesAndCountsUntilItIsAnswere
 		require.NoError(t, read.Err())
 	})
 }
+
+func TestATransactionIsWaitedForNoLongerThanItsContextLives(t *testing.T) {
+	inSession(t, func(t *testing.T, server *zktest.Server, c *Client) {
+		held := server.HoldReply(zktest.OpMulti)
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		require.ErrorIs(t, c.Transact(ctx, Check("/")), context.DeadlineExceeded)
+		held.Release()
+		require.Equal(t, zk.ErrNoNode, c.Transact(t.Context(), Check("/missing")))
+	})
+}

@@ -48,7 +48,7 @@ type watches struct {
 	stood   map[string]*Watch // on data, when a connection of that ended, and not set again; by path
 	told    int64             // all of these have told of all changes up to this transaction
 
-	refused map[string]bool // nodes whose data may not be read: see recheck
+	refused map[string]struct{} // nodes whose data may not be read: see recheck
 
 	asking  int         // watches that were asked for and not answered
 	unasked []unasked   // beyond MostAsking
@@ -70,7 +70,7 @@ type unasked struct {
 const MostAsking = 500
 
 func (ws *watches) init(c *Client) {
-	ws.client, ws.at, ws.refused = c, make(map[WatchKey]*Watch), make(map[string]bool)
+	ws.client, ws.at, ws.refused = c, make(map[WatchKey]*Watch), make(map[string]struct{})
 }
 
 // disconnect ends the watches of a connection with it, which nobody is given any more. They have told
@@ -115,7 +115,7 @@ func (ws *watches) armed(key WatchKey, w *Watch, err error) error {
 	}
 	ws.settle(key, w, err)
 	if Refused(err) && !key.Children && stands {
-		ws.refused[key.Path] = true
+		ws.refused[key.Path] = struct{}{}
 	}
 	return err
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/go-zookeeper/zk"
 	"github.com/stretchr/testify/require"
 
+	"github.com/zklock/zklock/internal/backoff"
 	"github.com/zklock/zklock/internal/clock"
 	"github.com/zklock/zklock/internal/virtual"
 	"github.com/zklock/zklock/internal/wire"
@@ -115,10 +116,12 @@ func ended(at map[WatchKey]*Watch) map[WatchKey]bool {
 func TestWatchesEndWithTheirConnection(t *testing.T) {
 	l := new(wire.Link)
 	ws, at := standing(l)
+	ws.refused["/c"] = struct{}{}
 	ws.disconnect(l, 0)
 	require.Equal(t, map[WatchKey]bool{{"/a", false}: false, {"/a", true}: false, {"/b", false}: false, {"/b", true}: false}, ended(at),
 		"whether the nodes are there nobody knows")
 	require.Empty(t, ws.at)
+	require.Empty(t, ws.refused)
 }
 
 func TestAnEventEndsTheWatchesOfWhatHasChangedAndNoOther(t *testing.T) {
@@ -148,10 +151,11 @@ func TestAnEventEndsTheWatchesOfWhatHasChangedAndNoOther(t *testing.T) {
 }
 
 func TestAWatchStandsWhenItsReadWasAnsweredOverItsConnection(t *testing.T) {
-	l, key := new(wire.Link), WatchKey{"/a", false}
+	l := new(wire.Link)
 	for name, tc := range map[string]struct {
 		answer        error
 		reconnected   bool
+		children      bool // are watched
 		err           error
 		late, refused bool
 	}{
@@ -161,10 +165,13 @@ func TestAWatchStandsWhenItsReadWasAnsweredOverItsConnection(t *testing.T) {
 		"no node, another connection":    {answer: zk.ErrNoNode, reconnected: true, err: zk.ErrNoNode, late: true},
 		"the connection ends":            {answer: zk.ErrConnectionClosed, err: zk.ErrConnectionClosed},
 		"it may not be read":             {answer: zk.ErrNoAuth, err: zk.ErrNoAuth, refused: true},
+		"it may not be read there":       {answer: zk.ErrNoAuth, reconnected: true, err: zk.ErrNoAuth, refused: true},
+		"it may not be listed":           {answer: zk.ErrNoAuth, children: true, err: zk.ErrNoAuth, refused: true},
 		"the session's credential fails": {answer: zk.ErrAuthFailed, err: zk.ErrAuthFailed, refused: true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			ws, at := standing(l)
+			key := WatchKey{"/a", tc.children}
 			w := at[key]
 			w.Err = tc.answer // as nobody may read it yet
 			require.False(t, w.IsArmed() || w.CameLate() || w.Refusal() != nil, "nothing is known before the answer")
@@ -180,6 +187,8 @@ func TestAWatchStandsWhenItsReadWasAnsweredOverItsConnection(t *testing.T) {
 			require.Equal(t, tc.err == nil, ws.at[key] == w, "who comes next shares it")
 			require.Equal(t, tc.late, w.CameLate())
 			require.Equal(t, tc.late, w.Deleted)
+			_, noted := ws.refused["/a"]
+			require.Equal(t, tc.refused && !tc.reconnected && !tc.children, noted, "it is told at the next recheck")
 			if !tc.refused {
 				require.NoError(t, w.Refusal())
 				return
@@ -269,6 +278,7 @@ func TestAWatchShowsWhatItWatchesAndIsShared(t *testing.T) {
 		require.True(t, gone.CameLate())
 		require.True(t, missing.CameLate())
 		require.Equal(t, []string{"deleted /gone", "deleted /gone"}, o.all(), "nothing was read")
+		require.Equal(t, 1, server.Requests()[zktest.OpMulti], "the connection has caught up")
 		require.Len(t, server.Watches(), 2, "no node that is not there is watched")
 
 		_, err := other.Conn.Set("/lock/0", nil, -1)
@@ -278,6 +288,39 @@ func TestAWatchShowsWhatItWatchesAndIsShared(t *testing.T) {
 		require.True(t, data.HasFired() && children.HasFired())
 		require.False(t, data.Deleted || children.Deleted)
 		require.NotSame(t, data, c.Watch(WatchKey{Path: "/lock/0"}), "a watch fires once")
+	})
+}
+
+func TestAWatchThatABusyServerHasRefusedIsNotAskedForAfterItsConnection(t *testing.T) {
+	for name, end := range map[string]func(t *testing.T, server *zktest.Server, c *Client){
+		"the connection ends":  func(_ *testing.T, server *zktest.Server, _ *Client) { server.Cut() },
+		"the client is closed": func(t *testing.T, _ *zktest.Server, c *Client) { require.NoError(t, c.Close(RequestPatience)) },
+	} {
+		runInSession(t, name, func(t *testing.T, server *zktest.Server, c *Client) {
+			server.RefuseRequest(zktest.OpGetData, -127)
+			w, began := c.Watch(WatchKey{Path: "/"}), time.Now()
+			synctest.Wait()
+			require.Equal(t, 1, server.Requests()[zktest.OpGetData])
+			end(t, server, c)
+			<-w.Armed
+			require.Zero(t, time.Since(began), "nobody waits for its next try")
+			require.Error(t, w.Err)
+		})
+	}
+}
+
+func TestAServerThatRefusesAWatchAgainAndAgainIsAskedLessAndLessOften(t *testing.T) {
+	inSession(t, func(t *testing.T, server *zktest.Server, c *Client) {
+		pauses := time.Duration(0)
+		for try := range 6 {
+			server.RefuseRequest(zktest.OpGetData, -127)
+			pauses += backoff.Before(try + 1)
+		}
+		began := time.Now()
+		w := c.Watch(WatchKey{Path: "/"})
+		<-w.Armed
+		require.NoError(t, w.Err)
+		require.Equal(t, pauses, time.Since(began))
 	})
 }
 
