@@ -2,10 +2,12 @@ package lock_test
 
 import (
 	"context"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"github.com/go-zookeeper/zk"
 	"github.com/stretchr/testify/require"
 
 	"github.com/zklock/zklock"
@@ -194,4 +196,40 @@ func TestOfSeveralLocksNoneIsHeldWhenTakingOneOfThemPanics(t *testing.T) {
 			})
 		}
 	}
+}
+
+// crowd is a context that counts the children that stand in it.
+type crowd struct {
+	context.Context
+	children atomic.Int32
+}
+
+func (c *crowd) Value(any) any { return nil } // so that none comes into the context that it wraps
+
+func (c *crowd) AfterFunc(f func()) (stop func() bool) {
+	c.children.Add(1)
+	inner := context.AfterFunc(c.Context, f)
+	return func() bool {
+		c.children.Add(-1)
+		return inner()
+	}
+}
+
+func TestAMultiLockerThatIsRefusedALockLeavesNothingInItsContext(t *testing.T) {
+	inBubble(t, func(t *testing.T, b *bubble) {
+		at := &site{t: t, path: b.path}
+		s := b.session("here")
+		parts := at.lockers(s, 2)
+		parts[0].Lock()
+		parts[0].Unlock()
+		_, err := s.Conn().Create(at.part(1), nil, 0, zk.WorldACL(zk.PermRead))
+		require.NoError(t, err)
+		under, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		ctx := &crowd{Context: under}
+		m := must(zklock.NewMulti(parts...))
+		require.ErrorIs(t, m.LockContext(ctx), zk.ErrNoAuth)
+		require.ErrorIs(t, errOf(m.Acquire(ctx)), zk.ErrNoAuth)
+		require.Zero(t, ctx.children.Load())
+	})
 }
