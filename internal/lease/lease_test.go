@@ -226,6 +226,18 @@ func TestALeaseLastsIfItLeavesTimeForAProof(t *testing.T) {
 	}
 }
 
+// It counts from the proof behind the next one on, a doubt and a proof later than that.
+func TestALeaseLastsIfTheNewestTouchIsSureBeforeTheOneIsOldThatItRestsOn(t *testing.T) {
+	const timeout = 1600 * ms
+	now := new(clock.Clock).Now()
+	for ripe, want := range map[time.Duration]bool{180 * ms: false, 180*ms - 1: true} {
+		l := lasting(timeout, 1000*ms, now)
+		l.rests = now.Add(-1000 * ms)
+		l.next, l.counts, l.ripe = l.rests, now, now.Add(ripe)
+		assert.Equal(t, want, l.Lasts(now), ripe)
+	}
+}
+
 // Where proofs take longer than a 12th of the timeout, hardly any touch is sure in time.
 func TestWhereProofsTakeLongALeaseNeedsNotBeCarriedOn(t *testing.T) {
 	const timeout = 1200 * ms

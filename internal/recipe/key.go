@@ -78,17 +78,15 @@ func KeyIsSaid(name string) bool { return strings.HasPrefix(name, hashedKey) }
 
 // KeyOf returns the key of the node of that name, which says that; false if it is no key's.
 func KeyOf(name string, says []byte) (key string, ok bool) {
-	switch {
-	case KeyIsSaid(name):
+	key = unescapeKey(name)
+	if KeyIsSaid(name) {
 		key = string(says)
-	case name != emptyKey:
-		key = unescapeKey(name)
 	}
 	made, _ := KeyName(key)
 	return key, made == name
 }
 
-// unescapeKey returns "", which has a name of its own, for what escapeKey has not made.
+// unescapeKey returns the key that escapeKey has made name of, or one that has another name.
 func unescapeKey(name string) (key string) {
 	var b strings.Builder
 	for {
@@ -100,10 +98,7 @@ func unescapeKey(name string) (key string) {
 		if len(rest) < 2 {
 			return ""
 		}
-		c, err := strconv.ParseUint(rest[:2], 16, 8)
-		if err != nil {
-			return ""
-		}
+		c, _ := strconv.ParseUint(rest[:2], 16, 8)
 		b.WriteByte(byte(c))
 		name = rest[2:]
 	}
