@@ -3,6 +3,7 @@ package lock_test
 import (
 	"context"
 	"errors"
+	"path"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -50,13 +51,16 @@ func TestALatecomerKeepsTheLockFromOthersAsAnyOwnerDoesAndNoLonger(t *testing.T)
 	inFarBubble(t, func(t *testing.T, b *bubble) {
 		l := b.locker(b.session("here"))
 		try := func() bool { return <-begin(l.TryLock) }
+		var waited []string
 		ended := b.latecomer(t.Context(), l, func() {
+			require.Equal(t, waited, []string{path.Base(l.Held().Node())}, "it keeps its place")
 			require.False(t, try())
 			b.lose(l.Held())
 			written := b.server.Requests()[zktest.OpCreate]
 			require.False(t, try())
 			require.Equal(t, written, b.server.Requests()[zktest.OpCreate], "nothing is written in vain")
 		})
+		waited = b.server.Children(b.path)
 		l.Unlock()
 		require.NoError(t, <-ended)
 		require.True(t, l.TryLock())
