@@ -220,8 +220,7 @@ func TestACallLeavesNothingInItsContext(t *testing.T) {
 		at := &site{t: t, path: b.path}
 		s := b.session("here")
 		parts := at.lockers(s, 2)
-		parts[0].Lock()
-		parts[0].Unlock()
+		require.NoError(t, parts[0].Do(t.Context(), nothing))
 		_, err := s.Conn().Create(at.part(1), nil, 0, zk.WorldACL(zk.PermRead))
 		require.NoError(t, err)
 		under, cancel := context.WithCancel(t.Context())
