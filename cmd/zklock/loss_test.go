@@ -194,7 +194,7 @@ func TestTheCommandIsGoneBeforeTheServerGivesTheLockAway(t *testing.T) {
 	t.Parallel()
 	at := newSite(t)
 	link := faultproxy.Run(t, at.addr)
-	p := at.runChild("announce", "--servers", link.Addr(), "--session-timeout", "6s")
+	p := at.runChild("announce", "--servers", link.Addr(), "--session-timeout", "12s")
 	p.line()
 	link.Drop(faultproxy.Both)
 	require.Equal(t, "SIGTERM", p.line())
