@@ -26,7 +26,6 @@ var (
 	sample   = flag.Int("sample", 0, "judge so many mutants, by chance")
 	chance   = flag.Uint64("mutant-seed", 0, "which ones a sample has; by the clock if 0")
 	again    = flag.Bool("again", false, "judge those that have survived, or that no test had reached, once more")
-	atOnce   = flag.Int("at-once", runtime.GOMAXPROCS(0), "judge so many mutants at the same time")
 	programs = flag.Int("programs", 3000, "how many programs the simulation may run for a mutant")
 	slowest  = flag.Duration("slowest", mostUsualTime, "leave out tests that take a processor longer than that, and than a second, unless they are of the mutant's own package")
 	servers  = flag.Bool("servers", false, "have the tests judge, too, that need an Apache ZooKeeper")
@@ -116,7 +115,7 @@ func judgeAll(t *testing.T, p *packages, todo []*generated, e effort, rs *result
 	tell("judging")
 	began, done, alive := time.Now(), atomic.Int64{}, atomic.Int64{}
 	seconds := make([]float64, len(todo))
-	inParallel(*atOnce, len(todo), func(i int) {
+	inParallel(len(todo), func(i int) {
 		g := todo[i]
 		o := b.judge(g, paths[g.room])
 		rs.add(t, g, o, e)
@@ -148,11 +147,11 @@ func (p *packages) combined(mutants []*generated) map[string]string {
 	return texts
 }
 
-// inParallel does n things, so many at a time.
-func inParallel(atOnce, n int, do func(i int)) {
+// inParallel does n things, as many at a time as there are processors.
+func inParallel(n int, do func(i int)) {
 	var wg sync.WaitGroup
 	var next atomic.Int64
-	for range atOnce {
+	for range runtime.GOMAXPROCS(0) {
 		wg.Go(func() {
 			for i := int(next.Add(1)) - 1; i < n; i = int(next.Add(1)) - 1 {
 				do(i)

@@ -10,7 +10,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -66,7 +65,7 @@ func measure(t *testing.T, p *packages) *reach {
 		b := build(t, of, "-cover", "-covermode=set", "-coverpkg="+strings.Join(paths, ","))
 		names := strings.Fields(b.run(0, usualLimits, "-test.list=.").output)
 		found := make([]*reaching, len(names))
-		inParallel(runtime.GOMAXPROCS(0), len(names), func(i int) { found[i] = r.try(t, b, names[i], index) })
+		inParallel(len(names), func(i int) { found[i] = r.try(t, b, names[i], index) })
 		r.Tests = append(r.Tests, slices.DeleteFunc(found, func(f *reaching) bool { return f == nil })...)
 	}
 	if *by != "" {
