@@ -170,8 +170,8 @@ func TestACountOrALengthThatIsNotTrueIsRefusedAndMakesNoRoom(t *testing.T) {
 }
 
 func TestFieldsAreCountedIfTheyMayAllBeThere(t *testing.T) {
-	for fields, counted := range map[int32]int{2: 2, 3: 0} {
-		in := reader{left: append(number(fields), make([]byte, 2*4+3)...)}
+	for left, counted := range map[int]int{2 * 4: 2, 2*4 - 1: 0} {
+		in := reader{left: append(number(2), make([]byte, left)...)}
 		require.Equal(t, counted, in.count())
 		require.Equal(t, counted == 0, in.err != nil)
 	}

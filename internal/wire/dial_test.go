@@ -3,10 +3,12 @@ package wire
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net"
 	"os"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -173,6 +175,32 @@ func TestTheEndOfASessionCutsItsConnectionAndWaitsForTheClientsDialButNotForEver
 	})
 }
 
+// slow is a user's connection that takes its time.
+type slow struct {
+	net.Conn
+	write, close time.Duration
+}
+
+func (c slow) Write(p []byte) (int, error) { time.Sleep(c.write); return len(p), nil }
+func (c slow) Close() error                { time.Sleep(c.close); return c.Conn.Close() }
+
+func TestAConnectionIsClosedForNobodyAndHasEndedBehindTheDialer(t *testing.T) {
+	for _, takes := range []slow{{write: time.Second}, {close: time.Second}} {
+		virtual.Test(t, func(t *testing.T) {
+			p := plugged(t, lively())
+			l := p.greeted(1, ms)
+			l.conn.Conn = slow{l.conn.Conn, takes.write, takes.close}
+			begun := time.Now()
+			l.Send(reading("/a"))
+			synctest.Wait()
+			l.Close()
+			require.Zero(t, time.Since(begun))
+			p.Await()
+			require.Equal(t, time.Second, time.Since(begun))
+		})
+	}
+}
+
 // failing is a session that hears why it has no connection.
 type failing struct {
 	pressed
@@ -217,6 +245,50 @@ func TestADialHasItsTimeAndCountsAsSlowOnlyIfItHasUsedThatUp(t *testing.T) {
 	}
 }
 
+// diary notes what is logged at Debug.
+type diary struct {
+	Log
+	lines []string
+}
+
+func (d *diary) Debug(message string, args ...any) {
+	d.lines = append(d.lines, fmt.Sprint(message, args))
+}
+
+func TestTheLogTellsOfEachAttemptThatFails(t *testing.T) {
+	for name, tc := range map[string]struct {
+		fails func(p *plug)
+		why   string
+	}{
+		"the dial": {fails: func(p *plug) {
+			p.Dial = func(string, string, time.Duration) (net.Conn, error) { return nil, errors.New("refused") }
+			_, err := p.Connect("tcp", "a:2181", time.Second)
+			require.Error(p.t, err)
+		}, why: "refused"},
+		"the handshake": {fails: func(p *plug) {
+			l := p.dialed()
+			_, _ = l.Write(ask)
+			l.listen()
+			l.hangsUp()
+		}, why: "a:2181 hung up 0 ms after the connect request"},
+		"the login": {fails: func(p *plug) {
+			l := p.asked(new(script), 1)
+			l.says(toToken(-5, authFailed))
+			<-l.heard
+		}, why: "a:2181, SASL login by SCRIPT"},
+	} {
+		virtual.Run(t, name, func(t *testing.T) {
+			a := lively()
+			p, d := plugged(t, a), &diary{Log: a}
+			p.Log = d
+			tc.fails(p)
+			synctest.Wait()
+			require.Len(t, d.lines, 1)
+			require.Contains(t, d.lines[0], "zklock: attempt to connect failed[server a:2181 error "+tc.why)
+		})
+	}
+}
+
 func TestWithoutADialerOfTheUsersOwnServersAreReachedByTheNet(t *testing.T) {
 	server, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
@@ -231,6 +303,15 @@ func TestWithoutADialerOfTheUsersOwnServersAreReachedByTheNet(t *testing.T) {
 	require.NoError(t, err)
 	defer other.Close()
 	require.Equal(t, conn.LocalAddr(), other.RemoteAddr())
+}
+
+func TestANameServerIsAskedByTheNetUnlessTheUserHasAnotherWay(t *testing.T) {
+	usual := net.DefaultResolver
+	defer func() { net.DefaultResolver = usual }()
+	net.DefaultResolver = new(net.Resolver)
+	conn, err := resolver().Dial(t.Context(), "udp", "127.0.0.1:53")
+	require.NoError(t, err)
+	require.NoError(t, conn.Close())
 }
 
 // As when the network is gone just when the connection is.

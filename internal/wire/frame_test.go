@@ -34,6 +34,13 @@ func TestAFrameIsReadWholeHoweverTheStreamComes(t *testing.T) {
 	}
 }
 
+func TestAFrameIsReadIntoTheRoomThatThereIs(t *testing.T) {
+	room := make([]byte, 100)
+	frame, err := readFrame(bufio.NewReader(bytes.NewReader(make([]byte, 20))), 16, room)
+	require.NoError(t, err)
+	require.Same(t, &room[0], &frame[0])
+}
+
 func TestTheLengthOfAFrameAloneMakesNoRoom(t *testing.T) {
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)

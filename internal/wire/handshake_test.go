@@ -170,6 +170,7 @@ func TestAServerOfAnotherProtocolIsNotReadFrom(t *testing.T) {
 		"HTTP/1.1 400 Bad Request\r\n":    true,
 		"\x15\x03\x03\x00\x02\x02\x0a":    true,
 		greeting(19, 8000, 1, 0, 0):       true,
+		greeting(3, 8000, 1, 0, 0):        true,
 		greeting(1025, 8000, 1, 0, 0):     true,
 		string(ask):                       true, // an echo
 		greeting(20, 0, 1, 0, 0):          true,

@@ -32,9 +32,10 @@ func (h *users) Connected()                           { h.connected++ }
 
 func TestTheUsersProviderIsToldOfConnectionsAndItsPausesAreNotKept(t *testing.T) {
 	h := new(users)
-	server, pauses := steadyHosts{h}.Next()
+	hosts := NewDialer(t.Context(), nobody{}, Options{Hosts: h}).Hosts
+	server, pauses := hosts.Next()
 	require.Equal(t, "a", server)
 	require.False(t, pauses)
-	steadyHosts{h}.Connected()
+	hosts.Connected()
 	require.Equal(t, 1, h.connected)
 }

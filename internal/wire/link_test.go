@@ -8,11 +8,13 @@ import (
 	"os"
 	"slices"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/go-zookeeper/zk"
 	"github.com/stretchr/testify/require"
 
+	"github.com/zklock/zklock/internal/latch"
 	"github.com/zklock/zklock/internal/lease"
 	"github.com/zklock/zklock/internal/virtual"
 )
@@ -134,6 +136,93 @@ func TestNothingIsWrittenToAConnectionThatHasEnded(t *testing.T) {
 		_, err := l.Write(framed(number(7), number(OpGetData), at("/node", 0)))
 		require.Equal(t, zk.ErrConnectionClosed, err)
 		require.Empty(t, l.got)
+	})
+}
+
+func TestAConnectionThatHasEndedIsNotOpenedUp(t *testing.T) {
+	virtual.Test(t, func(t *testing.T) {
+		p := plugged(t, lively())
+		p.Logins = make([]Credential, 1)
+		l := p.greeted(1, ms)
+		l.end(net.ErrClosed)
+		l.openUp()
+		require.False(t, l.out.open)
+	})
+}
+
+func TestAConnectionThatIsClosedAheadOfItsAnswerIsNoFaultOfTheServers(t *testing.T) {
+	virtual.Test(t, func(t *testing.T) {
+		a := lively()
+		plugged(t, a).dialed().Close()
+		require.Equal(t, net.ErrClosed, a.cause)
+	})
+}
+
+// go-zookeeper uses its room for the next one.
+func TestAFrameIsPassedWhenItIsWritten(t *testing.T) {
+	virtual.Test(t, func(t *testing.T) {
+		l := plugged(t, lively()).greeted(1, ms)
+		writes, passed := l.busy(), make(chan struct{})
+		go func() {
+			_, _ = l.Write(framed(number(7), number(OpGetData), at("/node", 0)))
+			close(passed)
+		}()
+		for range 2 {
+			synctest.Wait()
+			require.False(t, latch.IsClosed(passed))
+			writes <- struct{}{}
+		}
+		<-passed
+	})
+}
+
+func TestASessionHasEndedIfItsServerHasSaidSo(t *testing.T) {
+	virtual.Test(t, func(t *testing.T) {
+		p := plugged(t, lively())
+		l := p.greeted(1, ms)
+		for xid, code := range []int32{noNode, 0} {
+			require.False(t, p.Ended())
+			l.sends(int32(xid+1), OpCloseSession)
+			l.says(answer(int32(xid+1), code))
+			require.Empty(t, l.pending)
+		}
+		require.True(t, p.Ended())
+	})
+}
+
+func TestALoginIsThatOfTheCredentialsOfItsConnection(t *testing.T) {
+	virtual.Test(t, func(t *testing.T) {
+		first, now := Credential{"digest", []byte("a")}, Credential{"digest", []byte("b")}
+		p := plugged(t, lively())
+		p.Logins, p.Credentials = []Credential{first}, always([]Credential{now})
+		l := p.greeted(1, ms)
+		_, err := l.Write(first.login(1))
+		require.NoError(t, err)
+		require.Equal(t, now.login(1), <-l.got)
+	})
+}
+
+func TestTheRoomOfAnAnswerIsUsedAgainIfNobodyNeedsIt(t *testing.T) {
+	virtual.Test(t, func(t *testing.T) {
+		l := plugged(t, lively()).greeted(1, ms)
+		l.room = nil
+		l.Send(reading("/a"))
+		<-l.got
+		l.says(said(nth(0), "a"))
+		require.Nil(t, l.room, "somebody waits for what it says")
+		l.Send(reading("/b").Then(func(*Request) {}))
+		<-l.got
+		l.says(said(nth(1), "b"))
+		require.NotNil(t, l.room, "it was seen")
+		l.room = nil
+		l.sends(1, OpGetData)
+		l.says(answer(1, 0))
+		require.NotNil(t, l.room, "go-zookeeper reads it before the next")
+		for length, kept := range map[int]bool{frameStep: true, frameStep + 1: false} {
+			l.room = nil
+			l.reuse(make([]byte, length))
+			require.Equal(t, kept, l.room != nil)
+		}
 	})
 }
 

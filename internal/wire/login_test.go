@@ -52,6 +52,7 @@ func TestWhatIsNotToBeHadForAConnectionIsAsItWasForTheLast(t *testing.T) {
 	p, err := Provide("credentials", func() (string, error) { return now, failure })
 	require.NoError(t, err)
 	require.Equal(t, "first", p.Last())
+	require.Empty(t, (*Provided[string])(nil).Last())
 	log := new(counter)
 	for _, c := range []struct {
 		now, want string

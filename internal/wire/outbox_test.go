@@ -190,6 +190,74 @@ func TestWhatAnAnswerSaysLastsForWhoWaitsForIt(t *testing.T) {
 	})
 }
 
+func TestWhatIsAskedForTwiceIsARead(t *testing.T) {
+	for name, tc := range map[string]struct {
+		op    Op
+		shows bool
+	}{
+		"a look":                     {Op{Code: OpExists, Path: "/q"}, true},
+		"a look that sets a watch":   {Op{Code: OpExists, Path: "/q", Watch: true}, false},
+		"a create":                   {Op{Code: OpCreate, Path: "/q"}, false},
+		"a read, which takes longer": {Op{Code: OpGetData, Path: "/q"}, false},
+	} {
+		require.Equal(t, tc.shows, NewRequest(tc.op).shows(NewRequest(tc.op)), name)
+	}
+}
+
+func TestTheRoomOfRequestsThatWereAnsweredIsUsedAgainAndTheyAreNotKept(t *testing.T) {
+	const most = 1 << 10
+	var f fifo
+	all := make([]*Request, most+3)
+	for i := range all {
+		all[i] = new(Request)
+		f.add(all[i])
+	}
+	for i := range most {
+		require.Same(t, all[i], f.left()[0])
+		f.drop()
+		require.Equal(t, i+1, f.first)
+		require.Nil(t, f.requests[i])
+	}
+	f.drop()
+	require.Zero(t, f.first)
+	require.Equal(t, all[most+1:], f.left())
+	f.drop()
+	require.Equal(t, 1, f.first)
+	f.drop()
+	require.Empty(t, f.requests)
+	require.Zero(t, f.first)
+	require.False(t, new(outbox).answered(), "there is none")
+}
+
+func TestRequestsThatWereWrittenAreNotKept(t *testing.T) {
+	virtual.Test(t, func(t *testing.T) {
+		l := plugged(t, lively()).greeted(1, ms)
+		r := reading("/a").Then(func(*Request) {})
+		l.Send(r)
+		synctest.Wait()
+		for _, room := range [][]*Request{l.out.ours, l.out.written} {
+			require.NotContains(t, room[:cap(room)], r)
+		}
+		l.says(said(nth(0), "a"))
+		require.Nil(t, r.asker)
+	})
+}
+
+func TestARequestThatIsAsLongAsAnyServerMayTakeGoesOut(t *testing.T) {
+	virtual.Test(t, func(t *testing.T) {
+		l := plugged(t, lively()).greeted(1, ms)
+		l.busy()
+		const head = 4 + 4 + 4 + 1
+		for more, sent := range map[int]bool{0: true, 1: false} {
+			r := reading(strings.Repeat("a", longestRequest-head+more))
+			l.Send(r)
+			_, _, buf := l.waiting()
+			require.Equal(t, sent, len(buf) > 0)
+			require.Equal(t, !sent, latch.IsClosed(r.Done()))
+		}
+	})
+}
+
 func TestAnswersThatAreToLastDoNotShareTheirRoom(t *testing.T) {
 	virtual.Test(t, func(t *testing.T) {
 		l := plugged(t, lively()).greeted(1, ms)
@@ -214,7 +282,10 @@ func TestReadsThatAreAskedForTogetherFailTogether(t *testing.T) {
 		first, second := NewRequest(Op{Code: OpExists, Path: "/q"}), NewRequest(Op{Code: OpExists, Path: "/q"})
 		l.Send(first)
 		l.Send(second)
+		require.Equal(t, []*Request{second}, l.out.ours)
 		l.CutOff()
+		require.Empty(t, l.out.ours)
+		require.Empty(t, l.out.sent.left())
 		for _, r := range []*Request{first, second} {
 			<-r.Done()
 			<-r.Written()

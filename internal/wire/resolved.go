@@ -56,7 +56,6 @@ func (rs *resolved) inTurn(name string, addresses []string) []string {
 	rs.mu.Lock()
 	defer rs.mu.Unlock()
 	begun := rs.begun[name]
-	addresses = slices.Clone(addresses)
 	rank := func(address string) int {
 		at := slices.Index(begun, address)
 		if is, _ := rs.shunned.has(address); is {
@@ -89,7 +88,6 @@ func dialEach(
 		err  error
 	}
 	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
 	deadline, _ := ctx.Deadline()
 	headStart := min(longestHeadStart, time.Until(deadline)/time.Duration(len(addresses)+1))
 	timer := time.NewTimer(headStart)

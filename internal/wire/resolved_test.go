@@ -33,6 +33,8 @@ func TestANameIsDialledAtAnotherOfItsAddressesEachTime(t *testing.T) {
 
 	require.Equal(t, "9", first("one", "9"))
 	require.NotContains(t, rs.begun, "one", "as most names, whose number has no bound")
+
+	require.Equal(t, "2", first("fixed", "1", "2", "3"), "each name has its own turn")
 }
 
 func TestAnAddressThatIsShunnedIsDialledAfterTheOthersOfItsName(t *testing.T) {

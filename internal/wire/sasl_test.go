@@ -86,6 +86,9 @@ func TestALoginBySASLIsOverBeforeAnybodyHasTheConnection(t *testing.T) {
 		require.True(t, l.isUp())
 		time.Sleep(time.Hour)
 		require.True(t, l.isUp(), "the limit was the handshake's")
+		l.server.Close()
+		<-l.over
+		require.Equal(t, io.EOF, a.cause, "the login has not failed")
 	})
 }
 
@@ -110,6 +113,7 @@ func TestALoginBySASLThatFailsEndsTheConnectionAndTheSessionIsKnown(t *testing.T
 			a := lively()
 			l := plugged(t, a).asked(new(script), 1)
 			<-l.got
+			l.dialer.Clock.Step(time.Hour) // the machine sleeps, which is no time of the server's
 			if tc.answer == nil {
 				l.server.Close()
 			}
@@ -131,15 +135,54 @@ func TestALoginBySASLThatFailsEndsTheConnectionAndTheSessionIsKnown(t *testing.T
 }
 
 func TestAServerThatRefusesWhoHasSaidNothingRefusesTheMechanism(t *testing.T) {
+	for _, code := range []int32{authFailed, demandsSASL} {
+		virtual.Test(t, func(t *testing.T) {
+			a := lively()
+			l := plugged(t, a).asked(&script{silent: true}, 1)
+			require.Equal(t, token(""), <-l.got)
+			l.says(toToken(-5, code))
+			<-l.heard
+			require.Error(t, <-l.over)
+			require.ErrorIs(t, a.cause, zk.ErrAuthFailed)
+			require.ErrorContains(t, a.cause, "a:2181, SASL login by SCRIPT: the server refuses the mechanism")
+		})
+	}
+}
+
+func TestWhoHasSaidNothingMayBeAskedToGoOn(t *testing.T) {
 	virtual.Test(t, func(t *testing.T) {
-		a := lively()
-		l := plugged(t, a).asked(&script{silent: true}, 1)
+		l := plugged(t, lively()).asked(&script{silent: true}, 1)
 		require.Equal(t, token(""), <-l.got)
-		l.says(toToken(-5, authFailed))
+		l.says(toToken(-5, 0, []byte("done")...))
 		<-l.heard
+		require.True(t, l.isUp())
+	})
+}
+
+func TestAnAnswerToALoginBySASLMayBeAsLongAsIsTaken(t *testing.T) {
+	virtual.Test(t, func(t *testing.T) {
+		l := plugged(t, lively()).asked(new(script), 1)
+		<-l.got
+		l.says(toToken(-5, 0, make([]byte, longestLogin-shortestAnswer-4)...))
+		require.Equal(t, token("b"), <-l.got)
+	})
+}
+
+func TestALoginBySASLThatCannotBeWrittenFailsAtOnce(t *testing.T) {
+	virtual.Test(t, func(t *testing.T) {
+		a, gone := lively(), errors.New("gone")
+		p := plugged(t, a)
+		p.SASL = always[Mechanism](new(script))
+		l := p.dialed()
+		_, err := l.Write(ask)
+		require.NoError(t, err)
+		l.conn.write = gone
+		began := time.Now()
+		l.listen()
+		l.says(hello(1))
 		require.Error(t, <-l.over)
-		require.ErrorIs(t, a.cause, zk.ErrAuthFailed)
-		require.ErrorContains(t, a.cause, "a:2181, SASL login by SCRIPT: the server refuses the mechanism")
+		require.ErrorIs(t, a.cause, gone)
+		require.Zero(t, time.Since(began))
 	})
 }
 

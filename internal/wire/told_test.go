@@ -78,6 +78,7 @@ func TestAConnectRequestNamesTheLastTransactionThatTheSessionWasToldOf(t *testin
 		a.id = 0
 		_, named = p.reconnects(2)
 		require.Zero(t, named, "a session that has expired")
+		require.Zero(t, p.Told())
 	})
 }
 
@@ -91,7 +92,7 @@ func TestGoZookeeperIsToldOfNoTransaction(t *testing.T) {
 		go l.server.Write(hello(1)) //nolint:errcheck // it is read
 		reads(t, l, hello(1))
 		l.sends(1, OpGetData)
-		go l.server.Write(tells(1, 12)) //nolint:errcheck // likewise
+		go l.server.Write(tells(1, 1<<60+12)) //nolint:errcheck // likewise
 		reads(t, l, tells(1, 0))
 	})
 }
