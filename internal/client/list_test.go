@@ -255,3 +255,28 @@ func TestAListThatIsNotThereYetIsNotLookedAtWhenTheClientIsClosed(t *testing.T) 
 		held.Release()
 	})
 }
+
+func TestOfTwoListsOneIsOlderByItsTransactionFirst(t *testing.T) {
+	require.True(t, Generation{1, 5}.Before(Generation{2, 4}))
+	require.False(t, Generation{2, 4}.Before(Generation{1, 5}))
+	require.True(t, Generation{1, 4}.Before(Generation{1, 5}))
+	require.False(t, Generation{1, 5}.Before(Generation{1, 5}))
+}
+
+func TestAStatThatCameOverAnotherConnectionDecidesNothing(t *testing.T) {
+	inSession(t, func(t *testing.T, server *zktest.Server, c *Client) {
+		there := Exists("/")
+		require.NoError(t, c.Ask(t.Context(), there))
+		_, err := c.StatOf(there)
+		require.NoError(t, err)
+		missing := Exists("/missing")
+		require.Equal(t, zk.ErrNoNode, c.Ask(t.Context(), missing))
+		list, err := c.StatOf(missing)
+		require.NoError(t, err)
+		require.True(t, list.Missing)
+		server.Cut()
+		synctest.Wait()
+		_, err = c.StatOf(there)
+		require.Equal(t, ErrStale, err)
+	})
+}

@@ -282,6 +282,8 @@ func TestATransactionThatNoServerTakesIsNotSent(t *testing.T) {
 		require.ErrorContains(t, err, "3 operations have to go out by one request")
 		require.ErrorContains(t, err, "make /a/b ahead of time")
 		require.False(t, Transient(err))
+		err = c.Parents("/", "/", open).Create(wire.Op{Code: wire.OpCreate, Path: "/a", Data: make([]byte, MaxFrame), ACL: open})
+		require.ErrorIs(t, err, errTooLong)
 		p.missing = 1
 		_, err = p.make(nil, sequential("/a/b", p.acl, 1))
 		require.Equal(t, zk.ErrNoNode, err)

@@ -10,6 +10,7 @@ import (
 	"github.com/go-zookeeper/zk"
 	"github.com/stretchr/testify/require"
 
+	"github.com/zklock/zklock/internal/latch"
 	"github.com/zklock/zklock/zktest"
 )
 
@@ -46,4 +47,12 @@ func TestATransactionIsWaitedForNoLongerThanItsContextLives(t *testing.T) {
 		held.Release()
 		require.Equal(t, zk.ErrNoNode, c.Transact(t.Context(), Check("/missing")))
 	})
+}
+
+func TestWorkOfAClientThatIsClosedIsOver(t *testing.T) {
+	c := unconnected(t, slog.New(slog.DiscardHandler))
+	c.life.end()
+	w := c.Background(func() error { return nil })
+	require.True(t, latch.IsClosed(w.Done()))
+	require.ErrorIs(t, w.Err(), ErrClosed)
 }

@@ -1,11 +1,17 @@
 package client
 
 import (
+	"context"
+	"log/slog"
 	"testing"
 	"testing/synctest"
+	"time"
 
+	"github.com/go-zookeeper/zk"
 	"github.com/stretchr/testify/require"
 
+	"github.com/zklock/zklock/internal/virtual"
+	"github.com/zklock/zklock/internal/wire"
 	"github.com/zklock/zklock/zktest"
 )
 
@@ -43,6 +49,63 @@ func TestAWatchOfASubtreeIsRemovedUnlessItIsSomebodyElsesToo(t *testing.T) {
 				other.End()
 				require.Equal(t, tc.removed+1, removes())
 			}
+		})
+	}
+}
+
+func TestASubtreeIsNotWatchedByAServerThatDoesNotKnowHowOrInVain(t *testing.T) {
+	inSession(t, func(t *testing.T, server *zktest.Server, c *Client) {
+		held := server.HoldReply(zktest.OpAddWatch)
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		_, err := c.WatchSubtree(ctx, "/")
+		require.ErrorIs(t, err, context.DeadlineExceeded)
+		require.Empty(t, c.subtrees.all)
+		synctest.Wait()
+		require.Equal(t, 1, c.cleanups.count)
+		held.Release()
+		synctest.Wait()
+		require.Zero(t, c.cleanups.count)
+		require.Equal(t, 1, server.Requests()[zktest.OpRemoveWatches], "it may have been set")
+
+		server.RefuseRequest(zktest.OpAddWatch, int32(wire.ErrUnimplemented))
+		for range 2 {
+			_, err = c.WatchSubtree(t.Context(), "/")
+			require.Equal(t, wire.ErrUnimplemented, err)
+			require.Empty(t, c.subtrees.all)
+		}
+		require.Equal(t, 2, server.Requests()[zktest.OpAddWatch], "it is asked once")
+	})
+	c := unconnected(t, slog.New(slog.DiscardHandler))
+	_, err := c.WatchSubtree(t.Context(), "/")
+	require.Equal(t, zk.ErrConnectionClosed, err)
+	c.link = new(wire.Link)
+	c.life.end()
+	_, err = c.WatchSubtree(t.Context(), "/")
+	require.Equal(t, zk.ErrConnectionClosed, err)
+}
+
+func TestOfASubtreeIsToldWhatHasChangedAtItOrBelow(t *testing.T) {
+	for name, tc := range map[string]struct {
+		path string
+		told map[string]bool
+	}{
+		"of a node":   {"/a", map[string]bool{"/a": false, "/a/b": true}},
+		"of the root": {"/", map[string]bool{"/": false, "/a": false, "/a/b": true, "/ab": false}},
+	} {
+		virtual.Run(t, name, func(t *testing.T) {
+			w := &Subtree{path: tc.path, some: make(chan struct{}, 1), changed: make(map[string]bool)}
+			all := subtrees{all: map[*Subtree]struct{}{w: {}}}
+			all.note(zk.Event{Type: zk.EventNodeChildrenChanged, Path: "/a"})
+			require.Empty(t, w.Some())
+			for path, kind := range map[string]zk.EventType{
+				"/": zk.EventNodeDataChanged, "/a": zk.EventNodeCreated, "/a/b": zk.EventNodeDeleted, "/ab": zk.EventNodeCreated,
+			} {
+				all.note(zk.Event{Type: kind, Path: path})
+			}
+			<-w.Some()
+			require.Equal(t, tc.told, w.Take())
+			require.Empty(t, w.Take(), "it is told once")
 		})
 	}
 }
