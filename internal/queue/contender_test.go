@@ -6,6 +6,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/go-zookeeper/zk"
 	"github.com/stretchr/testify/require"
 
 	"github.com/zklock/zklock/internal/client"
@@ -156,6 +157,7 @@ func TestALockThatIsHandedToACallThatEndsIsReleased(t *testing.T) {
 		require.Equal(t, 2, *made)
 		require.Empty(t, server.Children("/lock"))
 		time.Sleep(2 * time.Hour)
+		synctest.Wait() // for whoever writes the log
 		require.NotContains(t, log.String(), "held for too long")
 	})
 }
@@ -179,6 +181,7 @@ func TestWhatStaysIsForgottenWithItsSession(t *testing.T) {
 		defer s.mu.Unlock()
 		require.NotZero(t, s.id)
 		require.Empty(t, s.live)
+		require.False(t, h.contender.rest.Stop(), "its timer would keep it in memory")
 	})
 }
 
@@ -271,6 +274,18 @@ func TestAHoldThatWasAskedForBeforeItBeganSaysSo(t *testing.T) {
 			require.Equal(t, tc.asked, latch.IsClosed(h.Revoked()))
 		})
 	}
+}
+
+// Who asks for that one wants nothing of the hold.
+func TestAHoldWhoseNodeIsAnothersNowIsLostAndNotAskedFor(t *testing.T) {
+	inSession(t, func(t *testing.T, s *Session, _ *zktest.Server) {
+		h := hold(t, s)
+		s.mu.Lock()
+		h.contender.onContent(client.Content{Data: []byte(recipe.RevokeMark), Stat: &zk.Stat{EphemeralOwner: s.id + 1}})
+		s.mu.Unlock()
+		require.True(t, h.IsLost())
+		require.False(t, latch.IsClosed(h.Revoked()))
+	})
 }
 
 // watchesItself reports whether a session asks for that node of its own from now on, until stop

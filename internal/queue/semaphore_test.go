@@ -14,6 +14,7 @@ import (
 
 	"github.com/zklock/zklock/internal/client"
 	"github.com/zklock/zklock/internal/recipe"
+	"github.com/zklock/zklock/internal/virtual"
 	"github.com/zklock/zklock/zktest"
 )
 
@@ -286,6 +287,24 @@ func TestWhoWaitsForPermitsAndLosesItsTurnLinesUpAgain(t *testing.T) {
 			granted(t, came)
 		})
 	}
+}
+
+// It is not what its caller has asked for.
+func TestTheLogTellsOfNoTurnThatIsLost(t *testing.T) {
+	virtual.Test(t, func(t *testing.T) {
+		server := zktest.NewServer(t)
+		s, log := connectTold(t, server)
+		other := connect(t, server)
+		h := permits(t, other, 1, 1)
+		came := forPermits(t.Context(), s)
+		turn := server.Children("/sem/locks")[0]
+		require.NoError(t, other.client.Conn.Delete("/sem/locks/"+turn, -1))
+		time.Sleep(time.Second)
+		require.NotEqual(t, turn, server.Children("/sem/locks")[0])
+		require.NoError(t, h.Release(t.Context(), nil))
+		granted(t, came)
+		require.NotContains(t, log.String(), "lost")
+	})
 }
 
 // loseTurn has the turn of s end in the middle of a look at the permits that are out, since their
