@@ -348,6 +348,7 @@ func TestATryThatEndsAsItLooksWhoIsThereAtTheEndOfTheCounterSaysSo(t *testing.T)
 		require.True(t, latch.IsClosed(hung.Struck()))
 		require.ErrorIs(t, err, context.DeadlineExceeded)
 		require.NotErrorIs(t, err, ErrLocked)
+		require.NotErrorIs(t, err, recipe.ErrUnordered)
 	})
 }
 
@@ -359,8 +360,63 @@ func TestWhoMayNotLookAtANodeAtTheEndOfTheCounterIsRefused(t *testing.T) {
 		allow(t, s.client.Conn, "/lock/n_0000000000", zk.PermAll&^zk.PermRead)
 		server.SetSequence("/lock", math.MaxInt32-1)
 		ctx := within(t, time.Second)
-		_, err := lockAt(s, "/lock").Acquire(ctx, nil)
+		for _, enter := range []func(context.Context, Call) (*Hold, error){lockAt(s, "/lock").Acquire, lockAt(s, "/lock").Try} {
+			_, err := enter(ctx, nil)
+			require.ErrorIs(t, err, zk.ErrNoAuth)
+		}
+	})
+}
+
+func TestWhoMayNotDeleteAPathAtItsEndIsToldSo(t *testing.T) {
+	inSession(t, func(t *testing.T, s *Session, server *zktest.Server) {
+		atItsEnd(t, server, "", zk.WorldACL(zk.PermAll))
+		allow(t, s.client.Conn, "/", zk.PermAll&^zk.PermDelete)
+		_, err := lockAt(s, "/lock").Try(t.Context(), nil)
+		require.ErrorIs(t, err, recipe.ErrUnordered)
 		require.ErrorIs(t, err, zk.ErrNoAuth)
+		require.ErrorContains(t, err, "the ACL of / does not let this session delete /lock and make it again")
+	})
+}
+
+func TestWhetherAPathCanBeMadeAnewSaysWhoIsThere(t *testing.T) {
+	virtual.Test(t, func(t *testing.T) {
+		server := zktest.NewServer(t)
+		s, log := connectTold(t, server)
+		q := lockAt(s, "/lock")
+		counts := take(t, q.Of(recipe.Read))
+		server.SetSequence("/lock", math.MaxInt32-1)
+		c, _, err := q.enter(t.Context())
+		require.NoError(t, err)
+		for range 2 {
+			q.spend(c)
+		}
+		q.renewed(c.token - 1) // of a path before
+		require.ErrorIs(t, q.renew(t.Context()), ErrLocked)
+		require.NoError(t, counts.Release(t.Context(), nil))
+		require.ErrorIs(t, q.renew(t.Context()), errLeftBehind)
+		<-c.leaveUnused().done.Done()
+		require.NoError(t, q.renew(t.Context()))
+		synctest.Wait() // for whoever writes the log
+		require.Equal(t, 1, strings.Count(log.String(), "starting it afresh"))
+	})
+}
+
+func TestOnlyADigestIsShownWithoutItsSecret(t *testing.T) {
+	for _, acl := range []zk.ACL{{Scheme: "digest", ID: "owner:x"}, {Scheme: "digest", ID: "owner:xx"}, {Scheme: "sasl", ID: "owner:x"}} {
+		require.Equal(t, acl == zk.ACL{Scheme: "digest", ID: "owner:x"}, masked(acl))
+	}
+}
+
+// A write for each look would be too dear.
+func TestTheLeaderIsAskedNowAndThenForWhatKeepsAPathFromBeingMadeAnew(t *testing.T) {
+	inSession(t, func(t *testing.T, s *Session, server *zktest.Server) {
+		create(t, s.client.Conn, "/lock", zk.FlagPersistent)
+		create(t, s.client.Conn, "/lock/"+recipe.Stem("else", recipe.Exclusive), zk.FlagEphemeralSequential)
+		before := server.Requests()[zktest.OpMulti]
+		for range 3 {
+			require.NoError(t, lockAt(s, "/lock").confirmShown(t.Context(), server.Children("/lock")))
+		}
+		require.Equal(t, 1, server.Requests()[zktest.OpMulti]-before)
 	})
 }
 
@@ -393,23 +449,33 @@ func TestTheCauseOfACtxIsNotTakenForTheEndOfACounter(t *testing.T) {
 	})
 }
 
-func TestAPathIsMadeAnewThoughARequestForItIsLost(t *testing.T) {
-	for _, op := range []zktest.Op{zktest.OpGetACL, zktest.OpGetData, zktest.OpMulti} {
-		runInSession(t, fmt.Sprint(op), func(t *testing.T, s *Session, server *zktest.Server) {
-			atItsEnd(t, server, "the team's", zk.WorldACL(zk.PermAll))
-			q := lockAt(s, "/lock")
-			c, _, err := q.enter(t.Context()) // a write, behind which a list needs none
-			require.NoError(t, err)
-			q.spend(c)
-			<-c.leaveUnused().done.Done()
-			lost := server.DropRequest(op, zktest.OnSession(s.client.ID()), zktest.OnPath("/lock"))
-			require.NoError(t, q.awaitRenewal(t.Context()))
-			require.True(t, latch.IsClosed(lost.Struck()))
-			data, stat, err := s.client.Conn.Get("/lock")
-			require.NoError(t, err)
-			require.Greater(t, stat.Czxid, c.token)
-			require.Equal(t, "the team's", string(data))
-			require.Regexp(t, "-0000000000$", take(t, q).Node())
-		})
+func TestAPathIsMadeAnewThoughARequestForItIsLostOrRefused(t *testing.T) {
+	drop := func(server *zktest.Server, op zktest.Op, of zktest.Filter) *zktest.Fault {
+		return server.DropRequest(op, of, zktest.OnPath("/lock"))
+	}
+	refuse := func(server *zktest.Server, op zktest.Op, of zktest.Filter) *zktest.Fault {
+		return server.RefuseRequest(op, throttled, of, zktest.OnPath("/lock"))
+	}
+	for name, fail := range map[string]func(*zktest.Server, zktest.Op, zktest.Filter) *zktest.Fault{"lost": drop, "refused": refuse} {
+		for _, op := range []zktest.Op{zktest.OpGetChildren2, zktest.OpGetACL, zktest.OpGetData, zktest.OpMulti} {
+			runInSession(t, fmt.Sprint(op, " is ", name), func(t *testing.T, s *Session, server *zktest.Server) {
+				atItsEnd(t, server, "the team's", zk.WorldACL(zk.PermAll))
+				q := lockAt(s, "/lock")
+				c, _, err := q.enter(t.Context()) // a write, behind which a list needs none
+				require.NoError(t, err)
+				q.spend(c)
+				<-c.leaveUnused().done.Done()
+				fault := fail(server, op, zktest.OnSession(s.client.ID()))
+				require.NoError(t, q.awaitRenewal(t.Context()))
+				require.True(t, latch.IsClosed(fault.Struck()))
+				data, stat, err := s.client.Conn.Get("/lock")
+				require.NoError(t, err)
+				require.Greater(t, stat.Czxid, c.token)
+				require.Equal(t, "the team's", string(data))
+				require.Regexp(t, "-0000000000$", take(t, q).Node())
+				_, known := q.spentAt()
+				require.False(t, known)
+			})
+		}
 	}
 }

@@ -319,3 +319,17 @@ func TestACallThatEndsAsItsCreateIsAnsweredHasLeft(t *testing.T) {
 		require.Empty(t, server.Children("/lock"))
 	})
 }
+
+// Then it may be older than the create.
+func TestWhatIsReadBehindACreateSaysNothingWhereTheCreateWasNotAnswered(t *testing.T) {
+	inSession(t, func(t *testing.T, s *Session, _ *zktest.Server) {
+		hold(t, s) // there is the path
+		read := client.Exists("/lock")
+		require.NoError(t, s.client.Ask(t.Context(), read))
+		for _, err := range []error{nil, zk.ErrConnectionClosed} {
+			a := &arrival{contender: &contender{queue: lockAt(s, "/lock")}, err: err}
+			a.stood(read)
+			require.Equal(t, err == nil, a.since != 0)
+		}
+	})
+}

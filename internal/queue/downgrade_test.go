@@ -221,3 +221,13 @@ func TestTheLogTellsOfNoCallThatIsOver(t *testing.T) {
 		require.NotContains(t, log.String(), "gets nowhere")
 	})
 }
+
+func TestWhoAsksWhatItsNodeSaysStopsWithItsCall(t *testing.T) {
+	inSession(t, func(t *testing.T, s *Session, server *zktest.Server) {
+		h := hold(t, s)
+		hung := server.HoldRequest(zktest.OpGetData, zktest.OnPath(h.Node()))
+		ctx := within(t, time.Second)
+		require.ErrorIs(t, h.contender.read(ctx), context.DeadlineExceeded)
+		hung.Release()
+	})
+}
