@@ -435,6 +435,11 @@ func TestTheLoopEndsWithItsContextWhateverTheNetworkDoes(t *testing.T) {
 	inBubble(t, func(t *testing.T, server *zktest.Server) {
 		s := connect(t, server)
 		campaign(t, connect(t, server), "one")
+		idle := time.Now()
+		for leader := range election.Observe(limited(t), connect(t, server), path) {
+			require.Equal(t, "one", string(leader.Value))
+		}
+		require.LessOrEqual(t, time.Since(idle), 1050*time.Millisecond)
 		held := server.HoldReply(zktest.OpGetData)
 		_, err := election.Leader(limited(t), s, path)
 		require.ErrorIs(t, err, context.DeadlineExceeded)

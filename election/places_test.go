@@ -12,6 +12,7 @@ import (
 
 	"github.com/zklock/zklock"
 	"github.com/zklock/zklock/internal/client"
+	"github.com/zklock/zklock/internal/recipe"
 	"github.com/zklock/zklock/internal/virtual"
 	"github.com/zklock/zklock/zktest"
 )
@@ -67,4 +68,16 @@ func TestOfElectionsThatAreObservedNoMoreNothingIsKept(t *testing.T) {
 		require.NoError(t, s.Close())
 		require.Empty(t, kept())
 	})
+}
+
+// A path that is made anew may give a name once more.
+func TestANodeOfTheSameNameIsAnotherLeader(t *testing.T) {
+	first, second := &Leadership{Node: "/e/n_0000000001", Token: 1}, &Leadership{Node: "/e/n_0000000001", Token: 2}
+	require.True(t, first.same(first))
+	require.False(t, first.same(second))
+}
+
+func TestALeaderThatIsFirstSeenWithCuratorsMarkIsSeenWhenItHasSaidItAnew(t *testing.T) {
+	node := "/e/" + recipe.Stem("8a0e0000-0000-4000-8000-000000000000", recipe.Exclusive) + "0000000001"
+	require.Nil(t, leader(node, []byte(recipe.RevokeMark), &zk.Stat{EphemeralOwner: 1}, nil))
 }
