@@ -73,7 +73,7 @@ func TestEachKeyIsALockOfItsOwn(t *testing.T) {
 	}
 
 	// A lock on the path itself stands in nobody's way, nor they in its.
-	l := at.locker(s)
+	l := must(zklock.New(s, at.path)) // whose node goes with its hold, whatever the options of the others
 	require.NoError(t, l.LockContext(within(t, patience)))
 	require.NoError(t, holds[keys[0]].Release(t.Context()))
 	h, err := theirs.TryAcquire(t.Context(), keys[0])
