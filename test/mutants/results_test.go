@@ -41,19 +41,19 @@ func (e effort) covers(other effort) bool {
 type results struct {
 	mu   sync.Mutex
 	file *os.File
-	of   map[string]result // by key
+	of   map[[2]string]result // by key and hash
 }
 
 // readResults opens the file, and reads what is there.
 func readResults(t *testing.T, name string) *results {
 	t.Helper()
-	rs := &results{of: map[string]result{}}
+	rs := &results{of: map[[2]string]result{}}
 	text, err := os.ReadFile(name)
 	require.True(t, err == nil || errors.Is(err, fs.ErrNotExist), "%v", err)
 	for lines := bufio.NewScanner(strings.NewReader(string(text))); lines.Scan(); {
 		var r result
 		if json.Unmarshal(lines.Bytes(), &r) == nil { // the last line of a campaign that was killed may be torn
-			rs.of[r.Key] = r
+			rs.of[[2]string{r.Key, r.Hash}] = r
 		}
 	}
 	rs.file, err = os.OpenFile(name, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
@@ -66,15 +66,15 @@ func readResults(t *testing.T, name string) *results {
 func (rs *results) known(g *generated) (result, bool) {
 	rs.mu.Lock()
 	defer rs.mu.Unlock()
-	r, ok := rs.of[g.key()]
-	return r, ok && r.Hash == g.hash()
+	r, ok := rs.of[[2]string{g.key(), g.hash()}]
+	return r, ok
 }
 
 func (rs *results) add(t *testing.T, g *generated, o outcome, e effort) {
 	rs.mu.Lock()
 	defer rs.mu.Unlock()
 	r := result{Key: g.key(), Hash: g.hash(), Line: g.line, outcome: o, effort: e}
-	rs.of[r.Key] = r
+	rs.of[[2]string{r.Key, r.Hash}] = r
 	line, err := json.Marshal(r)
 	require.NoError(t, err)
 	_, err = rs.file.Write(append(line, '\n'))
