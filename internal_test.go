@@ -168,6 +168,19 @@ func TestAShareInTheGateIsGivenBackWhenTheHoldHasEnded(t *testing.T) {
 	require.Equal(t, len(ways), ended)
 }
 
+// A server has a goroutine for each request.
+func TestOfADoThatHasEndedNothingIsKept(t *testing.T) {
+	virtual.Test(t, func(t *testing.T) {
+		l, err := New(piped(t), "/lock")
+		require.NoError(t, err)
+		require.NoError(t, l.Do(t.Context(), func(context.Context) error {
+			require.Len(t, l.doing.holds, 1)
+			return nil
+		}))
+		require.Empty(t, l.doing.holds)
+	})
+}
+
 func TestWhoHasWaitedForAnOwnerThatLostTheLockKeepsNothingOfItsContext(t *testing.T) {
 	virtual.Test(t, func(t *testing.T) {
 		s := piped(t)

@@ -229,6 +229,19 @@ func TestAMultiHoldEndsWithAnyOfItsHolds(t *testing.T) {
 	})
 }
 
+func TestAMultiHoldIsValidForAsLongAsTheFirstOfItsHoldsThatEnds(t *testing.T) {
+	inBubble(t, func(t *testing.T, b *bubble) {
+		at, s := &site{t: t, path: b.path}, b.session("here")
+		m := must(zklock.NewMulti(at.lockers(s, 1)[0], must(zklock.New(s, at.part(1), zklock.WithMaxHold(time.Second)))))
+		h := must(m.Acquire(t.Context()))
+		require.True(t, h.ValidFor(s.Timeout()/10))
+		time.Sleep(time.Second + s.Timeout() - s.Timeout()/20) // a 20th ahead of the limit
+		require.True(t, h.Holds()[0].ValidFor(s.Timeout()/10))
+		require.False(t, h.ValidFor(s.Timeout()/10))
+		require.True(t, h.ValidFor(s.Timeout()/40))
+	})
+}
+
 // lifetime is a context that ends at the very moment in which a hold is lost.
 type lifetime struct {
 	context.Context
