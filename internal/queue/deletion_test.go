@@ -153,6 +153,24 @@ func TestOfManyNodesThatCannotBeDeletedAFewAreTriedAtATime(t *testing.T) {
 	})
 }
 
+// A server that is too busy says so of all of them, and of none what has become of it.
+func TestDeletesThatAServerTurnsAwayTogetherAreSentAgain(t *testing.T) {
+	inSession(t, func(t *testing.T, s *Session, server *zktest.Server) {
+		hold(t, connect(t, server))
+		ctx, cancel := context.WithCancel(t.Context())
+		for range 3 {
+			go lockAt(s, "/lock").Acquire(ctx, nil)
+		}
+		time.Sleep(time.Second)
+		require.Len(t, server.Children("/lock"), 4)
+		busy := server.RefuseRequest(zktest.OpMulti, -127, zktest.OnSession(s.client.ID()))
+		cancel()
+		<-busy.Struck()
+		time.Sleep(time.Second)
+		require.Len(t, server.Children("/lock"), 1)
+	})
+}
+
 func TestADeleteThatFindsItsNodeGoneIsNotSentAgain(t *testing.T) {
 	inSession(t, func(t *testing.T, s *Session, server *zktest.Server) {
 		h := hold(t, s)
