@@ -163,7 +163,7 @@ func TestDeletesThatAServerTurnsAwayTogetherAreSentAgain(t *testing.T) {
 		}
 		time.Sleep(time.Second)
 		require.Len(t, server.Children("/lock"), 4)
-		busy := server.RefuseRequest(zktest.OpMulti, -127, zktest.OnSession(s.client.ID()))
+		busy := server.RefuseRequest(zktest.OpMulti, throttled, zktest.OnSession(s.client.ID()))
 		cancel()
 		<-busy.Struck()
 		time.Sleep(time.Second)

@@ -47,4 +47,4 @@ func PeerOf(name string, self Kind) (p Peer, ok bool) {
 
 // curators begins the names that Curator gives. zk.Lock, which waits for whatever has a sequence, has no hyphens
 // in its UUID.
-var curators = regexp.MustCompile(`^_c_[^-]{8}-[^-]{4}-[^-]{4}-[^-]{4}-[^-]{12}-`)
+var curators = regexp.MustCompile("^" + Prefix + "[^-]{8}-[^-]{4}-[^-]{4}-[^-]{4}-[^-]{12}-")

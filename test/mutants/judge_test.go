@@ -2,6 +2,7 @@ package mutants
 
 import (
 	"fmt"
+	"math"
 	"regexp"
 	"slices"
 	"strings"
@@ -68,7 +69,7 @@ func (b *bench) likely(g *generated, by []*reaching) []*hearing {
 	last, _ := b.last.Load(g.function)
 	for _, r := range by {
 		if r.Of+"."+r.Name == last && r.Name != simulating {
-			return []*hearing{{tests: b.tests[r.Of], names: []string{r.Name}, usual: map[string]limits{r.Name: {r.Took, r.Work}}}}
+			return []*hearing{b.hearing(r.Of, isExample(r), 0, math.MaxInt64, []*reaching{r})}
 		}
 	}
 	return nil
@@ -113,13 +114,15 @@ func (b *bench) hearings(room string, by []*reaching) []*hearing {
 func (b *bench) hearing(of string, examples bool, from, to time.Duration, by []*reaching) *hearing {
 	h := &hearing{tests: b.tests[of], usual: map[string]limits{}}
 	for _, r := range by {
-		if r.Of == of && strings.HasPrefix(r.Name, "Example") == examples && r.Name != simulating && r.Work >= from && r.Work < to {
+		if r.Of == of && isExample(r) == examples && r.Name != simulating && r.Work >= from && r.Work < to {
 			h.names = append(h.names, r.Name)
 			h.usual[r.Name] = limits{r.Took, r.Work}
 		}
 	}
 	return h
 }
+
+func isExample(r *reaching) bool { return strings.HasPrefix(r.Name, "Example") }
 
 func (b *bench) simulation(first, programs int) *hearing {
 	took := time.Duration(programs) * time.Second / 50
