@@ -18,7 +18,8 @@ import (
 // proof is a committed write under way, a create or a Multi of checks.
 type proof struct {
 	lease.Proof
-	link *wire.Link
+	link  *wire.Link
+	keeps bool // it checks what is protected
 }
 
 func (s *Session) beginProof() proof {
@@ -28,7 +29,8 @@ func (s *Session) beginProof() proof {
 }
 
 // proven extends the lease by a proof that was committed. One that was begun on another
-// connection says nothing of the touches of this one.
+// connection says nothing of the touches of this one. A newcomer's says nothing of what is protected,
+// whose nodes may have gone unheard while there was no connection: they are checked first.
 func (s *Session) proven(p proof) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -40,6 +42,12 @@ func (s *Session) proven(p proof) {
 		s.leaseOver(now) // the session lives, and this counts for what comes
 	}
 	s.incarnation.confirmed = now
+	switch {
+	case p.keeps:
+		s.checkedOn = p.link
+	case s.protected.length > 0 && s.checkedOn != p.link:
+		return
+	}
 	s.lease.Prove(p.Proof, s.protected.length > 0, now)
 	if s.incarnation.suspended {
 		s.incarnation.suspended = false
@@ -136,9 +144,11 @@ func (s *Session) keepProving() {
 			<-changed
 		case l != last || pause <= 0:
 			last = l
-			if s.proveProtected() != nil {
-				s.client.Sleep(s.client.Context(), backoff.First)
+			if s.proveProtected() == nil {
+				continue
 			}
+			pause = backoff.First
+			fallthrough
 		default:
 			select {
 			case <-time.After(pause):
@@ -159,16 +169,17 @@ func (s *Session) proveProtected() error {
 	}
 	due = client.Batches(s.client, due, func(c *contender) int { return len(c.node) })[0]
 	_, left := s.Left()
-	return s.prove(s.client.Context(), due, s.lease.Patience(left))
+	p := s.beginProof()
+	p.keeps = true
+	return s.prove(s.client.Context(), p, due, s.lease.Patience(left))
 }
 
-// prove sends a write that changes nothing: checks of the contenders' nodes, which the leader
+// prove sends p, a write that changes nothing: checks of the contenders' nodes, which the leader
 // answers and a majority commits. A node that is missing, or that an ACL hides, ends its
 // contender; the session is proved all the same. A server that leaves it unanswered for as long as
 // limit hangs: its connection is cut, so that another one can be found while the lease lasts, which
 // the client itself would try much later. A proof ends with its connection.
-func (s *Session) prove(ctx context.Context, contenders []*contender, limit time.Duration) error {
-	p := s.beginProof()
+func (s *Session) prove(ctx context.Context, p proof, contenders []*contender, limit time.Duration) error {
 	if p.link == nil {
 		return zk.ErrConnectionClosed
 	}
@@ -301,7 +312,7 @@ func (c *contender) prove(ctx context.Context) error {
 	if err := c.awaitConnection(ctx); err != nil {
 		return err
 	}
-	return s.prove(ctx, []*contender{c}, s.lease.Patience(0))
+	return s.prove(ctx, s.beginProof(), []*contender{c}, s.lease.Patience(0))
 }
 
 // lasts reports whether the lease runs for inc, for long enough, and goes on. s.mu is held.

@@ -337,7 +337,7 @@ func TestAProofThatWasBegunOverAnotherConnectionProvesNothing(t *testing.T) {
 		synctest.Wait()
 		without := s.beginProof()
 		require.NotPanics(t, func() { s.proven(without) })
-		require.ErrorIs(t, s.prove(t.Context(), nil, s.lease.Patience(0)), zk.ErrConnectionClosed)
+		require.ErrorIs(t, s.prove(t.Context(), s.beginProof(), nil, s.lease.Patience(0)), zk.ErrConnectionClosed)
 		ctx := within(t, time.Second)
 		c := &contender{queue: lockAt(s, "/lock"), incarnation: s.incarnation}
 		require.ErrorIs(t, c.prove(ctx), context.DeadlineExceeded, "it waits for a connection")

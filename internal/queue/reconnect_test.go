@@ -102,6 +102,30 @@ func TestAProofThatIsTakenLateLeavesTheLeaseToANewerOne(t *testing.T) {
 	})
 }
 
+// Its node may have gone unheard while there was no connection.
+func TestOverANewConnectionAHoldIsCheckedBeforeANewcomerMakesTheLeaseLonger(t *testing.T) {
+	reconnecting(t, straight, func(t *testing.T, server *zktest.Server, s *Session, _ *clock.Clock) {
+		h := hold(t, s)
+		time.Sleep(reconnectTimeout)
+		ends := func() clock.Instant { return s.client.Clock.Now().Add(s.leaseLeft()) }
+		unheard := server.RefuseRequest(zktest.OpMulti, throttled)
+		server.Cut()
+		<-unheard.Struck()
+		synctest.Wait()
+		before := ends()
+		var others sync.WaitGroup
+		others.Go(func() {
+			require.NoError(t, take(t, lockAt(s, "/other")).Release(t.Context(), nil)) // a create
+			require.NoError(t, h.Confirm(t.Context()))                                 // a proof of its own
+		})
+		synctest.Wait()
+		require.Equal(t, before, ends())
+		others.Wait()
+		time.Sleep(time.Second)
+		require.Greater(t, ends().Least(before), time.Duration(0), "its own proof does")
+	})
+}
+
 // hangUp is a server that reads so much of what it is asked and closes the connection.
 func hangUp(request int64) net.Conn {
 	ours, theirs := net.Pipe()
