@@ -52,13 +52,20 @@ func TestAMarkThatAsksForTheLeadershipDoesNotWipeTheValue(t *testing.T) {
 func TestEachMarkOfCuratorsIsPutRight(t *testing.T) {
 	inBubble(t, func(t *testing.T, server *zktest.Server) {
 		s, place := connect(t, server), server.Client("leader")
-		term := campaign(t, connect(t, server, zklock.WithDialer(place.Dial)), "one")
+		leading := connect(t, server, zklock.WithDialer(place.Dial))
+		term := campaign(t, leading, "one")
 		o := observe(t, connect(t, server))
 		mark := func() {
 			_, err := s.Conn().Set(path+"/"+server.Children(path)[0], []byte("__REVOKE__"), -1)
 			require.NoError(t, err)
 		}
-		for _, before := range []func(){func() {}, func() {}, place.Cut, func() {
+		outage := func() {
+			place.Block(zktest.ToServer)
+			place.Cut()
+			time.Sleep(timeout * 3 / 8)
+			place.Unblock()
+		}
+		for _, before := range []func(){func() {}, func() {}, outage, func() {
 			require.NoError(t, term.Proclaim(t.Context(), []byte("one")))
 		}} {
 			before()
@@ -70,6 +77,7 @@ func TestEachMarkOfCuratorsIsPutRight(t *testing.T) {
 		require.Equal(t, []string{"one"}, o.sees())
 		require.True(t, term.Valid())
 		require.Zero(t, requests(server, func() { time.Sleep(30 * time.Second) }))
+		require.NoError(t, leading.Close(), "what heeds the marks keeps no session from its end")
 	})
 }
 
@@ -160,6 +168,15 @@ func TestAProclaimWhoseAnswerIsLostIsConfirmed(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, "one", string(leader.Value))
 		require.Equal(t, 1, requests(server, func() { require.NoError(t, term.Proclaim(t.Context(), []byte("two"))) }), "the lock's own")
+		_, err = s.Conn().Set(leader.Node, nil, -1) // so that the leader has to read it
+		require.NoError(t, err)
+		synctest.Wait()
+		lost = server.DropReply(zktest.OpGetData)
+		require.NoError(t, term.Proclaim(t.Context(), []byte("three")))
+		<-lost.Struck()
+		leader, err = election.Leader(t.Context(), s, path)
+		require.NoError(t, err)
+		require.Equal(t, "three", string(leader.Value))
 	})
 }
 
