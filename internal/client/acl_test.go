@@ -18,6 +18,7 @@ func TestARefusalSaysWhatIsWrongWithTheListAtHand(t *testing.T) {
 		says string
 	}{
 		{[]zk.ACL{all("digest", "bob:typo"), all("digest", "bob:typo")}, shutOut, `the call's own ACL keeps its session out: what is given for user "bob" is no SHA-1 hash (a plain password?); zk.AuthACL lets in whoever the session has logged in as: nothing was created: zk: not authenticated`},
+		{[]zk.ACL{all("digest", bob.ID+"!")}, shutOut, `what is given for user "bob" is no SHA-1 hash`},
 		{[]zk.ACL{bob}, shutOut, `the session has not logged in as user "bob" with that password, or the servers' digestAlg is not SHA-1, which zk.DigestACL uses`},
 		{[]zk.ACL{all("x509", "CN=bob"), {Perms: zk.PermRead, Scheme: "world", ID: "anyone"}}, shutOut, `the session is not who an entry of scheme "x509" names, and an entry of scheme "world" lets nobody create`},
 		{[]zk.ACL{{Perms: zk.PermAll &^ zk.PermRead, Scheme: "world", ID: "anyone"}}, shutOut, `an entry of scheme "world" lets nobody read`},

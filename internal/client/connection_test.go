@@ -90,6 +90,7 @@ func TestAConnectionIsToldOfBeforeItIsHadAndEndsForAllAtOnce(t *testing.T) {
 	require.Equal(t, []string{"disconnected from 0x1"}, o.all())
 	require.Nil(t, c.Current())
 	require.False(t, c.outage.since.IsZero())
+	require.False(t, c.outage.first, "its end is told")
 	require.EqualError(t, c.lastFailure(), "hung up")
 	require.EqualValues(t, 1, c.ID(), "the session goes on")
 	c.Disconnected(l, errors.New("late"))
@@ -225,17 +226,21 @@ func TestTheLastFailureIsThatOfTheLoginUntilAServerServes(t *testing.T) {
 		con.Failed(wire.ErrRefused)
 		con.Failed(why)
 		require.Equal(t, why, c.lastFailure())
+		con.Connected(l, time.Second)
+		require.NoError(t, c.lastFailure(), "whatever the login comes to")
 	})
 }
 
 func TestAFirstLoginThatIsRefusedIsNotWaitedFor(t *testing.T) {
 	virtual.Test(t, func(t *testing.T) {
 		c := unconnected(t, slog.New(slog.DiscardHandler))
+		c.Failed(wire.ErrRefused) // of a credential, by the connection before
 		failed := make(chan error, 1)
 		go func() {
 			_, err := c.await(t.Context(), AnySession, nil, isRefusal)
 			failed <- err
 		}()
+		synctest.Wait()
 		for _, passes := range []error{io.EOF, context.DeadlineExceeded, wire.ErrRefused} {
 			c.Failed(wire.SASLError{Mechanism: "X", Server: "a:2181", Err: passes})
 			if passes != wire.ErrRefused {
@@ -269,4 +274,6 @@ func TestWhatTheWireAsksForTheObserverIsAsked(t *testing.T) {
 	<-ran
 	c.life.end()
 	require.False(t, c.Spawn(func() { require.Fail(t, "it runs") }))
+	c.Tell(func() { t.Error("it is told") })
+	c.told.Wait()
 }

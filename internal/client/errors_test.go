@@ -74,6 +74,12 @@ func TestAnErrorWithoutAServerSaysWhatTheServersDo(t *testing.T) {
 	require.ErrorIs(t, c.Explain(ended), why, "a connection that does not log in serves nobody")
 	c.failure = nil
 	require.True(t, c.Explain(ended) == ended)
+
+	for server, stale := range map[string]bool{"nowhere:2181": true, "somewhere:2181": false} {
+		c.stale = &wire.Stale{Server: server}
+		c.connectedTo(t, why)
+		require.Equal(t, stale, IsStale(c.Explain(ended)), "as long as it is the one that serves")
+	}
 }
 
 func TestARefusalByABareNumberSaysWhatItMeans(t *testing.T) {

@@ -6,6 +6,8 @@ import (
 
 	"github.com/go-zookeeper/zk"
 	"github.com/stretchr/testify/require"
+
+	"github.com/zklock/zklock/internal/wire"
 )
 
 func TestACreateMayBeAsLongAsARequest(t *testing.T) {
@@ -13,6 +15,13 @@ func TestACreateMayBeAsLongAsARequest(t *testing.T) {
 	most := MaxFrame - CreateSize("/lock", nil, acl)
 	require.NoError(t, CheckCreate("/lock", make([]byte, most), acl))
 	require.ErrorContains(t, CheckCreate("/lock", make([]byte, most+1), acl), "takes 1048576 bytes, and ZooKeeper accepts 1048575")
+	dir := "/" + strings.Repeat("d", 1000)
+	for _, ops := range [][]wire.Op{
+		{Check(dir + "/another"), {Code: wire.OpCreate, Path: dir + "/node", ACL: acl}},
+		{{Code: wire.OpCreate, Path: dir, ACL: acl}, {Code: wire.OpCreate, Path: dir + "/node", ACL: acl}},
+	} {
+		require.LessOrEqual(t, wire.NewTransaction(ops...).Size(), CreateSize(dir, nil, acl))
+	}
 	entry := zk.ACL{Scheme: "digest", ID: "somebody"}
 	require.Equal(t, CreateSize("/lock", nil, acl)+3*4+len("digest")+len("somebody"), CreateSize("/lock", nil, append(acl, entry)))
 }

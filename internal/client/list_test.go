@@ -27,8 +27,8 @@ func TestNobodyWaitsForAListOfAClosedSession(t *testing.T) {
 				held := server.HoldReply(zktest.OpGetChildren2)
 				defer held.Release()
 				first := s.JoinList("/lock")
-				asked = append(asked, s.JoinList("/lock"))
-				require.NotSame(t, first, asked[0])
+				asked = append(asked, first, s.JoinList("/lock"))
+				require.NotSame(t, first, asked[1])
 				<-held.Struck()
 			}
 			s.Close(RequestPatience)
