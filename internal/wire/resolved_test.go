@@ -1,8 +1,10 @@
 package wire
 
 import (
+	"bytes"
 	"context"
 	"errors"
+	"io"
 	"net"
 	"strconv"
 	"sync/atomic"
@@ -120,3 +122,58 @@ type counted struct {
 }
 
 func (c counted) Close() error { c.open.Add(-1); return c.Conn.Close() }
+
+// nameServer dials a name server that knows one name, with these IPv4 addresses (RFC 1035).
+func nameServer(name string, addresses ...string) func(context.Context, string, string) (net.Conn, error) {
+	return func(context.Context, string, string) (net.Conn, error) {
+		ours, theirs := net.Pipe()
+		go func() {
+			defer theirs.Close()
+			const header, a, noSuchName = 12, 1, 3
+			query := make([]byte, 1<<10)
+			if n, _ := io.ReadAtLeast(theirs, query, 2+header); n > 2+header { // behind its length
+				query = query[2:n]
+			}
+			end := header + bytes.IndexByte(query[header:], 0) + 1
+			reply := append([]byte{query[0], query[1], 0x81, 0x80, 0, 1, 0, 0, 0, 0, 0, 0}, query[header:end+4]...)
+			switch {
+			case !bytes.Contains(query, []byte(name)):
+				reply[3] |= noSuchName
+			case query[end+1] == a:
+				reply[7] = byte(len(addresses))
+				for _, address := range addresses {
+					reply = append(reply, 0xc0, header, 0, a, 0, 1, 0, 0, 0, 0, 0, 4)
+					reply = append(reply, net.ParseIP(address).To4()...)
+				}
+			}
+			_, _ = theirs.Write(append([]byte{0, byte(len(reply))}, reply...))
+		}()
+		return ours, nil
+	}
+}
+
+func TestANameOfSeveralServersIsDialledAtEachOfItsAddresses(t *testing.T) {
+	usual := net.DefaultResolver
+	defer func() { net.DefaultResolver = usual }()
+	net.DefaultResolver = &net.Resolver{PreferGo: true, Dial: nameServer("ensemble", "127.0.0.1", "127.0.0.2")}
+	server, err := net.Listen("tcp4", "127.0.0.1:0")
+	require.NoError(t, err)
+	defer server.Close()
+	address := server.Addr().String()
+	_, port, err := net.SplitHostPort(address)
+	require.NoError(t, err)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	rs := new(resolved)
+	for _, name := range []string{"ensemble.:" + port, "ensemble.:" + port, ":" + port} { // without a host it is this one
+		conn, err := rs.dial(ctx, "tcp4", name)
+		require.NoError(t, err)
+		require.Equal(t, address, conn.RemoteAddr().String(), "whichever was first")
+		conn.Close()
+	}
+	require.ElementsMatch(t, []string{"127.0.0.1", "127.0.0.2"}, rs.begun["ensemble."])
+	_, err = rs.dial(ctx, "tcp4", "missing.:"+port)
+	require.ErrorAs(t, err, new(*net.DNSError))
+	_, err = rs.dial(ctx, "tcp4", "ensemble.")
+	require.ErrorContains(t, err, "missing port in address")
+}
