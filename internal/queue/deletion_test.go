@@ -17,6 +17,7 @@ import (
 	"github.com/zklock/zklock/internal/clock"
 	"github.com/zklock/zklock/internal/recipe"
 	"github.com/zklock/zklock/internal/virtual"
+	"github.com/zklock/zklock/internal/wire"
 	"github.com/zklock/zklock/zktest"
 )
 
@@ -184,6 +185,15 @@ func TestADeleteThatFindsItsNodeGoneIsNotSentAgain(t *testing.T) {
 		require.NoError(t, <-came)
 		synctest.Wait()
 		require.LessOrEqual(t, server.Requests()[zktest.OpDelete], before+1)
+	})
+}
+
+// A server may tell of fewer operations than it was asked for.
+func TestAnAnswerThatCannotBeReadDoesNotSayThatNodesAreGone(t *testing.T) {
+	inSession(t, func(t *testing.T, s *Session, _ *zktest.Server) {
+		seen := wire.NewTransaction(client.Check(hold(t, s).Node())).Then(func(*wire.Request) {}) // which is not kept for others
+		s.client.Send(seen)
+		require.ErrorIs(t, s.deleteAtOnce(nil, nil, &attempt{request: seen}), wire.ErrMalformed)
 	})
 }
 
