@@ -123,5 +123,6 @@ func TestACallWithoutAContextSaysSoAndChangesNothing(t *testing.T) {
 	}
 	var none context.Context
 	require.PanicsWithValue(t, "zklock: the context is nil", func() { zklock.HoldFrom(none) })
+	require.Nil(t, zklock.HoldFrom(t.Context()))
 	require.PanicsWithValue(t, "zklock: the context is nil", func() { zklock.Connect(none, []string{"localhost"}, time.Second) })
 }

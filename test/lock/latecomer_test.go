@@ -82,6 +82,14 @@ func TestALatecomerThatGivesUpLeavesNothing(t *testing.T) {
 		l.Unlock()
 		require.True(t, l.TryLock())
 		l.Unlock()
+
+		ctx, cancel = context.WithTimeout(t.Context(), 5*time.Second)
+		defer cancel()
+		ended = b.latecomer(ctx, l, func() { t.Error("nobody has confirmed its node") })
+		b.server.Freeze()
+		l.Unlock()
+		require.ErrorIs(t, <-ended, context.DeadlineExceeded)
+		b.server.Thaw()
 	})
 }
 

@@ -82,6 +82,7 @@ func TestDoSaysOnceWhatHasFailed(t *testing.T) {
 			require.ErrorIs(t, err, zklock.ErrLost)
 			require.Equal(t, 1, strings.Count(err.Error(), "/free: "), err)
 			require.Equal(t, 1, strings.Count(err.Error(), "lock was lost: "), err)
+			require.NotContains(t, err.Error(), "the function returned: lock was lost")
 			err = must(zklock.NewMulti(free, must(zklock.New(s, "/other")))).Do(t.Context(), func(ctx context.Context) error {
 				b.lose(zklock.HoldFrom(ctx))
 				return under(ctx)
@@ -137,6 +138,18 @@ func TestAMultiLockersChannelTellsOfALossAsLongAsAnyOfItsHoldsLasts(t *testing.T
 		require.NoError(t, b.session("operator").Conn().Delete(parts[0].Held().Node(), -1))
 		<-m.Lost()
 		require.False(t, isClosed(released), "of those that were released none was lost")
+		m.Unlock()
+
+		m.Lock()
+		released = m.Lost()
+		for _, l := range parts {
+			l.Unlock()
+			l.Lock()
+		}
+		later := m.Lost()
+		b.lose(parts[0].Held())
+		<-later
+		require.False(t, isClosed(released), "nor of those that were released one by one")
 		m.Unlock()
 	})
 }
@@ -239,6 +252,19 @@ func TestAMultiHoldIsValidForAsLongAsTheFirstOfItsHoldsThatEnds(t *testing.T) {
 		require.True(t, h.Holds()[0].ValidFor(s.Timeout()/10))
 		require.False(t, h.ValidFor(s.Timeout()/10))
 		require.True(t, h.ValidFor(s.Timeout()/40))
+	})
+}
+
+func TestAMultiLockerLeavesTheLimitOfWhatItsOwnerHeldBefore(t *testing.T) {
+	inBubble(t, func(t *testing.T, b *bubble) {
+		l := b.locker(b.session("here"), zklock.WithMaxHold(time.Second))
+		l.Lock()
+		m := must(zklock.NewMulti(l))
+		m.Lock()
+		time.Sleep(time.Second + 2*longSession)
+		require.True(t, isClosed(l.Lost()))
+		m.Unlock()
+		l.Unlock()
 	})
 }
 

@@ -216,6 +216,10 @@ func TestAnOwnerlessReaderThatHasLostTheLockIsNotToldThatItHasItAgain(t *testing
 		require.Nil(t, rw.RHeld())
 		rw.RLock()
 		require.True(t, rw.RHeld().Valid(), "nobody has read meanwhile")
+		rw.RLock()
+		require.True(t, rw.RHeld().Valid())
+		rw.RUnlock()
+		require.True(t, rw.RHeld().Valid(), "what was given back was not lost")
 		rw.RUnlock()
 	})
 }
