@@ -19,7 +19,7 @@ import (
 type proof struct {
 	lease.Proof
 	link  *wire.Link
-	keeps bool // it checks what is protected
+	keeps bool // it has checked what is protected
 }
 
 func (s *Session) beginProof() proof {
@@ -43,9 +43,9 @@ func (s *Session) proven(p proof) {
 	}
 	s.incarnation.confirmed = now
 	switch {
-	case p.keeps:
+	case p.keeps || s.protected.length == 0:
 		s.checkedOn = p.link
-	case s.protected.length > 0 && s.checkedOn != p.link:
+	case s.checkedOn != p.link:
 		return
 	}
 	s.lease.Prove(p.Proof, s.protected.length > 0, now)
@@ -197,7 +197,7 @@ func (s *Session) prove(ctx context.Context, p proof, contenders []*contender, l
 	if err != nil && !errors.Is(err, zk.ErrNoNode) && !errors.Is(err, zk.ErrNoAuth) {
 		return err
 	}
-	s.checked(contenders, results)
+	p.keeps = !s.checked(contenders, results) && p.keeps // behind one that is missing others were not checked
 	s.proven(p)
 	return nil
 }

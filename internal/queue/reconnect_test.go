@@ -126,6 +126,28 @@ func TestOverANewConnectionAHoldIsCheckedBeforeANewcomerMakesTheLeaseLonger(t *t
 	})
 }
 
+// A server checks nothing behind a node that is missing, and no watch is set again yet.
+func TestOverANewConnectionAllHoldsAreCheckedThoughOnesNodeIsGone(t *testing.T) {
+	reconnecting(t, straight, func(t *testing.T, server *zktest.Server, s *Session, _ *clock.Clock) {
+		operator := connect(t, server)
+		holds := []*Hold{hold(t, s), take(t, lockAt(s, "/other")), take(t, lockAt(s, "/third"))}
+		carrier := s.client.Current()
+		server.CutSession(s.client.ID())
+		<-carrier.Down()
+		for _, h := range holds[1:] {
+			require.NoError(t, operator.client.Conn.Delete(h.Node(), -1))
+		}
+		_, err := s.await(t.Context())
+		require.NoError(t, err)
+		synctest.Wait()
+		require.NoError(t, holds[0].Err())
+		for _, h := range holds[1:] {
+			require.ErrorIs(t, h.Err(), ErrLost)
+		}
+		operator.end()
+	})
+}
+
 // hangUp is a server that reads so much of what it is asked and closes the connection.
 func hangUp(request int64) net.Conn {
 	ours, theirs := net.Pipe()

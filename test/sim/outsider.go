@@ -68,9 +68,9 @@ func (o *operator) remove(node string) error {
 }
 
 // deleteUnseen deletes a machine's nodes while it has no connection, so that none
-// of its watches tells.
+// of its watches tells. It may come back for a moment first, and ask for more.
 func (w *world) deleteUnseen(f Fault) func() {
-	m := w.machines[f.Machine]
+	m, d := w.machines[f.Machine], w.dice(f)
 	session := m.id()
 	m.place.Block(zktest.ToServer)
 	m.place.Cut()
@@ -81,10 +81,30 @@ func (w *world) deleteUnseen(f Fault) func() {
 				w.checker.excuse(node, unseen)
 			}
 		}
+		if d.one(2) {
+			w.comesBack(m, d)
+		}
 		m.place.Unblock()
 		return nil
 	})
 	return nil
+}
+
+// comesBack lets a machine that is cut off have a connection for a moment, and ask for its locks there.
+// Its first proof may be refused by a server that is busy.
+func (w *world) comesBack(m *machine, d dice) {
+	pause(w.ctx, d.span(0, m.timeout()/4))
+	if d.one(2) {
+		defer w.ensemble.RefuseRequest(zktest.OpMulti, throttled, zktest.OnClient(m.place)).Release()
+	}
+	w.ask(m, Section{Take: Acquire, Permits: 1, Hold: d.short(time.Second)})
+	came := w.checker.await(OnCreate, m.id())
+	m.place.Unblock()
+	m.place.Cut() // what it has sent meanwhile is lost
+	closesWithin(m.timeout()/4, came)
+	pause(w.ctx, d.short(20*time.Millisecond))
+	cutOff(m.place)
+	pause(w.ctx, m.timeout())
 }
 
 func (w *world) deletePath(f Fault) func() {
