@@ -34,9 +34,9 @@ type claim struct {
 	early   bool         // its hold was had before: it waited for another lock of a MultiLocker, or is any reader's
 	any     bool         // one of several readers without an owner: which of their holds it gives back is open
 	since   time.Time
-	sure    atomic.Pointer[time.Time] // until when its hold has said last that it lasts
-	depth   int                       // how often its goroutine has locked it
-	over    chan struct{}             // closed when given back
+	sure    atomic.Pointer[sure]
+	depth   int           // how often its goroutine has locked it
+	over    chan struct{} // closed when given back
 }
 
 // claim makes the claim of who has taken the lock in the way of s, by these holds: of a

@@ -7,13 +7,19 @@ import (
 	"time"
 )
 
-// asksUntil notes until when c's hold says that it lasts, whatever is or is not heard of the servers.
+// sure is until when a hold says that it lasts, whatever is or is not heard of the servers.
+type sure struct {
+	until   time.Time
+	timeout time.Duration // of its session then
+}
+
+// asksUntil notes until when c's hold says that it lasts.
 func (c *claim) asksUntil() {
 	if c.hold == nil {
 		return
 	}
 	if until, held := c.hold.Until(); held {
-		c.sure.Store(&until)
+		c.sure.Store(&sure{until, c.inc.session.Timeout()})
 	}
 }
 
@@ -38,14 +44,14 @@ func (ck *checker) mislead(machine string) {
 func (ck *checker) judgeUntil(c *claim) {
 	ck.mu.Lock()
 	defer ck.mu.Unlock()
-	until, n := c.sure.Load(), ck.nodeLocked(c.node)
+	told, n := c.sure.Load(), ck.nodeLocked(c.node)
 	machine, _, _ := strings.Cut(c.who, "/")
 	switch {
-	case until == nil || !time.Now().Before(*until):
-	case ck.misled[machine]:
+	case told == nil || !time.Now().Before(told.until):
+	case ck.misled[machine], c.inc.session.Timeout() < told.timeout: // by a server that grants less: see Hold.ValidFor
 	case slices.ContainsFunc(ck.spells, func(s *spell) bool { return s.bears(c) }):
 	case c.inc.closing.Load(), ck.excuses(c), n != nil && ck.doomed[n.owner]:
 	default:
-		ck.failLocked("P2", "%s lost %s by %s %v before the time until when that was to last", c.who, c.path, base(c.node), time.Until(*until))
+		ck.failLocked("P2", "%s lost %s by %s %v before the time until when that was to last", c.who, c.path, base(c.node), time.Until(told.until))
 	}
 }
