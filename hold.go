@@ -129,11 +129,8 @@ func (h *Hold) Release(ctx context.Context) error {
 // of parent afterwards.
 func (h *Hold) under(parent context.Context) (ctx context.Context, detach func()) {
 	ctx, end, leave := apart(context.WithValue(parent, holdKey{}, &carried{h, carriedBy(parent)}))
-	stop := h.hold.WhenEnded(end)
-	return ctx, func() {
-		stop()
-		leave()
-	}
+	h.hold.WhenEnded(end)
+	return ctx, leave
 }
 
 // closeIfLost closes lost when the hold is lost, unless stop is called before.
