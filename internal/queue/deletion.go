@@ -1,7 +1,6 @@
 package queue
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"runtime"
@@ -270,17 +269,14 @@ func (s *Session) deleteTogether(batch []*deletion, first *attempt) error {
 	if first != nil {
 		return s.deleteAtOnce(batch, first.nodes, first)
 	}
-	var gone error
 	for _, part := range client.Batches(s.client, batch, (*deletion).size) {
 		for _, nodes := range client.Batches(s.client, nodesOf(part), func(node string) int { return len(node) }) {
-			err := s.deleteAtOnce(part, nodes, nil)
-			if err != nil && !errors.Is(err, zk.ErrNoNode) {
+			if err := s.deleteAtOnce(part, nodes, nil); err != nil && !errors.Is(err, zk.ErrNoNode) {
 				return err
 			}
-			gone = cmp.Or(gone, err)
 		}
 	}
-	return gone
+	return nil
 }
 
 // attempt is a transaction that deletes nodes while those who have the locks that went on from there

@@ -56,6 +56,26 @@ func longLines(t *testing.T, s *Session, n int) (granted []<-chan *Hold, first [
 	return granted, first
 }
 
+// Each of them has a delete of its own.
+func TestALongNodeThatHasGoneKeepsNoOtherPermitFromBeingDeleted(t *testing.T) {
+	reconnecting(t, straight, func(t *testing.T, server *zktest.Server, s *Session, _ *clock.Clock) {
+		operator := connect(t, server)
+		defer operator.end()
+		h, err := NewSemaphore(s, "/"+strings.Repeat("x", 150_000), 2, defaults()).Acquire(t.Context(), 2, nil)
+		require.NoError(t, err)
+		unanswered := server.DropRequest(zktest.OpConnect)
+		server.CutSession(s.client.ID())
+		<-unanswered.Struck()
+		require.NoError(t, operator.client.Conn.Delete(h.Node(), -1))
+		released := make(chan error, 1)
+		go func() { released <- h.Release(t.Context(), nil) }()
+		synctest.Wait()
+		unanswered.Release()
+		require.NoError(t, <-released)
+		require.Empty(t, server.Children(path.Dir(h.Node())))
+	})
+}
+
 func TestDeletesOfLongPathsAreRequestsThatAServerTakes(t *testing.T) {
 	inSession(t, func(t *testing.T, s *Session, server *zktest.Server) {
 		granted, holds := longLines(t, s, 20)
