@@ -3,6 +3,7 @@ package queue
 import (
 	"context"
 	"errors"
+	"fmt"
 	"runtime"
 	"strings"
 	"testing"
@@ -681,6 +682,20 @@ func TestACallThatOthersWaitForIsLoggedWhateverItsDeadlineUntilItIsOver(t *testi
 			require.Equal(t, c.told, strings.Count(log.String(), "gets nowhere"), log.String())
 		})
 	}
+}
+
+func TestASessionThatIsClosedSaysWhatItHeldAndIsDrained(t *testing.T) {
+	inSession(t, func(t *testing.T, s *Session, _ *zktest.Server) {
+		var paths []string
+		for i := range 10 {
+			paths = append(paths, fmt.Sprintf("/lock%d", i))
+			take(t, lockAt(s, paths[i]))
+		}
+		kept := NewHandoff(lockAt(s, "/other"), 1, time.Hour)
+		require.NoError(t, lock(t, kept).Release(t.Context(), nil))
+		require.Equal(t, paths, s.Close())
+		require.True(t, latch.IsClosed(s.Drain()))
+	})
 }
 
 func TestANodeIsNotKeptForAnOwnerWhoCannotComeAnyMore(t *testing.T) {

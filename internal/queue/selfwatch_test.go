@@ -1,8 +1,10 @@
 package queue
 
 import (
+	"fmt"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -36,5 +38,24 @@ func TestANodeThatIsToBeWatchedSoonIsWatchedThen(t *testing.T) {
 		require.Equal(t, soon, then)
 		require.False(t, soon.IsZero())
 		require.NoError(t, h.Release(t.Context(), nil))
+	})
+}
+
+func TestOfHoldsThatAreToBeWatchedEachIsWhenItsTurnHasCome(t *testing.T) {
+	inSession(t, func(t *testing.T, s *Session, server *zktest.Server) {
+		time.Sleep(2 * selfWatchDelay) // with a new connection all are watched
+		var holds []*Hold
+		for i := range 3 {
+			holds = append(holds, take(t, lockAt(s, fmt.Sprintf("/lock%d", i))))
+			time.Sleep(selfWatchDelay / 4)
+		}
+		time.Sleep(selfWatchDelay/4 + 1)
+		for i := range holds {
+			synctest.Wait()
+			for n, h := range holds {
+				require.Equal(t, n <= i, server.Watches()[h.Node()] == 1)
+			}
+			time.Sleep(selfWatchDelay / 4)
+		}
 	})
 }

@@ -136,6 +136,17 @@ func TestTheSizeIsSetByWhoeverHasTheTurnUnlessPermitsOfAnotherSizeAreOut(t *test
 	}
 }
 
+func TestWhoSaysAnotherSizeThanThosePermitsThatAreOutIsRefused(t *testing.T) {
+	inSession(t, func(t *testing.T, s *Session, server *zktest.Server) {
+		h := permits(t, s, 3, 1)
+		_, err := NewSemaphore(s, "/sem", 2, defaults()).Acquire(t.Context(), 1, nil)
+		require.ErrorIs(t, err, errSizes)
+		require.Len(t, server.Children("/sem/leases"), 1)
+		require.NoError(t, h.Release(t.Context(), nil))
+		require.NoError(t, permits(t, s, 2, 1).Release(t.Context(), nil))
+	})
+}
+
 func TestThePermitsSayWhatTheirOwnerWantsThemTo(t *testing.T) {
 	inSession(t, func(t *testing.T, s *Session, _ *zktest.Server) {
 		o := defaults()
