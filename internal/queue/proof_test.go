@@ -432,7 +432,9 @@ func TestASingleProofMakesNoTouchSureWhileSomethingIsHeld(t *testing.T) {
 					s.protected.add(other)
 				}
 				s.mu.Unlock()
-				s.proven(s.beginProof())
+				p := s.beginProof()
+				p.keeps = true
+				s.proven(p)
 				require.Equal(t, held, s.leaseLeft() == short)
 				s.mu.Lock()
 				s.protected.remove(other)
