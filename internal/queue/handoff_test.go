@@ -224,20 +224,6 @@ func TestThePlaceOfAMemberThatGivesUpInTheQueueGoesToTheNextOne(t *testing.T) {
 }
 
 // Another Locker of the session hands it the lock as it gives up.
-func TestAMemberThatGivesUpAsItIsToFetchTheLockKeepsNobodyElseFromThat(t *testing.T) {
-	inSession(t, func(t *testing.T, s *Session, _ *zktest.Server) {
-		defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1)) // who is woken runs when this one waits
-		l := share(s, 10, 0)
-		h := lock(t, l)
-		ctx := timed{t.Context(), make(chan struct{})}
-		only := ask(ctx, l.Acquire)
-		close(ctx.up)
-		h.contender.losesItsNode()
-		require.ErrorIs(t, (<-only).err, context.DeadlineExceeded)
-		require.NoError(t, lock(t, l).Release(t.Context(), nil))
-	})
-}
-
 func TestALockThatIsHandedToAMemberThatGivesUpGoesToTheNextOneAndElseAtOnce(t *testing.T) {
 	for name, next := range map[string]bool{"one waits": true, "none waits": false} {
 		runInSession(t, name, func(t *testing.T, s *Session, server *zktest.Server) {

@@ -153,6 +153,13 @@ func TestAHoldWhoseTimeBeginsAnewIsAskedForByItsNewTimeAlone(t *testing.T) {
 		h.reachLimit()
 		s.mu.Unlock()
 		require.False(t, latch.IsClosed(h.Revoked()))
+		h.AwaitOthers()
+		require.NotPanics(t, func() {
+			s.mu.Lock()
+			defer s.mu.Unlock()
+			h.reachLimit()
+		})
+		h.StartMinimum()
 		time.Sleep(o.MaxHold - time.Nanosecond)
 		require.False(t, latch.IsClosed(h.Revoked()))
 		time.Sleep(time.Nanosecond)

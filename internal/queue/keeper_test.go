@@ -56,6 +56,38 @@ func TestAConnectionThatIsCutForManyProofsIsToldOfOnce(t *testing.T) {
 	})
 }
 
+func TestTheEndOfALeaseIsOneHoweverMuchIsHeldAndHoweverOftenItIsFound(t *testing.T) {
+	virtual.Test(t, func(t *testing.T) {
+		s, log := connectTold(t, zktest.NewServer(t))
+		defer s.end()
+		hold(t, s)
+		take(t, lockAt(s, "/other"))
+		s.mu.Lock()
+		ended, now := s.incarnation, s.client.Clock.Now()
+		s.endLease()
+		s.leaseOver(now)
+		s.expire(ended, now)
+		s.mu.Unlock()
+		synctest.Wait()
+		require.Equal(t, 1, strings.Count(log.String(), "lease over"))
+	})
+}
+
+func TestWhoHasLostItsNodeIsNotPutUnderTheLease(t *testing.T) {
+	inSession(t, func(t *testing.T, s *Session, _ *zktest.Server) {
+		hold(t, s)
+		q := lockAt(s, "/lock")
+		c, _, err := q.create(t.Context(), s.incarnation, q.lockNode())
+		require.NoError(t, err)
+		s.mu.Lock()
+		require.True(t, s.lasts(c.incarnation, s.client.Clock.Now()))
+		c.lose(errNodeDeleted)
+		s.mu.Unlock()
+		require.ErrorIs(t, c.secure(t.Context()), errNodeDeleted)
+		require.Equal(t, 1, s.protected.length)
+	})
+}
+
 // Of many holds, the last would be lost late if each one's node was seen to first.
 func TestAllHoldsAreLostBeforeTheirNodesAreSeenTo(t *testing.T) {
 	inSession(t, func(t *testing.T, s *Session, server *zktest.Server) {

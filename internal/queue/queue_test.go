@@ -174,6 +174,27 @@ func TestWhatACallHasLeftIsCountedUntilItIsGone(t *testing.T) {
 	})
 }
 
+// The one who has left it behind may be later than the answer to its delete, and most deletes are nobody's.
+func TestADeletionCountsAsLeftBehindUntilItIsDoneInWhateverOrder(t *testing.T) {
+	inSession(t, func(t *testing.T, s *Session, _ *zktest.Server) {
+		cleaned := full(t, s)
+		defer close(cleaned)
+		for range 2 {
+			first, second, nobodys := &deletion{contender: &contender{queue: lockAt(s, "/lock")}}, new(deletion), new(deletion)
+			second.contender, nobodys.contender = first.contender, first.contender
+			first.countLeft()
+			first.finish(nil)
+			second.finish(nil)
+			second.countLeft()
+			nobodys.finish(nil)
+			require.Error(t, s.client.MakeRoom(overCtx(t)))
+		}
+		cleaned <- struct{}{}
+		synctest.Wait()
+		require.NoError(t, s.client.MakeRoom(overCtx(t)))
+	})
+}
+
 func TestACallThatIsOverOrWhoseSessionIsCreatesNothing(t *testing.T) {
 	for name, way := range ways {
 		runInSession(t, name, func(t *testing.T, s *Session, server *zktest.Server) {
