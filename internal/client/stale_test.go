@@ -64,7 +64,7 @@ func TestTheLeaderIsAskedForANodeThatHasBeenThereForLong(t *testing.T) {
 
 // What has changed meanwhile, or was not answered, says nothing of a server.
 func TestAServerIsStaleIfItsLeaderSaysTheOppositeBeforeAndAfter(t *testing.T) {
-	const kept, there, throttled = "/kept", "/there", -127 // in kept the server differs
+	const kept, there = "/kept", "/there" // in kept the server differs
 	for name, tc := range map[string]struct {
 		path      string
 		before    func(e *zktest.Ensemble)
@@ -74,9 +74,9 @@ func TestAServerIsStaleIfItsLeaderSaysTheOppositeBeforeAndAfter(t *testing.T) {
 		"the server keeps a node": {path: kept, stale: true},
 		"both have it":            {path: there},
 		"neither has it":          {path: "/missing"},
-		"the leader does not say": {path: kept, before: func(e *zktest.Ensemble) { e.RefuseRequest(zktest.OpMulti, throttled) }},
-		"the server does not say": {path: there, before: func(e *zktest.Ensemble) { e.RefuseRequest(zktest.OpExists, throttled) }},
-		"the leader says no more": {path: kept, meanwhile: func(e *zktest.Ensemble, _, _ *Client) { e.RefuseRequest(zktest.OpMulti, throttled) }},
+		"the leader does not say": {path: kept, before: func(e *zktest.Ensemble) { e.RefuseRequest(zktest.OpMulti, -127) }},
+		"the server does not say": {path: there, before: func(e *zktest.Ensemble) { e.RefuseRequest(zktest.OpExists, -127) }},
+		"the leader says no more": {path: kept, meanwhile: func(e *zktest.Ensemble, _, _ *Client) { e.RefuseRequest(zktest.OpMulti, -127) }},
 		"the node goes meanwhile": {path: there, meanwhile: func(_ *zktest.Ensemble, _, other *Client) { _ = other.Conn.Delete(there, -1) }},
 		"the connection has changed": {path: kept, meanwhile: func(e *zktest.Ensemble, c, _ *Client) {
 			answer := e.HoldReply(zktest.OpMulti)

@@ -46,17 +46,19 @@ func numbers(ns ...int32) (b []byte) {
 }
 
 // greeting is the answer to a connect request.
-var greeting = append(numbers(36, 0, 20_000, 0, 1, 16), make([]byte, 16)...)
+var greeting = append(numbers(greetingLength, 0, 20_000, 0, 1, passwordLength), make([]byte, passwordLength)...)
+
+const greetingLength, passwordLength = 36, 16
 
 func TestConnectAndCloseEndSoonWhateverAServerSays(t *testing.T) {
-	const limit, length, password = 3 * time.Second, 36, 16
+	const limit = 3 * time.Second
 	for name, w := range map[string]wild{
 		"nothing":                       {},
 		"the length of an answer":       {greeting: greeting[:4]},
-		"half an answer":                {greeting: greeting[:length/2]},
+		"half an answer":                {greeting: greeting[:greetingLength/2]},
 		"another protocol":              {greeting: []byte("HTTP/1.1 400 Bad Request\r\n")},
-		"a password that is cut off":    {greeting: append(numbers(length, 0, 20_000, 0, 1, password+1), make([]byte, password)...)},
-		"that the session is over":      {greeting: append(numbers(length, 0, 20_000, 0, 0, password), make([]byte, password)...)},
+		"a password that is cut off":    {greeting: append(numbers(greetingLength, 0, 20_000, 0, 1, passwordLength+1), make([]byte, passwordLength)...)},
+		"that the session is over":      {greeting: append(numbers(greetingLength, 0, 20_000, 0, 0, passwordLength), make([]byte, passwordLength)...)},
 		"nothing after its greeting":    {greeting: greeting},
 		"a half frame":                  {greeting, numbers(16, 1, 0)},
 		"a short frame":                 {greeting, numbers(12, 77, 0, 0)},
