@@ -39,20 +39,17 @@ func TestAWaiterForPermitsEndsWithItsContextThoughNothingCanBeWritten(t *testing
 }
 
 func TestPermitsThatCannotBeTakenAtOnceKeepTheirTurn(t *testing.T) {
-	lost := func(lose func(*zktest.Server) *zktest.Fault) func(*site, *zktest.Server, *zktest.Fault) {
+	taking := func(at *site) zktest.Filter { return zktest.OnPath(at.path + "/leases/") }
+	lost := func(lose func(*zktest.Server, zktest.Op, ...zktest.Filter) *zktest.Fault) func(*site, *zktest.Server, *zktest.Fault) {
 		return func(at *site, server *zktest.Server, held *zktest.Fault) {
-			f := lose(server)
+			f := lose(server, zktest.OpMulti, taking(at))
 			held.Release()
 			receive(at.t, f.Struck(), "the fault")
 		}
 	}
 	for name, fault := range map[string]func(*site, *zktest.Server, *zktest.Fault){
-		"the reply is lost": lost(func(server *zktest.Server) *zktest.Fault {
-			return server.DropReply(zktest.OpMulti)
-		}),
-		"the request is lost": lost(func(server *zktest.Server) *zktest.Fault {
-			return server.DropRequest(zktest.OpMulti)
-		}),
+		"the reply is lost":   lost((*zktest.Server).DropReply),
+		"the request is lost": lost((*zktest.Server).DropRequest),
 		"the server removes the empty container": func(at *site, _ *zktest.Server, held *zktest.Fault) {
 			require.NoError(at.t, at.conn.Delete(at.path+"/leases", -1))
 			held.Release()
@@ -61,16 +58,13 @@ func TestPermitsThatCannotBeTakenAtOnceKeepTheirTurn(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			server := zktest.NewServer(t)
 			at := siteAt(t, server.Addr())
-			first := at.semaphore(at.sessionVia(server.Addr(), longSession), 1)
-			says := take(t, first, 1)                // the size
-			eventually(t, "its proof", func() bool { // which would be held instead
-				return server.Requests()[zktest.OpMulti] > 1
-			})
-			require.NoError(t, says.Release(t.Context()))
-			held := server.HoldRequest(zktest.OpMulti, zktest.OnPath(at.path))
-			early := at.permits(first, 1)
+			s := at.sessionVia(server.Addr(), longSession)
+			other := at.semaphore(at.sessionVia(server.Addr(), longSession), 1)
+			require.NoError(t, take(t, other, 1).Release(t.Context())) // makes the container
+			held := server.HoldRequest(zktest.OpMulti, taking(at), zktest.OnSession(s.ID()))
+			early := at.permits(at.semaphore(s, 1), 1)
 			receive(t, held.Struck(), "the transaction on its way")
-			late := at.permits(at.semaphore(at.sessionVia(server.Addr(), longSession), 1), 1)
+			late := at.permits(other, 1)
 			at.awaitLine(2)
 			fault(at, server, held)
 			var h *zklock.Hold
