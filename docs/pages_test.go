@@ -77,7 +77,7 @@ func TestTheTestsThatThePagesNameAreThere(t *testing.T) {
 		names := named.FindAllStringSubmatch(page(t, name), -1)
 		require.NotEmpty(t, names)
 		for _, m := range names {
-			require.Contains(t, tests, "\nfunc "+m[1]+"(", "%s names a test that is not there", name)
+			require.True(t, strings.Contains(tests, "\nfunc "+m[1]+"("), "%s names %s, which is not there", name, m[1])
 		}
 	}
 }

@@ -115,7 +115,7 @@ func (q *Queue) create(ctx context.Context, inc *incarnation, e entry) (*contend
 	if err := a.settle(ctx, done); err != nil {
 		return nil, nil, err
 	}
-	s.proven(write) // nothing if the answer was lost, and with it the connection that the write was begun on
+	s.proven(write, false) // nothing if the answer was lost, and with it the connection that the write was begun on
 	return c, a.view, nil
 }
 

@@ -18,8 +18,7 @@ import (
 // proof is a committed write under way, a create or a Multi of checks.
 type proof struct {
 	lease.Proof
-	link  *wire.Link
-	keeps bool // it has checked what is protected
+	link *wire.Link
 }
 
 func (s *Session) beginProof() proof {
@@ -29,9 +28,9 @@ func (s *Session) beginProof() proof {
 }
 
 // proven extends the lease by a proof that was committed. One that was begun on another
-// connection says nothing of the touches of this one. A newcomer's says nothing of what is protected,
-// whose nodes may have gone unheard while there was no connection: they are checked first.
-func (s *Session) proven(p proof) {
+// connection says nothing of the touches of this one. One that has not checked what is protected says
+// nothing of that: a node may have gone unheard while there was no connection.
+func (s *Session) proven(p proof, checked bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if p.link == nil || s.link != p.link || s.incarnation == nil {
@@ -42,10 +41,7 @@ func (s *Session) proven(p proof) {
 		s.leaseOver(now) // the session lives, and this counts for what comes
 	}
 	s.incarnation.confirmed = now
-	switch {
-	case p.keeps || s.protected.length == 0:
-		s.checkedOn = p.link
-	case s.checkedOn != p.link:
+	if !checked && s.protected.length > 0 {
 		return
 	}
 	s.lease.Prove(p.Proof, s.protected.length > 0, now)
@@ -158,28 +154,27 @@ func (s *Session) keepProving() {
 	}
 }
 
-// proveProtected proves the session by the protected nodes whose turn it is, as many as one request
-// takes.
+// proveProtected proves the session for the sake of what is protected.
 func (s *Session) proveProtected() error {
-	s.mu.Lock()
-	due := s.protected.due()
-	s.mu.Unlock()
-	if len(due) == 0 {
-		return nil
-	}
-	due = client.Batches(s.client, due, func(c *contender) int { return len(c.node) })[0]
 	_, left := s.Left()
-	p := s.beginProof()
-	p.keeps = true
-	return s.prove(s.client.Context(), p, due, s.lease.Patience(left))
+	return s.prove(s.client.Context(), nil, s.lease.Patience(left))
 }
 
-// prove sends p, a write that changes nothing: checks of the contenders' nodes, which the leader
-// answers and a majority commits. A node that is missing, or that an ACL hides, ends its
-// contender; the session is proved all the same. A server that leaves it unanswered for as long as
-// limit hangs: its connection is cut, so that another one can be found while the lease lasts, which
-// the client itself would try much later. A proof ends with its connection.
-func (s *Session) prove(ctx context.Context, p proof, contenders []*contender, limit time.Duration) error {
+// prove proves the session by a write that changes nothing: checks of c's node, unless c is nil, and of
+// the protected nodes whose turn it is, as many as one request takes. The leader answers them and a
+// majority commits. A node that is missing, or that an ACL hides, ends its contender. A server that
+// leaves a proof unanswered for as long as limit hangs: its connection is cut, so that another one can
+// be found while the lease lasts, which the client itself would try much later. A proof ends with its
+// connection.
+func (s *Session) prove(ctx context.Context, c *contender, limit time.Duration) error {
+	s.mu.Lock()
+	contenders := s.protected.due(c)
+	s.mu.Unlock()
+	if len(contenders) == 0 {
+		return nil
+	}
+	contenders = client.Batches(s.client, contenders, func(c *contender) int { return len(c.node) })[0]
+	p := s.beginProof()
 	if p.link == nil {
 		return zk.ErrConnectionClosed
 	}
@@ -197,8 +192,7 @@ func (s *Session) prove(ctx context.Context, p proof, contenders []*contender, l
 	if err != nil && !errors.Is(err, zk.ErrNoNode) && !errors.Is(err, zk.ErrNoAuth) {
 		return err
 	}
-	p.keeps = !s.checked(contenders, results) && p.keeps // behind one that is missing others were not checked
-	s.proven(p)
+	s.proven(p, !s.checked(contenders, results)) // behind one that is missing others were not checked
 	return nil
 }
 
@@ -304,7 +298,7 @@ func (c *contender) beginLease(ctx context.Context) error {
 	return c.prove(ctx)
 }
 
-// prove proves c alone, as soon as its session has a connection. It has time, whatever the lease has
+// prove proves c, as soon as its session has a connection. It has time, whatever the lease has
 // left: what is protected is kept by proofs of its own, and one that is under way may make the lease
 // longer before this one is answered.
 func (c *contender) prove(ctx context.Context) error {
@@ -312,7 +306,7 @@ func (c *contender) prove(ctx context.Context) error {
 	if err := c.awaitConnection(ctx); err != nil {
 		return err
 	}
-	return s.prove(ctx, s.beginProof(), []*contender{c}, s.lease.Patience(0))
+	return s.prove(ctx, c, s.lease.Patience(0))
 }
 
 // lasts reports whether the lease runs for inc, for long enough, and goes on. s.mu is held.

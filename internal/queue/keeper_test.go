@@ -46,7 +46,7 @@ func TestAConnectionThatIsCutForManyProofsIsToldOfOnce(t *testing.T) {
 		carrier := s.client.Current()
 		var proofs sync.WaitGroup
 		for range many {
-			proofs.Go(func() { _ = s.prove(t.Context(), s.beginProof(), []*contender{h.contender}, s.lease.Patience(0)) })
+			proofs.Go(func() { _ = s.prove(t.Context(), h.contender, s.lease.Patience(0)) })
 		}
 		<-carrier.Down()
 		s.end()

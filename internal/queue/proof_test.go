@@ -336,19 +336,19 @@ func TestAProofThatWasBegunOverAnotherConnectionProvesNothing(t *testing.T) {
 		server.Cut()
 		synctest.Wait()
 		without := s.beginProof()
-		require.NotPanics(t, func() { s.proven(without) })
-		require.ErrorIs(t, s.prove(t.Context(), s.beginProof(), nil, s.lease.Patience(0)), zk.ErrConnectionClosed)
+		require.NotPanics(t, func() { s.proven(without, true) })
 		ctx := within(t, time.Second)
 		c := &contender{queue: lockAt(s, "/lock"), incarnation: s.incarnation}
+		require.ErrorIs(t, s.prove(ctx, c, s.lease.Patience(0)), zk.ErrConnectionClosed)
 		require.ErrorIs(t, c.prove(ctx), context.DeadlineExceeded, "it waits for a connection")
 		server.Refuse(false)
 		_, err := s.await(t.Context())
 		require.NoError(t, err)
 		for _, p := range []proof{before, without} {
-			s.proven(p)
+			s.proven(p, true)
 			require.LessOrEqual(t, s.leaseLeft(), time.Duration(0))
 		}
-		s.proven(s.beginProof())
+		s.proven(s.beginProof(), true)
 		require.Greater(t, s.leaseLeft(), time.Duration(0))
 	})
 }
@@ -369,7 +369,7 @@ func TestTheEndOfAnEarlierConnectionEndsNothing(t *testing.T) {
 		p := s.beginProof()
 		s.Connected(new(wire.Link), 0)
 		require.ErrorIs(t, h.Err(), ErrLost)
-		require.NotPanics(t, func() { s.proven(p) })
+		require.NotPanics(t, func() { s.proven(p, true) })
 		require.NotPanics(t, func() { s.Disconnected(p.link) })
 	})
 }
@@ -413,7 +413,7 @@ func TestAProofThatTheMachineSleptThroughIsNotQuick(t *testing.T) {
 		time.Sleep(reconnectTimeout)
 		p := s.beginProof()
 		c.Step(reconnectTimeout / 10)
-		s.proven(p)
+		s.proven(p, true)
 		require.LessOrEqual(t, s.leaseLeft(), time.Duration(0))
 	})
 }
@@ -432,9 +432,7 @@ func TestASingleProofMakesNoTouchSureWhileSomethingIsHeld(t *testing.T) {
 					s.protected.add(other)
 				}
 				s.mu.Unlock()
-				p := s.beginProof()
-				p.keeps = true
-				s.proven(p)
+				s.proven(s.beginProof(), true)
 				require.Equal(t, held, s.leaseLeft() == short)
 				s.mu.Lock()
 				s.protected.remove(other)

@@ -45,13 +45,16 @@ func (p *protected) checked(c *contender) {
 	}
 }
 
-// due returns those whose nodes the next proof checks.
-func (p *protected) due() (due []*contender) {
-	if p.newest != nil {
+// due returns those whose nodes the next proof checks, ahead of them another, unless it is nil.
+func (p *protected) due(ahead *contender) (due []*contender) {
+	if ahead != nil {
+		due = append(due, ahead)
+	}
+	if p.newest != nil && p.newest != ahead {
 		due = append(due, p.newest)
 	}
 	for c := p.first; c != nil && len(due) <= inTurn; c = c.among.after {
-		if c != p.newest {
+		if c != p.newest && c != ahead {
 			due = append(due, c)
 		}
 	}

@@ -45,11 +45,16 @@ func TestOfManyProtectedEachHasItsTurnBeforeTheOthersHaveAnother(t *testing.T) {
 		}
 		require.Equal(t, len(there), p.length)
 		require.Len(t, p.all(), len(there))
-		due := p.due()
+		if len(there) > 0 {
+			for _, ahead := range []*contender{new(contender), there[random.IntN(len(there))]} {
+				requireAhead(t, p.due(ahead), ahead)
+				require.True(t, newest == nil || slices.Contains(p.due(ahead)[:2], newest))
+			}
+		}
+		due := p.due(nil)
 		require.Len(t, due, min(len(there), 1+inTurn))
 		if newest != nil {
-			require.Same(t, newest, due[0])
-			require.False(t, slices.Contains(due[1:], newest), "once is enough")
+			requireAhead(t, due, newest)
 		}
 		for _, c := range there {
 			waits[c]++
@@ -61,6 +66,12 @@ func TestOfManyProtectedEachHasItsTurnBeforeTheOthersHaveAnother(t *testing.T) {
 			waits[c] = 0
 		}
 	}
+}
+
+func requireAhead(t *testing.T, due []*contender, first *contender) {
+	t.Helper()
+	require.Same(t, first, due[0])
+	require.False(t, slices.Contains(due[1:], first), "once is enough")
 }
 
 // manyHolds returns so many holds of a session, whose own watches do not stand.
@@ -86,7 +97,7 @@ func TestANodeThatHasGoneUntoldIsFoundWhenItsTurnComes(t *testing.T) {
 		held := manyHolds(t, s, n)
 		time.Sleep(sessionTimeout + time.Millisecond) // between two proofs
 		s.mu.Lock()
-		due := s.protected.due()
+		due := s.protected.due(nil)
 		s.mu.Unlock()
 		gone := []*Hold{due[1].hold, due[2].hold, held[n-1]}
 		for _, h := range gone {

@@ -93,36 +93,39 @@ func TestAProofThatIsTakenLateLeavesTheLeaseToANewerOne(t *testing.T) {
 			return s.beginProof()
 		}
 		first, second := begin(), begin()
-		s.proven(second)
+		s.proven(second, true)
 		require.Equal(t, lasts-time.Second, s.leaseLeft(), "from when it was begun")
-		s.proven(first)
+		s.proven(first, true)
 		require.Equal(t, lasts-time.Second, s.leaseLeft())
-		s.proven(begin())
+		s.proven(begin(), true)
 		require.Equal(t, lasts-time.Second, s.leaseLeft())
 	})
 }
 
 // Its node may have gone unheard while there was no connection.
-func TestOverANewConnectionAHoldIsCheckedBeforeANewcomerMakesTheLeaseLonger(t *testing.T) {
+func TestNothingMakesTheLeaseOfAHoldLongerThatHasNotCheckedIt(t *testing.T) {
 	reconnecting(t, straight, func(t *testing.T, server *zktest.Server, s *Session, _ *clock.Clock) {
 		h := hold(t, s)
 		time.Sleep(reconnectTimeout)
+		operator := connect(t, server)
 		ends := func() clock.Instant { return s.client.Clock.Now().Add(s.leaseLeft()) }
+		carrier := s.client.Current()
 		unheard := server.RefuseRequest(zktest.OpMulti, throttled)
-		server.Cut()
+		server.CutSession(s.client.ID())
+		<-carrier.Down()
+		require.NoError(t, operator.client.Conn.Delete(h.Node(), -1))
 		<-unheard.Struck()
 		synctest.Wait()
 		before := ends()
-		var others sync.WaitGroup
-		others.Go(func() {
-			require.NoError(t, take(t, lockAt(s, "/other")).Release(t.Context(), nil)) // a create
-			require.NoError(t, h.Confirm(t.Context()))                                 // a proof of its own
-		})
-		synctest.Wait()
+		other := take(t, lockAt(s, "/other")) // a create
+		require.NoError(t, h.Err())
 		require.Equal(t, before, ends())
-		others.Wait()
-		time.Sleep(time.Second)
-		require.Greater(t, ends().Least(before), time.Duration(0), "its own proof does")
+		require.NoError(t, other.Confirm(t.Context()))
+		require.ErrorIs(t, h.Err(), ErrLost, "it is checked along")
+		require.Equal(t, before, ends(), "and what is behind it was not")
+		require.NoError(t, other.Confirm(t.Context()))
+		require.Greater(t, ends().Least(before), time.Duration(0))
+		operator.end()
 	})
 }
 

@@ -44,7 +44,6 @@ type Session struct {
 	beginner  chan struct{} // has a value while a contender begins the lease
 	lease     *lease.Lease
 	toldSlow  *wire.Link  // see tellSlow
-	checkedOn *wire.Link  // the last over which a proof has checked what is protected
 	proving   bool        // keepProving runs
 	expiry    *time.Timer // looks at the lease
 

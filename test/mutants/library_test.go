@@ -601,7 +601,7 @@ var ofTheLibrary = []judged{
 		{"internal/lease/lease.go", "slowPart  = 1.0 / 12", "slowPart  = 1.0 / 16"},
 	}}, "TestALockIsHadAndKeptWhileAnswersTakeA12thOfTheTimeoutAtMost"},
 	{mutant{"a server is given up though it answers one of two proofs", []edit{
-		{"internal/queue/keeper.go", "{c}, s.lease.Patience(0))", "{c}, s.lease.Patience(func() time.Duration { _, left := s.Left(); return left }()))"},
+		{"internal/queue/keeper.go", "ctx, c, s.lease.Patience(0))", "ctx, c, s.lease.Patience(func() time.Duration { _, left := s.Left(); return left }()))"},
 	}}, "TestAHoldIsKeptThoughOthersAreAskedForWhileItsProofsAreUnderWay"},
 	{mutant{"a lease lasts if it runs until the next proof", []edit{
 		{"internal/lease/touches.go", "l.inTime(min(l.Left(now)-l.interval(now), byTouch))", "l.Left(now)-l.interval(now)+0*byTouch > 0"},
