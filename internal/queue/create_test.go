@@ -153,6 +153,21 @@ func TestOnlyASearchThatIsRefusedSaysThatANodeMayBeLeft(t *testing.T) {
 	}
 }
 
+func TestANodeThatIsFoundButHiddenByItsAccessListIsDeletedAtOnce(t *testing.T) {
+	inSession(t, func(t *testing.T, s *Session, server *zktest.Server) {
+		require.NoError(t, hold(t, s).Release(t.Context(), nil)) // the path lets everybody in
+		o := defaults()
+		o.ACL = zk.WorldACL(zk.PermAll &^ zk.PermRead)
+		server.DropReply(zktest.OpCreate, zktest.OnPath("/lock/"))
+		_, err := New(s, "/lock", recipe.Exclusive, o).Acquire(t.Context(), nil)
+		require.ErrorIs(t, err, zk.ErrNoAuth)
+		require.ErrorContains(t, err, "the ACL of /lock/")
+		synctest.Wait()
+		require.Empty(t, server.Children("/lock"))
+		require.Zero(t, running("listYet"))
+	})
+}
+
 // The node went with its session.
 func TestANodeIsNotLookedForWhenItsSessionHasEnded(t *testing.T) {
 	virtual.Test(t, func(t *testing.T) {

@@ -14,10 +14,12 @@ import (
 // errNotThere says that a create whose reply was lost has left no node.
 var errNotThere = errors.New("the create had no effect")
 
-// search looks for the node of a create that carrier took but did not answer, and adopts it.
+// search looks for the node of a create that carrier took but did not answer, and adopts it. One that
+// its own access list hides is deleted.
 func (c *contender) search(carrier *wire.Link) error {
 	s := c.queue.session
 	found := false
+	var hidden []string
 	err := s.client.Retry(s.client.Context(), func() error {
 		l, err := s.client.Await(s.client.Context(), carrier.ID)
 		if err != nil { // closed or expired: the server deletes it
@@ -29,6 +31,9 @@ func (c *contender) search(carrier *wire.Link) error {
 			return client.ErrStale // another server may have answered a part
 		case errors.Is(err, errNotThere):
 			return client.Permanent(err)
+		case len(nodes) > 0 && errors.Is(err, zk.ErrNoAuth):
+			hidden = nodes
+			return client.Permanent(fmt.Errorf("the ACL of %s does not let this session read it: %w", nodes[0], err))
 		case err != nil:
 			return describeSearch(err)
 		}
@@ -38,7 +43,12 @@ func (c *contender) search(carrier *wire.Link) error {
 	if !found {
 		s.forget(c)
 	}
-	if client.Refused(err) { // whoever waits may have gone
+	switch {
+	case hidden != nil:
+		s.mu.Lock()
+		s.discard(carrier, c.id, hidden)
+		s.mu.Unlock()
+	case client.Refused(err): // whoever waits may have gone
 		s.client.Log.Error("zklock: a lock node may be left", "path", c.queue.dir, "session", client.Hex(carrier.ID), "error", err)
 		s.client.Spawn(func() { s.listYet(c.queue.dir, carrier.ID) })
 	}
@@ -86,7 +96,7 @@ func (c *contender) find() (nodes []string, stat *zk.Stat, err error) {
 		err = client.ErrStale // of several nodes others may be there
 	}
 	if err != nil {
-		return nil, nil, err
+		return nodes, nil, err
 	}
 	stat, err = there.Stat()
 	return nodes, stat, err
