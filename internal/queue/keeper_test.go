@@ -73,6 +73,16 @@ func TestTheEndOfALeaseIsOneHoweverMuchIsHeldAndHoweverOftenItIsFound(t *testing
 	})
 }
 
+func TestTheEndOfALeaseLosesAHoldThoughAnotherLocksNodeIsOnlyKept(t *testing.T) {
+	inSession(t, func(t *testing.T, s *Session, server *zktest.Server) {
+		kept(t, share(s, 1, 24*time.Hour), server)
+		h := take(t, lockAt(s, "/other"))
+		server.Freeze()
+		time.Sleep(sessionTimeout)
+		require.ErrorIs(t, h.Err(), ErrLost)
+	})
+}
+
 func TestWhoHasLostItsNodeIsNotPutUnderTheLease(t *testing.T) {
 	inSession(t, func(t *testing.T, s *Session, _ *zktest.Server) {
 		hold(t, s)

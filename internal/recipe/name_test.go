@@ -52,6 +52,17 @@ func TestWhatIsNoLockNodeIsIgnored(t *testing.T) {
 	require.False(t, IsPermit("car-lease-2024-03-01"), "a day is no number")
 }
 
+// A random UUID may be another library's.
+func TestANodeOfOursIsToldByTheEndOfItsUUID(t *testing.T) {
+	require.True(t, Ours(Stem(id, Exclusive)+"0000000041"))
+	require.True(t, Ours(Stem("8a0e0000-0000-4000-8000-0000ffffffff", Read)+"0000000041"))
+	for _, other := range []string{
+		"8a0e0000-0000-4000-8abc-000000000000", "8a0e0000-0000-4000-8000-123456789abc", "8a0e0000-0000-4000-9000-000000000000",
+	} {
+		require.False(t, Ours(Stem(other, Exclusive)+"0000000041"), other)
+	}
+}
+
 // Of vitess, tooz, libkv, zoo_lock.c, WriteLock and who else wrote a lock by hand. No name that ends in a sequence is
 // passed over: that of a permit aside.
 func TestAChildThatEndsInASequenceIsForeignIfItsNameSaysNothingMore(t *testing.T) {

@@ -2,6 +2,7 @@ package lock_test
 
 import (
 	"context"
+	"io"
 	"log/slog"
 	"strings"
 	"sync/atomic"
@@ -21,6 +22,9 @@ func TestALossInASleepIsToldByTheReleaseThatFollowsIt(t *testing.T) {
 	for name, give := range map[string]func(l *zklock.Locker, sleep func()) error{
 		"Do": func(l *zklock.Locker, sleep func()) error {
 			return l.Do(context.Background(), func(context.Context) error { sleep(); return nil })
+		},
+		"Do whose function fails": func(l *zklock.Locker, sleep func()) error {
+			return l.Do(context.Background(), func(context.Context) error { sleep(); return io.EOF })
 		},
 		"UnlockContext": func(l *zklock.Locker, sleep func()) error {
 			l.Lock()
