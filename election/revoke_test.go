@@ -100,6 +100,22 @@ func TestAMarkDoesNotUndoWhatIsProclaimedMeanwhile(t *testing.T) {
 	})
 }
 
+// The leader's first look at its node is still to come.
+func TestAProclaimKeepsAMarkThatTheLeaderHasNotHeardOfYet(t *testing.T) {
+	inBubble(t, func(t *testing.T, server *zktest.Server) {
+		s := connect(t, server)
+		term := campaign(t, s, "old")
+		require.NoError(t, zklock.Revoke(t.Context(), connect(t, server), path))
+		select {
+		case <-term.Revoked():
+			t.Fatal("it has heard of it")
+		default:
+		}
+		require.NoError(t, term.Proclaim(t.Context(), []byte("new")))
+		within(t, timeout, term.Revoked())
+	})
+}
+
 func TestAProclaimEndsWithItsTerm(t *testing.T) {
 	inBubble(t, func(t *testing.T, server *zktest.Server) {
 		term := campaign(t, connect(t, server), "one")

@@ -123,6 +123,23 @@ func TestAWriterWhoIsAskedForTheLockLeavesAReaderWhoIs(t *testing.T) {
 	})
 }
 
+// The mark comes too late for the writer to take it along.
+func TestAReaderIsAskedThatAWriterHasBecomeWhileItWasAsked(t *testing.T) {
+	inBubble(t, func(t *testing.T, b *bubble) {
+		rw := b.rw(b.session("mine"))
+		rw.Lock()
+		mark := b.server.HoldRequest(zktest.OpSetData, zktest.OnPath(rw.Held().Node()))
+		asked := begin(func() error { return zklock.Revoke(t.Context(), b.session("other"), b.path) })
+		<-mark.Struck()
+		rw.RLock()
+		mark.Release()
+		require.NoError(t, <-asked)
+		rw.Unlock()
+		pass(time.Second)
+		require.True(t, isClosed(rw.RHeld().Revoked()))
+	})
+}
+
 func TestEachPermitOfAHoldCanBeAskedFor(t *testing.T) {
 	at := newSite(t)
 	sem := at.semaphore(at.session(), 3)

@@ -216,6 +216,19 @@ func TestWatchReadsAChangedNodeOnceAndNoQueue(t *testing.T) {
 	})
 }
 
+func TestWatchTellsAtOnceOfWhatChangesWhileItSetsItsWatch(t *testing.T) {
+	inBubble(t, func(t *testing.T, b *bubble) {
+		s := b.session("here")
+		setting := b.server.HoldRequest(zktest.OpAddWatch)
+		o := newOnlooker(t.Context(), b.session("onlooker"), "/")
+		<-setting.Struck()
+		must(b.locker(s).Acquire(t.Context()))
+		setting.Release()
+		pass(time.Second)
+		require.Equal(t, listed(t, s, "/"), o.seen())
+	})
+}
+
 func TestWatchTellsWhatChangedWhileThereWasNoConnection(t *testing.T) {
 	inBubble(t, func(t *testing.T, b *bubble) {
 		s := b.session("here")
