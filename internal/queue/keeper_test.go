@@ -12,6 +12,7 @@ import (
 
 	"github.com/zklock/zklock/internal/client"
 	"github.com/zklock/zklock/internal/clock"
+	"github.com/zklock/zklock/internal/recipe"
 	"github.com/zklock/zklock/internal/virtual"
 	"github.com/zklock/zklock/zktest"
 )
@@ -95,6 +96,24 @@ func TestWhoHasLostItsNodeIsNotPutUnderTheLease(t *testing.T) {
 		s.mu.Unlock()
 		require.ErrorIs(t, c.secure(t.Context()), errNodeDeleted)
 		require.Equal(t, 1, s.protected.length)
+	})
+}
+
+// It waits for one node, which itself waits for others.
+func TestAReaderBehindAWriterThatWaitsIsUnderNoLease(t *testing.T) {
+	inSession(t, func(t *testing.T, s *Session, server *zktest.Server) {
+		queue := lockAt(connect(t, server), "/lock")
+		first := take(t, queue.Of(recipe.Read))
+		written := make(chan *Hold)
+		go func() { written <- take(t, queue.Of(recipe.Write)) }()
+		synctest.Wait()
+		read := make(chan *Hold)
+		go func() { read <- take(t, lockAt(s, "/lock").Of(recipe.Read)) }()
+		time.Sleep(time.Second)
+		require.Zero(t, s.protected.length)
+		require.NoError(t, first.Release(t.Context(), nil))
+		require.NoError(t, (<-written).Release(t.Context(), nil))
+		<-read
 	})
 }
 
