@@ -194,6 +194,9 @@ func (ck *checker) returned(c *claim) {
 	together := len(c.parts()) > 1
 	for _, c := range c.parts() {
 		if _, held := ck.claims[c]; held {
+			if c.released() {
+				ck.failLocked("P2", "%s's hold of %s by %s ended as released, and nobody had given it back", c.who, c.path, base(c.node))
+			}
 			delete(ck.claims, c)
 			ck.last[c.path] = c
 			if n := ck.nodeLocked(c.node); !c.any || n == nil || !ck.claimed(n) { // the trace tells which of several
