@@ -551,3 +551,14 @@ func TestATraceOfAMultiLockersCallHasTheContextOfTheCall(t *testing.T) {
 		}
 	})
 }
+
+func TestTheTraceTellsThatACloseLosesWhatIsHeld(t *testing.T) {
+	inBubble(t, func(t *testing.T, b *bubble) {
+		s, log := b.session("mine"), new(tale)
+		b.locker(s, zklock.WithTrace(log.trace())).Lock()
+		log.take()
+		require.NoError(t, s.Close())
+		lost := log.next(t, "lost")
+		require.ErrorIs(t, lost[0].Err, zklock.ErrClosed)
+	})
+}
