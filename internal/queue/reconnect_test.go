@@ -106,14 +106,16 @@ func TestAProofThatIsTakenLateLeavesTheLeaseToANewerOne(t *testing.T) {
 func TestNothingMakesTheLeaseOfAHoldLongerThatHasNotCheckedIt(t *testing.T) {
 	reconnecting(t, straight, func(t *testing.T, server *zktest.Server, s *Session, _ *clock.Clock) {
 		h := hold(t, s)
-		time.Sleep(reconnectTimeout)
+		time.Sleep(reconnectTimeout + time.Millisecond) // between two proofs
 		operator := connect(t, server)
 		ends := func() clock.Instant { return s.client.Clock.Now().Add(s.leaseLeft()) }
 		carrier := s.client.Current()
 		unheard := server.RefuseRequest(zktest.OpMulti, throttled)
+		server.Refuse(true)
 		server.CutSession(s.client.ID())
 		<-carrier.Down()
 		require.NoError(t, operator.client.Conn.Delete(h.Node(), -1))
+		server.Refuse(false)
 		<-unheard.Struck()
 		synctest.Wait()
 		before := ends()
