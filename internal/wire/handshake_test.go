@@ -49,22 +49,11 @@ func TestAConnectRequestWaitsBehindItsLengthWhileALeaseRunsAndForNoLongerThanItC
 	}
 }
 
-// late is a connection on which a write takes so long.
-type late struct {
-	net.Conn
-	by time.Duration
-}
-
-func (c late) Write(p []byte) (int, error) {
-	time.Sleep(c.by)
-	return c.Conn.Write(p)
-}
-
 // The server may have begun to count by any moment after that.
 func TestAConnectRequestIsDatedWhenItsWriteBegins(t *testing.T) {
 	virtual.Test(t, func(t *testing.T) {
 		l := plugged(t, &audience{pressed: pressed{id: 1, timeout: 8000 * ms}}).dialed()
-		l.Conn = late{l.Conn, ms}
+		l.Conn = slow{Conn: l.Conn, write: ms}
 		began := l.dialer.Clock.Now()
 		_, err := l.Write(ask)
 		require.NoError(t, err)
